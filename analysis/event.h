@@ -1,0 +1,133 @@
+/* The event: the one currency between recorder, trace file, text form and analysis.
+ *
+ * Everything a trace knows is a sequence of these: the recorder makes them from kernel
+ * records, the trace file (trace_writer.h, trace_reader.h) and the text form
+ * (text_form.h) store them, the analysis consumes them. A round trip through either
+ * storage loses nothing that the analysis looks at, so both give identical figures.
+ *
+ * Times are CLOCK_MONOTONIC nanoseconds. pids and tids are the host's.
+ * Thread events carry the state AFTER them. Strings are ids of the string pool that
+ * travels beside the events (string_pool.h); id 0 is always the empty string.
+ */
+#ifndef RLS_EVENT_H
+#define RLS_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "category.h"
+
+typedef uint32_t rls_string_id;
+
+/* Operations nested deeper than this are counted but not told apart: the innermost
+ * of those kept stays the active one. */
+#define RLS_OPERATION_DEPTH_MAX 64
+
+/* Numbers are in the trace file: append only. */
+enum rls_event_kind {
+	RLS_EVENT_PROCESS = 1,      /* a process is seen for the first time (or renamed) */
+	RLS_EVENT_PROCESS_END = 2,
+	RLS_EVENT_THREAD = 3,       /* a thread's life in the trace begins (or it is renamed) */
+	RLS_EVENT_THREAD_END = 4,
+	RLS_EVENT_CATEGORY = 5,
+	RLS_EVENT_OPERATION = 6,
+	RLS_EVENT_PHASE = 7,
+	RLS_EVENT_LAUNCH = 8,       /* a CUDA launch on the CPU */
+	RLS_EVENT_GPU = 9,          /* an interval on a GPU */
+	RLS_EVENT_HITS = 10,        /* probe hits up to here since the thread's last such event */
+	RLS_EVENT_OFF_CPU = 11,     /* time not running since the thread's last such event */
+	RLS_EVENT_LIBRARY = 12,     /* a mapped library that has a role */
+	RLS_EVENT_HOST = 13,
+	RLS_EVENT_LOSS = 14,        /* total dropped in one buffer, so far */
+	RLS_EVENT_CALIBRATION = 15, /* one calibrated figure */
+	RLS_EVENT_WARNING = 16,
+	RLS_EVENT_END = 17,         /* the recording's end mark */
+	RLS_EVENT_MAX = 18,
+};
+
+enum rls_gpu_kind {
+	RLS_GPU_KERNEL = 0,
+	RLS_GPU_MEMCPY = 1,
+	RLS_GPU_MEMSET = 2,
+	RLS_GPU_SYNC = 3,           /* a wait: never counts as busy */
+	RLS_GPU_GRAPH = 4,          /* a whole graph launch (when nodes are not traced) */
+	RLS_GPU_KIND_MAX = 5,
+};
+
+struct rls_event {
+	enum rls_event_kind kind;
+	uint32_t pid;
+	uint32_t tid;               /* 0 where the event belongs to the process or to nobody */
+	uint64_t time_ns;           /* for GPU events: the interval's start */
+	union {
+		struct {
+			uint32_t ppid;
+			uint32_t ns_pid;            /* pid inside its own pid namespace; 0: same as pid */
+			rls_string_id name;
+			rls_string_id python;       /* "3.11.2", "" when it is not Python */
+			rls_string_id cmdline;      /* JSON array text, "" when unknown */
+			rls_string_id container;    /* container id, "" when on the host */
+		} process;
+		struct {
+			rls_string_id name;
+			uint32_t ns_tid;
+		} thread;
+		struct {
+			enum rls_category category;
+		} category;
+		struct {
+			uint16_t depth;             /* entries in stack, outermost first */
+			rls_string_id stack[RLS_OPERATION_DEPTH_MAX];
+		} operation;
+		struct {
+			rls_string_id phase;
+		} phase;
+		struct {
+			rls_string_id name;         /* CUDA entry point */
+			uint64_t correlation;
+		} launch;
+		struct {
+			uint64_t end_ns;
+			uint64_t correlation;       /* 0: none */
+			uint32_t device;
+			uint32_t stream;
+			enum rls_gpu_kind kind;
+			rls_string_id name;
+		} gpu;
+		struct {
+			uint64_t count;             /* every hit, silent ones included */
+			uint64_t cost_ns;           /* what they cost by the calibration */
+		} hits;
+		struct {
+			uint64_t ns;
+		} off_cpu;
+		struct {
+			rls_string_id path;         /* as the target sees it */
+			rls_string_id role;         /* "simulator", "backend", "cuda", "python", "native" */
+			uint32_t sites;
+		} library;
+		struct {
+			rls_string_id kernel;
+			rls_string_id gpus;         /* JSON array text, "" for none */
+			rls_string_id tool;         /* "rlscope-bpf x.y.z" that recorded */
+			uint32_t cpus;
+		} host;
+		struct {
+			rls_string_id buffer;       /* "transitions", "control", ... */
+			uint64_t dropped;
+		} loss;
+		struct {
+			rls_string_id name;         /* "emulated.entry.silent", ... */
+			double value_ns;
+			double error_ns;            /* half width of the 95 % interval */
+		} calibration;
+		struct {
+			rls_string_id text;
+		} warning;
+		struct {
+			bool complete;
+		} end;
+	};
+};
+
+#endif

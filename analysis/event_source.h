@@ -1,0 +1,32 @@
+/* Event source: a stream of events in time order, whatever it is read from.
+ *
+ * The binary trace reader, the text form reader and tests implement this; the analysis
+ * consumes it. Events come sorted by time_ns; at equal times in the order that makes
+ * their meaning plain (process, thread, phase, operation, category, hits, ..., ends last).
+ */
+#ifndef RLS_EVENT_SOURCE_H
+#define RLS_EVENT_SOURCE_H
+
+#include "event.h"
+#include "string_pool.h"
+
+struct rls_event_source {
+	/* 1 and *out filled, 0 at the end, -errno on failure. Damage is no failure: the source
+	 * gives what can be read, adds RLS_EVENT_WARNING events and sets damaged. */
+	int (*next)(struct rls_event_source *source, struct rls_event *out);
+	void (*free)(struct rls_event_source *source);
+
+	const struct rls_string_pool *strings;  /* owned by the source, grows while reading */
+	bool damaged;   /* something was unreadable or missing: exit status 3 */
+};
+
+/* Opens a trace file of any form, told by content (binary trace, JSON Lines).
+ * 0 and *out; -EINVAL when it is neither or empty, else -errno from opening. On failure a
+ * sentence for the user is put into message. The caller frees with (*out)->free(*out). */
+int rls_event_source_open(const char *path, struct rls_event_source **out, char *message,
+			  size_t message_bytes);
+
+/* Orders two events as a source must deliver them: <0, 0, >0. */
+int rls_event_compare(const struct rls_event *a, const struct rls_event *b);
+
+#endif

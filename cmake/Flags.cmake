@@ -1,0 +1,13 @@
+# One interface target carries the warnings and the include root, so that nothing
+# needs CMAKE_C_FLAGS and generated code can be left out.
+add_library(rls_flags INTERFACE)
+target_include_directories(rls_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(rls_flags INTERFACE _GNU_SOURCE RLS_VERSION="${PROJECT_VERSION}")
+target_compile_options(rls_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
+  -Wno-unused-parameter -fno-strict-aliasing)
+
+if(RLS_SANITIZE)
+  target_compile_options(rls_flags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer)
+  target_link_options(rls_flags INTERFACE -fsanitize=address,undefined)
+endif()

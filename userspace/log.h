@@ -1,0 +1,26 @@
+/* Messages for the user. Everything goes to stderr; stdout belongs to the report.
+ *
+ * Each message is one line, one sentence, begun with "rlscope-bpf: " (and "warning: ").
+ * The r-forms return their first argument, a negative errno, so that failing reads
+ *
+ *     return rls_error_r(-ENOENT, "no process with pid %d", pid);
+ */
+#ifndef RLS_LOG_H
+#define RLS_LOG_H
+
+#include <stdbool.h>
+
+void rls_log_set_verbose(bool verbose);
+bool rls_log_verbose(void);
+
+void rls_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void rls_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A plain line without prefix: progress, the `recording` line. */
+void rls_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Shown with --verbose only. */
+void rls_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+int rls_error_r(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int rls_debug_r(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
