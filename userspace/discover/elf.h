@@ -1,0 +1,86 @@
+/* ELF: one library file, mapped read-only, with what discovery and planning ask of it.
+ *
+ * The file is the target's, hence hostile: every offset and count is checked against the
+ * file's size before use; a broken table reads as empty. x86-64 ELF only. A reader is
+ * used by one thread; pointers into it are valid until rls_elf_close.
+ */
+#ifndef RLS_ELF_H
+#define RLS_ELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rls_elf;
+
+/* 0; -ENOEXEC when it is not an x86-64 ELF executable or shared object; -errno. */
+int rls_elf_open(const char *path, struct rls_elf **out);
+void rls_elf_close(struct rls_elf *elf);
+
+/* Bytes at a virtual address, or NULL when [vaddr, vaddr + length) is not backed by the
+ * file within one loadable segment. Not relocated. */
+const uint8_t *rls_elf_bytes(const struct rls_elf *elf, uint64_t vaddr, size_t length);
+
+/* Bytes from vaddr to the end of the file-backed part of its segment; 0 when unmapped. */
+size_t rls_elf_bytes_left(const struct rls_elf *elf, uint64_t vaddr);
+
+bool rls_elf_is_executable(const struct rls_elf *elf, uint64_t vaddr);
+
+/* File offset of a file-backed virtual address: 0, or -ERANGE. */
+int rls_elf_file_offset(const struct rls_elf *elf, uint64_t vaddr, uint64_t *out);
+
+/* Virtual address of the mapping start, for load_bias: the segment holding this file offset
+ * is mapped at vaddr - offset_in_segment. 0, or -ERANGE. */
+int rls_elf_vaddr_of_offset(const struct rls_elf *elf, uint64_t file_offset, uint64_t *out);
+
+struct rls_elf_segment {
+	uint64_t vaddr, offset, file_bytes, memory_bytes;
+	bool executable, writable;
+};
+size_t rls_elf_segments(const struct rls_elf *elf, const struct rls_elf_segment **out);
+
+struct rls_elf_symbol {
+	const char *name;           /* never NULL */
+	uint64_t vaddr;             /* 0 when undefined here */
+	uint64_t size_bytes;
+	bool function;              /* STT_FUNC or STT_GNU_IFUNC */
+	bool defined;
+	bool exported;              /* global or weak, default or protected visibility */
+	bool indirect;              /* STT_GNU_IFUNC: vaddr is the resolver, no boundary function */
+};
+/* Calls visit for each symbol of .dynsym, then (if there) .symtab; stops on non-zero and
+ * returns that. static_only symbols come with exported == false. */
+int rls_elf_each_symbol(const struct rls_elf *elf,
+			int (*visit)(const struct rls_elf_symbol *symbol, void *context),
+			void *context);
+/* First defined symbol of this name, .dynsym first. 0 or -ENOENT. */
+int rls_elf_find_symbol(const struct rls_elf *elf, const char *name, struct rls_elf_symbol *out);
+
+struct rls_elf_relocation {
+	uint64_t vaddr;             /* the word relocated */
+	uint32_t type;              /* R_X86_64_* */
+	int64_t addend;
+	const char *symbol;         /* NULL for none */
+	uint64_t symbol_vaddr;      /* 0 when undefined here */
+	bool plt;                   /* from DT_JMPREL */
+};
+/* Every dynamic relocation: DT_RELA, DT_JMPREL and DT_RELR (given as R_X86_64_RELATIVE). */
+int rls_elf_each_relocation(const struct rls_elf *elf,
+			    int (*visit)(const struct rls_elf_relocation *relocation, void *context),
+			    void *context);
+
+/* Whether DT_NEEDED has a name beginning with prefix ("libstdc++.so"). */
+bool rls_elf_needs(const struct rls_elf *elf, const char *prefix);
+bool rls_elf_has_section(const struct rls_elf *elf, const char *name);
+
+/* Function extents from .eh_frame (through .eh_frame_hdr), for stripped files. */
+struct rls_elf_extent {
+	uint64_t vaddr;
+	uint64_t size_bytes;
+};
+/* Sorted by vaddr; computed at the first call and owned by elf. Returns the count. */
+size_t rls_elf_extents(struct rls_elf *elf, const struct rls_elf_extent **out);
+/* The extent holding vaddr, or NULL. */
+const struct rls_elf_extent *rls_elf_extent_at(struct rls_elf *elf, uint64_t vaddr);
+
+#endif
