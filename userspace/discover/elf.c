@@ -1,0 +1,371 @@
+#include "userspace/discover/elf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/discover/elf_private.h"
+
+/* The kernel maps whole pages, whatever p_align says. */
+#define PAGE_BYTES 4096ULL
+
+const uint8_t *elf_file_bytes(const struct rls_elf *elf, uint64_t offset, uint64_t length)
+{
+	if (offset > elf->size_bytes || length > elf->size_bytes - offset)
+		return NULL;
+	return elf->data + offset;
+}
+
+struct elf_table elf_table_at(const struct rls_elf *elf, uint64_t vaddr, uint64_t bytes,
+			      size_t entry_bytes)
+{
+	struct elf_table table = {.entry_bytes = entry_bytes};
+
+	table.data = rls_elf_bytes(elf, vaddr, bytes);
+	if (table.data)
+		table.count = bytes / entry_bytes;
+	return table;
+}
+
+void elf_table_entry(const struct elf_table *table, size_t index, void *out)
+{
+	memcpy(out, table->data + index * table->entry_bytes, table->entry_bytes);
+}
+
+const char *elf_string(const struct elf_strings *strings, uint64_t offset)
+{
+	if (offset >= strings->size_bytes)
+		return "";
+	if (!memchr(strings->data + offset, '\0', strings->size_bytes - offset))
+		return "";
+	return strings->data + offset;
+}
+
+int elf_find_section(const struct rls_elf *elf, uint32_t type, const char *name, Elf64_Shdr *out)
+{
+	for (size_t i = 0; i < elf->sections.count; i++) {
+		Elf64_Shdr section;
+
+		elf_table_entry(&elf->sections, i, &section);
+		if (type != SHT_NULL && section.sh_type != type)
+			continue;
+		if (name && strcmp(elf_string(&elf->section_names, section.sh_name), name))
+			continue;
+		*out = section;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int check_header(const struct rls_elf *elf, Elf64_Ehdr *header)
+{
+	const uint8_t *bytes = elf_file_bytes(elf, 0, sizeof(*header));
+
+	if (!bytes)
+		return -ENOEXEC;
+	memcpy(header, bytes, sizeof(*header));
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header->e_ident[EI_DATA] != ELFDATA2LSB || header->e_machine != EM_X86_64)
+		return -ENOEXEC;
+	if (header->e_type != ET_DYN && header->e_type != ET_EXEC)
+		return -ENOEXEC;
+	if (header->e_phentsize != sizeof(Elf64_Phdr))
+		return -ENOEXEC;
+	return 0;
+}
+
+static void add_segment(struct rls_elf *elf, const Elf64_Phdr *program)
+{
+	struct rls_elf_segment segment = {
+		.vaddr = program->p_vaddr,
+		.offset = program->p_offset,
+		.file_bytes = program->p_filesz,
+		.memory_bytes = program->p_memsz,
+		.executable = program->p_flags & PF_X,
+		.writable = program->p_flags & PF_W,
+	};
+
+	if (program->p_offset > elf->size_bytes)
+		return;
+	/* A cut file keeps what is left of it; sums below must not wrap. */
+	if (segment.file_bytes > elf->size_bytes - segment.offset)
+		segment.file_bytes = elf->size_bytes - segment.offset;
+	if (segment.memory_bytes < segment.file_bytes)
+		segment.memory_bytes = segment.file_bytes;
+	if (segment.vaddr + segment.memory_bytes < segment.vaddr)
+		return;
+	elf->segments[elf->segment_count++] = segment;
+}
+
+static int load_program_headers(struct rls_elf *elf, const Elf64_Ehdr *header)
+{
+	struct elf_table programs = {.entry_bytes = sizeof(Elf64_Phdr), .count = header->e_phnum};
+
+	programs.data = elf_file_bytes(elf, header->e_phoff, programs.count * sizeof(Elf64_Phdr));
+	if (!programs.data || !programs.count)
+		return -ENOEXEC;
+	elf->segments = calloc(programs.count, sizeof(*elf->segments));
+	if (!elf->segments)
+		return -ENOMEM;
+	for (size_t i = 0; i < programs.count; i++) {
+		Elf64_Phdr program;
+
+		elf_table_entry(&programs, i, &program);
+		if (program.p_type == PT_LOAD) {
+			add_segment(elf, &program);
+		} else if (program.p_type == PT_GNU_EH_FRAME) {
+			elf->eh_frame_hdr = program.p_vaddr;
+			elf->eh_frame_hdr_bytes = program.p_memsz;
+		}
+	}
+	for (size_t i = 0; i < programs.count; i++) {
+		Elf64_Phdr program;
+
+		elf_table_entry(&programs, i, &program);
+		if (program.p_type == PT_DYNAMIC)
+			elf->dynamic_entries = elf_table_at(elf, program.p_vaddr, program.p_filesz,
+							    sizeof(Elf64_Dyn));
+	}
+	return elf->segment_count ? 0 : -ENOEXEC;
+}
+
+/* Section headers are a convenience that strippers may remove: without them the file is
+ * still good. */
+static void load_sections(struct rls_elf *elf, const Elf64_Ehdr *header)
+{
+	struct elf_table sections = {.entry_bytes = sizeof(Elf64_Shdr), .count = header->e_shnum};
+	Elf64_Shdr names;
+
+	if (header->e_shentsize != sizeof(Elf64_Shdr))
+		return;
+	sections.data = elf_file_bytes(elf, header->e_shoff, sections.count * sizeof(Elf64_Shdr));
+	if (!sections.data || !sections.count)
+		return;
+	elf->sections = sections;
+	if (header->e_shstrndx >= sections.count)
+		return;
+	elf_table_entry(&sections, header->e_shstrndx, &names);
+	elf->section_names.data = (const char *)elf_file_bytes(elf, names.sh_offset, names.sh_size);
+	if (elf->section_names.data)
+		elf->section_names.size_bytes = names.sh_size;
+}
+
+static uint64_t *dynamic_field(struct elf_dynamic *dynamic, int64_t tag)
+{
+	switch (tag) {
+	case DT_SYMTAB:
+		return &dynamic->symtab;
+	case DT_STRTAB:
+		return &dynamic->strtab;
+	case DT_STRSZ:
+		return &dynamic->strtab_bytes;
+	case DT_HASH:
+		return &dynamic->hash;
+	case DT_GNU_HASH:
+		return &dynamic->gnu_hash;
+	case DT_RELA:
+		return &dynamic->rela;
+	case DT_RELASZ:
+		return &dynamic->rela_bytes;
+	case DT_JMPREL:
+		return &dynamic->jmprel;
+	case DT_PLTRELSZ:
+		return &dynamic->jmprel_bytes;
+	case DT_RELR:
+		return &dynamic->relr;
+	case DT_RELRSZ:
+		return &dynamic->relr_bytes;
+	default:
+		return NULL;
+	}
+}
+
+static void load_dynamic(struct rls_elf *elf)
+{
+	for (size_t i = 0; i < elf->dynamic_entries.count; i++) {
+		Elf64_Dyn entry;
+		uint64_t *field;
+
+		elf_table_entry(&elf->dynamic_entries, i, &entry);
+		if (entry.d_tag == DT_NULL) {
+			elf->dynamic_entries.count = i;
+			break;
+		}
+		field = dynamic_field(&elf->dynamic, entry.d_tag);
+		if (field)
+			*field = entry.d_un.d_val;
+	}
+}
+
+static int map_file(struct rls_elf *elf, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
+	void *data;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(Elf64_Ehdr))
+		return -ENOEXEC;
+	data = mmap(NULL, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	elf->data = data;
+	elf->size_bytes = status.st_size;
+	elf->guard = elf_guard_add(data, elf->size_bytes);
+	return 0;
+}
+
+static int load(struct rls_elf *elf, const char *path)
+{
+	Elf64_Ehdr header;
+	int error = map_file(elf, path);
+
+	if (error)
+		return error;
+	error = check_header(elf, &header);
+	if (error)
+		return error;
+	error = load_program_headers(elf, &header);
+	if (error)
+		return error;
+	load_sections(elf, &header);
+	load_dynamic(elf);
+	elf_load_symbols(elf);
+	return 0;
+}
+
+int rls_elf_open(const char *path, struct rls_elf **out)
+{
+	struct rls_elf *elf = calloc(1, sizeof(*elf));
+	int error;
+
+	if (!elf)
+		return -ENOMEM;
+	elf->guard = -1;
+	error = load(elf, path);
+	if (error) {
+		rls_elf_close(elf);
+		return error;
+	}
+	*out = elf;
+	return 0;
+}
+
+void rls_elf_close(struct rls_elf *elf)
+{
+	if (!elf)
+		return;
+	elf_guard_remove(elf->guard);
+	if (elf->data)
+		munmap((void *)elf->data, elf->size_bytes);
+	free(elf->segments);
+	free(elf->extents);
+	free(elf);
+}
+
+static const struct rls_elf_segment *file_segment_of(const struct rls_elf *elf, uint64_t vaddr)
+{
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		const struct rls_elf_segment *segment = &elf->segments[i];
+
+		if (vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->file_bytes)
+			return segment;
+	}
+	return NULL;
+}
+
+const uint8_t *rls_elf_bytes(const struct rls_elf *elf, uint64_t vaddr, size_t length)
+{
+	const struct rls_elf_segment *segment = file_segment_of(elf, vaddr);
+
+	if (!segment || length > segment->file_bytes - (vaddr - segment->vaddr))
+		return NULL;
+	return elf_file_bytes(elf, segment->offset + (vaddr - segment->vaddr), length);
+}
+
+size_t rls_elf_bytes_left(const struct rls_elf *elf, uint64_t vaddr)
+{
+	const struct rls_elf_segment *segment = file_segment_of(elf, vaddr);
+
+	return segment ? segment->file_bytes - (vaddr - segment->vaddr) : 0;
+}
+
+bool rls_elf_is_executable(const struct rls_elf *elf, uint64_t vaddr)
+{
+	const struct rls_elf_segment *segment = file_segment_of(elf, vaddr);
+
+	return segment && segment->executable;
+}
+
+int rls_elf_file_offset(const struct rls_elf *elf, uint64_t vaddr, uint64_t *out)
+{
+	const struct rls_elf_segment *segment = file_segment_of(elf, vaddr);
+
+	if (!segment)
+		return -ERANGE;
+	*out = segment->offset + (vaddr - segment->vaddr);
+	return 0;
+}
+
+/* Segments share pages of the file at their edges; a mapping begins at the page that holds
+ * the segment's first byte. Callers ask for executable mappings, so those segments win. */
+static bool holds_offset(const struct rls_elf_segment *segment, uint64_t file_offset)
+{
+	uint64_t first = segment->offset & ~(PAGE_BYTES - 1);
+
+	return file_offset >= first && file_offset < segment->offset + segment->file_bytes;
+}
+
+int rls_elf_vaddr_of_offset(const struct rls_elf *elf, uint64_t file_offset, uint64_t *out)
+{
+	const struct rls_elf_segment *found = NULL;
+
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		const struct rls_elf_segment *segment = &elf->segments[i];
+
+		if (!holds_offset(segment, file_offset))
+			continue;
+		if (!found || (segment->executable && !found->executable))
+			found = segment;
+	}
+	if (!found)
+		return -ERANGE;
+	*out = found->vaddr + (file_offset - found->offset);
+	return 0;
+}
+
+size_t rls_elf_segments(const struct rls_elf *elf, const struct rls_elf_segment **out)
+{
+	*out = elf->segments;
+	return elf->segment_count;
+}
+
+bool rls_elf_needs(const struct rls_elf *elf, const char *prefix)
+{
+	for (size_t i = 0; i < elf->dynamic_entries.count; i++) {
+		Elf64_Dyn entry;
+
+		elf_table_entry(&elf->dynamic_entries, i, &entry);
+		if (entry.d_tag != DT_NEEDED)
+			continue;
+		if (!strncmp(elf_string(&elf->dynamic_strings, entry.d_un.d_val), prefix,
+			     strlen(prefix)))
+			return true;
+	}
+	return false;
+}
+
+bool rls_elf_has_section(const struct rls_elf *elf, const char *name)
+{
+	Elf64_Shdr section;
+
+	return !elf_find_section(elf, SHT_NULL, name, &section);
+}
