@@ -1,0 +1,236 @@
+/* Report: what a trace says, as plain data, independent of how it is shown.
+ *
+ *     event source ──rls_report_build──▶ struct rls_report ──rls_report_write──▶ text, json, csv
+ *                    (sweep.h)                 │  ▲                (writers/writer.h)
+ *                                              └──┘ rls_report_group, rls_report_merge
+ *
+ * Words and definitions are the contract of the JSON form (writers/report.schema.json).
+ * Everything is sorted by text and number, never by the order of events in the file, so
+ * that equal traces give equal reports. Strings are owned by the report, valid UTF-8.
+ */
+#ifndef RLS_REPORT_H
+#define RLS_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "category.h"
+#include "event_source.h"
+
+enum rls_resource {
+	RLS_RESOURCE_CPU = 0,
+	RLS_RESOURCE_GPU = 1,       /* the GPU works while no thread of the process is traced */
+	RLS_RESOURCE_CPU_GPU = 2,
+	RLS_RESOURCE_MAX = 3,
+};
+
+/* How a figure came about; ordered from best to worst. */
+enum rls_method {
+	RLS_METHOD_TRACED = 0,
+	RLS_METHOD_SAMPLED = 1,
+	RLS_METHOD_SCALED = 2,
+	RLS_METHOD_MAX = 3,
+};
+
+/* "cpu", "gpu", "cpu+gpu"; "traced", ... Static storage. */
+const char *rls_resource_name(enum rls_resource resource);
+const char *rls_method_name(enum rls_method method);
+
+/* What rows are told apart by, beside category and resource. */
+enum rls_group {
+	RLS_GROUP_NONE = 0,         /* process, thread, phase and operation: all there is */
+	RLS_GROUP_PROCESS = 1,
+	RLS_GROUP_THREAD = 2,
+	RLS_GROUP_OPERATION = 3,    /* per process */
+	RLS_GROUP_PHASE = 4,        /* per process */
+	RLS_GROUP_MAX = 5,
+};
+
+/* "process", "thread", ... to *out and 0; -EINVAL for another word. */
+int rls_group_parse(const char *name, enum rls_group *out);
+
+struct rls_library_entry {
+	const char *path;           /* as the target sees it */
+	const char *role;
+	uint32_t sites;
+};
+
+struct rls_process_entry {
+	uint32_t pid;
+	uint32_t ppid;
+	uint32_t ns_pid;            /* 0 when it is pid */
+	const char *name;
+	const char *python;         /* version, "" when unknown */
+	const char *container;      /* "" on the host */
+	const char **cmdline;
+	size_t cmdline_count;
+	uint64_t start_ns;          /* CLOCK_MONOTONIC */
+	uint64_t end_ns;
+	struct rls_library_entry *libraries;
+	size_t library_count;
+};
+
+struct rls_thread_entry {
+	uint32_t pid;
+	uint32_t tid;
+	const char *name;
+	uint64_t wall_ns;           /* exactly the sum of its cpu and cpu+gpu rows */
+	uint64_t on_cpu_ns;
+};
+
+/* error_ns is the half width of what the row may be wrong by:
+ *
+ *     subtracted × (relative error of the calibration) + wall × lost / (lost + emitted)
+ *
+ * subtracted = wall_ns - corrected_ns. The relative error is the worst error / value among
+ * the calibrated figures of the trace, 25 % when it has none, at most 100 %. lost and emitted
+ * are the numbers of thread-state events of the whole recording: a lost event leaves a
+ * thread in its old state until its next event, so that share of the time is in doubt.
+ * Never more than wall_ns. */
+struct rls_breakdown_row {
+	uint32_t pid;
+	uint32_t tid;               /* 0 for resource gpu, and where rows were grouped over threads */
+	const char *phase;
+	const char *operation;
+	enum rls_category category; /* meaningless for resource gpu: shown as "" */
+	enum rls_resource resource;
+	enum rls_method method;
+	uint64_t wall_ns;
+	uint64_t on_cpu_ns;
+	uint64_t corrected_ns;
+	uint64_t error_ns;
+};
+
+/* The category column of a row: "" for GPU time without a thread. */
+const char *rls_breakdown_row_category(const struct rls_breakdown_row *row);
+
+struct rls_transition_row {
+	uint32_t pid;
+	uint32_t tid;
+	const char *phase;
+	const char *operation;
+	enum rls_category from;
+	enum rls_category to;
+	uint64_t count;
+};
+
+struct rls_gpu_operation {
+	const char *phase;
+	const char *operation;
+	uint64_t busy_ns;           /* union of the intervals it launched */
+	uint64_t kernels;
+};
+
+struct rls_gpu_entry {
+	uint32_t pid;
+	uint32_t device;
+	uint64_t busy_ns;           /* union; kernels, copies, sets, graphs; never waits */
+	uint64_t kernel_ns;         /* sums */
+	uint64_t memcpy_ns;
+	uint64_t kernels;
+	double smi_style_percent;   /* what a sampler of "was any kernel running" would say */
+	struct rls_gpu_operation *operations;   /* by the operation that launched */
+	size_t operation_count;
+};
+
+struct rls_calibration_entry {
+	const char *name;
+	double value_ns;
+	double error_ns;
+};
+
+struct rls_overhead {
+	uint64_t hits;              /* every probe hit, silent ones included */
+	uint64_t events;            /* emitted category, operation, phase and launch events */
+	uint64_t estimated_ns;      /* hits × calibrated cost; what could not be subtracted included */
+	double percent;             /* of the threads' wall time */
+	struct rls_calibration_entry *calibration;
+	size_t calibration_count;
+};
+
+struct rls_loss_entry {
+	const char *buffer;
+	uint64_t dropped;
+};
+
+struct rls_report {
+	const char *tool;           /* that recorded the trace */
+	uint64_t start_ns;          /* earliest and latest instant the trace tells of */
+	uint64_t end_ns;
+	bool complete;              /* the end mark says so and nothing was unreadable */
+	enum rls_group group;
+
+	const char *kernel;
+	const char *gpus;           /* JSON array text, always valid */
+	uint32_t cpus;
+
+	struct rls_process_entry *processes;
+	size_t process_count;
+	struct rls_thread_entry *threads;
+	size_t thread_count;
+	struct rls_breakdown_row *breakdown;
+	size_t breakdown_count;
+	struct rls_transition_row *transitions;
+	size_t transition_count;
+	struct rls_gpu_entry *gpu;
+	size_t gpu_count;
+	struct rls_overhead overhead;
+	struct rls_loss_entry *losses;
+	size_t loss_count;
+	const char **warnings;
+	size_t warning_count;
+
+	struct rls_string_pool *strings;        /* every string above */
+};
+
+/* Reads the source to its end, in one pass. 0 and *out; -errno from the source, or
+ * -ENOMEM. What is odd but readable becomes a warning. Caller: rls_report_free(). */
+int rls_report_build(struct rls_event_source *source, struct rls_report **out);
+void rls_report_free(struct rls_report *report);
+
+/* Sums breakdown and transitions over what the group does not tell apart (those columns
+ * become 0 and ""). 0, or -ENOMEM with the report untouched. */
+int rls_report_group(struct rls_report *report, enum rls_group group);
+
+/* Takes over the other report's processes as independent ones of the same host. 0;
+ * -EEXIST when both hold the same pid (it is put into *pid); -ENOMEM. other is not changed
+ * and may be freed. Group after merging, not before. */
+int rls_report_merge(struct rls_report *report, const struct rls_report *other, uint32_t *pid);
+
+enum rls_report_table {
+	RLS_TABLE_BREAKDOWN = 0,
+	RLS_TABLE_TRANSITIONS = 1,
+	RLS_TABLE_THREADS = 2,
+	RLS_TABLE_PROCESSES = 3,
+	RLS_TABLE_GPU = 4,
+	RLS_TABLE_MAX = 5,
+};
+
+/* "breakdown", "transitions", ... to *out and 0; -EINVAL for another word. */
+int rls_report_table_parse(const char *name, enum rls_report_table *out);
+
+struct rls_write_options {
+	bool colour;                    /* text: escape sequences of a terminal */
+	unsigned int columns;           /* text: width to fit; 0: 80 */
+	enum rls_report_table table;    /* csv: which array */
+};
+
+struct rls_report_writer;               /* writers/writer.h */
+
+/* The writer of a format ("text", "json", "csv"), or NULL. */
+const struct rls_report_writer *rls_report_writer_find(const char *format);
+
+/* Writes and flushes. 0, or -errno when the output failed. options may be NULL: defaults. */
+int rls_report_write(const struct rls_report *report, const struct rls_report_writer *writer,
+		     FILE *output, const struct rls_write_options *options);
+
+/* Colour and width as fits a stream: those of the terminal it is, if it is one
+ * (NO_COLOR is respected); the table is left alone. */
+void rls_write_options_fit(struct rls_write_options *options, FILE *output);
+
+/* The JSON Schema (draft 2020-12) of the json form. Static storage. */
+const char *rls_report_schema(void);
+
+#endif
