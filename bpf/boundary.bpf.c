@@ -1,0 +1,130 @@
+/* Boundary probes: entries into libraries with a role, calls back into Python, exits.
+ *
+ * One program per hit; all that it needs to know of its site is in the probe's cookie.
+ */
+#include "bpf/state.bpf.h"
+#include "bpf/operation.bpf.h"
+
+#define PYTHON 1
+
+/* As enum rls_site_kind of userspace/plan/site.h; attach/cookie.c asserts it. */
+enum { ENTER, ENTER_CALL, LEAVE_RET, LEAVE_AFTER, ENTER_OPEN, LEAVE_OPEN };
+
+static __always_inline void count_hit(struct thread_state *thread, __u64 cookie)
+{
+	thread->pile.hits++;
+	thread->pile.cost_ns += RLS_COOKIE_COST_NS(cookie);
+}
+
+/* A thread's first entry also tells what it was in before, from now on. */
+static __always_inline void settle_before_entry(struct thread_state *thread, __u64 now_ns,
+						__u64 cookie, __u64 ip, __u64 sp)
+{
+	__u32 site = RLS_COOKIE_SITE(cookie);
+
+	if (thread->depth)
+		return;
+	if (RLS_COOKIE_FROM_PYTHON(cookie)) {
+		/* Only the interpreter calls it: whatever we believed, this thread was in Python. */
+		thread->base = PYTHON;
+		if (thread->category && thread->category != PYTHON)
+			emit_category(thread, now_ns, PYTHON, site);
+		return;
+	}
+	if (thread->base)
+		return;
+	if (RLS_COOKIE_CATEGORY(cookie) == PYTHON) /* a call out of the library at ip */
+		thread->base = category_of_address(thread->pid, ip);
+	else
+		thread->base = category_of_address(thread->pid, word_at(sp));
+}
+
+static __always_inline int handle_site(struct pt_regs *ctx)
+{
+	__u64 sp = READ_REGISTER(PT_REGS_SP(ctx));
+	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
+	struct thread_state *thread = current_thread();
+	__u64 cookie, now_ns;
+	__u32 site;
+
+	if (!thread)
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	now_ns = bpf_ktime_get_ns();
+	site = RLS_COOKIE_SITE(cookie);
+	count_hit(thread, cookie);
+	sync_operations(thread);
+
+	switch (RLS_COOKIE_KIND(cookie)) {
+	case ENTER_CALL:
+		sp -= 8;
+		/* fallthrough */
+	case ENTER:
+		leave_frames(thread, now_ns, sp, site);
+		settle_before_entry(thread, now_ns, cookie, ip, sp);
+		enter_frame(thread, now_ns, sp, RLS_COOKIE_CATEGORY(cookie), site);
+		break;
+	case LEAVE_RET:
+		leave_frames(thread, now_ns, sp, site);
+		if (!thread->depth && !thread->base)
+			settle_base(thread, now_ns,
+				    category_of_address(thread->pid, word_at(sp)), site);
+		break;
+	case LEAVE_AFTER:
+		leave_frames(thread, now_ns, sp - 1, site);
+		settle_base(thread, now_ns, RLS_COOKIE_CATEGORY(cookie), site);
+		break;
+	}
+	return 0;
+}
+
+/* The function returned: sp is 8 above the slot that held its return address. */
+static __always_inline int handle_return(struct pt_regs *ctx)
+{
+	__u64 sp = READ_REGISTER(PT_REGS_SP(ctx));
+	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
+	struct thread_state *thread = current_thread();
+	__u64 cookie, now_ns;
+	__u32 site;
+
+	if (!thread)
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	now_ns = bpf_ktime_get_ns();
+	site = RLS_COOKIE_SITE(cookie);
+	count_hit(thread, cookie);
+	sync_operations(thread);
+	leave_frames(thread, now_ns, sp - 8, site);
+	if (!thread->depth && !thread->base)
+		settle_base(thread, now_ns,
+			    RLS_COOKIE_FROM_PYTHON(cookie) ?
+				    PYTHON :
+				    category_of_address(thread->pid, ip),
+			    site);
+	return 0;
+}
+
+/* Each program twice: for uprobe_multi links (kernel >= 6.6) and for perf events. */
+SEC("uprobe.multi")
+int on_site_multi(struct pt_regs *ctx)
+{
+	return handle_site(ctx);
+}
+
+SEC("uretprobe.multi")
+int on_return_multi(struct pt_regs *ctx)
+{
+	return handle_return(ctx);
+}
+
+SEC("uprobe")
+int on_site(struct pt_regs *ctx)
+{
+	return handle_site(ctx);
+}
+
+SEC("uretprobe")
+int on_return(struct pt_regs *ctx)
+{
+	return handle_return(ctx);
+}

@@ -1,0 +1,94 @@
+/* Reserve, fill the header, submit; every refusal is counted.
+ *
+ * The transitions ring never wakes its reader: user space looks every few milliseconds,
+ * which costs the target nothing. The control ring wakes for what must be acted on.
+ */
+#ifndef RLS_EMIT_BPF_H
+#define RLS_EMIT_BPF_H
+
+#include "bpf/maps.bpf.h"
+
+static __always_inline void count_drop(enum rls_drop_counter which)
+{
+	__sync_fetch_and_add(&drops[which], 1);
+}
+
+static __always_inline void fill_header(struct rls_wire_header *header, __u16 size, __u8 kind,
+					__u32 pid, __u32 tid, __u64 time_ns)
+{
+	header->size = size;
+	header->kind = kind;
+	header->flags = 0;
+	header->pid = pid;
+	header->tid = tid;
+	header->sequence = 0;
+	header->time_ns = time_ns;
+}
+
+/* A control record of this type, header filled; NULL (and counted) when there is no room. */
+#define control_reserve(type, kind, pid, tid, time_ns)                                      \
+	({                                                                                  \
+		type *record_ = bpf_ringbuf_reserve(&control, sizeof(type), 0);             \
+		if (record_)                                                                \
+			fill_header(&record_->header, sizeof(type), kind, pid, tid, time_ns); \
+		else                                                                        \
+			count_drop(RLS_DROP_CONTROL);                                       \
+		record_;                                                                    \
+	})
+
+static __always_inline void take_pile(struct thread_state *thread, struct rls_wire_pile *out)
+{
+	*out = thread->pile;
+	thread->pile.hits = 0;
+	thread->pile.cost_ns = 0;
+	thread->pile.off_cpu_ns = 0;
+}
+
+/* Tells user space what stretch of the thread's time is uncertain. Kept for the next try
+ * when there is no room for it either. */
+static __always_inline void emit_loss(struct thread_state *thread, __u64 now_ns)
+{
+	struct rls_wire_loss *loss = control_reserve(struct rls_wire_loss, RLS_WIRE_LOSS,
+						     thread->pid, thread->tid, now_ns);
+
+	if (!loss)
+		return;
+	loss->since_ns = thread->lost_since_ns;
+	loss->lost = thread->lost;
+	loss->reserved = 0;
+	bpf_ringbuf_submit(loss, BPF_RB_NO_WAKEUP);
+	thread->lost = 0;
+	thread->lost_since_ns = 0;
+}
+
+/* The thread's category becomes `category`; one record on the transitions ring. */
+SUBPROGRAM void emit_category(struct thread_state *thread, __u64 now_ns, __u8 category,
+				     __u32 site)
+{
+	struct rls_wire_category *event;
+	__u8 from = thread->category;
+
+	thread->category = category;
+	thread->sequence++;
+	if (thread->lost)
+		emit_loss(thread, now_ns);
+	event = thread->lost ? NULL : bpf_ringbuf_reserve(&transitions, sizeof(*event), 0);
+	if (!event) {
+		if (!thread->lost)
+			thread->lost_since_ns = now_ns;
+		thread->lost++;
+		count_drop(RLS_DROP_TRANSITIONS);
+		return;
+	}
+	fill_header(&event->header, sizeof(*event), RLS_WIRE_CATEGORY, thread->pid, thread->tid,
+		    now_ns);
+	event->header.sequence = thread->sequence;
+	take_pile(thread, &event->pile);
+	event->category = category;
+	event->from = from;
+	event->depth = thread->depth;
+	event->site = site;
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+#endif

@@ -1,0 +1,14 @@
+#include "bpf/maps.bpf.h"
+
+struct threads_map threads SEC(".maps");
+struct tracked_map tracked SEC(".maps");
+struct ranges_map ranges SEC(".maps");
+struct names_map names_sent SEC(".maps");
+struct ring_map transitions SEC(".maps");
+struct ring_map control SEC(".maps");
+
+__u64 recording_since_ns = 0;
+__u32 settings_generation = 1;
+__u64 drops[RLS_DROP_MAX] = {};
+
+char license_text[] SEC("license") = "Dual BSD/GPL";

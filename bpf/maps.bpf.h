@@ -1,0 +1,103 @@
+/* The kernel side's memory: maps and globals, defined in maps.bpf.c. */
+#ifndef RLS_MAPS_BPF_H
+#define RLS_MAPS_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/wire.h"
+
+/* Reads a register of the probed thread here and now: without it clang may form a pointer
+ * into ctx first and dereference it later, which the verifier refuses. */
+#define READ_REGISTER(expression)                    \
+	({                                           \
+		__u64 register_ = (expression);      \
+		asm volatile("" : "+r"(register_)); \
+		register_;                           \
+	})
+
+/* A function of its own in the kernel (not inlined), shared through a header. */
+#define SUBPROGRAM static __attribute__((noinline, unused))
+
+/* One frame per change of category: everything at or below its stack pointer is inside it. */
+struct thread_state {
+	__u32 pid, tid;
+	__u32 sequence;
+	__u32 generation;       /* of the process settings copied below */
+	struct rls_wire_pile pile;
+	__u64 switched_out_ns;  /* 0 while running */
+	__u64 lost_since_ns;    /* first transition lost since the last that got through */
+	__u32 lost;
+	__u32 overflowed;
+	__u64 record;           /* annotation record, 0 while not found */
+	__u64 annotate_offset;
+	__u64 edges_seen;
+	__u8 annotated;
+	__u8 record_seen;
+	__u8 announced;
+	__u8 base;              /* category below the first frame */
+	__u8 category;          /* now: of the top frame, or base */
+	__u8 reserved;
+	__u16 depth;
+	__u64 frame_sp[RLS_FRAMES_MAX];
+	__u8 frame_category[RLS_FRAMES_MAX];
+};
+
+struct threads_map {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+};
+
+struct tracked_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct rls_wire_process);
+};
+
+struct ranges_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct rls_wire_ranges);
+};
+
+struct name_key {
+	__u64 address;
+	__u32 pid;
+	__u32 reserved;
+};
+
+struct names_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct name_key);
+	__type(value, __u8);
+};
+
+struct ring_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 * 1024 * 1024); /* user space resizes before load */
+};
+
+extern struct threads_map threads SEC(".maps");
+extern struct tracked_map tracked SEC(".maps");
+extern struct ranges_map ranges SEC(".maps");
+extern struct names_map names_sent SEC(".maps");
+extern struct ring_map transitions SEC(".maps");
+extern struct ring_map control SEC(".maps");
+
+/* Nothing counts until every probe is in place: entry and return links go live ~20 ms
+ * apart. Zero: before and after recording. */
+extern __u64 recording_since_ns;
+/* Raised by user space when a process's settings in `tracked` change. */
+extern __u32 settings_generation;
+extern __u64 drops[RLS_DROP_MAX];
+
+#endif

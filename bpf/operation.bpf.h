@@ -1,0 +1,152 @@
+/* Reading a thread's annotation record (userspace/annotate/annotate_wire.h).
+ *
+ * The annotation library never traps; whatever the thread wrote since its last probe hit
+ * is read at the next one, with the times it wrote. All of it is the target's memory:
+ * counts are bounded, pointers only ever dereferenced by bpf_probe_read_user.
+ */
+#ifndef RLS_OPERATION_BPF_H
+#define RLS_OPERATION_BPF_H
+
+#include "bpf/state.bpf.h"
+#include "userspace/annotate/annotate_wire.h"
+
+#define RECORD_FIELD(record, field) ((record) + __builtin_offsetof(struct rls_thread_record, field))
+#define EDGE_AT(record, number)                                                      \
+	(RECORD_FIELD(record, edges) +                                               \
+	 ((number) & (RLS_EDGE_RING - 1)) * sizeof(struct rls_edge))
+
+/* The text of a name goes ahead of its first use, once per process. */
+SUBPROGRAM void send_name(struct thread_state *thread, __u64 address)
+{
+	struct name_key key = { .address = address, .pid = thread->pid };
+	struct rls_wire_name *record;
+	struct rls_name name;
+	__u8 sent = 1;
+
+	if (!address || bpf_map_lookup_elem(&names_sent, &key))
+		return;
+	if (bpf_probe_read_user(&name, sizeof(name), (void *)address))
+		return;
+	record = control_reserve(struct rls_wire_name, RLS_WIRE_NAME, thread->pid, thread->tid, 0);
+	if (!record)
+		return;
+	record->address = address;
+	record->length = name.length < RLS_WIRE_NAME_BYTES ? name.length : RLS_WIRE_NAME_BYTES - 1;
+	record->reserved = 0;
+	__builtin_memcpy(record->text, name.text, RLS_WIRE_NAME_BYTES);
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	bpf_map_update_elem(&names_sent, &key, &sent, BPF_ANY);
+}
+
+static __always_inline void send_edge(struct thread_state *thread, const struct rls_edge *edge,
+				      __u8 flags)
+{
+	struct rls_wire_edge *record;
+
+	send_name(thread, edge->name);
+	record = control_reserve(struct rls_wire_edge, RLS_WIRE_EDGE, thread->pid, thread->tid,
+				 edge->time_ns);
+	if (!record)
+		return;
+	record->header.flags = flags;
+	record->name = edge->name;
+	record->edge = edge->kind;
+	record->depth = edge->depth;
+	record->reserved = 0;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* The whole stack as it is now, where single edges cannot tell. */
+SUBPROGRAM void send_stack(struct thread_state *thread, __u64 head)
+{
+	struct rls_edge edge = { .kind = RLS_WIRE_EDGE_STACK };
+	__u64 record = thread->record;
+	__u32 depth = 0;
+
+	if (head)
+		bpf_probe_read_user(&edge.time_ns, sizeof(edge.time_ns),
+				    (void *)EDGE_AT(record, head - 1));
+	if (edge.time_ns < recording_since_ns)
+		edge.time_ns = recording_since_ns;
+	bpf_probe_read_user(&depth, sizeof(depth), (void *)RECORD_FIELD(record, depth));
+	if (depth > RLS_STACK_MAX)
+		depth = RLS_STACK_MAX;
+	if (!depth)
+		send_edge(thread, &edge, RLS_WIRE_STACK_END);
+	for (__u32 i = 0; i < RLS_STACK_MAX; i++) {
+		if (i >= depth)
+			break;
+		edge.name = word_at(RECORD_FIELD(record, stack) + i * sizeof(__u64));
+		edge.depth = i + 1;
+		send_edge(thread, &edge, i + 1 == depth ? RLS_WIRE_STACK_END : 0);
+	}
+}
+
+/* First sight of the record. Edges made since recording began are replayed when the ring
+ * still holds all there ever were; else the stack as it is has to do. */
+SUBPROGRAM void meet_record(struct thread_state *thread, __u64 head)
+{
+	__u64 first_ns = 0;
+
+	thread->record_seen = 1;
+	if (head <= RLS_EDGE_RING)
+		bpf_probe_read_user(&first_ns, sizeof(first_ns), (void *)EDGE_AT(thread->record, 0));
+	if (first_ns >= recording_since_ns && head) {
+		thread->edges_seen = 0;
+		return;
+	}
+	send_stack(thread, head);
+	thread->edges_seen = head;
+}
+
+SUBPROGRAM void read_edges(struct thread_state *thread, __u64 head)
+{
+	if (head - thread->edges_seen > RLS_EDGE_RING) {
+		__sync_fetch_and_add(&drops[RLS_DROP_EDGES],
+				     head - thread->edges_seen);
+		send_stack(thread, head);
+		thread->edges_seen = head;
+		return;
+	}
+	for (int i = 0; i < RLS_EDGE_RING; i++) {
+		struct rls_edge edge;
+
+		if (thread->edges_seen == head)
+			break;
+		if (bpf_probe_read_user(&edge, sizeof(edge),
+					(void *)EDGE_AT(thread->record, thread->edges_seen)))
+			break;
+		send_edge(thread, &edge, 0);
+		thread->edges_seen++;
+	}
+}
+
+SUBPROGRAM void find_record(struct thread_state *thread)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 thread_pointer = BPF_CORE_READ(task, thread.fsbase);
+
+	thread->record = word_at(thread_pointer + thread->annotate_offset);
+}
+
+/* Sends every edge that the running thread has made since it was last here. */
+static __always_inline void sync_operations(struct thread_state *thread)
+{
+	__u64 head = 0;
+
+	if (!thread->annotated)
+		return;
+	if (!thread->record) {
+		find_record(thread);
+		if (!thread->record)
+			return;
+	}
+	if (bpf_probe_read_user(&head, sizeof(head), (void *)RECORD_FIELD(thread->record, head)))
+		return;
+	if (!thread->record_seen)
+		meet_record(thread, head);
+	if (head != thread->edges_seen)
+		read_edges(thread, head);
+}
+
+#endif

@@ -1,0 +1,202 @@
+/* Processes and threads: fork, exec, exit, and time off the CPU. */
+#include "bpf/operation.bpf.h"
+
+static __always_inline void add_off_cpu(struct thread_state *thread, __u64 now_ns)
+{
+	if (thread->switched_out_ns && now_ns > thread->switched_out_ns)
+		thread->pile.off_cpu_ns += now_ns - thread->switched_out_ns;
+	thread->switched_out_ns = 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct thread_state *thread;
+	__u64 now_ns;
+
+	if (!recording_since_ns)
+		return 0;
+	thread = bpf_task_storage_get(&threads, prev, NULL, 0);
+	if (thread)
+		thread->switched_out_ns = bpf_ktime_get_ns();
+	thread = bpf_task_storage_get(&threads, next, NULL, 0);
+	if (thread) {
+		now_ns = bpf_ktime_get_ns();
+		add_off_cpu(thread, now_ns);
+	}
+	return 0;
+}
+
+/* The child's only thread goes on where its parent's was: same frames, same operations. */
+static __always_inline void inherit_state(struct thread_state *child,
+					  const struct thread_state *parent)
+{
+	child->generation = parent->generation;
+	child->record = parent->record;
+	child->annotate_offset = parent->annotate_offset;
+	child->edges_seen = parent->edges_seen;
+	child->annotated = parent->annotated;
+	child->record_seen = parent->record_seen;
+	child->base = parent->base;
+	child->category = parent->category;
+	child->depth = parent->depth;
+	for (int i = 0; i < RLS_FRAMES_MAX; i++) {
+		if (i >= parent->depth)
+			break;
+		child->frame_sp[FRAME(i)] = parent->frame_sp[FRAME(i)];
+		child->frame_category[FRAME(i)] = parent->frame_category[FRAME(i)];
+	}
+}
+
+static __always_inline void track_child(__u32 parent_pid, __u32 child_pid,
+					const struct rls_wire_process *process)
+{
+	struct rls_wire_ranges *known = bpf_map_lookup_elem(&ranges, &parent_pid);
+
+	bpf_map_update_elem(&tracked, &child_pid, process, BPF_ANY);
+	if (known)
+		bpf_map_update_elem(&ranges, &child_pid, known, BPF_ANY);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 parent_pid = parent->tgid, child_pid = child->tgid;
+	struct thread_state *mine, *childs = NULL;
+	struct rls_wire_process *process;
+	struct rls_wire_fork *record;
+
+	if (parent_pid == child_pid)
+		return 0;
+	process = bpf_map_lookup_elem(&tracked, &parent_pid);
+	if (!process || !(process->flags & RLS_PROCESS_FOLLOW))
+		return 0;
+	track_child(parent_pid, child_pid, process);
+
+	mine = bpf_task_storage_get(&threads, parent, NULL, 0);
+	if (mine && recording_since_ns) {
+		sync_operations(mine);
+		childs = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (childs) {
+			inherit_state(childs, mine);
+			childs->pid = child_pid;
+			childs->tid = child->pid;
+			childs->announced = 1; /* user space takes the fork record for it */
+		}
+	}
+	record = control_reserve(struct rls_wire_fork, RLS_WIRE_FORK, parent_pid, parent->pid,
+				 bpf_ktime_get_ns());
+	if (!record)
+		return 0;
+	record->child_pid = child_pid;
+	record->child_ns_pid = namespace_pid(child);
+	record->category = childs ? childs->category : 0;
+	record->header.flags = childs != NULL;
+	__builtin_memset(record->reserved, 0, sizeof(record->reserved));
+	BPF_CORE_READ_INTO(&record->comm, child, comm);
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+static __always_inline void forget_image(struct thread_state *thread, __u32 pid)
+{
+	thread->pid = pid;
+	thread->tid = pid;
+	thread->depth = 0;
+	thread->base = 0;
+	thread->category = 0;
+	thread->record = 0;
+	thread->record_seen = 0;
+	thread->annotated = 0;
+	thread->edges_seen = 0;
+	thread->generation = 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+{
+	__u32 pid = task->tgid;
+	struct rls_wire_process *process = bpf_map_lookup_elem(&tracked, &pid);
+	struct thread_state *thread;
+	struct rls_wire_exec *record;
+
+	if (!process)
+		return 0;
+	process->flags &= ~RLS_PROCESS_ANNOTATED;
+	process->annotate_offset = 0;
+	bpf_map_delete_elem(&ranges, &pid);
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (thread)
+		forget_image(thread, pid);
+	record = control_reserve(struct rls_wire_exec, RLS_WIRE_EXEC, pid, pid, bpf_ktime_get_ns());
+	if (!record)
+		return 0;
+	BPF_CORE_READ_INTO(&record->comm, task, comm);
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+	struct thread_state *thread;
+	struct rls_wire_exit *record;
+	bool over;
+
+	if (!bpf_map_lookup_elem(&tracked, &pid))
+		return 0;
+	over = BPF_CORE_READ(task, signal, live.counter) == 0;
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (thread || over) {
+		record = control_reserve(struct rls_wire_exit, RLS_WIRE_THREAD_EXIT, pid, task->pid,
+					 bpf_ktime_get_ns());
+		if (record) {
+			__builtin_memset(&record->pile, 0, sizeof(record->pile));
+			__builtin_memset(record->reserved, 0, sizeof(record->reserved));
+			record->process_over = over;
+			record->traced = thread != NULL;
+			if (thread) {
+				if (thread->lost)
+					emit_loss(thread, record->header.time_ns);
+				take_pile(thread, &record->pile);
+			}
+			bpf_ringbuf_submit(record, over ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+		}
+	}
+	if (over) {
+		bpf_map_delete_elem(&tracked, &pid);
+		bpf_map_delete_elem(&ranges, &pid);
+	}
+	return 0;
+}
+
+/* Run once by user space when recording stops: what each living thread still holds. */
+SEC("iter/task")
+int final_states(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_state *thread;
+	struct rls_wire_final *record;
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (!task)
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!thread || !thread->pid)
+		return 0;
+	if (thread->lost)
+		emit_loss(thread, now_ns);
+	add_off_cpu(thread, now_ns);
+	record = control_reserve(struct rls_wire_final, RLS_WIRE_FINAL, thread->pid, thread->tid,
+				 now_ns);
+	if (!record)
+		return 0;
+	take_pile(thread, &record->pile);
+	record->record = thread->record;
+	record->edges_seen = thread->edges_seen;
+	record->overflowed_frames = thread->overflowed;
+	record->reserved = 0;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}

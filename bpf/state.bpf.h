@@ -1,0 +1,183 @@
+/* A thread's stack of categories.
+ *
+ * Only changes of category are frames, each known by the address of its return slot:
+ *
+ *      high addresses   python (base)
+ *                       ├─ frame 0: sp = 0x7ffe80  backend      torch.linear called from Python
+ *                       ├─ frame 1: sp = 0x7ffd10  python       it calls back
+ *      low addresses    └─ frame 2: sp = 0x7ffc48  simulator    the callback steps the simulator
+ *
+ * A call from backend into backend changes nothing: no frame, no event, one silent hit.
+ * A stack grows down, so any hit at a stack pointer at or above a frame's slot proves
+ * that frame over, however it ended: by return, C++ exception, longjmp, or past the
+ * kernel's limit of 64 pending return probes. Each frame dropped is one event, so
+ * transitions are counted exactly even where the moment of the exit was not seen.
+ */
+#ifndef RLS_STATE_BPF_H
+#define RLS_STATE_BPF_H
+
+#include "bpf/emit.bpf.h"
+
+#define FRAME(i) ((i) & (RLS_FRAMES_MAX - 1))
+
+static __always_inline __u32 namespace_pid(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level);
+	struct upid upid;
+
+	if (bpf_core_read(&upid, sizeof(upid), &pid->numbers[level & 31]))
+		return 0;
+	return upid.nr;
+}
+
+static __always_inline void load_settings(struct thread_state *thread,
+					  const struct rls_wire_process *process)
+{
+	thread->generation = settings_generation;
+	if ((process->flags & RLS_PROCESS_ANNOTATED) && !thread->annotated) {
+		thread->annotated = 1;
+		thread->annotate_offset = process->annotate_offset;
+	}
+}
+
+/* First sight of a thread: its life in the trace begins. */
+SUBPROGRAM void announce(struct thread_state *thread, struct task_struct *task)
+{
+	struct rls_wire_thread *record;
+	__u64 born_ns = BPF_CORE_READ(task, start_time);
+
+	if (born_ns < recording_since_ns)
+		born_ns = recording_since_ns;
+	record = control_reserve(struct rls_wire_thread, RLS_WIRE_THREAD, thread->pid, thread->tid,
+				 born_ns);
+	if (!record)
+		return;
+	record->ns_tid = namespace_pid(task);
+	record->reserved = 0;
+	BPF_CORE_READ_INTO(&record->comm, task, comm);
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	thread->announced = 1;
+}
+
+SUBPROGRAM struct thread_state *create_thread(struct task_struct *task)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 pid = id >> 32;
+	struct rls_wire_process *process = bpf_map_lookup_elem(&tracked, &pid);
+	struct thread_state *thread;
+
+	if (!process)
+		return NULL;
+	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) {
+		count_drop(RLS_DROP_THREADS);
+		return NULL;
+	}
+	thread->pid = pid;
+	thread->tid = id;
+	load_settings(thread, process);
+	announce(thread, task);
+	return thread;
+}
+
+/* The state of the thread that runs now; NULL when its process is not tracked or nothing
+ * is being recorded. */
+static __always_inline struct thread_state *current_thread(void)
+{
+	struct task_struct *task;
+	struct thread_state *thread;
+
+	if (!recording_since_ns)
+		return NULL;
+	task = bpf_get_current_task_btf();
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!thread || !thread->pid)
+		return create_thread(task);
+	if (thread->generation != settings_generation) {
+		struct rls_wire_process *process = bpf_map_lookup_elem(&tracked, &thread->pid);
+
+		if (process)
+			load_settings(thread, process);
+	}
+	if (!thread->announced)
+		announce(thread, task);
+	return thread;
+}
+
+/* The category of the code at an address: that of the library with a role that holds it,
+ * else Python's. For callers that were entered before recording began. */
+SUBPROGRAM __u8 category_of_address(__u32 pid, __u64 address)
+{
+	struct rls_wire_ranges *known = bpf_map_lookup_elem(&ranges, &pid);
+
+	if (!known)
+		return 1; /* python */
+	for (__u32 i = 0; i < RLS_RANGES_MAX; i++) {
+		if (i >= known->count)
+			break;
+		if (address >= known->range[i].start && address < known->range[i].end)
+			return known->range[i].category;
+	}
+	return 1;
+}
+
+static __always_inline __u64 word_at(__u64 address)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_user(&word, sizeof(word), (void *)address);
+	return word;
+}
+
+/* Ends every frame whose return slot is at or below limit. */
+static __always_inline void leave_frames(struct thread_state *thread, __u64 now_ns, __u64 limit,
+					 __u32 site)
+{
+	for (int i = 0; i < RLS_FRAMES_MAX; i++) {
+		__u32 top = thread->depth;
+		__u8 below;
+
+		if (top == 0)
+			break;
+		top--;
+		if (thread->frame_sp[FRAME(top)] > limit)
+			break;
+		thread->depth = top;
+		below = top ? thread->frame_category[FRAME(top - 1)] : thread->base;
+		if (below != thread->category)
+			emit_category(thread, now_ns, below, site);
+	}
+}
+
+/* With no frame left and nothing known of what is below: the caller tells. */
+static __always_inline void settle_base(struct thread_state *thread, __u64 now_ns, __u8 base,
+					__u32 site)
+{
+	if (thread->depth || thread->base)
+		return;
+	thread->base = base;
+	if (thread->category != base)
+		emit_category(thread, now_ns, base, site);
+}
+
+static __always_inline void enter_frame(struct thread_state *thread, __u64 now_ns, __u64 sp,
+					__u8 category, __u32 site)
+{
+	__u32 top;
+
+	leave_frames(thread, now_ns, sp, site);
+	if (thread->category == category)
+		return;
+	top = thread->depth;
+	if (top >= RLS_FRAMES_MAX) {
+		thread->overflowed++;
+		return;
+	}
+	thread->frame_sp[FRAME(top)] = sp;
+	thread->frame_category[FRAME(top)] = category;
+	thread->depth = top + 1;
+	emit_category(thread, now_ns, category, site);
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* Kernel → recorder: the records in the two ring buffers, and the probes' cookies.
+ *
+ * `transitions` carries what the boundary probes see (struct rls_wire_category).
+ * `control` carries all the rest: processes, threads, operations, losses. It is never
+ * sampled and never starved by transition traffic.
+ *
+ * Every record begins with the same header. Compiled by clang -target bpf and by gcc;
+ * sizes and offsets are asserted. Numbers are append-only.
+ */
+#ifndef RLS_WIRE_H
+#define RLS_WIRE_H
+
+#ifdef __VMLINUX_H__
+#define RLS_U8 __u8
+#define RLS_U16 __u16
+#define RLS_U32 __u32
+#define RLS_U64 __u64
+#else
+#include <stddef.h>
+#include <stdint.h>
+#define RLS_U8 uint8_t
+#define RLS_U16 uint16_t
+#define RLS_U32 uint32_t
+#define RLS_U64 uint64_t
+#endif
+
+#define RLS_WIRE_COMM_BYTES 16
+#define RLS_WIRE_NAME_BYTES 128
+
+enum rls_wire_kind {
+	RLS_WIRE_CATEGORY = 1,
+	RLS_WIRE_THREAD = 2,        /* a thread's first hit */
+	RLS_WIRE_FORK = 3,          /* a tracked process made a child process */
+	RLS_WIRE_EXEC = 4,
+	RLS_WIRE_THREAD_EXIT = 5,
+	RLS_WIRE_NAME = 6,          /* text of an operation's name, before its first edge */
+	RLS_WIRE_EDGE = 7,          /* an edge from a thread's annotation ring */
+	RLS_WIRE_RANGE_PUSH = 8,    /* a range of someone else's API (NVTX, record_function) */
+	RLS_WIRE_RANGE_POP = 9,
+	RLS_WIRE_LOSS = 10,         /* transitions lost on this thread */
+	RLS_WIRE_FINAL = 11,        /* a thread's state when recording stops */
+	RLS_WIRE_RENAME = 12,       /* a task's new comm */
+};
+
+struct rls_wire_header {
+	RLS_U16 size;               /* of the whole record */
+	RLS_U8 kind;
+	RLS_U8 flags;
+	RLS_U32 pid;                /* thread group, in the initial pid namespace */
+	RLS_U32 tid;
+	RLS_U32 sequence;           /* per thread, over the transitions ring; wraps */
+	RLS_U64 time_ns;            /* CLOCK_MONOTONIC */
+};
+
+/* What has piled up on a thread since its previous record with one of these. */
+struct rls_wire_pile {
+	RLS_U32 hits;               /* probe hits, the one that emits included */
+	RLS_U32 cost_ns;            /* what they cost by the calibration in the cookies */
+	RLS_U64 off_cpu_ns;         /* not running */
+};
+
+struct rls_wire_category {
+	struct rls_wire_header header;
+	struct rls_wire_pile pile;
+	RLS_U8 category;            /* after the event */
+	RLS_U8 from;                /* before it */
+	RLS_U16 depth;              /* frames on the thread's stack of categories */
+	RLS_U32 site;
+};
+
+struct rls_wire_thread {
+	struct rls_wire_header header; /* time: when the thread's life began */
+	RLS_U32 ns_tid;
+	RLS_U32 reserved;
+	char comm[RLS_WIRE_COMM_BYTES];
+};
+
+struct rls_wire_fork {
+	struct rls_wire_header header; /* pid, tid: the parent's */
+	RLS_U32 child_pid;
+	RLS_U32 child_ns_pid;
+	RLS_U8 category;            /* what the child's only thread is in: its parent's state */
+	RLS_U8 reserved[7];
+	char comm[RLS_WIRE_COMM_BYTES];
+};
+
+struct rls_wire_exec {
+	struct rls_wire_header header;
+	char comm[RLS_WIRE_COMM_BYTES];
+};
+
+struct rls_wire_exit {
+	struct rls_wire_header header;
+	struct rls_wire_pile pile;
+	RLS_U8 process_over;        /* it was the last thread of its process */
+	RLS_U8 traced;              /* the thread had been announced */
+	RLS_U8 reserved[6];
+};
+
+struct rls_wire_name {
+	struct rls_wire_header header;
+	RLS_U64 address;            /* of the name in the process's memory */
+	RLS_U32 length;
+	RLS_U32 reserved;
+	char text[RLS_WIRE_NAME_BYTES];
+};
+
+struct rls_wire_edge {
+	struct rls_wire_header header; /* time: the edge's own */
+	RLS_U64 name;               /* address, as in rls_wire_name; 0 for none */
+	RLS_U16 edge;               /* enum rls_edge_kind, or RLS_WIRE_EDGE_STACK */
+	RLS_U16 depth;
+	RLS_U32 reserved;
+};
+/* Part of a whole stack, sent when a thread's record is first seen or edges were missed:
+ * depth is the entry's place from 1; the last one has flag RLS_WIRE_STACK_END. An empty
+ * stack is one record of depth 0 with that flag. */
+#define RLS_WIRE_EDGE_STACK 100
+#define RLS_WIRE_STACK_END 1
+
+struct rls_wire_range {
+	struct rls_wire_header header;
+	RLS_U64 token;              /* pairs a push with its pop; 0: innermost */
+	RLS_U32 length;             /* of text, may be cut */
+	RLS_U32 reserved;
+	char text[RLS_WIRE_NAME_BYTES];
+};
+
+struct rls_wire_loss {
+	struct rls_wire_header header; /* time: when the thread's next event got through */
+	RLS_U64 since_ns;           /* when the first one was lost */
+	RLS_U32 lost;
+	RLS_U32 reserved;
+};
+
+struct rls_wire_final {
+	struct rls_wire_header header;
+	struct rls_wire_pile pile;
+	RLS_U64 record;             /* the thread's annotation record, 0 for none */
+	RLS_U64 edges_seen;
+	RLS_U32 overflowed_frames;  /* entries beyond RLS_FRAMES_MAX */
+	RLS_U32 reserved;
+};
+
+/* ---- cookies: all that a probe needs to know about its site, without a map look-up ----
+ *
+ *  bits  0..31 site id   32..35 category   36..39 kind (enum rls_site_kind, plan/site.h)
+ *  bit   40 from_python  41..42 site class  48..63 cost of one hit in ns (saturated)
+ */
+#define RLS_COOKIE_SITE(c) ((RLS_U32)(c))
+#define RLS_COOKIE_CATEGORY(c) ((RLS_U8)(((c) >> 32) & 15))
+#define RLS_COOKIE_KIND(c) ((RLS_U8)(((c) >> 36) & 15))
+#define RLS_COOKIE_FROM_PYTHON(c) ((RLS_U8)(((c) >> 40) & 1))
+#define RLS_COOKIE_CLASS(c) ((RLS_U8)(((c) >> 41) & 3))
+#define RLS_COOKIE_COST_NS(c) ((RLS_U32)((c) >> 48))
+#define RLS_COOKIE(site, category, kind, from_python, site_class, cost_ns)                         \
+	((RLS_U64)(RLS_U32)(site) | (RLS_U64)(category) << 32 | (RLS_U64)(kind) << 36 |            \
+	 (RLS_U64)(from_python) << 40 | (RLS_U64)(site_class) << 41 | (RLS_U64)(cost_ns) << 48)
+
+/* A range hook's cookie: bits 0..7 what to do (enum rls_range_kind of
+ * userspace/annotate/foreign_ranges.h), 8..15 argument register index. */
+
+/* ---- maps shared with user space ---- */
+
+/* tracked: thread group id → this. Children inherit it at fork. */
+struct rls_wire_process {
+	RLS_U64 annotate_offset;    /* (int64) thread pointer → address of the record's pointer; 0: none */
+	RLS_U32 flags;              /* RLS_PROCESS_* */
+	RLS_U32 reserved;
+};
+#define RLS_PROCESS_FOLLOW 1        /* its children are tracked too */
+#define RLS_PROCESS_ANNOTATED 2     /* annotate_offset is valid */
+
+/* ranges: thread group id → executable ranges of libraries with a role; tells where a
+ * caller that was never seen entering must have been. */
+#define RLS_RANGES_MAX 64
+struct rls_wire_ranges {
+	RLS_U32 count;
+	RLS_U32 reserved;
+	struct {
+		RLS_U64 start, end;
+		RLS_U64 category;
+	} range[RLS_RANGES_MAX];
+};
+
+#define RLS_FRAMES_MAX 256          /* nested category changes told apart per thread */
+
+enum rls_drop_counter {
+	RLS_DROP_TRANSITIONS = 0,
+	RLS_DROP_CONTROL = 1,
+	RLS_DROP_EDGES = 2,             /* annotation edges overwritten before they were read */
+	RLS_DROP_THREADS = 3,           /* hits of threads whose state could not be allocated */
+	RLS_DROP_MAX = 4,
+};
+
+#ifndef __VMLINUX_H__
+_Static_assert(sizeof(struct rls_wire_header) == 24, "header");
+_Static_assert(offsetof(struct rls_wire_header, time_ns) == 16, "header");
+_Static_assert(sizeof(struct rls_wire_category) == 48, "category");
+_Static_assert(sizeof(struct rls_wire_thread) == 48, "thread");
+_Static_assert(sizeof(struct rls_wire_fork) == 56, "fork");
+_Static_assert(sizeof(struct rls_wire_exec) == 40, "exec");
+_Static_assert(sizeof(struct rls_wire_exit) == 48, "exit");
+_Static_assert(sizeof(struct rls_wire_name) == 168, "name");
+_Static_assert(sizeof(struct rls_wire_edge) == 40, "edge");
+_Static_assert(sizeof(struct rls_wire_range) == 168, "range");
+_Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
+_Static_assert(sizeof(struct rls_wire_final) == 64, "final");
+#endif
+
+#endif
