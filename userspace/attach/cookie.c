@@ -1,0 +1,19 @@
+#include "userspace/attach/cookie.h"
+
+#include "bpf/wire.h"
+
+/* The kernel side knows these numbers by heart. */
+_Static_assert(RLS_CATEGORY_UNKNOWN == 0 && RLS_CATEGORY_PYTHON == 1, "bpf/boundary.bpf.c");
+_Static_assert(RLS_CATEGORY_MAX <= 16 && RLS_SITE_KIND_MAX <= 16 && RLS_SITE_CLASS_MAX <= 4,
+	       "cookie fields");
+_Static_assert(RLS_SITE_ENTER == 0 && RLS_SITE_ENTER_CALL == 1 && RLS_SITE_LEAVE_RET == 2 &&
+		       RLS_SITE_LEAVE_AFTER == 3,
+	       "bpf/boundary.bpf.c");
+
+uint64_t rls_site_cookie(const struct rls_site *site, uint32_t id, uint32_t cost_ns)
+{
+	if (cost_ns > UINT16_MAX)
+		cost_ns = UINT16_MAX;
+	return RLS_COOKIE(id, site->category, site->kind, site->from_python, site->site_class,
+			  cost_ns);
+}

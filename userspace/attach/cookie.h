@@ -1,0 +1,12 @@
+/* From a site to the cookie that its probe carries (bpf/wire.h). */
+#ifndef RLS_ATTACH_COOKIE_H
+#define RLS_ATTACH_COOKIE_H
+
+#include <stdint.h>
+
+#include "userspace/plan/site.h"
+
+/* cost_ns is saturated to what fits. */
+uint64_t rls_site_cookie(const struct rls_site *site, uint32_t id, uint32_t cost_ns);
+
+#endif

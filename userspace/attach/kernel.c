@@ -1,0 +1,298 @@
+#include "userspace/attach/kernel.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "rlscope.skel.h"
+#include "userspace/attach/features.h"
+#include "userspace/attach/links.h"
+#include "userspace/log.h"
+
+struct rls_kernel {
+	struct rlscope *skeleton;
+	struct rls_links links;
+	struct ring_buffer *rings;
+	struct rls_hit_costs costs;
+	enum rls_attach_way way;
+	rls_record_handler handler;
+	void *handler_context;
+};
+
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	/* One level down: libbpf's "warnings" are about attempts that we handle. */
+	if (!rls_log_verbose() || level == LIBBPF_DEBUG)
+		return 0;
+	return vfprintf(stderr, format, arguments);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options *options)
+{
+	int r = 0;
+
+	if (options->transitions_bytes)
+		r = bpf_map__set_max_entries(skeleton->maps.transitions,
+					     (uint32_t)options->transitions_bytes);
+	if (!r && options->control_bytes)
+		r = bpf_map__set_max_entries(skeleton->maps.control,
+					     (uint32_t)options->control_bytes);
+	return r;
+}
+
+/* Only the pair of programs that will be attached is loaded: verifying costs time. */
+static void choose_programs(struct rls_kernel *kernel)
+{
+	bool multi = kernel->way == RLS_ATTACH_MULTI;
+
+	bpf_program__set_autoload(kernel->skeleton->progs.on_site_multi, multi);
+	bpf_program__set_autoload(kernel->skeleton->progs.on_return_multi, multi);
+	bpf_program__set_autoload(kernel->skeleton->progs.on_site, !multi);
+	bpf_program__set_autoload(kernel->skeleton->progs.on_return, !multi);
+}
+
+static int load_error(int r)
+{
+	if (r == -EPERM || r == -EACCES)
+		return rls_error_r(r, "loading BPF programs is not permitted: run as root (or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE)");
+	if (r == -ESRCH || r == -ENOENT)
+		return rls_error_r(r, "this kernel has no BTF type information (/sys/kernel/btf/vmlinux), which is needed");
+	return rls_error_r(r, "this kernel does not take the BPF programs (%s): see `rlscope-bpf check`",
+			   strerror(-r));
+}
+
+static int attach_tracepoints(struct rls_kernel *kernel)
+{
+	struct rlscope *skeleton = kernel->skeleton;
+	struct bpf_program *programs[] = { skeleton->progs.on_switch, skeleton->progs.on_fork,
+					   skeleton->progs.on_exec, skeleton->progs.on_exit };
+	int r;
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		r = rls_links_add(&kernel->links, bpf_program__attach(programs[i]));
+		if (r)
+			return rls_error_r(r, "cannot attach to the scheduler's tracepoints: %s",
+					   strerror(-r));
+	}
+	return 0;
+}
+
+static int load(struct rls_kernel *kernel, const struct rls_kernel_options *options)
+{
+	int r;
+
+	libbpf_set_print(print_libbpf);
+	kernel->skeleton = rlscope__open();
+	if (!kernel->skeleton)
+		return rls_error_r(-errno, "cannot open the BPF programs: %s", strerror(errno));
+	kernel->way = options->way;
+	if (kernel->way == RLS_ATTACH_AUTO)
+		kernel->way = rls_feature_uprobe_multi() ? RLS_ATTACH_MULTI : RLS_ATTACH_PERF;
+	choose_programs(kernel);
+	r = size_rings(kernel->skeleton, options);
+	if (r)
+		return rls_error_r(r, "cannot size the ring buffers: %s", strerror(-r));
+	r = rlscope__load(kernel->skeleton);
+	if (r)
+		return load_error(r);
+	return attach_tracepoints(kernel);
+}
+
+int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel **out)
+{
+	struct rls_kernel *kernel = calloc(1, sizeof(*kernel));
+	int r;
+
+	if (!kernel)
+		return -ENOMEM;
+	r = load(kernel, options);
+	if (r) {
+		rls_kernel_close(kernel);
+		return r;
+	}
+	*out = kernel;
+	return 0;
+}
+
+void rls_kernel_close(struct rls_kernel *kernel)
+{
+	if (!kernel)
+		return;
+	rls_kernel_detach(kernel);
+	ring_buffer__free(kernel->rings);
+	rlscope__destroy(kernel->skeleton);
+	free(kernel);
+}
+
+enum rls_attach_way rls_kernel_way(const struct rls_kernel *kernel)
+{
+	return kernel->way;
+}
+
+int rls_kernel_track(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_process *settings)
+{
+	uint32_t key = (uint32_t)pid;
+	int r = bpf_map__update_elem(kernel->skeleton->maps.tracked, &key, sizeof(key), settings,
+				     sizeof(*settings), BPF_ANY);
+
+	/* Threads look their settings up again when this has changed. */
+	__atomic_fetch_add(&kernel->skeleton->bss->settings_generation, 1, __ATOMIC_RELEASE);
+	return r ? rls_error_r(r, "cannot track process %d: %s", pid, strerror(-r)) : 0;
+}
+
+int rls_kernel_untrack(struct rls_kernel *kernel, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map__delete_elem(kernel->skeleton->maps.tracked, &key, sizeof(key), 0);
+}
+
+bool rls_kernel_is_tracked(const struct rls_kernel *kernel, pid_t pid)
+{
+	struct rls_wire_process settings;
+	uint32_t key = (uint32_t)pid;
+
+	return !bpf_map__lookup_elem(kernel->skeleton->maps.tracked, &key, sizeof(key), &settings,
+				     sizeof(settings), 0);
+}
+
+int rls_kernel_set_ranges(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_ranges *known)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map__update_elem(kernel->skeleton->maps.ranges, &key, sizeof(key), known,
+				    sizeof(*known), BPF_ANY);
+}
+
+void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs *costs)
+{
+	kernel->costs = *costs;
+}
+
+int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
+			    const struct rls_site *sites, size_t count, uint32_t first_id,
+			    size_t *attached)
+{
+	struct rlscope *skeleton = kernel->skeleton;
+	bool multi = kernel->way == RLS_ATTACH_MULTI;
+	struct rls_link_request request = {
+		.on_site = multi ? skeleton->progs.on_site_multi : skeleton->progs.on_site,
+		.on_return = multi ? skeleton->progs.on_return_multi : skeleton->progs.on_return,
+		.multi = multi,
+		.path = path,
+		.sites = sites,
+		.count = count,
+		.first_id = first_id,
+		.costs = &kernel->costs,
+	};
+
+	return rls_links_attach(&kernel->links, &request, attached);
+}
+
+int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_t site_offset,
+			    uint64_t listeners_offset)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .ref_ctr_offset = listeners_offset,
+		    .bpf_cookie = RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5,
+					     kernel->costs.ns[RLS_SITE_NOP5][0]));
+	struct bpf_link *link = bpf_program__attach_uprobe_opts(
+		kernel->skeleton->progs.on_flush, -1, path, site_offset, &options);
+
+	return rls_links_add(&kernel->links, link);
+}
+
+int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
+{
+	*start_ns = now_ns();
+	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, *start_ns, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int run_iterator(struct bpf_program *program)
+{
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	char drain[64];
+	int fd;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd >= 0) {
+		while (read(fd, drain, sizeof(drain)) > 0)
+			;
+		close(fd);
+	}
+	bpf_link__destroy(link);
+	return fd < 0 ? fd : 0;
+}
+
+int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
+{
+	int r;
+
+	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, 0, __ATOMIC_RELEASE);
+	*stop_ns = now_ns();
+	r = run_iterator(kernel->skeleton->progs.final_states);
+	return r ? rls_error_r(r, "cannot read the threads' last states: %s", strerror(-r)) : 0;
+}
+
+void rls_kernel_detach(struct rls_kernel *kernel)
+{
+	rls_links_clear(&kernel->links);
+}
+
+static int handle_record(void *context, void *data, size_t size)
+{
+	struct rls_kernel *kernel = context;
+	const struct rls_wire_header *record = data;
+
+	if (size < sizeof(*record))
+		return 0;
+	return kernel->handler(record, size, kernel->handler_context);
+}
+
+int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler, void *context)
+{
+	int r;
+
+	kernel->handler = handler;
+	kernel->handler_context = context;
+	/* Control first: names and threads come before what refers to them. */
+	kernel->rings = ring_buffer__new(bpf_map__fd(kernel->skeleton->maps.control),
+					 handle_record, kernel, NULL);
+	if (!kernel->rings)
+		return rls_error_r(-errno, "cannot map the ring buffers: %s", strerror(errno));
+	r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.transitions),
+			     handle_record, kernel);
+	return r ? rls_error_r(r, "cannot map the ring buffers: %s", strerror(-r)) : 0;
+}
+
+int rls_kernel_poll_fd(const struct rls_kernel *kernel)
+{
+	return ring_buffer__epoll_fd(kernel->rings);
+}
+
+int rls_kernel_consume(struct rls_kernel *kernel)
+{
+	return ring_buffer__consume(kernel->rings);
+}
+
+void rls_kernel_drops(const struct rls_kernel *kernel, uint64_t out[RLS_DROP_MAX])
+{
+	for (int i = 0; i < RLS_DROP_MAX; i++)
+		out[i] = __atomic_load_n(&kernel->skeleton->bss->drops[i], __ATOMIC_RELAXED);
+}

@@ -1,0 +1,86 @@
+/* Kernel: the loaded BPF programs, their maps and the probes that are live.
+ *
+ *     open ─▶ track processes, attach sites ─▶ start ─▶ (poll) ─▶ stop ─▶ detach ─▶ close
+ *
+ * Probes are put on files (inodes), not on processes: children of a tracked process are
+ * seen from their first instruction on, and everyone else who maps the file is turned
+ * away by the first few instructions of the BPF program. Nothing is counted before
+ * rls_kernel_start, because entry and return probes go live some 20 ms apart.
+ *
+ * All links die with their file descriptors, so a killed profiler leaves no probe.
+ * One thread at a time. Functions return 0 or -errno and have said why on stderr.
+ */
+#ifndef RLS_KERNEL_H
+#define RLS_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/wire.h"
+#include "userspace/plan/site.h"
+
+enum rls_attach_way {
+	RLS_ATTACH_AUTO,
+	RLS_ATTACH_MULTI,       /* one uprobe_multi link per file: kernel >= 6.6 */
+	RLS_ATTACH_PERF,        /* one perf event per site: 5.15 and later, slow to detach */
+};
+
+struct rls_kernel_options {
+	enum rls_attach_way way;
+	size_t transitions_bytes;   /* ring sizes: powers of two, multiples of the page size */
+	size_t control_bytes;
+};
+
+struct rls_kernel;
+
+int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel **out);
+/* Detaches what is attached, unloads, frees. NULL is fine. */
+void rls_kernel_close(struct rls_kernel *kernel);
+
+enum rls_attach_way rls_kernel_way(const struct rls_kernel *kernel);
+
+/* Adds a process, or changes its settings. -ESRCH when it is gone is not noticed here. */
+int rls_kernel_track(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_process *settings);
+int rls_kernel_untrack(struct rls_kernel *kernel, pid_t pid);
+bool rls_kernel_is_tracked(const struct rls_kernel *kernel, pid_t pid);
+int rls_kernel_set_ranges(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_ranges *known);
+
+/* What one hit costs on a site, in ns: [class][0 entry, 1 return probe]. */
+struct rls_hit_costs {
+	uint32_t ns[RLS_SITE_CLASS_MAX][2];
+};
+void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs *costs);
+
+/* Puts probes on every site of one file. path must open from here (/proc/PID/root/...).
+ * Site i gets id first_id + i. *attached is how many are live; a site that the kernel
+ * refuses is left out with a warning, it is no failure. */
+int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
+			    const struct rls_site *sites, size_t count, uint32_t first_id,
+			    size_t *attached);
+
+/* The annotation library's flush site; listeners_offset: file offset of the counter that
+ * the kernel raises while the probe is live. */
+int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_t site_offset,
+			    uint64_t listeners_offset);
+
+int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns);
+/* Stops counting; then asks every living thread for what it still holds (RLS_WIRE_FINAL
+ * records). The probes stay until rls_kernel_detach. */
+int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns);
+void rls_kernel_detach(struct rls_kernel *kernel);
+
+/* Called with each record, in order per ring; size has been checked to hold a header. */
+typedef int (*rls_record_handler)(const struct rls_wire_header *record, size_t size, void *context);
+int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler, void *context);
+
+/* A descriptor that becomes readable when a record asks for attention. */
+int rls_kernel_poll_fd(const struct rls_kernel *kernel);
+/* Hands everything in both rings to the handler: the number of records or -errno (the
+ * handler's own negative result included). */
+int rls_kernel_consume(struct rls_kernel *kernel);
+
+void rls_kernel_drops(const struct rls_kernel *kernel, uint64_t out[RLS_DROP_MAX]);
+
+#endif

@@ -1,0 +1,185 @@
+#include "userspace/attach/links.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/libbpf.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/attach/cookie.h"
+#include "userspace/log.h"
+
+#define CLOSING_THREADS 64
+
+int rls_links_add(struct rls_links *links, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	if (links->count == links->capacity) {
+		size_t capacity = links->capacity ? 2 * links->capacity : 64;
+		void *grown = reallocarray(links->items, capacity, sizeof(*links->items));
+
+		if (!grown) {
+			bpf_link__destroy(link);
+			return -ENOMEM;
+		}
+		links->items = grown;
+		links->capacity = capacity;
+	}
+	links->items[links->count++] = link;
+	return 0;
+}
+
+/* The offsets and cookies of one link: all sites, or those with a return probe. */
+struct batch {
+	unsigned long *offsets;
+	__u64 *cookies;
+	size_t count;
+};
+
+static void batch_clear(struct batch *batch)
+{
+	free(batch->offsets);
+	free(batch->cookies);
+}
+
+static int batch_fill(struct batch *batch, const struct rls_link_request *request, bool returns)
+{
+	batch->offsets = calloc(request->count, sizeof(*batch->offsets));
+	batch->cookies = calloc(request->count, sizeof(*batch->cookies));
+	if (!batch->offsets || !batch->cookies)
+		return -ENOMEM;
+	for (size_t i = 0; i < request->count; i++) {
+		const struct rls_site *site = &request->sites[i];
+
+		if (returns && site->exit != RLS_EXIT_RETURN_PROBE)
+			continue;
+		batch->offsets[batch->count] = site->file_offset;
+		batch->cookies[batch->count] = rls_site_cookie(
+			site, request->first_id + (uint32_t)i,
+			request->costs->ns[site->site_class][returns]);
+		batch->count++;
+	}
+	return 0;
+}
+
+static int attach_multi(struct rls_links *links, const struct rls_link_request *request,
+			const struct batch *batch, bool returns)
+{
+	LIBBPF_OPTS(bpf_uprobe_multi_opts, options, .offsets = batch->offsets,
+		    .cookies = batch->cookies, .cnt = batch->count, .retprobe = returns);
+	const struct bpf_program *program = returns ? request->on_return : request->on_site;
+
+	return rls_links_add(links, bpf_program__attach_uprobe_multi(program, -1, request->path,
+								     NULL, &options));
+}
+
+/* One refused site fails the whole link: halve until it is alone, and leave it out. */
+static size_t attach_multi_halving(struct rls_links *links, const struct rls_link_request *request,
+				   const struct batch *batch, bool returns)
+{
+	struct batch left = *batch, right = *batch;
+
+	if (!batch->count)
+		return 0;
+	if (!attach_multi(links, request, batch, returns))
+		return batch->count;
+	if (batch->count == 1)
+		return 0;
+	left.count = batch->count / 2;
+	right.offsets += left.count;
+	right.cookies += left.count;
+	right.count -= left.count;
+	return attach_multi_halving(links, request, &left, returns) +
+	       attach_multi_halving(links, request, &right, returns);
+}
+
+static size_t attach_perf(struct rls_links *links, const struct rls_link_request *request,
+			  const struct batch *batch, bool returns)
+{
+	const struct bpf_program *program = returns ? request->on_return : request->on_site;
+	size_t attached = 0;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = returns,
+			    .bpf_cookie = batch->cookies[i]);
+
+		if (!rls_links_add(links, bpf_program__attach_uprobe_opts(program, -1, request->path,
+									  batch->offsets[i], &options)))
+			attached++;
+	}
+	return attached;
+}
+
+static int attach_batch(struct rls_links *links, const struct rls_link_request *request,
+			bool returns, size_t *wanted, size_t *attached)
+{
+	__attribute__((cleanup(batch_clear))) struct batch batch = { 0 };
+	int r = batch_fill(&batch, request, returns);
+
+	if (r)
+		return r;
+	*wanted = batch.count;
+	*attached = request->multi ? attach_multi_halving(links, request, &batch, returns) :
+				     attach_perf(links, request, &batch, returns);
+	return 0;
+}
+
+int rls_links_attach(struct rls_links *links, const struct rls_link_request *request,
+		     size_t *attached)
+{
+	size_t wanted = 0, live = 0;
+	int r;
+
+	r = attach_batch(links, request, true, &wanted, &live);
+	if (!r && live < wanted)
+		rls_warning("%zu of %zu return probes refused by the kernel in %s", wanted - live,
+			    wanted, request->path);
+	if (!r)
+		r = attach_batch(links, request, false, &wanted, &live);
+	if (r)
+		return rls_error_r(r, "cannot attach to %s: %s", request->path, strerror(-r));
+	if (live < wanted)
+		rls_warning("%zu of %zu probes refused by the kernel in %s", wanted - live, wanted,
+			    request->path);
+	*attached = live;
+	return wanted && !live ? -EINVAL : 0;
+}
+
+struct closing {
+	struct rls_links *links;
+	size_t next;
+};
+
+static void *close_links(void *context)
+{
+	struct closing *closing = context;
+
+	for (;;) {
+		size_t i = __atomic_fetch_add(&closing->next, 1, __ATOMIC_RELAXED);
+
+		if (i >= closing->links->count)
+			return NULL;
+		bpf_link__destroy(closing->links->items[i]);
+	}
+}
+
+void rls_links_clear(struct rls_links *links)
+{
+	struct closing closing = { .links = links };
+	pthread_t threads[CLOSING_THREADS];
+	size_t started = 0;
+
+	while (started < CLOSING_THREADS && started + 1 < links->count) {
+		if (pthread_create(&threads[started], NULL, close_links, &closing))
+			break;
+		started++;
+	}
+	close_links(&closing);
+	while (started)
+		pthread_join(threads[--started], NULL);
+	free(links->items);
+	*links = (struct rls_links){ 0 };
+}

@@ -1,0 +1,41 @@
+/* Links: the probes that are live. Private to attach/. */
+#ifndef RLS_LINKS_H
+#define RLS_LINKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "userspace/attach/kernel.h"
+
+struct bpf_link;
+struct bpf_program;
+
+struct rls_links {
+	struct bpf_link **items;
+	size_t count, capacity;
+};
+
+struct rls_link_request {
+	const struct bpf_program *on_site;
+	const struct bpf_program *on_return;
+	bool multi;
+	const char *path;
+	const struct rls_site *sites;
+	size_t count;
+	uint32_t first_id;
+	const struct rls_hit_costs *costs;
+};
+
+/* Takes the link; NULL means that attaching just failed: its errno is returned. */
+int rls_links_add(struct rls_links *links, struct bpf_link *link);
+
+/* Return probes first: an entry must never be live without its exit. */
+int rls_links_attach(struct rls_links *links, const struct rls_link_request *request,
+		     size_t *attached);
+
+/* Detaches all. A perf-event link takes ~0.1 s of waiting for the kernel each, so they
+ * are closed by several threads side by side. */
+void rls_links_clear(struct rls_links *links);
+
+#endif
