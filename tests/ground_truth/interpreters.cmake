@@ -1,0 +1,47 @@
+# The CPythons to prove things on: RLS_TRUTH_PYTHONS, or the system's own and pyenv's.
+set(RLS_TRUTH_PYTHONS "" CACHE STRING "Interpreters of the ground-truth tests; empty: found")
+
+# Sets OUT to the interpreters to use, RLS_TRUTH_PYTHONS first.
+function(truth_pythons_find out)
+  if(RLS_TRUTH_PYTHONS)
+    set(${out} ${RLS_TRUTH_PYTHONS} PARENT_SCOPE)
+    return()
+  endif()
+  if(DEFINED ENV{PYENV_ROOT})
+    set(root $ENV{PYENV_ROOT})
+  else()
+    set(root $ENV{HOME}/.pyenv)
+  endif()
+  file(GLOB found ${root}/versions/3.[89].*/bin/python3 ${root}/versions/3.1[0-4].*/bin/python3)
+  list(SORT found COMPARE NATURAL)
+  if(EXISTS /usr/bin/python3)
+    list(PREPEND found /usr/bin/python3)
+  endif()
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# Sets TAG ("3.12", "system"), INCLUDE and SUFFIX of one interpreter in the caller's scope;
+# TAG is empty when it cannot build extensions.
+function(truth_python_describe python)
+  execute_process(COMMAND ${python} -c "
+import sys, sysconfig
+print(';'.join(['%d.%d' % sys.version_info[:2], sysconfig.get_paths()['include'],
+                sysconfig.get_config_var('EXT_SUFFIX')]))"
+    OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed ERROR_QUIET)
+  set(TAG "" PARENT_SCOPE)
+  if(failed)
+    return()
+  endif()
+  list(GET described 0 tag)
+  list(GET described 1 include)
+  list(GET described 2 suffix)
+  if(tag VERSION_LESS 3.8 OR NOT EXISTS ${include}/Python.h)
+    return()
+  endif()
+  if(python STREQUAL "/usr/bin/python3")
+    set(tag system)
+  endif()
+  set(TAG ${tag} PARENT_SCOPE)
+  set(INCLUDE ${include} PARENT_SCOPE)
+  set(SUFFIX ${suffix} PARENT_SCOPE)
+endfunction()

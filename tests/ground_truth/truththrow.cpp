@@ -1,0 +1,70 @@
+// truththrow: an extension that calls libtruthcxx and catches what comes out of it. It has
+// no role itself, so each exception leaves the probed library through its probed frames.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdexcept>
+
+#include "truthcxx.h"
+
+namespace {
+
+template <typename Call> long count_caught(long count, Call call)
+{
+	long caught = 0;
+
+	for (long i = 0; i < count; i++) {
+		try {
+			call(i);
+		} catch (const std::runtime_error &) {
+			caught++;
+		}
+	}
+	return caught;
+}
+
+long throw_guarded(long count)
+{
+	long destroyed = 0;
+	long caught = count_caught(count, [&](long) {
+		truthcxx::Guard guard(&destroyed);
+		guard.run(4);
+	});
+
+	return caught == destroyed ? caught : -1;
+}
+
+// throws(way, count): how many exceptions arrived here.
+PyObject *meth_throws(PyObject *, PyObject *args)
+{
+	int way;
+	long count, caught = -1;
+
+	if (!PyArg_ParseTuple(args, "Cl", &way, &count))
+		return nullptr;
+	if (way == 't')
+		caught = count_caught(count, [](long i) { truthcxx_throw(i); });
+	else if (way == 'd')
+		caught = count_caught(count, [](long) { truthcxx_throw_deep(6); });
+	else if (way == 'r')
+		caught = count_caught(count, [](long) { truthcxx_rethrow(3); });
+	else if (way == 'g')
+		caught = throw_guarded(count);
+	return PyLong_FromLong(caught);
+}
+
+PyMethodDef methods[] = {
+	{"throws", meth_throws, METH_VARARGS, nullptr},
+	{nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef module_def = {
+	PyModuleDef_HEAD_INIT, "truththrow", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr,
+};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) PyObject *PyInit_truththrow()
+{
+	return PyModule_Create(&module_def);
+}
