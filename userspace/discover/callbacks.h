@@ -1,0 +1,71 @@
+/* Callbacks: where a library calls back into Python.
+ *
+ * Method: the library's relocations tell which of its words (GOT entries) hold functions
+ * of libpython that run Python code; the PLT stubs that jump through such a word are
+ * recognised by their bytes; then the executable segments are searched for calls and tail
+ * jumps to a stub or through a word. Each find is confirmed by decoding its .eh_frame
+ * extent from the start, so bytes that merely look like a call are left out (and so is
+ * code that has no .eh_frame).
+ *
+ * Which functions count as calling Python is a choice between truth and noise:
+ *
+ *   CALLING   call an object, evaluate code, import, or resume an iterator. One hit is one
+ *             callback as its author thinks of it: an extension that calls a Python
+ *             function k times makes k transitions. The default.
+ *   PROTOCOL  attributes, items, comparison, conversion, arithmetic, iter(): they run
+ *             Python code only for objects whose class defines it in Python, and are
+ *             mostly answered in C within 100 ns, less than a tenth of the two probes they
+ *             would cost. Traced, each would be a transition that nobody calls a callback;
+ *             so only on request. Untraced, a Python property read by C counts as the
+ *             library's time.
+ *
+ * In neither: _Py_Dealloc and PyErr_* (hot, and Python code only in a finaliser), *_Check.
+ *
+ * Not seen either way: calls through a function pointer, i.e. the static inline vectorcall
+ * of CPython 3.8's to 3.10's headers and of Cython (rls_calls_python_inline), words loaded into a
+ * register first, conditional tail jumps, a libpython linked into the caller.
+ *
+ * ctypes: _ctypes enters a CFUNCTYPE callback by PyObject_CallObject (3.8 to 3.10) or
+ * PyObject_Vectorcall (from 3.11 on), both through its PLT, so rls_find_callbacks on that
+ * module is complete for it, though it imports the names of the inline way as well. A
+ * callback's conversion of arguments and result counts as its caller's time. Seen in the
+ * code of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 and Debian's 3.11.2.
+ */
+#ifndef RLS_CALLBACKS_H
+#define RLS_CALLBACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "userspace/discover/boundary.h"
+#include "userspace/discover/elf.h"
+
+enum rls_callback_family {
+	RLS_CALLBACKS_CALLING = 1 << 0,
+	RLS_CALLBACKS_PROTOCOL = 1 << 1,
+};
+
+/* The library's callbacks of these families, or-ed, as RLS_BOUNDARY_CALLBACK_CALL and
+ * _JUMP: sorted by vaddr, unique, named after the libpython function, size_bytes the
+ * instruction's own. The array is malloc'd and each name too: rls_callbacks_free.
+ * 0 or -ENOMEM; on failure the outputs are untouched. */
+int rls_find_callbacks_of(struct rls_elf *elf, unsigned int families,
+			  struct rls_boundary_function **out, size_t *count);
+/* Of the default family. */
+int rls_find_callbacks(struct rls_elf *elf, struct rls_boundary_function **out, size_t *count);
+void rls_callbacks_free(struct rls_boundary_function *functions, size_t count);
+
+/* The families a function of libpython belongs to, or 0. */
+unsigned int rls_callback_families(const char *symbol);
+
+/* Whether the library can call Python objects without a PLT call: it imports the helpers of
+ * the inline vectorcall, or is a Cython module. For such a library only a probe on
+ * the interpreter's own entry is complete (rls_find_eval_entry), at many times the hits. */
+bool rls_calls_python_inline(const struct rls_elf *elf);
+
+/* The interpreter's eval loop, in libpython or a static python. Entered for every Python call
+ * up to 3.10, and on every entry from C from 3.11 on. The name is owned by *out.
+ * 0, -ENOENT or -ENOMEM. */
+int rls_find_eval_entry(const struct rls_elf *python, struct rls_boundary_function *out);
+
+#endif

@@ -1,0 +1,176 @@
+#include "userspace/plan/code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	INSTRUCTION_BYTES_MAX = 15,
+	EXTENT_BYTES_MAX = 1 << 20,
+};
+
+int rls_addresses_add(struct rls_addresses *addresses, uint64_t address)
+{
+	if (addresses->count == addresses->capacity) {
+		size_t capacity = addresses->capacity ? addresses->capacity * 2 : 16;
+		uint64_t *items = reallocarray(addresses->items, capacity, sizeof(*items));
+
+		if (!items)
+			return -ENOMEM;
+		addresses->items = items;
+		addresses->capacity = capacity;
+	}
+	addresses->items[addresses->count++] = address;
+	return 0;
+}
+
+static int compare_addresses(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+void rls_addresses_sort(struct rls_addresses *addresses)
+{
+	if (addresses->count)
+		qsort(addresses->items, addresses->count, sizeof(*addresses->items),
+		      compare_addresses);
+}
+
+bool rls_addresses_any(const struct rls_addresses *addresses, uint64_t first, uint64_t last)
+{
+	size_t low = 0, high = addresses->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (addresses->items[middle] < first)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < addresses->count && addresses->items[low] <= last;
+}
+
+void rls_addresses_clear(struct rls_addresses *addresses)
+{
+	free(addresses->items);
+	*addresses = (struct rls_addresses){0};
+}
+
+/* A jump table's jump reads its target just computed (`add %rdx,%rax; jmp *%rax`), or
+ * straight from the table (`jmp *table(,%rax,8)`, not told from a tail call here), or says
+ * notrack. Taking a tail call for a table would lose an exit, the other way round only
+ * costs precision; so anything else is an exit. */
+static bool is_jump_table(const struct rls_instruction *jump, const uint8_t *previous,
+			  size_t previous_length)
+{
+	const uint8_t add_rm_r = 0x01, add_r_rm = 0x03;
+
+	if (jump->notrack)
+		return true;
+	return previous_length == 3 && (previous[0] & 0xf8) == 0x48 &&
+	       (previous[1] == add_rm_r || previous[1] == add_r_rm) && previous[2] >= 0xc0;
+}
+
+static int note_direct(struct rls_code *code, const struct rls_instruction *instruction)
+{
+	if (instruction->target >= code->start && instruction->target < code->end)
+		return rls_addresses_add(&code->targets, instruction->target);
+	if (instruction->flow == RLS_FLOW_CALL)
+		return 0;
+	return rls_addresses_add(&code->exits, instruction->target);
+}
+
+static int note(struct rls_code *code, const struct rls_instruction *instruction,
+		const uint8_t *previous, size_t previous_length)
+{
+	switch (instruction->flow) {
+	case RLS_FLOW_JUMP:
+	case RLS_FLOW_BRANCH:
+	case RLS_FLOW_CALL:
+		return note_direct(code, instruction);
+	case RLS_FLOW_JUMP_INDIRECT:
+		if (!is_jump_table(instruction, previous, previous_length))
+			code->indirect_exit = true;
+		return 0;
+	case RLS_FLOW_RETURN:
+		if (instruction->probeable)
+			return rls_addresses_add(&code->returns, instruction->vaddr);
+		code->indirect_exit = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int read_instructions(struct rls_code *code, const uint8_t *bytes)
+{
+	uint64_t size = code->end - code->start, at = 0;
+	struct rls_instruction instruction = {0};
+
+	while (at < size) {
+		size_t previous_length = instruction.length;
+		int err;
+
+		/* Bytes that are no instruction end the reading: what follows is a guess. */
+		if (rls_decode(bytes + at, size - at, code->start + at, &instruction) < 0)
+			return 0;
+		err = note(code, &instruction, bytes + at - previous_length, previous_length);
+		if (err < 0)
+			return err;
+		at += instruction.length;
+	}
+	code->complete = true;
+	return 0;
+}
+
+int rls_code_read(const struct rls_elf *elf, uint64_t start, uint64_t size_bytes,
+		  struct rls_code *out)
+{
+	uint64_t left = rls_elf_bytes_left(elf, start);
+	uint64_t size = size_bytes < left ? size_bytes : left;
+	struct rls_code code = {.start = start};
+	const uint8_t *bytes;
+	int err;
+
+	if (size > EXTENT_BYTES_MAX)
+		size = EXTENT_BYTES_MAX;
+	bytes = size ? rls_elf_bytes(elf, start, size) : NULL;
+	if (!bytes)
+		return -EFAULT;
+	code.end = start + size;
+	err = read_instructions(&code, bytes);
+	if (err < 0) {
+		rls_code_clear(&code);
+		return err;
+	}
+	if (size < size_bytes)
+		code.complete = false;
+	rls_addresses_sort(&code.targets);
+	rls_addresses_sort(&code.exits);
+	*out = code;
+	return 0;
+}
+
+void rls_code_clear(struct rls_code *code)
+{
+	rls_addresses_clear(&code->targets);
+	rls_addresses_clear(&code->returns);
+	rls_addresses_clear(&code->exits);
+	*code = (struct rls_code){0};
+}
+
+int rls_code_decode(const struct rls_elf *elf, uint64_t vaddr, struct rls_instruction *out)
+{
+	size_t left = rls_elf_bytes_left(elf, vaddr);
+	const uint8_t *bytes;
+
+	if (left > INSTRUCTION_BYTES_MAX)
+		left = INSTRUCTION_BYTES_MAX;
+	bytes = left ? rls_elf_bytes(elf, vaddr, left) : NULL;
+	if (!bytes)
+		return -EFAULT;
+	return rls_decode(bytes, left, vaddr, out);
+}

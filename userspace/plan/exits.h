@@ -1,0 +1,27 @@
+/* Exits: where a function that may be left by an exception is left without one.
+ *
+ * A return probe under an exception kills the target, so its ret instructions are probed.
+ * A function may also end by a jump: to its own cold part, or to another function, whose
+ * ret then returns to our caller; so jumps out of the extent are followed, and the rets
+ * found there are exits too.
+ */
+#ifndef RLS_EXITS_H
+#define RLS_EXITS_H
+
+#include "userspace/plan/code.h"
+
+/* Extents followed and rets taken for one function: real ones stay far below; the bounds
+ * keep a dispatcher that jumps to hundreds of others from being probed all over. */
+#define RLS_EXITS_EXTENTS 16
+#define RLS_EXITS_RETURNS 64
+
+struct rls_exits {
+	struct rls_addresses returns;   /* virtual addresses, sorted */
+	bool complete;                  /* every way out ends in one of these */
+};
+
+/* code: the extent the function begins in, or NULL. 0 or -ENOMEM; on failure *out is
+ * untouched. Clear with rls_addresses_clear(&out->returns). */
+int rls_exits_find(struct rls_elf *elf, const struct rls_code *code, struct rls_exits *out);
+
+#endif

@@ -1,0 +1,316 @@
+#include "userspace/plan/planner.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "userspace/plan/choice.h"
+#include "userspace/plan/code.h"
+#include "userspace/plan/exits.h"
+
+struct planner {
+	const struct rls_library *library;
+	struct rls_elf *elf;
+	struct rls_plan plan;
+	size_t capacity;
+	struct rls_addresses callbacks; /* calls and jumps into Python, sorted */
+	/* The extent read last: functions are sorted, and many callbacks lie in one. */
+	struct rls_code code;
+	bool has_code;
+};
+
+const char *rls_plan_skip_text(enum rls_plan_skip skip)
+{
+	switch (skip) {
+	case RLS_PLAN_NOT_CODE:
+		return "not in executable code";
+	case RLS_PLAN_NOT_PROBEABLE:
+		return "no instruction there can be probed";
+	default:
+		return "unknown";
+	}
+}
+
+void rls_plan_clear(struct rls_plan *plan)
+{
+	free(plan->sites);
+	*plan = (struct rls_plan){0};
+}
+
+static int append(struct planner *planner, const struct rls_site *site)
+{
+	struct rls_plan *plan = &planner->plan;
+
+	if (plan->count == planner->capacity) {
+		size_t capacity = planner->capacity ? planner->capacity * 2 : 256;
+		struct rls_site *sites = reallocarray(plan->sites, capacity, sizeof(*sites));
+
+		if (!sites)
+			return -ENOMEM;
+		plan->sites = sites;
+		planner->capacity = capacity;
+	}
+	plan->sites[plan->count++] = *site;
+	return 0;
+}
+
+static int add(struct planner *planner, struct rls_site site,
+	       const struct rls_instruction *instruction)
+{
+	site.vaddr = instruction->vaddr;
+	site.site_class = instruction->site_class;
+	if (rls_elf_file_offset(planner->elf, site.vaddr, &site.file_offset) < 0) {
+		planner->plan.skipped[RLS_PLAN_NOT_CODE]++;
+		return 0;
+	}
+	return append(planner, &site);
+}
+
+/* The extent that holds vaddr, from .eh_frame or else from the function's symbol; NULL
+ * when neither tells. */
+static int code_at(struct planner *planner, uint64_t vaddr, uint64_t size_bytes,
+		   const struct rls_code **out)
+{
+	const struct rls_elf_extent *extent = rls_elf_extent_at(planner->elf, vaddr);
+	uint64_t start = extent ? extent->vaddr : vaddr;
+	struct rls_code code;
+	int err;
+
+	*out = NULL;
+	if (extent)
+		size_bytes = extent->size_bytes;
+	if (!size_bytes)
+		return 0;
+	if (planner->has_code && planner->code.start == start) {
+		*out = &planner->code;
+		return 0;
+	}
+	err = rls_code_read(planner->elf, start, size_bytes, &code);
+	if (err < 0)
+		return err == -EFAULT ? 0 : err;
+	rls_code_clear(&planner->code);
+	planner->code = code;
+	planner->has_code = true;
+	*out = &planner->code;
+	return 0;
+}
+
+static int add_exits(struct planner *planner, const struct rls_boundary_function *function,
+		     const struct rls_code *code, enum rls_site_exit *exit)
+{
+	struct rls_site site = {
+		.name = function->name,
+		.kind = RLS_SITE_LEAVE_RET,
+		.exit = RLS_EXIT_NONE,
+		.category = rls_role_category(planner->library->role),
+	};
+	struct rls_exits exits;
+	int err = rls_exits_find(planner->elf, code, &exits);
+
+	if (err < 0)
+		return err;
+	for (size_t i = 0; err == 0 && i < exits.returns.count; i++) {
+		struct rls_instruction instruction;
+
+		err = rls_code_decode(planner->elf, exits.returns.items[i], &instruction);
+		if (err == 0)
+			err = add(planner, site, &instruction);
+	}
+	*exit = exits.complete ? RLS_EXIT_SITES : RLS_EXIT_UNSEEN;
+	rls_addresses_clear(&exits.returns);
+	return err;
+}
+
+/* A function that is but a jump into Python needs no site: the jump's own does. */
+static bool is_only_callback(const struct planner *planner, uint64_t vaddr)
+{
+	return rls_addresses_any(&planner->callbacks, vaddr, vaddr);
+}
+
+static int plan_entry(struct planner *planner, const struct rls_boundary_function *function)
+{
+	bool python_calls = function->kind == RLS_BOUNDARY_PYTHON_CALLS;
+	struct rls_site site = {
+		.name = function->name,
+		.kind = RLS_SITE_ENTER,
+		.exit = RLS_EXIT_RETURN_PROBE,
+		.category = function->kind == RLS_BOUNDARY_CALLBACK_ENTRY ?
+				    RLS_CATEGORY_PYTHON :
+				    rls_role_category(planner->library->role),
+		.from_python = python_calls,
+	};
+	struct rls_instruction instruction;
+	const struct rls_code *code;
+	int err = code_at(planner, function->vaddr, function->size_bytes, &code);
+
+	if (err < 0)
+		return err;
+	if (is_only_callback(planner, function->vaddr))
+		return 0;
+	err = rls_choose_site(planner->elf, code, function->vaddr, &planner->callbacks,
+			      &instruction);
+	if (err < 0) {
+		planner->plan.skipped[RLS_PLAN_NOT_PROBEABLE]++;
+		return 0;
+	}
+	if (function->kind == RLS_BOUNDARY_EXPORTED && planner->library->may_throw) {
+		err = add_exits(planner, function, code, &site.exit);
+		if (err < 0)
+			return err;
+	}
+	return add(planner, site, &instruction);
+}
+
+static int plan_jump(struct planner *planner, const struct rls_boundary_function *function)
+{
+	struct rls_site site = {
+		.name = function->name,
+		.kind = RLS_SITE_ENTER,
+		.exit = RLS_EXIT_RETURN_PROBE,
+		.category = RLS_CATEGORY_PYTHON,
+	};
+	struct rls_instruction instruction;
+
+	if (rls_code_decode(planner->elf, function->vaddr, &instruction) < 0 ||
+	    !instruction.probeable) {
+		planner->plan.skipped[RLS_PLAN_NOT_PROBEABLE]++;
+		return 0;
+	}
+	return add(planner, site, &instruction);
+}
+
+/* Where the thread is known to be back from a call: the cheapest instruction behind it,
+ * unless that is the next call into Python, which ends the frame itself. */
+static int add_after_call(struct planner *planner, const struct rls_boundary_function *function,
+			  uint64_t after, const struct rls_code *code, enum rls_site_exit *exit)
+{
+	struct rls_site site = {
+		.name = function->name,
+		.kind = RLS_SITE_LEAVE_AFTER,
+		.exit = RLS_EXIT_NONE,
+		.category = rls_role_category(planner->library->role),
+	};
+	struct rls_instruction instruction;
+
+	*exit = RLS_EXIT_UNSEEN;
+	if (code && after >= code->end)
+		return 0;
+	if (rls_choose_site(planner->elf, code, after, NULL, &instruction) < 0)
+		return 0;
+	*exit = RLS_EXIT_SITES;
+	if (rls_addresses_any(&planner->callbacks, instruction.vaddr, instruction.vaddr))
+		return 0;
+	return add(planner, site, &instruction);
+}
+
+static int plan_call(struct planner *planner, const struct rls_boundary_function *function)
+{
+	struct rls_site site = {
+		.name = function->name,
+		.kind = RLS_SITE_ENTER_CALL,
+		.category = RLS_CATEGORY_PYTHON,
+	};
+	struct rls_instruction call;
+	const struct rls_code *code;
+	int err = code_at(planner, function->vaddr, 0, &code);
+
+	if (err < 0)
+		return err;
+	if (rls_code_decode(planner->elf, function->vaddr, &call) < 0 || !call.probeable) {
+		planner->plan.skipped[RLS_PLAN_NOT_PROBEABLE]++;
+		return 0;
+	}
+	err = add_after_call(planner, function, call.vaddr + call.length, code, &site.exit);
+	if (err < 0)
+		return err;
+	return add(planner, site, &call);
+}
+
+static int plan_function(struct planner *planner, const struct rls_boundary_function *function)
+{
+	if (!rls_elf_is_executable(planner->elf, function->vaddr) ||
+	    !rls_elf_bytes_left(planner->elf, function->vaddr)) {
+		planner->plan.skipped[RLS_PLAN_NOT_CODE]++;
+		return 0;
+	}
+	switch (function->kind) {
+	case RLS_BOUNDARY_CALLBACK_CALL:
+		return plan_call(planner, function);
+	case RLS_BOUNDARY_CALLBACK_JUMP:
+		return plan_jump(planner, function);
+	default:
+		return plan_entry(planner, function);
+	}
+}
+
+static int collect_callbacks(struct planner *planner)
+{
+	for (size_t i = 0; i < planner->library->function_count; i++) {
+		const struct rls_boundary_function *function = &planner->library->functions[i];
+
+		if (function->kind != RLS_BOUNDARY_CALLBACK_CALL &&
+		    function->kind != RLS_BOUNDARY_CALLBACK_JUMP)
+			continue;
+		if (rls_addresses_add(&planner->callbacks, function->vaddr) < 0)
+			return -ENOMEM;
+	}
+	rls_addresses_sort(&planner->callbacks);
+	return 0;
+}
+
+/* Entries before exits: of two sites at one address the first is kept. */
+static int compare_sites(const void *left, const void *right)
+{
+	const struct rls_site *a = left, *b = right;
+
+	if (a->file_offset != b->file_offset)
+		return a->file_offset < b->file_offset ? -1 : 1;
+	return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+static void unify(struct rls_plan *plan)
+{
+	size_t kept = 0;
+
+	if (plan->count)
+		qsort(plan->sites, plan->count, sizeof(*plan->sites), compare_sites);
+	for (size_t i = 0; i < plan->count; i++) {
+		struct rls_site *last = kept ? &plan->sites[kept - 1] : NULL;
+
+		if (!last || last->file_offset != plan->sites[i].file_offset) {
+			plan->sites[kept++] = plan->sites[i];
+			continue;
+		}
+		/* A function whose first instruction is its ret: nothing is left to see it by. */
+		if (last->kind == RLS_SITE_ENTER && last->exit == RLS_EXIT_SITES)
+			last->exit = RLS_EXIT_UNSEEN;
+	}
+	plan->count = kept;
+}
+
+static void count_sites(struct rls_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		plan->class_counts[plan->sites[i].site_class]++;
+		plan->unseen_exits += plan->sites[i].exit == RLS_EXIT_UNSEEN;
+	}
+}
+
+int rls_plan_library(const struct rls_library *library, struct rls_elf *elf,
+		     struct rls_plan *out)
+{
+	struct planner planner = {.library = library, .elf = elf};
+	int err = collect_callbacks(&planner);
+
+	for (size_t i = 0; err == 0 && i < library->function_count; i++)
+		err = plan_function(&planner, &library->functions[i]);
+	rls_addresses_clear(&planner.callbacks);
+	rls_code_clear(&planner.code);
+	if (err < 0) {
+		rls_plan_clear(&planner.plan);
+		return err;
+	}
+	unify(&planner.plan);
+	count_sites(&planner.plan);
+	*out = planner.plan;
+	return 0;
+}
