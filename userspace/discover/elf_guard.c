@@ -2,10 +2,9 @@
  *
  * The target owns the library: it may truncate it at any instant, and a read of a mapped
  * page behind the new end raises SIGBUS. The handler puts zeros there and lets the read go
- * on; the tables are checked anyway and read as broken or empty. Any other SIGBUS is the
- * program's own and gets the default action.
+ * on; the tables are checked anyway and read as broken or empty. Any other SIGBUS goes to
+ * whoever handled it before.
  */
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -31,7 +30,9 @@ static bool is_guarded(uintptr_t address)
 	return false;
 }
 
-static void patch_or_die(int signal_number, siginfo_t *info, void *context)
+static struct sigaction previous = {.sa_handler = SIG_DFL};
+
+static void patch_or_pass_on(int signal_number, siginfo_t *info, void *context)
 {
 	uintptr_t page = (uintptr_t)info->si_addr & ~(PAGE_BYTES - 1);
 
@@ -39,23 +40,26 @@ static void patch_or_die(int signal_number, siginfo_t *info, void *context)
 	    mmap((void *)page, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		 0) != MAP_FAILED)
 		return;
-	/* Returning repeats the access, now with the default action. */
-	signal(signal_number, SIG_DFL);
+	/* Returning repeats the access, now with the action of before. */
+	sigaction(signal_number, &previous, NULL);
 }
 
+/* At each new mapping, because others (test frameworks, sanitizers) set handlers too. */
 static void install_handler(void)
 {
-	struct sigaction action = {.sa_sigaction = patch_or_die, .sa_flags = SA_SIGINFO};
+	struct sigaction action = {.sa_sigaction = patch_or_pass_on, .sa_flags = SA_SIGINFO};
+	struct sigaction current;
 
+	if (sigaction(SIGBUS, NULL, &current) || current.sa_sigaction == patch_or_pass_on)
+		return;
+	previous = current;
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGBUS, &action, NULL);
 }
 
 int elf_guard_add(const void *address, size_t size_bytes)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, install_handler);
+	install_handler();
 	for (int i = 0; i < GUARD_SLOTS; i++) {
 		uintptr_t free_slot = 0;
 
