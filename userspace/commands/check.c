@@ -1,0 +1,128 @@
+/* rlscope-bpf check: can this host profile? Each answer with its remedy. */
+#include <argp.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/commands/commands.h"
+#include "userspace/commands/host.h"
+#include "userspace/log.h"
+
+typedef int (*print_answers)(const struct rls_host_answer *answers, bool able);
+
+struct arguments {
+	print_answers print;
+	bool help;
+};
+
+static int print_text(const struct rls_host_answer *answers, bool able)
+{
+	static const char *const marks[] = { "NO", "no", "note" }; /* by need */
+
+	for (size_t i = 0; i < rls_host_check_count; i++) {
+		const struct rls_host_check *check = &rls_host_checks[i];
+		const char *mark = answers[i].yes ? "ok" : marks[check->need];
+
+		printf("%-5s %-17s %s: %s\n", mark, check->name, check->claim, answers[i].detail);
+		if (!answers[i].yes)
+			printf("%23s remedy: %s\n", "", rls_host_remedy(check, &answers[i]));
+	}
+	printf("\n%s\n", able ? "This host can profile." : "This host cannot profile yet.");
+	return ferror(stdout) ? -EIO : 0;
+}
+
+static json_t *describe(const struct rls_host_check *check, const struct rls_host_answer *answer)
+{
+	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s}", "name", check->name, "need",
+			 rls_host_need_name(check->need), "yes", answer->yes, "claim", check->claim,
+			 "detail", answer->detail, "remedy", rls_host_remedy(check, answer));
+}
+
+static int print_json(const struct rls_host_answer *answers, bool able)
+{
+	json_t *checks = json_array();
+	json_t *root;
+	int r;
+
+	for (size_t i = 0; i < rls_host_check_count; i++)
+		if (json_array_append_new(checks, describe(&rls_host_checks[i], &answers[i]))) {
+			json_decref(checks);
+			return -ENOMEM;
+		}
+	root = json_pack("{s:i, s:s, s:b, s:o}", "version", 1, "tool", "rlscope-bpf " RLS_VERSION,
+			 "can_profile", able, "checks", checks);
+	if (!root)
+		return -ENOMEM;
+	r = json_dumpf(root, stdout, JSON_INDENT(2));
+	json_decref(root);
+	return r || putchar('\n') == EOF ? -EIO : 0;
+}
+
+static const struct {
+	const char *name;
+	print_answers print;
+} formats[] = {
+	{ "text", print_text },
+	{ "json", print_json },
+};
+
+static print_answers find_format(const char *name)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!strcmp(formats[i].name, name))
+			return formats[i].print;
+	return NULL;
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key) {
+	case 'f':
+		arguments->print = find_format(value);
+		if (arguments->print)
+			return 0;
+		rls_error("check: --format is text or json, not %s", value);
+		return EINVAL;
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
+		arguments->help = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		rls_error("check takes no argument: %s", value);
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int rls_command_check(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{ "format", 'f', "FORMAT", 0, "text (default) or json", 0 },
+		{ "help", 'h', NULL, 0, "Print this", 0 },
+		{ 0 },
+	};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse_option,
+		.doc = "Says whether this host can profile, each answer with its remedy.",
+	};
+	struct arguments arguments = { .print = print_text };
+	_cleanup_free_ struct rls_host_answer *answers = NULL;
+	bool able;
+
+	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &arguments))
+		return 2;
+	if (arguments.help)
+		return 0;
+	answers = calloc(rls_host_check_count, sizeof(*answers));
+	if (!answers)
+		return 1;
+	able = rls_host_ask(answers);
+	return arguments.print(answers, able) == 0 && able ? 0 : 1;
+}
