@@ -1,0 +1,53 @@
+/* Spaces: bytes at runtime addresses, whether of a live process or of a file laid out as
+ * the loader would. One scanner reads both.
+ */
+#ifndef RLS_SPACE_H
+#define RLS_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "userspace/discover/elf.h"
+
+struct rls_space {
+	/* Up to length bytes, as many as can be had in one piece; 0 when none. */
+	size_t (*read)(const struct rls_space *space, uint64_t address, void *buffer,
+		       size_t length);
+};
+
+/* All of it or false. */
+bool rls_space_read(const struct rls_space *space, uint64_t address, void *buffer, size_t length);
+
+/* A printable ASCII string shorter than size_bytes, or false (nothing else is a name). */
+bool rls_space_read_name(const struct rls_space *space, uint64_t address, char *buffer,
+			 size_t size_bytes);
+
+struct rls_live_space {
+	struct rls_space space;
+	pid_t pid;
+};
+void rls_live_space_init(struct rls_live_space *live, pid_t pid);
+/* Whether its memory may be read: 0, -ESRCH, -EPERM. */
+int rls_live_space_probe(pid_t pid, uint64_t address);
+
+/* A library's file with its writable segments relocated, as at load_bias. */
+struct rls_image_segment {
+	uint64_t address;
+	size_t length_bytes;
+	uint8_t *bytes;
+};
+struct rls_image_space {
+	struct rls_space space;
+	const struct rls_elf *elf;
+	uint64_t load_bias;
+	struct rls_image_segment *segments;
+	size_t segment_count;
+};
+/* 0 or -ENOMEM; elf is borrowed. */
+int rls_image_space_init(struct rls_image_space *image, const struct rls_elf *elf,
+			 uint64_t load_bias);
+void rls_image_space_release(struct rls_image_space *image);
+
+#endif
