@@ -1,0 +1,229 @@
+#include "analysis/string_pool.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+
+#define BLOCK_BYTES (64 * 1024)
+#define FIRST_SLOTS 64 /* a power of two */
+
+static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
+
+/* Text lives in blocks that never move, so that rls_string_pool_get's pointers stay good. */
+struct block {
+	struct block *next;
+	size_t used, bytes;
+	char text[];
+};
+
+struct string {
+	const char *text;
+	uint32_t length;
+	uint32_t hash;
+};
+
+struct rls_string_pool {
+	struct block *blocks;
+	struct string *strings; /* by id */
+	uint32_t count, room;
+	rls_string_id *slots; /* open addressing; 0 marks a free slot: "" is never looked up here */
+	uint32_t slot_count;
+};
+
+struct rls_string_pool *rls_string_pool_new(void)
+{
+	struct rls_string_pool *pool = calloc(1, sizeof(*pool));
+
+	if (!pool)
+		return NULL;
+	pool->slots = calloc(FIRST_SLOTS, sizeof(*pool->slots));
+	pool->strings = calloc(FIRST_SLOTS, sizeof(*pool->strings));
+	if (!pool->slots || !pool->strings) {
+		rls_string_pool_free(pool);
+		return NULL;
+	}
+	pool->slot_count = pool->room = FIRST_SLOTS;
+	pool->strings[0].text = "";
+	pool->count = 1;
+	return pool;
+}
+
+void rls_string_pool_free(struct rls_string_pool *pool)
+{
+	if (!pool)
+		return;
+	for (struct block *block = pool->blocks, *next; block; block = next) {
+		next = block->next;
+		free(block);
+	}
+	free(pool->strings);
+	free(pool->slots);
+	free(pool);
+}
+
+/* Bytes of the valid UTF-8 sequence at text (RFC 3629: no overlong forms, no surrogates,
+ * nothing above U+10FFFF), or 0. NUL counts as invalid: ids are read back as C strings. */
+static size_t sequence_bytes(const unsigned char *text, size_t left)
+{
+	static const struct {
+		unsigned char first_low, first_high, second_low, second_high, bytes;
+	} forms[] = {
+		{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+		{0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3},
+		{0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+		{0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+	};
+
+	if (text[0] < 0x80)
+		return text[0] != 0;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (text[0] < forms[i].first_low || text[0] > forms[i].first_high)
+			continue;
+		if (left < forms[i].bytes || text[1] < forms[i].second_low ||
+		    text[1] > forms[i].second_high)
+			return 0;
+		for (size_t k = 2; k < forms[i].bytes; k++)
+			if ((text[k] & 0xc0) != 0x80)
+				return 0;
+		return forms[i].bytes;
+	}
+	return 0;
+}
+
+/* Writes the valid, bounded form of text into clean; its length. */
+static size_t sanitize(const char *text, size_t length, char clean[RLS_STRING_BYTES_MAX])
+{
+	size_t used = 0;
+
+	for (size_t at = 0; at < length;) {
+		size_t bytes = sequence_bytes((const unsigned char *)text + at, length - at);
+		const char *from = bytes ? text + at : replacement;
+		size_t put = bytes ? bytes : sizeof(replacement) - 1;
+
+		if (used + put > RLS_STRING_BYTES_MAX)
+			break;
+		memcpy(clean + used, from, put);
+		used += put;
+		at += bytes ? bytes : 1;
+	}
+	return used;
+}
+
+static uint32_t hash_text(const char *text, size_t length)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+	return hash;
+}
+
+/* The slot of the text, or the free one where it belongs. */
+static uint32_t find_slot(const struct rls_string_pool *pool, const char *text, size_t length,
+			  uint32_t hash)
+{
+	uint32_t mask = pool->slot_count - 1;
+
+	for (uint32_t slot = hash & mask;; slot = (slot + 1) & mask) {
+		const struct string *string = &pool->strings[pool->slots[slot]];
+
+		if (!pool->slots[slot] || (string->hash == hash && string->length == length &&
+					   !memcmp(string->text, text, length)))
+			return slot;
+	}
+}
+
+static int grow(struct rls_string_pool *pool)
+{
+	if (pool->count == pool->room) {
+		struct string *strings = reallocarray(pool->strings, (size_t)pool->room * 2,
+						      sizeof(*strings));
+		if (!strings)
+			return -ENOMEM;
+		pool->strings = strings;
+		pool->room *= 2;
+	}
+	if (pool->count < pool->slot_count / 2)
+		return 0;
+
+	uint32_t slot_count = pool->slot_count * 2, mask = slot_count - 1;
+	rls_string_id *slots = slot_count ? calloc(slot_count, sizeof(*slots)) : NULL;
+
+	if (!slots)
+		return -ENOMEM;
+	for (rls_string_id id = 1; id < pool->count; id++) {
+		uint32_t slot = pool->strings[id].hash & mask;
+
+		while (slots[slot])
+			slot = (slot + 1) & mask;
+		slots[slot] = id;
+	}
+	free(pool->slots);
+	pool->slots = slots;
+	pool->slot_count = slot_count;
+	return 0;
+}
+
+static char *keep_text(struct rls_string_pool *pool, const char *text, size_t length)
+{
+	struct block *block = pool->blocks;
+
+	if (!block || block->bytes - block->used < length + 1) {
+		block = malloc(sizeof(*block) + BLOCK_BYTES);
+		if (!block)
+			return NULL;
+		*block = (struct block){.next = pool->blocks, .bytes = BLOCK_BYTES};
+		pool->blocks = block;
+	}
+
+	char *kept = block->text + block->used;
+
+	memcpy(kept, text, length);
+	kept[length] = '\0';
+	block->used += length + 1;
+	return kept;
+}
+
+int rls_string_pool_add(struct rls_string_pool *pool, const char *text, size_t length,
+			rls_string_id *out)
+{
+	char clean[RLS_STRING_BYTES_MAX];
+	size_t bytes = sanitize(text, length, clean);
+	uint32_t hash = hash_text(clean, bytes);
+
+	if (!bytes) {
+		*out = 0;
+		return 0;
+	}
+
+	uint32_t slot = find_slot(pool, clean, bytes, hash);
+
+	if (!pool->slots[slot]) {
+		if (grow(pool))
+			return -ENOMEM;
+
+		char *kept = keep_text(pool, clean, bytes);
+
+		if (!kept)
+			return -ENOMEM;
+		slot = find_slot(pool, clean, bytes, hash); /* growing moved it */
+		pool->strings[pool->count] =
+			(struct string){.text = kept, .length = bytes, .hash = hash};
+		pool->slots[slot] = pool->count++;
+	}
+	*out = pool->slots[slot];
+	return 0;
+}
+
+const char *rls_string_pool_get(const struct rls_string_pool *pool, rls_string_id id)
+{
+	return id < pool->count ? pool->strings[id].text : "";
+}
+
+uint32_t rls_string_pool_count(const struct rls_string_pool *pool)
+{
+	return pool->count;
+}
