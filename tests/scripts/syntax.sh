@@ -1,0 +1,5 @@
+#!/bin/bash
+# syntax.sh SCRIPT...: every script parses.
+for script in "$@"; do
+	bash -n "$script" || exit 1
+done
