@@ -15,7 +15,8 @@ class WithinBudget(BaseCallback):
         self.budget = budget
 
     def _on_step(self):
-        return self.budget.step()
+        # The last step of --steps is left to learn(), which then still trains on it.
+        return self.budget.step() or self.budget.steps == self.budget.most_steps
 
 
 def main():
@@ -25,7 +26,6 @@ def main():
                 n_steps=min(2048, max(2, arguments.steps or 2048)))
     budget = common.Budget(arguments)
     common.print_ready()
-    # The callback ends the learning; this only has to be more than it.
     model.learn(total_timesteps=arguments.steps or 2**62, callback=WithinBudget(budget))
     common.print_summary(budget, [model.policy])
 
