@@ -1,0 +1,173 @@
+#include "userspace/commands/record_options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/log.h"
+
+enum key {
+	KEY_DURATION = 'd',
+	KEY_OUTPUT = 'o',
+	KEY_FORMAT = 'f',
+	KEY_VERBOSE = 'v',
+	KEY_REPORT = 256,
+	KEY_NO_CHILDREN,
+	KEY_SIMULATOR,
+	KEY_BACKEND,
+	KEY_NATIVE,
+	KEY_CONFIG,
+	KEY_BUDGET,
+	KEY_VERIFY,
+	KEY_PERF_EVENTS,
+};
+
+static const struct argp_option option_table[] = {
+	{ "duration", KEY_DURATION, "SECONDS", 0, "Stop recording after SECONDS", 1 },
+	{ "output", KEY_OUTPUT, "TRACE", 0, "Write the trace to TRACE (default rlscope-PID.trace)", 1 },
+	{ "report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json or csv", 1 },
+	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow child processes", 1 },
+	{ "simulator", KEY_SIMULATOR, "GLOB[:SYMBOLS]", 0, "A library whose time is simulator time", 2 },
+	{ "backend", KEY_BACKEND, "GLOB[:SYMBOLS]", 0, "A library that is an ML backend", 2 },
+	{ "native", KEY_NATIVE, "GLOB[:SYMBOLS]", 0, "A library to probe that is neither", 2 },
+	{ "config", KEY_CONFIG, "FILE", 0, "Read roles of libraries from FILE as well", 2 },
+	{ "overhead-budget", KEY_BUDGET, "P%|none", 0,
+	  "How much the target may be slowed (none: trace everything)", 3 },
+	{ "verify", KEY_VERIFY, NULL, 0, "Measure with a sampler what the probes do not see", 3 },
+	{ "perf-events", KEY_PERF_EVENTS, NULL, 0,
+	  "Attach probes one by one, as on kernels before 6.6", 3 },
+	{ "verbose", KEY_VERBOSE, NULL, 0, "Say more on stderr", 4 },
+	{ 0 },
+};
+
+int rls_parse_seconds(const char *text, uint64_t *out_ns)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !isfinite(seconds) || seconds <= 0 || seconds > 1e9)
+		return -EINVAL;
+	*out_ns = (uint64_t)llround(seconds * 1e9);
+	return 0;
+}
+
+static int parse_budget(const char *text, double *out)
+{
+	char *end;
+	double percent;
+
+	if (!strcmp(text, "none")) {
+		*out = -1;
+		return 0;
+	}
+	percent = strtod(text, &end);
+	if (*end == '%')
+		end++;
+	if (end == text || *end || !isfinite(percent) || percent <= 0 || percent > 100)
+		return -EINVAL;
+	*out = percent;
+	return 0;
+}
+
+static int replace(char **where, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return ENOMEM;
+	free(*where);
+	*where = copy;
+	return 0;
+}
+
+static int add_role(struct rls_record_options *options, enum rls_role role, const char *pattern)
+{
+	int r = rls_roles_add(options->roles, role, pattern);
+
+	if (r == -EINVAL)
+		rls_error("'%s' is not a library pattern: GLOB or GLOB:SYMBOLGLOB", pattern);
+	return -r;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct rls_record_options *options = state->input;
+
+	switch (key) {
+	case KEY_DURATION:
+		if (rls_parse_seconds(argument, &options->duration_ns)) {
+			rls_error("--duration takes a number of seconds, not '%s'", argument);
+			return EINVAL;
+		}
+		return 0;
+	case KEY_OUTPUT:
+		return replace(&options->trace_path, argument);
+	case KEY_REPORT:
+		return replace(&options->report_path, argument);
+	case KEY_FORMAT:
+		options->writer = rls_report_writer_find(argument);
+		if (!options->writer) {
+			rls_error("'%s' is not a report format: text, json or csv", argument);
+			return EINVAL;
+		}
+		return 0;
+	case KEY_NO_CHILDREN:
+		options->children = false;
+		return 0;
+	case KEY_SIMULATOR:
+		return add_role(options, RLS_ROLE_SIMULATOR, argument);
+	case KEY_BACKEND:
+		return add_role(options, RLS_ROLE_BACKEND, argument);
+	case KEY_NATIVE:
+		return add_role(options, RLS_ROLE_NATIVE, argument);
+	case KEY_CONFIG:
+		options->config_path = argument;
+		return 0;
+	case KEY_BUDGET:
+		if (parse_budget(argument, &options->budget_percent)) {
+			rls_error("--overhead-budget takes a percentage or none, not '%s'", argument);
+			return EINVAL;
+		}
+		return 0;
+	case KEY_VERIFY:
+		options->verify = true;
+		return 0;
+	case KEY_PERF_EVENTS:
+		options->perf_events = true;
+		return 0;
+	case KEY_VERBOSE:
+		options->verbose = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp rls_record_argp = { .options = option_table, .parser = parse_option };
+
+int rls_record_options_init(struct rls_record_options *options)
+{
+	*options = (struct rls_record_options){ .children = true, .budget_percent = 2 };
+	options->writer = rls_report_writer_find("text");
+	return rls_roles_new(&options->roles);
+}
+
+void rls_record_options_clear(struct rls_record_options *options)
+{
+	rls_roles_free(options->roles);
+	free(options->trace_path);
+	free(options->report_path);
+	*options = (struct rls_record_options){ 0 };
+}
+
+int rls_record_options_finish(struct rls_record_options *options)
+{
+	int r = rls_roles_parse_default_files(options->roles);
+
+	rls_log_set_verbose(options->verbose);
+	if (!r && options->config_path)
+		r = rls_roles_parse_file(options->roles, options->config_path);
+	return r;
+}

@@ -1,0 +1,40 @@
+/* Options that every recorder shares (attach, run): parsed into a struct, by argp. */
+#ifndef RLS_RECORD_OPTIONS_H
+#define RLS_RECORD_OPTIONS_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/report.h"
+#include "userspace/discover/roles.h"
+
+struct rls_record_options {
+	char *trace_path;               /* NULL: rlscope-PID.trace */
+	char *report_path;              /* NULL: stdout */
+	const char *config_path;
+	const struct rls_report_writer *writer;
+	struct rls_roles *roles;
+	uint64_t duration_ns;
+	double budget_percent;          /* < 0: none, trace everything */
+	bool children;
+	bool verify;
+	bool perf_events;
+	bool verbose;
+};
+
+/* Defaults, and the roles of the built-in table. 0 or -errno. */
+int rls_record_options_init(struct rls_record_options *options);
+void rls_record_options_clear(struct rls_record_options *options);
+
+/* To be a child of each recorder's own argp; its input is a struct rls_record_options. A
+ * bad argument is said on stderr and ends parsing with EINVAL. */
+extern const struct argp rls_record_argp;
+
+/* After parsing: configuration files, checks. 0 or -errno, said on stderr. */
+int rls_record_options_finish(struct rls_record_options *options);
+
+/* Whole and fractional seconds: 0 and *out, or -EINVAL. */
+int rls_parse_seconds(const char *text, uint64_t *out_ns);
+
+#endif

@@ -1,0 +1,71 @@
+#include "userspace/commands/recording.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/event_source.h"
+#include "analysis/report.h"
+#include "userspace/commands/commands.h"
+#include "userspace/log.h"
+
+int rls_recording_open(struct rls_record_options *options, pid_t pid, struct rls_recorder **out)
+{
+	struct rls_recorder_options recorder = {
+		.roles = options->roles,
+		.duration_ns = options->duration_ns,
+		.follow_children = options->children,
+		.verify = options->verify,
+		.perf_events = options->perf_events,
+	};
+
+	if (!options->trace_path && asprintf(&options->trace_path, "rlscope-%d.trace", pid) < 0) {
+		options->trace_path = NULL;
+		return -ENOMEM;
+	}
+	recorder.trace_path = options->trace_path;
+	return rls_recorder_open(&recorder, out);
+}
+
+static int build_report(const char *trace_path, struct rls_report **out)
+{
+	struct rls_event_source *source;
+	char message[256];
+	int r = rls_event_source_open(trace_path, &source, message, sizeof(message));
+
+	if (r)
+		return rls_error_r(r, "%s", message);
+	r = rls_report_build(source, out);
+	source->free(source);
+	return r ? rls_error_r(r, "cannot analyse %s: %s", trace_path, strerror(-r)) : 0;
+}
+
+int rls_recording_report(const struct rls_record_options *options)
+{
+	_cleanup_fclose_ FILE *opened = NULL;
+	struct rls_write_options write = { 0 };
+	struct rls_report *report;
+	FILE *output = stdout;
+	int r;
+
+	if (options->report_path) {
+		opened = fopen(options->report_path, "we");
+		if (!opened) {
+			rls_error("cannot write the report to %s: %s", options->report_path,
+				  strerror(errno));
+			return RLS_EXIT_FAILED;
+		}
+		output = opened;
+	}
+	r = build_report(options->trace_path, &report);
+	if (r)
+		return RLS_EXIT_FAILED;
+	rls_write_options_fit(&write, output);
+	r = rls_report_write(report, options->writer, output, &write);
+	rls_report_free(report);
+	if (r)
+		rls_error("cannot write the report: %s", strerror(-r));
+	return r ? RLS_EXIT_FAILED : RLS_EXIT_DONE;
+}

@@ -1,0 +1,17 @@
+/* What attach and run have in common: a recording from open to report. */
+#ifndef RLS_RECORDING_H
+#define RLS_RECORDING_H
+
+#include <sys/types.h>
+
+#include "userspace/commands/record_options.h"
+#include "userspace/record/recorder.h"
+
+/* Opens a recorder for these options; names the trace after pid unless it has a name. */
+int rls_recording_open(struct rls_record_options *options, pid_t pid, struct rls_recorder **out);
+
+/* Reads the trace back and writes the report where the options want it. The recorder is
+ * finished and freed before. Exit status: 0, or 1 after a message. */
+int rls_recording_report(const struct rls_record_options *options);
+
+#endif

@@ -1,0 +1,56 @@
+/* rlscope-bpf: one table of commands. */
+#include <stdio.h>
+#include <string.h>
+
+#include "userspace/commands/commands.h"
+#include "userspace/log.h"
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{ "attach", rls_command_attach, "record running processes and report where their time goes" },
+	{ "run", rls_command_run, "run a command and record it from its first instruction" },
+	{ "report", rls_command_report, "report a trace file (no root needed)" },
+	{ "dump", rls_command_dump, "print a trace file as JSON Lines" },
+	{ "probes", rls_command_probes, "show what would be probed in a process, without attaching" },
+	{ "check", rls_command_check, "can this host profile? with a remedy for each no" },
+};
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+static void print_help(FILE *out)
+{
+	fputs("Usage: rlscope-bpf COMMAND [OPTION...]\n"
+	      "Says where a training job's time goes: Python, simulator, ML backend, CUDA API and GPU,\n"
+	      "per operation, by attaching to the running job from the kernel.\n\n",
+	      out);
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+	fputs("\n`rlscope-bpf COMMAND --help` describes each; `man rlscope-bpf` has the whole story.\n",
+	      out);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "--help";
+	char title[64];
+
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		puts("rlscope-bpf " RLS_VERSION);
+		return RLS_EXIT_DONE;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+		print_help(argc > 1 ? stdout : stderr);
+		return argc > 1 ? RLS_EXIT_DONE : RLS_EXIT_USAGE;
+	}
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		if (strcmp(name, commands[i].name))
+			continue;
+		snprintf(title, sizeof(title), "rlscope-bpf %s", commands[i].name);
+		argv[1] = title;
+		return commands[i].run(argc - 1, argv + 1);
+	}
+	rls_error("'%s' is not a command: see `rlscope-bpf --help`", name);
+	return RLS_EXIT_USAGE;
+}

@@ -1,0 +1,65 @@
+#include "userspace/record/host.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "analysis/cleanup.h"
+
+/* The model line that NVIDIA's driver shows for each device. */
+static void add_gpu(json_t *gpus, const char *path)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		char *model;
+
+		if (strncmp(line, "Model:", 6))
+			continue;
+		model = line + 6 + strspn(line + 6, " \t");
+		model[strcspn(model, "\n")] = '\0';
+		json_array_append_new(gpus, json_string(model));
+	}
+}
+
+static char *list_gpus(void)
+{
+	json_t *gpus = json_array();
+	glob_t found = { 0 };
+	char *text;
+
+	if (!glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found)) {
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			add_gpu(gpus, found.gl_pathv[i]);
+	}
+	globfree(&found);
+	text = gpus ? json_dumps(gpus, JSON_COMPACT) : NULL;
+	json_decref(gpus);
+	return text;
+}
+
+int rls_host_event(struct rls_trace_output *output, uint64_t time_ns)
+{
+	struct rls_event event = { .kind = RLS_EVENT_HOST, .time_ns = time_ns };
+	_cleanup_free_ char *gpus = list_gpus();
+	struct utsname name;
+	int r;
+
+	if (!gpus)
+		return -ENOMEM;
+	uname(&name);
+	event.host.cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	r = rls_trace_output_string(output, name.release, &event.host.kernel);
+	if (!r)
+		r = rls_trace_output_string(output, gpus, &event.host.gpus);
+	if (!r)
+		r = rls_trace_output_string(output, "rlscope-bpf " RLS_VERSION, &event.host.tool);
+	return r ? r : rls_trace_output_add(output, &event);
+}

@@ -1,0 +1,55 @@
+/* Libraries: which files have probes, and which processes map them.
+ *
+ *     scan(pid): /proc/PID/maps ─▶ discover (new files only) ─▶ plan ─▶ attach
+ *                                    └─▶ ranges for the kernel side, LIBRARY events
+ *
+ * Probes belong to files. A file seen before costs a process that maps it nothing but a
+ * look at its mappings. A file's tables of Python methods may fill long after it was
+ * mapped (PyTorch's do, while it is imported), so young files are looked at again, at
+ * growing intervals, until nothing new has turned up for a while.
+ */
+#ifndef RLS_LIBRARIES_H
+#define RLS_LIBRARIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "userspace/attach/kernel.h"
+#include "userspace/record/trace_output.h"
+#include "userspace/record/translate.h"
+
+struct rls_roles;
+struct rls_libraries;
+
+int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
+		      struct rls_trace_output *output, struct rls_translator *translator,
+		      struct rls_libraries **out);
+void rls_libraries_free(struct rls_libraries *libraries);
+
+/* Looks at what the process maps now, probes what is new and has a role. 0, or -errno
+ * when the process is gone or cannot be read; libraries that fail alone are warnings. */
+int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns);
+
+/* A forked child maps what its parent maps. */
+int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t child,
+			  uint64_t now_ns);
+/* The process's image was replaced (exec), or it ended. */
+void rls_libraries_forget(struct rls_libraries *libraries, pid_t pid);
+
+/* When a scan of this process is due again because of young files; 0: not by itself. */
+uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid);
+
+/* "3.11.2", "" when it is not (or not yet known to be) Python. */
+const char *rls_libraries_python(const struct rls_libraries *libraries, pid_t pid);
+/* Libraries with a role other than python that the process maps. */
+size_t rls_libraries_count(const struct rls_libraries *libraries, pid_t pid);
+/* Address in the process of its rls_annotate_descriptor, or 0. */
+uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t pid);
+
+/* Live probes and files, over all. */
+size_t rls_libraries_sites(const struct rls_libraries *libraries);
+size_t rls_libraries_files(const struct rls_libraries *libraries);
+
+#endif

@@ -1,0 +1,27 @@
+/* Mmap watch: tells when a process maps something executable (dlopen, exec).
+ *
+ * A dummy software perf event per CPU carries PERF_RECORD_MMAP2 for the whole host: it
+ * costs nothing where nothing is mapped, and needs neither tracefs nor kprobes. What is
+ * mapped is looked up in /proc by whoever is told; only the pid is taken from here.
+ */
+#ifndef RLS_MMAP_WATCH_H
+#define RLS_MMAP_WATCH_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct rls_mmap_watch;
+
+/* 0 or -errno. */
+int rls_mmap_watch_open(struct rls_mmap_watch **out);
+void rls_mmap_watch_close(struct rls_mmap_watch *watch);
+
+/* An epoll descriptor, readable when there is something to drain. */
+int rls_mmap_watch_fd(const struct rls_mmap_watch *watch);
+
+/* Calls back for each executable file mapping since the last time. A full ring is reported
+ * as pid 0: anyone may have mapped anything. */
+void rls_mmap_watch_drain(struct rls_mmap_watch *watch,
+			  void (*mapped)(void *context, pid_t pid), void *context);
+
+#endif

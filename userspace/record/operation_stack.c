@@ -1,0 +1,65 @@
+#include "userspace/record/operation_stack.h"
+
+static void remove_at(struct rls_operation_stack *stack, uint32_t index)
+{
+	for (uint32_t i = index; i + 1 < stack->count; i++)
+		stack->entries[i] = stack->entries[i + 1];
+	stack->count--;
+}
+
+static void append(struct rls_operation_stack *stack, const struct rls_operation_entry *entry)
+{
+	if (stack->count < RLS_OPERATION_DEPTH_MAX)
+		stack->entries[stack->count++] = *entry;
+}
+
+void rls_operation_stack_pop(struct rls_operation_stack *stack, uint16_t depth)
+{
+	for (uint32_t i = stack->count; i-- > 0;) {
+		if (stack->entries[i].depth > depth)
+			remove_at(stack, i);
+	}
+}
+
+void rls_operation_stack_push(struct rls_operation_stack *stack, uint16_t depth, rls_string_id name)
+{
+	struct rls_operation_entry entry = { .name = name, .depth = depth };
+
+	if (!depth)
+		return;
+	rls_operation_stack_pop(stack, depth - 1);
+	append(stack, &entry);
+}
+
+void rls_operation_stack_push_range(struct rls_operation_stack *stack, rls_string_id name,
+				    uint64_t token)
+{
+	struct rls_operation_entry entry = { .name = name, .token = token };
+
+	append(stack, &entry);
+}
+
+bool rls_operation_stack_pop_range(struct rls_operation_stack *stack, uint64_t token)
+{
+	for (uint32_t i = stack->count; i-- > 0;) {
+		const struct rls_operation_entry *entry = &stack->entries[i];
+
+		if (entry->depth == 0 && (!token || entry->token == token)) {
+			remove_at(stack, i);
+			return true;
+		}
+	}
+	return false;
+}
+
+void rls_operation_stack_clear_annotations(struct rls_operation_stack *stack)
+{
+	rls_operation_stack_pop(stack, 0);
+}
+
+void rls_operation_stack_fill(const struct rls_operation_stack *stack, struct rls_event *event)
+{
+	event->operation.depth = (uint16_t)stack->count;
+	for (uint32_t i = 0; i < stack->count; i++)
+		event->operation.stack[i] = stack->entries[i].name;
+}

@@ -1,0 +1,532 @@
+#include "userspace/record/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "userspace/attach/kernel.h"
+#include "userspace/log.h"
+#include "userspace/record/annotations.h"
+#include "userspace/record/host.h"
+#include "userspace/record/libraries.h"
+#include "userspace/record/mmap_watch.h"
+#include "userspace/record/process_info.h"
+#include "userspace/record/processes.h"
+#include "userspace/record/progress.h"
+#include "userspace/record/trace_output.h"
+#include "userspace/record/translate.h"
+
+#define TICK_MS 10
+#define LOOK_DELAY_NS 20000000ULL       /* a burst of dlopen is looked at once */
+#define TRANSITIONS_BYTES (32U << 20)
+#define CONTROL_BYTES (8U << 20)
+
+struct rls_recorder {
+	struct rls_recorder_options options;
+	struct rls_kernel *kernel;
+	struct rls_trace_output output;
+	struct rls_translator *translator;
+	struct rls_libraries *libraries;
+	struct rls_processes processes;
+	struct rls_mmap_watch *mmap_watch;
+	struct rls_progress progress;
+	uint64_t start_ns, stop_ns;
+	int signal_fd, epoll_fd;
+	bool launching;         /* the process is ours and has not executed its program yet */
+	bool draining;          /* recording is over: watchers no longer act */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+/* ---- describing processes ---- */
+
+static bool is_python(const struct rls_recorder *recorder, pid_t pid)
+{
+	return rls_libraries_python(recorder->libraries, pid)[0] != '\0';
+}
+
+static int describe(struct rls_recorder *recorder, pid_t pid, uint64_t time_ns)
+{
+	struct rls_event event = { .kind = RLS_EVENT_PROCESS, .pid = (uint32_t)pid, .time_ns = time_ns };
+	struct rls_process_info info;
+	int r = rls_process_info_read(pid, &info);
+
+	if (r)
+		return r;
+	event.process.ppid = (uint32_t)info.ppid;
+	event.process.ns_pid = info.ns_pid == pid ? 0 : (uint32_t)info.ns_pid;
+	r = rls_trace_output_string(&recorder->output, info.name, &event.process.name);
+	if (!r)
+		r = rls_trace_output_string(&recorder->output, info.cmdline, &event.process.cmdline);
+	if (!r)
+		r = rls_trace_output_string(&recorder->output, info.container,
+					    &event.process.container);
+	if (!r)
+		r = rls_trace_output_string(&recorder->output,
+					    rls_libraries_python(recorder->libraries, pid),
+					    &event.process.python);
+	rls_process_info_clear(&info);
+	return r ? r : rls_translator_describe(recorder->translator, &event);
+}
+
+/* The settings the kernel side needs of this process, as known now. */
+static int track(struct rls_recorder *recorder, pid_t pid)
+{
+	struct rls_wire_process settings = { 0 };
+	struct rls_annotate_descriptor descriptor;
+	uint64_t address = rls_libraries_annotation(recorder->libraries, pid);
+
+	if (recorder->options.follow_children)
+		settings.flags |= RLS_PROCESS_FOLLOW;
+	if (address && !rls_annotations_descriptor(pid, address, &descriptor)) {
+		settings.annotate_offset = descriptor.thread_pointer_offset;
+		settings.flags |= RLS_PROCESS_ANNOTATED;
+	}
+	return rls_kernel_track(recorder->kernel, pid, &settings);
+}
+
+/* The phase that was set before anyone listened. */
+static int add_present_phase(struct rls_recorder *recorder, pid_t pid, uint64_t time_ns)
+{
+	uint64_t address = rls_libraries_annotation(recorder->libraries, pid);
+	struct rls_edge edge = { .time_ns = time_ns, .kind = RLS_EDGE_PHASE };
+	struct rls_annotate_descriptor descriptor;
+	char name[RLS_NAME_BYTES];
+	int length;
+
+	if (!address || rls_annotations_descriptor(pid, address, &descriptor))
+		return 0;
+	if (descriptor.process_name) {
+		edge.kind = RLS_EDGE_PROCESS_NAME;
+		edge.name = descriptor.process_name;
+		length = rls_annotations_name(pid, edge.name, name);
+		if (length > 0)
+			rls_translator_add_edge(recorder->translator, (uint32_t)pid, (uint32_t)pid,
+						&edge, name, (size_t)length);
+	}
+	if (!descriptor.phase)
+		return 0;
+	edge.kind = RLS_EDGE_PHASE;
+	edge.name = descriptor.phase;
+	length = rls_annotations_name(pid, edge.name, name);
+	if (length < 0)
+		return 0;
+	return rls_translator_add_edge(recorder->translator, (uint32_t)pid, (uint32_t)pid, &edge,
+				       name, (size_t)length);
+}
+
+/* ---- looking at what processes map ---- */
+
+static void look_at(struct rls_recorder *recorder, struct rls_followed *followed, uint64_t time_ns)
+{
+	pid_t pid = followed->pid;
+	bool was_python = is_python(recorder, pid);
+	bool was_annotated = rls_libraries_annotation(recorder->libraries, pid) != 0;
+
+	followed->look_ns = 0;
+	followed->looked_ns = time_ns;
+	if (rls_libraries_scan(recorder->libraries, pid, time_ns))
+		return; /* it has ended, or is just being replaced */
+	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);
+	if (is_python(recorder, pid) && !was_python)
+		describe(recorder, pid, time_ns);
+	if (!was_annotated && rls_libraries_annotation(recorder->libraries, pid)) {
+		track(recorder, pid);
+		add_present_phase(recorder, pid, time_ns);
+	}
+}
+
+static void look_where_due(struct rls_recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.count; i++) {
+		struct rls_followed *followed = &recorder->processes.entries[i];
+		uint64_t time_ns = now_ns();
+
+		if (!followed->look_ns || time_ns < followed->look_ns)
+			continue;
+		look_at(recorder, followed, time_ns);
+		/* Discovery takes its time: do not let the rings run full meanwhile. */
+		rls_kernel_consume(recorder->kernel);
+	}
+}
+
+static void on_mapped(void *context, pid_t pid)
+{
+	struct rls_recorder *recorder = context;
+
+	rls_processes_look(&recorder->processes, pid, now_ns() + LOOK_DELAY_NS);
+}
+
+/* ---- what the kernel side tells ---- */
+
+static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t time_ns)
+{
+	struct rls_recorder *recorder = context;
+
+	if (recorder->draining)
+		return;
+	rls_processes_add(&recorder->processes, (pid_t)child, false);
+	rls_libraries_inherit(recorder->libraries, (pid_t)parent, (pid_t)child, time_ns);
+}
+
+/* A new program: nothing native can have been entered yet, so if it is Python it is in Python. */
+static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
+{
+	struct rls_recorder *recorder = context;
+	struct rls_event event = { .kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid,
+				   .time_ns = time_ns };
+
+	rls_libraries_forget(recorder->libraries, (pid_t)pid);
+	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
+		return;
+	describe(recorder, (pid_t)pid, time_ns);
+	event.category.category = RLS_CATEGORY_PYTHON;
+	if (is_python(recorder, (pid_t)pid))
+		rls_trace_output_add(&recorder->output, &event);
+	rls_processes_look(&recorder->processes, (pid_t)pid, time_ns + LOOK_DELAY_NS);
+}
+
+static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
+{
+	struct rls_recorder *recorder = context;
+
+	rls_processes_remove(&recorder->processes, (pid_t)pid);
+	rls_libraries_forget(recorder->libraries, (pid_t)pid);
+}
+
+static void on_final(void *context, const struct rls_wire_final *final)
+{
+	struct rls_recorder *recorder = context;
+	int r;
+
+	if (!final->record)
+		return;
+	r = rls_annotations_rest((pid_t)final->header.pid, final->header.tid, final->record,
+				 final->edges_seen, recorder->stop_ns, recorder->translator);
+	if (r)
+		rls_debug("the last operations of thread %u are not known: %s", final->header.tid,
+			  strerror(-r));
+}
+
+static int on_record(const struct rls_wire_header *record, size_t size, void *context)
+{
+	struct rls_recorder *recorder = context;
+	int r = rls_translate(recorder->translator, record, size);
+
+	recorder->progress.events++;
+	return r;
+}
+
+/* ---- opening ---- */
+
+static int open_signals(struct rls_recorder *recorder)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	recorder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (recorder->signal_fd < 0 || recorder->epoll_fd < 0)
+		return -errno;
+	if (epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, recorder->signal_fd, &event) ||
+	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_kernel_poll_fd(recorder->kernel), &event) ||
+	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_mmap_watch_fd(recorder->mmap_watch), &event))
+		return -errno;
+	return 0;
+}
+
+static int open_parts(struct rls_recorder *recorder)
+{
+	const struct rls_process_watcher watcher = { on_forked, on_execed, on_ended, on_final,
+						     recorder };
+	struct rls_kernel_options kernel_options = {
+		.way = recorder->options.perf_events ? RLS_ATTACH_PERF : RLS_ATTACH_AUTO,
+		.transitions_bytes = TRANSITIONS_BYTES,
+		.control_bytes = CONTROL_BYTES,
+	};
+	struct rls_event_sink sink;
+	int r;
+
+	r = rls_kernel_open(&kernel_options, &recorder->kernel);
+	if (!r)
+		r = rls_trace_output_open(&recorder->output, recorder->options.trace_path);
+	if (r)
+		return r;
+	sink = rls_trace_output_sink(&recorder->output);
+	r = rls_translator_new(&sink, &watcher, &recorder->translator);
+	if (!r)
+		r = rls_libraries_new(recorder->kernel, recorder->options.roles, &recorder->output,
+				      recorder->translator, &recorder->libraries);
+	if (!r)
+		r = rls_kernel_set_handler(recorder->kernel, on_record, recorder);
+	if (r)
+		return r;
+	r = rls_mmap_watch_open(&recorder->mmap_watch);
+	if (r)
+		return rls_error_r(r, "cannot watch for libraries being loaded: %s", strerror(-r));
+	r = open_signals(recorder);
+	return r ? rls_error_r(r, "cannot set up the event loop: %s", strerror(-r)) : 0;
+}
+
+int rls_recorder_open(const struct rls_recorder_options *options, struct rls_recorder **out)
+{
+	struct rls_recorder *recorder = calloc(1, sizeof(*recorder));
+	int r;
+
+	if (!recorder)
+		return -ENOMEM;
+	recorder->options = *options;
+	recorder->signal_fd = -1;
+	recorder->epoll_fd = -1;
+	r = open_parts(recorder);
+	if (r) {
+		rls_recorder_free(recorder);
+		return r;
+	}
+	*out = recorder;
+	return 0;
+}
+
+void rls_recorder_free(struct rls_recorder *recorder)
+{
+	if (!recorder)
+		return;
+	rls_kernel_close(recorder->kernel);
+	rls_libraries_free(recorder->libraries);
+	rls_translator_free(recorder->translator);
+	if (recorder->output.strings)
+		rls_trace_output_close(&recorder->output);
+	rls_mmap_watch_close(recorder->mmap_watch);
+	rls_processes_clear(&recorder->processes);
+	if (recorder->signal_fd >= 0)
+		close(recorder->signal_fd);
+	if (recorder->epoll_fd >= 0)
+		close(recorder->epoll_fd);
+	free(recorder);
+}
+
+/* ---- adding processes ---- */
+
+static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
+{
+	int r = rls_processes_add(&recorder->processes, pid, root);
+
+	/* Tracked first: what it forks from now on is tracked by the kernel side itself. */
+	if (!r)
+		r = track(recorder, pid);
+	if (!r)
+		r = rls_libraries_scan(recorder->libraries, pid, now_ns());
+	return r;
+}
+
+static int follow_descendant(pid_t pid, void *context)
+{
+	int r = follow(context, pid, false);
+
+	return r == -ESRCH || r == -EACCES ? 0 : r;
+}
+
+int rls_recorder_add(struct rls_recorder *recorder, pid_t pid)
+{
+	int r = rls_process_exists(pid);
+
+	if (r)
+		return rls_error_r(r, "no process with pid %d", pid);
+	r = follow(recorder, pid, true);
+	if (r)
+		return rls_error_r(r, "cannot look at process %d: %s", pid, strerror(-r));
+	if (recorder->options.follow_children)
+		r = rls_each_descendant(pid, follow_descendant, recorder);
+	return r;
+}
+
+int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid)
+{
+	int r = rls_processes_add(&recorder->processes, pid, true);
+
+	recorder->launching = true;
+	return r ? r : track(recorder, pid);
+}
+
+/* ---- recording ---- */
+
+static void warn(struct rls_recorder *recorder, const char *text)
+{
+	rls_warning("%s", text);
+	rls_trace_output_warning(&recorder->output, recorder->start_ns, text);
+}
+
+static void warn_of_missing(struct rls_recorder *recorder, pid_t pid)
+{
+	char text[200];
+
+	if (!is_python(recorder, pid)) {
+		snprintf(text, sizeof(text), "process %d is not a Python process (yet)", pid);
+		warn(recorder, text);
+	} else if (!rls_libraries_count(recorder->libraries, pid)) {
+		snprintf(text, sizeof(text),
+			 "process %d has loaded no simulator, ML backend or CUDA library that is known (yet); name yours with --simulator, --backend or --native",
+			 pid);
+		warn(recorder, text);
+	}
+}
+
+/* Every process there is at the start. */
+static int begin_trace(struct rls_recorder *recorder)
+{
+	int r = rls_host_event(&recorder->output, recorder->start_ns);
+
+	for (size_t i = 0; !r && i < recorder->processes.count; i++) {
+		const struct rls_followed *followed = &recorder->processes.entries[i];
+		pid_t pid = followed->pid;
+
+		r = describe(recorder, pid, recorder->start_ns);
+		if (r == -ESRCH)
+			r = 0; /* gone already; the kernel side tells */
+		if (r)
+			break;
+		track(recorder, pid); /* its annotations are known now */
+		add_present_phase(recorder, pid, recorder->start_ns);
+		if (followed->root && !recorder->launching)
+			warn_of_missing(recorder, pid);
+	}
+	return r;
+}
+
+static void announce(struct rls_recorder *recorder)
+{
+	rls_info("recording %zu process%s, %zu probes in %zu libraries, into %s; Ctrl-C stops",
+		 recorder->processes.count, recorder->processes.count == 1 ? "" : "es",
+		 rls_libraries_sites(recorder->libraries), rls_libraries_files(recorder->libraries),
+		 recorder->options.trace_path);
+	rls_progress_start(&recorder->progress, recorder->start_ns);
+}
+
+/* True when a signal says stop. */
+static bool take_signals(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks)
+{
+	struct signalfd_siginfo info;
+
+	while (read(recorder->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (!hooks->on_signal || !hooks->on_signal(hooks->context, (int)info.ssi_signo,
+							   info.ssi_code == SI_KERNEL))
+			return true;
+	}
+	return false;
+}
+
+static bool all_roots_ended(struct rls_recorder *recorder)
+{
+	/* The kernel side tells of each end; this is for what it could not (a full ring). */
+	for (size_t i = 0; i < recorder->processes.count; i++) {
+		struct rls_followed *followed = &recorder->processes.entries[i];
+
+		if (followed->root && rls_process_exists(followed->pid))
+			followed->root = false;
+	}
+	return !rls_processes_roots(&recorder->processes);
+}
+
+static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks)
+{
+	uint64_t checked_ns = recorder->start_ns;
+
+	for (;;) {
+		struct epoll_event events[4];
+		uint64_t time_ns;
+
+		epoll_wait(recorder->epoll_fd, events, 4, TICK_MS);
+		time_ns = now_ns();
+		if (rls_kernel_consume(recorder->kernel) < 0 ||
+		    rls_trace_output_tick(&recorder->output, time_ns))
+			return RLS_STOP_FAILED;
+		if (take_signals(recorder, hooks))
+			return RLS_STOP_SIGNAL;
+		if (recorder->options.duration_ns &&
+		    time_ns - recorder->start_ns >= recorder->options.duration_ns)
+			return RLS_STOP_DURATION;
+		if (!rls_processes_roots(&recorder->processes))
+			return RLS_STOP_ENDED;
+		if (time_ns - checked_ns > 500000000ULL) {
+			checked_ns = time_ns;
+			if (all_roots_ended(recorder))
+				return RLS_STOP_ENDED;
+		}
+		rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
+		look_where_due(recorder);
+		rls_progress_tick(&recorder->progress, time_ns);
+	}
+}
+
+int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks,
+		     enum rls_stop *why)
+{
+	int r = rls_kernel_start(recorder->kernel, &recorder->start_ns);
+
+	if (!r)
+		r = begin_trace(recorder);
+	if (r)
+		return r;
+	announce(recorder);
+	if (hooks->started)
+		hooks->started(hooks->context);
+	*why = loop(recorder, hooks);
+	rls_progress_end(&recorder->progress);
+	return 0;
+}
+
+/* ---- finishing ---- */
+
+static void add_losses(struct rls_recorder *recorder)
+{
+	static const char *const buffers[] = {
+		[RLS_DROP_TRANSITIONS] = "transitions",
+		[RLS_DROP_CONTROL] = "control",
+		[RLS_DROP_EDGES] = "operations",
+		[RLS_DROP_THREADS] = "threads",
+	};
+	uint64_t drops[RLS_DROP_MAX];
+
+	rls_kernel_drops(recorder->kernel, drops);
+	for (int i = 0; i < RLS_DROP_MAX; i++)
+		rls_trace_output_loss(&recorder->output, recorder->stop_ns, buffers[i], drops[i]);
+}
+
+int rls_recorder_finish(struct rls_recorder *recorder)
+{
+	struct rls_event end = { .kind = RLS_EVENT_END };
+	int r, failed;
+
+	recorder->draining = true;
+	failed = rls_kernel_stop(recorder->kernel, &recorder->stop_ns);
+	r = rls_kernel_consume(recorder->kernel);
+	if (r < 0 && !failed)
+		failed = r;
+	rls_kernel_detach(recorder->kernel);
+	add_losses(recorder);
+	end.time_ns = recorder->stop_ns;
+	end.end.complete = true;
+	rls_trace_output_add(&recorder->output, &end);
+	r = rls_trace_output_close(&recorder->output);
+	if (r)
+		return rls_error_r(r, "the trace %s could not be written to its end: %s",
+				   recorder->options.trace_path, strerror(-r));
+	return failed;
+}

@@ -1,0 +1,66 @@
+/* Recorder: from the first probe to the end mark of the trace.
+ *
+ *     open ─▶ (add processes) ─▶ start ─▶ loop ─▶ finish
+ *
+ * One thread does everything: it drains the ring buffers every few milliseconds, looks at
+ * what processes map, attaches to libraries that appear, and writes the trace. It stops
+ * for a signal, for the duration's end, when every process it was given has ended, or
+ * when the disk is full; what was recorded by then is kept in every case.
+ */
+#ifndef RLS_RECORDER_H
+#define RLS_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct rls_roles;
+
+struct rls_recorder_options {
+	const char *trace_path;
+	const struct rls_roles *roles;
+	uint64_t duration_ns;           /* 0: no limit */
+	bool follow_children;
+	bool verify;                    /* measure the blind spot with a sampler */
+	bool perf_events;               /* attach one by one even where uprobe_multi works */
+};
+
+struct rls_recorder;
+
+/* Loads the kernel side and creates the trace file. 0 or -errno, and has said why. */
+int rls_recorder_open(const struct rls_recorder_options *options, struct rls_recorder **out);
+void rls_recorder_free(struct rls_recorder *recorder);
+
+/* A process whose end, with that of all others added, ends the recording. Its libraries
+ * are looked at and probed now; its children too when they are followed. */
+int rls_recorder_add(struct rls_recorder *recorder, pid_t pid);
+/* The same for a process of ours that has not yet executed its program. */
+int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid);
+
+enum rls_stop {
+	RLS_STOP_ENDED,         /* the processes ended */
+	RLS_STOP_DURATION,
+	RLS_STOP_SIGNAL,
+	RLS_STOP_FAILED,        /* the trace could not be written any further */
+};
+
+/* Each may be NULL. */
+struct rls_recorder_hooks {
+	/* Everything is counted from here on. */
+	void (*started)(void *context);
+	/* Sees each SIGINT and SIGTERM; true means: go on recording. */
+	bool (*on_signal)(void *context, int signal, bool from_terminal);
+	void *context;
+};
+
+/* Prints the `recording` line, records until something stops it. SIGINT and SIGTERM are
+ * blocked in the calling process from rls_recorder_open on. */
+int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks,
+		     enum rls_stop *why);
+
+/* Takes the last states, ends the trace, detaches. 0 or -errno; the trace is valid also
+ * then, up to where writing failed. */
+int rls_recorder_finish(struct rls_recorder *recorder);
+
+#endif

@@ -1,0 +1,106 @@
+#include "userspace/record/trace_output.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "userspace/log.h"
+
+#define FLUSH_EVERY_NS 1000000000ULL
+
+int rls_trace_output_open(struct rls_trace_output *output, const char *path)
+{
+	int r;
+
+	*output = (struct rls_trace_output){ .strings = rls_string_pool_new() };
+	if (!output->strings)
+		return -ENOMEM;
+	r = rls_trace_writer_open(path, output->strings, &output->writer);
+	if (r) {
+		rls_string_pool_free(output->strings);
+		output->strings = NULL;
+		return rls_error_r(r, "cannot create the trace file %s: %s", path, strerror(-r));
+	}
+	return 0;
+}
+
+int rls_trace_output_close(struct rls_trace_output *output)
+{
+	int r = output->error;
+
+	if (output->writer) {
+		int closed = rls_trace_writer_close(output->writer);
+
+		r = r ? r : closed;
+	}
+	rls_string_pool_free(output->strings);
+	*output = (struct rls_trace_output){ .error = r };
+	return r;
+}
+
+int rls_trace_output_add(struct rls_trace_output *output, const struct rls_event *event)
+{
+	int r;
+
+	if (output->error)
+		return output->error;
+	r = rls_trace_writer_add(output->writer, event);
+	if (r && r != -EINVAL)
+		output->error = r;
+	/* -EINVAL: an impossible event, made of the target's memory; it alone is left out. */
+	return r == -EINVAL ? 0 : r;
+}
+
+static int sink_add(void *context, const struct rls_event *event)
+{
+	return rls_trace_output_add(context, event);
+}
+
+static int sink_intern(void *context, const char *text, size_t length, rls_string_id *out)
+{
+	struct rls_trace_output *output = context;
+
+	return rls_string_pool_add(output->strings, text, length, out);
+}
+
+struct rls_event_sink rls_trace_output_sink(struct rls_trace_output *output)
+{
+	return (struct rls_event_sink){ sink_add, sink_intern, output };
+}
+
+int rls_trace_output_string(struct rls_trace_output *output, const char *text, rls_string_id *out)
+{
+	return rls_string_pool_add(output->strings, text, strlen(text), out);
+}
+
+int rls_trace_output_warning(struct rls_trace_output *output, uint64_t time_ns, const char *text)
+{
+	struct rls_event event = { .kind = RLS_EVENT_WARNING, .time_ns = time_ns };
+	int r = rls_trace_output_string(output, text, &event.warning.text);
+
+	return r ? r : rls_trace_output_add(output, &event);
+}
+
+int rls_trace_output_loss(struct rls_trace_output *output, uint64_t time_ns, const char *buffer,
+			  uint64_t dropped)
+{
+	struct rls_event event = { .kind = RLS_EVENT_LOSS, .time_ns = time_ns };
+	int r = rls_trace_output_string(output, buffer, &event.loss.buffer);
+
+	event.loss.dropped = dropped;
+	return r ? r : rls_trace_output_add(output, &event);
+}
+
+int rls_trace_output_tick(struct rls_trace_output *output, uint64_t now_ns)
+{
+	int r;
+
+	if (output->error)
+		return output->error;
+	if (now_ns - output->flushed_ns < FLUSH_EVERY_NS)
+		return 0;
+	output->flushed_ns = now_ns;
+	r = rls_trace_writer_flush(output->writer);
+	if (r)
+		output->error = r;
+	return r;
+}

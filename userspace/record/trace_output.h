@@ -1,0 +1,33 @@
+/* Trace output: the recorder's string pool and trace file, as an event sink. */
+#ifndef RLS_TRACE_OUTPUT_H
+#define RLS_TRACE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/event.h"
+#include "analysis/string_pool.h"
+#include "analysis/trace_writer.h"
+#include "userspace/record/translate.h"
+
+struct rls_trace_output {
+	struct rls_string_pool *strings;
+	struct rls_trace_writer *writer;
+	uint64_t flushed_ns;
+	int error;              /* the first failure to write; nothing is added after it */
+};
+
+int rls_trace_output_open(struct rls_trace_output *output, const char *path);
+/* Ends the file. 0 or the first error there was. */
+int rls_trace_output_close(struct rls_trace_output *output);
+
+struct rls_event_sink rls_trace_output_sink(struct rls_trace_output *output);
+int rls_trace_output_add(struct rls_trace_output *output, const struct rls_event *event);
+int rls_trace_output_string(struct rls_trace_output *output, const char *text, rls_string_id *out);
+int rls_trace_output_warning(struct rls_trace_output *output, uint64_t time_ns, const char *text);
+int rls_trace_output_loss(struct rls_trace_output *output, uint64_t time_ns, const char *buffer,
+			  uint64_t dropped);
+/* Writes out what is pending when the last time is a second ago. */
+int rls_trace_output_tick(struct rls_trace_output *output, uint64_t now_ns);
+
+#endif

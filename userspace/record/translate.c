@@ -1,0 +1,585 @@
+#include "userspace/record/translate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/index_map.h"
+#include "userspace/record/operation_stack.h"
+
+struct thread {
+	struct thread *next;
+	uint32_t tid;
+	struct rls_operation_stack operations;
+};
+
+struct process {
+	struct rls_event event;         /* as last described */
+	rls_string_id phase;
+	struct rls_index_map names;     /* address → string id + 1 */
+	struct rls_index_map threads;   /* tid → struct thread */
+	struct thread *all_threads;
+};
+
+struct rls_translator {
+	struct rls_event_sink sink;
+	struct rls_process_watcher watcher;
+	struct rls_index_map processes; /* pid → struct process */
+	struct process **all_processes;
+	size_t process_count, process_room;
+	uint64_t ignored;
+};
+
+/* ---- the tables ---- */
+
+static void process_free(struct process *process)
+{
+	while (process->all_threads) {
+		struct thread *thread = process->all_threads;
+
+		process->all_threads = thread->next;
+		free(thread);
+	}
+	rls_index_map_free(&process->names);
+	rls_index_map_free(&process->threads);
+	free(process);
+}
+
+static int process_get(struct rls_translator *translator, uint32_t pid, struct process **out)
+{
+	struct process *process = rls_index_map_get(&translator->processes, pid, 0);
+
+	if (process) {
+		*out = process;
+		return 0;
+	}
+	if (translator->process_count == translator->process_room) {
+		size_t room = translator->process_room ? 2 * translator->process_room : 16;
+		void *grown = reallocarray(translator->all_processes, room,
+					   sizeof(*translator->all_processes));
+
+		if (!grown)
+			return -ENOMEM;
+		translator->all_processes = grown;
+		translator->process_room = room;
+	}
+	process = calloc(1, sizeof(*process));
+	if (!process || rls_index_map_put(&translator->processes, pid, 0, process)) {
+		free(process);
+		return -ENOMEM;
+	}
+	process->event.pid = pid;
+	translator->all_processes[translator->process_count++] = process;
+	*out = process;
+	return 0;
+}
+
+static void process_forget(struct rls_translator *translator, uint32_t pid)
+{
+	struct process *process = rls_index_map_get(&translator->processes, pid, 0);
+
+	if (!process)
+		return;
+	rls_index_map_remove(&translator->processes, pid, 0);
+	for (size_t i = 0; i < translator->process_count; i++) {
+		if (translator->all_processes[i] == process) {
+			translator->all_processes[i] =
+				translator->all_processes[--translator->process_count];
+			break;
+		}
+	}
+	process_free(process);
+}
+
+static int thread_get(struct rls_translator *translator, uint32_t pid, uint32_t tid,
+		      struct process **process_out, struct thread **out)
+{
+	struct process *process;
+	struct thread *thread;
+	int r = process_get(translator, pid, &process);
+
+	if (r)
+		return r;
+	thread = rls_index_map_get(&process->threads, tid, 0);
+	if (!thread) {
+		thread = calloc(1, sizeof(*thread));
+		if (!thread || rls_index_map_put(&process->threads, tid, 0, thread)) {
+			free(thread);
+			return -ENOMEM;
+		}
+		thread->tid = tid;
+		thread->next = process->all_threads;
+		process->all_threads = thread;
+	}
+	*process_out = process;
+	*out = thread;
+	return 0;
+}
+
+static void thread_forget(struct process *process, uint32_t tid)
+{
+	struct thread **link = &process->all_threads;
+
+	rls_index_map_remove(&process->threads, tid, 0);
+	for (; *link; link = &(*link)->next) {
+		if ((*link)->tid == tid) {
+			struct thread *thread = *link;
+
+			*link = thread->next;
+			free(thread);
+			return;
+		}
+	}
+}
+
+/* ---- adding events ---- */
+
+static struct rls_event event_at(enum rls_event_kind kind, uint32_t pid, uint32_t tid,
+				 uint64_t time_ns)
+{
+	struct rls_event event;
+
+	memset(&event, 0, sizeof(event));
+	event.kind = kind;
+	event.pid = pid;
+	event.tid = tid;
+	event.time_ns = time_ns;
+	return event;
+}
+
+static int add(struct rls_translator *translator, const struct rls_event *event)
+{
+	return translator->sink.add(translator->sink.context, event);
+}
+
+static int intern(struct rls_translator *translator, const char *text, size_t length,
+		  rls_string_id *out)
+{
+	return translator->sink.intern(translator->sink.context, text, length, out);
+}
+
+static int add_category(struct rls_translator *translator, uint32_t pid, uint32_t tid,
+			uint64_t time_ns, enum rls_category category)
+{
+	struct rls_event event = event_at(RLS_EVENT_CATEGORY, pid, tid, time_ns);
+
+	event.category.category = category;
+	return add(translator, &event);
+}
+
+static int add_operation(struct rls_translator *translator, uint32_t pid,
+			 const struct thread *thread, uint64_t time_ns)
+{
+	struct rls_event event = event_at(RLS_EVENT_OPERATION, pid, thread->tid, time_ns);
+
+	rls_operation_stack_fill(&thread->operations, &event);
+	return add(translator, &event);
+}
+
+static int add_phase(struct rls_translator *translator, struct process *process, uint64_t time_ns,
+		     rls_string_id phase)
+{
+	struct rls_event event = event_at(RLS_EVENT_PHASE, process->event.pid, 0, time_ns);
+
+	process->phase = phase;
+	event.phase.phase = phase;
+	return add(translator, &event);
+}
+
+static int add_thread(struct rls_translator *translator, uint32_t pid, uint32_t tid,
+		      uint32_t ns_tid, uint64_t time_ns, const char *comm)
+{
+	struct rls_event event = event_at(RLS_EVENT_THREAD, pid, tid, time_ns);
+	int r = intern(translator, comm, strnlen(comm, RLS_WIRE_COMM_BYTES), &event.thread.name);
+
+	if (r)
+		return r;
+	event.thread.ns_tid = ns_tid == tid ? 0 : ns_tid;
+	return add(translator, &event);
+}
+
+static int add_pile(struct rls_translator *translator, const struct rls_wire_header *header,
+		    const struct rls_wire_pile *pile)
+{
+	struct rls_event event = event_at(RLS_EVENT_HITS, header->pid, header->tid, header->time_ns);
+	int r = 0;
+
+	if (pile->hits) {
+		event.hits.count = pile->hits;
+		event.hits.cost_ns = pile->cost_ns;
+		r = add(translator, &event);
+	}
+	if (!r && pile->off_cpu_ns) {
+		event.kind = RLS_EVENT_OFF_CPU;
+		event.off_cpu.ns = pile->off_cpu_ns;
+		r = add(translator, &event);
+	}
+	return r;
+}
+
+/* ---- one function per record kind ---- */
+
+static int on_category(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_category *record = data;
+	int r = add_pile(translator, &record->header, &record->pile);
+
+	return r ? r : add_category(translator, record->header.pid, record->header.tid,
+				    record->header.time_ns, record->category);
+}
+
+static int on_thread(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_thread *record = data;
+	struct process *process;
+	struct thread *thread;
+	int r = thread_get(translator, record->header.pid, record->header.tid, &process, &thread);
+
+	return r ? r : add_thread(translator, record->header.pid, record->header.tid,
+				  record->ns_tid, record->header.time_ns, record->comm);
+}
+
+/* The child's description begins as its parent's; its thread goes on where the parent's was. */
+static int describe_child(struct rls_translator *translator, const struct rls_wire_fork *record,
+			  const struct process *parent)
+{
+	struct rls_event event = parent->event;
+	int r;
+
+	event.kind = RLS_EVENT_PROCESS;
+	event.pid = record->child_pid;
+	event.tid = 0;
+	event.time_ns = record->header.time_ns;
+	event.process.ppid = record->header.pid;
+	event.process.ns_pid = record->child_ns_pid == record->child_pid ? 0 : record->child_ns_pid;
+	r = intern(translator, record->comm, strnlen(record->comm, sizeof(record->comm)),
+		   &event.process.name);
+	return r ? r : rls_translator_describe(translator, &event);
+}
+
+static int on_fork(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_fork *record = data;
+	uint64_t time_ns = record->header.time_ns;
+	struct process *parent, *child;
+	struct thread *parent_thread, *thread;
+	int r = thread_get(translator, record->header.pid, record->header.tid, &parent,
+			   &parent_thread);
+
+	if (!r)
+		r = describe_child(translator, record, parent);
+	if (!r)
+		r = thread_get(translator, record->child_pid, record->child_pid, &child, &thread);
+	if (!r)
+		r = add_thread(translator, record->child_pid, record->child_pid,
+			       record->child_ns_pid, time_ns, record->comm);
+	if (r)
+		return r;
+	if (parent->phase)
+		r = add_phase(translator, child, time_ns, parent->phase);
+	thread->operations = parent_thread->operations;
+	if (!r && thread->operations.count)
+		r = add_operation(translator, record->child_pid, thread, time_ns);
+	if (!r && record->category)
+		r = add_category(translator, record->child_pid, record->child_pid, time_ns,
+				 record->category);
+	if (!r && translator->watcher.forked)
+		translator->watcher.forked(translator->watcher.context, record->header.pid,
+					   record->child_pid, time_ns);
+	return r;
+}
+
+static int on_exec(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_exec *record = data;
+	uint32_t pid = record->header.pid;
+	struct process *process;
+	struct thread *thread;
+	int r = thread_get(translator, pid, pid, &process, &thread);
+
+	if (r)
+		return r;
+	rls_index_map_free(&process->names);
+	process->names = (struct rls_index_map){ 0 };
+	memset(&thread->operations, 0, sizeof(thread->operations));
+	r = add_operation(translator, pid, thread, record->header.time_ns);
+	if (!r)
+		r = add_phase(translator, process, record->header.time_ns, 0);
+	if (!r)
+		r = add_category(translator, pid, pid, record->header.time_ns,
+				 RLS_CATEGORY_UNKNOWN);
+	if (!r && translator->watcher.execed)
+		translator->watcher.execed(translator->watcher.context, pid,
+					   record->header.time_ns);
+	return r;
+}
+
+static int on_exit(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_exit *record = data;
+	const struct rls_wire_header *header = &record->header;
+	struct process *process = rls_index_map_get(&translator->processes, header->pid, 0);
+	struct rls_event event;
+	int r = 0;
+
+	if (record->traced || (process && rls_index_map_get(&process->threads, header->tid, 0))) {
+		r = add_pile(translator, header, &record->pile);
+		event = event_at(RLS_EVENT_THREAD_END, header->pid, header->tid, header->time_ns);
+		if (!r)
+			r = add(translator, &event);
+		if (process)
+			thread_forget(process, header->tid);
+	}
+	if (r || !record->process_over)
+		return r;
+	event = event_at(RLS_EVENT_PROCESS_END, header->pid, 0, header->time_ns);
+	r = add(translator, &event);
+	process_forget(translator, header->pid);
+	if (!r && translator->watcher.ended)
+		translator->watcher.ended(translator->watcher.context, header->pid, header->time_ns);
+	return r;
+}
+
+static int learn_name(struct rls_translator *translator, uint32_t pid, uint64_t address,
+		      const char *text, size_t length, rls_string_id *out)
+{
+	struct process *process;
+	rls_string_id id;
+	int r = process_get(translator, pid, &process);
+
+	if (!r)
+		r = intern(translator, text, length, &id);
+	if (!r)
+		r = rls_index_map_put(&process->names, address, 0, (void *)(uintptr_t)(id + 1UL));
+	if (!r)
+		*out = id;
+	return r;
+}
+
+static int on_name(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_name *record = data;
+	size_t length = record->length < sizeof(record->text) ? record->length :
+								sizeof(record->text);
+	rls_string_id ignored;
+
+	return learn_name(translator, record->header.pid, record->address, record->text, length,
+			  &ignored);
+}
+
+static int rename_process(struct rls_translator *translator, struct process *process,
+			  uint64_t time_ns, rls_string_id name)
+{
+	struct rls_event event = process->event;
+
+	if (!event.kind)
+		return 0; /* not described yet: whoever does knows better */
+	event.time_ns = time_ns;
+	event.process.name = name;
+	return rls_translator_describe(translator, &event);
+}
+
+/* An edge whose name is known: the thread's stack after it, or the process's phase. */
+static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
+		      const struct rls_edge *edge, rls_string_id name)
+{
+	struct process *process;
+	struct thread *thread;
+	int r = thread_get(translator, pid, tid, &process, &thread);
+
+	if (r)
+		return r;
+	switch (edge->kind) {
+	case RLS_EDGE_PUSH:
+		rls_operation_stack_push(&thread->operations, edge->depth, name);
+		break;
+	case RLS_EDGE_POP:
+		rls_operation_stack_pop(&thread->operations, edge->depth);
+		break;
+	case RLS_EDGE_PHASE:
+		return add_phase(translator, process, edge->time_ns, name);
+	case RLS_EDGE_PROCESS_NAME:
+		return rename_process(translator, process, edge->time_ns, name);
+	default:
+		translator->ignored++;
+		return 0;
+	}
+	return add_operation(translator, pid, thread, edge->time_ns);
+}
+
+static int apply_stack_entry(struct rls_translator *translator, const struct rls_wire_edge *record,
+			     rls_string_id name)
+{
+	struct process *process;
+	struct thread *thread;
+	int r = thread_get(translator, record->header.pid, record->header.tid, &process, &thread);
+
+	if (r)
+		return r;
+	if (record->depth <= 1)
+		rls_operation_stack_clear_annotations(&thread->operations);
+	rls_operation_stack_push(&thread->operations, record->depth, name);
+	if (!(record->header.flags & RLS_WIRE_STACK_END))
+		return 0;
+	return add_operation(translator, record->header.pid, thread, record->header.time_ns);
+}
+
+static int on_edge(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_edge *record = data;
+	struct rls_edge edge = { .time_ns = record->header.time_ns, .name = record->name,
+				 .kind = record->edge, .depth = record->depth };
+	struct process *process;
+	uintptr_t known;
+	rls_string_id name;
+	int r = process_get(translator, record->header.pid, &process);
+
+	if (r)
+		return r;
+	known = (uintptr_t)rls_index_map_get(&process->names, record->name, 0);
+	name = known ? (rls_string_id)(known - 1) : 0;
+	if (record->name && !known) {
+		/* Its text was lost or unreadable: an operation all the same. */
+		r = intern(translator, "(unreadable)", strlen("(unreadable)"), &name);
+		if (r)
+			return r;
+	}
+	if (record->edge == RLS_WIRE_EDGE_STACK)
+		return apply_stack_entry(translator, record, name);
+	return apply_edge(translator, record->header.pid, record->header.tid, &edge, name);
+}
+
+static int on_range(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_range *record = data;
+	const struct rls_wire_header *header = &record->header;
+	struct process *process;
+	struct thread *thread;
+	rls_string_id name;
+	int r = thread_get(translator, header->pid, header->tid, &process, &thread);
+
+	if (r)
+		return r;
+	if (header->kind == RLS_WIRE_RANGE_PUSH) {
+		size_t length = record->length < sizeof(record->text) ? record->length :
+									sizeof(record->text);
+
+		r = intern(translator, record->text, strnlen(record->text, length), &name);
+		if (r)
+			return r;
+		rls_operation_stack_push_range(&thread->operations, name, record->token);
+	} else if (!rls_operation_stack_pop_range(&thread->operations, record->token)) {
+		return 0; /* begun before recording */
+	}
+	return add_operation(translator, header->pid, thread, header->time_ns);
+}
+
+static int on_loss(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_loss *record = data;
+
+	return add_category(translator, record->header.pid, record->header.tid, record->since_ns,
+			    RLS_CATEGORY_UNKNOWN);
+}
+
+static int on_final(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_final *record = data;
+	int r = add_pile(translator, &record->header, &record->pile);
+
+	if (!r && translator->watcher.final)
+		translator->watcher.final(translator->watcher.context, record);
+	return r;
+}
+
+static const struct {
+	size_t size;
+	int (*handle)(struct rls_translator *translator, const void *data);
+} handlers[] = {
+	[RLS_WIRE_CATEGORY] = { sizeof(struct rls_wire_category), on_category },
+	[RLS_WIRE_THREAD] = { sizeof(struct rls_wire_thread), on_thread },
+	[RLS_WIRE_FORK] = { sizeof(struct rls_wire_fork), on_fork },
+	[RLS_WIRE_EXEC] = { sizeof(struct rls_wire_exec), on_exec },
+	[RLS_WIRE_THREAD_EXIT] = { sizeof(struct rls_wire_exit), on_exit },
+	[RLS_WIRE_NAME] = { sizeof(struct rls_wire_name), on_name },
+	[RLS_WIRE_EDGE] = { sizeof(struct rls_wire_edge), on_edge },
+	[RLS_WIRE_RANGE_PUSH] = { sizeof(struct rls_wire_range), on_range },
+	[RLS_WIRE_RANGE_POP] = { sizeof(struct rls_wire_range), on_range },
+	[RLS_WIRE_LOSS] = { sizeof(struct rls_wire_loss), on_loss },
+	[RLS_WIRE_FINAL] = { sizeof(struct rls_wire_final), on_final },
+};
+
+/* ---- the door ---- */
+
+int rls_translator_new(const struct rls_event_sink *sink, const struct rls_process_watcher *watcher,
+		       struct rls_translator **out)
+{
+	struct rls_translator *translator = calloc(1, sizeof(*translator));
+
+	if (!translator)
+		return -ENOMEM;
+	translator->sink = *sink;
+	translator->watcher = *watcher;
+	*out = translator;
+	return 0;
+}
+
+void rls_translator_free(struct rls_translator *translator)
+{
+	if (!translator)
+		return;
+	for (size_t i = 0; i < translator->process_count; i++)
+		process_free(translator->all_processes[i]);
+	free(translator->all_processes);
+	rls_index_map_free(&translator->processes);
+	free(translator);
+}
+
+int rls_translate(struct rls_translator *translator, const struct rls_wire_header *record,
+		  size_t size)
+{
+	size_t kinds = sizeof(handlers) / sizeof(handlers[0]);
+
+	if (record->kind >= kinds || !handlers[record->kind].handle ||
+	    size < handlers[record->kind].size) {
+		translator->ignored++;
+		return 0;
+	}
+	return handlers[record->kind].handle(translator, record);
+}
+
+int rls_translator_describe(struct rls_translator *translator, const struct rls_event *event)
+{
+	struct process *process;
+	int r = process_get(translator, event->pid, &process);
+
+	if (r)
+		return r;
+	process->event = *event;
+	return add(translator, event);
+}
+
+const struct rls_event *rls_translator_process(const struct rls_translator *translator,
+					       uint32_t pid)
+{
+	const struct process *process = rls_index_map_get(&translator->processes, pid, 0);
+
+	return process && process->event.kind ? &process->event : NULL;
+}
+
+int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
+			    const struct rls_edge *edge, const char *name, size_t name_bytes)
+{
+	rls_string_id id = 0;
+	int r = 0;
+
+	if (edge->name)
+		r = learn_name(translator, pid, edge->name, name, name_bytes, &id);
+	return r ? r : apply_edge(translator, pid, tid, edge, id);
+}
+
+uint64_t rls_translator_ignored(const struct rls_translator *translator)
+{
+	return translator->ignored;
+}

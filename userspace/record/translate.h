@@ -1,0 +1,62 @@
+/* Translate: kernel records (bpf/wire.h) become events (analysis/event.h).
+ *
+ *     ring buffers ──rls_translate──▶ sink (trace writer) 
+ *                          │
+ *                          └──▶ watcher: what the recorder must act on (fork, exec, end)
+ *
+ * Keeps what the kernel side sends in pieces: names by address, each thread's operations
+ * (from our annotations and from other people's ranges, innermost last), each process's
+ * description. What ends is forgotten, so memory follows the living.
+ * One thread. Records are the kernel's, but names in them are the target's.
+ */
+#ifndef RLS_TRANSLATE_H
+#define RLS_TRANSLATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/event.h"
+#include "bpf/wire.h"
+#include "userspace/annotate/annotate_wire.h"
+
+struct rls_event_sink {
+	/* 0 or -errno; stops translation. */
+	int (*add)(void *context, const struct rls_event *event);
+	int (*intern)(void *context, const char *text, size_t length, rls_string_id *out);
+	void *context;
+};
+
+/* Each may be NULL. */
+struct rls_process_watcher {
+	void (*forked)(void *context, uint32_t parent, uint32_t child, uint64_t time_ns);
+	void (*execed)(void *context, uint32_t pid, uint64_t time_ns);
+	void (*ended)(void *context, uint32_t pid, uint64_t time_ns);
+	/* A thread's annotation record as far as the kernel side has read it. */
+	void (*final)(void *context, const struct rls_wire_final *final);
+	void *context;
+};
+
+struct rls_translator;
+
+int rls_translator_new(const struct rls_event_sink *sink, const struct rls_process_watcher *watcher,
+		       struct rls_translator **out);
+void rls_translator_free(struct rls_translator *translator);
+
+/* One record. Unknown kinds and impossible sizes are ignored and counted. 0 or -errno. */
+int rls_translate(struct rls_translator *translator, const struct rls_wire_header *record,
+		  size_t size);
+
+/* Announces a process, or describes it anew: the event (kind PROCESS) is added and kept. */
+int rls_translator_describe(struct rls_translator *translator, const struct rls_event *process);
+/* The event last added for it, or NULL. */
+const struct rls_event *rls_translator_process(const struct rls_translator *translator,
+					       uint32_t pid);
+
+/* Edges that the recorder read from the target's memory itself, as the kernel side would
+ * have sent them. name is the text of edge->name. */
+int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
+			    const struct rls_edge *edge, const char *name, size_t name_bytes);
+
+uint64_t rls_translator_ignored(const struct rls_translator *translator);
+
+#endif
