@@ -195,7 +195,7 @@ int rls_each_descendant(pid_t pid, int (*visit)(pid_t pid, void *context), void 
 {
 	_cleanup_free_ struct pid_pair *pairs = NULL;
 	_cleanup_free_ pid_t *queue = NULL;
-	size_t count, head = 0, tail = 0;
+	size_t count = 0, head = 0, tail = 0;
 	int r = list_processes(&pairs, &count);
 
 	if (r)

@@ -315,7 +315,7 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	return r;
 }
 
-static int on_exit(struct rls_translator *translator, const void *data)
+static int on_thread_exit(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_exit *record = data;
 	const struct rls_wire_header *header = &record->header;
@@ -501,7 +501,7 @@ static const struct {
 	[RLS_WIRE_THREAD] = { sizeof(struct rls_wire_thread), on_thread },
 	[RLS_WIRE_FORK] = { sizeof(struct rls_wire_fork), on_fork },
 	[RLS_WIRE_EXEC] = { sizeof(struct rls_wire_exec), on_exec },
-	[RLS_WIRE_THREAD_EXIT] = { sizeof(struct rls_wire_exit), on_exit },
+	[RLS_WIRE_THREAD_EXIT] = { sizeof(struct rls_wire_exit), on_thread_exit },
 	[RLS_WIRE_NAME] = { sizeof(struct rls_wire_name), on_name },
 	[RLS_WIRE_EDGE] = { sizeof(struct rls_wire_edge), on_edge },
 	[RLS_WIRE_RANGE_PUSH] = { sizeof(struct rls_wire_range), on_range },
