@@ -1,0 +1,278 @@
+#include "foreign_ranges.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "userspace/plan/decoder.h"
+
+#define RECORD_FUNCTION_ENTER                                                                    \
+	"_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_stringIcSt" \
+	"11char_traitsIcESaIcEEERK"
+#define RECORD_FUNCTION_CONSTRUCTOR "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"
+#define RECORD_FUNCTION_END "_ZN2at14RecordFunction3endEv"
+
+/* record_function_ops.cpp spans 0x1b00 and 0x4200 bytes in the torches looked at. */
+#define NEARBY 0x10000
+
+static const char *const libraries[] = {
+	"libtorch_cpu.so*",
+	"libnvToolsExt*.so*",
+	"libnvtx3interop.so*",
+};
+
+/* Entries whose arguments are all there is to know. */
+struct entry_hook {
+	const char *symbol;
+	enum rls_range_kind kind;
+	uint8_t name_argument;
+};
+
+static const struct entry_hook nvtx_hooks[] = {
+	{"nvtxRangePushA", RLS_RANGE_PUSH_CSTR, 0},
+	{"nvtxRangePushW", RLS_RANGE_PUSH_WCSTR, 0},
+	{"nvtxRangePushEx", RLS_RANGE_PUSH_NVTX_ATTRIBUTES, 0},
+	{"nvtxDomainRangePushEx", RLS_RANGE_PUSH_NVTX_ATTRIBUTES, 1},
+	{"nvtxRangePop", RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT},
+	{"nvtxDomainRangePop", RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT},
+};
+
+static const char *const library_own_prefixes[] = {
+	"Optimizer.step#",
+	"Optimizer.zero_grad#",
+	"enumerate(DataLoader)#",
+	"DataParallel.forward",
+	"DistributedDataParallel.",
+	"FullyShardedDataParallel.",
+	"FSDP::",
+	"ProfilerStep#",
+	"## ",
+};
+
+struct finder {
+	struct rls_elf *elf;
+	struct rls_range_site *sites;
+	size_t count;
+	size_t pushes;
+};
+
+/* A function of another library or of this one: its address and the word its PLT stub jumps
+ * through, 0 each when there is none. */
+struct callee {
+	const char *symbol;
+	uint64_t vaddr;
+	uint64_t word;
+};
+
+static void add_site(struct finder *finder, uint64_t vaddr, enum rls_range_kind kind,
+		     uint8_t name_argument, uint8_t token_argument)
+{
+	struct rls_range_site *site = &finder->sites[finder->count];
+
+	if (finder->count == RLS_RANGE_SITES_MAX ||
+	    rls_elf_file_offset(finder->elf, vaddr, &site->file_offset) < 0)
+		return;
+	site->vaddr = vaddr;
+	site->kind = kind;
+	site->name_argument = name_argument;
+	site->token_argument = token_argument;
+	finder->count++;
+	finder->pushes += kind != RLS_RANGE_POP;
+}
+
+static int decode(const struct rls_elf *elf, uint64_t vaddr, struct rls_instruction *out)
+{
+	size_t left = rls_elf_bytes_left(elf, vaddr);
+	const uint8_t *bytes = left ? rls_elf_bytes(elf, vaddr, left) : NULL;
+
+	return bytes ? rls_decode(bytes, left, vaddr, out) : -1;
+}
+
+static int visit_word(const struct rls_elf_relocation *relocation, void *context)
+{
+	struct callee *callee = context;
+
+	if (!relocation->symbol || strcmp(relocation->symbol, callee->symbol))
+		return 0;
+	callee->word = relocation->vaddr;
+	return relocation->plt;
+}
+
+static struct callee find_callee(const struct rls_elf *elf, const char *symbol)
+{
+	struct callee callee = {.symbol = symbol};
+	struct rls_elf_symbol found;
+
+	if (!rls_elf_find_symbol(elf, symbol, &found))
+		callee.vaddr = found.vaddr;
+	rls_elf_each_relocation(elf, visit_word, &callee);
+	return callee;
+}
+
+/* The word a PLT stub jumps through, 0 for code that is no stub. */
+static uint64_t stub_word(const struct rls_elf *elf, uint64_t vaddr)
+{
+	struct rls_instruction instruction;
+
+	if (decode(elf, vaddr, &instruction))
+		return 0;
+	if (instruction.endbr && decode(elf, vaddr + instruction.length, &instruction))
+		return 0;
+	return instruction.flow == RLS_FLOW_JUMP_INDIRECT ? instruction.target : 0;
+}
+
+static bool leads_to(const struct rls_elf *elf, uint64_t target, const struct callee *callee)
+{
+	if (callee->vaddr && target == callee->vaddr)
+		return true;
+	return callee->word && stub_word(elf, target) == callee->word;
+}
+
+/* Calls visit for the direct calls and jumps of a function, in order, until it says true. */
+static void each_branch(struct rls_elf *elf, const struct rls_elf_extent *extent,
+			bool (*visit)(struct rls_elf *elf, const struct rls_instruction *branch,
+				      void *context),
+			void *context)
+{
+	uint64_t vaddr = extent->vaddr, end = extent->vaddr + extent->size_bytes;
+	struct rls_instruction instruction;
+
+	for (; vaddr < end && !decode(elf, vaddr, &instruction); vaddr += instruction.length) {
+		if (instruction.flow != RLS_FLOW_CALL && instruction.flow != RLS_FLOW_JUMP)
+			continue;
+		if (visit(elf, &instruction, context))
+			return;
+	}
+}
+
+/* The first call after the constructor's, in record_function_enter_new. */
+struct inner_search {
+	struct callee constructor;
+	bool constructed;
+	uint64_t inner; /* 0: inlined */
+};
+
+static bool visit_inner(struct rls_elf *elf, const struct rls_instruction *branch, void *context)
+{
+	struct inner_search *search = context;
+
+	if (branch->flow != RLS_FLOW_CALL)
+		return false;
+	if (!search->constructed) {
+		search->constructed = leads_to(elf, branch->target, &search->constructor);
+		return false;
+	}
+	/* A function of the same unit is called directly; anything else is not the one. */
+	if (!stub_word(elf, branch->target) && rls_elf_extent_at(elf, branch->target))
+		search->inner = branch->target;
+	return true;
+}
+
+/* Pushes and pops among a function's branches. */
+struct site_search {
+	struct finder *finder;
+	uint64_t inner;
+	struct callee end;
+};
+
+static bool visit_site(struct rls_elf *elf, const struct rls_instruction *branch, void *context)
+{
+	struct site_search *search = context;
+
+	if (search->inner && branch->target == search->inner)
+		add_site(search->finder, branch->vaddr, RLS_RANGE_PUSH_STD_STRING, 0, 2);
+	else if (leads_to(elf, branch->target, &search->end))
+		add_site(search->finder, branch->vaddr, RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT,
+			 search->inner ? 0 : RLS_RANGE_NO_ARGUMENT);
+	return false;
+}
+
+static void search_nearby(struct site_search *search, uint64_t vaddr)
+{
+	const struct rls_elf_extent *extents;
+	size_t count = rls_elf_extents(search->finder->elf, &extents);
+
+	for (size_t i = 0; i < count && extents[i].vaddr < vaddr + NEARBY; i++)
+		if (extents[i].vaddr + NEARBY > vaddr)
+			each_branch(search->finder->elf, &extents[i], visit_site, search);
+}
+
+/* Its mangled name ends in std::optional's or c10::optional's, by version. */
+static int visit_enter(const struct rls_elf_symbol *symbol, void *context)
+{
+	size_t length = sizeof(RECORD_FUNCTION_ENTER) - 1;
+
+	if (!symbol->defined || !symbol->exported ||
+	    strncmp(symbol->name, RECORD_FUNCTION_ENTER, length))
+		return 0;
+	*(uint64_t *)context = symbol->vaddr;
+	return 1;
+}
+
+static void find_record_function(struct finder *finder)
+{
+	struct inner_search inner = {0};
+	struct site_search search = {.finder = finder};
+	const struct rls_elf_extent *extent;
+	uint64_t enter = 0;
+
+	if (!rls_elf_each_symbol(finder->elf, visit_enter, &enter))
+		return;
+	extent = rls_elf_extent_at(finder->elf, enter);
+	search.end = find_callee(finder->elf, RECORD_FUNCTION_END);
+	if (!extent || (!search.end.vaddr && !search.end.word))
+		return;
+	inner.constructor = find_callee(finder->elf, RECORD_FUNCTION_CONSTRUCTOR);
+	each_branch(finder->elf, extent, visit_inner, &inner);
+	search.inner = inner.inner;
+	if (!search.inner)
+		add_site(finder, enter, RLS_RANGE_PUSH_STD_STRING, 1, RLS_RANGE_NO_ARGUMENT);
+	search_nearby(&search, enter);
+}
+
+/* endbr64 is single-stepped, and what follows has the same registers. */
+static uint64_t behind_endbr(const struct rls_elf *elf, uint64_t vaddr)
+{
+	struct rls_instruction instruction;
+
+	if (decode(elf, vaddr, &instruction) || !instruction.endbr)
+		return vaddr;
+	return vaddr + instruction.length;
+}
+
+static void find_nvtx(struct finder *finder)
+{
+	for (size_t i = 0; i < sizeof(nvtx_hooks) / sizeof(nvtx_hooks[0]); i++) {
+		const struct entry_hook *hook = &nvtx_hooks[i];
+		struct rls_elf_symbol symbol;
+
+		if (!rls_elf_find_symbol(finder->elf, hook->symbol, &symbol) && symbol.exported)
+			add_site(finder, behind_endbr(finder->elf, symbol.vaddr), hook->kind,
+				 hook->name_argument, RLS_RANGE_NO_ARGUMENT);
+	}
+}
+
+bool rls_range_library(const char *file_name)
+{
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		if (!fnmatch(libraries[i], file_name, 0))
+			return true;
+	return false;
+}
+
+size_t rls_range_sites(struct rls_elf *elf, struct rls_range_site sites[RLS_RANGE_SITES_MAX])
+{
+	struct finder finder = {.elf = elf, .sites = sites};
+
+	find_record_function(&finder);
+	find_nvtx(&finder);
+	/* One without the other would only ever grow the stack, or only ever miss. */
+	return finder.pushes && finder.pushes < finder.count ? finder.count : 0;
+}
+
+bool rls_range_is_library_own(const char *name)
+{
+	for (size_t i = 0; i < sizeof(library_own_prefixes) / sizeof(library_own_prefixes[0]); i++)
+		if (!strncmp(name, library_own_prefixes[i], strlen(library_own_prefixes[i])))
+			return true;
+	return false;
+}
