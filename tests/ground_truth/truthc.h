@@ -24,6 +24,16 @@ long truthc_protect(long depth, long count);
 void truthc_jump_deep(long depth);
 void truthc_jump_out(long value);
 
+/* The same by siglongjmp from a SIGUSR1 handler that runs on top of an exported function. */
+long truthc_signal_jumps(long count);
+void truthc_raise(long depth);
+
+/* Runs truthc_on_other_stack() on a stack of its own and swaps back and forth in its midst,
+ * as coroutine libraries do. The sum of what it passed back. */
+long truthc_contexts(long count);
+void truthc_on_other_stack(void);
+void truthc_swap_back(long value);
+
 /* Ends the process from within. */
 void truthc_exit(int status);
 

@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+"""How long attach and detach take on a PyTorch process: told, and only loosely asserted."""
+
+import os
+import subprocess
+import time
+
+import harness
+
+SCRIPT = ("import torch, sys\nprint('ready', flush=True)\nx = torch.ones(4)\n"
+          "for line in sys.stdin:\n    for _ in range(int(line)): x = x + 1\n"
+          "    print('done', flush=True)\n")
+
+
+def torch_interpreter():
+    for path in (os.environ.get("RLS_TORCH_PYTHON"), "/opt/rls/sb3/bin/python",
+                 "/opt/rls/deb/bin/python"):
+        if path and os.access(path, os.X_OK):
+            found = subprocess.run([path, "-c", "import torch"], stderr=subprocess.DEVNULL)
+            if found.returncode == 0:
+                return path
+    return harness.skip("no interpreter with torch (RLS_TORCH_PYTHON)")
+
+
+def adds_seconds(target, count=20000):
+    start = time.monotonic()
+    target.say(str(count))
+    target.out.wait("done", 60)
+    return time.monotonic() - start
+
+
+def main():
+    harness.need_root_and_profiler()
+    python = torch_interpreter()
+    checks = harness.Checks()
+    with harness.Process([python, "-c", SCRIPT]) as target:
+        checks.that(target.out.wait("ready", 60) is not None, "%s has torch" % python)
+        adds_seconds(target)
+        before = adds_seconds(target)
+        with harness.Recording([target.pid], roles=[]) as recording:
+            during = adds_seconds(target)
+            status = recording.stop()
+            report = recording.report()
+        after = adds_seconds(target)
+    sites = sum(library["sites"] for library in report["processes"][0]["libraries"])
+    checks.saw("attach to recording %.2f s, stop to end %.2f s, %d sites" % (
+        recording.recording_seconds, recording.stop_seconds, sites))
+    checks.saw("20000 additions: %.3f s before, %.3f s during, %.3f s after" % (
+        before, during, after))
+    checks.that(status == 0 and sites > 1000, "status %d, torch's functions are probed" % status)
+    count = sum(flow["count"] for flow in report["transitions"]
+                if (flow["from"], flow["to"]) == ("python", "backend"))
+    checks.that(count >= 20000, "python->backend %d times for 20000 additions" % count)
+    checks.that(after < before * 1.5 + 0.05, "the target is as fast as before")
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""How a recording ends, several targets at once, and libraries that come late."""
+
+import os
+import signal
+import tempfile
+import time
+
+import harness
+
+
+def ends_by(checks, name, number):
+    with harness.Target("exact.py") as target, harness.Recording([target.pid]) as recording:
+        rows = target.ask(do="kinds", count=20, names=["methods.noargs"])
+        status = recording.stop(number)
+        checks.that(status == 0, "%s: status %d after %.2f s" % (name, status,
+                                                                recording.stop_seconds))
+        harness.check_truth(checks, recording.report(), rows)
+        again = target.ask(do="kinds", count=20, names=["methods.noargs"])
+        checks.that(len(again) == 1, "%s: the target works on" % name)
+
+
+def ends_by_duration(checks):
+    with harness.Target("exact.py") as target:
+        with harness.Recording([target.pid], "--duration", "1") as recording:
+            live = time.monotonic()
+            status = recording.wait(20)
+            seconds = time.monotonic() - live
+            report = recording.report()
+    checks.that(status == 0 and 0.8 < seconds < 3, "--duration 1: status %d %.2f s after live" % (
+        status, seconds))
+    checks.that(0.9e9 < report["duration_ns"] < 2e9, "--duration 1: duration_ns %d" % (
+        report["duration_ns"]))
+
+
+def ends_with_target(checks):
+    for name, end in (("quit", lambda target: target.say('{"do": "quit"}')),
+                      ("SIGKILL", lambda target: target.child.kill())):
+        with harness.Target("exact.py") as target:
+            with harness.Recording([target.pid]) as recording:
+                rows = target.ask(do="kinds", count=20, names=["methods.noargs"])
+                end(target)
+                status = recording.wait(20)
+                checks.that(status == 0, "target's end by %s: status %d" % (name, status))
+                report = recording.report()
+        harness.check_truth(checks, report, rows)
+        harness.check_sums(checks, report)
+
+
+def two_targets(checks):
+    with harness.Target("exact.py") as first, harness.Target("exact.py") as second:
+        with harness.Recording([first.pid, second.pid]) as recording:
+            rows = first.ask(do="kinds", count=30, names=["methods.o", "slots.static_len"])
+            rows += second.ask(do="kinds", count=40, names=["methods.o", "callbacks.call_object"])
+            first.say('{"do": "quit"}')
+            first.wait()
+            rows += second.ask(do="kinds", count=50, names=["methods.fastcall"])
+            status = recording.stop()
+            report = recording.report()
+    checks.that(status == 0, "two targets: status %d, one ended meanwhile" % status)
+    checks.that({p["pid"] for p in report["processes"]} == {first.pid, second.pid},
+                "two targets: both in the report")
+    harness.check_truth(checks, report, rows)
+
+
+def late_library(checks):
+    with harness.Target("exact.py", arguments=["--late"]) as target:
+        with harness.Recording([target.pid]) as recording:
+            checks.that("warning" in "".join(recording.err.seen).lower(),
+                        "no library of a role yet: a warning, and recording goes on")
+            target.ask(do="import", modules=harness.modules())
+            time.sleep(0.2)
+            rows = target.ask(do="kinds", count=200)
+            status = recording.stop()
+            report = recording.report()
+    checks.that(status == 0, "late import: status %d" % status)
+    harness.check_truth(checks, report, rows)
+    paths = [os.path.basename(library["path"]) for library in report["processes"][0]["libraries"]
+             if library["sites"]]
+    checks.that(any(path.startswith("truthsim") for path in paths), "late import: probed %s" % paths)
+
+
+def streams(checks):
+    """The report goes to stdout and nothing else does."""
+    with harness.Target("exact.py") as target, tempfile.TemporaryDirectory() as folder:
+        done = harness.run("attach", "--pid", str(target.pid), "--duration", "0.5", *harness.EXACT,
+                           *harness.ROLES, "-o", os.path.join(folder, "trace"), "--format", "json")
+    checks.that(done.returncode == 0 and done.stdout.lstrip().startswith("{"),
+                "without --report it is on stdout: status %d, %d bytes" % (
+                    done.returncode, len(done.stdout)))
+
+
+def main():
+    harness.need_root_and_profiler()
+    checks = harness.Checks()
+    ends_by(checks, "SIGINT", signal.SIGINT)
+    ends_by(checks, "SIGTERM", signal.SIGTERM)
+    ends_by_duration(checks)
+    ends_with_target(checks)
+    two_targets(checks)
+    late_library(checks)
+    streams(checks)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()

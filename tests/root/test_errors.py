@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+"""What cannot be done: one clear sentence on stderr, the right status, nothing lost."""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+
+import harness
+
+
+def sentence(checks, name, done, status, *words):
+    """The status, and a first line on stderr that has one of the words; no report."""
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    said = done.stderr.lower()
+    checks.that(done.returncode == status and lines and any(word in said for word in words),
+                "%s: status %d, %r" % (name, done.returncode, lines[-1] if lines else ""))
+    checks.that(len(lines) <= 3 and not done.stdout.strip(), "%s: %d lines and no report" % (
+        name, len(lines)))
+
+
+def attach(pid, folder, *arguments, **options):
+    binary = options.pop("binary", None)
+    command = ["attach", "--pid", str(pid), "-o", os.path.join(folder, "trace"), "--duration",
+               "0.3", *arguments]
+    if binary is None:
+        return harness.run(*command, **options)
+    return subprocess.run([binary, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, timeout=60, **options)
+
+
+def pid_unused():
+    with open("/proc/sys/kernel/pid_max") as stream:
+        pid = int(stream.read()) - 1
+    while os.path.exists("/proc/%d" % pid):
+        pid -= 1
+    return pid
+
+
+def wrong_targets(checks, folder):
+    pid = pid_unused()
+    sentence(checks, "missing pid", attach(pid, folder), 1, str(pid))
+    sentence(checks, "pid 0", attach(0, folder), 2, "pid")
+    sentence(checks, "pid 'abc'", attach("abc", folder), 2, "abc")
+    sentence(checks, "negative pid", attach(-5, folder), 2, "-5")
+    other = subprocess.Popen(["sleep", "30"])
+    try:
+        sentence(checks, "not Python", attach(other.pid, folder), 1, "python")
+    finally:
+        other.kill()
+        other.wait()
+    checks.that(not os.path.exists(os.path.join(folder, "trace")), "no trace file is left behind")
+
+
+def bad_usage(checks):
+    for name, arguments in (("no command", []), ("unknown command", ["attack"]),
+                            ("unknown option", ["attach", "--pit", "1"]),
+                            ("no pid", ["attach"]),
+                            ("bad duration", ["attach", "--pid", "1", "--duration", "soon"]),
+                            ("bad format", ["attach", "--pid", "1", "--format", "word"]),
+                            ("bad budget", ["attach", "--pid", "1", "--overhead-budget", "lots"])):
+        done = harness.run(*arguments)
+        checks.that(done.returncode == 2 and done.stderr.strip(), "%s: status %d, %r" % (
+            name, done.returncode, done.stderr.splitlines()[:1]))
+
+
+def python_without_library(checks, folder):
+    python = harness.interpreter()
+    with harness.Process([python, "-c", "input()"]) as target:
+        done = attach(target.pid, folder, "--format", "json")
+    checks.that(done.returncode == 0 and "warning" in done.stderr.lower(),
+                "Python without a library: status %d, %r" % (done.returncode, done.stderr[:200]))
+
+
+def no_permission(checks, folder):
+    binary = harness.copy_for_others(folder)
+    place = os.path.join(folder, "nobody")
+    os.mkdir(place)
+    os.chmod(place, 0o777)
+    with harness.Target("exact.py") as target:
+        done = attach(target.pid, place, binary=binary, **harness.NOBODY)
+        sentence(checks, "as nobody", done, 1, "root", "permission", "cap_")
+
+
+def config_broken(checks, folder):
+    path = os.path.join(folder, "config")
+    with harness.Target("exact.py") as target:
+        sentence(checks, "config that is not there",
+                 attach(target.pid, folder, "--config", path), 1, "config")
+        with open(path, "wb") as stream:
+            stream.write(b"\xff\xfe[[[ this = is not\n")
+        done = attach(target.pid, folder, "--config", path)
+        checks.that(done.returncode in (1, 2) and path in done.stderr,
+                    "broken config: status %d, %r" % (done.returncode, done.stderr[:200]))
+        sentence(checks, "config that is a folder",
+                 attach(target.pid, folder, "--config", folder), 1, "config", folder)
+
+
+def output_unwritable(checks, folder):
+    with harness.Target("exact.py") as target:
+        place = os.path.join(folder, "nowhere")
+        done = harness.run("attach", "--pid", str(target.pid), "--duration", "0.3", "-o",
+                           os.path.join(place, "trace"))
+        sentence(checks, "-o in a folder that is not there", done, 1, "nowhere")
+
+
+@contextlib.contextmanager
+def small_disk(folder, kib):
+    place = os.path.join(folder, "disk")
+    os.mkdir(place)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dk" % kib, "tmpfs", place],
+                             stderr=subprocess.PIPE)
+    if mounted.returncode:
+        harness.skip("no tmpfs can be mounted: %s" % mounted.stderr)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def disk_full(checks, folder):
+    with small_disk(folder, 64) as place, harness.Target("exact.py") as target:
+        with harness.Process([harness.BINARY, "attach", "--pid", str(target.pid), *harness.EXACT,
+                              *harness.ROLES, "-o", os.path.join(place, "trace"), "--format",
+                              "json", "--report", os.path.join(folder, "full.json")]) as recorder:
+            if recorder.err.wait("recording", 20) is None:
+                checks.that(False, "full disk: never recording: %s" % recorder.err.text())
+                return
+            target.ask(do="kinds", count=1000, seconds=120)
+            status = recorder.wait(20)
+        checks.that(status == 1, "full disk: ends by itself with status %d" % status)
+        said = recorder.err.text()
+        checks.that("space" in said.lower() or "full" in said.lower(), "full disk: %r" % said[-200:])
+        checks.that(target.ask(do="kinds", count=5, names=["methods.o"]), "the target works on")
+        report = os.path.join(folder, "full.json")
+        checks.that(os.path.exists(report) and os.path.getsize(report) > 100,
+                    "full disk: what was recorded is reported")
+        done = harness.run("report", os.path.join(place, "trace"), "--format", "json")
+        checks.that(done.returncode in (0, 3), "full disk: the trace reads, status %d" % (
+            done.returncode))
+
+
+def main():
+    harness.need_root_and_profiler()
+    checks = harness.Checks()
+    with tempfile.TemporaryDirectory(prefix="rls-") as folder:
+        bad_usage(checks)
+        wrong_targets(checks, folder)
+        python_without_library(checks, folder)
+        no_permission(checks, folder)
+        config_broken(checks, folder)
+        output_unwritable(checks, folder)
+        disk_full(checks, folder)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()

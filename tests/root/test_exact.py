@@ -1,0 +1,33 @@
+#!/usr/bin/python3
+"""Exact counts: test_exact.py TAG. Transitions of every kind, thread by thread, equal the truth."""
+
+import sys
+
+import harness
+
+
+def main():
+    tag = sys.argv[1]
+    harness.need_root_and_profiler()
+    checks = harness.Checks()
+    with harness.Target("exact.py", tag, ["--libraries", harness.TRUTH]) as target:
+        with harness.Recording([target.pid]) as recording:
+            rows = target.ask(do="kinds", count=1000, seconds=120)
+            mixed = target.ask(do="mix", threads=8, count=100, seconds=120)
+            status = recording.stop()
+            checks.that(status == 0, "profiler ended with %d" % status)
+            report = recording.report()
+    checks.saw("%s: %d kinds, recording after %.2f s, report after %.2f s" % (
+        tag, len(rows), recording.recording_seconds, recording.stop_seconds))
+    harness.check_truth(checks, report, rows)
+    harness.check_truth(checks, report, mixed)
+    harness.check_lossless(checks, report)
+    harness.check_sums(checks, report)
+    process = report["processes"][0]
+    version = {"system": "3."}.get(tag, tag.replace("-stripped", ""))
+    checks.that(process["python"].startswith(version), "python is %r" % process["python"])
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()

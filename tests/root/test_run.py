@@ -1,0 +1,110 @@
+#!/usr/bin/python3
+"""run -- CMD: the command's own status, its streams, and the report after it."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+
+import harness
+
+CALLS = ("import sys; sys.path.insert(0, %r)\n"
+         "import truthsim\n"
+         "for _ in range(300): truthsim.noargs()\n")
+
+
+def run(folder, command, *arguments, **options):
+    return harness.run("run", *harness.EXACT, *harness.ROLES, "-o", os.path.join(folder, "trace"),
+                       *arguments, "--", *command, **options)
+
+
+def statuses(checks, folder, python):
+    for status in (0, 7, 255):
+        done = run(folder, [python, "-c", "import os; os._exit(%d)" % status])
+        checks.that(done.returncode == status, "exit %d: status %d" % (status, done.returncode))
+    for number in (signal.SIGTERM, signal.SIGSEGV, signal.SIGKILL):
+        done = run(folder, [python, "-c", "import os; os.kill(os.getpid(), %d)" % number])
+        checks.that(done.returncode == 128 + number, "killed by %d: status %d" % (
+            number, done.returncode))
+    done = run(folder, ["/no/such/command"])
+    checks.that(done.returncode in (1, 126, 127) and "/no/such/command" in done.stderr,
+                "no such command: status %d, %r" % (done.returncode, done.stderr[:100]))
+
+
+def streams(checks, folder, python):
+    path = os.path.join(folder, "report.json")
+    script = ("import sys; sys.stdout.write(sys.stdin.read().upper()); "
+              "sys.stderr.write('to stderr\\n')")
+    done = run(folder, [python, "-c", script], "--format", "json", "--report", path,
+               input="a line\nanother\n")
+    checks.that(done.returncode == 0 and done.stdout == "A LINE\nANOTHER\n",
+                "stdin and stdout are the command's: %r" % done.stdout)
+    checks.that("to stderr" in done.stderr, "so is stderr")
+    with open(path) as stream:
+        checks.that(json.load(stream)["version"] == 1, "--report FILE has the report")
+
+
+def report_follows(checks, folder, python):
+    script = CALLS % harness.modules() + "print('the command is done', flush=True)\n"
+    done = run(folder, [python, "-c", script], "--format", "json")
+    first, _, rest = done.stdout.partition("\n")
+    report = json.loads(rest)
+    checks.that(done.returncode == 0 and first == "the command is done",
+                "the report follows the command's output on stdout")
+    pid = report["processes"][0]["pid"]
+    found = {flow: n for flow, n in harness.flows(report, of_process=True)[pid].items() if n}
+    checks.saw("300 calls at once after the import: %s" % found)
+    checks.that(found.get("simulator->python", 0) <= 301, "no more transitions than calls")
+    harness.check_sums(checks, report)
+
+
+def counts_after_import(checks, folder, python):
+    """Calls made 200 ms after the import are all counted."""
+    script = (CALLS % harness.modules()).replace("for _", "import time; time.sleep(0.3)\nfor _")
+    path = os.path.join(folder, "report.json")
+    done = run(folder, [python, "-c", script], "--format", "json", "--report", path)
+    with open(path) as stream:
+        report = json.load(stream)
+    found = {flow: n for process in harness.flows(report, of_process=True).values()
+             for flow, n in process.items() if n}
+    checks.that(done.returncode == 0 and found == {"python->simulator": 300,
+                                                   "simulator->python": 300},
+                "300 calls, 0.3 s after the import: %s" % found)
+
+
+def interrupted(checks, folder, python):
+    """Ctrl-C reaches both; the command's way of ending is what counts."""
+    path = os.path.join(folder, "report.json")
+    script = ("import signal, sys, time\n"
+              "signal.signal(signal.SIGINT, lambda *_: sys.exit(5))\n"
+              "print('ready', flush=True)\n"
+              "for _ in range(3000): time.sleep(0.01)\n")
+    command = [harness.BINARY, "run", *harness.EXACT, *harness.ROLES, "-o",
+               os.path.join(folder, "trace"), "--report", path, "--", python, "-c", script]
+    with harness.Process(command, start_new_session=True) as process:
+        checks.that(process.out.wait("ready", 20) is not None, "the command began")
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            status = process.wait(20)
+        except subprocess.TimeoutExpired:
+            status = None
+        checks.that(status == 5, "Ctrl-C: status %s" % status)
+        checks.that(os.path.exists(path) and os.path.getsize(path) > 0, "Ctrl-C: a report is there")
+
+
+def main():
+    harness.need_root_and_profiler()
+    python = harness.interpreter()
+    checks = harness.Checks()
+    with tempfile.TemporaryDirectory(prefix="rls-") as folder:
+        statuses(checks, folder, python)
+        streams(checks, folder, python)
+        report_follows(checks, folder, python)
+        counts_after_import(checks, folder, python)
+        interrupted(checks, folder, python)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+"""True times: test_times.py TAG. Every row within 1 % of the truth, or 200 us."""
+
+import collections
+import json
+import os
+import sys
+
+import harness
+
+
+def rows_by_key(report):
+    found = collections.Counter()
+    for row in report["breakdown"]:
+        found[row["tid"], row["phase"], row["operation"], row["category"]] += row["wall_ns"]
+    return found
+
+
+def compare(checks, report, truth):
+    found = rows_by_key(report)
+    worst = 0.0
+    for row in truth:
+        key = (row["tid"], row["phase"], row["operation"], row["category"])
+        error_ns = abs(found[key] - row["ns"])
+        worst = max(worst, error_ns / max(row["ns"], 1))
+        allowed_ns = max(row["ns"] * 0.01, 200e3)
+        checks.that(error_ns <= allowed_ns, "%s/%s/%s: truth %.3f ms, reported %.3f ms" % (
+            *key[1:], row["ns"] / 1e6, found[key] / 1e6))
+    known = {(row["tid"], row["phase"], row["operation"], row["category"]) for row in truth}
+    strange_ns = {key: ns for key, ns in found.items()
+                  if key[2] and key not in known and ns > 200e3}
+    checks.that(not strange_ns, "no other row inside operations above 200 us: %s" % strange_ns)
+
+
+def main():
+    tag = sys.argv[1]
+    harness.need_root_and_profiler()
+    if not os.path.isdir(os.path.join(os.environ.get("RLS_PYTHONPATH", ""), "rlscope")):
+        harness.skip("no rlscope package in RLS_PYTHONPATH")
+    checks = harness.Checks()
+    roles = ["--simulator", "truthsim*", "--backend", "truthback*", "--native", "libtruthc.so*"]
+    with harness.Target("times.py", tag, ["--libraries", harness.TRUTH]) as target:
+        with harness.Recording([target.pid], roles=roles) as recording:
+            target.say("go")
+            truth = json.loads(target.out.wait("[", 60) or "[]")
+            checks.that(truth, "the target told %d rows" % len(truth))
+            status = recording.stop()
+            report = recording.report()
+    checks.that(status == 0, "profiler ended with %d" % status)
+    compare(checks, report, truth)
+    harness.check_sums(checks, report)
+    harness.check_lossless(checks, report)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()
