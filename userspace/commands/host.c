@@ -298,7 +298,7 @@ const struct rls_host_check rls_host_checks[] = {
 	{ "uprobe", RLS_HOST_REQUIRED, "a probed function runs our program, cookie included",
 	  probe_uprobe, NEWER_KERNEL },
 	{ "programs", RLS_HOST_REQUIRED, "the profiler's own BPF programs load",
-	  probe_programs, "report it with the output of `rlscope-bpf check --format json`" },
+	  probe_programs, "mend what is no above; if nothing is, report this with `rlscope-bpf check --format json`" },
 	{ "memory", RLS_HOST_REQUIRED, "other processes' memory can be read",
 	  probe_memory, "run as root; set kernel.yama.ptrace_scope below 3, which needs a reboot" },
 	{ "uprobe-multi", RLS_HOST_BETTER, "thousands of probes attach at once",
