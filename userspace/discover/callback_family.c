@@ -10,6 +10,7 @@ struct pattern {
 
 /* The first match decides. */
 static const struct pattern patterns[] = {
+	{"PyObject_Calloc", 0},
 	{"PyObject_CallFinalizer*", RLS_CALLBACKS_PROTOCOL},
 	{"PyObject_Call*", RLS_CALLBACKS_CALLING},
 	{"_PyObject_Call*", RLS_CALLBACKS_CALLING},

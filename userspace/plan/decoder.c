@@ -152,6 +152,8 @@ static enum rls_flow flow_of_one_byte(const ZydisDecodedInstruction *zydis)
 		return RLS_FLOW_RETURN;
 	case 0xff:
 		return flow_of_group5(zydis);
+	case 0xc6:                                          /* c6 f8: xabort */
+		return zydis->raw.modrm.reg == 7 ? RLS_FLOW_STOP : RLS_FLOW_NEXT;
 	case 0xc7:                                          /* c7 f8: xbegin */
 		return zydis->raw.modrm.reg == 7 ? RLS_FLOW_BRANCH : RLS_FLOW_NEXT;
 	case 0xca: case 0xcb: case 0xcc: case 0xcd: case 0xcf: case 0xf1: case 0xf4:
@@ -170,7 +172,7 @@ static enum rls_flow flow_of(const ZydisDecodedInstruction *zydis)
 	if ((zydis->opcode & 0xf0) == 0x80)
 		return RLS_FLOW_BRANCH;
 	switch (zydis->opcode) {
-	case 0x07: case 0x0b: case 0x35: case 0xb9: case 0xff:
+	case 0x05: case 0x07: case 0x0b: case 0x34: case 0x35: case 0xb9: case 0xff:
 		return RLS_FLOW_STOP;
 	default:
 		return RLS_FLOW_NEXT;

@@ -29,7 +29,7 @@ enum rls_flow {
 	RLS_FLOW_JUMP_INDIRECT,
 	RLS_FLOW_CALL_INDIRECT,
 	RLS_FLOW_RETURN,            /* near ret, any prefix */
-	RLS_FLOW_STOP,              /* ud2, hlt, int3, iret: nothing is known of what follows */
+	RLS_FLOW_STOP,              /* traps and system calls: what follows comes later, or never */
 };
 
 struct rls_instruction {

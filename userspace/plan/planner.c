@@ -281,7 +281,8 @@ static void unify(struct rls_plan *plan)
 			continue;
 		}
 		/* A function whose first instruction is its ret: nothing is left to see it by. */
-		if (last->kind == RLS_SITE_ENTER && last->exit == RLS_EXIT_SITES)
+		if (plan->sites[i].kind == RLS_SITE_LEAVE_RET && last->kind == RLS_SITE_ENTER &&
+		    last->exit == RLS_EXIT_SITES)
 			last->exit = RLS_EXIT_UNSEEN;
 	}
 	plan->count = kept;

@@ -1,0 +1,143 @@
+/* Calls of libpython found in a library whose calls are known by labels. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "userspace/discover/callbacks.h"
+
+static struct rls_elf *samples;
+
+struct expected {
+	const char *label, *function;
+	enum rls_boundary_kind kind;
+	uint64_t size_bytes;
+};
+
+static const struct rls_boundary_function *found_at(const struct rls_boundary_function *functions,
+						    size_t count, const char *label)
+{
+	struct rls_elf_symbol symbol;
+
+	print_message("%s\n", label);
+	assert_int_equal(rls_elf_find_symbol(samples, label, &symbol), 0);
+	for (size_t i = 0; i < count; i++)
+		if (functions[i].vaddr == symbol.vaddr)
+			return &functions[i];
+	fail_msg("not found");
+	return NULL;
+}
+
+static void finds_every_call_and_no_other(void **state)
+{
+	static const struct expected expected[] = {
+		{"calls_back_call", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_CALL, 5},
+		{"twice_first", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_CALL, 5},
+		{"twice_second", "PyObject_CallNoArgs", RLS_BOUNDARY_CALLBACK_CALL, 5},
+		{"twice_third", "PyObject_CallNoArgs", RLS_BOUNDARY_CALLBACK_CALL, 5},
+		{"word_call", "PyObject_Vectorcall", RLS_BOUNDARY_CALLBACK_CALL, 6},
+		{"jumps_back_jump", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_JUMP, 5},
+		{"word_jump", "PyObject_Vectorcall", RLS_BOUNDARY_CALLBACK_JUMP, 6},
+		{"is_a_jump_back", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_JUMP, 5},
+	};
+	const size_t wanted = sizeof(expected) / sizeof(expected[0]);
+	struct rls_boundary_function *functions;
+	size_t count;
+
+	assert_int_equal(rls_find_callbacks(samples, &functions, &count), 0);
+	for (size_t i = 0; i < wanted; i++) {
+		const struct rls_boundary_function *function =
+			found_at(functions, count, expected[i].label);
+
+		assert_string_equal(function->name, expected[i].function);
+		assert_int_equal(function->kind, expected[i].kind);
+		assert_int_equal(function->size_bytes, expected[i].size_bytes);
+		assert_int_equal(function->sources, RLS_SOURCE_CALLBACK);
+	}
+	assert_int_equal(count, wanted);
+	for (size_t i = 1; i < count; i++)
+		assert_true(functions[i - 1].vaddr < functions[i].vaddr);
+	rls_callbacks_free(functions, count);
+}
+
+static void keeps_the_protocol_apart(void **state)
+{
+	struct rls_boundary_function *functions;
+	size_t count;
+
+	assert_int_equal(rls_find_callbacks_of(samples, RLS_CALLBACKS_PROTOCOL, &functions, &count),
+			 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(found_at(functions, count, "attribute_call")->name,
+			    "PyObject_GetAttr");
+	rls_callbacks_free(functions, count);
+	assert_int_equal(rls_find_callbacks_of(samples, 0, &functions, &count), 0);
+	assert_int_equal(count, 0);
+	rls_callbacks_free(functions, count);
+}
+
+static void sorts_libpython_into_families(void **state)
+{
+	static const char *const calling[] = {
+		"PyObject_Call", "PyObject_CallMethodObjArgs", "_PyObject_CallFunction_SizeT",
+		"PyObject_VectorcallMethod", "_PyObject_MakeTpCall", "PyEval_EvalCodeEx",
+		"_PyEval_EvalFrameDefault", "PyRun_StringFlags", "PyImport_ImportModule",
+		"PyIter_Next", "PyIter_Send", "PyEval_CallObjectWithKeywords",
+	};
+	static const char *const protocol[] = {
+		"PyObject_GetAttrString", "PyObject_GetItem", "PyObject_RichCompareBool",
+		"PyNumber_Add", "PySequence_Tuple", "PyMapping_Keys", "PyObject_IsTrue",
+		"PyObject_CallFinalizerFromDealloc",
+	};
+	static const char *const neither[] = {
+		"PyIter_Check", "PyNumber_Check", "PySequence_Check", "_Py_Dealloc", "PyTuple_New",
+		"PyEval_SaveThread", "PyEval_RestoreThread", "PyEval_GetBuiltins", "PyErr_Occurred",
+		"PyImport_AddModule", "PyObject_Malloc", "PyObject_GetBuffer", "PyGILState_Ensure",
+		"_Py_CheckFunctionResult", "PyObject_Calloc", "xPyObject_Call", "", "Py", "malloc",
+	};
+
+	for (size_t i = 0; i < sizeof(calling) / sizeof(calling[0]); i++)
+		assert_int_equal(rls_callback_families(calling[i]), RLS_CALLBACKS_CALLING);
+	for (size_t i = 0; i < sizeof(protocol) / sizeof(protocol[0]); i++)
+		assert_int_equal(rls_callback_families(protocol[i]), RLS_CALLBACKS_PROTOCOL);
+	for (size_t i = 0; i < sizeof(neither) / sizeof(neither[0]); i++) {
+		print_message("%s\n", neither[i]);
+		assert_int_equal(rls_callback_families(neither[i]), 0);
+	}
+}
+
+static void knows_that_plain_calls_are_not_inline(void **state)
+{
+	struct rls_boundary_function entry;
+
+	assert_false(rls_calls_python_inline(samples));
+	assert_int_equal(rls_find_eval_entry(samples, &entry), -ENOENT);
+}
+
+static int open_samples(void **state)
+{
+	return rls_elf_open(SAMPLES_LIBRARY, &samples);
+}
+
+static int close_samples(void **state)
+{
+	rls_elf_close(samples);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_every_call_and_no_other),
+		cmocka_unit_test(keeps_the_protocol_apart),
+		cmocka_unit_test(sorts_libpython_into_families),
+		cmocka_unit_test(knows_that_plain_calls_are_not_inline),
+	};
+
+	return cmocka_run_group_tests(tests, open_samples, close_samples);
+}
