@@ -58,7 +58,8 @@ def env_load(options):
            "c": ctypes_declare(library_open(ctypes.CDLL, options.libraries, "libtruthc.so")),
            "cpy": ctypes_declare(library_open(ctypes.PyDLL, options.libraries, "libtruthc.so")),
            "cxx": library_open(ctypes.CDLL, options.libraries, "libtruthcxx.so"),
-           "pb": module_optional("truthpb"), "cy": module_optional("truthcy")}
+           "pb": module_optional("truthpb"), "nb": module_optional("truthnb"),
+           "cy": module_optional("truthcy")}
     return env
 
 

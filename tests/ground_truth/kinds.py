@@ -160,14 +160,22 @@ CTYPES = [
     kind("cxx", "catch_inside", "cxx.truthcxx_catch_inside(2)", needs="cxx"),
 ]
 
-GENERATED = [
-    kind("pybind11", "add", "pb.add(1, 2)", needs="pb"),
-    kind("pybind11", "method", "x.step(1)", "x = pb.Body()", needs="pb"),
-    kind("pybind11", "property_get", "x.mass", "x = pb.Body()", needs="pb"),
-    kind("pybind11", "property_set", "x.mass = 3", "x = pb.Body()", needs="pb"),
-    kind("pybind11", "translated", "try: pb.raises()\n            except RuntimeError: pass",
-         needs="pb"),
-    kind("pybind11", "callback", "pb.callback(function, 5)", TARGET, callouts=5, needs="pb"),
+
+def bound_kinds(group, needs):
+    """What pybind11 and nanobind modules of the same contents do."""
+    body = "x = %s.Body()" % needs
+    raises = "try: %s.raises()\n            except RuntimeError: pass" % needs
+    return [
+        kind(group, "add", needs + ".add(1, 2)", needs=needs),
+        kind(group, "method", "x.step(1)", body, needs=needs),
+        kind(group, "property_get", "x.mass", body, needs=needs),
+        kind(group, "property_set", "x.mass = 3", body, needs=needs),
+        kind(group, "translated", raises, needs=needs),
+        kind(group, "callback", needs + ".callback(function, 5)", TARGET, callouts=5, needs=needs),
+    ]
+
+
+GENERATED = bound_kinds("pybind11", "pb") + bound_kinds("nanobind", "nb") + [
     kind("cython", "noargs", "cy.noargs()", needs="cy"),
     kind("cython", "add", "cy.add(1, 2)", needs="cy"),
     kind("cython", "method", "x.step(1)", "x = cy.Body()", needs="cy"),

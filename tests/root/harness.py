@@ -23,7 +23,8 @@ HAZARD_SOURCES = os.path.join(os.path.dirname(HERE), "hazards")
 BINARY = os.environ.get("RLS_BIN", "build/rlscope-bpf")
 TRUTH = os.environ.get("RLS_TRUTH", "build/tests/ground_truth")
 ROLES = ["--simulator", "truthsim*", "--backend", "truthback*", "--simulator", "libtruthc.so*",
-         "--simulator", "libtruthcxx.so*", "--simulator", "truthpb*", "--simulator", "truthcy*"]
+         "--simulator", "libtruthcxx.so*", "--simulator", "truthpb*", "--simulator", "truthnb*",
+         "--simulator", "truthcy*"]
 EXACT = ["--overhead-budget", "none"]
 SKIP = 77
 RECORDING_SECONDS = 20
