@@ -46,6 +46,9 @@ FUNCTION("jumps_back", "mov %rsi,%rdx\n" LABEL("jumps_back_jump") "jmp PyObject_
 FUNCTION("jumps_through_word", "xor %esi,%esi\n"
 	 LABEL("word_jump") "jmp *PyObject_Vectorcall@GOTPCREL(%rip)");
 FUNCTION("is_a_jump_back", "jmp PyObject_CallObject@PLT");
+/* Its address is taken too, so GNU ld makes the stub in .plt.got. */
+FUNCTION("calls_through_plt_got", "push %rbx\nmov PyEval_EvalCode@GOTPCREL(%rip),%rdi\n"
+	 LABEL("plt_got_call") "call PyEval_EvalCode@PLT\n" LABEL("plt_got_after") "pop %rbx\nret");
 FUNCTION("asks_attribute", "push %rbx\n" LABEL("attribute_call") "call PyObject_GetAttr@PLT\n"
 	 "pop %rbx\nret");
 /* The bytes of a call to the stub, inside another instruction: not a callback. */

@@ -1,4 +1,5 @@
-/* Calls of libpython found in a library whose calls are known by labels. */
+/* Calls of libpython found in a library whose calls are known by labels, linked with each
+ * kind of PLT. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 
 #include "userspace/discover/callbacks.h"
 
+static const char *const libraries[] = {SAMPLES_LIBRARIES};
 static struct rls_elf *samples;
 
 struct expected {
@@ -41,6 +43,7 @@ static void finds_every_call_and_no_other(void **state)
 		{"twice_second", "PyObject_CallNoArgs", RLS_BOUNDARY_CALLBACK_CALL, 5},
 		{"twice_third", "PyObject_CallNoArgs", RLS_BOUNDARY_CALLBACK_CALL, 5},
 		{"word_call", "PyObject_Vectorcall", RLS_BOUNDARY_CALLBACK_CALL, 6},
+		{"plt_got_call", "PyEval_EvalCode", RLS_BOUNDARY_CALLBACK_CALL, 5},
 		{"jumps_back_jump", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_JUMP, 5},
 		{"word_jump", "PyObject_Vectorcall", RLS_BOUNDARY_CALLBACK_JUMP, 6},
 		{"is_a_jump_back", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_JUMP, 5},
@@ -119,17 +122,6 @@ static void knows_that_plain_calls_are_not_inline(void **state)
 	assert_int_equal(rls_find_eval_entry(samples, &entry), -ENOENT);
 }
 
-static int open_samples(void **state)
-{
-	return rls_elf_open(SAMPLES_LIBRARY, &samples);
-}
-
-static int close_samples(void **state)
-{
-	rls_elf_close(samples);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +130,14 @@ int main(void)
 		cmocka_unit_test(sorts_libpython_into_families),
 		cmocka_unit_test(knows_that_plain_calls_are_not_inline),
 	};
+	int failed = 0;
 
-	return cmocka_run_group_tests(tests, open_samples, close_samples);
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		print_message("%s\n", libraries[i]);
+		if (rls_elf_open(libraries[i], &samples) < 0)
+			return 1;
+		failed += cmocka_run_group_tests(tests, NULL, NULL);
+		rls_elf_close(samples);
+	}
+	return failed;
 }

@@ -214,7 +214,10 @@ static void brackets_calls_into_python(void **state)
 		      RLS_EXIT_RETURN_PROBE);
 	assert_python(&got, "is_a_jump_back", RLS_SITE_ENTER, RLS_SITE_EMULATED,
 		      RLS_EXIT_RETURN_PROBE);
-	assert_int_equal(got.count, 11);
+	assert_python(&got, "plt_got_call", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED,
+		      RLS_EXIT_SITES);
+	assert_back(&got, "plt_got_after", RLS_SITE_SINGLE_STEP);
+	assert_int_equal(got.count, 13);
 	rls_plan_clear(&got);
 	rls_callbacks_free(callbacks, count);
 }

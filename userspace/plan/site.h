@@ -23,7 +23,8 @@ enum rls_site_class {
 
 const char *rls_site_class_name(enum rls_site_class site_class); /* "nop5", "emulated", "single-step" */
 
-/* What the hit means for the thread's stack of categories. `sp` is the stack pointer at the
+/* What the hit means for the thread's stack of categories. Every hit, entries too, first
+ * ends the frames that sp proves over, with an event each: planner.h relies on it. `sp` is the stack pointer at the
  * probed instruction; a frame is identified by the address of its return address. */
 enum rls_site_kind {
 	RLS_SITE_ENTER = 0,         /* function entry: the return address is at sp */
@@ -36,7 +37,8 @@ enum rls_site_kind {
 enum rls_site_exit {
 	RLS_EXIT_RETURN_PROBE,      /* the kernel's return probe: only where no exception passes */
 	RLS_EXIT_SITES,             /* LEAVE sites of its own (also in the plan) */
-	RLS_EXIT_UNSEEN,            /* noticed by the stack pointer at the thread's next event */
+	RLS_EXIT_UNSEEN,            /* some way out has no site: noticed by the stack pointer at
+	                             * the thread's next event */
 	RLS_EXIT_NONE,              /* this site is itself an exit */
 };
 
