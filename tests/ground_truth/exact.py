@@ -107,7 +107,8 @@ def do_kinds(env, command):
                 env["sim"].noargs()
                 flows_add(truth, {"python->simulator": 1, "simulator->python": 1})
             run(count)
-            return row(chosen.group + "." + chosen.name, truth)
+            return dict(row(chosen.group + "." + chosen.name, truth),
+                        lesser=kinds.lesser_of(chosen, count))
         rows.append(on_thread(work))
     return rows
 

@@ -10,12 +10,14 @@ README.md gives the reasons case by case.
 import sys
 from collections import namedtuple
 
-Kind = namedtuple("Kind", "group name setup statement entries callouts jumps other needs since")
+Kind = namedtuple(
+    "Kind", "group name setup statement entries callouts jumps other needs since lesser")
 
 
 def kind(group, name, statement, setup="pass", entries=1, callouts=0, jumps=0, other=None,
-         needs=None, since=(3, 8)):
-    return Kind(group, name, setup, statement, entries, callouts, jumps, other or {}, needs, since)
+         needs=None, since=(3, 8), lesser=None):
+    return Kind(group, name, setup, statement, entries, callouts, jumps, other or {}, needs, since,
+                lesser)
 
 
 def truth_of(chosen, count):
@@ -25,6 +27,14 @@ def truth_of(chosen, count):
     for flow, each in chosen.other.items():
         truth[flow] = truth.get(flow, 0) + each * count
     return {flow: n for flow, n in truth.items() if n}
+
+
+def lesser_of(chosen, count):
+    """What a profiler may report instead that leaves out, as documented, finalizers or what
+    runs Python code behind an operator; None where the truth alone will do."""
+    if chosen.lesser is None:
+        return None
+    return {"python->simulator": count * chosen.lesser, "simulator->python": count * chosen.lesser}
 
 
 METHODS = [
@@ -76,7 +86,7 @@ SLOTS = type_kinds("Static") + type_kinds("Heap") + [
     kind("slots", "getattro", "x.anything", "x = sim.Attr()"),
     kind("slots", "setattro", "x.anything = 1", "x = sim.Attr()"),
     # tp_new and, at once, tp_dealloc.
-    kind("lifetime", "new_and_dealloc", "sim.Lifetime()", entries=2),
+    kind("lifetime", "new_and_dealloc", "sim.Lifetime()", entries=2, lesser=1),
 ]
 
 TARGET = ("class Target:\n        def step(self): return None\n"
@@ -121,11 +131,11 @@ PROTOCOL_TARGET = (
 
 
 def protocol(name, target="x"):
-    return way(name, target, group="protocol")._replace(setup=PROTOCOL_TARGET)
+    return way(name, target, group="protocol")._replace(setup=PROTOCOL_TARGET, lesser=1)
 
 
 PROTOCOL = [
-    protocol("iter_next", "generator"), protocol("get_attr"), protocol("set_attr"),
+    protocol("iter_next", "generator")._replace(lesser=None), protocol("get_attr"), protocol("set_attr"),
     protocol("get_item"), protocol("number_add"), protocol("rich_compare"),
     protocol("object_repr"), protocol("object_str"), protocol("object_size"),
     protocol("is_true"), protocol("drop_last", "[Dying() for _i in range(5)]"),
