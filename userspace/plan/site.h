@@ -23,9 +23,10 @@ enum rls_site_class {
 
 const char *rls_site_class_name(enum rls_site_class site_class); /* "nop5", "emulated", "single-step" */
 
-/* What the hit means for the thread's stack of categories. Every hit, entries too, first
- * ends the frames that sp proves over, with an event each: planner.h relies on it. `sp` is the stack pointer at the
- * probed instruction; a frame is identified by the address of its return address. */
+/* What the hit means for the thread's stack of categories. `sp` is the stack pointer at the
+ * probed instruction; a frame is identified by the address of its return address. Every hit,
+ * entries too, first ends the frames that sp proves over, with an event each; planner.h
+ * relies on it. */
 enum rls_site_kind {
 	RLS_SITE_ENTER = 0,         /* function entry: the return address is at sp */
 	RLS_SITE_ENTER_CALL = 1,    /* a call instruction: the return address will be at sp - 8 */
