@@ -191,8 +191,8 @@ int rls_report_build(struct rls_event_source *source, struct rls_report **out);
 void rls_report_free(struct rls_report *report);
 
 /* Sums breakdown and transitions over what the group does not tell apart (those columns
- * become 0 and ""). 0, or -ENOMEM with the report untouched. */
-int rls_report_group(struct rls_report *report, enum rls_group group);
+ * become 0 and ""). */
+void rls_report_group(struct rls_report *report, enum rls_group group);
 
 /* Takes over the other report's processes as independent ones of the same host. 0;
  * -EEXIST when both hold the same pid (it is put into *pid); -ENOMEM. other is not changed

@@ -1,0 +1,83 @@
+/* Correction: gives costs and waiting back to the spans of a thread where they happened.
+ *
+ * Probe hits and off-CPU time are reported afterwards, as a sum since the thread's last
+ * report. The spans since then are kept here, and a report at instant t is dealt out to
+ * them latest first, because what was reported at t most likely happened just before:
+ *
+ *     category          operation        operation     category + hits
+ *        |----- span 1 -----|---- span 2 ---|-- span 3 --|
+ *      mark                                            t: cost goes to 3, then 2, then 1
+ *
+ * Hits cost CPU time only: they are taken from a span's cpu part, never from cpu+gpu and
+ * never below zero. Off-CPU time goes to both parts of a span, in proportion. What finds no
+ * room is dropped.
+ */
+#ifndef RLS_CORRECT_H
+#define RLS_CORRECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum rls_part {
+	RLS_PART_CPU = 0,
+	RLS_PART_CPU_GPU = 1,
+	RLS_PART_MAX = 2,
+};
+
+/* The figures of one (thread, phase, operation, category): one row per part. */
+struct rls_cell {
+	uint64_t wall_ns[RLS_PART_MAX];
+	uint64_t off_cpu_ns[RLS_PART_MAX];
+	uint64_t subtracted_ns;     /* from the cpu part */
+};
+
+/* Keeps at most this many spans; beyond, the older half is merged by cell. */
+#define RLS_SPANS_MAX 1024
+
+struct rls_span {
+	struct rls_cell *cell;      /* where its time was booked; borrowed */
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t unsubtracted_ns;   /* what may still be taken from the cpu part */
+	uint64_t running_ns[RLS_PART_MAX];      /* what is not yet known to be off-CPU */
+};
+
+/* The instants of the latest two reports of a kind, so that a report at the very instant of
+ * another event (an edge and its hits) still finds the spans that end there. */
+struct rls_mark {
+	uint64_t latest_ns;
+	uint64_t before_ns;         /* the latest one before latest_ns */
+};
+
+struct rls_span_window {
+	struct rls_span *spans;     /* sorted by time; each lies on one side of every mark */
+	size_t count;
+	size_t capacity;
+	struct rls_mark hits;
+	struct rls_mark off_cpu;
+};
+
+void rls_span_window_free(struct rls_span_window *window);
+
+/* Forgets everything: a thread's life begins at start_ns. */
+void rls_span_window_reset(struct rls_span_window *window, uint64_t start_ns);
+
+/* Notes a report at at_ns; call it before dealing that report out. Instants never go back. */
+static inline void rls_mark_set(struct rls_mark *mark, uint64_t at_ns)
+{
+	if (at_ns > mark->latest_ns) {
+		mark->before_ns = mark->latest_ns;
+		mark->latest_ns = at_ns;
+	}
+}
+
+/* Adds the span [start_ns, end_ns), cpu_gpu_ns of it with the GPU busy, already booked in
+ * cell; start_ns >= the end of the last. 0, or -ENOMEM. */
+int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell, uint64_t start_ns,
+			 uint64_t end_ns, uint64_t cpu_gpu_ns);
+
+/* Deals out a report at the instant its mark was set to last. Returns what found no room. */
+uint64_t rls_span_window_subtract(struct rls_span_window *window, uint64_t cost_ns);
+uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t off_ns);
+
+#endif

@@ -1,0 +1,142 @@
+#include "analysis/facts.h"
+
+#include <stdint.h>
+
+#include "analysis/grow.h"
+
+/* Assumed where a trace brings no calibration: about what the cost of one kind of hit
+ * varies by between machines of one generation. */
+#define ERROR_UNCALIBRATED 0.25
+
+enum list {
+	LIST_LOSS,
+	LIST_CALIBRATION,
+	LIST_WARNING,
+};
+
+void rls_facts_free(struct rls_facts *facts)
+{
+	free(facts->losses);
+	free(facts->calibration);
+	rls_index_map_free(&facts->map);
+	*facts = (struct rls_facts){0};
+}
+
+/* Place of a string in a list; a new one is at count. */
+static int find(struct rls_facts *facts, enum list list, rls_string_id string, size_t count,
+		size_t *place)
+{
+	size_t known = (uintptr_t)rls_index_map_get(&facts->map, list, string);
+
+	*place = known ? known - 1 : count;
+	if (known)
+		return 0;
+	return rls_index_map_put(&facts->map, list, string, (void *)(count + 1));
+}
+
+static int add_loss(struct rls_facts *facts, rls_string_id buffer, uint64_t dropped)
+{
+	size_t place;
+	int err = rls_grow(&facts->losses, &facts->loss_capacity, facts->loss_count);
+
+	if (!err)
+		err = find(facts, LIST_LOSS, buffer, facts->loss_count, &place);
+	if (err)
+		return err;
+	if (place == facts->loss_count)
+		facts->losses[facts->loss_count++] = (struct rls_fact_loss){buffer, dropped};
+	else if (dropped > facts->losses[place].dropped)
+		facts->losses[place].dropped = dropped;
+	return 0;
+}
+
+static int add_calibration(struct rls_facts *facts, const struct rls_event *event)
+{
+	size_t place;
+	int err = rls_grow(&facts->calibration, &facts->calibration_capacity,
+			   facts->calibration_count);
+
+	if (!err)
+		err = find(facts, LIST_CALIBRATION, event->calibration.name,
+			   facts->calibration_count, &place);
+	if (err)
+		return err;
+	facts->calibration[place] = (struct rls_fact_calibration){
+		.name = event->calibration.name,
+		.value_ns = event->calibration.value_ns,
+		.error_ns = event->calibration.error_ns,
+	};
+	facts->calibration_count += place == facts->calibration_count;
+	return 0;
+}
+
+static int add_warning(struct rls_facts *facts, rls_string_id text)
+{
+	size_t place;
+	int err;
+
+	if (facts->warning_count == RLS_WARNINGS_MAX) {
+		facts->warnings_left_out += !rls_index_map_get(&facts->map, LIST_WARNING, text);
+		return 0;
+	}
+	err = find(facts, LIST_WARNING, text, facts->warning_count, &place);
+	if (err)
+		return err;
+	facts->warnings[place] = text;
+	facts->warning_count += place == facts->warning_count;
+	return 0;
+}
+
+int rls_facts_add(struct rls_facts *facts, const struct rls_event *event)
+{
+	switch (event->kind) {
+	case RLS_EVENT_HOST:
+		facts->kernel = event->host.kernel;
+		facts->gpus = event->host.gpus;
+		facts->tool = event->host.tool;
+		facts->cpus = event->host.cpus;
+		return 0;
+	case RLS_EVENT_LOSS:
+		return add_loss(facts, event->loss.buffer, event->loss.dropped);
+	case RLS_EVENT_CALIBRATION:
+		return add_calibration(facts, event);
+	case RLS_EVENT_WARNING:
+		return add_warning(facts, event->warning.text);
+	default:
+		return 0;
+	}
+}
+
+double rls_facts_calibration_error(const struct rls_facts *facts)
+{
+	double worst = 0;
+
+	if (!facts->calibration_count)
+		return ERROR_UNCALIBRATED;
+	for (size_t i = 0; i < facts->calibration_count; i++) {
+		const struct rls_fact_calibration *figure = &facts->calibration[i];
+		/* Written so that a NaN counts as unknown, not as exact. */
+		double relative = figure->value_ns > 0 && figure->error_ns >= 0 ?
+					  figure->error_ns / figure->value_ns :
+					  1;
+
+		if (figure->value_ns == 0)
+			continue;
+		if (!(relative <= 1))
+			relative = 1;
+		if (relative > worst)
+			worst = relative;
+	}
+	return worst;
+}
+
+uint64_t rls_facts_dropped(const struct rls_facts *facts)
+{
+	uint64_t dropped = 0;
+
+	for (size_t i = 0; i < facts->loss_count; i++) {
+		if (__builtin_add_overflow(dropped, facts->losses[i].dropped, &dropped))
+			return UINT64_MAX;
+	}
+	return dropped;
+}

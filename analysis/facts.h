@@ -1,0 +1,57 @@
+/* Facts: what a trace says beside its timeline. Host, calibration, losses, warnings.
+ *
+ * Strings stay ids of the source's pool here; the report copies them (collect.c).
+ */
+#ifndef RLS_FACTS_H
+#define RLS_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event.h"
+#include "index_map.h"
+
+/* More warnings than these are only counted: a broken trace must not bury the report. */
+#define RLS_WARNINGS_MAX 200
+
+struct rls_fact_loss {
+	rls_string_id buffer;
+	uint64_t dropped;
+};
+
+struct rls_fact_calibration {
+	rls_string_id name;
+	double value_ns;
+	double error_ns;
+};
+
+/* Zeroed: none yet. */
+struct rls_facts {
+	rls_string_id kernel;
+	rls_string_id gpus;
+	rls_string_id tool;
+	uint32_t cpus;
+
+	struct rls_fact_loss *losses;           /* one per buffer, the largest total seen */
+	size_t loss_count, loss_capacity;
+	struct rls_fact_calibration *calibration;       /* one per name, the latest */
+	size_t calibration_count, calibration_capacity;
+	rls_string_id warnings[RLS_WARNINGS_MAX];       /* each once */
+	size_t warning_count;
+	uint64_t warnings_left_out;
+	struct rls_index_map map;               /* (list, string) -> 1 + index */
+};
+
+void rls_facts_free(struct rls_facts *facts);
+
+/* Takes a host, loss, calibration or warning event. 0, or -ENOMEM. */
+int rls_facts_add(struct rls_facts *facts, const struct rls_event *event);
+
+/* The worst relative error among the calibrated figures, 0..1; 0.25 when there are none. */
+double rls_facts_calibration_error(const struct rls_facts *facts);
+
+/* Total over all buffers. */
+uint64_t rls_facts_dropped(const struct rls_facts *facts);
+
+#endif

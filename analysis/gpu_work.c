@@ -1,0 +1,230 @@
+#include "analysis/gpu_work.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define RING_MIN 64
+
+static void free_device(struct rls_gpu_device *device)
+{
+	while (device->launched) {
+		struct rls_launched *launched = device->launched;
+
+		device->launched = launched->next;
+		free(launched);
+	}
+	free(device);
+}
+
+void rls_gpu_work_free(struct rls_gpu_work *work)
+{
+	while (work->devices) {
+		struct rls_gpu_device *device = work->devices;
+
+		work->devices = device->next;
+		free_device(device);
+	}
+	rls_index_map_free(&work->device_map);
+	rls_index_map_free(&work->launched_map);
+	rls_index_map_free(&work->launch_map);
+	free(work->launches);
+	free(work->waiting);
+	*work = (struct rls_gpu_work){0};
+}
+
+static int find_device(struct rls_gpu_work *work, uint32_t number, struct rls_gpu_device **out)
+{
+	struct rls_gpu_device *device = rls_index_map_get(&work->device_map, number, 0);
+	int err;
+
+	if (!device) {
+		device = calloc(1, sizeof(*device));
+		if (!device)
+			return -ENOMEM;
+		err = rls_index_map_put(&work->device_map, number, 0, device);
+		if (err) {
+			free(device);
+			return err;
+		}
+		device->device = number;
+		device->next = work->devices;
+		work->devices = device;
+	}
+	*out = device;
+	return 0;
+}
+
+static int find_launched(struct rls_gpu_work *work, struct rls_gpu_device *device,
+			 const struct rls_launch *launch, struct rls_launched **out)
+{
+	uint64_t key = (uint64_t)launch->phase << 32 | launch->operation;
+	struct rls_launched *launched =
+		rls_index_map_get(&work->launched_map, device->device, key);
+	int err;
+
+	if (!launched) {
+		launched = calloc(1, sizeof(*launched));
+		if (!launched)
+			return -ENOMEM;
+		err = rls_index_map_put(&work->launched_map, device->device, key, launched);
+		if (err) {
+			free(launched);
+			return err;
+		}
+		launched->phase = launch->phase;
+		launched->operation = launch->operation;
+		launched->next = device->launched;
+		device->launched = launched;
+	}
+	*out = launched;
+	return 0;
+}
+
+/* NULL when it is not known (any more). */
+static const struct rls_launch *find_launch(const struct rls_gpu_work *work, uint64_t correlation)
+{
+	size_t place = (uintptr_t)rls_index_map_get(&work->launch_map, correlation, 0);
+
+	return place ? &work->launches[place - 1] : NULL;
+}
+
+static int file_interval(struct rls_gpu_work *work, const struct rls_gpu_interval *interval,
+			 const struct rls_launch *launch)
+{
+	static const struct rls_launch nowhere;
+	struct rls_launched *launched;
+	int err = find_launched(work, interval->device, launch ? launch : &nowhere, &launched);
+
+	if (err)
+		return err;
+	rls_gpu_busy_add(&launched->busy, interval->start_ns, interval->end_ns);
+	launched->kernels += interval->kind == RLS_GPU_KERNEL;
+	return 0;
+}
+
+/* Files intervals from the head of the queue, as far as their launches are known, and
+ * without them until at most `leave` still wait. */
+static int drain(struct rls_gpu_work *work, size_t leave)
+{
+	while (work->waiting_head < work->waiting_tail) {
+		const struct rls_gpu_interval *interval =
+			&work->waiting[work->waiting_head & (work->waiting_capacity - 1)];
+		const struct rls_launch *launch = find_launch(work, interval->correlation);
+		int err;
+
+		if (!launch && interval->correlation &&
+		    work->waiting_tail - work->waiting_head <= leave)
+			break;
+		err = file_interval(work, interval, launch);
+		if (err)
+			return err;
+		work->waiting_head++;
+	}
+	return 0;
+}
+
+static int grow_launches(struct rls_gpu_work *work)
+{
+	size_t capacity = work->launch_capacity ? 2 * work->launch_capacity : RING_MIN;
+	struct rls_launch *launches;
+
+	if (work->launch_count < work->launch_capacity ||
+	    work->launch_capacity >= RLS_LAUNCHES_MAX)
+		return 0;
+	launches = realloc(work->launches, capacity * sizeof(*launches));
+	if (!launches)
+		return -ENOMEM;
+	work->launches = launches;
+	work->launch_capacity = capacity;
+	return 0;
+}
+
+int rls_gpu_work_launch(struct rls_gpu_work *work, uint64_t correlation, rls_string_id phase,
+			rls_string_id operation)
+{
+	size_t place;
+	int err;
+
+	if (!correlation)
+		return 0;
+	err = grow_launches(work);
+	if (err)
+		return err;
+	place = work->launch_count & (work->launch_capacity - 1);
+	if (work->launch_count >= work->launch_capacity) {
+		uint64_t oldest = work->launches[place].correlation;
+
+		/* Unless a later launch has taken over the id. */
+		if (find_launch(work, oldest) == &work->launches[place])
+			rls_index_map_remove(&work->launch_map, oldest, 0);
+	}
+	err = rls_index_map_put(&work->launch_map, correlation, 0, (void *)(place + 1));
+	if (err)
+		return err;
+	work->launches[place] = (struct rls_launch){correlation, phase, operation};
+	work->launch_count++;
+	return drain(work, RLS_WAITING_MAX);
+}
+
+static int grow_waiting(struct rls_gpu_work *work)
+{
+	size_t capacity = work->waiting_capacity ? 2 * work->waiting_capacity : RING_MIN;
+	struct rls_gpu_interval *waiting;
+
+	if (work->waiting_tail - work->waiting_head < work->waiting_capacity)
+		return 0;
+	waiting = malloc(capacity * sizeof(*waiting));
+	if (!waiting)
+		return -ENOMEM;
+	for (uint64_t i = work->waiting_head; i < work->waiting_tail; i++)
+		waiting[i & (capacity - 1)] = work->waiting[i & (work->waiting_capacity - 1)];
+	free(work->waiting);
+	work->waiting = waiting;
+	work->waiting_capacity = capacity;
+	return 0;
+}
+
+static int wait_for_launch(struct rls_gpu_work *work, const struct rls_gpu_interval *interval)
+{
+	int err = grow_waiting(work);
+
+	if (err)
+		return err;
+	work->waiting[work->waiting_tail++ & (work->waiting_capacity - 1)] = *interval;
+	return drain(work, RLS_WAITING_MAX - 1);
+}
+
+int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
+		     uint64_t life_start_ns, bool in_life)
+{
+	struct rls_gpu_interval interval = {
+		.start_ns = event->time_ns,
+		.end_ns = event->gpu.end_ns,
+		.correlation = event->gpu.correlation,
+		.kind = event->gpu.kind,
+	};
+	uint64_t length_ns = interval.end_ns - interval.start_ns;
+	struct rls_gpu_device *device;
+	int err = find_device(work, event->gpu.device, &device);
+
+	if (err)
+		return err;
+	interval.device = device;
+	rls_gpu_busy_add(&device->busy, interval.start_ns, interval.end_ns);
+	if (interval.kind == RLS_GPU_KERNEL) {
+		device->kernel_ns += length_ns;
+		device->kernels++;
+	} else if (interval.kind == RLS_GPU_MEMCPY) {
+		device->memcpy_ns += length_ns;
+	}
+	/* A graph is kernels too, only not told apart. */
+	if (in_life && (interval.kind == RLS_GPU_KERNEL || interval.kind == RLS_GPU_GRAPH))
+		rls_smi_windows_add(&device->windows, interval.start_ns - life_start_ns,
+				    interval.end_ns - life_start_ns);
+	return wait_for_launch(work, &interval);
+}
+
+int rls_gpu_work_finish(struct rls_gpu_work *work)
+{
+	return drain(work, 0);
+}

@@ -1,0 +1,36 @@
+/* Growing arrays: room for one more element, doubling. */
+#ifndef RLS_GROW_H
+#define RLS_GROW_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define RLS_GROW_MIN 8
+
+/* Makes *items, of *capacity elements, hold more than count. 0, or -ENOMEM. */
+static inline int rls_grow_bytes(void **items, size_t *capacity, size_t count, size_t item_bytes)
+{
+	size_t wanted = *capacity ? 2 * *capacity : RLS_GROW_MIN;
+	void *grown;
+
+	if (count < *capacity)
+		return 0;
+	grown = reallocarray(*items, wanted, item_bytes);
+	if (!grown)
+		return -ENOMEM;
+	*items = grown;
+	*capacity = wanted;
+	return 0;
+}
+
+/* rls_grow(&list->items, &list->capacity, list->count) */
+#define rls_grow(items, capacity, count)                                            \
+	({                                                                          \
+		void *grown_ = *(items);                                            \
+		int grow_err_ = rls_grow_bytes(&grown_, capacity, count, sizeof(**(items))); \
+		*(items) = grown_;                                                  \
+		grow_err_;                                                          \
+	})
+
+#endif

@@ -1,0 +1,156 @@
+#include "analysis/report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/report_private.h"
+#include "analysis/sweep.h"
+
+static const char *const resource_names[] = {
+	[RLS_RESOURCE_CPU] = "cpu",
+	[RLS_RESOURCE_GPU] = "gpu",
+	[RLS_RESOURCE_CPU_GPU] = "cpu+gpu",
+};
+_Static_assert(sizeof(resource_names) / sizeof(*resource_names) == RLS_RESOURCE_MAX, "a name each");
+
+static const char *const method_names[] = {
+	[RLS_METHOD_TRACED] = "traced",
+	[RLS_METHOD_SAMPLED] = "sampled",
+	[RLS_METHOD_SCALED] = "scaled",
+};
+_Static_assert(sizeof(method_names) / sizeof(*method_names) == RLS_METHOD_MAX, "a name each");
+
+const char *rls_resource_name(enum rls_resource resource)
+{
+	return (unsigned int)resource < RLS_RESOURCE_MAX ? resource_names[resource] : "";
+}
+
+const char *rls_method_name(enum rls_method method)
+{
+	return (unsigned int)method < RLS_METHOD_MAX ? method_names[method] : "";
+}
+
+const char *rls_breakdown_row_category(const struct rls_breakdown_row *row)
+{
+	return row->resource == RLS_RESOURCE_GPU ? "" : rls_category_name(row->category);
+}
+
+int rls_report_new(struct rls_report **out)
+{
+	struct rls_report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return -ENOMEM;
+	report->strings = rls_string_pool_new();
+	if (!report->strings) {
+		free(report);
+		return -ENOMEM;
+	}
+	report->tool = report->kernel = "";
+	report->gpus = "[]";
+	*out = report;
+	return 0;
+}
+
+void rls_report_free(struct rls_report *report)
+{
+	if (!report)
+		return;
+	for (size_t i = 0; i < report->process_count; i++) {
+		free(report->processes[i].cmdline);
+		free(report->processes[i].libraries);
+	}
+	for (size_t i = 0; i < report->gpu_count; i++)
+		free(report->gpu[i].operations);
+	free(report->processes);
+	free(report->threads);
+	free(report->breakdown);
+	free(report->transitions);
+	free(report->gpu);
+	free(report->overhead.calibration);
+	free(report->losses);
+	free(report->warnings);
+	rls_string_pool_free(report->strings);
+	free(report);
+}
+
+const char *rls_report_keep(struct rls_report *report, const char *text, int *err)
+{
+	rls_string_id id;
+	int add_err = rls_string_pool_add(report->strings, text, strlen(text), &id);
+
+	if (add_err) {
+		*err = add_err;
+		return "";
+	}
+	return rls_string_pool_get(report->strings, id);
+}
+
+int rls_report_warn(struct rls_report *report, const char *format, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	const char **warnings;
+	va_list arguments;
+	int length, err = 0;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	warnings = reallocarray(report->warnings, report->warning_count + 1, sizeof(*warnings));
+	if (!warnings)
+		return -ENOMEM;
+	report->warnings = warnings;
+	warnings[report->warning_count] = rls_report_keep(report, text, &err);
+	report->warning_count += !err;
+	return err;
+}
+
+void rls_report_set_percent(struct rls_report *report)
+{
+	double wall_ns = 0;
+
+	for (size_t i = 0; i < report->thread_count; i++)
+		wall_ns += (double)report->threads[i].wall_ns;
+	report->overhead.percent =
+		wall_ns > 0 ? 100.0 * (double)report->overhead.estimated_ns / wall_ns : 0;
+}
+
+static int sweep(struct rls_event_source *source, struct rls_timeline *timeline)
+{
+	struct rls_event event;
+	int more;
+
+	while ((more = source->next(source, &event)) > 0) {
+		int err = rls_sweep_event(timeline, &event);
+
+		if (err)
+			return err;
+	}
+	return more < 0 ? more : rls_sweep_finish(timeline);
+}
+
+int rls_report_build(struct rls_event_source *source, struct rls_report **out)
+{
+	struct rls_timeline timeline = {0};
+	struct rls_report *report = NULL;
+	int err = sweep(source, &timeline);
+
+	if (!err)
+		err = rls_report_new(&report);
+	if (!err)
+		err = rls_report_collect(report, &timeline, source->strings, source->damaged);
+	rls_timeline_free(&timeline);
+	if (err)
+		rls_report_free(report);
+	else
+		*out = report;
+	return err;
+}

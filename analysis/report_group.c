@@ -1,0 +1,99 @@
+/* Grouping: sums rows over what they are not to be told apart by. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report_private.h"
+
+/* Which columns a group keeps; the pid is kept by all. */
+static const struct {
+	const char *name;
+	bool tid, phase, operation;
+} groups[] = {
+	[RLS_GROUP_NONE] = {"none", true, true, true},
+	[RLS_GROUP_PROCESS] = {.name = "process"},
+	[RLS_GROUP_THREAD] = {.name = "thread", .tid = true},
+	[RLS_GROUP_OPERATION] = {.name = "operation", .operation = true},
+	[RLS_GROUP_PHASE] = {.name = "phase", .phase = true},
+};
+_Static_assert(sizeof(groups) / sizeof(*groups) == RLS_GROUP_MAX, "a line per group");
+
+int rls_group_parse(const char *name, enum rls_group *out)
+{
+	for (int i = RLS_GROUP_PROCESS; i < RLS_GROUP_MAX; i++) {
+		if (!strcmp(name, groups[i].name)) {
+			*out = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static void blank(enum rls_group group, uint32_t *tid, const char **phase, const char **operation)
+{
+	if (!groups[group].tid)
+		*tid = 0;
+	if (!groups[group].phase)
+		*phase = "";
+	if (!groups[group].operation)
+		*operation = "";
+}
+
+static void sum_breakdown(struct rls_report *report)
+{
+	struct rls_breakdown_row *rows = report->breakdown;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < report->breakdown_count; i++) {
+		struct rls_breakdown_row *into = kept ? &rows[kept - 1] : NULL;
+
+		if (!into || rls_breakdown_row_compare(into, &rows[i])) {
+			rows[kept++] = rows[i];
+			continue;
+		}
+		into->wall_ns += rows[i].wall_ns;
+		into->on_cpu_ns += rows[i].on_cpu_ns;
+		into->corrected_ns += rows[i].corrected_ns;
+		/* Errors of one calibration go the same way: they add up, not cancel out. */
+		into->error_ns += rows[i].error_ns;
+		if (rows[i].method > into->method)
+			into->method = rows[i].method;
+	}
+	report->breakdown_count = kept;
+}
+
+static void sum_transitions(struct rls_report *report)
+{
+	struct rls_transition_row *rows = report->transitions;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < report->transition_count; i++) {
+		struct rls_transition_row *into = kept ? &rows[kept - 1] : NULL;
+
+		if (!into || rls_transition_row_compare(into, &rows[i]))
+			rows[kept++] = rows[i];
+		else
+			into->count += rows[i].count;
+	}
+	report->transition_count = kept;
+}
+
+void rls_report_group(struct rls_report *report, enum rls_group group)
+{
+	if (group == RLS_GROUP_NONE)
+		return;
+	for (size_t i = 0; i < report->breakdown_count; i++) {
+		struct rls_breakdown_row *row = &report->breakdown[i];
+
+		blank(group, &row->tid, &row->phase, &row->operation);
+	}
+	for (size_t i = 0; i < report->transition_count; i++) {
+		struct rls_transition_row *row = &report->transitions[i];
+
+		blank(group, &row->tid, &row->phase, &row->operation);
+	}
+	rls_report_sort(report);
+	sum_breakdown(report);
+	sum_transitions(report);
+	report->group = group;
+}

@@ -1,0 +1,213 @@
+/* Merging: several traces of one host shown as one report. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report_private.h"
+
+/* Appends `more` elements to an array, as they are. 0, or -ENOMEM. */
+static int append_bytes(void **items, size_t *count, const void *more, size_t more_count,
+			size_t item_bytes)
+{
+	void *grown;
+
+	if (!more_count)
+		return 0;
+	grown = reallocarray(*items, *count + more_count, item_bytes);
+	if (!grown)
+		return -ENOMEM;
+	memcpy((char *)grown + *count * item_bytes, more, more_count * item_bytes);
+	*items = grown;
+	*count += more_count;
+	return 0;
+}
+
+#define append_all(items, count, more, more_count)                                          \
+	({                                                                                  \
+		void *grown_ = *(items);                                                    \
+		int append_err_ =                                                           \
+			append_bytes(&grown_, count, more, more_count, sizeof(**(items)));  \
+		*(items) = grown_;                                                          \
+		append_err_;                                                                \
+	})
+
+static bool share_a_pid(const struct rls_report *a, const struct rls_report *b, uint32_t *pid)
+{
+	size_t i = 0, j = 0;
+
+	while (i < a->process_count && j < b->process_count) {
+		uint32_t left = a->processes[i].pid, right = b->processes[j].pid;
+
+		if (left == right) {
+			*pid = left;
+			return true;
+		}
+		i += left < right;
+		j += right < left;
+	}
+	return false;
+}
+
+static int merge_process(struct rls_report *report, const struct rls_process_entry *from)
+{
+	struct rls_process_entry entry = *from;
+	struct rls_process_entry *added;
+	int err = 0;
+
+	entry.cmdline = NULL;
+	entry.cmdline_count = 0;
+	entry.libraries = NULL;
+	entry.library_count = 0;
+	entry.name = rls_report_keep(report, from->name, &err);
+	entry.python = rls_report_keep(report, from->python, &err);
+	entry.container = rls_report_keep(report, from->container, &err);
+	if (!err)
+		err = append_all(&report->processes, &report->process_count, &entry, 1);
+	if (err)
+		return err;
+	added = &report->processes[report->process_count - 1];
+	err = append_all(&added->cmdline, &added->cmdline_count, from->cmdline,
+			 from->cmdline_count);
+	if (!err)
+		err = append_all(&added->libraries, &added->library_count, from->libraries,
+				 from->library_count);
+	for (size_t i = 0; i < added->cmdline_count; i++)
+		added->cmdline[i] = rls_report_keep(report, added->cmdline[i], &err);
+	for (size_t i = 0; i < added->library_count; i++) {
+		struct rls_library_entry *library = &added->libraries[i];
+
+		library->path = rls_report_keep(report, library->path, &err);
+		library->role = rls_report_keep(report, library->role, &err);
+	}
+	return err;
+}
+
+static int merge_gpu(struct rls_report *report, const struct rls_gpu_entry *from)
+{
+	struct rls_gpu_entry entry = *from;
+	struct rls_gpu_entry *added;
+	int err;
+
+	entry.operations = NULL;
+	entry.operation_count = 0;
+	err = append_all(&report->gpu, &report->gpu_count, &entry, 1);
+	if (err)
+		return err;
+	added = &report->gpu[report->gpu_count - 1];
+	err = append_all(&added->operations, &added->operation_count, from->operations,
+			 from->operation_count);
+	for (size_t i = 0; i < added->operation_count; i++) {
+		struct rls_gpu_operation *operation = &added->operations[i];
+
+		operation->phase = rls_report_keep(report, operation->phase, &err);
+		operation->operation = rls_report_keep(report, operation->operation, &err);
+	}
+	return err;
+}
+
+static int merge_rows(struct rls_report *report, const struct rls_report *other)
+{
+	size_t threads = report->thread_count;
+	size_t rows = report->breakdown_count;
+	size_t transitions = report->transition_count;
+	int err = append_all(&report->threads, &report->thread_count, other->threads,
+			     other->thread_count);
+
+	if (!err)
+		err = append_all(&report->breakdown, &report->breakdown_count, other->breakdown,
+				 other->breakdown_count);
+	if (!err)
+		err = append_all(&report->transitions, &report->transition_count,
+				 other->transitions, other->transition_count);
+	for (size_t i = threads; i < report->thread_count; i++)
+		report->threads[i].name = rls_report_keep(report, report->threads[i].name, &err);
+	for (size_t i = rows; i < report->breakdown_count; i++) {
+		struct rls_breakdown_row *row = &report->breakdown[i];
+
+		row->phase = rls_report_keep(report, row->phase, &err);
+		row->operation = rls_report_keep(report, row->operation, &err);
+	}
+	for (size_t i = transitions; i < report->transition_count; i++) {
+		struct rls_transition_row *row = &report->transitions[i];
+
+		row->phase = rls_report_keep(report, row->phase, &err);
+		row->operation = rls_report_keep(report, row->operation, &err);
+	}
+	return err;
+}
+
+static int merge_losses(struct rls_report *report, const struct rls_report *other)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < other->loss_count; i++) {
+		struct rls_loss_entry entry = other->losses[i];
+		size_t k = 0;
+
+		while (k < report->loss_count && strcmp(report->losses[k].buffer, entry.buffer))
+			k++;
+		if (k < report->loss_count) {
+			report->losses[k].dropped += entry.dropped;
+			continue;
+		}
+		entry.buffer = rls_report_keep(report, entry.buffer, &err);
+		if (!err)
+			err = append_all(&report->losses, &report->loss_count, &entry, 1);
+	}
+	return err;
+}
+
+/* The first trace's calibration stands for the host, where it has one. */
+static int merge_overhead(struct rls_report *report, const struct rls_overhead *other)
+{
+	struct rls_overhead *overhead = &report->overhead;
+	int err = 0;
+
+	overhead->hits += other->hits;
+	overhead->events += other->events;
+	overhead->estimated_ns += other->estimated_ns;
+	if (!overhead->calibration_count) {
+		err = append_all(&overhead->calibration, &overhead->calibration_count,
+				 other->calibration, other->calibration_count);
+		for (size_t i = 0; i < overhead->calibration_count; i++) {
+			struct rls_calibration_entry *entry = &overhead->calibration[i];
+
+			entry->name = rls_report_keep(report, entry->name, &err);
+		}
+	}
+	rls_report_set_percent(report);
+	return err;
+}
+
+static void merge_extent(struct rls_report *report, const struct rls_report *other)
+{
+	if (other->start_ns < report->start_ns)
+		report->start_ns = other->start_ns;
+	if (other->end_ns > report->end_ns)
+		report->end_ns = other->end_ns;
+	report->complete = report->complete && other->complete;
+}
+
+int rls_report_merge(struct rls_report *report, const struct rls_report *other, uint32_t *pid)
+{
+	int err;
+
+	if (share_a_pid(report, other, pid))
+		return -EEXIST;
+	err = merge_rows(report, other);
+	for (size_t i = 0; !err && i < other->process_count; i++)
+		err = merge_process(report, &other->processes[i]);
+	for (size_t i = 0; !err && i < other->gpu_count; i++)
+		err = merge_gpu(report, &other->gpu[i]);
+	if (!err)
+		err = merge_losses(report, other);
+	if (!err)
+		err = merge_overhead(report, &other->overhead);
+	for (size_t i = 0; !err && i < other->warning_count; i++)
+		err = rls_report_warn(report, "%s", other->warnings[i]);
+	if (err)
+		return err;
+	merge_extent(report, other);
+	rls_report_sort(report);
+	return 0;
+}

@@ -1,0 +1,149 @@
+/* The order of a report's arrays: by text and number, so that neither the order of events
+ * nor that of interning shows. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report_private.h"
+
+static int order_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+int rls_breakdown_row_compare(const void *left, const void *right)
+{
+	const struct rls_breakdown_row *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	if (!order)
+		order = order_numbers(a->tid, b->tid);
+	if (!order)
+		order = strcmp(a->phase, b->phase);
+	if (!order)
+		order = strcmp(a->operation, b->operation);
+	if (!order)
+		order = strcmp(rls_breakdown_row_category(a), rls_breakdown_row_category(b));
+	if (!order)
+		order = order_numbers(a->resource, b->resource);
+	return order;
+}
+
+int rls_transition_row_compare(const void *left, const void *right)
+{
+	const struct rls_transition_row *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	if (!order)
+		order = order_numbers(a->tid, b->tid);
+	if (!order)
+		order = strcmp(a->phase, b->phase);
+	if (!order)
+		order = strcmp(a->operation, b->operation);
+	if (!order)
+		order = order_numbers(a->from, b->from);
+	if (!order)
+		order = order_numbers(a->to, b->to);
+	return order;
+}
+
+/* Where a pid was used twice the keys tie: the figures decide, only to be deterministic. */
+static int sort_breakdown(const void *left, const void *right)
+{
+	const struct rls_breakdown_row *a = left, *b = right;
+	int order = rls_breakdown_row_compare(a, b);
+
+	return order ? order : order_numbers(a->wall_ns, b->wall_ns);
+}
+
+static int sort_transitions(const void *left, const void *right)
+{
+	const struct rls_transition_row *a = left, *b = right;
+	int order = rls_transition_row_compare(a, b);
+
+	return order ? order : order_numbers(a->count, b->count);
+}
+
+static int sort_processes(const void *left, const void *right)
+{
+	const struct rls_process_entry *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	return order ? order : order_numbers(a->start_ns, b->start_ns);
+}
+
+static int sort_threads(const void *left, const void *right)
+{
+	const struct rls_thread_entry *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	if (!order)
+		order = order_numbers(a->tid, b->tid);
+	return order ? order : order_numbers(a->wall_ns, b->wall_ns);
+}
+
+static int sort_gpu(const void *left, const void *right)
+{
+	const struct rls_gpu_entry *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	if (!order)
+		order = order_numbers(a->device, b->device);
+	return order ? order : order_numbers(a->busy_ns, b->busy_ns);
+}
+
+static int sort_gpu_operations(const void *left, const void *right)
+{
+	const struct rls_gpu_operation *a = left, *b = right;
+	int order = strcmp(a->phase, b->phase);
+
+	return order ? order : strcmp(a->operation, b->operation);
+}
+
+static int sort_libraries(const void *left, const void *right)
+{
+	const struct rls_library_entry *a = left, *b = right;
+	int order = strcmp(a->path, b->path);
+
+	return order ? order : strcmp(a->role, b->role);
+}
+
+static int sort_calibration(const void *left, const void *right)
+{
+	const struct rls_calibration_entry *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+static int sort_losses(const void *left, const void *right)
+{
+	const struct rls_loss_entry *a = left, *b = right;
+
+	return strcmp(a->buffer, b->buffer);
+}
+
+static void sort(void *items, size_t count, size_t item_bytes,
+		 int (*compare)(const void *, const void *))
+{
+	if (count > 1)
+		qsort(items, count, item_bytes, compare);
+}
+
+#define sort_array(items, count, compare) sort(items, count, sizeof(*(items)), compare)
+
+void rls_report_sort(struct rls_report *report)
+{
+	sort_array(report->processes, report->process_count, sort_processes);
+	for (size_t i = 0; i < report->process_count; i++)
+		sort_array(report->processes[i].libraries, report->processes[i].library_count,
+			   sort_libraries);
+	sort_array(report->threads, report->thread_count, sort_threads);
+	sort_array(report->breakdown, report->breakdown_count, sort_breakdown);
+	sort_array(report->transitions, report->transition_count, sort_transitions);
+	sort_array(report->gpu, report->gpu_count, sort_gpu);
+	for (size_t i = 0; i < report->gpu_count; i++)
+		sort_array(report->gpu[i].operations, report->gpu[i].operation_count,
+			   sort_gpu_operations);
+	sort_array(report->overhead.calibration, report->overhead.calibration_count,
+		   sort_calibration);
+	sort_array(report->losses, report->loss_count, sort_losses);
+}

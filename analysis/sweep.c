@@ -1,0 +1,466 @@
+#include "analysis/sweep.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+/* --- spans and lives ---------------------------------------------------------------- */
+
+/* Books the thread's time up to now. */
+static int close_span(struct rls_thread *thread, uint64_t now_ns)
+{
+	struct rls_cell *cell = &thread->scope->cells[thread->category];
+	uint64_t start_ns = thread->open_ns;
+	uint64_t busy_ns, cpu_gpu_ns;
+
+	if (now_ns == start_ns)
+		return 0;
+	busy_ns = rls_gpu_busy_until(&thread->process->busy, now_ns);
+	cpu_gpu_ns = busy_ns - thread->open_busy_ns;
+	cell->wall_ns[RLS_PART_CPU] += now_ns - start_ns - cpu_gpu_ns;
+	cell->wall_ns[RLS_PART_CPU_GPU] += cpu_gpu_ns;
+	thread->open_ns = now_ns;
+	thread->open_busy_ns = busy_ns;
+	return rls_span_window_push(&thread->window, cell, start_ns, now_ns, cpu_gpu_ns);
+}
+
+static int enter_scope(struct rls_timeline *timeline, struct rls_thread *thread)
+{
+	return rls_timeline_scope(timeline, thread, &thread->scopes, thread->process->phase,
+				  thread->operation, &thread->scope);
+}
+
+/* Books what the GPU did since the process was left without threads. */
+static int book_alone(struct rls_timeline *timeline, struct rls_process *process, uint64_t busy_ns)
+{
+	uint64_t alone_ns = busy_ns - process->alone_busy_ns;
+	struct rls_scope *scope;
+	int err;
+
+	process->alone_busy_ns = busy_ns;
+	if (!alone_ns)
+		return 0;
+	err = rls_timeline_scope(timeline, process, &process->scopes, process->phase, 0, &scope);
+	if (!err)
+		scope->gpu_alone_ns += alone_ns;
+	return err;
+}
+
+static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread)
+{
+	struct rls_process *process = thread->process;
+	uint64_t busy_ns = rls_gpu_busy_until(&process->busy, timeline->now_ns);
+	int err = process->alive ? 0 : book_alone(timeline, process, busy_ns);
+
+	if (err)
+		return err;
+	thread->category = RLS_CATEGORY_UNKNOWN;
+	thread->operation = 0;
+	thread->open_ns = timeline->now_ns;
+	thread->open_busy_ns = busy_ns;
+	rls_span_window_reset(&thread->window, timeline->now_ns);
+
+	thread->next_alive = process->alive;
+	thread->alive_link = &process->alive;
+	if (process->alive)
+		process->alive->alive_link = &thread->next_alive;
+	process->alive = thread;
+	return enter_scope(timeline, thread);
+}
+
+static int end_thread(struct rls_timeline *timeline, struct rls_thread *thread)
+{
+	int err = close_span(thread, timeline->now_ns);
+
+	*thread->alive_link = thread->next_alive;
+	if (thread->next_alive)
+		thread->next_alive->alive_link = thread->alive_link;
+	thread->alive_link = NULL;
+	thread->process->alone_busy_ns = thread->open_busy_ns;
+	return err;
+}
+
+static void start_process(struct rls_timeline *timeline, struct rls_process *process)
+{
+	if (process->started)
+		return;
+	process->started = true;
+	process->start_ns = timeline->now_ns;
+}
+
+static int end_process(struct rls_timeline *timeline, struct rls_process *process)
+{
+	int err = 0;
+
+	while (!err && process->alive)
+		err = end_thread(timeline, process->alive);
+	start_process(timeline, process);
+	process->ended = true;
+	process->end_ns = timeline->now_ns;
+	timeline->living--;
+	return err;
+}
+
+/* The living are the latest, mostly: the walk ends with the last of them. */
+static int end_processes(struct rls_timeline *timeline)
+{
+	int err = 0;
+
+	for (struct rls_process *p = timeline->processes; !err && timeline->living; p = p->next) {
+		if (!p->ended)
+			err = end_process(timeline, p);
+	}
+	return err;
+}
+
+/* --- who an event speaks of --------------------------------------------------------- */
+
+/* Reports about a thread, and ends, may trail after an end without anything being wrong. */
+static bool may_trail(enum rls_event_kind kind)
+{
+	return kind == RLS_EVENT_HITS || kind == RLS_EVENT_OFF_CPU ||
+	       kind == RLS_EVENT_THREAD_END || kind == RLS_EVENT_PROCESS_END;
+}
+
+/* The process, made if it was never heard of. *out NULL: it has ended, the event is a stray. */
+static int find_process(struct rls_timeline *timeline, const struct rls_event *event,
+			struct rls_process **out)
+{
+	struct rls_process *process = rls_timeline_process(timeline, event->pid);
+	int err;
+
+	if (!process) {
+		err = rls_timeline_add_process(timeline, event->pid, &process);
+		if (err)
+			return err;
+	}
+	if (process->ended) {
+		timeline->strays += !may_trail(event->kind);
+		process = NULL;
+	} else {
+		start_process(timeline, process);
+	}
+	*out = process;
+	return 0;
+}
+
+/* The living thread, begun if it was never heard of or if the event proves it alive again.
+ * *out NULL: it has ended, nothing to do. */
+static int find_thread(struct rls_timeline *timeline, const struct rls_event *event,
+		       struct rls_thread **out)
+{
+	struct rls_thread *thread = timeline->recent;
+	struct rls_process *process;
+	int err;
+
+	if (thread && thread->alive_link && thread->tid == event->tid &&
+	    thread->process->pid == event->pid) {
+		*out = thread;
+		return 0;
+	}
+	err = find_process(timeline, event, &process);
+	if (err)
+		return err;
+	*out = NULL;
+	if (!process)
+		return 0;
+	thread = rls_timeline_thread(timeline, process, event->tid);
+	if (thread && !thread->alive_link && may_trail(event->kind))
+		return 0;
+	if (!thread)
+		err = rls_timeline_add_thread(timeline, process, event->tid, &thread);
+	if (!err && !thread->alive_link)
+		err = begin_thread(timeline, thread);
+	if (!err)
+		*out = thread;
+	return err;
+}
+
+/* --- one handler per kind ----------------------------------------------------------- */
+
+static void take_string(rls_string_id *into, rls_string_id string)
+{
+	if (string)
+		*into = string;
+}
+
+static int on_process(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process = rls_timeline_process(timeline, event->pid);
+
+	if (!process || process->ended) {
+		int err = rls_timeline_add_process(timeline, event->pid, &process);
+
+		if (err)
+			return err;
+	}
+	start_process(timeline, process);
+	if (event->process.ppid)
+		process->ppid = event->process.ppid;
+	if (event->process.ns_pid)
+		process->ns_pid = event->process.ns_pid;
+	take_string(&process->name, event->process.name);
+	take_string(&process->python, event->process.python);
+	take_string(&process->cmdline, event->process.cmdline);
+	take_string(&process->container, event->process.container);
+	return 0;
+}
+
+static int on_process_end(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process;
+	int err = find_process(timeline, event, &process);
+
+	return err || !process ? err : end_process(timeline, process);
+}
+
+static int on_thread(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	int err = find_thread(timeline, event, &thread);
+
+	if (!err && thread)
+		take_string(&thread->name, event->thread.name);
+	return err;
+}
+
+static int on_thread_end(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	int err = find_thread(timeline, event, &thread);
+
+	return err || !thread ? err : end_thread(timeline, thread);
+}
+
+static int on_category(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	enum rls_category from, to = event->category.category;
+	struct rls_thread *thread;
+	int err = find_thread(timeline, event, &thread);
+
+	timeline->emitted++;
+	if (err || !thread)
+		return err;
+	if ((unsigned int)to >= RLS_CATEGORY_MAX)
+		to = RLS_CATEGORY_UNKNOWN;
+	err = close_span(thread, timeline->now_ns);
+	from = thread->category;
+	if (from != to && from != RLS_CATEGORY_UNKNOWN && to != RLS_CATEGORY_UNKNOWN)
+		thread->scope->transitions[from][to]++;
+	thread->category = to;
+	rls_mark_set(&thread->window.hits, timeline->now_ns);
+	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
+	return err;
+}
+
+static int on_operation(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	unsigned int depth = event->operation.depth;
+	rls_string_id innermost;
+	struct rls_thread *thread;
+	int err = find_thread(timeline, event, &thread);
+
+	timeline->emitted++;
+	if (err || !thread)
+		return err;
+	if (depth > RLS_OPERATION_DEPTH_MAX)
+		depth = RLS_OPERATION_DEPTH_MAX;
+	innermost = depth ? event->operation.stack[depth - 1] : 0;
+	if (innermost == thread->operation)
+		return 0;
+	err = close_span(thread, timeline->now_ns);
+	thread->operation = innermost;
+	return err ? err : enter_scope(timeline, thread);
+}
+
+static int on_phase(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process;
+	int err = find_process(timeline, event, &process);
+
+	timeline->emitted++;
+	if (err || !process || process->phase == event->phase.phase)
+		return err;
+	if (!process->alive)
+		err = book_alone(timeline, process,
+				 rls_gpu_busy_until(&process->busy, timeline->now_ns));
+	process->phase = event->phase.phase;
+	for (struct rls_thread *t = process->alive; !err && t; t = t->next_alive) {
+		err = close_span(t, timeline->now_ns);
+		if (!err)
+			err = enter_scope(timeline, t);
+	}
+	return err;
+}
+
+static int on_launch(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	int err = find_thread(timeline, event, &thread);
+
+	timeline->emitted++;
+	if (err || !thread)
+		return err;
+	return rls_gpu_work_launch(&thread->process->gpu, event->launch.correlation,
+				   thread->process->phase, thread->operation);
+}
+
+/* 0 is what CUPTI gives for a time it could not collect, unless the trace itself begins there. */
+static bool is_possible(const struct rls_timeline *timeline, const struct rls_event *event)
+{
+	bool collected = event->time_ns || (timeline->any && !timeline->first_ns);
+
+	return event->gpu.end_ns >= event->time_ns && collected &&
+	       (unsigned int)event->gpu.kind < RLS_GPU_KIND_MAX;
+}
+
+/* The work of a process that has ended is still its own: records are delivered late. */
+static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process;
+	int err;
+
+	process = rls_timeline_process(timeline, event->pid);
+	if (!process) {
+		err = rls_timeline_add_process(timeline, event->pid, &process);
+		if (err)
+			return err;
+	}
+	start_process(timeline, process);
+	if (event->gpu.kind == RLS_GPU_SYNC)
+		return 0;
+	if (event->gpu.end_ns > timeline->last_gpu_ns)
+		timeline->last_gpu_ns = event->gpu.end_ns;
+	rls_gpu_busy_add(&process->busy, event->time_ns, event->gpu.end_ns);
+	return rls_gpu_work_add(&process->gpu, event, process->start_ns, !process->ended);
+}
+
+/* A hits or off-CPU report ends a span, so that it is dealt out to what lies before it. */
+static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	int err = find_thread(timeline, event, &thread);
+
+	timeline->hits += event->hits.count;
+	timeline->hits_cost_ns += event->hits.cost_ns;
+	if (err || !thread)
+		return err;
+	err = close_span(thread, timeline->now_ns);
+	rls_mark_set(&thread->window.hits, timeline->now_ns);
+	rls_span_window_subtract(&thread->window, event->hits.cost_ns);
+	return err;
+}
+
+static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	int err = find_thread(timeline, event, &thread);
+
+	if (err || !thread)
+		return err;
+	err = close_span(thread, timeline->now_ns);
+	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
+	rls_span_window_take_off_cpu(&thread->window, event->off_cpu.ns);
+	return err;
+}
+
+static int on_library(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	const struct rls_process_library library = {
+		.path = event->library.path,
+		.role = event->library.role,
+		.sites = event->library.sites,
+	};
+	struct rls_process *process = rls_timeline_process(timeline, event->pid);
+	int err;
+
+	if (!process) {
+		err = rls_timeline_add_process(timeline, event->pid, &process);
+		if (err)
+			return err;
+	}
+	return rls_timeline_add_library(timeline, process, &library);
+}
+
+static int on_end(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	timeline->end_complete = event->end.complete;
+	timeline->end_seen = true;
+	timeline->end_ns = timeline->now_ns;
+	return end_processes(timeline);
+}
+
+static int on_fact(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	return rls_facts_add(&timeline->facts, event);
+}
+
+/* --- the sweep ---------------------------------------------------------------------- */
+
+static const struct {
+	int (*take)(struct rls_timeline *timeline, const struct rls_event *event);
+	bool timed;                 /* its instant counts */
+} handlers[RLS_EVENT_MAX] = {
+	[RLS_EVENT_PROCESS] = {on_process, true},
+	[RLS_EVENT_PROCESS_END] = {on_process_end, true},
+	[RLS_EVENT_THREAD] = {on_thread, true},
+	[RLS_EVENT_THREAD_END] = {on_thread_end, true},
+	[RLS_EVENT_CATEGORY] = {on_category, true},
+	[RLS_EVENT_OPERATION] = {on_operation, true},
+	[RLS_EVENT_PHASE] = {on_phase, true},
+	[RLS_EVENT_LAUNCH] = {on_launch, true},
+	[RLS_EVENT_GPU] = {on_gpu, true},
+	[RLS_EVENT_HITS] = {on_hits, true},
+	[RLS_EVENT_OFF_CPU] = {on_off_cpu, true},
+	[RLS_EVENT_LIBRARY] = {on_library, false},
+	[RLS_EVENT_HOST] = {on_fact, false},
+	[RLS_EVENT_LOSS] = {on_fact, false},
+	[RLS_EVENT_CALIBRATION] = {on_fact, false},
+	[RLS_EVENT_WARNING] = {on_fact, false},
+	[RLS_EVENT_END] = {on_end, true},
+};
+
+/* False: the event cannot be placed. */
+static bool advance(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	if (event->kind == RLS_EVENT_GPU && !is_possible(timeline, event)) {
+		timeline->impossible_gpu++;
+		return false;
+	}
+	if (timeline->any && event->time_ns < timeline->now_ns) {
+		timeline->unsorted++;
+		return false;
+	}
+	if (!timeline->any)
+		timeline->first_ns = event->time_ns;
+	timeline->any = true;
+	timeline->now_ns = event->time_ns;
+	return true;
+}
+
+int rls_sweep_event(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	if ((unsigned int)event->kind >= RLS_EVENT_MAX || !handlers[event->kind].take)
+		return 0;
+	if (handlers[event->kind].timed && !advance(timeline, event))
+		return 0;
+	return handlers[event->kind].take(timeline, event);
+}
+
+int rls_sweep_finish(struct rls_timeline *timeline)
+{
+	int err;
+
+	if (!timeline->end_seen) {
+		if (timeline->last_gpu_ns > timeline->now_ns)
+			timeline->now_ns = timeline->last_gpu_ns;
+		timeline->end_ns = timeline->now_ns;
+	}
+	err = end_processes(timeline);
+	for (struct rls_process *p = timeline->processes; !err && p; p = p->next) {
+		/* Nothing is alive any more: what the GPU did after the last thread. */
+		err = book_alone(timeline, p, rls_gpu_busy_total(&p->busy));
+		if (!err)
+			err = rls_gpu_work_finish(&p->gpu);
+	}
+	return err;
+}

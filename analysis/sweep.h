@@ -1,0 +1,23 @@
+/* Sweep: one pass over the events in time order, from which every figure comes.
+ *
+ * The algorithm is RL-Scope's cross-stack overlap (MLSys 2021, 3.3), made streaming: a thread
+ * has one open span, closed and booked whenever its category, operation or phase changes.
+ * How much of a closed span the GPU was busy is read off the process's busy function
+ * (gpu_busy.h) instead of cutting every thread at every GPU edge.
+ *
+ * A life begins at the THREAD or PROCESS event, or without one at the first event that speaks
+ * of it, and ends at THREAD_END, PROCESS_END, the end mark, or the last instant of the trace.
+ * Warnings, losses, calibration, host and libraries have no instant that matters.
+ */
+#ifndef RLS_SWEEP_H
+#define RLS_SWEEP_H
+
+#include "timeline.h"
+
+/* The next event, not before the last one. 0, or -ENOMEM. */
+int rls_sweep_event(struct rls_timeline *timeline, const struct rls_event *event);
+
+/* No event is left: ends every life. 0, or -ENOMEM. */
+int rls_sweep_finish(struct rls_timeline *timeline);
+
+#endif

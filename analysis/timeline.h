@@ -1,0 +1,137 @@
+/* Timeline: the processes and threads of a trace and what each is doing at this instant.
+ *
+ *     process ── threads ── scopes: one per (phase, operation) the thread was ever in
+ *        │           └── open span: since when, in which scope and category
+ *        └── GPU busy so far, GPU work by device
+ *
+ * The sweep (sweep.h) moves it from event to event; what has passed is only in the cells of
+ * the scopes, so memory is that of the report's rows, not of the trace.
+ */
+#ifndef RLS_TIMELINE_H
+#define RLS_TIMELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "correct.h"
+#include "event.h"
+#include "facts.h"
+#include "gpu_busy.h"
+#include "gpu_work.h"
+#include "index_map.h"
+
+/* Everything booked for a thread, or for a process without one, in a phase and operation. */
+struct rls_scope {
+	struct rls_scope *next;
+	rls_string_id phase;
+	rls_string_id operation;
+	struct rls_cell cells[RLS_CATEGORY_MAX];
+	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];      /* [from][to] */
+	uint64_t gpu_alone_ns;      /* of a process: GPU busy while none of its threads is traced */
+};
+
+struct rls_thread {
+	struct rls_thread *next;
+	struct rls_process *process;
+	uint32_t tid;
+	rls_string_id name;
+
+	struct rls_thread *next_alive;          /* of the process; see alive_link */
+	struct rls_thread **alive_link;         /* what points here; NULL: not alive */
+
+	enum rls_category category;
+	rls_string_id operation;    /* innermost */
+	struct rls_scope *scope;    /* of the operation, in the process's phase */
+	uint64_t open_ns;           /* booked up to here */
+	uint64_t open_busy_ns;      /* the process's G(open_ns) */
+	struct rls_span_window window;
+
+	struct rls_scope *scopes;
+};
+
+struct rls_process_library {
+	rls_string_id path;
+	rls_string_id role;
+	uint32_t sites;
+};
+
+struct rls_process {
+	struct rls_process *next;
+	uint32_t pid;
+	uint32_t ppid;
+	uint32_t ns_pid;
+	rls_string_id name;
+	rls_string_id python;
+	rls_string_id cmdline;
+	rls_string_id container;
+	bool started;               /* start_ns holds: more than its libraries is known */
+	bool ended;                 /* end_ns holds */
+	uint64_t start_ns;
+	uint64_t end_ns;
+
+	rls_string_id phase;
+	struct rls_gpu_busy busy;   /* of all devices */
+	struct rls_gpu_work gpu;
+	uint64_t alone_busy_ns;     /* while no thread is alive: G(booked up to here) */
+
+	struct rls_thread *threads;
+	struct rls_thread *alive;
+	struct rls_scope *scopes;   /* for gpu_alone_ns only */
+	struct rls_process_library *libraries;
+	size_t library_count, library_capacity;
+};
+
+struct rls_timeline {
+	struct rls_process *processes;          /* latest first */
+	size_t living;              /* processes not ended */
+	struct rls_index_map process_map;       /* pid -> the latest process of that pid */
+	struct rls_index_map thread_map;        /* (process, tid) */
+	struct rls_index_map scope_map;         /* (thread or process, phase and operation) */
+	struct rls_index_map library_map;       /* (process, path and role) -> 1 + index */
+	struct rls_facts facts;
+
+	bool any;                   /* the instants below hold */
+	uint64_t first_ns;
+	uint64_t now_ns;
+	uint64_t last_gpu_ns;       /* latest end of a GPU interval */
+	bool end_seen;
+	bool end_complete;
+	uint64_t end_ns;            /* of the end mark, or of all there is */
+
+	uint64_t hits;
+	uint64_t hits_cost_ns;
+	uint64_t emitted;           /* category, operation, phase and launch events */
+	uint64_t impossible_gpu;    /* records left out */
+	uint64_t unsorted;          /* events whose time went back */
+	uint64_t strays;            /* events of processes that had ended */
+
+	struct rls_thread *recent;  /* the thread of the last event */
+};
+
+void rls_timeline_free(struct rls_timeline *timeline);
+
+/* The latest process of this pid, or NULL. */
+struct rls_process *rls_timeline_process(const struct rls_timeline *timeline, uint32_t pid);
+
+/* A new process of this pid, from now on the latest, not yet started. 0, or -ENOMEM. */
+int rls_timeline_add_process(struct rls_timeline *timeline, uint32_t pid,
+			     struct rls_process **out);
+
+struct rls_thread *rls_timeline_thread(struct rls_timeline *timeline,
+				       const struct rls_process *process, uint32_t tid);
+
+/* A new thread, not yet alive. 0, or -ENOMEM. */
+int rls_timeline_add_thread(struct rls_timeline *timeline, struct rls_process *process,
+			    uint32_t tid, struct rls_thread **out);
+
+/* The scope of a phase and operation in the list of an owner (a thread or process), made if
+ * it is not there. 0, or -ENOMEM. */
+int rls_timeline_scope(struct rls_timeline *timeline, const void *owner, struct rls_scope **list,
+		       rls_string_id phase, rls_string_id operation, struct rls_scope **out);
+
+/* Adds a library to a process or updates its sites. 0, or -ENOMEM. */
+int rls_timeline_add_library(struct rls_timeline *timeline, struct rls_process *process,
+			     const struct rls_process_library *library);
+
+#endif

@@ -1,0 +1,137 @@
+#include "analysis/writers/columns.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COLUMN(type_, struct_, member) \
+	{.name = #member, .type = RLS_COLUMN_##type_, .offset = offsetof(struct struct_, member)}
+#define OPTIONAL(type_, struct_, member)               \
+	{.name = #member,                              \
+	 .type = RLS_COLUMN_##type_,                   \
+	 .offset = offsetof(struct struct_, member),   \
+	 .optional = true}
+
+static const struct rls_column breakdown[] = {
+	COLUMN(U32, rls_breakdown_row, pid),
+	COLUMN(U32, rls_breakdown_row, tid),
+	COLUMN(STRING, rls_breakdown_row, phase),
+	COLUMN(STRING, rls_breakdown_row, operation),
+	{.name = "category", .type = RLS_COLUMN_ROW_CATEGORY},
+	COLUMN(RESOURCE, rls_breakdown_row, resource),
+	COLUMN(U64, rls_breakdown_row, wall_ns),
+	COLUMN(U64, rls_breakdown_row, on_cpu_ns),
+	COLUMN(U64, rls_breakdown_row, corrected_ns),
+	COLUMN(U64, rls_breakdown_row, error_ns),
+	COLUMN(METHOD, rls_breakdown_row, method),
+};
+
+static const struct rls_column transitions[] = {
+	COLUMN(U32, rls_transition_row, pid),
+	COLUMN(U32, rls_transition_row, tid),
+	COLUMN(STRING, rls_transition_row, phase),
+	COLUMN(STRING, rls_transition_row, operation),
+	COLUMN(CATEGORY, rls_transition_row, from),
+	COLUMN(CATEGORY, rls_transition_row, to),
+	COLUMN(U64, rls_transition_row, count),
+};
+
+static const struct rls_column threads[] = {
+	COLUMN(U32, rls_thread_entry, pid),     COLUMN(U32, rls_thread_entry, tid),
+	COLUMN(STRING, rls_thread_entry, name), COLUMN(U64, rls_thread_entry, wall_ns),
+	COLUMN(U64, rls_thread_entry, on_cpu_ns),
+};
+
+static const struct rls_column processes[] = {
+	COLUMN(U32, rls_process_entry, pid),
+	COLUMN(U32, rls_process_entry, ppid),
+	COLUMN(STRING, rls_process_entry, name),
+	COLUMN(U64, rls_process_entry, start_ns),
+	COLUMN(U64, rls_process_entry, end_ns),
+	COLUMN(STRING, rls_process_entry, python),
+	OPTIONAL(U32, rls_process_entry, ns_pid),
+	OPTIONAL(STRING, rls_process_entry, container),
+};
+
+static const struct rls_column gpu[] = {
+	COLUMN(U32, rls_gpu_entry, pid),       COLUMN(U32, rls_gpu_entry, device),
+	COLUMN(U64, rls_gpu_entry, busy_ns),   COLUMN(U64, rls_gpu_entry, kernel_ns),
+	COLUMN(U64, rls_gpu_entry, memcpy_ns), COLUMN(U64, rls_gpu_entry, kernels),
+	COLUMN(DOUBLE, rls_gpu_entry, smi_style_percent),
+};
+
+#define TABLE(name_, columns_, items, count)                            \
+	{.name = name_,                                                 \
+	 .columns = columns_,                                           \
+	 .column_count = sizeof(columns_) / sizeof(*(columns_)),        \
+	 .item_bytes = sizeof(*((struct rls_report *)0)->items),        \
+	 .items_offset = offsetof(struct rls_report, items),            \
+	 .count_offset = offsetof(struct rls_report, count)}
+
+const struct rls_columns rls_report_columns[RLS_TABLE_MAX] = {
+	[RLS_TABLE_BREAKDOWN] = TABLE("breakdown", breakdown, breakdown, breakdown_count),
+	[RLS_TABLE_TRANSITIONS] = TABLE("transitions", transitions, transitions, transition_count),
+	[RLS_TABLE_THREADS] = TABLE("threads", threads, threads, thread_count),
+	[RLS_TABLE_PROCESSES] = TABLE("processes", processes, processes, process_count),
+	[RLS_TABLE_GPU] = TABLE("gpu", gpu, gpu, gpu_count),
+};
+
+int rls_report_table_parse(const char *name, enum rls_report_table *out)
+{
+	for (int i = 0; i < RLS_TABLE_MAX; i++) {
+		if (!strcmp(name, rls_report_columns[i].name)) {
+			*out = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+const void *rls_columns_item(const struct rls_columns *columns, const struct rls_report *report,
+			     size_t index)
+{
+	const char *items = *(const char *const *)((const char *)report + columns->items_offset);
+
+	return items + index * columns->item_bytes;
+}
+
+size_t rls_columns_count(const struct rls_columns *columns, const struct rls_report *report)
+{
+	return *(const size_t *)((const char *)report + columns->count_offset);
+}
+
+const char *rls_column_text(const struct rls_column *column, const void *item,
+			    char buffer[static RLS_COLUMN_NUMBER_BYTES])
+{
+	const void *value = (const char *)item + column->offset;
+
+	switch (column->type) {
+	case RLS_COLUMN_U32:
+		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%" PRIu32, *(const uint32_t *)value);
+		return buffer;
+	case RLS_COLUMN_U64:
+		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%" PRIu64, *(const uint64_t *)value);
+		return buffer;
+	case RLS_COLUMN_DOUBLE:
+		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%.15g", *(const double *)value);
+		return buffer;
+	case RLS_COLUMN_STRING:
+		return *(const char *const *)value;
+	case RLS_COLUMN_CATEGORY:
+		return rls_category_name(*(const enum rls_category *)value);
+	case RLS_COLUMN_ROW_CATEGORY:
+		return rls_breakdown_row_category(item);
+	case RLS_COLUMN_RESOURCE:
+		return rls_resource_name(*(const enum rls_resource *)value);
+	case RLS_COLUMN_METHOD:
+		return rls_method_name(*(const enum rls_method *)value);
+	}
+	return "";
+}
+
+bool rls_column_is_number(const struct rls_column *column)
+{
+	return column->type == RLS_COLUMN_U32 || column->type == RLS_COLUMN_U64 ||
+	       column->type == RLS_COLUMN_DOUBLE;
+}

@@ -1,0 +1,56 @@
+/* Columns: the names and places of a report's figures, once for all machine forms.
+ *
+ * The JSON keys and the CSV headings are these names, so the two cannot drift apart; the
+ * schema (report.schema.json) is held against them by a test.
+ */
+#ifndef RLS_COLUMNS_H
+#define RLS_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analysis/report.h"
+
+enum rls_column_type {
+	RLS_COLUMN_U32,
+	RLS_COLUMN_U64,
+	RLS_COLUMN_DOUBLE,
+	RLS_COLUMN_STRING,
+	RLS_COLUMN_CATEGORY,
+	RLS_COLUMN_ROW_CATEGORY,    /* of a breakdown row, which may have none */
+	RLS_COLUMN_RESOURCE,
+	RLS_COLUMN_METHOD,
+};
+
+struct rls_column {
+	const char *name;
+	enum rls_column_type type;
+	size_t offset;              /* in the element */
+	bool optional;              /* JSON leaves it out when it is 0 or "" */
+};
+
+/* One array of the report. */
+struct rls_columns {
+	const char *name;
+	const struct rls_column *columns;
+	size_t column_count;
+	size_t item_bytes;
+	size_t items_offset;        /* of the pointer and the count in struct rls_report */
+	size_t count_offset;
+};
+
+extern const struct rls_columns rls_report_columns[RLS_TABLE_MAX];
+
+/* An element of an array, by index; and how many there are. */
+const void *rls_columns_item(const struct rls_columns *columns, const struct rls_report *report,
+			     size_t index);
+size_t rls_columns_count(const struct rls_columns *columns, const struct rls_report *report);
+
+#define RLS_COLUMN_NUMBER_BYTES 32
+
+/* The text of one value: a borrowed string, or a number printed into the buffer. */
+const char *rls_column_text(const struct rls_column *column, const void *item,
+			    char buffer[static RLS_COLUMN_NUMBER_BYTES]);
+bool rls_column_is_number(const struct rls_column *column);
+
+#endif

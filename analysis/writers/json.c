@@ -1,0 +1,190 @@
+/* The JSON form: the contract of report.schema.json, one element a line.
+ *
+ * Printed rather than built: integers stay exact beyond 2^53 and a report of a million rows
+ * needs no second copy in memory.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/writers/columns.h"
+#include "analysis/writers/writer.h"
+
+/* The report's strings are valid UTF-8; only what JSON forbids in a string is escaped. */
+static void print_string(FILE *out, const char *text)
+{
+	putc_unlocked('"', out);
+	for (; *text; text++) {
+		unsigned char c = *text;
+
+		if (c == '"' || c == '\\')
+			putc_unlocked('\\', out);
+		if (c < 0x20 || c == 0x7f)
+			fprintf(out, "\\u%04x", c);
+		else
+			putc_unlocked(c, out);
+	}
+	putc_unlocked('"', out);
+}
+
+static void print_key(FILE *out, const char *key, bool *first)
+{
+	if (!*first)
+		fputs(", ", out);
+	*first = false;
+	print_string(out, key);
+	fputs(": ", out);
+}
+
+/* The columns of one element, without the braces. */
+static void print_columns(FILE *out, const struct rls_columns *columns, const void *item)
+{
+	char number[RLS_COLUMN_NUMBER_BYTES];
+	bool first = true;
+
+	for (size_t i = 0; i < columns->column_count; i++) {
+		const struct rls_column *column = &columns->columns[i];
+		const char *text = rls_column_text(column, item, number);
+		bool is_number = rls_column_is_number(column);
+
+		if (column->optional && (!*text || (is_number && text[0] == '0')))
+			continue;
+		print_key(out, column->name, &first);
+		if (is_number)
+			fputs(text, out);
+		else
+			print_string(out, text);
+	}
+}
+
+static void print_strings(FILE *out, const char *const *items, size_t count)
+{
+	putc('[', out);
+	for (size_t i = 0; i < count; i++) {
+		fputs(i ? ", " : "", out);
+		print_string(out, items[i]);
+	}
+	putc(']', out);
+}
+
+/* --- what an element holds beside its columns --------------------------------------- */
+
+static void print_process_rest(FILE *out, const void *item)
+{
+	const struct rls_process_entry *process = item;
+
+	fputs(", \"cmdline\": ", out);
+	print_strings(out, process->cmdline, process->cmdline_count);
+	fputs(", \"libraries\": [", out);
+	for (size_t i = 0; i < process->library_count; i++) {
+		const struct rls_library_entry *library = &process->libraries[i];
+
+		fputs(i ? ", {\"path\": " : "{\"path\": ", out);
+		print_string(out, library->path);
+		fputs(", \"role\": ", out);
+		print_string(out, library->role);
+		fprintf(out, ", \"sites\": %" PRIu32 "}", library->sites);
+	}
+	putc(']', out);
+}
+
+static void print_gpu_rest(FILE *out, const void *item)
+{
+	const struct rls_gpu_entry *gpu = item;
+
+	fputs(", \"by_launching_operation\": [", out);
+	for (size_t i = 0; i < gpu->operation_count; i++) {
+		const struct rls_gpu_operation *operation = &gpu->operations[i];
+
+		fputs(i ? ", {\"phase\": " : "{\"phase\": ", out);
+		print_string(out, operation->phase);
+		fputs(", \"operation\": ", out);
+		print_string(out, operation->operation);
+		fprintf(out, ", \"busy_ns\": %" PRIu64 ", \"kernels\": %" PRIu64 "}",
+			operation->busy_ns, operation->kernels);
+	}
+	putc(']', out);
+}
+
+static void print_table(FILE *out, const struct rls_report *report, enum rls_report_table table)
+{
+	static void (*const rest[RLS_TABLE_MAX])(FILE *out, const void *item) = {
+		[RLS_TABLE_PROCESSES] = print_process_rest,
+		[RLS_TABLE_GPU] = print_gpu_rest,
+	};
+	const struct rls_columns *columns = &rls_report_columns[table];
+	size_t count = rls_columns_count(columns, report);
+
+	fprintf(out, "  \"%s\": [", columns->name);
+	for (size_t i = 0; i < count; i++) {
+		const void *item = rls_columns_item(columns, report, i);
+
+		fputs(i ? ",\n    {" : "\n    {", out);
+		print_columns(out, columns, item);
+		if (rest[table])
+			rest[table](out, item);
+		putc('}', out);
+	}
+	fputs(count ? "\n  ],\n" : "],\n", out);
+}
+
+/* --- the recording ------------------------------------------------------------------ */
+
+static void print_head(FILE *out, const struct rls_report *report)
+{
+	fputs("  \"version\": 1,\n  \"tool\": ", out);
+	print_string(out, report->tool);
+	fprintf(out, ",\n  \"duration_ns\": %" PRIu64 ",\n  \"complete\": %s,\n",
+		report->end_ns - report->start_ns, report->complete ? "true" : "false");
+	fputs("  \"host\": {\"kernel\": ", out);
+	print_string(out, report->kernel);
+	fprintf(out, ", \"cpus\": %" PRIu32 ", \"gpus\": %s},\n", report->cpus, report->gpus);
+}
+
+static void print_overhead(FILE *out, const struct rls_overhead *overhead)
+{
+	bool first = true;
+
+	fprintf(out,
+		"  \"overhead\": {\"hits\": %" PRIu64 ", \"events\": %" PRIu64
+		", \"estimated_ns\": %" PRIu64 ", \"percent\": %.15g, \"calibration\": {",
+		overhead->hits, overhead->events, overhead->estimated_ns, overhead->percent);
+	for (size_t i = 0; i < overhead->calibration_count; i++) {
+		const struct rls_calibration_entry *entry = &overhead->calibration[i];
+
+		print_key(out, entry->name, &first);
+		fprintf(out, "{\"ns\": %.15g, \"error_ns\": %.15g}", entry->value_ns,
+			entry->error_ns);
+	}
+	fputs("}},\n", out);
+}
+
+static void print_tail(FILE *out, const struct rls_report *report)
+{
+	fputs("  \"losses\": [", out);
+	for (size_t i = 0; i < report->loss_count; i++) {
+		fputs(i ? ", {\"buffer\": " : "{\"buffer\": ", out);
+		print_string(out, report->losses[i].buffer);
+		fprintf(out, ", \"dropped\": %" PRIu64 "}", report->losses[i].dropped);
+	}
+	fputs("],\n  \"warnings\": ", out);
+	print_strings(out, report->warnings, report->warning_count);
+	putc('\n', out);
+}
+
+static int write_json(const struct rls_report *report, FILE *out,
+		      const struct rls_write_options *options)
+{
+	fputs("{\n", out);
+	print_head(out, report);
+	print_table(out, report, RLS_TABLE_PROCESSES);
+	print_table(out, report, RLS_TABLE_THREADS);
+	print_table(out, report, RLS_TABLE_BREAKDOWN);
+	print_table(out, report, RLS_TABLE_TRANSITIONS);
+	print_table(out, report, RLS_TABLE_GPU);
+	print_overhead(out, &report->overhead);
+	print_tail(out, report);
+	fputs("}\n", out);
+	return 0;
+}
+
+const struct rls_report_writer rls_json_writer = {.name = "json", .write = write_json};

@@ -1,0 +1,26 @@
+/* Text for people: numbers with units, names made safe and cut to a width. */
+#ifndef RLS_TEXT_FORMAT_H
+#define RLS_TEXT_FORMAT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#define RLS_TEXT_NUMBER_BYTES 40
+
+/* "790 ns", "1.700 ms", "12.345 s": the unit that keeps one to three digits before the point. */
+const char *rls_text_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns);
+/* "1,234,567" */
+const char *rls_text_count(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t count);
+/* "12.3%" of part in whole; "-" when the whole is 0. */
+const char *rls_text_share(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t part,
+			   uint64_t whole);
+
+/* Columns of a terminal that the text takes when printed by rls_text_print. */
+unsigned int rls_text_width(const char *text);
+
+/* Prints UTF-8 text in exactly `columns` columns: padded on the right, or cut with an ellipsis.
+ * 0 columns: as long as it is. Control characters, which could drive the terminal, become
+ * '?': names come from the target. */
+void rls_text_print(FILE *out, const char *text, unsigned int columns);
+
+#endif

@@ -1,0 +1,36 @@
+/* The page the text form is written on: where to, how wide, in colour or not. */
+#ifndef RLS_TEXT_PAGE_H
+#define RLS_TEXT_PAGE_H
+
+#include "analysis/report.h"
+#include "analysis/writers/text_format.h"
+#include "analysis/writers/text_view.h"
+
+#define RLS_PAGE_COLUMNS 80
+
+struct rls_page {
+	FILE *out;
+	bool colour;
+	unsigned int columns;
+	const struct rls_report *report;
+};
+
+enum rls_style {
+	RLS_STYLE_HEADING,
+	RLS_STYLE_FAINT,
+	RLS_STYLE_WARNING,
+};
+
+/* Everything printed between the two is in the style, where the page has colours. */
+void rls_page_style(const struct rls_page *page, enum rls_style style);
+void rls_page_plain(const struct rls_page *page);
+
+/* What a table's lines are called by: "(no operation)", "name (tid)", ... `process` may be NULL. */
+const char *rls_page_label(const struct rls_page *page, const struct rls_process_entry *process,
+			   const struct rls_view_key *key, char *buffer, size_t buffer_bytes);
+
+/* The sections about one process, or about all (process NULL). 0, or -ENOMEM. */
+int rls_page_breakdown(const struct rls_page *page, const struct rls_process_entry *process);
+int rls_page_transitions(const struct rls_page *page, const struct rls_process_entry *process);
+
+#endif

@@ -1,0 +1,253 @@
+/* The two tables of the text form: where time went, and the transitions. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/writers/text_page.h"
+
+#define INDENT 2
+#define LABEL_COLUMNS_MIN 16
+#define LABEL_COLUMNS_MAX 48
+#define LABEL_BYTES 512
+
+/* --- where time went ---------------------------------------------------------------- */
+
+static const char *wall(char *buffer, const struct rls_view_line *line, uint64_t total_ns)
+{
+	return rls_text_ns(buffer, line->wall_ns);
+}
+
+static const char *share(char *buffer, const struct rls_view_line *line, uint64_t total_ns)
+{
+	return rls_text_share(buffer, line->wall_ns, total_ns);
+}
+
+static const char *on_cpu(char *buffer, const struct rls_view_line *line, uint64_t total_ns)
+{
+	return rls_text_share(buffer, line->on_cpu_ns, line->wall_ns);
+}
+
+static const char *with_gpu(char *buffer, const struct rls_view_line *line, uint64_t total_ns)
+{
+	return line->cpu_gpu_ns ? rls_text_ns(buffer, line->cpu_gpu_ns) : "-";
+}
+
+static const char *corrected(char *buffer, const struct rls_view_line *line, uint64_t total_ns)
+{
+	return rls_text_ns(buffer, line->corrected_ns);
+}
+
+static const char *error(char *buffer, const struct rls_view_line *line, uint64_t total_ns)
+{
+	return rls_text_ns(buffer, line->error_ns);
+}
+
+enum { COLUMN_WITH_GPU = 3, COLUMN_COUNT = 6 };
+
+static const struct {
+	const char *heading;
+	unsigned int width;
+	unsigned int rank;          /* on a narrow page the highest goes first */
+	const char *(*text)(char *buffer, const struct rls_view_line *line, uint64_t total_ns);
+} columns[COLUMN_COUNT] = {
+	{"time", 10, 0, wall},
+	{"share", 6, 0, share},
+	{"on CPU", 6, 2, on_cpu},
+	[COLUMN_WITH_GPU] = {"with GPU", 10, 1, with_gpu},
+	{"corrected", 10, 3, corrected},
+	{"± error", 10, 4, error},
+};
+
+struct layout {
+	unsigned int label;         /* columns for the label */
+	bool shown[COLUMN_COUNT];
+};
+
+static unsigned int width_of(const struct layout *layout)
+{
+	unsigned int width = INDENT;
+
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		width += layout->shown[i] ? columns[i].width + 1 : 0;
+	return width;
+}
+
+static struct layout lay_out(const struct rls_page *page, bool any_gpu)
+{
+	struct layout layout = {0};
+	unsigned int rank = COLUMN_COUNT;
+
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		layout.shown[i] = i != COLUMN_WITH_GPU || any_gpu;
+	while (rank && width_of(&layout) + LABEL_COLUMNS_MIN > page->columns) {
+		for (int i = 0; i < COLUMN_COUNT; i++)
+			layout.shown[i] = layout.shown[i] && columns[i].rank < rank;
+		rank--;
+	}
+	layout.label = LABEL_COLUMNS_MIN;
+	if (page->columns > width_of(&layout) + LABEL_COLUMNS_MIN)
+		layout.label = page->columns - width_of(&layout);
+	if (layout.label > LABEL_COLUMNS_MAX)
+		layout.label = LABEL_COLUMNS_MAX;
+	return layout;
+}
+
+static void print_right(FILE *out, const char *text, unsigned int width)
+{
+	unsigned int used = rls_text_width(text);
+
+	fprintf(out, "%*s", used < width ? (int)(width - used) + 1 : 1, "");
+	fputs(text, out);
+}
+
+static void print_headings(const struct rls_page *page, const struct layout *layout,
+			   const char *label)
+{
+	rls_page_style(page, RLS_STYLE_FAINT);
+	fprintf(page->out, "%*s", INDENT, "");
+	rls_text_print(page->out, label, layout->label);
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		if (layout->shown[i])
+			print_right(page->out, columns[i].heading, columns[i].width);
+	}
+	rls_page_plain(page);
+	putc('\n', page->out);
+}
+
+static void print_line(const struct rls_page *page, const struct layout *layout, const char *label,
+		       unsigned int indent, const struct rls_view_line *line, uint64_t total_ns)
+{
+	char number[RLS_TEXT_NUMBER_BYTES];
+
+	fprintf(page->out, "%*s", INDENT + (int)indent, "");
+	rls_text_print(page->out, label, layout->label - indent);
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		if (layout->shown[i])
+			print_right(page->out, columns[i].text(number, line, total_ns),
+				    columns[i].width);
+	}
+	putc('\n', page->out);
+}
+
+static const char *heading_of(enum rls_group group)
+{
+	switch (group) {
+	case RLS_GROUP_PROCESS:
+		return "process";
+	case RLS_GROUP_THREAD:
+		return "thread";
+	case RLS_GROUP_PHASE:
+		return "phase";
+	default:
+		return "operation";
+	}
+}
+
+static size_t print_group(const struct rls_page *page, const struct layout *layout,
+			  const struct rls_process_entry *process, const struct rls_view *view,
+			  size_t begin)
+{
+	const struct rls_view_line *lines = view->lines;
+	struct rls_view_line sum = {0};
+	char label[LABEL_BYTES];
+	size_t end = begin;
+
+	for (; end < view->count && rls_view_key_equal(&lines[begin].key, &lines[end].key); end++)
+		rls_view_line_add(&sum, &lines[end]);
+	rls_page_style(page, RLS_STYLE_HEADING);
+	print_line(page, layout,
+		   rls_page_label(page, process, &lines[begin].key, label, sizeof(label)), 0, &sum,
+		   view->total.wall_ns);
+	rls_page_plain(page);
+	for (size_t i = begin; i < end; i++)
+		print_line(page, layout, rls_category_name(lines[i].category), 2, &lines[i],
+			   view->total.wall_ns);
+	return end;
+}
+
+int rls_page_breakdown(const struct rls_page *page, const struct rls_process_entry *process)
+{
+	char number[RLS_TEXT_NUMBER_BYTES];
+	struct layout layout;
+	struct rls_view view;
+	int err = rls_view_breakdown(page->report, process ? &process->pid : NULL, &view);
+
+	if (err)
+		return err;
+	layout = lay_out(page, view.total.cpu_gpu_ns > 0);
+	if (view.count) {
+		print_headings(page, &layout, heading_of(page->report->group));
+		for (size_t i = 0; i < view.count;)
+			i = print_group(page, &layout, process, &view, i);
+		rls_page_style(page, RLS_STYLE_HEADING);
+		print_line(page, &layout, "total", 0, &view.total, view.total.wall_ns);
+		rls_page_plain(page);
+	} else {
+		fprintf(page->out, "%*sno thread was seen\n", INDENT, "");
+	}
+	if (view.gpu_alone_ns)
+		fprintf(page->out, "%*sGPU busy while no thread was traced: %s\n", INDENT, "",
+			rls_text_ns(number, view.gpu_alone_ns));
+	rls_view_free(&view);
+	return 0;
+}
+
+/* --- transitions -------------------------------------------------------------------- */
+
+static void print_transition(const struct rls_page *page, const char *label, unsigned int width,
+			     const struct rls_view_transition *transition, uint64_t life_ns)
+{
+	char number[RLS_TEXT_NUMBER_BYTES], rate[RLS_TEXT_NUMBER_BYTES];
+	char name[64];
+
+	fprintf(page->out, "%*s", INDENT, "");
+	rls_text_print(page->out, label, width);
+	snprintf(name, sizeof(name), " %s → %s", rls_category_name(transition->from),
+		 rls_category_name(transition->to));
+	rls_text_print(page->out, name, 24);
+	print_right(page->out, rls_text_count(number, transition->count), 14);
+	if (life_ns)
+		snprintf(rate, sizeof(rate), "%.1f",
+			 (double)transition->count * 1e9 / (double)life_ns);
+	print_right(page->out, life_ns ? rate : "-", 13);
+	putc('\n', page->out);
+}
+
+int rls_page_transitions(const struct rls_page *page, const struct rls_process_entry *process)
+{
+	const struct rls_report *report = page->report;
+	uint64_t life_ns = process ? process->end_ns - process->start_ns
+				   : report->end_ns - report->start_ns;
+	_cleanup_free_ struct rls_view_transition *transitions = NULL;
+	unsigned int width = LABEL_COLUMNS_MIN;
+	char label[LABEL_BYTES];
+	size_t count;
+	int err = rls_view_transitions(report, process ? &process->pid : NULL, &transitions,
+				       &count);
+
+	if (err)
+		return err;
+	if (!count)
+		return 0;
+	if (page->columns > INDENT + 24 + 15 + 14 + LABEL_COLUMNS_MIN)
+		width = page->columns - INDENT - 24 - 15 - 14;
+	if (width > LABEL_COLUMNS_MAX)
+		width = LABEL_COLUMNS_MAX;
+	putc('\n', page->out);
+	rls_page_style(page, RLS_STYLE_FAINT);
+	fprintf(page->out, "%*s", INDENT, "");
+	rls_text_print(page->out, heading_of(report->group), width);
+	rls_text_print(page->out, " transition", 24);
+	print_right(page->out, "count", 14);
+	print_right(page->out, "per second", 13);
+	rls_page_plain(page);
+	putc('\n', page->out);
+	for (size_t i = 0; i < count; i++)
+		print_transition(page,
+				 rls_page_label(page, process, &transitions[i].key, label,
+						sizeof(label)),
+				 width, &transitions[i], life_ns);
+	return 0;
+}

@@ -1,0 +1,52 @@
+#include "analysis/writers/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static const struct rls_report_writer *const writers[] = {
+	&rls_text_writer,
+	&rls_json_writer,
+	&rls_csv_writer,
+};
+
+const struct rls_report_writer *rls_report_writer_find(const char *format)
+{
+	for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++) {
+		if (!strcmp(format, writers[i]->name))
+			return writers[i];
+	}
+	return NULL;
+}
+
+int rls_report_write(const struct rls_report *report, const struct rls_report_writer *writer,
+		     FILE *output, const struct rls_write_options *options)
+{
+	static const struct rls_write_options plain;
+	int err;
+
+	errno = 0;
+	err = writer->write(report, output, options ? options : &plain);
+	if (err)
+		return err;
+	if (fflush(output) || ferror(output))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+void rls_write_options_fit(struct rls_write_options *options, FILE *output)
+{
+	const char *no_colour = getenv("NO_COLOR");
+	struct winsize size = {0};
+	int fd = fileno(output);
+
+	options->colour = false;
+	options->columns = 0;
+	if (fd < 0 || !isatty(fd))
+		return;
+	options->colour = !no_colour || !*no_colour;
+	if (!ioctl(fd, TIOCGWINSZ, &size))
+		options->columns = size.ws_col;
+}

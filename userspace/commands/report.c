@@ -1,0 +1,208 @@
+/* rlscope-bpf report: where the time of one or more traces went. */
+#include <argp.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/event_source.h"
+#include "analysis/report.h"
+#include "userspace/commands/commands.h"
+#include "userspace/log.h"
+
+enum {
+	KEY_BY = 256,
+	KEY_TABLE,
+	KEY_SCHEMA,
+};
+
+struct arguments {
+	char **traces;
+	int trace_count;
+	const char *output; /* NULL: stdout */
+	const struct rls_report_writer *writer;
+	enum rls_group group;
+	enum rls_report_table table;
+	bool schema;
+	bool help;
+};
+
+static void free_source(struct rls_event_source **source)
+{
+	if (*source)
+		(*source)->free(*source);
+}
+
+static void free_report(struct rls_report **report)
+{
+	rls_report_free(*report);
+}
+
+static error_t take_trace(struct arguments *arguments, struct argp_state *state)
+{
+	arguments->traces = state->argv + state->next - 1;
+	arguments->trace_count = state->argc - state->next + 1;
+	state->next = state->argc;
+	return 0;
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key) {
+	case 'f':
+		arguments->writer = rls_report_writer_find(value);
+		if (arguments->writer)
+			return 0;
+		rls_error("'%s' is not a report format: text, json or csv", value);
+		return EINVAL;
+	case 'o':
+		arguments->output = value;
+		return 0;
+	case KEY_BY:
+		if (!rls_group_parse(value, &arguments->group))
+			return 0;
+		rls_error("--by takes process, thread, operation or phase, not '%s'", value);
+		return EINVAL;
+	case KEY_TABLE:
+		if (!rls_report_table_parse(value, &arguments->table))
+			return 0;
+		rls_error("--table takes breakdown, transitions, threads, processes or gpu, not '%s'",
+			  value);
+		return EINVAL;
+	case KEY_SCHEMA:
+		arguments->schema = true;
+		return 0;
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
+		arguments->help = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return take_trace(arguments, state);
+	case ARGP_KEY_END:
+		if (arguments->trace_count || arguments->help || arguments->schema)
+			return 0;
+		rls_error("report needs a trace to read");
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int read_trace(const char *path, struct rls_report **out)
+{
+	__attribute__((cleanup(free_source))) struct rls_event_source *source = NULL;
+	char message[512];
+	int error;
+
+	error = rls_event_source_open(path, &source, message, sizeof(message));
+	if (error)
+		return rls_error_r(error, "%s", message);
+	error = rls_report_build(source, out);
+	if (error)
+		return rls_error_r(error, "cannot read %s: %s", path, strerror(-error));
+	return 0;
+}
+
+/* Several traces are shown as one report of independent processes. */
+static int read_traces(const struct arguments *arguments, struct rls_report **out)
+{
+	__attribute__((cleanup(free_report))) struct rls_report *report = NULL;
+	int error = read_trace(arguments->traces[0], &report);
+
+	for (int i = 1; !error && i < arguments->trace_count; i++) {
+		__attribute__((cleanup(free_report))) struct rls_report *other = NULL;
+		uint32_t pid;
+
+		error = read_trace(arguments->traces[i], &other);
+		if (error)
+			return error;
+		error = rls_report_merge(report, other, &pid);
+		if (error == -EEXIST)
+			return rls_error_r(error,
+					   "%s holds process %u, as a trace before it does: report them "
+					   "one by one",
+					   arguments->traces[i], pid);
+		if (error)
+			return rls_error_r(error, "cannot read %s: %s", arguments->traces[i],
+					   strerror(-error));
+	}
+	if (!error)
+		*out = rls_take(report);
+	return error;
+}
+
+static int write_report(const struct arguments *arguments, const struct rls_report *report)
+{
+	struct rls_write_options options = {.table = arguments->table};
+	_cleanup_fclose_ FILE *file = NULL;
+	FILE *output = stdout;
+	int error;
+
+	if (arguments->output) {
+		output = file = fopen(arguments->output, "we");
+		if (!file)
+			return rls_error_r(-errno, "cannot write %s: %s", arguments->output,
+					   strerror(errno));
+	}
+	rls_write_options_fit(&options, output);
+	error = rls_report_write(report, arguments->writer, output, &options);
+	if (error)
+		return rls_error_r(error, "cannot write %s: %s",
+				   file ? arguments->output : "the report", strerror(-error));
+	return 0;
+}
+
+static int print_schema(void)
+{
+	if (fputs(rls_report_schema(), stdout) >= 0 && !fflush(stdout))
+		return RLS_EXIT_DONE;
+	rls_error("cannot write the schema: %s", strerror(errno));
+	return RLS_EXIT_FAILED;
+}
+
+static int report(const struct arguments *arguments)
+{
+	__attribute__((cleanup(free_report))) struct rls_report *result = NULL;
+
+	if (read_traces(arguments, &result))
+		return RLS_EXIT_FAILED;
+	rls_report_group(result, arguments->group);
+	if (write_report(arguments, result))
+		return RLS_EXIT_FAILED;
+	if (result->complete)
+		return RLS_EXIT_DONE;
+	rls_warning("%s is damaged or incomplete: the report's warnings say what is missing",
+		    arguments->trace_count > 1 ? "one of the traces" : arguments->traces[0]);
+	return RLS_EXIT_DAMAGED;
+}
+
+int rls_command_report(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{"format", 'f', "FORMAT", 0, "text (default), json or csv", 0},
+		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
+		{"by", KEY_BY, "WHAT", 0,
+		 "Sum the figures by process, thread, operation or phase", 0},
+		{"table", KEY_TABLE, "NAME", 0,
+		 "csv: breakdown (default), transitions, threads, processes or gpu", 0},
+		{"json-schema", KEY_SCHEMA, NULL, 0, "Print the JSON Schema of --format json", 0},
+		{"help", 'h', NULL, 0, "Print this", 0},
+		{0},
+	};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse_option,
+		.args_doc = "TRACE...",
+		.doc = "Says where the time of a recorded job went. Needs no root.",
+	};
+	struct arguments arguments = {.writer = rls_report_writer_find("text")};
+
+	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &arguments))
+		return RLS_EXIT_USAGE;
+	if (arguments.help)
+		return RLS_EXIT_DONE;
+	return arguments.schema ? print_schema() : report(&arguments);
+}
