@@ -154,8 +154,8 @@ static int read_all(int fd, char **out, size_t *length)
 int rls_mappings_read(pid_t pid, struct rls_mappings *out)
 {
 	_cleanup_close_ int fd = -1;
-	char path[64], *text;
-	size_t length;
+	char path[64], *text = NULL;
+	size_t length = 0;
 	int error;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);

@@ -127,7 +127,10 @@ const struct rls_role_rule rls_role_table[] = {
 	EXPORTS(CUDA, "libcudart*.so*", cudart_exports),
 	EXPORTS(CUDA, "libcuda.so*", cuda_driver_exports),
 
-	/* The interpreter; its own entry points are chosen by callbacks.c. */
+	/* The interpreter, and the modules through which a C library without a binding of its
+	 * own calls Python back: what they call is Python. */
 	BEHIND(PYTHON, "libpython[23]*.so*"),
+	{RLS_ROLE_PYTHON, "_ctypes.*.so", RLS_METHODS_CALLBACKS, NULL},
+	{RLS_ROLE_PYTHON, "_cffi_backend*.so", RLS_METHODS_CALLBACKS, NULL},
 	{RLS_ROLE_NONE, NULL, RLS_METHODS_NONE, NULL},
 };

@@ -262,6 +262,14 @@ bool rls_roles_match(const struct rls_roles *roles, const char *path, struct rls
 bool rls_role_match_takes_methods(const struct rls_role_match *match)
 {
 	for (size_t i = 0; i < match->count; i++)
+		if (match->rules[i]->methods > RLS_METHODS_CALLBACKS)
+			return true;
+	return false;
+}
+
+bool rls_role_match_takes_callbacks(const struct rls_role_match *match)
+{
+	for (size_t i = 0; i < match->count; i++)
 		if (match->rules[i]->methods != RLS_METHODS_NONE)
 			return true;
 	return false;
@@ -290,7 +298,7 @@ bool rls_role_match_wants_method(const struct rls_role_match *match, const char 
 
 		if (rule->methods == RLS_METHODS_ALL)
 			return true;
-		if (rule->methods == RLS_METHODS_NONE)
+		if (rule->methods != RLS_METHODS_MATCHING)
 			continue;
 		for (const char *tail = name; tail; tail = strchr(tail, '.')) {
 			tail += *tail == '.';

@@ -14,6 +14,7 @@
 
 enum rls_role_methods {
 	RLS_METHODS_NONE,           /* nothing Python calls: not looked at */
+	RLS_METHODS_CALLBACKS,      /* only its own calls into Python */
 	RLS_METHODS_ALL,            /* Python methods, slots and getters */
 	RLS_METHODS_MATCHING,       /* those whose Python name matches the symbol globs */
 };
@@ -56,6 +57,8 @@ struct rls_role_match {
 bool rls_roles_match(const struct rls_roles *roles, const char *path, struct rls_role_match *out);
 
 bool rls_role_match_takes_methods(const struct rls_role_match *match);
+/* Its calls into Python: of every library that methods are taken from, too. */
+bool rls_role_match_takes_callbacks(const struct rls_role_match *match);
 bool rls_role_match_takes_exports(const struct rls_role_match *match);
 /* name: "module.Class.method", or less of it; the globs may match any tail behind a dot. */
 bool rls_role_match_wants_method(const struct rls_role_match *match, const char *name);

@@ -1,0 +1,61 @@
+/* Discovery: pid -> the libraries with a role and the functions Python calls in them.
+ *
+ *     rls_discover_process        everything, once: 0.2 s for a PyTorch process
+ *     rls_discover_new_libraries  after each mmap: what has been mapped since; about 1 ms
+ *                                 when nothing has
+ *     rls_discover_again          a little later: modules fill their tables after they are
+ *                                 mapped, so look at the whole process's memory again
+ *
+ * Sources of functions, merged per library: exported symbols, PyMethodDef tables, types'
+ * slots and getters, vectorcall functions, calls out into Python. Method tables and types
+ * are read from the file (relocated as the loader would) and from live memory.
+ */
+#ifndef RLS_DISCOVER_H
+#define RLS_DISCOVER_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "userspace/discover/boundary.h"
+#include "userspace/discover/python.h"
+#include "userspace/discover/roles.h"
+
+struct rls_seen_files;
+
+struct rls_process_image {
+	pid_t pid;
+	struct rls_python python;       /* version "" when it runs no Python; mapping is NULL */
+	/* Those with a role, the interpreter among them, in the order of their addresses
+	 * (later ones behind). A library stays where it is until the image is freed. */
+	struct rls_library **libraries;
+	size_t library_count;
+	char **warnings;                /* a sentence each */
+	size_t warning_count;
+	struct rls_seen_files *seen;
+};
+
+/* 0; -ESRCH: no such process; -EPERM, -EACCES: not allowed to read it; -errno. A process
+ * without Python, or without any library, is no error: look at the image. */
+int rls_discover_process(pid_t pid, const struct rls_roles *roles,
+			 struct rls_process_image **out);
+
+/* Adds what has been mapped since the image was last brought up to date: the libraries from
+ * *first_new on are new. Of the process's memory only their own data is read. 0 or as above. */
+int rls_discover_new_libraries(struct rls_process_image *image, const struct rls_roles *roles,
+			       size_t *first_new);
+
+/* Reads the whole process's memory again for the libraries in the image. *added (freed by
+ * the caller, with rls_process_image_free) holds a library for each one that has functions
+ * it did not have before, with those alone; the image gets them too. */
+int rls_discover_again(struct rls_process_image *image, const struct rls_roles *roles,
+		       struct rls_process_image **added);
+
+void rls_process_image_free(struct rls_process_image *image);
+
+/* Libraries other than the interpreter. */
+size_t rls_process_image_known_libraries(const struct rls_process_image *image);
+
+/* The sentence for a failed rls_discover_process, on stderr. Returns error. */
+int rls_discover_explain(pid_t pid, int error);
+
+#endif

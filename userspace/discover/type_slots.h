@@ -1,0 +1,34 @@
+/* The slots of a type that the interpreter calls: name and place of each.
+ *
+ * tp_dealloc, tp_traverse, tp_clear, tp_free, tp_alloc, tp_is_gc, tp_del and tp_finalize are
+ * not among them: the garbage collector and every dropped reference call those, in whatever
+ * the thread happens to be doing, mostly for less time than a probe takes. What they do
+ * take is seen as blind spot.
+ */
+#ifndef RLS_TYPE_SLOTS_H
+#define RLS_TYPE_SLOTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rls_slot {
+	uint16_t offset;
+	const char *name;
+};
+
+/* Slots of PyTypeObject itself. */
+extern const struct rls_slot rls_type_slots[];
+extern const size_t rls_type_slot_count;
+
+/* Protocol tables that a PyTypeObject points to. Slot offsets are in the table. */
+struct rls_slot_table {
+	uint16_t type_offset;       /* where the type keeps the pointer */
+	const char *const *names;   /* word by word; NULL: not a function */
+	size_t count;
+};
+extern const struct rls_slot_table rls_slot_tables[];
+extern const size_t rls_slot_table_count;
+
+#define RLS_SLOT_TABLE_MAX 36
+
+#endif
