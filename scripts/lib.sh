@@ -51,12 +51,14 @@ step() {
 
 # Configures once (CMake itself notices later changes) and builds what has changed.
 build_release() {
-	local python="$workload_venv/bin/python"
+	local python="$workload_venv/bin/python" nanobind
+	nanobind=$(echo "$workload_venv"/lib/python3*/site-packages/nanobind)
 	cd "$root" || die "cannot enter $root"
 	if [ ! -e "$build/build.ninja" ] ||
 		! grep -qsxF "RLS_WORKLOAD_PYTHON:FILEPATH=$python" "$build/CMakeCache.txt"; then
 		step "configuring" configure.log \
-			cmake --preset release "-DRLS_WORKLOAD_PYTHON:FILEPATH=$python" || return
+			cmake --preset release "-DRLS_WORKLOAD_PYTHON:FILEPATH=$python" \
+			"-DNANOBIND_ROOT:PATH=$nanobind" || return
 	fi
 	step "building" build.log cmake --build --preset release
 }
