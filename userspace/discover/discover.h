@@ -44,9 +44,10 @@ int rls_discover_process(pid_t pid, const struct rls_roles *roles,
 int rls_discover_new_libraries(struct rls_process_image *image, const struct rls_roles *roles,
 			       size_t *first_new);
 
-/* Reads the whole process's memory again for the libraries in the image. *added (freed by
- * the caller, with rls_process_image_free) holds a library for each one that has functions
- * it did not have before, with those alone; the image gets them too. */
+/* Reads the whole process's memory again for the libraries in the image. *added is the
+ * caller's to free and holds a library for each that has functions it did not have before,
+ * with those alone; the image gets them too (names stay where they are, arrays move).
+ * 0 or as above; on failure the image has at most gained functions. */
 int rls_discover_again(struct rls_process_image *image, const struct rls_roles *roles,
 		       struct rls_process_image **added);
 

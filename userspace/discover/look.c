@@ -1,0 +1,218 @@
+#include "userspace/discover/look.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/discover/live_scan.h"
+#include "userspace/discover/seen_files.h"
+#include "userspace/log.h"
+
+/* Small regions come first, so what a limit leaves out is tensors. */
+#define SCAN_LIMIT_BYTES (1UL << 30)
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+void rls_image_warn(struct rls_process_image *image, const char *format, ...)
+{
+	char **larger = reallocarray(image->warnings, image->warning_count + 1, sizeof(*larger));
+	va_list arguments;
+
+	if (!larger)
+		return;
+	image->warnings = larger;
+	va_start(arguments, format);
+	if (vasprintf(&image->warnings[image->warning_count], format, arguments) >= 0)
+		image->warning_count++;
+	va_end(arguments);
+}
+
+/* --- the libraries of a look ----------------------------------------------------------- */
+
+void rls_look_release(struct rls_look *look)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		rls_function_set_release(&look->harvest[i].functions);
+		rls_open_library_release(&look->open[i]);
+	}
+	free(look->open);
+	free(look->harvest);
+	free(look->targets);
+	rls_mappings_release(&look->mappings);
+}
+
+/* Room for one library per mapping is room enough. */
+int rls_look_begin(struct rls_look *look, struct rls_process_image *image,
+		   const struct rls_roles *roles)
+{
+	int error;
+
+	*look = (struct rls_look){.image = image, .roles = roles};
+	error = rls_mappings_read(image->pid, &look->mappings);
+	if (error)
+		return error;
+	look->open = calloc(look->mappings.count + 1, sizeof(*look->open));
+	look->harvest = calloc(look->mappings.count + 1, sizeof(*look->harvest));
+	look->targets = calloc(look->mappings.count + 1, sizeof(*look->targets));
+	if (look->open && look->harvest && look->targets)
+		return 0;
+	rls_look_release(look);
+	return -ENOMEM;
+}
+
+static bool match_role(const struct rls_look *look, const struct rls_mapping *mapping,
+		       struct rls_role_match *match)
+{
+	const struct rls_python *python = &look->image->python;
+
+	/* Whatever it is called: a static python, a program that embeds one. */
+	if (python->mapping && python->mapping->inode == mapping->inode &&
+	    !strcmp(python->mapping->path, mapping->path)) {
+		*match = (struct rls_role_match){.role = RLS_ROLE_PYTHON};
+		return true;
+	}
+	return rls_roles_match(look->roles, mapping->path, match);
+}
+
+/* A library that cannot be opened is a warning: the others are still good. */
+static int add_library(struct rls_look *look, const struct rls_mapping *mapping,
+		       const struct rls_role_match *match)
+{
+	struct rls_open_library *open = &look->open[look->count];
+	struct rls_harvest_library *harvest = &look->harvest[look->count];
+	int error = rls_open_library_init(look->image->pid, mapping, match, open);
+
+	if (error == -ENOMEM)
+		return error;
+	if (error) {
+		rls_image_warn(look->image, "%s cannot be read (%s): it is not probed", mapping->path,
+		     strerror(-error));
+		return 0;
+	}
+	*harvest = (struct rls_harvest_library){.elf = open->elf,
+						.load_bias = open->library->load_bias,
+						.match = &open->match};
+	if (rls_open_library_target(open, &look->targets[look->target_count]))
+		look->targets[look->target_count++].library = look->count;
+	look->count++;
+	return 0;
+}
+
+int rls_look_add_libraries(struct rls_look *look, enum rls_look_at which)
+{
+	_cleanup_seen_ struct rls_seen_files *own = NULL;
+	struct rls_seen_files *seen = look->image->seen;
+
+	if (which == RLS_LOOK_AT_ALL) {
+		own = seen = rls_seen_files_new();
+		if (!own)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < look->mappings.count; i++) {
+		const struct rls_mapping *mapping = &look->mappings.entries[i];
+		struct rls_role_match match;
+		int error;
+
+		if (!mapping->executable || !rls_mapping_is_file(mapping))
+			continue;
+		error = rls_seen_files_add(seen, mapping);
+		if (error < 0)
+			return error;
+		if (!error || !match_role(look, mapping, &match))
+			continue;
+		error = add_library(look, mapping, &match);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* --- functions ------------------------------------------------------------------------- */
+
+static void set_up_scan(const struct rls_look *look, struct rls_scan *scan)
+{
+	rls_scan_init(scan, look->targets, look->target_count);
+	scan->objects = look->image->python.layout_known;
+	scan->module_def_type = scan->objects ? look->image->python.module_def_type : 0;
+}
+
+static int scan_file(struct rls_look *look, const struct rls_scan_target *target)
+{
+	struct rls_harvest_library *library = &look->harvest[target->library];
+	struct rls_image_space image;
+	struct rls_scan scan;
+	int error = rls_image_space_init(&image, library->elf, library->load_bias);
+
+	if (error)
+		return error;
+	set_up_scan(look, &scan);
+	for (size_t i = 0; i < image.segment_count; i++)
+		rls_scan_block(&scan, image.segments[i].address, image.segments[i].bytes,
+			       image.segments[i].length_bytes);
+	error = rls_scan_finish(&scan);
+	if (!error)
+		error = rls_harvest(&scan, &image.space, look->harvest, RLS_SOURCE_METHOD_FILE,
+				    look->image->python.minor);
+	rls_scan_release(&scan);
+	rls_image_space_release(&image);
+	return error;
+}
+
+int rls_look_scan_files(struct rls_look *look)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < look->count && !error; i++) {
+		error = rls_open_library_add_exports(&look->open[i], &look->harvest[i].functions);
+		if (!error)
+			error = rls_open_library_add_callbacks(&look->open[i],
+							       &look->harvest[i].functions);
+	}
+	for (size_t i = 0; i < look->target_count && !error; i++)
+		error = scan_file(look, &look->targets[i]);
+	return error;
+}
+
+int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent)
+{
+	struct rls_live_space live;
+	struct rls_scan scan;
+	uint64_t cut_bytes = 0, start = now_ns(), scanned;
+	int error;
+
+	if (!look->target_count)
+		return 0;
+	error = rls_live_space_probe(look->image->pid, look->mappings.entries[0].start);
+	if (error)
+		return error;
+	rls_live_space_init(&live, look->image->pid);
+	set_up_scan(look, &scan);
+	scan.mappings = &look->mappings;
+	error = rls_live_scan(&scan, &live, extent, SCAN_LIMIT_BYTES, &cut_bytes);
+	if (!error)
+		error = rls_scan_finish(&scan);
+	scanned = now_ns();
+	if (!error)
+		error = rls_harvest(&scan, &live.space, look->harvest, RLS_SOURCE_METHOD_LIVE,
+				    look->image->python.minor);
+	rls_debug("memory of process %d: %lu KiB scanned in %lu us, harvested in %lu us (%zu "
+		  "methods, %zu types, %zu callables, %zu modules)", look->image->pid,
+		  scan.scanned_bytes >> 10, (scanned - start) / 1000, (now_ns() - scanned) / 1000,
+		  scan.methods.count, scan.types.count, scan.callables.count,
+		  scan.module_defs.count);
+	rls_scan_release(&scan);
+	if (cut_bytes)
+		rls_image_warn(look->image, "%lu MiB of the process's largest mappings were not searched for "
+		     "method tables", cut_bytes >> 20);
+	return error;
+}

@@ -1,0 +1,41 @@
+/* One look at a process: its mappings, and the libraries the look is about, open. */
+#ifndef RLS_LOOK_H
+#define RLS_LOOK_H
+
+#include "userspace/discover/discover.h"
+#include "userspace/discover/library.h"
+#include "userspace/discover/live_scan.h"
+#include "userspace/discover/scan.h"
+
+struct rls_look {
+	struct rls_process_image *image;
+	const struct rls_roles *roles;
+	struct rls_mappings mappings;
+	struct rls_open_library *open;       /* [count] */
+	struct rls_harvest_library *harvest; /* [count], the same order */
+	struct rls_scan_target *targets;     /* those to scan for */
+	size_t count, target_count;
+};
+
+enum rls_look_at {
+	RLS_LOOK_AT_NEW,            /* files the image has not seen (and now has) */
+	RLS_LOOK_AT_ALL,            /* whatever is mapped */
+};
+
+/* Reads the mappings. 0 or -errno. */
+int rls_look_begin(struct rls_look *look, struct rls_process_image *image,
+		   const struct rls_roles *roles);
+void rls_look_release(struct rls_look *look);
+
+/* Opens the libraries with a role; one that cannot be opened is a warning. 0 or -ENOMEM. */
+int rls_look_add_libraries(struct rls_look *look, enum rls_look_at which);
+
+/* What the files say: exports, calls into Python, tables as the loader will leave them. */
+int rls_look_scan_files(struct rls_look *look);
+/* What the process's memory says. 0 or -errno. */
+int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent);
+
+void rls_image_warn(struct rls_process_image *image, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif
