@@ -1,5 +1,6 @@
 #include "analysis/event_order.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "analysis/event_fields.h"
@@ -46,9 +47,12 @@ static int order_stacks(const struct rls_event *a, const struct rls_event *b,
 	return order;
 }
 
+/* -0 goes before 0: equal must mean the same. */
 static int order_doubles(double a, double b)
 {
-	return (a > b) - (a < b);
+	int order = (a > b) - (a < b);
+
+	return order ? order : !!signbit(b) - !!signbit(a);
 }
 
 static int order_fields(const struct rls_event *a, const struct rls_event *b,

@@ -256,6 +256,7 @@ int rls_trace_chunks_scan(struct rls_trace_chunks *chunks, int fd, struct rls_st
 		chunks->broken_at = offset;
 		error = 0;
 	}
-	qsort(chunks->events, chunks->count, sizeof(*chunks->events), order_chunks);
+	if (chunks->count)
+		qsort(chunks->events, chunks->count, sizeof(*chunks->events), order_chunks);
 	return error;
 }

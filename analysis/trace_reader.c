@@ -21,8 +21,6 @@ struct cursor {
 	struct rls_record_decoder decoder;
 	uint8_t *payload;
 	uint32_t raw_bytes;
-	uint32_t left;          /* events after head */
-	uint64_t max_time_ns;
 };
 
 struct rls_trace_reader {
@@ -33,7 +31,6 @@ struct rls_trace_reader {
 	struct cursor **heap;           /* the earliest head is [0] */
 	size_t heap_count, heap_room;
 	uint64_t loaded_bytes;
-	uint64_t time_ns;               /* of the event given last */
 	struct rls_event notes[NOTES_MAX]; /* warnings of our own, due at the trace's end */
 	unsigned int note_count, notes_given;
 };
@@ -123,36 +120,58 @@ static int push(struct rls_trace_reader *reader, struct cursor *cursor)
 	return 0;
 }
 
-/* Steps to the chunk's next event, before being the one it leaves, NULL for none: 1, 0 when
- * there is no next, -EBADMSG, -ENOMEM. What decodes but is out of order, outside the
- * header's times or not as many as it says is no good. */
-static int advance(struct rls_trace_reader *reader, struct cursor *cursor,
-		   const struct rls_event *before)
+static struct rls_record_strings strings_of(const struct rls_trace_reader *reader)
 {
-	const struct rls_record_strings strings = {reader->chunks.string_ids,
-						   reader->chunks.string_count};
-	int got = rls_record_decode(&cursor->decoder, &strings, &cursor->head);
+	return (struct rls_record_strings){reader->chunks.string_ids, reader->chunks.string_count};
+}
 
+static void start(struct cursor *cursor, const struct rls_chunk_header *header)
+{
+	rls_record_decoder_clear(&cursor->decoder);
+	rls_record_decoder_init(&cursor->decoder, cursor->payload, header->raw_bytes,
+				header->min_time_ns);
+}
+
+/* Decodes a chunk to its end. What does not decode, is out of order, outside the header's
+ * times or not as many as it says is -EBADMSG. Decoding twice costs less than being caught
+ * by a bad record halfway through an instant that was given already. */
+static int validate(struct rls_trace_reader *reader, struct cursor *cursor,
+		    const struct rls_chunk_header *header)
+{
+	const struct rls_record_strings strings = strings_of(reader);
+	struct rls_event events[2];
+	uint32_t count = 0;
+	int got;
+
+	start(cursor, header);
+	while ((got = rls_record_decode(&cursor->decoder, &strings, &events[count % 2])) > 0) {
+		const struct rls_event *event = &events[count % 2], *before = &events[!(count % 2)];
+
+		if (event->time_ns > header->max_time_ns)
+			return -EBADMSG;
+		if (count && event->time_ns == before->time_ns &&
+		    rls_event_order(before, event, reader->strings) > 0)
+			return -EBADMSG;
+		count++;
+	}
 	if (got < 0)
 		return got;
-	if ((got == 0) != (cursor->left == 0))
-		return -EBADMSG;
-	if (!got)
-		return 0;
-	cursor->left--;
-	if (cursor->head.time_ns > cursor->max_time_ns)
-		return -EBADMSG;
-	if (before && cursor->head.time_ns == before->time_ns &&
-	    rls_event_order(before, &cursor->head, reader->strings) > 0)
-		return -EBADMSG;
-	return 1;
+	return count && count == header->records ? 0 : -EBADMSG;
+}
+
+/* Steps to the chunk's next event: 1, 0 when there is none, -ENOMEM. */
+static int advance(struct rls_trace_reader *reader, struct cursor *cursor)
+{
+	const struct rls_record_strings strings = strings_of(reader);
+
+	return rls_record_decode(&cursor->decoder, &strings, &cursor->head);
 }
 
 static int load(struct rls_trace_reader *reader, const struct rls_chunk *chunk)
 {
 	const struct rls_chunk_header *header = &chunk->header;
 	struct cursor *cursor;
-	int got;
+	int error;
 
 	if (header->raw_bytes > LOADED_BYTES_MAX - reader->loaded_bytes)
 		return -EBADMSG;
@@ -160,22 +179,17 @@ static int load(struct rls_trace_reader *reader, const struct rls_chunk *chunk)
 	if (!cursor)
 		return -ENOMEM;
 	cursor->raw_bytes = header->raw_bytes;
-	cursor->left = header->records;
-	cursor->max_time_ns = header->max_time_ns;
 	reader->loaded_bytes += header->raw_bytes;
-	got = rls_trace_chunks_load(&reader->chunks, chunk, &cursor->payload);
-	if (!got) {
-		rls_record_decoder_init(&cursor->decoder, cursor->payload, header->raw_bytes,
-					header->min_time_ns);
-		got = advance(reader, cursor, NULL);
+	error = rls_trace_chunks_load(&reader->chunks, chunk, &cursor->payload);
+	if (!error)
+		error = validate(reader, cursor, header);
+	if (!error) {
+		start(cursor, header);
+		error = advance(reader, cursor) > 0 ? push(reader, cursor) : -ENOMEM;
 	}
-	if (got > 0)
-		got = push(reader, cursor);
-	else
-		got = got ? got : -EBADMSG; /* an empty chunk is none of ours */
-	if (got)
+	if (error)
 		free_cursor(reader, cursor);
-	return got;
+	return error;
 }
 
 /* Ends the trace at an instant from which on something is missing. */
@@ -236,15 +250,15 @@ static int next_event(struct rls_event_source *source, struct rls_event *out)
 			    reader->strings) < 0)
 		return give_note(reader, out);
 	*out = first->head;
-	reader->time_ns = out->time_ns;
+	/* The recorder's word for the whole does not hold for the part that is left. */
+	if (out->kind == RLS_EVENT_END && reader->source.damaged)
+		out->end.complete = false;
 
-	int got = advance(reader, first, out);
+	int got = advance(reader, first);
 
 	if (!got) {
 		reader->heap[0] = reader->heap[--reader->heap_count];
 		free_cursor(reader, first);
-	} else if (got == -EBADMSG) {
-		got = break_off(reader, reader->time_ns);
 	}
 	if (got < 0)
 		return got;
@@ -264,17 +278,18 @@ static int note_damage(struct rls_trace_reader *reader)
 	for (size_t i = 0; i < chunks->count; i++)
 		if (chunks->events[i].header.max_time_ns > end_ns)
 			end_ns = chunks->events[i].header.max_time_ns;
-	if (chunks->broken) {
+	/* In the order of their texts, as all else that ties. */
+	if (chunks->end == RLS_TRACE_END_INCOMPLETE)
+		error = note(reader, end_ns, RLS_DAMAGE_INCOMPLETE);
+	if (!error && chunks->broken) {
 		snprintf(text, sizeof(text),
 			 "the trace is damaged or cut at byte %" PRIu64 " of %" PRIu64
 			 ": figures cover only what was written before it",
 			 chunks->broken_at, chunks->file_bytes);
 		error = note(reader, end_ns, text);
-	}
-	if (!error && chunks->end == RLS_TRACE_END_NONE && !chunks->broken)
+	} else if (!error && chunks->end == RLS_TRACE_END_NONE) {
 		error = note(reader, end_ns, RLS_DAMAGE_NO_END);
-	if (!error && chunks->end == RLS_TRACE_END_INCOMPLETE)
-		error = note(reader, end_ns, RLS_DAMAGE_INCOMPLETE);
+	}
 	return error;
 }
 
