@@ -157,8 +157,11 @@ struct rls_wire_final {
 	((RLS_U64)(RLS_U32)(site) | (RLS_U64)(category) << 32 | (RLS_U64)(kind) << 36 |            \
 	 (RLS_U64)(from_python) << 40 | (RLS_U64)(site_class) << 41 | (RLS_U64)(cost_ns) << 48)
 
-/* A range hook's cookie: bits 0..7 what to do (enum rls_range_kind of
- * userspace/annotate/foreign_ranges.h), 8..15 argument register index. */
+/* A range site's cookie: bits 0..7 kind (enum rls_range_kind of
+ * userspace/annotate/foreign_ranges.h), 8..15 the argument register with the name, 16..23
+ * the one with the token that pairs push and pop (other than 0..5: none), 48..63 as above. */
+#define RLS_RANGE_COOKIE(kind, name, token, cost_ns) \
+	((RLS_U64)(kind) | (RLS_U64)(name) << 8 | (RLS_U64)(token) << 16 | (RLS_U64)(cost_ns) << 48)
 
 /* ---- maps shared with user space ---- */
 

@@ -1,6 +1,7 @@
 #include "userspace/attach/cookie.h"
 
 #include "bpf/wire.h"
+#include "userspace/annotate/foreign_ranges.h"
 
 /* The kernel side knows these numbers by heart. */
 _Static_assert(RLS_CATEGORY_UNKNOWN == 0 && RLS_CATEGORY_PYTHON == 1, "bpf/boundary.bpf.c");
@@ -9,6 +10,11 @@ _Static_assert(RLS_CATEGORY_MAX <= 16 && RLS_SITE_KIND_MAX <= 16 && RLS_SITE_CLA
 _Static_assert(RLS_SITE_ENTER == 0 && RLS_SITE_ENTER_CALL == 1 && RLS_SITE_LEAVE_RET == 2 &&
 		       RLS_SITE_LEAVE_AFTER == 3,
 	       "bpf/boundary.bpf.c");
+
+_Static_assert(RLS_RANGE_PUSH_STD_STRING == 1 && RLS_RANGE_PUSH_CSTR == 2 &&
+		       RLS_RANGE_PUSH_WCSTR == 3 && RLS_RANGE_PUSH_NVTX_ATTRIBUTES == 4 &&
+		       RLS_RANGE_POP == 5,
+	       "bpf/operation.bpf.c");
 
 uint64_t rls_site_cookie(const struct rls_site *site, uint32_t id, uint32_t cost_ns)
 {

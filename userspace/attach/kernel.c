@@ -55,15 +55,23 @@ static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options 
 	return r;
 }
 
-/* Only the pair of programs that will be attached is loaded: verifying costs time. */
+/* Only the programs that will be attached are loaded: verifying costs time. */
 static void choose_programs(struct rls_kernel *kernel)
 {
 	bool multi = kernel->way == RLS_ATTACH_MULTI;
+	struct bpf_program *for_multi[] = {
+		kernel->skeleton->progs.on_site_multi, kernel->skeleton->progs.on_return_multi,
+		kernel->skeleton->progs.on_flush_multi, kernel->skeleton->progs.on_range_multi,
+	};
+	struct bpf_program *for_perf[] = {
+		kernel->skeleton->progs.on_site, kernel->skeleton->progs.on_return,
+		kernel->skeleton->progs.on_flush, kernel->skeleton->progs.on_range,
+	};
 
-	bpf_program__set_autoload(kernel->skeleton->progs.on_site_multi, multi);
-	bpf_program__set_autoload(kernel->skeleton->progs.on_return_multi, multi);
-	bpf_program__set_autoload(kernel->skeleton->progs.on_site, !multi);
-	bpf_program__set_autoload(kernel->skeleton->progs.on_return, !multi);
+	for (size_t i = 0; i < sizeof(for_multi) / sizeof(for_multi[0]); i++) {
+		bpf_program__set_autoload(for_multi[i], multi);
+		bpf_program__set_autoload(for_perf[i], !multi);
+	}
 }
 
 static int load_error(int r)
@@ -204,16 +212,45 @@ int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
 	return rls_links_attach(&kernel->links, &request, attached);
 }
 
+/* One probe by itself; ref_counter: file offset of a USDT-style counter, or 0. */
+static int attach_one(struct rls_kernel *kernel, const struct bpf_program *multi_program,
+		      const struct bpf_program *perf_program, const char *path,
+		      unsigned long offset, unsigned long ref_counter, __u64 cookie)
+{
+	LIBBPF_OPTS(bpf_uprobe_multi_opts, multi, .offsets = &offset, .cookies = &cookie, .cnt = 1,
+		    .ref_ctr_offsets = ref_counter ? &ref_counter : NULL);
+	LIBBPF_OPTS(bpf_uprobe_opts, perf, .ref_ctr_offset = ref_counter, .bpf_cookie = cookie);
+
+	if (kernel->way == RLS_ATTACH_MULTI)
+		return rls_links_add(&kernel->links,
+				     bpf_program__attach_uprobe_multi(multi_program, -1, path, NULL,
+								      &multi));
+	return rls_links_add(&kernel->links, bpf_program__attach_uprobe_opts(perf_program, -1, path,
+									     offset, &perf));
+}
+
 int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_t site_offset,
 			    uint64_t listeners_offset)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .ref_ctr_offset = listeners_offset,
-		    .bpf_cookie = RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5,
-					     kernel->costs.ns[RLS_SITE_NOP5][0]));
-	struct bpf_link *link = bpf_program__attach_uprobe_opts(
-		kernel->skeleton->progs.on_flush, -1, path, site_offset, &options);
+	uint32_t cost_ns = kernel->costs.ns[RLS_SITE_NOP5][0];
 
-	return rls_links_add(&kernel->links, link);
+	return attach_one(kernel, kernel->skeleton->progs.on_flush_multi,
+			  kernel->skeleton->progs.on_flush, path, site_offset, listeners_offset,
+			  RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5, cost_ns));
+}
+
+int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
+			     const struct rls_range_site *sites, size_t count)
+{
+	uint32_t cost_ns = kernel->costs.ns[RLS_SITE_EMULATED][0];
+	int r = 0;
+
+	for (size_t i = 0; !r && i < count; i++)
+		r = attach_one(kernel, kernel->skeleton->progs.on_range_multi,
+			       kernel->skeleton->progs.on_range, path, sites[i].file_offset, 0,
+			       RLS_RANGE_COOKIE(sites[i].kind, sites[i].name_argument,
+						sites[i].token_argument, cost_ns));
+	return r;
 }
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)

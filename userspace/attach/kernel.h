@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "bpf/wire.h"
+#include "userspace/annotate/foreign_ranges.h"
 #include "userspace/plan/site.h"
 
 enum rls_attach_way {
@@ -64,6 +65,10 @@ int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
  * the kernel raises while the probe is live. */
 int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_t site_offset,
 			    uint64_t listeners_offset);
+
+/* Sites of other people's ranges in one file (annotate/foreign_ranges.h). */
+int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
+			     const struct rls_range_site *sites, size_t count);
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns);
 /* Stops counting; then asks every living thread for what it still holds (RLS_WIRE_FINAL

@@ -36,6 +36,8 @@ void rls_operation_stack_push_range(struct rls_operation_stack *stack, rls_strin
 {
 	struct rls_operation_entry entry = { .name = name, .token = token };
 
+	if (token) /* the same object again: its earlier range is over */
+		rls_operation_stack_pop_range(stack, token);
 	append(stack, &entry);
 }
 

@@ -6,6 +6,7 @@
 
 #include "analysis/cleanup.h"
 #include "analysis/index_map.h"
+#include "userspace/annotate/foreign_ranges.h"
 #include "userspace/record/operation_stack.h"
 
 struct thread {
@@ -462,10 +463,13 @@ static int on_range(struct rls_translator *translator, const void *data)
 	if (r)
 		return r;
 	if (header->kind == RLS_WIRE_RANGE_PUSH) {
-		size_t length = record->length < sizeof(record->text) ? record->length :
-									sizeof(record->text);
+		char text[RLS_WIRE_NAME_BYTES];
 
-		r = intern(translator, record->text, strnlen(record->text, length), &name);
+		memcpy(text, record->text, sizeof(text));
+		text[record->length < sizeof(text) ? record->length : sizeof(text) - 1] = '\0';
+		if (rls_range_is_library_own(text))
+			return 0; /* and its pop will find nothing to end */
+		r = intern(translator, text, strlen(text), &name);
 		if (r)
 			return r;
 		rls_operation_stack_push_range(&thread->operations, name, record->token);

@@ -1,0 +1,407 @@
+#include "userspace/record/libraries.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/index_map.h"
+#include "userspace/discover/discover.h"
+#include "userspace/discover/elf.h"
+#include "userspace/log.h"
+#include "userspace/record/operation_files.h"
+#include "userspace/record/probed_files.h"
+
+/* After something new was mapped, its tables are looked at again at these ages. */
+static const uint64_t look_again_ns[] = { 100000000, 400000000, 1500000000, 5000000000, 15000000000 };
+#define LOOKS (sizeof(look_again_ns) / sizeof(look_again_ns[0]))
+
+/* A library as one process maps it. */
+struct use {
+	struct rls_probed_file *file;
+	char *path;
+	struct { uint64_t start, end; } code;
+	size_t told_sites;              /* of the last LIBRARY event */
+	bool told;
+};
+
+struct process {
+	struct process *next;
+	pid_t pid;
+	struct rls_process_image *image; /* NULL while all is as in the parent it was forked from */
+	struct use *uses;
+	size_t use_count, use_room;
+	uint64_t mapped;                /* fingerprint of the executable mappings looked at */
+	uint64_t annotation;
+	uint64_t young_since_ns;        /* when something new was last found; 0: settled */
+	size_t looks;                   /* of look_again_ns, done */
+	char python[32];
+};
+
+struct rls_libraries {
+	struct rls_kernel *kernel;
+	const struct rls_roles *roles;
+	struct rls_trace_output *output;
+	struct rls_translator *translator;
+	struct rls_probed_files files;
+	struct rls_operation_files operations;
+	struct process *processes;
+};
+
+/* ---- processes ---- */
+
+static struct process *process_find(const struct rls_libraries *libraries, pid_t pid)
+{
+	struct process *process = libraries->processes;
+
+	while (process && process->pid != pid)
+		process = process->next;
+	return process;
+}
+
+static struct process *process_get(struct rls_libraries *libraries, pid_t pid)
+{
+	struct process *process = process_find(libraries, pid);
+
+	if (process)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->next = libraries->processes;
+	libraries->processes = process;
+	return process;
+}
+
+static void process_free(struct process *process)
+{
+	for (size_t i = 0; i < process->use_count; i++)
+		free(process->uses[i].path);
+	free(process->uses);
+	rls_process_image_free(process->image);
+	free(process);
+}
+
+static struct use *use_add(struct process *process, struct rls_probed_file *file, const char *path)
+{
+	struct use *use;
+
+	for (size_t i = 0; i < process->use_count; i++) {
+		if (process->uses[i].file == file)
+			return &process->uses[i];
+	}
+	if (process->use_count == process->use_room) {
+		size_t room = process->use_room ? 2 * process->use_room : 16;
+		void *grown = reallocarray(process->uses, room, sizeof(*process->uses));
+
+		if (!grown)
+			return NULL;
+		process->uses = grown;
+		process->use_room = room;
+	}
+	use = &process->uses[process->use_count];
+	*use = (struct use){ .file = file, .path = strdup(path) };
+	if (!use->path)
+		return NULL;
+	process->use_count++;
+	return use;
+}
+
+/* ---- telling the trace and the kernel side ---- */
+
+static int tell_libraries(struct rls_libraries *libraries, struct process *process, uint64_t now_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < process->use_count; i++) {
+		struct use *use = &process->uses[i];
+		struct rls_event event = { .kind = RLS_EVENT_LIBRARY, .pid = (uint32_t)process->pid,
+					   .time_ns = now_ns };
+
+		if (use->told && use->told_sites == use->file->sites)
+			continue;
+		event.library.sites = (uint32_t)use->file->sites;
+		r = rls_trace_output_string(libraries->output, use->path, &event.library.path);
+		if (!r)
+			r = rls_trace_output_string(libraries->output,
+						    rls_role_name(use->file->role),
+						    &event.library.role);
+		if (!r)
+			r = rls_trace_output_add(libraries->output, &event);
+		use->told = true;
+		use->told_sites = use->file->sites;
+	}
+	return r;
+}
+
+static int tell_ranges(struct rls_libraries *libraries, const struct process *process)
+{
+	struct rls_wire_ranges known = { 0 };
+
+	for (size_t i = 0; i < process->use_count && known.count < RLS_RANGES_MAX; i++) {
+		const struct use *use = &process->uses[i];
+
+		if (use->file->role == RLS_ROLE_PYTHON || use->code.start >= use->code.end)
+			continue;
+		known.range[known.count].start = use->code.start;
+		known.range[known.count].end = use->code.end;
+		known.range[known.count].category = rls_role_category(use->file->role);
+		known.count++;
+	}
+	return rls_kernel_set_ranges(libraries->kernel, process->pid, &known);
+}
+
+/* ---- looking ---- */
+
+static void find_code(const struct rls_library *library, const struct rls_mappings *mappings,
+		      struct use *use)
+{
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct rls_mapping *mapping = &mappings->entries[i];
+
+		if (!mapping->executable || strcmp(mapping->path, library->path))
+			continue;
+		if (use->code.start == use->code.end || mapping->start < use->code.start)
+			use->code.start = mapping->start;
+		if (mapping->end > use->code.end)
+			use->code.end = mapping->end;
+	}
+}
+
+static int take_libraries(struct rls_libraries *libraries, struct process *process,
+			  const struct rls_mappings *mappings, struct rls_library **found,
+			  size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct rls_probed_file *file;
+		struct use *use;
+		int r = rls_probed_files_add(&libraries->files, found[i], &file);
+
+		if (r == -ENOMEM)
+			return r;
+		if (r)
+			continue; /* said already; the others can still be probed */
+		use = use_add(process, file, found[i]->path);
+		if (!use)
+			return -ENOMEM;
+		if (use->code.start == use->code.end)
+			find_code(found[i], mappings, use);
+	}
+	return 0;
+}
+
+static void take_warnings(struct rls_libraries *libraries, const struct rls_process_image *image,
+			  size_t from, uint64_t now_ns)
+{
+	for (size_t i = from; i < image->warning_count; i++) {
+		rls_warning("%s", image->warnings[i]);
+		rls_trace_output_warning(libraries->output, now_ns, image->warnings[i]);
+	}
+}
+
+/* The tables that modules fill after they are mapped. */
+static int look_at_tables_again(struct rls_libraries *libraries, struct process *process,
+				const struct rls_mappings *mappings)
+{
+	struct rls_process_image *added;
+	int r = rls_discover_again(process->image, libraries->roles, &added);
+
+	if (r)
+		return r;
+	if (added->library_count)
+		rls_debug("process %d: %zu libraries have new functions", process->pid,
+			  added->library_count);
+	r = take_libraries(libraries, process, mappings, added->libraries, added->library_count);
+	rls_process_image_free(added);
+	return r;
+}
+
+static int look_at_new(struct rls_libraries *libraries, struct process *process,
+		       const struct rls_mappings *mappings, uint64_t now_ns)
+{
+	size_t first_new = 0, warned = 0;
+	int r;
+
+	if (!process->image) {
+		r = rls_discover_process(process->pid, libraries->roles, &process->image);
+	} else {
+		warned = process->image->warning_count;
+		r = rls_discover_new_libraries(process->image, libraries->roles, &first_new);
+	}
+	if (r)
+		return r;
+	take_warnings(libraries, process->image, warned, now_ns);
+	snprintf(process->python, sizeof(process->python), "%s", process->image->python.version);
+	if (first_new < process->image->library_count) {
+		process->young_since_ns = now_ns;
+		process->looks = 0;
+	}
+	return take_libraries(libraries, process, mappings, process->image->libraries + first_new,
+			      process->image->library_count - first_new);
+}
+
+/* Changes whenever something executable is mapped or unmapped. */
+static uint64_t fingerprint(const struct rls_mappings *mappings)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct rls_mapping *mapping = &mappings->entries[i];
+
+		if (mapping->executable && rls_mapping_is_file(mapping))
+			hash = (hash ^ mapping->inode ^ mapping->start) * 0x100000001b3ULL;
+	}
+	return hash;
+}
+
+static bool due(const struct process *process, uint64_t now_ns)
+{
+	return process->young_since_ns && process->looks < LOOKS &&
+	       now_ns >= process->young_since_ns + look_again_ns[process->looks];
+}
+
+int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns)
+{
+	struct process *process = process_get(libraries, pid);
+	struct rls_mappings mappings;
+	int r;
+
+	if (!process)
+		return -ENOMEM;
+	r = rls_mappings_read(pid, &mappings);
+	if (r)
+		return r;
+	if (fingerprint(&mappings) != process->mapped) {
+		rls_operation_files_scan(&libraries->operations, pid, &mappings,
+					 &process->annotation);
+		r = look_at_new(libraries, process, &mappings, now_ns);
+		if (!r)
+			process->mapped = fingerprint(&mappings);
+	} else if (process->image && due(process, now_ns)) {
+		process->looks++;
+		r = look_at_tables_again(libraries, process, &mappings);
+	}
+	rls_mappings_release(&mappings);
+	if (!r)
+		r = tell_ranges(libraries, process);
+	return r ? r : tell_libraries(libraries, process, now_ns);
+}
+
+uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid)
+{
+	const struct process *process = process_find(libraries, pid);
+
+	if (!process || !process->young_since_ns || process->looks >= LOOKS)
+		return 0;
+	return process->young_since_ns + look_again_ns[process->looks];
+}
+
+int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t child,
+			  uint64_t now_ns)
+{
+	const struct process *from = process_find(libraries, parent);
+	struct process *to;
+
+	if (!from)
+		return 0;
+	rls_libraries_forget(libraries, child); /* the number may have been used before */
+	to = process_get(libraries, child);
+	if (!to)
+		return -ENOMEM;
+	to->mapped = from->mapped;
+	to->annotation = from->annotation;
+	memcpy(to->python, from->python, sizeof(to->python));
+	for (size_t i = 0; i < from->use_count; i++) {
+		struct use *use = use_add(to, from->uses[i].file, from->uses[i].path);
+
+		if (!use)
+			return -ENOMEM;
+		use->code.start = from->uses[i].code.start;
+		use->code.end = from->uses[i].code.end;
+	}
+	return tell_libraries(libraries, to, now_ns);
+}
+
+void rls_libraries_forget(struct rls_libraries *libraries, pid_t pid)
+{
+	for (struct process **link = &libraries->processes; *link; link = &(*link)->next) {
+		struct process *process = *link;
+
+		if (process->pid != pid)
+			continue;
+		*link = process->next;
+		process_free(process);
+		return;
+	}
+}
+
+/* ---- asking ---- */
+
+const char *rls_libraries_python(const struct rls_libraries *libraries, pid_t pid)
+{
+	const struct process *process = process_find(libraries, pid);
+
+	return process ? process->python : "";
+}
+
+size_t rls_libraries_count(const struct rls_libraries *libraries, pid_t pid)
+{
+	const struct process *process = process_find(libraries, pid);
+	size_t count = 0;
+
+	for (size_t i = 0; process && i < process->use_count; i++)
+		count += process->uses[i].file->role != RLS_ROLE_PYTHON;
+	return count;
+}
+
+uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t pid)
+{
+	const struct process *process = process_find(libraries, pid);
+
+	return process ? process->annotation : 0;
+}
+
+size_t rls_libraries_sites(const struct rls_libraries *libraries)
+{
+	return libraries->files.sites;
+}
+
+size_t rls_libraries_files(const struct rls_libraries *libraries)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < libraries->files.count; i++)
+		count += libraries->files.files[i]->sites > 0;
+	return count;
+}
+
+int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
+		      struct rls_trace_output *output, struct rls_translator *translator,
+		      struct rls_libraries **out)
+{
+	struct rls_libraries *libraries = calloc(1, sizeof(*libraries));
+
+	if (!libraries)
+		return -ENOMEM;
+	libraries->kernel = kernel;
+	libraries->roles = roles;
+	libraries->output = output;
+	libraries->translator = translator;
+	libraries->files.kernel = kernel;
+	libraries->operations.kernel = kernel;
+	*out = libraries;
+	return 0;
+}
+
+void rls_libraries_free(struct rls_libraries *libraries)
+{
+	if (!libraries)
+		return;
+	while (libraries->processes)
+		rls_libraries_forget(libraries, libraries->processes->pid);
+	rls_probed_files_clear(&libraries->files);
+	rls_operation_files_clear(&libraries->operations);
+	free(libraries);
+}

@@ -1,0 +1,148 @@
+#include "userspace/record/probed_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/discover/elf.h"
+#include "userspace/log.h"
+#include "userspace/plan/planner.h"
+
+void rls_probed_files_clear(struct rls_probed_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		free(files->files[i]->offsets);
+		free(files->files[i]);
+	}
+	free(files->files);
+	files->files = NULL;
+	files->count = files->room = 0;
+}
+
+struct rls_probed_file *rls_probed_files_find(const struct rls_probed_files *files, dev_t device,
+					      ino_t inode)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->files[i]->inode == inode && files->files[i]->device == device)
+			return files->files[i];
+	}
+	return NULL;
+}
+
+static int new_file(struct rls_probed_files *files, const struct rls_library *library,
+		    struct rls_probed_file **out)
+{
+	struct rls_probed_file *file;
+
+	if (files->count == files->room) {
+		size_t room = files->room ? 2 * files->room : 16;
+		void *grown = reallocarray(files->files, room, sizeof(*files->files));
+
+		if (!grown)
+			return -ENOMEM;
+		files->files = grown;
+		files->room = room;
+	}
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return -ENOMEM;
+	file->device = library->device;
+	file->inode = library->inode;
+	file->role = library->role;
+	files->files[files->count++] = file;
+	*out = file;
+	return 0;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static bool has_offset(const struct rls_probed_file *file, uint64_t offset)
+{
+	return file->offset_count && bsearch(&offset, file->offsets, file->offset_count,
+					     sizeof(offset), compare_offsets);
+}
+
+/* The plan's sites that are not probed yet, moved to its front: their number. */
+static size_t keep_new_sites(const struct rls_probed_file *file, struct rls_plan *plan)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < plan->count; i++) {
+		if (!has_offset(file, plan->sites[i].file_offset))
+			plan->sites[kept++] = plan->sites[i];
+	}
+	return kept;
+}
+
+static int remember_offsets(struct rls_probed_file *file, const struct rls_site *sites, size_t count)
+{
+	uint64_t *grown = reallocarray(file->offsets, file->offset_count + count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	file->offsets = grown;
+	for (size_t i = 0; i < count; i++)
+		file->offsets[file->offset_count++] = sites[i].file_offset;
+	qsort(file->offsets, file->offset_count, sizeof(*file->offsets), compare_offsets);
+	return 0;
+}
+
+static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *file,
+		       const struct rls_library *library, struct rls_plan *plan)
+{
+	size_t count = keep_new_sites(file, plan), attached = 0;
+	int r;
+
+	for (int skip = 0; skip < RLS_PLAN_SKIP_MAX; skip++) {
+		if (plan->skipped[skip])
+			rls_debug("%s: %zu functions %s", library->path, plan->skipped[skip],
+				  rls_plan_skip_text(skip));
+	}
+	if (!count)
+		return 0;
+	r = remember_offsets(file, plan->sites, count);
+	if (r)
+		return r;
+	r = rls_kernel_attach_sites(files->kernel, library->host_path, plan->sites, count,
+				    files->next_site, &attached);
+	files->next_site += (uint32_t)count;
+	file->sites += attached;
+	files->sites += attached;
+	return r;
+}
+
+int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library,
+			 struct rls_probed_file **out)
+{
+	struct rls_probed_file *file =
+		rls_probed_files_find(files, library->device, library->inode);
+	struct rls_plan plan;
+	struct rls_elf *elf;
+	int r = 0;
+
+	if (!file)
+		r = new_file(files, library, &file);
+	if (r || !library->function_count) {
+		if (!r)
+			*out = file;
+		return r;
+	}
+	r = rls_elf_open(library->host_path, &elf);
+	if (r)
+		return rls_error_r(r, "cannot read %s: %s", library->path, strerror(-r));
+	r = rls_plan_library(library, elf, &plan);
+	if (!r) {
+		r = attach_plan(files, file, library, &plan);
+		rls_plan_clear(&plan);
+	}
+	rls_elf_close(elf);
+	if (!r)
+		*out = file;
+	return r;
+}

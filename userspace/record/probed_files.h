@@ -1,0 +1,45 @@
+/* Probed files: which library files have probes, and where.
+ *
+ * A file is known by device and inode. What it had probes on stays probed until the
+ * recording ends; functions found later only add sites.
+ */
+#ifndef RLS_PROBED_FILES_H
+#define RLS_PROBED_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "userspace/attach/kernel.h"
+#include "userspace/discover/boundary.h"
+
+struct rls_probed_file {
+	dev_t device;
+	ino_t inode;
+	enum rls_role role;
+	size_t sites;           /* live probes */
+	uint64_t *offsets;      /* of the sites tried, ascending */
+	size_t offset_count;
+};
+
+struct rls_probed_files {
+	struct rls_kernel *kernel;
+	struct rls_probed_file **files;
+	size_t count, room;
+	uint32_t next_site;     /* ids go up and are never used again */
+	size_t sites;           /* live, over all files */
+};
+
+void rls_probed_files_clear(struct rls_probed_files *files);
+
+/* The file with this identity, or NULL. */
+struct rls_probed_file *rls_probed_files_find(const struct rls_probed_files *files, dev_t device,
+					      ino_t inode);
+
+/* Probes what of the library is not probed yet. 0 and *out (also when it has nothing to
+ * probe), or -errno after a message. */
+int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library,
+			 struct rls_probed_file **out);
+
+#endif
