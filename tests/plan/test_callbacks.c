@@ -88,14 +88,14 @@ static void sorts_libpython_into_families(void **state)
 {
 	static const char *const calling[] = {
 		"PyObject_Call", "PyObject_CallMethodObjArgs", "_PyObject_CallFunction_SizeT",
-		"PyObject_VectorcallMethod", "_PyObject_MakeTpCall", "PyEval_EvalCodeEx",
+		"PyObject_VectorcallMethod", "PyEval_EvalCodeEx",
 		"_PyEval_EvalFrameDefault", "PyRun_StringFlags", "PyImport_ImportModule",
 		"PyIter_Next", "PyIter_Send", "PyEval_CallObjectWithKeywords",
 	};
 	static const char *const protocol[] = {
 		"PyObject_GetAttrString", "PyObject_GetItem", "PyObject_RichCompareBool",
 		"PyNumber_Add", "PySequence_Tuple", "PyMapping_Keys", "PyObject_IsTrue",
-		"PyObject_CallFinalizerFromDealloc",
+		"PyObject_CallFinalizerFromDealloc", "_PyObject_MakeTpCall",
 	};
 	static const char *const neither[] = {
 		"PyIter_Check", "PyNumber_Check", "PySequence_Check", "_Py_Dealloc", "PyTuple_New",

@@ -17,7 +17,7 @@ static const struct pattern patterns[] = {
 	{"PyObject_Vectorcall*", RLS_CALLBACKS_CALLING},
 	{"_PyObject_Vectorcall*", RLS_CALLBACKS_CALLING},
 	{"_PyObject_FastCall*", RLS_CALLBACKS_CALLING},
-	{"_PyObject_MakeTpCall", RLS_CALLBACKS_CALLING},
+	{"_PyObject_MakeTpCall", RLS_CALLBACKS_PROTOCOL},
 	{"PyVectorcall_Call", RLS_CALLBACKS_CALLING},
 	{"_PyFunction_Vectorcall", RLS_CALLBACKS_CALLING},
 	{"PyMethod_Vectorcall", RLS_CALLBACKS_CALLING},
