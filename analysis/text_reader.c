@@ -229,17 +229,24 @@ static int take_object(struct text_reader *reader, const json_t *line, const cha
 
 static bool blank(const char *line, size_t bytes)
 {
-	return strspn(line, " \t\r\n") >= bytes;
+	while (bytes && memchr(" \t\r", line[bytes - 1], 3))
+		bytes--;
+	return !bytes;
 }
 
-/* 0, or -ENOMEM. A broken line is counted, and told about if it is among the first. */
+/* 0, or -ENOMEM. A blank line is nothing; a broken line is counted, and told about if it is
+ * among the first. */
 static int take_line(struct text_reader *reader, const char *line, size_t bytes, uint64_t number)
 {
-	json_t *json = bytes <= LINE_BYTES_MAX ? json_loadb(line, bytes, 0, NULL) : NULL;
+	json_t *json;
 	const char *wrong = NULL;
 	char text[160];
-	int error = json_is_object(json) ? take_object(reader, json, &wrong) : -EINVAL;
+	int error;
 
+	if (blank(line, bytes))
+		return 0;
+	json = bytes <= LINE_BYTES_MAX ? json_loadb(line, bytes, 0, NULL) : NULL;
+	error = json_is_object(json) ? take_object(reader, json, &wrong) : -EINVAL;
 	json_decref(json);
 	if (error != -EINVAL)
 		return error;
@@ -256,31 +263,48 @@ static int take_line(struct text_reader *reader, const char *line, size_t bytes,
 	return add_warning(reader, text);
 }
 
-/* Reads a line into *line, at most LINE_BYTES_MAX + 1 bytes of it; the rest is dropped, so
- * that a file without line ends does not fill memory. False at the end of the file. */
-static bool read_line(FILE *file, char *line, size_t *bytes)
-{
-	int c;
+/* The line being read. Its buffer grows as lines ask for it. */
+struct line {
+	char *text;
+	size_t bytes, room;
+};
 
-	*bytes = 0;
-	while ((c = getc_unlocked(file)) != EOF && c != '\n')
-		if (*bytes <= LINE_BYTES_MAX)
-			line[(*bytes)++] = c;
-	line[*bytes] = '\0';
-	return c != EOF || *bytes;
+static int add_byte(struct line *line, char byte)
+{
+	if (line->bytes > LINE_BYTES_MAX)
+		return 0; /* too long: the rest is dropped, and the line refused */
+	if (line->bytes == line->room) {
+		size_t room = line->room ? line->room * 2 : 4096;
+		char *text = realloc(line->text, room);
+
+		if (!text)
+			return -ENOMEM;
+		line->text = text;
+		line->room = room;
+	}
+	line->text[line->bytes++] = byte;
+	return 0;
+}
+
+/* 1, 0 at the end of the file, or -ENOMEM. */
+static int read_line(FILE *file, struct line *line)
+{
+	int c, error = 0;
+
+	line->bytes = 0;
+	while (!error && (c = getc_unlocked(file)) != EOF && c != '\n')
+		error = add_byte(line, (char)c);
+	return error ? error : c != EOF || line->bytes;
 }
 
 static int read_lines(struct text_reader *reader, FILE *file)
 {
-	_cleanup_free_ char *line = malloc(LINE_BYTES_MAX + 2);
-	size_t bytes;
-	int error = 0;
+	struct line line = {0};
+	int got, error = 0;
 
-	if (!line)
-		return -ENOMEM;
-	for (uint64_t number = 1; !error && read_line(file, line, &bytes); number++)
-		if (!blank(line, bytes))
-			error = take_line(reader, line, bytes, number);
+	for (uint64_t number = 1; !error && (got = read_line(file, &line)) != 0; number++)
+		error = got < 0 ? got : take_line(reader, line.text, line.bytes, number);
+	free(line.text);
 	if (!error && ferror(file))
 		error = errno ? -errno : -EIO;
 	return error;
