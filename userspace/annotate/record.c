@@ -12,8 +12,9 @@
 #include "rlscope_annotate.h"
 #include "usdt.h"
 
-/* In .data and not in .bss: the kernel finds listeners by its offset in the file. */
-RLSCOPE_ANNOTATE_API struct rls_annotate_descriptor rlscope_annotate_descriptor = {
+/* In .data and not in .bss: the kernel finds listeners by its offset in the file. Protected:
+ * a program that links to it must not move it into a copy of its own. */
+__attribute__((visibility("protected"))) struct rls_annotate_descriptor rlscope_annotate_descriptor = {
 	.magic = RLS_ANNOTATE_MAGIC,
 	.version = RLS_ANNOTATE_VERSION,
 	.size = sizeof(struct rls_annotate_descriptor),
