@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/cleanup.h"
 #include "userspace/discover/look.h"
@@ -287,7 +288,11 @@ int rls_discover_explain(pid_t pid, int error)
 		return rls_error_r(error, "there is no process with pid %d", pid);
 	case -EPERM:
 	case -EACCES:
-		return rls_error_r(error, "not allowed to read process %d: run as root (sudo)", pid);
+		if (geteuid() != 0)
+			return rls_error_r(error, "not allowed to read process %d: run as root "
+					   "(sudo)", pid);
+		return rls_error_r(error, "not allowed to read process %d, even as root: another "
+				   "user namespace or a security module protects it", pid);
 	default:
 		return rls_error_r(error, "cannot look at process %d: %s", pid, strerror(-error));
 	}
