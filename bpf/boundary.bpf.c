@@ -8,7 +8,7 @@
 #define PYTHON 1
 
 /* As enum rls_site_kind of userspace/plan/site.h; attach/cookie.c asserts it. */
-enum { ENTER, ENTER_CALL, LEAVE_RET, LEAVE_AFTER, ENTER_OPEN, LEAVE_OPEN };
+enum { ENTER, ENTER_CALL, LEAVE_RET, LEAVE_AFTER };
 
 static __always_inline void count_hit(struct thread_state *thread, __u64 cookie)
 {

@@ -98,6 +98,7 @@ extern struct ring_map control SEC(".maps");
 extern __u64 recording_since_ns;
 /* Raised by user space when a process's settings in `tracked` change. */
 extern __u32 settings_generation;
+extern __u32 event_cost_ns; /* what emitting adds to a hit's cost */
 extern __u64 drops[RLS_DROP_MAX];
 
 #endif

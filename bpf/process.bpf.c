@@ -183,7 +183,7 @@ int final_states(struct bpf_iter__task *ctx)
 	if (!task)
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (!thread || !thread->pid)
+	if (!thread || !bpf_map_lookup_elem(&tracked, &thread->pid))
 		return 0;
 	if (thread->lost)
 		emit_loss(thread, now_ns);

@@ -190,6 +190,7 @@ int rls_kernel_set_ranges(struct rls_kernel *kernel, pid_t pid, const struct rls
 void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs *costs)
 {
 	kernel->costs = *costs;
+	kernel->skeleton->bss->event_cost_ns = costs->event_ns;
 }
 
 int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
@@ -260,6 +261,11 @@ int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
 	return 0;
 }
 
+void rls_kernel_pause(struct rls_kernel *kernel)
+{
+	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, 0, __ATOMIC_RELEASE);
+}
+
 static int run_iterator(struct bpf_program *program)
 {
 	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
@@ -282,7 +288,7 @@ int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
 {
 	int r;
 
-	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, 0, __ATOMIC_RELEASE);
+	rls_kernel_pause(kernel);
 	*stop_ns = now_ns();
 	r = run_iterator(kernel->skeleton->progs.final_states);
 	return r ? rls_error_r(r, "cannot read the threads' last states: %s", strerror(-r)) : 0;
@@ -290,7 +296,17 @@ int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
 
 void rls_kernel_detach(struct rls_kernel *kernel)
 {
-	rls_links_clear(&kernel->links);
+	rls_links_clear(&kernel->links, 0);
+}
+
+size_t rls_kernel_mark(const struct rls_kernel *kernel)
+{
+	return kernel->links.count;
+}
+
+void rls_kernel_detach_since(struct rls_kernel *kernel, size_t mark)
+{
+	rls_links_clear(&kernel->links, mark);
 }
 
 static int handle_record(void *context, void *data, size_t size)
@@ -309,6 +325,8 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 
 	kernel->handler = handler;
 	kernel->handler_context = context;
+	if (kernel->rings)
+		return 0;
 	/* Control first: names and threads come before what refers to them. */
 	kernel->rings = ring_buffer__new(bpf_map__fd(kernel->skeleton->maps.control),
 					 handle_record, kernel, NULL);

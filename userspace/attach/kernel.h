@@ -48,9 +48,11 @@ int rls_kernel_untrack(struct rls_kernel *kernel, pid_t pid);
 bool rls_kernel_is_tracked(const struct rls_kernel *kernel, pid_t pid);
 int rls_kernel_set_ranges(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_ranges *known);
 
-/* What one hit costs on a site, in ns: [class][0 entry, 1 return probe]. */
+/* What one hit costs, in ns: silent, by [class of the site][0 entry, 1 return probe]; and
+ * what emitting an event adds. */
 struct rls_hit_costs {
 	uint32_t ns[RLS_SITE_CLASS_MAX][2];
+	uint32_t event_ns;
 };
 void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs *costs);
 
@@ -71,10 +73,15 @@ int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 			     const struct rls_range_site *sites, size_t count);
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns);
+/* Counts nothing until the next start; threads keep what they have. */
+void rls_kernel_pause(struct rls_kernel *kernel);
 /* Stops counting; then asks every living thread for what it still holds (RLS_WIRE_FINAL
  * records). The probes stay until rls_kernel_detach. */
 int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns);
 void rls_kernel_detach(struct rls_kernel *kernel);
+/* Detaches the probes attached since the mark was taken. */
+size_t rls_kernel_mark(const struct rls_kernel *kernel);
+void rls_kernel_detach_since(struct rls_kernel *kernel, size_t mark);
 
 /* Called with each record, in order per ring; size has been checked to hold a header. */
 typedef int (*rls_record_handler)(const struct rls_wire_header *record, size_t size, void *context);

@@ -166,13 +166,13 @@ static void *close_links(void *context)
 	}
 }
 
-void rls_links_clear(struct rls_links *links)
+void rls_links_clear(struct rls_links *links, size_t first)
 {
-	struct closing closing = { .links = links };
+	struct closing closing = { .links = links, .next = first };
 	pthread_t threads[CLOSING_THREADS];
 	size_t started = 0;
 
-	while (started < CLOSING_THREADS && started + 1 < links->count) {
+	while (started < CLOSING_THREADS && first + started + 1 < links->count) {
 		if (pthread_create(&threads[started], NULL, close_links, &closing))
 			break;
 		started++;
@@ -180,6 +180,10 @@ void rls_links_clear(struct rls_links *links)
 	close_links(&closing);
 	while (started)
 		pthread_join(threads[--started], NULL);
-	free(links->items);
-	*links = (struct rls_links){ 0 };
+	if (links->count > first)
+		links->count = first;
+	if (!links->count) {
+		free(links->items);
+		*links = (struct rls_links){ 0 };
+	}
 }

@@ -34,8 +34,8 @@ int rls_links_add(struct rls_links *links, struct bpf_link *link);
 int rls_links_attach(struct rls_links *links, const struct rls_link_request *request,
 		     size_t *attached);
 
-/* Detaches all. A perf-event link takes ~0.1 s of waiting for the kernel each, so they
+/* Detaches all from index first on. A perf-event link takes ~0.1 s of waiting for the kernel each, so they
  * are closed by several threads side by side. */
-void rls_links_clear(struct rls_links *links);
+void rls_links_clear(struct rls_links *links, size_t first);
 
 #endif

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "userspace/attach/calibrate.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/log.h"
 #include "userspace/record/annotations.h"
@@ -37,6 +38,7 @@ struct rls_recorder {
 	struct rls_processes processes;
 	struct rls_mmap_watch *mmap_watch;
 	struct rls_progress progress;
+	struct rls_calibration calibration;
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
 	bool launching;         /* the process is ours and has not executed its program yet */
@@ -232,6 +234,44 @@ static int on_record(const struct rls_wire_header *record, size_t size, void *co
 
 /* ---- opening ---- */
 
+static int ignore_record(const struct rls_wire_header *record, size_t size, void *context)
+{
+	return 0;
+}
+
+/* Before any target is tracked: only we ourselves can have caused records. */
+static int calibrate(struct rls_recorder *recorder)
+{
+	int r = rls_kernel_set_handler(recorder->kernel, ignore_record, NULL);
+
+	if (!r)
+		r = rls_calibrate(recorder->kernel, &recorder->calibration);
+	if (r)
+		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
+	rls_kernel_consume(recorder->kernel);
+	rls_kernel_set_costs(recorder->kernel, &recorder->calibration.costs);
+	return 0;
+}
+
+static int add_calibration(struct rls_recorder *recorder)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < recorder->calibration.count; i++) {
+		const struct rls_calibrated *figure = &recorder->calibration.figures[i];
+		struct rls_event event = { .kind = RLS_EVENT_CALIBRATION,
+					   .time_ns = recorder->start_ns };
+
+		event.calibration.value_ns = figure->value_ns;
+		event.calibration.error_ns = figure->error_ns;
+		r = rls_trace_output_string(&recorder->output, figure->name,
+					    &event.calibration.name);
+		if (!r)
+			r = rls_trace_output_add(&recorder->output, &event);
+	}
+	return r;
+}
+
 static int open_signals(struct rls_recorder *recorder)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -265,6 +305,8 @@ static int open_parts(struct rls_recorder *recorder)
 	int r;
 
 	r = rls_kernel_open(&kernel_options, &recorder->kernel);
+	if (!r)
+		r = calibrate(recorder);
 	if (!r)
 		r = rls_trace_output_open(&recorder->output, recorder->options.trace_path);
 	if (r)
@@ -392,6 +434,9 @@ static void warn_of_missing(struct rls_recorder *recorder, pid_t pid)
 static int begin_trace(struct rls_recorder *recorder)
 {
 	int r = rls_host_event(&recorder->output, recorder->start_ns);
+
+	if (!r)
+		r = add_calibration(recorder);
 
 	for (size_t i = 0; !r && i < recorder->processes.count; i++) {
 		const struct rls_followed *followed = &recorder->processes.entries[i];
