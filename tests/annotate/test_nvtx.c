@@ -119,7 +119,7 @@ static void test_registered_strings_and_domains(void **state)
 
 static void test_what_makes_no_sense_is_an_empty_name(void **state)
 {
-	struct nvtx_attributes foreign_handle = message(NVTX_MESSAGE_REGISTERED, &foreign_handle);
+	struct nvtx_attributes foreign_handle = message(NVTX_MESSAGE_REGISTERED, core);
 	struct nvtx_attributes unknown = message(77, "text");
 	struct nvtx_attributes old = message(NVTX_MESSAGE_ASCII, "text");
 	const struct nvtx_attributes *all[] = {&foreign_handle, &unknown, &old, NULL};

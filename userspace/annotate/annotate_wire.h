@@ -62,7 +62,18 @@ struct rls_edge {
 };
 
 /* One per annotated thread. Written by its own thread only; head is stored last, with
- * release order. Slot i of edges holds edge number i, i + RLS_EDGE_RING, ... */
+ * release order. Slot i of edges holds edge number i, i + RLS_EDGE_RING, ...
+ *
+ * On the thread itself all of it is consistent at every probe hit outside the library. A
+ * reader on another thread copies the record and then reads head again: of the copy, the
+ * edges numbered above (head read last) - RLS_EDGE_RING are intact, the one below those may
+ * be half overwritten; depth and stack may be one edge ahead of head, which shows in
+ * edges[head - 1].depth (PHASE and PROCESS_NAME carry the depth too).
+ *
+ * Beyond RLS_STACK_MAX the depth goes on counting, a PUSH still carries its name, and a POP
+ * to such a depth carries the name of the deepest operation that has a slot. The pages are
+ * unmapped when the thread ends, after the pointer to them has been cleared. After fork the
+ * child's record has the child's tid and keeps the older edges, those of the parent. */
 struct rls_thread_record {
 	rls_u64 head;               /* number of edges ever written */
 	rls_u32 tid;                /* as the thread itself sees it (its pid namespace) */
