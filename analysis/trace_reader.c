@@ -13,7 +13,7 @@
 #define NOTES_MAX 4
 /* Overlapping chunks of a real recording take a few MiB. A file made to fill memory by
  * small chunks that inflate hugely and all overlap is read up to here. */
-#define LOADED_BYTES_MAX (1ull << 30)
+#define LOADED_BYTES_MAX (256ull << 20)
 
 /* A loaded chunk, at its next event. */
 struct cursor {
