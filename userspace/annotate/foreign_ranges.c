@@ -1,5 +1,6 @@
 #include "foreign_ranges.h"
 
+#include <elf.h>
 #include <fnmatch.h>
 #include <string.h>
 
@@ -48,19 +49,26 @@ static const char *const library_own_prefixes[] = {
 	"## ",
 };
 
+#define NVTX_HOOKS (sizeof(nvtx_hooks) / sizeof(nvtx_hooks[0]))
+
+/* A function as its callers see it: its address and the word that its PLT stub, or without a
+ * PLT the caller itself, goes through. 0 each when there is none. */
+struct callee {
+	uint64_t vaddr;
+	uint64_t word;
+	bool plt;
+};
+
 struct finder {
 	struct rls_elf *elf;
+	/* Of the library; 0 for what it does not have. */
+	uint64_t enter;
+	struct callee constructor, end;
+	uint64_t nvtx[NVTX_HOOKS];
+
 	struct rls_range_site *sites;
 	size_t count;
 	size_t pushes;
-};
-
-/* A function of another library or of this one: its address and the word its PLT stub jumps
- * through, 0 each when there is none. */
-struct callee {
-	const char *symbol;
-	uint64_t vaddr;
-	uint64_t word;
 };
 
 static void add_site(struct finder *finder, uint64_t vaddr, enum rls_range_kind kind,
@@ -87,25 +95,46 @@ static int decode(const struct rls_elf *elf, uint64_t vaddr, struct rls_instruct
 	return bytes ? rls_decode(bytes, left, vaddr, out) : -1;
 }
 
-static int visit_word(const struct rls_elf_relocation *relocation, void *context)
+/* One pass over the symbols: PyTorch has half a million. */
+static int visit_symbol(const struct rls_elf_symbol *symbol, void *context)
 {
-	struct callee *callee = context;
+	struct finder *finder = context;
 
-	if (!relocation->symbol || strcmp(relocation->symbol, callee->symbol))
+	if (!symbol->defined || !symbol->exported)
 		return 0;
-	callee->word = relocation->vaddr;
-	return relocation->plt;
+	/* Its mangled name ends in std::optional's or c10::optional's, by version. */
+	if (!strncmp(symbol->name, RECORD_FUNCTION_ENTER, sizeof(RECORD_FUNCTION_ENTER) - 1))
+		finder->enter = symbol->vaddr;
+	else if (!strcmp(symbol->name, RECORD_FUNCTION_CONSTRUCTOR))
+		finder->constructor.vaddr = symbol->vaddr;
+	else if (!strcmp(symbol->name, RECORD_FUNCTION_END))
+		finder->end.vaddr = symbol->vaddr;
+	else if (!strncmp(symbol->name, "nvtx", 4))
+		for (size_t i = 0; i < NVTX_HOOKS; i++)
+			if (!strcmp(symbol->name, nvtx_hooks[i].symbol))
+				finder->nvtx[i] = symbol->vaddr;
+	return 0;
 }
 
-static struct callee find_callee(const struct rls_elf *elf, const char *symbol)
+static int visit_word(const struct rls_elf_relocation *relocation, void *context)
 {
-	struct callee callee = {.symbol = symbol};
-	struct rls_elf_symbol found;
+	struct finder *finder = context;
+	struct callee *callee;
 
-	if (!rls_elf_find_symbol(elf, symbol, &found))
-		callee.vaddr = found.vaddr;
-	rls_elf_each_relocation(elf, visit_word, &callee);
-	return callee;
+	if (!relocation->symbol)
+		return 0;
+	if (!strcmp(relocation->symbol, RECORD_FUNCTION_CONSTRUCTOR))
+		callee = &finder->constructor;
+	else if (!strcmp(relocation->symbol, RECORD_FUNCTION_END))
+		callee = &finder->end;
+	else
+		return 0;
+	/* Others, in tables, are function pointers. */
+	if (relocation->plt || (relocation->type == R_X86_64_GLOB_DAT && !callee->plt)) {
+		callee->word = relocation->vaddr;
+		callee->plt = relocation->plt;
+	}
+	return 0;
 }
 
 /* The word a PLT stub jumps through, 0 for code that is no stub. */
@@ -120,14 +149,30 @@ static uint64_t stub_word(const struct rls_elf *elf, uint64_t vaddr)
 	return instruction.flow == RLS_FLOW_JUMP_INDIRECT ? instruction.target : 0;
 }
 
-static bool leads_to(const struct rls_elf *elf, uint64_t target, const struct callee *callee)
+static bool is_call(const struct rls_instruction *branch)
 {
-	if (callee->vaddr && target == callee->vaddr)
-		return true;
-	return callee->word && stub_word(elf, target) == callee->word;
+	return branch->flow == RLS_FLOW_CALL || branch->flow == RLS_FLOW_CALL_INDIRECT;
 }
 
-/* Calls visit for the direct calls and jumps of a function, in order, until it says true. */
+static bool is_direct(const struct rls_instruction *branch)
+{
+	return branch->flow == RLS_FLOW_CALL || branch->flow == RLS_FLOW_JUMP;
+}
+
+static bool leads_to(const struct rls_elf *elf, const struct rls_instruction *branch,
+		     const struct callee *callee)
+{
+	if (is_direct(branch) && callee->vaddr && branch->target == callee->vaddr)
+		return true;
+	if (!callee->word)
+		return false;
+	/* Where there is a PLT, who jumps through the word is the stub itself. */
+	if (callee->plt)
+		return is_direct(branch) && stub_word(elf, branch->target) == callee->word;
+	return !is_direct(branch) && branch->target == callee->word;
+}
+
+/* Calls visit for the calls and jumps of a function, in order, until it says true. */
 static void each_branch(struct rls_elf *elf, const struct rls_elf_extent *extent,
 			bool (*visit)(struct rls_elf *elf, const struct rls_instruction *branch,
 				      void *context),
@@ -137,7 +182,8 @@ static void each_branch(struct rls_elf *elf, const struct rls_elf_extent *extent
 	struct rls_instruction instruction;
 
 	for (; vaddr < end && !decode(elf, vaddr, &instruction); vaddr += instruction.length) {
-		if (instruction.flow != RLS_FLOW_CALL && instruction.flow != RLS_FLOW_JUMP)
+		if (!is_direct(&instruction) && instruction.flow != RLS_FLOW_CALL_INDIRECT &&
+		    instruction.flow != RLS_FLOW_JUMP_INDIRECT)
 			continue;
 		if (visit(elf, &instruction, context))
 			return;
@@ -146,7 +192,7 @@ static void each_branch(struct rls_elf *elf, const struct rls_elf_extent *extent
 
 /* The first call after the constructor's, in record_function_enter_new. */
 struct inner_search {
-	struct callee constructor;
+	const struct callee *constructor;
 	bool constructed;
 	uint64_t inner; /* 0: inlined */
 };
@@ -155,14 +201,15 @@ static bool visit_inner(struct rls_elf *elf, const struct rls_instruction *branc
 {
 	struct inner_search *search = context;
 
-	if (branch->flow != RLS_FLOW_CALL)
+	if (!is_call(branch))
 		return false;
 	if (!search->constructed) {
-		search->constructed = leads_to(elf, branch->target, &search->constructor);
+		search->constructed = leads_to(elf, branch, search->constructor);
 		return false;
 	}
 	/* A function of the same unit is called directly; anything else is not the one. */
-	if (!stub_word(elf, branch->target) && rls_elf_extent_at(elf, branch->target))
+	if (is_direct(branch) && !stub_word(elf, branch->target) &&
+	    rls_elf_extent_at(elf, branch->target))
 		search->inner = branch->target;
 	return true;
 }
@@ -171,16 +218,15 @@ static bool visit_inner(struct rls_elf *elf, const struct rls_instruction *branc
 struct site_search {
 	struct finder *finder;
 	uint64_t inner;
-	struct callee end;
 };
 
 static bool visit_site(struct rls_elf *elf, const struct rls_instruction *branch, void *context)
 {
 	struct site_search *search = context;
 
-	if (search->inner && branch->target == search->inner)
+	if (search->inner && is_direct(branch) && branch->target == search->inner)
 		add_site(search->finder, branch->vaddr, RLS_RANGE_PUSH_STD_STRING, 0, 2);
-	else if (leads_to(elf, branch->target, &search->end))
+	else if (leads_to(elf, branch, &search->finder->end))
 		add_site(search->finder, branch->vaddr, RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT,
 			 search->inner ? 0 : RLS_RANGE_NO_ARGUMENT);
 	return false;
@@ -191,42 +237,37 @@ static void search_nearby(struct site_search *search, uint64_t vaddr)
 	const struct rls_elf_extent *extents;
 	size_t count = rls_elf_extents(search->finder->elf, &extents);
 
-	for (size_t i = 0; i < count && extents[i].vaddr < vaddr + NEARBY; i++)
-		if (extents[i].vaddr + NEARBY > vaddr)
-			each_branch(search->finder->elf, &extents[i], visit_site, search);
-}
+	for (size_t i = 0; i < count && extents[i].vaddr < vaddr + NEARBY; i++) {
+		struct rls_elf_extent extent = extents[i];
 
-/* Its mangled name ends in std::optional's or c10::optional's, by version. */
-static int visit_enter(const struct rls_elf_symbol *symbol, void *context)
-{
-	size_t length = sizeof(RECORD_FUNCTION_ENTER) - 1;
-
-	if (!symbol->defined || !symbol->exported ||
-	    strncmp(symbol->name, RECORD_FUNCTION_ENTER, length))
-		return 0;
-	*(uint64_t *)context = symbol->vaddr;
-	return 1;
+		if (extent.vaddr + NEARBY <= vaddr)
+			continue;
+		/* A file that lies about sizes must not be read more than once. */
+		if (i + 1 < count && extent.size_bytes > extents[i + 1].vaddr - extent.vaddr)
+			extent.size_bytes = extents[i + 1].vaddr - extent.vaddr;
+		if (extent.size_bytes > NEARBY)
+			extent.size_bytes = NEARBY;
+		each_branch(search->finder->elf, &extent, visit_site, search);
+	}
 }
 
 static void find_record_function(struct finder *finder)
 {
-	struct inner_search inner = {0};
+	struct inner_search inner = {.constructor = &finder->constructor};
 	struct site_search search = {.finder = finder};
 	const struct rls_elf_extent *extent;
-	uint64_t enter = 0;
 
-	if (!rls_elf_each_symbol(finder->elf, visit_enter, &enter))
+	if (!finder->enter)
 		return;
-	extent = rls_elf_extent_at(finder->elf, enter);
-	search.end = find_callee(finder->elf, RECORD_FUNCTION_END);
-	if (!extent || (!search.end.vaddr && !search.end.word))
+	rls_elf_each_relocation(finder->elf, visit_word, finder);
+	extent = rls_elf_extent_at(finder->elf, finder->enter);
+	if (!extent || (!finder->end.vaddr && !finder->end.word))
 		return;
-	inner.constructor = find_callee(finder->elf, RECORD_FUNCTION_CONSTRUCTOR);
 	each_branch(finder->elf, extent, visit_inner, &inner);
 	search.inner = inner.inner;
 	if (!search.inner)
-		add_site(finder, enter, RLS_RANGE_PUSH_STD_STRING, 1, RLS_RANGE_NO_ARGUMENT);
-	search_nearby(&search, enter);
+		add_site(finder, finder->enter, RLS_RANGE_PUSH_STD_STRING, 1, RLS_RANGE_NO_ARGUMENT);
+	search_nearby(&search, finder->enter);
 }
 
 /* endbr64 is single-stepped, and what follows has the same registers. */
@@ -241,14 +282,11 @@ static uint64_t behind_endbr(const struct rls_elf *elf, uint64_t vaddr)
 
 static void find_nvtx(struct finder *finder)
 {
-	for (size_t i = 0; i < sizeof(nvtx_hooks) / sizeof(nvtx_hooks[0]); i++) {
-		const struct entry_hook *hook = &nvtx_hooks[i];
-		struct rls_elf_symbol symbol;
-
-		if (!rls_elf_find_symbol(finder->elf, hook->symbol, &symbol) && symbol.exported)
-			add_site(finder, behind_endbr(finder->elf, symbol.vaddr), hook->kind,
-				 hook->name_argument, RLS_RANGE_NO_ARGUMENT);
-	}
+	for (size_t i = 0; i < NVTX_HOOKS; i++)
+		if (finder->nvtx[i])
+			add_site(finder, behind_endbr(finder->elf, finder->nvtx[i]),
+				 nvtx_hooks[i].kind, nvtx_hooks[i].name_argument,
+				 RLS_RANGE_NO_ARGUMENT);
 }
 
 bool rls_range_library(const char *file_name)
@@ -263,6 +301,7 @@ size_t rls_range_sites(struct rls_elf *elf, struct rls_range_site sites[RLS_RANG
 {
 	struct finder finder = {.elf = elf, .sites = sites};
 
+	rls_elf_each_symbol(elf, visit_symbol, &finder);
 	find_record_function(&finder);
 	find_nvtx(&finder);
 	/* One without the other would only ever grow the stack, or only ever miss. */
