@@ -318,7 +318,8 @@ static void warn_count(struct collector *c, uint64_t count, const char *what)
 		c->err = rls_report_warn(c->report, "%" PRIu64 " %s", count, what);
 }
 
-static void add_warnings(struct collector *c)
+/* A source that says it is damaged has said why. */
+static void add_warnings(struct collector *c, bool damaged)
 {
 	const struct rls_timeline *timeline = c->timeline;
 	const struct rls_facts *facts = &timeline->facts;
@@ -327,10 +328,10 @@ static void add_warnings(struct collector *c)
 		c->err = rls_report_warn(c->report, "%s",
 					 rls_string_pool_get(c->strings, facts->warnings[i]));
 	warn_count(c, facts->warnings_left_out, "more warnings of the recording are left out");
-	if (!timeline->end_seen && !c->err)
+	if (!timeline->end_seen && !damaged && !c->err)
 		c->err = rls_report_warn(c->report, "the trace has no end mark: "
 						    "what came after its last event is missing");
-	else if (!timeline->end_complete && !c->err)
+	if (timeline->end_seen && !timeline->end_complete && !c->err)
 		c->err = rls_report_warn(c->report, "the recording was cut short: "
 						    "its last instants may be missing");
 	warn_count(c, rls_facts_dropped(facts),
@@ -365,7 +366,7 @@ int rls_report_collect(struct rls_report *report, const struct rls_timeline *tim
 		add_process(&c, p);
 	add_overhead(&c);
 	add_losses(&c);
-	add_warnings(&c);
+	add_warnings(&c, damaged);
 	if (c.err)
 		return c.err;
 	rls_report_set_percent(report);

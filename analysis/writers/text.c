@@ -13,6 +13,9 @@
 #include "analysis/writers/text_tree.h"
 #include "analysis/writers/writer.h"
 
+#define LAUNCHED_COLUMNS 44
+#define LAUNCHED_BYTES 512
+
 void rls_page_style(const struct rls_page *page, enum rls_style style)
 {
 	static const char *const escapes[] = {
@@ -36,12 +39,12 @@ static const char *process_name(const struct rls_process_entry *process)
 	return *process->name ? process->name : "process";
 }
 
-static const char *thread_name(const struct rls_report *report, uint32_t pid, uint32_t tid)
+static const char *thread_name(const struct rls_report *report, uint32_t tid)
 {
 	for (size_t i = 0; i < report->thread_count; i++) {
 		const struct rls_thread_entry *thread = &report->threads[i];
 
-		if (thread->pid == pid && thread->tid == tid && *thread->name)
+		if (thread->tid == tid && *thread->name)
 			return thread->name;
 	}
 	return "thread";
@@ -55,8 +58,7 @@ const char *rls_page_label(const struct rls_page *page, const struct rls_process
 		return process ? process_name(process) : "all processes";
 	case RLS_GROUP_THREAD:
 		snprintf(buffer, buffer_bytes, "%s (%" PRIu32 ")",
-			 process ? thread_name(page->report, process->pid, key->tid) : "thread",
-			 key->tid);
+			 thread_name(page->report, key->tid), key->tid);
 		return buffer;
 	case RLS_GROUP_PHASE:
 		return *key->label ? key->label : "(no phase)";
@@ -122,18 +124,17 @@ static void print_process_head(const struct rls_page *page, const struct rls_pro
 static void print_launched(const struct rls_page *page, const struct rls_gpu_entry *gpu)
 {
 	char number[RLS_TEXT_NUMBER_BYTES], kernels[RLS_TEXT_NUMBER_BYTES];
+	char label[LAUNCHED_BYTES];
 
 	for (size_t i = 0; i < gpu->operation_count; i++) {
 		const struct rls_gpu_operation *operation = &gpu->operations[i];
-		const char *name = *operation->operation ? operation->operation : "(no operation)";
 
-		fputs("    launched by ", page->out);
-		rls_text_print(page->out, name, 24);
-		if (*operation->phase) {
-			fputs(" in ", page->out);
-			rls_text_print(page->out, operation->phase, 0);
-		}
-		fprintf(page->out, ": busy %s, %s kernel%s\n",
+		snprintf(label, sizeof(label), "launched by %.200s%s%.200s",
+			 *operation->operation ? operation->operation : "(no operation)",
+			 *operation->phase ? " in " : "", operation->phase);
+		fputs("    ", page->out);
+		rls_text_print(page->out, label, LAUNCHED_COLUMNS);
+		fprintf(page->out, " busy %s, %s kernel%s\n",
 			rls_text_ns(number, operation->busy_ns),
 			rls_text_count(kernels, operation->kernels), plural(operation->kernels));
 	}

@@ -7,6 +7,7 @@
 #define NS_PER_US 1000.0
 #define NS_PER_MS 1000000.0
 #define NS_PER_S 1000000000.0
+#define INCOMPLETE 0x7f
 
 const char *rls_text_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns)
 {
@@ -20,8 +21,8 @@ const char *rls_text_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns)
 
 		if (value < 1)
 			continue;
-		snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%.*f %s", value < 1000 ? 3 : 1, value,
-			 units[i].unit);
+		snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%.*f %s",
+			 value < 10 ? 3 : value < 100 ? 2 : 1, value, units[i].unit);
 		return buffer;
 	}
 	snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%" PRIu64 " ns", ns);
@@ -52,7 +53,7 @@ const char *rls_text_share(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t p
 	return buffer;
 }
 
-/* One code point of valid UTF-8; moves *text behind it. */
+/* One code point; moves *text behind it. A name cut in the middle of one gives a control. */
 static uint32_t decode(const char **text)
 {
 	const unsigned char *p = (const unsigned char *)*text;
@@ -60,10 +61,10 @@ static uint32_t decode(const char **text)
 	uint32_t point = more ? p[0] & (0x3fu >> more) : p[0];
 	int i = 1;
 
-	for (; i <= more && p[i]; i++)
+	for (; i <= more && (p[i] & 0xc0) == 0x80; i++)
 		point = point << 6 | (p[i] & 0x3f);
 	*text += i;
-	return point;
+	return i > more ? point : INCOMPLETE;
 }
 
 /* C0, DEL, C1, and the marks that turn the direction of writing. */

@@ -7,7 +7,7 @@
 
 #define RLS_TEXT_NUMBER_BYTES 40
 
-/* "790 ns", "1.700 ms", "12.345 s": the unit that keeps one to three digits before the point. */
+/* "790 ns", "1.700 ms", "640.0 µs": four digits in the unit that fits, eight columns up to 999.9 s. */
 const char *rls_text_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns);
 /* "1,234,567" */
 const char *rls_text_count(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t count);

@@ -52,12 +52,12 @@ static const struct {
 	unsigned int rank;          /* on a narrow page the highest goes first */
 	const char *(*text)(char *buffer, const struct rls_view_line *line, uint64_t total_ns);
 } columns[COLUMN_COUNT] = {
-	{"time", 10, 0, wall},
-	{"share", 6, 0, share},
-	{"on CPU", 6, 2, on_cpu},
-	[COLUMN_WITH_GPU] = {"with GPU", 10, 1, with_gpu},
-	{"corrected", 10, 3, corrected},
-	{"± error", 10, 4, error},
+	{"time", 9, 0, wall},
+	{"share", 7, 0, share},
+	{"on CPU", 7, 2, on_cpu},
+	[COLUMN_WITH_GPU] = {"with GPU", 9, 1, with_gpu},
+	{"corrected", 9, 3, corrected},
+	{"± error", 9, 4, error},
 };
 
 struct layout {
@@ -128,6 +128,15 @@ static void print_line(const struct rls_page *page, const struct layout *layout,
 			print_right(page->out, columns[i].text(number, line, total_ns),
 				    columns[i].width);
 	}
+}
+
+/* A line of sums. */
+static void print_sum(const struct rls_page *page, const struct layout *layout, const char *label,
+		      const struct rls_view_line *line, uint64_t total_ns)
+{
+	rls_page_style(page, RLS_STYLE_HEADING);
+	print_line(page, layout, label, 0, line, total_ns);
+	rls_page_plain(page);
 	putc('\n', page->out);
 }
 
@@ -156,14 +165,14 @@ static size_t print_group(const struct rls_page *page, const struct layout *layo
 
 	for (; end < view->count && rls_view_key_equal(&lines[begin].key, &lines[end].key); end++)
 		rls_view_line_add(&sum, &lines[end]);
-	rls_page_style(page, RLS_STYLE_HEADING);
-	print_line(page, layout,
-		   rls_page_label(page, process, &lines[begin].key, label, sizeof(label)), 0, &sum,
-		   view->total.wall_ns);
-	rls_page_plain(page);
-	for (size_t i = begin; i < end; i++)
+	print_sum(page, layout,
+		  rls_page_label(page, process, &lines[begin].key, label, sizeof(label)), &sum,
+		  view->total.wall_ns);
+	for (size_t i = begin; i < end; i++) {
 		print_line(page, layout, rls_category_name(lines[i].category), 2, &lines[i],
 			   view->total.wall_ns);
+		putc('\n', page->out);
+	}
 	return end;
 }
 
@@ -181,9 +190,7 @@ int rls_page_breakdown(const struct rls_page *page, const struct rls_process_ent
 		print_headings(page, &layout, heading_of(page->report->group));
 		for (size_t i = 0; i < view.count;)
 			i = print_group(page, &layout, process, &view, i);
-		rls_page_style(page, RLS_STYLE_HEADING);
-		print_line(page, &layout, "total", 0, &view.total, view.total.wall_ns);
-		rls_page_plain(page);
+		print_sum(page, &layout, "total", &view.total, view.total.wall_ns);
 	} else {
 		fprintf(page->out, "%*sno thread was seen\n", INDENT, "");
 	}

@@ -1,0 +1,139 @@
+/* Every case of this folder: events.jsonl must give exactly expected.json, .txt and .csv.
+ *
+ * RLS_UPDATE_GOLDEN=1 writes them instead (scripts/update-golden); read the difference before
+ * committing it.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/report.h"
+
+#define PATH_BYTES 512
+
+static const struct {
+	const char *format;
+	const char *file;
+} forms[] = {{"json", "expected.json"}, {"text", "expected.txt"}, {"csv", "expected.csv"}};
+
+static char *read_file(const char *path)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	_cleanup_fclose_ FILE *copy = NULL;
+	char *text = NULL;
+	size_t bytes;
+	int c;
+
+	if (!file)
+		return strdup("");
+	copy = open_memstream(&text, &bytes);
+	while ((c = getc(file)) != EOF)
+		putc(c, copy);
+	fflush(copy);
+	return text;
+}
+
+static char *render(const struct rls_report *report, const char *format)
+{
+	_cleanup_fclose_ FILE *out = NULL;
+	char *text = NULL;
+	size_t bytes;
+
+	out = open_memstream(&text, &bytes);
+	assert_non_null(out);
+	assert_int_equal(rls_report_write(report, rls_report_writer_find(format), out, NULL), 0);
+	return text;
+}
+
+static struct rls_report *read_case(const char *name)
+{
+	char path[PATH_BYTES], message[256];
+	struct rls_event_source *source;
+	struct rls_report *report;
+
+	snprintf(path, sizeof(path), "%s/events.jsonl", name);
+	if (rls_event_source_open(path, &source, message, sizeof(message)))
+		fail_msg("%s", message);
+	assert_int_equal(rls_report_build(source, &report), 0);
+	source->free(source);
+	return report;
+}
+
+static void check(const char *path, const char *text)
+{
+	_cleanup_free_ char *expected = NULL;
+
+	if (getenv("RLS_UPDATE_GOLDEN")) {
+		_cleanup_fclose_ FILE *file = fopen(path, "we");
+
+		assert_non_null(file);
+		fputs(text, file);
+		return;
+	}
+	expected = read_file(path);
+	if (strcmp(expected, text))
+		fail_msg("%s has\n%s\nbut the report now is\n%s", path, expected, text);
+}
+
+static void test_cases(void **unused)
+{
+	DIR *folder = opendir(".");
+	const struct dirent *entry;
+	int cases = 0;
+
+	assert_non_null(folder);
+	while ((entry = readdir(folder))) {
+		struct rls_report *report;
+		char path[PATH_BYTES];
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		report = read_case(entry->d_name);
+		for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+			_cleanup_free_ char *text = render(report, forms[i].format);
+
+			snprintf(path, sizeof(path), "%.200s/%s", entry->d_name, forms[i].file);
+			check(path, text);
+		}
+		rls_report_free(report);
+		cases++;
+	}
+	closedir(folder);
+	assert_true(cases >= 3);
+}
+
+/* RL-Scope, MLSys 2021, figure 3: whatever the golden files say, these two figures hold. */
+static void test_figure3(void **unused)
+{
+	struct rls_report *report = read_case("figure3");
+	uint64_t cpu_ns = 0, cpu_gpu_ns = 0;
+
+	for (size_t i = 0; i < report->breakdown_count; i++) {
+		const struct rls_breakdown_row *row = &report->breakdown[i];
+
+		if (strcmp(row->operation, "expand_leaf"))
+			continue;
+		if (row->resource == RLS_RESOURCE_CPU)
+			cpu_ns += row->wall_ns;
+		else
+			cpu_gpu_ns += row->wall_ns;
+	}
+	assert_int_equal(cpu_ns, 790000);
+	assert_int_equal(cpu_gpu_ns, 1700000);
+	rls_report_free(report);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_figure3),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
