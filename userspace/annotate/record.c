@@ -14,7 +14,7 @@
 
 /* In .data and not in .bss: the kernel finds listeners by its offset in the file. Protected:
  * a program that links to it must not move it into a copy of its own. */
-__attribute__((visibility("protected"))) struct rls_annotate_descriptor rlscope_annotate_descriptor = {
+struct rls_annotate_descriptor rlscope_annotate_descriptor = {
 	.magic = RLS_ANNOTATE_MAGIC,
 	.version = RLS_ANNOTATE_VERSION,
 	.size = sizeof(struct rls_annotate_descriptor),
@@ -92,7 +92,8 @@ struct rls_thread_record *rls_record_get(void)
 	return current ? current : create();
 }
 
-static void append(struct rls_thread_record *record, enum rls_edge_kind kind, const struct rls_name *name)
+static void append(struct rls_thread_record *record, enum rls_edge_kind kind,
+		   const struct rls_name *name)
 {
 	rls_u64 head = record->head;
 	struct rls_edge *edge = &record->edges[head % RLS_EDGE_RING];
