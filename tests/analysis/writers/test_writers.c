@@ -1,0 +1,364 @@
+/* The three forms of one report: complete, exact, and harmless whatever a target is called. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "analysis/writers/columns.h"
+#include "analysis/writers/text_format.h"
+#include "analysis/writers/text_tree.h"
+#include "tests/analysis/breakdown/script.h"
+
+static char *render(const struct rls_report *report, const char *format,
+		    const struct rls_write_options *options)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_int_equal(rls_report_write(report, rls_report_writer_find(format), out, options),
+			 0);
+	fclose(out);
+	return text;
+}
+
+/* One of everything, with names as bad as names can be. */
+static struct rls_report *full_report(struct script *script)
+{
+	struct rls_event *event;
+
+	script_begin(script);
+	add_process(script, 10, 1, "name, \"quoted\"\n\x1b[31m and \xe2\x80\xae turned");
+	event = script_add(script, RLS_EVENT_PROCESS, 10, 1, 0);
+	event->process.cmdline = script_string(script, "[\"a\", 1, \"b \\\"c\\\"\"]");
+	event->process.container = script_string(script, "c0ffee");
+	event->process.ns_pid = 5;
+	event = script_add(script, RLS_EVENT_LIBRARY, 0, 1, 0);
+	event->library.path = script_string(script, "/lib/a b\\.so");
+	event->library.role = script_string(script, "backend");
+	event = script_add(script, RLS_EVENT_HOST, 0, 0, 0);
+	event->host.gpus = script_string(script, "[\"H100\", {\"x\": 1}]");
+	event = script_add(script, RLS_EVENT_CALIBRATION, 0, 0, 0);
+	event->calibration.name = script_string(script, "nop5.entry");
+	event->calibration.value_ns = 470.25;
+	event->calibration.error_ns = 3.5;
+	event = script_add(script, RLS_EVENT_LOSS, 90, 0, 0);
+	event->loss.buffer = script_string(script, "control");
+	event->loss.dropped = 1;
+	add_thread(script, 10, 1, 1);
+	add_category(script, 10, 1, 1, RLS_CATEGORY_PYTHON);
+	add_operation(script, 20, 1, 1, "op,\"\xc3\xa9\"");
+	add_launch(script, 25, 1, 1, 7);
+	add_gpu(script, 30, 40, 1, RLS_GPU_KERNEL, 7);
+	add_category(script, 50, 1, 1, RLS_CATEGORY_CUDA_API);
+	add_hits(script, 50, 1, 1, 3, 5);
+	add_gpu(script, 98, 120, 1, RLS_GPU_KERNEL, 8);
+	add_end(script, 100);
+	return script_report(script);
+}
+
+/* --- json and its schema ------------------------------------------------------------ */
+
+static const json_t *resolve(const json_t *root, const json_t *schema)
+{
+	const char *name = json_string_value(json_object_get(schema, "$ref"));
+
+	if (!name)
+		return schema;
+	assert_memory_equal(name, "#/$defs/", 8);
+	return json_object_get(json_object_get(root, "$defs"), name + 8);
+}
+
+static bool has_type(const json_t *value, const char *type)
+{
+	return (!strcmp(type, "object") && json_is_object(value)) ||
+	       (!strcmp(type, "array") && json_is_array(value)) ||
+	       (!strcmp(type, "string") && json_is_string(value)) ||
+	       (!strcmp(type, "boolean") && json_is_boolean(value)) ||
+	       (!strcmp(type, "integer") && json_is_integer(value)) ||
+	       (!strcmp(type, "number") && json_is_number(value));
+}
+
+static void validate(const json_t *root, const json_t *schema, const json_t *value);
+
+static void validate_object(const json_t *root, const json_t *schema, const json_t *value)
+{
+	const json_t *properties = json_object_get(schema, "properties");
+	const json_t *additional = json_object_get(schema, "additionalProperties");
+	const char *key;
+	json_t *member, *name;
+	size_t i;
+
+	json_array_foreach(json_object_get(schema, "required"), i, name)
+	{
+		if (!json_object_get(value, json_string_value(name)))
+			fail_msg("%s is missing", json_string_value(name));
+	}
+	json_object_foreach((json_t *)value, key, member)
+	{
+		const json_t *known = json_object_get(properties, key);
+
+		if (known)
+			validate(root, known, member);
+		else if (json_is_object(additional))
+			validate(root, additional, member);
+		else if (json_is_false(additional))
+			fail_msg("%s is not in the schema", key);
+	}
+}
+
+/* As much of JSON Schema as this schema uses. */
+static void validate(const json_t *root, const json_t *schema, const json_t *value)
+{
+	const json_t *choices, *minimum, *constant;
+	json_t *item;
+	size_t i;
+
+	schema = resolve(root, schema);
+	choices = json_object_get(schema, "enum");
+	minimum = json_object_get(schema, "minimum");
+	constant = json_object_get(schema, "const");
+	if (json_object_get(schema, "type"))
+		assert_true(has_type(value,
+				     json_string_value(json_object_get(schema, "type"))));
+	if (constant)
+		assert_true(json_equal(constant, value));
+	if (minimum)
+		assert_true(json_number_value(value) >= json_number_value(minimum));
+	if (choices) {
+		bool found = false;
+
+		json_array_foreach(choices, i, item)
+			found = found || json_equal(item, value);
+		assert_true(found);
+	}
+	if (json_is_object(value))
+		validate_object(root, schema, value);
+	if (!json_is_array(value) || !json_object_get(schema, "items"))
+		return;
+	json_array_foreach(value, i, item)
+		validate(root, json_object_get(schema, "items"), item);
+}
+
+static void test_json_keeps_to_the_schema(void **unused)
+{
+	struct script script;
+	struct rls_report *report = full_report(&script);
+	char *text = render(report, "json", NULL);
+	json_t *schema = json_loads(rls_report_schema(), JSON_REJECT_DUPLICATES, NULL);
+	json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	const json_t *process;
+
+	assert_non_null(schema);
+	assert_non_null(value);
+	validate(schema, schema, value);
+	process = json_array_get(json_object_get(value, "processes"), 0);
+	assert_string_equal(json_string_value(json_object_get(process, "name")),
+			    "name, \"quoted\"\n\x1b[31m and \xe2\x80\xae turned");
+	assert_int_equal(json_integer_value(json_object_get(process, "ns_pid")), 5);
+	assert_int_equal(json_array_size(json_object_get(process, "cmdline")), 2);
+	assert_int_equal(json_array_size(json_object_get(json_object_get(value, "host"), "gpus")),
+			 2);
+	assert_null(json_object_get(value, "lines"));
+	json_decref(schema);
+	json_decref(value);
+	free(text);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+/* A column that the schema does not know, or the other way round. */
+static void test_columns_are_the_schema(void **unused)
+{
+	json_t *schema = json_loads(rls_report_schema(), 0, NULL);
+	const json_t *properties = json_object_get(schema, "properties");
+
+	for (int table = 0; table < RLS_TABLE_MAX; table++) {
+		const struct rls_columns *columns = &rls_report_columns[table];
+		const json_t *array = json_object_get(properties, columns->name);
+		const json_t *known =
+			json_object_get(json_object_get(array, "items"), "properties");
+		size_t nested = 0;
+		const char *key;
+		json_t *member;
+
+		for (size_t i = 0; i < columns->column_count; i++)
+			assert_non_null(json_object_get(known, columns->columns[i].name));
+		json_object_foreach((json_t *)known, key, member)
+		{
+			const char *type = json_string_value(json_object_get(member, "type"));
+
+			nested += type && !strcmp(type, "array");
+		}
+		assert_int_equal(json_object_size(known), columns->column_count + nested);
+	}
+	json_decref(schema);
+}
+
+/* --- csv ---------------------------------------------------------------------------- */
+
+static void test_csv_quotes(void **unused)
+{
+	struct rls_write_options options = {.table = RLS_TABLE_TRANSITIONS};
+	struct script script;
+	struct rls_report *report = full_report(&script);
+	char *text = render(report, "csv", &options);
+
+	assert_string_equal(text, "pid,tid,phase,operation,from,to,count\n"
+				  "1,1,,\"op,\"\"\xc3\xa9\"\"\",python,cuda_api,1\n");
+	free(text);
+	options.table = RLS_TABLE_GPU;
+	text = render(report, "csv", &options);
+	assert_string_equal(text, "pid,device,busy_ns,kernel_ns,memcpy_ns,kernels,smi_style_percent\n"
+				  "1,0,32,32,0,2,100\n");
+	free(text);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+/* --- text --------------------------------------------------------------------------- */
+
+static unsigned int widest_table_line(const char *text)
+{
+	unsigned int widest = 0;
+
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		char line[1024];
+
+		assert_true(length < sizeof(line));
+		memcpy(line, text, length);
+		line[length] = '\0';
+		if (!strncmp(line, "  ", 2) && rls_text_width(line) > widest)
+			widest = rls_text_width(line);
+		text += length + !!text[length];
+	}
+	return widest;
+}
+
+static void test_text_is_harmless_and_fits(void **unused)
+{
+	static const unsigned int widths[] = {80, 81, 100, 132, 200};
+	struct script script;
+	struct rls_report *report = full_report(&script);
+
+	for (size_t i = 0; i < sizeof(widths) / sizeof(*widths); i++) {
+		struct rls_write_options options = {.columns = widths[i]};
+		char *text = render(report, "text", &options);
+
+		assert_null(strchr(text, '\x1b'));
+		assert_null(strstr(text, "\xe2\x80\xae"));
+		assert_non_null(strstr(text, "lost: 1 event of buffer control"));
+		assert_non_null(strstr(text, "python → cuda_api"));
+		assert_non_null(strstr(text, "GPU busy while no thread was traced: 20 ns"));
+		assert_true(widest_table_line(text) <= widths[i]);
+		free(text);
+	}
+	rls_report_free(report);
+	script_end(&script);
+}
+
+static void test_numbers(void **unused)
+{
+	char buffer[RLS_TEXT_NUMBER_BYTES];
+
+	assert_string_equal(rls_text_ns(buffer, 0), "0 ns");
+	assert_string_equal(rls_text_ns(buffer, 999), "999 ns");
+	assert_string_equal(rls_text_ns(buffer, 1700000), "1.700 ms");
+	assert_string_equal(rls_text_ns(buffer, 12345678), "12.35 ms");
+	assert_string_equal(rls_text_ns(buffer, 3600000000000), "3600.0 s");
+	assert_string_equal(rls_text_count(buffer, 999), "999");
+	assert_string_equal(rls_text_count(buffer, 1000), "1,000");
+	assert_string_equal(rls_text_count(buffer, 12345678), "12,345,678");
+	assert_string_equal(rls_text_share(buffer, 1, 3), "33.3%");
+	assert_string_equal(rls_text_share(buffer, 1, 0), "-");
+}
+
+static void check_print(const char *text, unsigned int columns, const char *expected)
+{
+	char *printed = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&printed, &bytes);
+
+	rls_text_print(out, text, columns);
+	fclose(out);
+	assert_string_equal(printed, expected);
+	free(printed);
+}
+
+static void test_names_are_cut_and_padded(void **unused)
+{
+	check_print("abc", 5, "abc  ");
+	check_print("abcdef", 4, "abc…");
+	check_print("模拟器", 5, "模拟…");
+	check_print("模拟器", 4, "模… ");
+	check_print("é\x01\xc2\x9b", 0, "é??");
+	check_print("ab\xe6\xa8", 0, "ab?");
+}
+
+/* --- the tree, and outputs that fail ------------------------------------------------ */
+
+static void test_tree_of_processes(void **unused)
+{
+	static const uint32_t parents[][2] = {{5, 1}, {7, 5}, {6, 5}, {9, 7}, {20, 21}, {21, 20}};
+	static const struct {
+		uint32_t pid, depth;
+	} expected[] = {{5, 0}, {6, 1}, {7, 1}, {9, 2}, {20, 0}, {21, 1}};
+	struct rls_tree_node *nodes;
+	struct rls_report *report;
+	struct script script;
+
+	script_begin(&script);
+	for (size_t i = 0; i < 6; i++)
+		script_add(&script, RLS_EVENT_PROCESS, 1, parents[i][0], 0)->process.ppid =
+			parents[i][1];
+	add_end(&script, 10);
+	report = script_report(&script);
+	assert_int_equal(rls_tree_order(report, &nodes), 0);
+	for (size_t i = 0; i < 6; i++) {
+		assert_int_equal(nodes[i].process->pid, expected[i].pid);
+		assert_int_equal(nodes[i].depth, expected[i].depth);
+	}
+	free(nodes);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+static void test_a_full_disk_is_noticed(void **unused)
+{
+	static const char *const formats[] = {"text", "json", "csv"};
+	struct script script;
+	struct rls_report *report = full_report(&script);
+
+	for (size_t i = 0; i < 3; i++) {
+		FILE *out = fopen("/dev/full", "we");
+
+		assert_non_null(out);
+		assert_int_equal(rls_report_write(report, rls_report_writer_find(formats[i]), out,
+						  NULL),
+				 -ENOSPC);
+		fclose(out);
+	}
+	rls_report_free(report);
+	script_end(&script);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json_keeps_to_the_schema),
+		cmocka_unit_test(test_columns_are_the_schema),
+		cmocka_unit_test(test_csv_quotes),
+		cmocka_unit_test(test_text_is_harmless_and_fits),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_names_are_cut_and_padded),
+		cmocka_unit_test(test_tree_of_processes),
+		cmocka_unit_test(test_a_full_disk_is_noticed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
