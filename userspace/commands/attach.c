@@ -80,24 +80,20 @@ static const struct argp argp = {
 	.children = children,
 };
 
-static int record(struct attach_options *options, struct rls_recorder *recorder)
+static int add_processes(struct attach_options *options, struct rls_recorder *recorder)
 {
-	const struct rls_recorder_hooks hooks = { 0 };
-	enum rls_stop why;
-	int r = 0, finished;
+	int r = 0;
 
 	for (size_t i = 0; !r && i < options->pid_count; i++)
 		r = rls_recorder_add(recorder, options->pids[i]);
-	if (r)
-		return r;
-	r = rls_recorder_run(recorder, &hooks, &why);
-	finished = rls_recorder_finish(recorder);
-	return r ? r : finished;
+	return r;
 }
 
 static int attach(struct attach_options *options)
 {
+	const struct rls_recorder_hooks hooks = { 0 };
 	struct rls_recorder *recorder;
+	enum rls_stop why;
 	int r, status;
 
 	for (size_t i = 0; i < options->pid_count; i++) {
@@ -108,7 +104,14 @@ static int attach(struct attach_options *options)
 	}
 	if (rls_recording_open(&options->record, options->pids[0], &recorder))
 		return RLS_EXIT_FAILED;
-	r = record(options, recorder);
+	r = add_processes(options, recorder);
+	if (!r)
+		r = rls_recorder_run(recorder, &hooks, &why);
+	if (r) {
+		rls_recorder_free(recorder);
+		return RLS_EXIT_FAILED;
+	}
+	r = rls_recorder_finish(recorder);
 	rls_recorder_free(recorder);
 	status = rls_recording_report(&options->record);
 	return r ? RLS_EXIT_FAILED : status;

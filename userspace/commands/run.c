@@ -2,6 +2,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,8 +76,33 @@ struct launch {
 	pid_t pid;
 	int go_fd;      /* one byte lets it go; closed without, it exits */
 	bool signalled;
+	bool recorded;
 	int status;     /* of waitpid */
 };
+
+/* Header-only NVTX shows its ranges to the library named here, if one is at start. */
+static void offer_nvtx(void)
+{
+	static const char *const places[] = { "/librlscope_annotate.so",
+					      "/../" RLS_LIBDIR "/librlscope_annotate.so" };
+	char self[PATH_MAX], path[PATH_MAX + 64];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (length <= 0)
+		return;
+	self[length] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", self, places[i]);
+		if (!access(path, R_OK)) {
+			setenv("NVTX_INJECTION64_PATH", path, 0);
+			return;
+		}
+	}
+}
 
 static void hold_then_execute(int go_fd, char **command)
 {
@@ -87,6 +113,7 @@ static void hold_then_execute(int go_fd, char **command)
 		_exit(STATUS_CANNOT_EXECUTE); /* the profiler gave up */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	offer_nvtx();
 	execvp(command[0], command);
 	rls_error("cannot run %s: %s", command[0], strerror(errno));
 	_exit(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE);
@@ -161,39 +188,39 @@ static bool pass_on_signal(void *context, int signal, bool from_terminal)
 	return true;
 }
 
-static int record(struct rls_recorder *recorder, struct launch *launch)
+static int record(struct run_options *options, struct launch *launch)
 {
 	const struct rls_recorder_hooks hooks = { let_go, pass_on_signal, launch };
+	struct rls_recorder *recorder;
 	enum rls_stop why;
-	int r = rls_recorder_add_launch(recorder, launch->pid);
-	int finished;
+	int r = rls_recording_open(&options->record, launch->pid, &recorder);
 
 	if (r)
 		return r;
-	r = rls_recorder_run(recorder, &hooks, &why);
-	finished = rls_recorder_finish(recorder);
-	return r ? r : finished;
+	r = rls_recorder_add_launch(recorder, launch->pid);
+	if (!r)
+		r = rls_recorder_run(recorder, &hooks, &why);
+	launch->recorded = !r;
+	if (!r)
+		r = rls_recorder_finish(recorder);
+	rls_recorder_free(recorder);
+	return r;
 }
 
 static int run(struct run_options *options)
 {
-	struct rls_recorder *recorder;
 	struct launch launch;
 	int r, status;
 
 	/* Started before the recorder blocks signals, held until it records. */
 	if (launch_held(options->command, &launch))
 		return RLS_EXIT_FAILED;
-	r = rls_recording_open(&options->record, launch.pid, &recorder);
-	if (!r) {
-		r = record(recorder, &launch);
-		rls_recorder_free(recorder);
-	}
+	r = record(options, &launch);
 	reap(&launch);
-	status = rls_recording_report(&options->record);
-	if (r || status)
+	if (!launch.recorded)
 		return RLS_EXIT_FAILED;
-	return own_status(&launch);
+	status = rls_recording_report(&options->record);
+	return r || status ? RLS_EXIT_FAILED : own_status(&launch);
 }
 
 int rls_command_run(int argc, char **argv)

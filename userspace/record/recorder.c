@@ -308,7 +308,7 @@ static int open_parts(struct rls_recorder *recorder)
 	if (!r)
 		r = calibrate(recorder);
 	if (!r)
-		r = rls_trace_output_open(&recorder->output, recorder->options.trace_path);
+		r = rls_trace_output_init(&recorder->output);
 	if (r)
 		return r;
 	sink = rls_trace_output_sink(&recorder->output);
@@ -385,6 +385,18 @@ static int follow_descendant(pid_t pid, void *context)
 	return r == -ESRCH || r == -EACCES ? 0 : r;
 }
 
+/* Python, or at least a library that we know. */
+static bool anything_to_see(const struct rls_recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.count; i++) {
+		pid_t pid = recorder->processes.entries[i].pid;
+
+		if (is_python(recorder, pid) || rls_libraries_count(recorder->libraries, pid))
+			return true;
+	}
+	return false;
+}
+
 int rls_recorder_add(struct rls_recorder *recorder, pid_t pid)
 {
 	int r = rls_process_exists(pid);
@@ -396,6 +408,9 @@ int rls_recorder_add(struct rls_recorder *recorder, pid_t pid)
 		return rls_error_r(r, "cannot look at process %d: %s", pid, strerror(-r));
 	if (recorder->options.follow_children)
 		r = rls_each_descendant(pid, follow_descendant, recorder);
+	if (!r && !anything_to_see(recorder))
+		return rls_error_r(-ENOEXEC, "process %d is not a Python process%s", pid,
+				   recorder->options.follow_children ? ", nor is any of its children" : "");
 	return r;
 }
 
@@ -523,8 +538,10 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks,
 		     enum rls_stop *why)
 {
-	int r = rls_kernel_start(recorder->kernel, &recorder->start_ns);
+	int r = rls_trace_output_open(&recorder->output, recorder->options.trace_path);
 
+	if (!r)
+		r = rls_kernel_start(recorder->kernel, &recorder->start_ns);
 	if (!r)
 		r = begin_trace(recorder);
 	if (r)

@@ -28,12 +28,13 @@ struct rls_recorder_options {
 
 struct rls_recorder;
 
-/* Loads the kernel side and creates the trace file. 0 or -errno, and has said why. */
+/* Loads and calibrates the kernel side. 0 or -errno, and has said why. */
 int rls_recorder_open(const struct rls_recorder_options *options, struct rls_recorder **out);
 void rls_recorder_free(struct rls_recorder *recorder);
 
 /* A process whose end, with that of all others added, ends the recording. Its libraries
- * are looked at and probed now; its children too when they are followed. */
+ * are looked at and probed now; its children too when they are followed. -ESRCH, -ENOEXEC
+ * when neither it nor a followed child is Python, -errno; it has been said why. */
 int rls_recorder_add(struct rls_recorder *recorder, pid_t pid);
 /* The same for a process of ours that has not yet executed its program. */
 int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid);
@@ -54,7 +55,7 @@ struct rls_recorder_hooks {
 	void *context;
 };
 
-/* Prints the `recording` line, records until something stops it. SIGINT and SIGTERM are
+/* Creates the trace file, prints the `recording` line, records until something stops it. SIGINT and SIGTERM are
  * blocked in the calling process from rls_recorder_open on. */
 int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks,
 		     enum rls_stop *why);

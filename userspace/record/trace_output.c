@@ -1,26 +1,31 @@
 #include "userspace/record/trace_output.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "userspace/log.h"
 
 #define FLUSH_EVERY_NS 1000000000ULL
 
+int rls_trace_output_init(struct rls_trace_output *output)
+{
+	*output = (struct rls_trace_output){ .strings = rls_string_pool_new() };
+	return output->strings ? 0 : -ENOMEM;
+}
+
 int rls_trace_output_open(struct rls_trace_output *output, const char *path)
 {
-	int r;
+	int r = rls_trace_writer_open(path, output->strings, &output->writer);
 
-	*output = (struct rls_trace_output){ .strings = rls_string_pool_new() };
-	if (!output->strings)
-		return -ENOMEM;
-	r = rls_trace_writer_open(path, output->strings, &output->writer);
-	if (r) {
-		rls_string_pool_free(output->strings);
-		output->strings = NULL;
+	if (r)
 		return rls_error_r(r, "cannot create the trace file %s: %s", path, strerror(-r));
-	}
-	return 0;
+	for (size_t i = 0; !r && i < output->waiting_count; i++)
+		r = rls_trace_output_add(output, &output->waiting[i]);
+	free(output->waiting);
+	output->waiting = NULL;
+	output->waiting_count = 0;
+	return r;
 }
 
 int rls_trace_output_close(struct rls_trace_output *output)
@@ -32,9 +37,22 @@ int rls_trace_output_close(struct rls_trace_output *output)
 
 		r = r ? r : closed;
 	}
+	free(output->waiting);
 	rls_string_pool_free(output->strings);
 	*output = (struct rls_trace_output){ .error = r };
 	return r;
+}
+
+static int wait_for_file(struct rls_trace_output *output, const struct rls_event *event)
+{
+	struct rls_event *grown = reallocarray(output->waiting, output->waiting_count + 1,
+					       sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	output->waiting = grown;
+	output->waiting[output->waiting_count++] = *event;
+	return 0;
 }
 
 int rls_trace_output_add(struct rls_trace_output *output, const struct rls_event *event)
@@ -43,6 +61,8 @@ int rls_trace_output_add(struct rls_trace_output *output, const struct rls_event
 
 	if (output->error)
 		return output->error;
+	if (!output->writer)
+		return wait_for_file(output, event);
 	r = rls_trace_writer_add(output->writer, event);
 	if (r && r != -EINVAL)
 		output->error = r;

@@ -1,4 +1,8 @@
-/* Trace output: the recorder's string pool and trace file, as an event sink. */
+/* Trace output: the recorder's string pool and trace file, as an event sink.
+ *
+ * The file is created late, once it is certain that there will be a recording: what is
+ * added before waits in memory, and a failed attach leaves an older trace of the same
+ * name alone. */
 #ifndef RLS_TRACE_OUTPUT_H
 #define RLS_TRACE_OUTPUT_H
 
@@ -12,13 +16,17 @@
 
 struct rls_trace_output {
 	struct rls_string_pool *strings;
-	struct rls_trace_writer *writer;
+	struct rls_trace_writer *writer; /* NULL until opened */
+	struct rls_event *waiting;
+	size_t waiting_count;
 	uint64_t flushed_ns;
 	int error;              /* the first failure to write; nothing is added after it */
 };
 
+int rls_trace_output_init(struct rls_trace_output *output);
+/* Creates the file, writes what waits. 0 or -errno, said on stderr. */
 int rls_trace_output_open(struct rls_trace_output *output, const char *path);
-/* Ends the file. 0 or the first error there was. */
+/* Ends the file if it was opened, frees. 0 or the first error there was. */
 int rls_trace_output_close(struct rls_trace_output *output);
 
 struct rls_event_sink rls_trace_output_sink(struct rls_trace_output *output);
