@@ -21,32 +21,34 @@ static const struct {
 	const char *file;
 } forms[] = {{"json", "expected.json"}, {"text", "expected.txt"}, {"csv", "expected.csv"}};
 
+/* A memory stream's text is where it stays only once the stream is closed. */
 static char *read_file(const char *path)
 {
 	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	_cleanup_fclose_ FILE *copy = NULL;
 	char *text = NULL;
 	size_t bytes;
+	FILE *copy;
 	int c;
 
 	if (!file)
 		return strdup("");
 	copy = open_memstream(&text, &bytes);
+	assert_non_null(copy);
 	while ((c = getc(file)) != EOF)
 		putc(c, copy);
-	fflush(copy);
+	fclose(copy);
 	return text;
 }
 
 static char *render(const struct rls_report *report, const char *format)
 {
-	_cleanup_fclose_ FILE *out = NULL;
 	char *text = NULL;
 	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
 
-	out = open_memstream(&text, &bytes);
 	assert_non_null(out);
 	assert_int_equal(rls_report_write(report, rls_report_writer_find(format), out, NULL), 0);
+	fclose(out);
 	return text;
 }
 
