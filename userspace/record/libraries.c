@@ -14,7 +14,8 @@
 #include "userspace/record/probed_files.h"
 
 /* After something new was mapped, its tables are looked at again at these ages. */
-static const uint64_t look_again_ns[] = { 100000000, 400000000, 1500000000, 5000000000, 15000000000 };
+static const uint64_t look_again_ns[] = { 50000000,   200000000,  500000000,  1200000000,
+					  3000000000, 8000000000, 20000000000 };
 #define LOOKS (sizeof(look_again_ns) / sizeof(look_again_ns[0]))
 
 /* A library as one process maps it. */

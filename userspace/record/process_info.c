@@ -12,8 +12,10 @@
 #include <jansson.h>
 
 #include "analysis/cleanup.h"
+#include "analysis/string_pool.h"
 
 #define PROC_TEXT_BYTES (128 * 1024)
+#define CMDLINE_BYTES (RLS_STRING_BYTES_MAX / 6)
 
 /* A whole /proc file, NUL-terminated; cut at PROC_TEXT_BYTES. */
 static int read_proc(pid_t pid, const char *name, char **out, size_t *length_out)
@@ -40,12 +42,14 @@ static int read_proc(pid_t pid, const char *name, char **out, size_t *length_out
 	return 0;
 }
 
+/* Trailing arguments that would not fit a string of the trace are left out: a cut array
+ * would be no array. JSON may take six bytes for one. */
 static int cmdline_to_json(const char *text, size_t length, char **out)
 {
 	json_t *array = json_array();
 	size_t at = 0;
 
-	while (array && at < length) {
+	while (array && at < length && at + strnlen(text + at, length - at) < CMDLINE_BYTES) {
 		size_t word = strnlen(text + at, length - at);
 		json_t *item = json_stringn(text + at, word);
 
