@@ -10,6 +10,9 @@
 #include "analysis/grow.h"
 #include "analysis/report_private.h"
 
+/* A little always is: a hit's cost lies partly after its event. */
+#define HOMELESS_SHARE_MAX 0.25
+
 struct collector {
 	struct rls_report *report;
 	const struct rls_timeline *timeline;
@@ -318,6 +321,19 @@ static void warn_count(struct collector *c, uint64_t count, const char *what)
 		c->err = rls_report_warn(c->report, "%" PRIu64 " %s", count, what);
 }
 
+/* More cost than there was time: the calibration does not fit the machine or the moment. */
+static void warn_of_homeless_cost(struct collector *c)
+{
+	double share = (double)c->timeline->hits_homeless_ns / (double)c->timeline->hits_cost_ns;
+
+	if (c->timeline->hits_cost_ns && share > HOMELESS_SHARE_MAX && !c->err)
+		c->err = rls_report_warn(
+			c->report,
+			"%.0f%% of the probes' estimated cost is more than the time it could be "
+			"taken from: calibrate again on a quiet machine",
+			100 * share);
+}
+
 /* A source that says it is damaged has said why. */
 static void add_warnings(struct collector *c, bool damaged)
 {
@@ -336,6 +352,7 @@ static void add_warnings(struct collector *c, bool damaged)
 						    "its last instants may be missing");
 	warn_count(c, rls_facts_dropped(facts),
 		   "events were lost while recording: see losses, error_ns allows for them");
+	warn_of_homeless_cost(c);
 	warn_count(c, timeline->impossible_gpu, "GPU records with impossible times were left out");
 	warn_count(c, timeline->unsorted, "events out of time order were left out");
 	warn_count(c, timeline->strays, "events of processes that had ended were left out");

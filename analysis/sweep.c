@@ -114,20 +114,28 @@ static int end_processes(struct rls_timeline *timeline)
 
 /* --- who an event speaks of --------------------------------------------------------- */
 
+/* The end of what was never heard of is the end of nothing. */
+static bool is_end(enum rls_event_kind kind)
+{
+	return kind == RLS_EVENT_THREAD_END || kind == RLS_EVENT_PROCESS_END;
+}
+
 /* Reports about a thread, and ends, may trail after an end without anything being wrong. */
 static bool may_trail(enum rls_event_kind kind)
 {
-	return kind == RLS_EVENT_HITS || kind == RLS_EVENT_OFF_CPU ||
-	       kind == RLS_EVENT_THREAD_END || kind == RLS_EVENT_PROCESS_END;
+	return is_end(kind) || kind == RLS_EVENT_HITS || kind == RLS_EVENT_OFF_CPU;
 }
 
-/* The process, made if it was never heard of. *out NULL: it has ended, the event is a stray. */
+/* The process, made if it was never heard of. *out NULL: there is none, nothing to do. */
 static int find_process(struct rls_timeline *timeline, const struct rls_event *event,
 			struct rls_process **out)
 {
 	struct rls_process *process = rls_timeline_process(timeline, event->pid);
 	int err;
 
+	*out = NULL;
+	if (!process && is_end(event->kind))
+		return 0;
 	if (!process) {
 		err = rls_timeline_add_process(timeline, event->pid, &process);
 		if (err)
@@ -144,7 +152,7 @@ static int find_process(struct rls_timeline *timeline, const struct rls_event *e
 }
 
 /* The living thread, begun if it was never heard of or if the event proves it alive again.
- * *out NULL: it has ended, nothing to do. */
+ * *out NULL: there is none, nothing to do. */
 static int find_thread(struct rls_timeline *timeline, const struct rls_event *event,
 		       struct rls_thread **out)
 {
@@ -164,7 +172,7 @@ static int find_thread(struct rls_timeline *timeline, const struct rls_event *ev
 	if (!process)
 		return 0;
 	thread = rls_timeline_thread(timeline, process, event->tid);
-	if (thread && !thread->alive_link && may_trail(event->kind))
+	if (thread ? !thread->alive_link && may_trail(event->kind) : is_end(event->kind))
 		return 0;
 	if (!thread)
 		err = rls_timeline_add_thread(timeline, process, event->tid, &thread);
@@ -346,7 +354,8 @@ static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 		return err;
 	err = close_span(thread, timeline->now_ns);
 	rls_mark_set(&thread->window.hits, timeline->now_ns);
-	rls_span_window_subtract(&thread->window, event->hits.cost_ns);
+	timeline->hits_homeless_ns +=
+		rls_span_window_subtract(&thread->window, event->hits.cost_ns);
 	return err;
 }
 

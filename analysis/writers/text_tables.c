@@ -192,7 +192,7 @@ int rls_page_breakdown(const struct rls_page *page, const struct rls_process_ent
 			i = print_group(page, &layout, process, &view, i);
 		print_sum(page, &layout, "total", &view.total, view.total.wall_ns);
 	} else {
-		fprintf(page->out, "%*sno thread was seen\n", INDENT, "");
+		fprintf(page->out, "%*sno time was recorded\n", INDENT, "");
 	}
 	if (view.gpu_alone_ns)
 		fprintf(page->out, "%*sGPU busy while no thread was traced: %s\n", INDENT, "",

@@ -56,6 +56,7 @@ static void test_hits_belong_to_what_ends_with_them(void **unused)
 	assert_int_equal(report->overhead.estimated_ns, 40);
 	assert_int_equal(report->overhead.events, 3);
 	assert_true(report->overhead.percent > 44.4 && report->overhead.percent < 44.5);
+	assert_int_equal(report->warning_count, 1);     /* of 15 in 40 */
 	rls_report_free(report);
 	script_end(&script);
 }
@@ -358,6 +359,25 @@ static void test_error_is_honest(void **unused)
 	script_end(&script);
 }
 
+/* A process that was only seen to die has no part in the recording. */
+static void test_ends_of_the_unknown(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	script_add(&script, RLS_EVENT_THREAD_END, 20, 7, 7);
+	script_add(&script, RLS_EVENT_PROCESS_END, 20, 7, 0);
+	script_add(&script, RLS_EVENT_THREAD_END, 20, 1, 8);
+	add_end(&script, 40);
+	report = script_report(&script);
+	assert_int_equal(report->process_count, 1);
+	assert_int_equal(report->thread_count, 1);
+	assert_int_equal(report->warning_count, 0);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 /* Nothing but what belongs to the recording. */
 static void test_a_trace_of_nothing(void **unused)
 {
@@ -391,6 +411,7 @@ int main(void)
 		cmocka_unit_test(test_transitions),
 		cmocka_unit_test(test_lives),
 		cmocka_unit_test(test_error_is_honest),
+		cmocka_unit_test(test_ends_of_the_unknown),
 		cmocka_unit_test(test_a_trace_of_nothing),
 	};
 
