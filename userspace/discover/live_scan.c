@@ -9,7 +9,7 @@
 #include "analysis/cleanup.h"
 
 #define PAGE_BYTES 4096UL
-#define BLOCK_BYTES (1UL << 20)
+#define BLOCK_BYTES (1UL << 18)
 /* proc/PID/pagemap: bits 63 (present) and 62 (swapped). */
 #define PAGE_IS_THERE (3ULL << 62)
 #define PAGEMAP_BATCH 4096

@@ -11,6 +11,7 @@
 
 #define MAX_BASIC_SIZE (1UL << 20)
 #define MAX_ITEM_SIZE (1UL << 16)
+#define TYPE_FLAGS_STATE (TYPE_FLAG_READY | TYPE_FLAG_READYING)
 
 struct block {
 	uint64_t address;
@@ -34,6 +35,22 @@ void rls_scan_init(struct rls_scan *scan, const struct rls_scan_target *targets,
 		.target_count = target_count,
 		.callable_limit = CALLABLES_AT_FIRST,
 	};
+	for (size_t i = 0; i < target_count; i++) {
+		uint64_t first = targets[i].begin >> RLS_SCAN_GRANULE_SHIFT;
+		uint64_t last = (targets[i].end - 1) >> RLS_SCAN_GRANULE_SHIFT;
+
+		for (uint64_t granule = first;
+		     granule <= last && granule - first < RLS_SCAN_GRANULES; granule++)
+			scan->near_targets[granule % RLS_SCAN_GRANULES / 64] |= 1ULL << granule % 64;
+	}
+}
+
+/* Most pointers in the span of all targets are to something between them. */
+static bool is_near_target(const struct rls_scan *scan, uint64_t address)
+{
+	uint64_t granule = address >> RLS_SCAN_GRANULE_SHIFT;
+
+	return scan->near_targets[granule % RLS_SCAN_GRANULES / 64] >> granule % 64 & 1;
 }
 
 void rls_scan_release(struct rls_scan *scan)
@@ -299,22 +316,38 @@ static void note_module_def(struct rls_scan *scan, uint64_t address)
 		scan->error = -ENOMEM;
 }
 
+/* Words that are not pointers: flags in memory, sizes in a file. */
 static void consider_small_word(struct rls_scan *scan, const struct block *block, size_t at,
 				uint64_t word)
 {
 	if (!scan->objects)
 		return;
-	if (!scan->mappings) {
-		if (word >= 16 && word <= MAX_BASIC_SIZE)
-			consider_basic_size(scan, block, at);
-	} else if ((word & (TYPE_FLAG_READY | TYPE_FLAG_READYING)) == TYPE_FLAG_READY) {
+	if (scan->mappings && (word & TYPE_FLAGS_STATE) == TYPE_FLAG_READY)
 		consider_flags(scan, block, at);
+	else if (!scan->mappings && word >= 16 && word <= MAX_BASIC_SIZE)
+		consider_basic_size(scan, block, at);
+}
+
+static void consider(struct rls_scan *scan, const struct block *block, size_t at, uint64_t word)
+{
+	if (word == scan->module_def_type) {
+		if (at >= OBJECT_TYPE)
+			note_module_def(scan, block->address + at - OBJECT_TYPE);
+	} else if (is_near_target(scan, word) && rls_scan_target_of_code(scan, word)) {
+		if (!note_method(scan, block, at))
+			note_callable(scan, block, at);
+	} else if (word >> 32 == 0) {
+		consider_small_word(scan, block, at, word);
 	}
 }
 
 void rls_scan_block(struct rls_scan *scan, uint64_t address, const uint8_t *bytes, size_t length)
 {
-	struct block block = {.address = address, .bytes = bytes, .length = length};
+	const struct block block = {.address = address, .bytes = bytes, .length = length};
+	const uint64_t module_def_type = scan->module_def_type;
+	/* In a file any small word may be a size. */
+	const uint64_t mask = scan->mappings ? TYPE_FLAGS_STATE : 0;
+	const uint64_t flags = mask & TYPE_FLAG_READY;
 	uint64_t lowest, span;
 
 	if (!scan->target_count)
@@ -322,19 +355,13 @@ void rls_scan_block(struct rls_scan *scan, uint64_t address, const uint8_t *byte
 	lowest = scan->targets[0].begin;
 	span = scan->targets[scan->target_count - 1].end - lowest;
 	scan->scanned_bytes += length;
+	/* Hundreds of megabytes go through here, nearly all of no interest. */
 	for (size_t at = -address & 7; at + 8 <= length; at += 8) {
 		uint64_t word = load(bytes + at);
-
-		/* Three tests a word: this loop sees hundreds of megabytes. */
-		if (word - lowest < span) {
-			if (rls_scan_target_of_code(scan, word) && !note_method(scan, &block, at))
-				note_callable(scan, &block, at);
-		} else if (word >> 32 == 0) {
-			if (word)
-				consider_small_word(scan, &block, at, word);
-		}
-		if (word == scan->module_def_type && word && at >= OBJECT_TYPE)
-			note_module_def(scan, address + at - OBJECT_TYPE);
+		if (word - lowest >= span && (word >> 32 || !word || (word & mask) != flags) &&
+		    word != module_def_type)
+			continue;
+		consider(scan, &block, at, word);
 	}
 }
 

@@ -41,6 +41,8 @@ struct rls_scan_callable {
 	uint64_t before[RLS_SCAN_BEFORE];
 };
 
+#define RLS_SCAN_GRANULES 4096
+#define RLS_SCAN_GRANULE_SHIFT 21
 struct rls_scan {
 	/* given */
 	const struct rls_scan_target *targets; /* ascending, disjoint; borrowed */
@@ -48,6 +50,8 @@ struct rls_scan {
 	const struct rls_mappings *mappings;   /* NULL: a file's image, types not yet readied */
 	uint64_t module_def_type;              /* address of PyModuleDef_Type; 0: unknown */
 	bool objects;                          /* object headers have the known layout */
+	uint64_t near_targets[RLS_SCAN_GRANULES / 64]; /* by rls_scan_init: where targets are,
+	                                        * roughly: a bit per granule, modulo */
 
 	/* found */
 	RLS_LIST(struct rls_scan_method) methods;
