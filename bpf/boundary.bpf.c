@@ -16,7 +16,7 @@ static __always_inline void count_hit(struct thread_state *thread, __u64 cookie)
 	thread->pile.cost_ns += RLS_COOKIE_COST_NS(cookie);
 }
 
-/* A thread's first entry also tells what it was in before, from now on. */
+/* With no frame left, an entry also tells what the thread was in until now. */
 static __always_inline void settle_before_entry(struct thread_state *thread, __u64 now_ns,
 						__u64 cookie, __u64 ip, __u64 sp)
 {
@@ -27,16 +27,14 @@ static __always_inline void settle_before_entry(struct thread_state *thread, __u
 	if (RLS_COOKIE_FROM_PYTHON(cookie)) {
 		/* Only the interpreter calls it: whatever we believed, this thread was in Python. */
 		thread->base = PYTHON;
-		if (thread->category && thread->category != PYTHON)
+		if (thread->category != PYTHON)
 			emit_category(thread, now_ns, PYTHON, site);
-		return;
+	} else if (RLS_COOKIE_CATEGORY(cookie) == PYTHON) {
+		/* A call out of the library at ip. */
+		settle_base(thread, now_ns, ip, site);
+	} else {
+		settle_base(thread, now_ns, word_at(sp), site);
 	}
-	if (thread->base)
-		return;
-	if (RLS_COOKIE_CATEGORY(cookie) == PYTHON) /* a call out of the library at ip */
-		thread->base = category_of_address(thread->pid, ip);
-	else
-		thread->base = category_of_address(thread->pid, word_at(sp));
 }
 
 static __always_inline int handle_site(struct pt_regs *ctx)
@@ -46,6 +44,7 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 	struct thread_state *thread = current_thread();
 	__u64 cookie, now_ns;
 	__u32 site;
+	__u8 kind;
 
 	if (!thread)
 		return 0;
@@ -55,25 +54,19 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 	count_hit(thread, cookie);
 	sync_operations(thread);
 
-	switch (RLS_COOKIE_KIND(cookie)) {
-	case ENTER_CALL:
+	/* One look at the stack for all kinds: the verifier walks this loop once per call. */
+	kind = RLS_COOKIE_KIND(cookie);
+	if (kind == ENTER_CALL)
 		sp -= 8;
-		/* fallthrough */
-	case ENTER:
-		leave_frames(thread, now_ns, sp, site);
+	leave_frames(thread, now_ns, kind == LEAVE_AFTER ? sp - 1 : sp, site);
+
+	if (kind == LEAVE_RET) {
+		settle_base(thread, now_ns, word_at(sp), site);
+	} else if (kind == LEAVE_AFTER) {
+		settle_base_category(thread, now_ns, RLS_COOKIE_CATEGORY(cookie), site);
+	} else {
 		settle_before_entry(thread, now_ns, cookie, ip, sp);
 		enter_frame(thread, now_ns, sp, RLS_COOKIE_CATEGORY(cookie), site);
-		break;
-	case LEAVE_RET:
-		leave_frames(thread, now_ns, sp, site);
-		if (!thread->depth && !thread->base)
-			settle_base(thread, now_ns,
-				    category_of_address(thread->pid, word_at(sp)), site);
-		break;
-	case LEAVE_AFTER:
-		leave_frames(thread, now_ns, sp - 1, site);
-		settle_base(thread, now_ns, RLS_COOKIE_CATEGORY(cookie), site);
-		break;
 	}
 	return 0;
 }
@@ -95,12 +88,10 @@ static __always_inline int handle_return(struct pt_regs *ctx)
 	count_hit(thread, cookie);
 	sync_operations(thread);
 	leave_frames(thread, now_ns, sp - 8, site);
-	if (!thread->depth && !thread->base)
-		settle_base(thread, now_ns,
-			    RLS_COOKIE_FROM_PYTHON(cookie) ?
-				    PYTHON :
-				    category_of_address(thread->pid, ip),
-			    site);
+	if (RLS_COOKIE_FROM_PYTHON(cookie))
+		settle_base_category(thread, now_ns, PYTHON, site);
+	else
+		settle_base(thread, now_ns, ip, site);
 	return 0;
 }
 

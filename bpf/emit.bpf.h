@@ -61,13 +61,17 @@ static __always_inline void emit_loss(struct thread_state *thread, __u64 now_ns)
 	thread->lost_since_ns = 0;
 }
 
-/* The thread's category becomes `category`; one record on the transitions ring. */
+/* The thread's category becomes `category`; one record on the transitions ring. Several at
+ * one hit get times a nanosecond apart, so that sorting by time keeps their order. */
 SUBPROGRAM void emit_category(struct thread_state *thread, __u64 now_ns, __u8 category,
 				     __u32 site)
 {
 	struct rls_wire_category *event;
 	__u8 from = thread->category;
 
+	if (now_ns <= thread->event_ns)
+		now_ns = thread->event_ns + 1;
+	thread->event_ns = now_ns;
 	thread->category = category;
 	thread->sequence++;
 	if (thread->lost)

@@ -27,6 +27,7 @@ struct thread_state {
 	__u32 sequence;
 	__u32 generation;       /* of the process settings copied below */
 	struct rls_wire_pile pile;
+	__u64 event_ns;         /* of the last transition: the next one is later */
 	__u64 switched_out_ns;  /* 0 while running */
 	__u64 lost_since_ns;    /* first transition lost since the last that got through */
 	__u32 lost;

@@ -10,6 +10,7 @@
 #include "bpf/state.bpf.h"
 #include "userspace/annotate/annotate_wire.h"
 
+#define EDGES_PER_HIT RLS_EDGE_FLUSH
 #define RECORD_FIELD(record, field) ((record) + __builtin_offsetof(struct rls_thread_record, field))
 #define EDGE_AT(record, number)                                                      \
 	(RECORD_FIELD(record, edges) +                                               \
@@ -82,33 +83,22 @@ SUBPROGRAM void send_stack(struct thread_state *thread, __u64 head)
 	}
 }
 
-/* First sight of the record. Edges made since recording began are replayed when the ring
+/* First sight of the record. Edges made since recording began can be replayed when the ring
  * still holds all there ever were; else the stack as it is has to do. */
-SUBPROGRAM void meet_record(struct thread_state *thread, __u64 head)
+static __always_inline bool replayable(const struct thread_state *thread, __u64 head)
 {
 	__u64 first_ns = 0;
 
-	thread->record_seen = 1;
-	if (head <= RLS_EDGE_RING)
-		bpf_probe_read_user(&first_ns, sizeof(first_ns), (void *)EDGE_AT(thread->record, 0));
-	if (first_ns >= recording_since_ns && head) {
-		thread->edges_seen = 0;
-		return;
-	}
-	send_stack(thread, head);
-	thread->edges_seen = head;
+	if (!head || head > RLS_EDGE_RING)
+		return false;
+	bpf_probe_read_user(&first_ns, sizeof(first_ns), (void *)EDGE_AT(thread->record, 0));
+	return first_ns >= recording_since_ns;
 }
 
+/* At most EDGES_PER_HIT: the library calls its flush site as often, the rest comes then. */
 SUBPROGRAM void read_edges(struct thread_state *thread, __u64 head)
 {
-	if (head - thread->edges_seen > RLS_EDGE_RING) {
-		__sync_fetch_and_add(&drops[RLS_DROP_EDGES],
-				     head - thread->edges_seen);
-		send_stack(thread, head);
-		thread->edges_seen = head;
-		return;
-	}
-	for (int i = 0; i < RLS_EDGE_RING; i++) {
+	for (int i = 0; i < EDGES_PER_HIT; i++) {
 		struct rls_edge edge;
 
 		if (thread->edges_seen == head)
@@ -119,6 +109,20 @@ SUBPROGRAM void read_edges(struct thread_state *thread, __u64 head)
 		send_edge(thread, &edge, 0);
 		thread->edges_seen++;
 	}
+}
+
+/* Edges that were never seen and are gone: the stack, and what was missed is counted. */
+static __always_inline bool must_send_stack(struct thread_state *thread, __u64 head)
+{
+	if (!thread->record_seen) {
+		thread->record_seen = 1;
+		thread->edges_seen = 0;
+		return !replayable(thread, head);
+	}
+	if (head - thread->edges_seen <= RLS_EDGE_RING)
+		return false;
+	__sync_fetch_and_add(&drops[RLS_DROP_EDGES], head - thread->edges_seen);
+	return true;
 }
 
 SUBPROGRAM void find_record(struct thread_state *thread)
@@ -143,10 +147,13 @@ static __always_inline void sync_operations(struct thread_state *thread)
 	}
 	if (bpf_probe_read_user(&head, sizeof(head), (void *)RECORD_FIELD(thread->record, head)))
 		return;
-	if (!thread->record_seen)
-		meet_record(thread, head);
-	if (head != thread->edges_seen)
-		read_edges(thread, head);
+	if (thread->record_seen && head == thread->edges_seen)
+		return;
+	if (must_send_stack(thread, head)) {
+		send_stack(thread, head);
+		thread->edges_seen = head;
+	}
+	read_edges(thread, head);
 }
 
 #endif

@@ -150,9 +150,9 @@ static __always_inline void leave_frames(struct thread_state *thread, __u64 now_
 	}
 }
 
-/* With no frame left and nothing known of what is below: the caller tells. */
-static __always_inline void settle_base(struct thread_state *thread, __u64 now_ns, __u8 base,
-					__u32 site)
+/* With no frame left and nothing known of what is below, something has told. */
+static __always_inline void settle_base_category(struct thread_state *thread, __u64 now_ns,
+						 __u8 base, __u32 site)
 {
 	if (thread->depth || thread->base)
 		return;
@@ -161,12 +161,20 @@ static __always_inline void settle_base(struct thread_state *thread, __u64 now_n
 		emit_category(thread, now_ns, base, site);
 }
 
+/* The same, told by an address that the thread came from or returns to. */
+static __always_inline void settle_base(struct thread_state *thread, __u64 now_ns, __u64 address,
+					__u32 site)
+{
+	if (!thread->depth && !thread->base)
+		settle_base_category(thread, now_ns, category_of_address(thread->pid, address), site);
+}
+
+/* Frames that sp proves over must have been left before. */
 static __always_inline void enter_frame(struct thread_state *thread, __u64 now_ns, __u64 sp,
 					__u8 category, __u32 site)
 {
 	__u32 top;
 
-	leave_frames(thread, now_ns, sp, site);
 	if (thread->category == category)
 		return;
 	top = thread->depth;

@@ -11,6 +11,7 @@
 
 #define BATCHES 15
 #define CALLS 200
+#define CALLS_SINGLE_STEP 20    /* each takes some 10 us in a virtual machine */
 
 /* What a busy target adds to a hot loop's figure: misses on the probe's own data. */
 #define COLD_SHARE 0.15
@@ -53,25 +54,27 @@ static int compare_doubles(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static double batch_ns(void (*function)(void))
+static double batch_ns(void (*function)(void), int calls)
 {
 	struct timespec begin, end;
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	for (int i = 0; i < CALLS; i++)
+	for (int i = 0; i < calls; i++)
 		function();
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) /
-	       CALLS;
+	       calls;
 }
 
-static struct figure measure(void (*function)(void))
+static struct figure measure(enum target target)
 {
+	void (*function)(void) = functions[target];
+	int calls = target == SINGLE_STEP ? CALLS_SINGLE_STEP : CALLS;
 	double batches[BATCHES];
 
-	batch_ns(function); /* warm */
+	batch_ns(function, calls); /* warm */
 	for (int i = 0; i < BATCHES; i++)
-		batches[i] = batch_ns(function);
+		batches[i] = batch_ns(function, calls);
 	qsort(batches, BATCHES, sizeof(batches[0]), compare_doubles);
 	return (struct figure){ batches[BATCHES / 2],
 				(batches[BATCHES * 3 / 4] - batches[BATCHES / 4]) / 2 };
@@ -142,7 +145,7 @@ int rls_calibrate(struct rls_kernel *kernel, struct rls_calibration *out)
 	int r = make_sites(sites);
 
 	for (int i = 0; i < TARGETS; i++)
-		plain[i] = measure(functions[i]);
+		plain[i] = measure(i);
 	if (!r)
 		r = rls_kernel_track(kernel, getpid(), &settings);
 	if (!r)
@@ -150,7 +153,7 @@ int rls_calibrate(struct rls_kernel *kernel, struct rls_calibration *out)
 	if (!r)
 		r = rls_kernel_start(kernel, &ignored_ns);
 	for (int i = 0; !r && i < TARGETS; i++)
-		probed[i] = measure(functions[i]);
+		probed[i] = measure(i);
 	rls_kernel_pause(kernel);
 	rls_kernel_detach_since(kernel, mark);
 	rls_kernel_untrack(kernel, getpid());
