@@ -262,14 +262,15 @@ static bool is_static_type(const struct rls_scan *scan, const uint8_t *type)
 	       fields_are_null_or(scan, type, data_fields, COUNT_OF(data_fields), is_mapped);
 }
 
-/* Whether anything in the type, or in the tables behind a heap type, is a target's. */
+/* Whether anything in the type, or in the tables behind a heap type, is a target's; the name
+ * counts: a type may have nothing else of its library's but methods in a heap table. */
 static bool is_related(const struct rls_scan *scan, const uint8_t *type, size_t length)
 {
 	size_t end = load(type + TYPE_FLAGS) & TYPE_FLAG_HEAP ? HEAP_TYPE_BYTES : TYPE_BYTES;
 
 	if (end > length)
 		end = length & ~(size_t)7;
-	for (size_t at = TYPE_DEALLOC; at < end; at += 8) {
+	for (size_t at = TYPE_NAME; at < end; at += 8) {
 		uint64_t word = load(type + at);
 
 		if (word && target_of(scan, word))
