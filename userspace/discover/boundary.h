@@ -70,6 +70,9 @@ struct rls_library {
 	enum rls_role role;
 	uint64_t load_bias;         /* runtime address = vaddr + load_bias, in the process looked at */
 	bool may_throw;             /* has .gcc_except_table or a C++ runtime among its dependencies */
+	bool may_switch_stacks;     /* imports swapcontext or the like: the kernel takes its return
+	                             * probes for left behind when the stack pointer moves to another
+	                             * stack, and a return to one that it dropped kills the target */
 	struct rls_boundary_function *functions; /* sorted by vaddr, unique; owned */
 	size_t function_count;
 };

@@ -152,7 +152,8 @@ static int plan_entry(struct planner *planner, const struct rls_boundary_functio
 		planner->plan.skipped[RLS_PLAN_NOT_PROBEABLE]++;
 		return 0;
 	}
-	if (function->kind == RLS_BOUNDARY_EXPORTED && planner->library->may_throw) {
+	if (planner->library->may_switch_stacks ||
+	    (function->kind == RLS_BOUNDARY_EXPORTED && planner->library->may_throw)) {
 		err = add_exits(planner, function, code, &site.exit);
 		if (err < 0)
 			return err;
@@ -165,7 +166,7 @@ static int plan_jump(struct planner *planner, const struct rls_boundary_function
 	struct rls_site site = {
 		.name = function->name,
 		.kind = RLS_SITE_ENTER,
-		.exit = RLS_EXIT_RETURN_PROBE,
+		.exit = planner->library->may_switch_stacks ? RLS_EXIT_UNSEEN : RLS_EXIT_RETURN_PROBE,
 		.category = RLS_CATEGORY_PYTHON,
 	};
 	struct rls_instruction instruction;

@@ -9,6 +9,8 @@
  *                      caller's again, and what runs is libpython, which throws nothing
  *   CALLBACK_ENTRY     ENTER (python), end by return probe
  *
+ * No return probe at all in a library that may switch stacks (boundary.h says why).
+ *
  * What the kernel side must do for the counts to be exact: any hit first ends the frames
  * that its rsp proves over, each with its own event, then opens its own. On that rest
  *   - call stub; mov; call stub: the second call's ENTER_CALL is the first one's exit, so
