@@ -40,6 +40,7 @@ enum rls_wire_kind {
 	RLS_WIRE_LOSS = 10,         /* transitions lost on this thread */
 	RLS_WIRE_FINAL = 11,        /* a thread's state when recording stops */
 	RLS_WIRE_RENAME = 12,       /* a task's new comm */
+	RLS_WIRE_SAMPLE = 13,       /* --verify: what a thread executes at this instant */
 };
 
 struct rls_wire_header {
@@ -85,7 +86,7 @@ struct rls_wire_fork {
 };
 
 struct rls_wire_exec {
-	struct rls_wire_header header;
+	struct rls_wire_header header; /* tid: the caller's until then; now it is pid */
 	char comm[RLS_WIRE_COMM_BYTES];
 };
 
@@ -141,6 +142,16 @@ struct rls_wire_final {
 	RLS_U32 overflowed_frames;  /* entries beyond RLS_FRAMES_MAX */
 	RLS_U32 reserved;
 };
+
+struct rls_wire_sample {
+	struct rls_wire_header header;
+	RLS_U64 ip;                 /* in user mode, or where it was left for the kernel */
+	RLS_U8 category;            /* the thread's state */
+	RLS_U8 reserved[7];
+};
+/* Flags of its header. */
+#define RLS_SAMPLE_KERNEL 1     /* the thread is in the kernel */
+#define RLS_SAMPLE_TRACED 2     /* it has met a probe, so it has a state */
 
 /* ---- cookies: all that a probe needs to know about its site, without a map look-up ----
  *
@@ -209,6 +220,7 @@ _Static_assert(sizeof(struct rls_wire_edge) == 40, "edge");
 _Static_assert(sizeof(struct rls_wire_range) == 168, "range");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
 _Static_assert(sizeof(struct rls_wire_final) == 64, "final");
+_Static_assert(sizeof(struct rls_wire_sample) == 40, "sample");
 #endif
 
 #endif

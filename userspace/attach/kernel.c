@@ -14,6 +14,7 @@
 #include "rlscope.skel.h"
 #include "userspace/attach/features.h"
 #include "userspace/attach/links.h"
+#include "userspace/attach/sampler.h"
 #include "userspace/log.h"
 
 struct rls_kernel {
@@ -56,7 +57,7 @@ static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options 
 }
 
 /* Only the programs that will be attached are loaded: verifying costs time. */
-static void choose_programs(struct rls_kernel *kernel)
+static void choose_programs(struct rls_kernel *kernel, bool sampler)
 {
 	bool multi = kernel->way == RLS_ATTACH_MULTI;
 	struct bpf_program *for_multi[] = {
@@ -72,6 +73,7 @@ static void choose_programs(struct rls_kernel *kernel)
 		bpf_program__set_autoload(for_multi[i], multi);
 		bpf_program__set_autoload(for_perf[i], !multi);
 	}
+	bpf_program__set_autoload(kernel->skeleton->progs.on_sample, sampler);
 }
 
 static int load_error(int r)
@@ -111,7 +113,7 @@ static int load(struct rls_kernel *kernel, const struct rls_kernel_options *opti
 	kernel->way = options->way;
 	if (kernel->way == RLS_ATTACH_AUTO)
 		kernel->way = rls_feature_uprobe_multi() ? RLS_ATTACH_MULTI : RLS_ATTACH_PERF;
-	choose_programs(kernel);
+	choose_programs(kernel, options->sampler);
 	r = size_rings(kernel->skeleton, options);
 	if (r)
 		return rls_error_r(r, "cannot size the ring buffers: %s", strerror(-r));
@@ -252,6 +254,11 @@ int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 			       RLS_RANGE_COOKIE(sites[i].kind, sites[i].name_argument,
 						sites[i].token_argument, cost_ns));
 	return r;
+}
+
+int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz)
+{
+	return rls_sampler_attach(&kernel->links, kernel->skeleton->progs.on_sample, hz);
 }
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)

@@ -32,6 +32,7 @@ struct rls_kernel_options {
 	enum rls_attach_way way;
 	size_t transitions_bytes;   /* ring sizes: powers of two, multiples of the page size */
 	size_t control_bytes;
+	bool sampler;               /* rls_kernel_attach_sampler will be called */
 };
 
 struct rls_kernel;
@@ -71,6 +72,10 @@ int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_
 /* Sites of other people's ranges in one file (annotate/foreign_ranges.h). */
 int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 			     const struct rls_range_site *sites, size_t count);
+
+/* A timer on every CPU; from start on it sends an RLS_WIRE_SAMPLE record for each tracked
+ * thread that it finds running, hz times a second. */
+int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz);
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns);
 /* Counts nothing until the next start; threads keep what they have. */

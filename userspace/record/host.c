@@ -63,3 +63,21 @@ int rls_host_event(struct rls_trace_output *output, uint64_t time_ns)
 		r = rls_trace_output_string(output, "rlscope-bpf " RLS_VERSION, &event.host.tool);
 	return r ? r : rls_trace_output_add(output, &event);
 }
+
+int rls_host_calibration(struct rls_trace_output *output, const struct rls_calibration *calibration,
+			 uint64_t time_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < calibration->count; i++) {
+		const struct rls_calibrated *figure = &calibration->figures[i];
+		struct rls_event event = { .kind = RLS_EVENT_CALIBRATION, .time_ns = time_ns };
+
+		event.calibration.value_ns = figure->value_ns;
+		event.calibration.error_ns = figure->error_ns;
+		r = rls_trace_output_string(output, figure->name, &event.calibration.name);
+		if (!r)
+			r = rls_trace_output_add(output, &event);
+	}
+	return r;
+}

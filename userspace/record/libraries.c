@@ -364,6 +364,17 @@ uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t p
 	return process ? process->annotation : 0;
 }
 
+const struct rls_probed_file *rls_libraries_file(const struct rls_libraries *libraries,
+						 dev_t device, ino_t inode)
+{
+	return rls_probed_files_find(&libraries->files, device, inode);
+}
+
+size_t rls_libraries_known(const struct rls_libraries *libraries)
+{
+	return libraries->files.count;
+}
+
 size_t rls_libraries_sites(const struct rls_libraries *libraries)
 {
 	return libraries->files.sites;

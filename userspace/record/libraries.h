@@ -20,6 +20,7 @@
 #include "userspace/record/trace_output.h"
 #include "userspace/record/translate.h"
 
+struct rls_probed_file;
 struct rls_roles;
 struct rls_libraries;
 
@@ -48,6 +49,12 @@ size_t rls_libraries_count(const struct rls_libraries *libraries, pid_t pid);
 /* Address in the process of its rls_annotate_descriptor, or 0. */
 uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t pid);
 
+/* The file with this identity, NULL when none with a role has been seen; it stays where it is
+ * until the libraries are freed, its sites do not. */
+const struct rls_probed_file *rls_libraries_file(const struct rls_libraries *libraries,
+						 dev_t device, ino_t inode);
+/* Files with a role seen so far, probed or not. */
+size_t rls_libraries_known(const struct rls_libraries *libraries);
 /* Live probes and files, over all. */
 size_t rls_libraries_sites(const struct rls_libraries *libraries);
 size_t rls_libraries_files(const struct rls_libraries *libraries);

@@ -23,6 +23,7 @@
 #include "userspace/record/progress.h"
 #include "userspace/record/trace_output.h"
 #include "userspace/record/translate.h"
+#include "userspace/record/verify.h"
 
 #define TICK_MS 10
 #define LOOK_DELAY_NS 20000000ULL       /* a burst of dlopen is looked at once */
@@ -39,6 +40,7 @@ struct rls_recorder {
 	struct rls_mmap_watch *mmap_watch;
 	struct rls_progress progress;
 	struct rls_calibration calibration;
+	struct rls_verify *verify;      /* NULL: not asked for */
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
 	bool launching;         /* the process is ours and has not executed its program yet */
@@ -169,6 +171,7 @@ static void on_mapped(void *context, pid_t pid)
 {
 	struct rls_recorder *recorder = context;
 
+	rls_verify_forget(recorder->verify, pid);
 	rls_processes_look(&recorder->processes, pid, now_ns() + LOOK_DELAY_NS);
 }
 
@@ -191,6 +194,7 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 	struct rls_event event = { .kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid,
 				   .time_ns = time_ns };
 
+	rls_verify_forget(recorder->verify, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
 		return;
@@ -205,6 +209,7 @@ static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
 {
 	struct rls_recorder *recorder = context;
 
+	rls_verify_forget(recorder->verify, (pid_t)pid);
 	rls_processes_remove(&recorder->processes, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 }
@@ -226,10 +231,11 @@ static void on_final(void *context, const struct rls_wire_final *final)
 static int on_record(const struct rls_wire_header *record, size_t size, void *context)
 {
 	struct rls_recorder *recorder = context;
-	int r = rls_translate(recorder->translator, record, size);
 
+	if (record->kind == RLS_WIRE_SAMPLE)
+		return rls_verify_add(recorder->verify, record, size);
 	recorder->progress.events++;
-	return r;
+	return rls_translate(recorder->translator, record, size);
 }
 
 /* ---- opening ---- */
@@ -253,25 +259,6 @@ static int calibrate(struct rls_recorder *recorder)
 	return 0;
 }
 
-static int add_calibration(struct rls_recorder *recorder)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < recorder->calibration.count; i++) {
-		const struct rls_calibrated *figure = &recorder->calibration.figures[i];
-		struct rls_event event = { .kind = RLS_EVENT_CALIBRATION,
-					   .time_ns = recorder->start_ns };
-
-		event.calibration.value_ns = figure->value_ns;
-		event.calibration.error_ns = figure->error_ns;
-		r = rls_trace_output_string(&recorder->output, figure->name,
-					    &event.calibration.name);
-		if (!r)
-			r = rls_trace_output_add(&recorder->output, &event);
-	}
-	return r;
-}
-
 static int open_signals(struct rls_recorder *recorder)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -292,6 +279,15 @@ static int open_signals(struct rls_recorder *recorder)
 	return 0;
 }
 
+static int open_verify(struct rls_recorder *recorder)
+{
+	int r = rls_verify_new(recorder->libraries, &recorder->verify);
+
+	if (!r)
+		r = rls_kernel_attach_sampler(recorder->kernel, RLS_VERIFY_HZ);
+	return r ? rls_error_r(r, "cannot sample for --verify: %s", strerror(-r)) : 0;
+}
+
 static int open_parts(struct rls_recorder *recorder)
 {
 	const struct rls_process_watcher watcher = { on_forked, on_execed, on_ended, on_final,
@@ -300,6 +296,7 @@ static int open_parts(struct rls_recorder *recorder)
 		.way = recorder->options.perf_events ? RLS_ATTACH_PERF : RLS_ATTACH_AUTO,
 		.transitions_bytes = TRANSITIONS_BYTES,
 		.control_bytes = CONTROL_BYTES,
+		.sampler = recorder->options.verify,
 	};
 	struct rls_event_sink sink;
 	int r;
@@ -318,6 +315,8 @@ static int open_parts(struct rls_recorder *recorder)
 				      recorder->translator, &recorder->libraries);
 	if (!r)
 		r = rls_kernel_set_handler(recorder->kernel, on_record, recorder);
+	if (!r && recorder->options.verify)
+		r = open_verify(recorder);
 	if (r)
 		return r;
 	r = rls_mmap_watch_open(&recorder->mmap_watch);
@@ -351,6 +350,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	if (!recorder)
 		return;
 	rls_kernel_close(recorder->kernel);
+	rls_verify_free(recorder->verify);
 	rls_libraries_free(recorder->libraries);
 	rls_translator_free(recorder->translator);
 	if (recorder->output.strings)
@@ -451,7 +451,8 @@ static int begin_trace(struct rls_recorder *recorder)
 	int r = rls_host_event(&recorder->output, recorder->start_ns);
 
 	if (!r)
-		r = add_calibration(recorder);
+		r = rls_host_calibration(&recorder->output, &recorder->calibration,
+					 recorder->start_ns);
 
 	for (size_t i = 0; !r && i < recorder->processes.count; i++) {
 		const struct rls_followed *followed = &recorder->processes.entries[i];
@@ -583,6 +584,8 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 		failed = r;
 	rls_kernel_detach(recorder->kernel);
 	add_losses(recorder);
+	if (recorder->verify)
+		rls_verify_report(recorder->verify, &recorder->output, recorder->stop_ns);
 	end.time_ns = recorder->stop_ns;
 	end.end.complete = true;
 	rls_trace_output_add(&recorder->output, &end);

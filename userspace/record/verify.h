@@ -1,0 +1,47 @@
+/* Verify: a sampler's view of the traced threads, held against their states.
+ *
+ *     sample (address, state) ─▶ leaf of the address ─▶ counts[state][leaf]
+ *                                                          │ at the end
+ *                                                          └─▶ sentences (verify_text.h)
+ *
+ * The blind spot is what the probes miss: samples in a library with a role while the
+ * state says python. It is a share of the samples that can be judged: taken in user mode,
+ * and not in what a probe itself costs.
+ */
+#ifndef RLS_VERIFY_H
+#define RLS_VERIFY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/wire.h"
+#include "userspace/record/leaf.h"
+#include "userspace/record/libraries.h"
+#include "userspace/record/trace_output.h"
+
+/* Odd, so that it does not keep step with timers of the target. */
+#define RLS_VERIFY_HZ 499
+
+struct rls_verify_counts {
+	uint64_t by[RLS_CATEGORY_MAX][RLS_LEAF_MAX]; /* samples, by the thread's state and leaf */
+	uint64_t untraced;          /* of threads that never met a probe: they have no state */
+	uint64_t unplaced;          /* of processes that were gone before they could be asked */
+};
+
+struct rls_verify;
+
+int rls_verify_new(const struct rls_libraries *libraries, struct rls_verify **out);
+void rls_verify_free(struct rls_verify *verify);
+
+/* One RLS_WIRE_SAMPLE record. 0 or -ENOMEM. */
+int rls_verify_add(struct rls_verify *verify, const struct rls_wire_header *record, size_t size);
+
+/* What a process maps has changed (or it has ended); 0: that of any may have. verify may be
+ * NULL. */
+void rls_verify_forget(struct rls_verify *verify, pid_t pid);
+
+/* Says on stderr and in the trace what was found. 0 or -errno. */
+int rls_verify_report(struct rls_verify *verify, struct rls_trace_output *output, uint64_t time_ns);
+
+#endif
