@@ -41,6 +41,9 @@ static int look_at_new(struct rls_look *look, enum rls_live_scan_extent extent)
 	error = rls_look_scan_files(look);
 	if (error)
 		return error;
+	error = rls_look_add_eval_entry(look);
+	if (error)
+		return error;
 	error = rls_look_scan_memory(look, extent);
 	if (error)
 		return error;
@@ -56,6 +59,10 @@ static int find_python(struct rls_look *look)
 
 	if (error || !image->python.version[0])
 		return error;
+	free(image->python_path);
+	image->python_path = strdup(image->python.mapping->path);
+	if (!image->python_path)
+		return -ENOMEM;
 	if (image->python.free_threaded)
 		rls_image_warn(image, "Python %s is a free-threaded build: methods are found by "
 			       "their tables, slots and getters are not", image->python.version);
@@ -160,6 +167,7 @@ void rls_process_image_free(struct rls_process_image *image)
 	for (size_t i = 0; i < image->warning_count; i++)
 		free(image->warnings[i]);
 	free(image->libraries);
+	free(image->python_path);
 	free(image->warnings);
 	rls_seen_files_free(image->seen);
 	free(image);
@@ -242,6 +250,8 @@ static int look_again(struct rls_process_image *image, const struct rls_roles *r
 	if (error)
 		return error;
 	error = rls_look_add_libraries(&look, RLS_LOOK_AT_ALL);
+	if (!error)
+		error = rls_look_add_eval_entry(&look);
 	if (!error)
 		error = rls_look_scan_memory(&look, RLS_LIVE_SCAN_ALL);
 	added->libraries = calloc(look.count + 1, sizeof(*added->libraries));

@@ -9,6 +9,9 @@
  * Sources of functions, merged per library: exported symbols, PyMethodDef tables, types'
  * slots and getters, vectorcall functions, calls out into Python. Method tables and types
  * are read from the file (relocated as the loader would) and from live memory.
+ *
+ * The interpreter has no functions of its own, but for one: when a library that is taken
+ * calls Python in ways that leave no call to probe (callbacks.h), its evaluation loop.
  */
 #ifndef RLS_DISCOVER_H
 #define RLS_DISCOVER_H
@@ -25,6 +28,7 @@ struct rls_seen_files;
 struct rls_process_image {
 	pid_t pid;
 	struct rls_python python;       /* version "" when it runs no Python; mapping is NULL */
+	char *python_path;              /* its library or executable, as the target sees it */
 	/* Those with a role, the interpreter among them, in the order of their addresses
 	 * (later ones behind). A library stays where it is until the image is freed. */
 	struct rls_library **libraries;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "analysis/cleanup.h"
+#include "userspace/discover/callbacks.h"
 #include "userspace/discover/live_scan.h"
 #include "userspace/discover/seen_files.h"
 #include "userspace/log.h"
@@ -73,11 +74,10 @@ int rls_look_begin(struct rls_look *look, struct rls_process_image *image,
 static bool match_role(const struct rls_look *look, const struct rls_mapping *mapping,
 		       struct rls_role_match *match)
 {
-	const struct rls_python *python = &look->image->python;
+	const char *python_path = look->image->python_path;
 
 	/* Whatever it is called: a static python, a program that embeds one. */
-	if (python->mapping && python->mapping->inode == mapping->inode &&
-	    !strcmp(python->mapping->path, mapping->path)) {
+	if (python_path && !strcmp(python_path, mapping->path)) {
 		*match = (struct rls_role_match){.role = RLS_ROLE_PYTHON};
 		return true;
 	}
@@ -180,6 +180,49 @@ int rls_look_scan_files(struct rls_look *look)
 	}
 	for (size_t i = 0; i < look->target_count && !error; i++)
 		error = scan_file(look, &look->targets[i]);
+	return error;
+}
+
+static bool calls_python_inline(const struct rls_open_library *open)
+{
+	return open->elf && rls_role_match_takes_methods(&open->match) &&
+	       rls_calls_python_inline(open->elf);
+}
+
+static struct rls_harvest_library *find_interpreter(struct rls_look *look)
+{
+	const char *path = look->image->python_path;
+
+	for (size_t i = 0; path && i < look->count; i++)
+		if (!strcmp(look->open[i].library->path, path))
+			return &look->harvest[i];
+	return NULL;
+}
+
+int rls_look_add_eval_entry(struct rls_look *look)
+{
+	struct rls_harvest_library *interpreter = find_interpreter(look);
+	struct rls_boundary_function entry;
+	const char *caller = NULL;
+	int error;
+
+	for (size_t i = 0; i < look->count && !caller; i++)
+		if (calls_python_inline(&look->open[i]))
+			caller = look->open[i].library->path;
+	if (!caller || !interpreter || !interpreter->elf)
+		return 0;
+	error = rls_find_eval_entry(interpreter->elf, &entry);
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	rls_debug("%s calls Python inline: the evaluation loop is probed too", caller);
+	error = rls_function_set_add(&interpreter->functions,
+				     &(struct rls_find){.vaddr = entry.vaddr,
+							.size_bytes = entry.size_bytes,
+							.name = entry.name,
+							.rank = RLS_NAME_SYMBOL,
+							.sources = RLS_SOURCE_CALLBACK,
+							.kind = entry.kind});
+	free(entry.name);
 	return error;
 }
 

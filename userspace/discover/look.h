@@ -32,6 +32,8 @@ int rls_look_add_libraries(struct rls_look *look, enum rls_look_at which);
 
 /* What the files say: exports, calls into Python, tables as the loader will leave them. */
 int rls_look_scan_files(struct rls_look *look);
+/* The interpreter's evaluation loop, if a library of this look needs it probed. 0 or -ENOMEM. */
+int rls_look_add_eval_entry(struct rls_look *look);
 /* What the process's memory says. 0 or -errno. */
 int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent);
 
