@@ -14,6 +14,8 @@
 
 #include "analysis/cleanup.h"
 #include "userspace/discover/elf.h"
+#include "userspace/discover/harvest.h"
+#include "userspace/discover/space.h"
 
 static struct rls_elf *open_or_fail(const char *path)
 {
@@ -249,6 +251,45 @@ static int touch_relocation(const struct rls_elf_relocation *relocation, void *c
 	return 0;
 }
 
+static size_t methods_seen;
+
+/* The tables of a file that may be anything, as discovery reads them. */
+static void search_tables(struct rls_elf *elf)
+{
+	static const uint64_t bias = 0x7f0000000000;
+	struct rls_scan_target target = {.begin = bias, .end = bias + 0x100000};
+	const char *const everything[] = {"*", NULL};
+	const struct rls_role_rule rule = {
+		.file_glob = "*", .methods = RLS_METHODS_ALL, .symbols = everything};
+	const struct rls_role_match match = {.rules = {&rule}, .count = 1};
+	struct rls_harvest_library library = {.elf = elf, .load_bias = bias, .match = &match};
+	struct rls_image_space image;
+	const struct rls_elf_segment *segments;
+	size_t count = rls_elf_segments(elf, &segments);
+	struct rls_scan scan;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!segments[i].executable)
+			continue;
+		target.code_begin = bias + segments[i].vaddr;
+		target.code_end = target.code_begin + segments[i].file_bytes;
+	}
+	assert_int_equal(rls_image_space_init(&image, elf, bias), 0);
+	rls_scan_init(&scan, &target, 1);
+	scan.objects = true;
+	for (size_t i = 0; i < image.segment_count; i++)
+		rls_scan_block(&scan, image.segments[i].address, image.segments[i].bytes,
+			       image.segments[i].length_bytes);
+	assert_int_equal(rls_scan_finish(&scan), 0);
+	assert_int_equal(rls_harvest(&scan, &image.space, &library, RLS_SOURCE_METHOD_FILE, 11), 0);
+	for (size_t i = 0; i < library.functions.finds.count; i++)
+		assert_true(rls_elf_is_executable(elf, library.functions.finds.items[i].vaddr));
+	methods_seen += library.functions.finds.count;
+	rls_function_set_release(&library.functions);
+	rls_scan_release(&scan);
+	rls_image_space_release(&image);
+}
+
 /* Every accessor, every byte it hands out. Crashes and sanitizer reports are the failure. */
 static size_t exercise(struct rls_elf *elf)
 {
@@ -271,6 +312,7 @@ static size_t exercise(struct rls_elf *elf)
 		assert_true(rls_elf_bytes_left(elf, extents[i].vaddr) >= extents[i].size_bytes);
 		sum += rls_elf_extent_at(elf, extents[i].vaddr)->size_bytes;
 	}
+	search_tables(elf);
 	return sum;
 }
 
@@ -316,6 +358,7 @@ static void survives_changed_bytes(void **state)
 		opened++;
 	}
 	assert_true(opened > 1000);
+	assert_true(methods_seen > 1000);
 	drop_copy(&copy);
 }
 

@@ -9,7 +9,9 @@
 
 #define NAME_BYTES 256
 #define QUALIFIED_BYTES (2 * NAME_BYTES)
-#define MAX_TABLE_ENTRIES 65536
+/* Table entries read in all: some twenty times what PyTorch has. Tables of a hostile target
+ * may be endless, and any number of types may point to each. */
+#define MAX_ENTRIES (1UL << 20)
 /* PyAsyncMethods has had am_send since 3.10. */
 #define MINOR_WITH_AM_SEND 10
 
@@ -19,6 +21,7 @@ struct harvest {
 	struct rls_harvest_library *libraries;
 	enum rls_boundary_source method_source;
 	unsigned int python_minor;
+	size_t entries_left;
 	int error;
 };
 
@@ -28,6 +31,14 @@ static uint64_t load(const uint8_t *bytes)
 
 	memcpy(&word, bytes, sizeof(word));
 	return word;
+}
+
+static bool may_read_entry(struct harvest *harvest)
+{
+	if (!harvest->entries_left)
+		return false;
+	harvest->entries_left--;
+	return true;
 }
 
 /* Letters, digits and underscores; dots between, as in tp_name; "<lambda>". */
@@ -93,7 +104,7 @@ static void walk_methods(struct harvest *harvest, uint64_t table, const char *sc
 {
 	char name[NAME_BYTES], qualified[QUALIFIED_BYTES];
 
-	for (size_t i = 0; table && i < MAX_TABLE_ENTRIES; i++, table += METHOD_BYTES) {
+	for (; table && may_read_entry(harvest); table += METHOD_BYTES) {
 		uint8_t method[METHOD_BYTES];
 		uint32_t flags;
 
@@ -118,7 +129,7 @@ static void walk_getters(struct harvest *harvest, uint64_t table, const char *sc
 {
 	char name[NAME_BYTES], qualified[QUALIFIED_BYTES];
 
-	for (size_t i = 0; table && i < MAX_TABLE_ENTRIES; i++, table += GETSET_BYTES) {
+	for (; table && may_read_entry(harvest); table += GETSET_BYTES) {
 		uint8_t getset[GETSET_BYTES];
 		struct found found = {.name = qualified,
 				      .rank = RLS_NAME_GETTER,
@@ -272,12 +283,13 @@ int rls_harvest(const struct rls_scan *scan, const struct rls_space *space,
 		.libraries = libraries,
 		.method_source = method_source,
 		.python_minor = python_minor,
+		.entries_left = MAX_ENTRIES,
 	};
 
-	for (size_t i = 0; i < scan->methods.count; i++)
+	for (size_t i = 0; i < scan->methods.count && may_read_entry(&harvest); i++)
 		harvest_method(&harvest, &scan->methods.items[i]);
 	for (size_t i = 0; i < scan->types.count; i++)
-		if (scan->types.items[i].related)
+		if (scan->types.items[i].related && may_read_entry(&harvest))
 			harvest_type(&harvest, scan->types.items[i].address);
 	for (size_t i = 0; i < scan->module_defs.count; i++)
 		harvest_module(&harvest, scan->module_defs.items[i]);

@@ -8,6 +8,8 @@
 /* One function pointer may be in a hundred thousand objects; a few of them say enough. */
 #define CALLABLES_PER_FUNCTION 16
 #define CALLABLES_AT_FIRST 16384
+/* Forty times what PyTorch has; a target that shows more of anything is not believed. */
+#define MAX_FOUND (1UL << 20)
 
 #define MAX_BASIC_SIZE (1UL << 20)
 #define MAX_ITEM_SIZE (1UL << 16)
@@ -125,6 +127,12 @@ bool rls_scan_method_flags_valid(uint32_t flags)
 	}
 }
 
+#define note(list, ...)                                                                  \
+	({                                                                                \
+		if ((list)->count < MAX_FOUND && rls_list_push(list, __VA_ARGS__))        \
+			scan->error = -ENOMEM;                                            \
+	})
+
 /* The word at `at` points to a target's code: is it the function of a PyMethodDef? */
 static bool note_method(struct rls_scan *scan, const struct block *block, size_t at)
 {
@@ -141,11 +149,9 @@ static bool note_method(struct rls_scan *scan, const struct block *block, size_t
 	doc = load(block->bytes + start + METHOD_DOC);
 	if (!is_mapped(scan, name) || is_code(scan, name) || (doc && !is_mapped(scan, doc)))
 		return false;
-	if (rls_list_push(&scan->methods, (struct rls_scan_method){
-						  .address = block->address + start,
-						  .function = load(block->bytes + at),
-						  .name = name}))
-		scan->error = -ENOMEM;
+	note(&scan->methods, (struct rls_scan_method){.address = block->address + start,
+						      .function = load(block->bytes + at),
+						      .name = name});
 	return true;
 }
 
@@ -189,8 +195,7 @@ static void note_callable(struct rls_scan *scan, const struct block *block, size
 	       sizeof(callable.before));
 	if (scan->callables.count >= scan->callable_limit)
 		thin_callables(scan);
-	if (rls_list_push(&scan->callables, callable))
-		scan->error = -ENOMEM;
+	note(&scan->callables, callable);
 }
 
 /* Fields of a PyTypeObject that hold a function, and those that hold a pointer to data. */
@@ -289,8 +294,7 @@ static void note_type(struct rls_scan *scan, const struct block *block, size_t s
 	type.related = is_related(scan, bytes, block->length - start);
 	if (!type.related && !type.vectorcall_offset)
 		return;
-	if (rls_list_push(&scan->types, type))
-		scan->error = -ENOMEM;
+	note(&scan->types, type);
 }
 
 /* The word at `at` could be the tp_flags of a readied type. */
@@ -311,12 +315,6 @@ static void consider_basic_size(struct rls_scan *scan, const struct block *block
 		note_type(scan, block, at - TYPE_BASIC_SIZE);
 }
 
-static void note_module_def(struct rls_scan *scan, uint64_t address)
-{
-	if (rls_list_push(&scan->module_defs, address))
-		scan->error = -ENOMEM;
-}
-
 /* Words that are not pointers: flags in memory, sizes in a file. */
 static void consider_small_word(struct rls_scan *scan, const struct block *block, size_t at,
 				uint64_t word)
@@ -333,7 +331,7 @@ static void consider(struct rls_scan *scan, const struct block *block, size_t at
 {
 	if (word == scan->module_def_type) {
 		if (at >= OBJECT_TYPE)
-			note_module_def(scan, block->address + at - OBJECT_TYPE);
+			note(&scan->module_defs, block->address + at - OBJECT_TYPE);
 	} else if (is_near_target(scan, word) && rls_scan_target_of_code(scan, word)) {
 		if (!note_method(scan, block, at))
 			note_callable(scan, block, at);
