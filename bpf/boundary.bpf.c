@@ -42,7 +42,7 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 	__u64 sp = READ_REGISTER(PT_REGS_SP(ctx));
 	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
 	struct thread_state *thread = current_thread();
-	__u64 cookie, now_ns;
+	__u64 cookie, now_ns, limit;
 	__u32 site;
 	__u8 kind;
 
@@ -54,11 +54,15 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 	count_hit(thread, cookie);
 	sync_operations(thread);
 
-	/* One look at the stack for all kinds: the verifier walks this loop once per call. */
 	kind = RLS_COOKIE_KIND(cookie);
 	if (kind == ENTER_CALL)
 		sp -= 8;
-	leave_frames(thread, now_ns, kind == LEAVE_AFTER ? sp - 1 : sp, site);
+	/* A frame with this very return slot is over too, unless it goes on in a tail jump. */
+	limit = sp;
+	if (kind == LEAVE_AFTER || (kind == ENTER && is_tail_jump(thread, sp)))
+		limit = sp - 1;
+	/* One look at the stack for all kinds: the verifier walks this loop once per call. */
+	leave_frames(thread, now_ns, limit, site);
 
 	if (kind == LEAVE_RET) {
 		settle_base(thread, now_ns, word_at(sp), site);
@@ -66,7 +70,8 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 		settle_base_category(thread, now_ns, RLS_COOKIE_CATEGORY(cookie), site);
 	} else {
 		settle_before_entry(thread, now_ns, cookie, ip, sp);
-		enter_frame(thread, now_ns, sp, RLS_COOKIE_CATEGORY(cookie), site);
+		enter_frame(thread, now_ns, sp, RLS_COOKIE_CATEGORY(cookie),
+			    RLS_COOKIE_EXIT(cookie), site);
 	}
 	return 0;
 }

@@ -19,6 +19,8 @@
 #include "bpf/emit.bpf.h"
 
 #define FRAME(i) ((i) & (RLS_FRAMES_MAX - 1))
+#define FRAME_EXIT_SEEN 0x80    /* beside the category */
+#define FRAME_CATEGORY 0x0f
 
 static __always_inline __u32 namespace_pid(struct task_struct *task)
 {
@@ -144,7 +146,7 @@ static __always_inline void leave_frames(struct thread_state *thread, __u64 now_
 		if (thread->frame_sp[FRAME(top)] > limit)
 			break;
 		thread->depth = top;
-		below = top ? thread->frame_category[FRAME(top - 1)] : thread->base;
+		below = top ? thread->frame_category[FRAME(top - 1)] & FRAME_CATEGORY : thread->base;
 		if (below != thread->category)
 			emit_category(thread, now_ns, below, site);
 	}
@@ -169,21 +171,50 @@ static __always_inline void settle_base(struct thread_state *thread, __u64 now_n
 		settle_base_category(thread, now_ns, category_of_address(thread->pid, address), site);
 }
 
+/* As enum rls_site_exit of userspace/plan/site.h; attach/cookie.c asserts it. */
+enum { EXIT_RETURN_PROBE, EXIT_SITES, EXIT_UNSEEN };
+
+/* The kernel sets no more return probes on a task that has so many pending. */
+#define PENDING_RETURNS_MAX 64
+
+/* Whether the end of what is entered now will be seen when it comes. */
+static __always_inline bool exit_is_seen(__u8 exit)
+{
+	struct task_struct *task;
+
+	if (exit != EXIT_RETURN_PROBE)
+		return exit == EXIT_SITES;
+	task = bpf_get_current_task_btf();
+	return BPF_CORE_READ(task, utask, depth) < PENDING_RETURNS_MAX;
+}
+
+/* An entry with the return slot of a frame whose end would have been seen: the function
+ * has jumped to another one, which will return in its place. */
+static __always_inline bool is_tail_jump(const struct thread_state *thread, __u64 sp)
+{
+	__u32 top = thread->depth;
+
+	return top && thread->frame_sp[FRAME(top - 1)] == sp &&
+	       (thread->frame_category[FRAME(top - 1)] & FRAME_EXIT_SEEN);
+}
+
 /* Frames that sp proves over must have been left before. */
 static __always_inline void enter_frame(struct thread_state *thread, __u64 now_ns, __u64 sp,
-					__u8 category, __u32 site)
+					__u8 category, __u8 exit, __u32 site)
 {
 	__u32 top;
 
 	if (thread->category == category)
 		return;
 	top = thread->depth;
+	if (is_tail_jump(thread, sp))
+		top--;
 	if (top >= RLS_FRAMES_MAX) {
 		thread->overflowed++;
 		return;
 	}
 	thread->frame_sp[FRAME(top)] = sp;
-	thread->frame_category[FRAME(top)] = category;
+	thread->frame_category[FRAME(top)] = category | (exit_is_seen(exit) ? FRAME_EXIT_SEEN : 0);
 	thread->depth = top + 1;
 	emit_category(thread, now_ns, category, site);
 }

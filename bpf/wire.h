@@ -156,17 +156,20 @@ struct rls_wire_sample {
 /* ---- cookies: all that a probe needs to know about its site, without a map look-up ----
  *
  *  bits  0..31 site id   32..35 category   36..39 kind (enum rls_site_kind, plan/site.h)
- *  bit   40 from_python  41..42 site class  48..63 cost of one hit in ns (saturated)
+ *  bit   40 from_python  41..42 site class  43..44 exit (enum rls_site_exit)
+ *  bits 48..63 cost of one hit in ns (saturated)
  */
 #define RLS_COOKIE_SITE(c) ((RLS_U32)(c))
 #define RLS_COOKIE_CATEGORY(c) ((RLS_U8)(((c) >> 32) & 15))
 #define RLS_COOKIE_KIND(c) ((RLS_U8)(((c) >> 36) & 15))
 #define RLS_COOKIE_FROM_PYTHON(c) ((RLS_U8)(((c) >> 40) & 1))
 #define RLS_COOKIE_CLASS(c) ((RLS_U8)(((c) >> 41) & 3))
+#define RLS_COOKIE_EXIT(c) ((RLS_U8)(((c) >> 43) & 3))
 #define RLS_COOKIE_COST_NS(c) ((RLS_U32)((c) >> 48))
-#define RLS_COOKIE(site, category, kind, from_python, site_class, cost_ns)                         \
+#define RLS_COOKIE(site, category, kind, from_python, site_class, exit, cost_ns)                   \
 	((RLS_U64)(RLS_U32)(site) | (RLS_U64)(category) << 32 | (RLS_U64)(kind) << 36 |            \
-	 (RLS_U64)(from_python) << 40 | (RLS_U64)(site_class) << 41 | (RLS_U64)(cost_ns) << 48)
+	 (RLS_U64)(from_python) << 40 | (RLS_U64)(site_class) << 41 | (RLS_U64)(exit) << 43 |      \
+	 (RLS_U64)(cost_ns) << 48)
 
 /* A range site's cookie: bits 0..7 kind (enum rls_range_kind of
  * userspace/annotate/foreign_ranges.h), 8..15 the argument register with the name, 16..23

@@ -197,9 +197,10 @@ static int add_after_call(struct planner *planner, const struct rls_boundary_fun
 		return 0;
 	if (rls_choose_site(planner->elf, code, after, NULL, &instruction) < 0)
 		return 0;
-	*exit = RLS_EXIT_SITES;
+	/* The next call is the exit: it must end a frame with its own return slot. */
 	if (rls_addresses_any(&planner->callbacks, instruction.vaddr, instruction.vaddr))
 		return 0;
+	*exit = RLS_EXIT_SITES;
 	return add(planner, site, &instruction);
 }
 

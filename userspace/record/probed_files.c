@@ -13,6 +13,7 @@ void rls_probed_files_clear(struct rls_probed_files *files)
 {
 	for (size_t i = 0; i < files->count; i++) {
 		free(files->files[i]->offsets);
+		free(files->files[i]->functions);
 		free(files->files[i]);
 	}
 	free(files->files);
@@ -62,10 +63,25 @@ static int compare_offsets(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static bool has_offset(const struct rls_probed_file *file, uint64_t offset)
+static bool contains(const uint64_t *sorted, size_t count, uint64_t value)
 {
-	return file->offset_count && bsearch(&offset, file->offsets, file->offset_count,
-					     sizeof(offset), compare_offsets);
+	return count && bsearch(&value, sorted, count, sizeof(value), compare_offsets);
+}
+
+static int merge(uint64_t **sorted, size_t *count, const uint64_t *values, size_t value_count)
+{
+	uint64_t *grown;
+
+	if (!value_count)
+		return 0;
+	grown = reallocarray(*sorted, *count + value_count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memcpy(grown + *count, values, value_count * sizeof(*values));
+	*sorted = grown;
+	*count += value_count;
+	qsort(grown, *count, sizeof(*grown), compare_offsets);
+	return 0;
 }
 
 /* The plan's sites that are not probed yet, moved to its front: their number. */
@@ -74,22 +90,60 @@ static size_t keep_new_sites(const struct rls_probed_file *file, struct rls_plan
 	size_t kept = 0;
 
 	for (size_t i = 0; i < plan->count; i++) {
-		if (!has_offset(file, plan->sites[i].file_offset))
+		if (!contains(file->offsets, file->offset_count, plan->sites[i].file_offset))
 			plan->sites[kept++] = plan->sites[i];
 	}
 	return kept;
 }
 
-static int remember_offsets(struct rls_probed_file *file, const struct rls_site *sites, size_t count)
+static int remember_sites(struct rls_probed_file *file, const struct rls_site *sites, size_t count)
 {
-	uint64_t *grown = reallocarray(file->offsets, file->offset_count + count, sizeof(*grown));
+	_cleanup_free_ uint64_t *offsets = calloc(count, sizeof(*offsets));
 
-	if (!grown)
+	if (!offsets)
 		return -ENOMEM;
-	file->offsets = grown;
 	for (size_t i = 0; i < count; i++)
-		file->offsets[file->offset_count++] = sites[i].file_offset;
-	qsort(file->offsets, file->offset_count, sizeof(*file->offsets), compare_offsets);
+		offsets[i] = sites[i].file_offset;
+	return merge(&file->offsets, &file->offset_count, offsets, count);
+}
+
+/* Calls into Python are planned again with every batch: where they are limits the sites of
+ * functions, and they come out at the same place each time. */
+static bool is_callback(const struct rls_boundary_function *function)
+{
+	return function->kind == RLS_BOUNDARY_CALLBACK_CALL ||
+	       function->kind == RLS_BOUNDARY_CALLBACK_JUMP;
+}
+
+/* *out: the library with the functions alone that are new to the file, which are borrowed;
+ * its array is the caller's to free. */
+static int take_new_functions(struct rls_probed_file *file, const struct rls_library *library,
+			      struct rls_library *out)
+{
+	_cleanup_free_ struct rls_boundary_function *functions =
+		calloc(library->function_count, sizeof(*functions));
+	_cleanup_free_ uint64_t *fresh = calloc(library->function_count, sizeof(*fresh));
+	size_t count = 0, fresh_count = 0;
+	int r;
+
+	if (!functions || !fresh)
+		return -ENOMEM;
+	for (size_t i = 0; i < library->function_count; i++) {
+		const struct rls_boundary_function *function = &library->functions[i];
+		bool known = contains(file->functions, file->function_count, function->vaddr);
+
+		if (known && !is_callback(function))
+			continue;
+		functions[count++] = *function;
+		if (!known)
+			fresh[fresh_count++] = function->vaddr;
+	}
+	r = merge(&file->functions, &file->function_count, fresh, fresh_count);
+	if (r)
+		return r;
+	*out = *library;
+	out->functions = rls_take(functions);
+	out->function_count = fresh_count ? count : 0;
 	return 0;
 }
 
@@ -106,7 +160,7 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 	}
 	if (!count)
 		return 0;
-	r = remember_offsets(file, plan->sites, count);
+	r = remember_sites(file, plan->sites, count);
 	if (r)
 		return r;
 	r = rls_kernel_attach_sites(files->kernel, library->host_path, plan->sites, count,
@@ -117,23 +171,13 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 	return r;
 }
 
-int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library,
-			 struct rls_probed_file **out)
+static int plan_and_attach(struct rls_probed_files *files, struct rls_probed_file *file,
+			   const struct rls_library *library)
 {
-	struct rls_probed_file *file =
-		rls_probed_files_find(files, library->device, library->inode);
 	struct rls_plan plan;
 	struct rls_elf *elf;
-	int r = 0;
+	int r = rls_elf_open(library->host_path, &elf);
 
-	if (!file)
-		r = new_file(files, library, &file);
-	if (r || !library->function_count) {
-		if (!r)
-			*out = file;
-		return r;
-	}
-	r = rls_elf_open(library->host_path, &elf);
 	if (r)
 		return rls_error_r(r, "cannot read %s: %s", library->path, strerror(-r));
 	r = rls_plan_library(library, elf, &plan);
@@ -142,6 +186,24 @@ int rls_probed_files_add(struct rls_probed_files *files, const struct rls_librar
 		rls_plan_clear(&plan);
 	}
 	rls_elf_close(elf);
+	return r;
+}
+
+int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library,
+			 struct rls_probed_file **out)
+{
+	struct rls_probed_file *file =
+		rls_probed_files_find(files, library->device, library->inode);
+	struct rls_library fresh = { 0 };
+	int r = 0;
+
+	if (!file)
+		r = new_file(files, library, &file);
+	if (!r && library->function_count)
+		r = take_new_functions(file, library, &fresh);
+	if (!r && fresh.function_count)
+		r = plan_and_attach(files, file, &fresh);
+	free(fresh.functions);
 	if (!r)
 		*out = file;
 	return r;

@@ -21,6 +21,9 @@ struct rls_probed_file {
 	size_t sites;           /* live probes */
 	uint64_t *offsets;      /* of the sites tried, ascending */
 	size_t offset_count;
+	uint64_t *functions;    /* addresses of the functions planned, ascending: a function found
+	                         * again must not get a second site */
+	size_t function_count;
 };
 
 struct rls_probed_files {
