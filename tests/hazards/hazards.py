@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Targets that do what profilers are known to die of: hazards.py NAME --modules DIR …
 
-Prints "ready", waits for a line, does its hazard `--rounds` times and prints results that
-depend on nothing but the hazard; output and exit status must be the same with and without
-a profiler. README.md says what each one is for.
+Prints "ready", waits for a line, does its hazard and prints a result that depends on
+nothing but the hazard; output and exit status must be the same with and without a
+profiler. With --loop it goes on until another line comes, and prints again only a result
+that differs. README.md says what each one is for.
 """
 
 import _ctypes
 import argparse
 import ctypes
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -17,7 +19,7 @@ import threading
 import time
 
 HAZARDS = {}
-FATAL = set()  # these end the process, so one round is all
+FATAL = set()  # these end the process, so once is all
 
 
 def hazard(function):
@@ -263,14 +265,18 @@ def main():
     parser.add_argument("name", choices=sorted(HAZARDS))
     parser.add_argument("--modules", required=True)
     parser.add_argument("--libraries", required=True)
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--loop", action="store_true")
     options = parser.parse_args()
     sys.setrecursionlimit(5000)
     world = World(options)
     print("ready", flush=True)
     sys.stdin.readline()
-    for _ in range(1 if options.name in FATAL else options.rounds):
-        print(HAZARDS[options.name](world), flush=True)
+    first = HAZARDS[options.name](world)
+    print(first, flush=True)
+    while options.loop and not select.select([sys.stdin], [], [], 0)[0]:
+        again = HAZARDS[options.name](world)
+        if again != first:
+            print(again, flush=True)
     print("survived", flush=True)
 
 

@@ -118,7 +118,8 @@ class Process:
 
     def __init__(self, command, **options):
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, universal_newlines=True, **options)
+                                      stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+                                      **options)
         self.out = Lines(self.child.stdout)
         self.err = Lines(self.child.stderr)
         self.pid = self.child.pid
@@ -205,7 +206,8 @@ class Recording(Process):
 def run(*arguments, **options):
     """rlscope-bpf with these arguments, to its end."""
     return subprocess.run([BINARY, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=options.pop("timeout", 60), **options)
+                          encoding="utf-8", errors="replace",
+                          timeout=options.pop("timeout", 60), **options)
 
 
 def flows(report, of_process=False):
