@@ -30,8 +30,8 @@ def truth_of(chosen, count):
 
 
 def lesser_of(chosen, count):
-    """What a profiler may report instead that leaves out, as documented, finalizers or what
-    runs Python code behind an operator; None where the truth alone will do."""
+    """What a profiler may report instead that leaves out, as documented, Python code behind an
+    operator; None where the truth alone will do."""
     if chosen.lesser is None:
         return None
     return {"python->simulator": count * chosen.lesser, "simulator->python": count * chosen.lesser}
@@ -86,7 +86,7 @@ SLOTS = type_kinds("Static") + type_kinds("Heap") + [
     kind("slots", "getattro", "x.anything", "x = sim.Attr()"),
     kind("slots", "setattro", "x.anything = 1", "x = sim.Attr()"),
     # tp_new and, at once, tp_dealloc.
-    kind("lifetime", "new_and_dealloc", "sim.Lifetime()", entries=2, lesser=1),
+    kind("lifetime", "new_and_dealloc", "sim.Lifetime()", entries=2),
 ]
 
 TARGET = ("class Target:\n        def step(self): return None\n"

@@ -44,6 +44,8 @@ enum rls_boundary_source {
 enum rls_boundary_kind {
 	RLS_BOUNDARY_PYTHON_CALLS,  /* only the interpreter calls it, through a PyMethodDef, slot or
 	                             * getter: no C++ exception may leave it, a return probe is safe */
+	RLS_BOUNDARY_DROPPED,       /* tp_dealloc: whoever drops the last reference to an object ends up
+	                             * here; no C++ exception may leave it either */
 	RLS_BOUNDARY_EXPORTED,      /* anyone may call it, an exception may leave it unless the
 	                             * library cannot throw */
 	RLS_BOUNDARY_CALLBACK_CALL, /* vaddr is a `call` instruction (e8 or ff15) inside the library

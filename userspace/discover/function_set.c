@@ -73,8 +73,12 @@ static int merge(const struct rls_find *finds, size_t count, struct rls_boundary
 		if (finds[i].size_bytes > function.size_bytes)
 			function.size_bytes = finds[i].size_bytes;
 		/* What is in a method table has to catch exceptions, whoever else calls it. */
-		if (finds[i].kind == RLS_BOUNDARY_PYTHON_CALLS)
+		if (finds[i].kind == RLS_BOUNDARY_PYTHON_CALLS &&
+		    function.kind != RLS_BOUNDARY_DROPPED)
 			function.kind = RLS_BOUNDARY_PYTHON_CALLS;
+		/* The weakest claim about who calls holds. */
+		if (finds[i].kind == RLS_BOUNDARY_DROPPED)
+			function.kind = RLS_BOUNDARY_DROPPED;
 	}
 	/* Slots and getters are inherited and shared under many names by nature. */
 	if (names > 1 && finds[0].rank <= RLS_NAME_METHOD) {

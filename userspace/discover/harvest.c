@@ -63,6 +63,7 @@ struct found {
 	const char *name;
 	enum rls_name_rank rank;
 	enum rls_boundary_source source;
+	enum rls_boundary_kind kind; /* not given: the interpreter calls it */
 };
 
 /* Adds a function if it is a target's and begins where its unwind table says. */
@@ -76,7 +77,7 @@ static void add(struct harvest *harvest, const struct found *found)
 		.name = (char *)found->name,
 		.rank = found->rank,
 		.sources = found->source,
-		.kind = RLS_BOUNDARY_PYTHON_CALLS,
+		.kind = found->kind,
 	};
 
 	if (!target)
@@ -150,7 +151,7 @@ static void walk_getters(struct harvest *harvest, uint64_t table, const char *sc
 }
 
 static void add_slot(struct harvest *harvest, uint64_t function, const char *scope,
-		     const char *slot)
+		     const char *slot, enum rls_boundary_kind kind)
 {
 	char qualified[QUALIFIED_BYTES];
 
@@ -160,7 +161,8 @@ static void add_slot(struct harvest *harvest, uint64_t function, const char *sco
 	add(harvest, &(struct found){.function = function,
 				     .name = qualified,
 				     .rank = RLS_NAME_SLOT,
-				     .source = RLS_SOURCE_SLOT});
+				     .source = RLS_SOURCE_SLOT,
+				     .kind = kind});
 }
 
 static void walk_slot_table(struct harvest *harvest, const struct rls_slot_table *table,
@@ -175,7 +177,8 @@ static void walk_slot_table(struct harvest *harvest, const struct rls_slot_table
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (table->names[i])
-			add_slot(harvest, load(words + i * 8), scope, table->names[i]);
+			add_slot(harvest, load(words + i * 8), scope, table->names[i],
+				 RLS_BOUNDARY_PYTHON_CALLS);
 }
 
 static void harvest_type(struct harvest *harvest, uint64_t address)
@@ -188,7 +191,8 @@ static void harvest_type(struct harvest *harvest, uint64_t address)
 		return;
 	for (size_t i = 0; i < rls_type_slot_count; i++)
 		add_slot(harvest, load(type + rls_type_slots[i].offset), scope,
-			 rls_type_slots[i].name);
+			 rls_type_slots[i].name, RLS_BOUNDARY_PYTHON_CALLS);
+	add_slot(harvest, load(type + TYPE_DEALLOC), scope, "tp_dealloc", RLS_BOUNDARY_DROPPED);
 	for (size_t i = 0; i < rls_slot_table_count; i++)
 		walk_slot_table(harvest, &rls_slot_tables[i],
 				load(type + rls_slot_tables[i].type_offset), scope);
@@ -269,7 +273,8 @@ static void harvest_callable(struct harvest *harvest, const struct rls_scan_call
 			continue;
 		if (rls_space_read(harvest->space, type->address + TYPE_NAME, &name, sizeof(name)) &&
 		    read_identifier(harvest, name, scope))
-			add_slot(harvest, callable->function, scope, "vectorcall");
+			add_slot(harvest, callable->function, scope, "vectorcall",
+				 RLS_BOUNDARY_PYTHON_CALLS);
 	}
 }
 
