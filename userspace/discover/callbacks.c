@@ -138,6 +138,16 @@ static size_t stub_start(const uint8_t *bytes, size_t at, size_t size, uint64_t 
 	return SIZE_MAX;
 }
 
+/* Whether what looks like a stub is a function of its own: one that does nothing but tail-call,
+ * of code built without a PLT. Its .eh_frame entry is as long as it is; a PLT's covers the
+ * whole section. */
+static bool is_function(struct finder *finder, uint64_t start, uint64_t end)
+{
+	const struct rls_elf_extent *extent = rls_elf_extent_at(finder->elf, start);
+
+	return extent && extent->vaddr == start && extent->vaddr + extent->size_bytes == end;
+}
+
 /* Calls and jumps through a word. A jump is a stub's, or a tail call of code built
  * without a PLT. */
 static int search_words(struct finder *finder, const uint8_t *bytes, size_t size, uint64_t vaddr)
@@ -160,7 +170,8 @@ static int search_words(struct finder *finder, const uint8_t *bytes, size_t size
 			continue;
 		jump = at[1] == GROUP5_JUMP_RIP;
 		start = jump ? stub_start(bytes, offset, size, vaddr) : SIZE_MAX;
-		if (start != SIZE_MAX)
+		if (start != SIZE_MAX &&
+		    !is_function(finder, vaddr + start, vaddr + offset + RIP_BYTES))
 			err = add_lead(&finder->stubs, vaddr + start, word->symbol, false);
 		else
 			err = add_lead(&finder->places, vaddr + offset, word->symbol, jump);
