@@ -7,10 +7,20 @@ static void remove_at(struct rls_operation_stack *stack, uint32_t index)
 	stack->count--;
 }
 
-static void append(struct rls_operation_stack *stack, const struct rls_operation_entry *entry)
+static bool append(struct rls_operation_stack *stack, const struct rls_operation_entry *entry)
 {
-	if (stack->count < RLS_OPERATION_DEPTH_MAX)
-		stack->entries[stack->count++] = *entry;
+	if (stack->count == RLS_OPERATION_DEPTH_MAX)
+		return false;
+	stack->entries[stack->count++] = *entry;
+	return true;
+}
+
+/* Pops take the innermost, so within one that found no room none may be kept. */
+static void append_without_token(struct rls_operation_stack *stack,
+				 const struct rls_operation_entry *entry)
+{
+	if (stack->unkept || !append(stack, entry))
+		stack->unkept++;
 }
 
 void rls_operation_stack_pop(struct rls_operation_stack *stack, uint16_t depth)
@@ -36,19 +46,34 @@ void rls_operation_stack_push_range(struct rls_operation_stack *stack, rls_strin
 {
 	struct rls_operation_entry entry = { .name = name, .token = token };
 
-	if (token) /* the same object again: its earlier range is over */
-		rls_operation_stack_pop_range(stack, token);
+	if (!token) {
+		append_without_token(stack, &entry);
+		return;
+	}
+	/* The same object again: its earlier range is over. */
+	rls_operation_stack_pop_range(stack, token);
 	append(stack, &entry);
+}
+
+void rls_operation_stack_push_hidden(struct rls_operation_stack *stack)
+{
+	append_without_token(stack, &(struct rls_operation_entry){ .hidden = true });
 }
 
 bool rls_operation_stack_pop_range(struct rls_operation_stack *stack, uint64_t token)
 {
+	if (!token && stack->unkept) {
+		stack->unkept--;
+		return false;
+	}
 	for (uint32_t i = stack->count; i-- > 0;) {
 		const struct rls_operation_entry *entry = &stack->entries[i];
 
-		if (entry->depth == 0 && (!token || entry->token == token)) {
+		if (entry->depth == 0 && entry->token == token) {
+			bool seen = !entry->hidden;
+
 			remove_at(stack, i);
-			return true;
+			return seen;
 		}
 	}
 	return false;
@@ -61,7 +86,11 @@ void rls_operation_stack_clear_annotations(struct rls_operation_stack *stack)
 
 void rls_operation_stack_fill(const struct rls_operation_stack *stack, struct rls_event *event)
 {
-	event->operation.depth = (uint16_t)stack->count;
-	for (uint32_t i = 0; i < stack->count; i++)
-		event->operation.stack[i] = stack->entries[i].name;
+	uint16_t depth = 0;
+
+	for (uint32_t i = 0; i < stack->count; i++) {
+		if (!stack->entries[i].hidden)
+			event->operation.stack[depth++] = stack->entries[i].name;
+	}
+	event->operation.depth = depth;
 }

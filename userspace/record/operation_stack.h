@@ -15,11 +15,13 @@
 struct rls_operation_entry {
 	rls_string_id name;
 	uint16_t depth;     /* among annotations; 0: a range */
+	bool hidden;        /* there for its pop only */
 	uint64_t token;     /* pairs a range's push and pop; 0: the innermost */
 };
 
 struct rls_operation_stack {
 	uint32_t count;     /* entries beyond RLS_OPERATION_DEPTH_MAX are not told apart */
+	uint32_t unkept;    /* ranges without a token among those, open */
 	struct rls_operation_entry entries[RLS_OPERATION_DEPTH_MAX];
 };
 
@@ -28,7 +30,9 @@ void rls_operation_stack_push(struct rls_operation_stack *stack, uint16_t depth,
 void rls_operation_stack_pop(struct rls_operation_stack *stack, uint16_t depth);
 void rls_operation_stack_push_range(struct rls_operation_stack *stack, rls_string_id name,
 				    uint64_t token);
-/* false when there is no such range. */
+/* A range without a token that is not to be seen, as its pop must not end another. */
+void rls_operation_stack_push_hidden(struct rls_operation_stack *stack);
+/* Whether what is to be seen has changed. */
 bool rls_operation_stack_pop_range(struct rls_operation_stack *stack, uint64_t token);
 /* Drops the annotations, keeps the ranges. */
 void rls_operation_stack_clear_annotations(struct rls_operation_stack *stack);

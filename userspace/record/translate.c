@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/grow.h"
 #include "analysis/index_map.h"
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/record/operation_stack.h"
@@ -55,16 +55,9 @@ static int process_get(struct rls_translator *translator, uint32_t pid, struct p
 		*out = process;
 		return 0;
 	}
-	if (translator->process_count == translator->process_room) {
-		size_t room = translator->process_room ? 2 * translator->process_room : 16;
-		void *grown = reallocarray(translator->all_processes, room,
-					   sizeof(*translator->all_processes));
-
-		if (!grown)
-			return -ENOMEM;
-		translator->all_processes = grown;
-		translator->process_room = room;
-	}
+	if (rls_grow(&translator->all_processes, &translator->process_room,
+		     translator->process_count))
+		return -ENOMEM;
 	process = calloc(1, sizeof(*process));
 	if (!process || rls_index_map_put(&translator->processes, pid, 0, process)) {
 		free(process);
@@ -200,6 +193,14 @@ static int add_thread(struct rls_translator *translator, uint32_t pid, uint32_t 
 	return add(translator, &event);
 }
 
+static int add_thread_end(struct rls_translator *translator, uint32_t pid, uint32_t tid,
+			  uint64_t time_ns)
+{
+	struct rls_event event = event_at(RLS_EVENT_THREAD_END, pid, tid, time_ns);
+
+	return add(translator, &event);
+}
+
 static int add_pile(struct rls_translator *translator, const struct rls_wire_header *header,
 		    const struct rls_wire_pile *pile)
 {
@@ -265,9 +266,11 @@ static int on_fork(struct rls_translator *translator, const void *data)
 	uint64_t time_ns = record->header.time_ns;
 	struct process *parent, *child;
 	struct thread *parent_thread, *thread;
-	int r = thread_get(translator, record->header.pid, record->header.tid, &parent,
-			   &parent_thread);
+	int r;
 
+	if (record->child_pid != record->header.pid) /* the number may have been used before */
+		process_forget(translator, record->child_pid);
+	r = thread_get(translator, record->header.pid, record->header.tid, &parent, &parent_thread);
 	if (!r)
 		r = describe_child(translator, record, parent);
 	if (!r)
@@ -291,28 +294,41 @@ static int on_fork(struct rls_translator *translator, const void *data)
 	return r;
 }
 
+/* One thread is left, the one that called; from now on it has the process's number. */
+static int keep_first_thread(struct rls_translator *translator, struct process *process,
+			     const struct rls_wire_header *header)
+{
+	if (header->tid == header->pid)
+		return 0;
+	thread_forget(process, header->tid);
+	return add_thread_end(translator, header->pid, header->tid, header->time_ns);
+}
+
 static int on_exec(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_exec *record = data;
 	uint32_t pid = record->header.pid;
+	uint64_t time_ns = record->header.time_ns;
 	struct process *process;
 	struct thread *thread;
 	int r = thread_get(translator, pid, pid, &process, &thread);
 
+	if (!r)
+		r = keep_first_thread(translator, process, &record->header);
 	if (r)
 		return r;
 	rls_index_map_free(&process->names);
 	process->names = (struct rls_index_map){ 0 };
 	memset(&thread->operations, 0, sizeof(thread->operations));
-	r = add_operation(translator, pid, thread, record->header.time_ns);
+	r = add_thread(translator, pid, pid, process->event.process.ns_pid, time_ns, record->comm);
 	if (!r)
-		r = add_phase(translator, process, record->header.time_ns, 0);
+		r = add_operation(translator, pid, thread, time_ns);
 	if (!r)
-		r = add_category(translator, pid, pid, record->header.time_ns,
-				 RLS_CATEGORY_UNKNOWN);
+		r = add_phase(translator, process, time_ns, 0);
+	if (!r)
+		r = add_category(translator, pid, pid, time_ns, RLS_CATEGORY_UNKNOWN);
 	if (!r && translator->watcher.execed)
-		translator->watcher.execed(translator->watcher.context, pid,
-					   record->header.time_ns);
+		translator->watcher.execed(translator->watcher.context, pid, time_ns);
 	return r;
 }
 
@@ -326,9 +342,8 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 
 	if (record->traced || (process && rls_index_map_get(&process->threads, header->tid, 0))) {
 		r = add_pile(translator, header, &record->pile);
-		event = event_at(RLS_EVENT_THREAD_END, header->pid, header->tid, header->time_ns);
 		if (!r)
-			r = add(translator, &event);
+			r = add_thread_end(translator, header->pid, header->tid, header->time_ns);
 		if (process)
 			thread_forget(process, header->tid);
 	}
@@ -451,32 +466,46 @@ static int on_edge(struct rls_translator *translator, const void *data)
 	return apply_edge(translator, record->header.pid, record->header.tid, &edge, name);
 }
 
+/* The library's own ranges are not the user's operations. *seen: something has changed. */
+static int push_range(struct rls_translator *translator, struct thread *thread,
+		      const struct rls_wire_range *record, bool *seen)
+{
+	char text[RLS_WIRE_NAME_BYTES];
+	rls_string_id name;
+	int r;
+
+	memcpy(text, record->text, sizeof(text));
+	text[record->length < sizeof(text) ? record->length : sizeof(text) - 1] = '\0';
+	*seen = true;
+	if (!rls_range_is_library_own(text)) {
+		r = intern(translator, text, strlen(text), &name);
+		if (!r)
+			rls_operation_stack_push_range(&thread->operations, name, record->token);
+		return r;
+	}
+	if (record->token) { /* whatever had it is over; its own pop will find nothing to end */
+		*seen = rls_operation_stack_pop_range(&thread->operations, record->token);
+	} else {
+		rls_operation_stack_push_hidden(&thread->operations);
+		*seen = false;
+	}
+	return 0;
+}
+
 static int on_range(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_range *record = data;
 	const struct rls_wire_header *header = &record->header;
 	struct process *process;
 	struct thread *thread;
-	rls_string_id name;
+	bool seen = false;
 	int r = thread_get(translator, header->pid, header->tid, &process, &thread);
 
-	if (r)
-		return r;
-	if (header->kind == RLS_WIRE_RANGE_PUSH) {
-		char text[RLS_WIRE_NAME_BYTES];
-
-		memcpy(text, record->text, sizeof(text));
-		text[record->length < sizeof(text) ? record->length : sizeof(text) - 1] = '\0';
-		if (rls_range_is_library_own(text))
-			return 0; /* and its pop will find nothing to end */
-		r = intern(translator, text, strlen(text), &name);
-		if (r)
-			return r;
-		rls_operation_stack_push_range(&thread->operations, name, record->token);
-	} else if (!rls_operation_stack_pop_range(&thread->operations, record->token)) {
-		return 0; /* begun before recording */
-	}
-	return add_operation(translator, header->pid, thread, header->time_ns);
+	if (!r && header->kind == RLS_WIRE_RANGE_PUSH)
+		r = push_range(translator, thread, record, &seen);
+	else if (!r) /* false too when it was begun before recording */
+		seen = rls_operation_stack_pop_range(&thread->operations, record->token);
+	return r || !seen ? r : add_operation(translator, header->pid, thread, header->time_ns);
 }
 
 static int on_loss(struct rls_translator *translator, const void *data)
@@ -545,7 +574,7 @@ int rls_translate(struct rls_translator *translator, const struct rls_wire_heade
 {
 	size_t kinds = sizeof(handlers) / sizeof(handlers[0]);
 
-	if (record->kind >= kinds || !handlers[record->kind].handle ||
+	if (size < sizeof(*record) || record->kind >= kinds || !handlers[record->kind].handle ||
 	    size < handlers[record->kind].size) {
 		translator->ignored++;
 		return 0;
