@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,14 @@
 #include <jansson.h>
 
 #include "analysis/cleanup.h"
+#include "analysis/grow.h"
 #include "analysis/string_pool.h"
 
 #define PROC_TEXT_BYTES (128 * 1024)
-#define CMDLINE_BYTES (RLS_STRING_BYTES_MAX / 6)
+#define WORD_BYTES_MAX 512
+#define ELLIPSIS "\xe2\x80\xa6"
+#define ID_DIGITS_MIN 12
+#define ID_DIGITS_MAX 64
 
 /* A whole /proc file, NUL-terminated; cut at PROC_TEXT_BYTES. */
 static int read_proc(pid_t pid, const char *name, char **out, size_t *length_out)
@@ -33,8 +38,11 @@ static int read_proc(pid_t pid, const char *name, char **out, size_t *length_out
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (length < PROC_TEXT_BYTES &&
-	       (got = read(fd, text + length, PROC_TEXT_BYTES - length)) > 0)
+	       (got = read(fd, text + length, PROC_TEXT_BYTES - length)) != 0) {
+		if (got < 0)
+			return -errno; /* it ended meanwhile: -ESRCH */
 		length += (size_t)got;
+	}
 	text[length] = '\0';
 	*out = rls_take(text);
 	if (length_out)
@@ -42,19 +50,50 @@ static int read_proc(pid_t pid, const char *name, char **out, size_t *length_out
 	return 0;
 }
 
-/* Trailing arguments that would not fit a string of the trace are left out: a cut array
- * would be no array. JSON may take six bytes for one. */
+/* One word of a command line, cut to what people read. */
+static json_t *word_to_json(const char *text, size_t length)
+{
+	char word[WORD_BYTES_MAX + sizeof(ELLIPSIS)];
+	json_t *item;
+
+	if (length <= WORD_BYTES_MAX) {
+		item = json_stringn(text, length);
+	} else {
+		length = WORD_BYTES_MAX;
+		while (length && (text[length] & 0xc0) == 0x80)
+			length--; /* not in the middle of a character */
+		memcpy(word, text, length);
+		memcpy(word + length, ELLIPSIS, sizeof(ELLIPSIS));
+		item = json_string(word);
+	}
+	/* Not UTF-8: shown as a mark rather than left out. */
+	return item ? item : json_string("\xef\xbf\xbd");
+}
+
+static size_t json_bytes(const json_t *item)
+{
+	_cleanup_free_ char *text = json_dumps(item, JSON_COMPACT | JSON_ENCODE_ANY);
+
+	return text ? strlen(text) : 0;
+}
+
+/* A trace's strings are bounded, and half an array is no JSON: it ends with an ellipsis. */
 static int cmdline_to_json(const char *text, size_t length, char **out)
 {
 	json_t *array = json_array();
-	size_t at = 0;
+	size_t at = 0, bytes = sizeof("[]");
 
-	while (array && at < length && at + strnlen(text + at, length - at) < CMDLINE_BYTES) {
+	while (array && at < length) {
 		size_t word = strnlen(text + at, length - at);
-		json_t *item = json_stringn(text + at, word);
+		json_t *item = word_to_json(text + at, word);
 
-		/* Not UTF-8: shown as a mark rather than left out. */
-		json_array_append_new(array, item ? item : json_string("\xef\xbf\xbd"));
+		bytes += json_bytes(item) + sizeof(",") - 1;
+		if (bytes + sizeof(",\"" ELLIPSIS "\"") > RLS_STRING_BYTES_MAX) {
+			json_decref(item);
+			json_array_append_new(array, json_string(ELLIPSIS));
+			break;
+		}
+		json_array_append_new(array, item);
 		at += word + 1;
 	}
 	*out = array ? json_dumps(array, JSON_COMPACT) : NULL;
@@ -71,41 +110,58 @@ static size_t hex_run(const char *text, size_t length)
 	return run;
 }
 
+/* The id in one element of a cgroup's path, *digits long; NULL when it has none. */
+static const char *id_in_element(const char *element, size_t length, size_t *digits)
+{
+	size_t run;
+
+	if (length > strlen(".scope") && !strncmp(element + length - 6, ".scope", 6))
+		length -= strlen(".scope");
+	run = hex_run(element, length);
+	if (run < ID_DIGITS_MIN || run > ID_DIGITS_MAX)
+		return NULL;
+	/* Only a whole id can follow a prefix: UUIDs and job numbers end in digits too. */
+	if (run < length && (run < ID_DIGITS_MAX || !strchr("-:", element[length - run - 1])))
+		return NULL;
+	*digits = run;
+	return element + length - run;
+}
+
 void rls_container_of_cgroup(const char *cgroup_text, char *out, size_t out_bytes)
 {
 	const char *at = cgroup_text;
 
 	out[0] = '\0';
 	while (*at) {
-		size_t length = strcspn(at, "/\n"), run;
+		size_t length = strcspn(at, "/\n"), digits;
+		const char *id = id_in_element(at, length, &digits);
 
-		if (length > 6 && !strncmp(at + length - 6, ".scope", 6))
-			run = hex_run(at, length - 6), at += length - 6 - run;
-		else
-			run = hex_run(at, length), at += length - run;
-		if (run >= 12 && run <= 64)
-			snprintf(out, out_bytes, "%.*s", (int)run, at);
-		at += strcspn(at, "/\n");
+		if (id)
+			snprintf(out, out_bytes, "%.*s", (int)digits, id);
+		at += length;
 		at += *at != '\0';
 	}
 }
 
-static pid_t number_after(const char *text, const char *key)
+/* The last number of a line of /proc/PID/status. The key begins with the newline before it:
+ * a process can call itself "PPid: 1", but newlines in names are escaped. */
+static pid_t number_in_status(const char *status, const char *key)
 {
-	const char *found = strstr(text, key);
-	const char *last;
+	const char *line = strstr(status, key);
+	size_t length;
 
-	if (!found)
+	if (!line)
 		return 0;
-	/* NSpid lists one pid per namespace, innermost last. */
-	last = found + strlen(key);
-	found = last;
-	while (*found && *found != '\n') {
-		if (isspace((unsigned char)*found) && isdigit((unsigned char)found[1]))
-			last = found + 1;
-		found++;
-	}
-	return (pid_t)strtol(last, NULL, 10);
+	line += strlen(key);
+	length = strcspn(line, "\n");
+	while (length && !isspace((unsigned char)line[length - 1]))
+		length--;
+	return (pid_t)strtol(line + length, NULL, 10);
+}
+
+static bool is_zombie(const char *status)
+{
+	return strstr(status, "\nState:\tZ") || strstr(status, "\nState:\tX");
 }
 
 int rls_process_info_read(pid_t pid, struct rls_process_info *out)
@@ -124,8 +180,8 @@ int rls_process_info_read(pid_t pid, struct rls_process_info *out)
 	if (r)
 		return r;
 	comm[strcspn(comm, "\n")] = '\0';
-	info.ppid = number_after(status, "PPid:");
-	info.ns_pid = number_after(status, "NSpid:");
+	info.ppid = number_in_status(status, "\nPPid:");
+	info.ns_pid = number_in_status(status, "\nNSpid:"); /* innermost last */
 	if (!read_proc(pid, "cgroup", &cgroup, NULL))
 		rls_container_of_cgroup(cgroup, container, sizeof(container));
 	info.container = strdup(container);
@@ -153,43 +209,38 @@ int rls_process_exists(pid_t pid)
 
 	if (pid <= 0 || read_proc(pid, "status", &status, NULL))
 		return -ESRCH;
-	return strstr(status, "\nState:\tZ") || strstr(status, "\nState:\tX") ? -ESRCH : 0;
+	/* /proc has threads under their own numbers too. */
+	return is_zombie(status) || number_in_status(status, "\nTgid:") != pid ? -ESRCH : 0;
 }
 
-/* Every (pid, ppid) on the host. */
 struct pid_pair {
 	pid_t pid, ppid;
 };
 
+/* Every living (pid, ppid) on the host. */
 static int list_processes(struct pid_pair **out, size_t *count_out)
 {
 	_cleanup_free_ struct pid_pair *pairs = NULL;
 	size_t count = 0, room = 0;
 	struct dirent *entry;
 	DIR *proc = opendir("/proc");
+	int r = 0;
 
 	if (!proc)
 		return -errno;
-	while ((entry = readdir(proc))) {
+	while (!r && (entry = readdir(proc))) {
 		_cleanup_free_ char *status = NULL;
 		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
 
-		if (!pid || read_proc(pid, "status", &status, NULL))
+		if (!pid || read_proc(pid, "status", &status, NULL) || is_zombie(status))
 			continue;
-		if (count == room) {
-			struct pid_pair *grown;
-
-			room = room ? 2 * room : 256;
-			grown = reallocarray(pairs, room, sizeof(*pairs));
-			if (!grown) {
-				closedir(proc);
-				return -ENOMEM;
-			}
-			pairs = grown;
-		}
-		pairs[count++] = (struct pid_pair){ pid, number_after(status, "PPid:") };
+		r = rls_grow(&pairs, &room, count);
+		if (!r)
+			pairs[count++] = (struct pid_pair){ pid, number_in_status(status, "\nPPid:") };
 	}
 	closedir(proc);
+	if (r)
+		return r;
 	*out = rls_take(pairs);
 	*count_out = count;
 	return 0;
