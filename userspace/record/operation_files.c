@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
+#include "analysis/grow.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/discover/elf.h"
@@ -28,15 +29,8 @@ static int remember(struct rls_operation_files *files, dev_t device, ino_t inode
 		if (files->files[i].inode == inode && files->files[i].device == device)
 			return 0;
 	}
-	if (files->count == files->room) {
-		size_t room = files->room ? 2 * files->room : 8;
-		void *grown = reallocarray(files->files, room, sizeof(*files->files));
-
-		if (!grown)
-			return -ENOMEM;
-		files->files = grown;
-		files->room = room;
-	}
+	if (rls_grow(&files->files, &files->room, files->count))
+		return -ENOMEM;
 	files->files[files->count++] = (struct rls_operation_file){ device, inode };
 	return 1;
 }

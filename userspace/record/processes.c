@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/grow.h"
+
 void rls_processes_clear(struct rls_processes *processes)
 {
 	free(processes->entries);
@@ -26,15 +28,8 @@ int rls_processes_add(struct rls_processes *processes, pid_t pid, bool root)
 		found->root |= root;
 		return 0;
 	}
-	if (processes->count == processes->room) {
-		size_t room = processes->room ? 2 * processes->room : 16;
-		void *grown = reallocarray(processes->entries, room, sizeof(*processes->entries));
-
-		if (!grown)
-			return -ENOMEM;
-		processes->entries = grown;
-		processes->room = room;
-	}
+	if (rls_grow(&processes->entries, &processes->room, processes->count))
+		return -ENOMEM;
 	processes->entries[processes->count++] = (struct rls_followed){ .pid = pid, .root = root };
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/grow.h"
 #include "userspace/log.h"
 
 #define FLUSH_EVERY_NS 1000000000ULL
@@ -24,8 +25,8 @@ int rls_trace_output_open(struct rls_trace_output *output, const char *path)
 		r = rls_trace_output_add(output, &output->waiting[i]);
 	free(output->waiting);
 	output->waiting = NULL;
-	output->waiting_count = 0;
-	return r;
+	output->waiting_count = output->waiting_room = 0;
+	return r ? rls_error_r(r, "cannot write the trace file %s: %s", path, strerror(-r)) : 0;
 }
 
 int rls_trace_output_close(struct rls_trace_output *output)
@@ -45,12 +46,8 @@ int rls_trace_output_close(struct rls_trace_output *output)
 
 static int wait_for_file(struct rls_trace_output *output, const struct rls_event *event)
 {
-	struct rls_event *grown = reallocarray(output->waiting, output->waiting_count + 1,
-					       sizeof(*grown));
-
-	if (!grown)
+	if (rls_grow(&output->waiting, &output->waiting_room, output->waiting_count))
 		return -ENOMEM;
-	output->waiting = grown;
 	output->waiting[output->waiting_count++] = *event;
 	return 0;
 }
@@ -116,7 +113,7 @@ int rls_trace_output_tick(struct rls_trace_output *output, uint64_t now_ns)
 
 	if (output->error)
 		return output->error;
-	if (now_ns - output->flushed_ns < FLUSH_EVERY_NS)
+	if (!output->writer || now_ns - output->flushed_ns < FLUSH_EVERY_NS)
 		return 0;
 	output->flushed_ns = now_ns;
 	r = rls_trace_writer_flush(output->writer);

@@ -18,7 +18,7 @@ struct rls_trace_output {
 	struct rls_string_pool *strings;
 	struct rls_trace_writer *writer; /* NULL until opened */
 	struct rls_event *waiting;
-	size_t waiting_count;
+	size_t waiting_count, waiting_room;
 	uint64_t flushed_ns;
 	int error;              /* the first failure to write; nothing is added after it */
 };
