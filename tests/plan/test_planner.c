@@ -199,10 +199,11 @@ static void brackets_calls_into_python(void **state)
 	assert_python(&got, "calls_back_call", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED,
 		      RLS_EXIT_SITES);
 	assert_back(&got, "calls_back_after", RLS_SITE_EMULATED);
-	/* Of calls in a row only the last needs an exit; each is the exit of the one before. */
-	assert_python(&got, "twice_first", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED, RLS_EXIT_SITES);
+	/* Of calls in a row only the last needs an exit; each ends the one before, which has the
+	 * same return slot, so that one must not pass for going on. */
+	assert_python(&got, "twice_first", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED, RLS_EXIT_UNSEEN);
 	assert_python(&got, "twice_second", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED,
-		      RLS_EXIT_SITES);
+		      RLS_EXIT_UNSEEN);
 	assert_python(&got, "twice_third", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED, RLS_EXIT_SITES);
 	assert_back(&got, "twice_after", RLS_SITE_SINGLE_STEP);
 	assert_python(&got, "word_call", RLS_SITE_ENTER_CALL, RLS_SITE_SINGLE_STEP,
