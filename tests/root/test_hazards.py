@@ -11,7 +11,7 @@ import harness
 sys.path.insert(0, harness.HAZARD_SOURCES)
 import hazards  # noqa: E402
 
-ATTACHES = 4
+ATTACHES = 3
 
 
 def command(name, *arguments):
