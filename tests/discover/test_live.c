@@ -143,9 +143,12 @@ static int check_symbol(const struct rls_elf_symbol *symbol, void *context)
 	if (is_in(expected_symbols, COUNT_OF(expected_symbols), symbol->name)) {
 		const struct rls_boundary_function *function =
 			function_at(check->library, symbol->vaddr);
+		enum rls_boundary_kind kind = strstr(symbol->name, "_dealloc") ?
+						      RLS_BOUNDARY_DROPPED :
+						      RLS_BOUNDARY_PYTHON_CALLS;
 
 		check->expected++;
-		if (!function || function->kind != RLS_BOUNDARY_PYTHON_CALLS ||
+		if (!function || function->kind != kind ||
 		    function->size_bytes != symbol->size_bytes) {
 			print_error("%s was not found\n", symbol->name);
 			check->missing++;
