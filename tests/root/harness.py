@@ -27,7 +27,7 @@ ROLES = ["--simulator", "truthsim*", "--backend", "truthback*", "--simulator", "
          "--simulator", "truthcy*"]
 EXACT = ["--overhead-budget", "none"]
 SKIP = 77
-RECORDING_SECONDS = 20
+RECORDING_SECONDS = 60
 
 
 def skip(reason):
