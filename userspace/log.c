@@ -15,11 +15,46 @@ bool rls_log_verbose(void)
 	return verbose_on;
 }
 
+/* Bytes of the UTF-8 character at text, 0 when it is none (or a control character). */
+static size_t character_bytes(const unsigned char *text)
+{
+	static const struct {
+		unsigned char mask, lead;
+	} forms[] = { { 0x80, 0x00 }, { 0xe0, 0xc0 }, { 0xf0, 0xe0 }, { 0xf8, 0xf0 } };
+	size_t more = 0;
+
+	if (text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0))
+		return 0;
+	while (more < 4 && (text[0] & forms[more].mask) != forms[more].lead)
+		more++;
+	for (size_t i = 1; i <= more && more < 4; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return more < 4 ? more + 1 : 0;
+}
+
+static void put_printable(const char *text)
+{
+	while (*text) {
+		size_t bytes = character_bytes((const unsigned char *)text);
+
+		if (bytes)
+			fwrite(text, 1, bytes, stderr);
+		else
+			fputc('?', stderr);
+		text += bytes ? bytes : 1;
+	}
+}
+
 static void print_line(const char *prefix, const char *format, va_list arguments)
 {
+	char text[4096];
+
+	vsnprintf(text, sizeof(text), format, arguments);
 	flockfile(stderr);
 	fputs(prefix, stderr);
-	vfprintf(stderr, format, arguments);
+	put_printable(text);
 	fputc('\n', stderr);
 	funlockfile(stderr);
 }

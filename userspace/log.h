@@ -1,6 +1,8 @@
 /* Messages for the user. Everything goes to stderr; stdout belongs to the report.
  *
  * Each message is one line, one sentence, begun with "rlscope-bpf: " (and "warning: ").
+ * Messages quote what targets and files say: whatever a terminal could take for a command
+ * (control characters) or could not show (no UTF-8) comes out as '?'.
  * The r-forms return their first argument, a negative errno, so that failing reads
  *
  *     return rls_error_r(-ENOENT, "no process with pid %d", pid);

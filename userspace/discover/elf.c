@@ -214,7 +214,9 @@ static int map_file(struct rls_elf *elf, const char *path)
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(Elf64_Ehdr))
 		return -ENOEXEC;
-	data = mmap(NULL, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* Shared, because the kernel plants its breakpoints in private mappings of a probed file,
+	 * ours included: we would read int3 where another recording has a probe. */
+	data = mmap(NULL, status.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (data == MAP_FAILED)
 		return -errno;
 	elf->data = data;
