@@ -1,0 +1,36 @@
+/* Launch: the command of `run`, from before its first instruction to its exit status.
+ *
+ * It is forked early and held before its exec, until the recorder is ready. Signals that we
+ * are sent are the command's: those that a terminal or anyone else sends to the whole
+ * process group it has got already, the others are passed on. A witness, a process of the
+ * same group that blocks every signal, tells the one case from the other.
+ */
+#ifndef RLS_LAUNCH_H
+#define RLS_LAUNCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct rls_launch {
+	pid_t pid;
+	pid_t witness;
+	int go_fd;              /* one byte lets it go; closed without, it exits */
+	bool signalled;
+	int status;             /* of waitpid, after rls_launch_reap */
+};
+
+/* 0 or -errno, said on stderr. */
+int rls_launch_hold(char **command, struct rls_launch *out);
+void rls_launch_let_go(struct rls_launch *launch);
+
+/* Passes on what only we were sent. False for a second signal: whoever sends that wants the
+ * recording to end now. */
+bool rls_launch_signal(struct rls_launch *launch, int signal, bool from_terminal);
+
+/* Waits for the command to end, passing on SIGINT and SIGTERM (which must be blocked). */
+void rls_launch_reap(struct rls_launch *launch);
+
+/* The command's own exit status, 128 + signal when it was killed. */
+int rls_launch_status(const struct rls_launch *launch);
+
+#endif
