@@ -44,21 +44,22 @@ static __always_inline void take_pile(struct thread_state *thread, struct rls_wi
 	thread->pile.off_cpu_ns = 0;
 }
 
-/* Tells user space what stretch of the thread's time is uncertain. Kept for the next try
- * when there is no room for it either. */
-static __always_inline void emit_loss(struct thread_state *thread, __u64 now_ns)
+/* Tells user space what stretch of the thread's time is uncertain. False when there is no
+ * room for it either: kept for the next try. */
+static __always_inline bool emit_loss(struct thread_state *thread, __u64 now_ns)
 {
 	struct rls_wire_loss *loss = control_reserve(struct rls_wire_loss, RLS_WIRE_LOSS,
 						     thread->pid, thread->tid, now_ns);
 
 	if (!loss)
-		return;
+		return false;
 	loss->since_ns = thread->lost_since_ns;
 	loss->lost = thread->lost;
 	loss->reserved = 0;
 	bpf_ringbuf_submit(loss, BPF_RB_NO_WAKEUP);
 	thread->lost = 0;
 	thread->lost_since_ns = 0;
+	return true;
 }
 
 /* The thread's category becomes `category`; one record on the transitions ring. Several at
@@ -74,9 +75,12 @@ SUBPROGRAM void emit_category(struct thread_state *thread, __u64 now_ns, __u8 ca
 	thread->event_ns = now_ns;
 	thread->category = category;
 	thread->sequence++;
-	if (thread->lost)
-		emit_loss(thread, now_ns);
-	event = thread->lost ? NULL : bpf_ringbuf_reserve(&transitions, sizeof(*event), 0);
+	event = bpf_ringbuf_reserve(&transitions, sizeof(*event), 0);
+	/* Once for each stretch, when it ends: losses must not fill the control ring. */
+	if (event && thread->lost && !emit_loss(thread, now_ns)) {
+		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
+		event = NULL;
+	}
 	if (!event) {
 		if (!thread->lost)
 			thread->lost_since_ns = now_ns;

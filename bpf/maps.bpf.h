@@ -72,7 +72,7 @@ struct ranges_map {
 struct name_key {
 	__u64 address;
 	__u32 pid;
-	__u32 reserved;
+	__u32 image;            /* tells programs apart that had this pid and this address */
 };
 
 struct names_map {

@@ -16,10 +16,19 @@
 	(RECORD_FIELD(record, edges) +                                               \
 	 ((number) & (RLS_EDGE_RING - 1)) * sizeof(struct rls_edge))
 
+/* Changes with each exec, and when the pid is given to another process. */
+static __always_inline __u32 current_image(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return (__u32)BPF_CORE_READ(task, self_exec_id) +
+	       (__u32)(BPF_CORE_READ(task, group_leader, start_time) >> 10);
+}
+
 /* The text of a name goes ahead of its first use, once per process. */
 SUBPROGRAM void send_name(struct thread_state *thread, __u64 address)
 {
-	struct name_key key = { .address = address, .pid = thread->pid };
+	struct name_key key = { .address = address, .pid = thread->pid, .image = current_image() };
 	struct rls_wire_name *record;
 	struct rls_name name;
 	__u8 sent = 1;

@@ -22,6 +22,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	thread = bpf_task_storage_get(&threads, next, NULL, 0);
 	if (thread) {
 		now_ns = bpf_ktime_get_ns();
+		/* Nobody looked during a pause. */
+		if (thread->switched_out_ns && thread->switched_out_ns < recording_since_ns)
+			thread->switched_out_ns = recording_since_ns;
 		add_off_cpu(thread, now_ns);
 	}
 	return 0;
@@ -110,6 +113,7 @@ static __always_inline void forget_image(struct thread_state *thread, __u32 pid)
 	thread->annotated = 0;
 	thread->edges_seen = 0;
 	thread->generation = 0;
+	thread->announced = 1; /* user space takes the exec record for it */
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -128,7 +132,8 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (thread)
 		forget_image(thread, pid);
-	record = control_reserve(struct rls_wire_exec, RLS_WIRE_EXEC, pid, pid, bpf_ktime_get_ns());
+	record = control_reserve(struct rls_wire_exec, RLS_WIRE_EXEC, pid, old_pid,
+				 bpf_ktime_get_ns());
 	if (!record)
 		return 0;
 	BPF_CORE_READ_INTO(&record->comm, task, comm);
@@ -136,38 +141,40 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	return 0;
 }
 
+static __always_inline void report_exit(struct thread_state *thread, __u32 pid, __u32 tid, bool over)
+{
+	struct rls_wire_exit *record = control_reserve(struct rls_wire_exit, RLS_WIRE_THREAD_EXIT,
+						       pid, tid, bpf_ktime_get_ns());
+
+	if (!record)
+		return;
+	__builtin_memset(&record->pile, 0, sizeof(record->pile));
+	__builtin_memset(record->reserved, 0, sizeof(record->reserved));
+	record->process_over = over;
+	record->traced = thread != NULL;
+	if (thread) {
+		if (thread->lost)
+			emit_loss(thread, record->header.time_ns);
+		take_pile(thread, &record->pile);
+	}
+	bpf_ringbuf_submit(record, over ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	__u32 pid = task->tgid;
-	struct thread_state *thread;
-	struct rls_wire_exit *record;
-	bool over;
+	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	bool over = BPF_CORE_READ(task, signal, live.counter) == 0;
 
-	if (!bpf_map_lookup_elem(&tracked, &pid))
-		return 0;
-	over = BPF_CORE_READ(task, signal, live.counter) == 0;
-	thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (thread || over) {
-		record = control_reserve(struct rls_wire_exit, RLS_WIRE_THREAD_EXIT, pid, task->pid,
-					 bpf_ktime_get_ns());
-		if (record) {
-			__builtin_memset(&record->pile, 0, sizeof(record->pile));
-			__builtin_memset(record->reserved, 0, sizeof(record->reserved));
-			record->process_over = over;
-			record->traced = thread != NULL;
-			if (thread) {
-				if (thread->lost)
-					emit_loss(thread, record->header.time_ns);
-				take_pile(thread, &record->pile);
-			}
-			bpf_ringbuf_submit(record, over ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
-		}
-	}
-	if (over) {
-		bpf_map_delete_elem(&tracked, &pid);
+	/* Threads that end side by side may all see that none is alive: who forgets the process
+	 * reports its end, and the others are only threads. */
+	if (over && bpf_map_delete_elem(&tracked, &pid))
+		over = false;
+	if (over)
 		bpf_map_delete_elem(&ranges, &pid);
-	}
+	if (thread || over)
+		report_exit(thread, pid, task->pid, over);
 	return 0;
 }
 
