@@ -4,128 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/grow.h"
 #include "analysis/index_map.h"
 #include "userspace/annotate/foreign_ranges.h"
-#include "userspace/record/operation_stack.h"
-
-struct thread {
-	struct thread *next;
-	uint32_t tid;
-	struct rls_operation_stack operations;
-};
-
-struct process {
-	struct rls_event event;         /* as last described */
-	rls_string_id phase;
-	struct rls_index_map names;     /* address → string id + 1 */
-	struct rls_index_map threads;   /* tid → struct thread */
-	struct thread *all_threads;
-};
+#include "userspace/record/living.h"
 
 struct rls_translator {
 	struct rls_event_sink sink;
 	struct rls_process_watcher watcher;
-	struct rls_index_map processes; /* pid → struct process */
-	struct process **all_processes;
-	size_t process_count, process_room;
+	struct rls_living living;
 	uint64_t ignored;
 };
-
-/* ---- the tables ---- */
-
-static void process_free(struct process *process)
-{
-	while (process->all_threads) {
-		struct thread *thread = process->all_threads;
-
-		process->all_threads = thread->next;
-		free(thread);
-	}
-	rls_index_map_free(&process->names);
-	rls_index_map_free(&process->threads);
-	free(process);
-}
-
-static int process_get(struct rls_translator *translator, uint32_t pid, struct process **out)
-{
-	struct process *process = rls_index_map_get(&translator->processes, pid, 0);
-
-	if (process) {
-		*out = process;
-		return 0;
-	}
-	if (rls_grow(&translator->all_processes, &translator->process_room,
-		     translator->process_count))
-		return -ENOMEM;
-	process = calloc(1, sizeof(*process));
-	if (!process || rls_index_map_put(&translator->processes, pid, 0, process)) {
-		free(process);
-		return -ENOMEM;
-	}
-	process->event.pid = pid;
-	translator->all_processes[translator->process_count++] = process;
-	*out = process;
-	return 0;
-}
-
-static void process_forget(struct rls_translator *translator, uint32_t pid)
-{
-	struct process *process = rls_index_map_get(&translator->processes, pid, 0);
-
-	if (!process)
-		return;
-	rls_index_map_remove(&translator->processes, pid, 0);
-	for (size_t i = 0; i < translator->process_count; i++) {
-		if (translator->all_processes[i] == process) {
-			translator->all_processes[i] =
-				translator->all_processes[--translator->process_count];
-			break;
-		}
-	}
-	process_free(process);
-}
-
-static int thread_get(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-		      struct process **process_out, struct thread **out)
-{
-	struct process *process;
-	struct thread *thread;
-	int r = process_get(translator, pid, &process);
-
-	if (r)
-		return r;
-	thread = rls_index_map_get(&process->threads, tid, 0);
-	if (!thread) {
-		thread = calloc(1, sizeof(*thread));
-		if (!thread || rls_index_map_put(&process->threads, tid, 0, thread)) {
-			free(thread);
-			return -ENOMEM;
-		}
-		thread->tid = tid;
-		thread->next = process->all_threads;
-		process->all_threads = thread;
-	}
-	*process_out = process;
-	*out = thread;
-	return 0;
-}
-
-static void thread_forget(struct process *process, uint32_t tid)
-{
-	struct thread **link = &process->all_threads;
-
-	rls_index_map_remove(&process->threads, tid, 0);
-	for (; *link; link = &(*link)->next) {
-		if ((*link)->tid == tid) {
-			struct thread *thread = *link;
-
-			*link = thread->next;
-			free(thread);
-			return;
-		}
-	}
-}
 
 /* ---- adding events ---- */
 
@@ -163,7 +51,7 @@ static int add_category(struct rls_translator *translator, uint32_t pid, uint32_
 }
 
 static int add_operation(struct rls_translator *translator, uint32_t pid,
-			 const struct thread *thread, uint64_t time_ns)
+			 const struct rls_living_thread *thread, uint64_t time_ns)
 {
 	struct rls_event event = event_at(RLS_EVENT_OPERATION, pid, thread->tid, time_ns);
 
@@ -171,7 +59,7 @@ static int add_operation(struct rls_translator *translator, uint32_t pid,
 	return add(translator, &event);
 }
 
-static int add_phase(struct rls_translator *translator, struct process *process, uint64_t time_ns,
+static int add_phase(struct rls_translator *translator, struct rls_living_process *process, uint64_t time_ns,
 		     rls_string_id phase)
 {
 	struct rls_event event = event_at(RLS_EVENT_PHASE, process->event.pid, 0, time_ns);
@@ -234,9 +122,9 @@ static int on_category(struct rls_translator *translator, const void *data)
 static int on_thread(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_thread *record = data;
-	struct process *process;
-	struct thread *thread;
-	int r = thread_get(translator, record->header.pid, record->header.tid, &process, &thread);
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	int r = rls_living_thread(&translator->living, record->header.pid, record->header.tid, &process, &thread);
 
 	return r ? r : add_thread(translator, record->header.pid, record->header.tid,
 				  record->ns_tid, record->header.time_ns, record->comm);
@@ -244,7 +132,7 @@ static int on_thread(struct rls_translator *translator, const void *data)
 
 /* The child's description begins as its parent's; its thread goes on where the parent's was. */
 static int describe_child(struct rls_translator *translator, const struct rls_wire_fork *record,
-			  const struct process *parent)
+			  const struct rls_living_process *parent)
 {
 	struct rls_event event = parent->event;
 	int r;
@@ -264,17 +152,17 @@ static int on_fork(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_fork *record = data;
 	uint64_t time_ns = record->header.time_ns;
-	struct process *parent, *child;
-	struct thread *parent_thread, *thread;
+	struct rls_living_process *parent, *child;
+	struct rls_living_thread *parent_thread, *thread;
 	int r;
 
 	if (record->child_pid != record->header.pid) /* the number may have been used before */
-		process_forget(translator, record->child_pid);
-	r = thread_get(translator, record->header.pid, record->header.tid, &parent, &parent_thread);
+		rls_living_forget_process(&translator->living, record->child_pid);
+	r = rls_living_thread(&translator->living, record->header.pid, record->header.tid, &parent, &parent_thread);
 	if (!r)
 		r = describe_child(translator, record, parent);
 	if (!r)
-		r = thread_get(translator, record->child_pid, record->child_pid, &child, &thread);
+		r = rls_living_thread(&translator->living, record->child_pid, record->child_pid, &child, &thread);
 	if (!r)
 		r = add_thread(translator, record->child_pid, record->child_pid,
 			       record->child_ns_pid, time_ns, record->comm);
@@ -295,12 +183,12 @@ static int on_fork(struct rls_translator *translator, const void *data)
 }
 
 /* One thread is left, the one that called; from now on it has the process's number. */
-static int keep_first_thread(struct rls_translator *translator, struct process *process,
+static int keep_first_thread(struct rls_translator *translator, struct rls_living_process *process,
 			     const struct rls_wire_header *header)
 {
 	if (header->tid == header->pid)
 		return 0;
-	thread_forget(process, header->tid);
+	rls_living_forget_thread(process, header->tid);
 	return add_thread_end(translator, header->pid, header->tid, header->time_ns);
 }
 
@@ -309,9 +197,9 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	const struct rls_wire_exec *record = data;
 	uint32_t pid = record->header.pid;
 	uint64_t time_ns = record->header.time_ns;
-	struct process *process;
-	struct thread *thread;
-	int r = thread_get(translator, pid, pid, &process, &thread);
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	int r = rls_living_thread(&translator->living, pid, pid, &process, &thread);
 
 	if (!r)
 		r = keep_first_thread(translator, process, &record->header);
@@ -336,7 +224,7 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_exit *record = data;
 	const struct rls_wire_header *header = &record->header;
-	struct process *process = rls_index_map_get(&translator->processes, header->pid, 0);
+	struct rls_living_process *process = rls_living_find(&translator->living, header->pid);
 	struct rls_event event;
 	int r = 0;
 
@@ -345,13 +233,13 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 		if (!r)
 			r = add_thread_end(translator, header->pid, header->tid, header->time_ns);
 		if (process)
-			thread_forget(process, header->tid);
+			rls_living_forget_thread(process, header->tid);
 	}
 	if (r || !record->process_over)
 		return r;
 	event = event_at(RLS_EVENT_PROCESS_END, header->pid, 0, header->time_ns);
 	r = add(translator, &event);
-	process_forget(translator, header->pid);
+	rls_living_forget_process(&translator->living, header->pid);
 	if (!r && translator->watcher.ended)
 		translator->watcher.ended(translator->watcher.context, header->pid, header->time_ns);
 	return r;
@@ -360,9 +248,9 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 static int learn_name(struct rls_translator *translator, uint32_t pid, uint64_t address,
 		      const char *text, size_t length, rls_string_id *out)
 {
-	struct process *process;
+	struct rls_living_process *process;
 	rls_string_id id;
-	int r = process_get(translator, pid, &process);
+	int r = rls_living_process(&translator->living, pid, &process);
 
 	if (!r)
 		r = intern(translator, text, length, &id);
@@ -384,7 +272,7 @@ static int on_name(struct rls_translator *translator, const void *data)
 			  &ignored);
 }
 
-static int rename_process(struct rls_translator *translator, struct process *process,
+static int rename_process(struct rls_translator *translator, struct rls_living_process *process,
 			  uint64_t time_ns, rls_string_id name)
 {
 	struct rls_event event = process->event;
@@ -400,9 +288,9 @@ static int rename_process(struct rls_translator *translator, struct process *pro
 static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
 		      const struct rls_edge *edge, rls_string_id name)
 {
-	struct process *process;
-	struct thread *thread;
-	int r = thread_get(translator, pid, tid, &process, &thread);
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	int r = rls_living_thread(&translator->living, pid, tid, &process, &thread);
 
 	if (r)
 		return r;
@@ -427,9 +315,9 @@ static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t 
 static int apply_stack_entry(struct rls_translator *translator, const struct rls_wire_edge *record,
 			     rls_string_id name)
 {
-	struct process *process;
-	struct thread *thread;
-	int r = thread_get(translator, record->header.pid, record->header.tid, &process, &thread);
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	int r = rls_living_thread(&translator->living, record->header.pid, record->header.tid, &process, &thread);
 
 	if (r)
 		return r;
@@ -446,10 +334,10 @@ static int on_edge(struct rls_translator *translator, const void *data)
 	const struct rls_wire_edge *record = data;
 	struct rls_edge edge = { .time_ns = record->header.time_ns, .name = record->name,
 				 .kind = record->edge, .depth = record->depth };
-	struct process *process;
+	struct rls_living_process *process;
 	uintptr_t known;
 	rls_string_id name;
-	int r = process_get(translator, record->header.pid, &process);
+	int r = rls_living_process(&translator->living, record->header.pid, &process);
 
 	if (r)
 		return r;
@@ -467,7 +355,7 @@ static int on_edge(struct rls_translator *translator, const void *data)
 }
 
 /* The library's own ranges are not the user's operations. *seen: something has changed. */
-static int push_range(struct rls_translator *translator, struct thread *thread,
+static int push_range(struct rls_translator *translator, struct rls_living_thread *thread,
 		      const struct rls_wire_range *record, bool *seen)
 {
 	char text[RLS_WIRE_NAME_BYTES];
@@ -496,10 +384,10 @@ static int on_range(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_range *record = data;
 	const struct rls_wire_header *header = &record->header;
-	struct process *process;
-	struct thread *thread;
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
 	bool seen = false;
-	int r = thread_get(translator, header->pid, header->tid, &process, &thread);
+	int r = rls_living_thread(&translator->living, header->pid, header->tid, &process, &thread);
 
 	if (!r && header->kind == RLS_WIRE_RANGE_PUSH)
 		r = push_range(translator, thread, record, &seen);
@@ -562,10 +450,7 @@ void rls_translator_free(struct rls_translator *translator)
 {
 	if (!translator)
 		return;
-	for (size_t i = 0; i < translator->process_count; i++)
-		process_free(translator->all_processes[i]);
-	free(translator->all_processes);
-	rls_index_map_free(&translator->processes);
+	rls_living_clear(&translator->living);
 	free(translator);
 }
 
@@ -584,8 +469,8 @@ int rls_translate(struct rls_translator *translator, const struct rls_wire_heade
 
 int rls_translator_describe(struct rls_translator *translator, const struct rls_event *event)
 {
-	struct process *process;
-	int r = process_get(translator, event->pid, &process);
+	struct rls_living_process *process;
+	int r = rls_living_process(&translator->living, event->pid, &process);
 
 	if (r)
 		return r;
@@ -596,7 +481,7 @@ int rls_translator_describe(struct rls_translator *translator, const struct rls_
 const struct rls_event *rls_translator_process(const struct rls_translator *translator,
 					       uint32_t pid)
 {
-	const struct process *process = rls_index_map_get(&translator->processes, pid, 0);
+	const struct rls_living_process *process = rls_living_find(&translator->living, pid);
 
 	return process && process->event.kind ? &process->event : NULL;
 }

@@ -1,0 +1,50 @@
+/* The living: what the translator knows of the processes and threads that there are now.
+ * What ends is forgotten, so memory follows the living. One thread. */
+#ifndef RLS_LIVING_H
+#define RLS_LIVING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/event.h"
+#include "analysis/index_map.h"
+#include "userspace/record/operation_stack.h"
+
+struct rls_living_thread {
+	struct rls_living_thread *next;
+	uint32_t tid;
+	bool annotated;                 /* has had an operation of its own */
+	uint64_t inherits_since_ns;     /* its operation is not told yet from then on; 0: it is */
+	struct rls_operation_stack operations;
+};
+
+struct rls_living_process {
+	struct rls_event event;         /* as last described; kind 0 before that */
+	rls_string_id phase;
+	struct rls_index_map names;     /* address → string id + 1 */
+	struct rls_index_map threads;   /* tid → struct rls_living_thread */
+	struct rls_living_thread *all_threads;
+	uint32_t annotated_tid;         /* whose operation helper threads have; 0: nobody's */
+};
+
+struct rls_living {
+	struct rls_index_map map;       /* pid → struct rls_living_process */
+	struct rls_living_process **all;
+	size_t count, room;
+};
+
+void rls_living_clear(struct rls_living *living);
+
+/* NULL when it is not known. */
+struct rls_living_process *rls_living_find(const struct rls_living *living, uint32_t pid);
+
+/* The process, the thread with its process: made when they are new. 0 or -ENOMEM. */
+int rls_living_process(struct rls_living *living, uint32_t pid, struct rls_living_process **out);
+int rls_living_thread(struct rls_living *living, uint32_t pid, uint32_t tid,
+		      struct rls_living_process **process, struct rls_living_thread **out);
+
+void rls_living_forget_process(struct rls_living *living, uint32_t pid);
+void rls_living_forget_thread(struct rls_living_process *process, uint32_t tid);
+
+#endif
