@@ -19,7 +19,9 @@
 #include "bpf/emit.bpf.h"
 
 #define FRAME(i) ((i) & (RLS_FRAMES_MAX - 1))
-#define FRAME_EXIT_SEEN 0x80    /* beside the category */
+/* Beside the category: what will see the frame's end. */
+#define FRAME_RETURN_PROBE 0x80
+#define FRAME_EXIT_SITES 0x40
 #define FRAME_CATEGORY 0x0f
 
 static __always_inline __u32 namespace_pid(struct task_struct *task)
@@ -177,25 +179,39 @@ enum { EXIT_RETURN_PROBE, EXIT_SITES, EXIT_UNSEEN };
 /* The kernel sets no more return probes on a task that has so many pending. */
 #define PENDING_RETURNS_MAX 64
 
-/* Whether the end of what is entered now will be seen when it comes. */
-static __always_inline bool exit_is_seen(__u8 exit)
+/* What will see the end of the function entered now: FRAME_*, or 0 for nothing. */
+static __always_inline __u8 end_seen_by(__u8 exit)
 {
 	struct task_struct *task;
 
 	if (exit != EXIT_RETURN_PROBE)
-		return exit == EXIT_SITES;
+		return exit == EXIT_SITES ? FRAME_EXIT_SITES : 0;
 	task = bpf_get_current_task_btf();
-	return BPF_CORE_READ(task, utask, depth) < PENDING_RETURNS_MAX;
+	return BPF_CORE_READ(task, utask, depth) < PENDING_RETURNS_MAX ? FRAME_RETURN_PROBE : 0;
+}
+
+/* Where the kernel makes a function with a return probe return to. */
+static __always_inline __u64 return_trampoline(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 }
 
 /* An entry with the return slot of a frame whose end would have been seen: the function
- * has jumped to another one, which will return in its place. */
+ * has jumped to another one, which will return in its place. Under a return probe the slot
+ * tells that from a new call after a longjmp or an exception: it was rewritten. */
 static __always_inline bool is_tail_jump(const struct thread_state *thread, __u64 sp)
 {
 	__u32 top = thread->depth;
+	__u8 frame;
 
-	return top && thread->frame_sp[FRAME(top - 1)] == sp &&
-	       (thread->frame_category[FRAME(top - 1)] & FRAME_EXIT_SEEN);
+	if (!top || thread->frame_sp[FRAME(top - 1)] != sp)
+		return false;
+	frame = thread->frame_category[FRAME(top - 1)];
+	if (frame & FRAME_RETURN_PROBE)
+		return word_at(sp) == return_trampoline();
+	return frame & FRAME_EXIT_SITES;
 }
 
 /* Frames that sp proves over must have been left before. */
@@ -207,14 +223,14 @@ static __always_inline void enter_frame(struct thread_state *thread, __u64 now_n
 	if (thread->category == category)
 		return;
 	top = thread->depth;
-	if (is_tail_jump(thread, sp))
-		top--;
+	if (top && thread->frame_sp[FRAME(top - 1)] == sp)
+		top--; /* it has jumped here */
 	if (top >= RLS_FRAMES_MAX) {
 		thread->overflowed++;
 		return;
 	}
 	thread->frame_sp[FRAME(top)] = sp;
-	thread->frame_category[FRAME(top)] = category | (exit_is_seen(exit) ? FRAME_EXIT_SEEN : 0);
+	thread->frame_category[FRAME(top)] = category | end_seen_by(exit);
 	thread->depth = top + 1;
 	emit_category(thread, now_ns, category, site);
 }
