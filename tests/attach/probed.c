@@ -30,6 +30,11 @@ PROBED void into_unseen(body_function body, void *context)
 	asm volatile("" ::"i"(3));
 }
 
+/* In assembler, so that it stays a jump. */
+asm(".text\n.p2align 4\n.globl into_jump\n.type into_jump, @function\n"
+    "into_jump:\n\tpush %rbp\n\tpop %rbp\n\tjmp into_simulator\n"
+    ".size into_jump, . - into_jump\n");
+
 void nothing(void *context)
 {
 }
@@ -48,6 +53,8 @@ static const struct {
 			  .exit = RLS_EXIT_RETURN_PROBE },
 	[SITE_UNSEEN] = { .function = into_unseen, .category = RLS_CATEGORY_BACKEND,
 			  .exit = RLS_EXIT_UNSEEN, .from_python = true },
+	[SITE_JUMP] = { .function = into_jump, .category = RLS_CATEGORY_BACKEND,
+			.exit = RLS_EXIT_RETURN_PROBE, .from_python = true },
 };
 
 const void *probed_address(enum probed_site site)

@@ -227,6 +227,20 @@ static void jumps_out_of_functions_with_pending_return_probes(void **state)
 			    "S>P P>B B>P P>S S>P");
 }
 
+static void a_tail_jump_is_one_call(void **state)
+{
+	struct recording *recording = *state;
+
+	recording_begin(recording, 0);
+	for (int i = 0; i < 3; i++)
+		into_jump(nothing, NULL);
+	into_backend(nothing, NULL);
+	recording_stop(recording);
+	assert_string_equal(recording_path(recording, own_tid()),
+			    "?>P P>B B>S S>P P>B B>S S>P P>B B>S S>P P>B B>P");
+	assert_int_equal(recording_hits(recording, own_tid()), 3 * 4 + 2);
+}
+
 /* ---- time off the CPU ---- */
 
 #define SLEEP_NS 50000000ULL
@@ -446,6 +460,7 @@ int main(void)
 		BOTH_WAYS(jumps_out_of_a_function_with_no_return_probe),
 		BOTH_WAYS(jumps_out_of_a_function_with_a_pending_return_probe),
 		BOTH_WAYS(jumps_out_of_functions_with_pending_return_probes),
+		BOTH_WAYS(a_tail_jump_is_one_call),
 		BOTH_WAYS(sleeping_is_time_off_the_cpu),
 		BOTH_WAYS(nobody_is_off_the_cpu_during_a_pause),
 		BOTH_WAYS(each_thread_is_counted_exactly),
