@@ -47,11 +47,16 @@ int rls_annotations_rest(pid_t pid, uint32_t tid, uint64_t address, uint64_t edg
 			 uint64_t end_ns, struct rls_translator *translator)
 {
 	struct rls_thread_record record;
+	uint64_t head;
 	int r = read_target(pid, address, &record, sizeof(record));
 
+	/* The thread may be writing: what it has overwritten, or may be, shows in head by now. */
+	if (!r)
+		r = read_target(pid, address + offsetof(struct rls_thread_record, head), &head,
+				sizeof(head));
 	if (r)
 		return r;
-	if (record.head - edges_seen > RLS_EDGE_RING)
+	if (record.head - edges_seen > RLS_EDGE_RING || head - edges_seen >= RLS_EDGE_RING)
 		return -EOVERFLOW;
 	for (uint64_t i = edges_seen; i != record.head; i++) {
 		const struct rls_edge *edge = &record.edges[i % RLS_EDGE_RING];
