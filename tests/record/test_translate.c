@@ -225,6 +225,53 @@ static void a_ranges_text_is_cut_to_its_field(void **state)
 
 /* ---- processes ---- */
 
+/* Thread 9 loads data for thread 8 and has no annotations. */
+static void helper_threads_have_the_operation_of_the_annotated_one(void **state)
+{
+	send_name(*state, 7, 0x100, "train");
+	send_name(*state, 7, 0x200, "step");
+	send_thread(*state, 7, 8, 1, 8, "main");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	send_thread(*state, 7, 9, 20, 9, "loader"); /* its operation is certain with the next edge */
+	send_edge(*state, 7, 8, 15, RLS_EDGE_PUSH, 2, 0x200); /* heard of late */
+	send_edge(*state, 7, 8, 30, RLS_EDGE_POP, 1, 0x100);
+	assert_log(&event_log, "1 7/8 thread main ns_tid=0\n"
+			       "10 7/8 operation train\n"
+			       "20 7/9 thread loader ns_tid=0\n"
+			       "15 7/8 operation train>step\n"
+			       "20 7/9 operation train>step\n"
+			       "30 7/8 operation train\n"
+			       "30 7/9 operation train\n");
+}
+
+static void a_helper_with_an_operation_of_its_own_is_none(void **state)
+{
+	send_name(*state, 7, 0x100, "train");
+	send_name(*state, 7, 0x200, "load");
+	send_thread(*state, 7, 8, 1, 8, "main");
+	send_thread(*state, 7, 9, 2, 9, "loader");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	send_edge(*state, 7, 9, 20, RLS_EDGE_PUSH, 1, 0x200);
+	send_edge(*state, 7, 8, 30, RLS_EDGE_POP, 0, 0);
+	event_log_empty(&event_log);
+	send_edge(*state, 7, 9, 40, RLS_EDGE_POP, 0, 0);
+	send_edge(*state, 7, 8, 50, RLS_EDGE_PUSH, 1, 0x100);
+	assert_log(&event_log, "40 7/9 operation -\n"
+			       "50 7/8 operation train\n");
+}
+
+static void a_helper_that_ends_before_the_next_edge_is_told_its_operation(void **state)
+{
+	send_name(*state, 7, 0x100, "train");
+	send_thread(*state, 7, 8, 1, 8, "main");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	send_thread(*state, 7, 9, 20, 9, "loader");
+	event_log_empty(&event_log);
+	send_exit(*state, 7, 9, 25, false, true);
+	assert_log(&event_log, "20 7/9 operation train\n"
+			       "25 7/9 thread_end\n");
+}
+
 static void describe_parent(struct rls_translator *translator)
 {
 	struct rls_event event = { .kind = RLS_EVENT_PROCESS, .pid = 7, .time_ns = 1 };
@@ -403,6 +450,9 @@ int main(void)
 		TEST(ranges_are_operations),
 		TEST(a_librarys_own_ranges_are_not_operations),
 		TEST(a_ranges_text_is_cut_to_its_field),
+		TEST(helper_threads_have_the_operation_of_the_annotated_one),
+		TEST(a_helper_with_an_operation_of_its_own_is_none),
+		TEST(a_helper_that_ends_before_the_next_edge_is_told_its_operation),
 		TEST(a_child_goes_on_where_its_parent_was),
 		TEST(a_child_of_an_idle_parent_inherits_nothing),
 		TEST(a_number_used_again_is_another_process),

@@ -14,6 +14,7 @@
 struct rls_living_thread {
 	struct rls_living_thread *next;
 	uint32_t tid;
+	bool announced;                 /* its life in the trace has begun */
 	bool annotated;                 /* has had an operation of its own */
 	uint64_t inherits_since_ns;     /* its operation is not told yet from then on; 0: it is */
 	struct rls_operation_stack operations;

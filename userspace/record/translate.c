@@ -6,6 +6,8 @@
 
 #include "analysis/index_map.h"
 #include "userspace/annotate/foreign_ranges.h"
+#include "userspace/record/emit.h"
+#include "userspace/record/inherit.h"
 #include "userspace/record/living.h"
 
 struct rls_translator {
@@ -15,97 +17,14 @@ struct rls_translator {
 	uint64_t ignored;
 };
 
-/* ---- adding events ---- */
-
-static struct rls_event event_at(enum rls_event_kind kind, uint32_t pid, uint32_t tid,
-				 uint64_t time_ns)
-{
-	struct rls_event event;
-
-	memset(&event, 0, sizeof(event));
-	event.kind = kind;
-	event.pid = pid;
-	event.tid = tid;
-	event.time_ns = time_ns;
-	return event;
-}
-
-static int add(struct rls_translator *translator, const struct rls_event *event)
-{
-	return translator->sink.add(translator->sink.context, event);
-}
-
-static int intern(struct rls_translator *translator, const char *text, size_t length,
-		  rls_string_id *out)
-{
-	return translator->sink.intern(translator->sink.context, text, length, out);
-}
-
-static int add_category(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-			uint64_t time_ns, enum rls_category category)
-{
-	struct rls_event event = event_at(RLS_EVENT_CATEGORY, pid, tid, time_ns);
-
-	event.category.category = category;
-	return add(translator, &event);
-}
-
-static int add_operation(struct rls_translator *translator, uint32_t pid,
-			 const struct rls_living_thread *thread, uint64_t time_ns)
-{
-	struct rls_event event = event_at(RLS_EVENT_OPERATION, pid, thread->tid, time_ns);
-
-	rls_operation_stack_fill(&thread->operations, &event);
-	return add(translator, &event);
-}
-
 static int add_phase(struct rls_translator *translator, struct rls_living_process *process, uint64_t time_ns,
 		     rls_string_id phase)
 {
-	struct rls_event event = event_at(RLS_EVENT_PHASE, process->event.pid, 0, time_ns);
+	struct rls_event event = rls_event_at(RLS_EVENT_PHASE, process->event.pid, 0, time_ns);
 
 	process->phase = phase;
 	event.phase.phase = phase;
-	return add(translator, &event);
-}
-
-static int add_thread(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-		      uint32_t ns_tid, uint64_t time_ns, const char *comm)
-{
-	struct rls_event event = event_at(RLS_EVENT_THREAD, pid, tid, time_ns);
-	int r = intern(translator, comm, strnlen(comm, RLS_WIRE_COMM_BYTES), &event.thread.name);
-
-	if (r)
-		return r;
-	event.thread.ns_tid = ns_tid == tid ? 0 : ns_tid;
-	return add(translator, &event);
-}
-
-static int add_thread_end(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-			  uint64_t time_ns)
-{
-	struct rls_event event = event_at(RLS_EVENT_THREAD_END, pid, tid, time_ns);
-
-	return add(translator, &event);
-}
-
-static int add_pile(struct rls_translator *translator, const struct rls_wire_header *header,
-		    const struct rls_wire_pile *pile)
-{
-	struct rls_event event = event_at(RLS_EVENT_HITS, header->pid, header->tid, header->time_ns);
-	int r = 0;
-
-	if (pile->hits) {
-		event.hits.count = pile->hits;
-		event.hits.cost_ns = pile->cost_ns;
-		r = add(translator, &event);
-	}
-	if (!r && pile->off_cpu_ns) {
-		event.kind = RLS_EVENT_OFF_CPU;
-		event.off_cpu.ns = pile->off_cpu_ns;
-		r = add(translator, &event);
-	}
-	return r;
+	return rls_emit(&translator->sink, &event);
 }
 
 /* ---- one function per record kind ---- */
@@ -113,9 +32,9 @@ static int add_pile(struct rls_translator *translator, const struct rls_wire_hea
 static int on_category(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_category *record = data;
-	int r = add_pile(translator, &record->header, &record->pile);
+	int r = rls_emit_pile(&translator->sink, &record->header, &record->pile);
 
-	return r ? r : add_category(translator, record->header.pid, record->header.tid,
+	return r ? r : rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
 				    record->header.time_ns, record->category);
 }
 
@@ -126,8 +45,13 @@ static int on_thread(struct rls_translator *translator, const void *data)
 	struct rls_living_thread *thread;
 	int r = rls_living_thread(&translator->living, record->header.pid, record->header.tid, &process, &thread);
 
-	return r ? r : add_thread(translator, record->header.pid, record->header.tid,
-				  record->ns_tid, record->header.time_ns, record->comm);
+	if (r)
+		return r;
+	thread->announced = true;
+	if (!thread->annotated)
+		thread->inherits_since_ns = record->header.time_ns;
+	return rls_emit_thread(&translator->sink, record->header.pid, record->header.tid, record->ns_tid,
+			  record->header.time_ns, record->comm);
 }
 
 /* The child's description begins as its parent's; its thread goes on where the parent's was. */
@@ -143,7 +67,7 @@ static int describe_child(struct rls_translator *translator, const struct rls_wi
 	event.time_ns = record->header.time_ns;
 	event.process.ppid = record->header.pid;
 	event.process.ns_pid = record->child_ns_pid == record->child_pid ? 0 : record->child_ns_pid;
-	r = intern(translator, record->comm, strnlen(record->comm, sizeof(record->comm)),
+	r = rls_emit_intern(&translator->sink, record->comm, strnlen(record->comm, sizeof(record->comm)),
 		   &event.process.name);
 	return r ? r : rls_translator_describe(translator, &event);
 }
@@ -164,17 +88,20 @@ static int on_fork(struct rls_translator *translator, const void *data)
 	if (!r)
 		r = rls_living_thread(&translator->living, record->child_pid, record->child_pid, &child, &thread);
 	if (!r)
-		r = add_thread(translator, record->child_pid, record->child_pid,
+		r = rls_emit_thread(&translator->sink, record->child_pid, record->child_pid,
 			       record->child_ns_pid, time_ns, record->comm);
 	if (r)
 		return r;
 	if (parent->phase)
 		r = add_phase(translator, child, time_ns, parent->phase);
 	thread->operations = parent_thread->operations;
+	thread->announced = true;
+	thread->annotated = parent_thread->annotated;
+	child->annotated_tid = thread->annotated ? thread->tid : 0;
 	if (!r && thread->operations.count)
-		r = add_operation(translator, record->child_pid, thread, time_ns);
+		r = rls_emit_operation(&translator->sink, record->child_pid, thread, time_ns);
 	if (!r && record->category)
-		r = add_category(translator, record->child_pid, record->child_pid, time_ns,
+		r = rls_emit_category(&translator->sink, record->child_pid, record->child_pid, time_ns,
 				 record->category);
 	if (!r && translator->watcher.forked)
 		translator->watcher.forked(translator->watcher.context, record->header.pid,
@@ -189,7 +116,7 @@ static int keep_first_thread(struct rls_translator *translator, struct rls_livin
 	if (header->tid == header->pid)
 		return 0;
 	rls_living_forget_thread(process, header->tid);
-	return add_thread_end(translator, header->pid, header->tid, header->time_ns);
+	return rls_emit_thread_end(&translator->sink, header->pid, header->tid, header->time_ns);
 }
 
 static int on_exec(struct rls_translator *translator, const void *data)
@@ -208,13 +135,15 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	rls_index_map_free(&process->names);
 	process->names = (struct rls_index_map){ 0 };
 	memset(&thread->operations, 0, sizeof(thread->operations));
-	r = add_thread(translator, pid, pid, process->event.process.ns_pid, time_ns, record->comm);
+	thread->annotated = false;
+	process->annotated_tid = 0;
+	r = rls_emit_thread(&translator->sink, pid, pid, process->event.process.ns_pid, time_ns, record->comm);
 	if (!r)
-		r = add_operation(translator, pid, thread, time_ns);
+		r = rls_emit_operation(&translator->sink, pid, thread, time_ns);
 	if (!r)
 		r = add_phase(translator, process, time_ns, 0);
 	if (!r)
-		r = add_category(translator, pid, pid, time_ns, RLS_CATEGORY_UNKNOWN);
+		r = rls_emit_category(&translator->sink, pid, pid, time_ns, RLS_CATEGORY_UNKNOWN);
 	if (!r && translator->watcher.execed)
 		translator->watcher.execed(translator->watcher.context, pid, time_ns);
 	return r;
@@ -225,20 +154,25 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 	const struct rls_wire_exit *record = data;
 	const struct rls_wire_header *header = &record->header;
 	struct rls_living_process *process = rls_living_find(&translator->living, header->pid);
+	struct rls_living_thread *thread;
 	struct rls_event event;
 	int r = 0;
 
-	if (record->traced || (process && rls_index_map_get(&process->threads, header->tid, 0))) {
-		r = add_pile(translator, header, &record->pile);
+	thread = process ? rls_index_map_get(&process->threads, header->tid, 0) : NULL;
+	if (record->traced || thread) {
+		if (thread)
+			r = rls_inherit_last(&translator->sink, process, thread);
 		if (!r)
-			r = add_thread_end(translator, header->pid, header->tid, header->time_ns);
+			r = rls_emit_pile(&translator->sink, header, &record->pile);
+		if (!r)
+			r = rls_emit_thread_end(&translator->sink, header->pid, header->tid, header->time_ns);
 		if (process)
 			rls_living_forget_thread(process, header->tid);
 	}
 	if (r || !record->process_over)
 		return r;
-	event = event_at(RLS_EVENT_PROCESS_END, header->pid, 0, header->time_ns);
-	r = add(translator, &event);
+	event = rls_event_at(RLS_EVENT_PROCESS_END, header->pid, 0, header->time_ns);
+	r = rls_emit(&translator->sink, &event);
 	rls_living_forget_process(&translator->living, header->pid);
 	if (!r && translator->watcher.ended)
 		translator->watcher.ended(translator->watcher.context, header->pid, header->time_ns);
@@ -253,7 +187,7 @@ static int learn_name(struct rls_translator *translator, uint32_t pid, uint64_t 
 	int r = rls_living_process(&translator->living, pid, &process);
 
 	if (!r)
-		r = intern(translator, text, length, &id);
+		r = rls_emit_intern(&translator->sink, text, length, &id);
 	if (!r)
 		r = rls_index_map_put(&process->names, address, 0, (void *)(uintptr_t)(id + 1UL));
 	if (!r)
@@ -294,6 +228,10 @@ static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t 
 
 	if (r)
 		return r;
+	if (edge->kind == RLS_EDGE_PUSH || edge->kind == RLS_EDGE_POP)
+		r = rls_inherit_before(&translator->sink, process, thread, edge->time_ns);
+	if (r)
+		return r;
 	switch (edge->kind) {
 	case RLS_EDGE_PUSH:
 		rls_operation_stack_push(&thread->operations, edge->depth, name);
@@ -309,7 +247,7 @@ static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t 
 		translator->ignored++;
 		return 0;
 	}
-	return add_operation(translator, pid, thread, edge->time_ns);
+	return rls_inherit_after(&translator->sink, process, thread, edge->time_ns);
 }
 
 static int apply_stack_entry(struct rls_translator *translator, const struct rls_wire_edge *record,
@@ -321,12 +259,18 @@ static int apply_stack_entry(struct rls_translator *translator, const struct rls
 
 	if (r)
 		return r;
+	if (!record->depth && !thread->annotated)
+		return 0; /* it has annotated, but is in no operation */
+	if (record->depth <= 1)
+		r = rls_inherit_before(&translator->sink, process, thread, record->header.time_ns);
+	if (r)
+		return r;
 	if (record->depth <= 1)
 		rls_operation_stack_clear_annotations(&thread->operations);
 	rls_operation_stack_push(&thread->operations, record->depth, name);
 	if (!(record->header.flags & RLS_WIRE_STACK_END))
 		return 0;
-	return add_operation(translator, record->header.pid, thread, record->header.time_ns);
+	return rls_inherit_after(&translator->sink, process, thread, record->header.time_ns);
 }
 
 static int on_edge(struct rls_translator *translator, const void *data)
@@ -345,7 +289,7 @@ static int on_edge(struct rls_translator *translator, const void *data)
 	name = known ? (rls_string_id)(known - 1) : 0;
 	if (record->name && !known) {
 		/* Its text was lost or unreadable: an operation all the same. */
-		r = intern(translator, "(unreadable)", strlen("(unreadable)"), &name);
+		r = rls_emit_intern(&translator->sink, "(unreadable)", strlen("(unreadable)"), &name);
 		if (r)
 			return r;
 	}
@@ -355,7 +299,8 @@ static int on_edge(struct rls_translator *translator, const void *data)
 }
 
 /* The library's own ranges are not the user's operations. *seen: something has changed. */
-static int push_range(struct rls_translator *translator, struct rls_living_thread *thread,
+static int push_range(struct rls_translator *translator, struct rls_living_process *process,
+		      struct rls_living_thread *thread,
 		      const struct rls_wire_range *record, bool *seen)
 {
 	char text[RLS_WIRE_NAME_BYTES];
@@ -366,7 +311,10 @@ static int push_range(struct rls_translator *translator, struct rls_living_threa
 	text[record->length < sizeof(text) ? record->length : sizeof(text) - 1] = '\0';
 	*seen = true;
 	if (!rls_range_is_library_own(text)) {
-		r = intern(translator, text, strlen(text), &name);
+		r = rls_emit_intern(&translator->sink, text, strlen(text), &name);
+		if (!r)
+			r = rls_inherit_before(&translator->sink, process, thread,
+					       record->header.time_ns);
 		if (!r)
 			rls_operation_stack_push_range(&thread->operations, name, record->token);
 		return r;
@@ -390,25 +338,32 @@ static int on_range(struct rls_translator *translator, const void *data)
 	int r = rls_living_thread(&translator->living, header->pid, header->tid, &process, &thread);
 
 	if (!r && header->kind == RLS_WIRE_RANGE_PUSH)
-		r = push_range(translator, thread, record, &seen);
-	else if (!r) /* false too when it was begun before recording */
+		r = push_range(translator, process, thread, record, &seen);
+	else if (!r && thread->annotated) /* false too when it was begun before recording */
 		seen = rls_operation_stack_pop_range(&thread->operations, record->token);
-	return r || !seen ? r : add_operation(translator, header->pid, thread, header->time_ns);
+	return r || !seen ? r : rls_inherit_after(&translator->sink, process, thread, header->time_ns);
 }
 
 static int on_loss(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_loss *record = data;
 
-	return add_category(translator, record->header.pid, record->header.tid, record->since_ns,
+	return rls_emit_category(&translator->sink, record->header.pid, record->header.tid, record->since_ns,
 			    RLS_CATEGORY_UNKNOWN);
 }
 
 static int on_final(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_final *record = data;
-	int r = add_pile(translator, &record->header, &record->pile);
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	int r = rls_living_thread(&translator->living, record->header.pid, record->header.tid,
+				  &process, &thread);
 
+	if (!r)
+		r = rls_inherit_last(&translator->sink, process, thread);
+	if (!r)
+		r = rls_emit_pile(&translator->sink, &record->header, &record->pile);
 	if (!r && translator->watcher.final)
 		translator->watcher.final(translator->watcher.context, record);
 	return r;
@@ -475,7 +430,7 @@ int rls_translator_describe(struct rls_translator *translator, const struct rls_
 	if (r)
 		return r;
 	process->event = *event;
-	return add(translator, event);
+	return rls_emit(&translator->sink, event);
 }
 
 const struct rls_event *rls_translator_process(const struct rls_translator *translator,

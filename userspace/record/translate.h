@@ -18,13 +18,7 @@
 #include "analysis/event.h"
 #include "bpf/wire.h"
 #include "userspace/annotate/annotate_wire.h"
-
-struct rls_event_sink {
-	/* 0 or -errno; stops translation. */
-	int (*add)(void *context, const struct rls_event *event);
-	int (*intern)(void *context, const char *text, size_t length, rls_string_id *out);
-	void *context;
-};
+#include "userspace/record/emit.h"
 
 /* Each may be NULL. */
 struct rls_process_watcher {
