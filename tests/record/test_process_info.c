@@ -18,6 +18,7 @@
 #include <jansson.h>
 
 #include "analysis/string_pool.h"
+#include "userspace/record/cgroup.h"
 #include "userspace/record/process_info.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -59,13 +60,13 @@ static void containers_of_each_engine(void **state)
 			 "libpod-" ID ".scope\n",
 			 ID);
 	assert_container("0::/system.slice/nerdctl-" ID ".scope\n", ID);
-	assert_container("0::/docker/0123456789ab\n", "0123456789ab");
+	assert_container("0::/system.slice/docker-0123456789ab.scope\n", "0123456789ab");
 	/* systemd inside a container makes groups of its own. */
 	assert_container("0::/docker/" ID "/system.slice/cron.service\n", ID);
 	assert_container("0::/docker/" ID "/init.scope\n", ID);
 	/* Docker in Docker: the innermost. */
 	assert_container("0::/docker/ffffffffffffffff" ID "\n", "");
-	assert_container("0::/docker/aaaaaaaaaaaa/docker/" ID "\n", ID);
+	assert_container("0::/system.slice/docker-aaaaaaaaaaaa.scope/docker/" ID "\n", ID);
 }
 
 static void the_host_is_no_container(void **state)
@@ -82,6 +83,13 @@ static void the_host_is_no_container(void **state)
 	assert_container("0::/system.slice/slurmstepd.scope/job_123456789012/step_0/user/task_0\n", "");
 	assert_container("4:cpu:/kubepods/pod1b2c3d4e-1111-2222-3333-444455556666\n", "");
 	assert_container("0::/deadbeef\n", "");
+	/* Ids that a host gives its own groups. */
+	assert_container("4:memory:/sandbox/7dead26b900df84908e6a72637a6f2df\n0::/\n", "");
+	assert_container("0::/0123456789ab\n", "");
+	assert_container("0::/docker/0123456789ab\n", "");
+	assert_container("0::/job-0123456789ab.scope\n", "");
+	/* Podman's watcher of a container is outside it. */
+	assert_container("0::/machine.slice/libpod-conmon-" ID ".scope\n", "");
 }
 
 static void hostile_cgroups_do_no_harm(void **state)
@@ -110,6 +118,25 @@ static void hostile_cgroups_do_no_harm(void **state)
 		huge[i] = '/';
 	assert_container(huge, huge + 65000 - 64);
 	free(huge);
+}
+
+static void cgroups_hold_what_is_below_them(void **state)
+{
+	const char *text = "4:memory:/other\n0::/jobs.slice/train.service/worker\n";
+
+	assert_true(rls_cgroup_is_within(text, "/jobs.slice/train.service/worker"));
+	assert_true(rls_cgroup_is_within(text, "/jobs.slice/train.service"));
+	assert_true(rls_cgroup_is_within(text, "/jobs.slice"));
+	assert_true(rls_cgroup_is_within(text, "/"));
+	assert_false(rls_cgroup_is_within(text, "/jobs"));
+	assert_false(rls_cgroup_is_within(text, "/jobs.slice/train"));
+	assert_false(rls_cgroup_is_within(text, "/jobs.slice/train.service/worker/1"));
+	assert_false(rls_cgroup_is_within(text, "/train.service"));
+	assert_false(rls_cgroup_is_within(text, "/other"));
+	assert_false(rls_cgroup_is_within("4:memory:/jobs\n", "/"));
+	assert_false(rls_cgroup_is_within("", "/"));
+	assert_true(rls_cgroup_is_within("0::/", "/"));
+	assert_false(rls_cgroup_is_within("0::", "/jobs"));
 }
 
 /* ---- processes made for the purpose ---- */
@@ -348,6 +375,7 @@ int main(void)
 		cmocka_unit_test(containers_of_each_engine),
 		cmocka_unit_test(the_host_is_no_container),
 		cmocka_unit_test(hostile_cgroups_do_no_harm),
+		cmocka_unit_test(cgroups_hold_what_is_below_them),
 		cmocka_unit_test(reads_itself),
 		cmocka_unit_test(a_name_does_not_pass_for_a_line),
 		cmocka_unit_test(command_lines_are_json_whatever_is_in_them),

@@ -15,15 +15,13 @@
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
 #include "analysis/string_pool.h"
+#include "userspace/record/cgroup.h"
 
 #define PROC_TEXT_BYTES (128 * 1024)
 #define WORD_BYTES_MAX 512
 #define ELLIPSIS "\xe2\x80\xa6"
-#define ID_DIGITS_MIN 12
-#define ID_DIGITS_MAX 64
 
-/* A whole /proc file, NUL-terminated; cut at PROC_TEXT_BYTES. */
-static int read_proc(pid_t pid, const char *name, char **out, size_t *length_out)
+int rls_process_read(pid_t pid, const char *name, char **out, size_t *length_out)
 {
 	_cleanup_free_ char *text = malloc(PROC_TEXT_BYTES + 1);
 	_cleanup_close_ int fd = -1;
@@ -101,48 +99,6 @@ static int cmdline_to_json(const char *text, size_t length, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-static size_t hex_run(const char *text, size_t length)
-{
-	size_t run = 0;
-
-	while (run < length && isxdigit((unsigned char)text[length - 1 - run]))
-		run++;
-	return run;
-}
-
-/* The id in one element of a cgroup's path, *digits long; NULL when it has none. */
-static const char *id_in_element(const char *element, size_t length, size_t *digits)
-{
-	size_t run;
-
-	if (length > strlen(".scope") && !strncmp(element + length - 6, ".scope", 6))
-		length -= strlen(".scope");
-	run = hex_run(element, length);
-	if (run < ID_DIGITS_MIN || run > ID_DIGITS_MAX)
-		return NULL;
-	/* Only a whole id can follow a prefix: UUIDs and job numbers end in digits too. */
-	if (run < length && (run < ID_DIGITS_MAX || !strchr("-:", element[length - run - 1])))
-		return NULL;
-	*digits = run;
-	return element + length - run;
-}
-
-void rls_container_of_cgroup(const char *cgroup_text, char *out, size_t out_bytes)
-{
-	const char *at = cgroup_text;
-
-	out[0] = '\0';
-	while (*at) {
-		size_t length = strcspn(at, "/\n"), digits;
-		const char *id = id_in_element(at, length, &digits);
-
-		if (id)
-			snprintf(out, out_bytes, "%.*s", (int)digits, id);
-		at += length;
-		at += *at != '\0';
-	}
-}
-
 /* The last number of a line of /proc/PID/status. The key begins with the newline before it:
  * a process can call itself "PPid: 1", but newlines in names are escaped. */
 static pid_t number_in_status(const char *status, const char *key)
@@ -164,26 +120,44 @@ static bool is_zombie(const char *status)
 	return strstr(status, "\nState:\tZ") || strstr(status, "\nState:\tX");
 }
 
+int rls_process_container(pid_t pid, char out[RLS_CONTAINER_BYTES])
+{
+	_cleanup_free_ char *cgroup = NULL, *init_cgroup = NULL;
+	char container[RLS_CONTAINER_BYTES], init_container[RLS_CONTAINER_BYTES];
+	int r = rls_process_read(pid, "cgroup", &cgroup, NULL);
+
+	if (r)
+		return r;
+	rls_container_of_cgroup(cgroup, container, sizeof(container));
+	/* A host can be a container itself: what holds its init holds nothing apart. */
+	if (container[0] && !rls_process_read(1, "cgroup", &init_cgroup, NULL)) {
+		rls_container_of_cgroup(init_cgroup, init_container, sizeof(init_container));
+		if (!strcmp(container, init_container))
+			container[0] = '\0';
+	}
+	memcpy(out, container, sizeof(container));
+	return 0;
+}
+
 int rls_process_info_read(pid_t pid, struct rls_process_info *out)
 {
-	_cleanup_free_ char *comm = NULL, *cmdline = NULL, *status = NULL, *cgroup = NULL;
+	_cleanup_free_ char *comm = NULL, *cmdline = NULL, *status = NULL;
 	struct rls_process_info info = { 0 };
-	char container[80] = "";
+	char container[RLS_CONTAINER_BYTES] = "";
 	size_t length;
 	int r;
 
-	r = read_proc(pid, "comm", &comm, NULL);
+	r = rls_process_read(pid, "comm", &comm, NULL);
 	if (!r)
-		r = read_proc(pid, "cmdline", &cmdline, &length);
+		r = rls_process_read(pid, "cmdline", &cmdline, &length);
 	if (!r)
-		r = read_proc(pid, "status", &status, NULL);
+		r = rls_process_read(pid, "status", &status, NULL);
 	if (r)
 		return r;
 	comm[strcspn(comm, "\n")] = '\0';
 	info.ppid = number_in_status(status, "\nPPid:");
 	info.ns_pid = number_in_status(status, "\nNSpid:"); /* innermost last */
-	if (!read_proc(pid, "cgroup", &cgroup, NULL))
-		rls_container_of_cgroup(cgroup, container, sizeof(container));
+	rls_process_container(pid, container); /* unknown is told as none */
 	info.container = strdup(container);
 	r = info.container ? cmdline_to_json(cmdline, length, &info.cmdline) : -ENOMEM;
 	if (r) {
@@ -207,21 +181,14 @@ int rls_process_exists(pid_t pid)
 {
 	_cleanup_free_ char *status = NULL;
 
-	if (pid <= 0 || read_proc(pid, "status", &status, NULL))
+	if (pid <= 0 || rls_process_read(pid, "status", &status, NULL))
 		return -ESRCH;
 	/* /proc has threads under their own numbers too. */
 	return is_zombie(status) || number_in_status(status, "\nTgid:") != pid ? -ESRCH : 0;
 }
 
-struct pid_pair {
-	pid_t pid, ppid;
-};
-
-/* Every living (pid, ppid) on the host. */
-static int list_processes(struct pid_pair **out, size_t *count_out)
+int rls_each_process(int (*visit)(pid_t pid, void *context), void *context)
 {
-	_cleanup_free_ struct pid_pair *pairs = NULL;
-	size_t count = 0, room = 0;
 	struct dirent *entry;
 	DIR *proc = opendir("/proc");
 	int r = 0;
@@ -229,48 +196,73 @@ static int list_processes(struct pid_pair **out, size_t *count_out)
 	if (!proc)
 		return -errno;
 	while (!r && (entry = readdir(proc))) {
-		_cleanup_free_ char *status = NULL;
-		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
-
-		if (!pid || read_proc(pid, "status", &status, NULL) || is_zombie(status))
-			continue;
-		r = rls_grow(&pairs, &room, count);
-		if (!r)
-			pairs[count++] = (struct pid_pair){ pid, number_in_status(status, "\nPPid:") };
+		if (isdigit((unsigned char)entry->d_name[0]))
+			r = visit(atoi(entry->d_name), context);
 	}
 	closedir(proc);
-	if (r)
-		return r;
-	*out = rls_take(pairs);
-	*count_out = count;
+	return r;
+}
+
+struct pid_pair {
+	pid_t pid, ppid;
+};
+
+struct pid_pairs {
+	struct pid_pair *entries;
+	size_t count, room;
+};
+
+static int add_pair(pid_t pid, void *context)
+{
+	_cleanup_free_ char *status = NULL;
+	struct pid_pairs *pairs = context;
+
+	if (rls_process_read(pid, "status", &status, NULL) || is_zombie(status))
+		return 0;
+	if (rls_grow(&pairs->entries, &pairs->room, pairs->count))
+		return -ENOMEM;
+	pairs->entries[pairs->count++] =
+		(struct pid_pair){ pid, number_in_status(status, "\nPPid:") };
+	return 0;
+}
+
+static int visit_descendants(struct pid_pairs *pairs, pid_t *queue,
+			     int (*visit)(pid_t pid, void *context), void *context)
+{
+	size_t head = 0, tail = 1;
+
+	while (head < tail) {
+		pid_t parent = queue[head++];
+
+		for (size_t i = 0; i < pairs->count; i++) {
+			struct pid_pair *pair = &pairs->entries[i];
+			int r;
+
+			if (pair->ppid != parent || tail > pairs->count)
+				continue;
+			r = visit(pair->pid, context);
+			if (r)
+				return r;
+			queue[tail++] = pair->pid;
+			pair->ppid = -1; /* a reused pid cannot make a cycle */
+		}
+	}
 	return 0;
 }
 
 int rls_each_descendant(pid_t pid, int (*visit)(pid_t pid, void *context), void *context)
 {
-	_cleanup_free_ struct pid_pair *pairs = NULL;
+	struct pid_pairs pairs = { 0 };
 	_cleanup_free_ pid_t *queue = NULL;
-	size_t count = 0, head = 0, tail = 0;
-	int r = list_processes(&pairs, &count);
+	int r = rls_each_process(add_pair, &pairs);
 
-	if (r)
-		return r;
-	queue = calloc(count + 1, sizeof(*queue));
-	if (!queue)
-		return -ENOMEM;
-	queue[tail++] = pid;
-	while (head < tail) {
-		pid_t parent = queue[head++];
-
-		for (size_t i = 0; i < count; i++) {
-			if (pairs[i].ppid != parent || tail > count)
-				continue;
-			r = visit(pairs[i].pid, context);
-			if (r)
-				return r;
-			queue[tail++] = pairs[i].pid;
-			pairs[i].ppid = -1; /* a reused pid cannot make a cycle */
-		}
+	queue = r ? NULL : calloc(pairs.count + 1, sizeof(*queue));
+	if (!r && !queue)
+		r = -ENOMEM;
+	if (!r) {
+		queue[0] = pid;
+		r = visit_descendants(&pairs, queue, visit, context);
 	}
-	return 0;
+	free(pairs.entries);
+	return r;
 }

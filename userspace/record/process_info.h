@@ -12,17 +12,25 @@ struct rls_process_info {
 	pid_t ns_pid;           /* in its innermost pid namespace; equals pid when in ours */
 	char *name;             /* comm */
 	char *cmdline;          /* JSON array text that fits a trace's string, cut with "…" */
-	char *container;        /* 64 hex digits or a short id of its cgroup path, "" on the host */
+	char *container;        /* its id, or "" */
 };
 
 /* 0, -ESRCH, -ENOMEM. *out is to be cleared by the caller. */
 int rls_process_info_read(pid_t pid, struct rls_process_info *out);
 void rls_process_info_clear(struct rls_process_info *info);
 
-/* The container id in the text of /proc/PID/cgroup, as Docker, containerd, CRI-O and Podman
- * write it: the last path element, less ".scope", that is 12 to 64 hex digits, or ends in
- * 64 of them after '-' or ':'. Copies at most out_bytes - 1; "" when there is none. Pure. */
-void rls_container_of_cgroup(const char *cgroup_text, char *out, size_t out_bytes);
+#define RLS_CONTAINER_BYTES 80
+/* The id of the container it runs in, "" on the host: when it has none, or the same as PID 1,
+ * which is on the host whatever the host runs in. 0 or -ESRCH. */
+int rls_process_container(pid_t pid, char out[RLS_CONTAINER_BYTES]);
+
+/* The whole of /proc/PID/name, NUL-terminated, up to 128 KiB; *length may be NULL. The text is
+ * the caller's. 0, -ESRCH, -ENOMEM. */
+int rls_process_read(pid_t pid, const char *name, char **out, size_t *length);
+
+/* Calls visit for each number in /proc, zombies and kernel threads too, until it returns
+ * other than 0, which is then the result. */
+int rls_each_process(int (*visit)(pid_t pid, void *context), void *context);
 
 /* Calls visit for each living process below pid, parents before children. */
 int rls_each_descendant(pid_t pid, int (*visit)(pid_t pid, void *context), void *context);

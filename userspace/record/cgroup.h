@@ -1,0 +1,20 @@
+/* Cgroup: what the text of /proc/PID/cgroup says of where a process belongs. Pure.
+ *
+ * The text has a line for each hierarchy, "ID:CONTROLLERS:PATH"; that of cgroup v2 begins
+ * with "0::". */
+#ifndef RLS_CGROUP_H
+#define RLS_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The container id in it, as Docker, containerd, CRI-O, Podman and nerdctl write it: an
+ * element of a path that, less ".scope", is 64 hex digits, ends in '-' or ':' and 64 of
+ * them, or is an engine's prefix ("docker-") and 12 or more. The last one counts: containers
+ * nest. Copies at most out_bytes - 1; "" when there is none. */
+void rls_container_of_cgroup(const char *cgroup_text, char *out, size_t out_bytes);
+
+/* Whether its cgroup v2 is path ("/system.slice/job.service") or one below it. */
+bool rls_cgroup_is_within(const char *cgroup_text, const char *path);
+
+#endif
