@@ -31,7 +31,7 @@ struct rls_event_store {
 	size_t count, room;
 	unsigned char *spill;
 	size_t spill_used, spill_room;
-	bool unsorted; /* an event was added that is earlier than one before it */
+	bool unsorted; /* an event was added that may belong before the one before it */
 };
 
 struct rls_event_store *rls_event_store_new(void)
@@ -92,6 +92,17 @@ static void unpack(const struct rls_event_store *store, const struct packed *pac
 	memcpy((char *)out + PAYLOAD, payload_of(store, packed), packed->bytes);
 }
 
+/* What rls_event_compare cannot tell apart is for the sort to settle. */
+static bool in_order(const struct packed *before, const struct rls_event *event)
+{
+	struct rls_event earlier;
+
+	if (before->time_ns != event->time_ns)
+		return before->time_ns < event->time_ns;
+	unpack_header(before, &earlier);
+	return rls_event_compare(&earlier, event) < 0;
+}
+
 int rls_event_store_add(struct rls_event_store *store, const struct rls_event *event)
 {
 	if (rls_event_check(event))
@@ -117,8 +128,7 @@ int rls_event_store_add(struct rls_event_store *store, const struct rls_event *e
 	} else {
 		memcpy(packed->here, payload, bytes);
 	}
-	/* Equal times count as unsorted too: what follows them is for the sort to settle. */
-	if (store->count && packed->time_ns <= packed[-1].time_ns)
+	if (store->count && !in_order(&packed[-1], event))
 		store->unsorted = true;
 	store->count++;
 	return 0;

@@ -35,11 +35,11 @@ static void threads_and_categories(void **state)
 	assert_log(&event_log, "10 7/7 thread python3 ns_tid=0\n"
 			       "11 7/8 thread sixteen-bytes-xx ns_tid=2\n"
 			       "20 7/8 category backend\n"
-			       "25 7/8 hits 3 cost=900\n"
 			       "25 7/8 category python\n"
+			       "25 7/8 hits 3 cost=900\n"
+			       "30 7/8 category simulator\n"
 			       "30 7/8 hits 1 cost=4\n"
-			       "30 7/8 off_cpu 5\n"
-			       "30 7/8 category simulator\n");
+			       "30 7/8 off_cpu 5\n");
 	assert_int_equal(rls_translator_ignored(*state), 0);
 }
 

@@ -15,6 +15,17 @@ struct rls_event rls_event_at(enum rls_event_kind kind, uint32_t pid, uint32_t t
 	return event;
 }
 
+/* The same without clearing all of it: most of an event is room for a stack of operations,
+ * and these are made for every transition. The caller fills the kind's own member. */
+static void begin(struct rls_event *event, enum rls_event_kind kind, uint32_t pid, uint32_t tid,
+		  uint64_t time_ns)
+{
+	event->kind = kind;
+	event->pid = pid;
+	event->tid = tid;
+	event->time_ns = time_ns;
+}
+
 int rls_emit(const struct rls_event_sink *sink, const struct rls_event *event)
 {
 	return sink->add(sink->context, event);
@@ -29,8 +40,9 @@ int rls_emit_intern(const struct rls_event_sink *sink, const char *text, size_t 
 int rls_emit_category(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid,
 			uint64_t time_ns, enum rls_category category)
 {
-	struct rls_event event = rls_event_at(RLS_EVENT_CATEGORY, pid, tid, time_ns);
+	struct rls_event event;
 
+	begin(&event, RLS_EVENT_CATEGORY, pid, tid, time_ns);
 	event.category.category = category;
 	return rls_emit(sink, &event);
 }
@@ -67,9 +79,10 @@ int rls_emit_thread_end(const struct rls_event_sink *sink, uint32_t pid, uint32_
 int rls_emit_pile(const struct rls_event_sink *sink, const struct rls_wire_header *header,
 		    const struct rls_wire_pile *pile)
 {
-	struct rls_event event = rls_event_at(RLS_EVENT_HITS, header->pid, header->tid, header->time_ns);
+	struct rls_event event;
 	int r = 0;
 
+	begin(&event, RLS_EVENT_HITS, header->pid, header->tid, header->time_ns);
 	if (pile->hits) {
 		event.hits.count = pile->hits;
 		event.hits.cost_ns = pile->cost_ns;
