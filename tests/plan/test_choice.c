@@ -1,4 +1,5 @@
 /* Prologues as compilers write them, and the instruction chosen in each. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,10 +73,11 @@ static int choose(const struct row *row, bool with_code, const struct rls_addres
 		  struct rls_instruction *out)
 {
 	struct rls_elf *elf = bytes_elf_open(row->bytes, row->length);
+	uint64_t bytes_left = row->length;
 	struct rls_code code;
 	int err;
 
-	assert_int_equal(rls_code_read(elf, BYTES_ELF_VADDR, row->length, &code), 0);
+	assert_int_equal(rls_code_read(elf, BYTES_ELF_VADDR, row->length, &bytes_left, &code), 0);
 	err = rls_choose_site(elf, with_code ? &code : NULL, BYTES_ELF_VADDR, taken, out);
 	rls_code_clear(&code);
 	rls_elf_close(elf);
@@ -130,15 +132,31 @@ static void fails_outside_the_file(void **state)
 	const uint8_t push[] = {0x53, 0xc3};
 	struct rls_elf *elf = bytes_elf_open(push, sizeof(push));
 	struct rls_instruction got;
+	uint64_t bytes_left = 8;
 	struct rls_code code;
 
 	assert_true(rls_choose_site(elf, NULL, BYTES_ELF_VADDR + 2, NULL, &got) < 0);
 	assert_true(rls_choose_site(elf, NULL, UINT64_MAX - 3, NULL, &got) < 0);
-	assert_true(rls_code_read(elf, BYTES_ELF_VADDR + 2, 8, &code) < 0);
+	assert_true(rls_code_read(elf, BYTES_ELF_VADDR + 2, 8, &bytes_left, &code) < 0);
 	/* An extent longer than the file is read as far as it goes, and not trusted. */
-	assert_int_equal(rls_code_read(elf, BYTES_ELF_VADDR, UINT64_MAX, &code), 0);
+	assert_int_equal(rls_code_read(elf, BYTES_ELF_VADDR, UINT64_MAX, &bytes_left, &code), 0);
 	assert_false(code.complete);
 	rls_code_clear(&code);
+	rls_elf_close(elf);
+}
+
+static void reads_no_more_code_than_is_left(void **state)
+{
+	const uint8_t push[] = {0x53, 0xc3};
+	struct rls_elf *elf = bytes_elf_open(push, sizeof(push));
+	uint64_t bytes_left = 3;
+	struct rls_code code;
+
+	assert_int_equal(rls_code_read(elf, BYTES_ELF_VADDR, 2, &bytes_left, &code), 0);
+	assert_int_equal(bytes_left, 1);
+	rls_code_clear(&code);
+	assert_int_equal(rls_code_read(elf, BYTES_ELF_VADDR, 2, &bytes_left, &code), -EFBIG);
+	assert_int_equal(bytes_left, 1);
 	rls_elf_close(elf);
 }
 
@@ -149,6 +167,7 @@ int main(void)
 		cmocka_unit_test(does_not_walk_without_an_extent),
 		cmocka_unit_test(leaves_taken_addresses_alone),
 		cmocka_unit_test(fails_outside_the_file),
+		cmocka_unit_test(reads_no_more_code_than_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

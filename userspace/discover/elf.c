@@ -14,6 +14,10 @@
 /* The kernel maps whole pages, whatever p_align says. */
 #define PAGE_BYTES 4096ULL
 
+/* The longest name in PyTorch has 574 bytes. Without a bound, each symbol of a hostile
+ * file could have all of it for its name. */
+#define STRING_BYTES_MAX (16 * 1024)
+
 const uint8_t *elf_file_bytes(const struct rls_elf *elf, uint64_t offset, uint64_t length)
 {
 	if (offset > elf->size_bytes || length > elf->size_bytes - offset)
@@ -39,11 +43,14 @@ void elf_table_entry(const struct elf_table *table, size_t index, void *out)
 
 const char *elf_string(const struct elf_strings *strings, uint64_t offset)
 {
+	size_t left;
+
 	if (offset >= strings->size_bytes)
 		return "";
-	if (!memchr(strings->data + offset, '\0', strings->size_bytes - offset))
-		return "";
-	return strings->data + offset;
+	left = strings->size_bytes - offset;
+	if (left > STRING_BYTES_MAX)
+		left = STRING_BYTES_MAX;
+	return memchr(strings->data + offset, '\0', left) ? strings->data + offset : "";
 }
 
 int elf_find_section(const struct rls_elf *elf, uint32_t type, const char *name, Elf64_Shdr *out)
@@ -102,6 +109,33 @@ static void add_segment(struct rls_elf *elf, const Elf64_Phdr *program)
 	elf->segments[elf->segment_count++] = segment;
 }
 
+static int by_vaddr(const void *a, const void *b)
+{
+	const struct rls_elf_segment *left = a, *right = b;
+
+	return (left->vaddr > right->vaddr) - (left->vaddr < right->vaddr);
+}
+
+/* No two segments of a real file overlap. In a hostile one each address is the first's:
+ * otherwise one file would be as many times its size as it has headers. */
+static void make_disjoint(struct rls_elf *elf)
+{
+	size_t kept = 0;
+	uint64_t end = 0;
+
+	if (elf->segment_count)
+		qsort(elf->segments, elf->segment_count, sizeof(*elf->segments), by_vaddr);
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		const struct rls_elf_segment *segment = &elf->segments[i];
+
+		if (segment->vaddr < end)
+			continue;
+		end = segment->vaddr + segment->memory_bytes;
+		elf->segments[kept++] = *segment;
+	}
+	elf->segment_count = kept;
+}
+
 static int load_program_headers(struct rls_elf *elf, const Elf64_Ehdr *header)
 {
 	struct elf_table programs = {.entry_bytes = sizeof(Elf64_Phdr), .count = header->e_phnum};
@@ -123,6 +157,7 @@ static int load_program_headers(struct rls_elf *elf, const Elf64_Ehdr *header)
 			elf->eh_frame_hdr_bytes = program.p_memsz;
 		}
 	}
+	make_disjoint(elf);
 	for (size_t i = 0; i < programs.count; i++) {
 		Elf64_Phdr program;
 
@@ -275,13 +310,19 @@ void rls_elf_close(struct rls_elf *elf)
 
 static const struct rls_elf_segment *file_segment_of(const struct rls_elf *elf, uint64_t vaddr)
 {
-	for (size_t i = 0; i < elf->segment_count; i++) {
-		const struct rls_elf_segment *segment = &elf->segments[i];
+	size_t low = 0, high = elf->segment_count;
 
-		if (vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->file_bytes)
-			return segment;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (elf->segments[middle].vaddr <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return NULL;
+	if (!low || vaddr - elf->segments[low - 1].vaddr >= elf->segments[low - 1].file_bytes)
+		return NULL;
+	return &elf->segments[low - 1];
 }
 
 const uint8_t *rls_elf_bytes(const struct rls_elf *elf, uint64_t vaddr, size_t length)

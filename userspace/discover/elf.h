@@ -37,6 +37,7 @@ struct rls_elf_segment {
 	uint64_t vaddr, offset, file_bytes, memory_bytes;
 	bool executable, writable;
 };
+/* Ascending and disjoint. */
 size_t rls_elf_segments(const struct rls_elf *elf, const struct rls_elf_segment **out);
 
 struct rls_elf_symbol {

@@ -13,6 +13,10 @@
 #define ENCODING_SDATA4 0x0b
 #define ENCODING_DATAREL_SDATA4 0x3b
 
+/* Each FDE of a hostile file may have a CIE of its own, so none is read at any length. */
+#define LEB128_BYTES_MAX 10
+#define AUGMENTATION_BYTES_MAX 16
+
 /* Bytes of a pointer in this encoding; 0 for LEB128 and what is not used in FDEs. */
 static size_t encoded_bytes(uint8_t encoding)
 {
@@ -65,8 +69,15 @@ static uint64_t take_number(struct reader *reader, size_t count)
 /* The value does not matter where this is used, only its length. */
 static void skip_leb128(struct reader *reader)
 {
-	while (take_number(reader, 1) & 0x80 && !reader->failed)
-		;
+	for (int i = 0; take_number(reader, 1) & 0x80 && !reader->failed; i++)
+		reader->failed = i == LEB128_BYTES_MAX - 1;
+}
+
+/* The end of the augmentation that begins here, NULL when it is too far. */
+static const uint8_t *find_end(const struct reader *reader)
+{
+	return memchr(reader->at, '\0',
+		      reader->left < AUGMENTATION_BYTES_MAX ? reader->left : AUGMENTATION_BYTES_MAX);
 }
 
 static struct reader reader_at(const struct rls_elf *elf, uint64_t vaddr)
@@ -107,7 +118,7 @@ static bool read_cie_encoding(const struct rls_elf *elf, uint64_t vaddr, uint8_t
 		return false;
 	version = take_number(&reader, 1);
 	augmentation = (const char *)reader.at;
-	end = reader.failed ? NULL : memchr(reader.at, '\0', reader.left);
+	end = reader.failed ? NULL : find_end(&reader);
 	if (!end || (version != 1 && version != 3))
 		return false;
 	take(&reader, end - reader.at + 1);

@@ -30,7 +30,7 @@ struct rls_elf {
 	size_t size_bytes;
 	int guard;                  /* slot of elf_guard.c */
 
-	struct rls_elf_segment *segments;
+	struct rls_elf_segment *segments; /* ascending, disjoint */
 	size_t segment_count;
 	uint64_t eh_frame_hdr, eh_frame_hdr_bytes;
 
@@ -57,7 +57,7 @@ struct elf_table elf_table_at(const struct rls_elf *elf, uint64_t vaddr, uint64_
 			      size_t entry_bytes);
 void elf_table_entry(const struct elf_table *table, size_t index, void *out);
 
-/* The string at an offset: "" when it is out of range or has no end. */
+/* The string at an offset: "" when it is out of range, or its end too far to be a name's. */
 const char *elf_string(const struct elf_strings *strings, uint64_t offset);
 
 /* The section header's contents (SHT_NOBITS: empty). 0 or -ENOENT. */

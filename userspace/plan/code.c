@@ -127,7 +127,7 @@ static int read_instructions(struct rls_code *code, const uint8_t *bytes)
 }
 
 int rls_code_read(const struct rls_elf *elf, uint64_t start, uint64_t size_bytes,
-		  struct rls_code *out)
+		  uint64_t *bytes_left, struct rls_code *out)
 {
 	uint64_t left = rls_elf_bytes_left(elf, start);
 	uint64_t size = size_bytes < left ? size_bytes : left;
@@ -140,6 +140,9 @@ int rls_code_read(const struct rls_elf *elf, uint64_t start, uint64_t size_bytes
 	bytes = size ? rls_elf_bytes(elf, start, size) : NULL;
 	if (!bytes)
 		return -EFAULT;
+	if (size > *bytes_left)
+		return -EFBIG;
+	*bytes_left -= size;
 	code.end = start + size;
 	err = read_instructions(&code, bytes);
 	if (err < 0) {

@@ -35,9 +35,11 @@ struct rls_code {
 };
 
 /* Reads [start, start + size_bytes), at most 1 MiB of it (complete is false beyond).
- * 0, -EFAULT when it is not file-backed, or -ENOMEM; on failure *out is as it was. */
+ * *bytes_left: what may still be read of this file, extents of a hostile one overlap.
+ * 0, -EFAULT when it is not file-backed, -EFBIG when it is more than is left, or -ENOMEM; on
+ * failure *out is as it was. */
 int rls_code_read(const struct rls_elf *elf, uint64_t start, uint64_t size_bytes,
-		  struct rls_code *out);
+		  uint64_t *bytes_left, struct rls_code *out);
 void rls_code_clear(struct rls_code *code);
 
 /* Decodes one instruction of a file. 0, -EFAULT when it is not file-backed, -EILSEQ. */

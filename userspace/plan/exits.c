@@ -4,6 +4,7 @@
 
 struct search {
 	struct rls_elf *elf;
+	uint64_t *bytes_left;
 	struct rls_exits exits;
 	uint64_t extents[RLS_EXITS_EXTENTS];    /* starts of those met, read or not */
 	size_t extent_count;
@@ -70,9 +71,10 @@ static int follow(struct search *search, uint64_t start)
 {
 	const struct rls_elf_extent *extent = rls_elf_extent_at(search->elf, start);
 	struct rls_code code;
-	int err = rls_code_read(search->elf, extent->vaddr, extent->size_bytes, &code);
+	int err = rls_code_read(search->elf, extent->vaddr, extent->size_bytes, search->bytes_left,
+				&code);
 
-	if (err == -EFAULT) {
+	if (err == -EFAULT || err == -EFBIG) {
 		search->exits.complete = false;
 		return 0;
 	}
@@ -83,9 +85,11 @@ static int follow(struct search *search, uint64_t start)
 	return err;
 }
 
-int rls_exits_find(struct rls_elf *elf, const struct rls_code *code, struct rls_exits *out)
+int rls_exits_find(struct rls_elf *elf, const struct rls_code *code, uint64_t *bytes_left,
+		   struct rls_exits *out)
 {
-	struct search search = {.elf = elf, .exits.complete = code != NULL};
+	struct search search = {
+		.elf = elf, .bytes_left = bytes_left, .exits.complete = code != NULL};
 	int err = 0;
 
 	if (code) {

@@ -20,8 +20,9 @@ struct rls_exits {
 	bool complete;                  /* every way out ends in one of these */
 };
 
-/* code: the extent the function begins in, or NULL. 0 or -ENOMEM; on failure *out is
- * untouched. Clear with rls_addresses_clear(&out->returns). */
-int rls_exits_find(struct rls_elf *elf, const struct rls_code *code, struct rls_exits *out);
+/* code: the extent the function begins in, or NULL. bytes_left: as for rls_code_read. 0 or
+ * -ENOMEM; on failure *out is untouched. Clear with rls_addresses_clear(&out->returns). */
+int rls_exits_find(struct rls_elf *elf, const struct rls_code *code, uint64_t *bytes_left,
+		   struct rls_exits *out);
 
 #endif

@@ -16,7 +16,12 @@ struct planner {
 	/* The extent read last: functions are sorted, and many callbacks lie in one. */
 	struct rls_code code;
 	bool has_code;
+	uint64_t bytes_left;            /* of code to read */
 };
+
+/* Of one file: the code of PyTorch's largest library four times over. Beyond it sites are
+ * chosen as where no extent is known. */
+#define CODE_BYTES_MAX (1ULL << 30)
 
 const char *rls_plan_skip_text(enum rls_plan_skip skip)
 {
@@ -84,9 +89,9 @@ static int code_at(struct planner *planner, uint64_t vaddr, uint64_t size_bytes,
 		*out = &planner->code;
 		return 0;
 	}
-	err = rls_code_read(planner->elf, start, size_bytes, &code);
+	err = rls_code_read(planner->elf, start, size_bytes, &planner->bytes_left, &code);
 	if (err < 0)
-		return err == -EFAULT ? 0 : err;
+		return err == -EFAULT || err == -EFBIG ? 0 : err;
 	rls_code_clear(&planner->code);
 	planner->code = code;
 	planner->has_code = true;
@@ -104,7 +109,7 @@ static int add_exits(struct planner *planner, const struct rls_boundary_function
 		.category = rls_role_category(planner->library->role),
 	};
 	struct rls_exits exits;
-	int err = rls_exits_find(planner->elf, code, &exits);
+	int err = rls_exits_find(planner->elf, code, &planner->bytes_left, &exits);
 
 	if (err < 0)
 		return err;
@@ -301,7 +306,7 @@ static void count_sites(struct rls_plan *plan)
 int rls_plan_library(const struct rls_library *library, struct rls_elf *elf,
 		     struct rls_plan *out)
 {
-	struct planner planner = {.library = library, .elf = elf};
+	struct planner planner = {.library = library, .elf = elf, .bytes_left = CODE_BYTES_MAX};
 	int err = collect_callbacks(&planner);
 
 	for (size_t i = 0; err == 0 && i < library->function_count; i++)
