@@ -8,6 +8,8 @@ target_compile_options(rls_flags INTERFACE
   -Wno-unused-parameter -fno-strict-aliasing)
 
 if(RLS_SANITIZE)
-  target_compile_options(rls_flags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer)
+  # Without no-recover a test would print what is undefined, and pass.
+  target_compile_options(rls_flags INTERFACE -fsanitize=address,undefined
+    -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(rls_flags INTERFACE -fsanitize=address,undefined)
 endif()
