@@ -10,10 +10,18 @@
 /* As enum rls_site_kind of userspace/plan/site.h; attach/cookie.c asserts it. */
 enum { ENTER, ENTER_CALL, LEAVE_RET, LEAVE_AFTER };
 
-static __always_inline void count_hit(struct thread_state *thread, __u64 cookie)
+/* A hit costs time on both sides of the instant at which it is counted: the way into the
+ * kernel belongs to what the thread was in, the way out (a single step above all) to what
+ * it is in then. Returns what is yet to come. */
+static __always_inline __u32 count_hit(struct thread_state *thread, __u64 cookie, __u32 before_ns)
 {
+	__u32 cost_ns = RLS_COOKIE_COST_NS(cookie);
+
+	if (before_ns > cost_ns)
+		before_ns = cost_ns;
 	thread->pile.hits++;
-	thread->pile.cost_ns += RLS_COOKIE_COST_NS(cookie);
+	thread->pile.cost_ns += before_ns;
+	return cost_ns - before_ns;
 }
 
 /* With no frame left, an entry also tells what the thread was in until now. */
@@ -43,7 +51,7 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
 	struct thread_state *thread = current_thread();
 	__u64 cookie, now_ns, limit;
-	__u32 site;
+	__u32 site, rest_ns;
 	__u8 kind;
 
 	if (!thread)
@@ -51,7 +59,7 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 	cookie = bpf_get_attach_cookie(ctx);
 	now_ns = bpf_ktime_get_ns();
 	site = RLS_COOKIE_SITE(cookie);
-	count_hit(thread, cookie);
+	rest_ns = count_hit(thread, cookie, cost_before_ns[0]);
 	sync_operations(thread);
 
 	kind = RLS_COOKIE_KIND(cookie);
@@ -73,6 +81,7 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 		enter_frame(thread, now_ns, sp, RLS_COOKIE_CATEGORY(cookie),
 			    RLS_COOKIE_EXIT(cookie), site);
 	}
+	thread->pile.cost_ns += rest_ns;
 	return 0;
 }
 
@@ -83,20 +92,21 @@ static __always_inline int handle_return(struct pt_regs *ctx)
 	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
 	struct thread_state *thread = current_thread();
 	__u64 cookie, now_ns;
-	__u32 site;
+	__u32 site, rest_ns;
 
 	if (!thread)
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);
 	now_ns = bpf_ktime_get_ns();
 	site = RLS_COOKIE_SITE(cookie);
-	count_hit(thread, cookie);
+	rest_ns = count_hit(thread, cookie, cost_before_ns[1]);
 	sync_operations(thread);
 	leave_frames(thread, now_ns, sp - 8, site);
 	if (RLS_COOKIE_FROM_PYTHON(cookie))
 		settle_base_category(thread, now_ns, PYTHON, site);
 	else
 		settle_base(thread, now_ns, ip, site);
+	thread->pile.cost_ns += rest_ns;
 	return 0;
 }
 

@@ -91,8 +91,8 @@ SUBPROGRAM void emit_category(struct thread_state *thread, __u64 now_ns, __u8 ca
 	fill_header(&event->header, sizeof(*event), RLS_WIRE_CATEGORY, thread->pid, thread->tid,
 		    now_ns);
 	event->header.sequence = thread->sequence;
-	thread->pile.cost_ns += event_cost_ns;
 	take_pile(thread, &event->pile);
+	thread->pile.cost_ns += event_cost_ns; /* it is yet to come: the next event's */
 	event->category = category;
 	event->from = from;
 	event->depth = thread->depth;

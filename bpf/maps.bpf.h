@@ -40,11 +40,15 @@ struct thread_state {
 	__u8 announced;
 	__u8 base;              /* category below the first frame */
 	__u8 category;          /* now: of the top frame, or base */
-	__u8 reserved;
+	__u8 missed;            /* MISSED_*: what user space has not been told */
 	__u16 depth;
 	__u64 frame_sp[RLS_FRAMES_MAX];
 	__u8 frame_category[RLS_FRAMES_MAX];
 };
+
+/* For want of room on the control ring. */
+#define MISSED_EDGES 1
+#define MISSED_RANGES 2
 
 struct threads_map {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -100,6 +104,8 @@ extern __u64 recording_since_ns;
 /* Raised by user space when a process's settings in `tracked` change. */
 extern __u32 settings_generation;
 extern __u32 event_cost_ns; /* what emitting adds to a hit's cost */
+/* How much of a hit's cost is over when its time is taken: at sites, at return probes. */
+extern __u32 cost_before_ns[2];
 extern __u64 drops[RLS_DROP_MAX];
 
 #endif

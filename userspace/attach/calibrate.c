@@ -16,6 +16,9 @@
 /* What a busy target adds to a hot loop's figure: misses on the probe's own data. */
 #define COLD_SHARE 0.15
 
+/* Of a return probe's cost, before its time is taken. */
+#define SHARE_BEFORE 0.6
+
 /* One function per class, each beginning with an instruction of it, and two more for what
  * a return probe and an emitted event add. In assembler, so that they stay what they are. */
 #define TARGET(name, first)                          \
@@ -110,6 +113,47 @@ static void add(struct rls_calibration *out, const char *name, double value_ns, 
 	};
 }
 
+/* Gaps between the events of the EVENT target, from an entry to its return. */
+struct gaps {
+	uint64_t last_ns;
+	double inside_ns[BATCHES * CALLS];
+	size_t inside;
+};
+
+static int collect_gap(const struct rls_wire_header *record, size_t size, void *context)
+{
+	const struct rls_wire_category *event = (const void *)record;
+	struct gaps *gaps = context;
+	double gap_ns;
+
+	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*event))
+		return 0;
+	gap_ns = (double)(record->time_ns - gaps->last_ns);
+	if (gaps->last_ns && event->category == RLS_CATEGORY_PYTHON && gaps->inside < BATCHES * CALLS)
+		gaps->inside_ns[gaps->inside++] = gap_ns;
+	gaps->last_ns = record->time_ns;
+	return 0;
+}
+
+/* What of a pair falls inside the call is what of the entry comes after its event and what
+ * of the return comes before its own; only the difference of the two befores matters to
+ * calls one after another. The return's is taken to be a fair share. */
+static void divide(struct gaps *gaps, struct rls_hit_costs *costs)
+{
+	double entry_ns = costs->ns[RLS_SITE_EMULATED][0] + costs->event_ns;
+	double return_ns = costs->ns[RLS_SITE_EMULATED][1] + costs->event_ns;
+	double inside_ns, before_return_ns, before_entry_ns;
+
+	if (!gaps->inside)
+		return;
+	qsort(gaps->inside_ns, gaps->inside, sizeof(gaps->inside_ns[0]), compare_doubles);
+	inside_ns = gaps->inside_ns[gaps->inside / 2];
+	before_return_ns = return_ns * SHARE_BEFORE;
+	before_entry_ns = before_return_ns + entry_ns - inside_ns;
+	costs->before_ns[1] = (uint32_t)lround(before_return_ns);
+	costs->before_ns[0] = (uint32_t)lround(fmin(fmax(before_entry_ns, 0), entry_ns));
+}
+
 /* plain[]: without probes. */
 static void conclude(const struct figure plain[TARGETS], const struct figure probed[TARGETS],
 		     struct rls_calibration *out)
@@ -136,6 +180,7 @@ static void conclude(const struct figure plain[TARGETS], const struct figure pro
 
 int rls_calibrate(struct rls_kernel *kernel, struct rls_calibration *out)
 {
+	static struct gaps gaps;
 	const struct rls_wire_process settings = { 0 };
 	struct figure plain[TARGETS], probed[TARGETS];
 	struct rls_calibration result = { 0 };
@@ -144,6 +189,9 @@ int rls_calibrate(struct rls_kernel *kernel, struct rls_calibration *out)
 	uint64_t ignored_ns;
 	int r = make_sites(sites);
 
+	gaps = (struct gaps){ 0 };
+	if (!r)
+		r = rls_kernel_set_handler(kernel, collect_gap, &gaps);
 	for (int i = 0; i < TARGETS; i++)
 		plain[i] = measure(i);
 	if (!r)
@@ -157,9 +205,12 @@ int rls_calibrate(struct rls_kernel *kernel, struct rls_calibration *out)
 	rls_kernel_pause(kernel);
 	rls_kernel_detach_since(kernel, mark);
 	rls_kernel_untrack(kernel, getpid());
+	if (!r && rls_kernel_consume(kernel) < 0)
+		r = -EIO;
 	if (r)
 		return r;
 	conclude(plain, probed, &result);
+	divide(&gaps, &result.costs);
 	*out = result;
 	return 0;
 }

@@ -2,7 +2,8 @@
  *
  * Small functions of our own, one per site class, are called with and without the real
  * probes on them: the difference per call is the cost. Medians over batches, so that a
- * preemption spoils one batch and not the figure. Takes some 0.1 s. The loop is hot: in a
+ * preemption spoils one batch and not the figure. The times of the events themselves tell
+ * how a pair's cost is divided between what is inside the call and what is outside. Takes some 0.1 s. The loop is hot: in a
  * target whose caches are busy a hit costs somewhat more, which the stated error allows for.
  */
 #ifndef RLS_CALIBRATE_H
@@ -25,7 +26,7 @@ struct rls_calibration {
 };
 
 /* Uses the kernel's own programs, with this process tracked for a moment: before any
- * target is. Records that it causes must be thrown away: rls_kernel_consume it. 0 or -errno. */
+ * target is. Takes the handler of the kernel's records for itself. 0 or -errno. */
 int rls_calibrate(struct rls_kernel *kernel, struct rls_calibration *out);
 
 #endif

@@ -15,9 +15,11 @@
 #include "userspace/attach/kernel.h"
 #include "userspace/log.h"
 #include "userspace/record/annotations.h"
+#include "userspace/record/describe.h"
 #include "userspace/record/host.h"
 #include "userspace/record/libraries.h"
 #include "userspace/record/mmap_watch.h"
+#include "userspace/record/newcomers.h"
 #include "userspace/record/process_info.h"
 #include "userspace/record/processes.h"
 #include "userspace/record/progress.h"
@@ -36,7 +38,9 @@ struct rls_recorder {
 	struct rls_trace_output output;
 	struct rls_translator *translator;
 	struct rls_libraries *libraries;
+	struct rls_describer describer;
 	struct rls_processes processes;
+	struct rls_newcomers newcomers;
 	struct rls_mmap_watch *mmap_watch;
 	struct rls_progress progress;
 	struct rls_calibration calibration;
@@ -55,81 +59,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
-/* ---- describing processes ---- */
-
 static bool is_python(const struct rls_recorder *recorder, pid_t pid)
 {
 	return rls_libraries_python(recorder->libraries, pid)[0] != '\0';
-}
-
-static int describe(struct rls_recorder *recorder, pid_t pid, uint64_t time_ns)
-{
-	struct rls_event event = { .kind = RLS_EVENT_PROCESS, .pid = (uint32_t)pid, .time_ns = time_ns };
-	struct rls_process_info info;
-	int r = rls_process_info_read(pid, &info);
-
-	if (r)
-		return r;
-	event.process.ppid = (uint32_t)info.ppid;
-	event.process.ns_pid = info.ns_pid == pid ? 0 : (uint32_t)info.ns_pid;
-	r = rls_trace_output_string(&recorder->output, info.name, &event.process.name);
-	if (!r)
-		r = rls_trace_output_string(&recorder->output, info.cmdline, &event.process.cmdline);
-	if (!r)
-		r = rls_trace_output_string(&recorder->output, info.container,
-					    &event.process.container);
-	if (!r)
-		r = rls_trace_output_string(&recorder->output,
-					    rls_libraries_python(recorder->libraries, pid),
-					    &event.process.python);
-	rls_process_info_clear(&info);
-	return r ? r : rls_translator_describe(recorder->translator, &event);
-}
-
-/* The settings the kernel side needs of this process, as known now. */
-static int track(struct rls_recorder *recorder, pid_t pid)
-{
-	struct rls_wire_process settings = { 0 };
-	struct rls_annotate_descriptor descriptor;
-	uint64_t address = rls_libraries_annotation(recorder->libraries, pid);
-
-	if (recorder->options.follow_children)
-		settings.flags |= RLS_PROCESS_FOLLOW;
-	if (address && !rls_annotations_descriptor(pid, address, &descriptor)) {
-		settings.annotate_offset = descriptor.thread_pointer_offset;
-		settings.flags |= RLS_PROCESS_ANNOTATED;
-	}
-	return rls_kernel_track(recorder->kernel, pid, &settings);
-}
-
-/* The phase that was set before anyone listened. */
-static int add_present_phase(struct rls_recorder *recorder, pid_t pid, uint64_t time_ns)
-{
-	uint64_t address = rls_libraries_annotation(recorder->libraries, pid);
-	struct rls_edge edge = { .time_ns = time_ns, .kind = RLS_EDGE_PHASE };
-	struct rls_annotate_descriptor descriptor;
-	char name[RLS_NAME_BYTES];
-	int length;
-
-	if (!address || rls_annotations_descriptor(pid, address, &descriptor))
-		return 0;
-	if (descriptor.process_name) {
-		edge.kind = RLS_EDGE_PROCESS_NAME;
-		edge.name = descriptor.process_name;
-		length = rls_annotations_name(pid, edge.name, name);
-		if (length > 0)
-			rls_translator_add_edge(recorder->translator, (uint32_t)pid, (uint32_t)pid,
-						&edge, name, (size_t)length);
-	}
-	if (!descriptor.phase)
-		return 0;
-	edge.kind = RLS_EDGE_PHASE;
-	edge.name = descriptor.phase;
-	length = rls_annotations_name(pid, edge.name, name);
-	if (length < 0)
-		return 0;
-	return rls_translator_add_edge(recorder->translator, (uint32_t)pid, (uint32_t)pid, &edge,
-				       name, (size_t)length);
 }
 
 /* ---- looking at what processes map ---- */
@@ -146,10 +78,10 @@ static void look_at(struct rls_recorder *recorder, struct rls_followed *followed
 		return; /* it has ended, or is just being replaced */
 	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);
 	if (is_python(recorder, pid) && !was_python)
-		describe(recorder, pid, time_ns);
+		rls_describe_process(&recorder->describer, pid, time_ns);
 	if (!was_annotated && rls_libraries_annotation(recorder->libraries, pid)) {
-		track(recorder, pid);
-		add_present_phase(recorder, pid, time_ns);
+		rls_describe_settings(&recorder->describer, pid);
+		rls_describe_phase(&recorder->describer, pid, time_ns);
 	}
 }
 
@@ -173,6 +105,7 @@ static void on_mapped(void *context, pid_t pid)
 
 	rls_verify_forget(recorder->verify, pid);
 	rls_processes_look(&recorder->processes, pid, now_ns() + LOOK_DELAY_NS);
+	rls_newcomers_mapped(&recorder->newcomers, pid);
 }
 
 /* ---- what the kernel side tells ---- */
@@ -198,7 +131,7 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
 		return;
-	describe(recorder, (pid_t)pid, time_ns);
+	rls_describe_process(&recorder->describer, (pid_t)pid, time_ns);
 	event.category.category = RLS_CATEGORY_PYTHON;
 	if (is_python(recorder, (pid_t)pid))
 		rls_trace_output_add(&recorder->output, &event);
@@ -240,21 +173,13 @@ static int on_record(const struct rls_wire_header *record, size_t size, void *co
 
 /* ---- opening ---- */
 
-static int ignore_record(const struct rls_wire_header *record, size_t size, void *context)
-{
-	return 0;
-}
-
 /* Before any target is tracked: only we ourselves can have caused records. */
 static int calibrate(struct rls_recorder *recorder)
 {
-	int r = rls_kernel_set_handler(recorder->kernel, ignore_record, NULL);
+	int r = rls_calibrate(recorder->kernel, &recorder->calibration);
 
-	if (!r)
-		r = rls_calibrate(recorder->kernel, &recorder->calibration);
 	if (r)
 		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
-	rls_kernel_consume(recorder->kernel);
 	rls_kernel_set_costs(recorder->kernel, &recorder->calibration.costs);
 	return 0;
 }
@@ -313,6 +238,9 @@ static int open_parts(struct rls_recorder *recorder)
 	if (!r)
 		r = rls_libraries_new(recorder->kernel, recorder->options.roles, &recorder->output,
 				      recorder->translator, &recorder->libraries);
+	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
+						      recorder->translator, recorder->libraries,
+						      recorder->options.follow_children };
 	if (!r)
 		r = rls_kernel_set_handler(recorder->kernel, on_record, recorder);
 	if (!r && recorder->options.verify)
@@ -334,6 +262,12 @@ int rls_recorder_open(const struct rls_recorder_options *options, struct rls_rec
 	if (!recorder)
 		return -ENOMEM;
 	recorder->options = *options;
+	recorder->newcomers = (struct rls_newcomers){
+		.selection = options->selection,
+		.roles = options->roles,
+		.followed = &recorder->processes,
+		.follow_children = options->follow_children,
+	};
 	recorder->signal_fd = -1;
 	recorder->epoll_fd = -1;
 	r = open_parts(recorder);
@@ -356,6 +290,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	if (recorder->output.strings)
 		rls_trace_output_close(&recorder->output);
 	rls_mmap_watch_close(recorder->mmap_watch);
+	rls_newcomers_clear(&recorder->newcomers);
 	rls_processes_clear(&recorder->processes);
 	if (recorder->signal_fd >= 0)
 		close(recorder->signal_fd);
@@ -366,23 +301,42 @@ void rls_recorder_free(struct rls_recorder *recorder)
 
 /* ---- adding processes ---- */
 
+static void unfollow(struct rls_recorder *recorder, pid_t pid)
+{
+	rls_kernel_untrack(recorder->kernel, pid);
+	rls_libraries_forget(recorder->libraries, pid);
+	rls_processes_remove(&recorder->processes, pid);
+}
+
 static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
 {
 	int r = rls_processes_add(&recorder->processes, pid, root);
 
 	/* Tracked first: what it forks from now on is tracked by the kernel side itself. */
 	if (!r)
-		r = track(recorder, pid);
+		r = rls_describe_settings(&recorder->describer, pid);
 	if (!r)
 		r = rls_libraries_scan(recorder->libraries, pid, now_ns());
+	if (r)
+		unfollow(recorder, pid);
 	return r;
 }
 
 static int follow_descendant(pid_t pid, void *context)
 {
-	int r = follow(context, pid, false);
+	struct rls_recorder *recorder = context;
+	int r = rls_processes_find(&recorder->processes, pid) ? 0 : follow(recorder, pid, false);
 
 	return r == -ESRCH || r == -EACCES ? 0 : r;
+}
+
+static int follow_tree(struct rls_recorder *recorder, pid_t pid, bool root)
+{
+	int r = follow(recorder, pid, root);
+
+	if (!r && recorder->options.follow_children)
+		r = rls_each_descendant(pid, follow_descendant, recorder);
+	return r;
 }
 
 /* Python, or at least a library that we know. */
@@ -403,15 +357,36 @@ int rls_recorder_add(struct rls_recorder *recorder, pid_t pid)
 
 	if (r)
 		return rls_error_r(r, "no process with pid %d", pid);
-	r = follow(recorder, pid, true);
+	r = follow_tree(recorder, pid, true);
 	if (r)
 		return rls_error_r(r, "cannot look at process %d: %s", pid, strerror(-r));
-	if (recorder->options.follow_children)
-		r = rls_each_descendant(pid, follow_descendant, recorder);
-	if (!r && !anything_to_see(recorder))
+	if (!anything_to_see(recorder))
 		return rls_error_r(-ENOEXEC, "process %d is not a Python process%s", pid,
 				   recorder->options.follow_children ? ", nor is any of its children" : "");
-	return r;
+	return 0;
+}
+
+static int follow_selected(const struct rls_candidate *candidate, void *context)
+{
+	struct rls_recorder *recorder = context;
+	int r;
+
+	if (rls_processes_find(&recorder->processes, candidate->pid))
+		return 0;
+	r = follow_tree(recorder, candidate->pid, false);
+	return r == -ENOMEM ? r : 0; /* it has ended */
+}
+
+int rls_recorder_add_selected(struct rls_recorder *recorder)
+{
+	const struct rls_selection *selection = recorder->options.selection;
+	int r = rls_scan(selection, recorder->options.roles, follow_selected, recorder);
+
+	if (r)
+		return rls_error_r(r, "cannot look for processes: %s", strerror(-r));
+	if (!(selection->kinds & RLS_SELECT_ALL) && !anything_to_see(recorder))
+		return rls_error_r(-ENOEXEC, "none of the selected processes is a Python process");
+	return 0;
 }
 
 int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid)
@@ -419,7 +394,7 @@ int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid)
 	int r = rls_processes_add(&recorder->processes, pid, true);
 
 	recorder->launching = true;
-	return r ? r : track(recorder, pid);
+	return r ? r : rls_describe_settings(&recorder->describer, pid);
 }
 
 /* ---- recording ---- */
@@ -458,13 +433,9 @@ static int begin_trace(struct rls_recorder *recorder)
 		const struct rls_followed *followed = &recorder->processes.entries[i];
 		pid_t pid = followed->pid;
 
-		r = describe(recorder, pid, recorder->start_ns);
+		r = rls_describe(&recorder->describer, pid, recorder->start_ns);
 		if (r == -ESRCH)
 			r = 0; /* gone already; the kernel side tells */
-		if (r)
-			break;
-		track(recorder, pid); /* its annotations are known now */
-		add_present_phase(recorder, pid, recorder->start_ns);
 		if (followed->root && !recorder->launching)
 			warn_of_missing(recorder, pid);
 	}
@@ -493,7 +464,26 @@ static bool take_signals(struct rls_recorder *recorder, const struct rls_recorde
 	return false;
 }
 
-static bool all_roots_ended(struct rls_recorder *recorder)
+/* A process that has begun to be selected, and what it has started by now. */
+static void on_newcomer(void *context, pid_t pid)
+{
+	struct rls_recorder *recorder = context;
+	size_t known = recorder->processes.count;
+	uint64_t time_ns = now_ns();
+
+	if (follow_tree(recorder, pid, false))
+		return;
+	for (size_t i = known; i < recorder->processes.count; i++) {
+		pid_t added = recorder->processes.entries[i].pid;
+
+		rls_describe(&recorder->describer, added, time_ns);
+		rls_processes_look(&recorder->processes, added, time_ns + LOOK_DELAY_NS);
+	}
+	/* Discovery takes its time: do not let the rings run full meanwhile. */
+	rls_kernel_consume(recorder->kernel);
+}
+
+static void forget_ended_roots(struct rls_recorder *recorder)
 {
 	/* The kernel side tells of each end; this is for what it could not (a full ring). */
 	for (size_t i = 0; i < recorder->processes.count; i++) {
@@ -502,7 +492,6 @@ static bool all_roots_ended(struct rls_recorder *recorder)
 		if (followed->root && rls_process_exists(followed->pid))
 			followed->root = false;
 	}
-	return !rls_processes_roots(&recorder->processes);
 }
 
 static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks)
@@ -523,14 +512,14 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		if (recorder->options.duration_ns &&
 		    time_ns - recorder->start_ns >= recorder->options.duration_ns)
 			return RLS_STOP_DURATION;
-		if (!rls_processes_roots(&recorder->processes))
+		if (!recorder->options.selection->count && !rls_processes_roots(&recorder->processes))
 			return RLS_STOP_ENDED;
 		if (time_ns - checked_ns > 500000000ULL) {
 			checked_ns = time_ns;
-			if (all_roots_ended(recorder))
-				return RLS_STOP_ENDED;
+			forget_ended_roots(recorder);
 		}
 		rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
+		rls_newcomers_look(&recorder->newcomers, time_ns, on_newcomer, recorder);
 		look_where_due(recorder);
 		rls_progress_tick(&recorder->progress, time_ns);
 	}
