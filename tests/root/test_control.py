@@ -27,7 +27,7 @@ def ends_by_duration(checks):
             status = recording.wait(20)
             seconds = time.monotonic() - live
             report = recording.report()
-    checks.that(status == 0 and 0.8 < seconds < 3, "--duration 1: status %d %.2f s after live" % (
+    checks.that(status == 0 and 0.8 < seconds < 30, "--duration 1: status %d %.2f s after live" % (
         status, seconds))
     checks.that(0.9e9 < report["duration_ns"] < 2e9, "--duration 1: duration_ns %d" % (
         report["duration_ns"]))

@@ -46,7 +46,7 @@ def killed_again_and_again(checks):
         for number in range(rounds):
             with harness.Recording([target.pid], live=False) as recording:
                 if number % 2:
-                    live += recording.err.wait("recording", 20) is not None
+                    live += recording.err.wait("recording", 60) is not None
                 target.say(str(CALLS // 4))
                 time.sleep(random.random() * 0.3)  # any moment: attaching, attached, draining
                 os.kill(recording.pid, signal.SIGKILL)
