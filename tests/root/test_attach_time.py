@@ -13,12 +13,10 @@ SCRIPT = ("import torch, sys\nprint('ready', flush=True)\nx = torch.ones(4)\n"
 
 
 def torch_interpreter():
-    for path in (os.environ.get("RLS_TORCH_PYTHON"), "/opt/rls/sb3/bin/python",
-                 "/opt/rls/deb/bin/python"):
-        if path and os.access(path, os.X_OK):
-            found = subprocess.run([path, "-c", "import torch"], stderr=subprocess.DEVNULL)
-            if found.returncode == 0:
-                return path
+    path = os.environ.get("RLS_TORCH_PYTHON")
+    if path and os.access(path, os.X_OK) and not subprocess.run(
+            [path, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
+        return path
     return harness.skip("no interpreter with torch (RLS_TORCH_PYTHON)")
 
 
