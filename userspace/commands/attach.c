@@ -1,44 +1,24 @@
 /* rlscope-bpf attach: record running processes, then report. */
 #include <argp.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdbool.h>
+#include <unistd.h>
 
 #include "userspace/commands/commands.h"
 #include "userspace/commands/recording.h"
+#include "userspace/commands/select_options.h"
 #include "userspace/log.h"
-#include "userspace/record/process_info.h"
 
 struct attach_options {
 	struct rls_record_options record;
-	pid_t *pids;
-	size_t pid_count;
+	struct rls_select_options select;
 	bool help;
 };
 
 static const struct argp_option option_table[] = {
-	{ "pid", 'p', "PID", 0, "A process to record, with its children; may be repeated", 0 },
 	{ "help", 'h', NULL, 0, "Print this", 5 },
 	{ 0 },
 };
-
-static int add_pid(struct attach_options *options, const char *text)
-{
-	char *end;
-	long pid = strtol(text, &end, 10);
-	pid_t *grown;
-
-	if (end == text || *end || pid <= 0 || pid > INT32_MAX) {
-		rls_error("--pid takes a process id, not '%s'", text);
-		return EINVAL;
-	}
-	grown = reallocarray(options->pids, options->pid_count + 1, sizeof(*grown));
-	if (!grown)
-		return ENOMEM;
-	options->pids = grown;
-	options->pids[options->pid_count++] = (pid_t)pid;
-	return 0;
-}
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
@@ -46,10 +26,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &options->record;
+		state->child_inputs[0] = &options->select;
+		state->child_inputs[1] = &options->record;
 		return 0;
-	case 'p':
-		return add_pid(options, argument);
 	case 'h':
 		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
 		options->help = true;
@@ -58,8 +37,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		rls_error("unexpected argument '%s': processes are named with --pid", argument);
 		return EINVAL;
 	case ARGP_KEY_END:
-		if (!options->pid_count && !options->help) {
-			rls_error("which process? name it with --pid PID");
+		if (!options->select.pid_count && !options->select.selection.count && !options->help) {
+			rls_error("which process? name it with --pid PID, or see --help");
 			return EINVAL;
 		}
 		return 0;
@@ -68,43 +47,48 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &rls_record_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = {
+	{ &rls_select_argp, 0, NULL, 0 },
+	{ &rls_record_argp, 0, NULL, 0 },
+	{ 0 },
+};
 
 static const struct argp argp = {
 	.options = option_table,
 	.parser = parse_option,
-	.args_doc = "--pid PID",
+	.args_doc = "--pid PID|--name GLOB|--cgroup PATH|--container ID|--all ...",
 	.doc = "Record running processes and report where their time goes.\v"
-	       "Recording ends with Ctrl-C, after --duration, or when the processes end; the report then "
-	       "goes to stdout, and the trace file stays for `rlscope-bpf report`.",
+	       "Which ones may be said in several ways at once. Recording ends with Ctrl-C, after "
+	       "--duration, or when the processes end that --pid names and there is no other selector; "
+	       "the report then goes to stdout, and the trace file stays for `rlscope-bpf report`.",
 	.children = children,
 };
 
-static int add_processes(struct attach_options *options, struct rls_recorder *recorder)
+static int add_processes(const struct rls_select_options *select, struct rls_recorder *recorder)
 {
 	int r = 0;
 
-	for (size_t i = 0; !r && i < options->pid_count; i++)
-		r = rls_recorder_add(recorder, options->pids[i]);
+	for (size_t i = 0; !r && i < select->pid_count; i++)
+		r = rls_recorder_add(recorder, select->pids[i]);
+	if (!r && select->selection.count)
+		r = rls_recorder_add_selected(recorder);
 	return r;
 }
 
 static int attach(struct attach_options *options)
 {
 	const struct rls_recorder_hooks hooks = { 0 };
+	const struct rls_select_options *select = &options->select;
 	struct rls_recorder *recorder;
 	enum rls_stop why;
 	int r, status;
 
-	for (size_t i = 0; i < options->pid_count; i++) {
-		if (rls_process_exists(options->pids[i])) {
-			rls_error("no process with pid %d", options->pids[i]);
-			return RLS_EXIT_FAILED;
-		}
-	}
-	if (rls_recording_open(&options->record, options->pids[0], &recorder))
+	if (rls_select_options_resolve(&options->select))
 		return RLS_EXIT_FAILED;
-	r = add_processes(options, recorder);
+	if (rls_recording_open(&options->record, &select->selection,
+			       select->pid_count ? select->pids[0] : getpid(), &recorder))
+		return RLS_EXIT_FAILED;
+	r = add_processes(select, recorder);
 	if (!r)
 		r = rls_recorder_run(recorder, &hooks, &why);
 	if (r) {
@@ -131,6 +115,6 @@ int rls_command_attach(int argc, char **argv)
 	else if (!rls_record_options_finish(&options.record))
 		status = attach(&options);
 	rls_record_options_clear(&options.record);
-	free(options.pids);
+	rls_select_options_clear(&options.select);
 	return status;
 }

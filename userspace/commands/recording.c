@@ -11,10 +11,12 @@
 #include "userspace/commands/commands.h"
 #include "userspace/log.h"
 
-int rls_recording_open(struct rls_record_options *options, pid_t pid, struct rls_recorder **out)
+int rls_recording_open(struct rls_record_options *options, const struct rls_selection *selection,
+		       pid_t pid, struct rls_recorder **out)
 {
 	struct rls_recorder_options recorder = {
 		.roles = options->roles,
+		.selection = selection,
 		.duration_ns = options->duration_ns,
 		.follow_children = options->children,
 		.verify = options->verify,

@@ -6,9 +6,12 @@
 
 #include "userspace/commands/record_options.h"
 #include "userspace/record/recorder.h"
+#include "userspace/record/select.h"
 
-/* Opens a recorder for these options; names the trace after pid unless it has a name. */
-int rls_recording_open(struct rls_record_options *options, pid_t pid, struct rls_recorder **out);
+/* Opens a recorder for these options; names the trace after pid unless it has a name. The
+ * selection may be empty; it and the options must stay while there is the recorder. */
+int rls_recording_open(struct rls_record_options *options, const struct rls_selection *selection,
+		       pid_t pid, struct rls_recorder **out);
 
 /* Reads the trace back and writes the report where the options want it. The recorder is
  * finished and freed before. Exit status: 0, or 1 after a message. */

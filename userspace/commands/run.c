@@ -73,9 +73,10 @@ static bool pass_on_signal(void *context, int signal, bool from_terminal)
 static int record(struct run_options *options, struct rls_launch *launch, bool *recorded)
 {
 	const struct rls_recorder_hooks hooks = { let_go, pass_on_signal, launch };
+	const struct rls_selection none = { 0 };
 	struct rls_recorder *recorder;
 	enum rls_stop why;
-	int r = rls_recording_open(&options->record, launch->pid, &recorder);
+	int r = rls_recording_open(&options->record, &none, launch->pid, &recorder);
 
 	if (r)
 		return r;

@@ -4,8 +4,9 @@
  *
  * One thread does everything: it drains the ring buffers every few milliseconds, looks at
  * what processes map, attaches to libraries that appear, and writes the trace. It stops
- * for a signal, for the duration's end, when every process it was given has ended, or
- * when the disk is full; what was recorded by then is kept in every case.
+ * for a signal, for the duration's end, when every process it was given has ended (unless
+ * it has a selection, which others may come to belong to), or when the disk is full; what
+ * was recorded by then is kept in every case.
  */
 #ifndef RLS_RECORDER_H
 #define RLS_RECORDER_H
@@ -16,10 +17,13 @@
 #include <sys/types.h>
 
 struct rls_roles;
+struct rls_selection;
 
+/* What it points to must stay until the recorder is freed. */
 struct rls_recorder_options {
 	const char *trace_path;
 	const struct rls_roles *roles;
+	const struct rls_selection *selection;  /* resolved; may be empty */
 	uint64_t duration_ns;           /* 0: no limit */
 	bool follow_children;
 	bool verify;                    /* measure the blind spot with a sampler */
@@ -36,7 +40,11 @@ void rls_recorder_free(struct rls_recorder *recorder);
  * are looked at and probed now; its children too when they are followed. -ESRCH, -ENOEXEC
  * when neither it nor a followed child is Python, -errno; it has been said why. */
 int rls_recorder_add(struct rls_recorder *recorder, pid_t pid);
-/* The same for a process of ours that has not yet executed its program. */
+/* Every process that is selected now, and its children when they are followed; those that
+ * come to be selected while it records are found then. -ENOEXEC when there is no Python among
+ * them, unless all are selected: then they may come. It has been said why. */
+int rls_recorder_add_selected(struct rls_recorder *recorder);
+/* As rls_recorder_add, for a process of ours that has not yet executed its program. */
 int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid);
 
 enum rls_stop {

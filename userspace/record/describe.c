@@ -1,0 +1,79 @@
+#include "userspace/record/describe.h"
+
+#include <errno.h>
+
+#include "userspace/record/annotations.h"
+#include "userspace/record/process_info.h"
+
+int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint64_t time_ns)
+{
+	struct rls_event event = { .kind = RLS_EVENT_PROCESS, .pid = (uint32_t)pid, .time_ns = time_ns };
+	struct rls_process_info info;
+	int r = rls_process_info_read(pid, &info);
+
+	if (r)
+		return r;
+	event.process.ppid = (uint32_t)info.ppid;
+	event.process.ns_pid = info.ns_pid == pid ? 0 : (uint32_t)info.ns_pid;
+	r = rls_trace_output_string(describer->output, info.name, &event.process.name);
+	if (!r)
+		r = rls_trace_output_string(describer->output, info.cmdline, &event.process.cmdline);
+	if (!r)
+		r = rls_trace_output_string(describer->output, info.container,
+					    &event.process.container);
+	if (!r)
+		r = rls_trace_output_string(describer->output,
+					    rls_libraries_python(describer->libraries, pid),
+					    &event.process.python);
+	rls_process_info_clear(&info);
+	return r ? r : rls_translator_describe(describer->translator, &event);
+}
+
+int rls_describe_settings(const struct rls_describer *describer, pid_t pid)
+{
+	struct rls_wire_process settings = { 0 };
+	struct rls_annotate_descriptor descriptor;
+	uint64_t address = rls_libraries_annotation(describer->libraries, pid);
+
+	if (describer->follow_children)
+		settings.flags |= RLS_PROCESS_FOLLOW;
+	if (address && !rls_annotations_descriptor(pid, address, &descriptor)) {
+		settings.annotate_offset = descriptor.thread_pointer_offset;
+		settings.flags |= RLS_PROCESS_ANNOTATED;
+	}
+	return rls_kernel_track(describer->kernel, pid, &settings);
+}
+
+static int add_edge(const struct rls_describer *describer, pid_t pid, uint64_t time_ns,
+		    enum rls_edge_kind kind, uint64_t name_address)
+{
+	struct rls_edge edge = { .time_ns = time_ns, .kind = kind, .name = name_address };
+	char name[RLS_NAME_BYTES];
+	int length = name_address ? rls_annotations_name(pid, name_address, name) : -ENOENT;
+
+	if (length < 0)
+		return 0;
+	return rls_translator_add_edge(describer->translator, (uint32_t)pid, (uint32_t)pid, &edge,
+				       name, (size_t)length);
+}
+
+int rls_describe_phase(const struct rls_describer *describer, pid_t pid, uint64_t time_ns)
+{
+	uint64_t address = rls_libraries_annotation(describer->libraries, pid);
+	struct rls_annotate_descriptor descriptor;
+	int r;
+
+	if (!address || rls_annotations_descriptor(pid, address, &descriptor))
+		return 0;
+	r = add_edge(describer, pid, time_ns, RLS_EDGE_PROCESS_NAME, descriptor.process_name);
+	return r ? r : add_edge(describer, pid, time_ns, RLS_EDGE_PHASE, descriptor.phase);
+}
+
+int rls_describe(const struct rls_describer *describer, pid_t pid, uint64_t time_ns)
+{
+	int r = rls_describe_process(describer, pid, time_ns);
+
+	if (!r)
+		r = rls_describe_settings(describer, pid);
+	return r ? r : rls_describe_phase(describer, pid, time_ns);
+}

@@ -1,0 +1,35 @@
+/* Describe: what the trace and the kernel side are to know of a process that is followed. */
+#ifndef RLS_DESCRIBE_H
+#define RLS_DESCRIBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "userspace/attach/kernel.h"
+#include "userspace/record/libraries.h"
+#include "userspace/record/trace_output.h"
+#include "userspace/record/translate.h"
+
+/* All borrowed. */
+struct rls_describer {
+	struct rls_kernel *kernel;
+	struct rls_trace_output *output;
+	struct rls_translator *translator;
+	const struct rls_libraries *libraries;
+	bool follow_children;
+};
+
+/* Its names, pids, container and interpreter, into the trace. 0, -ESRCH, -errno. */
+int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint64_t time_ns);
+
+/* The settings that the kernel side needs, as known now: it is tracked from here on. */
+int rls_describe_settings(const struct rls_describer *describer, pid_t pid);
+
+/* The phase and the name that it had given itself before anyone listened. */
+int rls_describe_phase(const struct rls_describer *describer, pid_t pid, uint64_t time_ns);
+
+/* All of these: what is learned of a process whose libraries have been looked at. */
+int rls_describe(const struct rls_describer *describer, pid_t pid, uint64_t time_ns);
+
+#endif
