@@ -108,8 +108,13 @@ static __always_inline void send_range(struct thread_state *thread,
 				kind == POP ? RLS_WIRE_RANGE_POP : RLS_WIRE_RANGE_PUSH,
 				thread->pid, thread->tid, bpf_ktime_get_ns());
 
-	if (!record)
+	if (!record) {
+		thread->missed |= MISSED_RANGES;
 		return;
+	}
+	if (thread->missed & MISSED_RANGES)
+		record->header.flags = RLS_WIRE_RANGE_AFTER_LOSS;
+	thread->missed &= ~MISSED_RANGES;
 	record->token = argument_of(registers, cookie >> 16);
 	record->length = 0;
 	record->reserved = 0;

@@ -56,8 +56,10 @@ static __always_inline void send_edge(struct thread_state *thread, const struct 
 	send_name(thread, edge->name);
 	record = control_reserve(struct rls_wire_edge, RLS_WIRE_EDGE, thread->pid, thread->tid,
 				 edge->time_ns);
-	if (!record)
+	if (!record) {
+		thread->missed |= MISSED_EDGES;
 		return;
+	}
 	record->header.flags = flags;
 	record->name = edge->name;
 	record->edge = edge->kind;
@@ -84,7 +86,7 @@ SUBPROGRAM void send_stack(struct thread_state *thread, __u64 head)
 	if (!depth)
 		send_edge(thread, &edge, RLS_WIRE_STACK_END);
 	for (__u32 i = 0; i < RLS_STACK_MAX; i++) {
-		if (i >= depth)
+		if (i >= depth || thread->missed & MISSED_EDGES)
 			break;
 		edge.name = word_at(RECORD_FIELD(record, stack) + i * sizeof(__u64));
 		edge.depth = i + 1;
@@ -120,16 +122,19 @@ SUBPROGRAM void read_edges(struct thread_state *thread, __u64 head)
 	}
 }
 
-/* Edges that were never seen and are gone: the stack, and what was missed is counted. */
+/* Where edges are gone, unread or unsent: the stack, and what was not read is counted. */
 static __always_inline bool must_send_stack(struct thread_state *thread, __u64 head)
 {
+	bool missed = thread->missed & MISSED_EDGES;
+
+	thread->missed &= ~MISSED_EDGES; /* what is sent now may raise it anew */
 	if (!thread->record_seen) {
 		thread->record_seen = 1;
 		thread->edges_seen = 0;
 		return !replayable(thread, head);
 	}
 	if (head - thread->edges_seen <= RLS_EDGE_RING)
-		return false;
+		return missed;
 	__sync_fetch_and_add(&drops[RLS_DROP_EDGES], head - thread->edges_seen);
 	return true;
 }
@@ -156,7 +161,7 @@ static __always_inline void sync_operations(struct thread_state *thread)
 	}
 	if (bpf_probe_read_user(&head, sizeof(head), (void *)RECORD_FIELD(thread->record, head)))
 		return;
-	if (thread->record_seen && head == thread->edges_seen)
+	if (thread->record_seen && head == thread->edges_seen && !(thread->missed & MISSED_EDGES))
 		return;
 	if (must_send_stack(thread, head)) {
 		send_stack(thread, head);

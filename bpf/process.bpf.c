@@ -84,13 +84,17 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 			inherit_state(childs, mine);
 			childs->pid = child_pid;
 			childs->tid = child->pid;
-			childs->announced = 1; /* user space takes the fork record for it */
+			childs->missed = MISSED_EDGES | MISSED_RANGES;
 		}
 	}
 	record = control_reserve(struct rls_wire_fork, RLS_WIRE_FORK, parent_pid, parent->pid,
 				 bpf_ktime_get_ns());
 	if (!record)
 		return 0;
+	if (childs) { /* user space takes the record for its announcement */
+		childs->announced = 1;
+		childs->missed = mine->missed;
+	}
 	record->child_pid = child_pid;
 	record->child_ns_pid = namespace_pid(child);
 	record->category = childs ? childs->category : 0;
@@ -113,6 +117,7 @@ static __always_inline void forget_image(struct thread_state *thread, __u32 pid)
 	thread->annotated = 0;
 	thread->edges_seen = 0;
 	thread->generation = 0;
+	thread->missed = 0;
 	thread->announced = 1; /* user space takes the exec record for it */
 }
 

@@ -126,6 +126,8 @@ struct rls_wire_range {
 	RLS_U32 reserved;
 	char text[RLS_WIRE_NAME_BYTES];
 };
+/* Flag of its header: others before it were lost, so what is open is not known. */
+#define RLS_WIRE_RANGE_AFTER_LOSS 1
 
 struct rls_wire_loss {
 	struct rls_wire_header header; /* time: when the thread's next event got through */

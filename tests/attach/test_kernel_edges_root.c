@@ -38,13 +38,18 @@ static uint64_t record_offset(void)
 	return (uint64_t)((uintptr_t)&record - (uintptr_t)__builtin_thread_pointer());
 }
 
-static void begin_annotated(struct recording *recording)
+static void begin_in(struct recording *recording, size_t control_bytes)
 {
 	memset(&own_record, 0, sizeof(own_record));
 	record = &own_record;
-	recording_open(recording, 0, 0);
+	recording_open(recording, 0, control_bytes);
 	recording_track(recording, RLS_PROCESS_FOLLOW | RLS_PROCESS_ANNOTATED, record_offset());
 	recording_attach(recording);
+}
+
+static void begin_annotated(struct recording *recording)
+{
+	begin_in(recording, 0);
 }
 
 static void add_edge(uint16_t kind, uint16_t depth, const struct rls_name *name)
@@ -149,6 +154,36 @@ static void overwritten_edges_are_counted_and_the_stack_sent(void **state)
 	assert_edge(recording, 2 + RLS_EDGE_RING, RLS_WIRE_EDGE_STACK, 2, &names[1]);
 }
 
+static void unsent_edges_are_made_good_by_the_stack(void **state)
+{
+	struct recording *recording = *state;
+	size_t sent;
+
+	begin_in(recording, 4096);
+	recording_start(recording);
+	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
+	into_backend(nothing, NULL);
+	for (int i = 0; i < 200; i++) { /* more than there is room for */
+		add_edge(RLS_EDGE_PUSH, 2, &names[1]);
+		add_edge(RLS_EDGE_POP, 1, &names[0]);
+		into_backend(nothing, NULL);
+	}
+	add_edge(RLS_EDGE_PUSH, 2, &names[1]);
+	into_backend(nothing, NULL);
+	assert_true(recording_dropped(recording, RLS_DROP_CONTROL) > 0);
+	assert_int_equal(recording_dropped(recording, RLS_DROP_EDGES), 0);
+	recording_consume(recording);
+	sent = recording_controls(recording, RLS_WIRE_EDGE, 0);
+
+	/* There is room again: no edge is new, but the next hit says how things are. */
+	into_backend(nothing, NULL);
+	into_backend(nothing, NULL);
+	recording_stop(recording);
+	assert_int_equal(recording_controls(recording, RLS_WIRE_EDGE, 0), sent + 2);
+	assert_edge(recording, sent, RLS_WIRE_EDGE_STACK, 1, &names[0]);
+	assert_edge(recording, sent + 1, RLS_WIRE_EDGE_STACK, 2, &names[1]);
+}
+
 static void hostile_records_do_no_harm(void **state)
 {
 	struct recording *recording = *state;
@@ -232,6 +267,7 @@ int main(void)
 		BOTH_WAYS(edges_are_read_at_the_next_hit),
 		BOTH_WAYS(edges_before_recording_become_a_stack),
 		BOTH_WAYS(overwritten_edges_are_counted_and_the_stack_sent),
+		BOTH_WAYS(unsent_edges_are_made_good_by_the_stack),
 		BOTH_WAYS(hostile_records_do_no_harm),
 		BOTH_WAYS(a_child_sends_only_its_own_edges),
 	};

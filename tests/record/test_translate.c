@@ -189,6 +189,33 @@ static void ranges_are_operations(void **state)
 			       "16 7/8 operation -\n");
 }
 
+/* What was open may be over: none is better than a wrong one. */
+static void after_a_loss_no_earlier_range_is_open(void **state)
+{
+	struct rls_wire_range range = {
+		.header = { .size = sizeof(range), .kind = RLS_WIRE_RANGE_PUSH,
+			    .flags = RLS_WIRE_RANGE_AFTER_LOSS, .pid = 7, .tid = 8, .time_ns = 12 },
+		.length = 5,
+		.text = "later",
+	};
+
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 10, 0, "outer");
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 11, 0, "inner");
+	assert_int_equal(rls_translate(*state, &range.header, sizeof(range)), 0);
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 13, 0, "");
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 14, 0, ""); /* outer's */
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 15, 0, "next");
+	range.header.kind = RLS_WIRE_RANGE_POP;
+	range.header.time_ns = 16;
+	assert_int_equal(rls_translate(*state, &range.header, sizeof(range)), 0);
+	assert_log(&event_log, "10 7/8 operation outer\n"
+			       "11 7/8 operation outer>inner\n"
+			       "12 7/8 operation later\n"
+			       "13 7/8 operation -\n"
+			       "15 7/8 operation next\n"
+			       "16 7/8 operation -\n");
+}
+
 static void a_librarys_own_ranges_are_not_operations(void **state)
 {
 	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 10, 0xa, "mine");
@@ -448,6 +475,7 @@ int main(void)
 		TEST(edges_of_unknown_kind_are_ignored_and_counted),
 		TEST(edges_read_by_the_recorder_are_like_the_kernels),
 		TEST(ranges_are_operations),
+		TEST(after_a_loss_no_earlier_range_is_open),
 		TEST(a_librarys_own_ranges_are_not_operations),
 		TEST(a_ranges_text_is_cut_to_its_field),
 		TEST(helper_threads_have_the_operation_of_the_annotated_one),

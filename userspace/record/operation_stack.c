@@ -79,6 +79,15 @@ bool rls_operation_stack_pop_range(struct rls_operation_stack *stack, uint64_t t
 	return false;
 }
 
+void rls_operation_stack_clear_ranges(struct rls_operation_stack *stack)
+{
+	for (uint32_t i = stack->count; i-- > 0;) {
+		if (!stack->entries[i].depth)
+			remove_at(stack, i);
+	}
+	stack->unkept = 0;
+}
+
 void rls_operation_stack_clear_annotations(struct rls_operation_stack *stack)
 {
 	rls_operation_stack_pop(stack, 0);

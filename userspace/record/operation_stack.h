@@ -34,6 +34,8 @@ void rls_operation_stack_push_range(struct rls_operation_stack *stack, rls_strin
 void rls_operation_stack_push_hidden(struct rls_operation_stack *stack);
 /* Whether what is to be seen has changed. */
 bool rls_operation_stack_pop_range(struct rls_operation_stack *stack, uint64_t token);
+/* Drops the ranges, keeps the annotations. */
+void rls_operation_stack_clear_ranges(struct rls_operation_stack *stack);
 /* Drops the annotations, keeps the ranges. */
 void rls_operation_stack_clear_annotations(struct rls_operation_stack *stack);
 

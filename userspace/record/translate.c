@@ -335,13 +335,17 @@ static int on_range(struct rls_translator *translator, const void *data)
 	const struct rls_wire_header *header = &record->header;
 	struct rls_living_process *process;
 	struct rls_living_thread *thread;
-	bool seen = false;
+	bool seen = false, lost = header->flags & RLS_WIRE_RANGE_AFTER_LOSS;
 	int r = rls_living_thread(&translator->living, header->pid, header->tid, &process, &thread);
 
+	if (!r && lost) /* none, rather than one that may be over */
+		rls_operation_stack_clear_ranges(&thread->operations);
 	if (!r && header->kind == RLS_WIRE_RANGE_PUSH)
 		r = push_range(translator, process, thread, record, &seen);
 	else if (!r && thread->annotated) /* false too when it was begun before recording */
 		seen = rls_operation_stack_pop_range(&thread->operations, record->token);
+	if (!r && lost && thread->annotated)
+		seen = true;
 	return r || !seen ? r : rls_inherit_after(&translator->sink, process, thread, header->time_ns);
 }
 
