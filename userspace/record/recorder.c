@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@
 #include "userspace/record/verify.h"
 
 #define TICK_MS 10
+#define NICE_FIRST -20                  /* ahead of what all others ask for */
 #define LOOK_DELAY_NS 20000000ULL       /* a burst of dlopen is looked at once */
 #define TRANSITIONS_BYTES (32U << 20)
 #define CONTROL_BYTES (8U << 20)
@@ -529,6 +531,7 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 		     enum rls_stop *why)
 {
 	int r = rls_trace_output_open(&recorder->output, recorder->options.trace_path);
+	int priority;
 
 	if (!r)
 		r = rls_kernel_start(recorder->kernel, &recorder->start_ns);
@@ -539,7 +542,12 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	announce(recorder);
 	if (hooks->started)
 		hooks->started(hooks->context);
+	/* Where targets run more threads than there are CPUs, a fair share would be too little to
+	 * keep up with them all. It takes no more than it needs. */
+	priority = getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_PROCESS, 0, NICE_FIRST);
 	*why = loop(recorder, hooks);
+	setpriority(PRIO_PROCESS, 0, priority);
 	rls_progress_end(&recorder->progress);
 	return 0;
 }
