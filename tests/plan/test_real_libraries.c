@@ -19,13 +19,13 @@
 #include "userspace/plan/planner.h"
 
 static const char *const patterns[] = {
-	"/opt/rls/sb3/lib/python3*/site-packages/torch/lib/libtorch_python.so",
-	"/opt/rls/sb3/lib/python3*/site-packages/mujoco/libmujoco.so.*",
-	"/opt/rls/sb3/lib/python3*/site-packages/mujoco/_functions*.so",
-	"/opt/rls/sb3/lib/python3*/site-packages/numpy/_core/_multiarray_umath*.so",
+	SB3_VENV "/lib/python3*/site-packages/torch/lib/libtorch_python.so",
+	SB3_VENV "/lib/python3*/site-packages/mujoco/libmujoco.so.*",
+	SB3_VENV "/lib/python3*/site-packages/mujoco/_functions*.so",
+	SB3_VENV "/lib/python3*/site-packages/numpy/_core/_multiarray_umath*.so",
 	"/usr/lib/x86_64-linux-gnu/libtorch_python.so.*.*.*",
 	"/usr/lib/python3/dist-packages/numpy/core/_multiarray_umath*.so",
-	"/root/.pyenv/versions/3.*/lib/libpython3.*.so.1.0",
+	"~/.pyenv/versions/3.*/lib/libpython3.*.so.1.0",
 	"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
 	"/usr/lib/x86_64-linux-gnu/libc.so.6",
 	"/lib64/libc.so.6",
@@ -245,7 +245,7 @@ int main(void)
 	int status;
 
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
-		glob(patterns[i], i ? GLOB_APPEND : 0, NULL, &found);
+		glob(patterns[i], GLOB_TILDE | (i ? GLOB_APPEND : 0), NULL, &found);
 	if (!found.gl_pathc) {
 		printf("skipped: none of the libraries it knows is installed\n");
 		return 77;
