@@ -10,7 +10,7 @@
 #include "analysis/event_order.h"
 #include "analysis/text_form.h"
 
-static void require(bool holds, const char *what)
+void fuzz_require(bool holds, const char *what)
 {
 	if (holds)
 		return;
@@ -25,18 +25,18 @@ void fuzz_drain(struct rls_event_source *source)
 	bool first = true, warned = false;
 	int got;
 
-	require(sink, "/dev/null opens");
+	fuzz_require(sink, "/dev/null opens");
 	while ((got = source->next(source, &event)) > 0) {
-		require(!rls_event_check(&event), "events are valid");
-		require(first || rls_event_order(&before, &event, source->strings) <= 0,
-			"events come in order");
-		require(!rls_text_write_event(sink, &event, source->strings), "events are text");
+		fuzz_require(!rls_event_check(&event), "events are valid");
+		fuzz_require(first || rls_event_order(&before, &event, source->strings) <= 0,
+			     "events come in order");
+		fuzz_require(!rls_text_write_event(sink, &event, source->strings), "events are text");
 		warned |= event.kind == RLS_EVENT_WARNING;
 		before = event;
 		first = false;
 	}
-	require(!got, "reading does not fail");
-	require(warned || !source->damaged, "damage is told");
+	fuzz_require(!got, "reading does not fail");
+	fuzz_require(warned || !source->damaged, "damage is told");
 	fclose(sink);
 	source->free(source);
 }
@@ -45,7 +45,12 @@ int fuzz_file(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 
-	require(fd >= 0 && write(fd, data, size) == (ssize_t)size && !lseek(fd, 0, SEEK_SET),
-		"a memory file is made");
+	fuzz_require(fd >= 0 && write(fd, data, size) == (ssize_t)size && !lseek(fd, 0, SEEK_SET),
+		     "a memory file is made");
 	return fd;
+}
+
+void fuzz_file_path(int fd, char *path)
+{
+	snprintf(path, FUZZ_PATH_BYTES, "/proc/self/fd/%d", fd);
 }

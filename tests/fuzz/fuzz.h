@@ -4,6 +4,7 @@
 #ifndef RLS_TESTS_FUZZ_H
 #define RLS_TESTS_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  * what no trace may hold, or when something is damaged and nothing says so. */
 void fuzz_drain(struct rls_event_source *source);
 
+/* Aborts, and says what was promised, when it does not hold. */
+void fuzz_require(bool holds, const char *what);
+
 /* A memory file with these bytes, at its beginning. */
 int fuzz_file(const uint8_t *data, size_t size);
+
+/* Where what opens by path finds it. */
+#define FUZZ_PATH_BYTES 32
+void fuzz_file_path(int fd, char *path);
 
 #endif
