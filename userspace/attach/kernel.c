@@ -17,6 +17,10 @@
 #include "userspace/attach/sampler.h"
 #include "userspace/log.h"
 
+/* Places in the ring_buffer. Control first: names and threads come before what refers to
+ * them. */
+enum { RING_CONTROL, RING_TRANSITIONS };
+
 struct rls_kernel {
 	struct rlscope *skeleton;
 	struct rls_links links;
@@ -123,6 +127,22 @@ static int load(struct rls_kernel *kernel, const struct rls_kernel_options *opti
 	return attach_tracepoints(kernel);
 }
 
+/* The kernel knows tasks by their numbers in the initial pid namespace; we by those in ours,
+ * which /proc must be of: all that is known of targets comes from there. */
+static int set_namespace(struct rls_kernel *kernel)
+{
+	char self[16] = "";
+	struct stat namespace;
+
+	if (stat("/proc/self/ns/pid", &namespace))
+		return rls_error_r(-errno, "/proc is not mounted");
+	if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || atoi(self) != getpid())
+		return rls_error_r(-EXDEV, "/proc is that of another pid namespace: mount our own (mount -t proc proc /proc)");
+	if (namespace.st_ino != INITIAL_NAMESPACE_INODE)
+		kernel->skeleton->bss->pid_namespace = (uint32_t)namespace.st_ino;
+	return 0;
+}
+
 int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel **out)
 {
 	struct rls_kernel *kernel = calloc(1, sizeof(*kernel));
@@ -131,6 +151,8 @@ int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel 
 	if (!kernel)
 		return -ENOMEM;
 	r = load(kernel, options);
+	if (!r)
+		r = set_namespace(kernel);
 	if (r) {
 		rls_kernel_close(kernel);
 		return r;
@@ -335,7 +357,6 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 	kernel->handler_context = context;
 	if (kernel->rings)
 		return 0;
-	/* Control first: names and threads come before what refers to them. */
 	kernel->rings = ring_buffer__new(bpf_map__fd(kernel->skeleton->maps.control),
 					 handle_record, kernel, NULL);
 	if (!kernel->rings)
@@ -353,6 +374,30 @@ int rls_kernel_poll_fd(const struct rls_kernel *kernel)
 int rls_kernel_consume(struct rls_kernel *kernel)
 {
 	return ring_buffer__consume(kernel->rings);
+}
+
+int rls_kernel_consume_transitions(struct rls_kernel *kernel)
+{
+	return ring__consume(ring_buffer__ring(kernel->rings, RING_TRANSITIONS));
+}
+
+#define RING_BYTES_PER_CPU (32UL << 20)
+#define RING_BYTES_MAX (128UL << 20)    /* beyond it the reader is the limit */
+#define RING_BYTES_MIN (4UL << 20)
+#define MEMORY_SHARE 64
+
+size_t rls_kernel_ring_bytes(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES);
+	size_t memory_bytes = pages > 0 ? (size_t)pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
+	size_t wanted = RING_BYTES_PER_CPU * (size_t)(cpus > 0 ? cpus : 1);
+	size_t bytes = RING_BYTES_MIN;
+
+	if (wanted > memory_bytes / MEMORY_SHARE)
+		wanted = memory_bytes / MEMORY_SHARE;
+	while (bytes < RING_BYTES_MAX && 2 * bytes <= wanted)
+		bytes *= 2;
+	return bytes;
 }
 
 void rls_kernel_drops(const struct rls_kernel *kernel, uint64_t out[RLS_DROP_MAX])

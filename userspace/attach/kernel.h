@@ -98,6 +98,13 @@ int rls_kernel_poll_fd(const struct rls_kernel *kernel);
 /* Hands everything in both rings to the handler: the number of records or -errno (the
  * handler's own negative result included). */
 int rls_kernel_consume(struct rls_kernel *kernel);
+/* The same of the transitions ring alone, the one that fills in no time: for long work in
+ * between, inside a control record's handler too. */
+int rls_kernel_consume_transitions(struct rls_kernel *kernel);
+
+/* How large the transitions ring should be on this machine: for each CPU what one thread
+ * fills in a quarter of a second at the highest rate there is, a 64th of the memory at most. */
+size_t rls_kernel_ring_bytes(void);
 
 void rls_kernel_drops(const struct rls_kernel *kernel, uint64_t out[RLS_DROP_MAX]);
 

@@ -180,6 +180,8 @@ static int take_libraries(struct rls_libraries *libraries, struct process *proce
 		struct use *use;
 		int r = rls_probed_files_add(&libraries->files, found[i], &file);
 
+		/* It may have taken a while: do not let the ring run full meanwhile. */
+		rls_kernel_consume_transitions(libraries->kernel);
 		if (r == -ENOMEM)
 			return r;
 		if (r)

@@ -31,7 +31,6 @@
 #define TICK_MS 10
 #define NICE_FIRST -20                  /* ahead of what all others ask for */
 #define LOOK_DELAY_NS 20000000ULL       /* a burst of dlopen is looked at once */
-#define TRANSITIONS_BYTES (32U << 20)
 #define CONTROL_BYTES (8U << 20)
 
 struct rls_recorder {
@@ -221,7 +220,7 @@ static int open_parts(struct rls_recorder *recorder)
 						     recorder };
 	struct rls_kernel_options kernel_options = {
 		.way = recorder->options.perf_events ? RLS_ATTACH_PERF : RLS_ATTACH_AUTO,
-		.transitions_bytes = TRANSITIONS_BYTES,
+		.transitions_bytes = rls_kernel_ring_bytes(),
 		.control_bytes = CONTROL_BYTES,
 		.sampler = recorder->options.verify,
 	};
