@@ -44,6 +44,15 @@ static int build_report(const char *trace_path, struct rls_report **out)
 	return r ? rls_error_r(r, "cannot analyse %s: %s", trace_path, strerror(-r)) : 0;
 }
 
+/* The budget is not enforced yet: say when it was overrun. */
+static void compare_with_budget(const struct rls_record_options *options,
+				const struct rls_report *report)
+{
+	if (options->budget_percent >= 0 && report->overhead.percent > options->budget_percent)
+		rls_warning("the probes took about %.1f %% of the threads' time, more than --overhead-budget %g%%, which this version does not enforce",
+			    report->overhead.percent, options->budget_percent);
+}
+
 int rls_recording_report(const struct rls_record_options *options)
 {
 	_cleanup_fclose_ FILE *opened = NULL;
@@ -64,6 +73,7 @@ int rls_recording_report(const struct rls_record_options *options)
 	r = build_report(options->trace_path, &report);
 	if (r)
 		return RLS_EXIT_FAILED;
+	compare_with_budget(options, report);
 	rls_write_options_fit(&write, output);
 	r = rls_report_write(report, options->writer, output, &write);
 	rls_report_free(report);
