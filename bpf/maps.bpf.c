@@ -9,6 +9,7 @@ struct ring_map control SEC(".maps");
 
 __u64 recording_since_ns = 0;
 __u32 settings_generation = 0;
+__u32 pid_namespace = 0;
 __u32 event_cost_ns = 0;
 __u32 cost_before_ns[2] = {};
 __u64 drops[RLS_DROP_MAX] = {};

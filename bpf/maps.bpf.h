@@ -103,6 +103,8 @@ extern struct ring_map control SEC(".maps");
 extern __u64 recording_since_ns;
 /* Raised by user space when a process's settings in `tracked` change. */
 extern __u32 settings_generation;
+/* Whose numbers user space goes by: the inode of its pid namespace; 0: the initial one. */
+extern __u32 pid_namespace;
 extern __u32 event_cost_ns; /* what emitting adds to a hit's cost */
 /* How much of a hit's cost is over when its time is taken: at sites, at return probes. */
 extern __u32 cost_before_ns[2];

@@ -64,16 +64,17 @@ static __always_inline void track_child(__u32 parent_pid, __u32 child_pid,
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	__u32 parent_pid = parent->tgid, child_pid = child->tgid;
+	__u32 parent_pid = process_number(parent), child_pid;
 	struct thread_state *mine, *childs = NULL;
 	struct rls_wire_process *process;
 	struct rls_wire_fork *record;
 
-	if (parent_pid == child_pid)
+	if (parent->tgid == child->tgid)
 		return 0;
 	process = bpf_map_lookup_elem(&tracked, &parent_pid);
 	if (!process || !(process->flags & RLS_PROCESS_FOLLOW))
 		return 0;
+	child_pid = process_number(child);
 	track_child(parent_pid, child_pid, process);
 
 	mine = bpf_task_storage_get(&threads, parent, NULL, 0);
@@ -83,12 +84,12 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		if (childs) {
 			inherit_state(childs, mine);
 			childs->pid = child_pid;
-			childs->tid = child->pid;
+			childs->tid = child_pid;
 			childs->missed = MISSED_EDGES | MISSED_RANGES;
 		}
 	}
-	record = control_reserve(struct rls_wire_fork, RLS_WIRE_FORK, parent_pid, parent->pid,
-				 bpf_ktime_get_ns());
+	record = control_reserve(struct rls_wire_fork, RLS_WIRE_FORK, parent_pid,
+				 task_number(parent), bpf_ktime_get_ns());
 	if (!record)
 		return 0;
 	if (childs) { /* user space takes the record for its announcement */
@@ -96,7 +97,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		childs->missed = mine->missed;
 	}
 	record->child_pid = child_pid;
-	record->child_ns_pid = namespace_pid(child);
+	record->child_ns_pid = own_number(child);
 	record->category = childs ? childs->category : 0;
 	record->header.flags = childs != NULL;
 	__builtin_memset(record->reserved, 0, sizeof(record->reserved));
@@ -124,7 +125,7 @@ static __always_inline void forget_image(struct thread_state *thread, __u32 pid)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
-	__u32 pid = task->tgid;
+	__u32 pid = process_number(task), caller = pid;
 	struct rls_wire_process *process = bpf_map_lookup_elem(&tracked, &pid);
 	struct thread_state *thread;
 	struct rls_wire_exec *record;
@@ -135,9 +136,11 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	process->annotate_offset = 0;
 	bpf_map_delete_elem(&ranges, &pid);
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (thread)
+	if (thread) {
+		caller = thread->tid; /* old_pid, as user space knows it */
 		forget_image(thread, pid);
-	record = control_reserve(struct rls_wire_exec, RLS_WIRE_EXEC, pid, old_pid,
+	}
+	record = control_reserve(struct rls_wire_exec, RLS_WIRE_EXEC, pid, caller,
 				 bpf_ktime_get_ns());
 	if (!record)
 		return 0;
@@ -168,7 +171,7 @@ static __always_inline void report_exit(struct thread_state *thread, __u32 pid, 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
-	__u32 pid = task->tgid;
+	__u32 pid = process_number(task);
 	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	bool over = BPF_CORE_READ(task, signal, live.counter) == 0;
 
@@ -179,7 +182,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (over)
 		bpf_map_delete_elem(&ranges, &pid);
 	if (thread || over)
-		report_exit(thread, pid, task->pid, over);
+		report_exit(thread, pid, task_number(task), over);
 	return 0;
 }
 

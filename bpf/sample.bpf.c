@@ -3,6 +3,7 @@
  * space knows the mappings and the probed addresses, so it judges (record/verify.h).
  */
 #include "bpf/emit.bpf.h"
+#include "bpf/pids.bpf.h"
 
 /* x86: the privilege level is in the code segment. A whole register must be read, though
  * newer kernels declare cs as its lower part. */
@@ -14,7 +15,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 ip = READ_REGISTER(PT_REGS_IP(&ctx->regs));
 	bool user = FROM_USER_MODE(&ctx->regs);
-	__u32 pid = task->tgid;
+	__u32 pid = process_number(task);
 	struct rls_wire_sample *record;
 	struct thread_state *thread;
 
@@ -23,8 +24,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (!user) /* where it will go on: the system call, fault or trap that led here */
 		ip = ((struct pt_regs *)bpf_task_pt_regs(task))->ip;
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	record = control_reserve(struct rls_wire_sample, RLS_WIRE_SAMPLE, pid, task->pid,
-				 bpf_ktime_get_ns());
+	record = control_reserve(struct rls_wire_sample, RLS_WIRE_SAMPLE, pid,
+				 task_number(task), bpf_ktime_get_ns());
 	if (!record)
 		return 0;
 	record->ip = ip;

@@ -17,23 +17,13 @@
 #define RLS_STATE_BPF_H
 
 #include "bpf/emit.bpf.h"
+#include "bpf/pids.bpf.h"
 
 #define FRAME(i) ((i) & (RLS_FRAMES_MAX - 1))
 /* Beside the category: what will see the frame's end. */
 #define FRAME_RETURN_PROBE 0x80
 #define FRAME_EXIT_SITES 0x40
 #define FRAME_CATEGORY 0x0f
-
-static __always_inline __u32 namespace_pid(struct task_struct *task)
-{
-	struct pid *pid = BPF_CORE_READ(task, thread_pid);
-	__u32 level = BPF_CORE_READ(pid, level);
-	struct upid upid;
-
-	if (bpf_core_read(&upid, sizeof(upid), &pid->numbers[level & 31]))
-		return 0;
-	return upid.nr;
-}
 
 static __always_inline void load_settings(struct thread_state *thread,
 					  const struct rls_wire_process *process)
@@ -57,7 +47,7 @@ SUBPROGRAM void announce(struct thread_state *thread, struct task_struct *task)
 				 born_ns);
 	if (!record)
 		return;
-	record->ns_tid = namespace_pid(task);
+	record->ns_tid = own_number(task);
 	record->reserved = 0;
 	BPF_CORE_READ_INTO(&record->comm, task, comm);
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
@@ -66,8 +56,7 @@ SUBPROGRAM void announce(struct thread_state *thread, struct task_struct *task)
 
 SUBPROGRAM struct thread_state *create_thread(struct task_struct *task)
 {
-	__u64 id = bpf_get_current_pid_tgid();
-	__u32 pid = id >> 32;
+	__u32 pid = process_number(task);
 	struct rls_wire_process *process = bpf_map_lookup_elem(&tracked, &pid);
 	struct thread_state *thread;
 
@@ -79,7 +68,7 @@ SUBPROGRAM struct thread_state *create_thread(struct task_struct *task)
 		return NULL;
 	}
 	thread->pid = pid;
-	thread->tid = id;
+	thread->tid = task_number(task);
 	load_settings(thread, process);
 	announce(thread, task);
 	return thread;

@@ -47,7 +47,7 @@ struct rls_wire_header {
 	RLS_U16 size;               /* of the whole record */
 	RLS_U8 kind;
 	RLS_U8 flags;
-	RLS_U32 pid;                /* thread group, in the initial pid namespace */
+	RLS_U32 pid;                /* thread group, in user space's pid namespace; tid too */
 	RLS_U32 tid;
 	RLS_U32 sequence;           /* per thread, over the transitions ring; wraps */
 	RLS_U64 time_ns;            /* CLOCK_MONOTONIC */

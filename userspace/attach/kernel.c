@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include "userspace/attach/links.h"
 #include "userspace/attach/sampler.h"
 #include "userspace/log.h"
+
+#define INITIAL_NAMESPACE_INODE 0xeffffffcU     /* the same on every host */
 
 /* Places in the ring_buffer. Control first: names and threads come before what refers to
  * them. */

@@ -125,7 +125,8 @@ static void drain_ring(struct rls_mmap_watch *watch, struct cpu_ring *ring,
 			break;
 		if (header.type == PERF_RECORD_MMAP2) {
 			copy_out(watch, ring, tail + sizeof(header), &pid, sizeof(pid));
-			mapped(context, (pid_t)pid);
+			if (pid) /* of our pid namespace */
+				mapped(context, (pid_t)pid);
 		} else if (header.type == PERF_RECORD_LOST) {
 			mapped(context, 0);
 		}
