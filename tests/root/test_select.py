@@ -188,6 +188,14 @@ def attach(*arguments):
     return harness.run("attach", "-o", "/dev/null", "--duration", "0.2", *arguments)
 
 
+def not_itself(checks, folder):
+    path = os.path.join(folder, "profiler-%d" % os.getpid())
+    os.symlink(os.path.abspath(harness.BINARY), path)
+    done = subprocess.run([path, "attach", "--name", os.path.basename(path)], timeout=30,
+                          stderr=subprocess.PIPE, encoding="utf-8")
+    checks.that(done.returncode == 1 and "named like" in done.stderr, "itself: %r" % done.stderr)
+
+
 def refused(checks):
     for arguments, status, words in (
             (["--name", "no-such-program*"], 1, "named like"),
@@ -196,8 +204,7 @@ def refused(checks):
             (["--container", "not-hex"], 2, "hex"),
             (["--container", "f" * 65], 2, "hex"),
             (["--name", ""], 2, "--name"),
-            (["--name", "kthreadd"], 1, "named like"),
-            (["--name", "rlscope-bpf"], 1, "named like")):
+            (["--name", "kthreadd"], 1, "named like")):
         done = attach(*arguments)
         checks.that(done.returncode == status and words in done.stderr and not done.stdout,
                     "%s: status %d, %r" % (" ".join(arguments)[:40], done.returncode, done.stderr))
@@ -218,6 +225,7 @@ def main():
             by_container(checks, folder)
         else:
             checks.saw("no cgroup v2 hierarchy: --cgroup and --container not tried")
+        not_itself(checks, folder)
     refused(checks)
     checks.finish()
 
