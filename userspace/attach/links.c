@@ -1,9 +1,14 @@
 #include "userspace/attach/links.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
@@ -11,7 +16,9 @@
 #include "userspace/attach/cookie.h"
 #include "userspace/log.h"
 
-#define CLOSING_THREADS 64
+#define CLOSING_THREADS 16
+#define MANY_SLOW_LINKS 50
+#define OTHER_DESCRIPTORS 200
 
 int rls_links_add(struct rls_links *links, struct bpf_link *link)
 {
@@ -96,16 +103,32 @@ static size_t attach_multi_halving(struct rls_links *links, const struct rls_lin
 	       attach_multi_halving(links, request, &right, returns);
 }
 
+/* A perf event and its link are a descriptor each; the usual limit is 1,024. */
+static void allow_descriptors(size_t count)
+{
+	struct rlimit limit, wanted = { count, count };
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= count)
+		return;
+	if (limit.rlim_max > count)
+		wanted.rlim_max = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &wanted))
+		rls_warning("no more than %ju files can be open, too few for these probes: raise `ulimit -n`",
+			    (uintmax_t)limit.rlim_cur);
+}
+
 static size_t attach_perf(struct rls_links *links, const struct rls_link_request *request,
 			  const struct batch *batch, bool returns)
 {
 	const struct bpf_program *program = returns ? request->on_return : request->on_site;
 	size_t attached = 0;
 
+	allow_descriptors(2 * (links->count + batch->count) + OTHER_DESCRIPTORS);
 	for (size_t i = 0; i < batch->count; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = returns,
 			    .bpf_cookie = batch->cookies[i]);
 
+		links->slow = true;
 		if (!rls_links_add(links, bpf_program__attach_uprobe_opts(program, -1, request->path,
 									  batch->offsets[i], &options)))
 			attached++;
@@ -166,7 +189,7 @@ static void *close_links(void *context)
 	}
 }
 
-void rls_links_clear(struct rls_links *links, size_t first)
+static void close_side_by_side(struct rls_links *links, size_t first)
 {
 	struct closing closing = { .links = links, .next = first };
 	pthread_t threads[CLOSING_THREADS];
@@ -180,7 +203,68 @@ void rls_links_clear(struct rls_links *links, size_t first)
 	close_links(&closing);
 	while (started)
 		pthread_join(threads[--started], NULL);
-	if (links->count > first)
+}
+
+/* The process that waits for the kernel in our stead; its descriptors are copies of ours.
+ * It keeps no stream of ours open, and begins when the gate's other end is closed. */
+__attribute__((noreturn))
+static void close_as_heir(struct rls_links *links, size_t first, const int gate[2])
+{
+	char byte;
+
+	setsid();
+	prctl(PR_SET_NAME, "rlscope-detach");
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	close(STDERR_FILENO);
+	close(gate[1]);
+	(void)!read(gate[0], &byte, 1);
+	close_side_by_side(links, first);
+	_exit(0);
+}
+
+/* The heir is nobody's child, so that nobody has to wait for it. */
+static void leave_heir(struct rls_links *links, size_t first, const int gate[2])
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (fork() == 0)
+			close_as_heir(links, first, gate);
+		_exit(0);
+	}
+	if (child > 0)
+		waitpid(child, NULL, 0);
+}
+
+/* Where no heir could be made, closing here takes its time and is right all the same. */
+static void close_through_heir(struct rls_links *links, size_t first)
+{
+	struct closing closing = { .links = links, .next = first };
+	int gate[2];
+
+	if (pipe2(gate, O_CLOEXEC)) {
+		close_side_by_side(links, first);
+		return;
+	}
+	leave_heir(links, first, gate);
+	close(gate[0]);
+	close_links(&closing);
+	close(gate[1]);
+}
+
+void rls_links_clear(struct rls_links *links, size_t first)
+{
+	size_t count = links->count > first ? links->count - first : 0;
+
+	if (count && links->slow)
+		close_through_heir(links, first);
+	else
+		close_side_by_side(links, first);
+	if (links->slow && count > MANY_SLOW_LINKS)
+		rls_info("this kernel removes probes one at a time: a process of its own (rlscope-detach) goes on removing %zu",
+			 count);
+	if (count)
 		links->count = first;
 	if (!links->count) {
 		free(links->items);

@@ -14,6 +14,7 @@ struct bpf_program;
 struct rls_links {
 	struct bpf_link **items;
 	size_t count, capacity;
+	bool slow;              /* some are perf events */
 };
 
 struct rls_link_request {
@@ -34,8 +35,9 @@ int rls_links_add(struct rls_links *links, struct bpf_link *link);
 int rls_links_attach(struct rls_links *links, const struct rls_link_request *request,
 		     size_t *attached);
 
-/* Detaches all from index first on. A perf-event link takes ~0.1 s of waiting for the kernel each, so they
- * are closed by several threads side by side. */
+/* Detaches all from index first on. For each perf event the kernel has everyone wait ~0.1 s,
+ * one after the other, so those are left to a process of its own that goes on when we have
+ * ended; pause first, so that what is still probed meanwhile is turned away at once. */
 void rls_links_clear(struct rls_links *links, size_t first);
 
 #endif
