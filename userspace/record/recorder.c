@@ -19,6 +19,7 @@
 #include "userspace/record/describe.h"
 #include "userspace/record/host.h"
 #include "userspace/record/libraries.h"
+#include "userspace/record/losses.h"
 #include "userspace/record/mmap_watch.h"
 #include "userspace/record/newcomers.h"
 #include "userspace/record/process_info.h"
@@ -46,6 +47,7 @@ struct rls_recorder {
 	struct rls_progress progress;
 	struct rls_calibration calibration;
 	struct rls_verify *verify;      /* NULL: not asked for */
+	struct rls_losses losses;
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
 	bool launching;         /* the process is ours and has not executed its program yet */
@@ -168,6 +170,8 @@ static int on_record(const struct rls_wire_header *record, size_t size, void *co
 
 	if (record->kind == RLS_WIRE_SAMPLE)
 		return rls_verify_add(recorder->verify, record, size);
+	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
+		return -ENOMEM;
 	recorder->progress.events++;
 	return rls_translate(recorder->translator, record, size);
 }
@@ -293,6 +297,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	rls_mmap_watch_close(recorder->mmap_watch);
 	rls_newcomers_clear(&recorder->newcomers);
 	rls_processes_clear(&recorder->processes);
+	rls_losses_clear(&recorder->losses);
 	if (recorder->signal_fd >= 0)
 		close(recorder->signal_fd);
 	if (recorder->epoll_fd >= 0)
@@ -553,24 +558,10 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 
 /* ---- finishing ---- */
 
-static void add_losses(struct rls_recorder *recorder)
-{
-	static const char *const buffers[] = {
-		[RLS_DROP_TRANSITIONS] = "transitions",
-		[RLS_DROP_CONTROL] = "control",
-		[RLS_DROP_EDGES] = "operations",
-		[RLS_DROP_THREADS] = "threads",
-	};
-	uint64_t drops[RLS_DROP_MAX];
-
-	rls_kernel_drops(recorder->kernel, drops);
-	for (int i = 0; i < RLS_DROP_MAX; i++)
-		rls_trace_output_loss(&recorder->output, recorder->stop_ns, buffers[i], drops[i]);
-}
-
 int rls_recorder_finish(struct rls_recorder *recorder)
 {
 	struct rls_event end = { .kind = RLS_EVENT_END };
+	uint64_t drops[RLS_DROP_MAX];
 	int r, failed;
 
 	recorder->draining = true;
@@ -579,7 +570,9 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	if (r < 0 && !failed)
 		failed = r;
 	rls_kernel_detach(recorder->kernel);
-	add_losses(recorder);
+	rls_kernel_drops(recorder->kernel, drops);
+	rls_losses_report(&recorder->losses, drops, &recorder->output, recorder->start_ns,
+			  recorder->stop_ns);
 	if (recorder->verify)
 		rls_verify_report(recorder->verify, &recorder->output, recorder->stop_ns);
 	end.time_ns = recorder->stop_ns;

@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+"""A recorder that is held up loses events: every one is counted, their threads are `unknown`
+meanwhile, and the target does not notice."""
+
+import json
+import os
+import signal
+import time
+
+import harness
+
+SECONDS = 5
+HELD_SECONDS = 2
+
+
+def stretches(trace):
+    """How often a thread's category became unknown, and for how long in all."""
+    since, count, total_ns = {}, 0, 0
+    for line in harness.run("dump", trace, timeout=300).stdout.splitlines():
+        if '"category"' not in line:
+            continue
+        event = json.loads(line)
+        if event.get("event") != "category":
+            continue
+        thread = event["pid"], event["tid"]
+        if event["category"] == "unknown":
+            since[thread] = event["time_ns"]
+            count += 1
+        elif thread in since:
+            total_ns += event["time_ns"] - since.pop(thread)
+    return count, total_ns
+
+
+def main():
+    harness.need_root_and_profiler()
+    checks = harness.Checks()
+    command = dict(do="load", kinds=["load.fastest"], workers=0, threads=1, seconds=SECONDS)
+    with harness.Target("load.py", arguments=["--libraries", harness.TRUTH]) as target:
+        with harness.Recording([target.pid]) as recording:
+            target.say(json.dumps(command))
+            time.sleep(1)
+            os.kill(recording.pid, signal.SIGSTOP)
+            time.sleep(HELD_SECONDS)
+            os.kill(recording.pid, signal.SIGCONT)
+            answer = target.out.wait("[", SECONDS + 10)
+            checks.that(answer is not None, "the target went on")
+            status = recording.stop()
+            report = recording.report()
+            count, unknown_ns = stretches(recording.trace)
+    truth = sum(json.loads(answer)[0]["truth"].values())
+    seen = sum(entry["count"] for entry in report["transitions"])
+    dropped = {loss["buffer"]: loss["dropped"] for loss in report["losses"]}
+    checks.that(status == 0, "profiler ended with %d" % status)
+    if not dropped["transitions"]:
+        harness.skip("%d transitions fit the ring for %d s" % (truth, HELD_SECONDS))
+    checks.that(dropped["control"] == 0, "nothing else is lost: %s" % dropped)
+    # The first event after a stretch comes out of unknown, which is no transition.
+    checks.that(seen + dropped["transitions"] + count == truth,
+                "%d seen, %d dropped, %d first after it: %d in truth" % (
+                    seen, dropped["transitions"], count, truth))
+    rows_ns = sum(row["wall_ns"] for row in report["breakdown"] if row["category"] == "unknown")
+    checks.that(unknown_ns > 0 and rows_ns >= unknown_ns,
+                "%.3f s unknown in the trace, %.3f in the report" % (unknown_ns / 1e9, rows_ns / 1e9))
+    told = [text for text in report["warnings"] if "%d transitions lost (gaps: 1)" %
+            dropped["transitions"] in text]
+    checks.that(len(told) == count == 1, "the report says on which thread: %s" % told)
+    harness.check_sums(checks, report)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()
