@@ -1,36 +1,82 @@
 #!/usr/bin/python3
 """Children are followed from their first call: fork, exec, subprocess, multiprocessing."""
 
+import time
+
 import harness
 
 METHODS = ["fork", "inside", "exec", "subprocess", "mp_fork", "mp_spawn", "mp_forkserver"]
+LATE_NS = 1000000000  # who waits for a pipe's end may see it before the process's
 
 
-def record(arguments, methods, count):
-    with harness.Target("workers.py") as target:
-        with harness.Recording([target.pid], *arguments) as recording:
-            rows = []
-            for method in methods:
-                rows += target.ask(do=method, workers=4, count=count)
-            status = recording.stop()
-            return target.pid, rows, status, recording.report()
+class Recorded:
+    """Each method's children, when they were started and awaited, and what was reported."""
+
+    def __init__(self, arguments, methods, count):
+        self.rows, self.windows = [], {}
+        with harness.Target("workers.py") as target:
+            with harness.Recording([target.pid], *arguments) as recording:
+                for method in methods:
+                    start_ns = time.monotonic_ns()
+                    rows = target.ask(do=method, workers=4, count=count)
+                    for row in rows:
+                        self.windows[row["pid"]] = (method, start_ns, time.monotonic_ns())
+                    self.rows += rows
+                self.status = recording.stop()
+                self.parent, self.report = target.pid, recording.report()
+                self.text = harness.run("report", recording.trace).stdout
 
 
 def followed(checks):
-    parent, rows, status, report = record([], METHODS, 500)
-    checks.that(status == 0, "profiler ended with %d" % status)
-    harness.check_truth(checks, report, rows)
+    recorded = Recorded([], METHODS, 500)
+    report = recorded.report
+    checks.that(recorded.status == 0, "profiler ended with %d" % recorded.status)
+    harness.check_truth(checks, report, recorded.rows)
     harness.check_sums(checks, report)
     harness.check_lossless(checks, report)
-    parents = {process["pid"]: process["ppid"] for process in report["processes"]}
-    missing = [row["pid"] for row in rows if row["pid"] not in parents]
-    checks.that(not missing, "%d processes in the report, missing %s" % (len(parents), missing))
-    orphans = [pid for pid, ppid in parents.items() if pid != parent and ppid not in parents]
+    tree(checks, recorded)
+    totals(checks, recorded)
+
+
+def tree(checks, recorded):
+    """Each child is a process of its own, with its parent, its name and its life."""
+    processes = {process["pid"]: process for process in recorded.report["processes"]}
+    missing = [pid for pid in recorded.windows if pid not in processes]
+    checks.that(not missing, "%d processes in the report, missing %s" % (len(processes), missing))
+    orphans = [pid for pid, process in processes.items()
+               if pid != recorded.parent and process["ppid"] not in processes]
     checks.that(not orphans, "every child has its parent there, orphans %s" % orphans)
+    direct = [pid for pid, (method, _, _) in recorded.windows.items() if method != "mp_forkserver"]
+    strangers = [pid for pid in direct if processes[pid]["ppid"] != recorded.parent]
+    checks.that(not strangers, "its own children are its own, others %s" % strangers)
+    wrong = [(method, processes[pid]["start_ns"] - start, end - processes[pid]["end_ns"])
+             for pid, (method, start, end) in recorded.windows.items()
+             if not start <= processes[pid]["start_ns"] < processes[pid]["end_ns"] <= end + LATE_NS]
+    checks.that(not wrong, "every child starts and ends when it did: %s" % wrong)
+    expected = {"mp_spawn": "spawn_main", "mp_fork": "workers.py", "fork": "workers.py",
+                "exec": "--once", "subprocess": "--once"}
+    wrong = [(method, processes[pid]["cmdline"])
+             for pid, (method, _, _) in recorded.windows.items()
+             if expected.get(method, "") not in " ".join(processes[pid]["cmdline"])
+             or not processes[pid]["name"].startswith("python")]
+    checks.that(not wrong, "every child has its name and its last command line: %s" % wrong)
+
+
+def totals(checks, recorded):
+    """The text report has a node for each process, and all of them together."""
+    missing = [pid for pid in recorded.windows if "(pid %d)" % pid not in recorded.text]
+    together = recorded.text.partition("\nall processes\n")[2]
+    found = [int(line.split()[-2].replace(",", "")) for line in together.splitlines()
+             if "python \u2192 simulator" in line]
+    flows = harness.flows(recorded.report).values()  # the parent's own calls too
+    truth = sum(flow["python->simulator"] for flow in flows)
+    checks.that(not missing and sum(found) == truth, "the text has every process, and %s of %d calls "
+                "in all" % (found, truth))
 
 
 def not_followed(checks):
-    parent, _, status, report = record(["--no-children"], ["fork", "mp_spawn"], 50)
+    recorded = Recorded(["--no-children"], ["fork", "mp_spawn"], 50)
+    parent, status, report = recorded.parent, recorded.status, recorded.report
     pids = {process["pid"] for process in report["processes"]}
     checks.that(status == 0 and pids == {parent}, "--no-children: processes %s of %s" % (
         pids, {parent}))
