@@ -19,7 +19,14 @@
 #include "bpf/emit.bpf.h"
 #include "bpf/pids.bpf.h"
 
-#define FRAME(i) ((i) & (RLS_FRAMES_MAX - 1))
+/* A frame's index with its mask in plain sight: where clang knows a bound it leaves the mask
+ * out, and the verifiers of older kernels (6.1) have lost sight of the bound by then. */
+#define FRAME(i)                                      \
+	({                                            \
+		__u32 index_ = (i);                   \
+		asm volatile("" : "+r"(index_));      \
+		index_ & (RLS_FRAMES_MAX - 1);        \
+	})
 /* Beside the category: what will see the frame's end. */
 #define FRAME_RETURN_PROBE 0x80
 #define FRAME_EXIT_SITES 0x40
