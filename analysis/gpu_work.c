@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/bounded.h"
+
 #define RING_MIN 64
 
 static void free_device(struct rls_gpu_device *device)
@@ -212,10 +214,10 @@ int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
 	interval.device = device;
 	rls_gpu_busy_add(&device->busy, interval.start_ns, interval.end_ns);
 	if (interval.kind == RLS_GPU_KERNEL) {
-		device->kernel_ns += length_ns;
+		rls_add_bounded(&device->kernel_ns, length_ns);
 		device->kernels++;
 	} else if (interval.kind == RLS_GPU_MEMCPY) {
-		device->memcpy_ns += length_ns;
+		rls_add_bounded(&device->memcpy_ns, length_ns);
 	}
 	/* A graph is kernels too, only not told apart. */
 	if (in_life && (interval.kind == RLS_GPU_KERNEL || interval.kind == RLS_GPU_GRAPH))

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bounded.h"
 #include "analysis/report_private.h"
 
 /* Which columns a group keeps; the pid is kept by all. */
@@ -51,11 +52,11 @@ static void sum_breakdown(struct rls_report *report)
 			rows[kept++] = rows[i];
 			continue;
 		}
-		into->wall_ns += rows[i].wall_ns;
-		into->on_cpu_ns += rows[i].on_cpu_ns;
-		into->corrected_ns += rows[i].corrected_ns;
+		rls_add_bounded(&into->wall_ns, rows[i].wall_ns);
+		rls_add_bounded(&into->on_cpu_ns, rows[i].on_cpu_ns);
+		rls_add_bounded(&into->corrected_ns, rows[i].corrected_ns);
 		/* Errors of one calibration go the same way: they add up, not cancel out. */
-		into->error_ns += rows[i].error_ns;
+		rls_add_bounded(&into->error_ns, rows[i].error_ns);
 		if (rows[i].method > into->method)
 			into->method = rows[i].method;
 	}
@@ -73,7 +74,7 @@ static void sum_transitions(struct rls_report *report)
 		if (!into || rls_transition_row_compare(into, &rows[i]))
 			rows[kept++] = rows[i];
 		else
-			into->count += rows[i].count;
+			rls_add_bounded(&into->count, rows[i].count);
 	}
 	report->transition_count = kept;
 }

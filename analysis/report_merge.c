@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bounded.h"
 #include "analysis/report_private.h"
 
 /* Appends `more` elements to an array, as they are. 0, or -ENOMEM. */
@@ -147,7 +148,7 @@ static int merge_losses(struct rls_report *report, const struct rls_report *othe
 		while (k < report->loss_count && strcmp(report->losses[k].buffer, entry.buffer))
 			k++;
 		if (k < report->loss_count) {
-			report->losses[k].dropped += entry.dropped;
+			rls_add_bounded(&report->losses[k].dropped, entry.dropped);
 			continue;
 		}
 		entry.buffer = rls_report_keep(report, entry.buffer, &err);
@@ -163,9 +164,9 @@ static int merge_overhead(struct rls_report *report, const struct rls_overhead *
 	struct rls_overhead *overhead = &report->overhead;
 	int err = 0;
 
-	overhead->hits += other->hits;
-	overhead->events += other->events;
-	overhead->estimated_ns += other->estimated_ns;
+	rls_add_bounded(&overhead->hits, other->hits);
+	rls_add_bounded(&overhead->events, other->events);
+	rls_add_bounded(&overhead->estimated_ns, other->estimated_ns);
 	if (!overhead->calibration_count) {
 		err = append_all(&overhead->calibration, &overhead->calibration_count,
 				 other->calibration, other->calibration_count);

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "analysis/bounded.h"
+
 /* --- spans and lives ---------------------------------------------------------------- */
 
 /* Books the thread's time up to now. */
@@ -348,8 +350,8 @@ static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 	struct rls_thread *thread;
 	int err = find_thread(timeline, event, &thread);
 
-	timeline->hits += event->hits.count;
-	timeline->hits_cost_ns += event->hits.cost_ns;
+	rls_add_bounded(&timeline->hits, event->hits.count);
+	rls_add_bounded(&timeline->hits_cost_ns, event->hits.cost_ns);
 	if (err || !thread)
 		return err;
 	err = close_span(thread, timeline->now_ns);
