@@ -71,12 +71,23 @@ struct finder {
 	size_t pushes;
 };
 
+static int decode(const struct rls_elf *elf, uint64_t vaddr, struct rls_instruction *out)
+{
+	size_t left = rls_elf_bytes_left(elf, vaddr);
+	const uint8_t *bytes = left ? rls_elf_bytes(elf, vaddr, left) : NULL;
+
+	return bytes ? rls_decode(bytes, left, vaddr, out) : -1;
+}
+
 static void add_site(struct finder *finder, uint64_t vaddr, enum rls_range_kind kind,
 		     uint8_t name_argument, uint8_t token_argument)
 {
 	struct rls_range_site *site = &finder->sites[finder->count];
+	struct rls_instruction instruction;
 
-	if (finder->count == RLS_RANGE_SITES_MAX ||
+	/* A symbol of that name may be anything. */
+	if (finder->count == RLS_RANGE_SITES_MAX || !rls_elf_is_executable(finder->elf, vaddr) ||
+	    decode(finder->elf, vaddr, &instruction) || !instruction.probeable ||
 	    rls_elf_file_offset(finder->elf, vaddr, &site->file_offset) < 0)
 		return;
 	site->vaddr = vaddr;
@@ -85,14 +96,6 @@ static void add_site(struct finder *finder, uint64_t vaddr, enum rls_range_kind 
 	site->token_argument = token_argument;
 	finder->count++;
 	finder->pushes += kind != RLS_RANGE_POP;
-}
-
-static int decode(const struct rls_elf *elf, uint64_t vaddr, struct rls_instruction *out)
-{
-	size_t left = rls_elf_bytes_left(elf, vaddr);
-	const uint8_t *bytes = left ? rls_elf_bytes(elf, vaddr, left) : NULL;
-
-	return bytes ? rls_decode(bytes, left, vaddr, out) : -1;
 }
 
 /* One pass over the symbols: PyTorch has half a million. */

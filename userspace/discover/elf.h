@@ -79,7 +79,7 @@ struct rls_elf_extent {
 	uint64_t vaddr;
 	uint64_t size_bytes;
 };
-/* Sorted by vaddr; computed at the first call and owned by elf. Returns the count. */
+/* Sorted by vaddr, disjoint; computed at the first call and owned by elf. Returns the count. */
 size_t rls_elf_extents(struct rls_elf *elf, const struct rls_elf_extent **out);
 /* The extent holding vaddr, or NULL. */
 const struct rls_elf_extent *rls_elf_extent_at(struct rls_elf *elf, uint64_t vaddr);

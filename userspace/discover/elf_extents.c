@@ -180,6 +180,24 @@ static int by_vaddr(const void *a, const void *b)
 	return (left->vaddr > right->vaddr) - (left->vaddr < right->vaddr);
 }
 
+/* Each byte is of the last extent that begins before it. So it is in real files, where none
+ * overlap; in a hostile one the work on all extents would be the square of the file. */
+static size_t make_disjoint(struct rls_elf_extent *extents, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct rls_elf_extent *last = kept ? &extents[kept - 1] : NULL;
+
+		if (last && last->vaddr == extents[i].vaddr)
+			continue;
+		if (last && extents[i].vaddr - last->vaddr < last->size_bytes)
+			last->size_bytes = extents[i].vaddr - last->vaddr;
+		extents[kept++] = extents[i];
+	}
+	return kept;
+}
+
 /* The table of .eh_frame_hdr: (function, FDE) as signed distances from the header. */
 static struct elf_table find_search_table(const struct rls_elf *elf)
 {
@@ -224,7 +242,7 @@ static void read_extents(struct rls_elf *elf)
 	}
 	if (!sorted)
 		qsort(elf->extents, count, sizeof(*elf->extents), by_vaddr);
-	elf->extent_count = count;
+	elf->extent_count = make_disjoint(elf->extents, count);
 }
 
 size_t rls_elf_extents(struct rls_elf *elf, const struct rls_elf_extent **out)
