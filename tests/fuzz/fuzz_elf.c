@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "userspace/annotate/foreign_ranges.h"
 #include "userspace/discover/callbacks.h"
 #include "userspace/discover/elf.h"
 #include "userspace/discover/library.h"
@@ -75,10 +76,13 @@ static void check_extents(struct rls_elf *elf)
 	size_t count = rls_elf_extents(elf, &extents);
 
 	for (size_t i = 0; i < count; i++) {
-		fuzz_require(!i || extents[i - 1].vaddr <= extents[i].vaddr, "extents ascend");
+		fuzz_require(!i || extents[i - 1].vaddr + extents[i - 1].size_bytes <=
+					   extents[i].vaddr,
+			     "extents ascend and are disjoint");
 		fuzz_require(rls_elf_bytes(elf, extents[i].vaddr, extents[i].size_bytes),
 			     "an extent is in the file");
-		fuzz_require(rls_elf_extent_at(elf, extents[i].vaddr), "an extent is found");
+		fuzz_require(rls_elf_extent_at(elf, extents[i].vaddr) == &extents[i],
+			     "an extent is found");
 	}
 }
 
@@ -96,6 +100,18 @@ static void check_callbacks(struct rls_elf *elf)
 		fuzz_require(rls_elf_is_executable(elf, functions[i].vaddr), "a callback is code");
 	}
 	rls_callbacks_free(functions, count);
+}
+
+static void check_ranges(struct rls_elf *elf, size_t file_bytes)
+{
+	struct rls_range_site sites[RLS_RANGE_SITES_MAX];
+	size_t count = rls_range_sites(elf, sites);
+
+	fuzz_require(count <= RLS_RANGE_SITES_MAX, "sites have a bound");
+	for (size_t i = 0; i < count; i++)
+		fuzz_require(sites[i].file_offset < file_bytes &&
+				     rls_elf_is_executable(elf, sites[i].vaddr),
+			     "a range's site is code of the file");
 }
 
 /* As discovery does for a library of which no process is running. */
@@ -181,6 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_segments(open.elf);
 		check_extents(open.elf);
 		check_callbacks(open.elf);
+		check_ranges(open.elf, size);
 		discover_and_plan(&open, size);
 		rls_open_library_release(&open);
 	}

@@ -1,0 +1,94 @@
+/* A trace in its text form, through the whole of a report: built, grouped and written in
+ * every form. What the trace says is anybody's; that times add up is ours.
+ */
+#include "fuzz.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/report.h"
+#include "analysis/text_form.h"
+
+static uint64_t sum_rows(const struct rls_report *report, const struct rls_thread_entry *thread)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < report->breakdown_count; i++) {
+		const struct rls_breakdown_row *row = &report->breakdown[i];
+
+		if (row->pid == thread->pid && row->tid == thread->tid &&
+		    row->resource != RLS_RESOURCE_GPU)
+			sum += row->wall_ns;
+	}
+	return sum;
+}
+
+static void check_times(const struct rls_report *report)
+{
+	fuzz_require(report->start_ns <= report->end_ns, "a trace does not end before it begins");
+	for (size_t i = 0; i < report->breakdown_count; i++) {
+		const struct rls_breakdown_row *row = &report->breakdown[i];
+
+		fuzz_require(row->corrected_ns <= row->wall_ns && row->error_ns <= row->wall_ns,
+			     "corrected time and error are within the time");
+	}
+	for (size_t i = 0; i < report->thread_count; i++)
+		fuzz_require(sum_rows(report, &report->threads[i]) == report->threads[i].wall_ns,
+			     "a thread's rows sum to its time");
+	for (size_t i = 0; i < report->gpu_count; i++)
+		fuzz_require(report->gpu[i].smi_style_percent >= 0 &&
+				     report->gpu[i].smi_style_percent <= 100,
+			     "a part of a time is no more than all of it");
+}
+
+static void write_as(const struct rls_report *report, const char *format,
+		     const struct rls_write_options *options)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *output = open_memstream(&text, &length);
+	json_t *json;
+
+	fuzz_require(output && !rls_report_write(report, rls_report_writer_find(format), output,
+						 options),
+		     "a report is written");
+	fclose(output);
+	if (format[0] == 'j') {
+		json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+		fuzz_require(json, "JSON is JSON");
+		json_decref(json);
+	}
+	free(text);
+}
+
+static void show(struct rls_report *report)
+{
+	const struct rls_write_options narrow = {.columns = 40, .colour = true};
+
+	write_as(report, "json", NULL);
+	write_as(report, "text", NULL);
+	for (int table = 0; table < RLS_TABLE_MAX; table++)
+		write_as(report, "csv", &(struct rls_write_options){.table = table});
+	for (int group = RLS_GROUP_THREAD; group < RLS_GROUP_MAX; group++) {
+		rls_report_group(report, group);
+		write_as(report, "text", &narrow);
+		write_as(report, "json", NULL);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct rls_event_source *source;
+	struct rls_report *report;
+	char message[200];
+
+	if (rls_text_reader_open(fuzz_file(data, size), &source, message, sizeof(message)))
+		return 0;
+	fuzz_require(!rls_report_build(source, &report), "what can be read can be reported");
+	source->free(source);
+	check_times(report);
+	show(report);
+	rls_report_free(report);
+	return 0;
+}
