@@ -55,7 +55,7 @@ SUBPROGRAM void announce(struct thread_state *thread, struct task_struct *task)
 	if (!record)
 		return;
 	record->ns_tid = own_number(task);
-	record->reserved = 0;
+	record->category = thread->sequence ? 0 : thread->category;
 	BPF_CORE_READ_INTO(&record->comm, task, comm);
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	thread->announced = 1;

@@ -72,7 +72,7 @@ struct rls_wire_category {
 struct rls_wire_thread {
 	struct rls_wire_header header; /* time: when the thread's life began */
 	RLS_U32 ns_tid;
-	RLS_U32 reserved;
+	RLS_U32 category;           /* since then: its parent's where a fork could not be told; else 0 */
 	char comm[RLS_WIRE_COMM_BYTES];
 };
 

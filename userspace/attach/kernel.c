@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "analysis/grow.h"
 #include "rlscope.skel.h"
 #include "userspace/attach/features.h"
 #include "userspace/attach/links.h"
@@ -204,6 +205,28 @@ bool rls_kernel_is_tracked(const struct rls_kernel *kernel, pid_t pid)
 
 	return !bpf_map__lookup_elem(kernel->skeleton->maps.tracked, &key, sizeof(key), &settings,
 				     sizeof(settings), 0);
+}
+
+int rls_kernel_tracked(const struct rls_kernel *kernel, pid_t **pids, size_t *count)
+{
+	struct bpf_map *map = kernel->skeleton->maps.tracked;
+	uint32_t key, *before = NULL;
+	size_t found = 0, room = 0;
+	pid_t *list = NULL;
+
+	while (!bpf_map__get_next_key(map, before, &key, sizeof(key))) {
+		if (found == bpf_map__max_entries(map))
+			break; /* children come and go so fast that it begins anew each time */
+		if (rls_grow(&list, &room, found)) {
+			free(list);
+			return -ENOMEM;
+		}
+		list[found++] = (pid_t)key;
+		before = &key;
+	}
+	*pids = list;
+	*count = found;
+	return 0;
 }
 
 int rls_kernel_set_ranges(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_ranges *known)

@@ -47,6 +47,8 @@ enum rls_attach_way rls_kernel_way(const struct rls_kernel *kernel);
 int rls_kernel_track(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_process *settings);
 int rls_kernel_untrack(struct rls_kernel *kernel, pid_t pid);
 bool rls_kernel_is_tracked(const struct rls_kernel *kernel, pid_t pid);
+/* All that are tracked, by the kernel side's own doing too; *pids is the caller's to free. */
+int rls_kernel_tracked(const struct rls_kernel *kernel, pid_t **pids, size_t *count);
 int rls_kernel_set_ranges(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_ranges *known);
 
 /* What one hit costs, in ns: silent, by [class of the site][0 entry, 1 return probe]; and

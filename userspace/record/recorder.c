@@ -16,6 +16,7 @@
 #include "userspace/attach/kernel.h"
 #include "userspace/log.h"
 #include "userspace/record/annotations.h"
+#include "userspace/record/catch_up.h"
 #include "userspace/record/describe.h"
 #include "userspace/record/host.h"
 #include "userspace/record/libraries.h"
@@ -48,6 +49,7 @@ struct rls_recorder {
 	struct rls_calibration calibration;
 	struct rls_verify *verify;      /* NULL: not asked for */
 	struct rls_losses losses;
+	struct rls_catch_up catch_up;
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
 	bool launching;         /* the process is ours and has not executed its program yet */
@@ -246,6 +248,8 @@ static int open_parts(struct rls_recorder *recorder)
 	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
 						      recorder->translator, recorder->libraries,
 						      recorder->options.follow_children };
+	recorder->catch_up = (struct rls_catch_up){ recorder->kernel, recorder->translator,
+						    &recorder->processes, 0 };
 	if (!r)
 		r = rls_kernel_set_handler(recorder->kernel, on_record, recorder);
 	if (!r && recorder->options.verify)
@@ -523,6 +527,8 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		if (time_ns - checked_ns > 500000000ULL) {
 			checked_ns = time_ns;
 			forget_ended_roots(recorder);
+			if (rls_catch_up(&recorder->catch_up, time_ns, on_newcomer, recorder))
+				return RLS_STOP_FAILED;
 		}
 		rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
 		rls_newcomers_look(&recorder->newcomers, time_ns, on_newcomer, recorder);

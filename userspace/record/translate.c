@@ -51,8 +51,12 @@ static int on_thread(struct rls_translator *translator, const void *data)
 	thread->announced = true;
 	if (!thread->annotated)
 		thread->inherits_since_ns = record->header.time_ns;
-	return rls_emit_thread(&translator->sink, record->header.pid, record->header.tid, record->ns_tid,
-			  record->header.time_ns, record->comm);
+	r = rls_emit_thread(&translator->sink, record->header.pid, record->header.tid,
+			    record->ns_tid, record->header.time_ns, record->comm);
+	if (r || !record->category)
+		return r;
+	return rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
+				 record->header.time_ns, record->category);
 }
 
 /* The child's description begins as its parent's; its thread goes on where the parent's was. */
@@ -455,6 +459,32 @@ int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uin
 	if (edge->name)
 		r = learn_name(translator, pid, edge->name, name, name_bytes, &id);
 	return r ? r : apply_edge(translator, pid, tid, edge, id);
+}
+
+bool rls_translator_knows(const struct rls_translator *translator, uint32_t pid, uint32_t tid)
+{
+	const struct rls_living_process *process = rls_living_find(&translator->living, pid);
+
+	return process && (tid == pid || rls_index_map_get(&process->threads, tid, 0));
+}
+
+int rls_translator_each_thread(const struct rls_translator *translator,
+			       int (*visit)(void *context, uint32_t pid, uint32_t tid),
+			       void *context)
+{
+	const struct rls_living *living = &translator->living;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < living->count; i++) {
+		const struct rls_living_process *process = living->all[i];
+		uint32_t pid = process->event.pid;
+
+		r = visit(context, pid, pid);
+		for (const struct rls_living_thread *thread = process->all_threads; !r && thread;
+		     thread = thread->next)
+			r = thread->tid == pid ? 0 : visit(context, pid, thread->tid);
+	}
+	return r;
 }
 
 uint64_t rls_translator_ignored(const struct rls_translator *translator)

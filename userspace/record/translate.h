@@ -12,6 +12,7 @@
 #ifndef RLS_TRANSLATE_H
 #define RLS_TRANSLATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +51,13 @@ const struct rls_event *rls_translator_process(const struct rls_translator *tran
  * have sent them. name is the text of edge->name. */
 int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
 			    const struct rls_edge *edge, const char *name, size_t name_bytes);
+
+/* Whether a thread is known and has not ended; the first one stands for its process. */
+bool rls_translator_knows(const struct rls_translator *translator, uint32_t pid, uint32_t tid);
+/* Calls visit for each of those until it returns other than 0, which is returned. */
+int rls_translator_each_thread(const struct rls_translator *translator,
+			       int (*visit)(void *context, uint32_t pid, uint32_t tid),
+			       void *context);
 
 uint64_t rls_translator_ignored(const struct rls_translator *translator);
 

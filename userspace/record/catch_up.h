@@ -1,0 +1,31 @@
+/* Catch up: after records were lost on the control ring, looks up what they told.
+ *
+ *     a process tracked by the kernel side but not followed      ─▶ found
+ *     a process followed, not tracked and gone; a thread gone    ─▶ its end, late
+ *
+ * Operations and threads' beginnings are sent again by the kernel side itself. What a lost
+ * exec changed is seen when the new program maps its libraries. Costs nothing, but for one
+ * look at a counter, while nothing is lost.
+ */
+#ifndef RLS_CATCH_UP_H
+#define RLS_CATCH_UP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "userspace/attach/kernel.h"
+#include "userspace/record/processes.h"
+#include "userspace/record/translate.h"
+
+struct rls_catch_up {
+	struct rls_kernel *kernel;              /* all borrowed */
+	struct rls_translator *translator;
+	const struct rls_processes *followed;
+	uint64_t lost;                          /* control records, when last caught up */
+};
+
+/* Calls found for each process missed. Reads the rings. 0 or -errno. */
+int rls_catch_up(struct rls_catch_up *catch_up, uint64_t time_ns,
+		 void (*found)(void *context, pid_t pid), void *context);
+
+#endif
