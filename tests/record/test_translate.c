@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,6 +42,48 @@ static void threads_and_categories(void **state)
 			       "30 7/8 hits 1 cost=4\n"
 			       "30 7/8 off_cpu 5\n");
 	assert_int_equal(rls_translator_ignored(*state), 0);
+}
+
+/* A child whose fork could not be told says itself where it was. */
+static void a_thread_may_begin_in_a_category(void **state)
+{
+	const struct rls_wire_thread record = {
+		.header = { .size = sizeof(record), .kind = RLS_WIRE_THREAD, .pid = 7, .tid = 7,
+			    .time_ns = 10 },
+		.ns_tid = 7,
+		.category = RLS_CATEGORY_PYTHON,
+		.comm = "child",
+	};
+
+	assert_int_equal(rls_translate(*state, &record.header, sizeof(record)), 0);
+	assert_log(&event_log, "10 7/7 thread child ns_tid=0\n"
+			       "10 7/7 category python\n");
+}
+
+static int list_thread(void *context, uint32_t pid, uint32_t tid)
+{
+	char *at = strchr(context, '\0');
+
+	snprintf(at, 16, "%u/%u ", pid, tid);
+	return tid == 9 ? -ENOMEM : 0;
+}
+
+static void who_lives_is_known(void **state)
+{
+	char list[100] = "";
+
+	assert_false(rls_translator_knows(*state, 7, 7));
+	send_thread(*state, 7, 8, 10, 8, "worker");
+	assert_true(rls_translator_knows(*state, 7, 7)); /* stands for the process */
+	assert_true(rls_translator_knows(*state, 7, 8));
+	assert_false(rls_translator_knows(*state, 7, 9));
+	assert_false(rls_translator_knows(*state, 8, 8));
+	send_thread(*state, 7, 7, 11, 7, "python3");
+	assert_int_equal(rls_translator_each_thread(*state, list_thread, list), 0);
+	assert_true(!strcmp(list, "7/7 7/8 "));
+	send_thread(*state, 9, 9, 12, 9, "python3");
+	list[0] = '\0';
+	assert_int_equal(rls_translator_each_thread(*state, list_thread, list), -ENOMEM);
 }
 
 static void a_loss_makes_the_stretch_unknown(void **state)
@@ -465,6 +508,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(threads_and_categories),
+		TEST(a_thread_may_begin_in_a_category),
+		TEST(who_lives_is_known),
 		TEST(a_loss_makes_the_stretch_unknown),
 		TEST(final_states_are_handed_on),
 		TEST(edges_speak_of_names_sent_before),
