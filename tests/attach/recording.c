@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -41,6 +42,35 @@ int recording_possible(void)
 	return 0;
 }
 
+/* As it was before any probe. */
+static uint8_t original[SITES];
+
+static uint8_t first_byte(enum probed_site site)
+{
+	return *(const volatile uint8_t *)probed_address(site);
+}
+
+__attribute__((constructor)) static void keep_original_code(void)
+{
+	for (int i = 0; i < SITES; i++)
+		original[i] = first_byte((enum probed_site)i);
+}
+
+void recording_wait_unprobed(enum probed_site site)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+
+	for (int i = 0; i < SITES; i++) {
+		int waits = 3000;
+
+		if (site != SITES && i != (int)site)
+			continue;
+		while (first_byte((enum probed_site)i) != original[i] && waits--)
+			nanosleep(&pause, NULL);
+		assert_int_equal(first_byte((enum probed_site)i), original[i]);
+	}
+}
+
 int recording_set_up(void **state)
 {
 	const enum rls_attach_way *way = *state;
@@ -49,6 +79,7 @@ int recording_set_up(void **state)
 	if (!recording)
 		return -1;
 	recording->way = *way;
+	recording_wait_unprobed(SITES); /* of the test before */
 	*state = recording;
 	return 0;
 }

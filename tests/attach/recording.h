@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "bpf/wire.h"
+#include "probed.h"
 #include "userspace/attach/kernel.h"
 
 union control_record {
@@ -43,6 +44,9 @@ void recording_consume(struct recording *recording);
 /* Stops, and takes what is left. */
 void recording_stop(struct recording *recording);
 void recording_close(struct recording *recording);
+/* Waits until a site's code, every site's (SITES), is its own again: probes of the perf-event
+ * way are taken off by a process of their own. Fails after a minute. */
+void recording_wait_unprobed(enum probed_site site);
 
 /* open, track with these flags, attach, start. */
 void recording_begin(struct recording *recording, uint32_t flags);

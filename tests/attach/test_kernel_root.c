@@ -387,6 +387,7 @@ static void detaching_since_a_mark_leaves_the_rest(void **state)
 	into_backend(call_simulator, NULL);
 	rls_kernel_detach_since(recording->kernel, mark);
 	assert_int_equal(rls_kernel_mark(recording->kernel), mark);
+	recording_wait_unprobed(SITE_SIMULATOR);
 	into_backend(call_simulator, NULL);
 	recording_stop(recording);
 	assert_string_equal(recording_path(recording, own_tid()),
@@ -418,6 +419,7 @@ static void closing_leaves_no_probe(void **state)
 	}
 	recording_stop(recording);
 	recording_close(recording);
+	recording_wait_unprobed(SITES);
 	for (int i = 0; i < SITES; i++) {
 		read_code((enum probed_site)i, after);
 		assert_memory_equal(after, before[i], 8);
