@@ -127,12 +127,11 @@ def target_inside(checks):
 
 OPTIONS = " ".join([*harness.EXACT, *("'%s'" % word for word in harness.ROLES)])
 ATTACH = """\
-"$2" -c "$3" "$4" &
-sleep 0.5
-"$1" attach --pid $! """ + OPTIONS + """ -o "$5" --format json --report "$6"
+"$2" -c "$3" "$4" "$7" &
+"$1" attach --pid $! """ + OPTIONS + """ -o "$5" --format json --report "$6" 2> "$7"
 """
 RUN = """\
-"$1" run """ + OPTIONS + """ -o "$5" --format json --report "$6" -- "$2" -c "$3" "$4"
+"$1" run """ + OPTIONS + """ -o "$5" --format json --report "$6" -- "$2" -c "$3" "$4" "$7" 2> "$7"
 """
 JOB = """\
 import json, os, subprocess, sys, threading, time
@@ -147,10 +146,12 @@ def on_thread(count):
     thread = threading.Thread(target=calls, args=(count,))
     thread.start()
     thread.join()
-if len(sys.argv) > 2:
+if sys.argv[2] == "once":
     calls(50)
     sys.exit()
-time.sleep(float(os.environ["RLS_TEST_WAIT"]))
+while "recording" not in open(sys.argv[2]).read():
+    time.sleep(0.02)
+time.sleep(0.5) # for the libraries to be probed that were not there yet
 on_thread(300)
 if os.fork() == 0:
     on_thread(200)
@@ -162,15 +163,15 @@ subprocess.run([sys.executable, "-c", sys.orig_argv[2], sys.argv[1], "once"])
 
 def profiler_inside(checks, folder, command):
     """Profiler and target in a pid namespace of their own: all numbers are that one's."""
-    trace, report = os.path.join(folder, "trace"), os.path.join(folder, "report.json")
+    trace, report, said = (os.path.join(folder, name) for name in ("trace", "report.json", "said"))
+    open(said, "w").close()
     done = subprocess.run(
         unshared("sh", "-c", command, "sh", harness.BINARY, harness.interpreter(), JOB,
-                 harness.modules(), trace, report),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=60,
-        env=dict(os.environ, RLS_TEST_WAIT="3" if "attach" in command else "0.5"))
+                 harness.modules(), trace, report, said),
+        stdout=subprocess.PIPE, encoding="utf-8", timeout=60)
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if not checks.that(done.returncode == 0 and len(rows) == 3, "profiler inside: status %d, %s" % (
-            done.returncode, done.stderr[-300:])):
+            done.returncode, open(said).read()[-300:])):
         return
     with open(report) as stream:
         found = json.load(stream)

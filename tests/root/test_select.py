@@ -9,7 +9,6 @@ import time
 
 import harness
 
-SETTLE_SECONDS = 0.5  # a sweep each quarter of a second, on a busy machine
 # Imports on its first line of input; then each line is a new name for itself, and 300 calls.
 SCRIPT = """\
 import sys, threading
@@ -30,6 +29,17 @@ for line in sys.stdin:
     print("done", flush=True)
 """
 CALLS = {"python->simulator": 300, "simulator->python": 300}
+
+
+def await_newcomers(recording, *jobs):
+    """Until the recording has found them."""
+    waiting = {job.pid for job in jobs}
+    while waiting:
+        line = recording.err.wait("rlscope-bpf: debug: process ", 20)
+        if line is None:
+            return
+        if "from now on" in line:
+            waiting.discard(int(line.split()[3]))
 
 
 class Job(harness.Process):
@@ -74,10 +84,10 @@ def exact(checks, report, what, jobs, others=()):
 def by_name(checks, folder):
     with Job(folder, "train_sac.py") as first, Job(folder, "evaluate.py") as other, \
             Job(folder, "worker.py") as renamed, \
-            harness.Recording([], "--name", "train_*", "--name", "ray::*") as recording:
+            harness.Recording([], "-v", "--name", "train_*", "--name", "ray::*") as recording:
         with Job(folder, "train_ppo.py") as late:
             renamed.rename("ray::rollout")
-            time.sleep(SETTLE_SECONDS)
+            await_newcomers(recording, late, renamed)
             for job in (first, other, late, renamed):
                 job.call()
         first.child.kill()
@@ -107,10 +117,10 @@ def union(checks, folder):
 def everyone(checks, folder):
     with Job(folder, "train_sac.py", imports=False) as late, \
             Job(folder, "plain.py", imports=False) as plain, \
-            Job(folder, "worker.py") as there, harness.Recording([], "--all") as recording:
+            Job(folder, "worker.py") as there, harness.Recording([], "-v", "--all") as recording:
         late.load()
         with Job(folder, "train_ppo.py") as new:
-            time.sleep(SETTLE_SECONDS)
+            await_newcomers(recording, late, new)
             for job in (late, there, new):
                 job.call()
         recording.stop()
@@ -156,9 +166,9 @@ def by_cgroup(checks, folder):
         move(path, inside)
         move(below, deeper)
         move(sibling, outside)
-        with harness.Recording([], "--cgroup", path) as recording:
+        with harness.Recording([], "-v", "--cgroup", path) as recording:
             move(path, moved)
-            time.sleep(SETTLE_SECONDS)
+            await_newcomers(recording, moved)
             for job in (inside, deeper, moved, outside):
                 job.call()
             recording.stop()

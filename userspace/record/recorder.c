@@ -489,6 +489,7 @@ static void on_newcomer(void *context, pid_t pid)
 		rls_describe(&recorder->describer, added, time_ns);
 		rls_processes_look(&recorder->processes, added, time_ns + LOOK_DELAY_NS);
 	}
+	rls_debug("process %d is recorded from now on", pid);
 	/* Discovery takes its time: do not let the rings run full meanwhile. */
 	rls_kernel_consume(recorder->kernel);
 }
