@@ -60,6 +60,27 @@ static void a_thread_may_begin_in_a_category(void **state)
 			       "10 7/7 category python\n");
 }
 
+/* The first transition of one that could not be announced in time counts too. */
+static void a_first_event_tells_what_was_before(void **state)
+{
+	struct rls_wire_category record = {
+		.header = { .size = sizeof(record), .kind = RLS_WIRE_CATEGORY, .pid = 7, .tid = 7,
+			    .sequence = 1, .time_ns = 20 },
+		.category = RLS_CATEGORY_SIMULATOR,
+		.from = RLS_CATEGORY_PYTHON,
+	};
+
+	assert_int_equal(rls_translate(*state, &record.header, sizeof(record)), 0);
+	record.header.sequence = 2;
+	record.header.time_ns = 30;
+	record.category = RLS_CATEGORY_PYTHON;
+	record.from = RLS_CATEGORY_SIMULATOR;
+	assert_int_equal(rls_translate(*state, &record.header, sizeof(record)), 0);
+	assert_log(&event_log, "19 7/7 category python\n"
+			       "20 7/7 category simulator\n"
+			       "30 7/7 category python\n");
+}
+
 static int list_thread(void *context, uint32_t pid, uint32_t tid)
 {
 	char *at = strchr(context, '\0');
@@ -509,6 +530,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(threads_and_categories),
 		TEST(a_thread_may_begin_in_a_category),
+		TEST(a_first_event_tells_what_was_before),
 		TEST(who_lives_is_known),
 		TEST(a_loss_makes_the_stretch_unknown),
 		TEST(final_states_are_handed_on),

@@ -32,10 +32,17 @@ static int add_phase(struct rls_translator *translator, struct rls_living_proces
 static int on_category(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_category *record = data;
-	/* In the order of event_order.h, so that nothing is left to sort. */
-	int r = rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
-				  record->header.time_ns, record->category);
+	int r = 0;
 
+	/* A thread's first: what it was in before is known when it has inherited that, and its
+	 * fork may have been lost. */
+	if (record->header.sequence == 1 && record->from)
+		r = rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
+				      record->header.time_ns - 1, record->from);
+	/* In the order of event_order.h, so that nothing is left to sort. */
+	if (!r)
+		r = rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
+				      record->header.time_ns, record->category);
 	return r ? r : rls_emit_pile(&translator->sink, &record->header, &record->pile);
 }
 
