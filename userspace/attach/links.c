@@ -1,5 +1,6 @@
 #include "userspace/attach/links.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -205,8 +206,30 @@ static void close_side_by_side(struct rls_links *links, size_t first)
 		pthread_join(threads[--started], NULL);
 }
 
+/* What the heir must not keep from ending: files whose disk is to be unmounted, pipes whose
+ * readers wait for the end. Links and events are anonymous. */
+static void forget_all_but_links(int gate)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		char target[16] = "";
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] == '.' || fd == gate || fd == dirfd(folder))
+			continue;
+		if (readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0 &&
+		    strncmp(target, "anon_inode:", strlen("anon_inode:")))
+			close(fd);
+	}
+	if (folder)
+		closedir(folder);
+	(void)!chdir("/");
+}
+
 /* The process that waits for the kernel in our stead; its descriptors are copies of ours.
- * It keeps no stream of ours open, and begins when the gate's other end is closed. */
+ * It begins when the gate's other end is closed. */
 __attribute__((noreturn))
 static void close_as_heir(struct rls_links *links, size_t first, const int gate[2])
 {
@@ -214,10 +237,7 @@ static void close_as_heir(struct rls_links *links, size_t first, const int gate[
 
 	setsid();
 	prctl(PR_SET_NAME, "rlscope-detach");
-	close(STDIN_FILENO);
-	close(STDOUT_FILENO);
-	close(STDERR_FILENO);
-	close(gate[1]);
+	forget_all_but_links(gate[0]);
 	(void)!read(gate[0], &byte, 1);
 	close_side_by_side(links, first);
 	_exit(0);
