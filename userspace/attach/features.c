@@ -59,3 +59,46 @@ bool rls_feature_uprobe_multi(void)
 	made = bpf_link_create(program, 0, ATTACH_TYPE_UPROBE_MULTI, &link);
 	return made >= 0;
 }
+
+static bool loads(const struct bpf_insn *code, size_t count)
+{
+	_cleanup_close_ int program =
+		bpf_prog_load(BPF_PROG_TYPE_KPROBE, "rls_feature", "GPL", code, count, NULL);
+
+	return program >= 0;
+}
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define RETURN_ZERO \
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 }, \
+	{ .code = BPF_JMP | BPF_EXIT }
+#define CALL(helper) { .code = BPF_JMP | BPF_CALL, .imm = (helper) }
+
+bool rls_feature_probe_programs(void)
+{
+	static const struct bpf_insn code[] = { RETURN_ZERO };
+
+	return loads(code, COUNT_OF(code));
+}
+
+const char *rls_feature_lacking(void)
+{
+	static const struct bpf_insn get_cookie[] = {
+		CALL(BPF_FUNC_get_attach_cookie),
+		RETURN_ZERO,
+	};
+	static const struct bpf_insn read_kernel[] = { /* 8 bytes at 0 onto the stack */
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = -8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 0 },
+		CALL(BPF_FUNC_probe_read_kernel),
+		RETURN_ZERO,
+	};
+
+	if (!loads(get_cookie, COUNT_OF(get_cookie)))
+		return "it is too old, 5.15 or newer is needed";
+	if (!loads(read_kernel, COUNT_OF(read_kernel)))
+		return "its lockdown (at confidentiality) keeps them from reading the kernel's memory";
+	return NULL;
+}

@@ -8,6 +8,13 @@
  * link, so only a real link tells. Needs CAP_BPF and CAP_PERFMON. */
 bool rls_feature_uprobe_multi(void);
 
+/* Why this kernel refuses BPF programs like ours: the rest of a sentence, or NULL when all
+ * that was asked for is there. For explaining a refusal, when permission is not the cause. */
+const char *rls_feature_lacking(void);
+
+/* Whether any program of the probes' type may be loaded: by this kernel, by this user. */
+bool rls_feature_probe_programs(void);
+
 /* File offset of one of our own functions in /proc/self/exe: 0 or -errno. */
 int rls_own_file_offset(const void *address, unsigned long *out);
 

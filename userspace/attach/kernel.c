@@ -86,10 +86,16 @@ static void choose_programs(struct rls_kernel *kernel, bool sampler)
 
 static int load_error(int r)
 {
-	if (r == -EPERM || r == -EACCES)
+	const char *lacking;
+
+	/* The verifier says EACCES too, of programs that reach where they must not. */
+	if (r == -EPERM || (r == -EACCES && !rls_feature_probe_programs()))
 		return rls_error_r(r, "loading BPF programs is not permitted: run as root (or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE)");
 	if (r == -ESRCH || r == -ENOENT)
 		return rls_error_r(r, "this kernel has no BTF type information (/sys/kernel/btf/vmlinux), which is needed");
+	lacking = rls_feature_lacking();
+	if (lacking)
+		return rls_error_r(r, "this kernel does not take the BPF programs: %s", lacking);
 	return rls_error_r(r, "this kernel does not take the BPF programs (%s): see `rlscope-bpf check`",
 			   strerror(-r));
 }
