@@ -327,6 +327,9 @@ static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
 		r = rls_describe_settings(&recorder->describer, pid);
 	if (!r)
 		r = rls_libraries_scan(recorder->libraries, pid, now_ns());
+	/* Again, now that its annotations are found: the first hit is to be in its operation. */
+	if (!r && rls_libraries_annotation(recorder->libraries, pid))
+		r = rls_describe_settings(&recorder->describer, pid);
 	if (r)
 		unfollow(recorder, pid);
 	return r;
