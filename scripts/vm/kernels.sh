@@ -81,7 +81,7 @@ unpack_package() {
 	(cd "$folder" && suite_apt "$suite" apt-get -qq download "$package" >&2) || return 1
 	deb=$(echo "$folder/$package"_*.deb)
 	dpkg -x "$deb" "$folder/root" || return 1
-	for part in $(dpkg-deb -f "$deb" Depends | tr ',|' '\n\n' | awk '{ print $1 }' |
+	for part in $(dpkg-deb -f "$deb" Depends | tr ',|' '\n' | awk '{ print $1 }' |
 		grep -E '^linux-(binary|modules)-[0-9].*-amd64$' | sort -u); do
 		ls "$folder/$part"_*.deb >/dev/null 2>&1 ||
 			unpack_package "$suite" "$part" "$folder" || return 1

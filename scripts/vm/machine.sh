@@ -1,19 +1,12 @@
 # One virtual machine for vmtest, from its start to the status of its command.
-# Sourced, never run. $run: this run's folder; $here: scripts/vm.
+# Sourced, never run. $run: this run's folder; $here: scripts/vm; ${qemu[@]}: the emulator.
 
 memory_mib=2048
 processors=2
 
-find_virtiofsd() {
-	local path
-	for path in /usr/libexec/virtiofsd /usr/lib/qemu/virtiofsd; do
-		[ ! -x $path ] || { echo $path && return; }
-	done
-	return 1
-}
-
 # Serves / from a mount namespace of its own in which / is read-only, so that not even root
-# in the guest, mounting it again for writing, can change the host.
+# in the guest, mounting it again for writing, can change the host. Files that change here
+# while the machine runs may look cut off there: it keeps what it has seen.
 serve_root() {
 	# shellcheck disable=SC2016 # expanded by the inner shell
 	unshare --mount --propagation private sh -c '
@@ -47,14 +40,13 @@ pack_command() {
 	{ cat "$cache/$kernel/initramfs" && pack_cpio "$tree"; } >"$run/initramfs"
 }
 
-# Hardware help where there is some. Emulated cmpxchg16b spoils the flags in QEMU 7.2, on which
-# newer kernels die at random. A /dev/kvm without vmx or svm is a paravirtual one,
-# which boots no kernel of Debian's.
+# Hardware help where there is some; a /dev/kvm without vmx or svm is a paravirtual one, which
+# boots no kernel of Debian's.
 acceleration() {
 	if [ -w /dev/kvm ] && grep -qwE 'vmx|svm' /proc/cpuinfo; then
 		echo "-accel kvm -cpu host"
 	else
-		echo "-accel tcg,thread=multi,tb-size=256 -cpu max,la57=off,cx16=off"
+		echo "-accel tcg,thread=multi,tb-size=256 -cpu max,la57=off"
 	fi
 }
 
@@ -63,7 +55,7 @@ boot() {
 	options="console=ttyS0 loglevel=4 panic=-1 mitigations=off nokaslr no_timer_check tsc=reliable"
 	options="$options random.trust_cpu=on cryptomgr.notests audit=0 net.ifnames=0 $more"
 	# shellcheck disable=SC2046 # words on purpose
-	timeout --kill-after=5 "$seconds" qemu-system-x86_64 \
+	timeout --kill-after=5 "$seconds" "${qemu[@]}" \
 		-nodefaults -no-user-config -display none -no-reboot \
 		-machine pc,memory-backend=memory,hpet=off $(acceleration) \
 		-smp $processors -m $memory_mib \
@@ -83,7 +75,7 @@ explain_death() {
 # run_in_machine KERNEL APPEND SECONDS COMMAND...: prints what the command prints; its
 # status, 124 when the time ran out, 125 when the machine never finished it.
 run_in_machine() {
-	local kernel=$1 append=$2 seconds=$3 run server machine version modules image status=125
+	local kernel=$1 append=$2 seconds=$3 server machine version modules image status=125
 	shift 3
 	run=$(mktemp -d "${TMPDIR:-/tmp}/vmtest.XXXXXX")
 	locate_kernel "$cache/$kernel"
@@ -104,6 +96,7 @@ run_in_machine() {
 	if [ "$status" = 125 ] || [ "$status" = 124 ]; then
 		explain_death
 	fi
-	[ -n "${KEEP:-}" ] || rm -rf "$run"
+	rm -rf "$run"
+	run=
 	return "$status"
 }

@@ -1,0 +1,70 @@
+#!/bin/bash
+# refused.sh BUILD CONDITION...: in a machine: attach and run say in one sentence why they
+# cannot, end with 1 and start nothing; check says no to the same thing.
+set -u
+profiler="$1/rlscope-bpf"
+shift
+failed=0
+python=/usr/bin/python3
+folder=$(mktemp -d)
+
+that() {
+	local sentence=$1
+	shift
+	if "$@"; then echo "ok    $sentence"; else
+		echo "FAIL  $sentence" && failed=1
+		cat "$folder/out" "$folder/err"
+	fi
+}
+
+# says NAME WORDS COMMAND...: status 1, one line on stderr, with these words, no output.
+says() {
+	local name=$1 words=$2 result
+	shift 2
+	"$@" >"$folder/out" 2>"$folder/err" </dev/null
+	result=$?
+	that "$name: status $result" [ $result = 1 ]
+	that "$name: $(cat "$folder/err")" grep -q -- "$words" "$folder/err"
+	that "$name: one line and no output" [ "$(wc -l <"$folder/err")$(wc -c <"$folder/out")" = 10 ]
+}
+
+# refuses NAME WORDS CHECK [PREFIX...]
+refuses() {
+	local name=$1 words=$2 check=$3 target
+	shift 3
+	$python -c 'import time; time.sleep(100)' &
+	target=$!
+	sleep 0.5
+	says "$name, attach" "$words" "$@" "$profiler" attach --pid $target --duration 0.2 \
+		-o "$folder/trace"
+	says "$name, run" "$words" "$@" "$profiler" run -o "$folder/trace" -- $python -c 'print("ran")'
+	kill $target
+	that "$name: no trace is left" [ ! -e "$folder/trace" ]
+	"$@" "$profiler" check >"$folder/out" 2>"$folder/err"
+	that "$name, check: status $?" [ $? = 1 ]
+	that "$name, check says no to $check" grep -qE "^NO +$check " "$folder/out"
+}
+
+old() {
+	refuses "kernel $(uname -r)" "too old" uprobe
+}
+
+lockdown() {
+	refuses "lockdown" "lockdown" lockdown
+}
+
+capabilities() {
+	refuses "no capabilities" "not permitted" privileges \
+		setpriv --bounding-set -bpf,-perfmon,-sys_admin --inh-caps -bpf,-perfmon,-sys_admin
+}
+
+btf() {
+	mount -t tmpfs none /sys/kernel/btf
+	refuses "no BTF" "no BTF" btf
+}
+
+for condition in "$@"; do
+	$condition
+done
+rm -rf "$folder"
+exit $failed

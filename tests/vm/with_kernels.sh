@@ -1,0 +1,16 @@
+#!/bin/bash
+# with_kernels.sh "KERNEL..." [COMMAND...]: COMMAND, or else vmtest on each kernel, where
+# they have been fetched.
+set -u
+export VMTEST_SCRIPT="${BASH_SOURCE[0]%/*}/../../scripts/vmtest"
+read -ra kernels <<<"$1"
+shift
+
+[ "$(id -u)" = 0 ] || { echo "SKIP: needs root: machines see this system's files" && exit 77; }
+for kernel in "${kernels[@]}"; do
+	[ "$("$VMTEST_SCRIPT" --list | awk -v k="$kernel" '$1 == k { print $3 }')" = fetched ] && continue
+	echo "SKIP: kernel $kernel is not here: scripts/vmtest --fetch --kernel $kernel"
+	exit 77
+done
+[ $# = 0 ] || exec "$@"
+exec "$VMTEST_SCRIPT" --build "$RLS_BUILD" --timeout 420 $(printf -- '--kernel %s ' "${kernels[@]}")
