@@ -1,11 +1,11 @@
 #!/bin/bash
 # refused.sh BUILD CONDITION...: in a machine: attach and run say in one sentence why they
 # cannot, end with 1 and start nothing; check says no to the same thing.
+# shellcheck disable=SC2317 # conditions are functions, called by their names
 set -u
 profiler="$1/rlscope-bpf"
 shift
 failed=0
-python=/usr/bin/python3
 folder=$(mktemp -d)
 
 that() {
@@ -23,7 +23,7 @@ says() {
 	shift 2
 	"$@" >"$folder/out" 2>"$folder/err" </dev/null
 	result=$?
-	that "$name: status $result" [ $result = 1 ]
+	that "$name: status $result" [ "$result" = 1 ]
 	that "$name: $(cat "$folder/err")" grep -q -- "$words" "$folder/err"
 	that "$name: one line and no output" [ "$(wc -l <"$folder/err")$(wc -c <"$folder/out")" = 10 ]
 }
@@ -32,13 +32,13 @@ says() {
 refuses() {
 	local name=$1 words=$2 check=$3 target
 	shift 3
-	$python -c 'import time; time.sleep(100)' &
+	/usr/bin/python3 -c 'import time; time.sleep(100)' &
 	target=$!
 	sleep 0.5
-	says "$name, attach" "$words" "$@" "$profiler" attach --pid $target --duration 0.2 \
+	says "$name, attach" "$words" "$@" "$profiler" attach --pid "$target" --duration 0.2 \
 		-o "$folder/trace"
-	says "$name, run" "$words" "$@" "$profiler" run -o "$folder/trace" -- $python -c 'print("ran")'
-	kill $target
+	says "$name, run" "$words" "$@" "$profiler" run -o "$folder/trace" -- /usr/bin/python3 -c 'print("ran")'
+	kill "$target"
 	that "$name: no trace is left" [ ! -e "$folder/trace" ]
 	"$@" "$profiler" check >"$folder/out" 2>"$folder/err"
 	that "$name, check: status $?" [ $? = 1 ]
