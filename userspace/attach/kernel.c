@@ -358,7 +358,7 @@ int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
 
 void rls_kernel_detach(struct rls_kernel *kernel)
 {
-	rls_links_clear(&kernel->links, 0);
+	rls_links_leave(&kernel->links);
 }
 
 size_t rls_kernel_mark(const struct rls_kernel *kernel)

@@ -231,7 +231,7 @@ static void forget_all_but_links(int gate)
 /* The process that waits for the kernel in our stead; its descriptors are copies of ours.
  * It begins when the gate's other end is closed. */
 __attribute__((noreturn))
-static void close_as_heir(struct rls_links *links, size_t first, const int gate[2])
+static void close_as_heir(struct rls_links *links, const int gate[2])
 {
 	char byte;
 
@@ -239,18 +239,18 @@ static void close_as_heir(struct rls_links *links, size_t first, const int gate[
 	prctl(PR_SET_NAME, "rlscope-detach");
 	forget_all_but_links(gate[0]);
 	(void)!read(gate[0], &byte, 1);
-	close_side_by_side(links, first);
+	close_side_by_side(links, 0);
 	_exit(0);
 }
 
 /* The heir is nobody's child, so that nobody has to wait for it. */
-static void leave_heir(struct rls_links *links, size_t first, const int gate[2])
+static void leave_heir(struct rls_links *links, const int gate[2])
 {
 	pid_t child = fork();
 
 	if (child == 0) {
 		if (fork() == 0)
-			close_as_heir(links, first, gate);
+			close_as_heir(links, gate);
 		_exit(0);
 	}
 	if (child > 0)
@@ -258,16 +258,16 @@ static void leave_heir(struct rls_links *links, size_t first, const int gate[2])
 }
 
 /* Where no heir could be made, closing here takes its time and is right all the same. */
-static void close_through_heir(struct rls_links *links, size_t first)
+static void close_through_heir(struct rls_links *links)
 {
-	struct closing closing = { .links = links, .next = first };
+	struct closing closing = { .links = links };
 	int gate[2];
 
 	if (pipe2(gate, O_CLOEXEC)) {
-		close_side_by_side(links, first);
+		close_side_by_side(links, 0);
 		return;
 	}
-	leave_heir(links, first, gate);
+	leave_heir(links, gate);
 	close(gate[0]);
 	close_links(&closing);
 	close(gate[1]);
@@ -275,19 +275,23 @@ static void close_through_heir(struct rls_links *links, size_t first)
 
 void rls_links_clear(struct rls_links *links, size_t first)
 {
-	size_t count = links->count > first ? links->count - first : 0;
-
-	if (count && links->slow)
-		close_through_heir(links, first);
-	else
-		close_side_by_side(links, first);
-	if (links->slow && count > MANY_SLOW_LINKS)
-		rls_info("this kernel removes probes one at a time: a process of its own (rlscope-detach) goes on removing %zu",
-			 count);
-	if (count)
+	close_side_by_side(links, first);
+	if (links->count > first)
 		links->count = first;
 	if (!links->count) {
 		free(links->items);
 		*links = (struct rls_links){ 0 };
 	}
+}
+
+void rls_links_leave(struct rls_links *links)
+{
+	if (links->slow && links->count) {
+		if (links->count > MANY_SLOW_LINKS)
+			rls_info("this kernel removes probes one at a time: a process of its own (rlscope-detach) goes on removing %zu",
+				 links->count);
+		close_through_heir(links);
+		links->count = 0;
+	}
+	rls_links_clear(links, 0);
 }

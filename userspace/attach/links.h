@@ -35,9 +35,12 @@ int rls_links_add(struct rls_links *links, struct bpf_link *link);
 int rls_links_attach(struct rls_links *links, const struct rls_link_request *request,
 		     size_t *attached);
 
-/* Detaches all from index first on. For each perf event the kernel has everyone wait ~0.1 s,
- * one after the other, so those are left to a process of its own that goes on when we have
- * ended; pause first, so that what is still probed meanwhile is turned away at once. */
+/* Detaches all from index first on. */
 void rls_links_clear(struct rls_links *links, size_t first);
+
+/* Detaches all for good. For each perf event the kernel has everyone wait ~0.1 s, one after the
+ * other, so those are left to a process of its own that goes on when we have ended; pause
+ * first, so that what is still probed meanwhile is turned away at once. */
+void rls_links_leave(struct rls_links *links);
 
 #endif
