@@ -34,9 +34,13 @@
 #define RLS_CUPTI_MAGIC 0x31545055434c5352ULL /* "RSLCUPT1" */
 #define RLS_CUPTI_VERSION 1
 #define RLS_CUPTI_RECORDS_MAX 128
-#define RLS_CUPTI_STRING_BYTES_MAX 8104   /* of all strings of a batch */
+#define RLS_CUPTI_STRING_BYTES_MAX 8096   /* of all strings of a batch */
 #define RLS_CUPTI_NAME_BYTES_MAX 512      /* of one, NUL included; longer ones are cut */
 #define RLS_CUPTI_BATCH_BYTES_MAX 16384
+/* While armed the bridge flushes this often, and sends a batch then, an empty one (count 0) if
+ * there is nothing to tell: the site and its semaphore go together, so nothing can be handed
+ * over once it is disarmed. */
+#define RLS_CUPTI_FLUSH_NS 200000000ULL
 
 enum rls_cupti_kind {
 	RLS_CUPTI_KERNEL = 1,
@@ -100,12 +104,15 @@ struct rls_cupti_batch {
 	RLS_CUPTI_U64 refused;      /* by the bridge: times that cannot be */
 	RLS_CUPTI_U64 unpooled;     /* by the bridge: no buffer left, or one of a shape unknown */
 	RLS_CUPTI_U64 unclaimed;    /* kinds that the bridge does not decode */
+	/* When the last flush of CUPTI's buffers began: work that ended before is in this batch
+	 * or an earlier one. A profiler that stops waits for one that began after. */
+	RLS_CUPTI_U64 flushed_ns;   /* CLOCK_MONOTONIC; 0: none yet */
 };
 
 #ifndef __VMLINUX_H__
 _Static_assert(sizeof(struct rls_cupti_record) == 64, "record");
 _Static_assert(offsetof(struct rls_cupti_record, value) == 40, "record");
-_Static_assert(sizeof(struct rls_cupti_batch) == 88, "batch");
+_Static_assert(sizeof(struct rls_cupti_batch) == 96, "batch");
 _Static_assert(sizeof(struct rls_cupti_batch) +
 			       RLS_CUPTI_RECORDS_MAX * sizeof(struct rls_cupti_record) <=
 		       RLS_CUPTI_BATCH_BYTES_MAX, "batch");
