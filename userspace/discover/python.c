@@ -194,6 +194,7 @@ static bool describe(pid_t pid, const struct rls_elf *elf, const struct rls_mapp
 	python->layout_known = !python->free_threaded && python->major == 3 &&
 			       python->minor >= FIRST_MINOR && python->minor <= LAST_MINOR;
 	python->module_def_type = runtime_address(elf, "PyModuleDef_Type", python->load_bias);
+	python->code_type = runtime_address(elf, "PyCode_Type", python->load_bias);
 	return true;
 }
 

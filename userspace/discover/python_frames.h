@@ -1,0 +1,55 @@
+/* Python frames: where an interpreter keeps each thread's stack, as byte offsets, and how
+ * to find a thread's state from outside.
+ *
+ *     thread pointer + slot ──▶ PyThreadState ──▶ [C frame ──▶] frame ──▶ frame ──▶ ...
+ *                                                                 │
+ *                                                                 ▼
+ *                                               code object: names, file, line table
+ *
+ * Offsets are of x86-64 builds with the GIL, by version: from the debug information of
+ * real interpreters (3.8–3.13) and from _Py_DebugOffsets (3.14).
+ *
+ * The slot is the one of the pthread key that PyGILState uses (autoTSSkey). It is set for
+ * threads that have released the GIL too, which the thread-local variable of 3.12 and later
+ * is not. No table has it: it is looked for in the thread's own memory, as the place behind
+ * the thread pointer where each thread that the interpreter lists has its own state's
+ * address.
+ */
+#ifndef RLS_PYTHON_FRAMES_H
+#define RLS_PYTHON_FRAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "userspace/discover/python.h"
+
+#define RLS_FRAMES_NO_OFFSET 0xffff
+
+struct rls_frame_layout {
+	uint16_t minor;
+	/* the list of threads */
+	uint16_t runtime_interpreters, interpreter_threads, thread_next, thread_id;
+	/* from the thread's state to its innermost frame */
+	uint16_t thread_frame;      /* or its C frame */
+	uint16_t c_frame_frame;     /* RLS_FRAMES_NO_OFFSET: there is no C frame */
+	/* frames */
+	uint16_t frame_back, frame_code, frame_instruction;
+	uint16_t frame_owner;       /* RLS_FRAMES_NO_OFFSET: all frames are Python's */
+	uint8_t owner_of_shims;     /* frames with this owner or a greater one have no code */
+	uint8_t index_unit_bytes;   /* instruction is an index of units; 0: an address */
+	/* code objects */
+	uint16_t code_file, code_name, code_qualified_name, code_first_line, code_lines;
+	uint16_t code_start;        /* of the instructions, where instruction is an address */
+	uint16_t ascii_text;        /* PyASCIIObject → characters */
+};
+
+/* NULL: none is known for this interpreter. */
+const struct rls_frame_layout *rls_frame_layout_of(const struct rls_python *python);
+
+/* The slot: 0, -ENOENT (no thread of it has run Python yet, or none could be told), or
+ * -errno when the process cannot be read. */
+int rls_frame_slot_find(pid_t pid, const struct rls_python *python,
+			const struct rls_frame_layout *layout, uint32_t *out);
+
+#endif
