@@ -7,183 +7,36 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
-#include "analysis/grow.h"
-#include "analysis/report_private.h"
+#include "analysis/collect.h"
 
 /* A little always is: a hit's cost lies partly after its event. */
 #define HOMELESS_SHARE_MAX 0.25
 
-struct collector {
-	struct rls_report *report;
-	const struct rls_timeline *timeline;
-	const struct rls_string_pool *strings;
-	double calibration_error;   /* relative */
-	double lost_share;          /* of the thread-state events */
-	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,
-		gpu_capacity;
-	int err;                    /* the first failure; nothing is done after it */
-};
-
-static const char *keep(struct collector *c, rls_string_id id)
-{
-	return rls_report_keep(c->report, rls_string_pool_get(c->strings, id), &c->err);
-}
-
-/* The next free element of a growing array of the report, zeroed, or NULL. */
-#define append(c, items, capacity, count)                        \
-	({                                                       \
-		__typeof__(*(items)) item_ = NULL;               \
-		if (!(c)->err)                                   \
-			(c)->err = rls_grow(items, capacity, *(count)); \
-		if (!(c)->err) {                                 \
-			item_ = &(*(items))[(*(count))++];       \
-			memset(item_, 0, sizeof(*item_));        \
-		}                                                \
-		item_;                                           \
-	})
-
-/* --- rows --------------------------------------------------------------------------- */
-
-static uint64_t error_ns(const struct collector *c, uint64_t wall_ns, uint64_t subtracted_ns)
-{
-	double error = c->calibration_error * (double)subtracted_ns +
-		       c->lost_share * (double)wall_ns;
-
-	return error < (double)wall_ns ? (uint64_t)llround(error) : wall_ns;
-}
-
-static void add_row(struct collector *c, const struct rls_breakdown_row *keys,
-		    const struct rls_cell *cell, enum rls_part part)
-{
-	uint64_t wall_ns = cell->wall_ns[part];
-	uint64_t subtracted_ns = part == RLS_PART_CPU ? cell->subtracted_ns : 0;
-	struct rls_breakdown_row *row;
-
-	if (!wall_ns)
-		return;
-	row = append(c, &c->report->breakdown, &c->breakdown_capacity,
-		     &c->report->breakdown_count);
-	if (!row)
-		return;
-	*row = *keys;
-	row->resource = part == RLS_PART_CPU ? RLS_RESOURCE_CPU : RLS_RESOURCE_CPU_GPU;
-	row->wall_ns = wall_ns;
-	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[part];
-	row->corrected_ns = wall_ns - subtracted_ns;
-	row->error_ns = error_ns(c, wall_ns, subtracted_ns);
-}
-
-static void add_transitions(struct collector *c, const struct rls_breakdown_row *keys,
-			    const struct rls_scope *scope)
-{
-	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
-		for (int to = 0; to < RLS_CATEGORY_MAX; to++) {
-			struct rls_transition_row *row;
-
-			if (!scope->transitions[from][to])
-				continue;
-			row = append(c, &c->report->transitions, &c->transition_capacity,
-				     &c->report->transition_count);
-			if (!row)
-				return;
-			*row = (struct rls_transition_row){
-				.pid = keys->pid,
-				.tid = keys->tid,
-				.phase = keys->phase,
-				.operation = keys->operation,
-				.from = from,
-				.to = to,
-				.count = scope->transitions[from][to],
-			};
-		}
-	}
-}
-
-static void add_scope(struct collector *c, const struct rls_scope *scope, uint32_t pid,
-		      uint32_t tid)
-{
-	struct rls_breakdown_row keys = {
-		.pid = pid,
-		.tid = tid,
-		.phase = keep(c, scope->phase),
-		.operation = keep(c, scope->operation),
-	};
-
-	for (int category = 0; category < RLS_CATEGORY_MAX; category++) {
-		keys.category = category;
-		for (int part = 0; part < RLS_PART_MAX; part++)
-			add_row(c, &keys, &scope->cells[category], part);
-	}
-	add_transitions(c, &keys, scope);
-}
-
-/* A scope of the process itself: the GPU at work without a thread. */
-static void add_gpu_alone(struct collector *c, const struct rls_scope *scope, uint32_t pid)
-{
-	struct rls_breakdown_row *row;
-
-	if (!scope->gpu_alone_ns)
-		return;
-	row = append(c, &c->report->breakdown, &c->breakdown_capacity,
-		     &c->report->breakdown_count);
-	if (!row)
-		return;
-	row->pid = pid;
-	row->phase = keep(c, scope->phase);
-	row->operation = keep(c, scope->operation);
-	row->resource = RLS_RESOURCE_GPU;
-	row->wall_ns = row->corrected_ns = scope->gpu_alone_ns;
-	row->error_ns = error_ns(c, row->wall_ns, 0);
-}
-
-static void add_thread(struct collector *c, const struct rls_thread *thread)
-{
-	struct rls_thread_entry *entry = append(c, &c->report->threads, &c->thread_capacity,
-						&c->report->thread_count);
-
-	if (!entry)
-		return;
-	entry->pid = thread->process->pid;
-	entry->tid = thread->tid;
-	entry->name = keep(c, thread->name);
-	for (const struct rls_scope *scope = thread->scopes; scope; scope = scope->next) {
-		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-			const struct rls_cell *cell = &scope->cells[i];
-
-			for (int part = 0; part < RLS_PART_MAX; part++) {
-				entry->wall_ns += cell->wall_ns[part];
-				entry->on_cpu_ns += cell->wall_ns[part] - cell->off_cpu_ns[part];
-			}
-		}
-		add_scope(c, scope, thread->process->pid, thread->tid);
-	}
-}
-
 /* --- GPU ---------------------------------------------------------------------------- */
 
-static void add_launched(struct collector *c, struct rls_gpu_entry *entry,
+static void add_launched(struct rls_collector *c, struct rls_gpu_entry *entry,
 			 const struct rls_gpu_device *device)
 {
 	size_t capacity = 0;
 
 	for (const struct rls_launched *l = device->launched; l; l = l->next) {
 		struct rls_gpu_operation *operation =
-			append(c, &entry->operations, &capacity, &entry->operation_count);
+			rls_collect_append(c, &entry->operations, &capacity, &entry->operation_count);
 
 		if (!operation)
 			return;
-		operation->phase = keep(c, l->phase);
-		operation->operation = keep(c, l->operation);
+		operation->phase = rls_collect_string(c, l->phase);
+		operation->operation = rls_collect_string(c, l->operation);
 		operation->busy_ns = rls_gpu_busy_total(&l->busy);
 		operation->kernels = l->kernels;
 	}
 }
 
-static void add_device(struct collector *c, const struct rls_process *process,
+static void add_device(struct rls_collector *c, const struct rls_process *process,
 		       const struct rls_gpu_device *device)
 {
 	struct rls_gpu_entry *entry =
-		append(c, &c->report->gpu, &c->gpu_capacity, &c->report->gpu_count);
+		rls_collect_append(c, &c->report->gpu, &c->gpu_capacity, &c->report->gpu_count);
 
 	if (!entry)
 		return;
@@ -201,7 +54,7 @@ static void add_device(struct collector *c, const struct rls_process *process,
 /* --- processes ---------------------------------------------------------------------- */
 
 /* The JSON array of a process event, strings only: what else it holds is left out. */
-static void add_cmdline(struct collector *c, struct rls_process_entry *entry, const char *text)
+static void add_cmdline(struct rls_collector *c, struct rls_process_entry *entry, const char *text)
 {
 	json_t *array = *text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	size_t capacity = 0, i;
@@ -213,14 +66,14 @@ static void add_cmdline(struct collector *c, struct rls_process_entry *entry, co
 
 		if (!json_is_string(word))
 			continue;
-		slot = append(c, &entry->cmdline, &capacity, &entry->cmdline_count);
+		slot = rls_collect_append(c, &entry->cmdline, &capacity, &entry->cmdline_count);
 		if (slot)
 			*slot = rls_report_keep(c->report, json_string_value(word), &c->err);
 	}
 	json_decref(array);
 }
 
-static void add_libraries(struct collector *c, struct rls_process_entry *entry,
+static void add_libraries(struct rls_collector *c, struct rls_process_entry *entry,
 			  const struct rls_process *process)
 {
 	size_t capacity = 0;
@@ -228,19 +81,19 @@ static void add_libraries(struct collector *c, struct rls_process_entry *entry,
 	for (size_t i = 0; i < process->library_count; i++) {
 		const struct rls_process_library *from = &process->libraries[i];
 		struct rls_library_entry *library =
-			append(c, &entry->libraries, &capacity, &entry->library_count);
+			rls_collect_append(c, &entry->libraries, &capacity, &entry->library_count);
 
 		if (!library)
 			return;
-		library->path = keep(c, from->path);
-		library->role = keep(c, from->role);
+		library->path = rls_collect_string(c, from->path);
+		library->role = rls_collect_string(c, from->role);
 		library->sites = from->sites;
 	}
 }
 
-static void add_process(struct collector *c, const struct rls_process *process)
+static void add_process(struct rls_collector *c, const struct rls_process *process)
 {
-	struct rls_process_entry *entry = append(c, &c->report->processes, &c->process_capacity,
+	struct rls_process_entry *entry = rls_collect_append(c, &c->report->processes, &c->process_capacity,
 						 &c->report->process_count);
 
 	if (!entry)
@@ -248,17 +101,16 @@ static void add_process(struct collector *c, const struct rls_process *process)
 	entry->pid = process->pid;
 	entry->ppid = process->ppid;
 	entry->ns_pid = process->ns_pid == process->pid ? 0 : process->ns_pid;
-	entry->name = keep(c, process->name);
-	entry->python = keep(c, process->python);
-	entry->container = keep(c, process->container);
+	entry->name = rls_collect_string(c, process->name);
+	entry->python = rls_collect_string(c, process->python);
+	entry->container = rls_collect_string(c, process->container);
 	entry->start_ns = process->start_ns;
 	entry->end_ns = process->end_ns;
 	add_cmdline(c, entry, rls_string_pool_get(c->strings, process->cmdline));
 	add_libraries(c, entry, process);
 	for (const struct rls_thread *t = process->threads; t && !c->err; t = t->next)
-		add_thread(c, t);
-	for (const struct rls_scope *s = process->scopes; s && !c->err; s = s->next)
-		add_gpu_alone(c, s, process->pid);
+		rls_collect_thread(c, t);
+	rls_collect_gpu_alone(c, process);
 	for (const struct rls_gpu_device *d = process->gpu.devices; d && !c->err; d = d->next)
 		add_device(c, process, d);
 }
@@ -266,7 +118,7 @@ static void add_process(struct collector *c, const struct rls_process *process)
 /* --- the recording ------------------------------------------------------------------ */
 
 /* The array text as JSON says it, or an empty array. */
-static void add_gpus(struct collector *c, const char *text)
+static void add_gpus(struct rls_collector *c, const char *text)
 {
 	json_t *array = *text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	_cleanup_free_ char *compact = json_is_array(array) ? json_dumps(array, 0) : NULL;
@@ -276,7 +128,7 @@ static void add_gpus(struct collector *c, const char *text)
 	json_decref(array);
 }
 
-static void add_overhead(struct collector *c)
+static void add_overhead(struct rls_collector *c)
 {
 	const struct rls_facts *facts = &c->timeline->facts;
 	struct rls_overhead *overhead = &c->report->overhead;
@@ -288,41 +140,41 @@ static void add_overhead(struct collector *c)
 	for (size_t i = 0; i < facts->calibration_count; i++) {
 		const struct rls_fact_calibration *from = &facts->calibration[i];
 		struct rls_calibration_entry *entry =
-			append(c, &overhead->calibration, &capacity, &overhead->calibration_count);
+			rls_collect_append(c, &overhead->calibration, &capacity, &overhead->calibration_count);
 
 		if (!entry)
 			return;
-		entry->name = keep(c, from->name);
+		entry->name = rls_collect_string(c, from->name);
 		/* JSON has no word for what is no number. */
 		entry->value_ns = isfinite(from->value_ns) ? from->value_ns : 0;
 		entry->error_ns = isfinite(from->error_ns) ? from->error_ns : 0;
 	}
 }
 
-static void add_losses(struct collector *c)
+static void add_losses(struct rls_collector *c)
 {
 	const struct rls_facts *facts = &c->timeline->facts;
 	size_t capacity = 0;
 
 	for (size_t i = 0; i < facts->loss_count; i++) {
 		struct rls_loss_entry *entry =
-			append(c, &c->report->losses, &capacity, &c->report->loss_count);
+			rls_collect_append(c, &c->report->losses, &capacity, &c->report->loss_count);
 
 		if (!entry)
 			return;
-		entry->buffer = keep(c, facts->losses[i].buffer);
+		entry->buffer = rls_collect_string(c, facts->losses[i].buffer);
 		entry->dropped = facts->losses[i].dropped;
 	}
 }
 
-static void warn_count(struct collector *c, uint64_t count, const char *what)
+static void warn_count(struct rls_collector *c, uint64_t count, const char *what)
 {
 	if (count && !c->err)
 		c->err = rls_report_warn(c->report, "%" PRIu64 " %s", count, what);
 }
 
 /* More cost than there was time: the calibration does not fit the machine or the moment. */
-static void warn_of_homeless_cost(struct collector *c)
+static void warn_of_homeless_cost(struct rls_collector *c)
 {
 	double share = (double)c->timeline->hits_homeless_ns / (double)c->timeline->hits_cost_ns;
 
@@ -335,7 +187,7 @@ static void warn_of_homeless_cost(struct collector *c)
 }
 
 /* A source that says it is damaged has said why. */
-static void add_warnings(struct collector *c, bool damaged)
+static void add_warnings(struct rls_collector *c, bool damaged)
 {
 	const struct rls_timeline *timeline = c->timeline;
 	const struct rls_facts *facts = &timeline->facts;
@@ -356,13 +208,17 @@ static void add_warnings(struct collector *c, bool damaged)
 	warn_count(c, timeline->impossible_gpu, "GPU records with impossible times were left out");
 	warn_count(c, timeline->unsorted, "events out of time order were left out");
 	warn_count(c, timeline->strays, "events of processes that had ended were left out");
+	if (timeline->stacks.cut && !c->err)
+		c->err = rls_report_warn(c->report, "there are more than %u stacks of operations: "
+						    "of the others only the innermost is told",
+					 RLS_STACKS_MAX);
 }
 
 int rls_report_collect(struct rls_report *report, const struct rls_timeline *timeline,
 		       const struct rls_string_pool *strings, bool damaged)
 {
 	double lost = (double)rls_facts_dropped(&timeline->facts);
-	struct collector c = {
+	struct rls_collector c = {
 		.report = report,
 		.timeline = timeline,
 		.strings = strings,
@@ -373,9 +229,9 @@ int rls_report_collect(struct rls_report *report, const struct rls_timeline *tim
 	report->start_ns = timeline->first_ns;
 	report->end_ns = timeline->end_ns;
 	report->complete = timeline->end_complete && !damaged;
-	report->kernel = keep(&c, timeline->facts.kernel);
+	report->kernel = rls_collect_string(&c, timeline->facts.kernel);
 	report->cpus = timeline->facts.cpus;
-	report->tool = keep(&c, timeline->facts.tool);
+	report->tool = rls_collect_string(&c, timeline->facts.tool);
 	if (!*report->tool)
 		report->tool = rls_report_keep(report, "rlscope-bpf " RLS_VERSION, &c.err);
 	add_gpus(&c, rls_string_pool_get(strings, timeline->facts.gpus));

@@ -66,10 +66,14 @@ void rls_report_free(struct rls_report *report)
 	}
 	for (size_t i = 0; i < report->gpu_count; i++)
 		free(report->gpu[i].operations);
+	for (size_t i = 0; i < report->stack_count; i++)
+		free(report->stacks[i].operations);
 	free(report->processes);
 	free(report->threads);
 	free(report->breakdown);
 	free(report->transitions);
+	free(report->operations);
+	free(report->stacks);
 	free(report->gpu);
 	free(report->overhead.calibration);
 	free(report->losses);

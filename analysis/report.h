@@ -116,6 +116,33 @@ struct rls_transition_row {
 	uint64_t count;
 };
 
+/* How often an operation was entered. One already running when its thread's life in the trace
+ * begins counts as entered then. */
+struct rls_operation_row {
+	uint32_t pid;
+	uint32_t tid;
+	const char *phase;          /* in which it was entered */
+	const char *operation;
+	uint64_t entries;
+};
+
+/* A thread's time by all its operations, not the innermost alone: what a flame graph shows.
+ * Sums of wall_ns are those of the threads. No part of the JSON form. */
+struct rls_stack_row {
+	uint32_t pid;
+	uint32_t tid;
+	const char *phase;
+	const char **operations;    /* outermost first */
+	size_t depth;
+	enum rls_category category;
+	bool gpu_alone;             /* the GPU at work without a thread: tid 0, gpu_ns only */
+	uint64_t wall_ns;
+	uint64_t on_cpu_ns;
+	uint64_t corrected_ns;
+	uint64_t gpu_ns;            /* of wall_ns, the GPU busy meanwhile */
+	uint64_t transitions;       /* into the category */
+};
+
 struct rls_gpu_operation {
 	const char *phase;
 	const char *operation;
@@ -174,6 +201,10 @@ struct rls_report {
 	size_t breakdown_count;
 	struct rls_transition_row *transitions;
 	size_t transition_count;
+	struct rls_operation_row *operations;
+	size_t operation_count;
+	struct rls_stack_row *stacks;   /* never grouped */
+	size_t stack_count;
 	struct rls_gpu_entry *gpu;
 	size_t gpu_count;
 	struct rls_overhead overhead;
@@ -190,7 +221,7 @@ struct rls_report {
 int rls_report_build(struct rls_event_source *source, struct rls_report **out);
 void rls_report_free(struct rls_report *report);
 
-/* Sums breakdown and transitions over what the group does not tell apart (those columns
+/* Sums breakdown, transitions and operations over what the group does not tell apart (those columns
  * become 0 and ""). */
 void rls_report_group(struct rls_report *report, enum rls_group group);
 
@@ -205,7 +236,8 @@ enum rls_report_table {
 	RLS_TABLE_THREADS = 2,
 	RLS_TABLE_PROCESSES = 3,
 	RLS_TABLE_GPU = 4,
-	RLS_TABLE_MAX = 5,
+	RLS_TABLE_OPERATIONS = 5,
+	RLS_TABLE_MAX = 6,
 };
 
 /* "breakdown", "transitions", ... to *out and 0; -EINVAL for another word. */

@@ -79,6 +79,22 @@ static void sum_transitions(struct rls_report *report)
 	report->transition_count = kept;
 }
 
+static void sum_operations(struct rls_report *report)
+{
+	struct rls_operation_row *rows = report->operations;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < report->operation_count; i++) {
+		struct rls_operation_row *into = kept ? &rows[kept - 1] : NULL;
+
+		if (!into || rls_operation_row_compare(into, &rows[i]))
+			rows[kept++] = rows[i];
+		else
+			rls_add_bounded(&into->entries, rows[i].entries);
+	}
+	report->operation_count = kept;
+}
+
 void rls_report_group(struct rls_report *report, enum rls_group group)
 {
 	if (group == RLS_GROUP_NONE)
@@ -93,8 +109,14 @@ void rls_report_group(struct rls_report *report, enum rls_group group)
 
 		blank(group, &row->tid, &row->phase, &row->operation);
 	}
+	for (size_t i = 0; i < report->operation_count; i++) {
+		struct rls_operation_row *row = &report->operations[i];
+
+		blank(group, &row->tid, &row->phase, &row->operation);
+	}
 	rls_report_sort(report);
 	sum_breakdown(report);
 	sum_transitions(report);
+	sum_operations(report);
 	report->group = group;
 }

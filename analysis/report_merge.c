@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/bounded.h"
+#include "analysis/cleanup.h"
 #include "analysis/report_private.h"
 
 /* Appends `more` elements to an array, as they are. 0, or -ENOMEM. */
@@ -106,6 +107,38 @@ static int merge_gpu(struct rls_report *report, const struct rls_gpu_entry *from
 	return err;
 }
 
+static int merge_operations(struct rls_report *report, const struct rls_report *other)
+{
+	size_t before = report->operation_count;
+	int err = append_all(&report->operations, &report->operation_count, other->operations,
+			     other->operation_count);
+
+	for (size_t i = before; i < report->operation_count; i++) {
+		struct rls_operation_row *row = &report->operations[i];
+
+		row->phase = rls_report_keep(report, row->phase, &err);
+		row->operation = rls_report_keep(report, row->operation, &err);
+	}
+	return err;
+}
+
+static int merge_stack(struct rls_report *report, const struct rls_stack_row *from)
+{
+	struct rls_stack_row row = *from;
+	_cleanup_free_ const char **operations = calloc(row.depth + 1, sizeof(*operations));
+	int err = operations ? 0 : -ENOMEM;
+
+	row.phase = rls_report_keep(report, from->phase, &err);
+	for (size_t i = 0; !err && i < row.depth; i++)
+		operations[i] = rls_report_keep(report, from->operations[i], &err);
+	row.operations = operations;
+	if (!err)
+		err = append_all(&report->stacks, &report->stack_count, &row, 1);
+	if (!err)
+		operations = NULL;
+	return err;
+}
+
 static int merge_rows(struct rls_report *report, const struct rls_report *other)
 {
 	size_t threads = report->thread_count;
@@ -196,6 +229,10 @@ int rls_report_merge(struct rls_report *report, const struct rls_report *other, 
 	if (share_a_pid(report, other, pid))
 		return -EEXIST;
 	err = merge_rows(report, other);
+	if (!err)
+		err = merge_operations(report, other);
+	for (size_t i = 0; !err && i < other->stack_count; i++)
+		err = merge_stack(report, &other->stacks[i]);
 	for (size_t i = 0; !err && i < other->process_count; i++)
 		err = merge_process(report, &other->processes[i]);
 	for (size_t i = 0; !err && i < other->gpu_count; i++)

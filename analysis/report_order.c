@@ -46,6 +46,20 @@ int rls_transition_row_compare(const void *left, const void *right)
 	return order;
 }
 
+int rls_operation_row_compare(const void *left, const void *right)
+{
+	const struct rls_operation_row *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	if (!order)
+		order = order_numbers(a->tid, b->tid);
+	if (!order)
+		order = strcmp(a->phase, b->phase);
+	if (!order)
+		order = strcmp(a->operation, b->operation);
+	return order;
+}
+
 /* Where a pid was used twice the keys tie: the figures decide, only to be deterministic. */
 static int sort_breakdown(const void *left, const void *right)
 {
@@ -61,6 +75,33 @@ static int sort_transitions(const void *left, const void *right)
 	int order = rls_transition_row_compare(a, b);
 
 	return order ? order : order_numbers(a->count, b->count);
+}
+
+static int sort_operations(const void *left, const void *right)
+{
+	const struct rls_operation_row *a = left, *b = right;
+	int order = rls_operation_row_compare(a, b);
+
+	return order ? order : order_numbers(a->entries, b->entries);
+}
+
+/* By what a flame graph joins; the phase last. */
+static int sort_stacks(const void *left, const void *right)
+{
+	const struct rls_stack_row *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	if (!order)
+		order = order_numbers(a->tid, b->tid);
+	for (size_t i = 0; !order && i < a->depth && i < b->depth; i++)
+		order = strcmp(a->operations[i], b->operations[i]);
+	if (!order)
+		order = order_numbers(a->depth, b->depth);
+	if (!order)
+		order = order_numbers(a->category, b->category);
+	if (!order)
+		order = strcmp(a->phase, b->phase);
+	return order ? order : order_numbers(a->wall_ns, b->wall_ns);
 }
 
 static int sort_processes(const void *left, const void *right)
@@ -139,6 +180,8 @@ void rls_report_sort(struct rls_report *report)
 	sort_array(report->threads, report->thread_count, sort_threads);
 	sort_array(report->breakdown, report->breakdown_count, sort_breakdown);
 	sort_array(report->transitions, report->transition_count, sort_transitions);
+	sort_array(report->operations, report->operation_count, sort_operations);
+	sort_array(report->stacks, report->stack_count, sort_stacks);
 	sort_array(report->gpu, report->gpu_count, sort_gpu);
 	for (size_t i = 0; i < report->gpu_count; i++)
 		sort_array(report->gpu[i].operations, report->gpu[i].operation_count,

@@ -27,6 +27,7 @@ void rls_report_sort(struct rls_report *report);
 /* Keys only: 0 means the same row. */
 int rls_breakdown_row_compare(const void *a, const void *b);
 int rls_transition_row_compare(const void *a, const void *b);
+int rls_operation_row_compare(const void *a, const void *b);
 
 /* percent from estimated_ns and the threads' wall time. */
 void rls_report_set_percent(struct rls_report *report);

@@ -28,7 +28,7 @@ static int close_span(struct rls_thread *thread, uint64_t now_ns)
 static int enter_scope(struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	return rls_timeline_scope(timeline, thread, &thread->scopes, thread->process->phase,
-				  thread->operation, &thread->scope);
+				  thread->stack, &thread->scope);
 }
 
 /* Books what the GPU did since the process was left without threads. */
@@ -56,7 +56,7 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 	if (err)
 		return err;
 	thread->category = RLS_CATEGORY_UNKNOWN;
-	thread->operation = 0;
+	thread->stack = 0;
 	thread->open_ns = timeline->now_ns;
 	thread->open_busy_ns = busy_ns;
 	rls_span_window_reset(&thread->window, timeline->now_ns);
@@ -262,10 +262,30 @@ static int on_category(struct rls_timeline *timeline, const struct rls_event *ev
 	return err;
 }
 
+/* Counts the operations of the thread's new stack that were not on the one it had. */
+static int count_entries(struct rls_timeline *timeline, struct rls_thread *thread,
+			 rls_stack_id before)
+{
+	rls_stack_id stay = rls_stack_tree_common(&timeline->stacks, before, thread->stack);
+	rls_stack_id stack = thread->stack;
+
+	while (stack != stay) {
+		struct rls_scope *scope;
+		int err = rls_timeline_scope(timeline, thread, &thread->scopes,
+					     thread->process->phase, stack, &scope);
+
+		if (err)
+			return err;
+		scope->entries++;
+		stack = rls_stack_tree_node(&timeline->stacks, stack).parent;
+	}
+	return 0;
+}
+
 static int on_operation(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	unsigned int depth = event->operation.depth;
-	rls_string_id innermost;
+	rls_stack_id stack, before;
 	struct rls_thread *thread;
 	int err = find_thread(timeline, event, &thread);
 
@@ -274,12 +294,15 @@ static int on_operation(struct rls_timeline *timeline, const struct rls_event *e
 		return err;
 	if (depth > RLS_OPERATION_DEPTH_MAX)
 		depth = RLS_OPERATION_DEPTH_MAX;
-	innermost = depth ? event->operation.stack[depth - 1] : 0;
-	if (innermost == thread->operation)
-		return 0;
+	before = thread->stack;
+	err = rls_stack_tree_find(&timeline->stacks, event->operation.stack, depth, &stack);
+	if (err || stack == before)
+		return err;
 	err = close_span(thread, timeline->now_ns);
-	thread->operation = innermost;
-	return err ? err : enter_scope(timeline, thread);
+	thread->stack = stack;
+	if (!err)
+		err = enter_scope(timeline, thread);
+	return err ? err : count_entries(timeline, thread, before);
 }
 
 static int on_phase(struct rls_timeline *timeline, const struct rls_event *event)
@@ -311,7 +334,7 @@ static int on_launch(struct rls_timeline *timeline, const struct rls_event *even
 	if (err || !thread)
 		return err;
 	return rls_gpu_work_launch(&thread->process->gpu, event->launch.correlation,
-				   thread->process->phase, thread->operation);
+				   thread->process->phase, thread->scope->operation);
 }
 
 /* 0 is what CUPTI gives for a time it could not collect, unless the trace itself begins there. */

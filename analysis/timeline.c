@@ -48,6 +48,7 @@ void rls_timeline_free(struct rls_timeline *timeline)
 	rls_index_map_free(&timeline->thread_map);
 	rls_index_map_free(&timeline->scope_map);
 	rls_index_map_free(&timeline->library_map);
+	rls_stack_tree_free(&timeline->stacks);
 	rls_facts_free(&timeline->facts);
 	*timeline = (struct rls_timeline){0};
 }
@@ -113,10 +114,10 @@ int rls_timeline_add_thread(struct rls_timeline *timeline, struct rls_process *p
 }
 
 int rls_timeline_scope(struct rls_timeline *timeline, const void *owner, struct rls_scope **list,
-		       rls_string_id phase, rls_string_id operation, struct rls_scope **out)
+		       rls_string_id phase, rls_stack_id stack, struct rls_scope **out)
 {
 	struct rls_scope *scope = rls_index_map_get(&timeline->scope_map, (uintptr_t)owner,
-						    pair(phase, operation));
+						    pair(phase, stack));
 	int err;
 
 	if (!scope) {
@@ -124,13 +125,14 @@ int rls_timeline_scope(struct rls_timeline *timeline, const void *owner, struct 
 		if (!scope)
 			return -ENOMEM;
 		err = rls_index_map_put(&timeline->scope_map, (uintptr_t)owner,
-					pair(phase, operation), scope);
+					pair(phase, stack), scope);
 		if (err) {
 			free(scope);
 			return err;
 		}
 		scope->phase = phase;
-		scope->operation = operation;
+		scope->stack = stack;
+		scope->operation = rls_stack_tree_node(&timeline->stacks, stack).name;
 		scope->next = *list;
 		*list = scope;
 	}

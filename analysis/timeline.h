@@ -1,6 +1,6 @@
 /* Timeline: the processes and threads of a trace and what each is doing at this instant.
  *
- *     process ── threads ── scopes: one per (phase, operation) the thread was ever in
+ *     process ── threads ── scopes: one per (phase, operation stack) the thread was ever in
  *        │           └── open span: since when, in which scope and category
  *        └── GPU busy so far, GPU work by device
  *
@@ -20,12 +20,15 @@
 #include "gpu_busy.h"
 #include "gpu_work.h"
 #include "index_map.h"
+#include "stack_tree.h"
 
-/* Everything booked for a thread, or for a process without one, in a phase and operation. */
+/* Everything booked for a thread, or for a process without one, in a phase and operation stack. */
 struct rls_scope {
 	struct rls_scope *next;
 	rls_string_id phase;
-	rls_string_id operation;
+	rls_stack_id stack;
+	rls_string_id operation;    /* innermost of the stack */
+	uint64_t entries;           /* how often it was entered, with this stack below it */
 	struct rls_cell cells[RLS_CATEGORY_MAX];
 	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];      /* [from][to] */
 	uint64_t gpu_alone_ns;      /* of a process: GPU busy while none of its threads is traced */
@@ -41,8 +44,8 @@ struct rls_thread {
 	struct rls_thread **alive_link;         /* what points here; NULL: not alive */
 
 	enum rls_category category;
-	rls_string_id operation;    /* innermost */
-	struct rls_scope *scope;    /* of the operation, in the process's phase */
+	rls_stack_id stack;
+	struct rls_scope *scope;    /* of the stack, in the process's phase */
 	uint64_t open_ns;           /* booked up to here */
 	uint64_t open_busy_ns;      /* the process's G(open_ns) */
 	struct rls_span_window window;
@@ -87,8 +90,9 @@ struct rls_timeline {
 	size_t living;              /* processes not ended */
 	struct rls_index_map process_map;       /* pid -> the latest process of that pid */
 	struct rls_index_map thread_map;        /* (process, tid) */
-	struct rls_index_map scope_map;         /* (thread or process, phase and operation) */
+	struct rls_index_map scope_map;         /* (thread or process, phase and stack) */
 	struct rls_index_map library_map;       /* (process, path and role) -> 1 + index */
+	struct rls_stack_tree stacks;
 	struct rls_facts facts;
 
 	bool any;                   /* the instants below hold */
@@ -126,10 +130,10 @@ struct rls_thread *rls_timeline_thread(struct rls_timeline *timeline,
 int rls_timeline_add_thread(struct rls_timeline *timeline, struct rls_process *process,
 			    uint32_t tid, struct rls_thread **out);
 
-/* The scope of a phase and operation in the list of an owner (a thread or process), made if
- * it is not there. 0, or -ENOMEM. */
+/* The scope of a phase and stack in the list of an owner (a thread or process), made if it is
+ * not there. 0, or -ENOMEM. */
 int rls_timeline_scope(struct rls_timeline *timeline, const void *owner, struct rls_scope **list,
-		       rls_string_id phase, rls_string_id operation, struct rls_scope **out);
+		       rls_string_id phase, rls_stack_id stack, struct rls_scope **out);
 
 /* Adds a library to a process or updates its sites. 0, or -ENOMEM. */
 int rls_timeline_add_library(struct rls_timeline *timeline, struct rls_process *process,

@@ -37,6 +37,14 @@ static const struct rls_column transitions[] = {
 	COLUMN(U64, rls_transition_row, count),
 };
 
+static const struct rls_column operations[] = {
+	COLUMN(U32, rls_operation_row, pid),
+	COLUMN(U32, rls_operation_row, tid),
+	COLUMN(STRING, rls_operation_row, phase),
+	COLUMN(STRING, rls_operation_row, operation),
+	COLUMN(U64, rls_operation_row, entries),
+};
+
 static const struct rls_column threads[] = {
 	COLUMN(U32, rls_thread_entry, pid),     COLUMN(U32, rls_thread_entry, tid),
 	COLUMN(STRING, rls_thread_entry, name), COLUMN(U64, rls_thread_entry, wall_ns),
@@ -74,6 +82,7 @@ const struct rls_columns rls_report_columns[RLS_TABLE_MAX] = {
 	[RLS_TABLE_TRANSITIONS] = TABLE("transitions", transitions, transitions, transition_count),
 	[RLS_TABLE_THREADS] = TABLE("threads", threads, threads, thread_count),
 	[RLS_TABLE_PROCESSES] = TABLE("processes", processes, processes, process_count),
+	[RLS_TABLE_OPERATIONS] = TABLE("operations", operations, operations, operation_count),
 	[RLS_TABLE_GPU] = TABLE("gpu", gpu, gpu, gpu_count),
 };
 

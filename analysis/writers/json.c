@@ -180,6 +180,7 @@ static int write_json(const struct rls_report *report, FILE *out,
 	print_table(out, report, RLS_TABLE_THREADS);
 	print_table(out, report, RLS_TABLE_BREAKDOWN);
 	print_table(out, report, RLS_TABLE_TRANSITIONS);
+	print_table(out, report, RLS_TABLE_OPERATIONS);
 	print_table(out, report, RLS_TABLE_GPU);
 	print_overhead(out, &report->overhead);
 	print_tail(out, report);

@@ -69,7 +69,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_TABLE:
 		if (!rls_report_table_parse(value, &arguments->table))
 			return 0;
-		rls_error("--table takes breakdown, transitions, threads, processes or gpu, not '%s'",
+		rls_error("--table takes breakdown, transitions, operations, threads, processes or gpu, not '%s'",
 			  value);
 		return EINVAL;
 	case KEY_SCHEMA:
@@ -187,7 +187,7 @@ int rls_command_report(int argc, char **argv)
 		{"by", KEY_BY, "WHAT", 0,
 		 "Sum the figures by process, thread, operation or phase", 0},
 		{"table", KEY_TABLE, "NAME", 0,
-		 "csv: breakdown (default), transitions, threads, processes or gpu", 0},
+		 "csv: breakdown (default), transitions, operations, threads, processes or gpu", 0},
 		{"json-schema", KEY_SCHEMA, NULL, 0, "Print the JSON Schema of --format json", 0},
 		{"help", 'h', NULL, 0, "Print this", 0},
 		{0},

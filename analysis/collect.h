@@ -1,0 +1,45 @@
+/* What the two halves of collecting share: the report being filled, and the first failure. */
+#ifndef RLS_COLLECT_H
+#define RLS_COLLECT_H
+
+#include <string.h>
+
+#include "grow.h"
+#include "report_private.h"
+
+struct rls_collector {
+	struct rls_report *report;
+	const struct rls_timeline *timeline;
+	const struct rls_string_pool *strings;
+	double calibration_error;   /* relative */
+	double lost_share;          /* of the thread-state events */
+	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,
+		operation_capacity, stack_capacity, gpu_capacity;
+	int err;                    /* the first failure; nothing is done after it */
+};
+
+static inline const char *rls_collect_string(struct rls_collector *c, rls_string_id id)
+{
+	return rls_report_keep(c->report, rls_string_pool_get(c->strings, id), &c->err);
+}
+
+/* The next free element of a growing array of the report, zeroed, or NULL. */
+#define rls_collect_append(c, items, capacity, count)            \
+	({                                                       \
+		__typeof__(*(items)) item_ = NULL;               \
+		if (!(c)->err)                                   \
+			(c)->err = rls_grow(items, capacity, *(count)); \
+		if (!(c)->err) {                                 \
+			item_ = &(*(items))[(*(count))++];       \
+			memset(item_, 0, sizeof(*item_));        \
+		}                                                \
+		item_;                                           \
+	})
+
+/* Adds a thread with its breakdown, transitions, operations and stacks. */
+void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread);
+
+/* Adds what the GPU did for a process while none of its threads was traced. */
+void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *process);
+
+#endif

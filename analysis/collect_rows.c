@@ -1,0 +1,267 @@
+/* From a thread's scopes to rows: the breakdown, transitions and operations by innermost
+ * operation, the stacks by all of them. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/collect.h"
+
+/* --- rows by innermost operation ---------------------------------------------------- */
+
+static uint64_t error_ns(const struct rls_collector *c, uint64_t wall_ns, uint64_t subtracted_ns)
+{
+	double error = c->calibration_error * (double)subtracted_ns +
+		       c->lost_share * (double)wall_ns;
+
+	return error < (double)wall_ns ? (uint64_t)llround(error) : wall_ns;
+}
+
+static struct rls_breakdown_row *new_row(struct rls_collector *c)
+{
+	return rls_collect_append(c, &c->report->breakdown, &c->breakdown_capacity,
+				  &c->report->breakdown_count);
+}
+
+static void add_row(struct rls_collector *c, const struct rls_breakdown_row *keys,
+		    const struct rls_cell *cell, enum rls_part part)
+{
+	uint64_t wall_ns = cell->wall_ns[part];
+	uint64_t subtracted_ns = part == RLS_PART_CPU ? cell->subtracted_ns : 0;
+	struct rls_breakdown_row *row;
+
+	if (!wall_ns)
+		return;
+	row = new_row(c);
+	if (!row)
+		return;
+	*row = *keys;
+	row->resource = part == RLS_PART_CPU ? RLS_RESOURCE_CPU : RLS_RESOURCE_CPU_GPU;
+	row->wall_ns = wall_ns;
+	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[part];
+	row->corrected_ns = wall_ns - subtracted_ns;
+	row->error_ns = error_ns(c, wall_ns, subtracted_ns);
+}
+
+static void add_transitions(struct rls_collector *c, const struct rls_breakdown_row *keys,
+			    const struct rls_scope *scope)
+{
+	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
+		for (int to = 0; to < RLS_CATEGORY_MAX; to++) {
+			struct rls_transition_row *row;
+
+			if (!scope->transitions[from][to])
+				continue;
+			row = rls_collect_append(c, &c->report->transitions,
+						 &c->transition_capacity,
+						 &c->report->transition_count);
+			if (!row)
+				return;
+			*row = (struct rls_transition_row){
+				.pid = keys->pid,
+				.tid = keys->tid,
+				.phase = keys->phase,
+				.operation = keys->operation,
+				.from = from,
+				.to = to,
+				.count = scope->transitions[from][to],
+			};
+		}
+	}
+}
+
+static void add_operation(struct rls_collector *c, const struct rls_breakdown_row *keys,
+			  uint64_t entries)
+{
+	struct rls_operation_row *row;
+
+	if (!entries)
+		return;
+	row = rls_collect_append(c, &c->report->operations, &c->operation_capacity,
+				 &c->report->operation_count);
+	if (!row)
+		return;
+	*row = (struct rls_operation_row){
+		.pid = keys->pid,
+		.tid = keys->tid,
+		.phase = keys->phase,
+		.operation = keys->operation,
+		.entries = entries,
+	};
+}
+
+static void add_scope(struct rls_collector *c, const struct rls_scope *scope, uint32_t pid,
+		      uint32_t tid)
+{
+	struct rls_breakdown_row keys = {
+		.pid = pid,
+		.tid = tid,
+		.phase = rls_collect_string(c, scope->phase),
+		.operation = rls_collect_string(c, scope->operation),
+	};
+
+	for (int category = 0; category < RLS_CATEGORY_MAX; category++) {
+		keys.category = category;
+		for (int part = 0; part < RLS_PART_MAX; part++)
+			add_row(c, &keys, &scope->cells[category], part);
+	}
+	add_transitions(c, &keys, scope);
+	add_operation(c, &keys, scope->entries);
+}
+
+static void add_cell(struct rls_cell *into, const struct rls_cell *cell)
+{
+	for (int part = 0; part < RLS_PART_MAX; part++) {
+		into->wall_ns[part] += cell->wall_ns[part];
+		into->off_cpu_ns[part] += cell->off_cpu_ns[part];
+	}
+	into->subtracted_ns += cell->subtracted_ns;
+}
+
+static void sum_scope(struct rls_scope *into, const struct rls_scope *scope)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		add_cell(&into->cells[i], &scope->cells[i]);
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++)
+			into->transitions[i][k] += scope->transitions[i][k];
+	}
+	into->entries += scope->entries;
+}
+
+static int order_scopes(const void *left, const void *right)
+{
+	const struct rls_scope *a = *(const struct rls_scope *const *)left;
+	const struct rls_scope *b = *(const struct rls_scope *const *)right;
+
+	if (a->phase != b->phase)
+		return a->phase < b->phase ? -1 : 1;
+	return (a->operation > b->operation) - (a->operation < b->operation);
+}
+
+/* Scopes that differ in what lies below their innermost operation are one row. */
+static void add_scopes(struct rls_collector *c, const struct rls_thread *thread)
+{
+	_cleanup_free_ const struct rls_scope **sorted = NULL;
+	size_t count = 0, capacity = 0;
+
+	for (const struct rls_scope *s = thread->scopes; s; s = s->next) {
+		c->err = rls_grow(&sorted, &capacity, count);
+		if (c->err)
+			return;
+		sorted[count++] = s;
+	}
+	if (count > 1)
+		qsort(sorted, count, sizeof(*sorted), order_scopes);
+	for (size_t i = 0; i < count;) {
+		struct rls_scope sum = *sorted[i];
+
+		while (++i < count && !order_scopes(&sorted[i - 1], &sorted[i]))
+			sum_scope(&sum, sorted[i]);
+		add_scope(c, &sum, thread->process->pid, thread->tid);
+	}
+}
+
+/* --- rows by stack ------------------------------------------------------------------ */
+
+static struct rls_stack_row *new_stack(struct rls_collector *c)
+{
+	return rls_collect_append(c, &c->report->stacks, &c->stack_capacity,
+				  &c->report->stack_count);
+}
+
+static void set_frames(struct rls_collector *c, struct rls_stack_row *row, rls_stack_id stack)
+{
+	rls_string_id names[RLS_OPERATION_DEPTH_MAX];
+	size_t depth = rls_stack_tree_names(&c->timeline->stacks, stack, names);
+
+	if (!depth)
+		return;
+	row->operations = calloc(depth, sizeof(*row->operations));
+	if (!row->operations) {
+		c->err = -ENOMEM;
+		return;
+	}
+	row->depth = depth;
+	for (size_t i = 0; i < depth; i++)
+		row->operations[i] = rls_collect_string(c, names[i]);
+}
+
+static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
+		      const struct rls_scope *scope, enum rls_category category)
+{
+	const struct rls_cell *cell = &scope->cells[category];
+	uint64_t wall_ns = cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
+	uint64_t transitions = 0;
+	struct rls_stack_row *row;
+
+	for (int from = 0; from < RLS_CATEGORY_MAX; from++)
+		transitions += scope->transitions[from][category];
+	if (!wall_ns && !transitions)
+		return;
+	row = new_stack(c);
+	if (!row)
+		return;
+	row->pid = thread->process->pid;
+	row->tid = thread->tid;
+	row->phase = rls_collect_string(c, scope->phase);
+	row->category = category;
+	row->wall_ns = wall_ns;
+	row->gpu_ns = cell->wall_ns[RLS_PART_CPU_GPU];
+	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[RLS_PART_CPU] -
+			 cell->off_cpu_ns[RLS_PART_CPU_GPU];
+	row->corrected_ns = wall_ns - cell->subtracted_ns;
+	row->transitions = transitions;
+	set_frames(c, row, scope->stack);
+}
+
+/* --- threads and processes ---------------------------------------------------------- */
+
+void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread)
+{
+	struct rls_thread_entry *entry =
+		rls_collect_append(c, &c->report->threads, &c->thread_capacity,
+				   &c->report->thread_count);
+
+	if (!entry)
+		return;
+	entry->pid = thread->process->pid;
+	entry->tid = thread->tid;
+	entry->name = rls_collect_string(c, thread->name);
+	for (const struct rls_scope *scope = thread->scopes; scope; scope = scope->next) {
+		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+			const struct rls_cell *cell = &scope->cells[i];
+
+			for (int part = 0; part < RLS_PART_MAX; part++) {
+				entry->wall_ns += cell->wall_ns[part];
+				entry->on_cpu_ns += cell->wall_ns[part] - cell->off_cpu_ns[part];
+			}
+			add_stack(c, thread, scope, i);
+		}
+	}
+	add_scopes(c, thread);
+}
+
+void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *process)
+{
+	for (const struct rls_scope *scope = process->scopes; scope; scope = scope->next) {
+		struct rls_breakdown_row *row;
+		struct rls_stack_row *stack;
+
+		if (!scope->gpu_alone_ns)
+			continue;
+		row = new_row(c);
+		stack = row ? new_stack(c) : NULL;
+		if (!stack)
+			return;
+		row->pid = process->pid;
+		row->phase = rls_collect_string(c, scope->phase);
+		row->operation = rls_collect_string(c, scope->operation);
+		row->resource = RLS_RESOURCE_GPU;
+		row->wall_ns = row->corrected_ns = scope->gpu_alone_ns;
+		row->error_ns = error_ns(c, row->wall_ns, 0);
+		stack->pid = process->pid;
+		stack->phase = row->phase;
+		stack->gpu_alone = true;
+		stack->gpu_ns = scope->gpu_alone_ns;
+	}
+}
