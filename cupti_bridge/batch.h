@@ -7,6 +7,11 @@
  *
  *     struct rls_cupti_batch │ record[count] │ strings (string_bytes, each NUL-terminated)
  *
+ * While armed, what has ended on the GPU is handed over every RLS_CUPTI_FLUSH_MS. What ends
+ * after the last look before the site's probe goes is seen by nobody: a profiler that wants
+ * all of its window stays for two of these more. One that comes to a bridge that is armed
+ * already (the semaphore's value changes) is told so too, by a status record.
+ *
  * A batch stands by itself: it holds every string that its records name, so one that is lost
  * costs its own records and nothing else, and a profiler that comes later misses nothing.
  * Everything in it is the target's word: a reader checks it all (batch_check).
@@ -33,6 +38,9 @@
 
 #define RLS_CUPTI_MAGIC 0x31545055434c5352ULL /* "RSLCUPT1" */
 #define RLS_CUPTI_VERSION 1
+#define RLS_CUPTI_PROVIDER "rlscope_cupti"
+#define RLS_CUPTI_PROBE "batch"
+#define RLS_CUPTI_FLUSH_MS 200
 #define RLS_CUPTI_RECORDS_MAX 128
 #define RLS_CUPTI_STRING_BYTES_MAX 8096   /* of all strings of a batch */
 #define RLS_CUPTI_NAME_BYTES_MAX 512      /* of one, NUL included; longer ones are cut */
@@ -48,7 +56,7 @@ enum rls_cupti_kind {
 	RLS_CUPTI_MEMSET = 3,
 	RLS_CUPTI_SYNC = 4,         /* subkind: CUPTI's synchronisation type */
 	RLS_CUPTI_GRAPH = 5,        /* a whole graph launch, where its nodes are not traced */
-	RLS_CUPTI_OVERHEAD = 6,     /* CUPTI's own; subkind: its overhead kind */
+	RLS_CUPTI_OVERHEAD = 6,     /* CUPTI's own; subkind: its overhead kind >> 16 */
 	RLS_CUPTI_API = 7,          /* a launching call; subkind: RLS_CUPTI_RUNTIME or _DRIVER */
 	RLS_CUPTI_STATUS = 8,       /* subkind: enum rls_cupti_status; name: a sentence */
 };
@@ -78,8 +86,9 @@ struct rls_cupti_record {
 	RLS_CUPTI_U32 device;
 	RLS_CUPTI_U32 context;
 	RLS_CUPTI_U32 stream;
-	RLS_CUPTI_U32 tid;          /* API: the caller, in the target's own pid namespace */
-	RLS_CUPTI_U64 value;        /* MEMCPY, MEMSET: bytes; STATUS: code; API: CUPTI's cbid */
+	RLS_CUPTI_U32 tid;          /* API, OVERHEAD: whose, in the target's own pid namespace */
+	RLS_CUPTI_U64 value;        /* MEMCPY, MEMSET: bytes; STATUS: code; API: CUPTI's cbid;
+				     * OVERHEAD: its whole kind */
 	RLS_CUPTI_U64 graph_node;   /* 0: not from a graph */
 	RLS_CUPTI_U32 graph;
 	RLS_CUPTI_U32 name;         /* offset in the strings + 1; 0: none */

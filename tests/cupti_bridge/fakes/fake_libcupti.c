@@ -1,0 +1,542 @@
+/* CUPTI: libcupti.so.11.8, .12, .13, of what the bridge uses. See ../README.md.
+ *
+ * It is stricter than the real one: what would crash, hang or give wrong numbers there ends
+ * the program here, with a sentence ("misuse"). It counts every call made to it.
+ *
+ * FAKE_CUPTI_SLOT_TAKEN=1    cuptiSubscribe: 39
+ * FAKE_CUPTI_ENABLE=n        cuptiActivityEnable: n
+ * FAKE_CUPTI_DROP=n          every n-th record is dropped, and counted
+ * FAKE_CUPTI_ZERO=n          every n-th piece of work has no times
+ * FAKE_CUPTI_BACKWARD=n      every n-th ends before it starts
+ * FAKE_CUPTI_EARLY=n         every n-th starts a second before it was launched
+ * FAKE_CUPTI_FUTURE=n        every n-th ends an hour from now
+ * FAKE_CUPTI_REVERSE=1       buffers are delivered last first
+ * FAKE_CUPTI_LOG=path        one line a call is appended
+ */
+#include "fake_records.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	SUCCESS = 0,
+	INVALID_PARAMETER = 1,
+	END_OF_BUFFER = 12,
+	NOT_INITIALIZED = 15,
+	INVALID_KIND = 21,
+	INVALID_OPERATION = 16,
+	SLOT_TAKEN = 39,
+	UNKNOWN = 999,
+};
+#define KINDS_MAX 64
+#define CALLS_MAX 1024
+#define THREADS_MAX 64
+#define HOUR_NS 3600000000000
+#define SECOND_NS 1000000000
+
+typedef void (*buffer_requested)(uint8_t **buffer, size_t *size, size_t *records_max);
+typedef void (*buffer_completed)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+				 size_t valid_size);
+
+/* A buffer that is being filled. The first is the GPU's; the others are the callers', one
+ * a thread from CUPTI 13 on and one for all before. */
+static struct place {
+	uint8_t *buffer;
+	size_t size, used;
+} places[1 + THREADS_MAX];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static buffer_requested request;
+static buffer_completed complete;
+static _Atomic(uint64_t (*)(void)) client_clock;
+static int64_t clock_shift_ns; /* client's clock minus CLOCK_MONOTONIC, at the last flush */
+static atomic_bool kind_is_on[KINDS_MAX], call_is_on[3][CALLS_MAX];
+static struct fake_work *pending;
+static size_t pending_count, pending_room, pending_settle = 4096;
+static uint64_t dropped, record_number, work_number;
+static uint64_t drop_every, zero_every, backward_every, early_every, future_every;
+static bool is_reversed, is_subscribed, was_refused, was_enabled, were_settings_read;
+static uint32_t thread_id_type;
+static pid_t owner;
+static atomic_ulong call_count, thread_count;
+static _Thread_local uint64_t entered_ns[3];
+static _Thread_local unsigned long thread_number;
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+static uint64_t default_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+static uint64_t clock_ns(void)
+{
+	uint64_t (*own)(void) = atomic_load(&client_clock);
+
+	return own ? own() : default_clock();
+}
+
+/* One that is CLOCK_MONOTONIC itself has no shift at all, not a reading's worth of it. */
+static void read_clock_shift(void)
+{
+	uint64_t before, now, after;
+	int tries = 100;
+
+	do {
+		before = monotonic_ns();
+		now = clock_ns();
+		after = monotonic_ns();
+	} while (after - before > 1000 && --tries);
+	clock_shift_ns = now >= before && now <= after ? 0 : (int64_t)(now - (before + after) / 2);
+}
+
+static uint64_t setting(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static void misuse(const char *what)
+{
+	fprintf(stderr, "fake libcupti: misuse: %s\n", what);
+	abort();
+}
+
+static void log_call(const char *name)
+{
+	const char *path = getenv("FAKE_CUPTI_LOG");
+	FILE *file = path ? fopen(path, "ae") : NULL;
+
+	if (!file)
+		return;
+	fprintf(file, "%d %s\n", getpid(), name);
+	fclose(file);
+}
+
+static void read_settings(void)
+{
+	if (were_settings_read)
+		return;
+	were_settings_read = true;
+	owner = getpid();
+	drop_every = setting("FAKE_CUPTI_DROP");
+	zero_every = setting("FAKE_CUPTI_ZERO");
+	backward_every = setting("FAKE_CUPTI_BACKWARD");
+	early_every = setting("FAKE_CUPTI_EARLY");
+	future_every = setting("FAKE_CUPTI_FUTURE");
+	is_reversed = setting("FAKE_CUPTI_REVERSE");
+}
+
+/* The beginning of every call: 13.2 overruns its stack without a driver, and a forked
+ * child's libcupti has lost the thread that it waits for. */
+static void begin(const char *name)
+{
+	bool is_subscribing = !strcmp(name, "cuptiSubscribe");
+	void *driver;
+
+	atomic_fetch_add(&call_count, 1);
+	log_call(name);
+	driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	if (!driver)
+		misuse("called without libcuda");
+	dlclose(driver);
+	pthread_mutex_lock(&lock);
+	read_settings();
+	if (was_refused && !is_subscribing)
+		misuse("called again after cuptiSubscribe failed");
+	pthread_mutex_unlock(&lock);
+	while (getpid() != owner)
+		pause();
+}
+
+/* How many calls were made to this library in this process. */
+FAKE_EXPORT unsigned long fake_cupti_calls(void);
+FAKE_EXPORT unsigned long fake_cupti_calls(void)
+{
+	return atomic_load(&call_count);
+}
+
+static bool has_device(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	bool (*ask)(void) = driver ? (bool (*)(void))dlsym(driver, "fake_cuda_has_device") : NULL;
+
+	return ask && ask();
+}
+
+/* --- buffers, all under the lock ------------------------------------------------------ */
+
+static void deliver(struct place *place)
+{
+	struct place full = *place;
+
+	*place = (struct place){0};
+	if (full.buffer)
+		complete(NULL, 0, full.buffer, full.size, full.used);
+}
+
+static void store(struct place *place, const void *record, size_t bytes)
+{
+	size_t records_max = 0;
+
+	if (drop_every && ++record_number % drop_every == 0) {
+		dropped++;
+		return;
+	}
+	if (place->buffer && place->used + bytes > place->size)
+		deliver(place);
+	if (!place->buffer) {
+		request(&place->buffer, &place->size, &records_max);
+		place->used = 0;
+	}
+	if (!place->buffer || place->size < bytes) {
+		dropped++;
+		return;
+	}
+	memcpy(place->buffer + place->used, record, bytes);
+	place->used += bytes;
+}
+
+/* The times as the client's clock has them, and as the settings spoil them. */
+static void store_work(struct fake_work work, bool is_complete)
+{
+	uint8_t record[FAKE_RECORD_BYTES_MAX];
+	bool is_gpu = work.kind != FAKE_SYNC;
+
+	work.start_ns += clock_shift_ns;
+	work.end_ns += clock_shift_ns;
+	if (is_gpu) {
+		work_number++;
+		if (!is_complete || (zero_every && work_number % zero_every == 0))
+			work.start_ns = work.end_ns = 0;
+		else if (backward_every && work_number % backward_every == 0)
+			work.end_ns = work.start_ns - 1;
+		else if (early_every && work_number % early_every == 0)
+			work.start_ns -= SECOND_NS;
+		else if (future_every && work_number % future_every == 0)
+			work.end_ns += HOUR_NS;
+	}
+	store(&places[0], record, fake_record_work(&work, record));
+}
+
+/* Work that has ended by now becomes a record; all of it when forced. */
+static void settle(bool is_forced)
+{
+	uint64_t now = monotonic_ns();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < pending_count; i++) {
+		bool has_ended = pending[i].end_ns <= now;
+
+		if (has_ended || is_forced)
+			store_work(pending[i], has_ended);
+		else
+			pending[kept++] = pending[i];
+	}
+	pending_count = kept;
+}
+
+/* --- what the fake driver tells --------------------------------------------------------- */
+
+static bool wants_call(enum fake_domain domain, uint32_t cbid)
+{
+	return cbid < CALLS_MAX && atomic_load_explicit(&call_is_on[domain][cbid],
+							memory_order_relaxed);
+}
+
+static void on_enter(enum fake_domain domain, uint32_t cbid, uint32_t correlation)
+{
+	entered_ns[domain] = wants_call(domain, cbid) ? clock_ns() : 0;
+}
+
+static struct place *own_place(void)
+{
+	if (!thread_number)
+		thread_number = atomic_fetch_add(&thread_count, 1) + 1;
+	return &places[1 + (FAKE_CUPTI_MAJOR >= 13 ? thread_number % THREADS_MAX : 0)];
+}
+
+static void on_leave(enum fake_domain domain, uint32_t cbid, uint32_t correlation)
+{
+	uint8_t record[FAKE_RECORD_BYTES_MAX];
+	struct fake_api_record api = {.domain = domain, .cbid = cbid, .pid = getpid(),
+				      .correlation = correlation, .start_ns = entered_ns[domain]};
+
+	if (!api.start_ns || !wants_call(domain, cbid))
+		return;
+	api.end_ns = clock_ns();
+	api.tid = thread_id_type == 1 ? (uint32_t)gettid() : (uint32_t)pthread_self();
+	pthread_mutex_lock(&lock);
+	store(own_place(), record, fake_record_api(&api, record));
+	pthread_mutex_unlock(&lock);
+}
+
+static void on_work(const struct fake_work *work)
+{
+	if (!atomic_load_explicit(&kind_is_on[work->kind], memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&lock);
+	if (pending_count == pending_room) {
+		pending_room = pending_room ? 2 * pending_room : 1024;
+		pending = realloc(pending, pending_room * sizeof(*pending));
+		if (!pending)
+			misuse("no memory");
+	}
+	pending[pending_count++] = *work;
+	if (pending_count >= pending_settle) {
+		settle(false);
+		pending_settle = pending_count > 2048 ? 2 * pending_count : 4096;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static bool wants_whole_graphs(void)
+{
+	return atomic_load(&kind_is_on[FAKE_GRAPH]);
+}
+
+static void observe(void)
+{
+	static const struct fake_observer observer = {on_enter, on_leave, on_work,
+						      wants_whole_graphs};
+	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	void (*hook)(const struct fake_observer *) =
+		driver ? (void (*)(const struct fake_observer *))dlsym(driver, "fake_cuda_observe")
+		       : NULL;
+
+	if (hook)
+		hook(&observer);
+}
+
+/* --- entry points, by CUPTI's names ------------------------------------------------------- */
+
+FAKE_EXPORT int cuptiGetVersion(uint32_t *version)
+{
+	begin(__func__);
+	*version = FAKE_CUPTI_VERSION;
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiGetTimestamp(uint64_t *timestamp)
+{
+	begin(__func__);
+	*timestamp = clock_ns();
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiGetResultString(int result, const char **text)
+{
+	begin(__func__);
+	*text = result == SLOT_TAKEN ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+				     : "CUPTI_ERROR_OF_THE_FAKE";
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiSubscribe(void **subscriber, void *callback, void *userdata)
+{
+	int result = SUCCESS;
+
+	begin(__func__);
+	pthread_mutex_lock(&lock);
+	if (setting("FAKE_CUPTI_SLOT_TAKEN") || is_subscribed) {
+		was_refused = !is_subscribed;
+		result = SLOT_TAKEN;
+	} else {
+		was_refused = false;
+		is_subscribed = true;
+		*subscriber = &is_subscribed;
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+FAKE_EXPORT int cuptiUnsubscribe(void *subscriber)
+{
+	begin(__func__);
+	if (subscriber != &is_subscribed)
+		return INVALID_PARAMETER;
+	pthread_mutex_lock(&lock);
+	is_subscribed = false;
+	pthread_mutex_unlock(&lock);
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiSetThreadIdType(uint32_t type)
+{
+	begin(__func__);
+	thread_id_type = type;
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiGetThreadIdType(uint32_t *type)
+{
+	begin(__func__);
+	*type = thread_id_type;
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiActivityRegisterTimestampCallback(uint64_t (*callback)(void))
+{
+	begin(__func__);
+	if (!callback)
+		return INVALID_PARAMETER;
+	pthread_mutex_lock(&lock);
+	atomic_store(&client_clock, callback);
+	read_clock_shift();
+	pthread_mutex_unlock(&lock);
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiActivityRegisterCallbacks(buffer_requested requested,
+					       buffer_completed completed)
+{
+	begin(__func__);
+	if (!requested || !completed)
+		return INVALID_PARAMETER;
+	pthread_mutex_lock(&lock);
+	request = requested;
+	complete = completed;
+	pthread_mutex_unlock(&lock);
+	return SUCCESS;
+}
+
+static void set_calls(enum fake_domain domain, bool is_on)
+{
+	for (size_t cbid = 0; cbid < CALLS_MAX; cbid++)
+		atomic_store(&call_is_on[domain][cbid], is_on);
+}
+
+static void set_kind(uint32_t kind, bool is_on)
+{
+	atomic_store(&kind_is_on[kind], is_on);
+	if (kind == FAKE_RUNTIME_API)
+		set_calls(FAKE_RUNTIME, is_on);
+	if (kind == FAKE_DRIVER_API)
+		set_calls(FAKE_DRIVER, is_on);
+}
+
+FAKE_EXPORT int cuptiActivityEnable(uint32_t kind)
+{
+	int refusal = setting("FAKE_CUPTI_ENABLE");
+
+	begin(__func__);
+	if (!has_device())
+		return FAKE_CUPTI_MAJOR >= 13 ? UNKNOWN : NOT_INITIALIZED;
+	if (refusal)
+		return refusal;
+	if (!fake_record_bytes(kind))
+		return INVALID_KIND;
+	pthread_mutex_lock(&lock);
+	read_clock_shift();
+	was_enabled = true;
+	pthread_mutex_unlock(&lock);
+	set_kind(kind, true);
+	observe();
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiActivityDisable(uint32_t kind)
+{
+	begin(__func__);
+	if (!fake_record_bytes(kind))
+		return INVALID_KIND;
+	set_kind(kind, false);
+	return SUCCESS;
+}
+
+#if FAKE_CUPTI_MAJOR >= 13 /* since 12.5 */
+static int set_call(enum fake_domain domain, uint32_t cbid, uint8_t enable)
+{
+	if (cbid >= CALLS_MAX)
+		return INVALID_PARAMETER;
+	atomic_store(&call_is_on[domain][cbid], enable);
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable)
+{
+	begin(__func__);
+	return set_call(FAKE_RUNTIME, cbid, enable);
+}
+
+FAKE_EXPORT int cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t enable)
+{
+	begin(__func__);
+	return set_call(FAKE_DRIVER, cbid, enable);
+}
+#endif
+
+FAKE_EXPORT int cuptiActivityFlushAll(uint32_t flag)
+{
+	uint8_t record[FAKE_RECORD_BYTES_MAX];
+	uint64_t start_ns = clock_ns();
+	size_t count = sizeof(places) / sizeof(*places);
+
+	begin(__func__);
+	if (!complete)
+		return INVALID_OPERATION;
+	pthread_mutex_lock(&lock);
+	read_clock_shift();
+	settle(flag & 1);
+	if (atomic_load(&kind_is_on[FAKE_OVERHEAD]) && places[0].used)
+		store(&places[0], record,
+		      fake_record_overhead(1 << 16, getpid(), gettid(), start_ns, clock_ns(), record));
+	for (size_t i = 0; i < count; i++) {
+		struct place *place = &places[is_reversed ? count - 1 - i : i];
+
+		if (place->used || flag & 1)
+			deliver(place);
+	}
+	pthread_mutex_unlock(&lock);
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *count)
+{
+	begin(__func__);
+	if (!was_enabled)
+		misuse("cuptiActivityGetNumDroppedRecords before a successful enable");
+	pthread_mutex_lock(&lock);
+	*count = dropped;
+	dropped = 0;
+	pthread_mutex_unlock(&lock);
+	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid_size, uint8_t **record)
+{
+	size_t offset = 0, bytes;
+	uint32_t kind;
+
+	atomic_fetch_add(&call_count, 1);
+	if (*record) {
+		memcpy(&kind, *record, sizeof(kind));
+		offset = *record - buffer + fake_record_bytes(kind);
+	}
+	if (offset + sizeof(kind) > valid_size)
+		return END_OF_BUFFER;
+	memcpy(&kind, buffer + offset, sizeof(kind));
+	bytes = fake_record_bytes(kind);
+	if (!bytes)
+		return INVALID_KIND;
+	if (offset + bytes > valid_size)
+		return END_OF_BUFFER;
+	*record = buffer + offset;
+	return SUCCESS;
+}
