@@ -42,7 +42,9 @@ enum rls_event_kind {
 	RLS_EVENT_CALIBRATION = 15, /* one calibrated figure */
 	RLS_EVENT_WARNING = 16,
 	RLS_EVENT_END = 17,         /* the recording's end mark */
-	RLS_EVENT_MAX = 18,
+	RLS_EVENT_GPU_CLOCK = 18,   /* one reading of how far a process's GPU clock is from ours */
+	RLS_EVENT_CUDA_CALL = 19,   /* a call into CUDA, at its end */
+	RLS_EVENT_MAX = 20,
 };
 
 enum rls_gpu_kind {
@@ -124,6 +126,16 @@ struct rls_event {
 		struct {
 			rls_string_id text;
 		} warning;
+		struct {
+			double gap_ns;              /* CUPTI's own clock less CLOCK_MONOTONIC */
+			uint64_t width_ns;          /* what the reading is uncertain by */
+			double drift_ppm;           /* of the gap, since the process's first reading */
+		} gpu_clock;
+		struct {
+			rls_string_id name;         /* of the outermost entry point */
+			uint64_t duration_ns;       /* until time_ns; nested calls are part of it */
+			uint32_t launches;          /* 1 when it is one that starts work, else 0 */
+		} cuda_call;
 		struct {
 			bool complete;
 		} end;

@@ -6,6 +6,7 @@ struct ranges_map ranges SEC(".maps");
 struct names_map names_sent SEC(".maps");
 struct ring_map transitions SEC(".maps");
 struct ring_map control SEC(".maps");
+struct ring_map gpu SEC(".maps");
 
 __u64 recording_since_ns = 0;
 __u32 settings_generation = 0;
@@ -13,5 +14,6 @@ __u32 pid_namespace = 0;
 __u32 event_cost_ns = 0;
 __u32 cost_before_ns[2] = {};
 __u64 drops[RLS_DROP_MAX] = {};
+__u64 batch_hits = 0;
 
 char license_text[] SEC("license") = "Dual BSD/GPL";

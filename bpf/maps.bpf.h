@@ -97,6 +97,7 @@ extern struct ranges_map ranges SEC(".maps");
 extern struct names_map names_sent SEC(".maps");
 extern struct ring_map transitions SEC(".maps");
 extern struct ring_map control SEC(".maps");
+extern struct ring_map gpu SEC(".maps");
 
 /* Nothing counts until every probe is in place: entry and return links go live ~20 ms
  * apart. Zero: before and after recording. */
@@ -109,5 +110,7 @@ extern __u32 event_cost_ns; /* what emitting adds to a hit's cost */
 /* How much of a hit's cost is over when its time is taken: at sites, at return probes. */
 extern __u32 cost_before_ns[2];
 extern __u64 drops[RLS_DROP_MAX];
+/* Times the batch site was hit, by whomever: user space tries out what a probe sees. */
+extern __u64 batch_hits;
 
 #endif

@@ -1,8 +1,9 @@
-/* Kernel → recorder: the records in the two ring buffers, and the probes' cookies.
+/* Kernel → recorder: the records in the ring buffers, and the probes' cookies.
  *
  * `transitions` carries what the boundary probes see (struct rls_wire_category).
  * `control` carries all the rest: processes, threads, operations, losses. It is never
  * sampled and never starved by transition traffic.
+ * `gpu` carries what the CUPTI bridges of the targets hand over (struct rls_wire_gpu_batch).
  *
  * Every record begins with the same header. Compiled by clang -target bpf and by gcc;
  * sizes and offsets are asserted. Numbers are append-only.
@@ -41,6 +42,7 @@ enum rls_wire_kind {
 	RLS_WIRE_FINAL = 11,        /* a thread's state when recording stops */
 	RLS_WIRE_RENAME = 12,       /* a task's new comm */
 	RLS_WIRE_SAMPLE = 13,       /* --verify: what a thread executes at this instant */
+	RLS_WIRE_GPU_BATCH = 14,    /* as a CUPTI bridge gave it */
 };
 
 struct rls_wire_header {
@@ -155,6 +157,14 @@ struct rls_wire_sample {
 #define RLS_SAMPLE_KERNEL 1     /* the thread is in the kernel */
 #define RLS_SAMPLE_TRACED 2     /* it has met a probe, so it has a state */
 
+/* `bytes` bytes of what a target calls a batch (cupti_bridge/batch.h) follow, unchecked, and
+ * then rubbish up to header.size: records of a few sizes only can be reserved. */
+struct rls_wire_gpu_batch {
+	struct rls_wire_header header; /* tid: the bridge's own thread */
+	RLS_U32 bytes;
+	RLS_U32 reserved;
+};
+
 /* ---- cookies: all that a probe needs to know about its site, without a map look-up ----
  *
  *  bits  0..31 site id   32..35 category   36..39 kind (enum rls_site_kind, plan/site.h)
@@ -209,7 +219,8 @@ enum rls_drop_counter {
 	RLS_DROP_CONTROL = 1,
 	RLS_DROP_EDGES = 2,             /* annotation edges overwritten before they were read */
 	RLS_DROP_THREADS = 3,           /* hits of threads whose state could not be allocated */
-	RLS_DROP_MAX = 4,
+	RLS_DROP_GPU = 4,               /* batches */
+	RLS_DROP_MAX = 5,
 };
 
 #ifndef __VMLINUX_H__
@@ -226,6 +237,7 @@ _Static_assert(sizeof(struct rls_wire_range) == 168, "range");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
 _Static_assert(sizeof(struct rls_wire_final) == 64, "final");
 _Static_assert(sizeof(struct rls_wire_sample) == 40, "sample");
+_Static_assert(sizeof(struct rls_wire_gpu_batch) == 32, "gpu batch");
 #endif
 
 #endif

@@ -47,7 +47,8 @@ static const char *text_at(size_t i)
 static void every_buffer_has_its_total(void **state)
 {
 	const uint64_t drops[RLS_DROP_MAX] = { 5, 6, 7, 8 };
-	static const char *const names[] = { "transitions", "control", "operations", "threads" };
+	static const char *const names[] = { "transitions", "control", "operations", "threads",
+					     "gpu" };
 
 	assert_int_equal(rls_losses_report(&losses, drops, &output, 0, 100), 0);
 	assert_int_equal(output.waiting_count, RLS_DROP_MAX);

@@ -14,6 +14,7 @@
 
 #include "analysis/grow.h"
 #include "rlscope.skel.h"
+#include "userspace/attach/arms.h"
 #include "userspace/attach/features.h"
 #include "userspace/attach/links.h"
 #include "userspace/attach/sampler.h"
@@ -28,6 +29,8 @@ enum { RING_CONTROL, RING_TRANSITIONS };
 struct rls_kernel {
 	struct rlscope *skeleton;
 	struct rls_links links;
+	struct rls_arms arms;
+	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct ring_buffer *rings;
 	struct rls_hit_costs costs;
 	enum rls_attach_way way;
@@ -61,6 +64,8 @@ static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options 
 	if (!r && options->control_bytes)
 		r = bpf_map__set_max_entries(skeleton->maps.control,
 					     (uint32_t)options->control_bytes);
+	if (!r && options->gpu_bytes)
+		r = bpf_map__set_max_entries(skeleton->maps.gpu, (uint32_t)options->gpu_bytes);
 	return r;
 }
 
@@ -81,6 +86,7 @@ static void choose_programs(struct rls_kernel *kernel, bool sampler)
 		bpf_program__set_autoload(for_multi[i], multi);
 		bpf_program__set_autoload(for_perf[i], !multi);
 	}
+	bpf_program__set_autoload(kernel->skeleton->progs.on_batch_multi, multi);
 	bpf_program__set_autoload(kernel->skeleton->progs.on_sample, sampler);
 }
 
@@ -311,6 +317,41 @@ int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 	return r;
 }
 
+/* Asked for at the first arming, not before: most recordings have nothing to arm. */
+static bool arms_by_multi(struct rls_kernel *kernel)
+{
+	if (kernel->arm_way == ARM_WAY_UNTRIED)
+		kernel->arm_way = kernel->way == RLS_ATTACH_MULTI &&
+						  rls_arms_multi_sees_threads(
+							  kernel->skeleton->progs.on_batch_multi,
+							  (const uint64_t *)&kernel->skeleton->bss->batch_hits) ?
+					  ARM_WAY_MULTI :
+					  ARM_WAY_PERF;
+	return kernel->arm_way == ARM_WAY_MULTI;
+}
+
+int rls_kernel_arm(struct rls_kernel *kernel, pid_t pid, const char *path, uint64_t site_offset,
+		   uint64_t semaphore_offset)
+{
+	bool multi = arms_by_multi(kernel);
+	struct rls_arm_request request = {
+		.program = multi ? kernel->skeleton->progs.on_batch_multi :
+				   kernel->skeleton->progs.on_batch,
+		.multi = multi,
+		.pid = pid,
+		.path = path,
+		.site_offset = site_offset,
+		.semaphore_offset = semaphore_offset,
+	};
+
+	return rls_arms_add(&kernel->arms, &request);
+}
+
+void rls_kernel_disarm(struct rls_kernel *kernel, pid_t pid)
+{
+	rls_arms_remove(&kernel->arms, pid);
+}
+
 int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz)
 {
 	return rls_sampler_attach(&kernel->links, kernel->skeleton->progs.on_sample, hz);
@@ -358,6 +399,9 @@ int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
 
 void rls_kernel_detach(struct rls_kernel *kernel)
 {
+	if (kernel->arms.count && kernel->arm_way == ARM_WAY_PERF)
+		kernel->links.slow = true;
+	rls_arms_hand_over(&kernel->arms, &kernel->links);
 	rls_links_leave(&kernel->links);
 }
 
@@ -395,6 +439,9 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 		return rls_error_r(-errno, "cannot map the ring buffers: %s", strerror(errno));
 	r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.transitions),
 			     handle_record, kernel);
+	if (!r)
+		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.gpu),
+				     handle_record, kernel);
 	return r ? rls_error_r(r, "cannot map the ring buffers: %s", strerror(-r)) : 0;
 }
 

@@ -32,6 +32,7 @@ struct rls_kernel_options {
 	enum rls_attach_way way;
 	size_t transitions_bytes;   /* ring sizes: powers of two, multiples of the page size */
 	size_t control_bytes;
+	size_t gpu_bytes;
 	bool sampler;               /* rls_kernel_attach_sampler will be called */
 };
 
@@ -76,6 +77,14 @@ int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_
 int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 			     const struct rls_range_site *sites, size_t count);
 
+/* Arms the CUPTI bridge in one process: a probe on its site rlscope_cupti:batch, which raises
+ * its semaphore there. Offsets in the file; the process must be tracked for its batches to be
+ * taken, which they are whether recording has been started or not. */
+int rls_kernel_arm(struct rls_kernel *kernel, pid_t pid, const char *path, uint64_t site_offset,
+		   uint64_t semaphore_offset);
+/* Gives up a process that is gone or has become another program. */
+void rls_kernel_disarm(struct rls_kernel *kernel, pid_t pid);
+
 /* A timer on every CPU; from start on it sends an RLS_WIRE_SAMPLE record for each tracked
  * thread that it finds running, hz times a second. */
 int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz);
@@ -97,7 +106,7 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 
 /* A descriptor that becomes readable when a record asks for attention. */
 int rls_kernel_poll_fd(const struct rls_kernel *kernel);
-/* Hands everything in both rings to the handler: the number of records or -errno (the
+/* Hands everything in the rings to the handler: the number of records or -errno (the
  * handler's own negative result included). */
 int rls_kernel_consume(struct rls_kernel *kernel);
 /* The same of the transitions ring alone, the one that fills in no time: for long work in

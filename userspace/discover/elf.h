@@ -74,6 +74,15 @@ int rls_elf_each_relocation(const struct rls_elf *elf,
 bool rls_elf_needs(const struct rls_elf *elf, const char *prefix);
 bool rls_elf_has_section(const struct rls_elf *elf, const char *name);
 
+/* A USDT site, from its note: virtual addresses; semaphore 0 when it has none. */
+struct rls_elf_usdt {
+	uint64_t site_vaddr;
+	uint64_t semaphore_vaddr;
+};
+/* The first of this name, wherever it says that it is: check that before use. 0 or -ENOENT. */
+int rls_elf_find_usdt(const struct rls_elf *elf, const char *provider, const char *probe,
+		      struct rls_elf_usdt *out);
+
 /* Function extents from .eh_frame (through .eh_frame_hdr), for stripped files. */
 struct rls_elf_extent {
 	uint64_t vaddr;

@@ -115,7 +115,8 @@ struct rls_event event_maker_event(struct event_maker *maker)
 	const struct rls_event_layout *layout;
 
 	event.kind = event_maker_draw(maker, 2) ? common[event_maker_draw(maker, 2)]
-						: 1 + event_maker_draw(maker, RLS_EVENT_END - 1);
+						: 1 + event_maker_draw(maker, RLS_EVENT_MAX - 2);
+	event.kind += event.kind >= RLS_EVENT_END; /* that one comes last, once */
 	layout = rls_event_layout(event.kind);
 	event.time_ns = event_maker_draw(maker, 200) ? event_maker_draw(maker, maker->span_ns)
 						     : number(maker, RLS_EVENT_NUMBER_MAX);
