@@ -14,7 +14,7 @@ struct rls_collector {
 	double calibration_error;   /* relative */
 	double lost_share;          /* of the thread-state events */
 	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,
-		operation_capacity, stack_capacity, gpu_capacity;
+		operation_capacity, stack_capacity, gpu_capacity, overview_capacity;
 	int err;                    /* the first failure; nothing is done after it */
 };
 
@@ -36,7 +36,7 @@ static inline const char *rls_collect_string(struct rls_collector *c, rls_string
 		item_;                                           \
 	})
 
-/* Adds a thread with its breakdown, transitions, operations and stacks. */
+/* Adds a thread with its breakdown, transitions, operations, stacks and overview. */
 void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread);
 
 /* Adds what the GPU did for a process while none of its threads was traced. */

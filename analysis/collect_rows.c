@@ -214,6 +214,40 @@ static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
 	set_frames(c, row, scope->stack);
 }
 
+/* --- over time ---------------------------------------------------------------------- */
+
+static void add_overview(struct rls_collector *c, const struct rls_thread *thread)
+{
+	const struct rls_overview *overview = &thread->overview;
+	struct rls_overview_part *parts;
+	struct rls_overview_entry *entry;
+
+	if (!overview->count)
+		return;
+	entry = rls_collect_append(c, &c->report->overviews, &c->overview_capacity,
+				   &c->report->overview_count);
+	parts = entry ? calloc(overview->count, sizeof(*parts)) : NULL;
+	if (!parts) {
+		c->report->overview_count -= !!entry;
+		c->err = c->err ? c->err : -ENOMEM;
+		return;
+	}
+	*entry = (struct rls_overview_entry){thread->process->pid, thread->tid, overview->shift,
+					     parts, overview->count};
+	for (size_t i = 0; i < overview->count; i++) {
+		const struct rls_overview_cell *cell = &overview->cells[i];
+
+		parts[i] = (struct rls_overview_part){
+			.bucket = cell->bucket,
+			.phase = cell->scope ? rls_collect_string(c, cell->scope->phase) : "",
+			.operation = cell->scope ? rls_collect_string(c, cell->scope->operation) : NULL,
+			.category = cell->category,
+			.wall_ns = cell->wall_ns,
+			.gpu_ns = cell->gpu_ns,
+		};
+	}
+}
+
 /* --- threads and processes ---------------------------------------------------------- */
 
 void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread)
@@ -239,6 +273,7 @@ void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread
 		}
 	}
 	add_scopes(c, thread);
+	add_overview(c, thread);
 }
 
 void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *process)

@@ -68,6 +68,9 @@ void rls_report_free(struct rls_report *report)
 		free(report->gpu[i].operations);
 	for (size_t i = 0; i < report->stack_count; i++)
 		free(report->stacks[i].operations);
+	for (size_t i = 0; i < report->overview_count; i++)
+		free(report->overviews[i].parts);
+	free(report->overviews);
 	free(report->processes);
 	free(report->threads);
 	free(report->breakdown);

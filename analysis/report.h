@@ -182,6 +182,24 @@ struct rls_loss_entry {
 	uint64_t dropped;
 };
 
+/* What a thread did over time, coarsely: overview.h says how time is cut. */
+struct rls_overview_part {
+	uint64_t bucket;            /* covers [bucket << shift, bucket + 1 << shift) */
+	const char *phase;
+	const char *operation;      /* NULL: of several that are not told apart */
+	enum rls_category category;
+	uint64_t wall_ns;
+	uint64_t gpu_ns;            /* of wall_ns, with the GPU busy */
+};
+
+struct rls_overview_entry {
+	uint32_t pid;
+	uint32_t tid;
+	unsigned int shift;
+	struct rls_overview_part *parts;        /* by bucket; they sum to the thread's wall_ns */
+	size_t part_count;
+};
+
 struct rls_report {
 	const char *tool;           /* that recorded the trace */
 	uint64_t start_ns;          /* earliest and latest instant the trace tells of */
@@ -212,6 +230,8 @@ struct rls_report {
 	size_t loss_count;
 	const char **warnings;
 	size_t warning_count;
+	struct rls_overview_entry *overviews;   /* one per thread that lived; never grouped */
+	size_t overview_count;
 
 	struct rls_string_pool *strings;        /* every string above */
 };

@@ -139,6 +139,29 @@ static int merge_stack(struct rls_report *report, const struct rls_stack_row *fr
 	return err;
 }
 
+static int merge_overview(struct rls_report *report, const struct rls_overview_entry *from)
+{
+	struct rls_overview_entry entry = *from;
+	struct rls_overview_entry *added;
+	int err;
+
+	entry.parts = NULL;
+	entry.part_count = 0;
+	err = append_all(&report->overviews, &report->overview_count, &entry, 1);
+	if (err)
+		return err;
+	added = &report->overviews[report->overview_count - 1];
+	err = append_all(&added->parts, &added->part_count, from->parts, from->part_count);
+	for (size_t i = 0; i < added->part_count; i++) {
+		struct rls_overview_part *part = &added->parts[i];
+
+		part->phase = rls_report_keep(report, part->phase, &err);
+		if (part->operation)
+			part->operation = rls_report_keep(report, part->operation, &err);
+	}
+	return err;
+}
+
 static int merge_rows(struct rls_report *report, const struct rls_report *other)
 {
 	size_t threads = report->thread_count;
@@ -237,6 +260,8 @@ int rls_report_merge(struct rls_report *report, const struct rls_report *other, 
 		err = merge_process(report, &other->processes[i]);
 	for (size_t i = 0; !err && i < other->gpu_count; i++)
 		err = merge_gpu(report, &other->gpu[i]);
+	for (size_t i = 0; !err && i < other->overview_count; i++)
+		err = merge_overview(report, &other->overviews[i]);
 	if (!err)
 		err = merge_losses(report, other);
 	if (!err)

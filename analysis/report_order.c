@@ -162,6 +162,17 @@ static int sort_losses(const void *left, const void *right)
 	return strcmp(a->buffer, b->buffer);
 }
 
+static int sort_overviews(const void *left, const void *right)
+{
+	const struct rls_overview_entry *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	if (!order)
+		order = order_numbers(a->tid, b->tid);
+	return order ? order
+		     : order_numbers(a->parts[0].bucket << a->shift, b->parts[0].bucket << b->shift);
+}
+
 static void sort(void *items, size_t count, size_t item_bytes,
 		 int (*compare)(const void *, const void *))
 {
@@ -188,5 +199,6 @@ void rls_report_sort(struct rls_report *report)
 			   sort_gpu_operations);
 	sort_array(report->overhead.calibration, report->overhead.calibration_count,
 		   sort_calibration);
+	sort_array(report->overviews, report->overview_count, sort_overviews);
 	sort_array(report->losses, report->loss_count, sort_losses);
 }

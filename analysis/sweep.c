@@ -13,6 +13,7 @@ static int close_span(struct rls_thread *thread, uint64_t now_ns)
 	struct rls_cell *cell = &thread->scope->cells[thread->category];
 	uint64_t start_ns = thread->open_ns;
 	uint64_t busy_ns, cpu_gpu_ns;
+	int err;
 
 	if (now_ns == start_ns)
 		return 0;
@@ -22,7 +23,10 @@ static int close_span(struct rls_thread *thread, uint64_t now_ns)
 	cell->wall_ns[RLS_PART_CPU_GPU] += cpu_gpu_ns;
 	thread->open_ns = now_ns;
 	thread->open_busy_ns = busy_ns;
-	return rls_span_window_push(&thread->window, cell, start_ns, now_ns, cpu_gpu_ns);
+	err = rls_overview_add(&thread->overview, thread->scope, thread->category, start_ns, now_ns,
+			       cpu_gpu_ns);
+	return err ? err
+		   : rls_span_window_push(&thread->window, cell, start_ns, now_ns, cpu_gpu_ns);
 }
 
 static int enter_scope(struct rls_timeline *timeline, struct rls_thread *thread)
@@ -496,5 +500,6 @@ int rls_sweep_finish(struct rls_timeline *timeline)
 		if (!err)
 			err = rls_gpu_work_finish(&p->gpu);
 	}
+	rls_timeline_shrink_overviews(timeline);
 	return err;
 }

@@ -27,6 +27,7 @@ static void free_process(struct rls_process *process)
 
 		process->threads = thread->next;
 		rls_span_window_free(&thread->window);
+		rls_overview_free(&thread->overview);
 		free_scopes(thread->scopes);
 		free(thread);
 	}
@@ -138,6 +139,22 @@ int rls_timeline_scope(struct rls_timeline *timeline, const void *owner, struct 
 	}
 	*out = scope;
 	return 0;
+}
+
+void rls_timeline_shrink_overviews(struct rls_timeline *timeline)
+{
+	size_t most = RLS_OVERVIEW_CELLS_MAX, total;
+
+	do {
+		total = 0;
+		for (struct rls_process *p = timeline->processes; p; p = p->next) {
+			for (struct rls_thread *t = p->threads; t; t = t->next) {
+				rls_overview_shrink(&t->overview, most);
+				total += t->overview.count;
+			}
+		}
+		most /= 2;
+	} while (total > RLS_TIMELINE_CELLS_MAX && most >= RLS_OVERVIEW_CELLS_MIN);
 }
 
 int rls_timeline_add_library(struct rls_timeline *timeline, struct rls_process *process,

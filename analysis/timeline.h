@@ -5,7 +5,7 @@
  *        └── GPU busy so far, GPU work by device
  *
  * The sweep (sweep.h) moves it from event to event; what has passed is only in the cells of
- * the scopes, so memory is that of the report's rows, not of the trace.
+ * the scopes and of each thread's overview, so memory is that of the report, not of the trace.
  */
 #ifndef RLS_TIMELINE_H
 #define RLS_TIMELINE_H
@@ -20,6 +20,7 @@
 #include "gpu_busy.h"
 #include "gpu_work.h"
 #include "index_map.h"
+#include "overview.h"
 #include "stack_tree.h"
 
 /* Everything booked for a thread, or for a process without one, in a phase and operation stack. */
@@ -49,6 +50,7 @@ struct rls_thread {
 	uint64_t open_ns;           /* booked up to here */
 	uint64_t open_busy_ns;      /* the process's G(open_ns) */
 	struct rls_span_window window;
+	struct rls_overview overview;
 
 	struct rls_scope *scopes;
 };
@@ -134,6 +136,10 @@ int rls_timeline_add_thread(struct rls_timeline *timeline, struct rls_process *p
  * not there. 0, or -ENOMEM. */
 int rls_timeline_scope(struct rls_timeline *timeline, const void *owner, struct rls_scope **list,
 		       rls_string_id phase, rls_stack_id stack, struct rls_scope **out);
+
+/* A thread's overview is bounded; this bounds all together, the longest being folded first. */
+#define RLS_TIMELINE_CELLS_MAX 131072
+void rls_timeline_shrink_overviews(struct rls_timeline *timeline);
 
 /* Adds a library to a process or updates its sites. 0, or -ENOMEM. */
 int rls_timeline_add_library(struct rls_timeline *timeline, struct rls_process *process,

@@ -42,6 +42,20 @@ static void check_times(const struct rls_report *report)
 			     "a part of a time is no more than all of it");
 }
 
+/* Over all threads, as ids of threads may be used twice. */
+static void check_overviews(const struct rls_report *report)
+{
+	uint64_t lived_ns = 0, shown_ns = 0;
+
+	for (size_t i = 0; i < report->thread_count; i++)
+		lived_ns += report->threads[i].wall_ns;
+	for (size_t i = 0; i < report->overview_count; i++) {
+		for (size_t k = 0; k < report->overviews[i].part_count; k++)
+			shown_ns += report->overviews[i].parts[k].wall_ns;
+	}
+	fuzz_require(lived_ns == shown_ns, "the overviews show all of the threads' time");
+}
+
 static void write_as(const struct rls_report *report, const char *format,
 		     const struct rls_write_options *options)
 {
@@ -88,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_require(!rls_report_build(source, &report), "what can be read can be reported");
 	source->free(source);
 	check_times(report);
+	check_overviews(report);
 	show(report);
 	rls_report_free(report);
 	return 0;
