@@ -7,10 +7,12 @@
 #include <stdio.h>
 
 #include "analysis/writers/columns.h"
+#include "analysis/writers/embedded.h"
+#include "analysis/writers/json_string.h"
 #include "analysis/writers/writer.h"
 
 /* The report's strings are valid UTF-8; only what JSON forbids in a string is escaped. */
-static void print_string(FILE *out, const char *text)
+void rls_json_print_string(FILE *out, const char *text)
 {
 	putc_unlocked('"', out);
 	for (; *text; text++) {
@@ -31,7 +33,7 @@ static void print_key(FILE *out, const char *key, bool *first)
 	if (!*first)
 		fputs(", ", out);
 	*first = false;
-	print_string(out, key);
+	rls_json_print_string(out, key);
 	fputs(": ", out);
 }
 
@@ -52,7 +54,7 @@ static void print_columns(FILE *out, const struct rls_columns *columns, const vo
 		if (is_number)
 			fputs(text, out);
 		else
-			print_string(out, text);
+			rls_json_print_string(out, text);
 	}
 }
 
@@ -61,7 +63,7 @@ static void print_strings(FILE *out, const char *const *items, size_t count)
 	putc('[', out);
 	for (size_t i = 0; i < count; i++) {
 		fputs(i ? ", " : "", out);
-		print_string(out, items[i]);
+		rls_json_print_string(out, items[i]);
 	}
 	putc(']', out);
 }
@@ -79,9 +81,9 @@ static void print_process_rest(FILE *out, const void *item)
 		const struct rls_library_entry *library = &process->libraries[i];
 
 		fputs(i ? ", {\"path\": " : "{\"path\": ", out);
-		print_string(out, library->path);
+		rls_json_print_string(out, library->path);
 		fputs(", \"role\": ", out);
-		print_string(out, library->role);
+		rls_json_print_string(out, library->role);
 		fprintf(out, ", \"sites\": %" PRIu32 "}", library->sites);
 	}
 	putc(']', out);
@@ -96,9 +98,9 @@ static void print_gpu_rest(FILE *out, const void *item)
 		const struct rls_gpu_operation *operation = &gpu->operations[i];
 
 		fputs(i ? ", {\"phase\": " : "{\"phase\": ", out);
-		print_string(out, operation->phase);
+		rls_json_print_string(out, operation->phase);
 		fputs(", \"operation\": ", out);
-		print_string(out, operation->operation);
+		rls_json_print_string(out, operation->operation);
 		fprintf(out, ", \"busy_ns\": %" PRIu64 ", \"kernels\": %" PRIu64 "}",
 			operation->busy_ns, operation->kernels);
 	}
@@ -132,11 +134,11 @@ static void print_table(FILE *out, const struct rls_report *report, enum rls_rep
 static void print_head(FILE *out, const struct rls_report *report)
 {
 	fputs("  \"version\": 1,\n  \"tool\": ", out);
-	print_string(out, report->tool);
+	rls_json_print_string(out, report->tool);
 	fprintf(out, ",\n  \"duration_ns\": %" PRIu64 ",\n  \"complete\": %s,\n",
 		report->end_ns - report->start_ns, report->complete ? "true" : "false");
 	fputs("  \"host\": {\"kernel\": ", out);
-	print_string(out, report->kernel);
+	rls_json_print_string(out, report->kernel);
 	fprintf(out, ", \"cpus\": %" PRIu32 ", \"gpus\": %s},\n", report->cpus, report->gpus);
 }
 
@@ -163,7 +165,7 @@ static void print_tail(FILE *out, const struct rls_report *report)
 	fputs("  \"losses\": [", out);
 	for (size_t i = 0; i < report->loss_count; i++) {
 		fputs(i ? ", {\"buffer\": " : "{\"buffer\": ", out);
-		print_string(out, report->losses[i].buffer);
+		rls_json_print_string(out, report->losses[i].buffer);
 		fprintf(out, ", \"dropped\": %" PRIu64 "}", report->losses[i].dropped);
 	}
 	fputs("],\n  \"warnings\": ", out);
@@ -189,3 +191,8 @@ static int write_json(const struct rls_report *report, FILE *out,
 }
 
 const struct rls_report_writer rls_json_writer = {.name = "json", .write = write_json};
+
+const char *rls_report_schema(void)
+{
+	return rls_report_schema_json;
+}

@@ -18,5 +18,6 @@ struct rls_report_writer {
 extern const struct rls_report_writer rls_text_writer;
 extern const struct rls_report_writer rls_json_writer;
 extern const struct rls_report_writer rls_csv_writer;
+extern const struct rls_report_writer rls_html_writer;
 
 #endif

@@ -1,0 +1,10 @@
+/* A string as JSON spells it, for every writer of JSON. */
+#ifndef RLS_JSON_STRING_H
+#define RLS_JSON_STRING_H
+
+#include <stdio.h>
+
+/* With its quotes. The text is valid UTF-8, as a report's strings are. */
+void rls_json_print_string(FILE *out, const char *text);
+
+#endif
