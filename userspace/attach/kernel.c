@@ -276,6 +276,11 @@ int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
 	return rls_links_attach(&kernel->links, &request, attached);
 }
 
+int rls_kernel_detach_returns(struct rls_kernel *kernel, uint32_t first_id)
+{
+	return rls_links_drop_returns(&kernel->links, first_id);
+}
+
 /* One probe by itself; ref_counter: file offset of a USDT-style counter, or 0. */
 static int attach_one(struct rls_kernel *kernel, const struct bpf_program *multi_program,
 		      const struct bpf_program *perf_program, const char *path,

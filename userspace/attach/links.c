@@ -36,7 +36,19 @@ int rls_links_add(struct rls_links *links, struct bpf_link *link)
 		links->items = grown;
 		links->capacity = capacity;
 	}
-	links->items[links->count++] = link;
+	links->items[links->count++] = (struct rls_live_link){ .link = link };
+	return 0;
+}
+
+static int add_probes(struct rls_links *links, const struct rls_link_request *request, bool returns,
+		      struct bpf_link *link)
+{
+	int r = rls_links_add(links, link);
+
+	if (r)
+		return r;
+	links->items[links->count - 1].first_id = request->first_id;
+	links->items[links->count - 1].returns = returns;
 	return 0;
 }
 
@@ -80,8 +92,9 @@ static int attach_multi(struct rls_links *links, const struct rls_link_request *
 		    .cookies = batch->cookies, .cnt = batch->count, .retprobe = returns);
 	const struct bpf_program *program = returns ? request->on_return : request->on_site;
 
-	return rls_links_add(links, bpf_program__attach_uprobe_multi(program, -1, request->path,
-								     NULL, &options));
+	return add_probes(links, request, returns,
+			  bpf_program__attach_uprobe_multi(program, -1, request->path, NULL,
+							   &options));
 }
 
 /* One refused site fails the whole link: halve until it is alone, and leave it out. */
@@ -130,8 +143,9 @@ static size_t attach_perf(struct rls_links *links, const struct rls_link_request
 			    .bpf_cookie = batch->cookies[i]);
 
 		links->slow = true;
-		if (!rls_links_add(links, bpf_program__attach_uprobe_opts(program, -1, request->path,
-									  batch->offsets[i], &options)))
+		if (!add_probes(links, request, returns,
+				bpf_program__attach_uprobe_opts(program, -1, request->path,
+								batch->offsets[i], &options)))
 			attached++;
 	}
 	return attached;
@@ -186,7 +200,7 @@ static void *close_links(void *context)
 
 		if (i >= closing->links->count)
 			return NULL;
-		bpf_link__destroy(closing->links->items[i]);
+		bpf_link__destroy(closing->links->items[i].link);
 	}
 }
 
@@ -294,4 +308,26 @@ void rls_links_leave(struct rls_links *links)
 		links->count = 0;
 	}
 	rls_links_clear(links, 0);
+}
+
+int rls_links_drop_returns(struct rls_links *links, uint32_t first_id)
+{
+	struct rls_links dropped = { .slow = links->slow };
+	size_t kept = 0;
+
+	dropped.items = calloc(links->count + 1, sizeof(*dropped.items));
+	if (!dropped.items)
+		return -ENOMEM;
+	dropped.capacity = links->count + 1;
+	for (size_t i = 0; i < links->count; i++) {
+		const struct rls_live_link *item = &links->items[i];
+
+		if (item->returns && item->first_id == first_id)
+			dropped.items[dropped.count++] = *item;
+		else
+			links->items[kept++] = *item;
+	}
+	links->count = kept;
+	rls_links_leave(&dropped);
+	return 0;
 }

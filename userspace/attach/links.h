@@ -11,8 +11,14 @@
 struct bpf_link;
 struct bpf_program;
 
+struct rls_live_link {
+	struct bpf_link *link;
+	uint32_t first_id;      /* of the request it belongs to */
+	bool returns;           /* return probes: all of such a link are */
+};
+
 struct rls_links {
-	struct bpf_link **items;
+	struct rls_live_link *items;
 	size_t count, capacity;
 	bool slow;              /* some are perf events */
 };
@@ -37,6 +43,9 @@ int rls_links_attach(struct rls_links *links, const struct rls_link_request *req
 
 /* Detaches all from index first on. */
 void rls_links_clear(struct rls_links *links, size_t first);
+
+/* Detaches the return probes of one request; what has been entered under them returns as ever. */
+int rls_links_drop_returns(struct rls_links *links, uint32_t first_id);
 
 /* Detaches all for good. For each perf event the kernel has everyone wait ~0.1 s, one after the
  * other, so those are left to a process of its own that goes on when we have ended; pause

@@ -38,6 +38,7 @@ struct process {
 	uint64_t young_since_ns;        /* when something new was last found; 0: settled */
 	size_t looks;                   /* of look_again_ns, done */
 	char python[32];
+	bool warned_of_switchers;
 };
 
 struct rls_libraries {
@@ -46,6 +47,7 @@ struct rls_libraries {
 	struct rls_trace_output *output;
 	struct rls_translator *translator;
 	struct rls_probed_files files;
+	struct rls_switchers switchers;
 	struct rls_operation_files operations;
 	struct process *processes;
 };
@@ -204,6 +206,100 @@ static void take_warnings(struct rls_libraries *libraries, const struct rls_proc
 	}
 }
 
+/* Their functions get ends that stand a change of stacks. */
+static int plan_again(struct rls_libraries *libraries, const struct rls_probed_file *file)
+{
+	for (struct process *process = libraries->processes; process; process = process->next) {
+		for (size_t i = 0; process->image && i < process->image->library_count; i++) {
+			struct rls_library *library = process->image->libraries[i];
+			struct rls_probed_file *same;
+			int r;
+
+			if (library->inode != file->inode || library->device != file->device)
+				continue;
+			r = rls_probed_files_add(&libraries->files, library, &same);
+			if (r == -ENOMEM)
+				return r;
+		}
+	}
+	return 0;
+}
+
+/* Takes the return probes off all files that a process maps which switches stacks. */
+static int spare_switchers(struct rls_libraries *libraries)
+{
+	for (size_t i = 0; i < libraries->files.count; i++) {
+		struct rls_probed_file *file = libraries->files.files[i];
+		int r;
+
+		if (file->spared ||
+		    !rls_switchers_have(&libraries->switchers, file->device, file->inode))
+			continue;
+		rls_debug("a process that switches stacks maps file %ju: no return probes there",
+			  (uintmax_t)file->inode);
+		r = rls_probed_files_spare(&libraries->files, file);
+		if (!r)
+			r = plan_again(libraries, file);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int look_for_switchers(struct rls_libraries *libraries, pid_t pid,
+			      const struct rls_mappings *mappings, bool *more)
+{
+	int r = rls_switchers_take(&libraries->switchers, pid, mappings, more);
+
+	return r || !*more ? r : spare_switchers(libraries);
+}
+
+static int warn_of_switchers(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		 "process %d has loaded greenlet or its like: calls that switch stacks before they return are not timed exactly, and each return costs more",
+		 pid);
+	rls_warning("%s", text);
+	return rls_trace_output_warning(libraries->output, now_ns, text);
+}
+
+static int take_switchers(struct rls_libraries *libraries, struct process *process,
+			  const struct rls_mappings *mappings, uint64_t now_ns)
+{
+	bool more;
+	int r;
+
+	if (!rls_switchers_among(mappings))
+		return 0;
+	r = look_for_switchers(libraries, process->pid, mappings, &more);
+	if (r || process->warned_of_switchers)
+		return r;
+	process->warned_of_switchers = true;
+	return warn_of_switchers(libraries, process->pid, now_ns);
+}
+
+int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char *path)
+{
+	struct rls_role_match match;
+	struct rls_mappings mappings;
+	bool more;
+	int r;
+
+	if (!pid) {
+		r = rls_switchers_take_all(&libraries->switchers, &more);
+		return r || !more ? r : spare_switchers(libraries);
+	}
+	if (!rls_switchers_name(path) && !rls_roles_match(libraries->roles, path, &match))
+		return 0;
+	if (rls_mappings_read(pid, &mappings))
+		return 0; /* it has ended */
+	r = look_for_switchers(libraries, pid, &mappings, &more);
+	rls_mappings_release(&mappings);
+	return r;
+}
+
 /* The tables that modules fill after they are mapped. */
 static int look_at_tables_again(struct rls_libraries *libraries, struct process *process,
 				const struct rls_mappings *mappings)
@@ -279,7 +375,9 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 	if (fingerprint(&mappings) != process->mapped) {
 		rls_operation_files_scan(&libraries->operations, pid, &mappings,
 					 &process->annotation);
-		r = look_at_new(libraries, process, &mappings, now_ns);
+		r = take_switchers(libraries, process, &mappings, now_ns);
+		if (!r)
+			r = look_at_new(libraries, process, &mappings, now_ns);
 		if (!r)
 			process->mapped = fingerprint(&mappings);
 	} else if (process->image && due(process, now_ns)) {
@@ -315,6 +413,7 @@ int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t c
 		return -ENOMEM;
 	to->mapped = from->mapped;
 	to->annotation = from->annotation;
+	to->warned_of_switchers = from->warned_of_switchers;
 	memcpy(to->python, from->python, sizeof(to->python));
 	for (size_t i = 0; i < from->use_count; i++) {
 		struct use *use = use_add(to, from->uses[i].file, from->uses[i].path);
@@ -404,6 +503,7 @@ int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
 	libraries->output = output;
 	libraries->translator = translator;
 	libraries->files.kernel = kernel;
+	libraries->files.switchers = &libraries->switchers;
 	libraries->operations.kernel = kernel;
 	*out = libraries;
 	return 0;
@@ -416,6 +516,7 @@ void rls_libraries_free(struct rls_libraries *libraries)
 	while (libraries->processes)
 		rls_libraries_forget(libraries, libraries->processes->pid);
 	rls_probed_files_clear(&libraries->files);
+	rls_switchers_clear(&libraries->switchers);
 	rls_operation_files_clear(&libraries->operations);
 	free(libraries);
 }

@@ -33,6 +33,10 @@ void rls_libraries_free(struct rls_libraries *libraries);
  * when the process is gone or cannot be read; libraries that fail alone are warnings. */
 int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns);
 
+/* Some process of the host, recorded or not, has mapped path (pid 0: anyone anything). Takes
+ * return probes off at once where they would harm it (switchers.h). 0 or -ENOMEM. */
+int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char *path);
+
 /* A forked child maps what its parent maps. */
 int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t child,
 			  uint64_t now_ns);

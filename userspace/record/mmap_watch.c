@@ -110,14 +110,30 @@ static void copy_out(const struct rls_mmap_watch *watch, const struct cpu_ring *
 		((uint8_t *)out)[i] = ring->data[(at + i) % size];
 }
 
+/* Of an MMAP2 record: behind the pid, the mapping's numbers and its identity. */
+#define PATH_OFFSET (sizeof(struct perf_event_header) + 64)
+#define PATH_BYTES 256
+
+static void copy_path(const struct rls_mmap_watch *watch, const struct cpu_ring *ring, uint64_t at,
+		      const struct perf_event_header *header, char out[PATH_BYTES])
+{
+	size_t bytes = header->size > PATH_OFFSET ? header->size - PATH_OFFSET : 0;
+
+	if (bytes > PATH_BYTES - 1)
+		bytes = PATH_BYTES - 1;
+	copy_out(watch, ring, at + PATH_OFFSET, out, bytes);
+	out[bytes] = '\0';
+}
+
 static void drain_ring(struct rls_mmap_watch *watch, struct cpu_ring *ring,
-		       void (*mapped)(void *context, pid_t pid), void *context)
+		       void (*mapped)(void *context, pid_t pid, const char *path), void *context)
 {
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->page->data_tail;
 
 	while (tail < head) {
 		struct perf_event_header header;
+		char path[PATH_BYTES];
 		uint32_t pid;
 
 		copy_out(watch, ring, tail, &header, sizeof(header));
@@ -125,10 +141,11 @@ static void drain_ring(struct rls_mmap_watch *watch, struct cpu_ring *ring,
 			break;
 		if (header.type == PERF_RECORD_MMAP2) {
 			copy_out(watch, ring, tail + sizeof(header), &pid, sizeof(pid));
+			copy_path(watch, ring, tail, &header, path);
 			if (pid) /* of our pid namespace */
-				mapped(context, (pid_t)pid);
+				mapped(context, (pid_t)pid, path);
 		} else if (header.type == PERF_RECORD_LOST) {
-			mapped(context, 0);
+			mapped(context, 0, "");
 		}
 		tail += header.size;
 	}
@@ -136,7 +153,8 @@ static void drain_ring(struct rls_mmap_watch *watch, struct cpu_ring *ring,
 }
 
 void rls_mmap_watch_drain(struct rls_mmap_watch *watch,
-			  void (*mapped)(void *context, pid_t pid), void *context)
+			  void (*mapped)(void *context, pid_t pid, const char *path),
+			  void *context)
 {
 	for (size_t i = 0; i < watch->count; i++)
 		drain_ring(watch, &watch->rings[i], mapped, context);

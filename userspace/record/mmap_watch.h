@@ -2,7 +2,7 @@
  *
  * A dummy software perf event per CPU carries PERF_RECORD_MMAP2 for the whole host: it
  * costs nothing where nothing is mapped, and needs neither tracefs nor kprobes. What is
- * mapped is looked up in /proc by whoever is told; only the pid is taken from here.
+ * mapped is looked up in /proc by whoever is told; the path is but a hint of where to hurry.
  */
 #ifndef RLS_MMAP_WATCH_H
 #define RLS_MMAP_WATCH_H
@@ -20,8 +20,10 @@ void rls_mmap_watch_close(struct rls_mmap_watch *watch);
 int rls_mmap_watch_fd(const struct rls_mmap_watch *watch);
 
 /* Calls back for each executable file mapping since the last time. A full ring is reported
- * as pid 0: anyone may have mapped anything. */
+ * as pid 0 and "": anyone may have mapped anything. The path is as the process sees it, cut to
+ * 255 bytes. */
 void rls_mmap_watch_drain(struct rls_mmap_watch *watch,
-			  void (*mapped)(void *context, pid_t pid), void *context);
+			  void (*mapped)(void *context, pid_t pid, const char *path),
+			  void *context);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
+#include "analysis/grow.h"
 #include "userspace/discover/elf.h"
 #include "userspace/log.h"
 #include "userspace/plan/planner.h"
@@ -14,6 +15,7 @@ void rls_probed_files_clear(struct rls_probed_files *files)
 	for (size_t i = 0; i < files->count; i++) {
 		free(files->files[i]->offsets);
 		free(files->files[i]->functions);
+		free(files->files[i]->batches);
 		free(files->files[i]);
 	}
 	free(files->files);
@@ -51,6 +53,7 @@ static int new_file(struct rls_probed_files *files, const struct rls_library *li
 	file->device = library->device;
 	file->inode = library->inode;
 	file->role = library->role;
+	file->spared = rls_switchers_have(files->switchers, file->device, file->inode);
 	files->files[files->count++] = file;
 	*out = file;
 	return 0;
@@ -144,6 +147,7 @@ static int take_new_functions(struct rls_probed_file *file, const struct rls_lib
 	*out = *library;
 	out->functions = rls_take(functions);
 	out->function_count = fresh_count ? count : 0;
+	out->may_switch_stacks |= file->spared;
 	return 0;
 }
 
@@ -161,8 +165,11 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 	if (!count)
 		return 0;
 	r = remember_sites(file, plan->sites, count);
+	if (!r)
+		r = rls_grow(&file->batches, &file->batch_room, file->batch_count);
 	if (r)
 		return r;
+	file->batches[file->batch_count++] = files->next_site;
 	r = rls_kernel_attach_sites(files->kernel, library->host_path, plan->sites, count,
 				    files->next_site, &attached);
 	files->next_site += (uint32_t)count;
@@ -206,5 +213,16 @@ int rls_probed_files_add(struct rls_probed_files *files, const struct rls_librar
 	free(fresh.functions);
 	if (!r)
 		*out = file;
+	return r;
+}
+
+int rls_probed_files_spare(struct rls_probed_files *files, struct rls_probed_file *file)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < file->batch_count; i++)
+		r = rls_kernel_detach_returns(files->kernel, file->batches[i]);
+	file->spared = true;
+	file->function_count = 0;
 	return r;
 }

@@ -1,7 +1,8 @@
 /* Probed files: which library files have probes, and where.
  *
  * A file is known by device and inode. What it had probes on stays probed until the
- * recording ends; functions found later only add sites.
+ * recording ends, but for return probes that would harm (switchers.h); functions found later
+ * only add sites.
  */
 #ifndef RLS_PROBED_FILES_H
 #define RLS_PROBED_FILES_H
@@ -13,6 +14,7 @@
 
 #include "userspace/attach/kernel.h"
 #include "userspace/discover/boundary.h"
+#include "userspace/record/switchers.h"
 
 struct rls_probed_file {
 	dev_t device;
@@ -24,10 +26,14 @@ struct rls_probed_file {
 	uint64_t *functions;    /* addresses of the functions planned, ascending: a function found
 	                         * again must not get a second site */
 	size_t function_count;
+	uint32_t *batches;      /* the first ids of the sites that were attached together */
+	size_t batch_count, batch_room;
+	bool spared;            /* no return probes, see switchers.h */
 };
 
 struct rls_probed_files {
 	struct rls_kernel *kernel;
+	const struct rls_switchers *switchers;
 	struct rls_probed_file **files;
 	size_t count, room;
 	uint32_t next_site;     /* ids go up and are never used again */
@@ -44,5 +50,9 @@ struct rls_probed_file *rls_probed_files_find(const struct rls_probed_files *fil
  * probe), or -errno after a message. */
 int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library,
 			 struct rls_probed_file **out);
+
+/* Takes the return probes off; the file's functions count as new again, so that adding its
+ * library gives them other ends. 0 or -ENOMEM. */
+int rls_probed_files_spare(struct rls_probed_files *files, struct rls_probed_file *file);
 
 #endif

@@ -104,10 +104,12 @@ static void look_where_due(struct rls_recorder *recorder)
 	}
 }
 
-static void on_mapped(void *context, pid_t pid)
+static void on_mapped(void *context, pid_t pid, const char *path)
 {
 	struct rls_recorder *recorder = context;
 
+	if (rls_libraries_mapped(recorder->libraries, pid, path))
+		rls_debug("cannot see whether process %d switches stacks", pid);
 	rls_verify_forget(recorder->verify, pid);
 	rls_processes_look(&recorder->processes, pid, now_ns() + LOOK_DELAY_NS);
 	rls_newcomers_mapped(&recorder->newcomers, pid);
@@ -259,6 +261,9 @@ static int open_parts(struct rls_recorder *recorder)
 	r = rls_mmap_watch_open(&recorder->mmap_watch);
 	if (r)
 		return rls_error_r(r, "cannot watch for libraries being loaded: %s", strerror(-r));
+	r = rls_libraries_mapped(recorder->libraries, 0, ""); /* who is there already */
+	if (r)
+		return r;
 	r = open_signals(recorder);
 	return r ? rls_error_r(r, "cannot set up the event loop: %s", strerror(-r)) : 0;
 }
