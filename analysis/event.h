@@ -44,7 +44,10 @@ enum rls_event_kind {
 	RLS_EVENT_END = 17,         /* the recording's end mark */
 	RLS_EVENT_GPU_CLOCK = 18,   /* one reading of how far a process's GPU clock is from ours */
 	RLS_EVENT_CUDA_CALL = 19,   /* a call into CUDA, at its end */
-	RLS_EVENT_MAX = 20,
+	/* 20 and 21 are spoken for. */
+	RLS_EVENT_WINDOW = 22,      /* tracing goes on or off, of every thread there is */
+	RLS_EVENT_SHARE = 23,       /* a look at a thread: what it seems to be in */
+	RLS_EVENT_MAX = 24,
 };
 
 enum rls_gpu_kind {
@@ -139,6 +142,13 @@ struct rls_event {
 		struct {
 			bool complete;
 		} end;
+		struct {
+			bool open;                  /* from here on every boundary is traced */
+		} window;
+		struct {
+			enum rls_category category; /* by the code it executes: a guess */
+			uint64_t waited_ns;         /* 0: it is running; else it has waited there so long */
+		} share;
 	};
 };
 

@@ -51,45 +51,52 @@ static const struct rls_event_layout layouts[RLS_EVENT_MAX] = {
 		"phase", "time_ns", RLS_SCOPE_PROCESS, 6, MEMBER_BYTES(phase),
 		FIELDS(REQUIRED(STRING, "phase", phase.phase))},
 	[RLS_EVENT_OPERATION] = {
-		"operation", "time_ns", RLS_SCOPE_THREAD, 7, MEMBER_BYTES(operation),
+		"operation", "time_ns", RLS_SCOPE_THREAD, 8, MEMBER_BYTES(operation),
 		FIELDS({.name = "stack", .type = RLS_FIELD_STACK, .required = true})},
 	[RLS_EVENT_CATEGORY] = {
-		"category", "time_ns", RLS_SCOPE_THREAD, 8, MEMBER_BYTES(category),
+		"category", "time_ns", RLS_SCOPE_THREAD, 9, MEMBER_BYTES(category),
 		FIELDS(REQUIRED(CATEGORY, "category", category.category))},
 	[RLS_EVENT_HITS] = {
-		"hits", "time_ns", RLS_SCOPE_THREAD, 9, MEMBER_BYTES(hits),
+		"hits", "time_ns", RLS_SCOPE_THREAD, 10, MEMBER_BYTES(hits),
 		FIELDS(REQUIRED(U64, "count", hits.count), FIELD(U64, "cost_ns", hits.cost_ns))},
 	[RLS_EVENT_OFF_CPU] = {
-		"off_cpu", "time_ns", RLS_SCOPE_THREAD, 10, MEMBER_BYTES(off_cpu),
+		"off_cpu", "time_ns", RLS_SCOPE_THREAD, 11, MEMBER_BYTES(off_cpu),
 		FIELDS(REQUIRED(U64, "ns", off_cpu.ns))},
+	[RLS_EVENT_SHARE] = {
+		"share", "time_ns", RLS_SCOPE_THREAD, 12, MEMBER_BYTES(share),
+		FIELDS(REQUIRED(CATEGORY, "category", share.category),
+		       SPARSE(U64, "waited_ns", share.waited_ns))},
+	[RLS_EVENT_WINDOW] = {
+		"window", "time_ns", RLS_SCOPE_TRACE, 7, MEMBER_BYTES(window),
+		FIELDS(REQUIRED(BOOL, "open", window.open))},
 	[RLS_EVENT_LAUNCH] = {
-		"launch", "time_ns", RLS_SCOPE_THREAD, 11, MEMBER_BYTES(launch),
+		"launch", "time_ns", RLS_SCOPE_THREAD, 13, MEMBER_BYTES(launch),
 		FIELDS(FIELD(STRING, "name", launch.name),
 		       FIELD(U64, "correlation", launch.correlation))},
 	[RLS_EVENT_GPU] = {
-		"gpu", "start_ns", RLS_SCOPE_PROCESS, 12, MEMBER_BYTES(gpu),
+		"gpu", "start_ns", RLS_SCOPE_PROCESS, 14, MEMBER_BYTES(gpu),
 		FIELDS(REQUIRED(U64, "end_ns", gpu.end_ns), FIELD(U32, "device", gpu.device),
 		       SPARSE(U32, "stream", gpu.stream), REQUIRED(GPU_KIND, "kind", gpu.kind),
 		       FIELD(STRING, "name", gpu.name),
 		       FIELD(U64, "correlation", gpu.correlation))},
 	[RLS_EVENT_GPU_CLOCK] = {
-		"gpu_clock", "time_ns", RLS_SCOPE_PROCESS, 13, MEMBER_BYTES(gpu_clock),
+		"gpu_clock", "time_ns", RLS_SCOPE_PROCESS, 15, MEMBER_BYTES(gpu_clock),
 		FIELDS(REQUIRED(DOUBLE, "gap_ns", gpu_clock.gap_ns),
 		       FIELD(U64, "width_ns", gpu_clock.width_ns),
 		       FIELD(DOUBLE, "drift_ppm", gpu_clock.drift_ppm))},
 	[RLS_EVENT_LOSS] = {
-		"loss", "time_ns", RLS_SCOPE_TRACE, 14, MEMBER_BYTES(loss),
+		"loss", "time_ns", RLS_SCOPE_TRACE, 16, MEMBER_BYTES(loss),
 		FIELDS(REQUIRED(STRING, "buffer", loss.buffer),
 		       REQUIRED(U64, "dropped", loss.dropped))},
 	[RLS_EVENT_WARNING] = {
-		"warning", "time_ns", RLS_SCOPE_TRACE, 15, MEMBER_BYTES(warning),
+		"warning", "time_ns", RLS_SCOPE_TRACE, 17, MEMBER_BYTES(warning),
 		FIELDS(REQUIRED(STRING, "text", warning.text))},
 	[RLS_EVENT_THREAD_END] = {
-		"thread_end", "time_ns", RLS_SCOPE_THREAD, 16, 0, FIELDS()},
+		"thread_end", "time_ns", RLS_SCOPE_THREAD, 18, 0, FIELDS()},
 	[RLS_EVENT_PROCESS_END] = {
-		"process_end", "time_ns", RLS_SCOPE_PROCESS, 17, 0, FIELDS()},
+		"process_end", "time_ns", RLS_SCOPE_PROCESS, 19, 0, FIELDS()},
 	[RLS_EVENT_END] = {
-		"end", "time_ns", RLS_SCOPE_TRACE, 18, MEMBER_BYTES(end),
+		"end", "time_ns", RLS_SCOPE_TRACE, 20, MEMBER_BYTES(end),
 		FIELDS(REQUIRED(BOOL, "complete", end.complete))},
 };
 
@@ -97,7 +104,7 @@ const struct rls_event_layout *rls_event_layout(enum rls_event_kind kind)
 {
 	unsigned int number = kind;
 
-	return number && number < RLS_EVENT_MAX ? &layouts[number] : NULL;
+	return number < RLS_EVENT_MAX && layouts[number].name ? &layouts[number] : NULL;
 }
 
 static bool field_valid(const struct rls_event *event, const struct rls_event_field *field)

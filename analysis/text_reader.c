@@ -176,9 +176,12 @@ static int get_event(struct text_reader *reader, const json_t *line, struct rls_
 
 static enum rls_event_kind find_kind(const char *name)
 {
-	for (unsigned int kind = 1; kind < RLS_EVENT_MAX; kind++)
-		if (!strcmp(name, rls_event_layout(kind)->name))
+	for (unsigned int kind = 1; kind < RLS_EVENT_MAX; kind++) {
+		const struct rls_event_layout *layout = rls_event_layout(kind);
+
+		if (layout && !strcmp(name, layout->name))
 			return kind;
+	}
 	return 0;
 }
 

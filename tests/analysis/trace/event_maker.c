@@ -107,6 +107,17 @@ static void fill(struct event_maker *maker, struct rls_event *event,
 	}
 }
 
+/* Any kind but the end mark. */
+static enum rls_event_kind draw_kind(struct event_maker *maker)
+{
+	enum rls_event_kind kind;
+
+	do
+		kind = 1 + event_maker_draw(maker, RLS_EVENT_MAX - 1);
+	while (kind == RLS_EVENT_END || !rls_event_layout(kind));
+	return kind;
+}
+
 struct rls_event event_maker_event(struct event_maker *maker)
 {
 	/* Half of all events are the common pair, so that its special records are met. */
@@ -115,8 +126,7 @@ struct rls_event event_maker_event(struct event_maker *maker)
 	const struct rls_event_layout *layout;
 
 	event.kind = event_maker_draw(maker, 2) ? common[event_maker_draw(maker, 2)]
-						: 1 + event_maker_draw(maker, RLS_EVENT_MAX - 2);
-	event.kind += event.kind >= RLS_EVENT_END; /* that one comes last, once */
+						: draw_kind(maker);
 	layout = rls_event_layout(event.kind);
 	event.time_ns = event_maker_draw(maker, 200) ? event_maker_draw(maker, maker->span_ns)
 						     : number(maker, RLS_EVENT_NUMBER_MAX);
