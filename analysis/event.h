@@ -44,10 +44,27 @@ enum rls_event_kind {
 	RLS_EVENT_END = 17,         /* the recording's end mark */
 	RLS_EVENT_GPU_CLOCK = 18,   /* one reading of how far a process's GPU clock is from ours */
 	RLS_EVENT_CUDA_CALL = 19,   /* a call into CUDA, at its end */
-	/* 20 and 21 are spoken for. */
+	RLS_EVENT_FRAME = 20,       /* one place in the tree of stacks that samples were taken in */
+	RLS_EVENT_SAMPLE = 21,      /* what a thread was doing for a while, by sampling */
 	RLS_EVENT_WINDOW = 22,      /* tracing goes on or off, of every thread there is */
 	RLS_EVENT_SHARE = 23,       /* a look at a thread: what it seems to be in */
 	RLS_EVENT_MAX = 24,
+};
+
+/* What a sampled thread was doing. Running: whose code it executed. Waiting: for what. */
+enum rls_sample_kind {
+	RLS_SAMPLE_PYTHON = 0,      /* the interpreter's evaluation loop */
+	RLS_SAMPLE_RUNTIME = 1,     /* the rest of the interpreter: objects, memory, imports */
+	RLS_SAMPLE_NATIVE = 2,      /* any other code in user mode */
+	RLS_SAMPLE_SYSTEM = 3,      /* the kernel */
+	RLS_SAMPLE_WAIT_LOCK = 4,   /* a lock: the GIL, a condition, another thread's end */
+	RLS_SAMPLE_WAIT_IO = 5,
+	RLS_SAMPLE_WAIT_SLEEP = 6,
+	RLS_SAMPLE_WAIT_CHILD = 7,  /* another process's end */
+	RLS_SAMPLE_WAIT_GPU = 8,    /* the GPU's driver */
+	RLS_SAMPLE_WAIT_CPU = 9,    /* nothing but a free CPU */
+	RLS_SAMPLE_WAIT_OTHER = 10, /* page faults, and what is not known */
+	RLS_SAMPLE_KIND_MAX = 11,
 };
 
 enum rls_gpu_kind {
@@ -139,6 +156,20 @@ struct rls_event {
 			uint64_t duration_ns;       /* until time_ns; nested calls are part of it */
 			uint32_t launches;          /* 1 when it is one that starts work, else 0 */
 		} cuda_call;
+		struct {
+			uint32_t id;                /* from 1 */
+			uint32_t parent;            /* the caller's; 0: none */
+			uint32_t line;              /* 0: none, or none known */
+			bool native;                /* no Python: a function of a library */
+			rls_string_id function;     /* qualified as far as known; "" when it has no name */
+			rls_string_id file;         /* as the target sees it */
+		} frame;
+		struct {
+			uint32_t frame;             /* innermost; 0: nothing is known of the stack */
+			enum rls_sample_kind kind;
+			uint64_t ns;                /* that it stands for; waits: up to time_ns */
+			uint32_t every;             /* waits: one of so many was told of; 0: all */
+		} sample;
 		struct {
 			bool complete;
 		} end;

@@ -84,19 +84,30 @@ static const struct rls_event_layout layouts[RLS_EVENT_MAX] = {
 		FIELDS(REQUIRED(DOUBLE, "gap_ns", gpu_clock.gap_ns),
 		       FIELD(U64, "width_ns", gpu_clock.width_ns),
 		       FIELD(DOUBLE, "drift_ppm", gpu_clock.drift_ppm))},
+	[RLS_EVENT_FRAME] = {
+		"frame", "time_ns", RLS_SCOPE_TRACE, 16, MEMBER_BYTES(frame),
+		FIELDS(REQUIRED(U32, "id", frame.id), SPARSE(U32, "parent", frame.parent),
+		       FIELD(STRING, "function", frame.function),
+		       SPARSE(STRING, "file", frame.file), SPARSE(U32, "line", frame.line),
+		       FIELD(BOOL, "native", frame.native))},
+	[RLS_EVENT_SAMPLE] = {
+		"sample", "time_ns", RLS_SCOPE_THREAD, 17, MEMBER_BYTES(sample),
+		FIELDS(SPARSE(U32, "frame", sample.frame),
+		       REQUIRED(SAMPLE_KIND, "kind", sample.kind), REQUIRED(U64, "ns", sample.ns),
+		       SPARSE(U32, "every", sample.every))},
 	[RLS_EVENT_LOSS] = {
-		"loss", "time_ns", RLS_SCOPE_TRACE, 16, MEMBER_BYTES(loss),
+		"loss", "time_ns", RLS_SCOPE_TRACE, 18, MEMBER_BYTES(loss),
 		FIELDS(REQUIRED(STRING, "buffer", loss.buffer),
 		       REQUIRED(U64, "dropped", loss.dropped))},
 	[RLS_EVENT_WARNING] = {
-		"warning", "time_ns", RLS_SCOPE_TRACE, 17, MEMBER_BYTES(warning),
+		"warning", "time_ns", RLS_SCOPE_TRACE, 19, MEMBER_BYTES(warning),
 		FIELDS(REQUIRED(STRING, "text", warning.text))},
 	[RLS_EVENT_THREAD_END] = {
-		"thread_end", "time_ns", RLS_SCOPE_THREAD, 18, 0, FIELDS()},
+		"thread_end", "time_ns", RLS_SCOPE_THREAD, 20, 0, FIELDS()},
 	[RLS_EVENT_PROCESS_END] = {
-		"process_end", "time_ns", RLS_SCOPE_PROCESS, 19, 0, FIELDS()},
+		"process_end", "time_ns", RLS_SCOPE_PROCESS, 21, 0, FIELDS()},
 	[RLS_EVENT_END] = {
-		"end", "time_ns", RLS_SCOPE_TRACE, 20, MEMBER_BYTES(end),
+		"end", "time_ns", RLS_SCOPE_TRACE, 22, MEMBER_BYTES(end),
 		FIELDS(REQUIRED(BOOL, "complete", end.complete))},
 };
 
@@ -118,6 +129,8 @@ static bool field_valid(const struct rls_event *event, const struct rls_event_fi
 		return *(const uint32_t *)value < RLS_CATEGORY_MAX;
 	case RLS_FIELD_GPU_KIND:
 		return *(const uint32_t *)value < RLS_GPU_KIND_MAX;
+	case RLS_FIELD_SAMPLE_KIND:
+		return *(const uint32_t *)value < RLS_SAMPLE_KIND_MAX;
 	case RLS_FIELD_DOUBLE:
 		return isfinite(*(const double *)value);
 	case RLS_FIELD_STACK:

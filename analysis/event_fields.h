@@ -20,6 +20,7 @@ enum rls_field_type {
 	RLS_FIELD_JSON,         /* a string holding a JSON array; a real array in the text form */
 	RLS_FIELD_CATEGORY,
 	RLS_FIELD_GPU_KIND,
+	RLS_FIELD_SAMPLE_KIND,
 	RLS_FIELD_BOOL,
 	RLS_FIELD_DOUBLE,
 	RLS_FIELD_STACK,        /* operation.depth and operation.stack; offset is unused */

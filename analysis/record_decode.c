@@ -143,6 +143,7 @@ static bool get_field(struct rls_record_decoder *decoder, const struct rls_recor
 	case RLS_FIELD_U32:
 	case RLS_FIELD_CATEGORY:
 	case RLS_FIELD_GPU_KIND:
+	case RLS_FIELD_SAMPLE_KIND:
 		return get_u32(decoder, value);
 	case RLS_FIELD_STRING:
 	case RLS_FIELD_JSON:

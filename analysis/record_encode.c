@@ -168,6 +168,7 @@ static void put_field(struct rls_record_encoder *encoder, const struct rls_event
 	case RLS_FIELD_JSON:
 	case RLS_FIELD_CATEGORY:
 	case RLS_FIELD_GPU_KIND:
+	case RLS_FIELD_SAMPLE_KIND:
 		put(encoder, *(const uint32_t *)value);
 		break;
 	case RLS_FIELD_U64:

@@ -9,6 +9,7 @@
 #include "analysis/event_fields.h"
 #include "analysis/event_store.h"
 #include "analysis/memory_source.h"
+#include "analysis/sample_kind.h"
 #include "analysis/trace_damage.h"
 
 #define LINE_BYTES_MAX (4u << 20)   /* a full stack of the longest names, all escaped */
@@ -93,6 +94,8 @@ static int get_word(const json_t *json, enum rls_field_type type, void *out)
 		return -EINVAL;
 	if (type == RLS_FIELD_CATEGORY)
 		return rls_category_parse(json_string_value(json), out);
+	if (type == RLS_FIELD_SAMPLE_KIND)
+		return rls_sample_kind_parse(json_string_value(json), out);
 	return rls_gpu_kind_parse(json_string_value(json), out);
 }
 
@@ -116,6 +119,7 @@ static int get_value(struct text_reader *reader, json_t *json, const struct rls_
 		return add_json(reader, json, out);
 	case RLS_FIELD_CATEGORY:
 	case RLS_FIELD_GPU_KIND:
+	case RLS_FIELD_SAMPLE_KIND:
 		return get_word(json, field->type, out);
 	case RLS_FIELD_BOOL:
 		*(bool *)out = json_is_true(json);

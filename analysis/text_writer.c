@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/event_fields.h"
+#include "analysis/sample_kind.h"
 
 static const char *const gpu_kinds[] = {
 	[RLS_GPU_KERNEL] = "kernel", [RLS_GPU_MEMCPY] = "memcpy", [RLS_GPU_MEMSET] = "memset",
@@ -105,6 +106,9 @@ static void write_value(FILE *out, const struct rls_event *event,
 		break;
 	case RLS_FIELD_GPU_KIND:
 		write_string(out, rls_gpu_kind_name(*(const enum rls_gpu_kind *)value));
+		break;
+	case RLS_FIELD_SAMPLE_KIND:
+		write_string(out, rls_sample_kind_name(*(const enum rls_sample_kind *)value));
 		break;
 	case RLS_FIELD_BOOL:
 		fputs(*(const bool *)value ? "true" : "false", out);

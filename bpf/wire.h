@@ -220,7 +220,8 @@ enum rls_drop_counter {
 	RLS_DROP_EDGES = 2,             /* annotation edges overwritten before they were read */
 	RLS_DROP_THREADS = 3,           /* hits of threads whose state could not be allocated */
 	RLS_DROP_GPU = 4,               /* batches */
-	RLS_DROP_MAX = 5,
+	RLS_DROP_SAMPLES = 5,
+	RLS_DROP_MAX = 6,
 };
 
 #ifndef __VMLINUX_H__

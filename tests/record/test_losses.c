@@ -46,9 +46,11 @@ static const char *text_at(size_t i)
 
 static void every_buffer_has_its_total(void **state)
 {
-	const uint64_t drops[RLS_DROP_MAX] = { 5, 6, 7, 8 };
+	const uint64_t drops[RLS_DROP_MAX] = { 5, 6, 7, 8, 9, 10 };
 	static const char *const names[] = { "transitions", "control", "operations", "threads",
-					     "gpu" };
+					     "gpu", "samples" };
+
+	_Static_assert(sizeof(names) / sizeof(names[0]) == RLS_DROP_MAX, "a name per buffer");
 
 	assert_int_equal(rls_losses_report(&losses, drops, &output, 0, 100), 0);
 	assert_int_equal(output.waiting_count, RLS_DROP_MAX);

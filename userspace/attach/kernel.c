@@ -66,11 +66,14 @@ static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options 
 					     (uint32_t)options->control_bytes);
 	if (!r && options->gpu_bytes)
 		r = bpf_map__set_max_entries(skeleton->maps.gpu, (uint32_t)options->gpu_bytes);
+	if (!r && options->stacks_bytes)
+		r = bpf_map__set_max_entries(skeleton->maps.samples,
+					     (uint32_t)options->stacks_bytes);
 	return r;
 }
 
 /* Only the programs that will be attached are loaded: verifying costs time. */
-static void choose_programs(struct rls_kernel *kernel, bool sampler)
+static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_options *options)
 {
 	bool multi = kernel->way == RLS_ATTACH_MULTI;
 	struct bpf_program *for_multi[] = {
@@ -87,7 +90,10 @@ static void choose_programs(struct rls_kernel *kernel, bool sampler)
 		bpf_program__set_autoload(for_perf[i], !multi);
 	}
 	bpf_program__set_autoload(kernel->skeleton->progs.on_batch_multi, multi);
-	bpf_program__set_autoload(kernel->skeleton->progs.on_sample, sampler);
+	bpf_program__set_autoload(kernel->skeleton->progs.on_sample, options->sampler);
+	bpf_program__set_autoload(kernel->skeleton->progs.on_timer, options->stacks_bytes);
+	bpf_program__set_autoload(kernel->skeleton->progs.on_wait, options->stacks_bytes);
+	bpf_map__set_autocreate(kernel->skeleton->maps.samples, options->stacks_bytes);
 }
 
 static int load_error(int r)
@@ -133,7 +139,7 @@ static int load(struct rls_kernel *kernel, const struct rls_kernel_options *opti
 	kernel->way = options->way;
 	if (kernel->way == RLS_ATTACH_AUTO)
 		kernel->way = rls_feature_uprobe_multi() ? RLS_ATTACH_MULTI : RLS_ATTACH_PERF;
-	choose_programs(kernel, options->sampler);
+	choose_programs(kernel, options);
 	r = size_rings(kernel->skeleton, options);
 	if (r)
 		return rls_error_r(r, "cannot size the ring buffers: %s", strerror(-r));
@@ -362,6 +368,26 @@ int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz)
 	return rls_sampler_attach(&kernel->links, kernel->skeleton->progs.on_sample, hz);
 }
 
+int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz)
+{
+	int r = rls_links_add(&kernel->links,
+			      bpf_program__attach(kernel->skeleton->progs.on_wait));
+
+	return r ? r : rls_sampler_attach(&kernel->links, kernel->skeleton->progs.on_timer, hz);
+}
+
+int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
+			       const struct rls_wire_interpreter *interpreter)
+{
+	struct bpf_map *map = kernel->skeleton->maps.interpreters;
+	uint32_t key = (uint32_t)pid;
+
+	if (!interpreter)
+		return bpf_map__delete_elem(map, &key, sizeof(key), 0);
+	return bpf_map__update_elem(map, &key, sizeof(key), interpreter, sizeof(*interpreter),
+				    BPF_ANY);
+}
+
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
 {
 	*start_ns = now_ns();
@@ -446,6 +472,9 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 			     handle_record, kernel);
 	if (!r)
 		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.gpu),
+				     handle_record, kernel);
+	if (!r && bpf_map__fd(kernel->skeleton->maps.samples) >= 0)
+		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.samples),
 				     handle_record, kernel);
 	return r ? rls_error_r(r, "cannot map the ring buffers: %s", strerror(-r)) : 0;
 }

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bpf/stack_wire.h"
 #include "bpf/wire.h"
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/plan/site.h"
@@ -34,6 +35,7 @@ struct rls_kernel_options {
 	size_t control_bytes;
 	size_t gpu_bytes;
 	bool sampler;               /* rls_kernel_attach_sampler will be called */
+	size_t stacks_bytes;        /* rls_kernel_attach_stacks will be, with a ring of this size; 0: not */
 };
 
 struct rls_kernel;
@@ -92,6 +94,13 @@ void rls_kernel_disarm(struct rls_kernel *kernel, pid_t pid);
 /* A timer on every CPU; from start on it sends an RLS_WIRE_SAMPLE record for each tracked
  * thread that it finds running, hz times a second. */
 int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz);
+
+/* Samples with Python stacks (bpf/stack_wire.h) of tracked threads: a timer on every CPU, hz
+ * times a second, and each wait. RLS_WIRE_STACK and RLS_WIRE_WAITED records from start on. */
+int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz);
+/* How to walk the process's stacks; NULL: it runs no Python (any more). */
+int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
+			       const struct rls_wire_interpreter *interpreter);
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns);
 /* Counts nothing until the next start; threads keep what they have. */

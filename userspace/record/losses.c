@@ -113,6 +113,7 @@ int rls_losses_report(struct rls_losses *losses, const uint64_t drops[RLS_DROP_M
 		[RLS_DROP_EDGES] = "operations",
 		[RLS_DROP_THREADS] = "threads",
 		[RLS_DROP_GPU] = "gpu",
+		[RLS_DROP_SAMPLES] = "samples",
 	};
 	int r = 0;
 

@@ -93,6 +93,9 @@ static void fill(struct event_maker *maker, struct rls_event *event,
 	case RLS_FIELD_GPU_KIND:
 		*(enum rls_gpu_kind *)value = event_maker_draw(maker, RLS_GPU_KIND_MAX);
 		break;
+	case RLS_FIELD_SAMPLE_KIND:
+		*(enum rls_sample_kind *)value = event_maker_draw(maker, RLS_SAMPLE_KIND_MAX);
+		break;
 	case RLS_FIELD_BOOL:
 		*(bool *)value = event_maker_draw(maker, 2);
 		break;

@@ -1,0 +1,110 @@
+/* Walking a Python stack: frames of the thread that runs here and now, innermost first.
+ *
+ * The thread itself is interrupted, so its stack stands still; it may be in the midst of
+ * entering or leaving a frame. All of it is the target's memory: every pointer is read with
+ * bpf_probe_read_user, and the walk ends after RLS_STACK_FRAMES_MAX steps whatever it meets.
+ */
+#ifndef RLS_PYTHON_BPF_H
+#define RLS_PYTHON_BPF_H
+
+#include "bpf/maps.bpf.h"
+#include "bpf/stack_wire.h"
+
+struct interpreters_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct rls_wire_interpreter);
+};
+
+extern struct interpreters_map interpreters SEC(".maps");
+
+/* 3.14 keeps what kind of reference it is in a pointer's lowest bits. */
+#define POINTER_BITS (~3ULL)
+
+static __always_inline bool read_word(__u64 address, __u64 *out)
+{
+	return !bpf_probe_read_user(out, sizeof(*out), (void *)address);
+}
+
+/* The thread's innermost frame; 0: none, and *end says why. */
+static __always_inline __u64 innermost_frame(struct task_struct *task,
+					     const struct rls_wire_interpreter *interpreter, __u8 *end)
+{
+	__u64 thread_pointer = BPF_CORE_READ(task, thread.fsbase), state = 0, frame = 0;
+
+	*end = RLS_STACK_NO_STATE;
+	if (!thread_pointer || !read_word(thread_pointer + interpreter->slot, &state) || !state)
+		return 0;
+	*end = RLS_STACK_FAULT;
+	if (!read_word(state + interpreter->thread_frame, &frame))
+		return 0;
+	if (interpreter->c_frame_frame != RLS_STACK_NO_OFFSET &&
+	    (!frame || !read_word(frame + interpreter->c_frame_frame, &frame)))
+		return 0;
+	*end = RLS_STACK_WHOLE; /* without a frame: it runs no code of Python's now */
+	return frame;
+}
+
+/* Entries from C have a frame of their own, without code. */
+static __always_inline bool is_shim(__u64 frame, const struct rls_wire_interpreter *interpreter)
+{
+	__u8 owner = 0;
+
+	return interpreter->frame_owner != RLS_STACK_NO_OFFSET &&
+	       !bpf_probe_read_user(&owner, sizeof(owner), (void *)(frame + interpreter->frame_owner)) &&
+	       owner >= interpreter->owner_of_shims;
+}
+
+static __always_inline bool read_frame(__u64 frame, const struct rls_wire_interpreter *interpreter,
+				       struct rls_wire_frame *out)
+{
+	__u64 code = 0, instruction = 0;
+	__u32 first_line = 0;
+
+	if (!read_word(frame + interpreter->frame_code, &code) ||
+	    !read_word(frame + interpreter->frame_instruction, &instruction))
+		return false;
+	code &= POINTER_BITS;
+	if (bpf_probe_read_user(&first_line, sizeof(first_line),
+				(void *)(code + interpreter->code_first_line)))
+		return false;
+	out->code = code;
+	out->first_line = first_line;
+	if (interpreter->index_unit_bytes)
+		out->at = (__s32)instruction * interpreter->index_unit_bytes;
+	else
+		out->at = instruction - code - interpreter->code_start;
+	return true;
+}
+
+/* The number of frames written, and why no more. */
+static __always_inline __u16 walk_python(struct task_struct *task,
+					 const struct rls_wire_interpreter *interpreter,
+					 struct rls_wire_frame *frames, __u8 *end)
+{
+	__u64 frame = innermost_frame(task, interpreter, end);
+	__u32 count = 0;
+
+	for (int step = 0; step < RLS_STACK_FRAMES_MAX; step++) {
+		if (!frame)
+			return count;
+		if (!is_shim(frame, interpreter)) {
+			if (!read_frame(frame, interpreter,
+					&frames[count & (RLS_STACK_FRAMES_MAX - 1)])) {
+				*end = RLS_STACK_FAULT;
+				return count;
+			}
+			count++;
+		}
+		if (!read_word(frame + interpreter->frame_back, &frame)) {
+			*end = RLS_STACK_FAULT;
+			return count;
+		}
+	}
+	*end = RLS_STACK_TOO_DEEP;
+	return count;
+}
+
+#endif

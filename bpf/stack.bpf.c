@@ -1,0 +1,181 @@
+/* Samples with stacks: where in the Python program each tracked thread runs, and where it
+ * waits.
+ *
+ *     timer, each CPU ──▶ the thread it interrupts ──┐
+ *     the scheduler takes a thread off its CPU ──────┴─▶ Python stack ─▶ samples ring
+ *     it puts that thread on again ────────────────────▶ how long it was off
+ *
+ * Waits are told of where they begin, because only there is the thread's memory at hand. A
+ * thread that waits very often is told of at random, one wait of `every`: walking would cost
+ * it more than the waits are worth.
+ */
+#include "bpf/emit.bpf.h"
+#include "bpf/pids.bpf.h"
+#include "bpf/python.bpf.h"
+
+/* Waits of one thread that are walked in one window. */
+#define WAITS_PER_WINDOW 64
+#define WINDOW_NS 100000000ULL
+#define FROM_USER_MODE(regs) ((READ_REGISTER(*(const __u64 *)&(regs)->cs) & 3) != 0)
+
+/* How often a thread has waited of late, and the wait that it is in. */
+struct waiting {
+	__u64 window_ns;            /* when the window began */
+	__u32 waits;                /* in it, so far */
+	__u32 every;                /* one of so many is told, by the window before */
+	__u64 since_ns;             /* of the wait that was told of; 0: none is open */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct waiting);
+} waits SEC(".maps");
+
+struct interpreters_map interpreters SEC(".maps");
+struct ring_map samples SEC(".maps");
+
+/* One for the timer and one for the scheduler: the timer may come while a switch is being
+ * walked. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct rls_wire_stack);
+} stacks SEC(".maps");
+enum { STACK_OF_TIMER, STACK_OF_SWITCH };
+
+static __always_inline struct rls_wire_stack *begin_stack(__u32 which, struct task_struct *task,
+							  __u32 pid, __u8 flags, __u64 now_ns)
+{
+	struct rls_wire_stack *stack = bpf_map_lookup_elem(&stacks, &which);
+	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+
+	if (!stack)
+		return NULL;
+	fill_header(&stack->header, sizeof(*stack), RLS_WIRE_STACK, pid, task_number(task), now_ns);
+	stack->header.flags = flags | (thread ? RLS_SAMPLE_TRACED : 0);
+	stack->category = thread ? thread->category : 0;
+	stack->syscall = -1;
+	stack->every = 1;
+	stack->reserved = 0;
+	return stack;
+}
+
+static __always_inline bool send_stack(struct rls_wire_stack *stack, struct task_struct *task,
+				       __u32 pid)
+{
+	struct rls_wire_interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &pid);
+	__u32 count = 0, bytes;
+
+	stack->end = RLS_STACK_NO_INTERPRETER;
+	if (interpreter)
+		count = walk_python(task, interpreter, stack->frame, &stack->end);
+	if (count > RLS_STACK_FRAMES_MAX)
+		count = RLS_STACK_FRAMES_MAX;
+	stack->frames = count;
+	bytes = RLS_STACK_HEAD_BYTES + count * sizeof(struct rls_wire_frame);
+	asm volatile("" : "+r"(bytes)); /* or clang drops the check that the verifier needs */
+	if (bytes > sizeof(*stack))
+		bytes = sizeof(*stack);
+	stack->header.size = bytes;
+	if (!bpf_ringbuf_output(&samples, stack, bytes, BPF_RB_NO_WAKEUP))
+		return true;
+	count_drop(RLS_DROP_SAMPLES);
+	return false;
+}
+
+SEC("perf_event")
+int on_timer(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 ip = READ_REGISTER(PT_REGS_IP(&ctx->regs));
+	bool user = FROM_USER_MODE(&ctx->regs);
+	__u32 pid = process_number(task);
+	struct rls_wire_stack *stack;
+
+	if (!recording_since_ns || !bpf_map_lookup_elem(&tracked, &pid))
+		return 0;
+	if (!user) /* where it will go on: the system call, fault or trap that led here */
+		ip = ((struct pt_regs *)bpf_task_pt_regs(task))->ip;
+	stack = begin_stack(STACK_OF_TIMER, task, pid, user ? 0 : RLS_SAMPLE_KERNEL,
+			    bpf_ktime_get_ns());
+	if (!stack)
+		return 0;
+	stack->ip = ip;
+	send_stack(stack, task, pid);
+	return 0;
+}
+
+/* Whether this wait is one of those told of; *every: of how many. */
+static __always_inline bool choose_wait(struct waiting *waiting, __u64 now_ns, __u32 *every)
+{
+	if (now_ns - waiting->window_ns >= WINDOW_NS) {
+		/* What the window before it would have needed; a longer one was sparse. */
+		waiting->every = now_ns - waiting->window_ns < 2 * WINDOW_NS ?
+					 waiting->waits / WAITS_PER_WINDOW + 1 : 1;
+		waiting->window_ns = now_ns;
+		waiting->waits = 0;
+	}
+	waiting->waits++;
+	*every = waiting->every ? waiting->every : 1;
+	return *every == 1 || bpf_get_prandom_u32() % *every == 0;
+}
+
+static __always_inline void begin_wait(struct task_struct *task, bool preempted, __u64 now_ns)
+{
+	__u32 pid = process_number(task), every;
+	struct rls_wire_stack *stack;
+	struct waiting *waiting;
+	struct pt_regs *regs;
+
+	if (!bpf_map_lookup_elem(&tracked, &pid))
+		return;
+	waiting = bpf_task_storage_get(&waits, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!waiting || !choose_wait(waiting, now_ns, &every))
+		return;
+	stack = begin_stack(STACK_OF_SWITCH, task, pid,
+			    RLS_STACK_WAITS | (preempted ? RLS_STACK_PREEMPTED : 0), now_ns);
+	if (!stack)
+		return;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	stack->ip = regs->ip;
+	stack->syscall = regs->orig_ax;
+	stack->every = every;
+	if (send_stack(stack, task, pid))
+		waiting->since_ns = now_ns;
+}
+
+static __always_inline void end_wait(struct task_struct *task, __u64 now_ns)
+{
+	struct waiting *waiting = bpf_task_storage_get(&waits, task, NULL, 0);
+	struct rls_wire_waited *record;
+
+	if (!waiting || !waiting->since_ns)
+		return;
+	record = bpf_ringbuf_reserve(&samples, sizeof(*record), 0);
+	if (record) {
+		fill_header(&record->header, sizeof(*record), RLS_WIRE_WAITED,
+			    process_number(task), task_number(task), now_ns);
+		record->since_ns = waiting->since_ns;
+		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	} else {
+		count_drop(RLS_DROP_SAMPLES);
+	}
+	waiting->since_ns = 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_wait, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u64 now_ns;
+
+	if (!recording_since_ns)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	end_wait(next, now_ns);
+	if (prev->mm) /* not a kernel thread, and not on its way out */
+		begin_wait(prev, preempt, now_ns);
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* Kernel → recorder: samples with Python stacks, on a ring buffer of their own (`samples`).
+ * Records begin with wire.h's header. Compiled by clang -target bpf and by gcc.
+ */
+#ifndef RLS_STACK_WIRE_H
+#define RLS_STACK_WIRE_H
+
+#include "bpf/wire.h"
+
+/* Kinds, of enum rls_wire_kind's numbers. */
+#define RLS_WIRE_STACK 24           /* what a thread executes, or where it begins to wait */
+#define RLS_WIRE_WAITED 25          /* a wait that was told of is over */
+
+/* A thread's Python stack, innermost frame first, at an instant: found running by the timer
+ * (flags as rls_wire_sample's), or (flag RLS_STACK_WAITS) when it stopped running. Only as
+ * many frames as `frames` says are sent. */
+#define RLS_STACK_FRAMES_MAX 256
+struct rls_wire_frame {
+	RLS_U64 code;               /* address of the code object */
+	RLS_U32 at;                 /* (int32) byte offset of the instruction */
+	RLS_U32 first_line;         /* of the code object: tells one from its successor there */
+};
+struct rls_wire_stack {
+	struct rls_wire_header header;
+	RLS_U64 ip;                 /* in user mode, or where it was left for the kernel */
+	RLS_U8 category;            /* the thread's state */
+	RLS_U8 end;                 /* enum rls_stack_end */
+	RLS_U16 frames;
+	RLS_U32 syscall;            /* waits: (int32) the system call it is in, -1 for none */
+	RLS_U32 every;              /* waits: one of so many is told, at random */
+	RLS_U32 reserved;
+	struct rls_wire_frame frame[RLS_STACK_FRAMES_MAX];
+};
+#define RLS_STACK_HEAD_BYTES 48     /* up to frame */
+/* More flags of its header. */
+#define RLS_STACK_WAITS 4
+#define RLS_STACK_PREEMPTED 8       /* it could have gone on: it waits for a CPU */
+
+/* Why a walk ended where it did. */
+enum rls_stack_end {
+	RLS_STACK_WHOLE = 0,
+	RLS_STACK_NO_INTERPRETER = 1, /* the process runs no Python that is known */
+	RLS_STACK_NO_STATE = 2,       /* the thread does not run Python */
+	RLS_STACK_FAULT = 3,          /* memory that cannot be read now */
+	RLS_STACK_TOO_DEEP = 4,       /* the outer frames are missing */
+	RLS_STACK_END_MAX = 5,
+};
+
+struct rls_wire_waited {
+	struct rls_wire_header header; /* time: when it runs again */
+	RLS_U64 since_ns;
+};
+
+/* interpreters: thread group id → how to walk its Python stacks (discover/python_frames.h). */
+#define RLS_STACK_NO_OFFSET 0xffff
+struct rls_wire_interpreter {
+	RLS_U32 slot;               /* thread pointer → address of the thread's state */
+	RLS_U16 thread_frame, c_frame_frame;
+	RLS_U16 frame_back, frame_code, frame_instruction, frame_owner;
+	RLS_U16 code_start, code_first_line;
+	RLS_U8 owner_of_shims;
+	RLS_U8 index_unit_bytes;
+	RLS_U8 reserved[2];
+};
+
+#ifndef __VMLINUX_H__
+_Static_assert(offsetof(struct rls_wire_stack, frame) == RLS_STACK_HEAD_BYTES, "stack");
+_Static_assert(sizeof(struct rls_wire_stack) == RLS_STACK_HEAD_BYTES + 16 * RLS_STACK_FRAMES_MAX,
+	       "stack");
+_Static_assert(sizeof(struct rls_wire_waited) == 32, "waited");
+_Static_assert(sizeof(struct rls_wire_interpreter) == 24, "interpreter");
+#endif
+
+#endif
