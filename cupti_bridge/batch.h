@@ -7,10 +7,8 @@
  *
  *     struct rls_cupti_batch │ record[count] │ strings (string_bytes, each NUL-terminated)
  *
- * While armed, what has ended on the GPU is handed over every RLS_CUPTI_FLUSH_MS. What ends
- * after the last look before the site's probe goes is seen by nobody: a profiler that wants
- * all of its window stays for two of these more. One that comes to a bridge that is armed
- * already (the semaphore's value changes) is told so too, by a status record.
+ * A profiler that comes to a bridge that is armed already, or cannot be (the semaphore's value
+ * changes), is told so too, by a status record.
  *
  * A batch stands by itself: it holds every string that its records name, so one that is lost
  * costs its own records and nothing else, and a profiler that comes later misses nothing.
@@ -40,7 +38,6 @@
 #define RLS_CUPTI_VERSION 1
 #define RLS_CUPTI_PROVIDER "rlscope_cupti"
 #define RLS_CUPTI_PROBE "batch"
-#define RLS_CUPTI_FLUSH_MS 200
 #define RLS_CUPTI_RECORDS_MAX 128
 #define RLS_CUPTI_STRING_BYTES_MAX 8096   /* of all strings of a batch */
 #define RLS_CUPTI_NAME_BYTES_MAX 512      /* of one, NUL included; longer ones are cut */

@@ -17,6 +17,11 @@
 #define RLS_USDT_SEMAPHORE(symbol) \
 	unsigned short symbol __attribute__((section(".probes"), visibility("hidden"), used))
 
+/* Whose sites they are; another library of ours says so before it includes this. */
+#ifndef RLS_USDT_PROVIDER
+#define RLS_USDT_PROVIDER "rlscope"
+#endif
+
 #define RLS_USDT_NOTE(probe, semaphore, arguments)                                  \
 	"990:	.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"                               \
 	"	.pushsection .note.stapsdt, \"\", \"note\"\n"                        \
@@ -25,7 +30,7 @@
 	"991:	.asciz \"stapsdt\"\n"                                               \
 	"992:	.balign 4\n"                                                         \
 	"993:	.8byte 990b, _.stapsdt.base, " semaphore "\n"                        \
-	"	.asciz \"rlscope\", \"" probe "\", \"" arguments "\"\n"              \
+	"	.asciz \"" RLS_USDT_PROVIDER "\", \"" probe "\", \"" arguments "\"\n"              \
 	"994:	.balign 4\n"                                                         \
 	"	.popsection\n"                                                       \
 	"	.ifndef _.stapsdt.base\n"                                            \

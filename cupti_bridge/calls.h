@@ -1,0 +1,17 @@
+/* Which CUDA calls CUPTI is asked to record: those that put work on the GPU or wait for it,
+ * so that the work has the thread that launched it. All others are many and tell nothing.
+ */
+#ifndef RLS_CUPTI_CALLS_H
+#define RLS_CUPTI_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `domain` is RLS_CUPTI_RUNTIME or _DRIVER; `cbid` is CUPTI's number of the call in it. */
+bool rls_call_launches(unsigned int domain, uint64_t cbid);
+
+/* Visits the numbers of all of them. */
+void rls_calls_visit(unsigned int domain, void (*visit)(uint32_t cbid, void *context),
+		     void *context);
+
+#endif

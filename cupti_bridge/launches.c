@@ -1,0 +1,22 @@
+#include "launches.h"
+
+void rls_launches_add(struct rls_launches *launches, const struct rls_cupti_record *record)
+{
+	size_t slot = record->correlation % RLS_LAUNCHES;
+	bool is_known = launches->calls[slot].correlation == record->correlation &&
+			launches->calls[slot].start_ns;
+
+	if (is_known && launches->calls[slot].start_ns < record->start_ns)
+		return;
+	launches->calls[slot].correlation = record->correlation;
+	launches->calls[slot].start_ns = record->start_ns;
+}
+
+bool rls_launches_forbid(const struct rls_launches *launches,
+			 const struct rls_cupti_record *record)
+{
+	size_t slot = record->correlation % RLS_LAUNCHES;
+
+	return record->correlation && launches->calls[slot].correlation == record->correlation &&
+	       record->start_ns < launches->calls[slot].start_ns;
+}

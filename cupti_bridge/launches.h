@@ -1,0 +1,28 @@
+/* When which call began, by correlation number, for the last RLS_LAUNCHES of them: work that
+ * starts before its launch has a time that cannot be.
+ */
+#ifndef RLS_CUPTI_LAUNCHES_H
+#define RLS_CUPTI_LAUNCHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "batch.h"
+
+#define RLS_LAUNCHES (1u << 16)
+
+struct rls_launches {
+	struct {
+		uint32_t correlation;
+		uint64_t start_ns;
+	} calls[RLS_LAUNCHES];
+};
+
+/* `record` is an RLS_CUPTI_API. Of nested calls, which share a number, the outer one counts. */
+void rls_launches_add(struct rls_launches *launches, const struct rls_cupti_record *record);
+
+/* Did the work start before the call that launched it? False when the call is not known. */
+bool rls_launches_forbid(const struct rls_launches *launches,
+			 const struct rls_cupti_record *record);
+
+#endif

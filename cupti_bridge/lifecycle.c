@@ -1,0 +1,215 @@
+/* The bridge's life in its process.
+ *
+ * Nothing happens before CUDA is initialised in it: a library that is preloaded into every
+ * child of a job has no business in most of them. cuInit loads what CUDA_INJECTION64_PATH
+ * names and calls InitializeInjection; when preloaded, the constructor says our own name
+ * there, unless someone else's is. From then on one thread looks, ten times a second, whether
+ * a profiler has raised the site's semaphore; it alone calls CUPTI, and only while one has.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "buffers.h"
+#include "session.h"
+#include "site.h"
+
+#define INJECTION "CUDA_INJECTION64_PATH"
+#ifndef RLS_CUPTI_LOOK_NS /* tests look more often */
+#define RLS_CUPTI_LOOK_NS 100000000ull
+#endif
+#define SLACK_NS 20000000ull
+#define EXIT_WAIT_NS 1000000000ull
+#define STACK_BYTES (2ul << 20) /* CUPTI's calls run on it */
+
+/* Of the bridge's thread; in InitializeInjection before it is started, of that one's. */
+static struct rls_session session;
+static unsigned int watchers_seen;
+static uint64_t next_flush_ns;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the four below */
+static pthread_cond_t has_ended;
+static bool is_started, is_running, is_ending, is_exit_caught;
+static pid_t owner; /* no lock: set once, before there is a thread */
+
+static void end_at_exit(void);
+
+/* Is called again once libcupti is loaded: what is registered last is run first, and the last
+ * records are to be fetched before CUPTI's own handlers run. */
+static void catch_exit(void)
+{
+	atexit(end_at_exit);
+}
+
+/* What a raised, held or released semaphore means, by what there is now. */
+static void look(void)
+{
+	unsigned int watchers = rls_site_watchers();
+	bool has_changed = watchers != watchers_seen;
+
+	watchers_seen = watchers;
+	if (session.is_armed && !watchers) {
+		rls_session_disarm(&session);
+	} else if (session.is_armed) {
+		if (has_changed)
+			rls_session_repeat_status(&session);
+	} else if (!watchers) {
+		session.status = 0;
+	} else if (!session.status || session.status == RLS_CUPTI_NO_DRIVER ||
+		   session.status == RLS_CUPTI_DISARMED) {
+		rls_session_arm(&session);
+		next_flush_ns = rls_clock_now_ns() + RLS_CUPTI_FLUSH_NS;
+		if (session.cupti.version && !is_exit_caught) {
+			is_exit_caught = true;
+			catch_exit();
+		}
+	} else if (has_changed) {
+		rls_session_repeat_status(&session);
+	}
+}
+
+static void work(void)
+{
+	uint64_t now_ns = rls_clock_now_ns();
+
+	if (!session.is_armed)
+		return;
+	if (now_ns < next_flush_ns) {
+		rls_session_drain(&session);
+		return;
+	}
+	next_flush_ns = now_ns + RLS_CUPTI_FLUSH_NS;
+	rls_session_flush(&session);
+}
+
+static bool must_end(void)
+{
+	bool answer;
+
+	pthread_mutex_lock(&lock);
+	answer = is_ending;
+	pthread_mutex_unlock(&lock);
+	return answer;
+}
+
+static void *run(void *unused)
+{
+	uint64_t next_look_ns = 0;
+
+	pthread_setname_np(pthread_self(), "rlscope-cupti");
+	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+	while (!must_end()) {
+		uint64_t now_ns = rls_clock_now_ns();
+
+		if (now_ns >= next_look_ns) {
+			look();
+			next_look_ns = now_ns + RLS_CUPTI_LOOK_NS;
+		}
+		work();
+		rls_buffers_wait(next_look_ns);
+	}
+	if (session.is_armed)
+		rls_session_disarm(&session);
+	pthread_mutex_lock(&lock);
+	is_running = false;
+	pthread_cond_broadcast(&has_ended);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* The target's signals are for the target's threads. */
+static void start_thread(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	is_running = !pthread_create(&thread, &attributes, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+}
+
+/* Waits for the last records, but not for a CUPTI that does not answer: the program ends. */
+static void end_at_exit(void)
+{
+	struct timespec until;
+
+	if (getpid() != owner)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += EXIT_WAIT_NS / 1000000000;
+	pthread_mutex_lock(&lock);
+	is_ending = true;
+	rls_buffers_wake();
+	while (is_running && !pthread_cond_timedwait(&has_ended, &lock, &until))
+		;
+	pthread_mutex_unlock(&lock);
+}
+
+/* The child has no thread of ours, and may not use CUDA. */
+static void abandon_in_child(void)
+{
+	owner = 0;
+	rls_session_abandon(&session);
+}
+
+static void start(void)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&has_ended, &attributes);
+	pthread_condattr_destroy(&attributes);
+	owner = getpid();
+	session.traces_whole_graphs = getenv("RLSCOPE_CUPTI_WHOLE_GRAPHS") != NULL;
+	pthread_atfork(NULL, NULL, abandon_in_child);
+	catch_exit();
+	look(); /* here, so that a profiler that waits for us misses no launch */
+	start_thread();
+}
+
+/* What cuInit calls, in the thread that calls it; also for whoever loads the bridge into a
+ * process that runs. 1: done, do not call again. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+int InitializeInjection(void)
+{
+	bool is_first;
+
+	pthread_mutex_lock(&lock);
+	is_first = !is_started;
+	is_started = true;
+	pthread_mutex_unlock(&lock);
+	if (is_first)
+		start();
+	return 1;
+}
+
+/* Only when preloaded: the program has not begun, so that its environment is still ours to
+ * add to. A bridge that is loaded in any other way is started by who loads it. */
+__attribute__((constructor)) static void ask_for_injection(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+	Dl_info self;
+	char path[PATH_MAX];
+
+	if (!preloaded || getenv(INJECTION))
+		return;
+	if (!dladdr((void *)InitializeInjection, &self) || !realpath(self.dli_fname, path))
+		return;
+	if (strstr(preloaded, strrchr(path, '/') + 1))
+		setenv(INJECTION, path, 0);
+}

@@ -1,0 +1,373 @@
+#include "session.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buffers.h"
+#include "calls.h"
+
+#define SECOND_NS 1000000000ull
+/* Times further off than these cannot be of this session's. */
+#define PAST_NS (10 * SECOND_NS)
+#define FUTURE_NS SECOND_NS
+
+/* The last one first when switching off, so that no work is without its call; calls are
+ * switched on before all of these. The first one of all is the one that must work. */
+static const enum rls_activity_kind kinds[] = {
+	RLS_ACTIVITY_CONCURRENT_KERNEL,
+	RLS_ACTIVITY_MEMCPY,
+	RLS_ACTIVITY_MEMSET,
+	RLS_ACTIVITY_MEMCPY_PEER,
+	RLS_ACTIVITY_SYNCHRONIZATION,
+	RLS_ACTIVITY_OVERHEAD,
+	RLS_ACTIVITY_GRAPH_TRACE, /* last: only when asked for */
+};
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+/* --- what is said ---------------------------------------------------------------------- */
+
+__attribute__((format(printf, 4, 5))) static void say(struct rls_session *session,
+						      enum rls_cupti_status status, uint64_t value,
+						      const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(session->sentence, sizeof(session->sentence), format, arguments);
+	va_end(arguments);
+	session->status = status;
+	session->status_value = value;
+	rls_session_repeat_status(session);
+}
+
+void rls_session_repeat_status(struct rls_session *session)
+{
+	rls_sender_add_status(&session->sender, session->status, session->status_value,
+			      rls_clock_now_ns(), session->sentence);
+	rls_sender_send(&session->sender);
+}
+
+/* --- switching on ----------------------------------------------------------------------- */
+
+/* The subscriber is there to hold CUPTI's one place; it asks for no callbacks. */
+static void on_callback(void *userdata, int domain, uint32_t cbid, const void *data)
+{
+}
+
+struct call_switch {
+	int (*set)(uint32_t cbid, uint8_t is_on);
+	uint8_t is_on;
+};
+
+static void switch_call(uint32_t cbid, void *context)
+{
+	const struct call_switch *way = context;
+
+	way->set(cbid, way->is_on); /* one that this version does not know is refused */
+}
+
+/* One by one where CUPTI can, else all, of which decoding leaves the same ones. */
+static void switch_calls(const struct rls_cupti *cupti, bool is_on)
+{
+	struct call_switch runtime = {cupti->enable_runtime_call, is_on};
+	struct call_switch driver = {cupti->enable_driver_call, is_on};
+	int (*set)(uint32_t kind) = is_on ? cupti->enable : cupti->disable;
+
+	if (runtime.set && driver.set) {
+		rls_calls_visit(RLS_CUPTI_RUNTIME, switch_call, &runtime);
+		rls_calls_visit(RLS_CUPTI_DRIVER, switch_call, &driver);
+		return;
+	}
+	set(RLS_ACTIVITY_RUNTIME);
+	set(RLS_ACTIVITY_DRIVER);
+}
+
+static size_t kinds_wanted(const struct rls_session *session)
+{
+	return session->traces_whole_graphs ? KINDS : KINDS - 1;
+}
+
+/* Returns CUPTI's result for the kernels; `missing` is how many other kinds it refused. */
+static int switch_kinds_on(struct rls_session *session, unsigned int *missing)
+{
+	const struct rls_cupti *cupti = &session->cupti;
+	int result;
+
+	*missing = 0;
+	switch_calls(cupti, true);
+	result = cupti->enable(kinds[0]);
+	if (result) {
+		switch_calls(cupti, false);
+		return result;
+	}
+	for (size_t i = 1; i < kinds_wanted(session); i++)
+		*missing += cupti->enable(kinds[i]) != 0;
+	return 0;
+}
+
+static void switch_kinds_off(struct rls_session *session)
+{
+	for (size_t i = 0; i < kinds_wanted(session); i++)
+		session->cupti.disable(kinds[i]);
+	switch_calls(&session->cupti, false);
+}
+
+/* The order is CUPTI's: thread numbers and clock before any kind. */
+static int prepare(struct rls_session *session)
+{
+	const struct rls_cupti *cupti = &session->cupti;
+	int result = cupti->get_thread_id_type(&session->foreign_thread_id_type);
+
+	if (!result)
+		result = cupti->set_thread_id_type(RLS_CUPTI_THREAD_ID_SYSTEM);
+	rls_clock_lend(true);
+	if (!result)
+		result = cupti->register_clock(rls_clock_for_cupti);
+	rls_buffers_set_walk(cupti->next_record);
+	if (!result)
+		result = cupti->register_buffers(rls_buffers_requested, rls_buffers_completed);
+	return result;
+}
+
+/* Gives back what can be given back: the place, the thread numbers and the default clock. */
+static void release(struct rls_session *session)
+{
+	session->cupti.set_thread_id_type(session->foreign_thread_id_type);
+	rls_clock_lend(false);
+	session->cupti.unsubscribe(session->subscriber);
+}
+
+static bool read_clock(struct rls_session *session)
+{
+	struct rls_clock_reading reading;
+
+	if (rls_clock_read(session->cupti.get_timestamp, &reading))
+		return false;
+	session->sender.header.clock_ns = reading.clock_ns;
+	session->sender.header.clock_cupti_ns = reading.cupti_ns;
+	session->sender.header.clock_width_ns = reading.width_ns;
+	return rls_clock_is_ours(&reading);
+}
+
+static bool find_cupti(struct rls_session *session)
+{
+	int error;
+
+	if (session->cupti.version)
+		return true;
+	error = rls_cupti_find(&session->cupti);
+	if (!error) {
+		session->sender.header.cupti_version = session->cupti.version;
+		return true;
+	}
+	if (error == -ENOTSUP)
+		say(session, RLS_CUPTI_NO_CUPTI, 0,
+		    "the libcupti of this process is not CUDA 11.8's or newer: %s",
+		    session->cupti.path);
+	else
+		say(session, RLS_CUPTI_NO_CUPTI, 0,
+		    "no libcupti for this process's CUDA: none is loaded, none beside libcudart, "
+		    "and none where the loader looks");
+	session->cupti.version = 0;
+	return false;
+}
+
+/* After a refusal CUPTI may not be called any more, by its own rules. */
+static bool subscribe(struct rls_session *session)
+{
+	int result = session->cupti.subscribe(&session->subscriber, on_callback, NULL);
+
+	if (result == RLS_CUPTI_RESULT_SLOT_TAKEN)
+		say(session, RLS_CUPTI_SLOT_TAKEN, result,
+		    "another tool holds CUPTI in this process (a framework's own profiler, or "
+		    "NVIDIA's tools), and only one can");
+	else if (result)
+		say(session, RLS_CUPTI_FAILED, result, "CUPTI refused a subscriber (code %d)",
+		    result);
+	return !result;
+}
+
+void rls_session_arm(struct rls_session *session)
+{
+	unsigned int missing;
+	int result;
+
+	if (!rls_driver_is_loaded()) {
+		if (session->status != RLS_CUPTI_NO_DRIVER)
+			say(session, RLS_CUPTI_NO_DRIVER, 0, "libcuda is not loaded (yet)");
+		return;
+	}
+	if (!find_cupti(session) || !subscribe(session))
+		return;
+	result = prepare(session);
+	session->armed_ns = rls_clock_now_ns();
+	memset(&session->launches, 0, sizeof(session->launches));
+	session->has_refused_buffer = false;
+	session->can_watch_clock = !result && read_clock(session);
+	if (!result)
+		result = switch_kinds_on(session, &missing);
+	if (result) {
+		release(session);
+		say(session, RLS_CUPTI_FAILED, result,
+		    "CUPTI would not record kernels (code %d)%s", result,
+		    result == 15 || result == 999 ? ": is there a GPU, and is the driver new enough?"
+						  : "");
+		return;
+	}
+	session->is_armed = true;
+	say(session, RLS_CUPTI_ARMED, session->cupti.version, "CUPTI %u of %s%s",
+	    session->cupti.version, session->cupti.path,
+	    missing ? "; it does not record all kinds that were asked for" : "");
+}
+
+/* --- what is delivered --------------------------------------------------------------------- */
+
+typedef void (*record_taker)(struct rls_session *session, const struct rls_cupti_record *record,
+			     const char *name, enum rls_decoded decoded);
+
+static void note_launch(struct rls_session *session, const struct rls_cupti_record *record,
+			const char *name, enum rls_decoded decoded)
+{
+	if (decoded == RLS_DECODED && record->kind == RLS_CUPTI_API)
+		rls_launches_add(&session->launches, record);
+}
+
+static void pass_on(struct rls_session *session, const struct rls_cupti_record *record,
+		    const char *name, enum rls_decoded decoded)
+{
+	struct rls_cupti_batch *totals = &session->sender.header;
+	uint64_t earliest_ns = session->armed_ns > PAST_NS ? session->armed_ns - PAST_NS : 0;
+
+	if (decoded == RLS_DECODE_SKIPPED)
+		return;
+	if (decoded == RLS_DECODE_UNKNOWN)
+		totals->unclaimed++;
+	else if (decoded == RLS_DECODE_SHORT)
+		totals->unpooled++;
+	else if (!rls_record_is_possible(record, earliest_ns, rls_clock_now_ns() + FUTURE_NS) ||
+		 (rls_record_is_work(record) && rls_launches_forbid(&session->launches, record)))
+		totals->refused++;
+	else
+		rls_sender_add(&session->sender, record, name);
+}
+
+/* Returns what ended the walk early, or 0. */
+static int visit(struct rls_session *session, const struct rls_buffer *buffer, record_taker take)
+{
+	struct rls_walk walk = {.next = session->cupti.next_record, .buffer = buffer->bytes,
+				.valid_bytes = buffer->valid_bytes};
+	const uint8_t *bytes;
+	size_t length;
+
+	while (rls_walk_step(&walk, &bytes, &length) > 0) {
+		struct rls_cupti_record record;
+		const char *name = NULL;
+		enum rls_decoded decoded = rls_record_decode(bytes, length, &record, &name);
+
+		take(session, &record, name, decoded);
+	}
+	return walk.error ? walk.result : 0;
+}
+
+static void refuse_rest(struct rls_session *session, int result)
+{
+	session->sender.header.unpooled++;
+	if (session->has_refused_buffer)
+		return;
+	session->has_refused_buffer = true;
+	rls_sender_add_status(&session->sender, RLS_CUPTI_FAILED, result, rls_clock_now_ns(),
+			      "CUPTI could not read on in a buffer of its own: what was left in it "
+			      "is lost");
+}
+
+/* Calls first, and then work: their buffers come in any order. */
+void rls_session_drain(struct rls_session *session)
+{
+	static struct rls_buffer *taken[RLS_BUFFERS_MAX];
+	size_t count = rls_buffers_take(taken);
+
+	for (size_t i = 0; i < count; i++)
+		visit(session, taken[i], note_launch);
+	for (size_t i = 0; i < count; i++) {
+		int result = visit(session, taken[i], pass_on);
+
+		if (result)
+			refuse_rest(session, result);
+	}
+	rls_buffers_give_back(taken, count);
+}
+
+/* CUPTI's own losses, asked for only once kernels could be enabled: before that some versions
+ * crash. With ours, which lie under `unpooled`. */
+static void count_losses(struct rls_session *session)
+{
+	static uint64_t told;
+	uint64_t lost = rls_buffers_lost();
+	size_t dropped = 0;
+
+	if (!session->cupti.get_dropped(NULL, 0, &dropped))
+		session->sender.header.dropped += dropped;
+	session->sender.header.unpooled += lost - told;
+	told = lost;
+}
+
+static void deliver(struct rls_session *session, uint32_t flag)
+{
+	uint64_t flushed_ns = rls_clock_now_ns();
+
+	session->cupti.flush_all(flag);
+	rls_session_drain(session);
+	count_losses(session);
+	session->sender.header.flushed_ns = flushed_ns;
+	rls_sender_send(&session->sender);
+}
+
+/* Callbacks and clock are the process's: who comes last has them. What the other tool wants
+ * recorded too stays on; it will switch it off itself. */
+static void yield_to_thief(struct rls_session *session)
+{
+	session->is_armed = false;
+	session->cupti.disable(RLS_ACTIVITY_MEMCPY_PEER);
+	if (session->traces_whole_graphs)
+		session->cupti.disable(RLS_ACTIVITY_GRAPH_TRACE);
+	rls_clock_lend(false);
+	session->cupti.unsubscribe(session->subscriber);
+	say(session, RLS_CUPTI_STOLEN, 0,
+	    "another tool (a framework's own profiler?) took CUPTI's clock and buffers over: no "
+	    "GPU records from then on");
+}
+
+void rls_session_flush(struct rls_session *session)
+{
+	bool is_ours = read_clock(session);
+
+	if (session->can_watch_clock && !is_ours)
+		yield_to_thief(session);
+	else
+		deliver(session, 0);
+}
+
+/* --- switching off ------------------------------------------------------------------------- */
+
+void rls_session_disarm(struct rls_session *session)
+{
+	switch_kinds_off(session);
+	deliver(session, 0);
+	deliver(session, RLS_CUPTI_FLUSH_FORCED);
+	release(session);
+	session->is_armed = false;
+	rls_buffers_trim();
+	say(session, RLS_CUPTI_DISARMED, 0, "disarmed");
+}
+
+void rls_session_abandon(struct rls_session *session)
+{
+	rls_buffers_abandon();
+	session->is_armed = false;
+	memset(&session->sender, 0, sizeof(session->sender));
+	rls_sender_add_status(&session->sender, RLS_CUPTI_FORKED, 0, rls_clock_now_ns(),
+			      "forked from a process that used CUDA, in which CUDA does not work");
+	rls_sender_send(&session->sender);
+}

@@ -1,0 +1,53 @@
+/* CUPTI switched on and off, and what it delivers in between. One thread at a time; only the
+ * callbacks that CUPTI is given run elsewhere, and they are buffers.h's and clock.h's.
+ */
+#ifndef RLS_CUPTI_SESSION_H
+#define RLS_CUPTI_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "cupti.h"
+#include "launches.h"
+#include "sender.h"
+
+struct rls_session {
+	struct rls_cupti cupti; /* version 0: not found yet */
+	struct rls_sender sender;
+	struct rls_launches launches;
+	bool traces_whole_graphs; /* a record a graph launch, not one a node; before arming */
+	bool is_armed;
+	bool can_watch_clock; /* cuptiGetTimestamp follows the clock that we registered */
+	bool has_refused_buffer; /* said once a session */
+	uint32_t foreign_thread_id_type;
+	uint64_t armed_ns;
+	void *subscriber;
+	/* What was said last, for a profiler that comes later. */
+	enum rls_cupti_status status;
+	uint64_t status_value;
+	char sentence[RLS_CUPTI_NAME_BYTES_MAX];
+};
+
+/* Switches CUPTI on. It calls nothing of CUPTI when libcuda is not loaded. Says by a status
+ * record what became of it; `session->status` is RLS_CUPTI_ARMED when it is on, NO_DRIVER when
+ * it is worth another try (said once), another one when it is not. */
+void rls_session_arm(struct rls_session *session);
+
+/* Has CUPTI deliver what has ended, and sends it; when another tool has taken the clock over,
+ * says STOLEN and is armed no more, without touching what is the other tool's now. */
+void rls_session_flush(struct rls_session *session);
+
+/* Sends what CUPTI has delivered by itself. */
+void rls_session_drain(struct rls_session *session);
+
+/* Switches CUPTI off, delivers what is left, and leaves it to others as it was found. */
+void rls_session_disarm(struct rls_session *session);
+
+/* Says the last status again. */
+void rls_session_repeat_status(struct rls_session *session);
+
+/* In a forked child, where CUPTI may not be called: says so and nothing else. */
+void rls_session_abandon(struct rls_session *session);
+
+#endif
