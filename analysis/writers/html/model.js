@@ -1,0 +1,149 @@
+/* The figures of the report, and sums of them. */
+
+const CATEGORIES = ["python", "simulator", "backend", "cuda_api", "native", "unknown"];
+const CATEGORY_NAMES = {python: "Python", simulator: "Simulator", backend: "ML backend", cuda_api: "CUDA API",
+	native: "Native code", unknown: "Unknown"};
+
+const model = JSON.parse(byId("model").textContent);
+const overview = JSON.parse(byId("overview").textContent);
+
+/* What the reader chose to see. */
+const view = {corrected: false, pid: null, query: "", by: "operation"};
+
+const processNames = new Map(model.processes.map((process) => [process.pid, process.name || "process"]));
+const threadNames = new Map(model.threads.map((thread) => [thread.tid, thread.name]));
+
+function nameOfProcess(pid) {
+	return (processNames.get(pid) || "process") + " (" + pid + ")";
+}
+
+function nameOfThread(pid, tid) {
+	const name = threadNames.get(tid) || processNames.get(pid) || "thread";
+
+	return tid ? name + " (" + tid + ")" : "all threads of " + nameOfProcess(pid);
+}
+
+function nameOfOperation(operation) {
+	return operation === null ? "(several operations)" : operation || "(no operation)";
+}
+
+function nameOfPhase(phase) {
+	return phase || "(no phase)";
+}
+
+/* One (category, resource) of a sum. */
+class Part {
+	constructor(category, resource) {
+		Object.assign(this, {category, resource, wall: 0, corrected: 0, error: 0, onCpu: 0});
+	}
+
+	add(row) {
+		this.wall += row.wall_ns;
+		this.corrected += row.corrected_ns;
+		this.error += row.error_ns;
+		this.onCpu += row.on_cpu_ns;
+	}
+
+	get time() {
+		return view.corrected ? this.corrected : this.wall;
+	}
+}
+
+/* A sum of breakdown rows. What the GPU did without any thread is kept apart: it is nobody's time. */
+class Sum {
+	constructor(name) {
+		this.name = name;
+		this.parts = new Map();
+	}
+
+	add(row) {
+		const key = row.category + " " + row.resource;
+
+		if (!this.parts.has(key))
+			this.parts.set(key, new Part(row.category, row.resource));
+		this.parts.get(key).add(row);
+	}
+
+	of(what, test) {
+		let sum = 0;
+
+		for (const part of this.parts.values()) {
+			if (test ? test(part) : part.resource !== "gpu")
+				sum += part[what];
+		}
+		return sum;
+	}
+
+	get time() {
+		return this.of("time");
+	}
+
+	get gpuAlone() {
+		return this.of("time", (part) => part.resource === "gpu");
+	}
+
+	get withGpu() {
+		return this.of("time", (part) => part.resource === "cpu+gpu");
+	}
+
+	/* In the order they are drawn: by category, first without and then with the GPU. */
+	get pieces() {
+		const pieces = [];
+
+		for (const category of CATEGORIES)
+			pieces.push(this.parts.get(category + " cpu"), this.parts.get(category + " cpu+gpu"));
+		pieces.push(this.parts.get(" gpu"));
+		return pieces.filter((part) => part && part.time > 0);
+	}
+
+	/* The same, a sum for each category. */
+	get byCategory() {
+		return CATEGORIES.map((category) => {
+			const sum = new Sum(CATEGORY_NAMES[category]);
+
+			sum.category = category;
+			for (const [key, part] of this.parts) {
+				if (part.category === category && part.resource !== "gpu")
+					sum.parts.set(key, part);
+			}
+			return sum;
+		}).filter((sum) => sum.parts.size).sort((a, b) => b.time - a.time);
+	}
+}
+
+const GROUPS = {
+	operation: {title: "Operation", key: (row) => row.operation, name: (row) => nameOfOperation(row.operation)},
+	phase: {title: "Phase", key: (row) => row.phase, name: (row) => nameOfPhase(row.phase)},
+	thread: {title: "Thread", key: (row) => row.pid + " " + row.tid, name: (row) => nameOfThread(row.pid, row.tid)},
+	process: {title: "Process", key: (row) => row.pid, name: (row) => nameOfProcess(row.pid)},
+};
+
+function shownRows(rows) {
+	return view.pid === null ? rows : rows.filter((row) => row.pid === view.pid);
+}
+
+/* Sums of rows by a group of GROUPS, in no order. */
+function sumsBy(rows, group) {
+	const sums = new Map();
+
+	for (const row of rows) {
+		const key = group.key(row);
+
+		if (!sums.has(key))
+			sums.set(key, Object.assign(new Sum(group.name(row)), {row}));
+		sums.get(key).add(row);
+	}
+	return [...sums.values()];
+}
+
+function totalOf(rows) {
+	const total = new Sum("total");
+
+	for (const row of rows)
+		total.add(row);
+	return total;
+}
+
+function matches(...names) {
+	return !view.query || names.some((name) => String(name).toLowerCase().includes(view.query));
+}

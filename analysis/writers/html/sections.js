@@ -1,0 +1,357 @@
+/* The sections of the report: each makes its table once and updates it when the view changes. */
+
+const recordingStart = overview.start_ns;
+const anyGpu = model.breakdown.some((row) => row.resource !== "cpu");
+
+function scaleHead(full) {
+	return element("span", {class: "muted"}, "0 – " + formatNs(full));
+}
+
+/* A table of sums with their bars: by operation, phase, thread or process. */
+class SumTable {
+	constructor(holder, caption, title, children) {
+		this.full = 1;
+		this.total = 0;
+		const columns = [
+			{title, value: (sum) => sum.name, show: (sum) => sum.category ? [dot(sum.category), " " + sum.name] : sum.name},
+			{title: "", wide: true, show: (sum) => sumBar(sum, this.full)},
+			{title: "Time", number: true, value: (sum) => sum.time, show: (sum) => formatNs(sum.time)},
+			{title: "Share", number: true, value: (sum) => sum.time, show: (sum) => formatShare(sum.time, this.total)},
+			{title: "On CPU", number: true, optional: true, value: (sum) => sum.of("onCpu") / (sum.of("wall") || 1),
+				show: (sum) => formatShare(sum.of("onCpu"), sum.of("wall"))},
+			{title: "± error", number: true, optional: true, value: (sum) => sum.of("error"),
+				show: (sum) => formatNs(sum.of("error"))},
+		];
+
+		if (anyGpu)
+			columns.splice(5, 0, {title: "With GPU", number: true, optional: true, value: (sum) => sum.withGpu,
+				show: (sum) => sum.withGpu ? formatNs(sum.withGpu) : "–"});
+		this.table = new SortedTable(holder, {caption, columns, children, sort: {index: 2, down: true}});
+	}
+
+	update(sums, total) {
+		this.full = fullOf(sums);
+		this.total = total;
+		this.table.heads[1].replaceChildren(scaleHead(this.full));
+		this.table.update(sums.filter((sum) => matches(sum.name, ...sum.byCategory.map((part) => part.name))));
+	}
+}
+
+/* --- where the time went ------------------------------------------------------------------- */
+
+function legendItems(total) {
+	const items = total.byCategory.map((sum) => element("li", {"data-category": sum.category}, dot(sum.category),
+		sum.name, element("b", {}, formatShare(sum.time, total.time)), element("span", {class: "muted"}, formatNs(sum.time))));
+
+	if (total.withGpu)
+		items.push(element("li", {}, dot("striped"), "GPU busy meanwhile",
+			element("b", {}, formatShare(total.withGpu, total.time)), element("span", {class: "muted"}, formatNs(total.withGpu))));
+	if (total.gpuAlone)
+		items.push(element("li", {}, dot("gpu"), "GPU alone, no thread traced",
+			element("span", {class: "muted"}, formatNs(total.gpuAlone))));
+	return items;
+}
+
+const where = {
+	set_up() {
+		this.table = new SumTable(byId("where-table"), "Time by operation and category", "", (sum) => sum.byCategory);
+	},
+
+	update() {
+		const rows = shownRows(model.breakdown), total = totalOf(rows), group = GROUPS[view.by];
+
+		byId("total-bar").replaceChildren(bar(piecesOf(total), Math.max(1, total.time + total.gpuAlone),
+			{kind: "tall", label: "All: " + describeParts(total.pieces)}));
+		byId("legend").replaceChildren(...legendItems(total));
+		this.table.table.heads[0].querySelector("button").textContent = group.title;
+		this.table.update(sumsBy(rows, group), total.time);
+	},
+};
+
+/* --- phases --------------------------------------------------------------------------------- */
+
+function operationsOf(phase) {
+	const rows = shownRows(model.breakdown).filter((row) => row.phase === phase.row.phase);
+
+	return sumsBy(rows, GROUPS.operation).sort((a, b) => b.time - a.time);
+}
+
+const phases = {
+	set_up() {
+		byId("phases").hidden = !model.breakdown.some((row) => row.phase);
+		this.table = new SumTable(byId("phases-table"), "Time by phase and operation", "Phase", operationsOf);
+	},
+
+	update() {
+		const rows = shownRows(model.breakdown);
+
+		this.table.update(sumsBy(rows, GROUPS.phase), totalOf(rows).time);
+	},
+};
+
+/* --- transitions ----------------------------------------------------------------------------- */
+
+function transitionSums() {
+	const sums = new Map();
+
+	for (const row of shownRows(model.transitions)) {
+		const key = JSON.stringify([row.operation, row.from, row.to]);
+
+		if (!sums.has(key))
+			sums.set(key, {name: nameOfOperation(row.operation), from: row.from, to: row.to, count: 0});
+		sums.get(key).count += row.count;
+	}
+	return [...sums.values()];
+}
+
+function secondsShown() {
+	const process = model.processes.find((one) => one.pid === view.pid);
+
+	return (process ? process.end_ns - process.start_ns : model.duration_ns) / 1e9;
+}
+
+const transitions = {
+	set_up() {
+		this.most = 1;
+		this.table = new SortedTable(byId("transitions-table"), {
+			caption: "Transitions between categories by operation", sort: {index: 3, down: true},
+			columns: [
+				{title: "Operation", value: (row) => row.name, show: (row) => row.name},
+				{title: "From → to", value: (row) => row.from + " " + row.to, show: (row) => [dot(row.from), " " + CATEGORY_NAMES[row.from],
+					element("span", {class: "arrow"}, "→"), dot(row.to), " " + CATEGORY_NAMES[row.to]]},
+				{title: "", wide: true, optional: true, show: (row) => bar([{size: row.count, kind: "plain"}], this.most,
+					{label: formatCount(row.count) + " transitions"})},
+				{title: "Count", number: true, value: (row) => row.count, show: (row) => formatCount(row.count)},
+				{title: "Per second", number: true, value: (row) => row.count,
+					show: (row) => secondsShown() > 0 ? formatCount(row.count / secondsShown()) : "–"},
+			]});
+	},
+
+	update() {
+		const sums = transitionSums();
+
+		this.most = Math.max(1, ...sums.slice(0, 10000).map((sum) => sum.count));
+		this.table.update(sums.filter((sum) => matches(sum.name, CATEGORY_NAMES[sum.from], CATEGORY_NAMES[sum.to])));
+	},
+};
+
+/* --- processes -------------------------------------------------------------------------------- */
+
+/* Children behind their parent. Parents of a broken trace may run in a circle. */
+function processTree() {
+	const children = new Map(), known = new Set(model.processes.map((process) => process.pid));
+	const placed = new Set(), order = [];
+	const place = (process, depth) => {
+		if (placed.has(process))
+			return;
+		placed.add(process);
+		order.push({process, depth});
+		if (depth < 20)
+			(children.get(process.pid) || []).forEach((child) => place(child, depth + 1));
+	};
+
+	for (const process of model.processes)
+		children.set(process.ppid, [...(children.get(process.ppid) || []), process]);
+	model.processes.filter((process) => !known.has(process.ppid)).forEach((process) => place(process, 0));
+	model.processes.forEach((process) => place(process, 0));
+	return order;
+}
+
+function processRows() {
+	const sums = new Map(sumsBy(model.breakdown, GROUPS.process).map((sum) => [sum.row.pid, sum]));
+	const threads = new Map();
+
+	for (const thread of model.threads)
+		threads.set(thread.pid, (threads.get(thread.pid) || 0) + 1);
+	return processTree().map(({process, depth}, index) => ({
+		index, depth, process, name: nameOfProcess(process.pid), sum: sums.get(process.pid) || new Sum(""),
+		threads: threads.get(process.pid) || 0, life: process.end_ns - process.start_ns,
+	}));
+}
+
+/* The life of a process on the recording's time, cut by what its threads' time went to. */
+function lifeBar(row) {
+	const scale = row.sum.time > 0 ? row.life / row.sum.time : 0;
+	const pieces = piecesOf(row.sum).filter((piece) => piece.kind !== "gpu")
+		.map((piece) => ({...piece, size: piece.size * scale}));
+
+	return bar(pieces, Math.max(1, model.duration_ns), {offset: Math.max(0, row.process.start_ns - recordingStart), track: true,
+		label: row.name + " lived " + formatNs(row.life) + ": " + describeParts(row.sum.pieces)});
+}
+
+const processes = {
+	set_up() {
+		this.table = new SortedTable(byId("processes-table"), {
+			caption: "Process tree", sort: {index: 0, down: false},
+			columns: [
+				{title: "Process", value: (row) => row.index, show: (row) => [
+					row.depth ? element("span", {class: "tree", "aria-hidden": "true"}, "  ".repeat(row.depth - 1) + "└ ") : "",
+					row.depth ? element("span", {class: "hidden"}, "level " + (row.depth + 1) + ": ") : "", row.name]},
+				{title: "", wide: true, show: lifeBar},
+				{title: "Lived", number: true, value: (row) => row.life, show: (row) => formatNs(row.life)},
+				{title: "Threads", number: true, value: (row) => row.threads, show: (row) => formatCount(row.threads)},
+				{title: "Their time", number: true, value: (row) => row.sum.time, show: (row) => formatNs(row.sum.time)},
+				{title: "On CPU", number: true, optional: true, value: (row) => row.sum.of("onCpu") / (row.sum.of("wall") || 1),
+					show: (row) => formatShare(row.sum.of("onCpu"), row.sum.of("wall"))},
+				{title: "Python", optional: true, value: (row) => row.process.python, show: (row) => row.process.python || "–"},
+			]});
+		this.table.heads[1].replaceChildren(scaleHead(model.duration_ns));
+	},
+
+	update() {
+		this.table.update(processRows().filter((row) => matches(row.name, row.process.cmdline.join(" "))));
+	},
+};
+
+/* --- GPU --------------------------------------------------------------------------------------- */
+
+function truePercent(gpu) {
+	const process = model.processes.find((one) => one.pid === gpu.pid);
+	const life = process ? process.end_ns - process.start_ns : 0;
+
+	return life > 0 ? 100 * gpu.busy_ns / life : 0;
+}
+
+function gpuBars(gpu) {
+	const percent = truePercent(gpu);
+
+	return element("div", {}, bar([{size: percent, kind: "gpu", tip: "truly busy\n" + formatPercent(percent), data: {"data-ns": gpu.busy_ns}}],
+		100, {track: true, label: "truly busy " + formatPercent(percent)}),
+		bar([{size: gpu.smi_style_percent, kind: "smi", tip: "nvidia-smi style\n" + formatPercent(gpu.smi_style_percent)}],
+			100, {track: true, label: "nvidia-smi style " + formatPercent(gpu.smi_style_percent)}));
+}
+
+function launchedRows() {
+	return shownRows(model.gpu).flatMap((gpu) => gpu.by_launching_operation.map((launched) => ({
+		name: nameOfOperation(launched.operation), phase: launched.phase, device: gpu.device, pid: gpu.pid,
+		busy: launched.busy_ns, kernels: launched.kernels})));
+}
+
+const gpus = {
+	set_up() {
+		byId("gpu").hidden = !model.gpu.length;
+		this.most = 1;
+		this.table = new SortedTable(byId("gpu-table"), {
+			caption: "GPU use by process and device", sort: {index: 2, down: true},
+			columns: [
+				{title: "Device", value: (gpu) => gpu.device, show: (gpu) => ["GPU " + gpu.device, element("br"),
+					element("span", {class: "muted"}, nameOfProcess(gpu.pid))]},
+				{title: "0 – 100 %", wide: true, show: gpuBars},
+				{title: "Truly busy", number: true, value: truePercent, show: (gpu) => [formatPercent(truePercent(gpu)), element("br"),
+					element("span", {class: "muted"}, formatNs(gpu.busy_ns))]},
+				{title: "smi-style", number: true, value: (gpu) => gpu.smi_style_percent, show: (gpu) => formatPercent(gpu.smi_style_percent)},
+				{title: "Kernels", number: true, value: (gpu) => gpu.kernels, show: (gpu) => [formatCount(gpu.kernels), element("br"),
+					element("span", {class: "muted"}, formatNs(gpu.kernel_ns))]},
+				{title: "Copies", number: true, optional: true, value: (gpu) => gpu.memcpy_ns, show: (gpu) => formatNs(gpu.memcpy_ns)},
+			]});
+		this.launched = new SortedTable(byId("launched-table"), {
+			caption: "GPU time by launching operation", sort: {index: 3, down: true},
+			columns: [
+				{title: "Operation", value: (row) => row.name, show: (row) => row.name},
+				{title: "Phase", optional: true, value: (row) => row.phase, show: (row) => nameOfPhase(row.phase)},
+				{title: "", wide: true, show: (row) => bar([{size: row.busy, kind: "gpu"}], this.most, {label: formatNs(row.busy)})},
+				{title: "Busy", number: true, value: (row) => row.busy, show: (row) => formatNs(row.busy)},
+				{title: "Kernels", number: true, value: (row) => row.kernels, show: (row) => formatCount(row.kernels)},
+				{title: "Device", number: true, optional: true, value: (row) => row.device, show: (row) => row.device},
+			]});
+	},
+
+	update() {
+		const launched = launchedRows();
+
+		this.most = Math.max(1, ...launched.slice(0, 10000).map((row) => row.busy));
+		this.table.update(shownRows(model.gpu).filter((gpu) => matches(nameOfProcess(gpu.pid))));
+		this.launched.update(launched.filter((row) => matches(row.name, row.phase)));
+	},
+};
+
+/* --- source lines ------------------------------------------------------------------------------- */
+
+const LINE_TIMES = [["python_ns", "python", "Python"], ["native_ns", "backend", "native code"],
+	["system_ns", "system", "kernel"], ["waiting_ns", "waiting", "waiting"]];
+
+function lineTime(line) {
+	return LINE_TIMES.reduce((sum, [key]) => sum + (line[key] || 0), 0);
+}
+
+const lines = {
+	set_up() {
+		byId("lines").hidden = !(model.lines && model.lines.length);
+		this.most = 1;
+		this.table = new SortedTable(byId("lines-table"), {
+			caption: "Source lines", sort: {index: 3, down: true},
+			columns: [
+				{title: "Line", value: (line) => line.file + String(line.line).padStart(9), show: (line) => element("span", {class: "mono"}, line.file + ":" + line.line)},
+				{title: "Function", value: (line) => line.function, show: (line) => [line.function, element("br"),
+					element("span", {class: "muted"}, nameOfOperation(line.operation))]},
+				{title: "", wide: true, show: (line) => bar(LINE_TIMES.filter(([key]) => line[key]).map(([key, kind, name]) =>
+					({size: line[key], kind, tip: name + "\n" + formatNs(line[key])})), this.most,
+				{error: line.error_ns || 0, label: LINE_TIMES.map(([key, , name]) => name + " " + formatNs(line[key] || 0)).join(", ")})},
+				{title: "Time", number: true, value: lineTime, show: (line) => formatNs(lineTime(line))},
+				{title: "± error", number: true, optional: true, value: (line) => line.error_ns, show: (line) => formatNs(line.error_ns || 0)},
+				{title: "Samples", number: true, optional: true, value: (line) => line.samples, show: (line) => formatCount(line.samples)},
+			]});
+	},
+
+	update() {
+		const shown = shownRows(model.lines || []);
+
+		this.most = Math.max(1, ...shown.slice(0, 10000).map((line) => lineTime(line) + (line.error_ns || 0)));
+		this.table.update(shown.filter((line) => matches(line.file, line.function, line.operation)));
+	},
+};
+
+/* --- cost and recording --------------------------------------------------------------------------- */
+
+function pairs(list) {
+	return list.filter((pair) => pair[1]).flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]);
+}
+
+const cost = {
+	set_up() {
+		const overhead = model.overhead, calibration = Object.entries(overhead.calibration);
+
+		byId("cost-pairs").append(...pairs([
+			["Estimated cost", formatNs(overhead.estimated_ns) + ", " + formatPercent(overhead.percent) + " of the threads’ time"],
+			["Probe hits", formatCount(overhead.hits) + " (silent ones included)"],
+			["Events recorded", formatCount(overhead.events)]]));
+		if (calibration.length)
+			new SortedTable(byId("calibration-table"), {caption: "Calibrated costs", columns: [
+				{title: "Calibrated on this machine", value: (row) => row[0], show: (row) => row[0]},
+				{title: "ns", number: true, value: (row) => row[1].ns, show: (row) => row[1].ns.toFixed(1)},
+				{title: "± ns", number: true, value: (row) => row[1].error_ns, show: (row) => row[1].error_ns.toFixed(1)}]}).update(calibration);
+		if (model.losses.length)
+			new SortedTable(byId("losses-table"), {caption: "Events lost while recording", columns: [
+				{title: "Buffer", value: (row) => row.buffer, show: (row) => row.buffer},
+				{title: "Events lost", number: true, value: (row) => row.dropped, show: (row) => formatCount(row.dropped)}]}).update(model.losses);
+	},
+
+	update() {
+	},
+};
+
+function libraryRows() {
+	return shownRows(model.processes).flatMap((process) => process.libraries.map((library) =>
+		({...library, name: library.path, pid: process.pid})));
+}
+
+const recording = {
+	set_up() {
+		const host = model.host;
+
+		byId("recording-pairs").append(...pairs([
+			["Recorded by", model.tool],
+			["Host", [host.kernel && "Linux " + host.kernel, host.cpus && host.cpus + " CPUs"].filter(Boolean).join(", ")],
+			["GPUs", host.gpus.map((gpu) => typeof gpu === "string" ? gpu : gpu && gpu.name || JSON.stringify(gpu)).join(", ")],
+			["Command", model.processes[0] ? model.processes[0].cmdline.join(" ") : ""]]));
+		this.table = new SortedTable(byId("libraries-table"), {caption: "Libraries with a role", sort: {index: 2, down: true}, columns: [
+			{title: "Library", value: (row) => row.name, show: (row) => element("span", {class: "mono"}, row.name)},
+			{title: "Role", value: (row) => row.role, show: (row) => row.role},
+			{title: "Probed", number: true, value: (row) => row.sites, show: (row) => formatCount(row.sites)},
+			{title: "Process", optional: true, value: (row) => row.pid, show: (row) => nameOfProcess(row.pid)}]});
+	},
+
+	update() {
+		this.table.update(libraryRows().filter((row) => matches(row.name, row.role)));
+	},
+};
