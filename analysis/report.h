@@ -1,6 +1,6 @@
 /* Report: what a trace says, as plain data, independent of how it is shown.
  *
- *     event source ──rls_report_build──▶ struct rls_report ──rls_report_write──▶ text, json, csv
+ *     event source ──rls_report_build──▶ struct rls_report ──rls_report_write──▶ text, json, ...
  *                    (sweep.h)                 │  ▲                (writers/writer.h)
  *                                              └──┘ rls_report_group, rls_report_merge
  *
@@ -271,8 +271,12 @@ struct rls_write_options {
 
 struct rls_report_writer;               /* writers/writer.h */
 
-/* The writer of a format ("text", "json", "csv"), or NULL. */
+/* The writer of a format ("text", "json", ...), or NULL. */
 const struct rls_report_writer *rls_report_writer_find(const char *format);
+
+/* Every format there is, for a message: "text, json, ...". */
+#define RLS_WRITER_NAMES_BYTES 200
+const char *rls_report_writer_names(char buffer[static RLS_WRITER_NAMES_BYTES]);
 
 /* Writes and flushes. 0, or -errno when the output failed. options may be NULL: defaults. */
 int rls_report_write(const struct rls_report *report, const struct rls_report_writer *writer,

@@ -22,6 +22,17 @@ const struct rls_report_writer *rls_report_writer_find(const char *format)
 	return NULL;
 }
 
+const char *rls_report_writer_names(char buffer[static RLS_WRITER_NAMES_BYTES])
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < sizeof(writers) / sizeof(*writers) && used < RLS_WRITER_NAMES_BYTES;
+	     i++)
+		used += (size_t)snprintf(buffer + used, RLS_WRITER_NAMES_BYTES - used, "%s%s",
+					 i ? ", " : "", writers[i]->name);
+	return buffer;
+}
+
 int rls_report_write(const struct rls_report *report, const struct rls_report_writer *writer,
 		     FILE *output, const struct rls_write_options *options)
 {

@@ -27,7 +27,7 @@ static const struct argp_option option_table[] = {
 	{ "duration", KEY_DURATION, "SECONDS", 0, "Stop recording after SECONDS", 1 },
 	{ "output", KEY_OUTPUT, "TRACE", 0, "Write the trace to TRACE (default rlscope-PID.trace)", 1 },
 	{ "report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json or csv", 1 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json, csv or html", 1 },
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow child processes", 1 },
 	{ "simulator", KEY_SIMULATOR, "GLOB[:SYMBOLS]", 0, "A library whose time is simulator time", 2 },
 	{ "backend", KEY_BACKEND, "GLOB[:SYMBOLS]", 0, "A library that is an ML backend", 2 },
@@ -94,6 +94,7 @@ static int add_role(struct rls_record_options *options, enum rls_role role, cons
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct rls_record_options *options = state->input;
+	char names[RLS_WRITER_NAMES_BYTES];
 
 	switch (key) {
 	case KEY_DURATION:
@@ -109,7 +110,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_FORMAT:
 		options->writer = rls_report_writer_find(argument);
 		if (!options->writer) {
-			rls_error("'%s' is not a report format: text, json or csv", argument);
+			rls_error("'%s' is not a report format: %s", argument,
+				  rls_report_writer_names(names));
 			return EINVAL;
 		}
 		return 0;

@@ -50,13 +50,14 @@ static error_t take_trace(struct arguments *arguments, struct argp_state *state)
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
+	char names[RLS_WRITER_NAMES_BYTES];
 
 	switch (key) {
 	case 'f':
 		arguments->writer = rls_report_writer_find(value);
 		if (arguments->writer)
 			return 0;
-		rls_error("'%s' is not a report format: text, json or csv", value);
+		rls_error("'%s' is not a report format: %s", value, rls_report_writer_names(names));
 		return EINVAL;
 	case 'o':
 		arguments->output = value;
@@ -182,7 +183,7 @@ static int report(const struct arguments *arguments)
 int rls_command_report(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"format", 'f', "FORMAT", 0, "text (default), json or csv", 0},
+		{"format", 'f', "FORMAT", 0, "text (default), json, csv or html", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"by", KEY_BY, "WHAT", 0,
 		 "Sum the figures by process, thread, operation or phase", 0},
