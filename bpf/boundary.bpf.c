@@ -67,7 +67,7 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 		sp -= 8;
 	/* A frame with this very return slot is over too, unless it goes on in a tail jump. */
 	limit = sp;
-	if (kind == LEAVE_AFTER || (kind == ENTER && is_tail_jump(thread, sp)))
+	if (kind == LEAVE_AFTER || (kind == ENTER && is_tail_jump(thread, sp, cookie)))
 		limit = sp - 1;
 	/* One look at the stack for all kinds: the verifier walks this loop once per call. */
 	leave_frames(thread, now_ns, limit, site);

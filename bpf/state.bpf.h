@@ -196,8 +196,9 @@ static __always_inline __u64 return_trampoline(void)
 
 /* An entry with the return slot of a frame whose end would have been seen: the function
  * has jumped to another one, which will return in its place. Under a return probe the slot
- * tells that from a new call after a longjmp or an exception: it was rewritten. */
-static __always_inline bool is_tail_jump(const struct thread_state *thread, __u64 sp)
+ * tells that from a new call after a longjmp or an exception: it was rewritten. Else it is
+ * known of the function entered whether any jumps to it. */
+static __always_inline bool is_tail_jump(const struct thread_state *thread, __u64 sp, __u64 cookie)
 {
 	__u32 top = thread->depth;
 	__u8 frame;
@@ -207,7 +208,7 @@ static __always_inline bool is_tail_jump(const struct thread_state *thread, __u6
 	frame = thread->frame_category[FRAME(top - 1)];
 	if (frame & FRAME_RETURN_PROBE)
 		return word_at(sp) == return_trampoline();
-	return frame & FRAME_EXIT_SITES;
+	return (frame & FRAME_EXIT_SITES) && RLS_COOKIE_JUMPED_TO(cookie);
 }
 
 /* Frames that sp proves over must have been left before. */

@@ -169,7 +169,7 @@ struct rls_wire_gpu_batch {
  *
  *  bits  0..31 site id   32..35 category   36..39 kind (enum rls_site_kind, plan/site.h)
  *  bit   40 from_python  41..42 site class  43..44 exit (enum rls_site_exit)
- *  bits 48..63 cost of one hit in ns (saturated)
+ *  bit   45 jumped_to  48..63 cost of one hit in ns (saturated)
  */
 #define RLS_COOKIE_SITE(c) ((RLS_U32)(c))
 #define RLS_COOKIE_CATEGORY(c) ((RLS_U8)(((c) >> 32) & 15))
@@ -177,11 +177,12 @@ struct rls_wire_gpu_batch {
 #define RLS_COOKIE_FROM_PYTHON(c) ((RLS_U8)(((c) >> 40) & 1))
 #define RLS_COOKIE_CLASS(c) ((RLS_U8)(((c) >> 41) & 3))
 #define RLS_COOKIE_EXIT(c) ((RLS_U8)(((c) >> 43) & 3))
+#define RLS_COOKIE_JUMPED_TO(c) ((RLS_U8)(((c) >> 45) & 1))
 #define RLS_COOKIE_COST_NS(c) ((RLS_U32)((c) >> 48))
-#define RLS_COOKIE(site, category, kind, from_python, site_class, exit, cost_ns)                   \
+#define RLS_COOKIE(site, category, kind, from_python, site_class, exit, jumped_to, cost_ns)        \
 	((RLS_U64)(RLS_U32)(site) | (RLS_U64)(category) << 32 | (RLS_U64)(kind) << 36 |            \
 	 (RLS_U64)(from_python) << 40 | (RLS_U64)(site_class) << 41 | (RLS_U64)(exit) << 43 |      \
-	 (RLS_U64)(cost_ns) << 48)
+	 (RLS_U64)(jumped_to) << 45 | (RLS_U64)(cost_ns) << 48)
 
 /* A range site's cookie: bits 0..7 kind (enum rls_range_kind of
  * userspace/annotate/foreign_ranges.h), 8..15 the argument register with the name, 16..23

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 int truthc_noop(int number)
@@ -109,39 +108,6 @@ long truthc_signal_jumps(long count)
 	}
 	sigaction(SIGUSR1, &before, NULL);
 	return jumps;
-}
-
-static ucontext_t main_context, other_context;
-static long passed_back;
-
-void truthc_swap_back(long value)
-{
-	passed_back = value;
-	swapcontext(&other_context, &main_context);
-	__asm__ volatile("" ::: "memory");
-}
-
-void truthc_on_other_stack(void)
-{
-	for (long i = 1;; i++)
-		truthc_swap_back(i);
-}
-
-long truthc_contexts(long count)
-{
-	static char stack[256 * 1024] __attribute__((aligned(16)));
-	long sum = 0;
-
-	getcontext(&other_context);
-	other_context.uc_stack.ss_sp = stack;
-	other_context.uc_stack.ss_size = sizeof(stack);
-	other_context.uc_link = NULL;
-	makecontext(&other_context, truthc_on_other_stack, 0);
-	for (long i = 0; i < count; i++) {
-		swapcontext(&main_context, &other_context);
-		sum += truthc_inner(passed_back);
-	}
-	return sum;
 }
 
 void truthc_exit(int status)

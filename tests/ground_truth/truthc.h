@@ -28,12 +28,6 @@ void truthc_jump_out(long value);
 long truthc_signal_jumps(long count);
 void truthc_raise(long depth);
 
-/* Runs truthc_on_other_stack() on a stack of its own and swaps back and forth in its midst,
- * as coroutine libraries do. The sum of what it passed back. */
-long truthc_contexts(long count);
-void truthc_on_other_stack(void);
-void truthc_swap_back(long value);
-
 /* Ends the process from within. */
 void truthc_exit(int status);
 

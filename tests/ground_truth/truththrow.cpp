@@ -3,8 +3,14 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <stdexcept>
 
+extern "C" {
+#include "truthc.h"
+}
 #include "truthcxx.h"
 
 namespace {
@@ -34,6 +40,54 @@ long throw_guarded(long count)
 	return caught == destroyed ? caught : -1;
 }
 
+long throw_odd(long number)
+{
+	if (number & 1)
+		throw std::runtime_error("odd");
+	return number;
+}
+
+// Out of a C function that was handed a C++ function: a C library is passed by too.
+long throw_through_c(long count)
+{
+	return count_caught(count, [](long) { truthc_callback(throw_odd, 2); });
+}
+
+void *leave_guarded(void *counter)
+{
+	truthcxx::Guard guard(static_cast<long *>(counter));
+
+	truthc_leave_thread(2);
+	return nullptr;
+}
+
+void *sleep_guarded(void *counter)
+{
+	truthcxx::Guard guard(static_cast<long *>(counter));
+
+	truthc_sleep_in_thread(2);
+	return nullptr;
+}
+
+// Threads that end inside probed C functions: the C++ callers' destructors run all the same.
+long unwind_threads(long count, void *(*thread_main)(void *), bool cancel)
+{
+	long destroyed = 0;
+
+	for (long i = 0; i < count; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, nullptr, thread_main, &destroyed))
+			break;
+		if (cancel) {
+			usleep(200); // let it get inside
+			pthread_cancel(thread);
+		}
+		pthread_join(thread, nullptr);
+	}
+	return destroyed;
+}
+
 // throws(way, count): how many exceptions arrived here.
 PyObject *meth_throws(PyObject *, PyObject *args)
 {
@@ -50,6 +104,12 @@ PyObject *meth_throws(PyObject *, PyObject *args)
 		caught = count_caught(count, [](long) { truthcxx_rethrow(3); });
 	else if (way == 'g')
 		caught = throw_guarded(count);
+	else if (way == 'c')
+		caught = throw_through_c(count);
+	else if (way == 'x')
+		caught = unwind_threads(count, leave_guarded, false);
+	else if (way == 'k')
+		caught = unwind_threads(count, sleep_guarded, true);
 	return PyLong_FromLong(caught);
 }
 

@@ -43,7 +43,9 @@ class World:
         self.sim = truthsim
         self.throws = truththrow.throws
         self.c = ctypes.CDLL(os.path.join(options.libraries, "libtruthc.so"))
-        for name in ("protect", "signal_jumps", "contexts", "thread_exits", "thread_cancels"):
+        self.contexts = ctypes.CDLL(os.path.join(options.libraries, "libtruthctx.so"))
+        self.contexts.truthctx_contexts.restype = ctypes.c_long
+        for name in ("protect", "signal_jumps", "thread_exits", "thread_cancels"):
             getattr(self.c, "truthc_" + name).restype = ctypes.c_long
         self.loose_open()
         self.python_callback = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long)
@@ -80,7 +82,7 @@ def jump_from_signal(world):
 
 @hazard
 def other_stacks(world):
-    return world.c.truthc_contexts(ctypes.c_long(1000))
+    return world.contexts.truthctx_contexts(ctypes.c_long(1000))
 
 
 @hazard

@@ -33,6 +33,10 @@ FUNCTION("switch_table", "push %rbx\nlea 0f(%rip),%rdx\nmovslq (%rdx,%rdi,4),%ra
 FUNCTION("only_ret", "ret");
 FUNCTION("never_returns", "push %rbx\ncall abort@PLT\nud2");
 
+/* A C function that may be unwound: it calls what it was handed, or someone who may. */
+FUNCTION("calls_pointer", "push %rbx\ncall *%rdi\npop %rbx\n" LABEL("calls_pointer_ret") "ret");
+FUNCTION("calls_then_tail", "push %rbx\ncall abort@PLT\npop %rbx\njmp abort@PLT");
+
 FUNCTION("calls_back", "push %rbx\n" LABEL("calls_back_call") "call PyObject_CallObject@PLT\n"
 	 "mov %rax,%rbx\ntest %rax,%rax\n" LABEL("calls_back_after") "je 1f\n1:\npop %rbx\nret");
 FUNCTION("calls_back_twice", "push %rbx\n" LABEL("twice_first") "call PyObject_CallObject@PLT\n"

@@ -272,6 +272,43 @@ static void shares_sites_and_counts_what_it_skips(void **state)
 	rls_plan_clear(&got);
 }
 
+/* Exceptions of a function that a C library calls, and the ends of threads, pass through it. */
+static void has_no_return_probe_where_something_may_unwind(void **state)
+{
+	struct rls_plan got = plan_one("calls_pointer", RLS_BOUNDARY_EXPORTED, false);
+
+	assert_int_equal(got.count, 2);
+	assert_enter(&got, "calls_pointer", RLS_EXIT_SITES);
+	assert_leave(&got, "calls_pointer_ret");
+	rls_plan_clear(&got);
+
+	/* Its last way out is through the PLT. */
+	got = plan_one("calls_then_tail", RLS_BOUNDARY_EXPORTED, false);
+	assert_enter(&got, "calls_then_tail", RLS_EXIT_RETURN_PROBE);
+	rls_plan_clear(&got);
+	got = plan_one("calls_then_tail", RLS_BOUNDARY_EXPORTED, true);
+	assert_enter(&got, "calls_then_tail", RLS_EXIT_UNSEEN);
+	rls_plan_clear(&got);
+}
+
+static void knows_what_is_jumped_to(void **state)
+{
+	struct rls_boundary_function functions[] = {
+		{ .vaddr = address("tail_callee"), .name = "callee", .kind = RLS_BOUNDARY_EXPORTED },
+		{ .vaddr = address("tail_caller"), .name = "caller", .kind = RLS_BOUNDARY_EXPORTED },
+		{ .vaddr = address("self_tail"), .name = "self", .kind = RLS_BOUNDARY_EXPORTED },
+	};
+	struct rls_plan got = plan(functions, 3, true);
+
+	assert_true(site_at(&got, "tail_callee")->jumped_to);
+	assert_false(site_at(&got, "tail_caller")->jumped_to);
+	assert_true(site_at(&got, "self_tail")->jumped_to);
+	rls_plan_clear(&got);
+	got = plan(functions, 1, true);
+	assert_false(site_at(&got, "tail_callee")->jumped_to);
+	rls_plan_clear(&got);
+}
+
 static void plans_an_empty_library(void **state)
 {
 	struct rls_plan got = plan(NULL, 0, true);
@@ -301,6 +338,8 @@ int main(void)
 		cmocka_unit_test(brackets_calls_into_python),
 		cmocka_unit_test(keeps_entry_and_callback_apart),
 		cmocka_unit_test(shares_sites_and_counts_what_it_skips),
+		cmocka_unit_test(has_no_return_probe_where_something_may_unwind),
+		cmocka_unit_test(knows_what_is_jumped_to),
 		cmocka_unit_test(plans_an_empty_library),
 	};
 

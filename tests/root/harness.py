@@ -23,6 +23,7 @@ HAZARD_SOURCES = os.path.join(os.path.dirname(HERE), "hazards")
 BINARY = os.environ.get("RLS_BIN", "build/rlscope-bpf")
 TRUTH = os.environ.get("RLS_TRUTH", "build/tests/ground_truth")
 ROLES = ["--simulator", "truthsim*", "--backend", "truthback*", "--simulator", "libtruthc.so*",
+         "--simulator", "libtruthctx.so*",
          "--simulator", "libtruthcxx.so*", "--simulator", "truthpb*", "--simulator", "truthnb*",
          "--simulator", "truthcy*"]
 EXACT = ["--overhead-budget", "none"]

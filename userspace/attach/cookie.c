@@ -21,5 +21,5 @@ uint64_t rls_site_cookie(const struct rls_site *site, uint32_t id, uint32_t cost
 	if (cost_ns > UINT16_MAX)
 		cost_ns = UINT16_MAX;
 	return RLS_COOKIE(id, site->category, site->kind, site->from_python, site->site_class,
-			  site->exit, cost_ns);
+			  site->exit, site->jumped_to, cost_ns);
 }

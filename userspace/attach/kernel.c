@@ -311,7 +311,7 @@ int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_
 
 	return attach_one(kernel, kernel->skeleton->progs.on_flush_multi,
 			  kernel->skeleton->progs.on_flush, path, site_offset, listeners_offset,
-			  RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5, 0, cost_ns));
+			  RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5, 0, 0, cost_ns));
 }
 
 int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,

@@ -76,9 +76,13 @@ static bool is_jump_table(const struct rls_instruction *jump, const uint8_t *pre
 
 static int note_direct(struct rls_code *code, const struct rls_instruction *instruction)
 {
+	bool is_call = instruction->flow == RLS_FLOW_CALL;
+
+	code->calls |= is_call;
+	code->restarts |= !is_call && instruction->target == code->start;
 	if (instruction->target >= code->start && instruction->target < code->end)
 		return rls_addresses_add(&code->targets, instruction->target);
-	if (instruction->flow == RLS_FLOW_CALL)
+	if (is_call)
 		return 0;
 	return rls_addresses_add(&code->exits, instruction->target);
 }
@@ -94,6 +98,13 @@ static int note(struct rls_code *code, const struct rls_instruction *instruction
 	case RLS_FLOW_JUMP_INDIRECT:
 		if (!is_jump_table(instruction, previous, previous_length))
 			code->indirect_exit = true;
+		return 0;
+	case RLS_FLOW_CALL_INDIRECT:
+		code->calls = true;
+		code->indirect_calls |= !instruction->target;
+		return 0;
+	case RLS_FLOW_STOP:
+		code->calls = true;
 		return 0;
 	case RLS_FLOW_RETURN:
 		if (instruction->probeable)

@@ -29,6 +29,9 @@ struct rls_code {
 	uint64_t start, end;
 	bool complete;                  /* decoded to the end */
 	bool indirect_exit;             /* an indirect jump that is no jump table */
+	bool calls;                     /* has call instructions or system calls */
+	bool indirect_calls;            /* some through pointers, other than to imported functions */
+	bool restarts;                  /* jumps to its first instruction */
 	struct rls_addresses targets;   /* inside the extent, of direct jumps and calls; sorted */
 	struct rls_addresses returns;   /* probeable ret instructions */
 	struct rls_addresses exits;     /* targets of direct jumps out of the extent; sorted */

@@ -62,8 +62,11 @@ static int take(struct search *search, const struct rls_code *code)
 		if (rls_addresses_add(returns, code->returns.items[i]) < 0)
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < code->exits.count; i++)
+	for (size_t i = 0; i < code->exits.count; i++) {
+		if (rls_addresses_add(&search->exits.jumps, code->exits.items[i]) < 0)
+			return -ENOMEM;
 		meet(search, code->exits.items[i]);
+	}
 	return 0;
 }
 
@@ -85,6 +88,12 @@ static int follow(struct search *search, uint64_t start)
 	return err;
 }
 
+void rls_exits_clear(struct rls_exits *exits)
+{
+	rls_addresses_clear(&exits->returns);
+	rls_addresses_clear(&exits->jumps);
+}
+
 int rls_exits_find(struct rls_elf *elf, const struct rls_code *code, uint64_t *bytes_left,
 		   struct rls_exits *out)
 {
@@ -100,10 +109,11 @@ int rls_exits_find(struct rls_elf *elf, const struct rls_code *code, uint64_t *b
 	for (size_t i = 1; err == 0 && i < search.extent_count; i++)
 		err = follow(&search, search.extents[i]);
 	if (err < 0) {
-		rls_addresses_clear(&search.exits.returns);
+		rls_exits_clear(&search.exits);
 		return err;
 	}
 	rls_addresses_sort(&search.exits.returns);
+	rls_addresses_sort(&search.exits.jumps);
 	*out = search.exits;
 	return 0;
 }

@@ -17,12 +17,14 @@
 
 struct rls_exits {
 	struct rls_addresses returns;   /* virtual addresses, sorted */
+	struct rls_addresses jumps;     /* where control is given to by jumping; sorted */
 	bool complete;                  /* every way out ends in one of these */
 };
 
 /* code: the extent the function begins in, or NULL. bytes_left: as for rls_code_read. 0 or
- * -ENOMEM; on failure *out is untouched. Clear with rls_addresses_clear(&out->returns). */
+ * -ENOMEM; on failure *out is untouched. Clear with rls_exits_clear(). */
 int rls_exits_find(struct rls_elf *elf, const struct rls_code *code, uint64_t *bytes_left,
 		   struct rls_exits *out);
+void rls_exits_clear(struct rls_exits *exits);
 
 #endif

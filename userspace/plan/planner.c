@@ -13,6 +13,7 @@ struct planner {
 	struct rls_plan plan;
 	size_t capacity;
 	struct rls_addresses callbacks; /* calls and jumps into Python, sorted */
+	struct rls_addresses jumps;     /* what functions with exits of their own jump to */
 	/* The extent read last: functions are sorted, and many callbacks lie in one. */
 	struct rls_code code;
 	bool has_code;
@@ -99,6 +100,33 @@ static int code_at(struct planner *planner, uint64_t vaddr, uint64_t size_bytes,
 	return 0;
 }
 
+/* A C function through which others' exceptions may pass (callbacks, threads that end inside)
+ * is watched at its rets, too; where some are out of reach, late times on every call weigh more
+ * than an exception that only a function given to it by pointer is likely to throw. */
+static bool needs_return_probe(const struct planner *planner, const struct rls_code *code,
+			       const struct rls_exits *exits)
+{
+	return !exits->complete && !planner->library->may_switch_stacks &&
+	       !planner->library->may_throw && code && code->complete && !code->indirect_calls &&
+	       !code->indirect_exit;
+}
+
+static int add_returns(struct planner *planner, struct rls_site site, const struct rls_exits *exits)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < exits->returns.count; i++) {
+		struct rls_instruction instruction;
+
+		err = rls_code_decode(planner->elf, exits->returns.items[i], &instruction);
+		if (err == 0)
+			err = add(planner, site, &instruction);
+	}
+	for (size_t i = 0; err == 0 && i < exits->jumps.count; i++)
+		err = rls_addresses_add(&planner->jumps, exits->jumps.items[i]);
+	return err;
+}
+
 static int add_exits(struct planner *planner, const struct rls_boundary_function *function,
 		     const struct rls_code *code, enum rls_site_exit *exit)
 {
@@ -113,16 +141,30 @@ static int add_exits(struct planner *planner, const struct rls_boundary_function
 
 	if (err < 0)
 		return err;
-	for (size_t i = 0; err == 0 && i < exits.returns.count; i++) {
-		struct rls_instruction instruction;
-
-		err = rls_code_decode(planner->elf, exits.returns.items[i], &instruction);
-		if (err == 0)
-			err = add(planner, site, &instruction);
+	if (needs_return_probe(planner, code, &exits)) {
+		*exit = RLS_EXIT_RETURN_PROBE;
+	} else {
+		*exit = exits.complete ? RLS_EXIT_SITES : RLS_EXIT_UNSEEN;
+		err = add_returns(planner, site, &exits);
 	}
-	*exit = exits.complete ? RLS_EXIT_SITES : RLS_EXIT_UNSEEN;
-	rls_addresses_clear(&exits.returns);
+	rls_exits_clear(&exits);
 	return err;
+}
+
+/* Whether something may leave the function other than by returning: an exception, also one
+ * thrown by a function that it was handed, or the end of the thread, which unwinds it. The
+ * interpreter's own calls must return, and CUDA promises to. */
+static bool may_be_unwound(const struct planner *planner,
+			   const struct rls_boundary_function *function,
+			   const struct rls_code *code)
+{
+	if (function->kind != RLS_BOUNDARY_EXPORTED)
+		return false;
+	if (planner->library->may_throw)
+		return true;
+	if (planner->library->role == RLS_ROLE_CUDA)
+		return false;
+	return !code || !code->complete || code->calls || code->indirect_exit || code->exits.count;
 }
 
 /* A function that is but a jump into Python needs no site: the jump's own does. */
@@ -157,8 +199,8 @@ static int plan_entry(struct planner *planner, const struct rls_boundary_functio
 		planner->plan.skipped[RLS_PLAN_NOT_PROBEABLE]++;
 		return 0;
 	}
-	if (planner->library->may_switch_stacks ||
-	    (function->kind == RLS_BOUNDARY_EXPORTED && planner->library->may_throw)) {
+	site.jumped_to = code && code->restarts;
+	if (planner->library->may_switch_stacks || may_be_unwound(planner, function, code)) {
 		err = add_exits(planner, function, code, &site.exit);
 		if (err < 0)
 			return err;
@@ -173,6 +215,7 @@ static int plan_jump(struct planner *planner, const struct rls_boundary_function
 		.kind = RLS_SITE_ENTER,
 		.exit = planner->library->may_switch_stacks ? RLS_EXIT_UNSEEN : RLS_EXIT_RETURN_PROBE,
 		.category = RLS_CATEGORY_PYTHON,
+		.jumped_to = true,
 	};
 	struct rls_instruction instruction;
 
@@ -295,6 +338,21 @@ static void unify(struct rls_plan *plan)
 	plan->count = kept;
 }
 
+/* Functions that others end in. */
+static void mark_jumped_to(struct planner *planner)
+{
+	rls_addresses_sort(&planner->jumps);
+	for (size_t i = 0; i < planner->plan.count; i++) {
+		struct rls_site *site = &planner->plan.sites[i];
+		const struct rls_elf_extent *extent = rls_elf_extent_at(planner->elf, site->vaddr);
+
+		if (site->kind == RLS_SITE_ENTER)
+			site->jumped_to |= rls_addresses_any(&planner->jumps,
+							     extent ? extent->vaddr : site->vaddr,
+							     site->vaddr);
+	}
+}
+
 static void count_sites(struct rls_plan *plan)
 {
 	for (size_t i = 0; i < plan->count; i++) {
@@ -311,7 +369,10 @@ int rls_plan_library(const struct rls_library *library, struct rls_elf *elf,
 
 	for (size_t i = 0; err == 0 && i < library->function_count; i++)
 		err = plan_function(&planner, &library->functions[i]);
+	if (err == 0)
+		mark_jumped_to(&planner);
 	rls_addresses_clear(&planner.callbacks);
+	rls_addresses_clear(&planner.jumps);
 	rls_code_clear(&planner.code);
 	if (err < 0) {
 		rls_plan_clear(&planner.plan);

@@ -53,6 +53,9 @@ struct rls_site {
 	enum rls_category category; /* ENTER*: category inside; LEAVE*: the library's own category,
 	                             * i.e. where the thread is after a callback has returned */
 	bool from_python;           /* ENTER: only the interpreter calls it */
+	bool jumped_to;             /* ENTER: another function's end may be a jump to this one; one that
+	                             * is not is entered by a call alone, so what had its return slot
+	                             * before is over, left by an exception */
 };
 
 #endif
