@@ -1,6 +1,7 @@
 #include "analysis/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "analysis/cleanup.h"
 #include "analysis/report_private.h"
 #include "analysis/sweep.h"
+#include "analysis/tracks.h"
 
 static const char *const resource_names[] = {
 	[RLS_RESOURCE_CPU] = "cpu",
@@ -144,16 +146,39 @@ static int sweep(struct rls_event_source *source, struct rls_timeline *timeline)
 	return more < 0 ? more : rls_sweep_finish(timeline);
 }
 
+/* What the picture leaves out is said in it. */
+static int warn_of_lanes(struct rls_report *report, const struct rls_tracks *tracks)
+{
+	uint64_t left_out = tracks ? rls_tracks_left_out(tracks) : 0;
+
+	return left_out ? rls_report_warn(report,
+					  "%" PRIu64 " GPU intervals are not shown: more than %d of "
+					  "their stream run at once",
+					  left_out, RLS_TRACK_LANES_MAX)
+			: 0;
+}
+
 int rls_report_build(struct rls_event_source *source, struct rls_report **out)
 {
-	struct rls_timeline timeline = {0};
-	struct rls_report *report = NULL;
-	int err = sweep(source, &timeline);
+	return rls_report_build_tracks(source, NULL, out);
+}
 
+int rls_report_build_tracks(struct rls_event_source *source, struct rls_tracks *tracks,
+			    struct rls_report **out)
+{
+	struct rls_timeline timeline = {.tracks = tracks};
+	struct rls_report *report = NULL;
+	int err;
+
+	if (tracks)
+		rls_tracks_begin_trace(tracks, source->strings, 0);
+	err = sweep(source, &timeline);
 	if (!err)
 		err = rls_report_new(&report);
 	if (!err)
 		err = rls_report_collect(report, &timeline, source->strings, source->damaged);
+	if (!err)
+		err = warn_of_lanes(report, tracks);
 	rls_timeline_free(&timeline);
 	if (err)
 		rls_report_free(report);

@@ -1,8 +1,9 @@
 /* Report: what a trace says, as plain data, independent of how it is shown.
  *
  *     event source ──rls_report_build──▶ struct rls_report ──rls_report_write──▶ text, json, ...
- *                    (sweep.h)                 │  ▲                (writers/writer.h)
- *                                              └──┘ rls_report_group, rls_report_merge
+ *                    (sweep.h)  │              │  ▲                (writers/writer.h)
+ *                               │              └──┘ rls_report_group, rls_report_merge
+ *                               └──▶ tracks (tracks.h) ──▶ chrome, perfetto, ...
  *
  * Words and definitions are the contract of the JSON form (writers/report.schema.json).
  * Everything is sorted by text and number, never by the order of events in the file, so
@@ -239,6 +240,12 @@ struct rls_report {
 /* Reads the source to its end, in one pass. 0 and *out; -errno from the source, or
  * -ENOMEM. What is odd but readable becomes a warning. Caller: rls_report_free(). */
 int rls_report_build(struct rls_event_source *source, struct rls_report **out);
+
+struct rls_tracks;                      /* tracks.h */
+
+/* The same, with the trace told to the tracks in passing; NULL: to nobody. */
+int rls_report_build_tracks(struct rls_event_source *source, struct rls_tracks *tracks,
+			    struct rls_report **out);
 void rls_report_free(struct rls_report *report);
 
 /* Sums breakdown, transitions and operations over what the group does not tell apart (those columns
@@ -267,18 +274,27 @@ struct rls_write_options {
 	bool colour;                    /* text: escape sequences of a terminal */
 	unsigned int columns;           /* text: width to fit; 0: 80 */
 	enum rls_report_table table;    /* csv: which array */
+	struct rls_tracks *tracks;      /* what rls_report_writer_tracks gave; borrowed */
 };
 
 struct rls_report_writer;               /* writers/writer.h */
 
-/* The writer of a format ("text", "json", ...), or NULL. */
+/* The writer of a format ("text", "json", "csv", "chrome", ...), or NULL. */
 const struct rls_report_writer *rls_report_writer_find(const char *format);
 
 /* Every format there is, for a message: "text, json, ...". */
 #define RLS_WRITER_NAMES_BYTES 200
 const char *rls_report_writer_names(char buffer[static RLS_WRITER_NAMES_BYTES]);
 
-/* Writes and flushes. 0, or -errno when the output failed. options may be NULL: defaults. */
+/* Formats that show the trace itself, not only its figures, begin to write while it is read:
+ * *out is what to give rls_report_build_tracks, and rls_report_write in its options; NULL for
+ * the other formats. 0, or -ENOMEM. Caller: rls_tracks_free() after writing. */
+int rls_report_writer_tracks(const struct rls_report_writer *writer, FILE *output,
+			     struct rls_tracks **out);
+void rls_tracks_free(struct rls_tracks *tracks);
+
+/* Writes and flushes. 0, or -errno when the output failed. options may be NULL: defaults.
+ * -EINVAL when the format needs tracks and there are none. */
 int rls_report_write(const struct rls_report *report, const struct rls_report_writer *writer,
 		     FILE *output, const struct rls_write_options *options);
 

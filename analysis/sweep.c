@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "analysis/bounded.h"
+#include "analysis/tracks.h"
 
 /* --- spans and lives ---------------------------------------------------------------- */
 
@@ -27,6 +28,27 @@ static int close_span(struct rls_thread *thread, uint64_t now_ns)
 			       cpu_gpu_ns);
 	return err ? err
 		   : rls_span_window_push(&thread->window, cell, start_ns, now_ns, cpu_gpu_ns);
+}
+
+/* Before the thread's category, stack or phase changes: tells whoever looks of the time in it. */
+static int show_state(struct rls_timeline *timeline, struct rls_thread *thread)
+{
+	uint64_t start_ns = thread->state_ns;
+
+	thread->state_ns = timeline->now_ns;
+	if (!timeline->tracks || start_ns == timeline->now_ns)
+		return 0;
+	return rls_tracks_span(timeline, thread, start_ns);
+}
+
+static int show_phase(struct rls_timeline *timeline, struct rls_process *process)
+{
+	uint64_t start_ns = process->phase_ns;
+
+	process->phase_ns = timeline->now_ns;
+	if (!timeline->tracks || start_ns == timeline->now_ns || !process->phase)
+		return 0;
+	return rls_tracks_phase(timeline, process, start_ns);
 }
 
 static int enter_scope(struct rls_timeline *timeline, struct rls_thread *thread)
@@ -63,6 +85,7 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 	thread->stack = 0;
 	thread->open_ns = timeline->now_ns;
 	thread->open_busy_ns = busy_ns;
+	thread->state_ns = timeline->now_ns;
 	rls_span_window_reset(&thread->window, timeline->now_ns);
 
 	thread->next_alive = process->alive;
@@ -77,6 +100,10 @@ static int end_thread(struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	int err = close_span(thread, timeline->now_ns);
 
+	if (!err)
+		err = show_state(timeline, thread);
+	if (!err && timeline->tracks)
+		err = rls_tracks_thread_end(timeline, thread);
 	*thread->alive_link = thread->next_alive;
 	if (thread->next_alive)
 		thread->next_alive->alive_link = thread->alive_link;
@@ -90,7 +117,7 @@ static void start_process(struct rls_timeline *timeline, struct rls_process *pro
 	if (process->started)
 		return;
 	process->started = true;
-	process->start_ns = timeline->now_ns;
+	process->start_ns = process->phase_ns = timeline->now_ns;
 }
 
 static int end_process(struct rls_timeline *timeline, struct rls_process *process)
@@ -100,6 +127,8 @@ static int end_process(struct rls_timeline *timeline, struct rls_process *proces
 	while (!err && process->alive)
 		err = end_thread(timeline, process->alive);
 	start_process(timeline, process);
+	if (!err)
+		err = show_phase(timeline, process);
 	process->ended = true;
 	process->end_ns = timeline->now_ns;
 	timeline->living--;
@@ -258,6 +287,8 @@ static int on_category(struct rls_timeline *timeline, const struct rls_event *ev
 		to = RLS_CATEGORY_UNKNOWN;
 	err = close_span(thread, timeline->now_ns);
 	from = thread->category;
+	if (!err && from != to)
+		err = show_state(timeline, thread);
 	if (from != to && from != RLS_CATEGORY_UNKNOWN && to != RLS_CATEGORY_UNKNOWN)
 		thread->scope->transitions[from][to]++;
 	thread->category = to;
@@ -303,6 +334,8 @@ static int on_operation(struct rls_timeline *timeline, const struct rls_event *e
 	if (err || stack == before)
 		return err;
 	err = close_span(thread, timeline->now_ns);
+	if (!err)
+		err = show_state(timeline, thread);
 	thread->stack = stack;
 	if (!err)
 		err = enter_scope(timeline, thread);
@@ -320,12 +353,16 @@ static int on_phase(struct rls_timeline *timeline, const struct rls_event *event
 	if (!process->alive)
 		err = book_alone(timeline, process,
 				 rls_gpu_busy_until(&process->busy, timeline->now_ns));
-	process->phase = event->phase.phase;
+	if (!err)
+		err = show_phase(timeline, process);
 	for (struct rls_thread *t = process->alive; !err && t; t = t->next_alive) {
 		err = close_span(t, timeline->now_ns);
 		if (!err)
-			err = enter_scope(timeline, t);
+			err = show_state(timeline, t);
 	}
+	process->phase = event->phase.phase;
+	for (struct rls_thread *t = process->alive; !err && t; t = t->next_alive)
+		err = enter_scope(timeline, t);
 	return err;
 }
 
@@ -336,6 +373,10 @@ static int on_launch(struct rls_timeline *timeline, const struct rls_event *even
 
 	timeline->emitted++;
 	if (err || !thread)
+		return err;
+	if (timeline->tracks)
+		err = rls_tracks_launch(timeline, thread, event);
+	if (err)
 		return err;
 	return rls_gpu_work_launch(&thread->process->gpu, event->launch.correlation,
 				   thread->process->phase, thread->scope->operation);
@@ -363,8 +404,9 @@ static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
 			return err;
 	}
 	start_process(timeline, process);
-	if (event->gpu.kind == RLS_GPU_SYNC)
-		return 0;
+	err = timeline->tracks ? rls_tracks_gpu(timeline, process, event) : 0;
+	if (err || event->gpu.kind == RLS_GPU_SYNC)
+		return err;
 	if (event->gpu.end_ns > timeline->last_gpu_ns)
 		timeline->last_gpu_ns = event->gpu.end_ns;
 	rls_gpu_busy_add(&process->busy, event->time_ns, event->gpu.end_ns);
@@ -499,6 +541,8 @@ int rls_sweep_finish(struct rls_timeline *timeline)
 		err = book_alone(timeline, p, rls_gpu_busy_total(&p->busy));
 		if (!err)
 			err = rls_gpu_work_finish(&p->gpu);
+		if (!err && timeline->tracks)
+			err = rls_tracks_process_end(timeline, p);
 	}
 	rls_timeline_shrink_overviews(timeline);
 	return err;

@@ -35,6 +35,9 @@ struct rls_scope {
 	uint64_t gpu_alone_ns;      /* of a process: GPU busy while none of its threads is traced */
 };
 
+struct rls_tracks;
+struct rls_shown_track;
+
 struct rls_thread {
 	struct rls_thread *next;
 	struct rls_process *process;
@@ -51,6 +54,8 @@ struct rls_thread {
 	uint64_t open_busy_ns;      /* the process's G(open_ns) */
 	struct rls_span_window window;
 	struct rls_overview overview;
+	uint64_t state_ns;          /* since when in this category, stack and phase */
+	struct rls_shown_track *track;          /* tracks.h; borrowed */
 
 	struct rls_scope *scopes;
 };
@@ -76,6 +81,8 @@ struct rls_process {
 	uint64_t end_ns;
 
 	rls_string_id phase;
+	uint64_t phase_ns;          /* since when */
+	struct rls_shown_track *track;          /* tracks.h; borrowed */
 	struct rls_gpu_busy busy;   /* of all devices */
 	struct rls_gpu_work gpu;
 	uint64_t alone_busy_ns;     /* while no thread is alive: G(booked up to here) */
@@ -114,6 +121,7 @@ struct rls_timeline {
 	uint64_t strays;            /* events of processes that had ended */
 
 	struct rls_thread *recent;  /* the thread of the last event */
+	struct rls_tracks *tracks;  /* told of everything in passing; NULL: nobody looks; borrowed */
 };
 
 void rls_timeline_free(struct rls_timeline *timeline);

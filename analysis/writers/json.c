@@ -58,7 +58,7 @@ static void print_columns(FILE *out, const struct rls_columns *columns, const vo
 	}
 }
 
-static void print_strings(FILE *out, const char *const *items, size_t count)
+void rls_json_print_strings(FILE *out, const char *const *items, size_t count)
 {
 	putc('[', out);
 	for (size_t i = 0; i < count; i++) {
@@ -75,7 +75,7 @@ static void print_process_rest(FILE *out, const void *item)
 	const struct rls_process_entry *process = item;
 
 	fputs(", \"cmdline\": ", out);
-	print_strings(out, process->cmdline, process->cmdline_count);
+	rls_json_print_strings(out, process->cmdline, process->cmdline_count);
 	fputs(", \"libraries\": [", out);
 	for (size_t i = 0; i < process->library_count; i++) {
 		const struct rls_library_entry *library = &process->libraries[i];
@@ -169,7 +169,7 @@ static void print_tail(FILE *out, const struct rls_report *report)
 		fprintf(out, ", \"dropped\": %" PRIu64 "}", report->losses[i].dropped);
 	}
 	fputs("],\n  \"warnings\": ", out);
-	print_strings(out, report->warnings, report->warning_count);
+	rls_json_print_strings(out, report->warnings, report->warning_count);
 	putc('\n', out);
 }
 

@@ -2,9 +2,13 @@
 #ifndef RLS_JSON_STRING_H
 #define RLS_JSON_STRING_H
 
+#include <stddef.h>
 #include <stdio.h>
 
 /* With its quotes. The text is valid UTF-8, as a report's strings are. */
 void rls_json_print_string(FILE *out, const char *text);
+
+/* ["a", "b"] */
+void rls_json_print_strings(FILE *out, const char *const *items, size_t count);
 
 #endif

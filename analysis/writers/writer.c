@@ -11,11 +11,16 @@ static const struct rls_report_writer *const writers[] = {
 	&rls_json_writer,
 	&rls_csv_writer,
 	&rls_html_writer,
+	&rls_folded_writer,
+	&rls_chrome_writer,
+	&rls_speedscope_writer,
 };
+
+#define WRITER_COUNT (sizeof(writers) / sizeof(*writers))
 
 const struct rls_report_writer *rls_report_writer_find(const char *format)
 {
-	for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++) {
+	for (size_t i = 0; i < WRITER_COUNT; i++) {
 		if (!strcmp(format, writers[i]->name))
 			return writers[i];
 	}
@@ -26,11 +31,27 @@ const char *rls_report_writer_names(char buffer[static RLS_WRITER_NAMES_BYTES])
 {
 	size_t used = 0;
 
-	for (size_t i = 0; i < sizeof(writers) / sizeof(*writers) && used < RLS_WRITER_NAMES_BYTES;
-	     i++)
+	for (size_t i = 0; i < WRITER_COUNT && used < RLS_WRITER_NAMES_BYTES; i++)
 		used += (size_t)snprintf(buffer + used, RLS_WRITER_NAMES_BYTES - used, "%s%s",
 					 i ? ", " : "", writers[i]->name);
 	return buffer;
+}
+
+int rls_report_writer_tracks(const struct rls_report_writer *writer, FILE *output,
+			     struct rls_tracks **out)
+{
+	struct rls_track_sink *sink = writer->open ? writer->open(output) : NULL;
+
+	*out = sink ? rls_tracks_new(sink) : NULL;
+	return writer->open && !*out ? -ENOMEM : 0;
+}
+
+static int write_form(const struct rls_report *report, const struct rls_report_writer *writer,
+		      FILE *output, const struct rls_write_options *options)
+{
+	if (writer->write)
+		return writer->write(report, output, options);
+	return options->tracks ? rls_tracks_finish(options->tracks, report) : -EINVAL;
 }
 
 int rls_report_write(const struct rls_report *report, const struct rls_report_writer *writer,
@@ -40,7 +61,7 @@ int rls_report_write(const struct rls_report *report, const struct rls_report_wr
 	int err;
 
 	errno = 0;
-	err = writer->write(report, output, options ? options : &plain);
+	err = write_form(report, writer, output, options ? options : &plain);
 	if (err)
 		return err;
 	if (fflush(output) || ferror(output))

@@ -82,6 +82,7 @@ static void show(struct rls_report *report)
 
 	write_as(report, "json", NULL);
 	write_as(report, "text", NULL);
+	write_as(report, "folded", NULL);
 	for (int table = 0; table < RLS_TABLE_MAX; table++)
 		write_as(report, "csv", &(struct rls_write_options){.table = table});
 	for (int group = RLS_GROUP_THREAD; group < RLS_GROUP_MAX; group++) {
@@ -89,6 +90,36 @@ static void show(struct rls_report *report)
 		write_as(report, "text", &narrow);
 		write_as(report, "json", NULL);
 	}
+}
+
+/* What is drawn is JSON too, whatever the trace. */
+static void draw(const uint8_t *data, size_t size, const char *format)
+{
+	const struct rls_report_writer *writer = rls_report_writer_find(format);
+	struct rls_write_options options = {0};
+	struct rls_event_source *source;
+	struct rls_report *report;
+	char *text = NULL, message[200];
+	size_t length;
+	FILE *output = open_memstream(&text, &length);
+	json_t *json;
+
+	fuzz_require(output && !rls_report_writer_tracks(writer, output, &options.tracks),
+		     "tracks can be had");
+	fuzz_require(!rls_text_reader_open(fuzz_file(data, size), &source, message,
+					   sizeof(message)),
+		     "what was read can be read again");
+	fuzz_require(!rls_report_build_tracks(source, options.tracks, &report) &&
+			     !rls_report_write(report, writer, output, &options),
+		     "what can be read can be drawn");
+	source->free(source);
+	rls_report_free(report);
+	rls_tracks_free(options.tracks);
+	fclose(output);
+	json = json_loads(text, 0, NULL);
+	fuzz_require(json, "a drawing is JSON");
+	json_decref(json);
+	free(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -105,5 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_overviews(report);
 	show(report);
 	rls_report_free(report);
+	draw(data, size, "chrome");
+	draw(data, size, "speedscope");
 	return 0;
 }

@@ -27,7 +27,7 @@ static const struct argp_option option_table[] = {
 	{ "duration", KEY_DURATION, "SECONDS", 0, "Stop recording after SECONDS", 1 },
 	{ "output", KEY_OUTPUT, "TRACE", 0, "Write the trace to TRACE (default rlscope-PID.trace)", 1 },
 	{ "report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json, csv or html", 1 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json, csv or another format of `report`", 1 },
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow child processes", 1 },
 	{ "simulator", KEY_SIMULATOR, "GLOB[:SYMBOLS]", 0, "A library whose time is simulator time", 2 },
 	{ "backend", KEY_BACKEND, "GLOB[:SYMBOLS]", 0, "A library that is an ML backend", 2 },

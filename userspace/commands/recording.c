@@ -31,7 +31,7 @@ int rls_recording_open(struct rls_record_options *options, const struct rls_sele
 	return rls_recorder_open(&recorder, out);
 }
 
-static int build_report(const char *trace_path, struct rls_report **out)
+static int build_report(const char *trace_path, struct rls_tracks *tracks, struct rls_report **out)
 {
 	struct rls_event_source *source;
 	char message[256];
@@ -39,7 +39,7 @@ static int build_report(const char *trace_path, struct rls_report **out)
 
 	if (r)
 		return rls_error_r(r, "%s", message);
-	r = rls_report_build(source, out);
+	r = rls_report_build_tracks(source, tracks, out);
 	source->free(source);
 	return r ? rls_error_r(r, "cannot analyse %s: %s", trace_path, strerror(-r)) : 0;
 }
@@ -70,13 +70,21 @@ int rls_recording_report(const struct rls_record_options *options)
 		}
 		output = opened;
 	}
-	r = build_report(options->trace_path, &report);
-	if (r)
+	r = rls_report_writer_tracks(options->writer, output, &write.tracks);
+	if (r) {
+		rls_error("cannot write the report: %s", strerror(-r));
 		return RLS_EXIT_FAILED;
+	}
+	r = build_report(options->trace_path, write.tracks, &report);
+	if (r) {
+		rls_tracks_free(write.tracks);
+		return RLS_EXIT_FAILED;
+	}
 	compare_with_budget(options, report);
 	rls_write_options_fit(&write, output);
 	r = rls_report_write(report, options->writer, output, &write);
 	rls_report_free(report);
+	rls_tracks_free(write.tracks);
 	if (r)
 		rls_error("cannot write the report: %s", strerror(-r));
 	return r ? RLS_EXIT_FAILED : RLS_EXIT_DONE;

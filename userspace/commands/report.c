@@ -92,7 +92,12 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	}
 }
 
-static int read_trace(const char *path, struct rls_report **out)
+static void free_tracks(struct rls_tracks **tracks)
+{
+	rls_tracks_free(*tracks);
+}
+
+static int read_trace(const char *path, struct rls_tracks *tracks, struct rls_report **out)
 {
 	__attribute__((cleanup(free_source))) struct rls_event_source *source = NULL;
 	char message[512];
@@ -101,23 +106,24 @@ static int read_trace(const char *path, struct rls_report **out)
 	error = rls_event_source_open(path, &source, message, sizeof(message));
 	if (error)
 		return rls_error_r(error, "%s", message);
-	error = rls_report_build(source, out);
+	error = rls_report_build_tracks(source, tracks, out);
 	if (error)
 		return rls_error_r(error, "cannot read %s: %s", path, strerror(-error));
 	return 0;
 }
 
 /* Several traces are shown as one report of independent processes. */
-static int read_traces(const struct arguments *arguments, struct rls_report **out)
+static int read_traces(const struct arguments *arguments, struct rls_tracks *tracks,
+		       struct rls_report **out)
 {
 	__attribute__((cleanup(free_report))) struct rls_report *report = NULL;
-	int error = read_trace(arguments->traces[0], &report);
+	int error = read_trace(arguments->traces[0], tracks, &report);
 
 	for (int i = 1; !error && i < arguments->trace_count; i++) {
 		__attribute__((cleanup(free_report))) struct rls_report *other = NULL;
 		uint32_t pid;
 
-		error = read_trace(arguments->traces[i], &other);
+		error = read_trace(arguments->traces[i], tracks, &other);
 		if (error)
 			return error;
 		error = rls_report_merge(report, other, &pid);
@@ -135,9 +141,26 @@ static int read_traces(const struct arguments *arguments, struct rls_report **ou
 	return error;
 }
 
-static int write_report(const struct arguments *arguments, const struct rls_report *report)
+static int write_report(const struct arguments *arguments, struct rls_report *report,
+			struct rls_tracks *tracks, FILE *output)
 {
-	struct rls_write_options options = {.table = arguments->table};
+	struct rls_write_options options = {.table = arguments->table, .tracks = tracks};
+	int error;
+
+	rls_report_group(report, arguments->group);
+	rls_write_options_fit(&options, output);
+	error = rls_report_write(report, arguments->writer, output, &options);
+	if (error)
+		return rls_error_r(error, "cannot write %s: %s",
+				   arguments->output ? arguments->output : "the report",
+				   strerror(-error));
+	return 0;
+}
+
+/* Formats of tracks write while the traces are read, so the output comes first. */
+static int read_and_write(const struct arguments *arguments, struct rls_report **out)
+{
+	__attribute__((cleanup(free_tracks))) struct rls_tracks *tracks = NULL;
 	_cleanup_fclose_ FILE *file = NULL;
 	FILE *output = stdout;
 	int error;
@@ -148,12 +171,11 @@ static int write_report(const struct arguments *arguments, const struct rls_repo
 			return rls_error_r(-errno, "cannot write %s: %s", arguments->output,
 					   strerror(errno));
 	}
-	rls_write_options_fit(&options, output);
-	error = rls_report_write(report, arguments->writer, output, &options);
+	error = rls_report_writer_tracks(arguments->writer, output, &tracks);
 	if (error)
-		return rls_error_r(error, "cannot write %s: %s",
-				   file ? arguments->output : "the report", strerror(-error));
-	return 0;
+		return rls_error_r(error, "cannot write the report: %s", strerror(-error));
+	error = read_traces(arguments, tracks, out);
+	return error ? error : write_report(arguments, *out, tracks, output);
 }
 
 static int print_schema(void)
@@ -168,10 +190,7 @@ static int report(const struct arguments *arguments)
 {
 	__attribute__((cleanup(free_report))) struct rls_report *result = NULL;
 
-	if (read_traces(arguments, &result))
-		return RLS_EXIT_FAILED;
-	rls_report_group(result, arguments->group);
-	if (write_report(arguments, result))
+	if (read_and_write(arguments, &result))
 		return RLS_EXIT_FAILED;
 	if (result->complete)
 		return RLS_EXIT_DONE;

@@ -8,6 +8,7 @@
 
 #include "analysis/grow.h"
 #include "analysis/memory_source.h"
+#include "tests/analysis/breakdown/checked_tracks.h"
 
 void script_begin(struct script *script)
 {
@@ -116,14 +117,17 @@ void add_end(struct script *script, uint64_t time_ns)
 
 struct rls_report *script_report(const struct script *script)
 {
+	struct rls_tracks *tracks = checked_tracks_new();
 	struct rls_event_source *source;
 	struct rls_report *report;
 
 	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
 					       &source),
 			 0);
-	assert_int_equal(rls_report_build(source, &report), 0);
+	assert_int_equal(rls_report_build_tracks(source, tracks, &report), 0);
 	source->free(source);
+	assert_int_equal(rls_tracks_finish(tracks, report), 0);
+	rls_tracks_free(tracks);
 	return report;
 }
 

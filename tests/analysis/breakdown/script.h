@@ -38,7 +38,8 @@ void add_gpu(struct script *script, uint64_t start_ns, uint64_t end_ns, uint32_t
 	     enum rls_gpu_kind kind, uint64_t correlation);
 void add_end(struct script *script, uint64_t time_ns);
 
-/* The events, sorted; a failed assertion when there is no report. */
+/* The events, sorted; a failed assertion when there is no report, or the trace's tracks
+ * (checked_tracks.h) say something else. */
 struct rls_report *script_report(const struct script *script);
 
 /* The row of these keys, or NULL. */

@@ -1,0 +1,94 @@
+/* Folded stacks: process;thread;operation;...;category NANOSECONDS, one stack a line.
+ *
+ * What flamegraph.pl, inferno and speedscope read. A line that begins with # is a comment to
+ * people and to no tool in particular: readers skip it, as it does not end in a number.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/writers/writer.h"
+
+/* A frame: no separator, no line break, nothing invisible. */
+static void print_frame(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = *text;
+
+		if (c == ';')
+			putc(':', out);
+		else
+			putc(c < 0x20 || c == 0x7f ? ' ' : c, out);
+	}
+}
+
+static void print_owner(FILE *out, const char *name, const char *otherwise, uint32_t id)
+{
+	print_frame(out, *name ? name : otherwise);
+	fprintf(out, " (%" PRIu32 ");", id);
+}
+
+static const char *process_name(const struct rls_report *report, uint32_t pid)
+{
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (report->processes[i].pid == pid)
+			return report->processes[i].name;
+	}
+	return "";
+}
+
+static const char *thread_name(const struct rls_report *report, uint32_t pid, uint32_t tid)
+{
+	for (size_t i = 0; i < report->thread_count; i++) {
+		if (report->threads[i].pid == pid && report->threads[i].tid == tid)
+			return report->threads[i].name;
+	}
+	return "";
+}
+
+static bool same_stack(const struct rls_stack_row *a, const struct rls_stack_row *b)
+{
+	if (a->pid != b->pid || a->tid != b->tid || a->depth != b->depth ||
+	    a->category != b->category)
+		return false;
+	for (size_t i = 0; i < a->depth; i++) {
+		if (strcmp(a->operations[i], b->operations[i]))
+			return false;
+	}
+	return true;
+}
+
+static void print_stack(FILE *out, const struct rls_report *report,
+			const struct rls_stack_row *row, uint64_t wall_ns)
+{
+	print_owner(out, process_name(report, row->pid), "process", row->pid);
+	print_owner(out, thread_name(report, row->pid, row->tid), "thread", row->tid);
+	for (size_t i = 0; i < row->depth; i++) {
+		print_frame(out, row->operations[i]);
+		putc(';', out);
+	}
+	fprintf(out, "%s %" PRIu64 "\n", rls_category_name(row->category), wall_ns);
+}
+
+static int write_folded(const struct rls_report *report, FILE *out,
+			const struct rls_write_options *options)
+{
+	for (size_t i = 0; i < report->warning_count; i++) {
+		fputs("# warning: ", out);
+		print_frame(out, report->warnings[i]);
+		fputs(".\n", out);
+	}
+	for (size_t i = 0; i < report->stack_count;) {
+		const struct rls_stack_row *row = &report->stacks[i];
+		uint64_t wall_ns = 0;
+
+		/* Those that differ in the phase alone stand side by side. */
+		for (; i < report->stack_count && same_stack(row, &report->stacks[i]); i++)
+			wall_ns += report->stacks[i].wall_ns;
+		if (wall_ns)
+			print_stack(out, report, row, wall_ns);
+	}
+	return 0;
+}
+
+const struct rls_report_writer rls_folded_writer = {.name = "folded", .write = write_folded};
