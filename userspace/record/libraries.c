@@ -10,6 +10,7 @@
 #include "userspace/discover/discover.h"
 #include "userspace/discover/elf.h"
 #include "userspace/log.h"
+#include "userspace/record/bridges.h"
 #include "userspace/record/operation_files.h"
 #include "userspace/record/probed_files.h"
 
@@ -37,6 +38,7 @@ struct process {
 	uint64_t annotation;
 	uint64_t young_since_ns;        /* when something new was last found; 0: settled */
 	size_t looks;                   /* of look_again_ns, done */
+	uint64_t blind_since_ns;        /* it maps CUDA and no bridge; 0: not so */
 	char python[32];
 	bool warned_of_switchers;
 };
@@ -49,6 +51,7 @@ struct rls_libraries {
 	struct rls_probed_files files;
 	struct rls_switchers switchers;
 	struct rls_operation_files operations;
+	struct rls_bridges bridges;
 	struct process *processes;
 };
 
@@ -341,6 +344,18 @@ static int look_at_new(struct rls_libraries *libraries, struct process *process,
 			      process->image->library_count - first_new);
 }
 
+static void look_for_bridge(struct rls_libraries *libraries, struct process *process,
+			    const struct rls_mappings *mappings, uint64_t now_ns)
+{
+	bool blind = rls_bridges_cuda_mapped(mappings) && !rls_bridges_mapped(mappings);
+
+	rls_bridges_scan(&libraries->bridges, process->pid, mappings);
+	if (!blind)
+		process->blind_since_ns = 0;
+	else if (!process->blind_since_ns)
+		process->blind_since_ns = now_ns;
+}
+
 /* Changes whenever something executable is mapped or unmapped. */
 static uint64_t fingerprint(const struct rls_mappings *mappings)
 {
@@ -375,6 +390,7 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 	if (fingerprint(&mappings) != process->mapped) {
 		rls_operation_files_scan(&libraries->operations, pid, &mappings,
 					 &process->annotation);
+		look_for_bridge(libraries, process, &mappings, now_ns);
 		r = take_switchers(libraries, process, &mappings, now_ns);
 		if (!r)
 			r = look_at_new(libraries, process, &mappings, now_ns);
@@ -414,6 +430,7 @@ int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t c
 	to->mapped = from->mapped;
 	to->annotation = from->annotation;
 	to->warned_of_switchers = from->warned_of_switchers;
+	to->blind_since_ns = from->blind_since_ns;
 	memcpy(to->python, from->python, sizeof(to->python));
 	for (size_t i = 0; i < from->use_count; i++) {
 		struct use *use = use_add(to, from->uses[i].file, from->uses[i].path);
@@ -428,6 +445,7 @@ int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t c
 
 void rls_libraries_forget(struct rls_libraries *libraries, pid_t pid)
 {
+	rls_bridges_forget(&libraries->bridges, pid);
 	for (struct process **link = &libraries->processes; *link; link = &(*link)->next) {
 		struct process *process = *link;
 
@@ -456,6 +474,13 @@ size_t rls_libraries_count(const struct rls_libraries *libraries, pid_t pid)
 	for (size_t i = 0; process && i < process->use_count; i++)
 		count += process->uses[i].file->role != RLS_ROLE_PYTHON;
 	return count;
+}
+
+uint64_t rls_libraries_blind_since_ns(const struct rls_libraries *libraries, pid_t pid)
+{
+	const struct process *process = process_find(libraries, pid);
+
+	return process ? process->blind_since_ns : 0;
 }
 
 uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t pid)
@@ -505,6 +530,7 @@ int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
 	libraries->files.kernel = kernel;
 	libraries->files.switchers = &libraries->switchers;
 	libraries->operations.kernel = kernel;
+	libraries->bridges.kernel = kernel;
 	*out = libraries;
 	return 0;
 }
@@ -513,6 +539,7 @@ void rls_libraries_free(struct rls_libraries *libraries)
 {
 	if (!libraries)
 		return;
+	rls_bridges_clear(&libraries->bridges); /* the kernel side may be gone */
 	while (libraries->processes)
 		rls_libraries_forget(libraries, libraries->processes->pid);
 	rls_probed_files_clear(&libraries->files);

@@ -12,6 +12,7 @@ struct rls_followed {
 	bool root;              /* named by the user: recording ends when all of these have */
 	uint64_t look_ns;       /* when to scan its mappings next; 0: not by itself */
 	uint64_t looked_ns;
+	bool told_blind;        /* that its GPU times are not known */
 };
 
 struct rls_processes {

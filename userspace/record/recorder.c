@@ -18,14 +18,17 @@
 #include "userspace/record/annotations.h"
 #include "userspace/record/catch_up.h"
 #include "userspace/record/describe.h"
+#include "userspace/record/gpu.h"
 #include "userspace/record/host.h"
 #include "userspace/record/libraries.h"
 #include "userspace/record/losses.h"
+#include "userspace/record/missing.h"
 #include "userspace/record/mmap_watch.h"
 #include "userspace/record/newcomers.h"
 #include "userspace/record/process_info.h"
 #include "userspace/record/processes.h"
 #include "userspace/record/progress.h"
+#include "userspace/record/settle.h"
 #include "userspace/record/trace_output.h"
 #include "userspace/record/translate.h"
 #include "userspace/record/verify.h"
@@ -34,6 +37,7 @@
 #define NICE_FIRST -20                  /* ahead of what all others ask for */
 #define LOOK_DELAY_NS 20000000ULL       /* a burst of dlopen is looked at once */
 #define CONTROL_BYTES (8U << 20)
+#define GPU_BYTES (16U << 20)
 
 struct rls_recorder {
 	struct rls_recorder_options options;
@@ -48,6 +52,7 @@ struct rls_recorder {
 	struct rls_progress progress;
 	struct rls_calibration calibration;
 	struct rls_verify *verify;      /* NULL: not asked for */
+	struct rls_gpu *gpu;
 	struct rls_losses losses;
 	struct rls_catch_up catch_up;
 	uint64_t start_ns, stop_ns;
@@ -171,12 +176,16 @@ static void on_final(void *context, const struct rls_wire_final *final)
 static int on_record(const struct rls_wire_header *record, size_t size, void *context)
 {
 	struct rls_recorder *recorder = context;
+	int r;
 
 	if (record->kind == RLS_WIRE_SAMPLE)
 		return rls_verify_add(recorder->verify, record, size);
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
 		return -ENOMEM;
 	recorder->progress.events++;
+	r = rls_gpu_add(recorder->gpu, record, size);
+	if (r || record->kind == RLS_WIRE_GPU_BATCH)
+		return r;
 	return rls_translate(recorder->translator, record, size);
 }
 
@@ -230,6 +239,7 @@ static int open_parts(struct rls_recorder *recorder)
 		.way = recorder->options.perf_events ? RLS_ATTACH_PERF : RLS_ATTACH_AUTO,
 		.transitions_bytes = rls_kernel_ring_bytes(),
 		.control_bytes = CONTROL_BYTES,
+		.gpu_bytes = GPU_BYTES,
 		.sampler = recorder->options.verify,
 	};
 	struct rls_event_sink sink;
@@ -247,6 +257,8 @@ static int open_parts(struct rls_recorder *recorder)
 	if (!r)
 		r = rls_libraries_new(recorder->kernel, recorder->options.roles, &recorder->output,
 				      recorder->translator, &recorder->libraries);
+	if (!r)
+		r = rls_gpu_new(&recorder->output, recorder->translator, &recorder->gpu);
 	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
 						      recorder->translator, recorder->libraries,
 						      recorder->options.follow_children };
@@ -300,6 +312,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	rls_kernel_close(recorder->kernel);
 	rls_verify_free(recorder->verify);
 	rls_libraries_free(recorder->libraries);
+	rls_gpu_free(recorder->gpu);
 	rls_translator_free(recorder->translator);
 	if (recorder->output.strings)
 		rls_trace_output_close(&recorder->output);
@@ -417,27 +430,6 @@ int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid)
 
 /* ---- recording ---- */
 
-static void warn(struct rls_recorder *recorder, const char *text)
-{
-	rls_warning("%s", text);
-	rls_trace_output_warning(&recorder->output, recorder->start_ns, text);
-}
-
-static void warn_of_missing(struct rls_recorder *recorder, pid_t pid)
-{
-	char text[200];
-
-	if (!is_python(recorder, pid)) {
-		snprintf(text, sizeof(text), "process %d is not a Python process (yet)", pid);
-		warn(recorder, text);
-	} else if (!rls_libraries_count(recorder->libraries, pid)) {
-		snprintf(text, sizeof(text),
-			 "process %d has loaded no simulator, ML backend or CUDA library that is known (yet); name yours with --simulator, --backend or --native",
-			 pid);
-		warn(recorder, text);
-	}
-}
-
 /* Every process there is at the start. */
 static int begin_trace(struct rls_recorder *recorder)
 {
@@ -455,7 +447,8 @@ static int begin_trace(struct rls_recorder *recorder)
 		if (r == -ESRCH)
 			r = 0; /* gone already; the kernel side tells */
 		if (followed->root && !recorder->launching)
-			warn_of_missing(recorder, pid);
+			rls_missing_at_start(recorder->libraries, &recorder->output, pid,
+					     recorder->start_ns);
 	}
 	return r;
 }
@@ -536,6 +529,9 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		if (time_ns - checked_ns > 500000000ULL) {
 			checked_ns = time_ns;
 			forget_ended_roots(recorder);
+			rls_gpu_tick(recorder->gpu, time_ns);
+			rls_missing_bridges(recorder->libraries, &recorder->output,
+					    &recorder->processes, time_ns, time_ns);
 			if (rls_catch_up(&recorder->catch_up, time_ns, on_newcomer, recorder))
 				return RLS_STOP_FAILED;
 		}
@@ -558,6 +554,7 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 		r = begin_trace(recorder);
 	if (r)
 		return r;
+	rls_gpu_begin(recorder->gpu, recorder->start_ns);
 	announce(recorder);
 	if (hooks->started)
 		hooks->started(hooks->context);
@@ -581,11 +578,14 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 
 	recorder->draining = true;
 	failed = rls_kernel_stop(recorder->kernel, &recorder->stop_ns);
-	r = rls_kernel_consume(recorder->kernel);
+	rls_missing_bridges(recorder->libraries, &recorder->output, &recorder->processes,
+			    UINT64_MAX, recorder->stop_ns);
+	r = rls_settle(recorder->kernel, recorder->gpu, recorder->stop_ns);
 	if (r < 0 && !failed)
 		failed = r;
 	rls_kernel_detach(recorder->kernel);
 	rls_kernel_drops(recorder->kernel, drops);
+	rls_gpu_report(recorder->gpu, &drops[RLS_DROP_GPU]);
 	rls_losses_report(&recorder->losses, drops, &recorder->output, recorder->start_ns,
 			  recorder->stop_ns);
 	if (recorder->verify)

@@ -1,0 +1,22 @@
+/* Missing: says what a recording will not see of a process, and what to do about it. Each is a
+ * warning, on stderr and in the trace. */
+#ifndef RLS_MISSING_H
+#define RLS_MISSING_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "userspace/record/libraries.h"
+#include "userspace/record/processes.h"
+#include "userspace/record/trace_output.h"
+
+/* When recording starts: no Python (yet), no library with a role (yet). */
+void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_trace_output *output,
+			  pid_t pid, uint64_t time_ns);
+
+/* Processes that have used CUDA for a while without a CUPTI bridge, each told of once. A CUDA
+ * job loads the bridge when it initialises CUDA, so it gets a moment's time; UINT64_MAX: no more. */
+void rls_missing_bridges(const struct rls_libraries *libraries, struct rls_trace_output *output,
+			 struct rls_processes *followed, uint64_t now_ns, uint64_t time_ns);
+
+#endif
