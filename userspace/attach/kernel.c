@@ -473,7 +473,7 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 	if (!r)
 		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.gpu),
 				     handle_record, kernel);
-	if (!r && bpf_map__fd(kernel->skeleton->maps.samples) >= 0)
+	if (!r && bpf_map__autocreate(kernel->skeleton->maps.samples))
 		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.samples),
 				     handle_record, kernel);
 	return r ? rls_error_r(r, "cannot map the ring buffers: %s", strerror(-r)) : 0;
