@@ -79,32 +79,32 @@ static __always_inline bool read_frame(__u64 frame, const struct rls_wire_interp
 	return true;
 }
 
-/* The number of frames written, and why no more. */
-static __always_inline __u16 walk_python(struct task_struct *task,
-					 const struct rls_wire_interpreter *interpreter,
-					 struct rls_wire_frame *frames, __u8 *end)
+/* Fills in the stack's frames. How many there are is kept in the stack, in a map, where the
+ * verifier does not follow it: it would try every number of frames at every step. */
+static __always_inline void walk_python(struct task_struct *task,
+					const struct rls_wire_interpreter *interpreter,
+					struct rls_wire_stack *stack)
 {
-	__u64 frame = innermost_frame(task, interpreter, end);
-	__u32 count = 0;
+	__u64 frame = innermost_frame(task, interpreter, &stack->end);
 
+	stack->frames = 0;
 	for (int step = 0; step < RLS_STACK_FRAMES_MAX; step++) {
 		if (!frame)
-			return count;
+			return;
 		if (!is_shim(frame, interpreter)) {
 			if (!read_frame(frame, interpreter,
-					&frames[count & (RLS_STACK_FRAMES_MAX - 1)])) {
-				*end = RLS_STACK_FAULT;
-				return count;
-			}
-			count++;
+					&stack->frame[stack->frames & (RLS_STACK_FRAMES_MAX - 1)]))
+				break;
+			stack->frames++;
 		}
-		if (!read_word(frame + interpreter->frame_back, &frame)) {
-			*end = RLS_STACK_FAULT;
-			return count;
+		if (!read_word(frame + interpreter->frame_back, &frame))
+			break;
+		if (step == RLS_STACK_FRAMES_MAX - 1) {
+			stack->end = RLS_STACK_TOO_DEEP;
+			return;
 		}
 	}
-	*end = RLS_STACK_TOO_DEEP;
-	return count;
+	stack->end = RLS_STACK_FAULT;
 }
 
 #endif

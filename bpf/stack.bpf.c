@@ -67,15 +67,13 @@ static __always_inline bool send_stack(struct rls_wire_stack *stack, struct task
 				       __u32 pid)
 {
 	struct rls_wire_interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &pid);
-	__u32 count = 0, bytes;
+	__u32 bytes;
 
 	stack->end = RLS_STACK_NO_INTERPRETER;
+	stack->frames = 0;
 	if (interpreter)
-		count = walk_python(task, interpreter, stack->frame, &stack->end);
-	if (count > RLS_STACK_FRAMES_MAX)
-		count = RLS_STACK_FRAMES_MAX;
-	stack->frames = count;
-	bytes = RLS_STACK_HEAD_BYTES + count * sizeof(struct rls_wire_frame);
+		walk_python(task, interpreter, stack);
+	bytes = RLS_STACK_HEAD_BYTES + stack->frames * sizeof(struct rls_wire_frame);
 	asm volatile("" : "+r"(bytes)); /* or clang drops the check that the verifier needs */
 	if (bytes > sizeof(*stack))
 		bytes = sizeof(*stack);
@@ -176,6 +174,6 @@ int BPF_PROG(on_wait, bool preempt, struct task_struct *prev, struct task_struct
 	now_ns = bpf_ktime_get_ns();
 	end_wait(next, now_ns);
 	if (prev->mm) /* not a kernel thread, and not on its way out */
-		begin_wait(prev, preempt, now_ns);
+		begin_wait(prev, preempt || !BPF_CORE_READ(prev, __state), now_ns);
 	return 0;
 }

@@ -19,6 +19,7 @@ enum key {
 	KEY_NATIVE,
 	KEY_CONFIG,
 	KEY_BUDGET,
+	KEY_SAMPLE_HZ,
 	KEY_VERIFY,
 	KEY_PERF_EVENTS,
 };
@@ -35,6 +36,7 @@ static const struct argp_option option_table[] = {
 	{ "config", KEY_CONFIG, "FILE", 0, "Read roles of libraries from FILE as well", 2 },
 	{ "overhead-budget", KEY_BUDGET, "P%|none", 0,
 	  "How much the target may be slowed (none: trace everything)", 3 },
+	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Look at stacks HZ times a second (0: not at all)", 3 },
 	{ "verify", KEY_VERIFY, NULL, 0, "Measure with a sampler what the probes do not see", 3 },
 	{ "perf-events", KEY_PERF_EVENTS, NULL, 0,
 	  "Attach probes one by one, as on kernels before 6.6", 3 },
@@ -50,6 +52,17 @@ int rls_parse_seconds(const char *text, uint64_t *out_ns)
 	if (end == text || *end || !isfinite(seconds) || seconds <= 0 || seconds > 1e9)
 		return -EINVAL;
 	*out_ns = (uint64_t)llround(seconds * 1e9);
+	return 0;
+}
+
+static int parse_hz(const char *text, unsigned int *out)
+{
+	char *end;
+	unsigned long hz = strtoul(text, &end, 10);
+
+	if (end == text || *end || *text == '-' || hz > RLS_SAMPLE_HZ_MAX)
+		return -EINVAL;
+	*out = (unsigned int)hz;
 	return 0;
 }
 
@@ -133,6 +146,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 			return EINVAL;
 		}
 		return 0;
+	case KEY_SAMPLE_HZ:
+		if (!parse_hz(argument, &options->sample_hz))
+			return 0;
+		rls_error("--sample-hz takes a whole number from 0 to %d, not '%s'",
+			  RLS_SAMPLE_HZ_MAX, argument);
+		return EINVAL;
 	case KEY_VERIFY:
 		options->verify = true;
 		return 0;

@@ -9,6 +9,8 @@
 #include "analysis/report.h"
 #include "userspace/discover/roles.h"
 
+#define RLS_SAMPLE_HZ_MAX 10000
+
 struct rls_record_options {
 	char *trace_path;               /* NULL: rlscope-PID.trace */
 	char *report_path;              /* NULL: stdout */
@@ -17,6 +19,7 @@ struct rls_record_options {
 	struct rls_roles *roles;
 	uint64_t duration_ns;
 	double budget_percent;          /* < 0: none, trace everything */
+	unsigned int sample_hz;         /* 0: no samples */
 	bool children;
 	bool verify;
 	bool perf_events;

@@ -19,6 +19,7 @@ int rls_recording_open(struct rls_record_options *options, const struct rls_sele
 		.selection = selection,
 		.duration_ns = options->duration_ns,
 		.follow_children = options->children,
+		.sample_hz = options->sample_hz,
 		.verify = options->verify,
 		.perf_events = options->perf_events,
 	};

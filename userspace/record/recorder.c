@@ -29,6 +29,7 @@
 #include "userspace/record/processes.h"
 #include "userspace/record/progress.h"
 #include "userspace/record/settle.h"
+#include "userspace/record/samples.h"
 #include "userspace/record/trace_output.h"
 #include "userspace/record/translate.h"
 #include "userspace/record/verify.h"
@@ -38,6 +39,7 @@
 #define LOOK_DELAY_NS 20000000ULL       /* a burst of dlopen is looked at once */
 #define CONTROL_BYTES (8U << 20)
 #define GPU_BYTES (16U << 20)
+#define STACKS_BYTES (8U << 20)
 
 struct rls_recorder {
 	struct rls_recorder_options options;
@@ -53,6 +55,7 @@ struct rls_recorder {
 	struct rls_calibration calibration;
 	struct rls_verify *verify;      /* NULL: not asked for */
 	struct rls_gpu *gpu;
+	struct rls_samples *samples;    /* the same */
 	struct rls_losses losses;
 	struct rls_catch_up catch_up;
 	uint64_t start_ns, stop_ns;
@@ -116,6 +119,7 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 	if (rls_libraries_mapped(recorder->libraries, pid, path))
 		rls_debug("cannot see whether process %d switches stacks", pid);
 	rls_verify_forget(recorder->verify, pid);
+	rls_samples_mapped(recorder->samples, pid);
 	rls_processes_look(&recorder->processes, pid, now_ns() + LOOK_DELAY_NS);
 	rls_newcomers_mapped(&recorder->newcomers, pid);
 }
@@ -140,6 +144,7 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 				   .time_ns = time_ns };
 
 	rls_verify_forget(recorder->verify, (pid_t)pid);
+	rls_samples_ended(recorder->samples, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
 		return;
@@ -155,6 +160,7 @@ static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
 	struct rls_recorder *recorder = context;
 
 	rls_verify_forget(recorder->verify, (pid_t)pid);
+	rls_samples_ended(recorder->samples, (pid_t)pid);
 	rls_processes_remove(&recorder->processes, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 }
@@ -180,6 +186,8 @@ static int on_record(const struct rls_wire_header *record, size_t size, void *co
 
 	if (record->kind == RLS_WIRE_SAMPLE)
 		return rls_verify_add(recorder->verify, record, size);
+	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
+		return rls_samples_add(recorder->samples, record, size);
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
 		return -ENOMEM;
 	recorder->progress.events++;
@@ -231,6 +239,16 @@ static int open_verify(struct rls_recorder *recorder)
 	return r ? rls_error_r(r, "cannot sample for --verify: %s", strerror(-r)) : 0;
 }
 
+static int open_samples(struct rls_recorder *recorder)
+{
+	unsigned int hz = recorder->options.sample_hz;
+	int r = rls_samples_new(recorder->kernel, &recorder->output, hz, &recorder->samples);
+
+	if (!r)
+		r = rls_kernel_attach_stacks(recorder->kernel, hz);
+	return r ? rls_error_r(r, "cannot sample stacks: %s", strerror(-r)) : 0;
+}
+
 static int open_parts(struct rls_recorder *recorder)
 {
 	const struct rls_process_watcher watcher = { on_forked, on_execed, on_ended, on_final,
@@ -241,6 +259,7 @@ static int open_parts(struct rls_recorder *recorder)
 		.control_bytes = CONTROL_BYTES,
 		.gpu_bytes = GPU_BYTES,
 		.sampler = recorder->options.verify,
+		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
 	};
 	struct rls_event_sink sink;
 	int r;
@@ -268,6 +287,8 @@ static int open_parts(struct rls_recorder *recorder)
 		r = rls_kernel_set_handler(recorder->kernel, on_record, recorder);
 	if (!r && recorder->options.verify)
 		r = open_verify(recorder);
+	if (!r && recorder->options.sample_hz)
+		r = open_samples(recorder);
 	if (r)
 		return r;
 	r = rls_mmap_watch_open(&recorder->mmap_watch);
@@ -311,6 +332,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 		return;
 	rls_kernel_close(recorder->kernel);
 	rls_verify_free(recorder->verify);
+	rls_samples_free(recorder->samples);
 	rls_libraries_free(recorder->libraries);
 	rls_gpu_free(recorder->gpu);
 	rls_translator_free(recorder->translator);
@@ -590,6 +612,8 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 			  recorder->stop_ns);
 	if (recorder->verify)
 		rls_verify_report(recorder->verify, &recorder->output, recorder->stop_ns);
+	if (recorder->samples)
+		rls_samples_finish(recorder->samples, recorder->stop_ns);
 	end.time_ns = recorder->stop_ns;
 	end.end.complete = true;
 	rls_trace_output_add(&recorder->output, &end);

@@ -26,6 +26,7 @@ struct rls_recorder_options {
 	const struct rls_selection *selection;  /* resolved; may be empty */
 	uint64_t duration_ns;           /* 0: no limit */
 	bool follow_children;
+	unsigned int sample_hz;         /* stacks of running threads; 0: no samples */
 	bool verify;                    /* measure the blind spot with a sampler */
 	bool perf_events;               /* attach one by one even where uprobe_multi works */
 };

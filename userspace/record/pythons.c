@@ -1,0 +1,231 @@
+#include "userspace/record/pythons.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/index_map.h"
+#include "userspace/discover/mappings.h"
+#include "userspace/discover/python.h"
+#include "userspace/discover/python_frames.h"
+#include "userspace/discover/space.h"
+#include "userspace/log.h"
+#include "userspace/names/code_object.h"
+
+#define LOOK_AGAIN_NS 50000000ULL           /* doubles with each look in vain */
+#define LOOK_AGAIN_MAX_NS 5000000000ULL
+
+_Static_assert(RLS_STACK_NO_OFFSET == RLS_FRAMES_NO_OFFSET, "one word for none");
+
+struct code {
+	struct rls_code_object object;
+	rls_string_id function, file;
+	bool readable;
+};
+
+struct python {
+	const struct rls_frame_layout *layout; /* NULL: not found (yet) */
+	uint64_t code_type;
+	uint64_t looked_ns, wait_ns;
+	struct rls_index_map codes; /* address, first line → struct code */
+};
+
+struct rls_pythons {
+	struct rls_kernel *kernel;
+	const struct rls_event_sink *sink;
+	struct rls_index_map processes; /* pid → struct python */
+};
+
+static void python_free(struct python *python)
+{
+	for (size_t i = 0; i < python->codes.capacity; i++) {
+		struct code *code = python->codes.entries[i].value;
+
+		if (!code)
+			continue;
+		rls_code_object_release(&code->object);
+		free(code);
+	}
+	rls_index_map_free(&python->codes);
+	free(python);
+}
+
+int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *sink,
+		    struct rls_pythons **out)
+{
+	struct rls_pythons *pythons = calloc(1, sizeof(*pythons));
+
+	if (!pythons)
+		return -ENOMEM;
+	pythons->kernel = kernel;
+	pythons->sink = sink;
+	*out = pythons;
+	return 0;
+}
+
+void rls_pythons_free(struct rls_pythons *pythons)
+{
+	if (!pythons)
+		return;
+	for (size_t i = 0; i < pythons->processes.capacity; i++) {
+		if (pythons->processes.entries[i].value)
+			python_free(pythons->processes.entries[i].value);
+	}
+	rls_index_map_free(&pythons->processes);
+	free(pythons);
+}
+
+void rls_pythons_forget(struct rls_pythons *pythons, pid_t pid)
+{
+	struct python *python = rls_index_map_get(&pythons->processes, (uint64_t)pid, 0);
+
+	if (!python)
+		return;
+	rls_kernel_set_interpreter(pythons->kernel, pid, NULL);
+	rls_index_map_remove(&pythons->processes, (uint64_t)pid, 0);
+	python_free(python);
+}
+
+static int process_of(struct rls_pythons *pythons, pid_t pid, struct python **out)
+{
+	int r;
+
+	*out = rls_index_map_get(&pythons->processes, (uint64_t)pid, 0);
+	if (*out)
+		return 0;
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	r = rls_index_map_put(&pythons->processes, (uint64_t)pid, 0, *out);
+	if (r)
+		free(*out);
+	return r;
+}
+
+static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *layout, uint32_t slot)
+{
+	return (struct rls_wire_interpreter){
+		.slot = slot,
+		.thread_frame = layout->thread_frame,
+		.c_frame_frame = layout->c_frame_frame,
+		.frame_back = layout->frame_back,
+		.frame_code = layout->frame_code,
+		.frame_instruction = layout->frame_instruction,
+		.frame_owner = layout->frame_owner,
+		.code_start = layout->code_start,
+		.code_first_line = layout->code_first_line,
+		.owner_of_shims = layout->owner_of_shims,
+		.index_unit_bytes = layout->index_unit_bytes,
+	};
+}
+
+/* 0 when its stacks can be walked from now on. */
+static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct python *python)
+{
+	const struct rls_frame_layout *layout;
+	struct rls_wire_interpreter wire;
+	struct rls_mappings mappings;
+	struct rls_python found;
+	uint32_t slot;
+	int r = rls_mappings_read(pid, &mappings);
+
+	if (r)
+		return r;
+	r = rls_python_find(pid, &mappings, &found);
+	layout = r ? NULL : rls_frame_layout_of(&found);
+	if (!layout)
+		r = -ENOENT;
+	if (!r)
+		r = rls_frame_slot_find(pid, &found, layout, &slot);
+	rls_mappings_release(&mappings);
+	if (r)
+		return r;
+	wire = on_the_wire(layout, slot);
+	r = rls_kernel_set_interpreter(pythons->kernel, pid, &wire);
+	if (r)
+		return r;
+	python->layout = layout;
+	python->code_type = found.code_type;
+	rls_debug("the stacks of process %d are walked as those of Python 3.%u, slot %u", pid,
+		  layout->minor, slot);
+	return 0;
+}
+
+int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+{
+	struct python *python;
+	int r = process_of(pythons, pid, &python);
+
+	if (r || python->layout || (python->wait_ns && time_ns < python->looked_ns + python->wait_ns))
+		return r;
+	python->looked_ns = time_ns;
+	python->wait_ns = python->wait_ns ? python->wait_ns * 2 : LOOK_AGAIN_NS;
+	if (python->wait_ns > LOOK_AGAIN_MAX_NS)
+		python->wait_ns = LOOK_AGAIN_MAX_NS;
+	r = find_interpreter(pythons, pid, python);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* What cannot be read is remembered too: it would be asked for again and again. */
+static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct python *python,
+		     const struct rls_wire_frame *frame, struct code *code)
+{
+	struct rls_live_space live;
+	int r;
+
+	rls_live_space_init(&live, pid);
+	r = rls_code_object_read(&live.space, python->layout, python->code_type, frame->code,
+				 &code->object);
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	code->readable = (uint32_t)code->object.first_line == frame->first_line;
+	r = rls_emit_intern(pythons->sink, code->object.function, strlen(code->object.function),
+			    &code->function);
+	if (!r)
+		r = rls_emit_intern(pythons->sink, code->object.file, strlen(code->object.file),
+				    &code->file);
+	return r;
+}
+
+static int add_code(struct rls_pythons *pythons, pid_t pid, struct python *python,
+		    const struct rls_wire_frame *frame, struct code **out)
+{
+	struct code *code = calloc(1, sizeof(*code));
+	int r = code ? read_code(pythons, pid, python, frame, code) : -ENOMEM;
+
+	if (!r)
+		r = rls_index_map_put(&python->codes, frame->code, frame->first_line, code);
+	if (r) {
+		if (code)
+			rls_code_object_release(&code->object);
+		free(code);
+		return r;
+	}
+	*out = code;
+	return 0;
+}
+
+int rls_pythons_name(struct rls_pythons *pythons, pid_t pid, const struct rls_wire_frame *frame,
+		     struct rls_frame *out)
+{
+	struct python *python = rls_index_map_get(&pythons->processes, (uint64_t)pid, 0);
+	struct code *code;
+	int r;
+
+	if (!python || !python->layout)
+		return -ENOENT;
+	code = rls_index_map_get(&python->codes, frame->code, frame->first_line);
+	if (!code) {
+		r = add_code(pythons, pid, python, frame, &code);
+		if (r)
+			return r;
+	}
+	if (!code->readable)
+		return -ENOENT;
+	*out = (struct rls_frame){
+		.function = code->function,
+		.file = code->file,
+		.line = (uint32_t)rls_code_object_line(&code->object, (int32_t)frame->at),
+	};
+	return 0;
+}

@@ -1,0 +1,302 @@
+#include "userspace/record/samples.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/index_map.h"
+#include "analysis/sample_kind.h"
+#include "userspace/log.h"
+#include "userspace/names/places.h"
+#include "userspace/record/frame_tree.h"
+#include "userspace/record/pythons.h"
+#include "userspace/record/wait_reason.h"
+
+/* A wait that has begun. */
+struct wait {
+	uint64_t since_ns;
+	uint32_t pid, tid;
+	uint32_t frame, every;
+	enum rls_sample_kind kind;
+};
+
+struct rls_samples {
+	struct rls_trace_output *output;
+	struct rls_event_sink sink;
+	struct rls_frame_tree tree;
+	struct rls_pythons *pythons;
+	struct rls_places *places;
+	struct rls_index_map waits; /* tid → struct wait */
+	uint64_t period_ns;
+	uint64_t taken;             /* stacks, of both sorts */
+	uint64_t ends[RLS_STACK_END_MAX];
+	uint64_t nameless;          /* frames whose code object could not be read */
+	uint64_t nowhere;           /* leaves that are in no mapping */
+};
+
+int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output, unsigned int hz,
+		    struct rls_samples **out)
+{
+	struct rls_samples *samples = calloc(1, sizeof(*samples));
+	int r;
+
+	if (!samples)
+		return -ENOMEM;
+	samples->output = output;
+	samples->sink = rls_trace_output_sink(output);
+	samples->tree.sink = &samples->sink;
+	samples->period_ns = 1000000000ULL / hz;
+	r = rls_pythons_new(kernel, &samples->sink, &samples->pythons);
+	if (!r)
+		r = rls_places_new(&samples->places);
+	if (r) {
+		rls_samples_free(samples);
+		return r;
+	}
+	*out = samples;
+	return 0;
+}
+
+void rls_samples_free(struct rls_samples *samples)
+{
+	if (!samples)
+		return;
+	for (size_t i = 0; i < samples->waits.capacity; i++)
+		free(samples->waits.entries[i].value);
+	rls_index_map_free(&samples->waits);
+	rls_frame_tree_free(&samples->tree);
+	rls_pythons_free(samples->pythons);
+	rls_places_free(samples->places);
+	free(samples);
+}
+
+void rls_samples_mapped(struct rls_samples *samples, pid_t pid)
+{
+	if (samples)
+		rls_places_forget(samples->places, pid);
+}
+
+void rls_samples_ended(struct rls_samples *samples, pid_t pid)
+{
+	if (!samples)
+		return;
+	rls_places_forget(samples->places, pid);
+	rls_pythons_forget(samples->pythons, pid);
+}
+
+/* ---- frames ---- */
+
+/* Python frames, the outermost first. */
+static int add_python_frames(struct rls_samples *samples, const struct rls_wire_stack *stack,
+			     uint32_t *leaf)
+{
+	*leaf = 0;
+	for (unsigned int i = stack->frames; i > 0; i--) {
+		struct rls_frame frame;
+		int r = rls_pythons_name(samples->pythons, (pid_t)stack->header.pid,
+					 &stack->frame[i - 1], &frame);
+
+		if (r == -ENOENT) {
+			samples->nameless++;
+			continue;
+		}
+		if (!r)
+			r = rls_frame_tree_id(&samples->tree, *leaf, &frame, stack->header.time_ns,
+					      leaf);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* The name of a native function: its symbol, else where it is. */
+static int name_native(struct rls_samples *samples, const struct rls_place *place,
+		       struct rls_frame *frame)
+{
+	const char *name = "", *path = place->path;
+	char address[32];
+	uint64_t start = place->vaddr;
+	int r;
+
+	if (place->file)
+		name = rls_native_file_function(place->file, place->vaddr, &start);
+	if (!*name && place->file) {
+		snprintf(address, sizeof(address), "0x%" PRIx64, start);
+		name = address;
+	}
+	frame->native = true;
+	frame->line = 0;
+	r = rls_emit_intern(&samples->sink, name, strlen(name), &frame->function);
+	return r ? r : rls_emit_intern(&samples->sink, path, strlen(path), &frame->file);
+}
+
+static enum rls_sample_kind kind_of(const struct rls_wire_stack *stack,
+				    const struct rls_place *place)
+{
+	if (stack->header.flags & RLS_STACK_WAITS)
+		return rls_wait_reason((int32_t)stack->syscall,
+				       stack->header.flags & RLS_STACK_PREEMPTED);
+	if (stack->header.flags & RLS_SAMPLE_KERNEL)
+		return RLS_SAMPLE_SYSTEM;
+	if (!place->file || !rls_native_file_is_interpreter(place->file))
+		return RLS_SAMPLE_NATIVE;
+	return rls_native_file_evaluates(place->file, place->vaddr) ? RLS_SAMPLE_PYTHON :
+								      RLS_SAMPLE_RUNTIME;
+}
+
+/* Below its Python frames the stack has the function that really runs; the evaluation loop
+ * itself is no function of the program's. */
+static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *stack,
+		    enum rls_sample_kind *kind, uint32_t *leaf)
+{
+	struct rls_place place = { .path = "", .vaddr = stack->ip };
+	struct rls_frame frame;
+	int r = rls_places_find(samples->places, (pid_t)stack->header.pid, stack->ip,
+				stack->header.time_ns, &place);
+
+	if (r == -ENOMEM)
+		return r;
+	*kind = kind_of(stack, &place);
+	if (r) {
+		samples->nowhere++;
+		return 0;
+	}
+	if (*kind == RLS_SAMPLE_PYTHON || *kind == RLS_SAMPLE_WAIT_CPU)
+		return 0;
+	r = name_native(samples, &place, &frame);
+	return r ? r : rls_frame_tree_id(&samples->tree, *leaf, &frame, stack->header.time_ns, leaf);
+}
+
+/* ---- samples ---- */
+
+static int emit_sample(struct rls_samples *samples, uint32_t pid, uint32_t tid, uint64_t time_ns,
+		       uint32_t frame, enum rls_sample_kind kind, uint64_t ns, uint32_t every)
+{
+	struct rls_event event = rls_event_at(RLS_EVENT_SAMPLE, pid, tid, time_ns);
+
+	event.sample.frame = frame;
+	event.sample.kind = kind;
+	event.sample.ns = ns;
+	event.sample.every = every;
+	return rls_emit(&samples->sink, &event);
+}
+
+static int end_wait(struct rls_samples *samples, const struct wait *wait, uint64_t time_ns)
+{
+	uint64_t ns = time_ns > wait->since_ns ? time_ns - wait->since_ns : 0;
+
+	return emit_sample(samples, wait->pid, wait->tid, time_ns, wait->frame, wait->kind,
+			   ns * wait->every, wait->every > 1 ? wait->every : 0);
+}
+
+static int begin_wait(struct rls_samples *samples, const struct rls_wire_stack *stack,
+		      uint32_t frame, enum rls_sample_kind kind)
+{
+	uint32_t tid = stack->header.tid;
+	struct wait *wait = rls_index_map_get(&samples->waits, tid, 0);
+	int r;
+
+	if (!wait) {
+		wait = malloc(sizeof(*wait));
+		r = wait ? rls_index_map_put(&samples->waits, tid, 0, wait) : -ENOMEM;
+		if (r) {
+			free(wait);
+			return r;
+		}
+	}
+	*wait = (struct wait){ .since_ns = stack->header.time_ns, .pid = stack->header.pid,
+			       .tid = tid, .frame = frame, .every = stack->every, .kind = kind };
+	return 0;
+}
+
+static int on_waited(struct rls_samples *samples, const struct rls_wire_waited *record)
+{
+	struct wait *wait = rls_index_map_get(&samples->waits, record->header.tid, 0);
+	int r = 0;
+
+	if (!wait)
+		return 0;
+	if (wait->since_ns == record->since_ns)
+		r = end_wait(samples, wait, record->header.time_ns);
+	rls_index_map_remove(&samples->waits, record->header.tid, 0);
+	free(wait);
+	return r;
+}
+
+static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *stack)
+{
+	enum rls_sample_kind kind;
+	uint32_t leaf;
+	int r = 0;
+
+	samples->taken++;
+	if (stack->end == RLS_STACK_NO_INTERPRETER)
+		r = rls_pythons_look(samples->pythons, (pid_t)stack->header.pid,
+				     stack->header.time_ns);
+	samples->ends[stack->end]++;
+	if (!r)
+		r = add_python_frames(samples, stack, &leaf);
+	if (!r)
+		r = add_leaf(samples, stack, &kind, &leaf);
+	if (r)
+		return r;
+	if (stack->header.flags & RLS_STACK_WAITS)
+		return begin_wait(samples, stack, leaf, kind);
+	return emit_sample(samples, stack->header.pid, stack->header.tid, stack->header.time_ns,
+			   leaf, kind, samples->period_ns, 0);
+}
+
+int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *record, size_t size)
+{
+	const struct rls_wire_stack *stack = (const struct rls_wire_stack *)record;
+
+	if (record->kind == RLS_WIRE_WAITED && size >= sizeof(struct rls_wire_waited))
+		return on_waited(samples, (const struct rls_wire_waited *)record);
+	if (record->kind != RLS_WIRE_STACK || size < RLS_STACK_HEAD_BYTES ||
+	    stack->frames > RLS_STACK_FRAMES_MAX || stack->end >= RLS_STACK_END_MAX ||
+	    size < RLS_STACK_HEAD_BYTES + stack->frames * sizeof(stack->frame[0]))
+		return 0;
+	return on_stack(samples, stack);
+}
+
+/* ---- finishing ---- */
+
+static int warn(struct rls_samples *samples, uint64_t time_ns, uint64_t count, const char *what)
+{
+	char text[200];
+
+	if (!count)
+		return 0;
+	snprintf(text, sizeof(text), "samples: of %" PRIu64 ", %" PRIu64 " %s", samples->taken,
+		 count, what);
+	rls_warning("%s", text);
+	return rls_trace_output_warning(samples->output, time_ns, text);
+}
+
+int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < samples->waits.capacity; i++) {
+		if (samples->waits.entries[i].value)
+			r = end_wait(samples, samples->waits.entries[i].value, stop_ns);
+	}
+	if (!r)
+		r = warn(samples, stop_ns, samples->ends[RLS_STACK_FAULT],
+			 "met memory that could not be read then: their outer frames are missing");
+	if (!r)
+		r = warn(samples, stop_ns, samples->ends[RLS_STACK_TOO_DEEP],
+			 "were of deeper stacks than are walked: their outer frames are missing");
+	if (!r)
+		r = warn(samples, stop_ns, samples->nameless,
+			 "frames were of code that was gone before it could be named");
+	if (!r)
+		r = warn(samples, stop_ns, samples->nowhere,
+			 "were in memory that is no longer known");
+	if (!r && samples->tree.full)
+		r = warn(samples, stop_ns, RLS_FRAME_TREE_MAX,
+			 "places in the program are told apart, not more");
+	return r;
+}

@@ -1,0 +1,37 @@
+/* Samples: records of stacks (bpf/stack_wire.h) become FRAME and SAMPLE events.
+ *
+ *     stack ─▶ names of its frames (pythons, places) ─▶ frame tree ─▶ SAMPLE
+ *     wait begins ─▶ kept, by thread ─▶ it is over ──────────────────▶ SAMPLE
+ *
+ * A running sample stands for one period of the timer. A wait stands for itself, and for as
+ * many others like it as were not told of.
+ */
+#ifndef RLS_SAMPLES_H
+#define RLS_SAMPLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/stack_wire.h"
+#include "userspace/attach/kernel.h"
+#include "userspace/record/trace_output.h"
+
+struct rls_samples;
+
+int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output, unsigned int hz,
+		    struct rls_samples **out);
+void rls_samples_free(struct rls_samples *samples);
+
+/* One record of kind RLS_WIRE_STACK or RLS_WIRE_WAITED. 0 or -errno. */
+int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *record, size_t size);
+
+/* Each may be told with samples NULL. */
+void rls_samples_mapped(struct rls_samples *samples, pid_t pid); /* it maps something else now */
+void rls_samples_ended(struct rls_samples *samples, pid_t pid);  /* or runs another program */
+
+/* Waits that are not over yet end with the recording; says what could not be walked, on
+ * stderr and in the trace. 0 or -errno. */
+int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns);
+
+#endif
