@@ -87,6 +87,12 @@ class Bridge:
         return [launches, launches * kernel_ns]
 
 
+def work_and_stay(bridge, launches):
+    """Nothing here is probed: that the thread is there is told by itself alone."""
+    bridge.work(launches)
+    time.sleep(0.3)
+
+
 def in_operation(name, body):
     """In a thread of its own, whose end tells the recorder what it was in: nothing here is probed."""
     results = []
@@ -97,9 +103,12 @@ def in_operation(name, body):
 
     if not name:
         return body()
+    before = len(os.listdir("/proc/self/task"))
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
+    while len(os.listdir("/proc/self/task")) > before:
+        time.sleep(0.01)
     return results[0]
 
 
@@ -144,12 +153,16 @@ def answer(command, state):
             command["launches"], command.get("kernel_ns", 1000), command.get("tid"),
             command.get("device", 0)))
     if do == "threads":
+        before = len(os.listdir("/proc/self/task"))
         threads = [threading.Thread(target=in_operation, args=(
-            "op%d" % i, lambda: bridge.work(command["launches"]))) for i in range(command["count"])]
+            "op%d" % i, lambda: work_and_stay(bridge, command["launches"]))) for i in range(
+                command["count"])]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        while len(os.listdir("/proc/self/task")) > before:
+            time.sleep(0.01)  # their operations are told as they end, a moment after join
         return [command["count"] * command["launches"]]
     if do == "raw":
         bridge.send(bytes.fromhex(command["hex"]))

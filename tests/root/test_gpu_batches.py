@@ -194,16 +194,6 @@ def children(checks):
         checks.that(target.wait_armed(0), "released at the end: %d" % target.armed())
 
 
-def late_launches_of_threads_that_ended(checks):
-    """A launch is told of after its thread has ended, and is placed all the same."""
-    with GpuTarget() as target:
-        with record(target) as recording:
-            target.ask(do="threads", count=1, launches=64)
-            recording.stop()
-            report = recording.report()
-    checks.that(by_operation(report) == {"op0": 64}, "%s" % by_operation(report))
-
-
 def main():
     harness.need_root_and_profiler()
     if not os.path.exists(STANDIN):
@@ -211,7 +201,7 @@ def main():
     checks = harness.Checks()
     chosen = sys.argv[1:]
     for test in (armed_while_recorded, armed_alone, work_is_told, losses_are_counted, flood,
-                 hostile_batches, troubles_are_told, children, late_launches_of_threads_that_ended):
+                 hostile_batches, troubles_are_told, children):
         if not chosen or test.__name__ in chosen:
             print(test.__name__, flush=True)
             test(checks)

@@ -191,7 +191,7 @@ static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
 	*launch = (struct launch){ record->correlation, record->start_ns };
 	if (record->start_ns < gpu->start_ns || (gpu->stop_ns && record->start_ns > gpu->stop_ns))
 		return 0;
-	event.tid = rls_gpu_threads_find(&process->threads, record->tid, now_ns);
+	event.tid = rls_gpu_threads_find(&process->threads, record->tid);
 	if (!event.tid) {
 		gpu->unplaced++;
 		return 0;

@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "analysis/cleanup.h"
 #include "userspace/record/process_info.h"
 
 #define THREADS_MAX 65536
-#define SCAN_EVERY_NS 100000000ULL      /* a target that makes numbers up must not keep us busy */
+#define REST_SHARE 20           /* a target that makes numbers up must not keep us busy: 5 % */
 
 void rls_gpu_threads_clear(struct rls_gpu_threads *threads)
 {
@@ -65,21 +66,34 @@ static void scan(struct rls_gpu_threads *threads)
 		closedir(folder);
 }
 
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
 static uint32_t known(const struct rls_gpu_threads *threads, uint32_t ns_tid)
 {
 	return (uint32_t)(uintptr_t)rls_index_map_get(&threads->map, ns_tid, 0);
 }
 
-uint32_t rls_gpu_threads_find(struct rls_gpu_threads *threads, uint32_t ns_tid, uint64_t now_ns)
+uint32_t rls_gpu_threads_find(struct rls_gpu_threads *threads, uint32_t ns_tid)
 {
+	uint64_t begun_ns, ended_ns;
 	uint32_t tid;
 
 	if (ns_tid == threads->ns_pid)
 		return threads->pid;
 	tid = known(threads, ns_tid);
-	if (tid || (threads->scanned_ns && now_ns - threads->scanned_ns < SCAN_EVERY_NS))
+	if (tid)
 		return tid;
-	threads->scanned_ns = now_ns;
+	begun_ns = clock_ns();
+	if (begun_ns < threads->rests_until_ns)
+		return 0;
 	scan(threads);
+	ended_ns = clock_ns();
+	threads->rests_until_ns = ended_ns + REST_SHARE * (ended_ns - begun_ns);
 	return known(threads, ns_tid);
 }

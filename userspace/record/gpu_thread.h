@@ -15,7 +15,7 @@ struct rls_gpu_threads {
 	uint32_t pid;
 	uint32_t ns_pid;                /* the process's number in its own namespace */
 	struct rls_index_map map;       /* its number → ours */
-	uint64_t scanned_ns;            /* when /proc was last asked */
+	uint64_t rests_until_ns;        /* /proc is not asked before */
 };
 
 void rls_gpu_threads_clear(struct rls_gpu_threads *threads);
@@ -24,6 +24,6 @@ void rls_gpu_threads_clear(struct rls_gpu_threads *threads);
 void rls_gpu_threads_add(struct rls_gpu_threads *threads, uint32_t ns_tid, uint32_t tid);
 
 /* Our number, or 0 when the process has (or had) no such thread. */
-uint32_t rls_gpu_threads_find(struct rls_gpu_threads *threads, uint32_t ns_tid, uint64_t now_ns);
+uint32_t rls_gpu_threads_find(struct rls_gpu_threads *threads, uint32_t ns_tid);
 
 #endif
