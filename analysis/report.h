@@ -248,6 +248,10 @@ int rls_report_build_tracks(struct rls_event_source *source, struct rls_tracks *
 			    struct rls_report **out);
 void rls_report_free(struct rls_report *report);
 
+/* What a process or thread is called; "" when it is not known. */
+const char *rls_report_process_name(const struct rls_report *report, uint32_t pid);
+const char *rls_report_thread_name(const struct rls_report *report, uint32_t pid, uint32_t tid);
+
 /* Sums breakdown, transitions and operations over what the group does not tell apart (those columns
  * become 0 and ""). */
 void rls_report_group(struct rls_report *report, enum rls_group group);
@@ -285,6 +289,9 @@ const struct rls_report_writer *rls_report_writer_find(const char *format);
 /* Every format there is, for a message: "text, json, ...". */
 #define RLS_WRITER_NAMES_BYTES 200
 const char *rls_report_writer_names(char buffer[static RLS_WRITER_NAMES_BYTES]);
+
+/* What it writes is nothing for a terminal. */
+bool rls_report_writer_is_binary(const struct rls_report_writer *writer);
 
 /* Formats that show the trace itself, not only its figures, begin to write while it is read:
  * *out is what to give rls_report_build_tracks, and rls_report_write in its options; NULL for

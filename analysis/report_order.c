@@ -173,6 +173,41 @@ static int sort_overviews(const void *left, const void *right)
 		     : order_numbers(a->parts[0].bucket << a->shift, b->parts[0].bucket << b->shift);
 }
 
+const char *rls_report_process_name(const struct rls_report *report, uint32_t pid)
+{
+	size_t low = 0, high = report->process_count;
+
+	/* Of several lives of a pid the last. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (report->processes[middle].pid <= pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && report->processes[low - 1].pid == pid ? report->processes[low - 1].name : "";
+}
+
+const char *rls_report_thread_name(const struct rls_report *report, uint32_t pid, uint32_t tid)
+{
+	const struct rls_thread_entry *threads = report->threads;
+	size_t low = 0, high = report->thread_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (threads[middle].pid < pid ||
+		    (threads[middle].pid == pid && threads[middle].tid <= tid))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && threads[low - 1].pid == pid && threads[low - 1].tid == tid
+		       ? threads[low - 1].name
+		       : "";
+}
+
 static void sort(void *items, size_t count, size_t item_bytes,
 		 int (*compare)(const void *, const void *))
 {

@@ -28,24 +28,6 @@ static void print_owner(FILE *out, const char *name, const char *otherwise, uint
 	fprintf(out, " (%" PRIu32 ");", id);
 }
 
-static const char *process_name(const struct rls_report *report, uint32_t pid)
-{
-	for (size_t i = 0; i < report->process_count; i++) {
-		if (report->processes[i].pid == pid)
-			return report->processes[i].name;
-	}
-	return "";
-}
-
-static const char *thread_name(const struct rls_report *report, uint32_t pid, uint32_t tid)
-{
-	for (size_t i = 0; i < report->thread_count; i++) {
-		if (report->threads[i].pid == pid && report->threads[i].tid == tid)
-			return report->threads[i].name;
-	}
-	return "";
-}
-
 static bool same_stack(const struct rls_stack_row *a, const struct rls_stack_row *b)
 {
 	if (a->pid != b->pid || a->tid != b->tid || a->depth != b->depth ||
@@ -61,8 +43,8 @@ static bool same_stack(const struct rls_stack_row *a, const struct rls_stack_row
 static void print_stack(FILE *out, const struct rls_report *report,
 			const struct rls_stack_row *row, uint64_t wall_ns)
 {
-	print_owner(out, process_name(report, row->pid), "process", row->pid);
-	print_owner(out, thread_name(report, row->pid, row->tid), "thread", row->tid);
+	print_owner(out, rls_report_process_name(report, row->pid), "process", row->pid);
+	print_owner(out, rls_report_thread_name(report, row->pid, row->tid), "thread", row->tid);
 	for (size_t i = 0; i < row->depth; i++) {
 		print_frame(out, row->operations[i]);
 		putc(';', out);

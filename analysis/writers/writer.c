@@ -11,9 +11,11 @@ static const struct rls_report_writer *const writers[] = {
 	&rls_json_writer,
 	&rls_csv_writer,
 	&rls_html_writer,
-	&rls_folded_writer,
+	&rls_perfetto_writer,
 	&rls_chrome_writer,
 	&rls_speedscope_writer,
+	&rls_pprof_writer,
+	&rls_folded_writer,
 };
 
 #define WRITER_COUNT (sizeof(writers) / sizeof(*writers))
@@ -35,6 +37,11 @@ const char *rls_report_writer_names(char buffer[static RLS_WRITER_NAMES_BYTES])
 		used += (size_t)snprintf(buffer + used, RLS_WRITER_NAMES_BYTES - used, "%s%s",
 					 i ? ", " : "", writers[i]->name);
 	return buffer;
+}
+
+bool rls_report_writer_is_binary(const struct rls_report_writer *writer)
+{
+	return writer->binary;
 }
 
 int rls_report_writer_tracks(const struct rls_report_writer *writer, FILE *output,

@@ -18,6 +18,7 @@ struct rls_report_writer {
 		     const struct rls_write_options *options);
 	/* The format's side of the tracks, which writes to output; NULL when out of memory. */
 	struct rls_track_sink *(*open)(FILE *output);
+	bool binary;                /* nothing for a terminal */
 };
 
 extern const struct rls_report_writer rls_text_writer;
@@ -27,5 +28,7 @@ extern const struct rls_report_writer rls_html_writer;
 extern const struct rls_report_writer rls_folded_writer;
 extern const struct rls_report_writer rls_chrome_writer;
 extern const struct rls_report_writer rls_speedscope_writer;
+extern const struct rls_report_writer rls_perfetto_writer;
+extern const struct rls_report_writer rls_pprof_writer;
 
 #endif

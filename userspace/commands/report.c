@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/cleanup.h"
 #include "analysis/event_source.h"
@@ -171,6 +172,8 @@ static int read_and_write(const struct arguments *arguments, struct rls_report *
 			return rls_error_r(-errno, "cannot write %s: %s", arguments->output,
 					   strerror(errno));
 	}
+	if (rls_report_writer_is_binary(arguments->writer) && isatty(fileno(output)))
+		return rls_error_r(-EINVAL, "this format is nothing for a terminal: use -o FILE");
 	error = rls_report_writer_tracks(arguments->writer, output, &tracks);
 	if (error)
 		return rls_error_r(error, "cannot write the report: %s", strerror(-error));
