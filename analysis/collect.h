@@ -14,7 +14,8 @@ struct rls_collector {
 	double calibration_error;   /* relative */
 	double lost_share;          /* of the thread-state events */
 	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,
-		operation_capacity, stack_capacity, gpu_capacity, overview_capacity;
+		operation_capacity, stack_capacity, gpu_capacity, overview_capacity,
+		line_capacity, function_capacity, sample_capacity;
 	int err;                    /* the first failure; nothing is done after it */
 };
 
@@ -41,5 +42,8 @@ void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread
 
 /* Adds what the GPU did for a process while none of its threads was traced. */
 void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *process);
+
+/* Adds what samples say: lines, functions, kinds. */
+void rls_collect_samples(struct rls_collector *c);
 
 #endif

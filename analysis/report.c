@@ -81,6 +81,9 @@ void rls_report_free(struct rls_report *report)
 	free(report->stacks);
 	free(report->gpu);
 	free(report->overhead.calibration);
+	free(report->lines);
+	free(report->functions);
+	free(report->samples);
 	free(report->losses);
 	free(report->warnings);
 	rls_string_pool_free(report->strings);

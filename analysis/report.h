@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 #include "category.h"
+#include "event.h"
 #include "event_source.h"
 
 enum rls_resource {
@@ -46,7 +47,10 @@ enum rls_group {
 	RLS_GROUP_THREAD = 2,
 	RLS_GROUP_OPERATION = 3,    /* per process */
 	RLS_GROUP_PHASE = 4,        /* per process */
-	RLS_GROUP_MAX = 5,
+	RLS_GROUP_LINE = 5,         /* of samples; the traced figures as by process */
+	RLS_GROUP_FUNCTION = 6,
+	RLS_GROUP_FILE = 7,
+	RLS_GROUP_MAX = 8,
 };
 
 /* "process", "thread", ... to *out and 0; -EINVAL for another word. */
@@ -144,6 +148,57 @@ struct rls_stack_row {
 	uint64_t transitions;       /* into the category */
 };
 
+/* What samples say of a place in the program. The first fields are uint64_t all of them. */
+struct rls_sampled_times {
+	uint64_t samples;
+	uint64_t python_ns;         /* the interpreter, */
+	uint64_t runtime_ns;        /* of it what is not the evaluation of code itself */
+	uint64_t native_ns;         /* libraries called from there */
+	uint64_t system_ns;         /* the kernel for it */
+	uint64_t waiting_ns;        /* not running, of it: */
+	uint64_t lock_ns, io_ns, sleep_ns, child_ns, gpu_ns, run_queue_ns, other_ns;
+	uint64_t error_ns;          /* half width of the 95 % interval of their sum */
+	double variance_ns2;
+};
+
+/* A source line by the samples whose innermost Python frame it is; file "", line 0 for those
+ * in no Python code. */
+struct rls_line_row {
+	uint32_t pid;
+	const char *file;
+	uint32_t line;              /* 0: the function's code without a line */
+	const char *function;
+	const char *phase;
+	const char *operation;
+	struct rls_sampled_times times;
+};
+
+/* A function: its own time as lines have it, and the total with what it called. Native
+ * functions' time is in their Python callers' as well. */
+struct rls_function_row {
+	uint32_t pid;
+	const char *file;
+	const char *function;
+	bool native;
+	const char *phase;
+	const char *operation;
+	uint64_t total_ns;
+	struct rls_sampled_times times;
+};
+
+/* Samples by what the trace says of the thread then: to hold the two against each other. */
+struct rls_sample_row {
+	uint32_t pid;
+	const char *phase;
+	const char *operation;
+	enum rls_category category;
+	enum rls_sample_kind kind;
+	uint64_t samples;
+	uint64_t ns;
+	uint64_t error_ns;
+	double variance_ns2;
+};
+
 struct rls_gpu_operation {
 	const char *phase;
 	const char *operation;
@@ -226,6 +281,12 @@ struct rls_report {
 	size_t stack_count;
 	struct rls_gpu_entry *gpu;
 	size_t gpu_count;
+	struct rls_line_row *lines;     /* empty without samples, like the next two */
+	size_t line_count;
+	struct rls_function_row *functions;
+	size_t function_count;
+	struct rls_sample_row *samples;
+	size_t sample_count;
 	struct rls_overhead overhead;
 	struct rls_loss_entry *losses;
 	size_t loss_count;
@@ -268,7 +329,10 @@ enum rls_report_table {
 	RLS_TABLE_PROCESSES = 3,
 	RLS_TABLE_GPU = 4,
 	RLS_TABLE_OPERATIONS = 5,
-	RLS_TABLE_MAX = 6,
+	RLS_TABLE_LINES = 6,
+	RLS_TABLE_FUNCTIONS = 7,
+	RLS_TABLE_SAMPLES = 8,
+	RLS_TABLE_MAX = 9,
 };
 
 /* "breakdown", "transitions", ... to *out and 0; -EINVAL for another word. */

@@ -16,6 +16,9 @@ static const struct {
 	[RLS_GROUP_THREAD] = {.name = "thread", .tid = true},
 	[RLS_GROUP_OPERATION] = {.name = "operation", .operation = true},
 	[RLS_GROUP_PHASE] = {.name = "phase", .phase = true},
+	[RLS_GROUP_LINE] = {.name = "line"},
+	[RLS_GROUP_FUNCTION] = {.name = "function"},
+	[RLS_GROUP_FILE] = {.name = "file"},
 };
 _Static_assert(sizeof(groups) / sizeof(*groups) == RLS_GROUP_MAX, "a line per group");
 
@@ -95,6 +98,26 @@ static void sum_operations(struct rls_report *report)
 	report->operation_count = kept;
 }
 
+/* Samples have no thread; a file's lines are told apart unless files are asked for. */
+static void blank_samples(struct rls_report *report, enum rls_group group)
+{
+	uint32_t tid;
+
+	for (size_t i = 0; i < report->line_count; i++) {
+		struct rls_line_row *row = &report->lines[i];
+
+		blank(group, &tid, &row->phase, &row->operation);
+		if (group == RLS_GROUP_FILE) {
+			row->line = 0;
+			row->function = "";
+		}
+	}
+	for (size_t i = 0; i < report->function_count; i++)
+		blank(group, &tid, &report->functions[i].phase, &report->functions[i].operation);
+	for (size_t i = 0; i < report->sample_count; i++)
+		blank(group, &tid, &report->samples[i].phase, &report->samples[i].operation);
+}
+
 void rls_report_group(struct rls_report *report, enum rls_group group)
 {
 	if (group == RLS_GROUP_NONE)
@@ -114,7 +137,9 @@ void rls_report_group(struct rls_report *report, enum rls_group group)
 
 		blank(group, &row->tid, &row->phase, &row->operation);
 	}
+	blank_samples(report, group);
 	rls_report_sort(report);
+	rls_report_sum_samples(report);
 	sum_breakdown(report);
 	sum_transitions(report);
 	sum_operations(report);

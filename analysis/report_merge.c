@@ -193,6 +193,44 @@ static int merge_rows(struct rls_report *report, const struct rls_report *other)
 	return err;
 }
 
+static int merge_samples(struct rls_report *report, const struct rls_report *other)
+{
+	size_t lines = report->line_count, functions = report->function_count;
+	size_t samples = report->sample_count;
+	int err = append_all(&report->lines, &report->line_count, other->lines, other->line_count);
+
+	if (!err)
+		err = append_all(&report->functions, &report->function_count, other->functions,
+				 other->function_count);
+	if (!err)
+		err = append_all(&report->samples, &report->sample_count, other->samples,
+				 other->sample_count);
+	for (size_t i = lines; i < report->line_count; i++) {
+		struct rls_line_row *row = &report->lines[i];
+
+		row->file = rls_report_keep(report, row->file, &err);
+		row->function = rls_report_keep(report, row->function, &err);
+		row->phase = rls_report_keep(report, row->phase, &err);
+		row->operation = rls_report_keep(report, row->operation, &err);
+	}
+	for (size_t i = functions; i < report->function_count; i++) {
+		struct rls_function_row *row = &report->functions[i];
+
+		row->file = rls_report_keep(report, row->file, &err);
+		row->function = rls_report_keep(report, row->function, &err);
+		row->phase = rls_report_keep(report, row->phase, &err);
+		row->operation = rls_report_keep(report, row->operation, &err);
+	}
+	for (size_t i = samples; i < report->sample_count; i++) {
+		report->samples[i].phase = rls_report_keep(report, report->samples[i].phase, &err);
+		report->samples[i].operation =
+			rls_report_keep(report, report->samples[i].operation, &err);
+	}
+	if (!err)
+		rls_report_sum_samples(report);
+	return err;
+}
+
 static int merge_losses(struct rls_report *report, const struct rls_report *other)
 {
 	int err = 0;
@@ -262,6 +300,8 @@ int rls_report_merge(struct rls_report *report, const struct rls_report *other, 
 		err = merge_gpu(report, &other->gpu[i]);
 	for (size_t i = 0; !err && i < other->overview_count; i++)
 		err = merge_overview(report, &other->overviews[i]);
+	if (!err)
+		err = merge_samples(report, other);
 	if (!err)
 		err = merge_losses(report, other);
 	if (!err)

@@ -237,3 +237,58 @@ void rls_report_sort(struct rls_report *report)
 	sort_array(report->overviews, report->overview_count, sort_overviews);
 	sort_array(report->losses, report->loss_count, sort_losses);
 }
+
+/* --- samples ------------------------------------------------------------------------ */
+
+static int order_scopes(uint32_t pid, const char *phase, const char *operation, uint32_t other_pid,
+			const char *other_phase, const char *other_operation)
+{
+	int order = order_numbers(pid, other_pid);
+
+	if (!order)
+		order = strcmp(phase, other_phase);
+	return order ? order : strcmp(operation, other_operation);
+}
+
+int rls_line_row_compare(const void *left, const void *right)
+{
+	const struct rls_line_row *a = left, *b = right;
+	int order = order_scopes(a->pid, a->phase, a->operation, b->pid, b->phase, b->operation);
+
+	if (!order)
+		order = strcmp(a->file, b->file);
+	if (!order)
+		order = order_numbers(a->line, b->line);
+	return order ? order : strcmp(a->function, b->function);
+}
+
+int rls_function_row_compare(const void *left, const void *right)
+{
+	const struct rls_function_row *a = left, *b = right;
+	int order = order_scopes(a->pid, a->phase, a->operation, b->pid, b->phase, b->operation);
+
+	if (!order)
+		order = strcmp(a->file, b->file);
+	if (!order)
+		order = strcmp(a->function, b->function);
+	return order ? order : a->native - b->native;
+}
+
+int rls_sample_row_compare(const void *left, const void *right)
+{
+	const struct rls_sample_row *a = left, *b = right;
+	int order = order_scopes(a->pid, a->phase, a->operation, b->pid, b->phase, b->operation);
+
+	if (!order)
+		order = order_numbers(a->category, b->category);
+	return order ? order : order_numbers(a->kind, b->kind);
+}
+
+void rls_report_sort_samples(struct rls_report *report)
+{
+	sort(report->lines, report->line_count, sizeof(*report->lines), rls_line_row_compare);
+	sort(report->functions, report->function_count, sizeof(*report->functions),
+	     rls_function_row_compare);
+	sort(report->samples, report->sample_count, sizeof(*report->samples),
+	     rls_sample_row_compare);
+}

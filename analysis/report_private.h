@@ -28,6 +28,13 @@ void rls_report_sort(struct rls_report *report);
 int rls_breakdown_row_compare(const void *a, const void *b);
 int rls_transition_row_compare(const void *a, const void *b);
 int rls_operation_row_compare(const void *a, const void *b);
+int rls_line_row_compare(const void *a, const void *b);
+int rls_function_row_compare(const void *a, const void *b);
+int rls_sample_row_compare(const void *a, const void *b);
+
+/* Sorts the rows of samples; sums those of the same keys, errors by their variances. */
+void rls_report_sort_samples(struct rls_report *report);
+void rls_report_sum_samples(struct rls_report *report);
 
 /* percent from estimated_ns and the threads' wall time. */
 void rls_report_set_percent(struct rls_report *report);

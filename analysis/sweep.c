@@ -443,6 +443,42 @@ static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *eve
 	return err;
 }
 
+/* A thread without a state of its own (a helper that never met a probe) counts for what the
+ * process's first thread is at. */
+static const struct rls_thread *stand_in(struct rls_timeline *timeline,
+					 const struct rls_process *process)
+{
+	const struct rls_thread *first =
+		rls_index_map_get(&timeline->thread_map, (uintptr_t)process, process->pid);
+
+	return first && first->alive_link ? first : NULL;
+}
+
+static int on_sample(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	const struct rls_thread *thread, *operating;
+	struct rls_process *process;
+	struct rls_scope *scope;
+	int err = find_process(timeline, event, &process);
+
+	if (err || !process)
+		return err;
+	thread = rls_index_map_get(&timeline->thread_map, (uintptr_t)process, event->tid);
+	if (thread && !thread->alive_link)
+		thread = NULL;
+	operating = thread ? thread : stand_in(timeline, process);
+	err = rls_timeline_scope(timeline, process, &process->scopes, process->phase,
+				 operating ? operating->stack : 0, &scope);
+	return err ? err
+		   : rls_sample_book_add(&timeline->samples, event, process, scope,
+					 thread ? thread->category : RLS_CATEGORY_UNKNOWN);
+}
+
+static int on_frame(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	return rls_sample_book_frame(&timeline->samples, event);
+}
+
 static int on_library(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	const struct rls_process_library library = {
@@ -492,6 +528,8 @@ static const struct {
 	[RLS_EVENT_HITS] = {on_hits, true},
 	[RLS_EVENT_OFF_CPU] = {on_off_cpu, true},
 	[RLS_EVENT_LIBRARY] = {on_library, false},
+	[RLS_EVENT_FRAME] = {on_frame, false},
+	[RLS_EVENT_SAMPLE] = {on_sample, true},
 	[RLS_EVENT_HOST] = {on_fact, false},
 	[RLS_EVENT_LOSS] = {on_fact, false},
 	[RLS_EVENT_CALIBRATION] = {on_fact, false},

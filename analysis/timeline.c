@@ -51,6 +51,7 @@ void rls_timeline_free(struct rls_timeline *timeline)
 	rls_index_map_free(&timeline->library_map);
 	rls_stack_tree_free(&timeline->stacks);
 	rls_facts_free(&timeline->facts);
+	rls_sample_book_free(&timeline->samples);
 	*timeline = (struct rls_timeline){0};
 }
 

@@ -21,6 +21,7 @@
 #include "gpu_work.h"
 #include "index_map.h"
 #include "overview.h"
+#include "sample_book.h"
 #include "stack_tree.h"
 
 /* Everything booked for a thread, or for a process without one, in a phase and operation stack. */
@@ -103,6 +104,7 @@ struct rls_timeline {
 	struct rls_index_map library_map;       /* (process, path and role) -> 1 + index */
 	struct rls_stack_tree stacks;
 	struct rls_facts facts;
+	struct rls_sample_book samples;
 
 	bool any;                   /* the instants below hold */
 	uint64_t first_ns;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/sample_kind.h"
+
 #define COLUMN(type_, struct_, member) \
 	{.name = #member, .type = RLS_COLUMN_##type_, .offset = offsetof(struct struct_, member)}
 #define OPTIONAL(type_, struct_, member)               \
@@ -69,6 +71,44 @@ static const struct rls_column gpu[] = {
 	COLUMN(DOUBLE, rls_gpu_entry, smi_style_percent),
 };
 
+#define TIMES(struct_)                                                                      \
+	TIME(struct_, samples), TIME(struct_, python_ns), TIME(struct_, native_ns),         \
+		TIME(struct_, system_ns), TIME(struct_, waiting_ns), TIME(struct_, error_ns), \
+		TIME(struct_, runtime_ns), TIME(struct_, lock_ns), TIME(struct_, io_ns),    \
+		TIME(struct_, sleep_ns), TIME(struct_, child_ns), TIME(struct_, gpu_ns),    \
+		TIME(struct_, run_queue_ns), TIME(struct_, other_ns)
+#define TIME(struct_, member) \
+	{.name = #member, .type = RLS_COLUMN_U64, .offset = offsetof(struct struct_, times.member)}
+
+static const struct rls_column lines[] = {
+	COLUMN(U32, rls_line_row, pid),      COLUMN(STRING, rls_line_row, file),
+	COLUMN(U32, rls_line_row, line),     COLUMN(STRING, rls_line_row, function),
+	COLUMN(STRING, rls_line_row, phase), COLUMN(STRING, rls_line_row, operation),
+	TIMES(rls_line_row),
+};
+
+static const struct rls_column functions[] = {
+	COLUMN(U32, rls_function_row, pid),
+	COLUMN(STRING, rls_function_row, file),
+	COLUMN(STRING, rls_function_row, function),
+	COLUMN(BOOL, rls_function_row, native),
+	COLUMN(STRING, rls_function_row, phase),
+	COLUMN(STRING, rls_function_row, operation),
+	COLUMN(U64, rls_function_row, total_ns),
+	TIMES(rls_function_row),
+};
+
+static const struct rls_column samples[] = {
+	COLUMN(U32, rls_sample_row, pid),
+	COLUMN(STRING, rls_sample_row, phase),
+	COLUMN(STRING, rls_sample_row, operation),
+	COLUMN(CATEGORY, rls_sample_row, category),
+	COLUMN(SAMPLE_KIND, rls_sample_row, kind),
+	COLUMN(U64, rls_sample_row, samples),
+	COLUMN(U64, rls_sample_row, ns),
+	COLUMN(U64, rls_sample_row, error_ns),
+};
+
 #define TABLE(name_, columns_, items, count)                            \
 	{.name = name_,                                                 \
 	 .columns = columns_,                                           \
@@ -84,6 +124,9 @@ const struct rls_columns rls_report_columns[RLS_TABLE_MAX] = {
 	[RLS_TABLE_PROCESSES] = TABLE("processes", processes, processes, process_count),
 	[RLS_TABLE_OPERATIONS] = TABLE("operations", operations, operations, operation_count),
 	[RLS_TABLE_GPU] = TABLE("gpu", gpu, gpu, gpu_count),
+	[RLS_TABLE_LINES] = TABLE("lines", lines, lines, line_count),
+	[RLS_TABLE_FUNCTIONS] = TABLE("functions", functions, functions, function_count),
+	[RLS_TABLE_SAMPLES] = TABLE("samples", samples, samples, sample_count),
 };
 
 int rls_report_table_parse(const char *name, enum rls_report_table *out)
@@ -135,6 +178,10 @@ const char *rls_column_text(const struct rls_column *column, const void *item,
 		return rls_resource_name(*(const enum rls_resource *)value);
 	case RLS_COLUMN_METHOD:
 		return rls_method_name(*(const enum rls_method *)value);
+	case RLS_COLUMN_SAMPLE_KIND:
+		return rls_sample_kind_name(*(const enum rls_sample_kind *)value);
+	case RLS_COLUMN_BOOL:
+		return *(const bool *)value ? "true" : "false";
 	}
 	return "";
 }
@@ -142,5 +189,5 @@ const char *rls_column_text(const struct rls_column *column, const void *item,
 bool rls_column_is_number(const struct rls_column *column)
 {
 	return column->type == RLS_COLUMN_U32 || column->type == RLS_COLUMN_U64 ||
-	       column->type == RLS_COLUMN_DOUBLE;
+	       column->type == RLS_COLUMN_DOUBLE || column->type == RLS_COLUMN_BOOL;
 }

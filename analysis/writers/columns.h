@@ -20,6 +20,8 @@ enum rls_column_type {
 	RLS_COLUMN_ROW_CATEGORY,    /* of a breakdown row, which may have none */
 	RLS_COLUMN_RESOURCE,
 	RLS_COLUMN_METHOD,
+	RLS_COLUMN_SAMPLE_KIND,
+	RLS_COLUMN_BOOL,
 };
 
 struct rls_column {

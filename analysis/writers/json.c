@@ -184,6 +184,11 @@ static int write_json(const struct rls_report *report, FILE *out,
 	print_table(out, report, RLS_TABLE_TRANSITIONS);
 	print_table(out, report, RLS_TABLE_OPERATIONS);
 	print_table(out, report, RLS_TABLE_GPU);
+	if (report->sample_count) {
+		print_table(out, report, RLS_TABLE_LINES);
+		print_table(out, report, RLS_TABLE_FUNCTIONS);
+		print_table(out, report, RLS_TABLE_SAMPLES);
+	}
 	print_overhead(out, &report->overhead);
 	print_tail(out, report);
 	fputs("}\n", out);
