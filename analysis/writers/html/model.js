@@ -8,7 +8,7 @@ const model = JSON.parse(byId("model").textContent);
 const overview = JSON.parse(byId("overview").textContent);
 
 /* What the reader chose to see. */
-const view = {corrected: false, pid: null, query: "", by: "operation"};
+const view = {corrected: false, pid: null, query: "", by: "operation", shares: false};
 
 const processNames = new Map(model.processes.map((process) => [process.pid, process.name || "process"]));
 const threadNames = new Map(model.threads.map((thread) => [thread.tid, thread.name]));

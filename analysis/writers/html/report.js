@@ -33,7 +33,7 @@ function showNotices() {
 }
 
 function tile(what, much, more) {
-	return element("div", {class: "tile"}, element("div", {class: "what"}, what), element("div", {class: "much"}, much),
+	return element("div", {class: "tile"}, element("div", {class: "what"}, what), element("div", {class: much.length > 11 ? "much long" : "much", title: much}, much),
 		element("div", {class: "more"}, more));
 }
 
@@ -46,7 +46,7 @@ function showTiles() {
 	if (total.byCategory.length)
 		tiles.push(tile("Largest category", total.byCategory[0].name, formatShare(total.byCategory[0].time, total.time)));
 	if (named)
-		tiles.push(tile("Largest operation", named.name.length > 22 ? named.name.slice(0, 21) + "…" : named.name, formatShare(named.time, total.time)));
+		tiles.push(tile("Largest operation", named.name, formatShare(named.time, total.time)));
 	if (model.gpu.length)
 		tiles.push(tile("GPU truly busy", formatPercent(busy), "smi-style " + formatPercent(Math.max(...model.gpu.map((gpu) => gpu.smi_style_percent)))));
 	tiles.push(tile("Profiler’s cost", formatPercent(model.overhead.percent), formatNs(model.overhead.estimated_ns) + ", " + formatCount(model.overhead.hits) + " hits"));
@@ -142,6 +142,11 @@ function start() {
 	setUpGroups();
 	byId("controls").addEventListener("submit", (event) => event.preventDefault());
 	byId("measure").addEventListener("change", (event) => setCorrected(event.target.value === "corrected"));
+	byId("scale").addEventListener("change", (event) => {
+		view.shares = event.target.value === "shares";
+		where.update();
+		phases.update();
+	});
 	byId("save").addEventListener("click", saveFigures);
 	setUpSearch();
 	setUpKeys();

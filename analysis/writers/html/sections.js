@@ -14,7 +14,7 @@ class SumTable {
 		this.total = 0;
 		const columns = [
 			{title, value: (sum) => sum.name, show: (sum) => sum.category ? [dot(sum.category), " " + sum.name] : sum.name},
-			{title: "", wide: true, show: (sum) => sumBar(sum, this.full)},
+			{title: "", wide: true, show: (sum) => sumBar(sum, this.fullFor(sum))},
 			{title: "Time", number: true, value: (sum) => sum.time, show: (sum) => formatNs(sum.time)},
 			{title: "Share", number: true, value: (sum) => sum.time, show: (sum) => formatShare(sum.time, this.total)},
 			{title: "On CPU", number: true, optional: true, value: (sum) => sum.of("onCpu") / (sum.of("wall") || 1),
@@ -29,10 +29,15 @@ class SumTable {
 		this.table = new SortedTable(holder, {caption, columns, children, sort: {index: 2, down: true}});
 	}
 
+	/* One scale for all, or each on its own. */
+	fullFor(sum) {
+		return view.shares ? fullOf([sum]) : this.full;
+	}
+
 	update(sums, total) {
 		this.full = fullOf(sums);
 		this.total = total;
-		this.table.heads[1].replaceChildren(scaleHead(this.full));
+		this.table.heads[1].replaceChildren(view.shares ? element("span", {class: "muted"}, "Shares of each") : scaleHead(this.full));
 		this.table.update(sums.filter((sum) => matches(sum.name, ...sum.byCategory.map((part) => part.name))));
 	}
 }
@@ -117,8 +122,9 @@ const transitions = {
 			caption: "Transitions between categories by operation", sort: {index: 3, down: true},
 			columns: [
 				{title: "Operation", value: (row) => row.name, show: (row) => row.name},
-				{title: "From → to", value: (row) => row.from + " " + row.to, show: (row) => [dot(row.from), " " + CATEGORY_NAMES[row.from],
-					element("span", {class: "arrow"}, "→"), dot(row.to), " " + CATEGORY_NAMES[row.to]]},
+				{title: "From → to", value: (row) => row.from + " " + row.to, show: (row) => [
+					element("span", {class: "half"}, dot(row.from), " " + CATEGORY_NAMES[row.from], element("span", {class: "arrow"}, "→")),
+					element("span", {class: "half"}, dot(row.to), " " + CATEGORY_NAMES[row.to])]},
 				{title: "", wide: true, optional: true, show: (row) => bar([{size: row.count, kind: "plain"}], this.most,
 					{label: formatCount(row.count) + " transitions"})},
 				{title: "Count", number: true, value: (row) => row.count, show: (row) => formatCount(row.count)},
@@ -213,12 +219,10 @@ function truePercent(gpu) {
 }
 
 function gpuBars(gpu) {
-	const percent = truePercent(gpu);
+	const scales = [["true", "gpu", truePercent(gpu), "truly busy"], ["smi", "smi", gpu.smi_style_percent, "nvidia-smi style"]];
 
-	return element("div", {}, bar([{size: percent, kind: "gpu", tip: "truly busy\n" + formatPercent(percent), data: {"data-ns": gpu.busy_ns}}],
-		100, {track: true, label: "truly busy " + formatPercent(percent)}),
-		bar([{size: gpu.smi_style_percent, kind: "smi", tip: "nvidia-smi style\n" + formatPercent(gpu.smi_style_percent)}],
-			100, {track: true, label: "nvidia-smi style " + formatPercent(gpu.smi_style_percent)}));
+	return scales.map(([word, kind, percent, name]) => element("div", {class: "beside"}, element("span", {class: "muted small"}, word),
+		bar([{size: percent, kind, tip: name + "\n" + formatPercent(percent)}], 100, {track: true, label: name + " " + formatPercent(percent)})));
 }
 
 function launchedRows() {
@@ -314,13 +318,14 @@ const cost = {
 		byId("cost-pairs").append(...pairs([
 			["Estimated cost", formatNs(overhead.estimated_ns) + ", " + formatPercent(overhead.percent) + " of the threads’ time"],
 			["Probe hits", formatCount(overhead.hits) + " (silent ones included)"],
-			["Events recorded", formatCount(overhead.events)]]));
+			["Events recorded", formatCount(overhead.events)],
+			["Events lost", model.losses.some((loss) => loss.dropped) ? "" : "none"]]));
 		if (calibration.length)
 			new SortedTable(byId("calibration-table"), {caption: "Calibrated costs", columns: [
 				{title: "Calibrated on this machine", value: (row) => row[0], show: (row) => row[0]},
 				{title: "ns", number: true, value: (row) => row[1].ns, show: (row) => row[1].ns.toFixed(1)},
 				{title: "± ns", number: true, value: (row) => row[1].error_ns, show: (row) => row[1].error_ns.toFixed(1)}]}).update(calibration);
-		if (model.losses.length)
+		if (model.losses.some((loss) => loss.dropped))
 			new SortedTable(byId("losses-table"), {caption: "Events lost while recording", columns: [
 				{title: "Buffer", value: (row) => row.buffer, show: (row) => row.buffer},
 				{title: "Events lost", number: true, value: (row) => row.dropped, show: (row) => formatCount(row.dropped)}]}).update(model.losses);
@@ -330,9 +335,26 @@ const cost = {
 	},
 };
 
+/* A file mapped by several processes is one library; as many of it are probed as anywhere. */
 function libraryRows() {
-	return shownRows(model.processes).flatMap((process) => process.libraries.map((library) =>
-		({...library, name: library.path, pid: process.pid})));
+	const rows = new Map();
+
+	for (const process of shownRows(model.processes)) {
+		for (const library of process.libraries) {
+			const key = library.path + "\0" + library.role, row = rows.get(key) || {...library, pids: []};
+
+			row.sites = Math.max(row.sites, library.sites);
+			row.pids.push(process.pid);
+			rows.set(key, row);
+		}
+	}
+	return [...rows.values()];
+}
+
+function showPath(path) {
+	const cut = path.lastIndexOf("/") + 1;
+
+	return [path.slice(cut), element("br"), element("span", {class: "muted small"}, path.slice(0, cut))];
 }
 
 const recording = {
@@ -344,14 +366,17 @@ const recording = {
 			["Host", [host.kernel && "Linux " + host.kernel, host.cpus && host.cpus + " CPUs"].filter(Boolean).join(", ")],
 			["GPUs", host.gpus.map((gpu) => typeof gpu === "string" ? gpu : gpu && gpu.name || JSON.stringify(gpu)).join(", ")],
 			["Command", model.processes[0] ? model.processes[0].cmdline.join(" ") : ""]]));
-		this.table = new SortedTable(byId("libraries-table"), {caption: "Libraries with a role", sort: {index: 2, down: true}, columns: [
-			{title: "Library", value: (row) => row.name, show: (row) => element("span", {class: "mono"}, row.name)},
-			{title: "Role", value: (row) => row.role, show: (row) => row.role},
-			{title: "Probed", number: true, value: (row) => row.sites, show: (row) => formatCount(row.sites)},
-			{title: "Process", optional: true, value: (row) => row.pid, show: (row) => nameOfProcess(row.pid)}]});
+		this.table = new SortedTable(byId("libraries-table"), {
+			caption: "Libraries with a role", sort: {index: 2, down: true}, page: 8,
+			columns: [
+				{title: "Library", value: (row) => row.path, show: (row) => showPath(row.path)},
+				{title: "Role", value: (row) => row.role, show: (row) => row.role},
+				{title: "Probed functions", number: true, value: (row) => row.sites, show: (row) => formatCount(row.sites)},
+				{title: "Processes", number: true, optional: true, value: (row) => row.pids.length,
+					show: (row) => row.pids.length === 1 ? nameOfProcess(row.pids[0]) : formatCount(row.pids.length)}]});
 	},
 
 	update() {
-		this.table.update(libraryRows().filter((row) => matches(row.name, row.role)));
+		this.table.update(libraryRows().filter((row) => matches(row.path, row.role)));
 	},
 };

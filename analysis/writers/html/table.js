@@ -6,8 +6,8 @@
 const PAGE_ROWS = 40;
 
 class SortedTable {
-	constructor(holder, {caption, columns, children = null, sort = null, keep_order = false}) {
-		Object.assign(this, {holder, columns, children, keep_order, rows: [], shown: PAGE_ROWS});
+	constructor(holder, {caption, columns, children = null, sort = null, page = PAGE_ROWS}) {
+		Object.assign(this, {columns, children, page, rows: [], shown: page});
 		this.sorted = sort;
 		this.opened = new Set();
 		this.body = element("tbody");
@@ -47,7 +47,7 @@ class SortedTable {
 
 	update(rows) {
 		this.rows = rows;
-		this.shown = PAGE_ROWS;
+		this.shown = this.page;
 		this.draw();
 	}
 
@@ -110,7 +110,7 @@ class SortedTable {
 
 	line(row, opener) {
 		return element("tr", {}, this.columns.map((column, index) => {
-			const kind = index ? (column.number ? "number" : "") + (column.wide ? " wide" : "") : "name";
+			const kind = index ? (column.number ? "number" : "") + (column.wide ? " wide" : "") : opener ? "name openable" : "name";
 			const cell = element(index ? "td" : "th",
 				{class: kind + (column.optional ? " optional" : ""), scope: index ? null : "row"});
 
