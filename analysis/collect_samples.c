@@ -190,7 +190,7 @@ void rls_collect_samples(struct rls_collector *c)
 
 /* --- summing ------------------------------------------------------------------------ */
 
-static void add_times(struct rls_sampled_times *into, const struct rls_sampled_times *more)
+void rls_sampled_times_add(struct rls_sampled_times *into, const struct rls_sampled_times *more)
 {
 	/* Every figure but the error, which follows from the variance. */
 	uint64_t *to = (uint64_t *)into;
@@ -209,7 +209,7 @@ static void sum_lines(struct rls_report *report)
 
 	for (size_t i = 0; i < report->line_count; i++) {
 		if (kept && !rls_line_row_compare(&rows[kept - 1], &rows[i])) {
-			add_times(&rows[kept - 1].times, &rows[i].times);
+			rls_sampled_times_add(&rows[kept - 1].times, &rows[i].times);
 			continue;
 		}
 		rows[kept] = rows[i];
@@ -226,7 +226,7 @@ static void sum_functions(struct rls_report *report)
 
 	for (size_t i = 0; i < report->function_count; i++) {
 		if (kept && !rls_function_row_compare(&rows[kept - 1], &rows[i])) {
-			add_times(&rows[kept - 1].times, &rows[i].times);
+			rls_sampled_times_add(&rows[kept - 1].times, &rows[i].times);
 			rls_add_bounded(&rows[kept - 1].total_ns, rows[i].total_ns);
 			continue;
 		}

@@ -161,6 +161,9 @@ struct rls_sampled_times {
 	double variance_ns2;
 };
 
+/* Adds the figures of one to another's, errors by their variances. */
+void rls_sampled_times_add(struct rls_sampled_times *into, const struct rls_sampled_times *more);
+
 /* A source line by the samples whose innermost Python frame it is; file "", line 0 for those
  * in no Python code. */
 struct rls_line_row {
@@ -341,6 +344,7 @@ int rls_report_table_parse(const char *name, enum rls_report_table *out);
 struct rls_write_options {
 	bool colour;                    /* text: escape sequences of a terminal */
 	unsigned int columns;           /* text: width to fit; 0: 80 */
+	bool full;                      /* text: samples down to the least */
 	enum rls_report_table table;    /* csv: which array */
 	struct rls_tracks *tracks;      /* what rls_report_writer_tracks gave; borrowed */
 };

@@ -167,12 +167,14 @@ static int print_process(const struct rls_page *page, const struct rls_process_e
 
 	putc('\n', page->out);
 	print_process_head(page, process);
+	if (rls_page_is_sampled(page))
+		return rls_page_samples(page, process);
 	err = rls_page_breakdown(page, process);
 	if (!err)
 		err = rls_page_transitions(page, process);
 	if (!err)
 		print_gpus(page, process);
-	return err;
+	return err ? err : rls_page_samples(page, process);
 }
 
 static void print_tree_line(const struct rls_page *page, const struct rls_tree_node *node)
@@ -206,7 +208,7 @@ static int print_processes(const struct rls_page *page)
 	}
 	for (size_t i = 0; !err && i < count; i++)
 		err = print_process(page, nodes[i].process);
-	if (err || count < 2)
+	if (err || count < 2 || rls_page_is_sampled(page))
 		return err;
 	putc('\n', page->out);
 	rls_page_style(page, RLS_STYLE_HEADING);
@@ -254,6 +256,8 @@ static int write_text(const struct rls_report *report, FILE *out,
 		.out = out,
 		.colour = options->colour,
 		.columns = options->columns ? options->columns : RLS_PAGE_COLUMNS,
+		.cut = options->columns != 0,
+		.full = options->full,
 		.report = report,
 	};
 	int err;

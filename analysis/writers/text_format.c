@@ -130,3 +130,11 @@ void rls_text_print(FILE *out, const char *text, unsigned int columns)
 	for (; used < columns; used++)
 		putc(' ', out);
 }
+
+void rls_text_print_right(FILE *out, const char *text, unsigned int width)
+{
+	unsigned int used = rls_text_width(text);
+
+	fprintf(out, "%*s", used < width ? (int)(width - used) + 1 : 1, "");
+	fputs(text, out);
+}

@@ -23,4 +23,7 @@ unsigned int rls_text_width(const char *text);
  * '?': names come from the target. */
 void rls_text_print(FILE *out, const char *text, unsigned int columns);
 
+/* Prints a space and text that needs no care at the right end of `width` columns. */
+void rls_text_print_right(FILE *out, const char *text, unsigned int width);
+
 #endif

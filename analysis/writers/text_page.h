@@ -12,6 +12,8 @@ struct rls_page {
 	FILE *out;
 	bool colour;
 	unsigned int columns;
+	bool cut;                   /* lines end with the columns: a terminal's */
+	bool full;                  /* nothing is left out for being little */
 	const struct rls_report *report;
 };
 
@@ -32,5 +34,10 @@ const char *rls_page_label(const struct rls_page *page, const struct rls_process
 /* The sections about one process, or about all (process NULL). 0, or -ENOMEM. */
 int rls_page_breakdown(const struct rls_page *page, const struct rls_process_entry *process);
 int rls_page_transitions(const struct rls_page *page, const struct rls_process_entry *process);
+/* Where its samples fell: by line, function or file as the report is grouped, else the hottest
+ * lines. Nothing without samples. */
+int rls_page_samples(const struct rls_page *page, const struct rls_process_entry *process);
+/* Whether that is what the report is about. */
+bool rls_page_is_sampled(const struct rls_page *page);
 
 #endif

@@ -94,14 +94,6 @@ static struct layout lay_out(const struct rls_page *page, bool any_gpu)
 	return layout;
 }
 
-static void print_right(FILE *out, const char *text, unsigned int width)
-{
-	unsigned int used = rls_text_width(text);
-
-	fprintf(out, "%*s", used < width ? (int)(width - used) + 1 : 1, "");
-	fputs(text, out);
-}
-
 static void print_headings(const struct rls_page *page, const struct layout *layout,
 			   const char *label)
 {
@@ -110,7 +102,7 @@ static void print_headings(const struct rls_page *page, const struct layout *lay
 	rls_text_print(page->out, label, layout->label);
 	for (int i = 0; i < COLUMN_COUNT; i++) {
 		if (layout->shown[i])
-			print_right(page->out, columns[i].heading, columns[i].width);
+			rls_text_print_right(page->out, columns[i].heading, columns[i].width);
 	}
 	rls_page_plain(page);
 	putc('\n', page->out);
@@ -125,7 +117,7 @@ static void print_line(const struct rls_page *page, const struct layout *layout,
 	rls_text_print(page->out, label, layout->label - indent);
 	for (int i = 0; i < COLUMN_COUNT; i++) {
 		if (layout->shown[i])
-			print_right(page->out, columns[i].text(number, line, total_ns),
+			rls_text_print_right(page->out, columns[i].text(number, line, total_ns),
 				    columns[i].width);
 	}
 }
@@ -214,11 +206,11 @@ static void print_transition(const struct rls_page *page, const char *label, uns
 	snprintf(name, sizeof(name), " %s → %s", rls_category_name(transition->from),
 		 rls_category_name(transition->to));
 	rls_text_print(page->out, name, 24);
-	print_right(page->out, rls_text_count(number, transition->count), 14);
+	rls_text_print_right(page->out, rls_text_count(number, transition->count), 14);
 	if (life_ns)
 		snprintf(rate, sizeof(rate), "%.1f",
 			 (double)transition->count * 1e9 / (double)life_ns);
-	print_right(page->out, life_ns ? rate : "-", 13);
+	rls_text_print_right(page->out, life_ns ? rate : "-", 13);
 	putc('\n', page->out);
 }
 
@@ -247,8 +239,8 @@ int rls_page_transitions(const struct rls_page *page, const struct rls_process_e
 	fprintf(page->out, "%*s", INDENT, "");
 	rls_text_print(page->out, heading_of(report->group), width);
 	rls_text_print(page->out, " transition", 24);
-	print_right(page->out, "count", 14);
-	print_right(page->out, "per second", 13);
+	rls_text_print_right(page->out, "count", 14);
+	rls_text_print_right(page->out, "per second", 13);
 	rls_page_plain(page);
 	putc('\n', page->out);
 	for (size_t i = 0; i < count; i++)

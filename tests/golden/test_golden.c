@@ -17,14 +17,29 @@
 
 #define PATH_BYTES 512
 
-static const struct {
+struct form {
 	const char *format;
 	const char *file;
-} forms[] = {
-	{"json", "expected.json"},     {"text", "expected.txt"},
-	{"csv", "expected.csv"},       {"folded", "expected.folded"},
-	{"chrome", "expected.chrome"}, {"speedscope", "expected.speedscope"},
-	{"pprof", "expected.pprof"},   {"perfetto", "expected.perfetto"},
+	const char *only;           /* the case that has it; NULL: each */
+	enum rls_group group;
+	enum rls_report_table table;
+};
+
+static const struct form forms[] = {
+	{"json", "expected.json"},
+	{"text", "expected.txt"},
+	{"csv", "expected.csv"},
+	{"folded", "expected.folded"},
+	{"chrome", "expected.chrome"},
+	{"speedscope", "expected.speedscope"},
+	{"pprof", "expected.pprof"},
+	{"perfetto", "expected.perfetto"},
+	{"text", "expected.lines.txt", .only = "samples", .group = RLS_GROUP_LINE},
+	{"text", "expected.functions.txt", .only = "samples", .group = RLS_GROUP_FUNCTION},
+	{"text", "expected.files.txt", .only = "samples", .group = RLS_GROUP_FILE},
+	{"csv", "expected.lines.csv", .only = "samples", .table = RLS_TABLE_LINES},
+	{"csv", "expected.functions.csv", .only = "samples", .table = RLS_TABLE_FUNCTIONS},
+	{"csv", "expected.samples.csv", .only = "samples", .table = RLS_TABLE_SAMPLES},
 };
 
 struct content {
@@ -81,10 +96,10 @@ static struct rls_report *read_case(const char *name, struct rls_tracks *tracks)
 	return report;
 }
 
-static struct content render(const char *name, const char *format)
+static struct content render(const char *name, const struct form *form)
 {
-	const struct rls_report_writer *writer = rls_report_writer_find(format);
-	struct rls_write_options options = {0};
+	const struct rls_report_writer *writer = rls_report_writer_find(form->format);
+	struct rls_write_options options = {.table = form->table};
 	struct rls_report *report;
 	struct content content = {0};
 	FILE *out = open_memstream(&content.bytes, &content.count);
@@ -92,11 +107,12 @@ static struct content render(const char *name, const char *format)
 	assert_non_null(out);
 	assert_int_equal(rls_report_writer_tracks(writer, out, &options.tracks), 0);
 	report = read_case(name, options.tracks);
+	rls_report_group(report, form->group);
 	assert_int_equal(rls_report_write(report, writer, out, &options), 0);
 	rls_tracks_free(options.tracks);
 	rls_report_free(report);
 	fclose(out);
-	if (!strcmp(format, "pprof"))
+	if (!strcmp(form->format, "pprof"))
 		unpack(&content);
 	return content;
 }
@@ -133,8 +149,11 @@ static void test_cases(void **unused)
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
 		for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-			struct content content = render(entry->d_name, forms[i].format);
+			struct content content;
 
+			if (forms[i].only && strcmp(forms[i].only, entry->d_name))
+				continue;
+			content = render(entry->d_name, &forms[i]);
 			snprintf(path, sizeof(path), "%.200s/%s", entry->d_name, forms[i].file);
 			check(path, &content);
 			free(content.bytes);

@@ -14,6 +14,7 @@
 
 enum {
 	KEY_BY = 256,
+	KEY_FULL,
 	KEY_TABLE,
 	KEY_SCHEMA,
 };
@@ -25,6 +26,7 @@ struct arguments {
 	const struct rls_report_writer *writer;
 	enum rls_group group;
 	enum rls_report_table table;
+	bool full;
 	bool schema;
 	bool help;
 };
@@ -66,8 +68,11 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_BY:
 		if (!rls_group_parse(value, &arguments->group))
 			return 0;
-		rls_error("--by takes process, thread, operation or phase, not '%s'", value);
+		rls_error("--by takes process, thread, operation, phase, line, function or file, not '%s'", value);
 		return EINVAL;
+	case KEY_FULL:
+		arguments->full = true;
+		return 0;
 	case KEY_TABLE:
 		if (!rls_report_table_parse(value, &arguments->table))
 			return 0;
@@ -145,7 +150,9 @@ static int read_traces(const struct arguments *arguments, struct rls_tracks *tra
 static int write_report(const struct arguments *arguments, struct rls_report *report,
 			struct rls_tracks *tracks, FILE *output)
 {
-	struct rls_write_options options = {.table = arguments->table, .tracks = tracks};
+	struct rls_write_options options = {.table = arguments->table,
+					     .tracks = tracks,
+					     .full = arguments->full};
 	int error;
 
 	rls_report_group(report, arguments->group);
@@ -208,7 +215,8 @@ int rls_command_report(int argc, char **argv)
 		{"format", 'f', "FORMAT", 0, "text (default), json, csv or html", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"by", KEY_BY, "WHAT", 0,
-		 "Sum the figures by process, thread, operation or phase", 0},
+		 "Sum the figures by process, thread, operation or phase; samples by line, function or file", 0},
+		{"full", KEY_FULL, NULL, 0, "text: lines and functions below 1 % of the time too", 0},
 		{"table", KEY_TABLE, "NAME", 0,
 		 "csv: breakdown (default), transitions, operations, threads, processes or gpu", 0},
 		{"json-schema", KEY_SCHEMA, NULL, 0, "Print the JSON Schema of --format json", 0},
