@@ -79,6 +79,17 @@ def check_sums(page, model, table="where-table", key="operation", measure="wall_
     return lines
 
 
+def check_overview(page, model):
+    """The lanes hold all of the threads' time, and the table below them sums what they show."""
+    lanes = page.evaluate("timeline.lanes.map((lane) => [lane.pid, lane.tid, lane.total])")
+    lived = [[thread["pid"], thread["tid"], thread["wall_ns"]] for thread in model["threads"] if thread["wall_ns"]]
+    assert sorted(lanes) == sorted(lived), (lanes, lived)
+    shown = {line["name"]: sum(piece["ns"] for piece in line["pieces"]) for line in page.evaluate(READ_SUMS % "window-table")}
+    for name, pieces in sums_of(model).items():
+        time = sum(ns for (_, resource), ns in pieces.items() if resource != "gpu")
+        assert abs(shown.get(name, 0) - time) <= 1e-6 * time, (name, shown, time)
+
+
 def check_quiet(page):
     assert page.evaluate("document.documentElement.dataset.ready") == "yes", page.problems
     assert not page.problems, page.problems
@@ -102,6 +113,7 @@ def case_figures(browser, folder):
         check_quiet(page)
         page.evaluate("document.querySelector('[name=by][value=operation]').click()")
         check_sums(page, model)
+        check_overview(page, model)
         counts = page.evaluate("[...document.querySelectorAll('#transitions-table tbody tr')].map((line) => line.cells[3]?.textContent ?? '')")
         total = sum(int(count.replace(",", "")) for count in counts if count)
         assert total == sum(row["count"] for row in model["transitions"]), counts

@@ -31,7 +31,7 @@ class SumTable {
 
 	/* One scale for all, or each on its own. */
 	fullFor(sum) {
-		return view.shares ? fullOf([sum]) : this.full;
+		return view.shares ? Math.max(1, sum.time + sum.gpuAlone) : this.full;
 	}
 
 	update(sums, total) {

@@ -15,8 +15,9 @@ function readLane(thread) {
 		const [skip, buckets, key, wall, gpu] = thread.runs.slice(5 * i, 5 * i + 5);
 
 		bucket += skip;
-		lane.starts[i] = bucket * width - recordingStart;
-		lane.ends[i] = (bucket + buckets) * width - recordingStart;
+		/* Buckets begin before the recording does, and end after it. */
+		lane.starts[i] = Math.max(0, bucket * width - recordingStart);
+		lane.ends[i] = Math.max(lane.starts[i] + 1, Math.min(model.duration_ns, (bucket + buckets) * width - recordingStart));
 		lane.key[i] = key;
 		lane.wall[i] = wall;
 		lane.gpu[i] = gpu;
@@ -85,17 +86,21 @@ function paintCategories(context, lane, columns, height, colours) {
 	}
 }
 
+/* The operation with the most time of a column, the paler the less it is. */
 function paintRibbon(context, lane, columns, top, height, colours) {
 	const slots = RIBBONS + 2, sums = columnsOf(lane, columns, slots, (run) => lane.ribbon[run], lane.wall);
+	const per_column = (timeline.to - timeline.from) / columns;
 
 	for (let column = 0; column < columns; column++) {
-		const part = sums.subarray(column * slots, (column + 1) * slots), most = part.indexOf(Math.max(...part));
+		const named = sums.subarray(column * slots, (column + 1) * slots - 1), most = named.indexOf(Math.max(...named));
 
-		if (most < slots - 1 && part[most] > 0) {
+		if (named[most] > 0.01 * per_column) {
+			context.globalAlpha = Math.min(1, 0.35 + named[most] / per_column);
 			context.fillStyle = colours[most];
 			context.fillRect(column, top, 1, height);
 		}
 	}
+	context.globalAlpha = 1;
 }
 
 function paintGpu(context, lane, columns, height, colour) {
