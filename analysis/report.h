@@ -335,8 +335,18 @@ enum rls_report_table {
 	RLS_TABLE_LINES = 6,
 	RLS_TABLE_FUNCTIONS = 7,
 	RLS_TABLE_SAMPLES = 8,
-	RLS_TABLE_MAX = 9,
+	RLS_TABLE_GPU_OPERATIONS = 9,
+	RLS_TABLE_LIBRARIES = 10,
+	RLS_TABLE_CALIBRATION = 11,
+	RLS_TABLE_LOSSES = 12,
+	RLS_TABLE_WARNINGS = 13,
+	RLS_TABLE_RECORDING = 14,
+	RLS_TABLE_MAX = 15,
 };
+
+/* Every table there is, for a message: "breakdown, transitions, ...". */
+#define RLS_TABLE_NAMES_BYTES 200
+const char *rls_report_table_names(char buffer[static RLS_TABLE_NAMES_BYTES]);
 
 /* "breakdown", "transitions", ... to *out and 0; -EINVAL for another word. */
 int rls_report_table_parse(const char *name, enum rls_report_table *out);
@@ -346,6 +356,7 @@ struct rls_write_options {
 	unsigned int columns;           /* text: width to fit; 0: 80 */
 	bool full;                      /* text: samples down to the least */
 	enum rls_report_table table;    /* csv: which array */
+	bool one_table;                 /* jsonl: that table, not all */
 	struct rls_tracks *tracks;      /* what rls_report_writer_tracks gave; borrowed */
 };
 

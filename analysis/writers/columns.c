@@ -9,6 +9,11 @@
 
 #define COLUMN(type_, struct_, member) \
 	{.name = #member, .type = RLS_COLUMN_##type_, .offset = offsetof(struct struct_, member)}
+#define OF_OUTER(type_, struct_, member)               \
+	{.name = #member,                              \
+	 .type = RLS_COLUMN_##type_,                   \
+	 .offset = offsetof(struct struct_, member),   \
+	 .of_outer = true}
 #define OPTIONAL(type_, struct_, member)               \
 	{.name = #member,                              \
 	 .type = RLS_COLUMN_##type_,                   \
@@ -109,13 +114,75 @@ static const struct rls_column samples[] = {
 	COLUMN(U64, rls_sample_row, error_ns),
 };
 
+static const struct rls_column libraries[] = {
+	OF_OUTER(U32, rls_process_entry, pid),
+	COLUMN(STRING, rls_library_entry, path),
+	COLUMN(STRING, rls_library_entry, role),
+	COLUMN(U32, rls_library_entry, sites),
+};
+
+static const struct rls_column gpu_operations[] = {
+	OF_OUTER(U32, rls_gpu_entry, pid),
+	OF_OUTER(U32, rls_gpu_entry, device),
+	COLUMN(STRING, rls_gpu_operation, phase),
+	COLUMN(STRING, rls_gpu_operation, operation),
+	COLUMN(U64, rls_gpu_operation, busy_ns),
+	COLUMN(U64, rls_gpu_operation, kernels),
+};
+
+static const struct rls_column calibration[] = {
+	COLUMN(STRING, rls_calibration_entry, name),
+	COLUMN(DOUBLE, rls_calibration_entry, value_ns),
+	COLUMN(DOUBLE, rls_calibration_entry, error_ns),
+};
+
+static const struct rls_column losses[] = {
+	COLUMN(STRING, rls_loss_entry, buffer),
+	COLUMN(U64, rls_loss_entry, dropped),
+};
+
+/* Elements are the texts themselves. */
+static const struct rls_column warnings[] = {
+	{.name = "warning", .type = RLS_COLUMN_STRING},
+};
+
+/* The element is the report. */
+static const struct rls_column recording[] = {
+	COLUMN(STRING, rls_report, tool),
+	COLUMN(STRING, rls_report, kernel),
+	COLUMN(U32, rls_report, cpus),
+	COLUMN(U64, rls_report, start_ns),
+	COLUMN(U64, rls_report, end_ns),
+	COLUMN(BOOL, rls_report, complete),
+	{.name = "hits", .type = RLS_COLUMN_U64, .offset = offsetof(struct rls_report, overhead.hits)},
+	{.name = "events",
+	 .type = RLS_COLUMN_U64,
+	 .offset = offsetof(struct rls_report, overhead.events)},
+	{.name = "overhead_ns",
+	 .type = RLS_COLUMN_U64,
+	 .offset = offsetof(struct rls_report, overhead.estimated_ns)},
+};
+
+#define COLUMNS(columns_) \
+	.columns = columns_, .column_count = sizeof(columns_) / sizeof(*(columns_))
+
 #define TABLE(name_, columns_, items, count)                            \
 	{.name = name_,                                                 \
-	 .columns = columns_,                                           \
-	 .column_count = sizeof(columns_) / sizeof(*(columns_)),        \
+	 COLUMNS(columns_),                                             \
 	 .item_bytes = sizeof(*((struct rls_report *)0)->items),        \
 	 .items_offset = offsetof(struct rls_report, items),            \
 	 .count_offset = offsetof(struct rls_report, count)}
+
+/* Arrays within the elements of another. */
+#define INNER_TABLE(name_, columns_, items, count, entry, inner_items, inner_count) \
+	{.name = name_,                                                             \
+	 COLUMNS(columns_),                                                         \
+	 .item_bytes = sizeof(*((struct rls_report *)0)->items),                    \
+	 .items_offset = offsetof(struct rls_report, items),                        \
+	 .count_offset = offsetof(struct rls_report, count),                        \
+	 .inner_bytes = sizeof(*((struct entry *)0)->inner_items),                  \
+	 .inner_items_offset = offsetof(struct entry, inner_items),                 \
+	 .inner_count_offset = offsetof(struct entry, inner_count)}
 
 const struct rls_columns rls_report_columns[RLS_TABLE_MAX] = {
 	[RLS_TABLE_BREAKDOWN] = TABLE("breakdown", breakdown, breakdown, breakdown_count),
@@ -127,7 +194,27 @@ const struct rls_columns rls_report_columns[RLS_TABLE_MAX] = {
 	[RLS_TABLE_LINES] = TABLE("lines", lines, lines, line_count),
 	[RLS_TABLE_FUNCTIONS] = TABLE("functions", functions, functions, function_count),
 	[RLS_TABLE_SAMPLES] = TABLE("samples", samples, samples, sample_count),
+	[RLS_TABLE_GPU_OPERATIONS] =
+		INNER_TABLE("gpu_operations", gpu_operations, gpu, gpu_count, rls_gpu_entry,
+			    operations, operation_count),
+	[RLS_TABLE_LIBRARIES] = INNER_TABLE("libraries", libraries, processes, process_count,
+					    rls_process_entry, libraries, library_count),
+	[RLS_TABLE_CALIBRATION] = TABLE("calibration", calibration, overhead.calibration,
+					overhead.calibration_count),
+	[RLS_TABLE_LOSSES] = TABLE("losses", losses, losses, loss_count),
+	[RLS_TABLE_WARNINGS] = TABLE("warnings", warnings, warnings, warning_count),
+	[RLS_TABLE_RECORDING] = {.name = "recording", COLUMNS(recording), .of_report = true},
 };
+
+const char *rls_report_table_names(char buffer[static RLS_TABLE_NAMES_BYTES])
+{
+	size_t used = 0;
+
+	for (int i = 0; i < RLS_TABLE_MAX && used < RLS_TABLE_NAMES_BYTES; i++)
+		used += (size_t)snprintf(buffer + used, RLS_TABLE_NAMES_BYTES - used, "%s%s",
+					 i ? ", " : "", rls_report_columns[i].name);
+	return buffer;
+}
 
 int rls_report_table_parse(const char *name, enum rls_report_table *out)
 {
@@ -153,6 +240,48 @@ size_t rls_columns_count(const struct rls_columns *columns, const struct rls_rep
 	return *(const size_t *)((const char *)report + columns->count_offset);
 }
 
+static const void *element(const void *owner, size_t items_offset, size_t count_offset,
+			   size_t item_bytes, size_t index)
+{
+	const char *items = *(const char *const *)((const char *)owner + items_offset);
+
+	return index < *(const size_t *)((const char *)owner + count_offset)
+		       ? items + index * item_bytes
+		       : NULL;
+}
+
+bool rls_columns_next(const struct rls_columns *columns, const struct rls_report *report,
+		      struct rls_columns_place *place)
+{
+	if (columns->of_report) {
+		place->outer = place->item = report;
+		return !place->index++;
+	}
+	if (!columns->inner_bytes) {
+		place->outer = place->item = element(report, columns->items_offset,
+						     columns->count_offset, columns->item_bytes,
+						     place->index++);
+		return place->item;
+	}
+	while ((place->outer = element(report, columns->items_offset, columns->count_offset,
+				       columns->item_bytes, place->index))) {
+		place->item = element(place->outer, columns->inner_items_offset,
+				      columns->inner_count_offset, columns->inner_bytes,
+				      place->inner_index++);
+		if (place->item)
+			return true;
+		place->index++;
+		place->inner_index = 0;
+	}
+	return false;
+}
+
+const char *rls_columns_text(const struct rls_column *column, const struct rls_columns_place *place,
+			     char buffer[static RLS_COLUMN_NUMBER_BYTES])
+{
+	return rls_column_text(column, column->of_outer ? place->outer : place->item, buffer);
+}
+
 const char *rls_column_text(const struct rls_column *column, const void *item,
 			    char buffer[static RLS_COLUMN_NUMBER_BYTES])
 {
@@ -168,6 +297,8 @@ const char *rls_column_text(const struct rls_column *column, const void *item,
 	case RLS_COLUMN_DOUBLE:
 		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%.15g", *(const double *)value);
 		return buffer;
+	case RLS_COLUMN_BOOL:
+		return *(const bool *)value ? "true" : "false";
 	case RLS_COLUMN_STRING:
 		return *(const char *const *)value;
 	case RLS_COLUMN_CATEGORY:
@@ -180,8 +311,6 @@ const char *rls_column_text(const struct rls_column *column, const void *item,
 		return rls_method_name(*(const enum rls_method *)value);
 	case RLS_COLUMN_SAMPLE_KIND:
 		return rls_sample_kind_name(*(const enum rls_sample_kind *)value);
-	case RLS_COLUMN_BOOL:
-		return *(const bool *)value ? "true" : "false";
 	}
 	return "";
 }

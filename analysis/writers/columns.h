@@ -27,11 +27,12 @@ enum rls_column_type {
 struct rls_column {
 	const char *name;
 	enum rls_column_type type;
-	size_t offset;              /* in the element */
+	size_t offset;              /* in the element, or in the one that holds it */
+	bool of_outer;
 	bool optional;              /* JSON leaves it out when it is 0 or "" */
 };
 
-/* One array of the report. */
+/* One array of the report, or all the arrays that the elements of one hold. */
 struct rls_columns {
 	const char *name;
 	const struct rls_column *columns;
@@ -39,11 +40,25 @@ struct rls_columns {
 	size_t item_bytes;
 	size_t items_offset;        /* of the pointer and the count in struct rls_report */
 	size_t count_offset;
+	size_t inner_bytes;         /* 0: no inner arrays */
+	size_t inner_items_offset;  /* in the element */
+	size_t inner_count_offset;
+	bool of_report;             /* one row, whose element is the report */
 };
 
 extern const struct rls_columns rls_report_columns[RLS_TABLE_MAX];
 
-/* An element of an array, by index; and how many there are. */
+/* A row: the element, and for inner arrays the one that holds it. */
+struct rls_columns_place {
+	const void *outer, *item;
+	size_t index, inner_index;
+};
+
+/* Goes to the next row, from a zeroed place to the first. False: there is none. */
+bool rls_columns_next(const struct rls_columns *columns, const struct rls_report *report,
+		      struct rls_columns_place *place);
+
+/* An element of a plain array, by index; and how many there are. */
 const void *rls_columns_item(const struct rls_columns *columns, const struct rls_report *report,
 			     size_t index);
 size_t rls_columns_count(const struct rls_columns *columns, const struct rls_report *report);
@@ -53,6 +68,10 @@ size_t rls_columns_count(const struct rls_columns *columns, const struct rls_rep
 /* The text of one value: a borrowed string, or a number printed into the buffer. */
 const char *rls_column_text(const struct rls_column *column, const void *item,
 			    char buffer[static RLS_COLUMN_NUMBER_BYTES]);
+/* The same for a row. */
+const char *rls_columns_text(const struct rls_column *column, const struct rls_columns_place *place,
+			     char buffer[static RLS_COLUMN_NUMBER_BYTES]);
+/* Its text is no string in JSON. */
 bool rls_column_is_number(const struct rls_column *column);
 
 #endif

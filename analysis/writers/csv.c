@@ -24,19 +24,17 @@ static int write_csv(const struct rls_report *report, FILE *out,
 		     const struct rls_write_options *options)
 {
 	const struct rls_columns *columns = &rls_report_columns[options->table];
-	size_t count = rls_columns_count(columns, report);
+	struct rls_columns_place place = {0};
 	char number[RLS_COLUMN_NUMBER_BYTES];
 
 	for (size_t i = 0; i < columns->column_count; i++)
 		fprintf(out, "%s%s", i ? "," : "", columns->columns[i].name);
 	putc('\n', out);
-	for (size_t row = 0; row < count; row++) {
-		const void *item = rls_columns_item(columns, report, row);
-
+	while (rls_columns_next(columns, report, &place)) {
 		for (size_t i = 0; i < columns->column_count; i++) {
 			if (i)
 				putc(',', out);
-			print_field(out, rls_column_text(&columns->columns[i], item, number));
+			print_field(out, rls_columns_text(&columns->columns[i], &place, number));
 		}
 		putc('\n', out);
 	}

@@ -10,6 +10,7 @@ static const struct rls_report_writer *const writers[] = {
 	&rls_text_writer,
 	&rls_json_writer,
 	&rls_csv_writer,
+	&rls_jsonl_writer,
 	&rls_html_writer,
 	&rls_perfetto_writer,
 	&rls_chrome_writer,

@@ -24,6 +24,7 @@ struct rls_report_writer {
 extern const struct rls_report_writer rls_text_writer;
 extern const struct rls_report_writer rls_json_writer;
 extern const struct rls_report_writer rls_csv_writer;
+extern const struct rls_report_writer rls_jsonl_writer;
 extern const struct rls_report_writer rls_html_writer;
 extern const struct rls_report_writer rls_folded_writer;
 extern const struct rls_report_writer rls_chrome_writer;

@@ -29,6 +29,7 @@ static const struct form forms[] = {
 	{"json", "expected.json"},
 	{"text", "expected.txt"},
 	{"csv", "expected.csv"},
+	{"jsonl", "expected.jsonl"},
 	{"folded", "expected.folded"},
 	{"chrome", "expected.chrome"},
 	{"speedscope", "expected.speedscope"},

@@ -27,6 +27,7 @@ struct arguments {
 	enum rls_group group;
 	enum rls_report_table table;
 	bool full;
+	bool one_table;
 	bool schema;
 	bool help;
 };
@@ -74,10 +75,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		arguments->full = true;
 		return 0;
 	case KEY_TABLE:
+		arguments->one_table = true;
 		if (!rls_report_table_parse(value, &arguments->table))
 			return 0;
-		rls_error("--table takes breakdown, transitions, operations, threads, processes or gpu, not '%s'",
-			  value);
+		rls_error("'%s' is not a table: %s", value, rls_report_table_names(names));
 		return EINVAL;
 	case KEY_SCHEMA:
 		arguments->schema = true;
@@ -150,9 +151,12 @@ static int read_traces(const struct arguments *arguments, struct rls_tracks *tra
 static int write_report(const struct arguments *arguments, struct rls_report *report,
 			struct rls_tracks *tracks, FILE *output)
 {
-	struct rls_write_options options = {.table = arguments->table,
-					     .tracks = tracks,
-					     .full = arguments->full};
+	struct rls_write_options options = {
+		.table = arguments->table,
+		.one_table = arguments->one_table,
+		.tracks = tracks,
+		.full = arguments->full,
+	};
 	int error;
 
 	rls_report_group(report, arguments->group);
@@ -212,13 +216,13 @@ static int report(const struct arguments *arguments)
 int rls_command_report(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"format", 'f', "FORMAT", 0, "text (default), json, csv or html", 0},
+		{"format", 'f', "FORMAT", 0, "text (default), json, jsonl, csv, html, perfetto, chrome, speedscope, pprof or folded", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"by", KEY_BY, "WHAT", 0,
 		 "Sum the figures by process, thread, operation or phase; samples by line, function or file", 0},
 		{"full", KEY_FULL, NULL, 0, "text: lines and functions below 1 % of the time too", 0},
 		{"table", KEY_TABLE, "NAME", 0,
-		 "csv: breakdown (default), transitions, operations, threads, processes or gpu", 0},
+		 "csv and jsonl: which table (csv: breakdown by default)", 0},
 		{"json-schema", KEY_SCHEMA, NULL, 0, "Print the JSON Schema of --format json", 0},
 		{"help", 'h', NULL, 0, "Print this", 0},
 		{0},

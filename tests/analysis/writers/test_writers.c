@@ -186,6 +186,10 @@ static void test_columns_are_the_schema(void **unused)
 		const char *key;
 		json_t *member;
 
+		/* Those after it are tables for want of nesting only. */
+		assert_true(known || table > RLS_TABLE_SAMPLES);
+		if (!known)
+			continue;
 		for (size_t i = 0; i < columns->column_count; i++)
 			assert_non_null(json_object_get(known, columns->columns[i].name));
 		json_object_foreach((json_t *)known, key, member)
@@ -215,6 +219,11 @@ static void test_csv_quotes(void **unused)
 	text = render(report, "csv", &options);
 	assert_string_equal(text, "pid,device,busy_ns,kernel_ns,memcpy_ns,kernels,smi_style_percent\n"
 				  "1,0,32,32,0,2,100\n");
+	free(text);
+	options.table = RLS_TABLE_GPU_OPERATIONS;
+	text = render(report, "csv", &options);
+	assert_string_equal(text, "pid,device,phase,operation,busy_ns,kernels\n"
+				  "1,0,,,22,1\n1,0,,\"op,\"\"\xc3\xa9\"\"\",10,1\n");
 	free(text);
 	rls_report_free(report);
 	script_end(&script);
