@@ -10,6 +10,14 @@
 /* As enum rls_site_kind of userspace/plan/site.h; attach/cookie.c asserts it. */
 enum { ENTER, ENTER_CALL, LEAVE_RET, LEAVE_AFTER };
 
+static __always_inline void count_site(__u32 site)
+{
+	__u64 *hits = bpf_map_lookup_elem(&site_hits, &site);
+
+	if (hits)
+		++*hits;
+}
+
 /* A hit costs time on both sides of the instant at which it is counted: the way into the
  * kernel belongs to what the thread was in, the way out (a single step above all) to what
  * it is in then. Returns what is yet to come. */
@@ -19,6 +27,7 @@ static __always_inline __u32 count_hit(struct thread_state *thread, __u64 cookie
 
 	if (before_ns > cost_ns)
 		before_ns = cost_ns;
+	count_site(RLS_COOKIE_SITE(cookie));
 	thread->pile.hits++;
 	thread->pile.cost_ns += before_ns;
 	return cost_ns - before_ns;
@@ -60,6 +69,11 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 	now_ns = bpf_ktime_get_ns();
 	site = RLS_COOKIE_SITE(cookie);
 	rest_ns = count_hit(thread, cookie, cost_before_ns[0]);
+	if (is_out_of_window(cookie)) {
+		thread->pile.cost_ns += rest_ns;
+		return 0;
+	}
+	forget_stale_frames(thread);
 	sync_operations(thread);
 
 	kind = RLS_COOKIE_KIND(cookie);
@@ -100,6 +114,11 @@ static __always_inline int handle_return(struct pt_regs *ctx)
 	now_ns = bpf_ktime_get_ns();
 	site = RLS_COOKIE_SITE(cookie);
 	rest_ns = count_hit(thread, cookie, cost_before_ns[1]);
+	if (is_out_of_window(cookie)) {
+		thread->pile.cost_ns += rest_ns;
+		return 0;
+	}
+	forget_stale_frames(thread);
 	sync_operations(thread);
 	leave_frames(thread, now_ns, sp - 8, site);
 	if (RLS_COOKIE_FROM_PYTHON(cookie))

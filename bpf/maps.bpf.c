@@ -4,11 +4,13 @@ struct threads_map threads SEC(".maps");
 struct tracked_map tracked SEC(".maps");
 struct ranges_map ranges SEC(".maps");
 struct names_map names_sent SEC(".maps");
+struct site_hits_map site_hits SEC(".maps");
 struct ring_map transitions SEC(".maps");
 struct ring_map control SEC(".maps");
 struct ring_map gpu SEC(".maps");
 
 __u64 recording_since_ns = 0;
+__u32 window_edges = 0;
 __u32 settings_generation = 0;
 __u32 pid_namespace = 0;
 __u32 event_cost_ns = 0;

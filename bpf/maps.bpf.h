@@ -42,6 +42,7 @@ struct thread_state {
 	__u8 category;          /* now: of the top frame, or base */
 	__u8 missed;            /* MISSED_*: what user space has not been told */
 	__u16 depth;
+	__u32 window;           /* value of window_edges when the frames below were begun */
 	__u64 frame_sp[RLS_FRAMES_MAX];
 	__u8 frame_category[RLS_FRAMES_MAX];
 };
@@ -86,6 +87,13 @@ struct names_map {
 	__type(value, __u8);
 };
 
+struct site_hits_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, RLS_SITES_COUNTED);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+
 struct ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 * 1024 * 1024); /* user space resizes before load */
@@ -95,6 +103,7 @@ extern struct threads_map threads SEC(".maps");
 extern struct tracked_map tracked SEC(".maps");
 extern struct ranges_map ranges SEC(".maps");
 extern struct names_map names_sent SEC(".maps");
+extern struct site_hits_map site_hits SEC(".maps");
 extern struct ring_map transitions SEC(".maps");
 extern struct ring_map control SEC(".maps");
 extern struct ring_map gpu SEC(".maps");
@@ -102,6 +111,9 @@ extern struct ring_map gpu SEC(".maps");
 /* Nothing counts until every probe is in place: entry and return links go live ~20 ms
  * apart. Zero: before and after recording. */
 extern __u64 recording_since_ns;
+/* Goes up at each edge of a window, when windowed sites begin to count and when they cease
+ * to: what was known of a thread's frames before is stale. Odd: they do not count. */
+extern __u32 window_edges;
 /* Raised by user space when a process's settings in `tracked` change. */
 extern __u32 settings_generation;
 /* Whose numbers user space goes by: the inode of its pid namespace; 0: the initial one. */

@@ -43,6 +43,7 @@ static __always_inline void inherit_state(struct thread_state *child,
 	child->base = parent->base;
 	child->category = parent->category;
 	child->depth = parent->depth;
+	child->window = parent->window;
 	for (int i = 0; i < RLS_FRAMES_MAX; i++) {
 		if (i >= parent->depth)
 			break;

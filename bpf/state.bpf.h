@@ -77,6 +77,7 @@ SUBPROGRAM struct thread_state *create_thread(struct task_struct *task)
 	thread->pid = pid;
 	thread->tid = task_number(task);
 	load_settings(thread, process);
+	thread->window = window_edges;
 	announce(thread, task);
 	return thread;
 }
@@ -103,6 +104,24 @@ static __always_inline struct thread_state *current_thread(void)
 	if (!thread->announced)
 		announce(thread, task);
 	return thread;
+}
+
+/* What began before a window's edge may have ended unseen: as at the start of recording,
+ * the next hit tells what the thread is in. */
+static __always_inline void forget_stale_frames(struct thread_state *thread)
+{
+	if (thread->window == window_edges)
+		return;
+	thread->window = window_edges;
+	thread->depth = 0;
+	thread->base = 0;
+	thread->category = 0;
+}
+
+/* Between windows; while they are put on and taken off, some are still live. */
+static __always_inline bool is_out_of_window(__u64 cookie)
+{
+	return RLS_COOKIE_WINDOWED(cookie) && window_edges & 1;
 }
 
 /* The category of the code at an address: that of the library with a role that holds it,

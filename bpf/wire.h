@@ -43,6 +43,7 @@ enum rls_wire_kind {
 	RLS_WIRE_RENAME = 12,       /* a task's new comm */
 	RLS_WIRE_SAMPLE = 13,       /* --verify: what a thread executes at this instant */
 	RLS_WIRE_GPU_BATCH = 14,    /* as a CUPTI bridge gave it */
+	RLS_WIRE_LOOK = 20,         /* what a thread executes, or has waited in, and its stack */
 };
 
 struct rls_wire_header {
@@ -153,7 +154,15 @@ struct rls_wire_sample {
 	RLS_U8 category;            /* the thread's state */
 	RLS_U8 reserved[7];
 };
-/* Flags of its header. */
+#define RLS_LOOK_WORDS 64
+struct rls_wire_look {
+	struct rls_wire_header header;
+	struct rls_wire_pile pile;  /* empty unless it was found in user mode */
+	RLS_U64 ip;                 /* as a sample's */
+	RLS_U64 waited_ns;          /* 0: it is running; else it stands for so much waiting */
+	RLS_U64 words[RLS_LOOK_WORDS]; /* the top of its stack; zero where that is not there */
+};
+/* Flags of their headers. */
 #define RLS_SAMPLE_KERNEL 1     /* the thread is in the kernel */
 #define RLS_SAMPLE_TRACED 2     /* it has met a probe, so it has a state */
 
@@ -169,7 +178,8 @@ struct rls_wire_gpu_batch {
  *
  *  bits  0..31 site id   32..35 category   36..39 kind (enum rls_site_kind, plan/site.h)
  *  bit   40 from_python  41..42 site class  43..44 exit (enum rls_site_exit)
- *  bit   45 jumped_to  48..63 cost of one hit in ns (saturated)
+ *  bit   45 jumped_to   46 windowed: on only in windows (attach/groups.h)
+ *  bits 48..63 cost of one hit in ns (saturated)
  */
 #define RLS_COOKIE_SITE(c) ((RLS_U32)(c))
 #define RLS_COOKIE_CATEGORY(c) ((RLS_U8)(((c) >> 32) & 15))
@@ -178,7 +188,9 @@ struct rls_wire_gpu_batch {
 #define RLS_COOKIE_CLASS(c) ((RLS_U8)(((c) >> 41) & 3))
 #define RLS_COOKIE_EXIT(c) ((RLS_U8)(((c) >> 43) & 3))
 #define RLS_COOKIE_JUMPED_TO(c) ((RLS_U8)(((c) >> 45) & 1))
+#define RLS_COOKIE_WINDOWED(c) ((RLS_U8)(((c) >> 46) & 1))
 #define RLS_COOKIE_COST_NS(c) ((RLS_U32)((c) >> 48))
+#define RLS_COOKIE_AS_WINDOWED(c) ((c) | (RLS_U64)1 << 46)
 #define RLS_COOKIE(site, category, kind, from_python, site_class, exit, jumped_to, cost_ns)        \
 	((RLS_U64)(RLS_U32)(site) | (RLS_U64)(category) << 32 | (RLS_U64)(kind) << 36 |            \
 	 (RLS_U64)(from_python) << 40 | (RLS_U64)(site_class) << 41 | (RLS_U64)(exit) << 43 |      \
@@ -213,6 +225,9 @@ struct rls_wire_ranges {
 	} range[RLS_RANGES_MAX];
 };
 
+/* site_hits: hits of a site by its id, on each CPU; ids beyond are not counted one by one. */
+#define RLS_SITES_COUNTED 16384
+
 #define RLS_FRAMES_MAX 256          /* nested category changes told apart per thread */
 
 enum rls_drop_counter {
@@ -239,6 +254,7 @@ _Static_assert(sizeof(struct rls_wire_range) == 168, "range");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
 _Static_assert(sizeof(struct rls_wire_final) == 64, "final");
 _Static_assert(sizeof(struct rls_wire_sample) == 40, "sample");
+_Static_assert(sizeof(struct rls_wire_look) == 56 + 8 * RLS_LOOK_WORDS, "look");
 _Static_assert(sizeof(struct rls_wire_gpu_batch) == 32, "gpu batch");
 #endif
 

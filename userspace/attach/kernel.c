@@ -12,10 +12,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "analysis/cleanup.h"
 #include "analysis/grow.h"
 #include "rlscope.skel.h"
 #include "userspace/attach/arms.h"
 #include "userspace/attach/features.h"
+#include "userspace/attach/groups.h"
 #include "userspace/attach/links.h"
 #include "userspace/attach/sampler.h"
 #include "userspace/log.h"
@@ -31,9 +33,11 @@ struct rls_kernel {
 	struct rls_links links;
 	struct rls_arms arms;
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
+	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
 	struct ring_buffer *rings;
 	struct rls_hit_costs costs;
 	enum rls_attach_way way;
+	bool windows;
 	rls_record_handler handler;
 	void *handler_context;
 };
@@ -91,6 +95,9 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 	}
 	bpf_program__set_autoload(kernel->skeleton->progs.on_batch_multi, multi);
 	bpf_program__set_autoload(kernel->skeleton->progs.on_sample, options->sampler);
+	bpf_program__set_autoload(kernel->skeleton->progs.on_look, kernel->windows);
+	bpf_program__set_autoload(kernel->skeleton->progs.on_pause, kernel->windows);
+	bpf_map__set_autocreate(kernel->skeleton->maps.pauses, kernel->windows);
 	bpf_program__set_autoload(kernel->skeleton->progs.on_timer, options->stacks_bytes);
 	bpf_program__set_autoload(kernel->skeleton->progs.on_wait, options->stacks_bytes);
 	bpf_map__set_autocreate(kernel->skeleton->maps.samples, options->stacks_bytes);
@@ -139,6 +146,7 @@ static int load(struct rls_kernel *kernel, const struct rls_kernel_options *opti
 	kernel->way = options->way;
 	if (kernel->way == RLS_ATTACH_AUTO)
 		kernel->way = rls_feature_uprobe_multi() ? RLS_ATTACH_MULTI : RLS_ATTACH_PERF;
+	kernel->windows = options->windows && kernel->way == RLS_ATTACH_MULTI;
 	choose_programs(kernel, options);
 	r = size_rings(kernel->skeleton, options);
 	if (r)
@@ -279,12 +287,80 @@ int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
 		.costs = &kernel->costs,
 	};
 
+	if (kernel->windows)
+		return rls_groups_add(&kernel->groups, &request, attached);
 	return rls_links_attach(&kernel->links, &request, attached);
 }
 
 int rls_kernel_detach_returns(struct rls_kernel *kernel, uint32_t first_id)
 {
-	return rls_links_drop_returns(&kernel->links, first_id);
+	int r = rls_groups_drop_returns(&kernel->groups, first_id);
+
+	return r ? r : rls_links_drop_returns(&kernel->links, first_id);
+}
+
+/* ---- sites on and off ---- */
+
+bool rls_kernel_has_windows(const struct rls_kernel *kernel)
+{
+	return kernel->windows;
+}
+
+int rls_kernel_set_duty(struct rls_kernel *kernel, uint32_t site, enum rls_duty duty)
+{
+	return rls_groups_set_duty(&kernel->groups, site, duty);
+}
+
+/* Odd while closed. */
+static void pass_edge(struct rls_kernel *kernel, bool closed, uint64_t *edge_ns)
+{
+	uint32_t *edges = &kernel->skeleton->bss->window_edges;
+
+	*edge_ns = now_ns();
+	__atomic_store_n(edges, ((*edges + 1) | 1) + !closed, __ATOMIC_RELEASE);
+}
+
+int rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns)
+{
+	pass_edge(kernel, true, edge_ns);
+	return rls_groups_regroup(&kernel->groups, &kernel->costs);
+}
+
+int rls_kernel_open_window(struct rls_kernel *kernel, uint64_t *edge_ns)
+{
+	int r = rls_groups_open(&kernel->groups, &kernel->costs);
+
+	if (r)
+		rls_groups_close(&kernel->groups);
+	else
+		pass_edge(kernel, false, edge_ns);
+	return r;
+}
+
+void rls_kernel_close_window(struct rls_kernel *kernel, uint64_t *edge_ns)
+{
+	pass_edge(kernel, true, edge_ns);
+	rls_groups_close(&kernel->groups);
+}
+
+int rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count)
+{
+	int cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ uint64_t *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+
+	if (!each)
+		return -ENOMEM;
+	for (uint32_t site = 0; site < count; site++) {
+		int r = bpf_map__lookup_elem(kernel->skeleton->maps.site_hits, &site, sizeof(site),
+					     each, (size_t)cpus * sizeof(*each), 0);
+
+		if (r)
+			return r;
+		hits[site] = 0;
+		for (int cpu = 0; cpu < cpus; cpu++)
+			hits[site] += each[cpu];
+	}
+	return 0;
 }
 
 /* One probe by itself; ref_counter: file offset of a USDT-style counter, or 0. */
@@ -368,6 +444,14 @@ int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz)
 	return rls_sampler_attach(&kernel->links, kernel->skeleton->progs.on_sample, hz);
 }
 
+int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
+{
+	int r = rls_links_add(&kernel->links,
+			      bpf_program__attach(kernel->skeleton->progs.on_pause));
+
+	return r ? r : rls_sampler_attach(&kernel->links, kernel->skeleton->progs.on_look, hz);
+}
+
 int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz)
 {
 	int r = rls_links_add(&kernel->links,
@@ -433,6 +517,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 	if (kernel->arms.count && kernel->arm_way == ARM_WAY_PERF)
 		kernel->links.slow = true;
 	rls_arms_hand_over(&kernel->arms, &kernel->links);
+	rls_groups_clear(&kernel->groups);
 	rls_links_leave(&kernel->links);
 }
 

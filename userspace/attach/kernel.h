@@ -35,6 +35,7 @@ struct rls_kernel_options {
 	size_t control_bytes;
 	size_t gpu_bytes;
 	bool sampler;               /* rls_kernel_attach_sampler will be called */
+	bool windows;               /* sites will be put on and off while recording */
 	size_t stacks_bytes;        /* rls_kernel_attach_stacks will be, with a ring of this size; 0: not */
 };
 
@@ -74,6 +75,25 @@ int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
  * entered under them still returns as it should. 0 or -ENOMEM. */
 int rls_kernel_detach_returns(struct rls_kernel *kernel, uint32_t first_id);
 
+/* When a site is probed, from the next rls_kernel_regroup on. Only where options.windows was set
+ * and probes can be taken off together (rls_kernel_has_windows). */
+enum rls_duty {
+	RLS_DUTY_ALWAYS,        /* as every site begins */
+	RLS_DUTY_WINDOWS,
+	RLS_DUTY_NEVER,
+};
+bool rls_kernel_has_windows(const struct rls_kernel *kernel);
+int rls_kernel_set_duty(struct rls_kernel *kernel, uint32_t site, enum rls_duty duty);
+/* Begins a closed window: the sites of each duty are sorted out anew. From *edge_ns on nothing
+ * of windowed sites counts, and what threads were in is not known. */
+int rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns);
+/* From *edge_ns on every windowed site counts; and none does. */
+int rls_kernel_open_window(struct rls_kernel *kernel, uint64_t *edge_ns);
+void rls_kernel_close_window(struct rls_kernel *kernel, uint64_t *edge_ns);
+
+/* Hits of each site so far, returns included: ids 0..count - 1, RLS_SITES_COUNTED at most. */
+int rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count);
+
 /* The annotation library's flush site; listeners_offset: file offset of the counter that
  * the kernel raises while the probe is live. */
 int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_t site_offset,
@@ -94,6 +114,8 @@ void rls_kernel_disarm(struct rls_kernel *kernel, pid_t pid);
 /* A timer on every CPU; from start on it sends an RLS_WIRE_SAMPLE record for each tracked
  * thread that it finds running, hz times a second. */
 int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz);
+/* The same with RLS_WIRE_LOOK records, of waits too: for windows (rls_kernel_has_windows). */
+int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
 
 /* Samples with Python stacks (bpf/stack_wire.h) of tracked threads: a timer on every CPU, hz
  * times a second, and each wait. RLS_WIRE_STACK and RLS_WIRE_WAITED records from start on. */

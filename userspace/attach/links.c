@@ -78,8 +78,11 @@ static int batch_fill(struct batch *batch, const struct rls_link_request *reques
 			continue;
 		batch->offsets[batch->count] = site->file_offset;
 		batch->cookies[batch->count] = rls_site_cookie(
-			site, request->first_id + (uint32_t)i,
+			site, request->ids ? request->ids[i] : request->first_id + (uint32_t)i,
 			request->costs->ns[site->site_class][returns]);
+		if (request->windowed)
+			batch->cookies[batch->count] =
+				RLS_COOKIE_AS_WINDOWED(batch->cookies[batch->count]);
 		batch->count++;
 	}
 	return 0;
@@ -117,11 +120,15 @@ static size_t attach_multi_halving(struct rls_links *links, const struct rls_lin
 	       attach_multi_halving(links, request, &right, returns);
 }
 
-/* A perf event and its link are a descriptor each; the usual limit is 1,024. */
-static void allow_descriptors(size_t count)
+void rls_links_allow_descriptors(size_t more)
 {
-	struct rlimit limit, wanted = { count, count };
+	static size_t allowed = OTHER_DESCRIPTORS;
+	struct rlimit limit, wanted;
+	size_t count;
 
+	allowed += more;
+	count = allowed;
+	wanted = (struct rlimit){ count, count };
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= count)
 		return;
 	if (limit.rlim_max > count)
@@ -137,7 +144,8 @@ static size_t attach_perf(struct rls_links *links, const struct rls_link_request
 	const struct bpf_program *program = returns ? request->on_return : request->on_site;
 	size_t attached = 0;
 
-	allow_descriptors(2 * (links->count + batch->count) + OTHER_DESCRIPTORS);
+	/* A perf event and its link. */
+	rls_links_allow_descriptors(2 * batch->count);
 	for (size_t i = 0; i < batch->count; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = returns,
 			    .bpf_cookie = batch->cookies[i]);
@@ -285,6 +293,27 @@ static void close_through_heir(struct rls_links *links)
 	close(gate[0]);
 	close_links(&closing);
 	close(gate[1]);
+}
+
+int rls_links_move(struct rls_links *from, struct rls_links *to)
+{
+	size_t total = from->count + to->count;
+
+	if (total > to->capacity) {
+		void *grown = reallocarray(to->items, 2 * total, sizeof(*to->items));
+
+		if (!grown)
+			return -ENOMEM;
+		to->items = grown;
+		to->capacity = 2 * total;
+	}
+	if (from->count)
+		memcpy(to->items + to->count, from->items, from->count * sizeof(*to->items));
+	to->count = total;
+	to->slow |= from->slow;
+	free(from->items);
+	*from = (struct rls_links){ 0 };
+	return 0;
 }
 
 void rls_links_clear(struct rls_links *links, size_t first)

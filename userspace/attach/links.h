@@ -31,17 +31,25 @@ struct rls_link_request {
 	const struct rls_site *sites;
 	size_t count;
 	uint32_t first_id;
+	const uint32_t *ids;    /* of each site; NULL: first_id, first_id + 1, ... */
+	bool windowed;          /* their cookies say so */
 	const struct rls_hit_costs *costs;
 };
 
 /* Takes the link; NULL means that attaching just failed: its errno is returned. */
 int rls_links_add(struct rls_links *links, struct bpf_link *link);
 
+/* The usual limit is 1,024: raises it by what will be opened in addition. */
+void rls_links_allow_descriptors(size_t more);
+
 /* Return probes first: an entry must never be live without its exit. */
 int rls_links_attach(struct rls_links *links, const struct rls_link_request *request,
 		     size_t *attached);
 
-/* Detaches all from index first on. */
+/* Moves all to the end of another list. 0, or -ENOMEM: nothing is moved. */
+int rls_links_move(struct rls_links *from, struct rls_links *to);
+
+/* Detaches all from index first on: the kernel makes us wait for each, so side by side. */
 void rls_links_clear(struct rls_links *links, size_t first);
 
 /* Detaches the return probes of one request; what has been entered under them returns as ever. */

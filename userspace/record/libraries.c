@@ -506,6 +506,11 @@ size_t rls_libraries_sites(const struct rls_libraries *libraries)
 	return libraries->files.sites;
 }
 
+size_t rls_libraries_site_ids(const struct rls_libraries *libraries)
+{
+	return libraries->files.next_site;
+}
+
 size_t rls_libraries_files(const struct rls_libraries *libraries)
 {
 	size_t count = 0;

@@ -64,6 +64,8 @@ const struct rls_probed_file *rls_libraries_file(const struct rls_libraries *lib
 size_t rls_libraries_known(const struct rls_libraries *libraries);
 /* Live probes and files, over all. */
 size_t rls_libraries_sites(const struct rls_libraries *libraries);
+/* Ids that sites have been given: 0 and on. */
+size_t rls_libraries_site_ids(const struct rls_libraries *libraries);
 size_t rls_libraries_files(const struct rls_libraries *libraries);
 
 #endif

@@ -25,11 +25,13 @@
 #include "userspace/record/missing.h"
 #include "userspace/record/mmap_watch.h"
 #include "userspace/record/newcomers.h"
+#include "userspace/record/places.h"
 #include "userspace/record/process_info.h"
 #include "userspace/record/processes.h"
 #include "userspace/record/progress.h"
 #include "userspace/record/settle.h"
 #include "userspace/record/samples.h"
+#include "userspace/record/throttle.h"
 #include "userspace/record/trace_output.h"
 #include "userspace/record/translate.h"
 #include "userspace/record/verify.h"
@@ -53,9 +55,11 @@ struct rls_recorder {
 	struct rls_mmap_watch *mmap_watch;
 	struct rls_progress progress;
 	struct rls_calibration calibration;
+	struct rls_places *places;
 	struct rls_verify *verify;      /* NULL: not asked for */
 	struct rls_gpu *gpu;
 	struct rls_samples *samples;    /* the same */
+	struct rls_throttle *throttle;  /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;
 	struct rls_catch_up catch_up;
 	uint64_t start_ns, stop_ns;
@@ -120,6 +124,7 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 		rls_debug("cannot see whether process %d switches stacks", pid);
 	rls_verify_forget(recorder->verify, pid);
 	rls_samples_mapped(recorder->samples, pid);
+	rls_places_forget(recorder->places, pid);
 	rls_processes_look(&recorder->processes, pid, now_ns() + LOOK_DELAY_NS);
 	rls_newcomers_mapped(&recorder->newcomers, pid);
 }
@@ -145,6 +150,7 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 
 	rls_verify_forget(recorder->verify, (pid_t)pid);
 	rls_samples_ended(recorder->samples, (pid_t)pid);
+	rls_places_forget(recorder->places, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
 		return;
@@ -161,6 +167,7 @@ static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
 
 	rls_verify_forget(recorder->verify, (pid_t)pid);
 	rls_samples_ended(recorder->samples, (pid_t)pid);
+	rls_places_forget(recorder->places, (pid_t)pid);
 	rls_processes_remove(&recorder->processes, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 }
@@ -190,6 +197,9 @@ static int on_record(const struct rls_wire_header *record, size_t size, void *co
 		return rls_samples_add(recorder->samples, record, size);
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
 		return -ENOMEM;
+	r = recorder->throttle ? rls_throttle_add(recorder->throttle, record, size) : 0;
+	if (r)
+		return r;
 	recorder->progress.events++;
 	r = rls_gpu_add(recorder->gpu, record, size);
 	if (r || record->kind == RLS_WIRE_GPU_BATCH)
@@ -232,7 +242,7 @@ static int open_signals(struct rls_recorder *recorder)
 
 static int open_verify(struct rls_recorder *recorder)
 {
-	int r = rls_verify_new(recorder->libraries, &recorder->verify);
+	int r = rls_verify_new(recorder->places, &recorder->verify);
 
 	if (!r)
 		r = rls_kernel_attach_sampler(recorder->kernel, RLS_VERIFY_HZ);
@@ -249,6 +259,18 @@ static int open_samples(struct rls_recorder *recorder)
 	return r ? rls_error_r(r, "cannot sample stacks: %s", strerror(-r)) : 0;
 }
 
+static int open_throttle(struct rls_recorder *recorder)
+{
+	const struct rls_hit_costs *costs = &recorder->calibration.costs;
+	double hit_ns = (costs->ns[RLS_SITE_EMULATED][0] + costs->ns[RLS_SITE_EMULATED][1]) / 2.0 +
+			costs->event_ns;
+
+	if (!rls_kernel_has_windows(recorder->kernel))
+		return 0;
+	return rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
+				recorder->options.budget_percent, hit_ns, &recorder->throttle);
+}
+
 static int open_parts(struct rls_recorder *recorder)
 {
 	const struct rls_process_watcher watcher = { on_forked, on_execed, on_ended, on_final,
@@ -260,6 +282,7 @@ static int open_parts(struct rls_recorder *recorder)
 		.gpu_bytes = GPU_BYTES,
 		.sampler = recorder->options.verify,
 		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
+		.windows = recorder->options.budget_percent >= 0,
 	};
 	struct rls_event_sink sink;
 	int r;
@@ -285,10 +308,14 @@ static int open_parts(struct rls_recorder *recorder)
 						    &recorder->processes, 0 };
 	if (!r)
 		r = rls_kernel_set_handler(recorder->kernel, on_record, recorder);
+	if (!r)
+		r = rls_places_new(recorder->libraries, &recorder->places);
 	if (!r && recorder->options.verify)
 		r = open_verify(recorder);
 	if (!r && recorder->options.sample_hz)
 		r = open_samples(recorder);
+	if (!r)
+		r = open_throttle(recorder);
 	if (r)
 		return r;
 	r = rls_mmap_watch_open(&recorder->mmap_watch);
@@ -333,6 +360,8 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	rls_kernel_close(recorder->kernel);
 	rls_verify_free(recorder->verify);
 	rls_samples_free(recorder->samples);
+	rls_throttle_free(recorder->throttle);
+	rls_places_free(recorder->places);
 	rls_libraries_free(recorder->libraries);
 	rls_gpu_free(recorder->gpu);
 	rls_translator_free(recorder->translator);
@@ -541,6 +570,10 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		if (rls_kernel_consume(recorder->kernel) < 0 ||
 		    rls_trace_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
+		if (recorder->throttle &&
+		    rls_throttle_tick(recorder->throttle, time_ns,
+				      rls_libraries_site_ids(recorder->libraries)))
+			return RLS_STOP_FAILED;
 		if (take_signals(recorder, hooks))
 			return RLS_STOP_SIGNAL;
 		if (recorder->options.duration_ns &&
@@ -578,6 +611,8 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 		return r;
 	rls_gpu_begin(recorder->gpu, recorder->start_ns);
 	announce(recorder);
+	if (recorder->throttle)
+		rls_throttle_start(recorder->throttle, recorder->start_ns);
 	if (hooks->started)
 		hooks->started(hooks->context);
 	/* Where targets run more threads than there are CPUs, a fair share would be too little to

@@ -385,6 +385,14 @@ static int on_final(struct rls_translator *translator, const void *data)
 	return r;
 }
 
+/* What it tells of the thread's category is for record/guess.h. */
+static int on_look(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_look *record = data;
+
+	return rls_emit_pile(&translator->sink, &record->header, &record->pile);
+}
+
 static const struct {
 	size_t size;
 	int (*handle)(struct rls_translator *translator, const void *data);
@@ -400,6 +408,7 @@ static const struct {
 	[RLS_WIRE_RANGE_POP] = { sizeof(struct rls_wire_range), on_range },
 	[RLS_WIRE_LOSS] = { sizeof(struct rls_wire_loss), on_loss },
 	[RLS_WIRE_FINAL] = { sizeof(struct rls_wire_final), on_final },
+	[RLS_WIRE_LOOK] = { sizeof(struct rls_wire_look), on_look },
 };
 
 /* ---- the door ---- */

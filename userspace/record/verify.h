@@ -17,7 +17,7 @@
 
 #include "bpf/wire.h"
 #include "userspace/record/leaf.h"
-#include "userspace/record/libraries.h"
+#include "userspace/record/places.h"
 #include "userspace/record/trace_output.h"
 
 /* Odd, so that it does not keep step with timers of the target. */
@@ -31,15 +31,12 @@ struct rls_verify_counts {
 
 struct rls_verify;
 
-int rls_verify_new(const struct rls_libraries *libraries, struct rls_verify **out);
+/* places: borrowed, stays. */
+int rls_verify_new(struct rls_places *places, struct rls_verify **out);
 void rls_verify_free(struct rls_verify *verify);
 
 /* One RLS_WIRE_SAMPLE record. 0 or -ENOMEM. */
 int rls_verify_add(struct rls_verify *verify, const struct rls_wire_header *record, size_t size);
-
-/* What a process maps has changed (or it has ended); 0: that of any may have. verify may be
- * NULL. */
-void rls_verify_forget(struct rls_verify *verify, pid_t pid);
 
 /* Says on stderr and in the trace what was found. 0 or -errno. */
 int rls_verify_report(struct rls_verify *verify, struct rls_trace_output *output, uint64_t time_ns);

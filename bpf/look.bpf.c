@@ -1,0 +1,144 @@
+/* Looks at traced threads, for when the probes are off: what does a thread execute?
+ *
+ *     timer, each CPU ──▶ the thread it interrupts ──────────────┐
+ *     scheduler: off its CPU ─▶ (kept) ─▶ on again: for how long ─┴─▶ address, top of the stack
+ *
+ * User space tells what the thread is in, from whose code the address and the return addresses
+ * on its stack are (record/guess.h). The running thread's operations and hits are handed over
+ * too, as probes would do. Of waits one is told whenever the thread has waited a certain time in
+ * all: each stands for that time, long waits more often than short ones.
+ */
+#include "bpf/operation.bpf.h"
+
+/* x86: the privilege level is in the code segment. A whole register must be read, though
+ * newer kernels declare cs as its lower part. */
+#define FROM_USER_MODE(regs) ((READ_REGISTER(*(const __u64 *)&(regs)->cs) & 3) != 0)
+
+#define WAITED_NS_A_LOOK 4000000ULL
+
+struct pause {
+	__u64 since_ns;         /* 0: none is under way */
+	__u64 waited_ns;        /* not told of yet */
+	__u64 ip;
+	__u64 words[RLS_LOOK_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct pause);
+} pauses SEC(".maps");
+
+/* The thread's state, if its life in the trace has begun. */
+static __always_inline struct thread_state *known_thread(struct task_struct *task)
+{
+	struct thread_state *thread;
+
+	if (!recording_since_ns)
+		return NULL;
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	/* Ours stays known from the calibration. */
+	if (!thread || !thread->announced || !bpf_map_lookup_elem(&tracked, &thread->pid))
+		return NULL;
+	return thread;
+}
+
+static __always_inline struct rls_wire_look *begin_look(const struct thread_state *thread)
+{
+	struct rls_wire_look *look = control_reserve(struct rls_wire_look, RLS_WIRE_LOOK,
+						     thread->pid, thread->tid, bpf_ktime_get_ns());
+
+	if (!look)
+		return NULL;
+	__builtin_memset(&look->pile, 0, sizeof(look->pile));
+	look->waited_ns = 0;
+	return look;
+}
+
+SEC("perf_event")
+int on_look(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool user = FROM_USER_MODE(&ctx->regs);
+	__u64 ip = READ_REGISTER(PT_REGS_IP(&ctx->regs)), sp = READ_REGISTER(PT_REGS_SP(&ctx->regs));
+	struct thread_state *thread = known_thread(task);
+	struct rls_wire_look *look;
+
+	if (!thread)
+		return 0;
+	if (!user) { /* where it will go on: the system call, fault or trap that led here */
+		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+		ip = regs->ip;
+		sp = regs->sp;
+	} else { /* none of our programs is under way on it */
+		sync_operations(thread);
+	}
+	look = begin_look(thread);
+	if (!look)
+		return 0;
+	if (user)
+		take_pile(thread, &look->pile);
+	look->header.flags = user ? 0 : RLS_SAMPLE_KERNEL;
+	look->ip = ip;
+	if (bpf_probe_read_user(look->words, sizeof(look->words), (void *)sp))
+		__builtin_memset(look->words, 0, sizeof(look->words));
+	bpf_ringbuf_submit(look, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __always_inline void begin_pause(struct task_struct *task, __u64 now_ns)
+{
+	struct pause *pause;
+	struct pt_regs *regs;
+
+	if (!known_thread(task))
+		return;
+	pause = bpf_task_storage_get(&pauses, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!pause)
+		return;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	pause->since_ns = now_ns;
+	pause->ip = regs->ip;
+	if (bpf_probe_read_user(pause->words, sizeof(pause->words), (void *)regs->sp))
+		__builtin_memset(pause->words, 0, sizeof(pause->words));
+}
+
+static __always_inline void end_pause(struct task_struct *task, __u64 now_ns)
+{
+	struct pause *pause = bpf_task_storage_get(&pauses, task, NULL, 0);
+	struct thread_state *thread;
+	struct rls_wire_look *look;
+
+	if (!pause || !pause->since_ns)
+		return;
+	pause->waited_ns += now_ns - pause->since_ns;
+	pause->since_ns = 0;
+	if (pause->waited_ns < WAITED_NS_A_LOOK)
+		return;
+	thread = known_thread(task);
+	look = thread ? begin_look(thread) : NULL;
+	if (!look)
+		return;
+	look->header.flags = RLS_SAMPLE_KERNEL;
+	look->ip = pause->ip;
+	look->waited_ns = pause->waited_ns;
+	__builtin_memcpy(look->words, pause->words, sizeof(look->words));
+	pause->waited_ns = 0;
+	bpf_ringbuf_submit(look, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_pause, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u64 now_ns;
+
+	if (!recording_since_ns)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	end_pause(next, now_ns);
+	if (prev->mm) /* not a kernel thread, and not on its way out */
+		begin_pause(prev, now_ns);
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* Groups: the sites of files, each on always, in windows only, or never.
+ *
+ *     all on ─▶ regroup: some on always, some in windows ─▶ open ─▶ close ─▶ open ─▶ …
+ *
+ * To take probes off costs the more the more there are, and the target is held up meanwhile;
+ * most functions of a library are never called. So only the sites that are hit often go on
+ * and off, and all others stay. uprobe_multi links alone: perf events go off one by one.
+ *
+ * The edges of a window are exact though its probes go live one by one: the kernel side
+ * turns away hits on windowed sites until all are live. Private to attach/.
+ */
+#ifndef RLS_GROUPS_H
+#define RLS_GROUPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "userspace/attach/links.h"
+
+struct rls_group_file;
+
+struct rls_groups {
+	struct rls_group_file **files;
+	size_t count, room;
+	uint8_t *duties;            /* enum rls_duty by site id */
+	size_t duty_room;
+};
+
+/* Attaches the sites, on always until they are regrouped; request as for rls_links_attach. */
+int rls_groups_add(struct rls_groups *groups, const struct rls_link_request *request,
+		   size_t *attached);
+
+/* Takes effect with the next regroup. Ids that no site has are ignored. */
+int rls_groups_set_duty(struct rls_groups *groups, uint32_t site, enum rls_duty duty);
+
+/* Puts on again what is always on, of the files whose sites have changed duty; what is
+ * windowed is off afterwards. The programs are the request's of when the sites were added.
+ * 0 or -errno. */
+int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *costs);
+
+int rls_groups_open(struct rls_groups *groups, const struct rls_hit_costs *costs);
+void rls_groups_close(struct rls_groups *groups);
+
+/* Takes off the return probes of the sites added with this first_id, for good. 0 or -ENOMEM. */
+int rls_groups_drop_returns(struct rls_groups *groups, uint32_t first_id);
+
+/* Detaches and forgets everything. */
+void rls_groups_clear(struct rls_groups *groups);
+
+#endif

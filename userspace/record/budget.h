@@ -1,0 +1,55 @@
+/* Budget: when probes are on. Pure: told the time and the costs, it says what to do.
+ *
+ *     credit  ▲ full: share × span
+ *             │╲        a window      ╱╲ the next one
+ *             │ ╲                    ╱  ╲
+ *           0 ┼──╲──────────────────╱────╲───▶ time
+ *                 first close    random instants
+ *
+ * A token bucket: credit grows with time at the budget's share and shrinks by what hits cost
+ * the most burdened thread. It begins full, so that a short recording is traced from end to
+ * end. Afterwards tracing goes on in windows that begin at random instants, exponentially
+ * far apart: a loop in the target cannot keep step with them. What taking probes on and off
+ * costs the target is charged too.
+ */
+#ifndef RLS_BUDGET_H
+#define RLS_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RLS_BUDGET_SPAN_NS 10000000000ULL
+
+enum rls_budget_step {
+	RLS_BUDGET_STAY,
+	RLS_BUDGET_OPEN,            /* a window is due */
+	RLS_BUDGET_CLOSE,
+};
+
+struct rls_budget {
+	double share;               /* of the time, 0..1 */
+	double credit_ns;
+	uint64_t at_ns;             /* credit has grown up to here */
+	bool open;
+	bool settled;               /* the first traced stretch is over */
+	uint64_t edge_ns;           /* the last one */
+	uint64_t due_ns;            /* the next one */
+	double spent_ns;            /* since the last edge */
+	double open_rate;           /* cost per time, lately */
+	double closed_rate;
+	double switch_ns;           /* what a window's two edges cost, lately */
+	uint64_t random;
+};
+
+/* Open, with full credit. seed: any number. */
+void rls_budget_start(struct rls_budget *budget, double share, uint64_t time_ns, uint64_t seed);
+
+/* Time has come to time_ns, and hits have cost that much since the last call. */
+enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns,
+				     double cost_ns);
+
+/* The window was opened or closed at time_ns, which held the target up for about cost_ns; 0:
+ * that was out of the ordinary. */
+void rls_budget_switched(struct rls_budget *budget, bool open, uint64_t time_ns, double cost_ns);
+
+#endif

@@ -1,0 +1,36 @@
+/* Guess: what a thread is in, from what it executes and what is on top of its stack.
+ *
+ *     address in a library with a role ─▶ that category
+ *     in the interpreter's loop        ─▶ python
+ *     anywhere else (libc, the kernel, the interpreter's C functions, generated code)
+ *                                      ─▶ the nearest return address of one of the above
+ *
+ * Libraries are built without frame pointers, so the stack is not walked but searched: words
+ * that point into code. Some are left over from earlier calls, and what a library without a
+ * probe on its way in executes is another's time by definition; so a guess is only held to be
+ * as good as it turns out to be where tracing tells the truth beside it (analysis/shares.h).
+ */
+#ifndef RLS_GUESS_H
+#define RLS_GUESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analysis/category.h"
+#include "bpf/wire.h"
+#include "userspace/record/places.h"
+
+/* A step of the search: what an address tells. Pure. */
+enum rls_hint {
+	RLS_HINT_NOTHING,
+	RLS_HINT_INTERPRETER,       /* Python, unless something nearer says otherwise */
+	RLS_HINT_CATEGORY,
+	RLS_HINT_PROBE,             /* the profiler's own */
+};
+enum rls_hint rls_hint_of(enum rls_leaf leaf, enum rls_category *category);
+
+/* 0 and *out, unknown when nothing was found; -EAGAIN for the profiler's own time, which is
+ * nobody's; -ENOMEM; -errno when the process is gone. */
+int rls_guess(struct rls_places *places, const struct rls_wire_look *look, enum rls_category *out);
+
+#endif

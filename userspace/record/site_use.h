@@ -1,0 +1,61 @@
+/* Site use: what each site costs and what it is good for; and from that, its duty. Pure.
+ *
+ * A site's calls are the entries that changed a thread's category; its time is what threads
+ * spent in such calls until the next change. Its hits, from the kernel side, include those
+ * that changed nothing, and returns.
+ *
+ * Sites are sorted by what a hit cannot be worth:
+ *
+ *     costs next to nothing                   ─▶ always on
+ *     calls as short as a few probes          ─▶ never, the dearest first, as long as all their
+ *                                                time together is a small share of the whole
+ *     all others                              ─▶ in windows
+ */
+#ifndef RLS_SITE_USE_H
+#define RLS_SITE_USE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/index_map.h"
+#include "bpf/wire.h"
+#include "userspace/attach/kernel.h"
+
+struct rls_site_count {
+	uint64_t hits;
+	uint64_t calls;
+	uint64_t time_ns;
+	enum rls_duty duty;
+};
+
+struct rls_site_use {
+	struct rls_site_count *sites;   /* by id */
+	size_t count, room;
+	struct rls_index_map threads;   /* tid → struct thread of site_use.c */
+	uint64_t traced_ns;             /* for how long all that was counted */
+	uint64_t traced_hits;
+};
+
+void rls_site_use_clear(struct rls_site_use *use);
+
+/* A category record of a traced stretch. 0 or -ENOMEM. */
+int rls_site_use_add(struct rls_site_use *use, const struct rls_wire_category *record);
+
+/* A stretch of tracing has ended: calls under way will not be seen to end. */
+void rls_site_use_cut(struct rls_site_use *use, uint64_t stretch_ns);
+
+/* What sites have been hit so far, all in all. 0 or -ENOMEM. */
+int rls_site_use_hits(struct rls_site_use *use, const uint64_t *hits, size_t count);
+
+/* What was sorted out last. */
+struct rls_site_sorting {
+	size_t always, windowed, never; /* sites that were hit, by duty */
+	double demoted_share;           /* of the traced time: what calls to `never` sites took */
+};
+
+/* Sets each site's duty. hit_ns: what a hit costs; share: the budget's; demote: some may be
+ * given up for good. What has been never stays so. */
+void rls_site_use_sort(struct rls_site_use *use, double hit_ns, double share, bool demote,
+		       struct rls_site_sorting *out);
+
+#endif

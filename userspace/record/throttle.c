@@ -1,0 +1,242 @@
+#include "userspace/record/throttle.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/index_map.h"
+#include "userspace/log.h"
+#include "userspace/record/budget.h"
+#include "userspace/record/guess.h"
+#include "userspace/record/site_use.h"
+
+/* What the target is held up for, per site put on or taken off: its page is copied, its
+ * memory map locked, its CPUs are told. Most of the time it takes us is waiting. */
+#define SWITCH_NS_A_SITE 30000.0
+/* Odd, so that it does not keep step with timers of the target. */
+#define LOOKS_HZ 251
+/* What a look costs the thread that is looked at. */
+#define LOOK_NS 4000
+
+/* Sites are given up only when they have been watched for so long. */
+#define DEMOTE_AFTER_NS 5000000000ULL
+#define SORT_AGAIN_NS 10000000000ULL
+
+struct rls_throttle {
+	struct rls_kernel *kernel;
+	struct rls_places *places;
+	struct rls_trace_output *output;
+	struct rls_budget budget;
+	struct rls_site_use use;
+	struct rls_site_sorting sorting;
+	struct rls_index_map costs;     /* tid → cost of this tick + 1 */
+	double worst_ns;                /* the largest of them */
+	double hit_ns;
+	uint64_t start_ns, opened_ns, sorted_ns;
+	size_t windows;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
+		     struct rls_trace_output *output, double percent, double hit_ns,
+		     struct rls_throttle **out)
+{
+	struct rls_throttle *throttle = calloc(1, sizeof(*throttle));
+	int r;
+
+	if (!throttle)
+		return -ENOMEM;
+	r = rls_kernel_attach_looks(kernel, LOOKS_HZ);
+	if (r) {
+		free(throttle);
+		return rls_error_r(r, "cannot sample, which --overhead-budget needs: %s",
+				   strerror(-r));
+	}
+	throttle->kernel = kernel;
+	throttle->places = places;
+	throttle->output = output;
+	throttle->budget.share = percent / 100;
+	throttle->hit_ns = hit_ns;
+	*out = throttle;
+	return 0;
+}
+
+void rls_throttle_free(struct rls_throttle *throttle)
+{
+	if (!throttle)
+		return;
+	rls_index_map_free(&throttle->costs);
+	rls_site_use_clear(&throttle->use);
+	free(throttle);
+}
+
+void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns)
+{
+	throttle->start_ns = throttle->opened_ns = throttle->sorted_ns = time_ns;
+	rls_budget_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
+}
+
+/* ---- what records tell ---- */
+
+/* The thread that pays most is the one that must not pay too much: others may wait for it. */
+static int charge(struct rls_throttle *throttle, uint32_t tid, uint32_t cost_ns)
+{
+	uintptr_t known = (uintptr_t)rls_index_map_get(&throttle->costs, tid, 0);
+	uintptr_t sum = (known ? known : 1) + cost_ns;
+
+	if ((double)(sum - 1) > throttle->worst_ns)
+		throttle->worst_ns = (double)(sum - 1);
+	return rls_index_map_put(&throttle->costs, tid, 0, (void *)sum);
+}
+
+static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *look)
+{
+	struct rls_event event = { .kind = RLS_EVENT_SHARE, .pid = look->header.pid,
+				   .tid = look->header.tid, .time_ns = look->header.time_ns,
+				   .share.waited_ns = look->waited_ns };
+	int r = rls_guess(throttle->places, look, &event.share.category);
+
+	if (r == -ENOMEM)
+		return r;
+	if (!r)
+		r = rls_trace_output_add(throttle->output, &event);
+	else
+		r = 0; /* the profiler's own time, or the process is gone */
+	return r ? r : charge(throttle, look->header.tid, look->pile.cost_ns + LOOK_NS);
+}
+
+int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
+		     size_t size)
+{
+	const struct rls_wire_category *category = (const void *)record;
+	int r;
+
+	if (record->kind == RLS_WIRE_LOOK && size >= sizeof(struct rls_wire_look))
+		return take_look(throttle, (const void *)record);
+	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*category))
+		return 0;
+	r = category->pile.cost_ns ? charge(throttle, record->tid, category->pile.cost_ns) : 0;
+	return r || !throttle->budget.open ? r : rls_site_use_add(&throttle->use, category);
+}
+
+/* ---- windows ---- */
+
+static int tell(struct rls_throttle *throttle, bool open, uint64_t edge_ns)
+{
+	const struct rls_event event = { .kind = RLS_EVENT_WINDOW, .time_ns = edge_ns,
+					 .window.open = open };
+
+	return rls_trace_output_add(throttle->output, &event);
+}
+
+static int read_hits(struct rls_throttle *throttle, size_t sites)
+{
+	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
+	int r;
+
+	if (sites > RLS_SITES_COUNTED)
+		sites = RLS_SITES_COUNTED;
+	if (!hits)
+		return -ENOMEM;
+	r = rls_kernel_site_hits(throttle->kernel, hits, sites);
+	return r ? r : rls_site_use_hits(&throttle->use, hits, sites);
+}
+
+static bool must_sort(const struct rls_throttle *throttle, uint64_t time_ns)
+{
+	return !throttle->budget.settled || time_ns - throttle->sorted_ns > SORT_AGAIN_NS;
+}
+
+/* Which sites are worth what they cost, by all that was seen of them until now. */
+static int sort_sites(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+{
+	int r = read_hits(throttle, sites);
+
+	if (r)
+		return r;
+	rls_site_use_sort(&throttle->use, throttle->hit_ns, throttle->budget.share,
+			  time_ns - throttle->start_ns > DEMOTE_AFTER_NS, &throttle->sorting);
+	for (uint32_t i = 0; !r && i < throttle->use.count; i++)
+		r = rls_kernel_set_duty(throttle->kernel, i, throttle->use.sites[i].duty);
+	throttle->sorted_ns = time_ns;
+	rls_debug("sites: %zu always on, %zu in windows, %zu given up (%.2f %% of the time)",
+		  throttle->sorting.always, throttle->sorting.windowed, throttle->sorting.never,
+		  100 * throttle->sorting.demoted_share);
+	return r;
+}
+
+static int close_window(struct rls_throttle *throttle, size_t sites)
+{
+	uint64_t began_ns = now_ns(), edge_ns;
+	bool sort = must_sort(throttle, began_ns);
+	int r = 0;
+
+	if (sort) {
+		rls_site_use_cut(&throttle->use, began_ns - throttle->opened_ns);
+		r = sort_sites(throttle, began_ns, sites);
+	}
+	if (r)
+		return r;
+	if (sort)
+		r = rls_kernel_regroup(throttle->kernel, &edge_ns);
+	else
+		rls_kernel_close_window(throttle->kernel, &edge_ns);
+	if (!sort)
+		rls_site_use_cut(&throttle->use, edge_ns - throttle->opened_ns);
+	throttle->windows++;
+	rls_debug("window %zu closed after %.1f ms, in %.1f ms; credit %.1f ms",
+		  throttle->windows, (double)(edge_ns - throttle->opened_ns) / 1e6,
+		  (double)(now_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
+	rls_budget_switched(&throttle->budget, false, edge_ns,
+			    sort ? 0 : SWITCH_NS_A_SITE * (double)throttle->sorting.windowed);
+	return r ? r : tell(throttle, false, edge_ns);
+}
+
+static int open_window(struct rls_throttle *throttle)
+{
+	uint64_t began_ns = now_ns(), edge_ns;
+	int r = rls_kernel_open_window(throttle->kernel, &edge_ns);
+
+	if (r)
+		return r;
+	throttle->opened_ns = edge_ns;
+	rls_debug("window opened in %.1f ms; credit %.1f ms", (double)(edge_ns - began_ns) / 1e6,
+		  throttle->budget.credit_ns / 1e6);
+	rls_budget_switched(&throttle->budget, true, edge_ns,
+			    SWITCH_NS_A_SITE * (double)throttle->sorting.windowed);
+	return tell(throttle, true, edge_ns);
+}
+
+int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+{
+	double cost_ns = throttle->worst_ns;
+
+	throttle->worst_ns = 0;
+	rls_index_map_free(&throttle->costs);
+	switch (rls_budget_tick(&throttle->budget, time_ns, cost_ns)) {
+	case RLS_BUDGET_CLOSE:
+		return close_window(throttle, sites);
+	case RLS_BUDGET_OPEN:
+		return open_window(throttle);
+	default:
+		return 0;
+	}
+}
+
+int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns)
+{
+	(void)throttle;
+	(void)time_ns;
+	return 0;
+}
