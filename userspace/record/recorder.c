@@ -122,9 +122,8 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 
 	if (rls_libraries_mapped(recorder->libraries, pid, path))
 		rls_debug("cannot see whether process %d switches stacks", pid);
-	rls_verify_forget(recorder->verify, pid);
-	rls_samples_mapped(recorder->samples, pid);
 	rls_places_forget(recorder->places, pid);
+	rls_samples_mapped(recorder->samples, pid);
 	rls_processes_look(&recorder->processes, pid, now_ns() + LOOK_DELAY_NS);
 	rls_newcomers_mapped(&recorder->newcomers, pid);
 }
@@ -148,9 +147,8 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 	struct rls_event event = { .kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid,
 				   .time_ns = time_ns };
 
-	rls_verify_forget(recorder->verify, (pid_t)pid);
-	rls_samples_ended(recorder->samples, (pid_t)pid);
 	rls_places_forget(recorder->places, (pid_t)pid);
+	rls_samples_ended(recorder->samples, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
 		return;
@@ -165,9 +163,8 @@ static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
 {
 	struct rls_recorder *recorder = context;
 
-	rls_verify_forget(recorder->verify, (pid_t)pid);
-	rls_samples_ended(recorder->samples, (pid_t)pid);
 	rls_places_forget(recorder->places, (pid_t)pid);
+	rls_samples_ended(recorder->samples, (pid_t)pid);
 	rls_processes_remove(&recorder->processes, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 }
