@@ -5,8 +5,6 @@
 #include "bpf/state.bpf.h"
 #include "bpf/operation.bpf.h"
 
-#define PYTHON 1
-
 /* As enum rls_site_kind of userspace/plan/site.h; attach/cookie.c asserts it. */
 enum { ENTER, ENTER_CALL, LEAVE_RET, LEAVE_AFTER };
 

@@ -27,6 +27,8 @@
 		asm volatile("" : "+r"(index_));      \
 		index_ & (RLS_FRAMES_MAX - 1);        \
 	})
+#define PYTHON 1        /* enum rls_category; attach/cookie.c asserts it */
+
 /* Beside the category: what will see the frame's end. */
 #define FRAME_RETURN_PROBE 0x80
 #define FRAME_EXIT_SITES 0x40
@@ -131,14 +133,14 @@ SUBPROGRAM __u8 category_of_address(__u32 pid, __u64 address)
 	struct rls_wire_ranges *known = bpf_map_lookup_elem(&ranges, &pid);
 
 	if (!known)
-		return 1; /* python */
+		return PYTHON;
 	for (__u32 i = 0; i < RLS_RANGES_MAX; i++) {
 		if (i >= known->count)
 			break;
 		if (address >= known->range[i].start && address < known->range[i].end)
 			return known->range[i].category;
 	}
-	return 1;
+	return PYTHON;
 }
 
 static __always_inline __u64 word_at(__u64 address)
@@ -169,11 +171,13 @@ static __always_inline void leave_frames(struct thread_state *thread, __u64 now_
 	}
 }
 
-/* With no frame left and nothing known of what is below, something has told. */
+/* With no frame left and nothing known of what is below, something has told. What is known is
+ * the library that a thread was inside of when recording began; it is over once the thread is
+ * seen to come from Python or to return there. */
 static __always_inline void settle_base_category(struct thread_state *thread, __u64 now_ns,
 						 __u8 base, __u32 site)
 {
-	if (thread->depth || thread->base)
+	if (thread->depth || (thread->base && (base != PYTHON || thread->base == PYTHON)))
 		return;
 	thread->base = base;
 	if (thread->category != base)
@@ -184,7 +188,7 @@ static __always_inline void settle_base_category(struct thread_state *thread, __
 static __always_inline void settle_base(struct thread_state *thread, __u64 now_ns, __u64 address,
 					__u32 site)
 {
-	if (!thread->depth && !thread->base)
+	if (!thread->depth && thread->base != PYTHON)
 		settle_base_category(thread, now_ns, category_of_address(thread->pid, address), site);
 }
 

@@ -63,6 +63,33 @@ def two_targets(checks):
     harness.check_truth(checks, report, rows)
 
 
+INSIDE = ("import ctypes, sys, time\n"
+          "library = ctypes.CDLL(%r)\n"
+          "callback = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long)(\n"
+          "    lambda depth: len(sys.stdin.readline()))\n"
+          "print('ready', flush=True)\n"
+          "library.truthc_nest(callback, ctypes.c_long(3))\n"
+          "time.sleep(0.5)\n"
+          "for _ in range(100): library.truthc_outer(ctypes.c_long(5))\n")
+
+
+def attached_inside(checks):
+    """A thread that is in a library's function at the start is out of it when that returns,
+    though nothing but its return was seen."""
+    command = [harness.interpreter(), "-c", INSIDE % os.path.join(harness.TRUTH, "libtruthc.so")]
+    with harness.Process(command) as target:
+        target.out.wait("ready", 20)
+        time.sleep(0.1)
+        with harness.Recording([target.pid]) as recording:
+            target.say("go")
+            status = recording.wait(30)
+            report = recording.report()
+    found = harness.flows(report, of_process=True)[target.pid]
+    python_ns = sum(row["wall_ns"] for row in report["breakdown"] if row["category"] == "python")
+    checks.that(status == 0 and found["python->simulator"] == 100 and python_ns > 0.4e9,
+                "attached inside a call: %s, then %.2f s of python" % (dict(found), python_ns / 1e9))
+
+
 def late_library(checks):
     with harness.Target("exact.py", arguments=["--late"]) as target:
         with harness.Recording([target.pid]) as recording:
@@ -98,6 +125,7 @@ def main():
     ends_by_duration(checks)
     ends_with_target(checks)
     two_targets(checks)
+    attached_inside(checks)
     late_library(checks)
     streams(checks)
     checks.finish()
