@@ -1,17 +1,31 @@
 #!/usr/bin/python3
-"""The target's output and status are its own, profiled or not: test_hazards.py [NAME…]."""
+"""The target's output and status are its own, profiled or not: test_hazards.py [NAME…].
 
+RLS_HAZARD_TIMES (40) says how often each hazard is to happen while a profiler attaches,
+detaches and attaches again; scripts/hazards runs them all 1,000 times. RLS_HAZARD_TABLE names
+a file to write what was seen to.
+"""
+
+import importlib.util
 import os
+import random
 import subprocess
 import sys
 import tempfile
+import time
 
 import harness
 
 sys.path.insert(0, harness.HAZARD_SOURCES)
+import endings  # noqa: E402
 import hazards  # noqa: E402
 
-ATTACHES = 3
+TIMES = int(os.environ.get("RLS_HAZARD_TIMES", "40"))
+CYCLES = 3            # at least: attach, detach, attach ...
+SIDE_BY_SIDE = 9 if TIMES >= 1000 else 14  # targets under one profiler
+FINISH_SECONDS = 60
+IN_PERSON = {"exit_in_call", "system_exit_in_callback", "killed_in_callback"}  # not in a child
+NEEDED = {"greenlets": "greenlet", "greenlets_late": "greenlet"}
 
 
 def command(name, *arguments):
@@ -26,39 +40,20 @@ def start(name, *arguments):
     return target
 
 
-def finish(target, seconds=100):
+def finish(target):
     """(status, output); the status is "hangs" when it does not end."""
     try:
-        status = target.wait(seconds)
+        status = target.wait(FINISH_SECONDS)
     except subprocess.TimeoutExpired:
         target.child.kill()
         return "hangs", target.out.text()
     return status, target.out.text()
 
 
-def plain(name):
-    with start(name) as target:
-        target.say("go")
+def plain(name, *arguments):
+    with start(name, *arguments) as target:
+        target.say("go\nstop")
         return finish(target)
-
-
-def profiled(checks, name, expected):
-    with start(name) as target:
-        with harness.Recording([target.pid]) as recording:
-            target.say("go")
-            result = finish(target)
-            checks.that(result == expected, "%s: profiled %s, alone %s%s" % (
-                name, short(result), short(expected),
-                "" if result == expected else " stderr " + target.err.text()[-300:]))
-            try:
-                status = recording.wait(30)
-            except subprocess.TimeoutExpired:
-                checks.that(False, "%s: the profiler does not end with its target" % name)
-                return
-            checks.that(status == 0, "%s: profiler's status %d %s" % (
-                name, status, "" if status == 0 else recording.err.text()[-300:]))
-            if status == 0:
-                harness.check_sums(checks, recording.report())
 
 
 def short(result):
@@ -66,37 +61,188 @@ def short(result):
     return "%s %r" % (status, output if len(output) < 60 else output[:40] + "...")
 
 
-def cycled(checks, name, expected):
-    """Attach, detach, attach ... while the hazard goes on."""
-    statuses = []
-    with start(name, "--loop") as target, tempfile.TemporaryDirectory() as folder:
-        target.say("go")
-        for _ in range(ATTACHES):
-            done = harness.run("attach", "--pid", str(target.pid), "--duration", "0.1",
-                               *harness.EXACT, *harness.ROLES, "-o", os.path.join(folder, "trace"),
-                               "--report", os.path.join(folder, "report"))
-            statuses.append(done.returncode)
-        if target.child.poll() is None:
-            target.say("stop")
-        result = finish(target)
-        checks.that(result == expected and statuses == [0] * ATTACHES,
-                    "%s: attached %d times, statuses %s: %s%s" % (
-                        name, ATTACHES, statuses, short(result),
-                        "" if result == expected else " stderr " + target.err.text()[-300:]))
+class Subject:
+    """A hazard's target, and what became of it."""
+
+    def __init__(self, name, folder, recorded=True):
+        self.name, self.recorded = name, recorded
+        self.log = os.path.join(folder, name + ".rounds")
+        self.expected = plain(name)
+        self.target = start(name, "--times", str(TIMES), "--log", self.log)
+        self.cycles = 0  # in which it was seen
+        self.times, self.result = [], None
+
+    def done(self):
+        return "rounds done\n" in self.target.err.seen or self.target.child.poll() is not None
+
+    def saw(self, report):
+        """Whether its tree crossed the boundary in this recording."""
+        family = {self.target.pid}
+        for process in sorted(report["processes"], key=lambda process: process["start_ns"]):
+            if process["ppid"] in family:
+                family.add(process["pid"])
+        self.cycles += any(flow["pid"] in family for flow in report["transitions"])
+
+    def end(self):
+        if self.target.child.poll() is None:
+            self.target.say("stop")
+        self.result = finish(self.target)
+        if os.path.exists(self.log):
+            with open(self.log) as stream:
+                self.times = harness.json.load(stream)
+
+    def row(self, windows):
+        """Rounds in all, wholly recorded, wholly not."""
+        inside = sum(any(begin <= start and end <= stop for begin, stop in windows)
+                     for start, end in self.times)
+        outside = sum(all(end < begin or stop < start for begin, stop in windows)
+                      for start, end in self.times)
+        return len(self.times), inside, outside
 
 
-def check(checks, name):
-    expected = plain(name)
-    profiled(checks, name, expected)
-    if name not in hazards.FATAL and name != "sandboxed":  # its filter cannot be put on twice
-        cycled(checks, name, expected)
+class Cycles:
+    """Attaches to the subjects and detaches again until each has done its rounds."""
+
+    def __init__(self, subjects, folder):
+        self.subjects, self.folder = subjects, folder
+        self.count, self.windows, self.bad = 0, [], []
+
+    def run(self):
+        for subject in self.subjects:
+            subject.target.say("go")
+        deadline = time.monotonic() + 60 + TIMES
+        while time.monotonic() < deadline and (
+                self.count < CYCLES or not all(subject.done() for subject in self.subjects)):
+            self.once()
+            time.sleep(random.random() * 0.3)  # detached, any long
+        for subject in self.subjects:
+            subject.end()
+
+    def once(self):
+        recorded = [subject for subject in self.subjects
+                    if subject.recorded and subject.target.child.poll() is None]
+        if not recorded:
+            self.count = CYCLES
+            return
+        with harness.Recording([subject.target.pid for subject in recorded], "--duration", "0.5",
+                               folder=self.folder, live=False) as recording:
+            status = recording.wait(60)
+            if status == 0:
+                self.take(recording.report(), recorded)
+            else:
+                self.bad.append("status %d %s" % (status, recording.err.text()[-200:]))
+        self.count += 1
+
+    def take(self, report, recorded):
+        for subject in recorded:
+            subject.saw(report)
+        starts = [process["start_ns"] for process in report["processes"]]
+        self.windows.append((min(starts), min(starts) + report["duration_ns"]))
+
+
+def cycled(checks, names, bystanders=()):
+    """Attach, detach, attach ... while the hazards happen side by side."""
+    with tempfile.TemporaryDirectory() as folder:
+        subjects = []
+        try:
+            subjects += [Subject(name, folder) for name in names]
+            subjects += [Subject(name, folder, recorded=False) for name in bystanders]
+            cycles = Cycles(subjects, folder)
+            cycles.run()
+        finally:
+            for subject in subjects:
+                subject.target.__exit__()
+    checks.that(not cycles.bad, "%d recordings, every one ended well: %s" % (
+        cycles.count, cycles.bad or "yes"))
+    for subject in subjects:
+        judge(checks, subject, cycles)
+
+
+def judge(checks, subject, cycles):
+    rounds, inside, outside = subject.row(cycles.windows)
+    same = subject.result == subject.expected
+    seen = subject.cycles >= CYCLES if subject.recorded else subject.cycles == 0
+    held = checks.that(
+        same and seen and rounds >= TIMES and inside and outside,
+        "%s%s: %s, %d rounds, %d recorded, %d not; seen in %d of %d recordings%s" % (
+            subject.name, "" if subject.recorded else " (a bystander)", short(subject.result),
+            rounds, inside, outside, subject.cycles, cycles.count,
+            "" if same else "; alone " + short(subject.expected) + " " +
+            subject.target.err.text()[-300:]))
+    table = os.environ.get("RLS_HAZARD_TABLE")
+    if table:
+        with open(table, "a") as stream:
+            stream.write("| `%s`%s | %d | %d | %d | %s |\n" % (
+                subject.name, "" if subject.recorded else " beside the target", rounds, inside,
+                cycles.count, "the same" if held else "FAILED"))
+
+
+def profiled(checks, name):
+    """A hazard that ends the very process that is recorded."""
+    expected = plain(name, "--once")
+    with start(name, "--once") as target:
+        with harness.Recording([target.pid]) as recording:
+            target.say("go")
+            result = finish(target)
+            try:
+                status = recording.wait(30)
+            except subprocess.TimeoutExpired:
+                status = "hangs"
+            checks.that(result == expected and status == 0, "%s: profiled %s, alone %s; the "
+                        "profiler ends with it: %s" % (name, short(result), short(expected), status))
+            if status == 0:
+                harness.check_sums(checks, recording.report())
+
+
+def exact(checks):
+    """Exceptions thrown again and again from one place are counted one by one."""
+    with start("throw_through", "--times", "500") as target:
+        with harness.Recording([target.pid]) as recording:
+            target.say("go\nstop")
+            finish(target)
+            recording.wait(30)
+            report = recording.report()
+    flows = harness.flows(report, of_process=True)[target.pid]
+    into, out = flows["python->simulator"], flows["simulator->python"]
+    checks.that(into == 10000 and into - out in (0, 1),
+                "10,000 calls, 5,000 exceptions: %d in, %d out" % (into, out))  # the last: at the end
+    harness.check_sums(checks, report)
+
+
+def groups(names):
+    """Some at a time; those that must be alone by themselves."""
+    together = [name for name in names if name not in hazards.ALONE]
+    count = max(1, -(-len(together) // SIDE_BY_SIDE))
+    return ([together[first::count] for first in range(count) if together[first::count]] +
+            [[name] for name in names if name in hazards.ALONE])
+
+
+def can_run(name):
+    module = NEEDED.get(name)
+    if module and not importlib.util.find_spec(module):
+        print("      left out: %s, there is no %s" % (name, module))
+        return False
+    if name == "throw_into_python" and not any(
+            file.startswith("truthpb") for file in os.listdir(harness.modules())):
+        print("      left out: %s, there is no pybind11" % name)
+        return False
+    return True
 
 
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
-    for name in sys.argv[1:] or hazards.HAZARDS:
-        check(checks, name)
+    every = [*hazards.HAZARDS, *endings.ENDINGS, *endings.ROUNDS]
+    names = [name for name in sys.argv[1:] or every if can_run(name)]
+    for group in groups(names):
+        cycled(checks, group)
+    if "greenlets" in names:
+        cycled(checks, ["jump_out"], bystanders=["greenlets"])
+    if "throw_through" in names:
+        exact(checks)
+    for name in names:
+        if name in endings.ENDINGS and (TIMES >= 1000 or name in IN_PERSON or sys.argv[1:]):
+            profiled(checks, name)
     checks.finish()
 
 
