@@ -351,9 +351,25 @@ const char *rls_report_table_names(char buffer[static RLS_TABLE_NAMES_BYTES]);
 /* "breakdown", "transitions", ... to *out and 0; -EINVAL for another word. */
 int rls_report_table_parse(const char *name, enum rls_report_table *out);
 
+/* What a table for people is sorted by: largest first, names by alphabet. */
+enum rls_sort {
+	RLS_SORT_TIME = 0,
+	RLS_SORT_ON_CPU = 1,
+	RLS_SORT_GPU = 2,               /* time with the GPU busy */
+	RLS_SORT_CORRECTED = 3,
+	RLS_SORT_ERROR = 4,
+	RLS_SORT_NAME = 5,
+	RLS_SORT_MAX = 6,
+};
+
+/* "time", "on-cpu", "gpu", "corrected", "error", "name" to *out and 0; -EINVAL for another word. */
+int rls_sort_parse(const char *name, enum rls_sort *out);
+
 struct rls_write_options {
 	bool colour;                    /* text: escape sequences of a terminal */
 	unsigned int columns;           /* text: width to fit; 0: 80 */
+	unsigned int top;               /* text: lines of each table, the rest in one more; 0: all */
+	enum rls_sort sort;             /* text */
 	bool full;                      /* text: samples down to the least */
 	enum rls_report_table table;    /* csv: which array */
 	bool one_table;                 /* jsonl: that table, not all */

@@ -28,6 +28,18 @@ void rls_page_style(const struct rls_page *page, enum rls_style style)
 		fputs(escapes[style], page->out);
 }
 
+void rls_page_category(const struct rls_page *page, enum rls_category category)
+{
+	static const char *const escapes[RLS_CATEGORY_MAX] = {
+		[RLS_CATEGORY_UNKNOWN] = "\033[90m",	[RLS_CATEGORY_PYTHON] = "\033[34m",
+		[RLS_CATEGORY_SIMULATOR] = "\033[32m", [RLS_CATEGORY_BACKEND] = "\033[33m",
+		[RLS_CATEGORY_CUDA_API] = "\033[35m",	[RLS_CATEGORY_NATIVE] = "\033[36m",
+	};
+
+	if (page->colour)
+		fputs(escapes[category], page->out);
+}
+
 void rls_page_plain(const struct rls_page *page)
 {
 	if (page->colour)
@@ -258,6 +270,8 @@ static int write_text(const struct rls_report *report, FILE *out,
 		.columns = options->columns ? options->columns : RLS_PAGE_COLUMNS,
 		.cut = options->columns != 0,
 		.full = options->full,
+		.top = options->top,
+		.sort = options->sort,
 		.report = report,
 	};
 	int err;

@@ -53,6 +53,15 @@ const char *rls_text_share(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t p
 	return buffer;
 }
 
+void rls_text_bar(FILE *out, unsigned int eighths)
+{
+	static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+
+	for (; eighths >= 8; eighths -= 8)
+		fputs("█", out);
+	fputs(parts[eighths], out);
+}
+
 /* One code point; moves *text behind it. A name cut in the middle of one gives a control. */
 static uint32_t decode(const char **text)
 {

@@ -15,6 +15,9 @@ const char *rls_text_count(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t c
 const char *rls_text_share(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t part,
 			   uint64_t whole);
 
+/* A bar of so many eighths of a column. */
+void rls_text_bar(FILE *out, unsigned int eighths);
+
 /* Columns of a terminal that the text takes when printed by rls_text_print. */
 unsigned int rls_text_width(const char *text);
 

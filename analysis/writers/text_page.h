@@ -14,6 +14,8 @@ struct rls_page {
 	unsigned int columns;
 	bool cut;                   /* lines end with the columns: a terminal's */
 	bool full;                  /* nothing is left out for being little */
+	unsigned int top;           /* of each table, the rest in one line; 0: all */
+	enum rls_sort sort;
 	const struct rls_report *report;
 };
 
@@ -22,6 +24,9 @@ enum rls_style {
 	RLS_STYLE_FAINT,
 	RLS_STYLE_WARNING,
 };
+
+/* A category's own colour, where the page has colours; ended by rls_page_plain. */
+void rls_page_category(const struct rls_page *page, enum rls_category category);
 
 /* Everything printed between the two is in the style, where the page has colours. */
 void rls_page_style(const struct rls_page *page, enum rls_style style);

@@ -11,6 +11,8 @@
 #define LABEL_COLUMNS_MIN 16
 #define LABEL_COLUMNS_MAX 48
 #define LABEL_BYTES 512
+#define BAR_COLUMNS_MIN 8
+#define BAR_COLUMNS_MAX 40
 
 /* --- where time went ---------------------------------------------------------------- */
 
@@ -62,6 +64,8 @@ static const struct {
 
 struct layout {
 	unsigned int label;         /* columns for the label */
+	unsigned int bar;           /* for the bar at the end; 0: none */
+	uint64_t full_ns;           /* what a whole bar stands for */
 	bool shown[COLUMN_COUNT];
 };
 
@@ -74,23 +78,40 @@ static unsigned int width_of(const struct layout *layout)
 	return width;
 }
 
-static struct layout lay_out(const struct rls_page *page, bool any_gpu)
+/* What is left beside the figures is the label's, and what that does not need the bar's. */
+static void share_out(struct layout *layout, unsigned int left, unsigned int longest)
 {
-	struct layout layout = {0};
-	unsigned int rank = COLUMN_COUNT;
+	unsigned int label = longest < LABEL_COLUMNS_MIN ? LABEL_COLUMNS_MIN : longest;
+
+	if (left > label + BAR_COLUMNS_MIN) {
+		layout->bar = left - label - 1;
+		layout->label = label;
+	} else {
+		layout->label = left < LABEL_COLUMNS_MIN ? LABEL_COLUMNS_MIN : left;
+	}
+	if (layout->label > LABEL_COLUMNS_MAX)
+		layout->label = LABEL_COLUMNS_MAX;
+	if (layout->bar > BAR_COLUMNS_MAX)
+		layout->bar = BAR_COLUMNS_MAX;
+}
+
+/* longest: columns that the longest label wants. */
+static struct layout lay_out(const struct rls_page *page, const struct rls_view *view,
+			     unsigned int longest)
+{
+	struct layout layout = {.full_ns = view->total.wall_ns};
+	unsigned int rank = COLUMN_COUNT, width;
 
 	for (int i = 0; i < COLUMN_COUNT; i++)
-		layout.shown[i] = i != COLUMN_WITH_GPU || any_gpu;
+		layout.shown[i] = i != COLUMN_WITH_GPU || view->total.cpu_gpu_ns;
 	while (rank && width_of(&layout) + LABEL_COLUMNS_MIN > page->columns) {
 		for (int i = 0; i < COLUMN_COUNT; i++)
 			layout.shown[i] = layout.shown[i] && columns[i].rank < rank;
 		rank--;
 	}
-	layout.label = LABEL_COLUMNS_MIN;
-	if (page->columns > width_of(&layout) + LABEL_COLUMNS_MIN)
-		layout.label = page->columns - width_of(&layout);
-	if (layout.label > LABEL_COLUMNS_MAX)
-		layout.label = LABEL_COLUMNS_MAX;
+	width = width_of(&layout);
+	share_out(&layout, page->columns > width ? page->columns - width : 0,
+		  longest < LABEL_COLUMNS_MAX ? longest : LABEL_COLUMNS_MAX);
 	return layout;
 }
 
@@ -122,13 +143,49 @@ static void print_line(const struct rls_page *page, const struct layout *layout,
 	}
 }
 
-/* A line of sums. */
+static unsigned int eighths_of(const struct layout *layout, uint64_t ns)
+{
+	if (!layout->full_ns || !ns)
+		return 0;
+	return (unsigned int)(0.5 + 8.0 * layout->bar * ((double)ns / (double)layout->full_ns));
+}
+
+/* The lines' times on end, each in its category's colour; what is there is seen to be there. */
+static void print_bar(const struct rls_page *page, const struct layout *layout,
+		      const struct rls_view_line *lines, size_t count)
+{
+	unsigned int done = 0, up_to;
+	uint64_t ns = 0;
+
+	if (!layout->bar)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		ns += lines[i].wall_ns;
+		up_to = eighths_of(layout, ns);
+		if (i + 1 < count)
+			up_to &= ~7u;
+		if (i + 1 == count && !up_to && ns)
+			up_to = 1;
+		if (up_to <= done)
+			continue;
+		if (!done)
+			putc(' ', page->out);
+		rls_page_category(page, lines[i].category);
+		rls_text_bar(page->out, up_to - done);
+		rls_page_plain(page);
+		done = up_to;
+	}
+}
+
+/* A line of sums, with its lines as its bar. */
 static void print_sum(const struct rls_page *page, const struct layout *layout, const char *label,
-		      const struct rls_view_line *line, uint64_t total_ns)
+		      const struct rls_view_line *sum, const struct rls_view_line *lines,
+		      size_t count)
 {
 	rls_page_style(page, RLS_STYLE_HEADING);
-	print_line(page, layout, label, 0, line, total_ns);
+	print_line(page, layout, label, 0, sum, layout->full_ns);
 	rls_page_plain(page);
+	print_bar(page, layout, lines, count);
 	putc('\n', page->out);
 }
 
@@ -146,46 +203,91 @@ static const char *heading_of(enum rls_group group)
 	}
 }
 
+/* One behind the last line of the key that begins there. */
+static size_t end_of_group(const struct rls_view *view, size_t begin)
+{
+	size_t end = begin + 1;
+
+	while (end < view->count &&
+	       rls_view_key_equal(&view->lines[begin].key, &view->lines[end].key))
+		end++;
+	return end;
+}
+
 static size_t print_group(const struct rls_page *page, const struct layout *layout,
 			  const struct rls_process_entry *process, const struct rls_view *view,
 			  size_t begin)
 {
 	const struct rls_view_line *lines = view->lines;
+	size_t end = end_of_group(view, begin);
 	struct rls_view_line sum = {0};
 	char label[LABEL_BYTES];
-	size_t end = begin;
 
-	for (; end < view->count && rls_view_key_equal(&lines[begin].key, &lines[end].key); end++)
-		rls_view_line_add(&sum, &lines[end]);
+	for (size_t i = begin; i < end; i++)
+		rls_view_line_add(&sum, &lines[i]);
 	print_sum(page, layout,
 		  rls_page_label(page, process, &lines[begin].key, label, sizeof(label)), &sum,
-		  view->total.wall_ns);
+		  &lines[begin], end - begin);
 	for (size_t i = begin; i < end; i++) {
 		print_line(page, layout, rls_category_name(lines[i].category), 2, &lines[i],
-			   view->total.wall_ns);
+			   layout->full_ns);
+		print_bar(page, layout, &lines[i], 1);
 		putc('\n', page->out);
 	}
 	return end;
 }
 
+/* What --top leaves out, so that the lines still sum to the total. */
+static void print_rest(const struct rls_page *page, const struct layout *layout,
+		       const struct rls_view *view, size_t begin)
+{
+	struct rls_view_line sum = {0};
+	size_t groups = 0;
+	char label[64];
+
+	for (size_t i = begin; i < view->count; i = end_of_group(view, i))
+		groups++;
+	for (size_t i = begin; i < view->count; i++)
+		rls_view_line_add(&sum, &view->lines[i]);
+	snprintf(label, sizeof(label), "(%zu more)", groups);
+	if (groups)
+		print_sum(page, layout, label, &sum, NULL, 0);
+}
+
+static void print_groups(const struct rls_page *page, const struct rls_process_entry *process,
+			 const struct rls_view *view)
+{
+	unsigned int longest = 0, width, groups = 0;
+	char label[LABEL_BYTES];
+	struct layout layout;
+	size_t i;
+
+	for (i = 0; i < view->count; i++) {
+		width = rls_text_width(rls_page_label(page, process, &view->lines[i].key, label,
+						      sizeof(label)));
+		longest = width > longest ? width : longest;
+	}
+	layout = lay_out(page, view, longest);
+	print_headings(page, &layout, heading_of(page->report->group));
+	for (i = 0; i < view->count && (!page->top || groups < page->top); groups++)
+		i = print_group(page, &layout, process, view, i);
+	print_rest(page, &layout, view, i);
+	print_sum(page, &layout, "total", &view->total, NULL, 0);
+}
+
 int rls_page_breakdown(const struct rls_page *page, const struct rls_process_entry *process)
 {
 	char number[RLS_TEXT_NUMBER_BYTES];
-	struct layout layout;
 	struct rls_view view;
-	int err = rls_view_breakdown(page->report, process ? &process->pid : NULL, &view);
+	int err = rls_view_breakdown(page->report, process ? &process->pid : NULL, page->sort,
+				     &view);
 
 	if (err)
 		return err;
-	layout = lay_out(page, view.total.cpu_gpu_ns > 0);
-	if (view.count) {
-		print_headings(page, &layout, heading_of(page->report->group));
-		for (size_t i = 0; i < view.count;)
-			i = print_group(page, &layout, process, &view, i);
-		print_sum(page, &layout, "total", &view.total, view.total.wall_ns);
-	} else {
+	if (view.count)
+		print_groups(page, process, &view);
+	else
 		fprintf(page->out, "%*sno time was recorded\n", INDENT, "");
-	}
 	if (view.gpu_alone_ns)
 		fprintf(page->out, "%*sGPU busy while no thread was traced: %s\n", INDENT, "",
 			rls_text_ns(number, view.gpu_alone_ns));
@@ -222,7 +324,7 @@ int rls_page_transitions(const struct rls_page *page, const struct rls_process_e
 	_cleanup_free_ struct rls_view_transition *transitions = NULL;
 	unsigned int width = LABEL_COLUMNS_MIN;
 	char label[LABEL_BYTES];
-	size_t count;
+	size_t count, shown;
 	int err = rls_view_transitions(report, process ? &process->pid : NULL, &transitions,
 				       &count);
 
@@ -243,10 +345,13 @@ int rls_page_transitions(const struct rls_page *page, const struct rls_process_e
 	rls_text_print_right(page->out, "per second", 13);
 	rls_page_plain(page);
 	putc('\n', page->out);
-	for (size_t i = 0; i < count; i++)
+	shown = page->top && page->top < count ? page->top : count;
+	for (size_t i = 0; i < shown; i++)
 		print_transition(page,
 				 rls_page_label(page, process, &transitions[i].key, label,
 						sizeof(label)),
 				 width, &transitions[i], life_ns);
+	if (shown < count)
+		fprintf(page->out, "%*s(%zu more)\n", INDENT, "", count - shown);
 	return 0;
 }

@@ -54,10 +54,10 @@ static int by_key_and_category(const void *left, const void *right)
 	return order ? order : order_numbers(a->category, b->category);
 }
 
-static int by_time(const void *left, const void *right)
+static int by_order(const void *left, const void *right)
 {
 	const struct rls_view_line *a = left, *b = right;
-	int order = order_numbers(b->group_ns, a->group_ns);
+	int order = order_numbers(b->order_ns, a->order_ns);
 
 	if (!order)
 		order = order_keys(&a->key, &b->key);
@@ -105,21 +105,58 @@ static void merge_lines(struct rls_view *view)
 	view->count = kept;
 }
 
-static void sum_groups(struct rls_view *view)
+/* By name all tie, and ties go by name. */
+static uint64_t figure(const struct rls_view_line *line, enum rls_sort sort)
+{
+	switch (sort) {
+	case RLS_SORT_ON_CPU:
+		return line->on_cpu_ns;
+	case RLS_SORT_GPU:
+		return line->cpu_gpu_ns;
+	case RLS_SORT_CORRECTED:
+		return line->corrected_ns;
+	case RLS_SORT_ERROR:
+		return line->error_ns;
+	case RLS_SORT_NAME:
+		return 0;
+	default:
+		return line->wall_ns;
+	}
+}
+
+static void sum_groups(struct rls_view *view, enum rls_sort sort)
 {
 	for (size_t i = 0, end; i < view->count; i = end) {
-		uint64_t group_ns = 0;
+		struct rls_view_line sum = {0};
 
 		for (end = i; end < view->count && rls_view_key_equal(&view->lines[i].key,
 								      &view->lines[end].key);
 		     end++)
-			group_ns += view->lines[end].wall_ns;
+			rls_view_line_add(&sum, &view->lines[end]);
 		for (size_t k = i; k < end; k++)
-			view->lines[k].group_ns = group_ns;
+			view->lines[k].order_ns = figure(&sum, sort);
 	}
 }
 
-int rls_view_breakdown(const struct rls_report *report, const uint32_t *pid, struct rls_view *out)
+int rls_sort_parse(const char *name, enum rls_sort *out)
+{
+	static const char *const names[RLS_SORT_MAX] = {
+		[RLS_SORT_TIME] = "time",   [RLS_SORT_ON_CPU] = "on-cpu",
+		[RLS_SORT_GPU] = "gpu",     [RLS_SORT_CORRECTED] = "corrected",
+		[RLS_SORT_ERROR] = "error", [RLS_SORT_NAME] = "name",
+	};
+
+	for (int i = 0; i < RLS_SORT_MAX; i++) {
+		if (!strcmp(name, names[i])) {
+			*out = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int rls_view_breakdown(const struct rls_report *report, const uint32_t *pid, enum rls_sort sort,
+		       struct rls_view *out)
 {
 	struct rls_view view = {0};
 
@@ -129,8 +166,8 @@ int rls_view_breakdown(const struct rls_report *report, const uint32_t *pid, str
 	take_lines(report, pid, &view);
 	qsort(view.lines, view.count, sizeof(*view.lines), by_key_and_category);
 	merge_lines(&view);
-	sum_groups(&view);
-	qsort(view.lines, view.count, sizeof(*view.lines), by_time);
+	sum_groups(&view, sort);
+	qsort(view.lines, view.count, sizeof(*view.lines), by_order);
 	*out = view;
 	return 0;
 }

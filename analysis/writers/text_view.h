@@ -18,10 +18,10 @@ struct rls_view_line {
 	uint64_t corrected_ns;
 	uint64_t error_ns;
 	uint64_t cpu_gpu_ns;        /* of wall_ns, with the GPU busy */
-	uint64_t group_ns;          /* wall of all lines of this key */
+	uint64_t order_ns;          /* what all lines of this key are sorted by */
 };
 
-/* Lines of one key stand together, keys and lines in order of falling time. */
+/* Lines of one key stand together, keys in the order asked for, lines by falling time. */
 struct rls_view {
 	struct rls_view_line *lines;
 	size_t count;
@@ -37,7 +37,7 @@ struct rls_view_transition {
 };
 
 /* The threads' time of one process, or of all together (pid NULL). 0, or -ENOMEM. */
-int rls_view_breakdown(const struct rls_report *report, const uint32_t *pid,
+int rls_view_breakdown(const struct rls_report *report, const uint32_t *pid, enum rls_sort sort,
 		       struct rls_view *out);
 void rls_view_free(struct rls_view *view);
 

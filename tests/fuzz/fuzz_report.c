@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/report.h"
 #include "analysis/text_form.h"
@@ -68,7 +69,10 @@ static void write_as(const struct rls_report *report, const char *format,
 						 options),
 		     "a report is written");
 	fclose(output);
-	if (format[0] == 'j') {
+	if (format[0] == 'h')
+		fuzz_require(strstr(text, "<script>") && !strstr(text, "<!--"),
+			     "no name begins a comment or ends a block");
+	if (!strcmp(format, "json")) {
 		json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 		fuzz_require(json, "JSON is JSON");
 		json_decref(json);
@@ -82,6 +86,7 @@ static void show(struct rls_report *report)
 
 	write_as(report, "json", NULL);
 	write_as(report, "text", NULL);
+	write_as(report, "html", NULL);
 	write_as(report, "folded", NULL);
 	for (int table = 0; table < RLS_TABLE_MAX; table++)
 		write_as(report, "csv", &(struct rls_write_options){.table = table});

@@ -23,24 +23,32 @@ struct form {
 	const char *only;           /* the case that has it; NULL: each */
 	enum rls_group group;
 	enum rls_report_table table;
+	struct rls_write_options text;          /* colour, columns, top, sort */
 };
 
 static const struct form forms[] = {
-	{"json", "expected.json"},
-	{"text", "expected.txt"},
-	{"csv", "expected.csv"},
-	{"jsonl", "expected.jsonl"},
-	{"folded", "expected.folded"},
-	{"chrome", "expected.chrome"},
-	{"speedscope", "expected.speedscope"},
-	{"pprof", "expected.pprof"},
-	{"perfetto", "expected.perfetto"},
-	{"text", "expected.lines.txt", .only = "samples", .group = RLS_GROUP_LINE},
-	{"text", "expected.functions.txt", .only = "samples", .group = RLS_GROUP_FUNCTION},
-	{"text", "expected.files.txt", .only = "samples", .group = RLS_GROUP_FILE},
-	{"csv", "expected.lines.csv", .only = "samples", .table = RLS_TABLE_LINES},
-	{"csv", "expected.functions.csv", .only = "samples", .table = RLS_TABLE_FUNCTIONS},
-	{"csv", "expected.samples.csv", .only = "samples", .table = RLS_TABLE_SAMPLES},
+	{.format = "json", .file = "expected.json"},
+	{.format = "text", .file = "expected.txt"},
+	{.format = "csv", .file = "expected.csv"},
+	{.format = "jsonl", .file = "expected.jsonl"},
+	{.format = "html", .file = "expected.html"},
+	{.format = "folded", .file = "expected.folded"},
+	{.format = "chrome", .file = "expected.chrome"},
+	{.format = "speedscope", .file = "expected.speedscope"},
+	{.format = "pprof", .file = "expected.pprof"},
+	{.format = "perfetto", .file = "expected.perfetto"},
+	{.format = "text", .file = "expected.wide.txt", .only = "two_processes", .text = {.colour = true, .columns = 120}},
+	{.format = "text", .file = "expected.top.txt", .only = "two_processes", .group = RLS_GROUP_OPERATION,
+	 .text = {.columns = 66, .top = 1, .sort = RLS_SORT_NAME}},
+	{.format = "text", .file = "expected.threads.txt", .only = "two_processes", .group = RLS_GROUP_THREAD,
+	 .text = {.sort = RLS_SORT_ERROR}},
+	{.format = "text", .file = "expected.phases.txt", .only = "two_processes", .group = RLS_GROUP_PHASE},
+	{.format = "text", .file = "expected.lines.txt", .only = "samples", .group = RLS_GROUP_LINE},
+	{.format = "text", .file = "expected.functions.txt", .only = "samples", .group = RLS_GROUP_FUNCTION},
+	{.format = "text", .file = "expected.files.txt", .only = "samples", .group = RLS_GROUP_FILE},
+	{.format = "csv", .file = "expected.lines.csv", .only = "samples", .table = RLS_TABLE_LINES},
+	{.format = "csv", .file = "expected.functions.csv", .only = "samples", .table = RLS_TABLE_FUNCTIONS},
+	{.format = "csv", .file = "expected.samples.csv", .only = "samples", .table = RLS_TABLE_SAMPLES},
 };
 
 struct content {
@@ -83,6 +91,18 @@ static void unpack(struct content *content)
 	*content = plain;
 }
 
+/* Of a page, its data: style, markup and scripts are looked at in a browser. */
+static void keep_data(struct content *content)
+{
+	char *begin = strstr(content->bytes, "<script type=");
+	char *end = strstr(content->bytes, "<script>");
+
+	assert_true(begin && end && begin < end);
+	content->count = (size_t)(end - begin);
+	memmove(content->bytes, begin, content->count);
+	content->bytes[content->count] = '\0';
+}
+
 static struct rls_report *read_case(const char *name, struct rls_tracks *tracks)
 {
 	char path[PATH_BYTES], message[256];
@@ -100,12 +120,13 @@ static struct rls_report *read_case(const char *name, struct rls_tracks *tracks)
 static struct content render(const char *name, const struct form *form)
 {
 	const struct rls_report_writer *writer = rls_report_writer_find(form->format);
-	struct rls_write_options options = {.table = form->table};
+	struct rls_write_options options = form->text;
 	struct rls_report *report;
 	struct content content = {0};
 	FILE *out = open_memstream(&content.bytes, &content.count);
 
 	assert_non_null(out);
+	options.table = form->table;
 	assert_int_equal(rls_report_writer_tracks(writer, out, &options.tracks), 0);
 	report = read_case(name, options.tracks);
 	rls_report_group(report, form->group);
@@ -115,6 +136,8 @@ static struct content render(const char *name, const struct form *form)
 	fclose(out);
 	if (!strcmp(form->format, "pprof"))
 		unpack(&content);
+	if (!strcmp(form->format, "html"))
+		keep_data(&content);
 	return content;
 }
 

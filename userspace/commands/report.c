@@ -15,6 +15,8 @@
 enum {
 	KEY_BY = 256,
 	KEY_FULL,
+	KEY_TOP,
+	KEY_SORT,
 	KEY_TABLE,
 	KEY_SCHEMA,
 };
@@ -26,6 +28,8 @@ struct arguments {
 	const struct rls_report_writer *writer;
 	enum rls_group group;
 	enum rls_report_table table;
+	enum rls_sort sort;
+	unsigned int top;
 	bool full;
 	bool one_table;
 	bool schema;
@@ -48,6 +52,17 @@ static error_t take_trace(struct arguments *arguments, struct argp_state *state)
 	arguments->traces = state->argv + state->next - 1;
 	arguments->trace_count = state->argc - state->next + 1;
 	state->next = state->argc;
+	return 0;
+}
+
+static int parse_top(const char *text, unsigned int *out)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || !number || number > 1000000)
+		return -EINVAL;
+	*out = (unsigned int)number;
 	return 0;
 }
 
@@ -74,6 +89,16 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_FULL:
 		arguments->full = true;
 		return 0;
+	case KEY_TOP:
+		if (!parse_top(value, &arguments->top))
+			return 0;
+		rls_error("--top takes a number of lines, not '%s'", value);
+		return EINVAL;
+	case KEY_SORT:
+		if (!rls_sort_parse(value, &arguments->sort))
+			return 0;
+		rls_error("--sort takes time, on-cpu, gpu, corrected, error or name, not '%s'", value);
+		return EINVAL;
 	case KEY_TABLE:
 		arguments->one_table = true;
 		if (!rls_report_table_parse(value, &arguments->table))
@@ -156,6 +181,8 @@ static int write_report(const struct arguments *arguments, struct rls_report *re
 		.one_table = arguments->one_table,
 		.tracks = tracks,
 		.full = arguments->full,
+		.top = arguments->top,
+		.sort = arguments->sort,
 	};
 	int error;
 
@@ -220,6 +247,9 @@ int rls_command_report(int argc, char **argv)
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"by", KEY_BY, "WHAT", 0,
 		 "Sum the figures by process, thread, operation or phase; samples by line, function or file", 0},
+		{"top", KEY_TOP, "N", 0, "text: only so many lines of each table, the rest summed", 0},
+		{"sort", KEY_SORT, "KEY", 0,
+		 "text: by time (default), on-cpu, gpu, corrected, error or name", 0},
 		{"full", KEY_FULL, NULL, 0, "text: lines and functions below 1 % of the time too", 0},
 		{"table", KEY_TABLE, "NAME", 0,
 		 "csv and jsonl: which table (csv: breakdown by default)", 0},

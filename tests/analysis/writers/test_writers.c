@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "analysis/cleanup.h"
 #include "analysis/writers/columns.h"
 #include "analysis/writers/text_format.h"
 #include "analysis/writers/text_tree.h"
@@ -337,6 +338,34 @@ static void test_tree_of_processes(void **unused)
 	script_end(&script);
 }
 
+static void test_sort_words(void **unused)
+{
+	enum rls_sort sort = RLS_SORT_NAME;
+
+	assert_int_equal(rls_sort_parse("time", &sort), 0);
+	assert_int_equal(sort, RLS_SORT_TIME);
+	assert_int_equal(rls_sort_parse("on-cpu", &sort), 0);
+	assert_int_equal(sort, RLS_SORT_ON_CPU);
+	assert_int_equal(rls_sort_parse("size", &sort), -EINVAL);
+	assert_int_equal(rls_sort_parse("", &sort), -EINVAL);
+	assert_int_equal(sort, RLS_SORT_ON_CPU);
+}
+
+/* Whatever a bar is of, it is as long as it says. */
+static void test_bars(void **unused)
+{
+	for (unsigned int eighths = 0; eighths < 30; eighths++) {
+		_cleanup_free_ char *text = NULL;
+		size_t bytes;
+		FILE *out = open_memstream(&text, &bytes);
+
+		assert_non_null(out);
+		rls_text_bar(out, eighths);
+		fclose(out);
+		assert_int_equal(rls_text_width(text), (eighths + 7) / 8);
+	}
+}
+
 static void test_a_full_disk_is_noticed(void **unused)
 {
 	static const char *const formats[] = {"text", "json", "csv"};
@@ -366,6 +395,8 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_names_are_cut_and_padded),
 		cmocka_unit_test(test_tree_of_processes),
+		cmocka_unit_test(test_sort_words),
+		cmocka_unit_test(test_bars),
 		cmocka_unit_test(test_a_full_disk_is_noticed),
 	};
 
