@@ -53,11 +53,15 @@ acceleration() {
 boot() {
 	local more=$1 seconds=$2 options
 	options="console=ttyS0 loglevel=4 panic=-1 mitigations=off nokaslr no_timer_check tsc=reliable"
-	options="$options random.trust_cpu=on cryptomgr.notests audit=0 net.ifnames=0 $more"
+	options="$options random.trust_cpu=on cryptomgr.notests audit=0 net.ifnames=0"
+	# Each perf-event probe waits for RCU when it goes.
+	options="$options rcupdate.rcu_expedited=1 $more"
+	# No interval timer (PIT): on a busy host the kernel measures its clock wrongly against an
+	# emulated one, and seconds then pass several times too fast. It has the HPET instead.
 	# shellcheck disable=SC2046 # words on purpose
 	timeout --kill-after=5 "$seconds" "${qemu[@]}" \
 		-nodefaults -no-user-config -display none -no-reboot \
-		-machine pc,memory-backend=memory,hpet=off $(acceleration) \
+		-machine pc,memory-backend=memory,pit=off $(acceleration) \
 		-smp $processors -m $memory_mib \
 		-object memory-backend-memfd,id=memory,size=${memory_mib}M,share=on \
 		-kernel "$image" -initrd "$run/initramfs" -append "$options" \

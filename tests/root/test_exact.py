@@ -3,6 +3,7 @@
 
 import sys
 
+import figures
 import harness
 
 
@@ -26,6 +27,7 @@ def main():
     process = report["processes"][0]
     version = {"system": "3."}.get(tag.split("-")[0], tag.split("-")[0])
     checks.that(process["python"].startswith(version), "python is %r" % process["python"])
+    figures.check_same(checks, report, rows + mixed)
     checks.finish()
 
 
