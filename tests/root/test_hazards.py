@@ -22,6 +22,7 @@ import hazards  # noqa: E402
 
 TIMES = int(os.environ.get("RLS_HAZARD_TIMES", "40"))
 CYCLES = 3            # at least: attach, detach, attach ...
+DURATION = "2" if TIMES >= 1000 else "0.5"
 SIDE_BY_SIDE = 9 if TIMES >= 1000 else 14  # targets under one profiler
 FINISH_SECONDS = 60
 IN_PERSON = {"exit_in_call", "system_exit_in_callback", "killed_in_callback"}  # not in a child
@@ -70,7 +71,7 @@ class Subject:
         self.expected = plain(name)
         self.target = start(name, "--times", str(TIMES), "--log", self.log)
         self.cycles = 0  # in which it was seen
-        self.times, self.result = [], None
+        self.times, self.result, self.unseen = [], None, []
 
     def done(self):
         return "rounds done\n" in self.target.err.seen or self.target.child.poll() is not None
@@ -81,7 +82,11 @@ class Subject:
         for process in sorted(report["processes"], key=lambda process: process["start_ns"]):
             if process["ppid"] in family:
                 family.add(process["pid"])
-        self.cycles += any(flow["pid"] in family for flow in report["transitions"])
+        if any(flow["pid"] in family for flow in report["transitions"]):
+            self.cycles += 1
+        else:
+            self.unseen.append({row["category"]: row["wall_ns"] for row in report["breakdown"]
+                                if row["pid"] in family})
 
     def end(self):
         if self.target.child.poll() is None:
@@ -124,7 +129,7 @@ class Cycles:
         if not recorded:
             self.count = CYCLES
             return
-        with harness.Recording([subject.target.pid for subject in recorded], "--duration", "0.5",
+        with harness.Recording([subject.target.pid for subject in recorded], "--duration", DURATION,
                                folder=self.folder, live=False) as recording:
             status = recording.wait(60)
             if status == 0:
@@ -164,9 +169,10 @@ def judge(checks, subject, cycles):
     seen = subject.cycles >= CYCLES if subject.recorded else subject.cycles == 0
     held = checks.that(
         same and seen and rounds >= TIMES and inside and outside,
-        "%s%s: %s, %d rounds, %d recorded, %d not; seen in %d of %d recordings%s" % (
+        "%s%s: %s, %d rounds, %d recorded, %d not; seen in %d of %d recordings%s%s" % (
             subject.name, "" if subject.recorded else " (a bystander)", short(subject.result),
             rounds, inside, outside, subject.cycles, cycles.count,
+            ", else %s" % subject.unseen if subject.recorded and subject.unseen else "",
             "" if same else "; alone " + short(subject.expected) + " " +
             subject.target.err.text()[-300:]))
     table = os.environ.get("RLS_HAZARD_TABLE")

@@ -1,12 +1,16 @@
 #!/usr/bin/python3
 """kill -9 of the profiler leaves nothing; two profilers at once both count.
 
-RLS_KILL_ROUNDS (10) sets how often the profiler is killed.
+RLS_KILL_ROUNDS (10) sets how often the profiler is killed. "Nothing" is looked for where probes
+are: in the target's code, byte by byte, and in the kernel's lists of links and programs.
 """
 
+import glob
+import json
 import os
 import random
 import signal
+import struct
 import subprocess
 import time
 
@@ -29,35 +33,117 @@ def measure(target, count=CALLS):
     return int(total), float(seconds)
 
 
-def links():
-    done = subprocess.run(["bpftool", "link", "show"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, universal_newlines=True)
-    return done.stdout.count("perf_event") + done.stdout.count("uprobe_multi")
+def bpftool(kind):
+    """What the kernel has of this kind; None without bpftool."""
+    try:
+        done = subprocess.run(["bpftool", "--json", kind, "show"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, universal_newlines=True)
+        return json.loads(done.stdout)
+    except (OSError, ValueError):
+        return None
+
+
+def held():
+    """Ids of the links and programs that a living process has a descriptor of, here or there."""
+    found = {"link": set(), "prog": set()}
+    for path in glob.glob("/proc/[0-9]*/fdinfo/*"):
+        try:
+            with open(path) as stream:
+                for line in stream:
+                    key, _, value = line.partition(":")
+                    if key in ("link_id", "prog_id"):
+                        found[key[:4]].add(int(value))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+def orphans():
+    """Probes and programs of a profiler that is no more; others may come and go meanwhile."""
+    before = {kind: bpftool(kind) for kind in ("link", "prog")}
+    if None in before.values():
+        return None
+    owned = held()
+    left = [("link", link["id"]) for link in before["link"] if link["id"] not in owned["link"]]
+    return left + [("program", program["name"]) for program in before["prog"]
+                   if program.get("name", "").startswith("on_") and
+                   program["id"] not in owned["prog"]]
+
+
+def file_code(path):
+    """[(offset, bytes)] of the file's executable segments."""
+    with open(path, "rb") as stream:
+        data = stream.read()
+    first, (size, count) = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<HH", data, 54)
+    found = []
+    for number in range(count):
+        kind, flags, offset, _, _, length = struct.unpack_from("<IIQQQQ", data,
+                                                               first + number * size)
+        if kind == 1 and flags & 1:
+            found.append((offset, data[offset:offset + length]))
+    return found
+
+
+def changed_code(pid, name):
+    """(bytes of code looked at, of them other than in the file) of a library in a process."""
+    looked, changed = 0, 0
+    with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as memory:
+        for line in maps:
+            fields = line.split()
+            if name not in line or "x" not in fields[1]:
+                continue
+            start, end = (int(part, 16) for part in fields[0].split("-"))
+            mapped = int(fields[2], 16)
+            for offset, code in file_code(fields[5]):
+                if not mapped <= offset < mapped + end - start:
+                    continue
+                memory.seek(start + offset - mapped)
+                there = memory.read(len(code))
+                looked += len(there)
+                changed += sum(a != b for a, b in zip(there, code))
+    return looked, changed
+
+
+def until_none(look):
+    """What is left a while after a kill: closing what it held takes the kernel some time."""
+    for _ in range(100):
+        left = look()
+        if not left:
+            break
+        time.sleep(0.05)
+    return left
 
 
 def killed_again_and_again(checks):
     rounds = int(os.environ.get("RLS_KILL_ROUNDS", "10"))
-    before_links = links()
     with harness.Process([harness.interpreter(), "-c", SCRIPT % harness.modules()]) as target:
         target.out.wait("ready", 20)
         measure(target)
         before = min(measure(target)[1] for _ in range(5))
-        right, live = 0, 0
+        right, live, probed, left = 0, 0, 0, []
         for number in range(rounds):
             with harness.Recording([target.pid], live=False) as recording:
                 if number % 2:
                     live += recording.err.wait("recording", 60) is not None
+                probed += bool(number % 2 and changed_code(target.pid, "truthsim")[1])
                 target.say(str(CALLS // 4))
                 time.sleep(random.random() * 0.3)  # any moment: attaching, attached, draining
                 os.kill(recording.pid, signal.SIGKILL)
                 recording.wait()
                 right += int(target.out.wait("done", 60).split()[1]) == CALLS // 4
-        time.sleep(0.3)
+            left.append(until_none(lambda: changed_code(target.pid, "truthsim")[1]))
+        looked, _ = changed_code(target.pid, "truthsim")
         after = min(measure(target)[1] for _ in range(5))
     checks.that(right == rounds and live == rounds // 2,
                 "%d of %d answers right, %d kills while recording" % (right, rounds, live))
-    checks.saw("20000 calls: %.4f s before, %.4f s after; %d links before, %d after" % (
-        before, after, before_links, links()))
+    checks.that(probed == live and looked and not any(left),
+                "code changed in %d of %d recordings; %d bytes of it are the file's again after every "
+                "kill, but for %s" % (probed, live, looked, [number for number in left if number] or
+                                      "none"))
+    over = until_none(orphans)
+    checks.that(not over, "links and programs that nobody holds: %s" % (
+        "(no bpftool)" if over is None else over or "none"))
+    checks.saw("20000 calls: %.4f s before, %.4f s after" % (before, after))
     checks.that(after < before * 1.5 + 0.001, "the target has its unprofiled speed again")
 
 
