@@ -14,6 +14,8 @@ struct rls_event_source {
 	/* 1 and *out filled, 0 at the end, -errno on failure. Damage is no failure: the source
 	 * gives what can be read, adds RLS_EVENT_WARNING events and sets damaged. */
 	int (*next)(struct rls_event_source *source, struct rls_event *out);
+	/* The part that was given, from 0 to 1. NULL: not known. */
+	double (*share)(const struct rls_event_source *source);
 	void (*free)(struct rls_event_source *source);
 
 	const struct rls_string_pool *strings;  /* owned by the source, grows while reading */
@@ -25,6 +27,12 @@ struct rls_event_source {
  * sentence for the user is put into message. The caller frees with (*out)->free(*out). */
 int rls_event_source_open(const char *path, struct rls_event_source **out, char *message,
 			  size_t message_bytes);
+
+/* The part of a source that was given, from 0 to 1; negative where that is not known. */
+static inline double rls_event_source_share(const struct rls_event_source *source)
+{
+	return source->share ? source->share(source) : -1;
+}
 
 /* Orders two events as a source must deliver them: <0, 0, >0. */
 int rls_event_compare(const struct rls_event *a, const struct rls_event *b);

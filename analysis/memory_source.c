@@ -20,6 +20,14 @@ static int next_event(struct rls_event_source *source, struct rls_event *out)
 	return 1;
 }
 
+static double share_given(const struct rls_event_source *source)
+{
+	const struct memory_source *memory = (const struct memory_source *)source;
+	size_t count = rls_event_store_count(memory->store);
+
+	return count ? (double)memory->next / (double)count : 1;
+}
+
 static void free_source(struct rls_event_source *source)
 {
 	struct memory_source *memory = (struct memory_source *)source;
@@ -38,6 +46,7 @@ static int make_source(struct rls_event_store *store, const struct rls_string_po
 	if (!memory)
 		return -ENOMEM;
 	memory->source.next = next_event;
+	memory->source.share = share_given;
 	memory->source.free = free_source;
 	memory->source.strings = strings;
 	memory->store = store;

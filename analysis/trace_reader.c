@@ -267,6 +267,14 @@ static int next_event(struct rls_event_source *source, struct rls_event *out)
 	return 1;
 }
 
+/* By chunks, which are much alike. */
+static double share_given(const struct rls_event_source *source)
+{
+	const struct rls_trace_reader *reader = (const struct rls_trace_reader *)source;
+
+	return reader->chunks.count ? (double)reader->next_chunk / (double)reader->chunks.count : 1;
+}
+
 /* What the chain of chunks alone tells to be missing. */
 static int note_damage(struct rls_trace_reader *reader)
 {
@@ -312,6 +320,7 @@ int rls_trace_reader_open(int fd, struct rls_event_source **out, char *message,
 		close(fd);
 	} else {
 		reader->source.next = next_event;
+		reader->source.share = share_given;
 		reader->source.free = free_reader;
 		reader->chunks.fd = fd;
 		reader->source.strings = reader->strings = rls_string_pool_new();

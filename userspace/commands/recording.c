@@ -9,6 +9,7 @@
 #include "analysis/event_source.h"
 #include "analysis/report.h"
 #include "userspace/commands/commands.h"
+#include "userspace/commands/read_progress.h"
 #include "userspace/log.h"
 
 int rls_recording_open(struct rls_record_options *options, const struct rls_selection *selection,
@@ -41,6 +42,7 @@ static int build_report(const char *trace_path, struct rls_tracks *tracks, struc
 
 	if (r)
 		return rls_error_r(r, "%s", message);
+	source = rls_read_progress(source);
 	r = rls_report_build_tracks(source, tracks, out);
 	source->free(source);
 	return r ? rls_error_r(r, "cannot analyse %s: %s", trace_path, strerror(-r)) : 0;

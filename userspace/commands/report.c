@@ -10,6 +10,7 @@
 #include "analysis/event_source.h"
 #include "analysis/report.h"
 #include "userspace/commands/commands.h"
+#include "userspace/commands/read_progress.h"
 #include "userspace/log.h"
 
 enum {
@@ -138,6 +139,7 @@ static int read_trace(const char *path, struct rls_tracks *tracks, struct rls_re
 	error = rls_event_source_open(path, &source, message, sizeof(message));
 	if (error)
 		return rls_error_r(error, "%s", message);
+	source = rls_read_progress(source);
 	error = rls_report_build_tracks(source, tracks, out);
 	if (error)
 		return rls_error_r(error, "cannot read %s: %s", path, strerror(-error));
