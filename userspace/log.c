@@ -3,11 +3,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static bool verbose_on;
+static bool verbose_on, muted;
 
 void rls_log_set_verbose(bool verbose)
 {
 	verbose_on = verbose;
+}
+
+void rls_log_set_muted(bool on)
+{
+	muted = on;
 }
 
 bool rls_log_verbose(void)
@@ -51,6 +56,8 @@ static void print_line(const char *prefix, const char *format, va_list arguments
 {
 	char text[4096];
 
+	if (muted)
+		return;
 	vsnprintf(text, sizeof(text), format, arguments);
 	flockfile(stderr);
 	fputs(prefix, stderr);

@@ -15,6 +15,9 @@
 void rls_log_set_verbose(bool verbose);
 bool rls_log_verbose(void);
 
+/* Nothing is shown while it is on: for a trial whose outcome is told otherwise. */
+void rls_log_set_muted(bool on);
+
 void rls_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void rls_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A plain line without prefix: progress, the `recording` line. */

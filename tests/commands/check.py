@@ -23,7 +23,11 @@ def main():
     able = all(check["yes"] for check in checks if check["need"] == "required")
     assert report["can_profile"] == able and answer.returncode == (0 if able else 1)
 
+    no = [check["name"] for check in checks if check["need"] == "required" and not check["yes"]]
+    assert report.get("hindrance") == (no[0] if no else None)
+
     text = run()
+    assert text.stdout.splitlines()[-1].startswith("This host can profile" if able else "This host cannot profile: ")
     assert text.returncode == answer.returncode
     for check in checks:
         assert f" {check['name']} " in text.stdout, check["name"]

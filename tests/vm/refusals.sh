@@ -13,6 +13,6 @@ refused() {
 need_kernels 5.10 6.1 6.12
 refused --kernel 5.10 -- "$here/refused.sh" "$RLS_BUILD" old
 refused --kernel 6.12 --append lockdown=confidentiality -- "$here/refused.sh" "$RLS_BUILD" lockdown
-refused --kernel 6.1 -- "$here/refused.sh" "$RLS_BUILD" capabilities btf
+refused --kernel 6.1 -- "$here/refused.sh" "$RLS_BUILD" capabilities ptrace btf
 [ $status != 126 ] || skip "the machine or a kernel is not to be had (see above)"
 exit $status

@@ -175,6 +175,13 @@ static int open_uprobe_event(unsigned long offset)
 	return open_perf_event(&attributes);
 }
 
+int rls_trial_cookie(void)
+{
+	_cleanup_counter_ struct counter counter = NO_COUNTER;
+
+	return make_counter(BPF_PROG_TYPE_KPROBE, NULL, true, &counter);
+}
+
 int rls_trial_uprobe(void)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = COOKIE);

@@ -13,6 +13,8 @@ int rls_trial_bpf(void);
 /* State kept per thread, reached from a uprobe program. */
 int rls_trial_task_storage(void);
 int rls_trial_ring_buffer(void);
+/* Whether probes can be told apart by a cookie: no before 5.15. */
+int rls_trial_cookie(void);
 /* A probe on one of our own functions, with a cookie, by perf event and by uprobe_multi. */
 int rls_trial_uprobe(void);
 int rls_trial_uprobe_multi(void);

@@ -11,14 +11,28 @@
 #include "userspace/commands/host.h"
 #include "userspace/log.h"
 
-typedef int (*print_answers)(const struct rls_host_answer *answers, bool able);
+typedef int (*print_answers)(const struct rls_host_answer *answers);
 
 struct arguments {
 	print_answers print;
 	bool help;
 };
 
-static int print_text(const struct rls_host_answer *answers, bool able)
+/* Why not, in one sentence. */
+static void print_verdict(const struct rls_host_answer *answers)
+{
+	const struct rls_host_check *check = rls_host_hindrance(answers);
+	const struct rls_host_answer *answer;
+
+	if (!check) {
+		printf("\nThis host can profile.\n");
+		return;
+	}
+	answer = &answers[check - rls_host_checks];
+	printf("\nThis host cannot profile: %s; %s.\n", answer->detail, rls_host_remedy(check, answer));
+}
+
+static int print_text(const struct rls_host_answer *answers)
 {
 	static const char *const marks[] = { "NO", "no", "note" }; /* by need */
 
@@ -30,7 +44,7 @@ static int print_text(const struct rls_host_answer *answers, bool able)
 		if (!answers[i].yes)
 			printf("%23s remedy: %s\n", "", rls_host_remedy(check, &answers[i]));
 	}
-	printf("\n%s\n", able ? "This host can profile." : "This host cannot profile yet.");
+	print_verdict(answers);
 	return ferror(stdout) ? -EIO : 0;
 }
 
@@ -41,8 +55,9 @@ static json_t *describe(const struct rls_host_check *check, const struct rls_hos
 			 "detail", answer->detail, "remedy", rls_host_remedy(check, answer));
 }
 
-static int print_json(const struct rls_host_answer *answers, bool able)
+static int print_json(const struct rls_host_answer *answers)
 {
+	const struct rls_host_check *hindrance = rls_host_hindrance(answers);
 	json_t *checks = json_array();
 	json_t *root;
 	int r;
@@ -52,8 +67,9 @@ static int print_json(const struct rls_host_answer *answers, bool able)
 			json_decref(checks);
 			return -ENOMEM;
 		}
-	root = json_pack("{s:i, s:s, s:b, s:o}", "version", 1, "tool", "rlscope-bpf " RLS_VERSION,
-			 "can_profile", able, "checks", checks);
+	root = json_pack("{s:i, s:s, s:b, s:s*, s:o}", "version", 1, "tool",
+			 "rlscope-bpf " RLS_VERSION, "can_profile", !hindrance, "hindrance",
+			 hindrance ? hindrance->name : NULL, "checks", checks);
 	if (!root)
 		return -ENOMEM;
 	r = json_dumpf(root, stdout, JSON_INDENT(2));
@@ -124,5 +140,5 @@ int rls_command_check(int argc, char **argv)
 	if (!answers)
 		return 1;
 	able = rls_host_ask(answers);
-	return arguments.print(answers, able) == 0 && able ? 0 : 1;
+	return arguments.print(answers) == 0 && able ? 0 : 1;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "analysis/cleanup.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/commands/bpf_trials.h"
+#include "userspace/log.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -108,8 +110,22 @@ static void probe_btf(struct rls_host_answer *answer)
 	if (types)
 		reply(answer, true, "%u types", btf__type_cnt(types));
 	else
-		reply(answer, false, "could not be read: %s", strerror(errno));
+		reply(answer, false, "this kernel has no BTF type information (/sys/kernel/btf/vmlinux)");
 	btf__free(types);
+}
+
+static void probe_kernel(struct rls_host_answer *answer)
+{
+	struct utsname system = { 0 };
+	int r = rls_trial_cookie();
+
+	uname(&system);
+	if (!r)
+		reply(answer, true, "Linux %s tells probes apart", system.release);
+	else if (r == -EINVAL)
+		reply(answer, false, "Linux %s is too old, 5.15 or newer is needed", system.release);
+	else
+		reply_trial(answer, r);
 }
 
 static void probe_lockdown(struct rls_host_answer *answer)
@@ -164,8 +180,11 @@ static void probe_programs(struct rls_host_answer *answer)
 {
 	static const struct rls_kernel_options options;
 	struct rls_kernel *kernel = NULL;
-	int r = rls_kernel_open(&options, &kernel);
+	int r;
 
+	rls_log_set_muted(true);
+	r = rls_kernel_open(&options, &kernel);
+	rls_log_set_muted(false);
 	rls_kernel_close(kernel);
 	reply_trial(answer, r);
 }
@@ -287,6 +306,8 @@ const struct rls_host_check rls_host_checks[] = {
 	  probe_btf, "use a kernel built with CONFIG_DEBUG_INFO_BTF; in a container mount /sys" },
 	{ "lockdown", RLS_HOST_REQUIRED, "BPF programs may read memory",
 	  probe_lockdown, "boot with lockdown=integrity or without lockdown" },
+	{ "kernel", RLS_HOST_REQUIRED, "the kernel is new enough",
+	  probe_kernel, NEWER_KERNEL },
 	{ "bpf", RLS_HOST_REQUIRED, "BPF maps and programs load",
 	  probe_bpf, NEWER_KERNEL },
 	{ "ring-buffer", RLS_HOST_REQUIRED, "BPF ring buffers exist",
@@ -302,7 +323,7 @@ const struct rls_host_check rls_host_checks[] = {
 	{ "memory", RLS_HOST_REQUIRED, "other processes' memory can be read",
 	  probe_memory, "run as root; set kernel.yama.ptrace_scope below 3, which needs a reboot" },
 	{ "uprobe-multi", RLS_HOST_BETTER, "thousands of probes attach at once",
-	  probe_uprobe_multi, "a kernel >= 6.6 has it; without it attaching and above all detaching take minutes instead of milliseconds" },
+	  probe_uprobe_multi, "a kernel >= 6.6 has it; without it probes go on one by one, and off at 0.1 s each by a process of its own after the report" },
 	{ "sampling", RLS_HOST_BETTER, "the software clock samples",
 	  probe_sampling, "allow perf_event_open(); without it --verify and sampled figures are left out" },
 	{ "bpf-stats", RLS_HOST_REMARK, "the kernel does not time every BPF program",
@@ -333,17 +354,21 @@ const char *rls_host_remedy(const struct rls_host_check *check, const struct rls
 	return answer->denied ? "run as root, or see `privileges`" : check->remedy;
 }
 
+const struct rls_host_check *rls_host_hindrance(const struct rls_host_answer *answers)
+{
+	for (size_t i = 0; i < rls_host_check_count; i++)
+		if (rls_host_checks[i].need == RLS_HOST_REQUIRED && !answers[i].yes)
+			return &rls_host_checks[i];
+	return NULL;
+}
+
 bool rls_host_ask(struct rls_host_answer *answers)
 {
 	/* The answers say what was refused; libbpf need not. */
 	libbpf_print_fn_t print = libbpf_set_print(NULL);
-	bool able = true;
 
-	for (size_t i = 0; i < rls_host_check_count; i++) {
+	for (size_t i = 0; i < rls_host_check_count; i++)
 		rls_host_checks[i].probe(&answers[i]);
-		if (rls_host_checks[i].need == RLS_HOST_REQUIRED && !answers[i].yes)
-			able = false;
-	}
 	libbpf_set_print(print);
-	return able;
+	return !rls_host_hindrance(answers);
 }

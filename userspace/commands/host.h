@@ -37,6 +37,10 @@ const char *rls_host_need_name(enum rls_host_need need); /* "required", "better"
 /* What to do about a no; "" for a yes. */
 const char *rls_host_remedy(const struct rls_host_check *check, const struct rls_host_answer *answer);
 
+/* The first required check that says no, of which later ones are consequences; NULL when the host
+ * can profile. */
+const struct rls_host_check *rls_host_hindrance(const struct rls_host_answer *answers);
+
 /* Asks everything; answers[i] belongs to rls_host_checks[i]. True when every required
  * check says yes. Takes some 100 ms, leaves nothing behind. */
 bool rls_host_ask(struct rls_host_answer *answers);

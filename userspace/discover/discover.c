@@ -301,8 +301,8 @@ int rls_discover_explain(pid_t pid, int error)
 		if (geteuid() != 0)
 			return rls_error_r(error, "not allowed to read process %d: run as root "
 					   "(sudo)", pid);
-		return rls_error_r(error, "not allowed to read process %d, even as root: another "
-				   "user namespace or a security module protects it", pid);
+		return rls_error_r(error, "not allowed to read process %d, even as root: CAP_SYS_PTRACE "
+				   "is missing, or a user namespace or security module protects it", pid);
 	default:
 		return rls_error_r(error, "cannot look at process %d: %s", pid, strerror(-error));
 	}

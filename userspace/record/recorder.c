@@ -14,6 +14,7 @@
 
 #include "userspace/attach/calibrate.h"
 #include "userspace/attach/kernel.h"
+#include "userspace/discover/discover.h"
 #include "userspace/log.h"
 #include "userspace/record/annotations.h"
 #include "userspace/record/catch_up.h"
@@ -438,7 +439,7 @@ int rls_recorder_add(struct rls_recorder *recorder, pid_t pid)
 		return rls_error_r(r, "no process with pid %d", pid);
 	r = follow_tree(recorder, pid, true);
 	if (r)
-		return rls_error_r(r, "cannot look at process %d: %s", pid, strerror(-r));
+		return rls_discover_explain(pid, r);
 	if (!anything_to_see(recorder))
 		return rls_error_r(-ENOEXEC, "process %d is not a Python process%s", pid,
 				   recorder->options.follow_children ? ", nor is any of its children" : "");
