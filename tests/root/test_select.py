@@ -127,6 +127,15 @@ def everyone(checks, folder):
         exact(checks, recording.report(), "--all", [late, there, new], [plain])
 
 
+def everyones_children(checks):
+    """Who is forked is one of all from its first call on, whatever is said of children."""
+    with harness.Target("workers.py") as target, \
+            harness.Recording([], "--all", "--no-children") as recording:
+        rows = target.ask(do="fork", workers=4, count=50)
+        recording.stop()
+        harness.check_truth(checks, recording.report(), rows)
+
+
 def cgroup_root():
     with open("/proc/self/mountinfo") as stream:
         for line in stream:
@@ -236,6 +245,7 @@ def main():
         else:
             checks.saw("no cgroup v2 hierarchy: --cgroup and --container not tried")
         not_itself(checks, folder)
+    everyones_children(checks)
     refused(checks)
     checks.finish()
 

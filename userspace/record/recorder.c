@@ -120,12 +120,16 @@ static void look_where_due(struct rls_recorder *recorder)
 static void on_mapped(void *context, pid_t pid, const char *path)
 {
 	struct rls_recorder *recorder = context;
+	struct rls_role_match match;
 
 	if (rls_libraries_mapped(recorder->libraries, pid, path))
 		rls_debug("cannot see whether process %d switches stacks", pid);
 	rls_places_forget(recorder->places, pid);
 	rls_samples_mapped(recorder->samples, pid);
-	rls_processes_look(&recorder->processes, pid, now_ns() + LOOK_DELAY_NS);
+	/* A library with a role may be called as soon as it is loaded. */
+	rls_processes_look(&recorder->processes, pid,
+			   now_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
+					       0 : LOOK_DELAY_NS));
 	rls_newcomers_mapped(&recorder->newcomers, pid);
 }
 
@@ -334,11 +338,13 @@ int rls_recorder_open(const struct rls_recorder_options *options, struct rls_rec
 	if (!recorder)
 		return -ENOMEM;
 	recorder->options = *options;
+	/* Who is forked is among all, and is known at once only by its parent. */
+	recorder->options.follow_children |= (options->selection->kinds & RLS_SELECT_ALL) != 0;
 	recorder->newcomers = (struct rls_newcomers){
 		.selection = options->selection,
 		.roles = options->roles,
 		.followed = &recorder->processes,
-		.follow_children = options->follow_children,
+		.follow_children = recorder->options.follow_children,
 	};
 	recorder->signal_fd = -1;
 	recorder->epoll_fd = -1;
