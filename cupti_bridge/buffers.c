@@ -49,6 +49,14 @@ static struct rls_buffer *oldest_waiting(void)
 	return oldest;
 }
 
+/* One that is out, and whose memory the heap gives out again, was freed by another tool. */
+static void forget_freed(const uint8_t *bytes)
+{
+	for (size_t i = 0; i < RLS_BUFFERS_MAX; i++)
+		if (buffers[i].state == OUT && buffers[i].bytes == bytes)
+			buffers[i] = (struct rls_buffer){.state = UNUSED};
+}
+
 static struct rls_buffer *make(void)
 {
 	struct rls_buffer *buffer = find(UNUSED);
@@ -58,7 +66,10 @@ static struct rls_buffer *make(void)
 	buffer->size = buffer - buffers < RLS_BUFFERS_LARGE ? RLS_BUFFER_BYTES
 							    : RLS_BUFFER_SMALL_BYTES;
 	buffer->bytes = malloc(buffer->size);
-	return buffer->bytes ? buffer : NULL;
+	if (!buffer->bytes)
+		return NULL;
+	forget_freed(buffer->bytes);
+	return buffer;
 }
 
 static uint64_t count_records(struct rls_buffer *buffer)
@@ -134,8 +145,8 @@ void rls_buffers_completed(void *context, uint32_t stream, uint8_t *bytes, size_
 		buffer->valid_bytes = valid_bytes < buffer->size ? valid_bytes : buffer->size;
 		buffer->order = ++last_order;
 		buffer->state = WAITING;
-		waiting++;
-		pthread_cond_signal(&came_back);
+		if (++waiting >= RLS_BUFFERS_MANY)
+			pthread_cond_signal(&came_back);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -180,16 +191,19 @@ void rls_buffers_trim(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void rls_buffers_wait(uint64_t until_ns)
+bool rls_buffers_wait(uint64_t until_ns)
 {
 	struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
 	int result = 0;
+	bool are_many;
 
 	pthread_mutex_lock(&lock);
-	while (!waiting && !is_woken && !result)
+	while (waiting < RLS_BUFFERS_MANY && !is_woken && !result)
 		result = pthread_cond_timedwait(&came_back, &lock, &until);
 	is_woken = false;
+	are_many = waiting >= RLS_BUFFERS_MANY;
 	pthread_mutex_unlock(&lock);
+	return are_many;
 }
 
 void rls_buffers_wake(void)

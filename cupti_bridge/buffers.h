@@ -20,6 +20,7 @@
 #define RLS_BUFFER_SMALL_BYTES (64u << 10)
 #define RLS_BUFFERS_LARGE 64
 #define RLS_BUFFERS_MAX 256
+#define RLS_BUFFERS_MANY 16 /* that wait: not to be left until the next look */
 
 struct rls_buffer {
 	uint8_t *bytes;
@@ -45,8 +46,9 @@ void rls_buffers_give_back(struct rls_buffer **taken, size_t count);
 /* Frees the memory of those that are neither out nor waiting. */
 void rls_buffers_trim(void);
 
-/* Waits until one has come back, rls_buffers_wake is called, or CLOCK_MONOTONIC is this. */
-void rls_buffers_wait(uint64_t until_ns);
+/* Waits until many have come back, rls_buffers_wake is called, or CLOCK_MONOTONIC is this.
+ * True in the first case. */
+bool rls_buffers_wait(uint64_t until_ns);
 void rls_buffers_wake(void);
 
 /* Records lost because none was left, and buffers that are not ours and so were not read. */

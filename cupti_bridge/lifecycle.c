@@ -25,7 +25,7 @@
 #ifndef RLS_CUPTI_LOOK_NS /* tests look more often */
 #define RLS_CUPTI_LOOK_NS 100000000ull
 #endif
-#define SLACK_NS 20000000ull
+#define SLACK_NS (RLS_CUPTI_LOOK_NS / 5)
 #define EXIT_WAIT_NS 1000000000ull
 #define STACK_BYTES (2ul << 20) /* CUPTI's calls run on it */
 
@@ -75,16 +75,13 @@ static void look(void)
 	}
 }
 
-static void work(void)
+/* Every RLS_CUPTI_FLUSH_NS, and at once when buffers pile up. */
+static void flush(bool is_urgent)
 {
 	uint64_t now_ns = rls_clock_now_ns();
 
-	if (!session.is_armed)
+	if (!session.is_armed || (now_ns < next_flush_ns && !is_urgent))
 		return;
-	if (now_ns < next_flush_ns) {
-		rls_session_drain(&session);
-		return;
-	}
 	next_flush_ns = now_ns + RLS_CUPTI_FLUSH_NS;
 	rls_session_flush(&session);
 }
@@ -112,8 +109,7 @@ static void *run(void *unused)
 			look();
 			next_look_ns = now_ns + RLS_CUPTI_LOOK_NS;
 		}
-		work();
-		rls_buffers_wait(next_look_ns);
+		flush(rls_buffers_wait(next_look_ns));
 	}
 	if (session.is_armed)
 		rls_session_disarm(&session);

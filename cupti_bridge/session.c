@@ -202,7 +202,8 @@ void rls_session_arm(struct rls_session *session)
 	if (!find_cupti(session) || !subscribe(session))
 		return;
 	result = prepare(session);
-	session->armed_ns = rls_clock_now_ns();
+	session->earliest_ns = rls_clock_now_ns();
+	session->earliest_ns -= session->earliest_ns > PAST_NS ? PAST_NS : 0;
 	memset(&session->launches, 0, sizeof(session->launches));
 	session->has_refused_buffer = false;
 	session->can_watch_clock = !result && read_clock(session);
@@ -238,7 +239,6 @@ static void pass_on(struct rls_session *session, const struct rls_cupti_record *
 		    const char *name, enum rls_decoded decoded)
 {
 	struct rls_cupti_batch *totals = &session->sender.header;
-	uint64_t earliest_ns = session->armed_ns > PAST_NS ? session->armed_ns - PAST_NS : 0;
 
 	if (decoded == RLS_DECODE_SKIPPED)
 		return;
@@ -246,7 +246,7 @@ static void pass_on(struct rls_session *session, const struct rls_cupti_record *
 		totals->unclaimed++;
 	else if (decoded == RLS_DECODE_SHORT)
 		totals->unpooled++;
-	else if (!rls_record_is_possible(record, earliest_ns, rls_clock_now_ns() + FUTURE_NS) ||
+	else if (!rls_record_is_possible(record, session->earliest_ns, session->latest_ns) ||
 		 (rls_record_is_work(record) && rls_launches_forbid(&session->launches, record)))
 		totals->refused++;
 	else
@@ -282,12 +282,14 @@ static void refuse_rest(struct rls_session *session, int result)
 			      "is lost");
 }
 
-/* Calls first, and then work: their buffers come in any order. */
-void rls_session_drain(struct rls_session *session)
+/* Calls first, and then work: their buffers come in any order. For the same reason nothing is
+ * read without a flush, which brings the calls of the work that fills a buffer. */
+static void drain(struct rls_session *session)
 {
 	static struct rls_buffer *taken[RLS_BUFFERS_MAX];
 	size_t count = rls_buffers_take(taken);
 
+	session->latest_ns = rls_clock_now_ns() + FUTURE_NS;
 	for (size_t i = 0; i < count; i++)
 		visit(session, taken[i], note_launch);
 	for (size_t i = 0; i < count; i++) {
@@ -318,7 +320,7 @@ static void deliver(struct rls_session *session, uint32_t flag)
 	uint64_t flushed_ns = rls_clock_now_ns();
 
 	session->cupti.flush_all(flag);
-	rls_session_drain(session);
+	drain(session);
 	count_losses(session);
 	session->sender.header.flushed_ns = flushed_ns;
 	rls_sender_send(&session->sender);

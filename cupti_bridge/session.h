@@ -21,7 +21,7 @@ struct rls_session {
 	bool can_watch_clock; /* cuptiGetTimestamp follows the clock that we registered */
 	bool has_refused_buffer; /* said once a session */
 	uint32_t foreign_thread_id_type;
-	uint64_t armed_ns;
+	uint64_t earliest_ns, latest_ns; /* between which a record's times can be */
 	void *subscriber;
 	/* What was said last, for a profiler that comes later. */
 	enum rls_cupti_status status;
@@ -37,9 +37,6 @@ void rls_session_arm(struct rls_session *session);
 /* Has CUPTI deliver what has ended, and sends it; when another tool has taken the clock over,
  * says STOLEN and is armed no more, without touching what is the other tool's now. */
 void rls_session_flush(struct rls_session *session);
-
-/* Sends what CUPTI has delivered by itself. */
-void rls_session_drain(struct rls_session *session);
 
 /* Switches CUPTI off, delivers what is left, and leaves it to others as it was found. */
 void rls_session_disarm(struct rls_session *session);

@@ -3,10 +3,9 @@
  *
  *     fake_job [--threads N] [--launches N] [--kernel-ns N] [...]     see --help
  */
-#include "fake_cuda.h"
+#include "fake_calls.h"
 
 #include <argp.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,20 +24,7 @@ static struct job {
 } job = {.threads = 1, .names = 4, .devices = 1, .launches = 1000, .kernel_ns = 1000,
 	 .sync_every = 1000};
 
-static struct {
-	int (*init)(unsigned int);
-	int (*driver_launch)(const void *, unsigned int, unsigned int, unsigned int, unsigned int,
-			     unsigned int, unsigned int, unsigned int, void *, void **, void **);
-	int (*launch)(const void *, struct fake_dim3, struct fake_dim3, void **, size_t, void *);
-	int (*launch_graph)(const void *, void *);
-	int (*copy)(void *, const void *, size_t, int, void *);
-	int (*set)(void *, int, size_t, void *);
-	int (*make_stream)(void **);
-	int (*wait_stream)(void *);
-	int (*set_device)(int);
-	int (*count)(int *);
-} cuda;
-
+static struct fake_calls cuda;
 static struct fake_kernel kernels[NAMES_MAX];
 static char kernel_names[NAMES_MAX][32];
 static struct truth {
@@ -50,42 +36,6 @@ static void die(const char *what)
 {
 	fprintf(stderr, "fake_job: %s\n", what);
 	_exit(2);
-}
-
-static void *find(void *library, const char *name)
-{
-	void *address = library ? dlsym(library, name) : NULL;
-
-	if (!address)
-		die(name);
-	return address;
-}
-
-static void load(void)
-{
-	static const char *const runtimes[] = {"libcudart.so.13", "libcudart.so.12",
-					       "libcudart.so.11.0"};
-	static const char *const cuptis[] = {"libcupti.so.13", "libcupti.so.12",
-					     "libcupti.so.11.8"};
-	void *runtime = NULL, *cupti = NULL, *driver;
-
-	for (size_t i = 0; i < 3 && !runtime; i++)
-		runtime = dlopen(runtimes[i], RTLD_NOW | RTLD_GLOBAL);
-	for (size_t i = 0; i < 3 && !cupti && job.maps_cupti; i++)
-		cupti = dlopen(cuptis[i], RTLD_NOW);
-	if (job.maps_cupti && !cupti)
-		die("no libcupti");
-	driver = dlopen("libcuda.so.1", RTLD_NOW);
-	cuda.init = find(driver, "cuInit");
-	cuda.driver_launch = find(driver, "cuLaunchKernel");
-	cuda.launch = find(runtime, "cudaLaunchKernel");
-	cuda.launch_graph = find(runtime, "cudaGraphLaunch");
-	cuda.copy = find(runtime, "cudaMemcpyAsync");
-	cuda.set = find(runtime, "cudaMemsetAsync");
-	cuda.make_stream = find(runtime, "cudaStreamCreate");
-	cuda.wait_stream = find(runtime, "cudaStreamSynchronize");
-	cuda.set_device = find(runtime, "cudaSetDevice");
-	cuda.count = find(runtime, "cudaGetDeviceCount");
 }
 
 static void launch(const struct fake_kernel *kernel, void *stream)
@@ -224,7 +174,7 @@ int main(int argc, char **argv)
 	int devices = 0;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	load();
+	fake_calls_load(&cuda, job.maps_cupti);
 	for (unsigned int i = 0; i < job.names; i++) {
 		snprintf(kernel_names[i], sizeof(kernel_names[i]), "rls_fake_kernel_%u", i);
 		kernels[i] = (struct fake_kernel){kernel_names[i], job.kernel_ns};

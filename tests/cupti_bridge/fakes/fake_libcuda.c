@@ -22,6 +22,7 @@ struct fake_stream {
 	uint32_t id;
 	uint32_t device;
 	uint64_t busy_until_ns;
+	bool is_free; /* destroyed; given out again */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -79,6 +80,13 @@ FAKE_EXPORT void fake_cuda_leave(enum fake_domain domain, uint32_t cbid, uint32_
 	depth--;
 }
 
+/* The number of the calling thread's last call. */
+FAKE_EXPORT uint32_t fake_cuda_last_correlation(void);
+FAKE_EXPORT uint32_t fake_cuda_last_correlation(void)
+{
+	return own_correlation;
+}
+
 static struct fake_stream *stream_of(void *handle)
 {
 	return handle ? handle : &streams[own_device];
@@ -134,7 +142,7 @@ FAKE_EXPORT int cuInit(unsigned int flags)
 		device_count = device_count > 64 ? 64 : device_count;
 		latency_ns = setting("FAKE_CUDA_LATENCY_NS", 2000);
 		for (stream_count = 0; stream_count < device_count; stream_count++)
-			streams[stream_count] = (struct fake_stream){FIRST_STREAM_ID, stream_count, 0};
+			streams[stream_count] = (struct fake_stream){.id = FIRST_STREAM_ID, .device = stream_count};
 		is_initialised = true;
 	}
 	pthread_mutex_unlock(&init_lock);
@@ -326,24 +334,34 @@ FAKE_EXPORT int cuEventSynchronize(void *event)
 	return synchronise(121, 1, stream_of(event));
 }
 
-FAKE_EXPORT int cuStreamCreate(void **stream, unsigned int flags)
+/* One that was destroyed, or a new one. Under the lock. */
+static struct fake_stream *find_stream(void)
 {
-	int result = 2;
-
-	pthread_mutex_lock(&lock);
-	if (stream_count < STREAMS_MAX) {
-		struct fake_stream *made = &streams[stream_count++];
-
-		*made = (struct fake_stream){FIRST_STREAM_ID + stream_count, own_device, 0};
-		*stream = made;
-		result = 0;
-	}
-	pthread_mutex_unlock(&lock);
-	return result;
+	for (uint32_t i = device_count; i < stream_count; i++)
+		if (streams[i].is_free)
+			return &streams[i];
+	return stream_count < STREAMS_MAX ? &streams[stream_count++] : NULL;
 }
 
-FAKE_EXPORT int cuStreamDestroy_v2(void *stream)
+FAKE_EXPORT int cuStreamCreate(void **stream, unsigned int flags)
 {
+	struct fake_stream *made;
+
+	pthread_mutex_lock(&lock);
+	made = find_stream();
+	if (made)
+		*made = (struct fake_stream){.id = FIRST_STREAM_ID + 1 + (made - streams),
+					     .device = own_device};
+	pthread_mutex_unlock(&lock);
+	*stream = made;
+	return made ? 0 : 2;
+}
+
+FAKE_EXPORT int cuStreamDestroy_v2(struct fake_stream *stream)
+{
+	pthread_mutex_lock(&lock);
+	stream->is_free = true;
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 

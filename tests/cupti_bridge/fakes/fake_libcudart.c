@@ -22,6 +22,7 @@ static struct driver {
 	int (*wait_context)(void);
 	int (*wait_event)(void *event);
 	int (*make_stream)(void **stream, unsigned int flags);
+	int (*end_stream)(void *stream);
 	int (*allocate)(uint64_t *address, size_t bytes);
 	int (*release)(uint64_t address);
 	int (*count)(int *count);
@@ -36,8 +37,8 @@ static void load_driver(void)
 	static const char *const names[] = {
 		"cuInit", "cuLaunchKernel", "cuGraphLaunch", "cuMemcpyHtoDAsync",
 		"cuMemcpyDtoHAsync", "cuMemcpyDtoDAsync", "cuMemsetD8Async", "cuStreamSynchronize",
-		"cuCtxSynchronize", "cuEventSynchronize", "cuStreamCreate", "cuMemAlloc",
-		"cuMemFree", "cuDeviceGetCount", "cuCtxSetCurrent", "fake_cuda_enter",
+		"cuCtxSynchronize", "cuEventSynchronize", "cuStreamCreate", "cuStreamDestroy",
+		"cuMemAlloc", "cuMemFree", "cuDeviceGetCount", "cuCtxSetCurrent", "fake_cuda_enter",
 		"fake_cuda_leave",
 	};
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -151,6 +152,11 @@ FAKE_EXPORT int cudaEventSynchronize(void *event)
 FAKE_EXPORT int cudaStreamCreate(void **stream)
 {
 	CALL(129, driver.make_stream(stream, 0));
+}
+
+FAKE_EXPORT int cudaStreamDestroy(void *stream)
+{
+	CALL(130, driver.end_stream(stream));
 }
 
 FAKE_EXPORT int cudaMalloc(void **address, size_t bytes)

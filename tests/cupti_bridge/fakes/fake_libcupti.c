@@ -10,6 +10,7 @@
  * FAKE_CUPTI_BACKWARD=n      every n-th ends before it starts
  * FAKE_CUPTI_EARLY=n         every n-th starts a second before it was launched
  * FAKE_CUPTI_FUTURE=n        every n-th ends an hour from now
+ * FAKE_CUPTI_VERSION=n       what cuptiGetVersion says
  * FAKE_CUPTI_REVERSE=1       buffers are delivered last first
  * FAKE_CUPTI_LOG=path        one line a call is appended
  */
@@ -59,10 +60,11 @@ static int64_t clock_shift_ns; /* client's clock minus CLOCK_MONOTONIC, at the l
 static atomic_bool kind_is_on[KINDS_MAX], call_is_on[3][CALLS_MAX];
 static struct fake_work *pending;
 static size_t pending_count, pending_room, pending_settle = 4096;
-static uint64_t dropped, record_number, work_number;
+static uint64_t dropped, stored, record_number, work_number;
 static uint64_t drop_every, zero_every, backward_every, early_every, future_every;
-static bool is_reversed, is_subscribed, was_refused, was_enabled, were_settings_read;
-static uint32_t thread_id_type;
+static bool is_reversed, is_subscribed, was_refused, were_settings_read;
+static atomic_bool was_enabled;
+static atomic_uint thread_id_type;
 static pid_t owner;
 static atomic_ulong call_count, thread_count;
 static _Thread_local uint64_t entered_ns[3];
@@ -172,6 +174,18 @@ FAKE_EXPORT unsigned long fake_cupti_calls(void)
 	return atomic_load(&call_count);
 }
 
+/* How many records it has put into buffers. */
+FAKE_EXPORT unsigned long fake_cupti_stored(void);
+FAKE_EXPORT unsigned long fake_cupti_stored(void)
+{
+	unsigned long count;
+
+	pthread_mutex_lock(&lock);
+	count = stored;
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
 static bool has_device(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
@@ -211,6 +225,7 @@ static void store(struct place *place, const void *record, size_t bytes)
 	}
 	memcpy(place->buffer + place->used, record, bytes);
 	place->used += bytes;
+	stored++;
 }
 
 /* The times as the client's clock has them, and as the settings spoil them. */
@@ -329,7 +344,7 @@ static void observe(void)
 FAKE_EXPORT int cuptiGetVersion(uint32_t *version)
 {
 	begin(__func__);
-	*version = FAKE_CUPTI_VERSION;
+	*version = setting("FAKE_CUPTI_VERSION") ? setting("FAKE_CUPTI_VERSION") : FAKE_CUPTI_VERSION;
 	return SUCCESS;
 }
 
@@ -489,9 +504,11 @@ FAKE_EXPORT int cuptiActivityFlushAll(uint32_t flag)
 	size_t count = sizeof(places) / sizeof(*places);
 
 	begin(__func__);
-	if (!complete)
-		return INVALID_OPERATION;
 	pthread_mutex_lock(&lock);
+	if (!complete) {
+		pthread_mutex_unlock(&lock);
+		return INVALID_OPERATION;
+	}
 	read_clock_shift();
 	settle(flag & 1);
 	if (atomic_load(&kind_is_on[FAKE_OVERHEAD]) && places[0].used)

@@ -1,0 +1,176 @@
+/* What else may be there, or not be there. */
+#include "scenario.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static int (*inject)(void);
+
+static void start(void)
+{
+	bridge_load(collector_receive);
+	bridge_watch(1);
+	cuda_start();
+}
+
+/* CUDA goes on whatever became of the bridge. */
+static void work_on(void)
+{
+	struct launches launches = {0};
+
+	launches_make(&launches, 1000);
+	launches_free(&launches);
+}
+
+/* STATUS and, where not zero, CODE are what is expected; the fake ends the program at a call
+ * that it may not get. */
+static void refused(void)
+{
+	start();
+	REQUIRE(collector.last_status == setting("STATUS", 0));
+	REQUIRE(collector.last_code == setting("CODE", 0));
+	work_on();
+	usleep(300000);
+	REQUIRE(collector.status_count == 1 && collector_records() == 0);
+	bridge_watch(0);
+	usleep(200000);
+	bridge_watch(1);
+	for (int i = 0; i < 1000 && collector.status_count == 1; i++)
+		usleep(1000);
+	REQUIRE(collector.status_count == 2 && collector.last_status == setting("STATUS", 0));
+}
+
+static void no_device(void)
+{
+	start();
+	REQUIRE(collector.last_status == RLS_CUPTI_FAILED);
+	REQUIRE(collector.last_code == 15 || collector.last_code == 999);
+}
+
+/* Loaded by who comes later, before CUDA is. */
+static void no_driver(void)
+{
+	void *bridge;
+
+	bridge_load(collector_receive);
+	bridge_watch(1);
+	bridge = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
+	inject = (int (*)(void))dlsym(bridge, "InitializeInjection");
+	REQUIRE(inject() == 1 && inject() == 1);
+	REQUIRE(collector.last_status == RLS_CUPTI_NO_DRIVER);
+	usleep(50000);
+	REQUIRE(collector.status_count == 1);
+	cuda_start();
+	wait_for_status(RLS_CUPTI_ARMED);
+}
+
+/* Another tool that holds the place, and lets it go; and one that comes after us. */
+static void slot_shared(void)
+{
+	int (*subscribe)(void **, void *, void *), (*unsubscribe)(void *);
+	int (*get_thread_id_type)(uint32_t *), (*get_timestamp)(uint64_t *);
+	struct launches launches = {0};
+	struct timespec now;
+	uint64_t timestamp;
+	uint32_t type = 9;
+	void *handle;
+
+	bridge_load(collector_receive);
+	cuda_start();
+	subscribe = cupti_function("cuptiSubscribe");
+	unsubscribe = cupti_function("cuptiUnsubscribe");
+	get_thread_id_type = cupti_function("cuptiGetThreadIdType");
+	get_timestamp = cupti_function("cuptiGetTimestamp");
+	REQUIRE(!subscribe(&handle, NULL, NULL));
+	bridge_watch(1);
+	wait_for_status(RLS_CUPTI_SLOT_TAKEN);
+	work_on();
+	REQUIRE(!unsubscribe(handle));
+	bridge_watch(0);
+	usleep(200000);
+	bridge_watch(1);
+	wait_for_status(RLS_CUPTI_ARMED);
+	REQUIRE(subscribe(&handle, NULL, NULL) == 39);
+	launches_make(&launches, 100);
+	bridge_watch(0);
+	wait_for_status(RLS_CUPTI_DISARMED);
+	launches_check(&launches);
+	launches_free(&launches);
+	/* All is as it was. */
+	REQUIRE(!subscribe(&handle, NULL, NULL));
+	REQUIRE(!get_thread_id_type(&type) && type == 0);
+	clock_gettime(CLOCK_REALTIME, &now);
+	REQUIRE(!get_timestamp(&timestamp));
+	REQUIRE(timestamp / 1000000000 - now.tv_sec <= 1);
+}
+
+static uint64_t their_clock(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+static uint8_t *theirs[1024];
+static atomic_uint their_count;
+
+static void their_request(uint8_t **buffer, size_t *size, size_t *records_max)
+{
+	*size = 65536;
+	*buffer = malloc(*size);
+	*records_max = 0;
+	theirs[atomic_fetch_add(&their_count, 1) % 1024] = *buffer;
+}
+
+/* As NVIDIA's samples do: whatever comes is freed, our buffers too. */
+static void their_completion(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			     size_t valid_size)
+{
+	free(buffer);
+}
+
+static void steal(void)
+{
+	int (*register_clock)(uint64_t (*)(void)) =
+		cupti_function("cuptiActivityRegisterTimestampCallback");
+	int (*register_callbacks)(void *, void *) = cupti_function("cuptiActivityRegisterCallbacks");
+
+	REQUIRE(!register_clock(their_clock));
+	REQUIRE(!register_callbacks((void *)their_request, (void *)their_completion));
+}
+
+/* What a newer Kineto does when torch.profiler starts. */
+static void stolen(void)
+{
+	struct launches launches = {0};
+	unsigned long unpooled;
+
+	start();
+	for (int i = 0; i < 5; i++) {
+		launches_make(&launches, 100); /* buffers of ours are out */
+		launches_free(&launches);
+		steal();
+		wait_for_status(RLS_CUPTI_STOLEN);
+		work_on();
+		unpooled = collector.unpooled;
+		bridge_watch(0);
+		usleep(200000);
+		bridge_watch(1);
+		wait_for_status(RLS_CUPTI_ARMED);
+		collector_reset();
+		launches_make(&launches, 100);
+		wait_for_all();
+		launches_check(&launches);
+		launches_free(&launches);
+		REQUIRE(collector.unpooled >= unpooled); /* theirs, which came back to us */
+	}
+}
+
+const struct scenario conflict_scenarios[] = {
+	{"refused", refused},
+	{"no-device", no_device},
+	{"no-driver", no_driver},
+	{"slot-shared", slot_shared},
+	{"stolen", stolen},
+	{0},
+};

@@ -1,0 +1,210 @@
+/* Arming and disarming, forking, and being idle. */
+#include "scenario.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void start(void)
+{
+	bridge_load(collector_receive);
+	cuda_start();
+}
+
+/* Nobody looks: CUPTI is not called, though the program works. */
+static void idle(void)
+{
+	struct launches launches[2];
+
+	start();
+	launches_by_threads(launches, 2, 100000);
+	usleep(300000);
+	REQUIRE(cupti_calls() == 0);
+	REQUIRE(collector.batches == 0);
+	launches_free(&launches[0]);
+	launches_free(&launches[1]);
+}
+
+/* Each time all that is launched while armed arrives, and nothing of before. */
+static void again_and_again(void)
+{
+	unsigned long rounds = setting("ROUNDS", 1000);
+	unsigned long calls;
+	struct launches before = {0}, launches = {0};
+
+	start();
+	for (unsigned long i = 0; i < rounds; i++) {
+		collector_reset();
+		launches_make(&before, 5);
+		bridge_watch(1);
+		wait_for_status(RLS_CUPTI_ARMED);
+		launches_make(&launches, 20);
+		bridge_watch(0);
+		wait_for_status(RLS_CUPTI_DISARMED);
+		launches_check(&launches);
+		REQUIRE(collector.count[RLS_CUPTI_KERNEL] == 20);
+		launches_free(&before);
+		launches_free(&launches);
+	}
+	calls = cupti_calls();
+	launches_make(&before, 100);
+	usleep(50000);
+	REQUIRE(cupti_calls() == calls);
+	REQUIRE(!collector.dropped && !collector.refused && !collector.unpooled);
+	launches_free(&before);
+}
+
+static atomic_bool must_stop;
+
+static void *launch_on(void *unused)
+{
+	struct launches launches = {0};
+
+	while (!atomic_load(&must_stop)) {
+		launches_make(&launches, 200);
+		launches_free(&launches);
+		usleep(200); /* locks are not fair: others get theirs */
+	}
+	return NULL;
+}
+
+/* Switched while threads launch and never wait for it. What arrives is whole and in order,
+ * which the collector sees to; how much does depends on when. */
+static void under_load(void)
+{
+	unsigned long rounds = setting("ROUNDS", 200);
+	pthread_t threads[3];
+
+	start();
+	for (int i = 0; i < 3; i++)
+		REQUIRE(!pthread_create(&threads[i], NULL, launch_on, NULL));
+	for (unsigned long i = 0; i < rounds; i++) {
+		bridge_watch(1);
+		wait_for_status(RLS_CUPTI_ARMED);
+		usleep(i % 8 * 500);
+		bridge_watch(0);
+		wait_for_status(RLS_CUPTI_DISARMED);
+	}
+	atomic_store(&must_stop, true);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	REQUIRE(collector.count[RLS_CUPTI_KERNEL] > rounds);
+	REQUIRE(!collector.dropped && !collector.unpooled);
+}
+
+static void second_profiler(void)
+{
+	unsigned int said;
+
+	start();
+	bridge_watch(1);
+	wait_for_status(RLS_CUPTI_ARMED);
+	said = collector.status_count;
+	bridge_watch(2);
+	for (int i = 0; i < 1000 && collector.status_count == said; i++)
+		usleep(1000);
+	REQUIRE(collector.status_count == said + 1 && collector.last_status == RLS_CUPTI_ARMED);
+	bridge_watch(1);
+	usleep(50000);
+	REQUIRE(collector.last_status == RLS_CUPTI_ARMED);
+	bridge_watch(0);
+	wait_for_status(RLS_CUPTI_DISARMED);
+}
+
+/* In the child: one status, and the end as if the bridge were not there. */
+static void live_as_child(void)
+{
+	REQUIRE(collector.last_status == RLS_CUPTI_FORKED);
+	bridge_watch(0);
+	bridge_watch(3);
+	usleep(20000);
+	REQUIRE(collector.last_status == RLS_CUPTI_FORKED);
+	exit(7);
+}
+
+static void forks(void)
+{
+	struct launches launches = {0};
+
+	start();
+	bridge_watch(1);
+	wait_for_status(RLS_CUPTI_ARMED);
+	for (int i = 0; i < 10; i++) {
+		int status = 0;
+		pid_t child;
+
+		launches_make(&launches, 50);
+		child = fork();
+		if (!child)
+			live_as_child();
+		REQUIRE(waitpid(child, &status, 0) == child);
+		REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+		wait_for_all();
+		launches_check(&launches);
+		launches_free(&launches);
+	}
+	REQUIRE(collector.last_status == RLS_CUPTI_ARMED);
+	REQUIRE(collector.count[RLS_CUPTI_KERNEL] == 10 * 50);
+}
+
+static struct launches last;
+
+/* Runs after the bridge's own, which was registered later. */
+static void check_at_exit(void)
+{
+	if (collector.last_status != RLS_CUPTI_DISARMED ||
+	    collector.count[RLS_CUPTI_KERNEL] != last.count) {
+		fprintf(stderr, "status %u, kernels %lu at exit\n", collector.last_status,
+			collector.count[RLS_CUPTI_KERNEL]);
+		_exit(1);
+	}
+	launches_check(&last);
+	launches_free(&last);
+}
+
+/* What was launched just before is fetched. */
+static void exits(void)
+{
+	atexit(check_at_exit);
+	start();
+	bridge_watch(1);
+	wait_for_status(RLS_CUPTI_ARMED);
+	launches_make(&last, 500);
+	exit(0);
+}
+
+/* The target's handlers run on the target's threads. */
+static void signals(void)
+{
+	char path[64], line[128];
+	unsigned long long blocked = 0;
+	FILE *list, *status;
+	int tid = 0;
+
+	start();
+	usleep(20000);
+	list = popen("grep -l '^Name:.rlscope-cupti' /proc/$PPID/task/*/status", "r");
+	REQUIRE(list && fscanf(list, "/proc/%*d/task/%d/", &tid) == 1);
+	pclose(list);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	status = fopen(path, "re");
+	REQUIRE(status != NULL);
+	while (fgets(line, sizeof(line), status))
+		sscanf(line, "SigBlk: %llx", &blocked);
+	fclose(status);
+	REQUIRE((blocked | 0x1c0040100) == 0xffffffffffffffff); /* but KILL, STOP, libc's own two */
+}
+
+const struct scenario life_scenarios[] = {
+	{"idle", idle},
+	{"again-and-again", again_and_again},
+	{"under-load", under_load},
+	{"second-profiler", second_profiler},
+	{"forks", forks},
+	{"exits", exits},
+	{"signals", signals},
+	{0},
+};
