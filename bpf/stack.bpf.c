@@ -59,7 +59,7 @@ static __always_inline struct rls_wire_stack *begin_stack(__u32 which, struct ta
 	stack->category = thread ? thread->category : 0;
 	stack->syscall = -1;
 	stack->every = 1;
-	stack->reserved = 0;
+	stack->argument = 0;
 	return stack;
 }
 
@@ -140,6 +140,7 @@ static __always_inline void begin_wait(struct task_struct *task, bool preempted,
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	stack->ip = regs->ip;
 	stack->syscall = regs->orig_ax;
+	stack->argument = (__u32)regs->di;
 	stack->every = every;
 	if (send_stack(stack, task, pid))
 		waiting->since_ns = now_ns;

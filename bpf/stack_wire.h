@@ -27,7 +27,7 @@ struct rls_wire_stack {
 	RLS_U16 frames;
 	RLS_U32 syscall;            /* waits: (int32) the system call it is in, -1 for none */
 	RLS_U32 every;              /* waits: one of so many is told, at random */
-	RLS_U32 reserved;
+	RLS_U32 argument;           /* waits: low half of that call's first argument */
 	struct rls_wire_frame frame[RLS_STACK_FRAMES_MAX];
 };
 #define RLS_STACK_HEAD_BYTES 48     /* up to frame */

@@ -136,7 +136,7 @@ static enum rls_sample_kind kind_of(const struct rls_wire_stack *stack,
 				    const struct rls_place *place)
 {
 	if (stack->header.flags & RLS_STACK_WAITS)
-		return rls_wait_reason((int32_t)stack->syscall,
+		return rls_wait_reason((int32_t)stack->syscall, stack->argument,
 				       stack->header.flags & RLS_STACK_PREEMPTED);
 	if (stack->header.flags & RLS_SAMPLE_KERNEL)
 		return RLS_SAMPLE_SYSTEM;

@@ -35,12 +35,15 @@ static const struct {
 	{ SYS_exit_group, RLS_SAMPLE_WAIT_OTHER },
 };
 
-enum rls_sample_kind rls_wait_reason(int32_t system_call, bool preempted)
+enum rls_sample_kind rls_wait_reason(int32_t system_call, uint32_t argument, bool preempted)
 {
 	if (preempted)
 		return RLS_SAMPLE_WAIT_CPU;
 	if (system_call < 0)
 		return RLS_SAMPLE_WAIT_OTHER;
+	/* For no file at all: Python's sleep before 3.11. */
+	if ((system_call == SYS_select || system_call == SYS_pselect6) && !argument)
+		return RLS_SAMPLE_WAIT_SLEEP;
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
 		if (reasons[i].system_call == system_call)
 			return reasons[i].kind;

@@ -7,8 +7,8 @@
 
 #include "analysis/event.h"
 
-/* system_call: its x86-64 number, -1 when it is in none (a page fault). preempted: it was
- * taken off its CPU while it could have gone on. */
-enum rls_sample_kind rls_wait_reason(int32_t system_call, bool preempted);
+/* system_call: its x86-64 number, -1 when it is in none (a page fault). argument: its first,
+ * as far as 32 bits go. preempted: it was taken off its CPU while it could have gone on. */
+enum rls_sample_kind rls_wait_reason(int32_t system_call, uint32_t argument, bool preempted);
 
 #endif

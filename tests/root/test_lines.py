@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+"""Samples by line: test_lines.py TAG. What each line of a program that measures itself ran
+and waited, by kind, against what the samples say, within their own error.
+
+A sample is a look at one instant, so the truth is met within the stated error, which holds
+in 95 of 100 cases: twice that, and what a timer's tick and a moved thread are off by."""
+
+import collections
+import json
+import os
+import sys
+
+import harness
+
+HZ = 997
+TICKS = 6
+KINDS = {"python": "python_ns", "native": "native_ns", "system": "system_ns",
+         "lock": "lock_ns", "sleep": "sleep_ns", "io": "io_ns"}
+
+
+def record(tag):
+    with harness.Target("lines.py", tag, ["--libraries", harness.TRUTH]) as target:
+        with harness.Recording([target.pid], "--sample-hz", str(HZ), roles=[]) as recording:
+            target.say("go")
+            truth = json.loads(target.out.wait("{", 120) or "{}")
+            status = recording.stop()
+            return truth, status, recording.report()
+
+
+def by_line(report, file):
+    found = collections.defaultdict(collections.Counter)
+    for row in report["lines"]:
+        if os.path.basename(row["file"]) != os.path.basename(file):
+            continue
+        for kind, column in KINDS.items():
+            found[row["line"]][kind] += row[column]
+        found[row["line"]]["error"] += row["error_ns"]
+    return found
+
+
+def compare(checks, truth, found):
+    tick_ns = 1e9 / HZ
+    for line, kinds in sorted(truth["lines"].items(), key=lambda pair: int(pair[0])):
+        seen = found[int(line)]
+        for kind, true_ns in kinds.items():
+            if kind not in KINDS or true_ns < 20 * tick_ns:
+                continue
+            allowed_ns = 2 * seen["error"] + TICKS * tick_ns + 0.01 * true_ns
+            checks.that(abs(seen[kind] - true_ns) <= allowed_ns,
+                        "line %s, %s: truth %.0f ms, samples %.0f ms, allowed %.0f ms apart" % (
+                            line, kind, true_ns / 1e6, seen[kind] / 1e6, allowed_ns / 1e6))
+
+
+def check_sums(checks, report):
+    lines = sum(row["python_ns"] + row["native_ns"] + row["system_ns"] + row["waiting_ns"]
+                for row in report["lines"])
+    kinds = sum(row["ns"] for row in report["samples"])
+    checks.that(lines == kinds > 0, "lines and kinds add up to the same: %.3f s" % (lines / 1e9))
+    for row in report["lines"]:
+        waits = sum(row[name] for name in ("lock_ns", "io_ns", "sleep_ns", "child_ns", "gpu_ns",
+                                           "run_queue_ns", "other_ns"))
+        if waits != row["waiting_ns"] or row["runtime_ns"] > row["python_ns"]:
+            checks.that(False, "parts add up: %s" % row)
+
+
+def main():
+    tag = sys.argv[1]
+    harness.need_root_and_profiler()
+    checks = harness.Checks()
+    truth, status, report = record(tag)
+    checks.that(status == 0, "profiler ended with %d" % status)
+    checks.that(len(truth["lines"]) >= 14, "the target told of %d lines" % len(truth["lines"]))
+    check_sums(checks, report)
+    compare(checks, truth, by_line(report, truth["file"]))
+    functions = {row["function"].split(".")[-1]: row for row in report["functions"]}
+    for name in ("python_line", "deep", "truthc_spin"):
+        checks.that(name in functions, "function %s is named" % name)
+    checks.that(functions.get("truthc_spin", {}).get("native") is True, "truthc_spin is native")
+    checks.that(not [w for w in report["warnings"] if w.startswith("samples")],
+                "nothing is said to be missing: %s" % report["warnings"])
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()
