@@ -53,6 +53,8 @@ struct rls_libraries {
 	struct rls_operation_files operations;
 	struct rls_bridges bridges;
 	struct process *processes;
+	void (*probed)(void *context);
+	void *probed_context;
 };
 
 /* ---- processes ---- */
@@ -187,6 +189,8 @@ static int take_libraries(struct rls_libraries *libraries, struct process *proce
 
 		/* It may have taken a while: do not let the ring run full meanwhile. */
 		rls_kernel_consume_transitions(libraries->kernel);
+		if (libraries->probed)
+			libraries->probed(libraries->probed_context);
 		if (r == -ENOMEM)
 			return r;
 		if (r)
@@ -538,6 +542,13 @@ int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
 	libraries->bridges.kernel = kernel;
 	*out = libraries;
 	return 0;
+}
+
+void rls_libraries_on_probed(struct rls_libraries *libraries, void (*probed)(void *context),
+			     void *context)
+{
+	libraries->probed = probed;
+	libraries->probed_context = context;
 }
 
 void rls_libraries_free(struct rls_libraries *libraries)

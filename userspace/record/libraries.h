@@ -33,6 +33,11 @@ void rls_libraries_free(struct rls_libraries *libraries);
  * when the process is gone or cannot be read; libraries that fail alone are warnings. */
 int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns);
 
+/* Calls back each time that a file has been probed, which takes a while when there are many: for
+ * looking at what was mapped meanwhile. It may call rls_libraries_mapped, but not scan. */
+void rls_libraries_on_probed(struct rls_libraries *libraries, void (*probed)(void *context),
+			     void *context);
+
 /* Some process of the host, recorded or not, has mapped path (pid 0: anyone anything). Takes
  * return probes off at once where they would harm it (switchers.h). 0 or -ENOMEM. */
 int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char *path);

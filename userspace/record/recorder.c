@@ -133,6 +133,14 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 	rls_newcomers_mapped(&recorder->newcomers, pid);
 }
 
+/* Who begins to switch stacks must not wait until all is attached. */
+static void on_probed(void *context)
+{
+	struct rls_recorder *recorder = context;
+
+	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
+}
+
 /* ---- what the kernel side tells ---- */
 
 static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t time_ns)
@@ -323,6 +331,7 @@ static int open_parts(struct rls_recorder *recorder)
 	r = rls_mmap_watch_open(&recorder->mmap_watch);
 	if (r)
 		return rls_error_r(r, "cannot watch for libraries being loaded: %s", strerror(-r));
+	rls_libraries_on_probed(recorder->libraries, on_probed, recorder);
 	r = rls_libraries_mapped(recorder->libraries, 0, ""); /* who is there already */
 	if (r)
 		return r;
@@ -639,6 +648,7 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 
 	recorder->draining = true;
 	failed = rls_kernel_stop(recorder->kernel, &recorder->stop_ns);
+	on_probed(recorder); /* the probes stay while what they saw is read */
 	rls_missing_bridges(recorder->libraries, &recorder->output, &recorder->processes,
 			    UINT64_MAX, recorder->stop_ns);
 	r = rls_settle(recorder->kernel, recorder->gpu, recorder->stop_ns);
