@@ -39,6 +39,7 @@ static const struct range driver[] = {
 	{121, 121}, /* cuEventSynchronize */
 	{126, 126}, /* cuStreamSynchronize */
 	{216, 227}, /* cuMemsetD8Async … cu64MemsetD2D32Async */
+	{232, 234}, /* cu64Memcpy2D … cu64Memcpy2DAsync */
 	{248, 254}, /* cuMemcpy_v2 … cuMemsetD2D32_v2 */
 	{276, 293}, /* cuMemcpyHtoD_v2 … cuMemcpyHtoAAsync_v2 */
 	{305, 307}, /* cuMemcpy, cuMemcpyAsync, cuLaunchKernel */

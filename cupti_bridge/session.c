@@ -139,16 +139,19 @@ static void release(struct rls_session *session)
 	session->cupti.unsubscribe(session->subscriber);
 }
 
+/* Is CUPTI's clock ours, as far as it can be asked? A reading that does not follow the clock
+ * that we have just registered says nothing about records, and is not passed on. */
 static bool read_clock(struct rls_session *session)
 {
+	struct rls_cupti_batch *header = &session->sender.header;
 	struct rls_clock_reading reading;
 
-	if (rls_clock_read(session->cupti.get_timestamp, &reading))
+	if (rls_clock_read(session->cupti.get_timestamp, &reading) || !rls_clock_is_ours(&reading))
 		return false;
-	session->sender.header.clock_ns = reading.clock_ns;
-	session->sender.header.clock_cupti_ns = reading.cupti_ns;
-	session->sender.header.clock_width_ns = reading.width_ns;
-	return rls_clock_is_ours(&reading);
+	header->clock_ns = reading.clock_ns;
+	header->clock_cupti_ns = reading.cupti_ns;
+	header->clock_width_ns = reading.width_ns;
+	return true;
 }
 
 static bool find_cupti(struct rls_session *session)
@@ -174,6 +177,12 @@ static bool find_cupti(struct rls_session *session)
 	return false;
 }
 
+/* What the results that there are without a device, or with too old a driver, may mean. */
+static const char *hint(int result)
+{
+	return result == 15 || result == 999 ? ": is there a GPU, and is the driver new enough?" : "";
+}
+
 /* After a refusal CUPTI may not be called any more, by its own rules. */
 static bool subscribe(struct rls_session *session)
 {
@@ -184,8 +193,8 @@ static bool subscribe(struct rls_session *session)
 		    "another tool holds CUPTI in this process (a framework's own profiler, or "
 		    "NVIDIA's tools), and only one can");
 	else if (result)
-		say(session, RLS_CUPTI_FAILED, result, "CUPTI refused a subscriber (code %d)",
-		    result);
+		say(session, RLS_CUPTI_FAILED, result, "CUPTI refused a subscriber (code %d)%s",
+		    result, hint(result));
 	return !result;
 }
 
@@ -206,15 +215,16 @@ void rls_session_arm(struct rls_session *session)
 	session->earliest_ns -= session->earliest_ns > PAST_NS ? PAST_NS : 0;
 	memset(&session->launches, 0, sizeof(session->launches));
 	session->has_refused_buffer = false;
+	session->sender.header.clock_ns = 0;
+	session->sender.header.clock_cupti_ns = 0;
+	session->sender.header.clock_width_ns = 0;
 	session->can_watch_clock = !result && read_clock(session);
 	if (!result)
 		result = switch_kinds_on(session, &missing);
 	if (result) {
 		release(session);
 		say(session, RLS_CUPTI_FAILED, result,
-		    "CUPTI would not record kernels (code %d)%s", result,
-		    result == 15 || result == 999 ? ": is there a GPU, and is the driver new enough?"
-						  : "");
+		    "CUPTI would not record kernels (code %d)%s", result, hint(result));
 		return;
 	}
 	session->is_armed = true;
@@ -343,9 +353,7 @@ static void yield_to_thief(struct rls_session *session)
 
 void rls_session_flush(struct rls_session *session)
 {
-	bool is_ours = read_clock(session);
-
-	if (session->can_watch_clock && !is_ours)
+	if (session->can_watch_clock && !read_clock(session))
 		yield_to_thief(session);
 	else
 		deliver(session, 0);
