@@ -1,6 +1,7 @@
 #include "analysis/facts.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "analysis/grow.h"
 
@@ -107,24 +108,43 @@ int rls_facts_add(struct rls_facts *facts, const struct rls_event *event)
 	}
 }
 
-double rls_facts_calibration_error(const struct rls_facts *facts)
+static double relative_error(const struct rls_fact_calibration *figure)
 {
+	/* Written so that a NaN counts as unknown, not as exact. */
+	double relative = figure->value_ns > 0 && figure->error_ns >= 0 ?
+				  figure->error_ns / figure->value_ns :
+				  1;
+
+	return relative <= 1 ? relative : 1;
+}
+
+static const struct rls_fact_calibration *find_figure(const struct rls_facts *facts,
+						      const struct rls_string_pool *strings,
+						      const char *name)
+{
+	for (size_t i = 0; i < facts->calibration_count; i++) {
+		if (!strcmp(rls_string_pool_get(strings, facts->calibration[i].name), name))
+			return &facts->calibration[i];
+	}
+	return NULL;
+}
+
+double rls_facts_calibration_error(const struct rls_facts *facts,
+				   const struct rls_string_pool *strings)
+{
+	const struct rls_fact_calibration *whole = find_figure(facts, strings, RLS_FIGURE_WORKLOAD);
 	double worst = 0;
 
 	if (!facts->calibration_count)
 		return ERROR_UNCALIBRATED;
+	if (!whole)
+		whole = find_figure(facts, strings, RLS_FIGURE_HIT);
+	if (whole)
+		return relative_error(whole);
 	for (size_t i = 0; i < facts->calibration_count; i++) {
-		const struct rls_fact_calibration *figure = &facts->calibration[i];
-		/* Written so that a NaN counts as unknown, not as exact. */
-		double relative = figure->value_ns > 0 && figure->error_ns >= 0 ?
-					  figure->error_ns / figure->value_ns :
-					  1;
+		double relative = relative_error(&facts->calibration[i]);
 
-		if (figure->value_ns == 0)
-			continue;
-		if (!(relative <= 1))
-			relative = 1;
-		if (relative > worst)
+		if (facts->calibration[i].value_ns != 0 && relative > worst)
 			worst = relative;
 	}
 	return worst;

@@ -11,6 +11,7 @@
 
 #include "event.h"
 #include "index_map.h"
+#include "string_pool.h"
 
 /* More warnings than these are only counted: a broken trace must not bury the report. */
 #define RLS_WARNINGS_MAX 200
@@ -25,6 +26,11 @@ struct rls_fact_calibration {
 	double value_ns;
 	double error_ns;
 };
+
+/* Figures that speak of whole workloads: the mean hit, by the machine's calibration and by
+ * running the program itself with and without probes. */
+#define RLS_FIGURE_HIT "hit"
+#define RLS_FIGURE_WORKLOAD "workload.hit"
 
 /* Zeroed: none yet. */
 struct rls_facts {
@@ -48,8 +54,11 @@ void rls_facts_free(struct rls_facts *facts);
 /* Takes a host, loss, calibration or warning event. 0, or -ENOMEM. */
 int rls_facts_add(struct rls_facts *facts, const struct rls_event *event);
 
-/* The worst relative error among the calibrated figures, 0..1; 0.25 when there are none. */
-double rls_facts_calibration_error(const struct rls_facts *facts);
+/* The relative error, 0..1, of what all hits are said to cost: of the figure that was measured
+ * for it, that of the workload rather than that of the machine; without either the worst among
+ * the figures; 0.25 when there are none. */
+double rls_facts_calibration_error(const struct rls_facts *facts,
+				   const struct rls_string_pool *strings);
 
 /* Total over all buffers. */
 uint64_t rls_facts_dropped(const struct rls_facts *facts);

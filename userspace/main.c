@@ -15,6 +15,7 @@ static const struct command {
 	{ "report", rls_command_report, "report a trace file (no root needed)" },
 	{ "dump", rls_command_dump, "print a trace file as JSON Lines" },
 	{ "probes", rls_command_probes, "show what would be probed in a process, without attaching" },
+	{ "calibrate", rls_command_calibrate, "measure what probes cost here, or in a command" },
 	{ "check", rls_command_check, "can this host profile? with a remedy for each no" },
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -26,7 +27,7 @@ static void print_help(FILE *out)
 	      "per operation, by attaching to the running job from the kernel.\n\n",
 	      out);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
 	fputs("\n`rlscope-bpf COMMAND --help` describes each; `man rlscope-bpf` has the whole story.\n",
 	      out);
 }

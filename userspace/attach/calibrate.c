@@ -7,48 +7,107 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "userspace/annotate/annotate_wire.h"
+#include "userspace/attach/disturb.h"
 #include "userspace/attach/features.h"
 
-#define BATCHES 15
-#define CALLS 200
-#define CALLS_SINGLE_STEP 20    /* each takes some 10 us in a virtual machine */
+#define BATCHES_MAX 99
+#define HOT_CALLS 200
+#define COLD_CALLS 40
+#define SINGLE_STEP_CALLS 20    /* each takes some 10 us in a virtual machine */
 
-/* What a busy target adds to a hot loop's figure: misses on the probe's own data. */
-#define COLD_SHARE 0.15
+/* Between two calls of the cold measurement. Chosen so that a pair costs what it does in
+ * PyTorch's training loops: scripts/bench/README.md. */
+#define COLD_STEPS 600
+#define COLD_BYTES (8U << 20)
+#define AFTER_STEPS 30
+
+/* A single step leaves the virtual machine twice, and all translations of addresses with it:
+ * what that costs shows much later. */
+#define AFTER_SINGLE_STEP 1500
+
+#define EDGES_PER_CALL 4
 
 /* Of a return probe's cost, before its time is taken. */
 #define SHARE_BEFORE 0.6
 
-/* One function per class, each beginning with an instruction of it, and two more for what
- * a return probe and an emitted event add. In assembler, so that they stay what they are. */
-#define TARGET(name, first)                          \
-	void name(void);                             \
-	asm(".text\n.p2align 4\n.globl " #name "\n"  \
-	    ".hidden " #name "\n"                     \
+/* Two functions that begin with the same instruction, on lines of their own: one to be
+ * probed, one not. In assembler, so that they stay what they are. */
+#define ONE(name, first)                               \
+	void name(void);                               \
+	asm(".text\n.p2align 6\n.globl " #name "\n"    \
+	    ".hidden " #name "\n"                       \
 	    ".type " #name ", @function\n" #name ":\n" \
 	    first "\n\tret\n.size " #name ", . - " #name "\n")
+#define TARGET(name, first)                  \
+	ONE(rls_probed_##name, first);       \
+	ONE(rls_plain_##name, first)
 
-TARGET(rls_target_nop5, "\t.byte 0x0f, 0x1f, 0x44, 0x00, 0x00");
-TARGET(rls_target_push, "\tpush %rbp\n\tpop %rbp");
-TARGET(rls_target_mov, "\tmov %rdi, %rax");
-TARGET(rls_target_return, "\tpush %rbp\n\tpop %rbp");
-TARGET(rls_target_event, "\tpush %rbp\n\tpop %rbp");
+#define NOP5 "\t.byte 0x0f, 0x1f, 0x44, 0x00, 0x00"
+#define PUSH "\tpush %rbp\n\tpop %rbp"
 
-enum target { NOP5, EMULATED, SINGLE_STEP, RETURN, EVENT, TARGETS };
+TARGET(nop5, NOP5);
+TARGET(push, PUSH);
+TARGET(mov, "\tmov %rdi, %rax");
+TARGET(return, PUSH);
+TARGET(event, PUSH);
+TARGET(usdt, NOP5);
+TARGET(edge, PUSH);
 
-static void (*const functions[TARGETS])(void) = {
-	[NOP5] = rls_target_nop5,     [EMULATED] = rls_target_push,
-	[SINGLE_STEP] = rls_target_mov, [RETURN] = rls_target_return,
-	[EVENT] = rls_target_event,
+/* By path; what one is probed with is in attach(). */
+static const struct {
+	const char *name;
+	void (*probed)(void), (*plain)(void);
+} targets[RLS_PATH_MAX] = {
+	[RLS_PATH_NOP5_ENTRY] = { "nop5.entry", rls_probed_nop5, rls_plain_nop5 },
+	[RLS_PATH_EMULATED_ENTRY] = { "emulated.entry", rls_probed_push, rls_plain_push },
+	[RLS_PATH_SINGLE_STEP_ENTRY] = { "single-step.entry", rls_probed_mov, rls_plain_mov },
+	[RLS_PATH_RETURN] = { "return", rls_probed_return, rls_plain_return },
+	[RLS_PATH_EVENT] = { "event", rls_probed_event, rls_plain_event },
+	[RLS_PATH_USDT] = { "usdt", rls_probed_usdt, rls_plain_usdt },
+	[RLS_PATH_EDGE] = { "annotation.edge", rls_probed_edge, rls_plain_edge },
 };
 
-_Static_assert(NOP5 == (int)RLS_SITE_NOP5 && EMULATED == (int)RLS_SITE_EMULATED &&
-		       SINGLE_STEP == (int)RLS_SITE_SINGLE_STEP,
-	       "targets begin with the classes");
+_Static_assert(RLS_PATH_NOP5_ENTRY == (int)RLS_SITE_NOP5 &&
+		       RLS_PATH_EMULATED_ENTRY == (int)RLS_SITE_EMULATED &&
+		       RLS_PATH_SINGLE_STEP_ENTRY == (int)RLS_SITE_SINGLE_STEP,
+	       "paths begin with the classes");
 
+const char *rls_path_name(enum rls_calibrated_path path)
+{
+	return targets[path].name;
+}
+
+/* What one call of a target costs more with its probes than without. */
 struct figure {
-	double median_ns, spread_ns;
+	double median_ns, half_width_ns;
 };
+
+struct figures {
+	struct figure hot, cold;
+};
+
+/* ---- the record of an annotated thread, as the kernel side reads it ---- */
+
+static _Thread_local struct rls_thread_record *annotated;
+static struct rls_thread_record edges;
+
+static void make_edges(void)
+{
+	for (int i = 0; i < EDGES_PER_CALL; i++) {
+		struct rls_edge *edge = &edges.edges[edges.head % RLS_EDGE_RING];
+		struct timespec now;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		*edge = (struct rls_edge){
+			.time_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec,
+			.kind = RLS_EDGE_POP,
+		};
+		__atomic_store_n(&edges.head, edges.head + 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* ---- measuring ---- */
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -57,66 +116,162 @@ static int compare_doubles(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static double batch_ns(void (*function)(void), int calls)
+void rls_median_interval(double *values, size_t count, double *median, double *half_width)
 {
-	struct timespec begin, end;
+	/* The ranks between which the median lies in 95 of 100 cases: count/2 -+ 0.98 sqrt(count). */
+	double reach = 0.98 * sqrt((double)count);
+	size_t low, high;
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	for (int i = 0; i < calls; i++)
+	qsort(values, count, sizeof(*values), compare_doubles);
+	low = (double)count / 2 > reach ? (size_t)((double)count / 2 - reach) : 0;
+	high = count - 1 - low;
+	*median = count % 2 ? values[count / 2] :
+			      (values[count / 2 - 1] + values[count / 2]) / 2;
+	*half_width = fmax(values[high] - *median, *median - values[low]);
+}
+
+static double now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static double hot_ns(void (*function)(void), void (*before)(void), int calls)
+{
+	double begin_ns = now_ns();
+
+	for (int i = 0; i < calls; i++) {
+		before();
 		function();
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) /
-	       calls;
-}
-
-static struct figure measure(enum target target)
-{
-	void (*function)(void) = functions[target];
-	int calls = target == SINGLE_STEP ? CALLS_SINGLE_STEP : CALLS;
-	double batches[BATCHES];
-
-	batch_ns(function, calls); /* warm */
-	for (int i = 0; i < BATCHES; i++)
-		batches[i] = batch_ns(function, calls);
-	qsort(batches, BATCHES, sizeof(batches[0]), compare_doubles);
-	return (struct figure){ batches[BATCHES / 2],
-				(batches[BATCHES * 3 / 4] - batches[BATCHES / 4]) / 2 };
-}
-
-static int make_sites(struct rls_site sites[TARGETS])
-{
-	for (int i = 0; i < TARGETS; i++) {
-		unsigned long offset;
-		int r = rls_own_file_offset((const void *)(uintptr_t)functions[i], &offset);
-
-		if (r)
-			return r;
-		sites[i] = (struct rls_site){
-			.file_offset = offset,
-			.kind = RLS_SITE_ENTER,
-			.site_class = i < (int)RLS_SITE_CLASS_MAX ? i : (int)RLS_SITE_EMULATED,
-			.exit = i < RETURN ? RLS_EXIT_UNSEEN : RLS_EXIT_RETURN_PROBE,
-			/* From Python into Python changes nothing; into a backend it is an event. */
-			.category = i == EVENT ? RLS_CATEGORY_BACKEND : RLS_CATEGORY_PYTHON,
-			.from_python = true,
-		};
 	}
+	return (now_ns() - begin_ns) / calls;
+}
+
+/* One call amid other work: what the hit drives out of the caches is paid for afterwards. */
+static double cold_ns(void (*function)(void), void (*before)(void), struct rls_disturb *disturb,
+		      unsigned int after_steps)
+{
+	double begin_ns;
+
+	rls_disturb_run(disturb, COLD_STEPS);
+	before();
+	begin_ns = now_ns();
+	function();
+	rls_disturb_run(disturb, after_steps);
+	return now_ns() - begin_ns;
+}
+
+static void do_nothing(void)
+{
+}
+
+/* What calls with probes take more than calls without: the mean of some, turn about. */
+static double batch_ns(enum rls_calibrated_path path, struct rls_disturb *disturb)
+{
+	void (*before)(void) = path == RLS_PATH_EDGE ? make_edges : do_nothing;
+	bool stepped = path == RLS_PATH_SINGLE_STEP_ENTRY;
+	unsigned int after_steps = stepped ? AFTER_SINGLE_STEP : AFTER_STEPS;
+	int calls = stepped ? SINGLE_STEP_CALLS : HOT_CALLS;
+	double sum_ns = 0;
+
+	if (!disturb) {
+		sum_ns = hot_ns(targets[path].plain, before, calls);
+		return hot_ns(targets[path].probed, before, calls) - sum_ns;
+	}
+	for (int i = 0; i < COLD_CALLS; i++) {
+		sum_ns -= cold_ns(targets[path].plain, before, disturb, after_steps);
+		sum_ns += cold_ns(targets[path].probed, before, disturb, after_steps);
+	}
+	return sum_ns / COLD_CALLS;
+}
+
+static struct figure measure_one(enum rls_calibrated_path path, unsigned int batches,
+				 struct rls_disturb *disturb)
+{
+	double differences[BATCHES_MAX];
+	struct figure figure;
+
+	batch_ns(path, disturb); /* warm */
+	for (unsigned int i = 0; i < batches; i++)
+		differences[i] = batch_ns(path, disturb);
+	rls_median_interval(differences, batches, &figure.median_ns, &figure.half_width_ns);
+	return figure;
+}
+
+static int make_site(enum rls_calibrated_path path, struct rls_site *site)
+{
+	bool returns = path == RLS_PATH_RETURN || path == RLS_PATH_EVENT;
+	unsigned long offset;
+	int r = rls_own_file_offset((const void *)(uintptr_t)targets[path].probed, &offset);
+
+	if (r)
+		return r;
+	*site = (struct rls_site){
+		.file_offset = offset,
+		.kind = RLS_SITE_ENTER,
+		.site_class = path < (int)RLS_SITE_CLASS_MAX ? (int)path : (int)RLS_SITE_EMULATED,
+		.exit = returns ? RLS_EXIT_RETURN_PROBE : RLS_EXIT_UNSEEN,
+		/* From Python into Python changes nothing; into a backend it is an event. */
+		.category = path == RLS_PATH_EVENT ? RLS_CATEGORY_BACKEND : RLS_CATEGORY_PYTHON,
+		.from_python = true,
+	};
 	return 0;
 }
 
-static void add(struct rls_calibration *out, const char *name, double value_ns, double spread_ns)
+static int attach(struct rls_kernel *kernel)
 {
-	out->figures[out->count++] = (struct rls_calibrated){
-		.name = name,
-		.value_ns = fmax(value_ns, 0),
-		.error_ns = hypot(spread_ns, COLD_SHARE * value_ns),
-	};
+	struct rls_site sites[RLS_PATH_MAX];
+	size_t count = 0, attached;
+	unsigned long flush;
+	int r = rls_own_file_offset((const void *)(uintptr_t)targets[RLS_PATH_USDT].probed, &flush);
+
+	for (int path = 0; !r && path < RLS_PATH_MAX; path++) {
+		if (path != RLS_PATH_USDT)
+			r = make_site(path, &sites[count++]);
+	}
+	if (!r)
+		r = rls_kernel_attach_flush(kernel, "/proc/self/exe", flush, 0);
+	if (!r)
+		r = rls_kernel_attach_sites(kernel, "/proc/self/exe", sites, count, 0, &attached);
+	return r;
 }
+
+/* Tracks this process, its record of edges too. */
+static int begin(struct rls_kernel *kernel)
+{
+	const struct rls_wire_process settings = {
+		.annotate_offset = (uint64_t)((uintptr_t)&annotated -
+					      (uintptr_t)__builtin_thread_pointer()),
+		.flags = RLS_PROCESS_ANNOTATED,
+	};
+	uint64_t ignored_ns;
+	int r;
+
+	memset(&edges, 0, sizeof(edges));
+	annotated = &edges;
+	r = rls_kernel_track(kernel, getpid(), &settings);
+	if (!r)
+		r = attach(kernel);
+	return r ? r : rls_kernel_start(kernel, &ignored_ns);
+}
+
+static int end(struct rls_kernel *kernel, size_t mark)
+{
+	rls_kernel_pause(kernel);
+	rls_kernel_detach_since(kernel, mark);
+	rls_kernel_untrack(kernel, getpid());
+	annotated = NULL;
+	return rls_kernel_consume(kernel) < 0 ? -EIO : 0;
+}
+
+/* ---- how a pair's cost is divided ---- */
 
 /* Gaps between the events of the EVENT target, from an entry to its return. */
 struct gaps {
 	uint64_t last_ns;
-	double inside_ns[BATCHES * CALLS];
+	double inside_ns[BATCHES_MAX * HOT_CALLS];
 	size_t inside;
 };
 
@@ -129,88 +284,172 @@ static int collect_gap(const struct rls_wire_header *record, size_t size, void *
 	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*event))
 		return 0;
 	gap_ns = (double)(record->time_ns - gaps->last_ns);
-	if (gaps->last_ns && event->category == RLS_CATEGORY_PYTHON && gaps->inside < BATCHES * CALLS)
+	if (gaps->last_ns && event->category == RLS_CATEGORY_PYTHON &&
+	    gaps->inside < BATCHES_MAX * HOT_CALLS)
 		gaps->inside_ns[gaps->inside++] = gap_ns;
 	gaps->last_ns = record->time_ns;
+	return 0;
+}
+
+static double median_gap(struct gaps *gaps)
+{
+	if (!gaps->inside)
+		return 0;
+	qsort(gaps->inside_ns, gaps->inside, sizeof(gaps->inside_ns[0]), compare_doubles);
+	return gaps->inside_ns[gaps->inside / 2];
+}
+
+/* ---- from the measurements to the figures ---- */
+
+/* a - share * b */
+static struct figure less(struct figure a, struct figure b)
+{
+	return (struct figure){ a.median_ns - b.median_ns, hypot(a.half_width_ns, b.half_width_ns) };
+}
+
+static struct figure divided(struct figure a, double by)
+{
+	return (struct figure){ a.median_ns / by, a.half_width_ns / by };
+}
+
+/* What was measured of whole calls becomes what each path costs by itself. */
+static void split(struct figure paths[RLS_PATH_MAX])
+{
+	struct figure entry = paths[RLS_PATH_EMULATED_ENTRY];
+
+	/* An entry and a return that each emit, less the same two silent. */
+	paths[RLS_PATH_EVENT] = divided(less(paths[RLS_PATH_EVENT], paths[RLS_PATH_RETURN]), 2);
+	paths[RLS_PATH_RETURN] = less(paths[RLS_PATH_RETURN], entry);
+	paths[RLS_PATH_EDGE] = divided(less(paths[RLS_PATH_EDGE], entry), EDGES_PER_CALL);
+}
+
+static void conclude(const struct figures measured[RLS_PATH_MAX], struct rls_calibration *out)
+{
+	struct figure hot[RLS_PATH_MAX], cold[RLS_PATH_MAX];
+
+	for (int path = 0; path < RLS_PATH_MAX; path++) {
+		hot[path] = measured[path].hot;
+		cold[path] = measured[path].cold;
+	}
+	split(hot);
+	split(cold);
+	for (int path = 0; path < RLS_PATH_MAX; path++)
+		out->paths[path] = (struct rls_calibrated){
+			.value_ns = fmax(cold[path].median_ns, 0),
+			.error_ns = cold[path].half_width_ns,
+			.hot_ns = fmax(hot[path].median_ns, 0),
+			.hot_error_ns = hot[path].half_width_ns,
+		};
+}
+
+int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_calibration *out)
+{
+	static struct gaps gaps;
+	struct figures measured[RLS_PATH_MAX];
+	struct rls_calibration result = { 0 };
+	size_t mark = rls_kernel_mark(kernel);
+	struct rls_disturb disturb;
+	int r = rls_disturb_init(&disturb, COLD_BYTES), ended;
+
+	if (r)
+		return r;
+	if (batches > BATCHES_MAX)
+		batches = BATCHES_MAX;
+	gaps = (struct gaps){ 0 };
+	r = rls_kernel_set_handler(kernel, collect_gap, &gaps);
+	if (!r)
+		r = begin(kernel);
+	for (int path = 0; !r && path < RLS_PATH_MAX; path++)
+		measured[path].hot = measure_one(path, batches, NULL);
+	if (!r && rls_kernel_consume(kernel) < 0)
+		r = -EIO;
+	result.inside_ns = median_gap(&gaps);
+	for (int path = 0; !r && path < RLS_PATH_MAX; path++) {
+		measured[path].cold = measure_one(path, batches, &disturb);
+		if (rls_kernel_consume(kernel) < 0)
+			r = -EIO;
+	}
+	ended = end(kernel, mark);
+	rls_disturb_clear(&disturb);
+	if (r || ended)
+		return r ? r : ended;
+	conclude(measured, &result);
+	*out = result;
+	return 0;
+}
+
+int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration *calibration,
+			double *share)
+{
+	static struct gaps gaps;
+	const struct rls_calibrated *paths = calibration->paths;
+	double known_ns = paths[RLS_PATH_EMULATED_ENTRY].hot_ns + paths[RLS_PATH_RETURN].hot_ns;
+	size_t mark = rls_kernel_mark(kernel);
+	struct figure now;
+	int r, ended;
+
+	gaps = (struct gaps){ 0 };
+	r = rls_kernel_set_handler(kernel, collect_gap, &gaps);
+	if (!r)
+		r = begin(kernel);
+	if (!r)
+		now = measure_one(RLS_PATH_RETURN, 15, NULL);
+	ended = end(kernel, mark);
+	if (r || ended)
+		return r ? r : ended;
+	*share = known_ns > 0 ? now.median_ns / known_ns : INFINITY;
 	return 0;
 }
 
 /* What of a pair falls inside the call is what of the entry comes after its event and what
  * of the return comes before its own; only the difference of the two befores matters to
  * calls one after another. The return's is taken to be a fair share. */
-static void divide(struct gaps *gaps, struct rls_hit_costs *costs)
+static void divide(const struct rls_calibration *calibration, struct rls_hit_costs *costs)
 {
+	const struct rls_calibrated *paths = calibration->paths;
+	double hot_ns = paths[RLS_PATH_EMULATED_ENTRY].hot_ns + paths[RLS_PATH_RETURN].hot_ns +
+			2 * paths[RLS_PATH_EVENT].hot_ns;
 	double entry_ns = costs->ns[RLS_SITE_EMULATED][0] + costs->event_ns;
 	double return_ns = costs->ns[RLS_SITE_EMULATED][1] + costs->event_ns;
-	double inside_ns, before_return_ns, before_entry_ns;
+	double before_return_ns = return_ns * SHARE_BEFORE;
+	double inside_ns, before_entry_ns;
 
-	if (!gaps->inside)
+	if (!(hot_ns > 0) || !(calibration->inside_ns > 0))
 		return;
-	qsort(gaps->inside_ns, gaps->inside, sizeof(gaps->inside_ns[0]), compare_doubles);
-	inside_ns = gaps->inside_ns[gaps->inside / 2];
-	before_return_ns = return_ns * SHARE_BEFORE;
+	/* The events' times are those of the hot loop: in proportion. */
+	inside_ns = calibration->inside_ns * (entry_ns + return_ns) / hot_ns;
 	before_entry_ns = before_return_ns + entry_ns - inside_ns;
 	costs->before_ns[1] = (uint32_t)lround(before_return_ns);
 	costs->before_ns[0] = (uint32_t)lround(fmin(fmax(before_entry_ns, 0), entry_ns));
 }
 
-/* plain[]: without probes. */
-static void conclude(const struct figure plain[TARGETS], const struct figure probed[TARGETS],
-		     struct rls_calibration *out)
+struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibration)
 {
-	static const char *const names[] = { "nop5.entry", "emulated.entry", "single-step.entry" };
-	double cost[TARGETS], spread[TARGETS];
-
-	for (int i = 0; i < TARGETS; i++) {
-		cost[i] = probed[i].median_ns - plain[i].median_ns;
-		spread[i] = probed[i].spread_ns + plain[i].spread_ns;
-	}
-	for (int i = 0; i < RLS_SITE_CLASS_MAX; i++)
-		add(out, names[i], cost[i], spread[i]);
-	add(out, "return", cost[RETURN] - cost[EMULATED], spread[RETURN]);
-	/* An entry and a return that each emit, less the same two silent. */
-	add(out, "event", (cost[EVENT] - cost[RETURN]) / 2, spread[EVENT] / 2);
+	const struct rls_calibrated *paths = calibration->paths;
+	struct rls_hit_costs costs = {
+		.event_ns = (uint32_t)lround(paths[RLS_PATH_EVENT].value_ns),
+	};
 
 	for (int i = 0; i < RLS_SITE_CLASS_MAX; i++) {
-		out->costs.ns[i][0] = (uint32_t)lround(out->figures[i].value_ns);
-		out->costs.ns[i][1] = (uint32_t)lround(out->figures[RLS_SITE_CLASS_MAX].value_ns);
+		costs.ns[i][0] = (uint32_t)lround(paths[i].value_ns);
+		costs.ns[i][1] = (uint32_t)lround(paths[RLS_PATH_RETURN].value_ns);
 	}
-	out->costs.event_ns = (uint32_t)lround(out->figures[RLS_SITE_CLASS_MAX + 1].value_ns);
+	divide(calibration, &costs);
+	return costs;
 }
 
-int rls_calibrate(struct rls_kernel *kernel, struct rls_calibration *out)
+struct rls_calibrated rls_calibration_mean_hit(const struct rls_calibration *calibration)
 {
-	static struct gaps gaps;
-	const struct rls_wire_process settings = { 0 };
-	struct figure plain[TARGETS], probed[TARGETS];
-	struct rls_calibration result = { 0 };
-	struct rls_site sites[TARGETS];
-	size_t mark = rls_kernel_mark(kernel), attached;
-	uint64_t ignored_ns;
-	int r = make_sites(sites);
+	const struct rls_calibrated *entry = &calibration->paths[RLS_PATH_EMULATED_ENTRY];
+	const struct rls_calibrated *leave = &calibration->paths[RLS_PATH_RETURN];
+	const struct rls_calibrated *event = &calibration->paths[RLS_PATH_EVENT];
+	struct rls_calibrated hit = {
+		.value_ns = (entry->value_ns + leave->value_ns) / 2 + event->value_ns,
+		.hot_ns = (entry->hot_ns + leave->hot_ns) / 2 + event->hot_ns,
+	};
 
-	gaps = (struct gaps){ 0 };
-	if (!r)
-		r = rls_kernel_set_handler(kernel, collect_gap, &gaps);
-	for (int i = 0; i < TARGETS; i++)
-		plain[i] = measure(i);
-	if (!r)
-		r = rls_kernel_track(kernel, getpid(), &settings);
-	if (!r)
-		r = rls_kernel_attach_sites(kernel, "/proc/self/exe", sites, TARGETS, 0, &attached);
-	if (!r)
-		r = rls_kernel_start(kernel, &ignored_ns);
-	for (int i = 0; !r && i < TARGETS; i++)
-		probed[i] = measure(i);
-	rls_kernel_pause(kernel);
-	rls_kernel_detach_since(kernel, mark);
-	rls_kernel_untrack(kernel, getpid());
-	if (!r && rls_kernel_consume(kernel) < 0)
-		r = -EIO;
-	if (r)
-		return r;
-	conclude(plain, probed, &result);
-	divide(&gaps, &result.costs);
-	*out = result;
-	return 0;
+	hit.error_ns = hypot(fabs(hit.value_ns - hit.hot_ns) / 2,
+			     (entry->error_ns + leave->error_ns) / 2 + event->error_ns);
+	hit.hot_error_ns = (entry->hot_error_ns + leave->hot_error_ns) / 2 + event->hot_error_ns;
+	return hit;
 }

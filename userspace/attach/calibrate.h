@@ -1,32 +1,67 @@
 /* Calibration: what one probe hit costs, here and now.
  *
- * Small functions of our own, one per site class, are called with and without the real
- * probes on them: the difference per call is the cost. Medians over batches, so that a
- * preemption spoils one batch and not the figure. The times of the events themselves tell
- * how a pair's cost is divided between what is inside the call and what is outside. Takes some 0.1 s. The loop is hot: in a
- * target whose caches are busy a hit costs somewhat more, which the stated error allows for.
+ * Small functions of our own, one per path through the kernel, stand in pairs: one with the
+ * real probes on it, one without. Both are called the same way, turn about, and the
+ * difference per call is the cost. Twice: in a hot loop, and with other work between two
+ * calls (disturb.h), because that is how hits come in a training job and they cost twice as
+ * much then. The figure used is the cold one; how far the hot one is from it is part of the
+ * stated error. The times of the events themselves tell how a pair's cost is divided between
+ * what is inside the call and what is outside.
+ *
+ * Medians over batches, so that a preemption spoils one batch and not the figure.
  */
 #ifndef RLS_CALIBRATE_H
 #define RLS_CALIBRATE_H
 
 #include "userspace/attach/kernel.h"
 
-struct rls_calibrated {
-	const char *name;       /* "emulated.entry", "return", "event" */
-	double value_ns;
-	double error_ns;        /* half width */
+/* What is measured. A hit costs its site's entry or the return, plus the event when it emits
+ * one, plus the edges that it reads from the thread's annotation record. */
+enum rls_calibrated_path {
+	RLS_PATH_NOP5_ENTRY,    /* the first three: as enum rls_site_class */
+	RLS_PATH_EMULATED_ENTRY,
+	RLS_PATH_SINGLE_STEP_ENTRY,
+	RLS_PATH_RETURN,        /* a return probe, its share of the entry included */
+	RLS_PATH_EVENT,         /* what emitting adds */
+	RLS_PATH_USDT,          /* the annotation library's USDT site, nothing to read */
+	RLS_PATH_EDGE,          /* reading one operation edge */
+	RLS_PATH_MAX,
 };
 
-#define RLS_CALIBRATED_MAX (RLS_SITE_CLASS_MAX + 2)
+const char *rls_path_name(enum rls_calibrated_path path);       /* "emulated.entry", ... */
+
+struct rls_calibrated {
+	double value_ns;        /* with other work between the calls */
+	double error_ns;        /* half width of its 95 % interval */
+	double hot_ns;          /* in a loop of nothing else */
+	double hot_error_ns;
+};
 
 struct rls_calibration {
-	struct rls_calibrated figures[RLS_CALIBRATED_MAX];
-	size_t count;
-	struct rls_hit_costs costs;     /* for rls_kernel_set_costs */
+	struct rls_calibrated paths[RLS_PATH_MAX];
+	double inside_ns;       /* from an entry's event to its return's, hot */
 };
 
 /* Uses the kernel's own programs, with this process tracked for a moment: before any
- * target is. Takes the handler of the kernel's records for itself. 0 or -errno. */
-int rls_calibrate(struct rls_kernel *kernel, struct rls_calibration *out);
+ * target is. Takes the handler of the kernel's records for itself. batches: 15..99; each
+ * takes some 20 ms. 0 or -errno. */
+int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_calibration *out);
+
+/* In a few milliseconds, the same way: what a hot entry at an emulated site and its return
+ * cost now, as a share of what the calibration says. */
+int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration *calibration,
+			double *share);
+
+/* For rls_kernel_set_costs. */
+struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibration);
+
+/* The mean hit of a call from Python that changes the category, and half the distance
+ * between what it costs hot and what it costs cold: how little one figure can say of all
+ * programs. */
+struct rls_calibrated rls_calibration_mean_hit(const struct rls_calibration *calibration);
+
+/* Median of the values, which are sorted, and the half width of its 95 % interval (by order
+ * statistics, no distribution assumed). count > 0. */
+void rls_median_interval(double *values, size_t count, double *median, double *half_width);
 
 #endif

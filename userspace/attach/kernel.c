@@ -529,6 +529,7 @@ size_t rls_kernel_mark(const struct rls_kernel *kernel)
 void rls_kernel_detach_since(struct rls_kernel *kernel, size_t mark)
 {
 	rls_links_clear(&kernel->links, mark);
+	rls_groups_clear(&kernel->groups);
 }
 
 static int handle_record(void *context, void *data, size_t size)

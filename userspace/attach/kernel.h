@@ -131,7 +131,8 @@ void rls_kernel_pause(struct rls_kernel *kernel);
  * records). The probes stay until rls_kernel_detach. */
 int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns);
 void rls_kernel_detach(struct rls_kernel *kernel);
-/* Detaches the probes attached since the mark was taken. */
+/* Detaches the probes attached since the mark was taken, and every site that may go on and
+ * off: for what is done before any target is looked at. */
 size_t rls_kernel_mark(const struct rls_kernel *kernel);
 void rls_kernel_detach_since(struct rls_kernel *kernel, size_t mark);
 

@@ -12,6 +12,7 @@ int rls_command_report(int argc, char **argv);
 int rls_command_dump(int argc, char **argv);
 int rls_command_probes(int argc, char **argv);
 int rls_command_check(int argc, char **argv);
+int rls_command_calibrate(int argc, char **argv);
 
 enum { RLS_EXIT_DONE = 0, RLS_EXIT_FAILED = 1, RLS_EXIT_USAGE = 2, RLS_EXIT_DAMAGED = 3 };
 

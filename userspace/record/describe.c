@@ -2,8 +2,26 @@
 
 #include <errno.h>
 
+#include "analysis/facts.h"
+
 #include "userspace/record/annotations.h"
+#include "userspace/record/host.h"
 #include "userspace/record/process_info.h"
+
+/* What was found by running this very command with and without probes. */
+static int apply_workload(const struct rls_describer *describer, pid_t pid, const char *command,
+			  uint64_t time_ns)
+{
+	const struct rls_workload *workload = rls_calibration_workload(describer->costs, command);
+	double hit_ns = rls_calibration_mean_hit(&describer->costs->calibration).value_ns;
+	int r;
+
+	if (!workload)
+		return 0;
+	r = rls_translator_set_cost_factor(describer->translator, (uint32_t)pid, workload->factor);
+	return r ? r : rls_host_figure(describer->output, RLS_FIGURE_WORKLOAD,
+				       workload->factor * hit_ns, workload->error * hit_ns, time_ns);
+}
 
 int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint64_t time_ns)
 {
@@ -25,6 +43,8 @@ int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint6
 		r = rls_trace_output_string(describer->output,
 					    rls_libraries_python(describer->libraries, pid),
 					    &event.process.python);
+	if (!r)
+		r = apply_workload(describer, pid, info.cmdline, time_ns);
 	rls_process_info_clear(&info);
 	return r ? r : rls_translator_describe(describer->translator, &event);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "userspace/attach/calibration_file.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/record/libraries.h"
 #include "userspace/record/trace_output.h"
@@ -18,6 +19,7 @@ struct rls_describer {
 	struct rls_translator *translator;
 	const struct rls_libraries *libraries;
 	bool follow_children;
+	const struct rls_calibration_file *costs;
 };
 
 /* Its names, pids, container and interpreter, into the trace. 0, -ESRCH, -errno. */

@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "analysis/cleanup.h"
+#include "analysis/facts.h"
 
 /* The model line that NVIDIA's driver shows for each device. */
 static void add_gpu(json_t *gpus, const char *path)
@@ -64,20 +65,25 @@ int rls_host_event(struct rls_trace_output *output, uint64_t time_ns)
 	return r ? r : rls_trace_output_add(output, &event);
 }
 
+int rls_host_figure(struct rls_trace_output *output, const char *name, double value_ns,
+		    double error_ns, uint64_t time_ns)
+{
+	struct rls_event event = { .kind = RLS_EVENT_CALIBRATION, .time_ns = time_ns };
+	int r = rls_trace_output_string(output, name, &event.calibration.name);
+
+	event.calibration.value_ns = value_ns;
+	event.calibration.error_ns = error_ns;
+	return r ? r : rls_trace_output_add(output, &event);
+}
+
 int rls_host_calibration(struct rls_trace_output *output, const struct rls_calibration *calibration,
 			 uint64_t time_ns)
 {
+	struct rls_calibrated hit = rls_calibration_mean_hit(calibration);
 	int r = 0;
 
-	for (size_t i = 0; !r && i < calibration->count; i++) {
-		const struct rls_calibrated *figure = &calibration->figures[i];
-		struct rls_event event = { .kind = RLS_EVENT_CALIBRATION, .time_ns = time_ns };
-
-		event.calibration.value_ns = figure->value_ns;
-		event.calibration.error_ns = figure->error_ns;
-		r = rls_trace_output_string(output, figure->name, &event.calibration.name);
-		if (!r)
-			r = rls_trace_output_add(output, &event);
-	}
-	return r;
+	for (int path = 0; !r && path < RLS_PATH_MAX; path++)
+		r = rls_host_figure(output, rls_path_name(path), calibration->paths[path].value_ns,
+				    calibration->paths[path].error_ns, time_ns);
+	return r ? r : rls_host_figure(output, RLS_FIGURE_HIT, hit.value_ns, hit.error_ns, time_ns);
 }

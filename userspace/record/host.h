@@ -9,7 +9,10 @@
 
 /* Adds the HOST event. */
 int rls_host_event(struct rls_trace_output *output, uint64_t time_ns);
-/* Adds a CALIBRATION event for each figure. */
+/* Adds a CALIBRATION event. */
+int rls_host_figure(struct rls_trace_output *output, const char *name, double value_ns,
+		    double error_ns, uint64_t time_ns);
+/* One for each path, and the mean hit, whose error is that of all costs. */
 int rls_host_calibration(struct rls_trace_output *output, const struct rls_calibration *calibration,
 			 uint64_t time_ns);
 

@@ -26,6 +26,7 @@ struct rls_living_process {
 	struct rls_index_map names;     /* address → string id + 1 */
 	struct rls_index_map threads;   /* tid → struct rls_living_thread */
 	struct rls_living_thread *all_threads;
+	double cost_factor;             /* what its hits cost, as a share of the calibrated; 0: 1 */
 	uint32_t annotated_tid;         /* whose operation helper threads have; 0: nobody's */
 };
 

@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "userspace/attach/calibrate.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/discover/discover.h"
 #include "userspace/log.h"
 #include "userspace/record/annotations.h"
 #include "userspace/record/catch_up.h"
+#include "userspace/record/costs.h"
 #include "userspace/record/describe.h"
 #include "userspace/record/gpu.h"
 #include "userspace/record/host.h"
@@ -55,7 +55,7 @@ struct rls_recorder {
 	struct rls_newcomers newcomers;
 	struct rls_mmap_watch *mmap_watch;
 	struct rls_progress progress;
-	struct rls_calibration calibration;
+	struct rls_calibration_file costs;
 	struct rls_places *places;
 	struct rls_verify *verify;      /* NULL: not asked for */
 	struct rls_gpu *gpu;
@@ -219,17 +219,6 @@ static int on_record(const struct rls_wire_header *record, size_t size, void *co
 
 /* ---- opening ---- */
 
-/* Before any target is tracked: only we ourselves can have caused records. */
-static int calibrate(struct rls_recorder *recorder)
-{
-	int r = rls_calibrate(recorder->kernel, &recorder->calibration);
-
-	if (r)
-		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
-	rls_kernel_set_costs(recorder->kernel, &recorder->calibration.costs);
-	return 0;
-}
-
 static int open_signals(struct rls_recorder *recorder)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -271,9 +260,7 @@ static int open_samples(struct rls_recorder *recorder)
 
 static int open_throttle(struct rls_recorder *recorder)
 {
-	const struct rls_hit_costs *costs = &recorder->calibration.costs;
-	double hit_ns = (costs->ns[RLS_SITE_EMULATED][0] + costs->ns[RLS_SITE_EMULATED][1]) / 2.0 +
-			costs->event_ns;
+	double hit_ns = rls_calibration_mean_hit(&recorder->costs.calibration).value_ns;
 
 	if (!rls_kernel_has_windows(recorder->kernel))
 		return 0;
@@ -299,7 +286,7 @@ static int open_parts(struct rls_recorder *recorder)
 
 	r = rls_kernel_open(&kernel_options, &recorder->kernel);
 	if (!r)
-		r = calibrate(recorder);
+		r = rls_costs_open(recorder->kernel, &recorder->costs);
 	if (!r)
 		r = rls_trace_output_init(&recorder->output);
 	if (r)
@@ -313,7 +300,8 @@ static int open_parts(struct rls_recorder *recorder)
 		r = rls_gpu_new(&recorder->output, recorder->translator, &recorder->gpu);
 	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
 						      recorder->translator, recorder->libraries,
-						      recorder->options.follow_children };
+						      recorder->options.follow_children,
+						      &recorder->costs };
 	recorder->catch_up = (struct rls_catch_up){ recorder->kernel, recorder->translator,
 						    &recorder->processes, 0 };
 	if (!r)
@@ -384,6 +372,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	rls_newcomers_clear(&recorder->newcomers);
 	rls_processes_clear(&recorder->processes);
 	rls_losses_clear(&recorder->losses);
+	rls_calibration_file_clear(&recorder->costs);
 	if (recorder->signal_fd >= 0)
 		close(recorder->signal_fd);
 	if (recorder->epoll_fd >= 0)
@@ -500,7 +489,7 @@ static int begin_trace(struct rls_recorder *recorder)
 	int r = rls_host_event(&recorder->output, recorder->start_ns);
 
 	if (!r)
-		r = rls_host_calibration(&recorder->output, &recorder->calibration,
+		r = rls_host_calibration(&recorder->output, &recorder->costs.calibration,
 					 recorder->start_ns);
 
 	for (size_t i = 0; !r && i < recorder->processes.count; i++) {

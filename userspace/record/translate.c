@@ -15,6 +15,7 @@ struct rls_translator {
 	struct rls_process_watcher watcher;
 	struct rls_living living;
 	uint64_t ignored;
+	bool has_factors;               /* some process has a cost factor */
 };
 
 static int add_phase(struct rls_translator *translator, struct rls_living_process *process, uint64_t time_ns,
@@ -25,6 +26,22 @@ static int add_phase(struct rls_translator *translator, struct rls_living_proces
 	process->phase = phase;
 	event.phase.phase = phase;
 	return rls_emit(&translator->sink, &event);
+}
+
+static int add_pile(struct rls_translator *translator, const struct rls_wire_header *header,
+		    const struct rls_wire_pile *pile)
+{
+	const struct rls_living_process *process = NULL;
+	struct rls_wire_pile scaled = *pile;
+	double cost_ns;
+
+	if (translator->has_factors)
+		process = rls_living_find(&translator->living, header->pid);
+	if (process && process->cost_factor > 0) {
+		cost_ns = process->cost_factor * pile->cost_ns;
+		scaled.cost_ns = cost_ns < UINT32_MAX ? (uint32_t)(cost_ns + 0.5) : UINT32_MAX;
+	}
+	return rls_emit_pile(&translator->sink, header, &scaled);
 }
 
 /* ---- one function per record kind ---- */
@@ -43,7 +60,7 @@ static int on_category(struct rls_translator *translator, const void *data)
 	if (!r)
 		r = rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
 				      record->header.time_ns, record->category);
-	return r ? r : rls_emit_pile(&translator->sink, &record->header, &record->pile);
+	return r ? r : add_pile(translator, &record->header, &record->pile);
 }
 
 static int on_thread(struct rls_translator *translator, const void *data)
@@ -104,6 +121,7 @@ static int on_fork(struct rls_translator *translator, const void *data)
 			       record->child_ns_pid, time_ns, record->comm);
 	if (r)
 		return r;
+	child->cost_factor = parent->cost_factor;
 	if (parent->phase)
 		r = add_phase(translator, child, time_ns, parent->phase);
 	thread->operations = parent_thread->operations;
@@ -175,7 +193,7 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 		if (thread)
 			r = rls_inherit_last(&translator->sink, process, thread);
 		if (!r)
-			r = rls_emit_pile(&translator->sink, header, &record->pile);
+			r = add_pile(translator, header, &record->pile);
 		if (!r)
 			r = rls_emit_thread_end(&translator->sink, header->pid, header->tid, header->time_ns);
 		if (process)
@@ -379,7 +397,7 @@ static int on_final(struct rls_translator *translator, const void *data)
 	if (!r)
 		r = rls_inherit_last(&translator->sink, process, thread);
 	if (!r)
-		r = rls_emit_pile(&translator->sink, &record->header, &record->pile);
+		r = add_pile(translator, &record->header, &record->pile);
 	if (!r && translator->watcher.final)
 		translator->watcher.final(translator->watcher.context, record);
 	return r;
@@ -390,7 +408,7 @@ static int on_look(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_look *record = data;
 
-	return rls_emit_pile(&translator->sink, &record->header, &record->pile);
+	return add_pile(translator, &record->header, &record->pile);
 }
 
 static const struct {
@@ -445,6 +463,18 @@ int rls_translate(struct rls_translator *translator, const struct rls_wire_heade
 		return 0;
 	}
 	return handlers[record->kind].handle(translator, record);
+}
+
+int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t pid, double factor)
+{
+	struct rls_living_process *process;
+	int r = rls_living_process(&translator->living, pid, &process);
+
+	if (r)
+		return r;
+	process->cost_factor = factor;
+	translator->has_factors = true;
+	return 0;
 }
 
 int rls_translator_describe(struct rls_translator *translator, const struct rls_event *event)

@@ -41,6 +41,10 @@ void rls_translator_free(struct rls_translator *translator);
 int rls_translate(struct rls_translator *translator, const struct rls_wire_header *record,
 		  size_t size);
 
+/* What the process's hits cost is this share of what the calibration says; its children's
+ * too, those that it forks from now on. 0 or -ENOMEM. */
+int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t pid, double factor);
+
 /* Announces a process, or describes it anew: the event (kind PROCESS) is added and kept. */
 int rls_translator_describe(struct rls_translator *translator, const struct rls_event *process);
 /* The event last added for it, or NULL. */

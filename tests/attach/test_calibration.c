@@ -1,0 +1,277 @@
+/* What is kept of a calibration, what of a file is believed, and the figures from it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/attach/calibration_file.h"
+#include "userspace/attach/disturb.h"
+
+static const struct rls_calibration_scope scope = { "boot-1", "6.18.0", "multi" };
+
+static struct rls_calibration_file make_file(void)
+{
+	struct rls_calibration_file file = { .calibration.inside_ns = 345.5 };
+
+	for (int path = 0; path < RLS_PATH_MAX; path++)
+		file.calibration.paths[path] = (struct rls_calibrated){ 700.25 + path, 10 + path,
+									400.5 + path, 1 + path };
+	return file;
+}
+
+static void assert_same(const struct rls_calibration *a, const struct rls_calibration *b)
+{
+	assert_true(a->inside_ns == b->inside_ns);
+	assert_memory_equal(a->paths, b->paths, sizeof(a->paths));
+}
+
+static void survives_a_round_trip(void **state)
+{
+	struct rls_calibration_file file = make_file(), back;
+	struct rls_workload workload = { "[\"python3\", \"train \\\"x\\\".py\"]", 1.25, 0.03 };
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	assert_int_equal(rls_calibration_add_workload(&file, &workload), 0);
+	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
+	assert_int_equal(rls_calibration_parse(text, strlen(text), &scope, &back), 0);
+	assert_same(&file.calibration, &back.calibration);
+	assert_int_equal(back.workload_count, 1);
+	assert_string_equal(back.workloads[0].command, workload.command);
+	assert_true(back.workloads[0].factor == 1.25 && back.workloads[0].error == 0.03);
+	rls_calibration_file_clear(&file);
+	rls_calibration_file_clear(&back);
+}
+
+static void holds_for_its_scope_alone(void **state)
+{
+	const struct rls_calibration_scope others[] = { { "boot-2", "6.18.0", "multi" },
+							{ "boot-1", "6.18.1", "multi" },
+							{ "boot-1", "6.18.0", "perf" } };
+	struct rls_calibration_file file = make_file(), back;
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(rls_calibration_parse(text, strlen(text), &others[i], &back), -ESTALE);
+}
+
+/* Whatever byte is changed: an error, or figures that are possible. Never a crash. */
+static void believes_no_impossible_figure(void **state)
+{
+	static const char bytes[] = "-9e{}[]\",: nN\0\xff";
+	struct rls_calibration_file file = make_file(), back;
+	_cleanup_free_ char *text = NULL;
+	size_t length;
+
+	(void)state;
+	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
+	length = strlen(text);
+	for (size_t i = 0; i < length; i++) {
+		char kept = text[i];
+
+		for (size_t b = 0; b < sizeof(bytes); b++) {
+			text[i] = bytes[b];
+			if (rls_calibration_parse(text, length, &scope, &back))
+				continue;
+			for (int path = 0; path < RLS_PATH_MAX; path++) {
+				const struct rls_calibrated *figure = &back.calibration.paths[path];
+
+				assert_true(figure->value_ns >= 0 && figure->value_ns <= 1e9);
+				assert_true(figure->error_ns >= 0 && figure->hot_ns >= 0);
+			}
+			rls_calibration_file_clear(&back);
+		}
+		text[i] = kept;
+		assert_int_not_equal(rls_calibration_parse(text, i, &scope, &back), 0); /* cut off */
+	}
+}
+
+static void refuses_impossible_workloads(void **state)
+{
+	static const char *const workloads[] = {
+		"{\"command\": \"x\", \"factor\": -1, \"error\": 0}",
+		"{\"command\": \"x\", \"factor\": 101, \"error\": 0}",
+		"{\"command\": 7, \"factor\": 1, \"error\": 0}",
+		"{\"factor\": 1, \"error\": 0}",
+	};
+	struct rls_calibration_file file = make_file(), back;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++) {
+		_cleanup_free_ char *text = NULL, *changed = NULL;
+		char *empty;
+
+		assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
+		empty = strstr(text, "\"workloads\": []");
+		assert_non_null(empty);
+		assert_true(asprintf(&changed, "%.*s\"workloads\": [%s]%s", (int)(empty - text), text,
+				     workloads[i], empty + strlen("\"workloads\": []")) > 0);
+		assert_int_equal(rls_calibration_parse(changed, strlen(changed), &scope, &back), -EINVAL);
+	}
+}
+
+static void keeps_the_latest_workloads(void **state)
+{
+	struct rls_calibration_file file = make_file();
+	struct rls_workload workload = { .error = 0.1 };
+
+	(void)state;
+	for (int i = 0; i < RLS_WORKLOADS_MAX + 5; i++) {
+		snprintf(workload.command, sizeof(workload.command), "[\"%d\"]", i);
+		workload.factor = i;
+		assert_int_equal(rls_calibration_add_workload(&file, &workload), 0);
+	}
+	assert_int_equal(file.workload_count, RLS_WORKLOADS_MAX);
+	assert_null(rls_calibration_workload(&file, "[\"0\"]"));
+	assert_true(rls_calibration_workload(&file, "[\"9\"]")->factor == 9);
+	snprintf(workload.command, sizeof(workload.command), "[\"9\"]");
+	workload.factor = 90;
+	assert_int_equal(rls_calibration_add_workload(&file, &workload), 0);
+	assert_int_equal(file.workload_count, RLS_WORKLOADS_MAX);
+	assert_true(rls_calibration_workload(&file, "[\"9\"]")->factor == 90);
+	rls_calibration_file_clear(&file);
+}
+
+static void trusts_no_file_of_others(void **state)
+{
+	char folder[] = "/tmp/rls-calibration.XXXXXX";
+	struct rls_calibration_file file = make_file(), back;
+	_cleanup_free_ char *path = NULL, *other = NULL;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_true(asprintf(&path, "%s/made/calibration.json", folder) > 0);
+	assert_true(asprintf(&other, "%s/made/other", folder) > 0);
+	assert_int_equal(rls_calibration_load(path, &scope, &back), -ENOENT);
+	assert_int_equal(rls_calibration_save(path, &scope, &file), 0);
+	assert_int_equal(rls_calibration_load(path, &scope, &back), 0);
+	assert_same(&file.calibration, &back.calibration);
+	rls_calibration_file_clear(&back);
+	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(rls_calibration_load(path, &scope, &back), -EPERM);
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(rls_calibration_load(path, &scope, &back), -ELOOP);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(rls_calibration_load(path, &scope, &back), -EPERM);
+	/* Saving replaces whatever is there. */
+	assert_int_equal(rls_calibration_save(path, &scope, &file), 0);
+	assert_int_equal(rls_calibration_load(path, &scope, &back), 0);
+	rls_calibration_file_clear(&back);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(chmod(path, 0777), 0);
+	path[strlen(path)] = '/';
+	assert_int_equal(rls_calibration_load(path, &scope, &back), -EPERM);
+	assert_int_equal(rls_calibration_save(path, &scope, &file), -EPERM);
+	unlink(path);
+	unlink(other);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+/* ---- figures ---- */
+
+static void median_lies_in_its_interval(void **state)
+{
+	double values[99], median, half;
+	int inside = 0;
+
+	(void)state;
+	srand(1);
+	for (int trial = 0; trial < 2000; trial++) {
+		for (int i = 0; i < 25; i++) /* skewed: the median of the square is 0.25 */
+			values[i] = pow((double)rand() / RAND_MAX, 2);
+		rls_median_interval(values, 25, &median, &half);
+		inside += fabs(median - 0.25) <= half;
+	}
+	assert_true(inside > 2000 * 0.93);
+	values[0] = 7;
+	rls_median_interval(values, 1, &median, &half);
+	assert_true(median == 7 && half == 0);
+}
+
+static void costs_fit_the_figures(void **state)
+{
+	struct rls_calibration_file file = make_file();
+
+	(void)state;
+	srand(2);
+	for (int trial = 0; trial < 1000; trial++) {
+		struct rls_calibration *calibration = &file.calibration;
+		struct rls_hit_costs costs;
+
+		for (int path = 0; path < RLS_PATH_MAX; path++) {
+			calibration->paths[path].value_ns = rand() % 20000;
+			calibration->paths[path].hot_ns = rand() % 20000;
+		}
+		calibration->inside_ns = rand() % 20000;
+		costs = rls_calibration_costs(calibration);
+		for (int i = 0; i < RLS_SITE_CLASS_MAX; i++) {
+			assert_true(costs.ns[i][0] == calibration->paths[i].value_ns);
+			assert_true(costs.ns[i][1] == calibration->paths[RLS_PATH_RETURN].value_ns);
+		}
+		/* What is over when a hit's time is taken is no more than the hit. */
+		assert_true(costs.before_ns[0] <= costs.ns[RLS_SITE_EMULATED][0] + costs.event_ns);
+		assert_true(costs.before_ns[1] <= costs.ns[RLS_SITE_EMULATED][1] + costs.event_ns);
+	}
+}
+
+static void mean_hit_says_how_little_is_known(void **state)
+{
+	struct rls_calibration calibration = { 0 };
+	struct rls_calibrated hit;
+
+	(void)state;
+	calibration.paths[RLS_PATH_EMULATED_ENTRY] = (struct rls_calibrated){ 900, 0, 500, 0 };
+	calibration.paths[RLS_PATH_RETURN] = (struct rls_calibrated){ 500, 0, 300, 0 };
+	calibration.paths[RLS_PATH_EVENT] = (struct rls_calibrated){ 100, 0, 40, 0 };
+	hit = rls_calibration_mean_hit(&calibration);
+	assert_true(hit.value_ns == 800 && hit.hot_ns == 440);
+	assert_true(hit.error_ns == 180);
+}
+
+static void disturbance_goes_all_over(void **state)
+{
+	struct rls_disturb disturb;
+	size_t touched = 0;
+
+	(void)state;
+	assert_int_equal(rls_disturb_init(&disturb, 1 << 16), 0);
+	rls_disturb_run(&disturb, 20000);
+	for (size_t i = 0; i < 1 << 16; i++)
+		touched += disturb.bytes[i] != 1;
+	assert_true(touched > 2000);
+	rls_disturb_clear(&disturb);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(survives_a_round_trip),
+		cmocka_unit_test(holds_for_its_scope_alone),
+		cmocka_unit_test(believes_no_impossible_figure),
+		cmocka_unit_test(refuses_impossible_workloads),
+		cmocka_unit_test(keeps_the_latest_workloads),
+		cmocka_unit_test(trusts_no_file_of_others),
+		cmocka_unit_test(median_lies_in_its_interval),
+		cmocka_unit_test(costs_fit_the_figures),
+		cmocka_unit_test(mean_hit_says_how_little_is_known),
+		cmocka_unit_test(disturbance_goes_all_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

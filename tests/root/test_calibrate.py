@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""`rlscope-bpf calibrate`: its figures, what is kept of them and who goes by it. No figure is
+held against another here: what a hit costs is the machine's affair."""
+
+import json
+import os
+import stat
+import subprocess
+
+import harness
+
+STORE = "/run/rlscope-bpf/calibration.json"
+PATHS = {"nop5.entry.silent", "nop5.entry.emitting", "emulated.entry.silent",
+         "emulated.entry.emitting", "single-step.entry.silent", "single-step.entry.emitting",
+         "return.silent", "return.emitting", "usdt", "annotation.edge"}
+WORK = "import sys, truthsim\nfor _ in range(40000): truthsim.noargs()\n"
+
+
+def calibrate(*arguments, **options):
+    return subprocess.run([harness.BINARY, "calibrate", *arguments], capture_output=True, text=True,
+                          timeout=120, check=False, **options)
+
+
+def check_machine(checks):
+    done = calibrate("--json")
+    checks.that(done.returncode == 0, "calibrate --json ends with 0: " + done.stderr.strip())
+    said = json.loads(done.stdout)
+    checks.that(set(said["paths"]) == PATHS, "it measures every path")
+    checks.that(all(path["hot_ns"] > 0 and path["error_ns"] >= 0 for path in said["paths"].values()
+                    if path is not said["paths"]["annotation.edge"]), "each costs something")
+    checks.that(said["hit"]["ns"] > 0 and said["hit"]["error_ns"] > 0, "the mean hit has an error")
+    status = os.stat(STORE)
+    checks.that(status.st_uid == 0 and stat.S_IMODE(status.st_mode) == 0o644, "it is kept, root's")
+    text = calibrate()
+    checks.that(text.returncode == 0 and "return probe" in text.stdout, "it prints text too")
+
+
+def check_bad_usage(checks):
+    for arguments in (["--rounds=1"], ["--rounds=x"], ["--nonsense"]):
+        checks.that(calibrate(*arguments).returncode == 2, "%s is bad usage" % arguments)
+    failed = calibrate("--rounds=2", "--", "/bin/false")
+    checks.that(failed.returncode == 1 and "status 0" in failed.stderr,
+                "a command that fails is told of: " + failed.stderr.strip())
+    checks.that(calibrate("--help").returncode == 0, "--help")
+
+
+def check_distrust(checks):
+    """What others could have written is left aside and written anew."""
+    os.chmod(STORE, 0o666)
+    done = calibrate("--rounds=2", "--", "/bin/true")
+    checks.that("others could have written it" in done.stderr, "a file of everybody's is left aside")
+    checks.that("hardly any probe" in done.stderr, "a command without hits is told of")
+    checks.that(stat.S_IMODE(os.stat(STORE).st_mode) == 0o644, "and replaced")
+
+
+def recorded(command, environment):
+    """The calibration that a recording of the command has in its trace."""
+    trace = "/tmp/rls-calibrate-test.trace"
+    done = subprocess.run([harness.BINARY, "run", "--overhead-budget", "none", "-o", trace, "--format",
+                           "json", *harness.ROLES, "--", *command], capture_output=True, text=True,
+                          env=environment, timeout=120, check=True)
+    os.unlink(trace)
+    return json.loads(done.stdout)["overhead"]["calibration"]
+
+
+def check_command(checks):
+    environment = dict(os.environ, PYTHONPATH=harness.modules())
+    command = [harness.interpreter(), "-c", WORK]
+    before = recorded(command, environment)
+    checks.that("hit" in before and "workload.hit" not in before,
+                "a recording goes by the machine's figures: %s" % sorted(before))
+    with open(STORE) as file:
+        store = json.load(file)
+    words = json.dumps(command, separators=(",", ":"), ensure_ascii=False)
+    store["workloads"] = [{"command": words, "factor": 2.0, "error": 0.25}]
+    with open(STORE, "w") as file:
+        json.dump(store, file)
+    after = recorded(command, environment)
+    checks.that("workload.hit" in after, "and by those of its own command where there are any")
+    if "workload.hit" in after:
+        checks.that(abs(after["workload.hit"]["ns"] - 2 * after["hit"]["ns"]) < 0.01 *
+                    after["hit"]["ns"], "its hits cost what was found")
+
+
+def main():
+    harness.need_root_and_profiler()
+    checks = harness.Checks()
+    kept = open(STORE).read() if os.path.exists(STORE) else None
+    try:
+        check_machine(checks)
+        check_bad_usage(checks)
+        check_distrust(checks)
+        check_command(checks)
+    finally:
+        if kept is not None:
+            with open(STORE, "w") as file:
+                file.write(kept)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()

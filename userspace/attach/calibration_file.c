@@ -1,0 +1,325 @@
+#include "userspace/attach/calibration_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "analysis/cleanup.h"
+
+#define VERSION 1
+#define FILE_BYTES_MAX (512L << 10)
+#define FIGURE_NS_MAX 1e9
+#define FACTOR_MAX 100.0
+
+static void put_json(json_t **json)
+{
+	json_decref(*json);
+}
+
+#define _cleanup_json_ __attribute__((cleanup(put_json)))
+
+void rls_calibration_file_clear(struct rls_calibration_file *file)
+{
+	free(file->workloads);
+	*file = (struct rls_calibration_file){ 0 };
+}
+
+int rls_calibration_scope_init(struct rls_calibration_scope *scope, enum rls_attach_way way)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	struct utsname name;
+
+	if (!file || !fgets(scope->boot, sizeof(scope->boot), file))
+		return file ? -EIO : -errno;
+	scope->boot[strcspn(scope->boot, "\n")] = '\0';
+	uname(&name);
+	snprintf(scope->kernel, sizeof(scope->kernel), "%s", name.release);
+	scope->way = way == RLS_ATTACH_MULTI ? "multi" : "perf";
+	return 0;
+}
+
+/* ---- parsing ---- */
+
+static bool is_between(double value, double least, double most)
+{
+	return isfinite(value) && value >= least && value <= most;
+}
+
+/* A member that is a number between 0 and most. */
+static int take_number(const json_t *object, const char *name, double most, double *out)
+{
+	const json_t *number = json_object_get(object, name);
+
+	if (!json_is_number(number) || !is_between(json_number_value(number), 0, most))
+		return -EINVAL;
+	*out = json_number_value(number);
+	return 0;
+}
+
+static int take_path(const json_t *paths, const char *name, struct rls_calibrated *out)
+{
+	const json_t *path = json_object_get(paths, name);
+	int r = take_number(path, "ns", FIGURE_NS_MAX, &out->value_ns);
+
+	if (!r)
+		r = take_number(path, "error_ns", FIGURE_NS_MAX, &out->error_ns);
+	if (!r)
+		r = take_number(path, "hot_ns", FIGURE_NS_MAX, &out->hot_ns);
+	return r ? r : take_number(path, "hot_error_ns", FIGURE_NS_MAX, &out->hot_error_ns);
+}
+
+static int take_workload(const json_t *object, struct rls_workload *out)
+{
+	const char *command = json_string_value(json_object_get(object, "command"));
+	int r = command && strlen(command) < sizeof(out->command) ? 0 : -EINVAL;
+
+	if (!r)
+		r = take_number(object, "factor", FACTOR_MAX, &out->factor);
+	if (!r)
+		r = take_number(object, "error", FACTOR_MAX, &out->error);
+	if (!r)
+		memcpy(out->command, command, strlen(command) + 1);
+	return r;
+}
+
+static int take_workloads(const json_t *array, struct rls_calibration_file *out)
+{
+	size_t count = json_array_size(array);
+
+	if (!json_is_array(array) || count > RLS_WORKLOADS_MAX)
+		return -EINVAL;
+	out->workloads = calloc(count ? count : 1, sizeof(*out->workloads));
+	if (!out->workloads)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		int r = take_workload(json_array_get(array, i), &out->workloads[i]);
+
+		if (r)
+			return r;
+	}
+	out->workload_count = count;
+	return 0;
+}
+
+static bool says(const json_t *root, const char *name, const char *text)
+{
+	const char *said = json_string_value(json_object_get(root, name));
+
+	return said && !strcmp(said, text);
+}
+
+int rls_calibration_parse(const char *text, size_t length, const struct rls_calibration_scope *scope,
+			  struct rls_calibration_file *out)
+{
+	_cleanup_json_ json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+	struct rls_calibration_file file = { 0 };
+	const json_t *paths = json_object_get(root, "paths");
+	int r = 0;
+
+	if (json_integer_value(json_object_get(root, "version")) != VERSION)
+		return -EINVAL;
+	if (!says(root, "boot", scope->boot) || !says(root, "kernel", scope->kernel) ||
+	    !says(root, "way", scope->way))
+		return -ESTALE;
+	for (int path = 0; !r && path < RLS_PATH_MAX; path++)
+		r = take_path(paths, rls_path_name(path), &file.calibration.paths[path]);
+	if (!r)
+		r = take_number(root, "inside_ns", FIGURE_NS_MAX, &file.calibration.inside_ns);
+	if (!r)
+		r = take_workloads(json_object_get(root, "workloads"), &file);
+	if (r) {
+		rls_calibration_file_clear(&file);
+		return r;
+	}
+	*out = file;
+	return 0;
+}
+
+/* ---- formatting ---- */
+
+static json_t *describe_path(const struct rls_calibrated *path)
+{
+	return json_pack("{s:f, s:f, s:f, s:f}", "ns", path->value_ns, "error_ns", path->error_ns,
+			 "hot_ns", path->hot_ns, "hot_error_ns", path->hot_error_ns);
+}
+
+static json_t *describe_workload(const struct rls_workload *workload)
+{
+	return json_pack("{s:s, s:f, s:f}", "command", workload->command, "factor",
+			 workload->factor, "error", workload->error);
+}
+
+int rls_calibration_format(const struct rls_calibration_file *file,
+			   const struct rls_calibration_scope *scope, char **text)
+{
+	_cleanup_json_ json_t *root = json_pack(
+		"{s:i, s:s, s:s, s:s, s:f, s:{}, s:[]}", "version", VERSION, "boot", scope->boot,
+		"kernel", scope->kernel, "way", scope->way, "inside_ns", file->calibration.inside_ns,
+		"paths", "workloads");
+	json_t *paths = json_object_get(root, "paths");
+	json_t *workloads = json_object_get(root, "workloads");
+	int failed = 0;
+
+	for (int path = 0; path < RLS_PATH_MAX; path++)
+		failed |= json_object_set_new(paths, rls_path_name(path),
+					      describe_path(&file->calibration.paths[path]));
+	for (size_t i = 0; i < file->workload_count; i++)
+		failed |= json_array_append_new(workloads, describe_workload(&file->workloads[i]));
+	*text = failed ? NULL : json_dumps(root, JSON_INDENT(1));
+	return *text ? 0 : -ENOMEM;
+}
+
+/* ---- the file ---- */
+
+static bool is_ours(const struct stat *status)
+{
+	return (status->st_uid == 0 || status->st_uid == geteuid()) &&
+	       !(status->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* The folder holds the file's name: who can write it can put another file there. */
+static int open_folder(const char *path, bool make)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *folder = slash && slash > path ? strndup(path, (size_t)(slash - path)) :
+							      NULL;
+	_cleanup_close_ int fd = -1;
+	struct stat status;
+
+	if (!folder)
+		return -EINVAL;
+	if (make && mkdir(folder, 0755) && errno != EEXIST)
+		return -errno;
+	fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status))
+		return -errno;
+	if (!is_ours(&status))
+		return -EPERM;
+	return rls_take_fd(fd);
+}
+
+static int read_all(int fd, char *text, size_t size)
+{
+	size_t filled = 0;
+
+	while (filled < size) {
+		ssize_t got = read(fd, text + filled, size - filled);
+
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return -EIO;
+		filled += (size_t)got;
+	}
+	return 0;
+}
+
+int rls_calibration_load(const char *path, const struct rls_calibration_scope *scope,
+			 struct rls_calibration_file *out)
+{
+	_cleanup_close_ int folder = open_folder(path, false);
+	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *text = NULL;
+	struct stat status;
+	int r;
+
+	if (folder < 0)
+		return folder;
+	fd = openat(folder, strrchr(path, '/') + 1, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || !is_ours(&status))
+		return -EPERM;
+	if (status.st_size > FILE_BYTES_MAX)
+		return -EINVAL;
+	text = malloc((size_t)status.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	r = read_all(fd, text, (size_t)status.st_size);
+	return r ? r : rls_calibration_parse(text, (size_t)status.st_size, scope, out);
+}
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t written = write(fd, text, size);
+
+		if (written < 0)
+			return -errno;
+		text += written;
+		size -= (size_t)written;
+	}
+	return 0;
+}
+
+/* Two recorders may save at the same time: each its own new file, the last one stays. */
+static int write_new(int folder, const char *name, const char *text)
+{
+	_cleanup_free_ char *fresh = NULL;
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (asprintf(&fresh, "%s.%d", name, getpid()) < 0)
+		return -ENOMEM;
+	unlinkat(folder, fresh, 0);
+	fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, text, strlen(text));
+	if (!r && renameat(folder, fresh, folder, name))
+		r = -errno;
+	if (r)
+		unlinkat(folder, fresh, 0);
+	return r;
+}
+
+int rls_calibration_save(const char *path, const struct rls_calibration_scope *scope,
+			 const struct rls_calibration_file *file)
+{
+	_cleanup_close_ int folder = open_folder(path, true);
+	_cleanup_free_ char *text = NULL;
+	int r;
+
+	if (folder < 0)
+		return folder;
+	r = rls_calibration_format(file, scope, &text);
+	return r ? r : write_new(folder, strrchr(path, '/') + 1, text);
+}
+
+/* ---- workloads ---- */
+
+const struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,
+						    const char *command)
+{
+	for (size_t i = 0; i < file->workload_count; i++) {
+		if (!strcmp(file->workloads[i].command, command))
+			return &file->workloads[i];
+	}
+	return NULL;
+}
+
+int rls_calibration_add_workload(struct rls_calibration_file *file,
+				 const struct rls_workload *workload)
+{
+	struct rls_workload *grown = calloc(file->workload_count + 1, sizeof(*grown));
+	size_t count = 1;
+
+	if (!grown)
+		return -ENOMEM;
+	grown[0] = *workload;
+	for (size_t i = 0; i < file->workload_count && count < RLS_WORKLOADS_MAX; i++) {
+		if (strcmp(file->workloads[i].command, workload->command))
+			grown[count++] = file->workloads[i];
+	}
+	free(file->workloads);
+	file->workloads = grown;
+	file->workload_count = count;
+	return 0;
+}

@@ -1,0 +1,66 @@
+/* The calibration kept for this boot: measured once, read by every recorder after that.
+ *
+ * A JSON file of root's in /run, where a reboot forgets it. It says which boot, kernel and way
+ * of attaching it is for; any other's is no calibration of ours. What is read is not trusted:
+ * the file must be a regular one that only its owner can write, its owner root or ourselves,
+ * and every figure must be possible.
+ */
+#ifndef RLS_CALIBRATION_FILE_H
+#define RLS_CALIBRATION_FILE_H
+
+#include <stddef.h>
+
+#include "userspace/attach/calibrate.h"
+
+#define RLS_CALIBRATION_PATH "/run/rlscope-bpf/calibration.json"
+#define RLS_WORKLOADS_MAX 64
+#define RLS_COMMAND_BYTES 4096
+
+/* What was found by running a command with and without probes. */
+struct rls_workload {
+	char command[RLS_COMMAND_BYTES];        /* its words as a JSON array */
+	double factor;          /* what its hits cost, as a share of what the calibration says */
+	double error;           /* half width of the factor's 95 % interval */
+};
+
+struct rls_calibration_file {
+	struct rls_calibration calibration;
+	struct rls_workload *workloads;         /* the latest first */
+	size_t workload_count;
+};
+
+/* What a calibration holds for. */
+struct rls_calibration_scope {
+	char boot[64];
+	char kernel[128];
+	const char *way;        /* "multi" or "perf" */
+};
+
+void rls_calibration_file_clear(struct rls_calibration_file *file);
+
+/* This boot of this host. 0 or -errno. */
+int rls_calibration_scope_init(struct rls_calibration_scope *scope, enum rls_attach_way way);
+
+/* Pure: the text of a file into figures and back; *text is the caller's to free. -EINVAL for
+ * what is no calibration, -ESTALE for one of another scope. */
+int rls_calibration_parse(const char *text, size_t length, const struct rls_calibration_scope *scope,
+			  struct rls_calibration_file *out);
+int rls_calibration_format(const struct rls_calibration_file *file,
+			   const struct rls_calibration_scope *scope, char **text);
+
+/* -ENOENT when there is none, -EPERM when others could have written it, else as above. */
+int rls_calibration_load(const char *path, const struct rls_calibration_scope *scope,
+			 struct rls_calibration_file *out);
+/* Makes the folder when it is missing; replaces the file at once or not at all. */
+int rls_calibration_save(const char *path, const struct rls_calibration_scope *scope,
+			 const struct rls_calibration_file *file);
+
+/* What is known of this command (a JSON array, as RLS_EVENT_PROCESS has it), or NULL. */
+const struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,
+						    const char *command);
+/* Puts it first, in place of what was known of the command; the oldest beyond the limit is
+ * forgotten. 0 or -ENOMEM. */
+int rls_calibration_add_workload(struct rls_calibration_file *file,
+				 const struct rls_workload *workload);
+
+#endif

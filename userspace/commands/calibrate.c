@@ -1,0 +1,285 @@
+/* rlscope-bpf calibrate: what probe hits cost on this machine, and in a command. */
+#include <argp.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/commands/commands.h"
+#include "userspace/commands/delta.h"
+#include "userspace/log.h"
+#include "userspace/record/costs.h"
+
+#define BATCHES 99
+#define RING_BYTES (4U << 20)
+#define ROUNDS 5
+#define ROUNDS_MIN 2
+
+struct arguments {
+	char **command;
+	unsigned int rounds;
+	bool json, perf_events, help;
+};
+
+/* What the tables show: a path as it is, or with its event. */
+static const struct row {
+	const char *name, *title;
+	enum rls_calibrated_path path;
+	bool emits;
+} rows[] = {
+	{ "nop5.entry.silent", "entry, 5-byte nop", RLS_PATH_NOP5_ENTRY, false },
+	{ "nop5.entry.emitting", "  with an event", RLS_PATH_NOP5_ENTRY, true },
+	{ "emulated.entry.silent", "entry, emulated", RLS_PATH_EMULATED_ENTRY, false },
+	{ "emulated.entry.emitting", "  with an event", RLS_PATH_EMULATED_ENTRY, true },
+	{ "single-step.entry.silent", "entry, single-stepped", RLS_PATH_SINGLE_STEP_ENTRY, false },
+	{ "single-step.entry.emitting", "  with an event", RLS_PATH_SINGLE_STEP_ENTRY, true },
+	{ "return.silent", "return probe", RLS_PATH_RETURN, false },
+	{ "return.emitting", "  with an event", RLS_PATH_RETURN, true },
+	{ "usdt", "USDT site", RLS_PATH_USDT, false },
+	{ "annotation.edge", "operation edge", RLS_PATH_EDGE, false },
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static struct rls_calibrated figures(const struct rls_calibration *calibration, const struct row *row)
+{
+	struct rls_calibrated sum = calibration->paths[row->path];
+	const struct rls_calibrated *event = &calibration->paths[RLS_PATH_EVENT];
+
+	if (row->emits) {
+		sum.value_ns += event->value_ns;
+		sum.error_ns += event->error_ns;
+		sum.hot_ns += event->hot_ns;
+		sum.hot_error_ns += event->hot_error_ns;
+	}
+	return sum;
+}
+
+static int print_text(const struct rls_calibration *calibration)
+{
+	struct rls_calibrated hit = rls_calibration_mean_hit(calibration);
+
+	printf("%-24s %14s  %10s\n", "what a hit costs, in ns", "amid work", "hot loop");
+	for (size_t i = 0; i < ROWS; i++) {
+		struct rls_calibrated row = figures(calibration, &rows[i]);
+
+		printf("%-24s %7.0f ± %4.0f  %5.0f ± %2.0f\n", rows[i].title, row.value_ns,
+		       row.error_ns, row.hot_ns, row.hot_error_ns);
+	}
+	printf("\nThe mean hit of a call out of Python: %.0f ± %.0f ns, kept for this boot in %s.\n",
+	       hit.value_ns, hit.error_ns, RLS_CALIBRATION_PATH);
+	return ferror(stdout) ? -EIO : 0;
+}
+
+static json_t *describe(const struct rls_calibrated *figure)
+{
+	return json_pack("{s:f, s:f, s:f, s:f}", "ns", figure->value_ns, "error_ns",
+			 figure->error_ns, "hot_ns", figure->hot_ns, "hot_error_ns",
+			 figure->hot_error_ns);
+}
+
+static int put_json(json_t *root)
+{
+	int r = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -ENOMEM;
+
+	json_decref(root);
+	return r || putchar('\n') == EOF ? -EIO : 0;
+}
+
+static int print_json(const struct rls_calibration *calibration)
+{
+	struct rls_calibrated hit = rls_calibration_mean_hit(calibration);
+	json_t *paths = json_object();
+
+	for (size_t i = 0; i < ROWS; i++) {
+		struct rls_calibrated row = figures(calibration, &rows[i]);
+
+		if (json_object_set_new(paths, rows[i].name, describe(&row))) {
+			json_decref(paths);
+			return -ENOMEM;
+		}
+	}
+	return put_json(json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "tool",
+				  "rlscope-bpf " RLS_VERSION, "hit", describe(&hit), "paths", paths));
+}
+
+static int print_delta(const struct arguments *arguments, const struct rls_delta *delta)
+{
+	if (arguments->json)
+		return put_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "version", 1,
+					  "tool", "rlscope-bpf " RLS_VERSION, "plain_ns",
+					  delta->plain_ns, "probed_ns", delta->probed_ns, "hits",
+					  delta->hits, "estimated_ns", delta->estimated_ns, "factor",
+					  delta->factor, "error", delta->error));
+	printf("without probes %.3f s, with probes %.3f s: %.0f hits of %.0f ns each\n"
+	       "That is %.3f ± %.3f of what the calibration says; recordings of this command go by it.\n",
+	       delta->plain_ns / 1e9, delta->probed_ns / 1e9, delta->hits,
+	       (delta->probed_ns - delta->plain_ns) / delta->hits, delta->factor, delta->error);
+	return ferror(stdout) ? -EIO : 0;
+}
+
+/* ---- the two kinds of calibration ---- */
+
+/* A kernel side of our own; *way: how it attaches. */
+static int open_kernel(const struct arguments *arguments, struct rls_kernel **out)
+{
+	const struct rls_kernel_options options = {
+		.way = arguments->perf_events ? RLS_ATTACH_PERF : RLS_ATTACH_AUTO,
+		.transitions_bytes = RING_BYTES,
+		.control_bytes = RING_BYTES,
+	};
+
+	return rls_kernel_open(&options, out);
+}
+
+static int calibrate_machine(const struct arguments *arguments, bool anew,
+			     struct rls_calibration_file *file, enum rls_attach_way *way)
+{
+	struct rls_kernel *kernel;
+	int r = open_kernel(arguments, &kernel);
+
+	if (r)
+		return r;
+	*way = rls_kernel_way(kernel);
+	r = anew ? rls_costs_measure(kernel, BATCHES, file) : rls_costs_open(kernel, file);
+	rls_kernel_close(kernel);
+	return r;
+}
+
+/* The words as /proc has them of a process: what recorders compare with. */
+static int write_command(char **command, char out[RLS_COMMAND_BYTES])
+{
+	json_t *array = json_array();
+	_cleanup_free_ char *text = NULL;
+
+	for (; *command; command++)
+		json_array_append_new(array, json_string(*command));
+	text = json_dumps(array, JSON_COMPACT);
+	json_decref(array);
+	if (!text || strlen(text) >= RLS_COMMAND_BYTES)
+		return rls_error_r(-E2BIG, "the command is too long, or no UTF-8");
+	memcpy(out, text, strlen(text) + 1);
+	return 0;
+}
+
+static int keep(const struct rls_delta *delta, char **command, enum rls_attach_way way,
+		struct rls_calibration_file *file)
+{
+	struct rls_workload workload = { .factor = delta->factor, .error = delta->error };
+	struct rls_calibration_scope scope;
+	int r = write_command(command, workload.command);
+
+	if (!r)
+		r = rls_calibration_scope_init(&scope, way);
+	if (!r)
+		r = rls_calibration_add_workload(file, &workload);
+	if (!r)
+		r = rls_calibration_save(RLS_CALIBRATION_PATH, &scope, file);
+	return r;
+}
+
+static int calibrate_command(const struct arguments *arguments)
+{
+	struct rls_calibration_file file = { 0 };
+	enum rls_attach_way way;
+	struct rls_delta delta;
+	int r = calibrate_machine(arguments, false, &file, &way);
+
+	if (!r)
+		r = rls_delta_measure(arguments->command, arguments->rounds, &delta);
+	if (!r && delta.factor <= 0) {
+		rls_warning("the runs differ by more than the probes cost: nothing is kept; ask for more --rounds");
+	} else if (!r) {
+		r = keep(&delta, arguments->command, way, &file);
+		if (r)
+			rls_error("cannot keep it in %s: %s", RLS_CALIBRATION_PATH, strerror(-r));
+	}
+	rls_calibration_file_clear(&file);
+	return r ? r : print_delta(arguments, &delta);
+}
+
+static int calibrate(const struct arguments *arguments)
+{
+	struct rls_calibration_file file = { 0 };
+	enum rls_attach_way way;
+	int r = calibrate_machine(arguments, true, &file, &way);
+
+	if (!r)
+		r = arguments->json ? print_json(&file.calibration) : print_text(&file.calibration);
+	rls_calibration_file_clear(&file);
+	return r;
+}
+
+/* ---- the command line ---- */
+
+static error_t take_rounds(struct arguments *arguments, const char *value)
+{
+	char *end;
+	long rounds = strtol(value, &end, 10);
+
+	if (*end || rounds < ROUNDS_MIN || rounds > RLS_DELTA_ROUNDS_MAX) {
+		rls_error("calibrate: --rounds is a number from %d to %d, not %s", ROUNDS_MIN,
+			  RLS_DELTA_ROUNDS_MAX, value);
+		return EINVAL;
+	}
+	arguments->rounds = (unsigned int)rounds;
+	return 0;
+}
+
+enum { OPTION_PERF_EVENTS = 256 };
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key) {
+	case 'j':
+		arguments->json = true;
+		return 0;
+	case 'r':
+		return take_rounds(arguments, value);
+	case OPTION_PERF_EVENTS:
+		arguments->perf_events = true;
+		return 0;
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
+		arguments->help = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		arguments->command = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int rls_command_calibrate(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{ "json", 'j', NULL, 0, "Print JSON", 0 },
+		{ "rounds", 'r', "N", 0, "Run the command 2 N times (default 5: ten times)", 0 },
+		{ "perf-events", OPTION_PERF_EVENTS, NULL, 0,
+		  "Attach one by one even where uprobe_multi works", 0 },
+		{ "help", 'h', NULL, 0, "Print this", 0 },
+		{ 0 },
+	};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse_option,
+		.args_doc = "[-- COMMAND [ARGUMENT...]]",
+		.doc = "Measures what a probe hit costs on this machine, now, and keeps it for this boot. "
+		       "With a command: runs that with and without probes, turn about, and keeps how its "
+		       "hits' cost compares.",
+	};
+	struct arguments arguments = { .rounds = ROUNDS };
+	int r;
+
+	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &arguments))
+		return RLS_EXIT_USAGE;
+	if (arguments.help)
+		return RLS_EXIT_DONE;
+	r = arguments.command ? calibrate_command(&arguments) : calibrate(&arguments);
+	return r ? RLS_EXIT_FAILED : RLS_EXIT_DONE;
+}

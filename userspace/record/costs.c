@@ -1,0 +1,80 @@
+#include "userspace/record/costs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "userspace/log.h"
+
+#define BATCHES 25
+
+/* A hot loop's figures vary so much from one minute to the next on a shared machine; beyond,
+ * something has changed: the clock's speed, what the machine does for security. */
+#define SHARE_MIN 0.6
+#define SHARE_MAX 1.6
+
+static int measure(struct rls_kernel *kernel, unsigned int batches,
+		   const struct rls_calibration_scope *scope, struct rls_calibration_file *file)
+{
+	int r = rls_calibrate(kernel, batches, &file->calibration);
+
+	if (r)
+		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
+	r = rls_calibration_save(RLS_CALIBRATION_PATH, scope, file);
+	if (r)
+		rls_debug("the calibration is not kept in %s: %s", RLS_CALIBRATION_PATH,
+			  strerror(-r));
+	return 0;
+}
+
+static int load(const struct rls_calibration_scope *scope, struct rls_calibration_file *out)
+{
+	int r = rls_calibration_load(RLS_CALIBRATION_PATH, scope, out);
+
+	if (r == -EPERM || r == -EINVAL || r == -ELOOP)
+		rls_warning("%s is left aside: %s", RLS_CALIBRATION_PATH,
+			    r == -EINVAL ? "it is no calibration" : "others could have written it");
+	return r;
+}
+
+static bool holds(struct rls_kernel *kernel, const struct rls_calibration *calibration)
+{
+	double share;
+	int r = rls_calibrate_check(kernel, calibration, &share);
+
+	if (!r)
+		rls_debug("a hit costs %.0f %% of what was calibrated", share * 100);
+	return !r && share >= SHARE_MIN && share <= SHARE_MAX;
+}
+
+static int obtain(struct rls_kernel *kernel, unsigned int batches, bool anew,
+		  struct rls_calibration_file *out)
+{
+	struct rls_calibration_file file = { 0 };
+	struct rls_calibration_scope scope;
+	struct rls_hit_costs costs;
+	int r = rls_calibration_scope_init(&scope, rls_kernel_way(kernel));
+
+	if (r)
+		return rls_error_r(r, "cannot tell which boot this is: %s", strerror(-r));
+	if (load(&scope, &file) || anew || !holds(kernel, &file.calibration))
+		r = measure(kernel, batches, &scope, &file);
+	if (r) {
+		rls_calibration_file_clear(&file);
+		return r;
+	}
+	costs = rls_calibration_costs(&file.calibration);
+	rls_kernel_set_costs(kernel, &costs);
+	*out = file;
+	return 0;
+}
+
+int rls_costs_open(struct rls_kernel *kernel, struct rls_calibration_file *out)
+{
+	return obtain(kernel, BATCHES, false, out);
+}
+
+int rls_costs_measure(struct rls_kernel *kernel, unsigned int batches,
+		      struct rls_calibration_file *out)
+{
+	return obtain(kernel, batches, true, out);
+}

@@ -1,0 +1,17 @@
+/* Costs: what probe hits cost here, measured once a boot and kept for all recorders. */
+#ifndef RLS_COSTS_H
+#define RLS_COSTS_H
+
+#include "userspace/attach/calibration_file.h"
+
+/* Reads the calibration of this boot and sees, in a few milliseconds, whether it still holds;
+ * without one that holds measures anew, within a second, and keeps that. Before any target is
+ * tracked; takes the handler of the kernel's records for itself. Sets the kernel's costs.
+ * *out is the caller's to clear. 0 or -errno, and has said why. */
+int rls_costs_open(struct rls_kernel *kernel, struct rls_calibration_file *out);
+
+/* The same, measured anew at length whatever is known; what is known of workloads stays. */
+int rls_costs_measure(struct rls_kernel *kernel, unsigned int batches,
+		      struct rls_calibration_file *out);
+
+#endif
