@@ -12,45 +12,6 @@
 /* A little always is: a hit's cost lies partly after its event. */
 #define HOMELESS_SHARE_MAX 0.25
 
-/* --- GPU ---------------------------------------------------------------------------- */
-
-static void add_launched(struct rls_collector *c, struct rls_gpu_entry *entry,
-			 const struct rls_gpu_device *device)
-{
-	size_t capacity = 0;
-
-	for (const struct rls_launched *l = device->launched; l; l = l->next) {
-		struct rls_gpu_operation *operation =
-			rls_collect_append(c, &entry->operations, &capacity, &entry->operation_count);
-
-		if (!operation)
-			return;
-		operation->phase = rls_collect_string(c, l->phase);
-		operation->operation = rls_collect_string(c, l->operation);
-		operation->busy_ns = rls_gpu_busy_total(&l->busy);
-		operation->kernels = l->kernels;
-	}
-}
-
-static void add_device(struct rls_collector *c, const struct rls_process *process,
-		       const struct rls_gpu_device *device)
-{
-	struct rls_gpu_entry *entry =
-		rls_collect_append(c, &c->report->gpu, &c->gpu_capacity, &c->report->gpu_count);
-
-	if (!entry)
-		return;
-	entry->pid = process->pid;
-	entry->device = device->device;
-	entry->busy_ns = rls_gpu_busy_total(&device->busy);
-	entry->kernel_ns = device->kernel_ns;
-	entry->memcpy_ns = device->memcpy_ns;
-	entry->kernels = device->kernels;
-	entry->smi_style_percent = rls_smi_windows_percent(&device->windows,
-							   process->end_ns - process->start_ns);
-	add_launched(c, entry, device);
-}
-
 /* --- processes ---------------------------------------------------------------------- */
 
 /* The JSON array of a process event, strings only: what else it holds is left out. */
@@ -111,8 +72,7 @@ static void add_process(struct rls_collector *c, const struct rls_process *proce
 	for (const struct rls_thread *t = process->threads; t && !c->err; t = t->next)
 		rls_collect_thread(c, t);
 	rls_collect_gpu_alone(c, process);
-	for (const struct rls_gpu_device *d = process->gpu.devices; d && !c->err; d = d->next)
-		add_device(c, process, d);
+	rls_collect_cuda(c, process);
 }
 
 /* --- the recording ------------------------------------------------------------------ */
@@ -202,8 +162,10 @@ static void add_warnings(struct rls_collector *c, bool damaged)
 	if (timeline->end_seen && !timeline->end_complete && !c->err)
 		c->err = rls_report_warn(c->report, "the recording was cut short: "
 						    "its last instants may be missing");
-	warn_count(c, rls_facts_dropped(facts),
+	warn_count(c, rls_facts_dropped(facts, c->strings),
 		   "events were lost while recording: see losses, error_ns allows for them");
+	warn_count(c, rls_facts_dropped_gpu(facts, c->strings),
+		   "batches or records of GPU work were lost or refused: see losses, the GPU did more");
 	warn_of_homeless_cost(c);
 	warn_count(c, timeline->impossible_gpu, "GPU records with impossible times were left out");
 	warn_count(c, timeline->unsorted, "events out of time order were left out");
@@ -217,7 +179,7 @@ static void add_warnings(struct rls_collector *c, bool damaged)
 int rls_report_collect(struct rls_report *report, const struct rls_timeline *timeline,
 		       const struct rls_string_pool *strings, bool damaged)
 {
-	double lost = (double)rls_facts_dropped(&timeline->facts);
+	double lost = (double)rls_facts_dropped(&timeline->facts, strings);
 	struct rls_collector c = {
 		.report = report,
 		.timeline = timeline,

@@ -15,7 +15,8 @@ struct rls_collector {
 	double lost_share;          /* of the thread-state events */
 	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,
 		operation_capacity, stack_capacity, gpu_capacity, overview_capacity,
-		line_capacity, function_capacity, sample_capacity;
+		line_capacity, function_capacity, sample_capacity,
+		cuda_call_capacity, cuda_operation_capacity, gpu_clock_capacity;
 	int err;                    /* the first failure; nothing is done after it */
 };
 
@@ -45,5 +46,8 @@ void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *pr
 
 /* Adds what samples say: lines, functions, kinds. */
 void rls_collect_samples(struct rls_collector *c);
+
+/* Adds the process's GPUs, its calls into CUDA, and what each operation had of both. */
+void rls_collect_cuda(struct rls_collector *c, const struct rls_process *process);
 
 #endif

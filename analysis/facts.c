@@ -150,13 +150,32 @@ double rls_facts_calibration_error(const struct rls_facts *facts,
 	return worst;
 }
 
-uint64_t rls_facts_dropped(const struct rls_facts *facts)
+static bool is_of_gpu(const char *buffer)
 {
-	uint64_t dropped = 0;
+	return !strcmp(buffer, "gpu") || !strncmp(buffer, "gpu_", 4) || !strncmp(buffer, "cupti", 5);
+}
+
+static uint64_t dropped(const struct rls_facts *facts, const struct rls_string_pool *strings,
+			bool of_gpu)
+{
+	uint64_t sum = 0;
 
 	for (size_t i = 0; i < facts->loss_count; i++) {
-		if (__builtin_add_overflow(dropped, facts->losses[i].dropped, &dropped))
+		const struct rls_fact_loss *loss = &facts->losses[i];
+
+		if (is_of_gpu(rls_string_pool_get(strings, loss->buffer)) == of_gpu &&
+		    __builtin_add_overflow(sum, loss->dropped, &sum))
 			return UINT64_MAX;
 	}
-	return dropped;
+	return sum;
+}
+
+uint64_t rls_facts_dropped(const struct rls_facts *facts, const struct rls_string_pool *strings)
+{
+	return dropped(facts, strings, false);
+}
+
+uint64_t rls_facts_dropped_gpu(const struct rls_facts *facts, const struct rls_string_pool *strings)
+{
+	return dropped(facts, strings, true);
 }

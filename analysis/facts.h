@@ -60,7 +60,9 @@ int rls_facts_add(struct rls_facts *facts, const struct rls_event *event);
 double rls_facts_calibration_error(const struct rls_facts *facts,
 				   const struct rls_string_pool *strings);
 
-/* Total over all buffers. */
-uint64_t rls_facts_dropped(const struct rls_facts *facts);
+/* Total over the buffers of what threads do, and over those of GPU work: "gpu" and what begins
+ * with "gpu_" or "cupti". */
+uint64_t rls_facts_dropped(const struct rls_facts *facts, const struct rls_string_pool *strings);
+uint64_t rls_facts_dropped_gpu(const struct rls_facts *facts, const struct rls_string_pool *strings);
 
 #endif

@@ -90,6 +90,23 @@ static const struct rls_launch *find_launch(const struct rls_gpu_work *work, uin
 	return place ? &work->launches[place - 1] : NULL;
 }
 
+static void file_idle(struct rls_launched *launched, const struct rls_gpu_interval *interval,
+		      const struct rls_launch *launch)
+{
+	uint64_t idle_ns = interval->start_ns - interval->idle_since_ns, late_ns = 0;
+
+	if (!launch) {
+		rls_add_bounded(&launched->idle_ns[RLS_IDLE_OTHER], idle_ns);
+		return;
+	}
+	if (launch->time_ns > interval->idle_since_ns)
+		late_ns = launch->time_ns - interval->idle_since_ns;
+	if (late_ns > idle_ns)
+		late_ns = idle_ns;
+	rls_add_bounded(&launched->idle_ns[RLS_IDLE_HOST_LATE], late_ns);
+	rls_add_bounded(&launched->idle_ns[RLS_IDLE_QUEUE], idle_ns - late_ns);
+}
+
 static int file_interval(struct rls_gpu_work *work, const struct rls_gpu_interval *interval,
 			 const struct rls_launch *launch)
 {
@@ -100,7 +117,11 @@ static int file_interval(struct rls_gpu_work *work, const struct rls_gpu_interva
 	if (err)
 		return err;
 	rls_gpu_busy_add(&launched->busy, interval->start_ns, interval->end_ns);
-	launched->kernels += interval->kind == RLS_GPU_KERNEL;
+	if (interval->kind == RLS_GPU_KERNEL) {
+		launched->kernels++;
+		rls_add_bounded(&launched->kernel_ns, interval->end_ns - interval->start_ns);
+	}
+	file_idle(launched, interval, launch);
 	return 0;
 }
 
@@ -141,13 +162,12 @@ static int grow_launches(struct rls_gpu_work *work)
 	return 0;
 }
 
-int rls_gpu_work_launch(struct rls_gpu_work *work, uint64_t correlation, rls_string_id phase,
-			rls_string_id operation)
+int rls_gpu_work_launch(struct rls_gpu_work *work, const struct rls_launch *launch)
 {
 	size_t place;
 	int err;
 
-	if (!correlation)
+	if (!launch->correlation)
 		return 0;
 	err = grow_launches(work);
 	if (err)
@@ -160,10 +180,10 @@ int rls_gpu_work_launch(struct rls_gpu_work *work, uint64_t correlation, rls_str
 		if (find_launch(work, oldest) == &work->launches[place])
 			rls_index_map_remove(&work->launch_map, oldest, 0);
 	}
-	err = rls_index_map_put(&work->launch_map, correlation, 0, (void *)(place + 1));
+	err = rls_index_map_put(&work->launch_map, launch->correlation, 0, (void *)(place + 1));
 	if (err)
 		return err;
-	work->launches[place] = (struct rls_launch){correlation, phase, operation};
+	work->launches[place] = *launch;
 	work->launch_count++;
 	return drain(work, RLS_WAITING_MAX);
 }
@@ -212,6 +232,10 @@ int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
 	if (err)
 		return err;
 	interval.device = device;
+	interval.idle_since_ns = device->any && device->busy.run_end_ns < interval.start_ns ?
+					 device->busy.run_end_ns :
+					 interval.start_ns;
+	device->any = true;
 	rls_gpu_busy_add(&device->busy, interval.start_ns, interval.end_ns);
 	if (interval.kind == RLS_GPU_KERNEL) {
 		rls_add_bounded(&device->kernel_ns, length_ns);

@@ -7,6 +7,13 @@
  *
  * Memory: the latest RLS_LAUNCHES_MAX launches and the latest RLS_WAITING_MAX intervals. What
  * has waited longer is filed under the empty phase and operation.
+ *
+ * A device is idle from the end of all that ran to the start of what runs next. Whose work it
+ * is that runs next tells why:
+ *
+ *     end of work ──host late──▶ launch ──queue──▶ start      launched too late, or begun too late
+ *     end of work ────────queue────────▶ start                launched before: it had to wait
+ *     end of work ────────other────────▶ start                its launch is not known
  */
 #ifndef RLS_GPU_WORK_H
 #define RLS_GPU_WORK_H
@@ -22,6 +29,13 @@
 #define RLS_LAUNCHES_MAX (1u << 18)
 #define RLS_WAITING_MAX (1u << 16)
 
+enum rls_idle {
+	RLS_IDLE_HOST_LATE = 0,     /* nothing had been launched */
+	RLS_IDLE_QUEUE = 1,         /* what was launched had not begun */
+	RLS_IDLE_OTHER = 2,
+	RLS_IDLE_MAX = 3,
+};
+
 /* What one operation launched on one device. */
 struct rls_launched {
 	struct rls_launched *next;
@@ -29,11 +43,14 @@ struct rls_launched {
 	rls_string_id operation;
 	struct rls_gpu_busy busy;
 	uint64_t kernels;
+	uint64_t kernel_ns;         /* sum */
+	uint64_t idle_ns[RLS_IDLE_MAX]; /* of the device, until this work began */
 };
 
 struct rls_gpu_device {
 	struct rls_gpu_device *next;
 	uint32_t device;
+	bool any;                   /* it has had work */
 	struct rls_gpu_busy busy;
 	struct rls_smi_windows windows;
 	uint64_t kernel_ns;
@@ -44,6 +61,7 @@ struct rls_gpu_device {
 
 struct rls_launch {
 	uint64_t correlation;
+	uint64_t time_ns;           /* of the call's beginning */
 	rls_string_id phase;
 	rls_string_id operation;
 };
@@ -52,6 +70,7 @@ struct rls_gpu_interval {
 	struct rls_gpu_device *device;
 	uint64_t start_ns;
 	uint64_t end_ns;
+	uint64_t idle_since_ns;     /* the device, until start_ns; start_ns: it was busy */
 	uint64_t correlation;       /* 0: none */
 	enum rls_gpu_kind kind;
 };
@@ -74,10 +93,8 @@ struct rls_gpu_work {
 
 void rls_gpu_work_free(struct rls_gpu_work *work);
 
-/* A launch in this phase and operation. Of two with one correlation the later holds from
- * then on. 0, or -ENOMEM. */
-int rls_gpu_work_launch(struct rls_gpu_work *work, uint64_t correlation, rls_string_id phase,
-			rls_string_id operation);
+/* A launch. Of two with one correlation the later holds from then on. 0, or -ENOMEM. */
+int rls_gpu_work_launch(struct rls_gpu_work *work, const struct rls_launch *launch);
 
 /* An interval of a kind that counts as busy, sorted by start; life_start_ns is the start of
  * the process's life, in_life says that it began before its end. 0, or -ENOMEM. */

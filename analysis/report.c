@@ -80,6 +80,9 @@ void rls_report_free(struct rls_report *report)
 	free(report->operations);
 	free(report->stacks);
 	free(report->gpu);
+	free(report->cuda_calls);
+	free(report->cuda_operations);
+	free(report->gpu_clocks);
 	free(report->overhead.calibration);
 	free(report->lines);
 	free(report->functions);

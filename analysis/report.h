@@ -207,6 +207,10 @@ struct rls_gpu_operation {
 	const char *operation;
 	uint64_t busy_ns;           /* union of the intervals it launched */
 	uint64_t kernels;
+	uint64_t kernel_ns;         /* sum */
+	uint64_t idle_host_late_ns; /* of the device, until work of this operation began: why */
+	uint64_t idle_queue_ns;     /* (analysis/gpu_work.h) */
+	uint64_t idle_other_ns;
 };
 
 struct rls_gpu_entry {
@@ -216,9 +220,47 @@ struct rls_gpu_entry {
 	uint64_t kernel_ns;         /* sums */
 	uint64_t memcpy_ns;
 	uint64_t kernels;
+	uint64_t idle_host_late_ns; /* between its first and its last work: sums over operations */
+	uint64_t idle_queue_ns;
+	uint64_t idle_other_ns;
 	double smi_style_percent;   /* what a sampler of "was any kernel running" would say */
 	struct rls_gpu_operation *operations;   /* by the operation that launched */
 	size_t operation_count;
+};
+
+/* Calls into CUDA: outermost ones, those in them are part of them. */
+struct rls_cuda_call_row {
+	uint32_t pid;
+	uint32_t tid;
+	const char *phase;
+	const char *operation;      /* in which they ended */
+	const char *name;           /* of the entry point, as its library exports it */
+	uint64_t count;
+	uint64_t wall_ns;
+	uint64_t launches;          /* of them, those that start work on a GPU */
+};
+
+/* What an operation spent in CUDA's calls, and what the kernels that it launched took, over
+ * all threads and devices of a process. */
+struct rls_cuda_operation_row {
+	uint32_t pid;
+	const char *phase;
+	const char *operation;
+	uint64_t calls;
+	uint64_t api_ns;
+	uint64_t launches;
+	uint64_t kernels;
+	uint64_t kernel_ns;
+	double api_to_kernel;       /* api_ns / kernel_ns; 0 when it launched no kernel */
+};
+
+/* How far CUPTI's own clock was from CLOCK_MONOTONIC, on which all times here are. */
+struct rls_gpu_clock_row {
+	uint32_t pid;
+	uint64_t readings;
+	double gap_ns;              /* the one farthest from 0 */
+	uint64_t width_ns;          /* the widest: what a reading is uncertain by */
+	double drift_ppm;           /* of the gap, over all readings */
 };
 
 struct rls_calibration_entry {
@@ -290,6 +332,12 @@ struct rls_report {
 	size_t function_count;
 	struct rls_sample_row *samples;
 	size_t sample_count;
+	struct rls_cuda_call_row *cuda_calls;
+	size_t cuda_call_count;
+	struct rls_cuda_operation_row *cuda_operations; /* never grouped */
+	size_t cuda_operation_count;
+	struct rls_gpu_clock_row *gpu_clocks;
+	size_t gpu_clock_count;
 	struct rls_overhead overhead;
 	struct rls_loss_entry *losses;
 	size_t loss_count;
@@ -341,11 +389,14 @@ enum rls_report_table {
 	RLS_TABLE_LOSSES = 12,
 	RLS_TABLE_WARNINGS = 13,
 	RLS_TABLE_RECORDING = 14,
-	RLS_TABLE_MAX = 15,
+	RLS_TABLE_CUDA_CALLS = 15,
+	RLS_TABLE_CUDA_OPERATIONS = 16,
+	RLS_TABLE_GPU_CLOCKS = 17,
+	RLS_TABLE_MAX = 18,
 };
 
 /* Every table there is, for a message: "breakdown, transitions, ...". */
-#define RLS_TABLE_NAMES_BYTES 200
+#define RLS_TABLE_NAMES_BYTES 300
 const char *rls_report_table_names(char buffer[static RLS_TABLE_NAMES_BYTES]);
 
 /* "breakdown", "transitions", ... to *out and 0; -EINVAL for another word. */

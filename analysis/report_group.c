@@ -98,6 +98,25 @@ static void sum_operations(struct rls_report *report)
 	report->operation_count = kept;
 }
 
+static void sum_cuda_calls(struct rls_report *report)
+{
+	struct rls_cuda_call_row *rows = report->cuda_calls;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < report->cuda_call_count; i++) {
+		struct rls_cuda_call_row *into = kept ? &rows[kept - 1] : NULL;
+
+		if (!into || rls_cuda_call_row_compare(into, &rows[i])) {
+			rows[kept++] = rows[i];
+			continue;
+		}
+		rls_add_bounded(&into->count, rows[i].count);
+		rls_add_bounded(&into->wall_ns, rows[i].wall_ns);
+		rls_add_bounded(&into->launches, rows[i].launches);
+	}
+	report->cuda_call_count = kept;
+}
+
 /* Samples have no thread; a file's lines are told apart unless files are asked for. */
 static void blank_samples(struct rls_report *report, enum rls_group group)
 {
@@ -137,9 +156,15 @@ void rls_report_group(struct rls_report *report, enum rls_group group)
 
 		blank(group, &row->tid, &row->phase, &row->operation);
 	}
+	for (size_t i = 0; i < report->cuda_call_count; i++) {
+		struct rls_cuda_call_row *row = &report->cuda_calls[i];
+
+		blank(group, &row->tid, &row->phase, &row->operation);
+	}
 	blank_samples(report, group);
 	rls_report_sort(report);
 	rls_report_sum_samples(report);
+	sum_cuda_calls(report);
 	sum_breakdown(report);
 	sum_transitions(report);
 	sum_operations(report);

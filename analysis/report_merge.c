@@ -107,6 +107,34 @@ static int merge_gpu(struct rls_report *report, const struct rls_gpu_entry *from
 	return err;
 }
 
+static int merge_cuda(struct rls_report *report, const struct rls_report *other)
+{
+	size_t calls = report->cuda_call_count, operations = report->cuda_operation_count;
+	int err = append_all(&report->cuda_calls, &report->cuda_call_count, other->cuda_calls,
+			     other->cuda_call_count);
+
+	if (!err)
+		err = append_all(&report->cuda_operations, &report->cuda_operation_count,
+				 other->cuda_operations, other->cuda_operation_count);
+	if (!err)
+		err = append_all(&report->gpu_clocks, &report->gpu_clock_count, other->gpu_clocks,
+				 other->gpu_clock_count);
+	for (size_t i = calls; i < report->cuda_call_count; i++) {
+		struct rls_cuda_call_row *row = &report->cuda_calls[i];
+
+		row->phase = rls_report_keep(report, row->phase, &err);
+		row->operation = rls_report_keep(report, row->operation, &err);
+		row->name = rls_report_keep(report, row->name, &err);
+	}
+	for (size_t i = operations; i < report->cuda_operation_count; i++) {
+		struct rls_cuda_operation_row *row = &report->cuda_operations[i];
+
+		row->phase = rls_report_keep(report, row->phase, &err);
+		row->operation = rls_report_keep(report, row->operation, &err);
+	}
+	return err;
+}
+
 static int merge_operations(struct rls_report *report, const struct rls_report *other)
 {
 	size_t before = report->operation_count;
@@ -302,6 +330,8 @@ int rls_report_merge(struct rls_report *report, const struct rls_report *other, 
 		err = merge_overview(report, &other->overviews[i]);
 	if (!err)
 		err = merge_samples(report, other);
+	if (!err)
+		err = merge_cuda(report, other);
 	if (!err)
 		err = merge_losses(report, other);
 	if (!err)

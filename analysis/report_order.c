@@ -132,6 +132,50 @@ static int sort_gpu(const void *left, const void *right)
 	return order ? order : order_numbers(a->busy_ns, b->busy_ns);
 }
 
+int rls_cuda_call_row_compare(const void *left, const void *right)
+{
+	const struct rls_cuda_call_row *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	if (!order)
+		order = order_numbers(a->tid, b->tid);
+	if (!order)
+		order = strcmp(a->phase, b->phase);
+	if (!order)
+		order = strcmp(a->operation, b->operation);
+	if (!order)
+		order = strcmp(a->name, b->name);
+	return order;
+}
+
+static int sort_cuda_calls(const void *left, const void *right)
+{
+	const struct rls_cuda_call_row *a = left, *b = right;
+	int order = rls_cuda_call_row_compare(a, b);
+
+	return order ? order : order_numbers(a->wall_ns, b->wall_ns);
+}
+
+static int sort_cuda_operations(const void *left, const void *right)
+{
+	const struct rls_cuda_operation_row *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	if (!order)
+		order = strcmp(a->phase, b->phase);
+	if (!order)
+		order = strcmp(a->operation, b->operation);
+	return order ? order : order_numbers(a->api_ns, b->api_ns);
+}
+
+static int sort_gpu_clocks(const void *left, const void *right)
+{
+	const struct rls_gpu_clock_row *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	return order ? order : order_numbers(a->readings, b->readings);
+}
+
 static int sort_gpu_operations(const void *left, const void *right)
 {
 	const struct rls_gpu_operation *a = left, *b = right;
@@ -229,6 +273,9 @@ void rls_report_sort(struct rls_report *report)
 	sort_array(report->operations, report->operation_count, sort_operations);
 	sort_array(report->stacks, report->stack_count, sort_stacks);
 	sort_array(report->gpu, report->gpu_count, sort_gpu);
+	sort_array(report->cuda_calls, report->cuda_call_count, sort_cuda_calls);
+	sort_array(report->cuda_operations, report->cuda_operation_count, sort_cuda_operations);
+	sort_array(report->gpu_clocks, report->gpu_clock_count, sort_gpu_clocks);
 	for (size_t i = 0; i < report->gpu_count; i++)
 		sort_array(report->gpu[i].operations, report->gpu[i].operation_count,
 			   sort_gpu_operations);

@@ -36,6 +36,8 @@ int rls_sample_row_compare(const void *a, const void *b);
 void rls_report_sort_samples(struct rls_report *report);
 void rls_report_sum_samples(struct rls_report *report);
 
+int rls_cuda_call_row_compare(const void *a, const void *b);
+
 /* percent from estimated_ns and the threads' wall time. */
 void rls_report_set_percent(struct rls_report *report);
 

@@ -1,6 +1,7 @@
 #include "analysis/sweep.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 
 #include "analysis/bounded.h"
@@ -378,8 +379,42 @@ static int on_launch(struct rls_timeline *timeline, const struct rls_event *even
 		err = rls_tracks_launch(timeline, thread, event);
 	if (err)
 		return err;
-	return rls_gpu_work_launch(&thread->process->gpu, event->launch.correlation,
-				   thread->process->phase, thread->scope->operation);
+	return rls_gpu_work_launch(&thread->process->gpu,
+				   &(struct rls_launch){
+					   .correlation = event->launch.correlation,
+					   .time_ns = event->time_ns,
+					   .phase = thread->process->phase,
+					   .operation = thread->scope->operation,
+				   });
+}
+
+static int on_cuda_call(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	int err = find_thread(timeline, event, &thread);
+
+	if (err || !thread)
+		return err;
+	return rls_call_set_add(&thread->process->calls, event, thread->process->phase,
+				thread->scope->operation);
+}
+
+/* No instant of its own: it says something about all the process's GPU work. */
+static int on_gpu_clock(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process = rls_timeline_process(timeline, event->pid);
+	struct rls_gpu_clock *clock;
+
+	if (!process)
+		return 0;
+	clock = &process->clock;
+	clock->readings++;
+	if (event->gpu_clock.width_ns > clock->width_ns)
+		clock->width_ns = event->gpu_clock.width_ns;
+	if (clock->readings == 1 || fabs(event->gpu_clock.gap_ns) > fabs(clock->gap_ns))
+		clock->gap_ns = event->gpu_clock.gap_ns;
+	clock->drift_ppm = event->gpu_clock.drift_ppm;
+	return 0;
 }
 
 /* 0 is what CUPTI gives for a time it could not collect, unless the trace itself begins there. */
@@ -525,6 +560,8 @@ static const struct {
 	[RLS_EVENT_PHASE] = {on_phase, true},
 	[RLS_EVENT_LAUNCH] = {on_launch, true},
 	[RLS_EVENT_GPU] = {on_gpu, true},
+	[RLS_EVENT_GPU_CLOCK] = {on_gpu_clock, false},
+	[RLS_EVENT_CUDA_CALL] = {on_cuda_call, true},
 	[RLS_EVENT_HITS] = {on_hits, true},
 	[RLS_EVENT_OFF_CPU] = {on_off_cpu, true},
 	[RLS_EVENT_LIBRARY] = {on_library, false},

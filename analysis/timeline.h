@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "call_set.h"
 #include "correct.h"
 #include "event.h"
 #include "facts.h"
@@ -86,6 +87,13 @@ struct rls_process {
 	struct rls_shown_track *track;          /* tracks.h; borrowed */
 	struct rls_gpu_busy busy;   /* of all devices */
 	struct rls_gpu_work gpu;
+	struct rls_gpu_clock {
+		uint64_t readings;
+		uint64_t width_ns;      /* the widest */
+		double gap_ns;          /* the one farthest from 0 */
+		double drift_ppm;       /* of the last */
+	} clock;
+	struct rls_call_set calls;
 	uint64_t alone_busy_ns;     /* while no thread is alive: G(booked up to here) */
 
 	struct rls_thread *threads;

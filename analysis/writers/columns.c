@@ -74,6 +74,40 @@ static const struct rls_column gpu[] = {
 	COLUMN(U64, rls_gpu_entry, busy_ns),   COLUMN(U64, rls_gpu_entry, kernel_ns),
 	COLUMN(U64, rls_gpu_entry, memcpy_ns), COLUMN(U64, rls_gpu_entry, kernels),
 	COLUMN(DOUBLE, rls_gpu_entry, smi_style_percent),
+	COLUMN(U64, rls_gpu_entry, idle_host_late_ns),
+	COLUMN(U64, rls_gpu_entry, idle_queue_ns),
+	COLUMN(U64, rls_gpu_entry, idle_other_ns),
+};
+
+static const struct rls_column cuda_calls[] = {
+	COLUMN(U32, rls_cuda_call_row, pid),
+	COLUMN(U32, rls_cuda_call_row, tid),
+	COLUMN(STRING, rls_cuda_call_row, phase),
+	COLUMN(STRING, rls_cuda_call_row, operation),
+	COLUMN(STRING, rls_cuda_call_row, name),
+	COLUMN(U64, rls_cuda_call_row, count),
+	COLUMN(U64, rls_cuda_call_row, wall_ns),
+	COLUMN(U64, rls_cuda_call_row, launches),
+};
+
+static const struct rls_column cuda_operations[] = {
+	COLUMN(U32, rls_cuda_operation_row, pid),
+	COLUMN(STRING, rls_cuda_operation_row, phase),
+	COLUMN(STRING, rls_cuda_operation_row, operation),
+	COLUMN(U64, rls_cuda_operation_row, calls),
+	COLUMN(U64, rls_cuda_operation_row, api_ns),
+	COLUMN(U64, rls_cuda_operation_row, launches),
+	COLUMN(U64, rls_cuda_operation_row, kernels),
+	COLUMN(U64, rls_cuda_operation_row, kernel_ns),
+	COLUMN(DOUBLE, rls_cuda_operation_row, api_to_kernel),
+};
+
+static const struct rls_column gpu_clocks[] = {
+	COLUMN(U32, rls_gpu_clock_row, pid),
+	COLUMN(U64, rls_gpu_clock_row, readings),
+	COLUMN(DOUBLE, rls_gpu_clock_row, gap_ns),
+	COLUMN(U64, rls_gpu_clock_row, width_ns),
+	COLUMN(DOUBLE, rls_gpu_clock_row, drift_ppm),
 };
 
 #define TIMES(struct_)                                                                      \
@@ -128,6 +162,10 @@ static const struct rls_column gpu_operations[] = {
 	COLUMN(STRING, rls_gpu_operation, operation),
 	COLUMN(U64, rls_gpu_operation, busy_ns),
 	COLUMN(U64, rls_gpu_operation, kernels),
+	COLUMN(U64, rls_gpu_operation, kernel_ns),
+	COLUMN(U64, rls_gpu_operation, idle_host_late_ns),
+	COLUMN(U64, rls_gpu_operation, idle_queue_ns),
+	COLUMN(U64, rls_gpu_operation, idle_other_ns),
 };
 
 static const struct rls_column calibration[] = {
@@ -204,6 +242,10 @@ const struct rls_columns rls_report_columns[RLS_TABLE_MAX] = {
 	[RLS_TABLE_LOSSES] = TABLE("losses", losses, losses, loss_count),
 	[RLS_TABLE_WARNINGS] = TABLE("warnings", warnings, warnings, warning_count),
 	[RLS_TABLE_RECORDING] = {.name = "recording", COLUMNS(recording), .of_report = true},
+	[RLS_TABLE_CUDA_CALLS] = TABLE("cuda_calls", cuda_calls, cuda_calls, cuda_call_count),
+	[RLS_TABLE_CUDA_OPERATIONS] = TABLE("cuda_operations", cuda_operations, cuda_operations,
+					    cuda_operation_count),
+	[RLS_TABLE_GPU_CLOCKS] = TABLE("gpu_clocks", gpu_clocks, gpu_clocks, gpu_clock_count),
 };
 
 const char *rls_report_table_names(char buffer[static RLS_TABLE_NAMES_BYTES])

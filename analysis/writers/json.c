@@ -101,8 +101,13 @@ static void print_gpu_rest(FILE *out, const void *item)
 		rls_json_print_string(out, operation->phase);
 		fputs(", \"operation\": ", out);
 		rls_json_print_string(out, operation->operation);
-		fprintf(out, ", \"busy_ns\": %" PRIu64 ", \"kernels\": %" PRIu64 "}",
-			operation->busy_ns, operation->kernels);
+		fprintf(out,
+			", \"busy_ns\": %" PRIu64 ", \"kernels\": %" PRIu64
+			", \"kernel_ns\": %" PRIu64 ", \"idle_host_late_ns\": %" PRIu64
+			", \"idle_queue_ns\": %" PRIu64 ", \"idle_other_ns\": %" PRIu64 "}",
+			operation->busy_ns, operation->kernels, operation->kernel_ns,
+			operation->idle_host_late_ns, operation->idle_queue_ns,
+			operation->idle_other_ns);
 	}
 	putc(']', out);
 }
@@ -127,6 +132,14 @@ static void print_table(FILE *out, const struct rls_report *report, enum rls_rep
 		putc('}', out);
 	}
 	fputs(count ? "\n  ],\n" : "],\n", out);
+}
+
+/* For what most recordings have nothing of. */
+static void print_table_if_any(FILE *out, const struct rls_report *report,
+			       enum rls_report_table table)
+{
+	if (rls_columns_count(&rls_report_columns[table], report))
+		print_table(out, report, table);
 }
 
 /* --- the recording ------------------------------------------------------------------ */
@@ -189,6 +202,9 @@ static int write_json(const struct rls_report *report, FILE *out,
 		print_table(out, report, RLS_TABLE_FUNCTIONS);
 		print_table(out, report, RLS_TABLE_SAMPLES);
 	}
+	print_table_if_any(out, report, RLS_TABLE_CUDA_CALLS);
+	print_table_if_any(out, report, RLS_TABLE_CUDA_OPERATIONS);
+	print_table_if_any(out, report, RLS_TABLE_GPU_CLOCKS);
 	print_overhead(out, &report->overhead);
 	print_tail(out, report);
 	fputs("}\n", out);

@@ -10,6 +10,7 @@
 #include "analysis/index_map.h"
 #include "userspace/log.h"
 #include "userspace/record/batch_check.h"
+#include "userspace/record/cuda_calls.h"
 #include "userspace/record/gpu_status.h"
 #include "userspace/record/gpu_thread.h"
 
@@ -52,6 +53,7 @@ struct rls_gpu {
 	struct rls_trace_output *output;
 	const struct rls_translator *translator;
 	struct gpu_process *processes;
+	struct rls_cuda_calls calls;
 	struct rls_index_map names;     /* hash of a name → string id + 1 */
 	uint64_t start_ns, stop_ns;     /* 0: not yet */
 	bool met;                       /* a batch ever came */
@@ -121,6 +123,7 @@ void rls_gpu_tick(struct rls_gpu *gpu, uint64_t now_ns)
 {
 	struct gpu_process **link = &gpu->processes;
 
+	rls_cuda_calls_tick(&gpu->calls, now_ns);
 	while (*link) {
 		struct gpu_process *process = *link;
 
@@ -389,6 +392,7 @@ int rls_gpu_new(struct rls_trace_output *output, const struct rls_translator *tr
 	if (!gpu)
 		return -ENOMEM;
 	gpu->output = output;
+	gpu->calls.output = output;
 	gpu->translator = translator;
 	*out = gpu;
 	return 0;
@@ -404,8 +408,14 @@ void rls_gpu_free(struct rls_gpu *gpu)
 		gpu->processes = process->next;
 		process_free(gpu, process);
 	}
+	rls_cuda_calls_clear(&gpu->calls);
 	rls_index_map_free(&gpu->names);
 	free(gpu);
+}
+
+struct rls_cuda_calls *rls_gpu_calls(struct rls_gpu *gpu)
+{
+	return &gpu->calls;
 }
 
 void rls_gpu_begin(struct rls_gpu *gpu, uint64_t start_ns)
@@ -423,26 +433,37 @@ static int learn_thread(struct rls_gpu *gpu, uint32_t pid, uint32_t ns_tid, uint
 	return r;
 }
 
-static void end_process(struct rls_gpu *gpu, const struct rls_wire_exit *record)
+static int end_thread(struct rls_gpu *gpu, const struct rls_wire_exit *record)
 {
 	struct gpu_process *process = find(gpu, record->header.pid);
 
 	if (process && record->process_over)
 		process->ended_ns = record->header.time_ns;
+	return rls_cuda_calls_end(&gpu->calls, &record->header);
 }
 
 int rls_gpu_add(struct rls_gpu *gpu, const struct rls_wire_header *record, size_t size)
 {
 	const void *data = record;
 
-	if (record->kind == RLS_WIRE_GPU_BATCH)
+	switch (record->kind) {
+	case RLS_WIRE_CATEGORY:
+		return size < sizeof(struct rls_wire_category) ?
+			       0 :
+			       rls_cuda_calls_add(&gpu->calls, data);
+	case RLS_WIRE_GPU_BATCH:
 		return add_batch(gpu, data, size);
-	if (record->kind == RLS_WIRE_THREAD && size >= sizeof(struct rls_wire_thread))
-		return learn_thread(gpu, record->pid,
-				    ((const struct rls_wire_thread *)data)->ns_tid, record->tid);
-	if (record->kind == RLS_WIRE_THREAD_EXIT && size >= sizeof(struct rls_wire_exit))
-		end_process(gpu, data);
-	return 0;
+	case RLS_WIRE_THREAD:
+		return size < sizeof(struct rls_wire_thread) ?
+			       0 :
+			       learn_thread(gpu, record->pid,
+					    ((const struct rls_wire_thread *)data)->ns_tid,
+					    record->tid);
+	case RLS_WIRE_THREAD_EXIT:
+		return size < sizeof(struct rls_wire_exit) ? 0 : end_thread(gpu, data);
+	default:
+		return 0;
+	}
 }
 
 void rls_gpu_stop(struct rls_gpu *gpu, uint64_t stop_ns)

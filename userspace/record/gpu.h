@@ -5,6 +5,7 @@
  *         KERNEL … ─▶ GPU, cut to the recording                (impossible times: counted)
  *         STATUS   ─▶ WARNING, a sentence for each trouble
  *     per batch: CUPTI's clock ─▶ GPU_CLOCK, once a second at most
+ *     transitions, other than batches ─▶ cuda_calls.h
  *     at the end: what CUPTI, the bridge and we left out ─▶ LOSS
  *
  * A batch is its target's word, which can spoil its own process's GPU figures and nothing
@@ -22,6 +23,7 @@
 #include "userspace/record/trace_output.h"
 #include "userspace/record/translate.h"
 
+struct rls_cuda_calls;
 struct rls_gpu;
 
 /* Both borrowed. 0 or -ENOMEM. */
@@ -29,11 +31,14 @@ int rls_gpu_new(struct rls_trace_output *output, const struct rls_translator *tr
 		struct rls_gpu **out);
 void rls_gpu_free(struct rls_gpu *gpu);
 
+/* What of the records is calls into CUDA; for whoever knows their sites. */
+struct rls_cuda_calls *rls_gpu_calls(struct rls_gpu *gpu);
+
 /* Recording has begun: what was over before is left out from now on, what was not is cut. */
 void rls_gpu_begin(struct rls_gpu *gpu, uint64_t start_ns);
 
-/* A record of the kernel side: a batch, or of threads and processes whose numbers are to be
- * known; others are none of its business. 0, or -errno from writing. */
+/* A record of the kernel side: a batch, a transition, or of threads and processes whose numbers
+ * are to be known; others are none of its business. 0, or -errno from writing. */
 int rls_gpu_add(struct rls_gpu *gpu, const struct rls_wire_header *record, size_t size);
 
 /* Forgets what has ended a while ago. */

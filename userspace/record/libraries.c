@@ -551,6 +551,11 @@ void rls_libraries_on_probed(struct rls_libraries *libraries, void (*probed)(voi
 	libraries->probed_context = context;
 }
 
+void rls_libraries_name_cuda_calls(struct rls_libraries *libraries, struct rls_cuda_calls *calls)
+{
+	libraries->files.cuda_calls = calls;
+}
+
 void rls_libraries_free(struct rls_libraries *libraries)
 {
 	if (!libraries)

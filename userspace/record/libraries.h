@@ -20,6 +20,7 @@
 #include "userspace/record/trace_output.h"
 #include "userspace/record/translate.h"
 
+struct rls_cuda_calls;
 struct rls_probed_file;
 struct rls_roles;
 struct rls_libraries;
@@ -27,6 +28,8 @@ struct rls_libraries;
 int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
 		      struct rls_trace_output *output, struct rls_translator *translator,
 		      struct rls_libraries **out);
+/* Tells it of the sites at CUDA's entries from here on; borrowed. */
+void rls_libraries_name_cuda_calls(struct rls_libraries *libraries, struct rls_cuda_calls *calls);
 void rls_libraries_free(struct rls_libraries *libraries);
 
 /* Looks at what the process maps now, probes what is new and has a role. 0, or -errno

@@ -9,6 +9,7 @@
 #include "userspace/discover/elf.h"
 #include "userspace/log.h"
 #include "userspace/plan/planner.h"
+#include "userspace/record/cuda_calls.h"
 
 void rls_probed_files_clear(struct rls_probed_files *files)
 {
@@ -151,6 +152,21 @@ static int take_new_functions(struct rls_probed_file *file, const struct rls_lib
 	return 0;
 }
 
+/* Before the first hit: whoever sees it must know the name. */
+static int name_sites(struct rls_probed_files *files, const struct rls_plan *plan, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && files->cuda_calls && i < count; i++) {
+		const struct rls_site *site = &plan->sites[i];
+
+		if (site->category == RLS_CATEGORY_CUDA_API && site->kind == RLS_SITE_ENTER)
+			r = rls_cuda_calls_site(files->cuda_calls, files->next_site + (uint32_t)i,
+						site->name);
+	}
+	return r;
+}
+
 static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *file,
 		       const struct rls_library *library, struct rls_plan *plan)
 {
@@ -170,6 +186,9 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 	if (r)
 		return r;
 	file->batches[file->batch_count++] = files->next_site;
+	r = name_sites(files, plan, count);
+	if (r)
+		return r;
 	r = rls_kernel_attach_sites(files->kernel, library->host_path, plan->sites, count,
 				    files->next_site, &attached);
 	files->next_site += (uint32_t)count;

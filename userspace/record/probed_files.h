@@ -16,6 +16,8 @@
 #include "userspace/discover/boundary.h"
 #include "userspace/record/switchers.h"
 
+struct rls_cuda_calls;
+
 struct rls_probed_file {
 	dev_t device;
 	ino_t inode;
@@ -33,6 +35,7 @@ struct rls_probed_file {
 
 struct rls_probed_files {
 	struct rls_kernel *kernel;
+	struct rls_cuda_calls *cuda_calls;      /* told of sites at CUDA's entries; NULL: nobody is */
 	const struct rls_switchers *switchers;
 	struct rls_probed_file **files;
 	size_t count, room;

@@ -298,6 +298,8 @@ static int open_parts(struct rls_recorder *recorder)
 				      recorder->translator, &recorder->libraries);
 	if (!r)
 		r = rls_gpu_new(&recorder->output, recorder->translator, &recorder->gpu);
+	if (!r)
+		rls_libraries_name_cuda_calls(recorder->libraries, rls_gpu_calls(recorder->gpu));
 	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
 						      recorder->translator, recorder->libraries,
 						      recorder->options.follow_children,

@@ -218,8 +218,8 @@ static void test_csv_quotes(void **unused)
 	free(text);
 	options.table = RLS_TABLE_GPU;
 	text = render(report, "csv", &options);
-	assert_string_equal(text, "pid,device,busy_ns,kernel_ns,memcpy_ns,kernels,smi_style_percent\n"
-				  "1,0,32,32,0,2,100\n");
+	assert_string_equal(text, "pid,device,busy_ns,kernel_ns,memcpy_ns,kernels,smi_style_percent,idle_host_late_ns,idle_queue_ns,idle_other_ns\n"
+				  "1,0,32,32,0,2,100,0,0,58\n");
 	free(text);
 	options.table = RLS_TABLE_GPU_OPERATIONS;
 	text = render(report, "csv", &options);

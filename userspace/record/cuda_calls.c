@@ -1,0 +1,181 @@
+#include "userspace/record/cuda_calls.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/grow.h"
+#include "userspace/record/emit.h"
+
+/* Calls open in one another on one thread, through callbacks; deeper ones are not told of. */
+#define OPEN_MAX 8
+#define KEPT_NS 2000000000ULL   /* a thread after its end */
+
+struct rls_cuda_site {
+	rls_string_id name;
+	bool launches;
+};
+
+struct open_call {
+	const struct rls_cuda_site *site;
+	uint64_t start_ns;
+	uint32_t sequence;              /* of its entry */
+	uint16_t depth;                 /* of the thread's frames inside it */
+	bool called_back;               /* other events have come between */
+};
+
+struct rls_cuda_thread {
+	unsigned int count;
+	struct open_call open[OPEN_MAX];
+};
+
+static void free_values(struct rls_index_map *map)
+{
+	for (size_t i = 0; i < map->capacity; i++)
+		free(map->entries[i].value);
+	rls_index_map_free(map);
+	*map = (struct rls_index_map){ 0 };
+}
+
+void rls_cuda_calls_clear(struct rls_cuda_calls *calls)
+{
+	free_values(&calls->sites);
+	free_values(&calls->threads);
+	free(calls->ended);
+}
+
+/* What starts work on a GPU; a host function runs on the CPU. */
+static bool is_launch(const char *name)
+{
+	return strstr(name, "Launch") && !strstr(name, "HostFunc");
+}
+
+int rls_cuda_calls_site(struct rls_cuda_calls *calls, uint32_t site, const char *name)
+{
+	struct rls_event_sink sink = rls_trace_output_sink(calls->output);
+	struct rls_cuda_site *made = malloc(sizeof(*made));
+	int r;
+
+	if (!made)
+		return -ENOMEM;
+	made->launches = is_launch(name);
+	/* Of several names at one address ("cuMemFree and 1 more") the first. */
+	r = rls_emit_intern(&sink, name, strcspn(name, " "), &made->name);
+	if (!r) {
+		free(rls_index_map_get(&calls->sites, site, 0));
+		r = rls_index_map_put(&calls->sites, site, 0, made);
+	}
+	if (r)
+		free(made);
+	return r;
+}
+
+static int thread_get(struct rls_cuda_calls *calls, const struct rls_wire_header *header,
+		      struct rls_cuda_thread **out)
+{
+	struct rls_cuda_thread *thread = rls_index_map_get(&calls->threads, header->pid, header->tid);
+	int r;
+
+	if (!thread) {
+		thread = calloc(1, sizeof(*thread));
+		if (!thread)
+			return -ENOMEM;
+		r = rls_index_map_put(&calls->threads, header->pid, header->tid, thread);
+		if (r) {
+			free(thread);
+			return r;
+		}
+	}
+	*out = thread;
+	return 0;
+}
+
+/* Where nothing called back the exit is the very next event: else some are missing. */
+static bool is_whole(const struct open_call *call, const struct rls_wire_category *record)
+{
+	return call->depth == record->depth + 1 &&
+	       (call->called_back || record->header.sequence == call->sequence + 1) &&
+	       record->header.time_ns >= call->start_ns;
+}
+
+static int tell(struct rls_cuda_calls *calls, const struct open_call *call,
+		const struct rls_wire_category *record)
+{
+	const struct rls_wire_header *header = &record->header;
+	struct rls_event event = rls_event_at(RLS_EVENT_CUDA_CALL, header->pid, header->tid,
+					      header->time_ns);
+
+	event.cuda_call.name = call->site->name;
+	event.cuda_call.duration_ns = header->time_ns - call->start_ns;
+	event.cuda_call.launches = call->site->launches;
+	return rls_trace_output_add(calls->output, &event);
+}
+
+static void enter(struct rls_cuda_thread *thread, const struct rls_cuda_site *site,
+		  const struct rls_wire_category *record)
+{
+	if (thread->count == OPEN_MAX)
+		return;
+	thread->open[thread->count++] = (struct open_call){
+		.site = site,
+		.start_ns = record->header.time_ns,
+		.sequence = record->header.sequence,
+		.depth = record->depth,
+	};
+}
+
+int rls_cuda_calls_add(struct rls_cuda_calls *calls, const struct rls_wire_category *record)
+{
+	bool enters = record->category == RLS_CATEGORY_CUDA_API;
+	const struct rls_cuda_site *site = NULL;
+	struct rls_cuda_thread *thread;
+	int r = 0;
+
+	if (!calls->sites.count || (!enters && record->from != RLS_CATEGORY_CUDA_API))
+		return 0;
+	r = thread_get(calls, &record->header, &thread);
+	if (r)
+		return r;
+	if (enters)
+		site = rls_index_map_get(&calls->sites, record->site, 0);
+	/* Those that this event proves over, one of which it may be the end of. */
+	while (thread->count && thread->open[thread->count - 1].depth > record->depth - (site ? 1 : 0)) {
+		const struct open_call *call = &thread->open[--thread->count];
+
+		if (!r && !enters && is_whole(call, record))
+			r = tell(calls, call, record);
+	}
+	if (thread->count)
+		thread->open[thread->count - 1].called_back = true;
+	if (site)
+		enter(thread, site, record);
+	return r;
+}
+
+int rls_cuda_calls_end(struct rls_cuda_calls *calls, const struct rls_wire_header *header)
+{
+	if (!rls_index_map_get(&calls->threads, header->pid, header->tid))
+		return 0;
+	if (rls_grow(&calls->ended, &calls->ended_room, calls->ended_count))
+		return -ENOMEM;
+	calls->ended[calls->ended_count++] =
+		(struct rls_cuda_ended){ header->time_ns, header->pid, header->tid };
+	return 0;
+}
+
+void rls_cuda_calls_tick(struct rls_cuda_calls *calls, uint64_t now_ns)
+{
+	size_t old = 0;
+
+	for (; old < calls->ended_count; old++) {
+		const struct rls_cuda_ended *ended = &calls->ended[old];
+
+		if (now_ns < ended->time_ns + KEPT_NS)
+			break;
+		free(rls_index_map_get(&calls->threads, ended->pid, ended->tid));
+		rls_index_map_remove(&calls->threads, ended->pid, ended->tid);
+	}
+	calls->ended_count -= old;
+	memmove(calls->ended, calls->ended + old, calls->ended_count * sizeof(*calls->ended));
+}

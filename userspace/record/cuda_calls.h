@@ -1,0 +1,44 @@
+/* CUDA calls: from transitions into `cuda_api` and out of it, the calls by name.
+ *
+ *     probed files ─▶ site → name           ┌─▶ CUDA_CALL at a call's end, with its duration
+ *     RLS_WIRE_CATEGORY ─▶ open calls of each thread
+ *
+ * A transition happens where a thread enters CUDA from outside, so a driver call inside a
+ * runtime call is part of it and no call of its own, while one from cuBLAS or Triton is. A
+ * call whose beginning or end was lost is none. One thread.
+ */
+#ifndef RLS_CUDA_CALLS_H
+#define RLS_CUDA_CALLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/index_map.h"
+#include "bpf/wire.h"
+#include "userspace/record/trace_output.h"
+
+/* Zeroed but for output: nothing yet. */
+struct rls_cuda_calls {
+	struct rls_trace_output *output;        /* borrowed */
+	struct rls_index_map sites;             /* site → struct rls_cuda_site */
+	struct rls_index_map threads;           /* (pid, tid) → struct rls_cuda_thread */
+	struct rls_cuda_ended {
+		uint64_t time_ns;
+		uint32_t pid, tid;
+	} *ended;                               /* threads to be forgotten, first come first */
+	size_t ended_count, ended_room;
+};
+
+void rls_cuda_calls_clear(struct rls_cuda_calls *calls);
+
+/* A site at an entry point of CUDA. 0 or -ENOMEM. */
+int rls_cuda_calls_site(struct rls_cuda_calls *calls, uint32_t site, const char *name);
+
+/* A transition. 0, or -errno from writing. */
+int rls_cuda_calls_add(struct rls_cuda_calls *calls, const struct rls_wire_category *record);
+/* A thread has ended. Its last transitions may be yet to come, on another ring. 0 or -ENOMEM. */
+int rls_cuda_calls_end(struct rls_cuda_calls *calls, const struct rls_wire_header *header);
+/* Forgets those that have ended a while ago. */
+void rls_cuda_calls_tick(struct rls_cuda_calls *calls, uint64_t now_ns);
+
+#endif
