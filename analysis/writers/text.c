@@ -13,9 +13,6 @@
 #include "analysis/writers/text_tree.h"
 #include "analysis/writers/writer.h"
 
-#define LAUNCHED_COLUMNS 44
-#define LAUNCHED_BYTES 512
-
 void rls_page_style(const struct rls_page *page, enum rls_style style)
 {
 	static const char *const escapes[] = {
@@ -133,46 +130,6 @@ static void print_process_head(const struct rls_page *page, const struct rls_pro
 	putc('\n', page->out);
 }
 
-static void print_launched(const struct rls_page *page, const struct rls_gpu_entry *gpu)
-{
-	char number[RLS_TEXT_NUMBER_BYTES], kernels[RLS_TEXT_NUMBER_BYTES];
-	char label[LAUNCHED_BYTES];
-
-	for (size_t i = 0; i < gpu->operation_count; i++) {
-		const struct rls_gpu_operation *operation = &gpu->operations[i];
-
-		snprintf(label, sizeof(label), "launched by %.200s%s%.200s",
-			 *operation->operation ? operation->operation : "(no operation)",
-			 *operation->phase ? " in " : "", operation->phase);
-		fputs("    ", page->out);
-		rls_text_print(page->out, label, LAUNCHED_COLUMNS);
-		fprintf(page->out, " busy %s, %s kernel%s\n",
-			rls_text_ns(number, operation->busy_ns),
-			rls_text_count(kernels, operation->kernels), plural(operation->kernels));
-	}
-}
-
-static void print_gpus(const struct rls_page *page, const struct rls_process_entry *process)
-{
-	uint64_t life_ns = process->end_ns - process->start_ns;
-	char number[RLS_TEXT_NUMBER_BYTES], other[RLS_TEXT_NUMBER_BYTES];
-
-	for (size_t i = 0; i < page->report->gpu_count; i++) {
-		const struct rls_gpu_entry *gpu = &page->report->gpu[i];
-
-		if (gpu->pid != process->pid)
-			continue;
-		fprintf(page->out, "\n  GPU %" PRIu32 ": busy %s, %s of the process's life",
-			gpu->device, rls_text_ns(number, gpu->busy_ns),
-			rls_text_share(other, gpu->busy_ns, life_ns));
-		fprintf(page->out, " (nvidia-smi would say %.1f%%)\n", gpu->smi_style_percent);
-		fprintf(page->out, "    %s kernel%s in %s", rls_text_count(number, gpu->kernels),
-			plural(gpu->kernels), rls_text_ns(other, gpu->kernel_ns));
-		fprintf(page->out, ", copies %s\n", rls_text_ns(number, gpu->memcpy_ns));
-		print_launched(page, gpu);
-	}
-}
-
 static int print_process(const struct rls_page *page, const struct rls_process_entry *process)
 {
 	int err;
@@ -185,7 +142,7 @@ static int print_process(const struct rls_page *page, const struct rls_process_e
 	if (!err)
 		err = rls_page_transitions(page, process);
 	if (!err)
-		print_gpus(page, process);
+		err = rls_page_cuda(page, process);
 	return err ? err : rls_page_samples(page, process);
 }
 

@@ -45,4 +45,7 @@ int rls_page_samples(const struct rls_page *page, const struct rls_process_entry
 /* Whether that is what the report is about. */
 bool rls_page_is_sampled(const struct rls_page *page);
 
+/* A process's GPUs, its calls into CUDA, and both by operation. 0, or -ENOMEM. */
+int rls_page_cuda(const struct rls_page *page, const struct rls_process_entry *process);
+
 #endif

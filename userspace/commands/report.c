@@ -70,7 +70,8 @@ static int parse_top(const char *text, unsigned int *out)
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
-	char names[RLS_WRITER_NAMES_BYTES];
+	char names[RLS_TABLE_NAMES_BYTES > RLS_WRITER_NAMES_BYTES ? RLS_TABLE_NAMES_BYTES :
+								       RLS_WRITER_NAMES_BYTES];
 
 	switch (key) {
 	case 'f':

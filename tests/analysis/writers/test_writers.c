@@ -223,8 +223,8 @@ static void test_csv_quotes(void **unused)
 	free(text);
 	options.table = RLS_TABLE_GPU_OPERATIONS;
 	text = render(report, "csv", &options);
-	assert_string_equal(text, "pid,device,phase,operation,busy_ns,kernels\n"
-				  "1,0,,,22,1\n1,0,,\"op,\"\"\xc3\xa9\"\"\",10,1\n");
+	assert_string_equal(text, "pid,device,phase,operation,busy_ns,kernels,kernel_ns,idle_host_late_ns,idle_queue_ns,idle_other_ns\n"
+				  "1,0,,,22,1,22,0,0,58\n1,0,,\"op,\"\"\xc3\xa9\"\"\",10,1,10,0,0,0\n");
 	free(text);
 	rls_report_free(report);
 	script_end(&script);
