@@ -21,15 +21,18 @@
 /* Long enough for a signal to have reached all of a process group. */
 #define GROUP_DELIVERY_NS 20000000
 
-/* Header-only NVTX shows its ranges to the library named here, if one is at start. */
-static void offer_nvtx(void)
+#define CUDA_INJECTION "CUDA_INJECTION64_PATH"
+#define BRIDGE "librlscope_cupti.so"
+
+/* A library of ours, beside this program or where it was installed; "" when it is in neither. */
+static void find_library(const char *name, char path[PATH_MAX + 64])
 {
-	static const char *const places[] = { "/librlscope_annotate.so",
-					      "/../" RLS_LIBDIR "/librlscope_annotate.so" };
-	char self[PATH_MAX], path[PATH_MAX + 64];
+	static const char *const places[] = { "", "/../" RLS_LIBDIR };
+	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
+	path[0] = '\0';
 	if (length <= 0)
 		return;
 	self[length] = '\0';
@@ -37,12 +40,30 @@ static void offer_nvtx(void)
 	if (slash)
 		*slash = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, sizeof(path), "%s%s", self, places[i]);
-		if (!access(path, R_OK)) {
-			setenv("NVTX_INJECTION64_PATH", path, 0);
+		snprintf(path, PATH_MAX + 64, "%s%s/%s", self, places[i], name);
+		if (!access(path, R_OK))
 			return;
-		}
 	}
+	path[0] = '\0';
+}
+
+/* What loads a library named in a variable is shown ours, unless the user has named one. */
+static void offer(const char *variable, const char *library)
+{
+	char path[PATH_MAX + 64];
+
+	find_library(library, path);
+	if (path[0])
+		setenv(variable, path, 0);
+}
+
+static void warn_of_other_injection(void)
+{
+	const char *named = getenv(CUDA_INJECTION);
+
+	if (named && !strstr(named, BRIDGE))
+		rls_warning("%s is set to %s, so our CUPTI bridge is not loaded and GPU times will be missing",
+			    CUDA_INJECTION, named);
 }
 
 static void hold_then_execute(int go_fd, char **command)
@@ -55,7 +76,10 @@ static void hold_then_execute(int go_fd, char **command)
 		_exit(STATUS_CANNOT_EXECUTE); /* the profiler gave up */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	offer_nvtx();
+	/* Header-only NVTX shows its ranges to a library named so; libcuda loads one when it is
+	 * initialised. */
+	offer("NVTX_INJECTION64_PATH", "librlscope_annotate.so");
+	offer(CUDA_INJECTION, BRIDGE);
 	execvp(command[0], command);
 	error = errno;
 	rls_error("cannot run %s: %s", command[0], strerror(error));
@@ -80,6 +104,7 @@ int rls_launch_hold(char **command, struct rls_launch *out)
 	struct rls_launch launch = { .witness = -1 };
 	int pipe_fds[2];
 
+	warn_of_other_injection();
 	if (pipe2(pipe_fds, O_CLOEXEC))
 		return rls_error_r(-errno, "cannot make a pipe: %s", strerror(errno));
 	launch.pid = fork();

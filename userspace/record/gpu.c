@@ -474,7 +474,10 @@ void rls_gpu_stop(struct rls_gpu *gpu, uint64_t stop_ns)
 bool rls_gpu_settled(const struct rls_gpu *gpu)
 {
 	for (const struct gpu_process *p = gpu->processes; p; p = p->next) {
-		if (p->status == RLS_CUPTI_ARMED && !p->ended_ns && p->flushed_ns < gpu->stop_ns)
+		/* Armed by another recorder before, it did not say so to us. */
+		bool armed = p->status == RLS_CUPTI_ARMED || !p->status;
+
+		if (armed && p->flushed_ns && !p->ended_ns && p->flushed_ns < gpu->stop_ns)
 			return false;
 	}
 	return true;
