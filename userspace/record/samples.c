@@ -9,7 +9,7 @@
 #include "analysis/index_map.h"
 #include "analysis/sample_kind.h"
 #include "userspace/log.h"
-#include "userspace/names/places.h"
+#include "userspace/names/locator.h"
 #include "userspace/record/frame_tree.h"
 #include "userspace/record/pythons.h"
 #include "userspace/record/wait_reason.h"
@@ -27,7 +27,7 @@ struct rls_samples {
 	struct rls_event_sink sink;
 	struct rls_frame_tree tree;
 	struct rls_pythons *pythons;
-	struct rls_places *places;
+	struct rls_locator *locator;
 	struct rls_index_map waits; /* tid → struct wait */
 	uint64_t period_ns;
 	uint64_t taken;             /* stacks, of both sorts */
@@ -50,7 +50,7 @@ int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output, 
 	samples->period_ns = 1000000000ULL / hz;
 	r = rls_pythons_new(kernel, &samples->sink, &samples->pythons);
 	if (!r)
-		r = rls_places_new(&samples->places);
+		r = rls_locator_new(&samples->locator);
 	if (r) {
 		rls_samples_free(samples);
 		return r;
@@ -68,21 +68,21 @@ void rls_samples_free(struct rls_samples *samples)
 	rls_index_map_free(&samples->waits);
 	rls_frame_tree_free(&samples->tree);
 	rls_pythons_free(samples->pythons);
-	rls_places_free(samples->places);
+	rls_locator_free(samples->locator);
 	free(samples);
 }
 
 void rls_samples_mapped(struct rls_samples *samples, pid_t pid)
 {
 	if (samples)
-		rls_places_forget(samples->places, pid);
+		rls_locator_forget(samples->locator, pid);
 }
 
 void rls_samples_ended(struct rls_samples *samples, pid_t pid)
 {
 	if (!samples)
 		return;
-	rls_places_forget(samples->places, pid);
+	rls_locator_forget(samples->locator, pid);
 	rls_pythons_forget(samples->pythons, pid);
 }
 
@@ -112,7 +112,7 @@ static int add_python_frames(struct rls_samples *samples, const struct rls_wire_
 }
 
 /* The name of a native function: its symbol, else where it is. */
-static int name_native(struct rls_samples *samples, const struct rls_place *place,
+static int name_native(struct rls_samples *samples, const struct rls_location *place,
 		       struct rls_frame *frame)
 {
 	const char *name = "", *path = place->path;
@@ -133,7 +133,7 @@ static int name_native(struct rls_samples *samples, const struct rls_place *plac
 }
 
 static enum rls_sample_kind kind_of(const struct rls_wire_stack *stack,
-				    const struct rls_place *place)
+				    const struct rls_location *place)
 {
 	if (stack->header.flags & RLS_STACK_WAITS)
 		return rls_wait_reason((int32_t)stack->syscall, stack->argument,
@@ -151,9 +151,9 @@ static enum rls_sample_kind kind_of(const struct rls_wire_stack *stack,
 static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *stack,
 		    enum rls_sample_kind *kind, uint32_t *leaf)
 {
-	struct rls_place place = { .path = "", .vaddr = stack->ip };
+	struct rls_location place = { .path = "", .vaddr = stack->ip };
 	struct rls_frame frame;
-	int r = rls_places_find(samples->places, (pid_t)stack->header.pid, stack->ip,
+	int r = rls_locator_find(samples->locator, (pid_t)stack->header.pid, stack->ip,
 				stack->header.time_ns, &place);
 
 	if (r == -ENOMEM)

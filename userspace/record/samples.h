@@ -1,6 +1,6 @@
 /* Samples: records of stacks (bpf/stack_wire.h) become FRAME and SAMPLE events.
  *
- *     stack ─▶ names of its frames (pythons, places) ─▶ frame tree ─▶ SAMPLE
+ *     stack ─▶ names of its frames (pythons, locator) ─▶ frame tree ─▶ SAMPLE
  *     wait begins ─▶ kept, by thread ─▶ it is over ──────────────────▶ SAMPLE
  *
  * A running sample stands for one period of the timer. A wait stands for itself, and for as

@@ -1,4 +1,4 @@
-#include "userspace/names/places.h"
+#include "userspace/names/locator.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct process {
 	} *slots;
 };
 
-struct rls_places {
+struct rls_locator {
 	struct rls_index_map processes; /* pid → struct process */
 	struct rls_index_map files; /* device, inode → struct file */
 	RLS_LIST(struct file *) all_files;
@@ -39,41 +39,41 @@ static void process_free(struct process *process)
 	free(process);
 }
 
-int rls_places_new(struct rls_places **out)
+int rls_locator_new(struct rls_locator **out)
 {
 	*out = calloc(1, sizeof(**out));
 	return *out ? 0 : -ENOMEM;
 }
 
-void rls_places_free(struct rls_places *places)
+void rls_locator_free(struct rls_locator *locator)
 {
-	if (!places)
+	if (!locator)
 		return;
-	for (size_t i = 0; i < places->processes.capacity; i++) {
-		if (places->processes.entries[i].value)
-			process_free(places->processes.entries[i].value);
+	for (size_t i = 0; i < locator->processes.capacity; i++) {
+		if (locator->processes.entries[i].value)
+			process_free(locator->processes.entries[i].value);
 	}
-	for (size_t i = 0; i < places->all_files.count; i++) {
-		rls_native_file_close(places->all_files.items[i]->native);
-		free(places->all_files.items[i]);
+	for (size_t i = 0; i < locator->all_files.count; i++) {
+		rls_native_file_close(locator->all_files.items[i]->native);
+		free(locator->all_files.items[i]);
 	}
-	free(places->all_files.items);
-	rls_index_map_free(&places->processes);
-	rls_index_map_free(&places->files);
-	free(places);
+	free(locator->all_files.items);
+	rls_index_map_free(&locator->processes);
+	rls_index_map_free(&locator->files);
+	free(locator);
 }
 
-void rls_places_forget(struct rls_places *places, pid_t pid)
+void rls_locator_forget(struct rls_locator *locator, pid_t pid)
 {
-	struct process *process = rls_index_map_get(&places->processes, (uint64_t)pid, 0);
+	struct process *process = rls_index_map_get(&locator->processes, (uint64_t)pid, 0);
 
 	if (!process)
 		return;
-	rls_index_map_remove(&places->processes, (uint64_t)pid, 0);
+	rls_index_map_remove(&locator->processes, (uint64_t)pid, 0);
 	process_free(process);
 }
 
-static int process_read(struct rls_places *places, pid_t pid, uint64_t time_ns,
+static int process_read(struct rls_locator *locator, pid_t pid, uint64_t time_ns,
 			struct process **out)
 {
 	struct process *process = calloc(1, sizeof(*process));
@@ -85,7 +85,7 @@ static int process_read(struct rls_places *places, pid_t pid, uint64_t time_ns,
 	}
 	process->read_ns = time_ns;
 	process->slots = calloc(process->mappings.count + 1, sizeof(*process->slots));
-	r = process->slots ? rls_index_map_put(&places->processes, (uint64_t)pid, 0, process) :
+	r = process->slots ? rls_index_map_put(&locator->processes, (uint64_t)pid, 0, process) :
 			     -ENOMEM;
 	if (r) {
 		process_free(process);
@@ -96,24 +96,24 @@ static int process_read(struct rls_places *places, pid_t pid, uint64_t time_ns,
 }
 
 /* The process and, unless nothing is mapped there, the mapping at the address. */
-static int mapping_at(struct rls_places *places, pid_t pid, uint64_t address, uint64_t time_ns,
+static int mapping_at(struct rls_locator *locator, pid_t pid, uint64_t address, uint64_t time_ns,
 		      struct process **process, const struct rls_mapping **mapping)
 {
-	*process = rls_index_map_get(&places->processes, (uint64_t)pid, 0);
+	*process = rls_index_map_get(&locator->processes, (uint64_t)pid, 0);
 	if (*process) {
 		*mapping = rls_mappings_at(&(*process)->mappings, address);
 		if (*mapping || time_ns < (*process)->read_ns + READ_AGAIN_NS)
 			return 0;
-		rls_places_forget(places, pid);
+		rls_locator_forget(locator, pid);
 	}
-	int r = process_read(places, pid, time_ns, process);
+	int r = process_read(locator, pid, time_ns, process);
 
 	if (!r)
 		*mapping = rls_mappings_at(&(*process)->mappings, address);
 	return r;
 }
 
-static int file_of(struct rls_places *places, pid_t pid, const struct rls_mapping *mapping,
+static int file_of(struct rls_locator *locator, pid_t pid, const struct rls_mapping *mapping,
 		   struct file **out)
 {
 	_cleanup_free_ char *path = NULL;
@@ -124,19 +124,19 @@ static int file_of(struct rls_places *places, pid_t pid, const struct rls_mappin
 	if (!rls_mapping_is_file(mapping) ||
 	    rls_mapping_locate(pid, mapping, &path, &key.device, &key.inode))
 		return 0;
-	*out = rls_index_map_get(&places->files, key.device, key.inode);
+	*out = rls_index_map_get(&locator->files, key.device, key.inode);
 	if (*out)
 		return 0;
 	file = malloc(sizeof(*file));
 	if (!file)
 		return -ENOMEM;
 	*file = key;
-	r = rls_list_push(&places->all_files, file);
+	r = rls_list_push(&locator->all_files, file);
 	if (!r)
-		r = rls_index_map_put(&places->files, key.device, key.inode, file);
+		r = rls_index_map_put(&locator->files, key.device, key.inode, file);
 	if (r) {
-		places->all_files.count -= places->all_files.count &&
-					   places->all_files.items[places->all_files.count - 1] == file;
+		locator->all_files.count -= locator->all_files.count &&
+					   locator->all_files.items[locator->all_files.count - 1] == file;
 		free(file);
 		return r;
 	}
@@ -146,13 +146,13 @@ static int file_of(struct rls_places *places, pid_t pid, const struct rls_mappin
 	return 0;
 }
 
-int rls_places_find(struct rls_places *places, pid_t pid, uint64_t address, uint64_t time_ns,
-		    struct rls_place *out)
+int rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address, uint64_t time_ns,
+		    struct rls_location *out)
 {
 	const struct rls_mapping *mapping = NULL;
 	struct process *process;
 	struct slot *slot;
-	int r = mapping_at(places, pid, address, time_ns, &process, &mapping);
+	int r = mapping_at(locator, pid, address, time_ns, &process, &mapping);
 
 	if (r)
 		return r;
@@ -160,12 +160,12 @@ int rls_places_find(struct rls_places *places, pid_t pid, uint64_t address, uint
 		return -ENOENT;
 	slot = &process->slots[mapping - process->mappings.entries];
 	if (!slot->asked) {
-		r = file_of(places, pid, mapping, &slot->file);
+		r = file_of(locator, pid, mapping, &slot->file);
 		if (r)
 			return r;
 		slot->asked = true;
 	}
-	*out = (struct rls_place){ .vaddr = address, .path = mapping->path };
+	*out = (struct rls_location){ .vaddr = address, .path = mapping->path };
 	if (slot->file && slot->file->native &&
 	    !rls_native_file_vaddr(slot->file->native,
 				   address - mapping->start + mapping->file_offset, &out->vaddr))
