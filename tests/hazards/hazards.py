@@ -218,10 +218,10 @@ def stop_and_continue(world):
             os.kill(parent, signal.SIGCONT)
             time.sleep(0.0005)
         os._exit(0)
-    rounds = 0
+    wrong = 0
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
-        rounds += world.sim.noargs() + (world.sim.spin(10000) >= 10000)
-    return rounds > 3
+        wrong += (world.sim.noargs() != 1) + (world.sim.spin(10000) < 10000)
+    return wrong
 
 
 # ---- threads, processes, mappings ----
