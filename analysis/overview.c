@@ -1,7 +1,9 @@
 #include "analysis/overview.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CELLS_FIRST 64
 
@@ -31,11 +33,23 @@ static struct rls_overview_cell *append(struct rls_overview *overview, uint64_t 
 {
 	size_t at = overview->count++;
 
-	if (at && overview->cells[at - 1].bucket != bucket)
+	if (at && overview->cells[at - 1].bucket != bucket) {
 		overview->last_begin = at;
+		memset(overview->recent, 0, sizeof(overview->recent));
+	}
 	overview->cells[at] = (struct rls_overview_cell){
 		.bucket = bucket, .scope = scope, .category = category};
 	return &overview->cells[at];
+}
+
+static void remember(struct rls_overview *overview, const struct rls_scope *scope,
+		     enum rls_category category, const struct rls_overview_cell *cell)
+{
+	if (overview->recent_scope != scope) {
+		memset(overview->recent, 0, sizeof(overview->recent));
+		overview->recent_scope = scope;
+	}
+	overview->recent[category] = (uint32_t)(cell - overview->cells) + 1;
 }
 
 /* There must be room for one cell more. */
@@ -53,6 +67,24 @@ static void book(struct rls_overview *overview, const struct rls_overview_cell *
 		cell = append(overview, what->bucket, scope, what->category);
 	cell->wall_ns += what->wall_ns;
 	cell->gpu_ns += what->gpu_ns;
+	remember(overview, what->scope, what->category, cell);
+}
+
+/* Most spans: of what the thread was just in, within the last bucket. */
+static bool book_again(struct rls_overview *overview, const struct rls_scope *scope,
+		       enum rls_category category, uint64_t start_ns, uint64_t end_ns,
+		       uint64_t gpu_ns)
+{
+	struct rls_overview_cell *cell;
+
+	if (scope != overview->recent_scope || !overview->recent[category])
+		return false;
+	cell = &overview->cells[overview->recent[category] - 1];
+	if ((end_ns - 1) >> overview->shift != cell->bucket)
+		return false;
+	cell->wall_ns += end_ns - start_ns;
+	cell->gpu_ns += gpu_ns;
+	return true;
 }
 
 /* Never makes more cells than there were, so it is done in place. */
@@ -62,6 +94,7 @@ static void fold(struct rls_overview *overview)
 
 	overview->shift++;
 	overview->count = overview->last_begin = 0;
+	memset(overview->recent, 0, sizeof(overview->recent));
 	for (size_t i = 0; i < count; i++) {
 		struct rls_overview_cell cell = overview->cells[i];
 
@@ -111,7 +144,7 @@ int rls_overview_add(struct rls_overview *overview, const struct rls_scope *scop
 	uint64_t length_ns = end_ns - start_ns, given_ns = 0;
 	int err;
 
-	if (start_ns >= end_ns)
+	if (start_ns >= end_ns || book_again(overview, scope, category, start_ns, end_ns, gpu_ns))
 		return 0;
 	err = make_room(overview, start_ns, end_ns);
 	if (err)

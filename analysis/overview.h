@@ -40,6 +40,10 @@ struct rls_overview {
 	size_t capacity;
 	size_t last_begin;          /* first cell of the last bucket */
 	unsigned int shift;
+
+	/* Threads go to and fro in one operation: its cells of the last bucket, 1 + index. */
+	const struct rls_scope *recent_scope;
+	uint32_t recent[RLS_CATEGORY_MAX];
 };
 
 void rls_overview_free(struct rls_overview *overview);
