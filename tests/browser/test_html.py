@@ -243,7 +243,7 @@ def case_hostile(browser, folder):
     check_quiet(page)
     assert "owned" not in page.evaluate("document.title") or page.evaluate("document.title").startswith("<script>")
     assert page.evaluate("document.querySelectorAll('main img, main script, body > script:not([type])').length") == 1
-    names = page.evaluate("[...document.querySelectorAll('#where-table tbody tr')].map((line) => line.cells[0].lastChild.textContent)")
+    names = page.evaluate("[...document.querySelectorAll('#where-table tbody tr')].map((line) => line.cells[0].textContent)")
     assert sorted(names) == sorted({row["operation"] or "(no operation)" for row in model["breakdown"]}), names
     assert page.evaluate("model.breakdown.length") == len(model["breakdown"])
     page.press("/")

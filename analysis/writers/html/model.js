@@ -7,6 +7,9 @@ const CATEGORY_NAMES = {python: "Python", simulator: "Simulator", backend: "ML b
 const model = JSON.parse(byId("model").textContent);
 const overview = JSON.parse(byId("overview").textContent);
 
+/* How figures came about, from best to worst. */
+const METHODS = ["traced", "sampled", "scaled"];
+
 /* What the reader chose to see. */
 const view = {corrected: false, pid: null, query: "", by: "operation", shares: false};
 
@@ -34,7 +37,7 @@ function nameOfPhase(phase) {
 /* One (category, resource) of a sum. */
 class Part {
 	constructor(category, resource) {
-		Object.assign(this, {category, resource, wall: 0, corrected: 0, error: 0, onCpu: 0});
+		Object.assign(this, {category, resource, wall: 0, corrected: 0, error: 0, onCpu: 0, method: 0});
 	}
 
 	add(row) {
@@ -42,6 +45,7 @@ class Part {
 		this.corrected += row.corrected_ns;
 		this.error += row.error_ns;
 		this.onCpu += row.on_cpu_ns;
+		this.method = Math.max(this.method, METHODS.indexOf(row.method));
 	}
 
 	get time() {
@@ -80,6 +84,10 @@ class Sum {
 
 	get gpuAlone() {
 		return this.of("time", (part) => part.resource === "gpu");
+	}
+
+	get method() {
+		return METHODS[Math.max(0, ...[...this.parts.values()].map((part) => part.method))];
 	}
 
 	get withGpu() {

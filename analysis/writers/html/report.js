@@ -32,6 +32,10 @@ function showNotices() {
 	byId("notice-list").append(...texts.map((text) => element("li", {}, text)));
 }
 
+function counted(count, one, many = one + "s") {
+	return formatCount(count) + " " + (count === 1 ? one : many);
+}
+
 function tile(what, much, more) {
 	return element("div", {class: "tile"}, element("div", {class: "what"}, what), element("div", {class: much.length > 11 ? "much long" : "much", title: much}, much),
 		element("div", {class: "more"}, more));
@@ -40,7 +44,7 @@ function tile(what, much, more) {
 function showTiles() {
 	const total = totalOf(model.breakdown), operations = sumsBy(model.breakdown, GROUPS.operation).sort((a, b) => b.time - a.time);
 	const named = operations.find((sum) => sum.row.operation), busy = model.gpu.reduce((most, gpu) => Math.max(most, truePercent(gpu)), 0);
-	const tiles = [tile("Threads’ time", formatNs(total.of("wall")), model.threads.length + " threads, " + model.processes.length + (model.processes.length === 1 ? " process" : " processes")),
+	const tiles = [tile("Threads’ time", formatNs(total.of("wall")), counted(model.threads.length, "thread") + ", " + counted(model.processes.length, "process", "processes")),
 		tile("On a CPU", formatShare(total.of("onCpu"), total.of("wall")), "of that time")];
 
 	if (total.byCategory.length)

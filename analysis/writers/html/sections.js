@@ -7,13 +7,26 @@ function scaleHead(full) {
 	return element("span", {class: "muted"}, "0 – " + formatNs(full));
 }
 
+/* Traced is what all is unless it says so. */
+function methodBadge(sum) {
+	return sum.method === "traced" ? "" : element("span", {class: "badge", title: "from a partial view: the error allows for it"}, sum.method);
+}
+
+/* A file's name, with its folder below. */
+function showPath(path) {
+	const cut = path.lastIndexOf("/") + 1;
+
+	return [path.slice(cut), element("br"), element("span", {class: "muted small"}, path.slice(0, cut))];
+}
+
 /* A table of sums with their bars: by operation, phase, thread or process. */
 class SumTable {
 	constructor(holder, caption, title, children) {
 		this.full = 1;
 		this.total = 0;
 		const columns = [
-			{title, value: (sum) => sum.name, show: (sum) => sum.category ? [dot(sum.category), " " + sum.name] : sum.name},
+			{title, value: (sum) => sum.name, show: (sum) => [
+				sum.category ? dot(sum.category) : "", sum.category ? " " : "", sum.name, methodBadge(sum)]},
 			{title: "", wide: true, show: (sum) => sumBar(sum, this.fullFor(sum))},
 			{title: "Time", number: true, value: (sum) => sum.time, show: (sum) => formatNs(sum.time)},
 			{title: "Share", number: true, value: (sum) => sum.time, show: (sum) => formatShare(sum.time, this.total)},
@@ -278,30 +291,57 @@ function lineTime(line) {
 	return LINE_TIMES.reduce((sum, [key]) => sum + (line[key] || 0), 0);
 }
 
-const lines = {
-	set_up() {
-		byId("lines").hidden = !(model.lines && model.lines.length);
+function lineName(line) {
+	return line.file ? line.file + (line.line ? ":" + line.line : "") : "(unknown place)";
+}
+
+function lineBar(line, full) {
+	const pieces = LINE_TIMES.filter(([key]) => line[key]).map(([key, kind, name]) =>
+		({size: line[key], kind, tip: name + "\n" + formatNs(line[key]), data: {"data-ns": line[key]}}));
+
+	return bar(pieces, full, {error: line.error_ns || 0, label: LINE_TIMES.map(([key, , name]) => name + " " + formatNs(line[key] || 0)).join(", ")});
+}
+
+/* One array of sampled places: lines, or functions with what is called from them. */
+class PlaceTable {
+	constructor(holder, caption, first, rows) {
+		this.rows = rows;
 		this.most = 1;
-		this.table = new SortedTable(byId("lines-table"), {
-			caption: "Source lines", sort: {index: 3, down: true},
-			columns: [
-				{title: "Line", value: (line) => line.file + String(line.line).padStart(9), show: (line) => element("span", {class: "mono"}, line.file + ":" + line.line)},
-				{title: "Function", value: (line) => line.function, show: (line) => [line.function, element("br"),
-					element("span", {class: "muted"}, nameOfOperation(line.operation))]},
-				{title: "", wide: true, show: (line) => bar(LINE_TIMES.filter(([key]) => line[key]).map(([key, kind, name]) =>
-					({size: line[key], kind, tip: name + "\n" + formatNs(line[key])})), this.most,
-				{error: line.error_ns || 0, label: LINE_TIMES.map(([key, , name]) => name + " " + formatNs(line[key] || 0)).join(", ")})},
-				{title: "Time", number: true, value: lineTime, show: (line) => formatNs(lineTime(line))},
-				{title: "± error", number: true, optional: true, value: (line) => line.error_ns, show: (line) => formatNs(line.error_ns || 0)},
-				{title: "Samples", number: true, optional: true, value: (line) => line.samples, show: (line) => formatCount(line.samples)},
-			]});
-	},
+		const columns = [
+			{title: first, value: lineName, show: (line) => showPath(lineName(line))},
+			{title: "Function", value: (line) => line.function, show: (line) => [line.function || "–", element("br"),
+				element("span", {class: "muted small"}, nameOfOperation(line.operation))]},
+			{title: "", wide: true, show: (line) => lineBar(line, this.most)},
+			{title: "Own time", number: true, value: lineTime, show: (line) => formatNs(lineTime(line))},
+			{title: "± error", number: true, optional: true, value: (line) => line.error_ns, show: (line) => formatNs(line.error_ns || 0)},
+			{title: "Samples", number: true, optional: true, value: (line) => line.samples, show: (line) => formatCount(line.samples)},
+		];
+
+		if (rows.some((row) => row.total_ns !== undefined))
+			columns.splice(4, 0, {title: "With called", number: true, value: (line) => line.total_ns, show: (line) => formatNs(line.total_ns)});
+		this.table = new SortedTable(holder, {caption, columns, sort: {index: 3, down: true}, page: 20});
+	}
 
 	update() {
-		const shown = shownRows(model.lines || []);
+		const shown = shownRows(this.rows);
 
 		this.most = Math.max(1, ...shown.slice(0, 10000).map((line) => lineTime(line) + (line.error_ns || 0)));
 		this.table.update(shown.filter((line) => matches(line.file, line.function, line.operation)));
+	}
+}
+
+const lines = {
+	set_up() {
+		const rows = model.lines || [], functions = model.functions || [];
+
+		byId("lines").hidden = !rows.length && !functions.length;
+		byId("line-legend").append(...LINE_TIMES.map(([, kind, name]) => element("li", {}, dot(kind), name)));
+		this.tables = [new PlaceTable(byId("lines-table"), "Source lines", "Line", rows),
+			new PlaceTable(byId("functions-table"), "Functions", "File", functions)];
+	},
+
+	update() {
+		this.tables.forEach((table) => table.update());
 	},
 };
 
@@ -349,12 +389,6 @@ function libraryRows() {
 		}
 	}
 	return [...rows.values()];
-}
-
-function showPath(path) {
-	const cut = path.lastIndexOf("/") + 1;
-
-	return [path.slice(cut), element("br"), element("span", {class: "muted small"}, path.slice(0, cut))];
 }
 
 const recording = {
