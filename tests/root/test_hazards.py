@@ -25,6 +25,7 @@ CYCLES = 3            # at least: attach, detach, attach ...
 DURATION = "2" if TIMES >= 1000 else "0.5"
 SIDE_BY_SIDE = 9 if TIMES >= 1000 else 14  # targets under one profiler
 FINISH_SECONDS = 60
+RECORDING_SECONDS = 150  # on kernels that put probes on one by one, emulated
 IN_PERSON = {"exit_in_call", "system_exit_in_callback", "killed_in_callback"}  # not in a child
 NEEDED = {"greenlets": "greenlet", "greenlets_late": "greenlet"}
 
@@ -139,11 +140,15 @@ class Cycles:
             return
         with harness.Recording([subject.target.pid for subject in recorded], "--duration", DURATION,
                                folder=self.folder, live=False) as recording:
-            status = recording.wait(60)
+            try:
+                status = recording.wait(RECORDING_SECONDS)
+            except subprocess.TimeoutExpired:
+                status = "hangs"
             if status == 0:
                 self.take(recording.report(), recorded)
             else:
-                self.bad.append("status %d %s" % (status, recording.err.text()[-200:]))
+                recording.child.kill()
+                self.bad.append("status %s %s" % (status, recording.err.text()[-200:]))
         self.count += 1
 
     def take(self, report, recorded):
