@@ -13,16 +13,22 @@
 #include "bpf/pids.bpf.h"
 #include "bpf/python.bpf.h"
 
-/* Waits of one thread that are walked in one window. */
-#define WAITS_PER_WINDOW 64
+/* Waits of one thread that are walked in one window. Those for a CPU are many where threads
+ * crowd, and short; they must not crowd out the others, of which a single one may be long. */
+#define WAITS_PER_WINDOW 256
+#define PREEMPTIONS_PER_WINDOW 32
 #define WINDOW_NS 100000000ULL
 #define FROM_USER_MODE(regs) ((READ_REGISTER(*(const __u64 *)&(regs)->cs) & 3) != 0)
 
-/* How often a thread has waited of late, and the wait that it is in. */
-struct waiting {
+/* How often a thread has waited of late, in one of the two ways. */
+struct frequency {
 	__u64 window_ns;            /* when the window began */
 	__u32 waits;                /* in it, so far */
 	__u32 every;                /* one of so many is told, by the window before */
+};
+
+struct waiting {
+	struct frequency blocked, preempted;
 	__u64 since_ns;             /* of the wait that was told of; 0: none is open */
 };
 
@@ -107,17 +113,18 @@ int on_timer(struct bpf_perf_event_data *ctx)
 }
 
 /* Whether this wait is one of those told of; *every: of how many. */
-static __always_inline bool choose_wait(struct waiting *waiting, __u64 now_ns, __u32 *every)
+static __always_inline bool choose_wait(struct frequency *frequency, __u32 per_window,
+					__u64 now_ns, __u32 *every)
 {
-	if (now_ns - waiting->window_ns >= WINDOW_NS) {
+	if (now_ns - frequency->window_ns >= WINDOW_NS) {
 		/* What the window before it would have needed; a longer one was sparse. */
-		waiting->every = now_ns - waiting->window_ns < 2 * WINDOW_NS ?
-					 waiting->waits / WAITS_PER_WINDOW + 1 : 1;
-		waiting->window_ns = now_ns;
-		waiting->waits = 0;
+		frequency->every = now_ns - frequency->window_ns < 2 * WINDOW_NS ?
+					   frequency->waits / per_window + 1 : 1;
+		frequency->window_ns = now_ns;
+		frequency->waits = 0;
 	}
-	waiting->waits++;
-	*every = waiting->every ? waiting->every : 1;
+	frequency->waits++;
+	*every = frequency->every ? frequency->every : 1;
 	return *every == 1 || bpf_get_prandom_u32() % *every == 0;
 }
 
@@ -131,7 +138,10 @@ static __always_inline void begin_wait(struct task_struct *task, bool preempted,
 	if (!bpf_map_lookup_elem(&tracked, &pid))
 		return;
 	waiting = bpf_task_storage_get(&waits, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!waiting || !choose_wait(waiting, now_ns, &every))
+	if (!waiting)
+		return;
+	if (preempted ? !choose_wait(&waiting->preempted, PREEMPTIONS_PER_WINDOW, now_ns, &every) :
+			!choose_wait(&waiting->blocked, WAITS_PER_WINDOW, now_ns, &every))
 		return;
 	stack = begin_stack(STACK_OF_SWITCH, task, pid,
 			    RLS_STACK_WAITS | (preempted ? RLS_STACK_PREEMPTED : 0), now_ns);
