@@ -17,10 +17,6 @@ const char *rls_report_keep(struct rls_report *report, const char *text, int *er
 int rls_report_collect(struct rls_report *report, const struct rls_timeline *timeline,
 		       const struct rls_string_pool *strings, bool damaged);
 
-/* Appends a warning. 0, or -ENOMEM. */
-int rls_report_warn(struct rls_report *report, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
 /* Sorts every array by its keys. */
 void rls_report_sort(struct rls_report *report);
 

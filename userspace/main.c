@@ -13,6 +13,7 @@ static const struct command {
 	{ "attach", rls_command_attach, "record running processes and report where their time goes" },
 	{ "run", rls_command_run, "run a command and record it from its first instruction" },
 	{ "report", rls_command_report, "report a trace file (no root needed)" },
+	{ "compare", rls_command_compare, "compare recordings: time per call of each operation" },
 	{ "dump", rls_command_dump, "print a trace file as JSON Lines" },
 	{ "probes", rls_command_probes, "show what would be probed in a process, without attaching" },
 	{ "calibrate", rls_command_calibrate, "measure what probes cost here, or in a command" },

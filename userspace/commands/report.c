@@ -1,17 +1,21 @@
 /* rlscope-bpf report: where the time of one or more traces went. */
 #include <argp.h>
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analysis/cleanup.h"
+#include "analysis/cut_source.h"
 #include "analysis/event_source.h"
 #include "analysis/report.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/read_progress.h"
 #include "userspace/log.h"
+
+#define SECONDS_MAX 1e9
 
 enum {
 	KEY_BY = 256,
@@ -20,6 +24,8 @@ enum {
 	KEY_SORT,
 	KEY_TABLE,
 	KEY_SCHEMA,
+	KEY_FROM,
+	KEY_TO,
 };
 
 struct arguments {
@@ -33,6 +39,8 @@ struct arguments {
 	unsigned int top;
 	bool full;
 	bool one_table;
+	uint64_t from_ns;   /* since the trace's beginning */
+	uint64_t to_ns;     /* UINT64_MAX: its end */
 	bool schema;
 	bool help;
 };
@@ -64,6 +72,19 @@ static int parse_top(const char *text, unsigned int *out)
 	if (*text < '0' || *text > '9' || *end || !number || number > 1000000)
 		return -EINVAL;
 	*out = (unsigned int)number;
+	return 0;
+}
+
+static error_t parse_seconds(const char *option, const char *text, uint64_t *out)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= 0 && seconds <= SECONDS_MAX)) {
+		rls_error("%s takes seconds since the trace's beginning, not '%s'", option, text);
+		return EINVAL;
+	}
+	*out = (uint64_t)llround(seconds * 1e9);
 	return 0;
 }
 
@@ -107,6 +128,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 			return 0;
 		rls_error("'%s' is not a table: %s", value, rls_report_table_names(names));
 		return EINVAL;
+	case KEY_FROM:
+		return parse_seconds("--from", value, &arguments->from_ns);
+	case KEY_TO:
+		return parse_seconds("--to", value, &arguments->to_ns);
 	case KEY_SCHEMA:
 		arguments->schema = true;
 		return 0;
@@ -117,6 +142,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return take_trace(arguments, state);
 	case ARGP_KEY_END:
+		if (arguments->from_ns >= arguments->to_ns) {
+			rls_error("--from must be before --to");
+			return EINVAL;
+		}
 		if (arguments->trace_count || arguments->help || arguments->schema)
 			return 0;
 		rls_error("report needs a trace to read");
@@ -131,7 +160,25 @@ static void free_tracks(struct rls_tracks **tracks)
 	rls_tracks_free(*tracks);
 }
 
-static int read_trace(const char *path, struct rls_tracks *tracks, struct rls_report **out)
+static bool is_cut(const struct arguments *arguments)
+{
+	return arguments->from_ns || arguments->to_ns != UINT64_MAX;
+}
+
+/* A part is no whole: its figures say so. */
+static int warn_of_cut(const struct arguments *arguments, struct rls_report *report)
+{
+	double from = (double)arguments->from_ns / 1e9, to = (double)arguments->to_ns / 1e9;
+
+	if (!is_cut(arguments))
+		return 0;
+	if (arguments->to_ns == UINT64_MAX)
+		return rls_report_warn(report, "only a part of the trace is shown: from %g s on", from);
+	return rls_report_warn(report, "only a part of the trace is shown: from %g s to %g s", from, to);
+}
+
+static int read_trace(const struct arguments *arguments, const char *path,
+		      struct rls_tracks *tracks, struct rls_report **out)
 {
 	__attribute__((cleanup(free_source))) struct rls_event_source *source = NULL;
 	char message[512];
@@ -141,7 +188,19 @@ static int read_trace(const char *path, struct rls_tracks *tracks, struct rls_re
 	if (error)
 		return rls_error_r(error, "%s", message);
 	source = rls_read_progress(source);
-	error = rls_report_build_tracks(source, tracks, out);
+	if (is_cut(arguments)) {
+		struct rls_event_source *whole = source;
+
+		source = NULL;
+		error = rls_cut_source_new(whole, arguments->from_ns, arguments->to_ns, &source);
+	}
+	if (!error)
+		error = rls_report_build_tracks(source, tracks, out);
+	if (!error)
+		error = warn_of_cut(arguments, *out);
+	if (error == -ERANGE)
+		return rls_error_r(error, "%s ends before %g s", path,
+				   (double)arguments->from_ns / 1e9);
 	if (error)
 		return rls_error_r(error, "cannot read %s: %s", path, strerror(-error));
 	return 0;
@@ -152,13 +211,13 @@ static int read_traces(const struct arguments *arguments, struct rls_tracks *tra
 		       struct rls_report **out)
 {
 	__attribute__((cleanup(free_report))) struct rls_report *report = NULL;
-	int error = read_trace(arguments->traces[0], tracks, &report);
+	int error = read_trace(arguments, arguments->traces[0], tracks, &report);
 
 	for (int i = 1; !error && i < arguments->trace_count; i++) {
 		__attribute__((cleanup(free_report))) struct rls_report *other = NULL;
 		uint32_t pid;
 
-		error = read_trace(arguments->traces[i], tracks, &other);
+		error = read_trace(arguments, arguments->traces[i], tracks, &other);
 		if (error)
 			return error;
 		error = rls_report_merge(report, other, &pid);
@@ -256,6 +315,8 @@ int rls_command_report(int argc, char **argv)
 		{"full", KEY_FULL, NULL, 0, "text: lines and functions below 1 % of the time too", 0},
 		{"table", KEY_TABLE, "NAME", 0,
 		 "csv and jsonl: which table (csv: breakdown by default)", 0},
+		{"from", KEY_FROM, "SECONDS", 0, "Leave out what lies before, since the trace's beginning", 0},
+		{"to", KEY_TO, "SECONDS", 0, "Leave out what lies behind", 0},
 		{"json-schema", KEY_SCHEMA, NULL, 0, "Print the JSON Schema of --format json", 0},
 		{"help", 'h', NULL, 0, "Print this", 0},
 		{0},
@@ -266,7 +327,10 @@ int rls_command_report(int argc, char **argv)
 		.args_doc = "TRACE...",
 		.doc = "Says where the time of a recorded job went. Needs no root.",
 	};
-	struct arguments arguments = {.writer = rls_report_writer_find("text")};
+	struct arguments arguments = {
+		.writer = rls_report_writer_find("text"),
+		.to_ns = UINT64_MAX,
+	};
 
 	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &arguments))
 		return RLS_EXIT_USAGE;

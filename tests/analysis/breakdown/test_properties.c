@@ -1,4 +1,5 @@
 /* The invariants of the breakdown, on thousands of small random traces. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "analysis/cut_source.h"
+#include "analysis/memory_source.h"
+#include "analysis/report_private.h"
 #include "tests/analysis/breakdown/reference.h"
 
 #define CASES 3000
@@ -343,6 +347,95 @@ static void test_grouping_keeps_the_sums(void **unused)
 	}
 }
 
+/* --- cutting ------------------------------------------------------------------------ */
+
+static struct rls_report *report_part(const struct script *script, uint64_t from, uint64_t to)
+{
+	struct rls_event_source *source;
+	struct rls_report *report;
+
+	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
+					       &source),
+			 0);
+	assert_int_equal(rls_cut_source_new(source, from, to, &source), 0);
+	assert_int_equal(rls_report_build(source, &report), 0);
+	source->free(source);
+	return report;
+}
+
+/* Takes a part's rows off the whole's. */
+static void take_off(struct rls_report *whole, const struct rls_report *part)
+{
+	for (size_t i = 0; i < part->breakdown_count; i++) {
+		const struct rls_breakdown_row *row = &part->breakdown[i];
+		size_t k = 0;
+
+		while (k < whole->breakdown_count &&
+		       rls_breakdown_row_compare(row, &whole->breakdown[k]))
+			k++;
+		assert_true(k < whole->breakdown_count);
+		whole->breakdown[k].wall_ns -= row->wall_ns;
+	}
+	for (size_t i = 0; i < part->transition_count; i++) {
+		const struct rls_transition_row *row = &part->transitions[i];
+		size_t k = 0;
+
+		while (k < whole->transition_count &&
+		       rls_transition_row_compare(row, &whole->transitions[k]))
+			k++;
+		assert_true(k < whole->transition_count);
+		whole->transitions[k].count -= row->count;
+	}
+}
+
+/* Wherever a trace is cut, its parts' times and transitions are the whole's. */
+static void test_parts_sum_to_the_whole(void **unused)
+{
+	for (uint64_t seed = 1; seed <= CASES / 3; seed++) {
+		uint64_t end = 8 + (seed * 7919) % 40, first = 1 + seed % (end - 2);
+		uint64_t second = first + 1 + seed % (end - first);
+		struct rls_report *whole, *part;
+		struct script script;
+
+		random_script(&script, seed);
+		whole = script_report(&script);
+		part = report_part(&script, 0, first);
+		take_off(whole, part);
+		rls_report_free(part);
+		/* GPU work may reach beyond the end mark: the last part has no end. */
+		part = report_part(&script, first, second < end ? second : UINT64_MAX);
+		take_off(whole, part);
+		rls_report_free(part);
+		if (second < end) {
+			part = report_part(&script, second, UINT64_MAX);
+			take_off(whole, part);
+			rls_report_free(part);
+		}
+		for (size_t i = 0; i < whole->breakdown_count; i++)
+			assert_int_equal(whole->breakdown[i].wall_ns, 0);
+		for (size_t i = 0; i < whole->transition_count; i++)
+			assert_int_equal(whole->transitions[i].count, 0);
+		rls_report_free(whole);
+		script_end(&script);
+	}
+}
+
+static void test_a_part_beyond_the_end_is_none(void **unused)
+{
+	struct rls_event_source *source;
+	struct rls_report *report;
+	struct script script;
+
+	random_script(&script, 1);
+	assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings,
+					       &source),
+			 0);
+	assert_int_equal(rls_cut_source_new(source, 1000, UINT64_MAX, &source), 0);
+	assert_int_equal(rls_report_build(source, &report), -ERANGE);
+	source->free(source);
+	script_end(&script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +445,8 @@ int main(void)
 		cmocka_unit_test(test_order_in_the_file_does_not_matter),
 		cmocka_unit_test(test_merging_equals_recording_together),
 		cmocka_unit_test(test_grouping_keeps_the_sums),
+		cmocka_unit_test(test_parts_sum_to_the_whole),
+		cmocka_unit_test(test_a_part_beyond_the_end_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

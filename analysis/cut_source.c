@@ -1,0 +1,285 @@
+#include "analysis/cut_source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/grow.h"
+#include "analysis/sweep.h"
+
+struct cut {
+	struct rls_event_source source;
+	struct rls_event_source *whole;
+	struct rls_timeline before;     /* the state of everything where the cut begins */
+	uint64_t from_ns, to_ns;        /* since the first instant, until that is known */
+	bool placed;                    /* they are instants now */
+	bool begun, ended;
+
+	struct rls_event *queue;        /* what the cut begins with; GPU work first */
+	size_t count, capacity, next;
+};
+
+static bool is_fact(enum rls_event_kind kind)
+{
+	return kind == RLS_EVENT_HOST || kind == RLS_EVENT_LOSS || kind == RLS_EVENT_CALIBRATION ||
+	       kind == RLS_EVENT_WARNING;
+}
+
+/* --- the beginning ------------------------------------------------------------------ */
+
+/* A zeroed event at the cut's beginning, to be filled in. */
+static int add(struct cut *cut, enum rls_event_kind kind, uint32_t pid, uint32_t tid,
+	       struct rls_event **out)
+{
+	int err = rls_grow(&cut->queue, &cut->capacity, cut->count);
+
+	if (err)
+		return err;
+	*out = &cut->queue[cut->count++];
+	**out = (struct rls_event){
+		.kind = kind,
+		.pid = pid,
+		.tid = tid,
+		.time_ns = cut->from_ns,
+	};
+	return 0;
+}
+
+static int add_thread(struct cut *cut, const struct rls_thread *thread)
+{
+	uint32_t pid = thread->process->pid;
+	struct rls_event *event;
+	int err = add(cut, RLS_EVENT_THREAD, pid, thread->tid, &event);
+
+	if (!err) {
+		event->thread.name = thread->name;
+		err = add(cut, RLS_EVENT_OPERATION, pid, thread->tid, &event);
+	}
+	if (!err) {
+		event->operation.depth = (uint16_t)rls_stack_tree_names(
+			&cut->before.stacks, thread->stack, event->operation.stack);
+		err = add(cut, RLS_EVENT_CATEGORY, pid, thread->tid, &event);
+	}
+	if (!err)
+		event->category.category = thread->category;
+	return err;
+}
+
+static int add_libraries(struct cut *cut, const struct rls_process *process)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < process->library_count; i++) {
+		const struct rls_process_library *library = &process->libraries[i];
+		struct rls_event *event;
+
+		err = add(cut, RLS_EVENT_LIBRARY, process->pid, 0, &event);
+		if (err)
+			break;
+		event->library.path = library->path;
+		event->library.role = library->role;
+		event->library.sites = library->sites;
+	}
+	return err;
+}
+
+static int add_process(struct cut *cut, const struct rls_process *process)
+{
+	struct rls_event *event;
+	int err = add(cut, RLS_EVENT_PROCESS, process->pid, 0, &event);
+
+	if (!err) {
+		event->process.ppid = process->ppid;
+		event->process.ns_pid = process->ns_pid;
+		event->process.name = process->name;
+		event->process.python = process->python;
+		event->process.cmdline = process->cmdline;
+		event->process.container = process->container;
+		err = add_libraries(cut, process);
+	}
+	if (!err)
+		err = add(cut, RLS_EVENT_PHASE, process->pid, 0, &event);
+	if (!err)
+		event->phase.phase = process->phase;
+	for (const struct rls_thread *t = process->alive; !err && t; t = t->next_alive)
+		err = add_thread(cut, t);
+	return err;
+}
+
+static int begin(struct cut *cut)
+{
+	int err = 0;
+
+	for (const struct rls_process *p = cut->before.processes; !err && p; p = p->next) {
+		if (p->started && !p->ended)
+			err = add_process(cut, p);
+	}
+	cut->begun = true;
+	return err;
+}
+
+/* GPU work that reaches into the cut waits for its beginning. */
+static int keep_gpu(struct cut *cut, const struct rls_event *event)
+{
+	struct rls_event *kept;
+	int err;
+
+	if (event->kind != RLS_EVENT_GPU || event->gpu.end_ns <= cut->from_ns || !event->time_ns)
+		return 0;
+	err = add(cut, RLS_EVENT_GPU, event->pid, 0, &kept);
+	if (!err)
+		kept->gpu = event->gpu;
+	return err;
+}
+
+/* --- within ------------------------------------------------------------------------- */
+
+/* Of a report at_ns the part since the cut's beginning; mark is that of the last one before. */
+static uint64_t share(const struct cut *cut, struct rls_mark *mark, uint64_t at_ns, uint64_t value)
+{
+	uint64_t since_ns = mark->latest_ns;
+
+	if (since_ns >= cut->from_ns || at_ns <= since_ns)
+		return value;
+	mark->latest_ns = cut->from_ns;
+	return (uint64_t)((unsigned __int128)value * (at_ns - cut->from_ns) / (at_ns - since_ns));
+}
+
+static void clip(struct cut *cut, struct rls_event *event)
+{
+	const struct rls_process *process;
+	struct rls_thread *thread;
+
+	if (event->kind == RLS_EVENT_GPU && event->gpu.end_ns > cut->to_ns)
+		event->gpu.end_ns = cut->to_ns;
+	if (event->kind != RLS_EVENT_HITS && event->kind != RLS_EVENT_OFF_CPU)
+		return;
+	process = rls_timeline_process(&cut->before, event->pid);
+	thread = process ? rls_timeline_thread(&cut->before, process, event->tid) : NULL;
+	if (!thread)
+		return;
+	if (event->kind == RLS_EVENT_OFF_CPU) {
+		event->off_cpu.ns = share(cut, &thread->window.off_cpu, event->time_ns,
+					  event->off_cpu.ns);
+		return;
+	}
+	struct rls_mark mark = thread->window.hits;
+
+	event->hits.count = share(cut, &mark, event->time_ns, event->hits.count);
+	event->hits.cost_ns = share(cut, &thread->window.hits, event->time_ns, event->hits.cost_ns);
+}
+
+/* The first event that belongs to the cut: 1, 0 or -errno as a source's next. */
+static int next_within(struct cut *cut, struct rls_event *event)
+{
+	int more, err;
+
+	while ((more = cut->whole->next(cut->whole, event)) > 0) {
+		if (is_fact(event->kind))
+			return 1;
+		if (!cut->placed && event->kind != RLS_EVENT_LIBRARY) {
+			cut->placed = true;
+			cut->from_ns += event->time_ns;
+			if (cut->to_ns != UINT64_MAX)
+				cut->to_ns += event->time_ns;
+		}
+		if (cut->begun || (cut->placed && event->time_ns >= cut->from_ns &&
+				   event->kind != RLS_EVENT_LIBRARY))
+			return 1;
+		err = rls_sweep_event(&cut->before, event);
+		if (!err && cut->placed)
+			err = keep_gpu(cut, event);
+		if (err)
+			return err;
+	}
+	return more ? more : cut->begun ? 0 : -ERANGE;
+}
+
+/* What is damaged says why at its very end. */
+static int next_warning(struct cut *cut, struct rls_event *event)
+{
+	int more = 0;
+
+	while (cut->whole->damaged && (more = cut->whole->next(cut->whole, event)) > 0) {
+		if (event->kind == RLS_EVENT_WARNING)
+			return 1;
+	}
+	return more;
+}
+
+static int next_of_queue(struct cut *cut, struct rls_event *event)
+{
+	*event = cut->queue[cut->next++];
+	if (event->kind == RLS_EVENT_GPU && event->gpu.end_ns > cut->to_ns)
+		event->gpu.end_ns = cut->to_ns;
+	return 1;
+}
+
+/* The event as the cut has it: clipped, or the cut's end. */
+static void fit(struct cut *cut, struct rls_event *event)
+{
+	if (event->time_ns < cut->to_ns || event->kind == RLS_EVENT_LIBRARY) {
+		clip(cut, event);
+		return;
+	}
+	*event = (struct rls_event){
+		.kind = RLS_EVENT_END,
+		.time_ns = cut->to_ns,
+		.end.complete = true,
+	};
+	cut->ended = true;
+}
+
+static int next(struct rls_event_source *source, struct rls_event *event)
+{
+	struct cut *cut = (struct cut *)source;
+	int more, err;
+
+	if (cut->begun && cut->next < cut->count)
+		return next_of_queue(cut, event);
+	more = cut->ended ? next_warning(cut, event) : next_within(cut, event);
+	source->damaged = cut->whole->damaged;
+	if (more <= 0 || is_fact(event->kind))
+		return more;
+	fit(cut, event);
+	if (cut->begun)
+		return 1;
+	/* It comes after what the cut begins with. */
+	err = begin(cut);
+	if (!err)
+		err = rls_grow(&cut->queue, &cut->capacity, cut->count);
+	if (err)
+		return err;
+	cut->queue[cut->count++] = *event;
+	return next_of_queue(cut, event);
+}
+
+static void free_cut(struct rls_event_source *source)
+{
+	struct cut *cut = (struct cut *)source;
+
+	cut->whole->free(cut->whole);
+	rls_timeline_free(&cut->before);
+	free(cut->queue);
+	free(cut);
+}
+
+int rls_cut_source_new(struct rls_event_source *source, uint64_t from_ns, uint64_t to_ns,
+		       struct rls_event_source **out)
+{
+	struct cut *cut = calloc(1, sizeof(*cut));
+
+	if (!cut) {
+		source->free(source);
+		return -ENOMEM;
+	}
+	cut->source = (struct rls_event_source){
+		.next = next,
+		.free = free_cut,
+		.strings = source->strings,
+	};
+	cut->whole = source;
+	cut->from_ns = from_ns;
+	cut->to_ns = to_ns;
+	*out = &cut->source;
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* A part of a trace as a trace of its own: from one instant to another.
+ *
+ * What lies before is read and swept (sweep.h), and stands at the cut's beginning as the state
+ * that each process and thread is in then; what lies behind is not read, but for why a damaged
+ * trace is damaged. GPU work is clipped to the part. A thread's first report of hits or of
+ * waiting tells of a time that may begin before the cut: its share by time is kept. GPU work
+ * launched before the cut has no launch.
+ */
+#ifndef RLS_CUT_SOURCE_H
+#define RLS_CUT_SOURCE_H
+
+#include "event_source.h"
+
+/* Takes the source over, also on failure. Nanoseconds since the trace's first instant;
+ * from_ns < to_ns; to_ns UINT64_MAX: to its end. Reading fails with -ERANGE when the trace ends
+ * before from_ns. 0 and *out, or -ENOMEM. */
+int rls_cut_source_new(struct rls_event_source *source, uint64_t from_ns, uint64_t to_ns,
+		       struct rls_event_source **out);
+
+#endif
