@@ -175,6 +175,11 @@ unsigned long cupti_stored(void)
 	return ask("fake_cupti_stored");
 }
 
+unsigned long cupti_dropped(void)
+{
+	return ask("fake_cupti_dropped");
+}
+
 static bool play(const struct scenario *scenarios, const char *name)
 {
 	for (; scenarios->name; scenarios++)

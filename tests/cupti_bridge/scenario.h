@@ -53,6 +53,7 @@ void launches_by_threads(struct launches *launches, unsigned int threads, unsign
 void *cupti_function(const char *name);
 unsigned long cupti_calls(void);  /* made to it */
 unsigned long cupti_stored(void); /* records that it wrote */
+unsigned long cupti_dropped(void);
 unsigned long setting(const char *name, unsigned long otherwise);
 
 #endif

@@ -60,7 +60,7 @@ static int64_t clock_shift_ns; /* client's clock minus CLOCK_MONOTONIC, at the l
 static atomic_bool kind_is_on[KINDS_MAX], call_is_on[3][CALLS_MAX];
 static struct fake_work *pending;
 static size_t pending_count, pending_room, pending_settle = 4096;
-static uint64_t dropped, stored, record_number, work_number;
+static uint64_t dropped, dropped_in_all, stored, record_number, work_number;
 static uint64_t drop_every, zero_every, backward_every, early_every, future_every;
 static bool is_reversed, is_subscribed, was_refused, were_settings_read;
 static atomic_bool was_enabled;
@@ -186,6 +186,18 @@ FAKE_EXPORT unsigned long fake_cupti_stored(void)
 	return count;
 }
 
+/* And how many it has dropped. */
+FAKE_EXPORT unsigned long fake_cupti_dropped(void);
+FAKE_EXPORT unsigned long fake_cupti_dropped(void)
+{
+	unsigned long count;
+
+	pthread_mutex_lock(&lock);
+	count = dropped_in_all;
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
 static bool has_device(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
@@ -211,6 +223,7 @@ static void store(struct place *place, const void *record, size_t bytes)
 
 	if (drop_every && ++record_number % drop_every == 0) {
 		dropped++;
+		dropped_in_all++;
 		return;
 	}
 	if (place->buffer && place->used + bytes > place->size)
@@ -221,6 +234,7 @@ static void store(struct place *place, const void *record, size_t bytes)
 	}
 	if (!place->buffer || place->size < bytes) {
 		dropped++;
+		dropped_in_all++;
 		return;
 	}
 	memcpy(place->buffer + place->used, record, bytes);
