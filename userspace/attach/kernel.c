@@ -183,6 +183,9 @@ int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel 
 	r = load(kernel, options);
 	if (!r)
 		r = set_namespace(kernel);
+	/* Without return probes most ends of calls would be seen late, and times be wrong. */
+	if (!r && rls_feature_returns_kill())
+		r = rls_error_r(-EOPNOTSUPP, "this kernel's return probes have sandboxes (seccomp) kill the processes in them: update it, 6.12 and 6.14 are mended");
 	if (r) {
 		rls_kernel_close(kernel);
 		return r;

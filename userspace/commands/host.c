@@ -17,6 +17,7 @@
 #include <linux/capability.h>
 
 #include "analysis/cleanup.h"
+#include "userspace/attach/features.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/commands/bpf_trials.h"
 #include "userspace/log.h"
@@ -170,6 +171,14 @@ static void probe_uprobe_multi(struct rls_host_answer *answer)
 	reply_trial(answer, rls_trial_uprobe_multi());
 }
 
+static void probe_sandbox(struct rls_host_answer *answer)
+{
+	if (rls_feature_returns_kill())
+		reply(answer, false, "return probes have a sandbox's filter kill the process");
+	else
+		reply(answer, true, "none was killed");
+}
+
 static void probe_sampling(struct rls_host_answer *answer)
 {
 	reply_trial(answer, rls_trial_sampling());
@@ -318,6 +327,8 @@ const struct rls_host_check rls_host_checks[] = {
 	  probe_tracepoint, NEWER_KERNEL },
 	{ "uprobe", RLS_HOST_REQUIRED, "a probed function runs our program, cookie included",
 	  probe_uprobe, NEWER_KERNEL },
+	{ "sandbox", RLS_HOST_REQUIRED, "probes spare processes in a sandbox (seccomp)",
+	  probe_sandbox, "update the kernel: 6.14 is mended, and so are later 6.12 and 6.13" },
 	{ "programs", RLS_HOST_REQUIRED, "the profiler's own BPF programs load",
 	  probe_programs, "mend what is no above; if nothing is, report this with `rlscope-bpf check --format json`" },
 	{ "memory", RLS_HOST_REQUIRED, "other processes' memory can be read",
