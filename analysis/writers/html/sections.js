@@ -78,6 +78,7 @@ const where = {
 	update() {
 		const rows = shownRows(model.breakdown), total = totalOf(rows), group = GROUPS[view.by];
 
+		byId("measured").textContent = view.corrected ? "with the profiler’s own cost taken out; whiskers are what that may be wrong by" : "as recorded";
 		byId("total-bar").replaceChildren(bar(piecesOf(total), Math.max(1, total.time + total.gpuAlone),
 			{kind: "tall", label: "All: " + describeParts(total.pieces)}));
 		byId("legend").replaceChildren(...legendItems(total));

@@ -156,6 +156,7 @@ const timeline = {
 		this.to = this.whole;
 		this.lanes = overview.threads.map(readLane).sort((a, b) => b.total - a.total);
 		this.most = LANES_FIRST;
+		byId("gpu-edge").hidden = !anyGpu;
 		this.nameOperations();
 		this.table = new SortedTable(byId("window-table"), {caption: "Time within the stretch shown, by operation", sort: {index: 2, down: true}, columns: [
 			{title: "In this stretch", value: (sum) => sum.name, show: (sum) => sum.name},
