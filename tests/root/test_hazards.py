@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The target's output and status are its own, profiled or not: test_hazards.py [NAME…].
 
-RLS_HAZARD_TIMES (40) says how often each hazard is to happen while a profiler attaches,
+RLS_HAZARD_TIMES (20) says how often each hazard is to happen while a profiler attaches,
 detaches and attaches again; scripts/hazards runs them all 1,000 times. RLS_HAZARD_TABLE names
 a file to write what was seen to.
 """
@@ -20,7 +20,7 @@ sys.path.insert(0, harness.HAZARD_SOURCES)
 import endings  # noqa: E402
 import hazards  # noqa: E402
 
-TIMES = int(os.environ.get("RLS_HAZARD_TIMES", "40"))
+TIMES = int(os.environ.get("RLS_HAZARD_TIMES", "20"))
 CYCLES = 3            # at least: attach, detach, attach ...
 DURATION = "2" if TIMES >= 1000 else "0.5"
 SIDE_BY_SIDE = 9 if TIMES >= 1000 else 14  # targets under one profiler
