@@ -19,6 +19,7 @@
 static const char *const metric_names[] = {
 	[RLS_COMPARE_CORRECTED] = "corrected",
 	[RLS_COMPARE_WALL] = "wall",
+	[RLS_COMPARE_CPU] = "cpu",
 };
 _Static_assert(sizeof(metric_names) / sizeof(*metric_names) == RLS_COMPARE_METRIC_MAX,
 	       "a name each");
@@ -83,6 +84,18 @@ static double student_quantile(double confidence, double freedom)
 
 /* --- one side ----------------------------------------------------------------------- */
 
+static const double *values_of(const struct rls_series_figure *figure,
+			       enum rls_compare_metric metric)
+{
+	const double *const values[] = {
+		[RLS_COMPARE_CORRECTED] = figure->corrected_ns,
+		[RLS_COMPARE_WALL] = figure->wall_ns,
+		[RLS_COMPARE_CPU] = figure->cpu_ns,
+	};
+
+	return values[metric];
+}
+
 /* Times of an operation in a category or in total, window by window. */
 static void sum_windows(const struct rls_series *series, const char *operation, int category,
 			enum rls_compare_metric metric, double *x, double *subtracted_ns)
@@ -91,15 +104,15 @@ static void sum_windows(const struct rls_series *series, const char *operation, 
 	*subtracted_ns = 0;
 	for (size_t i = 0; i < series->figure_count; i++) {
 		const struct rls_series_figure *figure = &series->figures[i];
-		const double *values = metric == RLS_COMPARE_WALL ? figure->wall_ns
-								  : figure->corrected_ns;
+		const double *values = values_of(figure, metric);
 
 		if (strcmp(figure->operation, operation) ||
 		    (category != RLS_COMPARE_TOTAL && (int)figure->category != category))
 			continue;
 		for (size_t w = 0; w < series->window_count; w++) {
 			x[w] += values[w];
-			*subtracted_ns += figure->wall_ns[w] - values[w];
+			if (metric != RLS_COMPARE_WALL)
+				*subtracted_ns += figure->wall_ns[w] - figure->corrected_ns[w];
 		}
 	}
 }
@@ -148,9 +161,7 @@ static double traced_ns(const struct rls_series *series, enum rls_compare_metric
 	double total = 0;
 
 	for (size_t i = 0; i < series->figure_count; i++)
-		total += sum(metric == RLS_COMPARE_WALL ? series->figures[i].wall_ns
-							: series->figures[i].corrected_ns,
-			     series->window_count);
+		total += sum(values_of(&series->figures[i], metric), series->window_count);
 	return total;
 }
 

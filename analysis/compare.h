@@ -20,10 +20,11 @@
 enum rls_compare_metric {
 	RLS_COMPARE_CORRECTED = 0,
 	RLS_COMPARE_WALL = 1,
-	RLS_COMPARE_METRIC_MAX = 2,
+	RLS_COMPARE_CPU = 2,        /* corrected, without waiting */
+	RLS_COMPARE_METRIC_MAX = 3,
 };
 
-/* "corrected", "wall" to *out and 0; -EINVAL for another word. */
+/* "corrected", "wall", "cpu" to *out and 0; -EINVAL for another word. */
 int rls_compare_metric_parse(const char *name, enum rls_compare_metric *out);
 const char *rls_compare_metric_name(enum rls_compare_metric metric);
 

@@ -13,6 +13,7 @@ struct slot {
 	rls_string_id operation;
 	double wall_ns[RLS_CATEGORY_MAX][RLS_SERIES_WINDOWS];
 	double corrected_ns[RLS_CATEGORY_MAX][RLS_SERIES_WINDOWS];
+	double cpu_ns[RLS_CATEGORY_MAX][RLS_SERIES_WINDOWS];
 	double entries[RLS_SERIES_WINDOWS];
 };
 
@@ -48,6 +49,16 @@ static int find_slot(struct reader *reader, rls_string_id operation, struct slot
 	return 0;
 }
 
+/* A cost and a wait may have been taken from the same time. */
+static double ran_ns(const struct rls_cell *cell, uint64_t wall_ns)
+{
+	double ns = (double)wall_ns - (double)cell->subtracted_ns;
+
+	for (int part = 0; part < RLS_PART_MAX; part++)
+		ns -= (double)cell->off_cpu_ns[part];
+	return ns > 0 ? ns : 0;
+}
+
 static int add_scope(struct reader *reader, const struct rls_scope *scope)
 {
 	size_t window = reader->series->window_count;
@@ -60,6 +71,7 @@ static int add_scope(struct reader *reader, const struct rls_scope *scope)
 
 		slot->wall_ns[i][window] += (double)wall_ns;
 		slot->corrected_ns[i][window] += (double)(wall_ns - cell->subtracted_ns);
+		slot->cpu_ns[i][window] += ran_ns(cell, wall_ns);
 	}
 	if (!err)
 		slot->entries[window] += (double)scope->entries;
@@ -78,12 +90,13 @@ static void halve(struct reader *reader)
 			for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 				slot->wall_ns[i][w] = slot->wall_ns[i][2 * w + 1];
 				slot->corrected_ns[i][w] = slot->corrected_ns[i][2 * w + 1];
+				slot->cpu_ns[i][w] = slot->cpu_ns[i][2 * w + 1];
 			}
 			slot->entries[w] = slot->entries[2 * w + 1];
 		}
 		for (size_t w = RLS_SERIES_WINDOWS / 2; w < RLS_SERIES_WINDOWS; w++) {
 			for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-				slot->wall_ns[i][w] = slot->corrected_ns[i][w] = 0;
+				slot->wall_ns[i][w] = slot->corrected_ns[i][w] = slot->cpu_ns[i][w] = 0;
 			slot->entries[w] = 0;
 		}
 	}
@@ -206,11 +219,13 @@ static int keep_slot(struct rls_series *series, struct slot *slot, const char *n
 			return err;
 		differentiate(slot->wall_ns[i], count);
 		differentiate(slot->corrected_ns[i], count);
+		differentiate(slot->cpu_ns[i], count);
 		figure = &series->figures[series->figure_count++];
 		figure->operation = name;
 		figure->category = i;
 		memcpy(figure->wall_ns, slot->wall_ns[i], sizeof(figure->wall_ns));
 		memcpy(figure->corrected_ns, slot->corrected_ns[i], sizeof(figure->corrected_ns));
+		memcpy(figure->cpu_ns, slot->cpu_ns[i], sizeof(figure->cpu_ns));
 	}
 	return 0;
 }

@@ -19,6 +19,7 @@ struct rls_series_figure {
 	enum rls_category category;
 	double wall_ns[RLS_SERIES_WINDOWS];
 	double corrected_ns[RLS_SERIES_WINDOWS];
+	double cpu_ns[RLS_SERIES_WINDOWS];      /* of corrected_ns, what the threads really ran */
 };
 
 struct rls_series_operation {

@@ -75,7 +75,7 @@ void rls_compare_write_text(FILE *out, const struct rls_compare_side *sides, siz
 		print_head(out, 'A', &sides[0]);
 		print_head(out, 'B', &sides[i]);
 		fprintf(out, "%s time per call of the operation, largest change first\n",
-			options->metric == RLS_COMPARE_WALL ? "wall" : "corrected");
+			rls_compare_metric_name(options->metric));
 		print_rows(out, &sides[i].comparison);
 	}
 }

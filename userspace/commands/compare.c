@@ -97,7 +97,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_METRIC:
 		if (!rls_compare_metric_parse(value, &arguments->options.metric))
 			return 0;
-		rls_error("--metric takes corrected or wall, not '%s'", value);
+		rls_error("--metric takes corrected, wall or cpu, not '%s'", value);
 		return EINVAL;
 	case KEY_NOISE:
 		return set_noise(arguments, value);
@@ -239,7 +239,7 @@ int rls_command_compare(int argc, char **argv)
 		{"format", 'f', "FORMAT", 0, "text (default) or json", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"metric", KEY_METRIC, "WHAT", 0,
-		 "corrected (default): time without the probes' cost; or wall", 0},
+		 "corrected (default): time without the probes' cost; wall; or cpu: what the threads really ran", 0},
 		{"noise", KEY_NOISE, "PERCENT", 0,
 		 "What two runs of one program may differ by: less is never significant (default 2%)", 0},
 		{"fail-if", KEY_FAIL_IF, "CONDITION", 0,
