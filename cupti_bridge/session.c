@@ -180,7 +180,9 @@ static bool find_cupti(struct rls_session *session)
 /* What the results that there are without a device, or with too old a driver, may mean. */
 static const char *hint(int result)
 {
-	return result == 15 || result == 999 ? ": is there a GPU, and is the driver new enough?" : "";
+	return result == 15 || result == 999
+		       ? ", as it does without a GPU, and with a driver older than itself"
+		       : "";
 }
 
 /* After a refusal CUPTI may not be called any more, by its own rules. */

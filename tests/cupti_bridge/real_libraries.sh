@@ -86,6 +86,9 @@ x = torch.randn(64, 64, requires_grad=True)
 assert not torch.cuda.is_available()
 if "init" in sys.argv:
     print("cuInit:", ctypes.CDLL("libcuda.so.1").cuInit(0))
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+    (x @ x).sum().backward()
+assert any(event.key == "aten::mm" for event in profile.key_averages())
 if "no-driver" in sys.argv:
     assert ctypes.CDLL(sys.argv[2]).InitializeInjection() == 1
     import time; time.sleep(0.2)
