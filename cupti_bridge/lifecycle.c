@@ -154,11 +154,14 @@ static void end_at_exit(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The child has no thread of ours, and may not use CUDA. */
+/* The child has no thread of ours, and may not use CUDA. To say so writes to memory that is
+ * shared until then, and so is done only where someone hears it. */
 static void abandon_in_child(void)
 {
 	owner = 0;
-	rls_session_abandon(&session);
+	rls_buffers_abandon();
+	if (rls_site_watchers())
+		rls_session_abandon(&session);
 }
 
 static void start(void)

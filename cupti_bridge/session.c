@@ -376,7 +376,6 @@ void rls_session_disarm(struct rls_session *session)
 
 void rls_session_abandon(struct rls_session *session)
 {
-	rls_buffers_abandon();
 	session->is_armed = false;
 	memset(&session->sender, 0, sizeof(session->sender));
 	rls_sender_add_status(&session->sender, RLS_CUPTI_FORKED, 0, rls_clock_now_ns(),

@@ -14,16 +14,22 @@ static void start(void)
 	cuda_start();
 }
 
-/* Nobody looks: CUPTI is not called, though the program works. */
+/* Nobody looks: CUPTI is not called, though the program works, and forks. */
 static void idle(void)
 {
 	struct launches launches[2];
+	int status = 0;
+	pid_t child;
 
 	start();
 	launches_by_threads(launches, 2, 100000);
 	usleep(300000);
 	REQUIRE(cupti_calls() == 0);
 	REQUIRE(collector.batches == 0);
+	child = fork();
+	if (!child)
+		exit(collector.batches == 0 ? 7 : 1);
+	REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
 	launches_free(&launches[0]);
 	launches_free(&launches[1]);
 }

@@ -145,23 +145,56 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	unsigned long number = text ? strtoul(text, NULL, 10) : 0;
 
 	switch (key) {
-	case 't': job.threads = number > THREADS_MAX ? THREADS_MAX : number; break;
-	case 'n': job.launches = number; break;
-	case 'k': job.kernel_ns = number; break;
-	case 'm': job.names = number < 1 || number > NAMES_MAX ? NAMES_MAX : number; break;
-	case 'e': job.every_ns = number; break;
-	case 'c': job.copy_every = number; break;
-	case 'g': job.graph_every = number; break;
-	case 's': job.sync_every = number; break;
-	case 'd': job.devices = number ? number : 1; break;
-	case 'f': job.fork_at = number; break;
-	case 'D': job.uses_driver = true; break;
-	case 'C': job.maps_cupti = true; break;
-	case 'p': job.pause_ms = number; break;
-	case 'l': job.linger_ms = number; break;
-	case 'x': job.exits_at_once = true; break;
-	case ARGP_KEY_ARG: argp_usage(state); break;
-	default: return ARGP_ERR_UNKNOWN;
+	case 't':
+		job.threads = number > THREADS_MAX ? THREADS_MAX : number;
+		break;
+	case 'n':
+		job.launches = number;
+		break;
+	case 'k':
+		job.kernel_ns = number;
+		break;
+	case 'm':
+		job.names = number < 1 || number > NAMES_MAX ? NAMES_MAX : number;
+		break;
+	case 'e':
+		job.every_ns = number;
+		break;
+	case 'c':
+		job.copy_every = number;
+		break;
+	case 'g':
+		job.graph_every = number;
+		break;
+	case 's':
+		job.sync_every = number;
+		break;
+	case 'd':
+		job.devices = number ? number : 1;
+		break;
+	case 'f':
+		job.fork_at = number;
+		break;
+	case 'D':
+		job.uses_driver = true;
+		break;
+	case 'C':
+		job.maps_cupti = true;
+		break;
+	case 'p':
+		job.pause_ms = number;
+		break;
+	case 'l':
+		job.linger_ms = number;
+		break;
+	case 'x':
+		job.exits_at_once = true;
+		break;
+	case ARGP_KEY_ARG:
+		argp_usage(state);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
