@@ -72,7 +72,7 @@ static void *launch_on(void *unused)
 	while (!atomic_load(&must_stop)) {
 		launches_make(&launches, 200);
 		launches_free(&launches);
-		usleep(200); /* locks are not fair: others get theirs */
+		usleep(1000); /* locks are not fair: others get theirs */
 	}
 	return NULL;
 }

@@ -47,7 +47,7 @@ static void every_launch(void)
  * three: the kernel's, the runtime call's, the driver call's. */
 static void dropped_by_cupti(void)
 {
-	unsigned long count = 10000;
+	unsigned long count = setting("LAUNCHES", 40000) / THREADS;
 	struct launches launches[THREADS];
 
 	start(collector_receive);
@@ -78,7 +78,8 @@ static unsigned long count_early(const struct launches *launches)
 /* Times that cannot be: EVERY says how many of the kernels have them. */
 static void impossible(void)
 {
-	unsigned long count = 10000, wrong = THREADS * count / setting("EVERY", 10), early = 0;
+	unsigned long count = setting("LAUNCHES", 40000) / THREADS;
+	unsigned long wrong = THREADS * count / setting("EVERY", 10), early = 0;
 	struct launches launches[THREADS];
 
 	start(collector_receive);
