@@ -88,6 +88,22 @@ static void add_gpus(struct rls_collector *c, const char *text)
 	json_decref(array);
 }
 
+static void add_budget(struct rls_collector *c)
+{
+	struct rls_budget_entry *budget = &c->report->overhead.budget;
+	const struct rls_fact_budget *fact = &c->timeline->facts.budget;
+
+	budget->percent = fact->percent;
+	budget->windowed_sites = fact->windowed_sites;
+	budget->given_up_sites = fact->given_up_sites;
+	budget->given_up_percent = fact->given_up_percent;
+	budget->windows = c->timeline->windows + 1;
+	budget->looks = c->timeline->looks;
+	for (size_t i = 0; i < c->report->thread_count; i++)
+		budget->traced_ns += c->report->threads[i].wall_ns;
+	budget->traced_ns -= c->looked_ns < budget->traced_ns ? c->looked_ns : budget->traced_ns;
+}
+
 static void add_overhead(struct rls_collector *c)
 {
 	const struct rls_facts *facts = &c->timeline->facts;
@@ -97,6 +113,8 @@ static void add_overhead(struct rls_collector *c)
 	overhead->hits = c->timeline->hits;
 	overhead->events = c->timeline->emitted;
 	overhead->estimated_ns = c->timeline->hits_cost_ns;
+	if (facts->budgeted && facts->budget.percent > 0)
+		add_budget(c);
 	for (size_t i = 0; i < facts->calibration_count; i++) {
 		const struct rls_fact_calibration *from = &facts->calibration[i];
 		struct rls_calibration_entry *entry =

@@ -13,6 +13,7 @@ struct rls_collector {
 	const struct rls_string_pool *strings;
 	double calibration_error;   /* relative */
 	double lost_share;          /* of the thread-state events */
+	uint64_t looked_ns;         /* of the threads' time, what was not traced */
 	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,
 		operation_capacity, stack_capacity, gpu_capacity, overview_capacity,
 		line_capacity, function_capacity, sample_capacity,

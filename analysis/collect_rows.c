@@ -41,6 +41,12 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[part];
 	row->corrected_ns = wall_ns - subtracted_ns;
 	row->error_ns = error_ns(c, wall_ns, subtracted_ns);
+	if (cell->looked_ns[part]) {
+		row->method = RLS_METHOD_SAMPLED;
+		row->error_ns += (uint64_t)llround(cell->looked_error_ns[part]);
+		if (row->error_ns > wall_ns)
+			row->error_ns = wall_ns;
+	}
 }
 
 static void add_transitions(struct rls_collector *c, const struct rls_breakdown_row *keys,
@@ -65,6 +71,9 @@ static void add_transitions(struct rls_collector *c, const struct rls_breakdown_
 				.from = from,
 				.to = to,
 				.count = scope->transitions[from][to],
+				.method = scope->scaled_error[from][to] > 0 ? RLS_METHOD_SCALED :
+									      RLS_METHOD_TRACED,
+				.error = (uint64_t)llroundf(scope->scaled_error[from][to]),
 			};
 		}
 	}
@@ -114,6 +123,8 @@ static void add_cell(struct rls_cell *into, const struct rls_cell *cell)
 	for (int part = 0; part < RLS_PART_MAX; part++) {
 		into->wall_ns[part] += cell->wall_ns[part];
 		into->off_cpu_ns[part] += cell->off_cpu_ns[part];
+		into->looked_ns[part] += cell->looked_ns[part];
+		into->looked_error_ns[part] += cell->looked_error_ns[part];
 	}
 	into->subtracted_ns += cell->subtracted_ns;
 }
@@ -122,8 +133,10 @@ static void sum_scope(struct rls_scope *into, const struct rls_scope *scope)
 {
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		add_cell(&into->cells[i], &scope->cells[i]);
-		for (int k = 0; k < RLS_CATEGORY_MAX; k++)
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
 			into->transitions[i][k] += scope->transitions[i][k];
+			into->scaled_error[i][k] += scope->scaled_error[i][k];
+		}
 	}
 	into->entries += scope->entries;
 }
@@ -268,6 +281,7 @@ void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread
 			for (int part = 0; part < RLS_PART_MAX; part++) {
 				entry->wall_ns += cell->wall_ns[part];
 				entry->on_cpu_ns += cell->wall_ns[part] - cell->off_cpu_ns[part];
+				c->looked_ns += cell->looked_ns[part];
 			}
 			add_stack(c, thread, scope, i);
 		}

@@ -29,6 +29,8 @@ struct rls_cell {
 	uint64_t wall_ns[RLS_PART_MAX];
 	uint64_t off_cpu_ns[RLS_PART_MAX];
 	uint64_t subtracted_ns;     /* from the cpu part */
+	uint64_t looked_ns[RLS_PART_MAX];       /* of the wall time, what is known by looks (shares.h) */
+	double looked_error_ns[RLS_PART_MAX];
 };
 
 /* Keeps at most this many spans; beyond, the older half is merged by cell. */

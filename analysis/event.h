@@ -48,7 +48,8 @@ enum rls_event_kind {
 	RLS_EVENT_SAMPLE = 21,      /* what a thread was doing for a while, by sampling */
 	RLS_EVENT_WINDOW = 22,      /* tracing goes on or off, of every thread there is */
 	RLS_EVENT_SHARE = 23,       /* a look at a thread: what it seems to be in */
-	RLS_EVENT_MAX = 24,
+	RLS_EVENT_BUDGET = 24,      /* how tracing was kept within the overhead budget, so far */
+	RLS_EVENT_MAX = 25,
 };
 
 /* What a sampled thread was doing. Running: whose code it executed. Waiting: for what. */
@@ -180,6 +181,12 @@ struct rls_event {
 			enum rls_category category; /* by the code it executes: a guess */
 			uint64_t waited_ns;         /* 0: it is running; else it has waited there so long */
 		} share;
+		struct {
+			double percent;             /* of the time */
+			double given_up_percent;    /* of the time, at most: went to callers */
+			uint32_t windowed_sites;
+			uint32_t given_up_sites;
+		} budget;
 	};
 };
 

@@ -66,6 +66,12 @@ static const struct rls_event_layout layouts[RLS_EVENT_MAX] = {
 		"share", "time_ns", RLS_SCOPE_THREAD, 12, MEMBER_BYTES(share),
 		FIELDS(REQUIRED(CATEGORY, "category", share.category),
 		       SPARSE(U64, "waited_ns", share.waited_ns))},
+	[RLS_EVENT_BUDGET] = {
+		"budget", "time_ns", RLS_SCOPE_TRACE, 18, MEMBER_BYTES(budget),
+		FIELDS(REQUIRED(DOUBLE, "percent", budget.percent),
+		       FIELD(DOUBLE, "given_up_percent", budget.given_up_percent),
+		       FIELD(U32, "windowed_sites", budget.windowed_sites),
+		       FIELD(U32, "given_up_sites", budget.given_up_sites))},
 	[RLS_EVENT_WINDOW] = {
 		"window", "time_ns", RLS_SCOPE_TRACE, 7, MEMBER_BYTES(window),
 		FIELDS(REQUIRED(BOOL, "open", window.open))},
@@ -96,18 +102,18 @@ static const struct rls_event_layout layouts[RLS_EVENT_MAX] = {
 		       REQUIRED(SAMPLE_KIND, "kind", sample.kind), REQUIRED(U64, "ns", sample.ns),
 		       SPARSE(U32, "every", sample.every))},
 	[RLS_EVENT_LOSS] = {
-		"loss", "time_ns", RLS_SCOPE_TRACE, 18, MEMBER_BYTES(loss),
+		"loss", "time_ns", RLS_SCOPE_TRACE, 19, MEMBER_BYTES(loss),
 		FIELDS(REQUIRED(STRING, "buffer", loss.buffer),
 		       REQUIRED(U64, "dropped", loss.dropped))},
 	[RLS_EVENT_WARNING] = {
-		"warning", "time_ns", RLS_SCOPE_TRACE, 19, MEMBER_BYTES(warning),
+		"warning", "time_ns", RLS_SCOPE_TRACE, 20, MEMBER_BYTES(warning),
 		FIELDS(REQUIRED(STRING, "text", warning.text))},
 	[RLS_EVENT_THREAD_END] = {
-		"thread_end", "time_ns", RLS_SCOPE_THREAD, 20, 0, FIELDS()},
+		"thread_end", "time_ns", RLS_SCOPE_THREAD, 21, 0, FIELDS()},
 	[RLS_EVENT_PROCESS_END] = {
-		"process_end", "time_ns", RLS_SCOPE_PROCESS, 21, 0, FIELDS()},
+		"process_end", "time_ns", RLS_SCOPE_PROCESS, 22, 0, FIELDS()},
 	[RLS_EVENT_END] = {
-		"end", "time_ns", RLS_SCOPE_TRACE, 22, MEMBER_BYTES(end),
+		"end", "time_ns", RLS_SCOPE_TRACE, 23, MEMBER_BYTES(end),
 		FIELDS(REQUIRED(BOOL, "complete", end.complete))},
 };
 

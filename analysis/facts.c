@@ -99,6 +99,15 @@ int rls_facts_add(struct rls_facts *facts, const struct rls_event *event)
 		return 0;
 	case RLS_EVENT_LOSS:
 		return add_loss(facts, event->loss.buffer, event->loss.dropped);
+	case RLS_EVENT_BUDGET: /* the latest stands for all */
+		facts->budgeted = true;
+		facts->budget = (struct rls_fact_budget){
+			.percent = event->budget.percent,
+			.given_up_percent = event->budget.given_up_percent,
+			.windowed_sites = event->budget.windowed_sites,
+			.given_up_sites = event->budget.given_up_sites,
+		};
+		return 0;
 	case RLS_EVENT_CALIBRATION:
 		return add_calibration(facts, event);
 	case RLS_EVENT_WARNING:

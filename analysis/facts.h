@@ -39,6 +39,11 @@ struct rls_facts {
 	rls_string_id tool;
 	uint32_t cpus;
 
+	bool budgeted;
+	struct rls_fact_budget {
+		double percent, given_up_percent;
+		uint32_t windowed_sites, given_up_sites;
+	} budget;
 	struct rls_fact_loss *losses;           /* one per buffer, the largest total seen */
 	size_t loss_count, loss_capacity;
 	struct rls_fact_calibration *calibration;       /* one per name, the latest */
@@ -51,7 +56,7 @@ struct rls_facts {
 
 void rls_facts_free(struct rls_facts *facts);
 
-/* Takes a host, loss, calibration or warning event. 0, or -ENOMEM. */
+/* Takes a host, loss, calibration, budget or warning event. 0, or -ENOMEM. */
 int rls_facts_add(struct rls_facts *facts, const struct rls_event *event);
 
 /* The relative error, 0..1, of what all hits are said to cost: of the figure that was measured

@@ -119,6 +119,8 @@ struct rls_transition_row {
 	enum rls_category from;
 	enum rls_category to;
 	uint64_t count;
+	enum rls_method method;     /* scaled: from the time that was traced to all of it */
+	uint64_t error;             /* of a scaled count, half width */
 };
 
 /* How often an operation was entered. One already running when its thread's life in the trace
@@ -269,11 +271,23 @@ struct rls_calibration_entry {
 	double error_ns;
 };
 
+/* How the recording was kept within its budget; percent 0: everything was traced. */
+struct rls_budget_entry {
+	double percent;             /* what was asked for */
+	uint64_t windows;           /* stretches in which every site was traced */
+	uint64_t traced_ns;         /* of the threads' time; the rest is known by looks (shares.h) */
+	uint64_t looks;
+	uint32_t windowed_sites;    /* probed in windows only */
+	uint32_t given_up_sites;    /* their calls count as their callers' time, and as no transitions */
+	double given_up_percent;    /* of the time, at most, in such calls */
+};
+
 struct rls_overhead {
 	uint64_t hits;              /* every probe hit, silent ones included */
 	uint64_t events;            /* emitted category, operation, phase and launch events */
 	uint64_t estimated_ns;      /* hits × calibrated cost; what could not be subtracted included */
 	double percent;             /* of the threads' wall time */
+	struct rls_budget_entry budget;
 	struct rls_calibration_entry *calibration;
 	size_t calibration_count;
 };

@@ -76,8 +76,11 @@ static void sum_transitions(struct rls_report *report)
 
 		if (!into || rls_transition_row_compare(into, &rows[i]))
 			rows[kept++] = rows[i];
-		else
+		else {
 			rls_add_bounded(&into->count, rows[i].count);
+			rls_add_bounded(&into->error, rows[i].error);
+			into->method = rows[i].method > into->method ? rows[i].method : into->method;
+		}
 	}
 	report->transition_count = kept;
 }

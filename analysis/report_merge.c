@@ -280,6 +280,19 @@ static int merge_losses(struct rls_report *report, const struct rls_report *othe
 	return err;
 }
 
+static void merge_budget(struct rls_budget_entry *budget, const struct rls_budget_entry *other)
+{
+	if (other->percent > budget->percent)
+		budget->percent = other->percent;
+	if (other->given_up_percent > budget->given_up_percent)
+		budget->given_up_percent = other->given_up_percent;
+	rls_add_bounded(&budget->windows, other->windows);
+	rls_add_bounded(&budget->traced_ns, other->traced_ns);
+	rls_add_bounded(&budget->looks, other->looks);
+	budget->windowed_sites += other->windowed_sites;
+	budget->given_up_sites += other->given_up_sites;
+}
+
 /* The first trace's calibration stands for the host, where it has one. */
 static int merge_overhead(struct rls_report *report, const struct rls_overhead *other)
 {
@@ -289,6 +302,7 @@ static int merge_overhead(struct rls_report *report, const struct rls_overhead *
 	rls_add_bounded(&overhead->hits, other->hits);
 	rls_add_bounded(&overhead->events, other->events);
 	rls_add_bounded(&overhead->estimated_ns, other->estimated_ns);
+	merge_budget(&overhead->budget, &other->budget);
 	if (!overhead->calibration_count) {
 		err = append_all(&overhead->calibration, &overhead->calibration_count,
 				 other->calibration, other->calibration_count);

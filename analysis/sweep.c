@@ -9,16 +9,34 @@
 
 /* --- spans and lives ---------------------------------------------------------------- */
 
-/* Books the thread's time up to now. */
-static int close_span(struct rls_thread *thread, uint64_t now_ns)
+/* Where the thread's time is booked. NULL: no memory. */
+static struct rls_cell *cell_of(const struct rls_timeline *timeline, struct rls_thread *thread)
 {
-	struct rls_cell *cell = &thread->scope->cells[thread->category];
+	struct rls_scope *scope = thread->scope;
+	struct rls_unseen *unseen;
+
+	if (!thread->unseen) {
+		rls_unseen_window(scope, timeline->windows);
+		return &scope->cells[thread->category];
+	}
+	unseen = rls_scope_unseen(scope);
+	return unseen ? &unseen->cell : NULL;
+}
+
+/* Books the thread's time up to now. */
+static int close_span(struct rls_timeline *timeline, struct rls_thread *thread)
+{
+	uint64_t now_ns = timeline->now_ns;
+	struct rls_cell *cell;
 	uint64_t start_ns = thread->open_ns;
 	uint64_t busy_ns, cpu_gpu_ns;
 	int err;
 
 	if (now_ns == start_ns)
 		return 0;
+	cell = cell_of(timeline, thread);
+	if (!cell)
+		return -ENOMEM;
 	busy_ns = rls_gpu_busy_until(&thread->process->busy, now_ns);
 	cpu_gpu_ns = busy_ns - thread->open_busy_ns;
 	cell->wall_ns[RLS_PART_CPU] += now_ns - start_ns - cpu_gpu_ns;
@@ -83,6 +101,7 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 	if (err)
 		return err;
 	thread->category = RLS_CATEGORY_UNKNOWN;
+	thread->unseen = timeline->closed;
 	thread->stack = 0;
 	thread->open_ns = timeline->now_ns;
 	thread->open_busy_ns = busy_ns;
@@ -99,7 +118,7 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 
 static int end_thread(struct rls_timeline *timeline, struct rls_thread *thread)
 {
-	int err = close_span(thread, timeline->now_ns);
+	int err = close_span(timeline, thread);
 
 	if (!err)
 		err = show_state(timeline, thread);
@@ -159,7 +178,8 @@ static bool is_end(enum rls_event_kind kind)
 /* Reports about a thread, and ends, may trail after an end without anything being wrong. */
 static bool may_trail(enum rls_event_kind kind)
 {
-	return is_end(kind) || kind == RLS_EVENT_HITS || kind == RLS_EVENT_OFF_CPU;
+	return is_end(kind) || kind == RLS_EVENT_HITS || kind == RLS_EVENT_OFF_CPU ||
+	       kind == RLS_EVENT_SHARE;
 }
 
 /* The process, made if it was never heard of. *out NULL: there is none, nothing to do. */
@@ -286,13 +306,16 @@ static int on_category(struct rls_timeline *timeline, const struct rls_event *ev
 		return err;
 	if ((unsigned int)to >= RLS_CATEGORY_MAX)
 		to = RLS_CATEGORY_UNKNOWN;
-	err = close_span(thread, timeline->now_ns);
+	err = close_span(timeline, thread);
 	from = thread->category;
 	if (!err && from != to)
 		err = show_state(timeline, thread);
-	if (from != to && from != RLS_CATEGORY_UNKNOWN && to != RLS_CATEGORY_UNKNOWN)
+	/* Between windows some sites still tell, but not all. */
+	if (!thread->unseen && from != to && from != RLS_CATEGORY_UNKNOWN &&
+	    to != RLS_CATEGORY_UNKNOWN)
 		thread->scope->transitions[from][to]++;
 	thread->category = to;
+	thread->unseen = timeline->closed;
 	rls_mark_set(&thread->window.hits, timeline->now_ns);
 	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
 	return err;
@@ -334,7 +357,7 @@ static int on_operation(struct rls_timeline *timeline, const struct rls_event *e
 	err = rls_stack_tree_find(&timeline->stacks, event->operation.stack, depth, &stack);
 	if (err || stack == before)
 		return err;
-	err = close_span(thread, timeline->now_ns);
+	err = close_span(timeline, thread);
 	if (!err)
 		err = show_state(timeline, thread);
 	thread->stack = stack;
@@ -357,7 +380,7 @@ static int on_phase(struct rls_timeline *timeline, const struct rls_event *event
 	if (!err)
 		err = show_phase(timeline, process);
 	for (struct rls_thread *t = process->alive; !err && t; t = t->next_alive) {
-		err = close_span(t, timeline->now_ns);
+		err = close_span(timeline, t);
 		if (!err)
 			err = show_state(timeline, t);
 	}
@@ -458,7 +481,7 @@ static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 	rls_add_bounded(&timeline->hits_cost_ns, event->hits.cost_ns);
 	if (err || !thread)
 		return err;
-	err = close_span(thread, timeline->now_ns);
+	err = close_span(timeline, thread);
 	rls_mark_set(&thread->window.hits, timeline->now_ns);
 	timeline->hits_homeless_ns +=
 		rls_span_window_subtract(&thread->window, event->hits.cost_ns);
@@ -472,9 +495,68 @@ static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *eve
 
 	if (err || !thread)
 		return err;
-	err = close_span(thread, timeline->now_ns);
+	err = close_span(timeline, thread);
 	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
 	rls_span_window_take_off_cpu(&thread->window, event->off_cpu.ns);
+	return err;
+}
+
+/* While unseen, the category is that of the latest look: for those who look at the time line. */
+static int see(struct rls_timeline *timeline, struct rls_thread *thread, enum rls_category category)
+{
+	int err;
+
+	if (category == thread->category)
+		return 0;
+	err = close_span(timeline, thread);
+	if (!err)
+		err = show_state(timeline, thread);
+	thread->category = category;
+	return err;
+}
+
+static int on_share(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	enum rls_category guess = event->share.category;
+	struct rls_unseen *unseen;
+	struct rls_thread *thread;
+	int err = find_thread(timeline, event, &thread);
+
+	if (err || !thread)
+		return err;
+	if ((unsigned int)guess >= RLS_CATEGORY_MAX)
+		guess = RLS_CATEGORY_UNKNOWN;
+	if (!thread->unseen) {
+		if (!event->share.waited_ns && thread->category != RLS_CATEGORY_UNKNOWN)
+			thread->process->truth.count[guess][thread->category]++;
+		return 0;
+	}
+	unseen = rls_scope_unseen(thread->scope);
+	if (!unseen)
+		return -ENOMEM;
+	timeline->looks++;
+	rls_looks_add(event->share.waited_ns ? &unseen->waiting : &unseen->running, guess,
+		      event->share.waited_ns);
+	return see(timeline, thread, guess);
+}
+
+/* Probes go on and off for everyone. What a thread is in when they are on again shows with its
+ * next event. */
+static int on_window(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	bool closed = !event->window.open;
+	int err = 0;
+
+	if (closed == timeline->closed)
+		return 0;
+	for (struct rls_process *p = timeline->processes; closed && !err && p; p = p->next) {
+		for (struct rls_thread *t = p->alive; !err && t; t = t->next_alive) {
+			err = close_span(timeline, t);
+			t->unseen = true;
+		}
+	}
+	timeline->closed = closed;
+	timeline->windows += !closed;
 	return err;
 }
 
@@ -564,12 +646,15 @@ static const struct {
 	[RLS_EVENT_CUDA_CALL] = {on_cuda_call, true},
 	[RLS_EVENT_HITS] = {on_hits, true},
 	[RLS_EVENT_OFF_CPU] = {on_off_cpu, true},
+	[RLS_EVENT_SHARE] = {on_share, true},
+	[RLS_EVENT_WINDOW] = {on_window, true},
 	[RLS_EVENT_LIBRARY] = {on_library, false},
 	[RLS_EVENT_FRAME] = {on_frame, false},
 	[RLS_EVENT_SAMPLE] = {on_sample, true},
 	[RLS_EVENT_HOST] = {on_fact, false},
 	[RLS_EVENT_LOSS] = {on_fact, false},
 	[RLS_EVENT_CALIBRATION] = {on_fact, false},
+	[RLS_EVENT_BUDGET] = {on_fact, false},
 	[RLS_EVENT_WARNING] = {on_fact, false},
 	[RLS_EVENT_END] = {on_end, true},
 };
@@ -628,6 +713,8 @@ int rls_sweep_finish(struct rls_timeline *timeline)
 	for (struct rls_process *p = timeline->processes; !err && p; p = p->next) {
 		/* Nothing is alive any more: what the GPU did after the last thread. */
 		err = book_alone(timeline, p, rls_gpu_busy_total(&p->busy));
+		for (struct rls_thread *t = p->threads; !err && t; t = t->next)
+			err = rls_shares_settle(t);
 		if (!err)
 			err = rls_gpu_work_finish(&p->gpu);
 		if (!err && timeline->tracks)

@@ -16,6 +16,7 @@ static void free_scopes(struct rls_scope *scopes)
 		struct rls_scope *scope = scopes;
 
 		scopes = scope->next;
+		free(scope->unseen);
 		free(scope);
 	}
 }

@@ -23,6 +23,7 @@
 #include "index_map.h"
 #include "overview.h"
 #include "sample_book.h"
+#include "shares.h"
 #include "stack_tree.h"
 
 /* Everything booked for a thread, or for a process without one, in a phase and operation stack. */
@@ -34,6 +35,8 @@ struct rls_scope {
 	uint64_t entries;           /* how often it was entered, with this stack below it */
 	struct rls_cell cells[RLS_CATEGORY_MAX];
 	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];      /* [from][to] */
+	float scaled_error[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* of them; once settled (shares.h) */
+	struct rls_unseen *unseen;  /* NULL: all was traced */
 	uint64_t gpu_alone_ns;      /* of a process: GPU busy while none of its threads is traced */
 };
 
@@ -49,7 +52,8 @@ struct rls_thread {
 	struct rls_thread *next_alive;          /* of the process; see alive_link */
 	struct rls_thread **alive_link;         /* what points here; NULL: not alive */
 
-	enum rls_category category;
+	bool unseen;                /* tracing is off, or has told nothing since it is on */
+	enum rls_category category; /* while unseen: by the latest look */
 	rls_stack_id stack;
 	struct rls_scope *scope;    /* of the stack, in the process's phase */
 	uint64_t open_ns;           /* booked up to here */
@@ -82,6 +86,7 @@ struct rls_process {
 	uint64_t start_ns;
 	uint64_t end_ns;
 
+	struct rls_truth truth;
 	rls_string_id phase;
 	uint64_t phase_ns;          /* since when */
 	struct rls_shown_track *track;          /* tracks.h; borrowed */
@@ -121,6 +126,10 @@ struct rls_timeline {
 	bool end_seen;
 	bool end_complete;
 	uint64_t end_ns;            /* of the end mark, or of all there is */
+
+	bool closed;                /* tracing is off (shares.h) */
+	uint32_t windows;           /* begun so far, after the one that begins with the trace */
+	uint64_t looks;             /* at threads in closed time */
 
 	uint64_t hits;
 	uint64_t hits_cost_ns;

@@ -155,6 +155,17 @@ static void print_head(FILE *out, const struct rls_report *report)
 	fprintf(out, ", \"cpus\": %" PRIu32 ", \"gpus\": %s},\n", report->cpus, report->gpus);
 }
 
+static void print_budget(FILE *out, const struct rls_budget_entry *budget)
+{
+	fprintf(out,
+		", \"budget\": {\"percent\": %.15g, \"windows\": %" PRIu64
+		", \"traced_ns\": %" PRIu64 ", \"looks\": %" PRIu64
+		", \"windowed_sites\": %" PRIu32 ", \"given_up_sites\": %" PRIu32
+		", \"given_up_percent\": %.15g}",
+		budget->percent, budget->windows, budget->traced_ns, budget->looks,
+		budget->windowed_sites, budget->given_up_sites, budget->given_up_percent);
+}
+
 static void print_overhead(FILE *out, const struct rls_overhead *overhead)
 {
 	bool first = true;
@@ -170,7 +181,10 @@ static void print_overhead(FILE *out, const struct rls_overhead *overhead)
 		fprintf(out, "{\"ns\": %.15g, \"error_ns\": %.15g}", entry->value_ns,
 			entry->error_ns);
 	}
-	fputs("}},\n", out);
+	putc('}', out);
+	if (overhead->budget.percent > 0)
+		print_budget(out, &overhead->budget);
+	fputs("},\n", out);
 }
 
 static void print_tail(FILE *out, const struct rls_report *report)

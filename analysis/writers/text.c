@@ -189,6 +189,30 @@ static int print_processes(const struct rls_page *page)
 
 /* --- foot --------------------------------------------------------------------------- */
 
+static void print_budget(const struct rls_page *page)
+{
+	const struct rls_budget_entry *budget = &page->report->overhead.budget;
+	char traced[RLS_TEXT_NUMBER_BYTES], looks[RLS_TEXT_NUMBER_BYTES];
+	uint64_t wall_ns = 0;
+
+	if (budget->percent <= 0)
+		return;
+	for (size_t i = 0; i < page->report->thread_count; i++)
+		wall_ns += page->report->threads[i].wall_ns;
+	fprintf(page->out,
+		"budget %g%%: %s of threads' time traced, in %" PRIu64
+		" window%s; the rest divided by %s sample%s, counts scaled\n",
+		budget->percent, rls_text_share(traced, budget->traced_ns, wall_ns),
+		budget->windows, plural(budget->windows), rls_text_count(looks, budget->looks),
+		plural(budget->looks));
+	if (budget->given_up_sites)
+		fprintf(page->out,
+			"%" PRIu32 " function%s with calls shorter than their probes given up: at most "
+			"%.2f%% of the time counts as their callers'\n",
+			budget->given_up_sites, plural(budget->given_up_sites),
+			budget->given_up_percent);
+}
+
 static void print_foot(const struct rls_page *page)
 {
 	const struct rls_report *report = page->report;
@@ -197,6 +221,7 @@ static void print_foot(const struct rls_page *page)
 	fprintf(page->out, "\nprofiler: %s probe hit%s, estimated cost %s (%.2f%% of threads' time)\n",
 		rls_text_count(hits, report->overhead.hits), plural(report->overhead.hits),
 		rls_text_ns(cost, report->overhead.estimated_ns), report->overhead.percent);
+	print_budget(page);
 	for (size_t i = 0; i < report->loss_count; i++) {
 		const struct rls_loss_entry *loss = &report->losses[i];
 

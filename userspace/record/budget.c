@@ -9,6 +9,7 @@
 #define GAP_NS_MAX 5e9          /* rare windows are better than none */
 #define GAP_MEANS_MAX 4.0
 #define DEBT_SPANS 0.5          /* a window ends early when credit is so far below zero */
+#define FIRST_KEEPS 0.4         /* of the first span's credit, for windows later in it */
 #define RATE_KEEP 0.7           /* weight of what was known of a rate before */
 
 /* xorshift64*: enough to be out of step with anything. */
@@ -32,12 +33,19 @@ void rls_budget_start(struct rls_budget *budget, double share, uint64_t time_ns,
 {
 	*budget = (struct rls_budget){
 		.share = share,
+		.start_ns = time_ns,
 		.at_ns = time_ns,
 		.edge_ns = time_ns,
 		.open = true,
 		.random = seed | 1,
 	};
 	budget->credit_ns = full(budget);
+}
+
+/* What the first span earns was there from the start. */
+static double growth(const struct rls_budget *budget)
+{
+	return budget->at_ns - budget->start_ns < RLS_BUDGET_SPAN_NS ? 0 : budget->share;
 }
 
 static void learn(double *rate, double seen)
@@ -48,16 +56,15 @@ static void learn(double *rate, double seen)
 /* The gap at which windows cost what is left of the budget, drawn at random around it. */
 static double draw_gap_ns(struct rls_budget *budget)
 {
-	double free_rate = budget->share - budget->closed_rate;
+	/* Credit is used up, and debt paid back, over a span. */
+	double free_rate = growth(budget) + budget->credit_ns / (double)RLS_BUDGET_SPAN_NS -
+			   budget->closed_rate;
 	double window_ns = WINDOW_NS * budget->open_rate + budget->switch_ns;
 	double mean_ns = GAP_NS_MAX;
 	double gap_ns;
 
-	if (free_rate > 0) {
-		mean_ns = (window_ns - WINDOW_NS * budget->share) / free_rate;
-		/* Debt is paid back, and credit used up, within half a span. */
-		mean_ns -= budget->credit_ns / free_rate / 8;
-	}
+	if (free_rate > 0)
+		mean_ns = window_ns / free_rate - WINDOW_NS;
 	mean_ns = fmin(fmax(mean_ns, GAP_NS_MIN), GAP_NS_MAX);
 	gap_ns = -log(1 - random_share(budget)) * mean_ns;
 	return fmin(fmax(gap_ns, GAP_NS_MIN), GAP_MEANS_MAX * mean_ns);
@@ -71,7 +78,8 @@ static double draw_window_ns(struct rls_budget *budget)
 static enum rls_budget_step step_when_open(const struct rls_budget *budget)
 {
 	if (!budget->settled)
-		return budget->credit_ns > 0 ? RLS_BUDGET_STAY : RLS_BUDGET_CLOSE;
+		return budget->credit_ns > FIRST_KEEPS * full(budget) ? RLS_BUDGET_STAY :
+									RLS_BUDGET_CLOSE;
 	if (budget->credit_ns < -DEBT_SPANS * full(budget))
 		return RLS_BUDGET_CLOSE;
 	/* While there is credit to burn, there is no need to close. */
@@ -84,7 +92,7 @@ static enum rls_budget_step step_when_open(const struct rls_budget *budget)
 enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns, double cost_ns)
 {
 	if (time_ns > budget->at_ns) {
-		budget->credit_ns += budget->share * (double)(time_ns - budget->at_ns);
+		budget->credit_ns += growth(budget) * (double)(time_ns - budget->at_ns);
 		budget->at_ns = time_ns;
 	}
 	budget->spent_ns += cost_ns;

@@ -1,16 +1,17 @@
 /* Budget: when probes are on. Pure: told the time and the costs, it says what to do.
  *
- *     credit  ▲ full: share × span
- *             │╲        a window      ╱╲ the next one
- *             │ ╲                    ╱  ╲
- *           0 ┼──╲──────────────────╱────╲───▶ time
- *                 first close    random instants
+ *     credit  ▲ share × span
+ *             │╲ the first stretch
+ *             │ ╲▁▁▁▁▁╲▁▁▁▁▁▁▁▁▁▁▁╲▁▁▁▁▁▁▁▁▁▁▁▁▁▁╱╲▁▁▁▁▁╱╲
+ *           0 ┼─────────────────────────────────────────────▶ time
+ *                   a window, at a random instant   ▲ after a span credit grows
  *
- * A token bucket: credit grows with time at the budget's share and shrinks by what hits cost
- * the most burdened thread. It begins full, so that a short recording is traced from end to
- * end. Afterwards tracing goes on in windows that begin at random instants, exponentially
- * far apart: a loop in the target cannot keep step with them. What taking probes on and off
- * costs the target is charged too.
+ * A token bucket: what the first span (10 s) may cost is there from the start, so that a short
+ * recording is traced from end to end; after that span, credit grows with time at the budget's
+ * share. Hits are charged by what they cost the thread that is burdened most. When most of the
+ * credit is gone tracing goes on in windows, which begin at random instants, exponentially far
+ * apart: a loop in the target cannot keep step with them. Taking probes on and off is charged
+ * too.
  */
 #ifndef RLS_BUDGET_H
 #define RLS_BUDGET_H
@@ -29,6 +30,7 @@ enum rls_budget_step {
 struct rls_budget {
 	double share;               /* of the time, 0..1 */
 	double credit_ns;
+	uint64_t start_ns;
 	uint64_t at_ns;             /* credit has grown up to here */
 	bool open;
 	bool settled;               /* the first traced stretch is over */

@@ -650,6 +650,8 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	rls_gpu_report(recorder->gpu, &drops[RLS_DROP_GPU]);
 	rls_losses_report(&recorder->losses, drops, &recorder->output, recorder->start_ns,
 			  recorder->stop_ns);
+	if (recorder->throttle)
+		rls_throttle_report(recorder->throttle, recorder->stop_ns);
 	if (recorder->verify)
 		rls_verify_report(recorder->verify, &recorder->output, recorder->stop_ns);
 	if (recorder->samples)

@@ -236,7 +236,15 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 
 int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns)
 {
-	(void)throttle;
-	(void)time_ns;
-	return 0;
+	const struct rls_event event = {
+		.kind = RLS_EVENT_BUDGET, .time_ns = time_ns,
+		.budget = { .percent = 100 * throttle->budget.share,
+			    .given_up_percent = 100 * throttle->sorting.demoted_share,
+			    .windowed_sites = (uint32_t)throttle->sorting.windowed,
+			    .given_up_sites = (uint32_t)throttle->sorting.never },
+	};
+
+	if (!throttle->budget.settled)
+		return 0; /* all was traced */
+	return rls_trace_output_add(throttle->output, &event);
 }

@@ -1,0 +1,425 @@
+#include "analysis/shares.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/grow.h"
+#include "analysis/timeline.h"
+
+#define SIGMAS 1.96
+/* A guess is held to be right with the weight of so many looks. */
+#define TRUST_LOOKS 5.0
+
+/* --- while sweeping ------------------------------------------------------------------- */
+
+struct rls_unseen *rls_scope_unseen(struct rls_scope *scope)
+{
+	if (!scope->unseen)
+		scope->unseen = calloc(1, sizeof(*scope->unseen));
+	return scope->unseen;
+}
+
+static uint64_t cell_ns(const struct rls_cell *cell)
+{
+	return cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
+}
+
+static uint64_t traced_ns(const struct rls_scope *scope)
+{
+	uint64_t ns = 0;
+
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		ns += cell_ns(&scope->cells[i]);
+	return ns;
+}
+
+/* What the window that is over had of the scope. */
+static void end_window(struct rls_scope *scope)
+{
+	struct rls_spread *spread = &scope->unseen->spread;
+	uint64_t so_far_ns = traced_ns(scope);
+	double time = (double)(so_far_ns - spread->timed_ns);
+
+	if (so_far_ns == spread->timed_ns)
+		return;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			double count = (double)(scope->transitions[i][k] - spread->counted[i][k]);
+
+			spread->counts_squared[i][k] += count * count;
+			spread->counts_by_time[i][k] += count * time;
+			spread->counted[i][k] = scope->transitions[i][k];
+		}
+	}
+	spread->time_squared += time * time;
+	spread->timed_ns = so_far_ns;
+	spread->windows++;
+}
+
+void rls_unseen_window(struct rls_scope *scope, uint32_t window)
+{
+	if (!scope->unseen || scope->unseen->window == window)
+		return;
+	end_window(scope);
+	scope->unseen->window = window;
+}
+
+void rls_looks_add(struct rls_looks *looks, enum rls_category guess, uint64_t ns)
+{
+	looks->count[guess]++;
+	looks->ns[guess] += ns;
+}
+
+/* --- shares --------------------------------------------------------------------------- */
+
+struct shares {
+	double of[RLS_CATEGORY_MAX];
+	double error[RLS_CATEGORY_MAX]; /* half width */
+};
+
+/* The scopes of one operation and phase, and all that is known of them together. */
+struct pool {
+	struct rls_scope *const *scopes;
+	size_t count;
+	struct rls_looks running, waiting;
+	struct rls_spread spread;
+	uint64_t traced_ns[RLS_CATEGORY_MAX];
+	double traced_corrected_ns, closed_corrected_ns;
+};
+
+static double sum_of(const double *values)
+{
+	double sum = 0;
+
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		sum += values[i];
+	return sum;
+}
+
+static uint64_t sum_of_counts(const uint64_t *values)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		sum += values[i];
+	return sum;
+}
+
+/* P(category | guess), and from how many looks it is known. */
+static double truth_of(const struct rls_truth *truth, int guess, int category, double *known)
+{
+	double count = (double)sum_of_counts(truth->count[guess]);
+	double trust = guess == RLS_CATEGORY_UNKNOWN ? 0 : TRUST_LOOKS;
+
+	*known = count + trust;
+	if (*known <= 0)
+		return guess == category;
+	return ((double)truth->count[guess][category] + (guess == category ? trust : 0)) / *known;
+}
+
+/* weight: of each guess, summing to 1, drawn so many times. */
+static void judge(const struct rls_truth *truth, const double *weight, double draws,
+		  struct shares *out)
+{
+	for (int c = 0; c < RLS_CATEGORY_MAX; c++) {
+		double share = 0, variance = 0, about;
+
+		for (int g = 0; g < RLS_CATEGORY_MAX; g++) {
+			double known, p = truth_of(truth, g, c, &known);
+
+			share += weight[g] * p;
+			if (known > 0)
+				variance += weight[g] * weight[g] * p * (1 - p) / known;
+		}
+		about = (share * draws + 1) / (draws + 2); /* none of few is not never */
+		variance += about * (1 - about) / (draws + 1);
+		out->of[c] = share;
+		out->error[c] = fmin(SIGMAS * sqrt(variance), 1);
+	}
+}
+
+/* False when there is nothing to go by. */
+static bool by_weights(const struct rls_truth *truth, const uint64_t *weights, double draws,
+		       struct shares *out)
+{
+	double total = (double)sum_of_counts(weights), weight[RLS_CATEGORY_MAX];
+
+	if (total <= 0)
+		return false;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		weight[i] = (double)weights[i] / total;
+	judge(truth, weight, draws, out);
+	return true;
+}
+
+/* Known of another time, so it is in doubt altogether. */
+static bool by_traced(const struct pool *pool, struct shares *out)
+{
+	double total = (double)sum_of_counts(pool->traced_ns);
+
+	for (int i = 0; total > 0 && i < RLS_CATEGORY_MAX; i++) {
+		out->of[i] = (double)pool->traced_ns[i] / total;
+		out->error[i] = fmax(out->of[i], 1 - out->of[i]);
+	}
+	return total > 0;
+}
+
+static void by_nothing(enum rls_category category, struct shares *out)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		out->of[i] = i == (int)category;
+		out->error[i] = 1;
+	}
+}
+
+static void shares_of(const struct rls_thread *thread, const struct pool *pool,
+		      const struct rls_looks *others, struct shares *running,
+		      struct shares *waiting)
+{
+	const struct rls_truth *truth = &thread->process->truth;
+	double waits = (double)sum_of_counts(pool->waiting.count);
+
+	if (!by_weights(truth, pool->running.count, (double)sum_of_counts(pool->running.count),
+			running) &&
+	    !by_traced(pool, running) && !by_weights(truth, others->count, 1, running))
+		by_nothing(thread->category, running);
+	if (!by_weights(truth, pool->waiting.ns, waits, waiting))
+		*waiting = *running;
+}
+
+/* --- dividing ------------------------------------------------------------------------- */
+
+/* total in parts that sum to it exactly: each fraction is carried on to the next part. */
+static void divide(uint64_t total, const double *of, uint64_t *parts)
+{
+	double left = sum_of(of);
+	uint64_t rest = total;
+
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		double part = left > 0 ? (double)rest * fmin(of[i] / left, 1) : 0;
+
+		parts[i] = (uint64_t)llround(part);
+		if (parts[i] > rest)
+			parts[i] = rest;
+		if (i == RLS_CATEGORY_MAX - 1)
+			parts[i] = rest;
+		rest -= parts[i];
+		left -= of[i];
+	}
+}
+
+/* The last category with a share must take what rounding leaves, not one without. */
+static void divide_shares(uint64_t total, const struct shares *shares, uint64_t *parts)
+{
+	int last = 0;
+
+	divide(total, shares->of, parts);
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		last = shares->of[i] > shares->of[last] ? i : last;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		if (shares->of[i] > 0 || i == last)
+			continue;
+		parts[last] += parts[i];
+		parts[i] = 0;
+	}
+}
+
+static void settle_part(struct rls_scope *scope, enum rls_part part, const struct shares *running,
+			const struct shares *waiting)
+{
+	const struct rls_cell *closed = &scope->unseen->cell;
+	uint64_t waited_ns = closed->off_cpu_ns[part], ran_ns = closed->wall_ns[part] - waited_ns;
+	uint64_t ran[RLS_CATEGORY_MAX], waited[RLS_CATEGORY_MAX];
+
+	divide_shares(ran_ns, running, ran);
+	divide_shares(waited_ns, waiting, waited);
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		struct rls_cell *cell = &scope->cells[i];
+
+		if (!ran[i] && !waited[i])
+			continue;
+		cell->wall_ns[part] += ran[i] + waited[i];
+		cell->off_cpu_ns[part] += waited[i];
+		cell->looked_ns[part] += ran[i] + waited[i];
+		cell->looked_error_ns[part] += running->error[i] * (double)ran_ns +
+					       waiting->error[i] * (double)waited_ns;
+	}
+}
+
+/* What probes cost in closed time, where it was. */
+static void settle_cost(struct rls_scope *scope)
+{
+	uint64_t parts[RLS_CATEGORY_MAX];
+	struct shares by = { 0 };
+
+	if (!scope->unseen->cell.subtracted_ns)
+		return;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		by.of[i] = (double)scope->cells[i].looked_ns[RLS_PART_CPU];
+	divide_shares(scope->unseen->cell.subtracted_ns, &by, parts);
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		struct rls_cell *cell = &scope->cells[i];
+		uint64_t room_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
+
+		cell->subtracted_ns += parts[i] < room_ns ? parts[i] : room_ns;
+	}
+}
+
+/* --- counts --------------------------------------------------------------------------- */
+
+/* Half width of the count that the closed time is held to have had. */
+static double count_error(const struct pool *pool, int from, int to, double count)
+{
+	const struct rls_spread *spread = &pool->spread;
+	double time = (double)spread->timed_ns, rate = count / time, squares;
+	double closed = time * pool->closed_corrected_ns / pool->traced_corrected_ns;
+
+	if (spread->windows < 2)
+		return rate * closed;
+	squares = spread->counts_squared[from][to] - 2 * rate * spread->counts_by_time[from][to] +
+		  rate * rate * spread->time_squared;
+	squares *= spread->windows / (spread->windows - 1.0);
+	return SIGMAS * sqrt(fmax(squares, count)) / time * closed;
+}
+
+static double count_of(const struct pool *pool, int from, int to)
+{
+	double count = 0;
+
+	for (size_t s = 0; s < pool->count; s++)
+		count += (double)pool->scopes[s]->transitions[from][to];
+	return count;
+}
+
+static void scale_counts(const struct pool *pool)
+{
+	double factor;
+
+	if (pool->traced_corrected_ns <= 0 || !pool->spread.timed_ns)
+		return;
+	factor = pool->closed_corrected_ns / pool->traced_corrected_ns;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			double all = count_of(pool, i, k);
+			double error = all > 0 ? count_error(pool, i, k, all) : 0;
+
+			for (size_t s = 0; all > 0 && s < pool->count; s++) {
+				struct rls_scope *scope = pool->scopes[s];
+				double count = (double)scope->transitions[i][k];
+
+				scope->transitions[i][k] += (uint64_t)llround(count * factor);
+				scope->scaled_error[i][k] = (float)(error * count / all);
+			}
+		}
+	}
+}
+
+/* --- pools ---------------------------------------------------------------------------- */
+
+static void pool_looks(struct rls_looks *into, const struct rls_looks *looks)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		into->count[i] += looks->count[i];
+		into->ns[i] += looks->ns[i];
+	}
+}
+
+static void pool_spread(struct rls_spread *into, const struct rls_spread *spread)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			into->counted[i][k] += spread->counted[i][k];
+			into->counts_squared[i][k] += spread->counts_squared[i][k];
+			into->counts_by_time[i][k] += spread->counts_by_time[i][k];
+		}
+	}
+	into->time_squared += spread->time_squared;
+	into->timed_ns += spread->timed_ns;
+	into->windows += spread->windows;
+}
+
+static void fill_pool(struct pool *pool)
+{
+	for (size_t s = 0; s < pool->count; s++) {
+		struct rls_scope *scope = pool->scopes[s];
+
+		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+			uint64_t ns = cell_ns(&scope->cells[i]);
+
+			pool->traced_ns[i] += ns;
+			pool->traced_corrected_ns += (double)(ns - scope->cells[i].subtracted_ns);
+		}
+		if (!scope->unseen)
+			continue;
+		end_window(scope);
+		pool_looks(&pool->running, &scope->unseen->running);
+		pool_looks(&pool->waiting, &scope->unseen->waiting);
+		pool_spread(&pool->spread, &scope->unseen->spread);
+		pool->closed_corrected_ns += (double)(cell_ns(&scope->unseen->cell) -
+						      scope->unseen->cell.subtracted_ns);
+	}
+}
+
+static void settle_pool(const struct rls_thread *thread, struct pool *pool,
+			const struct rls_looks *others)
+{
+	struct shares running, waiting;
+
+	fill_pool(pool);
+	if (pool->closed_corrected_ns <= 0)
+		return;
+	shares_of(thread, pool, others, &running, &waiting);
+	scale_counts(pool);
+	for (size_t s = 0; s < pool->count; s++) {
+		struct rls_scope *scope = pool->scopes[s];
+
+		if (!scope->unseen)
+			continue;
+		for (int part = 0; part < RLS_PART_MAX; part++)
+			settle_part(scope, part, &running, &waiting);
+		settle_cost(scope);
+	}
+}
+
+static int order_scopes(const void *left, const void *right)
+{
+	const struct rls_scope *a = *(struct rls_scope *const *)left;
+	const struct rls_scope *b = *(struct rls_scope *const *)right;
+
+	if (a->phase != b->phase)
+		return a->phase < b->phase ? -1 : 1;
+	return (a->operation > b->operation) - (a->operation < b->operation);
+}
+
+int rls_shares_settle(struct rls_thread *thread)
+{
+	_cleanup_free_ struct rls_scope **sorted = NULL;
+	struct rls_looks others = { 0 };
+	size_t count = 0, capacity = 0;
+	bool any = false;
+
+	for (struct rls_scope *s = thread->scopes; s; s = s->next) {
+		int err = rls_grow(&sorted, &capacity, count);
+
+		if (err)
+			return err;
+		sorted[count++] = s;
+		any |= s->unseen != NULL;
+		if (s->unseen)
+			pool_looks(&others, &s->unseen->running);
+	}
+	if (!any)
+		return 0;
+	qsort(sorted, count, sizeof(*sorted), order_scopes);
+	for (size_t i = 0, end; i < count; i = end) {
+		struct pool pool = { .scopes = sorted + i };
+
+		for (end = i + 1; end < count && !order_scopes(&sorted[i], &sorted[end]);)
+			end++;
+		pool.count = end - i;
+		settle_pool(thread, &pool, &others);
+	}
+	return 0;
+}
