@@ -71,8 +71,8 @@ static void add_transitions(struct rls_collector *c, const struct rls_breakdown_
 				.from = from,
 				.to = to,
 				.count = scope->transitions[from][to],
-				.method = scope->scaled_error[from][to] > 0 ? RLS_METHOD_SCALED :
-									      RLS_METHOD_TRACED,
+				.method = scope->scaled_error[from][to] > 0 ?
+						  rls_method_name(RLS_METHOD_SCALED) : "",
 				.error = (uint64_t)llroundf(scope->scaled_error[from][to]),
 			};
 		}

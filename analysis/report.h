@@ -119,7 +119,8 @@ struct rls_transition_row {
 	enum rls_category from;
 	enum rls_category to;
 	uint64_t count;
-	enum rls_method method;     /* scaled: from the time that was traced to all of it */
+	const char *method;         /* "scaled": from the time that was traced to all of it; "": every
+	                             * one was counted. Static storage */
 	uint64_t error;             /* of a scaled count, half width */
 };
 

@@ -79,7 +79,7 @@ static void sum_transitions(struct rls_report *report)
 		else {
 			rls_add_bounded(&into->count, rows[i].count);
 			rls_add_bounded(&into->error, rows[i].error);
-			into->method = rows[i].method > into->method ? rows[i].method : into->method;
+			into->method = *rows[i].method ? rows[i].method : into->method;
 		}
 	}
 	report->transition_count = kept;

@@ -42,7 +42,7 @@ static const struct rls_column transitions[] = {
 	COLUMN(CATEGORY, rls_transition_row, from),
 	COLUMN(CATEGORY, rls_transition_row, to),
 	COLUMN(U64, rls_transition_row, count),
-	COLUMN(METHOD, rls_transition_row, method),
+	OPTIONAL(STRING, rls_transition_row, method),
 	OPTIONAL(U64, rls_transition_row, error),
 };
 

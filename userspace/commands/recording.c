@@ -48,12 +48,12 @@ static int build_report(const char *trace_path, struct rls_tracks *tracks, struc
 	return r ? rls_error_r(r, "cannot analyse %s: %s", trace_path, strerror(-r)) : 0;
 }
 
-/* The budget is not enforced yet: say when it was overrun. */
+/* What the kernel's own ways, or a first stretch that was too dear, did not let us keep. */
 static void compare_with_budget(const struct rls_record_options *options,
 				const struct rls_report *report)
 {
-	if (options->budget_percent >= 0 && report->overhead.percent > options->budget_percent)
-		rls_warning("the probes took about %.1f %% of the threads' time, more than --overhead-budget %g%%, which this version does not enforce",
+	if (options->budget_percent >= 0 && report->overhead.percent > 1.25 * options->budget_percent)
+		rls_warning("the probes took about %.1f %% of the threads' time, more than --overhead-budget %g%%",
 			    report->overhead.percent, options->budget_percent);
 }
 

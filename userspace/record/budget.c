@@ -104,6 +104,11 @@ enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns
 	return RLS_BUDGET_OPEN;
 }
 
+void rls_budget_charge_late(struct rls_budget *budget, double cost_ns)
+{
+	budget->credit_ns -= cost_ns;
+}
+
 void rls_budget_switched(struct rls_budget *budget, bool open, uint64_t time_ns, double cost_ns)
 {
 	double lasted_ns = time_ns > budget->edge_ns ? (double)(time_ns - budget->edge_ns) : 0;

@@ -50,6 +50,9 @@ void rls_budget_start(struct rls_budget *budget, double share, uint64_t time_ns,
 enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns,
 				     double cost_ns);
 
+/* Hits before the last edge have cost that much, as is heard only now. */
+void rls_budget_charge_late(struct rls_budget *budget, double cost_ns);
+
 /* The window was opened or closed at time_ns, which held the target up for about cost_ns; 0:
  * that was out of the ordinary. */
 void rls_budget_switched(struct rls_budget *budget, bool open, uint64_t time_ns, double cost_ns);

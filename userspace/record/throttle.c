@@ -90,11 +90,17 @@ void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns)
 /* ---- what records tell ---- */
 
 /* The thread that pays most is the one that must not pay too much: others may wait for it. */
-static int charge(struct rls_throttle *throttle, uint32_t tid, uint32_t cost_ns)
+static int charge(struct rls_throttle *throttle, const struct rls_wire_header *header,
+		  uint32_t cost_ns)
 {
+	uint32_t tid = header->tid;
 	uintptr_t known = (uintptr_t)rls_index_map_get(&throttle->costs, tid, 0);
 	uintptr_t sum = (known ? known : 1) + cost_ns;
 
+	if (header->time_ns < throttle->budget.edge_ns) {
+		rls_budget_charge_late(&throttle->budget, cost_ns);
+		return 0;
+	}
 	if ((double)(sum - 1) > throttle->worst_ns)
 		throttle->worst_ns = (double)(sum - 1);
 	return rls_index_map_put(&throttle->costs, tid, 0, (void *)sum);
@@ -113,7 +119,7 @@ static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *
 		r = rls_trace_output_add(throttle->output, &event);
 	else
 		r = 0; /* the profiler's own time, or the process is gone */
-	return r ? r : charge(throttle, look->header.tid, look->pile.cost_ns + LOOK_NS);
+	return r ? r : charge(throttle, &look->header, look->pile.cost_ns + LOOK_NS);
 }
 
 int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
@@ -126,7 +132,7 @@ int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header
 		return take_look(throttle, (const void *)record);
 	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*category))
 		return 0;
-	r = category->pile.cost_ns ? charge(throttle, record->tid, category->pile.cost_ns) : 0;
+	r = category->pile.cost_ns ? charge(throttle, record, category->pile.cost_ns) : 0;
 	return r || !throttle->budget.open ? r : rls_site_use_add(&throttle->use, category);
 }
 
@@ -195,6 +201,8 @@ static int close_window(struct rls_throttle *throttle, size_t sites)
 	if (!sort)
 		rls_site_use_cut(&throttle->use, edge_ns - throttle->opened_ns);
 	throttle->windows++;
+	rls_debug("closed time costs %.2f %%, windows %.2f %%", 100 * throttle->budget.closed_rate,
+		  100 * throttle->budget.open_rate);
 	rls_debug("window %zu closed after %.1f ms, in %.1f ms; credit %.1f ms",
 		  throttle->windows, (double)(edge_ns - throttle->opened_ns) / 1e6,
 		  (double)(now_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
