@@ -213,8 +213,8 @@ static void test_csv_quotes(void **unused)
 	struct rls_report *report = full_report(&script);
 	char *text = render(report, "csv", &options);
 
-	assert_string_equal(text, "pid,tid,phase,operation,from,to,count\n"
-				  "1,1,,\"op,\"\"\xc3\xa9\"\"\",python,cuda_api,1\n");
+	assert_string_equal(text, "pid,tid,phase,operation,from,to,count,method,error\n"
+				  "1,1,,\"op,\"\"\xc3\xa9\"\"\",python,cuda_api,1,,0\n");
 	free(text);
 	options.table = RLS_TABLE_GPU;
 	text = render(report, "csv", &options);
