@@ -18,6 +18,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,7 @@ static atomic_bool was_enabled;
 static atomic_uint thread_id_type;
 static pid_t owner;
 static atomic_ulong call_count, thread_count;
+static atomic_uint flushing;
 static _Thread_local uint64_t entered_ns[3];
 static _Thread_local unsigned long thread_number;
 
@@ -281,6 +283,21 @@ static void settle(bool is_forced)
 	pending_count = kept;
 }
 
+/* Callers let a flush pass: threads that launch on and on would keep the lock among them. */
+static void lock_as_caller(void)
+{
+	while (atomic_load(&flushing))
+		sched_yield();
+	pthread_mutex_lock(&lock);
+}
+
+static void lock_to_flush(void)
+{
+	atomic_fetch_add(&flushing, 1);
+	pthread_mutex_lock(&lock);
+	atomic_fetch_sub(&flushing, 1);
+}
+
 /* --- what the fake driver tells --------------------------------------------------------- */
 
 static bool wants_call(enum fake_domain domain, uint32_t cbid)
@@ -311,7 +328,7 @@ static void on_leave(enum fake_domain domain, uint32_t cbid, uint32_t correlatio
 		return;
 	api.end_ns = clock_ns();
 	api.tid = thread_id_type == 1 ? (uint32_t)gettid() : (uint32_t)pthread_self();
-	pthread_mutex_lock(&lock);
+	lock_as_caller();
 	store(own_place(), record, fake_record_api(&api, record));
 	pthread_mutex_unlock(&lock);
 }
@@ -320,7 +337,7 @@ static void on_work(const struct fake_work *work)
 {
 	if (!atomic_load_explicit(&kind_is_on[work->kind], memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&lock);
+	lock_as_caller();
 	if (pending_count == pending_room) {
 		pending_room = pending_room ? 2 * pending_room : 1024;
 		pending = realloc(pending, pending_room * sizeof(*pending));
@@ -518,7 +535,7 @@ FAKE_EXPORT int cuptiActivityFlushAll(uint32_t flag)
 	size_t count = sizeof(places) / sizeof(*places);
 
 	begin(__func__);
-	pthread_mutex_lock(&lock);
+	lock_to_flush();
 	if (!complete) {
 		pthread_mutex_unlock(&lock);
 		return INVALID_OPERATION;
