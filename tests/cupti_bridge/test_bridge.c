@@ -81,7 +81,7 @@ static void exits_at_any_moment(void **state)
 	/* Threads that run at the end cannot be stopped to look for leaks. */
 	const struct run run = {.cuda = "13", .settings = {"RLS_SINK_WATCHERS", "1",
 							   "ASAN_OPTIONS", "detect_leaks=0"}};
-	int runs = is_plain ? 60 : 12;
+	int runs = is_plain ? 60 : 8;
 
 	for (int i = 0; i < runs; i++) {
 		char linger[16];
