@@ -695,7 +695,7 @@ int rls_sweep_settle(struct rls_timeline *timeline, uint64_t at_ns)
 	timeline->now_ns = at_ns;
 	for (struct rls_process *p = timeline->processes; p; p = p->next) {
 		for (struct rls_thread *t = p->alive; !err && t; t = t->next_alive)
-			err = close_span(t, at_ns);
+			err = close_span(timeline, t);
 	}
 	return err;
 }

@@ -1,0 +1,107 @@
+/* The budget on a simulated clock: a job whose hits cost so much a time while windows are open. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "userspace/record/budget.h"
+
+#define TICK_NS 10000000ULL
+#define SHARE 0.02
+#define SWITCH_NS 1500000.0
+
+struct outcome {
+	double spent_ns, first_spent_ns, open_ns;
+	uint64_t first_close_ns;
+	unsigned int windows, windows_by_half[2];
+};
+
+/* The loop's first half of each period costs `rate`, the second as much again. */
+static struct outcome run(double rate, uint64_t length_ns, uint64_t period_ns, uint64_t seed)
+{
+	struct rls_budget budget;
+	struct outcome out = { 0 };
+	double cost_ns = 0;
+
+	rls_budget_start(&budget, SHARE, 0, seed);
+	for (uint64_t now_ns = TICK_NS; now_ns <= length_ns; now_ns += TICK_NS) {
+		unsigned int half = now_ns % period_ns >= period_ns / 2;
+		enum rls_budget_step step;
+
+		cost_ns = budget.open ? rate * (1 + half) * (double)TICK_NS : 0;
+		out.spent_ns += cost_ns;
+		out.open_ns += budget.open ? (double)TICK_NS : 0;
+		step = rls_budget_tick(&budget, now_ns, cost_ns);
+		if (step == RLS_BUDGET_STAY)
+			continue;
+		assert_int_equal(step == RLS_BUDGET_OPEN, !budget.open);
+		if (!out.first_close_ns) {
+			out.first_close_ns = now_ns;
+			out.first_spent_ns = out.spent_ns;
+		}
+		out.windows += step == RLS_BUDGET_OPEN;
+		out.windows_by_half[half] += step == RLS_BUDGET_OPEN;
+		out.spent_ns += SWITCH_NS;
+		rls_budget_switched(&budget, step == RLS_BUDGET_OPEN, now_ns, SWITCH_NS);
+	}
+	return out;
+}
+
+static void traces_all_of_what_is_cheap(void **state)
+{
+	struct outcome out = run(SHARE / 4, 60000000000ULL, 1000000000ULL, 1);
+
+	assert_int_equal(out.first_close_ns, 0);
+}
+
+static void begins_with_everything_traced(void **state)
+{
+	struct outcome out = run(0.15, 10000000000ULL, 1000000000ULL, 2);
+
+	assert_true(out.first_close_ns > 300000000);
+	assert_true(out.first_spent_ns < SHARE * (double)RLS_BUDGET_SPAN_NS);
+}
+
+static void keeps_within_the_budget(void **state)
+{
+	static const double rates[] = { 0.03, 0.15, 0.6 };
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		for (uint64_t seed = 1; seed <= 20; seed++) {
+			double length_ns = 60e9;
+			struct outcome out = run(rates[i], (uint64_t)length_ns, 700000000ULL, seed);
+
+			assert_true(out.spent_ns <= 1.1 * SHARE * length_ns);
+			assert_true(out.spent_ns >= 0.5 * SHARE * length_ns);
+			assert_true(out.windows >= 5);
+		}
+	}
+}
+
+/* Windows begin at random instants: each half of the loop has its part of them. */
+static void keeps_out_of_step(void **state)
+{
+	unsigned int first = 0, second = 0;
+
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct outcome out = run(0.15, 120000000000ULL, 4000000000ULL, seed * 7919);
+
+		first += out.windows_by_half[0];
+		second += out.windows_by_half[1];
+	}
+	assert_true(first + second > 1000);
+	assert_in_range(100 * first / (first + second), 40, 60);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(traces_all_of_what_is_cheap),
+		cmocka_unit_test(begins_with_everything_traced),
+		cmocka_unit_test(keeps_within_the_budget),
+		cmocka_unit_test(keeps_out_of_step),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
