@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""A piece of fixed, seeded work, done again and again by forked children that are all alike.
+
+    work.py NAME          serves pairs.py: a line of JSON in, a line of JSON out
+    work.py --list        the names, one a line, with what each needs
+    work.py NAME --once   does it once in this very process, and says how long that took
+
+Everything is imported and built before the first fork, so that each child begins with the same
+memory, address for address; it warms up, waits for `go`, works, and says how long it took. What
+a profiler adds is then the one difference between two children.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORKLOADS = os.path.join(HERE, "..", "..", "..", "tests", "workloads")
+
+
+class Clock:
+    """Operations that are also timed here: the truth where there is no profiler. Like the
+    report's rows an operation's time is what was spent in it and in none inside it."""
+
+    def __init__(self, rlscope):
+        self.rlscope = rlscope
+        self.stack, self.spent_ns, self.since_ns = [""], {}, 0
+
+    def turn(self):
+        now_ns = time.monotonic_ns()
+        name = self.stack[-1]
+        self.spent_ns[name] = self.spent_ns.get(name, 0) + now_ns - self.since_ns
+        self.since_ns = now_ns
+
+    @contextlib.contextmanager
+    def operation(self, name):
+        with self.rlscope.operation(name):
+            self.turn()
+            self.stack.append(name)
+            try:
+                yield
+            finally:
+                self.turn()
+                self.stack.pop()
+
+    def set_phase(self, name):
+        self.rlscope.set_phase(name)
+
+    def wrap(self, owner, method, name):
+        """Calls of owner.method are in the operation."""
+        inner = getattr(owner, method)
+
+        def outer(*args, **kwargs):
+            with self.operation(name):
+                return inner(*args, **kwargs)
+        setattr(owner, method, outer)
+
+    def measure(self, work):
+        self.spent_ns = {}
+        cpu_ns = time.process_time_ns()
+        self.since_ns = begin_ns = time.monotonic_ns()
+        work()
+        self.turn()
+        return {"begin_ns": begin_ns, "end_ns": self.since_ns,
+                "wall_ns": self.since_ns - begin_ns,
+                "cpu_ns": time.process_time_ns() - cpu_ns, "operations": self.spent_ns}
+
+
+# --- the pieces: NAME -> (what it needs, a function of the clock that returns warm(), work()) ---
+
+def sb3(algorithm, environment, steps, warm_steps, environments=1, **settings):
+    """An agent of Stable-Baselines3 as its users train it; steps is what is measured."""
+    def build(clock):
+        import stable_baselines3
+        import torch
+        from stable_baselines3.common.env_util import make_vec_env
+        torch.set_num_threads(1)
+        vector = make_vec_env(environment, n_envs=environments, seed=0)
+        model = getattr(stable_baselines3, algorithm)("MlpPolicy", vector, device="cpu", seed=0,
+                                                      **settings)
+        clock.wrap(model, "train", "update")
+        clock.wrap(vector, "step", "simulation")
+        clock.wrap(model.policy, "forward" if algorithm in ("PPO", "A2C") else "predict", "inference")
+        return (lambda: model.learn(warm_steps),
+                lambda: model.learn(steps, reset_num_timesteps=False))
+    return "stable_baselines3", build
+
+
+def bundled(module, steps, warm_steps):
+    """A workload of tests/workloads."""
+    def build(clock):
+        sys.path.insert(0, WORKLOADS)
+        import common
+        workload = __import__(module)
+        arguments = argparse.Namespace(steps=None, seconds=None, seed=0, threads=1)
+        random = common.seed_everything(arguments)
+        common.print_ready = lambda: None
+        environment = common.make_environment(0)
+        sizes = environment.observation_space.shape[0], environment.action_space.shape[0]
+        agent = workload.Agent(*sizes)
+        replay = [workload.Replay(*sizes, random)] if hasattr(workload, "Replay") else []
+
+        def train(count):
+            arguments.steps = count
+            budget = common.Budget(arguments)
+            with clock.operation("training_loop"):
+                workload.train(environment, agent, *replay, budget, clock, 0)
+
+        return lambda: train(warm_steps), lambda: train(steps)
+    return "gymnasium", build
+
+
+def torch_loop(steps, width, batch, layers=2):
+    """An MLP and Adam: the most calls into PyTorch a second that a training loop makes."""
+    def build(clock):
+        import torch
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        sizes = [width] * (layers + 1)
+        model = torch.nn.Sequential(*[part for a, b in zip(sizes, sizes[1:])
+                                      for part in (torch.nn.Linear(a, b), torch.nn.ReLU())])
+        optimizer = torch.optim.Adam(model.parameters())
+        data, target = torch.randn(batch, width), torch.randn(batch, width)
+
+        def train(count):
+            for _ in range(count):
+                with clock.operation("forward"):
+                    loss = torch.nn.functional.mse_loss(model(data), target)
+                with clock.operation("backward"):
+                    optimizer.zero_grad()
+                    loss.backward()
+                with clock.operation("step"):
+                    optimizer.step()
+        return lambda: train(100), lambda: train(steps)
+    return "torch", build
+
+
+PIECES = {
+    "ppo-walker2d": sb3("PPO", "Walker2d-v5", 2048, 512, n_steps=512),
+    "ppo-cartpole-4env": sb3("PPO", "CartPole-v1", 4096, 1024, environments=4, n_steps=256),
+    "a2c-hopper": sb3("A2C", "Hopper-v5", 3000, 200),
+    "a2c-cartpole": sb3("A2C", "CartPole-v1", 4000, 200),
+    "sac-walker2d": sb3("SAC", "Walker2d-v5", 250, 150),
+    "sac-pendulum-small": sb3("SAC", "Pendulum-v1", 500, 150, policy_kwargs={"net_arch": [64, 64]}),
+    "td3-hopper": sb3("TD3", "Hopper-v5", 300, 150),
+    "ddpg-pendulum": sb3("DDPG", "Pendulum-v1", 350, 150),
+    "dqn-cartpole": sb3("DQN", "CartPole-v1", 4000, 300, learning_starts=100),
+    "dqn-mountaincar-wide": sb3("DQN", "MountainCar-v0", 3000, 300, learning_starts=100,
+                                policy_kwargs={"net_arch": [400, 300]}),
+    "bundled-ppo-walker2d": bundled("onpolicy", 3072, 512),
+    "bundled-td3-walker2d": bundled("offpolicy", 2000, 700),
+    "torch-mlp-small": torch_loop(4000, 16, 8),
+    "torch-mlp-wide": torch_loop(700, 512, 64),
+}
+
+
+# --- serving ---
+
+def read_line():
+    """Unbuffered: the children read from the same pipe."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            return None
+        line += byte
+    return line.decode().strip()
+
+
+def say(**what):
+    print(json.dumps(what), flush=True)
+
+
+def child(clock, warm, work):
+    warm()
+    say(child=os.getpid())
+    if read_line() == "go":
+        say(**clock.measure(work))
+        read_line()
+
+
+def serve(clock, warm, work):
+    say(ready=os.getpid())
+    while read_line() == "run":
+        pid = os.fork()
+        if not pid:
+            status = 1
+            try:
+                child(clock, warm, work)
+                status = 0
+            finally:
+                os._exit(status)
+        if os.waitpid(pid, 0)[1]:
+            say(failed=pid)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", nargs="?", choices=sorted(PIECES))
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--once", action="store_true")
+    options = parser.parse_args()
+    if options.list or not options.name:
+        for name, (needs, _) in PIECES.items():
+            print(name, needs)
+        return
+    try:
+        import rlscope
+    except ImportError:
+        sys.exit("work.py: no rlscope package: set PYTHONPATH to build/python")
+    clock = Clock(rlscope)
+    warm, work = PIECES[options.name][1](clock)
+    if options.once:
+        warm()
+        say(**clock.measure(work))
+    else:
+        serve(clock, warm, work)
+
+
+if __name__ == "__main__":
+    main()
