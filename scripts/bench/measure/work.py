@@ -3,7 +3,8 @@
 
     work.py NAME          serves pairs.py: a line of JSON in, a line of JSON out
     work.py --list        the names, one a line, with what each needs
-    work.py NAME --once   does it once in this very process, and says how long that took
+    work.py NAME --once   does it once in this very process, and says how long that took;
+                          --torch-profiler: under PyTorch's own profiler
 
 Everything is imported and built before the first fork, so that each child begins with the same
 memory, address for address; it warms up, waits for `go`, works, and says how long it took. What
@@ -157,6 +158,11 @@ PIECES = {
 }
 
 
+def torch_profiler():
+    from torch import profiler
+    return profiler.profile(activities=[profiler.ProfilerActivity.CPU])
+
+
 # --- serving ---
 
 def read_line():
@@ -202,6 +208,7 @@ def main():
     parser.add_argument("name", nargs="?", choices=sorted(PIECES))
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--once", action="store_true")
+    parser.add_argument("--torch-profiler", action="store_true")
     options = parser.parse_args()
     if options.list or not options.name:
         for name, (needs, _) in PIECES.items():
@@ -215,7 +222,8 @@ def main():
     warm, work = PIECES[options.name][1](clock)
     if options.once:
         warm()
-        say(**clock.measure(work))
+        with torch_profiler() if options.torch_profiler else contextlib.nullcontext():
+            say(**clock.measure(work))
     else:
         serve(clock, warm, work)
 
