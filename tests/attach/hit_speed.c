@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -79,6 +80,13 @@ static unsigned long offset_of(void (*function)(void))
 	return offset;
 }
 
+/* What bpf(BPF_LINK_CREATE) takes: libbpf 1.4 does not know of sessions. */
+struct link_create {
+	uint32_t program, target, type, no_flags;
+	uint64_t path, offsets, counters, cookies;
+	uint32_t count, flags, pid, reserved;
+};
+
 /* `return 0` on entries, returns, or with a session on both. */
 static int attach_empty(void (*function)(void), int type, unsigned int flags)
 {
@@ -87,15 +95,18 @@ static int attach_empty(void (*function)(void), int type, unsigned int flags)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, load, .expected_attach_type = (enum bpf_attach_type)type);
-	LIBBPF_OPTS(bpf_link_create_opts, link);
 	unsigned long offset = offset_of(function);
-	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "rls_empty", "GPL", instructions, 2, &load);
+	struct link_create create = {
+		.program = (uint32_t)bpf_prog_load(BPF_PROG_TYPE_KPROBE, "rls_empty", "GPL",
+						   instructions, 2, &load),
+		.type = (uint32_t)type,
+		.path = (uintptr_t)"/proc/self/exe",
+		.offsets = (uintptr_t)&offset,
+		.count = 1,
+		.flags = flags,
+	};
 
-	link.uprobe_multi.path = "/proc/self/exe";
-	link.uprobe_multi.offsets = &offset;
-	link.uprobe_multi.cnt = 1;
-	link.uprobe_multi.flags = flags;
-	return bpf_link_create(program, 0, (enum bpf_attach_type)type, &link);
+	return (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
 }
 
 static int ignore(const struct rls_wire_header *record, size_t size, void *context)

@@ -241,7 +241,7 @@ static void mean_hit_says_how_little_is_known(void **state)
 	calibration.paths[RLS_PATH_EVENT] = (struct rls_calibrated){ 100, 0, 40, 0 };
 	hit = rls_calibration_mean_hit(&calibration);
 	assert_true(hit.value_ns == 800 && hit.hot_ns == 440);
-	assert_true(hit.error_ns == 180);
+	assert_true(hit.error_ns == 360);
 }
 
 static void disturbance_goes_all_over(void **state)

@@ -428,6 +428,7 @@ struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibra
 	const struct rls_calibrated *paths = calibration->paths;
 	struct rls_hit_costs costs = {
 		.event_ns = (uint32_t)lround(paths[RLS_PATH_EVENT].value_ns),
+		.edge_ns = (uint32_t)lround(paths[RLS_PATH_EDGE].value_ns),
 	};
 
 	for (int i = 0; i < RLS_SITE_CLASS_MAX; i++) {
@@ -448,7 +449,7 @@ struct rls_calibrated rls_calibration_mean_hit(const struct rls_calibration *cal
 		.hot_ns = (entry->hot_ns + leave->hot_ns) / 2 + event->hot_ns,
 	};
 
-	hit.error_ns = hypot(fabs(hit.value_ns - hit.hot_ns) / 2,
+	hit.error_ns = hypot(hit.value_ns - hit.hot_ns,
 			     (entry->error_ns + leave->error_ns) / 2 + event->error_ns);
 	hit.hot_error_ns = (entry->hot_error_ns + leave->hot_error_ns) / 2 + event->hot_error_ns;
 	return hit;

@@ -55,9 +55,9 @@ int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration 
 /* For rls_kernel_set_costs. */
 struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibration);
 
-/* The mean hit of a call from Python that changes the category, and half the distance
+/* The mean hit of a call from Python that changes the category. Its error is the distance
  * between what it costs hot and what it costs cold: how little one figure can say of all
- * programs. */
+ * programs (half of that held too few of the rows that scripts/bench/accuracy looks at). */
 struct rls_calibrated rls_calibration_mean_hit(const struct rls_calibration *calibration);
 
 /* Median of the values, which are sorted, and the half width of its 95 % interval (by order

@@ -60,6 +60,7 @@ int rls_kernel_set_ranges(struct rls_kernel *kernel, pid_t pid, const struct rls
 struct rls_hit_costs {
 	uint32_t ns[RLS_SITE_CLASS_MAX][2];
 	uint32_t event_ns;
+	uint32_t edge_ns;           /* each operation edge that a hit reads */
 	uint32_t before_ns[2];      /* how much of a hit's cost is over when its time is taken */
 };
 void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs *costs);
