@@ -238,6 +238,24 @@ int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *co
 	return r;
 }
 
+uint32_t rls_groups_cost_ns(const struct rls_groups *groups, uint32_t site,
+			    const struct rls_hit_costs *costs)
+{
+	for (size_t i = 0; i < groups->count; i++) {
+		const struct rls_group_file *file = groups->files[i];
+		const struct rls_site *probed;
+
+		if (site < file->first_id || site - file->first_id >= file->count)
+			continue;
+		probed = &file->sites[site - file->first_id];
+		if (probed->exit != RLS_EXIT_RETURN_PROBE)
+			return costs->ns[probed->site_class][0];
+		/* One hit in two is the return's. */
+		return (costs->ns[probed->site_class][0] + costs->ns[probed->site_class][1]) / 2;
+	}
+	return 0;
+}
+
 int rls_groups_open(struct rls_groups *groups, const struct rls_hit_costs *costs)
 {
 	size_t attached;

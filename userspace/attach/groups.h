@@ -38,6 +38,10 @@ int rls_groups_set_duty(struct rls_groups *groups, uint32_t site, enum rls_duty 
  * 0 or -errno. */
 int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *costs);
 
+/* What a hit of the site costs, silent, its return probe's included by half; 0 for no such site. */
+uint32_t rls_groups_cost_ns(const struct rls_groups *groups, uint32_t site,
+			    const struct rls_hit_costs *costs);
+
 int rls_groups_open(struct rls_groups *groups, const struct rls_hit_costs *costs);
 void rls_groups_close(struct rls_groups *groups);
 

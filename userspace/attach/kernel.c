@@ -347,6 +347,13 @@ void rls_kernel_close_window(struct rls_kernel *kernel, uint64_t *edge_ns)
 	rls_groups_close(&kernel->groups);
 }
 
+uint32_t rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site)
+{
+	uint32_t silent_ns = rls_groups_cost_ns(&kernel->groups, site, &kernel->costs);
+
+	return silent_ns ? silent_ns + kernel->costs.event_ns : 0;
+}
+
 int rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count)
 {
 	int cpus = libbpf_num_possible_cpus();

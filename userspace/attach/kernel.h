@@ -92,6 +92,9 @@ int rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns);
 int rls_kernel_open_window(struct rls_kernel *kernel, uint64_t *edge_ns);
 void rls_kernel_close_window(struct rls_kernel *kernel, uint64_t *edge_ns);
 
+/* What a hit of the site costs about; 0 when it is not known. */
+uint32_t rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site);
+
 /* Hits of each site so far, returns included: ids 0..count - 1, RLS_SITES_COUNTED at most. */
 int rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count);
 

@@ -131,10 +131,15 @@ static int compare_rates(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+static double cost_of(const struct rls_site_count *site, double hit_ns)
+{
+	return site->hit_ns > 0 ? site->hit_ns : hit_ns;
+}
+
 static bool is_short(const struct rls_site_count *site, double hit_ns)
 {
 	return site->calls >= CALLS_TO_JUDGE &&
-	       (double)site->time_ns < SHORT_CALL_HITS * hit_ns * (double)site->calls;
+	       (double)site->time_ns < SHORT_CALL_HITS * cost_of(site, hit_ns) * (double)site->calls;
 }
 
 static size_t rank(const struct rls_site_use *use, double hit_ns, struct ranked *ranked)
@@ -148,7 +153,7 @@ static size_t rank(const struct rls_site_use *use, double hit_ns, struct ranked 
 			continue;
 		ranked[count++] = (struct ranked){
 			.site = i,
-			.rate = hit_ns * (double)site->hits / (double)use->traced_ns,
+			.rate = cost_of(site, hit_ns) * (double)site->hits / (double)use->traced_ns,
 			.taken = (double)site->time_ns / (double)use->traced_ns,
 		};
 	}

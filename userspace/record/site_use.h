@@ -25,6 +25,7 @@ struct rls_site_count {
 	uint64_t hits;
 	uint64_t calls;
 	uint64_t time_ns;
+	double hit_ns;              /* what a hit costs; 0: as others */
 	enum rls_duty duty;
 };
 

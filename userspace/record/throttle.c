@@ -171,6 +171,10 @@ static int sort_sites(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 
 	if (r)
 		return r;
+	for (uint32_t i = 0; i < throttle->use.count; i++) {
+		if (throttle->use.sites[i].hits)
+			throttle->use.sites[i].hit_ns = rls_kernel_site_cost_ns(throttle->kernel, i);
+	}
 	rls_site_use_sort(&throttle->use, throttle->hit_ns, throttle->budget.share,
 			  time_ns - throttle->start_ns > DEMOTE_AFTER_NS, &throttle->sorting);
 	for (uint32_t i = 0; !r && i < throttle->use.count; i++)
