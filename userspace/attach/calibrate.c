@@ -262,6 +262,7 @@ static int end(struct rls_kernel *kernel, size_t mark)
 	rls_kernel_pause(kernel);
 	rls_kernel_detach_since(kernel, mark);
 	rls_kernel_untrack(kernel, getpid());
+	rls_kernel_forget_drops(kernel);
 	annotated = NULL;
 	return rls_kernel_consume(kernel) < 0 ? -EIO : 0;
 }

@@ -615,3 +615,9 @@ void rls_kernel_drops(const struct rls_kernel *kernel, uint64_t out[RLS_DROP_MAX
 	for (int i = 0; i < RLS_DROP_MAX; i++)
 		out[i] = __atomic_load_n(&kernel->skeleton->bss->drops[i], __ATOMIC_RELAXED);
 }
+
+void rls_kernel_forget_drops(struct rls_kernel *kernel)
+{
+	for (int i = 0; i < RLS_DROP_MAX; i++)
+		__atomic_store_n(&kernel->skeleton->bss->drops[i], 0, __ATOMIC_RELAXED);
+}

@@ -158,5 +158,7 @@ int rls_kernel_consume_transitions(struct rls_kernel *kernel);
 size_t rls_kernel_ring_bytes(void);
 
 void rls_kernel_drops(const struct rls_kernel *kernel, uint64_t out[RLS_DROP_MAX]);
+/* What was dropped so far was nobody's: for calibration, whose own records are not kept. */
+void rls_kernel_forget_drops(struct rls_kernel *kernel);
 
 #endif
