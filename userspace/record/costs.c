@@ -12,13 +12,31 @@
 #define SHARE_MIN 0.6
 #define SHARE_MAX 1.6
 
-static int measure(struct rls_kernel *kernel, unsigned int batches,
+/* What is found in a busy moment may be used in that moment, and not kept for all others. */
+#define UNSTEADY_SHARE 0.2
+
+static bool is_steady(const struct rls_calibration *calibration)
+{
+	const struct rls_calibrated *paths = calibration->paths;
+	double error_ns = (paths[RLS_PATH_EMULATED_ENTRY].error_ns + paths[RLS_PATH_RETURN].error_ns) / 2 +
+			  paths[RLS_PATH_EVENT].error_ns;
+
+	return error_ns <= UNSTEADY_SHARE * rls_calibration_mean_hit(calibration).value_ns;
+}
+
+/* asked: by the user, who then has it kept. */
+static int measure(struct rls_kernel *kernel, unsigned int batches, bool asked,
 		   const struct rls_calibration_scope *scope, struct rls_calibration_file *file)
 {
 	int r = rls_calibrate(kernel, batches, &file->calibration);
 
 	if (r)
 		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
+	if (!is_steady(&file->calibration)) {
+		if (!asked)
+			return 0;
+		rls_warning("the machine is too busy for steady figures: calibrate again when it is quieter");
+	}
 	r = rls_calibration_save(RLS_CALIBRATION_PATH, scope, file);
 	if (r)
 		rls_debug("the calibration is not kept in %s: %s", RLS_CALIBRATION_PATH,
@@ -57,7 +75,7 @@ static int obtain(struct rls_kernel *kernel, unsigned int batches, bool anew,
 	if (r)
 		return rls_error_r(r, "cannot tell which boot this is: %s", strerror(-r));
 	if (load(&scope, &file) || anew || !holds(kernel, &file.calibration))
-		r = measure(kernel, batches, &scope, &file);
+		r = measure(kernel, batches, anew, &scope, &file);
 	if (r) {
 		rls_calibration_file_clear(&file);
 		return r;
