@@ -57,26 +57,33 @@ static __always_inline bool is_shim(__u64 frame, const struct rls_wire_interpret
 	       owner >= interpreter->owner_of_shims;
 }
 
-static __always_inline bool read_frame(__u64 frame, const struct rls_wire_interpreter *interpreter,
-				       struct rls_wire_frame *out)
+/* A global function: the verifier then looks at it once, not at each step of the walk. 0: all
+ * was read. */
+__noinline int read_python_frame(__u64 frame, const struct rls_wire_interpreter *interpreter,
+				 struct rls_wire_frame *out)
 {
-	__u64 code = 0, instruction = 0;
-	__u32 first_line = 0;
+	__u64 code = 0, instruction = 0, pointers[RLS_CODE_POINTERS] = {0};
+	__u32 first_line = 0, more;
 
+	if (!interpreter || !out)
+		return 1;
+	more = interpreter->code_pointers_more & (RLS_CODE_POINTERS - 1);
 	if (!read_word(frame + interpreter->frame_code, &code) ||
 	    !read_word(frame + interpreter->frame_instruction, &instruction))
-		return false;
+		return 1;
 	code &= POINTER_BITS;
 	if (bpf_probe_read_user(&first_line, sizeof(first_line),
-				(void *)(code + interpreter->code_first_line)))
-		return false;
+				(void *)(code + interpreter->code_first_line)) ||
+	    bpf_probe_read_user(pointers, (more + 1) * sizeof(pointers[0]),
+				(void *)(code + interpreter->code_file)))
+		return 1;
 	out->code = code;
-	out->first_line = first_line;
+	out->identity = rls_code_identity(first_line, pointers);
 	if (interpreter->index_unit_bytes)
 		out->at = (__s32)instruction * interpreter->index_unit_bytes;
 	else
 		out->at = instruction - code - interpreter->code_start;
-	return true;
+	return 0;
 }
 
 /* Fills in the stack's frames. How many there are is kept in the stack, in a map, where the
@@ -92,8 +99,8 @@ static __always_inline void walk_python(struct task_struct *task,
 		if (!frame)
 			return;
 		if (!is_shim(frame, interpreter)) {
-			if (!read_frame(frame, interpreter,
-					&stack->frame[stack->frames & (RLS_STACK_FRAMES_MAX - 1)]))
+			if (read_python_frame(frame, interpreter,
+					      &stack->frame[stack->frames & (RLS_STACK_FRAMES_MAX - 1)]))
 				break;
 			stack->frames++;
 		}

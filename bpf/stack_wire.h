@@ -17,7 +17,7 @@
 struct rls_wire_frame {
 	RLS_U64 code;               /* address of the code object */
 	RLS_U32 at;                 /* (int32) byte offset of the instruction */
-	RLS_U32 first_line;         /* of the code object: tells one from its successor there */
+	RLS_U32 identity;           /* of the code object: tells one from its successors there */
 };
 struct rls_wire_stack {
 	struct rls_wire_header header;
@@ -57,17 +57,32 @@ struct rls_wire_interpreter {
 	RLS_U16 thread_frame, c_frame_frame;
 	RLS_U16 frame_back, frame_code, frame_instruction, frame_owner;
 	RLS_U16 code_start, code_first_line;
+	RLS_U16 code_file;          /* and what follows: names and line table */
 	RLS_U8 owner_of_shims;
 	RLS_U8 index_unit_bytes;
-	RLS_U8 reserved[2];
+	RLS_U8 code_pointers_more;  /* after the first, code_file */
+	RLS_U8 reserved[3];
 };
+
+/* A code object's identity: of its first line and of its pointers to its file, its names and
+ * its line table. One that takes the place of another, as where code is made by exec all the
+ * time, may well be called the same and begin in the same line; hardly ever all of this. */
+#define RLS_CODE_POINTERS 4         /* before 3.11 three: the last is 0 */
+static inline RLS_U32 rls_code_identity(RLS_U32 first_line, const RLS_U64 *pointers)
+{
+	RLS_U64 mixed = first_line;
+
+	for (int i = 0; i < RLS_CODE_POINTERS; i++)
+		mixed = (mixed ^ pointers[i]) * 0x9e3779b97f4a7c15ULL; /* 2^64 / golden ratio */
+	return (RLS_U32)(mixed >> 32); /* the half that all bits reach */
+}
 
 #ifndef __VMLINUX_H__
 _Static_assert(offsetof(struct rls_wire_stack, frame) == RLS_STACK_HEAD_BYTES, "stack");
 _Static_assert(sizeof(struct rls_wire_stack) == RLS_STACK_HEAD_BYTES + 16 * RLS_STACK_FRAMES_MAX,
 	       "stack");
 _Static_assert(sizeof(struct rls_wire_waited) == 32, "waited");
-_Static_assert(sizeof(struct rls_wire_interpreter) == 24, "interpreter");
+_Static_assert(sizeof(struct rls_wire_interpreter) == 28, "interpreter");
 #endif
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
+#include "bpf/stack_wire.h"
 
 /* PyObject, PyBytesObject and the heads of str objects, the same in 3.8 to 3.14. */
 enum {
@@ -37,6 +38,17 @@ static bool state_from(uint32_t bits, unsigned int interned_bits, struct text_st
 	*out = (struct text_state){ .kind = bits & 7, .compact = bits >> 3 & 1,
 				    .ascii = bits >> 4 & 1 };
 	return out->compact && (out->kind == 1 || out->kind == 2 || out->kind == 4);
+}
+
+/* Whether an object still exists. The first word of one is how often it is referred to, in 32
+ * bits, with flags above 48 in 3.14; allocators keep a pointer, or 0, where one was freed. Asked
+ * after the object was read, so that what was read was its own. */
+static bool is_alive(const struct rls_space *space, uint64_t object)
+{
+	uint64_t references;
+
+	return rls_space_read(space, object, &references, sizeof(references)) &&
+	       (uint32_t)references && !(references >> 32 & 0xffff);
 }
 
 static size_t put_utf8(char *to, uint32_t c)
@@ -109,7 +121,8 @@ static int read_text(const struct rls_space *space, const struct rls_frame_layou
 	characters = malloc(length * state.kind + 1);
 	if (!characters)
 		return -ENOMEM;
-	if (!rls_space_read(space, data, characters, length * state.kind))
+	if (!rls_space_read(space, data, characters, length * state.kind) ||
+	    !is_alive(space, object))
 		return -EFAULT;
 	*out = to_utf8(characters, length, state.kind, limit_bytes);
 	return *out ? 0 : -ENOMEM;
@@ -128,7 +141,25 @@ static int read_lines(const struct rls_space *space, uint64_t where, struct rls_
 	if (!code->lines)
 		return -ENOMEM;
 	code->lines_bytes = size;
-	return !size || rls_space_read(space, object + BYTES_DATA, code->lines, size) ? 0 : -EFAULT;
+	if (size && !rls_space_read(space, object + BYTES_DATA, code->lines, size))
+		return -EFAULT;
+	return is_alive(space, object) ? 0 : -EFAULT;
+}
+
+/* File, names and line table lie one behind the other. */
+static bool read_identity(const struct rls_space *space, const struct rls_frame_layout *layout,
+			  uint64_t address, struct rls_code_object *code)
+{
+	uint64_t pointers[RLS_CODE_POINTERS] = {0};
+	size_t bytes = layout->code_lines - layout->code_file + sizeof(pointers[0]);
+
+	if (bytes > sizeof(pointers) ||
+	    !rls_space_read(space, address + layout->code_file, pointers, bytes) ||
+	    !rls_space_read(space, address + layout->code_first_line, &code->first_line,
+			    sizeof(code->first_line)))
+		return false;
+	code->identity = rls_code_identity((uint32_t)code->first_line, pointers);
+	return true;
 }
 
 static enum rls_line_encoding encoding_of(unsigned int minor)
@@ -149,14 +180,14 @@ int rls_code_object_read(const struct rls_space *space, const struct rls_frame_l
 		return -EFAULT;
 	if (code_type && type != code_type)
 		return -EINVAL;
-	if (!rls_space_read(space, address + layout->code_first_line, &code.first_line,
-			    sizeof(code.first_line)))
-		return -EFAULT;
 	r = read_text(space, layout, address + layout->code_file, RLS_CODE_FILE_BYTES, &code.file);
 	if (!r)
 		r = read_text(space, layout, address + name, RLS_CODE_NAME_BYTES, &code.function);
 	if (!r)
 		r = read_lines(space, address + layout->code_lines, &code);
+	/* At last, so that it is another's if another took the place meanwhile. */
+	if (!r && (!read_identity(space, layout, address, &code) || !is_alive(space, address)))
+		r = -EFAULT;
 	if (r) {
 		rls_code_object_release(&code);
 		return r;

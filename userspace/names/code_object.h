@@ -19,6 +19,7 @@
 struct rls_code_object {
 	char *file, *function;      /* co_filename; co_qualname, before 3.11 co_name */
 	int32_t first_line;
+	uint32_t identity;          /* rls_code_identity */
 	enum rls_line_encoding encoding;
 	uint8_t *lines;
 	size_t lines_bytes;

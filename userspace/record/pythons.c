@@ -20,32 +20,38 @@ _Static_assert(RLS_STACK_NO_OFFSET == RLS_FRAMES_NO_OFFSET, "one word for none")
 struct code {
 	struct rls_code_object object;
 	rls_string_id function, file;
+	uint32_t identity;          /* of the one that was asked for */
 	bool readable;
+	bool internal;              /* of the interpreter's own */
 };
 
 struct python {
 	const struct rls_frame_layout *layout; /* NULL: not found (yet) */
 	uint64_t code_type;
 	uint64_t looked_ns, wait_ns;
-	struct rls_index_map codes; /* address, first line → struct code */
+	uint64_t missed;            /* samples, while there is no layout */
+	struct rls_index_map codes; /* address → struct code */
 };
 
 struct rls_pythons {
 	struct rls_kernel *kernel;
 	const struct rls_event_sink *sink;
 	struct rls_index_map processes; /* pid → struct python */
+	uint64_t missed;
 };
+
+static void code_free(struct code *code)
+{
+	if (!code)
+		return;
+	rls_code_object_release(&code->object);
+	free(code);
+}
 
 static void python_free(struct python *python)
 {
-	for (size_t i = 0; i < python->codes.capacity; i++) {
-		struct code *code = python->codes.entries[i].value;
-
-		if (!code)
-			continue;
-		rls_code_object_release(&code->object);
-		free(code);
-	}
+	for (size_t i = 0; i < python->codes.capacity; i++)
+		code_free(python->codes.entries[i].value);
 	rls_index_map_free(&python->codes);
 	free(python);
 }
@@ -114,6 +120,8 @@ static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *la
 		.frame_owner = layout->frame_owner,
 		.code_start = layout->code_start,
 		.code_first_line = layout->code_first_line,
+		.code_file = layout->code_file,
+		.code_pointers_more = (layout->code_lines - layout->code_file) / sizeof(uint64_t),
 		.owner_of_shims = layout->owner_of_shims,
 		.index_unit_bytes = layout->index_unit_bytes,
 	};
@@ -146,6 +154,7 @@ static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct pytho
 		return r;
 	python->layout = layout;
 	python->code_type = found.code_type;
+	pythons->missed += python->missed;
 	rls_debug("the stacks of process %d are walked as those of Python 3.%u, slot %u", pid,
 		  layout->minor, slot);
 	return 0;
@@ -166,6 +175,33 @@ int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
 	return r == -ENOMEM ? r : 0;
 }
 
+int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+{
+	struct python *python;
+	int r = process_of(pythons, pid, &python);
+
+	if (r)
+		return r;
+	if (python->layout) { /* found since the sample was taken */
+		pythons->missed++;
+		return 0;
+	}
+	python->missed++;
+	return rls_pythons_look(pythons, pid, time_ns);
+}
+
+uint64_t rls_pythons_missed(const struct rls_pythons *pythons)
+{
+	return pythons->missed;
+}
+
+/* Behind __init__, specialised calls of classes have a frame of code that looks after what it
+ * returns (3.13's specialize.c). No file is called so. */
+static bool is_internal(const struct rls_code_object *code)
+{
+	return !strcmp(code->file, "__init__") && !strcmp(code->function, "__init__");
+}
+
 /* What cannot be read is remembered too: it would be asked for again and again. */
 static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct python *python,
 		     const struct rls_wire_frame *frame, struct code *code)
@@ -178,7 +214,8 @@ static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct 
 				 &code->object);
 	if (r)
 		return r == -ENOMEM ? r : 0;
-	code->readable = (uint32_t)code->object.first_line == frame->first_line;
+	code->readable = code->object.identity == frame->identity;
+	code->internal = is_internal(&code->object);
 	r = rls_emit_intern(pythons->sink, code->object.function, strlen(code->object.function),
 			    &code->function);
 	if (!r)
@@ -187,20 +224,21 @@ static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct 
 	return r;
 }
 
+/* In place of another that was at the address. */
 static int add_code(struct rls_pythons *pythons, pid_t pid, struct python *python,
 		    const struct rls_wire_frame *frame, struct code **out)
 {
-	struct code *code = calloc(1, sizeof(*code));
+	struct code *code = calloc(1, sizeof(*code)), *old = *out;
 	int r = code ? read_code(pythons, pid, python, frame, code) : -ENOMEM;
 
 	if (!r)
-		r = rls_index_map_put(&python->codes, frame->code, frame->first_line, code);
+		r = rls_index_map_put(&python->codes, frame->code, 0, code);
 	if (r) {
-		if (code)
-			rls_code_object_release(&code->object);
-		free(code);
+		code_free(code);
 		return r;
 	}
+	code->identity = frame->identity;
+	code_free(old);
 	*out = code;
 	return 0;
 }
@@ -214,14 +252,16 @@ int rls_pythons_name(struct rls_pythons *pythons, pid_t pid, const struct rls_wi
 
 	if (!python || !python->layout)
 		return -ENOENT;
-	code = rls_index_map_get(&python->codes, frame->code, frame->first_line);
-	if (!code) {
+	code = rls_index_map_get(&python->codes, frame->code, 0);
+	if (!code || code->identity != frame->identity) {
 		r = add_code(pythons, pid, python, frame, &code);
 		if (r)
 			return r;
 	}
 	if (!code->readable)
 		return -ENOENT;
+	if (code->internal)
+		return 1;
 	*out = (struct rls_frame){
 		.function = code->function,
 		.file = code->file,

@@ -1,9 +1,9 @@
 /* Pythons: the interpreters of sampled processes, and the names of their code objects.
  *
- * A process is looked at when a sample of it comes without a walk (RLS_STACK_NO_INTERPRETER),
- * at most every so often; the kernel side is told how to walk from then on. A code object is
- * read when it is first met, while it most likely still exists, and kept: its address and its
- * first line tell it from one that takes its place.
+ * A process is looked at when it begins to be recorded, then when a sample of it comes without
+ * a walk (RLS_STACK_NO_INTERPRETER), at most every so often; the kernel side is told how to walk from then on. A code object is
+ * read when it is first met, while it most likely still exists, and kept until another takes
+ * its place, which its identity tells (bpf/stack_wire.h).
  */
 #ifndef RLS_PYTHONS_H
 #define RLS_PYTHONS_H
@@ -22,12 +22,17 @@ int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *sink
 		    struct rls_pythons **out);
 void rls_pythons_free(struct rls_pythons *pythons);
 
-/* A sample of it could not be walked for want of an interpreter. 0 or -ENOMEM. */
+/* It begins to be recorded. 0 or -ENOMEM. */
 int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
+/* A sample of it could not be walked for want of an interpreter: looks again. 0 or -ENOMEM. */
+int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
+/* How many of those were of processes whose interpreter was found later. */
+uint64_t rls_pythons_missed(const struct rls_pythons *pythons);
 /* It has ended or runs another program. */
 void rls_pythons_forget(struct rls_pythons *pythons, pid_t pid);
 
-/* What a frame of the process is called. 0; -ENOENT: its code object could not be read; -ENOMEM
+/* What a frame of the process is called. 0; 1: it is none of the program's, the interpreter
+ * made it for its own use; -ENOENT: its code object could not be read; -ENOMEM
  * or the sink's -errno. */
 int rls_pythons_name(struct rls_pythons *pythons, pid_t pid, const struct rls_wire_frame *frame,
 		     struct rls_frame *out);

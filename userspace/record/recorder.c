@@ -151,6 +151,7 @@ static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t t
 		return;
 	rls_processes_add(&recorder->processes, (pid_t)child, false);
 	rls_libraries_inherit(recorder->libraries, (pid_t)parent, (pid_t)child, time_ns);
+	rls_samples_began(recorder->samples, (pid_t)child, time_ns);
 }
 
 /* A new program: nothing native can have been entered yet, so if it is Python it is in Python. */
@@ -398,6 +399,8 @@ static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
 	/* Tracked first: what it forks from now on is tracked by the kernel side itself. */
 	if (!r)
 		r = rls_describe_settings(&recorder->describer, pid);
+	if (!r)
+		r = rls_samples_began(recorder->samples, pid, now_ns());
 	if (!r)
 		r = rls_libraries_scan(recorder->libraries, pid, now_ns());
 	/* Again, now that its annotations are found: the first hit is to be in its operation. */

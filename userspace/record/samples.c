@@ -72,6 +72,11 @@ void rls_samples_free(struct rls_samples *samples)
 	free(samples);
 }
 
+int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
+{
+	return samples ? rls_pythons_look(samples->pythons, pid, time_ns) : 0;
+}
+
 void rls_samples_mapped(struct rls_samples *samples, pid_t pid)
 {
 	if (samples)
@@ -98,10 +103,9 @@ static int add_python_frames(struct rls_samples *samples, const struct rls_wire_
 		int r = rls_pythons_name(samples->pythons, (pid_t)stack->header.pid,
 					 &stack->frame[i - 1], &frame);
 
-		if (r == -ENOENT) {
-			samples->nameless++;
+		samples->nameless += r == -ENOENT;
+		if (r == -ENOENT || r == 1)
 			continue;
-		}
 		if (!r)
 			r = rls_frame_tree_id(&samples->tree, *leaf, &frame, stack->header.time_ns,
 					      leaf);
@@ -233,7 +237,7 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 
 	samples->taken++;
 	if (stack->end == RLS_STACK_NO_INTERPRETER)
-		r = rls_pythons_look(samples->pythons, (pid_t)stack->header.pid,
+		r = rls_pythons_miss(samples->pythons, (pid_t)stack->header.pid,
 				     stack->header.time_ns);
 	samples->ends[stack->end]++;
 	if (!r)
@@ -283,6 +287,9 @@ int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
 		if (samples->waits.entries[i].value)
 			r = end_wait(samples, samples->waits.entries[i].value, stop_ns);
 	}
+	if (!r)
+		r = warn(samples, stop_ns, rls_pythons_missed(samples->pythons),
+			 "were taken before their Python interpreter was known: they lack its frames");
 	if (!r)
 		r = warn(samples, stop_ns, samples->ends[RLS_STACK_FAULT],
 			 "met memory that could not be read then: their outer frames are missing");
