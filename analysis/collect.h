@@ -16,7 +16,7 @@ struct rls_collector {
 	uint64_t looked_ns;         /* of the threads' time, what was not traced */
 	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,
 		operation_capacity, stack_capacity, gpu_capacity, overview_capacity,
-		line_capacity, function_capacity, sample_capacity,
+		line_capacity, function_capacity, sample_capacity, sampled_stack_capacity,
 		cuda_call_capacity, cuda_operation_capacity, gpu_clock_capacity;
 	int err;                    /* the first failure; nothing is done after it */
 };
@@ -47,6 +47,13 @@ void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *pr
 
 /* Adds what samples say: lines, functions, kinds. */
 void rls_collect_samples(struct rls_collector *c);
+
+/* Adds the stacks that samples were taken in, with their frames. */
+void rls_collect_sampled_stacks(struct rls_collector *c);
+
+/* The operations of a stack, outermost first: *depth of them. The caller frees the array;
+ * NULL for none, or after a failure. */
+const char **rls_collect_operations(struct rls_collector *c, rls_stack_id stack, size_t *depth);
 
 /* Adds the process's GPUs, its calls into CUDA, and what each operation had of both. */
 void rls_collect_cuda(struct rls_collector *c, const struct rls_process *process);

@@ -182,21 +182,18 @@ static struct rls_stack_row *new_stack(struct rls_collector *c)
 				  &c->report->stack_count);
 }
 
-static void set_frames(struct rls_collector *c, struct rls_stack_row *row, rls_stack_id stack)
+const char **rls_collect_operations(struct rls_collector *c, rls_stack_id stack, size_t *depth)
 {
 	rls_string_id names[RLS_OPERATION_DEPTH_MAX];
-	size_t depth = rls_stack_tree_names(&c->timeline->stacks, stack, names);
+	size_t count = rls_stack_tree_names(&c->timeline->stacks, stack, names);
+	const char **operations = count ? calloc(count, sizeof(*operations)) : NULL;
 
-	if (!depth)
-		return;
-	row->operations = calloc(depth, sizeof(*row->operations));
-	if (!row->operations) {
+	if (count && !operations)
 		c->err = -ENOMEM;
-		return;
-	}
-	row->depth = depth;
-	for (size_t i = 0; i < depth; i++)
-		row->operations[i] = rls_collect_string(c, names[i]);
+	*depth = operations ? count : 0;
+	for (size_t i = 0; i < *depth; i++)
+		operations[i] = rls_collect_string(c, names[i]);
+	return operations;
 }
 
 static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
@@ -224,7 +221,7 @@ static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
 			 cell->off_cpu_ns[RLS_PART_CPU_GPU];
 	row->corrected_ns = wall_ns - cell->subtracted_ns;
 	row->transitions = transitions;
-	set_frames(c, row, scope->stack);
+	row->operations = rls_collect_operations(c, scope->stack, &row->depth);
 }
 
 /* --- over time ---------------------------------------------------------------------- */

@@ -70,6 +70,8 @@ void rls_report_free(struct rls_report *report)
 		free(report->gpu[i].operations);
 	for (size_t i = 0; i < report->stack_count; i++)
 		free(report->stacks[i].operations);
+	for (size_t i = 0; i < report->sampled_stack_count; i++)
+		free(report->sampled_stacks[i].operations);
 	for (size_t i = 0; i < report->overview_count; i++)
 		free(report->overviews[i].parts);
 	free(report->overviews);
@@ -87,6 +89,8 @@ void rls_report_free(struct rls_report *report)
 	free(report->lines);
 	free(report->functions);
 	free(report->samples);
+	free(report->stack_frames);
+	free(report->sampled_stacks);
 	free(report->losses);
 	free(report->warnings);
 	rls_string_pool_free(report->strings);
@@ -136,6 +140,19 @@ void rls_report_set_percent(struct rls_report *report)
 		wall_ns += (double)report->threads[i].wall_ns;
 	report->overhead.percent =
 		wall_ns > 0 ? 100.0 * (double)report->overhead.estimated_ns / wall_ns : 0;
+}
+
+size_t rls_report_frames(const struct rls_report *report, const struct rls_sampled_stack_row *row,
+			 const struct rls_stack_frame *frames[static RLS_STACK_FRAMES_MAX])
+{
+	uint32_t number = row->frame;
+	size_t count = 0;
+
+	for (; number && number <= report->stack_frame_count && count < RLS_STACK_FRAMES_MAX; count++) {
+		frames[count] = &report->stack_frames[number - 1];
+		number = frames[count]->parent;
+	}
+	return count;
 }
 
 static int sweep(struct rls_event_source *source, struct rls_timeline *timeline)

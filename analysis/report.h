@@ -205,6 +205,32 @@ struct rls_sample_row {
 	double variance_ns2;
 };
 
+/* A frame of sampled stacks; its callers are found by going up. */
+struct rls_stack_frame {
+	uint32_t parent;            /* 1 + index of the caller; 0: none, or not known */
+	uint32_t line;              /* 0: none, or not known */
+	const char *function;       /* "" when it has no name */
+	const char *file;           /* as the target sees it; of a native one its library */
+	bool native;
+};
+
+/* No stack is shown further up than so many frames. */
+#define RLS_STACK_FRAMES_MAX 512
+
+/* Samples by the whole stack they were taken in: what a profile shows. Their sums are those
+ * of rls_sample_row. No part of the JSON form. */
+struct rls_sampled_stack_row {
+	uint32_t pid;
+	const char *phase;
+	const char **operations;    /* outermost first */
+	size_t depth;
+	enum rls_category category;
+	enum rls_sample_kind kind;
+	uint32_t frame;             /* 1 + index of the innermost; 0: nothing is known */
+	uint64_t samples;
+	uint64_t ns;
+};
+
 struct rls_gpu_operation {
 	const char *phase;
 	const char *operation;
@@ -347,6 +373,10 @@ struct rls_report {
 	size_t function_count;
 	struct rls_sample_row *samples;
 	size_t sample_count;
+	struct rls_stack_frame *stack_frames;
+	size_t stack_frame_count;
+	struct rls_sampled_stack_row *sampled_stacks;   /* never grouped */
+	size_t sampled_stack_count;
 	struct rls_cuda_call_row *cuda_calls;
 	size_t cuda_call_count;
 	struct rls_cuda_operation_row *cuda_operations; /* never grouped */
@@ -382,6 +412,10 @@ int rls_report_warn(struct rls_report *report, const char *format, ...)
 /* What a process or thread is called; "" when it is not known. */
 const char *rls_report_process_name(const struct rls_report *report, uint32_t pid);
 const char *rls_report_thread_name(const struct rls_report *report, uint32_t pid, uint32_t tid);
+
+/* The frames of a sampled stack into frames[], innermost first. Returns how many. */
+size_t rls_report_frames(const struct rls_report *report, const struct rls_sampled_stack_row *row,
+			 const struct rls_stack_frame *frames[static RLS_STACK_FRAMES_MAX]);
 
 /* Sums breakdown, transitions and operations over what the group does not tell apart (those columns
  * become 0 and ""). */
@@ -435,6 +469,15 @@ enum rls_sort {
 /* "time", "on-cpu", "gpu", "corrected", "error", "name" to *out and 0; -EINVAL for another word. */
 int rls_sort_parse(const char *name, enum rls_sort *out);
 
+/* Which stacks a format shows that has room for one kind only. */
+enum rls_stacks {
+	RLS_STACKS_TRACED = 0,
+	RLS_STACKS_SAMPLED = 1,
+};
+
+/* "traced", "sampled" to *out and 0; -EINVAL for another word. */
+int rls_stacks_parse(const char *name, enum rls_stacks *out);
+
 struct rls_write_options {
 	bool colour;                    /* text: escape sequences of a terminal */
 	unsigned int columns;           /* text: width to fit; 0: 80 */
@@ -443,6 +486,7 @@ struct rls_write_options {
 	bool full;                      /* text: samples down to the least */
 	enum rls_report_table table;    /* csv: which array */
 	bool one_table;                 /* jsonl: that table, not all */
+	enum rls_stacks stacks;         /* folded */
 	struct rls_tracks *tracks;      /* what rls_report_writer_tracks gave; borrowed */
 };
 

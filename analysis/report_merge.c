@@ -167,6 +167,49 @@ static int merge_stack(struct rls_report *report, const struct rls_stack_row *fr
 	return err;
 }
 
+static int merge_sampled_stack(struct rls_report *report, const struct rls_sampled_stack_row *from,
+			       uint32_t frames_before)
+{
+	struct rls_sampled_stack_row row = *from;
+	_cleanup_free_ const char **operations = calloc(row.depth + 1, sizeof(*operations));
+	int err = operations ? 0 : -ENOMEM;
+
+	row.phase = rls_report_keep(report, from->phase, &err);
+	for (size_t i = 0; !err && i < row.depth; i++)
+		operations[i] = rls_report_keep(report, from->operations[i], &err);
+	row.operations = operations;
+	if (row.frame)
+		row.frame += frames_before;
+	if (!err)
+		err = append_all(&report->sampled_stacks, &report->sampled_stack_count, &row, 1);
+	if (!err)
+		operations = NULL;
+	return err;
+}
+
+/* The other's frames come behind the report's own. */
+static int merge_sampled_stacks(struct rls_report *report, const struct rls_report *other)
+{
+	size_t before = report->stack_frame_count;
+	int err;
+
+	if (before + other->stack_frame_count > UINT32_MAX)
+		return -ENOMEM;
+	err = append_all(&report->stack_frames, &report->stack_frame_count, other->stack_frames,
+			 other->stack_frame_count);
+	for (size_t i = before; i < report->stack_frame_count; i++) {
+		struct rls_stack_frame *frame = &report->stack_frames[i];
+
+		if (frame->parent)
+			frame->parent += (uint32_t)before;
+		frame->function = rls_report_keep(report, frame->function, &err);
+		frame->file = rls_report_keep(report, frame->file, &err);
+	}
+	for (size_t i = 0; !err && i < other->sampled_stack_count; i++)
+		err = merge_sampled_stack(report, &other->sampled_stacks[i], (uint32_t)before);
+	return err;
+}
+
 static int merge_overview(struct rls_report *report, const struct rls_overview_entry *from)
 {
 	struct rls_overview_entry entry = *from;
@@ -336,6 +379,8 @@ int rls_report_merge(struct rls_report *report, const struct rls_report *other, 
 		err = merge_operations(report, other);
 	for (size_t i = 0; !err && i < other->stack_count; i++)
 		err = merge_stack(report, &other->stacks[i]);
+	if (!err)
+		err = merge_sampled_stacks(report, other);
 	for (size_t i = 0; !err && i < other->process_count; i++)
 		err = merge_process(report, &other->processes[i]);
 	for (size_t i = 0; !err && i < other->gpu_count; i++)

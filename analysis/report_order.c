@@ -104,6 +104,26 @@ static int sort_stacks(const void *left, const void *right)
 	return order ? order : order_numbers(a->wall_ns, b->wall_ns);
 }
 
+static int sort_sampled_stacks(const void *left, const void *right)
+{
+	const struct rls_sampled_stack_row *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	for (size_t i = 0; !order && i < a->depth && i < b->depth; i++)
+		order = strcmp(a->operations[i], b->operations[i]);
+	if (!order)
+		order = order_numbers(a->depth, b->depth);
+	if (!order)
+		order = order_numbers(a->category, b->category);
+	if (!order)
+		order = order_numbers(a->frame, b->frame);
+	if (!order)
+		order = order_numbers(a->kind, b->kind);
+	if (!order)
+		order = strcmp(a->phase, b->phase);
+	return order ? order : order_numbers(a->ns, b->ns);
+}
+
 static int sort_processes(const void *left, const void *right)
 {
 	const struct rls_process_entry *a = left, *b = right;
@@ -272,6 +292,7 @@ void rls_report_sort(struct rls_report *report)
 	sort_array(report->transitions, report->transition_count, sort_transitions);
 	sort_array(report->operations, report->operation_count, sort_operations);
 	sort_array(report->stacks, report->stack_count, sort_stacks);
+	sort_array(report->sampled_stacks, report->sampled_stack_count, sort_sampled_stacks);
 	sort_array(report->gpu, report->gpu_count, sort_gpu);
 	sort_array(report->cuda_calls, report->cuda_call_count, sort_cuda_calls);
 	sort_array(report->cuda_operations, report->cuda_operation_count, sort_cuda_operations);

@@ -92,10 +92,10 @@ static void add(struct rls_sample_sum *sum, const struct rls_event *event)
 }
 
 static int cell_of(struct rls_sample_book *book, const struct rls_process *process,
-		   const struct rls_scope *scope, uint32_t frame, enum rls_sample_kind kind,
-		   struct rls_sample_cell **out)
+		   const struct rls_scope *scope, uint32_t frame, enum rls_category category,
+		   enum rls_sample_kind kind, struct rls_sample_cell **out)
 {
-	uint64_t place = (uint64_t)frame << 8 | kind;
+	uint64_t place = (uint64_t)frame << 16 | (uint64_t)category << 8 | kind;
 	struct rls_sample_cell *cell = rls_index_map_get(&book->cell_map, (uintptr_t)scope, place);
 	int err;
 
@@ -110,6 +110,7 @@ static int cell_of(struct rls_sample_book *book, const struct rls_process *proce
 		cell->process = process;
 		cell->scope = scope;
 		cell->frame = frame;
+		cell->category = category;
 		cell->kind = kind;
 		cell->next = book->cells;
 		book->cells = cell;
@@ -152,7 +153,8 @@ int rls_sample_book_add(struct rls_sample_book *book, const struct rls_event *ev
 {
 	struct rls_sample_tally *tally;
 	struct rls_sample_cell *cell;
-	int err = cell_of(book, process, scope, event->sample.frame, event->sample.kind, &cell);
+	int err = cell_of(book, process, scope, event->sample.frame, category, event->sample.kind,
+			  &cell);
 
 	if (!err)
 		err = tally_of(book, process, scope, category, event->sample.kind, &tally);

@@ -1,7 +1,7 @@
 /* Sample book: what samples say, added up while a trace is swept.
  *
  *     FRAME ─▶ tree of frames: (function, file, line) under a caller
- *     SAMPLE ─▶ cell of (scope, frame, kind): how many, how long
+ *     SAMPLE ─▶ cell of (scope, frame, category, kind): how many, how long
  *             └▶ tally of (scope, category, kind), to hold the samples against the trace
  *
  * A scope is a process's phase and operation stack (timeline.h). Memory is that of the
@@ -48,6 +48,7 @@ struct rls_sample_cell {
 	const struct rls_process *process;
 	const struct rls_scope *scope;
 	uint32_t frame;             /* 0: nothing is known of the stack */
+	enum rls_category category;
 	enum rls_sample_kind kind;
 	struct rls_sample_sum sum;
 };

@@ -2,7 +2,8 @@
  *
  * A profile's events stand together in the file, so they wait in a spool until the trace's
  * end. A frame is a name; its index is the name's id. Times are nanoseconds since the
- * trace's beginning, so that a reader's doubles hold them.
+ * trace's beginning, so that a reader's doubles hold them. Profiles of samples follow
+ * (speedscope_samples.h), with frames of their own behind the names.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
 #include "analysis/writers/json_string.h"
+#include "analysis/writers/speedscope_samples.h"
 #include "analysis/writers/spool.h"
 #include "analysis/writers/writer.h"
 
@@ -174,6 +176,10 @@ static void print_head(FILE *out, const struct rls_report *report)
 static int finish(struct rls_track_sink *sink, const struct rls_report *report)
 {
 	struct speedscope *scope = of(sink);
+	__attribute__((cleanup(rls_speedscope_samples_free))) struct rls_speedscope_samples samples = {
+		.report = report,
+		.first_frame = rls_string_pool_count(sink->names),
+	};
 	bool first = true;
 	int err = 0;
 
@@ -186,12 +192,15 @@ static int finish(struct rls_track_sink *sink, const struct rls_report *report)
 		first = false;
 		err = print_profile(scope, &scope->profiles[i]);
 	}
+	if (!err)
+		err = rls_speedscope_samples_profiles(&samples, scope->out, first);
 	fputs("],\n\"shared\":{\"frames\":[", scope->out);
 	for (uint32_t id = 0; id < rls_string_pool_count(sink->names); id++) {
 		fputs(id ? ",\n{\"name\":" : "\n{\"name\":", scope->out);
 		rls_json_print_string(scope->out, rls_string_pool_get(sink->names, id));
 		putc('}', scope->out);
 	}
+	rls_speedscope_samples_frames(&samples, scope->out);
 	fputs("]}}\n", scope->out);
 	return err;
 }

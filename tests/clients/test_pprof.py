@@ -1,4 +1,6 @@
 """The profile in `go tool pprof`: the same totals, for every sample type."""
+import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -37,6 +39,24 @@ def by_category(trace, value, **more):
     return {category: figure for (category,), figure in trace.sums(value, "category", **more).items()}
 
 
+def check_samples(command, folder):
+    """The sampled stacks: their own sums, kinds and places, and nothing of them in the traced ones."""
+    events = pathlib.Path(__file__).parents[1] / "golden" / "samples" / "events.jsonl"
+    model = json.loads(subprocess.check_output([common.BIN, "report", "--format", "json", events]))
+    profile = pathlib.Path(folder, "samples.pprof")
+    subprocess.run([common.BIN, "report", "--format", "pprof", "-o", profile, events], check=True)
+
+    rows = model["samples"]
+    assert sum(flat_sums(top(command, profile, "sampled")).values()) == sum(row["ns"] for row in rows) > 0
+    assert sum(flat_sums(top(command, profile, "samples")).values()) == sum(row["samples"] for row in rows) > 0
+    assert sum(flat_sums(top(command, profile, "wall")).values()) == sum(row["wall_ns"] for row in model["breakdown"])
+    for kind in {row["kind"] for row in rows}:
+        some = top(command, profile, "sampled", f"-tagfocus=kind=^{kind}$")
+        assert sum(flat_sums(some).values()) == sum(row["ns"] for row in rows if row["kind"] == kind)
+    lines = pprof(command, "-top", "-lines", "-sample_index=sampled", str(profile))
+    assert "Agent.act /job/agent.py:12" in lines and "Agent.act /job/agent.py:14" in lines, lines
+
+
 def main():
     command = pprof_command()
     trace = common.Trace()
@@ -61,6 +81,8 @@ def main():
         assert sum(flat_sums(rows).values()) == trace.sums("wall_ns", "operation")[operation,]
     rows = top(command, profile, "wall", "-tagfocus=phase=^train$", "-tagfocus=pid=100")
     assert sum(flat_sums(rows).values()) > 0
+
+    check_samples(command, trace.folder.name)
 
     cut_short = common.Trace(complete=False)
     comments = pprof(command, "-comments", str(cut_short.report("pprof")))

@@ -62,6 +62,21 @@ def check_frames(trace, document, pid, tid):
         assert close(rows[category][1], own[category]), (rows[category], own)
 
 
+def check_samples(page, folder):
+    """The sampled profile, alone in its file so that speedscope shows it: the same total, every frame."""
+    events = pathlib.Path(__file__).parents[1] / "golden" / "samples" / "events.jsonl"
+    rows = json.loads(subprocess.check_output([common.BIN, "report", "--format", "json", events]))["samples"]
+    content = json.loads(subprocess.check_output([common.BIN, "report", "--format", "speedscope", events]))
+    content["profiles"] = [profile for profile in content["profiles"] if profile["type"] == "sampled"]
+    profile, = content["profiles"]
+    assert sum(profile["weights"]) == profile["endValue"] == sum(row["ns"] for row in rows)
+    only = pathlib.Path(folder, "sampled.speedscope")
+    only.write_text(json.dumps(content))
+    document = html.unescape(show(page, only, folder))
+    for name in ("python3 (1), sampled", "Agent.act", "addmm", "[sleep]"):
+        assert name in document, name
+
+
 def main():
     page = common.CACHE / "node" / "node_modules" / "speedscope" / "dist" / "release" / "index.html"
     if not page.exists():
@@ -77,6 +92,8 @@ def main():
     assert first in html.unescape(document)
     check_profiles(trace, document)
     check_frames(trace, document, next(t["pid"] for t in trace.model["threads"] if t["tid"] == tid), tid)
+
+    check_samples(page, trace.folder.name)
 
     cut_short = common.Trace(complete=False)
     profile = cut_short.report("speedscope")

@@ -23,7 +23,7 @@ struct form {
 	const char *only;           /* the case that has it; NULL: each */
 	enum rls_group group;
 	enum rls_report_table table;
-	struct rls_write_options text;          /* colour, columns, top, sort */
+	struct rls_write_options text;          /* colour, columns, top, sort, stacks */
 };
 
 static const struct form forms[] = {
@@ -46,6 +46,7 @@ static const struct form forms[] = {
 	{.format = "text", .file = "expected.lines.txt", .only = "samples", .group = RLS_GROUP_LINE},
 	{.format = "text", .file = "expected.functions.txt", .only = "samples", .group = RLS_GROUP_FUNCTION},
 	{.format = "text", .file = "expected.files.txt", .only = "samples", .group = RLS_GROUP_FILE},
+	{.format = "folded", .file = "expected.sampled.folded", .only = "samples", .text = {.stacks = RLS_STACKS_SAMPLED}},
 	{.format = "csv", .file = "expected.lines.csv", .only = "samples", .table = RLS_TABLE_LINES},
 	{.format = "csv", .file = "expected.functions.csv", .only = "samples", .table = RLS_TABLE_FUNCTIONS},
 	{.format = "csv", .file = "expected.samples.csv", .only = "samples", .table = RLS_TABLE_SAMPLES},

@@ -23,6 +23,7 @@ enum {
 	KEY_TOP,
 	KEY_SORT,
 	KEY_TABLE,
+	KEY_STACKS,
 	KEY_SCHEMA,
 	KEY_FROM,
 	KEY_TO,
@@ -36,6 +37,7 @@ struct arguments {
 	enum rls_group group;
 	enum rls_report_table table;
 	enum rls_sort sort;
+	enum rls_stacks stacks;
 	unsigned int top;
 	bool full;
 	bool one_table;
@@ -127,6 +129,11 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		if (!rls_report_table_parse(value, &arguments->table))
 			return 0;
 		rls_error("'%s' is not a table: %s", value, rls_report_table_names(names));
+		return EINVAL;
+	case KEY_STACKS:
+		if (!rls_stacks_parse(value, &arguments->stacks))
+			return 0;
+		rls_error("--stacks takes traced or sampled, not '%s'", value);
 		return EINVAL;
 	case KEY_FROM:
 		return parse_seconds("--from", value, &arguments->from_ns);
@@ -245,9 +252,12 @@ static int write_report(const struct arguments *arguments, struct rls_report *re
 		.full = arguments->full,
 		.top = arguments->top,
 		.sort = arguments->sort,
+		.stacks = arguments->stacks,
 	};
 	int error;
 
+	if (arguments->stacks == RLS_STACKS_SAMPLED && !report->sampled_stack_count)
+		return rls_error_r(-ENODATA, "there are no sampled stacks: record with --sample-hz");
 	rls_report_group(report, arguments->group);
 	rls_write_options_fit(&options, output);
 	error = rls_report_write(report, arguments->writer, output, &options);
@@ -315,6 +325,8 @@ int rls_command_report(int argc, char **argv)
 		{"full", KEY_FULL, NULL, 0, "text: lines and functions below 1 % of the time too", 0},
 		{"table", KEY_TABLE, "NAME", 0,
 		 "csv and jsonl: which table (csv: breakdown by default)", 0},
+		{"stacks", KEY_STACKS, "WHICH", 0,
+		 "folded: the traced stacks (default), or the sampled ones", 0},
 		{"from", KEY_FROM, "SECONDS", 0, "Leave out what lies before, since the trace's beginning", 0},
 		{"to", KEY_TO, "SECONDS", 0, "Leave out what lies behind", 0},
 		{"json-schema", KEY_SCHEMA, NULL, 0, "Print the JSON Schema of --format json", 0},
