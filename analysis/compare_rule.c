@@ -109,7 +109,7 @@ const struct rls_compare_row *rls_compare_rule_check(const struct rls_compare_ru
 			continue;
 		*known = true;
 		if (!broken && row->significant &&
-		    (rule->above ? row->change > rule->change : row->change < rule->change))
+		    (rule->above ? row->relative > rule->change : row->relative < rule->change))
 			broken = row;
 	}
 	return broken;

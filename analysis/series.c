@@ -1,6 +1,7 @@
 #include "analysis/series.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,151 +9,201 @@
 #include "analysis/report_private.h"
 #include "analysis/sweep.h"
 
-/* While reading, operations are ids and figures are sums up to the window's end. */
-struct slot {
-	rls_string_id operation;
-	double wall_ns[RLS_CATEGORY_MAX][RLS_SERIES_WINDOWS];
-	double corrected_ns[RLS_CATEGORY_MAX][RLS_SERIES_WINDOWS];
-	double cpu_ns[RLS_CATEGORY_MAX][RLS_SERIES_WINDOWS];
-	double entries[RLS_SERIES_WINDOWS];
+/* What a scope's cells said when a unit of it last began. */
+struct mark {
+	struct mark *next;
+	struct rls_series_times times;
+	size_t stratum;
 };
 
+/* While reading, a stratum's names are ids; they become strings at the end. */
 struct reader {
 	struct rls_timeline timeline;
 	struct rls_series *series;
-	struct slot **slots;
-	size_t slot_count, slot_capacity;
-	struct rls_index_map map;       /* operation -> slot */
-	bool any;
-	uint64_t boundary_ns;           /* where the present window ends */
+	struct {
+		rls_string_id phase, operation;
+	} *names;
+	size_t name_capacity;
+	struct rls_index_map strata;    /* (phase, operation) -> 1 + index */
+	struct rls_index_map mark_map;  /* (scope, unit) -> mark */
+	struct mark *marks;
 };
 
-static int find_slot(struct reader *reader, rls_string_id operation, struct slot **out)
+/* *out SIZE_MAX: there are too many. */
+static int find_stratum(struct reader *reader, const struct rls_scope *scope, size_t *out)
 {
-	struct slot *slot = rls_index_map_get(&reader->map, operation, 0);
+	struct rls_series *series = reader->series;
+	uintptr_t known = (uintptr_t)rls_index_map_get(&reader->strata, scope->phase,
+						       scope->operation);
 	int err;
 
-	if (!slot) {
-		err = rls_grow(&reader->slots, &reader->slot_capacity, reader->slot_count);
-		if (err)
-			return err;
-		slot = calloc(1, sizeof(*slot));
-		if (!slot)
-			return -ENOMEM;
-		slot->operation = operation;
-		reader->slots[reader->slot_count++] = slot;
-		err = rls_index_map_put(&reader->map, operation, 0, slot);
-		if (err)
-			return err;
+	*out = known - 1;
+	if (known)
+		return 0;
+	if (series->count == RLS_SERIES_STRATA_MAX) {
+		series->cut = true;
+		*out = SIZE_MAX;
+		return 0;
 	}
-	*out = slot;
+	err = rls_grow(&reader->names, &reader->name_capacity, series->count);
+	if (!err)
+		err = rls_grow(&series->strata, &series->capacity, series->count);
+	if (!err)
+		err = rls_index_map_put(&reader->strata, scope->phase, scope->operation,
+					(void *)(uintptr_t)(series->count + 1));
+	if (err)
+		return err;
+	*out = series->count++;
+	reader->names[*out].phase = scope->phase;
+	reader->names[*out].operation = scope->operation;
+	series->strata[*out] = (struct rls_series_stratum){
+		.blocks = {{.units_each = 1}, {.units_each = 1}},
+	};
 	return 0;
 }
 
 /* A cost and a wait may have been taken from the same time. */
-static double ran_ns(const struct rls_cell *cell, uint64_t wall_ns)
+static double without_waits(const struct rls_cell *cell, double ns)
 {
-	double ns = (double)wall_ns - (double)cell->subtracted_ns;
 
 	for (int part = 0; part < RLS_PART_MAX; part++)
 		ns -= (double)cell->off_cpu_ns[part];
 	return ns > 0 ? ns : 0;
 }
 
-static int add_scope(struct reader *reader, const struct rls_scope *scope)
+static void read_scope(const struct rls_scope *scope, struct rls_series_times *times)
 {
-	size_t window = reader->series->window_count;
-	struct slot *slot;
-	int err = find_slot(reader, scope->operation, &slot);
-
-	for (int i = 0; !err && i < RLS_CATEGORY_MAX; i++) {
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		const struct rls_cell *cell = &scope->cells[i];
 		uint64_t wall_ns = cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
 
-		slot->wall_ns[i][window] += (double)wall_ns;
-		slot->corrected_ns[i][window] += (double)(wall_ns - cell->subtracted_ns);
-		slot->cpu_ns[i][window] += ran_ns(cell, wall_ns);
+		times->wall_ns[i] = (double)wall_ns;
+		times->corrected_ns[i] = (double)(wall_ns - cell->subtracted_ns);
+		times->cpu_ns[i] = without_waits(cell, times->corrected_ns[i]);
+		times->ran_ns[i] = without_waits(cell, times->wall_ns[i]);
 	}
-	if (!err)
-		slot->entries[window] += (double)scope->entries;
-	return err;
 }
 
-/* Each two windows become one: sums up to the later one's end stay. */
-static void halve(struct reader *reader)
+/* sum += sign * times */
+static void add_times(struct rls_series_times *sum, const struct rls_series_times *times,
+		      double sign)
 {
-	struct rls_series *series = reader->series;
-
-	for (size_t s = 0; s < reader->slot_count; s++) {
-		struct slot *slot = reader->slots[s];
-
-		for (size_t w = 0; w < RLS_SERIES_WINDOWS / 2; w++) {
-			for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-				slot->wall_ns[i][w] = slot->wall_ns[i][2 * w + 1];
-				slot->corrected_ns[i][w] = slot->corrected_ns[i][2 * w + 1];
-				slot->cpu_ns[i][w] = slot->cpu_ns[i][2 * w + 1];
-			}
-			slot->entries[w] = slot->entries[2 * w + 1];
-		}
-		for (size_t w = RLS_SERIES_WINDOWS / 2; w < RLS_SERIES_WINDOWS; w++) {
-			for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-				slot->wall_ns[i][w] = slot->corrected_ns[i][w] = slot->cpu_ns[i][w] = 0;
-			slot->entries[w] = 0;
-		}
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		sum->wall_ns[i] += sign * times->wall_ns[i];
+		sum->corrected_ns[i] += sign * times->corrected_ns[i];
+		sum->cpu_ns[i] += sign * times->cpu_ns[i];
+		sum->ran_ns[i] += sign * times->ran_ns[i];
 	}
-	series->window_count = RLS_SERIES_WINDOWS / 2;
-	series->width_ns *= 2;
 }
 
-/* Notes what everything came to so far: the present window ends. */
-static int end_window(struct reader *reader)
+/* Each two blocks become one. */
+static void halve(struct rls_series_blocks *blocks)
 {
+	for (size_t i = 0; i < RLS_SERIES_BLOCKS / 2; i++) {
+		struct rls_series_block block = blocks->blocks[2 * i];
+
+		add_times(&block.times, &blocks->blocks[2 * i + 1].times, 1);
+		block.units += blocks->blocks[2 * i + 1].units;
+		blocks->blocks[i] = block;
+	}
+	blocks->count = RLS_SERIES_BLOCKS / 2;
+	blocks->units_each *= 2;
+}
+
+static int add_unit(struct rls_series_blocks *blocks, const struct rls_series_times *now,
+		    const struct rls_series_times *before)
+{
+	struct rls_series_block *last;
+
+	if (!blocks->count || blocks->blocks[blocks->count - 1].units >= blocks->units_each) {
+		int err;
+
+		if (blocks->count == RLS_SERIES_BLOCKS)
+			halve(blocks);
+		err = rls_grow(&blocks->blocks, &blocks->capacity, blocks->count);
+		if (err)
+			return err;
+		blocks->blocks[blocks->count++] = (struct rls_series_block){0};
+	}
+	last = &blocks->blocks[blocks->count - 1];
+	last->units++;
+	add_times(&last->times, now, 1);
+	add_times(&last->times, before, -1);
+	return 0;
+}
+
+/* A unit of the scope begins, and with that the one before it is over. */
+static int begin_unit(struct reader *reader, const struct rls_scope *scope,
+		      enum rls_series_unit unit)
+{
+	struct mark *mark = rls_index_map_get(&reader->mark_map, (uintptr_t)scope, unit);
+	struct rls_series_times now;
 	int err = 0;
 
-	for (struct rls_process *p = reader->timeline.processes; p; p = p->next) {
-		for (struct rls_thread *t = p->threads; t; t = t->next) {
-			for (struct rls_scope *s = t->scopes; !err && s; s = s->next)
-				err = add_scope(reader, s);
-		}
-	}
-	reader->series->window_count++;
-	return err;
-}
-
-/* Ends the windows that end before the next event. */
-static int pass(struct reader *reader, uint64_t time_ns)
-{
-	int err = 0;
-
-	if (!reader->any)
-		reader->boundary_ns = time_ns + reader->series->width_ns;
-	reader->any = true;
-	while (!err && time_ns >= reader->boundary_ns) {
-		if (reader->series->window_count == RLS_SERIES_WINDOWS) {
-			halve(reader);
-			/* The present window is longer now, too. */
-			reader->boundary_ns += reader->series->width_ns / 2;
-			continue;
-		}
-		err = rls_sweep_settle(&reader->timeline, reader->boundary_ns);
+	read_scope(scope, &now);
+	if (!mark) {
+		mark = calloc(1, sizeof(*mark));
+		if (!mark)
+			return -ENOMEM;
+		mark->next = reader->marks;
+		reader->marks = mark;
+		err = find_stratum(reader, scope, &mark->stratum);
 		if (!err)
-			err = end_window(reader);
-		reader->boundary_ns += reader->series->width_ns;
+			err = rls_index_map_put(&reader->mark_map, (uintptr_t)scope, unit, mark);
+	} else if (mark->stratum != SIZE_MAX) {
+		err = add_unit(&reader->series->strata[mark->stratum].blocks[unit], &now,
+			       &mark->times);
+	}
+	mark->times = now;
+	if (!err && unit == RLS_SERIES_INNER_CALL && mark->stratum != SIZE_MAX)
+		reader->series->strata[mark->stratum].units[unit]++;
+	return err;
+}
+
+/* The operations that the thread has now and had not before were called, each in the next
+ * outer one. */
+static int note_calls(struct reader *reader, struct rls_thread *thread, rls_stack_id before)
+{
+	struct rls_timeline *timeline = &reader->timeline;
+	rls_stack_id stay = rls_stack_tree_common(&timeline->stacks, before, thread->stack);
+	int err = 0;
+
+	for (rls_stack_id stack = thread->stack; !err && stack != stay;) {
+		rls_stack_id outer = rls_stack_tree_node(&timeline->stacks, stack).parent;
+		struct rls_scope *scope, *outer_scope;
+
+		err = rls_timeline_scope(timeline, thread, &thread->scopes, thread->process->phase,
+					 stack, &scope);
+		if (!err)
+			err = rls_timeline_scope(timeline, thread, &thread->scopes,
+						 thread->process->phase, outer, &outer_scope);
+		if (!err)
+			err = begin_unit(reader, scope, RLS_SERIES_CALL);
+		if (!err)
+			err = begin_unit(reader, outer_scope, RLS_SERIES_INNER_CALL);
+		stack = outer;
 	}
 	return err;
 }
 
-static bool is_timed(const struct rls_event *event)
+static struct rls_thread *living_thread(struct reader *reader, const struct rls_event *event)
 {
-	switch (event->kind) {
-	case RLS_EVENT_CATEGORY:
-	case RLS_EVENT_OPERATION:
-	case RLS_EVENT_HITS:
-	case RLS_EVENT_OFF_CPU:
-		return true;
-	default:
-		return false;
-	}
+	struct rls_process *process = rls_timeline_process(&reader->timeline, event->pid);
+	struct rls_thread *thread = NULL;
+
+	if (process)
+		thread = rls_timeline_thread(&reader->timeline, process, event->tid);
+	return thread && thread->alive_link ? thread : NULL;
+}
+
+static int read_operation(struct reader *reader, const struct rls_event *event)
+{
+	struct rls_thread *thread = living_thread(reader, event);
+	rls_stack_id before = thread ? thread->stack : 0;
+	int err = rls_sweep_event(&reader->timeline, event);
+
+	thread = living_thread(reader, event);
+	return err || !thread ? err : note_calls(reader, thread, before);
 }
 
 static int read_events(struct reader *reader, struct rls_event_source *source)
@@ -160,92 +211,57 @@ static int read_events(struct reader *reader, struct rls_event_source *source)
 	struct rls_event event;
 	int more, err = 0;
 
-	while (!err && (more = source->next(source, &event)) > 0) {
-		if (is_timed(&event))
-			err = pass(reader, event.time_ns);
-		if (!err)
-			err = rls_sweep_event(&reader->timeline, &event);
-	}
+	while (!err && (more = source->next(source, &event)) > 0)
+		err = event.kind == RLS_EVENT_OPERATION
+			      ? read_operation(reader, &event)
+			      : rls_sweep_event(&reader->timeline, &event);
 	if (err || more < 0)
 		return err ? err : more;
 	return rls_sweep_finish(&reader->timeline);
 }
 
-/* What is left after the last whole window is one too, only shorter. */
-static int end_last_window(struct reader *reader)
+/* What everything came to. */
+static int add_totals(struct reader *reader)
+{
+	int err = 0;
+
+	for (struct rls_process *p = reader->timeline.processes; p; p = p->next) {
+		for (struct rls_thread *t = p->threads; t; t = t->next) {
+			for (struct rls_scope *s = t->scopes; !err && s; s = s->next) {
+				struct rls_series_times times;
+				size_t at;
+
+				err = find_stratum(reader, s, &at);
+				if (err || at == SIZE_MAX)
+					continue;
+				read_scope(s, &times);
+				add_times(&reader->series->strata[at].times, &times, 1);
+				reader->series->strata[at].units[RLS_SERIES_CALL] +=
+					(double)s->entries;
+			}
+		}
+	}
+	return err;
+}
+
+static int name_strata(struct reader *reader, const struct rls_event_source *source)
 {
 	struct rls_series *series = reader->series;
-	uint64_t begin_ns;
-
-	if (!reader->any)
-		return 0;
-	if (series->window_count == RLS_SERIES_WINDOWS) {
-		halve(reader);
-		reader->boundary_ns += series->width_ns / 2;
-	}
-	begin_ns = reader->boundary_ns - series->width_ns;
-	series->last_width_ns = reader->timeline.now_ns > begin_ns
-					? reader->timeline.now_ns - begin_ns
-					: 0;
-	return end_window(reader);
-}
-
-/* From sums up to each window's end to the windows' own. */
-static void differentiate(double *values, size_t count)
-{
-	for (size_t w = count; w-- > 1;)
-		values[w] -= values[w - 1];
-}
-
-static int keep_slot(struct rls_series *series, struct slot *slot, const char *name,
-		     size_t capacities[static 2])
-{
-	size_t count = series->window_count;
-	int err = rls_grow(&series->operations, &capacities[0], series->operation_count);
-
-	if (err)
-		return err;
-	differentiate(slot->entries, count);
-	series->operations[series->operation_count].operation = name;
-	memcpy(series->operations[series->operation_count++].entries, slot->entries,
-	       sizeof(slot->entries));
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		struct rls_series_figure *figure;
-
-		if (!count || slot->wall_ns[i][count - 1] <= 0)
-			continue;
-		err = rls_grow(&series->figures, &capacities[1], series->figure_count);
-		if (err)
-			return err;
-		differentiate(slot->wall_ns[i], count);
-		differentiate(slot->corrected_ns[i], count);
-		differentiate(slot->cpu_ns[i], count);
-		figure = &series->figures[series->figure_count++];
-		figure->operation = name;
-		figure->category = i;
-		memcpy(figure->wall_ns, slot->wall_ns[i], sizeof(figure->wall_ns));
-		memcpy(figure->corrected_ns, slot->corrected_ns[i], sizeof(figure->corrected_ns));
-		memcpy(figure->cpu_ns, slot->cpu_ns[i], sizeof(figure->cpu_ns));
-	}
-	return 0;
-}
-
-static int keep_all(struct reader *reader, const struct rls_event_source *source)
-{
-	struct rls_series *series = reader->series;
-	size_t capacities[2] = {0};
 	int err = rls_report_new(&series->report);
 
 	if (!err)
 		err = rls_report_collect(series->report, &reader->timeline, source->strings,
 					 source->damaged);
-	for (size_t i = 0; !err && i < reader->slot_count; i++) {
-		const char *name = rls_report_keep(
+	if (!err)
+		series->duration_ns = series->report->end_ns - series->report->start_ns;
+	for (size_t i = 0; !err && i < series->count; i++) {
+		series->strata[i].phase =
+			rls_report_keep(series->report,
+					rls_string_pool_get(source->strings, reader->names[i].phase),
+					&err);
+		series->strata[i].operation = rls_report_keep(
 			series->report,
-			rls_string_pool_get(source->strings, reader->slots[i]->operation), &err);
-
-		if (!err)
-			err = keep_slot(series, reader->slots[i], name, capacities);
+			rls_string_pool_get(source->strings, reader->names[i].operation), &err);
 	}
 	return err;
 }
@@ -257,16 +273,18 @@ int rls_series_read(struct rls_event_source *source, struct rls_series **out)
 
 	if (err)
 		return err;
-	reader.series->width_ns = RLS_SERIES_WIDTH_NS;
 	err = read_events(&reader, source);
 	if (!err)
-		err = end_last_window(&reader);
+		err = add_totals(&reader);
 	if (!err)
-		err = keep_all(&reader, source);
-	for (size_t i = 0; i < reader.slot_count; i++)
-		free(reader.slots[i]);
-	free(reader.slots);
-	rls_index_map_free(&reader.map);
+		err = name_strata(&reader, source);
+	for (struct mark *mark = reader.marks, *next; mark; mark = next) {
+		next = mark->next;
+		free(mark);
+	}
+	free(reader.names);
+	rls_index_map_free(&reader.strata);
+	rls_index_map_free(&reader.mark_map);
 	rls_timeline_free(&reader.timeline);
 	if (err)
 		rls_series_free(reader.series);
@@ -279,8 +297,11 @@ void rls_series_free(struct rls_series *series)
 {
 	if (!series)
 		return;
+	for (size_t i = 0; i < series->count; i++) {
+		for (int unit = 0; unit < RLS_SERIES_UNIT_MAX; unit++)
+			free(series->strata[i].blocks[unit].blocks);
+	}
+	free(series->strata);
 	rls_report_free(series->report);
-	free(series->figures);
-	free(series->operations);
 	free(series);
 }

@@ -1,40 +1,59 @@
-/* Series: a trace's figures by operation and category, window of time by window of time.
+/* Series: a trace's time per call of its operations, phase by phase, in blocks of calls.
  *
- * How much a figure varies from window to window within one recording says how far it can be
- * trusted when two recordings are compared (compare.h). Windows are equally long; there are at
- * most RLS_SERIES_WINDOWS of them, however long the trace: when they are used up, each two
- * become one. Summed over threads, processes and phases.
+ * How much the time of a call varies from block to block within one recording says how far its
+ * mean can be trusted when recordings are compared (compare.h). A block is so many consecutive
+ * calls of an operation in a phase; a call's time goes to its block when the next call begins.
+ * There are at most RLS_SERIES_BLOCKS of them, however long the trace: when they are used up,
+ * each two become one. All threads and processes together.
+ *
+ * An outer operation that is entered once, such as a training loop, is told by its inner calls:
+ * the calls of the operations directly within it.
  */
 #ifndef RLS_SERIES_H
 #define RLS_SERIES_H
 
 #include "report.h"
 
-#define RLS_SERIES_WINDOWS 64
-/* The first width; it only grows. */
-#define RLS_SERIES_WIDTH_NS 50000000
+#define RLS_SERIES_BLOCKS 64
+/* Beyond so many pairs of phase and operation, what is new is left out: cut says so. */
+#define RLS_SERIES_STRATA_MAX 1024
 
-struct rls_series_figure {
-	const char *operation;
-	enum rls_category category;
-	double wall_ns[RLS_SERIES_WINDOWS];
-	double corrected_ns[RLS_SERIES_WINDOWS];
-	double cpu_ns[RLS_SERIES_WINDOWS];      /* of corrected_ns, what the threads really ran */
+enum rls_series_unit {
+	RLS_SERIES_CALL = 0,
+	RLS_SERIES_INNER_CALL = 1,
+	RLS_SERIES_UNIT_MAX = 2,
 };
 
-struct rls_series_operation {
-	const char *operation;
-	double entries[RLS_SERIES_WINDOWS];
+struct rls_series_times {
+	double wall_ns[RLS_CATEGORY_MAX];
+	double corrected_ns[RLS_CATEGORY_MAX];
+	double cpu_ns[RLS_CATEGORY_MAX];        /* of corrected_ns, what the threads really ran */
+	double ran_ns[RLS_CATEGORY_MAX];        /* of wall_ns */
+};
+
+struct rls_series_block {
+	double units;
+	struct rls_series_times times;
+};
+
+struct rls_series_blocks {
+	struct rls_series_block *blocks;        /* in order of time; the last may be begun only */
+	size_t count, capacity;
+	double units_each;          /* in every whole block */
+};
+
+struct rls_series_stratum {
+	const char *phase, *operation;
+	double units[RLS_SERIES_UNIT_MAX];      /* of the whole trace, as are the times */
+	struct rls_series_times times;
+	struct rls_series_blocks blocks[RLS_SERIES_UNIT_MAX];
 };
 
 struct rls_series {
-	size_t window_count;
-	uint64_t width_ns;
-	uint64_t last_width_ns;     /* of the last, which is shorter */
-	struct rls_series_figure *figures;
-	size_t figure_count;
-	struct rls_series_operation *operations;
-	size_t operation_count;
+	struct rls_series_stratum *strata;
+	size_t count, capacity;
+	bool cut;
+	uint64_t duration_ns;
 	struct rls_report *report;      /* of the same trace; owns the names */
 };
 

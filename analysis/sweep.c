@@ -686,20 +686,6 @@ int rls_sweep_event(struct rls_timeline *timeline, const struct rls_event *event
 	return handlers[event->kind].take(timeline, event);
 }
 
-int rls_sweep_settle(struct rls_timeline *timeline, uint64_t at_ns)
-{
-	int err = 0;
-
-	if (!timeline->any || at_ns < timeline->now_ns)
-		return 0;
-	timeline->now_ns = at_ns;
-	for (struct rls_process *p = timeline->processes; p; p = p->next) {
-		for (struct rls_thread *t = p->alive; !err && t; t = t->next_alive)
-			err = close_span(timeline, t);
-	}
-	return err;
-}
-
 int rls_sweep_finish(struct rls_timeline *timeline)
 {
 	int err;

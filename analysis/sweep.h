@@ -17,10 +17,6 @@
 /* The next event, not before the last one. 0, or -ENOMEM. */
 int rls_sweep_event(struct rls_timeline *timeline, const struct rls_event *event);
 
-/* Books everything up to at_ns, which lies between the last event and the next, so that what the
- * timeline's cells say then is complete. 0, or -ENOMEM. */
-int rls_sweep_settle(struct rls_timeline *timeline, uint64_t at_ns);
-
 /* No event is left: ends every life. 0, or -ENOMEM. */
 int rls_sweep_finish(struct rls_timeline *timeline);
 

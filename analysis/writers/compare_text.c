@@ -8,39 +8,69 @@
 #define TIME_WIDTH 10
 #define ROWS_MAX 40             /* beyond, only what is significant is of interest */
 
-static void print_time(FILE *out, const struct rls_compare_value *value, bool per_second)
+static void print_time(FILE *out, const struct rls_compare_value *value,
+		       enum rls_compare_unit unit)
 {
+	static const char *const marks[] = {
+		[RLS_COMPARE_PER_CALL] = "  ",
+		[RLS_COMPARE_PER_INNER_CALL] = "/i",
+		[RLS_COMPARE_PER_SECOND] = "/s",
+	};
 	char text[RLS_TEXT_NUMBER_BYTES];
 
 	putc(' ', out);
 	rls_text_print_right(out, value->ns > 0 ? rls_text_ns(text, (uint64_t)llround(value->ns)) : "-",
 			     TIME_WIDTH);
-	fputs(value->ns > 0 && per_second ? "/s" : "  ", out);
+	fputs(value->ns > 0 ? marks[unit] : "  ", out);
 }
 
-static void print_row(FILE *out, const struct rls_compare_row *row)
+static void print_row(FILE *out, const struct rls_comparison *comparison,
+		      const struct rls_compare_row *row)
 {
 	rls_text_print(out, *row->operation ? row->operation : "(no operation)", NAME_WIDTH);
 	fprintf(out, " %-9s", rls_compare_row_category(row));
-	print_time(out, &row->a, row->per_second);
-	print_time(out, &row->b, row->per_second);
-	if (!row->judged)
-		fputs("  in one of the two only", out);
-	else if (isfinite(row->error))
-		fprintf(out, " %+8.1f%% %8.1f%%%s", 100 * row->change, 100 * row->error,
-			row->significant ? " *" : "");
+	print_time(out, &row->a, row->unit);
+	print_time(out, &row->b, row->unit);
+	if (!row->judged) {
+		fputs("  not in every trace\n", out);
+		return;
+	}
+	fprintf(out, " %+8.1f%%", 100 * row->change);
+	if (comparison->normalised)
+		fprintf(out, " %+8.1f%%", 100 * row->relative);
+	if (isfinite(row->error))
+		fprintf(out, " %7.1f%%%s", 100 * row->error, row->significant ? " *" : "");
 	else
-		fprintf(out, " %+8.1f%%  unknown", 100 * row->change);
+		fputs(" unknown", out);
 	putc('\n', out);
+}
+
+static void print_speed(FILE *out, const struct rls_comparison *comparison)
+{
+	double percent = 100 * (comparison->speed - 1);
+
+	if (!comparison->speed_known) {
+		fputs("Too few figures to tell whether something slowed down or everything.\n", out);
+		return;
+	}
+	fprintf(out, "In the common, B takes %+.1f%% ± %.1f%% of A's time", percent,
+		100 * comparison->speed * comparison->speed_error);
+	fputs(comparison->normalised
+		      ? ":\nthe machine or all of the program, which one run each cannot tell. Judged against it.\n"
+		      : ".\n",
+	      out);
 }
 
 static void print_rows(FILE *out, const struct rls_comparison *comparison)
 {
-	fprintf(out, "\n%-*s %-9s  %10s   %10s %9s %9s\n", NAME_WIDTH, "operation", "category", "A",
-		"B", "change", "± error");
+	fprintf(out, "\n%-*s %-9s  %10s   %10s %9s", NAME_WIDTH, "operation", "category", "A", "B",
+		"change");
+	if (comparison->normalised)
+		fputs("   vs. all", out);
+	fputs("  ± error\n", out);
 	for (size_t i = 0; i < comparison->count; i++) {
 		if (i < ROWS_MAX || comparison->rows[i].significant)
-			print_row(out, &comparison->rows[i]);
+			print_row(out, comparison, &comparison->rows[i]);
 	}
 	if (comparison->count > ROWS_MAX)
 		fprintf(out, "(%zu rows in all; --format json has every one)\n", comparison->count);
@@ -50,20 +80,22 @@ static void print_rows(FILE *out, const struct rls_comparison *comparison)
 		fputs("No significant difference.\n", out);
 }
 
-static void print_head(FILE *out, char letter, const struct rls_compare_side *side)
+static void print_run(FILE *out, char letter, const struct rls_compare_run *run)
 {
-	const struct rls_report *report = side->series->report;
+	const struct rls_report *report = run->series->report;
 	char duration[RLS_TEXT_NUMBER_BYTES];
 
 	fprintf(out, "%c  ", letter);
-	rls_text_print(out, side->name, 0);
-	fprintf(out, ": %s recorded, %s\n", rls_text_ns(duration, report->end_ns - report->start_ns),
+	rls_text_print(out, run->name, 0);
+	fprintf(out, ": %s recorded, %s\n", rls_text_ns(duration, run->series->duration_ns),
 		report->complete ? "complete" : "INCOMPLETE");
 	for (size_t i = 0; i < report->warning_count; i++) {
 		fputs("   warning: ", out);
 		rls_text_print(out, report->warnings[i], 0);
 		putc('\n', out);
 	}
+	if (run->series->cut)
+		fputs("   warning: too many operations and phases: those seen last are left out\n", out);
 }
 
 void rls_compare_write_text(FILE *out, const struct rls_compare_side *sides, size_t count,
@@ -72,10 +104,13 @@ void rls_compare_write_text(FILE *out, const struct rls_compare_side *sides, siz
 	for (size_t i = 1; i < count; i++) {
 		if (i > 1)
 			putc('\n', out);
-		print_head(out, 'A', &sides[0]);
-		print_head(out, 'B', &sides[i]);
-		fprintf(out, "%s time per call of the operation, largest change first\n",
+		for (size_t r = 0; r < sides[0].run_count; r++)
+			print_run(out, 'A', &sides[0].runs[r]);
+		for (size_t r = 0; r < sides[i].run_count; r++)
+			print_run(out, 'B', &sides[i].runs[r]);
+		fprintf(out, "%s time per call of the operation (/i: per call of those within it)\n",
 			rls_compare_metric_name(options->metric));
+		print_speed(out, &sides[i].comparison);
 		print_rows(out, &sides[i].comparison);
 	}
 }

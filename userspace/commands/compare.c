@@ -16,6 +16,8 @@ enum {
 	KEY_METRIC = 256,
 	KEY_NOISE,
 	KEY_FAIL_IF,
+	KEY_NORMALISE,
+	KEY_AGAINST,
 };
 
 typedef void (*write_form)(FILE *out, const struct rls_compare_side *sides, size_t count,
@@ -27,11 +29,15 @@ static const struct {
 } forms[] = {
 	{"text", rls_compare_write_text},
 	{"json", rls_compare_write_json},
+	{"html", rls_compare_write_html},
 };
 
 struct arguments {
 	char **traces;
-	size_t trace_count;
+	size_t *starts; /* of each side, in traces */
+	size_t trace_count, side_count;
+	bool grouped; /* --against was given: it begins a side, not every trace */
+	bool begin;   /* the next trace begins one */
 	const char *output; /* NULL: stdout */
 	write_form write;
 	struct rls_compare_options options;
@@ -67,7 +73,7 @@ static error_t set_format(struct arguments *arguments, const char *name)
 			return 0;
 		}
 	}
-	rls_error("'%s' is not a format of compare: text or json", name);
+	rls_error("'%s' is not a format of compare: text, json or html", name);
 	return EINVAL;
 }
 
@@ -84,6 +90,45 @@ static error_t set_noise(struct arguments *arguments, const char *text)
 	return 0;
 }
 
+static error_t add_trace(struct arguments *arguments, char *path)
+{
+	if (arguments->begin || !arguments->trace_count)
+		arguments->starts[arguments->side_count++] = arguments->trace_count;
+	arguments->begin = false;
+	arguments->traces[arguments->trace_count++] = path;
+	return 0;
+}
+
+static error_t begin_side(struct arguments *arguments)
+{
+	if (!arguments->trace_count || arguments->begin) {
+		rls_error("--against stands between the traces of two sides");
+		return EINVAL;
+	}
+	arguments->grouped = arguments->begin = true;
+	return 0;
+}
+
+/* Without --against every trace is a side. */
+static error_t end_sides(struct arguments *arguments)
+{
+	if (arguments->help)
+		return 0;
+	if (arguments->begin) {
+		rls_error("--against stands between the traces of two sides");
+		return EINVAL;
+	}
+	if (!arguments->grouped) {
+		for (size_t i = 0; i < arguments->trace_count; i++)
+			arguments->starts[i] = i;
+		arguments->side_count = arguments->trace_count;
+	}
+	if (arguments->side_count >= 2)
+		return 0;
+	rls_error("compare needs two traces or more");
+	return EINVAL;
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
@@ -97,7 +142,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_METRIC:
 		if (!rls_compare_metric_parse(value, &arguments->options.metric))
 			return 0;
-		rls_error("--metric takes corrected, wall or cpu, not '%s'", value);
+		rls_error("--metric takes ran, wall, corrected or cpu, not '%s'", value);
 		return EINVAL;
 	case KEY_NOISE:
 		return set_noise(arguments, value);
@@ -107,22 +152,23 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
 		arguments->help = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		arguments->traces = state->argv + state->next - 1;
-		arguments->trace_count = (size_t)(state->argc - state->next + 1);
-		state->next = state->argc;
-		return 0;
-	case ARGP_KEY_END:
-		if (arguments->trace_count >= 2 || arguments->help)
+	case KEY_NORMALISE:
+		if (!rls_compare_normalise_parse(value, &arguments->options.normalise))
 			return 0;
-		rls_error("compare needs two traces or more");
+		rls_error("--normalise takes auto, speed or none, not '%s'", value);
 		return EINVAL;
+	case KEY_AGAINST:
+		return begin_side(arguments);
+	case ARGP_KEY_ARG:
+		return add_trace(arguments, value);
+	case ARGP_KEY_END:
+		return end_sides(arguments);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static int read_side(const char *path, struct rls_compare_side *side)
+static int read_run(const char *path, struct rls_compare_run *run)
 {
 	struct rls_event_source *source;
 	struct rls_series *series;
@@ -135,23 +181,38 @@ static int read_side(const char *path, struct rls_compare_side *side)
 	source->free(source);
 	if (error)
 		return rls_error_r(error, "cannot read %s: %s", path, strerror(-error));
-	side->name = path;
-	side->series = series;
+	run->name = path;
+	run->series = series;
 	if (!series->report->complete)
 		rls_warning("%s is damaged or incomplete: its warnings say what is missing", path);
 	return 0;
 }
 
-static int read_sides(const struct arguments *arguments, struct rls_compare_side *sides)
+static int read_runs(const struct arguments *arguments, struct rls_compare_run *runs)
 {
-	for (size_t i = 0; i < arguments->trace_count; i++) {
-		int error = read_side(arguments->traces[i], &sides[i]);
+	int error = 0;
 
-		if (!error && i)
-			error = rls_compare(sides[0].series, sides[i].series, &arguments->options,
+	for (size_t i = 0; !error && i < arguments->trace_count; i++)
+		error = read_run(arguments->traces[i], &runs[i]);
+	return error;
+}
+
+static int compare_sides(const struct arguments *arguments, const struct rls_compare_run *runs,
+			 struct rls_compare_side *sides)
+{
+	for (size_t i = 0; i < arguments->side_count; i++) {
+		size_t end = i + 1 < arguments->side_count ? arguments->starts[i + 1]
+							   : arguments->trace_count;
+		int error = 0;
+
+		sides[i].runs = &runs[arguments->starts[i]];
+		sides[i].run_count = end - arguments->starts[i];
+		if (i)
+			error = rls_compare(sides[0].runs, sides[0].run_count, sides[i].runs,
+					    sides[i].run_count, &arguments->options,
 					    &sides[i].comparison);
 		if (error)
-			return error;
+			return rls_error_r(error, "cannot compare: %s", strerror(-error));
 	}
 	return 0;
 }
@@ -168,7 +229,7 @@ static int write_comparison(const struct arguments *arguments, const struct rls_
 					   strerror(errno));
 	}
 	errno = 0;
-	arguments->write(output, sides, arguments->trace_count, &arguments->options);
+	arguments->write(output, sides, arguments->side_count, &arguments->options);
 	if (fflush(output) || ferror(output))
 		return rls_error_r(errno ? -errno : -EIO, "cannot write the comparison: %s",
 				   strerror(errno ? errno : EIO));
@@ -181,7 +242,7 @@ static int check_rules(const struct arguments *arguments, const struct rls_compa
 	int status = RLS_EXIT_DONE;
 
 	for (size_t r = 0; r < arguments->rule_count; r++) {
-		for (size_t i = 1; i < arguments->trace_count; i++) {
+		for (size_t i = 1; i < arguments->side_count; i++) {
 			const struct rls_compare_row *row;
 			bool known;
 
@@ -189,26 +250,31 @@ static int check_rules(const struct arguments *arguments, const struct rls_compa
 						     &known);
 			if (!known) {
 				rls_error("'%s' cannot be judged: %s and %s do not both have it",
-					  arguments->rules[r].text, sides[0].name, sides[i].name);
+					  arguments->rules[r].text, sides[0].runs->name,
+					  sides[i].runs->name);
 				return RLS_EXIT_FAILED;
 			}
 			if (!row)
 				continue;
-			rls_error("%s: %s.%s changed by %+.1f%% ± %.1f%%: '%s'", sides[i].name,
-				  row->operation, rls_compare_row_category(row), 100 * row->change,
-				  100 * row->error, arguments->rules[r].text);
+			rls_error("%s: %s.%s changed by %+.1f%% ± %.1f%%%s: '%s'",
+				  sides[i].runs->name, row->operation,
+				  rls_compare_row_category(row), 100 * row->relative,
+				  100 * row->error,
+				  sides[i].comparison.normalised ? " against all the rest" : "",
+				  arguments->rules[r].text);
 			status = RLS_EXIT_WORSE;
 		}
 	}
 	return status;
 }
 
-static int verdict(const struct arguments *arguments, const struct rls_compare_side *sides)
+static int verdict(const struct arguments *arguments, const struct rls_compare_run *runs,
+		   const struct rls_compare_side *sides)
 {
 	int status = check_rules(arguments, sides);
 
 	for (size_t i = 0; status == RLS_EXIT_DONE && i < arguments->trace_count; i++) {
-		if (!sides[i].series->report->complete)
+		if (!runs[i].series->report->complete)
 			status = RLS_EXIT_DAMAGED;
 	}
 	return status;
@@ -216,50 +282,64 @@ static int verdict(const struct arguments *arguments, const struct rls_compare_s
 
 static int compare(const struct arguments *arguments)
 {
-	struct rls_compare_side *sides = calloc(arguments->trace_count, sizeof(*sides));
+	_cleanup_free_ struct rls_compare_run *runs = calloc(arguments->trace_count, sizeof(*runs));
+	_cleanup_free_ struct rls_compare_side *sides = calloc(arguments->side_count, sizeof(*sides));
 	int status = RLS_EXIT_FAILED;
 
-	if (!sides) {
+	if (!runs || !sides) {
 		rls_error("out of memory");
 		return status;
 	}
-	if (!read_sides(arguments, sides) && !write_comparison(arguments, sides))
-		status = verdict(arguments, sides);
-	for (size_t i = 0; i < arguments->trace_count; i++) {
+	if (!read_runs(arguments, runs) && !compare_sides(arguments, runs, sides) &&
+	    !write_comparison(arguments, sides))
+		status = verdict(arguments, runs, sides);
+	for (size_t i = 0; i < arguments->side_count; i++)
 		rls_comparison_free(&sides[i].comparison);
-		rls_series_free((struct rls_series *)sides[i].series);
-	}
-	free(sides);
+	for (size_t i = 0; i < arguments->trace_count; i++)
+		rls_series_free((struct rls_series *)runs[i].series);
 	return status;
 }
 
 int rls_command_compare(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"format", 'f', "FORMAT", 0, "text (default) or json", 0},
+		{"format", 'f', "FORMAT", 0, "text (default), json or html", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"metric", KEY_METRIC, "WHAT", 0,
-		 "corrected (default): time without the probes' cost; wall; or cpu: what the threads really ran", 0},
+		 "ran (default): time without waiting; wall: with it; corrected: without the probes' cost; or cpu: without either", 0},
 		{"noise", KEY_NOISE, "PERCENT", 0,
 		 "What two runs of one program may differ by: less is never significant (default 2%)", 0},
 		{"fail-if", KEY_FAIL_IF, "CONDITION", 0,
 		 "Exit with status 4 if a trace breaks this, as in 'backpropagation.total > +5%'; may be repeated", 0},
+		{"against", KEY_AGAINST, NULL, 0,
+		 "Between runs of one side and runs of the next: A1 A2 --against B1 B2", 0},
+		{"normalise", KEY_NORMALISE, "BY", 0,
+		 "speed: judge against the factor common to all; none: as it is; auto (default): speed where each side is one run", 0},
 		{"help", 'h', NULL, 0, "Print this", 0},
 		{0},
 	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse_option,
-		.args_doc = "TRACE TRACE...",
+		.args_doc = "TRACE TRACE...\nTRACE... --against TRACE...",
 		.doc = "Compares recordings with the first: time per call of each operation. Needs no root.",
 	};
 	struct arguments arguments = {
 		.write = rls_compare_write_text,
-		.options = {.noise = NOISE_DEFAULT},
+		.options = {.metric = RLS_COMPARE_RAN, .noise = NOISE_DEFAULT},
 	};
+	_cleanup_free_ char **traces = calloc((size_t)argc + 1, sizeof(*traces));
+	_cleanup_free_ size_t *starts = calloc((size_t)argc + 1, sizeof(*starts));
 	int status = RLS_EXIT_USAGE;
 
-	if (!argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &arguments))
+	if (!traces || !starts) {
+		rls_error("out of memory");
+		return RLS_EXIT_FAILED;
+	}
+	arguments.traces = traces;
+	arguments.starts = starts;
+	if (!argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER, NULL,
+			&arguments))
 		status = arguments.help ? RLS_EXIT_DONE : compare(&arguments);
 	for (size_t i = 0; i < arguments.rule_count; i++)
 		rls_compare_rule_free(&arguments.rules[i]);

@@ -1,0 +1,37 @@
+/* Estimates: what a unit of an operation takes in one run, and how sure that is.
+ *
+ * The mean of the blocks of a series (series.h), robustly: trimmed, with the Winsorised
+ * variance (Tukey and McLaughlin 1963; Wilcox, Introduction to Robust Estimation, 3.3), widened
+ * where neighbouring blocks are alike. Blocks at the beginning that only warm up are left out
+ * where that at least halves the squared error (MSER, White 1997). Phases are strata: a run's
+ * figure is the mean over phases with weights that are the same for all runs compared.
+ */
+#ifndef RLS_COMPARE_ESTIMATE_H
+#define RLS_COMPARE_ESTIMATE_H
+
+#include "compare.h"
+
+struct rls_estimate {
+	bool present;
+	double ns;                  /* per unit */
+	double variance_ns2;        /* of ns; INFINITY: not to be told */
+	double freedom;             /* degrees, of the variance */
+	double units;               /* in the whole run */
+	double share;               /* of the run's traced time, 0..1 */
+	double subtracted_ns;       /* per unit, by the calibration */
+};
+
+/* The unit all runs can be told by. */
+enum rls_compare_unit rls_estimate_unit(const struct rls_compare_runs *runs, const char *operation);
+
+/* Of one run of them. */
+void rls_estimate(const struct rls_compare_runs *runs, size_t run,
+		  const struct rls_compare_row *row, enum rls_compare_metric metric,
+		  struct rls_estimate *out);
+
+/* t with P(|T| < t) = confidence, of Student's distribution. */
+double rls_student_quantile(double confidence, double freedom);
+
+double rls_median(double *values, size_t count);        /* sorts them; of none NAN */
+
+#endif
