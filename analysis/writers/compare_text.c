@@ -53,11 +53,10 @@ static void print_speed(FILE *out, const struct rls_comparison *comparison)
 		fputs("Too few figures to tell whether something slowed down or everything.\n", out);
 		return;
 	}
-	fprintf(out, "In the common, B takes %+.1f%% ± %.1f%% of A's time", percent,
+	fprintf(out, "Common to all rows: %+.1f%% ± %.1f%% from A to B", percent,
 		100 * comparison->speed * comparison->speed_error);
-	fputs(comparison->normalised
-		      ? ":\nthe machine or all of the program, which one run each cannot tell. Judged against it.\n"
-		      : ".\n",
+	fputs(comparison->normalised ? ", by the machine or by all of the program;\nchanges are judged against that.\n"
+				     : ".\n",
 	      out);
 }
 

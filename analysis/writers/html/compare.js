@@ -85,9 +85,9 @@ function describe(comparison) {
 
 	if (comparison.speed === null)
 		return verdict + " Too few figures to tell whether something slowed down or everything.";
-	return verdict + " In the common, " + letterOf(comparison.b) + " takes " + formatChange(100 * (comparison.speed - 1)) + " ± " +
-		(comparison.speed * comparison.speed_error_percent).toFixed(1) + " % of A’s time" +
-		(against ? ": the machine or all of the program, which one run each cannot tell. Rows are judged against it." : ".");
+	return verdict + " Common to all rows: " + formatChange(100 * (comparison.speed - 1)) + " ± " +
+		(comparison.speed * comparison.speed_error_percent).toFixed(1) + " % from A to " + letterOf(comparison.b) +
+		(against ? ", by the machine or by all of the program; changes are judged against that." : ".");
 }
 
 function drawRow(row, against) {
@@ -108,7 +108,7 @@ function drawComparison(comparison) {
 	return element("section", {class: "card"},
 		element("h2", {}, letterOf(comparison.b) + " beside A"),
 		element("p", {class: "note verdict"}, describe(comparison)),
-		element("div", {class: "scroll"}, element("table", {class: "pairs"},
+		element("div", {class: "scroll"}, element("table", {class: "compared"},
 			element("thead", {}, element("tr", {}, heads.map((text, i) =>
 				element("th", {scope: "col", class: i > 1 && i < heads.length - 1 ? "number" : null}, text)))),
 			element("tbody", {}, comparison.rows.slice(0, 2000).map((row) => drawRow(row, against))))));
