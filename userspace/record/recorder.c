@@ -1,5 +1,3 @@
-#include "userspace/record/recorder.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,28 +10,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "userspace/attach/kernel.h"
 #include "userspace/discover/discover.h"
 #include "userspace/log.h"
 #include "userspace/record/annotations.h"
-#include "userspace/record/catch_up.h"
-#include "userspace/record/costs.h"
-#include "userspace/record/describe.h"
 #include "userspace/record/gpu.h"
 #include "userspace/record/host.h"
-#include "userspace/record/libraries.h"
-#include "userspace/record/losses.h"
 #include "userspace/record/missing.h"
 #include "userspace/record/mmap_watch.h"
-#include "userspace/record/newcomers.h"
 #include "userspace/record/places.h"
 #include "userspace/record/process_info.h"
-#include "userspace/record/processes.h"
-#include "userspace/record/progress.h"
-#include "userspace/record/settle.h"
+#include "userspace/record/recorder_private.h"
 #include "userspace/record/samples.h"
+#include "userspace/record/settle.h"
 #include "userspace/record/throttle.h"
-#include "userspace/record/trace_output.h"
 #include "userspace/record/translate.h"
 #include "userspace/record/verify.h"
 
@@ -44,50 +33,12 @@
 #define GPU_BYTES (16U << 20)
 #define STACKS_BYTES (8U << 20)
 
-struct rls_recorder {
-	struct rls_recorder_options options;
-	struct rls_kernel *kernel;
-	struct rls_trace_output output;
-	struct rls_translator *translator;
-	struct rls_libraries *libraries;
-	struct rls_describer describer;
-	struct rls_processes processes;
-	struct rls_newcomers newcomers;
-	struct rls_mmap_watch *mmap_watch;
-	struct rls_progress progress;
-	struct rls_calibration_file costs;
-	struct rls_places *places;
-	struct rls_verify *verify;      /* NULL: not asked for */
-	struct rls_gpu *gpu;
-	struct rls_samples *samples;    /* the same */
-	struct rls_throttle *throttle;  /* NULL: no budget, or nothing can go on and off here */
-	struct rls_losses losses;
-	struct rls_catch_up catch_up;
-	uint64_t start_ns, stop_ns;
-	int signal_fd, epoll_fd;
-	bool launching;         /* the process is ours and has not executed its program yet */
-	bool draining;          /* recording is over: watchers no longer act */
-};
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
-static bool is_python(const struct rls_recorder *recorder, pid_t pid)
-{
-	return rls_libraries_python(recorder->libraries, pid)[0] != '\0';
-}
-
 /* ---- looking at what processes map ---- */
 
 static void look_at(struct rls_recorder *recorder, struct rls_followed *followed, uint64_t time_ns)
 {
 	pid_t pid = followed->pid;
-	bool was_python = is_python(recorder, pid);
+	bool was_python = rls_recorder_is_python(recorder, pid);
 	bool was_annotated = rls_libraries_annotation(recorder->libraries, pid) != 0;
 
 	followed->look_ns = 0;
@@ -95,7 +46,7 @@ static void look_at(struct rls_recorder *recorder, struct rls_followed *followed
 	if (rls_libraries_scan(recorder->libraries, pid, time_ns))
 		return; /* it has ended, or is just being replaced */
 	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);
-	if (is_python(recorder, pid) && !was_python)
+	if (rls_recorder_is_python(recorder, pid) && !was_python)
 		rls_describe_process(&recorder->describer, pid, time_ns);
 	if (!was_annotated && rls_libraries_annotation(recorder->libraries, pid)) {
 		rls_describe_settings(&recorder->describer, pid);
@@ -107,7 +58,7 @@ static void look_where_due(struct rls_recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.count; i++) {
 		struct rls_followed *followed = &recorder->processes.entries[i];
-		uint64_t time_ns = now_ns();
+		uint64_t time_ns = rls_recorder_now_ns();
 
 		if (!followed->look_ns || time_ns < followed->look_ns)
 			continue;
@@ -128,7 +79,7 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 	rls_samples_mapped(recorder->samples, pid);
 	/* A library with a role may be called as soon as it is loaded. */
 	rls_processes_look(&recorder->processes, pid,
-			   now_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
+			   rls_recorder_now_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
 					       0 : LOOK_DELAY_NS));
 	rls_newcomers_mapped(&recorder->newcomers, pid);
 }
@@ -168,7 +119,7 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 		return;
 	rls_describe_process(&recorder->describer, (pid_t)pid, time_ns);
 	event.category.category = RLS_CATEGORY_PYTHON;
-	if (is_python(recorder, (pid_t)pid))
+	if (rls_recorder_is_python(recorder, (pid_t)pid))
 		rls_trace_output_add(&recorder->output, &event);
 	rls_processes_look(&recorder->processes, (pid_t)pid, time_ns + LOOK_DELAY_NS);
 }
@@ -383,109 +334,6 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	free(recorder);
 }
 
-/* ---- adding processes ---- */
-
-static void unfollow(struct rls_recorder *recorder, pid_t pid)
-{
-	rls_kernel_untrack(recorder->kernel, pid);
-	rls_libraries_forget(recorder->libraries, pid);
-	rls_processes_remove(&recorder->processes, pid);
-}
-
-static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
-{
-	int r = rls_processes_add(&recorder->processes, pid, root);
-
-	/* Tracked first: what it forks from now on is tracked by the kernel side itself. */
-	if (!r)
-		r = rls_describe_settings(&recorder->describer, pid);
-	if (!r)
-		r = rls_samples_began(recorder->samples, pid, now_ns());
-	if (!r)
-		r = rls_libraries_scan(recorder->libraries, pid, now_ns());
-	/* Again, now that its annotations are found: the first hit is to be in its operation. */
-	if (!r && rls_libraries_annotation(recorder->libraries, pid))
-		r = rls_describe_settings(&recorder->describer, pid);
-	if (r)
-		unfollow(recorder, pid);
-	return r;
-}
-
-static int follow_descendant(pid_t pid, void *context)
-{
-	struct rls_recorder *recorder = context;
-	int r = rls_processes_find(&recorder->processes, pid) ? 0 : follow(recorder, pid, false);
-
-	return r == -ESRCH || r == -EACCES ? 0 : r;
-}
-
-static int follow_tree(struct rls_recorder *recorder, pid_t pid, bool root)
-{
-	int r = follow(recorder, pid, root);
-
-	if (!r && recorder->options.follow_children)
-		r = rls_each_descendant(pid, follow_descendant, recorder);
-	return r;
-}
-
-/* Python, or at least a library that we know. */
-static bool anything_to_see(const struct rls_recorder *recorder)
-{
-	for (size_t i = 0; i < recorder->processes.count; i++) {
-		pid_t pid = recorder->processes.entries[i].pid;
-
-		if (is_python(recorder, pid) || rls_libraries_count(recorder->libraries, pid))
-			return true;
-	}
-	return false;
-}
-
-int rls_recorder_add(struct rls_recorder *recorder, pid_t pid)
-{
-	int r = rls_process_exists(pid);
-
-	if (r)
-		return rls_error_r(r, "no process with pid %d", pid);
-	r = follow_tree(recorder, pid, true);
-	if (r)
-		return rls_discover_explain(pid, r);
-	if (!anything_to_see(recorder))
-		return rls_error_r(-ENOEXEC, "process %d is not a Python process%s", pid,
-				   recorder->options.follow_children ? ", nor is any of its children" : "");
-	return 0;
-}
-
-static int follow_selected(const struct rls_candidate *candidate, void *context)
-{
-	struct rls_recorder *recorder = context;
-	int r;
-
-	if (rls_processes_find(&recorder->processes, candidate->pid))
-		return 0;
-	r = follow_tree(recorder, candidate->pid, false);
-	return r == -ENOMEM ? r : 0; /* it has ended */
-}
-
-int rls_recorder_add_selected(struct rls_recorder *recorder)
-{
-	const struct rls_selection *selection = recorder->options.selection;
-	int r = rls_scan(selection, recorder->options.roles, follow_selected, recorder);
-
-	if (r)
-		return rls_error_r(r, "cannot look for processes: %s", strerror(-r));
-	if (!(selection->kinds & RLS_SELECT_ALL) && !anything_to_see(recorder))
-		return rls_error_r(-ENOEXEC, "none of the selected processes is a Python process");
-	return 0;
-}
-
-int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid)
-{
-	int r = rls_processes_add(&recorder->processes, pid, true);
-
-	recorder->launching = true;
-	return r ? r : rls_describe_settings(&recorder->describer, pid);
-}
-
 /* ---- recording ---- */
 
 /* Every process there is at the start. */
@@ -538,9 +386,9 @@ static void on_newcomer(void *context, pid_t pid)
 {
 	struct rls_recorder *recorder = context;
 	size_t known = recorder->processes.count;
-	uint64_t time_ns = now_ns();
+	uint64_t time_ns = rls_recorder_now_ns();
 
-	if (follow_tree(recorder, pid, false))
+	if (rls_recorder_follow_tree(recorder, pid, false))
 		return;
 	for (size_t i = known; i < recorder->processes.count; i++) {
 		pid_t added = recorder->processes.entries[i].pid;
@@ -573,7 +421,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		uint64_t time_ns;
 
 		epoll_wait(recorder->epoll_fd, events, 4, TICK_MS);
-		time_ns = now_ns();
+		time_ns = rls_recorder_now_ns();
 		if (rls_kernel_consume(recorder->kernel) < 0 ||
 		    rls_trace_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;

@@ -1,0 +1,110 @@
+/* Which processes a recorder follows: those it is given, those selected, their children. */
+#include <errno.h>
+#include <string.h>
+
+#include "userspace/discover/discover.h"
+#include "userspace/log.h"
+#include "userspace/record/process_info.h"
+#include "userspace/record/recorder_private.h"
+#include "userspace/record/samples.h"
+
+static void unfollow(struct rls_recorder *recorder, pid_t pid)
+{
+	rls_kernel_untrack(recorder->kernel, pid);
+	rls_libraries_forget(recorder->libraries, pid);
+	rls_processes_remove(&recorder->processes, pid);
+}
+
+static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
+{
+	int r = rls_processes_add(&recorder->processes, pid, root);
+
+	/* Tracked first: what it forks from now on is tracked by the kernel side itself. */
+	if (!r)
+		r = rls_describe_settings(&recorder->describer, pid);
+	if (!r)
+		r = rls_samples_began(recorder->samples, pid, rls_recorder_now_ns());
+	if (!r)
+		r = rls_libraries_scan(recorder->libraries, pid, rls_recorder_now_ns());
+	/* Again, now that its annotations are found: the first hit is to be in its operation. */
+	if (!r && rls_libraries_annotation(recorder->libraries, pid))
+		r = rls_describe_settings(&recorder->describer, pid);
+	if (r)
+		unfollow(recorder, pid);
+	return r;
+}
+
+static int follow_descendant(pid_t pid, void *context)
+{
+	struct rls_recorder *recorder = context;
+	int r = rls_processes_find(&recorder->processes, pid) ? 0 : follow(recorder, pid, false);
+
+	return r == -ESRCH || r == -EACCES ? 0 : r;
+}
+
+int rls_recorder_follow_tree(struct rls_recorder *recorder, pid_t pid, bool root)
+{
+	int r = follow(recorder, pid, root);
+
+	if (!r && recorder->options.follow_children)
+		r = rls_each_descendant(pid, follow_descendant, recorder);
+	return r;
+}
+
+/* Python, or at least a library that we know. */
+static bool anything_to_see(const struct rls_recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.count; i++) {
+		pid_t pid = recorder->processes.entries[i].pid;
+
+		if (rls_recorder_is_python(recorder, pid) || rls_libraries_count(recorder->libraries, pid))
+			return true;
+	}
+	return false;
+}
+
+int rls_recorder_add(struct rls_recorder *recorder, pid_t pid)
+{
+	int r = rls_process_exists(pid);
+
+	if (r)
+		return rls_error_r(r, "no process with pid %d", pid);
+	r = rls_recorder_follow_tree(recorder, pid, true);
+	if (r)
+		return rls_discover_explain(pid, r);
+	if (!anything_to_see(recorder))
+		return rls_error_r(-ENOEXEC, "process %d is not a Python process%s", pid,
+				   recorder->options.follow_children ? ", nor is any of its children" : "");
+	return 0;
+}
+
+static int follow_selected(const struct rls_candidate *candidate, void *context)
+{
+	struct rls_recorder *recorder = context;
+	int r;
+
+	if (rls_processes_find(&recorder->processes, candidate->pid))
+		return 0;
+	r = rls_recorder_follow_tree(recorder, candidate->pid, false);
+	return r == -ENOMEM ? r : 0; /* it has ended */
+}
+
+int rls_recorder_add_selected(struct rls_recorder *recorder)
+{
+	const struct rls_selection *selection = recorder->options.selection;
+	int r = rls_scan(selection, recorder->options.roles, follow_selected, recorder);
+
+	if (r)
+		return rls_error_r(r, "cannot look for processes: %s", strerror(-r));
+	if (!(selection->kinds & RLS_SELECT_ALL) && !anything_to_see(recorder))
+		return rls_error_r(-ENOEXEC, "none of the selected processes is a Python process");
+	return 0;
+}
+
+int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid)
+{
+	int r = rls_processes_add(&recorder->processes, pid, true);
+
+	recorder->launching = true;
+	return r ? r : rls_describe_settings(&recorder->describer, pid);
+}

@@ -1,0 +1,64 @@
+/* The recorder from inside: what its two halves share.
+ *
+ *     recorder.c   opening, recording, finishing
+ *     follow.c     which processes belong to it
+ */
+#ifndef RLS_RECORDER_PRIVATE_H
+#define RLS_RECORDER_PRIVATE_H
+
+#include <time.h>
+
+#include "userspace/attach/kernel.h"
+#include "userspace/record/catch_up.h"
+#include "userspace/record/costs.h"
+#include "userspace/record/describe.h"
+#include "userspace/record/libraries.h"
+#include "userspace/record/losses.h"
+#include "userspace/record/newcomers.h"
+#include "userspace/record/processes.h"
+#include "userspace/record/progress.h"
+#include "userspace/record/recorder.h"
+#include "userspace/record/trace_output.h"
+
+struct rls_recorder {
+	struct rls_recorder_options options;
+	struct rls_kernel *kernel;
+	struct rls_trace_output output;
+	struct rls_translator *translator;
+	struct rls_libraries *libraries;
+	struct rls_describer describer;
+	struct rls_processes processes;
+	struct rls_newcomers newcomers;
+	struct rls_mmap_watch *mmap_watch;
+	struct rls_progress progress;
+	struct rls_calibration_file costs;
+	struct rls_places *places;
+	struct rls_verify *verify;      /* NULL: not asked for */
+	struct rls_samples *samples;    /* the same */
+	struct rls_gpu *gpu;
+	struct rls_throttle *throttle;  /* NULL: no budget, or nothing can go on and off here */
+	struct rls_losses losses;
+	struct rls_catch_up catch_up;
+	uint64_t start_ns, stop_ns;
+	int signal_fd, epoll_fd;
+	bool launching;         /* the process is ours and has not executed its program yet */
+	bool draining;          /* recording is over: watchers no longer act */
+};
+
+static inline uint64_t rls_recorder_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, pid_t pid)
+{
+	return rls_libraries_python(recorder->libraries, pid)[0] != '\0';
+}
+
+/* Follows a process and, where children are followed, all that it has started. 0 or -errno. */
+int rls_recorder_follow_tree(struct rls_recorder *recorder, pid_t pid, bool root);
+
+#endif
