@@ -1,5 +1,3 @@
-#include "userspace/attach/kernel.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,33 +12,12 @@
 
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
-#include "rlscope.skel.h"
-#include "userspace/attach/arms.h"
 #include "userspace/attach/features.h"
-#include "userspace/attach/groups.h"
-#include "userspace/attach/links.h"
+#include "userspace/attach/kernel_private.h"
 #include "userspace/attach/sampler.h"
 #include "userspace/log.h"
 
 #define INITIAL_NAMESPACE_INODE 0xeffffffcU     /* the same on every host */
-
-/* Places in the ring_buffer. Control first: names and threads come before what refers to
- * them. */
-enum { RING_CONTROL, RING_TRANSITIONS };
-
-struct rls_kernel {
-	struct rlscope *skeleton;
-	struct rls_links links;
-	struct rls_arms arms;
-	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
-	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
-	struct ring_buffer *rings;
-	struct rls_hit_costs costs;
-	enum rls_attach_way way;
-	bool windows;
-	rls_record_handler handler;
-	void *handler_context;
-};
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
@@ -48,14 +25,6 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	if (!rls_log_verbose() || level == LIBBPF_DEBUG)
 		return 0;
 	return vfprintf(stderr, format, arguments);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
 static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options *options)
@@ -303,77 +272,6 @@ int rls_kernel_detach_returns(struct rls_kernel *kernel, uint32_t first_id)
 	return r ? r : rls_links_drop_returns(&kernel->links, first_id);
 }
 
-/* ---- sites on and off ---- */
-
-bool rls_kernel_has_windows(const struct rls_kernel *kernel)
-{
-	return kernel->windows;
-}
-
-int rls_kernel_set_duty(struct rls_kernel *kernel, uint32_t site, enum rls_duty duty)
-{
-	return rls_groups_set_duty(&kernel->groups, site, duty);
-}
-
-/* Odd while closed. */
-static void pass_edge(struct rls_kernel *kernel, bool closed, uint64_t *edge_ns)
-{
-	uint32_t *edges = &kernel->skeleton->bss->window_edges;
-
-	*edge_ns = now_ns();
-	__atomic_store_n(edges, ((*edges + 1) | 1) + !closed, __ATOMIC_RELEASE);
-}
-
-int rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns)
-{
-	pass_edge(kernel, true, edge_ns);
-	return rls_groups_regroup(&kernel->groups, &kernel->costs);
-}
-
-int rls_kernel_open_window(struct rls_kernel *kernel, uint64_t *edge_ns)
-{
-	int r = rls_groups_open(&kernel->groups, &kernel->costs);
-
-	if (r)
-		rls_groups_close(&kernel->groups);
-	else
-		pass_edge(kernel, false, edge_ns);
-	return r;
-}
-
-void rls_kernel_close_window(struct rls_kernel *kernel, uint64_t *edge_ns)
-{
-	pass_edge(kernel, true, edge_ns);
-	rls_groups_close(&kernel->groups);
-}
-
-uint32_t rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site)
-{
-	uint32_t silent_ns = rls_groups_cost_ns(&kernel->groups, site, &kernel->costs);
-
-	return silent_ns ? silent_ns + kernel->costs.event_ns : 0;
-}
-
-int rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count)
-{
-	int cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ uint64_t *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
-
-	if (!each)
-		return -ENOMEM;
-	for (uint32_t site = 0; site < count; site++) {
-		int r = bpf_map__lookup_elem(kernel->skeleton->maps.site_hits, &site, sizeof(site),
-					     each, (size_t)cpus * sizeof(*each), 0);
-
-		if (r)
-			return r;
-		hits[site] = 0;
-		for (int cpu = 0; cpu < cpus; cpu++)
-			hits[site] += each[cpu];
-	}
-	return 0;
-}
-
 /* One probe by itself; ref_counter: file offset of a USDT-style counter, or 0. */
 static int attach_one(struct rls_kernel *kernel, const struct bpf_program *multi_program,
 		      const struct bpf_program *perf_program, const char *path,
@@ -485,7 +383,7 @@ int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
 {
-	*start_ns = now_ns();
+	*start_ns = rls_kernel_now_ns();
 	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, *start_ns, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -518,7 +416,7 @@ int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
 	int r;
 
 	rls_kernel_pause(kernel);
-	*stop_ns = now_ns();
+	*stop_ns = rls_kernel_now_ns();
 	r = run_iterator(kernel->skeleton->progs.final_states);
 	return r ? rls_error_r(r, "cannot read the threads' last states: %s", strerror(-r)) : 0;
 }
@@ -541,83 +439,4 @@ void rls_kernel_detach_since(struct rls_kernel *kernel, size_t mark)
 {
 	rls_links_clear(&kernel->links, mark);
 	rls_groups_clear(&kernel->groups);
-}
-
-static int handle_record(void *context, void *data, size_t size)
-{
-	struct rls_kernel *kernel = context;
-	const struct rls_wire_header *record = data;
-
-	if (size < sizeof(*record))
-		return 0;
-	return kernel->handler(record, size, kernel->handler_context);
-}
-
-int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler, void *context)
-{
-	int r;
-
-	kernel->handler = handler;
-	kernel->handler_context = context;
-	if (kernel->rings)
-		return 0;
-	kernel->rings = ring_buffer__new(bpf_map__fd(kernel->skeleton->maps.control),
-					 handle_record, kernel, NULL);
-	if (!kernel->rings)
-		return rls_error_r(-errno, "cannot map the ring buffers: %s", strerror(errno));
-	r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.transitions),
-			     handle_record, kernel);
-	if (!r)
-		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.gpu),
-				     handle_record, kernel);
-	if (!r && bpf_map__autocreate(kernel->skeleton->maps.samples))
-		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.samples),
-				     handle_record, kernel);
-	return r ? rls_error_r(r, "cannot map the ring buffers: %s", strerror(-r)) : 0;
-}
-
-int rls_kernel_poll_fd(const struct rls_kernel *kernel)
-{
-	return ring_buffer__epoll_fd(kernel->rings);
-}
-
-int rls_kernel_consume(struct rls_kernel *kernel)
-{
-	return ring_buffer__consume(kernel->rings);
-}
-
-int rls_kernel_consume_transitions(struct rls_kernel *kernel)
-{
-	return ring__consume(ring_buffer__ring(kernel->rings, RING_TRANSITIONS));
-}
-
-#define RING_BYTES_PER_CPU (32UL << 20)
-#define RING_BYTES_MAX (128UL << 20)    /* beyond it the reader is the limit */
-#define RING_BYTES_MIN (4UL << 20)
-#define MEMORY_SHARE 64
-
-size_t rls_kernel_ring_bytes(void)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES);
-	size_t memory_bytes = pages > 0 ? (size_t)pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
-	size_t wanted = RING_BYTES_PER_CPU * (size_t)(cpus > 0 ? cpus : 1);
-	size_t bytes = RING_BYTES_MIN;
-
-	if (wanted > memory_bytes / MEMORY_SHARE)
-		wanted = memory_bytes / MEMORY_SHARE;
-	while (bytes < RING_BYTES_MAX && 2 * bytes <= wanted)
-		bytes *= 2;
-	return bytes;
-}
-
-void rls_kernel_drops(const struct rls_kernel *kernel, uint64_t out[RLS_DROP_MAX])
-{
-	for (int i = 0; i < RLS_DROP_MAX; i++)
-		out[i] = __atomic_load_n(&kernel->skeleton->bss->drops[i], __ATOMIC_RELAXED);
-}
-
-void rls_kernel_forget_drops(struct rls_kernel *kernel)
-{
-	for (int i = 0; i < RLS_DROP_MAX; i++)
-		__atomic_store_n(&kernel->skeleton->bss->drops[i], 0, __ATOMIC_RELAXED);
 }

@@ -1,0 +1,93 @@
+/* What comes back from the kernel side: records through ring buffers, and what was dropped. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "userspace/attach/kernel_private.h"
+#include "userspace/log.h"
+
+/* Places in the ring_buffer. Control first: names and threads come before what refers to
+ * them. */
+enum { RING_CONTROL, RING_TRANSITIONS };
+
+static int handle_record(void *context, void *data, size_t size)
+{
+	struct rls_kernel *kernel = context;
+	const struct rls_wire_header *record = data;
+
+	if (size < sizeof(*record))
+		return 0;
+	return kernel->handler(record, size, kernel->handler_context);
+}
+
+int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler, void *context)
+{
+	int r;
+
+	kernel->handler = handler;
+	kernel->handler_context = context;
+	if (kernel->rings)
+		return 0;
+	kernel->rings = ring_buffer__new(bpf_map__fd(kernel->skeleton->maps.control),
+					 handle_record, kernel, NULL);
+	if (!kernel->rings)
+		return rls_error_r(-errno, "cannot map the ring buffers: %s", strerror(errno));
+	r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.transitions),
+			     handle_record, kernel);
+	if (!r)
+		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.gpu),
+				     handle_record, kernel);
+	if (!r && bpf_map__autocreate(kernel->skeleton->maps.samples))
+		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.samples),
+				     handle_record, kernel);
+	return r ? rls_error_r(r, "cannot map the ring buffers: %s", strerror(-r)) : 0;
+}
+
+int rls_kernel_poll_fd(const struct rls_kernel *kernel)
+{
+	return ring_buffer__epoll_fd(kernel->rings);
+}
+
+int rls_kernel_consume(struct rls_kernel *kernel)
+{
+	return ring_buffer__consume(kernel->rings);
+}
+
+int rls_kernel_consume_transitions(struct rls_kernel *kernel)
+{
+	return ring__consume(ring_buffer__ring(kernel->rings, RING_TRANSITIONS));
+}
+
+#define RING_BYTES_PER_CPU (32UL << 20)
+#define RING_BYTES_MAX (128UL << 20)    /* beyond it the reader is the limit */
+#define RING_BYTES_MIN (4UL << 20)
+#define MEMORY_SHARE 64
+
+size_t rls_kernel_ring_bytes(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES);
+	size_t memory_bytes = pages > 0 ? (size_t)pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
+	size_t wanted = RING_BYTES_PER_CPU * (size_t)(cpus > 0 ? cpus : 1);
+	size_t bytes = RING_BYTES_MIN;
+
+	if (wanted > memory_bytes / MEMORY_SHARE)
+		wanted = memory_bytes / MEMORY_SHARE;
+	while (bytes < RING_BYTES_MAX && 2 * bytes <= wanted)
+		bytes *= 2;
+	return bytes;
+}
+
+void rls_kernel_drops(const struct rls_kernel *kernel, uint64_t out[RLS_DROP_MAX])
+{
+	for (int i = 0; i < RLS_DROP_MAX; i++)
+		out[i] = __atomic_load_n(&kernel->skeleton->bss->drops[i], __ATOMIC_RELAXED);
+}
+
+void rls_kernel_forget_drops(struct rls_kernel *kernel)
+{
+	for (int i = 0; i < RLS_DROP_MAX; i++)
+		__atomic_store_n(&kernel->skeleton->bss->drops[i], 0, __ATOMIC_RELAXED);
+}
