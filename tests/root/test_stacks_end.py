@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+"""Samples of processes that end at any moment, become another program, or fork: the
+profiler goes on, and no sample is given to code of another process or program."""
+
+import collections
+import json
+import os
+import sys
+import tempfile
+
+import harness
+
+HZ = 997
+CHILDREN = 50
+
+# Each child ends in a way and at a moment of its own, in the midst of running deep code.
+CROWD = """
+import os, random, signal, subprocess, sys
+child = '''
+import os, signal, sys, threading, time
+way, seconds = sys.argv[1], float(sys.argv[2])
+def end():
+    time.sleep(seconds)
+    os.kill(os.getpid(), signal.SIGKILL) if way == "kill" else os._exit(0)
+def deep(n):
+    return deep(n - 1) if n else spin()
+def spin():
+    end_s = time.monotonic() + (seconds if way == "return" else 10)
+    while time.monotonic() < end_s:
+        exec(compile("sum(range(100))", "<made>", "exec"))
+if way != "return":
+    threading.Thread(target=end, daemon=True).start()
+for _ in range(2):
+    threading.Thread(target=deep, args=(200,), daemon=True).start()
+deep(200)
+'''
+chance = random.Random(5)
+running = []
+for i in range(%d):
+    running.append(subprocess.Popen([sys.executable, "-c", child, chance.choice(["kill", "exit", "return"]),
+                                     str(chance.random() * 0.15)]))
+    while len(running) > 3:
+        running.pop(0).wait()
+for one in running:
+    one.wait()
+print("all ended", flush=True)
+""" % CHILDREN
+
+# One that becomes another program twice, and forks; each function runs in one of them only.
+CHANGING = """
+import os, sys, time
+def spin(seconds):
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        pass
+def told(name):
+    print(name, os.getpid(), time.monotonic_ns(), flush=True)
+stage = int(sys.argv[2])
+exec("def of_stage_%d(): spin(0.5)" % stage)
+told("stage%d" % stage)
+globals()["of_stage_%d" % stage]()
+if stage < 2:
+    os.execv(sys.executable, [sys.executable, sys.argv[0], "-", str(stage + 1)])
+def in_child(): spin(0.5)
+def in_parent(): spin(0.5)
+child = os.fork()
+if not child:
+    told("child")
+    in_child()
+    os._exit(0)
+in_parent()
+os.waitpid(child, 0)
+told("end")
+"""
+
+
+def run(folder, command):
+    trace, path = os.path.join(folder, "trace"), os.path.join(folder, "report.json")
+    done = harness.run("run", *harness.EXACT, "--sample-hz", str(HZ), "-o", trace, "--format", "json",
+                       "--report", path, "--", *command, timeout=120)
+    with open(path) as stream:
+        report = json.load(stream)
+    lines = harness.run("dump", trace).stdout.splitlines()
+    return done, [json.loads(line) for line in lines], report
+
+
+def check_sums(checks, report):
+    lines = sum(row["python_ns"] + row["native_ns"] + row["system_ns"] + row["waiting_ns"]
+                for row in report["lines"])
+    kinds = sum(row["ns"] for row in report["samples"])
+    checks.that(lines == kinds > 0, "lines and kinds add up to the same: %.3f s" % (kinds / 1e9))
+
+
+def crowd(checks, folder, python):
+    done, events, report = run(folder, [python, "-c", CROWD])
+    sampled = {event["pid"] for event in events if event.get("event") == "sample"}
+    checks.that(done.returncode == 0 and "all ended" in done.stdout,
+                "%d processes that end at any moment: status %d, %r" % (
+                    CHILDREN, done.returncode, done.stderr[-200:] if done.returncode else ""))
+    checks.that(len(sampled) > CHILDREN // 2, "%d processes were sampled" % len(sampled))
+    names = {row["function"] for row in report["functions"]}
+    checks.that({"deep", "spin"} <= names, "what they ran is named")
+    checks.saw("said: %s" % [w for w in report["warnings"] if w.startswith("samples")])
+    check_sums(checks, report)
+
+
+def functions_of(events):
+    """(sample, names of its Python functions) of each."""
+    frames = {event["id"]: event for event in events if event.get("event") == "frame"}
+    for event in events:
+        if event.get("event") != "sample":
+            continue
+        names, leaf = set(), event.get("frame", 0)
+        while leaf:
+            if not frames[leaf].get("native"):
+                names.add(frames[leaf]["function"])
+            leaf = frames[leaf].get("parent", 0)
+        yield event, names
+
+
+def changing(checks, folder, python):
+    script = os.path.join(folder, "changing.py")
+    with open(script, "w") as stream:
+        stream.write(CHANGING)
+    done, events, report = run(folder, [python, script, "-", "0"])
+    told = {line.split()[0]: (int(line.split()[1]), int(line.split()[2]))
+            for line in done.stdout.splitlines() if len(line.split()) == 3}
+    checks.that(done.returncode == 0 and len(told) == 5, "execs and forks: status %d, %s" % (
+        done.returncode, sorted(told)))
+    counts, wrong = collections.Counter(), []
+    for event, names in functions_of(events):
+        for name in names & {"of_stage_0", "of_stage_1", "of_stage_2", "in_child", "in_parent"}:
+            counts[name] += 1
+            stage = name.replace("of_stage_", "stage")
+            begin = told[stage][1] if stage in told else 0
+            pid = told["child"][0] if name == "in_child" else told["stage0"][0]
+            following = "stage%s" % (int(name[-1]) + 1) if name[-1] in "01" else "end"
+            if event["pid"] != pid or not begin <= event["time_ns"] <= told[following][1] + 10**9 * (
+                    following == "end"):
+                wrong.append((name, event))
+    checks.that(len(counts) == 5 and min(counts.values()) > 20,
+                "every function was sampled in its time: %s" % dict(counts))
+    checks.that(not wrong, "none in another's time or process: %d %s" % (len(wrong), wrong[:2]))
+    check_sums(checks, report)
+
+
+def main():
+    harness.need_root_and_profiler()
+    checks, python = harness.Checks(), harness.interpreter(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="rls-") as folder:
+        crowd(checks, folder, python)
+        changing(checks, folder, python)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()
