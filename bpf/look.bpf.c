@@ -10,10 +10,6 @@
  */
 #include "bpf/operation.bpf.h"
 
-/* x86: the privilege level is in the code segment. A whole register must be read, though
- * newer kernels declare cs as its lower part. */
-#define FROM_USER_MODE(regs) ((READ_REGISTER(*(const __u64 *)&(regs)->cs) & 3) != 0)
-
 #define WAITED_NS_A_LOOK 4000000ULL
 
 struct pause {

@@ -18,6 +18,12 @@
 		register_;                           \
 	})
 
+/* x86: the privilege level is in the code segment. By its place, which is the same everywhere:
+ * the field is 8 bytes wide in some kernels and 2 in others, and only 8 may be read of a perf
+ * event's registers. */
+#define CS_REGISTER 17
+#define FROM_USER_MODE(regs) ((READ_REGISTER(((const __u64 *)(regs))[CS_REGISTER]) & 3) != 0)
+
 /* A function of its own in the kernel (not inlined), shared through a header. */
 #define SUBPROGRAM static __attribute__((noinline, unused))
 

@@ -5,10 +5,6 @@
 #include "bpf/emit.bpf.h"
 #include "bpf/pids.bpf.h"
 
-/* x86: the privilege level is in the code segment. A whole register must be read, though
- * newer kernels declare cs as its lower part. */
-#define FROM_USER_MODE(regs) ((READ_REGISTER(*(const __u64 *)&(regs)->cs) & 3) != 0)
-
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {

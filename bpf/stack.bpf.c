@@ -18,7 +18,6 @@
 #define WAITS_PER_WINDOW 256
 #define PREEMPTIONS_PER_WINDOW 32
 #define WINDOW_NS 100000000ULL
-#define FROM_USER_MODE(regs) ((READ_REGISTER(*(const __u64 *)&(regs)->cs) & 3) != 0)
 
 /* How often a thread has waited of late, in one of the two ways. */
 struct frequency {
