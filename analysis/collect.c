@@ -211,6 +211,11 @@ int rls_report_collect(struct rls_report *report, const struct rls_timeline *tim
 	report->complete = timeline->end_complete && !damaged;
 	report->kernel = rls_collect_string(&c, timeline->facts.kernel);
 	report->cpus = timeline->facts.cpus;
+	report->clocked = timeline->facts.clock.known;
+	report->boot = rls_collect_string(&c, timeline->facts.clock.boot);
+	report->clock_offset_ns = timeline->facts.clock.offset_ns;
+	report->clock_width_ns = timeline->facts.clock.width_ns;
+	report->clock_change_ns = timeline->facts.clock.change_ns;
 	report->tool = rls_collect_string(&c, timeline->facts.tool);
 	if (!*report->tool)
 		report->tool = rls_report_keep(report, "rlscope-bpf " RLS_VERSION, &c.err);

@@ -21,7 +21,7 @@ struct cut {
 static bool is_fact(enum rls_event_kind kind)
 {
 	return kind == RLS_EVENT_HOST || kind == RLS_EVENT_LOSS || kind == RLS_EVENT_CALIBRATION ||
-	       kind == RLS_EVENT_WARNING;
+	       kind == RLS_EVENT_WARNING || kind == RLS_EVENT_CLOCK;
 }
 
 /* --- the beginning ------------------------------------------------------------------ */

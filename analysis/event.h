@@ -49,7 +49,8 @@ enum rls_event_kind {
 	RLS_EVENT_WINDOW = 22,      /* tracing goes on or off, of every thread there is */
 	RLS_EVENT_SHARE = 23,       /* a look at a thread: what it seems to be in */
 	RLS_EVENT_BUDGET = 24,      /* how tracing was kept within the overhead budget, so far */
-	RLS_EVENT_MAX = 25,
+	RLS_EVENT_CLOCK = 25,       /* a reading of the host's other clock, for traces of several hosts */
+	RLS_EVENT_MAX = 26,
 };
 
 /* What a sampled thread was doing. Running: whose code it executed. Waiting: for what. */
@@ -135,6 +136,11 @@ struct rls_event {
 			rls_string_id tool;         /* "rlscope-bpf x.y.z" that recorded */
 			uint32_t cpus;
 		} host;
+		struct {
+			rls_string_id boot;         /* the kernel's boot id: same boot, same CLOCK_MONOTONIC */
+			uint64_t realtime_ns;       /* CLOCK_REALTIME at time_ns */
+			uint64_t width_ns;          /* what the reading is uncertain by */
+		} clock;
 		struct {
 			rls_string_id buffer;       /* "transitions", "control", ... */
 			uint64_t dropped;

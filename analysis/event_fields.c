@@ -112,8 +112,13 @@ static const struct rls_event_layout layouts[RLS_EVENT_MAX] = {
 		"thread_end", "time_ns", RLS_SCOPE_THREAD, 21, 0, FIELDS()},
 	[RLS_EVENT_PROCESS_END] = {
 		"process_end", "time_ns", RLS_SCOPE_PROCESS, 22, 0, FIELDS()},
+	[RLS_EVENT_CLOCK] = {
+		"clock", "time_ns", RLS_SCOPE_TRACE, 23, MEMBER_BYTES(clock),
+		FIELDS(REQUIRED(STRING, "boot", clock.boot),
+		       REQUIRED(U64, "realtime_ns", clock.realtime_ns),
+		       FIELD(U64, "width_ns", clock.width_ns))},
 	[RLS_EVENT_END] = {
-		"end", "time_ns", RLS_SCOPE_TRACE, 23, MEMBER_BYTES(end),
+		"end", "time_ns", RLS_SCOPE_TRACE, 24, MEMBER_BYTES(end),
 		FIELDS(REQUIRED(BOOL, "complete", end.complete))},
 };
 

@@ -88,6 +88,25 @@ static int add_warning(struct rls_facts *facts, rls_string_id text)
 	return 0;
 }
 
+/* A trace is of one boot: readings of another are nobody's. */
+static void add_clock(struct rls_host_clock *clock, const struct rls_event *event)
+{
+	int64_t offset_ns = (int64_t)event->clock.realtime_ns - (int64_t)event->time_ns;
+	uint64_t change_ns;
+
+	if (!clock->known)
+		*clock = (struct rls_host_clock){true, event->clock.boot, offset_ns, 0, 0};
+	if (clock->boot != event->clock.boot)
+		return;
+	change_ns = offset_ns > clock->offset_ns ?
+			    (uint64_t)offset_ns - (uint64_t)clock->offset_ns :
+			    (uint64_t)clock->offset_ns - (uint64_t)offset_ns;
+	if (change_ns > clock->change_ns)
+		clock->change_ns = change_ns;
+	if (event->clock.width_ns > clock->width_ns)
+		clock->width_ns = event->clock.width_ns;
+}
+
 int rls_facts_add(struct rls_facts *facts, const struct rls_event *event)
 {
 	switch (event->kind) {
@@ -107,6 +126,9 @@ int rls_facts_add(struct rls_facts *facts, const struct rls_event *event)
 			.windowed_sites = event->budget.windowed_sites,
 			.given_up_sites = event->budget.given_up_sites,
 		};
+		return 0;
+	case RLS_EVENT_CLOCK:
+		add_clock(&facts->clock, event);
 		return 0;
 	case RLS_EVENT_CALIBRATION:
 		return add_calibration(facts, event);

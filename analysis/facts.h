@@ -32,6 +32,15 @@ struct rls_fact_calibration {
 #define RLS_FIGURE_HIT "hit"
 #define RLS_FIGURE_WORKLOAD "workload.hit"
 
+/* How CLOCK_REALTIME lay to CLOCK_MONOTONIC on the host, by the readings of one boot. */
+struct rls_host_clock {
+	bool known;
+	rls_string_id boot;
+	int64_t offset_ns;          /* realtime - monotonic, at the first reading */
+	uint64_t width_ns;          /* the widest reading, */
+	uint64_t change_ns;         /* and how far the offset was from the first since */
+};
+
 /* Zeroed: none yet. */
 struct rls_facts {
 	rls_string_id kernel;
@@ -39,6 +48,7 @@ struct rls_facts {
 	rls_string_id tool;
 	uint32_t cpus;
 
+	struct rls_host_clock clock;
 	bool budgeted;
 	struct rls_fact_budget {
 		double percent, given_up_percent;

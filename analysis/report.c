@@ -52,7 +52,7 @@ int rls_report_new(struct rls_report **out)
 		free(report);
 		return -ENOMEM;
 	}
-	report->tool = report->kernel = "";
+	report->tool = report->kernel = report->boot = "";
 	report->gpus = "[]";
 	*out = report;
 	return 0;

@@ -349,6 +349,12 @@ struct rls_report {
 	bool complete;              /* the end mark says so and nothing was unreadable */
 	enum rls_group group;
 
+	bool clocked;               /* the next four are known (facts.h); of the first trace that
+				     * has a clock, where several are merged */
+	const char *boot;
+	int64_t clock_offset_ns;
+	uint64_t clock_width_ns, clock_change_ns;
+
 	const char *kernel;
 	const char *gpus;           /* JSON array text, always valid */
 	uint32_t cpus;
@@ -421,9 +427,11 @@ size_t rls_report_frames(const struct rls_report *report, const struct rls_sampl
  * become 0 and ""). */
 void rls_report_group(struct rls_report *report, enum rls_group group);
 
-/* Takes over the other report's processes as independent ones of the same host. 0;
- * -EEXIST when both hold the same pid (it is put into *pid); -ENOMEM. other is not changed
- * and may be freed. Group after merging, not before. */
+/* Takes over the other report's processes as independent ones. Those of another boot, as far as
+ * both clocks are known, are shifted onto this report's CLOCK_MONOTONIC, with a warning that
+ * says what is uncertain. 0; -EEXIST when both hold the same pid (it is put into *pid);
+ * -ERANGE when the other would lie before the boot of this one's host; -ENOMEM. other is not
+ * changed and may be freed. Group after merging, not before. */
 int rls_report_merge(struct rls_report *report, const struct rls_report *other, uint32_t *pid);
 
 enum rls_report_table {

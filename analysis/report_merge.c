@@ -1,10 +1,13 @@
-/* Merging: several traces of one host shown as one report. */
+/* Merging: several traces, of one host or of several, shown as one report. */
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/bounded.h"
 #include "analysis/cleanup.h"
+#include "analysis/event_fields.h"
 #include "analysis/report_private.h"
 
 /* Appends `more` elements to an array, as they are. 0, or -ENOMEM. */
@@ -50,12 +53,15 @@ static bool share_a_pid(const struct rls_report *a, const struct rls_report *b, 
 	return false;
 }
 
-static int merge_process(struct rls_report *report, const struct rls_process_entry *from)
+static int merge_process(struct rls_report *report, const struct rls_process_entry *from,
+			 int64_t shift_ns)
 {
 	struct rls_process_entry entry = *from;
 	struct rls_process_entry *added;
 	int err = 0;
 
+	entry.start_ns += (uint64_t)shift_ns;
+	entry.end_ns += (uint64_t)shift_ns;
 	entry.cmdline = NULL;
 	entry.cmdline_count = 0;
 	entry.libraries = NULL;
@@ -210,8 +216,12 @@ static int merge_sampled_stacks(struct rls_report *report, const struct rls_repo
 	return err;
 }
 
-static int merge_overview(struct rls_report *report, const struct rls_overview_entry *from)
+/* A coarse picture is shifted by whole buckets, to the nearest. */
+static int merge_overview(struct rls_report *report, const struct rls_overview_entry *from,
+			  int64_t shift_ns)
 {
+	double bucket_ns = ldexp(1, (int)from->shift);
+	int64_t shift_buckets = llround((double)shift_ns / bucket_ns);
 	struct rls_overview_entry entry = *from;
 	struct rls_overview_entry *added;
 	int err;
@@ -226,6 +236,10 @@ static int merge_overview(struct rls_report *report, const struct rls_overview_e
 	for (size_t i = 0; i < added->part_count; i++) {
 		struct rls_overview_part *part = &added->parts[i];
 
+		if (shift_buckets < 0 && part->bucket < -(uint64_t)shift_buckets)
+			part->bucket = 0;
+		else
+			part->bucket += (uint64_t)shift_buckets;
 		part->phase = rls_report_keep(report, part->phase, &err);
 		if (part->operation)
 			part->operation = rls_report_keep(report, part->operation, &err);
@@ -359,21 +373,72 @@ static int merge_overhead(struct rls_report *report, const struct rls_overhead *
 	return err;
 }
 
-static void merge_extent(struct rls_report *report, const struct rls_report *other)
+static void merge_extent(struct rls_report *report, const struct rls_report *other,
+			 int64_t shift_ns)
 {
-	if (other->start_ns < report->start_ns)
-		report->start_ns = other->start_ns;
-	if (other->end_ns > report->end_ns)
-		report->end_ns = other->end_ns;
+	uint64_t start_ns = other->start_ns + (uint64_t)shift_ns;
+	uint64_t end_ns = other->end_ns + (uint64_t)shift_ns;
+
+	if (start_ns < report->start_ns)
+		report->start_ns = start_ns;
+	if (end_ns > report->end_ns)
+		report->end_ns = end_ns;
 	report->complete = report->complete && other->complete;
+}
+
+/* What brings the other's times onto this report's clock: 0 within a boot, and where nothing
+ * is known. 0, or -ERANGE. */
+static int find_shift(const struct rls_report *report, const struct rls_report *other, int64_t *out)
+{
+	int64_t shift_ns = 0;
+
+	if (report->clocked && other->clocked && strcmp(report->boot, other->boot) &&
+	    __builtin_sub_overflow(other->clock_offset_ns, report->clock_offset_ns, &shift_ns))
+		return -ERANGE;
+	if (shift_ns < 0 && other->start_ns < -(uint64_t)shift_ns)
+		return -ERANGE;
+	if (shift_ns > 0 && other->end_ns > RLS_EVENT_NUMBER_MAX - (uint64_t)shift_ns)
+		return -ERANGE;
+	*out = shift_ns;
+	return 0;
+}
+
+static int merge_clock(struct rls_report *report, const struct rls_report *other)
+{
+	int err = 0;
+
+	if (!other->clocked)
+		return 0;
+	if (!report->clocked) {
+		report->clocked = true;
+		report->boot = rls_report_keep(report, other->boot, &err);
+		report->clock_offset_ns = other->clock_offset_ns;
+		report->clock_width_ns = other->clock_width_ns;
+		report->clock_change_ns = other->clock_change_ns;
+		return err;
+	}
+	if (!strcmp(report->boot, other->boot))
+		return 0;
+	return rls_report_warn(
+		report,
+		"traces of different hosts, or of one that was started anew, are shown on the clock of "
+		"the first: their wall clocks are taken to agree, which was not measured (with NTP they "
+		"typically differ by milliseconds); those were read to within %" PRIu64
+		" ns and were moved by up to %" PRIu64 " ns meanwhile",
+		report->clock_width_ns + other->clock_width_ns,
+		report->clock_change_ns + other->clock_change_ns);
 }
 
 int rls_report_merge(struct rls_report *report, const struct rls_report *other, uint32_t *pid)
 {
+	int64_t shift_ns;
 	int err;
 
 	if (share_a_pid(report, other, pid))
 		return -EEXIST;
+	err = find_shift(report, other, &shift_ns);
+	if (err)
+		return err;
 	err = merge_rows(report, other);
 	if (!err)
 		err = merge_operations(report, other);
@@ -382,11 +447,11 @@ int rls_report_merge(struct rls_report *report, const struct rls_report *other, 
 	if (!err)
 		err = merge_sampled_stacks(report, other);
 	for (size_t i = 0; !err && i < other->process_count; i++)
-		err = merge_process(report, &other->processes[i]);
+		err = merge_process(report, &other->processes[i], shift_ns);
 	for (size_t i = 0; !err && i < other->gpu_count; i++)
 		err = merge_gpu(report, &other->gpu[i]);
 	for (size_t i = 0; !err && i < other->overview_count; i++)
-		err = merge_overview(report, &other->overviews[i]);
+		err = merge_overview(report, &other->overviews[i], shift_ns);
 	if (!err)
 		err = merge_samples(report, other);
 	if (!err)
@@ -395,11 +460,13 @@ int rls_report_merge(struct rls_report *report, const struct rls_report *other, 
 		err = merge_losses(report, other);
 	if (!err)
 		err = merge_overhead(report, &other->overhead);
+	if (!err)
+		err = merge_clock(report, other);
 	for (size_t i = 0; !err && i < other->warning_count; i++)
 		err = rls_report_warn(report, "%s", other->warnings[i]);
 	if (err)
 		return err;
-	merge_extent(report, other);
+	merge_extent(report, other, shift_ns);
 	rls_report_sort(report);
 	return 0;
 }

@@ -627,6 +627,17 @@ static int on_fact(struct rls_timeline *timeline, const struct rls_event *event)
 	return rls_facts_add(&timeline->facts, event);
 }
 
+/* The first reading says where the trace's times lie beside those of the traces before it. */
+static int on_clock(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	bool first = !timeline->facts.clock.known;
+	int err = rls_facts_add(&timeline->facts, event);
+
+	if (!err && first && timeline->tracks)
+		err = rls_tracks_clock(timeline, &timeline->facts.clock);
+	return err;
+}
+
 /* --- the sweep ---------------------------------------------------------------------- */
 
 static const struct {
@@ -652,6 +663,7 @@ static const struct {
 	[RLS_EVENT_FRAME] = {on_frame, false},
 	[RLS_EVENT_SAMPLE] = {on_sample, true},
 	[RLS_EVENT_HOST] = {on_fact, false},
+	[RLS_EVENT_CLOCK] = {on_clock, false},
 	[RLS_EVENT_LOSS] = {on_fact, false},
 	[RLS_EVENT_CALIBRATION] = {on_fact, false},
 	[RLS_EVENT_BUDGET] = {on_fact, false},

@@ -43,6 +43,10 @@ struct rls_tracks {
 	size_t known_count;
 
 	int64_t shift_ns;
+	uint32_t count_before;      /* tracks of the traces before the present one */
+	bool clocked;               /* of the first trace whose clock is known: */
+	rls_string_id boot;         /* in names */
+	int64_t offset_ns;
 	/* Of the present trace: (process, device and stream) -> track. */
 	struct rls_index_map maps[RLS_TRACK_KIND_MAX];
 };
@@ -101,6 +105,7 @@ void rls_tracks_begin_trace(struct rls_tracks *tracks, const struct rls_string_p
 	forget_trace(tracks);
 	tracks->strings = strings;
 	tracks->shift_ns = shift_ns;
+	tracks->count_before = tracks->count;
 }
 
 uint64_t rls_tracks_left_out(const struct rls_tracks *tracks)
@@ -125,6 +130,25 @@ static uint64_t shifted(const struct rls_tracks *tracks, uint64_t ns)
 static int intern(struct rls_tracks *tracks, const char *text, rls_string_id *out)
 {
 	return rls_string_pool_add(tracks->names, text, strlen(text), out);
+}
+
+int rls_tracks_clock(struct rls_timeline *timeline, const struct rls_host_clock *clock)
+{
+	struct rls_tracks *tracks = timeline->tracks;
+	rls_string_id boot;
+	int err = intern(tracks, rls_string_pool_get(tracks->strings, clock->boot), &boot);
+
+	if (err)
+		return err;
+	if (!tracks->clocked) {
+		tracks->clocked = true;
+		tracks->boot = boot;
+		tracks->offset_ns = clock->offset_ns;
+	}
+	/* Too late where something has been shown already: half a trace is not moved. */
+	if (tracks->boot != boot && tracks->count == tracks->count_before)
+		tracks->shift_ns += clock->offset_ns - tracks->offset_ns;
+	return 0;
 }
 
 static int make_room(struct rls_tracks *tracks, rls_string_id id)

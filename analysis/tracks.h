@@ -105,6 +105,10 @@ int rls_tracks_finish(struct rls_tracks *tracks, const struct rls_report *report
 
 /* --- for the sweep ------------------------------------------------------------------ */
 
+/* The trace's clock, before anything else is told of it: traces of other boots than the first
+ * whose clock is known are shifted onto that one's. */
+int rls_tracks_clock(struct rls_timeline *timeline, const struct rls_host_clock *clock);
+
 /* The thread was in its present stack, category and phase for [start_ns, now). */
 int rls_tracks_span(struct rls_timeline *timeline, struct rls_thread *thread, uint64_t start_ns);
 /* The thread's life ends now. */

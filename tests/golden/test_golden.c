@@ -1,4 +1,4 @@
-/* Every case of this folder: events.jsonl must give exactly expected.json, .txt, .csv, ...
+/* Every case of this folder: events.jsonl (and another.jsonl with it) must give exactly expected.json, .txt, .csv, ...
  *
  * RLS_UPDATE_GOLDEN=1 writes them instead (scripts/update-golden); read the difference before
  * committing it.
@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include <zlib.h>
 
@@ -104,17 +105,33 @@ static void keep_data(struct content *content)
 	content->bytes[content->count] = '\0';
 }
 
-static struct rls_report *read_case(const char *name, struct rls_tracks *tracks)
+static struct rls_report *read_trace(const char *path, struct rls_tracks *tracks)
 {
-	char path[PATH_BYTES], message[256];
+	char message[256];
 	struct rls_event_source *source;
 	struct rls_report *report;
 
-	snprintf(path, sizeof(path), "%s/events.jsonl", name);
 	if (rls_event_source_open(path, &source, message, sizeof(message)))
 		fail_msg("%s", message);
 	assert_int_equal(rls_report_build_tracks(source, tracks, &report), 0);
 	source->free(source);
+	return report;
+}
+
+static struct rls_report *read_case(const char *name, struct rls_tracks *tracks)
+{
+	struct rls_report *report, *other;
+	char path[PATH_BYTES];
+	uint32_t pid;
+
+	snprintf(path, sizeof(path), "%s/events.jsonl", name);
+	report = read_trace(path, tracks);
+	snprintf(path, sizeof(path), "%s/another.jsonl", name);
+	if (!access(path, F_OK)) {
+		other = read_trace(path, tracks);
+		assert_int_equal(rls_report_merge(report, other, &pid), 0);
+		rls_report_free(other);
+	}
 	return report;
 }
 
@@ -189,6 +206,24 @@ static void test_cases(void **unused)
 	assert_true(cases >= 3);
 }
 
+/* The learner's host booted 5 s of wall time before the worker's: the worker's times are later by
+ * that on the learner's clock, and nothing else of it changes. */
+static void test_two_hosts(void **unused)
+{
+	struct rls_report *report = read_case("two_hosts", NULL);
+
+	assert_int_equal(report->process_count, 2);
+	assert_int_equal(report->processes[0].start_ns, 6000000000);
+	assert_int_equal(report->processes[1].start_ns, 1200000000 + 5000000000);
+	assert_int_equal(report->processes[1].end_ns, 2000000000 + 5000000000);
+	assert_int_equal(report->threads[1].wall_ns, 800000000);
+	assert_int_equal(report->end_ns, 8000000000);
+	assert_int_equal(report->warning_count, 1);
+	assert_non_null(strstr(report->warnings[0], "to within 150 ns"));
+	assert_non_null(strstr(report->warnings[0], "up to 2000 ns"));
+	rls_report_free(report);
+}
+
 /* RL-Scope, MLSys 2021, figure 3: whatever the golden files say, these two figures hold. */
 static void test_figure3(void **unused)
 {
@@ -215,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_figure3),
+		cmocka_unit_test(test_two_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

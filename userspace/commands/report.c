@@ -233,6 +233,11 @@ static int read_traces(const struct arguments *arguments, struct rls_tracks *tra
 					   "%s holds process %u, as a trace before it does: report them "
 					   "one by one",
 					   arguments->traces[i], pid);
+		if (error == -ERANGE)
+			return rls_error_r(error,
+					   "%s lies before the start of the first trace's host: name it "
+					   "before that",
+					   arguments->traces[i]);
 		if (error)
 			return rls_error_r(error, "cannot read %s: %s", arguments->traces[i],
 					   strerror(-error));

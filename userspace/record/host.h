@@ -7,6 +7,8 @@
 #include "userspace/attach/calibrate.h"
 #include "userspace/record/trace_output.h"
 
+/* Adds a CLOCK event: both clocks, read now. */
+int rls_host_clock(struct rls_trace_output *output);
 /* Adds the HOST event. */
 int rls_host_event(struct rls_trace_output *output, uint64_t time_ns);
 /* Adds a CALIBRATION event. */

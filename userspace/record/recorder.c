@@ -459,6 +459,8 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	int priority;
 
 	if (!r)
+		r = rls_host_clock(&recorder->output); /* before all it is to date */
+	if (!r)
 		r = rls_kernel_start(recorder->kernel, &recorder->start_ns);
 	if (!r)
 		r = begin_trace(recorder);
@@ -489,6 +491,7 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	int r, failed;
 
 	recorder->draining = true;
+	rls_host_clock(&recorder->output);
 	failed = rls_kernel_stop(recorder->kernel, &recorder->stop_ns);
 	on_probed(recorder); /* the probes stay while what they saw is read */
 	rls_missing_bridges(recorder->libraries, &recorder->output, &recorder->processes,
