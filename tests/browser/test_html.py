@@ -21,7 +21,8 @@ SKIP = 77
 
 # Every line of a table of sums: its name, the time it shows, and the pieces of its bar.
 READ_SUMS = """[...document.querySelectorAll('#%s tbody tr')].map((line) => ({
-  name: line.cells[0].textContent.trim(), time: line.cells[2] ? line.cells[2].textContent : '',
+  name: [...line.cells[0].childNodes].filter((node) => node.className !== 'badge').map((node) => node.textContent).join('').trim(),
+  time: line.cells[2] ? line.cells[2].textContent : '',
   child: line.className.startsWith('child'),
   pieces: [...line.querySelectorAll('rect[data-ns]')].map((piece) => ({category: piece.dataset.category,
     resource: piece.dataset.resource, ns: Number(piece.dataset.ns), width: piece.getAttribute('width')}))}))"""
