@@ -141,6 +141,18 @@ static int add_rows(struct rls_comparison *out, const struct rls_compare_runs *r
 	return err;
 }
 
+static int judge_runs(const struct rls_compare_runs *runs,
+		      const struct rls_compare_options *options, bool steady,
+		      struct rls_estimate *estimates, struct rls_comparison *out)
+{
+	for (size_t i = 0; i < out->count; i++) {
+		for (size_t r = 0; r < runs->count; r++)
+			rls_estimate(runs, r, &out->rows[i], options->metric, steady,
+				     &estimates[i * runs->count + r]);
+	}
+	return rls_compare_judge(runs, estimates, options, out);
+}
+
 static int compare_runs(const struct rls_compare_runs *runs,
 			const struct rls_compare_options *options, struct rls_comparison *out)
 {
@@ -152,12 +164,10 @@ static int compare_runs(const struct rls_compare_runs *runs,
 	estimates = calloc(out->count * runs->count + 1, sizeof(*estimates));
 	if (!estimates)
 		return -ENOMEM;
-	for (size_t i = 0; i < out->count; i++) {
-		for (size_t r = 0; r < runs->count; r++)
-			rls_estimate(runs, r, &out->rows[i], options->metric,
-				     &estimates[i * runs->count + r]);
-	}
-	err = rls_compare_judge(runs, estimates, options, out);
+	err = judge_runs(runs, options, false, estimates, out);
+	/* Against what is common, the machine's ups and downs need not count. */
+	if (!err && out->normalised)
+		err = judge_runs(runs, options, true, estimates, out);
 	if (!err && out->count)
 		qsort(out->rows, out->count, sizeof(*out->rows), by_weight);
 	return err;

@@ -12,6 +12,9 @@
 #define WARMUP_GAIN 0.5
 #define COVERED_MIN 0.5         /* of each run's units, for weights that all runs share */
 #define NEGLIGIBLE 0.05
+#define PEERS_MAX 16            /* operations that tell the speed */
+#define PEER_CELLS_MIN 2        /* operations by category */
+#define PEER_SHARE_MIN 0.05     /* of its operation's time, for a category to be one */
 #define NS_PER_S 1e9
 
 /* --- distributions ------------------------------------------------------------------ */
@@ -151,18 +154,13 @@ static double variance_of_mean(const double *x, size_t count)
 	return squares / (double)(count - 1) / (double)count * (1 + correlation) / (1 - correlation);
 }
 
-static void estimate_stratum(const struct rls_series_blocks *blocks, int category,
-			     enum rls_compare_metric metric, struct rls_estimate *out)
+static void estimate_blocks(double *x, size_t count, struct rls_estimate *out)
 {
-	size_t first = warmup(blocks, metric), count = whole_blocks(blocks) - first;
 	size_t trim = count >= TRIM_BLOCKS_MIN ? (size_t)(TRIM * (double)count) : 0;
-	double x[RLS_SERIES_BLOCKS], mean = 0, kept = 1 - 2 * (double)trim / (double)count;
+	double mean = 0, kept = 1 - 2 * (double)trim / (double)count;
 
-	for (size_t i = 0; i < count; i++) {
-		x[i] = time_of(&blocks->blocks[first + i].times, metric, category) /
-		       blocks->units_each;
+	for (size_t i = 0; i < count; i++)
 		mean += x[i] / (double)count;
-	}
 	winsorise(x, count, trim, &out->ns);
 	out->variance_ns2 = variance_of_mean(x, count) / (kept * kept);
 	out->freedom = (double)(count - 2 * trim) - 1;
@@ -170,6 +168,81 @@ static void estimate_stratum(const struct rls_series_blocks *blocks, int categor
 	if (out->ns < mean / 2) {
 		out->ns = mean;
 		out->variance_ns2 = INFINITY;
+	}
+}
+
+static void estimate_stratum(const struct rls_series_blocks *blocks, int category,
+			     enum rls_compare_metric metric, const double *speeds,
+			     struct rls_estimate *out)
+{
+	size_t first = warmup(blocks, metric), count = whole_blocks(blocks) - first;
+	double x[RLS_SERIES_BLOCKS], steady[RLS_SERIES_BLOCKS];
+	struct rls_estimate other;
+
+	for (size_t i = 0; i < count; i++) {
+		x[i] = time_of(&blocks->blocks[first + i].times, metric, category) /
+		       blocks->units_each;
+		steady[i] = x[i] / speeds[first + i];
+	}
+	estimate_blocks(x, count, out);
+	other = *out;
+	estimate_blocks(steady, count, &other);
+	/* Where the others were not at work at the same time, they tell nothing. */
+	if (other.variance_ns2 < out->variance_ns2)
+		*out = other;
+}
+
+/* --- the machine's speed over a run -------------------------------------------------- */
+
+/* A category's time in each block against its median. false: it is too little. */
+static bool read_cell(const struct rls_series_blocks *blocks, int category,
+		      enum rls_compare_metric metric, size_t count, double *out)
+{
+	double sorted[RLS_SERIES_BLOCKS], sum = 0, all = 0, median;
+
+	for (size_t i = 0; i < count; i++) {
+		sorted[i] = out[i] = time_of(&blocks->blocks[i].times, metric, category);
+		sum += out[i];
+		all += time_of(&blocks->blocks[i].times, metric, RLS_COMPARE_TOTAL);
+	}
+	median = rls_median(sorted, count);
+	if (median <= 0 || sum < PEER_SHARE_MIN * all)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		out[i] /= median;
+	return true;
+}
+
+/* How long everything else took in each block, 1 being usual: the median over the operations
+ * of the phase that are called as often as this one, so that their blocks lie side by side. The
+ * operation itself has no say, or its own scatter would pass for the machine's. */
+static void find_speeds(const struct rls_series *series, const struct rls_series_stratum *stratum,
+			enum rls_series_unit unit, enum rls_compare_metric metric, double *speeds)
+{
+	const struct rls_series_blocks *blocks = &stratum->blocks[unit];
+	double cells[PEERS_MAX * RLS_CATEGORY_MAX][RLS_SERIES_BLOCKS];
+	double values[PEERS_MAX * RLS_CATEGORY_MAX];
+	size_t count = whole_blocks(blocks), peers = 0, n = 0;
+
+	for (size_t s = 0; s < series->count && peers < PEERS_MAX; s++) {
+		const struct rls_series_blocks *peer = &series->strata[s].blocks[RLS_SERIES_CALL];
+
+		if (&series->strata[s] == stratum ||
+		    strcmp(series->strata[s].phase, stratum->phase) ||
+		    peer->units_each != blocks->units_each || whole_blocks(peer) < count ||
+		    whole_blocks(peer) > count + 1)
+			continue;
+		peers++;
+		for (int c = 0; c < RLS_CATEGORY_MAX; c++)
+			n += read_cell(peer, c, metric, count, cells[n]);
+	}
+	for (size_t i = 0; i < count && n >= PEER_CELLS_MIN; i++) {
+		double speed;
+
+		for (size_t k = 0; k < n; k++)
+			values[k] = cells[k][i];
+		speed = rls_median(values, n);
+		speeds[i] = speed > 0 ? speed : 1;
 	}
 }
 
@@ -255,7 +328,7 @@ static bool have_common(const struct rls_compare_runs *runs, const char *operati
 /* The mean over the phases; sure of it only where hardly anything is left out. */
 static void estimate_phases(const struct rls_compare_runs *runs, size_t run,
 			    const struct rls_compare_row *row, enum rls_compare_metric metric,
-			    struct rls_estimate *out)
+			    bool steady, struct rls_estimate *out)
 {
 	const struct rls_series *series = runs->runs[run].series;
 	enum rls_series_unit unit = row->unit == RLS_COMPARE_PER_CALL ? RLS_SERIES_CALL
@@ -265,8 +338,8 @@ static void estimate_phases(const struct rls_compare_runs *runs, size_t run,
 
 	for (size_t i = 0; i < series->count; i++) {
 		const struct rls_series_stratum *stratum = &series->strata[i];
+		double weight, speeds[RLS_SERIES_BLOCKS];
 		struct rls_estimate part = {0};
-		double weight;
 
 		if (strcmp(stratum->operation, row->operation))
 			continue;
@@ -276,7 +349,11 @@ static void estimate_phases(const struct rls_compare_runs *runs, size_t run,
 			left_out += weight;
 		if (weight <= 0 || !can_tell(stratum, unit))
 			continue;
-		estimate_stratum(&stratum->blocks[unit], row->category, metric, &part);
+		for (size_t b = 0; b < RLS_SERIES_BLOCKS; b++)
+			speeds[b] = 1;
+		if (steady)
+			find_speeds(series, stratum, unit, metric, speeds);
+		estimate_stratum(&stratum->blocks[unit], row->category, metric, speeds, &part);
 		weights += weight;
 		sum += weight * part.ns;
 		variance += weight * weight * part.variance_ns2;
@@ -291,7 +368,7 @@ static void estimate_phases(const struct rls_compare_runs *runs, size_t run,
 }
 
 void rls_estimate(const struct rls_compare_runs *runs, size_t run,
-		  const struct rls_compare_row *row, enum rls_compare_metric metric,
+		  const struct rls_compare_row *row, enum rls_compare_metric metric, bool steady,
 		  struct rls_estimate *out)
 {
 	const struct rls_series *series = runs->runs[run].series;
@@ -321,7 +398,7 @@ void rls_estimate(const struct rls_compare_runs *runs, size_t run,
 	if (metric == RLS_COMPARE_CORRECTED || metric == RLS_COMPARE_CPU)
 		out->subtracted_ns = (wall_ns - corrected_ns) / out->units;
 	if (row->unit != RLS_COMPARE_PER_SECOND)
-		estimate_phases(runs, run, row, metric, out);
+		estimate_phases(runs, run, row, metric, steady, out);
 	if (out->ns <= 0)
 		*out = (struct rls_estimate){0};
 }

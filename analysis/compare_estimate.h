@@ -24,9 +24,10 @@ struct rls_estimate {
 /* The unit all runs can be told by. */
 enum rls_compare_unit rls_estimate_unit(const struct rls_compare_runs *runs, const char *operation);
 
-/* Of one run of them. */
+/* Of one run of them. With `steady`, the machine's speed over the run is taken out, where the
+ * operations that are called as often tell it: for figures that are judged against each other. */
 void rls_estimate(const struct rls_compare_runs *runs, size_t run,
-		  const struct rls_compare_row *row, enum rls_compare_metric metric,
+		  const struct rls_compare_row *row, enum rls_compare_metric metric, bool steady,
 		  struct rls_estimate *out);
 
 /* t with P(|T| < t) = confidence, of Student's distribution. */

@@ -242,6 +242,7 @@ static void fill_value(const struct judge *judge, size_t row, bool b,
 {
 	double n = 0, logarithms = 0, variance = 0, freedom = INFINITY;
 
+	*value = (struct rls_compare_value){0};
 	for (size_t r = 0; r < judge->runs->count; r++) {
 		const struct rls_estimate *estimate = estimate_of(judge, row, r);
 
@@ -335,14 +336,16 @@ int rls_compare_judge(const struct rls_compare_runs *runs, const struct rls_esti
 	_cleanup_free_ double *scratch = calloc(out->count + 1, sizeof(*scratch));
 	struct judge judge = {.runs = runs, .options = options, .comparison = out,
 			      .estimates = estimates, .speeds = speeds, .scratch = scratch};
-	bool wanted = options->normalise == RLS_COMPARE_NORMALISE_SPEED ||
-		      (options->normalise == RLS_COMPARE_NORMALISE_AUTO && runs->count == 2);
+
+	bool relative = options->normalise == RLS_COMPARE_NORMALISE_SPEED ||
+			(options->normalise == RLS_COMPARE_NORMALISE_AUTO && runs->count == 2);
 
 	if (!speeds || !scratch)
 		return -ENOMEM;
+	out->significant_count = 0;
 	find_speeds(&judge);
 	find_speed(&judge);
-	out->normalised = wanted && out->speed_known;
+	out->normalised = relative && out->speed_known;
 	find_prior(&judge);
 	find_doubts(&judge);
 	judge_rows(&judge);
