@@ -5,239 +5,8 @@
 #include <stddef.h>
 
 #include "analysis/bounded.h"
+#include "analysis/lives.h"
 #include "analysis/tracks.h"
-
-/* --- spans and lives ---------------------------------------------------------------- */
-
-/* Where the thread's time is booked. NULL: no memory. */
-static struct rls_cell *cell_of(const struct rls_timeline *timeline, struct rls_thread *thread)
-{
-	struct rls_scope *scope = thread->scope;
-	struct rls_unseen *unseen;
-
-	if (!thread->unseen) {
-		rls_unseen_window(scope, timeline->windows);
-		return &scope->cells[thread->category];
-	}
-	unseen = rls_scope_unseen(scope);
-	return unseen ? &unseen->cell : NULL;
-}
-
-/* Books the thread's time up to now. */
-static int close_span(struct rls_timeline *timeline, struct rls_thread *thread)
-{
-	uint64_t now_ns = timeline->now_ns;
-	struct rls_cell *cell;
-	uint64_t start_ns = thread->open_ns;
-	uint64_t busy_ns, cpu_gpu_ns;
-	int err;
-
-	if (now_ns == start_ns)
-		return 0;
-	cell = cell_of(timeline, thread);
-	if (!cell)
-		return -ENOMEM;
-	busy_ns = rls_gpu_busy_until(&thread->process->busy, now_ns);
-	cpu_gpu_ns = busy_ns - thread->open_busy_ns;
-	cell->wall_ns[RLS_PART_CPU] += now_ns - start_ns - cpu_gpu_ns;
-	cell->wall_ns[RLS_PART_CPU_GPU] += cpu_gpu_ns;
-	thread->open_ns = now_ns;
-	thread->open_busy_ns = busy_ns;
-	err = rls_overview_add(&thread->overview, thread->scope, thread->category, start_ns, now_ns,
-			       cpu_gpu_ns);
-	return err ? err
-		   : rls_span_window_push(&thread->window, cell, start_ns, now_ns, cpu_gpu_ns);
-}
-
-/* Before the thread's category, stack or phase changes: tells whoever looks of the time in it. */
-static int show_state(struct rls_timeline *timeline, struct rls_thread *thread)
-{
-	uint64_t start_ns = thread->state_ns;
-
-	thread->state_ns = timeline->now_ns;
-	if (!timeline->tracks || start_ns == timeline->now_ns)
-		return 0;
-	return rls_tracks_span(timeline, thread, start_ns);
-}
-
-static int show_phase(struct rls_timeline *timeline, struct rls_process *process)
-{
-	uint64_t start_ns = process->phase_ns;
-
-	process->phase_ns = timeline->now_ns;
-	if (!timeline->tracks || start_ns == timeline->now_ns || !process->phase)
-		return 0;
-	return rls_tracks_phase(timeline, process, start_ns);
-}
-
-static int enter_scope(struct rls_timeline *timeline, struct rls_thread *thread)
-{
-	return rls_timeline_scope(timeline, thread, &thread->scopes, thread->process->phase,
-				  thread->stack, &thread->scope);
-}
-
-/* Books what the GPU did since the process was left without threads. */
-static int book_alone(struct rls_timeline *timeline, struct rls_process *process, uint64_t busy_ns)
-{
-	uint64_t alone_ns = busy_ns - process->alone_busy_ns;
-	struct rls_scope *scope;
-	int err;
-
-	process->alone_busy_ns = busy_ns;
-	if (!alone_ns)
-		return 0;
-	err = rls_timeline_scope(timeline, process, &process->scopes, process->phase, 0, &scope);
-	if (!err)
-		scope->gpu_alone_ns += alone_ns;
-	return err;
-}
-
-static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread)
-{
-	struct rls_process *process = thread->process;
-	uint64_t busy_ns = rls_gpu_busy_until(&process->busy, timeline->now_ns);
-	int err = process->alive ? 0 : book_alone(timeline, process, busy_ns);
-
-	if (err)
-		return err;
-	thread->category = RLS_CATEGORY_UNKNOWN;
-	thread->unseen = timeline->closed;
-	thread->stack = 0;
-	thread->open_ns = timeline->now_ns;
-	thread->open_busy_ns = busy_ns;
-	thread->state_ns = timeline->now_ns;
-	rls_span_window_reset(&thread->window, timeline->now_ns);
-
-	thread->next_alive = process->alive;
-	thread->alive_link = &process->alive;
-	if (process->alive)
-		process->alive->alive_link = &thread->next_alive;
-	process->alive = thread;
-	return enter_scope(timeline, thread);
-}
-
-static int end_thread(struct rls_timeline *timeline, struct rls_thread *thread)
-{
-	int err = close_span(timeline, thread);
-
-	if (!err)
-		err = show_state(timeline, thread);
-	if (!err && timeline->tracks)
-		err = rls_tracks_thread_end(timeline, thread);
-	*thread->alive_link = thread->next_alive;
-	if (thread->next_alive)
-		thread->next_alive->alive_link = thread->alive_link;
-	thread->alive_link = NULL;
-	thread->process->alone_busy_ns = thread->open_busy_ns;
-	return err;
-}
-
-static void start_process(struct rls_timeline *timeline, struct rls_process *process)
-{
-	if (process->started)
-		return;
-	process->started = true;
-	process->start_ns = process->phase_ns = timeline->now_ns;
-}
-
-static int end_process(struct rls_timeline *timeline, struct rls_process *process)
-{
-	int err = 0;
-
-	while (!err && process->alive)
-		err = end_thread(timeline, process->alive);
-	start_process(timeline, process);
-	if (!err)
-		err = show_phase(timeline, process);
-	process->ended = true;
-	process->end_ns = timeline->now_ns;
-	timeline->living--;
-	return err;
-}
-
-/* The living are the latest, mostly: the walk ends with the last of them. */
-static int end_processes(struct rls_timeline *timeline)
-{
-	int err = 0;
-
-	for (struct rls_process *p = timeline->processes; !err && timeline->living; p = p->next) {
-		if (!p->ended)
-			err = end_process(timeline, p);
-	}
-	return err;
-}
-
-/* --- who an event speaks of --------------------------------------------------------- */
-
-/* The end of what was never heard of is the end of nothing. */
-static bool is_end(enum rls_event_kind kind)
-{
-	return kind == RLS_EVENT_THREAD_END || kind == RLS_EVENT_PROCESS_END;
-}
-
-/* Reports about a thread, and ends, may trail after an end without anything being wrong. */
-static bool may_trail(enum rls_event_kind kind)
-{
-	return is_end(kind) || kind == RLS_EVENT_HITS || kind == RLS_EVENT_OFF_CPU ||
-	       kind == RLS_EVENT_SHARE;
-}
-
-/* The process, made if it was never heard of. *out NULL: there is none, nothing to do. */
-static int find_process(struct rls_timeline *timeline, const struct rls_event *event,
-			struct rls_process **out)
-{
-	struct rls_process *process = rls_timeline_process(timeline, event->pid);
-	int err;
-
-	*out = NULL;
-	if (!process && is_end(event->kind))
-		return 0;
-	if (!process) {
-		err = rls_timeline_add_process(timeline, event->pid, &process);
-		if (err)
-			return err;
-	}
-	if (process->ended) {
-		timeline->strays += !may_trail(event->kind);
-		process = NULL;
-	} else {
-		start_process(timeline, process);
-	}
-	*out = process;
-	return 0;
-}
-
-/* The living thread, begun if it was never heard of or if the event proves it alive again.
- * *out NULL: there is none, nothing to do. */
-static int find_thread(struct rls_timeline *timeline, const struct rls_event *event,
-		       struct rls_thread **out)
-{
-	struct rls_thread *thread = timeline->recent;
-	struct rls_process *process;
-	int err;
-
-	if (thread && thread->alive_link && thread->tid == event->tid &&
-	    thread->process->pid == event->pid) {
-		*out = thread;
-		return 0;
-	}
-	err = find_process(timeline, event, &process);
-	if (err)
-		return err;
-	*out = NULL;
-	if (!process)
-		return 0;
-	thread = rls_timeline_thread(timeline, process, event->tid);
-	if (thread ? !thread->alive_link && may_trail(event->kind) : is_end(event->kind))
-		return 0;
-	if (!thread)
-		err = rls_timeline_add_thread(timeline, process, event->tid, &thread);
-	if (!err && !thread->alive_link)
-		err = begin_thread(timeline, thread);
-	if (!err)
-		*out = thread;
-	return err;
-}
 
 /* --- one handler per kind ----------------------------------------------------------- */
 
@@ -257,7 +26,7 @@ static int on_process(struct rls_timeline *timeline, const struct rls_event *eve
 		if (err)
 			return err;
 	}
-	start_process(timeline, process);
+	rls_lives_start_process(timeline, process);
 	if (event->process.ppid)
 		process->ppid = event->process.ppid;
 	if (event->process.ns_pid)
@@ -272,15 +41,15 @@ static int on_process(struct rls_timeline *timeline, const struct rls_event *eve
 static int on_process_end(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_process *process;
-	int err = find_process(timeline, event, &process);
+	int err = rls_lives_find_process(timeline, event, &process);
 
-	return err || !process ? err : end_process(timeline, process);
+	return err || !process ? err : rls_lives_end_process(timeline, process);
 }
 
 static int on_thread(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_thread *thread;
-	int err = find_thread(timeline, event, &thread);
+	int err = rls_lives_find_thread(timeline, event, &thread);
 
 	if (!err && thread)
 		take_string(&thread->name, event->thread.name);
@@ -290,26 +59,26 @@ static int on_thread(struct rls_timeline *timeline, const struct rls_event *even
 static int on_thread_end(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_thread *thread;
-	int err = find_thread(timeline, event, &thread);
+	int err = rls_lives_find_thread(timeline, event, &thread);
 
-	return err || !thread ? err : end_thread(timeline, thread);
+	return err || !thread ? err : rls_lives_end_thread(timeline, thread);
 }
 
 static int on_category(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	enum rls_category from, to = event->category.category;
 	struct rls_thread *thread;
-	int err = find_thread(timeline, event, &thread);
+	int err = rls_lives_find_thread(timeline, event, &thread);
 
 	timeline->emitted++;
 	if (err || !thread)
 		return err;
 	if ((unsigned int)to >= RLS_CATEGORY_MAX)
 		to = RLS_CATEGORY_UNKNOWN;
-	err = close_span(timeline, thread);
+	err = rls_lives_close_span(timeline, thread);
 	from = thread->category;
 	if (!err && from != to)
-		err = show_state(timeline, thread);
+		err = rls_lives_show_state(timeline, thread);
 	/* Between windows some sites still tell, but not all. */
 	if (!thread->unseen && from != to && from != RLS_CATEGORY_UNKNOWN &&
 	    to != RLS_CATEGORY_UNKNOWN)
@@ -346,7 +115,7 @@ static int on_operation(struct rls_timeline *timeline, const struct rls_event *e
 	unsigned int depth = event->operation.depth;
 	rls_stack_id stack, before;
 	struct rls_thread *thread;
-	int err = find_thread(timeline, event, &thread);
+	int err = rls_lives_find_thread(timeline, event, &thread);
 
 	timeline->emitted++;
 	if (err || !thread)
@@ -357,43 +126,43 @@ static int on_operation(struct rls_timeline *timeline, const struct rls_event *e
 	err = rls_stack_tree_find(&timeline->stacks, event->operation.stack, depth, &stack);
 	if (err || stack == before)
 		return err;
-	err = close_span(timeline, thread);
+	err = rls_lives_close_span(timeline, thread);
 	if (!err)
-		err = show_state(timeline, thread);
+		err = rls_lives_show_state(timeline, thread);
 	thread->stack = stack;
 	if (!err)
-		err = enter_scope(timeline, thread);
+		err = rls_lives_enter_scope(timeline, thread);
 	return err ? err : count_entries(timeline, thread, before);
 }
 
 static int on_phase(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_process *process;
-	int err = find_process(timeline, event, &process);
+	int err = rls_lives_find_process(timeline, event, &process);
 
 	timeline->emitted++;
 	if (err || !process || process->phase == event->phase.phase)
 		return err;
 	if (!process->alive)
-		err = book_alone(timeline, process,
+		err = rls_lives_book_alone(timeline, process,
 				 rls_gpu_busy_until(&process->busy, timeline->now_ns));
 	if (!err)
-		err = show_phase(timeline, process);
+		err = rls_lives_show_phase(timeline, process);
 	for (struct rls_thread *t = process->alive; !err && t; t = t->next_alive) {
-		err = close_span(timeline, t);
+		err = rls_lives_close_span(timeline, t);
 		if (!err)
-			err = show_state(timeline, t);
+			err = rls_lives_show_state(timeline, t);
 	}
 	process->phase = event->phase.phase;
 	for (struct rls_thread *t = process->alive; !err && t; t = t->next_alive)
-		err = enter_scope(timeline, t);
+		err = rls_lives_enter_scope(timeline, t);
 	return err;
 }
 
 static int on_launch(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_thread *thread;
-	int err = find_thread(timeline, event, &thread);
+	int err = rls_lives_find_thread(timeline, event, &thread);
 
 	timeline->emitted++;
 	if (err || !thread)
@@ -414,7 +183,7 @@ static int on_launch(struct rls_timeline *timeline, const struct rls_event *even
 static int on_cuda_call(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_thread *thread;
-	int err = find_thread(timeline, event, &thread);
+	int err = rls_lives_find_thread(timeline, event, &thread);
 
 	if (err || !thread)
 		return err;
@@ -461,7 +230,7 @@ static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
 		if (err)
 			return err;
 	}
-	start_process(timeline, process);
+	rls_lives_start_process(timeline, process);
 	err = timeline->tracks ? rls_tracks_gpu(timeline, process, event) : 0;
 	if (err || event->gpu.kind == RLS_GPU_SYNC)
 		return err;
@@ -475,13 +244,13 @@ static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
 static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_thread *thread;
-	int err = find_thread(timeline, event, &thread);
+	int err = rls_lives_find_thread(timeline, event, &thread);
 
 	rls_add_bounded(&timeline->hits, event->hits.count);
 	rls_add_bounded(&timeline->hits_cost_ns, event->hits.cost_ns);
 	if (err || !thread)
 		return err;
-	err = close_span(timeline, thread);
+	err = rls_lives_close_span(timeline, thread);
 	rls_mark_set(&thread->window.hits, timeline->now_ns);
 	timeline->hits_homeless_ns +=
 		rls_span_window_subtract(&thread->window, event->hits.cost_ns);
@@ -491,11 +260,11 @@ static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_thread *thread;
-	int err = find_thread(timeline, event, &thread);
+	int err = rls_lives_find_thread(timeline, event, &thread);
 
 	if (err || !thread)
 		return err;
-	err = close_span(timeline, thread);
+	err = rls_lives_close_span(timeline, thread);
 	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
 	rls_span_window_take_off_cpu(&thread->window, event->off_cpu.ns);
 	return err;
@@ -508,9 +277,9 @@ static int see(struct rls_timeline *timeline, struct rls_thread *thread, enum rl
 
 	if (category == thread->category)
 		return 0;
-	err = close_span(timeline, thread);
+	err = rls_lives_close_span(timeline, thread);
 	if (!err)
-		err = show_state(timeline, thread);
+		err = rls_lives_show_state(timeline, thread);
 	thread->category = category;
 	return err;
 }
@@ -520,7 +289,7 @@ static int on_share(struct rls_timeline *timeline, const struct rls_event *event
 	enum rls_category guess = event->share.category;
 	struct rls_unseen *unseen;
 	struct rls_thread *thread;
-	int err = find_thread(timeline, event, &thread);
+	int err = rls_lives_find_thread(timeline, event, &thread);
 
 	if (err || !thread)
 		return err;
@@ -551,7 +320,7 @@ static int on_window(struct rls_timeline *timeline, const struct rls_event *even
 		return 0;
 	for (struct rls_process *p = timeline->processes; closed && !err && p; p = p->next) {
 		for (struct rls_thread *t = p->alive; !err && t; t = t->next_alive) {
-			err = close_span(timeline, t);
+			err = rls_lives_close_span(timeline, t);
 			t->unseen = true;
 		}
 	}
@@ -576,7 +345,7 @@ static int on_sample(struct rls_timeline *timeline, const struct rls_event *even
 	const struct rls_thread *thread, *operating;
 	struct rls_process *process;
 	struct rls_scope *scope;
-	int err = find_process(timeline, event, &process);
+	int err = rls_lives_find_process(timeline, event, &process);
 
 	if (err || !process)
 		return err;
@@ -619,7 +388,7 @@ static int on_end(struct rls_timeline *timeline, const struct rls_event *event)
 	timeline->end_complete = event->end.complete;
 	timeline->end_seen = true;
 	timeline->end_ns = timeline->now_ns;
-	return end_processes(timeline);
+	return rls_lives_end_processes(timeline);
 }
 
 static int on_fact(struct rls_timeline *timeline, const struct rls_event *event)
@@ -707,10 +476,10 @@ int rls_sweep_finish(struct rls_timeline *timeline)
 			timeline->now_ns = timeline->last_gpu_ns;
 		timeline->end_ns = timeline->now_ns;
 	}
-	err = end_processes(timeline);
+	err = rls_lives_end_processes(timeline);
 	for (struct rls_process *p = timeline->processes; !err && p; p = p->next) {
 		/* Nothing is alive any more: what the GPU did after the last thread. */
-		err = book_alone(timeline, p, rls_gpu_busy_total(&p->busy));
+		err = rls_lives_book_alone(timeline, p, rls_gpu_busy_total(&p->busy));
 		for (struct rls_thread *t = p->threads; !err && t; t = t->next)
 			err = rls_shares_settle(t);
 		if (!err)
