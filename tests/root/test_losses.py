@@ -61,9 +61,10 @@ def main():
     rows_ns = sum(row["wall_ns"] for row in report["breakdown"] if row["category"] == "unknown")
     checks.that(unknown_ns > 0 and rows_ns >= unknown_ns,
                 "%.3f s unknown in the trace, %.3f in the report" % (unknown_ns / 1e9, rows_ns / 1e9))
-    told = [text for text in report["warnings"] if "%d transitions lost (gaps: 1)" %
-            dropped["transitions"] in text]
-    checks.that(len(told) == count == 1, "the report says on which thread: %s" % told)
+    # More than one where the recorder, let go on, had too little of a busy machine at first.
+    told = [text for text in report["warnings"] if "%d transitions lost (gaps: %d)" % (
+            dropped["transitions"], count) in text]
+    checks.that(len(told) == 1, "the report says on which thread: %s" % told)
     harness.check_sums(checks, report)
     checks.finish()
 
