@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""True times: test_times.py TAG. Every row within 1 % of the truth, or 200 us.
+"""True times: test_times.py TAG. Every row within 1 % of the truth, or 200 us, or half of
+what the probes at its edges cost by the calibration: the truth is taken inside the calls, and
+what a trap costs on its way in and out is outside of them (250 to 1000 ns, by the machine).
 
 The truth takes what a stall at a probe costs (a busy machine, others attaching to the same
 files) for Python's, the report for the category that was entered last. So a recording with a
@@ -22,14 +24,26 @@ def rows_by_key(report):
     return found
 
 
+def edge_costs(report):
+    """{row: ns} by what a hit costs on the average, times the changes from and to the row."""
+    mean_ns = report["overhead"]["estimated_ns"] / max(report["overhead"]["hits"], 1)
+    found = collections.Counter()
+    for row in report["transitions"]:
+        for side in ("from", "to"):
+            found[row["tid"], row["phase"], row["operation"], row[side]] += (
+                row["count"] * mean_ns)
+    return found
+
+
 def compare(checks, report, truth):
     found = rows_by_key(report)
+    costs = edge_costs(report)
     worst = 0.0
     for row in truth:
         key = (row["tid"], row["phase"], row["operation"], row["category"])
         error_ns = abs(found[key] - row["ns"])
         worst = max(worst, error_ns / max(row["ns"], 1))
-        allowed_ns = max(row["ns"] * 0.01, 200e3)
+        allowed_ns = max(row["ns"] * 0.01, 200e3, costs[key] / 2)
         checks.that(error_ns <= allowed_ns, "%s/%s/%s: truth %.3f ms, reported %.3f ms" % (
             *key[1:], row["ns"] / 1e6, found[key] / 1e6))
     known = {(row["tid"], row["phase"], row["operation"], row["category"]) for row in truth}
