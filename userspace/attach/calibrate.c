@@ -4,12 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/attach/disturb.h"
 #include "userspace/attach/features.h"
+#include "userspace/monotonic.h"
 
 #define BATCHES_MAX 99
 #define HOT_CALLS 200
@@ -96,11 +96,9 @@ static void make_edges(void)
 {
 	for (int i = 0; i < EDGES_PER_CALL; i++) {
 		struct rls_edge *edge = &edges.edges[edges.head % RLS_EDGE_RING];
-		struct timespec now;
 
-		clock_gettime(CLOCK_MONOTONIC, &now);
 		*edge = (struct rls_edge){
-			.time_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec,
+			.time_ns = rls_monotonic_ns(),
 			.kind = RLS_EDGE_POP,
 		};
 		__atomic_store_n(&edges.head, edges.head + 1, __ATOMIC_RELEASE);
@@ -130,23 +128,15 @@ void rls_median_interval(double *values, size_t count, double *median, double *h
 	*half_width = fmax(values[high] - *median, *median - values[low]);
 }
 
-static double now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 static double hot_ns(void (*function)(void), void (*before)(void), int calls)
 {
-	double begin_ns = now_ns();
+	double begin_ns = (double)rls_monotonic_ns();
 
 	for (int i = 0; i < calls; i++) {
 		before();
 		function();
 	}
-	return (now_ns() - begin_ns) / calls;
+	return ((double)rls_monotonic_ns() - begin_ns) / calls;
 }
 
 /* One call amid other work: what the hit drives out of the caches is paid for afterwards. */
@@ -157,10 +147,10 @@ static double cold_ns(void (*function)(void), void (*before)(void), struct rls_d
 
 	rls_disturb_run(disturb, COLD_STEPS);
 	before();
-	begin_ns = now_ns();
+	begin_ns = (double)rls_monotonic_ns();
 	function();
 	rls_disturb_run(disturb, after_steps);
-	return now_ns() - begin_ns;
+	return (double)rls_monotonic_ns() - begin_ns;
 }
 
 static void do_nothing(void)

@@ -383,7 +383,7 @@ int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
 {
-	*start_ns = rls_kernel_now_ns();
+	*start_ns = rls_monotonic_ns();
 	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, *start_ns, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -416,7 +416,7 @@ int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
 	int r;
 
 	rls_kernel_pause(kernel);
-	*stop_ns = rls_kernel_now_ns();
+	*stop_ns = rls_monotonic_ns();
 	r = run_iterator(kernel->skeleton->progs.final_states);
 	return r ? rls_error_r(r, "cannot read the threads' last states: %s", strerror(-r)) : 0;
 }

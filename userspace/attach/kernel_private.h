@@ -7,13 +7,12 @@
 #ifndef RLS_KERNEL_PRIVATE_H
 #define RLS_KERNEL_PRIVATE_H
 
-#include <time.h>
-
 #include "rlscope.skel.h"
 #include "userspace/attach/arms.h"
 #include "userspace/attach/groups.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/attach/links.h"
+#include "userspace/monotonic.h"
 
 struct rls_kernel {
 	struct rlscope *skeleton;
@@ -28,13 +27,5 @@ struct rls_kernel {
 	rls_record_handler handler;
 	void *handler_context;
 };
-
-static inline uint64_t rls_kernel_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 #endif

@@ -23,7 +23,7 @@ static void pass_edge(struct rls_kernel *kernel, bool closed, uint64_t *edge_ns)
 {
 	uint32_t *edges = &kernel->skeleton->bss->window_edges;
 
-	*edge_ns = rls_kernel_now_ns();
+	*edge_ns = rls_monotonic_ns();
 	__atomic_store_n(edges, ((*edges + 1) | 1) + !closed, __ATOMIC_RELEASE);
 }
 

@@ -8,23 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analysis/cleanup.h"
 #include "analysis/facts.h"
 #include "userspace/log.h"
+#include "userspace/monotonic.h"
 
 #define OWN_WORDS 10
 #define ESTIMATED_MIN_NS 1e6
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static int run(char **words)
 {
@@ -119,10 +111,10 @@ static int run_probed(char **command, const char *folder, struct rls_delta_round
 
 static int measure_round(char **command, const char *folder, struct rls_delta_round *round)
 {
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = rls_monotonic_ns();
 	int r = run(command);
 
-	round->plain_ns = now_ns() - begin_ns;
+	round->plain_ns = rls_monotonic_ns() - begin_ns;
 	return r ? r : run_probed(command, folder, round);
 }
 

@@ -3,8 +3,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "userspace/monotonic.h"
 
 #define NS_PER_S 1000000000ull
 #define FIRST_NS NS_PER_S               /* shorter waits need no line */
@@ -20,14 +21,6 @@ struct watched_source {
 	uint64_t due_ns;
 	bool shown;
 };
-
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
-}
 
 const char *rls_read_progress_line(char buffer[static RLS_READ_PROGRESS_BYTES], double share,
 				   uint64_t events, uint64_t passed_ns)
@@ -49,7 +42,7 @@ const char *rls_read_progress_line(char buffer[static RLS_READ_PROGRESS_BYTES], 
 static void look(struct watched_source *watched)
 {
 	char line[RLS_READ_PROGRESS_BYTES];
-	uint64_t now_ns = now();
+	uint64_t now_ns = rls_monotonic_ns();
 
 	if (now_ns < watched->due_ns)
 		return;
@@ -108,7 +101,7 @@ struct rls_event_source *rls_read_progress(struct rls_event_source *source)
 		.damaged = source->damaged,
 	};
 	watched->inner = source;
-	watched->start_ns = now();
+	watched->start_ns = rls_monotonic_ns();
 	watched->due_ns = watched->start_ns + FIRST_NS;
 	return &watched->source;
 }

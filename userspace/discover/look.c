@@ -5,24 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "analysis/cleanup.h"
 #include "userspace/discover/callbacks.h"
 #include "userspace/discover/live_scan.h"
 #include "userspace/discover/seen_files.h"
 #include "userspace/log.h"
+#include "userspace/monotonic.h"
 
 /* Small regions come first, so what a limit leaves out is tensors. */
 #define SCAN_LIMIT_BYTES (1UL << 30)
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 void rls_image_warn(struct rls_process_image *image, const char *format, ...)
 {
@@ -230,7 +222,7 @@ int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent
 {
 	struct rls_live_space live;
 	struct rls_scan scan;
-	uint64_t cut_bytes = 0, start = now_ns(), scanned;
+	uint64_t cut_bytes = 0, start = rls_monotonic_ns(), scanned;
 	int error;
 
 	if (!look->target_count)
@@ -244,13 +236,13 @@ int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent
 	error = rls_live_scan(&scan, &live, extent, SCAN_LIMIT_BYTES, &cut_bytes);
 	if (!error)
 		error = rls_scan_finish(&scan);
-	scanned = now_ns();
+	scanned = rls_monotonic_ns();
 	if (!error)
 		error = rls_harvest(&scan, &live.space, look->harvest, RLS_SOURCE_METHOD_LIVE,
 				    look->image->python.minor);
 	rls_debug("memory of process %d: %lu KiB scanned in %lu us, harvested in %lu us (%zu "
 		  "methods, %zu types, %zu callables, %zu modules)", look->image->pid,
-		  scan.scanned_bytes >> 10, (scanned - start) / 1000, (now_ns() - scanned) / 1000,
+		  scan.scanned_bytes >> 10, (scanned - start) / 1000, (rls_monotonic_ns() - scanned) / 1000,
 		  scan.methods.count, scan.types.count, scan.callables.count,
 		  scan.module_defs.count);
 	rls_scan_release(&scan);

@@ -23,9 +23,9 @@ static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
 	if (!r)
 		r = rls_describe_settings(&recorder->describer, pid);
 	if (!r)
-		r = rls_samples_began(recorder->samples, pid, rls_recorder_now_ns());
+		r = rls_samples_began(recorder->samples, pid, rls_monotonic_ns());
 	if (!r)
-		r = rls_libraries_scan(recorder->libraries, pid, rls_recorder_now_ns());
+		r = rls_libraries_scan(recorder->libraries, pid, rls_monotonic_ns());
 	/* Again, now that its annotations are found: the first hit is to be in its operation. */
 	if (!r && rls_libraries_annotation(recorder->libraries, pid))
 		r = rls_describe_settings(&recorder->describer, pid);

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "analysis/cleanup.h"
+#include "userspace/monotonic.h"
 #include "userspace/record/process_info.h"
 
 #define THREADS_MAX 65536
@@ -66,14 +66,6 @@ static void scan(struct rls_gpu_threads *threads)
 		closedir(folder);
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 static uint32_t known(const struct rls_gpu_threads *threads, uint32_t ns_tid)
 {
 	return (uint32_t)(uintptr_t)rls_index_map_get(&threads->map, ns_tid, 0);
@@ -89,11 +81,11 @@ uint32_t rls_gpu_threads_find(struct rls_gpu_threads *threads, uint32_t ns_tid)
 	tid = known(threads, ns_tid);
 	if (tid)
 		return tid;
-	begun_ns = clock_ns();
+	begun_ns = rls_monotonic_ns();
 	if (begun_ns < threads->rests_until_ns)
 		return 0;
 	scan(threads);
-	ended_ns = clock_ns();
+	ended_ns = rls_monotonic_ns();
 	threads->rests_until_ns = ended_ns + REST_SHARE * (ended_ns - begun_ns);
 	return known(threads, ns_tid);
 }

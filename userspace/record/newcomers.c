@@ -1,6 +1,6 @@
 #include "userspace/record/newcomers.h"
 
-#include <time.h>
+#include "userspace/monotonic.h"
 
 #define SWEEP_EVERY_NS 250000000ULL
 #define SWEEP_SHARE 50          /* it takes one part in so many of the time */
@@ -53,25 +53,17 @@ static void look_at_waiting(struct rls_newcomers *newcomers, struct look *look)
 	newcomers->waiting.count = 0;
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 static void sweep(struct rls_newcomers *newcomers, struct look *look)
 {
 	struct rls_selection selection = *newcomers->selection;
-	uint64_t begin_ns = clock_ns(), end_ns, pause_ns;
+	uint64_t begin_ns = rls_monotonic_ns(), end_ns, pause_ns;
 
 	if (!newcomers->lost)
 		selection.kinds &= ~RLS_SELECT_ALL;
 	newcomers->lost = false;
 	if (selection.kinds)
 		rls_scan(&selection, newcomers->roles, take, look);
-	end_ns = clock_ns();
+	end_ns = rls_monotonic_ns();
 	pause_ns = SWEEP_SHARE * (end_ns - begin_ns);
 	newcomers->sweep_ns = end_ns + (pause_ns > SWEEP_EVERY_NS ? pause_ns : SWEEP_EVERY_NS);
 }

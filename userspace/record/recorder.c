@@ -58,7 +58,7 @@ static void look_where_due(struct rls_recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.count; i++) {
 		struct rls_followed *followed = &recorder->processes.entries[i];
-		uint64_t time_ns = rls_recorder_now_ns();
+		uint64_t time_ns = rls_monotonic_ns();
 
 		if (!followed->look_ns || time_ns < followed->look_ns)
 			continue;
@@ -79,7 +79,7 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 	rls_samples_mapped(recorder->samples, pid);
 	/* A library with a role may be called as soon as it is loaded. */
 	rls_processes_look(&recorder->processes, pid,
-			   rls_recorder_now_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
+			   rls_monotonic_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
 					       0 : LOOK_DELAY_NS));
 	rls_newcomers_mapped(&recorder->newcomers, pid);
 }
@@ -386,7 +386,7 @@ static void on_newcomer(void *context, pid_t pid)
 {
 	struct rls_recorder *recorder = context;
 	size_t known = recorder->processes.count;
-	uint64_t time_ns = rls_recorder_now_ns();
+	uint64_t time_ns = rls_monotonic_ns();
 
 	if (rls_recorder_follow_tree(recorder, pid, false))
 		return;
@@ -421,7 +421,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		uint64_t time_ns;
 
 		epoll_wait(recorder->epoll_fd, events, 4, TICK_MS);
-		time_ns = rls_recorder_now_ns();
+		time_ns = rls_monotonic_ns();
 		if (rls_kernel_consume(recorder->kernel) < 0 ||
 		    rls_trace_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;

@@ -6,9 +6,8 @@
 #ifndef RLS_RECORDER_PRIVATE_H
 #define RLS_RECORDER_PRIVATE_H
 
-#include <time.h>
-
 #include "userspace/attach/kernel.h"
+#include "userspace/monotonic.h"
 #include "userspace/record/catch_up.h"
 #include "userspace/record/costs.h"
 #include "userspace/record/describe.h"
@@ -44,14 +43,6 @@ struct rls_recorder {
 	bool launching;         /* the process is ours and has not executed its program yet */
 	bool draining;          /* recording is over: watchers no longer act */
 };
-
-static inline uint64_t rls_recorder_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, pid_t pid)
 {

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "analysis/cleanup.h"
 #include "analysis/index_map.h"
 #include "userspace/log.h"
+#include "userspace/monotonic.h"
 #include "userspace/record/budget.h"
 #include "userspace/record/guess.h"
 #include "userspace/record/site_use.h"
@@ -39,14 +39,6 @@ struct rls_throttle {
 	uint64_t start_ns, opened_ns, sorted_ns;
 	size_t windows;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
 		     struct rls_trace_output *output, double percent, double hit_ns,
@@ -188,7 +180,7 @@ static int sort_sites(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 
 static int close_window(struct rls_throttle *throttle, size_t sites)
 {
-	uint64_t began_ns = now_ns(), edge_ns;
+	uint64_t began_ns = rls_monotonic_ns(), edge_ns;
 	bool sort = must_sort(throttle, began_ns);
 	int r = 0;
 
@@ -209,7 +201,7 @@ static int close_window(struct rls_throttle *throttle, size_t sites)
 		  100 * throttle->budget.open_rate);
 	rls_debug("window %zu closed after %.1f ms, in %.1f ms; credit %.1f ms",
 		  throttle->windows, (double)(edge_ns - throttle->opened_ns) / 1e6,
-		  (double)(now_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
+		  (double)(rls_monotonic_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
 	rls_budget_switched(&throttle->budget, false, edge_ns,
 			    sort ? 0 : SWITCH_NS_A_SITE * (double)throttle->sorting.windowed);
 	return r ? r : tell(throttle, false, edge_ns);
@@ -217,7 +209,7 @@ static int close_window(struct rls_throttle *throttle, size_t sites)
 
 static int open_window(struct rls_throttle *throttle)
 {
-	uint64_t began_ns = now_ns(), edge_ns;
+	uint64_t began_ns = rls_monotonic_ns(), edge_ns;
 	int r = rls_kernel_open_window(throttle->kernel, &edge_ns);
 
 	if (r)
