@@ -36,6 +36,27 @@ static int append_bytes(void **items, size_t *count, const void *more, size_t mo
 		append_err_;                                                                \
 	})
 
+/* The strings of a row that has been copied as it is: the report's own from now on. */
+static void keep_scope(struct rls_report *report, const char **phase, const char **operation,
+		       int *err)
+{
+	*phase = rls_report_keep(report, *phase, err);
+	*operation = rls_report_keep(report, *operation, err);
+}
+
+/* A copy of an operation stack, the caller's to free; NULL and *err without memory. */
+static const char **keep_stack(struct rls_report *report, const char *const *operations,
+			       size_t depth, int *err)
+{
+	const char **kept = calloc(depth + 1, sizeof(*kept));
+
+	if (!kept)
+		*err = -ENOMEM;
+	for (size_t i = 0; kept && i < depth; i++)
+		kept[i] = rls_report_keep(report, operations[i], err);
+	return kept;
+}
+
 static bool share_a_pid(const struct rls_report *a, const struct rls_report *b, uint32_t *pid)
 {
 	size_t i = 0, j = 0;
@@ -107,8 +128,7 @@ static int merge_gpu(struct rls_report *report, const struct rls_gpu_entry *from
 	for (size_t i = 0; i < added->operation_count; i++) {
 		struct rls_gpu_operation *operation = &added->operations[i];
 
-		operation->phase = rls_report_keep(report, operation->phase, &err);
-		operation->operation = rls_report_keep(report, operation->operation, &err);
+		keep_scope(report, &operation->phase, &operation->operation, &err);
 	}
 	return err;
 }
@@ -128,15 +148,13 @@ static int merge_cuda(struct rls_report *report, const struct rls_report *other)
 	for (size_t i = calls; i < report->cuda_call_count; i++) {
 		struct rls_cuda_call_row *row = &report->cuda_calls[i];
 
-		row->phase = rls_report_keep(report, row->phase, &err);
-		row->operation = rls_report_keep(report, row->operation, &err);
+		keep_scope(report, &row->phase, &row->operation, &err);
 		row->name = rls_report_keep(report, row->name, &err);
 	}
 	for (size_t i = operations; i < report->cuda_operation_count; i++) {
 		struct rls_cuda_operation_row *row = &report->cuda_operations[i];
 
-		row->phase = rls_report_keep(report, row->phase, &err);
-		row->operation = rls_report_keep(report, row->operation, &err);
+		keep_scope(report, &row->phase, &row->operation, &err);
 	}
 	return err;
 }
@@ -150,8 +168,7 @@ static int merge_operations(struct rls_report *report, const struct rls_report *
 	for (size_t i = before; i < report->operation_count; i++) {
 		struct rls_operation_row *row = &report->operations[i];
 
-		row->phase = rls_report_keep(report, row->phase, &err);
-		row->operation = rls_report_keep(report, row->operation, &err);
+		keep_scope(report, &row->phase, &row->operation, &err);
 	}
 	return err;
 }
@@ -159,12 +176,11 @@ static int merge_operations(struct rls_report *report, const struct rls_report *
 static int merge_stack(struct rls_report *report, const struct rls_stack_row *from)
 {
 	struct rls_stack_row row = *from;
-	_cleanup_free_ const char **operations = calloc(row.depth + 1, sizeof(*operations));
-	int err = operations ? 0 : -ENOMEM;
+	int err = 0;
+	_cleanup_free_ const char **operations = keep_stack(report, from->operations, from->depth,
+							    &err);
 
 	row.phase = rls_report_keep(report, from->phase, &err);
-	for (size_t i = 0; !err && i < row.depth; i++)
-		operations[i] = rls_report_keep(report, from->operations[i], &err);
 	row.operations = operations;
 	if (!err)
 		err = append_all(&report->stacks, &report->stack_count, &row, 1);
@@ -177,12 +193,11 @@ static int merge_sampled_stack(struct rls_report *report, const struct rls_sampl
 			       uint32_t frames_before)
 {
 	struct rls_sampled_stack_row row = *from;
-	_cleanup_free_ const char **operations = calloc(row.depth + 1, sizeof(*operations));
-	int err = operations ? 0 : -ENOMEM;
+	int err = 0;
+	_cleanup_free_ const char **operations = keep_stack(report, from->operations, from->depth,
+							    &err);
 
 	row.phase = rls_report_keep(report, from->phase, &err);
-	for (size_t i = 0; !err && i < row.depth; i++)
-		operations[i] = rls_report_keep(report, from->operations[i], &err);
 	row.operations = operations;
 	if (row.frame)
 		row.frame += frames_before;
@@ -266,14 +281,12 @@ static int merge_rows(struct rls_report *report, const struct rls_report *other)
 	for (size_t i = rows; i < report->breakdown_count; i++) {
 		struct rls_breakdown_row *row = &report->breakdown[i];
 
-		row->phase = rls_report_keep(report, row->phase, &err);
-		row->operation = rls_report_keep(report, row->operation, &err);
+		keep_scope(report, &row->phase, &row->operation, &err);
 	}
 	for (size_t i = transitions; i < report->transition_count; i++) {
 		struct rls_transition_row *row = &report->transitions[i];
 
-		row->phase = rls_report_keep(report, row->phase, &err);
-		row->operation = rls_report_keep(report, row->operation, &err);
+		keep_scope(report, &row->phase, &row->operation, &err);
 	}
 	return err;
 }
@@ -295,21 +308,17 @@ static int merge_samples(struct rls_report *report, const struct rls_report *oth
 
 		row->file = rls_report_keep(report, row->file, &err);
 		row->function = rls_report_keep(report, row->function, &err);
-		row->phase = rls_report_keep(report, row->phase, &err);
-		row->operation = rls_report_keep(report, row->operation, &err);
+		keep_scope(report, &row->phase, &row->operation, &err);
 	}
 	for (size_t i = functions; i < report->function_count; i++) {
 		struct rls_function_row *row = &report->functions[i];
 
 		row->file = rls_report_keep(report, row->file, &err);
 		row->function = rls_report_keep(report, row->function, &err);
-		row->phase = rls_report_keep(report, row->phase, &err);
-		row->operation = rls_report_keep(report, row->operation, &err);
+		keep_scope(report, &row->phase, &row->operation, &err);
 	}
 	for (size_t i = samples; i < report->sample_count; i++) {
-		report->samples[i].phase = rls_report_keep(report, report->samples[i].phase, &err);
-		report->samples[i].operation =
-			rls_report_keep(report, report->samples[i].operation, &err);
+		keep_scope(report, &report->samples[i].phase, &report->samples[i].operation, &err);
 	}
 	if (!err)
 		rls_report_sum_samples(report);

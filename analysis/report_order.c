@@ -10,17 +10,30 @@ static int order_numbers(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
+/* Rows of any sort by what they are of: a thread's, or a process's, in a phase and operation. */
+#define order_scopes(a, b)                                            \
+	({                                                            \
+		int order_ = strcmp((a)->phase, (b)->phase);          \
+		order_ ? order_ : strcmp((a)->operation, (b)->operation); \
+	})
+#define order_processes(a, b)                                         \
+	({                                                            \
+		int pid_order_ = order_numbers((a)->pid, (b)->pid);   \
+		pid_order_ ? pid_order_ : order_scopes(a, b);         \
+	})
+#define order_threads(a, b)                                           \
+	({                                                            \
+		int tid_order_ = order_numbers((a)->pid, (b)->pid);   \
+		if (!tid_order_)                                      \
+			tid_order_ = order_numbers((a)->tid, (b)->tid); \
+		tid_order_ ? tid_order_ : order_scopes(a, b);         \
+	})
+
 int rls_breakdown_row_compare(const void *left, const void *right)
 {
 	const struct rls_breakdown_row *a = left, *b = right;
-	int order = order_numbers(a->pid, b->pid);
+	int order = order_threads(a, b);
 
-	if (!order)
-		order = order_numbers(a->tid, b->tid);
-	if (!order)
-		order = strcmp(a->phase, b->phase);
-	if (!order)
-		order = strcmp(a->operation, b->operation);
 	if (!order)
 		order = strcmp(rls_breakdown_row_category(a), rls_breakdown_row_category(b));
 	if (!order)
@@ -31,14 +44,8 @@ int rls_breakdown_row_compare(const void *left, const void *right)
 int rls_transition_row_compare(const void *left, const void *right)
 {
 	const struct rls_transition_row *a = left, *b = right;
-	int order = order_numbers(a->pid, b->pid);
+	int order = order_threads(a, b);
 
-	if (!order)
-		order = order_numbers(a->tid, b->tid);
-	if (!order)
-		order = strcmp(a->phase, b->phase);
-	if (!order)
-		order = strcmp(a->operation, b->operation);
 	if (!order)
 		order = order_numbers(a->from, b->from);
 	if (!order)
@@ -49,15 +56,8 @@ int rls_transition_row_compare(const void *left, const void *right)
 int rls_operation_row_compare(const void *left, const void *right)
 {
 	const struct rls_operation_row *a = left, *b = right;
-	int order = order_numbers(a->pid, b->pid);
 
-	if (!order)
-		order = order_numbers(a->tid, b->tid);
-	if (!order)
-		order = strcmp(a->phase, b->phase);
-	if (!order)
-		order = strcmp(a->operation, b->operation);
-	return order;
+	return order_threads(a, b);
 }
 
 /* Where a pid was used twice the keys tie: the figures decide, only to be deterministic. */
@@ -155,14 +155,8 @@ static int sort_gpu(const void *left, const void *right)
 int rls_cuda_call_row_compare(const void *left, const void *right)
 {
 	const struct rls_cuda_call_row *a = left, *b = right;
-	int order = order_numbers(a->pid, b->pid);
+	int order = order_threads(a, b);
 
-	if (!order)
-		order = order_numbers(a->tid, b->tid);
-	if (!order)
-		order = strcmp(a->phase, b->phase);
-	if (!order)
-		order = strcmp(a->operation, b->operation);
 	if (!order)
 		order = strcmp(a->name, b->name);
 	return order;
@@ -179,12 +173,8 @@ static int sort_cuda_calls(const void *left, const void *right)
 static int sort_cuda_operations(const void *left, const void *right)
 {
 	const struct rls_cuda_operation_row *a = left, *b = right;
-	int order = order_numbers(a->pid, b->pid);
+	int order = order_processes(a, b);
 
-	if (!order)
-		order = strcmp(a->phase, b->phase);
-	if (!order)
-		order = strcmp(a->operation, b->operation);
 	return order ? order : order_numbers(a->api_ns, b->api_ns);
 }
 
@@ -308,20 +298,10 @@ void rls_report_sort(struct rls_report *report)
 
 /* --- samples ------------------------------------------------------------------------ */
 
-static int order_scopes(uint32_t pid, const char *phase, const char *operation, uint32_t other_pid,
-			const char *other_phase, const char *other_operation)
-{
-	int order = order_numbers(pid, other_pid);
-
-	if (!order)
-		order = strcmp(phase, other_phase);
-	return order ? order : strcmp(operation, other_operation);
-}
-
 int rls_line_row_compare(const void *left, const void *right)
 {
 	const struct rls_line_row *a = left, *b = right;
-	int order = order_scopes(a->pid, a->phase, a->operation, b->pid, b->phase, b->operation);
+	int order = order_processes(a, b);
 
 	if (!order)
 		order = strcmp(a->file, b->file);
@@ -333,7 +313,7 @@ int rls_line_row_compare(const void *left, const void *right)
 int rls_function_row_compare(const void *left, const void *right)
 {
 	const struct rls_function_row *a = left, *b = right;
-	int order = order_scopes(a->pid, a->phase, a->operation, b->pid, b->phase, b->operation);
+	int order = order_processes(a, b);
 
 	if (!order)
 		order = strcmp(a->file, b->file);
@@ -345,7 +325,7 @@ int rls_function_row_compare(const void *left, const void *right)
 int rls_sample_row_compare(const void *left, const void *right)
 {
 	const struct rls_sample_row *a = left, *b = right;
-	int order = order_scopes(a->pid, a->phase, a->operation, b->pid, b->phase, b->operation);
+	int order = order_processes(a, b);
 
 	if (!order)
 		order = order_numbers(a->category, b->category);
