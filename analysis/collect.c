@@ -97,7 +97,7 @@ static void add_budget(struct rls_collector *c)
 	budget->windowed_sites = fact->windowed_sites;
 	budget->given_up_sites = fact->given_up_sites;
 	budget->given_up_percent = fact->given_up_percent;
-	budget->windows = c->timeline->windows + 1;
+	budget->windows = c->timeline->windows + !c->timeline->closed_first;
 	budget->looks = c->timeline->looks;
 	for (size_t i = 0; i < c->report->thread_count; i++)
 		budget->traced_ns += c->report->threads[i].wall_ns;

@@ -16,6 +16,7 @@
 #define PEER_CELLS_MIN 2        /* operations by category */
 #define PEER_SHARE_MIN 0.05     /* of its operation's time, for a category to be one */
 #define NS_PER_S 1e9
+#define SIGMAS 1.96             /* of a stated half width */
 
 /* --- distributions ------------------------------------------------------------------ */
 
@@ -192,6 +193,17 @@ static void estimate_stratum(const struct rls_series_blocks *blocks, int categor
 		*out = other;
 }
 
+/* Looks that a category's time rests on are in doubt together: blocks cannot tell how far. */
+static double variance_of_looks(const struct rls_series_stratum *stratum, int category, double units)
+{
+	double error_ns;
+
+	if (category == RLS_COMPARE_TOTAL)
+		return 0;
+	error_ns = stratum->looked_error_ns[category] / SIGMAS / units;
+	return error_ns * error_ns;
+}
+
 /* --- the machine's speed over a run -------------------------------------------------- */
 
 /* A category's time in each block against its median. false: it is too little. */
@@ -354,6 +366,8 @@ static void estimate_phases(const struct rls_compare_runs *runs, size_t run,
 		if (steady)
 			find_speeds(series, stratum, unit, metric, speeds);
 		estimate_stratum(&stratum->blocks[unit], row->category, metric, speeds, &part);
+		part.variance_ns2 +=
+			variance_of_looks(stratum, row->category, stratum->units[unit]);
 		weights += weight;
 		sum += weight * part.ns;
 		variance += weight * weight * part.variance_ns2;

@@ -18,10 +18,12 @@ struct cut {
 	size_t count, capacity, next;
 };
 
+/* What holds for the whole trace, wherever it stands. */
 static bool is_fact(enum rls_event_kind kind)
 {
 	return kind == RLS_EVENT_HOST || kind == RLS_EVENT_LOSS || kind == RLS_EVENT_CALIBRATION ||
-	       kind == RLS_EVENT_WARNING || kind == RLS_EVENT_CLOCK;
+	       kind == RLS_EVENT_WARNING || kind == RLS_EVENT_CLOCK || kind == RLS_EVENT_BUDGET ||
+	       kind == RLS_EVENT_FRAME;
 }
 
 /* --- the beginning ------------------------------------------------------------------ */
@@ -44,6 +46,26 @@ static int add(struct cut *cut, enum rls_event_kind kind, uint32_t pid, uint32_t
 	return 0;
 }
 
+static int add_category(struct cut *cut, const struct rls_thread *thread)
+{
+	struct rls_event *event;
+	int err = add(cut, RLS_EVENT_CATEGORY, thread->process->pid, thread->tid, &event);
+
+	if (!err)
+		event->category.category = thread->category;
+	return err;
+}
+
+static int add_window(struct cut *cut, bool open)
+{
+	struct rls_event *event;
+	int err = add(cut, RLS_EVENT_WINDOW, 0, 0, &event);
+
+	if (!err)
+		event->window.open = open;
+	return err;
+}
+
 static int add_thread(struct cut *cut, const struct rls_thread *thread)
 {
 	uint32_t pid = thread->process->pid;
@@ -57,10 +79,8 @@ static int add_thread(struct cut *cut, const struct rls_thread *thread)
 	if (!err) {
 		event->operation.depth = (uint16_t)rls_stack_tree_names(
 			&cut->before.stacks, thread->stack, event->operation.stack);
-		err = add(cut, RLS_EVENT_CATEGORY, pid, thread->tid, &event);
+		err = add_category(cut, thread);
 	}
-	if (!err)
-		event->category.category = thread->category;
 	return err;
 }
 
@@ -105,14 +125,44 @@ static int add_process(struct cut *cut, const struct rls_process *process)
 	return err;
 }
 
+static bool any_unseen(const struct cut *cut)
+{
+	for (const struct rls_process *p = cut->before.processes; p; p = p->next) {
+		for (const struct rls_thread *t = p->alive; t; t = t->next_alive) {
+			if (t->unseen)
+				return true;
+		}
+	}
+	return cut->before.closed;
+}
+
+/* In a window, of threads that have told something since it began. */
+static int add_seen(struct cut *cut)
+{
+	int err = add_window(cut, true);
+
+	for (const struct rls_process *p = cut->before.processes; !err && p; p = p->next) {
+		for (const struct rls_thread *t = p->alive; !err && t; t = t->next_alive) {
+			if (!t->unseen)
+				err = add_category(cut, t);
+		}
+	}
+	return err;
+}
+
+/* Where a thread is unseen, everything begins with a window's end, and what is seen after all
+ * with another one's beginning. */
 static int begin(struct cut *cut)
 {
-	int err = 0;
+	bool unseen = any_unseen(cut);
+	int err = unseen ? add_window(cut, false) : 0;
 
 	for (const struct rls_process *p = cut->before.processes; !err && p; p = p->next) {
 		if (p->started && !p->ended)
 			err = add_process(cut, p);
 	}
+	if (!err && unseen && !cut->before.closed)
+		err = add_seen(cut);
 	cut->begun = true;
 	return err;
 }
@@ -194,13 +244,13 @@ static int next_within(struct cut *cut, struct rls_event *event)
 	return more ? more : cut->begun ? 0 : -ERANGE;
 }
 
-/* What is damaged says why at its very end. */
-static int next_warning(struct cut *cut, struct rls_event *event)
+/* Losses and the like are told at the recording's end. */
+static int next_fact(struct cut *cut, struct rls_event *event)
 {
-	int more = 0;
+	int more;
 
-	while (cut->whole->damaged && (more = cut->whole->next(cut->whole, event)) > 0) {
-		if (event->kind == RLS_EVENT_WARNING)
+	while ((more = cut->whole->next(cut->whole, event)) > 0) {
+		if (is_fact(event->kind))
 			return 1;
 	}
 	return more;
@@ -236,7 +286,7 @@ static int next(struct rls_event_source *source, struct rls_event *event)
 
 	if (cut->begun && cut->next < cut->count)
 		return next_of_queue(cut, event);
-	more = cut->ended ? next_warning(cut, event) : next_within(cut, event);
+	more = cut->ended ? next_fact(cut, event) : next_within(cut, event);
 	source->damaged = cut->whole->damaged;
 	if (more <= 0 || is_fact(event->kind))
 		return more;

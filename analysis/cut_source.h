@@ -1,8 +1,8 @@
 /* A part of a trace as a trace of its own: from one instant to another.
  *
  * What lies before is read and swept (sweep.h), and stands at the cut's beginning as the state
- * that each process and thread is in then; what lies behind is not read, but for why a damaged
- * trace is damaged. GPU work is clipped to the part. A thread's first report of hits or of
+ * that each process and thread is in then; of what lies behind, only what holds for the whole
+ * trace is told: losses, the budget, warnings. GPU work is clipped to the part. A thread's first report of hits or of
  * waiting tells of a time that may begin before the cut: its share by time is kept. GPU work
  * launched before the cut has no launch.
  */

@@ -22,6 +22,7 @@ struct reader {
 	struct rls_series *series;
 	struct {
 		rls_string_id phase, operation;
+		struct rls_series_times traced;         /* and closed, before that is divided */
 	} *names;
 	size_t name_capacity;
 	struct rls_index_map strata;    /* (phase, operation) -> 1 + index */
@@ -56,6 +57,7 @@ static int find_stratum(struct reader *reader, const struct rls_scope *scope, si
 	*out = series->count++;
 	reader->names[*out].phase = scope->phase;
 	reader->names[*out].operation = scope->operation;
+	reader->names[*out].traced = (struct rls_series_times){0};
 	series->strata[*out] = (struct rls_series_stratum){
 		.blocks = {{.units_each = 1}, {.units_each = 1}},
 	};
@@ -71,24 +73,30 @@ static double without_waits(const struct rls_cell *cell, double ns)
 	return ns > 0 ? ns : 0;
 }
 
+static void read_cell(const struct rls_cell *cell, struct rls_series_times *times, int at)
+{
+	uint64_t wall_ns = cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
+
+	times->wall_ns[at] = (double)wall_ns;
+	times->corrected_ns[at] = (double)(wall_ns - cell->subtracted_ns);
+	times->cpu_ns[at] = without_waits(cell, times->corrected_ns[at]);
+	times->ran_ns[at] = without_waits(cell, times->wall_ns[at]);
+}
+
 static void read_scope(const struct rls_scope *scope, struct rls_series_times *times)
 {
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		const struct rls_cell *cell = &scope->cells[i];
-		uint64_t wall_ns = cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
+	static const struct rls_cell nothing;
 
-		times->wall_ns[i] = (double)wall_ns;
-		times->corrected_ns[i] = (double)(wall_ns - cell->subtracted_ns);
-		times->cpu_ns[i] = without_waits(cell, times->corrected_ns[i]);
-		times->ran_ns[i] = without_waits(cell, times->wall_ns[i]);
-	}
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		read_cell(&scope->cells[i], times, i);
+	read_cell(scope->unseen ? &scope->unseen->cell : &nothing, times, RLS_SERIES_CLOSED);
 }
 
 /* sum += sign * times */
 static void add_times(struct rls_series_times *sum, const struct rls_series_times *times,
 		      double sign)
 {
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+	for (int i = 0; i < RLS_SERIES_TIMES; i++) {
 		sum->wall_ns[i] += sign * times->wall_ns[i];
 		sum->corrected_ns[i] += sign * times->corrected_ns[i];
 		sum->cpu_ns[i] += sign * times->cpu_ns[i];
@@ -217,29 +225,91 @@ static int read_events(struct reader *reader, struct rls_event_source *source)
 			      : rls_sweep_event(&reader->timeline, &event);
 	if (err || more < 0)
 		return err ? err : more;
-	return rls_sweep_finish(&reader->timeline);
+	return rls_sweep_end(&reader->timeline);
 }
 
-/* What everything came to. */
-static int add_totals(struct reader *reader)
+/* --- when all is over --------------------------------------------------------------- */
+
+static int each_scope(struct reader *reader,
+		      void (*visit)(struct reader *reader, const struct rls_scope *scope, size_t at))
 {
 	int err = 0;
 
 	for (struct rls_process *p = reader->timeline.processes; p; p = p->next) {
 		for (struct rls_thread *t = p->threads; t; t = t->next) {
 			for (struct rls_scope *s = t->scopes; !err && s; s = s->next) {
-				struct rls_series_times times;
 				size_t at;
 
 				err = find_stratum(reader, s, &at);
-				if (err || at == SIZE_MAX)
-					continue;
-				read_scope(s, &times);
-				add_times(&reader->series->strata[at].times, &times, 1);
-				reader->series->strata[at].units[RLS_SERIES_CALL] +=
-					(double)s->entries;
+				if (!err && at != SIZE_MAX)
+					visit(reader, s, at);
 			}
 		}
+	}
+	return err;
+}
+
+static void add_traced(struct reader *reader, const struct rls_scope *scope, size_t at)
+{
+	struct rls_series_times times;
+
+	read_scope(scope, &times);
+	add_times(&reader->names[at].traced, &times, 1);
+}
+
+static void add_total(struct reader *reader, const struct rls_scope *scope, size_t at)
+{
+	struct rls_series_stratum *stratum = &reader->series->strata[at];
+	struct rls_series_times times;
+
+	read_scope(scope, &times);
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int part = 0; part < RLS_PART_MAX; part++)
+			stratum->looked_error_ns[i] += scope->cells[i].looked_error_ns[part];
+	}
+	add_times(&stratum->times, &times, 1);
+	stratum->units[RLS_SERIES_CALL] += (double)scope->entries;
+}
+
+/* What is closed goes to the categories by what each of them got of the whole. */
+static void divide_closed(double *times, const double *traced, const double *settled)
+{
+	double closed = times[RLS_SERIES_CLOSED], sum = 0;
+
+	times[RLS_SERIES_CLOSED] = 0;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		sum += settled[i] - traced[i];
+	for (int i = 0; sum > 0 && i < RLS_CATEGORY_MAX; i++)
+		times[i] += closed * (settled[i] - traced[i]) / sum;
+}
+
+static void divide_blocks(struct rls_series_blocks *blocks, const struct rls_series_times *traced,
+			  const struct rls_series_times *settled)
+{
+	for (size_t i = 0; i < blocks->count; i++) {
+		struct rls_series_times *times = &blocks->blocks[i].times;
+
+		divide_closed(times->wall_ns, traced->wall_ns, settled->wall_ns);
+		divide_closed(times->corrected_ns, traced->corrected_ns, settled->corrected_ns);
+		divide_closed(times->cpu_ns, traced->cpu_ns, settled->cpu_ns);
+		divide_closed(times->ran_ns, traced->ran_ns, settled->ran_ns);
+	}
+}
+
+/* What everything came to. */
+static int add_totals(struct reader *reader)
+{
+	struct rls_series *series = reader->series;
+	int err = each_scope(reader, add_traced);
+
+	if (!err)
+		err = rls_sweep_settle(&reader->timeline);
+	if (!err)
+		err = each_scope(reader, add_total);
+	for (size_t i = 0; !err && i < series->count; i++) {
+		for (int unit = 0; unit < RLS_SERIES_UNIT_MAX; unit++)
+			divide_blocks(&series->strata[i].blocks[unit], &reader->names[i].traced,
+				      &series->strata[i].times);
 	}
 	return err;
 }

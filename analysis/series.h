@@ -6,6 +6,9 @@
  * There are at most RLS_SERIES_BLOCKS of them, however long the trace: when they are used up,
  * each two become one. All threads and processes together.
  *
+ * Time while nothing was traced (shares.h) is in the blocks as it passed; how it is divided among
+ * the categories is known of the whole only, and so each block has it divided alike.
+ *
  * An outer operation that is entered once, such as a training loop, is told by its inner calls:
  * the calls of the operations directly within it.
  */
@@ -24,11 +27,15 @@ enum rls_series_unit {
 	RLS_SERIES_UNIT_MAX = 2,
 };
 
+/* Behind the categories: time in none of them yet. 0 when reading is over. */
+#define RLS_SERIES_CLOSED RLS_CATEGORY_MAX
+#define RLS_SERIES_TIMES (RLS_CATEGORY_MAX + 1)
+
 struct rls_series_times {
-	double wall_ns[RLS_CATEGORY_MAX];
-	double corrected_ns[RLS_CATEGORY_MAX];
-	double cpu_ns[RLS_CATEGORY_MAX];        /* of corrected_ns, what the threads really ran */
-	double ran_ns[RLS_CATEGORY_MAX];        /* of wall_ns */
+	double wall_ns[RLS_SERIES_TIMES];
+	double corrected_ns[RLS_SERIES_TIMES];
+	double cpu_ns[RLS_SERIES_TIMES];        /* of corrected_ns, what the threads really ran */
+	double ran_ns[RLS_SERIES_TIMES];        /* of wall_ns */
 };
 
 struct rls_series_block {
@@ -46,6 +53,7 @@ struct rls_series_stratum {
 	const char *phase, *operation;
 	double units[RLS_SERIES_UNIT_MAX];      /* of the whole trace, as are the times */
 	struct rls_series_times times;
+	double looked_error_ns[RLS_CATEGORY_MAX];       /* half width, of what is known by looks */
 	struct rls_series_blocks blocks[RLS_SERIES_UNIT_MAX];
 };
 

@@ -86,6 +86,7 @@ struct pool {
 	struct rls_looks running, waiting;
 	struct rls_spread spread;
 	uint64_t traced_ns[RLS_CATEGORY_MAX];
+	uint64_t closed_ns;
 	double traced_corrected_ns, closed_corrected_ns;
 };
 
@@ -357,6 +358,7 @@ static void fill_pool(struct pool *pool)
 		pool_looks(&pool->running, &scope->unseen->running);
 		pool_looks(&pool->waiting, &scope->unseen->waiting);
 		pool_spread(&pool->spread, &scope->unseen->spread);
+		pool->closed_ns += cell_ns(&scope->unseen->cell);
 		pool->closed_corrected_ns += (double)(cell_ns(&scope->unseen->cell) -
 						      scope->unseen->cell.subtracted_ns);
 	}
@@ -368,7 +370,7 @@ static void settle_pool(const struct rls_thread *thread, struct pool *pool,
 	struct shares running, waiting;
 
 	fill_pool(pool);
-	if (pool->closed_corrected_ns <= 0)
+	if (!pool->closed_ns)
 		return;
 	shares_of(thread, pool, others, &running, &waiting);
 	scale_counts(pool);

@@ -318,6 +318,7 @@ static int on_window(struct rls_timeline *timeline, const struct rls_event *even
 
 	if (closed == timeline->closed)
 		return 0;
+	timeline->closed_first |= closed && timeline->now_ns == timeline->first_ns;
 	for (struct rls_process *p = timeline->processes; closed && !err && p; p = p->next) {
 		for (struct rls_thread *t = p->alive; !err && t; t = t->next_alive) {
 			err = rls_lives_close_span(timeline, t);
@@ -467,7 +468,7 @@ int rls_sweep_event(struct rls_timeline *timeline, const struct rls_event *event
 	return handlers[event->kind].take(timeline, event);
 }
 
-int rls_sweep_finish(struct rls_timeline *timeline)
+int rls_sweep_end(struct rls_timeline *timeline)
 {
 	int err;
 
@@ -480,8 +481,6 @@ int rls_sweep_finish(struct rls_timeline *timeline)
 	for (struct rls_process *p = timeline->processes; !err && p; p = p->next) {
 		/* Nothing is alive any more: what the GPU did after the last thread. */
 		err = rls_lives_book_alone(timeline, p, rls_gpu_busy_total(&p->busy));
-		for (struct rls_thread *t = p->threads; !err && t; t = t->next)
-			err = rls_shares_settle(t);
 		if (!err)
 			err = rls_gpu_work_finish(&p->gpu);
 		if (!err && timeline->tracks)
@@ -489,4 +488,22 @@ int rls_sweep_finish(struct rls_timeline *timeline)
 	}
 	rls_timeline_shrink_overviews(timeline);
 	return err;
+}
+
+int rls_sweep_settle(struct rls_timeline *timeline)
+{
+	int err = 0;
+
+	for (struct rls_process *p = timeline->processes; p; p = p->next) {
+		for (struct rls_thread *t = p->threads; !err && t; t = t->next)
+			err = rls_shares_settle(t);
+	}
+	return err;
+}
+
+int rls_sweep_finish(struct rls_timeline *timeline)
+{
+	int err = rls_sweep_end(timeline);
+
+	return err ? err : rls_sweep_settle(timeline);
 }

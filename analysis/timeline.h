@@ -128,6 +128,7 @@ struct rls_timeline {
 	uint64_t end_ns;            /* of the end mark, or of all there is */
 
 	bool closed;                /* tracing is off (shares.h) */
+	bool closed_first;          /* it was from the first instant on */
 	uint32_t windows;           /* begun so far, after the one that begins with the trace */
 	uint64_t looks;             /* at threads in closed time */
 

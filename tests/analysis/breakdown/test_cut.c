@@ -1,0 +1,211 @@
+/* Parts of a trace: what holds for the whole is told of each, and the parts sum to the whole,
+ * wherever it is cut. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "analysis/cut_source.h"
+#include "analysis/memory_source.h"
+#include "tests/analysis/breakdown/script.h"
+
+#define STEP_NS 1000
+#define END_NS 30000
+
+static void add_window(struct script *script, uint64_t time_ns, bool open)
+{
+	script_add(script, RLS_EVENT_WINDOW, time_ns, 0, 0)->window.open = open;
+}
+
+static void add_look(struct script *script, uint64_t time_ns, enum rls_category category)
+{
+	script_add(script, RLS_EVENT_SHARE, time_ns, 1, 1)->share.category = category;
+}
+
+/* Traced up to 8000 and in [18000, 23000), where the thread shows itself at 20000 first. */
+static void begin(struct script *script)
+{
+	script_begin(script);
+	add_process(script, 0, 1, "p");
+	add_thread(script, 0, 1, 1);
+	add_operation(script, 0, 1, 1, "step");
+	add_category(script, 0, 1, 1, RLS_CATEGORY_PYTHON);
+	add_category(script, 2500, 1, 1, RLS_CATEGORY_BACKEND);
+	add_category(script, 5500, 1, 1, RLS_CATEGORY_PYTHON);
+	add_window(script, 8000, false);
+	add_look(script, 9000, RLS_CATEGORY_BACKEND);
+	add_look(script, 13000, RLS_CATEGORY_PYTHON);
+	add_window(script, 18000, true);
+	add_category(script, 20000, 1, 1, RLS_CATEGORY_BACKEND);
+	add_category(script, 21500, 1, 1, RLS_CATEGORY_PYTHON);
+	add_window(script, 23000, false);
+	add_look(script, 26000, RLS_CATEGORY_PYTHON);
+	script_add(script, RLS_EVENT_BUDGET, END_NS, 0, 0)->budget.percent = 2;
+	script_add(script, RLS_EVENT_LOSS, END_NS, 0, 0)->loss.buffer =
+		script_string(script, "control");
+	script->events[script->count - 1].loss.dropped = 3;
+	add_end(script, END_NS);
+}
+
+static struct rls_report *cut(const struct script *script, uint64_t from_ns, uint64_t to_ns)
+{
+	struct rls_event_source *source, *part;
+	struct rls_report *report;
+
+	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
+					       &source),
+			 0);
+	assert_int_equal(rls_cut_source_new(source, from_ns, to_ns, &part), 0);
+	assert_int_equal(rls_report_build(part, &report), 0);
+	part->free(part);
+	return report;
+}
+
+static void test_what_holds_for_the_whole_is_told_of_a_part(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	report = cut(&script, 1000, 4000);
+	assert_int_equal(report->threads[0].wall_ns, 3000);
+	assert_int_equal(report->overhead.budget.percent, 2);
+	assert_int_equal(report->overhead.budget.windows, 1);
+	assert_int_equal(report->loss_count, 1);
+	assert_int_equal(report->losses[0].dropped, 3);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+static void test_a_part_between_windows_is_sampled(void **unused)
+{
+	const struct rls_breakdown_row *row;
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	report = cut(&script, 10000, 17000);
+	assert_int_equal(report->overhead.budget.traced_ns, 0);
+	assert_int_equal(report->overhead.budget.windows, 0);
+	assert_int_equal(report->overhead.budget.looks, 1);
+	row = find_row(report, 1, 1, "", "step", "python", RLS_RESOURCE_CPU);
+	assert_non_null(row);
+	assert_int_equal(row->method, RLS_METHOD_SAMPLED);
+	assert_int_equal(row->wall_ns, 7000);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+/* The window is open there, but the thread has not told anything in it yet. */
+static void test_a_thread_not_yet_seen_in_a_window_is_sampled(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	report = cut(&script, 19000, 22000);
+	assert_int_equal(report->overhead.budget.traced_ns, 2000);
+	assert_int_equal(report->overhead.budget.windows, 1);
+	assert_int_equal(transition_count(report, 1, "step", RLS_CATEGORY_BACKEND,
+					  RLS_CATEGORY_PYTHON),
+			 1 + 1); /* seen once in two thirds of the time */
+	rls_report_free(report);
+	script_end(&script);
+}
+
+static void test_parts_sum_to_the_whole(void **unused)
+{
+	struct script script;
+
+	begin(&script);
+	for (uint64_t at_ns = STEP_NS; at_ns < END_NS; at_ns += STEP_NS / 2) {
+		struct rls_report *first = cut(&script, 0, at_ns);
+		struct rls_report *rest = cut(&script, at_ns, UINT64_MAX);
+
+		assert_int_equal(first->threads[0].wall_ns, at_ns);
+		assert_int_equal(rest->threads[0].wall_ns, END_NS - at_ns);
+		assert_int_equal(first->overhead.budget.traced_ns + rest->overhead.budget.traced_ns,
+				 8000 + 3000);
+		assert_int_equal(first->overhead.budget.looks + rest->overhead.budget.looks, 3);
+		rls_report_free(first);
+		rls_report_free(rest);
+	}
+	script_end(&script);
+}
+
+/* Two threads, one seen in the window and one not: each is as it was. */
+static void test_each_thread_begins_as_it_was(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	add_thread(&script, 0, 1, 2);
+	add_category(&script, 0, 1, 2, RLS_CATEGORY_SIMULATOR);
+	report = cut(&script, 21000, 22000);
+	assert_int_equal(report->thread_count, 2);
+	assert_int_equal(report->overhead.budget.traced_ns, 1000);
+	assert_int_equal(find_row(report, 1, 1, "", "step", "python", RLS_RESOURCE_CPU)->method,
+			 RLS_METHOD_TRACED);
+	assert_int_equal(find_row(report, 1, 1, "", "step", "backend", RLS_RESOURCE_CPU)->wall_ns,
+			 500);
+	assert_int_equal(find_row(report, 1, 2, "", "", "simulator", RLS_RESOURCE_CPU)->method,
+			 RLS_METHOD_SAMPLED);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+/* A stack is told once, long before the samples that are taken in it. */
+static void test_stacks_told_before_a_part_are_known_in_it(void **unused)
+{
+	struct rls_report *report;
+	struct rls_event *event;
+	struct script script;
+
+	begin(&script);
+	event = script_add(&script, RLS_EVENT_FRAME, 0, 0, 0);
+	event->frame.id = 1;
+	event->frame.function = script_string(&script, "train");
+	event->frame.file = script_string(&script, "train.py");
+	event = script_add(&script, RLS_EVENT_SAMPLE, 6000, 1, 1);
+	event->sample.frame = 1;
+	event->sample.ns = 100;
+	report = cut(&script, 4000, 7000);
+	assert_int_equal(report->function_count, 1);
+	assert_string_equal(report->functions[0].function, "train");
+	rls_report_free(report);
+	script_end(&script);
+}
+
+static void test_a_part_beyond_the_end_is_refused(void **unused)
+{
+	struct rls_event_source *source, *part;
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings,
+					       &source),
+			 0);
+	assert_int_equal(rls_cut_source_new(source, 2 * END_NS, UINT64_MAX, &part), 0);
+	assert_int_equal(rls_report_build(part, &report), -ERANGE);
+	part->free(part);
+	script_end(&script);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_holds_for_the_whole_is_told_of_a_part),
+		cmocka_unit_test(test_a_part_between_windows_is_sampled),
+		cmocka_unit_test(test_a_thread_not_yet_seen_in_a_window_is_sampled),
+		cmocka_unit_test(test_parts_sum_to_the_whole),
+		cmocka_unit_test(test_each_thread_begins_as_it_was),
+		cmocka_unit_test(test_stacks_told_before_a_part_are_known_in_it),
+		cmocka_unit_test(test_a_part_beyond_the_end_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
