@@ -19,14 +19,14 @@ static void assert_unpacks(const struct rls_site *site, uint32_t id, uint32_t co
 	assert_int_equal(RLS_COOKIE_FROM_PYTHON(cookie), site->from_python);
 	assert_int_equal(RLS_COOKIE_CLASS(cookie), site->site_class);
 	assert_int_equal(RLS_COOKIE_EXIT(cookie), site->exit);
-	assert_int_equal(RLS_COOKIE_COST_NS(cookie), cost_ns < UINT16_MAX ? cost_ns : UINT16_MAX);
+	assert_int_equal(RLS_COOKIE_COST_NS(cookie), cost_ns);
 }
 
 /* Each value of each field, with the others at their extremes: none may touch another. */
 static void every_field_comes_back(void **state)
 {
 	static const uint32_t ids[] = { 0, 1, 0x80000000, UINT32_MAX };
-	static const uint32_t costs[] = { 0, 1, 1000, UINT16_MAX - 1, UINT16_MAX };
+	static const uint32_t costs[] = { 0, 1, 1000, 4095, 4095U << 15 };
 	struct rls_site site = { 0 };
 
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++)
@@ -43,12 +43,29 @@ static void every_field_comes_back(void **state)
 					}
 }
 
+static uint32_t kept(uint32_t cost_ns)
+{
+	return RLS_COOKIE_COST_NS((uint64_t)rls_cookie_cost(cost_ns) << 48);
+}
+
+/* A hit in a hot loop, a single step of a virtual machine, and far beyond. */
+static void costs_are_kept_to_one_in_4096(void **state)
+{
+	for (uint32_t ns = 0; ns <= 4095; ns++)
+		assert_int_equal(kept(ns), ns);
+	for (uint64_t ns = 4096; ns <= 4095ULL << 15; ns += 1 + ns / 1000) {
+		int64_t off = (int64_t)kept((uint32_t)ns) - (int64_t)ns;
+
+		assert_true(4096 * (off < 0 ? -off : off) <= (int64_t)ns);
+	}
+	assert_in_range(kept(73000), 73000 - 8, 73000 + 8);
+}
+
 static void costs_are_saturated(void **state)
 {
-	const struct rls_site site = { .category = RLS_CATEGORY_SIMULATOR };
-
-	assert_unpacks(&site, 5, UINT16_MAX + 1);
-	assert_unpacks(&site, 5, UINT32_MAX);
+	assert_int_equal(kept((4095U << 15) + 1), 4095U << 15);
+	assert_int_equal(kept(4096U << 15), 4095U << 15);
+	assert_int_equal(kept(UINT32_MAX), 4095U << 15);
 }
 
 static void the_offsets_and_name_of_a_site_are_not_in_it(void **state)
@@ -64,7 +81,7 @@ static void the_offsets_and_name_of_a_site_are_not_in_it(void **state)
 /* As bpf/operation.bpf.c takes it apart. */
 static void range_cookies(void **state)
 {
-	uint64_t cookie = RLS_RANGE_COOKIE(RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT, 3, 1234);
+	uint64_t cookie = RLS_RANGE_COOKIE(RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT, 3, rls_cookie_cost(1234));
 
 	assert_int_equal((uint8_t)cookie, RLS_RANGE_POP);
 	assert_int_equal((uint8_t)(cookie >> 8), RLS_RANGE_NO_ARGUMENT);
@@ -76,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_comes_back),
+		cmocka_unit_test(costs_are_kept_to_one_in_4096),
 		cmocka_unit_test(costs_are_saturated),
 		cmocka_unit_test(the_offsets_and_name_of_a_site_are_not_in_it),
 		cmocka_unit_test(range_cookies),

@@ -16,10 +16,25 @@ _Static_assert(RLS_RANGE_PUSH_STD_STRING == 1 && RLS_RANGE_PUSH_CSTR == 2 &&
 		       RLS_RANGE_POP == 5,
 	       "bpf/operation.bpf.c");
 
+#define FACTOR_MAX 0xfff
+#define EXPONENT_MAX 15
+
+uint16_t rls_cookie_cost(uint32_t cost_ns)
+{
+	uint64_t factor = cost_ns;
+	unsigned int exponent = 0;
+
+	while (factor > FACTOR_MAX && exponent < EXPONENT_MAX) {
+		exponent++;
+		factor = (cost_ns + (1ULL << exponent >> 1)) >> exponent;
+	}
+	if (factor > FACTOR_MAX)
+		factor = FACTOR_MAX;
+	return (uint16_t)(factor << 4 | exponent);
+}
+
 uint64_t rls_site_cookie(const struct rls_site *site, uint32_t id, uint32_t cost_ns)
 {
-	if (cost_ns > UINT16_MAX)
-		cost_ns = UINT16_MAX;
 	return RLS_COOKIE(id, site->category, site->kind, site->from_python, site->site_class,
-			  site->exit, site->jumped_to, cost_ns);
+			  site->exit, site->jumped_to, rls_cookie_cost(cost_ns));
 }

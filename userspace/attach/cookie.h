@@ -6,7 +6,9 @@
 
 #include "userspace/plan/site.h"
 
-/* cost_ns is saturated to what fits. */
+/* A hit's cost as cookies have it, the nearest that fits. */
+uint16_t rls_cookie_cost(uint32_t cost_ns);
+
 uint64_t rls_site_cookie(const struct rls_site *site, uint32_t id, uint32_t cost_ns);
 
 #endif

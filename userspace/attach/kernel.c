@@ -12,6 +12,7 @@
 
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
+#include "userspace/attach/cookie.h"
 #include "userspace/attach/features.h"
 #include "userspace/attach/kernel_private.h"
 #include "userspace/attach/sampler.h"
@@ -296,7 +297,7 @@ int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_
 
 	return attach_one(kernel, kernel->skeleton->progs.on_flush_multi,
 			  kernel->skeleton->progs.on_flush, path, site_offset, listeners_offset,
-			  RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5, 0, 0, cost_ns));
+			  RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5, 0, 0, rls_cookie_cost(cost_ns)));
 }
 
 int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
@@ -309,7 +310,7 @@ int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 		r = attach_one(kernel, kernel->skeleton->progs.on_range_multi,
 			       kernel->skeleton->progs.on_range, path, sites[i].file_offset, 0,
 			       RLS_RANGE_COOKIE(sites[i].kind, sites[i].name_argument,
-						sites[i].token_argument, cost_ns));
+						sites[i].token_argument, rls_cookie_cost(cost_ns)));
 	return r;
 }
 
