@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
+#include "analysis/utf8.h"
 
 #define BLOCK_BYTES (64 * 1024)
 #define FIRST_SLOTS 64 /* a power of two */
-
-static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 /* Text lives in blocks that never move, so that rls_string_pool_get's pointers stay good. */
 struct block {
@@ -64,44 +63,15 @@ void rls_string_pool_free(struct rls_string_pool *pool)
 	free(pool);
 }
 
-/* Bytes of the valid UTF-8 sequence at text (RFC 3629: no overlong forms, no surrogates,
- * nothing above U+10FFFF), or 0. NUL counts as invalid: ids are read back as C strings. */
-static size_t sequence_bytes(const unsigned char *text, size_t left)
-{
-	static const struct {
-		unsigned char first_low, first_high, second_low, second_high, bytes;
-	} forms[] = {
-		{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-		{0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3},
-		{0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-		{0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-	};
-
-	if (text[0] < 0x80)
-		return text[0] != 0;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (text[0] < forms[i].first_low || text[0] > forms[i].first_high)
-			continue;
-		if (left < forms[i].bytes || text[1] < forms[i].second_low ||
-		    text[1] > forms[i].second_high)
-			return 0;
-		for (size_t k = 2; k < forms[i].bytes; k++)
-			if ((text[k] & 0xc0) != 0x80)
-				return 0;
-		return forms[i].bytes;
-	}
-	return 0;
-}
-
 /* Writes the valid, bounded form of text into clean; its length. */
 static size_t sanitize(const char *text, size_t length, char clean[RLS_STRING_BYTES_MAX])
 {
 	size_t used = 0;
 
 	for (size_t at = 0; at < length;) {
-		size_t bytes = sequence_bytes((const unsigned char *)text + at, length - at);
-		const char *from = bytes ? text + at : replacement;
-		size_t put = bytes ? bytes : sizeof(replacement) - 1;
+		size_t bytes = rls_utf8_bytes(text + at, length - at);
+		const char *from = bytes ? text + at : RLS_UTF8_REPLACEMENT;
+		size_t put = bytes ? bytes : sizeof(RLS_UTF8_REPLACEMENT) - 1;
 
 		if (used + put > RLS_STRING_BYTES_MAX)
 			break;

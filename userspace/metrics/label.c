@@ -1,0 +1,48 @@
+#include "userspace/metrics/label.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "analysis/utf8.h"
+
+/* Legal in the format, but a page is also read in terminals. */
+static bool is_control(unsigned char byte)
+{
+	return (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
+}
+
+void rls_label_clean(const char *text, char out[static RLS_LABEL_BYTES])
+{
+	size_t used = 0, left = strnlen(text, RLS_LABEL_BYTES);
+
+	while (left) {
+		size_t bytes = is_control((unsigned char)*text) ? 0 : rls_utf8_bytes(text, left);
+		const char *from = bytes ? text : RLS_UTF8_REPLACEMENT;
+		size_t put = bytes ? bytes : sizeof(RLS_UTF8_REPLACEMENT) - 1;
+
+		if (used + put >= RLS_LABEL_BYTES)
+			break;
+		memcpy(out + used, from, put);
+		used += put;
+		text += bytes ? bytes : 1;
+		left -= bytes ? bytes : 1;
+	}
+	out[used] = '\0';
+}
+
+void rls_label_write(FILE *out, const char *name, const char *text)
+{
+	char clean[RLS_LABEL_BYTES];
+
+	rls_label_clean(text, clean);
+	fprintf(out, "%s=\"", name);
+	for (const char *at = clean; *at; at++) {
+		if (*at == '\\' || *at == '"')
+			fputc('\\', out);
+		if (*at == '\n')
+			fputs("\\n", out);
+		else
+			fputc(*at, out);
+	}
+	fputc('"', out);
+}

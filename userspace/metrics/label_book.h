@@ -1,0 +1,68 @@
+/* Label book: which names have series of their own.
+ *
+ * Series are bounded, and a counter must not move from one series to another: who has been given
+ * a series keeps it, whoever comes when all are given goes to "other" for good. Per job: so
+ * many operations, phases, and pairs of both; in all: so many jobs. A job's place is free again
+ * once it has left the snapshot.
+ */
+#ifndef RLS_LABEL_BOOK_H
+#define RLS_LABEL_BOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "userspace/metrics/label.h"
+#include "userspace/monitor/snapshot.h"
+
+#define RLS_LABEL_OPERATIONS_MAX 200
+#define RLS_LABEL_PHASES_MAX 20
+#define RLS_LABEL_PAIRS_MAX 1000
+#define RLS_LABEL_JOBS_MAX 500
+#define RLS_LABEL_OTHER "other"
+
+struct rls_label_name {
+	uint64_t hash;
+	char *text;                 /* clean */
+};
+
+/* Number 0 is "other". A name that is itself "other" is number 0 too. */
+struct rls_label_names {
+	struct rls_label_name *names; /* number - 1 */
+	size_t count, room;
+};
+
+struct rls_label_job {
+	uint64_t id;
+	char *label;                /* clean, and no other job's */
+	bool present;
+	struct rls_label_names operations, phases;
+	size_t pair_count;
+	bool pairs[RLS_LABEL_PHASES_MAX + 1][RLS_LABEL_OPERATIONS_MAX + 1];
+};
+
+/* Zeroed is empty. */
+struct rls_label_book {
+	struct rls_label_job **jobs;
+	size_t count, room;
+};
+
+void rls_label_book_clear(struct rls_label_book *book);
+
+/* Forgets the jobs that are not in the snapshot, and takes in those that are new while there
+ * is room. 0 or -ENOMEM. */
+int rls_label_book_update(struct rls_label_book *book, const struct rls_snapshot *snapshot);
+
+/* NULL for a job that found no room. */
+struct rls_label_job *rls_label_book_job(const struct rls_label_book *book, uint64_t id);
+
+/* Number of the operation, given now if it is new and there is room. 0 and *out, or -ENOMEM. */
+int rls_label_job_operation(struct rls_label_job *job, const char *operation, size_t *out);
+/* Both numbers: 0 and 0 when the pair is new and there is no room for it. */
+int rls_label_job_pair(struct rls_label_job *job, const char *phase, const char *operation,
+		       size_t *out_phase, size_t *out_operation);
+
+/* The text of a number. */
+const char *rls_label_name(const struct rls_label_names *names, size_t number);
+
+#endif
