@@ -49,6 +49,14 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 	}
 }
 
+static double count_error(const struct rls_collector *c, const struct rls_scope *scope, int from,
+			  int to)
+{
+	double error = scope->scaled_error[from][to], count = (double)scope->transitions[from][to];
+
+	return error > 0 ? error + c->calibration_error * scope->scaled_cost * count : 0;
+}
+
 static void add_transitions(struct rls_collector *c, const struct rls_breakdown_row *keys,
 			    const struct rls_scope *scope)
 {
@@ -73,7 +81,7 @@ static void add_transitions(struct rls_collector *c, const struct rls_breakdown_
 				.count = scope->transitions[from][to],
 				.method = scope->scaled_error[from][to] > 0 ?
 						  rls_method_name(RLS_METHOD_SCALED) : "",
-				.error = (uint64_t)llroundf(scope->scaled_error[from][to]),
+				.error = (uint64_t)llround(count_error(c, scope, from, to)),
 			};
 		}
 	}

@@ -294,6 +294,14 @@ static double count_of(const struct pool *pool, int from, int to)
 	return count;
 }
 
+/* Hits make windows longer than they would be, and closed time hardly. */
+static double cost_share(const struct pool *pool, double factor)
+{
+	double raw = (double)pool->closed_ns / (double)sum_of_counts(pool->traced_ns);
+
+	return fabs(factor - raw) / (1 + factor);
+}
+
 static void scale_counts(const struct pool *pool)
 {
 	double factor;
@@ -301,6 +309,8 @@ static void scale_counts(const struct pool *pool)
 	if (pool->traced_corrected_ns <= 0 || !pool->spread.timed_ns)
 		return;
 	factor = pool->closed_corrected_ns / pool->traced_corrected_ns;
+	for (size_t s = 0; s < pool->count; s++)
+		pool->scopes[s]->scaled_cost = (float)cost_share(pool, factor);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
 			double all = count_of(pool, i, k);

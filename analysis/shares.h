@@ -16,7 +16,8 @@
  *
  * The error of a share is 1.96 standard deviations: of drawing the looks, and of having learnt
  * P from so many. Counts of transitions are scaled by corrected time (a ratio estimate over
- * windows, ibid. ch. 6): error likewise, from how the windows differ.
+ * windows, ibid. ch. 6): error likewise, from how the windows differ, and from what the cost of
+ * hits, which corrected windows are free of, is uncertain by.
  */
 #ifndef RLS_SHARES_H
 #define RLS_SHARES_H

@@ -36,6 +36,7 @@ struct rls_scope {
 	struct rls_cell cells[RLS_CATEGORY_MAX];
 	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];      /* [from][to] */
 	float scaled_error[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* of them; once settled (shares.h) */
+	float scaled_cost;          /* share by which they change if no hit had cost anything */
 	struct rls_unseen *unseen;  /* NULL: all was traced */
 	uint64_t gpu_alone_ns;      /* of a process: GPU busy while none of its threads is traced */
 };
