@@ -237,14 +237,11 @@ static void load_dynamic(struct rls_elf *elf)
 	}
 }
 
-static int map_file(struct rls_elf *elf, const char *path)
+static int map_file(struct rls_elf *elf, int fd)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat status;
 	void *data;
 
-	if (fd < 0)
-		return -errno;
 	if (fstat(fd, &status))
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(Elf64_Ehdr))
@@ -260,14 +257,11 @@ static int map_file(struct rls_elf *elf, const char *path)
 	return 0;
 }
 
-static int load(struct rls_elf *elf, const char *path)
+static int load(struct rls_elf *elf)
 {
 	Elf64_Ehdr header;
-	int error = map_file(elf, path);
+	int error = check_header(elf, &header);
 
-	if (error)
-		return error;
-	error = check_header(elf, &header);
 	if (error)
 		return error;
 	error = load_program_headers(elf, &header);
@@ -279,7 +273,7 @@ static int load(struct rls_elf *elf, const char *path)
 	return 0;
 }
 
-int rls_elf_open(const char *path, struct rls_elf **out)
+int rls_elf_open_fd(int fd, struct rls_elf **out)
 {
 	struct rls_elf *elf = calloc(1, sizeof(*elf));
 	int error;
@@ -287,7 +281,37 @@ int rls_elf_open(const char *path, struct rls_elf **out)
 	if (!elf)
 		return -ENOMEM;
 	elf->guard = -1;
-	error = load(elf, path);
+	error = map_file(elf, fd);
+	if (!error)
+		error = load(elf);
+	if (error) {
+		rls_elf_close(elf);
+		return error;
+	}
+	*out = elf;
+	return 0;
+}
+
+int rls_elf_open(const char *path, struct rls_elf **out)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : rls_elf_open_fd(fd, out);
+}
+
+int rls_elf_open_bytes(uint8_t *bytes, size_t size_bytes, struct rls_elf **out)
+{
+	struct rls_elf *elf = calloc(1, sizeof(*elf));
+	int error;
+
+	if (!elf) {
+		free(bytes);
+		return -ENOMEM;
+	}
+	elf->guard = -1;
+	elf->data = elf->owned = bytes;
+	elf->size_bytes = size_bytes;
+	error = load(elf);
 	if (error) {
 		rls_elf_close(elf);
 		return error;
@@ -301,7 +325,9 @@ void rls_elf_close(struct rls_elf *elf)
 	if (!elf)
 		return;
 	elf_guard_remove(elf->guard);
-	if (elf->data)
+	if (elf->owned)
+		free(elf->owned);
+	else if (elf->data)
 		munmap((void *)elf->data, elf->size_bytes);
 	free(elf->segments);
 	free(elf->extents);
@@ -411,4 +437,39 @@ bool rls_elf_has_section(const struct rls_elf *elf, const char *name)
 	Elf64_Shdr section;
 
 	return !elf_find_section(elf, SHT_NULL, name, &section);
+}
+
+int rls_elf_section(const struct rls_elf *elf, const char *name, const uint8_t **bytes,
+		    size_t *count)
+{
+	const uint8_t *found;
+	Elf64_Shdr section;
+
+	if (elf_find_section(elf, SHT_NULL, name, &section) || section.sh_type == SHT_NOBITS ||
+	    section.sh_flags & SHF_COMPRESSED)
+		return -ENOENT;
+	found = elf_file_bytes(elf, section.sh_offset, section.sh_size);
+	if (!found)
+		return -ENOENT;
+	*bytes = found;
+	*count = section.sh_size;
+	return 0;
+}
+
+size_t rls_elf_build_id(const struct rls_elf *elf, const uint8_t **out)
+{
+	Elf64_Nhdr note;
+	const uint8_t *bytes;
+	size_t count;
+
+	if (rls_elf_section(elf, ".note.gnu.build-id", &bytes, &count) ||
+	    count < sizeof(note) + sizeof(ELF_NOTE_GNU))
+		return 0;
+	memcpy(&note, bytes, sizeof(note));
+	if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof(ELF_NOTE_GNU) ||
+	    memcmp(bytes + sizeof(note), ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) ||
+	    note.n_descsz > count - sizeof(note) - sizeof(ELF_NOTE_GNU))
+		return 0;
+	*out = bytes + sizeof(note) + sizeof(ELF_NOTE_GNU);
+	return note.n_descsz;
 }

@@ -15,6 +15,9 @@ struct rls_elf;
 
 /* 0; -ENOEXEC when it is not an x86-64 ELF executable or shared object; -errno. */
 int rls_elf_open(const char *path, struct rls_elf **out);
+int rls_elf_open_fd(int fd, struct rls_elf **out); /* which it does not keep */
+/* Takes bytes over (malloc's), also when it fails. */
+int rls_elf_open_bytes(uint8_t *bytes, size_t size_bytes, struct rls_elf **out);
 void rls_elf_close(struct rls_elf *elf);
 
 /* Bytes at a virtual address, or NULL when [vaddr, vaddr + length) is not backed by the
@@ -54,6 +57,11 @@ struct rls_elf_symbol {
 int rls_elf_each_symbol(const struct rls_elf *elf,
 			int (*visit)(const struct rls_elf_symbol *symbol, void *context),
 			void *context);
+/* The same for .symtab alone: in a file that has only what debuggers need, all else is void. */
+int rls_elf_each_static_symbol(const struct rls_elf *elf,
+			       int (*visit)(const struct rls_elf_symbol *symbol, void *context),
+			       void *context);
+bool rls_elf_has_static_symbols(const struct rls_elf *elf);
 /* First defined symbol of this name, .dynsym first. 0 or -ENOENT. */
 int rls_elf_find_symbol(const struct rls_elf *elf, const char *name, struct rls_elf_symbol *out);
 
@@ -73,6 +81,11 @@ int rls_elf_each_relocation(const struct rls_elf *elf,
 /* Whether DT_NEEDED has a name beginning with prefix ("libstdc++.so"). */
 bool rls_elf_needs(const struct rls_elf *elf, const char *prefix);
 bool rls_elf_has_section(const struct rls_elf *elf, const char *name);
+/* What the file holds of a section, uncompressed ones only. 0 or -ENOENT. */
+int rls_elf_section(const struct rls_elf *elf, const char *name, const uint8_t **bytes,
+		    size_t *count);
+/* The bytes of the build's identity; 0: it has none. */
+size_t rls_elf_build_id(const struct rls_elf *elf, const uint8_t **out);
 
 /* A USDT site, from its note: virtual addresses; semaphore 0 when it has none. */
 struct rls_elf_usdt {

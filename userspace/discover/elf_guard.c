@@ -11,7 +11,7 @@
 
 #include "userspace/discover/elf_private.h"
 
-#define GUARD_SLOTS 64
+#define GUARD_SLOTS 4096
 #define PAGE_BYTES 4096UL
 
 static struct {

@@ -28,6 +28,7 @@ struct elf_dynamic {
 struct rls_elf {
 	const uint8_t *data;
 	size_t size_bytes;
+	uint8_t *owned;             /* data, where it is no file's */
 	int guard;                  /* slot of elf_guard.c */
 
 	struct rls_elf_segment *segments; /* ascending, disjoint */

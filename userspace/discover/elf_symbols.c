@@ -176,9 +176,19 @@ int rls_elf_each_symbol(const struct rls_elf *elf,
 	int error = each_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, true, visit,
 				  context);
 
-	if (error)
-		return error;
+	return error ? error : rls_elf_each_static_symbol(elf, visit, context);
+}
+
+int rls_elf_each_static_symbol(const struct rls_elf *elf,
+			       int (*visit)(const struct rls_elf_symbol *symbol, void *context),
+			       void *context)
+{
 	return each_in_table(&elf->static_symbols, &elf->static_strings, false, visit, context);
+}
+
+bool rls_elf_has_static_symbols(const struct rls_elf *elf)
+{
+	return elf->static_symbols.count > 1;
 }
 
 struct search {

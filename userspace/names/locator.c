@@ -2,14 +2,18 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/cleanup.h"
 #include "analysis/index_map.h"
 #include "userspace/discover/list.h"
 #include "userspace/discover/mappings.h"
+#include "userspace/names/perf_map.h"
 
 /* Mapped but unknown addresses are read for again at most this often. */
 #define READ_AGAIN_NS 100000000ULL
+/* And names of compiled code the less often the more there are, for reading takes time. */
+#define READ_AGAIN_NS_PER_BYTE 100
 
 struct file {
 	dev_t device;
@@ -20,6 +24,8 @@ struct file {
 struct process {
 	uint64_t read_ns;
 	struct rls_mappings mappings;
+	struct rls_perf_map *compiled; /* NULL: not read, or none */
+	uint64_t compiled_again_ns; /* not to be read again before */
 	struct slot {               /* one for each mapping */
 		bool asked;
 		struct file *file;
@@ -35,6 +41,7 @@ struct rls_locator {
 static void process_free(struct process *process)
 {
 	rls_mappings_release(&process->mappings);
+	rls_perf_map_free(process->compiled);
 	free(process->slots);
 	free(process);
 }
@@ -113,6 +120,18 @@ static int mapping_at(struct rls_locator *locator, pid_t pid, uint64_t address, 
 	return r;
 }
 
+static bool is_vdso(const struct rls_mapping *mapping)
+{
+	return !strcmp(mapping->path, RLS_VDSO_PATH);
+}
+
+static int file_open(const char *path, pid_t pid, const struct rls_mapping *mapping,
+		     struct rls_native_file **out)
+{
+	return is_vdso(mapping) ? rls_native_file_open_vdso(out) :
+				  rls_native_file_open(path, pid, mapping->path, out);
+}
+
 static int file_of(struct rls_locator *locator, pid_t pid, const struct rls_mapping *mapping,
 		   struct file **out)
 {
@@ -121,8 +140,9 @@ static int file_of(struct rls_locator *locator, pid_t pid, const struct rls_mapp
 	int r;
 
 	*out = NULL;
-	if (!rls_mapping_is_file(mapping) ||
-	    rls_mapping_locate(pid, mapping, &path, &key.device, &key.inode))
+	if (!is_vdso(mapping) &&
+	    (!rls_mapping_is_file(mapping) ||
+	     rls_mapping_locate(pid, mapping, &path, &key.device, &key.inode)))
 		return 0;
 	*out = rls_index_map_get(&locator->files, key.device, key.inode);
 	if (*out)
@@ -132,43 +152,71 @@ static int file_of(struct rls_locator *locator, pid_t pid, const struct rls_mapp
 		return -ENOMEM;
 	*file = key;
 	r = rls_list_push(&locator->all_files, file);
-	if (!r)
-		r = rls_index_map_put(&locator->files, key.device, key.inode, file);
 	if (r) {
-		locator->all_files.count -= locator->all_files.count &&
-					   locator->all_files.items[locator->all_files.count - 1] == file;
 		free(file);
 		return r;
 	}
-	if (rls_native_file_open(path, &file->native))
+	if (file_open(path, pid, mapping, &file->native))
 		file->native = NULL;
 	*out = file;
-	return 0;
+	return rls_index_map_put(&locator->files, key.device, key.inode, file);
 }
 
-int rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address, uint64_t time_ns,
-		    struct rls_location *out)
+/* What the process's compiler says of an address in no file. */
+static const char *name_compiled(struct process *process, pid_t pid, uint64_t address,
+				 uint64_t time_ns, uint64_t *start)
 {
-	const struct rls_mapping *mapping = NULL;
-	struct process *process;
-	struct slot *slot;
-	int r = mapping_at(locator, pid, address, time_ns, &process, &mapping);
+	const char *name = process->compiled ?
+				   rls_perf_map_find(process->compiled, address, start) : NULL;
+	struct rls_perf_map *map;
 
-	if (r)
-		return r;
-	if (!mapping)
-		return -ENOENT;
-	slot = &process->slots[mapping - process->mappings.entries];
+	if (name || time_ns < process->compiled_again_ns)
+		return name;
+	process->compiled_again_ns = time_ns + READ_AGAIN_NS;
+	if (rls_perf_map_read(pid, &map))
+		return NULL;
+	process->compiled_again_ns += rls_perf_map_bytes(map) * READ_AGAIN_NS_PER_BYTE;
+	rls_perf_map_free(process->compiled);
+	process->compiled = map;
+	return rls_perf_map_find(map, address, start);
+}
+
+static int slot_at(struct rls_locator *locator, pid_t pid, const struct process *process,
+		   const struct rls_mapping *mapping, struct rls_native_file **out)
+{
+	struct slot *slot = &process->slots[mapping - process->mappings.entries];
+
 	if (!slot->asked) {
-		r = file_of(locator, pid, mapping, &slot->file);
+		int r = file_of(locator, pid, mapping, &slot->file);
+
 		if (r)
 			return r;
 		slot->asked = true;
 	}
+	*out = slot->file ? slot->file->native : NULL;
+	return 0;
+}
+
+int rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address, uint64_t time_ns,
+		     struct rls_location *out)
+{
+	const struct rls_mapping *mapping = NULL;
+	struct rls_native_file *native;
+	struct process *process;
+	int r = mapping_at(locator, pid, address, time_ns, &process, &mapping);
+
+	if (!r && !mapping)
+		r = -ENOENT;
+	if (!r)
+		r = slot_at(locator, pid, process, mapping, &native);
+	if (r)
+		return r;
 	*out = (struct rls_location){ .vaddr = address, .path = mapping->path };
-	if (slot->file && slot->file->native &&
-	    !rls_native_file_vaddr(slot->file->native,
-				   address - mapping->start + mapping->file_offset, &out->vaddr))
-		out->file = slot->file->native;
+	if (native &&
+	    !rls_native_file_vaddr(native, address - mapping->start + mapping->file_offset,
+				   &out->vaddr))
+		out->file = native;
+	else if (mapping->executable)
+		out->compiled = name_compiled(process, pid, address, time_ns, &out->vaddr);
 	return 0;
 }

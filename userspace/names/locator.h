@@ -1,8 +1,8 @@
 /* Locator: addresses in living processes → the file mapped there and the address in it.
  *
  * Mappings are read when an address is first asked for and again when one is not known (a
- * library was loaded since), at most every so often. Files are opened once, whoever maps
- * them. One thread.
+ * library was loaded since), at most every so often; so are the names of code that the process
+ * makes itself. Files are opened once, whoever maps them. One thread.
  */
 #ifndef RLS_LOCATOR_H
 #define RLS_LOCATOR_H
@@ -18,6 +18,8 @@ struct rls_location {
 	struct rls_native_file *file; /* NULL: memory of no file, or one that cannot be read */
 	const char *path;           /* as the target sees it; "" for memory of no file */
 	uint64_t vaddr;             /* in the file; without one: the address itself */
+	const char *compiled;       /* without a file: what the process itself calls the function
+				     * there, having made it (perf_map.h); NULL: nothing */
 };
 
 int rls_locator_new(struct rls_locator **out);

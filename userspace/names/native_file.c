@@ -3,11 +3,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "userspace/discover/elf.h"
 #include "userspace/discover/list.h"
+#include "userspace/discover/mappings.h"
+#include "userspace/names/debug_file.h"
 
 #define EVALUATION_LOOP "_PyEval_EvalFrameDefault"
+#define EVALUATION_STEP "_TAIL_CALL_"  /* 3.14 and later, by some compilers: one each */
 
 struct function {
 	uint64_t vaddr, size_bytes;
@@ -16,30 +20,88 @@ struct function {
 
 struct rls_native_file {
 	struct rls_elf *elf;
-	struct rls_elf_symbol evaluation;   /* size 0: no interpreter */
+	struct rls_elf *debug;      /* its static symbols are the file's; NULL: none */
+	struct rls_elf_symbol evaluation; /* size 0: no interpreter */
 	RLS_LIST(struct function) functions; /* ascending; read at the first question */
 	bool read;
 };
 
-int rls_native_file_open(const char *path, struct rls_native_file **out)
+static int find_evaluation(const struct rls_elf_symbol *symbol, void *context)
+{
+	struct rls_elf_symbol *out = context;
+
+	if (!symbol->defined || strcmp(symbol->name, EVALUATION_LOOP))
+		return 0;
+	*out = *symbol;
+	return 1;
+}
+
+static int file_new(struct rls_elf *elf, struct rls_native_file **out)
 {
 	struct rls_native_file *file = calloc(1, sizeof(*file));
-	int r = file ? rls_elf_open(path, &file->elf) : -ENOMEM;
 
-	if (r) {
-		free(file);
-		return r;
+	if (!file) {
+		rls_elf_close(elf);
+		return -ENOMEM;
 	}
-	if (rls_elf_find_symbol(file->elf, EVALUATION_LOOP, &file->evaluation))
-		file->evaluation = (struct rls_elf_symbol){0};
+	file->elf = elf;
 	*out = file;
 	return 0;
+}
+
+int rls_native_file_open(const char *path, pid_t pid, const char *seen_path,
+			 struct rls_native_file **out)
+{
+	struct rls_native_file *file;
+	struct rls_elf *elf;
+	int r = rls_elf_open(path, &elf);
+
+	if (!r)
+		r = file_new(elf, &file);
+	if (r)
+		return r;
+	/* Now, while the process can still be asked where it is. */
+	if (!rls_elf_has_static_symbols(elf) && rls_debug_file_open(elf, pid, seen_path, &file->debug))
+		file->debug = NULL;
+	if (!rls_elf_each_symbol(elf, find_evaluation, &file->evaluation) && file->debug)
+		rls_elf_each_static_symbol(file->debug, find_evaluation, &file->evaluation);
+	*out = file;
+	return 0;
+}
+
+/* Every process has the same, ourselves included. */
+int rls_native_file_open_vdso(struct rls_native_file **out)
+{
+	struct rls_mappings mappings;
+	struct rls_elf *elf;
+	int r = rls_mappings_read(getpid(), &mappings);
+
+	if (r)
+		return r;
+	r = -ENOENT;
+	for (size_t i = 0; r == -ENOENT && i < mappings.count; i++) {
+		const struct rls_mapping *mapping = &mappings.entries[i];
+		size_t count = mapping->end - mapping->start;
+		uint8_t *bytes;
+
+		if (strcmp(mapping->path, RLS_VDSO_PATH))
+			continue;
+		bytes = malloc(count);
+		r = -ENOMEM;
+		if (!bytes)
+			break;
+		memcpy(bytes, (const void *)mapping->start, count); /* NOLINT: an address */
+		r = rls_elf_open_bytes(bytes, count, &elf);
+	}
+	rls_mappings_release(&mappings);
+	return r ? r : file_new(elf, out);
 }
 
 void rls_native_file_close(struct rls_native_file *file)
 {
 	if (!file)
 		return;
+	rls_elf_close(file->debug);
 	rls_elf_close(file->elf);
 	free(file->functions.items);
 	free(file);
@@ -75,10 +137,22 @@ static int compare_functions(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
+static int add_functions(struct rls_native_file *file)
+{
+	int r = rls_elf_each_symbol(file->elf, add_function, file);
+
+	if (r || rls_elf_has_static_symbols(file->elf))
+		return r;
+	/* Unpacking costs, so it is done only for names that are asked for. */
+	if (!file->debug && rls_debug_data_open(file->elf, &file->debug))
+		file->debug = NULL;
+	return file->debug ? rls_elf_each_static_symbol(file->debug, add_function, file) : 0;
+}
+
 static void read_functions(struct rls_native_file *file)
 {
 	file->read = true;
-	if (rls_elf_each_symbol(file->elf, add_function, file))
+	if (add_functions(file))
 		file->functions.count = 0; /* out of memory: no names */
 	if (file->functions.count)
 		qsort(file->functions.items, file->functions.count, sizeof(struct function),
@@ -133,7 +207,17 @@ bool rls_native_file_is_interpreter(const struct rls_native_file *file)
 	return file->evaluation.size_bytes != 0;
 }
 
-bool rls_native_file_evaluates(const struct rls_native_file *file, uint64_t vaddr)
+bool rls_native_file_evaluates(struct rls_native_file *file, uint64_t vaddr)
 {
-	return vaddr - file->evaluation.vaddr < file->evaluation.size_bytes;
+	const char *name;
+	uint64_t start;
+
+	if (!file->evaluation.size_bytes)
+		return false;
+	if (vaddr - file->evaluation.vaddr < file->evaluation.size_bytes)
+		return true;
+	/* Compilers put what is rarely executed apart, under the same name and more. */
+	name = rls_native_file_function(file, vaddr, &start);
+	return !strncmp(name, EVALUATION_LOOP ".", sizeof(EVALUATION_LOOP)) ||
+	       !strncmp(name, EVALUATION_STEP, sizeof(EVALUATION_STEP) - 1);
 }

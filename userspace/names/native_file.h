@@ -1,18 +1,26 @@
 /* Native file: a mapped executable or library, for naming addresses in it.
  *
- * Names are those of its symbol tables; where it has none (stripped), its functions are still
- * told apart by the extents that unwinders need, under their address.
+ * Names are those of its symbol tables; where it was stripped, those kept elsewhere
+ * (debug_file.h). Functions without any are still told apart by the extents that unwinders
+ * need, under their address.
  */
 #ifndef RLS_NATIVE_FILE_H
 #define RLS_NATIVE_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#define RLS_VDSO_PATH "[vdso]"      /* as mappings call it */
 
 struct rls_native_file;
 
-/* path opens it from here. 0; -ENOEXEC when it is no ELF that is understood; -errno. */
-int rls_native_file_open(const char *path, struct rls_native_file **out);
+/* path opens it from here; the process sees it at seen_path, and its debug file from there
+ * (pid 0: so do we). 0; -ENOEXEC when it is no ELF that is understood; -errno. */
+int rls_native_file_open(const char *path, pid_t pid, const char *seen_path,
+			 struct rls_native_file **out);
+/* The library that the kernel maps into every process. 0 or -errno. */
+int rls_native_file_open_vdso(struct rls_native_file **out);
 void rls_native_file_close(struct rls_native_file *file);
 
 /* Address in the file of what is mapped from this offset: 0 or -ERANGE. */
@@ -23,8 +31,9 @@ int rls_native_file_vaddr(const struct rls_native_file *file, uint64_t file_offs
 const char *rls_native_file_function(struct rls_native_file *file, uint64_t vaddr,
 				     uint64_t *start);
 
-/* Whether it is a Python interpreter, and then whether vaddr is in its evaluation loop. */
+/* Whether it is a Python interpreter, and then whether vaddr is in its evaluation loop (or, in
+ * builds without a loop, the code of an instruction). */
 bool rls_native_file_is_interpreter(const struct rls_native_file *file);
-bool rls_native_file_evaluates(const struct rls_native_file *file, uint64_t vaddr);
+bool rls_native_file_evaluates(struct rls_native_file *file, uint64_t vaddr);
 
 #endif

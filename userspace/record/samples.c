@@ -14,6 +14,8 @@
 #include "userspace/record/pythons.h"
 #include "userspace/record/wait_reason.h"
 
+#define COMPILED "[compiled]"       /* in place of a file, where the process made the code itself */
+
 /* A wait that has begun. */
 struct wait {
 	uint64_t since_ns;
@@ -126,6 +128,8 @@ static int name_native(struct rls_samples *samples, const struct rls_location *p
 
 	if (place->file)
 		name = rls_native_file_function(place->file, place->vaddr, &start);
+	else if (place->compiled)
+		name = place->compiled, path = COMPILED;
 	if (!*name && place->file) {
 		snprintf(address, sizeof(address), "0x%" PRIx64, start);
 		name = address;
