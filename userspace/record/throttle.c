@@ -178,15 +178,15 @@ static int sort_sites(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	return r;
 }
 
-static int close_window(struct rls_throttle *throttle, size_t sites)
+static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
 {
 	uint64_t began_ns = rls_monotonic_ns(), edge_ns;
-	bool sort = must_sort(throttle, began_ns);
+	bool sort = must_sort(throttle, time_ns);
 	int r = 0;
 
 	if (sort) {
-		rls_site_use_cut(&throttle->use, began_ns - throttle->opened_ns);
-		r = sort_sites(throttle, began_ns, sites);
+		rls_site_use_cut(&throttle->use, time_ns - throttle->opened_ns);
+		r = sort_sites(throttle, time_ns, sites);
 	}
 	if (r)
 		return r;
@@ -215,7 +215,7 @@ static int open_window(struct rls_throttle *throttle)
 	if (r)
 		return r;
 	throttle->opened_ns = edge_ns;
-	rls_debug("window opened in %.1f ms; credit %.1f ms", (double)(edge_ns - began_ns) / 1e6,
+	rls_debug("window opened in %.1f ms; credit %.1f ms", (double)(rls_monotonic_ns() - began_ns) / 1e6,
 		  throttle->budget.credit_ns / 1e6);
 	rls_budget_switched(&throttle->budget, true, edge_ns,
 			    SWITCH_NS_A_SITE * (double)throttle->sorting.windowed);
@@ -230,7 +230,7 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	rls_index_map_free(&throttle->costs);
 	switch (rls_budget_tick(&throttle->budget, time_ns, cost_ns)) {
 	case RLS_BUDGET_CLOSE:
-		return close_window(throttle, sites);
+		return close_window(throttle, time_ns, sites);
 	case RLS_BUDGET_OPEN:
 		return open_window(throttle);
 	default:

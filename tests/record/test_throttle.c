@@ -1,0 +1,311 @@
+/* The throttle with a kernel that only writes down what it is told, on a clock of its own. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "userspace/record/guess.h"
+#include "userspace/record/throttle.h"
+
+#define TICK_NS 10000000ULL
+#define SECOND_NS 1000000000ULL
+#define HIT_NS 500
+#define SITES 3
+#define BUSY 1                  /* the site that is hit all the time */
+
+static struct {
+	uint64_t now_ns;
+	bool open;
+	size_t opened, closed, regrouped;
+	enum rls_duty duties[SITES];
+	uint64_t hits[SITES];
+	int refuse_looks, refuse_window, guess_result;
+	struct rls_event events[4096];
+	size_t count;
+} world;
+
+int __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
+int __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
+{
+	return world.refuse_looks;
+}
+
+int __wrap_rls_kernel_set_duty(struct rls_kernel *kernel, uint32_t site, enum rls_duty duty);
+int __wrap_rls_kernel_set_duty(struct rls_kernel *kernel, uint32_t site, enum rls_duty duty)
+{
+	assert_in_range(site, 0, SITES - 1);
+	world.duties[site] = duty;
+	return 0;
+}
+
+static void close_window(uint64_t *edge_ns)
+{
+	assert_true(world.open);
+	world.open = false;
+	world.closed++;
+	*edge_ns = world.now_ns;
+}
+
+int __wrap_rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns);
+int __wrap_rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns)
+{
+	world.regrouped++;
+	close_window(edge_ns);
+	return 0;
+}
+
+void __wrap_rls_kernel_close_window(struct rls_kernel *kernel, uint64_t *edge_ns);
+void __wrap_rls_kernel_close_window(struct rls_kernel *kernel, uint64_t *edge_ns)
+{
+	close_window(edge_ns);
+}
+
+int __wrap_rls_kernel_open_window(struct rls_kernel *kernel, uint64_t *edge_ns);
+int __wrap_rls_kernel_open_window(struct rls_kernel *kernel, uint64_t *edge_ns)
+{
+	if (world.refuse_window)
+		return world.refuse_window;
+	assert_false(world.open);
+	world.open = true;
+	world.opened++;
+	*edge_ns = world.now_ns;
+	return 0;
+}
+
+int __wrap_rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count);
+int __wrap_rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count)
+{
+	memcpy(hits, world.hits, count * sizeof(*hits));
+	return 0;
+}
+
+uint32_t __wrap_rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site);
+uint32_t __wrap_rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site)
+{
+	return HIT_NS;
+}
+
+int __wrap_rls_guess(struct rls_places *places, const struct rls_wire_look *look,
+		     enum rls_category *out);
+int __wrap_rls_guess(struct rls_places *places, const struct rls_wire_look *look,
+		     enum rls_category *out)
+{
+	*out = RLS_CATEGORY_BACKEND;
+	return world.guess_result;
+}
+
+int __wrap_rls_trace_output_add(struct rls_trace_output *output, const struct rls_event *event);
+int __wrap_rls_trace_output_add(struct rls_trace_output *output, const struct rls_event *event)
+{
+	assert_true(world.count < sizeof(world.events) / sizeof(*world.events));
+	world.events[world.count++] = *event;
+	return 0;
+}
+
+static size_t count_events(enum rls_event_kind kind)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < world.count; i++)
+		count += world.events[i].kind == kind;
+	return count;
+}
+
+static struct rls_throttle *begin(double percent)
+{
+	struct rls_throttle *throttle = NULL;
+
+	memset(&world, 0, sizeof(world));
+	world.open = true;
+	world.now_ns = SECOND_NS;
+	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, percent, HIT_NS, &throttle), 0);
+	rls_throttle_start(throttle, world.now_ns);
+	return throttle;
+}
+
+static void category(struct rls_throttle *throttle, uint32_t tid, uint64_t time_ns, uint16_t depth,
+		     uint32_t site, uint32_t cost_ns)
+{
+	const struct rls_wire_category record = {
+		.header = { .size = sizeof(record), .kind = RLS_WIRE_CATEGORY, .tid = tid,
+			    .time_ns = time_ns },
+		.pile = { .hits = 1, .cost_ns = cost_ns },
+		.depth = depth,
+		.site = site,
+	};
+
+	assert_int_equal(rls_throttle_add(throttle, &record.header, sizeof(record)), 0);
+}
+
+/* A tick in which calls of the busy site cost each of the threads `rate` of its time, while its
+ * probes are on. Calls are 50 us long. */
+static void tick(struct rls_throttle *throttle, double rate, uint32_t threads)
+{
+	uint64_t calls = world.open ? (uint64_t)(rate * TICK_NS / (2 * HIT_NS)) : 0;
+
+	for (uint32_t tid = 1; tid <= threads; tid++) {
+		for (uint64_t i = 0; i < calls; i++) {
+			category(throttle, tid, world.now_ns + i * 60000, 1, BUSY, HIT_NS);
+			category(throttle, tid, world.now_ns + i * 60000 + 50000, 0, BUSY, HIT_NS);
+		}
+	}
+	world.hits[BUSY] += 2 * calls * threads;
+	world.hits[0] += world.open;
+	world.now_ns += TICK_NS;
+	assert_int_equal(rls_throttle_tick(throttle, world.now_ns, SITES), 0);
+}
+
+static void edges_are_in_the_trace(struct rls_throttle *throttle)
+{
+	bool open = true;
+	uint64_t at_ns = 0;
+
+	for (size_t i = 0; i < world.count; i++) {
+		if (world.events[i].kind != RLS_EVENT_WINDOW)
+			continue;
+		assert_int_equal(world.events[i].window.open, !open);
+		assert_true(world.events[i].time_ns > at_ns);
+		open = !open;
+		at_ns = world.events[i].time_ns;
+	}
+	assert_int_equal(open, world.open);
+	assert_int_equal(count_events(RLS_EVENT_WINDOW), world.opened + world.closed);
+}
+
+static void what_is_within_the_budget_is_traced_throughout(void **state)
+{
+	struct rls_throttle *throttle = begin(2);
+
+	for (int i = 0; i < 3000; i++)
+		tick(throttle, 0.01, 1);
+	assert_int_equal(rls_throttle_report(throttle, world.now_ns), 0);
+	assert_int_equal(world.closed, 0);
+	assert_int_equal(world.count, 0); /* nothing needs to be said */
+	rls_throttle_free(throttle);
+}
+
+static void a_busy_site_goes_into_windows_and_a_rare_one_stays_on(void **state)
+{
+	struct rls_throttle *throttle = begin(2);
+	double open_ns = 0;
+	const struct rls_event *said;
+
+	for (int i = 0; i < 6000; i++) {
+		open_ns += world.open ? TICK_NS : 0;
+		tick(throttle, 0.15, 1);
+	}
+	assert_true(world.opened >= 20);
+	assert_true(world.regrouped >= 1);
+	assert_int_equal(world.duties[0], RLS_DUTY_ALWAYS);
+	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
+	edges_are_in_the_trace(throttle);
+	/* 2 % of a minute, at 15 % while open, and what switching costs. */
+	assert_true(open_ns * 0.15 < 0.022 * 60 * SECOND_NS);
+	assert_true(open_ns * 0.15 > 0.01 * 60 * SECOND_NS);
+	assert_int_equal(rls_throttle_report(throttle, world.now_ns), 0);
+	said = &world.events[world.count - 1];
+	assert_int_equal(said->kind, RLS_EVENT_BUDGET);
+	assert_int_equal(said->budget.windowed_sites, 1);
+	assert_int_equal(said->budget.given_up_sites, 0);
+	assert_true(said->budget.percent == 2);
+	rls_throttle_free(throttle);
+}
+
+/* The thread that pays most counts, not all of them together. */
+static void each_thread_may_pay_the_budget(void **state)
+{
+	struct rls_throttle *throttle = begin(2);
+
+	for (int i = 0; i < 1500; i++)
+		tick(throttle, 0.01, 8);
+	assert_int_equal(world.closed, 0);
+	rls_throttle_free(throttle);
+}
+
+/* Hits that are heard of after their window was closed do not count for the time after it,
+ * but they are paid for. */
+static void late_hits_are_paid_for(void **state)
+{
+	uint64_t waited[2];
+
+	for (int late = 0; late < 2; late++) {
+		struct rls_throttle *throttle = begin(2);
+		uint64_t closed_ns;
+
+		while (!world.closed)
+			tick(throttle, 0.15, 1);
+		closed_ns = world.now_ns;
+		if (late) /* 0.4 s: more than all that is left */
+			category(throttle, 1, closed_ns - 1000, 1, BUSY, 400000000);
+		while (!world.opened && world.now_ns < closed_ns + 60 * SECOND_NS)
+			tick(throttle, 0.15, 1);
+		waited[late] = world.now_ns - closed_ns;
+		rls_throttle_free(throttle);
+	}
+	assert_true(waited[1] > waited[0] + 5 * SECOND_NS);
+}
+
+static void looks_become_shares(void **state)
+{
+	struct rls_throttle *throttle = begin(2);
+	struct rls_wire_look look = { .header = { .size = sizeof(look), .kind = RLS_WIRE_LOOK,
+						  .pid = 5, .tid = 6, .time_ns = SECOND_NS + 77 },
+				      .waited_ns = 12 };
+
+	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(world.count, 1);
+	assert_int_equal(world.events[0].kind, RLS_EVENT_SHARE);
+	assert_int_equal(world.events[0].pid, 5);
+	assert_int_equal(world.events[0].tid, 6);
+	assert_int_equal(world.events[0].time_ns, SECOND_NS + 77);
+	assert_int_equal(world.events[0].share.category, RLS_CATEGORY_BACKEND);
+	assert_int_equal(world.events[0].share.waited_ns, 12);
+	/* Cut short; the profiler's own time; a process that is gone: nothing is said. */
+	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look) - 1), 0);
+	world.guess_result = -EAGAIN;
+	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	world.guess_result = -ESRCH;
+	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(world.count, 1);
+	world.guess_result = -ENOMEM;
+	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), -ENOMEM);
+	rls_throttle_free(throttle);
+}
+
+static void what_fails_is_told(void **state)
+{
+	struct rls_throttle *throttle = begin(2), *none = NULL;
+	int r = 0;
+
+	world.refuse_looks = -EPERM;
+	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, 2, HIT_NS, &none), -EPERM);
+	assert_null(none);
+	while (!world.closed)
+		tick(throttle, 0.15, 1);
+	world.refuse_window = -ENOMEM;
+	while (!r) {
+		world.now_ns += TICK_NS;
+		r = rls_throttle_tick(throttle, world.now_ns, SITES);
+	}
+	assert_int_equal(r, -ENOMEM);
+	rls_throttle_free(throttle);
+	rls_throttle_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_within_the_budget_is_traced_throughout),
+		cmocka_unit_test(a_busy_site_goes_into_windows_and_a_rare_one_stays_on),
+		cmocka_unit_test(each_thread_may_pay_the_budget),
+		cmocka_unit_test(late_hits_are_paid_for),
+		cmocka_unit_test(looks_become_shares),
+		cmocka_unit_test(what_fails_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
