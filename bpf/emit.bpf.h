@@ -6,12 +6,8 @@
 #ifndef RLS_EMIT_BPF_H
 #define RLS_EMIT_BPF_H
 
+#include "bpf/book.bpf.h"
 #include "bpf/maps.bpf.h"
-
-static __always_inline void count_drop(enum rls_drop_counter which)
-{
-	__sync_fetch_and_add(&drops[which], 1);
-}
 
 static __always_inline void fill_header(struct rls_wire_header *header, __u16 size, __u8 kind,
 					__u32 pid, __u32 tid, __u64 time_ns)
@@ -75,6 +71,10 @@ SUBPROGRAM void emit_category(struct thread_state *thread, __u64 now_ns, __u8 ca
 	thread->event_ns = now_ns;
 	thread->category = category;
 	thread->sequence++;
+	if (booking) {
+		book_transition(thread, now_ns, category, site);
+		return;
+	}
 	event = bpf_ringbuf_reserve(&transitions, sizeof(*event), 0);
 	/* Once for each stretch, when it ends: losses must not fill the control ring. */
 	if (event && thread->lost && !emit_loss(thread, now_ns)) {

@@ -40,7 +40,7 @@ static __always_inline struct thread_state *known_thread(struct task_struct *tas
 	return thread;
 }
 
-static __always_inline struct rls_wire_look *begin_look(const struct thread_state *thread)
+static __always_inline struct rls_wire_look *begin_look(struct thread_state *thread)
 {
 	struct rls_wire_look *look = control_reserve(struct rls_wire_look, RLS_WIRE_LOOK,
 						     thread->pid, thread->tid, bpf_ktime_get_ns());
@@ -49,6 +49,11 @@ static __always_inline struct rls_wire_look *begin_look(const struct thread_stat
 		return NULL;
 	__builtin_memset(&look->pile, 0, sizeof(look->pile));
 	look->waited_ns = 0;
+	look->operation = look->phase = 0;
+	look->category = 0;
+	__builtin_memset(look->reserved, 0, sizeof(look->reserved));
+	if (booking)
+		book_look(thread, look);
 	return look;
 }
 
@@ -74,7 +79,9 @@ int on_look(struct bpf_perf_event_data *ctx)
 	look = begin_look(thread);
 	if (!look)
 		return 0;
-	if (user)
+	if (user && booking)
+		book_hits(thread, look->header.time_ns);
+	else if (user)
 		take_pile(thread, &look->pile);
 	look->header.flags = user ? 0 : RLS_SAMPLE_KERNEL;
 	look->ip = ip;

@@ -5,12 +5,17 @@ struct tracked_map tracked SEC(".maps");
 struct ranges_map ranges SEC(".maps");
 struct names_map names_sent SEC(".maps");
 struct site_hits_map site_hits SEC(".maps");
+struct cells_map cells SEC(".maps");
+struct scopes_map scopes SEC(".maps");
+struct site_calls_map site_calls SEC(".maps");
 struct ring_map transitions SEC(".maps");
 struct ring_map control SEC(".maps");
 struct ring_map gpu SEC(".maps");
 
+const volatile bool booking = false;
 __u64 recording_since_ns = 0;
 __u32 window_edges = 0;
+__u64 window_edge_ns = 0;
 __u32 settings_generation = 0;
 __u32 pid_namespace = 0;
 __u32 event_cost_ns = 0;
@@ -18,5 +23,7 @@ __u32 edge_cost_ns = 0;
 __u32 cost_before_ns[2] = {};
 __u64 drops[RLS_DROP_MAX] = {};
 __u64 batch_hits = 0;
+__u32 names_given = 0;
+__u64 burden[RLS_BURDENS] = {};
 
 char license_text[] SEC("license") = "Dual BSD/GPL";

@@ -49,6 +49,12 @@ struct thread_state {
 	__u8 missed;            /* MISSED_*: what user space has not been told */
 	__u16 depth;
 	__u32 window;           /* value of window_edges when the frames below were begun */
+	struct rls_wire_book book;  /* booking: where its process's scope has no room for it */
+	__u32 place;            /* booking: its book in the scope, from 1; 0: none */
+	__u32 entered_site;     /* the same: the call that its last transition began */
+	__u32 entered_window;
+	__u16 entered_depth;
+	__u64 entered_ns;
 	__u64 frame_sp[RLS_FRAMES_MAX];
 	__u8 frame_category[RLS_FRAMES_MAX];
 };
@@ -90,7 +96,7 @@ struct names_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct name_key);
-	__type(value, __u8);
+	__type(value, __u32);   /* its id when booking, else 1 */
 };
 
 struct site_hits_map {
@@ -98,6 +104,30 @@ struct site_hits_map {
 	__uint(max_entries, RLS_SITES_COUNTED);
 	__type(key, __u32);
 	__type(value, __u64);
+};
+
+/* For booking; user space leaves them a single entry otherwise. */
+struct cells_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct rls_wire_cell_key);
+	__type(value, struct rls_wire_cell);
+};
+
+struct scopes_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct rls_wire_scope);
+};
+
+struct site_calls_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, RLS_SITES_COUNTED);
+	__type(key, __u32);
+	__type(value, struct rls_wire_calls);
 };
 
 struct ring_map {
@@ -110,16 +140,23 @@ extern struct tracked_map tracked SEC(".maps");
 extern struct ranges_map ranges SEC(".maps");
 extern struct names_map names_sent SEC(".maps");
 extern struct site_hits_map site_hits SEC(".maps");
+extern struct cells_map cells SEC(".maps");
+extern struct scopes_map scopes SEC(".maps");
+extern struct site_calls_map site_calls SEC(".maps");
 extern struct ring_map transitions SEC(".maps");
 extern struct ring_map control SEC(".maps");
 extern struct ring_map gpu SEC(".maps");
 
+/* Transitions and edges are summed up in cells, not sent. Set before loading: the verifier
+ * leaves out what is not asked for. */
+extern const volatile bool booking;
 /* Nothing counts until every probe is in place: entry and return links go live ~20 ms
  * apart. Zero: before and after recording. */
 extern __u64 recording_since_ns;
 /* Goes up at each edge of a window, when windowed sites begin to count and when they cease
  * to: what was known of a thread's frames before is stale. Odd: they do not count. */
 extern __u32 window_edges;
+extern __u64 window_edge_ns; /* when it last did: written first */
 /* Raised by user space when a process's settings in `tracked` change. */
 extern __u32 settings_generation;
 /* Whose numbers user space goes by: the inode of its pid namespace; 0: the initial one. */
@@ -131,5 +168,12 @@ extern __u32 cost_before_ns[2];
 extern __u64 drops[RLS_DROP_MAX];
 /* Times the batch site was hit, by whomever: user space tries out what a probe sees. */
 extern __u64 batch_hits;
+extern __u32 names_given;       /* ids, when booking */
+extern __u64 burden[RLS_BURDENS];
+
+static __always_inline void count_drop(enum rls_drop_counter which)
+{
+	__sync_fetch_and_add(&drops[which], 1);
+}
 
 #endif

@@ -25,27 +25,51 @@ static __always_inline __u32 current_image(void)
 	       (__u32)(BPF_CORE_READ(task, group_leader, start_time) >> 10);
 }
 
-/* The text of a name goes ahead of its first use, once per process. */
-SUBPROGRAM void send_name(struct thread_state *thread, __u64 address)
+/* The text of a name goes ahead of its first use, once per process. Returns its id when booking,
+ * else 1; 0 for no name, and when there was no room to send it. */
+SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
 {
 	struct name_key key = { .address = address, .pid = thread->pid, .image = current_image() };
 	struct rls_wire_name *record;
 	struct rls_name name;
-	__u8 sent = 1;
+	__u32 *known, id = 1;
 
-	if (!address || bpf_map_lookup_elem(&names_sent, &key))
-		return;
+	if (!address)
+		return 0;
+	known = bpf_map_lookup_elem(&names_sent, &key);
+	if (known)
+		return *known;
 	if (bpf_probe_read_user(&name, sizeof(name), (void *)address))
-		return;
+		return RLS_BOOK_UNREADABLE;
 	record = control_reserve(struct rls_wire_name, RLS_WIRE_NAME, thread->pid, thread->tid, 0);
 	if (!record)
-		return;
+		return 0;
+	if (booking)
+		id = __sync_fetch_and_add(&names_given, 1) + 1;
 	record->address = address;
 	record->length = name.length < RLS_WIRE_NAME_BYTES ? name.length : RLS_WIRE_NAME_BYTES - 1;
-	record->reserved = 0;
+	record->id = booking ? id : 0;
 	__builtin_memcpy(record->text, name.text, RLS_WIRE_NAME_BYTES);
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
-	bpf_map_update_elem(&names_sent, &key, &sent, BPF_ANY);
+	bpf_map_update_elem(&names_sent, &key, &id, BPF_ANY);
+	return id;
+}
+
+/* Nothing is sent of an edge that is booked but its name. Its time is the target's word. */
+static __always_inline void book_edge(struct thread_state *thread, const struct rls_edge *edge)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 name = send_name(thread, edge->name);
+
+	if (edge->name && !name)
+		thread->missed |= MISSED_EDGES;
+	if (edge->time_ns < now_ns)
+		now_ns = edge->time_ns;
+	if (edge->kind == RLS_EDGE_PHASE)
+		book_phase(thread, now_ns, name);
+	else if (edge->kind == RLS_EDGE_POP || edge->kind == RLS_WIRE_EDGE_STACK ||
+		 (edge->kind == RLS_EDGE_PUSH && edge->depth <= RLS_STACK_MAX))
+		book_operation(thread, now_ns, name);
 }
 
 static __always_inline void send_edge(struct thread_state *thread, const struct rls_edge *edge,
@@ -53,6 +77,10 @@ static __always_inline void send_edge(struct thread_state *thread, const struct 
 {
 	struct rls_wire_edge *record;
 
+	if (booking) {
+		book_edge(thread, edge);
+		return;
+	}
 	send_name(thread, edge->name);
 	record = control_reserve(struct rls_wire_edge, RLS_WIRE_EDGE, thread->pid, thread->tid,
 				 edge->time_ns);
@@ -83,6 +111,13 @@ SUBPROGRAM void send_stack(struct thread_state *thread, __u64 head)
 	bpf_probe_read_user(&depth, sizeof(depth), (void *)RECORD_FIELD(record, depth));
 	if (depth > RLS_STACK_MAX)
 		depth = RLS_STACK_MAX;
+	if (booking) { /* the innermost will do */
+		if (depth)
+			edge.name = word_at(RECORD_FIELD(record, stack) +
+					    ((depth - 1) & (RLS_STACK_MAX - 1)) * sizeof(__u64));
+		send_edge(thread, &edge, RLS_WIRE_STACK_END);
+		return;
+	}
 	if (!depth)
 		send_edge(thread, &edge, RLS_WIRE_STACK_END);
 	for (__u32 i = 0; i < RLS_STACK_MAX; i++) {

@@ -87,6 +87,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 			childs->pid = child_pid;
 			childs->tid = child_pid;
 			childs->missed = MISSED_EDGES | MISSED_RANGES;
+			if (booking)
+				book_fork(mine, childs, bpf_ktime_get_ns());
 		}
 	}
 	record = control_reserve(struct rls_wire_fork, RLS_WIRE_FORK, parent_pid,
@@ -139,6 +141,8 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (thread) {
 		caller = thread->tid; /* old_pid, as user space knows it */
+		if (booking)
+			book_exec(thread, bpf_ktime_get_ns());
 		forget_image(thread, pid);
 	}
 	record = control_reserve(struct rls_wire_exec, RLS_WIRE_EXEC, pid, caller,
@@ -180,10 +184,30 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	 * reports its end, and the others are only threads. */
 	if (over && bpf_map_delete_elem(&tracked, &pid))
 		over = false;
-	if (over)
+	if (booking && thread)
+		book_close(thread, bpf_ktime_get_ns());
+	if (over) {
 		bpf_map_delete_elem(&ranges, &pid);
+		if (booking)
+			bpf_map_delete_elem(&scopes, &pid);
+	}
 	if (thread || over)
 		report_exit(thread, pid, task_number(task), over);
+	return 0;
+}
+
+/* Run by user space when it is about to read the cells: what is not in them yet. */
+SEC("iter/task")
+int flush_books(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_state *thread;
+
+	if (!task)
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (thread && bpf_map_lookup_elem(&tracked, &thread->pid))
+		book_flush(thread, bpf_ktime_get_ns());
 	return 0;
 }
 

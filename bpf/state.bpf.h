@@ -52,6 +52,8 @@ SUBPROGRAM void announce(struct thread_state *thread, struct task_struct *task)
 
 	if (born_ns < recording_since_ns)
 		born_ns = recording_since_ns;
+	if (booking)
+		book_begin(thread, born_ns, thread->sequence ? 0 : thread->category);
 	record = control_reserve(struct rls_wire_thread, RLS_WIRE_THREAD, thread->pid, thread->tid,
 				 born_ns);
 	if (!record)

@@ -105,7 +105,7 @@ struct rls_wire_name {
 	struct rls_wire_header header;
 	RLS_U64 address;            /* of the name in the process's memory */
 	RLS_U32 length;
-	RLS_U32 reserved;
+	RLS_U32 id;                 /* in cells: of this name in this process; else 0 */
 	char text[RLS_WIRE_NAME_BYTES];
 };
 
@@ -160,6 +160,9 @@ struct rls_wire_look {
 	struct rls_wire_pile pile;  /* empty unless it was found in user mode */
 	RLS_U64 ip;                 /* as a sample's */
 	RLS_U64 waited_ns;          /* 0: it is running; else it stands for so much waiting */
+	RLS_U32 operation, phase;   /* ids of names, when booking; 0: none */
+	RLS_U8 category;            /* the same: what its time is booked in, RLS_BOOK_CLOSED too */
+	RLS_U8 reserved[7];
 	RLS_U64 words[RLS_LOOK_WORDS]; /* the top of its stack; zero where that is not there */
 };
 /* Flags of their headers. */
@@ -229,6 +232,54 @@ struct rls_wire_ranges {
 /* site_hits: hits of a site by its id, on each CPU; ids beyond are not counted one by one. */
 #define RLS_SITES_COUNTED 16384
 
+/* ---- booking (`booking` set before loading): no records of transitions and edges, but sums ----
+ *
+ * cells: what a process did in an operation, a phase and a category. Operations and phases are
+ * names by the id that RLS_WIRE_NAME gave them; 0: none. */
+#define RLS_BOOK_UNREADABLE 0xfffffffeU /* instead of an id */
+struct rls_wire_cell_key {
+	RLS_U32 pid;
+	RLS_U32 operation;
+	RLS_U32 phase;
+	RLS_U32 category;           /* enum rls_category, or RLS_BOOK_CLOSED */
+};
+#define RLS_BOOK_CLOSED 15      /* between windows: the category is not known */
+#define RLS_BOOK_CATEGORIES 8   /* room for enum rls_category */
+struct rls_wire_cell {
+	RLS_U64 ns;
+	RLS_U64 hits;
+	RLS_U64 cost_ns;            /* of those hits */
+	RLS_U64 to[RLS_BOOK_CATEGORIES]; /* transitions out of the category */
+};
+
+/* scopes: thread group id → what its threads are in. Whoever books a thread's time takes it
+ * with a compare-and-swap of its word, so that nothing is booked twice. */
+struct rls_wire_book {
+	RLS_U64 word;               /* since_ns << 4 | category; 0: it has not begun */
+	RLS_U32 tid;                /* 0: free */
+	RLS_U32 operation;          /* its own innermost, or RLS_BOOK_INHERITS */
+};
+#define RLS_BOOK_INHERITS 0xffffffffU /* never had one: it has its process's */
+#define RLS_BOOKS_MAX 64        /* threads of a process whose time is cut at others' edges */
+struct rls_wire_scope {
+	RLS_U64 since_ns;           /* watched since then */
+	RLS_U32 operation;          /* the source's */
+	RLS_U32 phase;
+	RLS_U32 source;             /* tid of the annotated thread that the others inherit from; 0: none */
+	RLS_U32 reserved;
+	struct rls_wire_book book[RLS_BOOKS_MAX];
+};
+
+/* site_calls: calls that were seen to begin and end, by site, on each CPU. */
+struct rls_wire_calls {
+	RLS_U64 calls;
+	RLS_U64 time_ns;
+};
+
+/* burden: what hits have cost so far, by RLS_BURDEN_OF their thread. */
+#define RLS_BURDENS 4096
+#define RLS_BURDEN_OF(tid) ((tid) & (RLS_BURDENS - 1))
+
 #define RLS_FRAMES_MAX 256          /* nested category changes told apart per thread */
 
 enum rls_drop_counter {
@@ -238,7 +289,8 @@ enum rls_drop_counter {
 	RLS_DROP_THREADS = 3,           /* hits of threads whose state could not be allocated */
 	RLS_DROP_GPU = 4,               /* batches */
 	RLS_DROP_SAMPLES = 5,
-	RLS_DROP_MAX = 6,
+	RLS_DROP_CELLS = 6,             /* stretches of time for which there was no cell */
+	RLS_DROP_MAX = 7,
 };
 
 #ifndef __VMLINUX_H__
@@ -255,8 +307,11 @@ _Static_assert(sizeof(struct rls_wire_range) == 168, "range");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
 _Static_assert(sizeof(struct rls_wire_final) == 64, "final");
 _Static_assert(sizeof(struct rls_wire_sample) == 40, "sample");
-_Static_assert(sizeof(struct rls_wire_look) == 56 + 8 * RLS_LOOK_WORDS, "look");
+_Static_assert(sizeof(struct rls_wire_look) == 72 + 8 * RLS_LOOK_WORDS, "look");
 _Static_assert(sizeof(struct rls_wire_gpu_batch) == 32, "gpu batch");
+_Static_assert(sizeof(struct rls_wire_cell_key) == 16, "cell key");
+_Static_assert(sizeof(struct rls_wire_cell) == 24 + 8 * RLS_BOOK_CATEGORIES, "cell");
+_Static_assert(sizeof(struct rls_wire_scope) == 24 + 16 * RLS_BOOKS_MAX, "scope");
 #endif
 
 #endif

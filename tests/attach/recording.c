@@ -121,6 +121,8 @@ void recording_open(struct recording *recording, size_t transitions_bytes, size_
 		.way = recording->way,
 		.transitions_bytes = transitions_bytes ? transitions_bytes : RING_BYTES,
 		.control_bytes = control_bytes ? control_bytes : RING_BYTES,
+		.booking = recording->booking,
+		.windows = recording->booking,
 	};
 
 	if (recording->way == RLS_ATTACH_MULTI && !rls_feature_uprobe_multi()) {

@@ -50,11 +50,11 @@ static void every_buffer_has_its_total(void **state)
 	static const char *const names[] = { "transitions", "control", "operations", "threads",
 					     "gpu", "samples" };
 
-	_Static_assert(sizeof(names) / sizeof(names[0]) == RLS_DROP_MAX, "a name per buffer");
+	_Static_assert(sizeof(names) / sizeof(names[0]) == RLS_DROP_CELLS, "a name per buffer");
 
 	assert_int_equal(rls_losses_report(&losses, drops, &output, 0, 100), 0);
-	assert_int_equal(output.waiting_count, RLS_DROP_MAX);
-	for (size_t i = 0; i < RLS_DROP_MAX; i++) {
+	assert_int_equal(output.waiting_count, RLS_DROP_CELLS);
+	for (size_t i = 0; i < RLS_DROP_CELLS; i++) {
 		const struct rls_event *event = &output.waiting[i];
 
 		assert_int_equal(event->kind, RLS_EVENT_LOSS);
@@ -72,12 +72,12 @@ static void threads_are_told_of_the_worst_first(void **state)
 	lose(8, 1600000000, 1700000000, 5);
 	lose(10, 2000000000, 1000000000, 1); /* no time at all, rather than less than none */
 	assert_int_equal(rls_losses_report(&losses, no_drops, &output, 0, 4000000000 - 1), 0);
-	assert_int_equal(output.waiting_count, RLS_DROP_MAX + 3);
-	assert_string_equal(text_at(RLS_DROP_MAX),
+	assert_int_equal(output.waiting_count, RLS_DROP_CELLS + 3);
+	assert_string_equal(text_at(RLS_DROP_CELLS),
 			    "thread 9 of process 7: 4 transitions lost (gaps: 1); what it did then is unknown: 2.000 s, 50.0 % of the recording");
-	assert_string_equal(text_at(RLS_DROP_MAX + 1),
+	assert_string_equal(text_at(RLS_DROP_CELLS + 1),
 			    "thread 8 of process 7: 15 transitions lost (gaps: 2); what it did then is unknown: 0.600 s, 15.0 % of the recording");
-	assert_non_null(strstr(text_at(RLS_DROP_MAX + 2), "thread 10 of process 7: 1 transitions lost (gaps: 1); what it did then is unknown: 0.000 s"));
+	assert_non_null(strstr(text_at(RLS_DROP_CELLS + 2), "thread 10 of process 7: 1 transitions lost (gaps: 1); what it did then is unknown: 0.000 s"));
 }
 
 static void thousands_of_threads_need_no_more_memory(void **state)
@@ -86,8 +86,8 @@ static void thousands_of_threads_need_no_more_memory(void **state)
 		lose(tid, 0, 1000000, 1);
 	assert_int_equal(losses.count, 1024);
 	assert_int_equal(rls_losses_report(&losses, no_drops, &output, 0, 1000000000), 0);
-	assert_int_equal(output.waiting_count, RLS_DROP_MAX + 6);
-	assert_string_equal(text_at(RLS_DROP_MAX + 5),
+	assert_int_equal(output.waiting_count, RLS_DROP_CELLS + 6);
+	assert_string_equal(text_at(RLS_DROP_CELLS + 5),
 			    "other threads lost transitions too (gaps: 4995): 1.019 s or more");
 }
 

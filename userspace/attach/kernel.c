@@ -46,6 +46,23 @@ static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options 
 	return r;
 }
 
+/* What there is for booking alone is as small as can be where it is not asked for, and the ring
+ * that books take the place of where it is. */
+static int size_books(struct rlscope *skeleton, bool booking)
+{
+	struct bpf_map *maps[] = { skeleton->maps.cells, skeleton->maps.scopes,
+				   skeleton->maps.site_calls };
+	int r = 0;
+
+	skeleton->rodata->booking = booking;
+	if (booking)
+		return bpf_map__set_max_entries(skeleton->maps.transitions,
+						(uint32_t)sysconf(_SC_PAGESIZE));
+	for (size_t i = 0; !r && i < sizeof(maps) / sizeof(maps[0]); i++)
+		r = bpf_map__set_max_entries(maps[i], 1);
+	return r;
+}
+
 /* Only the programs that will be attached are loaded: verifying costs time. */
 static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_options *options)
 {
@@ -71,6 +88,8 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 	bpf_program__set_autoload(kernel->skeleton->progs.on_timer, options->stacks_bytes);
 	bpf_program__set_autoload(kernel->skeleton->progs.on_wait, options->stacks_bytes);
 	bpf_map__set_autocreate(kernel->skeleton->maps.samples, options->stacks_bytes);
+	bpf_program__set_autoload(kernel->skeleton->progs.flush_books, options->booking);
+	bpf_program__set_autoload(kernel->skeleton->progs.on_switch, !options->booking);
 }
 
 static int load_error(int r)
@@ -97,6 +116,8 @@ static int attach_tracepoints(struct rls_kernel *kernel)
 	int r;
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		if (!bpf_program__autoload(programs[i]))
+			continue;
 		r = rls_links_add(&kernel->links, bpf_program__attach(programs[i]));
 		if (r)
 			return rls_error_r(r, "cannot attach to the scheduler's tracepoints: %s",
@@ -118,7 +139,10 @@ static int load(struct rls_kernel *kernel, const struct rls_kernel_options *opti
 		kernel->way = rls_feature_uprobe_multi() ? RLS_ATTACH_MULTI : RLS_ATTACH_PERF;
 	kernel->windows = options->windows && kernel->way == RLS_ATTACH_MULTI;
 	choose_programs(kernel, options);
+	kernel->booking = options->booking;
 	r = size_rings(kernel->skeleton, options);
+	if (!r)
+		r = size_books(kernel->skeleton, options->booking);
 	if (r)
 		return rls_error_r(r, "cannot size the ring buffers: %s", strerror(-r));
 	r = rlscope__load(kernel->skeleton);
@@ -182,8 +206,11 @@ enum rls_attach_way rls_kernel_way(const struct rls_kernel *kernel)
 int rls_kernel_track(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_process *settings)
 {
 	uint32_t key = (uint32_t)pid;
-	int r = bpf_map__update_elem(kernel->skeleton->maps.tracked, &key, sizeof(key), settings,
-				     sizeof(*settings), BPF_ANY);
+	int r = kernel->booking ? rls_kernel_open_scope(kernel, key) : 0;
+
+	if (!r)
+		r = bpf_map__update_elem(kernel->skeleton->maps.tracked, &key, sizeof(key), settings,
+					 sizeof(*settings), BPF_ANY);
 
 	/* Threads look their settings up again when this has changed. */
 	__atomic_fetch_add(&kernel->skeleton->bss->settings_generation, 1, __ATOMIC_RELEASE);
@@ -194,6 +221,8 @@ int rls_kernel_untrack(struct rls_kernel *kernel, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
+	if (kernel->booking)
+		bpf_map__delete_elem(kernel->skeleton->maps.scopes, &key, sizeof(key), 0);
 	return bpf_map__delete_elem(kernel->skeleton->maps.tracked, &key, sizeof(key), 0);
 }
 
@@ -394,7 +423,7 @@ void rls_kernel_pause(struct rls_kernel *kernel)
 	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, 0, __ATOMIC_RELEASE);
 }
 
-static int run_iterator(struct bpf_program *program)
+int rls_kernel_iterate(struct bpf_program *program)
 {
 	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
 	char drain[64];
@@ -418,7 +447,7 @@ int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
 
 	rls_kernel_pause(kernel);
 	*stop_ns = rls_monotonic_ns();
-	r = run_iterator(kernel->skeleton->progs.final_states);
+	r = rls_kernel_iterate(kernel->skeleton->progs.final_states);
 	return r ? rls_error_r(r, "cannot read the threads' last states: %s", strerror(-r)) : 0;
 }
 

@@ -36,6 +36,7 @@ struct rls_kernel_options {
 	size_t gpu_bytes;
 	bool sampler;               /* rls_kernel_attach_sampler will be called */
 	bool windows;               /* sites will be put on and off while recording */
+	bool booking;               /* sums instead of records of transitions and edges */
 	size_t stacks_bytes;        /* rls_kernel_attach_stacks will be, with a ring of this size; 0: not */
 };
 
@@ -160,5 +161,25 @@ size_t rls_kernel_ring_bytes(void);
 void rls_kernel_drops(const struct rls_kernel *kernel, uint64_t out[RLS_DROP_MAX]);
 /* What was dropped so far was nobody's: for calibration, whose own records are not kept. */
 void rls_kernel_forget_drops(struct rls_kernel *kernel);
+
+/* ---- only where options.booking was set: what the kernel side has summed up ---- */
+
+/* Books the time of every thread up to now, of those that wait as well. */
+int rls_kernel_flush_books(struct rls_kernel *kernel);
+/* Every cell, once; others may be added meanwhile. Until visit returns other than 0, which is
+ * returned; -errno. */
+int rls_kernel_read_cells(struct rls_kernel *kernel,
+			  int (*visit)(void *context, const struct rls_wire_cell_key *key,
+				       const struct rls_wire_cell *cell),
+			  void *context);
+/* Of a process that has ended: nothing is added any more. */
+int rls_kernel_drop_cell(struct rls_kernel *kernel, const struct rls_wire_cell_key *key);
+/* What the process is in now. -ENOENT when it is not watched. */
+int rls_kernel_scope(const struct rls_kernel *kernel, pid_t pid, struct rls_wire_scope *out);
+/* What hits have cost so far, by RLS_BURDEN_OF their thread: RLS_BURDENS sums that go on changing. */
+const volatile uint64_t *rls_kernel_burden(const struct rls_kernel *kernel);
+/* Calls of each site so far: ids 0..count - 1, RLS_SITES_COUNTED at most. */
+int rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wire_calls *calls,
+			  size_t count);
 
 #endif

@@ -3,6 +3,7 @@
  *     kernel.c           loading, processes, probes, start and stop
  *     kernel_windows.c   sites that go on and off
  *     kernel_rings.c     what comes back
+ *     kernel_books.c     what is summed up there instead
  */
 #ifndef RLS_KERNEL_PRIVATE_H
 #define RLS_KERNEL_PRIVATE_H
@@ -24,8 +25,15 @@ struct rls_kernel {
 	struct rls_hit_costs costs;
 	enum rls_attach_way way;
 	bool windows;
+	bool booking;
 	rls_record_handler handler;
 	void *handler_context;
 };
+
+/* Runs an iterator over all tasks. 0 or -errno. */
+int rls_kernel_iterate(struct bpf_program *program);
+
+/* The process is watched from now on, if it is not already: where its threads' books go. */
+int rls_kernel_open_scope(struct rls_kernel *kernel, uint32_t pid);
 
 #endif

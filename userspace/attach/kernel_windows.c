@@ -24,7 +24,11 @@ static void pass_edge(struct rls_kernel *kernel, bool closed, uint64_t *edge_ns)
 	uint32_t *edges = &kernel->skeleton->bss->window_edges;
 
 	*edge_ns = rls_monotonic_ns();
+	__atomic_store_n(&kernel->skeleton->bss->window_edge_ns, *edge_ns, __ATOMIC_RELEASE);
 	__atomic_store_n(edges, ((*edges + 1) | 1) + !closed, __ATOMIC_RELEASE);
+	/* Nobody's time is to lie across two edges. */
+	if (kernel->booking && closed)
+		rls_kernel_flush_books(kernel);
 }
 
 int rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns)

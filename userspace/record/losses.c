@@ -104,8 +104,7 @@ static int warn_of_rest(const struct rls_losses *losses, struct rls_trace_output
 	return warn(output, stop_ns, text);
 }
 
-int rls_losses_report(struct rls_losses *losses, const uint64_t drops[RLS_DROP_MAX],
-		      struct rls_trace_output *output, uint64_t start_ns, uint64_t stop_ns)
+const char *rls_drop_name(enum rls_drop_counter which)
 {
 	static const char *const buffers[RLS_DROP_MAX] = {
 		[RLS_DROP_TRANSITIONS] = "transitions",
@@ -114,11 +113,21 @@ int rls_losses_report(struct rls_losses *losses, const uint64_t drops[RLS_DROP_M
 		[RLS_DROP_THREADS] = "threads",
 		[RLS_DROP_GPU] = "gpu",
 		[RLS_DROP_SAMPLES] = "samples",
+		[RLS_DROP_CELLS] = "cells",
 	};
+
+	return buffers[which];
+}
+
+int rls_losses_report(struct rls_losses *losses, const uint64_t drops[RLS_DROP_MAX],
+		      struct rls_trace_output *output, uint64_t start_ns, uint64_t stop_ns)
+{
 	int r = 0;
 
-	for (int i = 0; !r && i < RLS_DROP_MAX; i++)
-		r = rls_trace_output_loss(output, stop_ns, buffers[i], drops[i]);
+	/* Cells are not of a recording. */
+	for (int i = 0; !r && i < RLS_DROP_CELLS; i++)
+		r = rls_trace_output_loss(output, stop_ns, rls_drop_name((enum rls_drop_counter)i),
+					  drops[i]);
 	if (losses->count)
 		qsort(losses->threads, losses->count, sizeof(*losses->threads), by_time);
 	for (size_t i = 0; !r && i < losses->count && i < THREADS_NAMED; i++)

@@ -31,6 +31,9 @@ void rls_losses_clear(struct rls_losses *losses);
 /* One RLS_WIRE_LOSS record; others are ignored. 0 or -ENOMEM. */
 int rls_losses_add(struct rls_losses *losses, const struct rls_wire_header *record, size_t size);
 
+/* The buffer's, as in `losses`. */
+const char *rls_drop_name(enum rls_drop_counter which);
+
 /* Adds a total for each buffer, and a warning for each of the threads that lost most. */
 int rls_losses_report(struct rls_losses *losses, const uint64_t drops[RLS_DROP_MAX],
 		      struct rls_trace_output *output, uint64_t start_ns, uint64_t stop_ns);

@@ -1,0 +1,411 @@
+#include "bpf/book.bpf.h"
+
+#define SAME 16                 /* the category stays */
+#define CATEGORY_OF(word) ((__u32)(word) & 15)
+#define SINCE_OF(word) ((word) >> 4)
+#define TRIES 8                 /* more than can write a word at the same moment */
+#define PLACE(i) ((i) & (RLS_BOOKS_MAX - 1))
+
+static const struct rls_wire_cell empty_cell = {};
+static const struct rls_wire_scope empty_scope = {};
+
+/* What a word covered that was taken. */
+struct stretch {
+	__u64 word;
+	__u64 until_ns;
+};
+
+/* ---- cells ---- */
+
+SUBPROGRAM struct rls_wire_cell *cell_of(const struct rls_wire_cell_key *key)
+{
+	struct rls_wire_cell *cell = bpf_map_lookup_elem(&cells, key);
+
+	if (cell)
+		return cell;
+	bpf_map_update_elem(&cells, key, &empty_cell, BPF_NOEXIST);
+	cell = bpf_map_lookup_elem(&cells, key);
+	if (!cell)
+		count_drop(RLS_DROP_CELLS);
+	return cell;
+}
+
+static __always_inline void add_time(const struct rls_wire_cell_key *key, __u64 ns)
+{
+	struct rls_wire_cell *cell = ns ? cell_of(key) : NULL;
+
+	if (cell)
+		__sync_fetch_and_add(&cell->ns, ns);
+}
+
+/* The stretch's time; what of it is after a window has closed is in no category. key's is that
+ * of its end afterwards. */
+static __always_inline void add_stretch(struct rls_wire_cell_key *key, const struct stretch *stretch)
+{
+	__u64 since_ns = SINCE_OF(stretch->word), edge_ns = window_edge_ns;
+
+	key->category = CATEGORY_OF(stretch->word);
+	if (!stretch->word)
+		return;
+	if (window_edges & 1 && key->category != RLS_BOOK_CLOSED && stretch->until_ns > edge_ns) {
+		if (since_ns < edge_ns) {
+			add_time(key, edge_ns - since_ns);
+			since_ns = edge_ns;
+		}
+		key->category = RLS_BOOK_CLOSED;
+	}
+	add_time(key, stretch->until_ns - since_ns);
+}
+
+/* ---- words ---- */
+
+/* Takes the time up to at_ns out of a word; it goes on in `next`. False: it could not be. */
+static __always_inline bool take(__u64 *word, __u64 at_ns, __u32 next, struct stretch *out)
+{
+	for (int i = 0; i < TRIES; i++) {
+		__u64 old = *(volatile __u64 *)word;
+		__u64 until_ns = at_ns > SINCE_OF(old) ? at_ns : SINCE_OF(old);
+		__u32 category = next == SAME ? CATEGORY_OF(old) : next;
+
+		if (window_edges & 1)
+			category = RLS_BOOK_CLOSED;
+		if (__sync_val_compare_and_swap(word, old, until_ns << 4 | category) != old)
+			continue;
+		out->word = old;
+		out->until_ns = until_ns;
+		return true;
+	}
+	count_drop(RLS_DROP_CELLS);
+	return false;
+}
+
+static __always_inline struct rls_wire_book *book_of(struct thread_state *thread,
+						     struct rls_wire_scope *scope)
+{
+	__u32 place = thread->place;
+
+	return place ? &scope->book[PLACE(place - 1)] : &thread->book;
+}
+
+static __always_inline __u32 operation_of(const struct rls_wire_book *book,
+					  const struct rls_wire_scope *scope)
+{
+	return book->operation == RLS_BOOK_INHERITS ? scope->operation : book->operation;
+}
+
+static __always_inline void book_until(struct rls_wire_scope *scope, struct rls_wire_book *book,
+				       __u32 pid, __u64 at_ns)
+{
+	struct rls_wire_cell_key key = { .pid = pid, .operation = operation_of(book, scope),
+					 .phase = scope->phase };
+	struct stretch stretch;
+
+	if (book->word && take(&book->word, at_ns, SAME, &stretch))
+		add_stretch(&key, &stretch);
+}
+
+static __always_inline struct rls_wire_scope *find_scope(__u32 pid)
+{
+	return bpf_map_lookup_elem(&scopes, &pid);
+}
+
+/* Cuts the time of the process's threads in the scope: of all, or of those that inherit. */
+__attribute__((noinline)) int book_others(__u32 pid, __u64 at_ns, bool inheriting)
+{
+	struct rls_wire_scope *scope;
+
+	if (!booking)
+		return 0;
+	scope = find_scope(pid);
+	if (!scope)
+		return 0;
+	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
+		struct rls_wire_book *book = &scope->book[PLACE(i)];
+
+		if (book->tid && (!inheriting || book->operation == RLS_BOOK_INHERITS))
+			book_until(scope, book, pid, at_ns);
+	}
+	return 0;
+}
+
+/* ---- hits ---- */
+
+static __always_inline void add_hits(struct thread_state *thread, const struct rls_wire_cell_key *key)
+{
+	struct rls_wire_cell *cell;
+
+	if (!thread->pile.hits && !thread->pile.cost_ns)
+		return;
+	cell = cell_of(key);
+	if (!cell)
+		return;
+	__sync_fetch_and_add(&cell->hits, thread->pile.hits);
+	__sync_fetch_and_add(&cell->cost_ns, thread->pile.cost_ns);
+	__sync_fetch_and_add(&burden[RLS_BURDEN_OF(thread->tid)], thread->pile.cost_ns);
+	thread->pile.hits = 0;
+	thread->pile.cost_ns = 0;
+}
+
+/* The running thread's time and hits up to at_ns; false: there is nothing to book them in. *key
+ * is where the last of it went. */
+static __always_inline bool settle(struct thread_state *thread, struct rls_wire_scope *scope,
+				   __u64 at_ns, __u32 next, struct rls_wire_cell_key *key)
+{
+	struct rls_wire_book *book = book_of(thread, scope);
+	struct stretch stretch;
+
+	if (!take(&book->word, at_ns, next, &stretch))
+		return false;
+	*key = (struct rls_wire_cell_key){ .pid = thread->pid,
+					   .operation = operation_of(book, scope),
+					   .phase = scope->phase };
+	add_stretch(key, &stretch);
+	add_hits(thread, key);
+	return true;
+}
+
+/* ---- the ways in ---- */
+
+static __always_inline struct rls_wire_scope *scope_of(__u32 pid)
+{
+	struct rls_wire_scope *scope = find_scope(pid);
+
+	if (scope)
+		return scope;
+	bpf_map_update_elem(&scopes, &pid, &empty_scope, BPF_NOEXIST);
+	scope = find_scope(pid);
+	if (!scope)
+		count_drop(RLS_DROP_THREADS);
+	return scope;
+}
+
+/* A free place among the process's books. */
+SUBPROGRAM __u32 find_place(struct rls_wire_scope *scope, __u32 tid)
+{
+	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
+		__u32 *owner = &scope->book[PLACE(i)].tid;
+
+		if (!*owner && !__sync_val_compare_and_swap(owner, 0, tid))
+			return i + 1;
+	}
+	return 0;
+}
+
+__attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 since_ns, __u32 category)
+{
+	struct rls_wire_scope *scope;
+	struct rls_wire_book *book;
+
+	if (!booking || !thread || thread->place || thread->book.word)
+		return 0;
+	scope = scope_of(thread->pid);
+	if (!scope)
+		return 0;
+	if (since_ns < scope->since_ns)
+		since_ns = scope->since_ns;
+	thread->place = find_place(scope, thread->tid);
+	book = book_of(thread, scope);
+	book->tid = thread->tid;
+	book->operation = RLS_BOOK_INHERITS;
+	*(volatile __u64 *)&book->word = since_ns << 4 |
+					 (window_edges & 1 ? RLS_BOOK_CLOSED : category & 15);
+	return 0;
+}
+
+/* What sites are good for shows in the calls that begin at them (record/site_use.h). */
+static __always_inline void count_call(struct thread_state *thread, __u64 now_ns, __u32 site)
+{
+	struct rls_wire_calls *calls;
+	__u32 entered;
+
+	if (thread->entered_ns && thread->entered_window == window_edges) {
+		entered = thread->entered_site;
+		calls = bpf_map_lookup_elem(&site_calls, &entered);
+		if (calls && now_ns > thread->entered_ns) {
+			calls->calls++;
+			calls->time_ns += now_ns - thread->entered_ns;
+		}
+	}
+	thread->entered_ns = thread->depth > thread->entered_depth ? now_ns : 0;
+	thread->entered_depth = thread->depth;
+	thread->entered_site = site;
+	thread->entered_window = window_edges;
+}
+
+__attribute__((noinline)) int book_transition(struct thread_state *thread, __u64 now_ns,
+					      __u32 category, __u32 site)
+{
+	struct rls_wire_cell_key key;
+	struct rls_wire_scope *scope;
+	struct rls_wire_cell *cell;
+
+	if (!booking || !thread)
+		return 0;
+	if (!(window_edges & 1))
+		count_call(thread, now_ns, site);
+	scope = find_scope(thread->pid);
+	if (!scope || !settle(thread, scope, now_ns, category & 15, &key))
+		return 0;
+	thread->pile.cost_ns += event_cost_ns; /* it is yet to come: the next stretch's */
+	/* Between windows some sites still tell, but not all. */
+	if (!key.category || !category || key.category == category ||
+	    key.category >= RLS_BOOK_CATEGORIES)
+		return 0;
+	cell = cell_of(&key);
+	if (cell)
+		__sync_fetch_and_add(&cell->to[category & (RLS_BOOK_CATEGORIES - 1)], 1);
+	return 0;
+}
+
+__attribute__((noinline)) int book_operation(struct thread_state *thread, __u64 at_ns,
+					     __u32 operation)
+{
+	struct rls_wire_cell_key key;
+	struct rls_wire_scope *scope;
+
+	if (!booking || !thread)
+		return 0;
+	scope = find_scope(thread->pid);
+	if (!scope)
+		return 0;
+	settle(thread, scope, at_ns, SAME, &key);
+	book_of(thread, scope)->operation = operation;
+	/* As record/inherit.h has it: the main thread, else the first that has operations. */
+	if (!scope->source || thread->tid == thread->pid)
+		scope->source = thread->tid;
+	if (scope->source == thread->tid) {
+		book_others(thread->pid, at_ns, true);
+		scope->operation = operation;
+	}
+	return 0;
+}
+
+__attribute__((noinline)) int book_phase(struct thread_state *thread, __u64 at_ns, __u32 phase)
+{
+	struct rls_wire_cell_key key;
+	struct rls_wire_scope *scope;
+
+	if (!booking || !thread)
+		return 0;
+	scope = find_scope(thread->pid);
+	if (!scope || scope->phase == phase)
+		return 0;
+	settle(thread, scope, at_ns, SAME, &key);
+	book_others(thread->pid, at_ns, false);
+	scope->phase = phase;
+	return 0;
+}
+
+__attribute__((noinline)) int book_hits(struct thread_state *thread, __u64 now_ns)
+{
+	struct rls_wire_cell_key key;
+	struct rls_wire_scope *scope;
+
+	if (!booking || !thread)
+		return 0;
+	scope = find_scope(thread->pid);
+	if (scope)
+		settle(thread, scope, now_ns, SAME, &key);
+	return 0;
+}
+
+__attribute__((noinline)) int book_flush(struct thread_state *thread, __u64 now_ns)
+{
+	struct rls_wire_scope *scope;
+
+	if (!booking || !thread)
+		return 0;
+	scope = find_scope(thread->pid);
+	if (scope)
+		book_until(scope, book_of(thread, scope), thread->pid, now_ns);
+	return 0;
+}
+
+__attribute__((noinline)) int book_fork(struct thread_state *parent, struct thread_state *child,
+					__u64 now_ns)
+{
+	struct rls_wire_scope *scope, *childs;
+	struct rls_wire_book *book;
+	__u32 operation, phase, child_pid;
+
+	if (!booking || !parent || !child)
+		return 0;
+	child_pid = child->pid;
+	scope = find_scope(parent->pid);
+	if (!scope)
+		return 0;
+	book = book_of(parent, scope);
+	operation = book->operation;
+	phase = scope->phase;
+	bpf_map_delete_elem(&scopes, &child_pid); /* the number may have been used before */
+	book_begin(child, now_ns, child->category);
+	childs = find_scope(child->pid);
+	if (!childs)
+		return 0;
+	childs->phase = phase;
+	if (operation == RLS_BOOK_INHERITS)
+		return 0;
+	childs->operation = operation;
+	childs->source = child->tid;
+	book_of(child, childs)->operation = operation;
+	return 0;
+}
+
+__attribute__((noinline)) int book_exec(struct thread_state *thread, __u64 now_ns)
+{
+	struct rls_wire_cell_key key;
+	struct rls_wire_scope *scope;
+	struct rls_wire_book *book;
+
+	if (!booking || !thread)
+		return 0;
+	scope = find_scope(thread->pid);
+	if (!scope)
+		return 0;
+	settle(thread, scope, now_ns, 0, &key);
+	book = book_of(thread, scope);
+	book->tid = thread->pid;
+	book->operation = RLS_BOOK_INHERITS;
+	scope->operation = 0;
+	scope->phase = 0;
+	scope->source = 0;
+	return 0;
+}
+
+__attribute__((noinline)) int book_close(struct thread_state *thread, __u64 now_ns)
+{
+	struct rls_wire_cell_key key;
+	struct rls_wire_scope *scope;
+	struct rls_wire_book *book;
+
+	if (!booking || !thread)
+		return 0;
+	scope = find_scope(thread->pid);
+	if (!scope)
+		return 0;
+	settle(thread, scope, now_ns, 0, &key);
+	if (scope->source == thread->tid)
+		scope->source = 0;
+	book = book_of(thread, scope);
+	*(volatile __u64 *)&book->word = 0;
+	book->tid = 0;
+	thread->place = 0;
+	return 0;
+}
+
+__attribute__((noinline)) int book_look(struct thread_state *thread, struct rls_wire_look *look)
+{
+	struct rls_wire_scope *scope;
+	struct rls_wire_book *book;
+
+	if (!booking || !thread || !look)
+		return 0;
+	scope = find_scope(thread->pid);
+	if (!scope)
+		return 0;
+	book = book_of(thread, scope);
+	look->operation = operation_of(book, scope);
+	look->phase = scope->phase;
+	look->category = window_edges & 1 ? RLS_BOOK_CLOSED : CATEGORY_OF(book->word);
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* Booking: each thread's time goes into sums here, where the recorder would be sent an event.
+ *
+ *     a transition ─┐
+ *     an edge       ├─▶ take the time since the last of these ─▶ cell of (process, operation,
+ *     a flush ──────┘                                             phase, category)
+ *
+ * A thread has a book: the category it is in and since when, in one word, and its operation. The
+ * books of a process lie together in its scope, so that an edge of one thread can cut the time of
+ * those that inherit its operation, and a change of phase that of all. Threads beyond
+ * RLS_BOOKS_MAX have a book of their own: their time is cut at their own changes and at flushes
+ * only, and goes to what their process is in then.
+ *
+ * An edge is read when its thread next meets a probe, a look or a flush of the annotation library.
+ * What another thread books in between goes to the operation before the edge.
+ *
+ * Global functions: verified once each, not once for every call.
+ */
+#ifndef RLS_BOOK_BPF_H
+#define RLS_BOOK_BPF_H
+
+#include "bpf/maps.bpf.h"
+
+struct rls_edge;
+
+/* The thread's book is opened; its scope too if user space has not. */
+extern int book_begin(struct thread_state *thread, __u64 since_ns, __u32 category);
+/* It has gone over into category. */
+extern int book_transition(struct thread_state *thread, __u64 now_ns, __u32 category, __u32 site);
+/* Its operation is this name (0: none) from at_ns on. */
+extern int book_operation(struct thread_state *thread, __u64 at_ns, __u32 operation);
+/* Its process's phase is. */
+extern int book_phase(struct thread_state *thread, __u64 at_ns, __u32 phase);
+/* Up to now, with what its hits have cost: on the thread itself. */
+extern int book_hits(struct thread_state *thread, __u64 now_ns);
+/* Up to now, from anywhere. */
+extern int book_flush(struct thread_state *thread, __u64 now_ns);
+/* The child goes on where its parent is. */
+extern int book_fork(struct thread_state *parent, struct thread_state *child, __u64 now_ns);
+/* A new program: in no operation, no phase, nothing known. */
+extern int book_exec(struct thread_state *thread, __u64 now_ns);
+/* The thread ends. */
+extern int book_close(struct thread_state *thread, __u64 now_ns);
+/* What its time is booked in now. */
+extern int book_look(struct thread_state *thread, struct rls_wire_look *look);
+
+#endif

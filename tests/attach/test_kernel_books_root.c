@@ -1,0 +1,365 @@
+/* What the kernel side sums up when it books, by real probes on this program's own functions. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "analysis/category.h"
+#include "probed.h"
+#include "recording.h"
+#include "userspace/annotate/annotate_wire.h"
+#include "userspace/monotonic.h"
+
+#define CELLS 64
+
+struct book {
+	struct rls_wire_cell_key key[CELLS];
+	struct rls_wire_cell cell[CELLS];
+	size_t count;
+};
+
+static struct book book;
+static __thread struct rls_thread_record *record;
+static struct rls_thread_record own_record;
+static struct rls_name names[] = {
+	{ .length = 5, .text = "train" },
+	{ .length = 4, .text = "step" },
+	{ .length = 7, .text = "collect" },
+};
+
+static int add_cell(void *context, const struct rls_wire_cell_key *key,
+		    const struct rls_wire_cell *cell)
+{
+	assert_true(book.count < CELLS);
+	book.key[book.count] = *key;
+	book.cell[book.count++] = *cell;
+	return 0;
+}
+
+static void read_book(struct recording *recording)
+{
+	book.count = 0;
+	assert_int_equal(rls_kernel_flush_books(recording->kernel), 0);
+	recording_consume(recording);
+	assert_int_equal(rls_kernel_read_cells(recording->kernel, add_cell, NULL), 0);
+}
+
+/* The id that the kernel side gave the name in this process; 0 for none. */
+static uint32_t id_of(const struct recording *recording, const struct rls_name *name)
+{
+	const union control_record *sent;
+
+	for (size_t i = 0; name && (sent = recording_control(recording, RLS_WIRE_NAME, 0, i)); i++) {
+		if (sent->name.address == (uintptr_t)name)
+			return sent->name.id;
+	}
+	assert_null(name);
+	return 0;
+}
+
+static struct rls_wire_cell sum_of(const struct recording *recording, pid_t pid,
+				   const struct rls_name *operation, const struct rls_name *phase,
+				   int category)
+{
+	struct rls_wire_cell sum = { 0 };
+
+	for (size_t i = 0; i < book.count; i++) {
+		const struct rls_wire_cell_key *key = &book.key[i];
+
+		if (key->pid != (uint32_t)pid || key->category != (uint32_t)category ||
+		    key->operation != id_of(recording, operation) ||
+		    key->phase != id_of(recording, phase))
+			continue;
+		sum.ns += book.cell[i].ns;
+		sum.hits += book.cell[i].hits;
+		sum.cost_ns += book.cell[i].cost_ns;
+		for (int to = 0; to < RLS_BOOK_CATEGORIES; to++)
+			sum.to[to] += book.cell[i].to[to];
+	}
+	return sum;
+}
+
+static uint64_t all_ns(pid_t pid)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < book.count; i++)
+		ns += book.key[i].pid == (uint32_t)pid ? book.cell[i].ns : 0;
+	return ns;
+}
+
+static void wait_ms(void *context)
+{
+	const struct timespec pause = { .tv_nsec = (intptr_t)context * 1000000 };
+
+	nanosleep(&pause, NULL);
+}
+
+static void assert_ms(uint64_t ns, uint64_t at_least, uint64_t at_most)
+{
+	assert_in_range(ns, at_least * 1000000, at_most * 1000000);
+}
+
+static void begin(struct recording *recording)
+{
+	recording->booking = true;
+	memset(&own_record, 0, sizeof(own_record));
+	record = &own_record;
+	recording_open(recording, 0, 0);
+	recording_track(recording, RLS_PROCESS_FOLLOW | RLS_PROCESS_ANNOTATED,
+			(uint64_t)((uintptr_t)&record - (uintptr_t)__builtin_thread_pointer()));
+	recording_attach(recording);
+	recording_start(recording);
+}
+
+static void add_edge(uint16_t kind, uint16_t depth, const struct rls_name *name)
+{
+	struct rls_edge *edge = &own_record.edges[own_record.head % RLS_EDGE_RING];
+
+	*edge = (struct rls_edge){ .time_ns = rls_monotonic_ns(), .name = (uintptr_t)name,
+				   .kind = kind, .depth = depth };
+	own_record.depth = depth;
+	if (depth && depth <= RLS_STACK_MAX)
+		own_record.stack[depth - 1] = (uintptr_t)name;
+	own_record.head++;
+}
+
+static void assert_nothing_dropped(const struct recording *recording)
+{
+	for (int which = 0; which < RLS_DROP_MAX; which++)
+		assert_int_equal(recording_dropped(recording, (enum rls_drop_counter)which), 0);
+}
+
+static void transitions_and_hits_are_counted_exactly(void **state)
+{
+	struct recording *recording = *state;
+	uint64_t began_ns, ended_ns;
+	struct rls_wire_cell python, backend;
+
+	began_ns = rls_monotonic_ns();
+	begin(recording);
+	for (int i = 0; i < 100; i++)
+		into_backend(nothing, NULL);
+	into_backend(wait_ms, (void *)50);
+	read_book(recording);
+	ended_ns = rls_monotonic_ns();
+
+	python = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON);
+	backend = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_BACKEND);
+	assert_int_equal(python.to[RLS_CATEGORY_BACKEND], 101);
+	assert_int_equal(backend.to[RLS_CATEGORY_PYTHON], 101);
+	assert_int_equal(python.to[RLS_CATEGORY_SIMULATOR], 0);
+	/* What comes before the first event is in no category, and no transition. */
+	assert_int_equal(python.hits + backend.hits +
+				 sum_of(recording, getpid(), NULL, NULL, 0).hits,
+			 202);
+	assert_ms(backend.ns, 50, 1000);
+	/* All of its time since recording began, and none twice. */
+	assert_true(all_ns(getpid()) <= ended_ns - began_ns);
+	assert_true(all_ns(getpid()) >= 50000000);
+	assert_int_equal(recording->transition_count, 0);
+	assert_nothing_dropped(recording);
+}
+
+static void time_is_told_while_nothing_happens(void **state)
+{
+	struct recording *recording = *state;
+	uint64_t before_ns, after_ns;
+
+	begin(recording);
+	into_backend(nothing, NULL);
+	read_book(recording);
+	before_ns = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns;
+	wait_ms((void *)30);
+	read_book(recording);
+	after_ns = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns;
+	assert_ms(after_ns - before_ns, 30, 1000);
+	assert_nothing_dropped(recording);
+}
+
+static void edges_cut_time_where_they_were(void **state)
+{
+	struct recording *recording = *state;
+	struct rls_wire_cell train, step, none;
+
+	begin(recording);
+	into_backend(nothing, NULL);
+	add_edge(RLS_EDGE_PHASE, 0, &names[2]);
+	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
+	wait_ms((void *)20);
+	add_edge(RLS_EDGE_PUSH, 2, &names[1]);
+	wait_ms((void *)40);
+	into_backend(nothing, NULL);
+	add_edge(RLS_EDGE_POP, 1, &names[0]);
+	add_edge(RLS_EDGE_POP, 0, NULL);
+	into_backend(nothing, NULL);
+	wait_ms((void *)30);
+	read_book(recording);
+
+	train = sum_of(recording, getpid(), &names[0], &names[2], RLS_CATEGORY_PYTHON);
+	step = sum_of(recording, getpid(), &names[1], &names[2], RLS_CATEGORY_PYTHON);
+	none = sum_of(recording, getpid(), NULL, &names[2], RLS_CATEGORY_PYTHON);
+	assert_ms(train.ns, 20, 1000);
+	assert_ms(step.ns, 40, 1000);
+	assert_ms(none.ns, 30, 1000);
+	assert_int_equal(step.to[RLS_CATEGORY_BACKEND], 1);
+	assert_int_equal(none.to[RLS_CATEGORY_BACKEND], 1);
+	assert_int_equal(recording_controls(recording, RLS_WIRE_EDGE, 0), 0);
+	assert_nothing_dropped(recording);
+}
+
+static void operations_begun_before_are_known(void **state)
+{
+	struct recording *recording = *state;
+
+	recording->booking = true;
+	memset(&own_record, 0, sizeof(own_record));
+	record = &own_record;
+	recording_open(recording, 0, 0);
+	recording_track(recording, RLS_PROCESS_ANNOTATED,
+			(uint64_t)((uintptr_t)&record - (uintptr_t)__builtin_thread_pointer()));
+	recording_attach(recording);
+	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
+	add_edge(RLS_EDGE_PUSH, 2, &names[1]);
+	recording_start(recording);
+	into_backend(wait_ms, (void *)10);
+	read_book(recording);
+	assert_ms(sum_of(recording, getpid(), &names[1], NULL, RLS_CATEGORY_BACKEND).ns, 10, 1000);
+}
+
+static pthread_barrier_t met;
+
+static void *help(void *context)
+{
+	into_backend(nothing, NULL);
+	pthread_barrier_wait(&met); /* 1: known */
+	pthread_barrier_wait(&met); /* 2: over */
+	return NULL;
+}
+
+static void helpers_are_cut_at_the_edges_of_others(void **state)
+{
+	struct recording *recording = *state;
+	pthread_t helper;
+
+	begin(recording);
+	into_backend(nothing, NULL);
+	assert_int_equal(pthread_barrier_init(&met, NULL, 2), 0);
+	assert_int_equal(pthread_create(&helper, NULL, help, NULL), 0);
+	pthread_barrier_wait(&met);
+	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
+	into_backend(wait_ms, (void *)40);
+	add_edge(RLS_EDGE_POP, 0, NULL);
+	into_backend(nothing, NULL);
+	pthread_barrier_wait(&met);
+	assert_int_equal(pthread_join(helper, NULL), 0);
+	read_book(recording);
+
+	/* The helper was in Python all the while, this thread in the backend. */
+	assert_ms(sum_of(recording, getpid(), &names[0], NULL, RLS_CATEGORY_PYTHON).ns, 40, 1000);
+	assert_ms(sum_of(recording, getpid(), &names[0], NULL, RLS_CATEGORY_BACKEND).ns, 40, 1000);
+	assert_nothing_dropped(recording);
+}
+
+static void children_go_on_in_their_parents_operation(void **state)
+{
+	struct recording *recording = *state;
+	int status;
+	pid_t child;
+
+	begin(recording);
+	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
+	into_backend(nothing, NULL);
+	child = fork();
+	if (!child) {
+		into_simulator(wait_ms, (void *)20);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	read_book(recording);
+	assert_ms(sum_of(recording, child, &names[0], NULL, RLS_CATEGORY_SIMULATOR).ns, 20, 1000);
+	assert_int_equal(sum_of(recording, child, &names[0], NULL, RLS_CATEGORY_PYTHON)
+				 .to[RLS_CATEGORY_SIMULATOR],
+			 1);
+	assert_int_equal(sum_of(recording, child, NULL, NULL, RLS_CATEGORY_PYTHON).ns, 0);
+	assert_nothing_dropped(recording);
+}
+
+static void closed_time_is_in_no_category(void **state)
+{
+	struct recording *recording = *state;
+	uint64_t edge_ns;
+
+	begin(recording);
+	into_backend(nothing, NULL);
+	assert_true(rls_kernel_has_windows(recording->kernel));
+	rls_kernel_close_window(recording->kernel, &edge_ns);
+	wait_ms((void *)30);
+	into_backend(nothing, NULL); /* of a site that is always on */
+	assert_int_equal(rls_kernel_open_window(recording->kernel, &edge_ns), 0);
+	into_backend(nothing, NULL);
+	read_book(recording);
+
+	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_BOOK_CLOSED).ns, 30, 1000);
+	assert_true(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns < 30000000);
+	assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON)
+				 .to[RLS_CATEGORY_BACKEND],
+			 2);
+	for (int to = 0; to < RLS_BOOK_CATEGORIES; to++)
+		assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_BOOK_CLOSED).to[to], 0);
+	assert_nothing_dropped(recording);
+}
+
+static void calls_and_burden_are_summed_up(void **state)
+{
+	struct recording *recording = *state;
+	struct rls_wire_calls calls[100 + SITES];
+	struct rls_hit_costs costs = { .event_ns = 100 };
+	uint64_t burden;
+
+	recording->booking = true;
+	recording_open(recording, 0, 0);
+	for (int i = 0; i < RLS_SITE_CLASS_MAX; i++)
+		costs.ns[i][0] = costs.ns[i][1] = 1000;
+	rls_kernel_set_costs(recording->kernel, &costs);
+	recording_track(recording, 0, 0);
+	recording_attach(recording);
+	recording_start(recording);
+	for (int i = 0; i < 10; i++)
+		into_backend(nothing, NULL);
+	into_backend(nothing, NULL);
+	assert_int_equal(rls_kernel_site_calls(recording->kernel, calls, 100 + SITES), 0);
+	assert_int_equal(calls[100 + SITE_BACKEND].calls, 11);
+	assert_true(calls[100 + SITE_BACKEND].time_ns > 0);
+	burden = rls_kernel_burden(recording->kernel)[RLS_BURDEN_OF((uint32_t)own_tid())];
+	/* What the last hit costs is still to be booked. */
+	assert_in_range(burden, 21 * 1100, 22 * 1100 + 100);
+}
+
+/* Perf events take a second each to go. */
+#define MULTI_WAY(test) { #test, test, recording_set_up, recording_tear_down, &multi_way }
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH_WAYS(transitions_and_hits_are_counted_exactly),
+		MULTI_WAY(time_is_told_while_nothing_happens),
+		BOTH_WAYS(edges_cut_time_where_they_were),
+		MULTI_WAY(operations_begun_before_are_known),
+		MULTI_WAY(helpers_are_cut_at_the_edges_of_others),
+		MULTI_WAY(children_go_on_in_their_parents_operation),
+		MULTI_WAY(closed_time_is_in_no_category),
+		MULTI_WAY(calls_and_burden_are_summed_up),
+	};
+	int impossible = recording_possible();
+
+	return impossible ? impossible : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+/* What the kernel side sums up when it books (bpf/book.bpf.h). */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/attach/kernel_private.h"
+
+#define CELLS_AT_ONCE 1024
+
+int rls_kernel_open_scope(struct rls_kernel *kernel, uint32_t pid)
+{
+	const struct rls_wire_scope scope = { .since_ns = rls_monotonic_ns() };
+	int r = bpf_map__update_elem(kernel->skeleton->maps.scopes, &pid, sizeof(pid), &scope,
+				     sizeof(scope), BPF_NOEXIST);
+
+	return r == -EEXIST ? 0 : r;
+}
+
+int rls_kernel_flush_books(struct rls_kernel *kernel)
+{
+	return rls_kernel_iterate(kernel->skeleton->progs.flush_books);
+}
+
+int rls_kernel_read_cells(struct rls_kernel *kernel,
+			  int (*visit)(void *context, const struct rls_wire_cell_key *key,
+				       const struct rls_wire_cell *cell),
+			  void *context)
+{
+	_cleanup_free_ struct rls_wire_cell_key *keys = calloc(CELLS_AT_ONCE, sizeof(*keys));
+	_cleanup_free_ struct rls_wire_cell *cells = calloc(CELLS_AT_ONCE, sizeof(*cells));
+	int fd = bpf_map__fd(kernel->skeleton->maps.cells), end = 0;
+	uint32_t position = 0;
+	bool first = true;
+
+	if (!keys || !cells)
+		return -ENOMEM;
+	while (!end) {
+		uint32_t count = CELLS_AT_ONCE;
+
+		end = bpf_map_lookup_batch(fd, first ? NULL : &position, &position, keys, cells,
+					   &count, NULL);
+		if (end && end != -ENOENT)
+			return end;
+		first = false;
+		for (uint32_t i = 0; i < count; i++) {
+			int r = visit(context, &keys[i], &cells[i]);
+
+			if (r)
+				return r;
+		}
+	}
+	return 0;
+}
+
+int rls_kernel_drop_cell(struct rls_kernel *kernel, const struct rls_wire_cell_key *key)
+{
+	return bpf_map__delete_elem(kernel->skeleton->maps.cells, key, sizeof(*key), 0);
+}
+
+int rls_kernel_scope(const struct rls_kernel *kernel, pid_t pid, struct rls_wire_scope *out)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map__lookup_elem(kernel->skeleton->maps.scopes, &key, sizeof(key), out,
+				    sizeof(*out), 0);
+}
+
+const volatile uint64_t *rls_kernel_burden(const struct rls_kernel *kernel)
+{
+	return (const volatile uint64_t *)kernel->skeleton->bss->burden;
+}
+
+int rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wire_calls *calls,
+			  size_t count)
+{
+	int cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct rls_wire_calls *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) :
+								NULL;
+
+	if (!each)
+		return -ENOMEM;
+	for (uint32_t site = 0; site < count; site++) {
+		int r = bpf_map__lookup_elem(kernel->skeleton->maps.site_calls, &site, sizeof(site),
+					     each, (size_t)cpus * sizeof(*each), 0);
+
+		if (r)
+			return r;
+		calls[site] = (struct rls_wire_calls){ 0 };
+		for (int cpu = 0; cpu < cpus; cpu++) {
+			calls[site].calls += each[cpu].calls;
+			calls[site].time_ns += each[cpu].time_ns;
+		}
+	}
+	return 0;
+}
