@@ -44,8 +44,14 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 	if (cell->looked_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
 		row->error_ns += (uint64_t)llround(cell->looked_error_ns[part]);
-		if (row->error_ns > wall_ns)
-			row->error_ns = wall_ns;
+	}
+	if (row->error_ns > wall_ns)
+		row->error_ns = wall_ns;
+	row->undivided.method = row->method;
+	row->undivided.error_ns = row->error_ns;
+	if (cell->divided_ns[part]) {
+		row->method = RLS_METHOD_SAMPLED;
+		row->error_ns += (uint64_t)llround(cell->divided_error_ns[part]);
 	}
 }
 
@@ -133,6 +139,8 @@ static void add_cell(struct rls_cell *into, const struct rls_cell *cell)
 		into->off_cpu_ns[part] += cell->off_cpu_ns[part];
 		into->looked_ns[part] += cell->looked_ns[part];
 		into->looked_error_ns[part] += cell->looked_error_ns[part];
+		into->divided_ns[part] += cell->divided_ns[part];
+		into->divided_error_ns[part] += cell->divided_error_ns[part];
 	}
 	into->subtracted_ns += cell->subtracted_ns;
 }
@@ -312,7 +320,7 @@ void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *pr
 		row->operation = rls_collect_string(c, scope->operation);
 		row->resource = RLS_RESOURCE_GPU;
 		row->wall_ns = row->corrected_ns = scope->gpu_alone_ns;
-		row->error_ns = error_ns(c, row->wall_ns, 0);
+		row->error_ns = row->undivided.error_ns = error_ns(c, row->wall_ns, 0);
 		stack->pid = process->pid;
 		stack->phase = row->phase;
 		stack->gpu_alone = true;

@@ -31,6 +31,8 @@ struct rls_cell {
 	uint64_t subtracted_ns;     /* from the cpu part */
 	uint64_t looked_ns[RLS_PART_MAX];       /* of the wall time, what is known by looks (shares.h) */
 	double looked_error_ns[RLS_PART_MAX];
+	uint64_t divided_ns[RLS_PART_MAX];      /* of it, what is this operation's by samples */
+	double divided_error_ns[RLS_PART_MAX];  /* (operation_shares.h) */
 };
 
 /* Keeps at most this many spans; beyond, the older half is merged by cell. */

@@ -21,9 +21,19 @@ struct cut {
 /* What holds for the whole trace, wherever it stands. */
 static bool is_fact(enum rls_event_kind kind)
 {
-	return kind == RLS_EVENT_HOST || kind == RLS_EVENT_LOSS || kind == RLS_EVENT_CALIBRATION ||
-	       kind == RLS_EVENT_WARNING || kind == RLS_EVENT_CLOCK || kind == RLS_EVENT_BUDGET ||
-	       kind == RLS_EVENT_FRAME;
+	switch (kind) {
+	case RLS_EVENT_HOST:
+	case RLS_EVENT_LOSS:
+	case RLS_EVENT_CALIBRATION:
+	case RLS_EVENT_WARNING:
+	case RLS_EVENT_CLOCK:
+	case RLS_EVENT_BUDGET:
+	case RLS_EVENT_FRAME:
+	case RLS_EVENT_OPERATION_RULE:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* --- the beginning ------------------------------------------------------------------ */

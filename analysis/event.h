@@ -50,7 +50,8 @@ enum rls_event_kind {
 	RLS_EVENT_SHARE = 23,       /* a look at a thread: what it seems to be in */
 	RLS_EVENT_BUDGET = 24,      /* how tracing was kept within the overhead budget, so far */
 	RLS_EVENT_CLOCK = 25,       /* a reading of the host's other clock, for traces of several hosts */
-	RLS_EVENT_MAX = 26,
+	RLS_EVENT_OPERATION_RULE = 26, /* functions that are an operation where sampled stacks have them */
+	RLS_EVENT_MAX = 27,
 };
 
 /* What a sampled thread was doing. Running: whose code it executed. Waiting: for what. */
@@ -177,6 +178,11 @@ struct rls_event {
 			uint64_t ns;                /* that it stands for; waits: up to time_ns */
 			uint32_t every;             /* waits: one of so many was told of; 0: all */
 		} sample;
+		struct {
+			rls_string_id operation;
+			rls_string_id function;     /* globs: of names, */
+			rls_string_id file;         /* and of files; "": any */
+		} operation_rule;
 		struct {
 			bool complete;
 		} end;

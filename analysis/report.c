@@ -189,7 +189,7 @@ int rls_report_build(struct rls_event_source *source, struct rls_report **out)
 int rls_report_build_tracks(struct rls_event_source *source, struct rls_tracks *tracks,
 			    struct rls_report **out)
 {
-	struct rls_timeline timeline = {.tracks = tracks};
+	struct rls_timeline timeline = {.tracks = tracks, .strings = source->strings};
 	struct rls_report *report = NULL;
 	int err;
 

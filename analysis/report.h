@@ -93,7 +93,8 @@ struct rls_thread_entry {
  * the calibrated figures of the trace, 25 % when it has none, at most 100 %. lost and emitted
  * are the numbers of thread-state events of the whole recording: a lost event leaves a
  * thread in its old state until its next event, so that share of the time is in doubt.
- * Never more than wall_ns. */
+ * Never more than wall_ns. What samples divide among operations (operation_shares.h) is in
+ * doubt by that much more, which may be more than was found. */
 struct rls_breakdown_row {
 	uint32_t pid;
 	uint32_t tid;               /* 0 for resource gpu, and where rows were grouped over threads */
@@ -106,6 +107,10 @@ struct rls_breakdown_row {
 	uint64_t on_cpu_ns;
 	uint64_t corrected_ns;
 	uint64_t error_ns;
+	struct {                    /* the same, were it not told which operation the time is of: */
+		enum rls_method method; /* samples may say that (operation_shares.h), while the sum */
+		uint64_t error_ns;      /* over operations is traced */
+	} undivided;
 };
 
 /* The category column of a row: "" for GPU time without a thread. */

@@ -60,8 +60,11 @@ static void sum_breakdown(struct rls_report *report)
 		rls_add_bounded(&into->corrected_ns, rows[i].corrected_ns);
 		/* Errors of one calibration go the same way: they add up, not cancel out. */
 		rls_add_bounded(&into->error_ns, rows[i].error_ns);
+		rls_add_bounded(&into->undivided.error_ns, rows[i].undivided.error_ns);
 		if (rows[i].method > into->method)
 			into->method = rows[i].method;
+		if (rows[i].undivided.method > into->undivided.method)
+			into->undivided.method = rows[i].undivided.method;
 	}
 	report->breakdown_count = kept;
 }
@@ -148,6 +151,10 @@ void rls_report_group(struct rls_report *report, enum rls_group group)
 		struct rls_breakdown_row *row = &report->breakdown[i];
 
 		blank(group, &row->tid, &row->phase, &row->operation);
+		if (groups[group].operation)
+			continue;
+		row->method = row->undivided.method;
+		row->error_ns = row->undivided.error_ns;
 	}
 	for (size_t i = 0; i < report->transition_count; i++) {
 		struct rls_transition_row *row = &report->transitions[i];

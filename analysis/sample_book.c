@@ -75,7 +75,7 @@ const struct rls_frame_node *rls_sample_book_node(const struct rls_sample_book *
 	return id && id < book->frame_room && book->frames[id].known ? &book->frames[id] : NULL;
 }
 
-static double variance_of(const struct rls_event *event)
+double rls_sample_variance_ns2(const struct rls_event *event)
 {
 	double ns = (double)event->sample.ns;
 
@@ -88,7 +88,7 @@ static void add(struct rls_sample_sum *sum, const struct rls_event *event)
 {
 	sum->samples++;
 	rls_add_bounded(&sum->ns, event->sample.ns);
-	sum->variance_ns2 += variance_of(event);
+	sum->variance_ns2 += rls_sample_variance_ns2(event);
 }
 
 static int cell_of(struct rls_sample_book *book, const struct rls_process *process,

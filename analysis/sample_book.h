@@ -32,11 +32,15 @@ struct rls_frame_node {
 	rls_string_id function, file;
 	bool known;
 	bool native;
+	bool ruled;                 /* operation holds: operation_rules.h */
+	rls_string_id operation;    /* of a stack with this frame innermost */
 };
 
 /* Samples are independent looks: the variance of their sum is the sum of theirs. That of a
  * look at a timer's tick is its period squared (counts are Poisson's); a wait told of for
  * certain has none, and one of `every` at random has ns² × (1 - 1/every). */
+double rls_sample_variance_ns2(const struct rls_event *event);
+
 struct rls_sample_sum {
 	uint64_t samples;
 	uint64_t ns;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/cleanup.h"
+#include "analysis/divide.h"
 #include "analysis/grow.h"
 #include "analysis/timeline.h"
 
@@ -90,15 +91,6 @@ struct pool {
 	double traced_corrected_ns, closed_corrected_ns;
 };
 
-static double sum_of(const double *values)
-{
-	double sum = 0;
-
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		sum += values[i];
-	return sum;
-}
-
 static uint64_t sum_of_counts(const uint64_t *values)
 {
 	uint64_t sum = 0;
@@ -118,6 +110,14 @@ static double truth_of(const struct rls_truth *truth, int guess, int category, d
 	if (*known <= 0)
 		return guess == category;
 	return ((double)truth->count[guess][category] + (guess == category ? trust : 0)) / *known;
+}
+
+double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
+		       enum rls_category category)
+{
+	double known;
+
+	return truth_of(truth, guess, category, &known);
 }
 
 /* weight: of each guess, summing to 1, drawn so many times. */
@@ -192,41 +192,6 @@ static void shares_of(const struct rls_thread *thread, const struct pool *pool,
 
 /* --- dividing ------------------------------------------------------------------------- */
 
-/* total in parts that sum to it exactly: each fraction is carried on to the next part. */
-static void divide(uint64_t total, const double *of, uint64_t *parts)
-{
-	double left = sum_of(of);
-	uint64_t rest = total;
-
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		double part = left > 0 ? (double)rest * fmin(of[i] / left, 1) : 0;
-
-		parts[i] = (uint64_t)llround(part);
-		if (parts[i] > rest)
-			parts[i] = rest;
-		if (i == RLS_CATEGORY_MAX - 1)
-			parts[i] = rest;
-		rest -= parts[i];
-		left -= of[i];
-	}
-}
-
-/* The last category with a share must take what rounding leaves, not one without. */
-static void divide_shares(uint64_t total, const struct shares *shares, uint64_t *parts)
-{
-	int last = 0;
-
-	divide(total, shares->of, parts);
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		last = shares->of[i] > shares->of[last] ? i : last;
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		if (shares->of[i] > 0 || i == last)
-			continue;
-		parts[last] += parts[i];
-		parts[i] = 0;
-	}
-}
-
 static void settle_part(struct rls_scope *scope, enum rls_part part, const struct shares *running,
 			const struct shares *waiting)
 {
@@ -234,8 +199,8 @@ static void settle_part(struct rls_scope *scope, enum rls_part part, const struc
 	uint64_t waited_ns = closed->off_cpu_ns[part], ran_ns = closed->wall_ns[part] - waited_ns;
 	uint64_t ran[RLS_CATEGORY_MAX], waited[RLS_CATEGORY_MAX];
 
-	divide_shares(ran_ns, running, ran);
-	divide_shares(waited_ns, waiting, waited);
+	rls_divide(ran_ns, running->of, RLS_CATEGORY_MAX, ran);
+	rls_divide(waited_ns, waiting->of, RLS_CATEGORY_MAX, waited);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		struct rls_cell *cell = &scope->cells[i];
 
@@ -253,13 +218,13 @@ static void settle_part(struct rls_scope *scope, enum rls_part part, const struc
 static void settle_cost(struct rls_scope *scope)
 {
 	uint64_t parts[RLS_CATEGORY_MAX];
-	struct shares by = { 0 };
+	double by[RLS_CATEGORY_MAX];
 
 	if (!scope->unseen->cell.subtracted_ns)
 		return;
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		by.of[i] = (double)scope->cells[i].looked_ns[RLS_PART_CPU];
-	divide_shares(scope->unseen->cell.subtracted_ns, &by, parts);
+		by[i] = (double)scope->cells[i].looked_ns[RLS_PART_CPU];
+	rls_divide(scope->unseen->cell.subtracted_ns, by, RLS_CATEGORY_MAX, parts);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		struct rls_cell *cell = &scope->cells[i];
 		uint64_t room_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;

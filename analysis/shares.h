@@ -62,6 +62,10 @@ struct rls_truth {
 	uint64_t count[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];    /* [guess][category] */
 };
 
+/* P(category | guess). */
+double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
+		       enum rls_category category);
+
 /* The scope's, made if it is not there. NULL: no memory. */
 struct rls_unseen *rls_scope_unseen(struct rls_scope *scope);
 

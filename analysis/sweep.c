@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "analysis/bounded.h"
 #include "analysis/lives.h"
@@ -341,11 +342,42 @@ static const struct rls_thread *stand_in(struct rls_timeline *timeline,
 	return first && first->alive_link ? first : NULL;
 }
 
+/* Before CPython 3.11 code objects do not know their qualified name. */
+static bool is_qualified(const struct rls_timeline *timeline, const struct rls_process *process)
+{
+	unsigned int minor;
+
+	return sscanf(rls_string_pool_get(timeline->strings, process->python), "3.%u", &minor) != 1 ||
+	       minor >= 11;
+}
+
+/* Outside annotated operations rules say what the sample's stack is in. */
+static int apply_rules(struct rls_timeline *timeline, const struct rls_process *process,
+		       const struct rls_thread *thread, const struct rls_event *event,
+		       rls_stack_id *stack)
+{
+	rls_string_id operation;
+	int err = 0;
+
+	if (*stack || !timeline->rules.count || !timeline->strings)
+		return 0;
+	operation = rls_operation_rules_find(&timeline->rules, timeline->strings,
+					     &timeline->samples, event->sample.frame,
+					     is_qualified(timeline, process));
+	if (thread)
+		err = rls_operation_samples_add(thread->scope, operation, thread->category,
+						thread->unseen, event);
+	if (!err && operation)
+		err = rls_stack_tree_find(&timeline->stacks, &operation, 1, stack);
+	return err;
+}
+
 static int on_sample(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	const struct rls_thread *thread, *operating;
 	struct rls_process *process;
 	struct rls_scope *scope;
+	rls_stack_id stack;
 	int err = rls_lives_find_process(timeline, event, &process);
 
 	if (err || !process)
@@ -354,8 +386,11 @@ static int on_sample(struct rls_timeline *timeline, const struct rls_event *even
 	if (thread && !thread->alive_link)
 		thread = NULL;
 	operating = thread ? thread : stand_in(timeline, process);
-	err = rls_timeline_scope(timeline, process, &process->scopes, process->phase,
-				 operating ? operating->stack : 0, &scope);
+	stack = operating ? operating->stack : 0;
+	err = apply_rules(timeline, process, thread, event, &stack);
+	if (!err)
+		err = rls_timeline_scope(timeline, process, &process->scopes, process->phase, stack,
+					 &scope);
 	return err ? err
 		   : rls_sample_book_add(&timeline->samples, event, process, scope,
 					 thread ? thread->category : RLS_CATEGORY_UNKNOWN);
@@ -364,6 +399,11 @@ static int on_sample(struct rls_timeline *timeline, const struct rls_event *even
 static int on_frame(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	return rls_sample_book_frame(&timeline->samples, event);
+}
+
+static int on_operation_rule(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	return rls_operation_rules_add(&timeline->rules, event);
 }
 
 static int on_library(struct rls_timeline *timeline, const struct rls_event *event)
@@ -431,6 +471,7 @@ static const struct {
 	[RLS_EVENT_WINDOW] = {on_window, true},
 	[RLS_EVENT_LIBRARY] = {on_library, false},
 	[RLS_EVENT_FRAME] = {on_frame, false},
+	[RLS_EVENT_OPERATION_RULE] = {on_operation_rule, false},
 	[RLS_EVENT_SAMPLE] = {on_sample, true},
 	[RLS_EVENT_HOST] = {on_fact, false},
 	[RLS_EVENT_CLOCK] = {on_clock, false},
@@ -495,8 +536,11 @@ int rls_sweep_settle(struct rls_timeline *timeline)
 	int err = 0;
 
 	for (struct rls_process *p = timeline->processes; p; p = p->next) {
-		for (struct rls_thread *t = p->threads; !err && t; t = t->next)
+		for (struct rls_thread *t = p->threads; !err && t; t = t->next) {
 			err = rls_shares_settle(t);
+			if (!err)
+				err = rls_operation_shares_settle(timeline, t);
+		}
 	}
 	return err;
 }

@@ -17,6 +17,7 @@ static void free_scopes(struct rls_scope *scopes)
 
 		scopes = scope->next;
 		free(scope->unseen);
+		rls_operation_samples_free(scope->sampled);
 		free(scope);
 	}
 }
@@ -54,6 +55,7 @@ void rls_timeline_free(struct rls_timeline *timeline)
 	rls_stack_tree_free(&timeline->stacks);
 	rls_facts_free(&timeline->facts);
 	rls_sample_book_free(&timeline->samples);
+	rls_operation_rules_free(&timeline->rules);
 	*timeline = (struct rls_timeline){0};
 }
 

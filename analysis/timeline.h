@@ -21,6 +21,8 @@
 #include "gpu_busy.h"
 #include "gpu_work.h"
 #include "index_map.h"
+#include "operation_rules.h"
+#include "operation_shares.h"
 #include "overview.h"
 #include "sample_book.h"
 #include "shares.h"
@@ -38,6 +40,7 @@ struct rls_scope {
 	float scaled_error[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* of them; once settled (shares.h) */
 	float scaled_cost;          /* share by which they change if no hit had cost anything */
 	struct rls_unseen *unseen;  /* NULL: all was traced */
+	struct rls_operation_samples *sampled;  /* without an operation: by rules (operation_shares.h) */
 	uint64_t gpu_alone_ns;      /* of a process: GPU busy while none of its threads is traced */
 };
 
@@ -119,6 +122,8 @@ struct rls_timeline {
 	struct rls_stack_tree stacks;
 	struct rls_facts facts;
 	struct rls_sample_book samples;
+	struct rls_operation_rules rules;
+	const struct rls_string_pool *strings;  /* of the events; NULL: rules are not applied; borrowed */
 
 	bool any;                   /* the instants below hold */
 	uint64_t first_ns;

@@ -213,6 +213,22 @@ static void print_budget(const struct rls_page *page)
 			budget->given_up_percent);
 }
 
+/* Operations by functions on sampled stacks. */
+static void print_divided(const struct rls_page *page)
+{
+	const struct rls_report *report = page->report;
+
+	for (size_t i = 0; i < report->breakdown_count; i++) {
+		const struct rls_breakdown_row *row = &report->breakdown[i];
+
+		if (row->method == row->undivided.method && row->error_ns == row->undivided.error_ns)
+			continue;
+		fputs("time outside annotated operations divided by samples, as --operation says; "
+		      "which of them its transitions are of is not known\n", page->out);
+		return;
+	}
+}
+
 static void print_foot(const struct rls_page *page)
 {
 	const struct rls_report *report = page->report;
@@ -222,6 +238,7 @@ static void print_foot(const struct rls_page *page)
 		rls_text_count(hits, report->overhead.hits), plural(report->overhead.hits),
 		rls_text_ns(cost, report->overhead.estimated_ns), report->overhead.percent);
 	print_budget(page);
+	print_divided(page);
 	for (size_t i = 0; i < report->loss_count; i++) {
 		const struct rls_loss_entry *loss = &report->losses[i];
 

@@ -88,6 +88,8 @@ static void take_lines(const struct rls_report *report, const uint32_t *pid, str
 			.cpu_gpu_ns = with_gpu ? row->wall_ns : 0,
 		};
 		rls_view_line_add(&view->total, &view->lines[view->count - 1]);
+		/* Which operation it is of is in doubt, not that it is. */
+		view->total.error_ns -= row->error_ns - row->undivided.error_ns;
 	}
 }
 

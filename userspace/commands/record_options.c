@@ -20,6 +20,7 @@ enum key {
 	KEY_CONFIG,
 	KEY_BUDGET,
 	KEY_SAMPLE_HZ,
+	KEY_OPERATION,
 	KEY_VERIFY,
 	KEY_PERF_EVENTS,
 };
@@ -37,6 +38,8 @@ static const struct argp_option option_table[] = {
 	{ "overhead-budget", KEY_BUDGET, "P%|none", 0,
 	  "How much the target may be slowed (none: trace everything)", 3 },
 	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Look at stacks HZ times a second (0: not at all)", 3 },
+	{ "operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
+	  "Operation NAME is where sampled stacks have such a function (globs)", 3 },
 	{ "verify", KEY_VERIFY, NULL, 0, "Measure with a sampler what the probes do not see", 3 },
 	{ "perf-events", KEY_PERF_EVENTS, NULL, 0,
 	  "Attach probes one by one, as on kernels before 6.6", 3 },
@@ -104,6 +107,17 @@ static int add_role(struct rls_record_options *options, enum rls_role role, cons
 	return -r;
 }
 
+static int add_operation(struct rls_record_options *options, const char *text)
+{
+	int r = rls_operation_globs_add(&options->operations, text);
+
+	if (r == -EINVAL)
+		rls_error("--operation takes NAME=FUNCTION or NAME=FILE:FUNCTION, not '%s'", text);
+	if (r == -E2BIG)
+		rls_error("--operation is given too often");
+	return -r;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct rls_record_options *options = state->input;
@@ -147,11 +161,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		}
 		return 0;
 	case KEY_SAMPLE_HZ:
+		options->sample_hz_given = true;
 		if (!parse_hz(argument, &options->sample_hz))
 			return 0;
 		rls_error("--sample-hz takes a whole number from 0 to %d, not '%s'",
 			  RLS_SAMPLE_HZ_MAX, argument);
 		return EINVAL;
+	case KEY_OPERATION:
+		return add_operation(options, argument);
 	case KEY_VERIFY:
 		options->verify = true;
 		return 0;
@@ -178,6 +195,7 @@ int rls_record_options_init(struct rls_record_options *options)
 void rls_record_options_clear(struct rls_record_options *options)
 {
 	rls_roles_free(options->roles);
+	rls_operation_globs_clear(&options->operations);
 	free(options->trace_path);
 	free(options->report_path);
 	*options = (struct rls_record_options){ 0 };
@@ -188,6 +206,10 @@ int rls_record_options_finish(struct rls_record_options *options)
 	int r = rls_roles_parse_default_files(options->roles);
 
 	rls_log_set_verbose(options->verbose);
+	if (options->operations.count && options->sample_hz_given && !options->sample_hz)
+		return rls_error_r(-EINVAL, "--operation needs samples: not with --sample-hz 0");
+	if (options->operations.count && !options->sample_hz_given)
+		options->sample_hz = RLS_SAMPLE_HZ_OF_OPERATIONS;
 	if (!r && options->config_path)
 		r = rls_roles_parse_file(options->roles, options->config_path);
 	return r;

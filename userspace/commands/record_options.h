@@ -8,8 +8,10 @@
 
 #include "analysis/report.h"
 #include "userspace/discover/roles.h"
+#include "userspace/record/operation_globs.h"
 
 #define RLS_SAMPLE_HZ_MAX 10000
+#define RLS_SAMPLE_HZ_OF_OPERATIONS 199
 
 struct rls_record_options {
 	char *trace_path;               /* NULL: rlscope-PID.trace */
@@ -17,9 +19,11 @@ struct rls_record_options {
 	const char *config_path;
 	const struct rls_report_writer *writer;
 	struct rls_roles *roles;
+	struct rls_operation_globs operations;
 	uint64_t duration_ns;
 	double budget_percent;          /* < 0: none, trace everything */
 	unsigned int sample_hz;         /* 0: no samples */
+	bool sample_hz_given;
 	bool children;
 	bool verify;
 	bool perf_events;

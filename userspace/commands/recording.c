@@ -21,6 +21,7 @@ int rls_recording_open(struct rls_record_options *options, const struct rls_sele
 		.duration_ns = options->duration_ns,
 		.follow_children = options->children,
 		.sample_hz = options->sample_hz,
+		.operations = &options->operations,
 		.budget_percent = options->budget_percent,
 		.verify = options->verify,
 		.perf_events = options->perf_events,

@@ -17,6 +17,7 @@
 #include "userspace/record/host.h"
 #include "userspace/record/missing.h"
 #include "userspace/record/mmap_watch.h"
+#include "userspace/record/operation_globs.h"
 #include "userspace/record/places.h"
 #include "userspace/record/process_info.h"
 #include "userspace/record/recorder_private.h"
@@ -464,6 +465,9 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 		r = rls_kernel_start(recorder->kernel, &recorder->start_ns);
 	if (!r)
 		r = begin_trace(recorder);
+	if (!r && recorder->options.operations)
+		r = rls_operation_globs_emit(recorder->options.operations, &recorder->output,
+					     recorder->start_ns);
 	if (r)
 		return r;
 	rls_gpu_begin(recorder->gpu, recorder->start_ns);

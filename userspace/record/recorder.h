@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct rls_operation_globs;
 struct rls_roles;
 struct rls_selection;
 
@@ -27,6 +28,7 @@ struct rls_recorder_options {
 	uint64_t duration_ns;           /* 0: no limit */
 	bool follow_children;
 	unsigned int sample_hz;         /* stacks of running threads; 0: no samples */
+	const struct rls_operation_globs *operations;   /* by functions on them; NULL: none */
 	double budget_percent;          /* of a thread's time that probes may cost; below 0: no limit */
 	bool verify;                    /* measure the blind spot with a sampler */
 	bool perf_events;               /* attach one by one even where uprobe_multi works */
