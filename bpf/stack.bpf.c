@@ -187,3 +187,44 @@ int BPF_PROG(on_wait, bool preempt, struct task_struct *prev, struct task_struct
 		begin_wait(prev, preempt || !BPF_CORE_READ(prev, __state), now_ns);
 	return 0;
 }
+
+/* ---- interpreters ---- */
+
+/* A child begins with all of its parent's memory, the interpreter included. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_interpreter_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 parent_pid = process_number(parent), child_pid;
+	struct rls_wire_interpreter *interpreter;
+	struct rls_wire_process *process;
+
+	if (parent->tgid == child->tgid)
+		return 0;
+	process = bpf_map_lookup_elem(&tracked, &parent_pid);
+	interpreter = bpf_map_lookup_elem(&interpreters, &parent_pid);
+	if (!process || !(process->flags & RLS_PROCESS_FOLLOW) || !interpreter)
+		return 0;
+	child_pid = process_number(child);
+	bpf_map_update_elem(&interpreters, &child_pid, interpreter, BPF_ANY);
+	return 0;
+}
+
+/* Another program is none that is known, and the end of one frees its number. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_interpreter_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+{
+	__u32 pid = process_number(task);
+
+	bpf_map_delete_elem(&interpreters, &pid);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_interpreter_exit, struct task_struct *task)
+{
+	__u32 pid = process_number(task);
+
+	if (!BPF_CORE_READ(task, signal, live.counter))
+		bpf_map_delete_elem(&interpreters, &pid);
+	return 0;
+}

@@ -74,6 +74,30 @@ told("end")
 """
 
 
+# Children that live for a moment, and children of theirs: each is in Python all its life.
+TREE = """
+import os, time
+def spin(seconds):
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        pass
+def branch(depth):
+    for _ in range(3):
+        child = os.fork()
+        if not child:
+            if depth:
+                branch(depth - 1)
+            in_child(depth)
+            os._exit(0)
+        os.waitpid(child, 0)
+def in_child(depth):
+    spin(0.012)
+spin(0.5)
+print("root", os.getpid(), flush=True)
+branch(2)
+"""
+
+
 def run(folder, command):
     trace, path = os.path.join(folder, "trace"), os.path.join(folder, "report.json")
     done = harness.run("run", *harness.EXACT, "--sample-hz", str(HZ), "-o", trace, "--format", "json",
@@ -144,12 +168,31 @@ def changing(checks, folder, python):
     check_sums(checks, report)
 
 
+def tree(checks, folder, python):
+    """Forked children are walked from their first sample on: the interpreter is their parent's."""
+    done, events, report = run(folder, [python, "-c", TREE])
+    root = int(done.stdout.split()[1]) if done.returncode == 0 else 0
+    counts, bare = collections.Counter(), collections.Counter()
+    for event, names in functions_of(events):
+        if event["pid"] != root and event["kind"] in ("python", "runtime", "native", "system"):
+            counts[event["pid"]] += 1
+            bare[event["pid"]] += not names & {"branch", "in_child"}
+    checks.that(done.returncode == 0 and len(counts) > 30,
+                "a tree of children that live for 12 ms: %d of 39 were sampled, %d times" % (
+                    len(counts), sum(counts.values())))
+    # Just after a fork the interpreter makes its thread's state known anew.
+    checks.that(sum(bare.values()) <= sum(counts.values()) // 50,
+                "samples of them without their stack: %s" % dict(+bare))
+    checks.saw("said: %s" % [w for w in report["warnings"] if w.startswith("samples")])
+
+
 def main():
     harness.need_root_and_profiler()
     checks, python = harness.Checks(), harness.interpreter(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="rls-") as folder:
         crowd(checks, folder, python)
         changing(checks, folder, python)
+        tree(checks, folder, python)
     checks.finish()
 
 

@@ -63,6 +63,18 @@ static int size_books(struct rlscope *skeleton, bool booking)
 	return r;
 }
 
+/* What samples need of the kernel besides the timer. */
+#define STACK_TRACEPOINTS 4
+static struct bpf_program *stack_tracepoint(struct rlscope *skeleton, size_t i)
+{
+	struct bpf_program *const programs[STACK_TRACEPOINTS] = {
+		skeleton->progs.on_wait, skeleton->progs.on_interpreter_fork,
+		skeleton->progs.on_interpreter_exec, skeleton->progs.on_interpreter_exit,
+	};
+
+	return programs[i];
+}
+
 /* Only the programs that will be attached are loaded: verifying costs time. */
 static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_options *options)
 {
@@ -86,7 +98,9 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 	bpf_program__set_autoload(kernel->skeleton->progs.on_pause, kernel->windows);
 	bpf_map__set_autocreate(kernel->skeleton->maps.pauses, kernel->windows);
 	bpf_program__set_autoload(kernel->skeleton->progs.on_timer, options->stacks_bytes);
-	bpf_program__set_autoload(kernel->skeleton->progs.on_wait, options->stacks_bytes);
+	for (size_t i = 0; i < STACK_TRACEPOINTS; i++)
+		bpf_program__set_autoload(stack_tracepoint(kernel->skeleton, i),
+					  options->stacks_bytes);
 	bpf_map__set_autocreate(kernel->skeleton->maps.samples, options->stacks_bytes);
 	bpf_program__set_autoload(kernel->skeleton->progs.flush_books, options->booking);
 	bpf_program__set_autoload(kernel->skeleton->progs.on_switch, !options->booking);
@@ -393,9 +407,11 @@ int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
 
 int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz)
 {
-	int r = rls_links_add(&kernel->links,
-			      bpf_program__attach(kernel->skeleton->progs.on_wait));
+	int r = 0;
 
+	for (size_t i = 0; !r && i < STACK_TRACEPOINTS; i++)
+		r = rls_links_add(&kernel->links,
+				  bpf_program__attach(stack_tracepoint(kernel->skeleton, i)));
 	return r ? r : rls_sampler_attach(&kernel->links, kernel->skeleton->progs.on_timer, hz);
 }
 

@@ -153,6 +153,8 @@ int rls_kernel_consume(struct rls_kernel *kernel);
 /* The same of the transitions ring alone, the one that fills in no time: for long work in
  * between, inside a control record's handler too. */
 int rls_kernel_consume_transitions(struct rls_kernel *kernel);
+/* Only samples with stacks, where they are taken: before what names them goes. */
+int rls_kernel_consume_stacks(struct rls_kernel *kernel);
 
 /* How large the transitions ring should be on this machine: for each CPU what one thread
  * fills in a quarter of a second at the highest rate there is, a 64th of the memory at most. */

@@ -11,7 +11,7 @@
 
 /* Places in the ring_buffer. Control first: names and threads come before what refers to
  * them. */
-enum { RING_CONTROL, RING_TRANSITIONS };
+enum { RING_CONTROL, RING_TRANSITIONS, RING_GPU, RING_STACKS };
 
 static int handle_record(void *context, void *data, size_t size)
 {
@@ -59,6 +59,13 @@ int rls_kernel_consume(struct rls_kernel *kernel)
 int rls_kernel_consume_transitions(struct rls_kernel *kernel)
 {
 	return ring__consume(ring_buffer__ring(kernel->rings, RING_TRANSITIONS));
+}
+
+int rls_kernel_consume_stacks(struct rls_kernel *kernel)
+{
+	struct ring *ring = kernel->rings ? ring_buffer__ring(kernel->rings, RING_STACKS) : NULL;
+
+	return ring ? ring__consume(ring) : 0;
 }
 
 #define RING_BYTES_PER_CPU (32UL << 20)

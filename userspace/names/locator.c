@@ -21,15 +21,21 @@ struct file {
 	struct rls_native_file *native; /* NULL: cannot be read */
 };
 
-struct process {
+/* What a process maps. A child has its parent's until either maps something else. */
+struct view {
+	unsigned int users;
 	uint64_t read_ns;
 	struct rls_mappings mappings;
-	struct rls_perf_map *compiled; /* NULL: not read, or none */
-	uint64_t compiled_again_ns; /* not to be read again before */
 	struct slot {               /* one for each mapping */
 		bool asked;
 		struct file *file;
 	} *slots;
+};
+
+struct process {
+	struct view *view;
+	struct rls_perf_map *compiled; /* NULL: not read, or none */
+	uint64_t compiled_again_ns; /* not to be read again before */
 };
 
 struct rls_locator {
@@ -38,11 +44,19 @@ struct rls_locator {
 	RLS_LIST(struct file *) all_files;
 };
 
+static void view_drop(struct view *view)
+{
+	if (!view || --view->users)
+		return;
+	rls_mappings_release(&view->mappings);
+	free(view->slots);
+	free(view);
+}
+
 static void process_free(struct process *process)
 {
-	rls_mappings_release(&process->mappings);
+	view_drop(process->view);
 	rls_perf_map_free(process->compiled);
-	free(process->slots);
 	free(process);
 }
 
@@ -80,44 +94,88 @@ void rls_locator_forget(struct rls_locator *locator, pid_t pid)
 	process_free(process);
 }
 
-static int process_read(struct rls_locator *locator, pid_t pid, uint64_t time_ns,
-			struct process **out)
+static int view_read(pid_t pid, uint64_t time_ns, struct view **out)
+{
+	struct view *view = calloc(1, sizeof(*view));
+	int r = view ? rls_mappings_read(pid, &view->mappings) : -ENOMEM;
+
+	if (r) {
+		free(view);
+		return r;
+	}
+	view->users = 1;
+	view->read_ns = time_ns;
+	view->slots = calloc(view->mappings.count + 1, sizeof(*view->slots));
+	if (!view->slots) {
+		view_drop(view);
+		return -ENOMEM;
+	}
+	*out = view;
+	return 0;
+}
+
+/* Takes the view over. */
+static int process_new(struct rls_locator *locator, pid_t pid, struct view *view,
+		       struct process **out)
 {
 	struct process *process = calloc(1, sizeof(*process));
-	int r = process ? rls_mappings_read(pid, &process->mappings) : -ENOMEM;
+	int r = process ? rls_index_map_put(&locator->processes, (uint64_t)pid, 0, process) :
+			  -ENOMEM;
 
 	if (r) {
 		free(process);
+		view_drop(view);
 		return r;
 	}
-	process->read_ns = time_ns;
-	process->slots = calloc(process->mappings.count + 1, sizeof(*process->slots));
-	r = process->slots ? rls_index_map_put(&locator->processes, (uint64_t)pid, 0, process) :
-			     -ENOMEM;
-	if (r) {
-		process_free(process);
-		return r;
-	}
+	process->view = view;
 	*out = process;
 	return 0;
 }
 
+static int process_read(struct rls_locator *locator, pid_t pid, uint64_t time_ns,
+			struct process **out)
+{
+	struct view *view;
+	int r = view_read(pid, time_ns, &view);
+
+	return r ? r : process_new(locator, pid, view, out);
+}
+
+int rls_locator_fork(struct rls_locator *locator, pid_t parent, pid_t child, uint64_t time_ns)
+{
+	struct process *from = rls_index_map_get(&locator->processes, (uint64_t)parent, 0), *to;
+	int r = from ? 0 : process_read(locator, parent, time_ns, &from);
+
+	if (r || rls_index_map_get(&locator->processes, (uint64_t)child, 0))
+		return r == -ENOMEM ? r : 0;
+	from->view->users++;
+	return process_new(locator, child, from->view, &to);
+}
+
 /* The process and, unless nothing is mapped there, the mapping at the address. */
 static int mapping_at(struct rls_locator *locator, pid_t pid, uint64_t address, uint64_t time_ns,
-		      struct process **process, const struct rls_mapping **mapping)
+		      struct process **out, const struct rls_mapping **mapping)
 {
-	*process = rls_index_map_get(&locator->processes, (uint64_t)pid, 0);
-	if (*process) {
-		*mapping = rls_mappings_at(&(*process)->mappings, address);
-		if (*mapping || time_ns < (*process)->read_ns + READ_AGAIN_NS)
-			return 0;
-		rls_locator_forget(locator, pid);
-	}
-	int r = process_read(locator, pid, time_ns, process);
+	struct process *process = rls_index_map_get(&locator->processes, (uint64_t)pid, 0);
+	struct view *view;
+	int r;
 
-	if (!r)
-		*mapping = rls_mappings_at(&(*process)->mappings, address);
-	return r;
+	if (!process) {
+		r = process_read(locator, pid, time_ns, &process);
+		if (r)
+			return r;
+	}
+	*out = process;
+	*mapping = rls_mappings_at(&process->view->mappings, address);
+	if (*mapping || time_ns < process->view->read_ns + READ_AGAIN_NS)
+		return 0;
+	r = view_read(pid, time_ns, &view);
+	if (r)
+		return r;
+	view_drop(process->view);
+	process->view = view;
+	*mapping = rls_mappings_at(&view->mappings, address);
+	return 0;
 }
 
 static bool is_vdso(const struct rls_mapping *mapping)
@@ -181,10 +239,10 @@ static const char *name_compiled(struct process *process, pid_t pid, uint64_t ad
 	return rls_perf_map_find(map, address, start);
 }
 
-static int slot_at(struct rls_locator *locator, pid_t pid, const struct process *process,
+static int slot_at(struct rls_locator *locator, pid_t pid, const struct view *view,
 		   const struct rls_mapping *mapping, struct rls_native_file **out)
 {
-	struct slot *slot = &process->slots[mapping - process->mappings.entries];
+	struct slot *slot = &view->slots[mapping - view->mappings.entries];
 
 	if (!slot->asked) {
 		int r = file_of(locator, pid, mapping, &slot->file);
@@ -208,7 +266,7 @@ int rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address, u
 	if (!r && !mapping)
 		r = -ENOENT;
 	if (!r)
-		r = slot_at(locator, pid, process, mapping, &native);
+		r = slot_at(locator, pid, process->view, mapping, &native);
 	if (r)
 		return r;
 	*out = (struct rls_location){ .vaddr = address, .path = mapping->path };

@@ -30,6 +30,10 @@ void rls_locator_free(struct rls_locator *locator);
 int rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address, uint64_t time_ns,
 		    struct rls_location *out);
 
+/* A forked child maps what its parent maps, and may have ended before it is asked for. 0 or
+ * -ENOMEM. */
+int rls_locator_fork(struct rls_locator *locator, pid_t parent, pid_t child, uint64_t time_ns);
+
 /* What it maps has changed, or it has ended. */
 void rls_locator_forget(struct rls_locator *locator, pid_t pid);
 

@@ -21,16 +21,27 @@ struct code {
 	struct rls_code_object object;
 	rls_string_id function, file;
 	uint32_t identity;          /* of the one that was asked for */
+	pid_t asked;                /* where; another may still have what this one has lost */
 	bool readable;
 	bool internal;              /* of the interpreter's own */
 };
 
+/* A process and its children have the same code at the same addresses, as far as they have
+ * met it before they parted: identities tell. A child that is read of late has lost its memory
+ * when the founder still has it. */
+struct family {
+	unsigned int members;
+	pid_t founder;
+	struct rls_index_map codes; /* address → struct code */
+};
+
 struct python {
 	const struct rls_frame_layout *layout; /* NULL: not found (yet) */
+	struct rls_wire_interpreter wire; /* the same and where, for the kernel side */
 	uint64_t code_type;
 	uint64_t looked_ns, wait_ns;
 	uint64_t missed;            /* samples, while there is no layout */
-	struct rls_index_map codes; /* address → struct code */
+	struct family *family;      /* NULL while there is no layout */
 };
 
 struct rls_pythons {
@@ -48,11 +59,31 @@ static void code_free(struct code *code)
 	free(code);
 }
 
+static void family_leave(struct family *family)
+{
+	if (!family || --family->members)
+		return;
+	for (size_t i = 0; i < family->codes.capacity; i++)
+		code_free(family->codes.entries[i].value);
+	rls_index_map_free(&family->codes);
+	free(family);
+}
+
+static int family_new(pid_t founder, struct family **out)
+{
+	struct family *family = calloc(1, sizeof(*family));
+
+	if (!family)
+		return -ENOMEM;
+	family->members = 1;
+	family->founder = founder;
+	*out = family;
+	return 0;
+}
+
 static void python_free(struct python *python)
 {
-	for (size_t i = 0; i < python->codes.capacity; i++)
-		code_free(python->codes.entries[i].value);
-	rls_index_map_free(&python->codes);
+	family_leave(python->family);
 	free(python);
 }
 
@@ -131,7 +162,6 @@ static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *la
 static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct python *python)
 {
 	const struct rls_frame_layout *layout;
-	struct rls_wire_interpreter wire;
 	struct rls_mappings mappings;
 	struct rls_python found;
 	uint32_t slot;
@@ -148,8 +178,11 @@ static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct pytho
 	rls_mappings_release(&mappings);
 	if (r)
 		return r;
-	wire = on_the_wire(layout, slot);
-	r = rls_kernel_set_interpreter(pythons->kernel, pid, &wire);
+	python->wire = on_the_wire(layout, slot);
+	r = rls_kernel_set_interpreter(pythons->kernel, pid, &python->wire);
+	if (r)
+		return r;
+	r = family_new(pid, &python->family);
 	if (r)
 		return r;
 	python->layout = layout;
@@ -173,6 +206,29 @@ int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
 		python->wait_ns = LOOK_AGAIN_MAX_NS;
 	r = find_interpreter(pythons, pid, python);
 	return r == -ENOMEM ? r : 0;
+}
+
+int rls_pythons_fork(struct rls_pythons *pythons, pid_t parent, pid_t child, uint64_t time_ns)
+{
+	const struct python *from = rls_index_map_get(&pythons->processes, (uint64_t)parent, 0);
+	struct python *python;
+	int r;
+
+	if (!from || !from->layout)
+		return rls_pythons_look(pythons, child, time_ns);
+	r = process_of(pythons, child, &python);
+	if (r || python->layout)
+		return r;
+	/* The kernel side knows too, unless the parent's was found after the fork. */
+	if (rls_kernel_set_interpreter(pythons->kernel, child, &from->wire))
+		return rls_pythons_look(pythons, child, time_ns);
+	python->layout = from->layout;
+	python->wire = from->wire;
+	python->code_type = from->code_type;
+	python->family = from->family;
+	python->family->members++;
+	pythons->missed += python->missed;
+	return 0;
 }
 
 int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
@@ -202,19 +258,35 @@ static bool is_internal(const struct rls_code_object *code)
 	return !strcmp(code->file, "__init__") && !strcmp(code->function, "__init__");
 }
 
-/* What cannot be read is remembered too: it would be asked for again and again. */
-static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct python *python,
-		     const struct rls_wire_frame *frame, struct code *code)
+/* 0; -ENOENT: it is not there, or not what was met there; -ENOMEM. */
+static int read_object(pid_t pid, const struct python *python, const struct rls_wire_frame *frame,
+		       struct rls_code_object *out)
 {
 	struct rls_live_space live;
 	int r;
 
 	rls_live_space_init(&live, pid);
-	r = rls_code_object_read(&live.space, python->layout, python->code_type, frame->code,
-				 &code->object);
+	r = rls_code_object_read(&live.space, python->layout, python->code_type, frame->code, out);
+	if (r)
+		return r == -ENOMEM ? r : -ENOENT;
+	if (out->identity == frame->identity)
+		return 0;
+	rls_code_object_release(out);
+	*out = (struct rls_code_object){0};
+	return -ENOENT;
+}
+
+/* What cannot be read is remembered too: it would be asked for again and again. */
+static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct python *python,
+		     const struct rls_wire_frame *frame, struct code *code)
+{
+	int r = read_object(pid, python, frame, &code->object);
+
+	if (r == -ENOENT && python->family->founder != pid)
+		r = read_object(python->family->founder, python, frame, &code->object);
 	if (r)
 		return r == -ENOMEM ? r : 0;
-	code->readable = code->object.identity == frame->identity;
+	code->readable = true;
 	code->internal = is_internal(&code->object);
 	r = rls_emit_intern(pythons->sink, code->object.function, strlen(code->object.function),
 			    &code->function);
@@ -232,12 +304,13 @@ static int add_code(struct rls_pythons *pythons, pid_t pid, struct python *pytho
 	int r = code ? read_code(pythons, pid, python, frame, code) : -ENOMEM;
 
 	if (!r)
-		r = rls_index_map_put(&python->codes, frame->code, 0, code);
+		r = rls_index_map_put(&python->family->codes, frame->code, 0, code);
 	if (r) {
 		code_free(code);
 		return r;
 	}
 	code->identity = frame->identity;
+	code->asked = pid;
 	code_free(old);
 	*out = code;
 	return 0;
@@ -252,8 +325,8 @@ int rls_pythons_name(struct rls_pythons *pythons, pid_t pid, const struct rls_wi
 
 	if (!python || !python->layout)
 		return -ENOENT;
-	code = rls_index_map_get(&python->codes, frame->code, 0);
-	if (!code || code->identity != frame->identity) {
+	code = rls_index_map_get(&python->family->codes, frame->code, 0);
+	if (!code || code->identity != frame->identity || (!code->readable && code->asked != pid)) {
 		r = add_code(pythons, pid, python, frame, &code);
 		if (r)
 			return r;

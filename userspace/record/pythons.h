@@ -1,9 +1,10 @@
 /* Pythons: the interpreters of sampled processes, and the names of their code objects.
  *
  * A process is looked at when it begins to be recorded, then when a sample of it comes without
- * a walk (RLS_STACK_NO_INTERPRETER), at most every so often; the kernel side is told how to walk from then on. A code object is
- * read when it is first met, while it most likely still exists, and kept until another takes
- * its place, which its identity tells (bpf/stack_wire.h).
+ * a walk (RLS_STACK_NO_INTERPRETER), at most every so often; the kernel side is told how to walk
+ * from then on. A forked child has its parent's, on both sides. A code object is read when it is
+ * first met, while it most likely still exists, and kept until another takes its place, which
+ * its identity tells (bpf/stack_wire.h).
  */
 #ifndef RLS_PYTHONS_H
 #define RLS_PYTHONS_H
@@ -24,6 +25,8 @@ void rls_pythons_free(struct rls_pythons *pythons);
 
 /* It begins to be recorded. 0 or -ENOMEM. */
 int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
+/* The same for a child, which goes on in its parent's memory. */
+int rls_pythons_fork(struct rls_pythons *pythons, pid_t parent, pid_t child, uint64_t time_ns);
 /* A sample of it could not be walked for want of an interpreter: looks again. 0 or -ENOMEM. */
 int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
 /* How many of those were of processes whose interpreter was found later. */

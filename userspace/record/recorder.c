@@ -103,7 +103,7 @@ static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t t
 		return;
 	rls_processes_add(&recorder->processes, (pid_t)child, false);
 	rls_libraries_inherit(recorder->libraries, (pid_t)parent, (pid_t)child, time_ns);
-	rls_samples_began(recorder->samples, (pid_t)child, time_ns);
+	rls_samples_forked(recorder->samples, (pid_t)parent, (pid_t)child, time_ns);
 }
 
 /* A new program: nothing native can have been entered yet, so if it is Python it is in Python. */

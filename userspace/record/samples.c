@@ -25,6 +25,7 @@ struct wait {
 };
 
 struct rls_samples {
+	struct rls_kernel *kernel;
 	struct rls_trace_output *output;
 	struct rls_event_sink sink;
 	struct rls_frame_tree tree;
@@ -46,6 +47,7 @@ int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output, 
 
 	if (!samples)
 		return -ENOMEM;
+	samples->kernel = kernel;
 	samples->output = output;
 	samples->sink = rls_trace_output_sink(output);
 	samples->tree.sink = &samples->sink;
@@ -79,6 +81,13 @@ int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
 	return samples ? rls_pythons_look(samples->pythons, pid, time_ns) : 0;
 }
 
+int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns)
+{
+	int r = samples ? rls_locator_fork(samples->locator, parent, child, time_ns) : 0;
+
+	return samples && !r ? rls_pythons_fork(samples->pythons, parent, child, time_ns) : r;
+}
+
 void rls_samples_mapped(struct rls_samples *samples, pid_t pid)
 {
 	if (samples)
@@ -89,6 +98,8 @@ void rls_samples_ended(struct rls_samples *samples, pid_t pid)
 {
 	if (!samples)
 		return;
+	/* What it was seen doing is told on another ring, and may wait there. */
+	rls_kernel_consume_stacks(samples->kernel);
 	rls_locator_forget(samples->locator, pid);
 	rls_pythons_forget(samples->pythons, pid);
 }
@@ -242,6 +253,9 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 	samples->taken++;
 	if (stack->end == RLS_STACK_NO_INTERPRETER)
 		r = rls_pythons_miss(samples->pythons, (pid_t)stack->header.pid,
+				     stack->header.time_ns);
+	else /* a child may be sampled before its fork is told of */
+		r = rls_pythons_look(samples->pythons, (pid_t)stack->header.pid,
 				     stack->header.time_ns);
 	samples->ends[stack->end]++;
 	if (!r)

@@ -28,6 +28,7 @@ int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *r
 
 /* Each may be told with samples NULL. */
 int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns); /* 0 or -ENOMEM */
+int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns);
 void rls_samples_mapped(struct rls_samples *samples, pid_t pid); /* it maps something else now */
 void rls_samples_ended(struct rls_samples *samples, pid_t pid);  /* or runs another program */
 
