@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "userspace/commands/commands.h"
+#include "userspace/commands/inject_bridges.h"
 #include "userspace/commands/recording.h"
 #include "userspace/commands/select_options.h"
 #include "userspace/log.h"
@@ -12,10 +13,17 @@
 struct attach_options {
 	struct rls_record_options record;
 	struct rls_select_options select;
+	bool inject;
 	bool help;
 };
 
+#define KEY_INJECT 0x3001
+
 static const struct argp_option option_table[] = {
+	{ "inject", KEY_INJECT, NULL, 0,
+	  "Load the CUPTI bridge into each --pid process that uses CUDA without it, for its GPU times: by "
+	  "ptrace, one of its threads is stopped for some 0.1 ms and made to start another that loads the "
+	  "library, which stays. Not done unless asked for", 4 },
 	{ "help", 'h', NULL, 0, "Print this", 5 },
 	{ 0 },
 };
@@ -29,6 +37,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = &options->select;
 		state->child_inputs[1] = &options->record;
 		return 0;
+	case KEY_INJECT:
+		options->inject = true;
+		return 0;
 	case 'h':
 		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
 		options->help = true;
@@ -39,6 +50,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!options->select.pid_count && !options->select.selection.count && !options->help) {
 			rls_error("which process? name it with --pid PID, or see --help");
+			return EINVAL;
+		}
+		if (options->inject && !options->select.pid_count && !options->help) {
+			rls_error("--inject is for processes named with --pid");
 			return EINVAL;
 		}
 		return 0;
@@ -88,6 +103,8 @@ static int attach(struct attach_options *options)
 	if (rls_recording_open(&options->record, &select->selection,
 			       select->pid_count ? select->pids[0] : getpid(), &recorder))
 		return RLS_EXIT_FAILED;
+	if (options->inject)
+		rls_inject_bridges(select->pids, select->pid_count);
 	r = add_processes(select, recorder);
 	if (!r)
 		r = rls_recorder_run(recorder, &hooks, &why);

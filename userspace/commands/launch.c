@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "analysis/cleanup.h"
+#include "userspace/commands/own_library.h"
 #include "userspace/log.h"
 
 #define STATUS_CANNOT_EXECUTE 126
@@ -24,35 +25,12 @@
 #define CUDA_INJECTION "CUDA_INJECTION64_PATH"
 #define BRIDGE "librlscope_cupti.so"
 
-/* A library of ours, beside this program or where it was installed; "" when it is in neither. */
-static void find_library(const char *name, char path[PATH_MAX + 64])
-{
-	static const char *const places[] = { "", "/../" RLS_LIBDIR };
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	path[0] = '\0';
-	if (length <= 0)
-		return;
-	self[length] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, PATH_MAX + 64, "%s%s/%s", self, places[i], name);
-		if (!access(path, R_OK))
-			return;
-	}
-	path[0] = '\0';
-}
-
 /* What loads a library named in a variable is shown ours, unless the user has named one. */
 static void offer(const char *variable, const char *library)
 {
-	char path[PATH_MAX + 64];
+	char path[RLS_OWN_LIBRARY_BYTES];
 
-	find_library(library, path);
+	rls_own_library(library, path);
 	if (path[0])
 		setenv(variable, path, 0);
 }

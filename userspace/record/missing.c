@@ -34,13 +34,13 @@ void rls_missing_bridges(const struct rls_libraries *libraries, struct rls_trace
 	for (size_t i = 0; i < followed->count; i++) {
 		struct rls_followed *process = &followed->entries[i];
 		uint64_t since_ns = rls_libraries_blind_since_ns(libraries, process->pid);
-		char text[240];
+		char text[320];
 
 		if (!since_ns || process->told_blind || now_ns - since_ns < BRIDGE_PATIENCE_NS)
 			continue;
 		process->told_blind = true;
 		snprintf(text, sizeof(text),
-			 "process %d uses CUDA without the CUPTI bridge, so its GPU times are not known: start it with CUDA_INJECTION64_PATH set to our librlscope_cupti.so, as `rlscope-bpf run` does",
+			 "process %d uses CUDA without the CUPTI bridge, so its GPU times are not known: start it with CUDA_INJECTION64_PATH set to our librlscope_cupti.so, as `rlscope-bpf run` does, or load that now with `attach --inject`",
 			 process->pid);
 		warn(output, time_ns, text);
 	}

@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+"""attach --inject: the bridge into a job that runs without it; on fakes of CUDA, so no GPU is needed.
+
+RLS_INJECT_TIMES (30; scripts/hazards: 1,000) is how often the busy job is injected into, and its
+results compared with those of a run alone; RLS_INJECT_KILLS (15; the same) how often who injects is
+killed meanwhile; RLS_INJECT_FRESH (3; the same) how many jobs load the bridge anew. With
+RLS_TORCH_PYTHON the same in a job that trains with PyTorch.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+import harness
+from test_gpu_bridge import BRIDGE, Job, by_operation, environment, kernels
+
+TIMES = int(os.environ.get("RLS_INJECT_TIMES", "30"))
+KILLS = int(os.environ.get("RLS_INJECT_KILLS", "15"))
+FRESH = int(os.environ.get("RLS_INJECT_FRESH", "3"))
+AGAIN = os.environ.get("RLS_INJECT_AGAIN", "build/tests/inject/inject_again")
+LIMIT_SECONDS = 60 + TIMES
+STEPS = 20
+
+
+class Busy(harness.Process):
+    """A job whose results depend on every step of it."""
+
+    def __init__(self, python, kind, steps):
+        super().__init__([python, os.path.join(harness.HERE, "inject_job.py"), kind, str(steps)],
+                         env=environment(bridge=False, OMP_NUM_THREADS="2"))
+        if not self.out.wait("ready", 120):
+            raise RuntimeError("the job is not ready: %s" % self.err.text())
+
+    def finish(self, steps=0):
+        """(status, what it said) once it has done at least as many steps as it was told."""
+        self.say(str(steps))
+        status = self.wait(300)
+        return status, self.out.text()
+
+
+def in_mid_life(checks):
+    with Job(bridge=False) as job:
+        job.launch(100, "unseen")
+        job.ask(do="begin")
+        with harness.Recording([job.pid], "--inject", roles=[]) as recording:
+            time.sleep(1.5)
+            recording.stop()
+            report = recording.report()
+        launched = job.ask(do="finish")[0]
+        told = recording.err.text()
+        checks.that("was loaded into process %d" % job.pid in told, "it says so")
+        checks.that(0 < kernels(report) < launched and set(by_operation(report)) == {"loop"},
+                    "GPU work is seen: %s of %d launches" % (by_operation(report), launched))
+        with harness.Recording([job.pid], "--inject", "--verbose", roles=[]) as recording:
+            time.sleep(0.5)
+            job.launch(300, "again")
+            recording.stop()
+            report = recording.report()
+        checks.that("has the CUPTI bridge already" in recording.err.text() and
+                    by_operation(report) == {"again": 300},
+                    "the second time it is there already: %s" % by_operation(report))
+
+
+def what_cannot_be(checks):
+    with harness.Process([harness.interpreter(), "-c", "print('ready', flush=True); input()"]) as job:
+        job.out.wait("ready", 30)
+        done = harness.run("attach", "--pid", str(job.pid), "--inject", "--duration", "0.2", "-o",
+                           "/dev/null")
+        checks.that("has not loaded CUDA" in done.stderr, "without CUDA nothing is done, and that is said")
+    done = harness.run("attach", "--all", "--inject")
+    checks.that(done.returncode == 2 and "--inject is for" in done.stderr, "it wants --pid")
+
+
+def again_and_again(checks, python, kind):
+    """The bridge is loaded by the first, started anew by none: a thread is made each time."""
+    with Busy(python, kind, STEPS) as job:
+        start = time.monotonic()
+        done, why = inject(job.pid, TIMES)
+        took = time.monotonic() - start
+        for _ in range(KILLS):
+            with subprocess.Popen([AGAIN, str(job.pid), BRIDGE, "InitializeInjection", "1000"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+                time.sleep(random.uniform(0.001, 0.03))
+                child.kill()
+        status, results = job.finish()
+    steps = results.split()[-1] if results else "0"
+    with Busy(python, kind, STEPS) as job:
+        alone = job.finish(int(steps))
+    checks.that(done, "%s: %d times, %.0f ms each; %s" % (kind, TIMES, 1000 * took / TIMES, why))
+    checks.that((status, results) == alone and status == 0,
+                "%s: after %s steps the same as alone: %s" % (kind, steps, results.strip()[-200:] if (
+                    status, results) == alone else "%s %s, alone %s" % (status, results, alone)))
+
+
+def inject(pid, times):
+    done = subprocess.run([AGAIN, str(pid), BRIDGE, "InitializeInjection", str(times)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                          timeout=LIMIT_SECONDS, check=False)
+    return done.stdout.strip() == str(times), done.stderr.strip()
+
+
+def first_result(ended):
+    """(status, what there was after STEPS steps)."""
+    status, text = ended
+    return status, text.splitlines()[1]
+
+
+def fresh(checks, python, kind, count):
+    """Jobs that load the library, one after the other, at any moment of theirs."""
+    with Busy(python, kind, STEPS) as job:
+        expected = first_result(job.finish())
+    loaded, same, told = 0, 0, set()
+    for _ in range(count):
+        with Busy(python, kind, STEPS) as job:
+            has, why = inject(job.pid, 1)
+            with open("/proc/%d/maps" % job.pid) as maps:
+                loaded += has and os.path.basename(BRIDGE) in maps.read()
+            told.add(why)
+            same += first_result(job.finish()) == expected
+    checks.that(same == count, "%s: %d of %d jobs came to the same as alone" % (kind, same, count))
+    checks.that(loaded == count, "%s: the library was loaded into %d of %d; %s" % (
+        kind, loaded, count, told))
+
+
+def main():
+    harness.need_root_and_profiler()
+    if not os.path.exists(AGAIN) or not os.path.exists(BRIDGE):
+        harness.skip("no %s or no %s" % (AGAIN, BRIDGE))
+    checks = harness.Checks()
+    if len(sys.argv) < 2:
+        in_mid_life(checks)
+        what_cannot_be(checks)
+    again_and_again(checks, harness.interpreter(), "threads")
+    fresh(checks, harness.interpreter(), "threads", FRESH)
+    torch = os.environ.get("RLS_TORCH_PYTHON", "")
+    if os.access(torch, os.X_OK):
+        again_and_again(checks, torch, "torch")
+    else:
+        checks.saw("left out: PyTorch, there is no %s" % (torch or "RLS_TORCH_PYTHON"))
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+#include "userspace/inject/carrier.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/inject/moment.h"
+#include "userspace/inject/refuse.h"
+#include "userspace/inject/sandbox.h"
+#include "userspace/inject/sigframe.h"
+#include "userspace/inject/tracee.h"
+#include "userspace/monotonic.h"
+
+#define STOP_NS 500000000ULL
+#define CREATE_NS 2000000000ULL
+#define BETWEEN_NS 1000000              /* looks at who runs; attempts too */
+#define CARRY_FLAGS 0x202               /* interrupts on, direction up, nothing else */
+
+/* ---- who runs ---- */
+
+static bool is_running(pid_t pid, pid_t tid)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], text[128];
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' && end[2] == 'R';
+}
+
+/* One of those that run, none twice in a row if there are others. 0: none does. */
+static pid_t choose(pid_t pid, pid_t not_again)
+{
+	struct dirent *entry;
+	pid_t chosen = 0;
+	char path[48];
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	folder = opendir(path);
+	if (!folder)
+		return -1;
+	while ((!chosen || chosen == not_again) && (entry = readdir(folder))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && is_running(pid, tid))
+			chosen = tid;
+	}
+	closedir(folder);
+	return chosen;
+}
+
+/* ---- the call ---- */
+
+struct carrier {
+	pid_t tid;
+	struct rls_sigframe_state state;
+	uint8_t vectors[RLS_SIGFRAME_BYTES_MAX];
+	struct rls_sigframe frame;
+};
+
+static int read_state(struct carrier *carrier)
+{
+	struct iovec vectors = { carrier->vectors, sizeof(carrier->vectors) };
+
+	if (ptrace(PTRACE_GETSIGMASK, carrier->tid, sizeof(carrier->state.signal_mask),
+		   &carrier->state.signal_mask) ||
+	    ptrace(PTRACE_GETREGSET, carrier->tid, NT_X86_XSTATE, &vectors))
+		return -errno;
+	carrier->state.vectors = carrier->vectors;
+	carrier->state.vector_bytes = vectors.iov_len;
+	return 0;
+}
+
+/* pthread_create(scratch, NULL, sched_yield, NULL), to return into the frame. The registers go
+ * before the mask: whoever kills us in between leaves a thread whose frame restores both. */
+static int begin_call(struct carrier *carrier, const struct rls_grounds *grounds)
+{
+	struct user_regs_struct registers = carrier->state.registers;
+	const uint64_t all = ~0ULL;
+	int r = rls_tracee_write(carrier->tid, carrier->frame.address, carrier->frame.bytes,
+				 carrier->frame.length);
+
+	if (r)
+		return r;
+	registers.rsp = carrier->frame.address;
+	registers.rip = grounds->pthread_create;
+	registers.rdi = carrier->frame.scratch;
+	registers.rsi = 0;
+	registers.rdx = grounds->sched_yield;
+	registers.rcx = 0;
+	registers.rax = 0;
+	registers.eflags = CARRY_FLAGS;
+	registers.orig_rax = ~0ULL;
+	r = rls_tracee_set(carrier->tid, &registers);
+	if (!r && ptrace(PTRACE_SETSIGMASK, carrier->tid, sizeof(all), &all))
+		r = 0; /* it is not needed, only better */
+	return r;
+}
+
+/* Until the thread is there, or the carrier is on its way back without one. */
+static int await_thread(struct carrier *carrier, pid_t *guest)
+{
+	uint64_t until_ns = rls_monotonic_ns() + CREATE_NS;
+	struct rls_tracee_call call;
+	int r;
+
+	do {
+		r = rls_tracee_step(carrier->tid, until_ns, &call);
+		if (r == -ETIME)
+			rls_tracee_let_go(carrier->tid);
+		if (r)
+			return r;
+	} while (!call.new_tid && !(call.is_entry && call.number == SYS_rt_sigreturn));
+	rls_tracee_release(carrier->tid);
+	if (!call.new_tid)
+		return -ENOMEM;
+	*guest = call.new_tid;
+	return 0;
+}
+
+/* Filters do not change with the moment. */
+static int check_filters(pid_t pid, pid_t tid)
+{
+	int r = rls_sandbox_check(pid, tid);
+
+	return r == -EPERM ? -EKEYREJECTED : r;
+}
+
+/* -EAGAIN: not at this moment, or not this thread. */
+static int attempt(struct carrier *carrier, const struct rls_grounds *grounds,
+		   const struct rls_mappings *mappings, pid_t *guest)
+{
+	int r = rls_tracee_stop(carrier->tid, rls_monotonic_ns() + STOP_NS);
+
+	if (r)
+		return r == -ETIME ? -EAGAIN : r;
+	r = rls_tracee_get(carrier->tid, &carrier->state.registers);
+	if (!r && !rls_moment_is_good(carrier->tid, &carrier->state.registers, grounds, mappings))
+		r = -EAGAIN;
+	if (!r)
+		r = check_filters(grounds->pid, carrier->tid);
+	if (!r)
+		r = read_state(carrier);
+	if (!r)
+		r = rls_sigframe_make(&carrier->state, grounds->way_back, &carrier->frame);
+	if (!r)
+		r = begin_call(carrier, grounds);
+	if (!r)
+		return await_thread(carrier, guest);
+	rls_tracee_release(carrier->tid); /* as it was */
+	return r == -ENOTSUP || r == -EFAULT ? -EAGAIN : r;
+}
+
+int rls_carrier_make_thread(const struct rls_grounds *grounds, uint64_t until_ns, pid_t *guest,
+			    char why[RLS_INJECT_WHY_BYTES])
+{
+	const struct timespec pause = { .tv_nsec = BETWEEN_NS };
+	_cleanup_free_ struct carrier *carrier = calloc(1, sizeof(*carrier));
+	int r = -EAGAIN;
+
+	if (!carrier)
+		return rls_refuse(why, -ENOMEM, "cannot be given a library: no memory here");
+	while (r == -EAGAIN && rls_monotonic_ns() < until_ns) {
+		struct rls_mappings mappings;
+
+		nanosleep(&pause, NULL);
+		carrier->tid = choose(grounds->pid, carrier->tid);
+		if (carrier->tid <= 0 || rls_mappings_read(grounds->pid, &mappings))
+			continue;
+		r = attempt(carrier, grounds, &mappings, guest);
+		rls_mappings_release(&mappings);
+	}
+	switch (-r) {
+	case 0:
+		return 0;
+	case EAGAIN:
+		return rls_refuse(why, r, "was at no moment seen where it could have been given a thread safely (it sleeps, or is always within its C library)");
+	case ENOMEM:
+		return rls_refuse(why, r, "could make no more threads");
+	case EKEYREJECTED:
+		return rls_refuse(why, r, "is in a sandbox (seccomp) that would kill it for what is to be done");
+	case EACCES:
+		return rls_refuse(why, r, "is in a sandbox (seccomp) whose filters cannot be read");
+	case EPERM:
+		return rls_refuse(why, r, "may not be traced (ptrace(2); Yama, or a container's limits)");
+	default:
+		return rls_refuse(why, r, "could not be given a thread: %s", strerror(-r));
+	}
+}

@@ -1,0 +1,37 @@
+/* Inject: a shared library into a process that runs, which then calls a function of it.
+ *
+ *     grounds    what is to be known of the process; what speaks against it
+ *     visible    the library's file where the process can open it, a copy if need be
+ *     carrier    one of its threads, at a moment when it holds no lock that matters, makes a
+ *                thread as if a signal handler did, and goes on as if nothing had been
+ *                (moment: is this one? sandbox: would seccomp kill it? sigframe: the way back)
+ *     guest      that thread, which loads the library, calls the function and ends
+ *
+ * At no instant does the process depend on us. The carrier returns through a signal frame, which
+ * gives back every register, the vector state and the signal mask, done by the kernel and not by
+ * us; the guest's stack returns into the C library's own end of a thread. Whoever kills us at any
+ * moment leaves a process that goes on, with the library loaded or not. No other thread is ever
+ * stopped, and the carrier's stop is some 0.1 ms long.
+ *
+ * x86-64 and glibc 2.34 or newer. Wants what PTRACE_SEIZE wants. One thread of ours.
+ */
+#ifndef RLS_INJECT_H
+#define RLS_INJECT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define RLS_INJECT_WHY_BYTES 240
+
+struct rls_injection {
+	pid_t pid;
+	const char *library;    /* absolute, as we see it; not loaded again where it is */
+	const char *start;      /* a function of it, int (void); called each time */
+	uint64_t limit_ns;      /* until the library is in or we have let go */
+};
+
+/* 0; else -errno, and why[] holds a clause about the process ("is stopped"): it is then as it
+ * was, or, with -ETIME, its own thread may still load the library, which does nothing by itself. */
+int rls_inject(const struct rls_injection *injection, char why[RLS_INJECT_WHY_BYTES]);
+
+#endif

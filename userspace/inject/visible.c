@@ -1,0 +1,170 @@
+#include "userspace/inject/visible.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/monotonic.h"
+
+#define EVERYBODY_ENTERS 0001
+#define EVERYBODY_READS 0004
+
+/* Links are the process's own, and lead no further than its root. */
+static int open_within(int root, const char *path, int flags)
+{
+	const struct open_how how = {
+		.flags = (unsigned int)flags | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int open_root(pid_t pid)
+{
+	char path[48];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int stat_within(int root, const char *path, struct stat *out)
+{
+	_cleanup_close_ int fd = open_within(root, path, O_PATH);
+
+	if (fd < 0)
+		return fd;
+	return fstat(fd, out) ? -errno : 0;
+}
+
+/* Whether whoever it is may go down this path and read the file at its end. */
+static bool is_open_to_all(int root, const char *path)
+{
+	char part[PATH_MAX];
+	struct stat info;
+
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(part, sizeof(part), "%.*s", (int)(slash - path) + 1, path);
+		if (stat_within(root, part, &info) || !(info.st_mode & EVERYBODY_ENTERS))
+			return false;
+	}
+	return !stat_within(root, path, &info) && info.st_mode & EVERYBODY_READS;
+}
+
+static int copy_bytes(int from, int to)
+{
+	struct stat info;
+	off_t done = 0;
+
+	if (fstat(from, &info))
+		return -errno;
+	while (done < info.st_size) {
+		ssize_t moved = sendfile(to, from, &done, (size_t)(info.st_size - done));
+
+		if (moved <= 0)
+			return moved ? -errno : -EIO;
+	}
+	return 0;
+}
+
+/* The modes are set apart from our umask. Nobody but us can have made or can change the folder. */
+static int copy_into(int place, const char *folder, const char *name, int from)
+{
+	_cleanup_close_ int inside = -1, to = -1;
+
+	inside = openat(place, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (inside < 0 || fchmod(inside, 0755))
+		return -errno;
+	to = openat(inside, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (to < 0 || fchmod(to, 0644))
+		return -errno;
+	return copy_bytes(from, to);
+}
+
+static bool can_hold_programs(int place)
+{
+	struct statvfs info;
+
+	return !fstatvfs(place, &info) && !(info.f_flag & (ST_NOEXEC | ST_RDONLY));
+}
+
+static void remove_copy(int place, const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	unlinkat(place, path, 0);
+	unlinkat(place, folder, AT_REMOVEDIR);
+}
+
+static int copy_to(int root, const char *where, const char *name, int from,
+		   struct rls_visible *out)
+{
+	_cleanup_close_ int place = open_within(root, where, O_RDONLY | O_DIRECTORY);
+	int r;
+
+	if (place < 0)
+		return place;
+	if (!can_hold_programs(place))
+		return -EROFS;
+	snprintf(out->folder, sizeof(out->folder), "rlscope-bpf-%d-%llx", getpid(),
+		 (unsigned long long)rls_monotonic_ns());
+	if (mkdirat(place, out->folder, 0700))
+		return -errno;
+	r = copy_into(place, out->folder, name, from);
+	if (r) {
+		remove_copy(place, out->folder, name);
+		return r;
+	}
+	snprintf(out->path, sizeof(out->path), "%s/%s/%s", where, out->folder, name);
+	out->folder_fd = rls_take_fd(place);
+	return 0;
+}
+
+int rls_visible_make(pid_t pid, const char *file, struct rls_visible *out)
+{
+	static const char *const places[] = { "/tmp", "/var/tmp", "/dev/shm", "/run" };
+	const char *name = strrchr(file, '/') + 1;
+	struct rls_visible visible = { .folder_fd = -1 };
+	_cleanup_close_ int root = open_root(pid), from = -1;
+	struct stat ours, theirs;
+	int r = -ENOENT;
+
+	if (root < 0)
+		return root;
+	from = open(file, O_RDONLY | O_CLOEXEC);
+	if (from < 0 || fstat(from, &ours))
+		return -errno;
+	if (!stat_within(root, file, &theirs) && theirs.st_ino == ours.st_ino &&
+	    theirs.st_dev == ours.st_dev && is_open_to_all(root, file)) {
+		snprintf(visible.path, sizeof(visible.path), "%s", file);
+		r = 0;
+	}
+	for (size_t i = 0; r && i < sizeof(places) / sizeof(places[0]); i++)
+		r = copy_to(root, places[i], name, from, &visible);
+	if (!r)
+		*out = visible;
+	return r;
+}
+
+void rls_visible_remove(struct rls_visible *visible)
+{
+	if (visible->folder_fd < 0)
+		return;
+	remove_copy(visible->folder_fd, visible->folder, strrchr(visible->path, '/') + 1);
+	close(visible->folder_fd);
+	visible->folder_fd = -1;
+}
