@@ -22,6 +22,7 @@
 #define STOP_NS 500000000ULL
 #define CREATE_NS 2000000000ULL
 #define BETWEEN_NS 1000000              /* looks at who runs; attempts too */
+#define DENIALS 10                      /* in a row; one alone is of a thread that has just ended */
 #define CARRY_FLAGS 0x202               /* interrupts on, direction up, nothing else */
 
 /* ---- who runs ---- */
@@ -170,6 +171,7 @@ int rls_carrier_make_thread(const struct rls_grounds *grounds, uint64_t until_ns
 {
 	const struct timespec pause = { .tv_nsec = BETWEEN_NS };
 	_cleanup_free_ struct carrier *carrier = calloc(1, sizeof(*carrier));
+	unsigned int denied = 0;
 	int r = -EAGAIN;
 
 	if (!carrier)
@@ -183,6 +185,9 @@ int rls_carrier_make_thread(const struct rls_grounds *grounds, uint64_t until_ns
 			continue;
 		r = attempt(carrier, grounds, &mappings, guest);
 		rls_mappings_release(&mappings);
+		denied = r == -EPERM ? denied + 1 : 0;
+		if (denied && denied < DENIALS)
+			r = -EAGAIN;
 	}
 	switch (-r) {
 	case 0:
