@@ -57,6 +57,28 @@ static __always_inline void add_stretch(struct rls_wire_cell_key *key, const str
 	add_time(key, stretch->until_ns - since_ns);
 }
 
+/* The same of a thread whose process may have gone over into another phase meanwhile. Of several
+ * changes only the last is known. */
+static __always_inline void add_phases(struct rls_wire_cell_key *key, struct rls_wire_scope *scope,
+				       struct rls_wire_book *book, struct stretch *stretch)
+{
+	__u64 edge_ns = scope->phase_ns, until_ns = stretch->until_ns;
+	__u32 phase = scope->phase;
+
+	key->phase = book->phase;
+	if (phase != book->phase && until_ns >= edge_ns) {
+		book->phase = phase;
+		if (SINCE_OF(stretch->word) < edge_ns) {
+			stretch->until_ns = edge_ns;
+			add_stretch(key, stretch);
+			stretch->word = stretch->word ? edge_ns << 4 | CATEGORY_OF(stretch->word) : 0;
+			stretch->until_ns = until_ns;
+		}
+		key->phase = phase;
+	}
+	add_stretch(key, stretch);
+}
+
 /* ---- words ---- */
 
 /* Takes the time up to at_ns out of a word; it goes on in `next`. False: it could not be. */
@@ -96,12 +118,11 @@ static __always_inline __u32 operation_of(const struct rls_wire_book *book,
 static __always_inline void book_until(struct rls_wire_scope *scope, struct rls_wire_book *book,
 				       __u32 pid, __u64 at_ns)
 {
-	struct rls_wire_cell_key key = { .pid = pid, .operation = operation_of(book, scope),
-					 .phase = scope->phase };
+	struct rls_wire_cell_key key = { .pid = pid, .operation = operation_of(book, scope) };
 	struct stretch stretch;
 
 	if (book->word && take(&book->word, at_ns, SAME, &stretch))
-		add_stretch(&key, &stretch);
+		add_phases(&key, scope, book, &stretch);
 }
 
 static __always_inline struct rls_wire_scope *find_scope(__u32 pid)
@@ -109,8 +130,8 @@ static __always_inline struct rls_wire_scope *find_scope(__u32 pid)
 	return bpf_map_lookup_elem(&scopes, &pid);
 }
 
-/* Cuts the time of the process's threads in the scope: of all, or of those that inherit. */
-__attribute__((noinline)) int book_others(__u32 pid, __u64 at_ns, bool inheriting)
+/* Cuts the time of the process's threads that inherit. */
+__attribute__((noinline)) int book_heirs(__u32 pid, __u64 at_ns)
 {
 	struct rls_wire_scope *scope;
 
@@ -122,7 +143,7 @@ __attribute__((noinline)) int book_others(__u32 pid, __u64 at_ns, bool inheritin
 	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
 		struct rls_wire_book *book = &scope->book[PLACE(i)];
 
-		if (book->tid && (!inheriting || book->operation == RLS_BOOK_INHERITS))
+		if (book->tid && book->operation == RLS_BOOK_INHERITS)
 			book_until(scope, book, pid, at_ns);
 	}
 	return 0;
@@ -157,9 +178,8 @@ static __always_inline bool settle(struct thread_state *thread, struct rls_wire_
 	if (!take(&book->word, at_ns, next, &stretch))
 		return false;
 	*key = (struct rls_wire_cell_key){ .pid = thread->pid,
-					   .operation = operation_of(book, scope),
-					   .phase = scope->phase };
-	add_stretch(key, &stretch);
+					   .operation = operation_of(book, scope) };
+	add_phases(key, scope, book, &stretch);
 	add_hits(thread, key);
 	return true;
 }
@@ -207,6 +227,7 @@ __attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 sinc
 	book = book_of(thread, scope);
 	book->tid = thread->tid;
 	book->operation = RLS_BOOK_INHERITS;
+	book->phase = scope->phase;
 	*(volatile __u64 *)&book->word = since_ns << 4 |
 					 (window_edges & 1 ? RLS_BOOK_CLOSED : category & 15);
 	return 0;
@@ -274,7 +295,7 @@ __attribute__((noinline)) int book_operation(struct thread_state *thread, __u64 
 	if (!scope->source || thread->tid == thread->pid)
 		scope->source = thread->tid;
 	if (scope->source == thread->tid) {
-		book_others(thread->pid, at_ns, true);
+		book_heirs(thread->pid, at_ns);
 		scope->operation = operation;
 	}
 	return 0;
@@ -291,8 +312,8 @@ __attribute__((noinline)) int book_phase(struct thread_state *thread, __u64 at_n
 	if (!scope || scope->phase == phase)
 		return 0;
 	settle(thread, scope, at_ns, SAME, &key);
-	book_others(thread->pid, at_ns, false);
-	scope->phase = phase;
+	scope->phase_ns = at_ns;
+	*(volatile __u32 *)&scope->phase = phase;
 	return 0;
 }
 
@@ -343,6 +364,7 @@ __attribute__((noinline)) int book_fork(struct thread_state *parent, struct thre
 	if (!childs)
 		return 0;
 	childs->phase = phase;
+	book_of(child, childs)->phase = phase;
 	if (operation == RLS_BOOK_INHERITS)
 		return 0;
 	childs->operation = operation;
@@ -366,6 +388,7 @@ __attribute__((noinline)) int book_exec(struct thread_state *thread, __u64 now_n
 	book = book_of(thread, scope);
 	book->tid = thread->pid;
 	book->operation = RLS_BOOK_INHERITS;
+	book->phase = 0;
 	scope->operation = 0;
 	scope->phase = 0;
 	scope->source = 0;

@@ -6,9 +6,9 @@
  *
  * A thread has a book: the category it is in and since when, in one word, and its operation. The
  * books of a process lie together in its scope, so that an edge of one thread can cut the time of
- * those that inherit its operation, and a change of phase that of all. Threads beyond
- * RLS_BOOKS_MAX have a book of their own: their time is cut at their own changes and at flushes
- * only, and goes to what their process is in then.
+ * those that inherit its operation. Threads beyond RLS_BOOKS_MAX have a book of their own: their
+ * time is cut at their own changes and at flushes only, and goes to what their process is in then.
+ * A change of phase cuts everyone's time, whenever it is booked.
  *
  * An edge is read when its thread next meets a probe, a look or a flush of the annotation library.
  * What another thread books in between goes to the operation before the edge.

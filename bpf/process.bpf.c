@@ -196,9 +196,44 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-/* Run by user space when it is about to read the cells: what is not in them yet. */
-SEC("iter/task")
+/* The instant of the first edge that the thread has not read yet: until then its operation is
+ * known. UINT64_MAX: there is none, or nothing can be read. */
+static __always_inline __u64 first_unread_edge(struct task_struct *task,
+					       const struct thread_state *thread)
+{
+	__u64 record = thread->record, head = 0, time_ns = 0, seen = thread->edges_seen;
+
+	if (!record || !thread->record_seen ||
+	    bpf_copy_from_user_task(&head, sizeof(head), (void *)RECORD_FIELD(record, head), task, 0) ||
+	    head == seen || head - seen > RLS_EDGE_RING ||
+	    bpf_copy_from_user_task(&time_ns, sizeof(time_ns), (void *)EDGE_AT(record, seen), task, 0))
+		return ~0ULL;
+	return time_ns;
+}
+
+/* Run by user space when it is about to read the cells: what is not in them yet. What comes after
+ * an edge that the thread has yet to read is left to it. */
+SEC("iter.s/task")
 int flush_books(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_state *thread;
+	__u64 now_ns = bpf_ktime_get_ns(), edge_ns;
+
+	if (!task)
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!thread || !bpf_map_lookup_elem(&tracked, &thread->pid))
+		return 0;
+	edge_ns = first_unread_edge(task, thread);
+	book_flush(thread, edge_ns < now_ns ? edge_ns : now_ns);
+	return 0;
+}
+
+/* The same where another task's memory cannot be read from here (before 5.18): its time goes to
+ * the operation that is known. */
+SEC("iter/task")
+int flush_books_blind(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct thread_state *thread;

@@ -2,7 +2,7 @@
  *
  * The thread itself is interrupted, so its stack stands still; it may be in the midst of
  * entering or leaving a frame. All of it is the target's memory: every pointer is read with
- * bpf_probe_read_user, and the walk ends after RLS_STACK_FRAMES_MAX steps whatever it meets.
+ * bpf_probe_read_user, and the walk ends after RLS_WALK_FRAMES_MAX steps whatever it meets.
  */
 #ifndef RLS_PYTHON_BPF_H
 #define RLS_PYTHON_BPF_H
@@ -95,18 +95,18 @@ static __always_inline void walk_python(struct task_struct *task,
 	__u64 frame = innermost_frame(task, interpreter, &stack->end);
 
 	stack->frames = 0;
-	for (int step = 0; step < RLS_STACK_FRAMES_MAX; step++) {
+	for (int step = 0; step < RLS_WALK_FRAMES_MAX; step++) {
 		if (!frame)
 			return;
 		if (!is_shim(frame, interpreter)) {
 			if (read_python_frame(frame, interpreter,
-					      &stack->frame[stack->frames & (RLS_STACK_FRAMES_MAX - 1)]))
+					      &stack->frame[stack->frames & (RLS_WALK_FRAMES_MAX - 1)]))
 				break;
 			stack->frames++;
 		}
 		if (!read_word(frame + interpreter->frame_back, &frame))
 			break;
-		if (step == RLS_STACK_FRAMES_MAX - 1) {
+		if (step == RLS_WALK_FRAMES_MAX - 1) {
 			stack->end = RLS_STACK_TOO_DEEP;
 			return;
 		}

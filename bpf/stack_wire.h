@@ -13,7 +13,7 @@
 /* A thread's Python stack, innermost frame first, at an instant: found running by the timer
  * (flags as rls_wire_sample's), or (flag RLS_STACK_WAITS) when it stopped running. Only as
  * many frames as `frames` says are sent. */
-#define RLS_STACK_FRAMES_MAX 256
+#define RLS_WALK_FRAMES_MAX 256
 struct rls_wire_frame {
 	RLS_U64 code;               /* address of the code object */
 	RLS_U32 at;                 /* (int32) byte offset of the instruction */
@@ -28,7 +28,7 @@ struct rls_wire_stack {
 	RLS_U32 syscall;            /* waits: (int32) the system call it is in, -1 for none */
 	RLS_U32 every;              /* waits: one of so many is told, at random */
 	RLS_U32 argument;           /* waits: low half of that call's first argument */
-	struct rls_wire_frame frame[RLS_STACK_FRAMES_MAX];
+	struct rls_wire_frame frame[RLS_WALK_FRAMES_MAX];
 };
 #define RLS_STACK_HEAD_BYTES 48     /* up to frame */
 /* More flags of its header. */
@@ -79,7 +79,7 @@ static inline RLS_U32 rls_code_identity(RLS_U32 first_line, const RLS_U64 *point
 
 #ifndef __VMLINUX_H__
 _Static_assert(offsetof(struct rls_wire_stack, frame) == RLS_STACK_HEAD_BYTES, "stack");
-_Static_assert(sizeof(struct rls_wire_stack) == RLS_STACK_HEAD_BYTES + 16 * RLS_STACK_FRAMES_MAX,
+_Static_assert(sizeof(struct rls_wire_stack) == RLS_STACK_HEAD_BYTES + 16 * RLS_WALK_FRAMES_MAX,
 	       "stack");
 _Static_assert(sizeof(struct rls_wire_waited) == 32, "waited");
 _Static_assert(sizeof(struct rls_wire_interpreter) == 28, "interpreter");

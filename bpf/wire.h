@@ -258,11 +258,14 @@ struct rls_wire_book {
 	RLS_U64 word;               /* since_ns << 4 | category; 0: it has not begun */
 	RLS_U32 tid;                /* 0: free */
 	RLS_U32 operation;          /* its own innermost, or RLS_BOOK_INHERITS */
+	RLS_U32 phase;              /* the process's at that instant */
+	RLS_U32 reserved;
 };
 #define RLS_BOOK_INHERITS 0xffffffffU /* never had one: it has its process's */
 #define RLS_BOOKS_MAX 64        /* threads of a process whose time is cut at others' edges */
 struct rls_wire_scope {
 	RLS_U64 since_ns;           /* watched since then */
+	RLS_U64 phase_ns;           /* in this phase since then */
 	RLS_U32 operation;          /* the source's */
 	RLS_U32 phase;
 	RLS_U32 source;             /* tid of the annotated thread that the others inherit from; 0: none */
@@ -311,7 +314,7 @@ _Static_assert(sizeof(struct rls_wire_look) == 72 + 8 * RLS_LOOK_WORDS, "look");
 _Static_assert(sizeof(struct rls_wire_gpu_batch) == 32, "gpu batch");
 _Static_assert(sizeof(struct rls_wire_cell_key) == 16, "cell key");
 _Static_assert(sizeof(struct rls_wire_cell) == 24 + 8 * RLS_BOOK_CATEGORIES, "cell");
-_Static_assert(sizeof(struct rls_wire_scope) == 24 + 16 * RLS_BOOKS_MAX, "scope");
+_Static_assert(sizeof(struct rls_wire_scope) == 32 + 24 * RLS_BOOKS_MAX, "scope");
 #endif
 
 #endif

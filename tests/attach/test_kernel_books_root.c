@@ -235,6 +235,25 @@ static void operations_begun_before_are_known(void **state)
 	assert_ms(sum_of(recording, getpid(), &names[1], NULL, RLS_CATEGORY_BACKEND).ns, 10, 1000);
 }
 
+/* Nobody knows in which operation time is to be booked while an edge waits to be read. */
+static void time_after_an_unread_edge_waits(void **state)
+{
+	struct recording *recording = *state;
+
+	begin(recording);
+	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
+	into_backend(nothing, NULL);
+	wait_ms((void *)20);
+	add_edge(RLS_EDGE_POP, 0, NULL);
+	wait_ms((void *)40);
+	read_book(recording);
+	assert_ms(sum_of(recording, getpid(), &names[0], NULL, RLS_CATEGORY_PYTHON).ns, 20, 1000);
+	assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns, 0);
+	into_backend(nothing, NULL);
+	read_book(recording);
+	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns, 40, 1000);
+}
+
 static pthread_barrier_t met;
 
 static void *help(void *context)
@@ -354,6 +373,7 @@ int main(void)
 		MULTI_WAY(time_is_told_while_nothing_happens),
 		BOTH_WAYS(edges_cut_time_where_they_were),
 		MULTI_WAY(operations_begun_before_are_known),
+		MULTI_WAY(time_after_an_unread_edge_waits),
 		MULTI_WAY(helpers_are_cut_at_the_edges_of_others),
 		MULTI_WAY(children_go_on_in_their_parents_operation),
 		MULTI_WAY(closed_time_is_in_no_category),

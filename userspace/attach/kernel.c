@@ -102,7 +102,10 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 		bpf_program__set_autoload(stack_tracepoint(kernel->skeleton, i),
 					  options->stacks_bytes);
 	bpf_map__set_autocreate(kernel->skeleton->maps.samples, options->stacks_bytes);
-	bpf_program__set_autoload(kernel->skeleton->progs.flush_books, options->booking);
+	bpf_program__set_autoload(kernel->skeleton->progs.flush_books,
+				  options->booking && !kernel->blind_flush);
+	bpf_program__set_autoload(kernel->skeleton->progs.flush_books_blind,
+				  options->booking && kernel->blind_flush);
 	bpf_program__set_autoload(kernel->skeleton->progs.on_switch, !options->booking);
 }
 
@@ -152,14 +155,19 @@ static int load(struct rls_kernel *kernel, const struct rls_kernel_options *opti
 	if (kernel->way == RLS_ATTACH_AUTO)
 		kernel->way = rls_feature_uprobe_multi() ? RLS_ATTACH_MULTI : RLS_ATTACH_PERF;
 	kernel->windows = options->windows && kernel->way == RLS_ATTACH_MULTI;
-	choose_programs(kernel, options);
 	kernel->booking = options->booking;
+	choose_programs(kernel, options);
 	r = size_rings(kernel->skeleton, options);
 	if (!r)
 		r = size_books(kernel->skeleton, options->booking);
 	if (r)
 		return rls_error_r(r, "cannot size the ring buffers: %s", strerror(-r));
 	r = rlscope__load(kernel->skeleton);
+	if (r && r != -EPERM && kernel->booking && !kernel->blind_flush) {
+		rlscope__destroy(kernel->skeleton);
+		kernel->blind_flush = true;
+		return load(kernel, options);
+	}
 	if (r)
 		return load_error(r);
 	return attach_tracepoints(kernel);
@@ -349,6 +357,8 @@ int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 	uint32_t cost_ns = kernel->costs.ns[RLS_SITE_EMULATED][0];
 	int r = 0;
 
+	if (kernel->booking)
+		return 0; /* ranges have no books: their names are not addresses but texts */
 	for (size_t i = 0; !r && i < count; i++)
 		r = attach_one(kernel, kernel->skeleton->progs.on_range_multi,
 			       kernel->skeleton->progs.on_range, path, sites[i].file_offset, 0,

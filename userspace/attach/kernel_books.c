@@ -21,7 +21,8 @@ int rls_kernel_open_scope(struct rls_kernel *kernel, uint32_t pid)
 
 int rls_kernel_flush_books(struct rls_kernel *kernel)
 {
-	return rls_kernel_iterate(kernel->skeleton->progs.flush_books);
+	return rls_kernel_iterate(kernel->blind_flush ? kernel->skeleton->progs.flush_books_blind :
+							kernel->skeleton->progs.flush_books);
 }
 
 int rls_kernel_read_cells(struct rls_kernel *kernel,

@@ -26,6 +26,7 @@ struct rls_kernel {
 	enum rls_attach_way way;
 	bool windows;
 	bool booking;
+	bool blind_flush;               /* booking: without a look at what threads have yet to read */
 	rls_record_handler handler;
 	void *handler_context;
 };

@@ -25,11 +25,8 @@ enum key {
 	KEY_PERF_EVENTS,
 };
 
-static const struct argp_option option_table[] = {
+static const struct argp_option tracing_table[] = {
 	{ "duration", KEY_DURATION, "SECONDS", 0, "Stop recording after SECONDS", 1 },
-	{ "output", KEY_OUTPUT, "TRACE", 0, "Write the trace to TRACE (default rlscope-PID.trace)", 1 },
-	{ "report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json, csv or another format of `report`", 1 },
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow child processes", 1 },
 	{ "simulator", KEY_SIMULATOR, "GLOB[:SYMBOLS]", 0, "A library whose time is simulator time", 2 },
 	{ "backend", KEY_BACKEND, "GLOB[:SYMBOLS]", 0, "A library that is an ML backend", 2 },
@@ -37,13 +34,20 @@ static const struct argp_option option_table[] = {
 	{ "config", KEY_CONFIG, "FILE", 0, "Read roles of libraries from FILE as well", 2 },
 	{ "overhead-budget", KEY_BUDGET, "P%|none", 0,
 	  "How much the target may be slowed (none: trace everything)", 3 },
+	{ "perf-events", KEY_PERF_EVENTS, NULL, 0,
+	  "Attach probes one by one, as on kernels before 6.6", 3 },
+	{ "verbose", KEY_VERBOSE, NULL, 0, "Say more on stderr", 4 },
+	{ 0 },
+};
+
+static const struct argp_option recording_table[] = {
+	{ "output", KEY_OUTPUT, "TRACE", 0, "Write the trace to TRACE (default rlscope-PID.trace)", 1 },
+	{ "report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json, csv or another format of `report`", 1 },
 	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Look at stacks HZ times a second (0: not at all)", 3 },
 	{ "operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
 	  "Operation NAME is where sampled stacks have such a function (globs)", 3 },
 	{ "verify", KEY_VERIFY, NULL, 0, "Measure with a sampler what the probes do not see", 3 },
-	{ "perf-events", KEY_PERF_EVENTS, NULL, 0,
-	  "Attach probes one by one, as on kernels before 6.6", 3 },
-	{ "verbose", KEY_VERBOSE, NULL, 0, "Say more on stderr", 4 },
 	{ 0 },
 };
 
@@ -118,17 +122,14 @@ static int add_operation(struct rls_record_options *options, const char *text)
 	return -r;
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t parse_recording(int key, char *argument, struct argp_state *state)
 {
 	struct rls_record_options *options = state->input;
 	char names[RLS_WRITER_NAMES_BYTES];
 
 	switch (key) {
-	case KEY_DURATION:
-		if (rls_parse_seconds(argument, &options->duration_ns)) {
-			rls_error("--duration takes a number of seconds, not '%s'", argument);
-			return EINVAL;
-		}
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = options;
 		return 0;
 	case KEY_OUTPUT:
 		return replace(&options->trace_path, argument);
@@ -139,6 +140,34 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		if (!options->writer) {
 			rls_error("'%s' is not a report format: %s", argument,
 				  rls_report_writer_names(names));
+			return EINVAL;
+		}
+		return 0;
+	case KEY_SAMPLE_HZ:
+		options->sample_hz_given = true;
+		if (!parse_hz(argument, &options->sample_hz))
+			return 0;
+		rls_error("--sample-hz takes a whole number from 0 to %d, not '%s'",
+			  RLS_SAMPLE_HZ_MAX, argument);
+		return EINVAL;
+	case KEY_OPERATION:
+		return add_operation(options, argument);
+	case KEY_VERIFY:
+		options->verify = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_tracing(int key, char *argument, struct argp_state *state)
+{
+	struct rls_record_options *options = state->input;
+
+	switch (key) {
+	case KEY_DURATION:
+		if (rls_parse_seconds(argument, &options->duration_ns)) {
+			rls_error("--duration takes a number of seconds, not '%s'", argument);
 			return EINVAL;
 		}
 		return 0;
@@ -160,18 +189,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 			return EINVAL;
 		}
 		return 0;
-	case KEY_SAMPLE_HZ:
-		options->sample_hz_given = true;
-		if (!parse_hz(argument, &options->sample_hz))
-			return 0;
-		rls_error("--sample-hz takes a whole number from 0 to %d, not '%s'",
-			  RLS_SAMPLE_HZ_MAX, argument);
-		return EINVAL;
-	case KEY_OPERATION:
-		return add_operation(options, argument);
-	case KEY_VERIFY:
-		options->verify = true;
-		return 0;
 	case KEY_PERF_EVENTS:
 		options->perf_events = true;
 		return 0;
@@ -183,7 +200,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
-const struct argp rls_record_argp = { .options = option_table, .parser = parse_option };
+const struct argp rls_tracing_argp = { .options = tracing_table, .parser = parse_tracing };
+
+static const struct argp_child children[] = { { &rls_tracing_argp, 0, NULL, 0 }, { 0 } };
+
+const struct argp rls_record_argp = { .options = recording_table, .parser = parse_recording,
+				      .children = children };
 
 int rls_record_options_init(struct rls_record_options *options)
 {

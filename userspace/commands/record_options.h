@@ -37,6 +37,8 @@ void rls_record_options_clear(struct rls_record_options *options);
 /* To be a child of each recorder's own argp; its input is a struct rls_record_options. A
  * bad argument is said on stderr and ends parsing with EINVAL. */
 extern const struct argp rls_record_argp;
+/* The part of it that is not about traces and reports, for the monitor. */
+extern const struct argp rls_tracing_argp;
 
 /* After parsing: configuration files, checks. 0 or -errno, said on stderr. */
 int rls_record_options_finish(struct rls_record_options *options);

@@ -96,7 +96,9 @@ int rls_recorder_add_selected(struct rls_recorder *recorder)
 
 	if (r)
 		return rls_error_r(r, "cannot look for processes: %s", strerror(-r));
-	if (!(selection->kinds & RLS_SELECT_ALL) && !anything_to_see(recorder))
+	/* Who listens waits for them. */
+	if (!(selection->kinds & RLS_SELECT_ALL) && !recorder->options.listener &&
+	    !anything_to_see(recorder))
 		return rls_error_r(-ENOEXEC, "none of the selected processes is a Python process");
 	return 0;
 }

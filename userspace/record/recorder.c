@@ -152,8 +152,13 @@ static void on_final(void *context, const struct rls_wire_final *final)
 static int on_record(const struct rls_wire_header *record, size_t size, void *context)
 {
 	struct rls_recorder *recorder = context;
+	const struct rls_recorder_listener *listener = recorder->options.listener;
 	int r;
 
+	if (listener && record->kind == RLS_WIRE_NAME)
+		return size < sizeof(struct rls_wire_name) ?
+			       0 :
+			       listener->name(listener->context, (const void *)record);
 	if (record->kind == RLS_WIRE_SAMPLE)
 		return rls_verify_add(recorder->verify, record, size);
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
@@ -180,6 +185,8 @@ static int open_signals(struct rls_recorder *recorder)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
+	if (recorder->options.listener)
+		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	recorder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -213,12 +220,38 @@ static int open_samples(struct rls_recorder *recorder)
 
 static int open_throttle(struct rls_recorder *recorder)
 {
+	const struct rls_recorder_listener *listener = recorder->options.listener;
 	double hit_ns = rls_calibration_mean_hit(&recorder->costs.calibration).value_ns;
+	int r;
 
 	if (!rls_kernel_has_windows(recorder->kernel))
 		return 0;
-	return rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
-				recorder->options.budget_percent, hit_ns, &recorder->throttle);
+	r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
+			     recorder->options.budget_percent, hit_ns, &recorder->throttle);
+	return r || !listener ? r :
+				rls_throttle_book(recorder->throttle, listener->look,
+						  listener->context);
+}
+
+/* Events are measured by the records that come of them, of which there are none when the kernel
+ * side books: that costs about as much. */
+static int open_kernel(struct rls_recorder *recorder, struct rls_kernel_options *options)
+{
+	struct rls_hit_costs costs;
+	int r = rls_kernel_open(options, &recorder->kernel);
+
+	if (!r)
+		r = rls_costs_open(recorder->kernel, &recorder->costs);
+	if (r || !recorder->options.listener)
+		return r;
+	rls_kernel_close(recorder->kernel);
+	recorder->kernel = NULL;
+	options->booking = true;
+	r = rls_kernel_open(options, &recorder->kernel);
+	costs = rls_calibration_costs(&recorder->costs.calibration);
+	if (!r)
+		rls_kernel_set_costs(recorder->kernel, &costs);
+	return r;
 }
 
 static int open_parts(struct rls_recorder *recorder)
@@ -237,13 +270,14 @@ static int open_parts(struct rls_recorder *recorder)
 	struct rls_event_sink sink;
 	int r;
 
-	r = rls_kernel_open(&kernel_options, &recorder->kernel);
-	if (!r)
-		r = rls_costs_open(recorder->kernel, &recorder->costs);
+	r = open_kernel(recorder, &kernel_options);
 	if (!r)
 		r = rls_trace_output_init(&recorder->output);
 	if (r)
 		return r;
+	if (recorder->options.listener)
+		rls_trace_output_listen(&recorder->output, recorder->options.listener->event,
+					recorder->options.listener->context);
 	sink = rls_trace_output_sink(&recorder->output);
 	r = rls_translator_new(&sink, &watcher, &recorder->translator);
 	if (!r)
@@ -362,11 +396,14 @@ static int begin_trace(struct rls_recorder *recorder)
 
 static void announce(struct rls_recorder *recorder)
 {
-	rls_info("recording %zu process%s, %zu probes in %zu libraries, into %s; Ctrl-C stops",
+	bool file = !recorder->options.listener;
+
+	rls_info("recording %zu process%s, %zu probes in %zu libraries%s%s; Ctrl-C stops",
 		 recorder->processes.count, recorder->processes.count == 1 ? "" : "es",
 		 rls_libraries_sites(recorder->libraries), rls_libraries_files(recorder->libraries),
-		 recorder->options.trace_path);
-	rls_progress_start(&recorder->progress, recorder->start_ns);
+		 file ? ", into " : "", file ? recorder->options.trace_path : "");
+	if (file) /* who listens has a way of their own to show what goes on */
+		rls_progress_start(&recorder->progress, recorder->start_ns);
 }
 
 /* True when a signal says stop. */
@@ -413,6 +450,19 @@ static void forget_ended_roots(struct rls_recorder *recorder)
 	}
 }
 
+static int tick(struct rls_recorder *recorder, uint64_t time_ns)
+{
+	const struct rls_recorder_listener *listener = recorder->options.listener;
+	int r = 0;
+
+	if (recorder->throttle && listener && !recorder->processes.count)
+		rls_throttle_idle(recorder->throttle, time_ns);
+	else if (recorder->throttle)
+		r = rls_throttle_tick(recorder->throttle, time_ns,
+				      rls_libraries_site_ids(recorder->libraries));
+	return r || !listener ? r : listener->tick(listener->context, time_ns);
+}
+
 static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks)
 {
 	uint64_t checked_ns = recorder->start_ns;
@@ -426,9 +476,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		if (rls_kernel_consume(recorder->kernel) < 0 ||
 		    rls_trace_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
-		if (recorder->throttle &&
-		    rls_throttle_tick(recorder->throttle, time_ns,
-				      rls_libraries_site_ids(recorder->libraries)))
+		if (tick(recorder, time_ns))
 			return RLS_STOP_FAILED;
 		if (take_signals(recorder, hooks))
 			return RLS_STOP_SIGNAL;
@@ -456,9 +504,10 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks,
 		     enum rls_stop *why)
 {
-	int r = rls_trace_output_open(&recorder->output, recorder->options.trace_path);
-	int priority;
+	int r = 0, priority;
 
+	if (!recorder->options.listener)
+		r = rls_trace_output_open(&recorder->output, recorder->options.trace_path);
 	if (!r)
 		r = rls_host_clock(&recorder->output); /* before all it is to date */
 	if (!r)
@@ -518,8 +567,25 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	end.end.complete = true;
 	rls_trace_output_add(&recorder->output, &end);
 	r = rls_trace_output_close(&recorder->output);
-	if (r)
+	if (r && !recorder->options.listener)
 		return rls_error_r(r, "the trace %s could not be written to its end: %s",
 				   recorder->options.trace_path, strerror(-r));
 	return failed;
+}
+
+/* ---- for who listens ---- */
+
+struct rls_kernel *rls_recorder_kernel(struct rls_recorder *recorder)
+{
+	return recorder->kernel;
+}
+
+const struct rls_libraries *rls_recorder_libraries(const struct rls_recorder *recorder)
+{
+	return recorder->libraries;
+}
+
+int rls_recorder_consume(struct rls_recorder *recorder)
+{
+	return rls_kernel_consume(recorder->kernel);
 }

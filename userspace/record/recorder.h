@@ -16,13 +16,33 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "analysis/event.h"
+#include "bpf/wire.h"
+
+struct rls_kernel;
+struct rls_libraries;
 struct rls_operation_globs;
 struct rls_roles;
 struct rls_selection;
 
+/* Where it goes instead of a trace file, when the kernel side books (bpf/book.bpf.h). Each returns
+ * 0 or -errno, which ends the recording. */
+struct rls_recorder_listener {
+	/* All that would be in the trace but transitions and operations. Strings are "". */
+	int (*event)(void *context, const struct rls_event *event);
+	/* Names of operations and phases. */
+	int (*name)(void *context, const struct rls_wire_name *name);
+	/* A look at a thread, and what it seems to be in. */
+	int (*look)(void *context, const struct rls_wire_look *look, enum rls_category guess);
+	/* Every few milliseconds. */
+	int (*tick)(void *context, uint64_t time_ns);
+	void *context;
+};
+
 /* What it points to must stay until the recorder is freed. */
 struct rls_recorder_options {
 	const char *trace_path;
+	const struct rls_recorder_listener *listener; /* NULL: none, a trace is written */
 	const struct rls_roles *roles;
 	const struct rls_selection *selection;  /* resolved; may be empty */
 	uint64_t duration_ns;           /* 0: no limit */
@@ -62,7 +82,8 @@ enum rls_stop {
 struct rls_recorder_hooks {
 	/* Everything is counted from here on. */
 	void (*started)(void *context);
-	/* Sees each SIGINT and SIGTERM; true means: go on recording. */
+	/* Sees each SIGINT and SIGTERM, and SIGHUP when there is a listener; true means: go on
+	 * recording. */
 	bool (*on_signal)(void *context, int signal, bool from_terminal);
 	void *context;
 };
@@ -75,5 +96,11 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 /* Takes the last states, ends the trace, detaches. 0 or -errno; the trace is valid also
  * then, up to where writing failed. */
 int rls_recorder_finish(struct rls_recorder *recorder);
+
+/* For who listens. What belongs to the recorder, which it reads itself. */
+struct rls_kernel *rls_recorder_kernel(struct rls_recorder *recorder);
+const struct rls_libraries *rls_recorder_libraries(const struct rls_recorder *recorder);
+/* Hands over what waits in the rings: the number of records or -errno. */
+int rls_recorder_consume(struct rls_recorder *recorder);
 
 #endif

@@ -277,7 +277,7 @@ int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *r
 	if (record->kind == RLS_WIRE_WAITED && size >= sizeof(struct rls_wire_waited))
 		return on_waited(samples, (const struct rls_wire_waited *)record);
 	if (record->kind != RLS_WIRE_STACK || size < RLS_STACK_HEAD_BYTES ||
-	    stack->frames > RLS_STACK_FRAMES_MAX || stack->end >= RLS_STACK_END_MAX ||
+	    stack->frames > RLS_WALK_FRAMES_MAX || stack->end >= RLS_STACK_END_MAX ||
 	    size < RLS_STACK_HEAD_BYTES + stack->frames * sizeof(stack->frame[0]))
 		return 0;
 	return on_stack(samples, stack);

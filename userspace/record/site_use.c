@@ -116,6 +116,33 @@ int rls_site_use_hits(struct rls_site_use *use, const uint64_t *hits, size_t cou
 	return r;
 }
 
+static uint64_t part_of(uint64_t value, double keep)
+{
+	return (uint64_t)((double)value * keep);
+}
+
+void rls_site_use_age(struct rls_site_use *use, double keep)
+{
+	use->traced_ns = part_of(use->traced_ns, keep);
+	for (size_t i = 0; i < use->count; i++) {
+		use->sites[i].hits = part_of(use->sites[i].hits, keep);
+		use->sites[i].calls = part_of(use->sites[i].calls, keep);
+		use->sites[i].time_ns = part_of(use->sites[i].time_ns, keep);
+	}
+}
+
+int rls_site_use_more(struct rls_site_use *use, size_t site, const struct rls_site_count *more)
+{
+	int r = need_site(use, site);
+
+	if (r)
+		return r == -ERANGE ? 0 : r;
+	use->sites[site].hits += more->hits;
+	use->sites[site].calls += more->calls;
+	use->sites[site].time_ns += more->time_ns;
+	return 0;
+}
+
 /* ---- sorting ---- */
 
 struct ranked {

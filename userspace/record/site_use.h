@@ -48,6 +48,11 @@ void rls_site_use_cut(struct rls_site_use *use, uint64_t stretch_ns);
 /* What sites have been hit so far, all in all. 0 or -ENOMEM. */
 int rls_site_use_hits(struct rls_site_use *use, const uint64_t *hits, size_t count);
 
+/* For sums that are made elsewhere: what was known counts for so much of itself, and more is new of
+ * a site. 0 or -ENOMEM. */
+void rls_site_use_age(struct rls_site_use *use, double keep);
+int rls_site_use_more(struct rls_site_use *use, size_t site, const struct rls_site_count *more);
+
 /* What was sorted out last. */
 struct rls_site_sorting {
 	size_t always, windowed, never; /* sites that were hit, by duty */

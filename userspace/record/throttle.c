@@ -1,6 +1,7 @@
 #include "userspace/record/throttle.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +18,14 @@
 /* What the target is held up for, per site put on or taken off: its page is copied, its
  * memory map locked, its CPUs are told. Most of the time it takes us is waiting. */
 #define SWITCH_NS_A_SITE 30000.0
-/* Odd, so that it does not keep step with timers of the target. */
-#define LOOKS_HZ 251
 /* What a look costs the thread that is looked at. */
 #define LOOK_NS 4000
 
 /* Sites are given up only when they have been watched for so long. */
 #define DEMOTE_AFTER_NS 5000000000ULL
 #define SORT_AGAIN_NS 10000000000ULL
+/* Of what was known of sites before, at each sorting: jobs come and go. */
+#define BOOKS_KEEP 0.7
 
 struct rls_throttle {
 	struct rls_kernel *kernel;
@@ -38,6 +39,16 @@ struct rls_throttle {
 	double hit_ns;
 	uint64_t start_ns, opened_ns, sorted_ns;
 	size_t windows;
+	struct books *books;            /* NULL: the kernel side sends records */
+};
+
+/* What was read of the kernel side's sums last. */
+struct books {
+	int (*looked)(void *context, const struct rls_wire_look *look, enum rls_category guess);
+	void *context;
+	uint64_t burden[RLS_BURDENS];
+	uint64_t hits[RLS_SITES_COUNTED];
+	struct rls_wire_calls calls[RLS_SITES_COUNTED];
 };
 
 int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
@@ -49,7 +60,7 @@ int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
 
 	if (!throttle)
 		return -ENOMEM;
-	r = rls_kernel_attach_looks(kernel, LOOKS_HZ);
+	r = rls_kernel_attach_looks(kernel, RLS_LOOKS_HZ);
 	if (r) {
 		free(throttle);
 		return rls_error_r(r, "cannot sample, which --overhead-budget needs: %s",
@@ -70,7 +81,21 @@ void rls_throttle_free(struct rls_throttle *throttle)
 		return;
 	rls_index_map_free(&throttle->costs);
 	rls_site_use_clear(&throttle->use);
+	free(throttle->books);
 	free(throttle);
+}
+
+int rls_throttle_book(struct rls_throttle *throttle,
+		      int (*looked)(void *context, const struct rls_wire_look *look,
+				    enum rls_category guess),
+		      void *context)
+{
+	throttle->books = calloc(1, sizeof(*throttle->books));
+	if (!throttle->books)
+		return -ENOMEM;
+	throttle->books->looked = looked;
+	throttle->books->context = context;
+	return 0;
 }
 
 void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns)
@@ -107,7 +132,9 @@ static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *
 
 	if (r == -ENOMEM)
 		return r;
-	if (!r)
+	if (!r && throttle->books)
+		r = throttle->books->looked(throttle->books->context, look, event.share.category);
+	else if (!r)
 		r = rls_trace_output_add(throttle->output, &event);
 	else
 		r = 0; /* the profiler's own time, or the process is gone */
@@ -138,6 +165,45 @@ static int tell(struct rls_throttle *throttle, bool open, uint64_t edge_ns)
 	return rls_trace_output_add(throttle->output, &event);
 }
 
+/* What the most burdened thread has paid since the last time. Two threads may share a sum: then
+ * too much is taken to be one's, rather than too little. */
+static double read_burden(struct rls_throttle *throttle)
+{
+	const volatile uint64_t *burden = rls_kernel_burden(throttle->kernel);
+	double worst_ns = 0;
+
+	for (size_t i = 0; i < RLS_BURDENS; i++) {
+		uint64_t sum_ns = burden[i];
+
+		worst_ns = fmax(worst_ns, (double)(sum_ns - throttle->books->burden[i]));
+		throttle->books->burden[i] = sum_ns;
+	}
+	return worst_ns;
+}
+
+/* What is new since the last time. */
+static int read_sums(struct rls_throttle *throttle, uint64_t *hits, size_t sites)
+{
+	_cleanup_free_ struct rls_wire_calls *calls = calloc(sites + 1, sizeof(*calls));
+	struct books *books = throttle->books;
+	int r = calls ? rls_kernel_site_calls(throttle->kernel, calls, sites) : -ENOMEM;
+
+	if (r)
+		return r;
+	for (size_t i = 0; !r && i < sites; i++) {
+		const struct rls_site_count more = {
+			.hits = hits[i] - books->hits[i],
+			.calls = calls[i].calls - books->calls[i].calls,
+			.time_ns = calls[i].time_ns - books->calls[i].time_ns,
+		};
+
+		books->hits[i] = hits[i];
+		books->calls[i] = calls[i];
+		r = rls_site_use_more(&throttle->use, i, &more);
+	}
+	return r;
+}
+
 static int read_hits(struct rls_throttle *throttle, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
@@ -148,6 +214,8 @@ static int read_hits(struct rls_throttle *throttle, size_t sites)
 	if (!hits)
 		return -ENOMEM;
 	r = rls_kernel_site_hits(throttle->kernel, hits, sites);
+	if (!r && throttle->books)
+		return read_sums(throttle, hits, sites);
 	return r ? r : rls_site_use_hits(&throttle->use, hits, sites);
 }
 
@@ -168,9 +236,12 @@ static int sort_sites(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 			throttle->use.sites[i].hit_ns = rls_kernel_site_cost_ns(throttle->kernel, i);
 	}
 	rls_site_use_sort(&throttle->use, throttle->hit_ns, throttle->budget.share,
-			  time_ns - throttle->start_ns > DEMOTE_AFTER_NS, &throttle->sorting);
+			  !throttle->books && time_ns - throttle->start_ns > DEMOTE_AFTER_NS,
+			  &throttle->sorting);
 	for (uint32_t i = 0; !r && i < throttle->use.count; i++)
 		r = rls_kernel_set_duty(throttle->kernel, i, throttle->use.sites[i].duty);
+	if (throttle->books)
+		rls_site_use_age(&throttle->use, BOOKS_KEEP);
 	throttle->sorted_ns = time_ns;
 	rls_debug("sites: %zu always on, %zu in windows, %zu given up (%.2f %% of the time)",
 		  throttle->sorting.always, throttle->sorting.windowed, throttle->sorting.never,
@@ -226,6 +297,8 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 {
 	double cost_ns = throttle->worst_ns;
 
+	if (throttle->books)
+		cost_ns += read_burden(throttle);
 	throttle->worst_ns = 0;
 	rls_index_map_free(&throttle->costs);
 	switch (rls_budget_tick(&throttle->budget, time_ns, cost_ns)) {
@@ -236,6 +309,14 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	default:
 		return 0;
 	}
+}
+
+void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns)
+{
+	/* Nothing is learnt of sites while nobody could have hit them. */
+	if (throttle->budget.open)
+		throttle->opened_ns = time_ns;
+	throttle->worst_ns = 0;
 }
 
 int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns)

@@ -11,9 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/category.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/record/places.h"
 #include "userspace/record/trace_output.h"
+
+/* Looks at running threads, on each CPU. Odd, so that it does not keep step with timers of the
+ * target. */
+#define RLS_LOOKS_HZ 251
 
 struct rls_throttle;
 
@@ -23,6 +28,14 @@ int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
 		     struct rls_throttle **out);
 void rls_throttle_free(struct rls_throttle *throttle);
 
+/* The kernel side books (bpf/book.bpf.h): costs and calls are read from there, looks go to looked
+ * with what they seem to show instead of into the trace, and no site is given up for good, as what
+ * runs on the host changes. Before start. 0 or -ENOMEM. */
+int rls_throttle_book(struct rls_throttle *throttle,
+		      int (*looked)(void *context, const struct rls_wire_look *look,
+				    enum rls_category guess),
+		      void *context);
+
 void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns);
 
 /* Any record of the kernel's. 0 or -ENOMEM. */
@@ -31,6 +44,9 @@ int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header
 
 /* Opens or closes a window when it is time. sites: ids given so far. 0 or -errno. */
 int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites);
+
+/* Instead of a tick while there is nobody to trace. */
+void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns);
 
 /* Recording has ended: puts what was done into the trace. */
 int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns);

@@ -15,6 +15,14 @@ int rls_trace_output_init(struct rls_trace_output *output)
 	return output->strings ? 0 : -ENOMEM;
 }
 
+void rls_trace_output_listen(struct rls_trace_output *output,
+			     int (*listener)(void *context, const struct rls_event *event),
+			     void *context)
+{
+	output->listener = listener;
+	output->listener_context = context;
+}
+
 int rls_trace_output_open(struct rls_trace_output *output, const char *path)
 {
 	int r = rls_trace_writer_open(path, output->strings, &output->writer);
@@ -58,6 +66,8 @@ int rls_trace_output_add(struct rls_trace_output *output, const struct rls_event
 
 	if (output->error)
 		return output->error;
+	if (output->listener)
+		return output->listener(output->listener_context, event);
 	if (!output->writer)
 		return wait_for_file(output, event);
 	r = rls_trace_writer_add(output->writer, event);
@@ -67,6 +77,15 @@ int rls_trace_output_add(struct rls_trace_output *output, const struct rls_event
 	return r == -EINVAL ? 0 : r;
 }
 
+static int intern(struct rls_trace_output *output, const char *text, size_t length,
+		  rls_string_id *out)
+{
+	if (!output->listener)
+		return rls_string_pool_add(output->strings, text, length, out);
+	*out = 0;
+	return 0;
+}
+
 static int sink_add(void *context, const struct rls_event *event)
 {
 	return rls_trace_output_add(context, event);
@@ -74,9 +93,7 @@ static int sink_add(void *context, const struct rls_event *event)
 
 static int sink_intern(void *context, const char *text, size_t length, rls_string_id *out)
 {
-	struct rls_trace_output *output = context;
-
-	return rls_string_pool_add(output->strings, text, length, out);
+	return intern(context, text, length, out);
 }
 
 struct rls_event_sink rls_trace_output_sink(struct rls_trace_output *output)
@@ -86,7 +103,7 @@ struct rls_event_sink rls_trace_output_sink(struct rls_trace_output *output)
 
 int rls_trace_output_string(struct rls_trace_output *output, const char *text, rls_string_id *out)
 {
-	return rls_string_pool_add(output->strings, text, strlen(text), out);
+	return intern(output, text, strlen(text), out);
 }
 
 int rls_trace_output_warning(struct rls_trace_output *output, uint64_t time_ns, const char *text)

@@ -20,10 +20,18 @@ struct rls_trace_output {
 	struct rls_event *waiting;
 	size_t waiting_count, waiting_room;
 	uint64_t flushed_ns;
+	/* Instead of a file, when set. */
+	int (*listener)(void *context, const struct rls_event *event);
+	void *listener_context;
 	int error;              /* the first failure to write; nothing is added after it */
 };
 
 int rls_trace_output_init(struct rls_trace_output *output);
+/* Events go to a listener, at once, and no file is to be opened. Their strings are all "": nothing
+ * that targets make up is kept for as long as the output is there. */
+void rls_trace_output_listen(struct rls_trace_output *output,
+			     int (*listener)(void *context, const struct rls_event *event),
+			     void *context);
 /* Creates the file, writes what waits. 0 or -errno, said on stderr. */
 int rls_trace_output_open(struct rls_trace_output *output, const char *path);
 /* Ends the file if it was opened, frees. 0 or the first error there was. */

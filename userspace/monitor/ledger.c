@@ -1,0 +1,320 @@
+#include "userspace/monitor/ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/divide.h"
+#include "analysis/grow.h"
+
+/* Of looks and rates, at each settling: jobs change. */
+#define LOOKS_KEEP 0.5
+#define RATE_KEEP 0.95
+/* Fewer looks than these stand for say less than what was traced. */
+#define LOOKS_NS_MIN 20e6
+#define RATE_NS_MIN 1e6
+
+static void names_clear(struct rls_ledger_names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->texts[i]);
+	free(names->texts);
+}
+
+void rls_ledger_clear(struct rls_ledger *ledger)
+{
+	names_clear(&ledger->operations);
+	names_clear(&ledger->phases);
+	for (size_t i = 0; i < ledger->count; i++)
+		free(ledger->scopes[i]);
+	free(ledger->scopes);
+	free(ledger->rows);
+	free(ledger->transitions);
+	*ledger = (struct rls_ledger){ 0 };
+}
+
+/* ---- names and scopes ---- */
+
+/* The name's place, the last one for all beyond `most`. "" is no name and takes none away. */
+static int find_name(struct rls_ledger_names *names, const char *text, size_t most, uint16_t *out)
+{
+	size_t i;
+
+	if (!text)
+		text = RLS_LEDGER_OTHER;
+	for (i = 0; i < names->count; i++) {
+		if (!strcmp(names->texts[i], text))
+			break;
+	}
+	if (i == names->count && names->count >= most + 1 && text[0] &&
+	    strcmp(text, RLS_LEDGER_OTHER))
+		return find_name(names, RLS_LEDGER_OTHER, SIZE_MAX - 1, out);
+	if (i == names->count) {
+		if (rls_grow(&names->texts, &names->room, names->count))
+			return -ENOMEM;
+		names->texts[i] = strdup(text);
+		if (!names->texts[i])
+			return -ENOMEM;
+		names->count++;
+	}
+	*out = (uint16_t)i;
+	return 0;
+}
+
+static struct rls_ledger_scope *find_scope(const struct rls_ledger *ledger, uint16_t operation,
+					   uint16_t phase)
+{
+	for (size_t i = 0; i < ledger->count; i++) {
+		if (ledger->scopes[i]->operation == operation && ledger->scopes[i]->phase == phase)
+			return ledger->scopes[i];
+	}
+	return NULL;
+}
+
+int rls_ledger_scope(struct rls_ledger *ledger, const char *operation, const char *phase,
+		     struct rls_ledger_scope **out)
+{
+	struct rls_ledger_scope *scope;
+	uint16_t o, p, none;
+	int r = find_name(&ledger->operations, "", RLS_LEDGER_OPERATIONS, &none);
+
+	if (!r)
+		r = find_name(&ledger->phases, "", RLS_LEDGER_PHASES, &none);
+	if (!r)
+		r = find_name(&ledger->operations, operation, RLS_LEDGER_OPERATIONS, &o);
+	if (!r)
+		r = find_name(&ledger->phases, phase, RLS_LEDGER_PHASES, &p);
+	if (r)
+		return r;
+	scope = find_scope(ledger, o, p);
+	if (!scope && ledger->count >= RLS_LEDGER_SCOPES &&
+	    strcmp(ledger->operations.texts[o], RLS_LEDGER_OTHER))
+		return rls_ledger_scope(ledger, NULL, NULL, out);
+	if (!scope) {
+		if (rls_grow(&ledger->scopes, &ledger->room, ledger->count))
+			return -ENOMEM;
+		scope = calloc(1, sizeof(*scope));
+		if (!scope)
+			return -ENOMEM;
+		scope->operation = o;
+		scope->phase = p;
+		ledger->scopes[ledger->count++] = scope;
+	}
+	*out = scope;
+	return 0;
+}
+
+/* ---- what comes in ---- */
+
+void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
+		    const struct rls_wire_cell *more)
+{
+	ledger->hits += more->hits;
+	ledger->cost_ns += more->cost_ns;
+	if (category == RLS_BOOK_CLOSED) {
+		scope->closed_ns += more->ns;
+		scope->closed_cost_ns += more->cost_ns;
+		return;
+	}
+	if (category >= RLS_CATEGORY_MAX)
+		category = RLS_CATEGORY_UNKNOWN;
+	scope->wall_ns[category] += more->ns;
+	scope->cost_ns[category] += more->cost_ns;
+	scope->rate_ns += (double)more->ns - (double)more->cost_ns;
+	for (int to = 0; to < RLS_CATEGORY_MAX; to++) {
+		scope->transitions[category][to] += more->to[to];
+		scope->rate_counts[category][to] += (double)more->to[to];
+	}
+}
+
+void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
+		     enum rls_category guess, bool waiting, uint64_t ns)
+{
+	if (category == RLS_BOOK_CLOSED)
+		scope->looks_ns[guess] += (double)ns;
+	else if (!waiting && category && category < RLS_CATEGORY_MAX)
+		ledger->truth.count[guess][category]++;
+}
+
+/* ---- closed time ---- */
+
+static double sum_of(const double *values)
+{
+	double sum = 0;
+
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		sum += values[i];
+	return sum;
+}
+
+static bool by_looks(const struct rls_truth *truth, const double *looks_ns, double *of)
+{
+	double total = sum_of(looks_ns);
+
+	if (total < LOOKS_NS_MIN)
+		return false;
+	memset(of, 0, RLS_CATEGORY_MAX * sizeof(*of));
+	for (int guess = 0; guess < RLS_CATEGORY_MAX; guess++) {
+		for (int i = 0; looks_ns[guess] > 0 && i < RLS_CATEGORY_MAX; i++)
+			of[i] += looks_ns[guess] / total * rls_truth_share(truth, (enum rls_category)guess,
+								    (enum rls_category)i);
+	}
+	return true;
+}
+
+static bool by_traced(const struct rls_ledger_scope *scope, double *of)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		of[i] = (double)(scope->wall_ns[i] - scope->looked_ns[i]);
+	of[RLS_CATEGORY_UNKNOWN] = 0;
+	return sum_of(of) > 0;
+}
+
+/* The looks of all scopes together: other operations of the same job. */
+static void all_looks(const struct rls_ledger *ledger, double *looks_ns)
+{
+	for (size_t s = 0; s < ledger->count; s++) {
+		for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+			looks_ns[i] += ledger->scopes[s]->looks_ns[i];
+	}
+}
+
+static bool find_shares(const struct rls_ledger *ledger, const struct rls_ledger_scope *scope,
+			const double *others_ns, bool last, double *of)
+{
+	if (by_looks(&ledger->truth, scope->looks_ns, of) || by_traced(scope, of) ||
+	    by_looks(&ledger->truth, others_ns, of))
+		return true;
+	memset(of, 0, RLS_CATEGORY_MAX * sizeof(*of));
+	of[RLS_CATEGORY_UNKNOWN] = 1;
+	return last;
+}
+
+static void divide(struct rls_ledger_scope *scope, const double *of)
+{
+	uint64_t parts[RLS_CATEGORY_MAX], costs[RLS_CATEGORY_MAX];
+
+	rls_divide(scope->closed_ns, of, RLS_CATEGORY_MAX, parts);
+	rls_divide(scope->closed_cost_ns, of, RLS_CATEGORY_MAX, costs);
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		scope->wall_ns[i] += parts[i];
+		scope->looked_ns[i] += parts[i];
+		scope->cost_ns[i] += costs[i];
+	}
+	if (scope->closed_ns > scope->closed_cost_ns)
+		scope->unscaled_ns += (double)(scope->closed_ns - scope->closed_cost_ns);
+	scope->closed_ns = scope->closed_cost_ns = 0;
+}
+
+/* As often as lately while it was traced. */
+static void scale(struct rls_ledger_scope *scope)
+{
+	double factor;
+
+	if (scope->unscaled_ns <= 0 || scope->rate_ns < RATE_NS_MIN)
+		return;
+	factor = scope->unscaled_ns / scope->rate_ns;
+	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
+		for (int to = 0; to < RLS_CATEGORY_MAX; to++)
+			scope->scaled[from][to] += factor * scope->rate_counts[from][to];
+	}
+	scope->unscaled_ns = 0;
+}
+
+static void age(struct rls_ledger_scope *scope)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		scope->looks_ns[i] *= LOOKS_KEEP;
+		for (int to = 0; to < RLS_CATEGORY_MAX; to++)
+			scope->rate_counts[i][to] *= RATE_KEEP;
+	}
+	scope->rate_ns *= RATE_KEEP;
+}
+
+void rls_ledger_settle(struct rls_ledger *ledger, bool last)
+{
+	double others_ns[RLS_CATEGORY_MAX] = { 0 }, of[RLS_CATEGORY_MAX];
+
+	all_looks(ledger, others_ns);
+	for (size_t s = 0; s < ledger->count; s++) {
+		struct rls_ledger_scope *scope = ledger->scopes[s];
+
+		if (!scope->closed_ns || !find_shares(ledger, scope, others_ns, last, of))
+			continue;
+		divide(scope, of);
+		scale(scope);
+		age(scope);
+	}
+}
+
+/* ---- what is shown ---- */
+
+static int show_row(struct rls_ledger *ledger, struct rls_ledger_scope *scope, int category)
+{
+	uint64_t wall_ns = scope->wall_ns[category], cost_ns = scope->cost_ns[category];
+	uint64_t corrected_ns = wall_ns > cost_ns ? wall_ns - cost_ns : 0;
+
+	if (!wall_ns)
+		return 0;
+	if (rls_grow(&ledger->rows, &ledger->row_room, ledger->row_count))
+		return -ENOMEM;
+	/* Costs are heard of after the time that they are part of. */
+	if (corrected_ns > scope->corrected_ns[category])
+		scope->corrected_ns[category] = corrected_ns;
+	ledger->rows[ledger->row_count++] = (struct rls_snapshot_row){
+		.phase = ledger->phases.texts[scope->phase],
+		.operation = ledger->operations.texts[scope->operation],
+		.category = (enum rls_category)category,
+		.resource = RLS_RESOURCE_CPU,
+		.method = scope->looked_ns[category] ? RLS_METHOD_SAMPLED : RLS_METHOD_TRACED,
+		.wall_ns = wall_ns,
+		.corrected_ns = scope->corrected_ns[category],
+	};
+	return 0;
+}
+
+/* Over the phases of an operation. */
+static int show_transitions(struct rls_ledger *ledger, uint16_t operation)
+{
+	double sums[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX] = { 0 };
+
+	for (size_t s = 0; s < ledger->count; s++) {
+		const struct rls_ledger_scope *scope = ledger->scopes[s];
+
+		for (int i = 0; scope->operation == operation && i < RLS_CATEGORY_MAX; i++) {
+			for (int k = 0; k < RLS_CATEGORY_MAX; k++)
+				sums[i][k] += (double)scope->transitions[i][k] + scope->scaled[i][k];
+		}
+	}
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			if (sums[i][k] < 1)
+				continue;
+			if (rls_grow(&ledger->transitions, &ledger->transition_room,
+				     ledger->transition_count))
+				return -ENOMEM;
+			ledger->transitions[ledger->transition_count++] =
+				(struct rls_snapshot_transition){
+					.operation = ledger->operations.texts[operation],
+					.from = (enum rls_category)i,
+					.to = (enum rls_category)k,
+					.count = (uint64_t)sums[i][k],
+				};
+		}
+	}
+	return 0;
+}
+
+int rls_ledger_show(struct rls_ledger *ledger)
+{
+	int r = 0;
+
+	ledger->row_count = ledger->transition_count = 0;
+	for (size_t s = 0; !r && s < ledger->count; s++) {
+		for (int i = 0; !r && i < RLS_CATEGORY_MAX; i++)
+			r = show_row(ledger, ledger->scopes[s], i);
+	}
+	for (uint16_t o = 0; !r && o < ledger->operations.count; o++)
+		r = show_transitions(ledger, o);
+	return r;
+}

@@ -1,0 +1,88 @@
+/* Ledger: a job's figures, added up from what the kernel side and the looks tell.
+ *
+ *     cells' growth ──┬─ of a category ──────────────────▶ rows, transitions
+ *                     └─ closed time ─▶ settle, by looks ─▶ rows, transitions in proportion
+ *     looks ──────────── while traced: how good guesses are; while closed: what it was spent in
+ *
+ * Only what has grown is ever added, so no figure goes back. Closed time is divided as
+ * analysis/shares.h says, but of each stretch between two settlings by itself, and running and
+ * waiting alike: a look stands for the time that it was taken for. What there is nothing to go by
+ * for waits until there is; at the job's end it is unknown.
+ *
+ * Memory is bounded: RLS_LEDGER_OPERATIONS names of operations and RLS_LEDGER_PHASES of phases,
+ * the rest have the name RLS_LEDGER_OTHER, and RLS_LEDGER_SCOPES pairs of both. One thread.
+ */
+#ifndef RLS_MONITOR_LEDGER_H
+#define RLS_MONITOR_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/category.h"
+#include "analysis/shares.h"
+#include "bpf/wire.h"
+#include "userspace/monitor/snapshot.h"
+
+#define RLS_LEDGER_OPERATIONS 200
+#define RLS_LEDGER_PHASES 30
+#define RLS_LEDGER_SCOPES 1000
+#define RLS_LEDGER_OTHER "other"
+
+/* One operation in one phase. */
+struct rls_ledger_scope {
+	uint16_t operation, phase;      /* places in the ledger's names */
+	uint64_t wall_ns[RLS_CATEGORY_MAX];
+	uint64_t looked_ns[RLS_CATEGORY_MAX];   /* of that, divided by looks */
+	uint64_t cost_ns[RLS_CATEGORY_MAX];
+	uint64_t corrected_ns[RLS_CATEGORY_MAX]; /* as shown last */
+	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
+	double scaled[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* more of them, in closed time */
+	double rate_counts[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* lately, while traced */
+	double rate_ns;                 /* in how much time that was, less what probes cost */
+	uint64_t closed_ns, closed_cost_ns; /* to be divided */
+	double unscaled_ns;             /* divided, its transitions not told yet */
+	double looks_ns[RLS_CATEGORY_MAX]; /* by what they seemed to show, lately */
+};
+
+struct rls_ledger_names {
+	char **texts;
+	size_t count, room;
+};
+
+struct rls_ledger {
+	struct rls_ledger_names operations, phases;
+	struct rls_ledger_scope **scopes;
+	size_t count, room;
+	struct rls_truth truth;
+	uint64_t hits, cost_ns;
+	/* For whoever reads; valid until the next rls_ledger_show. */
+	struct rls_snapshot_row *rows;
+	size_t row_count, row_room;
+	struct rls_snapshot_transition *transitions;
+	size_t transition_count, transition_room;
+};
+
+void rls_ledger_clear(struct rls_ledger *ledger);
+
+/* Its scope, made if it is not there; it stays where it is. NULL for a name: not known, other.
+ * 0 or -ENOMEM. */
+int rls_ledger_scope(struct rls_ledger *ledger, const char *operation, const char *phase,
+		     struct rls_ledger_scope **out);
+
+/* A cell of the scope has grown by this. */
+void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
+		    const struct rls_wire_cell *more);
+
+/* A look that stands for so much time. category: what it is booked in, RLS_BOOK_CLOSED or the
+ * truth. */
+void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
+		     enum rls_category guess, bool waiting, uint64_t ns);
+
+/* Divides what has come since. last: nothing more will. */
+void rls_ledger_settle(struct rls_ledger *ledger, bool last);
+
+/* Fills rows and transitions. 0 or -ENOMEM. */
+int rls_ledger_show(struct rls_ledger *ledger);
+
+#endif

@@ -1,0 +1,365 @@
+#include "userspace/monitor/monitor.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/grow.h"
+#include "userspace/attach/kernel.h"
+#include "userspace/log.h"
+#include "userspace/monitor/cells.h"
+#include "userspace/monitor/jobs.h"
+#include "userspace/monotonic.h"
+#include "userspace/record/libraries.h"
+#include "userspace/record/losses.h"
+#include "userspace/record/throttle.h"
+
+#define SWEEP_EVERY_NS 5000000000ULL
+#define SWEEP_AGAIN_NS 200000000ULL     /* for a snapshot: figures older than that are read anew */
+/* A process after its end: its last time is booked as its threads end, its GPU work comes later. */
+#define ENDED_KEPT_NS 8000000000ULL
+#define LOOK_STANDS_NS (1000000000ULL / RLS_LOOKS_HZ)
+
+struct rls_monitor {
+	struct rls_recorder_listener listener;
+	struct rls_monitor_hooks hooks;
+	double budget_percent;
+	struct rls_recorder *recorder;
+	struct rls_jobs jobs;
+	struct rls_names names;
+	struct rls_cells cells;
+	uint64_t swept_ns;
+	bool over;                      /* the kernel side has stopped */
+	int wish;                       /* what a tick returned to end it */
+	struct rls_snapshot snapshot;
+	struct rls_snapshot_job *shown;
+	size_t shown_room;
+	struct rls_snapshot_loss losses[RLS_DROP_MAX];
+};
+
+/* ---- what the recorder tells ---- */
+
+static void forget_ended(struct rls_monitor *monitor, uint64_t before_ns);
+
+/* listen: what waits in the rings is taken first, for names come before the cells that they are
+ * the names of. Not from within a record's handler. */
+static int sweep(struct rls_monitor *monitor, uint64_t now_ns, bool listen)
+{
+	struct rls_kernel *kernel = rls_recorder_kernel(monitor->recorder);
+	int r = rls_kernel_flush_books(kernel);
+
+	if (!r && listen)
+		r = rls_recorder_consume(monitor->recorder);
+	if (r >= 0)
+		r = rls_cells_sweep(&monitor->cells, kernel, &monitor->jobs, &monitor->names);
+	if (r)
+		return rls_error_r(r, "cannot read what the kernel side has summed up: %s",
+				   strerror(-r));
+	for (size_t i = 0; i < monitor->jobs.count; i++) {
+		struct rls_job *job = monitor->jobs.jobs[i];
+
+		rls_ledger_settle(&job->ledger, job->ended_ns != 0);
+		rls_gpu_use_advance(&job->gpu, job->ended_ns && now_ns > job->ended_ns + ENDED_KEPT_NS ?
+						       UINT64_MAX : now_ns);
+	}
+	monitor->swept_ns = now_ns;
+	forget_ended(monitor, now_ns - ENDED_KEPT_NS);
+	return 0;
+}
+
+static bool is_over(void *context, uint32_t pid)
+{
+	struct rls_monitor *monitor = context;
+
+	return !rls_jobs_find(&monitor->jobs, pid);
+}
+
+static void forget_ended(struct rls_monitor *monitor, uint64_t before_ns)
+{
+	rls_cells_forget(&monitor->cells, rls_recorder_kernel(monitor->recorder), &monitor->jobs,
+			 before_ns);
+	rls_jobs_forget(&monitor->jobs, before_ns);
+	rls_names_age(&monitor->names, is_over, monitor);
+	rls_jobs_expire(&monitor->jobs, monitor->swept_ns);
+}
+
+static int begin_process(struct rls_monitor *monitor, const struct rls_event *event)
+{
+	struct rls_member *before = rls_jobs_find(&monitor->jobs, event->pid);
+	const char *python;
+	struct rls_job *job;
+	int r = 0;
+
+	if (before && before->ended_ns) { /* another one has its number */
+		r = sweep(monitor, rls_monotonic_ns(), false);
+		if (!r)
+			forget_ended(monitor, before->ended_ns + 1);
+	}
+	if (!r)
+		r = rls_jobs_begin(&monitor->jobs, event->pid, event->process.ppid, event->time_ns,
+				   rls_job_identity_read, &job);
+	if (r)
+		return r;
+	python = rls_libraries_python(rls_recorder_libraries(monitor->recorder), (pid_t)event->pid);
+	if (!job->python[0])
+		snprintf(job->python, sizeof(job->python), "%s", python);
+	return 0;
+}
+
+static int on_event(void *context, const struct rls_event *event)
+{
+	struct rls_monitor *monitor = context;
+	struct rls_member *member;
+
+	switch (event->kind) {
+	case RLS_EVENT_PROCESS:
+		return begin_process(monitor, event);
+	case RLS_EVENT_PROCESS_END:
+		rls_jobs_end(&monitor->jobs, event->pid, event->time_ns);
+		return 0;
+	case RLS_EVENT_GPU:
+		member = rls_jobs_find(&monitor->jobs, event->pid);
+		return member ? rls_gpu_use_add(&member->job->gpu, event) : 0;
+	default:
+		return 0;
+	}
+}
+
+static int on_name(void *context, const struct rls_wire_name *name)
+{
+	struct rls_monitor *monitor = context;
+
+	return rls_names_add(&monitor->names, name);
+}
+
+static int on_look(void *context, const struct rls_wire_look *look, enum rls_category guess)
+{
+	struct rls_monitor *monitor = context;
+	struct rls_member *member = rls_jobs_find(&monitor->jobs, look->header.pid);
+	struct rls_ledger_scope *scope;
+	int r;
+
+	if (!member)
+		return 0;
+	r = rls_ledger_scope(&member->job->ledger, rls_names_text(&monitor->names, look->operation),
+			     rls_names_text(&monitor->names, look->phase), &scope);
+	if (!r)
+		rls_ledger_look(&member->job->ledger, scope, look->category, guess,
+				look->waited_ns != 0,
+				look->waited_ns ? look->waited_ns : LOOK_STANDS_NS);
+	return r;
+}
+
+static int on_tick(void *context, uint64_t time_ns)
+{
+	struct rls_monitor *monitor = context;
+	int r = 0;
+
+	if (time_ns - monitor->swept_ns >= SWEEP_EVERY_NS)
+		r = sweep(monitor, time_ns, true);
+	if (!r && monitor->hooks.tick)
+		r = monitor->hooks.tick(monitor->hooks.context, time_ns);
+	monitor->wish = r;
+	return r;
+}
+
+/* ---- open, run ---- */
+
+int rls_monitor_open(const struct rls_monitor_options *options, struct rls_monitor **out)
+{
+	struct rls_monitor *monitor = calloc(1, sizeof(*monitor));
+	struct rls_recorder_options recorder = {
+		.roles = options->roles,
+		.selection = options->selection,
+		.duration_ns = options->duration_ns,
+		.follow_children = options->follow_children,
+		.budget_percent = options->budget_percent,
+		.perf_events = options->perf_events,
+	};
+	int r;
+
+	if (!monitor)
+		return -ENOMEM;
+	monitor->budget_percent = options->budget_percent;
+	monitor->listener = (struct rls_recorder_listener){ on_event, on_name, on_look, on_tick,
+							    monitor };
+	recorder.listener = &monitor->listener;
+	r = rls_recorder_open(&recorder, &monitor->recorder);
+	if (!r)
+		r = rls_recorder_add_selected(monitor->recorder);
+	if (r) {
+		rls_monitor_free(monitor);
+		return r;
+	}
+	*out = monitor;
+	return 0;
+}
+
+void rls_monitor_free(struct rls_monitor *monitor)
+{
+	if (!monitor)
+		return;
+	rls_recorder_free(monitor->recorder);
+	rls_jobs_clear(&monitor->jobs);
+	rls_names_clear(&monitor->names);
+	rls_cells_clear(&monitor->cells);
+	free(monitor->shown);
+	free(monitor);
+}
+
+static void on_started(void *context)
+{
+	struct rls_monitor *monitor = context;
+
+	monitor->swept_ns = rls_monotonic_ns();
+	if (monitor->hooks.started)
+		monitor->hooks.started(monitor->hooks.context);
+}
+
+static bool on_signal(void *context, int signal, bool from_terminal)
+{
+	struct rls_monitor *monitor = context;
+
+	if (monitor->hooks.on_signal)
+		return monitor->hooks.on_signal(monitor->hooks.context, signal);
+	return signal == SIGHUP;
+}
+
+int rls_monitor_run(struct rls_monitor *monitor, const struct rls_monitor_hooks *hooks)
+{
+	const struct rls_recorder_hooks recorder_hooks = { on_started, on_signal, monitor };
+	enum rls_stop why;
+	int r, finished;
+
+	monitor->hooks = *hooks;
+	r = rls_recorder_run(monitor->recorder, &recorder_hooks, &why);
+	if (r)
+		return r;
+	if (why == RLS_STOP_FAILED && monitor->wish <= 0)
+		r = monitor->wish ? monitor->wish : -EIO;
+	if (!r)
+		r = sweep(monitor, rls_monotonic_ns(), true);
+	monitor->over = true;
+	finished = rls_recorder_finish(monitor->recorder);
+	return r ? r : finished;
+}
+
+/* ---- snapshot ---- */
+
+static uint64_t count_open_files(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	uint64_t count = 0;
+
+	while (folder && readdir(folder))
+		count++;
+	if (folder)
+		closedir(folder);
+	return count > 3 ? count - 3 : 0; /* ".", ".." and the folder itself */
+}
+
+static uint64_t resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	if (file) {
+		if (fscanf(file, "%*u %lu", &pages) != 1)
+			pages = 0;
+		fclose(file);
+	}
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void show_health(struct rls_monitor *monitor, struct rls_snapshot *snapshot)
+{
+	struct timespec cpu = { 0 };
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	snapshot->health = (struct rls_snapshot_health){
+		.rss_bytes = resident_bytes(),
+		.cpu_ns = (uint64_t)cpu.tv_sec * 1000000000ULL + (uint64_t)cpu.tv_nsec,
+		.live_jobs = monitor->jobs.seen - monitor->jobs.ended,
+		.open_files = count_open_files(),
+		.sites = rls_libraries_sites(rls_recorder_libraries(monitor->recorder)),
+		.budget_percent = monitor->budget_percent,
+	};
+}
+
+static void show_losses(struct rls_monitor *monitor, struct rls_snapshot *snapshot)
+{
+	uint64_t drops[RLS_DROP_MAX];
+
+	rls_kernel_drops(rls_recorder_kernel(monitor->recorder), drops);
+	drops[RLS_DROP_CELLS] += monitor->cells.homeless;
+	for (int i = 0; i < RLS_DROP_MAX; i++)
+		monitor->losses[i] = (struct rls_snapshot_loss){
+			rls_drop_name((enum rls_drop_counter)i), drops[i]
+		};
+	snapshot->losses = monitor->losses;
+	snapshot->loss_count = RLS_DROP_MAX;
+}
+
+static int show_job(struct rls_job *job, struct rls_snapshot_job *out)
+{
+	int r = rls_ledger_show(&job->ledger);
+
+	if (!r)
+		r = rls_gpu_use_show(&job->gpu);
+	*out = (struct rls_snapshot_job){
+		.id = job->id,
+		.name = job->name,
+		.container = job->identity.container,
+		.unit = job->identity.unit,
+		.cgroup = job->identity.cgroup,
+		.command = job->identity.command,
+		.python = job->python,
+		.started_ns = job->started_ns,
+		.ended_ns = job->ended_ns,
+		.processes_started = job->processes_started,
+		.processes_alive = job->processes_alive,
+		.rows = job->ledger.rows,
+		.row_count = job->ledger.row_count,
+		.transitions = job->ledger.transitions,
+		.transition_count = job->ledger.transition_count,
+		.gpus = job->gpu.shown,
+		.gpu_count = job->gpu.count,
+		.hits = job->ledger.hits,
+		.overhead_ns = job->ledger.cost_ns,
+	};
+	return r;
+}
+
+int rls_monitor_snapshot(struct rls_monitor *monitor, const struct rls_snapshot **out)
+{
+	struct rls_snapshot *snapshot = &monitor->snapshot;
+	uint64_t now_ns = rls_monotonic_ns();
+	int r = 0;
+
+	if (!monitor->over && now_ns - monitor->swept_ns > SWEEP_AGAIN_NS)
+		r = sweep(monitor, now_ns, true);
+	for (size_t i = 0; !r && i < monitor->jobs.count; i++) {
+		r = rls_grow(&monitor->shown, &monitor->shown_room, i);
+		if (!r)
+			r = show_job(monitor->jobs.jobs[i], &monitor->shown[i]);
+	}
+	if (r)
+		return r;
+	*snapshot = (struct rls_snapshot){
+		.version = RLS_VERSION,
+		.time_ns = monitor->swept_ns,
+		.jobs_seen = monitor->jobs.seen,
+		.jobs_ended = monitor->jobs.ended,
+		.jobs = monitor->shown,
+		.job_count = monitor->jobs.count,
+	};
+	show_losses(monitor, snapshot);
+	show_health(monitor, snapshot);
+	*out = snapshot;
+	return 0;
+}
