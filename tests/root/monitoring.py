@@ -38,7 +38,7 @@ class Monitor(harness.Process):
     """rlscope-bpf monitor --print; live when it returns."""
 
     def __init__(self, *arguments, roles=harness.ROLES, **options):
-        super().__init__([harness.BINARY, "monitor", "--print", *roles, *arguments], **options)
+        super().__init__([harness.BINARY, "monitor", "--print", "--listen", "none", *roles, *arguments], **options)
         if self.err.wait("recording", harness.RECORDING_SECONDS) is None:
             raise RuntimeError("never recording: status %s, %s" % (
                 self.child.poll(), self.err.text()))

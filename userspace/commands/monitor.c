@@ -1,6 +1,7 @@
 /* rlscope-bpf monitor: every training job on the host, as metrics. */
 #include <argp.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "userspace/commands/select_options.h"
 #include "userspace/log.h"
 #include "userspace/metrics/exposition.h"
+#include "userspace/metrics/presenter.h"
 #include "userspace/monitor/monitor.h"
 #include "userspace/record/scan.h"
 
@@ -19,14 +21,26 @@
 struct monitor_options {
 	struct rls_record_options record;
 	struct rls_select_options select;
+	struct rls_monitor_config shown;
 	bool print, help;
 };
 
 enum key {
 	KEY_PRINT = 768,
+	KEY_SETTING,            /* and on, by enum rls_monitor_setting */
 };
 
 static const struct argp_option option_table[] = {
+	{ "listen", KEY_SETTING + RLS_SETTING_LISTEN, "ADDRESS:PORT|none", 0,
+	  "Serve the metrics there (default 127.0.0.1:9435)", 0 },
+	{ "tls-cert", KEY_SETTING + RLS_SETTING_TLS_CERT, "FILE", 0, "Serve them over TLS", 0 },
+	{ "tls-key", KEY_SETTING + RLS_SETTING_TLS_KEY, "FILE", 0, "The certificate's key", 0 },
+	{ "auth-file", KEY_SETTING + RLS_SETTING_AUTH_FILE, "FILE", 0,
+	  "Ask for a name and password in FILE", 0 },
+	{ "textfile", KEY_SETTING + RLS_SETTING_TEXTFILE, "DIR", 0,
+	  "Write them to DIR/rlscope.prom, for node_exporter", 0 },
+	{ "interval", KEY_SETTING + RLS_SETTING_INTERVAL, "SECONDS", 0,
+	  "Take new figures so often (default 5)", 0 },
 	{ "print", KEY_PRINT, NULL, 0, "Print the metrics on stdout at the end", 1 },
 	{ "help", 'h', NULL, 0, "Print this", 5 },
 	{ 0 },
@@ -36,6 +50,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct monitor_options *options = state->input;
 
+	if (key >= KEY_SETTING && key < KEY_SETTING + RLS_SETTING_MAX)
+		return -rls_monitor_config_set(&options->shown,
+					       (enum rls_monitor_setting)(key - KEY_SETTING), argument);
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &options->select;
@@ -51,19 +68,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		rls_error("unexpected argument '%s': see --help", argument);
 		return EINVAL;
-	case ARGP_KEY_END:
-		if (options->select.pid_count) {
-			rls_error("the monitor finds processes as they come: select them with --name, --cgroup or --container, not --pid");
-			return EINVAL;
-		}
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
 static const struct argp_child children[] = {
-	{ &rls_select_argp, 0, NULL, 0 },
+	{ &rls_selectors_argp, 0, NULL, 0 },
 	{ &rls_tracing_argp, 0, NULL, 0 },
 	{ 0 },
 };
@@ -108,9 +119,48 @@ static int select_jobs(struct rls_select_options *select)
 	return r ? r : rls_selection_resolve(&select->selection);
 }
 
-static int run(struct monitor_options *options)
+/* What a running monitor's hooks go by. */
+struct showing {
+	struct rls_monitor *monitor;
+	struct rls_presenter *presenter;
+	uint64_t due_ns;
+};
+
+static int show(void *context, uint64_t time_ns)
 {
-	const struct rls_monitor_hooks hooks = { 0 };
+	struct showing *showing = context;
+	const struct rls_snapshot *snapshot;
+	int r;
+
+	if (time_ns < showing->due_ns)
+		return 0;
+	showing->due_ns = time_ns + rls_presenter_interval_ns(showing->presenter);
+	r = rls_monitor_snapshot(showing->monitor, &snapshot);
+	return r ? r : rls_presenter_publish(showing->presenter, snapshot);
+}
+
+static bool on_signal(void *context, int signal)
+{
+	const struct showing *showing = context;
+
+	if (signal == SIGHUP)
+		rls_presenter_reload(showing->presenter); /* it has said why not */
+	return signal == SIGHUP;
+}
+
+static void say_where(void *context)
+{
+	const struct showing *showing = context;
+	char url[RLS_PRESENTER_URL_BYTES];
+
+	if (rls_presenter_url(showing->presenter, url)[0])
+		rls_info("metrics at %s", url);
+}
+
+static int watch(struct monitor_options *options, struct rls_presenter *presenter)
+{
+	struct showing showing = { .presenter = presenter };
+	const struct rls_monitor_hooks hooks = { say_where, show, on_signal, &showing };
 	const struct rls_monitor_options monitor_options = {
 		.roles = options->record.roles,
 		.selection = &options->select.selection,
@@ -119,32 +169,68 @@ static int run(struct monitor_options *options)
 		.budget_percent = options->record.budget_percent,
 		.perf_events = options->record.perf_events,
 	};
-	struct rls_monitor *monitor;
+	int r = rls_monitor_open(&monitor_options, &showing.monitor);
+
+	if (r)
+		return r;
+	r = rls_monitor_run(showing.monitor, &hooks);
+	if (!r && options->print)
+		r = print_metrics(showing.monitor);
+	rls_monitor_free(showing.monitor);
+	return r;
+}
+
+/* The server's thread must not be the one that a signal ends us by. */
+static void block_signals(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
+static int run(struct monitor_options *options, const char *config_path)
+{
+	struct rls_presenter *presenter;
 	int r;
 
-	if (select_jobs(&options->select) || rls_monitor_open(&monitor_options, &monitor))
+	block_signals();
+	r = rls_presenter_open(config_path, &options->shown, &presenter);
+	if (r)
 		return RLS_EXIT_FAILED;
-	r = rls_monitor_run(monitor, &hooks);
-	if (!r && options->print)
-		r = print_metrics(monitor);
-	rls_monitor_free(monitor);
+	r = rls_monitor_config_add_roles(rls_presenter_config(presenter), options->record.roles);
+	if (!r)
+		r = select_jobs(&options->select);
+	if (!r)
+		r = watch(options, presenter);
+	rls_presenter_free(presenter);
 	return r ? RLS_EXIT_FAILED : RLS_EXIT_DONE;
 }
 
 int rls_command_monitor(int argc, char **argv)
 {
 	struct monitor_options options = { 0 };
+	const char *config_path;
 	int status = RLS_EXIT_FAILED;
 
 	if (rls_record_options_init(&options.record))
 		return RLS_EXIT_FAILED;
 	options.record.budget_percent = BUDGET_PERCENT;
-	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &options))
+	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &options)) {
 		status = RLS_EXIT_USAGE;
-	else if (options.help)
+	} else if (options.help) {
 		status = RLS_EXIT_DONE;
-	else if (!rls_record_options_finish(&options.record))
-		status = run(&options);
+	} else {
+		/* The presenter's to read: it has more than roles. */
+		config_path = options.record.config_path;
+		options.record.config_path = NULL;
+		if (!rls_record_options_finish(&options.record))
+			status = run(&options, config_path);
+	}
+	rls_monitor_config_clear(&options.shown);
 	rls_record_options_clear(&options.record);
 	rls_select_options_clear(&options.select);
 	return status;

@@ -17,8 +17,12 @@ enum key {
 	KEY_ALL,
 };
 
-static const struct argp_option option_table[] = {
+static const struct argp_option pid_table[] = {
 	{ "pid", KEY_PID, "PID", 0, "A process, with its children", 0 },
+	{ 0 },
+};
+
+static const struct argp_option selector_table[] = {
 	{ "name", KEY_NAME, "GLOB", 0,
 	  "Processes by their name, that of their program or of their script", 0 },
 	{ "cgroup", KEY_CGROUP, "PATH", 0, "Processes in a cgroup (v2), and below it", 0 },
@@ -56,13 +60,26 @@ static int add(struct rls_select_options *options, enum rls_selector_kind kind, 
 	return -r;
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t parse_pid(int key, char *argument, struct argp_state *state)
 {
 	struct rls_select_options *options = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = options;
+		return 0;
 	case KEY_PID:
 		return add_pid(options, argument);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_selector(int key, char *argument, struct argp_state *state)
+{
+	struct rls_select_options *options = state->input;
+
+	switch (key) {
 	case KEY_NAME:
 		return add(options, RLS_SELECT_NAME, argument);
 	case KEY_CGROUP:
@@ -76,7 +93,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
-const struct argp rls_select_argp = { .options = option_table, .parser = parse_option };
+const struct argp rls_selectors_argp = { .options = selector_table, .parser = parse_selector };
+
+static const struct argp_child children[] = { { &rls_selectors_argp, 0, NULL, 0 }, { 0 } };
+
+const struct argp rls_select_argp = { .options = pid_table, .parser = parse_pid,
+				      .children = children };
 
 void rls_select_options_clear(struct rls_select_options *options)
 {

@@ -17,6 +17,8 @@ struct rls_select_options {
 /* To be a child of a command's own argp; its input is a struct rls_select_options. A bad
  * argument is said on stderr and ends parsing with EINVAL. */
 extern const struct argp rls_select_argp;
+/* The same without --pid. */
+extern const struct argp rls_selectors_argp;
 
 void rls_select_options_clear(struct rls_select_options *options);
 
