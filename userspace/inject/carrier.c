@@ -22,6 +22,8 @@
 #define STOP_NS 500000000ULL
 #define CREATE_NS 2000000000ULL
 #define BETWEEN_NS 1000000              /* looks at who runs; attempts too */
+#define FIRST_RUN_NS 10000
+#define RUNS 10                         /* the last is 5 ms long */
 #define DENIALS 10                      /* in a row; one alone is of a thread that has just ended */
 #define CARRY_FLAGS 0x202               /* interrupts on, direction up, nothing else */
 
@@ -141,6 +143,29 @@ static int check_filters(pid_t pid, pid_t tid)
 	return r == -EPERM ? -EKEYREJECTED : r;
 }
 
+/* Where a thread is found is seldom good: who has just been woken is still within the C library. So
+ * it runs on for a little, longer each time. 0: it is stopped at a good moment; -EAGAIN: stopped, but
+ * it was none; -ESRCH: it is not ours any more. */
+static int find_moment(struct carrier *carrier, const struct rls_grounds *grounds,
+		       const struct rls_mappings *mappings)
+{
+	uint64_t run_ns = FIRST_RUN_NS;
+
+	for (int i = 0; i < RUNS; i++) {
+		int r = rls_tracee_get(carrier->tid, &carrier->state.registers);
+
+		if (r)
+			return -EAGAIN;
+		if (rls_moment_is_good(carrier->tid, &carrier->state.registers, grounds, mappings))
+			return 0;
+		r = rls_tracee_run(carrier->tid, run_ns);
+		if (r)
+			return r == -EBUSY ? -EAGAIN : -ESRCH;
+		run_ns *= 2;
+	}
+	return -EAGAIN;
+}
+
 /* -EAGAIN: not at this moment, or not this thread. */
 static int attempt(struct carrier *carrier, const struct rls_grounds *grounds,
 		   const struct rls_mappings *mappings, pid_t *guest)
@@ -149,9 +174,9 @@ static int attempt(struct carrier *carrier, const struct rls_grounds *grounds,
 
 	if (r)
 		return r == -ETIME ? -EAGAIN : r;
-	r = rls_tracee_get(carrier->tid, &carrier->state.registers);
-	if (!r && !rls_moment_is_good(carrier->tid, &carrier->state.registers, grounds, mappings))
-		r = -EAGAIN;
+	r = find_moment(carrier, grounds, mappings);
+	if (r == -ESRCH)
+		return -EAGAIN;
 	if (!r)
 		r = check_filters(grounds->pid, carrier->tid);
 	if (!r)

@@ -10,7 +10,7 @@
 
 #include "userspace/monotonic.h"
 
-#define LOOK_NS 50000
+#define LOOK_NS 10000
 #define RELEASE_NS 1000000000ULL
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* as PTRACE_O_TRACESYSGOOD has it */
 
@@ -95,6 +95,50 @@ void rls_tracee_let_go(pid_t tid)
 		ptrace(PTRACE_DETACH, tid, 0,
 		       event_of(status) || WSTOPSIG(status) == SYSCALL_STOP ? 0 :
 									     WSTOPSIG(status));
+}
+
+/* Leaves of system calls, and what is on its way, are passed over. */
+static int await_stop(pid_t tid, uint64_t until_ns)
+{
+	struct __ptrace_syscall_info info;
+	int status, r;
+
+	for (;;) {
+		r = rls_tracee_wait(tid, until_ns, &status);
+		if (r)
+			return r;
+		if (!WIFSTOPPED(status))
+			return -EAGAIN;
+		if (is_group_stop(status))
+			return -EBUSY;
+		if (event_of(status) == PTRACE_EVENT_STOP)
+			return 0;
+		if (WSTOPSIG(status) == SYSCALL_STOP &&
+		    ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0 &&
+		    info.op == PTRACE_SYSCALL_INFO_ENTRY)
+			return -EBUSY;
+		if (ptrace(PTRACE_SYSCALL, tid, 0,
+			   event_of(status) || WSTOPSIG(status) == SYSCALL_STOP ? 0 :
+										WSTOPSIG(status)))
+			return -EAGAIN;
+	}
+}
+
+int rls_tracee_run(pid_t tid, uint64_t for_ns)
+{
+	int r;
+
+	if (ptrace(PTRACE_SYSCALL, tid, 0, 0))
+		return -EAGAIN;
+	r = await_stop(tid, rls_monotonic_ns() + for_ns);
+	if (r != -ETIME)
+		return r;
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0))
+		return -EAGAIN;
+	r = await_stop(tid, rls_monotonic_ns() + RELEASE_NS);
+	if (r == -ETIME)
+		rls_tracee_let_go(tid);
+	return r;
 }
 
 static int describe(pid_t tid, struct rls_tracee_call *call)

@@ -14,6 +14,11 @@ int rls_tracee_wait(pid_t tid, uint64_t until_ns, int *status);
  * 0; -EAGAIN: not now (it ended, or was asleep); -ETIME; -EPERM and others of ptrace(2). */
 int rls_tracee_stop(pid_t tid, uint64_t until_ns);
 
+/* Lets a stopped thread run for about so long and stops it again, at the latest where it enters a
+ * system call: it never waits in one while we look. 0: stopped anew; -EBUSY: stopped at such an
+ * entry; -EAGAIN: it has ended; -ETIME: it could not be stopped, and was let go. */
+int rls_tracee_run(pid_t tid, uint64_t for_ns);
+
 /* Lets a stopped thread go. */
 void rls_tracee_release(pid_t tid);
 /* Stops one that runs in order to let it go. */
