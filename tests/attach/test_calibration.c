@@ -38,7 +38,8 @@ static void assert_same(const struct rls_calibration *a, const struct rls_calibr
 static void survives_a_round_trip(void **state)
 {
 	struct rls_calibration_file file = make_file(), back;
-	struct rls_workload workload = { "[\"python3\", \"train \\\"x\\\".py\"]", 1.25, 0.03 };
+	struct rls_workload workload = { "[\"python3\", \"train \\\"x\\\".py\"]", 1.25, 0.03,
+					 620.5 };
 	_cleanup_free_ char *text = NULL;
 
 	(void)state;
@@ -120,6 +121,18 @@ static void refuses_impossible_workloads(void **state)
 				     workloads[i], empty + strlen("\"workloads\": []")) > 0);
 		assert_int_equal(rls_calibration_parse(changed, strlen(changed), &scope, &back), -EINVAL);
 	}
+}
+
+/* The factor goes with the figure that it is a share of. */
+static void goes_along_with_the_calibration(void **state)
+{
+	struct rls_workload workload = { .factor = 1.5, .hit_ns = 800 };
+
+	(void)state;
+	assert_true(rls_workload_factor(&workload, 800) == 1.5);
+	assert_true(rls_workload_factor(&workload, 600) == 2);
+	workload.hit_ns = 0;
+	assert_true(rls_workload_factor(&workload, 600) == 1.5);
 }
 
 static void keeps_the_latest_workloads(void **state)
@@ -221,10 +234,8 @@ static void costs_fit_the_figures(void **state)
 		calibration->inside_ns = rand() % 20000;
 		costs = rls_calibration_costs(calibration);
 		for (int i = 0; i < RLS_SITE_CLASS_MAX; i++) {
-			assert_true(costs.ns[i][0] == lround(rls_calibrated_typical_ns(
-							      &calibration->paths[i])));
-			assert_true(costs.ns[i][1] == lround(rls_calibrated_typical_ns(
-							      &calibration->paths[RLS_PATH_RETURN])));
+			assert_true(costs.ns[i][0] == lround(calibration->paths[i].value_ns));
+			assert_true(costs.ns[i][1] == lround(calibration->paths[RLS_PATH_RETURN].value_ns));
 		}
 		/* What is over when a hit's time is taken is no more than the hit. */
 		assert_true(costs.before_ns[0] <= costs.ns[RLS_SITE_EMULATED][0] + costs.event_ns);
@@ -242,9 +253,8 @@ static void mean_hit_says_how_little_is_known(void **state)
 	calibration.paths[RLS_PATH_RETURN] = (struct rls_calibrated){ 490, 0, 360, 0 };
 	calibration.paths[RLS_PATH_EVENT] = (struct rls_calibrated){ 160, 0, 40, 0 };
 	hit = rls_calibration_mean_hit(&calibration);
-	/* 600, 420 and 80 are the geometric means; cold it is 855. */
-	assert_true(hit.value_ns == 590 && hit.hot_ns == 420);
-	assert_true(hit.error_ns == 265);
+	assert_true(hit.value_ns == 855 && hit.hot_ns == 420);
+	assert_true(hit.error_ns == 513); /* 0.6 of it: more than what it costs less when hot */
 }
 
 static void disturbance_goes_all_over(void **state)
@@ -268,6 +278,7 @@ int main(void)
 		cmocka_unit_test(holds_for_its_scope_alone),
 		cmocka_unit_test(believes_no_impossible_figure),
 		cmocka_unit_test(refuses_impossible_workloads),
+		cmocka_unit_test(goes_along_with_the_calibration),
 		cmocka_unit_test(keeps_the_latest_workloads),
 		cmocka_unit_test(trusts_no_file_of_others),
 		cmocka_unit_test(median_lies_in_its_interval),

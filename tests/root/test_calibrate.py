@@ -4,8 +4,10 @@ held against another here: what a hit costs is the machine's affair."""
 
 import json
 import os
+import shutil
 import stat
 import subprocess
+import tempfile
 
 import harness
 
@@ -36,7 +38,8 @@ def check_machine(checks):
 
 
 def check_bad_usage(checks):
-    for arguments in (["--rounds=1"], ["--rounds=x"], ["--nonsense"]):
+    for arguments in (["--rounds=1"], ["--rounds=x"], ["--nonsense"], ["--pid=x"], ["--pid=1", "--", "true"],
+                      ["--pid=1", "--duration=0"]):
         checks.that(calibrate(*arguments).returncode == 2, "%s is bad usage" % arguments)
     failed = calibrate("--rounds=2", "--", "/bin/false")
     checks.that(failed.returncode == 1 and "status 0" in failed.stderr,
@@ -83,6 +86,48 @@ def check_command(checks):
                     after["hit"]["ns"], "its hits cost what was found")
 
 
+JOB = """
+import truthsim
+print("ready", flush=True)
+while True:
+    truthsim.o(1)
+    for _ in range(30):
+        truthsim.spin(3000)
+"""
+
+
+def check_job(checks):
+    """In a running job: found, kept for its command line, and recordings go by it."""
+    folder = tempfile.mkdtemp(prefix="rls-calibrate-")
+    os.makedirs(os.path.join(folder, ".config", "rlscope-bpf"))
+    with open(os.path.join(folder, ".config", "rlscope-bpf", "roles.conf"), "w") as file:
+        file.write("simulator truthsim*\n")
+    environment = dict(os.environ, PYTHONPATH=harness.modules(), HOME=folder)
+    environment.pop("SUDO_UID", None)
+    words = [harness.interpreter(), "-c", JOB]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as job:
+        try:
+            job.stdout.readline()
+            done = calibrate("--pid", str(job.pid), "--duration", "14", "--json", env=environment)
+            checks.that(done.returncode == 0, "calibrate --pid ends with 0: " + done.stderr.strip())
+            found = json.loads(done.stdout or "{}")
+            checks.that(found.get("factor", 0) > 0 and found.get("inflation", 0) > 1,
+                        "its probes cost something: %s" % found)
+            with open(STORE) as file:
+                kept = json.load(file)["workloads"][0]
+            checks.that(json.loads(kept["command"]) == words and kept["factor"] == found["factor"],
+                        "it is kept for this command")
+            checks.that(kept["error"] >= found["error"] > 0, "with an error no smaller than the mean's")
+            short = calibrate("--pid", str(job.pid), "--duration", "2.5", env=environment)
+            checks.that(short.returncode == 1 and "longer --duration" in short.stderr,
+                        "too short a look is told of: " + short.stderr.strip())
+        finally:
+            job.kill()
+            shutil.rmtree(folder)
+    gone = calibrate("--pid", str(job.pid))
+    checks.that(gone.returncode == 1 and "no process" in gone.stderr, "and a process that is gone")
+
+
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
@@ -92,6 +137,7 @@ def main():
         check_bad_usage(checks)
         check_distrust(checks)
         check_command(checks)
+        check_job(checks)
     finally:
         if kept is not None:
             with open(STORE, "w") as file:

@@ -4,8 +4,8 @@
  * real probes on it, one without. Both are called the same way, turn about, and the
  * difference per call is the cost. Twice: in a hot loop, and with other work between two
  * calls (disturb.h), because that is how hits come in a training job and they cost twice as
- * much then. A program's own hits are somewhere in between, by how much else it does between
- * them: the figure used is the geometric mean of the two, the farther of them the stated error. The times of the events themselves tell how a pair's cost is divided between
+ * much then. The cold figure is used; what a program's own hits cost depends on how much else it
+ * does between them, and the stated error says so. The times of the events themselves tell how a pair's cost is divided between
  * what is inside the call and what is outside.
  *
  * Medians over batches, so that a preemption spoils one batch and not the figure.
@@ -37,9 +37,6 @@ struct rls_calibrated {
 	double hot_error_ns;
 };
 
-/* What a hit of a program is taken to cost: the geometric mean of hot and cold. */
-double rls_calibrated_typical_ns(const struct rls_calibrated *path);
-
 struct rls_calibration {
 	struct rls_calibrated paths[RLS_PATH_MAX];
 	double inside_ns;       /* from an entry's event to its return's, hot */
@@ -58,9 +55,9 @@ int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration 
 /* For rls_kernel_set_costs. */
 struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibration);
 
-/* The mean hit of a call from Python that changes the category. Its error is the distance
- * to what it costs cold, or hot if that is farther: how little one figure can say of all
- * programs (half of that held too few of the rows that scripts/bench/accuracy looks at). */
+/* The mean hit of a call from Python that changes the category. Its error is the distance to
+ * what it costs hot, or to the most that one was seen to cost in a training job if that is
+ * farther: how little one figure can say of all programs. */
 struct rls_calibrated rls_calibration_mean_hit(const struct rls_calibration *calibration);
 
 /* Median of the values, which are sorted, and the half width of its 95 % interval (by order

@@ -84,6 +84,8 @@ static int take_workload(const json_t *object, struct rls_workload *out)
 		r = take_number(object, "factor", FACTOR_MAX, &out->factor);
 	if (!r)
 		r = take_number(object, "error", FACTOR_MAX, &out->error);
+	if (!r && json_object_get(object, "hit_ns"))
+		r = take_number(object, "hit_ns", FIGURE_NS_MAX, &out->hit_ns);
 	if (!r)
 		memcpy(out->command, command, strlen(command) + 1);
 	return r;
@@ -152,8 +154,8 @@ static json_t *describe_path(const struct rls_calibrated *path)
 
 static json_t *describe_workload(const struct rls_workload *workload)
 {
-	return json_pack("{s:s, s:f, s:f}", "command", workload->command, "factor",
-			 workload->factor, "error", workload->error);
+	return json_pack("{s:s, s:f, s:f, s:f}", "command", workload->command, "factor",
+			 workload->factor, "error", workload->error, "hit_ns", workload->hit_ns);
 }
 
 int rls_calibration_format(const struct rls_calibration_file *file,
@@ -294,6 +296,12 @@ int rls_calibration_save(const char *path, const struct rls_calibration_scope *s
 }
 
 /* ---- workloads ---- */
+
+double rls_workload_factor(const struct rls_workload *workload, double hit_ns)
+{
+	return workload->hit_ns > 0 && hit_ns > 0 ? workload->factor * workload->hit_ns / hit_ns :
+						    workload->factor;
+}
 
 const struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,
 						    const char *command)

@@ -20,7 +20,8 @@
 struct rls_workload {
 	char command[RLS_COMMAND_BYTES];        /* its words as a JSON array */
 	double factor;          /* what its hits cost, as a share of what the calibration says */
-	double error;           /* half width of the factor's 95 % interval */
+	double error;           /* how far that may be off, half width, 95 % */
+	double hit_ns;          /* the calibration's mean hit then; 0: as it is now */
 };
 
 struct rls_calibration_file {
@@ -54,6 +55,10 @@ int rls_calibration_load(const char *path, const struct rls_calibration_scope *s
 /* Makes the folder when it is missing; replaces the file at once or not at all. */
 int rls_calibration_save(const char *path, const struct rls_calibration_scope *scope,
 			 const struct rls_calibration_file *file);
+
+/* What the workload's hits cost as a share of what another calibration says: the machine may have
+ * been calibrated anew since. */
+double rls_workload_factor(const struct rls_workload *workload, double hit_ns);
 
 /* What is known of this command (a JSON array, as RLS_EVENT_PROCESS has it), or NULL. */
 const struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,

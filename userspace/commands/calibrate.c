@@ -2,6 +2,8 @@
 #include <argp.h>
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,8 @@
 #include "analysis/cleanup.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/delta.h"
+#include "userspace/commands/in_vivo.h"
+#include "userspace/commands/seconds.h"
 #include "userspace/log.h"
 #include "userspace/record/costs.h"
 
@@ -16,10 +20,13 @@
 #define RING_BYTES (4U << 20)
 #define ROUNDS 5
 #define ROUNDS_MIN 2
+#define IN_VIVO_NS 30000000000ULL
 
 struct arguments {
 	char **command;
 	unsigned int rounds;
+	pid_t pid;              /* 0: of a command, or the machine */
+	uint64_t duration_ns;
 	bool json, perf_events, help;
 };
 
@@ -163,20 +170,17 @@ static int write_command(char **command, char out[RLS_COMMAND_BYTES])
 	return 0;
 }
 
-static int keep(const struct rls_delta *delta, char **command, enum rls_attach_way way,
+static int keep(const struct rls_workload *workload, enum rls_attach_way way,
 		struct rls_calibration_file *file)
 {
-	struct rls_workload workload = { .factor = delta->factor, .error = delta->error };
 	struct rls_calibration_scope scope;
-	int r = write_command(command, workload.command);
+	int r = rls_calibration_scope_init(&scope, way);
 
 	if (!r)
-		r = rls_calibration_scope_init(&scope, way);
-	if (!r)
-		r = rls_calibration_add_workload(file, &workload);
+		r = rls_calibration_add_workload(file, workload);
 	if (!r)
 		r = rls_calibration_save(RLS_CALIBRATION_PATH, &scope, file);
-	return r;
+	return r ? rls_error_r(r, "cannot keep it in %s: %s", RLS_CALIBRATION_PATH, strerror(-r)) : 0;
 }
 
 static int calibrate_command(const struct arguments *arguments)
@@ -191,12 +195,62 @@ static int calibrate_command(const struct arguments *arguments)
 	if (!r && delta.factor <= 0) {
 		rls_warning("the runs differ by more than the probes cost: nothing is kept; ask for more --rounds");
 	} else if (!r) {
-		r = keep(&delta, arguments->command, way, &file);
-		if (r)
-			rls_error("cannot keep it in %s: %s", RLS_CALIBRATION_PATH, strerror(-r));
+		struct rls_workload workload = {
+			.factor = delta.factor, .error = delta.error,
+			.hit_ns = rls_calibration_mean_hit(&file.calibration).value_ns,
+		};
+
+		r = write_command(arguments->command, workload.command);
+		if (!r)
+			r = keep(&workload, way, &file);
 	}
 	rls_calibration_file_clear(&file);
 	return r ? r : print_delta(arguments, &delta);
+}
+
+static int print_in_vivo(const struct arguments *arguments, const struct rls_delta_in_vivo *found)
+{
+	if (arguments->json)
+		return put_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "version", 1,
+					  "tool", "rlscope-bpf " RLS_VERSION, "factor", found->factor,
+					  "error", found->error, "deviation", found->deviation, "spread", found->spread, "hit_ns",
+					  found->hit_ns, "inflation", found->inflation, "segments",
+					  (json_int_t)found->segments, "labels",
+					  (json_int_t)found->labels));
+	printf("%zu pieces of its work, of %zu kinds, took %.3f times as long with probes: %.0f ns a hit\n"
+	       "That is %.3f ± %.3f of what the calibration says, ± %.3f from second to second, ± %.3f from one kind to the other; recordings of this command go by it.\n",
+	       found->segments, found->labels, found->inflation, found->hit_ns, found->factor,
+	       found->error, found->deviation, found->spread);
+	return ferror(stdout) ? -EIO : 0;
+}
+
+static int calibrate_job(const struct arguments *arguments)
+{
+	struct rls_calibration_file file = { 0 };
+	struct rls_workload workload = { 0 };
+	struct rls_delta_in_vivo found;
+	enum rls_attach_way way;
+	_cleanup_free_ char *command = NULL;
+	double hit_ns;
+	int r = rls_in_vivo_measure(arguments->pid, arguments->duration_ns, &found, &hit_ns, &command);
+
+	if (!r && strlen(command) >= sizeof(workload.command))
+		r = rls_error_r(-E2BIG, "the command line of process %d is too long to be kept",
+				arguments->pid);
+	if (!r)
+		r = calibrate_machine(arguments, false, &file, &way);
+	if (r)
+		return r;
+	memcpy(workload.command, command, strlen(command) + 1);
+	workload.factor = found.factor;
+	workload.error = hypot(found.deviation, found.spread);
+	workload.hit_ns = hit_ns;
+	if (found.factor <= 0)
+		rls_warning("what the probes cost is lost in the job's own ups and downs: nothing is kept");
+	else
+		r = keep(&workload, way, &file);
+	rls_calibration_file_clear(&file);
+	return r ? r : print_in_vivo(arguments, &found);
 }
 
 static int calibrate(const struct arguments *arguments)
@@ -227,6 +281,27 @@ static error_t take_rounds(struct arguments *arguments, const char *value)
 	return 0;
 }
 
+static error_t take_pid(struct arguments *arguments, const char *value)
+{
+	char *end;
+	long pid = strtol(value, &end, 10);
+
+	if (*end || pid <= 0 || pid > INT_MAX) {
+		rls_error("calibrate: --pid takes a process id, not %s", value);
+		return EINVAL;
+	}
+	arguments->pid = (pid_t)pid;
+	return 0;
+}
+
+static error_t take_duration(struct arguments *arguments, const char *value)
+{
+	if (!rls_parse_seconds(value, &arguments->duration_ns))
+		return 0;
+	rls_error("calibrate: --duration takes a number of seconds, not %s", value);
+	return EINVAL;
+}
+
 enum { OPTION_PERF_EVENTS = 256 };
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -239,6 +314,13 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		return 0;
 	case 'r':
 		return take_rounds(arguments, value);
+	case 'p':
+		return take_pid(arguments, value);
+	case 'd':
+		return take_duration(arguments, value);
+	case 'v':
+		rls_log_set_verbose(true);
+		return 0;
 	case OPTION_PERF_EVENTS:
 		arguments->perf_events = true;
 		return 0;
@@ -259,6 +341,9 @@ int rls_command_calibrate(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{ "json", 'j', NULL, 0, "Print JSON", 0 },
+		{ "pid", 'p', "PID", 0, "Measure in this running job instead", 0 },
+		{ "duration", 'd', "SECONDS", 0, "For so long (default 30)", 0 },
+		{ "verbose", 'v', NULL, 0, "Say more on stderr", 0 },
 		{ "rounds", 'r', "N", 0, "Run the command 2 N times (default 5: ten times)", 0 },
 		{ "perf-events", OPTION_PERF_EVENTS, NULL, 0,
 		  "Attach one by one even where uprobe_multi works", 0 },
@@ -268,18 +353,25 @@ int rls_command_calibrate(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse_option,
-		.args_doc = "[-- COMMAND [ARGUMENT...]]",
+		.args_doc = "[--pid PID | -- COMMAND [ARGUMENT...]]",
 		.doc = "Measures what a probe hit costs on this machine, now, and keeps it for this boot. "
-		       "With a command: runs that with and without probes, turn about, and keeps how its "
-		       "hits' cost compares.",
+		       "With a job: turns its probes on and off at random instants and keeps how its own hits' "
+		       "cost compares. With a command: runs that with and without probes, turn about.",
 	};
-	struct arguments arguments = { .rounds = ROUNDS };
+	struct arguments arguments = { .rounds = ROUNDS, .duration_ns = IN_VIVO_NS };
 	int r;
 
 	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &arguments))
 		return RLS_EXIT_USAGE;
 	if (arguments.help)
 		return RLS_EXIT_DONE;
-	r = arguments.command ? calibrate_command(&arguments) : calibrate(&arguments);
+	if (arguments.pid && arguments.command) {
+		rls_error("calibrate: --pid and a command exclude each other");
+		return RLS_EXIT_USAGE;
+	}
+	if (arguments.pid)
+		r = calibrate_job(&arguments);
+	else
+		r = arguments.command ? calibrate_command(&arguments) : calibrate(&arguments);
 	return r ? RLS_EXIT_FAILED : RLS_EXIT_DONE;
 }

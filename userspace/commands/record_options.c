@@ -51,17 +51,6 @@ static const struct argp_option recording_table[] = {
 	{ 0 },
 };
 
-int rls_parse_seconds(const char *text, uint64_t *out_ns)
-{
-	char *end;
-	double seconds = strtod(text, &end);
-
-	if (end == text || *end || !isfinite(seconds) || seconds <= 0 || seconds > 1e9)
-		return -EINVAL;
-	*out_ns = (uint64_t)llround(seconds * 1e9);
-	return 0;
-}
-
 static int parse_hz(const char *text, unsigned int *out)
 {
 	char *end;

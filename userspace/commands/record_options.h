@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "analysis/report.h"
+#include "userspace/commands/seconds.h"
 #include "userspace/discover/roles.h"
 #include "userspace/record/operation_globs.h"
 
@@ -27,6 +28,7 @@ struct rls_record_options {
 	bool children;
 	bool verify;
 	bool perf_events;
+	bool alternate;                 /* calibrate --pid alone */
 	bool verbose;
 };
 
@@ -42,8 +44,5 @@ extern const struct argp rls_tracing_argp;
 
 /* After parsing: configuration files, checks. 0 or -errno, said on stderr. */
 int rls_record_options_finish(struct rls_record_options *options);
-
-/* Whole and fractional seconds: 0 and *out, or -EINVAL. */
-int rls_parse_seconds(const char *text, uint64_t *out_ns);
 
 #endif

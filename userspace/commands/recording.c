@@ -25,6 +25,7 @@ int rls_recording_open(struct rls_record_options *options, const struct rls_sele
 		.budget_percent = options->budget_percent,
 		.verify = options->verify,
 		.perf_events = options->perf_events,
+		.alternate = options->alternate,
 	};
 
 	if (!options->trace_path && asprintf(&options->trace_path, "rlscope-%d.trace", pid) < 0) {

@@ -9,6 +9,7 @@
 
 #include "analysis/event.h"
 #include "analysis/index_map.h"
+#include "userspace/record/arrears.h"
 #include "userspace/record/operation_stack.h"
 
 struct rls_living_thread {
@@ -17,6 +18,7 @@ struct rls_living_thread {
 	bool announced;                 /* its life in the trace has begun */
 	bool annotated;                 /* has had an operation of its own */
 	uint64_t inherits_since_ns;     /* its operation is not told yet from then on; 0: it is */
+	struct rls_arrears arrears;
 	struct rls_operation_stack operations;
 };
 

@@ -12,6 +12,7 @@
 
 #include "userspace/discover/discover.h"
 #include "userspace/log.h"
+#include "userspace/record/alternator.h"
 #include "userspace/record/annotations.h"
 #include "userspace/record/gpu.h"
 #include "userspace/record/host.h"
@@ -166,6 +167,8 @@ static int on_record(const struct rls_wire_header *record, size_t size, void *co
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
 		return -ENOMEM;
 	r = recorder->throttle ? rls_throttle_add(recorder->throttle, record, size) : 0;
+	if (!r && recorder->alternator)
+		r = rls_alternator_add(recorder->alternator, record, size);
 	if (r)
 		return r;
 	recorder->progress.events++;
@@ -224,6 +227,10 @@ static int open_throttle(struct rls_recorder *recorder)
 	double hit_ns = rls_calibration_mean_hit(&recorder->costs.calibration).value_ns;
 	int r;
 
+	if (recorder->options.alternate && !rls_kernel_has_windows(recorder->kernel))
+		return rls_error_r(-ENOTSUP, "probes cannot go on and off together on this kernel (it needs 6.6 or newer)");
+	if (recorder->options.alternate)
+		return rls_alternator_new(recorder->kernel, hit_ns, &recorder->alternator);
 	if (!rls_kernel_has_windows(recorder->kernel))
 		return 0;
 	r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
@@ -265,7 +272,7 @@ static int open_parts(struct rls_recorder *recorder)
 		.gpu_bytes = GPU_BYTES,
 		.sampler = recorder->options.verify,
 		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
-		.windows = recorder->options.budget_percent >= 0,
+		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
 	};
 	struct rls_event_sink sink;
 	int r;
@@ -351,6 +358,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	rls_verify_free(recorder->verify);
 	rls_samples_free(recorder->samples);
 	rls_throttle_free(recorder->throttle);
+	rls_alternator_free(recorder->alternator);
 	rls_places_free(recorder->places);
 	rls_libraries_free(recorder->libraries);
 	rls_gpu_free(recorder->gpu);
@@ -478,6 +486,10 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			return RLS_STOP_FAILED;
 		if (tick(recorder, time_ns))
 			return RLS_STOP_FAILED;
+		if (recorder->alternator &&
+		    rls_alternator_tick(recorder->alternator, time_ns,
+					rls_libraries_site_ids(recorder->libraries)))
+			return RLS_STOP_FAILED;
 		if (take_signals(recorder, hooks))
 			return RLS_STOP_SIGNAL;
 		if (recorder->options.duration_ns &&
@@ -523,6 +535,8 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	announce(recorder);
 	if (recorder->throttle)
 		rls_throttle_start(recorder->throttle, recorder->start_ns);
+	if (recorder->alternator)
+		rls_alternator_start(recorder->alternator, recorder->start_ns);
 	if (hooks->started)
 		hooks->started(hooks->context);
 	/* Where targets run more threads than there are CPUs, a fair share would be too little to
@@ -536,6 +550,13 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 }
 
 /* ---- finishing ---- */
+
+int rls_recorder_in_vivo(const struct rls_recorder *recorder, struct rls_delta_in_vivo *out,
+			 double *hit_ns)
+{
+	*hit_ns = rls_calibration_mean_hit(&recorder->costs.calibration).value_ns;
+	return recorder->alternator ? rls_alternator_conclude(recorder->alternator, out) : -ENODATA;
+}
 
 int rls_recorder_finish(struct rls_recorder *recorder)
 {

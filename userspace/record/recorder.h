@@ -52,8 +52,10 @@ struct rls_recorder_options {
 	double budget_percent;          /* of a thread's time that probes may cost; below 0: no limit */
 	bool verify;                    /* measure the blind spot with a sampler */
 	bool perf_events;               /* attach one by one even where uprobe_multi works */
+	bool alternate;                 /* turn probes on and off to see what hits cost (alternator.h) */
 };
 
+struct rls_delta_in_vivo;
 struct rls_recorder;
 
 /* Loads and calibrates the kernel side. 0 or -errno, and has said why. */
@@ -92,6 +94,12 @@ struct rls_recorder_hooks {
  * blocked in the calling process from rls_recorder_open on. */
 int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks,
 		     enum rls_stop *why);
+
+/* With options.alternate, when the recording is over: what was found, as a share of a calibration
+ * with this mean hit. -ENODATA when there was
+ * too little to see. */
+int rls_recorder_in_vivo(const struct rls_recorder *recorder, struct rls_delta_in_vivo *out,
+			 double *hit_ns);
 
 /* Takes the last states, ends the trace, detaches. 0 or -errno; the trace is valid also
  * then, up to where writing failed. */

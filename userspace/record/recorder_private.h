@@ -35,6 +35,7 @@ struct rls_recorder {
 	struct rls_verify *verify;      /* NULL: not asked for */
 	struct rls_samples *samples;    /* the same */
 	struct rls_gpu *gpu;
+	struct rls_alternator *alternator; /* NULL: not asked for */
 	struct rls_throttle *throttle;  /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;
 	struct rls_catch_up catch_up;

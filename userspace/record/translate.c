@@ -1,6 +1,7 @@
 #include "userspace/record/translate.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,6 @@ struct rls_translator {
 	struct rls_process_watcher watcher;
 	struct rls_living living;
 	uint64_t ignored;
-	bool has_factors;               /* some process has a cost factor */
 };
 
 static int add_phase(struct rls_translator *translator, struct rls_living_process *process, uint64_t time_ns,
@@ -28,20 +28,22 @@ static int add_phase(struct rls_translator *translator, struct rls_living_proces
 	return rls_emit(&translator->sink, &event);
 }
 
+/* category: what the thread was in until now. */
 static int add_pile(struct rls_translator *translator, const struct rls_wire_header *header,
-		    const struct rls_wire_pile *pile)
+		    const struct rls_wire_pile *pile, enum rls_category category)
 {
-	const struct rls_living_process *process = NULL;
-	struct rls_wire_pile scaled = *pile;
-	double cost_ns;
+	const struct rls_living_process *process = rls_living_find(&translator->living, header->pid);
+	struct rls_living_thread *thread =
+		process ? rls_index_map_get(&process->threads, header->tid, 0) : NULL;
+	struct rls_wire_pile charged = *pile;
+	uint64_t cost_ns = pile->cost_ns;
 
-	if (translator->has_factors)
-		process = rls_living_find(&translator->living, header->pid);
-	if (process && process->cost_factor > 0) {
-		cost_ns = process->cost_factor * pile->cost_ns;
-		scaled.cost_ns = cost_ns < UINT32_MAX ? (uint32_t)(cost_ns + 0.5) : UINT32_MAX;
-	}
-	return rls_emit_pile(&translator->sink, header, &scaled);
+	if (process && process->cost_factor > 0)
+		cost_ns = (uint64_t)round(process->cost_factor * pile->cost_ns);
+	if (thread && pile->hits)
+		cost_ns = rls_arrears_charge(&thread->arrears, category, header->time_ns, cost_ns);
+	charged.cost_ns = cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;
+	return rls_emit_pile(&translator->sink, header, &charged);
 }
 
 /* ---- one function per record kind ---- */
@@ -60,7 +62,8 @@ static int on_category(struct rls_translator *translator, const void *data)
 	if (!r)
 		r = rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
 				      record->header.time_ns, record->category);
-	return r ? r : add_pile(translator, &record->header, &record->pile);
+	return r ? r : add_pile(translator, &record->header, &record->pile,
+			    record->from < RLS_CATEGORY_MAX ? record->from : RLS_CATEGORY_UNKNOWN);
 }
 
 static int on_thread(struct rls_translator *translator, const void *data)
@@ -193,7 +196,7 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 		if (thread)
 			r = rls_inherit_last(&translator->sink, process, thread);
 		if (!r)
-			r = add_pile(translator, header, &record->pile);
+			r = add_pile(translator, header, &record->pile, RLS_CATEGORY_UNKNOWN);
 		if (!r)
 			r = rls_emit_thread_end(&translator->sink, header->pid, header->tid, header->time_ns);
 		if (process)
@@ -397,7 +400,7 @@ static int on_final(struct rls_translator *translator, const void *data)
 	if (!r)
 		r = rls_inherit_last(&translator->sink, process, thread);
 	if (!r)
-		r = add_pile(translator, &record->header, &record->pile);
+		r = add_pile(translator, &record->header, &record->pile, RLS_CATEGORY_UNKNOWN);
 	if (!r && translator->watcher.final)
 		translator->watcher.final(translator->watcher.context, record);
 	return r;
@@ -408,7 +411,7 @@ static int on_look(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_look *record = data;
 
-	return add_pile(translator, &record->header, &record->pile);
+	return add_pile(translator, &record->header, &record->pile, RLS_CATEGORY_UNKNOWN);
 }
 
 static const struct {
@@ -473,7 +476,6 @@ int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t p
 	if (r)
 		return r;
 	process->cost_factor = factor;
-	translator->has_factors = true;
 	return 0;
 }
 

@@ -1,101 +1,162 @@
 #!/usr/bin/env python3
-"""accuracy.py PYTHON ROUNDS [NAME...]: uninstrumented against corrected time (RL-Scope, Fig. 11).
+"""accuracy.py PYTHON ROUNDS CALIBRATION_SECONDS [NAME...]: uninstrumented against corrected time
+(RL-Scope, Fig. 11).
 
-Prints a table on stderr as it goes and JSON on stdout. Each piece of work runs ROUNDS times
-without and ROUNDS times with every probe, turn about. Corrected twice: by the machine's
-calibration alone, and by delta calibration on the other rounds of the same work, which is what
-`rlscope-bpf calibrate -- COMMAND` does.
+For each piece of work one process does the same amount of it again and again. First `calibrate
+--pid` looks on for CALIBRATION_SECONDS and keeps what a hit costs this work. After that, and
+apart from it, rounds: the work alone, the work with every probe, alone, with, …, alone. Each
+recording's corrected time is held against the mean of its two neighbours alone.
+
+A table on stderr as it goes, JSON on stdout.
 """
 
 import json
+import subprocess
 import sys
 
 import pairs
 
-HEAD = ("%-22s %7s %9s  %-17s %-17s %13s  %s" %
-        ("work", "alone", "inflation", "corrected (here)", "(this work)", "ns/hit est.", "rows held"))
+HEAD = ("%-22s %7s %-13s %-15s %-15s %-13s %-12s %s" % (
+    "work", "alone", "inflation", "corrected", "by machine's", "ns/hit, est.", "stated", "rows held"))
+LEAST_NS = 1e6      # of an operation a repetition: less is no row to judge by
 
 
-def bias(values):
-    """(mean, half width) of corrected times as a share of the uninstrumented, less one."""
-    mean, half = pairs.interval(values)
-    return mean - 1, half
+def repeat_while(work, process):
+    """Repetitions while a process runs."""
+    while process.poll() is None:
+        work.say("go")
+        work.hear("wall_ns")
 
 
-def without(values, left_out):
-    return [value for number, value in enumerate(values) if number != left_out]
+def calibrate(work, pid, seconds):
+    """What `calibrate --pid` found."""
+    process = subprocess.Popen([pairs.BINARY, "calibrate", "--pid", str(pid), "--duration", str(seconds),
+                                "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    repeat_while(work, process)
+    out, err = process.communicate()
+    if process.returncode:
+        raise pairs.Failed("calibrate: " + (err.strip().splitlines() or ["it failed"])[-1])
+    return json.loads(out)
 
 
-def delta_corrected(plain, probed, removed):
-    """Each recording corrected by the factor that the other rounds give."""
-    corrected = []
-    for number, wall_ns in enumerate(probed):
-        base = sum(without(plain, number))
-        factor = (sum(without(probed, number)) - base) / sum(without(removed, number))
-        corrected.append(wall_ns - factor * removed[number])
-    return corrected
+def once(work, pid, profiler):
+    """One repetition, watched by the profiler: what both have to say of it."""
+    profiler.begin(pid)
+    work.say("go")
+    answer = work.hear("wall_ns")
+    answer.update(profiler.end())
+    answer["pid"] = pid
+    return answer
 
 
-def rows_held(plain, probed):
-    """[held, all]: of each operation of each recording, whether the uninstrumented time is
-    within the corrected time's stated error."""
-    held = total = 0
-    for name in plain[0]["operations"]:
-        truth_ns = pairs.median([answer["operations"].get(name, 0) for answer in plain])
-        for answer in probed:
-            rows = [row for row in pairs.main_rows(answer) if row["operation"] == name]
-            if not name or truth_ns < 1e6:      # waiting for `go` is in it, or too little
-                continue
-            corrected_ns = sum(row["corrected_ns"] for row in rows)
-            error_ns = sum(row["error_ns"] for row in rows)
-            held += abs(corrected_ns - truth_ns) <= error_ns
-            total += 1
-    return [held, total]
+def factor_of(answer):
+    """What the recording's costs were multiplied by, for this work."""
+    figures = answer["report"]["overhead"]["calibration"]
+    whole = figures.get("workload.hit")
+    return whole["ns"] / figures["hit"]["ns"] if whole else 1
 
 
-def measure(python, name, rounds):
-    with pairs.Work(python, name) as work:
-        answers = pairs.turn_about(work, {"plain": pairs.Nothing(), "probed": pairs.Recorder(
-            "--overhead-budget", "none")}, rounds)
-    plain = [answer["wall_ns"] for answer in answers["plain"]]
-    probed = [answer["wall_ns"] for answer in answers["probed"]]
-    removed = [pairs.removed_ns(answer) for answer in answers["probed"]]
-    base = pairs.median(plain)
-    hits = pairs.median([answer["report"]["overhead"]["hits"] for answer in answers["probed"]])
+def neighbours(alone, number, value):
+    return (value(alone[number]) + value(alone[number + 1])) / 2
+
+
+def operation_rows(alone, probed):
+    """[(operation, difference ns, its half width, stated error ns)], means over the recordings."""
+    rows = []
+    for name in alone[0]["operations"]:
+        if not name:        # waiting for `go` is in it
+            continue
+        truths = [neighbours(alone, i, lambda answer: answer["operations"].get(name, 0))
+                  for i in range(len(probed))]
+        if pairs.median(truths) < LEAST_NS:
+            continue
+        own = [[row for row in pairs.main_rows(answer) if row["operation"] == name] for answer in probed]
+        corrected = [sum(row["corrected_ns"] for row in some) for some in own]
+        stated = [sum(row["error_ns"] for row in some) for some in own]
+        rows.append((name, *pairs.interval([a - b for a, b in zip(corrected, truths)]),
+                     sum(stated) / len(stated), sum(truths) / len(truths)))
+    return rows
+
+
+def judge(name, found, alone, probed):
+    base = [neighbours(alone, i, lambda answer: answer["wall_ns"]) for i in range(len(probed))]
+    removed = [pairs.removed_ns(answer) for answer in probed]
+    walls = [answer["wall_ns"] for answer in probed]
+    factors = [factor_of(answer) for answer in probed]
+    hits = pairs.median([answer["report"]["overhead"]["hits"] for answer in probed])
+    stated = [sum(row["error_ns"] for row in pairs.main_rows(answer) if row["operation"])
+              for answer in probed]
+    rows = operation_rows(alone, probed)
+
+    def off(corrected):
+        mean, half = pairs.interval([one / own for one, own in zip(corrected, base)])
+        return mean - 1, half
     return {
-        "work": name, "rounds": rounds, "alone_s": base / 1e9,
-        "alone_spread": pairs.interval([value / base for value in plain])[1],
-        "inflation": pairs.interval([value / base for value in probed]),
-        "bias_machine": bias([(wall - cost) / base for wall, cost in zip(probed, removed)]),
-        "bias_workload": bias([ns / base for ns in delta_corrected(plain, probed, removed)]),
-        "hit_ns": (pairs.median(probed) - base) / hits,
+        "work": name, "rounds": len(probed), "alone_s": pairs.median(base) / 1e9,
+        "inflation": pairs.interval([wall / own for wall, own in zip(walls, base)]),
+        "corrected": off([wall - cost for wall, cost in zip(walls, removed)]),
+        "by_machine": off([wall - cost / factor
+                           for wall, cost, factor in zip(walls, removed, factors)]),
+        "hit_ns": pairs.interval([(wall - own) / hits for wall, own in zip(walls, base)])[0],
         "estimated_hit_ns": pairs.median(removed) / hits, "hits": hits,
-        "rows_held": rows_held(answers["plain"], answers["probed"]),
+        "calibration": found, "stated": sum(stated) / sum(base),
+        "operations": [{"operation": row[0], "difference_ns": row[1], "half_width_ns": row[2],
+                        "stated_ns": row[3], "alone_ns": row[4]} for row in rows],
+        # Strictly; and but for what the comparison itself cannot tell.
+        "rows_held": [sum(abs(row[1]) <= row[3] for row in rows),
+                      sum(abs(row[1]) <= row[3] + row[2] for row in rows), len(rows)],
     }
 
 
+def measure(python, name, rounds, seconds):
+    with pairs.Work(python, name) as work:
+        work.say("run")
+        pid = work.hear("child")["child"]
+        found = calibrate(work, pid, seconds)
+        alone, probed = [once(work, pid, pairs.Nothing())], []
+        for _ in range(rounds):
+            probed.append(once(work, pid, pairs.Recorder("--overhead-budget", "none")))
+            alone.append(once(work, pid, pairs.Nothing()))
+    return judge(name, found, alone, probed)
+
+
+def percent(value):
+    return "%+.1f ± %.1f %%" % (100 * value[0], 100 * value[1])
+
+
 def show(row):
-    print("%-22s %6.2fs %5.2f±%.2f  %+6.1f%% ± %4.1f%%   %+6.1f%% ± %4.1f%%   %5.0f %6.0f   %d of %d" %
-          (row["work"], row["alone_s"], *row["inflation"],
-           *[100 * value for value in row["bias_machine"] + row["bias_workload"]],
-           row["hit_ns"], row["estimated_hit_ns"], *row["rows_held"]), file=sys.stderr, flush=True)
+    print("%-22s %6.2fs %-13s %-15s %-15s %-13s %-12s %d (%d) of %d" % (
+        row["work"], row["alone_s"], "%.2f ± %.2f" % tuple(row["inflation"]), percent(row["corrected"]),
+        percent(row["by_machine"]), "%.0f %.0f" % (row["hit_ns"], row["estimated_hit_ns"]),
+        "± %.1f %%" % (100 * row["stated"]), *row["rows_held"]), file=sys.stderr, flush=True)
+
+
+def summarize(rows):
+    held = [sum(row["rows_held"][i] for row in rows) for i in range(3)]
+    print("%d of %d works within 2 %%, the worst %.1f %%; %d of %d rows within their stated errors (%d where "
+          "what the comparison cannot tell is allowed for)" % (
+              sum(abs(row["corrected"][0]) <= 0.02 for row in rows), len(rows),
+              max(100 * abs(row["corrected"][0]) for row in rows), held[0], held[2], held[1]),
+          file=sys.stderr)
 
 
 def main():
-    if len(sys.argv) < 4:
-        pairs.die("takes PYTHON ROUNDS NAME...")
-    python, rounds, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    if len(sys.argv) < 5:
+        pairs.die("takes PYTHON ROUNDS CALIBRATION_SECONDS NAME...")
+    python, rounds, seconds, names = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
     if rounds < 3:
         pairs.die("needs at least 3 rounds for an interval")
     rows = []
-    print(HEAD, file=sys.stderr)
+    print(HEAD, file=sys.stderr, flush=True)
     for name in names:
         try:
-            rows.append(measure(python, name, rounds))
+            rows.append(measure(python, name, rounds, seconds))
             show(rows[-1])
         except pairs.Failed as error:
-            print("%-22s skipped: %s" % (name, error), file=sys.stderr)
-    json.dump({"version": 1, "rows": rows}, sys.stdout, indent=1)
+            print("%-22s skipped: %s" % (name, error), file=sys.stderr, flush=True)
+    if rows:
+        summarize(rows)
+    json.dump({"version": 2, "rows": rows}, sys.stdout, indent=1)
     print()
     sys.exit(0 if rows else 1)
 

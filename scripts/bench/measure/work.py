@@ -140,7 +140,7 @@ def torch_loop(steps, width, batch, layers=2):
 
 
 PIECES = {
-    "ppo-walker2d": sb3("PPO", "Walker2d-v5", 2048, 512, n_steps=512),
+    "ppo-walker2d": sb3("PPO", "Walker2d-v5", 1024, 512, n_steps=512),
     "ppo-cartpole-4env": sb3("PPO", "CartPole-v1", 4096, 1024, environments=4, n_steps=256),
     "a2c-hopper": sb3("A2C", "Hopper-v5", 3000, 200),
     "a2c-cartpole": sb3("A2C", "CartPole-v1", 4000, 200),
@@ -183,9 +183,8 @@ def say(**what):
 def child(clock, warm, work):
     warm()
     say(child=os.getpid())
-    if read_line() == "go":
+    while read_line() == "go":
         say(**clock.measure(work))
-        read_line()
 
 
 def serve(clock, warm, work):

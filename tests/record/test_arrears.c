@@ -1,0 +1,59 @@
+/* No charge is more than there was time for, and all are paid in the end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "userspace/record/arrears.h"
+
+static void charges_no_more_than_the_time(void **state)
+{
+	struct rls_arrears arrears = { 0 };
+
+	(void)state;
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 1000, 700), 700);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 1500, 800), 500);
+	/* The backend owes 300, Python nothing. */
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 9000, 700), 700);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 10000, 800), 1000);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 12000, 700), 700);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 15000, 800), 900);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 15000, 0), 0);
+}
+
+static void pays_all(void **state)
+{
+	struct rls_arrears arrears = { 0 };
+	uint64_t now_ns = 1, said_ns = 0, charged_ns = 0, owed_ns = 0;
+
+	(void)state;
+	srand(6);
+	for (int i = 0; i < 100000; i++) {
+		uint64_t time_ns = (uint64_t)rand() % 3000, cost_ns = (uint64_t)rand() % 2000;
+		uint64_t charged;
+
+		now_ns += time_ns;
+		charged = rls_arrears_charge(&arrears, (enum rls_category)(rand() % RLS_CATEGORY_MAX), now_ns,
+					     cost_ns);
+		assert_true(!i || charged <= time_ns);
+		said_ns += cost_ns;
+		charged_ns += charged;
+	}
+	for (int category = 0; category < RLS_CATEGORY_MAX; category++)
+		owed_ns += arrears.owed_ns[category];
+	assert_int_equal(said_ns, charged_ns + owed_ns);
+	assert_true(owed_ns < said_ns / 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(charges_no_more_than_the_time),
+		cmocka_unit_test(pays_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

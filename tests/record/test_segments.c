@@ -1,0 +1,179 @@
+/* What hits cost, found from segments with and without probes: on made-up threads whose hits
+ * cost a known multiple of what they are said to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "userspace/record/segments.h"
+
+#define STRETCH_NS 300000000ULL
+#define SAID_NS 700             /* a hit, by the calibration */
+#define MARK_A 7
+#define MARK_B 9
+#define OTHER 100
+
+struct job {
+	double factor[2];       /* what hits cost in either kind of segment, of what they are said to */
+	double noise;           /* of a segment's length, relative */
+	double drift;           /* by how much of itself the machine gets slower in the whole time */
+	double interrupted;     /* share of segments during which it did not run for 5 ms */
+	bool loses;             /* every 50th record */
+	uint64_t length_ns;
+	unsigned int seed;
+};
+
+struct thread {
+	struct rls_segments *segments;
+	uint64_t now_ns, off_cpu_ns;
+	uint32_t sequence, hits;
+	bool loses;
+};
+
+static double random_share(void)
+{
+	return (double)rand() / RAND_MAX;
+}
+
+static void record(struct thread *thread, uint32_t site, uint16_t depth, bool is_mark)
+{
+	const struct rls_wire_category event = {
+		.header = { .tid = 5, .sequence = ++thread->sequence, .time_ns = thread->now_ns },
+		.pile = { .hits = thread->hits, .cost_ns = thread->hits * SAID_NS,
+			  .off_cpu_ns = thread->off_cpu_ns },
+		.site = site, .depth = depth,
+	};
+
+	thread->hits = 0;
+	thread->off_cpu_ns = 0;
+	if (!thread->loses || thread->sequence % 50)
+		assert_int_equal(rls_segments_add(thread->segments, &event, is_mark), 0);
+}
+
+/* A mark's call, and then work with so many hits that the other sites would have. */
+static void work(struct thread *thread, const struct job *job, uint32_t mark, bool probed)
+{
+	uint32_t hits = mark == MARK_A ? 40 : 120;
+	double slow = 1 + job->drift * (double)thread->now_ns / (double)job->length_ns;
+	double ns = (mark == MARK_A ? 60000 : 200000) * (1 + job->noise * random_share());
+
+	thread->hits++;
+	record(thread, mark, 1, true);
+	thread->hits++;
+	thread->now_ns += 2000;
+	record(thread, mark, 0, true);
+	if (probed) {
+		thread->hits += hits - 1;
+		ns += hits * SAID_NS * job->factor[mark == MARK_B];
+	}
+	if (random_share() < job->interrupted) {
+		thread->off_cpu_ns = 5000000;
+		thread->now_ns += 5000000;
+	}
+	thread->now_ns += (uint64_t)(ns * slow);
+	if (probed) {
+		thread->hits++;
+		record(thread, OTHER, 1, false);
+		record(thread, OTHER, 0, false);
+	}
+}
+
+static int run(const struct job *job, struct rls_delta_in_vivo *out)
+{
+	struct rls_segments segments = { 0 };
+	struct thread thread = { .segments = &segments, .now_ns = 1, .loses = job->loses };
+	bool probed = false;
+	int r;
+
+	srand(job->seed);
+	while (thread.now_ns < job->length_ns) {
+		uint64_t since_ns = thread.now_ns;
+
+		while (thread.now_ns < since_ns + STRETCH_NS)
+			work(&thread, job, rand() % 2 ? MARK_A : MARK_B, probed);
+		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
+		probed = !probed;
+	}
+	r = rls_segments_conclude(&segments, out);
+	rls_segments_clear(&segments);
+	return r;
+}
+
+static void finds_what_hits_cost(void **state)
+{
+	static const double factors[] = { 0.6, 1, 1.7 };
+	unsigned int held = 0, count = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
+		for (unsigned int seed = 1; seed <= 20; seed++) {
+			struct job job = { { factors[i], factors[i] }, .noise = 0.3, .drift = 0.2,
+					   .interrupted = 0.02, .length_ns = 12000000000, .seed = seed };
+			struct rls_delta_in_vivo found;
+			double truth = factors[i] * 1.1; /* the machine is slower by the drift's half */
+
+			assert_int_equal(run(&job, &found), 0);
+			assert_true(fabs(found.factor / truth - 1) < 0.06);
+			assert_true(found.error > 0 && found.error < 0.1 * truth);
+			assert_true(found.deviation > 2 * found.error);
+			assert_true(found.labels == 4 && found.segments > 10000);
+			held += fabs(found.factor - truth) <= found.error;
+			count++;
+		}
+	}
+	/* A 95 % interval, on 60 samples; the truth drifts a little too. */
+	assert_true(held >= count * 85 / 100);
+}
+
+static void says_where_parts_differ(void **state)
+{
+	struct job job = { { 1, 1 }, .noise = 0.1, .length_ns = 20000000000, .seed = 3 };
+	struct rls_delta_in_vivo alike, unlike;
+
+	(void)state;
+	assert_int_equal(run(&job, &alike), 0);
+	job.factor[1] = 1.5;
+	assert_int_equal(run(&job, &unlike), 0);
+	assert_true(alike.spread < 0.05);
+	assert_true(unlike.factor > 1.3 && unlike.factor < 1.5);
+	assert_true(unlike.spread > 0.2 && unlike.spread < 0.8);
+}
+
+static void leaves_out_what_has_lost_records(void **state)
+{
+	struct job job = { { 1.4, 1.4 }, .noise = 0.2, .loses = true, .length_ns = 20000000000, .seed = 4 };
+	struct rls_delta_in_vivo found;
+
+	(void)state;
+	assert_int_equal(run(&job, &found), 0);
+	assert_true(fabs(found.factor / 1.4 - 1) < 0.05);
+}
+
+static void wants_enough_to_compare(void **state)
+{
+	struct job job = { { 1, 1 }, .length_ns = 3000000000, .seed = 5 };
+	struct rls_segments none = { 0 };
+	struct rls_delta_in_vivo found;
+
+	(void)state;
+	assert_int_equal(run(&job, &found), -ENODATA);
+	assert_int_equal(rls_segments_conclude(&none, &found), -ENODATA);
+	rls_segments_clear(&none);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_what_hits_cost),
+		cmocka_unit_test(says_where_parts_differ),
+		cmocka_unit_test(leaves_out_what_has_lost_records),
+		cmocka_unit_test(wants_enough_to_compare),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

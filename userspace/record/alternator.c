@@ -1,0 +1,215 @@
+#include "userspace/record/alternator.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+#include "userspace/log.h"
+#include "userspace/monotonic.h"
+#include "userspace/record/site_use.h"
+
+/* How long all is traced at first, to see which sites are hit and how often. */
+#define FIRST_NS 2000000000ULL
+/* A stretch, drawn evenly between: long enough for many segments beside what switching
+ * takes, short enough for the machine to stay as it is from one to the next. */
+#define STRETCH_NS_MIN 150000000ULL
+#define STRETCH_NS_MAX 450000000ULL
+/* What a switch leaves behind (pages copied, translations gone) is over by then. */
+#define SETTLE_NS 20000000ULL
+
+/* What marks may cost of all hits' cost, and what makes one. */
+#define MARKS_SHARE 0.12
+#define MARKS_HZ_MIN 4.0
+#define EMITTING_SHARE 0.98
+
+struct rls_alternator {
+	struct rls_kernel *kernel;
+	struct rls_site_use use;
+	struct rls_segments segments;
+	bool *marks;                    /* by site id; NULL while all is on for the first time */
+	size_t mark_room;
+	bool probed;
+	double hit_ns;
+	uint64_t start_ns, since_ns, due_ns;
+	uint64_t random;
+};
+
+int rls_alternator_new(struct rls_kernel *kernel, double hit_ns, struct rls_alternator **out)
+{
+	struct rls_alternator *alternator = calloc(1, sizeof(*alternator));
+
+	if (!alternator)
+		return -ENOMEM;
+	alternator->kernel = kernel;
+	alternator->hit_ns = hit_ns;
+	*out = alternator;
+	return 0;
+}
+
+void rls_alternator_free(struct rls_alternator *alternator)
+{
+	if (!alternator)
+		return;
+	rls_site_use_clear(&alternator->use);
+	rls_segments_clear(&alternator->segments);
+	free(alternator->marks);
+	free(alternator);
+}
+
+void rls_alternator_start(struct rls_alternator *alternator, uint64_t time_ns)
+{
+	alternator->start_ns = time_ns;
+	alternator->random = time_ns | 1;
+	alternator->due_ns = time_ns + FIRST_NS;
+	alternator->probed = true;
+}
+
+int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_header *header,
+		       size_t size)
+{
+	const struct rls_wire_category *record = (const void *)header;
+
+	if (header->kind != RLS_WIRE_CATEGORY || size < sizeof(*record))
+		return 0;
+	if (!alternator->marks)
+		return rls_site_use_add(&alternator->use, record);
+	return rls_segments_add(&alternator->segments, record,
+				record->site < alternator->mark_room &&
+					alternator->marks[record->site]);
+}
+
+/* ---- which sites are marks ---- */
+
+static int read_hits(struct rls_alternator *alternator, size_t sites)
+{
+	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
+	int r;
+
+	if (sites > RLS_SITES_COUNTED)
+		sites = RLS_SITES_COUNTED;
+	if (!hits)
+		return -ENOMEM;
+	r = rls_kernel_site_hits(alternator->kernel, hits, sites);
+	return r ? r : rls_site_use_hits(&alternator->use, hits, sites);
+}
+
+static double cost_of(const struct rls_site_count *site, double hit_ns)
+{
+	return (double)site->hits * (site->hit_ns > 0 ? site->hit_ns : hit_ns);
+}
+
+struct ranked {
+	uint32_t site;
+	double cost_ns;
+};
+
+static int by_cost(const void *left, const void *right)
+{
+	double a = ((const struct ranked *)left)->cost_ns, b = ((const struct ranked *)right)->cost_ns;
+
+	return (a > b) - (a < b);
+}
+
+/* Each of its calls is seen, whatever else is probed. */
+static bool can_mark(const struct rls_site_count *site, double seconds)
+{
+	return (double)site->calls >= MARKS_HZ_MIN * seconds &&
+	       2 * (double)site->calls >= EMITTING_SHARE * (double)site->hits;
+}
+
+/* The cheapest first. Sites that are never hit stay as they are. */
+static int choose(struct rls_alternator *alternator, double seconds)
+{
+	struct rls_site_use *use = &alternator->use;
+	_cleanup_free_ struct ranked *ranked = calloc(use->count + 1, sizeof(*ranked));
+	double whole_ns = 0, marked_ns = 0;
+	size_t count = 0, marks = 0, hit = 0;
+	int r = 0;
+
+	alternator->marks = calloc(use->count + 1, sizeof(*alternator->marks));
+	if (!ranked || !alternator->marks)
+		return -ENOMEM;
+	alternator->mark_room = use->count;
+	for (uint32_t i = 0; i < use->count; i++) {
+		struct rls_site_count *site = &use->sites[i];
+
+		if (!site->hits)
+			continue;
+		site->hit_ns = rls_kernel_site_cost_ns(alternator->kernel, i);
+		whole_ns += cost_of(site, alternator->hit_ns);
+		if (can_mark(site, seconds))
+			ranked[count++] = (struct ranked){ i, cost_of(site, alternator->hit_ns) };
+	}
+	qsort(ranked, count, sizeof(*ranked), by_cost);
+	for (; marks < count; marks++) {
+		marked_ns += ranked[marks].cost_ns;
+		if (marks && marked_ns > MARKS_SHARE * whole_ns)
+			break;
+		alternator->marks[ranked[marks].site] = true;
+	}
+	for (uint32_t i = 0; !r && i < use->count; i++) {
+		if (!use->sites[i].hits || alternator->marks[i])
+			continue;
+		hit++;
+		r = rls_kernel_set_duty(alternator->kernel, i, RLS_DUTY_WINDOWS);
+	}
+	rls_debug("%zu sites stay on as marks, %zu go on and off", marks, hit);
+	return r;
+}
+
+/* ---- on and off ---- */
+
+static uint64_t draw_ns(struct rls_alternator *alternator)
+{
+	uint64_t x = alternator->random;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	alternator->random = x;
+	return STRETCH_NS_MIN + (x * 0x2545f4914f6cdd1dULL >> 32) % (STRETCH_NS_MAX - STRETCH_NS_MIN);
+}
+
+/* The stretch that ends now is told; the next begins once all is quiet. */
+static int turn(struct rls_alternator *alternator, uint64_t time_ns, bool first)
+{
+	uint64_t edge_ns;
+	int r = first ? 0 : rls_segments_stretch(&alternator->segments, alternator->since_ns, time_ns,
+						alternator->probed);
+
+	if (r)
+		return r;
+	if (first)
+		r = rls_kernel_regroup(alternator->kernel, &edge_ns);
+	else if (alternator->probed)
+		rls_kernel_close_window(alternator->kernel, &edge_ns);
+	else
+		r = rls_kernel_open_window(alternator->kernel, &edge_ns);
+	alternator->probed = !alternator->probed;
+	alternator->since_ns = rls_monotonic_ns() + SETTLE_NS;
+	alternator->due_ns = alternator->since_ns + draw_ns(alternator);
+	return r;
+}
+
+int rls_alternator_tick(struct rls_alternator *alternator, uint64_t time_ns, size_t sites)
+{
+	bool first = !alternator->marks;
+	int r = 0;
+
+	if (time_ns < alternator->due_ns)
+		return 0;
+	if (first) {
+		rls_site_use_cut(&alternator->use, time_ns - alternator->start_ns);
+		r = read_hits(alternator, sites);
+		if (!r)
+			r = choose(alternator, (double)(time_ns - alternator->start_ns) / 1e9);
+	}
+	return r ? r : turn(alternator, rls_monotonic_ns(), first);
+}
+
+int rls_alternator_conclude(const struct rls_alternator *alternator, struct rls_delta_in_vivo *out)
+{
+	return rls_segments_conclude(&alternator->segments, out);
+}

@@ -1,0 +1,36 @@
+/* Alternator: measures in a running job what its own hits cost, by turning probes on and off.
+ *
+ *     all on for a moment ─▶ which sites are marks ─▶ off ─▶ on ─▶ off ─▶ …, at random instants
+ *     records ─────────────────────────────────────▶ segments.h ─▶ factor and error
+ *
+ * Marks are the rarer sites whose every call is an event: together they cost a small part of
+ * what all hits do, and they stay on. One thread.
+ */
+#ifndef RLS_ALTERNATOR_H
+#define RLS_ALTERNATOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "userspace/attach/kernel.h"
+#include "userspace/record/segments.h"
+
+struct rls_alternator;
+
+/* 0 or -ENOMEM. */
+int rls_alternator_new(struct rls_kernel *kernel, double hit_ns, struct rls_alternator **out);
+void rls_alternator_free(struct rls_alternator *alternator);
+
+void rls_alternator_start(struct rls_alternator *alternator, uint64_t time_ns);
+
+/* Any record of the kernel's. 0 or -ENOMEM. */
+int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_header *record,
+		       size_t size);
+
+/* Turns probes on or off when it is time. sites: ids given so far. 0 or -errno. */
+int rls_alternator_tick(struct rls_alternator *alternator, uint64_t time_ns, size_t sites);
+
+/* As rls_segments_conclude. */
+int rls_alternator_conclude(const struct rls_alternator *alternator, struct rls_delta_in_vivo *out);
+
+#endif

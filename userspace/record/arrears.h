@@ -1,0 +1,26 @@
+/* Arrears: what hits are said to cost beyond the time that there was for it. Pure.
+ *
+ * Every hit is charged what one costs on average. Those amid hot code cost less, those amid cold
+ * code more, so a short call may be charged more than it took. What finds no time is not
+ * forgotten: it is taken from the thread's next times in the same category, where it belongs as
+ * much as where it was charged. The sum then is that of all hits.
+ */
+#ifndef RLS_ARREARS_H
+#define RLS_ARREARS_H
+
+#include <stdint.h>
+
+#include "analysis/category.h"
+
+/* Of one thread. Zeroed: none, and nothing is known of its time yet. */
+struct rls_arrears {
+	uint64_t since_ns;      /* the last charge */
+	uint64_t owed_ns[RLS_CATEGORY_MAX];
+};
+
+/* The thread was in that category until now, and hits since the last charge cost that much:
+ * how much of it, and of what is owed, the time since then has room for. */
+uint64_t rls_arrears_charge(struct rls_arrears *arrears, enum rls_category category,
+			    uint64_t now_ns, uint64_t cost_ns);
+
+#endif
