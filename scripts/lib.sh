@@ -62,3 +62,33 @@ build_release() {
 	fi
 	step "building" build.log cmake --build --preset release
 }
+
+# private_apt FOLDER SUITE COMPONENT: from here on apt uses that part of Debian alone, with lists
+# and a configuration of its own in FOLDER: this system's are neither used nor changed. Its
+# signatures are apt's to check.
+private_apt() {
+	local folder=$1 suite=$2 component=$3 mirror
+	local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	mirror=$(apt-get indextargets --format "\$(REPO_URI)" 'Created-By: Packages' \
+		'Origin: Debian' 'Component: main' 2>/dev/null | grep -v security | head -n 1)
+	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
+	: >"$folder/status"
+	printf 'deb [signed-by=%s] %s %s %s\n' "$keyring" \
+		"${mirror:-http://deb.debian.org/debian}" "$suite" "$component" >"$folder/sources.list"
+	cat >"$folder/apt.conf" <<-END
+		Dir::Etc::sourcelist "$folder/sources.list";
+		Dir::Etc::sourceparts "/dev/null";
+		Dir::Etc::preferences "/dev/null";
+		Dir::Etc::preferencesparts "/dev/null";
+		Dir::State "$folder";
+		Dir::State::status "$folder/status";
+		Dir::Cache "$folder/cache";
+		APT::Architecture "amd64";
+		APT::Architectures "amd64";
+		APT::Sandbox::User "root";
+		APT::Update::Error-Mode "any";
+		Acquire::Languages "none";
+	END
+	export APT_CONFIG="$folder/apt.conf"
+	apt-get -qq update
+}

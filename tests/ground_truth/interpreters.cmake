@@ -1,4 +1,5 @@
-# The CPythons to prove things on: RLS_TRUTH_PYTHONS, or the system's own and pyenv's.
+# The CPythons to prove things on: RLS_TRUTH_PYTHONS, or the system's own, pyenv's, and the one
+# that scripts/setup-python314 fetches.
 set(RLS_TRUTH_PYTHONS "" CACHE STRING "Interpreters of the ground-truth tests; empty: found")
 
 # Sets OUT to the interpreters to use, RLS_TRUTH_PYTHONS first.
@@ -14,6 +15,14 @@ function(truth_pythons_find out)
   endif()
   file(GLOB found ${root}/versions/3.[89].*/bin/python3 ${root}/versions/3.1[0-4].*/bin/python3)
   list(SORT found COMPARE NATURAL)
+  if(DEFINED ENV{XDG_CACHE_HOME})
+    set(cache $ENV{XDG_CACHE_HOME})
+  else()
+    set(cache $ENV{HOME}/.cache)
+  endif()
+  if(EXISTS ${cache}/rlscope-bpf/python3.14/.complete)
+    list(APPEND found ${cache}/rlscope-bpf/python3.14/usr/bin/python3)
+  endif()
   if(EXISTS /usr/bin/python3)
     list(PREPEND found /usr/bin/python3)
   endif()

@@ -9,6 +9,7 @@
 #include "userspace/discover/list.h"
 #include "userspace/discover/mappings.h"
 #include "userspace/names/debug_file.h"
+#include "userspace/names/evaluation.h"
 
 #define EVALUATION_LOOP "_PyEval_EvalFrameDefault"
 #define EVALUATION_STEP "_TAIL_CALL_"  /* 3.14 and later, by some compilers: one each */
@@ -21,19 +22,29 @@ struct function {
 struct rls_native_file {
 	struct rls_elf *elf;
 	struct rls_elf *debug;      /* its static symbols are the file's; NULL: none */
-	struct rls_elf_symbol evaluation; /* size 0: no interpreter */
+	struct rls_evaluation evaluation;
 	RLS_LIST(struct function) functions; /* ascending; read at the first question */
 	bool read;
 };
 
-static int find_evaluation(const struct rls_elf_symbol *symbol, void *context)
+static int stop_at_loop(const struct rls_elf_symbol *symbol, void *context)
 {
 	struct rls_elf_symbol *out = context;
 
-	if (!symbol->defined || strcmp(symbol->name, EVALUATION_LOOP))
+	if (!symbol->defined || !symbol->size_bytes || strcmp(symbol->name, EVALUATION_LOOP))
 		return 0;
 	*out = *symbol;
 	return 1;
+}
+
+static int find_evaluation(struct rls_native_file *file)
+{
+	struct rls_elf_symbol loop;
+
+	if (!rls_elf_each_symbol(file->elf, stop_at_loop, &loop) &&
+	    (!file->debug || !rls_elf_each_static_symbol(file->debug, stop_at_loop, &loop)))
+		return 0;
+	return rls_evaluation_find(file->elf, loop.vaddr, loop.size_bytes, &file->evaluation);
 }
 
 static int file_new(struct rls_elf *elf, struct rls_native_file **out)
@@ -63,8 +74,11 @@ int rls_native_file_open(const char *path, pid_t pid, const char *seen_path,
 	/* Now, while the process can still be asked where it is. */
 	if (!rls_elf_has_static_symbols(elf) && rls_debug_file_open(elf, pid, seen_path, &file->debug))
 		file->debug = NULL;
-	if (!rls_elf_each_symbol(elf, find_evaluation, &file->evaluation) && file->debug)
-		rls_elf_each_static_symbol(file->debug, find_evaluation, &file->evaluation);
+	r = find_evaluation(file);
+	if (r) {
+		rls_native_file_close(file);
+		return r;
+	}
 	*out = file;
 	return 0;
 }
@@ -204,20 +218,16 @@ const char *rls_native_file_function(struct rls_native_file *file, uint64_t vadd
 
 bool rls_native_file_is_interpreter(const struct rls_native_file *file)
 {
-	return file->evaluation.size_bytes != 0;
+	return file->evaluation.count != 0;
 }
 
 bool rls_native_file_evaluates(struct rls_native_file *file, uint64_t vaddr)
 {
-	const char *name;
 	uint64_t start;
 
-	if (!file->evaluation.size_bytes)
+	if (!file->evaluation.count)
 		return false;
-	if (vaddr - file->evaluation.vaddr < file->evaluation.size_bytes)
-		return true;
-	/* Compilers put what is rarely executed apart, under the same name and more. */
-	name = rls_native_file_function(file, vaddr, &start);
-	return !strncmp(name, EVALUATION_LOOP ".", sizeof(EVALUATION_LOOP)) ||
-	       !strncmp(name, EVALUATION_STEP, sizeof(EVALUATION_STEP) - 1);
+	return rls_evaluation_holds(&file->evaluation, vaddr) ||
+	       !strncmp(rls_native_file_function(file, vaddr, &start), EVALUATION_STEP,
+			sizeof(EVALUATION_STEP) - 1);
 }
