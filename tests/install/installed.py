@@ -55,6 +55,10 @@ def layout(sources):
     expected += [os.path.join("share", "man", "man1", page) for page in pages]
     expected += [os.path.join("share", "doc", "rlscope-bpf", name)
                  for name in ("README.md", "LICENSE", "CHANGES")]
+    expected += ["lib/systemd/system/rlscope-bpf-monitor.service", "etc/rlscope-bpf/monitor.conf"]
+    expected += [os.path.join("share", "rlscope-bpf", *name) for name in
+                 (("prometheus", "rlscope-alerts.yml"), ("prometheus", "rlscope-scrape.yml"),
+                  ("grafana", "rlscope-dashboard.json"))]
     optional = {os.path.join(LIBDIR, "librlscope_cupti.so")}
     assert "rlscope-bpf.1" in pages and "__init__.py" in modules
     found = set(installed_files())

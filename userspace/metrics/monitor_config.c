@@ -77,7 +77,7 @@ int rls_monitor_config_set(struct rls_monitor_config *config, enum rls_monitor_s
 	char *copy;
 
 	if (!settings_of[setting].is_good(value))
-		return rls_error_r(-EINVAL, "%s takes %s, not '%s'", settings_of[setting].name,
+		return rls_error_r(-EINVAL, "--%s takes %s, not '%s'", settings_of[setting].name,
 				   settings_of[setting].what, value);
 	copy = strdup(value);
 	if (!copy)

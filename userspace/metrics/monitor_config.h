@@ -50,7 +50,7 @@ void rls_monitor_config_clear(struct rls_monitor_config *config);
 const char *rls_monitor_setting_name(enum rls_monitor_setting setting);
 
 /* Checks the value, as far as text tells, and replaces what was said before. 0; -EINVAL, said on
- * stderr; -ENOMEM. */
+ * stderr as of an option of the command line; -ENOMEM. */
 int rls_monitor_config_set(struct rls_monitor_config *config, enum rls_monitor_setting setting,
 			   const char *value);
 
