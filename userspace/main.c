@@ -13,6 +13,7 @@ static const struct command {
 	{ "attach", rls_command_attach, "record running processes and report where their time goes" },
 	{ "run", rls_command_run, "run a command and record it from its first instruction" },
 	{ "monitor", rls_command_monitor, "watch every training job on the host, as metrics" },
+	{ "top", rls_command_top, "show every training job on the host, live in the terminal" },
 	{ "report", rls_command_report, "report a trace file (no root needed)" },
 	{ "compare", rls_command_compare, "compare recordings: time per call of each operation" },
 	{ "dump", rls_command_dump, "print a trace file as JSON Lines" },

@@ -16,6 +16,7 @@ int rls_command_probes(int argc, char **argv);
 int rls_command_check(int argc, char **argv);
 int rls_command_calibrate(int argc, char **argv);
 int rls_command_monitor(int argc, char **argv);
+int rls_command_top(int argc, char **argv);
 
 enum {
 	RLS_EXIT_DONE = 0,
