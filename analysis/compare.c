@@ -1,6 +1,7 @@
 #include "analysis/compare.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +79,16 @@ const char *rls_compare_row_category(const struct rls_compare_row *row)
 
 /* --- rows --------------------------------------------------------------------------- */
 
-static int by_weight(const void *left, const void *right)
+/* What a row is ordered by: of significant changes what weighs most, of the others what is
+ * nearest to being one. */
+static double size(const struct rls_compare_row *row)
+{
+	if (row->significant)
+		return row->weight;
+	return row->judged && row->error > 0 ? fabs(row->relative) / row->error : 0;
+}
+
+static int by_size(const void *left, const void *right)
 {
 	const struct rls_compare_row *a = left, *b = right;
 	int order;
@@ -87,8 +97,8 @@ static int by_weight(const void *left, const void *right)
 		return a->significant ? -1 : 1;
 	if (a->judged != b->judged)
 		return a->judged ? -1 : 1;
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
+	if (size(a) != size(b))
+		return size(a) > size(b) ? -1 : 1;
 	order = strcmp(a->operation, b->operation);
 	return order ? order : a->category - b->category;
 }
@@ -141,35 +151,41 @@ static int add_rows(struct rls_comparison *out, const struct rls_compare_runs *r
 	return err;
 }
 
-static int judge_runs(const struct rls_compare_runs *runs,
-		      const struct rls_compare_options *options, bool steady,
-		      struct rls_estimate *estimates, struct rls_comparison *out)
+static int estimate_rows(const struct rls_compare_runs *runs,
+			 const struct rls_comparison *comparison, enum rls_compare_metric metric,
+			 const double *common, struct rls_estimate *out)
 {
-	for (size_t i = 0; i < out->count; i++) {
-		for (size_t r = 0; r < runs->count; r++)
-			rls_estimate(runs, r, &out->rows[i], options->metric, steady,
-				     &estimates[i * runs->count + r]);
-	}
-	return rls_compare_judge(runs, estimates, options, out);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < comparison->count; i++)
+		err = rls_estimate_row(runs, &comparison->rows[i], metric, common,
+				       &out[i * runs->count]);
+	return err;
 }
 
 static int compare_runs(const struct rls_compare_runs *runs,
 			const struct rls_compare_options *options, struct rls_comparison *out)
 {
-	_cleanup_free_ struct rls_estimate *estimates = NULL;
+	_cleanup_free_ struct rls_estimate *as_is = NULL, *at_pace = NULL;
+	_cleanup_free_ double *common = calloc(runs->count, sizeof(*common));
 	int err = add_rows(out, runs);
 
 	if (err)
 		return err;
-	estimates = calloc(out->count * runs->count + 1, sizeof(*estimates));
-	if (!estimates)
+	as_is = calloc(out->count * runs->count + 1, sizeof(*as_is));
+	at_pace = calloc(out->count * runs->count + 1, sizeof(*at_pace));
+	if (!common || !as_is || !at_pace)
 		return -ENOMEM;
-	err = judge_runs(runs, options, false, estimates, out);
-	/* Against what is common, the machine's ups and downs need not count. */
-	if (!err && out->normalised)
-		err = judge_runs(runs, options, true, estimates, out);
+	err = estimate_rows(runs, out, options->metric, NULL, as_is);
+	if (!err)
+		err = rls_compare_judge_common(runs, as_is, out, common);
+	if (!err && out->speed_known)
+		err = estimate_rows(runs, out, options->metric, common, at_pace);
+	if (!err)
+		err = rls_compare_judge(
+			runs, &(struct rls_compare_estimates){as_is, at_pace}, common, options, out);
 	if (!err && out->count)
-		qsort(out->rows, out->count, sizeof(*out->rows), by_weight);
+		qsort(out->rows, out->count, sizeof(*out->rows), by_size);
 	return err;
 }
 

@@ -4,19 +4,20 @@
  * is hardly ever entered, such as a training loop, per call of the operations directly within.
  * What a call takes in one run and its error come from blocks of calls (compare_estimate.h).
  *
- * A side is one run or several of the same program. Machines differ in speed from run to run,
- * and so does everything that runs on them: the speed of a side is the median ratio of its
- * figures to the first side's. A change is
- *   - judged against that common factor where both sides are one run only (or where it is asked
- *     for): what differs from all the rest is told, what is slower with all the rest is not;
- *     how far figures scatter about the common factor is part of the error;
- *   - judged as it is where there are several runs: how far the runs of a side differ is part
- *     of the error, figures with few runs borrowing from all others (Smyth 2004).
+ * A side is one run or several of the same program. Machines differ in speed from run to run and
+ * over each run, and so does everything that runs on them: the speed of a side is the median ratio
+ * of its figures to the first side's. A change is
+ *   - judged against what is common, at the machine's usual pace (compare_pace.h), where both sides
+ *     are one run only, where runs of a side differ much less so, or where it is asked for: what
+ *     differs from all the rest is told, what is slower with all the rest is not; how far figures
+ *     scatter about the common factor is part of the error;
+ *   - judged as it is else: how far the runs of a side differ is part of the error, figures with
+ *     few runs borrowing from all others (Smyth 2004).
  * The factor is known where enough figures are there to tell what is common.
  *
  * A difference is significant when it is beyond its error at 95 % for all rows together
- * (Bonferroni), larger than the noise that two runs of one program are granted, and of any
- * weight in the whole. Significant rows come first, then those of most weight.
+ * (Bonferroni), larger than the noise that two runs of one program are granted, and of any weight in
+ * the whole. Significant rows come first, by weight; then the others, nearest to it first.
  */
 #ifndef RLS_COMPARE_H
 #define RLS_COMPARE_H
@@ -38,7 +39,7 @@ int rls_compare_metric_parse(const char *name, enum rls_compare_metric *out);
 const char *rls_compare_metric_name(enum rls_compare_metric metric);
 
 enum rls_compare_normalise {
-	RLS_COMPARE_NORMALISE_AUTO = 0,         /* SPEED for single runs, else NONE */
+	RLS_COMPARE_NORMALISE_AUTO = 0,         /* SPEED for single runs, or where it is steadier */
 	RLS_COMPARE_NORMALISE_SPEED = 1,
 	RLS_COMPARE_NORMALISE_NONE = 2,
 	RLS_COMPARE_NORMALISE_MAX = 3,

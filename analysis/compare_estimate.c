@@ -1,8 +1,12 @@
 #include "analysis/compare_estimate.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "analysis/cleanup.h"
+#include "analysis/compare_pace.h"
 
 #define UNITS_MIN 7             /* fewer say nothing about variation */
 #define BLOCKS_MIN 5
@@ -12,9 +16,6 @@
 #define WARMUP_GAIN 0.5
 #define COVERED_MIN 0.5         /* of each run's units, for weights that all runs share */
 #define NEGLIGIBLE 0.05
-#define PEERS_MAX 16            /* operations that tell the speed */
-#define PEER_CELLS_MIN 2        /* operations by category */
-#define PEER_SHARE_MIN 0.05     /* of its operation's time, for a category to be one */
 #define NS_PER_S 1e9
 #define SIGMAS 1.96             /* of a stated half width */
 
@@ -69,8 +70,8 @@ double rls_median(double *values, size_t count)
 
 /* --- one stratum -------------------------------------------------------------------- */
 
-static double time_of(const struct rls_series_times *times, enum rls_compare_metric metric,
-		      int category)
+double rls_estimate_time(const struct rls_series_times *times, enum rls_compare_metric metric,
+			 int category)
 {
 	const double *const values[] = {
 		[RLS_COMPARE_CORRECTED] = times->corrected_ns,
@@ -87,28 +88,39 @@ static double time_of(const struct rls_series_times *times, enum rls_compare_met
 	return sum;
 }
 
-static size_t whole_blocks(const struct rls_series_blocks *blocks)
+size_t rls_estimate_whole(const struct rls_series_blocks *blocks)
 {
 	bool begun = blocks->count && blocks->blocks[blocks->count - 1].units < blocks->units_each;
 
 	return blocks->count - begun;
 }
 
+const struct rls_series_stratum *rls_estimate_stratum(const struct rls_series *series,
+						      const char *phase, const char *operation)
+{
+	for (size_t i = 0; i < series->count; i++) {
+		if (!strcmp(series->strata[i].operation, operation) &&
+		    !strcmp(series->strata[i].phase, phase))
+			return &series->strata[i];
+	}
+	return NULL;
+}
+
 static bool can_tell(const struct rls_series_stratum *stratum, enum rls_series_unit unit)
 {
 	return stratum->units[unit] >= UNITS_MIN &&
-	       whole_blocks(&stratum->blocks[unit]) >= BLOCKS_MIN;
+	       rls_estimate_whole(&stratum->blocks[unit]) >= BLOCKS_MIN;
 }
 
 /* Blocks at the beginning to leave out: those without which the mean of the operation's whole
  * time is much surer. */
 static size_t warmup(const struct rls_series_blocks *blocks, enum rls_compare_metric metric)
 {
-	size_t count = whole_blocks(blocks), best = 0;
+	size_t count = rls_estimate_whole(blocks), best = 0;
 	double sum = 0, squares = 0, all = 0, least = INFINITY;
 
 	for (size_t i = count; i-- > 0;) {
-		double x = time_of(&blocks->blocks[i].times, metric, RLS_COMPARE_TOTAL);
+		double x = rls_estimate_time(&blocks->blocks[i].times, metric, RLS_COMPARE_TOTAL);
 		double n = (double)(count - i), error;
 
 		sum += x;
@@ -172,25 +184,23 @@ static void estimate_blocks(double *x, size_t count, struct rls_estimate *out)
 	}
 }
 
-static void estimate_stratum(const struct rls_series_blocks *blocks, int category,
-			     enum rls_compare_metric metric, const double *speeds,
-			     struct rls_estimate *out)
-{
-	size_t first = warmup(blocks, metric), count = whole_blocks(blocks) - first;
-	double x[RLS_SERIES_BLOCKS], steady[RLS_SERIES_BLOCKS];
-	struct rls_estimate other;
+/* The blocks of a row in one phase, without those that only warm up. */
+struct row_blocks {
+	const struct rls_series_blocks *blocks;
+	size_t first, count;
+	double ns[RLS_SERIES_BLOCKS];   /* per unit */
+};
 
-	for (size_t i = 0; i < count; i++) {
-		x[i] = time_of(&blocks->blocks[first + i].times, metric, category) /
-		       blocks->units_each;
-		steady[i] = x[i] / speeds[first + i];
-	}
-	estimate_blocks(x, count, out);
-	other = *out;
-	estimate_blocks(steady, count, &other);
-	/* Where the others were not at work at the same time, they tell nothing. */
-	if (other.variance_ns2 < out->variance_ns2)
-		*out = other;
+static void read_blocks(const struct rls_series_blocks *blocks, int category,
+			enum rls_compare_metric metric, struct row_blocks *out)
+{
+	out->blocks = blocks;
+	out->first = warmup(blocks, metric);
+	out->count = rls_estimate_whole(blocks) - out->first;
+	for (size_t i = 0; i < out->count; i++)
+		out->ns[i] = rls_estimate_time(&blocks->blocks[out->first + i].times, metric,
+					       category) /
+			     blocks->units_each;
 }
 
 /* Looks that a category's time rests on are in doubt together: blocks cannot tell how far. */
@@ -204,61 +214,17 @@ static double variance_of_looks(const struct rls_series_stratum *stratum, int ca
 	return error_ns * error_ns;
 }
 
-/* --- the machine's speed over a run -------------------------------------------------- */
-
-/* A category's time in each block against its median. false: it is too little. */
-static bool read_cell(const struct rls_series_blocks *blocks, int category,
-		      enum rls_compare_metric metric, size_t count, double *out)
+/* At the pace that is usual. */
+static void estimate_at_pace(struct row_blocks *row, const struct rls_pace *pace,
+			     const struct rls_pace_slope *slope, struct rls_estimate *out)
 {
-	double sorted[RLS_SERIES_BLOCKS], sum = 0, all = 0, median;
-
-	for (size_t i = 0; i < count; i++) {
-		sorted[i] = out[i] = time_of(&blocks->blocks[i].times, metric, category);
-		sum += out[i];
-		all += time_of(&blocks->blocks[i].times, metric, RLS_COMPARE_TOTAL);
-	}
-	median = rls_median(sorted, count);
-	if (median <= 0 || sum < PEER_SHARE_MIN * all)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		out[i] /= median;
-	return true;
+	for (size_t i = 0; i < row->count; i++)
+		row->ns[i] *= exp(-slope->within * pace->log[row->first + i] -
+				  slope->level * pace->level);
+	estimate_blocks(row->ns, row->count, out);
 }
 
-/* How long everything else took in each block, 1 being usual: the median over the operations
- * of the phase that are called as often as this one, so that their blocks lie side by side. The
- * operation itself has no say, or its own scatter would pass for the machine's. */
-static void find_speeds(const struct rls_series *series, const struct rls_series_stratum *stratum,
-			enum rls_series_unit unit, enum rls_compare_metric metric, double *speeds)
-{
-	const struct rls_series_blocks *blocks = &stratum->blocks[unit];
-	double cells[PEERS_MAX * RLS_CATEGORY_MAX][RLS_SERIES_BLOCKS];
-	double values[PEERS_MAX * RLS_CATEGORY_MAX];
-	size_t count = whole_blocks(blocks), peers = 0, n = 0;
-
-	for (size_t s = 0; s < series->count && peers < PEERS_MAX; s++) {
-		const struct rls_series_blocks *peer = &series->strata[s].blocks[RLS_SERIES_CALL];
-
-		if (&series->strata[s] == stratum ||
-		    strcmp(series->strata[s].phase, stratum->phase) ||
-		    peer->units_each != blocks->units_each || whole_blocks(peer) < count ||
-		    whole_blocks(peer) > count + 1)
-			continue;
-		peers++;
-		for (int c = 0; c < RLS_CATEGORY_MAX; c++)
-			n += read_cell(peer, c, metric, count, cells[n]);
-	}
-	for (size_t i = 0; i < count && n >= PEER_CELLS_MIN; i++) {
-		double speed;
-
-		for (size_t k = 0; k < n; k++)
-			values[k] = cells[k][i];
-		speed = rls_median(values, n);
-		speeds[i] = speed > 0 ? speed : 1;
-	}
-}
-
-/* --- one run ------------------------------------------------------------------------ */
+/* --- phases --------------------------------------------------------------------------- */
 
 static double units_of(const struct rls_series *series, const char *operation,
 		       enum rls_series_unit unit)
@@ -288,17 +254,6 @@ enum rls_compare_unit rls_estimate_unit(const struct rls_compare_runs *runs, con
 	return least[RLS_SERIES_CALL] > 0 ? RLS_COMPARE_PER_CALL : RLS_COMPARE_PER_SECOND;
 }
 
-static const struct rls_series_stratum *find_stratum(const struct rls_series *series,
-						     const char *phase, const char *operation)
-{
-	for (size_t i = 0; i < series->count; i++) {
-		if (!strcmp(series->strata[i].operation, operation) &&
-		    !strcmp(series->strata[i].phase, phase))
-			return &series->strata[i];
-	}
-	return NULL;
-}
-
 /* A phase's part in all the runs, 0 unless all of them have enough of it. */
 static double common_weight(const struct rls_compare_runs *runs, const char *phase,
 			    const char *operation, enum rls_series_unit unit)
@@ -307,7 +262,7 @@ static double common_weight(const struct rls_compare_runs *runs, const char *pha
 
 	for (size_t r = 0; r < runs->count; r++) {
 		const struct rls_series *series = runs->runs[r].series;
-		const struct rls_series_stratum *stratum = find_stratum(series, phase, operation);
+		const struct rls_series_stratum *stratum = rls_estimate_stratum(series, phase, operation);
 
 		if (!stratum || !can_tell(stratum, unit))
 			return 0;
@@ -337,67 +292,164 @@ static bool have_common(const struct rls_compare_runs *runs, const char *operati
 	return true;
 }
 
-/* The mean over the phases; sure of it only where hardly anything is left out. */
-static void estimate_phases(const struct rls_compare_runs *runs, size_t run,
-			    const struct rls_compare_row *row, enum rls_compare_metric metric,
-			    bool steady, struct rls_estimate *out)
+/* A run's mean over its phases, in the making. */
+struct phases {
+	double weights, left_out;
+	double sum, variance, quartic;
+};
+
+static void add_phase(struct phases *phases, double weight, const struct rls_estimate *part)
 {
-	const struct rls_series *series = runs->runs[run].series;
-	enum rls_series_unit unit = row->unit == RLS_COMPARE_PER_CALL ? RLS_SERIES_CALL
-								      : RLS_SERIES_INNER_CALL;
-	bool common = have_common(runs, row->operation, unit);
-	double weights = 0, left_out = 0, sum = 0, variance = 0, quartic = 0;
+	phases->weights += weight;
+	phases->sum += weight * part->ns;
+	phases->variance += weight * weight * part->variance_ns2;
+	phases->quartic += pow(weight * weight * part->variance_ns2, 2) / part->freedom;
+}
+
+/* Sure of it only where hardly anything is left out. */
+static void finish_phases(const struct phases *phases, struct rls_estimate *out)
+{
+	double weights = phases->weights, variance = phases->variance;
+
+	if (weights <= 0 || phases->left_out > NEGLIGIBLE * (weights + phases->left_out))
+		return;
+	out->ns = phases->sum / weights;
+	out->variance_ns2 = variance / (weights * weights);
+	/* Satterthwaite's */
+	out->freedom = isfinite(variance) && phases->quartic > 0
+			       ? variance * variance / phases->quartic
+			       : BLOCKS_MIN;
+}
+
+/* A row of all the runs, while it is estimated. */
+struct row_work {
+	const struct rls_compare_runs *runs;
+	const struct rls_compare_row *row;
+	enum rls_compare_metric metric;
+	enum rls_series_unit unit;
+	const double *common;       /* NULL: as it is */
+	struct rls_pace *paces;     /* of each run */
+	struct phases *phases;      /* of each run */
+};
+
+static void estimate_part(const struct row_work *work, const struct rls_series_stratum *stratum,
+			  const struct rls_pace *pace, const struct rls_pace_slope *slope,
+			  struct rls_estimate *out)
+{
+	struct row_blocks blocks;
+
+	read_blocks(&stratum->blocks[work->unit], work->row->category, work->metric, &blocks);
+	if (work->common)
+		estimate_at_pace(&blocks, pace, slope, out);
+	else
+		estimate_blocks(blocks.ns, blocks.count, out);
+	out->variance_ns2 += variance_of_looks(stratum, work->row->category,
+					       stratum->units[work->unit]);
+}
+
+static const struct rls_series_stratum *stratum_of(const struct row_work *work, size_t run,
+						   const char *phase)
+{
+	return rls_estimate_stratum(work->runs->runs[run].series, phase, work->row->operation);
+}
+
+/* Paces of all runs, and how far the row went along with them. */
+static struct rls_pace_slope find_pace(const struct row_work *work, const char *phase)
+{
+	struct rls_pace_fit fit = {0};
+	bool told;
+
+	if (!work->common)
+		return (struct rls_pace_slope){0};
+	told = rls_pace_find(work->runs, phase, work->row->operation, work->unit, work->metric,
+			     work->common, work->paces);
+	for (size_t r = 0; r < work->runs->count; r++) {
+		struct row_blocks blocks;
+
+		read_blocks(&stratum_of(work, r, phase)->blocks[work->unit], work->row->category,
+			    work->metric, &blocks);
+		work->paces[r].first = blocks.first;
+		rls_pace_fit_add(&fit, &work->paces[r], blocks.ns);
+	}
+	return rls_pace_fit_slope(&fit, told);
+}
+
+/* A phase that all runs have, at the same weight in each. */
+static void estimate_common_phase(const struct row_work *work, const char *phase, double weight)
+{
+	struct rls_pace_slope slope = find_pace(work, phase);
+
+	for (size_t r = 0; r < work->runs->count; r++) {
+		struct rls_estimate part = {0};
+
+		estimate_part(work, stratum_of(work, r, phase), &work->paces[r], &slope, &part);
+		add_phase(&work->phases[r], weight, &part);
+	}
+}
+
+/* The runs have hardly a phase in common: each is what it is. */
+static void estimate_own_phases(const struct row_work *work, size_t run)
+{
+	const struct rls_series *series = work->runs->runs[run].series;
+	struct rls_pace_fit unseen = {0};
+	struct rls_pace_slope slope = rls_pace_fit_slope(&unseen, false);
+	struct rls_pace pace = {.level = work->common ? work->common[run] : 0};
 
 	for (size_t i = 0; i < series->count; i++) {
 		const struct rls_series_stratum *stratum = &series->strata[i];
-		double weight, speeds[RLS_SERIES_BLOCKS];
 		struct rls_estimate part = {0};
 
-		if (strcmp(stratum->operation, row->operation))
+		if (strcmp(stratum->operation, work->row->operation))
 			continue;
-		weight = common ? common_weight(runs, stratum->phase, row->operation, unit)
-				: stratum->units[unit];
-		if (!common && !can_tell(stratum, unit))
-			left_out += weight;
-		if (weight <= 0 || !can_tell(stratum, unit))
+		if (!can_tell(stratum, work->unit)) {
+			work->phases[run].left_out += stratum->units[work->unit];
 			continue;
-		for (size_t b = 0; b < RLS_SERIES_BLOCKS; b++)
-			speeds[b] = 1;
-		if (steady)
-			find_speeds(series, stratum, unit, metric, speeds);
-		estimate_stratum(&stratum->blocks[unit], row->category, metric, speeds, &part);
-		part.variance_ns2 +=
-			variance_of_looks(stratum, row->category, stratum->units[unit]);
-		weights += weight;
-		sum += weight * part.ns;
-		variance += weight * weight * part.variance_ns2;
-		quartic += pow(weight * weight * part.variance_ns2, 2) / part.freedom;
+		}
+		estimate_part(work, stratum, &pace, &slope, &part);
+		add_phase(&work->phases[run], stratum->units[work->unit], &part);
 	}
-	if (weights <= 0 || left_out > NEGLIGIBLE * (weights + left_out))
-		return;
-	out->ns = sum / weights;
-	out->variance_ns2 = variance / (weights * weights);
-	/* Satterthwaite's */
-	out->freedom = isfinite(variance) && quartic > 0 ? variance * variance / quartic : BLOCKS_MIN;
 }
 
-void rls_estimate(const struct rls_compare_runs *runs, size_t run,
-		  const struct rls_compare_row *row, enum rls_compare_metric metric, bool steady,
-		  struct rls_estimate *out)
+static void estimate_phases(const struct row_work *work)
 {
-	const struct rls_series *series = runs->runs[run].series;
+	const struct rls_series *first = work->runs->runs[0].series;
+	const char *operation = work->row->operation;
+
+	if (!have_common(work->runs, operation, work->unit)) {
+		for (size_t r = 0; r < work->runs->count; r++)
+			estimate_own_phases(work, r);
+		return;
+	}
+	for (size_t i = 0; i < first->count; i++) {
+		const char *phase = first->strata[i].phase;
+		double weight;
+
+		if (strcmp(first->strata[i].operation, operation))
+			continue;
+		weight = common_weight(work->runs, phase, operation, work->unit);
+		if (weight > 0)
+			estimate_common_phase(work, phase, weight);
+	}
+}
+
+/* --- a row -------------------------------------------------------------------------- */
+
+/* All of a run's time by all of its units. */
+static void estimate_whole_run(const struct rls_series *series, const struct rls_compare_row *row,
+			       enum rls_compare_metric metric, struct rls_estimate *out)
+{
 	double total_ns = 0, traced_ns = 0, wall_ns = 0, corrected_ns = 0;
 
 	*out = (struct rls_estimate){.variance_ns2 = INFINITY, .freedom = 1};
 	for (size_t i = 0; i < series->count; i++) {
 		const struct rls_series_times *times = &series->strata[i].times;
 
-		traced_ns += time_of(times, metric, RLS_COMPARE_TOTAL);
+		traced_ns += rls_estimate_time(times, metric, RLS_COMPARE_TOTAL);
 		if (strcmp(series->strata[i].operation, row->operation))
 			continue;
-		total_ns += time_of(times, metric, row->category);
-		wall_ns += time_of(times, RLS_COMPARE_WALL, row->category);
-		corrected_ns += time_of(times, RLS_COMPARE_CORRECTED, row->category);
+		total_ns += rls_estimate_time(times, metric, row->category);
+		wall_ns += rls_estimate_time(times, RLS_COMPARE_WALL, row->category);
+		corrected_ns += rls_estimate_time(times, RLS_COMPARE_CORRECTED, row->category);
 	}
 	out->units = row->unit == RLS_COMPARE_PER_SECOND
 			     ? (double)series->duration_ns / NS_PER_S
@@ -411,8 +463,34 @@ void rls_estimate(const struct rls_compare_runs *runs, size_t run,
 	out->share = total_ns / traced_ns;
 	if (metric == RLS_COMPARE_CORRECTED || metric == RLS_COMPARE_CPU)
 		out->subtracted_ns = (wall_ns - corrected_ns) / out->units;
+}
+
+int rls_estimate_row(const struct rls_compare_runs *runs, const struct rls_compare_row *row,
+		     enum rls_compare_metric metric, const double *common,
+		     struct rls_estimate *out)
+{
+	_cleanup_free_ struct rls_pace *paces = calloc(runs->count, sizeof(*paces));
+	_cleanup_free_ struct phases *phases = calloc(runs->count, sizeof(*phases));
+	struct row_work work = {
+		.runs = runs,
+		.row = row,
+		.metric = metric,
+		.unit = row->unit == RLS_COMPARE_PER_CALL ? RLS_SERIES_CALL : RLS_SERIES_INNER_CALL,
+		.common = common,
+		.paces = paces,
+		.phases = phases,
+	};
+
+	if (!paces || !phases)
+		return -ENOMEM;
 	if (row->unit != RLS_COMPARE_PER_SECOND)
-		estimate_phases(runs, run, row, metric, steady, out);
-	if (out->ns <= 0)
-		*out = (struct rls_estimate){0};
+		estimate_phases(&work);
+	for (size_t r = 0; r < runs->count; r++) {
+		estimate_whole_run(runs->runs[r].series, row, metric, &out[r]);
+		if (out[r].present)
+			finish_phases(&phases[r], &out[r]);
+		if (out[r].ns <= 0)
+			out[r] = (struct rls_estimate){0};
+	}
+	return 0;
 }

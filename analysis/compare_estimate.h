@@ -24,15 +24,28 @@ struct rls_estimate {
 /* The unit all runs can be told by. */
 enum rls_compare_unit rls_estimate_unit(const struct rls_compare_runs *runs, const char *operation);
 
-/* Of one run of them. With `steady`, the machine's speed over the run is taken out, where the
- * operations that are called as often tell it: for figures that are judged against each other. */
-void rls_estimate(const struct rls_compare_runs *runs, size_t run,
-		  const struct rls_compare_row *row, enum rls_compare_metric metric, bool steady,
-		  struct rls_estimate *out);
+/* Of each run, to out[]. With `common`, a logarithm for each run, times are what they would be at
+ * the machine's usual pace (compare_pace.h); NULL: as they are. 0, or -ENOMEM. */
+int rls_estimate_row(const struct rls_compare_runs *runs, const struct rls_compare_row *row,
+		     enum rls_compare_metric metric, const double *common,
+		     struct rls_estimate *out);
 
 /* t with P(|T| < t) = confidence, of Student's distribution. */
 double rls_student_quantile(double confidence, double freedom);
 
 double rls_median(double *values, size_t count);        /* sorts them; of none NAN */
+
+/* --- of a series, for whoever looks at its blocks --------------------------------------- */
+
+/* NULL: there is none. */
+const struct rls_series_stratum *rls_estimate_stratum(const struct rls_series *series,
+						      const char *phase, const char *operation);
+
+/* Blocks without a last one that was begun only. */
+size_t rls_estimate_whole(const struct rls_series_blocks *blocks);
+
+/* Nanoseconds of a category or RLS_COMPARE_TOTAL. */
+double rls_estimate_time(const struct rls_series_times *times, enum rls_compare_metric metric,
+			 int category);
 
 #endif

@@ -12,7 +12,8 @@
 #define COMMON_ROWS_MIN 5
 #define PRIOR_FREEDOM 4         /* what all rows' variances together weigh against one row's */
 #define MADN 1.4826             /* median absolute deviation to a normal's standard deviation */
-#define UNEVEN 0.1              /* a slower machine slows some things by so much more than others */
+#define UNEVEN 0.1              /* of the factor: what single rows may make of it beyond their scatter */
+#define STEADIER 0.25           /* by so much less runs of a side differ at a common pace, for that to count */
 #define MEDIAN_ERROR 1.2533     /* a normal's median's error to its mean's */
 /* What a calibration may be wrong by when the trace has none; as facts.h. */
 #define CALIBRATION_ERROR_UNKNOWN 0.25
@@ -21,10 +22,11 @@ struct judge {
 	const struct rls_compare_runs *runs;
 	const struct rls_compare_options *options;
 	struct rls_comparison *comparison;
-	const struct rls_estimate *estimates;
-	double *speeds;             /* logarithm, of each run to the first; 0 where not known */
+	const struct rls_compare_estimates *estimates;
+	const double *common;       /* logarithm, of each run to the first; 0 where not known */
 	double *scratch;            /* a value for each row */
 	size_t common_count;        /* rows that speak of the common factor */
+	double centre;              /* of the rows' differences at the usual pace */
 	double scatter2;            /* about the common factor, beyond what is in the runs */
 	double prior_variance;      /* between runs of a side */
 	size_t family;              /* rows that may be significant */
@@ -43,7 +45,14 @@ struct difference {
 
 static const struct rls_estimate *estimate_of(const struct judge *judge, size_t row, size_t run)
 {
-	return &judge->estimates[row * judge->runs->count + run];
+	return &judge->estimates->as_is[row * judge->runs->count + run];
+}
+
+static const struct rls_estimate *judged_of(const struct judge *judge, size_t row, size_t run,
+					    bool at_pace)
+{
+	return at_pace ? &judge->estimates->at_pace[row * judge->runs->count + run]
+		       : estimate_of(judge, row, run);
 }
 
 static bool is_b(const struct judge *judge, size_t run)
@@ -86,26 +95,25 @@ static double relative_variance(const struct rls_estimate *estimate)
 }
 
 /* Of a row that all runs have. */
-static struct difference measure(const struct judge *judge, size_t row, bool normalised)
+static struct difference measure(const struct judge *judge, size_t row, bool at_pace)
 {
 	struct difference d = {.between_freedom = (double)judge->runs->count - 2};
 	double means[2] = {0}, quartic = 0;
 
 	for (size_t r = 0; r < judge->runs->count; r++) {
-		const struct rls_estimate *e = estimate_of(judge, row, r);
+		const struct rls_estimate *e = judged_of(judge, row, r, at_pace);
 		double n = side_count(judge, is_b(judge, r)), part = relative_variance(e) / (n * n);
 
-		means[is_b(judge, r)] += (log(e->ns) - (normalised ? judge->speeds[r] : 0)) / n;
+		means[is_b(judge, r)] += log(e->ns) / n;
 		d.within2 += part;
 		quartic += part * part / e->freedom;
 	}
-	d.value = means[1] - means[0];
+	d.value = means[1] - means[0] - (at_pace ? judge->centre : 0);
 	d.within_freedom = isfinite(d.within2) && quartic > 0 ? d.within2 * d.within2 / quartic : 1;
 	if (d.between_freedom < 1)
 		return d;
 	for (size_t r = 0; r < judge->runs->count; r++) {
-		double rest = log(estimate_of(judge, row, r)->ns) -
-			      (normalised ? judge->speeds[r] : 0) - means[is_b(judge, r)];
+		double rest = log(judged_of(judge, row, r, at_pace)->ns) - means[is_b(judge, r)];
 
 		d.between2 += rest * rest / d.between_freedom;
 	}
@@ -114,24 +122,40 @@ static struct difference measure(const struct judge *judge, size_t row, bool nor
 
 /* --- what is common ----------------------------------------------------------------- */
 
-/* Median over the rows of how much longer things take than in the first run. */
-static void find_speeds(struct judge *judge)
+int rls_compare_judge_common(const struct rls_compare_runs *runs,
+			     const struct rls_estimate *as_is, struct rls_comparison *out,
+			     double *common)
 {
-	size_t count = judge->comparison->count;
+	_cleanup_free_ double *ratios = calloc(out->count + 1, sizeof(*ratios));
+	struct rls_compare_estimates estimates = {.as_is = (struct rls_estimate *)as_is};
+	struct judge judge = {.runs = runs, .comparison = out, .estimates = &estimates};
 
-	for (size_t r = 0; r < judge->runs->count; r++) {
-		judge->common_count = 0;
-		for (size_t i = 0; i < count; i++) {
-			if (is_common(judge, i))
-				judge->scratch[judge->common_count++] =
-					log(estimate_of(judge, i, r)->ns /
-					    estimate_of(judge, i, 0)->ns);
+	if (!ratios)
+		return -ENOMEM;
+	for (size_t r = 0; r < runs->count; r++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < out->count; i++) {
+			if (is_common(&judge, i))
+				ratios[n++] = log(estimate_of(&judge, i, r)->ns /
+						  estimate_of(&judge, i, 0)->ns);
 		}
-		judge->speeds[r] = judge->common_count >= COMMON_ROWS_MIN
-					   ? rls_median(judge->scratch, judge->common_count)
-					   : 0;
+		out->speed_known = n >= COMMON_ROWS_MIN;
+		common[r] = out->speed_known ? rls_median(ratios, n) : 0;
 	}
-	judge->comparison->speed_known = judge->common_count >= COMMON_ROWS_MIN;
+	return 0;
+}
+
+/* Each row's pace was told by others than itself: what is left in the middle is no row's doing. */
+static double centre_of(struct judge *judge)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < judge->comparison->count; i++) {
+		if (is_common(judge, i))
+			judge->scratch[n++] = measure(judge, i, true).value;
+	}
+	return rls_median(judge->scratch, n);
 }
 
 /* Standard deviation of the rows about the common factor, robustly. */
@@ -149,37 +173,55 @@ static double scatter_of(struct judge *judge)
 static void find_speed(struct judge *judge)
 {
 	struct rls_comparison *comparison = judge->comparison;
-	double factor = 0, scatter, within2, n = (double)judge->common_count;
+	double factor = 0, scatter, within2, n;
 	size_t rows = 0;
 
 	comparison->speed = 1;
 	if (!comparison->speed_known)
 		return;
 	for (size_t r = 0; r < judge->runs->count; r++)
-		factor += (is_b(judge, r) ? 1 : -1) * judge->speeds[r] /
+		factor += (is_b(judge, r) ? 1 : -1) * judge->common[r] /
 			  side_count(judge, is_b(judge, r));
+	judge->centre = centre_of(judge);
 	scatter = scatter_of(judge);
 	for (size_t i = 0; i < comparison->count; i++) {
 		if (is_common(judge, i))
 			judge->scratch[rows++] = measure(judge, i, true).within2;
 	}
+	n = (double)rows;
 	within2 = rls_median(judge->scratch, rows);
+	judge->common_count = rows;
 	judge->scatter2 = fmax(0, scatter * scatter - within2) + pow(UNEVEN * factor, 2);
 	comparison->speed = exp(factor);
 	comparison->speed_error = MEDIAN_ERROR * fmax(scatter, sqrt(within2)) / sqrt(n) *
 				  rls_student_quantile(CONFIDENCE, n - 1);
 }
 
-static void find_prior(struct judge *judge)
+/* How far runs of a side differ, usually; 0 where there is one only. */
+static double prior_of(struct judge *judge, bool at_pace)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < judge->comparison->count; i++) {
 		if (is_common(judge, i))
-			judge->scratch[n++] =
-				measure(judge, i, judge->comparison->normalised).between2;
+			judge->scratch[n++] = measure(judge, i, at_pace).between2;
 	}
-	judge->prior_variance = n >= COMMON_ROWS_MIN ? rls_median(judge->scratch, n) : 0;
+	return n >= COMMON_ROWS_MIN ? rls_median(judge->scratch, n) : 0;
+}
+
+/* Several runs tell by themselves whether the machine's pace is what they differ by. */
+static void choose(struct judge *judge)
+{
+	struct rls_comparison *comparison = judge->comparison;
+	enum rls_compare_normalise normalise = judge->options->normalise;
+	double as_is = prior_of(judge, false);
+	double at_pace = comparison->speed_known ? prior_of(judge, true) : as_is;
+	bool relative = normalise == RLS_COMPARE_NORMALISE_SPEED ||
+			(normalise == RLS_COMPARE_NORMALISE_AUTO &&
+			 (judge->runs->count == 2 || at_pace < STEADIER * as_is));
+
+	comparison->normalised = relative && comparison->speed_known;
+	judge->prior_variance = comparison->normalised ? at_pace : as_is;
 }
 
 /* --- what may be wrong in all of a run ------------------------------------------------ */
@@ -329,24 +371,18 @@ static void judge_rows(struct judge *judge)
 	}
 }
 
-int rls_compare_judge(const struct rls_compare_runs *runs, const struct rls_estimate *estimates,
+int rls_compare_judge(const struct rls_compare_runs *runs,
+		      const struct rls_compare_estimates *estimates, const double *common,
 		      const struct rls_compare_options *options, struct rls_comparison *out)
 {
-	_cleanup_free_ double *speeds = calloc(runs->count, sizeof(*speeds));
 	_cleanup_free_ double *scratch = calloc(out->count + 1, sizeof(*scratch));
 	struct judge judge = {.runs = runs, .options = options, .comparison = out,
-			      .estimates = estimates, .speeds = speeds, .scratch = scratch};
+			      .estimates = estimates, .common = common, .scratch = scratch};
 
-	bool relative = options->normalise == RLS_COMPARE_NORMALISE_SPEED ||
-			(options->normalise == RLS_COMPARE_NORMALISE_AUTO && runs->count == 2);
-
-	if (!speeds || !scratch)
+	if (!scratch)
 		return -ENOMEM;
-	out->significant_count = 0;
-	find_speeds(&judge);
 	find_speed(&judge);
-	out->normalised = relative && out->speed_known;
-	find_prior(&judge);
+	choose(&judge);
 	find_doubts(&judge);
 	judge_rows(&judge);
 	return 0;

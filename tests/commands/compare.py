@@ -8,12 +8,14 @@ import math
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
 
 
 EXPECTED = pathlib.Path(__file__).resolve().parent / "expected"
+HTML = pathlib.Path(__file__).resolve().parents[2] / "analysis/writers/html"
 
 
 def make_trace(path, seed, simulator, complete=True):
@@ -91,6 +93,24 @@ def check_golden(folder):
             expected = path.read_text()
             same = answer.stdout == expected if form == "text" else is_alike(json.loads(answer.stdout), json.loads(expected))
             assert same, f"{path.name} is otherwise now:\n{answer.stdout}"
+        check_golden_page(name, traces, folder)
+
+
+def check_golden_page(name, traces, folder):
+    """The page is the JSON form, the sources of html/ as they are, and a frame around them."""
+    page = compare("--format", "html", *traces, cwd=folder).stdout
+    model = compare("--format", "json", *traces, cwd=folder).stdout
+    block = re.search('<script type="application/json" id="model">(.*?)</script>', page, re.S)
+    assert json.loads(block[1]) == json.loads(model)
+    frame = page.replace(block[1], "the JSON form")
+    for source in ("style.css", "dom.js", "bars.js", "compare.js"):
+        text = (HTML / source).read_text()
+        assert frame.count(text) == 1, source
+        frame = frame.replace(text, source)
+    path = EXPECTED / "compare.html"
+    if os.environ.get("RLS_UPDATE_GOLDEN"):
+        path.write_text(frame)
+    assert frame == path.read_text(), f"{path.name} is otherwise now:\n{frame}"
 
 
 def significant(model):

@@ -100,6 +100,37 @@ static struct rls_series *record_many(uint64_t seed, double slow, double simulat
 	return series;
 }
 
+/* On a machine that is slow in stretches, and in the mean by `slow`; the simulator goes along with
+ * that by half. */
+static struct rls_series *record_uneven(uint64_t seed, double slow)
+{
+	static const char *const operations[] = {"inference", "simulation", "replay",
+						 "backpropagation"};
+	struct rls_series *series;
+	struct script script;
+	uint64_t at = 0;
+
+	begin(&script, seed);
+	for (int i = 0; i < STEPS; i++) {
+		double pace = slow * (1 + 0.3 * sin(i / 40.0));
+
+		for (int o = 0; o < 4; o++) {
+			bool simulates = o == 1;
+
+			add_operation(&script, at += 10, 1, 1, operations[o]);
+			add_category(&script, at += (uint64_t)(pace * 100000 * noise()), 1, 1,
+				     simulates ? RLS_CATEGORY_SIMULATOR : RLS_CATEGORY_BACKEND);
+			add_category(&script,
+				     at += (uint64_t)((simulates ? sqrt(pace) : pace) * 300000 *
+						      noise()),
+				     1, 1, RLS_CATEGORY_PYTHON);
+		}
+	}
+	add_end(&script, at + 1000);
+	finish(&script, &series);
+	return series;
+}
+
 static int compare_two(const struct rls_series *a, const struct rls_series *b,
 		       struct rls_comparison *out)
 {
@@ -238,6 +269,31 @@ static void test_what_is_common_is_told_apart(void **unused)
 	rls_series_free(c);
 }
 
+/* What a row makes of the machine's pace is seen within the runs, and taken out between them. */
+static void test_a_row_goes_along_by_half(void **unused)
+{
+	struct rls_series *a = record_uneven(1, 1), *b = record_uneven(2, 1.2);
+	struct rls_comparison comparison;
+	bool seen = false;
+
+	assert_int_equal(compare_two(a, b, &comparison), 0);
+	assert_true(comparison.normalised);
+	assert_int_equal(comparison.significant_count, 0);
+	for (size_t i = 0; i < comparison.count; i++) {
+		const struct rls_compare_row *row = &comparison.rows[i];
+
+		if (row->category != RLS_CATEGORY_SIMULATOR)
+			continue;
+		seen = true;
+		assert_true(fabs(row->change - (sqrt(1.2) - 1)) < 0.02);
+		assert_true(fabs(row->relative) < 0.02);
+	}
+	assert_true(seen);
+	rls_comparison_free(&comparison);
+	rls_series_free(a);
+	rls_series_free(b);
+}
+
 /* Runs that scatter hide a change that each of them alone would show. */
 static void test_scatter_between_runs_counts(void **unused)
 {
@@ -333,6 +389,7 @@ int main(void)
 		cmocka_unit_test(test_equal_runs_do_not_differ),
 		cmocka_unit_test(test_a_slower_simulator_is_named),
 		cmocka_unit_test(test_what_is_common_is_told_apart),
+		cmocka_unit_test(test_a_row_goes_along_by_half),
 		cmocka_unit_test(test_scatter_between_runs_counts),
 		cmocka_unit_test(test_too_little_to_tell),
 		cmocka_unit_test(test_rules),
