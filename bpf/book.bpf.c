@@ -216,7 +216,7 @@ __attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 sinc
 	struct rls_wire_scope *scope;
 	struct rls_wire_book *book;
 
-	if (!booking || !thread || thread->place || thread->book.word)
+	if (!booking || !thread || __sync_val_compare_and_swap(&thread->begun, 0, 1))
 		return 0;
 	scope = scope_of(thread->pid);
 	if (!scope)

@@ -50,6 +50,7 @@ struct thread_state {
 	__u16 depth;
 	__u32 window;           /* value of window_edges when the frames below were begun */
 	struct rls_wire_book book;  /* booking: where its process's scope has no room for it */
+	__u32 begun;            /* booking: its book has been opened */
 	__u32 place;            /* booking: its book in the scope, from 1; 0: none */
 	__u32 entered_site;     /* the same: the call that its last transition began */
 	__u32 entered_window;

@@ -211,6 +211,23 @@ static __always_inline __u64 first_unread_edge(struct task_struct *task,
 	return time_ns;
 }
 
+/* The thread, if it is watched. First threads are from when their process is and has a library
+ * with a role: in a closed window none may meet a probe for long. */
+static __always_inline struct thread_state *watched_thread(struct task_struct *task)
+{
+	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	struct rls_wire_ranges *known;
+	__u32 pid;
+
+	if (thread && thread->pid)
+		return bpf_map_lookup_elem(&tracked, &thread->pid) ? thread : NULL;
+	if (task->pid != task->tgid || !task->mm)
+		return NULL;
+	pid = process_number(task);
+	known = bpf_map_lookup_elem(&ranges, &pid);
+	return known && known->count ? create_thread(task) : NULL;
+}
+
 /* Run by user space when it is about to read the cells: what is not in them yet. What comes after
  * an edge that the thread has yet to read is left to it. */
 SEC("iter.s/task")
@@ -220,10 +237,10 @@ int flush_books(struct bpf_iter__task *ctx)
 	struct thread_state *thread;
 	__u64 now_ns = bpf_ktime_get_ns(), edge_ns;
 
-	if (!task)
+	if (!task || !recording_since_ns)
 		return 0;
-	thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (!thread || !bpf_map_lookup_elem(&tracked, &thread->pid))
+	thread = watched_thread(task);
+	if (!thread)
 		return 0;
 	edge_ns = first_unread_edge(task, thread);
 	book_flush(thread, edge_ns < now_ns ? edge_ns : now_ns);
@@ -238,10 +255,10 @@ int flush_books_blind(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct thread_state *thread;
 
-	if (!task)
+	if (!task || !recording_since_ns)
 		return 0;
-	thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (thread && bpf_map_lookup_elem(&tracked, &thread->pid))
+	thread = watched_thread(task);
+	if (thread)
 		book_flush(thread, bpf_ktime_get_ns());
 	return 0;
 }

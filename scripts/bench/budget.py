@@ -125,4 +125,5 @@ def main():
         job.child.kill()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -20,6 +20,7 @@
 #include "userspace/record/throttle.h"
 
 #define SWEEP_EVERY_NS 5000000000ULL
+#define FLUSH_AGAIN_NS 50000000ULL
 #define SWEEP_AGAIN_NS 200000000ULL     /* for a snapshot: figures older than that are read anew */
 /* A process after its end: its last time is booked as its threads end, its GPU work comes later. */
 #define ENDED_KEPT_NS 8000000000ULL
@@ -33,7 +34,8 @@ struct rls_monitor {
 	struct rls_jobs jobs;
 	struct rls_names names;
 	struct rls_cells cells;
-	uint64_t swept_ns;
+	uint64_t swept_ns, flushed_ns;
+	bool newcomers;                 /* since the last flush */
 	bool over;                      /* the kernel side has stopped */
 	int wish;                       /* what a tick returned to end it */
 	struct rls_snapshot snapshot;
@@ -105,6 +107,7 @@ static int begin_process(struct rls_monitor *monitor, const struct rls_event *ev
 				   rls_job_identity_read, &job);
 	if (r)
 		return r;
+	monitor->newcomers = true;
 	python = rls_libraries_python(rls_recorder_libraries(monitor->recorder), (pid_t)event->pid);
 	if (!job->python[0])
 		snprintf(job->python, sizeof(job->python), "%s", python);
@@ -160,7 +163,13 @@ static int on_tick(void *context, uint64_t time_ns)
 	struct rls_monitor *monitor = context;
 	int r = 0;
 
-	if (time_ns - monitor->swept_ns >= SWEEP_EVERY_NS)
+	/* A flush makes their first threads known. */
+	if (monitor->newcomers && time_ns - monitor->flushed_ns >= FLUSH_AGAIN_NS) {
+		monitor->newcomers = false;
+		monitor->flushed_ns = time_ns;
+		r = rls_kernel_flush_books(rls_recorder_kernel(monitor->recorder));
+	}
+	if (!r && time_ns - monitor->swept_ns >= SWEEP_EVERY_NS)
 		r = sweep(monitor, time_ns, true);
 	if (!r && monitor->hooks.tick)
 		r = monitor->hooks.tick(monitor->hooks.context, time_ns);

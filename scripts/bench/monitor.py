@@ -1,0 +1,169 @@
+"""Measures what the monitor costs and how it bears jobs that come and go (see scripts/bench/monitor)."""
+import collections
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import budget
+
+SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+PORT = 9436
+SECONDS = "rlscope_operation_seconds_total"
+NAME = "rls-bench"
+CHURNING = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import truthsim, truthback
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    for _ in range(1000):
+        truthsim.noargs()
+    time.sleep(0.05)
+"""
+
+
+class Monitor:
+    def __init__(self, *arguments):
+        self.child = subprocess.Popen(
+            [os.environ["RLS_BIN"], "monitor", "--listen", "127.0.0.1:%d" % PORT,
+             "--simulator", "truthsim*", "--backend", "truthback*", *arguments],
+            stderr=subprocess.PIPE, text=True)
+        for line in self.child.stderr:
+            if line.startswith("metrics at"):
+                return
+        sys.exit("the monitor has ended")
+
+    def page(self):
+        """[(name, {label: value}, number)]"""
+        try:
+            with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % PORT) as answer:
+                lines = answer.read().decode().splitlines()
+        except urllib.error.HTTPError:  # no figures yet
+            time.sleep(0.2)
+            return self.page()
+        return [(match[1], dict(LABEL.findall(match[2] or "")), float(match[3]))
+                for match in map(SAMPLE.match, lines) if match]
+
+    def resident_mib(self):
+        with open("/proc/%d/statm" % self.child.pid, encoding="ascii") as file:
+            return int(file.read().split()[1]) * 4096 / 2**20
+
+    def open_files(self):
+        return len(os.listdir("/proc/%d/fd" % self.child.pid))
+
+    def cpu_seconds(self):
+        with open("/proc/%d/stat" % self.child.pid, encoding="ascii") as file:
+            words = file.read().rsplit(")", 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self):
+        self.child.send_signal(signal.SIGTERM)
+        for _ in self.child.stderr:
+            pass
+        if self.child.wait():
+            print("the monitor ended with %d" % self.child.returncode)
+
+
+# ---- cost ----
+
+def shares(page):
+    time_of = collections.Counter()
+    for name, labels, number in page:
+        if name == SECONDS:
+            time_of[labels["operation"], labels["category"]] += number
+    return time_of
+
+
+def show_shares(whole, seen):
+    total, seen_total = sum(entry[0] for entry in whole.values()), sum(seen.values())
+    print("  %-40s %9s %9s" % ("share of time, points", "all", "watched"))
+    for key, (points, _) in sorted(whole.items(), key=lambda item: -item[1][0]):
+        if points >= 1:
+            print("  %-40s %9.2f %9.2f" % ("%s, %s" % (key[0] or "(none)", key[1]),
+                                           100 * points / total, 100 * seen[key] / seen_total))
+
+
+def cost(script, seconds, rounds, budgets):
+    budget.JOB = "open('/proc/self/comm', 'w').write(%r)\n" % NAME + budget.JOB
+    job = budget.Job(script)
+    try:
+        whole, _ = budget.record(job, "none", budget.ALL_SECONDS)
+        for percent in budgets:
+            costs, shown, cpu = [], collections.Counter(), []
+            before = job.rate(seconds)
+            for _ in range(rounds):
+                monitor = Monitor("--name", NAME, "--overhead-budget", percent)
+                time.sleep(10)  # what the first span may cost is spent at its beginning
+                first, began, used = shares(monitor.page()), time.monotonic(), monitor.cpu_seconds()
+                during = job.rate(seconds)
+                cpu.append(100 * (monitor.cpu_seconds() - used) / (time.monotonic() - began))
+                shown += shares(monitor.page()) - first
+                monitor.stop()
+                after = job.rate(seconds)
+                costs.append(100 * ((before + after) / 2 / during - 1))
+                before = after
+                print("%s: the job is slowed by %.2f %%, the monitor takes %.2f %% of a CPU" % (
+                    percent, costs[-1], cpu[-1]), flush=True)
+            print("%s: median %.2f %% of %d, the monitor %.2f %%" % (
+                percent, statistics.median(costs), rounds, statistics.median(cpu)))
+            show_shares(budget.shares(whole), shown)
+    finally:
+        job.child.kill()
+
+
+# ---- churn ----
+
+def state(monitor, page):
+    return (monitor.resident_mib(), monitor.open_files(), len(page),
+            len({labels["job"] for _, labels, _ in page if "job" in labels}))
+
+
+def churn(seconds, count):
+    monitor = Monitor("--overhead-budget", "1%")
+    modules = os.path.join(os.environ["RLS_TRUTH"], "system")
+    start, children, states = time.monotonic(), [], []
+    try:
+        for number in range(count):
+            while time.monotonic() - start < number * seconds / count:
+                time.sleep(0.02)
+            children.append(subprocess.Popen(
+                [os.environ["RLS_JOB_PYTHON"], "-c", CHURNING, modules],
+                env=dict(os.environ, RLSCOPE_JOB="churn-%d" % number)))
+            children = [child for child in children if child.poll() is None]
+            if number % max(1, count // 20) == 0:
+                states.append(state(monitor, monitor.page()))
+                print("after %3d jobs: %6.1f MiB, %3d descriptors, %5d series, %3d jobs told of" % (
+                    number, *states[-1]), flush=True)
+        for child in children:
+            child.wait()
+        time.sleep(12)
+        page = monitor.page()
+        states.append(state(monitor, page))
+        print("at the end:     %6.1f MiB, %3d descriptors, %5d series, %3d jobs told of" % states[-1])
+        names = {labels["job"] for name, labels, number in page if name == SECONDS and number > 0}
+        missing = [number for number in range(count) if "churn-%d" % number not in names]
+        seen = sum(number for name, _, number in page if name == "rlscope_jobs_seen_total")
+        lost = {labels["buffer"]: number for name, labels, number in page
+                if name == "rlscope_lost_events_total" and number}
+        print("%d jobs seen; without figures: %s; lost: %s; the monitor took %.1f s of CPU" % (
+            seen, missing or "none", lost or "nothing", monitor.cpu_seconds()))
+    finally:
+        monitor.stop()
+
+
+def main():
+    if sys.argv[1] == "churn":
+        churn(float(sys.argv[2]), int(sys.argv[3]))
+    else:
+        cost(sys.argv[2], float(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])
+
+
+if __name__ == "__main__":
+    main()
