@@ -151,17 +151,28 @@ static void warn_count(struct rls_collector *c, uint64_t count, const char *what
 		c->err = rls_report_warn(c->report, "%" PRIu64 " %s", count, what);
 }
 
-/* More cost than there was time: the calibration does not fit the machine or the moment. */
-static void warn_of_homeless_cost(struct rls_collector *c)
+/* More cost than there was time: the calibration does not fit the machine or the moment. Cost while
+ * the GPU was busy is another matter: it is not taken away, because it may have delayed nothing. */
+static void warn_of_unsubtracted_cost(struct rls_collector *c)
 {
-	double share = (double)c->timeline->hits_homeless_ns / (double)c->timeline->hits_cost_ns;
+	const struct rls_timeline *timeline = c->timeline;
+	double homeless = (double)timeline->hits_homeless_ns / (double)timeline->hits_cost_ns;
+	double under_gpu = (double)timeline->hits_under_gpu_ns / (double)timeline->hits_cost_ns;
 
-	if (c->timeline->hits_cost_ns && share > HOMELESS_SHARE_MAX && !c->err)
+	if (!timeline->hits_cost_ns)
+		return;
+	if (homeless > HOMELESS_SHARE_MAX && !c->err)
 		c->err = rls_report_warn(
 			c->report,
 			"%.0f%% of the probes' estimated cost is more than the time it could be "
 			"taken from: calibrate again on a quiet machine",
-			100 * share);
+			100 * homeless);
+	if (under_gpu > HOMELESS_SHARE_MAX && !c->err)
+		c->err = rls_report_warn(
+			c->report,
+			"%.0f%% of the probes' estimated cost lies in time when the GPU was busy "
+			"too (cpu+gpu), from which nothing is taken: corrected_ns still holds it",
+			100 * under_gpu);
 }
 
 /* A source that says it is damaged has said why. */
@@ -184,7 +195,7 @@ static void add_warnings(struct rls_collector *c, bool damaged)
 		   "events were lost while recording: see losses, error_ns allows for them");
 	warn_count(c, rls_facts_dropped_gpu(facts, c->strings),
 		   "batches or records of GPU work were lost or refused: see losses, the GPU did more");
-	warn_of_homeless_cost(c);
+	warn_of_unsubtracted_cost(c);
 	warn_count(c, timeline->impossible_gpu, "GPU records with impossible times were left out");
 	warn_count(c, timeline->unsorted, "events out of time order were left out");
 	warn_count(c, timeline->strays, "events of processes that had ended were left out");

@@ -39,6 +39,7 @@ static void merge(struct rls_span *into, const struct rls_span *span)
 {
 	into->end_ns = span->end_ns;
 	into->unsubtracted_ns += span->unsubtracted_ns;
+	into->untaken_gpu_ns += span->untaken_gpu_ns;
 	for (int part = 0; part < RLS_PART_MAX; part++)
 		into->running_ns[part] += span->running_ns[part];
 }
@@ -106,24 +107,37 @@ int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell, 
 		.start_ns = start_ns,
 		.end_ns = end_ns,
 		.unsubtracted_ns = cpu_ns,
+		.untaken_gpu_ns = cpu_gpu_ns,
 		.running_ns = {[RLS_PART_CPU] = cpu_ns, [RLS_PART_CPU_GPU] = cpu_gpu_ns},
 	};
 	return 0;
 }
 
-uint64_t rls_span_window_subtract(struct rls_span_window *window, uint64_t cost_ns)
+struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window, uint64_t cost_ns)
 {
-	for (size_t i = window->count; i-- && cost_ns;) {
+	struct rls_unsubtracted left = { 0 };
+	size_t first = window->count;
+
+	while (first && window->spans[first - 1].start_ns >= window->hits.before_ns)
+		first--;
+	for (size_t i = window->count; i-- > first && cost_ns;) {
 		struct rls_span *span = &window->spans[i];
 		uint64_t taken = min_u64(cost_ns, span->unsubtracted_ns);
 
-		if (span->start_ns < window->hits.before_ns)
-			break;
 		span->unsubtracted_ns -= taken;
 		span->cell->subtracted_ns += taken;
 		cost_ns -= taken;
 	}
-	return cost_ns;
+	for (size_t i = window->count; i-- > first && cost_ns;) {
+		struct rls_span *span = &window->spans[i];
+		uint64_t under = min_u64(cost_ns, span->untaken_gpu_ns);
+
+		span->untaken_gpu_ns -= under;
+		left.under_gpu_ns += under;
+		cost_ns -= under;
+	}
+	left.homeless_ns = cost_ns;
+	return left;
 }
 
 static void take(struct rls_span *span, enum rls_part part, uint64_t ns)

@@ -43,6 +43,7 @@ struct rls_span {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint64_t unsubtracted_ns;   /* what may still be taken from the cpu part */
+	uint64_t untaken_gpu_ns;    /* of the cpu+gpu part, what no hit's cost has been found to lie in */
 	uint64_t running_ns[RLS_PART_MAX];      /* what is not yet known to be off-CPU */
 };
 
@@ -80,8 +81,15 @@ static inline void rls_mark_set(struct rls_mark *mark, uint64_t at_ns)
 int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell, uint64_t start_ns,
 			 uint64_t end_ns, uint64_t cpu_gpu_ns);
 
-/* Deals out a report at the instant its mark was set to last. Returns what found no room. */
-uint64_t rls_span_window_subtract(struct rls_span_window *window, uint64_t cost_ns);
+/* What of a cost was taken from nowhere. */
+struct rls_unsubtracted {
+	uint64_t under_gpu_ns;      /* it lies in cpu+gpu time, from which nothing is taken */
+	uint64_t homeless_ns;       /* there was no time at all that it could be */
+};
+
+/* Deals out a report at the instant its mark was set to last. */
+struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window, uint64_t cost_ns);
+/* The same; returns what found no room. */
 uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t off_ns);
 
 #endif

@@ -244,6 +244,7 @@ static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
 /* A hits or off-CPU report ends a span, so that it is dealt out to what lies before it. */
 static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 {
+	struct rls_unsubtracted left;
 	struct rls_thread *thread;
 	int err = rls_lives_find_thread(timeline, event, &thread);
 
@@ -253,8 +254,9 @@ static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 		return err;
 	err = rls_lives_close_span(timeline, thread);
 	rls_mark_set(&thread->window.hits, timeline->now_ns);
-	timeline->hits_homeless_ns +=
-		rls_span_window_subtract(&thread->window, event->hits.cost_ns);
+	left = rls_span_window_subtract(&thread->window, event->hits.cost_ns);
+	rls_add_bounded(&timeline->hits_homeless_ns, left.homeless_ns);
+	rls_add_bounded(&timeline->hits_under_gpu_ns, left.under_gpu_ns);
 	return err;
 }
 

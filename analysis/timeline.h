@@ -140,7 +140,8 @@ struct rls_timeline {
 
 	uint64_t hits;
 	uint64_t hits_cost_ns;
-	uint64_t hits_homeless_ns;  /* of it, what found no time to be taken from */
+	uint64_t hits_homeless_ns;  /* of it, what found no time that it could lie in */
+	uint64_t hits_under_gpu_ns; /* of it, what lies in cpu+gpu time, and so is not taken away */
 	uint64_t emitted;           /* category, operation, phase and launch events */
 	uint64_t impossible_gpu;    /* records left out */
 	uint64_t unsorted;          /* events whose time went back */
