@@ -26,13 +26,15 @@
 #define RLS_CUPTI_LOOK_NS 100000000ull
 #endif
 #define SLACK_NS (RLS_CUPTI_LOOK_NS / 5)
+#define REPEAT_NS 1000000000ull /* of trouble, for profilers that have come meanwhile */
+#define AWAIT_MS_MAX 1000
 #define EXIT_WAIT_NS 1000000000ull
 #define STACK_BYTES (2ul << 20) /* CUPTI's calls run on it */
 
 /* Of the bridge's thread; in InitializeInjection before it is started, of that one's. */
 static struct rls_session session;
 static unsigned int watchers_seen;
-static uint64_t next_flush_ns;
+static uint64_t next_flush_ns, next_repeat_ns;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the four below */
 static pthread_cond_t has_ended;
@@ -66,12 +68,14 @@ static void look(void)
 		   session.status == RLS_CUPTI_DISARMED) {
 		rls_session_arm(&session);
 		next_flush_ns = rls_clock_now_ns() + RLS_CUPTI_FLUSH_NS;
+		next_repeat_ns = rls_clock_now_ns() + REPEAT_NS;
 		if (session.cupti.version && !is_exit_caught) {
 			is_exit_caught = true;
 			catch_exit();
 		}
-	} else if (has_changed) {
+	} else if (has_changed || rls_clock_now_ns() >= next_repeat_ns) {
 		rls_session_repeat_status(&session);
+		next_repeat_ns = rls_clock_now_ns() + REPEAT_NS;
 	}
 }
 
@@ -164,6 +168,20 @@ static void abandon_in_child(void)
 		rls_session_abandon(&session);
 }
 
+/* A profiler that started this program finds us a moment after we are mapped. Work that is launched
+ * before would be missed, so cuInit takes that moment longer, once, where one has said that it comes. */
+static void await_profiler(void)
+{
+	const struct timespec tick = {.tv_nsec = 1000000};
+	const char *named = getenv("RLSCOPE_CUPTI_AWAIT_MS");
+	long left_ms = named ? strtol(named, NULL, 10) : 0;
+
+	if (left_ms > AWAIT_MS_MAX)
+		left_ms = AWAIT_MS_MAX;
+	for (; left_ms > 0 && !rls_site_watchers(); left_ms--)
+		nanosleep(&tick, NULL);
+}
+
 static void start(void)
 {
 	pthread_condattr_t attributes;
@@ -176,6 +194,7 @@ static void start(void)
 	session.traces_whole_graphs = getenv("RLSCOPE_CUPTI_WHOLE_GRAPHS") != NULL;
 	pthread_atfork(NULL, NULL, abandon_in_child);
 	catch_exit();
+	await_profiler();
 	look(); /* here, so that a profiler that waits for us misses no launch */
 	start_thread();
 }

@@ -6,7 +6,7 @@ Commands are JSON lines, each answered by a JSON array:
 {"do": "graph", "count": n, "nodes": n, "operation": name}
 {"do": "begin"} / {"do": "finish"}     launches in a thread of its own until told to end: how many
 {"do": "spawn"} / {"do": "fork"}       a child that launches 100 kernels / one that uses no CUDA
-With --script it launches 1000 kernels in "forward" after a moment, and ends.
+With --script it launches 1000 kernels in "forward" after a moment, and ends; with --at-once 10 before.
 """
 
 import ctypes
@@ -110,6 +110,8 @@ def answer(command, state):
 
 def main():
     cudart.cudaDeviceSynchronize()  # CUDA is initialised by the first call
+    if "--at-once" in sys.argv:
+        launch(10)
     if "--script" in sys.argv:
         time.sleep(1)
         with operation("forward"):

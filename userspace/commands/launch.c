@@ -24,6 +24,8 @@
 
 #define CUDA_INJECTION "CUDA_INJECTION64_PATH"
 #define BRIDGE "librlscope_cupti.so"
+#define BRIDGE_WAIT "RLSCOPE_CUPTI_AWAIT_MS" /* in cuInit, until we have found it: cupti_bridge/README.md */
+#define BRIDGE_WAIT_MS "500"
 
 /* What loads a library named in a variable is shown ours, unless the user has named one. */
 static void offer(const char *variable, const char *library)
@@ -58,6 +60,7 @@ static void hold_then_execute(int go_fd, char **command)
 	 * initialised. */
 	offer("NVTX_INJECTION64_PATH", "librlscope_annotate.so");
 	offer(CUDA_INJECTION, BRIDGE);
+	setenv(BRIDGE_WAIT, BRIDGE_WAIT_MS, 0);
 	execvp(command[0], command);
 	error = errno;
 	rls_error("cannot run %s: %s", command[0], strerror(error));
