@@ -1,0 +1,275 @@
+/* A job's figures: what goes in comes out, divided but never lost, and never back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "userspace/monitor/ledger.h"
+
+#define MS 1000000ULL
+#define PYTHON RLS_CATEGORY_PYTHON
+#define BACKEND RLS_CATEGORY_BACKEND
+#define SIMULATOR RLS_CATEGORY_SIMULATOR
+
+static struct rls_ledger ledger;
+
+static int clear(void **state)
+{
+	rls_ledger_clear(&ledger);
+	return 0;
+}
+
+static struct rls_ledger_scope *scope_of(const char *operation, const char *phase)
+{
+	struct rls_ledger_scope *scope = NULL;
+
+	assert_int_equal(rls_ledger_scope(&ledger, operation, phase, &scope), 0);
+	return scope;
+}
+
+static void add(struct rls_ledger_scope *scope, uint32_t category, uint64_t ns)
+{
+	const struct rls_wire_cell more = { .ns = ns };
+
+	rls_ledger_add(&ledger, scope, category, &more);
+}
+
+static void look(struct rls_ledger_scope *scope, uint32_t category, enum rls_category guess, int times)
+{
+	for (int i = 0; i < times; i++)
+		rls_ledger_look(&ledger, scope, category, guess, false, 4 * MS);
+}
+
+static void show(void)
+{
+	rls_ledger_settle(&ledger, false);
+	assert_int_equal(rls_ledger_show(&ledger), 0);
+}
+
+static const struct rls_snapshot_row *row_of(const char *operation, enum rls_category category)
+{
+	static const struct rls_snapshot_row none;
+
+	for (size_t i = 0; i < ledger.row_count; i++) {
+		if (!strcmp(ledger.rows[i].operation, operation) &&
+		    ledger.rows[i].category == category)
+			return &ledger.rows[i];
+	}
+	return &none;
+}
+
+static uint64_t count_of(const char *operation, enum rls_category from, enum rls_category to)
+{
+	for (size_t i = 0; i < ledger.transition_count; i++) {
+		const struct rls_snapshot_transition *entry = &ledger.transitions[i];
+
+		if (!strcmp(entry->operation, operation) && entry->from == from && entry->to == to)
+			return entry->count;
+	}
+	return 0;
+}
+
+static uint64_t all_ns(void)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < ledger.row_count; i++)
+		ns += ledger.rows[i].wall_ns;
+	return ns;
+}
+
+static void traced_time_is_added_up(void **state)
+{
+	struct rls_ledger_scope *step = scope_of("step", "train");
+	const struct rls_wire_cell more = { .ns = 50, .hits = 3, .cost_ns = 10,
+					    .to = { [BACKEND] = 2 } };
+
+	assert_ptr_equal(scope_of("step", "train"), step);
+	assert_ptr_not_equal(scope_of("step", ""), step);
+	rls_ledger_add(&ledger, step, PYTHON, &more);
+	rls_ledger_add(&ledger, step, PYTHON, &more);
+	rls_ledger_add(&ledger, scope_of("step", ""), PYTHON, &more);
+	show();
+	assert_int_equal(ledger.row_count, 2);
+	assert_int_equal(row_of("step", PYTHON)->wall_ns, 100);
+	assert_int_equal(row_of("step", PYTHON)->corrected_ns, 80);
+	assert_string_equal(row_of("step", PYTHON)->phase, "train");
+	assert_int_equal(row_of("step", PYTHON)->method, RLS_METHOD_TRACED);
+	assert_int_equal(count_of("step", PYTHON, BACKEND), 6); /* of both phases */
+	assert_int_equal(ledger.transition_count, 1);
+	assert_int_equal(ledger.hits, 9);
+	assert_int_equal(ledger.cost_ns, 30);
+}
+
+static void closed_time_goes_by_looks(void **state)
+{
+	struct rls_ledger_scope *step = scope_of("step", "");
+
+	add(step, RLS_BOOK_CLOSED, 1001);
+	look(step, RLS_BOOK_CLOSED, BACKEND, 30);
+	look(step, RLS_BOOK_CLOSED, PYTHON, 10);
+	show();
+	assert_int_equal(all_ns(), 1001);
+	assert_in_range(row_of("step", BACKEND)->wall_ns, 750, 751);
+	assert_in_range(row_of("step", PYTHON)->wall_ns, 250, 251);
+	assert_int_equal(row_of("step", BACKEND)->method, RLS_METHOD_SAMPLED);
+}
+
+static void guesses_are_as_good_as_they_turned_out(void **state)
+{
+	struct rls_ledger_scope *step = scope_of("step", "");
+
+	/* While tracing could tell, what looked like the backend was Python as often as not. */
+	look(step, PYTHON, BACKEND, 5000);
+	look(step, BACKEND, BACKEND, 5000);
+	add(step, RLS_BOOK_CLOSED, 1000000);
+	look(step, RLS_BOOK_CLOSED, BACKEND, 100);
+	show();
+	assert_in_range(row_of("step", BACKEND)->wall_ns, 495000, 505000);
+	assert_in_range(row_of("step", PYTHON)->wall_ns, 495000, 505000);
+}
+
+static void time_without_looks_goes_by_what_was_traced(void **state)
+{
+	struct rls_ledger_scope *step = scope_of("step", "");
+
+	add(step, PYTHON, 3000);
+	add(step, BACKEND, 1000);
+	add(step, RLS_BOOK_CLOSED, 400);
+	show();
+	assert_in_range(row_of("step", PYTHON)->wall_ns, 3299, 3301);
+	assert_in_range(row_of("step", BACKEND)->wall_ns, 1099, 1101);
+}
+
+static void nothing_to_go_by_waits_for_the_end(void **state)
+{
+	struct rls_ledger_scope *step = scope_of("step", "");
+
+	add(step, RLS_BOOK_CLOSED, 400);
+	show();
+	assert_int_equal(ledger.row_count, 0);
+	rls_ledger_settle(&ledger, true);
+	show();
+	assert_int_equal(row_of("step", RLS_CATEGORY_UNKNOWN)->wall_ns, 400);
+}
+
+static void transitions_are_scaled_to_closed_time(void **state)
+{
+	struct rls_ledger_scope *step = scope_of("step", "");
+	const struct rls_wire_cell traced = { .ns = 100 * MS, .to = { [BACKEND] = 1000 } };
+
+	rls_ledger_add(&ledger, step, PYTHON, &traced);
+	add(step, RLS_BOOK_CLOSED, 900 * MS);
+	look(step, RLS_BOOK_CLOSED, PYTHON, 100);
+	show();
+	assert_in_range(count_of("step", PYTHON, BACKEND), 9999, 10001);
+	/* A stretch that was only closed goes by what was seen before. */
+	add(step, RLS_BOOK_CLOSED, 1000 * MS);
+	look(step, RLS_BOOK_CLOSED, PYTHON, 100);
+	show();
+	assert_in_range(count_of("step", PYTHON, BACKEND), 19990, 20010);
+}
+
+static void no_figure_goes_back(void **state)
+{
+	uint64_t wall_ns[RLS_CATEGORY_MAX] = { 0 }, corrected_ns[RLS_CATEGORY_MAX] = { 0 };
+	uint64_t count = 0, given_ns = 0;
+	struct rls_ledger_scope *step = scope_of("step", "");
+
+	srand(7);
+	for (int round = 0; round < 2000; round++) {
+		uint64_t ns = (uint64_t)(rand() % 1000);
+		const struct rls_wire_cell more = { .ns = ns, .hits = 1,
+						    .cost_ns = (uint64_t)(rand() % 1200),
+						    .to = { [SIMULATOR] = (uint64_t)(rand() % 5) } };
+		uint32_t category = (uint32_t)(rand() % 4);
+
+		rls_ledger_add(&ledger, step, category ? category : RLS_BOOK_CLOSED, &more);
+		look(step, rand() % 2 ? RLS_BOOK_CLOSED : BACKEND, (enum rls_category)(rand() % 4), 3);
+		given_ns += ns;
+		show();
+		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+			const struct rls_snapshot_row *row = row_of("step", (enum rls_category)i);
+
+			assert_true(row->wall_ns >= wall_ns[i]);
+			assert_true(row->corrected_ns >= corrected_ns[i]);
+			assert_true(row->corrected_ns <= row->wall_ns);
+			wall_ns[i] = row->wall_ns;
+			corrected_ns[i] = row->corrected_ns;
+		}
+		assert_true(count_of("step", PYTHON, SIMULATOR) >= count);
+		count = count_of("step", PYTHON, SIMULATOR);
+	}
+	rls_ledger_settle(&ledger, true);
+	show();
+	assert_int_equal(all_ns(), given_ns);
+}
+
+static void names_without_end_are_other(void **state)
+{
+	char name[32];
+
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "operation %d", i);
+		add(scope_of(name, ""), PYTHON, 10);
+	}
+	add(scope_of("", ""), PYTHON, 10);
+	add(scope_of(NULL, NULL), PYTHON, 10); /* its name was lost */
+	show();
+	assert_int_equal(ledger.operations.count, RLS_LEDGER_OPERATIONS + 2); /* and "", "other" */
+	assert_int_equal(all_ns(), 50020);
+	assert_int_equal(row_of("operation 0", PYTHON)->wall_ns, 10);
+	assert_int_equal(row_of("", PYTHON)->wall_ns, 10);
+	assert_int_equal(row_of(RLS_LEDGER_OTHER, PYTHON)->wall_ns,
+			 10 * (5000 - RLS_LEDGER_OPERATIONS));
+}
+
+static void pairs_of_names_are_bounded_too(void **state)
+{
+	char operation[32], phase[32];
+	uint64_t given_ns = 0;
+
+	for (int i = 0; i < RLS_LEDGER_OPERATIONS; i++) {
+		for (int k = 0; k < 50; k++) {
+			snprintf(operation, sizeof(operation), "operation %d", i);
+			snprintf(phase, sizeof(phase), "phase %d", k);
+			add(scope_of(operation, phase), BACKEND, 1);
+			given_ns++;
+		}
+	}
+	show();
+	assert_int_equal(all_ns(), given_ns);
+	assert_true(ledger.count <= RLS_LEDGER_SCOPES + RLS_LEDGER_PHASES + 2);
+	assert_int_equal(ledger.phases.count, RLS_LEDGER_PHASES + 2);
+}
+
+static void strange_categories_are_unknown(void **state)
+{
+	add(scope_of("", ""), 9, 5);
+	show();
+	assert_int_equal(row_of("", RLS_CATEGORY_UNKNOWN)->wall_ns, 5);
+}
+
+#define TEST(test) cmocka_unit_test_teardown(test, clear)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(traced_time_is_added_up),
+		TEST(closed_time_goes_by_looks),
+		TEST(guesses_are_as_good_as_they_turned_out),
+		TEST(time_without_looks_goes_by_what_was_traced),
+		TEST(nothing_to_go_by_waits_for_the_end),
+		TEST(transitions_are_scaled_to_closed_time),
+		TEST(no_figure_goes_back),
+		TEST(names_without_end_are_other),
+		TEST(pairs_of_names_are_bounded_too),
+		TEST(strange_categories_are_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
