@@ -211,6 +211,16 @@ SUBPROGRAM __u32 find_place(struct rls_wire_scope *scope, __u32 tid)
 	return 0;
 }
 
+__attribute__((noinline)) int book_may_name(__u32 pid)
+{
+	struct rls_wire_scope *scope;
+
+	if (!booking)
+		return 1;
+	scope = find_scope(pid);
+	return scope ? __sync_fetch_and_add(&scope->names, 1) < RLS_BOOK_NAMES_MAX : 0;
+}
+
 __attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 since_ns, __u32 category)
 {
 	struct rls_wire_scope *scope;
@@ -391,6 +401,7 @@ __attribute__((noinline)) int book_exec(struct thread_state *thread, __u64 now_n
 	book->phase = 0;
 	scope->operation = 0;
 	scope->phase = 0;
+	scope->names = 0;
 	scope->source = 0;
 	return 0;
 }

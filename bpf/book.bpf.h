@@ -22,6 +22,8 @@
 
 struct rls_edge;
 
+/* Whether the process may have one more name. */
+extern int book_may_name(__u32 pid);
 /* The thread's book is opened; its scope too if user space has not. */
 extern int book_begin(struct thread_state *thread, __u64 since_ns, __u32 category);
 /* It has gone over into category. */

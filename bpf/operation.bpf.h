@@ -39,6 +39,8 @@ SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
 	known = bpf_map_lookup_elem(&names_sent, &key);
 	if (known)
 		return *known;
+	if (booking && !book_may_name(thread->pid))
+		return RLS_BOOK_OTHER;
 	if (bpf_probe_read_user(&name, sizeof(name), (void *)address))
 		return RLS_BOOK_UNREADABLE;
 	record = control_reserve(struct rls_wire_name, RLS_WIRE_NAME, thread->pid, thread->tid, 0);

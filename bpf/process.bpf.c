@@ -196,17 +196,34 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
+/* The thread's annotation record, which its next hit may be the first to find. */
+static __always_inline __u64 record_of(struct task_struct *task, const struct thread_state *thread)
+{
+	__u64 record = thread->record;
+
+	if (record || !thread->annotated ||
+	    bpf_copy_from_user_task(&record, sizeof(record),
+				    (void *)(BPF_CORE_READ(task, thread.fsbase) +
+					     thread->annotate_offset), task, 0))
+		return thread->record;
+	return record;
+}
+
 /* The instant of the first edge that the thread has not read yet: until then its operation is
  * known. UINT64_MAX: there is none, or nothing can be read. */
 static __always_inline __u64 first_unread_edge(struct task_struct *task,
 					       const struct thread_state *thread)
 {
-	__u64 record = thread->record, head = 0, time_ns = 0, seen = thread->edges_seen;
+	__u64 record = record_of(task, thread), head = 0, time_ns = 0;
+	__u64 seen = thread->record_seen ? thread->edges_seen : 0;
 
-	if (!record || !thread->record_seen ||
+	if (!record ||
 	    bpf_copy_from_user_task(&head, sizeof(head), (void *)RECORD_FIELD(record, head), task, 0) ||
-	    head == seen || head - seen > RLS_EDGE_RING ||
-	    bpf_copy_from_user_task(&time_ns, sizeof(time_ns), (void *)EDGE_AT(record, seen), task, 0))
+	    head == seen)
+		return ~0ULL;
+	if (head - seen > RLS_EDGE_RING)
+		seen = head - RLS_EDGE_RING + 1; /* those before are gone: it is to be the stack */
+	if (bpf_copy_from_user_task(&time_ns, sizeof(time_ns), (void *)EDGE_AT(record, seen), task, 0))
 		return ~0ULL;
 	return time_ns;
 }

@@ -237,6 +237,8 @@ struct rls_wire_ranges {
  * cells: what a process did in an operation, a phase and a category. Operations and phases are
  * names by the id that RLS_WIRE_NAME gave them; 0: none. */
 #define RLS_BOOK_UNREADABLE 0xfffffffeU /* instead of an id */
+#define RLS_BOOK_OTHER 0xfffffffdU      /* the same: its process has named more than its share */
+#define RLS_BOOK_NAMES_MAX 512          /* of a process */
 struct rls_wire_cell_key {
 	RLS_U32 pid;
 	RLS_U32 operation;
@@ -269,7 +271,7 @@ struct rls_wire_scope {
 	RLS_U32 operation;          /* the source's */
 	RLS_U32 phase;
 	RLS_U32 source;             /* tid of the annotated thread that the others inherit from; 0: none */
-	RLS_U32 reserved;
+	RLS_U32 names;              /* given to it */
 	struct rls_wire_book book[RLS_BOOKS_MAX];
 };
 

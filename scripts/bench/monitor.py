@@ -18,6 +18,7 @@ PORT = 9436
 SECONDS = "rlscope_operation_seconds_total"
 NAME = "rls-bench"
 CHURNING = """
+open("/proc/self/comm", "w").write("%s")
 import sys, time
 sys.path.insert(0, sys.argv[1])
 import truthsim, truthback
@@ -26,7 +27,7 @@ while time.monotonic() < end:
     for _ in range(1000):
         truthsim.noargs()
     time.sleep(0.05)
-"""
+""" % NAME
 
 
 class Monitor:
@@ -126,7 +127,7 @@ def state(monitor, page):
 
 
 def churn(seconds, count):
-    monitor = Monitor("--overhead-budget", "1%")
+    monitor = Monitor("--name", NAME, "--overhead-budget", "1%")
     modules = os.path.join(os.environ["RLS_TRUTH"], "system")
     start, children, states = time.monotonic(), [], []
     try:

@@ -254,6 +254,26 @@ static void time_after_an_unread_edge_waits(void **state)
 	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns, 40, 1000);
 }
 
+/* The first edge of all is made where no hit has found the record yet. */
+static void time_after_the_first_edge_waits(void **state)
+{
+	struct recording *recording = *state;
+	struct rls_wire_cell before;
+
+	begin(recording);
+	record = NULL;
+	into_backend(nothing, NULL);
+	record = &own_record;
+	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
+	wait_ms((void *)40);
+	read_book(recording);
+	before = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON);
+	assert_true(before.ns < 40000000);
+	into_backend(nothing, NULL);
+	read_book(recording);
+	assert_ms(sum_of(recording, getpid(), &names[0], NULL, RLS_CATEGORY_PYTHON).ns, 40, 1000);
+}
+
 static pthread_barrier_t met;
 
 static void *help(void *context)
@@ -374,6 +394,7 @@ int main(void)
 		BOTH_WAYS(edges_cut_time_where_they_were),
 		MULTI_WAY(operations_begun_before_are_known),
 		MULTI_WAY(time_after_an_unread_edge_waits),
+		MULTI_WAY(time_after_the_first_edge_waits),
 		MULTI_WAY(helpers_are_cut_at_the_edges_of_others),
 		MULTI_WAY(children_go_on_in_their_parents_operation),
 		MULTI_WAY(closed_time_is_in_no_category),

@@ -4,9 +4,15 @@
 Both count every transition, exactly, and their times differ by no more than 2 %."""
 
 import collections
+import contextlib
 import json
 import os
+import signal
+import subprocess
+import tempfile
+import time
 
+import cgroups
 import harness
 import monitoring
 
@@ -73,10 +79,160 @@ def check_known_target(checks):
     check_lossless(checks, page)
 
 
+# On each line of input: 300 calls, on a thread of its own as nothing else on it is timed.
+JOB = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+import truthsim
+def calls():
+    for _ in range(300): truthsim.noargs()
+print("ready", flush=True)
+for line in sys.stdin:
+    thread = threading.Thread(target=calls)
+    thread.start()
+    thread.join()
+    print("done", flush=True)
+"""
+# Makes names up, and says how many calls that made.
+HOSTILE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import rlscope, truthsim
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(20000):
+    with rlscope.operation("name %d" % i):
+        truthsim.noargs()
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+class Job(harness.Process):
+    def __init__(self, name, script=JOB):
+        environment = dict(os.environ, PYTHONPATH=os.environ.get("RLS_PYTHONPATH", ""))
+        environment.pop("RLSCOPE_JOB", None)
+        if name:
+            environment["RLSCOPE_JOB"] = name
+        super().__init__([harness.interpreter(), "-c", script, harness.modules()], env=environment)
+        self.out.wait("ready", 20)
+
+    def call(self):
+        self.say("")
+        self.out.wait("done", 60)
+
+    def end(self):
+        self.child.stdin.close()
+        self.wait()
+
+
+def calls_of(page, job):
+    return [page.sum(TRANSITIONS, job=job, **{"from": a, "to": b}) for a, b in
+            (("python", "simulator"), ("simulator", "python"))]
+
+
+def contained(stack, container):
+    """A job that finds itself in a container before it loads anything; None without cgroup v2."""
+    if not cgroups.root():
+        return None
+    path = stack.enter_context(cgroups.new("docker-%s.scope" % container))
+    return stack.enter_context(Job("", "open(%r, 'w').write('0')\n" % (
+        path + "/cgroup.procs") + JOB))
+
+
+def check_jobs(checks):
+    """Jobs there before, there later, over, with one name, in a container; and a held-up monitor."""
+    container = "%08x" % os.getpid() + "c" * 56
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(Job("twin"))
+        monitor = stack.enter_context(monitoring.Monitor(*harness.EXACT, roles=ROLES))
+        second = stack.enter_context(Job("twin"))
+        over = stack.enter_context(Job("over"))
+        inside = contained(stack, container)
+        time.sleep(1)  # until libraries that have just been mapped are probed
+        first.call()
+        over.call()
+        over.end()
+        monitor.child.send_signal(signal.SIGSTOP)  # sums are made in the kernel: nothing is lost
+        for _ in range(50):
+            second.call()
+        time.sleep(0.5)
+        monitor.child.send_signal(signal.SIGCONT)
+        time.sleep(0.5)
+        if inside:
+            inside.call()
+        status, page = monitor.stop()
+        checks.that(status == 0, "monitor ended with %d" % status)
+    checks.that(calls_of(page, "twin") == [300, 300], "there before: %s" % calls_of(page, "twin"))
+    checks.that(calls_of(page, "twin#2") == [15000, 15000],
+                "of the same name, there later: %s" % calls_of(page, "twin#2"))
+    checks.that(calls_of(page, "over") == [300, 300], "over: %s" % calls_of(page, "over"))
+    checks.that(page.sum("rlscope_processes", job="twin") == 1 and
+                page.sum("rlscope_processes", job="over") == 0, "who lives and who does not")
+    if inside:
+        checks.that(calls_of(page, container[:12]) == [300, 300] and
+                    container in page.values("rlscope_process_info", "container"),
+                    "in a container: %s" % calls_of(page, container[:12]))
+    check_lossless(checks, page)
+
+
+def check_churn(checks, jobs=50, at_once=5):
+    """Short jobs, one after the other: each is counted, and nothing is left of them."""
+    with monitoring.Monitor(*harness.EXACT, roles=ROLES) as monitor:
+        with Job("churn-before") as before:
+            time.sleep(1)
+            before.call()
+        files = len(os.listdir("/proc/%d/fd" % monitor.pid))
+        for start in range(0, jobs, at_once):
+            with contextlib.ExitStack() as stack:
+                some = [stack.enter_context(Job("churn-%d" % number))
+                        for number in range(start, start + at_once)]
+                time.sleep(0.3)
+                for job in some:
+                    job.call()
+                for job in some:
+                    job.end()
+        time.sleep(0.5)
+        left = len(os.listdir("/proc/%d/fd" % monitor.pid)) - files
+        _, page = monitor.stop()
+    others = page.sum("rlscope_jobs_seen_total") - jobs - 1
+    if others:
+        checks.saw("%d other jobs came, descriptors are not looked at: %d more" % (others, left))
+    else:
+        checks.that(left <= 2, "descriptors more than before: %d" % left)
+    counts = [calls_of(page, "churn-%d" % number) for number in range(jobs)]
+    wrong = [(number, count) for number, count in enumerate(counts) if count != [300, 300]]
+    checks.that(not wrong, "%d jobs, 300 calls each: %s" % (jobs, wrong))
+    check_lossless(checks, page)
+
+
+def check_made_up_names(checks):
+    with monitoring.Monitor(*harness.EXACT, roles=ROLES) as monitor, Job("hostile", HOSTILE) as job:
+        time.sleep(1)
+        job.call()
+        _, page = monitor.stop()
+    names = {labels["operation"] for name, labels, _ in page.samples
+             if name == SECONDS and labels["job"] == "hostile"}
+    checks.that("other" in names and 100 < len(names) <= 202, "%d names" % len(names))
+    counts = calls_of(page, "hostile")
+    checks.that(counts == [20000, 20000], "no call is lost for it: %s" % counts)
+
+
+def check_nobody(checks):
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([harness.copy_for_others(folder), "monitor", "--listen", "none"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                              timeout=60, **harness.NOBODY)
+    checks.that(done.returncode == 1 and done.stderr.count("\n") == 1 and "root" in done.stderr,
+                "as nobody: status %d, %r" % (done.returncode, done.stderr))
+
+
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
-    check_known_target(checks)
+    for check in (check_known_target, check_jobs, check_churn, check_made_up_names, check_nobody):
+        checks.saw(check.__name__)
+        check(checks)
     checks.finish()
 
 

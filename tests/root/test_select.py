@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 
+import cgroups
 import harness
 
 # Imports on its first line of input; then each line is a new name for itself, and 300 calls.
@@ -136,29 +137,6 @@ def everyones_children(checks):
         harness.check_truth(checks, recording.report(), rows)
 
 
-def cgroup_root():
-    with open("/proc/self/mountinfo") as stream:
-        for line in stream:
-            if " - cgroup2 " in line:
-                return line.split()[4]
-    return None
-
-
-@contextlib.contextmanager
-def cgroup(*names):
-    """A new cgroup, by path; its processes go back to the root in the end."""
-    path = os.path.join(cgroup_root(), *names)
-    os.mkdir(path)
-    try:
-        yield path
-    finally:
-        for _ in range(100):
-            with contextlib.suppress(OSError):
-                os.rmdir(path)
-                break
-            time.sleep(0.02)
-
-
 def move(path, *jobs):
     for job in jobs:
         with open(os.path.join(path, "cgroup.procs"), "w") as stream:
@@ -167,7 +145,7 @@ def move(path, *jobs):
 
 def by_cgroup(checks, folder):
     name = "rls-test-%d" % os.getpid()
-    with cgroup(name) as path, cgroup(name, "below") as below, cgroup(name + "x") as sibling, \
+    with cgroups.new(name) as path, cgroups.new(name, "below") as below, cgroups.new(name + "x") as sibling, \
             Job(folder, "a.py") as inside, Job(folder, "b.py") as deeper, \
             Job(folder, "c.py") as moved, Job(folder, "d.py") as outside:
         checks.that(attach("--cgroup", path).stderr.count("no process is in cgroup") == 1,
@@ -186,7 +164,7 @@ def by_cgroup(checks, folder):
 
 def by_container(checks, folder):
     ids = ["%08x" % os.getpid() + digit * 56 for digit in "ab"]
-    with cgroup("docker-%s.scope" % ids[0]) as path, cgroup("libpod-%s.scope" % ids[1]) as other, \
+    with cgroups.new("docker-%s.scope" % ids[0]) as path, cgroups.new("libpod-%s.scope" % ids[1]) as other, \
             Job(folder, "a.py") as inside, Job(folder, "b.py") as neighbour:
         move(path, inside)
         move(other, neighbour)
@@ -239,7 +217,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="rls-") as folder:
         for test in (by_name, union, everyone):
             test(checks, folder)
-        if cgroup_root():
+        if cgroups.root():
             by_cgroup(checks, folder)
             by_container(checks, folder)
         else:

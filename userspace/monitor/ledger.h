@@ -22,12 +22,13 @@
 #include "analysis/category.h"
 #include "analysis/shares.h"
 #include "bpf/wire.h"
+#include "userspace/monitor/names.h"
 #include "userspace/monitor/snapshot.h"
 
 #define RLS_LEDGER_OPERATIONS 200
 #define RLS_LEDGER_PHASES 30
 #define RLS_LEDGER_SCOPES 1000
-#define RLS_LEDGER_OTHER "other"
+#define RLS_LEDGER_OTHER RLS_NAMES_OTHER
 
 /* One operation in one phase. */
 struct rls_ledger_scope {

@@ -52,6 +52,8 @@ const char *rls_names_text(struct rls_names *names, uint32_t number)
 		return "";
 	if (number == RLS_BOOK_UNREADABLE)
 		return "(unreadable)";
+	if (number == RLS_BOOK_OTHER)
+		return RLS_NAMES_OTHER;
 	entry = rls_index_map_get(&names->map, number, 0);
 	if (!entry)
 		return NULL;

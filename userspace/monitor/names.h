@@ -13,6 +13,7 @@
 #include "bpf/wire.h"
 
 #define RLS_NAMES_MAX 100000
+#define RLS_NAMES_OTHER "other"
 
 struct rls_names {
 	struct rls_index_map map;       /* number → struct name of names.c */
@@ -24,7 +25,8 @@ void rls_names_clear(struct rls_names *names);
 /* 0 or -ENOMEM. */
 int rls_names_add(struct rls_names *names, const struct rls_wire_name *name);
 
-/* "" for 0, "(unreadable)" for RLS_BOOK_UNREADABLE; NULL: not known. Still in use: kept. */
+/* "" for 0, "(unreadable)" for RLS_BOOK_UNREADABLE, RLS_NAMES_OTHER for RLS_BOOK_OTHER; NULL: not
+ * known. Still in use: kept. */
 const char *rls_names_text(struct rls_names *names, uint32_t number);
 
 /* Forgets the names of processes that is_over says are, unless they have been asked for since the
