@@ -26,7 +26,7 @@
 #include "userspace/monitor/snapshot.h"
 
 #define RLS_LEDGER_OPERATIONS 200
-#define RLS_LEDGER_PHASES 30
+#define RLS_LEDGER_PHASES 20
 #define RLS_LEDGER_SCOPES 1000
 #define RLS_LEDGER_OTHER RLS_NAMES_OTHER
 
