@@ -13,7 +13,6 @@
 #include "userspace/discover/discover.h"
 #include "userspace/log.h"
 #include "userspace/record/alternator.h"
-#include "userspace/record/annotations.h"
 #include "userspace/record/gpu.h"
 #include "userspace/record/host.h"
 #include "userspace/record/missing.h"
@@ -30,7 +29,6 @@
 
 #define TICK_MS 10
 #define NICE_FIRST -20                  /* ahead of what all others ask for */
-#define LOOK_DELAY_NS 20000000ULL       /* a burst of dlopen is looked at once */
 #define CONTROL_BYTES (8U << 20)
 #define GPU_BYTES (16U << 20)
 #define STACKS_BYTES (8U << 20)
@@ -82,7 +80,7 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 	/* A library with a role may be called as soon as it is loaded. */
 	rls_processes_look(&recorder->processes, pid,
 			   rls_monotonic_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
-					       0 : LOOK_DELAY_NS));
+					       0 : RLS_LOOK_DELAY_NS));
 	rls_newcomers_mapped(&recorder->newcomers, pid);
 }
 
@@ -92,90 +90,6 @@ static void on_probed(void *context)
 	struct rls_recorder *recorder = context;
 
 	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
-}
-
-/* ---- what the kernel side tells ---- */
-
-static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t time_ns)
-{
-	struct rls_recorder *recorder = context;
-
-	if (recorder->draining)
-		return;
-	rls_processes_add(&recorder->processes, (pid_t)child, false);
-	rls_libraries_inherit(recorder->libraries, (pid_t)parent, (pid_t)child, time_ns);
-	rls_samples_forked(recorder->samples, (pid_t)parent, (pid_t)child, time_ns);
-}
-
-/* A new program: nothing native can have been entered yet, so if it is Python it is in Python. */
-static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
-{
-	struct rls_recorder *recorder = context;
-	struct rls_event event = { .kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid,
-				   .time_ns = time_ns };
-
-	rls_places_forget(recorder->places, (pid_t)pid);
-	rls_samples_ended(recorder->samples, (pid_t)pid);
-	rls_libraries_forget(recorder->libraries, (pid_t)pid);
-	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
-		return;
-	rls_describe_process(&recorder->describer, (pid_t)pid, time_ns);
-	event.category.category = RLS_CATEGORY_PYTHON;
-	if (rls_recorder_is_python(recorder, (pid_t)pid))
-		rls_trace_output_add(&recorder->output, &event);
-	rls_processes_look(&recorder->processes, (pid_t)pid, time_ns + LOOK_DELAY_NS);
-}
-
-static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
-{
-	struct rls_recorder *recorder = context;
-
-	rls_places_forget(recorder->places, (pid_t)pid);
-	rls_samples_ended(recorder->samples, (pid_t)pid);
-	rls_processes_remove(&recorder->processes, (pid_t)pid);
-	rls_libraries_forget(recorder->libraries, (pid_t)pid);
-}
-
-static void on_final(void *context, const struct rls_wire_final *final)
-{
-	struct rls_recorder *recorder = context;
-	int r;
-
-	if (!final->record)
-		return;
-	r = rls_annotations_rest((pid_t)final->header.pid, final->header.tid, final->record,
-				 final->edges_seen, recorder->stop_ns, recorder->translator);
-	if (r)
-		rls_debug("the last operations of thread %u are not known: %s", final->header.tid,
-			  strerror(-r));
-}
-
-static int on_record(const struct rls_wire_header *record, size_t size, void *context)
-{
-	struct rls_recorder *recorder = context;
-	const struct rls_recorder_listener *listener = recorder->options.listener;
-	int r;
-
-	if (listener && record->kind == RLS_WIRE_NAME)
-		return size < sizeof(struct rls_wire_name) ?
-			       0 :
-			       listener->name(listener->context, (const void *)record);
-	if (record->kind == RLS_WIRE_SAMPLE)
-		return rls_verify_add(recorder->verify, record, size);
-	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
-		return rls_samples_add(recorder->samples, record, size);
-	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
-		return -ENOMEM;
-	r = recorder->throttle ? rls_throttle_add(recorder->throttle, record, size) : 0;
-	if (!r && recorder->alternator)
-		r = rls_alternator_add(recorder->alternator, record, size);
-	if (r)
-		return r;
-	recorder->progress.events++;
-	r = rls_gpu_add(recorder->gpu, record, size);
-	if (r || record->kind == RLS_WIRE_GPU_BATCH)
-		return r;
-	return rls_translate(recorder->translator, record, size);
 }
 
 /* ---- opening ---- */
@@ -263,8 +177,7 @@ static int open_kernel(struct rls_recorder *recorder, struct rls_kernel_options 
 
 static int open_parts(struct rls_recorder *recorder)
 {
-	const struct rls_process_watcher watcher = { on_forked, on_execed, on_ended, on_final,
-						     recorder };
+	const struct rls_process_watcher watcher = rls_recorder_watcher(recorder);
 	struct rls_kernel_options kernel_options = {
 		.way = recorder->options.perf_events ? RLS_ATTACH_PERF : RLS_ATTACH_AUTO,
 		.transitions_bytes = rls_kernel_ring_bytes(),
@@ -301,7 +214,7 @@ static int open_parts(struct rls_recorder *recorder)
 	recorder->catch_up = (struct rls_catch_up){ recorder->kernel, recorder->translator,
 						    &recorder->processes, 0 };
 	if (!r)
-		r = rls_kernel_set_handler(recorder->kernel, on_record, recorder);
+		r = rls_kernel_set_handler(recorder->kernel, rls_recorder_take, recorder);
 	if (!r)
 		r = rls_places_new(recorder->libraries, &recorder->places);
 	if (!r && recorder->options.verify)
@@ -440,7 +353,7 @@ static void on_newcomer(void *context, pid_t pid)
 		pid_t added = recorder->processes.entries[i].pid;
 
 		rls_describe(&recorder->describer, added, time_ns);
-		rls_processes_look(&recorder->processes, added, time_ns + LOOK_DELAY_NS);
+		rls_processes_look(&recorder->processes, added, time_ns + RLS_LOOK_DELAY_NS);
 	}
 	rls_debug("process %d is recorded from now on", pid);
 	/* Discovery takes its time: do not let the rings run full meanwhile. */

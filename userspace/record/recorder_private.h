@@ -1,7 +1,8 @@
-/* The recorder from inside: what its two halves share.
+/* The recorder from inside: what its parts share.
  *
- *     recorder.c   opening, recording, finishing
- *     follow.c     which processes belong to it
+ *     recorder.c        opening, recording, finishing
+ *     recorder_told.c   what the kernel side tells
+ *     follow.c          which processes belong to it
  */
 #ifndef RLS_RECORDER_PRIVATE_H
 #define RLS_RECORDER_PRIVATE_H
@@ -49,6 +50,12 @@ static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, p
 {
 	return rls_libraries_python(recorder->libraries, pid)[0] != '\0';
 }
+
+#define RLS_LOOK_DELAY_NS 20000000ULL   /* a burst of dlopen is looked at once */
+
+struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder);
+/* A rls_record_handler; its context is the recorder. */
+int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *context);
 
 /* Follows a process and, where children are followed, all that it has started. 0 or -errno. */
 int rls_recorder_follow_tree(struct rls_recorder *recorder, pid_t pid, bool root);

@@ -1,0 +1,100 @@
+/* What the kernel side tells a recorder, and what becomes of it. */
+#include <errno.h>
+#include <string.h>
+
+#include "userspace/log.h"
+#include "userspace/record/alternator.h"
+#include "userspace/record/annotations.h"
+#include "userspace/record/gpu.h"
+#include "userspace/record/places.h"
+#include "userspace/record/recorder_private.h"
+#include "userspace/record/samples.h"
+#include "userspace/record/throttle.h"
+#include "userspace/record/verify.h"
+
+static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t time_ns)
+{
+	struct rls_recorder *recorder = context;
+
+	if (recorder->draining)
+		return;
+	rls_processes_add(&recorder->processes, (pid_t)child, false);
+	rls_libraries_inherit(recorder->libraries, (pid_t)parent, (pid_t)child, time_ns);
+	rls_samples_forked(recorder->samples, (pid_t)parent, (pid_t)child, time_ns);
+}
+
+/* A new program: nothing native can have been entered yet, so if it is Python it is in Python. */
+static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
+{
+	struct rls_recorder *recorder = context;
+	struct rls_event event = { .kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid,
+				   .time_ns = time_ns };
+
+	rls_places_forget(recorder->places, (pid_t)pid);
+	rls_samples_ended(recorder->samples, (pid_t)pid);
+	rls_libraries_forget(recorder->libraries, (pid_t)pid);
+	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
+		return;
+	rls_describe_process(&recorder->describer, (pid_t)pid, time_ns);
+	event.category.category = RLS_CATEGORY_PYTHON;
+	if (rls_recorder_is_python(recorder, (pid_t)pid))
+		rls_trace_output_add(&recorder->output, &event);
+	rls_processes_look(&recorder->processes, (pid_t)pid, time_ns + RLS_LOOK_DELAY_NS);
+}
+
+static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
+{
+	struct rls_recorder *recorder = context;
+
+	rls_places_forget(recorder->places, (pid_t)pid);
+	rls_samples_ended(recorder->samples, (pid_t)pid);
+	rls_processes_remove(&recorder->processes, (pid_t)pid);
+	rls_libraries_forget(recorder->libraries, (pid_t)pid);
+}
+
+static void on_final(void *context, const struct rls_wire_final *final)
+{
+	struct rls_recorder *recorder = context;
+	int r;
+
+	if (!final->record)
+		return;
+	r = rls_annotations_rest((pid_t)final->header.pid, final->header.tid, final->record,
+				 final->edges_seen, recorder->stop_ns, recorder->translator);
+	if (r)
+		rls_debug("the last operations of thread %u are not known: %s", final->header.tid,
+			  strerror(-r));
+}
+
+struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder)
+{
+	return (struct rls_process_watcher){ on_forked, on_execed, on_ended, on_final, recorder };
+}
+
+int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *context)
+{
+	struct rls_recorder *recorder = context;
+	const struct rls_recorder_listener *listener = recorder->options.listener;
+	int r;
+
+	if (listener && record->kind == RLS_WIRE_NAME)
+		return size < sizeof(struct rls_wire_name) ?
+			       0 :
+			       listener->name(listener->context, (const void *)record);
+	if (record->kind == RLS_WIRE_SAMPLE)
+		return rls_verify_add(recorder->verify, record, size);
+	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
+		return rls_samples_add(recorder->samples, record, size);
+	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
+		return -ENOMEM;
+	r = recorder->throttle ? rls_throttle_add(recorder->throttle, record, size) : 0;
+	if (!r && recorder->alternator)
+		r = rls_alternator_add(recorder->alternator, record, size);
+	if (r)
+		return r;
+	recorder->progress.events++;
+	r = rls_gpu_add(recorder->gpu, record, size);
+	if (r || record->kind == RLS_WIRE_GPU_BATCH)
+		return r;
+	return rls_translate(recorder->translator, record, size);
+}
