@@ -143,6 +143,8 @@ __attribute__((noinline)) int book_heirs(__u32 pid, __u64 at_ns)
 	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
 		struct rls_wire_book *book = &scope->book[PLACE(i)];
 
+		if (i >= scope->places)
+			break;
 		if (book->tid && book->operation == RLS_BOOK_INHERITS)
 			book_until(scope, book, pid, at_ns);
 	}
@@ -199,14 +201,27 @@ static __always_inline struct rls_wire_scope *scope_of(__u32 pid)
 	return scope;
 }
 
+static __always_inline void raise_places(struct rls_wire_scope *scope, __u32 places)
+{
+	for (int i = 0; i < TRIES; i++) {
+		__u32 before = *(volatile __u32 *)&scope->places;
+
+		if (before >= places ||
+		    __sync_val_compare_and_swap(&scope->places, before, places) == before)
+			break;
+	}
+}
+
 /* A free place among the process's books. */
 SUBPROGRAM __u32 find_place(struct rls_wire_scope *scope, __u32 tid)
 {
 	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
 		__u32 *owner = &scope->book[PLACE(i)].tid;
 
-		if (!*owner && !__sync_val_compare_and_swap(owner, 0, tid))
-			return i + 1;
+		if (*owner || __sync_val_compare_and_swap(owner, 0, tid))
+			continue;
+		raise_places(scope, i + 1);
+		return i + 1;
 	}
 	return 0;
 }

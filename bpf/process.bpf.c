@@ -186,11 +186,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		over = false;
 	if (booking && thread)
 		book_close(thread, bpf_ktime_get_ns());
-	if (over) {
+	if (over)
 		bpf_map_delete_elem(&ranges, &pid);
-		if (booking)
-			bpf_map_delete_elem(&scopes, &pid);
-	}
 	if (thread || over)
 		report_exit(thread, pid, task_number(task), over);
 	return 0;

@@ -272,6 +272,8 @@ struct rls_wire_scope {
 	RLS_U32 phase;
 	RLS_U32 source;             /* tid of the annotated thread that the others inherit from; 0: none */
 	RLS_U32 names;              /* given to it */
+	RLS_U32 places;             /* books beyond were never used */
+	RLS_U32 reserved;
 	struct rls_wire_book book[RLS_BOOKS_MAX];
 };
 
@@ -316,7 +318,7 @@ _Static_assert(sizeof(struct rls_wire_look) == 72 + 8 * RLS_LOOK_WORDS, "look");
 _Static_assert(sizeof(struct rls_wire_gpu_batch) == 32, "gpu batch");
 _Static_assert(sizeof(struct rls_wire_cell_key) == 16, "cell key");
 _Static_assert(sizeof(struct rls_wire_cell) == 24 + 8 * RLS_BOOK_CATEGORIES, "cell");
-_Static_assert(sizeof(struct rls_wire_scope) == 32 + 24 * RLS_BOOKS_MAX, "scope");
+_Static_assert(sizeof(struct rls_wire_scope) == 40 + 24 * RLS_BOOKS_MAX, "scope");
 #endif
 
 #endif

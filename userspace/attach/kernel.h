@@ -176,8 +176,8 @@ int rls_kernel_read_cells(struct rls_kernel *kernel,
 			  void *context);
 /* Of a process that has ended: nothing is added any more. */
 int rls_kernel_drop_cell(struct rls_kernel *kernel, const struct rls_wire_cell_key *key);
-/* What the process is in now. -ENOENT when it is not watched. */
-int rls_kernel_scope(const struct rls_kernel *kernel, pid_t pid, struct rls_wire_scope *out);
+/* The same of what its threads were in; those that end side by side may book for a moment yet. */
+void rls_kernel_drop_scope(struct rls_kernel *kernel, pid_t pid);
 /* What hits have cost so far, by RLS_BURDEN_OF their thread: RLS_BURDENS sums that go on changing. */
 const volatile uint64_t *rls_kernel_burden(const struct rls_kernel *kernel);
 /* Calls of each site so far: ids 0..count - 1, RLS_SITES_COUNTED at most. */

@@ -61,12 +61,11 @@ int rls_kernel_drop_cell(struct rls_kernel *kernel, const struct rls_wire_cell_k
 	return bpf_map__delete_elem(kernel->skeleton->maps.cells, key, sizeof(*key), 0);
 }
 
-int rls_kernel_scope(const struct rls_kernel *kernel, pid_t pid, struct rls_wire_scope *out)
+void rls_kernel_drop_scope(struct rls_kernel *kernel, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return bpf_map__lookup_elem(kernel->skeleton->maps.scopes, &key, sizeof(key), out,
-				    sizeof(*out), 0);
+	bpf_map__delete_elem(kernel->skeleton->maps.scopes, &key, sizeof(key), 0);
 }
 
 const volatile uint64_t *rls_kernel_burden(const struct rls_kernel *kernel)

@@ -83,8 +83,15 @@ static bool is_over(void *context, uint32_t pid)
 
 static void forget_ended(struct rls_monitor *monitor, uint64_t before_ns)
 {
-	rls_cells_forget(&monitor->cells, rls_recorder_kernel(monitor->recorder), &monitor->jobs,
-			 before_ns);
+	struct rls_kernel *kernel = rls_recorder_kernel(monitor->recorder);
+
+	for (const struct rls_member *m = monitor->jobs.all_members; m; m = m->next) {
+		/* Tracked: its number is another process's by now. */
+		if (m->ended_ns && m->ended_ns < before_ns &&
+		    !rls_kernel_is_tracked(kernel, (pid_t)m->pid))
+			rls_kernel_drop_scope(kernel, (pid_t)m->pid);
+	}
+	rls_cells_forget(&monitor->cells, kernel, &monitor->jobs, before_ns);
 	rls_jobs_forget(&monitor->jobs, before_ns);
 	rls_names_age(&monitor->names, is_over, monitor);
 	rls_jobs_expire(&monitor->jobs, monitor->swept_ns);
