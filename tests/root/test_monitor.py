@@ -15,6 +15,7 @@ import time
 import cgroups
 import harness
 import monitoring
+import test_gpu_batches as gpu
 
 ROLES = ["--simulator", "truthsim*", "--backend", "truthback*", "--native", "libtruthc.so*"]
 SECONDS = "rlscope_operation_seconds_total"
@@ -218,6 +219,25 @@ def check_made_up_names(checks):
     checks.that(counts == [20000, 20000], "no call is lost for it: %s" % counts)
 
 
+def check_gpu(checks):
+    """What a bridge tells, beside a recording of it; the numbers are a stand-in's."""
+    roles = ["--native", "no-such-library"]
+    with gpu.GpuTarget() as target, \
+            monitoring.Monitor("--name", "gpu_target.py", *harness.EXACT, roles=roles) as monitor, \
+            gpu.record(target) as recording:
+        target.ask(do="work", launches=300)
+        recording.stop()
+        report = recording.report()
+        _, page = monitor.stop()
+    kernels = page.sum("rlscope_gpu_kernels_total")
+    checks.that(kernels == gpu.kernels(report) == 300, "%d kernels" % kernels)
+    told = sum(entry["busy_ns"] for entry in report["gpu"])
+    busy = sum(round(1e9 * number) for name, _, number in page.samples
+               if name == "rlscope_gpu_busy_seconds_total")
+    checks.that(told and abs(busy - told) <= 0.02 * told,
+                "busy for %d ns, %d in the recording" % (busy, told))
+
+
 def check_nobody(checks):
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([harness.copy_for_others(folder), "monitor", "--listen", "none"],
@@ -230,7 +250,8 @@ def check_nobody(checks):
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
-    for check in (check_known_target, check_jobs, check_churn, check_made_up_names, check_nobody):
+    for check in (check_known_target, check_jobs, check_churn, check_made_up_names, check_gpu,
+                  check_nobody):
         checks.saw(check.__name__)
         check(checks)
     checks.finish()

@@ -261,7 +261,9 @@ int rls_monitor_run(struct rls_monitor *monitor, const struct rls_monitor_hooks 
 	if (!r)
 		r = sweep(monitor, rls_monotonic_ns(), true);
 	monitor->over = true;
-	finished = rls_recorder_finish(monitor->recorder);
+	finished = rls_recorder_finish(monitor->recorder); /* the bridges' last batches come with it */
+	for (size_t i = 0; i < monitor->jobs.count; i++)
+		rls_gpu_use_advance(&monitor->jobs.jobs[i]->gpu, UINT64_MAX);
 	return r ? r : finished;
 }
 
