@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The job of gpu_check.py: launches kernels for a while, and says as JSON what it knows itself.
 
-With PyTorch on a GPU, or, when RLS_JOB is "fakes", on stand-ins for CUDA. Prints `ready` when
-CUDA is there.
+RLS_JOB says with what: torch (PyTorch), jax, triton, or fakes (stand-ins for CUDA). Prints `ready` when
+CUDA is there and all that is compiled once has been.
 """
 
 import argparse
@@ -40,6 +40,14 @@ class Fakes:
 
     empty = step
 
+    def graph(self, nodes):
+        """Launches a graph of so many kernels, whenever it is called."""
+        class Graph(ctypes.Structure):
+            _fields_ = [("id", ctypes.c_uint32), ("count", ctypes.c_uint32), ("nodes", ctypes.c_void_p)]
+        kernels = (type(self.kernel) * nodes)(*[self.kernel] * nodes)
+        made = Graph(1, nodes, ctypes.cast(kernels, ctypes.c_void_p))
+        return lambda: self.cudart.cudaGraphLaunch(ctypes.byref(made), None) or kernels and None
+
     def wait(self):
         self.cudart.cudaDeviceSynchronize()
 
@@ -68,6 +76,15 @@ class Torch:
     def empty(self):
         self.b[:1, :1].zero_()
 
+    def graph(self, nodes):
+        graph = self.torch.cuda.CUDAGraph()
+        with self.torch.cuda.graph(graph):
+            for _ in range(nodes):
+                self.step()
+        graph.replay()
+        self.wait()
+        return graph.replay
+
     def wait(self):
         self.torch.cuda.synchronize()
 
@@ -78,6 +95,81 @@ class Torch:
 
     def profiler(self):
         return self.torch.profiler.profile(activities=[self.torch.profiler.ProfilerActivity.CUDA])
+
+
+class Jax:
+    """A compiled function, the same kernels at each call; without graphs, which XLA makes of itself."""
+
+    def __init__(self):
+        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_enable_command_buffer="
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        import jax
+        self.call = jax.jit(lambda value: jax.numpy.sin(value @ value))
+        self.value = jax.numpy.ones((512, 512))
+        for _ in range(3):
+            self.step()
+        self.wait()
+
+    def step(self):
+        self.last = self.call(self.value)
+
+    def wait(self):
+        self.last.block_until_ready()
+
+
+class Triton:
+    """A kernel of Triton's own, launched by the driver."""
+
+    def __init__(self):
+        import torch
+        from triton_kernel import add_one
+        self.torch, self.kernel = torch, add_one
+        self.values = torch.zeros(1024, device="cuda")
+        for _ in range(3):
+            self.step()
+        self.wait()
+
+    def step(self):
+        self.kernel[(1,)](self.values, 1024)
+
+    def wait(self):
+        self.torch.cuda.synchronize()
+
+
+JOBS = {"torch": Torch, "jax": Jax, "triton": Triton, "fakes": Fakes}
+
+
+def launch_fixed(cuda, count):
+    for _ in range(count):
+        cuda.step()
+    cuda.wait()
+    time.sleep(1)  # the recorder's last look is at a process that lives
+    return {"launches": count}
+
+
+def launch_graphs(cuda, launch, count, nodes):
+    with operation("graphs"):
+        for _ in range(count):
+            launch()
+        cuda.wait()
+    time.sleep(1)
+    return {"graphs": count, "nodes": nodes}
+
+
+def launch_without_rest(cuda, seconds):
+    """There are always some hundred launches that have not run; the last of them is waited for."""
+    end, count = time.monotonic() + seconds, 0
+    marks = []
+    while time.monotonic() < end:
+        for _ in range(100):
+            cuda.step()
+        count += 100
+        marks.append(cuda.event())
+        if len(marks) > 2:
+            mark = marks.pop(0)
+            mark.synchronize() if mark else cuda.wait()
+    cuda.wait()
+    return {"launches": count}
 
 
 def launch_for(cuda, seconds, step, dense):
@@ -115,9 +207,13 @@ def main():
     parser.add_argument("--wait", type=float, default=0, help="before the first launch")
     parser.add_argument("--empty", action="store_true", help="the smallest kernel there is")
     parser.add_argument("--dense", action="store_true", help="keep the device busy")
+    parser.add_argument("--fixed", type=int, help="so many steps, and no more")
+    parser.add_argument("--graphs", type=int, help="so many launches of a graph of four kernels")
+    parser.add_argument("--no-idle", action="store_true", help="never let the device rest")
     parser.add_argument("--profiler", choices=["before", "after"], help="than the recorder")
     options = parser.parse_args()
-    cuda = Fakes() if os.environ.get("RLS_JOB") == "fakes" else Torch()
+    cuda = JOBS[os.environ.get("RLS_JOB", "torch")]()
+    graph = cuda.graph(4) if options.graphs else None
     told = {}
     if options.profiler == "before":
         profiler = cuda.profiler()
@@ -128,7 +224,15 @@ def main():
     time.sleep(options.wait)
     if options.profiler == "after":
         time.sleep(3)
+    if graph:
+        print(json.dumps(launch_graphs(cuda, graph, options.graphs, 4)), flush=True)
+        return
     with operation("loop"):
+        if options.fixed or options.no_idle:
+            told = (launch_fixed(cuda, options.fixed) if options.fixed else
+                    launch_without_rest(cuda, options.seconds))
+            print(json.dumps(told), flush=True)
+            return
         if options.profiler:
             told.update(profiled(cuda, options.seconds / 2))
         told.update(launch_for(cuda, options.seconds, cuda.empty if options.empty else cuda.step,

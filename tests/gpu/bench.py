@@ -1,0 +1,146 @@
+"""What the checks of gpu_check.py work with: interpreters, jobs, recordings, fixtures."""
+
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIXTURE_LINES = 4000
+IMPORT_SECONDS = 60
+IMPORTS = {"torch": "import torch; assert torch.cuda.is_available()",
+           "jax": "import jax; assert jax.default_backend() == 'gpu'",
+           "triton": "import triton, torch; assert torch.cuda.is_available()"}
+
+
+class NotPossible(Exception):
+    """Something is missing here that the check needs."""
+
+
+class Bench:
+    def __init__(self, options):
+        self.tree, self.fakes, self.out = options.tree, options.fakes, options.out
+        self.binary = os.path.join(self.tree, "rlscope-bpf")
+        self.bridge = os.path.join(self.tree, "librlscope_cupti.so")
+        self.job = os.path.join(HERE, "cuda_job.py")
+        self.pythons = {"torch": options.python} if options.python else {}
+        self.children = []
+
+    def environment(self, bridge=True, **more):
+        added = {"PYTHONPATH": os.path.join(self.tree, "python"), **more}
+        if self.fakes:
+            added["LD_LIBRARY_PATH"] = os.path.join(self.fakes, "13")
+            added["RLS_JOB"] = "fakes"
+        if bridge:
+            added["CUDA_INJECTION64_PATH"] = self.bridge
+        return dict(os.environ, **added)
+
+    def python(self, kind="torch"):
+        """An interpreter in which this framework sees the GPU; with fakes any will do."""
+        if kind not in self.pythons:
+            self.pythons[kind] = sys.executable if self.fakes else find_python(IMPORTS[kind])
+        if not self.pythons[kind]:
+            raise NotPossible("no Python here has %s and sees the GPU by it" % kind)
+        return self.pythons[kind]
+
+    def program(self, name):
+        """A .cu file beside this one, compiled by the nvcc that is here."""
+        nvcc = shutil.which("nvcc") or next(iter(glob.glob("/usr/local/cuda*/bin/nvcc")), None)
+        if not nvcc:
+            raise NotPossible("there is no nvcc here")
+        made = os.path.join(self.out, name)
+        done = subprocess.run([nvcc, "-o", made, os.path.join(HERE, name + ".cu")], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+        if done.returncode:
+            raise NotPossible("nvcc cannot compile here: %s" % done.stdout[-300:])
+        return made
+
+    def start(self, *arguments, kind="torch", **more):
+        """A job that has begun; it prints JSON when it has ended."""
+        if not self.fakes:
+            more["RLS_JOB"] = kind
+        return self.start_command([self.python(kind), self.job, *arguments], **more)
+
+    def start_command(self, command, **more):
+        child = subprocess.Popen(command, env=self.environment(**more), stdout=subprocess.PIPE,
+                                 encoding="utf-8")
+        self.children.append(child)
+        line = child.stdout.readline()
+        if not line.startswith("ready"):
+            child.kill()
+            raise NotPossible("the job does not start: %r" % line)
+        return child
+
+    def clean_up(self):
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        self.children = []
+
+    def ended(self, child):
+        return json.loads(child.communicate(timeout=120)[0].splitlines()[-1])
+
+    def record(self, pid, *arguments, name=None):
+        """(report, events) of a recording of a process, to its end if nothing else is said."""
+        return self.recorded(["attach", "--pid", str(pid)], arguments, name)
+
+    def run(self, *arguments, kind="torch", **more):
+        """(report, events) of a job that is recorded from its first instruction."""
+        command = [self.python(kind), self.job, *arguments]
+        return self.recorded(["run"], ["--report", "/dev/stderr", "--", *command], None,
+                             self.environment(bridge=False, **more))
+
+    def recorded(self, command, arguments, name, environment=None):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = os.path.join(folder, "trace")
+            where = os.path.join(folder, "report")
+            arguments = [where if part == "/dev/stderr" else part for part in arguments]
+            if where not in arguments:
+                arguments = ["--report", where, *arguments]
+            ended = subprocess.run([self.binary, *command, "-o", trace, "--format", "json",
+                                    "--overhead-budget", "none", *arguments], env=environment,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8",
+                                   timeout=180, check=False)
+            if ended.returncode:
+                raise NotPossible((ended.stderr.strip().splitlines() or ["it failed"])[-1])
+            with open(where) as stream:
+                report = json.load(stream)
+            dump = subprocess.run([self.binary, "dump", trace], stdout=subprocess.PIPE,
+                                  encoding="utf-8", check=False).stdout.splitlines()
+        if name:
+            self.keep(name, dump)
+        return report, [json.loads(line) for line in dump]
+
+    def keep(self, name, lines):
+        with open(os.path.join(self.out, name + ".jsonl"), "w") as stream:
+            stream.write("\n".join(lines[:FIXTURE_LINES]) + "\n")
+
+
+def find_python(test):
+    """The first interpreter here that passes, or None."""
+    places = [sys.executable, *glob.glob("/opt/*/bin/python3"), "/usr/local/bin/python3",
+              *glob.glob("/root/*/bin/python3"), *glob.glob("/home/*/*/bin/python3"), "/usr/bin/python3"]
+    for python in dict.fromkeys(place for place in places if os.access(place, os.X_OK)):
+        try:
+            if subprocess.run([python, "-c", test], stderr=subprocess.DEVNULL, check=False,
+                              timeout=IMPORT_SECONDS).returncode == 0:
+                return python
+        except subprocess.TimeoutExpired:
+            pass
+    return None
+
+
+def kernels(report):
+    return sum(gpu["kernels"] for gpu in report["gpu"])
+
+
+def busy_ns(report):
+    return sum(gpu["busy_ns"] for gpu in report["gpu"])
+
+
+def lost(report):
+    return {loss["buffer"]: loss["dropped"] for loss in report["losses"] if loss["dropped"]}

@@ -1,0 +1,40 @@
+"""What the project does not know before a GPU has been asked, and the check that answers it."""
+
+ANSWERED = [
+    ("cuGetProcAddress returns what the exports are, so that probes on exports see those callers",
+     "driver_entries"),
+    ("what libcuda's entries begin with, and so what a probe there costs", "driver_entries"),
+    ("as many launches are counted by probes as kernels by CUPTI, in PyTorch", "pytorch_counts"),
+    ("the same in JAX, which calls the driver", "jax_counts"),
+    ("the same in Triton", "triton_counts"),
+    ("the same in a program of nvcc's, with the runtime linked in and a graph", "nvcc_counts"),
+    ("nested runtime and driver calls share a correlation number; CUPTI's call lies within the probes'",
+     "nesting"),
+    ("how far CUPTI's clock is from ours, and whether work ever begins before its launch", "clock"),
+    ("whether times are right after a second arming", "armed_twice"),
+    ("whether arming inside of cuInit is accepted", "from_the_first"),
+    ("whether records come while the GPU is never idle", "never_idle"),
+    ("whether attach shows GPU time within a second", "in_mid_life"),
+    ("busy time against CUDA events", "busy_time_is_that_of_events"),
+    ("torch.profiler before us: error 39, or a quiet takeover", "profiler_before_us"),
+    ("torch.profiler after us: which registration wins", "profiler_after_us"),
+    ("a graph's nodes, and whose operation they are", "graph_nodes"),
+    ("graphs as a whole", "whole_graphs"),
+    ("what a launch costs without the bridge, idle and armed", "cost"),
+]
+
+# Of the reference's lists, what belongs to hardware counters, which nothing here reads.
+NOT_ASKED = [
+    "tensor pipe operations against 2MNK, the weight of HFMA2, the fabric's share of L2 bytes",
+    "the range profiler and kernel replay beside tracing, PM sampling beside tracing",
+    "ceilings of the device (roofline)",
+    "torch.profiler's experimental use of several subscribers (libcupti 13.3 and newer)",
+]
+
+
+def answers(results):
+    """One entry a question, with its check's outcome, for the results file."""
+    told = [{"question": question, "check": check, **results.get(check, {"held": None, "seen": "not run"})}
+            for question, check in ANSWERED]
+    return told + [{"question": question, "check": None, "held": None, "seen": "not asked by this version"}
+                   for question in NOT_ASKED]
