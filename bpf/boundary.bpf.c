@@ -10,8 +10,11 @@ enum { ENTER, ENTER_CALL, LEAVE_RET, LEAVE_AFTER };
 
 static __always_inline void count_site(__u32 site)
 {
-	__u64 *hits = bpf_map_lookup_elem(&site_hits, &site);
+	__u64 *hits;
 
+	if (!windows)
+		return;
+	hits = bpf_map_lookup_elem(&site_hits, &site);
 	if (hits)
 		++*hits;
 }
@@ -32,8 +35,8 @@ static __always_inline __u32 count_hit(struct thread_state *thread, __u64 cookie
 }
 
 /* With no frame left, an entry also tells what the thread was in until now. */
-static __always_inline void settle_before_entry(struct thread_state *thread, __u64 now_ns,
-						__u64 cookie, __u64 ip, __u64 sp)
+static __always_inline void settle_before_entry(struct thread_state *thread, __u64 cookie, __u64 ip,
+						__u64 sp)
 {
 	__u32 site = RLS_COOKIE_SITE(cookie);
 
@@ -43,12 +46,12 @@ static __always_inline void settle_before_entry(struct thread_state *thread, __u
 		/* Only the interpreter calls it: whatever we believed, this thread was in Python. */
 		thread->base = PYTHON;
 		if (thread->category != PYTHON)
-			emit_category(thread, now_ns, PYTHON, site);
+			emit_category(thread, PYTHON, site);
 	} else if (RLS_COOKIE_CATEGORY(cookie) == PYTHON) {
 		/* A call out of the library at ip. */
-		settle_base(thread, now_ns, ip, site);
+		settle_base(thread, ip, site);
 	} else {
-		settle_base(thread, now_ns, word_at(sp), site);
+		settle_base(thread, word_at(sp), site);
 	}
 }
 
@@ -57,14 +60,13 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 	__u64 sp = READ_REGISTER(PT_REGS_SP(ctx));
 	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
 	struct thread_state *thread = current_thread();
-	__u64 cookie, now_ns, limit;
+	__u64 cookie, limit;
 	__u32 site, rest_ns;
 	__u8 kind;
 
 	if (!thread)
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);
-	now_ns = bpf_ktime_get_ns();
 	site = RLS_COOKIE_SITE(cookie);
 	rest_ns = count_hit(thread, cookie, cost_before_ns[0]);
 	if (is_out_of_window(cookie)) {
@@ -82,16 +84,15 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 	if (kind == LEAVE_AFTER || (kind == ENTER && is_tail_jump(thread, sp, cookie)))
 		limit = sp - 1;
 	/* One look at the stack for all kinds: the verifier walks this loop once per call. */
-	leave_frames(thread, now_ns, limit, site);
+	leave_frames(thread, limit, site);
 
 	if (kind == LEAVE_RET) {
-		settle_base(thread, now_ns, word_at(sp), site);
+		settle_base(thread, word_at(sp), site);
 	} else if (kind == LEAVE_AFTER) {
-		settle_base_category(thread, now_ns, RLS_COOKIE_CATEGORY(cookie), site);
+		settle_base_category(thread, RLS_COOKIE_CATEGORY(cookie), site);
 	} else {
-		settle_before_entry(thread, now_ns, cookie, ip, sp);
-		enter_frame(thread, now_ns, sp, RLS_COOKIE_CATEGORY(cookie),
-			    RLS_COOKIE_EXIT(cookie), site);
+		settle_before_entry(thread, cookie, ip, sp);
+		enter_frame(thread, sp, RLS_COOKIE_CATEGORY(cookie), RLS_COOKIE_EXIT(cookie), site);
 	}
 	thread->pile.cost_ns += rest_ns;
 	return 0;
@@ -103,13 +104,12 @@ static __always_inline int handle_return(struct pt_regs *ctx)
 	__u64 sp = READ_REGISTER(PT_REGS_SP(ctx));
 	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
 	struct thread_state *thread = current_thread();
-	__u64 cookie, now_ns;
+	__u64 cookie;
 	__u32 site, rest_ns;
 
 	if (!thread)
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);
-	now_ns = bpf_ktime_get_ns();
 	site = RLS_COOKIE_SITE(cookie);
 	rest_ns = count_hit(thread, cookie, cost_before_ns[1]);
 	if (is_out_of_window(cookie)) {
@@ -118,11 +118,11 @@ static __always_inline int handle_return(struct pt_regs *ctx)
 	}
 	forget_stale_frames(thread);
 	sync_operations(thread);
-	leave_frames(thread, now_ns, sp - 8, site);
+	leave_frames(thread, sp - 8, site);
 	if (RLS_COOKIE_FROM_PYTHON(cookie))
-		settle_base_category(thread, now_ns, PYTHON, site);
+		settle_base_category(thread, PYTHON, site);
 	else
-		settle_base(thread, now_ns, ip, site);
+		settle_base(thread, ip, site);
 	thread->pile.cost_ns += rest_ns;
 	return 0;
 }

@@ -58,12 +58,13 @@ static __always_inline bool emit_loss(struct thread_state *thread, __u64 now_ns)
 	return true;
 }
 
-/* The thread's category becomes `category`; one record on the transitions ring. Several at
- * one hit get times a nanosecond apart, so that sorting by time keeps their order. */
-SUBPROGRAM void emit_category(struct thread_state *thread, __u64 now_ns, __u8 category,
-				     __u32 site)
+/* The thread's category becomes `category` now; one record on the transitions ring. The clock
+ * is read here, where it is needed: most hits are silent. Times on a thread differ, so that
+ * sorting by them keeps the order. */
+SUBPROGRAM void emit_category(struct thread_state *thread, __u8 category, __u32 site)
 {
 	struct rls_wire_category *event;
+	__u64 now_ns = bpf_ktime_get_ns();
 	__u8 from = thread->category;
 
 	if (now_ns <= thread->event_ns)

@@ -56,8 +56,7 @@ struct thread_state {
 	__u32 entered_window;
 	__u16 entered_depth;
 	__u64 entered_ns;
-	__u64 frame_sp[RLS_FRAMES_MAX];
-	__u8 frame_category[RLS_FRAMES_MAX];
+	__u64 frames[RLS_FRAMES_MAX];   /* FRAME_SP, and what FRAME_KIND says above it */
 };
 
 /* For want of room on the control ring. */
@@ -151,6 +150,8 @@ extern struct ring_map gpu SEC(".maps");
 /* Transitions and edges are summed up in cells, not sent. Set before loading: the verifier
  * leaves out what is not asked for. */
 extern const volatile bool booking;
+/* Sites will go on and off while recording, and be chosen by how often each was hit. */
+extern const volatile bool windows;
 /* Nothing counts until every probe is in place: entry and return links go live ~20 ms
  * apart. Zero: before and after recording. */
 extern __u64 recording_since_ns;

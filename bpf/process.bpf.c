@@ -47,8 +47,7 @@ static __always_inline void inherit_state(struct thread_state *child,
 	for (int i = 0; i < RLS_FRAMES_MAX; i++) {
 		if (i >= parent->depth)
 			break;
-		child->frame_sp[FRAME(i)] = parent->frame_sp[FRAME(i)];
-		child->frame_category[FRAME(i)] = parent->frame_category[FRAME(i)];
+		child->frames[FRAME(i)] = parent->frames[FRAME(i)];
 	}
 }
 

@@ -29,7 +29,12 @@
 	})
 #define PYTHON 1        /* enum rls_category; attach/cookie.c asserts it */
 
-/* Beside the category: what will see the frame's end. */
+/* A frame is one word, so that an entry touches one line of memory for it: user space ends
+ * below 2^56, with five levels of page tables too. */
+#define FRAME_SP(frame) ((frame) & 0xffffffffffffffULL)
+#define FRAME_KIND(frame) ((__u8)((frame) >> 56))
+#define FRAME_OF(sp, kind) (FRAME_SP(sp) | (__u64)(kind) << 56)
+/* The kind: a category, and what will see the frame's end. */
 #define FRAME_RETURN_PROBE 0x80
 #define FRAME_EXIT_SITES 0x40
 #define FRAME_CATEGORY 0x0f
@@ -114,7 +119,7 @@ static __always_inline struct thread_state *current_thread(void)
  * the next hit tells what the thread is in. */
 static __always_inline void forget_stale_frames(struct thread_state *thread)
 {
-	if (thread->window == window_edges)
+	if (!windows || thread->window == window_edges)
 		return;
 	thread->window = window_edges;
 	thread->depth = 0;
@@ -125,7 +130,7 @@ static __always_inline void forget_stale_frames(struct thread_state *thread)
 /* Between windows; while they are put on and taken off, some are still live. */
 static __always_inline bool is_out_of_window(__u64 cookie)
 {
-	return RLS_COOKIE_WINDOWED(cookie) && window_edges & 1;
+	return windows && RLS_COOKIE_WINDOWED(cookie) && window_edges & 1;
 }
 
 /* The category of the code at an address: that of the library with a role that holds it,
@@ -154,8 +159,7 @@ static __always_inline __u64 word_at(__u64 address)
 }
 
 /* Ends every frame whose return slot is at or below limit. */
-static __always_inline void leave_frames(struct thread_state *thread, __u64 now_ns, __u64 limit,
-					 __u32 site)
+static __always_inline void leave_frames(struct thread_state *thread, __u64 limit, __u32 site)
 {
 	for (int i = 0; i < RLS_FRAMES_MAX; i++) {
 		__u32 top = thread->depth;
@@ -164,34 +168,34 @@ static __always_inline void leave_frames(struct thread_state *thread, __u64 now_
 		if (top == 0)
 			break;
 		top--;
-		if (thread->frame_sp[FRAME(top)] > limit)
+		if (FRAME_SP(thread->frames[FRAME(top)]) > limit)
 			break;
 		thread->depth = top;
-		below = top ? thread->frame_category[FRAME(top - 1)] & FRAME_CATEGORY : thread->base;
+		below = top ? FRAME_KIND(thread->frames[FRAME(top - 1)]) & FRAME_CATEGORY :
+			      thread->base;
 		if (below != thread->category)
-			emit_category(thread, now_ns, below, site);
+			emit_category(thread, below, site);
 	}
 }
 
 /* With no frame left and nothing known of what is below, something has told. What is known is
  * the library that a thread was inside of when recording began; it is over once the thread is
  * seen to come from Python or to return there. */
-static __always_inline void settle_base_category(struct thread_state *thread, __u64 now_ns,
-						 __u8 base, __u32 site)
+static __always_inline void settle_base_category(struct thread_state *thread, __u8 base,
+						 __u32 site)
 {
 	if (thread->depth || (thread->base && (base != PYTHON || thread->base == PYTHON)))
 		return;
 	thread->base = base;
 	if (thread->category != base)
-		emit_category(thread, now_ns, base, site);
+		emit_category(thread, base, site);
 }
 
 /* The same, told by an address that the thread came from or returns to. */
-static __always_inline void settle_base(struct thread_state *thread, __u64 now_ns, __u64 address,
-					__u32 site)
+static __always_inline void settle_base(struct thread_state *thread, __u64 address, __u32 site)
 {
 	if (!thread->depth && thread->base != PYTHON)
-		settle_base_category(thread, now_ns, category_of_address(thread->pid, address), site);
+		settle_base_category(thread, category_of_address(thread->pid, address), site);
 }
 
 /* As enum rls_site_exit of userspace/plan/site.h; attach/cookie.c asserts it. */
@@ -208,7 +212,8 @@ static __always_inline __u8 end_seen_by(__u8 exit)
 	if (exit != EXIT_RETURN_PROBE)
 		return exit == EXIT_SITES ? FRAME_EXIT_SITES : 0;
 	task = bpf_get_current_task_btf();
-	return BPF_CORE_READ(task, utask, depth) < PENDING_RETURNS_MAX ? FRAME_RETURN_PROBE : 0;
+	/* Loads of its own: two calls of bpf_probe_read_kernel() are a tenth of the hit. */
+	return task->utask->depth < PENDING_RETURNS_MAX ? FRAME_RETURN_PROBE : 0;
 }
 
 /* Where the kernel makes a function with a return probe return to. */
@@ -226,35 +231,36 @@ static __always_inline __u64 return_trampoline(void)
 static __always_inline bool is_tail_jump(const struct thread_state *thread, __u64 sp, __u64 cookie)
 {
 	__u32 top = thread->depth;
-	__u8 frame;
+	__u64 frame;
 
-	if (!top || thread->frame_sp[FRAME(top - 1)] != sp)
+	if (!top)
 		return false;
-	frame = thread->frame_category[FRAME(top - 1)];
-	if (frame & FRAME_RETURN_PROBE)
+	frame = thread->frames[FRAME(top - 1)];
+	if (FRAME_SP(frame) != sp)
+		return false;
+	if (FRAME_KIND(frame) & FRAME_RETURN_PROBE)
 		return word_at(sp) == return_trampoline();
-	return (frame & FRAME_EXIT_SITES) && RLS_COOKIE_JUMPED_TO(cookie);
+	return (FRAME_KIND(frame) & FRAME_EXIT_SITES) && RLS_COOKIE_JUMPED_TO(cookie);
 }
 
 /* Frames that sp proves over must have been left before. */
-static __always_inline void enter_frame(struct thread_state *thread, __u64 now_ns, __u64 sp,
-					__u8 category, __u8 exit, __u32 site)
+static __always_inline void enter_frame(struct thread_state *thread, __u64 sp, __u8 category,
+					__u8 exit, __u32 site)
 {
 	__u32 top;
 
 	if (thread->category == category)
 		return;
 	top = thread->depth;
-	if (top && thread->frame_sp[FRAME(top - 1)] == sp)
+	if (top && FRAME_SP(thread->frames[FRAME(top - 1)]) == sp)
 		top--; /* it has jumped here */
 	if (top >= RLS_FRAMES_MAX) {
 		thread->overflowed++;
 		return;
 	}
-	thread->frame_sp[FRAME(top)] = sp;
-	thread->frame_category[FRAME(top)] = category | end_seen_by(exit);
+	thread->frames[FRAME(top)] = FRAME_OF(sp, category | end_seen_by(exit));
 	thread->depth = top + 1;
-	emit_category(thread, now_ns, category, site);
+	emit_category(thread, category, site);
 }
 
 #endif

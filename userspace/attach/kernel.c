@@ -92,6 +92,7 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 		bpf_program__set_autoload(for_multi[i], multi);
 		bpf_program__set_autoload(for_perf[i], !multi);
 	}
+	kernel->skeleton->rodata->windows = kernel->windows;
 	bpf_program__set_autoload(kernel->skeleton->progs.on_batch_multi, multi);
 	bpf_program__set_autoload(kernel->skeleton->progs.on_sample, options->sampler);
 	bpf_program__set_autoload(kernel->skeleton->progs.on_look, kernel->windows);
