@@ -30,9 +30,6 @@ int rls_estimate_row(const struct rls_compare_runs *runs, const struct rls_compa
 		     enum rls_compare_metric metric, const double *common,
 		     struct rls_estimate *out);
 
-/* t with P(|T| < t) = confidence, of Student's distribution. */
-double rls_student_quantile(double confidence, double freedom);
-
 double rls_median(double *values, size_t count);        /* sorts them; of none NAN */
 
 /* --- of a series, for whoever looks at its blocks --------------------------------------- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/cleanup.h"
+#include "analysis/student.h"
 
 #define CONFIDENCE 0.95
 #define WEIGHT_MIN 0.001

@@ -7,9 +7,11 @@
 #include "analysis/cleanup.h"
 #include "analysis/divide.h"
 #include "analysis/grow.h"
+#include "analysis/student.h"
 #include "analysis/timeline.h"
 
 #define SIGMAS 1.96
+#define CONFIDENCE 0.95
 /* A guess is held to be right with the weight of so many looks. */
 #define TRUST_LOOKS 5.0
 
@@ -27,12 +29,24 @@ static uint64_t cell_ns(const struct rls_cell *cell)
 	return cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
 }
 
-static uint64_t traced_ns(const struct rls_scope *scope)
+/* Calls are made while running: how long a thread waits or is kept waiting says nothing of them. */
+static uint64_t ran_ns(const struct rls_cell *cell)
+{
+	return cell_ns(cell) - cell->off_cpu_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU_GPU];
+}
+
+static double corrected_ran_ns(const struct rls_cell *cell)
+{
+	/* A cost and a wait may have been taken from the same time. */
+	return fmax((double)ran_ns(cell) - (double)cell->subtracted_ns, 0);
+}
+
+static uint64_t traced_ran_ns(const struct rls_scope *scope)
 {
 	uint64_t ns = 0;
 
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		ns += cell_ns(&scope->cells[i]);
+		ns += ran_ns(&scope->cells[i]);
 	return ns;
 }
 
@@ -40,10 +54,11 @@ static uint64_t traced_ns(const struct rls_scope *scope)
 static void end_window(struct rls_scope *scope)
 {
 	struct rls_spread *spread = &scope->unseen->spread;
-	uint64_t so_far_ns = traced_ns(scope);
+	uint64_t so_far_ns = traced_ran_ns(scope);
 	double time = (double)(so_far_ns - spread->timed_ns);
 
-	if (so_far_ns == spread->timed_ns)
+	/* Waits are told of afterwards: there may be less now than there was. */
+	if (so_far_ns <= spread->timed_ns)
 		return;
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
@@ -88,7 +103,9 @@ struct pool {
 	struct rls_spread spread;
 	uint64_t traced_ns[RLS_CATEGORY_MAX];
 	uint64_t closed_ns;
-	double traced_corrected_ns, closed_corrected_ns;
+	struct {
+		double raw_ns, corrected_ns;
+	} traced, closed;           /* running */
 };
 
 static uint64_t sum_of_counts(const uint64_t *values)
@@ -240,14 +257,15 @@ static double count_error(const struct pool *pool, int from, int to, double coun
 {
 	const struct rls_spread *spread = &pool->spread;
 	double time = (double)spread->timed_ns, rate = count / time, squares;
-	double closed = time * pool->closed_corrected_ns / pool->traced_corrected_ns;
+	double closed = time * pool->closed.corrected_ns / pool->traced.corrected_ns;
 
 	if (spread->windows < 2)
 		return rate * closed;
 	squares = spread->counts_squared[from][to] - 2 * rate * spread->counts_by_time[from][to] +
 		  rate * rate * spread->time_squared;
 	squares *= spread->windows / (spread->windows - 1.0);
-	return SIGMAS * sqrt(fmax(squares, count)) / time * closed;
+	return rls_student_quantile(CONFIDENCE, spread->windows - 1.0) *
+	       sqrt(fmax(squares, count)) / time * closed;
 }
 
 static double count_of(const struct pool *pool, int from, int to)
@@ -262,7 +280,7 @@ static double count_of(const struct pool *pool, int from, int to)
 /* Hits make windows longer than they would be, and closed time hardly. */
 static double cost_share(const struct pool *pool, double factor)
 {
-	double raw = (double)pool->closed_ns / (double)sum_of_counts(pool->traced_ns);
+	double raw = pool->closed.raw_ns / pool->traced.raw_ns;
 
 	return fabs(factor - raw) / (1 + factor);
 }
@@ -271,9 +289,9 @@ static void scale_counts(const struct pool *pool)
 {
 	double factor;
 
-	if (pool->traced_corrected_ns <= 0 || !pool->spread.timed_ns)
+	if (pool->traced.corrected_ns <= 0 || !pool->spread.timed_ns)
 		return;
-	factor = pool->closed_corrected_ns / pool->traced_corrected_ns;
+	factor = pool->closed.corrected_ns / pool->traced.corrected_ns;
 	for (size_t s = 0; s < pool->count; s++)
 		pool->scopes[s]->scaled_cost = (float)cost_share(pool, factor);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
@@ -322,10 +340,9 @@ static void fill_pool(struct pool *pool)
 		struct rls_scope *scope = pool->scopes[s];
 
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-			uint64_t ns = cell_ns(&scope->cells[i]);
-
-			pool->traced_ns[i] += ns;
-			pool->traced_corrected_ns += (double)(ns - scope->cells[i].subtracted_ns);
+			pool->traced_ns[i] += cell_ns(&scope->cells[i]);
+			pool->traced.raw_ns += (double)ran_ns(&scope->cells[i]);
+			pool->traced.corrected_ns += corrected_ran_ns(&scope->cells[i]);
 		}
 		if (!scope->unseen)
 			continue;
@@ -334,8 +351,8 @@ static void fill_pool(struct pool *pool)
 		pool_looks(&pool->waiting, &scope->unseen->waiting);
 		pool_spread(&pool->spread, &scope->unseen->spread);
 		pool->closed_ns += cell_ns(&scope->unseen->cell);
-		pool->closed_corrected_ns += (double)(cell_ns(&scope->unseen->cell) -
-						      scope->unseen->cell.subtracted_ns);
+		pool->closed.raw_ns += (double)ran_ns(&scope->unseen->cell);
+		pool->closed.corrected_ns += corrected_ran_ns(&scope->unseen->cell);
 	}
 }
 

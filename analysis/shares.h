@@ -15,8 +15,8 @@
  * operation never looked at goes by its traced time, else by the thread's other looks.
  *
  * The error of a share is 1.96 standard deviations: of drawing the looks, and of having learnt
- * P from so many. Counts of transitions are scaled by corrected time (a ratio estimate over
- * windows, ibid. ch. 6): error likewise, from how the windows differ, and from what the cost of
+ * P from so many. Counts of transitions are scaled by corrected running time (a ratio estimate
+ * over windows, ibid. ch. 6): error likewise, from how the windows differ, and from what the cost of
  * hits, which corrected windows are free of, is uncertain by.
  */
 #ifndef RLS_SHARES_H

@@ -19,8 +19,8 @@ import time
 
 ROUND_NS = 100 * 1000 * 1000
 ROLLOUT_SHARE = 0.7
-SIMULATE_NS = 20 * 1000
-LEARN_NS = 60 * 1000
+SIMULATE_NS = 10 * 1000
+LEARN_NS = 30 * 1000
 PYTHON_TURNS = 150
 
 
@@ -68,6 +68,10 @@ def update(part, spin, end_ns):
 
 
 def main():
+    try:
+        os.nice(-20)  # who is preempted at a boundary measures the scheduler
+    except OSError:
+        pass
     parser = argparse.ArgumentParser()
     parser.add_argument("--modules", required=True)
     parser.add_argument("--calls", required=True)

@@ -7,7 +7,7 @@
 
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
-#include "analysis/compare_estimate.h"
+#include "analysis/student.h"
 
 /* Stretches that are compared with each other; at least two of each kind. */
 #define STRETCHES_A_BLOCK 4
