@@ -75,6 +75,7 @@ void rls_report_free(struct rls_report *report)
 	for (size_t i = 0; i < report->overview_count; i++)
 		free(report->overviews[i].parts);
 	free(report->overviews);
+	free(report->hosts);
 	free(report->processes);
 	free(report->threads);
 	free(report->breakdown);

@@ -62,10 +62,18 @@ struct rls_library_entry {
 	uint32_t sites;
 };
 
+struct rls_host_entry {
+	const char *boot;           /* the kernel's id of the boot; "" when unknown */
+	const char *kernel;
+	uint32_t cpus;
+};
+
 struct rls_process_entry {
-	uint32_t pid;
+	uint32_t pid;               /* of several hosts' a number of its own where they clash: */
 	uint32_t ppid;
 	uint32_t ns_pid;            /* 0 when it is pid */
+	uint32_t host;              /* index into the report's hosts */
+	uint32_t host_pid;          /* there; 0 when it is pid (host_pid.h) */
 	const char *name;
 	const char *python;         /* version, "" when unknown */
 	const char *container;      /* "" on the host */
@@ -364,6 +372,8 @@ struct rls_report {
 	const char *gpus;           /* JSON array text, always valid */
 	uint32_t cpus;
 
+	struct rls_host_entry *hosts;   /* none unless there are several */
+	size_t host_count;
 	struct rls_process_entry *processes;
 	size_t process_count;
 	struct rls_thread_entry *threads;
@@ -434,10 +444,11 @@ void rls_report_group(struct rls_report *report, enum rls_group group);
 
 /* Takes over the other report's processes as independent ones. Those of another boot, as far as
  * both clocks are known, are shifted onto this report's CLOCK_MONOTONIC, with a warning that
- * says what is uncertain. 0; -EEXIST when both hold the same pid (it is put into *pid);
+ * says what is uncertain, and renumbered where pids clash. 0; -EEXIST when a host has the same
+ * pid in both (it is put into *pid);
  * -ERANGE when the other would lie before the boot of this one's host; -ENOMEM. other is not
- * changed and may be freed. Group after merging, not before. */
-int rls_report_merge(struct rls_report *report, const struct rls_report *other, uint32_t *pid);
+ * read again: it may have been renumbered, and may be freed. Group after merging, not before. */
+int rls_report_merge(struct rls_report *report, struct rls_report *other, uint32_t *pid);
 
 enum rls_report_table {
 	RLS_TABLE_BREAKDOWN = 0,
@@ -458,7 +469,8 @@ enum rls_report_table {
 	RLS_TABLE_CUDA_CALLS = 15,
 	RLS_TABLE_CUDA_OPERATIONS = 16,
 	RLS_TABLE_GPU_CLOCKS = 17,
-	RLS_TABLE_MAX = 18,
+	RLS_TABLE_HOSTS = 18,
+	RLS_TABLE_MAX = 19,
 };
 
 /* Every table there is, for a message: "breakdown, transitions, ...". */

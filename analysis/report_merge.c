@@ -8,6 +8,7 @@
 #include "analysis/bounded.h"
 #include "analysis/cleanup.h"
 #include "analysis/event_fields.h"
+#include "analysis/host_pid.h"
 #include "analysis/report_private.h"
 
 /* Appends `more` elements to an array, as they are. 0, or -ENOMEM. */
@@ -57,22 +58,124 @@ static const char **keep_stack(struct rls_report *report, const char *const *ope
 	return kept;
 }
 
-static bool share_a_pid(const struct rls_report *a, const struct rls_report *b, uint32_t *pid)
+/* --- hosts -------------------------------------------------------------------------- */
+
+static int add_host(struct rls_report *report, const struct rls_report *from)
 {
-	size_t i = 0, j = 0;
+	int err = 0;
+	struct rls_host_entry host = {
+		.boot = rls_report_keep(report, from->clocked ? from->boot : "", &err),
+		.kernel = rls_report_keep(report, from->kernel, &err),
+		.cpus = from->cpus,
+	};
 
-	while (i < a->process_count && j < b->process_count) {
-		uint32_t left = a->processes[i].pid, right = b->processes[j].pid;
+	return err ? err : append_all(&report->hosts, &report->host_count, &host, 1);
+}
 
-		if (left == right) {
-			*pid = left;
+/* Boots tell hosts apart; a trace that has none is taken to be of the first. */
+static int find_host(struct rls_report *report, const struct rls_report *other, uint32_t *out)
+{
+	size_t i = 0;
+	int err = 0;
+
+	*out = 0;
+	if (!report->clocked || !other->clocked || !strcmp(report->boot, other->boot))
+		return 0;
+	if (!report->host_count)
+		err = add_host(report, report);
+	while (!err && i < report->host_count && strcmp(report->hosts[i].boot, other->boot))
+		i++;
+	if (!err && i == RLS_HOSTS_MAX)
+		err = -E2BIG;
+	if (!err && i == report->host_count)
+		err = add_host(report, other);
+	*out = (uint32_t)i;
+	return err;
+}
+
+/* What a trace's pids become in a report that has processes of other hosts already. */
+struct numbering {
+	const struct rls_report *report;        /* processes by pid */
+	uint32_t host;                          /* of the trace */
+};
+
+static const struct rls_process_entry *find_process(const struct rls_report *report, uint32_t pid)
+{
+	size_t low = 0, high = report->process_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (report->processes[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < report->process_count && report->processes[low].pid == pid
+		       ? &report->processes[low]
+		       : NULL;
+}
+
+static uint32_t number_of(const struct numbering *numbering, uint32_t pid)
+{
+	const struct rls_process_entry *taken = find_process(numbering->report, pid);
+
+	return taken && taken->host != numbering->host && rls_host_pid_fits(pid)
+		       ? rls_host_pid(numbering->host, pid)
+		       : pid;
+}
+
+static bool share_a_pid(const struct numbering *numbering, const struct rls_report *other,
+			uint32_t *pid)
+{
+	for (size_t i = 0; i < other->process_count; i++) {
+		*pid = other->processes[i].pid;
+		if (find_process(numbering->report, number_of(numbering, *pid)))
 			return true;
-		}
-		i += left < right;
-		j += right < left;
 	}
 	return false;
 }
+
+#define renumber_all(numbering, rows, count)                                      \
+	do {                                                                      \
+		for (size_t i_ = 0; i_ < (count); i_++)                           \
+			(rows)[i_].pid = number_of(numbering, (rows)[i_].pid);    \
+	} while (0)
+
+static void renumber_processes(const struct numbering *numbering, struct rls_report *other)
+{
+	for (size_t i = 0; i < other->process_count; i++) {
+		struct rls_process_entry *process = &other->processes[i];
+		uint32_t pid = number_of(numbering, process->pid);
+
+		process->host = numbering->host;
+		process->ppid = number_of(numbering, process->ppid);
+		if (pid != process->pid)
+			process->host_pid = process->pid;
+		process->pid = pid;
+	}
+}
+
+static void renumber(const struct numbering *numbering, struct rls_report *other)
+{
+	renumber_processes(numbering, other);
+	renumber_all(numbering, other->threads, other->thread_count);
+	renumber_all(numbering, other->breakdown, other->breakdown_count);
+	renumber_all(numbering, other->transitions, other->transition_count);
+	renumber_all(numbering, other->operations, other->operation_count);
+	renumber_all(numbering, other->stacks, other->stack_count);
+	renumber_all(numbering, other->gpu, other->gpu_count);
+	renumber_all(numbering, other->lines, other->line_count);
+	renumber_all(numbering, other->functions, other->function_count);
+	renumber_all(numbering, other->samples, other->sample_count);
+	renumber_all(numbering, other->sampled_stacks, other->sampled_stack_count);
+	renumber_all(numbering, other->cuda_calls, other->cuda_call_count);
+	renumber_all(numbering, other->cuda_operations, other->cuda_operation_count);
+	renumber_all(numbering, other->gpu_clocks, other->gpu_clock_count);
+	renumber_all(numbering, other->overviews, other->overview_count);
+}
+
+/* --- tables ------------------------------------------------------------------------- */
 
 static int merge_process(struct rls_report *report, const struct rls_process_entry *from,
 			 int64_t shift_ns)
@@ -438,16 +541,19 @@ static int merge_clock(struct rls_report *report, const struct rls_report *other
 		report->clock_change_ns + other->clock_change_ns);
 }
 
-int rls_report_merge(struct rls_report *report, const struct rls_report *other, uint32_t *pid)
+int rls_report_merge(struct rls_report *report, struct rls_report *other, uint32_t *pid)
 {
+	struct numbering numbering = {.report = report};
 	int64_t shift_ns;
-	int err;
+	int err = find_shift(report, other, &shift_ns);
 
-	if (share_a_pid(report, other, pid))
-		return -EEXIST;
-	err = find_shift(report, other, &shift_ns);
+	if (!err)
+		err = find_host(report, other, &numbering.host);
 	if (err)
 		return err;
+	if (share_a_pid(&numbering, other, pid))
+		return -EEXIST;
+	renumber(&numbering, other);
 	err = merge_rows(report, other);
 	if (!err)
 		err = merge_operations(report, other);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/grow.h"
+#include "analysis/host_pid.h"
 #include "analysis/text_form.h"
 
 #define NAME_BYTES 128
@@ -44,9 +46,10 @@ struct rls_tracks {
 
 	int64_t shift_ns;
 	uint32_t count_before;      /* tracks of the traces before the present one */
-	bool clocked;               /* of the first trace whose clock is known: */
-	rls_string_id boot;         /* in names */
-	int64_t offset_ns;
+	int64_t offset_ns;          /* of the first trace whose clock is known */
+	rls_string_id *boots;       /* in names: of each host, that trace's first */
+	size_t host_count, host_capacity;
+	uint32_t host;              /* of the present trace */
 	/* Of the present trace: (process, device and stream) -> track. */
 	struct rls_index_map maps[RLS_TRACK_KIND_MAX];
 };
@@ -96,6 +99,7 @@ void rls_tracks_free(struct rls_tracks *tracks)
 	}
 	tracks->sink->free(tracks->sink);
 	rls_string_pool_free(tracks->names);
+	free(tracks->boots);
 	free(tracks);
 }
 
@@ -105,6 +109,7 @@ void rls_tracks_begin_trace(struct rls_tracks *tracks, const struct rls_string_p
 	forget_trace(tracks);
 	tracks->strings = strings;
 	tracks->shift_ns = shift_ns;
+	tracks->host = 0;
 	tracks->count_before = tracks->count;
 }
 
@@ -132,21 +137,42 @@ static int intern(struct rls_tracks *tracks, const char *text, rls_string_id *ou
 	return rls_string_pool_add(tracks->names, text, strlen(text), out);
 }
 
+/* By its boot, in the order of the traces. */
+static int find_host(struct rls_tracks *tracks, rls_string_id boot, uint32_t *out)
+{
+	size_t i = 0;
+	int err;
+
+	while (i < tracks->host_count && tracks->boots[i] != boot)
+		i++;
+	*out = (uint32_t)i;
+	if (i < tracks->host_count)
+		return 0;
+	if (i == RLS_HOSTS_MAX)
+		return -E2BIG;
+	err = rls_grow(&tracks->boots, &tracks->host_capacity, i);
+	if (!err)
+		tracks->boots[tracks->host_count++] = boot;
+	return err;
+}
+
 int rls_tracks_clock(struct rls_timeline *timeline, const struct rls_host_clock *clock)
 {
 	struct rls_tracks *tracks = timeline->tracks;
 	rls_string_id boot;
+	uint32_t host;
 	int err = intern(tracks, rls_string_pool_get(tracks->strings, clock->boot), &boot);
 
 	if (err)
 		return err;
-	if (!tracks->clocked) {
-		tracks->clocked = true;
-		tracks->boot = boot;
+	if (!tracks->host_count)
 		tracks->offset_ns = clock->offset_ns;
-	}
+	err = find_host(tracks, boot, &host);
 	/* Too late where something has been shown already: half a trace is not moved. */
-	if (tracks->boot != boot && tracks->count == tracks->count_before)
+	if (err || tracks->count != tracks->count_before)
+		return err;
+	tracks->host = host;
+	if (host)
 		tracks->shift_ns += clock->offset_ns - tracks->offset_ns;
 	return 0;
 }
@@ -231,6 +257,19 @@ static int tell(struct rls_tracks *tracks, const struct rls_shown_track *track)
 	return tracks->sink->track(tracks->sink, &track->track);
 }
 
+/* A pid that a process of another host has already is shown under another (host_pid.h). */
+static uint32_t shown_pid(const struct rls_tracks *tracks, uint32_t pid)
+{
+	if (tracks->host_count < 2 || !rls_host_pid_fits(pid))
+		return pid;
+	for (const struct rls_shown_track *track = tracks->all; track; track = track->next) {
+		if (track->track.kind == RLS_TRACK_PROCESS && track->track.pid == pid &&
+		    track->track.host != tracks->host)
+			return rls_host_pid(tracks->host, pid);
+	}
+	return pid;
+}
+
 static int process_track(struct rls_timeline *timeline, struct rls_process *process,
 			 struct rls_shown_track **out)
 {
@@ -241,11 +280,15 @@ static int process_track(struct rls_timeline *timeline, struct rls_process *proc
 	if (!process->track) {
 		if (!tracks->count)
 			tracks->sink->base_ns = shifted(tracks, timeline->first_ns);
-		err = new_track(tracks, RLS_TRACK_PROCESS, NULL, &process->track, "%s",
-				*name ? name : "process");
+		err = tracks->host ? new_track(tracks, RLS_TRACK_PROCESS, NULL, &process->track,
+					       "%s on host %" PRIu32, *name ? name : "process",
+					       tracks->host + 1)
+				   : new_track(tracks, RLS_TRACK_PROCESS, NULL, &process->track,
+					       "%s", *name ? name : "process");
 		if (err)
 			return err;
-		process->track->track.pid = process->pid;
+		process->track->track.host = tracks->host;
+		process->track->track.pid = shown_pid(tracks, process->pid);
 		err = tell(tracks, process->track);
 	}
 	*out = process->track;

@@ -43,7 +43,8 @@ struct rls_track {
 	uint32_t number;            /* from 1, in order of appearance */
 	enum rls_track_kind kind;
 	const struct rls_track *process;        /* itself for a process */
-	uint32_t pid;
+	uint32_t host;              /* of a process: 0 for the first */
+	uint32_t pid;               /* unlike all others, on several hosts too (host_pid.h) */
 	uint32_t tid;               /* of a thread */
 	const char *name;           /* to be shown; never empty; valid while the tracks are */
 };

@@ -69,6 +69,14 @@ static const struct rls_column processes[] = {
 	COLUMN(STRING, rls_process_entry, python),
 	OPTIONAL(U32, rls_process_entry, ns_pid),
 	OPTIONAL(STRING, rls_process_entry, container),
+	OPTIONAL(U32, rls_process_entry, host),
+	OPTIONAL(U32, rls_process_entry, host_pid),
+};
+
+static const struct rls_column hosts[] = {
+	COLUMN(STRING, rls_host_entry, boot),
+	COLUMN(STRING, rls_host_entry, kernel),
+	COLUMN(U32, rls_host_entry, cpus),
 };
 
 static const struct rls_column gpu[] = {
@@ -248,6 +256,7 @@ const struct rls_columns rls_report_columns[RLS_TABLE_MAX] = {
 	[RLS_TABLE_CUDA_OPERATIONS] = TABLE("cuda_operations", cuda_operations, cuda_operations,
 					    cuda_operation_count),
 	[RLS_TABLE_GPU_CLOCKS] = TABLE("gpu_clocks", gpu_clocks, gpu_clocks, gpu_clock_count),
+	[RLS_TABLE_HOSTS] = TABLE("hosts", hosts, hosts, host_count),
 };
 
 const char *rls_report_table_names(char buffer[static RLS_TABLE_NAMES_BYTES])

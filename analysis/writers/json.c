@@ -205,6 +205,7 @@ static int write_json(const struct rls_report *report, FILE *out,
 {
 	fputs("{\n", out);
 	print_head(out, report);
+	print_table_if_any(out, report, RLS_TABLE_HOSTS);
 	print_table(out, report, RLS_TABLE_PROCESSES);
 	print_table(out, report, RLS_TABLE_THREADS);
 	print_table(out, report, RLS_TABLE_BREAKDOWN);

@@ -108,6 +108,13 @@ static void print_head(const struct rls_page *page)
 
 /* --- processes ---------------------------------------------------------------------- */
 
+static void print_process_number(const struct rls_page *page, const struct rls_process_entry *process)
+{
+	fprintf(page->out, " (pid %" PRIu32, process->host_pid ? process->host_pid : process->pid);
+	if (page->report->host_count)
+		fprintf(page->out, " on host %" PRIu32, process->host + 1);
+}
+
 static void print_process_head(const struct rls_page *page, const struct rls_process_entry *process)
 {
 	char number[RLS_TEXT_NUMBER_BYTES];
@@ -118,7 +125,7 @@ static void print_process_head(const struct rls_page *page, const struct rls_pro
 	rls_page_style(page, RLS_STYLE_HEADING);
 	rls_text_print(page->out, process_name(process), 0);
 	rls_page_plain(page);
-	fprintf(page->out, " (pid %" PRIu32, process->pid);
+	print_process_number(page, process);
 	if (process->ns_pid)
 		fprintf(page->out, ", in its namespace %" PRIu32, process->ns_pid);
 	fprintf(page->out, "): %s, %zu thread%s",
@@ -158,8 +165,8 @@ static void print_tree_line(const struct rls_page *page, const struct rls_tree_n
 				   : 0;
 	fprintf(page->out, "%*s%s", 2 + 2 * (int)node->depth, "", node->depth ? "└ " : "");
 	rls_text_print(page->out, process_name(process), 0);
-	fprintf(page->out, " (pid %" PRIu32 "): %s of threads\n", process->pid,
-		rls_text_ns(number, wall_ns));
+	print_process_number(page, process);
+	fprintf(page->out, "): %s of threads\n", rls_text_ns(number, wall_ns));
 }
 
 static int print_processes(const struct rls_page *page)

@@ -53,8 +53,10 @@ static void place(struct walk *walk, const struct rls_process_entry *process, un
 	if (depth == DEPTH_MAX)
 		return;
 	for (size_t i = first_child(walk, process->pid);
-	     i < walk->report->process_count && walk->by_parent[i]->ppid == process->pid; i++)
-		place(walk, walk->by_parent[i], depth + 1);
+	     i < walk->report->process_count && walk->by_parent[i]->ppid == process->pid; i++) {
+		if (walk->by_parent[i]->host == process->host)
+			place(walk, walk->by_parent[i], depth + 1);
+	}
 }
 
 static bool has_parent(const struct rls_report *report, const struct rls_process_entry *process)
@@ -65,7 +67,7 @@ static bool has_parent(const struct rls_report *report, const struct rls_process
 		size_t middle = low + (high - low) / 2;
 
 		if (report->processes[middle].pid == process->ppid)
-			return true;
+			return report->processes[middle].host == process->host;
 		if (report->processes[middle].pid < process->ppid)
 			low = middle + 1;
 		else

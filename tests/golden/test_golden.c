@@ -4,6 +4,7 @@
  * committing it.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -224,6 +225,27 @@ static void test_two_hosts(void **unused)
 	rls_report_free(report);
 }
 
+/* Hosts number their processes alike; one host has each number once. */
+static void test_hosts_alike(void **unused)
+{
+	struct rls_report *report = read_case("hosts_alike", NULL);
+	struct rls_report *again = read_trace("hosts_alike/another.jsonl", NULL);
+	uint32_t pid;
+
+	assert_int_equal(report->host_count, 2);
+	assert_int_equal(report->process_count, 3);
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct rls_process_entry *process = &report->processes[i];
+
+		assert_int_equal(process->host, strcmp(process->name, "learner") != 0);
+		assert_int_equal(process->host_pid, strcmp(process->name, "worker") ? 0 : 10);
+		assert_true(!i || process->pid != report->processes[i - 1].pid);
+	}
+	assert_int_equal(rls_report_merge(report, again, &pid), -EEXIST);
+	rls_report_free(again);
+	rls_report_free(report);
+}
+
 /* RL-Scope, MLSys 2021, figure 3: whatever the golden files say, these two figures hold. */
 static void test_figure3(void **unused)
 {
@@ -251,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_figure3),
 		cmocka_unit_test(test_two_hosts),
+		cmocka_unit_test(test_hosts_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,10 +14,16 @@ const METHODS = ["traced", "sampled", "scaled"];
 const view = {corrected: false, pid: null, query: "", by: "operation", shares: false};
 
 const processNames = new Map(model.processes.map((process) => [process.pid, process.name || "process"]));
+const processPlaces = new Map(model.processes.map((process) => [process.pid, placeOfProcess(process)]));
 const threadNames = new Map(model.threads.map((thread) => [thread.tid, thread.name]));
 
+/* Where several hosts are shown, a pid alone does not tell. */
+function placeOfProcess(process) {
+	return (process.host_pid || process.pid) + (model.hosts ? " on host " + ((process.host || 0) + 1) : "");
+}
+
 function nameOfProcess(pid) {
-	return (processNames.get(pid) || "process") + " (" + pid + ")";
+	return (processNames.get(pid) || "process") + " (" + (processPlaces.get(pid) || pid) + ")";
 }
 
 function nameOfThread(pid, tid) {

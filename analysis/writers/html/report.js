@@ -13,10 +13,10 @@ function showHead() {
 	const first = model.processes[0], more = model.processes.length - 1;
 	const command = first ? first.cmdline.slice(1).join(" ") || first.name : "";
 
-	byId("title").textContent = first ? (command || "process " + first.pid) + (more ? " and " + more + " more" : "") : "Nothing was recorded";
+	byId("title").textContent = first ? (command || "process " + placeOfProcess(first)) + (more ? " and " + more + " more" : "") : "Nothing was recorded";
 	byId("facts").append(element("b", {}, formatNs(model.duration_ns)), " recorded, ",
 		model.complete ? element("span", {class: "whole"}, "complete") : element("span", {class: "cut"}, "incomplete"),
-		first ? " · " + first.name + " (pid " + first.pid + (first.ns_pid ? ", in its namespace " + first.ns_pid : "") + ")" : "",
+		first ? " · " + first.name + " (pid " + placeOfProcess(first) + (first.ns_pid ? ", in its namespace " + first.ns_pid : "") + ")" : "",
 		first && first.python ? " · Python " + first.python : "",
 		model.host.cpus ? " · " + model.host.cpus + " CPUs" : "", model.host.kernel ? " · Linux " + model.host.kernel : "");
 	byId("tool").textContent = model.tool;

@@ -159,7 +159,9 @@ const transitions = {
 
 /* Children behind their parent. Parents of a broken trace may run in a circle. */
 function processTree() {
-	const children = new Map(), known = new Set(model.processes.map((process) => process.pid));
+	const hosts = new Map(model.processes.map((process) => [process.pid, process.host]));
+	const hasParent = (process) => hosts.has(process.ppid) && hosts.get(process.ppid) === process.host;
+	const children = new Map();
 	const placed = new Set(), order = [];
 	const place = (process, depth) => {
 		if (placed.has(process))
@@ -170,9 +172,9 @@ function processTree() {
 			(children.get(process.pid) || []).forEach((child) => place(child, depth + 1));
 	};
 
-	for (const process of model.processes)
+	for (const process of model.processes.filter(hasParent))
 		children.set(process.ppid, [...(children.get(process.ppid) || []), process]);
-	model.processes.filter((process) => !known.has(process.ppid)).forEach((process) => place(process, 0));
+	model.processes.filter((process) => !hasParent(process)).forEach((process) => place(process, 0));
 	model.processes.forEach((process) => place(process, 0));
 	return order;
 }
