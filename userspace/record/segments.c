@@ -15,6 +15,8 @@
 #define BLOCKS_MAX 64
 #define BLOCKS_OF_SPREAD 3
 #define IN_GROUP_MIN 4
+/* Labels whose own factor is known better than that tell equally well. */
+#define CLEAR_NOISE 0.1
 /* What is interrupted takes longer, never shorter. */
 #define TRIMMED_TOP 0.1
 #define CONFIDENCE 0.95
@@ -301,8 +303,8 @@ static int by_label(const void *left, const void *right)
 	return compare_numbers(a->block, b->block);
 }
 
-/* How far the labels' own factors are from the whole's beyond what their noise explains,
- * weighted by cost. Sorts by label. */
+/* How far the labels' own factors are from the whole's beyond what their noise explains: those
+ * of much cost and little noise tell most. Sorts by label. */
 static double find_spread(struct difference *differences, size_t count, double factor,
 			  size_t *labels)
 {
@@ -314,7 +316,7 @@ static double find_spread(struct difference *differences, size_t count, double f
 	for (size_t i = 0; i < count; i = end) {
 		struct sums blocks[BLOCKS_MAX] = { 0 }, whole = { 0 };
 		size_t used = 0;
-		double noise, off;
+		double noise, off, weight;
 
 		for (end = i; end < count && differences[end].label == differences[i].label; end++) {
 			add(&blocks[used++], &differences[end]);
@@ -326,8 +328,9 @@ static double find_spread(struct difference *differences, size_t count, double f
 		off = whole.delta_ns / whole.cost_ns - factor;
 		noise = ratio_error(blocks, used, factor + off, whole.cost_ns) /
 			rls_student_quantile(CONFIDENCE, (double)used - 1);
-		weighted += whole.cost_ns * (off * off - noise * noise);
-		weights += whole.cost_ns;
+		weight = whole.cost_ns / (noise * noise + CLEAR_NOISE * CLEAR_NOISE);
+		weighted += weight * (off * off - noise * noise);
+		weights += weight;
 	}
 	return weights > 0 && weighted > 0 ? 2 * sqrt(weighted / weights) : 0;
 }

@@ -18,7 +18,7 @@
 
 /* Looks at running threads, on each CPU. Odd, so that it does not keep step with timers of the
  * target. */
-#define RLS_LOOKS_HZ 251
+#define RLS_LOOKS_HZ 151
 
 struct rls_throttle;
 

@@ -61,7 +61,7 @@ def neighbours(alone, number, value):
 
 
 def operation_rows(alone, probed):
-    """[(operation, difference ns, its half width, stated error ns)], means over the recordings."""
+    """[(operation, difference ns, its half width, stated error ns, alone ns)], medians over the recordings."""
     rows = []
     for name in alone[0]["operations"]:
         if not name:        # waiting for `go` is in it
@@ -73,8 +73,8 @@ def operation_rows(alone, probed):
         own = [[row for row in pairs.main_rows(answer) if row["operation"] == name] for answer in probed]
         corrected = [sum(row["corrected_ns"] for row in some) for some in own]
         stated = [sum(row["error_ns"] for row in some) for some in own]
-        rows.append((name, *pairs.interval([a - b for a, b in zip(corrected, truths)]),
-                     sum(stated) / len(stated), sum(truths) / len(truths)))
+        rows.append((name, *pairs.robust([a - b for a, b in zip(corrected, truths)]),
+                     pairs.median(stated), pairs.median(truths)))
     return rows
 
 
@@ -89,17 +89,18 @@ def judge(name, found, alone, probed):
     rows = operation_rows(alone, probed)
 
     def off(corrected):
-        mean, half = pairs.interval([one / own for one, own in zip(corrected, base)])
-        return mean - 1, half
+        middle, half = pairs.robust([one / own for one, own in zip(corrected, base)])
+        return middle - 1, half
     return {
         "work": name, "rounds": len(probed), "alone_s": pairs.median(base) / 1e9,
-        "inflation": pairs.interval([wall / own for wall, own in zip(walls, base)]),
+        "inflation": pairs.robust([wall / own for wall, own in zip(walls, base)]),
         "corrected": off([wall - cost for wall, cost in zip(walls, removed)]),
         "by_machine": off([wall - cost / factor
                            for wall, cost, factor in zip(walls, removed, factors)]),
-        "hit_ns": pairs.interval([(wall - own) / hits for wall, own in zip(walls, base)])[0],
+        "hit_ns": pairs.median([(wall - own) / hits for wall, own in zip(walls, base)]),
         "estimated_hit_ns": pairs.median(removed) / hits, "hits": hits,
-        "calibration": found, "stated": sum(stated) / sum(base),
+        "calibration": found, "stated": pairs.median([error / own for error, own in zip(stated, base)]),
+        "pairs": [[own, wall, cost] for own, wall, cost in zip(base, walls, removed)],
         "operations": [{"operation": row[0], "difference_ns": row[1], "half_width_ns": row[2],
                         "stated_ns": row[3], "alone_ns": row[4]} for row in rows],
         # Strictly; and but for what the comparison itself cannot tell.
