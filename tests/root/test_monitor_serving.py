@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+"""The monitor as operators and others see it: scraped by friend and foe while it counts a target's
+every transition, reloaded, in a port that is taken; and top, in a terminal: test_monitor_serving.py."""
+
+import collections
+import fcntl
+import http.client
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import termios
+import threading
+import time
+import urllib.request
+
+import harness
+import monitoring
+
+ROLES = ["--simulator", "truthsim*", "--backend", "truthback*", "--native", "libtruthc.so*"]
+TRANSITIONS = "rlscope_transitions_total"
+REQUESTS = 10000
+
+
+class Served(harness.Process):
+    """rlscope-bpf monitor on a port of its own, live when it returns."""
+
+    def __init__(self, folder, *arguments):
+        self.config = os.path.join(folder, "monitor.conf")
+        self.configure("interval 0.5\n")
+        super().__init__([harness.BINARY, "monitor", "--listen", "127.0.0.1:0", "--config", self.config,
+                          *harness.EXACT, *ROLES, *arguments])
+        line = self.err.wait("metrics at ", harness.RECORDING_SECONDS)
+        if line is None:
+            raise RuntimeError("never serving: %s" % self.err.text())
+        self.url = line.split()[-1]
+        self.port = int(self.url.split(":")[2].split("/")[0])
+
+    def configure(self, text):
+        with open(self.config, "w") as file:
+            file.write(text)
+
+    def page(self):
+        """Tries again: who shares an address with an enemy may be turned away for a while."""
+        for _ in range(60):
+            try:
+                with urllib.request.urlopen(self.url, timeout=30) as answer:
+                    return monitoring.Page(answer.read().decode())
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.3)
+        raise RuntimeError("the metrics cannot be had")
+
+    def until(self, holds):
+        end = time.monotonic() + 30
+        page = self.page()
+        while not holds(page) and time.monotonic() < end:
+            time.sleep(0.2)
+            page = self.page()
+        return page
+
+
+def be_hostile(port):
+    """Half-open connections, junk, and requests by the thousand."""
+    half_open = []
+    for _ in range(20):
+        link = socket.create_connection(("127.0.0.1", port))
+        link.sendall(b"GET /metrics HTTP/1.1\r\nX:")
+        half_open.append(link)
+    for i in range(REQUESTS):
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as link:
+            link.sendall(b"GET /metrics HTTP/1.0\r\n\r\n" if i % 10 else os.urandom(300))
+            try:
+                if i % 10:  # who sends junk does not wait for what comes of it
+                    link.recv(10)
+            except ConnectionError:
+                pass
+    return half_open
+
+
+def expected(rows):
+    wanted = collections.Counter()
+    for row in rows:
+        for flow, count in row["truth"].items():
+            wanted[tuple(flow.split("->"))] += count
+    return wanted
+
+
+def counted(page, flow):
+    return page.sum(TRANSITIONS, **dict(zip(("from", "to"), flow)))
+
+
+def all_counted(wanted):
+    return lambda page: all(counted(page, flow) >= count for flow, count in wanted.items())
+
+
+def check_counts(checks, page, wanted, when):
+    found = {flow: counted(page, flow) for flow in wanted}
+    checks.that(found == dict(wanted) and wanted, "%s: %d transitions, each counted: %s" % (
+        when, sum(wanted.values()), {flow: (found[flow], n) for flow, n in wanted.items() if found[flow] != n}))
+    checks.that(page.sum("rlscope_lost_events_total") == 0, "%s: nothing lost" % when)
+
+
+def check_scrapers(checks, folder):
+    """Counts are exact under attack, and go on over a reload."""
+    with Served(folder, "--name", "exact.py") as monitor, harness.Target("exact.py") as target:
+        monitor.until(lambda page: page.sum("rlscope_jobs") == 1)
+        enemy = threading.Thread(target=lambda: links.extend(be_hostile(monitor.port)))
+        links, rows = [], []
+        enemy.start()
+        while enemy.is_alive():
+            rows += target.ask(do="kinds", count=200, names=["methods.noargs", "methods.o"])
+        enemy.join()
+        checks.saw("%d rounds while %d requests came" % (len(rows) // 2, REQUESTS))
+        wanted = expected(rows)
+        page = monitor.until(all_counted(wanted))
+        check_counts(checks, page, wanted, "under attack")
+        checks.that(page.sum("rlscope_monitor_requests_refused_total") > 0, "junk was refused")
+        checks.that(len(os.listdir("/proc/%d/fd" % monitor.pid)) < page.sum("rlscope_monitor_open_fds") + 60,
+                    "no descriptors are left behind")
+        for link in links:
+            link.close()
+        monitor.configure("nonsense\n")
+        monitor.child.send_signal(signal.SIGHUP)
+        checks.that(monitor.err.wait("rlscope-bpf: %s, line 1" % monitor.config, 30), "a bad file is told of")
+        monitor.configure("interval 0.2\n")
+        monitor.child.send_signal(signal.SIGHUP)
+        wanted.update(expected(target.ask(do="kinds", count=50, names=["methods.noargs"])))
+        page = monitor.until(all_counted(wanted))
+        check_counts(checks, page, wanted, "after reloads")
+        if shutil.which("promtool"):
+            check = subprocess.run(["promtool", "check", "metrics"], input=page.text, text=True,
+                                   capture_output=True)
+            checks.that((check.returncode, check.stderr) == (0, ""), "promtool finds no fault: " + check.stderr)
+        taken = subprocess.run([harness.BINARY, "monitor", "--listen", "127.0.0.1:%d" % monitor.port],
+                               capture_output=True, text=True, timeout=60)
+        checks.that(taken.returncode == 1 and taken.stderr.count("\n") == 1 and "in use" in taken.stderr,
+                    "a port that is taken: " + taken.stderr.strip())
+        monitor.child.send_signal(signal.SIGTERM)
+        checks.that(monitor.wait(60) == 0, "ends cleanly")
+
+
+def check_without_root(checks, folder):
+    binary = harness.copy_for_others(folder)
+    for command in (["monitor", "--listen", "127.0.0.1:0"], ["top", "--once"]):
+        done = subprocess.run([binary, *command], capture_output=True, text=True, timeout=60, user=65534,
+                              group=65534, extra_groups=[])
+        checks.that(done.returncode == 1 and done.stderr.count("\n") == 1,
+                    "%s without root: %s" % (command[0], done.stderr.strip()))
+
+
+class Terminal:
+    """A program in a terminal of its own."""
+
+    def __init__(self, columns, lines, *command):
+        self.master, slave = pty.openpty()
+        self.resize(columns, lines)
+        self.before = termios.tcgetattr(slave)
+        self.slave = slave
+        self.child = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+        self.text = b""
+
+    def resize(self, columns, lines):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def until(self, what, seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not what(self.text):
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.text += os.read(self.master, 65536)
+        return what(self.text)
+
+    def end(self):
+        status = self.child.poll()
+        while status is None:
+            self.until(lambda text: False, 0.2)
+            status = self.child.poll()
+        self.until(lambda text: False, 0.2)
+        restored = termios.tcgetattr(self.slave) == self.before
+        os.close(self.master)
+        os.close(self.slave)
+        return status, restored
+
+
+ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
+
+
+def check_terminal(checks):
+    for name, end in (("q", lambda terminal: os.write(terminal.master, b"q")),
+                      ("a crash", lambda terminal: terminal.child.send_signal(signal.SIGSEGV))):
+        terminal = Terminal(100, 20, harness.BINARY, "top", "--interval", "0.2", *harness.EXACT, *ROLES,
+                            "--name", "exact.py")
+        checks.that(terminal.until(lambda text: ENTER in text and text.count(b"rlscope-bpf top: ") >= 2),
+                    "%s: the table is drawn again and again" % name)
+        checks.that(b"python3" in terminal.text, "%s: with the job" % name)
+        terminal.text = b""
+        terminal.resize(40, 5)
+        checks.that(terminal.until(lambda text: text.count(b"\x1b[H") >= 3), "%s: in another size" % name)
+        last = terminal.text.split(b"\x1b[H")[-2]
+        checks.that(last.count(b"\n") <= 5, "%s: which it keeps to" % name)
+        end(terminal)
+        status, restored = terminal.end()
+        checks.that(status == (-signal.SIGSEGV if name == "a crash" else 0) and restored and LEAVE in terminal.text,
+                    "%s ends it with %s, the terminal is as it was" % (name, status))
+
+
+def check_top(checks):
+    with harness.Target("exact.py") as target:
+        once = subprocess.run([harness.BINARY, "top", "--once", "--json", "--name", "exact.py", *ROLES],
+                              capture_output=True, text=True, timeout=120)
+        seen = json.loads(once.stdout)
+        checks.that(once.returncode == 0 and len(seen["jobs"]) == 1, "top --once --json: %s" % once.stdout[:200])
+        share = seen["jobs"][0]["total_ns"] / seen["elapsed_ns"]
+        checks.that(0.8 < share < 1.2, "its one thread is one thread: %.3f" % share)
+        check_terminal(checks)
+        rows = target.ask(do="kinds", count=5, names=["methods.noargs"])
+        checks.that(len(rows) == 1, "and the target works on")
+
+
+def main():
+    harness.need_root_and_profiler()
+    checks = harness.Checks()
+    with tempfile.TemporaryDirectory(prefix="rls-") as folder:
+        check_without_root(checks, folder)
+        check_scrapers(checks, folder)
+    check_top(checks)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()
