@@ -75,6 +75,7 @@ static void slot_shared(void)
 	struct timespec now;
 	uint64_t timestamp;
 	uint32_t type = 9;
+	unsigned int said;
 	void *handle;
 
 	bridge_load(collector_receive);
@@ -87,6 +88,10 @@ static void slot_shared(void)
 	bridge_watch(1);
 	wait_for_status(RLS_CUPTI_SLOT_TAKEN);
 	work_on();
+	said = collector.status_count; /* again each second: the semaphore tells of one profiler, not two */
+	for (int i = 0; i < 5000 && collector.status_count == said; i++)
+		usleep(1000);
+	REQUIRE(collector.status_count > said && collector.last_status == RLS_CUPTI_SLOT_TAKEN);
 	REQUIRE(!unsubscribe(handle));
 	bridge_watch(0);
 	usleep(200000);
