@@ -10,7 +10,7 @@
  *
  * Hits cost CPU time only: they are taken from a span's cpu part, never from cpu+gpu and
  * never below zero. Off-CPU time goes to both parts of a span, in proportion. What finds no
- * room is dropped.
+ * room is dropped; of hits it is told whether it lies in cpu+gpu time or nowhere.
  */
 #ifndef RLS_CORRECT_H
 #define RLS_CORRECT_H

@@ -81,6 +81,40 @@ static void test_hits_reach_back_over_operations_latest_first(void **unused)
 	script_end(&script);
 }
 
+static bool warns(const struct rls_report *report, const char *words)
+{
+	for (size_t i = 0; i < report->warning_count; i++) {
+		if (strstr(report->warnings[i], words))
+			return true;
+	}
+	return false;
+}
+
+/* Cost that is left in by rule is another matter than cost for which there was no time at all. */
+static void test_hits_under_a_busy_gpu_are_said_apart(void **unused)
+{
+	static const struct {
+		uint64_t cost_ns;
+		bool under_gpu, homeless;
+	} cases[] = { { 10, false, false }, { 12, false, false }, { 30, true, false }, { 60, true, true } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rls_report *report;
+		struct script script;
+
+		begin(&script);
+		add_gpu(&script, 20, 40, 1, RLS_GPU_KERNEL, 0);
+		add_hits(&script, 40, 1, 1, 1, cases[i].cost_ns);
+		add_end(&script, 40);
+		report = script_report(&script);
+		assert_int_equal(subtracted_of(report, "", "python"), 10); /* from 10 to 20 */
+		assert_int_equal(warns(report, "cpu+gpu"), cases[i].under_gpu);
+		assert_int_equal(warns(report, "calibrate again"), cases[i].homeless);
+		rls_report_free(report);
+		script_end(&script);
+	}
+}
+
 /* More spans than are kept between two reports: merged, and every cost still finds room. */
 static void test_many_spans_between_reports(void **unused)
 {
@@ -400,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hits_belong_to_what_ends_with_them),
 		cmocka_unit_test(test_hits_reach_back_over_operations_latest_first),
+		cmocka_unit_test(test_hits_under_a_busy_gpu_are_said_apart),
 		cmocka_unit_test(test_many_spans_between_reports),
 		cmocka_unit_test(test_off_cpu_is_shared_between_parts),
 		cmocka_unit_test(test_a_wait_on_the_gpu_is_not_busy),
