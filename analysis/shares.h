@@ -14,6 +14,13 @@
  * Running time is divided by looks at the running thread, waiting time by looks at waits. An
  * operation never looked at goes by its traced time, else by the thread's other looks.
  *
+ * Boundaries that are cheap to trace stay on in closed time and still tell of their calls, but no
+ * figure is exact for that: inside such a call a thread may go on through a boundary that is off
+ * (back into Python, into another library), and outside of it be in the same category through
+ * another one. It would be for a category all of whose boundaries stay on and out of which none
+ * leads that does not; which those are is not in the trace. So its calls are scaled, and its time
+ * is divided, like all others.
+ *
  * The error of a share is 1.96 standard deviations: of drawing the looks, and of having learnt
  * P from so many. Counts of transitions are scaled by corrected running time (a ratio estimate
  * over windows, ibid. ch. 6): error likewise, from how the windows differ, and from what the cost of

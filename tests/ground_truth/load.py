@@ -3,7 +3,8 @@
 
 The protocol is exact.py's; the command is {"do": "load", "kinds": ["group.name", …],
 "workers": n, "threads": n, "seconds": s}: that many forked children (0: this process itself),
-each with that many threads, each of which goes through the kinds until the time is up.
+each with that many threads, each of which goes through the kinds until the time is up; with
+"pace": p, at p transitions a second.
 "load.fastest" is the one with the most transitions a second that one core can make.
 """
 
@@ -19,6 +20,7 @@ import exact
 import kinds
 
 BATCH = 100
+PACED_BATCH = 5
 # What crosses most often: of all kinds this one's probes are the cheapest, and a hundred
 # calls in a row keep the loop around them small.
 FASTEST = kinds.kind("load", "fastest", "; ".join(["call()"] * 100), "call = sim.noargs",
@@ -31,23 +33,31 @@ def build(env, names):
             if k.group + "." + k.name in names]
 
 
-def body(runs, seconds, rows):
-    """One thread's load."""
-    rounds, end = 0, time.monotonic() + seconds
-    while rounds == 0 or time.monotonic() < end:
-        for _, run in runs:
-            run(BATCH)
-        rounds += 1
+def transitions_of(runs, count):
     truth = {}
     for chosen, _ in runs:
-        exact.flows_add(truth, kinds.truth_of(chosen, rounds * BATCH))
-    rows.append(exact.row("load", truth))
+        exact.flows_add(truth, kinds.truth_of(chosen, count))
+    return truth
+
+
+def body(runs, seconds, pace, rows):
+    """One thread's load: `pace` transitions a second, or with 0 all that it can."""
+    batch = PACED_BATCH if pace else BATCH
+    round_seconds = sum(transitions_of(runs, batch).values()) / pace if pace else 0
+    rounds, start = 0, time.monotonic()
+    while rounds == 0 or time.monotonic() < start + seconds:
+        for _, run in runs:
+            run(batch)
+        rounds += 1
+        if pace:
+            time.sleep(max(0.0, start + rounds * round_seconds - time.monotonic()))
+    rows.append(exact.row("load", transitions_of(runs, rounds * batch)))
 
 
 def in_threads(env, command):
     rows = []
     threads = [threading.Thread(target=body, args=(build(env, command["kinds"]),
-                                                   command["seconds"], rows))
+                                                   command["seconds"], command.get("pace", 0), rows))
                for _ in range(command["threads"])]
     for thread in threads:
         thread.start()

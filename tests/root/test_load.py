@@ -13,6 +13,7 @@ FASTEST = ["load.fastest"]
 MIX = ["methods.noargs", "methods.fastcall", "slots.static_len", "callbacks.call_object",
        "callbacks.nested_callback", "cross.simulator_to_backend", "recursion.depth_100"]
 GROWTH_BYTES_MAX = 2 << 20
+PACE = 100000               # transitions a second, for what the recorder takes then
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -31,8 +32,9 @@ def memory_bytes(pid):
 class Load:
     """One load under a recording of its own, and what was seen of it."""
 
-    def __init__(self, names, workers, threads, seconds):
-        command = dict(do="load", kinds=names, workers=workers, threads=threads, seconds=seconds)
+    def __init__(self, names, workers, threads, seconds, pace=0):
+        command = dict(do="load", kinds=names, workers=workers, threads=threads, seconds=seconds,
+                       pace=pace)
         self.memory = []
         with harness.Target("load.py", arguments=["--libraries", harness.TRUTH]) as target:
             with harness.Recording([target.pid]) as recording:
@@ -95,6 +97,8 @@ def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
     check(checks, "fastest", Load(FASTEST, 0, 1, seconds))
+    if len(sys.argv) > 1:
+        check(checks, "%d a second" % PACE, Load(FASTEST, 0, 1, seconds, PACE))
     check(checks, "%d workers x %d threads" % (workers, threads),
           Load(MIX, workers, threads, seconds))
     checks.finish()

@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
 """rivals.py PYTHON RIVALS ROUNDS NAME...: what profilers cost the same work.
 
-RIVALS is the folder that compare-profilers has installed the others into. Ours watch forked
-children (pairs.py); the others start the program, as they are made to. Every profiler is
-compared with no profiler in the same way of running, turn about. A table on stderr, JSON on
-stdout; what cannot be had is said and left out.
+RIVALS is the environment that compare-profilers has installed the others into. Ours and
+bpftrace watch forked children (pairs.py); the others start the program, as they are made to.
+Every profiler is compared with no profiler in the same way of running, turn about. A table on
+stderr, JSON on stdout; what cannot be had, or fails, is said and left out.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 
+import bpftrace
 import pairs
 
 WORK = os.path.join(pairs.HERE, "work.py")
 
 
-def once(command, folder):
+def once(command):
     """The work in a process of its own: how long it says that it took."""
-    environment = pairs.environment()
-    environment["PYTHONPATH"] += ":" + folder
-    done = subprocess.run(command, env=environment, capture_output=True, text=True,
+    done = subprocess.run(command, env=pairs.environment(), capture_output=True, text=True,
                           timeout=pairs.PATIENCE_SECONDS, check=False)
     for line in done.stdout.splitlines():
         if line.startswith("{") and "wall_ns" in line:
@@ -38,21 +38,29 @@ def rivals(python, folder, name):
         "cProfile": [python, "-m", "cProfile", "-o", "/dev/null", *work],
         "py-spy": [*spy, "--", python, *work],
         "py-spy --native": [*spy, "--native", "--", python, *work],
-        "scalene --cpu-only": [python, "-m", "scalene", "run", "--cpu-only", "-o", "/tmp/rlscope-bench-scalene.json",
+        "scalene --cpu-only": [os.path.join(folder, "bin", "python"), "-m", "scalene", "run", "--cpu-only", "-o", "/tmp/rlscope-bench-scalene.json",
                                "---", *work],
         "torch.profiler": [python, *work, "--torch-profiler"],
     }
 
 
+def wanted(profilers):
+    pattern = os.environ.get("BENCH_PROFILERS", "")
+    return {name: profiler for name, profiler in profilers.items()
+            if name == "none" or re.search(pattern, name)}
+
+
 def measure_rivals(python, folder, name, rounds):
-    commands = rivals(python, folder, name)
+    commands = wanted(rivals(python, folder, name))
     walls = {}
+    if len(commands) < 2:
+        return walls
     for number in range(rounds):
         for profiler, command in commands.items():
             if number and profiler not in walls:
                 continue    # it has failed before
             try:
-                walls.setdefault(profiler, []).append(once(command, folder))
+                walls.setdefault(profiler, []).append(once(command))
             except (pairs.Failed, OSError, subprocess.TimeoutExpired) as error:
                 walls.pop(profiler, None)
                 print("   %-20s left out: %s" % (profiler, error), file=sys.stderr, flush=True)
@@ -62,12 +70,27 @@ def measure_rivals(python, folder, name, rounds):
 
 
 def measure_own(python, name, rounds):
-    profilers = {"none": pairs.Nothing(),
-                 "ours, everything": pairs.Recorder("--overhead-budget", "none"),
-                 "ours, default": pairs.Recorder(),
-                 "ours, 1 %": pairs.Recorder("--overhead-budget", "1")}
+    profilers = wanted({"none": pairs.Nothing(),
+                        "ours, everything": pairs.Recorder("--overhead-budget", "none"),
+                        "ours, default": pairs.Recorder(),
+                        "ours, 1 %": pairs.Recorder("--overhead-budget", "1")})
+    if len(profilers) < 2:
+        return {}
     with pairs.Work(python, name) as work:
         return pairs.turn_about(work, profilers, rounds)
+
+
+def measure_bpftrace(python, name, rounds):
+    """Alone with no profiler: its probes take long to go, and must not meet others'."""
+    profilers = wanted({"none": pairs.Nothing(), "bpftrace": bpftrace.Bpftrace()})
+    if len(profilers) < 2:
+        return {}
+    try:
+        with pairs.Work(python, name) as work:
+            return pairs.turn_about(work, profilers, rounds)
+    except pairs.Failed as error:
+        print("   %-20s left out: %s" % ("bpftrace", error), file=sys.stderr, flush=True)
+        return {}
 
 
 def of_recorder(answers):
@@ -89,16 +112,22 @@ def row(name, profiler, walls, base, **more):
     return {"work": name, "profiler": profiler, "inflation": mean, "half_width": half, **more}
 
 
+def against_none(name, answers):
+    """Rows of profilers that watched forked children."""
+    if not answers:
+        return []
+    base = pairs.median([answer["wall_ns"] for answer in answers["none"]])
+    return [row(name, profiler, [answer["wall_ns"] for answer in several], base,
+                **(of_recorder(several) if "report" in several[0] else several[0].get("more", {})))
+            for profiler, several in answers.items()]
+
+
 def measure(python, folder, name, rounds):
-    own = measure_own(python, name, rounds)
-    base = pairs.median([answer["wall_ns"] for answer in own["none"]])
-    rows = [row(name, profiler, [answer["wall_ns"] for answer in answers], base,
-                **(of_recorder(answers) if profiler != "none" else {}))
-            for profiler, answers in own.items()]
+    rows = against_none(name, measure_own(python, name, rounds))
+    rows += against_none(name, measure_bpftrace(python, name, rounds))[1:]
     others = measure_rivals(python, folder, name, rounds)
-    base = pairs.median(others["none"])
-    return rows + [row(name, profiler, walls, base) for profiler, walls in others.items()
-                   if profiler != "none"]
+    return rows + [row(name, profiler, walls, pairs.median(others["none"]))
+                   for profiler, walls in others.items() if profiler != "none"]
 
 
 def main():
