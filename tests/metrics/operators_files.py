@@ -13,6 +13,8 @@ import sys
 import tempfile
 import unittest
 
+from promtool import MISSING, promtool
+
 SOURCE = sys.argv.pop(1)
 NAME = re.compile(r"\brlscope_[a-z_]+")
 
@@ -49,11 +51,11 @@ class Files(unittest.TestCase):
         self.assertEqual(set(NAME.findall(read("scripts/prometheus/rlscope-alerts.yml"))) - families(), set())
 
     def test_alerts_by_promtool(self):
-        if not shutil.which("promtool"):
-            self.skipTest("no promtool here (Debian's prometheus has it)")
-        check = run("promtool", "check", "rules", os.path.join(SOURCE, "scripts/prometheus/rlscope-alerts.yml"))
+        if not promtool():
+            self.skipTest(MISSING)
+        check = run(promtool(), "check", "rules", os.path.join(SOURCE, "scripts/prometheus/rlscope-alerts.yml"))
         self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
-        check = run("promtool", "test", "rules", os.path.join(SOURCE, "tests/metrics/alerts_test.yml"))
+        check = run(promtool(), "test", "rules", os.path.join(SOURCE, "tests/metrics/alerts_test.yml"))
         self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
 
     def test_dashboard(self):

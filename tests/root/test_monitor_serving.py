@@ -9,11 +9,11 @@ import json
 import os
 import pty
 import select
-import shutil
 import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import threading
@@ -22,6 +22,9 @@ import urllib.request
 
 import harness
 import monitoring
+
+sys.path.insert(0, os.path.join(os.path.dirname(harness.HERE), "metrics"))
+from promtool import promtool  # noqa: E402
 
 ROLES = ["--simulator", "truthsim*", "--backend", "truthback*", "--native", "libtruthc.so*"]
 TRANSITIONS = "rlscope_transitions_total"
@@ -133,8 +136,8 @@ def check_scrapers(checks, folder):
         wanted.update(expected(target.ask(do="kinds", count=50, names=["methods.noargs"])))
         page = monitor.until(all_counted(wanted))
         check_counts(checks, page, wanted, "after reloads")
-        if shutil.which("promtool"):
-            check = subprocess.run(["promtool", "check", "metrics"], input=page.text, text=True,
+        if promtool():
+            check = subprocess.run([promtool(), "check", "metrics"], input=page.text, text=True,
                                    capture_output=True)
             checks.that((check.returncode, check.stderr) == (0, ""), "promtool finds no fault: " + check.stderr)
         taken = subprocess.run([harness.BINARY, "monitor", "--listen", "127.0.0.1:%d" % monitor.port],
