@@ -1,6 +1,6 @@
 /* Looks at traced threads, for when the probes are off: what does a thread execute?
  *
- *     timer, each CPU ──▶ the thread it interrupts ──────────────┐
+ *     tick, each CPU ───▶ the thread it interrupts ──────────────┐
  *     scheduler: off its CPU ─▶ (kept) ─▶ on again: for how long ─┴─▶ address, top of the stack
  *
  * User space tells what the thread is in, from whose code the address and the return addresses
@@ -9,6 +9,7 @@
  * all: each stands for that time, long waits more often than short ones.
  */
 #include "bpf/operation.bpf.h"
+#include "bpf/tick.bpf.h"
 
 #define WAITED_NS_A_LOOK 4000000ULL
 
@@ -57,8 +58,7 @@ static __always_inline struct rls_wire_look *begin_look(struct thread_state *thr
 	return look;
 }
 
-SEC("perf_event")
-int on_look(struct bpf_perf_event_data *ctx)
+static __always_inline void send_look(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	bool user = FROM_USER_MODE(&ctx->regs);
@@ -67,7 +67,7 @@ int on_look(struct bpf_perf_event_data *ctx)
 	struct rls_wire_look *look;
 
 	if (!thread)
-		return 0;
+		return;
 	if (!user) { /* where it will go on: the system call, fault or trap that led here */
 		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
@@ -78,7 +78,7 @@ int on_look(struct bpf_perf_event_data *ctx)
 	}
 	look = begin_look(thread);
 	if (!look)
-		return 0;
+		return;
 	if (user && booking)
 		book_hits(thread, look->header.time_ns);
 	else if (user)
@@ -88,6 +88,13 @@ int on_look(struct bpf_perf_event_data *ctx)
 	if (bpf_probe_read_user(look->words, sizeof(look->words), (void *)sp))
 		__builtin_memset(look->words, 0, sizeof(look->words));
 	bpf_ringbuf_submit(look, BPF_RB_NO_WAKEUP);
+}
+
+SEC("perf_event")
+int on_look(struct bpf_perf_event_data *ctx)
+{
+	send_look(ctx);
+	HAND_ON(ctx, RLS_TICK_STACK);
 	return 0;
 }
 

@@ -1,12 +1,12 @@
 /* A sampler beside the probes, for the recorders' --verify: what a thread executes, and
- * what its state says it does. A timer per CPU; only tracked processes are told of. User
+ * what its state says it does. At each tick; only tracked processes are told of. User
  * space knows the mappings and the probed addresses, so it judges (record/verify.h).
  */
 #include "bpf/emit.bpf.h"
 #include "bpf/pids.bpf.h"
+#include "bpf/tick.bpf.h"
 
-SEC("perf_event")
-int on_sample(struct bpf_perf_event_data *ctx)
+static __always_inline void send_sample(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 ip = READ_REGISTER(PT_REGS_IP(&ctx->regs));
@@ -16,18 +16,26 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct thread_state *thread;
 
 	if (!recording_since_ns || !bpf_map_lookup_elem(&tracked, &pid))
-		return 0;
+		return;
 	if (!user) /* where it will go on: the system call, fault or trap that led here */
 		ip = ((struct pt_regs *)bpf_task_pt_regs(task))->ip;
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	record = control_reserve(struct rls_wire_sample, RLS_WIRE_SAMPLE, pid,
 				 task_number(task), bpf_ktime_get_ns());
 	if (!record)
-		return 0;
+		return;
 	record->ip = ip;
 	__builtin_memset(record->reserved, 0, sizeof(record->reserved));
 	record->category = thread ? thread->category : 0;
 	record->header.flags = (user ? 0 : RLS_SAMPLE_KERNEL) | (thread ? RLS_SAMPLE_TRACED : 0);
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	send_sample(ctx);
+	HAND_ON(ctx, RLS_TICK_LOOK);
+	HAND_ON(ctx, RLS_TICK_STACK);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* Samples with stacks: where in the Python program each tracked thread runs, and where it
  * waits.
  *
- *     timer, each CPU ──▶ the thread it interrupts ──┐
+ *     tick, each CPU ───▶ the thread it interrupts ──┐
  *     the scheduler takes a thread off its CPU ──────┴─▶ Python stack ─▶ samples ring
  *     it puts that thread on again ────────────────────▶ how long it was off
  *
@@ -12,6 +12,7 @@
 #include "bpf/emit.bpf.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/python.bpf.h"
+#include "bpf/tick.bpf.h"
 
 /* Waits of one thread that are walked in one window. Those for a CPU are many where threads
  * crowd, and short; they must not crowd out the others, of which a single one may be long. */
@@ -95,10 +96,11 @@ int on_timer(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 ip = READ_REGISTER(PT_REGS_IP(&ctx->regs));
 	bool user = FROM_USER_MODE(&ctx->regs);
-	__u32 pid = process_number(task);
+	__u32 pid = process_number(task), key = 0;
+	const struct tick *tick = bpf_map_lookup_elem(&last_tick, &key);
 	struct rls_wire_stack *stack;
 
-	if (!recording_since_ns || !bpf_map_lookup_elem(&tracked, &pid))
+	if (!tick || !recording_since_ns || !bpf_map_lookup_elem(&tracked, &pid))
 		return 0;
 	if (!user) /* where it will go on: the system call, fault or trap that led here */
 		ip = ((struct pt_regs *)bpf_task_pt_regs(task))->ip;
@@ -107,6 +109,7 @@ int on_timer(struct bpf_perf_event_data *ctx)
 	if (!stack)
 		return 0;
 	stack->ip = ip;
+	stack->argument = tick->ns < RLS_TICK_NS_MAX ? tick->ns : RLS_TICK_NS_MAX;
 	send_stack(stack, task, pid);
 	return 0;
 }

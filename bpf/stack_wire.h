@@ -27,7 +27,8 @@ struct rls_wire_stack {
 	RLS_U16 frames;
 	RLS_U32 syscall;            /* waits: (int32) the system call it is in, -1 for none */
 	RLS_U32 every;              /* waits: one of so many is told, at random */
-	RLS_U32 argument;           /* waits: low half of that call's first argument */
+	RLS_U32 argument;           /* waits: low half of that call's first argument; else ns since
+				     * the CPU's tick before, RLS_TICK_NS_MAX at most */
 	struct rls_wire_frame frame[RLS_WALK_FRAMES_MAX];
 };
 #define RLS_STACK_HEAD_BYTES 48     /* up to frame */

@@ -15,7 +15,6 @@
 #include "userspace/attach/cookie.h"
 #include "userspace/attach/features.h"
 #include "userspace/attach/kernel_private.h"
-#include "userspace/attach/sampler.h"
 #include "userspace/log.h"
 
 #define INITIAL_NAMESPACE_INODE 0xeffffffcU     /* the same on every host */
@@ -63,18 +62,6 @@ static int size_books(struct rlscope *skeleton, bool booking)
 	return r;
 }
 
-/* What samples need of the kernel besides the timer. */
-#define STACK_TRACEPOINTS 4
-static struct bpf_program *stack_tracepoint(struct rlscope *skeleton, size_t i)
-{
-	struct bpf_program *const programs[STACK_TRACEPOINTS] = {
-		skeleton->progs.on_wait, skeleton->progs.on_interpreter_fork,
-		skeleton->progs.on_interpreter_exec, skeleton->progs.on_interpreter_exit,
-	};
-
-	return programs[i];
-}
-
 /* Only the programs that will be attached are loaded: verifying costs time. */
 static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_options *options)
 {
@@ -94,15 +81,7 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 	}
 	kernel->skeleton->rodata->windows = kernel->windows;
 	bpf_program__set_autoload(kernel->skeleton->progs.on_batch_multi, multi);
-	bpf_program__set_autoload(kernel->skeleton->progs.on_sample, options->sampler);
-	bpf_program__set_autoload(kernel->skeleton->progs.on_look, kernel->windows);
-	bpf_program__set_autoload(kernel->skeleton->progs.on_pause, kernel->windows);
-	bpf_map__set_autocreate(kernel->skeleton->maps.pauses, kernel->windows);
-	bpf_program__set_autoload(kernel->skeleton->progs.on_timer, options->stacks_bytes);
-	for (size_t i = 0; i < STACK_TRACEPOINTS; i++)
-		bpf_program__set_autoload(stack_tracepoint(kernel->skeleton, i),
-					  options->stacks_bytes);
-	bpf_map__set_autocreate(kernel->skeleton->maps.samples, options->stacks_bytes);
+	rls_kernel_choose_samplers(kernel, options);
 	bpf_program__set_autoload(kernel->skeleton->progs.flush_books,
 				  options->booking && !kernel->blind_flush);
 	bpf_program__set_autoload(kernel->skeleton->progs.flush_books_blind,
@@ -403,29 +382,6 @@ void rls_kernel_disarm(struct rls_kernel *kernel, pid_t pid)
 	rls_arms_remove(&kernel->arms, pid);
 }
 
-int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz)
-{
-	return rls_sampler_attach(&kernel->links, kernel->skeleton->progs.on_sample, hz);
-}
-
-int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
-{
-	int r = rls_links_add(&kernel->links,
-			      bpf_program__attach(kernel->skeleton->progs.on_pause));
-
-	return r ? r : rls_sampler_attach(&kernel->links, kernel->skeleton->progs.on_look, hz);
-}
-
-int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < STACK_TRACEPOINTS; i++)
-		r = rls_links_add(&kernel->links,
-				  bpf_program__attach(stack_tracepoint(kernel->skeleton, i)));
-	return r ? r : rls_sampler_attach(&kernel->links, kernel->skeleton->progs.on_timer, hz);
-}
-
 int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 			       const struct rls_wire_interpreter *interpreter)
 {
@@ -440,6 +396,10 @@ int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
 {
+	int r = rls_kernel_start_ticks(kernel);
+
+	if (r)
+		return r;
 	*start_ns = rls_monotonic_ns();
 	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, *start_ns, __ATOMIC_RELEASE);
 	return 0;
@@ -484,6 +444,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 		kernel->links.slow = true;
 	rls_arms_hand_over(&kernel->arms, &kernel->links);
 	rls_groups_clear(&kernel->groups);
+	rls_sampler_clear(&kernel->sampler);
 	rls_links_leave(&kernel->links);
 }
 

@@ -116,15 +116,19 @@ int rls_kernel_arm(struct rls_kernel *kernel, pid_t pid, const char *path, uint6
 /* Gives up a process that is gone or has become another program. */
 void rls_kernel_disarm(struct rls_kernel *kernel, pid_t pid);
 
-/* A timer on every CPU; from start on it sends an RLS_WIRE_SAMPLE record for each tracked
- * thread that it finds running, hz times a second. */
+/* Samplers share one timer on every CPU, which ticks for all as often as the fastest wants.
+ * This one sends an RLS_WIRE_SAMPLE record for each tracked thread found running, at least hz
+ * times a second, from start on. */
 int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz);
 /* The same with RLS_WIRE_LOOK records, of waits too: for windows (rls_kernel_has_windows). */
 int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
 
-/* Samples with Python stacks (bpf/stack_wire.h) of tracked threads: a timer on every CPU, hz
- * times a second, and each wait. RLS_WIRE_STACK and RLS_WIRE_WAITED records from start on. */
+/* Samples with Python stacks (bpf/stack_wire.h) of tracked threads, and of each wait:
+ * RLS_WIRE_STACK and RLS_WIRE_WAITED records. */
 int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz);
+/* Called often, it draws ticks anew so that nothing keeps step with them: then a tick no longer
+ * stands for the same time as any other. */
+void rls_kernel_draw_ticks(struct rls_kernel *kernel, uint64_t time_ns);
 /* How to walk the process's stacks; NULL: it runs no Python (any more). */
 int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 			       const struct rls_wire_interpreter *interpreter);

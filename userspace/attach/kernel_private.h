@@ -3,6 +3,7 @@
  *     kernel.c           loading, processes, probes, start and stop
  *     kernel_windows.c   sites that go on and off
  *     kernel_rings.c     what comes back
+ *     kernel_ticks.c     what samples
  *     kernel_books.c     what is summed up there instead
  */
 #ifndef RLS_KERNEL_PRIVATE_H
@@ -13,6 +14,7 @@
 #include "userspace/attach/groups.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/attach/links.h"
+#include "userspace/attach/sampler.h"
 #include "userspace/monotonic.h"
 
 struct rls_kernel {
@@ -21,6 +23,7 @@ struct rls_kernel {
 	struct rls_arms arms;
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
+	struct rls_sampler sampler;     /* the one timer of all that samples */
 	struct ring_buffer *rings;
 	struct rls_hit_costs costs;
 	enum rls_attach_way way;
@@ -30,6 +33,11 @@ struct rls_kernel {
 	rls_record_handler handler;
 	void *handler_context;
 };
+
+/* Before loading: the samplers' programs that will be attached. */
+void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kernel_options *options);
+/* The timer, if anyone wants its ticks and it does not tick yet. */
+int rls_kernel_start_ticks(struct rls_kernel *kernel);
 
 /* Runs an iterator over all tasks. 0 or -errno. */
 int rls_kernel_iterate(struct bpf_program *program);

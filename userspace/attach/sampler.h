@@ -1,15 +1,33 @@
 /* Sampler: one software timer event per CPU under a BPF program. Private to attach/.
  *
- * The software clock, because virtual machines have no hardware counters.
+ * The software clock, because virtual machines have no hardware counters. Periods are drawn
+ * anew now and then, so that no loop of a target keeps step with them for long.
  */
 #ifndef RLS_SAMPLER_H
 #define RLS_SAMPLER_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 struct bpf_program;
 struct rls_links;
 
+/* Zeroed is none. */
+struct rls_sampler {
+	unsigned int hz;        /* on average */
+	int *fds;               /* of the events: links keep them alive, these reach them */
+	size_t count, capacity;
+	uint64_t drawn_ns;
+	unsigned int random;
+};
+
 /* 0 or -errno; links keeps what is attached, also on failure. */
-int rls_sampler_attach(struct rls_links *links, const struct bpf_program *program,
-		       unsigned int hz);
+int rls_sampler_attach(struct rls_sampler *sampler, struct rls_links *links,
+		       const struct bpf_program *program);
+
+/* Call it often: draws periods when it is time. */
+void rls_sampler_draw(struct rls_sampler *sampler, uint64_t time_ns);
+
+void rls_sampler_clear(struct rls_sampler *sampler);
 
 #endif

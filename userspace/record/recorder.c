@@ -128,7 +128,7 @@ static int open_verify(struct rls_recorder *recorder)
 static int open_samples(struct rls_recorder *recorder)
 {
 	unsigned int hz = recorder->options.sample_hz;
-	int r = rls_samples_new(recorder->kernel, &recorder->output, hz, &recorder->samples);
+	int r = rls_samples_new(recorder->kernel, &recorder->output, &recorder->samples);
 
 	if (!r)
 		r = rls_kernel_attach_stacks(recorder->kernel, hz);
@@ -394,6 +394,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 
 		epoll_wait(recorder->epoll_fd, events, 4, TICK_MS);
 		time_ns = rls_monotonic_ns();
+		rls_kernel_draw_ticks(recorder->kernel, time_ns);
 		if (rls_kernel_consume(recorder->kernel) < 0 ||
 		    rls_trace_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;

@@ -32,14 +32,13 @@ struct rls_samples {
 	struct rls_pythons *pythons;
 	struct rls_locator *locator;
 	struct rls_index_map waits; /* tid → struct wait */
-	uint64_t period_ns;
 	uint64_t taken;             /* stacks, of both sorts */
 	uint64_t ends[RLS_STACK_END_MAX];
 	uint64_t nameless;          /* frames whose code object could not be read */
 	uint64_t nowhere;           /* leaves that are in no mapping */
 };
 
-int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output, unsigned int hz,
+int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output,
 		    struct rls_samples **out)
 {
 	struct rls_samples *samples = calloc(1, sizeof(*samples));
@@ -51,7 +50,6 @@ int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output, 
 	samples->output = output;
 	samples->sink = rls_trace_output_sink(output);
 	samples->tree.sink = &samples->sink;
-	samples->period_ns = 1000000000ULL / hz;
 	r = rls_pythons_new(kernel, &samples->sink, &samples->pythons);
 	if (!r)
 		r = rls_locator_new(&samples->locator);
@@ -267,7 +265,7 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 	if (stack->header.flags & RLS_STACK_WAITS)
 		return begin_wait(samples, stack, leaf, kind);
 	return emit_sample(samples, stack->header.pid, stack->header.tid, stack->header.time_ns,
-			   leaf, kind, samples->period_ns, 0);
+			   leaf, kind, stack->argument, 0);
 }
 
 int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *record, size_t size)

@@ -3,7 +3,7 @@
  *     stack ─▶ names of its frames (pythons, locator) ─▶ frame tree ─▶ SAMPLE
  *     wait begins ─▶ kept, by thread ─▶ it is over ──────────────────▶ SAMPLE
  *
- * A running sample stands for one period of the timer. A wait stands for itself, and for as
+ * A running sample stands for the time since its CPU's tick before. A wait stands for itself, and for as
  * many others like it as were not told of.
  */
 #ifndef RLS_SAMPLES_H
@@ -19,7 +19,7 @@
 
 struct rls_samples;
 
-int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output, unsigned int hz,
+int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output,
 		    struct rls_samples **out);
 void rls_samples_free(struct rls_samples *samples);
 

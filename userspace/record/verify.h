@@ -20,7 +20,6 @@
 #include "userspace/record/places.h"
 #include "userspace/record/trace_output.h"
 
-/* Odd, so that it does not keep step with timers of the target. */
 #define RLS_VERIFY_HZ 499
 
 struct rls_verify_counts {
