@@ -234,6 +234,7 @@ int rls_report_collect(struct rls_report *report, const struct rls_timeline *tim
 	for (const struct rls_process *p = timeline->processes; p && !c.err; p = p->next)
 		add_process(&c, p);
 	rls_collect_samples(&c);
+	rls_collect_check(&c);
 	rls_collect_sampled_stacks(&c);
 	add_overhead(&c);
 	add_losses(&c);

@@ -17,7 +17,8 @@ struct rls_collector {
 	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,
 		operation_capacity, stack_capacity, gpu_capacity, overview_capacity,
 		line_capacity, function_capacity, sample_capacity, sampled_stack_capacity,
-		cuda_call_capacity, cuda_operation_capacity, gpu_clock_capacity;
+		cuda_call_capacity, cuda_operation_capacity, gpu_clock_capacity,
+		check_capacity;
 	int err;                    /* the first failure; nothing is done after it */
 };
 
@@ -47,6 +48,9 @@ void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *pr
 
 /* Adds what samples say: lines, functions, kinds. */
 void rls_collect_samples(struct rls_collector *c);
+
+/* Adds what samples say of the trace. */
+void rls_collect_check(struct rls_collector *c);
 
 /* Adds the stacks that samples were taken in, with their frames. */
 void rls_collect_sampled_stacks(struct rls_collector *c);

@@ -22,6 +22,7 @@ static void add_kind(struct rls_sampled_times *times, const struct rls_sample_ce
 		[RLS_SAMPLE_RUNTIME] = offsetof(struct rls_sampled_times, runtime_ns),
 		[RLS_SAMPLE_NATIVE] = offsetof(struct rls_sampled_times, native_ns),
 		[RLS_SAMPLE_SYSTEM] = offsetof(struct rls_sampled_times, system_ns),
+		[RLS_SAMPLE_PROBE] = offsetof(struct rls_sampled_times, system_ns),
 		[RLS_SAMPLE_WAIT_LOCK] = offsetof(struct rls_sampled_times, lock_ns),
 		[RLS_SAMPLE_WAIT_IO] = offsetof(struct rls_sampled_times, io_ns),
 		[RLS_SAMPLE_WAIT_SLEEP] = offsetof(struct rls_sampled_times, sleep_ns),

@@ -67,7 +67,8 @@ enum rls_sample_kind {
 	RLS_SAMPLE_WAIT_GPU = 8,    /* the GPU's driver */
 	RLS_SAMPLE_WAIT_CPU = 9,    /* nothing but a free CPU */
 	RLS_SAMPLE_WAIT_OTHER = 10, /* page faults, and what is not known */
-	RLS_SAMPLE_KIND_MAX = 11,
+	RLS_SAMPLE_PROBE = 11,      /* running: what the probes cost it */
+	RLS_SAMPLE_KIND_MAX = 12,
 };
 
 enum rls_gpu_kind {
@@ -175,6 +176,7 @@ struct rls_event {
 		struct {
 			uint32_t frame;             /* innermost; 0: nothing is known of the stack */
 			enum rls_sample_kind kind;
+			enum rls_category code;     /* of the library that runs; 0: none with a role */
 			uint64_t ns;                /* that it stands for; waits: up to time_ns */
 			uint32_t every;             /* waits: one of so many was told of; 0: all */
 		} sample;

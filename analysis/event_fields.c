@@ -105,7 +105,8 @@ static const struct rls_event_layout layouts[RLS_EVENT_MAX] = {
 		"sample", "time_ns", RLS_SCOPE_THREAD, 18, MEMBER_BYTES(sample),
 		FIELDS(SPARSE(U32, "frame", sample.frame),
 		       REQUIRED(SAMPLE_KIND, "kind", sample.kind), REQUIRED(U64, "ns", sample.ns),
-		       SPARSE(U32, "every", sample.every))},
+		       SPARSE(U32, "every", sample.every),
+		       SPARSE(CATEGORY, "code", sample.code))},
 	[RLS_EVENT_LOSS] = {
 		"loss", "time_ns", RLS_SCOPE_TRACE, 20, MEMBER_BYTES(loss),
 		FIELDS(REQUIRED(STRING, "buffer", loss.buffer),

@@ -90,6 +90,7 @@ void rls_report_free(struct rls_report *report)
 	free(report->lines);
 	free(report->functions);
 	free(report->samples);
+	free(report->checks);
 	free(report->stack_frames);
 	free(report->sampled_stacks);
 	free(report->losses);

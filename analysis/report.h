@@ -218,6 +218,19 @@ struct rls_sample_row {
 	double variance_ns2;
 };
 
+/* A category's running time in a process by the trace and by samples, both while everything was
+ * traced: what is looked at in between (shares.h) is no check of it. */
+struct rls_check_row {
+	uint32_t pid;
+	enum rls_category category;
+	uint64_t traced_ns;
+	uint64_t sampled_ns;
+	uint64_t error_ns;          /* half width of its 95 % interval */
+	uint64_t unseen_ns;         /* of sampled_ns, in code of another category: what probes missed */
+	uint64_t probes_ns;         /* of sampled_ns, at probed addresses: what probes cost */
+	double variance_ns2;
+};
+
 /* A frame of sampled stacks; its callers are found by going up. */
 struct rls_stack_frame {
 	uint32_t parent;            /* 1 + index of the caller; 0: none, or not known */
@@ -394,6 +407,8 @@ struct rls_report {
 	size_t function_count;
 	struct rls_sample_row *samples;
 	size_t sample_count;
+	struct rls_check_row *checks;   /* never grouped */
+	size_t check_count;
 	struct rls_stack_frame *stack_frames;
 	size_t stack_frame_count;
 	struct rls_sampled_stack_row *sampled_stacks;   /* never grouped */
@@ -470,11 +485,12 @@ enum rls_report_table {
 	RLS_TABLE_CUDA_OPERATIONS = 16,
 	RLS_TABLE_GPU_CLOCKS = 17,
 	RLS_TABLE_HOSTS = 18,
-	RLS_TABLE_MAX = 19,
+	RLS_TABLE_CROSS_CHECK = 19,
+	RLS_TABLE_MAX = 20,
 };
 
 /* Every table there is, for a message: "breakdown, transitions, ...". */
-#define RLS_TABLE_NAMES_BYTES 300
+#define RLS_TABLE_NAMES_BYTES 400
 const char *rls_report_table_names(char buffer[static RLS_TABLE_NAMES_BYTES]);
 
 /* "breakdown", "transitions", ... to *out and 0; -EINVAL for another word. */

@@ -168,6 +168,7 @@ static void renumber(const struct numbering *numbering, struct rls_report *other
 	renumber_all(numbering, other->lines, other->line_count);
 	renumber_all(numbering, other->functions, other->function_count);
 	renumber_all(numbering, other->samples, other->sample_count);
+	renumber_all(numbering, other->checks, other->check_count);
 	renumber_all(numbering, other->sampled_stacks, other->sampled_stack_count);
 	renumber_all(numbering, other->cuda_calls, other->cuda_call_count);
 	renumber_all(numbering, other->cuda_operations, other->cuda_operation_count);
@@ -406,6 +407,9 @@ static int merge_samples(struct rls_report *report, const struct rls_report *oth
 	if (!err)
 		err = append_all(&report->samples, &report->sample_count, other->samples,
 				 other->sample_count);
+	if (!err)
+		err = append_all(&report->checks, &report->check_count, other->checks,
+				 other->check_count);
 	for (size_t i = lines; i < report->line_count; i++) {
 		struct rls_line_row *row = &report->lines[i];
 

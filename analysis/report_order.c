@@ -178,6 +178,14 @@ static int sort_cuda_operations(const void *left, const void *right)
 	return order ? order : order_numbers(a->api_ns, b->api_ns);
 }
 
+static int sort_checks(const void *left, const void *right)
+{
+	const struct rls_check_row *a = left, *b = right;
+	int order = order_numbers(a->pid, b->pid);
+
+	return order ? order : order_numbers(a->category, b->category);
+}
+
 static int sort_gpu_clocks(const void *left, const void *right)
 {
 	const struct rls_gpu_clock_row *a = left, *b = right;
@@ -286,6 +294,7 @@ void rls_report_sort(struct rls_report *report)
 	sort_array(report->gpu, report->gpu_count, sort_gpu);
 	sort_array(report->cuda_calls, report->cuda_call_count, sort_cuda_calls);
 	sort_array(report->cuda_operations, report->cuda_operation_count, sort_cuda_operations);
+	sort_array(report->checks, report->check_count, sort_checks);
 	sort_array(report->gpu_clocks, report->gpu_clock_count, sort_gpu_clocks);
 	for (size_t i = 0; i < report->gpu_count; i++)
 		sort_array(report->gpu[i].operations, report->gpu[i].operation_count,

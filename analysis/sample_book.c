@@ -120,10 +120,12 @@ static int cell_of(struct rls_sample_book *book, const struct rls_process *proce
 }
 
 static int tally_of(struct rls_sample_book *book, const struct rls_process *process,
-		    const struct rls_scope *scope, enum rls_category category,
-		    enum rls_sample_kind kind, struct rls_sample_tally **out)
+		    const struct rls_scope *scope, enum rls_category category, bool guessed,
+		    const struct rls_event *event, struct rls_sample_tally **out)
 {
-	uint64_t place = (uint64_t)category << 8 | kind;
+	enum rls_sample_kind kind = event->sample.kind;
+	uint64_t place = (uint64_t)guessed << 24 | (uint64_t)event->sample.code << 16 |
+			 (uint64_t)category << 8 | kind;
 	struct rls_sample_tally *tally =
 		rls_index_map_get(&book->tally_map, (uintptr_t)scope, place);
 	int err;
@@ -139,7 +141,9 @@ static int tally_of(struct rls_sample_book *book, const struct rls_process *proc
 		tally->process = process;
 		tally->scope = scope;
 		tally->category = category;
+		tally->guessed = guessed;
 		tally->kind = kind;
+		tally->code = event->sample.code;
 		tally->next = book->tallies;
 		book->tallies = tally;
 	}
@@ -149,7 +153,7 @@ static int tally_of(struct rls_sample_book *book, const struct rls_process *proc
 
 int rls_sample_book_add(struct rls_sample_book *book, const struct rls_event *event,
 			const struct rls_process *process, const struct rls_scope *scope,
-			enum rls_category category)
+			enum rls_category category, bool guessed)
 {
 	struct rls_sample_tally *tally;
 	struct rls_sample_cell *cell;
@@ -157,7 +161,7 @@ int rls_sample_book_add(struct rls_sample_book *book, const struct rls_event *ev
 			  &cell);
 
 	if (!err)
-		err = tally_of(book, process, scope, category, event->sample.kind, &tally);
+		err = tally_of(book, process, scope, category, guessed, event, &tally);
 	if (err)
 		return err;
 	add(&cell->sum, event);

@@ -2,7 +2,7 @@
  *
  *     FRAME ─▶ tree of frames: (function, file, line) under a caller
  *     SAMPLE ─▶ cell of (scope, frame, category, kind): how many, how long
- *             └▶ tally of (scope, category, kind), to hold the samples against the trace
+ *             └▶ tally of (scope, category, kind, code), to hold the samples against the trace
  *
  * A scope is a process's phase and operation stack (timeline.h). Memory is that of the
  * different places in the program, not of the samples.
@@ -62,7 +62,9 @@ struct rls_sample_tally {
 	const struct rls_process *process;
 	const struct rls_scope *scope;
 	enum rls_category category;
+	bool guessed;               /* the category: tracing was off */
 	enum rls_sample_kind kind;
+	enum rls_category code;
 	struct rls_sample_sum sum;
 };
 
@@ -81,10 +83,10 @@ void rls_sample_book_free(struct rls_sample_book *book);
 /* A FRAME event. 0 or -ENOMEM. */
 int rls_sample_book_frame(struct rls_sample_book *book, const struct rls_event *event);
 
-/* A SAMPLE event of a thread in this scope and category. 0 or -ENOMEM. */
+/* A SAMPLE event of a thread in this scope and category, which may be guessed. 0 or -ENOMEM. */
 int rls_sample_book_add(struct rls_sample_book *book, const struct rls_event *event,
 			const struct rls_process *process, const struct rls_scope *scope,
-			enum rls_category category);
+			enum rls_category category, bool guessed);
 
 /* The frame of an id, NULL for 0 and for what no FRAME event told of. */
 const struct rls_frame_node *rls_sample_book_node(const struct rls_sample_book *book, uint32_t id);

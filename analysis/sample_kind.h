@@ -7,7 +7,7 @@
 #include "event.h"
 
 /* "python", "runtime", "native", "system", "lock", "io", "sleep", "child", "gpu", "cpu",
- * "other". Static storage. */
+ * "other", "probe". Static storage. */
 const char *rls_sample_kind_name(enum rls_sample_kind kind);
 
 /* 0, or -EINVAL for another word. */
@@ -15,7 +15,7 @@ int rls_sample_kind_parse(const char *name, enum rls_sample_kind *out);
 
 static inline bool rls_sample_kind_waits(enum rls_sample_kind kind)
 {
-	return kind >= RLS_SAMPLE_WAIT_LOCK;
+	return kind >= RLS_SAMPLE_WAIT_LOCK && kind <= RLS_SAMPLE_WAIT_OTHER;
 }
 
 #endif

@@ -120,6 +120,13 @@ static const struct rls_column gpu_clocks[] = {
 	COLUMN(DOUBLE, rls_gpu_clock_row, drift_ppm),
 };
 
+static const struct rls_column checks[] = {
+	COLUMN(U32, rls_check_row, pid),         COLUMN(CATEGORY, rls_check_row, category),
+	COLUMN(U64, rls_check_row, traced_ns),   COLUMN(U64, rls_check_row, sampled_ns),
+	COLUMN(U64, rls_check_row, error_ns),    COLUMN(U64, rls_check_row, unseen_ns),
+	COLUMN(U64, rls_check_row, probes_ns),
+};
+
 #define TIMES(struct_)                                                                      \
 	TIME(struct_, samples), TIME(struct_, python_ns), TIME(struct_, native_ns),         \
 		TIME(struct_, system_ns), TIME(struct_, waiting_ns), TIME(struct_, error_ns), \
@@ -255,6 +262,7 @@ const struct rls_columns rls_report_columns[RLS_TABLE_MAX] = {
 	[RLS_TABLE_CUDA_CALLS] = TABLE("cuda_calls", cuda_calls, cuda_calls, cuda_call_count),
 	[RLS_TABLE_CUDA_OPERATIONS] = TABLE("cuda_operations", cuda_operations, cuda_operations,
 					    cuda_operation_count),
+	[RLS_TABLE_CROSS_CHECK] = TABLE("cross_check", checks, checks, check_count),
 	[RLS_TABLE_GPU_CLOCKS] = TABLE("gpu_clocks", gpu_clocks, gpu_clocks, gpu_clock_count),
 	[RLS_TABLE_HOSTS] = TABLE("hosts", hosts, hosts, host_count),
 };

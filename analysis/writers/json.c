@@ -216,6 +216,7 @@ static int write_json(const struct rls_report *report, FILE *out,
 		print_table(out, report, RLS_TABLE_LINES);
 		print_table(out, report, RLS_TABLE_FUNCTIONS);
 		print_table(out, report, RLS_TABLE_SAMPLES);
+		print_table(out, report, RLS_TABLE_CROSS_CHECK);
 	}
 	print_table_if_any(out, report, RLS_TABLE_CUDA_CALLS);
 	print_table_if_any(out, report, RLS_TABLE_CUDA_OPERATIONS);

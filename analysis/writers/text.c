@@ -150,7 +150,11 @@ static int print_process(const struct rls_page *page, const struct rls_process_e
 		err = rls_page_transitions(page, process);
 	if (!err)
 		err = rls_page_cuda(page, process);
-	return err ? err : rls_page_samples(page, process);
+	if (!err)
+		err = rls_page_samples(page, process);
+	if (!err)
+		rls_page_cross_check(page, process);
+	return err;
 }
 
 static void print_tree_line(const struct rls_page *page, const struct rls_tree_node *node)

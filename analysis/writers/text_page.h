@@ -42,6 +42,8 @@ int rls_page_transitions(const struct rls_page *page, const struct rls_process_e
 /* Where its samples fell: by line, function or file as the report is grouped, else the hottest
  * lines. Nothing without samples. */
 int rls_page_samples(const struct rls_page *page, const struct rls_process_entry *process);
+/* Running time by category as traced beside as sampled. Nothing without samples. */
+void rls_page_cross_check(const struct rls_page *page, const struct rls_process_entry *process);
 /* Whether that is what the report is about. */
 bool rls_page_is_sampled(const struct rls_page *page);
 

@@ -336,6 +336,45 @@ static int print_ranked(const struct rls_page *page, uint32_t pid, uint64_t whol
 	return 0;
 }
 
+/* --- samples against the trace ------------------------------------------------------ */
+
+static void print_check(const struct rls_page *page, const struct rls_check_row *row,
+			const struct rls_check_row *whole)
+{
+	char text[RLS_TEXT_NUMBER_BYTES];
+
+	fprintf(page->out, "  %-11s", rls_category_name(row->category));
+	print_share(page, row->traced_ns, whole->traced_ns);
+	print_share(page, row->sampled_ns, whole->sampled_ns);
+	fprintf(page->out, "  %7s", rls_text_share(text, row->error_ns, whole->sampled_ns));
+	print_share(page, row->unseen_ns, whole->sampled_ns);
+	print_share(page, row->probes_ns, whole->sampled_ns);
+	putc('\n', page->out);
+}
+
+void rls_page_cross_check(const struct rls_page *page, const struct rls_process_entry *process)
+{
+	const struct rls_report *report = page->report;
+	struct rls_check_row whole = {0};
+
+	for (size_t i = 0; i < report->check_count; i++) {
+		if (report->checks[i].pid != process->pid)
+			continue;
+		rls_add_bounded(&whole.traced_ns, report->checks[i].traced_ns);
+		rls_add_bounded(&whole.sampled_ns, report->checks[i].sampled_ns);
+	}
+	if (!whole.traced_ns || !whole.sampled_ns)
+		return;
+	putc('\n', page->out);
+	rls_page_style(page, RLS_STYLE_FAINT);
+	fprintf(page->out, "  %-11s %7s %7s  %8s %7s %7s\n", "running", "traced", "sampled",
+		"± error", "unseen", "probes");
+	rls_page_plain(page);
+	for (size_t i = 0; i < report->check_count; i++)
+		if (report->checks[i].pid == process->pid)
+			print_check(page, &report->checks[i], &whole);
+}
+
 int rls_page_samples(const struct rls_page *page, const struct rls_process_entry *process)
 {
 	uint64_t whole_ns = sampled_ns(page->report, process->pid);

@@ -72,6 +72,24 @@ def check_annotated(checks, truth, report, sampled_truth, sampled):
                         operation, category, 100 * annotated_off, 100 * sampled_off, 100 * allowed))
 
 
+def check_cross_check(checks, report):
+    """By category, what ran as traced and as sampled."""
+    rows = {row["category"]: row for row in report["cross_check"]}
+    traced_ns = sum(row["traced_ns"] for row in rows.values())
+    sampled_ns = sum(row["sampled_ns"] for row in rows.values())
+    for category in ("python", "simulator"):
+        row = rows[category]
+        traced, sampled = row["traced_ns"] / traced_ns, row["sampled_ns"] / sampled_ns
+        checks.that(abs(traced - sampled) <= 1.5 * row["error_ns"] / sampled_ns + 0.02,
+                    "%s: traced %.1f %%, sampled %.1f %%" % (category, 100 * traced, 100 * sampled))
+        checks.that(row["unseen_ns"] + row["probes_ns"] <= 0.1 * sampled_ns,
+                    "unseen %.1f ms, probes %.1f ms of it" % (
+                        row["unseen_ns"] / 1e6, row["probes_ns"] / 1e6))
+    kinds = sum(row["ns"] for row in report["samples"]
+                if row["kind"] in ("python", "runtime", "native", "system", "probe"))
+    checks.that(kinds == sampled_ns, "every running sample is in it: %.3f s" % (kinds / 1e9))
+
+
 def check_refusals(checks):
     for options, word in ((["--operation", "step"], "NAME=FUNCTION"),
                           (["--operation", "=x"], "NAME=FUNCTION"),
@@ -90,6 +108,7 @@ def main():
     checks.that(status == 0, "profiler ended with %d" % status)
     harness.check_sums(checks, report)
     check_truth(checks, truth, report)
+    check_cross_check(checks, report)
     checks.that(all(row["operation"] == "" for row in report["transitions"]) and report["transitions"],
                 "whose the transitions are is not known")
     lines = collections.Counter()

@@ -128,7 +128,8 @@ static int open_verify(struct rls_recorder *recorder)
 static int open_samples(struct rls_recorder *recorder)
 {
 	unsigned int hz = recorder->options.sample_hz;
-	int r = rls_samples_new(recorder->kernel, &recorder->output, &recorder->samples);
+	int r = rls_samples_new(recorder->kernel, recorder->places, &recorder->output,
+				&recorder->samples);
 
 	if (!r)
 		r = rls_kernel_attach_stacks(recorder->kernel, hz);

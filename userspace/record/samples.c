@@ -31,6 +31,7 @@ struct rls_samples {
 	struct rls_frame_tree tree;
 	struct rls_pythons *pythons;
 	struct rls_locator *locator;
+	struct rls_places *places;
 	struct rls_index_map waits; /* tid → struct wait */
 	uint64_t taken;             /* stacks, of both sorts */
 	uint64_t ends[RLS_STACK_END_MAX];
@@ -38,7 +39,8 @@ struct rls_samples {
 	uint64_t nowhere;           /* leaves that are in no mapping */
 };
 
-int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output,
+int rls_samples_new(struct rls_kernel *kernel, struct rls_places *places,
+		    struct rls_trace_output *output,
 		    struct rls_samples **out)
 {
 	struct rls_samples *samples = calloc(1, sizeof(*samples));
@@ -48,6 +50,7 @@ int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output,
 		return -ENOMEM;
 	samples->kernel = kernel;
 	samples->output = output;
+	samples->places = places;
 	samples->sink = rls_trace_output_sink(output);
 	samples->tree.sink = &samples->sink;
 	r = rls_pythons_new(kernel, &samples->sink, &samples->pythons);
@@ -188,24 +191,49 @@ static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *st
 
 /* ---- samples ---- */
 
-static int emit_sample(struct rls_samples *samples, uint32_t pid, uint32_t tid, uint64_t time_ns,
-		       uint32_t frame, enum rls_sample_kind kind, uint64_t ns, uint32_t every)
+/* What running code is judged by: a probe, or a library with a role. */
+static int judge(struct rls_samples *samples, const struct rls_wire_stack *stack,
+		 struct rls_event *event)
 {
-	struct rls_event event = rls_event_at(RLS_EVENT_SAMPLE, pid, tid, time_ns);
+	bool in_kernel = stack->header.flags & RLS_SAMPLE_KERNEL;
+	struct rls_place place;
+	enum rls_leaf leaf;
+	int r = rls_places_find(samples->places, (pid_t)stack->header.pid, stack->header.time_ns,
+				stack->ip, true, &place);
+
+	if (r)
+		return r == -ENOMEM ? r : 0; /* the process is gone */
+	leaf = rls_leaf_of(place.mapping, place.file ? &place.file->leaf : NULL, stack->ip, in_kernel);
+	if (leaf == RLS_LEAF_PROBE)
+		event->sample.kind = RLS_SAMPLE_PROBE;
+	else
+		(void)rls_leaf_has_category(leaf, &event->sample.code);
+	return 0;
+}
+
+static int emit_running(struct rls_samples *samples, const struct rls_wire_stack *stack,
+			uint32_t frame, enum rls_sample_kind kind)
+{
+	struct rls_event event = rls_event_at(RLS_EVENT_SAMPLE, stack->header.pid,
+					      stack->header.tid, stack->header.time_ns);
+	int r;
 
 	event.sample.frame = frame;
 	event.sample.kind = kind;
-	event.sample.ns = ns;
-	event.sample.every = every;
-	return rls_emit(&samples->sink, &event);
+	event.sample.ns = stack->argument;
+	r = judge(samples, stack, &event);
+	return r ? r : rls_emit(&samples->sink, &event);
 }
 
 static int end_wait(struct rls_samples *samples, const struct wait *wait, uint64_t time_ns)
 {
-	uint64_t ns = time_ns > wait->since_ns ? time_ns - wait->since_ns : 0;
+	struct rls_event event = rls_event_at(RLS_EVENT_SAMPLE, wait->pid, wait->tid, time_ns);
 
-	return emit_sample(samples, wait->pid, wait->tid, time_ns, wait->frame, wait->kind,
-			   ns * wait->every, wait->every > 1 ? wait->every : 0);
+	event.sample.frame = wait->frame;
+	event.sample.kind = wait->kind;
+	event.sample.ns = time_ns > wait->since_ns ? (time_ns - wait->since_ns) * wait->every : 0;
+	event.sample.every = wait->every > 1 ? wait->every : 0;
+	return rls_emit(&samples->sink, &event);
 }
 
 static int begin_wait(struct rls_samples *samples, const struct rls_wire_stack *stack,
@@ -264,8 +292,7 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 		return r;
 	if (stack->header.flags & RLS_STACK_WAITS)
 		return begin_wait(samples, stack, leaf, kind);
-	return emit_sample(samples, stack->header.pid, stack->header.tid, stack->header.time_ns,
-			   leaf, kind, stack->argument, 0);
+	return emit_running(samples, stack, leaf, kind);
 }
 
 int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *record, size_t size)

@@ -15,11 +15,14 @@
 
 #include "bpf/stack_wire.h"
 #include "userspace/attach/kernel.h"
+#include "userspace/record/places.h"
 #include "userspace/record/trace_output.h"
 
 struct rls_samples;
 
-int rls_samples_new(struct rls_kernel *kernel, struct rls_trace_output *output,
+/* places: borrowed, stays. */
+int rls_samples_new(struct rls_kernel *kernel, struct rls_places *places,
+		    struct rls_trace_output *output,
 		    struct rls_samples **out);
 void rls_samples_free(struct rls_samples *samples);
 
