@@ -395,7 +395,8 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 
 		epoll_wait(recorder->epoll_fd, events, 4, TICK_MS);
 		time_ns = rls_monotonic_ns();
-		rls_kernel_draw_ticks(recorder->kernel, time_ns);
+		if (recorder->samples) /* looks alone count ticks */
+			rls_kernel_draw_ticks(recorder->kernel, time_ns);
 		if (rls_kernel_consume(recorder->kernel) < 0 ||
 		    rls_trace_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
