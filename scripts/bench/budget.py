@@ -2,7 +2,8 @@
 
 One job runs all the time and counts its steps in a shared page. Stretches without and with the
 profiler alternate (off, on, off, on, …, off); a stretch with it is held against the mean of its two
-neighbours. Its shares are held against those of a short recording of everything.
+neighbours. Its shares are held against those of a short recording of everything. Before that
+`calibrate --pid` has looked on.
 """
 import collections
 import json
@@ -18,6 +19,7 @@ import time
 BINARY = os.environ["RLS_BIN"]
 OFF_SECONDS = 20
 ALL_SECONDS = 20
+CALIBRATION_SECONDS = 20
 JOB = """
 import mmap, runpy, struct, sys, os
 sys.path.insert(0, os.path.dirname(sys.argv[1]))
@@ -54,6 +56,13 @@ class Job:
         began, steps = time.monotonic(), self.steps()
         time.sleep(seconds)
         return (self.steps() - steps) / (time.monotonic() - began)
+
+
+def calibrate(job):
+    """What hits cost this job; the recordings go by it."""
+    done = subprocess.run([BINARY, "calibrate", "--pid", str(job.child.pid), "--duration",
+                           str(CALIBRATION_SECONDS)], capture_output=True, text=True, check=False)
+    print((done.stdout or done.stderr).strip(), flush=True)
 
 
 def record(job, budget, seconds):
@@ -106,6 +115,7 @@ def main():
     script, seconds, rounds, budgets = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
     job = Job(script)
     try:
+        calibrate(job)
         whole = record(job, "none", ALL_SECONDS)[0] if not os.environ.get("RLS_NO_SHARES") else None
         for budget in budgets:
             ratios = []

@@ -23,6 +23,7 @@ struct job {
 	double noise;           /* of a segment's length, relative */
 	double drift;           /* by how much of itself the machine gets slower in the whole time */
 	double interrupted;     /* share of segments during which it did not run for 5 ms */
+	double bursts;          /* share of stretches in which everything takes twice as long */
 	bool loses;             /* every 50th record */
 	uint64_t length_ns;
 	unsigned int seed;
@@ -32,7 +33,7 @@ struct thread {
 	struct rls_segments *segments;
 	uint64_t now_ns, off_cpu_ns;
 	uint32_t sequence, hits;
-	bool loses;
+	bool loses, in_burst;
 };
 
 static double random_share(void)
@@ -60,6 +61,7 @@ static void work(struct thread *thread, const struct job *job, uint32_t mark, bo
 {
 	uint32_t hits = mark == MARK_A ? 40 : 120;
 	double slow = 1 + job->drift * (double)thread->now_ns / (double)job->length_ns;
+	double burst = thread->in_burst ? 2 : 1;
 	double ns = (mark == MARK_A ? 60000 : 200000) * (1 + job->noise * random_share());
 
 	thread->hits++;
@@ -75,7 +77,7 @@ static void work(struct thread *thread, const struct job *job, uint32_t mark, bo
 		thread->off_cpu_ns = 5000000;
 		thread->now_ns += 5000000;
 	}
-	thread->now_ns += (uint64_t)(ns * slow);
+	thread->now_ns += (uint64_t)(ns * slow * burst);
 	if (probed) {
 		thread->hits++;
 		record(thread, OTHER, 1, false);
@@ -94,6 +96,7 @@ static int run(const struct job *job, struct rls_delta_in_vivo *out)
 	while (thread.now_ns < job->length_ns) {
 		uint64_t since_ns = thread.now_ns;
 
+		thread.in_burst = random_share() < job->bursts;
 		while (thread.now_ns < since_ns + STRETCH_NS)
 			work(&thread, job, rand() % 2 ? MARK_A : MARK_B, probed);
 		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
@@ -128,6 +131,23 @@ static void finds_what_hits_cost(void **state)
 	}
 	/* A 95 % interval, on 60 samples; the truth drifts a little too. */
 	assert_true(held >= count * 85 / 100);
+}
+
+/* Somebody else has the machine now and then: no more than a wider interval. */
+static void bursts_do_not_spoil_it(void **state)
+{
+	struct job job = { { 1.4, 1.4 }, .noise = 0.2, .bursts = 0.06, .length_ns = 30000000000 };
+	unsigned int held = 0;
+
+	(void)state;
+	for (job.seed = 1; job.seed <= 20; job.seed++) {
+		struct rls_delta_in_vivo found;
+
+		assert_int_equal(run(&job, &found), 0);
+		assert_true(fabs(found.factor / 1.4 - 1) < 0.15);
+		held += fabs(found.factor - 1.4) <= found.error;
+	}
+	assert_true(held >= 17);
 }
 
 static void says_where_parts_differ(void **state)
@@ -170,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_hits_cost),
+		cmocka_unit_test(bursts_do_not_spoil_it),
 		cmocka_unit_test(says_where_parts_differ),
 		cmocka_unit_test(leaves_out_what_has_lost_records),
 		cmocka_unit_test(wants_enough_to_compare),

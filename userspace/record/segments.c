@@ -19,6 +19,8 @@
 #define CLEAR_NOISE 0.1
 /* What is interrupted takes longer, never shorter. */
 #define TRIMMED_TOP 0.1
+/* Of the blocks, on either side. */
+#define TRIMMED_BLOCKS 0.2
 #define CONFIDENCE 0.95
 
 struct rls_segment {
@@ -335,6 +337,57 @@ static double find_spread(struct difference *differences, size_t count, double f
 	return weights > 0 && weighted > 0 ? 2 * sqrt(weighted / weights) : 0;
 }
 
+struct ratio {
+	double value, weight;
+};
+
+static int by_value(const void *left, const void *right)
+{
+	return compare_numbers(((const struct ratio *)left)->value,
+			       ((const struct ratio *)right)->value);
+}
+
+static double clip(const struct ratio *ratios, size_t i, size_t low, size_t high)
+{
+	return ratios[i < low ? low : i > high ? high : i].value;
+}
+
+/* The blocks' ratios without the farthest of either side, which somebody else's bursts have
+ * spoilt: their trimmed mean, and its interval by Yuen's winsorized variance. */
+static void combine(const struct sums blocks[BLOCKS_MAX], struct rls_delta_in_vivo *out)
+{
+	struct ratio ratios[BLOCKS_MAX];
+	double weights = 0, sum = 0, middle = 0, squares = 0, n;
+	size_t count = 0, cut, i;
+
+	for (i = 0; i < BLOCKS_MAX; i++) {
+		if (blocks[i].cost_ns > 0)
+			ratios[count++] = (struct ratio){ blocks[i].delta_ns / blocks[i].cost_ns,
+							  blocks[i].cost_ns };
+	}
+	out->blocks = count;
+	if (count < BLOCKS_MIN)
+		return;
+	qsort(ratios, count, sizeof(*ratios), by_value);
+	n = (double)count;
+	cut = (size_t)(TRIMMED_BLOCKS * n);
+	for (i = cut; i < count - cut; i++) {
+		sum += ratios[i].weight * ratios[i].value;
+		weights += ratios[i].weight;
+	}
+	out->factor = sum / weights;
+	for (i = 0; i < count; i++)
+		middle += clip(ratios, i, cut, count - cut - 1) / n;
+	for (i = 0; i < count; i++) {
+		double off = clip(ratios, i, cut, count - cut - 1) - middle;
+
+		squares += off * off;
+	}
+	out->error = rls_student_quantile(CONFIDENCE, n - 2 * (double)cut - 1) *
+		     sqrt(squares / (n - 1) / n) / (1 - 2 * (double)cut / n);
+	out->deviation = out->error * sqrt(1 + n);
+}
+
 static int conclude(struct difference *differences, size_t count, struct rls_delta_in_vivo *out)
 {
 	struct sums blocks[BLOCKS_MAX] = { 0 }, whole = { 0 };
@@ -344,15 +397,11 @@ static int conclude(struct difference *differences, size_t count, struct rls_del
 		add(&blocks[differences[i].block], &differences[i]);
 		add(&whole, &differences[i]);
 	}
-	for (size_t i = 0; i < BLOCKS_MAX; i++)
-		result.blocks += blocks[i].count > 0;
-	if (result.blocks < BLOCKS_MIN || !(whole.cost_ns > 0))
+	combine(blocks, &result);
+	if (result.blocks < BLOCKS_MIN)
 		return -ENODATA;
-	result.factor = whole.delta_ns / whole.cost_ns;
-	result.error = ratio_error(blocks, BLOCKS_MAX, result.factor, whole.cost_ns);
-	result.deviation = result.error * sqrt(1 + (double)result.blocks);
 	result.spread = find_spread(differences, count, result.factor, &result.labels);
-	result.hit_ns = whole.delta_ns / whole.hits;
+	result.hit_ns = result.factor * whole.cost_ns / whole.hits;
 	result.inflation = 1 + whole.delta_ns / whole.plain_ns;
 	result.segments = (size_t)whole.count;
 	*out = result;
