@@ -187,6 +187,23 @@ static void what_is_given_up_is_bounded(void **state)
 	rls_site_use_clear(&use);
 }
 
+static void sums_are_added_to_part_of_what_was_known(void **state)
+{
+	const struct rls_site_count more = { .hits = 100, .calls = 50, .time_ns = 1000 };
+	struct rls_site_use use = { 0 };
+
+	assert_int_equal(rls_site_use_more(&use, 2, &more), 0);
+	rls_site_use_cut(&use, 5000);
+	rls_site_use_age(&use, 0.5);
+	assert_int_equal(rls_site_use_more(&use, 2, &more), 0);
+	assert_int_equal(use.traced_ns, 2500);
+	assert_int_equal(use.sites[2].hits, 150);
+	assert_int_equal(use.sites[2].calls, 75);
+	assert_int_equal(use.sites[2].time_ns, 1500);
+	assert_int_equal(rls_site_use_more(&use, RLS_SITES_COUNTED, &more), 0);
+	rls_site_use_clear(&use);
+}
+
 static void nothing_is_sorted_of_nothing(void **state)
 {
 	struct rls_site_sorting sorting = { .always = 7 };
@@ -209,6 +226,7 @@ int main(void)
 		cmocka_unit_test(short_calls_are_given_up),
 		cmocka_unit_test(few_calls_are_not_judged_by),
 		cmocka_unit_test(what_is_given_up_is_bounded),
+		cmocka_unit_test(sums_are_added_to_part_of_what_was_known),
 		cmocka_unit_test(nothing_is_sorted_of_nothing),
 	};
 

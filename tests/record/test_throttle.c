@@ -23,6 +23,9 @@ static struct {
 	size_t opened, closed, regrouped;
 	enum rls_duty duties[SITES];
 	uint64_t hits[SITES];
+	uint64_t burden[RLS_BURDENS];
+	struct rls_wire_calls calls[SITES];
+	size_t looked;
 	int refuse_looks, refuse_window, guess_result;
 	struct rls_event events[4096];
 	size_t count;
@@ -87,6 +90,21 @@ uint32_t __wrap_rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_
 uint32_t __wrap_rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site)
 {
 	return HIT_NS;
+}
+
+const volatile uint64_t *__wrap_rls_kernel_burden(const struct rls_kernel *kernel);
+const volatile uint64_t *__wrap_rls_kernel_burden(const struct rls_kernel *kernel)
+{
+	return world.burden;
+}
+
+int __wrap_rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wire_calls *calls,
+				 size_t count);
+int __wrap_rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wire_calls *calls,
+				 size_t count)
+{
+	memcpy(calls, world.calls, count * sizeof(*calls));
+	return 0;
 }
 
 int __wrap_rls_guess(struct rls_places *places, const struct rls_wire_look *look,
@@ -276,6 +294,97 @@ static void looks_become_shares(void **state)
 	rls_throttle_free(throttle);
 }
 
+/* ---- where the kernel side books ---- */
+
+static int looked(void *context, const struct rls_wire_look *look, enum rls_category guess)
+{
+	assert_int_equal(guess, RLS_CATEGORY_BACKEND);
+	world.looked++;
+	return 0;
+}
+
+static struct rls_throttle *begin_booking(double percent)
+{
+	struct rls_throttle *throttle = begin(percent);
+
+	assert_int_equal(rls_throttle_book(throttle, looked, NULL), 0);
+	return throttle;
+}
+
+/* As tick, summed up by the kernel side. */
+static void booked_tick(struct rls_throttle *throttle, double rate, uint32_t threads)
+{
+	uint64_t calls = world.open ? (uint64_t)(rate * TICK_NS / (2 * HIT_NS)) : 0;
+
+	for (uint32_t tid = 1; tid <= threads; tid++)
+		world.burden[RLS_BURDEN_OF(tid)] += 2 * calls * HIT_NS;
+	world.hits[BUSY] += 2 * calls * threads;
+	world.calls[BUSY].calls += calls * threads;
+	world.calls[BUSY].time_ns += calls * threads * 50000;
+	world.hits[0] += world.open;
+	world.now_ns += TICK_NS;
+	assert_int_equal(rls_throttle_tick(throttle, world.now_ns, SITES), 0);
+}
+
+static void sums_keep_the_budget_as_records_do(void **state)
+{
+	struct rls_throttle *throttle = begin_booking(1);
+	double open_ns = 0;
+
+	for (int i = 0; i < 6000; i++) {
+		open_ns += world.open ? TICK_NS : 0;
+		booked_tick(throttle, 0.15, 3);
+	}
+	assert_int_equal(world.duties[0], RLS_DUTY_ALWAYS);
+	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
+	assert_true(open_ns * 0.15 < 0.011 * 60 * SECOND_NS);
+	assert_true(open_ns * 0.15 > 0.004 * 60 * SECOND_NS);
+	rls_throttle_free(throttle);
+}
+
+/* Hours without a job are no reason to think that sites are hit seldom. */
+static void idle_time_says_nothing_of_sites(void **state)
+{
+	struct rls_throttle *throttle = begin_booking(1);
+
+	for (int i = 0; i < 60000; i++) {
+		world.now_ns += TICK_NS;
+		rls_throttle_idle(throttle, world.now_ns);
+	}
+	for (int i = 0; i < 3000 && !world.closed; i++)
+		booked_tick(throttle, 0.15, 1);
+	assert_int_equal(world.closed, 1);
+	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
+	rls_throttle_free(throttle);
+}
+
+/* A job that was cheap for long is followed by one that is not. */
+static void what_sites_cost_is_learnt_anew(void **state)
+{
+	struct rls_throttle *throttle = begin_booking(1);
+
+	for (int i = 0; i < 30000; i++)
+		booked_tick(throttle, 0.0005, 1);
+	assert_int_equal(world.closed, 0);
+	for (int i = 0; i < 6000; i++)
+		booked_tick(throttle, 0.15, 1);
+	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
+	rls_throttle_free(throttle);
+}
+
+static void booked_looks_go_to_who_listens(void **state)
+{
+	struct rls_throttle *throttle = begin_booking(1);
+	const struct rls_wire_look look = { .header = { .size = sizeof(look), .kind = RLS_WIRE_LOOK } };
+
+	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	world.guess_result = -EAGAIN; /* our own time */
+	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(world.looked, 1);
+	assert_int_equal(world.count, 0);
+	rls_throttle_free(throttle);
+}
+
 static void what_fails_is_told(void **state)
 {
 	struct rls_throttle *throttle = begin(2), *none = NULL;
@@ -304,6 +413,10 @@ int main(void)
 		cmocka_unit_test(each_thread_may_pay_the_budget),
 		cmocka_unit_test(late_hits_are_paid_for),
 		cmocka_unit_test(looks_become_shares),
+		cmocka_unit_test(sums_keep_the_budget_as_records_do),
+		cmocka_unit_test(idle_time_says_nothing_of_sites),
+		cmocka_unit_test(what_sites_cost_is_learnt_anew),
+		cmocka_unit_test(booked_looks_go_to_who_listens),
 		cmocka_unit_test(what_fails_is_told),
 	};
 
