@@ -204,6 +204,26 @@ static void sums_are_added_to_part_of_what_was_known(void **state)
 	rls_site_use_clear(&use);
 }
 
+static void dear_sites_calm_down(void **state)
+{
+	/* Of 2 % of a second no more than 15 % is for sites that stay on: 6,000 hits. */
+	const uint64_t hits[] = { 4000, 0, 1000, 50000, 20000 };
+	struct rls_site_use use = { 0 };
+	size_t moved = 7;
+
+	assert_int_equal(rls_site_use_calm(&use, hits, 5, SECOND_NS, HIT_NS, SHARE, &moved), 0);
+	assert_int_equal(moved, 2);
+	assert_int_equal(use.sites[0].duty, RLS_DUTY_ALWAYS);
+	assert_int_equal(use.sites[2].duty, RLS_DUTY_ALWAYS);
+	assert_int_equal(use.sites[3].duty, RLS_DUTY_WINDOWS);
+	assert_int_equal(use.sites[4].duty, RLS_DUTY_WINDOWS);
+	assert_int_equal(rls_site_use_calm(&use, hits, 5, SECOND_NS, HIT_NS, SHARE, &moved), 0);
+	assert_int_equal(moved, 0); /* what is in windows was not hit since */
+	assert_int_equal(rls_site_use_calm(&use, NULL, 0, SECOND_NS, HIT_NS, SHARE, &moved), 0);
+	assert_int_equal(moved, 0);
+	rls_site_use_clear(&use);
+}
+
 static void nothing_is_sorted_of_nothing(void **state)
 {
 	struct rls_site_sorting sorting = { .always = 7 };
@@ -227,6 +247,7 @@ int main(void)
 		cmocka_unit_test(few_calls_are_not_judged_by),
 		cmocka_unit_test(what_is_given_up_is_bounded),
 		cmocka_unit_test(sums_are_added_to_part_of_what_was_known),
+		cmocka_unit_test(dear_sites_calm_down),
 		cmocka_unit_test(nothing_is_sorted_of_nothing),
 	};
 

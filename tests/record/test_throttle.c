@@ -16,6 +16,7 @@
 #define HIT_NS 500
 #define SITES 3
 #define BUSY 1                  /* the site that is hit all the time */
+#define NEW 2                   /* one that is not hit at first */
 
 static struct {
 	uint64_t now_ns;
@@ -57,7 +58,9 @@ int __wrap_rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns);
 int __wrap_rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns)
 {
 	world.regrouped++;
-	close_window(edge_ns);
+	if (world.open)
+		close_window(edge_ns);
+	*edge_ns = world.now_ns;
 	return 0;
 }
 
@@ -294,6 +297,34 @@ static void looks_become_shares(void **state)
 	rls_throttle_free(throttle);
 }
 
+/* A site that was never hit before is, in closed time, as when a rollout is over. */
+static void sites_met_in_closed_time_calm_down(void **state)
+{
+	struct rls_throttle *throttle = begin(2);
+	size_t regrouped;
+	double on_ns = 0;
+
+	while (!world.closed)
+		tick(throttle, 0.15, 1);
+	regrouped = world.regrouped;
+	assert_int_equal(world.duties[NEW], RLS_DUTY_ALWAYS);
+	for (int i = 0; i < 6000; i++) {
+		bool on = world.open || world.duties[NEW] == RLS_DUTY_ALWAYS;
+		uint64_t hits = on ? TICK_NS / 10 / HIT_NS : 0; /* a tenth of its time */
+
+		on_ns += on ? TICK_NS : 0;
+		world.hits[NEW] += hits;
+		if (hits)
+			category(throttle, 1, world.now_ns, 0, NEW, (uint32_t)hits * HIT_NS);
+		world.now_ns += TICK_NS;
+		assert_int_equal(rls_throttle_tick(throttle, world.now_ns, SITES), 0);
+	}
+	assert_true(world.regrouped > regrouped);
+	assert_int_equal(world.duties[NEW], RLS_DUTY_WINDOWS);
+	assert_true(on_ns * 0.1 < 0.025 * 60 * SECOND_NS);
+	rls_throttle_free(throttle);
+}
+
 /* ---- where the kernel side books ---- */
 
 static int looked(void *context, const struct rls_wire_look *look, enum rls_category guess)
@@ -413,6 +444,7 @@ int main(void)
 		cmocka_unit_test(each_thread_may_pay_the_budget),
 		cmocka_unit_test(late_hits_are_paid_for),
 		cmocka_unit_test(looks_become_shares),
+		cmocka_unit_test(sites_met_in_closed_time_calm_down),
 		cmocka_unit_test(sums_keep_the_budget_as_records_do),
 		cmocka_unit_test(idle_time_says_nothing_of_sites),
 		cmocka_unit_test(what_sites_cost_is_learnt_anew),

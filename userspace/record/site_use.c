@@ -234,3 +234,33 @@ void rls_site_use_sort(struct rls_site_use *use, double hit_ns, double share, bo
 	}
 	*out = sorting;
 }
+
+int rls_site_use_calm(struct rls_site_use *use, const uint64_t *hits, size_t count,
+		      uint64_t span_ns, double hit_ns, double share, size_t *moved)
+{
+	_cleanup_free_ struct ranked *ranked = calloc(count + 1, sizeof(*ranked));
+	size_t busy = 0, windowed = 0;
+	double kept = 0;
+	int r = count ? need_site(use, count - 1) : 0;
+
+	if (!ranked || r)
+		return ranked ? r : -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		if (hits[i] && use->sites[i].duty == RLS_DUTY_ALWAYS)
+			ranked[busy++] = (struct ranked){
+				.site = i,
+				.rate = cost_of(&use->sites[i], hit_ns) * (double)hits[i] /
+					(double)span_ns,
+			};
+	}
+	qsort(ranked, busy, sizeof(*ranked), compare_rates);
+	for (size_t i = 0; i < busy; i++) {
+		kept += ranked[i].rate;
+		if (kept <= CHEAP_SHARE * share)
+			continue;
+		use->sites[ranked[i].site].duty = RLS_DUTY_WINDOWS;
+		windowed++;
+	}
+	*moved = windowed;
+	return 0;
+}

@@ -53,6 +53,11 @@ int rls_site_use_hits(struct rls_site_use *use, const uint64_t *hits, size_t cou
 void rls_site_use_age(struct rls_site_use *use, double keep);
 int rls_site_use_more(struct rls_site_use *use, size_t site, const struct rls_site_count *more);
 
+/* Sites that are always on have been hit so often in the last span_ns: the dearest go into windows
+ * until the rest costs next to nothing. *moved: how many. 0 or -ENOMEM. */
+int rls_site_use_calm(struct rls_site_use *use, const uint64_t *hits, size_t count,
+		      uint64_t span_ns, double hit_ns, double share, size_t *moved);
+
 /* What was sorted out last. */
 struct rls_site_sorting {
 	size_t always, windowed, never; /* sites that were hit, by duty */

@@ -28,6 +28,11 @@
 /* Sites are given up only when they have been watched for so long. */
 #define DEMOTE_AFTER_NS 5000000000ULL
 #define SORT_AGAIN_NS 10000000000ULL
+/* Closed time that costs more of the budget than this has sites on that should not be; looked at so
+ * often. */
+#define CALM_SHARE 0.8
+#define CALM_AFTER_NS 200000000ULL
+#define CALM_AGAIN_NS 1000000000ULL
 /* Of what was known of sites before, at each sorting: jobs come and go. */
 #define BOOKS_KEEP 0.7
 
@@ -41,7 +46,7 @@ struct rls_throttle {
 	struct rls_index_map costs;     /* tid → cost of this tick + 1 */
 	double worst_ns;                /* the largest of them */
 	double hit_ns;
-	uint64_t start_ns, opened_ns, sorted_ns;
+	uint64_t start_ns, opened_ns, sorted_ns, calmed_ns;
 	size_t windows;
 	struct books *books;            /* NULL: the kernel side sends records */
 };
@@ -304,6 +309,59 @@ static int open_window(struct rls_throttle *throttle)
 	return tell(throttle, true, edge_ns);
 }
 
+/* ---- between windows ---- */
+
+static bool must_calm(const struct rls_throttle *throttle, uint64_t time_ns)
+{
+	const struct rls_budget *budget = &throttle->budget;
+
+	return !budget->open && time_ns > budget->edge_ns + CALM_AFTER_NS &&
+	       time_ns > throttle->calmed_ns + CALM_AGAIN_NS &&
+	       budget->spent_ns > CALM_SHARE * budget->share * (double)(time_ns - budget->edge_ns);
+}
+
+/* How often each site was hit since the sites were sorted. */
+static int recent_hits(const struct rls_throttle *throttle, uint64_t *hits, size_t sites)
+{
+	const struct rls_site_use *use = &throttle->use;
+	int r = rls_kernel_site_hits(throttle->kernel, hits, sites);
+
+	for (size_t i = 0; !r && i < sites; i++) {
+		uint64_t before = i < use->count ? use->sites[i].hits : 0;
+
+		hits[i] -= throttle->books ? throttle->books->hits[i] : before;
+	}
+	return r;
+}
+
+/* A site that nobody had met is on. The target may have gone over to something else since. */
+static int calm(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+{
+	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
+	size_t moved = 0;
+	uint64_t edge_ns;
+	int r;
+
+	if (sites > RLS_SITES_COUNTED)
+		sites = RLS_SITES_COUNTED;
+	throttle->calmed_ns = time_ns;
+	r = hits ? recent_hits(throttle, hits, sites) : -ENOMEM;
+	if (!r)
+		r = rls_site_use_calm(&throttle->use, hits, sites, time_ns - throttle->sorted_ns,
+				      throttle->hit_ns, throttle->budget.share, &moved);
+	for (uint32_t i = 0; !r && moved && i < throttle->use.count; i++)
+		r = rls_kernel_set_duty(throttle->kernel, i, throttle->use.sites[i].duty);
+	if (r || !moved)
+		return r;
+	throttle->sorting.windowed += moved;
+	throttle->sorting.always -= moved < throttle->sorting.always ? moved : throttle->sorting.always;
+	r = rls_kernel_regroup(throttle->kernel, &edge_ns);
+	rls_debug("%zu more sites go into windows: between them the rest costs %.2f %%", moved,
+		  100 * throttle->budget.spent_ns / (double)(time_ns - throttle->budget.edge_ns));
+	rls_budget_switched(&throttle->budget, false, edge_ns, 0);
+	return r;
+}
+
 int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
 {
 	double cost_ns = throttle->worst_ns;
@@ -318,7 +376,7 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	case RLS_BUDGET_OPEN:
 		return open_window(throttle);
 	default:
-		return 0;
+		return must_calm(throttle, time_ns) ? calm(throttle, time_ns, sites) : 0;
 	}
 }
 
