@@ -152,6 +152,17 @@ def graphs_streams_devices(checks):
     checks.that(launches_called(report) == 550, "a graph is one launch: %d" % launches_called(report))
 
 
+def whole_graphs(checks):
+    """A record a launch of a graph: its time is that of the operation that launched it."""
+    with Job(RLSCOPE_CUPTI_WHOLE_GRAPHS="1") as job, record(job) as recording:
+        job.ask(do="graph", count=50, nodes=4, operation="graph")
+        recording.stop()
+        report = recording.report()
+    busy = by_operation(report, "busy_ns")
+    checks.that(set(busy) == {"graph"} and busy["graph"] >= 50 * 4000 and not kernels(report),
+                "whole graphs: busy by operation %s, %d kernels" % (busy, kernels(report)))
+
+
 def forced_losses(checks):
     with Job(FAKE_CUPTI_DROP="10") as job, record(job) as recording:
         job.launch(5000, "forward")
@@ -185,10 +196,15 @@ def troubles(checks):
                         ({"FAKE_CUPTI_ENABLE": "15"}, "CUPTI")):
         with Job(**fault) as job, record(job) as recording:
             job.launch(500, "forward")
+            with record(job) as late:  # for which the semaphore does not change
+                time.sleep(1.2)
+                late.stop()
+                late_told = [warning for warning in late.report()["warnings"] if word in warning]
             status = recording.stop()
             report = recording.report()
         told = [warning for warning in report["warnings"] if word in warning]
         checks.that(status == 0 and told and kernels(report) == 0, "%s: %s" % (fault, told))
+        checks.that(len(late_told) == 1, "who comes late is told too: %s" % late_told)
         checks.that(launches_called(report) == 500, "calls are recorded all the same: %d" %
                     launches_called(report))
     with Job(bridge=False) as job, record(job) as recording:
@@ -235,7 +251,7 @@ def main():
     if not os.path.isdir(os.path.join(FAKES, "13")) or not os.path.exists(BRIDGE):
         harness.skip("no fakes in %s or no bridge at %s" % (FAKES, BRIDGE))
     checks = harness.Checks()
-    for test in (a_million, every_cuda, in_mid_life, again_and_again, graphs_streams_devices,
+    for test in (a_million, every_cuda, in_mid_life, again_and_again, graphs_streams_devices, whole_graphs,
                  forced_losses, out_of_order, troubles, children, run_offers_the_bridge):
         if len(sys.argv) < 2 or test.__name__ in sys.argv:
             print(test.__name__, flush=True)
