@@ -157,6 +157,9 @@ int rls_kernel_consume(struct rls_kernel *kernel);
 /* The same of the transitions ring alone, the one that fills in no time: for long work in
  * between, inside a control record's handler too. */
 int rls_kernel_consume_transitions(struct rls_kernel *kernel);
+/* The same of the control ring alone: before a record of another ring whose thread may have been
+ * born since; not inside a control record's handler. */
+int rls_kernel_consume_control(struct rls_kernel *kernel);
 /* Only samples with stacks, where they are taken: before what names them goes. */
 int rls_kernel_consume_stacks(struct rls_kernel *kernel);
 

@@ -61,6 +61,11 @@ int rls_kernel_consume_transitions(struct rls_kernel *kernel)
 	return ring__consume(ring_buffer__ring(kernel->rings, RING_TRANSITIONS));
 }
 
+int rls_kernel_consume_control(struct rls_kernel *kernel)
+{
+	return ring__consume(ring_buffer__ring(kernel->rings, RING_CONTROL));
+}
+
 int rls_kernel_consume_stacks(struct rls_kernel *kernel)
 {
 	struct ring *ring = kernel->rings ? ring_buffer__ring(kernel->rings, RING_STACKS) : NULL;

@@ -53,6 +53,8 @@ struct rls_gpu {
 	struct rls_trace_output *output;
 	const struct rls_translator *translator;
 	struct gpu_process *processes;
+	void (*refresh)(void *context); /* NULL: none */
+	void *refresh_context;
 	struct rls_cuda_calls calls;
 	struct rls_index_map names;     /* hash of a name → string id + 1 */
 	uint64_t start_ns, stop_ns;     /* 0: not yet */
@@ -170,6 +172,18 @@ static struct launch *launch_of(const struct gpu_process *process, uint32_t corr
 	return &process->launches[correlation & (LAUNCHES - 1)];
 }
 
+/* A thread may have been born, and be gone, since the records of threads were read. Where it is in
+ * /proc no more, what told of it has come by then. */
+static uint32_t find_thread(struct rls_gpu *gpu, struct gpu_process *process, uint32_t ns_tid)
+{
+	uint32_t tid = rls_gpu_threads_find(&process->threads, ns_tid);
+
+	if (tid || !gpu->refresh)
+		return tid;
+	gpu->refresh(gpu->refresh_context);
+	return rls_gpu_threads_find(&process->threads, ns_tid);
+}
+
 /* Not only the runtime's call but the driver's inside it is told of, with one correlation: the
  * first to come stands for both. */
 static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
@@ -194,7 +208,7 @@ static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
 	*launch = (struct launch){ record->correlation, record->start_ns };
 	if (record->start_ns < gpu->start_ns || (gpu->stop_ns && record->start_ns > gpu->stop_ns))
 		return 0;
-	event.tid = rls_gpu_threads_find(&process->threads, record->tid);
+	event.tid = find_thread(gpu, process, record->tid);
 	if (!event.tid) {
 		gpu->unplaced++;
 		return 0;
@@ -396,6 +410,12 @@ int rls_gpu_new(struct rls_trace_output *output, const struct rls_translator *tr
 	gpu->translator = translator;
 	*out = gpu;
 	return 0;
+}
+
+void rls_gpu_set_refresh(struct rls_gpu *gpu, void (*refresh)(void *context), void *context)
+{
+	gpu->refresh = refresh;
+	gpu->refresh_context = context;
 }
 
 void rls_gpu_free(struct rls_gpu *gpu)

@@ -31,6 +31,10 @@ int rls_gpu_new(struct rls_trace_output *output, const struct rls_translator *tr
 		struct rls_gpu **out);
 void rls_gpu_free(struct rls_gpu *gpu);
 
+/* Called when a launch is of a thread that is not known: takes what the kernel side has told of
+ * threads meanwhile, through rls_gpu_add. */
+void rls_gpu_set_refresh(struct rls_gpu *gpu, void (*refresh)(void *context), void *context);
+
 /* What of the records is calls into CUDA; for whoever knows their sites. */
 struct rls_cuda_calls *rls_gpu_calls(struct rls_gpu *gpu);
 

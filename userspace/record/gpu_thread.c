@@ -85,7 +85,9 @@ uint32_t rls_gpu_threads_find(struct rls_gpu_threads *threads, uint32_t ns_tid)
 	if (begun_ns < threads->rests_until_ns)
 		return 0;
 	scan(threads);
+	tid = known(threads, ns_tid);
 	ended_ns = rls_monotonic_ns();
-	threads->rests_until_ns = ended_ns + REST_SHARE * (ended_ns - begun_ns);
-	return known(threads, ns_tid);
+	if (!tid)
+		threads->rests_until_ns = ended_ns + REST_SHARE * (ended_ns - begun_ns);
+	return tid;
 }

@@ -176,6 +176,11 @@ static int open_kernel(struct rls_recorder *recorder, struct rls_kernel_options 
 	return r;
 }
 
+static void consume_control(void *kernel)
+{
+	rls_kernel_consume_control(kernel);
+}
+
 static int open_parts(struct rls_recorder *recorder)
 {
 	const struct rls_process_watcher watcher = rls_recorder_watcher(recorder);
@@ -206,8 +211,10 @@ static int open_parts(struct rls_recorder *recorder)
 				      recorder->translator, &recorder->libraries);
 	if (!r)
 		r = rls_gpu_new(&recorder->output, recorder->translator, &recorder->gpu);
-	if (!r)
+	if (!r) {
+		rls_gpu_set_refresh(recorder->gpu, consume_control, recorder->kernel);
 		rls_libraries_name_cuda_calls(recorder->libraries, rls_gpu_calls(recorder->gpu));
+	}
 	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
 						      recorder->translator, recorder->libraries,
 						      recorder->options.follow_children,
