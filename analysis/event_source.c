@@ -13,8 +13,8 @@
 
 #define BLOCK_BYTES 65536
 
-typedef int (*open_form)(int fd, struct rls_event_source **out, char *message,
-			 size_t message_bytes);
+typedef int (*open_form)(int fd, struct rls_event_source_watch *watch,
+			 struct rls_event_source **out, char *message, size_t message_bytes);
 
 /* What the file begins with: enough for the magic, or for text after blank lines. */
 struct beginning {
@@ -22,13 +22,20 @@ struct beginning {
 	size_t count;
 };
 
+/* Read as it is given: there is nothing to watch. */
+static int open_binary(int fd, struct rls_event_source_watch *unused, struct rls_event_source **out,
+		       char *message, size_t message_bytes)
+{
+	return rls_trace_reader_open(fd, out, message, message_bytes);
+}
+
 static open_form tell_form(const struct beginning *beginning)
 {
 	size_t blank = 0;
 
 	if (beginning->count >= RLS_TRACE_MAGIC_BYTES &&
 	    !memcmp(beginning->bytes, RLS_TRACE_MAGIC, RLS_TRACE_MAGIC_BYTES))
-		return rls_trace_reader_open;
+		return open_binary;
 	while (blank < beginning->count && memchr(" \t\r\n", beginning->bytes[blank], 4))
 		blank++;
 	if (blank < beginning->count && beginning->bytes[blank] == '{')
@@ -90,6 +97,13 @@ static int read_beginning(int fd, struct beginning *out)
 int rls_event_source_open(const char *path, struct rls_event_source **out, char *message,
 			  size_t message_bytes)
 {
+	return rls_event_source_open_watched(path, NULL, out, message, message_bytes);
+}
+
+int rls_event_source_open_watched(const char *path, struct rls_event_source_watch *watch,
+				  struct rls_event_source **out, char *message,
+				  size_t message_bytes)
+{
 	struct beginning beginning;
 	char reason[256];
 	_cleanup_close_ int fd = -1;
@@ -109,7 +123,7 @@ int rls_event_source_open(const char *path, struct rls_event_source **out, char 
 			 beginning.count ? "no trace" : "empty");
 		return -EINVAL;
 	}
-	error = form(rls_take_fd(fd), out, reason, sizeof(reason));
+	error = form(rls_take_fd(fd), watch, out, reason, sizeof(reason));
 	if (error)
 		snprintf(message, message_bytes, "cannot read %s: %s", path, reason);
 	return error;

@@ -28,6 +28,17 @@ struct rls_event_source {
 int rls_event_source_open(const char *path, struct rls_event_source **out, char *message,
 			  size_t message_bytes);
 
+/* Who is told how far the opening is, now and then, where a form must be read in whole for that
+ * (JSON Lines, which may come in any order). share is from 0 to 1, negative where not known. */
+struct rls_event_source_watch {
+	void (*tell)(struct rls_event_source_watch *watch, double share, uint64_t events);
+};
+
+/* The same, with somebody watching; NULL: nobody. */
+int rls_event_source_open_watched(const char *path, struct rls_event_source_watch *watch,
+				  struct rls_event_source **out, char *message,
+				  size_t message_bytes);
+
 /* The part of a source that was given, from 0 to 1; negative where that is not known. */
 static inline double rls_event_source_share(const struct rls_event_source *source)
 {

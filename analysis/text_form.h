@@ -23,8 +23,8 @@ int rls_text_write_event(FILE *out, const struct rls_event *event,
 
 /* Reads all of fd, which is the reader's from here on, also on failure. A broken line is
  * left out with a warning, damaged set. 0 and *out; -EINVAL when there is no event at all,
- * -errno, with a sentence in message that names no file. */
-int rls_text_reader_open(int fd, struct rls_event_source **out, char *message,
-			 size_t message_bytes);
+ * -errno, with a sentence in message that names no file. The watch may be NULL. */
+int rls_text_reader_open(int fd, struct rls_event_source_watch *watch,
+			 struct rls_event_source **out, char *message, size_t message_bytes);
 
 #endif

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analysis/cleanup.h"
 #include "analysis/event_fields.h"
@@ -13,6 +14,7 @@
 #include "analysis/trace_damage.h"
 
 #define LINE_BYTES_MAX (4u << 20)   /* a full stack of the longest names, all escaped */
+#define TELL_LINES 16384           /* whoever watches is told so often */
 #define LINES_NAMED_MAX 10          /* broken lines that get a warning each */
 #define WHOLE_REAL_MAX 9007199254740992.0 /* 2^53: larger reals are not exact */
 
@@ -304,13 +306,25 @@ static int read_line(FILE *file, struct line *line)
 	return error ? error : c != EOF || line->bytes;
 }
 
-static int read_lines(struct text_reader *reader, FILE *file)
+static void tell(struct rls_event_source_watch *watch, FILE *file, off_t whole, uint64_t events)
+{
+	off_t at = ftello(file);
+
+	watch->tell(watch, whole > 0 && at >= 0 ? (double)at / (double)whole : -1, events);
+}
+
+static int read_lines(struct text_reader *reader, FILE *file, struct rls_event_source_watch *watch)
 {
 	struct line line = {0};
+	struct stat status;
+	off_t whole = fstat(fileno(file), &status) ? 0 : status.st_size;
 	int got, error = 0;
 
-	for (uint64_t number = 1; !error && (got = read_line(file, &line)) != 0; number++)
+	for (uint64_t number = 1; !error && (got = read_line(file, &line)) != 0; number++) {
 		error = got < 0 ? got : take_line(reader, line.text, line.bytes, number);
+		if (watch && number % TELL_LINES == 0)
+			tell(watch, file, whole, reader->events);
+	}
 	free(line.text);
 	if (!error && ferror(file))
 		error = errno ? -errno : -EIO;
@@ -335,7 +349,8 @@ static int conclude(struct text_reader *reader)
 	return error;
 }
 
-static int read_text(struct text_reader *reader, FILE *file, struct rls_event_source **out)
+static int read_text(struct text_reader *reader, FILE *file, struct rls_event_source_watch *watch,
+		     struct rls_event_source **out)
 {
 	int error;
 
@@ -343,7 +358,7 @@ static int read_text(struct text_reader *reader, FILE *file, struct rls_event_so
 	reader->strings = rls_string_pool_new();
 	if (!reader->store || !reader->strings)
 		return -ENOMEM;
-	error = read_lines(reader, file);
+	error = read_lines(reader, file, watch);
 	if (!error && !reader->events)
 		error = -EINVAL;
 	if (!error)
@@ -356,12 +371,12 @@ static int read_text(struct text_reader *reader, FILE *file, struct rls_event_so
 				      out);
 }
 
-int rls_text_reader_open(int fd, struct rls_event_source **out, char *message,
-			 size_t message_bytes)
+int rls_text_reader_open(int fd, struct rls_event_source_watch *watch,
+			 struct rls_event_source **out, char *message, size_t message_bytes)
 {
 	_cleanup_fclose_ FILE *file = fdopen(fd, "r");
 	struct text_reader reader = {0};
-	int error = file ? read_text(&reader, file, out) : -errno;
+	int error = file ? read_text(&reader, file, watch, out) : -errno;
 
 	if (!file)
 		close(fd);

@@ -111,7 +111,7 @@ static void draw(const uint8_t *data, size_t size, const char *format)
 
 	fuzz_require(output && !rls_report_writer_tracks(writer, output, &options.tracks),
 		     "tracks can be had");
-	fuzz_require(!rls_text_reader_open(fuzz_file(data, size), &source, message,
+	fuzz_require(!rls_text_reader_open(fuzz_file(data, size), NULL, &source, message,
 					   sizeof(message)),
 		     "what was read can be read again");
 	fuzz_require(!rls_report_build_tracks(source, options.tracks, &report) &&
@@ -133,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rls_report *report;
 	char message[200];
 
-	if (rls_text_reader_open(fuzz_file(data, size), &source, message, sizeof(message)))
+	if (rls_text_reader_open(fuzz_file(data, size), NULL, &source, message, sizeof(message)))
 		return 0;
 	fuzz_require(!rls_report_build(source, &report), "what can be read can be reported");
 	source->free(source);

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rls_event_source *source;
 	char message[200] = "";
 
-	if (!rls_text_reader_open(fuzz_file(data, size), &source, message, sizeof(message)))
+	if (!rls_text_reader_open(fuzz_file(data, size), NULL, &source, message, sizeof(message)))
 		fuzz_drain(source);
 	else if (!*message)
 		abort();

@@ -8,6 +8,7 @@
 #include "analysis/cleanup.h"
 #include "analysis/compare.h"
 #include "userspace/commands/commands.h"
+#include "userspace/commands/read_progress.h"
 #include "userspace/log.h"
 
 #define NOISE_DEFAULT 0.02
@@ -173,7 +174,7 @@ static int read_run(const char *path, struct rls_compare_run *run)
 	struct rls_event_source *source;
 	struct rls_series *series;
 	char message[512];
-	int error = rls_event_source_open(path, &source, message, sizeof(message));
+	int error = rls_read_progress_open(path, &source, message, sizeof(message));
 
 	if (error)
 		return rls_error_r(error, "%s", message);

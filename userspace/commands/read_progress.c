@@ -13,13 +13,23 @@
 #define LOOK_EVENTS 16384               /* the clock is looked at so often */
 #define SHARE_TOLD 0.005                /* a remaining time needs something to go by */
 
+/* The line, and when it is due. */
+struct progress {
+	uint64_t start_ns;
+	uint64_t due_ns;
+	bool shown;
+};
+
 struct watched_source {
 	struct rls_event_source source; /* first: the source is this */
 	struct rls_event_source *inner;
 	uint64_t events;
-	uint64_t start_ns;
-	uint64_t due_ns;
-	bool shown;
+	struct progress progress;
+};
+
+struct opening {
+	struct rls_event_source_watch watch;    /* first: the watch is this */
+	struct progress progress;
 };
 
 const char *rls_read_progress_line(char buffer[static RLS_READ_PROGRESS_BYTES], double share,
@@ -39,25 +49,49 @@ const char *rls_read_progress_line(char buffer[static RLS_READ_PROGRESS_BYTES], 
 	return buffer;
 }
 
-static void look(struct watched_source *watched)
+static struct progress begin(void)
+{
+	uint64_t now_ns = rls_monotonic_ns();
+
+	return (struct progress){.start_ns = now_ns, .due_ns = now_ns + FIRST_NS};
+}
+
+static void look(struct progress *progress, double share, uint64_t events)
 {
 	char line[RLS_READ_PROGRESS_BYTES];
 	uint64_t now_ns = rls_monotonic_ns();
 
-	if (now_ns < watched->due_ns)
+	if (now_ns < progress->due_ns)
 		return;
 	fprintf(stderr, "\r%s\033[K",
-		rls_read_progress_line(line, rls_event_source_share(watched->inner),
-				       watched->events, now_ns - watched->start_ns));
-	watched->shown = true;
-	watched->due_ns = now_ns + NEXT_NS;
+		rls_read_progress_line(line, share, events, now_ns - progress->start_ns));
+	progress->shown = true;
+	progress->due_ns = now_ns + NEXT_NS;
 }
 
-static void wipe(struct watched_source *watched)
+static void wipe(struct progress *progress)
 {
-	if (watched->shown)
+	if (progress->shown)
 		fputs("\r\033[K", stderr);
-	watched->shown = false;
+	progress->shown = false;
+}
+
+static void look_while_opening(struct rls_event_source_watch *watch, double share, uint64_t events)
+{
+	look(&((struct opening *)watch)->progress, share, events);
+}
+
+int rls_read_progress_open(const char *path, struct rls_event_source **out, char *message,
+			   size_t message_bytes)
+{
+	struct opening opening = {.watch.tell = look_while_opening, .progress = begin()};
+	int error = rls_event_source_open_watched(
+		path, isatty(STDERR_FILENO) ? &opening.watch : NULL, out, message, message_bytes);
+
+	wipe(&opening.progress);
+	if (!error)
+		*out = rls_read_progress(*out);
+	return error;
 }
 
 static int next_event(struct rls_event_source *source, struct rls_event *out)
@@ -67,9 +101,9 @@ static int next_event(struct rls_event_source *source, struct rls_event *out)
 
 	source->damaged = watched->inner->damaged;
 	if (got <= 0)
-		wipe(watched);
+		wipe(&watched->progress);
 	else if (++watched->events % LOOK_EVENTS == 0)
-		look(watched);
+		look(&watched->progress, rls_event_source_share(watched->inner), watched->events);
 	return got;
 }
 
@@ -82,7 +116,7 @@ static void free_source(struct rls_event_source *source)
 {
 	struct watched_source *watched = (struct watched_source *)source;
 
-	wipe(watched);
+	wipe(&watched->progress);
 	watched->inner->free(watched->inner);
 	free(watched);
 }
@@ -101,7 +135,6 @@ struct rls_event_source *rls_read_progress(struct rls_event_source *source)
 		.damaged = source->damaged,
 	};
 	watched->inner = source;
-	watched->start_ns = rls_monotonic_ns();
-	watched->due_ns = watched->start_ns + FIRST_NS;
+	watched->progress = begin();
 	return &watched->source;
 }

@@ -10,6 +10,11 @@
 
 #include "analysis/event_source.h"
 
+/* As rls_event_source_open, and shows how far it is, while opening and while the events are
+ * read. Where there is nobody to show it to, that is all it does. */
+int rls_read_progress_open(const char *path, struct rls_event_source **out, char *message,
+			   size_t message_bytes);
+
 /* A source that gives the same events and shows how far it is; it owns `source`, which is
  * read through it from now on. Where there is nobody to show it to, or no memory, it is
  * `source` itself. */

@@ -191,10 +191,9 @@ static int read_trace(const struct arguments *arguments, const char *path,
 	char message[512];
 	int error;
 
-	error = rls_event_source_open(path, &source, message, sizeof(message));
+	error = rls_read_progress_open(path, &source, message, sizeof(message));
 	if (error)
 		return rls_error_r(error, "%s", message);
-	source = rls_read_progress(source);
 	if (is_cut(arguments)) {
 		struct rls_event_source *whole = source;
 

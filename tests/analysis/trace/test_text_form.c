@@ -22,7 +22,7 @@ static char *read_text(const char *text, bool *damaged)
 	struct rls_event_source *source;
 	char message[200];
 
-	assert_int_equal(rls_text_reader_open(memory_file(text, strlen(text)), &source, message,
+	assert_int_equal(rls_text_reader_open(memory_file(text, strlen(text)), NULL, &source, message,
 					      sizeof(message)),
 			 0);
 
@@ -217,7 +217,7 @@ static void deep_stacks_keep_their_outer_names(void **state)
 	for (int i = 1; i < 100; i++)
 		sprintf(text + strlen(text), ",\"%d\"", i);
 	strcat(text, "]}\n" END_LINE);
-	assert_int_equal(rls_text_reader_open(memory_file(text, strlen(text)), &source, message,
+	assert_int_equal(rls_text_reader_open(memory_file(text, strlen(text)), NULL, &source, message,
 					      sizeof(message)),
 			 0);
 	assert_int_equal(source->next(source, &event), 1);
@@ -253,7 +253,7 @@ static void refuses_what_holds_no_event(void **state)
 	char message[200];
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		assert_int_equal(rls_text_reader_open(memory_file(texts[i], strlen(texts[i])),
+		assert_int_equal(rls_text_reader_open(memory_file(texts[i], strlen(texts[i])), NULL,
 						      &source, message, sizeof(message)),
 				 -EINVAL);
 		assert_non_null(strstr(message, "no trace"));
@@ -294,9 +294,47 @@ static void both_forms_are_equal(void **state)
 	}
 }
 
+struct watch {
+	struct rls_event_source_watch watch;
+	unsigned int told;
+	double share;
+};
+
+static void take_note(struct rls_event_source_watch *watch, double share, uint64_t events)
+{
+	struct watch *noted = (struct watch *)watch;
+
+	assert_true(share > noted->share && share < 1);
+	assert_int_equal(events, ++noted->told * 16384);
+	noted->share = share;
+}
+
+/* Lines may come in any order: all are read before the first event is given. */
+static void tells_how_far_it_is(void **unused)
+{
+	static const char line[] = "{\"event\":\"phase\",\"time_ns\":1,\"pid\":1,\"phase\":\"a\"}\n";
+	struct watch noted = {.watch.tell = take_note};
+	struct rls_event_source *source;
+	char message[200], *text = NULL;
+	size_t bytes;
+	FILE *file = open_memstream(&text, &bytes);
+
+	assert_non_null(file);
+	for (int i = 0; i < 40000; i++)
+		fputs(line, file);
+	fclose(file);
+	assert_int_equal(rls_text_reader_open(memory_file(text, bytes), &noted.watch, &source,
+					      message, sizeof(message)),
+			 0);
+	assert_int_equal(noted.told, 2);
+	source->free(source);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_how_far_it_is),
 		cmocka_unit_test(every_kind_reads_back_as_itself),
 		cmocka_unit_test(order_of_lines_does_not_matter),
 		cmocka_unit_test(takes_what_others_may_write),
