@@ -72,6 +72,35 @@ def in_mid_life(checks):
                     "the second time it is there already: %s" % by_operation(report))
 
 
+class Contained(harness.Process):
+    """A job that launches all the time and sees another file where the bridge is, as in a container."""
+    SCRIPT = ("import sys, gpu_job; gpu_job.cudart.cudaDeviceSynchronize(); worker = gpu_job.Worker(); "
+              "print('ready', flush=True); sys.stdin.readline(); print('launched', worker.finish())")
+
+    def __init__(self):
+        hidden = "mount --bind /dev/null %s && exec \"$@\"" % BRIDGE
+        super().__init__(["unshare", "--mount", "--propagation", "private", "sh", "-c", hidden, "job",
+                          harness.interpreter(), "-c", self.SCRIPT], cwd=harness.HERE,
+                         env=environment(bridge=False))
+        if not self.out.wait("ready", 30):
+            raise RuntimeError("the job is not ready: %s" % self.err.text())
+
+
+def in_a_container(checks):
+    """It is shown a copy, which is gone again when it has been loaded, and armed all the same."""
+    with Contained() as job:
+        told, report = injected(job.pid)
+        with open("/proc/%d/maps" % job.pid) as maps:
+            mapped = [line for line in maps if os.path.basename(BRIDGE) in line]
+        job.say("")
+        status = job.wait(30)
+        said = job.out.text()
+    checks.that(kernels(report) > 0, "in a container of its own: %s; %s" % (by_operation(report), told[-200:]))
+    checks.that(mapped and all("/rlscope-bpf-" in line and "(deleted)" in line for line in mapped),
+                "by a copy that is gone: %s" % mapped[:1])
+    checks.that(status == 0 and "launched" in said, "the job ends as ever: %s %s" % (status, said.strip()))
+
+
 def what_cannot_be(checks):
     with harness.Process([harness.interpreter(), "-c", "print('ready', flush=True); input()"]) as job:
         job.out.wait("ready", 30)
@@ -142,6 +171,7 @@ def main():
     checks = harness.Checks()
     if len(sys.argv) < 2:
         in_mid_life(checks)
+        in_a_container(checks)
         what_cannot_be(checks)
     again_and_again(checks, harness.interpreter(), "threads")
     fresh(checks, harness.interpreter(), "threads", FRESH)
