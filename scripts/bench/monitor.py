@@ -17,6 +17,7 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 PORT = 9436
 SECONDS = "rlscope_operation_seconds_total"
 NAME = "rls-bench"
+ROLLOUT = 2048
 CHURNING = """
 open("/proc/self/comm", "w").write("%s")
 import sys, time
@@ -60,9 +61,7 @@ class Monitor:
         return len(os.listdir("/proc/%d/fd" % self.child.pid))
 
     def cpu_seconds(self):
-        with open("/proc/%d/stat" % self.child.pid, encoding="ascii") as file:
-            words = file.read().rsplit(")", 1)[1].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.child.pid)
 
     def stop(self):
         self.child.send_signal(signal.SIGTERM)
@@ -73,6 +72,31 @@ class Monitor:
 
 
 # ---- cost ----
+
+def cpu_seconds(pid):
+    """Of a process, what probes take of it included."""
+    with open("/proc/%d/stat" % pid, encoding="ascii") as file:
+        words = file.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def await_rollout(job):
+    """Until a whole number of rollouts is over: an update makes no steps."""
+    number = job.steps() // ROLLOUT
+    while job.steps() // ROLLOUT == number:
+        time.sleep(0.005)
+
+
+def rate(job, seconds):
+    """Steps per second of the job's CPU time, over whole rollouts and updates. Others on the machine
+    change a job's speed by tens of percent, its CPU time much less."""
+    end = time.monotonic() + seconds
+    await_rollout(job)
+    steps, used = job.steps(), cpu_seconds(job.child.pid)
+    while time.monotonic() < end:
+        await_rollout(job)
+    return (job.steps() - steps) / (cpu_seconds(job.child.pid) - used)
+
 
 def shares(page):
     time_of = collections.Counter()
@@ -98,16 +122,16 @@ def cost(script, seconds, rounds, budgets):
         whole, _ = budget.record(job, "none", budget.ALL_SECONDS)
         for percent in budgets:
             costs, shown, cpu = [], collections.Counter(), []
-            before = job.rate(seconds)
+            before = rate(job, seconds)
             for _ in range(rounds):
                 monitor = Monitor("--name", NAME, "--overhead-budget", percent)
                 time.sleep(10)  # what the first span may cost is spent at its beginning
                 first, began, used = shares(monitor.page()), time.monotonic(), monitor.cpu_seconds()
-                during = job.rate(seconds)
+                during = rate(job, seconds)
                 cpu.append(100 * (monitor.cpu_seconds() - used) / (time.monotonic() - began))
                 shown += shares(monitor.page()) - first
                 monitor.stop()
-                after = job.rate(seconds)
+                after = rate(job, seconds)
                 costs.append(100 * ((before + after) / 2 / during - 1))
                 before = after
                 print("%s: the job is slowed by %.2f %%, the monitor takes %.2f %% of a CPU" % (
