@@ -8,6 +8,7 @@
 
 #include "analysis/cleanup.h"
 #include "userspace/discover/elf.h"
+#include "userspace/discover/python_frames.h"
 #include "userspace/discover/space.h"
 
 #define DATA_LIMIT_BYTES (16UL << 20)
@@ -216,17 +217,40 @@ static bool try_mapping(pid_t pid, const struct rls_mapping *mapping, struct rls
 	return found;
 }
 
+/* More interpreters than this are somebody's joke. */
+#define CANDIDATES_MAX 16
+
+/* How many threads run Python in it: none in a library that was merely loaded. */
+static size_t count_threads(pid_t pid, const struct rls_python *python)
+{
+	const struct rls_frame_layout *layout = rls_frame_layout_of(python);
+
+	return layout ? rls_frame_count_threads(pid, python, layout) : 0;
+}
+
+/* Of several, the one that is in use; the executable's own is if any is. */
 int rls_python_find(pid_t pid, const struct rls_mappings *mappings, struct rls_python *out)
 {
 	const char *executable = first_file(mappings);
+	size_t most = 0, candidates = 0;
 
 	*out = (struct rls_python){0};
-	for (size_t i = 0; i < mappings->count; i++) {
+	for (size_t i = 0; i < mappings->count && candidates < CANDIDATES_MAX; i++) {
 		const struct rls_mapping *mapping = &mappings->entries[i];
+		struct rls_python python;
+		size_t threads;
 
-		if (mapping->executable && rls_mapping_is_file(mapping) &&
-		    may_be_interpreter(mapping, executable) && try_mapping(pid, mapping, out))
-			return 0;
+		if (!mapping->executable || !rls_mapping_is_file(mapping) ||
+		    !may_be_interpreter(mapping, executable) || !try_mapping(pid, mapping, &python))
+			continue;
+		candidates++;
+		threads = count_threads(pid, &python);
+		if (candidates == 1 || threads > most) {
+			most = threads;
+			*out = python;
+		}
+		if (threads && !strcmp(mapping->path, executable))
+			break;
 	}
 	return 0;
 }

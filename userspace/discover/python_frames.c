@@ -11,7 +11,7 @@
 #define SLOT_FIRST 0x80
 #define SLOT_END 0x900
 
-/* A list read from a live process may be in motion: it is followed this far at most. */
+#define STEPS_MAX 1024              /* a list in motion, or a hostile one, may never end */
 struct listed_thread {
 	uint64_t state, thread_pointer;
 };
@@ -81,7 +81,7 @@ static size_t list_threads(const struct rls_live_space *live, uint64_t runtime,
 	    !interpreter ||
 	    !read_pointer(live, interpreter + layout->interpreter_threads, &state))
 		return 0;
-	while (state && count < THREADS_MAX) {
+	for (int step = 0; state && step < STEPS_MAX && count < THREADS_MAX; step++) {
 		struct listed_thread *thread = &threads[count];
 
 		thread->state = state;
@@ -115,6 +115,16 @@ static int most_common_place(const struct rls_live_space *live,
 		return -ENOENT;
 	*out = SLOT_FIRST + best * sizeof(uint64_t);
 	return 0;
+}
+
+size_t rls_frame_count_threads(pid_t pid, const struct rls_python *python,
+			       const struct rls_frame_layout *layout)
+{
+	struct listed_thread threads[THREADS_MAX];
+	struct rls_live_space live;
+
+	rls_live_space_init(&live, pid);
+	return list_threads(&live, python->runtime, layout, threads);
 }
 
 int rls_frame_slot_find(pid_t pid, const struct rls_python *python,

@@ -19,6 +19,7 @@
 #define RLS_PYTHON_FRAMES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -46,6 +47,11 @@ struct rls_frame_layout {
 
 /* NULL: none is known for this interpreter. */
 const struct rls_frame_layout *rls_frame_layout_of(const struct rls_python *python);
+
+/* The threads that its main interpreter lists (64 at most); 0 when it runs none, or cannot be
+ * read. */
+size_t rls_frame_count_threads(pid_t pid, const struct rls_python *python,
+			       const struct rls_frame_layout *layout);
 
 /* The slot: 0, -ENOENT (no thread of it has run Python yet, or none could be told), or
  * -errno when the process cannot be read. */

@@ -21,6 +21,7 @@ enum {
 	ASCII_TEXT_OLD = 48,
 };
 #define REPLACEMENT 0xfffd
+#define TEXT_LENGTH_MAX (1U << 24)  /* what is longer is no name */
 
 /* The bits of a str's state: interned 2, kind 3, compact 1, ascii 1. The first 3.14s gave
  * `interned` 16 bits. */
@@ -53,7 +54,8 @@ static bool is_alive(const struct rls_space *space, uint64_t object)
 
 static size_t put_utf8(char *to, uint32_t c)
 {
-	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c < ' ')
+	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c < ' ' ||
+	    (c >= 0x7f && c < 0xa0))
 		c = REPLACEMENT;
 	if (c < 0x80) {
 		to[0] = (char)c;
@@ -116,6 +118,8 @@ static int read_text(const struct rls_space *space, const struct rls_frame_layou
 	data = object + layout->ascii_text;
 	if (!state.ascii)
 		data += layout->ascii_text == ASCII_TEXT_OLD ? WIDE_TEXT_FIELDS_OLD : WIDE_TEXT_FIELDS;
+	if (length > TEXT_LENGTH_MAX)
+		return -EINVAL;
 	if (length > limit_bytes)
 		length = limit_bytes;
 	characters = malloc(length * state.kind + 1);

@@ -14,6 +14,9 @@
 
 #define LOOK_AGAIN_NS 50000000ULL           /* doubles with each look in vain */
 #define LOOK_AGAIN_MAX_NS 5000000000ULL
+/* Code objects of a family that are kept; PyTorch's have 20 MB. A program that makes code by
+ * exec without end, or a hostile one, has them read again. */
+#define CODES_BYTES_MAX (64ULL << 20)
 
 _Static_assert(RLS_STACK_NO_OFFSET == RLS_FRAMES_NO_OFFSET, "one word for none");
 
@@ -33,6 +36,7 @@ struct family {
 	unsigned int members;
 	pid_t founder;
 	struct rls_index_map codes; /* address → struct code */
+	uint64_t codes_bytes;       /* roughly what they take */
 };
 
 struct python {
@@ -59,13 +63,19 @@ static void code_free(struct code *code)
 	free(code);
 }
 
+static void forget_codes(struct family *family)
+{
+	for (size_t i = 0; i < family->codes.capacity; i++)
+		code_free(family->codes.entries[i].value);
+	rls_index_map_free(&family->codes);
+	family->codes_bytes = 0;
+}
+
 static void family_leave(struct family *family)
 {
 	if (!family || --family->members)
 		return;
-	for (size_t i = 0; i < family->codes.capacity; i++)
-		code_free(family->codes.entries[i].value);
-	rls_index_map_free(&family->codes);
+	forget_codes(family);
 	free(family);
 }
 
@@ -300,8 +310,15 @@ static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct 
 static int add_code(struct rls_pythons *pythons, pid_t pid, struct python *python,
 		    const struct rls_wire_frame *frame, struct code **out)
 {
-	struct code *code = calloc(1, sizeof(*code)), *old = *out;
-	int r = code ? read_code(pythons, pid, python, frame, code) : -ENOMEM;
+	struct code *code = calloc(1, sizeof(*code)), *old;
+	int r;
+
+	if (python->family->codes_bytes > CODES_BYTES_MAX) {
+		forget_codes(python->family);
+		*out = NULL;
+	}
+	old = *out;
+	r = code ? read_code(pythons, pid, python, frame, code) : -ENOMEM;
 
 	if (!r)
 		r = rls_index_map_put(&python->family->codes, frame->code, 0, code);
@@ -309,8 +326,11 @@ static int add_code(struct rls_pythons *pythons, pid_t pid, struct python *pytho
 		code_free(code);
 		return r;
 	}
+	python->family->codes_bytes += sizeof(*code) + code->object.lines_bytes;
 	code->identity = frame->identity;
 	code->asked = pid;
+	if (old)
+		python->family->codes_bytes -= sizeof(*old) + old->object.lines_bytes;
 	code_free(old);
 	*out = code;
 	return 0;
