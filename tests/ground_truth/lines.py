@@ -130,7 +130,7 @@ def shapes(library, share):
     with Section("decorated", "native"):
         wrapped()
     with Section("recursion", "native"):
-        deep(190)
+        deep(200)
     with Section("made by exec", "native"):
         made = compile("\n" * (LINES["made by exec"] - 1) + "spin(ns)", SOURCE, "exec")
         exec(made, dict(spin=spin, ns=ns))  #= made by exec

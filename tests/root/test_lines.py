@@ -19,7 +19,10 @@ KINDS = {"python": "python_ns", "native": "native_ns", "system": "system_ns",
 
 
 def record(tag):
-    with harness.Target("lines.py", tag, ["--libraries", harness.TRUTH]) as target:
+    arguments = ["--libraries", harness.TRUTH]
+    if os.environ.get("RLS_LINES_SECONDS"):     # the issue's 20, say, by hand
+        arguments += ["--seconds", os.environ["RLS_LINES_SECONDS"]]
+    with harness.Target("lines.py", tag, arguments) as target:
         with harness.Recording([target.pid], "--sample-hz", str(HZ), roles=[]) as recording:
             target.say("go")
             truth = json.loads(target.out.wait("{", 120) or "{}")
@@ -51,6 +54,22 @@ def compare(checks, truth, found):
                             line, kind, true_ns / 1e6, seen[kind] / 1e6, allowed_ns / 1e6))
 
 
+def check_shares(checks, truth, found):
+    """Each line's share of all per kind: within a point, but for what so many looks leave open."""
+    places = [(line, kind) for line in truth["lines"] for kind in KINDS]
+    true_ns = sum(truth["lines"][line].get(kind, 0) for line, kind in places)
+    found_ns = sum(found[int(line)][kind] for line, kind in places)
+    worst = 0
+    for line, kinds in truth["lines"].items():
+        for kind in KINDS:
+            error = 1.5 * found[int(line)]["error"] / true_ns
+            apart = abs(found[int(line)][kind] / found_ns - kinds.get(kind, 0) / true_ns)
+            worst = max(worst, apart)
+            if apart > 0.01 + error:
+                checks.that(False, "line %s, %s: %.1f points apart" % (line, kind, 100 * apart))
+    checks.that(worst < 0.05, "no share is more than %.2f points from the truth" % (100 * worst))
+
+
 def check_sums(checks, report):
     lines = sum(row["python_ns"] + row["native_ns"] + row["system_ns"] + row["waiting_ns"]
                 for row in report["lines"])
@@ -72,6 +91,7 @@ def main():
     checks.that(len(truth["lines"]) >= 14, "the target told of %d lines" % len(truth["lines"]))
     check_sums(checks, report)
     compare(checks, truth, by_line(report, truth["file"]))
+    check_shares(checks, truth, by_line(report, truth["file"]))
     functions = {row["function"].split(".")[-1]: row for row in report["functions"]}
     for name in ("python_line", "deep", "truthc_spin"):
         checks.that(name in functions, "function %s is named" % name)

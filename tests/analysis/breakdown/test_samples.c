@@ -1,0 +1,165 @@
+/* Samples added up: lines, kinds and stacks all hold the same time, functions hold what is under
+ * them, and the stated errors are those of independent looks. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "analysis/memory_source.h"
+#include "analysis/sample_kind.h"
+#include "tests/analysis/breakdown/script.h"
+
+#define SAMPLES 400
+#define FRAMES 40
+#define TICK_NS 5000000ull
+
+struct sums {
+	uint64_t ns, root_ns, count;
+	double variance_ns2;
+};
+
+static void add_frames(struct script *script)
+{
+	char name[16];
+
+	for (uint32_t id = 1; id <= FRAMES; id++) {
+		struct rls_event *frame = script_add(script, RLS_EVENT_FRAME, 0, 0, 0);
+
+		/* One root; the same function recurs in many places. */
+		snprintf(name, sizeof(name), "f%d", id == 1 ? 0 : 1 + rand() % 9);
+		frame->frame.id = id;
+		frame->frame.parent = id == 1 ? 0 : 1 + (uint32_t)rand() % (id - 1);
+		frame->frame.line = id == 1 ? 1 : (uint32_t)rand() % 5;
+		frame->frame.function = script_string(script, name);
+		frame->frame.file = script_string(script, "/a.py");
+		frame->frame.native = id > 1 && rand() % 4 == 0;
+	}
+}
+
+static void add_samples(struct script *script, struct sums *sums)
+{
+	for (int i = 0; i < SAMPLES; i++) {
+		struct rls_event *event = script_add(script, RLS_EVENT_SAMPLE, 10 + (uint64_t)i, 1, 1);
+		double ns, of;
+
+		event->sample.frame = (uint32_t)rand() % (FRAMES + 1);
+		event->sample.kind = rand() % RLS_SAMPLE_KIND_MAX;
+		event->sample.code = rand() % RLS_CATEGORY_MAX;
+		event->sample.ns = 1 + (uint64_t)rand() % TICK_NS;
+		if (rls_sample_kind_waits(event->sample.kind))
+			event->sample.every = rand() % 3 ? 0 : 2 + (uint32_t)rand() % 9;
+		ns = (double)event->sample.ns;
+		of = event->sample.every ? 1 - 1.0 / event->sample.every : 0;
+		sums->ns += event->sample.ns;
+		sums->root_ns += event->sample.frame ? event->sample.ns : 0;
+		sums->count++;
+		sums->variance_ns2 += ns * ns * (rls_sample_kind_waits(event->sample.kind) ? of : 1);
+		if (i % 50 == 25)
+			add_operation(script, 10 + (uint64_t)i, 1, 1, i % 100 == 25 ? "step" : "");
+		if (i % 30 == 3)
+			add_category(script, 10 + (uint64_t)i, 1, 1, rand() % RLS_CATEGORY_MAX);
+	}
+}
+
+static uint64_t total_of(const struct rls_sampled_times *times)
+{
+	return times->python_ns + times->native_ns + times->system_ns + times->waiting_ns;
+}
+
+static void check_lines(const struct rls_report *report, const struct sums *sums)
+{
+	uint64_t ns = 0, count = 0;
+	double squares = 0;
+
+	for (size_t i = 0; i < report->line_count; i++) {
+		const struct rls_sampled_times *times = &report->lines[i].times;
+
+		assert_int_equal(times->waiting_ns, times->lock_ns + times->io_ns + times->sleep_ns +
+				 times->child_ns + times->gpu_ns + times->run_queue_ns +
+				 times->other_ns);
+		assert_true(times->runtime_ns <= times->python_ns);
+		ns += total_of(times);
+		count += times->samples;
+		squares += (double)times->error_ns * (double)times->error_ns;
+	}
+	assert_int_equal(ns, sums->ns);
+	assert_int_equal(count, sums->count);
+	assert_true(fabs(sqrt(squares) / (1.96 * sqrt(sums->variance_ns2)) - 1) < 1e-4);
+}
+
+static void check_kinds(const struct rls_report *report, const struct sums *sums)
+{
+	uint64_t ns = 0, running_ns = 0, checked_ns = 0, stacks_ns = 0;
+
+	for (size_t i = 0; i < report->sample_count; i++) {
+		ns += report->samples[i].ns;
+		if (!rls_sample_kind_waits(report->samples[i].kind))
+			running_ns += report->samples[i].ns;
+	}
+	for (size_t i = 0; i < report->check_count; i++) {
+		const struct rls_check_row *row = &report->checks[i];
+
+		assert_true(row->unseen_ns + row->probes_ns <= row->sampled_ns);
+		checked_ns += row->sampled_ns;
+	}
+	for (size_t i = 0; i < report->sampled_stack_count; i++)
+		stacks_ns += report->sampled_stacks[i].ns;
+	assert_int_equal(ns, sums->ns);
+	assert_int_equal(stacks_ns, sums->ns);
+	assert_int_equal(checked_ns, running_ns);
+}
+
+static void check_functions(const struct rls_report *report, const struct sums *sums)
+{
+	uint64_t own_ns = 0, root_ns = 0;
+
+	for (size_t i = 0; i < report->function_count; i++) {
+		const struct rls_function_row *row = &report->functions[i];
+
+		assert_true(total_of(&row->times) <= row->total_ns);
+		assert_true(row->total_ns <= sums->ns);
+		own_ns += row->native ? 0 : total_of(&row->times);
+		root_ns += strcmp(row->function, "f0") ? 0 : row->total_ns;
+	}
+	assert_int_equal(own_ns, sums->ns);     /* as lines have it */
+	assert_int_equal(root_ns, sums->root_ns);
+}
+
+static void test_sums_and_errors(void **unused)
+{
+	for (unsigned int seed = 1; seed <= 100; seed++) {
+		struct rls_event_source *source;
+		struct rls_report *report;
+		struct sums sums = {0};
+		struct script script;
+
+		srand(seed);
+		script_begin(&script);
+		add_process(&script, 0, 1, "python3");
+		add_thread(&script, 0, 1, 1);
+		add_frames(&script);
+		add_samples(&script, &sums);
+		add_end(&script, 1000);
+		assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings,
+						       &source), 0);
+		assert_int_equal(rls_report_build(source, &report), 0);
+		check_lines(report, &sums);
+		check_kinds(report, &sums);
+		check_functions(report, &sums);
+		source->free(source);
+		rls_report_free(report);
+		script_end(&script);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sums_and_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
