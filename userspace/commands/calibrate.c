@@ -21,6 +21,8 @@
 #define ROUNDS 5
 #define ROUNDS_MIN 2
 #define IN_VIVO_NS 30000000000ULL
+/* A factor that is less certain than that share of it is worth less than the machine's own. */
+#define KEPT_ERROR 0.5
 
 struct arguments {
 	char **command;
@@ -111,6 +113,16 @@ static int print_json(const struct rls_calibration *calibration)
 				  "rlscope-bpf " RLS_VERSION, "hit", describe(&hit), "paths", paths));
 }
 
+static bool is_certain(double factor, double error)
+{
+	return factor > 0 && error <= KEPT_ERROR * factor;
+}
+
+static const char *go_by_it(bool kept)
+{
+	return kept ? "; recordings of this command go by it" : "";
+}
+
 static int print_delta(const struct arguments *arguments, const struct rls_delta *delta)
 {
 	if (arguments->json)
@@ -120,9 +132,10 @@ static int print_delta(const struct arguments *arguments, const struct rls_delta
 					  delta->hits, "estimated_ns", delta->estimated_ns, "factor",
 					  delta->factor, "error", delta->error));
 	printf("without probes %.3f s, with probes %.3f s: %.0f hits of %.0f ns each\n"
-	       "That is %.3f ± %.3f of what the calibration says; recordings of this command go by it.\n",
+	       "That is %.3f ± %.3f of what the calibration says%s.\n",
 	       delta->plain_ns / 1e9, delta->probed_ns / 1e9, delta->hits,
-	       (delta->probed_ns - delta->plain_ns) / delta->hits, delta->factor, delta->error);
+	       (delta->probed_ns - delta->plain_ns) / delta->hits, delta->factor, delta->error,
+	       go_by_it(is_certain(delta->factor, delta->error)));
 	return ferror(stdout) ? -EIO : 0;
 }
 
@@ -192,7 +205,7 @@ static int calibrate_command(const struct arguments *arguments)
 
 	if (!r)
 		r = rls_delta_measure(arguments->command, arguments->rounds, &delta);
-	if (!r && delta.factor <= 0) {
+	if (!r && !is_certain(delta.factor, delta.error)) {
 		rls_warning("the runs differ by more than the probes cost: nothing is kept; ask for more --rounds");
 	} else if (!r) {
 		struct rls_workload workload = {
@@ -218,9 +231,10 @@ static int print_in_vivo(const struct arguments *arguments, const struct rls_del
 					  (json_int_t)found->segments, "labels",
 					  (json_int_t)found->labels));
 	printf("%zu pieces of its work, of %zu kinds, took %.3f times as long with probes: %.0f ns a hit\n"
-	       "That is %.3f ± %.3f of what the calibration says, ± %.3f from second to second, ± %.3f from one kind to the other; recordings of this command go by it.\n",
+	       "That is %.3f ± %.3f of what the calibration says, ± %.3f from second to second, ± %.3f from one kind to the other%s.\n",
 	       found->segments, found->labels, found->inflation, found->hit_ns, found->factor,
-	       found->error, found->deviation, found->spread);
+	       found->error, found->deviation, found->spread,
+	       go_by_it(is_certain(found->factor, found->error)));
 	return ferror(stdout) ? -EIO : 0;
 }
 
@@ -245,7 +259,7 @@ static int calibrate_job(const struct arguments *arguments)
 	workload.factor = found.factor;
 	workload.error = hypot(found.deviation, found.spread);
 	workload.hit_ns = hit_ns;
-	if (found.factor <= 0)
+	if (!is_certain(found.factor, found.error))
 		rls_warning("what the probes cost is lost in the job's own ups and downs: nothing is kept");
 	else
 		r = keep(&workload, way, &file);
