@@ -14,7 +14,7 @@ import budget
 
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-PORT = 9436
+PORT = 20000 + os.getpid() % 20000
 SECONDS = "rlscope_operation_seconds_total"
 NAME = "rls-bench"
 ROLLOUT = 2048
