@@ -40,7 +40,7 @@
 
 #define RLS_TRACE_MAGIC "\x89RLSTRC\n" /* not text, and damaged by a text-mode copy */
 #define RLS_TRACE_MAGIC_BYTES 8
-#define RLS_TRACE_VERSION 1
+#define RLS_TRACE_VERSION 2
 #define RLS_CHUNK_MAGIC 0x4b484352u /* "RCHK" */
 
 /* Largest payload, inflated or not. A writer's chunk is closed long before. */
