@@ -103,6 +103,15 @@ static void notify_connection(void *context, struct MHD_Connection *connection,
 	}
 }
 
+/* Gone before it asked for anything: MHD, which watches edges, does not always see that, and the
+ * place it takes is one of its address's. */
+static bool is_gone(const struct rls_connection *state)
+{
+	struct pollfd fd = {.fd = state->fd, .events = POLLRDHUP};
+
+	return !state->answered && poll(&fd, 1, 0) > 0;
+}
+
 /* MHD's own time-out starts again with every byte; this one does not. */
 static void cut_overdue(struct rls_server *server)
 {
@@ -116,7 +125,7 @@ static void cut_overdue(struct rls_server *server)
 			continue;
 		seconds = state->answered ? RLS_SERVER_CONNECTION_SECONDS
 					  : RLS_SERVER_REQUEST_SECONDS;
-		if (now_ns - state->since_ns < seconds * SECOND_NS)
+		if (now_ns - state->since_ns < seconds * SECOND_NS && !is_gone(state))
 			continue;
 		state->served = false;
 		shutdown(state->fd, SHUT_RDWR);
