@@ -1,8 +1,16 @@
 #include "bpf/book.bpf.h"
 
-#define SAME 16                 /* the category stays */
+/* A word: since when, whether off the CPU, and the category. */
+#define WORD(since_ns, state) ((since_ns) << 5 | (state))
+#define SINCE_OF(word) ((word) >> 5)
+#define STATE_OF(word) ((__u32)(word) & 31)
 #define CATEGORY_OF(word) ((__u32)(word) & 15)
-#define SINCE_OF(word) ((word) >> 4)
+#define OFF_CPU 16
+/* Instead of the category that a thread goes over into: it stays, and so does where the thread
+ * is; the thread leaves its CPU; it comes back to one. */
+#define SAME 32
+#define LEAVES 33
+#define RETURNS 34
 #define TRIES 8                 /* more than can write a word at the same moment */
 #define PLACE(i) ((i) & (RLS_BOOKS_MAX - 1))
 
@@ -30,56 +38,79 @@ SUBPROGRAM struct rls_wire_cell *cell_of(const struct rls_wire_cell_key *key)
 	return cell;
 }
 
-static __always_inline void add_time(const struct rls_wire_cell_key *key, __u64 ns)
+static __always_inline void add_time(const struct rls_wire_cell_key *key, __u64 ns, bool off_cpu)
 {
 	struct rls_wire_cell *cell = ns ? cell_of(key) : NULL;
 
-	if (cell)
-		__sync_fetch_and_add(&cell->ns, ns);
+	if (!cell)
+		return;
+	__sync_fetch_and_add(&cell->ns, ns);
+	if (off_cpu)
+		__sync_fetch_and_add(&cell->off_cpu_ns, ns);
 }
 
-/* The stretch's time; what of it is after a window has closed is in no category. key's is that
- * of its end afterwards. */
-static __always_inline void add_stretch(struct rls_wire_cell_key *key, const struct stretch *stretch)
+/* Off the CPU a thread stays in what it was in, whether windows close or not. */
+static __always_inline bool is_known(__u64 word)
 {
-	__u64 since_ns = SINCE_OF(stretch->word), edge_ns = window_edge_ns;
+	return word & OFF_CPU && CATEGORY_OF(word) != RLS_BOOK_CLOSED;
+}
 
-	key->category = CATEGORY_OF(stretch->word);
-	if (!stretch->word)
-		return;
-	if (window_edges & 1 && key->category != RLS_BOOK_CLOSED && stretch->until_ns > edge_ns) {
+/* The time of a word up to until_ns; what of it is after a window has closed is in no category.
+ * key's is that of its end afterwards. Global, so that the verifier walks it once. */
+__attribute__((noinline)) int add_stretch(struct rls_wire_cell_key *key, __u64 word, __u64 until_ns)
+{
+	__u64 since_ns = SINCE_OF(word), edge_ns = window_edge_ns;
+	bool off_cpu = word & OFF_CPU;
+
+	if (!key)
+		return 0;
+	key->category = CATEGORY_OF(word);
+	if (!word)
+		return 0;
+	if (window_edges & 1 && key->category != RLS_BOOK_CLOSED && !is_known(word) &&
+	    until_ns > edge_ns) {
 		if (since_ns < edge_ns) {
-			add_time(key, edge_ns - since_ns);
+			add_time(key, edge_ns - since_ns, off_cpu);
 			since_ns = edge_ns;
 		}
 		key->category = RLS_BOOK_CLOSED;
 	}
-	add_time(key, stretch->until_ns - since_ns);
+	add_time(key, until_ns - since_ns, off_cpu);
+	return 0;
 }
 
 /* The same of a thread whose process may have gone over into another phase meanwhile. Of several
  * changes only the last is known. */
 static __always_inline void add_phases(struct rls_wire_cell_key *key, struct rls_wire_scope *scope,
-				       struct rls_wire_book *book, struct stretch *stretch)
+				       struct rls_wire_book *book, const struct stretch *stretch)
 {
-	__u64 edge_ns = scope->phase_ns, until_ns = stretch->until_ns;
+	__u64 edge_ns = scope->phase_ns, word = stretch->word;
 	__u32 phase = scope->phase;
 
 	key->phase = book->phase;
-	if (phase != book->phase && until_ns >= edge_ns) {
+	if (phase != book->phase && stretch->until_ns >= edge_ns) {
 		book->phase = phase;
-		if (SINCE_OF(stretch->word) < edge_ns) {
-			stretch->until_ns = edge_ns;
-			add_stretch(key, stretch);
-			stretch->word = stretch->word ? edge_ns << 4 | CATEGORY_OF(stretch->word) : 0;
-			stretch->until_ns = until_ns;
+		if (SINCE_OF(word) < edge_ns) {
+			add_stretch(key, word, edge_ns);
+			word = word ? WORD(edge_ns, STATE_OF(word)) : 0;
 		}
 		key->phase = phase;
 	}
-	add_stretch(key, stretch);
+	add_stretch(key, word, stretch->until_ns);
 }
 
 /* ---- words ---- */
+
+/* A global function: its branches, tried so many times, would be too much for the verifier. */
+__attribute__((noinline)) int next_state(__u64 word, __u32 next)
+{
+	__u32 category = next < OFF_CPU ? next : CATEGORY_OF(word);
+	__u32 off_cpu = next == LEAVES ? OFF_CPU : next == SAME ? (__u32)word & OFF_CPU : 0;
+
+	if (window_edges & 1 && !(next == SAME && is_known(word)))
+		category = RLS_BOOK_CLOSED;
+	return category | off_cpu;
+}
 
 /* Takes the time up to at_ns out of a word; it goes on in `next`. False: it could not be. */
 static __always_inline bool take(__u64 *word, __u64 at_ns, __u32 next, struct stretch *out)
@@ -87,11 +118,9 @@ static __always_inline bool take(__u64 *word, __u64 at_ns, __u32 next, struct st
 	for (int i = 0; i < TRIES; i++) {
 		__u64 old = *(volatile __u64 *)word;
 		__u64 until_ns = at_ns > SINCE_OF(old) ? at_ns : SINCE_OF(old);
-		__u32 category = next == SAME ? CATEGORY_OF(old) : next;
+		__u64 new = WORD(until_ns, (__u64)(__u32)next_state(old, next));
 
-		if (window_edges & 1)
-			category = RLS_BOOK_CLOSED;
-		if (__sync_val_compare_and_swap(word, old, until_ns << 4 | category) != old)
+		if (__sync_val_compare_and_swap(word, old, new) != old)
 			continue;
 		out->word = old;
 		out->until_ns = until_ns;
@@ -253,8 +282,8 @@ __attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 sinc
 	book->tid = thread->tid;
 	book->operation = RLS_BOOK_INHERITS;
 	book->phase = scope->phase;
-	*(volatile __u64 *)&book->word = since_ns << 4 |
-					 (window_edges & 1 ? RLS_BOOK_CLOSED : category & 15);
+	*(volatile __u64 *)&book->word =
+		WORD(since_ns, window_edges & 1 ? RLS_BOOK_CLOSED : category & 15);
 	return 0;
 }
 
@@ -364,6 +393,23 @@ __attribute__((noinline)) int book_flush(struct thread_state *thread, __u64 now_
 	scope = find_scope(thread->pid);
 	if (scope)
 		book_until(scope, book_of(thread, scope), thread->pid, now_ns);
+	return 0;
+}
+
+__attribute__((noinline)) int book_switch(struct thread_state *thread, __u64 now_ns, bool leaves)
+{
+	struct rls_wire_cell_key key;
+	struct rls_wire_scope *scope;
+	__u64 word;
+
+	if (!booking || !thread)
+		return 0;
+	scope = find_scope(thread->pid);
+	if (!scope)
+		return 0;
+	word = book_of(thread, scope)->word;
+	if (leaves ? word != 0 : (word & OFF_CPU) != 0)
+		settle(thread, scope, now_ns, leaves ? LEAVES : RETURNS, &key);
 	return 0;
 }
 

@@ -36,6 +36,9 @@ extern int book_phase(struct thread_state *thread, __u64 at_ns, __u32 phase);
 extern int book_hits(struct thread_state *thread, __u64 now_ns);
 /* Up to now, from anywhere. */
 extern int book_flush(struct thread_state *thread, __u64 now_ns);
+/* It leaves its CPU to wait, on the thread itself, or comes back to one. What it is in between
+ * windows is not known while it runs; while it waits it stays where it was. */
+extern int book_switch(struct thread_state *thread, __u64 now_ns, bool leaves);
 /* The child goes on where its parent is. */
 extern int book_fork(struct thread_state *parent, struct thread_state *child, __u64 now_ns);
 /* A new program: in no operation, no phase, nothing known. */

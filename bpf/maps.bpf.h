@@ -106,11 +106,11 @@ struct site_hits_map {
 	__type(value, __u64);
 };
 
-/* For booking; user space leaves them a single entry otherwise. */
+/* For booking; user space leaves them a single entry otherwise. Cells are also made while the
+ * scheduler switches, where nothing may be allocated. */
 struct cells_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct rls_wire_cell_key);
 	__type(value, struct rls_wire_cell);
 };

@@ -208,4 +208,7 @@ static __always_inline void sync_operations(struct thread_state *thread)
 	read_edges(thread, head);
 }
 
+/* The same for the scheduler's tracepoint, when booking. */
+extern int sync_before_switch(struct thread_state *thread);
+
 #endif

@@ -17,8 +17,14 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!recording_since_ns)
 		return 0;
 	thread = bpf_task_storage_get(&threads, prev, NULL, 0);
-	if (thread)
-		thread->switched_out_ns = bpf_ktime_get_ns();
+	if (thread) {
+		now_ns = bpf_ktime_get_ns();
+		thread->switched_out_ns = now_ns;
+		if (booking && !preempt) { /* else one of our programs may be under way on it */
+			sync_before_switch(thread);
+			book_switch(thread, now_ns, true);
+		}
+	}
 	thread = bpf_task_storage_get(&threads, next, NULL, 0);
 	if (thread) {
 		now_ns = bpf_ktime_get_ns();
@@ -26,6 +32,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (thread->switched_out_ns && thread->switched_out_ns < recording_since_ns)
 			thread->switched_out_ns = recording_since_ns;
 		add_off_cpu(thread, now_ns);
+		if (booking)
+			book_switch(thread, now_ns, false);
 	}
 	return 0;
 }

@@ -259,6 +259,7 @@ struct rls_wire_cell_key {
 #define RLS_BOOK_CATEGORIES 8   /* room for enum rls_category */
 struct rls_wire_cell {
 	RLS_U64 ns;
+	RLS_U64 off_cpu_ns;         /* of ns: waiting; to wait for a free CPU is no waiting */
 	RLS_U64 hits;
 	RLS_U64 cost_ns;            /* of those hits */
 	RLS_U64 to[RLS_BOOK_CATEGORIES]; /* transitions out of the category */
@@ -267,7 +268,7 @@ struct rls_wire_cell {
 /* scopes: thread group id → what its threads are in. Whoever books a thread's time takes it
  * with a compare-and-swap of its word, so that nothing is booked twice. */
 struct rls_wire_book {
-	RLS_U64 word;               /* since_ns << 4 | category; 0: it has not begun */
+	RLS_U64 word;               /* since_ns << 5 | waits << 4 | category; 0: it has not begun */
 	RLS_U32 tid;                /* 0: free */
 	RLS_U32 operation;          /* its own innermost, or RLS_BOOK_INHERITS */
 	RLS_U32 phase;              /* the process's at that instant */
@@ -327,7 +328,7 @@ _Static_assert(sizeof(struct rls_wire_sample) == 40, "sample");
 _Static_assert(sizeof(struct rls_wire_look) == 72 + 8 * RLS_LOOK_WORDS, "look");
 _Static_assert(sizeof(struct rls_wire_gpu_batch) == 32, "gpu batch");
 _Static_assert(sizeof(struct rls_wire_cell_key) == 16, "cell key");
-_Static_assert(sizeof(struct rls_wire_cell) == 24 + 8 * RLS_BOOK_CATEGORIES, "cell");
+_Static_assert(sizeof(struct rls_wire_cell) == 32 + 8 * RLS_BOOK_CATEGORIES, "cell");
 _Static_assert(sizeof(struct rls_wire_scope) == 40 + 24 * RLS_BOOKS_MAX, "scope");
 #endif
 

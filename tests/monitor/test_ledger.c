@@ -119,6 +119,38 @@ static void closed_time_goes_by_looks(void **state)
 	assert_int_equal(row_of("step", BACKEND)->method, RLS_METHOD_SAMPLED);
 }
 
+/* A helper sleeps in the backend, while another thread runs Python: looks see that one alone. */
+static void waiting_goes_by_how_it_was_waited(void **state)
+{
+	struct rls_ledger_scope *step = scope_of("step", "");
+	const struct rls_wire_cell slept = { .ns = 100 * MS, .off_cpu_ns = 100 * MS };
+	const struct rls_wire_cell both = { .ns = 2000 * MS, .off_cpu_ns = 1000 * MS };
+
+	rls_ledger_add(&ledger, step, BACKEND, &slept);
+	add(step, PYTHON, 100 * MS);
+	rls_ledger_add(&ledger, step, RLS_BOOK_CLOSED, &both);
+	look(step, RLS_BOOK_CLOSED, PYTHON, 100);
+	show();
+	assert_in_range(row_of("step", BACKEND)->wall_ns, 1100 * MS - 1, 1100 * MS + 1);
+	assert_in_range(row_of("step", PYTHON)->wall_ns, 1100 * MS - 1, 1100 * MS + 1);
+	assert_in_range(row_of("step", BACKEND)->on_cpu_ns, 0, 1);
+	assert_int_equal(row_of("step", PYTHON)->on_cpu_ns, row_of("step", PYTHON)->wall_ns);
+}
+
+/* By the calibration's figures the probes may cost more than there was time: counts must not run away. */
+static void counts_are_scaled_within_reason(void **state)
+{
+	struct rls_ledger_scope *step = scope_of("step", "");
+	const struct rls_wire_cell traced = { .ns = 100 * MS, .hits = 1000, .cost_ns = 99 * MS,
+					      .to = { [BACKEND] = 1000 } };
+
+	rls_ledger_add(&ledger, step, PYTHON, &traced);
+	add(step, RLS_BOOK_CLOSED, 100 * MS);
+	look(step, RLS_BOOK_CLOSED, PYTHON, 100);
+	show();
+	assert_in_range(count_of("step", PYTHON, BACKEND), 2000, 5000);
+}
+
 static void guesses_are_as_good_as_they_turned_out(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "");
@@ -261,6 +293,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(traced_time_is_added_up),
 		TEST(closed_time_goes_by_looks),
+		TEST(waiting_goes_by_how_it_was_waited),
+		TEST(counts_are_scaled_within_reason),
 		TEST(guesses_are_as_good_as_they_turned_out),
 		TEST(time_without_looks_goes_by_what_was_traced),
 		TEST(nothing_to_go_by_waits_for_the_end),

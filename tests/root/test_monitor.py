@@ -30,7 +30,7 @@ def compare_times(checks, report, page, job):
     outside = []
     for (phase, operation, category), seconds in wanted.items():
         found = page.sum(SECONDS, job=job, phase=phase, operation=operation, category=category)
-        if abs(found - seconds) > max(0.02 * seconds, 1e-3):
+        if abs(found - seconds) > max(0.02 * seconds, 3e-3):
             outside.append("%s/%s/%s: %.4f s, in the recording %.4f s" % (
                 phase, operation, category, found, seconds))
     checks.that(wanted and not outside, "%d rows within 2 %% of the recording's: %s" % (

@@ -80,8 +80,12 @@ static int place(const struct sweep *sweep, struct rls_cells_entry *entry,
 static struct rls_wire_cell growth(const struct rls_wire_cell *before,
 				   const struct rls_wire_cell *now)
 {
-	struct rls_wire_cell more = { now->ns - before->ns, now->hits - before->hits,
-				      now->cost_ns - before->cost_ns, { 0 } };
+	struct rls_wire_cell more = {
+		.ns = now->ns - before->ns,
+		.off_cpu_ns = now->off_cpu_ns - before->off_cpu_ns,
+		.hits = now->hits - before->hits,
+		.cost_ns = now->cost_ns - before->cost_ns,
+	};
 
 	for (int i = 0; i < RLS_BOOK_CATEGORIES; i++)
 		more.to[i] = now->to[i] - before->to[i];

@@ -1,18 +1,22 @@
 #include "userspace/monitor/ledger.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/divide.h"
 #include "analysis/grow.h"
 
-/* Of looks and rates, at each settling: jobs change. */
+/* Of looks, at each settling, and of rates, at each that has seen a window: jobs change. */
 #define LOOKS_KEEP 0.5
 #define RATE_KEEP 0.95
 /* Fewer looks than these stand for say less than what was traced. */
 #define LOOKS_NS_MIN 20e6
 #define RATE_NS_MIN 1e6
+/* So little is left of running time at least when the probes' cost is taken from it: what they are
+ * held to cost may be half as much again as they do. */
+#define RATE_LEFT_MIN 0.3
 
 static void names_clear(struct rls_ledger_names *names)
 {
@@ -109,18 +113,26 @@ int rls_ledger_scope(struct rls_ledger *ledger, const char *operation, const cha
 void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
 		    const struct rls_wire_cell *more)
 {
+	/* The kernel side adds to both while they are read. */
+	uint64_t waited_ns = more->off_cpu_ns < more->ns ? more->off_cpu_ns : more->ns;
+
 	ledger->hits += more->hits;
 	ledger->cost_ns += more->cost_ns;
 	if (category == RLS_BOOK_CLOSED) {
-		scope->closed_ns += more->ns;
-		scope->closed_cost_ns += more->cost_ns;
+		scope->closed.ran_ns += more->ns - waited_ns;
+		scope->closed.waited_ns += waited_ns;
+		scope->closed.cost_ns += more->cost_ns;
 		return;
 	}
 	if (category >= RLS_CATEGORY_MAX)
 		category = RLS_CATEGORY_UNKNOWN;
+	scope->traced_lately |= more->ns != 0;
 	scope->wall_ns[category] += more->ns;
+	scope->off_cpu_ns[category] += waited_ns;
+	scope->waits_ns[category] += (double)waited_ns;
 	scope->cost_ns[category] += more->cost_ns;
-	scope->rate_ns += (double)more->ns - (double)more->cost_ns;
+	scope->rate_ns += (double)(more->ns - waited_ns);
+	scope->rate_cost_ns += (double)more->cost_ns;
 	for (int to = 0; to < RLS_CATEGORY_MAX; to++) {
 		scope->transitions[category][to] += more->to[to];
 		scope->rate_counts[category][to] += (double)more->to[to];
@@ -130,9 +142,11 @@ void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, u
 void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
 		     enum rls_category guess, bool waiting, uint64_t ns)
 {
+	if (waiting)
+		return;
 	if (category == RLS_BOOK_CLOSED)
 		scope->looks_ns[guess] += (double)ns;
-	else if (!waiting && category && category < RLS_CATEGORY_MAX)
+	else if (category && category < RLS_CATEGORY_MAX)
 		ledger->truth.count[guess][category]++;
 }
 
@@ -165,7 +179,7 @@ static bool by_looks(const struct rls_truth *truth, const double *looks_ns, doub
 static bool by_traced(const struct rls_ledger_scope *scope, double *of)
 {
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		of[i] = (double)(scope->wall_ns[i] - scope->looked_ns[i]);
+		of[i] = (double)(scope->wall_ns[i] - scope->off_cpu_ns[i] - scope->looked_ns[i]);
 	of[RLS_CATEGORY_UNKNOWN] = 0;
 	return sum_of(of) > 0;
 }
@@ -192,18 +206,22 @@ static bool find_shares(const struct rls_ledger *ledger, const struct rls_ledger
 
 static void divide(struct rls_ledger_scope *scope, const double *of)
 {
-	uint64_t parts[RLS_CATEGORY_MAX], costs[RLS_CATEGORY_MAX];
+	const double *waiting = sum_of(scope->waits_ns) > 0 ? scope->waits_ns : of;
+	uint64_t ran[RLS_CATEGORY_MAX], waited[RLS_CATEGORY_MAX], costs[RLS_CATEGORY_MAX];
 
-	rls_divide(scope->closed_ns, of, RLS_CATEGORY_MAX, parts);
-	rls_divide(scope->closed_cost_ns, of, RLS_CATEGORY_MAX, costs);
+	rls_divide(scope->closed.ran_ns, of, RLS_CATEGORY_MAX, ran);
+	rls_divide(scope->closed.waited_ns, waiting, RLS_CATEGORY_MAX, waited);
+	rls_divide(scope->closed.cost_ns, of, RLS_CATEGORY_MAX, costs);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		scope->wall_ns[i] += parts[i];
-		scope->looked_ns[i] += parts[i];
+		scope->wall_ns[i] += ran[i] + waited[i];
+		scope->off_cpu_ns[i] += waited[i];
+		scope->looked_ns[i] += ran[i];
+		scope->guessed[i] |= ran[i] || waited[i];
 		scope->cost_ns[i] += costs[i];
 	}
-	if (scope->closed_ns > scope->closed_cost_ns)
-		scope->unscaled_ns += (double)(scope->closed_ns - scope->closed_cost_ns);
-	scope->closed_ns = scope->closed_cost_ns = 0;
+	if (scope->closed.ran_ns > scope->closed.cost_ns)
+		scope->unscaled_ns += (double)(scope->closed.ran_ns - scope->closed.cost_ns);
+	memset(&scope->closed, 0, sizeof(scope->closed));
 }
 
 /* As often as lately while it was traced. */
@@ -213,7 +231,8 @@ static void scale(struct rls_ledger_scope *scope)
 
 	if (scope->unscaled_ns <= 0 || scope->rate_ns < RATE_NS_MIN)
 		return;
-	factor = scope->unscaled_ns / scope->rate_ns;
+	factor = scope->unscaled_ns /
+		 fmax(scope->rate_ns - scope->rate_cost_ns, RATE_LEFT_MIN * scope->rate_ns);
 	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
 		for (int to = 0; to < RLS_CATEGORY_MAX; to++)
 			scope->scaled[from][to] += factor * scope->rate_counts[from][to];
@@ -223,12 +242,18 @@ static void scale(struct rls_ledger_scope *scope)
 
 static void age(struct rls_ledger_scope *scope)
 {
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
 		scope->looks_ns[i] *= LOOKS_KEEP;
+	if (!scope->traced_lately)
+		return;
+	scope->traced_lately = false;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		scope->waits_ns[i] *= RATE_KEEP;
 		for (int to = 0; to < RLS_CATEGORY_MAX; to++)
 			scope->rate_counts[i][to] *= RATE_KEEP;
 	}
 	scope->rate_ns *= RATE_KEEP;
+	scope->rate_cost_ns *= RATE_KEEP;
 }
 
 void rls_ledger_settle(struct rls_ledger *ledger, bool last)
@@ -239,7 +264,8 @@ void rls_ledger_settle(struct rls_ledger *ledger, bool last)
 	for (size_t s = 0; s < ledger->count; s++) {
 		struct rls_ledger_scope *scope = ledger->scopes[s];
 
-		if (!scope->closed_ns || !find_shares(ledger, scope, others_ns, last, of))
+		if (!(scope->closed.ran_ns + scope->closed.waited_ns) ||
+		    !find_shares(ledger, scope, others_ns, last, of))
 			continue;
 		divide(scope, of);
 		scale(scope);
@@ -266,8 +292,9 @@ static int show_row(struct rls_ledger *ledger, struct rls_ledger_scope *scope, i
 		.operation = ledger->operations.texts[scope->operation],
 		.category = (enum rls_category)category,
 		.resource = RLS_RESOURCE_CPU,
-		.method = scope->looked_ns[category] ? RLS_METHOD_SAMPLED : RLS_METHOD_TRACED,
+		.method = scope->guessed[category] ? RLS_METHOD_SAMPLED : RLS_METHOD_TRACED,
 		.wall_ns = wall_ns,
+		.on_cpu_ns = wall_ns - scope->off_cpu_ns[category],
 		.corrected_ns = scope->corrected_ns[category],
 	};
 	return 0;

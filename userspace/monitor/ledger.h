@@ -5,9 +5,9 @@
  *     looks ──────────── while traced: how good guesses are; while closed: what it was spent in
  *
  * Only what has grown is ever added, so no figure goes back. Closed time is divided as
- * analysis/shares.h says, but of each stretch between two settlings by itself, and running and
- * waiting alike: a look stands for the time that it was taken for. What there is nothing to go by
- * for waits until there is; at the job's end it is unknown.
+ * analysis/shares.h says, but of each stretch between two settlings by itself, and waiting as the
+ * operation's threads have waited while they were traced: one that waits for long is not looked at.
+ * What there is nothing to go by for waits until there is; at the job's end it is unknown.
  *
  * Memory is bounded: RLS_LEDGER_OPERATIONS names of operations and RLS_LEDGER_PHASES of phases,
  * the rest have the name RLS_LEDGER_OTHER, and RLS_LEDGER_SCOPES pairs of both. One thread.
@@ -34,14 +34,20 @@
 struct rls_ledger_scope {
 	uint16_t operation, phase;      /* places in the ledger's names */
 	uint64_t wall_ns[RLS_CATEGORY_MAX];
-	uint64_t looked_ns[RLS_CATEGORY_MAX];   /* of that, divided by looks */
+	uint64_t off_cpu_ns[RLS_CATEGORY_MAX];  /* of that, waiting */
+	uint64_t looked_ns[RLS_CATEGORY_MAX];   /* of what ran, divided by looks */
+	bool traced_lately;             /* since rates were aged */
+	bool guessed[RLS_CATEGORY_MAX];         /* some of it was closed time */
 	uint64_t cost_ns[RLS_CATEGORY_MAX];
 	uint64_t corrected_ns[RLS_CATEGORY_MAX]; /* as shown last */
 	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
 	double scaled[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* more of them, in closed time */
 	double rate_counts[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* lately, while traced */
-	double rate_ns;                 /* in how much time that was, less what probes cost */
-	uint64_t closed_ns, closed_cost_ns; /* to be divided */
+	double rate_ns, rate_cost_ns;   /* in how much running time that was, and what probes cost of it */
+	double waits_ns[RLS_CATEGORY_MAX]; /* waiting lately, while traced */
+	struct {
+		uint64_t ran_ns, waited_ns, cost_ns;
+	} closed;                       /* to be divided */
 	double unscaled_ns;             /* divided, its transitions not told yet */
 	double looks_ns[RLS_CATEGORY_MAX]; /* by what they seemed to show, lately */
 };

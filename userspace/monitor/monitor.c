@@ -347,6 +347,7 @@ static int show_job(struct rls_job *job, struct rls_snapshot_job *out)
 		.transition_count = job->ledger.transition_count,
 		.gpus = job->gpu.shown,
 		.gpu_count = job->gpu.count,
+		.has_on_cpu = true,
 		.hits = job->ledger.hits,
 		.overhead_ns = job->ledger.cost_ns,
 	};
