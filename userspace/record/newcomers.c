@@ -38,19 +38,23 @@ static int take(const struct rls_candidate *candidate, void *context)
 	return 0;
 }
 
+/* Who maps something while another is being followed is to be looked at again: it joins a new list. */
 static void look_at_waiting(struct rls_newcomers *newcomers, struct look *look)
 {
-	for (size_t i = 0; i < newcomers->waiting.count; i++) {
-		struct rls_candidate candidate;
-		pid_t pid = newcomers->waiting.entries[i].pid;
+	struct rls_processes waiting = newcomers->waiting;
 
-		if (rls_candidate_read(newcomers->selection, newcomers->roles, pid, &candidate))
+	newcomers->waiting = (struct rls_processes){ 0 };
+	for (size_t i = 0; i < waiting.count; i++) {
+		struct rls_candidate candidate;
+
+		if (rls_candidate_read(newcomers->selection, newcomers->roles, waiting.entries[i].pid,
+				       &candidate))
 			continue;
 		if (rls_selection_matches(newcomers->selection, &candidate))
 			take(&candidate, look);
 		rls_candidate_clear(&candidate);
 	}
-	newcomers->waiting.count = 0;
+	rls_processes_clear(&waiting);
 }
 
 static void sweep(struct rls_newcomers *newcomers, struct look *look)
