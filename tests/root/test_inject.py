@@ -53,12 +53,16 @@ def injected(pid):
     return told, report
 
 
-def in_mid_life(checks):
+def in_mid_life(checks, jobs=3):
     with Job(bridge=False) as job:
         job.launch(100, "unseen")
         job.ask(do="begin")
         told, report = injected(job.pid)
         launched = job.ask(do="finish")[0]
+        if "at no moment" in told and jobs > 1:
+            # What lies about on a job's stack may forbid every moment of its life.
+            checks.saw("no good moment in a whole job, once more with another")
+            return in_mid_life(checks, jobs - 1)
         checks.that("was loaded into process %d" % job.pid in told, "it says so: %s" % told[:600])
         checks.that(0 < kernels(report) < launched and set(by_operation(report)) == {"loop"},
                     "GPU work is seen: %s of %d launches" % (by_operation(report), launched))
