@@ -61,21 +61,23 @@ __attribute__((noinline)) int add_stretch(struct rls_wire_cell_key *key, __u64 w
 {
 	__u64 since_ns = SINCE_OF(word), edge_ns = window_edge_ns;
 	bool off_cpu = word & OFF_CPU;
+	struct rls_wire_cell_key own;
 
 	if (!key)
 		return 0;
-	key->category = CATEGORY_OF(word);
-	if (!word)
-		return 0;
-	if (window_edges & 1 && key->category != RLS_BOOK_CLOSED && !is_known(word) &&
+	own = *key; /* kernels before 6.2 take no key of a map but from the stack */
+	own.category = CATEGORY_OF(word);
+	if (word && window_edges & 1 && own.category != RLS_BOOK_CLOSED && !is_known(word) &&
 	    until_ns > edge_ns) {
 		if (since_ns < edge_ns) {
-			add_time(key, edge_ns - since_ns, off_cpu);
+			add_time(&own, edge_ns - since_ns, off_cpu);
 			since_ns = edge_ns;
 		}
-		key->category = RLS_BOOK_CLOSED;
+		own.category = RLS_BOOK_CLOSED;
 	}
-	add_time(key, until_ns - since_ns, off_cpu);
+	if (word)
+		add_time(&own, until_ns - since_ns, off_cpu);
+	key->category = own.category;
 	return 0;
 }
 
