@@ -8,21 +8,16 @@
 #include <time.h>
 
 #include "userspace/commands/commands.h"
-#include "userspace/commands/record_options.h"
-#include "userspace/commands/select_options.h"
+#include "userspace/commands/watch_options.h"
 #include "userspace/log.h"
 #include "userspace/metrics/exposition.h"
 #include "userspace/metrics/presenter.h"
 #include "userspace/monitor/monitor.h"
-#include "userspace/record/scan.h"
-
-#define BUDGET_PERCENT 1
 
 struct monitor_options {
-	struct rls_record_options record;
-	struct rls_select_options select;
+	struct rls_watch_options watch;
 	struct rls_monitor_config shown;
-	bool print, help;
+	bool print;
 };
 
 enum key {
@@ -42,7 +37,6 @@ static const struct argp_option option_table[] = {
 	{ "interval", KEY_SETTING + RLS_SETTING_INTERVAL, "SECONDS", 0,
 	  "Take new figures so often (default 5)", 0 },
 	{ "print", KEY_PRINT, NULL, 0, "Print the metrics on stdout at the end", 1 },
-	{ "help", 'h', NULL, 0, "Print this", 5 },
 	{ 0 },
 };
 
@@ -55,29 +49,17 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 					       (enum rls_monitor_setting)(key - KEY_SETTING), argument);
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &options->select;
-		state->child_inputs[1] = &options->record;
+		state->child_inputs[0] = &options->watch;
 		return 0;
 	case KEY_PRINT:
 		options->print = true;
 		return 0;
-	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		options->help = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		rls_error("unexpected argument '%s': see --help", argument);
-		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static const struct argp_child children[] = {
-	{ &rls_selectors_argp, 0, NULL, 0 },
-	{ &rls_tracing_argp, 0, NULL, 0 },
-	{ 0 },
-};
+static const struct argp_child children[] = { { &rls_watch_argp, 0, NULL, 0 }, { 0 } };
 
 static const struct argp argp = {
 	.options = option_table,
@@ -107,16 +89,6 @@ static int print_metrics(struct rls_monitor *monitor)
 	r = rls_exposition_write(exposition, snapshot, &outlets, stdout);
 	rls_exposition_free(exposition);
 	return r ? rls_error_r(r, "cannot print the metrics: %s", strerror(-r)) : 0;
-}
-
-/* Everything there is, unless less was asked for. */
-static int select_jobs(struct rls_select_options *select)
-{
-	int r = 0;
-
-	if (!select->selection.count)
-		r = rls_selection_add(&select->selection, RLS_SELECT_ALL, NULL);
-	return r ? r : rls_selection_resolve(&select->selection);
 }
 
 /* What a running monitor's hooks go by. */
@@ -161,15 +133,7 @@ static int watch(struct monitor_options *options, struct rls_presenter *presente
 {
 	struct showing showing = { .presenter = presenter };
 	const struct rls_monitor_hooks hooks = { say_where, show, on_signal, &showing };
-	const struct rls_monitor_options monitor_options = {
-		.roles = options->record.roles,
-		.selection = &options->select.selection,
-		.duration_ns = options->record.duration_ns,
-		.follow_children = options->record.children,
-		.budget_percent = options->record.budget_percent,
-		.perf_events = options->record.perf_events,
-	};
-	int r = rls_monitor_open(&monitor_options, &showing.monitor);
+	int r = rls_watch_options_open(&options->watch, &showing.monitor);
 
 	if (r)
 		return r;
@@ -201,9 +165,7 @@ static int run(struct monitor_options *options, const char *config_path)
 	r = rls_presenter_open(config_path, &options->shown, &presenter);
 	if (r)
 		return RLS_EXIT_FAILED;
-	r = rls_monitor_config_add_roles(rls_presenter_config(presenter), options->record.roles);
-	if (!r)
-		r = select_jobs(&options->select);
+	r = rls_monitor_config_add_roles(rls_presenter_config(presenter), options->watch.record.roles);
 	if (!r)
 		r = watch(options, presenter);
 	rls_presenter_free(presenter);
@@ -213,25 +175,24 @@ static int run(struct monitor_options *options, const char *config_path)
 int rls_command_monitor(int argc, char **argv)
 {
 	struct monitor_options options = { 0 };
+	struct rls_record_options *record = &options.watch.record;
 	const char *config_path;
 	int status = RLS_EXIT_FAILED;
 
-	if (rls_record_options_init(&options.record))
+	if (rls_watch_options_init(&options.watch))
 		return RLS_EXIT_FAILED;
-	options.record.budget_percent = BUDGET_PERCENT;
 	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &options)) {
 		status = RLS_EXIT_USAGE;
-	} else if (options.help) {
+	} else if (options.watch.help) {
 		status = RLS_EXIT_DONE;
 	} else {
 		/* The presenter's to read: it has more than roles. */
-		config_path = options.record.config_path;
-		options.record.config_path = NULL;
-		if (!rls_record_options_finish(&options.record))
+		config_path = record->config_path;
+		record->config_path = NULL;
+		if (!rls_record_options_finish(record))
 			status = run(&options, config_path);
 	}
 	rls_monitor_config_clear(&options.shown);
-	rls_record_options_clear(&options.record);
-	rls_select_options_clear(&options.select);
+	rls_watch_options_clear(&options.watch);
 	return status;
 }

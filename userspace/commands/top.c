@@ -9,17 +9,14 @@
 #include <unistd.h>
 
 #include "userspace/commands/commands.h"
-#include "userspace/commands/record_options.h"
-#include "userspace/commands/select_options.h"
+#include "userspace/commands/watch_options.h"
 #include "userspace/log.h"
 #include "userspace/monitor/monitor.h"
-#include "userspace/record/scan.h"
 #include "userspace/top/kept_snapshot.h"
 #include "userspace/top/rates.h"
 #include "userspace/top/screen.h"
 #include "userspace/top/view.h"
 
-#define BUDGET_PERCENT 1
 #define INTERVAL_NS 1000000000ULL
 #define INTERVAL_LEAST_NS 100000000ULL
 #define KEYS_EVERY_NS 50000000ULL
@@ -27,10 +24,9 @@
 #define DONE 1 /* what a tick returns when all has been shown */
 
 struct top_options {
-	struct rls_record_options record;
-	struct rls_select_options select;
+	struct rls_watch_options watch;
 	uint64_t interval_ns;
-	bool once, json, help;
+	bool once, json;
 };
 
 enum key {
@@ -43,7 +39,6 @@ static const struct argp_option option_table[] = {
 	{ "once", KEY_ONCE, NULL, 0, "Print one interval as plain text, and exit", 1 },
 	{ "json", KEY_JSON, NULL, 0, "Print each interval as a line of JSON", 1 },
 	{ "interval", KEY_INTERVAL, "SECONDS", 0, "Refresh so often (default 1)", 1 },
-	{ "help", 'h', NULL, 0, "Print this", 5 },
 	{ 0 },
 };
 
@@ -53,8 +48,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &options->select;
-		state->child_inputs[1] = &options->record;
+		state->child_inputs[0] = &options->watch;
 		return 0;
 	case KEY_ONCE:
 		options->once = true;
@@ -68,23 +62,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 			return 0;
 		rls_error("--interval takes seconds, at least 0.1, not '%s'", argument);
 		return EINVAL;
-	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		options->help = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		rls_error("unexpected argument '%s': see --help", argument);
-		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static const struct argp_child children[] = {
-	{ &rls_selectors_argp, 0, NULL, 0 },
-	{ &rls_tracing_argp, 0, NULL, 0 },
-	{ 0 },
-};
+static const struct argp_child children[] = { { &rls_watch_argp, 0, NULL, 0 }, { 0 } };
 
 static const struct argp argp = {
 	.options = option_table,
@@ -226,24 +209,9 @@ static int show(const struct top_options *options, struct rls_monitor *monitor)
 
 static int run(struct top_options *options)
 {
-	const struct rls_monitor_options monitor_options = {
-		.roles = options->record.roles,
-		.selection = &options->select.selection,
-		.duration_ns = options->record.duration_ns,
-		.follow_children = options->record.children,
-		.budget_percent = options->record.budget_percent,
-		.perf_events = options->record.perf_events,
-	};
-	struct rls_selection *selection = &options->select.selection;
 	struct rls_monitor *monitor;
-	int r = 0;
+	int r = rls_watch_options_open(&options->watch, &monitor);
 
-	if (!selection->count)
-		r = rls_selection_add(selection, RLS_SELECT_ALL, NULL);
-	if (!r)
-		r = rls_selection_resolve(selection);
-	if (!r)
-		r = rls_monitor_open(&monitor_options, &monitor);
 	if (r)
 		return RLS_EXIT_FAILED;
 	r = show(options, monitor);
@@ -256,16 +224,14 @@ int rls_command_top(int argc, char **argv)
 	struct top_options options = { .interval_ns = INTERVAL_NS };
 	int status = RLS_EXIT_FAILED;
 
-	if (rls_record_options_init(&options.record))
+	if (rls_watch_options_init(&options.watch))
 		return RLS_EXIT_FAILED;
-	options.record.budget_percent = BUDGET_PERCENT;
 	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &options))
 		status = RLS_EXIT_USAGE;
-	else if (options.help)
+	else if (options.watch.help)
 		status = RLS_EXIT_DONE;
-	else if (!rls_record_options_finish(&options.record))
+	else if (!rls_record_options_finish(&options.watch.record))
 		status = run(&options);
-	rls_record_options_clear(&options.record);
-	rls_select_options_clear(&options.select);
+	rls_watch_options_clear(&options.watch);
 	return status;
 }
