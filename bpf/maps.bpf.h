@@ -27,6 +27,25 @@
 /* A function of its own in the kernel (not inlined), shared through a header. */
 #define SUBPROGRAM static __attribute__((noinline, unused))
 
+/* Ranges of other people's APIs that are open on a thread, the outermost first (range_book.bpf.h). */
+#define RLS_RANGES_OPEN 32
+struct open_range {
+	__u64 token;            /* pairs it with its end; 0: none */
+	__u32 name;             /* id; 0: not to be seen, there for its end only */
+	__u32 over;             /* so many of the annotations that are open were before it */
+};
+
+struct open_ranges {
+	__u32 count;
+	__u32 unkept;           /* open ones without a token that found no room */
+	__u32 annotation;       /* the innermost annotation's id, and how deep it is */
+	__u32 depth;
+	struct open_range range[RLS_RANGES_OPEN];
+	__u32 length;           /* of text */
+	__u32 reserved;
+	char text[RLS_WIRE_NAME_BYTES]; /* the name of one that begins now */
+};
+
 /* One frame per change of category: everything at or below its stack pointer is inside it. */
 struct thread_state {
 	__u32 pid, tid;
@@ -57,6 +76,7 @@ struct thread_state {
 	__u16 entered_depth;
 	__u64 entered_ns;
 	__u64 frames[RLS_FRAMES_MAX];   /* FRAME_SP, and what FRAME_KIND says above it */
+	struct open_ranges ranges;      /* booking */
 };
 
 /* For want of room on the control ring. */

@@ -7,6 +7,8 @@
 #ifndef RLS_OPERATION_BPF_H
 #define RLS_OPERATION_BPF_H
 
+#include "bpf/name.bpf.h"
+#include "bpf/range_book.bpf.h"
 #include "bpf/state.bpf.h"
 #include "userspace/annotate/annotate_wire.h"
 
@@ -16,45 +18,28 @@
 	(RECORD_FIELD(record, edges) +                                               \
 	 ((number) & (RLS_EDGE_RING - 1)) * sizeof(struct rls_edge))
 
-/* Changes with each exec, and when the pid is given to another process. */
-static __always_inline __u32 current_image(void)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	return (__u32)BPF_CORE_READ(task, self_exec_id) +
-	       (__u32)(BPF_CORE_READ(task, group_leader, start_time) >> 10);
-}
-
 /* The text of a name goes ahead of its first use, once per process. Returns its id when booking,
  * else 1; 0 for no name, and when there was no room to send it. */
 SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
 {
-	struct name_key key = { .address = address, .pid = thread->pid, .image = current_image() };
 	struct rls_wire_name *record;
 	struct rls_name name;
-	__u32 *known, id = 1;
+	struct name_key key;
+	__u32 id;
 
 	if (!address)
 		return 0;
-	known = bpf_map_lookup_elem(&names_sent, &key);
-	if (known)
-		return *known;
-	if (booking && !book_may_name(thread->pid))
-		return RLS_BOOK_OTHER;
+	id = find_name(thread, address, &key);
+	if (id)
+		return id;
 	if (bpf_probe_read_user(&name, sizeof(name), (void *)address))
 		return RLS_BOOK_UNREADABLE;
-	record = control_reserve(struct rls_wire_name, RLS_WIRE_NAME, thread->pid, thread->tid, 0);
+	record = begin_name(thread, &key);
 	if (!record)
 		return 0;
-	if (booking)
-		id = __sync_fetch_and_add(&names_given, 1) + 1;
-	record->address = address;
 	record->length = name.length < RLS_WIRE_NAME_BYTES ? name.length : RLS_WIRE_NAME_BYTES - 1;
-	record->id = booking ? id : 0;
 	__builtin_memcpy(record->text, name.text, RLS_WIRE_NAME_BYTES);
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
-	bpf_map_update_elem(&names_sent, &key, &id, BPF_ANY);
-	return id;
+	return end_name(record, &key);
 }
 
 /* Nothing is sent of an edge that is booked but its name. Its time is the target's word. */
@@ -71,7 +56,7 @@ static __always_inline void book_edge(struct thread_state *thread, const struct 
 		book_phase(thread, now_ns, name);
 	else if (edge->kind == RLS_EDGE_POP || edge->kind == RLS_WIRE_EDGE_STACK ||
 		 (edge->kind == RLS_EDGE_PUSH && edge->depth <= RLS_STACK_MAX))
-		book_operation(thread, now_ns, name);
+		book_annotation(thread, now_ns, name, edge);
 }
 
 static __always_inline void send_edge(struct thread_state *thread, const struct rls_edge *edge,
@@ -114,6 +99,7 @@ SUBPROGRAM void send_stack(struct thread_state *thread, __u64 head)
 	if (depth > RLS_STACK_MAX)
 		depth = RLS_STACK_MAX;
 	if (booking) { /* the innermost will do */
+		edge.depth = depth;
 		if (depth)
 			edge.name = word_at(RECORD_FIELD(record, stack) +
 					    ((depth - 1) & (RLS_STACK_MAX - 1)) * sizeof(__u64));

@@ -94,8 +94,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 			childs->pid = child_pid;
 			childs->tid = child_pid;
 			childs->missed = MISSED_EDGES | MISSED_RANGES;
-			if (booking)
+			if (booking) {
+				book_range_fork(mine, childs);
 				book_fork(mine, childs, bpf_ktime_get_ns());
+			}
 		}
 	}
 	record = control_reserve(struct rls_wire_fork, RLS_WIRE_FORK, parent_pid,
@@ -148,8 +150,10 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (thread) {
 		caller = thread->tid; /* old_pid, as user space knows it */
-		if (booking)
+		if (booking) {
+			book_range_clear(thread);
 			book_exec(thread, bpf_ktime_get_ns());
+		}
 		forget_image(thread, pid);
 	}
 	record = control_reserve(struct rls_wire_exec, RLS_WIRE_EXEC, pid, caller,

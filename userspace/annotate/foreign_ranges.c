@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "userspace/annotate/library_ranges.h"
 #include "userspace/plan/decoder.h"
 
 #define RECORD_FUNCTION_ENTER                                                                    \
@@ -37,17 +38,11 @@ static const struct entry_hook nvtx_hooks[] = {
 	{"nvtxDomainRangePop", RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT},
 };
 
+#define BEGINNING(text) text,
 static const char *const library_own_prefixes[] = {
-	"Optimizer.step#",
-	"Optimizer.zero_grad#",
-	"enumerate(DataLoader)#",
-	"DataParallel.forward",
-	"DistributedDataParallel.",
-	"FullyShardedDataParallel.",
-	"FSDP::",
-	"ProfilerStep#",
-	"## ",
+	RLS_LIBRARY_RANGES(BEGINNING)
 };
+#undef BEGINNING
 
 #define NVTX_HOOKS (sizeof(nvtx_hooks) / sizeof(nvtx_hooks[0]))
 

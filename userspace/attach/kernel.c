@@ -337,8 +337,6 @@ int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 	uint32_t cost_ns = kernel->costs.ns[RLS_SITE_EMULATED][0];
 	int r = 0;
 
-	if (kernel->booking)
-		return 0; /* ranges have no books: their names are not addresses but texts */
 	for (size_t i = 0; !r && i < count; i++)
 		r = attach_one(kernel, kernel->skeleton->progs.on_range_multi,
 			       kernel->skeleton->progs.on_range, path, sites[i].file_offset, 0,

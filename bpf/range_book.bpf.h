@@ -1,0 +1,32 @@
+/* Booking with ranges of other people's APIs: which operation is a thread's innermost.
+ *
+ * The recorder is sent every push and pop and keeps the stack (record/operation_stack.h); where
+ * times are summed up here, here the stack is kept. Ranges and annotations nest in the order of
+ * time. Of the annotations the innermost and their depth are enough, as each range knows how
+ * deep they were when it was pushed, or have been since if that was less:
+ *
+ *     annotations   depth 1 "train"   depth 2 "step"
+ *     ranges                 ^ "forward", over 1      inner: step, for 2 > 1; after its pop: forward
+ *
+ * RLS_RANGES_OPEN are told apart on a thread, the outermost ones. Global functions: verified once.
+ */
+#ifndef RLS_RANGE_BOOK_BPF_H
+#define RLS_RANGE_BOOK_BPF_H
+
+#include "bpf/maps.bpf.h"
+
+struct rls_edge;
+
+/* An edge of the thread's annotations, at at_ns; `name` is the id of what is innermost after it. */
+extern int book_annotation(struct thread_state *thread, __u64 at_ns, __u32 name,
+			   const struct rls_edge *edge);
+/* A range begins whose name is in thread->ranges.text, padded with zeros. The token pairs it with
+ * its end; 0: that of the innermost one. */
+extern int book_range_push(struct thread_state *thread, __u64 now_ns, __u64 token);
+extern int book_range_pop(struct thread_state *thread, __u64 now_ns, __u64 token);
+/* Which are open is not known any more. */
+extern int book_range_clear(struct thread_state *thread);
+/* The child has those of its parent. */
+extern int book_range_fork(const struct thread_state *parent, struct thread_state *child);
+
+#endif
