@@ -1,5 +1,7 @@
 #include "bpf/book.bpf.h"
 
+#include "bpf/emit.bpf.h"
+
 /* A word: since when, whether off the CPU, and the category. */
 #define WORD(since_ns, state) ((since_ns) << 5 | (state))
 #define SINCE_OF(word) ((word) >> 5)
@@ -159,6 +161,12 @@ static __always_inline void book_until(struct rls_wire_scope *scope, struct rls_
 static __always_inline struct rls_wire_scope *find_scope(__u32 pid)
 {
 	return bpf_map_lookup_elem(&scopes, &pid);
+}
+
+/* Where the thread's time is booked; NULL: nowhere. */
+static __always_inline struct rls_wire_scope *books_of(const struct thread_state *thread)
+{
+	return booking && thread ? find_scope(thread->pid) : NULL;
 }
 
 /* Cuts the time of the process's threads that inherit. */
@@ -334,15 +342,45 @@ __attribute__((noinline)) int book_transition(struct thread_state *thread, __u64
 	return 0;
 }
 
+/* tid 0: the process's phase. */
+static __always_inline void tell(const struct rls_wire_scope *scope, __u32 pid, __u32 tid,
+				 __u64 at_ns, __u32 name)
+{
+	struct rls_wire_booked *record = control_reserve(struct rls_wire_booked, RLS_WIRE_BOOKED,
+							 pid, tid, at_ns);
+
+	if (!record)
+		return;
+	record->name = name;
+	record->source = tid && tid == scope->source;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+__attribute__((noinline)) int book_bridge(__u32 pid)
+{
+	struct rls_wire_scope *scope = booking ? find_scope(pid) : NULL;
+
+	if (!scope || scope->bridged)
+		return 0;
+	scope->bridged = 1;
+	tell(scope, pid, 0, 0, scope->phase);
+	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
+		struct rls_wire_book *book = &scope->book[PLACE(i)];
+
+		if (i >= scope->places)
+			break;
+		if (book->tid && book->operation != RLS_BOOK_INHERITS)
+			tell(scope, pid, book->tid, 0, book->operation);
+	}
+	return 0;
+}
+
 __attribute__((noinline)) int book_operation(struct thread_state *thread, __u64 at_ns,
 					     __u32 operation)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope;
+	struct rls_wire_scope *scope = books_of(thread);
 
-	if (!booking || !thread)
-		return 0;
-	scope = find_scope(thread->pid);
 	if (!scope)
 		return 0;
 	settle(thread, scope, at_ns, SAME, &key);
@@ -354,33 +392,31 @@ __attribute__((noinline)) int book_operation(struct thread_state *thread, __u64 
 		book_heirs(thread->pid, at_ns);
 		scope->operation = operation;
 	}
+	if (scope->bridged)
+		tell(scope, thread->pid, thread->tid, at_ns, operation);
 	return 0;
 }
 
 __attribute__((noinline)) int book_phase(struct thread_state *thread, __u64 at_ns, __u32 phase)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope;
+	struct rls_wire_scope *scope = books_of(thread);
 
-	if (!booking || !thread)
-		return 0;
-	scope = find_scope(thread->pid);
 	if (!scope || scope->phase == phase)
 		return 0;
 	settle(thread, scope, at_ns, SAME, &key);
 	scope->phase_ns = at_ns;
 	*(volatile __u32 *)&scope->phase = phase;
+	if (scope->bridged)
+		tell(scope, thread->pid, 0, at_ns, phase);
 	return 0;
 }
 
 __attribute__((noinline)) int book_hits(struct thread_state *thread, __u64 now_ns)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope;
+	struct rls_wire_scope *scope = books_of(thread);
 
-	if (!booking || !thread)
-		return 0;
-	scope = find_scope(thread->pid);
 	if (scope)
 		settle(thread, scope, now_ns, SAME, &key);
 	return 0;
@@ -388,11 +424,8 @@ __attribute__((noinline)) int book_hits(struct thread_state *thread, __u64 now_n
 
 __attribute__((noinline)) int book_flush(struct thread_state *thread, __u64 now_ns)
 {
-	struct rls_wire_scope *scope;
+	struct rls_wire_scope *scope = books_of(thread);
 
-	if (!booking || !thread)
-		return 0;
-	scope = find_scope(thread->pid);
 	if (scope)
 		book_until(scope, book_of(thread, scope), thread->pid, now_ns);
 	return 0;
@@ -401,12 +434,9 @@ __attribute__((noinline)) int book_flush(struct thread_state *thread, __u64 now_
 __attribute__((noinline)) int book_switch(struct thread_state *thread, __u64 now_ns, bool leaves)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope;
+	struct rls_wire_scope *scope = books_of(thread);
 	__u64 word;
 
-	if (!booking || !thread)
-		return 0;
-	scope = find_scope(thread->pid);
 	if (!scope)
 		return 0;
 	word = book_of(thread, scope)->word;
@@ -449,12 +479,9 @@ __attribute__((noinline)) int book_fork(struct thread_state *parent, struct thre
 __attribute__((noinline)) int book_exec(struct thread_state *thread, __u64 now_ns)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope;
+	struct rls_wire_scope *scope = books_of(thread);
 	struct rls_wire_book *book;
 
-	if (!booking || !thread)
-		return 0;
-	scope = find_scope(thread->pid);
 	if (!scope)
 		return 0;
 	settle(thread, scope, now_ns, 0, &key);
@@ -466,18 +493,16 @@ __attribute__((noinline)) int book_exec(struct thread_state *thread, __u64 now_n
 	scope->phase = 0;
 	scope->names = 0;
 	scope->source = 0;
+	scope->bridged = 0;
 	return 0;
 }
 
 __attribute__((noinline)) int book_close(struct thread_state *thread, __u64 now_ns)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope;
+	struct rls_wire_scope *scope = books_of(thread);
 	struct rls_wire_book *book;
 
-	if (!booking || !thread)
-		return 0;
-	scope = find_scope(thread->pid);
 	if (!scope)
 		return 0;
 	settle(thread, scope, now_ns, 0, &key);
@@ -492,13 +517,10 @@ __attribute__((noinline)) int book_close(struct thread_state *thread, __u64 now_
 
 __attribute__((noinline)) int book_look(struct thread_state *thread, struct rls_wire_look *look)
 {
-	struct rls_wire_scope *scope;
+	struct rls_wire_scope *scope = books_of(thread);
 	struct rls_wire_book *book;
 
-	if (!booking || !thread || !look)
-		return 0;
-	scope = find_scope(thread->pid);
-	if (!scope)
+	if (!scope || !look)
 		return 0;
 	book = book_of(thread, scope);
 	look->operation = operation_of(book, scope);

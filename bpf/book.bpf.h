@@ -45,6 +45,9 @@ extern int book_fork(struct thread_state *parent, struct thread_state *child, __
 extern int book_exec(struct thread_state *thread, __u64 now_ns);
 /* The thread ends. */
 extern int book_close(struct thread_state *thread, __u64 now_ns);
+/* A CUPTI bridge of the process sends what the GPU did: from now on user space is told what its
+ * threads are in, and first what they are in already. */
+extern int book_bridge(__u32 pid);
 /* What its time is booked in now. */
 extern int book_look(struct thread_state *thread, struct rls_wire_look *look);
 

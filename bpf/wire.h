@@ -44,6 +44,7 @@ enum rls_wire_kind {
 	RLS_WIRE_SAMPLE = 13,       /* --verify: what a thread executes at this instant */
 	RLS_WIRE_GPU_BATCH = 14,    /* as a CUPTI bridge gave it */
 	RLS_WIRE_LOOK = 20,         /* what a thread executes, or has waited in, and its stack */
+	RLS_WIRE_BOOKED = 24,       /* booking, of a process with a CUPTI bridge: its operations */
 };
 
 struct rls_wire_header {
@@ -131,6 +132,13 @@ struct rls_wire_range {
 };
 /* Flag of its header: others before it were lost, so what is open is not known. */
 #define RLS_WIRE_RANGE_AFTER_LOSS 1
+
+/* What a thread is booked in from a moment on, so that its launches are found in it. */
+struct rls_wire_booked {
+	struct rls_wire_header header; /* time: since then; 0: since before. tid 0: the process's phase */
+	RLS_U32 name;               /* id of the operation, of the phase; 0: none */
+	RLS_U32 source;             /* 1: threads that have no operation of their own have this one */
+};
 
 struct rls_wire_loss {
 	struct rls_wire_header header; /* time: when the thread's next event got through */
@@ -284,7 +292,7 @@ struct rls_wire_scope {
 	RLS_U32 source;             /* tid of the annotated thread that the others inherit from; 0: none */
 	RLS_U32 names;              /* given to it */
 	RLS_U32 places;             /* books beyond were never used */
-	RLS_U32 reserved;
+	RLS_U32 bridged;            /* a CUPTI bridge in it has sent something */
 	struct rls_wire_book book[RLS_BOOKS_MAX];
 };
 
@@ -322,6 +330,7 @@ _Static_assert(sizeof(struct rls_wire_exit) == 48, "exit");
 _Static_assert(sizeof(struct rls_wire_name) == 168, "name");
 _Static_assert(sizeof(struct rls_wire_edge) == 40, "edge");
 _Static_assert(sizeof(struct rls_wire_range) == 168, "range");
+_Static_assert(sizeof(struct rls_wire_booked) == 32, "booked");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
 _Static_assert(sizeof(struct rls_wire_final) == 64, "final");
 _Static_assert(sizeof(struct rls_wire_sample) == 40, "sample");

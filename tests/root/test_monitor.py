@@ -109,13 +109,38 @@ sys.stdin.readline()
 """
 
 
+# Has nothing but what PyTorch's users write.
+RANGES = """
+import sys, torch
+from torch.profiler import record_function
+sys.path.insert(0, sys.argv[1])
+import truthsim
+layer = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(100):
+    with record_function("outer"):
+        truthsim.noargs()
+        with record_function("inner"):
+            for _ in range(3): truthsim.noargs()
+            optimizer.step()  # PyTorch's own range is none of the user's
+            truthsim.noargs()
+        truthsim.noargs()
+    truthsim.noargs()
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
 class Job(harness.Process):
-    def __init__(self, name, script=JOB):
+    def __init__(self, name, script=JOB, python=None):
         environment = dict(os.environ, PYTHONPATH=os.environ.get("RLS_PYTHONPATH", ""))
         environment.pop("RLSCOPE_JOB", None)
         if name:
             environment["RLSCOPE_JOB"] = name
-        super().__init__([harness.interpreter(), "-c", script, harness.modules()], env=environment)
+        super().__init__([python or harness.interpreter(), "-c", script, harness.modules()],
+                         env=environment)
         self.out.wait("ready", 20)
 
     def call(self):
@@ -219,23 +244,51 @@ def check_made_up_names(checks):
     checks.that(counts == [20000, 20000], "no call is lost for it: %s" % counts)
 
 
+def check_ranges(checks):
+    """Operations of a job that is not annotated: record_function's."""
+    python = os.environ.get("RLS_TORCH_PYTHON") or harness.interpreter()
+    if subprocess.run([python, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
+        checks.saw("not looked at: %s has no torch" % python)
+        return
+    with monitoring.Monitor(*harness.EXACT, roles=ROLES) as monitor, \
+            Job("ranges", RANGES, python) as job:
+        time.sleep(2)  # until PyTorch, which is large, is probed
+        job.call()
+        _, page = monitor.stop()
+    found = {operation: page.sum(TRANSITIONS, job="ranges", operation=operation,
+                                 **{"from": "python", "to": "simulator"})
+             for operation in {labels["operation"] for name, labels, _ in page.samples
+                               if name == SECONDS and labels["job"] == "ranges"}}
+    checks.that(found == {"outer": 200, "inner": 400, "": 100}, "calls by range: %s" % found)
+    check_lossless(checks, page)
+
+
 def check_gpu(checks):
     """What a bridge tells, beside a recording of it; the numbers are a stand-in's."""
     roles = ["--native", "no-such-library"]
     with gpu.GpuTarget() as target, \
             monitoring.Monitor("--name", "gpu_target.py", *harness.EXACT, roles=roles) as monitor, \
             gpu.record(target) as recording:
-        target.ask(do="work", launches=300)
+        target.ask(do="work", launches=300, operation="training")
+        target.ask(do="work", launches=100, operation="inference", kernel_ns=5000)
         recording.stop()
         report = recording.report()
         _, page = monitor.stop()
     kernels = page.sum("rlscope_gpu_kernels_total")
-    checks.that(kernels == gpu.kernels(report) == 300, "%d kernels" % kernels)
+    checks.that(kernels == gpu.kernels(report) == 400, "%d kernels" % kernels)
     told = sum(entry["busy_ns"] for entry in report["gpu"])
     busy = sum(round(1e9 * number) for name, _, number in page.samples
                if name == "rlscope_gpu_busy_seconds_total")
     checks.that(told and abs(busy - told) <= 0.02 * told,
                 "busy for %d ns, %d in the recording" % (busy, told))
+    launched = collections.Counter()
+    for entry in report["gpu"]:
+        for row in entry["by_launching_operation"]:
+            launched[row["operation"]] += row["busy_ns"]
+    found = {labels["operation"]: round(1e9 * number) for name, labels, number in page.samples
+             if name == SECONDS and labels["resource"] == "gpu"}
+    checks.that(found == launched and {"training", "inference"} <= set(found),
+                "by launching operation: %s, in the recording %s" % (found, dict(launched)))
 
 
 def check_nobody(checks):
@@ -250,7 +303,7 @@ def check_nobody(checks):
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
-    for check in (check_known_target, check_jobs, check_churn, check_made_up_names, check_gpu,
+    for check in (check_known_target, check_jobs, check_churn, check_made_up_names, check_ranges, check_gpu,
                   check_nobody):
         checks.saw(check.__name__)
         check(checks)

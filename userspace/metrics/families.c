@@ -250,7 +250,8 @@ static const struct {
 	void (*of_host)(struct series *series, const struct rls_families_input *input);
 } families[] = {
 	{"rlscope_operation_seconds_total", "counter",
-	 "Time of the job's threads by innermost operation and category, waiting included.",
+	 "Time of the job's threads by innermost operation and category, waiting included; "
+	 "resource gpu: of GPUs, by launching operation.",
 	 operations, NULL},
 	{"rlscope_operation_on_cpu_seconds_total", "counter",
 	 "Of rlscope_operation_seconds_total, the time spent running on a CPU.",

@@ -6,7 +6,7 @@
 
 struct rls_fold_cell {
 	size_t phase, operation;    /* numbers of the label book */
-	enum rls_category category; /* RLS_CATEGORY_MAX: none, time of the GPU alone */
+	enum rls_category category; /* RLS_CATEGORY_MAX: none, time of GPUs */
 	enum rls_resource resource;
 	uint64_t wall_ns;
 	uint64_t on_cpu_ns;

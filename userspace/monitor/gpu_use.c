@@ -40,19 +40,19 @@ static int by_start(const void *a, const void *b)
 }
 
 static void feed(const struct rls_gpu_use *use, struct rls_gpu_use_device *device,
-		 const struct rls_gpu_use_interval *interval)
+		 struct rls_gpu_use_interval interval)
 {
-	uint64_t start_ns = interval->start_ns;
-
-	if (start_ns < device->fed_ns)
-		start_ns = device->fed_ns;
-	if (interval->end_ns <= start_ns)
+	if (interval.start_ns < device->fed_ns)
+		interval.start_ns = device->fed_ns;
+	if (interval.end_ns <= interval.start_ns)
 		return;
-	device->fed_ns = start_ns;
-	rls_gpu_busy_add(&device->busy, start_ns, interval->end_ns);
-	if (interval->kind == RLS_GPU_KERNEL)
-		rls_smi_windows_add(&device->smi, start_ns - use->since_ns,
-				    interval->end_ns - use->since_ns);
+	device->fed_ns = interval.start_ns;
+	rls_gpu_busy_add(&device->busy, interval.start_ns, interval.end_ns);
+	if (interval.kind == RLS_GPU_KERNEL)
+		rls_smi_windows_add(&device->smi, interval.start_ns - use->since_ns,
+				    interval.end_ns - use->since_ns);
+	if (use->fed)
+		use->fed(use->context, (size_t)(device - use->devices), &interval);
 }
 
 /* Those that begin before until_ns. */
@@ -65,7 +65,7 @@ static void feed_until(const struct rls_gpu_use *use, struct rls_gpu_use_device 
 		return;
 	qsort(device->waiting, device->count, sizeof(*device->waiting), by_start);
 	while (fed < device->count && device->waiting[fed].start_ns < until_ns)
-		feed(use, device, &device->waiting[fed++]);
+		feed(use, device, device->waiting[fed++]);
 	memmove(device->waiting, device->waiting + fed,
 		(device->count - fed) * sizeof(*device->waiting));
 	device->count -= fed;
@@ -88,7 +88,11 @@ int rls_gpu_use_add(struct rls_gpu_use *use, const struct rls_event *event)
 	if (rls_grow(&device->waiting, &device->room, device->count))
 		return -ENOMEM;
 	device->waiting[device->count++] = (struct rls_gpu_use_interval){
-		event->time_ns, event->gpu.end_ns, event->gpu.kind
+		.start_ns = event->time_ns,
+		.end_ns = event->gpu.end_ns,
+		.correlation = event->gpu.correlation,
+		.pid = event->pid,
+		.kind = event->gpu.kind,
 	};
 	return 0;
 }

@@ -19,6 +19,8 @@
 
 struct rls_gpu_use_interval {
 	uint64_t start_ns, end_ns;
+	uint64_t correlation;
+	uint32_t pid;
 	enum rls_gpu_kind kind;
 };
 
@@ -34,6 +36,10 @@ struct rls_gpu_use_device {
 
 struct rls_gpu_use {
 	uint64_t since_ns;              /* the job began: what its windows are counted from */
+	/* Is told of each interval that counts, of each device by its place in order of their start,
+	 * once it has waited; NULL: nobody. */
+	void (*fed)(void *context, size_t place, const struct rls_gpu_use_interval *interval);
+	void *context;
 	struct rls_gpu_use_device *devices;
 	size_t count, room;
 	struct rls_snapshot_gpu *shown; /* for whoever reads */

@@ -7,6 +7,12 @@
 
 #include "analysis/grow.h"
 
+static void member_free(struct rls_member *member)
+{
+	rls_launches_clear(&member->launches);
+	free(member);
+}
+
 static void job_free(struct rls_job *job)
 {
 	rls_ledger_clear(&job->ledger);
@@ -22,7 +28,7 @@ void rls_jobs_clear(struct rls_jobs *jobs)
 		struct rls_member *member = jobs->all_members;
 
 		jobs->all_members = member->next;
-		free(member);
+		member_free(member);
 	}
 	free(jobs->jobs);
 	rls_index_map_free(&jobs->members);
@@ -136,7 +142,7 @@ void rls_jobs_forget(struct rls_jobs *jobs, uint64_t ended_ns)
 		}
 		*link = member->next;
 		rls_index_map_remove(&jobs->members, member->pid, 0);
-		free(member);
+		member_free(member);
 	}
 }
 

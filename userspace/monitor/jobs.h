@@ -16,6 +16,7 @@
 #include "analysis/index_map.h"
 #include "userspace/monitor/gpu_use.h"
 #include "userspace/monitor/identity.h"
+#include "userspace/monitor/launches.h"
 #include "userspace/monitor/ledger.h"
 
 #define RLS_JOBS_KEPT_NS 300000000000ULL /* after its end: several scrapes at any usual interval */
@@ -37,6 +38,7 @@ struct rls_member {
 	uint32_t pid;
 	uint64_t ended_ns;              /* 0: it lives */
 	struct rls_job *job;
+	struct rls_launches launches;
 };
 
 struct rls_jobs {

@@ -29,8 +29,10 @@ void rls_ledger_clear(struct rls_ledger *ledger)
 {
 	names_clear(&ledger->operations);
 	names_clear(&ledger->phases);
-	for (size_t i = 0; i < ledger->count; i++)
+	for (size_t i = 0; i < ledger->count; i++) {
+		free(ledger->scopes[i]->gpus);
 		free(ledger->scopes[i]);
+	}
 	free(ledger->scopes);
 	free(ledger->rows);
 	free(ledger->transitions);
@@ -148,6 +150,17 @@ void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, 
 		scope->looks_ns[guess] += (double)ns;
 	else if (category && category < RLS_CATEGORY_MAX)
 		ledger->truth.count[guess][category]++;
+}
+
+int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_ns, uint64_t end_ns)
+{
+	while (scope->gpu_count <= place) {
+		if (rls_grow(&scope->gpus, &scope->gpu_room, scope->gpu_count))
+			return -ENOMEM;
+		scope->gpus[scope->gpu_count++] = (struct rls_gpu_busy){ 0 };
+	}
+	rls_gpu_busy_add(&scope->gpus[place], start_ns, end_ns);
+	return 0;
 }
 
 /* ---- closed time ---- */
@@ -300,6 +313,27 @@ static int show_row(struct rls_ledger *ledger, struct rls_ledger_scope *scope, i
 	return 0;
 }
 
+static int show_gpu_row(struct rls_ledger *ledger, const struct rls_ledger_scope *scope)
+{
+	uint64_t busy_ns = 0;
+
+	for (size_t i = 0; i < scope->gpu_count; i++)
+		busy_ns += rls_gpu_busy_total(&scope->gpus[i]);
+	if (!busy_ns)
+		return 0;
+	if (rls_grow(&ledger->rows, &ledger->row_room, ledger->row_count))
+		return -ENOMEM;
+	ledger->rows[ledger->row_count++] = (struct rls_snapshot_row){
+		.phase = ledger->phases.texts[scope->phase],
+		.operation = ledger->operations.texts[scope->operation],
+		.resource = RLS_RESOURCE_GPU,
+		.method = RLS_METHOD_TRACED,
+		.wall_ns = busy_ns,
+		.corrected_ns = busy_ns,
+	};
+	return 0;
+}
+
 /* Over the phases of an operation. */
 static int show_transitions(struct rls_ledger *ledger, uint16_t operation)
 {
@@ -340,6 +374,8 @@ int rls_ledger_show(struct rls_ledger *ledger)
 	for (size_t s = 0; !r && s < ledger->count; s++) {
 		for (int i = 0; !r && i < RLS_CATEGORY_MAX; i++)
 			r = show_row(ledger, ledger->scopes[s], i);
+		if (!r)
+			r = show_gpu_row(ledger, ledger->scopes[s]);
 	}
 	for (uint16_t o = 0; !r && o < ledger->operations.count; o++)
 		r = show_transitions(ledger, o);

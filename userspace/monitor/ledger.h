@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "analysis/category.h"
+#include "analysis/gpu_busy.h"
 #include "analysis/shares.h"
 #include "bpf/wire.h"
 #include "userspace/monitor/names.h"
@@ -50,6 +51,8 @@ struct rls_ledger_scope {
 	} closed;                       /* to be divided */
 	double unscaled_ns;             /* divided, its transitions not told yet */
 	double looks_ns[RLS_CATEGORY_MAX]; /* by what they seemed to show, lately */
+	struct rls_gpu_busy *gpus;      /* what was launched in it, by the device's place */
+	size_t gpu_count, gpu_room;
 };
 
 struct rls_ledger_names {
@@ -85,6 +88,9 @@ void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, u
  * truth. */
 void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
 		     enum rls_category guess, bool waiting, uint64_t ns);
+
+/* What the scope launched was busy on the job's device in this place. By start. 0 or -ENOMEM. */
+int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_ns, uint64_t end_ns);
 
 /* Divides what has come since. last: nothing more will. */
 void rls_ledger_settle(struct rls_ledger *ledger, bool last);

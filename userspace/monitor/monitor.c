@@ -24,6 +24,8 @@
 #define SWEEP_AGAIN_NS 200000000ULL     /* for a snapshot: figures older than that are read anew */
 /* A process after its end: its last time is booked as its threads end, its GPU work comes later. */
 #define ENDED_KEPT_NS 8000000000ULL
+/* Work waits on the GPU's queue, and then for RLS_GPU_USE_HOLD_NS. */
+#define LAUNCHES_KEPT_NS 30000000000ULL
 #define LOOK_STANDS_NS (1000000000ULL / RLS_LOOKS_HZ)
 
 struct rls_monitor {
@@ -37,6 +39,7 @@ struct rls_monitor {
 	uint64_t swept_ns, flushed_ns;
 	bool newcomers;                 /* since the last flush */
 	bool over;                      /* the kernel side has stopped */
+	int trouble;                    /* met where it could not be returned */
 	int wish;                       /* what a tick returned to end it */
 	struct rls_snapshot snapshot;
 	struct rls_snapshot_job *shown;
@@ -69,9 +72,31 @@ static int sweep(struct rls_monitor *monitor, uint64_t now_ns, bool listen)
 		rls_gpu_use_advance(&job->gpu, job->ended_ns && now_ns > job->ended_ns + ENDED_KEPT_NS ?
 						       UINT64_MAX : now_ns);
 	}
+	for (struct rls_member *m = monitor->jobs.all_members; m; m = m->next)
+		rls_launches_forget(&m->launches, now_ns - LAUNCHES_KEPT_NS);
 	monitor->swept_ns = now_ns;
 	forget_ended(monitor, now_ns - ENDED_KEPT_NS);
-	return 0;
+	return monitor->trouble;
+}
+
+/* What a device of a job did: to the operation that launched it. */
+static void on_gpu_fed(void *context, size_t place, const struct rls_gpu_use_interval *interval)
+{
+	struct rls_monitor *monitor = context;
+	struct rls_member *member = rls_jobs_find(&monitor->jobs, interval->pid);
+	struct rls_ledger_scope *scope;
+	uint32_t operation, phase;
+	int r;
+
+	if (!member)
+		return;
+	rls_launches_find(&member->launches, interval->correlation, &operation, &phase);
+	r = rls_ledger_scope(&member->job->ledger, rls_names_text(&monitor->names, operation),
+			     rls_names_text(&monitor->names, phase), &scope);
+	if (!r)
+		r = rls_ledger_gpu(scope, place, interval->start_ns, interval->end_ns);
+	if (r)
+		monitor->trouble = r;
 }
 
 static bool is_over(void *context, uint32_t pid)
@@ -115,6 +140,8 @@ static int begin_process(struct rls_monitor *monitor, const struct rls_event *ev
 	if (r)
 		return r;
 	monitor->newcomers = true;
+	job->gpu.fed = on_gpu_fed;
+	job->gpu.context = monitor;
 	python = rls_libraries_python(rls_recorder_libraries(monitor->recorder), (pid_t)event->pid);
 	if (!job->python[0])
 		snprintf(job->python, sizeof(job->python), "%s", python);
@@ -135,6 +162,9 @@ static int on_event(void *context, const struct rls_event *event)
 	case RLS_EVENT_GPU:
 		member = rls_jobs_find(&monitor->jobs, event->pid);
 		return member ? rls_gpu_use_add(&member->job->gpu, event) : 0;
+	case RLS_EVENT_LAUNCH:
+		member = rls_jobs_find(&monitor->jobs, event->pid);
+		return member ? rls_launches_add(&member->launches, event) : 0;
 	default:
 		return 0;
 	}
@@ -145,6 +175,14 @@ static int on_name(void *context, const struct rls_wire_name *name)
 	struct rls_monitor *monitor = context;
 
 	return rls_names_add(&monitor->names, name);
+}
+
+static int on_booked(void *context, const struct rls_wire_booked *booked)
+{
+	struct rls_monitor *monitor = context;
+	struct rls_member *member = rls_jobs_find(&monitor->jobs, booked->header.pid);
+
+	return member ? rls_launches_tell(&member->launches, booked) : 0;
 }
 
 static int on_look(void *context, const struct rls_wire_look *look, enum rls_category guess)
@@ -202,8 +240,8 @@ int rls_monitor_open(const struct rls_monitor_options *options, struct rls_monit
 	if (!monitor)
 		return -ENOMEM;
 	monitor->budget_percent = options->budget_percent;
-	monitor->listener = (struct rls_recorder_listener){ on_event, on_name, on_look, on_tick,
-							    monitor };
+	monitor->listener = (struct rls_recorder_listener){ on_event, on_name, on_booked,
+							    on_look, on_tick, monitor };
 	recorder.listener = &monitor->listener;
 	r = rls_recorder_open(&recorder, &monitor->recorder);
 	if (!r)

@@ -6,8 +6,9 @@
  * A recorder without a trace: the kernel side sums up, and all that is read every few seconds are
  * sums. What a process did is folded into its job when it has ended, and forgotten.
  *
- * Left out: the ranges of record_function and NVTX are no operations here, and a CPU row is never
- * cpu+gpu. One thread does everything; between ticks others may not call in.
+ * Left out: a CPU row is never cpu+gpu. What a thread was in is summed up in the kernel by the time
+ * that a bridge tells what the GPU did. One thread does everything; between ticks others may not
+ * call in.
  */
 #ifndef RLS_MONITOR_H
 #define RLS_MONITOR_H

@@ -17,7 +17,8 @@
 #include "analysis/category.h"
 #include "analysis/report.h"
 
-/* One for each (phase, operation, category, resource); the sum over threads. */
+/* One for each (phase, operation, category, resource); the sum over threads. Of RLS_RESOURCE_GPU:
+ * how long what was launched there kept GPUs busy, the sum over devices. */
 struct rls_snapshot_row {
 	const char *phase;          /* "" when none was set */
 	const char *operation;      /* the innermost; "" when none was active */

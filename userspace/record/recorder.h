@@ -32,6 +32,8 @@ struct rls_recorder_listener {
 	int (*event)(void *context, const struct rls_event *event);
 	/* Names of operations and phases. */
 	int (*name)(void *context, const struct rls_wire_name *name);
+	/* What a thread of a process with a CUPTI bridge is in from a moment on. */
+	int (*booked)(void *context, const struct rls_wire_booked *booked);
 	/* A look at a thread, and what it seems to be in. */
 	int (*look)(void *context, const struct rls_wire_look *look, enum rls_category guess);
 	/* Every few milliseconds. */

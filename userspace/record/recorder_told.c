@@ -81,6 +81,10 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 		return size < sizeof(struct rls_wire_name) ?
 			       0 :
 			       listener->name(listener->context, (const void *)record);
+	if (listener && record->kind == RLS_WIRE_BOOKED)
+		return size < sizeof(struct rls_wire_booked) ?
+			       0 :
+			       listener->booked(listener->context, (const void *)record);
 	if (record->kind == RLS_WIRE_SAMPLE)
 		return rls_verify_add(recorder->verify, record, size);
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
