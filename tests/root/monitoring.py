@@ -1,9 +1,14 @@
 """rlscope-bpf monitor and what it prints, for the tests of it."""
 
+import http.client
 import re
 import signal
+import time
+import urllib.request
 
 import harness
+
+SLOWER = 8 if harness.RECORDING_SECONDS > 100 else 1  # on an emulated processor
 
 SAMPLE = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -48,3 +53,33 @@ class Monitor(harness.Process):
         self.child.send_signal(number)
         status = self.wait(60)
         return status, Page(self.out.text())
+
+
+class Served(harness.Process):
+    """rlscope-bpf monitor on a port of its own; live when it returns."""
+
+    def __init__(self, *arguments, roles=harness.ROLES, **options):
+        super().__init__([harness.BINARY, "monitor", "--listen", "127.0.0.1:0", *roles, *arguments], **options)
+        line = self.err.wait("metrics at ", harness.RECORDING_SECONDS)
+        if line is None:
+            raise RuntimeError("never serving: status %s, %s" % (self.child.poll(), self.err.text()))
+        self.url = line.split()[-1]
+        self.port = int(self.url.split(":")[2].split("/")[0])
+
+    def page(self):
+        """Tries again: who shares an address with an enemy may be turned away for a while."""
+        for _ in range(60):
+            try:
+                with urllib.request.urlopen(self.url, timeout=30) as answer:
+                    return Page(answer.read().decode())
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.3)
+        raise RuntimeError("the metrics cannot be had")
+
+    def until(self, holds):
+        end = time.monotonic() + 30 * SLOWER
+        page = self.page()
+        while not holds(page) and time.monotonic() < end:
+            time.sleep(0.2)
+            page = self.page()
+        return page

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -291,6 +292,29 @@ def check_gpu(checks):
                 "by launching operation: %s, in the recording %s" % (found, dict(launched)))
 
 
+def check_page(checks):
+    """A job's calls on the page that is served, while it goes on: wherever this kernel is, and
+    however slow, so whatever takes time is waited for."""
+    with monitoring.Served(*harness.EXACT, "--interval", "0.5", roles=ROLES) as monitor, \
+            Job("page") as job:
+        seen = monitor.until(lambda page: page.sum("rlscope_processes", job="page"))
+        checks.that(seen.sum("rlscope_processes", job="page") == 1, "the job is found")
+        job.call()
+        first = calls_of(monitor.until(lambda page: calls_of(page, "page") != [0, 0]), "page")
+        job.call()
+        page = monitor.until(lambda page: calls_of(page, "page")[0] >= first[0] + 300)
+        counts = calls_of(page, "page")
+        # Those of before its library was probed are not seen.
+        checks.that(counts == [first[0] + 300] * 2 and 0 < first[0] <= 300,
+                    "its calls are counted: %s, %s" % (first, counts))
+        seconds = page.sum(SECONDS, job="page")
+        checks.that(seconds > 0, "and %.3f s of its time" % seconds)
+        check_lossless(checks, page)
+        monitor.child.send_signal(signal.SIGTERM)
+        status = monitor.wait(60)
+        checks.that(status == 0, "monitor ended with %d" % status)
+
+
 def check_nobody(checks):
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([harness.copy_for_others(folder), "monitor", "--listen", "none"],
@@ -303,8 +327,9 @@ def check_nobody(checks):
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
-    for check in (check_known_target, check_jobs, check_churn, check_made_up_names, check_ranges, check_gpu,
-                  check_nobody):
+    every = [check_known_target, check_jobs, check_churn, check_made_up_names, check_ranges, check_gpu,
+             check_page, check_nobody]
+    for check in [globals()[name] for name in sys.argv[1:]] or every:
         checks.saw(check.__name__)
         check(checks)
     checks.finish()

@@ -4,7 +4,6 @@ every transition, reloaded, in a port that is taken; and top, in a terminal: tes
 
 import collections
 import fcntl
-import http.client
 import json
 import os
 import pty
@@ -18,7 +17,6 @@ import tempfile
 import termios
 import threading
 import time
-import urllib.request
 
 import harness
 import monitoring
@@ -31,41 +29,17 @@ TRANSITIONS = "rlscope_transitions_total"
 REQUESTS = 10000
 
 
-class Served(harness.Process):
-    """rlscope-bpf monitor on a port of its own, live when it returns."""
+class Served(monitoring.Served):
+    """With a configuration file."""
 
     def __init__(self, folder, *arguments):
         self.config = os.path.join(folder, "monitor.conf")
         self.configure("interval 0.5\n")
-        super().__init__([harness.BINARY, "monitor", "--listen", "127.0.0.1:0", "--config", self.config,
-                          *harness.EXACT, *ROLES, *arguments])
-        line = self.err.wait("metrics at ", harness.RECORDING_SECONDS)
-        if line is None:
-            raise RuntimeError("never serving: %s" % self.err.text())
-        self.url = line.split()[-1]
-        self.port = int(self.url.split(":")[2].split("/")[0])
+        super().__init__("--config", self.config, *harness.EXACT, *arguments, roles=ROLES)
 
     def configure(self, text):
         with open(self.config, "w") as file:
             file.write(text)
-
-    def page(self):
-        """Tries again: who shares an address with an enemy may be turned away for a while."""
-        for _ in range(60):
-            try:
-                with urllib.request.urlopen(self.url, timeout=30) as answer:
-                    return monitoring.Page(answer.read().decode())
-            except (OSError, http.client.HTTPException):
-                time.sleep(0.3)
-        raise RuntimeError("the metrics cannot be had")
-
-    def until(self, holds):
-        end = time.monotonic() + 30
-        page = self.page()
-        while not holds(page) and time.monotonic() < end:
-            time.sleep(0.2)
-            page = self.page()
-        return page
 
 
 def be_hostile(port):
