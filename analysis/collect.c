@@ -199,6 +199,10 @@ static void add_warnings(struct rls_collector *c, bool damaged)
 	warn_count(c, timeline->impossible_gpu, "GPU records with impossible times were left out");
 	warn_count(c, timeline->unsorted, "events out of time order were left out");
 	warn_count(c, timeline->strays, "events of processes that had ended were left out");
+	if (timeline->rules.count && !c->err)
+		c->err = rls_report_warn(c->report, "operations found on sampled stacks are told apart "
+						    "in the breakdown alone: transitions, GPU work, "
+						    "timelines and compare know annotated ones only");
 	if (timeline->stacks.cut && !c->err)
 		c->err = rls_report_warn(c->report, "there are more than %u stacks of operations: "
 						    "of the others only the innermost is told",

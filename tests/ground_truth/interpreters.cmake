@@ -34,7 +34,7 @@ endfunction()
 function(truth_python_describe python)
   execute_process(COMMAND ${python} -c "
 import sys, sysconfig
-print(';'.join(['%d.%d' % sys.version_info[:2], sysconfig.get_paths()['include'],
+print(';'.join(['%d.%d' % sys.version_info[:2] + sys.abiflags, sysconfig.get_paths()['include'],
                 sysconfig.get_config_var('EXT_SUFFIX')]))"
     OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed ERROR_QUIET)
   set(TAG "" PARENT_SCOPE)

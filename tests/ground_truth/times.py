@@ -26,21 +26,25 @@ class Ledger:
         self.phase = phase
         self.operations = [""]
         self.edge_ns = time.monotonic_ns()
+        self.edge_cpu_ns = time.thread_time_ns()
 
-    def book(self, category, spent_ns):
-        key = (self.phase, self.operations[-1], category)
-        self.rows[key] = self.rows.get(key, 0) + spent_ns
+    def book(self, category, spent_ns, cpu_ns):
+        row = self.rows.setdefault((self.phase, self.operations[-1], category), [0, 0])
+        row[0] += spent_ns
+        row[1] += cpu_ns
 
     def edge(self):
         """Books the time since the last edge as Python's."""
-        now_ns = time.monotonic_ns()
-        self.book("python", now_ns - self.edge_ns)
-        self.edge_ns = now_ns
+        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        self.book("python", now_ns - self.edge_ns, cpu_ns - self.edge_cpu_ns)
+        self.edge_ns, self.edge_cpu_ns = now_ns, cpu_ns
 
     def native(self, category, function, wanted_ns):
+        start_ns = time.thread_time_ns()
         spent_ns = function(wanted_ns)
-        self.book(category, spent_ns)
-        self.book("python", -spent_ns)
+        cpu_ns = time.thread_time_ns() - start_ns
+        self.book(category, spent_ns, cpu_ns)
+        self.book("python", -spent_ns, -cpu_ns)
 
     def python(self, wanted_ns):
         start_ns = time.monotonic_ns()
@@ -119,8 +123,8 @@ def work(parts, steps):
         for _ in range(steps):
             train_step(parts, ledger)
         rows += [{"tid": threading.get_native_id(), "phase": phase, "operation": operation,
-                  "category": category, "ns": spent_ns}
-                 for (_, operation, category), spent_ns in ledger.rows.items() if operation]
+                  "category": category, "ns": spent_ns, "cpu_ns": cpu_ns}
+                 for (_, operation, category), (spent_ns, cpu_ns) in ledger.rows.items() if operation]
     return rows
 
 

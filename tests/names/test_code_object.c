@@ -166,7 +166,7 @@ static size_t read_constant(const struct rls_space *space, uint64_t address, voi
 
 static void what_is_no_code_object_is_refused(void **state)
 {
-	struct rls_python python = {.minor = 12, .layout_known = true, .runtime = 1};
+	struct rls_python python = {.major = 3, .minor = 12, .runtime = 1};
 	const struct rls_frame_layout *layout = rls_frame_layout_of(&python);
 	struct rls_space nothing = {.read = read_nothing};
 	struct constant_space constant = {.space = {.read = read_constant}};
@@ -185,13 +185,13 @@ static void what_is_no_code_object_is_refused(void **state)
 
 static void interpreters_without_a_layout_have_none(void **state)
 {
-	struct rls_python python = {.minor = 15, .layout_known = true, .runtime = 1};
+	struct rls_python python = {.major = 3, .minor = 15, .runtime = 1};
 
 	(void)state;
 	assert_null(rls_frame_layout_of(&python));
 	python.minor = 12;
 	assert_non_null(rls_frame_layout_of(&python));
-	python.layout_known = false;
+	python.free_threaded = true;
 	assert_null(rls_frame_layout_of(&python));
 }
 

@@ -16,7 +16,7 @@ enum { LIBC = 0x10000, PYTHON = 0x20000, TORCH = 0x30000, MUJOCO = 0x40000, UPRO
 
 static const uint64_t torch_sites[] = { 0x80 };
 static struct rls_place_file files[] = {
-	{ .leaf = { .role = RLS_ROLE_PYTHON, .evaluation = { 0x100, 0x200 } } },
+	{ .leaf = { .role = RLS_ROLE_PYTHON, .evaluation = { { { 0x100, 0x100 } }, 1 } } },
 	{ .leaf = { .role = RLS_ROLE_BACKEND, .sites = torch_sites, .site_count = 1 } },
 	{ .leaf = { .role = RLS_ROLE_SIMULATOR } },
 };

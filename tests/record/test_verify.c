@@ -25,11 +25,11 @@ static const uint64_t mujoco_sites[] = { 0x10020, 0x10400 };
 static const uint64_t torch_sites[] = { 0x40, 0x90, 0x1000 };
 
 static const struct rls_leaf_file python_file = {
-	RLS_ROLE_PYTHON, python_sites, 1, { 0x2000, 0x3000 } };
+	RLS_ROLE_PYTHON, python_sites, 1, { { { 0x2000, 0x1000 }, { 0x6000, 0x40 } }, 2 } };
 static const struct rls_leaf_file mujoco_file = {
-	RLS_ROLE_SIMULATOR, mujoco_sites, 2, { 0, 0 } };
+	RLS_ROLE_SIMULATOR, mujoco_sites, 2, { .count = 0 } };
 static const struct rls_leaf_file torch_file = {
-	RLS_ROLE_BACKEND, torch_sites, 3, { 0, 0 } };
+	RLS_ROLE_BACKEND, torch_sites, 3, { .count = 0 } };
 
 static const struct rls_leaf_file *file_of(const struct rls_mapping *mapping)
 {
@@ -60,6 +60,10 @@ static void test_leaf_is_whose_code_it_is(void **state)
 		{ 0x401000, false, RLS_LEAF_EVALUATION }, /* file offset 0x2000 */
 		{ 0x401fff, false, RLS_LEAF_EVALUATION },
 		{ 0x402000, false, RLS_LEAF_INTERPRETER },
+		{ 0x404fff, false, RLS_LEAF_INTERPRETER },
+		{ 0x405000, false, RLS_LEAF_EVALUATION }, /* what is set aside of the loop */
+		{ 0x40503f, false, RLS_LEAF_EVALUATION },
+		{ 0x405040, false, RLS_LEAF_INTERPRETER },
 		{ 0x408000, false, RLS_LEAF_PROBE },      /* a probe in the interpreter */
 		{ 0x7f0000000000, false, RLS_LEAF_SIMULATOR },
 		{ 0x7f0000000020, false, RLS_LEAF_PROBE },

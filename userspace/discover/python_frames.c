@@ -21,45 +21,46 @@ static const struct rls_frame_layout layouts[] = {
 	 .thread_id = 176, .thread_frame = 24, .c_frame_frame = NONE, .frame_back = 24,
 	 .frame_code = 32, .frame_instruction = 104, .frame_owner = NONE, .index_unit_bytes = 1,
 	 .code_file = 104, .code_name = 112, .code_qualified_name = NONE, .code_first_line = 40,
-	 .code_lines = 120, .code_start = NONE, .ascii_text = 48},
+	 .code_lines = 120, .code_start = NONE, .ascii_text = 48, .object_bytes = 16},
 	{.minor = 9, .runtime_interpreters = 32, .interpreter_threads = 8, .thread_next = 8,
 	 .thread_id = 176, .thread_frame = 24, .c_frame_frame = NONE, .frame_back = 24,
 	 .frame_code = 32, .frame_instruction = 104, .frame_owner = NONE, .index_unit_bytes = 1,
 	 .code_file = 104, .code_name = 112, .code_qualified_name = NONE, .code_first_line = 40,
-	 .code_lines = 120, .code_start = NONE, .ascii_text = 48},
+	 .code_lines = 120, .code_start = NONE, .ascii_text = 48, .object_bytes = 16},
 	{.minor = 10, .runtime_interpreters = 32, .interpreter_threads = 8, .thread_next = 8,
 	 .thread_id = 176, .thread_frame = 24, .c_frame_frame = NONE, .frame_back = 24,
 	 .frame_code = 32, .frame_instruction = 96, .frame_owner = NONE, .index_unit_bytes = 2,
 	 .code_file = 104, .code_name = 112, .code_qualified_name = NONE, .code_first_line = 40,
-	 .code_lines = 120, .code_start = NONE, .ascii_text = 48},
+	 .code_lines = 120, .code_start = NONE, .ascii_text = 48, .object_bytes = 16},
 	{.minor = 11, .runtime_interpreters = 40, .interpreter_threads = 16, .thread_next = 8,
 	 .thread_id = 152, .thread_frame = 56, .c_frame_frame = 8, .frame_back = 48,
 	 .frame_code = 32, .frame_instruction = 56, .frame_owner = NONE, .code_file = 112,
 	 .code_name = 120, .code_qualified_name = 128, .code_first_line = 72, .code_lines = 136,
-	 .code_start = 184, .ascii_text = 48},
+	 .code_start = 184, .ascii_text = 48, .object_bytes = 16},
 	{.minor = 12, .runtime_interpreters = 40, .interpreter_threads = 72, .thread_next = 8,
 	 .thread_id = 136, .thread_frame = 56, .c_frame_frame = 0, .frame_back = 8,
 	 .frame_code = 0, .frame_instruction = 56, .frame_owner = 70, .owner_of_shims = 3,
 	 .code_file = 112, .code_name = 120, .code_qualified_name = 128, .code_first_line = 68,
-	 .code_lines = 136, .code_start = 192, .ascii_text = 40},
+	 .code_lines = 136, .code_start = 192, .ascii_text = 40, .object_bytes = 16},
 	{.minor = 13, .runtime_interpreters = 632, .interpreter_threads = 7344, .thread_next = 8,
 	 .thread_id = 152, .thread_frame = 72, .c_frame_frame = NONE, .frame_back = 8,
 	 .frame_code = 0, .frame_instruction = 56, .frame_owner = 70, .owner_of_shims = 3,
 	 .code_file = 112, .code_name = 120, .code_qualified_name = 128, .code_first_line = 68,
-	 .code_lines = 136, .code_start = 200, .ascii_text = 40},
+	 .code_lines = 136, .code_start = 200, .ascii_text = 40, .object_bytes = 16},
 	{.minor = 14, .runtime_interpreters = 808, .interpreter_threads = 7344, .thread_next = 8,
 	 .thread_id = 152, .thread_frame = 72, .c_frame_frame = NONE, .frame_back = 8,
 	 .frame_code = 0, .frame_instruction = 56, .frame_owner = 74, .owner_of_shims = 3,
 	 .code_file = 112, .code_name = 120, .code_qualified_name = 128, .code_first_line = 68,
-	 .code_lines = 136, .code_start = 208, .ascii_text = 40},
+	 .code_lines = 136, .code_start = 208, .ascii_text = 40, .object_bytes = 16},
 };
 
 const struct rls_frame_layout *rls_frame_layout_of(const struct rls_python *python)
 {
-	if (!python->layout_known || !python->runtime)
+	if (python->major != 3 || !python->runtime)
 		return NULL;
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-		if (layouts[i].minor == python->minor)
+		if (layouts[i].minor == python->minor &&
+		    layouts[i].free_threaded == python->free_threaded)
 			return &layouts[i];
 	}
 	return NULL;

@@ -29,6 +29,7 @@
 
 struct rls_frame_layout {
 	uint16_t minor;
+	bool free_threaded;
 	/* the list of threads */
 	uint16_t runtime_interpreters, interpreter_threads, thread_next, thread_id;
 	/* from the thread's state to its innermost frame */
@@ -43,6 +44,7 @@ struct rls_frame_layout {
 	uint16_t code_file, code_name, code_qualified_name, code_first_line, code_lines;
 	uint16_t code_start;        /* of the instructions, where instruction is an address */
 	uint16_t ascii_text;        /* PyASCIIObject → characters */
+	uint8_t object_bytes;       /* PyObject: what every object begins with */
 };
 
 /* NULL: none is known for this interpreter. */

@@ -8,17 +8,16 @@
 #include "analysis/cleanup.h"
 #include "bpf/stack_wire.h"
 
-/* PyObject, PyBytesObject and the heads of str objects, the same in 3.8 to 3.14. */
+/* PyBytesObject and the heads of str objects, the same in 3.8 to 3.14: offsets behind PyObject,
+ * which ends in its type. */
 enum {
-	OBJECT_TYPE = 8,
-	BYTES_SIZE = 16,
-	BYTES_DATA = 32,
-	TEXT_LENGTH = 16,
-	TEXT_STATE = 32,
+	BYTES_SIZE = 0,
+	BYTES_DATA = 16,
+	TEXT_LENGTH = 0,
+	TEXT_STATE = 16,
 	/* A str that is not ASCII has more fields ahead of its characters. */
-	WIDE_TEXT_FIELDS_OLD = 24,  /* utf8_length, utf8, wstr_length: with ascii_text 48 */
+	WIDE_TEXT_FIELDS_OLD = 24,  /* utf8_length, utf8, wstr_length: before 3.12 */
 	WIDE_TEXT_FIELDS = 16,      /* utf8_length, utf8 */
-	ASCII_TEXT_OLD = 48,
 };
 #define REPLACEMENT 0xfffd
 #define TEXT_LENGTH_MAX (1U << 24)  /* what is longer is no name */
@@ -41,13 +40,33 @@ static bool state_from(uint32_t bits, unsigned int interned_bits, struct text_st
 	return out->compact && (out->kind == 1 || out->kind == 2 || out->kind == 4);
 }
 
+/* Of objects in free-threaded builds: whose it is, locks and bits, how often its own thread and
+ * how often others refer to it (in 64 bits, the lowest two of them flags). */
+enum {
+	LOCAL_REFERENCES = 12,
+	SHARED_REFERENCES = 16,
+};
+
+static bool is_alive_unlocked(const struct rls_space *space, uint64_t object)
+{
+	uint32_t local;
+	int64_t shared;
+
+	return rls_space_read(space, object + LOCAL_REFERENCES, &local, sizeof(local)) &&
+	       rls_space_read(space, object + SHARED_REFERENCES, &shared, sizeof(shared)) &&
+	       (local || shared >> 2);
+}
+
 /* Whether an object still exists. The first word of one is how often it is referred to, in 32
  * bits, with flags above 48 in 3.14; allocators keep a pointer, or 0, where one was freed. Asked
  * after the object was read, so that what was read was its own. */
-static bool is_alive(const struct rls_space *space, uint64_t object)
+static bool is_alive(const struct rls_space *space, const struct rls_frame_layout *layout,
+		     uint64_t object)
 {
 	uint64_t references;
 
+	if (layout->free_threaded)
+		return is_alive_unlocked(space, object);
 	return rls_space_read(space, object, &references, sizeof(references)) &&
 	       (uint32_t)references && !(references >> 32 & 0xffff);
 }
@@ -109,15 +128,16 @@ static int read_text(const struct rls_space *space, const struct rls_frame_layou
 	uint32_t bits;
 
 	if (!rls_space_read(space, where, &object, sizeof(object)) ||
-	    !rls_space_read(space, object + TEXT_LENGTH, &length, sizeof(length)) ||
-	    !rls_space_read(space, object + TEXT_STATE, &bits, sizeof(bits)))
+	    !rls_space_read(space, object + layout->object_bytes + TEXT_LENGTH, &length,
+			    sizeof(length)) ||
+	    !rls_space_read(space, object + layout->object_bytes + TEXT_STATE, &bits, sizeof(bits)))
 		return -EFAULT;
 	if (!state_from(bits, INTERNED_BITS, &state) &&
 	    !(layout->minor >= 14 && state_from(bits, INTERNED_BITS_WIDE, &state)))
 		return -EINVAL;
 	data = object + layout->ascii_text;
 	if (!state.ascii)
-		data += layout->ascii_text == ASCII_TEXT_OLD ? WIDE_TEXT_FIELDS_OLD : WIDE_TEXT_FIELDS;
+		data += layout->minor < 12 ? WIDE_TEXT_FIELDS_OLD : WIDE_TEXT_FIELDS;
 	if (length > TEXT_LENGTH_MAX)
 		return -EINVAL;
 	if (length > limit_bytes)
@@ -126,18 +146,19 @@ static int read_text(const struct rls_space *space, const struct rls_frame_layou
 	if (!characters)
 		return -ENOMEM;
 	if (!rls_space_read(space, data, characters, length * state.kind) ||
-	    !is_alive(space, object))
+	    !is_alive(space, layout, object))
 		return -EFAULT;
 	*out = to_utf8(characters, length, state.kind, limit_bytes);
 	return *out ? 0 : -ENOMEM;
 }
 
-static int read_lines(const struct rls_space *space, uint64_t where, struct rls_code_object *code)
+static int read_lines(const struct rls_space *space, const struct rls_frame_layout *layout,
+		      uint64_t where, struct rls_code_object *code)
 {
 	uint64_t object, size;
 
 	if (!rls_space_read(space, where, &object, sizeof(object)) ||
-	    !rls_space_read(space, object + BYTES_SIZE, &size, sizeof(size)))
+	    !rls_space_read(space, object + layout->object_bytes + BYTES_SIZE, &size, sizeof(size)))
 		return -EFAULT;
 	if (size > RLS_CODE_LINES_BYTES_MAX)
 		return -EINVAL;
@@ -145,9 +166,10 @@ static int read_lines(const struct rls_space *space, uint64_t where, struct rls_
 	if (!code->lines)
 		return -ENOMEM;
 	code->lines_bytes = size;
-	if (size && !rls_space_read(space, object + BYTES_DATA, code->lines, size))
+	if (size && !rls_space_read(space, object + layout->object_bytes + BYTES_DATA, code->lines,
+				    size))
 		return -EFAULT;
-	return is_alive(space, object) ? 0 : -EFAULT;
+	return is_alive(space, layout, object) ? 0 : -EFAULT;
 }
 
 /* File, names and line table lie one behind the other. */
@@ -180,7 +202,8 @@ int rls_code_object_read(const struct rls_space *space, const struct rls_frame_l
 	uint64_t type;
 	int r;
 
-	if (!rls_space_read(space, address + OBJECT_TYPE, &type, sizeof(type)))
+	if (!rls_space_read(space, address + layout->object_bytes - sizeof(type), &type,
+			    sizeof(type)))
 		return -EFAULT;
 	if (code_type && type != code_type)
 		return -EINVAL;
@@ -188,9 +211,9 @@ int rls_code_object_read(const struct rls_space *space, const struct rls_frame_l
 	if (!r)
 		r = read_text(space, layout, address + name, RLS_CODE_NAME_BYTES, &code.function);
 	if (!r)
-		r = read_lines(space, address + layout->code_lines, &code);
+		r = read_lines(space, layout, address + layout->code_lines, &code);
 	/* At last, so that it is another's if another took the place meanwhile. */
-	if (!r && (!read_identity(space, layout, address, &code) || !is_alive(space, address)))
+	if (!r && (!read_identity(space, layout, address, &code) || !is_alive(space, layout, address)))
 		r = -EFAULT;
 	if (r) {
 		rls_code_object_release(&code);

@@ -50,9 +50,8 @@ enum rls_leaf rls_leaf_of(const struct rls_mapping *mapping, const struct rls_le
 	offset = address - mapping->start + mapping->file_offset;
 	switch (file->role) {
 	case RLS_ROLE_PYTHON:
-		return offset >= file->evaluation.start && offset < file->evaluation.end ?
-			       RLS_LEAF_EVALUATION :
-			       RLS_LEAF_INTERPRETER;
+		return rls_evaluation_holds(&file->evaluation, offset) ? RLS_LEAF_EVALUATION :
+									 RLS_LEAF_INTERPRETER;
 	case RLS_ROLE_SIMULATOR:
 		return RLS_LEAF_SIMULATOR;
 	case RLS_ROLE_BACKEND:

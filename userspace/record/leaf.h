@@ -13,6 +13,7 @@
 
 #include "userspace/discover/boundary.h"
 #include "userspace/discover/mappings.h"
+#include "userspace/names/evaluation.h"
 
 enum rls_leaf {
 	RLS_LEAF_OTHER,             /* nobody's: libc, NumPy, generated code, ... */
@@ -32,7 +33,7 @@ struct rls_leaf_file {
 	enum rls_role role;
 	const uint64_t *sites;      /* file offsets of its probes, ascending */
 	size_t site_count;
-	struct { uint64_t start, end; } evaluation; /* file offsets; empty when unknown */
+	struct rls_evaluation evaluation; /* of file offsets, not addresses; empty when unknown */
 };
 
 /* mapping: the one that holds address, or NULL; file: what it maps, NULL when that has no

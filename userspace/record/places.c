@@ -39,16 +39,25 @@ static void file_free(struct rls_place_file *file)
 	free(file);
 }
 
-static void find_evaluation(struct rls_place_file *file)
+/* The loop with what compilers have put aside of it. */
+static int find_evaluation(struct rls_place_file *file)
 {
+	struct rls_evaluation *evaluation = &file->leaf.evaluation;
 	struct rls_elf_symbol loop;
-	uint64_t offset;
+	size_t known = 0;
+	int r;
 
-	if (rls_elf_find_symbol(file->elf, EVALUATION_LOOP, &loop) ||
-	    rls_elf_file_offset(file->elf, loop.vaddr, &offset))
-		return;
-	file->leaf.evaluation.start = offset;
-	file->leaf.evaluation.end = offset + loop.size_bytes;
+	if (rls_elf_find_symbol(file->elf, EVALUATION_LOOP, &loop))
+		return 0;
+	r = rls_evaluation_find(file->elf, loop.vaddr, loop.size_bytes, evaluation);
+	for (size_t i = 0; !r && i < evaluation->count; i++) {
+		struct rls_elf_extent part = evaluation->parts[i];
+
+		if (!rls_elf_file_offset(file->elf, part.vaddr, &part.vaddr))
+			evaluation->parts[known++] = part;
+	}
+	evaluation->count = known;
+	return r;
 }
 
 static int file_new(struct rls_places *places, const struct rls_probed_file *probed,
@@ -62,14 +71,14 @@ static int file_new(struct rls_places *places, const struct rls_probed_file *pro
 	file->probed = probed;
 	file->leaf.role = probed->role;
 	file->name = strdup(slash ? slash + 1 : path);
-	if (!file->name || rls_list_push(&places->files, file)) {
+	if (rls_elf_open(host_path, &file->elf))
+		file->elf = NULL;
+	if (!file->name ||
+	    (file->elf && probed->role == RLS_ROLE_PYTHON && find_evaluation(file)) ||
+	    rls_list_push(&places->files, file)) {
 		file_free(file);
 		return -ENOMEM;
 	}
-	if (rls_elf_open(host_path, &file->elf))
-		file->elf = NULL;
-	else if (probed->role == RLS_ROLE_PYTHON)
-		find_evaluation(file);
 	*out = file;
 	return 0;
 }

@@ -45,6 +45,7 @@ struct python {
 	uint64_t code_type;
 	uint64_t looked_ns, wait_ns;
 	uint64_t missed;            /* samples, while there is no layout */
+	bool refused;               /* there will be none: nobody knows this interpreter's */
 	struct family *family;      /* NULL while there is no layout */
 };
 
@@ -52,7 +53,7 @@ struct rls_pythons {
 	struct rls_kernel *kernel;
 	const struct rls_event_sink *sink;
 	struct rls_index_map processes; /* pid → struct python */
-	uint64_t missed;
+	uint64_t missed, refused;
 };
 
 static void code_free(struct code *code)
@@ -168,6 +169,14 @@ static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *la
 	};
 }
 
+static void refuse(struct python *python, pid_t pid, const struct rls_python *found)
+{
+	if (!python->refused)
+		rls_warning("the stacks of process %d cannot be walked: its Python is %s%s; its samples have no Python functions and lines",
+			    pid, found->version, found->free_threaded ? ", free-threaded" : "");
+	python->refused = true;
+}
+
 /* 0 when its stacks can be walked from now on. */
 static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct python *python)
 {
@@ -181,6 +190,8 @@ static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct pytho
 		return r;
 	r = rls_python_find(pid, &mappings, &found);
 	layout = r ? NULL : rls_frame_layout_of(&found);
+	if (!r && !layout && found.version[0])
+		refuse(python, pid, &found);
 	if (!layout)
 		r = -ENOENT;
 	if (!r)
@@ -253,12 +264,19 @@ int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
 		return 0;
 	}
 	python->missed++;
-	return rls_pythons_look(pythons, pid, time_ns);
+	r = rls_pythons_look(pythons, pid, time_ns);
+	pythons->refused += python->refused;
+	return r;
 }
 
 uint64_t rls_pythons_missed(const struct rls_pythons *pythons)
 {
 	return pythons->missed;
+}
+
+uint64_t rls_pythons_refused(const struct rls_pythons *pythons)
+{
+	return pythons->refused;
 }
 
 /* Behind __init__, specialised calls of classes have a frame of code that looks after what it

@@ -31,6 +31,8 @@ int rls_pythons_fork(struct rls_pythons *pythons, pid_t parent, pid_t child, uin
 int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
 /* How many of those were of processes whose interpreter was found later. */
 uint64_t rls_pythons_missed(const struct rls_pythons *pythons);
+/* And of processes whose interpreter nobody knows how to walk: a build or a version of its own. */
+uint64_t rls_pythons_refused(const struct rls_pythons *pythons);
 /* It has ended or runs another program. */
 void rls_pythons_forget(struct rls_pythons *pythons, pid_t pid);
 

@@ -334,6 +334,9 @@ int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
 		r = warn(samples, stop_ns, rls_pythons_missed(samples->pythons),
 			 "were taken before their Python interpreter was known: they lack its frames");
 	if (!r)
+		r = warn(samples, stop_ns, rls_pythons_refused(samples->pythons),
+			 "were of Python builds whose stacks cannot be walked: they lack Python's frames");
+	if (!r)
 		r = warn(samples, stop_ns, samples->ends[RLS_STACK_FAULT],
 			 "met memory that could not be read then: their outer frames are missing");
 	if (!r)
