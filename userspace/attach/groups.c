@@ -142,7 +142,7 @@ int rls_groups_add(struct rls_groups *groups, const struct rls_link_request *req
 		r = file_new(request, &file);
 	if (r)
 		return r;
-	rls_links_allow_descriptors(2 * file->chunk_count);
+	rls_links_allow_descriptors(4 * file->chunk_count); /* twice while they are regrouped */
 	for (size_t i = 0; i < file->chunk_count; i++) {
 		struct chunk *chunk = &file->chunks[i];
 		size_t more = 0;
@@ -185,56 +185,46 @@ int rls_groups_set_duty(struct rls_groups *groups, uint32_t site, enum rls_duty 
 	return 0;
 }
 
+/* What stays on is put on anew before the old link goes: the kernel then leaves its breakpoints where
+ * they are. For a moment two programs see its hits, the second of which changes nothing. */
 static int regroup_file(const struct rls_groups *groups, struct rls_group_file *file,
-			const struct rls_hit_costs *costs)
+			const struct rls_hit_costs *costs, struct rls_links *gone)
 {
 	size_t attached;
 	int r = 0;
 
 	for (size_t i = 0; i < file->chunk_count; i++) {
 		struct chunk *chunk = &file->chunks[i];
+		struct rls_links old = chunk->always;
 		int failed;
 
 		if (!chunk->changed)
 			continue;
+		chunk->always = (struct rls_links){ 0 };
 		failed = attach(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS, costs,
 				&chunk->always, &attached);
+		gather(&old, gone);
 		chunk->changed = false;
 		r = failed ? failed : r;
 	}
+	gather(&file->windows, gone);
 	file->windowed = false;
 	for (size_t i = 0; i < file->count; i++)
 		file->windowed |= duty_of(groups, file->first_id + (uint32_t)i) == RLS_DUTY_WINDOWS;
 	return r;
 }
 
-/* What goes on and off with a site that has changed. */
-static void detach_changed(struct rls_groups *groups)
-{
-	struct rls_links gone = { 0 };
-
-	for (size_t i = 0; i < groups->count; i++) {
-		struct rls_group_file *file = groups->files[i];
-
-		gather(&file->windows, &gone);
-		for (size_t k = 0; k < file->chunk_count; k++) {
-			if (file->chunks[k].changed)
-				gather(&file->chunks[k].always, &gone);
-		}
-	}
-	rls_links_clear(&gone, 0);
-}
-
 int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *costs)
 {
+	struct rls_links gone = { 0 };
 	int r = 0;
 
-	detach_changed(groups);
 	for (size_t i = 0; i < groups->count; i++) {
-		int failed = regroup_file(groups, groups->files[i], costs);
+		int failed = regroup_file(groups, groups->files[i], costs, &gone);
 
 		r = failed ? failed : r;
 	}
+	rls_links_clear(&gone, 0);
 	return r;
 }
 

@@ -123,6 +123,9 @@ int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz);
 /* The same with RLS_WIRE_LOOK records, of waits too: for windows (rls_kernel_has_windows). */
 int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
 
+/* So many of them a second from now on, if nothing else samples: else as many as it takes. */
+void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);
+
 /* Samples with Python stacks (bpf/stack_wire.h) of tracked threads, and of each wait:
  * RLS_WIRE_STACK and RLS_WIRE_WAITED records. */
 int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz);

@@ -76,23 +76,6 @@ const volatile uint64_t *rls_kernel_burden(const struct rls_kernel *kernel)
 int rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wire_calls *calls,
 			  size_t count)
 {
-	int cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct rls_wire_calls *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) :
-								NULL;
-
-	if (!each)
-		return -ENOMEM;
-	for (uint32_t site = 0; site < count; site++) {
-		int r = bpf_map__lookup_elem(kernel->skeleton->maps.site_calls, &site, sizeof(site),
-					     each, (size_t)cpus * sizeof(*each), 0);
-
-		if (r)
-			return r;
-		calls[site] = (struct rls_wire_calls){ 0 };
-		for (int cpu = 0; cpu < cpus; cpu++) {
-			calls[site].calls += each[cpu].calls;
-			calls[site].time_ns += each[cpu].time_ns;
-		}
-	}
-	return 0;
+	return rls_kernel_sum_sites(kernel->skeleton->maps.site_calls,
+				    sizeof(*calls) / sizeof(uint64_t), (uint64_t *)calls, count);
 }

@@ -24,6 +24,7 @@ struct rls_kernel {
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
 	struct rls_sampler sampler;     /* the one timer of all that samples */
+	bool others_sample;             /* not looks alone */
 	struct ring_buffer *rings;
 	struct rls_hit_costs costs;
 	enum rls_attach_way way;
@@ -38,6 +39,9 @@ struct rls_kernel {
 void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kernel_options *options);
 /* The timer, if anyone wants its ticks and it does not tick yet. */
 int rls_kernel_start_ticks(struct rls_kernel *kernel);
+
+/* Of a map of each CPU's sums by site, `words` numbers each: those of all CPUs. 0 or -errno. */
+int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums, size_t count);
 
 /* Runs an iterator over all tasks. 0 or -errno. */
 int rls_kernel_iterate(struct bpf_program *program);

@@ -40,6 +40,7 @@ static int want_ticks(struct rls_kernel *kernel, enum rls_tick slot,
 	int fd = bpf_program__fd(program);
 	uint32_t key = slot;
 
+	kernel->others_sample |= slot != RLS_TICK_LOOK;
 	if (hz > kernel->sampler.hz)
 		kernel->sampler.hz = hz;
 	return bpf_map__update_elem(kernel->skeleton->maps.ticks, &key, sizeof(key), &fd, sizeof(fd),
@@ -83,4 +84,10 @@ int rls_kernel_start_ticks(struct rls_kernel *kernel)
 void rls_kernel_draw_ticks(struct rls_kernel *kernel, uint64_t time_ns)
 {
 	rls_sampler_draw(&kernel->sampler, time_ns);
+}
+
+void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz)
+{
+	if (!kernel->others_sample)
+		rls_sampler_pace(&kernel->sampler, hz);
 }

@@ -1,12 +1,15 @@
 /* Sites that go on and off within an overhead budget (groups.h). */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "analysis/cleanup.h"
 #include "userspace/attach/kernel_private.h"
+
+#define SITES_AT_ONCE 1024
 
 bool rls_kernel_has_windows(const struct rls_kernel *kernel)
 {
@@ -61,22 +64,39 @@ uint32_t rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site)
 	return silent_ns ? silent_ns + kernel->costs.event_ns : 0;
 }
 
+/* each: of `count` sites, on each CPU so many words. */
+static void add_up(const uint64_t *each, size_t count, size_t cpus, size_t words, uint64_t *sums)
+{
+	for (size_t i = 0; i < count * cpus * words; i++)
+		sums[i / (cpus * words) * words + i % words] += each[i];
+}
+
+int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums, size_t count)
+{
+	size_t cpus = libbpf_num_possible_cpus() > 0 ? (size_t)libbpf_num_possible_cpus() : 1;
+	_cleanup_free_ uint64_t *each = calloc(SITES_AT_ONCE * cpus * words, sizeof(*each));
+	_cleanup_free_ uint32_t *ids = calloc(SITES_AT_ONCE, sizeof(*ids));
+	uint32_t position = 0;
+	int r = each && ids ? 0 : -ENOMEM;
+
+	memset(sums, 0, count * words * sizeof(*sums));
+	for (size_t done = 0; !r && done < count;) {
+		size_t left = count - done;
+		uint32_t taken = left < SITES_AT_ONCE ? (uint32_t)left : SITES_AT_ONCE;
+
+		r = bpf_map_lookup_batch(bpf_map__fd(map), done ? &position : NULL, &position, ids,
+					 each, &taken, NULL);
+		if (r && r != -ENOENT) /* that is the map's end */
+			return r;
+		if (!taken)
+			break;
+		add_up(each, taken, cpus, words, sums + done * words);
+		done += taken;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
 int rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count)
 {
-	int cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ uint64_t *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
-
-	if (!each)
-		return -ENOMEM;
-	for (uint32_t site = 0; site < count; site++) {
-		int r = bpf_map__lookup_elem(kernel->skeleton->maps.site_hits, &site, sizeof(site),
-					     each, (size_t)cpus * sizeof(*each), 0);
-
-		if (r)
-			return r;
-		hits[site] = 0;
-		for (int cpu = 0; cpu < cpus; cpu++)
-			hits[site] += each[cpu];
-	}
-	return 0;
+	return rls_kernel_sum_sites(kernel->skeleton->maps.site_hits, 1, hits, count);
 }

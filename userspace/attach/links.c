@@ -17,7 +17,10 @@
 #include "userspace/attach/cookie.h"
 #include "userspace/log.h"
 
-#define CLOSING_THREADS 16
+/* Each link takes its probes off and then waits for readers all over the machine, some 50 ms: for
+ * none to be hit while it waits for its turn, all are closed at once. */
+#define CLOSING_THREADS 128
+#define CLOSING_STACK_BYTES 65536
 #define MANY_SLOW_LINKS 50
 #define OTHER_DESCRIPTORS 200
 
@@ -216,13 +219,17 @@ static void close_side_by_side(struct rls_links *links, size_t first)
 {
 	struct closing closing = { .links = links, .next = first };
 	pthread_t threads[CLOSING_THREADS];
+	pthread_attr_t attributes;
 	size_t started = 0;
 
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, CLOSING_STACK_BYTES);
 	while (started < CLOSING_THREADS && first + started + 1 < links->count) {
-		if (pthread_create(&threads[started], NULL, close_links, &closing))
+		if (pthread_create(&threads[started], &attributes, close_links, &closing))
 			break;
 		started++;
 	}
+	pthread_attr_destroy(&attributes);
 	close_links(&closing);
 	while (started)
 		pthread_join(threads[--started], NULL);

@@ -79,6 +79,15 @@ void rls_sampler_draw(struct rls_sampler *sampler, uint64_t time_ns)
 	}
 }
 
+void rls_sampler_pace(struct rls_sampler *sampler, unsigned int hz)
+{
+	uint64_t period_ns = 1000000000ULL / hz;
+
+	sampler->hz = hz;
+	for (size_t i = 0; i < sampler->count; i++)
+		ioctl(sampler->fds[i], PERF_EVENT_IOC_PERIOD, &period_ns);
+}
+
 void rls_sampler_clear(struct rls_sampler *sampler)
 {
 	for (size_t i = 0; i < sampler->count; i++)

@@ -28,6 +28,9 @@ int rls_sampler_attach(struct rls_sampler *sampler, struct rls_links *links,
 /* Call it often: draws periods when it is time. */
 void rls_sampler_draw(struct rls_sampler *sampler, uint64_t time_ns);
 
+/* So many ticks a second from now on. */
+void rls_sampler_pace(struct rls_sampler *sampler, unsigned int hz);
+
 void rls_sampler_clear(struct rls_sampler *sampler);
 
 #endif
