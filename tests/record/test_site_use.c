@@ -204,6 +204,48 @@ static void sums_are_added_to_part_of_what_was_known(void **state)
 	rls_site_use_clear(&use);
 }
 
+/* What is always on is hit in closed time too, what is in windows is not. */
+static void hits_are_held_against_the_time_they_could_be_in(void **state)
+{
+	uint64_t hits[] = { 4000, 4000 };
+	struct rls_site_sorting sorting;
+	struct rls_site_use use = { 0 };
+
+	begin_second(&use, hits, 2);
+	use.sites[1].duty = RLS_DUTY_WINDOWS;
+	rls_site_use_pass(&use, 99 * SECOND_NS);
+	hits[0] += 99 * 4000;
+	rls_site_use_hits(&use, hits, 2);
+	rls_site_use_sort(&use, HIT_NS, SHARE, true, &sorting);
+	/* Both 0.2 % of their time; 0.3 % may stay on, but half of that get out of windows. */
+	assert_int_equal(use.sites[0].duty, RLS_DUTY_ALWAYS);
+	assert_int_equal(use.sites[1].duty, RLS_DUTY_WINDOWS);
+	hits[0] += 200000;
+	rls_site_use_hits(&use, hits, 2);
+	rls_site_use_sort(&use, HIT_NS, SHARE, true, &sorting);
+	assert_int_equal(use.sites[0].duty, RLS_DUTY_WINDOWS);
+	rls_site_use_clear(&use);
+}
+
+static void what_was_given_up_stays_in_mind(void **state)
+{
+	const uint64_t hits[] = { 100000 };
+	struct rls_site_sorting sorting;
+	struct rls_site_use use = { 0 };
+	double share;
+
+	call(&use, 0, 1000, 900, 3333);
+	begin_second(&use, hits, 1);
+	rls_site_use_sort(&use, HIT_NS, SHARE, true, &sorting);
+	assert_int_equal(sorting.never, 1);
+	share = sorting.demoted_share;
+	assert_true(share > 0.0029 && share < 0.0031);
+	rls_site_use_cut(&use, 100 * SECOND_NS);
+	rls_site_use_sort(&use, HIT_NS, SHARE, true, &sorting);
+	assert_true(sorting.demoted_share == share);
+	rls_site_use_clear(&use);
+}
+
 static void dear_sites_calm_down(void **state)
 {
 	/* Of 2 % of a second no more than 15 % is for sites that stay on: 6,000 hits. */
@@ -247,6 +289,8 @@ int main(void)
 		cmocka_unit_test(few_calls_are_not_judged_by),
 		cmocka_unit_test(what_is_given_up_is_bounded),
 		cmocka_unit_test(sums_are_added_to_part_of_what_was_known),
+		cmocka_unit_test(hits_are_held_against_the_time_they_could_be_in),
+		cmocka_unit_test(what_was_given_up_stays_in_mind),
 		cmocka_unit_test(dear_sites_calm_down),
 		cmocka_unit_test(nothing_is_sorted_of_nothing),
 	};

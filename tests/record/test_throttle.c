@@ -38,6 +38,11 @@ int __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
 	return world.refuse_looks;
 }
 
+void __wrap_rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);
+void __wrap_rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz)
+{
+}
+
 int __wrap_rls_kernel_set_duty(struct rls_kernel *kernel, uint32_t site, enum rls_duty duty);
 int __wrap_rls_kernel_set_duty(struct rls_kernel *kernel, uint32_t site, enum rls_duty duty)
 {

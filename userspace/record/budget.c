@@ -2,15 +2,23 @@
 
 #include <math.h>
 
-/* A window: long enough to be worth its edges, short enough for many. */
-#define WINDOW_NS 60e6
+/* A window: tracing in it costs so many times what its edges do, so that there are many. Its length
+ * is drawn before it begins: to end it by what it has met would be to see less of what is dear. */
+#define WINDOW_NS_MIN 20e6
+#define WINDOW_NS_MAX 60e6
+#define WINDOW_WORTH 3.0
 #define WINDOW_SPREAD 0.5       /* lengths are even within this share around it */
 #define GAP_NS_MIN 10e6
-#define GAP_NS_MAX 5e9          /* rare windows are better than none */
+#define GAP_NS_MAX 3e9          /* rare windows are better than none */
 #define GAP_MEANS_MAX 4.0
+#define GAP_FIXED 0.5           /* of the mean: two windows in a row are a burden at once */
 #define DEBT_SPANS 0.5          /* a window ends early when credit is so far below zero */
 #define FIRST_KEEPS 0.4         /* of the first span's credit, for windows later in it */
-#define RATE_KEEP 0.7           /* weight of what was known of a rate before */
+#define DEBT_SPANS_MAX 1.0      /* what has gone wrong for once is not paid back for ever */
+#define RATE_KEEP 0.9           /* weight of what was known of windows' rate before */
+#define CLOSED_MEMORY_NS 5e9
+/* A target that costs this share of the budget with everything on needs no windows. */
+#define CHEAP_SHARE 0.5
 
 /* xorshift64*: enough to be out of step with anything. */
 static double random_share(struct rls_budget *budget)
@@ -48,9 +56,17 @@ static double growth(const struct rls_budget *budget)
 	return budget->at_ns - budget->start_ns < RLS_BUDGET_SPAN_NS ? 0 : budget->share;
 }
 
-static void learn(double *rate, double seen)
+static void learn(double *rate, double seen, double keep)
 {
-	*rate = *rate > 0 ? RATE_KEEP * *rate + (1 - RATE_KEEP) * seen : seen;
+	*rate = *rate > 0 ? keep * *rate + (1 - keep) * seen : seen;
+}
+
+static double window_ns(const struct rls_budget *budget)
+{
+	double worth_ns = budget->open_rate > 0 ?
+				  WINDOW_WORTH * budget->switch_ns / budget->open_rate : WINDOW_NS_MAX;
+
+	return fmin(fmax(worth_ns, WINDOW_NS_MIN), WINDOW_NS_MAX);
 }
 
 /* The gap at which windows cost what is left of the budget, drawn at random around it. */
@@ -59,20 +75,20 @@ static double draw_gap_ns(struct rls_budget *budget)
 	/* Credit is used up, and debt paid back, over a span. */
 	double free_rate = growth(budget) + budget->credit_ns / (double)RLS_BUDGET_SPAN_NS -
 			   budget->closed_rate;
-	double window_ns = WINDOW_NS * budget->open_rate + budget->switch_ns;
+	double cost_ns = window_ns(budget) * budget->open_rate + budget->switch_ns;
 	double mean_ns = GAP_NS_MAX;
 	double gap_ns;
 
 	if (free_rate > 0)
-		mean_ns = window_ns / free_rate - WINDOW_NS;
+		mean_ns = cost_ns / free_rate - window_ns(budget);
 	mean_ns = fmin(fmax(mean_ns, GAP_NS_MIN), GAP_NS_MAX);
-	gap_ns = -log(1 - random_share(budget)) * mean_ns;
+	gap_ns = (GAP_FIXED - (1 - GAP_FIXED) * log(1 - random_share(budget))) * mean_ns;
 	return fmin(fmax(gap_ns, GAP_NS_MIN), GAP_MEANS_MAX * mean_ns);
 }
 
 static double draw_window_ns(struct rls_budget *budget)
 {
-	return WINDOW_NS * (1 + WINDOW_SPREAD * (2 * random_share(budget) - 1));
+	return window_ns(budget) * (1 + WINDOW_SPREAD * (2 * random_share(budget) - 1));
 }
 
 static enum rls_budget_step step_when_open(const struct rls_budget *budget)
@@ -82,11 +98,10 @@ static enum rls_budget_step step_when_open(const struct rls_budget *budget)
 									RLS_BUDGET_CLOSE;
 	if (budget->credit_ns < -DEBT_SPANS * full(budget))
 		return RLS_BUDGET_CLOSE;
-	/* While there is credit to burn, there is no need to close. */
-	if (budget->at_ns >= budget->due_ns && budget->open_rate > budget->share)
-		return RLS_BUDGET_CLOSE;
-	return budget->credit_ns < 0 && budget->at_ns >= budget->due_ns ? RLS_BUDGET_CLOSE :
-									  RLS_BUDGET_STAY;
+	if (budget->at_ns < budget->due_ns)
+		return RLS_BUDGET_STAY;
+	return budget->credit_ns < 0 || budget->open_rate > CHEAP_SHARE * budget->share ?
+		       RLS_BUDGET_CLOSE : RLS_BUDGET_STAY;
 }
 
 enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns, double cost_ns)
@@ -97,6 +112,7 @@ enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns
 	}
 	budget->spent_ns += cost_ns;
 	budget->credit_ns = fmin(budget->credit_ns - cost_ns, full(budget));
+	budget->credit_ns = fmax(budget->credit_ns, -DEBT_SPANS_MAX * full(budget));
 	if (budget->open)
 		return step_when_open(budget);
 	if (time_ns < budget->due_ns || budget->credit_ns < -DEBT_SPANS * full(budget))
@@ -113,15 +129,25 @@ void rls_budget_switched(struct rls_budget *budget, bool open, uint64_t time_ns,
 {
 	double lasted_ns = time_ns > budget->edge_ns ? (double)(time_ns - budget->edge_ns) : 0;
 
-	if (lasted_ns > 0)
-		learn(budget->open ? &budget->open_rate : &budget->closed_rate,
-		      budget->spent_ns / lasted_ns);
+	if (lasted_ns > 0 && budget->open)
+		learn(&budget->open_rate, budget->spent_ns / lasted_ns, RATE_KEEP);
+	else if (lasted_ns > 0)
+		learn(&budget->closed_rate, budget->spent_ns / lasted_ns,
+		      CLOSED_MEMORY_NS / (CLOSED_MEMORY_NS + lasted_ns));
 	if (cost_ns > 0)
-		learn(&budget->switch_ns, 2 * cost_ns);
+		learn(&budget->switch_ns, 2 * cost_ns, RATE_KEEP);
 	budget->credit_ns -= cost_ns;
 	budget->spent_ns = 0;
 	budget->edge_ns = time_ns;
 	budget->open = open;
 	budget->settled = budget->settled || !open;
 	budget->due_ns = time_ns + (uint64_t)(open ? draw_window_ns(budget) : draw_gap_ns(budget));
+}
+
+void rls_budget_calmed(struct rls_budget *budget, uint64_t time_ns, double cost_ns)
+{
+	budget->credit_ns -= cost_ns;
+	budget->spent_ns = 0;
+	budget->edge_ns = time_ns;
+	budget->due_ns = time_ns + (uint64_t)draw_gap_ns(budget);
 }

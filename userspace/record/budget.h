@@ -9,9 +9,9 @@
  * A token bucket: what the first span (10 s) may cost is there from the start, so that a short
  * recording is traced from end to end; after that span, credit grows with time at the budget's
  * share. Hits are charged by what they cost the thread that is burdened most. When most of the
- * credit is gone tracing goes on in windows, which begin at random instants, exponentially far
- * apart: a loop in the target cannot keep step with them. Taking probes on and off is charged
- * too.
+ * credit is gone tracing goes on in windows, which begin at random instants, half of a mean gap and
+ * exponentially more apart: a loop in the target cannot keep step with them. Taking probes on and off is charged
+ * too, and a debt is never more than what a span earns.
  */
 #ifndef RLS_BUDGET_H
 #define RLS_BUDGET_H
@@ -52,6 +52,10 @@ enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns
 
 /* Hits before the last edge have cost that much, as is heard only now. */
 void rls_budget_charge_late(struct rls_budget *budget, double cost_ns);
+
+/* In closed time, which goes on: what was dear in it has been taken off at time_ns, which held the
+ * target up for about cost_ns. Nothing is learnt of what it cost until then. */
+void rls_budget_calmed(struct rls_budget *budget, uint64_t time_ns, double cost_ns);
 
 /* The window was opened or closed at time_ns, which held the target up for about cost_ns; 0:
  * that was out of the ordinary. */

@@ -392,6 +392,16 @@ static int tick(struct rls_recorder *recorder, uint64_t time_ns)
 	return r || !listener ? r : listener->tick(listener->context, time_ns);
 }
 
+/* For who has come, and for what has been mapped: it may take a second where that is large. */
+static void look_around(struct rls_recorder *recorder, uint64_t time_ns)
+{
+	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
+	if (recorder->throttle && rls_throttle_is_brief(recorder->throttle, time_ns))
+		return;
+	rls_newcomers_look(&recorder->newcomers, time_ns, on_newcomer, recorder);
+	look_where_due(recorder);
+}
+
 static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks)
 {
 	uint64_t checked_ns = recorder->start_ns;
@@ -429,9 +439,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			if (rls_catch_up(&recorder->catch_up, time_ns, on_newcomer, recorder))
 				return RLS_STOP_FAILED;
 		}
-		rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
-		rls_newcomers_look(&recorder->newcomers, time_ns, on_newcomer, recorder);
-		look_where_due(recorder);
+		look_around(recorder, time_ns);
 		rls_progress_tick(&recorder->progress, time_ns);
 	}
 }

@@ -6,8 +6,10 @@
 
 #include "analysis/cleanup.h"
 
-/* Sites that together cost less than this share of the budget are never worth switching. */
+/* Sites that together cost less than this share of the budget are never worth switching; what is in
+ * windows must be so much cheaper to get out of them, for to go back and forth costs too. */
 #define CHEAP_SHARE 0.15
+#define CHEAPER 0.5
 /* A call shorter than so many hits' cost is measured worse than not at all. */
 #define SHORT_CALL_HITS 2.0
 /* What demoted sites may take of the time, all together. */
@@ -107,6 +109,15 @@ void rls_site_use_cut(struct rls_site_use *use, uint64_t stretch_ns)
 	use->traced_ns += stretch_ns;
 }
 
+void rls_site_use_pass(struct rls_site_use *use, uint64_t closed_ns)
+{
+	use->closed_ns += closed_ns;
+	for (size_t i = 0; i < use->count; i++) {
+		if (use->sites[i].duty != RLS_DUTY_ALWAYS)
+			use->sites[i].away_ns += closed_ns;
+	}
+}
+
 int rls_site_use_hits(struct rls_site_use *use, const uint64_t *hits, size_t count)
 {
 	int r = count ? need_site(use, count - 1) : 0;
@@ -124,8 +135,10 @@ static uint64_t part_of(uint64_t value, double keep)
 void rls_site_use_age(struct rls_site_use *use, double keep)
 {
 	use->traced_ns = part_of(use->traced_ns, keep);
+	use->closed_ns = part_of(use->closed_ns, keep);
 	for (size_t i = 0; i < use->count; i++) {
 		use->sites[i].hits = part_of(use->sites[i].hits, keep);
+		use->sites[i].away_ns = part_of(use->sites[i].away_ns, keep);
 		use->sites[i].calls = part_of(use->sites[i].calls, keep);
 		use->sites[i].time_ns = part_of(use->sites[i].time_ns, keep);
 	}
@@ -147,7 +160,7 @@ int rls_site_use_more(struct rls_site_use *use, size_t site, const struct rls_si
 
 struct ranked {
 	uint32_t site;
-	double rate;                /* cost per traced time */
+	double rate;                /* cost per time that its probes were on */
 	double taken;               /* share of the traced time in its calls */
 };
 
@@ -169,6 +182,14 @@ static bool is_short(const struct rls_site_count *site, double hit_ns)
 	       (double)site->time_ns < SHORT_CALL_HITS * cost_of(site, hit_ns) * (double)site->calls;
 }
 
+/* For how long its probes have been on. */
+static double live_ns(const struct rls_site_use *use, const struct rls_site_count *site)
+{
+	uint64_t kept_ns = use->closed_ns > site->away_ns ? use->closed_ns - site->away_ns : 0;
+
+	return (double)(use->traced_ns + kept_ns);
+}
+
 static size_t rank(const struct rls_site_use *use, double hit_ns, struct ranked *ranked)
 {
 	size_t count = 0;
@@ -180,7 +201,7 @@ static size_t rank(const struct rls_site_use *use, double hit_ns, struct ranked 
 			continue;
 		ranked[count++] = (struct ranked){
 			.site = i,
-			.rate = cost_of(site, hit_ns) * (double)site->hits / (double)use->traced_ns,
+			.rate = cost_of(site, hit_ns) * (double)site->hits / live_ns(use, site),
 			.taken = (double)site->time_ns / (double)use->traced_ns,
 		};
 	}
@@ -199,8 +220,14 @@ static void demote_short(struct rls_site_use *use, const struct ranked *ranked, 
 		    taken + ranked[i].taken > DEMOTED_SHARE_MAX)
 			continue;
 		site->duty = RLS_DUTY_NEVER;
+		site->given_up_share = ranked[i].taken;
 		taken += ranked[i].taken;
 	}
+}
+
+static double cheap_rate(const struct rls_site_count *site, double share)
+{
+	return CHEAP_SHARE * share * (site->duty == RLS_DUTY_WINDOWS ? CHEAPER : 1);
 }
 
 void rls_site_use_sort(struct rls_site_use *use, double hit_ns, double share, bool demote,
@@ -215,22 +242,23 @@ void rls_site_use_sort(struct rls_site_use *use, double hit_ns, double share, bo
 		struct rls_site_count *site = &use->sites[ranked[i].site];
 
 		if (site->duty == RLS_DUTY_NEVER) {
-			demoted += ranked[i].taken;
+			demoted += site->given_up_share;
 			continue;
 		}
 		kept += ranked[i].rate;
-		site->duty = kept <= CHEAP_SHARE * share ? RLS_DUTY_ALWAYS : RLS_DUTY_WINDOWS;
+		site->duty = kept <= cheap_rate(site, share) ? RLS_DUTY_ALWAYS : RLS_DUTY_WINDOWS;
 	}
 	if (demote)
 		demote_short(use, ranked, count, hit_ns, demoted);
 	for (size_t i = 0; i < count; i++) {
-		enum rls_duty duty = use->sites[ranked[i].site].duty;
+		const struct rls_site_count *site = &use->sites[ranked[i].site];
+		enum rls_duty duty = site->duty;
 
 		sorting.always += duty == RLS_DUTY_ALWAYS;
 		sorting.windowed += duty == RLS_DUTY_WINDOWS;
 		sorting.never += duty == RLS_DUTY_NEVER;
 		if (duty == RLS_DUTY_NEVER)
-			sorting.demoted_share += ranked[i].taken;
+			sorting.demoted_share += site->given_up_share;
 	}
 	*out = sorting;
 }

@@ -10,6 +10,9 @@
  *     calls as short as a few probes          ─▶ never, the dearest first, as long as all their
  *                                                time together is a small share of the whole
  *     all others                              ─▶ in windows
+ *
+ * What a site costs is its hits over the time for which its probes were on: that of all windows,
+ * and where it is always on all closed time beside.
  */
 #ifndef RLS_SITE_USE_H
 #define RLS_SITE_USE_H
@@ -25,7 +28,9 @@ struct rls_site_count {
 	uint64_t hits;
 	uint64_t calls;
 	uint64_t time_ns;
+	uint64_t away_ns;           /* of the closed time, for which its probes were off */
 	double hit_ns;              /* what a hit costs; 0: as others */
+	double given_up_share;      /* of the traced time in its calls, when it became `never` */
 	enum rls_duty duty;
 };
 
@@ -34,7 +39,7 @@ struct rls_site_use {
 	size_t count, room;
 	struct rls_index_map threads;   /* tid → struct thread of site_use.c */
 	uint64_t traced_ns;             /* for how long all that was counted */
-	uint64_t traced_hits;
+	uint64_t closed_ns;             /* and for how long beside only what is always on */
 };
 
 void rls_site_use_clear(struct rls_site_use *use);
@@ -44,6 +49,9 @@ int rls_site_use_add(struct rls_site_use *use, const struct rls_wire_category *r
 
 /* A stretch of tracing has ended: calls under way will not be seen to end. */
 void rls_site_use_cut(struct rls_site_use *use, uint64_t stretch_ns);
+
+/* So much closed time has passed. */
+void rls_site_use_pass(struct rls_site_use *use, uint64_t closed_ns);
 
 /* What sites have been hit so far, all in all. 0 or -ENOMEM. */
 int rls_site_use_hits(struct rls_site_use *use, const uint64_t *hits, size_t count);

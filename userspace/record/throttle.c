@@ -28,11 +28,13 @@
 /* Sites are given up only when they have been watched for so long. */
 #define DEMOTE_AFTER_NS 5000000000ULL
 #define SORT_AGAIN_NS 10000000000ULL
-/* Closed time that costs more of the budget than this has sites on that should not be; looked at so
- * often. */
+/* Closed time that costs more of the budget than this has sites on that should not be; looked at
+ * so often, and at once when so many times the budget for that has gone. */
 #define CALM_SHARE 0.8
-#define CALM_AFTER_NS 200000000ULL
-#define CALM_AGAIN_NS 1000000000ULL
+#define CALM_EVERY_NS 200000000ULL
+#define CALM_AT_ONCE 2.0
+/* So often it is told the time, when all is well. */
+#define TICK_NS 10000000ULL
 /* Of what was known of sites before, at each sorting: jobs come and go. */
 #define BOOKS_KEEP 0.7
 
@@ -46,7 +48,15 @@ struct rls_throttle {
 	struct rls_index_map costs;     /* tid → cost of this tick + 1 */
 	double worst_ns;                /* the largest of them */
 	double hit_ns;
-	uint64_t start_ns, opened_ns, sorted_ns, calmed_ns;
+	uint64_t start_ns, opened_ns, sorted_ns;
+	uint64_t passed_ns;             /* closed time up to here is in use */
+	uint64_t quiet_ns;              /* until then probes were being taken off */
+	struct {
+		uint64_t hits[RLS_SITES_COUNTED];
+		uint64_t at_ns;
+		double spent_ns;        /* of budget.spent_ns */
+	} recent;                       /* what was known a moment ago in closed time */
+	bool looks_closely;
 	size_t windows;
 	struct books *books;            /* NULL: the kernel side sends records */
 };
@@ -130,7 +140,7 @@ static int charge(struct rls_throttle *throttle, const struct rls_wire_header *h
 	uintptr_t known = (uintptr_t)rls_index_map_get(&throttle->costs, tid, 0);
 	uintptr_t sum = (known ? known : 1) + cost_ns;
 
-	if (header->time_ns < throttle->budget.edge_ns) {
+	if (header->time_ns < throttle->budget.edge_ns || header->time_ns < throttle->quiet_ns) {
 		rls_budget_charge_late(&throttle->budget, cost_ns);
 		return 0;
 	}
@@ -265,9 +275,41 @@ static int sort_sites(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	return r;
 }
 
+static double switch_ns(size_t sites)
+{
+	return SWITCH_NS_A_SITE * (double)sites;
+}
+
+/* Looks cost as much as hits: they are many only where the window is short. */
+static void pace_looks(struct rls_throttle *throttle, bool closely)
+{
+	if (throttle->looks_closely == closely)
+		return;
+	throttle->looks_closely = closely;
+	rls_kernel_pace_looks(throttle->kernel, closely ? RLS_LOOKS_OPEN_HZ : RLS_LOOKS_HZ);
+}
+
+/* Probes have been put on or taken off, which took so long after the edge: what they were hit
+ * meanwhile is neither a window's nor closed time's. */
+static void end_switching(struct rls_throttle *throttle, uint64_t edge_ns, uint64_t took_ns)
+{
+	throttle->quiet_ns = edge_ns + took_ns;
+	if (throttle->books)
+		rls_budget_charge_late(&throttle->budget, HIT_CHARGE * read_burden(throttle));
+}
+
+static int remember_recent(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+{
+	throttle->recent.at_ns = time_ns;
+	throttle->recent.spent_ns = throttle->budget.spent_ns;
+	return rls_kernel_site_hits(throttle->kernel, throttle->recent.hits,
+				    sites < RLS_SITES_COUNTED ? sites : RLS_SITES_COUNTED);
+}
+
 static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
 {
 	uint64_t began_ns = rls_monotonic_ns(), edge_ns;
+	size_t windowed = throttle->sorting.windowed;
 	bool sort = must_sort(throttle, time_ns);
 	int r = 0;
 
@@ -283,14 +325,22 @@ static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 		rls_kernel_close_window(throttle->kernel, &edge_ns);
 	if (!sort)
 		rls_site_use_cut(&throttle->use, edge_ns - throttle->opened_ns);
+	pace_looks(throttle, false);
+	throttle->passed_ns = edge_ns;
 	throttle->windows++;
 	rls_debug("closed time costs %.2f %%, windows %.2f %%", 100 * throttle->budget.closed_rate,
 		  100 * throttle->budget.open_rate);
 	rls_debug("window %zu closed after %.1f ms, in %.1f ms; credit %.1f ms",
 		  throttle->windows, (double)(edge_ns - throttle->opened_ns) / 1e6,
 		  (double)(rls_monotonic_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
-	rls_budget_switched(&throttle->budget, false, edge_ns,
-			    sort ? 0 : SWITCH_NS_A_SITE * (double)throttle->sorting.windowed);
+	rls_budget_switched(&throttle->budget, false, edge_ns, sort ? 0 : switch_ns(windowed));
+	if (sort)
+		rls_budget_charge_late(&throttle->budget,
+				       switch_ns(windowed > throttle->sorting.windowed ?
+							 windowed : throttle->sorting.windowed));
+	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
+	if (!r)
+		r = remember_recent(throttle, edge_ns, sites);
 	return r ? r : tell(throttle, false, edge_ns);
 }
 
@@ -301,65 +351,72 @@ static int open_window(struct rls_throttle *throttle)
 
 	if (r)
 		return r;
+	rls_site_use_pass(&throttle->use, edge_ns - throttle->passed_ns);
 	throttle->opened_ns = edge_ns;
+	pace_looks(throttle, true);
 	rls_debug("window opened in %.1f ms; credit %.1f ms", (double)(rls_monotonic_ns() - began_ns) / 1e6,
 		  throttle->budget.credit_ns / 1e6);
 	rls_budget_switched(&throttle->budget, true, edge_ns,
-			    SWITCH_NS_A_SITE * (double)throttle->sorting.windowed);
+			    switch_ns(throttle->sorting.windowed));
+	end_switching(throttle, edge_ns, 0);
 	return tell(throttle, true, edge_ns);
 }
 
 /* ---- between windows ---- */
 
-static bool must_calm(const struct rls_throttle *throttle, uint64_t time_ns)
-{
-	const struct rls_budget *budget = &throttle->budget;
-
-	return !budget->open && time_ns > budget->edge_ns + CALM_AFTER_NS &&
-	       time_ns > throttle->calmed_ns + CALM_AGAIN_NS &&
-	       budget->spent_ns > CALM_SHARE * budget->share * (double)(time_ns - budget->edge_ns);
-}
-
-/* How often each site was hit since the sites were sorted. */
-static int recent_hits(const struct rls_throttle *throttle, uint64_t *hits, size_t sites)
-{
-	const struct rls_site_use *use = &throttle->use;
-	int r = rls_kernel_site_hits(throttle->kernel, hits, sites);
-
-	for (size_t i = 0; !r && i < sites; i++) {
-		uint64_t before = i < use->count ? use->sites[i].hits : 0;
-
-		hits[i] -= throttle->books ? throttle->books->hits[i] : before;
-	}
-	return r;
-}
-
 /* A site that nobody had met is on. The target may have gone over to something else since. */
 static int calm(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
+	uint64_t edge_ns, began_ns, since_ns = time_ns - throttle->recent.at_ns;
 	size_t moved = 0;
-	uint64_t edge_ns;
 	int r;
 
 	if (sites > RLS_SITES_COUNTED)
 		sites = RLS_SITES_COUNTED;
-	throttle->calmed_ns = time_ns;
-	r = hits ? recent_hits(throttle, hits, sites) : -ENOMEM;
+	r = hits ? rls_kernel_site_hits(throttle->kernel, hits, sites) : -ENOMEM;
+	for (size_t i = 0; !r && i < sites; i++)
+		hits[i] -= throttle->recent.hits[i];
 	if (!r)
-		r = rls_site_use_calm(&throttle->use, hits, sites, time_ns - throttle->sorted_ns,
-				      throttle->hit_ns, throttle->budget.share, &moved);
-	for (uint32_t i = 0; !r && moved && i < throttle->use.count; i++)
-		r = rls_kernel_set_duty(throttle->kernel, i, throttle->use.sites[i].duty);
+		r = rls_site_use_calm(&throttle->use, hits, sites, since_ns, throttle->hit_ns,
+				      throttle->budget.share, &moved);
 	if (r || !moved)
+		return r ? r : remember_recent(throttle, time_ns, sites);
+	rls_debug("%zu more sites go into windows: the last %.0f ms of closed time have cost %.2f %%",
+		  moved, (double)since_ns / 1e6,
+		  100 * (throttle->budget.spent_ns - throttle->recent.spent_ns) / (double)since_ns);
+	for (uint32_t i = 0; !r && i < throttle->use.count; i++)
+		r = rls_kernel_set_duty(throttle->kernel, i, throttle->use.sites[i].duty);
+	if (r)
 		return r;
 	throttle->sorting.windowed += moved;
 	throttle->sorting.always -= moved < throttle->sorting.always ? moved : throttle->sorting.always;
+	rls_site_use_pass(&throttle->use, time_ns - throttle->passed_ns);
+	throttle->passed_ns = time_ns;
+	began_ns = rls_monotonic_ns();
 	r = rls_kernel_regroup(throttle->kernel, &edge_ns);
-	rls_debug("%zu more sites go into windows: between them the rest costs %.2f %%", moved,
-		  100 * throttle->budget.spent_ns / (double)(time_ns - throttle->budget.edge_ns));
-	rls_budget_switched(&throttle->budget, false, edge_ns, 0);
-	return r;
+	rls_budget_calmed(&throttle->budget, edge_ns, switch_ns(moved));
+	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
+	rls_debug("they went in %.1f ms; credit %.1f ms", (double)(rls_monotonic_ns() - began_ns) / 1e6,
+		  throttle->budget.credit_ns / 1e6);
+	return r ? r : remember_recent(throttle, edge_ns, sites);
+}
+
+static int watch_closed_time(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+{
+	const struct rls_budget *budget = &throttle->budget;
+	double spent_ns = budget->spent_ns - throttle->recent.spent_ns;
+	double at_once_ns = CALM_AT_ONCE * budget->share * (double)CALM_EVERY_NS;
+	uint64_t passed_ns;
+
+	if (time_ns <= throttle->recent.at_ns)
+		return 0;
+	passed_ns = time_ns - throttle->recent.at_ns;
+	if (passed_ns < CALM_EVERY_NS && spent_ns < at_once_ns)
+		return 0;
+	return spent_ns > CALM_SHARE * budget->share * (double)passed_ns ?
+		       calm(throttle, time_ns, sites) :
+		       remember_recent(throttle, time_ns, sites);
 }
 
 int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
@@ -376,8 +433,18 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	case RLS_BUDGET_OPEN:
 		return open_window(throttle);
 	default:
-		return must_calm(throttle, time_ns) ? calm(throttle, time_ns, sites) : 0;
+		if (!throttle->budget.open)
+			return watch_closed_time(throttle, time_ns, sites);
+		if (time_ns > throttle->budget.due_ns)
+			pace_looks(throttle, false); /* it stays open: all is cheap */
+		return 0;
 	}
+}
+
+bool rls_throttle_is_brief(const struct rls_throttle *throttle, uint64_t time_ns)
+{
+	return throttle->budget.open && throttle->budget.settled &&
+	       time_ns < throttle->budget.due_ns + 2 * TICK_NS;
 }
 
 void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns)
@@ -385,6 +452,7 @@ void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns)
 	/* Nothing is learnt of sites while nobody could have hit them. */
 	if (throttle->budget.open)
 		throttle->opened_ns = time_ns;
+	throttle->passed_ns = time_ns;
 	throttle->worst_ns = 0;
 }
 

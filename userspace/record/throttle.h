@@ -8,6 +8,7 @@
 #ifndef RLS_THROTTLE_H
 #define RLS_THROTTLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,9 +17,11 @@
 #include "userspace/record/places.h"
 #include "userspace/record/trace_output.h"
 
-/* Looks at running threads, on each CPU. Odd, so that it does not keep step with timers of the
+/* Looks at running threads a second, on each CPU: between windows; and while one is open, where the
+ * truth stands beside them and time is short. Odd, so that they do not keep step with timers of the
  * target. */
-#define RLS_LOOKS_HZ 151
+#define RLS_LOOKS_HZ 79
+#define RLS_LOOKS_OPEN_HZ 499
 
 struct rls_throttle;
 
@@ -44,6 +47,9 @@ int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header
 
 /* Opens or closes a window when it is time. sites: ids given so far. 0 or -errno. */
 int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites);
+
+/* A window is open that will be over in a moment: nothing that takes long is to be begun. */
+bool rls_throttle_is_brief(const struct rls_throttle *throttle, uint64_t time_ns);
 
 /* Instead of a tick while there is nobody to trace. */
 void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns);
