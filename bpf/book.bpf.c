@@ -27,14 +27,34 @@ struct stretch {
 
 /* ---- cells ---- */
 
+static __always_inline struct rls_wire_scope *find_scope(__u32 pid)
+{
+	return bpf_map_lookup_elem(&scopes, &pid);
+}
+
+/* Names can be paired in more ways than there are cells: a process gets its share of them. */
+static __always_inline bool may_have_cell(__u32 pid)
+{
+	struct rls_wire_scope *scope = find_scope(pid);
+
+	if (!scope)
+		return true;
+	return scope->cells < RLS_BOOK_CELLS_MAX &&
+	       __sync_fetch_and_add(&scope->cells, 1) < RLS_BOOK_CELLS_MAX;
+}
+
 SUBPROGRAM struct rls_wire_cell *cell_of(const struct rls_wire_cell_key *key)
 {
 	struct rls_wire_cell *cell = bpf_map_lookup_elem(&cells, key);
+	struct rls_wire_cell_key own;
 
 	if (cell)
 		return cell;
-	bpf_map_update_elem(&cells, key, &empty_cell, BPF_NOEXIST);
-	cell = bpf_map_lookup_elem(&cells, key);
+	own = *key;
+	if (!may_have_cell(own.pid))
+		own.phase = RLS_BOOK_OTHER;
+	bpf_map_update_elem(&cells, &own, &empty_cell, BPF_NOEXIST);
+	cell = bpf_map_lookup_elem(&cells, &own);
 	if (!cell)
 		count_drop(RLS_DROP_CELLS);
 	return cell;
@@ -156,11 +176,6 @@ static __always_inline void book_until(struct rls_wire_scope *scope, struct rls_
 
 	if (book->word && take(&book->word, at_ns, SAME, &stretch))
 		add_phases(&key, scope, book, &stretch);
-}
-
-static __always_inline struct rls_wire_scope *find_scope(__u32 pid)
-{
-	return bpf_map_lookup_elem(&scopes, &pid);
 }
 
 /* Where the thread's time is booked; NULL: nowhere. */

@@ -257,6 +257,7 @@ struct rls_wire_ranges {
 #define RLS_BOOK_UNREADABLE 0xfffffffeU /* instead of an id */
 #define RLS_BOOK_OTHER 0xfffffffdU      /* the same: its process has named more than its share */
 #define RLS_BOOK_NAMES_MAX 512          /* of a process */
+#define RLS_BOOK_CELLS_MAX 8192         /* the same; then its phases are not told apart any more */
 struct rls_wire_cell_key {
 	RLS_U32 pid;
 	RLS_U32 operation;
@@ -293,6 +294,8 @@ struct rls_wire_scope {
 	RLS_U32 names;              /* given to it */
 	RLS_U32 places;             /* books beyond were never used */
 	RLS_U32 bridged;            /* a CUPTI bridge in it has sent something */
+	RLS_U32 cells;              /* made for it */
+	RLS_U32 reserved;
 	struct rls_wire_book book[RLS_BOOKS_MAX];
 };
 
@@ -338,7 +341,7 @@ _Static_assert(sizeof(struct rls_wire_look) == 72 + 8 * RLS_LOOK_WORDS, "look");
 _Static_assert(sizeof(struct rls_wire_gpu_batch) == 32, "gpu batch");
 _Static_assert(sizeof(struct rls_wire_cell_key) == 16, "cell key");
 _Static_assert(sizeof(struct rls_wire_cell) == 32 + 8 * RLS_BOOK_CATEGORIES, "cell");
-_Static_assert(sizeof(struct rls_wire_scope) == 40 + 24 * RLS_BOOKS_MAX, "scope");
+_Static_assert(sizeof(struct rls_wire_scope) == 48 + 24 * RLS_BOOKS_MAX, "scope");
 #endif
 
 #endif

@@ -150,10 +150,15 @@ def state(monitor, page):
             len({labels["job"] for _, labels, _ in page if "job" in labels}))
 
 
+def with_figures(page):
+    return {labels["job"] for name, labels, number in page if name == SECONDS and number > 0}
+
+
 def churn(seconds, count):
     monitor = Monitor("--name", NAME, "--overhead-budget", "1%")
     modules = os.path.join(os.environ["RLS_TRUTH"], "system")
     start, children, states = time.monotonic(), [], []
+    names = set()  # over all pages: those that ended minutes ago are told of no more
     try:
         for number in range(count):
             while time.monotonic() - start < number * seconds / count:
@@ -163,7 +168,9 @@ def churn(seconds, count):
                 env=dict(os.environ, RLSCOPE_JOB="churn-%d" % number)))
             children = [child for child in children if child.poll() is None]
             if number % max(1, count // 20) == 0:
-                states.append(state(monitor, monitor.page()))
+                page = monitor.page()
+                names |= with_figures(page)
+                states.append(state(monitor, page))
                 print("after %3d jobs: %6.1f MiB, %3d descriptors, %5d series, %3d jobs told of" % (
                     number, *states[-1]), flush=True)
         for child in children:
@@ -172,7 +179,7 @@ def churn(seconds, count):
         page = monitor.page()
         states.append(state(monitor, page))
         print("at the end:     %6.1f MiB, %3d descriptors, %5d series, %3d jobs told of" % states[-1])
-        names = {labels["job"] for name, labels, number in page if name == SECONDS and number > 0}
+        names |= with_figures(page)
         missing = [number for number in range(count) if "churn-%d" % number not in names]
         seen = sum(number for name, _, number in page if name == "rlscope_jobs_seen_total")
         lost = {labels["buffer"]: number for name, labels, number in page

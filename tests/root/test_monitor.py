@@ -18,6 +18,10 @@ import harness
 import monitoring
 import test_gpu_batches as gpu
 
+SOURCE = os.path.dirname(os.path.dirname(harness.HERE))
+sys.path.insert(0, os.path.join(SOURCE, "tests/metrics"))
+from promtool import MISSING, promtool  # noqa: E402
+
 ROLES = ["--simulator", "truthsim*", "--backend", "truthback*", "--native", "libtruthc.so*"]
 SECONDS = "rlscope_operation_seconds_total"
 TRANSITIONS = "rlscope_transitions_total"
@@ -292,6 +296,81 @@ def check_gpu(checks):
                 "by launching operation: %s, in the recording %s" % (found, dict(launched)))
 
 
+# Goes through as many pairs of operation and phase as there are sums for all jobs.
+CROWDING = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import rlscope, truthsim
+print("ready", flush=True)
+sys.stdin.readline()
+for phase in range(250):
+    rlscope.set_phase("phase %d" % phase)
+    for i in range(250):
+        with rlscope.operation("name %d" % i):
+            truthsim.noargs()
+print("done", flush=True)
+sys.stdin.readline()
+"""
+ALERT = """
+rule_files: [%s]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {series: '%s', values: '0+%dx40'}
+    promql_expr_test:
+      - {expr: 'count(ALERTS{alertname="RlscopeLosingEvents",alertstate="firing",buffer="%s"})', eval_time: 30m,
+         exp_samples: [{value: 1}]}
+"""
+
+
+def lost(page):
+    return {labels["buffer"]: number for name, labels, number in page.samples
+            if name == "rlscope_lost_events_total" and number}
+
+
+def check_alert(checks, folder, page, buffer):
+    """The rule that operators have fires for what the page says."""
+    if buffer not in lost(page) or not promtool():
+        checks.saw("alerts are not looked at: " + MISSING)
+        return
+    line = next(line for line in page.text.splitlines()
+                if line.startswith("rlscope_lost_events_total") and '"%s"' % buffer in line)
+    path = os.path.join(folder, "alert.yml")
+    with open(path, "w") as file:
+        file.write(ALERT % (os.path.join(SOURCE, "scripts/prometheus/rlscope-alerts.yml"), line.rsplit(" ", 1)[0],
+                            lost(page)[buffer], buffer))
+    done = subprocess.run([promtool(), "test", "rules", path], capture_output=True, text=True)
+    checks.that(done.returncode == 0, "the alert fires for %s: %s" % (buffer, (done.stdout + done.stderr).strip()))
+
+
+def check_losses(checks):
+    """What does not fit is counted, buffer by buffer, and spoils nothing else."""
+    roles = [*ROLES, "--backend", "librlscope_cupti*:nothing"]  # so that its process counts as a job
+    with monitoring.Served(*harness.EXACT, "--interval", "0.5", roles=roles) as monitor, \
+            gpu.GpuTarget() as target, Job("crowding", CROWDING) as crowding, Job("beside") as beside, \
+            tempfile.TemporaryDirectory(prefix="rls-") as folder:
+        monitor.until(lambda page: page.sum("rlscope_processes", job="beside"))
+        time.sleep(1)
+        checks.that(not lost(monitor.page()), "at first: %s" % lost(monitor.page()))
+        target.ask(do="work", launches=64)
+        monitor.child.send_signal(signal.SIGSTOP)
+        for _ in range(2500):
+            target.ask(do="work", launches=64, kernel_ns=1)
+        monitor.child.send_signal(signal.SIGCONT)
+        beside.call()
+        target.ask(do="empty")
+        page = monitor.until(lambda page: "gpu" in lost(page))
+        checks.that(set(lost(page)) == {"gpu"}, "batches: %s" % lost(page))
+        check_alert(checks, folder, page, "gpu")
+        crowding.call()
+        beside.call()
+        page = monitor.until(lambda page: calls_of(page, "beside") == [600, 600])
+        checks.that(set(lost(page)) == {"gpu"}, "no sums, crowded as they are: %s" % lost(page))
+        for job, calls in (("beside", 600), ("crowding", 62500)):
+            checks.that(calls_of(page, job) == [calls, calls], "%s: %s" % (job, calls_of(page, job)))
+
+
 def check_page(checks):
     """A job's calls on the page that is served, while it goes on: wherever this kernel is, and
     however slow, so whatever takes time is waited for."""
@@ -328,7 +407,7 @@ def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
     every = [check_known_target, check_jobs, check_churn, check_made_up_names, check_ranges, check_gpu,
-             check_page, check_nobody]
+             check_losses, check_page, check_nobody]
     for check in [globals()[name] for name in sys.argv[1:]] or every:
         checks.saw(check.__name__)
         check(checks)
