@@ -102,6 +102,26 @@ static void test_nothing_is_lost(void **state)
 	assert_string_equal(said, expected);
 }
 
+/* Nobody runs: who sleeps makes the thread, and then sleeps on as if nothing had been. */
+static void test_nobody_runs(void **state)
+{
+	const char *const kinds[] = { "condition", "instant", "nap", "poll", "select", "thread" };
+
+	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+		struct keeper keeper = start(FOLDER "/inject_sleeper", kinds[kind]);
+		char why[RLS_INJECT_WHY_BYTES], said[4096], expected[4096] = "";
+
+		for (int i = 0; i < 30; i++) {
+			if (inject(keeper.pid, LIBRARY, "started", LIMIT_NS, why))
+				fail_msg("%s, turn %d: the process %s", kinds[kind], i, why);
+			strcat(expected, "started\n");
+		}
+		strcat(expected, "kept\n");
+		assert_int_equal(finish(&keeper, said, sizeof(said)), 0);
+		assert_string_equal(said, expected);
+	}
+}
+
 static int count_folders(void)
 {
 	int count = 0;
@@ -162,6 +182,12 @@ static void test_refusals(void **state)
 	expect_refusal(&keeper, LIBRARY, "started", -ENOTSUP, "statically", &status);
 	assert_int_equal(status, 0);
 	keeper = start(FOLDER "/inject_keeper", "sleep");
+	expect_refusal(&keeper, LIBRARY, "started", -EAGAIN, "at no moment", &status);
+	assert_int_equal(status, 0);
+	keeper = start(FOLDER "/inject_sleeper", "lock");
+	expect_refusal(&keeper, LIBRARY, "started", -EAGAIN, "at no moment", &status);
+	assert_int_equal(status, 0);
+	keeper = start(FOLDER "/inject_sleeper", "relative");
 	expect_refusal(&keeper, LIBRARY, "started", -EAGAIN, "at no moment", &status);
 	assert_int_equal(status, 0);
 	keeper = start_keeper();
@@ -274,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_is_lost),
+		cmocka_unit_test(test_nobody_runs),
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_sandboxes),

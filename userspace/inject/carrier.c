@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,33 +20,58 @@
 #include "userspace/inject/tracee.h"
 #include "userspace/monotonic.h"
 
+#define TEXT_BYTES 256
 #define STOP_NS 500000000ULL
 #define CREATE_NS 2000000000ULL
 #define BETWEEN_NS 1000000              /* looks at who runs; attempts too */
 #define FIRST_RUN_NS 10000
 #define RUNS 10                         /* the last is 5 ms long */
+#define SLEEPER_EACH 4                  /* of so many attempts one is at who sleeps, if anybody does */
 #define DENIALS 10                      /* in a row; one alone is of a thread that has just ended */
 #define CARRY_FLAGS 0x202               /* interrupts on, direction up, nothing else */
 
-/* ---- who runs ---- */
+/* ---- who runs, and who sleeps ---- */
 
-static bool is_running(pid_t pid, pid_t tid)
+/* The first bytes of a file of a thread's. */
+static bool read_of_thread(pid_t pid, pid_t tid, const char *name, char text[TEXT_BYTES])
 {
 	_cleanup_fclose_ FILE *file = NULL;
-	char path[64], text[128];
-	const char *end;
+	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
-	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	text[fread(text, 1, TEXT_BYTES - 1, file)] = '\0';
+	return true;
+}
+
+static bool is_running(pid_t pid, pid_t tid)
+{
+	char text[TEXT_BYTES];
+	const char *end;
+
+	if (!read_of_thread(pid, tid, "stat", text))
+		return false;
 	end = strrchr(text, ')');
 	return end && end[1] == ' ' && end[2] == 'R';
 }
 
-/* One of those that run, none twice in a row if there are others. 0: none does. */
-static pid_t choose(pid_t pid, pid_t not_again)
+/* Asked before it is disturbed: there are system calls that do not bear it. */
+static bool is_asleep(pid_t pid, pid_t tid)
+{
+	uint64_t number, arguments[6];
+	char text[TEXT_BYTES];
+
+	return read_of_thread(pid, tid, "syscall", text) &&
+	       sscanf(text, "%" SCNu64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+		      &number, &arguments[0], &arguments[1], &arguments[2], &arguments[3],
+		      &arguments[4], &arguments[5]) == 7 &&
+	       rls_moment_may_repeat(number, arguments);
+}
+
+/* One of those that are so, none twice in a row if there are others. 0: none is. */
+static pid_t choose(pid_t pid, pid_t not_again, bool (*is_so)(pid_t pid, pid_t tid))
 {
 	struct dirent *entry;
 	pid_t chosen = 0;
@@ -59,11 +85,20 @@ static pid_t choose(pid_t pid, pid_t not_again)
 	while ((!chosen || chosen == not_again) && (entry = readdir(folder))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid > 0 && is_running(pid, tid))
+		if (tid > 0 && is_so(pid, tid))
 			chosen = tid;
 	}
 	closedir(folder);
 	return chosen;
+}
+
+/* Whoever runs, mostly: that nothing has to be made anew for. */
+static pid_t choose_any(pid_t pid, pid_t not_again, unsigned int attempts)
+{
+	bool is_for_sleeper = attempts % SLEEPER_EACH == SLEEPER_EACH - 1;
+	pid_t tid = choose(pid, not_again, is_for_sleeper ? is_asleep : is_running);
+
+	return tid ? tid : choose(pid, not_again, is_for_sleeper ? is_running : is_asleep);
 }
 
 /* ---- the call ---- */
@@ -156,7 +191,8 @@ static int find_moment(struct carrier *carrier, const struct rls_grounds *ground
 
 		if (r)
 			return -EAGAIN;
-		if (rls_moment_is_good(carrier->tid, &carrier->state.registers, grounds, mappings))
+		if (rls_moment_is_good(carrier->tid, &carrier->state.registers, grounds, mappings) ||
+		    rls_moment_is_sleep(carrier->tid, &carrier->state.registers, grounds, mappings))
 			return 0;
 		r = rls_tracee_run(carrier->tid, run_ns);
 		if (r)
@@ -196,7 +232,7 @@ int rls_carrier_make_thread(const struct rls_grounds *grounds, uint64_t until_ns
 {
 	const struct timespec pause = { .tv_nsec = BETWEEN_NS };
 	_cleanup_free_ struct carrier *carrier = calloc(1, sizeof(*carrier));
-	unsigned int denied = 0;
+	unsigned int denied = 0, attempts = 0;
 	int r = -EAGAIN;
 
 	if (!carrier)
@@ -205,7 +241,7 @@ int rls_carrier_make_thread(const struct rls_grounds *grounds, uint64_t until_ns
 		struct rls_mappings mappings;
 
 		nanosleep(&pause, NULL);
-		carrier->tid = choose(grounds->pid, carrier->tid);
+		carrier->tid = choose_any(grounds->pid, carrier->tid, attempts++);
 		if (carrier->tid <= 0 || rls_mappings_read(grounds->pid, &mappings))
 			continue;
 		r = attempt(carrier, grounds, &mappings, guest);
@@ -218,7 +254,7 @@ int rls_carrier_make_thread(const struct rls_grounds *grounds, uint64_t until_ns
 	case 0:
 		return 0;
 	case EAGAIN:
-		return rls_refuse(why, r, "was at no moment seen where it could have been given a thread safely (it sleeps, or is always within its C library)");
+		return rls_refuse(why, r, "was at no moment seen where it could have been given a thread safely (it waits for something that must not be disturbed, or is always within its C library)");
 	case ENOMEM:
 		return rls_refuse(why, r, "could make no more threads");
 	case EKEYREJECTED:

@@ -15,4 +15,14 @@
 bool rls_moment_is_good(pid_t tid, const struct user_regs_struct *registers,
 			const struct rls_grounds *grounds, const struct rls_mappings *mappings);
 
+/* Or it sleeps, by way of the C library, in a system call that means the same when it is made anew:
+ * a wait without an end, or until an instant (pthread_cond_wait and its like, time.sleep of Python
+ * since 3.11, poll and select without a timeout). Not one for a lock: who waits for one may hold
+ * others. Then registers are set back to just before that call. Its stack as above. */
+bool rls_moment_is_sleep(pid_t tid, struct user_regs_struct *registers,
+			 const struct rls_grounds *grounds, const struct rls_mappings *mappings);
+
+/* Is that such a call? Arguments as the kernel takes them. Pure. */
+bool rls_moment_may_repeat(uint64_t number, const uint64_t arguments[6]);
+
 #endif
