@@ -380,10 +380,28 @@ static bool due(const struct process *process, uint64_t now_ns)
 	       now_ns >= process->young_since_ns + look_again_ns[process->looks];
 }
 
+static int look_at_changes(struct rls_libraries *libraries, struct process *process,
+			   const struct rls_mappings *mappings, uint64_t now_ns)
+{
+	int r;
+
+	rls_operation_files_scan(&libraries->operations, process->pid, mappings, &process->annotation);
+	r = take_switchers(libraries, process, mappings, now_ns);
+	if (!r)
+		r = look_at_new(libraries, process, mappings, now_ns);
+	if (!r)
+		process->mapped = fingerprint(mappings);
+	return r;
+}
+
+/* The bridge is armed first in a process that has run before us, where GPU time is waited for. In one
+ * that has been looked at before it is new, and cuInit may wait in it for us (cupti_bridge): armed
+ * last, so that the launches which that lets go meet their probes. */
 int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns)
 {
 	struct process *process = process_get(libraries, pid);
 	struct rls_mappings mappings;
+	bool is_first, has_changed;
 	int r;
 
 	if (!process)
@@ -391,22 +409,21 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 	r = rls_mappings_read(pid, &mappings);
 	if (r)
 		return r;
-	if (fingerprint(&mappings) != process->mapped) {
-		rls_operation_files_scan(&libraries->operations, pid, &mappings,
-					 &process->annotation);
+	is_first = !process->image;
+	has_changed = fingerprint(&mappings) != process->mapped;
+	if (has_changed && is_first)
 		look_for_bridge(libraries, process, &mappings, now_ns);
-		r = take_switchers(libraries, process, &mappings, now_ns);
-		if (!r)
-			r = look_at_new(libraries, process, &mappings, now_ns);
-		if (!r)
-			process->mapped = fingerprint(&mappings);
+	if (has_changed) {
+		r = look_at_changes(libraries, process, &mappings, now_ns);
 	} else if (process->image && due(process, now_ns)) {
 		process->looks++;
 		r = look_at_tables_again(libraries, process, &mappings);
 	}
-	rls_mappings_release(&mappings);
 	if (!r)
 		r = tell_ranges(libraries, process);
+	if (has_changed && !is_first)
+		look_for_bridge(libraries, process, &mappings, now_ns);
+	rls_mappings_release(&mappings);
 	return r ? r : tell_libraries(libraries, process, now_ns);
 }
 
