@@ -21,6 +21,7 @@
 
 #define COUNT 8
 #define BEGIN_NS 1000000
+#define LOOK_US 50000 /* in which the bridge has looked, many times */
 
 static void fail(const char *what)
 {
@@ -214,7 +215,7 @@ static int inject(void)
 	if (!result)
 		fail("there is no GPU here");
 	printf("cuInit: %d\n", result);
-	usleep(300000);
+	usleep(LOOK_US);
 	return 0;
 }
 
@@ -225,7 +226,7 @@ static int use_runtime(const char *path)
 	int count = 0, result = count_devices(&count);
 
 	printf("cudaGetDeviceCount: %d\n", result);
-	usleep(300000);
+	usleep(LOOK_US);
 	return result ? 0 : 1;
 }
 
