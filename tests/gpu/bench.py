@@ -6,10 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIXTURE_LINES = 4000
+FIXTURE_BYTES = 512 << 10
 IMPORT_SECONDS = 60
 IMPORTS = {"torch": "import torch; assert torch.cuda.is_available()",
            "jax": "import jax; assert jax.default_backend() == 'gpu'",
@@ -25,9 +28,13 @@ class Bench:
         self.tree, self.fakes, self.out = options.tree, options.fakes, options.out
         self.binary = os.path.join(self.tree, "rlscope-bpf")
         self.bridge = os.path.join(self.tree, "librlscope_cupti.so")
+        self.alone = find_alone(self.tree)
         self.job = os.path.join(HERE, "cuda_job.py")
         self.pythons = {"torch": options.python} if options.python else {}
         self.children = []
+        self.scratch = tempfile.mkdtemp(prefix="rlscope-gpu-")
+        self.kept = os.path.join(self.scratch, "fixtures")
+        os.mkdir(self.kept)
 
     def environment(self, bridge=True, **more):
         added = {"PYTHONPATH": os.path.join(self.tree, "python"), **more}
@@ -35,7 +42,7 @@ class Bench:
             added["LD_LIBRARY_PATH"] = os.path.join(self.fakes, "13")
             added["RLS_JOB"] = "fakes"
         if bridge:
-            added["CUDA_INJECTION64_PATH"] = self.bridge
+            added.setdefault("CUDA_INJECTION64_PATH", self.bridge)
         return dict(os.environ, **added)
 
     def python(self, kind="torch"):
@@ -51,7 +58,7 @@ class Bench:
         nvcc = shutil.which("nvcc") or next(iter(glob.glob("/usr/local/cuda*/bin/nvcc")), None)
         if not nvcc:
             raise NotPossible("there is no nvcc here")
-        made = os.path.join(self.out, name)
+        made = os.path.join(self.scratch, name)
         done = subprocess.run([nvcc, "-o", made, os.path.join(HERE, name + ".cu")], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, encoding="utf-8", check=False)
         if done.returncode:
@@ -73,6 +80,23 @@ class Bench:
             child.kill()
             raise NotPossible("the job does not start: %r" % line)
         return child
+
+    def why_no_recorder(self):
+        """None: a process can be recorded here; else what the recorder says to it."""
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        self.children.append(child)
+        time.sleep(0.3)
+        try:
+            self.recorded(["attach", "--pid", str(child.pid)], ["--duration", "0.2"], None)
+        except (NotPossible, OSError, ValueError, subprocess.TimeoutExpired) as reason:
+            return str(reason)
+        finally:
+            self.clean_up()
+        return None
+
+    def need_alone(self):
+        if not self.alone:
+            raise NotPossible("there is no librlscope_cupti_alone.so in the tree")
 
     def clean_up(self):
         for child in self.children:
@@ -116,8 +140,28 @@ class Bench:
         return report, [json.loads(line) for line in dump]
 
     def keep(self, name, lines):
-        with open(os.path.join(self.out, name + ".jsonl"), "w") as stream:
+        with open(os.path.join(self.kept, name + ".jsonl"), "w") as stream:
             stream.write("\n".join(lines[:FIXTURE_LINES]) + "\n")
+
+    def keep_bytes(self, name, path):
+        with open(path, "rb") as source, open(os.path.join(self.kept, name), "wb") as made:
+            made.write(source.read(FIXTURE_BYTES))
+
+    def pack_fixtures(self):
+        """One file for all, after each check: who is cut off has what there was."""
+        if os.listdir(self.kept):
+            with tarfile.open(os.path.join(self.out, "fixtures.tar.gz"), "w:gz") as archive:
+                archive.add(self.kept, "fixtures")
+
+    def close(self):
+        self.clean_up()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def find_alone(tree):
+    """The bridge whose batches go into a file: beside the others in a packed tree."""
+    places = [os.path.join(tree, part, "librlscope_cupti_alone.so") for part in ("", "tests/gpu")]
+    return next((place for place in places if os.path.exists(place)), None)
 
 
 def find_python(test):

@@ -9,6 +9,8 @@ import argparse
 import ctypes
 import json
 import os
+import statistics
+import threading
 import time
 
 try:
@@ -66,6 +68,7 @@ class Torch:
         self.torch = torch
         self.a = torch.rand(1024, 1024, device="cuda")
         self.b = torch.empty_like(self.a)
+        self.one = torch.zeros(1, device="cuda")
         for _ in range(10):
             self.step()
         self.wait()
@@ -74,7 +77,7 @@ class Torch:
         self.torch.mm(self.a, self.a, out=self.b)
 
     def empty(self):
-        self.b[:1, :1].zero_()
+        self.one.add_(1)
 
     def graph(self, nodes):
         graph = self.torch.cuda.CUDAGraph()
@@ -136,15 +139,42 @@ class Triton:
         self.torch.cuda.synchronize()
 
 
+class Switch:
+    """Arms and disarms a bridge that has no profiler (RLS_ALONE), at times that are told afterwards."""
+
+    def __init__(self, path, turns):
+        self.library = ctypes.CDLL(path)
+        self.spans = [float(part) for part in turns.split(",")]
+        self.turns = []
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        for i, seconds in enumerate(self.spans):
+            if i % 2:
+                self.turns.append([time.monotonic_ns()])
+            self.library.sink_watch(i % 2)
+            time.sleep(seconds)
+            if i % 2:
+                self.library.sink_watch(0)
+                self.turns[-1].append(time.monotonic_ns())
+
+    def told(self):
+        self.thread.join()
+        return {"turns": self.turns}
+
+
 JOBS = {"torch": Torch, "jax": Jax, "triton": Triton, "fakes": Fakes}
 
 
 def launch_fixed(cuda, count):
+    begin_ns = time.monotonic_ns()
     for _ in range(count):
         cuda.step()
     cuda.wait()
+    end_ns = time.monotonic_ns()
     time.sleep(1)  # the recorder's last look is at a process that lives
-    return {"launches": count}
+    return {"launches": count, "begin_ns": begin_ns, "end_ns": end_ns}
 
 
 def launch_graphs(cuda, launch, count, nodes):
@@ -173,14 +203,15 @@ def launch_without_rest(cuda, seconds):
 
 
 def launch_for(cuda, seconds, step, dense):
-    """How many, what a launch took at best, and the time of the device by its own events."""
-    end, count, best_ns, device_ns = time.monotonic() + seconds, 0, 1e9, 0
+    """How many, what a launch took at best and mostly, and the time of the device by its own events."""
+    end, count, took_ns, device_ns = time.monotonic() + seconds, 0, [], 0
+    begin_ns = time.monotonic_ns()
     while time.monotonic() < end:
         begun = cuda.event()
         start = time.perf_counter_ns()
         for _ in range(200):
             step()
-        best_ns = min(best_ns, (time.perf_counter_ns() - start) / 200)
+        took_ns.append((time.perf_counter_ns() - start) / 200)
         ended = cuda.event()
         cuda.wait()
         count += 200
@@ -188,7 +219,8 @@ def launch_for(cuda, seconds, step, dense):
             device_ns += int(begun.elapsed_time(ended) * 1e6)
         if not dense:
             time.sleep(0.002)
-    return {"launches": count, "launch_ns": best_ns, "events_ns": device_ns}
+    return {"launches": count, "launch_ns": min(took_ns), "median_ns": statistics.median(took_ns),
+            "events_ns": device_ns, "begin_ns": begin_ns, "end_ns": time.monotonic_ns()}
 
 
 def profiled(cuda, seconds):
@@ -201,6 +233,18 @@ def profiled(cuda, seconds):
                             if getattr(event, "device_type", None) is not None)}
 
 
+def work(cuda, graph, options):
+    if graph:
+        return launch_graphs(cuda, graph, options.graphs, 4)
+    with operation("loop"):
+        if options.fixed:
+            return launch_fixed(cuda, options.fixed)
+        if options.no_idle:
+            return launch_without_rest(cuda, options.seconds)
+        return launch_for(cuda, options.seconds, cuda.empty if options.empty else cuda.step,
+                          options.dense)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=5)
@@ -211,32 +255,22 @@ def main():
     parser.add_argument("--graphs", type=int, help="so many launches of a graph of four kernels")
     parser.add_argument("--no-idle", action="store_true", help="never let the device rest")
     parser.add_argument("--profiler", choices=["before", "after"], help="than the recorder")
+    parser.add_argument("--turns", help="seconds unarmed, armed, unarmed, …: with RLS_ALONE")
     options = parser.parse_args()
     cuda = JOBS[os.environ.get("RLS_JOB", "torch")]()
     graph = cuda.graph(4) if options.graphs else None
     told = {}
     if options.profiler == "before":
-        profiler = cuda.profiler()
-        if profiler:
-            with profiler:
-                cuda.step()
+        told.update(profiled(cuda, 1))
     print("ready", flush=True)
     time.sleep(options.wait)
+    switch = Switch(os.environ["RLS_ALONE"], options.turns) if options.turns else None
     if options.profiler == "after":
         time.sleep(3)
-    if graph:
-        print(json.dumps(launch_graphs(cuda, graph, options.graphs, 4)), flush=True)
-        return
-    with operation("loop"):
-        if options.fixed or options.no_idle:
-            told = (launch_fixed(cuda, options.fixed) if options.fixed else
-                    launch_without_rest(cuda, options.seconds))
-            print(json.dumps(told), flush=True)
-            return
-        if options.profiler:
-            told.update(profiled(cuda, options.seconds / 2))
-        told.update(launch_for(cuda, options.seconds, cuda.empty if options.empty else cuda.step,
-                               options.dense))
+        told.update(profiled(cuda, options.seconds / 2))
+    told.update(work(cuda, graph, options))
+    if switch:
+        told.update(switch.told())
     print(json.dumps(told), flush=True)
 
 
