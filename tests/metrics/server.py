@@ -230,6 +230,20 @@ class Server(unittest.TestCase):
                 time.sleep(0.1)
         self.assertEqual(status, 200)
 
+    def test_no_scrape_waits_for_room_in_the_queue(self):
+        """A connection that the kernel has no room for is asked for again after a second, or more."""
+        monitor = self.monitor()
+        monitor.process.send_signal(signal.SIGSTOP)
+        links = []
+        try:
+            while len(links) < 300:
+                links.append(socket.create_connection(("127.0.0.1", monitor.port), timeout=0.9))
+        finally:
+            monitor.process.send_signal(signal.SIGCONT)
+            for link in links:
+                link.close()
+        self.until(lambda: monitor.raw(b"GET /metrics HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200"))
+
     def test_ten_thousand_requests(self):
         monitor = self.monitor()
         request = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"

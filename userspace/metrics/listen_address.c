@@ -10,7 +10,9 @@
 #include "analysis/cleanup.h"
 #include "userspace/log.h"
 
-#define BACKLOG 64
+/* Whoever finds no place in the queue asks again after 1, 3, 7, ... seconds: a scrape that comes
+ * with a flood would stand still. Those in it are soon taken or turned away. */
+#define BACKLOG 1024
 
 static int parse_port(const char *text, in_port_t *out)
 {
