@@ -13,6 +13,7 @@
 #define SAME 32
 #define LEAVES 33
 #define RETURNS 34
+#define KEPT_NS_MAX 500000000ULL /* of one absence, lest kept_ns overflows */
 #define TRIES 8                 /* more than can write a word at the same moment */
 #define PLACE(i) ((i) & (RLS_BOOKS_MAX - 1))
 
@@ -23,6 +24,7 @@ static const struct rls_wire_scope empty_scope = {};
 struct stretch {
 	__u64 word;
 	__u64 until_ns;
+	__u32 kept_ns;
 };
 
 /* ---- cells ---- */
@@ -60,15 +62,15 @@ SUBPROGRAM struct rls_wire_cell *cell_of(const struct rls_wire_cell_key *key)
 	return cell;
 }
 
-static __always_inline void add_time(const struct rls_wire_cell_key *key, __u64 ns, bool off_cpu)
+static __always_inline void add_time(const struct rls_wire_cell_key *key, __u64 ns, __u64 off_cpu_ns)
 {
 	struct rls_wire_cell *cell = ns ? cell_of(key) : NULL;
 
 	if (!cell)
 		return;
 	__sync_fetch_and_add(&cell->ns, ns);
-	if (off_cpu)
-		__sync_fetch_and_add(&cell->off_cpu_ns, ns);
+	if (off_cpu_ns)
+		__sync_fetch_and_add(&cell->off_cpu_ns, off_cpu_ns);
 }
 
 /* Off the CPU a thread stays in what it was in, whether windows close or not. */
@@ -77,12 +79,23 @@ static __always_inline bool is_known(__u64 word)
 	return word & OFF_CPU && CATEGORY_OF(word) != RLS_BOOK_CLOSED;
 }
 
+/* Of the running thread's ns, kept_ns at most were spent without a CPU. What is left of them. */
+static __always_inline __u64 add_running(const struct rls_wire_cell_key *key, __u64 word, __u64 ns,
+					 __u64 kept_ns)
+{
+	__u64 kept = kept_ns < ns ? kept_ns : ns;
+
+	add_time(key, ns, word & OFF_CPU ? ns : kept);
+	return kept_ns - kept;
+}
+
 /* The time of a word up to until_ns; what of it is after a window has closed is in no category.
- * key's is that of its end afterwards. Global, so that the verifier walks it once. */
-__attribute__((noinline)) int add_stretch(struct rls_wire_cell_key *key, __u64 word, __u64 until_ns)
+ * key's is that of its end afterwards. Returns what of kept_ns does not fit into that time.
+ * Global, so that the verifier walks it once. */
+__attribute__((noinline)) __u32 add_stretch(struct rls_wire_cell_key *key, __u64 word,
+					    __u64 until_ns, __u64 kept_ns)
 {
 	__u64 since_ns = SINCE_OF(word), edge_ns = window_edge_ns;
-	bool off_cpu = word & OFF_CPU;
 	struct rls_wire_cell_key own;
 
 	if (!key)
@@ -92,15 +105,15 @@ __attribute__((noinline)) int add_stretch(struct rls_wire_cell_key *key, __u64 w
 	if (word && window_edges & 1 && own.category != RLS_BOOK_CLOSED && !is_known(word) &&
 	    until_ns > edge_ns) {
 		if (since_ns < edge_ns) {
-			add_time(&own, edge_ns - since_ns, off_cpu);
+			kept_ns = add_running(&own, word, edge_ns - since_ns, kept_ns);
 			since_ns = edge_ns;
 		}
 		own.category = RLS_BOOK_CLOSED;
 	}
 	if (word)
-		add_time(&own, until_ns - since_ns, off_cpu);
+		kept_ns = add_running(&own, word, until_ns - since_ns, kept_ns);
 	key->category = own.category;
-	return 0;
+	return (__u32)kept_ns;
 }
 
 /* The same of a thread whose process may have gone over into another phase meanwhile. Of several
@@ -109,18 +122,20 @@ static __always_inline void add_phases(struct rls_wire_cell_key *key, struct rls
 				       struct rls_wire_book *book, const struct stretch *stretch)
 {
 	__u64 edge_ns = scope->phase_ns, word = stretch->word;
-	__u32 phase = scope->phase;
+	__u32 phase = scope->phase, kept_ns = stretch->kept_ns;
 
 	key->phase = book->phase;
 	if (phase != book->phase && stretch->until_ns >= edge_ns) {
 		book->phase = phase;
 		if (SINCE_OF(word) < edge_ns) {
-			add_stretch(key, word, edge_ns);
+			kept_ns = add_stretch(key, word, edge_ns, kept_ns);
 			word = word ? WORD(edge_ns, STATE_OF(word)) : 0;
 		}
 		key->phase = phase;
 	}
-	add_stretch(key, word, stretch->until_ns);
+	kept_ns = add_stretch(key, word, stretch->until_ns, kept_ns);
+	if (kept_ns)
+		__sync_fetch_and_add(&book->kept_ns, kept_ns);
 }
 
 /* ---- words ---- */
@@ -136,18 +151,19 @@ __attribute__((noinline)) int next_state(__u64 word, __u32 next)
 	return category | off_cpu;
 }
 
-/* Takes the time up to at_ns out of a word; it goes on in `next`. False: it could not be. */
-static __always_inline bool take(__u64 *word, __u64 at_ns, __u32 next, struct stretch *out)
+/* Takes the time up to at_ns out of a book; it goes on in `next`. False: it could not be. */
+static __always_inline bool take(struct rls_wire_book *book, __u64 at_ns, __u32 next, struct stretch *out)
 {
 	for (int i = 0; i < TRIES; i++) {
-		__u64 old = *(volatile __u64 *)word;
+		__u64 old = *(volatile __u64 *)&book->word;
 		__u64 until_ns = at_ns > SINCE_OF(old) ? at_ns : SINCE_OF(old);
 		__u64 new = WORD(until_ns, (__u64)(__u32)next_state(old, next));
 
-		if (__sync_val_compare_and_swap(word, old, new) != old)
+		if (__sync_val_compare_and_swap(&book->word, old, new) != old)
 			continue;
 		out->word = old;
 		out->until_ns = until_ns;
+		out->kept_ns = book->kept_ns ? __sync_lock_test_and_set(&book->kept_ns, 0) : 0;
 		return true;
 	}
 	count_drop(RLS_DROP_CELLS);
@@ -174,7 +190,7 @@ static __always_inline void book_until(struct rls_wire_scope *scope, struct rls_
 	struct rls_wire_cell_key key = { .pid = pid, .operation = operation_of(book, scope) };
 	struct stretch stretch;
 
-	if (book->word && take(&book->word, at_ns, SAME, &stretch))
+	if (book->word && take(book, at_ns, SAME, &stretch))
 		add_phases(&key, scope, book, &stretch);
 }
 
@@ -231,7 +247,7 @@ static __always_inline bool settle(struct thread_state *thread, struct rls_wire_
 	struct rls_wire_book *book = book_of(thread, scope);
 	struct stretch stretch;
 
-	if (!take(&book->word, at_ns, next, &stretch))
+	if (!take(book, at_ns, next, &stretch))
 		return false;
 	*key = (struct rls_wire_cell_key){ .pid = thread->pid,
 					   .operation = operation_of(book, scope) };
@@ -307,6 +323,7 @@ __attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 sinc
 	book->tid = thread->tid;
 	book->operation = RLS_BOOK_INHERITS;
 	book->phase = scope->phase;
+	book->kept_ns = 0;
 	*(volatile __u64 *)&book->word =
 		WORD(since_ns, window_edges & 1 ? RLS_BOOK_CLOSED : category & 15);
 	return 0;
@@ -446,17 +463,29 @@ __attribute__((noinline)) int book_flush(struct thread_state *thread, __u64 now_
 	return 0;
 }
 
-__attribute__((noinline)) int book_switch(struct thread_state *thread, __u64 now_ns, bool leaves)
+__attribute__((noinline)) int book_leave(struct thread_state *thread, __u64 now_ns)
 {
 	struct rls_wire_cell_key key;
 	struct rls_wire_scope *scope = books_of(thread);
-	__u64 word;
+
+	if (scope && book_of(thread, scope)->word)
+		settle(thread, scope, now_ns, LEAVES, &key);
+	return 0;
+}
+
+__attribute__((noinline)) int book_return(struct thread_state *thread, __u64 now_ns, __u64 away_ns)
+{
+	struct rls_wire_cell_key key;
+	struct rls_wire_scope *scope = books_of(thread);
+	struct rls_wire_book *book;
 
 	if (!scope)
 		return 0;
-	word = book_of(thread, scope)->word;
-	if (leaves ? word != 0 : (word & OFF_CPU) != 0)
-		settle(thread, scope, now_ns, leaves ? LEAVES : RETURNS, &key);
+	book = book_of(thread, scope);
+	if (book->word & OFF_CPU)
+		settle(thread, scope, now_ns, RETURNS, &key);
+	else if (book->word)
+		__sync_fetch_and_add(&book->kept_ns, away_ns < KEPT_NS_MAX ? away_ns : KEPT_NS_MAX);
 	return 0;
 }
 

@@ -10,8 +10,8 @@
  * time is cut at their own changes and at flushes only, and goes to what their process is in then.
  * A change of phase cuts everyone's time, whenever it is booked.
  *
- * An edge is read when its thread next meets a probe, a look or a flush of the annotation library.
- * What another thread books in between goes to the operation before the edge.
+ * An edge is read when its thread next meets a probe, a look or a flush of the annotation library,
+ * or waits. What another thread books in between goes to the operation before the edge.
  *
  * Global functions: verified once each, not once for every call.
  */
@@ -36,9 +36,11 @@ extern int book_phase(struct thread_state *thread, __u64 at_ns, __u32 phase);
 extern int book_hits(struct thread_state *thread, __u64 now_ns);
 /* Up to now, from anywhere. */
 extern int book_flush(struct thread_state *thread, __u64 now_ns);
-/* It leaves its CPU to wait, on the thread itself, or comes back to one. What it is in between
- * windows is not known while it runs; while it waits it stays where it was. */
-extern int book_switch(struct thread_state *thread, __u64 now_ns, bool leaves);
+/* It leaves its CPU to wait, on the thread itself. What it is in between windows is not known while
+ * it runs; while it waits it stays where it was. */
+extern int book_leave(struct thread_state *thread, __u64 now_ns);
+/* It comes back to a CPU after away_ns, of its own will or not. */
+extern int book_return(struct thread_state *thread, __u64 now_ns, __u64 away_ns);
 /* The child goes on where its parent is. */
 extern int book_fork(struct thread_state *parent, struct thread_state *child, __u64 now_ns);
 /* A new program: in no operation, no phase, nothing known. */

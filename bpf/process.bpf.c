@@ -1,18 +1,21 @@
 /* Processes and threads: fork, exec, exit, and time off the CPU. */
 #include "bpf/operation.bpf.h"
 
-static __always_inline void add_off_cpu(struct thread_state *thread, __u64 now_ns)
+static __always_inline __u64 add_off_cpu(struct thread_state *thread, __u64 now_ns)
 {
-	if (thread->switched_out_ns && now_ns > thread->switched_out_ns)
-		thread->pile.off_cpu_ns += now_ns - thread->switched_out_ns;
+	__u64 out_ns = thread->switched_out_ns;
+	__u64 away_ns = out_ns && now_ns > out_ns ? now_ns - out_ns : 0;
+
+	thread->pile.off_cpu_ns += away_ns;
 	thread->switched_out_ns = 0;
+	return away_ns;
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct thread_state *thread;
-	__u64 now_ns;
+	__u64 now_ns, away_ns;
 
 	if (!recording_since_ns)
 		return 0;
@@ -20,9 +23,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (thread) {
 		now_ns = bpf_ktime_get_ns();
 		thread->switched_out_ns = now_ns;
-		if (booking && !preempt) { /* else one of our programs may be under way on it */
+		/* On a thread that is only kept from running one of our programs may be under way. */
+		if (booking && !preempt && prev->__state) {
 			sync_before_switch(thread);
-			book_switch(thread, now_ns, true);
+			book_leave(thread, now_ns);
 		}
 	}
 	thread = bpf_task_storage_get(&threads, next, NULL, 0);
@@ -31,9 +35,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		/* Nobody looked during a pause. */
 		if (thread->switched_out_ns && thread->switched_out_ns < recording_since_ns)
 			thread->switched_out_ns = recording_since_ns;
-		add_off_cpu(thread, now_ns);
+		away_ns = add_off_cpu(thread, now_ns);
 		if (booking)
-			book_switch(thread, now_ns, false);
+			book_return(thread, now_ns, away_ns);
 	}
 	return 0;
 }

@@ -268,7 +268,7 @@ struct rls_wire_cell_key {
 #define RLS_BOOK_CATEGORIES 8   /* room for enum rls_category */
 struct rls_wire_cell {
 	RLS_U64 ns;
-	RLS_U64 off_cpu_ns;         /* of ns: waiting; to wait for a free CPU is no waiting */
+	RLS_U64 off_cpu_ns;         /* of ns: waiting, for a free CPU too */
 	RLS_U64 hits;
 	RLS_U64 cost_ns;            /* of those hits */
 	RLS_U64 to[RLS_BOOK_CATEGORIES]; /* transitions out of the category */
@@ -281,7 +281,7 @@ struct rls_wire_book {
 	RLS_U32 tid;                /* 0: free */
 	RLS_U32 operation;          /* its own innermost, or RLS_BOOK_INHERITS */
 	RLS_U32 phase;              /* the process's at that instant */
-	RLS_U32 reserved;
+	RLS_U32 kept_ns;            /* of the word's time: ready to run, without a CPU */
 };
 #define RLS_BOOK_INHERITS 0xffffffffU /* never had one: it has its process's */
 #define RLS_BOOKS_MAX 64        /* threads of a process whose time is cut at others' edges */

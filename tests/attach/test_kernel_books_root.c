@@ -1,7 +1,9 @@
 /* What the kernel side sums up when it books, by real probes on this program's own functions. */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -79,6 +81,7 @@ static struct rls_wire_cell sum_of(const struct recording *recording, pid_t pid,
 		    key->phase != id_of(recording, phase))
 			continue;
 		sum.ns += book.cell[i].ns;
+		sum.off_cpu_ns += book.cell[i].off_cpu_ns;
 		sum.hits += book.cell[i].hits;
 		sum.cost_ns += book.cell[i].cost_ns;
 		for (int to = 0; to < RLS_BOOK_CATEGORIES; to++)
@@ -101,6 +104,24 @@ static void wait_ms(void *context)
 	const struct timespec pause = { .tv_nsec = (intptr_t)context * 1000000 };
 
 	nanosleep(&pause, NULL);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* So long on a CPU, however many others want it. */
+static void run_ms(void *context)
+{
+	clockid_t clock = CLOCK_THREAD_CPUTIME_ID;
+	uint64_t until_ns = clock_ns(clock) + (uint64_t)(uintptr_t)context * 1000000;
+
+	while (clock_ns(clock) < until_ns)
+		;
 }
 
 static void assert_ms(uint64_t ns, uint64_t at_least, uint64_t at_most)
@@ -235,23 +256,56 @@ static void operations_begun_before_are_known(void **state)
 	assert_ms(sum_of(recording, getpid(), &names[1], NULL, RLS_CATEGORY_BACKEND).ns, 10, 1000);
 }
 
-/* Nobody knows in which operation time is to be booked while an edge waits to be read. */
-static void time_after_an_unread_edge_waits(void **state)
-{
-	struct recording *recording = *state;
+static atomic_int told;
 
-	begin(recording);
+static void tell(int step)
+{
+	atomic_store(&told, step);
+}
+
+static void spin_while(int step)
+{
+	while (atomic_load(&told) == step)
+		;
+}
+
+/* Never waits after its last edge: who waits has read it. */
+static void *leave_edge_unread(void *context)
+{
+	record = &own_record;
 	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
 	into_backend(nothing, NULL);
 	wait_ms((void *)20);
 	add_edge(RLS_EDGE_POP, 0, NULL);
+	tell(1);
+	spin_while(1);
+	into_backend(nothing, NULL);
+	tell(3);
+	spin_while(3);
+	return context;
+}
+
+/* Nobody knows in which operation time is to be booked while an edge waits to be read. */
+static void time_after_an_unread_edge_waits(void **state)
+{
+	struct recording *recording = *state;
+	pthread_t thread;
+
+	begin(recording);
+	record = NULL;
+	tell(0);
+	assert_int_equal(pthread_create(&thread, NULL, leave_edge_unread, NULL), 0);
+	spin_while(0);
 	wait_ms((void *)40);
 	read_book(recording);
 	assert_ms(sum_of(recording, getpid(), &names[0], NULL, RLS_CATEGORY_PYTHON).ns, 20, 1000);
 	assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns, 0);
-	into_backend(nothing, NULL);
+	tell(2);
+	spin_while(2);
 	read_book(recording);
 	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns, 40, 1000);
+	tell(4);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 /* The first edge of all is made where no hit has found the record yet. */
@@ -357,6 +411,91 @@ static void closed_time_is_in_no_category(void **state)
 	assert_nothing_dropped(recording);
 }
 
+static void waiting_is_told_from_running(void **state)
+{
+	struct recording *recording = *state;
+	struct rls_wire_cell backend, simulator;
+
+	begin(recording);
+	into_backend(nothing, NULL);
+	into_backend(wait_ms, (void *)50);
+	into_simulator(run_ms, (void *)50);
+	read_book(recording);
+	backend = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_BACKEND);
+	simulator = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_SIMULATOR);
+	assert_ms(backend.off_cpu_ns, 49, 1000);
+	assert_true(backend.off_cpu_ns <= backend.ns);
+	assert_ms(simulator.ns - simulator.off_cpu_ns, 45, 1000);
+	assert_nothing_dropped(recording);
+}
+
+static void pin_to_first_cpu(void)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
+}
+
+static void *contend(void *context)
+{
+	pin_to_first_cpu();
+	spin_while(0);
+	return context;
+}
+
+/* Who is ready to run but another one has the CPU does not run. */
+static void kept_from_running_is_told_too(void **state)
+{
+	struct recording *recording = *state;
+	struct rls_wire_cell simulator;
+	cpu_set_t before;
+	pthread_t rival;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	begin(recording);
+	tell(0);
+	assert_int_equal(pthread_create(&rival, NULL, contend, NULL), 0);
+	pin_to_first_cpu();
+	into_simulator(run_ms, (void *)60);
+	tell(1);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(pthread_join(rival, NULL), 0);
+	read_book(recording);
+	simulator = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_SIMULATOR);
+	assert_ms(simulator.off_cpu_ns, 20, 10000);
+	assert_ms(simulator.ns - simulator.off_cpu_ns, 58, 90);
+}
+
+/* A helper that waited in Python when the window closed is there still. */
+static void who_waits_stays_where_it_was(void **state)
+{
+	struct recording *recording = *state;
+	struct rls_wire_cell python, closed;
+	pthread_t helper;
+	uint64_t edge_ns;
+
+	begin(recording);
+	into_backend(nothing, NULL);
+	assert_int_equal(pthread_barrier_init(&met, NULL, 2), 0);
+	assert_int_equal(pthread_create(&helper, NULL, help, NULL), 0);
+	pthread_barrier_wait(&met);
+	wait_ms((void *)5); /* until it waits */
+	read_book(recording);
+	python = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON);
+	rls_kernel_close_window(recording->kernel, &edge_ns);
+	run_ms((void *)40);
+	read_book(recording);
+	closed = sum_of(recording, getpid(), NULL, NULL, RLS_BOOK_CLOSED);
+	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).off_cpu_ns -
+			  python.off_cpu_ns, 40, 1000);
+	assert_ms(closed.ns - closed.off_cpu_ns, 35, 1000);
+	pthread_barrier_wait(&met);
+	assert_int_equal(pthread_join(helper, NULL), 0);
+	assert_nothing_dropped(recording);
+}
+
 static void calls_and_burden_are_summed_up(void **state)
 {
 	struct recording *recording = *state;
@@ -398,6 +537,9 @@ int main(void)
 		MULTI_WAY(helpers_are_cut_at_the_edges_of_others),
 		MULTI_WAY(children_go_on_in_their_parents_operation),
 		MULTI_WAY(closed_time_is_in_no_category),
+		MULTI_WAY(waiting_is_told_from_running),
+		MULTI_WAY(kept_from_running_is_told_too),
+		MULTI_WAY(who_waits_stays_where_it_was),
 		MULTI_WAY(calls_and_burden_are_summed_up),
 	};
 	int impossible = recording_possible();

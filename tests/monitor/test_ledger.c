@@ -41,7 +41,7 @@ static void add(struct rls_ledger_scope *scope, uint32_t category, uint64_t ns)
 static void look(struct rls_ledger_scope *scope, uint32_t category, enum rls_category guess, int times)
 {
 	for (int i = 0; i < times; i++)
-		rls_ledger_look(&ledger, scope, category, guess, false, 4 * MS);
+		rls_ledger_look(&ledger, scope, category, guess, 4 * MS);
 }
 
 static void show(void)

@@ -24,6 +24,7 @@ from promtool import MISSING, promtool  # noqa: E402
 
 ROLES = ["--simulator", "truthsim*", "--backend", "truthback*", "--native", "libtruthc.so*"]
 SECONDS = "rlscope_operation_seconds_total"
+ON_CPU = "rlscope_operation_on_cpu_seconds_total"
 TRANSITIONS = "rlscope_transitions_total"
 
 
@@ -109,6 +110,23 @@ sys.stdin.readline()
 for i in range(20000):
     with rlscope.operation("name %d" % i):
         truthsim.noargs()
+print("done", flush=True)
+sys.stdin.readline()
+"""
+# Waits in one operation and runs in the other, half a second each, and tells how long it ran.
+WAITING = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import rlscope, truthsim
+print("ready", flush=True)
+sys.stdin.readline()
+with rlscope.operation("waits"):
+    time.sleep(0.5)
+with rlscope.operation("runs"):
+    truthsim.noargs()
+    end = time.thread_time() + 0.5
+    while time.thread_time() < end:
+        pass
 print("done", flush=True)
 sys.stdin.readline()
 """
@@ -268,6 +286,19 @@ def check_ranges(checks):
     check_lossless(checks, page)
 
 
+def check_waiting(checks):
+    """To wait is not to run, whatever for."""
+    with monitoring.Monitor(*harness.EXACT, roles=ROLES) as monitor, Job("waits", WAITING) as job:
+        time.sleep(1)
+        job.call()
+        _, page = monitor.stop()
+    for operation, least, most in (("waits", 0, 0.1), ("runs", 0.49, 1)):
+        wall = page.sum(SECONDS, job="waits", operation=operation)
+        on_cpu = page.sum(ON_CPU, job="waits", operation=operation)
+        checks.that(wall >= 0.5 and least <= on_cpu <= min(most, wall),
+                    "%s: %.3f s, on a CPU %.3f s" % (operation, wall, on_cpu))
+
+
 def check_gpu(checks):
     """What a bridge tells, beside a recording of it; the numbers are a stand-in's."""
     roles = ["--native", "no-such-library"]
@@ -406,8 +437,8 @@ def check_nobody(checks):
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
-    every = [check_known_target, check_jobs, check_churn, check_made_up_names, check_ranges, check_gpu,
-             check_losses, check_page, check_nobody]
+    every = [check_known_target, check_jobs, check_churn, check_made_up_names, check_ranges,
+             check_waiting, check_gpu, check_losses, check_page, check_nobody]
     for check in [globals()[name] for name in sys.argv[1:]] or every:
         checks.saw(check.__name__)
         check(checks)

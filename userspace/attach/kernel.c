@@ -86,7 +86,6 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 				  options->booking && !kernel->blind_flush);
 	bpf_program__set_autoload(kernel->skeleton->progs.flush_books_blind,
 				  options->booking && kernel->blind_flush);
-	bpf_program__set_autoload(kernel->skeleton->progs.on_switch, !options->booking);
 }
 
 static int load_error(int r)

@@ -21,13 +21,14 @@ static struct bpf_program *stack_tracepoint(struct rlscope *skeleton, size_t i)
 void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kernel_options *options)
 {
 	struct rlscope *skeleton = kernel->skeleton;
+	bool pauses = kernel->windows && !kernel->booking; /* waiting is booked as such */
 
 	bpf_program__set_autoload(skeleton->progs.on_tick, options->sampler || kernel->windows ||
 							   options->stacks_bytes);
 	bpf_program__set_autoload(skeleton->progs.on_sample, options->sampler);
 	bpf_program__set_autoload(skeleton->progs.on_look, kernel->windows);
-	bpf_program__set_autoload(skeleton->progs.on_pause, kernel->windows);
-	bpf_map__set_autocreate(skeleton->maps.pauses, kernel->windows);
+	bpf_program__set_autoload(skeleton->progs.on_pause, pauses);
+	bpf_map__set_autocreate(skeleton->maps.pauses, pauses);
 	bpf_program__set_autoload(skeleton->progs.on_timer, options->stacks_bytes);
 	for (size_t i = 0; i < STACK_TRACEPOINTS; i++)
 		bpf_program__set_autoload(stack_tracepoint(skeleton, i), options->stacks_bytes);
@@ -54,9 +55,11 @@ int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz)
 
 int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
 {
-	int r = rls_links_add(&kernel->links,
-			      bpf_program__attach(kernel->skeleton->progs.on_pause));
+	const struct bpf_program *on_pause = kernel->skeleton->progs.on_pause;
+	int r = 0;
 
+	if (bpf_program__autoload(on_pause))
+		r = rls_links_add(&kernel->links, bpf_program__attach(on_pause));
 	return r ? r : want_ticks(kernel, RLS_TICK_LOOK, kernel->skeleton->progs.on_look, hz);
 }
 

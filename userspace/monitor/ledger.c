@@ -142,10 +142,8 @@ void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, u
 }
 
 void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
-		     enum rls_category guess, bool waiting, uint64_t ns)
+		     enum rls_category guess, uint64_t ns)
 {
-	if (waiting)
-		return;
 	if (category == RLS_BOOK_CLOSED)
 		scope->looks_ns[guess] += (double)ns;
 	else if (category && category < RLS_CATEGORY_MAX)

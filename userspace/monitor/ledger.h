@@ -87,7 +87,7 @@ void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, u
 /* A look that stands for so much time. category: what it is booked in, RLS_BOOK_CLOSED or the
  * truth. */
 void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
-		     enum rls_category guess, bool waiting, uint64_t ns);
+		     enum rls_category guess, uint64_t ns);
 
 /* What the scope launched was busy on the job's device in this place. By start. 0 or -ENOMEM. */
 int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_ns, uint64_t end_ns);

@@ -198,8 +198,7 @@ static int on_look(void *context, const struct rls_wire_look *look, enum rls_cat
 			     rls_names_text(&monitor->names, look->phase), &scope);
 	if (!r)
 		rls_ledger_look(&member->job->ledger, scope, look->category, guess,
-				look->waited_ns != 0,
-				look->waited_ns ? look->waited_ns : LOOK_STANDS_NS);
+				LOOK_STANDS_NS);
 	return r;
 }
 
