@@ -57,6 +57,7 @@ const struct rls_snapshot *snapshot_make(uint64_t step)
 	train_gpus[0] = (struct rls_snapshot_gpu){0, step * SECOND / 10, step * 50, step * SECOND};
 	jobs[0].hits = step * 4000;
 	jobs[0].overhead_ns = step * 10 * 1000 * 1000;
+	jobs[0].transitions_error = 0.125;
 	losses[0].dropped = step;
 	return &snapshot;
 }

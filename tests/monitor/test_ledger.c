@@ -206,6 +206,53 @@ static void transitions_are_scaled_to_closed_time(void **state)
 	assert_in_range(count_of("step", PYTHON, BACKEND), 19990, 20010);
 }
 
+/* In the update what looks like Python is the backend, elsewhere it is what it looks like. */
+static void guesses_are_judged_by_their_own_operation(void **state)
+{
+	struct rls_ledger_scope *update = scope_of("update", ""), *rollout = scope_of("rollout", "");
+
+	for (int i = 0; i < 200; i++) {
+		rls_ledger_look(&ledger, update, BACKEND, PYTHON, false, MS);
+		rls_ledger_look(&ledger, rollout, PYTHON, PYTHON, false, MS);
+	}
+	add(update, RLS_BOOK_CLOSED, 1000 * MS);
+	add(rollout, RLS_BOOK_CLOSED, 1000 * MS);
+	look(update, RLS_BOOK_CLOSED, PYTHON, 100);
+	look(rollout, RLS_BOOK_CLOSED, PYTHON, 100);
+	show();
+	assert_in_range(row_of("update", BACKEND)->wall_ns, 960 * MS, 1000 * MS);
+	assert_in_range(row_of("rollout", PYTHON)->wall_ns, 960 * MS, 1000 * MS);
+}
+
+/* 5 s of closed time between stretches of 20 ms, which see more or less of what is called. */
+static double error_after(int sweeps, uint64_t some, uint64_t other)
+{
+	struct rls_ledger_scope *step = scope_of("step", "");
+
+	for (int i = 0; i < sweeps; i++) {
+		const struct rls_wire_cell more = {
+			.ns = 20 * MS, .to = { [BACKEND] = i % 2 ? some : other }
+		};
+
+		rls_ledger_add(&ledger, step, PYTHON, &more);
+		add(step, RLS_BOOK_CLOSED, 5000 * MS);
+		show();
+	}
+	return ledger.transitions_error;
+}
+
+static void counts_say_how_far_they_may_be_off(void **state)
+{
+	assert_true(error_after(1, 1000, 1000) > 0.98);
+	assert_true(error_after(20, 1000, 1000) < 0.1);
+	rls_ledger_clear(&ledger);
+	assert_true(error_after(20, 1900, 100) > 0.4);
+	rls_ledger_clear(&ledger);
+	add(scope_of("step", ""), PYTHON, 5000 * MS);
+	show();
+	assert_true(ledger.transitions_error == 0);
+}
+
 static void no_figure_goes_back(void **state)
 {
 	uint64_t wall_ns[RLS_CATEGORY_MAX] = { 0 }, corrected_ns[RLS_CATEGORY_MAX] = { 0 };
@@ -299,6 +346,8 @@ int main(void)
 		TEST(time_without_looks_goes_by_what_was_traced),
 		TEST(nothing_to_go_by_waits_for_the_end),
 		TEST(transitions_are_scaled_to_closed_time),
+		TEST(guesses_are_judged_by_their_own_operation),
+		TEST(counts_say_how_far_they_may_be_off),
 		TEST(no_figure_goes_back),
 		TEST(names_without_end_are_other),
 		TEST(pairs_of_names_are_bounded_too),

@@ -163,6 +163,18 @@ static void estimated(struct series *series, const struct rls_fold *fold)
 	put_seconds(series, fold->estimated_ns, "job", fold->labels->label, NULL);
 }
 
+/* A ratio, with the digits of a nanosecond. */
+static void put_ratio(struct series *series, const struct rls_fold *fold, double ratio)
+{
+	put_seconds(series, ratio > 0 ? (uint64_t)(ratio * 1e9 + 0.5) : 0, "job",
+		    fold->labels->label, NULL);
+}
+
+static void transitions_error(struct series *series, const struct rls_fold *fold)
+{
+	put_ratio(series, fold, fold->job->transitions_error);
+}
+
 static void lost_events(struct series *series, const struct rls_families_input *input)
 {
 	for (size_t i = 0; i < input->snapshot->loss_count; i++)
@@ -276,6 +288,9 @@ static const struct {
 	{"rlscope_estimated_seconds", "gauge",
 	 "Of rlscope_operation_seconds_total, the series that rest on samples at least in part.",
 	 estimated, NULL},
+	{"rlscope_transitions_error_ratio", "gauge",
+	 "How far rlscope_transitions_total may be off, 0.1 for a tenth: it is reckoned from windows in part.",
+	 transitions_error, NULL},
 	{"rlscope_lost_events_total", "counter", "Events that the profiler lost, by buffer.", NULL,
 	 lost_events},
 	{"rlscope_build_info", "gauge", "The profiler's version; always 1.", NULL, build_info},

@@ -14,6 +14,10 @@
 /* Fewer looks than these stand for say less than what was traced. */
 #define LOOKS_NS_MIN 20e6
 #define RATE_NS_MIN 1e6
+/* Guesses are held to be as good in a scope as in all of the job, with the weight of so many looks. */
+#define TRUST_LOOKS 10.0
+/* What hits cost may be off by so much (scripts/bench/README.md). */
+#define COST_ERROR 0.3
 /* So little is left of running time at least when the probes' cost is taken from it: what they are
  * held to cost may be half as much again as they do. */
 #define RATE_LEFT_MIN 0.3
@@ -135,9 +139,12 @@ void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, u
 	scope->cost_ns[category] += more->cost_ns;
 	scope->rate_ns += (double)(more->ns - waited_ns);
 	scope->rate_cost_ns += (double)more->cost_ns;
+	scope->traced.ran_ns += (double)(more->ns - waited_ns);
+	scope->traced.cost_ns += (double)more->cost_ns;
 	for (int to = 0; to < RLS_CATEGORY_MAX; to++) {
 		scope->transitions[category][to] += more->to[to];
 		scope->rate_counts[category][to] += (double)more->to[to];
+		scope->traced.count += (double)more->to[to];
 	}
 }
 
@@ -146,8 +153,10 @@ void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, 
 {
 	if (category == RLS_BOOK_CLOSED)
 		scope->looks_ns[guess] += (double)ns;
-	else if (category && category < RLS_CATEGORY_MAX)
-		ledger->truth.count[guess][category]++;
+	if (!category || category >= RLS_CATEGORY_MAX)
+		return;
+	scope->truth.count[guess][category]++;
+	ledger->truth.count[guess][category]++;
 }
 
 int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_ns, uint64_t end_ns)
@@ -172,7 +181,23 @@ static double sum_of(const double *values)
 	return sum;
 }
 
-static bool by_looks(const struct rls_truth *truth, const double *looks_ns, double *of)
+/* P(category | guess) in the scope; of none: in all of the job. */
+static double truth_of(const struct rls_ledger *ledger, const struct rls_ledger_scope *scope,
+		       int guess, int category)
+{
+	double known = 0, share = rls_truth_share(&ledger->truth, (enum rls_category)guess,
+						  (enum rls_category)category);
+
+	for (int i = 0; scope && i < RLS_CATEGORY_MAX; i++)
+		known += (double)scope->truth.count[guess][i];
+	if (known <= 0)
+		return share;
+	return ((double)scope->truth.count[guess][category] + TRUST_LOOKS * share) /
+	       (known + TRUST_LOOKS);
+}
+
+static bool by_looks(const struct rls_ledger *ledger, const struct rls_ledger_scope *scope,
+		     const double *looks_ns, double *of)
 {
 	double total = sum_of(looks_ns);
 
@@ -181,8 +206,7 @@ static bool by_looks(const struct rls_truth *truth, const double *looks_ns, doub
 	memset(of, 0, RLS_CATEGORY_MAX * sizeof(*of));
 	for (int guess = 0; guess < RLS_CATEGORY_MAX; guess++) {
 		for (int i = 0; looks_ns[guess] > 0 && i < RLS_CATEGORY_MAX; i++)
-			of[i] += looks_ns[guess] / total * rls_truth_share(truth, (enum rls_category)guess,
-								    (enum rls_category)i);
+			of[i] += looks_ns[guess] / total * truth_of(ledger, scope, guess, i);
 	}
 	return true;
 }
@@ -207,8 +231,8 @@ static void all_looks(const struct rls_ledger *ledger, double *looks_ns)
 static bool find_shares(const struct rls_ledger *ledger, const struct rls_ledger_scope *scope,
 			const double *others_ns, bool last, double *of)
 {
-	if (by_looks(&ledger->truth, scope->looks_ns, of) || by_traced(scope, of) ||
-	    by_looks(&ledger->truth, others_ns, of))
+	if (by_looks(ledger, scope, scope->looks_ns, of) || by_traced(scope, of) ||
+	    by_looks(ledger, NULL, others_ns, of))
 		return true;
 	memset(of, 0, RLS_CATEGORY_MAX * sizeof(*of));
 	of[RLS_CATEGORY_UNKNOWN] = 1;
@@ -235,6 +259,11 @@ static void divide(struct rls_ledger_scope *scope, const double *of)
 	memset(&scope->closed, 0, sizeof(scope->closed));
 }
 
+static double without_cost(double ran_ns, double cost_ns)
+{
+	return fmax(ran_ns - cost_ns, RATE_LEFT_MIN * ran_ns);
+}
+
 /* As often as lately while it was traced. */
 static void scale(struct rls_ledger_scope *scope)
 {
@@ -242,8 +271,7 @@ static void scale(struct rls_ledger_scope *scope)
 
 	if (scope->unscaled_ns <= 0 || scope->rate_ns < RATE_NS_MIN)
 		return;
-	factor = scope->unscaled_ns /
-		 fmax(scope->rate_ns - scope->rate_cost_ns, RATE_LEFT_MIN * scope->rate_ns);
+	factor = scope->unscaled_ns / without_cost(scope->rate_ns, scope->rate_cost_ns);
 	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
 		for (int to = 0; to < RLS_CATEGORY_MAX; to++)
 			scope->scaled[from][to] += factor * scope->rate_counts[from][to];
@@ -258,6 +286,11 @@ static void age(struct rls_ledger_scope *scope)
 	if (!scope->traced_lately)
 		return;
 	scope->traced_lately = false;
+	if (scope->traced.ran_ns > 0)
+		rls_rate_add(&scope->rate, scope->traced.count,
+			     without_cost(scope->traced.ran_ns, scope->traced.cost_ns));
+	memset(&scope->traced, 0, sizeof(scope->traced));
+	rls_rate_age(&scope->rate, RATE_KEEP);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		scope->waits_ns[i] *= RATE_KEEP;
 		for (int to = 0; to < RLS_CATEGORY_MAX; to++)
@@ -364,9 +397,39 @@ static int show_transitions(struct rls_ledger *ledger, uint16_t operation)
 	return 0;
 }
 
+static double scaled_error(const struct rls_ledger_scope *scope)
+{
+	double left_ns = without_cost(scope->rate_ns, scope->rate_cost_ns);
+	double of_cost = left_ns > 0 ? COST_ERROR * scope->rate_cost_ns / left_ns : 0;
+
+	return fmin(hypot(rls_rate_error(&scope->rate), of_cost), 1);
+}
+
+/* As if all scopes were off in the same direction. */
+static double transitions_error(const struct rls_ledger *ledger)
+{
+	double all = 0, wrong = 0;
+
+	for (size_t s = 0; s < ledger->count; s++) {
+		const struct rls_ledger_scope *scope = ledger->scopes[s];
+		double scaled = 0;
+
+		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+			scaled += sum_of(scope->scaled[i]);
+			for (int k = 0; k < RLS_CATEGORY_MAX; k++)
+				all += (double)scope->transitions[i][k];
+		}
+		all += scaled;
+		wrong += scaled > 0 ? scaled * scaled_error(scope) : 0;
+	}
+	return all > 0 ? wrong / all : 0;
+}
+
 int rls_ledger_show(struct rls_ledger *ledger)
 {
 	int r = 0;
+
+	ledger->transitions_error = transitions_error(ledger);
 
 	ledger->row_count = ledger->transition_count = 0;
 	for (size_t s = 0; !r && s < ledger->count; s++) {

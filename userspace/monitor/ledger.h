@@ -24,6 +24,7 @@
 #include "analysis/shares.h"
 #include "bpf/wire.h"
 #include "userspace/monitor/names.h"
+#include "userspace/monitor/rate.h"
 #include "userspace/monitor/snapshot.h"
 
 #define RLS_LEDGER_OPERATIONS 200
@@ -45,6 +46,11 @@ struct rls_ledger_scope {
 	double scaled[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* more of them, in closed time */
 	double rate_counts[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* lately, while traced */
 	double rate_ns, rate_cost_ns;   /* in how much running time that was, and what probes cost of it */
+	struct rls_rate rate;           /* of all of them together */
+	struct {
+		double count, ran_ns, cost_ns;
+	} traced;                       /* since that was told */
+	struct rls_truth truth;         /* of guesses in this scope */
 	double waits_ns[RLS_CATEGORY_MAX]; /* waiting lately, while traced */
 	struct {
 		uint64_t ran_ns, waited_ns, cost_ns;
@@ -64,13 +70,14 @@ struct rls_ledger {
 	struct rls_ledger_names operations, phases;
 	struct rls_ledger_scope **scopes;
 	size_t count, room;
-	struct rls_truth truth;
+	struct rls_truth truth;         /* of guesses in all of them */
 	uint64_t hits, cost_ns;
 	/* For whoever reads; valid until the next rls_ledger_show. */
 	struct rls_snapshot_row *rows;
 	size_t row_count, row_room;
 	struct rls_snapshot_transition *transitions;
 	size_t transition_count, transition_room;
+	double transitions_error;       /* how much of the counts may be wrong */
 };
 
 void rls_ledger_clear(struct rls_ledger *ledger);
@@ -95,7 +102,8 @@ int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_
 /* Divides what has come since. last: nothing more will. */
 void rls_ledger_settle(struct rls_ledger *ledger, bool last);
 
-/* Fills rows and transitions. 0 or -ENOMEM. */
+/* Fills rows and transitions, and says how far the latter may be off (95 %): what was not counted but
+ * reckoned from windows, by how those differ, and by how little is known of what hits cost. 0 or -ENOMEM. */
 int rls_ledger_show(struct rls_ledger *ledger);
 
 #endif

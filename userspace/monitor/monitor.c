@@ -382,6 +382,7 @@ static int show_job(struct rls_job *job, struct rls_snapshot_job *out)
 		.row_count = job->ledger.row_count,
 		.transitions = job->ledger.transitions,
 		.transition_count = job->ledger.transition_count,
+		.transitions_error = job->ledger.transitions_error,
 		.gpus = job->gpu.shown,
 		.gpu_count = job->gpu.count,
 		.has_on_cpu = true,

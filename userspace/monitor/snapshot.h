@@ -61,6 +61,7 @@ struct rls_snapshot_job {
 	size_t row_count;
 	const struct rls_snapshot_transition *transitions;
 	size_t transition_count;
+	double transitions_error;   /* how much of all counts may be wrong: 0 where all were counted */
 	const struct rls_snapshot_gpu *gpus;
 	size_t gpu_count;
 	bool has_on_cpu;            /* on_cpu_ns of the rows is known */
