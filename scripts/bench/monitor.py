@@ -1,6 +1,8 @@
 """Measures what the monitor costs and how it bears jobs that come and go (see scripts/bench/monitor)."""
 import collections
+import math
 import os
+import random
 import re
 import signal
 import statistics
@@ -80,22 +82,31 @@ def cpu_seconds(pid):
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def await_rollout(job):
-    """Until a whole number of rollouts is over: an update makes no steps."""
-    number = job.steps() // ROLLOUT
-    while job.steps() // ROLLOUT == number:
-        time.sleep(0.005)
+def ran_seconds(pid):
+    """The same to the nanosecond."""
+    total = 0
+    for task in os.listdir("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/schedstat" % (pid, task), encoding="ascii") as file:
+                total += int(file.read().split()[0])
+        except OSError:
+            pass
+    return total / 1e9
 
 
-def rate(job, seconds):
-    """Steps per second of the job's CPU time, over whole rollouts and updates. Others on the machine
-    change a job's speed by tens of percent, its CPU time much less."""
+def rounds_of(job, seconds):
+    """What CPU time each round takes, of a rollout and an update, in the next so many seconds."""
     end = time.monotonic() + seconds
-    await_rollout(job)
-    steps, used = job.steps(), cpu_seconds(job.child.pid)
+    costs, number, ran = [], None, 0
     while time.monotonic() < end:
-        await_rollout(job)
-    return (job.steps() - steps) / (cpu_seconds(job.child.pid) - used)
+        now = job.steps() // ROLLOUT
+        if now != number:
+            ran_now = ran_seconds(job.child.pid)
+            if number is not None:
+                costs.append((ran_now - ran) / (now - number))
+            number, ran = now, ran_now
+        time.sleep(0.002)
+    return costs
 
 
 def shares(page):
@@ -115,29 +126,51 @@ def show_shares(whole, seen):
                                            100 * points / total, 100 * seen[key] / seen_total))
 
 
+def slowdown(before, during, after):
+    """In percent, of what rounds cost."""
+    return 100 * (statistics.mean(during) / statistics.mean(before + after) - 1)
+
+
+def interval(stretches):
+    """The median over stretches, and 95 % of what it would be of others like them."""
+    drawn = sorted(statistics.median(
+        slowdown(*[random.choices(costs, k=len(costs)) for costs in stretch])
+        for stretch in random.choices(stretches, k=len(stretches))) for _ in range(1000))
+    return statistics.median(slowdown(*stretch) for stretch in stretches), drawn[25], drawn[974]
+
+
+def watch(job, percent, seconds, shown):
+    """What rounds cost the job while it is watched, and what share of a CPU that takes."""
+    monitor = Monitor("--name", NAME, "--overhead-budget", percent)
+    time.sleep(10)  # what the first span may cost is spent at its beginning
+    first, began, used = shares(monitor.page()), time.monotonic(), monitor.cpu_seconds()
+    costs = rounds_of(job, seconds)
+    cpu = 100 * (monitor.cpu_seconds() - used) / (time.monotonic() - began)
+    shown.update(shares(monitor.page()))
+    shown.subtract(first)
+    monitor.stop()
+    return costs, cpu
+
+
 def cost(script, seconds, rounds, budgets):
     budget.JOB = "open('/proc/self/comm', 'w').write(%r)\n" % NAME + budget.JOB
     job = budget.Job(script)
     try:
         whole, _ = budget.record(job, "none", budget.ALL_SECONDS)
         for percent in budgets:
-            costs, shown, cpu = [], collections.Counter(), []
-            before = rate(job, seconds)
+            stretches, shown, cpu = [], collections.Counter(), []
+            before = rounds_of(job, seconds)
             for _ in range(rounds):
-                monitor = Monitor("--name", NAME, "--overhead-budget", percent)
-                time.sleep(10)  # what the first span may cost is spent at its beginning
-                first, began, used = shares(monitor.page()), time.monotonic(), monitor.cpu_seconds()
-                during = rate(job, seconds)
-                cpu.append(100 * (monitor.cpu_seconds() - used) / (time.monotonic() - began))
-                shown += shares(monitor.page()) - first
-                monitor.stop()
-                after = rate(job, seconds)
-                costs.append(100 * ((before + after) / 2 / during - 1))
+                during, of_cpu = watch(job, percent, seconds, shown)
+                after = rounds_of(job, seconds)
+                stretches.append((before, during, after))
+                cpu.append(of_cpu)
                 before = after
                 print("%s: the job is slowed by %.2f %%, the monitor takes %.2f %% of a CPU" % (
-                    percent, costs[-1], cpu[-1]), flush=True)
-            print("%s: median %.2f %% of %d, the monitor %.2f %%" % (
-                percent, statistics.median(costs), rounds, statistics.median(cpu)))
+                    percent, slowdown(*stretches[-1]), of_cpu), flush=True)
+            print("%s: median %.2f %% of %d, from %.2f to %.2f; the monitor %.2f %%" % (
+                percent, interval(stretches)[0], rounds, *interval(stretches)[1:],
+                statistics.median(cpu)))
             show_shares(budget.shares(whole), shown)
     finally:
         job.child.kill()
