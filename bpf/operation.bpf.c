@@ -9,6 +9,17 @@ __attribute__((noinline)) int sync_before_switch(struct thread_state *thread)
 	return 0;
 }
 
+/* What no hit came after. Its record may be gone since the last one, so it is looked up anew. */
+__attribute__((noinline)) int sync_before_exit(struct thread_state *thread)
+{
+	if (!thread || !thread->annotated || !recording_since_ns)
+		return 0;
+	find_record(thread);
+	if (thread->record)
+		sync_operations(thread);
+	return 0;
+}
+
 /* Hit every RLS_EDGE_FLUSH edges and at a thread's end, only while someone listens. */
 static __always_inline int handle_flush(struct pt_regs *ctx)
 {

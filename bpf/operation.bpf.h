@@ -197,4 +197,8 @@ static __always_inline void sync_operations(struct thread_state *thread)
 /* The same for the scheduler's tracepoint, when booking. */
 extern int sync_before_switch(struct thread_state *thread);
 
+/* And for that of a thread's end, on the thread: its memory is still there since Linux 6.16;
+ * before that nothing can be read, and nothing is. */
+extern int sync_before_exit(struct thread_state *thread);
+
 #endif

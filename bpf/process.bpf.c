@@ -195,6 +195,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	bool over = BPF_CORE_READ(task, signal, live.counter) == 0;
 
+	if (thread)
+		sync_before_exit(thread);
 	/* Threads that end side by side may all see that none is alive: who forgets the process
 	 * reports its end, and the others are only threads. */
 	if (over && bpf_map_delete_elem(&tracked, &pid))
