@@ -543,6 +543,9 @@ const char *rls_report_writer_names(char buffer[static RLS_WRITER_NAMES_BYTES]);
 /* What it writes is nothing for a terminal. */
 bool rls_report_writer_is_binary(const struct rls_report_writer *writer);
 
+/* What it writes has no room for the report's warnings: they are to be said elsewhere. */
+bool rls_report_writer_is_unwarned(const struct rls_report_writer *writer);
+
 /* Formats that show the trace itself, not only its figures, begin to write while it is read:
  * *out is what to give rls_report_build_tracks, and rls_report_write in its options; NULL for
  * the other formats. 0, or -ENOMEM. Caller: rls_tracks_free() after writing. */

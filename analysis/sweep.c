@@ -33,6 +33,8 @@ static int on_process(struct rls_timeline *timeline, const struct rls_event *eve
 	if (event->process.ns_pid)
 		process->ns_pid = event->process.ns_pid;
 	take_string(&process->name, event->process.name);
+	if (event->process.cmdline && event->process.cmdline != process->cmdline)
+		process->python = 0;    /* another program runs there since */
 	take_string(&process->python, event->process.python);
 	take_string(&process->cmdline, event->process.cmdline);
 	take_string(&process->container, event->process.container);
@@ -233,10 +235,10 @@ static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
 	}
 	rls_lives_start_process(timeline, process);
 	err = timeline->tracks ? rls_tracks_gpu(timeline, process, event) : 0;
-	if (err || event->gpu.kind == RLS_GPU_SYNC)
-		return err;
 	if (event->gpu.end_ns > timeline->last_gpu_ns)
 		timeline->last_gpu_ns = event->gpu.end_ns;
+	if (err || event->gpu.kind == RLS_GPU_SYNC)
+		return err;
 	rls_gpu_busy_add(&process->busy, event->time_ns, event->gpu.end_ns);
 	return rls_gpu_work_add(&process->gpu, event, process->start_ns, !process->ended);
 }

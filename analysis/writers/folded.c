@@ -1,7 +1,7 @@
 /* Folded stacks: process;thread;operation;...;category NANOSECONDS, one stack a line.
  *
- * What flamegraph.pl, inferno and speedscope read. A line that begins with # is a comment to
- * people and to no tool in particular: readers skip it, as it does not end in a number.
+ * What flamegraph.pl, inferno and speedscope read. None of them knows comments: warnings are left
+ * to the caller.
  *
  * Sampled stacks, which are asked for apart: process;operation;...;category;frame;...;[kind].
  */
@@ -113,11 +113,6 @@ static void print_all_traced(FILE *out, const struct rls_report *report)
 static int write_folded(const struct rls_report *report, FILE *out,
 			const struct rls_write_options *options)
 {
-	for (size_t i = 0; i < report->warning_count; i++) {
-		fputs("# warning: ", out);
-		print_frame(out, report->warnings[i]);
-		fputs(".\n", out);
-	}
 	if (options->stacks == RLS_STACKS_SAMPLED)
 		print_all_sampled(out, report);
 	else
@@ -135,4 +130,4 @@ int rls_stacks_parse(const char *name, enum rls_stacks *out)
 	return 0;
 }
 
-const struct rls_report_writer rls_folded_writer = {.name = "folded", .write = write_folded};
+const struct rls_report_writer rls_folded_writer = {.name = "folded", .write = write_folded, .unwarned = true};

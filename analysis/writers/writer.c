@@ -45,6 +45,11 @@ bool rls_report_writer_is_binary(const struct rls_report_writer *writer)
 	return writer->binary;
 }
 
+bool rls_report_writer_is_unwarned(const struct rls_report_writer *writer)
+{
+	return writer->unwarned;
+}
+
 int rls_report_writer_tracks(const struct rls_report_writer *writer, FILE *output,
 			     struct rls_tracks **out)
 {

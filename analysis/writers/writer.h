@@ -19,6 +19,7 @@ struct rls_report_writer {
 	/* The format's side of the tracks, which writes to output; NULL when out of memory. */
 	struct rls_track_sink *(*open)(FILE *output);
 	bool binary;                /* nothing for a terminal */
+	bool unwarned;              /* has no room for the report's warnings */
 };
 
 extern const struct rls_report_writer rls_text_writer;

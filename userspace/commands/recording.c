@@ -10,6 +10,7 @@
 #include "analysis/report.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/read_progress.h"
+#include "userspace/commands/warnings.h"
 #include "userspace/log.h"
 
 int rls_recording_open(struct rls_record_options *options, const struct rls_selection *selection,
@@ -89,6 +90,8 @@ int rls_recording_report(const struct rls_record_options *options)
 	compare_with_budget(options, report);
 	rls_write_options_fit(&write, output);
 	r = rls_report_write(report, options->writer, output, &write);
+	if (!r)
+		rls_warn_of_report(report, options->writer);
 	rls_report_free(report);
 	rls_tracks_free(write.tracks);
 	if (r)

@@ -13,6 +13,7 @@
 #include "analysis/report.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/read_progress.h"
+#include "userspace/commands/warnings.h"
 #include "userspace/log.h"
 
 #define SECONDS_MAX 1e9
@@ -269,6 +270,7 @@ static int write_report(const struct arguments *arguments, struct rls_report *re
 		return rls_error_r(error, "cannot write %s: %s",
 				   arguments->output ? arguments->output : "the report",
 				   strerror(-error));
+	rls_warn_of_report(report, arguments->writer);
 	return 0;
 }
 

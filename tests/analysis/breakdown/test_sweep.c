@@ -327,6 +327,20 @@ static void test_transitions(void **unused)
 	script_end(&script);
 }
 
+static void test_a_wait_is_the_last_instant(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	add_gpu(&script, 20, 70, 1, RLS_GPU_SYNC, 0);
+	report = script_report(&script);
+	assert_int_equal(report->end_ns, 70);
+	assert_int_equal(wall_of(report, 1, "", "python", CPU), 60);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 static void test_lives(void **unused)
 {
 	struct rls_report *report;
@@ -337,7 +351,11 @@ static void test_lives(void **unused)
 	add_category(&script, 20, 1, 2, RLS_CATEGORY_PYTHON);      /* no thread event */
 	script_add(&script, RLS_EVENT_THREAD_END, 30, 1, 2);
 	add_thread(&script, 40, 1, 2);                             /* the tid again */
+	add_process(&script, 44, 1, "python");
+	script.events[script.count - 1].process.python = script_string(&script, "3.11.2");
+	script.events[script.count - 1].process.cmdline = script_string(&script, "[\"python\"]");
 	add_process(&script, 45, 1, "renamed");
+	script.events[script.count - 1].process.cmdline = script_string(&script, "[\"ls\"]");
 	script_add(&script, RLS_EVENT_PROCESS_END, 50, 1, 0);
 	add_category(&script, 55, 1, 2, RLS_CATEGORY_BACKEND);     /* a stray */
 	add_process(&script, 60, 1, "second");                     /* the pid again */
@@ -346,6 +364,7 @@ static void test_lives(void **unused)
 	report = script_report(&script);
 	assert_int_equal(report->process_count, 2);
 	assert_string_equal(report->processes[0].name, "renamed");
+	assert_string_equal(report->processes[0].python, "");      /* it is not that any more */
 	assert_int_equal(report->processes[0].start_ns, 10);
 	assert_int_equal(report->processes[0].end_ns, 50);
 	assert_string_equal(report->processes[1].name, "second");
@@ -445,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_gpu_outlives_the_threads),
 		cmocka_unit_test(test_transitions),
 		cmocka_unit_test(test_lives),
+		cmocka_unit_test(test_a_wait_is_the_last_instant),
 		cmocka_unit_test(test_error_is_honest),
 		cmocka_unit_test(test_ends_of_the_unknown),
 		cmocka_unit_test(test_a_trace_of_nothing),
