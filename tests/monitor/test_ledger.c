@@ -212,8 +212,8 @@ static void guesses_are_judged_by_their_own_operation(void **state)
 	struct rls_ledger_scope *update = scope_of("update", ""), *rollout = scope_of("rollout", "");
 
 	for (int i = 0; i < 200; i++) {
-		rls_ledger_look(&ledger, update, BACKEND, PYTHON, false, MS);
-		rls_ledger_look(&ledger, rollout, PYTHON, PYTHON, false, MS);
+		rls_ledger_look(&ledger, update, BACKEND, PYTHON, MS);
+		rls_ledger_look(&ledger, rollout, PYTHON, PYTHON, MS);
 	}
 	add(update, RLS_BOOK_CLOSED, 1000 * MS);
 	add(rollout, RLS_BOOK_CLOSED, 1000 * MS);
