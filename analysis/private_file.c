@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "analysis/cleanup.h"
@@ -59,6 +60,15 @@ static int open_parent(char *path, int *out, const char **name)
 	return 0;
 }
 
+/* Whoever writes a file that we made holds a lock on it. */
+static bool is_busy(int directory, const char *name)
+{
+	_cleanup_close_ int fd =
+		openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+}
+
 static int create_anew(int directory, const char *name, int *out)
 {
 	for (int i = 0; i < TRIES; i++) {
@@ -67,6 +77,7 @@ static int create_anew(int directory, const char *name, int *out)
 				O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 		if (fd >= 0) {
+			flock(fd, LOCK_EX | LOCK_NB); /* where file systems have no locks: none */
 			*out = fd;
 			return 0;
 		}
@@ -80,6 +91,8 @@ static int create_anew(int directory, const char *name, int *out)
 			return -EISDIR;
 		if (!S_ISREG(status.st_mode))
 			return -EEXIST;
+		if (is_busy(directory, name))
+			return -EBUSY;
 		if (unlinkat(directory, name, 0) && errno != ENOENT)
 			return -errno;
 	}
@@ -111,6 +124,13 @@ static int give_to_sudo_user(int fd)
 	    !id_from_environment("SUDO_GID", &gid))
 		return 0;
 	return fchown(fd, uid, gid) ? -errno : 0;
+}
+
+bool rls_private_file_is_busy(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && S_ISREG(status.st_mode) && is_busy(AT_FDCWD, path);
 }
 
 int rls_private_file_create(const char *path, int *out)

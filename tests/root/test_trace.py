@@ -115,6 +115,32 @@ def read_foreign(checks, folder):
         done.returncode, done.stderr[:100]))
 
 
+def attach_for(seconds, pid, folder, *arguments):
+    return harness.Process([harness.BINARY, "attach", "--pid", str(pid), "--duration", seconds,
+                            "--format", "json", *harness.ROLES, *arguments], cwd=folder)
+
+
+def two_at_once(checks, folder):
+    """Side by side in one folder, neither takes the other's trace, nor its figures."""
+    with harness.Target("exact.py") as target, attach_for("4", target.pid, folder) as first:
+        first.err.wait("recording", harness.RECORDING_SECONDS)
+        with attach_for("0.5", target.pid, folder) as second:
+            statuses = [second.wait()]
+            lasted = {"second": json.loads(second.out.text())["duration_ns"]}
+        refused = attach_for("0.5", target.pid, folder, "-o", "rlscope-%d.trace" % target.pid)
+        with refused:
+            in_the_way = (refused.wait(), refused.err.text())
+        statuses.append(first.wait())
+        lasted["first"] = json.loads(first.out.text())["duration_ns"]
+    traces = sorted(name for name in os.listdir(folder) if name.startswith("rlscope-"))
+    checks.that(statuses == [0, 0] and traces == ["rlscope-%d-2.trace" % target.pid,
+                                                  "rlscope-%d.trace" % target.pid],
+                "two at once: status %s, traces %s" % (statuses, traces))
+    checks.that(lasted["first"] > 3e9 > lasted["second"], "each reports its own: %s" % lasted)
+    checks.that(in_the_way[0] == 1 and "another recording" in in_the_way[1],
+                "a trace that is being written stays: status %d, %r" % in_the_way)
+
+
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
@@ -129,6 +155,7 @@ def main():
         read_cut(checks, folder, recording)
         read_damaged(checks, folder, recording)
         read_foreign(checks, folder)
+        two_at_once(checks, folder)
     checks.finish()
 
 

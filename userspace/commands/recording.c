@@ -7,11 +7,28 @@
 
 #include "analysis/cleanup.h"
 #include "analysis/event_source.h"
+#include "analysis/private_file.h"
 #include "analysis/report.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/read_progress.h"
 #include "userspace/commands/warnings.h"
 #include "userspace/log.h"
+
+/* rlscope-PID.trace; where another recording is writing that, rlscope-PID-2.trace and so on.
+ * NULL: no memory. */
+static char *free_trace_path(pid_t pid)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "rlscope-%d.trace", pid) < 0)
+		return NULL;
+	for (int i = 2; i < 100 && rls_private_file_is_busy(path); i++) {
+		free(path);
+		if (asprintf(&path, "rlscope-%d-%d.trace", pid, i) < 0)
+			return NULL;
+	}
+	return path;
+}
 
 int rls_recording_open(struct rls_record_options *options, const struct rls_selection *selection,
 		       pid_t pid, struct rls_recorder **out)
@@ -29,10 +46,10 @@ int rls_recording_open(struct rls_record_options *options, const struct rls_sele
 		.alternate = options->alternate,
 	};
 
-	if (!options->trace_path && asprintf(&options->trace_path, "rlscope-%d.trace", pid) < 0) {
-		options->trace_path = NULL;
+	if (!options->trace_path)
+		options->trace_path = free_trace_path(pid);
+	if (!options->trace_path)
 		return -ENOMEM;
-	}
 	recorder.trace_path = options->trace_path;
 	return rls_recorder_open(&recorder, out);
 }

@@ -28,7 +28,8 @@ int rls_trace_output_open(struct rls_trace_output *output, const char *path)
 	int r = rls_trace_writer_open(path, output->strings, &output->writer);
 
 	if (r)
-		return rls_error_r(r, "cannot create the trace file %s: %s", path, strerror(-r));
+		return rls_error_r(r, "cannot create the trace file %s: %s", path,
+				   r == -EBUSY ? "another recording is writing it" : strerror(-r));
 	for (size_t i = 0; !r && i < output->waiting_count; i++)
 		r = rls_trace_output_add(output, &output->waiting[i]);
 	free(output->waiting);

@@ -127,6 +127,22 @@ static void belongs_to_who_called_sudo(void **state)
 	unsetenv("SUDO_GID");
 }
 
+static void leaves_alone_what_is_being_written(void **unused)
+{
+	int first, second;
+
+	assert_false(rls_private_file_is_busy("t"));
+	assert_int_equal(rls_private_file_create("t", &first), 0);
+	assert_true(rls_private_file_is_busy("t"));
+	assert_int_equal(rls_private_file_create("t", &second), -EBUSY);
+	assert_int_equal(write(first, "mine", 4), 4);
+	close(first);
+	assert_int_equal(status_of("t").st_size, 4);
+	assert_false(rls_private_file_is_busy("t"));
+	assert_int_equal(rls_private_file_create("t", &second), 0);
+	close(second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +151,7 @@ int main(void)
 		cmocka_unit_test(follows_no_link_of_others),
 		cmocka_unit_test(says_why_it_cannot),
 		cmocka_unit_test(belongs_to_who_called_sudo),
+		cmocka_unit_test(leaves_alone_what_is_being_written),
 	};
 
 	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
