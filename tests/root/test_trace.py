@@ -132,7 +132,7 @@ def two_at_once(checks, folder):
             in_the_way = (refused.wait(), refused.err.text())
         statuses.append(first.wait())
         lasted["first"] = json.loads(first.out.text())["duration_ns"]
-    traces = sorted(name for name in os.listdir(folder) if name.startswith("rlscope-"))
+    traces = sorted(name for name in os.listdir(folder) if name.startswith("rlscope-%d" % target.pid))
     checks.that(statuses == [0, 0] and traces == ["rlscope-%d-2.trace" % target.pid,
                                                   "rlscope-%d.trace" % target.pid],
                 "two at once: status %s, traces %s" % (statuses, traces))
