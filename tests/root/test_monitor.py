@@ -7,6 +7,7 @@ import collections
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -375,6 +376,17 @@ def check_alert(checks, folder, page, buffer):
     checks.that(done.returncode == 0, "the alert fires for %s: %s" % (buffer, (done.stdout + done.stderr).strip()))
 
 
+def check_names(checks, page):
+    """What the rules and the dashboard ask for is on a real page: of a job with calls and GPU work."""
+    asked = set()
+    for path in ("scripts/prometheus/rlscope-alerts.yml", "scripts/grafana/rlscope-dashboard.json"):
+        with open(os.path.join(SOURCE, path)) as file:
+            asked |= set(re.findall(r"\brlscope_[a-z_]+", file.read()))
+    missing = asked - {line.split()[2] for line in page.text.splitlines() if line.startswith("# TYPE ")}
+    checks.that(len(asked) > 15 and missing == {"rlscope_overhead_budget_ratio"},
+                "%d names asked for, missing but for want of a budget: %s" % (len(asked), missing))
+
+
 def check_losses(checks):
     """What does not fit is counted, buffer by buffer, and spoils nothing else."""
     roles = [*ROLES, "--backend", "librlscope_cupti*:nothing"]  # so that its process counts as a job
@@ -398,6 +410,7 @@ def check_losses(checks):
         beside.call()
         page = monitor.until(lambda page: calls_of(page, "beside") == [600, 600])
         checks.that(set(lost(page)) == {"gpu"}, "no sums, crowded as they are: %s" % lost(page))
+        check_names(checks, page)
         for job, calls in (("beside", 600), ("crowding", 62500)):
             checks.that(calls_of(page, job) == [calls, calls], "%s: %s" % (job, calls_of(page, job)))
 
