@@ -419,6 +419,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			return RLS_STOP_FAILED;
 		if (tick(recorder, time_ns))
 			return RLS_STOP_FAILED;
+		rls_aside_tick(&recorder->aside, time_ns);
 		if (recorder->alternator &&
 		    rls_alternator_tick(recorder->alternator, time_ns,
 					rls_libraries_site_ids(recorder->libraries)))
@@ -474,7 +475,9 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	 * keep up with them all. It takes no more than it needs. */
 	priority = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, NICE_FIRST);
+	rls_aside_open(&recorder->aside);
 	*why = loop(recorder, hooks);
+	rls_aside_close(&recorder->aside);
 	setpriority(PRIO_PROCESS, 0, priority);
 	rls_progress_end(&recorder->progress);
 	return 0;

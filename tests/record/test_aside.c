@@ -1,0 +1,77 @@
+/* The recorder keeps off its targets' CPUs: which are left, and that it goes there and comes back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <unistd.h>
+
+#include "userspace/record/aside.h"
+
+static cpu_set_t set_of(uint64_t bits)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (size_t cpu = 0; cpu < 64; cpu++) {
+		if (bits >> cpu & 1)
+			CPU_SET(cpu, &set);
+	}
+	return set;
+}
+
+static void check(uint64_t allowed, uint64_t taken, uint64_t expected)
+{
+	const cpu_set_t allowed_set = set_of(allowed), taken_set = set_of(taken);
+	const cpu_set_t chosen = rls_aside_choose(&allowed_set, &taken_set);
+	const cpu_set_t expected_set = set_of(expected);
+
+	assert_true(CPU_EQUAL(&chosen, &expected_set));
+}
+
+static void leaves_what_is_taken(void **state)
+{
+	(void)state;
+	check(0x3, 0x1, 0x2);
+	check(0xff, 0x81, 0x7e);
+	check(0x3, 0x0, 0x3);
+	check(0x3, 0x4, 0x3);   /* not ours to leave */
+	check(0x3, 0x3, 0x3);   /* nothing would be left */
+	check(0x2, 0x2, 0x2);
+}
+
+/* Of a thread that runs where we do: ourselves. */
+static void goes_aside_and_comes_back(void **state)
+{
+	struct rls_aside aside;
+	cpu_set_t before, now;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	rls_aside_open(&aside);
+	if (!aside.able)
+		skip();
+	rls_aside_saw(&aside, (uint32_t)getpid(), (uint32_t)getpid());
+	rls_aside_saw(&aside, 0x7ffffff0, 0x7ffffff0); /* gone */
+	rls_aside_tick(&aside, 1);
+	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+	assert_int_equal(CPU_COUNT(&now), CPU_COUNT(&before) - 1);
+	assert_true(aside.moved);
+	rls_aside_tick(&aside, 2); /* not yet due */
+	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+	assert_int_equal(CPU_COUNT(&now), CPU_COUNT(&before) - 1);
+	rls_aside_close(&aside);
+	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+	assert_true(CPU_EQUAL(&now, &before));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leaves_what_is_taken),
+		cmocka_unit_test(goes_aside_and_comes_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
