@@ -12,7 +12,7 @@ static __always_inline void count_site(__u32 site)
 {
 	__u64 *hits;
 
-	if (!windows)
+	if (!windows || hits_uncounted)
 		return;
 	hits = bpf_map_lookup_elem(&site_hits, &site);
 	if (hits)

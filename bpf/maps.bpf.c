@@ -17,6 +17,7 @@ const volatile bool windows = false;
 __u64 recording_since_ns = 0;
 __u32 window_edges = 0;
 __u64 window_edge_ns = 0;
+bool hits_uncounted = false;
 __u32 settings_generation = 0;
 __u32 pid_namespace = 0;
 __u32 event_cost_ns = 0;

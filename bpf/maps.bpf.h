@@ -179,6 +179,7 @@ extern __u64 recording_since_ns;
  * to: what was known of a thread's frames before is stale. Odd: they do not count. */
 extern __u32 window_edges;
 extern __u64 window_edge_ns; /* when it last did: written first */
+extern bool hits_uncounted;  /* nobody asks for site_hits any more */
 /* Raised by user space when a process's settings in `tracked` change. */
 extern __u32 settings_generation;
 /* Whose numbers user space goes by: the inode of its pid namespace; 0: the initial one. */

@@ -98,6 +98,8 @@ uint32_t rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site)
 
 /* Hits of each site so far, returns included: ids 0..count - 1, RLS_SITES_COUNTED at most. */
 int rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count);
+/* They are not asked for any more: each hit is as cheap as where they never are. */
+void rls_kernel_stop_counting(struct rls_kernel *kernel);
 
 /* The annotation library's flush site; listeners_offset: file offset of the counter that
  * the kernel raises while the probe is live. */

@@ -96,6 +96,11 @@ int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums
 	return r == -ENOENT ? 0 : r;
 }
 
+void rls_kernel_stop_counting(struct rls_kernel *kernel)
+{
+	kernel->skeleton->bss->hits_uncounted = true;
+}
+
 int rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count)
 {
 	return rls_kernel_sum_sites(kernel->skeleton->maps.site_hits, 1, hits, count);

@@ -8,10 +8,12 @@
 #include "analysis/cleanup.h"
 #include "userspace/log.h"
 #include "userspace/monotonic.h"
+#include "userspace/record/marks.h"
 #include "userspace/record/site_use.h"
 
 /* How long all is traced at first, to see which sites are hit and how often. */
-#define FIRST_NS 2000000000ULL
+#define FIRST_NS 2560000000ULL
+#define SLOT_NS (FIRST_NS / RLS_MARK_SLOTS)
 /* A stretch, drawn evenly between: long enough for many segments beside what switching
  * takes, short enough for the machine to stay as it is from one to the next. */
 #define STRETCH_NS_MIN 150000000ULL
@@ -19,14 +21,10 @@
 /* What a switch leaves behind (pages copied, translations gone) is over by then. */
 #define SETTLE_NS 20000000ULL
 
-/* What marks may cost of all hits' cost, and what makes one. */
-#define MARKS_SHARE 0.12
-#define MARKS_HZ_MIN 4.0
-#define EMITTING_SHARE 0.98
-
 struct rls_alternator {
 	struct rls_kernel *kernel;
 	struct rls_site_use use;
+	struct rls_marks candidates;
 	struct rls_segments segments;
 	bool *marks;                    /* by site id; NULL while all is on for the first time */
 	size_t mark_room;
@@ -53,6 +51,7 @@ void rls_alternator_free(struct rls_alternator *alternator)
 	if (!alternator)
 		return;
 	rls_site_use_clear(&alternator->use);
+	rls_marks_clear(&alternator->candidates);
 	rls_segments_clear(&alternator->segments);
 	free(alternator->marks);
 	free(alternator);
@@ -66,6 +65,18 @@ void rls_alternator_start(struct rls_alternator *alternator, uint64_t time_ns)
 	alternator->probed = true;
 }
 
+/* While all is on for the first time. */
+static int look(struct rls_alternator *alternator, const struct rls_wire_category *record)
+{
+	uint64_t time_ns = record->header.time_ns;
+	int r = rls_site_use_add(&alternator->use, record);
+
+	if (r || time_ns < alternator->start_ns)
+		return r;
+	return rls_marks_add(&alternator->candidates, record->site,
+			     (time_ns - alternator->start_ns) / SLOT_NS);
+}
+
 int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_header *header,
 		       size_t size)
 {
@@ -74,7 +85,7 @@ int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_
 	if (header->kind != RLS_WIRE_CATEGORY || size < sizeof(*record))
 		return 0;
 	if (!alternator->marks)
-		return rls_site_use_add(&alternator->use, record);
+		return look(alternator, record);
 	return rls_segments_add(&alternator->segments, record,
 				record->site < alternator->mark_room &&
 					alternator->marks[record->site]);
@@ -95,67 +106,32 @@ static int read_hits(struct rls_alternator *alternator, size_t sites)
 	return r ? r : rls_site_use_hits(&alternator->use, hits, sites);
 }
 
-static double cost_of(const struct rls_site_count *site, double hit_ns)
-{
-	return (double)site->hits * (site->hit_ns > 0 ? site->hit_ns : hit_ns);
-}
-
-struct ranked {
-	uint32_t site;
-	double cost_ns;
-};
-
-static int by_cost(const void *left, const void *right)
-{
-	double a = ((const struct ranked *)left)->cost_ns, b = ((const struct ranked *)right)->cost_ns;
-
-	return (a > b) - (a < b);
-}
-
-/* Each of its calls is seen, whatever else is probed. */
-static bool can_mark(const struct rls_site_count *site, double seconds)
-{
-	return (double)site->calls >= MARKS_HZ_MIN * seconds &&
-	       2 * (double)site->calls >= EMITTING_SHARE * (double)site->hits;
-}
-
-/* The cheapest first. Sites that are never hit stay as they are. */
+/* Sites that are never hit stay as they are. */
 static int choose(struct rls_alternator *alternator, double seconds)
 {
 	struct rls_site_use *use = &alternator->use;
-	_cleanup_free_ struct ranked *ranked = calloc(use->count + 1, sizeof(*ranked));
-	double whole_ns = 0, marked_ns = 0;
-	size_t count = 0, marks = 0, hit = 0;
-	int r = 0;
+	size_t marks = 0, others = 0;
+	int r;
 
+	for (uint32_t i = 0; i < use->count; i++) {
+		if (use->sites[i].hits)
+			use->sites[i].hit_ns = rls_kernel_site_cost_ns(alternator->kernel, i);
+	}
 	alternator->marks = calloc(use->count + 1, sizeof(*alternator->marks));
-	if (!ranked || !alternator->marks)
+	if (!alternator->marks)
 		return -ENOMEM;
 	alternator->mark_room = use->count;
-	for (uint32_t i = 0; i < use->count; i++) {
-		struct rls_site_count *site = &use->sites[i];
-
-		if (!site->hits)
-			continue;
-		site->hit_ns = rls_kernel_site_cost_ns(alternator->kernel, i);
-		whole_ns += cost_of(site, alternator->hit_ns);
-		if (can_mark(site, seconds))
-			ranked[count++] = (struct ranked){ i, cost_of(site, alternator->hit_ns) };
-	}
-	qsort(ranked, count, sizeof(*ranked), by_cost);
-	for (; marks < count; marks++) {
-		marked_ns += ranked[marks].cost_ns;
-		if (marks && marked_ns > MARKS_SHARE * whole_ns)
-			break;
-		alternator->marks[ranked[marks].site] = true;
-	}
+	r = rls_marks_choose(&alternator->candidates, use, alternator->hit_ns, seconds,
+			     alternator->marks);
 	for (uint32_t i = 0; !r && i < use->count; i++) {
+		marks += alternator->marks[i];
 		if (!use->sites[i].hits || alternator->marks[i])
 			continue;
-		hit++;
+		others++;
 		r = rls_kernel_set_duty(alternator->kernel, i, RLS_DUTY_WINDOWS);
 	}
-	rls_debug("%zu sites stay on as marks, %zu go on and off", marks, hit);
+	rls_kernel_stop_counting(alternator->kernel);
+	rls_debug("%zu sites stay on as marks, %zu go on and off", marks, others);
 	return r;
 }
 

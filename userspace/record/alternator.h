@@ -3,8 +3,7 @@
  *     all on for a moment ─▶ which sites are marks ─▶ off ─▶ on ─▶ off ─▶ …, at random instants
  *     records ─────────────────────────────────────▶ segments.h ─▶ factor and error
  *
- * Marks are the rarer sites whose every call is an event: together they cost a small part of
- * what all hits do, and they stay on. One thread.
+ * Marks are rare sites whose every call is an event; they stay on (marks.h). One thread.
  */
 #ifndef RLS_ALTERNATOR_H
 #define RLS_ALTERNATOR_H

@@ -1,0 +1,165 @@
+#include "userspace/record/marks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cleanup.h"
+
+/* Of all hits' cost. */
+#define MARKS_SHARE 0.02
+/* Rarer ones do not come often enough to be compared with themselves. */
+#define MARKS_HZ_MIN 10.0
+/* Of a site's hits, those that are the two ends of a call that is seen. */
+#define EMITTING_SHARE 0.98
+
+#define WORDS (RLS_MARK_SLOTS / 64)
+
+struct candidate {
+	uint32_t site;
+	double cost_ns;
+	bool taken;
+};
+
+struct choice {
+	const struct rls_marks *marks;
+	struct candidate *candidates;   /* the cheapest first */
+	size_t count;
+	double left_ns;                 /* what further marks may cost */
+	struct rls_mark_slots covered;
+	bool *chosen;
+};
+
+void rls_marks_clear(struct rls_marks *marks)
+{
+	free(marks->sites);
+	*marks = (struct rls_marks){ 0 };
+}
+
+int rls_marks_add(struct rls_marks *marks, uint32_t site, size_t slot)
+{
+	size_t room = marks->room ? marks->room : 1024;
+	void *grown;
+
+	if (site >= RLS_SITES_COUNTED || slot >= RLS_MARK_SLOTS)
+		return 0;
+	while (room <= site)
+		room *= 2;
+	if (room > marks->room) {
+		grown = reallocarray(marks->sites, room, sizeof(*marks->sites));
+		if (!grown)
+			return -ENOMEM;
+		marks->sites = grown;
+		marks->room = room;
+	}
+	if (site >= marks->count) {
+		memset(marks->sites + marks->count, 0,
+		       (site + 1 - marks->count) * sizeof(*marks->sites));
+		marks->count = site + 1;
+	}
+	marks->sites[site].words[slot / 64] |= 1ULL << slot % 64;
+	return 0;
+}
+
+/* ---- choosing ---- */
+
+static int by_cost(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+
+	if (a->cost_ns != b->cost_ns)
+		return a->cost_ns < b->cost_ns ? -1 : 1;
+	return (a->site > b->site) - (a->site < b->site);
+}
+
+/* Each of its calls is seen, whatever else is probed. */
+static bool can_mark(const struct rls_site_count *site, double seconds)
+{
+	return site->hits && (double)site->calls >= MARKS_HZ_MIN * seconds &&
+	       2 * (double)site->calls >= EMITTING_SHARE * (double)site->hits;
+}
+
+static void find_candidates(struct choice *choice, const struct rls_site_use *use, double hit_ns,
+			    double seconds)
+{
+	double whole_ns = 0;
+
+	for (uint32_t i = 0; i < use->count; i++) {
+		const struct rls_site_count *site = &use->sites[i];
+		double cost_ns = (double)site->hits * (site->hit_ns > 0 ? site->hit_ns : hit_ns);
+
+		whole_ns += cost_ns;
+		if (i < choice->marks->count && can_mark(site, seconds))
+			choice->candidates[choice->count++] = (struct candidate){ i, cost_ns, false };
+	}
+	qsort(choice->candidates, choice->count, sizeof(*choice->candidates), by_cost);
+	choice->left_ns = MARKS_SHARE * whole_ns;
+}
+
+static int count_new(const struct choice *choice, const struct candidate *candidate)
+{
+	const struct rls_mark_slots *slots = &choice->marks->sites[candidate->site];
+	int count = 0;
+
+	for (int i = 0; i < WORDS; i++)
+		count += __builtin_popcountll(slots->words[i] & ~choice->covered.words[i]);
+	return count;
+}
+
+static void take(struct choice *choice, struct candidate *candidate)
+{
+	const struct rls_mark_slots *slots = &choice->marks->sites[candidate->site];
+
+	for (int i = 0; i < WORDS; i++)
+		choice->covered.words[i] |= slots->words[i];
+	candidate->taken = true;
+	choice->left_ns -= candidate->cost_ns;
+	choice->chosen[candidate->site] = true;
+}
+
+/* The one that reaches most slots for its price; NULL when none reaches any. */
+static struct candidate *find_best(const struct choice *choice)
+{
+	struct candidate *best = NULL;
+	double most = 0;
+
+	for (size_t i = 0; i < choice->count; i++) {
+		struct candidate *candidate = &choice->candidates[i];
+		double worth;
+
+		if (candidate->cost_ns > choice->left_ns)
+			break;
+		if (candidate->taken)
+			continue;
+		worth = count_new(choice, candidate) / candidate->cost_ns;
+		if (worth > most) {
+			most = worth;
+			best = candidate;
+		}
+	}
+	return best;
+}
+
+int rls_marks_choose(const struct rls_marks *marks, const struct rls_site_use *use, double hit_ns,
+		     double seconds, bool *chosen)
+{
+	_cleanup_free_ struct candidate *candidates = calloc(use->count + 1, sizeof(*candidates));
+	struct choice choice = { .marks = marks, .candidates = candidates, .chosen = chosen };
+	struct candidate *best;
+
+	if (!candidates)
+		return -ENOMEM;
+	memset(chosen, 0, use->count * sizeof(*chosen));
+	find_candidates(&choice, use, hit_ns, seconds);
+	/* A job all of whose sites are busy has to have one all the same. */
+	if (choice.count && candidates[0].cost_ns > choice.left_ns)
+		take(&choice, &candidates[0]);
+	while ((best = find_best(&choice)))
+		take(&choice, best);
+	/* What is left is for more of the cheapest: more kinds of work told apart. */
+	for (size_t i = 0; i < choice.count && candidates[i].cost_ns <= choice.left_ns; i++) {
+		if (!candidates[i].taken)
+			take(&choice, &candidates[i]);
+	}
+	return 0;
+}

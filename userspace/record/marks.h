@@ -1,0 +1,46 @@
+/* Marks: which sites stay probed while the others go on and off (alternator.h). Pure.
+ *
+ *     time     ├──┼──┼──┼──┼──┼──┼──┼──┤   slots of the first look, in which all are probed
+ *     site a    x     x     x     x        rare, and here and there: a good mark
+ *     site b   xx xx xx xx xx xx xx xx     in every slot, and dear
+ *     site c                     x  x      rare, but the only one there: a mark
+ *
+ * A mark is hit in both kinds of stretches, and not at the same price: alone it finds the kernel's
+ * side cold, among thousands of others it does not. What it costs more alone is missing from
+ * the difference of the two. So marks together cost next to nothing, and of those that do the ones
+ * are taken that leave the least of the time without any.
+ */
+#ifndef RLS_MARKS_H
+#define RLS_MARKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "userspace/record/site_use.h"
+
+#define RLS_MARK_SLOTS 256
+
+struct rls_mark_slots {
+	uint64_t words[RLS_MARK_SLOTS / 64];
+};
+
+/* Zeroed: no call seen yet. */
+struct rls_marks {
+	struct rls_mark_slots *sites;   /* by id: the slots that a call of it began in */
+	size_t count, room;
+};
+
+void rls_marks_clear(struct rls_marks *marks);
+
+/* A call of the site began in that slot, < RLS_MARK_SLOTS. Sites too many to be counted
+ * (RLS_SITES_COUNTED) are no marks. 0 or -ENOMEM. */
+int rls_marks_add(struct rls_marks *marks, uint32_t site, size_t slot);
+
+/* chosen[use->count] becomes true where a site is to be a mark: one whose every call is seen,
+ * by its hits. hit_ns: where a site has no cost of its own; seconds: how long the look was.
+ * 0 or -ENOMEM. */
+int rls_marks_choose(const struct rls_marks *marks, const struct rls_site_use *use, double hit_ns,
+		     double seconds, bool *chosen);
+
+#endif
