@@ -218,6 +218,7 @@ int rls_report_collect(struct rls_report *report, const struct rls_timeline *tim
 		.timeline = timeline,
 		.strings = strings,
 		.calibration_error = rls_facts_calibration_error(&timeline->facts, strings),
+		.cupti_error = rls_facts_cupti_error(&timeline->facts, strings),
 		.lost_share = lost > 0 ? lost / (lost + (double)timeline->emitted) : 0,
 	};
 

@@ -12,7 +12,9 @@ struct rls_collector {
 	const struct rls_timeline *timeline;
 	const struct rls_string_pool *strings;
 	double calibration_error;   /* relative */
+	double cupti_error;         /* of what CUPTI costs calls into CUDA, relative */
 	double lost_share;          /* of the thread-state events */
+	double cost_density;        /* of the thread at hand: what was subtracted, of its running time */
 	uint64_t looked_ns;         /* of the threads' time, what was not traced */
 	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,
 		operation_capacity, stack_capacity, gpu_capacity, overview_capacity,

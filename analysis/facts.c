@@ -181,6 +181,21 @@ double rls_facts_calibration_error(const struct rls_facts *facts,
 	return worst;
 }
 
+double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_string_pool *strings)
+{
+	double worst = 0;
+
+	for (size_t i = 0; i < facts->calibration_count; i++) {
+		const struct rls_fact_calibration *figure = &facts->calibration[i];
+		const char *name = rls_string_pool_get(strings, figure->name);
+
+		if (!strncmp(name, RLS_FIGURE_CUPTI, strlen(RLS_FIGURE_CUPTI)) &&
+		    relative_error(figure) > worst)
+			worst = relative_error(figure);
+	}
+	return worst;
+}
+
 static bool is_of_gpu(const char *buffer)
 {
 	return !strcmp(buffer, "gpu") || !strncmp(buffer, "gpu_", 4) || !strncmp(buffer, "cupti", 5);

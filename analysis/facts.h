@@ -31,6 +31,8 @@ struct rls_fact_calibration {
  * running the program itself with and without probes. */
 #define RLS_FIGURE_HIT "hit"
 #define RLS_FIGURE_WORKLOAD "workload.hit"
+/* What a call into CUDA of the name that follows takes longer while CUPTI is armed. */
+#define RLS_FIGURE_CUPTI "cupti."
 
 /* How CLOCK_REALTIME lay to CLOCK_MONOTONIC on the host, by the readings of one boot. */
 struct rls_host_clock {
@@ -74,6 +76,8 @@ int rls_facts_add(struct rls_facts *facts, const struct rls_event *event);
  * the figures; 0.25 when there are none. */
 double rls_facts_calibration_error(const struct rls_facts *facts,
 				   const struct rls_string_pool *strings);
+/* The worst of the figures of CUPTI's costs; 0 without any. */
+double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_string_pool *strings);
 
 /* Total over the buffers of what threads do, and over those of GPU work: "gpu" and what begins
  * with "gpu_" or "cupti". */

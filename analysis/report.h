@@ -96,6 +96,7 @@ struct rls_thread_entry {
 /* error_ns is the half width of what the row may be wrong by:
  *
  *     subtracted × (relative error of the calibration) + wall × lost / (lost + emitted)
+ *     + half of what would have been subtracted besides, had it been hit as often as its thread
  *
  * subtracted = wall_ns - corrected_ns. The relative error is the worst error / value among
  * the calibrated figures of the trace, 25 % when it has none, at most 100 %. lost and emitted
