@@ -38,8 +38,11 @@ static void assert_same(const struct rls_calibration *a, const struct rls_calibr
 static void survives_a_round_trip(void **state)
 {
 	struct rls_calibration_file file = make_file(), back;
-	struct rls_workload workload = { "[\"python3\", \"train \\\"x\\\".py\"]", 1.25, 0.03,
-					 620.5 };
+	struct rls_workload workload = {
+		.command = "[\"python3\", \"train \\\"x\\\".py\"]", .factor = 1.25, .error = 0.03,
+		.hit_ns = 620.5, .cuda = { { "cudaLaunchKernel", 3100, 90.5 }, { "cuMemcpyAsync", 900, 0 } },
+		.cuda_count = 2,
+	};
 	_cleanup_free_ char *text = NULL;
 
 	(void)state;
@@ -50,6 +53,8 @@ static void survives_a_round_trip(void **state)
 	assert_int_equal(back.workload_count, 1);
 	assert_string_equal(back.workloads[0].command, workload.command);
 	assert_true(back.workloads[0].factor == 1.25 && back.workloads[0].error == 0.03);
+	assert_int_equal(back.workloads[0].cuda_count, 2);
+	assert_memory_equal(back.workloads[0].cuda, workload.cuda, sizeof(workload.cuda));
 	rls_calibration_file_clear(&file);
 	rls_calibration_file_clear(&back);
 }
@@ -106,6 +111,9 @@ static void refuses_impossible_workloads(void **state)
 		"{\"command\": \"x\", \"factor\": 101, \"error\": 0}",
 		"{\"command\": 7, \"factor\": 1, \"error\": 0}",
 		"{\"factor\": 1, \"error\": 0}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": 7}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": [{\"ns\": 1, \"error_ns\": 0}]}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": [{\"name\": \"c\", \"ns\": -1, \"error_ns\": 0}]}",
 	};
 	struct rls_calibration_file file = make_file(), back;
 

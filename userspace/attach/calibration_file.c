@@ -75,6 +75,35 @@ static int take_path(const json_t *paths, const char *name, struct rls_calibrate
 	return r ? r : take_number(path, "hot_error_ns", FIGURE_NS_MAX, &out->hot_error_ns);
 }
 
+static int take_cuda_cost(const json_t *object, struct rls_cuda_cost *out)
+{
+	const char *name = json_string_value(json_object_get(object, "name"));
+	int r = name && *name && strlen(name) < sizeof(out->name) ? 0 : -EINVAL;
+
+	if (!r)
+		r = take_number(object, "ns", FIGURE_NS_MAX, &out->ns);
+	if (!r)
+		r = take_number(object, "error_ns", FIGURE_NS_MAX, &out->error_ns);
+	if (!r)
+		memcpy(out->name, name, strlen(name) + 1);
+	return r;
+}
+
+/* Those written by versions that knew of none have none. */
+static int take_cuda_costs(const json_t *array, struct rls_workload *out)
+{
+	int r = 0;
+
+	if (!array)
+		return 0;
+	if (!json_is_array(array) || json_array_size(array) > RLS_CUDA_COSTS_MAX)
+		return -EINVAL;
+	out->cuda_count = json_array_size(array);
+	for (size_t i = 0; !r && i < out->cuda_count; i++)
+		r = take_cuda_cost(json_array_get(array, i), &out->cuda[i]);
+	return r;
+}
+
 static int take_workload(const json_t *object, struct rls_workload *out)
 {
 	const char *command = json_string_value(json_object_get(object, "command"));
@@ -86,6 +115,8 @@ static int take_workload(const json_t *object, struct rls_workload *out)
 		r = take_number(object, "error", FACTOR_MAX, &out->error);
 	if (!r && json_object_get(object, "hit_ns"))
 		r = take_number(object, "hit_ns", FIGURE_NS_MAX, &out->hit_ns);
+	if (!r)
+		r = take_cuda_costs(json_object_get(object, "cuda"), out);
 	if (!r)
 		memcpy(out->command, command, strlen(command) + 1);
 	return r;
@@ -154,8 +185,15 @@ static json_t *describe_path(const struct rls_calibrated *path)
 
 static json_t *describe_workload(const struct rls_workload *workload)
 {
-	return json_pack("{s:s, s:f, s:f, s:f}", "command", workload->command, "factor",
-			 workload->factor, "error", workload->error, "hit_ns", workload->hit_ns);
+	json_t *cuda = json_array();
+
+	for (size_t i = 0; i < workload->cuda_count; i++)
+		json_array_append_new(cuda, json_pack("{s:s, s:f, s:f}", "name", workload->cuda[i].name,
+						      "ns", workload->cuda[i].ns, "error_ns",
+						      workload->cuda[i].error_ns));
+	return json_pack("{s:s, s:f, s:f, s:f, s:o}", "command", workload->command, "factor",
+			 workload->factor, "error", workload->error, "hit_ns", workload->hit_ns,
+			 "cuda", cuda);
 }
 
 int rls_calibration_format(const struct rls_calibration_file *file,

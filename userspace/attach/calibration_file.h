@@ -15,6 +15,14 @@
 #define RLS_CALIBRATION_PATH "/run/rlscope-bpf/calibration.json"
 #define RLS_WORKLOADS_MAX 64
 #define RLS_COMMAND_BYTES 4096
+#define RLS_CUDA_COSTS_MAX 24
+#define RLS_CUDA_NAME_BYTES 64
+
+/* What a call into CUDA takes longer while CUPTI is armed (record/cupti_delta.h). */
+struct rls_cuda_cost {
+	char name[RLS_CUDA_NAME_BYTES];
+	double ns, error_ns;
+};
 
 /* What was found by running a command with and without probes. */
 struct rls_workload {
@@ -22,6 +30,8 @@ struct rls_workload {
 	double factor;          /* what its hits cost, as a share of what the calibration says */
 	double error;           /* how far that may be off, half width, 95 % */
 	double hit_ns;          /* the calibration's mean hit then; 0: as it is now */
+	struct rls_cuda_cost cuda[RLS_CUDA_COSTS_MAX];
+	size_t cuda_count;
 };
 
 struct rls_calibration_file {

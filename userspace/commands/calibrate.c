@@ -221,33 +221,75 @@ static int calibrate_command(const struct arguments *arguments)
 	return r ? r : print_delta(arguments, &delta);
 }
 
-static int print_in_vivo(const struct arguments *arguments, const struct rls_delta_in_vivo *found)
+static json_t *describe_cuda(const struct rls_in_vivo *in_vivo)
 {
-	if (arguments->json)
-		return put_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "version", 1,
-					  "tool", "rlscope-bpf " RLS_VERSION, "factor", found->factor,
-					  "error", found->error, "deviation", found->deviation, "spread", found->spread, "hit_ns",
-					  found->hit_ns, "inflation", found->inflation, "segments",
-					  (json_int_t)found->segments, "labels",
-					  (json_int_t)found->labels));
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < in_vivo->cuda_count; i++) {
+		const struct rls_cuda_cost *cost = &in_vivo->cuda[i];
+
+		json_array_append_new(array, json_pack("{s:s, s:f, s:f}", "name", cost->name, "ns",
+						       cost->ns, "error_ns", cost->error_ns));
+	}
+	return array;
+}
+
+static int print_in_vivo_json(const struct rls_in_vivo *in_vivo)
+{
+	const struct rls_delta_in_vivo *found = &in_vivo->delta;
+
+	return put_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o}", "version", 1,
+				  "tool", "rlscope-bpf " RLS_VERSION, "factor", found->factor,
+				  "error", found->error, "deviation", found->deviation, "spread",
+				  found->spread, "hit_ns", found->hit_ns, "inflation",
+				  found->inflation, "segments", (json_int_t)found->segments,
+				  "labels", (json_int_t)found->labels, "cuda",
+				  describe_cuda(in_vivo)));
+}
+
+static int print_in_vivo(const struct rls_in_vivo *in_vivo)
+{
+	const struct rls_delta_in_vivo *found = &in_vivo->delta;
+
 	printf("%zu pieces of its work, of %zu kinds, took %.3f times as long with probes: %.0f ns a hit\n"
 	       "That is %.3f ± %.3f of what the calibration says, ± %.3f from second to second, ± %.3f from one kind to the other%s.\n",
 	       found->segments, found->labels, found->inflation, found->hit_ns, found->factor,
 	       found->error, found->deviation, found->spread,
 	       go_by_it(is_certain(found->factor, found->error)));
+	for (size_t i = 0; i < in_vivo->cuda_count; i++)
+		printf("%s takes %.0f ± %.0f ns longer while CUPTI is armed\n", in_vivo->cuda[i].name,
+		       in_vivo->cuda[i].ns, in_vivo->cuda[i].error_ns);
 	return ferror(stdout) ? -EIO : 0;
+}
+
+/* What recordings of this command are to go by. */
+static void conclude(const struct rls_in_vivo *found, const struct rls_calibrated *hit,
+		     struct rls_workload *out)
+{
+	memcpy(out->command, found->command, strlen(found->command) + 1);
+	out->factor = found->delta.factor;
+	out->error = hypot(found->delta.deviation, found->delta.spread);
+	if (!is_certain(found->delta.factor, found->delta.error)) {
+		/* For what CUPTI costs: hits go by the machine's figures. */
+		out->factor = 1;
+		out->error = hit->error_ns / hit->value_ns;
+	}
+	out->hit_ns = found->hit_ns;
+	memcpy(out->cuda, found->cuda, sizeof(out->cuda));
+	out->cuda_count = found->cuda_count;
 }
 
 static int calibrate_job(const struct arguments *arguments)
 {
 	struct rls_calibration_file file = { 0 };
 	struct rls_workload workload = { 0 };
-	struct rls_delta_in_vivo found;
-	enum rls_attach_way way;
+	struct rls_in_vivo found = { 0 };
 	_cleanup_free_ char *command = NULL;
-	double hit_ns;
-	int r = rls_in_vivo_measure(arguments->pid, arguments->duration_ns, &found, &hit_ns, &command);
+	struct rls_calibrated hit;
+	enum rls_attach_way way;
+	int r = rls_in_vivo_measure(arguments->pid, arguments->duration_ns, &found);
 
+	command = found.command;
 	if (!r && strlen(command) >= sizeof(workload.command))
 		r = rls_error_r(-E2BIG, "the command line of process %d is too long to be kept",
 				arguments->pid);
@@ -255,16 +297,16 @@ static int calibrate_job(const struct arguments *arguments)
 		r = calibrate_machine(arguments, false, &file, &way);
 	if (r)
 		return r;
-	memcpy(workload.command, command, strlen(command) + 1);
-	workload.factor = found.factor;
-	workload.error = hypot(found.deviation, found.spread);
-	workload.hit_ns = hit_ns;
-	if (!is_certain(found.factor, found.error))
-		rls_warning("what the probes cost is lost in the job's own ups and downs: nothing is kept");
-	else
+	hit = rls_calibration_mean_hit(&file.calibration);
+	conclude(&found, &hit, &workload);
+	if (!is_certain(found.delta.factor, found.delta.error))
+		rls_warning("what the probes cost is lost in the job's own ups and downs: nothing is kept of it");
+	if (is_certain(found.delta.factor, found.delta.error) || found.cuda_count)
 		r = keep(&workload, way, &file);
 	rls_calibration_file_clear(&file);
-	return r ? r : print_in_vivo(arguments, &found);
+	if (r)
+		return r;
+	return arguments->json ? print_in_vivo_json(&found) : print_in_vivo(&found);
 }
 
 static int calibrate(const struct arguments *arguments)

@@ -23,8 +23,7 @@ static int read_command(pid_t pid, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-static int record(struct rls_record_options *options, pid_t pid, struct rls_delta_in_vivo *out,
-		  double *hit_ns)
+static int record(struct rls_record_options *options, pid_t pid, struct rls_in_vivo *out)
 {
 	const struct rls_recorder_hooks hooks = { 0 };
 	const struct rls_selection nobody = { 0 };
@@ -38,11 +37,13 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_delt
 	if (!r)
 		r = rls_recorder_run(recorder, &hooks, &why);
 	if (!r)
+		out->cuda_count = rls_recorder_cuda_costs(recorder, out->cuda, RLS_CUDA_COSTS_MAX);
+	if (!r)
 		r = rls_recorder_finish(recorder);
 	if (!r && why == RLS_STOP_FAILED)
 		r = rls_error_r(-EIO, "the measurement could not go on");
 	if (!r) {
-		r = rls_recorder_in_vivo(recorder, out, hit_ns);
+		r = rls_recorder_in_vivo(recorder, &out->delta, &out->hit_ns);
 		if (r == -ENODATA)
 			rls_error("too few of its calls were seen to compare: give it a longer --duration, "
 				  "while the job does what it usually does");
@@ -51,8 +52,7 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_delt
 	return r;
 }
 
-int rls_in_vivo_measure(pid_t pid, uint64_t duration_ns, struct rls_delta_in_vivo *out,
-			double *hit_ns, char **command)
+int rls_in_vivo_measure(pid_t pid, uint64_t duration_ns, struct rls_in_vivo *out)
 {
 	char folder[] = "/tmp/rlscope-calibrate.XXXXXX";
 	_cleanup_free_ char *words = NULL;
@@ -75,13 +75,13 @@ int rls_in_vivo_measure(pid_t pid, uint64_t duration_ns, struct rls_delta_in_viv
 		r = -ENOMEM;
 	}
 	if (!r) {
-		r = record(&options, pid, out, hit_ns);
+		r = record(&options, pid, out);
 		unlink(options.trace_path);
 		rmdir(folder);
 	}
 	rls_record_options_clear(&options);
 	if (!r) {
-		*command = words;
+		out->command = words;
 		words = NULL;
 	}
 	return r;

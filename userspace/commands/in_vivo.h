@@ -6,12 +6,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "userspace/attach/calibration_file.h"
 #include "userspace/record/segments.h"
 
-/* Watches the process for so long, or until it ends. *command: its words, as RLS_EVENT_PROCESS has
- * them; the caller's to free. *hit_ns: the calibration's mean hit
- * that the factor is a share of. 0 or -errno, and has said why; -ENODATA when there was too little to see. */
-int rls_in_vivo_measure(pid_t pid, uint64_t duration_ns, struct rls_delta_in_vivo *out,
-			double *hit_ns, char **command);
+struct rls_in_vivo {
+	struct rls_delta_in_vivo delta;
+	double hit_ns;          /* the calibration's mean hit, that the factor is a share of */
+	struct rls_cuda_cost cuda[RLS_CUDA_COSTS_MAX]; /* where it has a CUPTI bridge (record/rearm.h) */
+	size_t cuda_count;
+	char *command;          /* its words, as RLS_EVENT_PROCESS has them; the caller's to free */
+};
+
+/* Watches the process for so long, or until it ends. 0 or -errno, and has said why; -ENODATA when
+ * there was too little to see. */
+int rls_in_vivo_measure(pid_t pid, uint64_t duration_ns, struct rls_in_vivo *out);
 
 #endif

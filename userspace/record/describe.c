@@ -2,16 +2,38 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "analysis/facts.h"
 
 #include "userspace/record/annotations.h"
+#include "userspace/record/cuda_calls.h"
 #include "userspace/record/host.h"
 #include "userspace/record/process_info.h"
 
 /* How much of a row's correction may belong to its neighbours: of a pair of hits 39 to 43 % lie
  * inside the call, by how cold they are, which is a tenth of that. */
 #define PLACE_ERROR 0.1
+
+/* What CUPTI, armed, adds to this command's calls into CUDA: a figure each, by name. */
+static int apply_cuda(const struct rls_describer *describer, pid_t pid,
+		      const struct rls_workload *workload, uint64_t time_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < workload->cuda_count; i++) {
+		const struct rls_cuda_cost *cost = &workload->cuda[i];
+		char figure[sizeof(RLS_FIGURE_CUPTI) + RLS_CUDA_NAME_BYTES];
+
+		snprintf(figure, sizeof(figure), RLS_FIGURE_CUPTI "%s", cost->name);
+		r = rls_cuda_calls_set_cost(describer->cuda_calls, (uint32_t)pid, cost->name,
+					    (uint64_t)llround(cost->ns));
+		if (!r)
+			r = rls_host_figure(describer->output, figure, cost->ns, cost->error_ns,
+					    time_ns);
+	}
+	return r;
+}
 
 /* What was found of this very command, with and without probes. */
 static int apply_workload(const struct rls_describer *describer, pid_t pid, const char *command,
@@ -27,8 +49,10 @@ static int apply_workload(const struct rls_describer *describer, pid_t pid, cons
 	factor = rls_workload_factor(workload, hit_ns);
 	error = hypot(workload->error / workload->factor, PLACE_ERROR);
 	r = rls_translator_set_cost_factor(describer->translator, (uint32_t)pid, factor);
-	return r ? r : rls_host_figure(describer->output, RLS_FIGURE_WORKLOAD, factor * hit_ns,
-				       error * factor * hit_ns, time_ns);
+	if (!r)
+		r = rls_host_figure(describer->output, RLS_FIGURE_WORKLOAD, factor * hit_ns,
+				    error * factor * hit_ns, time_ns);
+	return r ? r : apply_cuda(describer, pid, workload, time_ns);
 }
 
 int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint64_t time_ns)

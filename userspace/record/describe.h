@@ -12,6 +12,8 @@
 #include "userspace/record/trace_output.h"
 #include "userspace/record/translate.h"
 
+struct rls_cuda_calls;
+
 /* All borrowed. */
 struct rls_describer {
 	struct rls_kernel *kernel;
@@ -20,6 +22,7 @@ struct rls_describer {
 	const struct rls_libraries *libraries;
 	bool follow_children;
 	const struct rls_calibration_file *costs;
+	struct rls_cuda_calls *cuda_calls;
 };
 
 /* Its names, pids, container and interpreter, into the trace. 0, -ESRCH, -errno. */

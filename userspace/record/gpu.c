@@ -115,6 +115,7 @@ static void add_left_out(struct left_out *into, const struct left_out *base,
 
 static void process_free(struct rls_gpu *gpu, struct gpu_process *process)
 {
+	rls_cuda_calls_arm(&gpu->calls, process->pid, false);
 	add_left_out(&gpu->total, &process->base, &process->now);
 	rls_gpu_threads_clear(&process->threads);
 	free(process->launches);
@@ -276,8 +277,12 @@ static int take_status(struct rls_gpu *gpu, struct gpu_process *process,
 {
 	bool changed = process->status != from->record.subkind;
 	char text[RLS_GPU_STATUS_BYTES];
+	int r;
 
 	process->status = from->record.subkind;
+	r = rls_cuda_calls_arm(&gpu->calls, process->pid, process->status == RLS_CUPTI_ARMED);
+	if (r)
+		return r;
 	if (!changed || process->warnings >= WARNINGS_MAX ||
 	    !rls_gpu_status_text(process->pid, from, text))
 		return 0;

@@ -573,6 +573,19 @@ void rls_libraries_name_cuda_calls(struct rls_libraries *libraries, struct rls_c
 	libraries->files.cuda_calls = calls;
 }
 
+bool rls_libraries_bridged(const struct rls_libraries *libraries)
+{
+	return rls_bridges_able(&libraries->bridges);
+}
+
+void rls_libraries_arm(struct rls_libraries *libraries, bool armed)
+{
+	if (armed)
+		rls_bridges_wake(&libraries->bridges);
+	else
+		rls_bridges_rest(&libraries->bridges);
+}
+
 void rls_libraries_free(struct rls_libraries *libraries)
 {
 	if (!libraries)

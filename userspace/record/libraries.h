@@ -30,6 +30,9 @@ int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
 		      struct rls_libraries **out);
 /* Tells it of the sites at CUDA's entries from here on; borrowed. */
 void rls_libraries_name_cuda_calls(struct rls_libraries *libraries, struct rls_cuda_calls *calls);
+/* Whether some process has a CUPTI bridge that can be armed; all of them armed, or not. */
+bool rls_libraries_bridged(const struct rls_libraries *libraries);
+void rls_libraries_arm(struct rls_libraries *libraries, bool armed);
 void rls_libraries_free(struct rls_libraries *libraries);
 
 /* Looks at what the process maps now, probes what is new and has a role. 0, or -errno

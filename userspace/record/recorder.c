@@ -13,6 +13,7 @@
 #include "userspace/discover/discover.h"
 #include "userspace/log.h"
 #include "userspace/record/alternator.h"
+#include "userspace/record/cuda_calls.h"
 #include "userspace/record/gpu.h"
 #include "userspace/record/host.h"
 #include "userspace/record/missing.h"
@@ -214,11 +215,16 @@ static int open_parts(struct rls_recorder *recorder)
 	if (!r) {
 		rls_gpu_set_refresh(recorder->gpu, consume_control, recorder->kernel);
 		rls_libraries_name_cuda_calls(recorder->libraries, rls_gpu_calls(recorder->gpu));
+		recorder->rearm.libraries = recorder->libraries;
+		if (recorder->options.alternate)
+			rls_cuda_calls_tell(rls_gpu_calls(recorder->gpu), rls_rearm_call,
+					    &recorder->rearm);
 	}
 	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
 						      recorder->translator, recorder->libraries,
 						      recorder->options.follow_children,
-						      &recorder->costs };
+						      &recorder->costs,
+						      rls_gpu_calls(recorder->gpu) };
 	recorder->catch_up = (struct rls_catch_up){ recorder->kernel, recorder->translator,
 						    &recorder->processes, 0 };
 	if (!r)
@@ -280,6 +286,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	rls_samples_free(recorder->samples);
 	rls_throttle_free(recorder->throttle);
 	rls_alternator_free(recorder->alternator);
+	rls_rearm_clear(&recorder->rearm);
 	rls_places_free(recorder->places);
 	rls_libraries_free(recorder->libraries);
 	rls_gpu_free(recorder->gpu);
@@ -424,6 +431,8 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		    rls_alternator_tick(recorder->alternator, time_ns,
 					rls_libraries_site_ids(recorder->libraries)))
 			return RLS_STOP_FAILED;
+		if (recorder->alternator)
+			rls_rearm_tick(&recorder->rearm, time_ns);
 		if (take_signals(recorder, hooks))
 			return RLS_STOP_SIGNAL;
 		if (recorder->options.duration_ns &&
@@ -490,6 +499,21 @@ int rls_recorder_in_vivo(const struct rls_recorder *recorder, struct rls_delta_i
 {
 	*hit_ns = rls_calibration_mean_hit(&recorder->costs.calibration).value_ns;
 	return recorder->alternator ? rls_alternator_conclude(recorder->alternator, out) : -ENODATA;
+}
+
+size_t rls_recorder_cuda_costs(const struct rls_recorder *recorder, struct rls_cuda_cost *out,
+			       size_t max)
+{
+	struct rls_cupti_cost found[RLS_CUDA_COSTS_MAX];
+	size_t count = rls_cupti_delta_conclude(&recorder->rearm.delta, found,
+						max < RLS_CUDA_COSTS_MAX ? max : RLS_CUDA_COSTS_MAX);
+
+	for (size_t i = 0; i < count; i++) {
+		out[i] = (struct rls_cuda_cost){ .ns = found[i].ns, .error_ns = found[i].error_ns };
+		snprintf(out[i].name, sizeof(out[i].name), "%s",
+			 rls_string_pool_get(recorder->output.strings, found[i].name));
+	}
+	return count;
 }
 
 int rls_recorder_finish(struct rls_recorder *recorder)

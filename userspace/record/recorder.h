@@ -57,6 +57,7 @@ struct rls_recorder_options {
 	bool alternate;                 /* turn probes on and off to see what hits cost (alternator.h) */
 };
 
+struct rls_cuda_cost;
 struct rls_delta_in_vivo;
 struct rls_recorder;
 
@@ -102,6 +103,11 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
  * too little to see. */
 int rls_recorder_in_vivo(const struct rls_recorder *recorder, struct rls_delta_in_vivo *out,
 			 double *hit_ns);
+
+/* And what CUPTI was found to cost calls into CUDA, by name; before the recording is finished.
+ * Returns how many, max at most. */
+size_t rls_recorder_cuda_costs(const struct rls_recorder *recorder, struct rls_cuda_cost *out,
+			       size_t max);
 
 /* Takes the last states, ends the trace, detaches. 0 or -errno; the trace is valid also
  * then, up to where writing failed. */

@@ -12,6 +12,7 @@
  * FAKE_CUPTI_FUTURE=n        every n-th ends an hour from now
  * FAKE_CUPTI_VERSION=n       what cuptiGetVersion says
  * FAKE_CUPTI_REVERSE=1       buffers are delivered last first
+ * FAKE_CUPTI_CALL_NS=n       each runtime call that it keeps a record of takes n longer
  * FAKE_CUPTI_LOG=path        one line a call is appended
  */
 #include "fake_records.h"
@@ -318,6 +319,15 @@ static struct place *own_place(void)
 	return &places[1 + (FAKE_CUPTI_MAJOR >= 13 ? thread_number % THREADS_MAX : 0)];
 }
 
+/* The caller's time, as CUPTI's own books are. */
+static void keep_books(uint64_t ns)
+{
+	uint64_t begin_ns = ns ? clock_ns() : 0;
+
+	while (ns && clock_ns() - begin_ns < ns)
+		;
+}
+
 static void on_leave(enum fake_domain domain, uint32_t cbid, uint32_t correlation)
 {
 	uint8_t record[FAKE_RECORD_BYTES_MAX];
@@ -326,6 +336,8 @@ static void on_leave(enum fake_domain domain, uint32_t cbid, uint32_t correlatio
 
 	if (!api.start_ns || !wants_call(domain, cbid))
 		return;
+	if (domain == FAKE_RUNTIME)
+		keep_books(setting("FAKE_CUPTI_CALL_NS"));
 	api.end_ns = clock_ns();
 	api.tid = thread_id_type == 1 ? (uint32_t)gettid() : (uint32_t)pthread_self();
 	lock_as_caller();

@@ -1,0 +1,51 @@
+#include "userspace/record/rearm.h"
+
+#include "userspace/log.h"
+
+/* Between two turns, drawn evenly. */
+#define TURN_NS_MIN 900000000ULL
+#define TURN_NS_MAX 1700000000ULL
+/* Until bridge and CUPTI have followed. */
+#define SETTLE_NS 400000000ULL
+
+void rls_rearm_clear(struct rls_rearm *rearm)
+{
+	rls_cupti_delta_clear(&rearm->delta);
+}
+
+static uint64_t draw_ns(struct rls_rearm *rearm)
+{
+	uint64_t x = rearm->random;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	rearm->random = x;
+	return TURN_NS_MIN + (x * 0x2545f4914f6cdd1dULL >> 32) % (TURN_NS_MAX - TURN_NS_MIN);
+}
+
+void rls_rearm_tick(struct rls_rearm *rearm, uint64_t now_ns)
+{
+	bool first = !rearm->due_ns;
+
+	if (now_ns < rearm->due_ns || !rls_libraries_bridged(rearm->libraries))
+		return;
+	if (first) {
+		rearm->random = now_ns | 1;
+		rearm->armed = true; /* by whoever found it */
+	} else {
+		rls_cupti_delta_end(&rearm->delta);
+		rearm->armed = !rearm->armed;
+		rls_libraries_arm(rearm->libraries, rearm->armed);
+		rls_debug("CUPTI is %s for a while", rearm->armed ? "armed" : "disarmed");
+	}
+	rls_cupti_delta_begin(&rearm->delta, now_ns + SETTLE_NS, rearm->armed);
+	rearm->due_ns = now_ns + SETTLE_NS + draw_ns(rearm);
+}
+
+int rls_rearm_call(void *context, rls_string_id name, uint64_t start_ns, uint64_t duration_ns)
+{
+	struct rls_rearm *rearm = context;
+
+	return rls_cupti_delta_add(&rearm->delta, name, start_ns, duration_ns);
+}
