@@ -73,6 +73,21 @@ static __always_inline void track_child(__u32 parent_pid, __u32 child_pid,
 		bpf_map_update_elem(&ranges, &child_pid, known, BPF_ANY);
 }
 
+/* Followed before it meets a probe, if it ever does: for how long it runs. Nothing else is known
+ * of the thread, and user space has heard of it. */
+static __always_inline struct thread_state *begin_thread(struct task_struct *task, __u32 pid)
+{
+	struct thread_state *thread =
+		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!thread)
+		return NULL;
+	thread->pid = pid;
+	thread->tid = pid;
+	thread->window = window_edges;
+	return thread;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -90,13 +105,12 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	track_child(parent_pid, child_pid, process);
 
 	mine = bpf_task_storage_get(&threads, parent, NULL, 0);
+	if ((mine || !booking) && recording_since_ns)
+		childs = begin_thread(child, child_pid);
 	if (mine && recording_since_ns) {
 		sync_operations(mine);
-		childs = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (childs) {
 			inherit_state(childs, mine);
-			childs->pid = child_pid;
-			childs->tid = child_pid;
 			childs->missed = MISSED_EDGES | MISSED_RANGES;
 			if (booking) {
 				book_range_fork(mine, childs);
@@ -110,7 +124,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (childs) { /* user space takes the record for its announcement */
 		childs->announced = 1;
-		childs->missed = mine->missed;
+		childs->missed = mine ? mine->missed : 0;
 	}
 	record->child_pid = child_pid;
 	record->child_ns_pid = own_number(child);
@@ -152,6 +166,8 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	process->annotate_offset = 0;
 	bpf_map_delete_elem(&ranges, &pid);
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!thread && recording_since_ns && !booking)
+		thread = begin_thread(task, pid);
 	if (thread) {
 		caller = thread->tid; /* old_pid, as user space knows it */
 		if (booking) {

@@ -73,6 +73,17 @@ def counts_after_import(checks, folder, python):
                 "300 calls, 0.3 s after the import: %s" % found)
 
 
+def asleep(checks, folder, python):
+    """What sleeps is off the CPU from its first instant, also where no probe is ever hit."""
+    late = "import time; time.sleep(1)\n" + CALLS % harness.modules()
+    for name, command in (("a program with late calls", [python, "-c", late]),
+                          ("a child without any", ["sh", "-c", "sleep 1; true"])):
+        done = run(folder, command, "--format", "json")
+        threads = json.loads(done.stdout)["threads"]
+        slept_ns = [thread["wall_ns"] - thread["on_cpu_ns"] for thread in threads]
+        checks.that(slept_ns and min(slept_ns) > 0.9e9, "%s: off the CPU for %s" % (name, slept_ns))
+
+
 def interrupted(checks, folder, python):
     """Ctrl-C reaches both; the command's way of ending is what counts."""
     path = os.path.join(folder, "report.json")
@@ -102,6 +113,7 @@ def main():
         streams(checks, folder, python)
         report_follows(checks, folder, python)
         counts_after_import(checks, folder, python)
+        asleep(checks, folder, python)
         interrupted(checks, folder, python)
     checks.finish()
 
