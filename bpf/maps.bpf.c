@@ -15,6 +15,7 @@ struct ring_map gpu SEC(".maps");
 const volatile bool booking = false;
 const volatile bool windows = false;
 __u64 recording_since_ns = 0;
+__u64 stopped_ns = 0;
 __u32 window_edges = 0;
 __u64 window_edge_ns = 0;
 bool hits_uncounted = false;

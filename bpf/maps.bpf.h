@@ -175,6 +175,7 @@ extern const volatile bool windows;
 /* Nothing counts until every probe is in place: entry and return links go live ~20 ms
  * apart. Zero: before and after recording. */
 extern __u64 recording_since_ns;
+extern __u64 stopped_ns; /* the trace's end: what threads still hold is of before it */
 /* Goes up at each edge of a window, when windowed sites begin to count and when they cease
  * to: what was known of a thread's frames before is stale. Odd: they do not count. */
 extern __u32 window_edges;

@@ -74,8 +74,9 @@ static __always_inline void track_child(__u32 parent_pid, __u32 child_pid,
 }
 
 /* Followed before it meets a probe, if it ever does: for how long it runs. Nothing else is known
- * of the thread, and user space has heard of it. */
-static __always_inline struct thread_state *begin_thread(struct task_struct *task, __u32 pid)
+ * of the thread. */
+static __always_inline struct thread_state *begin_thread(struct task_struct *task, __u32 pid,
+							 __u32 tid)
 {
 	struct thread_state *thread =
 		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -83,9 +84,15 @@ static __always_inline struct thread_state *begin_thread(struct task_struct *tas
 	if (!thread)
 		return NULL;
 	thread->pid = pid;
-	thread->tid = pid;
+	thread->tid = tid;
 	thread->window = window_edges;
 	return thread;
+}
+
+/* User space has heard of the thread, or is to hear of it by what follows. */
+static __always_inline bool is_known(const struct thread_state *thread)
+{
+	return thread->announced || thread->sequence;
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -96,9 +103,12 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	struct rls_wire_process *process;
 	struct rls_wire_fork *record;
 
-	if (parent->tgid == child->tgid)
-		return 0;
 	process = bpf_map_lookup_elem(&tracked, &parent_pid);
+	if (parent->tgid == child->tgid) {
+		if (process && recording_since_ns && !booking)
+			begin_thread(child, parent_pid, task_number(child));
+		return 0;
+	}
 	if (!process || !(process->flags & RLS_PROCESS_FOLLOW))
 		return 0;
 	child_pid = process_number(child);
@@ -106,7 +116,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 	mine = bpf_task_storage_get(&threads, parent, NULL, 0);
 	if ((mine || !booking) && recording_since_ns)
-		childs = begin_thread(child, child_pid);
+		childs = begin_thread(child, child_pid, child_pid);
 	if (mine && recording_since_ns) {
 		sync_operations(mine);
 		if (childs) {
@@ -167,7 +177,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	bpf_map_delete_elem(&ranges, &pid);
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread && recording_since_ns && !booking)
-		thread = begin_thread(task, pid);
+		thread = begin_thread(task, pid, pid);
 	if (thread) {
 		caller = thread->tid; /* old_pid, as user space knows it */
 		if (booking) {
@@ -221,6 +231,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		book_close(thread, bpf_ktime_get_ns());
 	if (over)
 		bpf_map_delete_elem(&ranges, &pid);
+	if (thread && !is_known(thread))
+		thread = NULL;
 	if (thread || over)
 		report_exit(thread, pid, task_number(task), over);
 	return 0;
@@ -310,6 +322,26 @@ int flush_books_blind(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/* Run by user space when recording starts: the threads there are, most of which sleep, and may
+ * for long before they meet a probe. */
+SEC("iter/task")
+int first_states(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_state *thread;
+	__u32 pid;
+
+	if (!task || !recording_since_ns)
+		return 0;
+	pid = process_number(task);
+	if (!bpf_map_lookup_elem(&tracked, &pid) || bpf_task_storage_get(&threads, task, NULL, 0))
+		return 0;
+	thread = begin_thread(task, pid, task_number(task));
+	if (thread && !BPF_CORE_READ(task, on_cpu))
+		thread->switched_out_ns = recording_since_ns;
+	return 0;
+}
+
 /* Run once by user space when recording stops: what each living thread still holds. */
 SEC("iter/task")
 int final_states(struct bpf_iter__task *ctx)
@@ -317,12 +349,12 @@ int final_states(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct thread_state *thread;
 	struct rls_wire_final *record;
-	__u64 now_ns = bpf_ktime_get_ns();
+	__u64 now_ns = stopped_ns;
 
 	if (!task)
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (!thread || !bpf_map_lookup_elem(&tracked, &thread->pid))
+	if (!thread || !is_known(thread) || !bpf_map_lookup_elem(&tracked, &thread->pid))
 		return 0;
 	if (thread->lost)
 		emit_loss(thread, now_ns);

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 
 import harness
 
@@ -115,6 +116,19 @@ def read_foreign(checks, folder):
         done.returncode, done.stderr[:100]))
 
 
+def asleep_at_both_ends(checks):
+    """A thread that sleeps from the start of recording, and again until its end, is off the CPU."""
+    with harness.Target("exact.py") as target:
+        with harness.Recording([target.pid]) as recording:
+            time.sleep(1)
+            target.ask(do="kinds", count=1, seconds=60)
+            time.sleep(1)
+            recording.stop()
+            threads = {thread["tid"]: thread for thread in recording.report()["threads"]}
+    thread = threads.get(target.pid, {"wall_ns": 0, "on_cpu_ns": 0})
+    checks.that(thread["wall_ns"] - thread["on_cpu_ns"] > 1.8e9, "asleep for 2 s: %s" % thread)
+
+
 def attach_for(seconds, pid, folder, *arguments):
     return harness.Process([harness.BINARY, "attach", "--pid", str(pid), "--duration", seconds,
                             "--format", "json", *harness.ROLES, *arguments], cwd=folder)
@@ -156,6 +170,7 @@ def main():
         read_damaged(checks, folder, recording)
         read_foreign(checks, folder)
         two_at_once(checks, folder)
+        asleep_at_both_ends(checks)
     checks.finish()
 
 

@@ -86,6 +86,7 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 				  options->booking && !kernel->blind_flush);
 	bpf_program__set_autoload(kernel->skeleton->progs.flush_books_blind,
 				  options->booking && kernel->blind_flush);
+	bpf_program__set_autoload(kernel->skeleton->progs.first_states, !options->booking);
 }
 
 static int load_error(int r)
@@ -391,17 +392,6 @@ int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 				    BPF_ANY);
 }
 
-int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
-{
-	int r = rls_kernel_start_ticks(kernel);
-
-	if (r)
-		return r;
-	*start_ns = rls_monotonic_ns();
-	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, *start_ns, __ATOMIC_RELEASE);
-	return 0;
-}
-
 void rls_kernel_pause(struct rls_kernel *kernel)
 {
 	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, 0, __ATOMIC_RELEASE);
@@ -425,12 +415,27 @@ int rls_kernel_iterate(struct bpf_program *program)
 	return fd < 0 ? fd : 0;
 }
 
+int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
+{
+	int r = rls_kernel_start_ticks(kernel);
+
+	if (r)
+		return r;
+	*start_ns = rls_monotonic_ns();
+	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, *start_ns, __ATOMIC_RELEASE);
+	if (!bpf_program__autoload(kernel->skeleton->progs.first_states))
+		return 0;
+	r = rls_kernel_iterate(kernel->skeleton->progs.first_states);
+	return r ? rls_error_r(r, "cannot look at the threads there are: %s", strerror(-r)) : 0;
+}
+
 int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
 {
 	int r;
 
 	rls_kernel_pause(kernel);
 	*stop_ns = rls_monotonic_ns();
+	__atomic_store_n(&kernel->skeleton->bss->stopped_ns, *stop_ns, __ATOMIC_RELEASE);
 	r = rls_kernel_iterate(kernel->skeleton->progs.final_states);
 	return r ? rls_error_r(r, "cannot read the threads' last states: %s", strerror(-r)) : 0;
 }
