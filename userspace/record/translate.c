@@ -168,6 +168,7 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	rls_index_map_free(&process->names);
 	process->names = (struct rls_index_map){ 0 };
 	memset(&thread->operations, 0, sizeof(thread->operations));
+	thread->announced = true;
 	thread->annotated = false;
 	process->annotated_tid = 0;
 	r = rls_emit_thread(&translator->sink, pid, pid, process->event.process.ns_pid, time_ns, record->comm);
