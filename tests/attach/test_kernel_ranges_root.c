@@ -317,7 +317,7 @@ static void step_range(struct model *model, rls_string_id name, uint64_t token)
 	const char *text = name % NAMES == 7 ? OWN : text_of(NAMES + name);
 	bool own = name % NAMES == 7;
 
-	if (model->stack.count < 28 + model->depth && rand() % 2) {
+	if (model->stack.count < 28 + (uint32_t)model->depth && rand() % 2) {
 		if (token)
 			push_string(&(struct string){ text, strlen(text) }, token);
 		else
