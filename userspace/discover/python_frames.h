@@ -6,8 +6,9 @@
  *                                                                 ▼
  *                                               code object: names, file, line table
  *
- * Offsets are of x86-64 builds with the GIL, by version: from the debug information of
- * real interpreters (3.8–3.13) and from _Py_DebugOffsets (3.14).
+ * Offsets are of x86-64 builds by version: from the debug information of real interpreters
+ * (3.8–3.13) and from _Py_DebugOffsets (3.14, free-threaded 3.13). Free-threaded 3.14 is not
+ * there: each of its threads has a copy of the instructions, which the frame points into.
  *
  * The slot is the one of the pthread key that PyGILState uses (autoTSSkey). It is set for
  * threads that have released the GIL too, which the thread-local variable of 3.12 and later
