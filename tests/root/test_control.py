@@ -122,6 +122,7 @@ def main():
     checks = harness.Checks()
     ends_by(checks, "SIGINT", signal.SIGINT)
     ends_by(checks, "SIGTERM", signal.SIGTERM)
+    ends_by(checks, "SIGHUP", signal.SIGHUP)
     ends_by_duration(checks)
     ends_with_target(checks)
     two_targets(checks)

@@ -102,6 +102,11 @@ def output_unwritable(checks, folder):
         done = harness.run("attach", "--pid", str(target.pid), "--duration", "0.3", "-o",
                            os.path.join(place, "trace"))
         sentence(checks, "-o in a folder that is not there", done, 1, "nowhere")
+        empty = os.path.join(folder, "empty")
+        os.mkdir(empty)
+        done = attach(target.pid, empty, "--report", os.path.join(place, "report"))
+        sentence(checks, "--report in a folder that is not there", done, 1, "nowhere")
+        checks.that(not os.listdir(empty), "which is told before anything is recorded")
 
 
 @contextlib.contextmanager

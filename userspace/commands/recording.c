@@ -1,9 +1,11 @@
 #include "userspace/commands/recording.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/cleanup.h"
 #include "analysis/event_source.h"
@@ -30,6 +32,23 @@ static char *free_trace_path(pid_t pid)
 	return path;
 }
 
+/* Better now than when all has been recorded. The file itself is made at the end. */
+static int check_report_path(const char *path)
+{
+	_cleanup_free_ char *copy = NULL;
+
+	if (!path || !access(path, W_OK))
+		return 0;
+	if (errno == ENOENT) {
+		copy = strdup(path);
+		if (!copy)
+			return -ENOMEM;
+		if (!access(dirname(copy), W_OK | X_OK))
+			return 0;
+	}
+	return rls_error_r(-errno, "cannot write the report to %s: %s", path, strerror(errno));
+}
+
 int rls_recording_open(struct rls_record_options *options, const struct rls_selection *selection,
 		       pid_t pid, struct rls_recorder **out)
 {
@@ -46,6 +65,10 @@ int rls_recording_open(struct rls_record_options *options, const struct rls_sele
 		.alternate = options->alternate,
 	};
 
+	int r = check_report_path(options->report_path);
+
+	if (r)
+		return r;
 	if (!options->trace_path)
 		options->trace_path = free_trace_path(pid);
 	if (!options->trace_path)

@@ -95,6 +95,15 @@ static void on_probed(void *context)
 
 /* ---- opening ---- */
 
+/* Whoever is started by nohup(1) goes on when the terminal is closed; a listener has its own use. */
+static bool is_for_hangup(const struct rls_recorder *recorder)
+{
+	struct sigaction before;
+
+	return recorder->options.listener || sigaction(SIGHUP, NULL, &before) ||
+	       before.sa_handler != SIG_IGN;
+}
+
 static int open_signals(struct rls_recorder *recorder)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -103,7 +112,7 @@ static int open_signals(struct rls_recorder *recorder)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
-	if (recorder->options.listener)
+	if (is_for_hangup(recorder))
 		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
