@@ -9,6 +9,7 @@
 #include "userspace/log.h"
 #include "userspace/monotonic.h"
 #include "userspace/record/marks.h"
+#include "userspace/record/random.h"
 #include "userspace/record/site_use.h"
 
 /* How long all is traced at first, to see which sites are hit and how often. */
@@ -137,17 +138,6 @@ static int choose(struct rls_alternator *alternator, double seconds)
 
 /* ---- on and off ---- */
 
-static uint64_t draw_ns(struct rls_alternator *alternator)
-{
-	uint64_t x = alternator->random;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	alternator->random = x;
-	return STRETCH_NS_MIN + (x * 0x2545f4914f6cdd1dULL >> 32) % (STRETCH_NS_MAX - STRETCH_NS_MIN);
-}
-
 /* The stretch that ends now is told; the next begins once all is quiet. */
 static int turn(struct rls_alternator *alternator, uint64_t time_ns, bool first)
 {
@@ -165,7 +155,8 @@ static int turn(struct rls_alternator *alternator, uint64_t time_ns, bool first)
 		r = rls_kernel_open_window(alternator->kernel, &edge_ns);
 	alternator->probed = !alternator->probed;
 	alternator->since_ns = rls_monotonic_ns() + SETTLE_NS;
-	alternator->due_ns = alternator->since_ns + draw_ns(alternator);
+	alternator->due_ns = alternator->since_ns +
+			     rls_random_between(&alternator->random, STRETCH_NS_MIN, STRETCH_NS_MAX);
 	return r;
 }
 

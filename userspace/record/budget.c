@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "userspace/record/random.h"
+
 /* A window: tracing in it costs so many times what its edges do, so that there are many. Its length
  * is drawn before it begins: to end it by what it has met would be to see less of what is dear. */
 #define WINDOW_NS_MIN 20e6
@@ -20,16 +22,9 @@
 /* A target that costs this share of the budget with everything on needs no windows. */
 #define CHEAP_SHARE 0.5
 
-/* xorshift64*: enough to be out of step with anything. */
 static double random_share(struct rls_budget *budget)
 {
-	uint64_t x = budget->random;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	budget->random = x;
-	return (double)((x * 0x2545f4914f6cdd1dULL) >> 11) / (double)(1ULL << 53);
+	return (double)(rls_random_next(&budget->random) >> 11) / (double)(1ULL << 53);
 }
 
 static double full(const struct rls_budget *budget)

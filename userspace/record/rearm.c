@@ -1,6 +1,7 @@
 #include "userspace/record/rearm.h"
 
 #include "userspace/log.h"
+#include "userspace/record/random.h"
 
 /* Between two turns, drawn evenly. */
 #define TURN_NS_MIN 900000000ULL
@@ -11,17 +12,6 @@
 void rls_rearm_clear(struct rls_rearm *rearm)
 {
 	rls_cupti_delta_clear(&rearm->delta);
-}
-
-static uint64_t draw_ns(struct rls_rearm *rearm)
-{
-	uint64_t x = rearm->random;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	rearm->random = x;
-	return TURN_NS_MIN + (x * 0x2545f4914f6cdd1dULL >> 32) % (TURN_NS_MAX - TURN_NS_MIN);
 }
 
 void rls_rearm_tick(struct rls_rearm *rearm, uint64_t now_ns)
@@ -40,7 +30,8 @@ void rls_rearm_tick(struct rls_rearm *rearm, uint64_t now_ns)
 		rls_debug("CUPTI is %s for a while", rearm->armed ? "armed" : "disarmed");
 	}
 	rls_cupti_delta_begin(&rearm->delta, now_ns + SETTLE_NS, rearm->armed);
-	rearm->due_ns = now_ns + SETTLE_NS + draw_ns(rearm);
+	rearm->due_ns = now_ns + SETTLE_NS +
+			rls_random_between(&rearm->random, TURN_NS_MIN, TURN_NS_MAX);
 }
 
 int rls_rearm_call(void *context, rls_string_id name, uint64_t start_ns, uint64_t duration_ns)
