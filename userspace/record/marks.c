@@ -86,7 +86,7 @@ static void find_candidates(struct choice *choice, const struct rls_site_use *us
 
 	for (uint32_t i = 0; i < use->count; i++) {
 		const struct rls_site_count *site = &use->sites[i];
-		double cost_ns = (double)site->hits * (site->hit_ns > 0 ? site->hit_ns : hit_ns);
+		double cost_ns = (double)site->hits * rls_site_hit_ns(site, hit_ns);
 
 		whole_ns += cost_ns;
 		if (i < choice->marks->count && can_mark(site, seconds))

@@ -171,15 +171,11 @@ static int compare_rates(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static double cost_of(const struct rls_site_count *site, double hit_ns)
-{
-	return site->hit_ns > 0 ? site->hit_ns : hit_ns;
-}
-
 static bool is_short(const struct rls_site_count *site, double hit_ns)
 {
 	return site->calls >= CALLS_TO_JUDGE &&
-	       (double)site->time_ns < SHORT_CALL_HITS * cost_of(site, hit_ns) * (double)site->calls;
+	       (double)site->time_ns <
+		       SHORT_CALL_HITS * rls_site_hit_ns(site, hit_ns) * (double)site->calls;
 }
 
 /* For how long its probes have been on. */
@@ -201,7 +197,7 @@ static size_t rank(const struct rls_site_use *use, double hit_ns, struct ranked 
 			continue;
 		ranked[count++] = (struct ranked){
 			.site = i,
-			.rate = cost_of(site, hit_ns) * (double)site->hits / live_ns(use, site),
+			.rate = rls_site_hit_ns(site, hit_ns) * (double)site->hits / live_ns(use, site),
 			.taken = (double)site->time_ns / (double)use->traced_ns,
 		};
 	}
@@ -277,7 +273,7 @@ int rls_site_use_calm(struct rls_site_use *use, const uint64_t *hits, size_t cou
 		if (hits[i] && use->sites[i].duty == RLS_DUTY_ALWAYS)
 			ranked[busy++] = (struct ranked){
 				.site = i,
-				.rate = cost_of(&use->sites[i], hit_ns) * (double)hits[i] /
+				.rate = rls_site_hit_ns(&use->sites[i], hit_ns) * (double)hits[i] /
 					(double)span_ns,
 			};
 	}

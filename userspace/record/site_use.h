@@ -34,6 +34,12 @@ struct rls_site_count {
 	enum rls_duty duty;
 };
 
+/* What a hit of the site costs; hit_ns: what one does on the average. */
+static inline double rls_site_hit_ns(const struct rls_site_count *site, double hit_ns)
+{
+	return site->hit_ns > 0 ? site->hit_ns : hit_ns;
+}
+
 struct rls_site_use {
 	struct rls_site_count *sites;   /* by id */
 	size_t count, room;
