@@ -183,17 +183,21 @@ static json_t *describe_path(const struct rls_calibrated *path)
 			 "hot_ns", path->hot_ns, "hot_error_ns", path->hot_error_ns);
 }
 
+json_t *rls_cuda_costs_describe(const struct rls_cuda_cost *costs, size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, json_pack("{s:s, s:f, s:f}", "name", costs[i].name, "ns",
+						       costs[i].ns, "error_ns", costs[i].error_ns));
+	return array;
+}
+
 static json_t *describe_workload(const struct rls_workload *workload)
 {
-	json_t *cuda = json_array();
-
-	for (size_t i = 0; i < workload->cuda_count; i++)
-		json_array_append_new(cuda, json_pack("{s:s, s:f, s:f}", "name", workload->cuda[i].name,
-						      "ns", workload->cuda[i].ns, "error_ns",
-						      workload->cuda[i].error_ns));
 	return json_pack("{s:s, s:f, s:f, s:f, s:o}", "command", workload->command, "factor",
 			 workload->factor, "error", workload->error, "hit_ns", workload->hit_ns,
-			 "cuda", cuda);
+			 "cuda", rls_cuda_costs_describe(workload->cuda, workload->cuda_count));
 }
 
 int rls_calibration_format(const struct rls_calibration_file *file,

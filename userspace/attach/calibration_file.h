@@ -24,6 +24,9 @@ struct rls_cuda_cost {
 	double ns, error_ns;
 };
 
+/* As the file has them, and `calibrate --json`. The caller's to release. */
+struct json_t *rls_cuda_costs_describe(const struct rls_cuda_cost *costs, size_t count);
+
 /* What was found by running a command with and without probes. */
 struct rls_workload {
 	char command[RLS_COMMAND_BYTES];        /* its words as a JSON array */

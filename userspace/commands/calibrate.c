@@ -221,19 +221,6 @@ static int calibrate_command(const struct arguments *arguments)
 	return r ? r : print_delta(arguments, &delta);
 }
 
-static json_t *describe_cuda(const struct rls_in_vivo *in_vivo)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < in_vivo->cuda_count; i++) {
-		const struct rls_cuda_cost *cost = &in_vivo->cuda[i];
-
-		json_array_append_new(array, json_pack("{s:s, s:f, s:f}", "name", cost->name, "ns",
-						       cost->ns, "error_ns", cost->error_ns));
-	}
-	return array;
-}
-
 static int print_in_vivo_json(const struct rls_in_vivo *in_vivo)
 {
 	const struct rls_delta_in_vivo *found = &in_vivo->delta;
@@ -244,7 +231,7 @@ static int print_in_vivo_json(const struct rls_in_vivo *in_vivo)
 				  found->spread, "hit_ns", found->hit_ns, "inflation",
 				  found->inflation, "segments", (json_int_t)found->segments,
 				  "labels", (json_int_t)found->labels, "cuda",
-				  describe_cuda(in_vivo)));
+				  rls_cuda_costs_describe(in_vivo->cuda, in_vivo->cuda_count)));
 }
 
 static int print_in_vivo(const struct rls_in_vivo *in_vivo)
