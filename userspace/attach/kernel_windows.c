@@ -73,12 +73,15 @@ static void add_up(const uint64_t *each, size_t count, size_t cpus, size_t words
 
 int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums, size_t count)
 {
-	size_t cpus = libbpf_num_possible_cpus() > 0 ? (size_t)libbpf_num_possible_cpus() : 1;
+	int possible = libbpf_num_possible_cpus();
+	size_t cpus = possible > 0 ? (size_t)possible : 0;
 	_cleanup_free_ uint64_t *each = calloc(SITES_AT_ONCE * cpus * words, sizeof(*each));
 	_cleanup_free_ uint32_t *ids = calloc(SITES_AT_ONCE, sizeof(*ids));
 	uint32_t position = 0;
 	int r = each && ids ? 0 : -ENOMEM;
 
+	if (!cpus) /* the kernel writes as much as there are */
+		return possible ? possible : -EINVAL;
 	memset(sums, 0, count * words * sizeof(*sums));
 	for (size_t done = 0; !r && done < count;) {
 		size_t left = count - done;
