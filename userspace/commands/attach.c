@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "userspace/commands/commands.h"
+#include "userspace/commands/help.h"
 #include "userspace/commands/inject_bridges.h"
 #include "userspace/commands/recording.h"
 #include "userspace/commands/select_options.h"
@@ -41,9 +42,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		options->inject = true;
 		return 0;
 	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		options->help = true;
-		return 0;
+		return rls_help_print(state, &options->help);
 	case ARGP_KEY_ARG:
 		rls_error("unexpected argument '%s': processes are named with --pid", argument);
 		return EINVAL;

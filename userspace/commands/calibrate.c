@@ -11,6 +11,7 @@
 #include "analysis/cleanup.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/delta.h"
+#include "userspace/commands/help.h"
 #include "userspace/commands/in_vivo.h"
 #include "userspace/commands/seconds.h"
 #include "userspace/log.h"
@@ -368,9 +369,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		arguments->perf_events = true;
 		return 0;
 	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		arguments->help = true;
-		return 0;
+		return rls_help_print(state, &arguments->help);
 	case ARGP_KEY_ARG:
 		arguments->command = &state->argv[state->next - 1];
 		state->next = state->argc;

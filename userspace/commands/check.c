@@ -8,6 +8,7 @@
 
 #include "analysis/cleanup.h"
 #include "userspace/commands/commands.h"
+#include "userspace/commands/help.h"
 #include "userspace/commands/host.h"
 #include "userspace/log.h"
 
@@ -105,9 +106,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		rls_error("check: --format is text or json, not %s", value);
 		return EINVAL;
 	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		arguments->help = true;
-		return 0;
+		return rls_help_print(state, &arguments->help);
 	case ARGP_KEY_ARG:
 		rls_error("check takes no argument: %s", value);
 		return EINVAL;

@@ -8,6 +8,7 @@
 #include "analysis/cleanup.h"
 #include "analysis/compare.h"
 #include "userspace/commands/commands.h"
+#include "userspace/commands/help.h"
 #include "userspace/commands/read_progress.h"
 #include "userspace/log.h"
 
@@ -150,9 +151,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_FAIL_IF:
 		return add_rule(arguments, value);
 	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		arguments->help = true;
-		return 0;
+		return rls_help_print(state, &arguments->help);
 	case KEY_NORMALISE:
 		if (!rls_compare_normalise_parse(value, &arguments->options.normalise))
 			return 0;

@@ -9,6 +9,7 @@
 #include "analysis/private_file.h"
 #include "analysis/text_form.h"
 #include "userspace/commands/commands.h"
+#include "userspace/commands/help.h"
 #include "userspace/log.h"
 
 struct arguments {
@@ -32,9 +33,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		arguments->output = value;
 		return 0;
 	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		arguments->help = true;
-		return 0;
+		return rls_help_print(state, &arguments->help);
 	case ARGP_KEY_ARG:
 		if (!arguments->trace) {
 			arguments->trace = value;

@@ -8,6 +8,7 @@
 
 #include "analysis/cleanup.h"
 #include "userspace/commands/commands.h"
+#include "userspace/commands/help.h"
 #include "userspace/discover/discover.h"
 #include "userspace/discover/elf.h"
 #include "userspace/log.h"
@@ -331,9 +332,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		arguments->verbose = true;
 		return 0;
 	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		arguments->help = true;
-		return 0;
+		return rls_help_print(state, &arguments->help);
 	case ARGP_KEY_ARG:
 		rls_error("probes takes no argument: %s", value);
 		return EINVAL;

@@ -12,6 +12,7 @@
 #include "analysis/event_source.h"
 #include "analysis/report.h"
 #include "userspace/commands/commands.h"
+#include "userspace/commands/help.h"
 #include "userspace/commands/read_progress.h"
 #include "userspace/commands/warnings.h"
 #include "userspace/log.h"
@@ -144,9 +145,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		arguments->schema = true;
 		return 0;
 	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		arguments->help = true;
-		return 0;
+		return rls_help_print(state, &arguments->help);
 	case ARGP_KEY_ARG:
 		return take_trace(arguments, state);
 	case ARGP_KEY_END:

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "userspace/commands/commands.h"
+#include "userspace/commands/help.h"
 #include "userspace/commands/launch.h"
 #include "userspace/commands/recording.h"
 #include "userspace/log.h"
@@ -27,9 +28,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = &options->record;
 		return 0;
 	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		options->help = true;
-		return 0;
+		return rls_help_print(state, &options->help);
 	case ARGP_KEY_ARG:
 		/* The command begins: all the rest is its own. */
 		options->command = &state->argv[state->next - 1];

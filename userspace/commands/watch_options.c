@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "userspace/commands/help.h"
 #include "userspace/log.h"
 #include "userspace/record/scan.h"
 
@@ -23,9 +24,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		state->child_inputs[1] = &options->record;
 		return 0;
 	case 'h':
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		options->help = true;
-		return 0;
+		return rls_help_print(state, &options->help);
 	case ARGP_KEY_ARG:
 		rls_error("unexpected argument '%s': see --help", argument);
 		return EINVAL;
