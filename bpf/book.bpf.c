@@ -1,6 +1,7 @@
 #include "bpf/book.bpf.h"
 
 #include "bpf/emit.bpf.h"
+#include "bpf/tick.bpf.h"
 
 /* A word: since when, whether off the CPU, and the category. */
 #define WORD(since_ns, state) ((since_ns) << 5 | (state))
@@ -482,10 +483,12 @@ __attribute__((noinline)) int book_return(struct thread_state *thread, __u64 now
 	if (!scope)
 		return 0;
 	book = book_of(thread, scope);
-	if (book->word & OFF_CPU)
+	if (book->word & OFF_CPU) {
+		note_phase(now_ns);
 		settle(thread, scope, now_ns, RETURNS, &key);
-	else if (book->word)
+	} else if (book->word) {
 		__sync_fetch_and_add(&book->kept_ns, away_ns < KEPT_NS_MAX ? away_ns : KEPT_NS_MAX);
+	}
 	return 0;
 }
 

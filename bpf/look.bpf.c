@@ -15,6 +15,7 @@
 
 struct pause {
 	__u64 since_ns;         /* 0: none is under way */
+	bool asleep;            /* it waits for something else than a CPU */
 	__u64 waited_ns;        /* not told of yet */
 	__u64 ip;
 	__u64 words[RLS_LOOK_WORDS];
@@ -58,34 +59,25 @@ static __always_inline struct rls_wire_look *begin_look(struct thread_state *thr
 	return look;
 }
 
-static __always_inline void send_look(struct bpf_perf_event_data *ctx)
+static __always_inline void send_look(struct interrupted at)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	bool user = FROM_USER_MODE(&ctx->regs);
-	__u64 ip = READ_REGISTER(PT_REGS_IP(&ctx->regs)), sp = READ_REGISTER(PT_REGS_SP(&ctx->regs));
-	struct thread_state *thread = known_thread(task);
+	struct thread_state *thread = known_thread(bpf_get_current_task_btf());
 	struct rls_wire_look *look;
 
 	if (!thread)
 		return;
-	if (!user) { /* where it will go on: the system call, fault or trap that led here */
-		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-
-		ip = regs->ip;
-		sp = regs->sp;
-	} else { /* none of our programs is under way on it */
+	if (at.user) /* none of our programs is under way on it */
 		sync_operations(thread);
-	}
 	look = begin_look(thread);
 	if (!look)
 		return;
-	if (user && booking)
+	if (at.user && booking)
 		book_hits(thread, look->header.time_ns);
-	else if (user)
+	else if (at.user)
 		take_pile(thread, &look->pile);
-	look->header.flags = user ? 0 : RLS_SAMPLE_KERNEL;
-	look->ip = ip;
-	if (bpf_probe_read_user(look->words, sizeof(look->words), (void *)sp))
+	look->header.flags = at.user ? 0 : RLS_SAMPLE_KERNEL;
+	look->ip = at.ip;
+	if (bpf_probe_read_user(look->words, sizeof(look->words), (void *)at.sp))
 		__builtin_memset(look->words, 0, sizeof(look->words));
 	bpf_ringbuf_submit(look, BPF_RB_NO_WAKEUP);
 }
@@ -93,12 +85,20 @@ static __always_inline void send_look(struct bpf_perf_event_data *ctx)
 SEC("perf_event")
 int on_look(struct bpf_perf_event_data *ctx)
 {
-	send_look(ctx);
+	send_look(interrupted_by_timer(ctx));
 	HAND_ON(ctx, RLS_TICK_STACK);
 	return 0;
 }
 
-static __always_inline void begin_pause(struct task_struct *task, __u64 now_ns)
+SEC(SCHEDULER_TICK)
+int on_scheduler_look(void *ctx)
+{
+	send_look(interrupted_by_scheduler(ctx));
+	HAND_ON_OF_SCHEDULER(ctx, RLS_TICK_STACK);
+	return 0;
+}
+
+static __always_inline void begin_pause(struct task_struct *task, bool asleep, __u64 now_ns)
 {
 	struct pause *pause;
 	struct pt_regs *regs;
@@ -110,6 +110,7 @@ static __always_inline void begin_pause(struct task_struct *task, __u64 now_ns)
 		return;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	pause->since_ns = now_ns;
+	pause->asleep = asleep;
 	pause->ip = regs->ip;
 	if (bpf_probe_read_user(pause->words, sizeof(pause->words), (void *)regs->sp))
 		__builtin_memset(pause->words, 0, sizeof(pause->words));
@@ -123,6 +124,8 @@ static __always_inline void end_pause(struct task_struct *task, __u64 now_ns)
 
 	if (!pause || !pause->since_ns)
 		return;
+	if (pause->asleep)
+		note_phase(now_ns);
 	pause->waited_ns += now_ns - pause->since_ns;
 	pause->since_ns = 0;
 	if (pause->waited_ns < WAITED_NS_A_LOOK)
@@ -149,6 +152,6 @@ int BPF_PROG(on_pause, bool preempt, struct task_struct *prev, struct task_struc
 	now_ns = bpf_ktime_get_ns();
 	end_pause(next, now_ns);
 	if (prev->mm) /* not a kernel thread, and not on its way out */
-		begin_pause(prev, now_ns);
+		begin_pause(prev, !preempt && BPF_CORE_READ(prev, __state), now_ns);
 	return 0;
 }

@@ -30,6 +30,7 @@ struct frequency {
 struct waiting {
 	struct frequency blocked, preempted;
 	__u64 since_ns;             /* of the wait that was told of; 0: none is open */
+	bool asleep;                /* which is for something else than a CPU */
 };
 
 struct {
@@ -90,27 +91,35 @@ static __always_inline bool send_stack(struct rls_wire_stack *stack, struct task
 	return false;
 }
 
-SEC("perf_event")
-int on_timer(struct bpf_perf_event_data *ctx)
+static __always_inline void send_running(struct interrupted at)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 ip = READ_REGISTER(PT_REGS_IP(&ctx->regs));
-	bool user = FROM_USER_MODE(&ctx->regs);
 	__u32 pid = process_number(task), key = 0;
 	const struct tick *tick = bpf_map_lookup_elem(&last_tick, &key);
 	struct rls_wire_stack *stack;
 
 	if (!tick || !recording_since_ns || !bpf_map_lookup_elem(&tracked, &pid))
-		return 0;
-	if (!user) /* where it will go on: the system call, fault or trap that led here */
-		ip = ((struct pt_regs *)bpf_task_pt_regs(task))->ip;
-	stack = begin_stack(STACK_OF_TIMER, task, pid, user ? 0 : RLS_SAMPLE_KERNEL,
+		return;
+	stack = begin_stack(STACK_OF_TIMER, task, pid, at.user ? 0 : RLS_SAMPLE_KERNEL,
 			    bpf_ktime_get_ns());
 	if (!stack)
-		return 0;
-	stack->ip = ip;
+		return;
+	stack->ip = at.ip;
 	stack->argument = tick->ns < RLS_TICK_NS_MAX ? tick->ns : RLS_TICK_NS_MAX;
 	send_stack(stack, task, pid);
+}
+
+SEC("perf_event")
+int on_timer(struct bpf_perf_event_data *ctx)
+{
+	send_running(interrupted_by_timer(ctx));
+	return 0;
+}
+
+SEC(SCHEDULER_TICK)
+int on_scheduler_stack(void *ctx)
+{
+	send_running(interrupted_by_scheduler(ctx));
 	return 0;
 }
 
@@ -154,8 +163,10 @@ static __always_inline void begin_wait(struct task_struct *task, bool preempted,
 	stack->syscall = regs->orig_ax;
 	stack->argument = (__u32)regs->di;
 	stack->every = every;
-	if (send_stack(stack, task, pid))
+	if (send_stack(stack, task, pid)) {
 		waiting->since_ns = now_ns;
+		waiting->asleep = !preempted;
+	}
 }
 
 static __always_inline void end_wait(struct task_struct *task, __u64 now_ns)
@@ -165,6 +176,8 @@ static __always_inline void end_wait(struct task_struct *task, __u64 now_ns)
 
 	if (!waiting || !waiting->since_ns)
 		return;
+	if (waiting->asleep)
+		note_phase(now_ns);
 	record = bpf_ringbuf_reserve(&samples, sizeof(*record), 0);
 	if (record) {
 		fill_header(&record->header, sizeof(*record), RLS_WIRE_WAITED,

@@ -1,9 +1,14 @@
-/* Ticks: one timer a CPU for all that samples.
+/* Ticks: what all that samples shares, at most as often as the scheduler's own ticks.
  *
- *     timer ─▶ on_tick ─▶ on_sample ─▶ on_look ─▶ on_timer
+ *     the scheduler's tick, some at random ─┐
+ *     else a timer a CPU ───────────────────┴─▶ sample ─▶ look ─▶ stack
  *
  * Each hands the tick on to the next that is wanted, by a tail call: those that are not are
- * empty slots, and what one sees all see at the same instant.
+ * empty slots, and what one sees all see at the same instant. Programs are there twice, for a
+ * tail call stays among programs of one type.
+ *
+ * An interrupt of our own costs a thread in a virtual machine up to a hundred microseconds
+ * (scripts/bench/README.md); the scheduler's comes anyway.
  */
 #ifndef RLS_TICK_BPF_H
 #define RLS_TICK_BPF_H
@@ -17,7 +22,7 @@ struct ticks_map {
 	__type(value, __u32);
 };
 
-/* How long a CPU's last tick was after the one before. */
+/* How long a CPU's last tick was after the one before, or what it stands for. */
 struct tick {
 	__u64 at_ns;
 	__u64 ns;
@@ -30,10 +35,81 @@ struct tick_map {
 	__type(value, struct tick);
 };
 
-extern struct ticks_map ticks SEC(".maps");
+extern struct ticks_map ticks, scheduler_ticks SEC(".maps");
 extern struct tick_map last_tick SEC(".maps");
+
+struct tick_phases {
+	__u64 begun[RLS_TICK_PHASES];
+};
+
+struct tick_phases_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tick_phases);
+};
+
+extern struct tick_phases_map tick_phases SEC(".maps");
+extern volatile __u64 tick_period_ns;   /* 0: the scheduler's ticks are not taken */
+
+/* A thread that waited begins to run. */
+static __always_inline void note_phase(__u64 now_ns)
+{
+	__u64 period_ns = tick_period_ns;
+	struct tick_phases *phases;
+	__u32 key = 0;
+
+	if (!period_ns)
+		return;
+	phases = bpf_map_lookup_elem(&tick_phases, &key);
+	if (phases)
+		phases->begun[now_ns % period_ns * RLS_TICK_PHASES / period_ns & (RLS_TICK_PHASES - 1)]++;
+}
+
+/* What a tick has interrupted; of kernel mode where it will go on: behind the system call, fault
+ * or trap that led there. */
+struct interrupted {
+	__u64 ip, sp;
+	bool user;
+};
+
+static __always_inline struct interrupted interrupted_at(bool user)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct interrupted at = { regs->ip, regs->sp, user };
+
+	return at;
+}
+
+static __always_inline struct interrupted interrupted_by_timer(struct bpf_perf_event_data *ctx)
+{
+	return interrupted_at(FROM_USER_MODE(&ctx->regs));
+}
+
+/* Interrupts of user mode are served on the thread's own kernel stack, which is empty then, all
+ * others on the CPU's (x86's run_sysvec_on_irqstack_cond). The arguments that ctx points to are on
+ * the stack in use. That it is so is tried before it is relied on (attach/kernel_ticks.c). */
+static __always_inline bool on_own_stack(const void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const void *low = task->stack, *high = (const void *)bpf_task_pt_regs(task);
+
+	asm volatile("" : "+r"(low)); /* or one difference is compared, not two addresses */
+	if (ctx < low)
+		return false;
+	asm volatile("" : "+r"(high));
+	return ctx < high;
+}
+
+static __always_inline struct interrupted interrupted_by_scheduler(const void *ctx)
+{
+	return interrupted_at(on_own_stack(ctx));
+}
+
+#define SCHEDULER_TICK "tp_btf/hrtimer_expire_entry"
 
 /* Does not come back where there is such a program. */
 #define HAND_ON(ctx, slot) bpf_tail_call(ctx, &ticks, slot)
+#define HAND_ON_OF_SCHEDULER(ctx, slot) bpf_tail_call(ctx, &scheduler_ticks, slot)
 
 #endif

@@ -182,6 +182,7 @@ enum rls_tick {
 	RLS_TICK_MAX = 3,
 };
 /* No tick stands for more. */
+#define RLS_TICK_PHASES 16          /* parts of the time between two ticks (attach/tick_phases.h) */
 #define RLS_TICK_NS_MAX 100000000U
 
 #define RLS_SAMPLE_KERNEL 1     /* the thread is in the kernel */

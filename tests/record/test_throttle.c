@@ -94,6 +94,12 @@ int __wrap_rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits,
 	return 0;
 }
 
+uint32_t __wrap_rls_kernel_tick_cost_ns(const struct rls_kernel *kernel);
+uint32_t __wrap_rls_kernel_tick_cost_ns(const struct rls_kernel *kernel)
+{
+	return 20000;
+}
+
 uint32_t __wrap_rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site);
 uint32_t __wrap_rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site)
 {

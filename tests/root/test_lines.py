@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Samples by line: test_lines.py TAG. What each line of a program that measures itself ran
+"""Samples by line: test_lines.py TAG [HZ]. What each line of a program that measures itself ran
 and waited, by kind, against what the samples say, within their own error.
 
 A sample is a look at one instant, so the truth is met within the stated error, which holds
@@ -12,7 +12,7 @@ import sys
 
 import harness
 
-HZ = 997
+HZ = int(sys.argv[2]) if len(sys.argv) > 2 else 997
 TICKS = 6
 KINDS = {"python": "python_ns", "native": "native_ns", "system": "system_ns",
          "lock": "lock_ns", "sleep": "sleep_ns", "io": "io_ns"}

@@ -447,6 +447,8 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 	rls_arms_hand_over(&kernel->arms, &kernel->links);
 	rls_groups_clear(&kernel->groups);
 	rls_sampler_clear(&kernel->sampler);
+	if (kernel->scheduler_ticks)
+		rls_kernel_leave_scheduler_ticks(kernel);
 	rls_links_leave(&kernel->links);
 }
 

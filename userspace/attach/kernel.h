@@ -118,20 +118,28 @@ int rls_kernel_arm(struct rls_kernel *kernel, pid_t pid, const char *path, uint6
 /* Gives up a process that is gone or has become another program. */
 void rls_kernel_disarm(struct rls_kernel *kernel, pid_t pid);
 
-/* Samplers share one timer on every CPU, which ticks for all as often as the fastest wants.
- * This one sends an RLS_WIRE_SAMPLE record for each tracked thread found running, at least hz
- * times a second, from start on. */
+/* Samplers share their ticks, which come as often as the fastest wants: the scheduler's own, taken at
+ * random, if those are often enough, for they cost next to nothing; else one timer a CPU has. This
+ * one sends an RLS_WIRE_SAMPLE record for each tracked thread found running, at least hz times a
+ * second, from start on. */
 int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz);
 /* The same with RLS_WIRE_LOOK records, of waits too: for windows (rls_kernel_has_windows). */
 int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
 
-/* So many of them a second from now on, if nothing else samples: else as many as it takes. */
+/* So many of them a second from now on, or as many as the scheduler ticks; if anything else
+ * samples, as many as that takes. */
 void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);
 
 /* Samples with Python stacks (bpf/stack_wire.h) of tracked threads, and of each wait:
  * RLS_WIRE_STACK and RLS_WIRE_WAITED records. */
 int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz);
-/* Called often, it draws ticks anew so that nothing keeps step with them: then a tick no longer
+
+/* Called often: has a timer tick from now on if threads are seen to keep step with the scheduler's
+ * ticks. */
+int rls_kernel_watch_ticks(struct rls_kernel *kernel, uint64_t time_ns);
+/* What a tick costs the thread that it interrupts, from start on. */
+uint32_t rls_kernel_tick_cost_ns(const struct rls_kernel *kernel);
+/* Called often, it draws a timer's ticks anew so that nothing keeps step with them: then a tick no longer
  * stands for the same time as any other. */
 void rls_kernel_draw_ticks(struct rls_kernel *kernel, uint64_t time_ns);
 /* How to walk the process's stacks; NULL: it runs no Python (any more). */

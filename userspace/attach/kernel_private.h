@@ -25,6 +25,8 @@ struct rls_kernel {
 	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
 	struct rls_sampler sampler;     /* the one timer of all that samples */
 	bool others_sample;             /* not looks alone */
+	struct bpf_link *scheduler_ticks; /* which are taken instead; NULL: they are not */
+	uint64_t phases_seen_ns;        /* when it was last seen whether threads keep step with them */
 	struct ring_buffer *rings;
 	struct rls_hit_costs costs;
 	enum rls_attach_way way;
@@ -37,8 +39,9 @@ struct rls_kernel {
 
 /* Before loading: the samplers' programs that will be attached. */
 void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kernel_options *options);
-/* The timer, if anyone wants its ticks and it does not tick yet. */
+/* Ticks, if anyone wants them and there are none yet: of a timer where the scheduler's are too few. */
 int rls_kernel_start_ticks(struct rls_kernel *kernel);
+void rls_kernel_leave_scheduler_ticks(struct rls_kernel *kernel);
 
 /* Of a map of each CPU's sums by site, `words` numbers each: those of all CPUs. 0 or -errno. */
 int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums, size_t count);

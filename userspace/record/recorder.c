@@ -430,7 +430,8 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		time_ns = rls_monotonic_ns();
 		if (recorder->samples) /* looks alone count ticks */
 			rls_kernel_draw_ticks(recorder->kernel, time_ns);
-		if (rls_kernel_consume(recorder->kernel) < 0 ||
+		if (rls_kernel_watch_ticks(recorder->kernel, time_ns) ||
+		    rls_kernel_consume(recorder->kernel) < 0 ||
 		    rls_trace_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
 		if (tick(recorder, time_ns))

@@ -18,9 +18,6 @@
 /* What the target is held up for, per site put on or taken off: its page is copied, its
  * memory map locked, its CPUs are told. Most of the time it takes us is waiting. */
 #define SWITCH_NS_A_SITE 30000.0
-/* What a look costs the thread that is looked at: an interrupt, which in a virtual machine
- * leaves it (scripts/bench/README.md). */
-#define LOOK_NS 20000
 /* Hits are charged by so much more than the calibration says: those of training jobs were seen to
  * cost up to that (scripts/bench/README.md), and a budget is a promise. */
 #define HIT_CHARGE 1.3
@@ -164,7 +161,8 @@ static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *
 		r = rls_trace_output_add(throttle->output, &event);
 	else
 		r = 0; /* the profiler's own time, or the process is gone */
-	return r ? r : charge(throttle, &look->header, hits_ns(&look->pile) + LOOK_NS);
+	return r ? r : charge(throttle, &look->header,
+			      hits_ns(&look->pile) + rls_kernel_tick_cost_ns(throttle->kernel));
 }
 
 int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
