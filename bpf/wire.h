@@ -173,18 +173,17 @@ struct rls_wire_look {
 	RLS_U8 reserved[7];
 	RLS_U64 words[RLS_LOOK_WORDS]; /* the top of its stack; zero where that is not there */
 };
-/* Flags of their headers. */
-/* Who is told of a timer's tick, in this order; slots of the map `ticks`. */
+/* Who is told of a tick, in this order; slots of the map `ticks`. */
 enum rls_tick {
 	RLS_TICK_SAMPLE = 0,        /* RLS_WIRE_SAMPLE */
 	RLS_TICK_LOOK = 1,          /* RLS_WIRE_LOOK */
 	RLS_TICK_STACK = 2,         /* RLS_WIRE_STACK */
 	RLS_TICK_MAX = 3,
 };
-/* No tick stands for more. */
 #define RLS_TICK_PHASES 16          /* parts of the time between two ticks (attach/tick_phases.h) */
-#define RLS_TICK_NS_MAX 100000000U
+#define RLS_TICK_NS_MAX 100000000U  /* no tick stands for more */
 
+/* Flags of their headers. */
 #define RLS_SAMPLE_KERNEL 1     /* the thread is in the kernel */
 #define RLS_SAMPLE_TRACED 2     /* it has met a probe, so it has a state */
 

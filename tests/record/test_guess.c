@@ -10,7 +10,7 @@
 
 /* The process: 0x1000 bytes of code each. Offsets in a file are those from its start. */
 enum { LIBC = 0x10000, PYTHON = 0x20000, TORCH = 0x30000, MUJOCO = 0x40000, UPROBES = 0x50000,
-       HEAP = 0x60000 };
+       HEAP = 0x60000, NUMPY = 0x70000 };
 #define LOOP (PYTHON + 0x100)   /* of bytecode: up to 0x200 */
 #define TORCH_SITE (TORCH + 0x80)
 
@@ -29,6 +29,8 @@ static const struct {
 	{ { .start = TORCH, .end = TORCH + 0x1000, .executable = true, .path = "/torch" }, &files[1] },
 	{ { .start = MUJOCO, .end = MUJOCO + 0x1000, .executable = true, .path = "/mujoco" }, &files[2] },
 	{ { .start = UPROBES, .end = UPROBES + 0x1000, .executable = true, .path = "[uprobes]" }, NULL },
+	{ { .start = NUMPY, .end = NUMPY + 0x1000, .executable = true,
+	    .path = "/numpy/_umath.cpython-311-x86_64-linux-gnu.so" }, NULL },
 	{ { .start = HEAP, .end = HEAP + 0x1000, .path = "[heap]" }, &files[1] },
 };
 
@@ -116,6 +118,19 @@ static void the_interpreters_own_functions_are_somebodys(void **state)
 	assert_guess(&look, RLS_CATEGORY_PYTHON);
 }
 
+/* What a module without a role does is its caller's; a library that calls it is nearer. */
+static void extension_modules_are_called_by_python(void **state)
+{
+	struct rls_wire_look look = look_at(NUMPY + 0x10);
+
+	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	look.words[9] = TORCH + 0x30;
+	assert_guess(&look, RLS_CATEGORY_BACKEND);
+	look = look_at(LIBC);
+	look.words[0] = NUMPY + 0x10;
+	assert_guess(&look, RLS_CATEGORY_PYTHON);
+}
+
 static void nothing_found_is_unknown(void **state)
 {
 	struct rls_wire_look look = look_at(LIBC);
@@ -167,6 +182,7 @@ int main(void)
 		cmocka_unit_test(code_of_a_library_or_of_the_loop_tells_by_itself),
 		cmocka_unit_test(anywhere_else_the_nearest_return_address_tells),
 		cmocka_unit_test(the_interpreters_own_functions_are_somebodys),
+		cmocka_unit_test(extension_modules_are_called_by_python),
 		cmocka_unit_test(nothing_found_is_unknown),
 		cmocka_unit_test(the_kernel_works_for_who_called_it),
 		cmocka_unit_test(the_profilers_own_time_is_nobodys),

@@ -1,6 +1,8 @@
 #include "userspace/record/guess.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <string.h>
 
 enum rls_hint rls_hint_of(enum rls_leaf leaf, enum rls_category *category)
 {
@@ -28,6 +30,15 @@ static enum rls_hint hint_at(const struct rls_place *place, uint64_t address, bo
 	return rls_hint_of(leaf, category);
 }
 
+/* A module that Python loads and calls, by the names that it gives them (PEP 3149); such as have a
+ * role tell by themselves. */
+static bool is_extension(const struct rls_place *place)
+{
+	const char *name = place->mapping && !place->file ? place->mapping->path : "";
+
+	return strstr(name, ".cpython-") || strstr(name, ".abi3.so");
+}
+
 /* The nearest word that points into code which tells. */
 static int search(struct rls_places *places, const struct rls_wire_look *look, bool *interpreter,
 		  enum rls_category *out)
@@ -48,7 +59,7 @@ static int search(struct rls_places *places, const struct rls_wire_look *look, b
 		hint = hint_at(&place, look->words[i], false, out);
 		if (hint == RLS_HINT_CATEGORY)
 			return 0;
-		*interpreter |= hint == RLS_HINT_INTERPRETER;
+		*interpreter |= hint == RLS_HINT_INTERPRETER || is_extension(&place);
 	}
 	*out = *interpreter ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_UNKNOWN;
 	return 0;
@@ -73,7 +84,7 @@ int rls_guess(struct rls_places *places, const struct rls_wire_look *look, enum 
 		interpreter = true;
 		return search(places, look, &interpreter, out);
 	default:
-		interpreter = false;
+		interpreter = is_extension(&place);
 		return search(places, look, &interpreter, out);
 	}
 }

@@ -3,7 +3,9 @@
  *     address in a library with a role ─▶ that category
  *     in the interpreter's loop        ─▶ python
  *     anywhere else (libc, the kernel, the interpreter's C functions, generated code)
- *                                      ─▶ the nearest return address of one of the above
+ *                                      ─▶ the nearest return address of one of the above; else
+ *                                         python if the interpreter or one of Python's
+ *                                         extension modules is among it
  *
  * Libraries are built without frame pointers, so the stack is not walked but searched: words
  * that point into code. Some are left over from earlier calls, and what a library without a
