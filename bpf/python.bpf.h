@@ -8,6 +8,7 @@
 #define RLS_PYTHON_BPF_H
 
 #include "bpf/maps.bpf.h"
+#include "bpf/python_entry.bpf.h"
 #include "bpf/stack_wire.h"
 
 struct interpreters_map {
@@ -23,11 +24,6 @@ extern struct interpreters_map interpreters SEC(".maps");
 /* 3.14 keeps what kind of reference it is in a pointer's lowest bits. */
 #define POINTER_BITS (~3ULL)
 
-static __always_inline bool read_word(__u64 address, __u64 *out)
-{
-	return !bpf_probe_read_user(out, sizeof(*out), (void *)address);
-}
-
 /* The thread's innermost frame; 0: none, and *end says why. */
 static __always_inline __u64 innermost_frame(struct task_struct *task,
 					     const struct rls_wire_interpreter *interpreter, __u8 *end)
@@ -40,21 +36,20 @@ static __always_inline __u64 innermost_frame(struct task_struct *task,
 	*end = RLS_STACK_FAULT;
 	if (!read_word(state + interpreter->thread_frame, &frame))
 		return 0;
-	if (interpreter->c_frame_frame != RLS_STACK_NO_OFFSET &&
-	    (!frame || !read_word(frame + interpreter->c_frame_frame, &frame)))
-		return 0;
+	if (interpreter->c_frame_frame != RLS_STACK_NO_OFFSET) {
+		__u64 c_frame = frame;
+
+		if (!c_frame)
+			return 0;
+		*end = RLS_STACK_ENTERING;
+		if (!is_filled_in(c_frame, interpreter))
+			return 0;
+		*end = RLS_STACK_FAULT;
+		if (!read_word(c_frame + interpreter->c_frame_frame, &frame))
+			return 0;
+	}
 	*end = RLS_STACK_WHOLE; /* without a frame: it runs no code of Python's now */
 	return frame;
-}
-
-/* Entries from C have a frame of their own, without code. */
-static __always_inline bool is_shim(__u64 frame, const struct rls_wire_interpreter *interpreter)
-{
-	__u8 owner = 0;
-
-	return interpreter->frame_owner != RLS_STACK_NO_OFFSET &&
-	       !bpf_probe_read_user(&owner, sizeof(owner), (void *)(frame + interpreter->frame_owner)) &&
-	       owner >= interpreter->owner_of_shims;
 }
 
 /* A global function: the verifier then looks at it once, not at each step of the walk. 0: all

@@ -43,7 +43,8 @@ enum rls_stack_end {
 	RLS_STACK_NO_STATE = 2,       /* the thread does not run Python */
 	RLS_STACK_FAULT = 3,          /* memory that cannot be read now */
 	RLS_STACK_TOO_DEEP = 4,       /* the outer frames are missing */
-	RLS_STACK_END_MAX = 5,
+	RLS_STACK_ENTERING = 5,     /* C enters Python: its frames are not linked yet */
+	RLS_STACK_END_MAX = 6,
 };
 
 struct rls_wire_waited {
@@ -62,7 +63,10 @@ struct rls_wire_interpreter {
 	RLS_U8 owner_of_shims;
 	RLS_U8 index_unit_bytes;
 	RLS_U8 code_pointers_more;  /* after the first, code_file */
-	RLS_U8 reserved[3];
+	RLS_U8 c_frame_back;
+	RLS_U8 frame_is_entry;      /* 0: entry frames are the shims */
+	RLS_U8 reserved[5];
+	RLS_U64 code_type;          /* what code objects point to as their type; 0: unknown */
 };
 
 /* A code object's identity: of its first line and of its pointers to its file, its names and
@@ -83,7 +87,7 @@ _Static_assert(offsetof(struct rls_wire_stack, frame) == RLS_STACK_HEAD_BYTES, "
 _Static_assert(sizeof(struct rls_wire_stack) == RLS_STACK_HEAD_BYTES + 16 * RLS_WALK_FRAMES_MAX,
 	       "stack");
 _Static_assert(sizeof(struct rls_wire_waited) == 32, "waited");
-_Static_assert(sizeof(struct rls_wire_interpreter) == 28, "interpreter");
+_Static_assert(sizeof(struct rls_wire_interpreter) == 40, "interpreter");
 #endif
 
 #endif

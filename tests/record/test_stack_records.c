@@ -359,9 +359,10 @@ static void ends_of_walks_are_counted_by_cause(void **state)
 	assert_int_equal(world.missed, 2);
 	world.text[0] = '\0';
 	rls_samples_finish(samples, 9);
-	assert_told("9 samples: of 15, 2 were of Python builds whose stacks cannot be walked: they lack Python's frames\n"
-		    "9 samples: of 15, 4 met memory that could not be read then: their outer frames are missing\n"
-		    "9 samples: of 15, 5 were of deeper stacks than are walked: their outer frames are missing\n");
+	assert_told("9 samples: of 21, 2 were of Python builds whose stacks cannot be walked: they lack Python's frames\n"
+		    "9 samples: of 21, 4 met memory that could not be read then: their outer frames are missing\n"
+		    "9 samples: of 21, 6 were of threads that were entering Python from C just then: they lack its frames\n"
+		    "9 samples: of 21, 5 were of deeper stacks than are walked: their outer frames are missing\n");
 	rls_samples_free(samples);
 }
 

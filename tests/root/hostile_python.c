@@ -65,6 +65,7 @@ _Static_assert(offsetof(struct frame, instruction) == 56 && offsetof(struct fram
 
 struct c_frame {
 	const struct frame *frame;
+	const struct c_frame *back;
 };
 
 struct state {
@@ -112,9 +113,13 @@ static void *map(size_t size)
 	return bytes == MAP_FAILED ? NULL : bytes;
 }
 
+#define SHIM 3
+static const struct frame entry = { .owner = SHIM };
+
+/* In back, or entered from C. */
 static struct frame frame_of(const struct named *named, const struct frame *back)
 {
-	return (struct frame){ .code = &named->code, .back = back,
+	return (struct frame){ .code = &named->code, .back = back ? back : &entry,
 			       .instruction = named->code.instructions };
 }
 
@@ -151,7 +156,7 @@ static const struct frame *shims(void)
 {
 	static struct frame frame;
 
-	frame = (struct frame){ .back = &frame, .owner = 3 };
+	frame = (struct frame){ .back = &frame, .owner = SHIM };
 	return &frame;
 }
 
@@ -201,6 +206,19 @@ static const struct frame *names(void)
 	return &frames[5];
 }
 
+/* As it is where C enters and has not filled in its frame: what another call has left. */
+static const struct frame *unfilled(void)
+{
+	static struct named named;
+	static struct frame last, caller;
+
+	name(&named, "of another call", 7);
+	caller = frame_of(&named, NULL);
+	last = (struct frame){ .back = &caller, .owner = SHIM };
+	caller = frame_of(&named, &last);
+	return &caller;
+}
+
 static uint64_t *arena;
 
 /* Pointers into an arena that is full of them, and changes. */
@@ -225,6 +243,7 @@ static struct kind {
 } kinds[] = {
 	{ "sane", sane }, { "cycle", cycle }, { "shims", shims }, { "deep", deep },
 	{ "nowhere", nowhere }, { "names", names }, { "random", random_bytes }, { "flickers", sane },
+	{ "unfilled", unfilled },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -267,7 +286,9 @@ static void *run(void *context)
 {
 	struct kind *kind = context;
 
-	kind->c_frame.frame = kind->make();
+	static const struct c_frame first;
+
+	kind->c_frame = (struct c_frame){ kind->make(), &first };
 	kind->state.c_frame = &kind->c_frame;
 	kind->state.thread_id = (uint64_t)pthread_self();
 	pthread_setspecific(key, &kind->state);

@@ -96,8 +96,7 @@ def main():
     for name in ("python_line", "deep", "truthc_spin"):
         checks.that(name in functions, "function %s is named" % name)
     checks.that(functions.get("truthc_spin", {}).get("native") is True, "truthc_spin is native")
-    checks.that(not [w for w in report["warnings"] if w.startswith("samples")],
-                "nothing is said to be missing: %s" % report["warnings"])
+    harness.check_walks(checks, report)
     checks.finish()
 
 

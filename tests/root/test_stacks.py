@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Stacks equal the truth: test_stacks.py TAG. A busy program runs down call paths of every
 kind in several threads and says which stack it had when (ground_truth/stacks.py); every
-sample taken then must have that stack: files, functions and lines, frame for frame."""
+sample taken then must have that stack: files, functions and lines, frame for frame. Another
+only enters and leaves functions (moves.py): at any instant its stack is one that can be."""
 
 import bisect
 import collections
@@ -11,14 +12,15 @@ import sys
 import harness
 
 HZ = 997
+MOVES_HZ = 4999
 FRAMES_MAX = 256
 LEAST_SAMPLES = 200
 
 
-def record(tag, *arguments):
+def record(tag, *arguments, script="stacks.py", hz=HZ):
     """The program's truth, and the recording's events and report."""
-    with harness.Target("stacks.py", tag, arguments) as target:
-        with harness.Recording([target.pid], "--sample-hz", str(HZ), roles=[]) as recording:
+    with harness.Target(script, tag, arguments) as target:
+        with harness.Recording([target.pid], "--sample-hz", str(hz), roles=[]) as recording:
             target.say("go")
             truth = json.loads(target.out.wait("{", 120) or "{}")
             status = recording.stop()
@@ -98,8 +100,41 @@ def stacks_equal_the_truth(checks, tag):
     checks.that(min(kinds["python"], kinds["native"], kinds["sleep"]) >= 20,
                 "running Python, native code, and waiting are among them")
     checks.that(not wrong, "%d stacks differ%s" % (len(wrong), "".join("\n      " + w for w in wrong[:5])))
-    checks.that(not [w for w in report["warnings"] if w.startswith("samples")],
-                "nothing is said to be missing: %s" % report["warnings"])
+    harness.check_walks(checks, report)
+
+
+def impossible(stack, truth):
+    """What is wrong with a stack of moves.py; None: nothing that is known of."""
+    calls, own = truth["calls"], [frame for frame in stack if frame[0] == truth["file"]]
+    for (_, callee, _), (_, caller, line) in zip(own, own[1:]):
+        if caller not in truth["first"] and (caller, line, callee) not in calls:
+            return "%s is not called in line %d of %s" % (callee, line, caller)
+    if own and own[-1][1] not in truth["first"]:
+        return "begins with %s" % (own[-1],)
+    if stack and stack[-1][1].split(".")[-1] not in ("_bootstrap", "<module>"):
+        return "lacks its outer frames: %s" % (stack[-1],)
+    if own and own[0] == stack[0] and own[0][1] in truth["lines"] and own[0][2]:
+        first, last = truth["lines"][own[0][1]]
+        return None if first <= own[0][2] <= last else "not in its function: %s" % (own[0],)
+    return None
+
+
+def stacks_are_possible(checks, tag):
+    """At any instant, in the midst of calls too."""
+    truth, events, report, status, _ = record(tag, "--seconds", "1.5", script="moves.py", hz=MOVES_HZ)
+    tree, wrong, seen, samples = Stacks(events), [], set(), 0
+    truth["calls"] = {tuple(call) for call in truth["calls"]}
+    for sample in (event for event in events if event.get("event") == "sample"):
+        stack = tree.python(sample.get("frame", 0))
+        found = impossible(stack, truth)
+        wrong += [found] if found else []
+        seen.update(function for _, function, _ in stack)
+        samples += 1
+    called = {callee for _, _, callee in truth["calls"]} - set(truth["first"])
+    checks.that(status == 0 and not wrong, "%d of %d stacks cannot be%s" % (
+        len(wrong), samples, "".join("\n      " + w for w in wrong[:5])))
+    checks.that(len(called) > 20 and called <= seen, "of all functions: %d" % len(called))
+    harness.check_walks(checks, report, one_in=50) # it does nothing but call
 
 
 def without_made(stack):
@@ -155,6 +190,7 @@ def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
     stacks_equal_the_truth(checks, tag)
+    stacks_are_possible(checks, tag)
     made_code_is_never_taken_for_another(checks, tag)
     deeper_than_is_walked(checks, tag)
     checks.finish()

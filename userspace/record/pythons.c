@@ -150,12 +150,15 @@ static int process_of(struct rls_pythons *pythons, pid_t pid, struct python **ou
 	return r;
 }
 
-static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *layout, uint32_t slot)
+static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *layout, uint32_t slot,
+					       uint64_t code_type)
 {
 	return (struct rls_wire_interpreter){
 		.slot = slot,
+		.code_type = code_type,
 		.thread_frame = layout->thread_frame,
 		.c_frame_frame = layout->c_frame_frame,
+		.c_frame_back = layout->c_frame_back,
 		.frame_back = layout->frame_back,
 		.frame_code = layout->frame_code,
 		.frame_instruction = layout->frame_instruction,
@@ -165,6 +168,7 @@ static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *la
 		.code_file = layout->code_file,
 		.code_pointers_more = (layout->code_lines - layout->code_file) / sizeof(uint64_t),
 		.owner_of_shims = layout->owner_of_shims,
+		.frame_is_entry = layout->frame_is_entry,
 		.index_unit_bytes = layout->index_unit_bytes,
 	};
 }
@@ -199,7 +203,7 @@ static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct pytho
 	rls_mappings_release(&mappings);
 	if (r)
 		return r;
-	python->wire = on_the_wire(layout, slot);
+	python->wire = on_the_wire(layout, slot, found.code_type);
 	r = rls_kernel_set_interpreter(pythons->kernel, pid, &python->wire);
 	if (r)
 		return r;

@@ -340,6 +340,9 @@ int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
 		r = warn(samples, stop_ns, samples->ends[RLS_STACK_FAULT],
 			 "met memory that could not be read then: their outer frames are missing");
 	if (!r)
+		r = warn(samples, stop_ns, samples->ends[RLS_STACK_ENTERING],
+			 "were of threads that were entering Python from C just then: they lack its frames");
+	if (!r)
 		r = warn(samples, stop_ns, samples->ends[RLS_STACK_TOO_DEEP],
 			 "were of deeper stacks than are walked: their outer frames are missing");
 	if (!r)
