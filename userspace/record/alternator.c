@@ -72,7 +72,8 @@ static int look(struct rls_alternator *alternator, const struct rls_wire_categor
 	uint64_t time_ns = record->header.time_ns;
 	int r = rls_site_use_add(&alternator->use, record);
 
-	if (r || time_ns < alternator->start_ns)
+	/* What leaves no frame is the end of a call amid no other. */
+	if (r || time_ns < alternator->start_ns || record->depth)
 		return r;
 	return rls_marks_add(&alternator->candidates, record->site,
 			     (time_ns - alternator->start_ns) / SLOT_NS);

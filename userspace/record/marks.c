@@ -6,11 +6,14 @@
 
 #include "analysis/cleanup.h"
 
-/* Of all hits' cost. */
-#define MARKS_SHARE 0.02
+/* Of all hits' cost; and where some part of the work has none that is so cheap. */
+#define MARKS_SHARE 0.003
+#define MARKS_SHARE_MAX 0.01
+/* So many slots are such a part. */
+#define PART_SLOTS (RLS_MARK_SLOTS / 32)
 /* Rarer ones do not come often enough to be compared with themselves. */
 #define MARKS_HZ_MIN 10.0
-/* Of a site's hits, those that are the two ends of a call that is seen. */
+/* Of a site's hits, those that are the two ends of a call that is seen, and amid no other. */
 #define EMITTING_SHARE 0.98
 
 #define WORDS (RLS_MARK_SLOTS / 64)
@@ -25,7 +28,7 @@ struct choice {
 	const struct rls_marks *marks;
 	struct candidate *candidates;   /* the cheapest first */
 	size_t count;
-	double left_ns;                 /* what further marks may cost */
+	double whole_ns, taken_ns;      /* what all hits cost, and those of the marks */
 	struct rls_mark_slots covered;
 	bool *chosen;
 };
@@ -58,6 +61,7 @@ int rls_marks_add(struct rls_marks *marks, uint32_t site, size_t slot)
 		marks->count = site + 1;
 	}
 	marks->sites[site].words[slot / 64] |= 1ULL << slot % 64;
+	marks->sites[site].calls++;
 	return 0;
 }
 
@@ -73,27 +77,33 @@ static int by_cost(const void *left, const void *right)
 }
 
 /* Each of its calls is seen, whatever else is probed. */
-static bool can_mark(const struct rls_site_count *site, double seconds)
+static bool can_mark(const struct rls_site_count *site, uint64_t outermost, double seconds)
 {
-	return site->hits && (double)site->calls >= MARKS_HZ_MIN * seconds &&
-	       2 * (double)site->calls >= EMITTING_SHARE * (double)site->hits;
+	uint64_t calls = outermost < site->calls ? outermost : site->calls;
+
+	return site->hits && (double)calls >= MARKS_HZ_MIN * seconds &&
+	       2 * (double)calls >= EMITTING_SHARE * (double)site->hits;
 }
 
 static void find_candidates(struct choice *choice, const struct rls_site_use *use, double hit_ns,
 			    double seconds)
 {
-	double whole_ns = 0;
-
 	for (uint32_t i = 0; i < use->count; i++) {
 		const struct rls_site_count *site = &use->sites[i];
 		double cost_ns = (double)site->hits * rls_site_hit_ns(site, hit_ns);
 
-		whole_ns += cost_ns;
-		if (i < choice->marks->count && can_mark(site, seconds))
+		choice->whole_ns += cost_ns;
+		if (i < choice->marks->count &&
+		    can_mark(site, choice->marks->sites[i].calls, seconds))
 			choice->candidates[choice->count++] = (struct candidate){ i, cost_ns, false };
 	}
 	qsort(choice->candidates, choice->count, sizeof(*choice->candidates), by_cost);
-	choice->left_ns = MARKS_SHARE * whole_ns;
+}
+
+/* Together with those taken, no more than that share of all hits' cost. */
+static bool is_cheap(const struct choice *choice, const struct candidate *candidate, double share)
+{
+	return choice->taken_ns + candidate->cost_ns <= share * choice->whole_ns;
 }
 
 static int count_new(const struct choice *choice, const struct candidate *candidate)
@@ -113,11 +123,11 @@ static void take(struct choice *choice, struct candidate *candidate)
 	for (int i = 0; i < WORDS; i++)
 		choice->covered.words[i] |= slots->words[i];
 	candidate->taken = true;
-	choice->left_ns -= candidate->cost_ns;
+	choice->taken_ns += candidate->cost_ns;
 	choice->chosen[candidate->site] = true;
 }
 
-/* The one that reaches most slots for its price; NULL when none reaches any. */
+/* The one that reaches most new slots for its price; NULL when none does. */
 static struct candidate *find_best(const struct choice *choice)
 {
 	struct candidate *best = NULL;
@@ -125,13 +135,12 @@ static struct candidate *find_best(const struct choice *choice)
 
 	for (size_t i = 0; i < choice->count; i++) {
 		struct candidate *candidate = &choice->candidates[i];
-		double worth;
+		int slots = candidate->taken ? 0 : count_new(choice, candidate);
+		double share = slots < PART_SLOTS ? MARKS_SHARE : MARKS_SHARE_MAX;
+		double worth = slots / candidate->cost_ns;
 
-		if (candidate->cost_ns > choice->left_ns)
-			break;
-		if (candidate->taken)
+		if (!is_cheap(choice, candidate, share))
 			continue;
-		worth = count_new(choice, candidate) / candidate->cost_ns;
 		if (worth > most) {
 			most = worth;
 			best = candidate;
@@ -152,13 +161,13 @@ int rls_marks_choose(const struct rls_marks *marks, const struct rls_site_use *u
 	memset(chosen, 0, use->count * sizeof(*chosen));
 	find_candidates(&choice, use, hit_ns, seconds);
 	/* A job all of whose sites are busy has to have one all the same. */
-	if (choice.count && candidates[0].cost_ns > choice.left_ns)
+	if (choice.count && !is_cheap(&choice, &candidates[0], MARKS_SHARE_MAX))
 		take(&choice, &candidates[0]);
 	while ((best = find_best(&choice)))
 		take(&choice, best);
 	/* What is left is for more of the cheapest: more kinds of work told apart. */
-	for (size_t i = 0; i < choice.count && candidates[i].cost_ns <= choice.left_ns; i++) {
-		if (!candidates[i].taken)
+	for (size_t i = 0; i < choice.count; i++) {
+		if (!candidates[i].taken && is_cheap(&choice, &candidates[i], MARKS_SHARE))
 			take(&choice, &candidates[i]);
 	}
 	return 0;

@@ -5,10 +5,11 @@
  *     site b   xx xx xx xx xx xx xx xx     in every slot, and dear
  *     site c                     x  x      rare, but the only one there: a mark
  *
- * A mark is hit in both kinds of stretches, and not at the same price: alone it finds the kernel's
- * side cold, among thousands of others it does not. What it costs more alone is missing from
- * the difference of the two. So marks together cost next to nothing, and of those that do the ones
- * are taken that leave the least of the time without any.
+ * Marks are hit in both kinds of stretches, so what they cost is missing from the difference of the
+ * two, and rare sites are the dear ones: whoever calls them finds all sides cold. So marks together
+ * cost next to nothing, and of those that do the ones are taken that leave the least of the time
+ * without any. Seen they must be in both: a call out of Python amid no other call is, whatever else
+ * is probed; a callback into Python only while what calls it is.
  */
 #ifndef RLS_MARKS_H
 #define RLS_MARKS_H
@@ -23,18 +24,19 @@
 
 struct rls_mark_slots {
 	uint64_t words[RLS_MARK_SLOTS / 64];
+	uint64_t calls;                 /* amid no other */
 };
 
 /* Zeroed: no call seen yet. */
 struct rls_marks {
-	struct rls_mark_slots *sites;   /* by id: the slots that a call of it began in */
+	struct rls_mark_slots *sites;   /* by id: the slots that such a call of it began in */
 	size_t count, room;
 };
 
 void rls_marks_clear(struct rls_marks *marks);
 
-/* A call of the site began in that slot, < RLS_MARK_SLOTS. Sites too many to be counted
- * (RLS_SITES_COUNTED) are no marks. 0 or -ENOMEM. */
+/* A call of the site, amid no other that is seen, ended in that slot, < RLS_MARK_SLOTS. Sites too
+ * many to be counted (RLS_SITES_COUNTED) are no marks. 0 or -ENOMEM. */
 int rls_marks_add(struct rls_marks *marks, uint32_t site, size_t slot);
 
 /* chosen[use->count] becomes true where a site is to be a mark: one whose every call is seen,
