@@ -152,8 +152,10 @@ def main():
     python_line(2 * share)
     native_lines(library, held, 2 * share)
     system_line(2 * share)
-    waits(share)
-    shapes(library, share / 2)
+    waiting = threading.Thread(target=waits, args=(share,))
+    waiting.start()
+    shapes(library, share / 2) # nothing here holds the interpreter's lock
+    waiting.join()
     print(json.dumps({"file": SOURCE, "lines": TRUTH}), flush=True)
     sys.stdin.readline()
 
