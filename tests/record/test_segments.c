@@ -25,6 +25,7 @@ struct job {
 	double interrupted;     /* share of segments during which it did not run for 5 ms */
 	double bursts;          /* share of stretches in which everything takes twice as long */
 	bool loses;             /* every 50th record */
+	bool one_kind;          /* one mark, so one label */
 	uint64_t length_ns;
 	unsigned int seed;
 };
@@ -98,7 +99,7 @@ static int run(const struct job *job, struct rls_delta_in_vivo *out)
 
 		thread.in_burst = random_share() < job->bursts;
 		while (thread.now_ns < since_ns + STRETCH_NS)
-			work(&thread, job, rand() % 2 ? MARK_A : MARK_B, probed);
+			work(&thread, job, job->one_kind || rand() % 2 ? MARK_A : MARK_B, probed);
 		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
 		probed = !probed;
 	}
@@ -164,6 +165,19 @@ static void says_where_parts_differ(void **state)
 	assert_true(unlike.spread > 0.2 && unlike.spread < 0.8);
 }
 
+/* One label is no sign that all parts are alike. */
+static void one_label_tells_of_no_spread(void **state)
+{
+	struct job job = { { 1.4, 1 }, .noise = 0.1, .one_kind = true, .length_ns = 10000000000, .seed = 6 };
+	struct rls_delta_in_vivo found;
+
+	(void)state;
+	assert_int_equal(run(&job, &found), 0);
+	assert_int_equal(found.labels, 1);
+	assert_true(fabs(found.factor / 1.4 - 1) < 0.03);
+	assert_true(fabs(found.spread / found.factor - 0.1) < 1e-9);
+}
+
 static void leaves_out_what_has_lost_records(void **state)
 {
 	struct job job = { { 1.4, 1.4 }, .noise = 0.2, .loses = true, .length_ns = 20000000000, .seed = 4 };
@@ -192,6 +206,7 @@ int main(void)
 		cmocka_unit_test(finds_what_hits_cost),
 		cmocka_unit_test(bursts_do_not_spoil_it),
 		cmocka_unit_test(says_where_parts_differ),
+		cmocka_unit_test(one_label_tells_of_no_spread),
 		cmocka_unit_test(leaves_out_what_has_lost_records),
 		cmocka_unit_test(wants_enough_to_compare),
 	};
