@@ -6,6 +6,8 @@ A sample is a look at one instant, so the truth is met within the stated error, 
 in 95 of 100 cases: twice that, and what a timer's tick and a moved thread are off by."""
 
 import collections
+import csv
+import io
 import json
 import os
 import sys
@@ -27,7 +29,8 @@ def record(tag):
             target.say("go")
             truth = json.loads(target.out.wait("{", 120) or "{}")
             status = recording.stop()
-            return truth, status, recording.report()
+            lines = harness.run("report", "--by", "line", "--format", "csv", recording.trace).stdout
+            return truth, status, recording.report(), list(csv.DictReader(io.StringIO(lines)))
 
 
 def by_line(report, file):
@@ -86,10 +89,12 @@ def main():
     tag = sys.argv[1]
     harness.need_root_and_profiler()
     checks = harness.Checks()
-    truth, status, report = record(tag)
+    truth, status, report, csv_lines = record(tag)
     checks.that(status == 0, "profiler ended with %d" % status)
     checks.that(len(truth["lines"]) >= 14, "the target told of %d lines" % len(truth["lines"]))
     check_sums(checks, report)
+    checks.that([(int(row["line"]), int(row["native_ns"])) for row in csv_lines] == [
+        (row["line"], row["native_ns"]) for row in report["lines"]], "CSV has the same lines")
     compare(checks, truth, by_line(report, truth["file"]))
     check_shares(checks, truth, by_line(report, truth["file"]))
     functions = {row["function"].split(".")[-1]: row for row in report["functions"]}

@@ -246,11 +246,27 @@ static int read_traces(const struct arguments *arguments, struct rls_tracks *tra
 	return error;
 }
 
+/* The one that csv prints. */
+static enum rls_report_table table_of(const struct arguments *arguments)
+{
+	if (arguments->one_table)
+		return arguments->table;
+	switch (arguments->group) {
+	case RLS_GROUP_LINE:
+	case RLS_GROUP_FILE:
+		return RLS_TABLE_LINES;
+	case RLS_GROUP_FUNCTION:
+		return RLS_TABLE_FUNCTIONS;
+	default:
+		return RLS_TABLE_BREAKDOWN;
+	}
+}
+
 static int write_report(const struct arguments *arguments, struct rls_report *report,
 			struct rls_tracks *tracks, FILE *output)
 {
 	struct rls_write_options options = {
-		.table = arguments->table,
+		.table = table_of(arguments),
 		.one_table = arguments->one_table,
 		.tracks = tracks,
 		.full = arguments->full,
@@ -329,7 +345,7 @@ int rls_command_report(int argc, char **argv)
 		 "text: by time (default), on-cpu, gpu, corrected, error or name", 0},
 		{"full", KEY_FULL, NULL, 0, "text: lines and functions below 1 % of the time too", 0},
 		{"table", KEY_TABLE, "NAME", 0,
-		 "csv and jsonl: which table (csv: breakdown by default)", 0},
+		 "csv and jsonl: which table (csv: breakdown, or what --by says, by default)", 0},
 		{"stacks", KEY_STACKS, "WHICH", 0,
 		 "folded: the traced stacks (default), or the sampled ones", 0},
 		{"from", KEY_FROM, "SECONDS", 0, "Leave out what lies before, since the trace's beginning", 0},
