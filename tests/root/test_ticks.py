@@ -49,10 +49,10 @@ def timers_of(pid):
     return found
 
 
-def record(program, seconds, hz="199"):
+def record(program, seconds, *options):
     with harness.Process([harness.interpreter(), "-c", program]) as target:
         target.out.wait("ready", 30)
-        with harness.Recording([target.pid], "--sample-hz", hz, "--overhead-budget", "none",
+        with harness.Recording([target.pid], *options, "--overhead-budget", "none",
                                roles=[]) as recording:
             target.say("go")
             time.sleep(seconds)
@@ -67,8 +67,13 @@ def who_runs_has_no_timer(checks, others):
                   ("python", "runtime", "native", "system"))
     checks.that(timers == others, "no timers for 199 samples a second")
     checks.that(50 < samples < 2.5 * 199, "%d samples while it ran, in 2 s" % samples)
-    timers, _ = record(RUNS, 0.5, "1999")
+    timers, _ = record(RUNS, 0.5, "--sample-hz", "1999")
     checks.that(timers > others, "timers for 1999")
+
+
+def who_verifies_has_none(checks):
+    _, report = record(RUNS, 0.5, "--verify")
+    checks.that(not report.get("samples"), "no stacks beside --verify, unless asked for")
 
 
 def who_keeps_step_has_one(checks, others):
@@ -86,8 +91,9 @@ def who_keeps_step_has_one(checks, others):
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
-    others, _ = record(RUNS, 0.1, "0") # such as tell of what is mapped
+    others, _ = record(RUNS, 0.1, "--sample-hz", "0") # such as tell of what is mapped
     who_runs_has_no_timer(checks, others)
+    who_verifies_has_none(checks)
     who_keeps_step_has_one(checks, others)
     checks.finish()
 

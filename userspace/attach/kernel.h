@@ -118,6 +118,9 @@ int rls_kernel_arm(struct rls_kernel *kernel, pid_t pid, const char *path, uint6
 /* Gives up a process that is gone or has become another program. */
 void rls_kernel_disarm(struct rls_kernel *kernel, pid_t pid);
 
+/* How often a second the scheduler ticks on a CPU; 0: not known. */
+unsigned int rls_scheduler_hz(void);
+
 /* Samplers share their ticks, which come as often as the fastest wants: the scheduler's own, taken at
  * random, if those are often enough, for they cost next to nothing; else one timer a CPU has. This
  * one sends an RLS_WIRE_SAMPLE record for each tracked thread found running, at least hz times a
@@ -126,8 +129,8 @@ int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz);
 /* The same with RLS_WIRE_LOOK records, of waits too: for windows (rls_kernel_has_windows). */
 int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
 
-/* So many of them a second from now on, or as many as the scheduler ticks; if anything else
- * samples, as many as that takes. */
+/* So many of them a second from now on, or as many as the scheduler ticks; not fewer than anything
+ * else that samples takes, and just as many where that has a timer. */
 void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);
 
 /* Samples with Python stacks (bpf/stack_wire.h) of tracked threads, and of each wait:

@@ -24,7 +24,7 @@ struct rls_kernel {
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
 	struct rls_sampler sampler;     /* the one timer of all that samples */
-	bool others_sample;             /* not looks alone */
+	unsigned int others_hz;         /* what samples besides looks; 0: nothing */
 	struct bpf_link *scheduler_ticks; /* which are taken instead; NULL: they are not */
 	uint64_t phases_seen_ns;        /* when it was last seen whether threads keep step with them */
 	struct ring_buffer *rings;

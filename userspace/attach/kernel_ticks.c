@@ -62,7 +62,8 @@ static int want_ticks(struct rls_kernel *kernel, enum rls_tick slot,
 	int r = bpf_map__update_elem(kernel->skeleton->maps.ticks, &key, sizeof(key), &timer,
 				     sizeof(timer), BPF_ANY);
 
-	kernel->others_sample |= slot != RLS_TICK_LOOK;
+	if (slot != RLS_TICK_LOOK && hz > kernel->others_hz)
+		kernel->others_hz = hz;
 	if (hz > kernel->sampler.hz)
 		kernel->sampler.hz = hz;
 	if (r || !bpf_program__autoload(of_scheduler))
@@ -112,6 +113,13 @@ static uint64_t scheduler_period_ns(void)
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &step) || step.tv_sec)
 		return 0;
 	return (uint64_t)step.tv_nsec;
+}
+
+unsigned int rls_scheduler_hz(void)
+{
+	uint64_t period_ns = scheduler_period_ns();
+
+	return period_ns ? (unsigned int)(1000000000ULL / period_ns) : 0;
 }
 
 /* Where a CPU that runs one thread goes without ticks, its threads would not be seen. */
@@ -258,9 +266,8 @@ void rls_kernel_draw_ticks(struct rls_kernel *kernel, uint64_t time_ns)
 
 void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz)
 {
-	if (kernel->others_sample)
-		return;
-	rls_sampler_pace(&kernel->sampler, hz);
 	if (kernel->scheduler_ticks)
-		pace_scheduler_ticks(kernel, hz);
+		pace_scheduler_ticks(kernel, hz > kernel->others_hz ? hz : kernel->others_hz);
+	if (!kernel->others_hz)
+		rls_sampler_pace(&kernel->sampler, hz);
 }

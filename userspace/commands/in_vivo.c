@@ -65,6 +65,7 @@ int rls_in_vivo_measure(pid_t pid, uint64_t duration_ns, struct rls_in_vivo *out
 		return r;
 	options.duration_ns = duration_ns;
 	options.budget_percent = -1;
+	options.sample_hz = 0;
 	options.alternate = true;
 	options.verbose = rls_log_verbose();
 	r = rls_record_options_finish(&options);

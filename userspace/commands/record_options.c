@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/attach/kernel.h"
 #include "userspace/log.h"
 
 enum key {
@@ -44,7 +45,7 @@ static const struct argp_option recording_table[] = {
 	{ "output", KEY_OUTPUT, "TRACE", 0, "Write the trace to TRACE (default rlscope-PID.trace)", 1 },
 	{ "report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json, csv or another format of `report`", 1 },
-	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Look at stacks HZ times a second (0: not at all)", 3 },
+	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Look at stacks HZ times a second (199 by default; 0: not at all)", 3 },
 	{ "operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
 	  "Operation NAME is where sampled stacks have such a function (globs)", 3 },
 	{ "verify", KEY_VERIFY, NULL, 0, "Measure with a sampler what the probes do not see", 3 },
@@ -133,7 +134,6 @@ static error_t parse_recording(int key, char *argument, struct argp_state *state
 		}
 		return 0;
 	case KEY_SAMPLE_HZ:
-		options->sample_hz_given = true;
 		if (!parse_hz(argument, &options->sample_hz))
 			return 0;
 		rls_error("--sample-hz takes a whole number from 0 to %d, not '%s'",
@@ -198,7 +198,11 @@ const struct argp rls_record_argp = { .options = recording_table, .parser = pars
 
 int rls_record_options_init(struct rls_record_options *options)
 {
-	*options = (struct rls_record_options){ .children = true, .budget_percent = 2 };
+	*options = (struct rls_record_options){
+		.children = true,
+		.budget_percent = 2,
+		.sample_hz = RLS_SAMPLE_HZ_UNSAID,
+	};
 	options->writer = rls_report_writer_find("text");
 	return rls_roles_new(&options->roles);
 }
@@ -212,15 +216,27 @@ void rls_record_options_clear(struct rls_record_options *options)
 	*options = (struct rls_record_options){ 0 };
 }
 
+/* No more than come at no cost. --verify has a timer of its own, at which all would be. */
+static unsigned int choose_hz(const struct rls_record_options *options)
+{
+	unsigned int scheduler_hz = rls_scheduler_hz();
+
+	if (options->operations.count)
+		return RLS_SAMPLE_HZ;
+	if (options->verify)
+		return 0;
+	return scheduler_hz && scheduler_hz < RLS_SAMPLE_HZ ? scheduler_hz : RLS_SAMPLE_HZ;
+}
+
 int rls_record_options_finish(struct rls_record_options *options)
 {
 	int r = rls_roles_parse_default_files(options->roles);
 
 	rls_log_set_verbose(options->verbose);
-	if (options->operations.count && options->sample_hz_given && !options->sample_hz)
+	if (options->operations.count && !options->sample_hz)
 		return rls_error_r(-EINVAL, "--operation needs samples: not with --sample-hz 0");
-	if (options->operations.count && !options->sample_hz_given)
-		options->sample_hz = RLS_SAMPLE_HZ_OF_OPERATIONS;
+	if (options->sample_hz == RLS_SAMPLE_HZ_UNSAID)
+		options->sample_hz = choose_hz(options);
 	if (!r && options->config_path)
 		r = rls_roles_parse_file(options->roles, options->config_path);
 	return r;

@@ -12,7 +12,8 @@
 #include "userspace/record/operation_globs.h"
 
 #define RLS_SAMPLE_HZ_MAX 10000
-#define RLS_SAMPLE_HZ_OF_OPERATIONS 199
+#define RLS_SAMPLE_HZ 199
+#define RLS_SAMPLE_HZ_UNSAID UINT32_MAX
 
 struct rls_record_options {
 	char *trace_path;               /* NULL: rlscope-PID.trace */
@@ -23,8 +24,7 @@ struct rls_record_options {
 	struct rls_operation_globs operations;
 	uint64_t duration_ns;
 	double budget_percent;          /* < 0: none, trace everything */
-	unsigned int sample_hz;         /* 0: no samples */
-	bool sample_hz_given;
+	unsigned int sample_hz;         /* 0: no samples; once finished never RLS_SAMPLE_HZ_UNSAID */
 	bool children;
 	bool verify;
 	bool perf_events;
