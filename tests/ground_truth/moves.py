@@ -186,7 +186,9 @@ def main():
     print('{"ready": %d}' % os.getpid(), flush=True)
     sys.stdin.readline()
     end_ns = time.monotonic_ns() + int(arguments.seconds * 1e9)
-    threads = [threading.Thread(target=start, args=(3 + 5 * i, end_ns)) for i in range(THREADS)]
+    threads = []
+    for i in range(THREADS):  # no comprehension: its name is one of those that are looked at
+        threads.append(threading.Thread(target=start, args=(3 + 5 * i, end_ns)))
     for thread in threads:
         thread.start()
     for thread in threads:
