@@ -79,6 +79,8 @@ SUBPROGRAM struct thread_state *create_thread(struct task_struct *task)
 	if (!process)
 		return NULL;
 	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) /* this CPU's store was empty, and has been asked to be filled again */
+		thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread) {
 		count_drop(RLS_DROP_THREADS);
 		return NULL;
