@@ -71,12 +71,14 @@ static int look(struct rls_alternator *alternator, const struct rls_wire_categor
 {
 	uint64_t time_ns = record->header.time_ns;
 	int r = rls_site_use_add(&alternator->use, record);
+	size_t slot;
 
-	/* What leaves no frame is the end of a call amid no other. */
-	if (r || time_ns < alternator->start_ns || record->depth)
+	if (r || time_ns < alternator->start_ns)
 		return r;
-	return rls_marks_add(&alternator->candidates, record->site,
-			     (time_ns - alternator->start_ns) / SLOT_NS);
+	slot = (time_ns - alternator->start_ns) / SLOT_NS;
+	/* What leaves no frame is the end of a call amid no other. */
+	return record->depth ? rls_marks_add_nested(&alternator->candidates, record->site, slot) :
+			       rls_marks_add(&alternator->candidates, record->site, slot);
 }
 
 int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_header *header,
