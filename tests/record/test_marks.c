@@ -109,19 +109,6 @@ static void pays_for_a_part_not_for_a_slot(void **state)
 	assert_true(share_of_chosen() <= 0.01);
 }
 
-/* Where the whole job is within a call, all are amid it. */
-static void takes_nested_ones_where_there_are_no_others(void **state)
-{
-	(void)state;
-	nested_site(1, 1000000, 0, 0, RLS_MARK_SLOTS, 0);
-	nested_site(2, 500, 0, 0, RLS_MARK_SLOTS, 0);
-	for (size_t slot = 0; slot < RLS_MARK_SLOTS; slot++)
-		assert_int_equal(rls_marks_add_nested(&marks, 2, slot), 0);
-	choose();
-	assert_true(chosen[2]);
-	assert_false(chosen[1]);
-}
-
 static void takes_none_that_is_silent_or_seldom(void **state)
 {
 	(void)state;
@@ -171,7 +158,6 @@ int main(void)
 		cmocka_unit_test_teardown(reaches_each_part_of_the_work, clear),
 		cmocka_unit_test_teardown(takes_none_amid_other_calls, clear),
 		cmocka_unit_test_teardown(pays_for_a_part_not_for_a_slot, clear),
-		cmocka_unit_test_teardown(takes_nested_ones_where_there_are_no_others, clear),
 		cmocka_unit_test_teardown(takes_none_that_is_silent_or_seldom, clear),
 		cmocka_unit_test_teardown(goes_by_what_a_hit_costs, clear),
 		cmocka_unit_test_teardown(a_job_of_one_busy_site_has_a_mark, clear),

@@ -71,14 +71,16 @@ static int look(struct rls_alternator *alternator, const struct rls_wire_categor
 {
 	uint64_t time_ns = record->header.time_ns;
 	int r = rls_site_use_add(&alternator->use, record);
-	size_t slot;
+	size_t slot = time_ns > alternator->start_ns ? (time_ns - alternator->start_ns) / SLOT_NS : 0;
 
-	if (r || time_ns < alternator->start_ns)
-		return r;
-	slot = (time_ns - alternator->start_ns) / SLOT_NS;
+	/* Hits are counted from before the first slot until they are read, some time after the last: a
+	 * call that is not would seem to be amid others. */
+	if (slot >= RLS_MARK_SLOTS)
+		slot = RLS_MARK_SLOTS - 1;
 	/* What leaves no frame is the end of a call amid no other. */
-	return record->depth ? rls_marks_add_nested(&alternator->candidates, record->site, slot) :
-			       rls_marks_add(&alternator->candidates, record->site, slot);
+	if (r || record->depth)
+		return r;
+	return rls_marks_add(&alternator->candidates, record->site, slot);
 }
 
 int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_header *header,

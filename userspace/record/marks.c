@@ -39,7 +39,7 @@ void rls_marks_clear(struct rls_marks *marks)
 	*marks = (struct rls_marks){ 0 };
 }
 
-static int add(struct rls_marks *marks, uint32_t site, size_t slot, bool outermost)
+int rls_marks_add(struct rls_marks *marks, uint32_t site, size_t slot)
 {
 	size_t room = marks->room ? marks->room : 1024;
 	void *grown;
@@ -61,18 +61,8 @@ static int add(struct rls_marks *marks, uint32_t site, size_t slot, bool outermo
 		marks->count = site + 1;
 	}
 	marks->sites[site].words[slot / 64] |= 1ULL << slot % 64;
-	marks->sites[site].calls += outermost;
+	marks->sites[site].calls++;
 	return 0;
-}
-
-int rls_marks_add(struct rls_marks *marks, uint32_t site, size_t slot)
-{
-	return add(marks, site, slot, true);
-}
-
-int rls_marks_add_nested(struct rls_marks *marks, uint32_t site, size_t slot)
-{
-	return add(marks, site, slot, false);
 }
 
 /* ---- choosing ---- */
@@ -96,16 +86,15 @@ static bool can_mark(const struct rls_site_count *site, uint64_t outermost, doub
 }
 
 static void find_candidates(struct choice *choice, const struct rls_site_use *use, double hit_ns,
-			    double seconds, bool nested)
+			    double seconds)
 {
-	choice->whole_ns = 0;
 	for (uint32_t i = 0; i < use->count; i++) {
 		const struct rls_site_count *site = &use->sites[i];
 		double cost_ns = (double)site->hits * rls_site_hit_ns(site, hit_ns);
 
 		choice->whole_ns += cost_ns;
 		if (i < choice->marks->count &&
-		    can_mark(site, nested ? site->calls : choice->marks->sites[i].calls, seconds))
+		    can_mark(site, choice->marks->sites[i].calls, seconds))
 			choice->candidates[choice->count++] = (struct candidate){ i, cost_ns, false };
 	}
 	qsort(choice->candidates, choice->count, sizeof(*choice->candidates), by_cost);
@@ -170,10 +159,7 @@ int rls_marks_choose(const struct rls_marks *marks, const struct rls_site_use *u
 	if (!candidates)
 		return -ENOMEM;
 	memset(chosen, 0, use->count * sizeof(*chosen));
-	find_candidates(&choice, use, hit_ns, seconds, false);
-	/* All may be amid one that the whole job is within. */
-	if (!choice.count)
-		find_candidates(&choice, use, hit_ns, seconds, true);
+	find_candidates(&choice, use, hit_ns, seconds);
 	/* A job all of whose sites are busy has to have one all the same. */
 	if (choice.count && !is_cheap(&choice, &candidates[0], MARKS_SHARE_MAX))
 		take(&choice, &candidates[0]);

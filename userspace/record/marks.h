@@ -39,9 +39,6 @@ void rls_marks_clear(struct rls_marks *marks);
  * many to be counted (RLS_SITES_COUNTED) are no marks. 0 or -ENOMEM. */
 int rls_marks_add(struct rls_marks *marks, uint32_t site, size_t slot);
 
-/* The same amid another call: good for a mark only where no site is called otherwise. */
-int rls_marks_add_nested(struct rls_marks *marks, uint32_t site, size_t slot);
-
 /* chosen[use->count] becomes true where a site is to be a mark: one whose every call is seen,
  * by its hits. hit_ns: where a site has no cost of its own; seconds: how long the look was.
  * 0 or -ENOMEM. */
