@@ -43,7 +43,8 @@ void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kern
 int rls_kernel_start_ticks(struct rls_kernel *kernel);
 void rls_kernel_leave_scheduler_ticks(struct rls_kernel *kernel);
 
-/* Of a map of each CPU's sums by site, `words` numbers each: those of all CPUs. 0 or -errno. */
+/* Of a map of each CPU's sums by site or other small key, `words` numbers each: those of all CPUs.
+ * 0 or -errno. */
 int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums, size_t count);
 
 /* Runs an iterator over all tasks. 0 or -errno. */

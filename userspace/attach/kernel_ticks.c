@@ -126,12 +126,9 @@ unsigned int rls_scheduler_hz(void)
 static bool cpus_go_without_ticks(void)
 {
 	char text[2] = "";
-	FILE *file = fopen("/sys/devices/system/cpu/nohz_full", "re");
-	bool any = file && fgets(text, sizeof(text), file) && text[0] >= '0' && text[0] <= '9';
+	_cleanup_fclose_ FILE *file = fopen("/sys/devices/system/cpu/nohz_full", "re");
 
-	if (file)
-		fclose(file);
-	return any;
+	return file && fgets(text, sizeof(text), file) && text[0] >= '0' && text[0] <= '9';
 }
 
 /* This thread runs meanwhile, so its CPU ticks: `wanted` times, or in vain for too long. */
@@ -223,30 +220,17 @@ void rls_kernel_leave_scheduler_ticks(struct rls_kernel *kernel)
 	kernel->skeleton->bss->tick_period_ns = 0;
 }
 
-static int sum_phases(const struct rls_kernel *kernel, uint64_t counts[RLS_TICK_PHASES])
-{
-	int cpus = libbpf_num_possible_cpus(), r;
-	size_t bytes = RLS_TICK_PHASES * sizeof(counts[0]) * (size_t)(cpus > 0 ? cpus : 0);
-	_cleanup_free_ uint64_t *each = cpus > 0 ? malloc(bytes) : NULL;
-	uint32_t key = 0;
-
-	if (!each)
-		return cpus < 0 ? cpus : -ENOMEM;
-	r = bpf_map__lookup_elem(kernel->skeleton->maps.tick_phases, &key, sizeof(key), each, bytes, 0);
-	for (size_t i = 0; !r && i < (size_t)cpus * RLS_TICK_PHASES; i++)
-		counts[i % RLS_TICK_PHASES] += each[i];
-	return r;
-}
-
 int rls_kernel_watch_ticks(struct rls_kernel *kernel, uint64_t time_ns)
 {
-	uint64_t counts[RLS_TICK_PHASES] = {0};
+	uint64_t counts[RLS_TICK_PHASES];
 	int r;
 
 	if (!kernel->scheduler_ticks || time_ns < kernel->phases_seen_ns + LOOK_AT_PHASES_NS)
 		return 0;
 	kernel->phases_seen_ns = time_ns;
-	if (sum_phases(kernel, counts) || !rls_tick_phases_in_step(counts))
+	if (rls_kernel_sum_sites(kernel->skeleton->maps.tick_phases, RLS_TICK_PHASES,
+				 counts, 1) ||
+	    !rls_tick_phases_in_step(counts))
 		return 0;
 	rls_debug("threads keep step with the scheduler's ticks: samples have a timer of their own from now on");
 	rls_kernel_leave_scheduler_ticks(kernel);
