@@ -3,7 +3,7 @@
 In its standard input: the sampler's process, and either the numbers of its timers there, or the
 number of the map that holds which share of the scheduler's ticks it takes, and where in it. The job
 has them too then, and while it trains it lets them tick in one of each two stretches of work, at
-random in the first or the second. A line for each pair: kind of work, seconds of its own CPU time
+random in the first or the second; behind a semicolon: what ticks in the other of the two. A line for each pair: kind of work, seconds of its own CPU time
 per unit of work without and with ticks, and how long both took.
 """
 import ctypes
@@ -57,7 +57,21 @@ class Share:
         self.memory[self.place:self.place + 4] = self.share if ticks else struct.pack("I", 0)
 
 
+class Turns:
+    """One ticks where the other does not."""
+
+    def __init__(self, one, other):
+        self.one, self.other = one, other
+
+    def switch(self, ticks):
+        self.one.switch(ticks)
+        self.other.switch(not ticks)
+
+
 def ticks_from(words):
+    if ";" in words:
+        middle = words.index(";")
+        return Turns(ticks_from(words[:middle]), ticks_from(words[middle + 1:]))
     kind, pid, *numbers = words
     return (Timers(int(pid), [int(number) for number in numbers]) if kind == "timers" else
             Share(int(pid), *map(int, numbers)))
