@@ -55,7 +55,7 @@ static void check_names(const char *path, pid_t pid, const char *seen_path)
 	assert_int_equal(rls_elf_open(NAMED_LIBRARY, &elf), 0);
 	assert_int_equal(rls_native_file_open(path, pid, seen_path, &truth.file), 0);
 	assert_int_equal(rls_elf_each_static_symbol(elf, check_function, &truth), 0);
-	assert_int_equal(truth.functions, 3);
+	assert_int_equal(truth.functions, 4);
 	assert_false(rls_native_file_is_interpreter(truth.file));
 	rls_native_file_close(truth.file);
 	rls_elf_close(elf);
@@ -92,6 +92,52 @@ static void another_builds_names_are_not_used(void **state)
 	(void)state;
 	check_nameless(NAMED_FOLDER "/stripped.so");
 	check_nameless(NAMED_FOLDER "/other.so");
+}
+
+/* ---- stubs ---- */
+
+/* Where a function first calls to. */
+static uint64_t called_first(const struct rls_elf *elf, const char *function)
+{
+	struct rls_elf_symbol symbol;
+	const uint8_t *bytes, *call;
+	int32_t distance;
+
+	assert_int_equal(rls_elf_find_symbol(elf, function, &symbol), 0);
+	bytes = rls_elf_bytes(elf, symbol.vaddr, symbol.size_bytes);
+	assert_non_null(bytes);
+	call = memchr(bytes, 0xe8, symbol.size_bytes);
+	assert_non_null(call);
+	memcpy(&distance, call + 1, sizeof(distance));
+	return symbol.vaddr + (call + 5 - bytes) + (int64_t)distance;
+}
+
+/* with_names is where the calling function is known; the same code in path may lack it. */
+static void check_stub(const char *with_names, const char *path)
+{
+	struct rls_native_file *file;
+	struct rls_elf *elf;
+	uint64_t stub, start = 0;
+
+	assert_int_equal(rls_elf_open(with_names, &elf), 0);
+	stub = called_first(elf, "named_caller");
+	assert_int_equal(rls_native_file_open(path, 0, path, &file), 0);
+	for (uint64_t at = 0; at < 11; at++) { /* the least that stubs of three instructions have */
+		assert_string_equal(rls_native_file_function(file, stub + at, &start), "getppid@plt");
+		assert_int_equal(start, stub);
+	}
+	assert_string_not_equal(rls_native_file_function(file, stub - 1, &start), "getppid@plt");
+	assert_string_not_equal(rls_native_file_function(file, stub + 16, &start), "getppid@plt");
+	rls_native_file_close(file);
+	rls_elf_close(elf);
+}
+
+static void stubs_are_called_after_what_they_jump_to(void **state)
+{
+	(void)state;
+	check_stub(NAMED_LIBRARY, NAMED_LIBRARY);
+	check_stub(NAMED_LIBRARY, NAMED_FOLDER "/stripped.so");
+	check_stub(NAMED_IBT_LIBRARY, NAMED_IBT_LIBRARY);
 }
 
 /* ---- below another root ---- */
@@ -251,6 +297,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_found_wherever_they_are_kept),
 		cmocka_unit_test(another_builds_names_are_not_used),
+		cmocka_unit_test(stubs_are_called_after_what_they_jump_to),
 		cmocka_unit_test(the_process_sees_files_below_its_own_root),
 		cmocka_unit_test(broken_packed_symbols_are_none),
 		cmocka_unit_test(the_vdso_has_names),

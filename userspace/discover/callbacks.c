@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/discover/plt_stub.h"
 #include "userspace/plan/decoder.h"
 
 enum {
@@ -15,7 +16,6 @@ enum {
 	GROUP5_JUMP_RIP = 0x25,     /* jmp *disp32(%rip) */
 	REL32_BYTES = 5,
 	RIP_BYTES = 6,
-	BND = 0xf2,
 };
 
 /* An address and the libpython function it leads to: a word that holds its address, a
@@ -98,46 +98,6 @@ static uint64_t relative_target(const uint8_t *field, uint64_t next)
 	return next + (uint64_t)(int64_t)displacement;
 }
 
-static size_t endbr_before(const uint8_t *bytes, size_t at)
-{
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-
-	return at >= sizeof(endbr64) &&
-	       memcmp(bytes + at - sizeof(endbr64), endbr64, sizeof(endbr64)) == 0 ?
-		       sizeof(endbr64) :
-		       0;
-}
-
-/* Where the PLT stub begins whose `jmp *word(%rip)` is at bytes[at], or SIZE_MAX when that
- * jump is no stub's. Stubs are aligned to 8 and look like
- *	jmp *word; push $index; jmp plt0	.plt of GNU ld, gold and lld
- *	jmp *word; xchg %ax,%ax			.plt.got
- *	endbr64; [bnd] jmp *word; nop		.plt.sec, .plt.got with CET
- *	endbr64; mov $index,%r11d; jmp *word	mold
- */
-static size_t stub_start(const uint8_t *bytes, size_t at, size_t size, uint64_t vaddr)
-{
-	enum { PUSH_IMM32 = 0x68, MOLD_MOV_BYTES = 6 };
-	const uint8_t *behind = bytes + at + RIP_BYTES;
-	size_t start = at, landing;
-
-	if (start && bytes[start - 1] == BND)
-		start--;
-	if (start >= MOLD_MOV_BYTES && bytes[start - 6] == 0x41 && bytes[start - 5] == 0xbb)
-		start -= MOLD_MOV_BYTES;
-	landing = endbr_before(bytes, start);
-	start -= landing;
-	if ((vaddr + start) % 8)
-		return SIZE_MAX;
-	if (landing)
-		return start;
-	if (size - at < RIP_BYTES + 2)
-		return SIZE_MAX;
-	if (behind[0] == PUSH_IMM32 || (behind[0] == 0x66 && behind[1] == 0x90))
-		return start;
-	return SIZE_MAX;
-}
-
 /* Whether what looks like a stub is a function of its own: one that does nothing but tail-call,
  * of code built without a PLT. Its .eh_frame entry is as long as it is; a PLT's covers the
  * whole section. */
@@ -169,7 +129,7 @@ static int search_words(struct finder *finder, const uint8_t *bytes, size_t size
 		if (!word)
 			continue;
 		jump = at[1] == GROUP5_JUMP_RIP;
-		start = jump ? stub_start(bytes, offset, size, vaddr) : SIZE_MAX;
+		start = jump ? rls_plt_stub_start(bytes, offset, size, vaddr) : SIZE_MAX;
 		if (start != SIZE_MAX &&
 		    !is_function(finder, vaddr + start, vaddr + offset + RIP_BYTES))
 			err = add_lead(&finder->stubs, vaddr + start, word->symbol, false);

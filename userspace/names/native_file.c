@@ -10,6 +10,7 @@
 #include "userspace/discover/mappings.h"
 #include "userspace/names/debug_file.h"
 #include "userspace/names/evaluation.h"
+#include "userspace/names/plt.h"
 
 #define EVALUATION_LOOP "_PyEval_EvalFrameDefault"
 #define EVALUATION_STEP "_TAIL_CALL_"  /* 3.14 and later, by some compilers: one each */
@@ -24,6 +25,7 @@ struct rls_native_file {
 	struct rls_elf *debug;      /* its static symbols are the file's; NULL: none */
 	struct rls_evaluation evaluation;
 	RLS_LIST(struct function) functions; /* ascending; read at the first question */
+	struct rls_plt *plt;        /* NULL: out of memory */
 	bool read;
 };
 
@@ -115,6 +117,7 @@ void rls_native_file_close(struct rls_native_file *file)
 {
 	if (!file)
 		return;
+	rls_plt_free(file->plt);
 	rls_elf_close(file->debug);
 	rls_elf_close(file->elf);
 	free(file->functions.items);
@@ -168,6 +171,8 @@ static void read_functions(struct rls_native_file *file)
 	file->read = true;
 	if (add_functions(file))
 		file->functions.count = 0; /* out of memory: no names */
+	if (rls_plt_read(file->elf, &file->plt))
+		file->plt = NULL;
 	if (file->functions.count)
 		qsort(file->functions.items, file->functions.count, sizeof(struct function),
 		      compare_functions);
@@ -203,6 +208,7 @@ const char *rls_native_file_function(struct rls_native_file *file, uint64_t vadd
 {
 	const struct rls_elf_extent *extent;
 	const struct function *function;
+	const char *name;
 
 	if (!file->read)
 		read_functions(file);
@@ -211,6 +217,9 @@ const char *rls_native_file_function(struct rls_native_file *file, uint64_t vadd
 		*start = function->vaddr;
 		return function->name;
 	}
+	name = file->plt ? rls_plt_name(file->plt, vaddr, start) : NULL;
+	if (name)
+		return name;
 	extent = rls_elf_extent_at(file->elf, vaddr);
 	*start = extent ? extent->vaddr : vaddr;
 	return "";

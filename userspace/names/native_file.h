@@ -1,8 +1,8 @@
 /* Native file: a mapped executable or library, for naming addresses in it.
  *
  * Names are those of its symbol tables; where it was stripped, those kept elsewhere
- * (debug_file.h). Functions without any are still told apart by the extents that unwinders
- * need, under their address.
+ * (debug_file.h). Stubs of its PLT are called after what they jump to (plt.h). Functions without
+ * any are still told apart by the extents that unwinders need, under their address.
  */
 #ifndef RLS_NATIVE_FILE_H
 #define RLS_NATIVE_FILE_H
