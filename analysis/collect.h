@@ -12,6 +12,7 @@ struct rls_collector {
 	const struct rls_timeline *timeline;
 	const struct rls_string_pool *strings;
 	double calibration_error;   /* relative */
+	double operation_error;     /* the same, of the operation at hand */
 	double cupti_error;         /* of what CUPTI costs calls into CUDA, relative */
 	double lost_share;          /* of the thread-state events */
 	double cost_density;        /* of the thread at hand: what was subtracted, of its running time */

@@ -11,8 +11,8 @@
 
 static double relative_error(const struct rls_collector *c, enum rls_category category)
 {
-	return category == RLS_CATEGORY_CUDA_API ? fmax(c->calibration_error, c->cupti_error) :
-						   c->calibration_error;
+	return category == RLS_CATEGORY_CUDA_API ? fmax(c->operation_error, c->cupti_error) :
+						   c->operation_error;
 }
 
 static uint64_t error_ns(const struct rls_collector *c, enum rls_category category, uint64_t wall_ns,
@@ -160,6 +160,8 @@ static void add_scope(struct rls_collector *c, const struct rls_scope *scope, ui
 		.operation = rls_collect_string(c, scope->operation),
 	};
 
+	c->operation_error = rls_facts_operation_error(&c->timeline->facts, c->strings,
+						       scope->operation);
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++) {
 		keys.category = category;
 		for (int part = 0; part < RLS_PART_MAX; part++)

@@ -181,6 +181,21 @@ double rls_facts_calibration_error(const struct rls_facts *facts,
 	return worst;
 }
 
+double rls_facts_operation_error(const struct rls_facts *facts,
+				 const struct rls_string_pool *strings, rls_string_id operation)
+{
+	const char *wanted = rls_string_pool_get(strings, operation);
+
+	for (size_t i = 0; i < facts->calibration_count; i++) {
+		const char *name = rls_string_pool_get(strings, facts->calibration[i].name);
+
+		if (!strncmp(name, RLS_FIGURE_OPERATION, strlen(RLS_FIGURE_OPERATION)) &&
+		    !strcmp(name + strlen(RLS_FIGURE_OPERATION), wanted))
+			return relative_error(&facts->calibration[i]);
+	}
+	return rls_facts_calibration_error(facts, strings);
+}
+
 double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_string_pool *strings)
 {
 	double worst = 0;

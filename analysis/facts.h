@@ -31,6 +31,8 @@ struct rls_fact_calibration {
  * running the program itself with and without probes. */
 #define RLS_FIGURE_HIT "hit"
 #define RLS_FIGURE_WORKLOAD "workload.hit"
+/* The same of hits in the operation of the name that follows; of none: outside any. */
+#define RLS_FIGURE_OPERATION "workload.hit."
 /* What a call into CUDA of the name that follows takes longer while CUPTI is armed. */
 #define RLS_FIGURE_CUPTI "cupti."
 
@@ -76,6 +78,9 @@ int rls_facts_add(struct rls_facts *facts, const struct rls_event *event);
  * the figures; 0.25 when there are none. */
 double rls_facts_calibration_error(const struct rls_facts *facts,
 				   const struct rls_string_pool *strings);
+/* The same of hits in one operation, by its own figure if there is one. */
+double rls_facts_operation_error(const struct rls_facts *facts,
+				 const struct rls_string_pool *strings, rls_string_id operation);
 /* The worst of the figures of CUPTI's costs; 0 without any. */
 double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_string_pool *strings);
 

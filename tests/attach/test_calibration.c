@@ -41,7 +41,8 @@ static void survives_a_round_trip(void **state)
 	struct rls_workload workload = {
 		.command = "[\"python3\", \"train \\\"x\\\".py\"]", .factor = 1.25, .error = 0.03,
 		.hit_ns = 620.5, .cuda = { { "cudaLaunchKernel", 3100, 90.5 }, { "cuMemcpyAsync", 900, 0 } },
-		.cuda_count = 2,
+		.cuda_count = 2, .operations = { { "", 1.5, 0.25 }, { "int\"erence é", 0.75, 0.125 } },
+		.operation_count = 2,
 	};
 	_cleanup_free_ char *text = NULL;
 
@@ -55,6 +56,14 @@ static void survives_a_round_trip(void **state)
 	assert_true(back.workloads[0].factor == 1.25 && back.workloads[0].error == 0.03);
 	assert_int_equal(back.workloads[0].cuda_count, 2);
 	assert_memory_equal(back.workloads[0].cuda, workload.cuda, sizeof(workload.cuda));
+	assert_int_equal(back.workloads[0].operation_count, 2);
+	for (int i = 0; i < 2; i++) {
+		const struct rls_operation_cost *cost = &back.workloads[0].operations[i];
+
+		assert_string_equal(cost->operation, workload.operations[i].operation);
+		assert_true(cost->factor == workload.operations[i].factor &&
+			    cost->error == workload.operations[i].error);
+	}
 	rls_calibration_file_clear(&file);
 	rls_calibration_file_clear(&back);
 }
@@ -114,6 +123,10 @@ static void refuses_impossible_workloads(void **state)
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": 7}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": [{\"ns\": 1, \"error_ns\": 0}]}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": [{\"name\": \"c\", \"ns\": -1, \"error_ns\": 0}]}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": {}}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"factor\": 1, \"error\": 0}]}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 0, \"error\": 0}]}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 101, \"error\": 0}]}",
 	};
 	struct rls_calibration_file file = make_file(), back;
 

@@ -165,6 +165,154 @@ static void says_where_parts_differ(void **state)
 	assert_true(unlike.spread > 0.2 && unlike.spread < 0.8);
 }
 
+/* ---- operations ---- */
+
+enum { OUTSIDE, INFERENCE, UPDATE, SELDOM, ONCE, OPERATIONS };
+
+static const double operation_factors[OPERATIONS] = { 1.2, 1.4, 0.8, 1.1, 3 };
+
+static void turn(struct thread *thread, rls_string_id operation)
+{
+	const struct rls_queued_edge edge = { .time_ns = thread->now_ns, .now = operation };
+
+	assert_int_equal(rls_segments_turned(thread->segments, 5, &edge), 0);
+}
+
+/* So many hits, if all are probed, amid so much work; waits for a moment now and then. */
+static void hit(struct thread *thread, int operation, double work_ns, uint32_t hits, bool probed)
+{
+	double ns = work_ns * (1 + 0.2 * random_share());
+
+	if (probed) {
+		thread->hits += hits;
+		ns += hits * SAID_NS * operation_factors[operation];
+	}
+	if (random_share() < 0.02) {
+		thread->off_cpu_ns += 1000000;
+		ns += 1000000;
+	}
+	thread->now_ns += (uint64_t)ns;
+	if (probed) {
+		record(thread, OTHER, 1, false);
+		record(thread, OTHER, 0, false);
+	}
+}
+
+/* One step of a job with operations, of which only the mark is outside any. */
+static void step(struct thread *thread, size_t number, bool probed)
+{
+	static const struct { int operation; double work_ns; uint32_t hits; size_t every, until; } does[] = {
+		{ INFERENCE, 100000, 120, 1, SIZE_MAX }, { UPDATE, 300000, 200, 2, SIZE_MAX },
+		{ SELDOM, 15000000, 9000, 400, SIZE_MAX }, { ONCE, 500000, 300, 1, 2 },
+	};
+
+	thread->hits++;
+	record(thread, MARK_A, 1, true);
+	thread->hits++;
+	thread->now_ns += 2000;
+	record(thread, MARK_A, 0, true);
+	hit(thread, OUTSIDE, 40000, 20, probed);
+	for (size_t i = 0; i < sizeof(does) / sizeof(does[0]); i++) {
+		if (number % does[i].every || number >= does[i].until)
+			continue;
+		turn(thread, (rls_string_id)does[i].operation);
+		hit(thread, does[i].operation, does[i].work_ns, does[i].hits, probed);
+		turn(thread, 0);
+	}
+}
+
+static void run_operations(unsigned int seed, struct rls_delta_in_vivo *out)
+{
+	struct rls_segments segments = { 0 };
+	struct thread thread = { .segments = &segments, .now_ns = 1 };
+	bool probed = false;
+	size_t number = 0;
+
+	srand(seed);
+	while (thread.now_ns < 25000000000) {
+		uint64_t since_ns = thread.now_ns;
+
+		while (thread.now_ns < since_ns + STRETCH_NS)
+			step(&thread, number++, probed);
+		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
+		probed = !probed;
+	}
+	assert_int_equal(rls_segments_conclude(&segments, out), 0);
+	rls_segments_clear(&segments);
+}
+
+static const struct rls_part_cost *find_part(const struct rls_delta_in_vivo *found, rls_string_id id)
+{
+	for (size_t i = 0; i < found->part_count; i++) {
+		if (found->parts[i].operation == id)
+			return &found->parts[i];
+	}
+	return NULL;
+}
+
+/* Also of one that is seldom, beside many others; what was never compared is not told. */
+static void finds_what_hits_cost_in_operations(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 1; seed <= 5; seed++) {
+		struct rls_delta_in_vivo found;
+
+		run_operations(seed, &found);
+		for (rls_string_id id = OUTSIDE; id <= SELDOM; id++) {
+			const struct rls_part_cost *part = find_part(&found, id);
+
+			assert_non_null(part);
+			assert_true(fabs(part->factor - operation_factors[id]) <
+				    (id == SELDOM ? 0.1 : 0.04));
+			assert_true(part->error > 0 && part->error < 0.2);
+			assert_true(fabs(part->factor - operation_factors[id]) < part->error);
+		}
+		assert_null(find_part(&found, ONCE));
+		assert_true(found.factor > 1 && found.factor < 1.2);
+	}
+}
+
+/* Without operations there is one part, and its factor is the whole's. */
+static void tells_of_no_parts_where_there_is_one(void **state)
+{
+	struct job job = { { 1, 1.5 }, .noise = 0.1, .length_ns = 10000000000, .seed = 8 };
+	struct rls_delta_in_vivo found;
+
+	(void)state;
+	assert_int_equal(run(&job, &found), 0);
+	assert_int_equal(found.part_count, 0);
+}
+
+/* More operations than are told apart: those that are have their own, the whole is right. */
+static void bears_any_number_of_operations(void **state)
+{
+	struct rls_segments segments = { 0 };
+	struct thread thread = { .segments = &segments, .now_ns = 1 };
+	struct rls_delta_in_vivo found;
+	bool probed = false;
+
+	(void)state;
+	srand(11);
+	while (thread.now_ns < 8000000000) {
+		uint64_t since_ns = thread.now_ns;
+
+		while (thread.now_ns < since_ns + STRETCH_NS) {
+			for (rls_string_id id = 1; id < 3 * RLS_PARTS_MAX; id++) {
+				turn(&thread, id);
+				hit(&thread, OUTSIDE, 20000, 20, probed);
+			}
+			step(&thread, 3, probed);
+		}
+		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
+		probed = !probed;
+	}
+	assert_int_equal(rls_segments_conclude(&segments, &found), 0);
+	assert_true(found.part_count >= RLS_PARTS_MAX - 3 && found.part_count < RLS_PARTS_MAX);
+	assert_true(fabs(find_part(&found, 7)->factor / 1.2 - 1) < 0.1);
+	assert_true(fabs(found.factor / 1.2 - 1) < 0.1);
+	rls_segments_clear(&segments);
+}
+
 /* One label is no sign that all parts are alike. */
 static void one_label_tells_of_no_spread(void **state)
 {
@@ -206,6 +354,9 @@ int main(void)
 		cmocka_unit_test(finds_what_hits_cost),
 		cmocka_unit_test(bursts_do_not_spoil_it),
 		cmocka_unit_test(says_where_parts_differ),
+		cmocka_unit_test(finds_what_hits_cost_in_operations),
+		cmocka_unit_test(tells_of_no_parts_where_there_is_one),
+		cmocka_unit_test(bears_any_number_of_operations),
 		cmocka_unit_test(one_label_tells_of_no_spread),
 		cmocka_unit_test(leaves_out_what_has_lost_records),
 		cmocka_unit_test(wants_enough_to_compare),

@@ -117,6 +117,59 @@ static void a_loss_makes_the_stretch_unknown(void **state)
 			       "40 7/8 category python\n");
 }
 
+static void send_hits(struct rls_translator *translator, uint64_t time_ns, uint8_t category)
+{
+	send_category(translator, 7, 8, time_ns, category,
+		      (struct rls_wire_pile){ .hits = 1, .cost_ns = 1000 });
+	event_log_empty(&event_log);
+	send_category(translator, 7, 8, time_ns + 100000, category,
+		      (struct rls_wire_pile){ .hits = 2, .cost_ns = 1000 });
+}
+
+/* Edges are heard of ahead of the hits before them. */
+static void hits_cost_what_they_do_in_their_operation(void **state)
+{
+	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 2), 0);
+	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "act", 3), 0);
+	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "", 5), 0);
+	send_name(*state, 7, 0x100, "act");
+	send_name(*state, 7, 0x200, "learn");
+	send_edge(*state, 7, 8, 1000000, RLS_EDGE_PUSH, 1, 0x100);
+	send_edge(*state, 7, 8, 2000000, RLS_EDGE_PUSH, 2, 0x200);
+	send_edge(*state, 7, 8, 3000000, RLS_EDGE_POP, 0, 0);
+	send_hits(*state, 10000, RLS_CATEGORY_BACKEND);
+	assert_log(&event_log, "110000 7/8 category backend\n"
+			       "110000 7/8 hits 2 cost=5000\n");
+	send_hits(*state, 1000000, RLS_CATEGORY_BACKEND);
+	assert_log(&event_log, "1100000 7/8 category backend\n"
+			       "1100000 7/8 hits 2 cost=3000\n");
+	send_hits(*state, 2000000, RLS_CATEGORY_BACKEND); /* without a factor: the whole's */
+	assert_log(&event_log, "2100000 7/8 category backend\n"
+			       "2100000 7/8 hits 2 cost=2000\n");
+	send_hits(*state, 3000000, RLS_CATEGORY_BACKEND);
+	assert_log(&event_log, "3100000 7/8 category backend\n"
+			       "3100000 7/8 hits 2 cost=5000\n");
+}
+
+/* Children have their parent's; a new figure for the whole is one without parts. */
+static void factors_are_inherited_and_replaced(void **state)
+{
+	send_thread(*state, 7, 7, 1, 7, "python3");
+	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 2), 0);
+	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "", 4), 0);
+	send_fork(*state, 7, 7, 5, 9, 9, RLS_CATEGORY_PYTHON);
+	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 3), 0);
+	event_log_empty(&event_log);
+	send_category(*state, 9, 9, 20000, RLS_CATEGORY_PYTHON,
+		      (struct rls_wire_pile){ .hits = 2, .cost_ns = 1000 });
+	send_category(*state, 7, 7, 20000, RLS_CATEGORY_PYTHON,
+		      (struct rls_wire_pile){ .hits = 2, .cost_ns = 1000 });
+	assert_log(&event_log, "20000 9/9 category python\n"
+			       "20000 9/9 hits 2 cost=4000\n"
+			       "20000 7/7 category python\n"
+			       "20000 7/7 hits 2 cost=3000\n");
+}
+
 static void final_states_are_handed_on(void **state)
 {
 	struct rls_wire_final record = {
@@ -533,6 +586,8 @@ int main(void)
 		TEST(a_first_event_tells_what_was_before),
 		TEST(who_lives_is_known),
 		TEST(a_loss_makes_the_stretch_unknown),
+		TEST(hits_cost_what_they_do_in_their_operation),
+		TEST(factors_are_inherited_and_replaced),
 		TEST(final_states_are_handed_on),
 		TEST(edges_speak_of_names_sent_before),
 		TEST(unknown_names_are_operations_all_the_same),

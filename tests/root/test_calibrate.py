@@ -81,19 +81,33 @@ def check_command(checks):
         json.dump(store, file)
     after = recorded(command, environment)
     checks.that("workload.hit" in after, "and by those of its own command where there are any")
+    checks.that("workload.hit.o" not in after, "without any of operations")
     if "workload.hit" in after:
         checks.that(abs(after["workload.hit"]["ns"] - 2 * after["hit"]["ns"]) < 0.01 *
                     after["hit"]["ns"], "its hits cost what was found")
 
 
 JOB = """
-import truthsim
+import rlscope, truthsim
 print("ready", flush=True)
 while True:
     truthsim.o(1)
-    for _ in range(30):
-        truthsim.spin(3000)
+    with rlscope.operation("many"):
+        for _ in range(30):
+            truthsim.spin(3000)
+    with rlscope.operation("few"):
+        truthsim.spin(100000)
+        truthsim.spin(100000)
 """
+
+
+def attached(pid, environment):
+    """The calibration that a recording of the process has."""
+    with tempfile.NamedTemporaryFile() as trace:
+        done = subprocess.run([harness.BINARY, "attach", "--pid", str(pid), "--duration", "1", "-o", trace.name,
+                               "--overhead-budget", "none", "--format", "json"], capture_output=True,
+                              text=True, env=environment, timeout=60, check=False)
+    return json.loads(done.stdout or "{}").get("overhead", {}).get("calibration", {})
 
 
 def check_job(checks):
@@ -102,7 +116,8 @@ def check_job(checks):
     os.makedirs(os.path.join(folder, ".config", "rlscope-bpf"))
     with open(os.path.join(folder, ".config", "rlscope-bpf", "roles.conf"), "w") as file:
         file.write("simulator truthsim*\n")
-    environment = dict(os.environ, PYTHONPATH=harness.modules(), HOME=folder)
+    environment = dict(os.environ, HOME=folder, PYTHONPATH=":".join(
+        [harness.modules(), os.environ.get("RLS_PYTHONPATH", "")]))
     environment.pop("SUDO_UID", None)
     words = [harness.interpreter(), "-c", JOB]
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as job:
@@ -118,6 +133,15 @@ def check_job(checks):
             checks.that(json.loads(kept["command"]) == words and kept["factor"] == found["factor"],
                         "it is kept for this command")
             checks.that(kept["error"] >= found["error"] > 0, "with an error no smaller than the mean's")
+            parts = {part["operation"]: part for part in found.get("operations", [])}
+            checks.that({"many", "few"} <= set(parts), "hits in each operation have a figure: %s" %
+                        sorted(parts))
+            checks.that(all(part["factor"] > 0 and part["error"] > 0 for part in parts.values()),
+                        "each more than nothing, with an error")
+            checks.that(kept["operations"] == found["operations"], "they are kept too")
+            told = attached(job.pid, environment)
+            checks.that({"workload.hit." + name for name in parts} <= set(told),
+                        "and recordings of it have them: %s" % sorted(told))
             short = calibrate("--pid", str(job.pid), "--duration", "2.5", env=environment)
             checks.that(short.returncode == 1 and "longer --duration" in short.stderr,
                         "too short a look is told of: " + short.stderr.strip())

@@ -14,7 +14,7 @@
 #include "analysis/cleanup.h"
 
 #define VERSION 1
-#define FILE_BYTES_MAX (512L << 10)
+#define FILE_BYTES_MAX (2L << 20)
 #define FIGURE_NS_MAX 1e9
 #define FACTOR_MAX 100.0
 
@@ -104,6 +104,37 @@ static int take_cuda_costs(const json_t *array, struct rls_workload *out)
 	return r;
 }
 
+static int take_operation_cost(const json_t *object, struct rls_operation_cost *out)
+{
+	const char *name = json_string_value(json_object_get(object, "operation"));
+	int r = name && strlen(name) < sizeof(out->operation) ? 0 : -EINVAL;
+
+	if (!r)
+		r = take_number(object, "factor", FACTOR_MAX, &out->factor);
+	if (!r)
+		r = take_number(object, "error", FACTOR_MAX, &out->error);
+	if (!r && !(out->factor > 0))
+		r = -EINVAL;
+	if (!r)
+		memcpy(out->operation, name, strlen(name) + 1);
+	return r;
+}
+
+/* As with those of CUDA: there may be none. */
+static int take_operation_costs(const json_t *array, struct rls_workload *out)
+{
+	int r = 0;
+
+	if (!array)
+		return 0;
+	if (!json_is_array(array) || json_array_size(array) > RLS_OPERATION_COSTS_MAX)
+		return -EINVAL;
+	out->operation_count = json_array_size(array);
+	for (size_t i = 0; !r && i < out->operation_count; i++)
+		r = take_operation_cost(json_array_get(array, i), &out->operations[i]);
+	return r;
+}
+
 static int take_workload(const json_t *object, struct rls_workload *out)
 {
 	const char *command = json_string_value(json_object_get(object, "command"));
@@ -117,6 +148,8 @@ static int take_workload(const json_t *object, struct rls_workload *out)
 		r = take_number(object, "hit_ns", FIGURE_NS_MAX, &out->hit_ns);
 	if (!r)
 		r = take_cuda_costs(json_object_get(object, "cuda"), out);
+	if (!r)
+		r = take_operation_costs(json_object_get(object, "operations"), out);
 	if (!r)
 		memcpy(out->command, command, strlen(command) + 1);
 	return r;
@@ -193,11 +226,24 @@ json_t *rls_cuda_costs_describe(const struct rls_cuda_cost *costs, size_t count)
 	return array;
 }
 
+json_t *rls_operation_costs_describe(const struct rls_operation_cost *costs, size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, json_pack("{s:s, s:f, s:f}", "operation",
+						       costs[i].operation, "factor", costs[i].factor,
+						       "error", costs[i].error));
+	return array;
+}
+
 static json_t *describe_workload(const struct rls_workload *workload)
 {
-	return json_pack("{s:s, s:f, s:f, s:f, s:o}", "command", workload->command, "factor",
+	return json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "command", workload->command, "factor",
 			 workload->factor, "error", workload->error, "hit_ns", workload->hit_ns,
-			 "cuda", rls_cuda_costs_describe(workload->cuda, workload->cuda_count));
+			 "cuda", rls_cuda_costs_describe(workload->cuda, workload->cuda_count),
+			 "operations", rls_operation_costs_describe(workload->operations,
+								    workload->operation_count));
 }
 
 int rls_calibration_format(const struct rls_calibration_file *file,
@@ -339,10 +385,14 @@ int rls_calibration_save(const char *path, const struct rls_calibration_scope *s
 
 /* ---- workloads ---- */
 
+double rls_workload_rescale(const struct rls_workload *workload, double factor, double hit_ns)
+{
+	return workload->hit_ns > 0 && hit_ns > 0 ? factor * workload->hit_ns / hit_ns : factor;
+}
+
 double rls_workload_factor(const struct rls_workload *workload, double hit_ns)
 {
-	return workload->hit_ns > 0 && hit_ns > 0 ? workload->factor * workload->hit_ns / hit_ns :
-						    workload->factor;
+	return rls_workload_rescale(workload, workload->factor, hit_ns);
 }
 
 const struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,

@@ -17,6 +17,8 @@
 #define RLS_COMMAND_BYTES 4096
 #define RLS_CUDA_COSTS_MAX 24
 #define RLS_CUDA_NAME_BYTES 64
+#define RLS_OPERATION_COSTS_MAX 32
+#define RLS_OPERATION_BYTES 128
 
 /* What a call into CUDA takes longer while CUPTI is armed (record/cupti_delta.h). */
 struct rls_cuda_cost {
@@ -27,6 +29,15 @@ struct rls_cuda_cost {
 /* As the file has them, and `calibrate --json`. The caller's to release. */
 struct json_t *rls_cuda_costs_describe(const struct rls_cuda_cost *costs, size_t count);
 
+/* What hits in one operation cost; "": outside any. */
+struct rls_operation_cost {
+	char operation[RLS_OPERATION_BYTES];
+	double factor, error;   /* as the workload's */
+};
+
+/* As the file has them, and `calibrate --json`. The caller's to release. */
+struct json_t *rls_operation_costs_describe(const struct rls_operation_cost *costs, size_t count);
+
 /* What was found by running a command with and without probes. */
 struct rls_workload {
 	char command[RLS_COMMAND_BYTES];        /* its words as a JSON array */
@@ -35,6 +46,9 @@ struct rls_workload {
 	double hit_ns;          /* the calibration's mean hit then; 0: as it is now */
 	struct rls_cuda_cost cuda[RLS_CUDA_COSTS_MAX];
 	size_t cuda_count;
+	/* Where operations were told apart; of others' hits the whole's factor holds. */
+	struct rls_operation_cost operations[RLS_OPERATION_COSTS_MAX];
+	size_t operation_count;
 };
 
 struct rls_calibration_file {
@@ -69,9 +83,10 @@ int rls_calibration_load(const char *path, const struct rls_calibration_scope *s
 int rls_calibration_save(const char *path, const struct rls_calibration_scope *scope,
 			 const struct rls_calibration_file *file);
 
-/* What the workload's hits cost as a share of what another calibration says: the machine may have
- * been calibrated anew since. */
+/* What the workload's hits cost as a share of what another calibration says, and one of its own
+ * figures as such a share: the machine may have been calibrated anew since. */
 double rls_workload_factor(const struct rls_workload *workload, double hit_ns);
+double rls_workload_rescale(const struct rls_workload *workload, double factor, double hit_ns);
 
 /* What is known of this command (a JSON array, as RLS_EVENT_PROCESS has it), or NULL. */
 const struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,

@@ -23,6 +23,16 @@ static int handle_record(void *context, void *data, size_t size)
 	return kernel->handler(record, size, kernel->handler_context);
 }
 
+/* What was sent before a transition comes before it: its thread's operations above all. */
+static int handle_transition(void *context, void *data, size_t size)
+{
+	struct rls_kernel *kernel = context;
+	struct ring *control = ring_buffer__ring(kernel->rings, RING_CONTROL);
+	int r = ring__avail_data_size(control) ? ring__consume(control) : 0;
+
+	return r < 0 ? r : handle_record(context, data, size);
+}
+
 int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler, void *context)
 {
 	int r;
@@ -36,7 +46,7 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 	if (!kernel->rings)
 		return rls_error_r(-errno, "cannot map the ring buffers: %s", strerror(errno));
 	r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.transitions),
-			     handle_record, kernel);
+			     handle_transition, kernel);
 	if (!r)
 		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.gpu),
 				     handle_record, kernel);

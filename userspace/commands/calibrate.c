@@ -226,13 +226,16 @@ static int print_in_vivo_json(const struct rls_in_vivo *in_vivo)
 {
 	const struct rls_delta_in_vivo *found = &in_vivo->delta;
 
-	return put_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o}", "version", 1,
+	return put_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:o}", "version", 1,
 				  "tool", "rlscope-bpf " RLS_VERSION, "factor", found->factor,
 				  "error", found->error, "deviation", found->deviation, "spread",
 				  found->spread, "hit_ns", found->hit_ns, "inflation",
 				  found->inflation, "segments", (json_int_t)found->segments,
 				  "labels", (json_int_t)found->labels, "cuda",
-				  rls_cuda_costs_describe(in_vivo->cuda, in_vivo->cuda_count)));
+				  rls_cuda_costs_describe(in_vivo->cuda, in_vivo->cuda_count),
+				  "operations",
+				  rls_operation_costs_describe(in_vivo->operations,
+							       in_vivo->operation_count)));
 }
 
 static int print_in_vivo(const struct rls_in_vivo *in_vivo)
@@ -244,6 +247,12 @@ static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 	       found->segments, found->labels, found->inflation, found->hit_ns, found->factor,
 	       found->error, found->deviation, found->spread,
 	       go_by_it(is_certain(found->factor, found->error)));
+	for (size_t i = 0; i < in_vivo->operation_count; i++) {
+		const struct rls_operation_cost *cost = &in_vivo->operations[i];
+
+		printf("%.3f ± %.3f %s%s\n", cost->factor, cost->error,
+		       *cost->operation ? "in " : "outside any operation", cost->operation);
+	}
 	for (size_t i = 0; i < in_vivo->cuda_count; i++)
 		printf("%s takes %.0f ± %.0f ns longer while CUPTI is armed\n", in_vivo->cuda[i].name,
 		       in_vivo->cuda[i].ns, in_vivo->cuda[i].error_ns);
@@ -257,10 +266,13 @@ static void conclude(const struct rls_in_vivo *found, const struct rls_calibrate
 	memcpy(out->command, found->command, strlen(found->command) + 1);
 	out->factor = found->delta.factor;
 	out->error = hypot(found->delta.deviation, found->delta.spread);
+	memcpy(out->operations, found->operations, sizeof(out->operations));
+	out->operation_count = found->operation_count;
 	if (!is_certain(found->delta.factor, found->delta.error)) {
 		/* For what CUPTI costs: hits go by the machine's figures. */
 		out->factor = 1;
 		out->error = hit->error_ns / hit->value_ns;
+		out->operation_count = 0;
 	}
 	out->hit_ns = found->hit_ns;
 	memcpy(out->cuda, found->cuda, sizeof(out->cuda));

@@ -29,6 +29,7 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_in_v
 	const struct rls_selection nobody = { 0 };
 	struct rls_recorder *recorder;
 	enum rls_stop why;
+	int found = -ENODATA;
 	int r = rls_recording_open(options, &nobody, pid, &recorder);
 
 	if (r)
@@ -36,18 +37,21 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_in_v
 	r = rls_recorder_add(recorder, pid);
 	if (!r)
 		r = rls_recorder_run(recorder, &hooks, &why);
-	if (!r)
+	if (!r) {
 		out->cuda_count = rls_recorder_cuda_costs(recorder, out->cuda, RLS_CUDA_COSTS_MAX);
-	if (!r)
+		found = rls_recorder_in_vivo(recorder, &out->delta, &out->hit_ns);
+		if (!found)
+			out->operation_count = rls_recorder_operation_costs(recorder, &out->delta,
+									    out->operations);
 		r = rls_recorder_finish(recorder);
+	}
 	if (!r && why == RLS_STOP_FAILED)
 		r = rls_error_r(-EIO, "the measurement could not go on");
-	if (!r) {
-		r = rls_recorder_in_vivo(recorder, &out->delta, &out->hit_ns);
-		if (r == -ENODATA)
-			rls_error("too few of its calls were seen to compare: give it a longer --duration, "
-				  "while the job does what it usually does");
-	}
+	if (!r && found == -ENODATA)
+		rls_error("too few of its calls were seen to compare: give it a longer --duration, "
+			  "while the job does what it usually does");
+	if (!r)
+		r = found;
 	rls_recorder_free(recorder);
 	return r;
 }

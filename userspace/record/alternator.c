@@ -97,6 +97,12 @@ int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_
 					alternator->marks[record->site]);
 }
 
+int rls_alternator_turned(struct rls_alternator *alternator, uint32_t tid,
+			  const struct rls_queued_edge *edge)
+{
+	return rls_segments_turned(&alternator->segments, tid, edge);
+}
+
 /* ---- which sites are marks ---- */
 
 static int read_hits(struct rls_alternator *alternator, size_t sites)

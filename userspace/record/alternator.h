@@ -26,6 +26,10 @@ void rls_alternator_start(struct rls_alternator *alternator, uint64_t time_ns);
 int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_header *record,
 		       size_t size);
 
+/* A thread's operation changes (translate.h). 0 or -ENOMEM. */
+int rls_alternator_turned(struct rls_alternator *alternator, uint32_t tid,
+			  const struct rls_queued_edge *edge);
+
 /* Turns probes on or off when it is time. sites: ids given so far. 0 or -errno. */
 int rls_alternator_tick(struct rls_alternator *alternator, uint64_t time_ns, size_t sites);
 

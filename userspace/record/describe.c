@@ -35,6 +35,28 @@ static int apply_cuda(const struct rls_describer *describer, pid_t pid,
 	return r;
 }
 
+/* Of hits in its operations: a factor each, where they were told apart. */
+static int apply_operations(const struct rls_describer *describer, pid_t pid,
+			    const struct rls_workload *workload, double hit_ns, uint64_t time_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < workload->operation_count; i++) {
+		const struct rls_operation_cost *cost = &workload->operations[i];
+		char figure[sizeof(RLS_FIGURE_OPERATION) + RLS_OPERATION_BYTES];
+		double factor = rls_workload_rescale(workload, cost->factor, hit_ns);
+		double error = hypot(cost->error / cost->factor, PLACE_ERROR);
+
+		snprintf(figure, sizeof(figure), RLS_FIGURE_OPERATION "%s", cost->operation);
+		r = rls_translator_set_operation_factor(describer->translator, (uint32_t)pid,
+							cost->operation, factor);
+		if (!r)
+			r = rls_host_figure(describer->output, figure, factor * hit_ns,
+					    error * factor * hit_ns, time_ns);
+	}
+	return r;
+}
+
 /* What was found of this very command, with and without probes. */
 static int apply_workload(const struct rls_describer *describer, pid_t pid, const char *command,
 			  uint64_t time_ns)
@@ -52,6 +74,8 @@ static int apply_workload(const struct rls_describer *describer, pid_t pid, cons
 	if (!r)
 		r = rls_host_figure(describer->output, RLS_FIGURE_WORKLOAD, factor * hit_ns,
 				    error * factor * hit_ns, time_ns);
+	if (!r)
+		r = apply_operations(describer, pid, workload, hit_ns, time_ns);
 	return r ? r : apply_cuda(describer, pid, workload, time_ns);
 }
 

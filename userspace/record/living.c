@@ -10,14 +10,21 @@ struct rls_living_process *rls_living_find(const struct rls_living *living, uint
 	return rls_index_map_get(&living->map, pid, 0);
 }
 
+static void thread_free(struct rls_living_thread *thread)
+{
+	rls_edge_queue_clear(&thread->edges);
+	free(thread);
+}
+
 static void process_free(struct rls_living_process *process)
 {
 	while (process->all_threads) {
 		struct rls_living_thread *thread = process->all_threads;
 
 		process->all_threads = thread->next;
-		free(thread);
+		thread_free(thread);
 	}
+	free(process->factors);
 	rls_index_map_free(&process->names);
 	rls_index_map_free(&process->threads);
 	free(process);
@@ -97,7 +104,7 @@ void rls_living_forget_thread(struct rls_living_process *process, uint32_t tid)
 			struct rls_living_thread *thread = *link;
 
 			*link = thread->next;
-			free(thread);
+			thread_free(thread);
 			return;
 		}
 	}

@@ -10,6 +10,7 @@
 #include "analysis/event.h"
 #include "analysis/index_map.h"
 #include "userspace/record/arrears.h"
+#include "userspace/record/edge_queue.h"
 #include "userspace/record/operation_stack.h"
 
 struct rls_living_thread {
@@ -20,6 +21,13 @@ struct rls_living_thread {
 	uint64_t inherits_since_ns;     /* its operation is not told yet from then on; 0: it is */
 	struct rls_arrears arrears;
 	struct rls_operation_stack operations;
+	struct rls_edge_queue edges;    /* of it, what hits have not come to yet (charge.h) */
+	rls_string_id charged_operation;        /* at the last hit */
+};
+
+struct rls_operation_factor {
+	rls_string_id operation;
+	double factor;                  /* as cost_factor */
 };
 
 struct rls_living_process {
@@ -29,6 +37,8 @@ struct rls_living_process {
 	struct rls_index_map threads;   /* tid → struct rls_living_thread */
 	struct rls_living_thread *all_threads;
 	double cost_factor;             /* what its hits cost, as a share of the calibrated; 0: 1 */
+	struct rls_operation_factor *factors;   /* where operations have their own (charge.h) */
+	size_t factor_count, factor_room;
 	uint32_t annotated_tid;         /* whose operation helper threads have; 0: nobody's */
 };
 

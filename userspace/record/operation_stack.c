@@ -93,6 +93,15 @@ void rls_operation_stack_clear_annotations(struct rls_operation_stack *stack)
 	rls_operation_stack_pop(stack, 0);
 }
 
+rls_string_id rls_operation_stack_innermost(const struct rls_operation_stack *stack)
+{
+	for (uint32_t i = stack->count; i-- > 0;) {
+		if (!stack->entries[i].hidden)
+			return stack->entries[i].name;
+	}
+	return 0;
+}
+
 void rls_operation_stack_fill(const struct rls_operation_stack *stack, struct rls_event *event)
 {
 	uint16_t depth = 0;

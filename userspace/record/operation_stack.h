@@ -39,6 +39,9 @@ void rls_operation_stack_clear_ranges(struct rls_operation_stack *stack);
 /* Drops the annotations, keeps the ranges. */
 void rls_operation_stack_clear_annotations(struct rls_operation_stack *stack);
 
+/* 0: none. */
+rls_string_id rls_operation_stack_innermost(const struct rls_operation_stack *stack);
+
 /* Fills the payload of an OPERATION event. */
 void rls_operation_stack_fill(const struct rls_operation_stack *stack, struct rls_event *event);
 

@@ -511,6 +511,25 @@ int rls_recorder_in_vivo(const struct rls_recorder *recorder, struct rls_delta_i
 	return recorder->alternator ? rls_alternator_conclude(recorder->alternator, out) : -ENODATA;
 }
 
+size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
+				    const struct rls_delta_in_vivo *delta,
+				    struct rls_operation_cost *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < delta->part_count && count < RLS_OPERATION_COSTS_MAX; i++) {
+		const struct rls_part_cost *part = &delta->parts[i];
+		const char *name = rls_string_pool_get(recorder->output.strings, part->operation);
+
+		if (strlen(name) >= sizeof(out->operation))
+			continue;
+		out[count] = (struct rls_operation_cost){ .factor = part->factor,
+							  .error = part->error };
+		strcpy(out[count++].operation, name);
+	}
+	return count;
+}
+
 size_t rls_recorder_cuda_costs(const struct rls_recorder *recorder, struct rls_cuda_cost *out,
 			       size_t max)
 {

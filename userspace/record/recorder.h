@@ -58,6 +58,7 @@ struct rls_recorder_options {
 };
 
 struct rls_cuda_cost;
+struct rls_operation_cost;
 struct rls_delta_in_vivo;
 struct rls_recorder;
 
@@ -103,6 +104,12 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
  * too little to see. */
 int rls_recorder_in_vivo(const struct rls_recorder *recorder, struct rls_delta_in_vivo *out,
 			 double *hit_ns);
+
+/* The factors of delta's parts, by name, RLS_OPERATION_COSTS_MAX at most; before the recording is
+ * finished. Returns how many: those of names too long to be kept are left out. */
+size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
+				    const struct rls_delta_in_vivo *delta,
+				    struct rls_operation_cost *out);
 
 /* And what CUPTI was found to cost calls into CUDA, by name; before the recording is finished.
  * Returns how many, max at most. */

@@ -66,9 +66,17 @@ static void on_final(void *context, const struct rls_wire_final *final)
 			  strerror(-r));
 }
 
+static int on_turned(void *context, uint32_t tid, const struct rls_queued_edge *edge)
+{
+	struct rls_recorder *recorder = context;
+
+	return recorder->alternator ? rls_alternator_turned(recorder->alternator, tid, edge) : 0;
+}
+
 struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder)
 {
-	return (struct rls_process_watcher){ on_forked, on_execed, on_ended, on_final, recorder };
+	return (struct rls_process_watcher){ on_forked, on_execed, on_ended, on_final, on_turned,
+					     recorder };
 }
 
 int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *context)

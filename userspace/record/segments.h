@@ -5,8 +5,9 @@
  *     marks    a  b    a    b     a  b  a  b    a    b    entries of a few sites that stay on
  *              ├ab┤    ├─ab─┤     ├ab┤          ├─ab─┤
  *
- * A segment is what lies on one thread between two marks, labelled by the two sites. Segments
- * of one label are the same work; what they take longer while all sites are probed is what the
+ * A segment is what lies on one thread between two marks, labelled by the two sites. Where the
+ * thread's operation changes one ends as well: the target says when, with probes and without, and
+ * the label says in which operation it lies. Segments of one label are the same work; what they take longer while all sites are probed is what the
  * hits in them cost. That as a share of what the calibration says is the factor; only running
  * time counts. Neighbouring stretches are compared with each other, block by block, so that
  * what the machine does meanwhile goes to both sides.
@@ -22,6 +23,8 @@
 
 #include "analysis/index_map.h"
 #include "bpf/wire.h"
+#include "userspace/record/differences.h"
+#include "userspace/record/edge_queue.h"
 
 /* Sites with larger ids cannot be marks. */
 #define RLS_MARK_SITES 65536
@@ -37,20 +40,8 @@ struct rls_segments {
 	size_t count, room;
 	struct rls_stretch *stretches;
 	size_t stretch_count, stretch_room;
-};
-
-struct rls_delta_in_vivo {
-	double factor;          /* what hits cost, as a share of what the calibration says */
-	double error;           /* half width of its 95 % interval */
-	double deviation;       /* half width of where 95 % of stretches of a second lie: the machine and
-	                         * the work have their ups and downs, and a recording is one of them */
-	double spread;          /* how far the factors of single labels lie from it beyond their noise: what
-	                         * a part of the work may differ from the whole. Half width, 95 %; a
-	                         * tenth of the factor where there is no second label to tell */
-	double hit_ns;          /* what a hit cost */
-	double inflation;       /* the time of the segments with probes, of that without */
-	size_t segments;        /* compared */
-	size_t labels, blocks;
+	struct rls_part parts[RLS_PARTS_MAX];   /* the first: outside any operation */
+	size_t part_count;
 };
 
 void rls_segments_clear(struct rls_segments *segments);
@@ -58,6 +49,10 @@ void rls_segments_clear(struct rls_segments *segments);
 /* A transition; is_mark: its site stays on, and its entries are marks. 0 or -ENOMEM. */
 int rls_segments_add(struct rls_segments *segments, const struct rls_wire_category *record,
 		     bool is_mark);
+
+/* The thread's innermost operation changes: told before the records after it. 0 or -ENOMEM. */
+int rls_segments_turned(struct rls_segments *segments, uint32_t tid,
+			const struct rls_queued_edge *edge);
 
 /* All sites, or only those of the marks, were probed from one instant to the other. In the
  * order of time. 0 or -ENOMEM. */

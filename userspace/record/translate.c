@@ -1,12 +1,12 @@
 #include "userspace/record/translate.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/index_map.h"
 #include "userspace/annotate/foreign_ranges.h"
+#include "userspace/record/charge.h"
 #include "userspace/record/emit.h"
 #include "userspace/record/inherit.h"
 #include "userspace/record/living.h"
@@ -36,14 +36,27 @@ static int add_pile(struct rls_translator *translator, const struct rls_wire_hea
 	struct rls_living_thread *thread =
 		process ? rls_index_map_get(&process->threads, header->tid, 0) : NULL;
 	struct rls_wire_pile charged = *pile;
-	uint64_t cost_ns = pile->cost_ns;
 
-	if (process && process->cost_factor > 0)
-		cost_ns = (uint64_t)round(process->cost_factor * pile->cost_ns);
-	if (thread && pile->hits)
-		cost_ns = rls_arrears_charge(&thread->arrears, category, header->time_ns, cost_ns);
-	charged.cost_ns = cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;
+	charged.cost_ns = rls_charge(process, thread, pile, category, header->time_ns);
 	return rls_emit_pile(&translator->sink, header, &charged);
+}
+
+/* The thread's operations have changed. gap: others may have come just before, unseen. */
+static int turn(struct rls_translator *translator, struct rls_living_process *process,
+		struct rls_living_thread *thread, uint64_t time_ns, bool gap)
+{
+	const struct rls_queued_edge edge = {
+		.time_ns = time_ns,
+		.now = rls_operation_stack_innermost(&thread->operations),
+		.gap = gap,
+	};
+	int r = rls_inherit_after(&translator->sink, process, thread, time_ns);
+
+	if (!r)
+		r = rls_charge_turn(process, thread, &edge);
+	if (!r && translator->watcher.turned)
+		r = translator->watcher.turned(translator->watcher.context, thread->tid, &edge);
+	return r;
 }
 
 /* ---- one function per record kind ---- */
@@ -124,10 +137,11 @@ static int on_fork(struct rls_translator *translator, const void *data)
 			       record->child_ns_pid, time_ns, record->comm);
 	if (r)
 		return r;
-	child->cost_factor = parent->cost_factor;
-	if (parent->phase)
+	r = rls_charge_copy_factors(child, parent);
+	if (!r && parent->phase)
 		r = add_phase(translator, child, time_ns, parent->phase);
 	thread->operations = parent_thread->operations;
+	thread->charged_operation = rls_operation_stack_innermost(&thread->operations);
 	thread->announced = true;
 	thread->annotated = parent_thread->annotated;
 	child->annotated_tid = thread->annotated ? thread->tid : 0;
@@ -172,6 +186,8 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	thread->annotated = false;
 	process->annotated_tid = 0;
 	r = rls_emit_thread(&translator->sink, pid, pid, process->event.process.ns_pid, time_ns, record->comm);
+	rls_edge_queue_clear(&thread->edges);
+	thread->charged_operation = 0;
 	if (!r)
 		r = rls_emit_operation(&translator->sink, pid, thread, time_ns);
 	if (!r)
@@ -281,7 +297,7 @@ static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t 
 		translator->ignored++;
 		return 0;
 	}
-	return rls_inherit_after(&translator->sink, process, thread, edge->time_ns);
+	return turn(translator, process, thread, edge->time_ns, false);
 }
 
 static int apply_stack_entry(struct rls_translator *translator, const struct rls_wire_edge *record,
@@ -304,7 +320,7 @@ static int apply_stack_entry(struct rls_translator *translator, const struct rls
 	rls_operation_stack_push(&thread->operations, record->depth, name);
 	if (!(record->header.flags & RLS_WIRE_STACK_END))
 		return 0;
-	return rls_inherit_after(&translator->sink, process, thread, record->header.time_ns);
+	return turn(translator, process, thread, record->header.time_ns, true);
 }
 
 static int on_edge(struct rls_translator *translator, const void *data)
@@ -379,7 +395,7 @@ static int on_range(struct rls_translator *translator, const void *data)
 		seen = rls_operation_stack_pop_range(&thread->operations, record->token);
 	if (!r && lost && thread->annotated)
 		seen = true;
-	return r || !seen ? r : rls_inherit_after(&translator->sink, process, thread, header->time_ns);
+	return r || !seen ? r : turn(translator, process, thread, header->time_ns, lost);
 }
 
 static int on_loss(struct rls_translator *translator, const void *data)
@@ -476,8 +492,21 @@ int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t p
 
 	if (r)
 		return r;
+	rls_charge_forget_factors(process);
 	process->cost_factor = factor;
 	return 0;
+}
+
+int rls_translator_set_operation_factor(struct rls_translator *translator, uint32_t pid,
+					const char *operation, double factor)
+{
+	struct rls_living_process *process;
+	rls_string_id id;
+	int r = rls_living_process(&translator->living, pid, &process);
+
+	if (!r)
+		r = rls_emit_intern(&translator->sink, operation, strlen(operation), &id);
+	return r ? r : rls_charge_set_factor(process, id, factor);
 }
 
 int rls_translator_describe(struct rls_translator *translator, const struct rls_event *event)

@@ -28,6 +28,9 @@ struct rls_process_watcher {
 	void (*ended)(void *context, uint32_t pid, uint64_t time_ns);
 	/* A thread's annotation record as far as the kernel side has read it. */
 	void (*final)(void *context, const struct rls_wire_final *final);
+	/* A thread's innermost operation, of its own doing, told before the hits after it. 0 or
+	 * -errno, which stops translation. */
+	int (*turned)(void *context, uint32_t tid, const struct rls_queued_edge *edge);
 	void *context;
 };
 
@@ -44,6 +47,9 @@ int rls_translate(struct rls_translator *translator, const struct rls_wire_heade
 /* What the process's hits cost is this share of what the calibration says; its children's
  * too, those that it forks from now on. 0 or -ENOMEM. */
 int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t pid, double factor);
+/* The same of hits in one operation, after that; "": outside any. */
+int rls_translator_set_operation_factor(struct rls_translator *translator, uint32_t pid,
+					const char *operation, double factor);
 
 /* Announces a process, or describes it anew: the event (kind PROCESS) is added and kept. */
 int rls_translator_describe(struct rls_translator *translator, const struct rls_event *process);

@@ -413,6 +413,41 @@ static void test_error_is_honest(void **unused)
 	script_end(&script);
 }
 
+static void add_figure(struct script *script, const char *name, double value_ns, double error_ns)
+{
+	struct rls_event *event = script_add(script, RLS_EVENT_CALIBRATION, 10, 0, 0);
+
+	event->calibration.name = script_string(script, name);
+	event->calibration.value_ns = value_ns;
+	event->calibration.error_ns = error_ns;
+}
+
+/* An operation whose hits have a figure of their own is as far off as that is. */
+static void test_operations_have_their_own_error(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	add_figure(&script, "hit", 800, 400);
+	add_figure(&script, "workload.hit", 1000, 300);
+	add_figure(&script, "workload.hit.act", 1400, 140);
+	add_figure(&script, "workload.hit.", 900, 180);
+	add_category(&script, 1010, 1, 1, RLS_CATEGORY_BACKEND);
+	add_hits(&script, 1010, 1, 1, 1, 100);
+	add_operation(&script, 1010, 1, 1, "act");
+	add_hits(&script, 2010, 1, 1, 1, 100);
+	add_operation(&script, 2010, 1, 1, "learn");
+	add_hits(&script, 3010, 1, 1, 1, 100);
+	add_end(&script, 3010);
+	report = script_report(&script);
+	assert_int_equal(find_row(report, 1, 1, "", "", "python", CPU)->error_ns, 20);
+	assert_int_equal(find_row(report, 1, 1, "", "act", "backend", CPU)->error_ns, 10);
+	assert_int_equal(find_row(report, 1, 1, "", "learn", "backend", CPU)->error_ns, 30);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 /* A process that was only seen to die has no part in the recording. */
 static void test_ends_of_the_unknown(void **unused)
 {
@@ -467,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_lives),
 		cmocka_unit_test(test_a_wait_is_the_last_instant),
 		cmocka_unit_test(test_error_is_honest),
+		cmocka_unit_test(test_operations_have_their_own_error),
 		cmocka_unit_test(test_ends_of_the_unknown),
 		cmocka_unit_test(test_a_trace_of_nothing),
 	};

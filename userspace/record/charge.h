@@ -1,0 +1,31 @@
+/* Charge: what a thread's hits are taken to have cost. Pure.
+ *
+ * A hit costs more amid cold code than amid hot code, so one operation's cost more of what the
+ * calibration says than another's: calibration in the running job finds a factor for each
+ * (segments.h). What finds no time is owed (arrears.h).
+ */
+#ifndef RLS_CHARGE_H
+#define RLS_CHARGE_H
+
+#include "bpf/wire.h"
+#include "userspace/record/living.h"
+
+/* Hits in the operation cost this share of what the calibration says, those in operations without
+ * one the process's cost_factor. 0 or -ENOMEM. */
+int rls_charge_set_factor(struct rls_living_process *process, rls_string_id operation,
+			  double factor);
+/* Those of from's hold for process as well, in place of its own. 0 or -ENOMEM. */
+int rls_charge_copy_factors(struct rls_living_process *process,
+			    const struct rls_living_process *from);
+void rls_charge_forget_factors(struct rls_living_process *process);
+
+/* The thread's innermost operation has changed, of its own doing. 0 or -ENOMEM. */
+int rls_charge_turn(const struct rls_living_process *process, struct rls_living_thread *thread,
+		    const struct rls_queued_edge *edge);
+
+/* What the pile's hits cost, as much as there was time for since the last charge. process, thread:
+ * NULL when it is not known; category: what it was in until then. */
+uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_thread *thread,
+		    const struct rls_wire_pile *pile, enum rls_category category, uint64_t time_ns);
+
+#endif

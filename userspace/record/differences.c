@@ -1,0 +1,266 @@
+#include "userspace/record/differences.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/student.h"
+
+/* Of the blocks, on either side. */
+#define TRIMMED_BLOCKS 0.2
+#define CONFIDENCE 0.95
+#define BLOCKS_OF_SPREAD 3
+#define BLOCKS_OF_PART 3
+/* Labels whose own factor is known better than that tell equally well. */
+#define CLEAR_NOISE 0.1
+/* Of the factor: the spread where one label alone cannot tell of any. Eight training jobs had
+ * 0.005 to 0.28, half of them more than 0.08. */
+#define UNKNOWN_SPREAD 0.1
+/* No part's hits cost less than that, nor more. */
+#define FACTOR_MIN 0.05
+#define FACTOR_MAX 20.0
+
+struct sums {
+	double count, delta_ns, cost_ns, hits, plain_ns;
+};
+
+static void add(struct sums *sums, const struct rls_difference *difference)
+{
+	sums->count += difference->count;
+	sums->delta_ns += difference->count * difference->delta_ns;
+	sums->cost_ns += difference->count * difference->cost_ns;
+	sums->hits += difference->count * difference->hits;
+	sums->plain_ns += difference->count * difference->plain_ns;
+}
+
+/* Of a ratio of sums over blocks: by what is left of each block's difference. */
+static double ratio_error(const struct sums *blocks, size_t count, double ratio, double of)
+{
+	double squares = 0;
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double off = blocks[i].delta_ns - ratio * blocks[i].cost_ns;
+
+		used += blocks[i].count > 0;
+		squares += off * off;
+	}
+	if (used < 2)
+		return INFINITY;
+	return rls_student_quantile(CONFIDENCE, (double)used - 1) *
+	       sqrt(squares * (double)used / (double)(used - 1)) / of;
+}
+
+static int compare_numbers(double a, double b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_label(const void *left, const void *right)
+{
+	const struct rls_difference *a = left, *b = right;
+
+	if (a->label != b->label)
+		return a->label > b->label ? 1 : -1;
+	return compare_numbers(a->block, b->block);
+}
+
+/* How far the labels' own factors are from the whole's beyond what their noise explains: those
+ * of much cost and little noise tell most. Sorts by label. */
+static double find_spread(struct rls_difference *differences, size_t count, double factor,
+			  size_t *labels)
+{
+	double weighted = 0, weights = 0;
+	size_t telling = 0, end;
+
+	qsort(differences, count, sizeof(*differences), by_label);
+	*labels = 0;
+	for (size_t i = 0; i < count; i = end) {
+		struct sums blocks[RLS_BLOCKS_MAX] = { 0 }, whole = { 0 };
+		size_t used = 0;
+		double noise, off, weight;
+
+		for (end = i; end < count && differences[end].label == differences[i].label; end++) {
+			add(&blocks[used++], &differences[end]);
+			add(&whole, &differences[end]);
+		}
+		++*labels;
+		if (used < BLOCKS_OF_SPREAD || !(whole.cost_ns > 0))
+			continue;
+		off = whole.delta_ns / whole.cost_ns - factor;
+		noise = ratio_error(blocks, used, factor + off, whole.cost_ns) /
+			rls_student_quantile(CONFIDENCE, (double)used - 1);
+		weight = whole.cost_ns / (noise * noise + CLEAR_NOISE * CLEAR_NOISE);
+		weighted += weight * (off * off - noise * noise);
+		weights += weight;
+		telling++;
+	}
+	if (telling < 2)
+		return UNKNOWN_SPREAD * factor;
+	return weights > 0 && weighted > 0 ? 2 * sqrt(weighted / weights) : 0;
+}
+
+struct interval {
+	double middle, half;    /* 95 % */
+};
+
+struct ratio {
+	double value, weight;
+};
+
+static int by_value(const void *left, const void *right)
+{
+	return compare_numbers(((const struct ratio *)left)->value,
+			       ((const struct ratio *)right)->value);
+}
+
+static double clip(const struct ratio *ratios, size_t i, size_t low, size_t high)
+{
+	return ratios[i < low ? low : i > high ? high : i].value;
+}
+
+/* The blocks' ratios without the farthest of either side, which somebody else's bursts have
+ * spoilt: their trimmed mean, and its interval by Yuen's winsorized variance. Returns how many
+ * blocks there are; it takes at least so many. */
+static size_t combine(const struct sums blocks[RLS_BLOCKS_MAX], size_t least, struct interval *out)
+{
+	struct ratio ratios[RLS_BLOCKS_MAX];
+	double weights = 0, sum = 0, middle = 0, squares = 0, n;
+	size_t count = 0, cut, i;
+
+	for (i = 0; i < RLS_BLOCKS_MAX; i++) {
+		if (blocks[i].cost_ns > 0)
+			ratios[count++] = (struct ratio){ blocks[i].delta_ns / blocks[i].cost_ns,
+							  blocks[i].cost_ns };
+	}
+	if (count < least)
+		return count;
+	qsort(ratios, count, sizeof(*ratios), by_value);
+	n = (double)count;
+	cut = (size_t)(TRIMMED_BLOCKS * n);
+	for (i = cut; i < count - cut; i++) {
+		sum += ratios[i].weight * ratios[i].value;
+		weights += ratios[i].weight;
+	}
+	out->middle = sum / weights;
+	for (i = 0; i < count; i++)
+		middle += clip(ratios, i, cut, count - cut - 1) / n;
+	for (i = 0; i < count; i++) {
+		double off = clip(ratios, i, cut, count - cut - 1) - middle;
+
+		squares += off * off;
+	}
+	out->half = rls_student_quantile(CONFIDENCE, n - 2 * (double)cut - 1) *
+		     sqrt(squares / (n - 1) / n) / (1 - 2 * (double)cut / n);
+	return count;
+}
+
+/* ---- parts ---- */
+
+struct part {
+	bool compared;
+	double factor, noise;   /* its own, and how well it is known: one sigma */
+};
+
+static void compare_parts(const struct rls_difference *differences, size_t count,
+			  struct part parts[RLS_PARTS_MAX])
+{
+	for (size_t i = 0; i < RLS_PARTS_MAX; i++) {
+		struct sums blocks[RLS_BLOCKS_MAX] = { 0 };
+		struct interval own = { 0 };
+
+		for (size_t k = 0; k < count; k++) {
+			if (differences[k].part == i)
+				add(&blocks[differences[k].block], &differences[k]);
+		}
+		parts[i].compared = combine(blocks, BLOCKS_OF_PART, &own) >= BLOCKS_OF_PART;
+		parts[i].factor = own.middle;
+		parts[i].noise = own.half / 2;
+	}
+}
+
+/* How far parts lie from the whole beyond their noise, squared. */
+static double find_variance(const struct part parts[RLS_PARTS_MAX], const struct rls_part *costs,
+			    size_t count, double whole)
+{
+	double weighted = 0, weights = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double off = parts[i].factor - whole;
+
+		if (!parts[i].compared)
+			continue;
+		weighted += costs[i].cost_ns * (off * off - parts[i].noise * parts[i].noise);
+		weights += costs[i].cost_ns;
+	}
+	return weighted > 0 ? weighted / weights : 0;
+}
+
+static double clamp(double factor)
+{
+	return fmin(fmax(factor, FACTOR_MIN), FACTOR_MAX);
+}
+
+/* The factors of parts, and the whole's by them. */
+static void conclude_parts(const struct rls_difference *differences, size_t count,
+			   const struct rls_part *costs, size_t part_count,
+			   struct rls_delta_in_vivo *result)
+{
+	struct part parts[RLS_PARTS_MAX] = { 0 };
+	double whole = result->factor, weighted = 0, weights = 0, variance;
+	size_t told = 0;
+
+	compare_parts(differences, count, parts);
+	variance = find_variance(parts, costs, part_count, whole);
+	for (size_t i = 0; i < part_count; i++) {
+		double noise = parts[i].noise * parts[i].noise;
+		double share = variance > 0 ? variance / (variance + noise) : 0;
+		double factor = whole;
+
+		if (parts[i].compared) {
+			factor = clamp(whole + share * (parts[i].factor - whole));
+			told++;
+		}
+		weighted += costs[i].cost_ns * factor;
+		weights += costs[i].cost_ns;
+		if (parts[i].compared && !costs[i].mixed)
+			result->parts[result->part_count++] = (struct rls_part_cost){
+				.operation = costs[i].operation,
+				.factor = factor,
+				.error = hypot(2 * sqrt(share * noise),
+					       result->deviation * factor / whole),
+			};
+	}
+	if (told < 2)
+		result->part_count = 0;
+	else
+		result->factor = weighted / weights;
+}
+
+int rls_differences_conclude(struct rls_difference *differences, size_t count,
+			     const struct rls_part *parts, size_t part_count,
+			     struct rls_delta_in_vivo *out)
+{
+	struct sums blocks[RLS_BLOCKS_MAX] = { 0 }, whole = { 0 };
+	struct rls_delta_in_vivo result = { 0 };
+	struct interval interval;
+
+	for (size_t i = 0; i < count; i++) {
+		add(&blocks[differences[i].block], &differences[i]);
+		add(&whole, &differences[i]);
+	}
+	result.blocks = combine(blocks, RLS_BLOCKS_MIN, &interval);
+	if (result.blocks < RLS_BLOCKS_MIN)
+		return -ENODATA;
+	result.factor = interval.middle;
+	result.error = interval.half;
+	result.deviation = interval.half * sqrt(1 + (double)result.blocks);
+	result.spread = find_spread(differences, count, result.factor, &result.labels);
+	if (result.factor > 0)
+		conclude_parts(differences, count, parts, part_count, &result);
+	result.hit_ns = result.factor * whole.cost_ns / whole.hits;
+	result.inflation = 1 + whole.delta_ns / whole.plain_ns;
+	result.segments = (size_t)whole.count;
+	*out = result;
+	return 0;
+}
