@@ -64,6 +64,7 @@ static void check(const char *interpreter)
 		address = instruction_of(child.pid);
 		assert_int_equal(rls_locator_find(locator, child.pid, address, 1, &place), 0);
 		assert_non_null(place.file);
+		assert_false(rls_native_file_hides_evaluation(place.file));
 		evaluates += rls_native_file_is_interpreter(place.file) &&
 			     rls_native_file_evaluates(place.file, place.vaddr);
 	}

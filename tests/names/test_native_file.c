@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -138,6 +139,31 @@ static void stubs_are_called_after_what_they_jump_to(void **state)
 	check_stub(NAMED_LIBRARY, NAMED_LIBRARY);
 	check_stub(NAMED_LIBRARY, NAMED_FOLDER "/stripped.so");
 	check_stub(NAMED_IBT_LIBRARY, NAMED_IBT_LIBRARY);
+}
+
+/* ---- interpreters without a loop ---- */
+
+static void check_steps(const char *path, bool known)
+{
+	struct rls_native_file *file;
+	struct rls_elf_symbol step;
+	struct rls_elf *elf;
+
+	assert_int_equal(rls_elf_open(STEPS_LIBRARY, &elf), 0);
+	assert_int_equal(rls_elf_find_symbol(elf, "_TAIL_CALL_NOP", &step), 0);
+	assert_int_equal(rls_native_file_open(path, 0, path, &file), 0);
+	assert_true(rls_native_file_is_interpreter(file));
+	assert_int_equal(rls_native_file_evaluates(file, step.vaddr + 1), known);
+	assert_int_equal(rls_native_file_hides_evaluation(file), !known);
+	rls_native_file_close(file);
+	rls_elf_close(elf);
+}
+
+static void steps_of_evaluation_are_known_by_their_names_only(void **state)
+{
+	(void)state;
+	check_steps(STEPS_LIBRARY, true);
+	check_steps(STRIPPED_STEPS_LIBRARY, false);
 }
 
 /* ---- below another root ---- */
@@ -298,6 +324,7 @@ int main(void)
 		cmocka_unit_test(names_are_found_wherever_they_are_kept),
 		cmocka_unit_test(another_builds_names_are_not_used),
 		cmocka_unit_test(stubs_are_called_after_what_they_jump_to),
+		cmocka_unit_test(steps_of_evaluation_are_known_by_their_names_only),
 		cmocka_unit_test(the_process_sees_files_below_its_own_root),
 		cmocka_unit_test(broken_packed_symbols_are_none),
 		cmocka_unit_test(the_vdso_has_names),

@@ -127,6 +127,7 @@ def hostile(checks):
     checks.that(counted(report, "deeper stacks") >= deep, "too deep: %d of them counted" % deep)
     checks.that(counted(report, "entering Python") >= entering, "without C's frame: %d of them" % entering)
     checks.that(counted(report, "could be named") > 0, "and code without names")
+    checks.that(counted(report, "without an evaluation loop") > 0, "that its loop is none is said")
 
 
 def endless_list(checks):

@@ -35,5 +35,8 @@ const char *rls_native_file_function(struct rls_native_file *file, uint64_t vadd
  * builds without a loop, the code of an instruction). */
 bool rls_native_file_is_interpreter(const struct rls_native_file *file);
 bool rls_native_file_evaluates(struct rls_native_file *file, uint64_t vaddr);
+/* Whether it is one without a loop that has lost the names of what it has instead: what evaluates
+ * in it cannot be told then. */
+bool rls_native_file_hides_evaluation(struct rls_native_file *file);
 
 #endif

@@ -37,6 +37,7 @@ struct rls_samples {
 	uint64_t ends[RLS_STACK_END_MAX];
 	uint64_t nameless;          /* frames whose code object could not be read */
 	uint64_t nowhere;           /* leaves that are in no mapping */
+	uint64_t indistinct;        /* leaves in an interpreter of which it is not known what evaluates */
 };
 
 int rls_samples_new(struct rls_kernel *kernel, struct rls_places *places,
@@ -183,6 +184,7 @@ static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *st
 		samples->nowhere++;
 		return 0;
 	}
+	samples->indistinct += *kind == RLS_SAMPLE_RUNTIME && rls_native_file_hides_evaluation(place.file);
 	if (*kind == RLS_SAMPLE_PYTHON || *kind == RLS_SAMPLE_WAIT_CPU)
 		return 0;
 	r = name_native(samples, &place, &frame);
@@ -351,6 +353,9 @@ int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
 	if (!r)
 		r = warn(samples, stop_ns, samples->nowhere,
 			 "were in memory that is no longer known");
+	if (!r)
+		r = warn(samples, stop_ns, samples->indistinct,
+			 "were in a Python built without an evaluation loop and stripped: evaluating code counts as its runtime's");
 	if (!r && samples->tree.full)
 		r = warn(samples, stop_ns, RLS_FRAME_TREE_MAX,
 			 "places in the program are told apart, not more");
