@@ -17,6 +17,8 @@
 #include "userspace/attach/sampler.h"
 #include "userspace/monotonic.h"
 
+#define RLS_WAITING_BYTES 128
+
 struct rls_kernel {
 	struct rlscope *skeleton;
 	struct rls_links links;
@@ -35,6 +37,9 @@ struct rls_kernel {
 	bool blind_flush;               /* booking: without a look at what threads have yet to read */
 	rls_record_handler handler;
 	void *handler_context;
+	bool in_order;                  /* transitions are to come after the control records before them */
+	char waiting[RLS_WAITING_BYTES];        /* one that such a record is to be read before */
+	size_t waiting_bytes;           /* 0: there is none */
 };
 
 /* Before loading: the samplers' programs that will be attached. */

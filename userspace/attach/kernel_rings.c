@@ -23,14 +23,29 @@ static int handle_record(void *context, void *data, size_t size)
 	return kernel->handler(record, size, kernel->handler_context);
 }
 
-/* What was sent before a transition comes before it: its thread's operations above all. */
+/* What was sent before a transition comes before it: its thread's operations above all. So it waits
+ * where there is any, and its ring with it. */
 static int handle_transition(void *context, void *data, size_t size)
 {
 	struct rls_kernel *kernel = context;
 	struct ring *control = ring_buffer__ring(kernel->rings, RING_CONTROL);
-	int r = ring__avail_data_size(control) ? ring__consume(control) : 0;
 
-	return r < 0 ? r : handle_record(context, data, size);
+	if (!kernel->in_order || size > sizeof(kernel->waiting) ||
+	    !ring__avail_data_size(control))
+		return handle_record(context, data, size);
+	memcpy(kernel->waiting, data, size);
+	kernel->waiting_bytes = size;
+	return -EAGAIN;
+}
+
+static int handle_waiting(struct rls_kernel *kernel)
+{
+	size_t size = kernel->waiting_bytes;
+	char record[RLS_WAITING_BYTES] __attribute__((aligned(8)));
+
+	kernel->waiting_bytes = 0;
+	memcpy(record, kernel->waiting, size);
+	return size ? handle_record(kernel, record, size) : 0;
 }
 
 int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler, void *context)
@@ -61,26 +76,69 @@ int rls_kernel_poll_fd(const struct rls_kernel *kernel)
 	return ring_buffer__epoll_fd(kernel->rings);
 }
 
-int rls_kernel_consume(struct rls_kernel *kernel)
+/* 0 where there is no such ring. */
+static int consume(struct rls_kernel *kernel, unsigned int place)
 {
-	return ring_buffer__consume(kernel->rings);
+	struct ring *ring = kernel->rings ? ring_buffer__ring(kernel->rings, place) : NULL;
+
+	return ring ? ring__consume(ring) : 0;
+}
+
+static int consume_transitions(struct rls_kernel *kernel, bool in_order)
+{
+	int r = handle_waiting(kernel);
+
+	if (r < 0)
+		return r;
+	kernel->in_order = in_order;
+	r = consume(kernel, RING_TRANSITIONS);
+	kernel->in_order = false;
+	return r;
 }
 
 int rls_kernel_consume_transitions(struct rls_kernel *kernel)
 {
-	return ring__consume(ring_buffer__ring(kernel->rings, RING_TRANSITIONS));
+	return consume_transitions(kernel, false);
+}
+
+/* Control records and transitions, until there are none. */
+static int consume_in_order(struct rls_kernel *kernel)
+{
+	int count = 0, r;
+
+	do {
+		r = consume(kernel, RING_CONTROL);
+		if (r < 0)
+			return r;
+		count += r;
+		r = consume_transitions(kernel, true);
+		if (r < 0 && !kernel->waiting_bytes)
+			return r;
+		count += r < 0 ? 1 : r;
+	} while (kernel->waiting_bytes);
+	return count;
+}
+
+int rls_kernel_consume(struct rls_kernel *kernel)
+{
+	int count = consume_in_order(kernel);
+
+	for (unsigned int place = RING_GPU; count >= 0 && place <= RING_STACKS; place++) {
+		int r = consume(kernel, place);
+
+		count = r < 0 ? r : count + r;
+	}
+	return count;
 }
 
 int rls_kernel_consume_control(struct rls_kernel *kernel)
 {
-	return ring__consume(ring_buffer__ring(kernel->rings, RING_CONTROL));
+	return consume(kernel, RING_CONTROL);
 }
 
 int rls_kernel_consume_stacks(struct rls_kernel *kernel)
 {
-	struct ring *ring = kernel->rings ? ring_buffer__ring(kernel->rings, RING_STACKS) : NULL;
-
-	return ring ? ring__consume(ring) : 0;
+	return consume(kernel, RING_STACKS);
 }
 
 #define RING_BYTES_PER_CPU (32UL << 20)
