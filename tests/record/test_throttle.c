@@ -213,7 +213,7 @@ static void what_is_within_the_budget_is_traced_throughout(void **state)
 	struct rls_throttle *throttle = begin(2);
 
 	for (int i = 0; i < 3000; i++)
-		tick(throttle, 0.008, 1);
+		tick(throttle, 0.006, 1);
 	assert_int_equal(rls_throttle_report(throttle, world.now_ns), 0);
 	assert_int_equal(world.closed, 0);
 	assert_int_equal(world.count, 0); /* nothing needs to be said */
@@ -253,7 +253,7 @@ static void each_thread_may_pay_the_budget(void **state)
 	struct rls_throttle *throttle = begin(2);
 
 	for (int i = 0; i < 1500; i++)
-		tick(throttle, 0.008, 8);
+		tick(throttle, 0.006, 8);
 	assert_int_equal(world.closed, 0);
 	rls_throttle_free(throttle);
 }

@@ -8,7 +8,7 @@
  * is drawn before it begins: to end it by what it has met would be to see less of what is dear. */
 #define WINDOW_NS_MIN 20e6
 #define WINDOW_NS_MAX 60e6
-#define WINDOW_WORTH 3.0
+#define WINDOW_WORTH 1.0
 #define WINDOW_SPREAD 0.5       /* lengths are even within this share around it */
 #define GAP_NS_MIN 10e6
 #define GAP_NS_MAX 3e9          /* rare windows are better than none */
@@ -99,6 +99,15 @@ static enum rls_budget_step step_when_open(const struct rls_budget *budget)
 		       RLS_BUDGET_CLOSE : RLS_BUDGET_STAY;
 }
 
+/* Credit above the lowest with which a window is not ended early for what it is expected to cost;
+ * where a budget is too small for that, all there can be. */
+static double needed_ns(const struct rls_budget *budget)
+{
+	double cost_ns = window_ns(budget) * budget->open_rate + budget->switch_ns;
+
+	return fmin(cost_ns, DEBT_SPANS * full(budget));
+}
+
 enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns, double cost_ns)
 {
 	if (time_ns > budget->at_ns) {
@@ -110,7 +119,7 @@ enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns
 	budget->credit_ns = fmax(budget->credit_ns, -DEBT_SPANS_MAX * full(budget));
 	if (budget->open)
 		return step_when_open(budget);
-	if (time_ns < budget->due_ns || budget->credit_ns < -DEBT_SPANS * full(budget))
+	if (time_ns < budget->due_ns || budget->credit_ns < needed_ns(budget) - DEBT_SPANS * full(budget))
 		return RLS_BUDGET_STAY;
 	return RLS_BUDGET_OPEN;
 }

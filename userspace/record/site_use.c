@@ -6,7 +6,7 @@
 
 #include "analysis/cleanup.h"
 
-/* Sites that together cost less than this share of the budget are never worth switching; what is in
+/* Sites that by themselves would together cost less than this share of the budget are never worth switching; what is in
  * windows must be so much cheaper to get out of them, for to go back and forth costs too. */
 #define CHEAP_SHARE 0.15
 #define CHEAPER 0.5
@@ -160,7 +160,7 @@ int rls_site_use_more(struct rls_site_use *use, size_t site, const struct rls_si
 
 struct ranked {
 	uint32_t site;
-	double rate;                /* cost per time that its probes were on */
+	double rate;                /* what it would cost per time, were it on alone */
 	double taken;               /* share of the traced time in its calls */
 };
 
@@ -197,7 +197,8 @@ static size_t rank(const struct rls_site_use *use, double hit_ns, struct ranked 
 			continue;
 		ranked[count++] = (struct ranked){
 			.site = i,
-			.rate = rls_site_hit_ns(site, hit_ns) * (double)site->hits / live_ns(use, site),
+			.rate = RLS_SPARSE_HIT * rls_site_hit_ns(site, hit_ns) *
+				(double)site->hits / live_ns(use, site),
 			.taken = (double)site->time_ns / (double)use->traced_ns,
 		};
 	}
@@ -273,8 +274,8 @@ int rls_site_use_calm(struct rls_site_use *use, const uint64_t *hits, size_t cou
 		if (hits[i] && use->sites[i].duty == RLS_DUTY_ALWAYS)
 			ranked[busy++] = (struct ranked){
 				.site = i,
-				.rate = rls_site_hit_ns(&use->sites[i], hit_ns) * (double)hits[i] /
-					(double)span_ns,
+				.rate = RLS_SPARSE_HIT * rls_site_hit_ns(&use->sites[i], hit_ns) *
+					(double)hits[i] / (double)span_ns,
 			};
 	}
 	qsort(ranked, busy, sizeof(*ranked), compare_rates);

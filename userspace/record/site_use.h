@@ -24,6 +24,10 @@
 #include "bpf/wire.h"
 #include "userspace/attach/kernel.h"
 
+/* Where hits are rare, nothing that one needs is in the caches any more: so many times what the
+ * calibration says was seen of them in training jobs (scripts/bench/README.md). */
+#define RLS_SPARSE_HIT 3.0
+
 struct rls_site_count {
 	uint64_t hits;
 	uint64_t calls;

@@ -15,12 +15,13 @@
 #include "userspace/record/guess.h"
 #include "userspace/record/site_use.h"
 
-/* What the target is held up for, per site put on or taken off: its page is copied, its
- * memory map locked, its CPUs are told. Most of the time it takes us is waiting. */
-#define SWITCH_NS_A_SITE 30000.0
-/* Hits are charged by so much more than the calibration says: those of training jobs were seen to
- * cost up to that (scripts/bench/README.md), and a budget is a promise. */
-#define HIT_CHARGE 1.3
+/* What the target is held up for, per site put on or taken off: its page is copied, its memory map
+ * locked, its CPUs are told, and what it runs next is no longer in their caches. Most of the time it
+ * takes us is waiting. (12 ms a window of 98 sites, scripts/bench/README.md.) */
+#define SWITCH_NS_A_SITE 60000.0
+/* Hits in windows are charged by so much more than the calibration says: just put on, they were seen
+ * to cost that (there too), and a budget is a promise. Those of closed time: RLS_SPARSE_HIT. */
+#define WINDOW_HIT 1.8
 
 /* Sites are given up only when they have been watched for so long. */
 #define DEMOTE_AFTER_NS 5000000000ULL
@@ -122,9 +123,14 @@ void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns)
 
 /* ---- what records tell ---- */
 
-static uint32_t hits_ns(const struct rls_wire_pile *pile)
+static double hit_charge(const struct rls_throttle *throttle)
 {
-	double cost_ns = HIT_CHARGE * pile->cost_ns;
+	return throttle->budget.open ? WINDOW_HIT : RLS_SPARSE_HIT;
+}
+
+static uint32_t hits_ns(const struct rls_throttle *throttle, const struct rls_wire_pile *pile)
+{
+	double cost_ns = hit_charge(throttle) * pile->cost_ns;
 
 	return cost_ns < UINT32_MAX / 2 ? (uint32_t)cost_ns : UINT32_MAX / 2;
 }
@@ -162,7 +168,8 @@ static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *
 	else
 		r = 0; /* the profiler's own time, or the process is gone */
 	return r ? r : charge(throttle, &look->header,
-			      hits_ns(&look->pile) + rls_kernel_tick_cost_ns(throttle->kernel));
+			      hits_ns(throttle, &look->pile) +
+				      rls_kernel_tick_cost_ns(throttle->kernel));
 }
 
 int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
@@ -175,7 +182,7 @@ int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header
 		return take_look(throttle, (const void *)record);
 	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*category))
 		return 0;
-	r = category->pile.cost_ns ? charge(throttle, record, hits_ns(&category->pile)) : 0;
+	r = category->pile.cost_ns ? charge(throttle, record, hits_ns(throttle, &category->pile)) : 0;
 	return r || !throttle->budget.open ? r : rls_site_use_add(&throttle->use, category);
 }
 
@@ -293,7 +300,7 @@ static void end_switching(struct rls_throttle *throttle, uint64_t edge_ns, uint6
 {
 	throttle->quiet_ns = edge_ns + took_ns;
 	if (throttle->books)
-		rls_budget_charge_late(&throttle->budget, HIT_CHARGE * read_burden(throttle));
+		rls_budget_charge_late(&throttle->budget, WINDOW_HIT * read_burden(throttle));
 }
 
 static int remember_recent(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
@@ -422,7 +429,7 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	double cost_ns = throttle->worst_ns;
 
 	if (throttle->books)
-		cost_ns += HIT_CHARGE * read_burden(throttle);
+		cost_ns += hit_charge(throttle) * read_burden(throttle);
 	throttle->worst_ns = 0;
 	rls_index_map_free(&throttle->costs);
 	switch (rls_budget_tick(&throttle->budget, time_ns, cost_ns)) {
