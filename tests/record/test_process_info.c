@@ -298,6 +298,29 @@ static void only_living_processes_exist(void **state)
 	assert_int_equal(rls_process_exists(-1), -ESRCH);
 }
 
+static void ages_are_since_the_start(void **state)
+{
+	uint64_t own_ns = 0, child_ns = 0, first_ns = 0;
+	pid_t pid;
+
+	assert_int_equal(rls_process_age(getpid(), &own_ns), 0);
+	usleep(30000);
+	pid = fork();
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(rls_process_age(pid, &child_ns), 0);
+	assert_int_equal(rls_process_age(getpid(), &own_ns), 0);
+	assert_int_equal(rls_process_age(1, &first_ns), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	/* In steps of a clock tick, 10 ms. */
+	assert_true(child_ns + 10000000 < own_ns);
+	assert_true(own_ns < first_ns);
+	assert_int_equal(rls_process_age(pid, &child_ns), -ESRCH);
+}
+
 static void *ask_about_own_number(void *out)
 {
 	*(int *)out = rls_process_exists((pid_t)syscall(SYS_gettid));
@@ -381,6 +404,7 @@ int main(void)
 		cmocka_unit_test(command_lines_are_json_whatever_is_in_them),
 		cmocka_unit_test(long_command_lines_stay_json_that_a_trace_can_hold),
 		cmocka_unit_test(only_living_processes_exist),
+		cmocka_unit_test(ages_are_since_the_start),
 		cmocka_unit_test(a_threads_number_is_no_process),
 		cmocka_unit_test(descendants_parents_first),
 	};

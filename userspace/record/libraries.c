@@ -13,11 +13,16 @@
 #include "userspace/record/bridges.h"
 #include "userspace/record/operation_files.h"
 #include "userspace/record/probed_files.h"
+#include "userspace/record/process_info.h"
 
 /* After something new was mapped, its tables are looked at again at these ages. */
 static const uint64_t look_again_ns[] = { 50000000,   200000000,  500000000,  1200000000,
 					  3000000000, 8000000000, 20000000000 };
 #define LOOKS (sizeof(look_again_ns) / sizeof(look_again_ns[0]))
+/* A process that had run for so long when it was first looked at has most likely filled them: the first
+ * looks, which hold up all else for a quarter of a second each, are saved. */
+#define OLD_NS 60000000000ULL
+#define LOOKS_OF_OLD 4
 
 /* A library as one process maps it. */
 struct use {
@@ -324,13 +329,21 @@ static int look_at_tables_again(struct rls_libraries *libraries, struct process 
 	return r;
 }
 
+static size_t first_look(pid_t pid)
+{
+	uint64_t age_ns;
+
+	return !rls_process_age(pid, &age_ns) && age_ns > OLD_NS ? LOOKS_OF_OLD : 0;
+}
+
 static int look_at_new(struct rls_libraries *libraries, struct process *process,
 		       const struct rls_mappings *mappings, uint64_t now_ns)
 {
-	size_t first_new = 0, warned = 0;
+	size_t first_new = 0, warned = 0, looks = 0;
 	int r;
 
 	if (!process->image) {
+		looks = first_look(process->pid);
 		r = rls_discover_process(process->pid, libraries->roles, &process->image);
 	} else {
 		warned = process->image->warning_count;
@@ -342,7 +355,7 @@ static int look_at_new(struct rls_libraries *libraries, struct process *process,
 	snprintf(process->python, sizeof(process->python), "%s", process->image->python.version);
 	if (first_new < process->image->library_count) {
 		process->young_since_ns = now_ns;
-		process->looks = 0;
+		process->looks = looks;
 	}
 	return take_libraries(libraries, process, mappings, process->image->libraries + first_new,
 			      process->image->library_count - first_new);

@@ -28,6 +28,9 @@ int rls_process_container(pid_t pid, char out[RLS_CONTAINER_BYTES]);
  * the caller's. 0, -ESRCH, -ENOMEM. */
 int rls_process_read(pid_t pid, const char *name, char **out, size_t *length);
 
+/* For how long it has run. 0 or -ESRCH. */
+int rls_process_age(pid_t pid, uint64_t *age_ns);
+
 /* Calls visit for each number in /proc, zombies and kernel threads too, until it returns
  * other than 0, which is then the result. */
 int rls_each_process(int (*visit)(pid_t pid, void *context), void *context);
