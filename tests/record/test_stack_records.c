@@ -195,6 +195,13 @@ bool __wrap_rls_native_file_evaluates(struct rls_native_file *file, uint64_t vad
 	return file == interpreter && vaddr < RUNTIME;
 }
 
+bool __wrap_rls_native_file_hides_evaluation(struct rls_native_file *file);
+bool __wrap_rls_native_file_hides_evaluation(struct rls_native_file *file)
+{
+	assert_ptr_equal(file, interpreter);
+	return false;
+}
+
 int __wrap_rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns,
 			   uint64_t address, bool certain, struct rls_place *out);
 int __wrap_rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns,
