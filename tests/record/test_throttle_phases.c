@@ -18,7 +18,9 @@
 #define TICKS_A_SECOND (SECOND_NS / TICK_NS)
 #define HIT_NS 700              /* as calibrated */
 #define IN_WINDOWS 1.7          /* times as much is what one takes in a window, */
-#define SPARSE 2.7              /* and between them */
+#define SPARSE 2.7              /* between them, */
+#define DENSE 1.2               /* and there where more than DENSE_RATE of the time are hits */
+#define DENSE_RATE 0.05
 #define HELD_UP_NS 60000        /* by a site that goes on or off */
 #define LOOK_NS 16000
 #define SITES 120
@@ -80,6 +82,13 @@ static void tell_cost(double cost_ns)
 		assert_int_equal(rls_throttle_add(world.throttle, &record.header, sizeof(record)), 0);
 }
 
+static double times_dearer(double rate)
+{
+	if (world.open)
+		return IN_WINDOWS;
+	return rate > DENSE_RATE ? DENSE : SPARSE;
+}
+
 static void pass(uint64_t ns)
 {
 	double cost_ns = 0, looks_ns;
@@ -91,7 +100,7 @@ static void pass(uint64_t ns)
 		cost_ns += hits * HIT_NS;
 	}
 	looks_ns = world.looks_hz * LOOK_NS * (double)ns / 1e9;
-	world.cost_ns += (world.open ? IN_WINDOWS : SPARSE) * cost_ns + looks_ns;
+	world.cost_ns += looks_ns + cost_ns * times_dearer(cost_ns / (double)ns);
 	if (world.open)
 		world.open_ns[phase_now()] += (double)ns;
 	world.now_ns += ns;

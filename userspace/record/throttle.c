@@ -19,9 +19,12 @@
  * locked, its CPUs are told, and what it runs next is no longer in their caches. Most of the time it
  * takes us is waiting. (12 ms a window of 98 sites, scripts/bench/README.md.) */
 #define SWITCH_NS_A_SITE 60000.0
-/* Hits in windows are charged by so much more than the calibration says: just put on, they were seen
- * to cost that (there too), and a budget is a promise. Those of closed time: RLS_SPARSE_HIT. */
+/* Hits are charged by so much more than the calibration says, as a budget is a promise: as they were
+ * seen to cost it (there too), in windows, where they have just been put on; where much is
+ * traced for longer, as in the first stretch; and in other closed time RLS_SPARSE_HIT. */
 #define WINDOW_HIT 1.8
+#define DENSE_HIT 1.3
+#define DENSE_RATE 0.05         /* of the time, in the last tick */
 
 /* Sites are given up only when they have been watched for so long. */
 #define DEMOTE_AFTER_NS 5000000000ULL
@@ -55,6 +58,8 @@ struct rls_throttle {
 		double spent_ns;        /* of budget.spent_ns */
 	} recent;                       /* what was known a moment ago in closed time */
 	bool looks_closely;
+	bool dense;                     /* hits in the last tick, at ticked_ns */
+	uint64_t ticked_ns;
 	size_t windows;
 	struct books *books;            /* NULL: the kernel side sends records */
 };
@@ -118,6 +123,7 @@ int rls_throttle_book(struct rls_throttle *throttle,
 void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns)
 {
 	throttle->start_ns = throttle->opened_ns = throttle->sorted_ns = time_ns;
+	throttle->ticked_ns = time_ns;
 	rls_budget_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
 }
 
@@ -125,7 +131,9 @@ void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns)
 
 static double hit_charge(const struct rls_throttle *throttle)
 {
-	return throttle->budget.open ? WINDOW_HIT : RLS_SPARSE_HIT;
+	if (throttle->budget.open && throttle->budget.settled)
+		return WINDOW_HIT;
+	return throttle->budget.open || throttle->dense ? DENSE_HIT : RLS_SPARSE_HIT;
 }
 
 static uint32_t hits_ns(const struct rls_throttle *throttle, const struct rls_wire_pile *pile)
@@ -431,6 +439,8 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	if (throttle->books)
 		cost_ns += hit_charge(throttle) * read_burden(throttle);
 	throttle->worst_ns = 0;
+	throttle->dense = cost_ns > DENSE_RATE * (double)(time_ns - throttle->ticked_ns);
+	throttle->ticked_ns = time_ns;
 	rls_index_map_free(&throttle->costs);
 	switch (rls_budget_tick(&throttle->budget, time_ns, cost_ns)) {
 	case RLS_BUDGET_CLOSE:
