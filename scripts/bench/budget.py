@@ -1,9 +1,9 @@
 """Measures what a job pays for being recorded within a budget (see scripts/bench/budget).
 
 One job runs all the time and counts its steps in a shared page. Stretches without and with the
-profiler alternate (off, on, off, on, …, off); a stretch with it is held against the mean of its two
-neighbours. Its shares are held against those of a short recording of everything. Before that
-`calibrate --pid` has looked on.
+profiler alternate (off, on, off, on, …, off); what whole rounds take in a stretch with it (a rollout
+and its update, or some steps alike) is held against those of its two neighbours. Its shares are held
+against those of a short recording of everything. Before that `calibrate --pid` has looked on.
 """
 import collections
 import json
@@ -18,6 +18,8 @@ import time
 
 BINARY = os.environ["RLS_BIN"]
 OFF_SECONDS = 20
+# Steps after which the job does the same again: a rollout and its update, or some of many alike.
+ROUND_STEPS = {"onpolicy": 512, "offpolicy": 64, "sb3_ppo": 2048}
 ALL_SECONDS = 20
 CALIBRATION_SECONDS = 20
 JOB = """
@@ -38,6 +40,7 @@ runpy.run_path(script, run_name="__main__")
 
 class Job:
     def __init__(self, script):
+        self.round_steps = ROUND_STEPS[os.path.splitext(os.path.basename(script))[0]]
         self.file = tempfile.NamedTemporaryFile()
         self.file.truncate(4096)
         self.page = mmap.mmap(self.file.fileno(), 4096)
@@ -51,11 +54,31 @@ class Job:
     def steps(self):
         return struct.unpack("Q", self.page[:8])[0]
 
-    def rate(self, seconds):
-        """Steps per second over the next so many."""
-        began, steps = time.monotonic(), self.steps()
-        time.sleep(seconds)
-        return (self.steps() - steps) / (time.monotonic() - began)
+    def ran_seconds(self):
+        """CPU time, to the nanosecond."""
+        total = 0
+        for task in os.listdir("/proc/%d/task" % self.child.pid):
+            try:
+                with open("/proc/%d/task/%s/schedstat" % (self.child.pid, task),
+                          encoding="ascii") as file:
+                    total += int(file.read().split()[0])
+            except OSError:
+                pass
+        return total / 1e9
+
+    def rounds(self, seconds):
+        """[(time, CPU time)] of each round that is whole within the next so many seconds."""
+        end, number, last, rounds = time.monotonic() + seconds, None, None, []
+        while time.monotonic() < end:
+            now = self.steps() // self.round_steps
+            if now != number:
+                took = time.monotonic(), self.ran_seconds()
+                if number is not None:
+                    rounds.append(tuple((new - old) / (now - number)
+                                        for new, old in zip(took, last)))
+                number, last = now, took
+            time.sleep(0.002)
+        return rounds[1:]  # the first began somewhere
 
 
 def calibrate(job):
@@ -66,7 +89,7 @@ def calibrate(job):
 
 
 def record(job, budget, seconds):
-    """The report of a recording, and the job's rate meanwhile."""
+    """The report of a recording, and the job's rounds meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
         command = [BINARY, "attach", "--pid", str(job.child.pid), "--overhead-budget", budget,
                    "--duration", str(seconds), "--format", "json",
@@ -75,11 +98,11 @@ def record(job, budget, seconds):
             for line in profiler.stderr:
                 if line.startswith("recording"):
                     break
-            rate = job.rate(seconds)
+            rounds = job.rounds(seconds)
             for _ in profiler.stderr:
                 pass
         with open(folder + "/report.json", encoding="utf-8") as file:
-            return json.load(file), rate
+            return json.load(file), rounds
 
 
 def shares(report):
@@ -119,11 +142,12 @@ def main():
         whole = record(job, "none", ALL_SECONDS)[0] if not os.environ.get("RLS_NO_SHARES") else None
         for budget in budgets:
             ratios = []
-            before = job.rate(OFF_SECONDS)
+            before = job.rounds(OFF_SECONDS)
             for _ in range(rounds):
-                report, rate = record(job, budget, seconds)
-                after = job.rate(OFF_SECONDS)
-                ratios.append((before + after) / 2 / rate)
+                report, during = record(job, budget, seconds)
+                after = job.rounds(OFF_SECONDS)
+                ratios.append(statistics.mean(took for took, _ in during) /
+                              statistics.mean(took for took, _ in before + after))
                 before = after
             print("%s: the job takes %.4f × as long (%s); probes are held to cost %.2f %%" % (
                 budget, statistics.mean(ratios), " ".join("%.4f" % ratio for ratio in ratios),

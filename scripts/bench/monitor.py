@@ -19,8 +19,6 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 PORT = 20000 + os.getpid() % 20000
 SECONDS = "rlscope_operation_seconds_total"
 NAME = "rls-bench"
-# Steps after which the job does the same again: a rollout and its update, or some of many alike.
-ROUND_STEPS = {"onpolicy": 512, "offpolicy": 64, "sb3_ppo": 2048}
 CHURNING = """
 open("/proc/self/comm", "w").write("%s")
 import sys, time
@@ -83,31 +81,9 @@ def cpu_seconds(pid):
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def ran_seconds(pid):
-    """The same to the nanosecond."""
-    total = 0
-    for task in os.listdir("/proc/%d/task" % pid):
-        try:
-            with open("/proc/%d/task/%s/schedstat" % (pid, task), encoding="ascii") as file:
-                total += int(file.read().split()[0])
-        except OSError:
-            pass
-    return total / 1e9
-
-
-def rounds_of(job, round_steps, seconds):
+def rounds_of(job, seconds):
     """What CPU time each round takes in the next so many seconds."""
-    end = time.monotonic() + seconds
-    costs, number, ran = [], None, 0
-    while time.monotonic() < end:
-        now = job.steps() // round_steps
-        if now != number:
-            ran_now = ran_seconds(job.child.pid)
-            if number is not None:
-                costs.append((ran_now - ran) / (now - number))
-            number, ran = now, ran_now
-        time.sleep(0.002)
-    return costs
+    return [ran for _, ran in job.rounds(seconds)]
 
 
 def shares(page):
@@ -140,12 +116,12 @@ def interval(stretches):
     return statistics.median(slowdown(*stretch) for stretch in stretches), drawn[25], drawn[974]
 
 
-def watch(job, round_steps, percent, seconds, shown):
+def watch(job, percent, seconds, shown):
     """What rounds cost the job while it is watched, and what share of a CPU that takes."""
     monitor = Monitor("--name", NAME, "--overhead-budget", percent)
     time.sleep(10)  # what the first span may cost is spent at its beginning
     first, began, used = shares(monitor.page()), time.monotonic(), monitor.cpu_seconds()
-    costs = rounds_of(job, round_steps, seconds)
+    costs = rounds_of(job, seconds)
     cpu = 100 * (monitor.cpu_seconds() - used) / (time.monotonic() - began)
     shown.update(shares(monitor.page()))
     shown.subtract(first)
@@ -156,16 +132,15 @@ def watch(job, round_steps, percent, seconds, shown):
 def cost(script, seconds, rounds, budgets):
     budget.JOB = "open('/proc/self/comm', 'w').write(%r)\n" % NAME + budget.JOB
     job = budget.Job(script)
-    steps = ROUND_STEPS[os.path.splitext(os.path.basename(script))[0]]
     try:
         budget.calibrate(job)
         whole, _ = budget.record(job, "none", budget.ALL_SECONDS)
         for percent in budgets:
             stretches, shown, cpu = [], collections.Counter(), []
-            before = rounds_of(job, steps, seconds)
+            before = rounds_of(job, seconds)
             for _ in range(rounds):
-                during, of_cpu = watch(job, steps, percent, seconds, shown)
-                after = rounds_of(job, steps, seconds)
+                during, of_cpu = watch(job, percent, seconds, shown)
+                after = rounds_of(job, seconds)
                 stretches.append((before, during, after))
                 cpu.append(of_cpu)
                 before = after
