@@ -298,6 +298,16 @@ static void only_living_processes_exist(void **state)
 	assert_int_equal(rls_process_exists(-1), -ESRCH);
 }
 
+static void words_are_counted_behind_the_name(void **state)
+{
+	static const char text[] = "7 (a) S 1 (b) R 5 6";
+
+	assert_string_equal(rls_stat_word(text, 3), "R 5 6");
+	assert_string_equal(rls_stat_word(text, 5), "6");
+	assert_null(rls_stat_word(text, 6));
+	assert_null(rls_stat_word("7", 3));
+}
+
 static void ages_are_since_the_start(void **state)
 {
 	uint64_t own_ns = 0, child_ns = 0, first_ns = 0;
@@ -404,6 +414,7 @@ int main(void)
 		cmocka_unit_test(command_lines_are_json_whatever_is_in_them),
 		cmocka_unit_test(long_command_lines_stay_json_that_a_trace_can_hold),
 		cmocka_unit_test(only_living_processes_exist),
+		cmocka_unit_test(words_are_counted_behind_the_name),
 		cmocka_unit_test(ages_are_since_the_start),
 		cmocka_unit_test(a_threads_number_is_no_process),
 		cmocka_unit_test(descendants_parents_first),

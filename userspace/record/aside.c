@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
+#include "userspace/record/process_info.h"
 
 #define EVERY_NS 50000000ULL
 
@@ -31,7 +32,7 @@ cpu_set_t rls_aside_choose(const cpu_set_t *allowed, const cpu_set_t *taken)
 	return CPU_COUNT(&left) ? left : *allowed;
 }
 
-/* Field 39 of /proc/PID/task/TID/stat; the name in it may hold anything. -1: the thread is gone. */
+/* -1: the thread is gone. */
 static int read_cpu(uint32_t pid, uint32_t tid)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -42,9 +43,7 @@ static int read_cpu(uint32_t pid, uint32_t tid)
 	file = fopen(path, "re");
 	if (!file || !fgets(text, sizeof(text), file))
 		return -1;
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < 39; field++)
-		at = strchr(at + 1, ' ');
+	at = rls_stat_word(text, 39);
 	return at ? (int)strtol(at, NULL, 10) : -1;
 }
 

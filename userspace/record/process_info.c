@@ -188,25 +188,31 @@ int rls_process_exists(pid_t pid)
 	return is_zombie(status) || number_in_status(status, "\nTgid:") != pid ? -ESRCH : 0;
 }
 
-/* proc_pid_stat(5): the 22nd word, in clock ticks since the machine has booted; the second may hold
- * anything. */
+const char *rls_stat_word(const char *text, int number)
+{
+	const char *at = strrchr(text, ')');
+
+	for (int word = 2; at && word < number; word++)
+		at = strchr(at + 1, ' ');
+	return at ? at + 1 : NULL;
+}
+
+/* Its start is told in clock ticks since the machine has booted. */
 int rls_process_age(pid_t pid, uint64_t *age_ns)
 {
 	_cleanup_free_ char *stat = NULL;
-	unsigned long long ticks;
 	struct timespec now;
-	const char *rest;
+	const char *ticks;
 	uint64_t now_ns, start_ns;
 
 	if (rls_process_read(pid, "stat", &stat, NULL))
 		return -ESRCH;
-	rest = strrchr(stat, ')');
-	if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-			    &ticks) != 1)
+	ticks = rls_stat_word(stat, 22);
+	if (!ticks)
 		return -ESRCH;
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	now_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-	start_ns = ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+	start_ns = strtoull(ticks, NULL, 10) * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
 	*age_ns = now_ns > start_ns ? now_ns - start_ns : 0;
 	return 0;
 }

@@ -24,12 +24,13 @@
 static int parse_stat(const char *text, struct rls_candidate *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	const char *words = rls_stat_word(text, 3);
 	unsigned int flags;
 	char state;
 	int ppid;
 
-	if (!open || !close || close < open ||
-	    sscanf(close + 1, " %c %d %*d %*d %*d %*d %u", &state, &ppid, &flags) != 3)
+	if (!open || !words || close < open ||
+	    sscanf(words, "%c %d %*d %*d %*d %*d %u", &state, &ppid, &flags) != 3)
 		return -ESRCH;
 	if (state == 'Z' || state == 'X' || flags & (FLAG_EXITING | FLAG_KERNEL_THREAD))
 		return -ESRCH;
