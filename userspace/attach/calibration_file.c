@@ -63,6 +63,26 @@ static int take_number(const json_t *object, const char *name, double most, doub
 	return 0;
 }
 
+/* A member that is text, with room for its end. */
+static int take_text(const json_t *object, const char *name, char *out, size_t room)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	if (!text || strlen(text) >= room)
+		return -EINVAL;
+	memcpy(out, text, strlen(text) + 1);
+	return 0;
+}
+
+/* Of an array of no more than so many; those that versions wrote which knew of none have none. */
+static int take_count(const json_t *array, size_t most, size_t *out)
+{
+	if (array && (!json_is_array(array) || json_array_size(array) > most))
+		return -EINVAL;
+	*out = json_array_size(array);
+	return 0;
+}
+
 static int take_path(const json_t *paths, const char *name, struct rls_calibrated *out)
 {
 	const json_t *path = json_object_get(paths, name);
@@ -77,28 +97,19 @@ static int take_path(const json_t *paths, const char *name, struct rls_calibrate
 
 static int take_cuda_cost(const json_t *object, struct rls_cuda_cost *out)
 {
-	const char *name = json_string_value(json_object_get(object, "name"));
-	int r = name && *name && strlen(name) < sizeof(out->name) ? 0 : -EINVAL;
+	int r = take_text(object, "name", out->name, sizeof(out->name));
 
+	if (!r && !*out->name)
+		r = -EINVAL;
 	if (!r)
 		r = take_number(object, "ns", FIGURE_NS_MAX, &out->ns);
-	if (!r)
-		r = take_number(object, "error_ns", FIGURE_NS_MAX, &out->error_ns);
-	if (!r)
-		memcpy(out->name, name, strlen(name) + 1);
-	return r;
+	return r ? r : take_number(object, "error_ns", FIGURE_NS_MAX, &out->error_ns);
 }
 
-/* Those written by versions that knew of none have none. */
 static int take_cuda_costs(const json_t *array, struct rls_workload *out)
 {
-	int r = 0;
+	int r = take_count(array, RLS_CUDA_COSTS_MAX, &out->cuda_count);
 
-	if (!array)
-		return 0;
-	if (!json_is_array(array) || json_array_size(array) > RLS_CUDA_COSTS_MAX)
-		return -EINVAL;
-	out->cuda_count = json_array_size(array);
 	for (size_t i = 0; !r && i < out->cuda_count; i++)
 		r = take_cuda_cost(json_array_get(array, i), &out->cuda[i]);
 	return r;
@@ -106,30 +117,19 @@ static int take_cuda_costs(const json_t *array, struct rls_workload *out)
 
 static int take_operation_cost(const json_t *object, struct rls_operation_cost *out)
 {
-	const char *name = json_string_value(json_object_get(object, "operation"));
-	int r = name && strlen(name) < sizeof(out->operation) ? 0 : -EINVAL;
+	int r = take_text(object, "operation", out->operation, sizeof(out->operation));
 
 	if (!r)
 		r = take_number(object, "factor", FACTOR_MAX, &out->factor);
 	if (!r)
 		r = take_number(object, "error", FACTOR_MAX, &out->error);
-	if (!r && !(out->factor > 0))
-		r = -EINVAL;
-	if (!r)
-		memcpy(out->operation, name, strlen(name) + 1);
-	return r;
+	return !r && !(out->factor > 0) ? -EINVAL : r;
 }
 
-/* As with those of CUDA: there may be none. */
 static int take_operation_costs(const json_t *array, struct rls_workload *out)
 {
-	int r = 0;
+	int r = take_count(array, RLS_OPERATION_COSTS_MAX, &out->operation_count);
 
-	if (!array)
-		return 0;
-	if (!json_is_array(array) || json_array_size(array) > RLS_OPERATION_COSTS_MAX)
-		return -EINVAL;
-	out->operation_count = json_array_size(array);
 	for (size_t i = 0; !r && i < out->operation_count; i++)
 		r = take_operation_cost(json_array_get(array, i), &out->operations[i]);
 	return r;
@@ -137,8 +137,7 @@ static int take_operation_costs(const json_t *array, struct rls_workload *out)
 
 static int take_workload(const json_t *object, struct rls_workload *out)
 {
-	const char *command = json_string_value(json_object_get(object, "command"));
-	int r = command && strlen(command) < sizeof(out->command) ? 0 : -EINVAL;
+	int r = take_text(object, "command", out->command, sizeof(out->command));
 
 	if (!r)
 		r = take_number(object, "factor", FACTOR_MAX, &out->factor);
@@ -150,8 +149,6 @@ static int take_workload(const json_t *object, struct rls_workload *out)
 		r = take_cuda_costs(json_object_get(object, "cuda"), out);
 	if (!r)
 		r = take_operation_costs(json_object_get(object, "operations"), out);
-	if (!r)
-		memcpy(out->command, command, strlen(command) + 1);
 	return r;
 }
 
