@@ -129,16 +129,23 @@ void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns)
 
 /* ---- what records tell ---- */
 
-static double hit_charge(const struct rls_throttle *throttle)
+/* From before the last edge, or while probes went off after it: a window's, for the most part. */
+static bool is_late(const struct rls_throttle *throttle, const struct rls_wire_header *header)
 {
-	if (throttle->budget.open && throttle->budget.settled)
+	return header->time_ns < throttle->budget.edge_ns || header->time_ns < throttle->quiet_ns;
+}
+
+static double hit_charge(const struct rls_throttle *throttle, bool late)
+{
+	if (throttle->budget.settled && (throttle->budget.open || late))
 		return WINDOW_HIT;
 	return throttle->budget.open || throttle->dense ? DENSE_HIT : RLS_SPARSE_HIT;
 }
 
-static uint32_t hits_ns(const struct rls_throttle *throttle, const struct rls_wire_pile *pile)
+static uint32_t hits_ns(const struct rls_throttle *throttle, const struct rls_wire_header *header,
+			const struct rls_wire_pile *pile)
 {
-	double cost_ns = hit_charge(throttle) * pile->cost_ns;
+	double cost_ns = hit_charge(throttle, is_late(throttle, header)) * pile->cost_ns;
 
 	return cost_ns < UINT32_MAX / 2 ? (uint32_t)cost_ns : UINT32_MAX / 2;
 }
@@ -151,7 +158,7 @@ static int charge(struct rls_throttle *throttle, const struct rls_wire_header *h
 	uintptr_t known = (uintptr_t)rls_index_map_get(&throttle->costs, tid, 0);
 	uintptr_t sum = (known ? known : 1) + cost_ns;
 
-	if (header->time_ns < throttle->budget.edge_ns || header->time_ns < throttle->quiet_ns) {
+	if (is_late(throttle, header)) {
 		rls_budget_charge_late(&throttle->budget, cost_ns);
 		return 0;
 	}
@@ -176,7 +183,7 @@ static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *
 	else
 		r = 0; /* the profiler's own time, or the process is gone */
 	return r ? r : charge(throttle, &look->header,
-			      hits_ns(throttle, &look->pile) +
+			      hits_ns(throttle, &look->header, &look->pile) +
 				      rls_kernel_tick_cost_ns(throttle->kernel));
 }
 
@@ -184,13 +191,14 @@ int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header
 		     size_t size)
 {
 	const struct rls_wire_category *category = (const void *)record;
-	int r;
+	int r = 0;
 
 	if (record->kind == RLS_WIRE_LOOK && size >= sizeof(struct rls_wire_look))
 		return take_look(throttle, (const void *)record);
 	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*category))
 		return 0;
-	r = category->pile.cost_ns ? charge(throttle, record, hits_ns(throttle, &category->pile)) : 0;
+	if (category->pile.cost_ns)
+		r = charge(throttle, record, hits_ns(throttle, record, &category->pile));
 	return r || !throttle->budget.open ? r : rls_site_use_add(&throttle->use, category);
 }
 
@@ -308,7 +316,8 @@ static void end_switching(struct rls_throttle *throttle, uint64_t edge_ns, uint6
 {
 	throttle->quiet_ns = edge_ns + took_ns;
 	if (throttle->books)
-		rls_budget_charge_late(&throttle->budget, WINDOW_HIT * read_burden(throttle));
+		rls_budget_charge_late(&throttle->budget,
+				       hit_charge(throttle, true) * read_burden(throttle));
 }
 
 static int remember_recent(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
@@ -437,7 +446,7 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	double cost_ns = throttle->worst_ns;
 
 	if (throttle->books)
-		cost_ns += hit_charge(throttle) * read_burden(throttle);
+		cost_ns += hit_charge(throttle, false) * read_burden(throttle);
 	throttle->worst_ns = 0;
 	throttle->dense = cost_ns > DENSE_RATE * (double)(time_ns - throttle->ticked_ns);
 	throttle->ticked_ns = time_ns;
