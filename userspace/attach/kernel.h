@@ -168,8 +168,7 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 /* A descriptor that becomes readable when a record asks for attention. */
 int rls_kernel_poll_fd(const struct rls_kernel *kernel);
 /* Hands everything in the rings to the handler, transitions after the control records that were
- * sent before them: the number of records or -errno (the
- * handler's own negative result included). */
+ * sent before them: the number of records or -errno (the handler's own negative result included). */
 int rls_kernel_consume(struct rls_kernel *kernel);
 /* The same of the transitions ring alone, the one that fills in no time: for long work in
  * between, inside a control record's handler too, in its own order. */

@@ -6,8 +6,9 @@
 
 #include "analysis/cleanup.h"
 
-/* Sites that by themselves would together cost less than this share of the budget are never worth switching; what is in
- * windows must be so much cheaper to get out of them, for to go back and forth costs too. */
+/* Sites that by themselves would together cost less than this share of the budget are never worth
+ * switching; what is in windows must be so much cheaper to get out of them, for to go back and forth
+ * costs too. */
 #define CHEAP_SHARE 0.15
 #define CHEAPER 0.5
 /* A call shorter than so many hits' cost is measured worse than not at all. */
