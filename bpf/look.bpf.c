@@ -75,7 +75,7 @@ static __always_inline void send_look(struct interrupted at)
 		book_hits(thread, look->header.time_ns);
 	else if (at.user)
 		take_pile(thread, &look->pile);
-	look->header.flags = at.user ? 0 : RLS_SAMPLE_KERNEL;
+	look->header.flags = (at.user ? 0 : RLS_SAMPLE_KERNEL) | (at.trapped ? RLS_LOOK_TRAPPED : 0);
 	look->ip = at.ip;
 	if (bpf_probe_read_user(look->words, sizeof(look->words), (void *)at.sp))
 		__builtin_memset(look->words, 0, sizeof(look->words));

@@ -71,12 +71,17 @@ static __always_inline void note_phase(__u64 now_ns)
 struct interrupted {
 	__u64 ip, sp;
 	bool user;
+	bool trapped;               /* in the kernel by a breakpoint or a step, or by an interrupt */
 };
+
+/* What x86 keeps where a system call has its number and a page fault its error. */
+#define ENTERED_BY_TRAP (-1L)
 
 static __always_inline struct interrupted interrupted_at(bool user)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	struct interrupted at = { regs->ip, regs->sp, user };
+	struct interrupted at = { regs->ip, regs->sp, user,
+				  !user && (long)regs->orig_ax == ENTERED_BY_TRAP };
 
 	return at;
 }

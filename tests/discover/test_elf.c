@@ -128,6 +128,31 @@ static void extents_agree_with_symbol_sizes(void **state)
 	rls_elf_close(elf);
 }
 
+/* As the directives in plain.c say. */
+static void frames_are_as_large_as_told(void **state)
+{
+	static const struct {
+		uint64_t at, bytes;     /* 0: not told */
+	} expected[] = {
+		{0, 8}, {1, 8}, {2, 16}, {5, 16}, {6, 80}, {9, 80}, {10, 16}, {11, 8}, {12, 80},
+		{1012, 80}, {1013, 88}, {1016, 0}, {1017, 96}, {1018, 0},
+	};
+	struct rls_elf *elf = open_or_fail(PLAIN_LIBRARY);
+	struct rls_elf_symbol symbol;
+
+	assert_int_equal(rls_elf_find_symbol(elf, "plain_frames", &symbol), 0);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		uint64_t bytes = 0;
+		int r = rls_elf_frame_bytes(elf, symbol.vaddr + expected[i].at, &bytes);
+
+		assert_int_equal(r, expected[i].bytes ? 0 : -ENOENT);
+		assert_int_equal(bytes, expected[i].bytes);
+	}
+	assert_int_equal(rls_elf_frame_bytes(elf, 0, &(uint64_t){0}), -ENOENT);
+	assert_int_equal(rls_elf_frame_bytes(elf, UINT64_MAX, &(uint64_t){0}), -ENOENT);
+	rls_elf_close(elf);
+}
+
 struct pointer_search {
 	uint64_t table, function;
 	size_t found, plt_getpid;
@@ -387,6 +412,7 @@ int main(void)
 		cmocka_unit_test(shared_page_belongs_to_the_executable_segment),
 		cmocka_unit_test(bytes_end_with_their_segment),
 		cmocka_unit_test(extents_agree_with_symbol_sizes),
+		cmocka_unit_test(frames_are_as_large_as_told),
 		cmocka_unit_test(relocations_carry_pointers_and_plt_names),
 		cmocka_unit_test(packed_relative_relocations_are_the_same),
 		cmocka_unit_test(knows_who_can_throw),

@@ -74,6 +74,7 @@ static void check_extents(struct rls_elf *elf)
 {
 	const struct rls_elf_extent *extents;
 	size_t count = rls_elf_extents(elf, &extents);
+	uint64_t bytes;
 
 	for (size_t i = 0; i < count; i++) {
 		fuzz_require(!i || extents[i - 1].vaddr + extents[i - 1].size_bytes <=
@@ -83,6 +84,8 @@ static void check_extents(struct rls_elf *elf)
 			     "an extent is in the file");
 		fuzz_require(rls_elf_extent_at(elf, extents[i].vaddr) == &extents[i],
 			     "an extent is found");
+		if (!rls_elf_frame_bytes(elf, extents[i].vaddr + extents[i].size_bytes / 2, &bytes))
+			fuzz_require(bytes >= 8, "a frame has a return address");
 	}
 }
 

@@ -51,6 +51,22 @@ int __wrap_rls_places_find(struct rls_places *unused, pid_t pid, uint64_t time_n
 	return certain ? 0 : fail_with;
 }
 
+/* Frames are known in what lies behind 0xc00 of a file: so many words as its last digit says. */
+#define FRAME(words) (0xc00 + (words))
+
+int __wrap_rls_places_frame_bytes(struct rls_places *unused, pid_t pid,
+				  const struct rls_place *place, uint64_t address, uint64_t *out);
+int __wrap_rls_places_frame_bytes(struct rls_places *unused, pid_t pid,
+				  const struct rls_place *place, uint64_t address, uint64_t *out)
+{
+	assert_int_equal(pid, 7);
+	assert_true(address >= place->mapping->start && address < place->mapping->end);
+	if ((address & 0xf00) != 0xc00)
+		return -ENOENT;
+	*out = 8 * (address & 0xff);
+	return 0;
+}
+
 static struct rls_wire_look look_at(uint64_t ip)
 {
 	return (struct rls_wire_look){ .header = { .pid = 7, .tid = 8, .time_ns = 1234 }, .ip = ip };
@@ -83,7 +99,7 @@ static void code_of_a_library_or_of_the_loop_tells_by_itself(void **state)
 {
 	struct rls_wire_look look = look_at(TORCH + 0x10);
 
-	look.words[0] = LOOP;
+	look.words[0] = LOOP + 1;
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
 	look.ip = LOOP + 0x10;
 	look.words[0] = TORCH + 0x10;
@@ -99,7 +115,7 @@ static void anywhere_else_the_nearest_return_address_tells(void **state)
 	look.words[2] = HEAP + 8;
 	look.words[3] = LIBC + 0x20;
 	look.words[5] = MUJOCO + 0x30;
-	look.words[6] = LOOP;
+	look.words[6] = LOOP + 1;
 	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
 	look.ip = 0xdead; /* nothing known there */
 	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
@@ -131,6 +147,61 @@ static void extension_modules_are_called_by_python(void **state)
 	assert_guess(&look, RLS_CATEGORY_PYTHON);
 }
 
+/* The nearest that tells is left over from an earlier call: it lies within a frame. */
+static void frames_are_passed_by(void **state)
+{
+	struct rls_wire_look look = look_at(NUMPY + FRAME(4));
+
+	look.words[1] = TORCH + 0x30;
+	look.words[3] = PYTHON + FRAME(2) + 1;  /* a call before it */
+	look.words[4] = MUJOCO + 0x30;
+	look.words[5] = LOOP + 1;
+	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	look.words[5] = TORCH + 0x31;
+	look.words[6] = LOOP + 1;
+	assert_guess(&look, RLS_CATEGORY_BACKEND);
+}
+
+/* From there on the words above are searched. */
+static void where_no_frame_is_known_the_words_above_tell(void **state)
+{
+	struct rls_wire_look look = look_at(LIBC + FRAME(3));
+
+	look.words[0] = TORCH + 0x30;
+	look.words[2] = LIBC + 0x20;
+	look.words[8] = MUJOCO + 0x30;
+	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
+	look.words[2] = 0;      /* broken */
+	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
+	look.ip = LIBC + FRAME(0);
+	assert_guess(&look, RLS_CATEGORY_BACKEND);
+}
+
+/* What is left over in a frame that is larger than what was taken of the stack tells nothing
+ * against the interpreter; better than nothing otherwise. */
+static void frames_may_end_beyond_what_is_known(void **state)
+{
+	struct rls_wire_look look = look_at(PYTHON + FRAME(RLS_LOOK_WORDS + 1));
+
+	look.words[5] = TORCH + 0x30;
+	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	look.ip = LIBC + FRAME(RLS_LOOK_WORDS + 1);
+	assert_guess(&look, RLS_CATEGORY_BACKEND);
+	look.ip = LIBC + FRAME(RLS_LOOK_WORDS);
+	look.words[RLS_LOOK_WORDS - 1] = MUJOCO + 0x30;
+	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
+}
+
+/* A probe lies where a call goes back to: that is the library's, not the probe. */
+static void a_return_address_is_its_calls(void **state)
+{
+	struct rls_wire_look look = look_at(PYTHON + FRAME(1));
+
+	look.words[0] = TORCH_SITE;
+	look.words[1] = LOOP + 1;
+	assert_guess(&look, RLS_CATEGORY_BACKEND);
+}
+
 static void nothing_found_is_unknown(void **state)
 {
 	struct rls_wire_look look = look_at(LIBC);
@@ -145,7 +216,7 @@ static void the_kernel_works_for_who_called_it(void **state)
 	look.header.flags = RLS_SAMPLE_KERNEL;
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
 	look.ip = LIBC;
-	look.words[0] = MUJOCO;
+	look.words[0] = MUJOCO + 8;
 	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
 }
 
@@ -162,6 +233,9 @@ static void the_profilers_own_time_is_nobodys(void **state)
 	assert_int_equal(rls_guess(NULL, &look, &category), -EAGAIN);
 	look.header.flags = 0;
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
+	look = look_at(LOOP);   /* where a function returns to, as its probe is served */
+	look.header.flags = RLS_SAMPLE_KERNEL | RLS_LOOK_TRAPPED;
+	assert_int_equal(rls_guess(NULL, &look, &category), -EAGAIN);
 }
 
 static void a_process_that_is_gone_is_told(void **state)
@@ -169,7 +243,7 @@ static void a_process_that_is_gone_is_told(void **state)
 	struct rls_wire_look look = look_at(LIBC);
 	enum rls_category category = RLS_CATEGORY_MAX;
 
-	look.words[0] = MUJOCO;
+	look.words[0] = MUJOCO + 8;
 	fail_with = -ESRCH;
 	assert_int_equal(rls_guess(NULL, &look, &category), -ESRCH);
 	fail_with = 0;
@@ -183,6 +257,10 @@ int main(void)
 		cmocka_unit_test(anywhere_else_the_nearest_return_address_tells),
 		cmocka_unit_test(the_interpreters_own_functions_are_somebodys),
 		cmocka_unit_test(extension_modules_are_called_by_python),
+		cmocka_unit_test(frames_are_passed_by),
+		cmocka_unit_test(where_no_frame_is_known_the_words_above_tell),
+		cmocka_unit_test(frames_may_end_beyond_what_is_known),
+		cmocka_unit_test(a_return_address_is_its_calls),
 		cmocka_unit_test(nothing_found_is_unknown),
 		cmocka_unit_test(the_kernel_works_for_who_called_it),
 		cmocka_unit_test(the_profilers_own_time_is_nobodys),

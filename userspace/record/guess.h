@@ -3,12 +3,13 @@
  *     address in a library with a role ─▶ that category
  *     in the interpreter's loop        ─▶ python
  *     anywhere else (libc, the kernel, the interpreter's C functions, generated code)
- *                                      ─▶ the nearest return address of one of the above; else
+ *                                      ─▶ the nearest caller in one of the above; else
  *                                         python if the interpreter or one of Python's
  *                                         extension modules is among it
  *
- * Libraries are built without frame pointers, so the stack is not walked but searched: words
- * that point into code. Some are left over from earlier calls, and what a library without a
+ * Callers are found from frame to frame, while .eh_frame tells how far the return address lies
+ * above the stack pointer; from where it does not, the words of the stack are searched for what
+ * points into code, of which some are left over from earlier calls. What a library without a
  * probe on its way in executes is another's time by definition; so a guess is only held to be
  * as good as it turns out to be where tracing tells the truth beside it (analysis/shares.h).
  */

@@ -19,12 +19,22 @@ struct process {
 	struct slot {
 		bool asked;
 		struct rls_place_file *file;    /* NULL: no role */
+		bool asked_frames;
+		const struct rls_elf *elf;      /* NULL: it tells of no frames */
 	} *slots;
+};
+
+/* A file without a role. */
+struct plain_file {
+	dev_t device;
+	ino_t inode;
+	struct rls_elf *elf;        /* NULL when it cannot be read */
 };
 
 struct rls_places {
 	const struct rls_libraries *libraries;
 	RLS_LIST(struct rls_place_file *) files;
+	RLS_LIST(struct plain_file) plain_files;
 	RLS_LIST(struct process) processes;
 };
 
@@ -209,6 +219,63 @@ int rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns, uint
 	return r;
 }
 
+/* ---- frames ---- */
+
+static int plain_file_of(struct rls_places *places, pid_t pid, const struct rls_mapping *mapping,
+			 const struct rls_elf **out)
+{
+	struct plain_file file = { 0 };
+	_cleanup_free_ char *host_path = NULL;
+
+	*out = NULL;
+	if (!rls_mapping_is_file(mapping) ||
+	    rls_mapping_locate(pid, mapping, &host_path, &file.device, &file.inode))
+		return 0;
+	for (size_t i = 0; i < places->plain_files.count; i++) {
+		const struct plain_file *known = &places->plain_files.items[i];
+
+		if (known->device == file.device && known->inode == file.inode) {
+			*out = known->elf;
+			return 0;
+		}
+	}
+	if (rls_elf_open(host_path, &file.elf))
+		file.elf = NULL;
+	if (rls_list_push(&places->plain_files, file)) {
+		if (file.elf)
+			rls_elf_close(file.elf);
+		return -ENOMEM;
+	}
+	*out = file.elf;
+	return 0;
+}
+
+int rls_places_frame_bytes(struct rls_places *places, pid_t pid, const struct rls_place *place,
+			   uint64_t address, uint64_t *out)
+{
+	const struct process *process = process_find(places, pid);
+	struct slot *slot;
+	uint64_t vaddr;
+	int r = 0;
+
+	if (!process || !place->mapping)
+		return -ENOENT;
+	slot = &process->slots[place->mapping - process->mappings.entries];
+	if (!slot->asked_frames && place->file)
+		slot->elf = place->file->elf;
+	else if (!slot->asked_frames)
+		r = plain_file_of(places, pid, place->mapping, &slot->elf);
+	if (r)
+		return r;
+	slot->asked_frames = true;
+	if (!slot->elf || rls_elf_vaddr_of_offset(slot->elf, address - place->mapping->start +
+							     place->mapping->file_offset, &vaddr))
+		return -ENOENT;
+	return rls_elf_frame_bytes(slot->elf, vaddr, out);
+}
+
+/* ---- all ---- */
+
 size_t rls_places_files(const struct rls_places *places)
 {
 	return places->files.count;
@@ -237,6 +304,11 @@ void rls_places_free(struct rls_places *places)
 	rls_places_forget(places, 0);
 	for (size_t i = 0; i < places->files.count; i++)
 		file_free(places->files.items[i]);
+	for (size_t i = 0; i < places->plain_files.count; i++) {
+		if (places->plain_files.items[i].elf)
+			rls_elf_close(places->plain_files.items[i].elf);
+	}
+	free(places->plain_files.items);
 	free(places->files.items);
 	free(places->processes.items);
 	free(places);

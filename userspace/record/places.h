@@ -48,7 +48,12 @@ void rls_places_forget(struct rls_places *places, pid_t pid);
 int rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns, uint64_t address,
 		    bool certain, struct rls_place *out);
 
-/* Files seen so far. */
+/* How far a return address lies above the stack pointer at an address of that place, as
+ * rls_elf_frame_bytes says. 0; -ENOENT when it is not known; -ENOMEM. */
+int rls_places_frame_bytes(struct rls_places *places, pid_t pid, const struct rls_place *place,
+			   uint64_t address, uint64_t *out);
+
+/* Files with a role seen so far. */
 size_t rls_places_files(const struct rls_places *places);
 struct rls_place_file *rls_places_file(const struct rls_places *places, size_t i);
 

@@ -34,6 +34,8 @@
 #define CALM_SHARE 0.8
 #define CALM_EVERY_NS 200000000ULL
 #define CALM_AT_ONCE 2.0
+/* At most so long from the beginning, or of a window, looks are many. */
+#define LOOKS_CLOSELY_NS 1000000000ULL
 /* So often it is told the time, when all is well. */
 #define TICK_NS 10000000ULL
 /* Of what was known of sites before, at each sorting: jobs come and go. */
@@ -120,11 +122,22 @@ int rls_throttle_book(struct rls_throttle *throttle,
 	return 0;
 }
 
+/* Looks cost as much as hits: they are many only where the truth is told beside them, which is not
+ * for long. */
+static void pace_looks(struct rls_throttle *throttle, bool closely)
+{
+	if (throttle->looks_closely == closely)
+		return;
+	throttle->looks_closely = closely;
+	rls_kernel_pace_looks(throttle->kernel, closely ? RLS_LOOKS_OPEN_HZ : RLS_LOOKS_HZ);
+}
+
 void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns)
 {
 	throttle->start_ns = throttle->opened_ns = throttle->sorted_ns = time_ns;
 	throttle->ticked_ns = time_ns;
 	rls_budget_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
+	pace_looks(throttle, true);
 }
 
 /* ---- what records tell ---- */
@@ -301,15 +314,6 @@ static double switch_ns(size_t sites)
 	return SWITCH_NS_A_SITE * (double)sites;
 }
 
-/* Looks cost as much as hits: they are many only where the window is short. */
-static void pace_looks(struct rls_throttle *throttle, bool closely)
-{
-	if (throttle->looks_closely == closely)
-		return;
-	throttle->looks_closely = closely;
-	rls_kernel_pace_looks(throttle->kernel, closely ? RLS_LOOKS_OPEN_HZ : RLS_LOOKS_HZ);
-}
-
 /* Probes have been put on or taken off, which took so long after the edge: what they were hit
  * meanwhile is neither a window's nor closed time's. */
 static void end_switching(struct rls_throttle *throttle, uint64_t edge_ns, uint64_t took_ns)
@@ -459,7 +463,7 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	default:
 		if (!throttle->budget.open)
 			return watch_closed_time(throttle, time_ns, sites);
-		if (time_ns > throttle->budget.due_ns)
+		if (time_ns > throttle->budget.due_ns && time_ns > throttle->opened_ns + LOOKS_CLOSELY_NS)
 			pace_looks(throttle, false); /* it stays open: all is cheap */
 		return 0;
 	}
