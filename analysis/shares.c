@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/cleanup.h"
 #include "analysis/divide.h"
@@ -12,8 +13,12 @@
 
 #define SIGMAS 1.96
 #define CONFIDENCE 0.95
-/* A guess is held to be right with the weight of so many looks. */
+/* A guess is held to be right with the weight of so many looks, of which such a share may still have
+ * been something else, whatever that is: 1 to 5 % were in training jobs (scripts/bench/README.md). */
 #define TRUST_LOOKS 5.0
+#define TRUST_DOUBT 0.06
+/* A moment in which guesses have much in common. */
+#define MOMENT_NS 50000000ULL
 
 /* --- while sweeping ------------------------------------------------------------------- */
 
@@ -88,6 +93,35 @@ void rls_looks_add(struct rls_looks *looks, enum rls_category guess, uint64_t ns
 	looks->ns[guess] += ns;
 }
 
+static void end_moment(struct rls_truth *truth)
+{
+	for (int g = 0; g < RLS_CATEGORY_MAX; g++) {
+		double looks = 0;
+
+		for (int c = 0; c < RLS_CATEGORY_MAX; c++)
+			looks += truth->now[g][c];
+		for (int c = 0; c < RLS_CATEGORY_MAX; c++) {
+			truth->squared[g][c] += (double)truth->now[g][c] * truth->now[g][c];
+			truth->by_looks[g][c] += truth->now[g][c] * looks;
+		}
+		truth->looks_squared[g] += looks * looks;
+		truth->moments[g] += looks > 0;
+	}
+	memset(truth->now, 0, sizeof(truth->now));
+}
+
+void rls_truth_add(struct rls_truth *truth, enum rls_category guess, enum rls_category category,
+		   uint64_t time_ns, uint32_t window)
+{
+	if (truth->window != window || time_ns - truth->since_ns >= MOMENT_NS) {
+		end_moment(truth);
+		truth->since_ns = time_ns;
+		truth->window = window;
+	}
+	truth->count[guess][category]++;
+	truth->now[guess][category]++;
+}
+
 /* --- shares --------------------------------------------------------------------------- */
 
 struct shares {
@@ -137,6 +171,31 @@ double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
 	return truth_of(truth, guess, category, &known);
 }
 
+/* By how moments differ: of a ratio of sums over them, as of counts below. */
+static double variance_by_moments(const struct rls_truth *truth, int guess, int category)
+{
+	double looks = (double)sum_of_counts(truth->count[guess]), moments = truth->moments[guess];
+	double p, squares, quantile;
+
+	if (moments < 2)
+		return 0;
+	p = (double)truth->count[guess][category] / looks;
+	squares = truth->squared[guess][category] - 2 * p * truth->by_looks[guess][category] +
+		  p * p * truth->looks_squared[guess];
+	quantile = rls_student_quantile(CONFIDENCE, moments - 1) / SIGMAS;
+	return quantile * quantile * fmax(squares, 0) * moments / (moments - 1) / (looks * looks);
+}
+
+/* What P(category | guess) is uncertain by: that nothing else was seen is not that there is none. */
+static double truth_variance(const struct rls_truth *truth, int guess, int category, double p,
+			     double known)
+{
+	double doubt = TRUST_DOUBT * TRUST_LOOKS / fmax(known, TRUST_LOOKS);
+	double about = fmin(fmax(p, doubt), 1 - doubt);
+
+	return fmax(about * (1 - about) / (known + 1), variance_by_moments(truth, guess, category));
+}
+
 /* weight: of each guess, summing to 1, drawn so many times. */
 static void judge(const struct rls_truth *truth, const double *weight, double draws,
 		  struct shares *out)
@@ -149,7 +208,7 @@ static void judge(const struct rls_truth *truth, const double *weight, double dr
 
 			share += weight[g] * p;
 			if (known > 0)
-				variance += weight[g] * weight[g] * p * (1 - p) / known;
+				variance += weight[g] * weight[g] * truth_variance(truth, g, c, p, known);
 		}
 		about = (share * draws + 1) / (draws + 2); /* none of few is not never */
 		variance += about * (1 - about) / (draws + 1);
@@ -406,6 +465,7 @@ int rls_shares_settle(struct rls_thread *thread)
 	}
 	if (!any)
 		return 0;
+	end_moment(&thread->process->truth);
 	qsort(sorted, count, sizeof(*sorted), order_scopes);
 	for (size_t i = 0, end; i < count; i = end) {
 		struct pool pool = { .scopes = sorted + i };

@@ -22,7 +22,8 @@
  * is divided, like all others.
  *
  * The error of a share is 1.96 standard deviations: of drawing the looks, and of having learnt
- * P from so many. Counts of transitions are scaled by corrected running time (a ratio estimate
+ * P from so many (as draws, or by how P differs between moments when that is more; Cochran, ch. 11).
+ * Counts of transitions are scaled by corrected running time (a ratio estimate
  * over windows, ibid. ch. 6): error likewise, from how the windows differ, and from what the cost of
  * hits, which corrected windows are free of, is uncertain by.
  */
@@ -64,10 +65,23 @@ struct rls_unseen {
 	uint32_t window;                /* the last one that had time in the scope */
 };
 
-/* Guesses held against the truth. */
+/* Guesses held against the truth. Those of one moment have much in common: what the thread is at
+ * then is easier or harder to guess. So how moments differ is kept too. */
 struct rls_truth {
 	uint64_t count[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];    /* [guess][category] */
+	/* Of the moments that are over, x of each count and n of each guess's. */
+	double squared[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];    /* Σ x² */
+	double by_looks[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];   /* Σ x n */
+	double looks_squared[RLS_CATEGORY_MAX];
+	uint32_t moments[RLS_CATEGORY_MAX];     /* n > 0 */
+	uint32_t now[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
+	uint64_t since_ns;
+	uint32_t window;
 };
+
+/* A look at a running thread of this category, in the window of this number. */
+void rls_truth_add(struct rls_truth *truth, enum rls_category guess, enum rls_category category,
+		   uint64_t time_ns, uint32_t window);
 
 /* P(category | guess). */
 double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,

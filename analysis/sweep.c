@@ -302,7 +302,8 @@ static int on_share(struct rls_timeline *timeline, const struct rls_event *event
 		guess = RLS_CATEGORY_UNKNOWN;
 	if (!thread->unseen) {
 		if (!event->share.waited_ns && thread->category != RLS_CATEGORY_UNKNOWN)
-			thread->process->truth.count[guess][thread->category]++;
+			rls_truth_add(&thread->process->truth, guess, thread->category,
+				      timeline->now_ns, timeline->windows);
 		return 0;
 	}
 	unseen = rls_scope_unseen(thread->scope);
