@@ -80,7 +80,9 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 		row->error_ns += spill_ns(c, cell);
 	if (cell->looked_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
-		row->error_ns += (uint64_t)llround(cell->looked_error_ns[part]);
+		/* What hits cost and what looks saw have nothing to do with each other. */
+		row->error_ns = (uint64_t)llround(hypot((double)row->error_ns,
+							cell->looked_error_ns[part]));
 	}
 	if (row->error_ns > wall_ns)
 		row->error_ns = wall_ns;

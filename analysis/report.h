@@ -102,7 +102,8 @@ struct rls_thread_entry {
  * the calibrated figures of the trace, 25 % when it has none, at most 100 %. lost and emitted
  * are the numbers of thread-state events of the whole recording: a lost event leaves a
  * thread in its old state until its next event, so that share of the time is in doubt.
- * Never more than wall_ns. What samples divide among operations (operation_shares.h) is in
+ * Never more than wall_ns. What looks tell of the time between windows (shares.h) is in doubt for
+ * other reasons: squares of both are added. What samples divide among operations (operation_shares.h) is in
  * doubt by that much more, which may be more than was found. */
 struct rls_breakdown_row {
 	uint32_t pid;

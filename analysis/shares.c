@@ -14,9 +14,9 @@
 #define SIGMAS 1.96
 #define CONFIDENCE 0.95
 /* A guess is held to be right with the weight of so many looks, of which such a share may still have
- * been something else, whatever that is: 1 to 5 % were in training jobs (scripts/bench/README.md). */
-#define TRUST_LOOKS 5.0
-#define TRUST_DOUBT 0.06
+ * been something else: 0.1 to 2 % were in training jobs (scripts/bench/README.md). */
+#define TRUST_LOOKS 10.0
+#define TRUST_DOUBT 0.03
 /* A moment in which guesses have much in common. */
 #define MOMENT_NS 50000000ULL
 
@@ -171,15 +171,17 @@ double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
 	return truth_of(truth, guess, category, &known);
 }
 
-/* By how moments differ: of a ratio of sums over them, as of counts below. */
+/* By how moments differ: of a ratio of sums over them, as of counts below. One look that is unlike
+ * all others tells nothing of that. */
 static double variance_by_moments(const struct rls_truth *truth, int guess, int category)
 {
 	double looks = (double)sum_of_counts(truth->count[guess]), moments = truth->moments[guess];
+	double count = (double)truth->count[guess][category];
 	double p, squares, quantile;
 
-	if (moments < 2)
+	if (moments < 2 || count < 2 || looks - count < 2)
 		return 0;
-	p = (double)truth->count[guess][category] / looks;
+	p = count / looks;
 	squares = truth->squared[guess][category] - 2 * p * truth->by_looks[guess][category] +
 		  p * p * truth->looks_squared[guess];
 	quantile = rls_student_quantile(CONFIDENCE, moments - 1) / SIGMAS;
@@ -193,7 +195,8 @@ static double truth_variance(const struct rls_truth *truth, int guess, int categ
 	double doubt = TRUST_DOUBT * TRUST_LOOKS / fmax(known, TRUST_LOOKS);
 	double about = fmin(fmax(p, doubt), 1 - doubt);
 
-	return fmax(about * (1 - about) / (known + 1), variance_by_moments(truth, guess, category));
+	return fmax(about * (1 - about) / (known + 1),
+		    variance_by_moments(truth, guess, category));
 }
 
 /* weight: of each guess, summing to 1, drawn so many times. */

@@ -162,7 +162,7 @@ struct rls_wire_sample {
 	RLS_U8 category;            /* the thread's state */
 	RLS_U8 reserved[7];
 };
-#define RLS_LOOK_WORDS 64
+#define RLS_LOOK_WORDS 128
 struct rls_wire_look {
 	struct rls_wire_header header;
 	struct rls_wire_pile pile;  /* empty unless it was found in user mode */
