@@ -142,6 +142,24 @@ static void a_job_of_one_busy_site_has_a_mark(void **state)
 	assert_true(chosen[5]);
 }
 
+/* Marks slow down what they are to be compared with: none where operations will do. */
+static void leaves_to_operations_what_they_divide(void **state)
+{
+	(void)state;
+	site(1, 1000000, 0, RLS_MARK_SLOTS, 0);
+	site(2, 500, 0, 100, 0);
+	site(3, 500, 100, RLS_MARK_SLOTS, 0);
+	site(4, 500, 0, RLS_MARK_SLOTS - 4, 0);
+	for (size_t i = 0; i < RLS_MARK_SLOTS / 64; i++)
+		marks.turned[i] = UINT64_MAX;
+	choose();
+	assert_false(chosen[2] || chosen[3] || chosen[4]);
+	marks.turned[RLS_MARK_SLOTS / 64 - 1] = 0;
+	choose();
+	assert_true(chosen[3]);
+	assert_false(chosen[2] || chosen[4]);
+}
+
 static void nothing_called_is_nothing_chosen(void **state)
 {
 	(void)state;
@@ -161,6 +179,7 @@ int main(void)
 		cmocka_unit_test_teardown(takes_none_that_is_silent_or_seldom, clear),
 		cmocka_unit_test_teardown(goes_by_what_a_hit_costs, clear),
 		cmocka_unit_test_teardown(a_job_of_one_busy_site_has_a_mark, clear),
+		cmocka_unit_test_teardown(leaves_to_operations_what_they_divide, clear),
 		cmocka_unit_test_teardown(nothing_called_is_nothing_chosen, clear),
 	};
 

@@ -35,6 +35,8 @@ struct thread {
 	uint64_t now_ns, off_cpu_ns;
 	uint32_t sequence, hits;
 	bool loses, in_burst;
+	bool no_marks;          /* nothing is seen of it but its operations while sites are off */
+	double waits;           /* share of pieces in which it waits for 1 ms; 0: 0.02 */
 };
 
 static double random_share(void)
@@ -187,7 +189,7 @@ static void hit(struct thread *thread, int operation, double work_ns, uint32_t h
 		thread->hits += hits;
 		ns += hits * SAID_NS * operation_factors[operation];
 	}
-	if (random_share() < 0.02) {
+	if (random_share() < (thread->waits > 0 ? thread->waits : 0.02)) {
 		thread->off_cpu_ns += 1000000;
 		ns += 1000000;
 	}
@@ -198,6 +200,15 @@ static void hit(struct thread *thread, int operation, double work_ns, uint32_t h
 	}
 }
 
+static void call_mark(struct thread *thread)
+{
+	thread->hits++;
+	record(thread, MARK_A, 1, true);
+	thread->hits++;
+	thread->now_ns += 2000;
+	record(thread, MARK_A, 0, true);
+}
+
 /* One step of a job with operations, of which only the mark is outside any. */
 static void step(struct thread *thread, size_t number, bool probed)
 {
@@ -206,11 +217,8 @@ static void step(struct thread *thread, size_t number, bool probed)
 		{ SELDOM, 15000000, 9000, 400, SIZE_MAX }, { ONCE, 500000, 300, 1, 2 },
 	};
 
-	thread->hits++;
-	record(thread, MARK_A, 1, true);
-	thread->hits++;
-	thread->now_ns += 2000;
-	record(thread, MARK_A, 0, true);
+	if (!thread->no_marks)
+		call_mark(thread);
 	hit(thread, OUTSIDE, 40000, 20, probed);
 	for (size_t i = 0; i < sizeof(does) / sizeof(does[0]); i++) {
 		if (number % does[i].every || number >= does[i].until)
@@ -270,6 +278,108 @@ static void finds_what_hits_cost_in_operations(void **state)
 		assert_null(find_part(&found, ONCE));
 		assert_true(found.factor > 1 && found.factor < 1.2);
 	}
+}
+
+static int run_without_marks(double waits, struct rls_delta_in_vivo *out)
+{
+	struct rls_segments segments = { 0 };
+	struct thread thread = { .segments = &segments, .now_ns = 1, .no_marks = true, .waits = waits };
+	bool probed = false;
+	size_t number = 0;
+	int r;
+
+	srand(12);
+	while (thread.now_ns < 20000000000) {
+		uint64_t since_ns = thread.now_ns;
+
+		while (thread.now_ns < since_ns + STRETCH_NS)
+			step(&thread, number++, probed);
+		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
+		probed = !probed;
+	}
+	assert_true(rls_segments_need_marks(&segments) == (waits > 0.05));
+	r = rls_segments_conclude(&segments, out);
+	rls_segments_clear(&segments);
+	return r;
+}
+
+/* Where operations change nothing has to be hit to tell pieces apart; a job that waits all the time
+ * is not compared by them, for waiting is not known then. */
+static void operations_need_no_marks(void **state)
+{
+	struct rls_delta_in_vivo found;
+
+	(void)state;
+	assert_int_equal(run_without_marks(0.001, &found), 0);
+	for (rls_string_id id = OUTSIDE; id <= UPDATE; id++)
+		assert_true(fabs(find_part(&found, id)->factor - operation_factors[id]) < 0.05);
+	assert_int_equal(run_without_marks(0.1, &found), -ENODATA);
+}
+
+/* Pieces without hits take a fifth longer amid others': the whole pays for it. */
+static void the_whole_pays_for_pieces_without_hits(void **state)
+{
+	struct rls_segments segments = { 0 };
+	struct thread thread = { .segments = &segments, .now_ns = 1, .waits = 1e-9 };
+	struct rls_delta_in_vivo found;
+	double share = 0.2 * 40000 / (120 * SAID_NS);
+	bool probed = false;
+
+	(void)state;
+	srand(13);
+	while (thread.now_ns < 15000000000) {
+		uint64_t since_ns = thread.now_ns;
+
+		while (thread.now_ns < since_ns + STRETCH_NS) {
+			turn(&thread, INFERENCE);
+			hit(&thread, INFERENCE, 100000, 120, probed);
+			turn(&thread, UPDATE);
+			hit(&thread, UPDATE, 100000, 120, probed);
+			turn(&thread, SELDOM);
+			hit(&thread, OUTSIDE, probed ? 96000 : 80000, 0, probed);
+		}
+		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
+		probed = !probed;
+	}
+	assert_int_equal(rls_segments_conclude(&segments, &found), 0);
+	assert_true(fabs(found.factor - (1.4 + 0.8) / 2 - share) < 0.03);
+	assert_null(find_part(&found, SELDOM));
+	rls_segments_clear(&segments);
+}
+
+static void covers_slots_of_short_pieces(void **state)
+{
+	struct rls_segments segments = { 0 }, waiting = { 0 };
+	struct thread thread = { .segments = &segments, .now_ns = 1 };
+	uint64_t words[1] = { 0 };
+
+	(void)state;
+	record(&thread, OTHER, 0, false);
+	for (int i = 0; i < 20; i++) { /* from 10 to 100 ms, and from 200 ms on */
+		thread.now_ns += i == 10 ? 100000000 : 10000000;
+		turn(&thread, (rls_string_id)(1 + i % 2));
+		record(&thread, OTHER, 0, false);
+	}
+	rls_segments_cover(&segments, 1, 10000000, 20, words);
+	assert_int_equal(words[0], 0x3fe);
+	words[0] = 0;
+	rls_segments_cover(&segments, 120000000, 10000000, 64, words);
+	assert_int_equal(words[0], 0x3ffULL << 8);
+
+	thread = (struct thread){ .segments = &waiting, .now_ns = 1 };
+	for (int i = 0; i < 20; i++) {
+		thread.now_ns += 10000000;
+		thread.off_cpu_ns = 1000000;
+		record(&thread, OTHER, 0, false);
+		thread.now_ns++;
+		turn(&thread, (rls_string_id)(1 + i % 2));
+		record(&thread, OTHER, 0, false);
+	}
+	words[0] = 0;
+	rls_segments_cover(&waiting, 0, 10000000, 64, words);
+	assert_int_equal(words[0], 0);
+	rls_segments_clear(&segments);
+	rls_segments_clear(&waiting);
 }
 
 /* Without operations there is one part, and its factor is the whole's. */
@@ -355,6 +465,9 @@ int main(void)
 		cmocka_unit_test(bursts_do_not_spoil_it),
 		cmocka_unit_test(says_where_parts_differ),
 		cmocka_unit_test(finds_what_hits_cost_in_operations),
+		cmocka_unit_test(operations_need_no_marks),
+		cmocka_unit_test(the_whole_pays_for_pieces_without_hits),
+		cmocka_unit_test(covers_slots_of_short_pieces),
 		cmocka_unit_test(tells_of_no_parts_where_there_is_one),
 		cmocka_unit_test(bears_any_number_of_operations),
 		cmocka_unit_test(one_label_tells_of_no_spread),

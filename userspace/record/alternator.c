@@ -30,6 +30,7 @@ struct rls_alternator {
 	bool *marks;                    /* by site id; NULL while all is on for the first time */
 	size_t mark_room;
 	bool probed;
+	bool by_operations;             /* which do without marks */
 	double hit_ns;
 	uint64_t start_ns, since_ns, due_ns;
 	uint64_t random;
@@ -90,8 +91,11 @@ int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_
 
 	if (header->kind != RLS_WIRE_CATEGORY || size < sizeof(*record))
 		return 0;
-	if (!alternator->marks)
-		return look(alternator, record);
+	if (!alternator->marks) {
+		int r = look(alternator, record);
+
+		return r ? r : rls_segments_add(&alternator->segments, record, false);
+	}
 	return rls_segments_add(&alternator->segments, record,
 				record->site < alternator->mark_room &&
 					alternator->marks[record->site]);
@@ -118,8 +122,17 @@ static int read_hits(struct rls_alternator *alternator, size_t sites)
 	return r ? r : rls_site_use_hits(&alternator->use, hits, sites);
 }
 
+static int count_turned(const struct rls_marks *candidates)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < RLS_MARK_SLOTS / 64; i++)
+		count += __builtin_popcountll(candidates->turned[i]);
+	return count;
+}
+
 /* Sites that are never hit stay as they are. */
-static int choose(struct rls_alternator *alternator, double seconds)
+static int choose(struct rls_alternator *alternator)
 {
 	struct rls_site_use *use = &alternator->use;
 	size_t marks = 0, others = 0;
@@ -129,28 +142,31 @@ static int choose(struct rls_alternator *alternator, double seconds)
 		if (use->sites[i].hits)
 			use->sites[i].hit_ns = rls_kernel_site_cost_ns(alternator->kernel, i);
 	}
+	free(alternator->marks);
 	alternator->marks = calloc(use->count + 1, sizeof(*alternator->marks));
 	if (!alternator->marks)
 		return -ENOMEM;
 	alternator->mark_room = use->count;
-	r = rls_marks_choose(&alternator->candidates, use, alternator->hit_ns, seconds,
-			     alternator->marks);
+	r = rls_marks_choose(&alternator->candidates, use, alternator->hit_ns,
+			     (double)use->traced_ns / 1e9, alternator->marks);
 	for (uint32_t i = 0; !r && i < use->count; i++) {
 		marks += alternator->marks[i];
-		if (!use->sites[i].hits || alternator->marks[i])
-			continue;
-		others++;
-		r = rls_kernel_set_duty(alternator->kernel, i, RLS_DUTY_WINDOWS);
+		others += use->sites[i].hits && !alternator->marks[i];
+		if (use->sites[i].hits)
+			r = rls_kernel_set_duty(alternator->kernel, i, alternator->marks[i] ?
+						RLS_DUTY_ALWAYS : RLS_DUTY_WINDOWS);
 	}
 	rls_kernel_stop_counting(alternator->kernel);
-	rls_debug("%zu sites stay on as marks, %zu go on and off", marks, others);
+	rls_debug("%zu sites stay on as marks, %zu go on and off; operations change in %d of %d slots",
+		  marks, others, count_turned(&alternator->candidates), RLS_MARK_SLOTS);
 	return r;
 }
 
 /* ---- on and off ---- */
 
-/* The stretch that ends now is told; the next begins once all is quiet. */
-static int turn(struct rls_alternator *alternator, uint64_t time_ns, bool first)
+/* The stretch that ends now is told; the next begins once all is quiet. anew: sites are marks that
+ * were none, or the other way round. */
+static int turn(struct rls_alternator *alternator, uint64_t time_ns, bool first, bool anew)
 {
 	uint64_t edge_ns;
 	int r = first ? 0 : rls_segments_stretch(&alternator->segments, alternator->since_ns, time_ns,
@@ -158,7 +174,7 @@ static int turn(struct rls_alternator *alternator, uint64_t time_ns, bool first)
 
 	if (r)
 		return r;
-	if (first)
+	if (first || anew)
 		r = rls_kernel_regroup(alternator->kernel, &edge_ns);
 	else if (alternator->probed)
 		rls_kernel_close_window(alternator->kernel, &edge_ns);
@@ -171,20 +187,41 @@ static int turn(struct rls_alternator *alternator, uint64_t time_ns, bool first)
 	return r;
 }
 
+/* The first look is over. */
+static int begin(struct rls_alternator *alternator, uint64_t time_ns, size_t sites)
+{
+	int r;
+
+	rls_site_use_cut(&alternator->use, time_ns - alternator->start_ns);
+	r = read_hits(alternator, sites);
+	rls_segments_cover(&alternator->segments, alternator->start_ns, SLOT_NS, RLS_MARK_SLOTS,
+			   alternator->candidates.turned);
+	alternator->by_operations = count_turned(&alternator->candidates) > 0;
+	return r ? r : choose(alternator);
+}
+
+/* The machine is busier than it was, say. */
+static int leave_operations(struct rls_alternator *alternator)
+{
+	alternator->by_operations = false;
+	memset(alternator->candidates.turned, 0, sizeof(alternator->candidates.turned));
+	return choose(alternator);
+}
+
 int rls_alternator_tick(struct rls_alternator *alternator, uint64_t time_ns, size_t sites)
 {
-	bool first = !alternator->marks;
+	bool first = !alternator->marks, anew;
 	int r = 0;
 
 	if (time_ns < alternator->due_ns)
 		return 0;
-	if (first) {
-		rls_site_use_cut(&alternator->use, time_ns - alternator->start_ns);
-		r = read_hits(alternator, sites);
-		if (!r)
-			r = choose(alternator, (double)(time_ns - alternator->start_ns) / 1e9);
-	}
-	return r ? r : turn(alternator, rls_monotonic_ns(), first);
+	anew = alternator->by_operations && alternator->probed &&
+	       rls_segments_need_marks(&alternator->segments);
+	if (first)
+		r = begin(alternator, time_ns, sites);
+	else if (anew)
+		r = leave_operations(alternator);
+	return r ? r : turn(alternator, rls_monotonic_ns(), first, anew);
 }
 
 int rls_alternator_conclude(const struct rls_alternator *alternator, struct rls_delta_in_vivo *out)

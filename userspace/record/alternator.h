@@ -3,7 +3,9 @@
  *     all on for a moment ─▶ which sites are marks ─▶ off ─▶ on ─▶ off ─▶ …, at random instants
  *     records ─────────────────────────────────────▶ segments.h ─▶ factor and error
  *
- * Marks are rare sites whose every call is an event; they stay on (marks.h). One thread.
+ * Marks are rare sites whose every call is an event; they stay on (marks.h). Where operations divide
+ * the work into short pieces there are none, until threads are seen to wait too much to do without.
+ * One thread.
  */
 #ifndef RLS_ALTERNATOR_H
 #define RLS_ALTERNATOR_H

@@ -19,6 +19,8 @@
 /* No part's hits cost less than that, nor more. */
 #define FACTOR_MIN 0.05
 #define FACTOR_MAX 20.0
+/* Nor do they take more than that for pieces without any. */
+#define SCALE_MAX 1.2
 
 struct sums {
 	double count, delta_ns, cost_ns, hits, plain_ns;
@@ -160,6 +162,7 @@ static size_t combine(const struct sums blocks[RLS_BLOCKS_MAX], size_t least, st
 struct part {
 	bool compared;
 	double factor, noise;   /* its own, and how well it is known: one sigma */
+	double cost_ns;         /* of the hits compared */
 };
 
 static void compare_parts(const struct rls_difference *differences, size_t count,
@@ -170,8 +173,10 @@ static void compare_parts(const struct rls_difference *differences, size_t count
 		struct interval own = { 0 };
 
 		for (size_t k = 0; k < count; k++) {
-			if (differences[k].part == i)
-				add(&blocks[differences[k].block], &differences[k]);
+			if (differences[k].part != i)
+				continue;
+			add(&blocks[differences[k].block], &differences[k]);
+			parts[i].cost_ns += differences[k].count * differences[k].cost_ns;
 		}
 		parts[i].compared = combine(blocks, BLOCKS_OF_PART, &own) >= BLOCKS_OF_PART;
 		parts[i].factor = own.middle;
@@ -196,6 +201,21 @@ static double find_variance(const struct part parts[RLS_PARTS_MAX], const struct
 	return weighted > 0 ? weighted / weights : 0;
 }
 
+/* Hits drive out of the caches what pieces without any need. By so much parts have to take more, to
+ * take together what the whole took longer. */
+static double find_scale(const struct part parts[RLS_PARTS_MAX], size_t count, double whole)
+{
+	double weighted = 0, weights = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!parts[i].compared)
+			continue;
+		weighted += parts[i].cost_ns * parts[i].factor;
+		weights += parts[i].cost_ns;
+	}
+	return weighted > 0 ? fmin(fmax(whole * weights / weighted, 1 / SCALE_MAX), SCALE_MAX) : 1;
+}
+
 static double clamp(double factor)
 {
 	return fmin(fmax(factor, FACTOR_MIN), FACTOR_MAX);
@@ -207,18 +227,19 @@ static void conclude_parts(const struct rls_difference *differences, size_t coun
 			   struct rls_delta_in_vivo *result)
 {
 	struct part parts[RLS_PARTS_MAX] = { 0 };
-	double whole = result->factor, weighted = 0, weights = 0, variance;
+	double whole = result->factor, weighted = 0, weights = 0, variance, scale;
 	size_t told = 0;
 
 	compare_parts(differences, count, parts);
 	variance = find_variance(parts, costs, part_count, whole);
+	scale = find_scale(parts, part_count, whole);
 	for (size_t i = 0; i < part_count; i++) {
 		double noise = parts[i].noise * parts[i].noise;
 		double share = variance > 0 ? variance / (variance + noise) : 0;
 		double factor = whole;
 
 		if (parts[i].compared) {
-			factor = clamp(whole + share * (parts[i].factor - whole));
+			factor = clamp(whole + share * (scale * parts[i].factor - whole));
 			told++;
 		}
 		weighted += costs[i].cost_ns * factor;

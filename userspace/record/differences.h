@@ -6,6 +6,9 @@
  * whole's as far as it is not: (own - whole) is weighed by t^2 / (t^2 + s^2), where s is how well it
  * is known and t how far parts lie from the whole beyond that (empirical Bayes; Efron and Morris,
  * 1973). The whole's factor is the mean of theirs, weighted by what the hits of each cost.
+ *
+ * Pieces without hits take longer too, for hits elsewhere have driven what they need out of the
+ * caches. No hit in them can be charged for it, so all parts are, each by the same share.
  */
 #ifndef RLS_DIFFERENCES_H
 #define RLS_DIFFERENCES_H

@@ -29,7 +29,8 @@ struct choice {
 	struct candidate *candidates;   /* the cheapest first */
 	size_t count;
 	double whole_ns, taken_ns;      /* what all hits cost, and those of the marks */
-	struct rls_mark_slots covered;
+	uint64_t covered[WORDS];
+	bool turned;                    /* some of them by operations */
 	bool *chosen;
 };
 
@@ -112,7 +113,7 @@ static int count_new(const struct choice *choice, const struct candidate *candid
 	int count = 0;
 
 	for (int i = 0; i < WORDS; i++)
-		count += __builtin_popcountll(slots->words[i] & ~choice->covered.words[i]);
+		count += __builtin_popcountll(slots->words[i] & ~choice->covered[i]);
 	return count;
 }
 
@@ -121,7 +122,7 @@ static void take(struct choice *choice, struct candidate *candidate)
 	const struct rls_mark_slots *slots = &choice->marks->sites[candidate->site];
 
 	for (int i = 0; i < WORDS; i++)
-		choice->covered.words[i] |= slots->words[i];
+		choice->covered[i] |= slots->words[i];
 	candidate->taken = true;
 	choice->taken_ns += candidate->cost_ns;
 	choice->chosen[candidate->site] = true;
@@ -139,7 +140,7 @@ static struct candidate *find_best(const struct choice *choice)
 		double share = slots < PART_SLOTS ? MARKS_SHARE : MARKS_SHARE_MAX;
 		double worth = slots / candidate->cost_ns;
 
-		if (!is_cheap(choice, candidate, share))
+		if (!is_cheap(choice, candidate, share) || (choice->turned && slots < PART_SLOTS))
 			continue;
 		if (worth > most) {
 			most = worth;
@@ -147,6 +148,29 @@ static struct candidate *find_best(const struct choice *choice)
 		}
 	}
 	return best;
+}
+
+/* Where operations tell pieces apart no mark is needed. */
+static void leave_to_operations(struct choice *choice)
+{
+	for (int i = 0; i < WORDS; i++) {
+		choice->covered[i] = choice->marks->turned[i];
+		choice->turned |= choice->covered[i] != 0;
+	}
+}
+
+/* Those that are good to have where there is nothing but marks to go by. */
+static void take_more(struct choice *choice)
+{
+	/* A job all of whose sites are busy has to have one all the same. */
+	if (choice->count && !is_cheap(choice, &choice->candidates[0], MARKS_SHARE_MAX))
+		take(choice, &choice->candidates[0]);
+	/* What is left is for more of the cheapest: more kinds of work told apart. */
+	for (size_t i = 0; i < choice->count; i++) {
+		if (!choice->candidates[i].taken &&
+		    is_cheap(choice, &choice->candidates[i], MARKS_SHARE))
+			take(choice, &choice->candidates[i]);
+	}
 }
 
 int rls_marks_choose(const struct rls_marks *marks, const struct rls_site_use *use, double hit_ns,
@@ -160,15 +184,10 @@ int rls_marks_choose(const struct rls_marks *marks, const struct rls_site_use *u
 		return -ENOMEM;
 	memset(chosen, 0, use->count * sizeof(*chosen));
 	find_candidates(&choice, use, hit_ns, seconds);
-	/* A job all of whose sites are busy has to have one all the same. */
-	if (choice.count && !is_cheap(&choice, &candidates[0], MARKS_SHARE_MAX))
-		take(&choice, &candidates[0]);
+	leave_to_operations(&choice);
 	while ((best = find_best(&choice)))
 		take(&choice, best);
-	/* What is left is for more of the cheapest: more kinds of work told apart. */
-	for (size_t i = 0; i < choice.count; i++) {
-		if (!candidates[i].taken && is_cheap(&choice, &candidates[i], MARKS_SHARE))
-			take(&choice, &candidates[i]);
-	}
+	if (!choice.turned)
+		take_more(&choice);
 	return 0;
 }

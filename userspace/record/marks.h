@@ -6,9 +6,10 @@
  *     site c                     x  x      rare, but the only one there: a mark
  *
  * Marks are hit in both kinds of stretches, so what they cost is missing from the difference of the
- * two, and rare sites are the dear ones: whoever calls them finds all sides cold. So marks together
- * cost next to nothing, and of those that do the ones are taken that leave the least of the time
- * without any. Seen they must be in both: a call out of Python amid no other call is, whatever else
+ * two, and rare sites are the dear ones: whoever calls them finds all sides cold, and so does what
+ * comes after them. So there are none where the work's operations change often enough, which takes
+ * no hit to be known. Elsewhere marks together cost next to nothing, and of those that do the ones
+ * are taken that leave the least of the time without any. Seen they must be in both: a call out of Python amid no other call is, whatever else
  * is probed; a callback into Python only while what calls it is.
  */
 #ifndef RLS_MARKS_H
@@ -31,6 +32,8 @@ struct rls_mark_slots {
 struct rls_marks {
 	struct rls_mark_slots *sites;   /* by id: the slots that such a call of it began in */
 	size_t count, room;
+	/* The slots that operations divide into pieces to compare; none: all zero. */
+	uint64_t turned[RLS_MARK_SLOTS / 64];
 };
 
 void rls_marks_clear(struct rls_marks *marks);

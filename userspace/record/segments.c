@@ -14,7 +14,17 @@
 /* What comes more seldom than that in a block is compared over longer times. */
 #define IN_GROUP_WANTED 6
 /* What is interrupted takes longer, never shorter. */
-#define TRIMMED_TOP 0.1
+#define TRIMMED_TOP 0.05
+
+/* Where no site is hit between two turns, waiting is known for all the time together that none was.
+ * Up to so much of it is left in: others' interruptions, which are trimmed. */
+#define WAITED_SHARE 0.03
+/* As long must it be for that to matter; and so often must it be too much, of as many times. */
+#define BLIND_NS 50000000
+#define BLIND_MIN 4
+#define BLIND_WAITED_SHARE 0.5
+/* Longer pieces do not lie within most stretches. */
+#define TURNS_NS_MAX 40000000
 
 /* Where a segment begins or ends: at a mark, by its site, or where the operation changes, by the
  * part on the other side of it. */
@@ -36,6 +46,7 @@ struct rls_stretch {
 struct thread {
 	struct thread *next;
 	uint64_t mark_ns;       /* 0: none, or something since was lost */
+	uint64_t record_ns;     /* its last one */
 	uint64_t off_cpu_ns, cost_ns, hits;
 	uint32_t from, sequence;
 	uint16_t depth;
@@ -132,27 +143,42 @@ static void begin(struct thread *thread, uint64_t time_ns, uint32_t from)
 	thread->off_cpu_ns = thread->cost_ns = thread->hits = 0;
 }
 
-/* Takes the edges that come before a record. What it says of waiting may have been on either side
- * of them, and what was lost before it too: then nothing since the last record is certain. */
+/* Takes the edges that come before a record; *any: there are some. What it says of waiting may have
+ * been on either side of them, and what was lost before it too: then nothing since the last record
+ * is certain. */
 static int turn(struct rls_segments *segments, struct thread *thread, uint64_t until_ns,
-		bool certain)
+		bool certain, bool *any)
 {
 	struct rls_queued_edge edge;
-	bool any = false;
 	int r = 0;
 
+	*any = false;
 	while (!r && rls_edge_queue_take(&thread->edges, until_ns, &edge)) {
 		size_t part = part_of(segments, edge.now);
 
-		any = true;
+		*any = true;
 		if (certain && !edge.gap)
 			r = put(segments, thread, edge.time_ns, TURN(part));
 		begin(thread, edge.time_ns, TURN(thread->part));
 		thread->part = part;
 	}
-	if (any && !certain)
+	if (*any && !certain)
 		thread->mark_ns = 0;
 	return r;
+}
+
+/* What the thread waited since its last record hardly matters. */
+static bool hardly_waited(const struct thread *thread, const struct rls_wire_category *record)
+{
+	double ns = (double)record->header.time_ns - (double)thread->record_ns;
+
+	return (double)record->pile.off_cpu_ns <= WAITED_SHARE * ns;
+}
+
+/* Nothing was seen of it for so long but that its operation changed. */
+static bool was_blind(const struct thread *thread, uint64_t time_ns)
+{
+	return thread->edges.count && thread->record_ns && time_ns > thread->record_ns + BLIND_NS;
 }
 
 int rls_segments_add(struct rls_segments *segments, const struct rls_wire_category *record,
@@ -160,7 +186,7 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 {
 	struct thread *thread = find_thread(segments, record->header.tid);
 	uint64_t time_ns = record->header.time_ns;
-	bool entry, lost;
+	bool entry, lost, still, turned;
 	int r;
 
 	if (!thread)
@@ -168,12 +194,19 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	lost = record->header.sequence != thread->sequence + 1;
 	if (lost)
 		thread->mark_ns = 0;
-	r = turn(segments, thread, time_ns, !lost && !record->pile.off_cpu_ns);
+	still = hardly_waited(thread, record);
+	if (was_blind(thread, time_ns)) {
+		segments->blind++;
+		segments->blind_waited += !still;
+	}
+	r = turn(segments, thread, time_ns, !lost && still, &turned);
 	entry = record->depth > thread->depth;
 	segments->parts[thread->part].cost_ns += record->pile.cost_ns;
 	thread->sequence = record->header.sequence;
 	thread->depth = record->depth;
-	thread->off_cpu_ns += record->pile.off_cpu_ns;
+	thread->record_ns = time_ns;
+	if (!turned)
+		thread->off_cpu_ns += record->pile.off_cpu_ns;
 	thread->cost_ns += record->pile.cost_ns;
 	thread->hits += record->pile.hits;
 	if (r || !is_mark || !entry || record->site >= RLS_MARK_SITES)
@@ -199,6 +232,35 @@ int rls_segments_stretch(struct rls_segments *segments, uint64_t from_ns, uint64
 	segments->stretches[segments->stretch_count++] =
 		(struct rls_stretch){ from_ns, to_ns, probed };
 	return 0;
+}
+
+void rls_segments_cover(const struct rls_segments *segments, uint64_t from_ns, uint64_t slot_ns,
+			size_t slots, uint64_t *words)
+{
+	double wall_ns = 0, off_cpu_ns = 0;
+
+	for (size_t i = 0; i < segments->count; i++) {
+		wall_ns += segments->items[i].wall_ns;
+		off_cpu_ns += segments->items[i].off_cpu_ns;
+	}
+	if (off_cpu_ns > WAITED_SHARE * wall_ns)
+		return;
+	for (size_t i = 0; i < segments->count; i++) {
+		const struct rls_segment *segment = &segments->items[i];
+		uint64_t end_ns = segment->start_ns + segment->wall_ns;
+
+		if (segment->wall_ns > TURNS_NS_MAX || segment->start_ns < from_ns)
+			continue;
+		for (uint64_t k = (segment->start_ns - from_ns) / slot_ns;
+		     k < slots && from_ns + k * slot_ns < end_ns; k++)
+			words[k / 64] |= 1ULL << k % 64;
+	}
+}
+
+bool rls_segments_need_marks(const struct rls_segments *segments)
+{
+	return segments->blind >= BLIND_MIN &&
+	       (double)segments->blind_waited >= BLIND_WAITED_SHARE * (double)segments->blind;
 }
 
 /* ---- comparing ---- */

@@ -7,7 +7,8 @@
  *
  * A segment is what lies on one thread between two marks, labelled by the two sites. Where the
  * thread's operation changes one ends as well: the target says when, with probes and without, and
- * the label says in which operation it lies. Segments of one label are the same work; what they
+ * the label says in which operation it lies. That takes no hit, so where operations change often
+ * there are no marks. Segments of one label are the same work; what they
  * take longer while all sites are probed is what the hits in them cost. That as a share of what the
  * calibration says is the factor; only running time counts. Neighbouring stretches are compared with each other, block by block, so that
  * what the machine does meanwhile goes to both sides.
@@ -42,6 +43,7 @@ struct rls_segments {
 	size_t stretch_count, stretch_room;
 	struct rls_part parts[RLS_PARTS_MAX];   /* the first: outside any operation */
 	size_t part_count;
+	size_t blind, blind_waited;     /* times without any record, and those with too much waiting */
 };
 
 void rls_segments_clear(struct rls_segments *segments);
@@ -58,6 +60,15 @@ int rls_segments_turned(struct rls_segments *segments, uint32_t tid,
  * order of time. 0 or -ENOMEM. */
 int rls_segments_stretch(struct rls_segments *segments, uint64_t from_ns, uint64_t to_ns,
 			 bool probed);
+
+/* The slots of time from from_ns on that operations divide into pieces short enough to be compared
+ * without any mark become 1 bits of words, beside those that are; none while threads that have
+ * operations wait too much for that. */
+void rls_segments_cover(const struct rls_segments *segments, uint64_t from_ns, uint64_t slot_ns,
+			size_t slots, uint64_t *words);
+
+/* Operations turn out not to do without marks: threads wait too much for that after all. */
+bool rls_segments_need_marks(const struct rls_segments *segments);
 
 /* -ENODATA while there is too little to compare; -ENOMEM. */
 int rls_segments_conclude(const struct rls_segments *segments, struct rls_delta_in_vivo *out);
