@@ -66,11 +66,44 @@ static void goes_aside_and_comes_back(void **state)
 	assert_true(CPU_EQUAL(&now, &before));
 }
 
+/* Of ourselves again: we are aside of where we were, and visit where we are. */
+static void visits_the_latest_and_leaves(void **state)
+{
+	struct rls_aside aside;
+	cpu_set_t before, now;
+	int cpu;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	rls_aside_open(&aside);
+	if (!aside.able)
+		skip();
+	rls_aside_visit(&aside); /* nobody was seen */
+	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+	assert_true(CPU_EQUAL(&now, &before));
+	rls_aside_leave(&aside);
+	rls_aside_saw(&aside, (uint32_t)getpid(), (uint32_t)getpid());
+	rls_aside_visit(&aside);
+	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+	assert_int_equal(CPU_COUNT(&now), 1);
+	cpu = sched_getcpu();
+	assert_true(cpu >= 0 && CPU_ISSET((size_t)cpu, &now));
+	rls_aside_leave(&aside);
+	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+	assert_true(CPU_EQUAL(&now, &before));
+	rls_aside_saw(&aside, 0x7ffffff0, 0x7ffffff0); /* gone */
+	rls_aside_visit(&aside);
+	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+	assert_true(CPU_EQUAL(&now, &before));
+	rls_aside_close(&aside);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_what_is_taken),
 		cmocka_unit_test(goes_aside_and_comes_back),
+		cmocka_unit_test(visits_the_latest_and_leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #define TICK_NS 10000000ULL
 #define SHARE 0.02
 #define SWITCH_NS 1500000.0
+#define LOAN_NS 300e6            /* a quarter of what a minute earns */
 
 struct outcome {
 	double spent_ns, first_spent_ns, open_ns;
@@ -18,13 +19,15 @@ struct outcome {
 };
 
 /* The loop's first half of each period costs `rate`, the second as much again. */
-static struct outcome run(double rate, uint64_t length_ns, uint64_t period_ns, uint64_t seed)
+static struct outcome run_lent(double loan_ns, double rate, uint64_t length_ns, uint64_t period_ns,
+			       uint64_t seed)
 {
 	struct rls_budget budget;
 	struct outcome out = { 0 };
 	double cost_ns = 0;
 
 	rls_budget_start(&budget, SHARE, 0, seed);
+	rls_budget_lend(&budget, loan_ns);
 	for (uint64_t now_ns = TICK_NS; now_ns <= length_ns; now_ns += TICK_NS) {
 		unsigned int half = now_ns % period_ns >= period_ns / 2;
 		enum rls_budget_step step;
@@ -46,6 +49,11 @@ static struct outcome run(double rate, uint64_t length_ns, uint64_t period_ns, u
 		rls_budget_switched(&budget, step == RLS_BUDGET_OPEN, now_ns, SWITCH_NS);
 	}
 	return out;
+}
+
+static struct outcome run(double rate, uint64_t length_ns, uint64_t period_ns, uint64_t seed)
+{
+	return run_lent(0, rate, length_ns, period_ns, seed);
 }
 
 static void traces_all_of_what_is_cheap(void **state)
@@ -79,6 +87,33 @@ static void keeps_within_the_budget(void **state)
 	}
 }
 
+/* The first stretch is as long as without it; the minute as a whole is not dearer. */
+static void pays_back_what_putting_probes_on_has_cost(void **state)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		double length_ns = 60e9;
+		struct outcome lent = run_lent(LOAN_NS, 0.15, (uint64_t)length_ns, 700000000ULL, seed);
+		struct outcome not_lent = run(0.15, (uint64_t)length_ns, 700000000ULL, seed);
+		double later_ns = run_lent(LOAN_NS, 0.15, 180000000000ULL, 700000000ULL, seed).spent_ns;
+
+		assert_int_equal(lent.first_close_ns, not_lent.first_close_ns);
+		assert_true(lent.spent_ns + LOAN_NS <= 1.1 * SHARE * length_ns);
+		assert_true(not_lent.spent_ns > lent.spent_ns + 0.7 * LOAN_NS);
+		/* Once: after that all is spent again. */
+		assert_true(later_ns + LOAN_NS >= 0.85 * SHARE * 180e9);
+		assert_true(lent.windows >= 5);
+	}
+}
+
+/* However much it is, half of what is earned goes into windows. */
+static void goes_on_with_a_large_loan(void **state)
+{
+	struct outcome out = run_lent(1e12, 0.15, 120000000000ULL, 700000000ULL, 3);
+
+	assert_true(out.spent_ns > 0.4 * SHARE * 120e9);
+	assert_true(out.spent_ns < 0.7 * SHARE * 120e9);
+}
+
 /* Windows begin at random instants: each half of the loop has its part of them. */
 static void keeps_out_of_step(void **state)
 {
@@ -100,6 +135,8 @@ int main(void)
 		cmocka_unit_test(traces_all_of_what_is_cheap),
 		cmocka_unit_test(begins_with_everything_traced),
 		cmocka_unit_test(keeps_within_the_budget),
+		cmocka_unit_test(pays_back_what_putting_probes_on_has_cost),
+		cmocka_unit_test(goes_on_with_a_large_loan),
 		cmocka_unit_test(keeps_out_of_step),
 	};
 

@@ -17,11 +17,11 @@
 #define TICKS (MINUTES * 60 * SECOND_NS / TICK_NS)
 #define TICKS_A_SECOND (SECOND_NS / TICK_NS)
 #define HIT_NS 700              /* as calibrated */
-#define IN_WINDOWS 1.7          /* times as much is what one takes in a window, */
+#define IN_WINDOWS 1.3          /* times as much is what one takes in a window, */
 #define SPARSE 2.7              /* between them, */
 #define DENSE 1.2               /* and there where more than DENSE_RATE of the time are hits */
 #define DENSE_RATE 0.05
-#define HELD_UP_NS 60000        /* by a site that goes on or off */
+#define HELD_UP_NS 20000        /* by a site that goes on or off */
 #define LOOK_NS 16000
 #define SITES 120
 #define PHASE_SITES 50          /* of the first phase, then of the second; the rest are hit by both, seldom */
@@ -43,6 +43,7 @@ static struct {
 	size_t opened[2], ticks;
 	struct rls_throttle *throttle;
 	uint64_t burden[RLS_BURDENS];
+	struct rls_aside aside;         /* able to do nothing */
 } world;
 
 static unsigned int phase_now(void)
@@ -254,10 +255,10 @@ static void run(double percent, bool books, uint64_t began_ns)
 	world.books = books;
 	world.open = true;
 	world.now_ns = world.began_ns = began_ns;
-	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, percent, HIT_NS, &world.throttle), 0);
+	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, &world.aside, percent, HIT_NS, &world.throttle), 0);
 	if (books)
 		assert_int_equal(rls_throttle_book(world.throttle, looked, NULL), 0);
-	rls_throttle_start(world.throttle, world.now_ns);
+	rls_throttle_start(world.throttle, world.now_ns, 0);
 	while (world.now_ns < began_ns + MINUTES * 60 * SECOND_NS - SECOND_NS) {
 		size_t tick = (world.now_ns - began_ns) / TICK_NS;
 

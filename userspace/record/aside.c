@@ -47,6 +47,27 @@ static int read_cpu(uint32_t pid, uint32_t tid)
 	return at ? (int)strtol(at, NULL, 10) : -1;
 }
 
+void rls_aside_visit(struct rls_aside *aside)
+{
+	int cpu = aside->able && aside->latest.tid ?
+			  read_cpu(aside->latest.pid, aside->latest.tid) : -1;
+	cpu_set_t there;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &aside->allowed) ||
+	    sched_getaffinity(0, sizeof(aside->left), &aside->left))
+		return;
+	CPU_ZERO(&there);
+	CPU_SET((size_t)cpu, &there);
+	aside->visiting = !sched_setaffinity(0, sizeof(there), &there);
+}
+
+void rls_aside_leave(struct rls_aside *aside)
+{
+	if (aside->visiting)
+		sched_setaffinity(0, sizeof(aside->left), &aside->left);
+	aside->visiting = false;
+}
+
 void rls_aside_tick(struct rls_aside *aside, uint64_t now_ns)
 {
 	cpu_set_t taken, wanted, now;

@@ -23,6 +23,9 @@ struct rls_aside {
 		uint32_t pid, tid;
 	} threads[RLS_ASIDE_THREADS];   /* that were recorded since; tid 0: none */
 	unsigned int next;
+	struct rls_aside_thread latest; /* of all; tid 0: none */
+	cpu_set_t left;                 /* where we were before a visit */
+	bool visiting;
 };
 
 void rls_aside_open(struct rls_aside *aside);
@@ -39,10 +42,18 @@ static inline void rls_aside_saw(struct rls_aside *aside, uint32_t pid, uint32_t
 		return;
 	aside->threads[aside->next] = (struct rls_aside_thread){ pid, tid };
 	aside->next = (aside->next + 1) % RLS_ASIDE_THREADS;
+	aside->latest = (struct rls_aside_thread){ pid, tid };
 }
 
 /* Moves when it is time to. */
 void rls_aside_tick(struct rls_aside *aside, uint64_t now_ns);
+
+/* For a moment of switching probes, onto the CPU of the thread that was recorded last, and back. What
+ * is written into a process's code from another CPU has to interrupt it there, page by page, and
+ * the process goes on meanwhile amid probes half put on or taken off. The calling thread and those
+ * it makes. No-ops where it cannot be. */
+void rls_aside_visit(struct rls_aside *aside);
+void rls_aside_leave(struct rls_aside *aside);
 
 /* Pure: what is left of the allowed CPUs without the taken ones, or all that are allowed when
  * nothing is. */

@@ -17,6 +17,7 @@
 #define DEBT_SPANS 0.5          /* a window ends early when credit is so far below zero */
 #define FIRST_KEEPS 0.4         /* of the first span's credit, for windows later in it */
 #define DEBT_SPANS_MAX 1.0      /* what has gone wrong for once is not paid back for ever */
+#define LOAN_SHARE_MAX 0.5      /* of what is earned goes into paying a loan back */
 #define RATE_KEEP 0.9           /* weight of what was known of windows' rate before */
 #define CLOSED_MEMORY_NS 5e9
 /* A target that costs this share of the budget with everything on needs no windows. */
@@ -48,7 +49,16 @@ void rls_budget_start(struct rls_budget *budget, double share, uint64_t time_ns,
 /* What the first span earns was there from the start. */
 static double growth(const struct rls_budget *budget)
 {
-	return budget->at_ns - budget->start_ns < RLS_BUDGET_SPAN_NS ? 0 : budget->share;
+	if (budget->at_ns - budget->start_ns < RLS_BUDGET_SPAN_NS)
+		return 0;
+	return budget->loan_ns > 0 ? budget->share - budget->repaid_share : budget->share;
+}
+
+void rls_budget_lend(struct rls_budget *budget, double cost_ns)
+{
+	budget->loan_ns += cost_ns;
+	budget->repaid_share = fmin(budget->loan_ns / (double)(RLS_BUDGET_LOAN_NS - RLS_BUDGET_SPAN_NS),
+				    LOAN_SHARE_MAX * budget->share);
 }
 
 static void learn(double *rate, double seen, double keep)
@@ -108,12 +118,20 @@ static double needed_ns(const struct rls_budget *budget)
 	return fmin(cost_ns, DEBT_SPANS * full(budget));
 }
 
+static void earn(struct rls_budget *budget, uint64_t time_ns)
+{
+	double passed_ns = (double)(time_ns - budget->at_ns), grown = growth(budget);
+
+	budget->credit_ns += grown * passed_ns;
+	if (grown > 0 && budget->loan_ns > 0)
+		budget->loan_ns -= budget->repaid_share * passed_ns;
+	budget->at_ns = time_ns;
+}
+
 enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns, double cost_ns)
 {
-	if (time_ns > budget->at_ns) {
-		budget->credit_ns += growth(budget) * (double)(time_ns - budget->at_ns);
-		budget->at_ns = time_ns;
-	}
+	if (time_ns > budget->at_ns)
+		earn(budget, time_ns);
 	budget->spent_ns += cost_ns;
 	budget->credit_ns = fmin(budget->credit_ns - cost_ns, full(budget));
 	budget->credit_ns = fmax(budget->credit_ns, -DEBT_SPANS_MAX * full(budget));

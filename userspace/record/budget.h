@@ -11,7 +11,8 @@
  * share. Hits are charged by what they cost the thread that is burdened most. When most of the
  * credit is gone tracing goes on in windows, which begin at random instants, half of a mean gap and
  * exponentially more apart: a loop in the target cannot keep step with them. Taking probes on and off is charged
- * too, and a debt is never more than what a span earns.
+ * too, and a debt is never more than what a span earns. What putting all probes on has cost, and
+ * taking them off will, is a loan, paid back within a minute.
  */
 #ifndef RLS_BUDGET_H
 #define RLS_BUDGET_H
@@ -20,6 +21,7 @@
 #include <stdint.h>
 
 #define RLS_BUDGET_SPAN_NS 10000000000ULL
+#define RLS_BUDGET_LOAN_NS 60000000000ULL
 
 enum rls_budget_step {
 	RLS_BUDGET_STAY,
@@ -40,11 +42,18 @@ struct rls_budget {
 	double open_rate;           /* cost per time, lately */
 	double closed_rate;
 	double switch_ns;           /* what a window's two edges cost, lately */
+	double loan_ns;             /* still to be paid back */
+	double repaid_share;        /* of the time, while there is a loan */
 	uint64_t random;
 };
 
 /* Open, with full credit. seed: any number. */
 void rls_budget_start(struct rls_budget *budget, double share, uint64_t time_ns, uint64_t seed);
+
+/* That much has been, or will be, spent besides, once: paid back evenly until RLS_BUDGET_LOAN_NS after
+ * the start, or for longer, as it takes no more than half of what is earned. The first span's credit
+ * stays, so that a short recording is traced from end to end all the same. */
+void rls_budget_lend(struct rls_budget *budget, double cost_ns);
 
 /* Time has come to time_ns, and hits have cost that much since the last call. */
 enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns,

@@ -155,10 +155,11 @@ static int open_throttle(struct rls_recorder *recorder)
 	if (recorder->options.alternate && !rls_kernel_has_windows(recorder->kernel))
 		return rls_error_r(-ENOTSUP, "probes cannot go on and off together on this kernel (it needs 6.6 or newer)");
 	if (recorder->options.alternate)
-		return rls_alternator_new(recorder->kernel, hit_ns, &recorder->alternator);
+		return rls_alternator_new(recorder->kernel, &recorder->aside, hit_ns,
+					  &recorder->alternator);
 	if (!rls_kernel_has_windows(recorder->kernel))
 		return 0;
-	r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
+	r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output, &recorder->aside,
 			     recorder->options.budget_percent, hit_ns, &recorder->throttle);
 	return r || !listener ? r :
 				rls_throttle_book(recorder->throttle, listener->look,
@@ -485,13 +486,13 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	rls_gpu_begin(recorder->gpu, recorder->start_ns);
 	announce(recorder);
 	if (recorder->throttle)
-		rls_throttle_start(recorder->throttle, recorder->start_ns);
+		rls_throttle_start(recorder->throttle, recorder->start_ns,
+				   rls_libraries_sites(recorder->libraries));
 	if (recorder->alternator)
 		rls_alternator_start(recorder->alternator, recorder->start_ns);
 	if (hooks->started)
 		hooks->started(hooks->context);
-	/* Where targets run more threads than there are CPUs, a fair share would be too little to
-	 * keep up with them all. It takes no more than it needs. */
+	/* Where targets run more threads than there are CPUs, a fair share would be too little. */
 	priority = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, NICE_FIRST);
 	rls_aside_open(&recorder->aside);

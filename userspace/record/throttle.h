@@ -14,6 +14,7 @@
 
 #include "analysis/category.h"
 #include "userspace/attach/kernel.h"
+#include "userspace/record/aside.h"
 #include "userspace/record/places.h"
 #include "userspace/record/trace_output.h"
 
@@ -25,9 +26,11 @@
 
 struct rls_throttle;
 
-/* percent: of the time of the most burdened thread. hit_ns: what a hit costs about. */
+/* percent: of the time of the most burdened thread. hit_ns: what a hit costs about. aside: where
+ * probes are switched from. */
 int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
-		     struct rls_trace_output *output, double percent, double hit_ns,
+		     struct rls_trace_output *output, struct rls_aside *aside,
+		     double percent, double hit_ns,
 		     struct rls_throttle **out);
 void rls_throttle_free(struct rls_throttle *throttle);
 
@@ -39,7 +42,8 @@ int rls_throttle_book(struct rls_throttle *throttle,
 				    enum rls_category guess),
 		      void *context);
 
-void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns);
+/* sites: how many were put on, which has held the targets up already. */
+void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns, size_t sites);
 
 /* Any record of the kernel's. 0 or -ENOMEM. */
 int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
