@@ -91,6 +91,14 @@ static void visits_the_latest_and_leaves(void **state)
 	rls_aside_leave(&aside);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_true(CPU_EQUAL(&now, &before));
+	if (!sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 })) {
+		rls_aside_visit(&aside);
+		assert_false(aside.visiting);
+		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
+		rls_aside_visit(&aside);
+		assert_true(aside.visiting);
+		rls_aside_leave(&aside);
+	}
 	rls_aside_saw(&aside, 0x7ffffff0, 0x7ffffff0); /* gone */
 	rls_aside_visit(&aside);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);

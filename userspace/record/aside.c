@@ -47,9 +47,17 @@ static int read_cpu(uint32_t pid, uint32_t tid)
 	return at ? (int)strtol(at, NULL, 10) : -1;
 }
 
+/* Who stands behind a real-time thread on its CPU may wait for ever. */
+static bool makes_way(uint32_t tid)
+{
+	int policy = sched_getscheduler((pid_t)tid) & ~SCHED_RESET_ON_FORK;
+
+	return policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE;
+}
+
 void rls_aside_visit(struct rls_aside *aside)
 {
-	int cpu = aside->able && aside->latest.tid ?
+	int cpu = aside->able && aside->latest.tid && makes_way(aside->latest.tid) ?
 			  read_cpu(aside->latest.pid, aside->latest.tid) : -1;
 	cpu_set_t there;
 

@@ -48,10 +48,10 @@ static inline void rls_aside_saw(struct rls_aside *aside, uint32_t pid, uint32_t
 /* Moves when it is time to. */
 void rls_aside_tick(struct rls_aside *aside, uint64_t now_ns);
 
-/* For a moment of switching probes, onto the CPU of the thread that was recorded last, and back. What
- * is written into a process's code from another CPU has to interrupt it there, page by page, and
- * the process goes on meanwhile amid probes half put on or taken off. The calling thread and those
- * it makes. No-ops where it cannot be. */
+/* For a moment of switching probes, onto the CPU of the thread that was recorded last, and back.
+ * What is written into a process's code from another CPU has to interrupt it there, page by page,
+ * and the process goes on meanwhile amid probes half put on or taken off. The calling thread and
+ * those it makes. No-ops where it cannot be, and where that thread is a real-time one. */
 void rls_aside_visit(struct rls_aside *aside);
 void rls_aside_leave(struct rls_aside *aside);
 
