@@ -229,22 +229,30 @@ static void step(struct thread *thread, size_t number, bool probed)
 	}
 }
 
-static void run_operations(unsigned int seed, struct rls_delta_in_vivo *out)
+/* Piece after piece, in stretches without and with probes by turns. */
+static void run_pieces(struct thread *thread, unsigned int seed, uint64_t until_ns,
+		       void (*piece)(struct thread *thread, size_t number, bool probed))
 {
-	struct rls_segments segments = { 0 };
-	struct thread thread = { .segments = &segments, .now_ns = 1 };
 	bool probed = false;
 	size_t number = 0;
 
 	srand(seed);
-	while (thread.now_ns < 25000000000) {
-		uint64_t since_ns = thread.now_ns;
+	while (thread->now_ns < until_ns) {
+		uint64_t since_ns = thread->now_ns;
 
-		while (thread.now_ns < since_ns + STRETCH_NS)
-			step(&thread, number++, probed);
-		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
+		while (thread->now_ns < since_ns + STRETCH_NS)
+			piece(thread, number++, probed);
+		rls_segments_stretch(thread->segments, since_ns, thread->now_ns, probed);
 		probed = !probed;
 	}
+}
+
+static void run_operations(unsigned int seed, struct rls_delta_in_vivo *out)
+{
+	struct rls_segments segments = { 0 };
+	struct thread thread = { .segments = &segments, .now_ns = 1 };
+
+	run_pieces(&thread, seed, 25000000000, step);
 	assert_int_equal(rls_segments_conclude(&segments, out), 0);
 	rls_segments_clear(&segments);
 }
@@ -284,19 +292,9 @@ static int run_without_marks(double waits, struct rls_delta_in_vivo *out)
 {
 	struct rls_segments segments = { 0 };
 	struct thread thread = { .segments = &segments, .now_ns = 1, .no_marks = true, .waits = waits };
-	bool probed = false;
-	size_t number = 0;
 	int r;
 
-	srand(12);
-	while (thread.now_ns < 20000000000) {
-		uint64_t since_ns = thread.now_ns;
-
-		while (thread.now_ns < since_ns + STRETCH_NS)
-			step(&thread, number++, probed);
-		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
-		probed = !probed;
-	}
+	run_pieces(&thread, 12, 20000000000, step);
 	assert_true(rls_segments_need_marks(&segments) == (waits > 0.05));
 	r = rls_segments_conclude(&segments, out);
 	rls_segments_clear(&segments);
@@ -316,6 +314,17 @@ static void operations_need_no_marks(void **state)
 	assert_int_equal(run_without_marks(0.1, &found), -ENODATA);
 }
 
+static void two_pieces_with_hits_and_one_without(struct thread *thread, size_t number, bool probed)
+{
+	(void)number;
+	turn(thread, INFERENCE);
+	hit(thread, INFERENCE, 100000, 120, probed);
+	turn(thread, UPDATE);
+	hit(thread, UPDATE, 100000, 120, probed);
+	turn(thread, SELDOM);
+	hit(thread, OUTSIDE, probed ? 96000 : 80000, 0, probed);
+}
+
 /* Pieces without hits take a fifth longer amid others': the whole pays for it. */
 static void the_whole_pays_for_pieces_without_hits(void **state)
 {
@@ -323,24 +332,9 @@ static void the_whole_pays_for_pieces_without_hits(void **state)
 	struct thread thread = { .segments = &segments, .now_ns = 1, .waits = 1e-9 };
 	struct rls_delta_in_vivo found;
 	double share = 0.2 * 40000 / (120 * SAID_NS);
-	bool probed = false;
 
 	(void)state;
-	srand(13);
-	while (thread.now_ns < 15000000000) {
-		uint64_t since_ns = thread.now_ns;
-
-		while (thread.now_ns < since_ns + STRETCH_NS) {
-			turn(&thread, INFERENCE);
-			hit(&thread, INFERENCE, 100000, 120, probed);
-			turn(&thread, UPDATE);
-			hit(&thread, UPDATE, 100000, 120, probed);
-			turn(&thread, SELDOM);
-			hit(&thread, OUTSIDE, probed ? 96000 : 80000, 0, probed);
-		}
-		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
-		probed = !probed;
-	}
+	run_pieces(&thread, 13, 15000000000, two_pieces_with_hits_and_one_without);
 	assert_int_equal(rls_segments_conclude(&segments, &found), 0);
 	assert_true(fabs(found.factor - (1.4 + 0.8) / 2 - share) < 0.03);
 	assert_null(find_part(&found, SELDOM));
@@ -393,29 +387,25 @@ static void tells_of_no_parts_where_there_is_one(void **state)
 	assert_int_equal(found.part_count, 0);
 }
 
+static void many_operations(struct thread *thread, size_t number, bool probed)
+{
+	(void)number;
+	for (rls_string_id id = 1; id < 3 * RLS_PARTS_MAX; id++) {
+		turn(thread, id);
+		hit(thread, OUTSIDE, 20000, 20, probed);
+	}
+	step(thread, 3, probed);
+}
+
 /* More operations than are told apart: those that are have their own, the whole is right. */
 static void bears_any_number_of_operations(void **state)
 {
 	struct rls_segments segments = { 0 };
 	struct thread thread = { .segments = &segments, .now_ns = 1 };
 	struct rls_delta_in_vivo found;
-	bool probed = false;
 
 	(void)state;
-	srand(11);
-	while (thread.now_ns < 8000000000) {
-		uint64_t since_ns = thread.now_ns;
-
-		while (thread.now_ns < since_ns + STRETCH_NS) {
-			for (rls_string_id id = 1; id < 3 * RLS_PARTS_MAX; id++) {
-				turn(&thread, id);
-				hit(&thread, OUTSIDE, 20000, 20, probed);
-			}
-			step(&thread, 3, probed);
-		}
-		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
-		probed = !probed;
-	}
+	run_pieces(&thread, 11, 8000000000, many_operations);
 	assert_int_equal(rls_segments_conclude(&segments, &found), 0);
 	assert_true(found.part_count >= RLS_PARTS_MAX - 3 && found.part_count < RLS_PARTS_MAX);
 	assert_true(fabs(find_part(&found, 7)->factor / 1.2 - 1) < 0.1);
