@@ -173,7 +173,7 @@ static bool read_cie(const struct rls_elf *elf, uint64_t vaddr, struct eh_cie *o
 bool eh_read_fde(const struct rls_elf *elf, uint64_t vaddr, struct eh_cie *cie, struct eh_fde *out)
 {
 	struct reader reader = reader_at(elf, vaddr);
-	size_t header_bytes;
+	size_t header_bytes, pointer_bytes;
 	uint64_t cie_vaddr;
 	uint32_t distance;
 
@@ -186,11 +186,11 @@ bool eh_read_fde(const struct rls_elf *elf, uint64_t vaddr, struct eh_cie *cie, 
 		cie->vaddr = 0;
 		return false;
 	}
-	out->pointer_bytes = encoded_bytes(cie->encoding);
-	if (!out->pointer_bytes)
+	pointer_bytes = encoded_bytes(cie->encoding);
+	if (!pointer_bytes)
 		return false;
-	reader_take(&reader, out->pointer_bytes);
-	out->size_bytes = reader_number(&reader, out->pointer_bytes);
+	reader_take(&reader, pointer_bytes);
+	out->size_bytes = reader_number(&reader, pointer_bytes);
 	if (cie->augmented)
 		reader_take(&reader, reader_uleb128(&reader));
 	out->program = reader;
@@ -210,4 +210,14 @@ struct elf_table eh_search_table(const struct rls_elf *elf)
 		return none;
 	memcpy(&count, header + 8, sizeof(count));
 	return elf_table_at(elf, elf->eh_frame_hdr + 12, 8ULL * count, 8);
+}
+
+void eh_search_entry(const struct rls_elf *elf, const struct elf_table *table, size_t i,
+		     uint64_t *function, uint64_t *fde)
+{
+	int32_t entry[2];
+
+	elf_table_entry(table, i, entry);
+	*function = elf->eh_frame_hdr + (int64_t)entry[0];
+	*fde = elf->eh_frame_hdr + (int64_t)entry[1];
 }

@@ -38,7 +38,6 @@ struct eh_cie {
 /* A function's. */
 struct eh_fde {
 	uint64_t size_bytes;        /* of its code */
-	size_t pointer_bytes;
 	struct reader program;
 };
 
@@ -49,5 +48,8 @@ bool eh_read_fde(const struct rls_elf *elf, uint64_t vaddr, struct eh_cie *cie, 
 /* The table: pairs of signed distances from the header, of a function and of its FDE, ascending in
  * real files. Empty where there is none. */
 struct elf_table eh_search_table(const struct rls_elf *elf);
+/* Where its i-th function begins, and its FDE. */
+void eh_search_entry(const struct rls_elf *elf, const struct elf_table *table, size_t i,
+		     uint64_t *function, uint64_t *fde);
 
 #endif

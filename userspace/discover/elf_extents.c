@@ -49,13 +49,11 @@ static void read_extents(struct rls_elf *elf)
 	if (!elf->extents)
 		return;
 	for (size_t i = 0; i < table.count; i++) {
-		int32_t entry[2];
 		struct rls_elf_extent extent;
+		uint64_t fde;
 
-		elf_table_entry(&table, i, entry);
-		extent.vaddr = elf->eh_frame_hdr + (int64_t)entry[0];
-		extent.size_bytes =
-			read_fde_range(elf, elf->eh_frame_hdr + (int64_t)entry[1], &cie);
+		eh_search_entry(elf, &table, i, &extent.vaddr, &fde);
+		extent.size_bytes = read_fde_range(elf, fde, &cie);
 		if (!extent.size_bytes || extent.size_bytes > rls_elf_bytes_left(elf, extent.vaddr))
 			continue;
 		if (count && extent.vaddr < elf->extents[count - 1].vaddr)

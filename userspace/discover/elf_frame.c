@@ -196,23 +196,19 @@ static bool find(const struct rls_elf *elf, uint64_t vaddr, uint64_t *function, 
 {
 	struct elf_table table = eh_search_table(elf);
 	size_t low = 0, high = table.count;
-	int32_t entry[2];
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		elf_table_entry(&table, middle, entry);
-		if (elf->eh_frame_hdr + (int64_t)entry[0] <= vaddr)
+		eh_search_entry(elf, &table, middle, function, fde);
+		if (*function <= vaddr)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low)
-		return false;
-	elf_table_entry(&table, low - 1, entry);
-	*function = elf->eh_frame_hdr + (int64_t)entry[0];
-	*fde = elf->eh_frame_hdr + (int64_t)entry[1];
-	return true;
+	if (low)
+		eh_search_entry(elf, &table, low - 1, function, fde);
+	return low;
 }
 
 int rls_elf_frame_bytes(const struct rls_elf *elf, uint64_t vaddr, uint64_t *out)

@@ -80,8 +80,7 @@ struct books {
 
 int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
 		     struct rls_trace_output *output, struct rls_aside *aside,
-		     double percent, double hit_ns,
-		     struct rls_throttle **out)
+		     double percent, double hit_ns, struct rls_throttle **out)
 {
 	struct rls_throttle *throttle = calloc(1, sizeof(*throttle));
 	int r;

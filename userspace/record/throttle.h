@@ -30,8 +30,7 @@ struct rls_throttle;
  * probes are switched from. */
 int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
 		     struct rls_trace_output *output, struct rls_aside *aside,
-		     double percent, double hit_ns,
-		     struct rls_throttle **out);
+		     double percent, double hit_ns, struct rls_throttle **out);
 void rls_throttle_free(struct rls_throttle *throttle);
 
 /* The kernel side books (bpf/book.bpf.h): costs and calls are read from there, looks go to looked
