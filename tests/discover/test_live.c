@@ -244,6 +244,8 @@ static void discovers(const char *tag)
 	assert_int_equal(rls_process_image_known_libraries(image), 0);
 	assert_int_equal(rls_discover_new_libraries(image, roles, &first_new), 0);
 	assert_int_equal(first_new, image->library_count);
+	assert_true(image->modules > 10);
+	assert_false(rls_discover_imported(image));
 
 	child_say(&child, "import");
 	assert_true(child_line(&child, line, sizeof(line)));
@@ -254,6 +256,7 @@ static void discovers(const char *tag)
 	assert_int_equal(library->role, RLS_ROLE_SIMULATOR);
 	assert_false(library->may_throw);
 	assert_null(function_named(library, "heap_varargs"));
+	assert_true(rls_discover_imported(image));
 	assert_int_equal(rls_discover_again(image, roles, &added), 0);
 	later = find_library(added, "truthsim");
 	assert_non_null(later);
@@ -263,6 +266,7 @@ static void discovers(const char *tag)
 	rls_process_image_free(added);
 	assert_int_equal(rls_discover_again(image, roles, &added), 0);
 	assert_int_equal(added->library_count, 0);
+	assert_false(rls_discover_imported(image));
 	rls_process_image_free(added);
 
 	assert_int_equal(rls_discover_process(child.pid, roles, &whole), 0);
@@ -367,6 +371,7 @@ static void no_python_is_no_error(void **state)
 	assert_int_equal(rls_discover_process(getpid(), roles, &image), 0);
 	assert_string_equal(image->python.version, "");
 	assert_int_equal(image->library_count, 0);
+	assert_true(rls_discover_imported(image)); /* it cannot be told */
 	rls_process_image_free(image);
 	assert_int_equal(rls_discover_process(0x3fffffff, roles, &image), -ESRCH);
 	rls_roles_free(roles);

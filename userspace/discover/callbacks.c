@@ -332,18 +332,6 @@ int rls_find_callbacks(struct rls_elf *elf, struct rls_boundary_function **out, 
 	return rls_find_callbacks_of(elf, RLS_CALLBACKS_CALLING, out, count);
 }
 
-static int visit_import(const struct rls_elf_symbol *symbol, void *context)
-{
-	static const char *const helpers[] = {"_PyObject_MakeTpCall", "_Py_CheckFunctionResult"};
-
-	if (symbol->defined)
-		return 0;
-	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++)
-		if (strcmp(symbol->name, helpers[i]) == 0)
-			return 1;
-	return 0;
-}
-
 /* Cython puts this module name, of its own run-time support, into every module. */
 static bool is_cython(const struct rls_elf *elf)
 {
@@ -365,7 +353,10 @@ static bool is_cython(const struct rls_elf *elf)
 
 bool rls_calls_python_inline(const struct rls_elf *elf)
 {
-	return rls_elf_each_symbol(elf, visit_import, NULL) > 0 || is_cython(elf);
+	static const char *const helpers[] = {"_PyObject_MakeTpCall", "_Py_CheckFunctionResult"};
+
+	return rls_elf_imports_any(elf, helpers, sizeof(helpers) / sizeof(*helpers)) ||
+	       is_cython(elf);
 }
 
 int rls_find_eval_entry(const struct rls_elf *python, struct rls_boundary_function *out)

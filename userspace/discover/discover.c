@@ -7,6 +7,7 @@
 
 #include "analysis/cleanup.h"
 #include "userspace/discover/look.h"
+#include "userspace/discover/python_frames.h"
 #include "userspace/discover/seen_files.h"
 #include "userspace/log.h"
 
@@ -70,6 +71,16 @@ static int find_python(struct rls_look *look)
 		rls_image_warn(image, "Python %s is not one of 3.8 to 3.14: methods are found by "
 			       "their tables, slots and getters are not", image->python.version);
 	return 0;
+}
+
+/* 0: it cannot be told. */
+static uint64_t count_modules(const struct rls_process_image *image)
+{
+	const struct rls_frame_layout *layout = rls_frame_layout_of(&image->python);
+	uint64_t count;
+
+	return layout && !rls_frame_count_modules(image->pid, &image->python, layout, &count) ? count :
+												0;
 }
 
 /* --- what was not there before --------------------------------------------------------- */
@@ -196,6 +207,7 @@ static int look_at_process(struct rls_process_image *image, const struct rls_rol
 	if (error)
 		return error;
 	error = find_python(&look);
+	image->modules = count_modules(image);
 	if (!error)
 		error = look_at_new(&look, RLS_LIVE_SCAN_ALL);
 	image->python.mapping = NULL;
@@ -272,6 +284,7 @@ int rls_discover_again(struct rls_process_image *image, const struct rls_roles *
 	if (!additions)
 		return -ENOMEM;
 	additions->python = image->python;
+	image->modules = count_modules(image);
 	error = look_again(image, roles, additions);
 	if (error) {
 		rls_process_image_free(additions);
@@ -279,6 +292,11 @@ int rls_discover_again(struct rls_process_image *image, const struct rls_roles *
 	}
 	*added = additions;
 	return 0;
+}
+
+bool rls_discover_imported(const struct rls_process_image *image)
+{
+	return !image->modules || image->modules != count_modules(image);
 }
 
 size_t rls_process_image_known_libraries(const struct rls_process_image *image)

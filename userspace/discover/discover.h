@@ -16,7 +16,9 @@
 #ifndef RLS_DISCOVER_H
 #define RLS_DISCOVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "userspace/discover/boundary.h"
@@ -36,6 +38,7 @@ struct rls_process_image {
 	char **warnings;                /* a sentence each */
 	size_t warning_count;
 	struct rls_seen_files *seen;
+	uint64_t modules;               /* imported before all its memory was last read; 0: unknown */
 };
 
 /* 0; -ESRCH: no such process; -EPERM, -EACCES: not allowed to read it; -errno. A process
@@ -54,6 +57,10 @@ int rls_discover_new_libraries(struct rls_process_image *image, const struct rls
  * 0 or as above; on failure the image has at most gained functions. */
 int rls_discover_again(struct rls_process_image *image, const struct rls_roles *roles,
 		       struct rls_process_image **added);
+
+/* Whether modules have been imported since all of its memory was last read; true where that
+ * cannot be told. Reads three words of the process. */
+bool rls_discover_imported(const struct rls_process_image *image);
 
 void rls_process_image_free(struct rls_process_image *image);
 

@@ -64,6 +64,12 @@ int rls_elf_each_static_symbol(const struct rls_elf *elf,
 bool rls_elf_has_static_symbols(const struct rls_elf *elf);
 /* First defined symbol of this name, .dynsym first. 0 or -ENOENT. */
 int rls_elf_find_symbol(const struct rls_elf *elf, const char *name, struct rls_elf_symbol *out);
+/* In .symtab alone. 0 or -ENOENT. */
+int rls_elf_find_static_symbol(const struct rls_elf *elf, const char *name,
+			       struct rls_elf_symbol *out);
+/* Whether one of the names is an undefined symbol's. The names of the others, megabytes in a
+ * large library, are not touched. */
+bool rls_elf_imports_any(const struct rls_elf *elf, const char *const *names, size_t count);
 
 struct rls_elf_relocation {
 	uint64_t vaddr;             /* the word relocated */

@@ -191,29 +191,62 @@ bool rls_elf_has_static_symbols(const struct rls_elf *elf)
 	return elf->static_symbols.count > 1;
 }
 
-struct search {
-	const char *name;
-	struct rls_elf_symbol found;
-};
-
-static int stop_at_name(const struct rls_elf_symbol *symbol, void *context)
+static bool find_in_table(const struct elf_table *table, const struct elf_strings *strings,
+			  bool dynamic, const char *name, struct rls_elf_symbol *out)
 {
-	struct search *search = context;
+	size_t bytes = strlen(name) + 1;
 
-	if (!symbol->defined || strcmp(symbol->name, search->name))
-		return 0;
-	search->found = *symbol;
-	return 1;
+	for (size_t i = 1; i < table->count; i++) {
+		Elf64_Sym entry;
+
+		elf_table_entry(table, i, &entry);
+		if (entry.st_shndx == SHN_UNDEF || entry.st_name >= strings->size_bytes ||
+		    strings->size_bytes - entry.st_name < bytes ||
+		    memcmp(strings->data + entry.st_name, name, bytes))
+			continue;
+		*out = describe(&entry, strings, dynamic);
+		return true;
+	}
+	return false;
+}
+
+int rls_elf_find_static_symbol(const struct rls_elf *elf, const char *name,
+			       struct rls_elf_symbol *out)
+{
+	bool found = find_in_table(&elf->static_symbols, &elf->static_strings, false, name, out);
+
+	return found ? 0 : -ENOENT;
 }
 
 int rls_elf_find_symbol(const struct rls_elf *elf, const char *name, struct rls_elf_symbol *out)
 {
-	struct search search = {.name = name};
+	if (find_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, true, name, out))
+		return 0;
+	return rls_elf_find_static_symbol(elf, name, out);
+}
 
-	if (!rls_elf_each_symbol(elf, stop_at_name, &search))
-		return -ENOENT;
-	*out = search.found;
-	return 0;
+static bool imports_in_table(const struct elf_table *table, const struct elf_strings *strings,
+			     const char *const *names, size_t count)
+{
+	for (size_t i = 1; i < table->count; i++) {
+		Elf64_Sym entry;
+		const char *name;
+
+		elf_table_entry(table, i, &entry);
+		if (entry.st_shndx != SHN_UNDEF)
+			continue;
+		name = elf_string(strings, entry.st_name);
+		for (size_t j = 0; j < count; j++)
+			if (!strcmp(name, names[j]))
+				return true;
+	}
+	return false;
+}
+
+bool rls_elf_imports_any(const struct rls_elf *elf, const char *const *names, size_t count)
+{
+	return imports_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, names, count) ||
+	       imports_in_table(&elf->static_symbols, &elf->static_strings, names, count);
 }
 
 static struct rls_elf_relocation describe_rela(const struct rls_elf *elf, const Elf64_Rela *rela,

@@ -55,15 +55,12 @@ static bool is_of_interest(const struct rls_role_match *match)
 	return rls_role_match_takes_callbacks(match) || rls_role_match_takes_exports(match);
 }
 
-static int switches_stacks(const struct rls_elf_symbol *symbol, void *context)
+static bool may_switch_stacks(const struct rls_elf *elf)
 {
 	static const char *const switchers[] = {"swapcontext", "setcontext", "makecontext",
 						"jump_fcontext", "ontop_fcontext"};
 
-	for (size_t i = 0; !symbol->defined && i < sizeof(switchers) / sizeof(*switchers); i++)
-		if (!strcmp(symbol->name, switchers[i]))
-			return 1;
-	return 0;
+	return rls_elf_imports_any(elf, switchers, sizeof(switchers) / sizeof(*switchers));
 }
 
 static int open_file(struct rls_open_library *open, const struct rls_mapping *mapping)
@@ -78,8 +75,7 @@ static int open_file(struct rls_open_library *open, const struct rls_mapping *ma
 		return -ENOEXEC;
 	open->library->load_bias = mapping->start - vaddr;
 	open->library->may_throw = may_throw(open->elf);
-	open->library->may_switch_stacks =
-		rls_elf_each_symbol(open->elf, switches_stacks, NULL) > 0;
+	open->library->may_switch_stacks = may_switch_stacks(open->elf);
 	return 0;
 }
 

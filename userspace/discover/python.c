@@ -196,6 +196,7 @@ static bool describe(pid_t pid, const struct rls_elf *elf, const struct rls_mapp
 			       python->minor >= FIRST_MINOR && python->minor <= LAST_MINOR;
 	python->module_def_type = runtime_address(elf, "PyModuleDef_Type", python->load_bias);
 	python->code_type = runtime_address(elf, "PyCode_Type", python->load_bias);
+	python->dict_type = runtime_address(elf, "PyDict_Type", python->load_bias);
 	return true;
 }
 

@@ -17,6 +17,7 @@ struct rls_python {
 	uint64_t runtime;           /* address of _PyRuntime in the process; 0: unknown */
 	uint64_t module_def_type;   /* address of PyModuleDef_Type; 0: unknown */
 	uint64_t code_type;         /* address of PyCode_Type; 0: unknown */
+	uint64_t dict_type;         /* address of PyDict_Type; 0: unknown */
 	bool layout_known;          /* cpython_layout.h holds for it */
 };
 

@@ -18,44 +18,52 @@ struct listed_thread {
 
 static const struct rls_frame_layout layouts[] = {
 	{.minor = 8, .runtime_interpreters = 32, .interpreter_threads = 8, .thread_next = 8,
+	 .interpreter_modules = 56,
 	 .thread_id = 176, .thread_frame = 24, .c_frame_frame = NONE, .frame_back = 24,
 	 .frame_code = 32, .frame_instruction = 104, .frame_owner = NONE, .index_unit_bytes = 1,
 	 .code_file = 104, .code_name = 112, .code_qualified_name = NONE, .code_first_line = 40,
 	 .code_lines = 120, .code_start = NONE, .ascii_text = 48, .object_bytes = 16},
 	{.minor = 9, .runtime_interpreters = 32, .interpreter_threads = 8, .thread_next = 8,
+	 .interpreter_modules = 856,
 	 .thread_id = 176, .thread_frame = 24, .c_frame_frame = NONE, .frame_back = 24,
 	 .frame_code = 32, .frame_instruction = 104, .frame_owner = NONE, .index_unit_bytes = 1,
 	 .code_file = 104, .code_name = 112, .code_qualified_name = NONE, .code_first_line = 40,
 	 .code_lines = 120, .code_start = NONE, .ascii_text = 48, .object_bytes = 16},
 	{.minor = 10, .runtime_interpreters = 32, .interpreter_threads = 8, .thread_next = 8,
+	 .interpreter_modules = 856,
 	 .thread_id = 176, .thread_frame = 24, .c_frame_frame = NONE, .frame_back = 24,
 	 .frame_code = 32, .frame_instruction = 96, .frame_owner = NONE, .index_unit_bytes = 2,
 	 .code_file = 104, .code_name = 112, .code_qualified_name = NONE, .code_first_line = 40,
 	 .code_lines = 120, .code_start = NONE, .ascii_text = 48, .object_bytes = 16},
 	{.minor = 11, .runtime_interpreters = 40, .interpreter_threads = 16, .thread_next = 8,
+	 .interpreter_modules = 888,
 	 .thread_id = 152, .thread_frame = 56, .c_frame_frame = 8, .c_frame_back = 16,
 	 .frame_back = 48, .frame_code = 32, .frame_instruction = 56, .frame_owner = NONE,
 	 .frame_is_entry = 68, .code_file = 112,
 	 .code_name = 120, .code_qualified_name = 128, .code_first_line = 72, .code_lines = 136,
 	 .code_start = 184, .ascii_text = 48, .object_bytes = 16},
 	{.minor = 12, .runtime_interpreters = 40, .interpreter_threads = 72, .thread_next = 8,
+	 .interpreter_modules = 944,
 	 .thread_id = 136, .thread_frame = 56, .c_frame_frame = 0, .c_frame_back = 8,
 	 .frame_back = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70,
 	 .owner_of_shims = 3,
 	 .code_file = 112, .code_name = 120, .code_qualified_name = 128, .code_first_line = 68,
 	 .code_lines = 136, .code_start = 192, .ascii_text = 40, .object_bytes = 16},
 	{.minor = 13, .runtime_interpreters = 632, .interpreter_threads = 7344, .thread_next = 8,
+	 .interpreter_modules = 7656,
 	 .thread_id = 152, .thread_frame = 72, .c_frame_frame = NONE, .frame_back = 8,
 	 .frame_code = 0, .frame_instruction = 56, .frame_owner = 70, .owner_of_shims = 3,
 	 .code_file = 112, .code_name = 120, .code_qualified_name = 128, .code_first_line = 68,
 	 .code_lines = 136, .code_start = 200, .ascii_text = 40, .object_bytes = 16},
 	{.minor = 13, .free_threaded = true, .runtime_interpreters = 632,
-	 .interpreter_threads = 7344, .thread_next = 8, .thread_id = 152, .thread_frame = 72,
+	 .interpreter_threads = 7344, .thread_next = 8,
+	 .interpreter_modules = 7664, .thread_id = 152, .thread_frame = 72,
 	 .c_frame_frame = NONE, .frame_back = 8, .frame_code = 0, .frame_instruction = 56,
 	 .frame_owner = 70, .owner_of_shims = 3, .code_file = 128, .code_name = 136,
 	 .code_qualified_name = 144, .code_first_line = 84, .code_lines = 152, .code_start = 216,
 	 .ascii_text = 56, .object_bytes = 32},
 	{.minor = 14, .runtime_interpreters = 808, .interpreter_threads = 7344, .thread_next = 8,
+	 .interpreter_modules = 7688,
 	 .thread_id = 152, .thread_frame = 72, .c_frame_frame = NONE, .frame_back = 8,
 	 .frame_code = 0, .frame_instruction = 56, .frame_owner = 74, .owner_of_shims = 3,
 	 .code_file = 112, .code_name = 120, .code_qualified_name = 128, .code_first_line = 68,
@@ -149,4 +157,23 @@ int rls_frame_slot_find(pid_t pid, const struct rls_python *python,
 	rls_live_space_init(&live, pid);
 	count = list_threads(&live, python->runtime, layout, threads);
 	return count ? most_common_place(&live, threads, count, out) : -ENOENT;
+}
+
+int rls_frame_count_modules(pid_t pid, const struct rls_python *python,
+			    const struct rls_frame_layout *layout, uint64_t *out)
+{
+	struct { uint64_t type, used; } dictionary;
+	struct rls_live_space live;
+	uint64_t interpreter, modules;
+
+	rls_live_space_init(&live, pid);
+	if (!python->dict_type ||
+	    !read_pointer(&live, python->runtime + layout->runtime_interpreters, &interpreter) ||
+	    !read_pointer(&live, interpreter + layout->interpreter_modules, &modules) ||
+	    !rls_space_read(&live.space, modules + layout->object_bytes - sizeof(uint64_t),
+			    &dictionary, sizeof(dictionary)) ||
+	    dictionary.type != python->dict_type)
+		return -ENOENT;
+	*out = dictionary.used;
+	return 0;
 }

@@ -31,8 +31,9 @@
 struct rls_frame_layout {
 	uint16_t minor;
 	bool free_threaded;
-	/* the list of threads */
+	/* the list of threads, and the dictionary of modules */
 	uint16_t runtime_interpreters, interpreter_threads, thread_next, thread_id;
+	uint16_t interpreter_modules;
 	/* from the thread's state to its innermost frame */
 	uint16_t thread_frame;      /* or its C frame */
 	uint16_t c_frame_frame;     /* RLS_FRAMES_NO_OFFSET: there is no C frame */
@@ -57,6 +58,11 @@ const struct rls_frame_layout *rls_frame_layout_of(const struct rls_python *pyth
  * read. */
 size_t rls_frame_count_threads(pid_t pid, const struct rls_python *python,
 			       const struct rls_frame_layout *layout);
+
+/* How many modules its main interpreter has imported or begins to (the size of sys.modules), 0;
+ * or -ENOENT when it has none yet, or what is there is not a dictionary. */
+int rls_frame_count_modules(pid_t pid, const struct rls_python *python,
+			    const struct rls_frame_layout *layout, uint64_t *out);
 
 /* The slot: 0, -ENOENT (no thread of it has run Python yet, or none could be told), or
  * -errno when the process cannot be read. */

@@ -32,22 +32,14 @@ struct rls_native_file {
 	bool has_steps;
 };
 
-static int stop_at_loop(const struct rls_elf_symbol *symbol, void *context)
-{
-	struct rls_elf_symbol *out = context;
-
-	if (!symbol->defined || !symbol->size_bytes || strcmp(symbol->name, EVALUATION_LOOP))
-		return 0;
-	*out = *symbol;
-	return 1;
-}
-
 static int find_evaluation(struct rls_native_file *file)
 {
 	struct rls_elf_symbol loop;
 
-	if (!rls_elf_each_symbol(file->elf, stop_at_loop, &loop) &&
-	    (!file->debug || !rls_elf_each_static_symbol(file->debug, stop_at_loop, &loop)))
+	if (rls_elf_find_symbol(file->elf, EVALUATION_LOOP, &loop) &&
+	    (!file->debug || rls_elf_find_static_symbol(file->debug, EVALUATION_LOOP, &loop)))
+		return 0;
+	if (!loop.size_bytes)
 		return 0;
 	return rls_evaluation_find(file->elf, loop.vaddr, loop.size_bytes, &file->evaluation);
 }

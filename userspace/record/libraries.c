@@ -13,16 +13,7 @@
 #include "userspace/record/bridges.h"
 #include "userspace/record/operation_files.h"
 #include "userspace/record/probed_files.h"
-#include "userspace/record/process_info.h"
-
-/* After something new was mapped, its tables are looked at again at these ages. */
-static const uint64_t look_again_ns[] = { 50000000,   200000000,  500000000,  1200000000,
-					  3000000000, 8000000000, 20000000000 };
-#define LOOKS (sizeof(look_again_ns) / sizeof(look_again_ns[0]))
-/* A process that had run for so long when it was first looked at has most likely filled them: the first
- * looks, which hold up all else for a quarter of a second each, are saved. */
-#define OLD_NS 60000000000ULL
-#define LOOKS_OF_OLD 4
+#include "userspace/record/table_looks.h"
 
 /* A library as one process maps it. */
 struct use {
@@ -41,8 +32,7 @@ struct process {
 	size_t use_count, use_room;
 	uint64_t mapped;                /* fingerprint of the executable mappings looked at */
 	uint64_t annotation;
-	uint64_t young_since_ns;        /* when something new was last found; 0: settled */
-	size_t looks;                   /* of look_again_ns, done */
+	struct rls_table_looks looks;
 	uint64_t blind_since_ns;        /* it maps CUDA and no bridge; 0: not so */
 	char python[32];
 	bool warned_of_switchers;
@@ -329,21 +319,14 @@ static int look_at_tables_again(struct rls_libraries *libraries, struct process 
 	return r;
 }
 
-static size_t first_look(pid_t pid)
-{
-	uint64_t age_ns;
-
-	return !rls_process_age(pid, &age_ns) && age_ns > OLD_NS ? LOOKS_OF_OLD : 0;
-}
-
 static int look_at_new(struct rls_libraries *libraries, struct process *process,
 		       const struct rls_mappings *mappings, uint64_t now_ns)
 {
-	size_t first_new = 0, warned = 0, looks = 0;
+	size_t first_new = 0, warned = 0;
+	bool first = !process->image;
 	int r;
 
-	if (!process->image) {
-		looks = first_look(process->pid);
+	if (first) {
 		r = rls_discover_process(process->pid, libraries->roles, &process->image);
 	} else {
 		warned = process->image->warning_count;
@@ -353,10 +336,8 @@ static int look_at_new(struct rls_libraries *libraries, struct process *process,
 		return r;
 	take_warnings(libraries, process->image, warned, now_ns);
 	snprintf(process->python, sizeof(process->python), "%s", process->image->python.version);
-	if (first_new < process->image->library_count) {
-		process->young_since_ns = now_ns;
-		process->looks = looks;
-	}
+	if (first_new < process->image->library_count)
+		rls_table_looks_start(&process->looks, process->pid, first, now_ns);
 	return take_libraries(libraries, process, mappings, process->image->libraries + first_new,
 			      process->image->library_count - first_new);
 }
@@ -387,10 +368,11 @@ static uint64_t fingerprint(const struct rls_mappings *mappings)
 	return hash;
 }
 
-static bool due(const struct process *process, uint64_t now_ns)
+static bool look_is_due(const struct process *process, uint64_t now_ns)
 {
-	return process->young_since_ns && process->looks < LOOKS &&
-	       now_ns >= process->young_since_ns + look_again_ns[process->looks];
+	uint64_t due_ns = rls_table_looks_due_ns(&process->looks);
+
+	return process->image && due_ns && now_ns >= due_ns;
 }
 
 static int look_at_changes(struct rls_libraries *libraries, struct process *process,
@@ -428,8 +410,8 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 		look_for_bridge(libraries, process, &mappings, now_ns);
 	if (has_changed) {
 		r = look_at_changes(libraries, process, &mappings, now_ns);
-	} else if (process->image && due(process, now_ns)) {
-		process->looks++;
+	} else if (look_is_due(process, now_ns) &&
+		   rls_table_looks_take(&process->looks, rls_discover_imported(process->image))) {
 		r = look_at_tables_again(libraries, process, &mappings);
 	}
 	if (!r)
@@ -444,9 +426,7 @@ uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid)
 {
 	const struct process *process = process_find(libraries, pid);
 
-	if (!process || !process->young_since_ns || process->looks >= LOOKS)
-		return 0;
-	return process->young_since_ns + look_again_ns[process->looks];
+	return process ? rls_table_looks_due_ns(&process->looks) : 0;
 }
 
 int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t child,

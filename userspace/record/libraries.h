@@ -4,9 +4,8 @@
  *                                    └─▶ ranges for the kernel side, LIBRARY events
  *
  * Probes belong to files. A file seen before costs a process that maps it nothing but a
- * look at its mappings. A file's tables of Python methods may fill long after it was
- * mapped (PyTorch's do, while it is imported), so young files are looked at again, at
- * growing intervals, until nothing new has turned up for a while.
+ * look at its mappings. Tables of Python methods may fill long after their file was
+ * mapped, so a process is looked at again after something new was (table_looks.h).
  */
 #ifndef RLS_LIBRARIES_H
 #define RLS_LIBRARIES_H
