@@ -170,6 +170,43 @@ static void factors_are_inherited_and_replaced(void **state)
 			       "20000 7/7 hits 2 cost=3000\n");
 }
 
+static void send_hits_from(struct rls_translator *translator, uint64_t time_ns, uint8_t from)
+{
+	struct rls_wire_category record = {
+		HEADER(struct rls_wire_category, RLS_WIRE_CATEGORY, 7, 8, time_ns),
+		.from = from,
+		.category = RLS_CATEGORY_PYTHON,
+		.pile = { .hits = 1, .cost_ns = 1000 },
+	};
+
+	event_log_empty(&event_log);
+	SEND(translator, record);
+}
+
+/* In the category it was taken in, once, whatever hits there cost. */
+static void samples_are_charged_with_hits(void **state)
+{
+	send_thread(*state, 7, 8, 1, 8, "python3");
+	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 2), 0);
+	send_hits_from(*state, 20000, RLS_CATEGORY_BACKEND);
+	rls_translator_sampled(*state, 7, 8, RLS_CATEGORY_BACKEND, 16000);
+	rls_translator_sampled(*state, 7, 8, RLS_CATEGORY_MAX, 16000);
+	rls_translator_sampled(*state, 7, 9, RLS_CATEGORY_BACKEND, 16000); /* never seen */
+	rls_translator_sampled(*state, 5, 5, RLS_CATEGORY_BACKEND, 16000);
+	send_hits_from(*state, 40000, RLS_CATEGORY_SIMULATOR);
+	assert_log(&event_log, "40000 7/8 category python\n"
+			       "40000 7/8 hits 1 cost=2000\n");
+	send_hits_from(*state, 50000, RLS_CATEGORY_BACKEND); /* there is no time for more */
+	assert_log(&event_log, "50000 7/8 category python\n"
+			       "50000 7/8 hits 1 cost=10000\n");
+	send_hits_from(*state, 90000, RLS_CATEGORY_BACKEND);
+	assert_log(&event_log, "90000 7/8 category python\n"
+			       "90000 7/8 hits 1 cost=10000\n");
+	send_hits_from(*state, 130000, RLS_CATEGORY_BACKEND);
+	assert_log(&event_log, "130000 7/8 category python\n"
+			       "130000 7/8 hits 1 cost=2000\n");
+}
+
 static void final_states_are_handed_on(void **state)
 {
 	struct rls_wire_final record = {
@@ -588,6 +625,7 @@ int main(void)
 		TEST(a_loss_makes_the_stretch_unknown),
 		TEST(hits_cost_what_they_do_in_their_operation),
 		TEST(factors_are_inherited_and_replaced),
+		TEST(samples_are_charged_with_hits),
 		TEST(final_states_are_handed_on),
 		TEST(edges_speak_of_names_sent_before),
 		TEST(unknown_names_are_operations_all_the_same),

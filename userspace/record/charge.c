@@ -84,3 +84,9 @@ uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_
 		cost_ns = rls_arrears_charge(&thread->arrears, category, time_ns, cost_ns);
 	return cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;
 }
+
+void rls_charge_sample(struct rls_living_thread *thread, enum rls_category category,
+		       uint32_t cost_ns)
+{
+	thread->arrears.owed_ns[category] += cost_ns;
+}

@@ -2,7 +2,8 @@
  *
  * A hit costs more amid cold code than amid hot code, so one operation's cost more of what the
  * calibration says than another's: calibration in the running job finds a factor for each
- * (segments.h). What finds no time is owed (arrears.h).
+ * (segments.h). What finds no time is owed (arrears.h). Samples cost too, and are owed at once: when
+ * within a thread's time they came does not matter, and their records come on a ring of their own.
  */
 #ifndef RLS_CHARGE_H
 #define RLS_CHARGE_H
@@ -27,5 +28,9 @@ int rls_charge_turn(const struct rls_living_process *process, struct rls_living_
  * NULL when it is not known; category: what it was in until then. */
 uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_thread *thread,
 		    const struct rls_wire_pile *pile, enum rls_category category, uint64_t time_ns);
+
+/* A sample of the thread, in that category, cost it so much. */
+void rls_charge_sample(struct rls_living_thread *thread, enum rls_category category,
+		       uint32_t cost_ns);
 
 #endif

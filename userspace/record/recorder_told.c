@@ -79,6 +79,19 @@ struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder)
 					     recorder };
 }
 
+/* What it cost is charged with the hits around it. Where these come in windows only, what was between
+ * windows would be charged within them. */
+static int add_stack(struct rls_recorder *recorder, const struct rls_wire_header *record, size_t size)
+{
+	const struct rls_wire_stack *stack = (const void *)record;
+
+	if (!recorder->throttle && size >= RLS_STACK_HEAD_BYTES && record->kind == RLS_WIRE_STACK &&
+	    !(record->flags & RLS_STACK_WAITS))
+		rls_translator_sampled(recorder->translator, record->pid, record->tid, stack->category,
+				       rls_kernel_tick_cost_ns(recorder->kernel));
+	return rls_samples_add(recorder->samples, record, size);
+}
+
 int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *context)
 {
 	struct rls_recorder *recorder = context;
@@ -96,7 +109,7 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 	if (record->kind == RLS_WIRE_SAMPLE)
 		return rls_verify_add(recorder->verify, record, size);
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
-		return rls_samples_add(recorder->samples, record, size);
+		return add_stack(recorder, record, size);
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
 		return -ENOMEM;
 	r = recorder->throttle ? rls_throttle_add(recorder->throttle, record, size) : 0;

@@ -509,6 +509,17 @@ int rls_translator_set_operation_factor(struct rls_translator *translator, uint3
 	return r ? r : rls_charge_set_factor(process, id, factor);
 }
 
+void rls_translator_sampled(const struct rls_translator *translator, uint32_t pid, uint32_t tid,
+			    unsigned int category, uint32_t cost_ns)
+{
+	const struct rls_living_process *process = rls_living_find(&translator->living, pid);
+	struct rls_living_thread *thread =
+		process ? rls_index_map_get(&process->threads, tid, 0) : NULL;
+
+	if (thread && category < RLS_CATEGORY_MAX)
+		rls_charge_sample(thread, category, cost_ns);
+}
+
 int rls_translator_describe(struct rls_translator *translator, const struct rls_event *event)
 {
 	struct rls_living_process *process;

@@ -51,6 +51,11 @@ int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t p
 int rls_translator_set_operation_factor(struct rls_translator *translator, uint32_t pid,
 					const char *operation, double factor);
 
+/* A sample of a thread was taken while it was in that category, and cost it so much: what its hits
+ * are charged from now on has that in it. Threads that are not known are charged nothing. */
+void rls_translator_sampled(const struct rls_translator *translator, uint32_t pid, uint32_t tid,
+			    unsigned int category, uint32_t cost_ns);
+
 /* Announces a process, or describes it anew: the event (kind PROCESS) is added and kept. */
 int rls_translator_describe(struct rls_translator *translator, const struct rls_event *process);
 /* The event last added for it, or NULL. */
