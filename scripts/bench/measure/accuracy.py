@@ -4,8 +4,10 @@
 
 For each piece of work one process does the same amount of it again and again. First `calibrate
 --pid` looks on for CALIBRATION_SECONDS and keeps what a hit costs this work. After that, and
-apart from it, rounds: the work alone, the work with every probe, alone, with, …, alone. Each
-recording's corrected time is held against the mean of its two neighbours alone.
+apart from it, rounds: the work alone, the work with every probe, alone, with, …, alone; each time
+so many repetitions as take ALONE_SECONDS alone. Each recording's corrected time is held against the
+mean of its two neighbours alone, without the machine's bursts (trail.py), and as it is. What the
+beginning of a recording costs besides is told by its first repetition, held against its others.
 
 A table on stderr as it goes, JSON on stdout.
 """
@@ -15,10 +17,14 @@ import subprocess
 import sys
 
 import pairs
+import trail
 
-HEAD = ("%-22s %7s %-13s %-15s %-15s %-15s %-13s %-12s %s" % (
-    "work", "alone", "inflation", "corrected", "CPU time alone", "by machine's", "ns/hit, est.", "stated",
-    "rows held"))
+HEAD = ("%-22s %7s %-13s %-15s %-15s %-15s %-13s %-12s %-12s %s" % (
+    "work", "alone", "inflation", "corrected", "bursts left in", "by machine's", "first part", "bursts",
+    "stated", "rows held"))
+ALONE_SECONDS = 2.0
+REPETITIONS_MIN = 2
+ROUNDS_MIN = 3          # for an interval
 LEAST_NS = 1e6      # of an operation a repetition: less is no row to judge by
 
 
@@ -40,14 +46,26 @@ def calibrate(work, pid, seconds):
     return json.loads(out)
 
 
-def once(work, pid, profiler):
-    """One repetition, watched by the profiler: what both have to say of it."""
+def repetitions(work, pid, profiler, count):
+    """So many of them, watched by the profiler: what both have to say of all of them."""
+    total = {"wall_ns": 0, "operations": {}, "walls": [], "trails": [], "pid": pid}
     profiler.begin(pid)
-    work.say("go")
-    answer = work.hear("wall_ns")
-    answer.update(profiler.end())
-    answer["pid"] = pid
-    return answer
+    for _ in range(count):
+        work.say("trail")
+        answer = work.hear("wall_ns")
+        total["wall_ns"] += answer["wall_ns"]
+        total["walls"].append(answer["wall_ns"])
+        total["trails"].append(answer["trail"])
+        for name, ns in answer["operations"].items():
+            total["operations"][name] = total["operations"].get(name, 0) + ns
+    total.update(profiler.end())
+    return total
+
+
+def first_part(answer):
+    """How much longer a recording's first repetition took than its others."""
+    first, *others = answer["walls"]
+    return first / pairs.median(others)
 
 
 def factor_of(answer):
@@ -79,9 +97,34 @@ def operation_rows(alone, probed):
     return rows
 
 
+class Quiet:
+    """The same comparison without the machine's bursts: of work done, not of time."""
+
+    def __init__(self, alone, probed):
+        plain, watched = (trail.State([answer["trails"] for answer in some]) for some in (alone, probed))
+        reference = plain.means()
+        levels, walls = plain.levels(reference), watched.levels(reference)
+        self.bursts = [plain.burst_share(), watched.burst_share()]
+        self.rounds = [i for i, wall in enumerate(walls) if None not in (wall, *levels[i:i + 2])]
+        if len(self.rounds) < ROUNDS_MIN:
+            raise pairs.Failed("the machine was never quiet")
+        self.base = [(levels[i] + levels[i + 1]) / 2 for i in self.rounds]
+        self.walls = [walls[i] for i in self.rounds]
+        self.work_ns = [trail.work_ns(probed[i]["trails"], reference) for i in self.rounds]
+
+    def inflation(self):
+        return pairs.robust([wall / own for wall, own in zip(self.walls, self.base)])
+
+    def off(self, removed):
+        """Corrected against alone, where so much was removed."""
+        middle, half = pairs.robust([(wall - removed[i] / work_ns) / own for i, wall, work_ns, own in zip(
+            self.rounds, self.walls, self.work_ns, self.base)])
+        return middle - 1, half
+
+
 def judge(name, found, alone, probed):
     base = [neighbours(alone, i, lambda answer: answer["wall_ns"]) for i in range(len(probed))]
-    ran = [neighbours(alone, i, lambda answer: answer["cpu_ns"]) for i in range(len(probed))]
+    quiet = Quiet(alone, probed)
     removed = [pairs.removed_ns(answer) for answer in probed]
     walls = [answer["wall_ns"] for answer in probed]
     factors = [factor_of(answer) for answer in probed]
@@ -94,16 +137,16 @@ def judge(name, found, alone, probed):
         middle, half = pairs.robust([one / own for one, own in zip(corrected, truth)])
         return middle - 1, half
     return {
-        "work": name, "rounds": len(probed), "alone_s": pairs.median(base) / 1e9,
-        "inflation": pairs.robust([wall / own for wall, own in zip(walls, base)]),
-        "corrected": off([wall - cost for wall, cost in zip(walls, removed)], base),
-        # Without what it waited for a CPU: others' doing, unless the recorder was on its own.
-        "corrected_cpu": off([answer["cpu_ns"] - cost for answer, cost in zip(probed, removed)], ran),
-        "by_machine": off([wall - cost / factor
-                           for wall, cost, factor in zip(walls, removed, factors)], base),
+        "work": name, "rounds": len(probed), "alone_s": pairs.median(base) / 1e9 / len(probed[0]["walls"]),
+        "inflation": quiet.inflation(), "corrected": quiet.off(removed),
+        "with_bursts": off([wall - cost for wall, cost in zip(walls, removed)], base),
+        "by_machine": quiet.off([cost / factor for cost, factor in zip(removed, factors)]),
+        "bursts": quiet.bursts,
         "hit_ns": pairs.median([(wall - own) / hits for wall, own in zip(walls, base)]),
         "estimated_hit_ns": pairs.median(removed) / hits, "hits": hits,
         "calibration": found, "stated": pairs.median([error / own for error, own in zip(stated, base)]),
+        "first_part": off([first_part(answer) for answer in probed], [1] * len(probed)),
+        "repetitions": len(probed[0]["walls"]),
         "pairs": [[own, wall, cost] for own, wall, cost in zip(base, walls, removed)],
         "operations": [{"operation": row[0], "difference_ns": row[1], "half_width_ns": row[2],
                         "stated_ns": row[3], "alone_ns": row[4]} for row in rows],
@@ -118,10 +161,12 @@ def measure(python, name, rounds, seconds):
         work.say("run")
         pid = work.hear("child")["child"]
         found = calibrate(work, pid, seconds)
-        alone, probed = [once(work, pid, pairs.Nothing())], []
+        first = repetitions(work, pid, pairs.Nothing(), 1)
+        count = max(REPETITIONS_MIN, round(ALONE_SECONDS * 1e9 / first["wall_ns"]))
+        alone, probed = [repetitions(work, pid, pairs.Nothing(), count)], []
         for _ in range(rounds):
-            probed.append(once(work, pid, pairs.Recorder("--overhead-budget", "none")))
-            alone.append(once(work, pid, pairs.Nothing()))
+            probed.append(repetitions(work, pid, pairs.Recorder("--overhead-budget", "none"), count))
+            alone.append(repetitions(work, pid, pairs.Nothing(), count))
     return judge(name, found, alone, probed)
 
 
@@ -130,10 +175,10 @@ def percent(value):
 
 
 def show(row):
-    print("%-22s %6.2fs %-13s %-15s %-15s %-15s %-13s %-12s %d (%d) of %d" % (
+    print("%-22s %6.2fs %-13s %-15s %-15s %-15s %-13s %-12s %-12s %d (%d) of %d" % (
         row["work"], row["alone_s"], "%.2f ± %.2f" % tuple(row["inflation"]), percent(row["corrected"]),
-        percent(row["corrected_cpu"]), percent(row["by_machine"]),
-        "%.0f %.0f" % (row["hit_ns"], row["estimated_hit_ns"]),
+        percent(row["with_bursts"]), percent(row["by_machine"]), percent(row["first_part"]),
+        "%.1f, %.1f %%" % tuple(100 * share for share in row["bursts"]),
         "± %.1f %%" % (100 * row["stated"]), *row["rows_held"]), file=sys.stderr, flush=True)
 
 
@@ -150,8 +195,8 @@ def main():
     if len(sys.argv) < 5:
         pairs.die("takes PYTHON ROUNDS CALIBRATION_SECONDS NAME...")
     python, rounds, seconds, names = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
-    if rounds < 3:
-        pairs.die("needs at least 3 rounds for an interval")
+    if rounds < ROUNDS_MIN:
+        pairs.die("needs at least %d rounds for an interval" % ROUNDS_MIN)
     rows = []
     print(HEAD, file=sys.stderr, flush=True)
     for name in names:
@@ -162,7 +207,7 @@ def main():
             print("%-22s skipped: %s" % (name, error), file=sys.stderr, flush=True)
     if rows:
         summarize(rows)
-    json.dump({"version": 3, "rows": rows}, sys.stdout, indent=1)
+    json.dump({"version": 4, "rows": rows}, sys.stdout, indent=1)
     print()
     sys.exit(0 if rows else 1)
 

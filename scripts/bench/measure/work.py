@@ -29,11 +29,14 @@ class Clock:
     def __init__(self, rlscope):
         self.rlscope = rlscope
         self.stack, self.spent_ns, self.since_ns = [""], {}, 0
+        self.trail, self.steppers = [], {}
 
-    def turn(self):
+    def turn(self, label=None):
+        """What was done since the last turn is over; label: what to call it, if not by its operation."""
         now_ns = time.monotonic_ns()
         name = self.stack[-1]
         self.spent_ns[name] = self.spent_ns.get(name, 0) + now_ns - self.since_ns
+        self.trail.append((label or name, now_ns - self.since_ns))
         self.since_ns = now_ns
 
     @contextlib.contextmanager
@@ -59,8 +62,19 @@ class Clock:
                 return inner(*args, **kwargs)
         setattr(owner, method, outer)
 
+    def cut_at_steps(self, optimizers):
+        """Long operations are in pieces too: up to each step of an optimizer of these classes."""
+        def wrap(inner):
+            def outer(optimizer, *args, **kwargs):
+                result = inner(optimizer, *args, **kwargs)
+                self.turn("step %d" % self.steppers.setdefault(id(optimizer), len(self.steppers)))
+                return result
+            return outer
+        for optimizer in optimizers:
+            optimizer.step = wrap(optimizer.step)
+
     def measure(self, work):
-        self.spent_ns = {}
+        self.spent_ns, self.trail = {}, []
         cpu_ns = time.process_time_ns()
         self.since_ns = begin_ns = time.monotonic_ns()
         work()
@@ -82,6 +96,7 @@ def sb3(algorithm, environment, steps, warm_steps, environments=1, **settings):
         vector = make_vec_env(environment, n_envs=environments, seed=0)
         model = getattr(stable_baselines3, algorithm)("MlpPolicy", vector, device="cpu", seed=0,
                                                       **settings)
+        clock.cut_at_steps([torch.optim.Adam, torch.optim.RMSprop])
         clock.wrap(model, "train", "update")
         clock.wrap(vector, "step", "simulation")
         clock.wrap(model.policy, "forward" if algorithm in ("PPO", "A2C") else "predict", "inference")
@@ -183,8 +198,9 @@ def say(**what):
 def child(clock, warm, work):
     warm()
     say(child=os.getpid())
-    while read_line() == "go":
-        say(**clock.measure(work))
+    while (word := read_line()) in ("go", "trail"):
+        answer = clock.measure(work)
+        say(**answer, **({"trail": clock.trail} if word == "trail" else {}))
 
 
 def serve(clock, warm, work):
