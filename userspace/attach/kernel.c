@@ -16,6 +16,7 @@
 #include "userspace/attach/features.h"
 #include "userspace/attach/kernel_private.h"
 #include "userspace/log.h"
+#include "userspace/modest.h"
 
 #define INITIAL_NAMESPACE_INODE 0xeffffffcU     /* the same on every host */
 
@@ -123,8 +124,10 @@ static int attach_tracepoints(struct rls_kernel *kernel)
 	return 0;
 }
 
+/* Verifying is half a second's work. */
 static int load(struct rls_kernel *kernel, const struct rls_kernel_options *options)
 {
+	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
 	int r;
 
 	libbpf_set_print(print_libbpf);

@@ -10,6 +10,7 @@
 #include "userspace/commands/recording.h"
 #include "userspace/commands/select_options.h"
 #include "userspace/log.h"
+#include "userspace/modest.h"
 
 struct attach_options {
 	struct rls_record_options record;
@@ -19,6 +20,8 @@ struct attach_options {
 };
 
 #define KEY_INJECT 0x3001
+/* For a job that leaves no CPU any time: later than this nobody wants to wait. */
+#define PATIENCE_NS 2000000000ULL
 
 static const struct argp_option option_table[] = {
 	{ "inject", KEY_INJECT, NULL, 0,
@@ -89,24 +92,37 @@ static int add_processes(const struct rls_select_options *select, struct rls_rec
 	return r;
 }
 
+static int open_recorder(struct attach_options *options, struct rls_recorder **out)
+{
+	const struct rls_select_options *select = &options->select;
+	int r = rls_recording_open(&options->record, &select->selection,
+				   select->pid_count ? select->pids[0] : getpid(), out);
+
+	if (r)
+		return r;
+	if (options->inject)
+		rls_inject_bridges(select->pids, select->pid_count);
+	r = add_processes(select, *out);
+	if (r)
+		rls_recorder_free(*out);
+	return r;
+}
+
 static int attach(struct attach_options *options)
 {
 	const struct rls_recorder_hooks hooks = { 0 };
-	const struct rls_select_options *select = &options->select;
 	struct rls_recorder *recorder;
 	enum rls_stop why;
 	int r, status;
 
 	if (rls_select_options_resolve(&options->select))
 		return RLS_EXIT_FAILED;
-	if (rls_recording_open(&options->record, &select->selection,
-			       select->pid_count ? select->pids[0] : getpid(), &recorder))
+	rls_modest_begin(PATIENCE_NS);
+	r = open_recorder(options, &recorder);
+	rls_modest_end();
+	if (r)
 		return RLS_EXIT_FAILED;
-	if (options->inject)
-		rls_inject_bridges(select->pids, select->pid_count);
-	r = add_processes(select, recorder);
-	if (!r)
-		r = rls_recorder_run(recorder, &hooks, &why);
+	r = rls_recorder_run(recorder, &hooks, &why);
 	if (r) {
 		rls_recorder_free(recorder);
 		return RLS_EXIT_FAILED;

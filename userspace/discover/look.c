@@ -11,6 +11,7 @@
 #include "userspace/discover/live_scan.h"
 #include "userspace/discover/seen_files.h"
 #include "userspace/log.h"
+#include "userspace/modest.h"
 #include "userspace/monotonic.h"
 
 /* Small regions come first, so what a limit leaves out is tensors. */
@@ -162,6 +163,7 @@ static int scan_file(struct rls_look *look, const struct rls_scan_target *target
 
 int rls_look_scan_files(struct rls_look *look)
 {
+	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
 	int error = 0;
 
 	for (size_t i = 0; i < look->count && !error; i++) {
@@ -220,6 +222,7 @@ int rls_look_add_eval_entry(struct rls_look *look)
 
 int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent)
 {
+	_modest_ = rls_modest_set(RLS_MODEST_POLITE);
 	struct rls_live_space live;
 	struct rls_scan scan;
 	uint64_t cut_bytes = 0, start = rls_monotonic_ns(), scanned;

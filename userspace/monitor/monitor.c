@@ -12,6 +12,7 @@
 #include "analysis/grow.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/log.h"
+#include "userspace/modest.h"
 #include "userspace/monitor/cells.h"
 #include "userspace/monitor/jobs.h"
 #include "userspace/monotonic.h"
@@ -26,6 +27,8 @@
 #define ENDED_KEPT_NS 8000000000ULL
 /* Work waits on the GPU's queue, and then for RLS_GPU_USE_HOLD_NS. */
 #define LAUNCHES_KEPT_NS 30000000000ULL
+/* For getting ready where others leave no CPU any time. */
+#define PATIENCE_NS 5000000000ULL
 #define LOOK_STANDS_NS (1000000000ULL / RLS_LOOKS_HZ)
 
 struct rls_monitor {
@@ -242,9 +245,11 @@ int rls_monitor_open(const struct rls_monitor_options *options, struct rls_monit
 	monitor->listener = (struct rls_recorder_listener){ on_event, on_name, on_booked,
 							    on_look, on_tick, monitor };
 	recorder.listener = &monitor->listener;
+	rls_modest_begin(PATIENCE_NS);
 	r = rls_recorder_open(&recorder, &monitor->recorder);
 	if (!r)
 		r = rls_recorder_add_selected(monitor->recorder);
+	rls_modest_end();
 	if (r) {
 		rls_monitor_free(monitor);
 		return r;

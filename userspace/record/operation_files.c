@@ -10,6 +10,7 @@
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/discover/elf.h"
 #include "userspace/log.h"
+#include "userspace/modest.h"
 #include "userspace/record/annotations.h"
 
 #define ANNOTATE_LIBRARY "librlscope_annotate.so"
@@ -77,6 +78,13 @@ static void find_annotation(struct rls_operation_files *files, pid_t pid,
 	rls_elf_close(elf);
 }
 
+static size_t find_sites(struct rls_elf *elf, struct rls_range_site *sites)
+{
+	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
+
+	return rls_range_sites(elf, sites);
+}
+
 static void probe_ranges(struct rls_operation_files *files, pid_t pid,
 			 const struct rls_mapping *mapping)
 {
@@ -91,7 +99,7 @@ static void probe_ranges(struct rls_operation_files *files, pid_t pid,
 	if (rls_mapping_locate(pid, mapping, &path, &device, &inode) ||
 	    remember(files, device, inode) != 1 || rls_elf_open(path, &elf))
 		return;
-	count = rls_range_sites(elf, sites);
+	count = find_sites(elf, sites);
 	rls_elf_close(elf);
 	r = rls_kernel_attach_ranges(files->kernel, path, sites, count);
 	rls_debug("%s: %zu range sites%s%s", mapping->path, count, r ? ": " : "",

@@ -8,6 +8,7 @@
 #include "analysis/grow.h"
 #include "userspace/discover/elf.h"
 #include "userspace/log.h"
+#include "userspace/modest.h"
 #include "userspace/plan/planner.h"
 #include "userspace/record/cuda_calls.h"
 
@@ -197,6 +198,14 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 	return r;
 }
 
+static int plan_modestly(const struct rls_library *library, struct rls_elf *elf,
+			 struct rls_plan *out)
+{
+	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
+
+	return rls_plan_library(library, elf, out);
+}
+
 static int plan_and_attach(struct rls_probed_files *files, struct rls_probed_file *file,
 			   const struct rls_library *library)
 {
@@ -206,7 +215,7 @@ static int plan_and_attach(struct rls_probed_files *files, struct rls_probed_fil
 
 	if (r)
 		return rls_error_r(r, "cannot read %s: %s", library->path, strerror(-r));
-	r = rls_plan_library(library, elf, &plan);
+	r = plan_modestly(library, elf, &plan);
 	if (!r) {
 		r = attach_plan(files, file, library, &plan);
 		rls_plan_clear(&plan);
