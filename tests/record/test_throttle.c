@@ -337,6 +337,33 @@ static void sites_met_in_closed_time_calm_down(void **state)
 	rls_throttle_free(throttle);
 }
 
+/* One that takes more than sites that stay on may, not enough to be dear at once, while a debt leaves no
+ * windows to find it in. */
+static void sites_that_the_first_stretch_missed_are_found(void **state)
+{
+	const uint64_t hits = TICK_NS / 100 * 3 / 4 / (8 * HIT_NS); /* each the first after others */
+	struct rls_throttle *throttle = begin(2);
+	size_t regrouped;
+	uint64_t since_ns;
+
+	while (!world.closed)
+		tick(throttle, 0.15, 1);
+	category(throttle, 1, world.now_ns - 1, 0, BUSY, SECOND_NS / 5);
+	regrouped = world.regrouped;
+	since_ns = world.now_ns;
+	while (world.regrouped == regrouped && world.now_ns < since_ns + 8 * SECOND_NS) {
+		world.hits[NEW] += hits;
+		for (uint64_t i = 0; i < hits; i++)
+			category(throttle, 1, world.now_ns, 0, NEW, HIT_NS);
+		world.now_ns += TICK_NS;
+		assert_int_equal(rls_throttle_tick(throttle, world.now_ns, SITES), 0);
+	}
+	assert_int_equal(world.opened, 0);
+	assert_int_equal(world.duties[NEW], RLS_DUTY_WINDOWS);
+	assert_in_range(world.now_ns - since_ns, 4 * SECOND_NS, 5 * SECOND_NS);
+	rls_throttle_free(throttle);
+}
+
 /* ---- where the kernel side books ---- */
 
 static int looked(void *context, const struct rls_wire_look *look, enum rls_category guess)
@@ -457,6 +484,7 @@ int main(void)
 		cmocka_unit_test(late_hits_are_paid_for),
 		cmocka_unit_test(looks_become_shares),
 		cmocka_unit_test(sites_met_in_closed_time_calm_down),
+		cmocka_unit_test(sites_that_the_first_stretch_missed_are_found),
 		cmocka_unit_test(sums_keep_the_budget_as_records_do),
 		cmocka_unit_test(idle_time_says_nothing_of_sites),
 		cmocka_unit_test(what_sites_cost_is_learnt_anew),

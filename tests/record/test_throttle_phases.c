@@ -18,7 +18,7 @@
 #define TICKS_A_SECOND (SECOND_NS / TICK_NS)
 #define HIT_NS 700              /* as calibrated */
 #define IN_WINDOWS 1.3          /* times as much is what one takes in a window, */
-#define SPARSE 2.7              /* between them, */
+#define SPARSE 7.0              /* between them, */
 #define DENSE 1.2               /* and there where more than DENSE_RATE of the time are hits */
 #define DENSE_RATE 0.05
 #define HELD_UP_NS 20000        /* by a site that goes on or off */

@@ -262,11 +262,11 @@ void rls_site_use_sort(struct rls_site_use *use, double hit_ns, double share, bo
 }
 
 int rls_site_use_calm(struct rls_site_use *use, const uint64_t *hits, size_t count,
-		      uint64_t span_ns, double hit_ns, double share, size_t *moved)
+		      uint64_t span_ns, double hit_ns, double share, double times, size_t *moved)
 {
 	_cleanup_free_ struct ranked *ranked = calloc(count + 1, sizeof(*ranked));
 	size_t busy = 0, windowed = 0;
-	double kept = 0;
+	double kept = 0, all = 0;
 	int r = count ? need_site(use, count - 1) : 0;
 
 	if (!ranked || r)
@@ -280,7 +280,9 @@ int rls_site_use_calm(struct rls_site_use *use, const uint64_t *hits, size_t cou
 			};
 	}
 	qsort(ranked, busy, sizeof(*ranked), compare_rates);
-	for (size_t i = 0; i < busy; i++) {
+	for (size_t i = 0; i < busy; i++)
+		all += ranked[i].rate;
+	for (size_t i = 0; i < busy && all > times * CHEAP_SHARE * share; i++) {
 		kept += ranked[i].rate;
 		if (kept <= CHEAP_SHARE * share)
 			continue;

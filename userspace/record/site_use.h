@@ -26,7 +26,7 @@
 
 /* Where hits are rare, nothing that one needs is in the caches any more: so many times what the
  * calibration says was seen of them in training jobs (scripts/bench/README.md). */
-#define RLS_SPARSE_HIT 3.0
+#define RLS_SPARSE_HIT 8.0
 
 struct rls_site_count {
 	uint64_t hits;
@@ -48,7 +48,7 @@ struct rls_site_use {
 	struct rls_site_count *sites;   /* by id */
 	size_t count, room;
 	struct rls_index_map threads;   /* tid → struct thread of site_use.c */
-	uint64_t traced_ns;             /* for how long all that was counted */
+	uint64_t traced_ns;             /* for how long all that was counted, as long as it takes untraced */
 	uint64_t closed_ns;             /* and for how long beside only what is always on */
 };
 
@@ -57,7 +57,8 @@ void rls_site_use_clear(struct rls_site_use *use);
 /* A category record of a traced stretch. 0 or -ENOMEM. */
 int rls_site_use_add(struct rls_site_use *use, const struct rls_wire_category *record);
 
-/* A stretch of tracing has ended: calls under way will not be seen to end. */
+/* A stretch of tracing has ended, which would have been so long without: calls under way will not be
+ * seen to end. */
 void rls_site_use_cut(struct rls_site_use *use, uint64_t stretch_ns);
 
 /* So much closed time has passed. */
@@ -71,10 +72,11 @@ int rls_site_use_hits(struct rls_site_use *use, const uint64_t *hits, size_t cou
 void rls_site_use_age(struct rls_site_use *use, double keep);
 int rls_site_use_more(struct rls_site_use *use, size_t site, const struct rls_site_count *more);
 
-/* Sites that are always on have been hit so often in the last span_ns: the dearest go into windows
- * until the rest costs next to nothing. *moved: how many. 0 or -ENOMEM. */
+/* Sites that are always on have been hit so often in the last span_ns: where they cost more than so many
+ * times what is next to nothing, the dearest go into windows until the rest does not cost more than that
+ * once. *moved: how many. 0 or -ENOMEM. */
 int rls_site_use_calm(struct rls_site_use *use, const uint64_t *hits, size_t count,
-		      uint64_t span_ns, double hit_ns, double share, size_t *moved);
+		      uint64_t span_ns, double hit_ns, double share, double times, size_t *moved);
 
 /* What was sorted out last. */
 struct rls_site_sorting {

@@ -23,9 +23,11 @@
 #define FIRST_AND_LAST_NS_A_SITE 50000.0
 /* Hits are charged by so much more than the calibration says, as a budget is a promise: as they were
  * seen to cost it (there too), in windows, where they have just been put on; where much is
- * traced for longer, as in the first stretch; and in other closed time RLS_SPARSE_HIT. */
+ * traced for longer, as in the first stretch; and in other closed time RLS_SPARSE_HIT for the first of
+ * a pile, less for those right after it. */
 #define WINDOW_HIT 1.4
 #define DENSE_HIT 1.3
+#define FOLLOWING_HIT 3.0
 #define DENSE_RATE 0.05         /* of the time, in the last tick */
 
 /* Sites are given up only when they have been watched for so long. */
@@ -36,12 +38,25 @@
 #define CALM_SHARE 0.8
 #define CALM_EVERY_NS 200000000ULL
 #define CALM_AT_ONCE 2.0
+/* And so often whether hits cost so many times what sites that stay on may, as the first stretch may have
+ * been too short to meet all that the target does. */
+#define CALM_SLOWLY_NS 4000000000ULL
+#define CALM_SLOWLY_TIMES 1.3
+/* At the least, of the time traced: where several threads pay, none of them pays all. */
+#define UNTRACED_SHARE_MIN 0.25
 /* At most so long from the beginning, or of a window, looks are many. */
 #define LOOKS_CLOSELY_NS 1000000000ULL
 /* So often it is told the time, when all is well. */
 #define TICK_NS 10000000ULL
 /* Of what was known of sites before, at each sorting: jobs come and go. */
 #define BOOKS_KEEP 0.7
+
+/* What was known of closed time at an instant. */
+struct known {
+	uint64_t hits[RLS_SITES_COUNTED];
+	uint64_t at_ns;
+	double spent_ns;                /* of budget.spent_ns */
+};
 
 struct rls_throttle {
 	struct rls_kernel *kernel;
@@ -57,11 +72,7 @@ struct rls_throttle {
 	uint64_t start_ns, opened_ns, sorted_ns;
 	uint64_t passed_ns;             /* closed time up to here is in use */
 	uint64_t quiet_ns;              /* until then probes were being taken off */
-	struct {
-		uint64_t hits[RLS_SITES_COUNTED];
-		uint64_t at_ns;
-		double spent_ns;        /* of budget.spent_ns */
-	} recent;                       /* what was known a moment ago in closed time */
+	struct known recent, earlier;   /* in closed time, a moment ago and some seconds ago */
 	bool looks_closely;
 	bool dense;                     /* hits in the last tick, at ticked_ns */
 	uint64_t ticked_ns;
@@ -163,8 +174,11 @@ static double hit_charge(const struct rls_throttle *throttle, bool late)
 static uint32_t hits_ns(const struct rls_throttle *throttle, const struct rls_wire_header *header,
 			const struct rls_wire_pile *pile)
 {
-	double cost_ns = hit_charge(throttle, is_late(throttle, header)) * pile->cost_ns;
+	double times = hit_charge(throttle, is_late(throttle, header)), cost_ns;
 
+	if (pile->hits && times > FOLLOWING_HIT)
+		times = FOLLOWING_HIT + (times - FOLLOWING_HIT) / pile->hits;
+	cost_ns = times * pile->cost_ns;
 	return cost_ns < UINT32_MAX / 2 ? (uint32_t)cost_ns : UINT32_MAX / 2;
 }
 
@@ -329,12 +343,30 @@ static void end_switching(struct rls_throttle *throttle, uint64_t edge_ns, uint6
 				       hit_charge(throttle, true) * read_burden(throttle));
 }
 
-static int remember_recent(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+static int remember(struct rls_throttle *throttle, struct known *known, uint64_t time_ns, size_t sites)
 {
-	throttle->recent.at_ns = time_ns;
-	throttle->recent.spent_ns = throttle->budget.spent_ns;
-	return rls_kernel_site_hits(throttle->kernel, throttle->recent.hits,
+	known->at_ns = time_ns;
+	known->spent_ns = throttle->budget.spent_ns;
+	return rls_kernel_site_hits(throttle->kernel, known->hits,
 				    sites < RLS_SITES_COUNTED ? sites : RLS_SITES_COUNTED);
+}
+
+static int remember_all(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+{
+	int r = remember(throttle, &throttle->recent, time_ns, sites);
+
+	if (!r)
+		throttle->earlier = throttle->recent;
+	return r;
+}
+
+/* How long what was done since the window opened takes while it is closed, when sites are met as much
+ * more often. */
+static uint64_t untraced_ns(const struct rls_throttle *throttle, uint64_t time_ns)
+{
+	double passed_ns = (double)(time_ns - throttle->opened_ns);
+
+	return (uint64_t)fmax(passed_ns - throttle->budget.spent_ns, UNTRACED_SHARE_MIN * passed_ns);
 }
 
 static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
@@ -345,7 +377,7 @@ static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 	int r = 0;
 
 	if (sort) {
-		rls_site_use_cut(&throttle->use, time_ns - throttle->opened_ns);
+		rls_site_use_cut(&throttle->use, untraced_ns(throttle, time_ns));
 		r = sort_sites(throttle, time_ns, sites);
 	}
 	if (r)
@@ -357,7 +389,7 @@ static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 		rls_kernel_close_window(throttle->kernel, &edge_ns);
 	rls_aside_leave(throttle->aside);
 	if (!sort)
-		rls_site_use_cut(&throttle->use, edge_ns - throttle->opened_ns);
+		rls_site_use_cut(&throttle->use, untraced_ns(throttle, edge_ns));
 	pace_looks(throttle, false);
 	throttle->passed_ns = edge_ns;
 	throttle->windows++;
@@ -373,7 +405,7 @@ static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 							 windowed : throttle->sorting.windowed));
 	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
 	if (!r)
-		r = remember_recent(throttle, edge_ns, sites);
+		r = remember_all(throttle, edge_ns, sites);
 	return r ? r : tell(throttle, false, edge_ns);
 }
 
@@ -400,27 +432,11 @@ static int open_window(struct rls_throttle *throttle)
 
 /* ---- between windows ---- */
 
-/* A site that nobody had met is on. The target may have gone over to something else since. */
-static int calm(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+static int take_off(struct rls_throttle *throttle, size_t moved, uint64_t time_ns, size_t sites)
 {
-	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
-	uint64_t edge_ns, began_ns, since_ns = time_ns - throttle->recent.at_ns;
-	size_t moved = 0;
-	int r;
+	uint64_t edge_ns, began_ns;
+	int r = 0;
 
-	if (sites > RLS_SITES_COUNTED)
-		sites = RLS_SITES_COUNTED;
-	r = hits ? rls_kernel_site_hits(throttle->kernel, hits, sites) : -ENOMEM;
-	for (size_t i = 0; !r && i < sites; i++)
-		hits[i] -= throttle->recent.hits[i];
-	if (!r)
-		r = rls_site_use_calm(&throttle->use, hits, sites, since_ns, throttle->hit_ns,
-				      throttle->budget.share, &moved);
-	if (r || !moved)
-		return r ? r : remember_recent(throttle, time_ns, sites);
-	rls_debug("%zu more sites go into windows: the last %.0f ms of closed time have cost %.2f %%",
-		  moved, (double)since_ns / 1e6,
-		  100 * (throttle->budget.spent_ns - throttle->recent.spent_ns) / (double)since_ns);
 	for (uint32_t i = 0; !r && i < throttle->use.count; i++)
 		r = rls_kernel_set_duty(throttle->kernel, i, throttle->use.sites[i].duty);
 	if (r)
@@ -437,24 +453,52 @@ static int calm(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
 	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
 	rls_debug("they went in %.1f ms; credit %.1f ms", (double)(rls_monotonic_ns() - began_ns) / 1e6,
 		  throttle->budget.credit_ns / 1e6);
-	return r ? r : remember_recent(throttle, edge_ns, sites);
+	return r ? r : remember_all(throttle, edge_ns, sites);
+}
+
+/* A site that nobody had met is on. The target may have gone over to something else since. */
+static int calm(struct rls_throttle *throttle, struct known *known, double times, uint64_t time_ns,
+		size_t sites)
+{
+	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
+	uint64_t since_ns = time_ns - known->at_ns;
+	size_t moved = 0;
+	int r;
+
+	if (sites > RLS_SITES_COUNTED)
+		sites = RLS_SITES_COUNTED;
+	r = hits ? rls_kernel_site_hits(throttle->kernel, hits, sites) : -ENOMEM;
+	for (size_t i = 0; !r && i < sites; i++)
+		hits[i] -= known->hits[i];
+	if (!r)
+		r = rls_site_use_calm(&throttle->use, hits, sites, since_ns, throttle->hit_ns,
+				      throttle->budget.share, times, &moved);
+	if (r || !moved)
+		return r ? r : remember(throttle, known, time_ns, sites);
+	rls_debug("%zu more sites go into windows: the last %.0f ms of closed time have cost %.2f %%",
+		  moved, (double)since_ns / 1e6,
+		  100 * (throttle->budget.spent_ns - known->spent_ns) / (double)since_ns);
+	return take_off(throttle, moved, time_ns, sites);
 }
 
 static int watch_closed_time(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
 {
 	const struct rls_budget *budget = &throttle->budget;
-	double spent_ns = budget->spent_ns - throttle->recent.spent_ns;
+	struct known *recent = &throttle->recent;
+	double spent_ns = budget->spent_ns - recent->spent_ns;
 	double at_once_ns = CALM_AT_ONCE * budget->share * (double)CALM_EVERY_NS;
 	uint64_t passed_ns;
 
-	if (time_ns <= throttle->recent.at_ns)
+	if (time_ns <= recent->at_ns)
 		return 0;
-	passed_ns = time_ns - throttle->recent.at_ns;
+	passed_ns = time_ns - recent->at_ns;
 	if (passed_ns < CALM_EVERY_NS && spent_ns < at_once_ns)
 		return 0;
-	return spent_ns > CALM_SHARE * budget->share * (double)passed_ns ?
-		       calm(throttle, time_ns, sites) :
-		       remember_recent(throttle, time_ns, sites);
+	if (spent_ns > CALM_SHARE * budget->share * (double)passed_ns)
+		return calm(throttle, recent, 1, time_ns, sites);
+	if (time_ns - throttle->earlier.at_ns > CALM_SLOWLY_NS)
+		return calm(throttle, &throttle->earlier, CALM_SLOWLY_TIMES, time_ns, sites);
+	return remember(throttle, recent, time_ns, sites);
 }
 
 int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
