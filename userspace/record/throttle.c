@@ -30,6 +30,9 @@
 #define FOLLOWING_HIT 3.0
 #define DENSE_RATE 0.05         /* of the time, in the last tick */
 
+/* Of what is asked for: what comes in between, from a page fault to a scan of tables, is charged to nobody. */
+#define AIM 0.9
+
 /* Sites are given up only when they have been watched for so long. */
 #define DEMOTE_AFTER_NS 5000000000ULL
 #define SORT_AGAIN_NS 10000000000ULL
@@ -68,6 +71,7 @@ struct rls_throttle {
 	struct rls_site_sorting sorting;
 	struct rls_index_map costs;     /* tid → cost of this tick + 1 */
 	double worst_ns;                /* the largest of them */
+	double percent;                 /* of the time, asked for */
 	double hit_ns;
 	uint64_t start_ns, opened_ns, sorted_ns;
 	uint64_t passed_ns;             /* closed time up to here is in use */
@@ -108,7 +112,8 @@ int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
 	throttle->places = places;
 	throttle->output = output;
 	throttle->aside = aside;
-	throttle->budget.share = percent / 100;
+	throttle->percent = percent;
+	throttle->budget.share = AIM * percent / 100;
 	throttle->hit_ns = hit_ns;
 	*out = throttle;
 	return 0;
@@ -544,7 +549,7 @@ int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns)
 {
 	const struct rls_event event = {
 		.kind = RLS_EVENT_BUDGET, .time_ns = time_ns,
-		.budget = { .percent = 100 * throttle->budget.share,
+		.budget = { .percent = throttle->percent,
 			    .given_up_percent = 100 * throttle->sorting.demoted_share,
 			    .windowed_sites = (uint32_t)throttle->sorting.windowed,
 			    .given_up_sites = (uint32_t)throttle->sorting.never },
