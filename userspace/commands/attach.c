@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/help.h"
 #include "userspace/commands/inject_bridges.h"
@@ -140,7 +141,7 @@ int rls_command_attach(int argc, char **argv)
 
 	if (rls_record_options_init(&options.record))
 		return RLS_EXIT_FAILED;
-	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &options))
+	if (rls_arguments_parse(&argp, argc, argv, 0, &options))
 		status = RLS_EXIT_USAGE;
 	else if (options.help)
 		status = RLS_EXIT_DONE;

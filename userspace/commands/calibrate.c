@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
+#include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/delta.h"
 #include "userspace/commands/help.h"
@@ -415,7 +416,7 @@ int rls_command_calibrate(int argc, char **argv)
 	struct arguments arguments = { .rounds = ROUNDS, .duration_ns = IN_VIVO_NS };
 	int r;
 
-	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &arguments))
+	if (rls_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &arguments))
 		return RLS_EXIT_USAGE;
 	if (arguments.help)
 		return RLS_EXIT_DONE;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
+#include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/help.h"
 #include "userspace/commands/host.h"
@@ -131,7 +132,7 @@ int rls_command_check(int argc, char **argv)
 	_cleanup_free_ struct rls_host_answer *answers = NULL;
 	bool able;
 
-	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &arguments))
+	if (rls_arguments_parse(&argp, argc, argv, 0, &arguments))
 		return 2;
 	if (arguments.help)
 		return 0;

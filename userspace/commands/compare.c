@@ -7,6 +7,7 @@
 
 #include "analysis/cleanup.h"
 #include "analysis/compare.h"
+#include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/help.h"
 #include "userspace/commands/read_progress.h"
@@ -338,8 +339,7 @@ int rls_command_compare(int argc, char **argv)
 	}
 	arguments.traces = traces;
 	arguments.starts = starts;
-	if (!argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER, NULL,
-			&arguments))
+	if (!rls_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &arguments))
 		status = arguments.help ? RLS_EXIT_DONE : compare(&arguments);
 	for (size_t i = 0; i < arguments.rule_count; i++)
 		rls_compare_rule_free(&arguments.rules[i]);

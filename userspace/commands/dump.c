@@ -8,6 +8,7 @@
 #include "analysis/event_source.h"
 #include "analysis/private_file.h"
 #include "analysis/text_form.h"
+#include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/help.h"
 #include "userspace/log.h"
@@ -116,7 +117,7 @@ int rls_command_dump(int argc, char **argv)
 	};
 	struct arguments arguments = {0};
 
-	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &arguments))
+	if (rls_arguments_parse(&argp, argc, argv, 0, &arguments))
 		return RLS_EXIT_USAGE;
 	return arguments.help ? RLS_EXIT_DONE : dump(&arguments);
 }

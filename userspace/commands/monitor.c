@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/watch_options.h"
 #include "userspace/log.h"
@@ -181,7 +182,7 @@ int rls_command_monitor(int argc, char **argv)
 
 	if (rls_watch_options_init(&options.watch))
 		return RLS_EXIT_FAILED;
-	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &options)) {
+	if (rls_arguments_parse(&argp, argc, argv, 0, &options)) {
 		status = RLS_EXIT_USAGE;
 	} else if (options.watch.help) {
 		status = RLS_EXIT_DONE;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
+#include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/help.h"
 #include "userspace/discover/discover.h"
@@ -410,7 +411,7 @@ static int read_roles(const struct arguments *arguments)
 
 static int run(struct arguments *arguments, int argc, char **argv)
 {
-	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, arguments))
+	if (rls_arguments_parse(&argp, argc, argv, 0, arguments))
 		return RLS_EXIT_USAGE;
 	if (arguments->help)
 		return RLS_EXIT_DONE;

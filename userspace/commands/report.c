@@ -11,6 +11,7 @@
 #include "analysis/cut_source.h"
 #include "analysis/event_source.h"
 #include "analysis/report.h"
+#include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/help.h"
 #include "userspace/commands/read_progress.h"
@@ -365,7 +366,7 @@ int rls_command_report(int argc, char **argv)
 		.to_ns = UINT64_MAX,
 	};
 
-	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &arguments))
+	if (rls_arguments_parse(&argp, argc, argv, 0, &arguments))
 		return RLS_EXIT_USAGE;
 	if (arguments.help)
 		return RLS_EXIT_DONE;

@@ -2,6 +2,7 @@
 #include <argp.h>
 #include <errno.h>
 
+#include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/help.h"
 #include "userspace/commands/launch.h"
@@ -113,7 +114,7 @@ int rls_command_run(int argc, char **argv)
 
 	if (rls_record_options_init(&options.record))
 		return RLS_EXIT_FAILED;
-	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &options))
+	if (rls_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &options))
 		status = RLS_EXIT_USAGE;
 	else if (options.help)
 		status = RLS_EXIT_DONE;

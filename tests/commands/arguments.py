@@ -1,0 +1,30 @@
+#!/usr/bin/python3
+"""arguments.py RLSCOPE_BPF: what is wrong with an option is one sentence, whatever the command."""
+import subprocess
+import sys
+
+COMMANDS = ("attach", "calibrate", "check", "compare", "dump", "monitor", "probes", "report", "run", "top")
+WITH_VALUE = {"attach": "--pid", "calibrate": "--pid", "check": "--format", "compare": "--fail-if", "monitor": "--name",
+              "probes": "--pid", "report": "--top", "run": "--duration", "top": "--name"}
+
+
+def run(*arguments):
+    return subprocess.run([sys.argv[1], *arguments], capture_output=True, text=True, timeout=60)
+
+
+def check(answer, command, word):
+    lines = answer.stderr.splitlines()
+    assert answer.returncode == 2 and not answer.stdout, (command, word, answer)
+    assert len(lines) == 1 and command in lines[0] and word in lines[0], (command, lines)
+
+
+def main():
+    for command in COMMANDS:
+        check(run(command, "--no-such-option"), command, "--no-such-option")
+        if command in WITH_VALUE:
+            check(run(command, WITH_VALUE[command]), command, WITH_VALUE[command])
+        answer = run(command, "--help")
+        assert answer.returncode == 0 and answer.stdout.startswith("Usage: ") and not answer.stderr, command
+
+
+main()
