@@ -36,7 +36,7 @@ static struct {
 	uint64_t now_ns, began_ns;
 	enum rls_duty wanted[SITES], duties[SITES];
 	unsigned int looks_hz;
-	double hits[SITES];             /* with fractions */
+	double hits[SITES], untold_hits; /* with fractions */
 	double cost_ns;                 /* true, of this tick */
 	double open_ns[2];
 	double costs_ns[TICKS];
@@ -70,17 +70,31 @@ static double hits_a_second(size_t site, unsigned int phase)
 	       (PHASE_SITES * (PHASE_SITES + 1));
 }
 
-static void tell_cost(double cost_ns)
+static void tell_pile(uint32_t hits)
 {
 	const struct rls_wire_category record = {
 		.header = { .size = sizeof(record), .kind = RLS_WIRE_CATEGORY, .tid = TID,
 			    .time_ns = world.now_ns },
-		.pile = { .hits = 1, .cost_ns = (uint32_t)cost_ns },
+		.pile = { .hits = hits, .cost_ns = hits * HIT_NS },
 	};
 
-	world.burden[RLS_BURDEN_OF(TID)] += (uint64_t)cost_ns;
+	world.burden[RLS_BURDEN_OF(TID)] += record.pile.cost_ns;
 	if (!world.books)
 		assert_int_equal(rls_throttle_add(world.throttle, &record.header, sizeof(record)), 0);
+}
+
+/* Sparse ones one by one. */
+static void tell_hits(double hits, bool sparse)
+{
+	uint32_t whole;
+
+	world.untold_hits += hits;
+	whole = (uint32_t)world.untold_hits;
+	world.untold_hits -= whole;
+	for (; sparse && whole; whole--)
+		tell_pile(1);
+	if (whole)
+		tell_pile(whole);
 }
 
 static double times_dearer(double rate)
@@ -105,7 +119,7 @@ static void pass(uint64_t ns)
 	if (world.open)
 		world.open_ns[phase_now()] += (double)ns;
 	world.now_ns += ns;
-	tell_cost(cost_ns);
+	tell_hits(cost_ns / HIT_NS, times_dearer(cost_ns / (double)ns) == SPARSE);
 }
 
 /* So many sites go on or off, which takes its time; the others are as they were. */

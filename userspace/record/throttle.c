@@ -24,7 +24,7 @@
 /* Hits are charged by so much more than the calibration says, as a budget is a promise: as they were
  * seen to cost it (there too), in windows, where they have just been put on; where much is
  * traced for longer, as in the first stretch; and in other closed time RLS_SPARSE_HIT for the first of
- * a pile, less for those right after it. */
+ * a pile, less for those right after it (all of them where the kernel side books, which counts no piles). */
 #define WINDOW_HIT 1.4
 #define DENSE_HIT 1.3
 #define FOLLOWING_HIT 3.0
@@ -171,19 +171,24 @@ static bool is_late(const struct rls_throttle *throttle, const struct rls_wire_h
 
 static double hit_charge(const struct rls_throttle *throttle, bool late)
 {
-	if (throttle->budget.settled && (throttle->budget.open || late))
-		return WINDOW_HIT;
-	return throttle->budget.open || throttle->dense ? DENSE_HIT : RLS_SPARSE_HIT;
+	return throttle->budget.settled && (throttle->budget.open || late) ? WINDOW_HIT : DENSE_HIT;
+}
+
+static bool is_sparse(const struct rls_throttle *throttle, bool late)
+{
+	return !throttle->budget.open && !throttle->dense && !late;
 }
 
 static uint32_t hits_ns(const struct rls_throttle *throttle, const struct rls_wire_header *header,
 			const struct rls_wire_pile *pile)
 {
-	double times = hit_charge(throttle, is_late(throttle, header)), cost_ns;
+	bool late = is_late(throttle, header);
+	double cost_ns = hit_charge(throttle, late) * pile->cost_ns;
 
-	if (pile->hits && times > FOLLOWING_HIT)
-		times = FOLLOWING_HIT + (times - FOLLOWING_HIT) / pile->hits;
-	cost_ns = times * pile->cost_ns;
+	/* Each brings into the caches what it needs; edges of operations come with it. */
+	if (pile->hits && is_sparse(throttle, late))
+		cost_ns += throttle->hit_ns * (RLS_SPARSE_HIT - FOLLOWING_HIT +
+					       (FOLLOWING_HIT - DENSE_HIT) * pile->hits);
 	return cost_ns < UINT32_MAX / 2 ? (uint32_t)cost_ns : UINT32_MAX / 2;
 }
 
@@ -511,7 +516,8 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	double cost_ns = throttle->worst_ns;
 
 	if (throttle->books)
-		cost_ns += hit_charge(throttle, false) * read_burden(throttle);
+		cost_ns += (is_sparse(throttle, false) ? FOLLOWING_HIT : hit_charge(throttle, false)) *
+			   read_burden(throttle);
 	throttle->worst_ns = 0;
 	throttle->dense = cost_ns > DENSE_RATE * (double)(time_ns - throttle->ticked_ns);
 	throttle->ticked_ns = time_ns;
