@@ -428,6 +428,24 @@ static void idle_time_says_nothing_of_sites(void **state)
 	rls_throttle_free(throttle);
 }
 
+/* What the job before was met by is held against its own time. */
+static void what_was_seen_before_idle_time_counts(void **state)
+{
+	struct rls_throttle *throttle = begin_booking(1);
+
+	for (int i = 0; i < 30000; i++)
+		booked_tick(throttle, 0.0005, 1);
+	for (int i = 0; i < 100; i++) {
+		world.now_ns += TICK_NS;
+		rls_throttle_idle(throttle, world.now_ns);
+	}
+	assert_int_equal(world.closed, 0);
+	while (!world.closed)
+		booked_tick(throttle, 0.15, 1);
+	assert_int_equal(world.duties[0], RLS_DUTY_ALWAYS); /* one hit a tick, 0.04 % */
+	rls_throttle_free(throttle);
+}
+
 /* A job that was cheap for long is followed by one that is not. */
 static void what_sites_cost_is_learnt_anew(void **state)
 {
@@ -487,6 +505,7 @@ int main(void)
 		cmocka_unit_test(sites_that_the_first_stretch_missed_are_found),
 		cmocka_unit_test(sums_keep_the_budget_as_records_do),
 		cmocka_unit_test(idle_time_says_nothing_of_sites),
+		cmocka_unit_test(what_was_seen_before_idle_time_counts),
 		cmocka_unit_test(what_sites_cost_is_learnt_anew),
 		cmocka_unit_test(booked_looks_go_to_who_listens),
 		cmocka_unit_test(what_fails_is_told),

@@ -74,6 +74,7 @@ struct rls_throttle {
 	double percent;                 /* of the time, asked for */
 	double hit_ns;
 	uint64_t start_ns, opened_ns, sorted_ns;
+	double before_ns;               /* of budget.spent_ns, before opened_ns */
 	uint64_t passed_ns;             /* closed time up to here is in use */
 	uint64_t quiet_ns;              /* until then probes were being taken off */
 	struct known recent, earlier;   /* in closed time, a moment ago and some seconds ago */
@@ -375,8 +376,9 @@ static int remember_all(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 static uint64_t untraced_ns(const struct rls_throttle *throttle, uint64_t time_ns)
 {
 	double passed_ns = (double)(time_ns - throttle->opened_ns);
+	double spent_ns = throttle->budget.spent_ns - throttle->before_ns;
 
-	return (uint64_t)fmax(passed_ns - throttle->budget.spent_ns, UNTRACED_SHARE_MIN * passed_ns);
+	return (uint64_t)fmax(passed_ns - spent_ns, UNTRACED_SHARE_MIN * passed_ns);
 }
 
 static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
@@ -436,6 +438,7 @@ static int open_window(struct rls_throttle *throttle)
 		  throttle->budget.credit_ns / 1e6);
 	rls_budget_switched(&throttle->budget, true, edge_ns,
 			    switch_ns(throttle->sorting.windowed));
+	throttle->before_ns = 0;
 	end_switching(throttle, edge_ns, 0);
 	return tell(throttle, true, edge_ns);
 }
@@ -545,8 +548,12 @@ bool rls_throttle_is_brief(const struct rls_throttle *throttle, uint64_t time_ns
 void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns)
 {
 	/* Nothing is learnt of sites while nobody could have hit them. */
-	if (throttle->budget.open)
+	if (throttle->budget.open) {
+		if (throttle->ticked_ns > throttle->opened_ns)
+			rls_site_use_cut(&throttle->use, untraced_ns(throttle, throttle->ticked_ns));
 		throttle->opened_ns = time_ns;
+		throttle->before_ns = throttle->budget.spent_ns;
+	}
 	throttle->passed_ns = time_ns;
 	throttle->worst_ns = 0;
 }
