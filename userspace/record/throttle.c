@@ -294,13 +294,18 @@ static int read_sums(struct rls_throttle *throttle, uint64_t *hits, size_t sites
 	return r;
 }
 
+/* Later ones are hit uncounted. */
+static size_t counted(size_t sites)
+{
+	return sites < RLS_SITES_COUNTED ? sites : RLS_SITES_COUNTED;
+}
+
 static int read_hits(struct rls_throttle *throttle, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
 	int r;
 
-	if (sites > RLS_SITES_COUNTED)
-		sites = RLS_SITES_COUNTED;
+	sites = counted(sites);
 	if (!hits)
 		return -ENOMEM;
 	r = rls_kernel_site_hits(throttle->kernel, hits, sites);
@@ -358,8 +363,7 @@ static int remember(struct rls_throttle *throttle, struct known *known, uint64_t
 {
 	known->at_ns = time_ns;
 	known->spent_ns = throttle->budget.spent_ns;
-	return rls_kernel_site_hits(throttle->kernel, known->hits,
-				    sites < RLS_SITES_COUNTED ? sites : RLS_SITES_COUNTED);
+	return rls_kernel_site_hits(throttle->kernel, known->hits, counted(sites));
 }
 
 static int remember_all(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
@@ -478,8 +482,7 @@ static int calm(struct rls_throttle *throttle, struct known *known, double times
 	size_t moved = 0;
 	int r;
 
-	if (sites > RLS_SITES_COUNTED)
-		sites = RLS_SITES_COUNTED;
+	sites = counted(sites);
 	r = hits ? rls_kernel_site_hits(throttle->kernel, hits, sites) : -ENOMEM;
 	for (size_t i = 0; !r && i < sites; i++)
 		hits[i] -= known->hits[i];

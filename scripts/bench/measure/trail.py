@@ -22,13 +22,12 @@ def labelled(trail):
         before = name
 
 
-def by_label(trails, raw=True):
-    """{label: [ns…]} of trails, or of pieces that have their labels already."""
-    pieces = {}
-    for trail in trails:
-        for label, ns in labelled(trail) if raw else trail:
-            pieces.setdefault(label, []).append(ns)
-    return {label: times for label, times in pieces.items() if len(times) >= LEAST_PIECES}
+def by_label(pieces):
+    """{label: [ns…]} of (label, ns)."""
+    found = {}
+    for label, ns in pieces:
+        found.setdefault(label, []).append(ns)
+    return {label: times for label, times in found.items() if len(times) >= LEAST_PIECES}
 
 
 def windows(trail, usual):
@@ -50,7 +49,8 @@ class State:
 
     def __init__(self, stretches):
         usual = {label: pairs.median(times)
-                 for label, times in by_label([trail for one in stretches for trail in one]).items()}
+                 for label, times in by_label(
+                     piece for one in stretches for trail in one for piece in labelled(trail)).items()}
         cut = [[window for trail in one for window in windows(trail, usual)] for one in stretches]
         most = BURST * pairs.median([level for one in cut for level, _ in one])
         self.stretches = [[piece for level, window in one if level <= most for piece in window]
@@ -62,7 +62,8 @@ class State:
 
     def means(self):
         """{label: mean ns}"""
-        return {label: sum(times) / len(times) for label, times in by_label(self.stretches, False).items()}
+        pieces = (piece for one in self.stretches for piece in one)
+        return {label: sum(times) / len(times) for label, times in by_label(pieces).items()}
 
     def levels(self, reference):
         """How long each stretch took, of what its pieces take by the reference; None: too little of
