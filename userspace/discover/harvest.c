@@ -126,6 +126,14 @@ static void walk_methods(struct harvest *harvest, uint64_t table, const char *sc
 	}
 }
 
+/* What a node of PyTorch's graph keeps for its backward pass. It is half of all functions of its binding, and
+ * is read by who looks at graphs, not by who trains: to probe it would hold the target up for nothing. */
+static bool is_kept_by_node(const char *name)
+{
+	return !strncmp(name, "_saved_", strlen("_saved_")) ||
+	       !strncmp(name, "_raw_saved_", strlen("_raw_saved_"));
+}
+
 static void walk_getters(struct harvest *harvest, uint64_t table, const char *scope)
 {
 	char name[NAME_BYTES], qualified[QUALIFIED_BYTES];
@@ -141,6 +149,8 @@ static void walk_getters(struct harvest *harvest, uint64_t table, const char *sc
 			return;
 		if (!read_identifier(harvest, load(getset + GETSET_NAME), name))
 			return;
+		if (is_kept_by_node(name))
+			continue;
 		qualify(qualified, scope, name);
 		found.function = load(getset + GETSET_GET);
 		add(harvest, &found);
