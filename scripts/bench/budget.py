@@ -1,108 +1,68 @@
 """Measures what a job pays for being recorded within a budget (see scripts/bench/budget).
 
-One job runs all the time and counts its steps in a shared page. Stretches without and with the
-profiler alternate (off, on, off, on, …, off); what whole rounds take in a stretch with it (a rollout
-and its update, or some steps alike) is held against those of its two neighbours. Its shares are held
-against those of a short recording of everything. Before that `calibrate --pid` has looked on.
+One job does a piece of work (measure/work.py) again and again. Stretches alone and recorded
+alternate; what pieces take while it is recorded, from the recorder's start to its end, is held
+against the stretches alone beside it (measure/loss.py). `alone` instead of a budget: nobody
+records, which tells how far all of this is to be believed. Its shares are held against those of
+a short recording of everything. Before that `calibrate --pid` has looked on.
 """
 import collections
 import json
-import mmap
 import os
-import statistics
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 
-BINARY = os.environ["RLS_BIN"]
-OFF_SECONDS = 20
-# Steps after which the job does the same again: a rollout and its update, or some of many alike.
-ROUND_STEPS = {"onpolicy": 512, "offpolicy": 64, "sb3_ppo": 2048}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "measure"))
+import loss
+import pairs
+
+BINARY = pairs.BINARY
+PIECES = {"onpolicy": "bundled-ppo-walker2d", "offpolicy": "bundled-td3-walker2d",
+          "sb3_ppo": "ppo-walker2d"}
+OFF_SECONDS = 25
 ALL_SECONDS = 20
 CALIBRATION_SECONDS = 20
-JOB = """
-import mmap, runpy, struct, sys, os
-sys.path.insert(0, os.path.dirname(sys.argv[1]))
-import common
-page = mmap.mmap(os.open(sys.argv[2], os.O_RDWR), 4096)
-step = common.Budget.step
-def counted(self):
-    page[:8] = struct.pack("Q", self.steps + 1)
-    return step(self)
-common.Budget.step = counted
-script = sys.argv[1]
-sys.argv = [script, "--seconds", "100000"]
-runpy.run_path(script, run_name="__main__")
-"""
+NOTHING = "alone"
 
 
-class Job:
-    def __init__(self, script):
-        self.round_steps = ROUND_STEPS[os.path.splitext(os.path.basename(script))[0]]
-        self.file = tempfile.NamedTemporaryFile()
-        self.file.truncate(4096)
-        self.page = mmap.mmap(self.file.fileno(), 4096)
-        self.child = subprocess.Popen([os.environ["RLS_JOB_PYTHON"], "-c", JOB, script,
-                                       self.file.name], stdout=subprocess.DEVNULL)
-        while self.steps() < 1000:
-            if self.child.poll() is not None:
-                sys.exit("the job has ended")
-            time.sleep(0.1)
+def job_of(workload):
+    return loss.Job(os.environ["RLS_JOB_PYTHON"], PIECES.get(workload, workload))
 
-    def steps(self):
-        return struct.unpack("Q", self.page[:8])[0]
 
-    def ran_seconds(self):
-        """CPU time, to the nanosecond."""
-        total = 0
-        for task in os.listdir("/proc/%d/task" % self.child.pid):
-            try:
-                with open("/proc/%d/task/%s/schedstat" % (self.child.pid, task),
-                          encoding="ascii") as file:
-                    total += int(file.read().split()[0])
-            except OSError:
-                pass
-        return total / 1e9
-
-    def rounds(self, seconds):
-        """[(time, CPU time)] of each round that is whole within the next so many seconds."""
-        end, number, last, rounds = time.monotonic() + seconds, None, None, []
-        while time.monotonic() < end:
-            now = self.steps() // self.round_steps
-            if now != number:
-                took = time.monotonic(), self.ran_seconds()
-                if number is not None:
-                    rounds.append(tuple((new - old) / (now - number)
-                                        for new, old in zip(took, last)))
-                number, last = now, took
-            time.sleep(0.002)
-        return rounds[1:]  # the first began somewhere
+def watched(job, command):
+    """The command's exit, what the job said meanwhile, and from when to when that was."""
+    began_ns = time.monotonic_ns()
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said)
+        answers = job.repeat(lambda: process.poll() is None)
+        ended_ns = time.monotonic_ns()
+        said.seek(0)
+        if process.returncode:
+            sys.exit("%s: %s" % (" ".join(command[:2]), said.read().strip()))
+    return answers, began_ns, ended_ns
 
 
 def calibrate(job):
     """What hits cost this job; the recordings go by it."""
-    done = subprocess.run([BINARY, "calibrate", "--pid", str(job.child.pid), "--duration",
-                           str(CALIBRATION_SECONDS)], capture_output=True, text=True, check=False)
-    print((done.stdout or done.stderr).strip(), flush=True)
+    watched(job, [BINARY, "calibrate", "--pid", str(job.pid), "--duration", str(CALIBRATION_SECONDS)])
 
 
 def record(job, budget, seconds):
-    """The report of a recording, and the job's rounds meanwhile."""
+    """The report of a recording, and what the job did meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [BINARY, "attach", "--pid", str(job.child.pid), "--overhead-budget", budget,
-                   "--duration", str(seconds), "--format", "json",
-                   "--report", folder + "/report.json", "-o", folder + "/trace"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as profiler:
-            for line in profiler.stderr:
-                if line.startswith("recording"):
-                    break
-            rounds = job.rounds(seconds)
-            for _ in profiler.stderr:
-                pass
+        meanwhile = watched(job, [
+            BINARY, "attach", "--pid", str(job.pid), "--overhead-budget", budget,
+            "--duration", str(seconds), "--format", "json", "--report", folder + "/report.json",
+            "-o", folder + "/trace"])
         with open(folder + "/report.json", encoding="utf-8") as file:
-            return json.load(file), rounds
+            return json.load(file), meanwhile
+
+
+def nobody(job, seconds):
+    began_ns = time.monotonic_ns()
+    return job.alone(seconds), began_ns, time.monotonic_ns()
 
 
 def shares(report):
@@ -134,29 +94,59 @@ def compare(whole, part):
           (inside, len(whole | part), worst, max(error for _, error in part.values())))
 
 
+HEAD = "%-6s %10s %6s %8s %8s | %8s %8s | %7s %7s %7s" % (
+    "budget", "beginning", "end", "between", "(bursts)", "in all", "(bursts)", "bursts", "drift", "held")
+
+
+def show(budget, found, report):
+    print("%-6s %9.2fs %5.2fs %+7.2f%% %+7.2f%% | %+7.2f%% %+7.2f%% | %6.1f%% %+6.1f%% %s" % (
+        budget, found["beginning_s"], found["end_s"], 100 * found["between"],
+        100 * found["between_with_bursts"], 100 * found["all"], 100 * found["all_with_bursts"],
+        100 * found["bursts"], 100 * found["drift"],
+        "%6.2f%%" % report["overhead"]["percent"] if report else ""), flush=True)
+
+
+def middle(values):
+    return "%+.2f ± %.2f %%" % tuple(100 * value for value in pairs.robust(values))
+
+
+def measure(job, budget, seconds, rounds):
+    """The last report, None for nobody."""
+    report, found = None, []
+    before = job.alone(OFF_SECONDS)
+    for _ in range(rounds):
+        if budget == NOTHING:
+            meanwhile = nobody(job, seconds)
+        else:
+            report, meanwhile = record(job, budget, seconds)
+        after = job.alone(OFF_SECONDS)
+        found.append(loss.of(before, *meanwhile[:1], after, *meanwhile[1:]))
+        show(budget, found[-1], report)
+        before = after
+    if len(found) > 2:
+        print("%s: in all %s, bursts left in %s" % (budget, *[
+            middle([one[key] for one in found]) for key in ("all", "all_with_bursts")]), flush=True)
+    return report
+
+
 def main():
-    script, seconds, rounds, budgets = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
-    job = Job(script)
+    workload, seconds, rounds, budgets = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
+    job = job_of(workload)
     try:
         calibrate(job)
         whole = record(job, "none", ALL_SECONDS)[0] if not os.environ.get("RLS_NO_SHARES") else None
+        print(HEAD, flush=True)
         for budget in budgets:
-            ratios = []
-            before = job.rounds(OFF_SECONDS)
-            for _ in range(rounds):
-                report, during = record(job, budget, seconds)
-                after = job.rounds(OFF_SECONDS)
-                ratios.append(statistics.mean(took for took, _ in during) /
-                              statistics.mean(took for took, _ in before + after))
-                before = after
-            print("%s: the job takes %.4f × as long (%s); probes are held to cost %.2f %%" % (
-                budget, statistics.mean(ratios), " ".join("%.4f" % ratio for ratio in ratios),
-                report["overhead"]["percent"]))
+            report = measure(job, budget, seconds, rounds)
+            if not report:
+                continue
             print("  " + json.dumps(report["overhead"].get("budget", "all was traced")), flush=True)
             if whole:
                 compare(shares(whole), shares(report))
+    except pairs.Failed as error:
+        sys.exit(str(error))
     finally:
-        job.child.kill()
+        job.close()
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
 """Measures what the monitor costs and how it bears jobs that come and go (see scripts/bench/monitor)."""
 import collections
-import math
 import os
-import random
 import re
 import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 
 import budget
+import loss
+import pairs
 
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -62,7 +63,7 @@ class Monitor:
         return len(os.listdir("/proc/%d/fd" % self.child.pid))
 
     def cpu_seconds(self):
-        return cpu_seconds(self.child.pid)
+        return pairs.cpu_seconds(self.child.pid)
 
     def stop(self):
         self.child.send_signal(signal.SIGTERM)
@@ -73,18 +74,6 @@ class Monitor:
 
 
 # ---- cost ----
-
-def cpu_seconds(pid):
-    """Of a process, what probes take of it included."""
-    with open("/proc/%d/stat" % pid, encoding="ascii") as file:
-        words = file.read().rsplit(")", 1)[1].split()
-    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def rounds_of(job, seconds):
-    """What CPU time each round takes in the next so many seconds."""
-    return [ran for _, ran in job.rounds(seconds)]
-
 
 def shares(page):
     time_of = collections.Counter()
@@ -103,55 +92,52 @@ def show_shares(whole, seen):
                                            100 * points / total, 100 * seen[key] / seen_total))
 
 
-def slowdown(before, during, after):
-    """In percent, of what rounds cost."""
-    return 100 * (statistics.mean(during) / statistics.mean(before + after) - 1)
-
-
-def interval(stretches):
-    """The median over stretches, and 95 % of what it would be of others like them."""
-    drawn = sorted(statistics.median(
-        slowdown(*[random.choices(costs, k=len(costs)) for costs in stretch])
-        for stretch in random.choices(stretches, k=len(stretches))) for _ in range(1000))
-    return statistics.median(slowdown(*stretch) for stretch in stretches), drawn[25], drawn[974]
-
-
 def watch(job, percent, seconds, shown):
-    """What rounds cost the job while it is watched, and what share of a CPU that takes."""
-    monitor = Monitor("--name", NAME, "--overhead-budget", percent)
-    time.sleep(10)  # what the first span may cost is spent at its beginning
-    first, began, used = shares(monitor.page()), time.monotonic(), monitor.cpu_seconds()
-    costs = rounds_of(job, seconds)
-    cpu = 100 * (monitor.cpu_seconds() - used) / (time.monotonic() - began)
+    """What the job did while it was watched, from when to when, and what share of a CPU that takes."""
+    began_ns = time.monotonic_ns()
+    monitor = Monitor("--overhead-budget", percent)
+    end = time.monotonic() + 10  # what the first span may cost is spent at its beginning
+    answers = job.repeat(lambda: time.monotonic() < end)
+    first, since, used = shares(monitor.page()), time.monotonic(), monitor.cpu_seconds()
+    end = since + seconds
+    answers += job.repeat(lambda: time.monotonic() < end)
+    cpu = 100 * (monitor.cpu_seconds() - used) / (time.monotonic() - since)
     shown.update(shares(monitor.page()))
     shown.subtract(first)
-    monitor.stop()
-    return costs, cpu
+    stopping = threading.Thread(target=monitor.stop)
+    stopping.start()
+    answers += job.repeat(stopping.is_alive)
+    return answers, began_ns, time.monotonic_ns(), cpu
 
 
-def cost(script, seconds, rounds, budgets):
-    budget.JOB = "open('/proc/self/comm', 'w').write(%r)\n" % NAME + budget.JOB
-    job = budget.Job(script)
+def middle(values):
+    return "%+.2f ± %.2f" % tuple(100 * value for value in pairs.robust(values))
+
+
+def cost(workload, seconds, rounds, budgets):
+    job = budget.job_of(workload)
     try:
         budget.calibrate(job)
         whole, _ = budget.record(job, "none", budget.ALL_SECONDS)
         for percent in budgets:
-            stretches, shown, cpu = [], collections.Counter(), []
-            before = rounds_of(job, seconds)
+            found, shown, cpu = [], collections.Counter(), []
+            before = job.alone(budget.OFF_SECONDS)
             for _ in range(rounds):
-                during, of_cpu = watch(job, percent, seconds, shown)
-                after = rounds_of(job, seconds)
-                stretches.append((before, during, after))
+                during, began_ns, ended_ns, of_cpu = watch(job, percent, seconds, shown)
+                after = job.alone(budget.OFF_SECONDS)
+                found.append(loss.of(before, during, after, began_ns, ended_ns))
                 cpu.append(of_cpu)
                 before = after
-                print("%s: the job is slowed by %.2f %%, the monitor takes %.2f %% of a CPU" % (
-                    percent, slowdown(*stretches[-1]), of_cpu), flush=True)
-            print("%s: median %.2f %% of %d, from %.2f to %.2f; the monitor %.2f %%" % (
-                percent, interval(stretches)[0], rounds, *interval(stretches)[1:],
-                statistics.median(cpu)))
+                budget.show(percent, found[-1], None)
+                print("the monitor takes %.2f %% of a CPU" % of_cpu, flush=True)
+            print("%s: medians of %d: in between %s %%, in all %s %%; the monitor %.2f %%" % (
+                percent, rounds, middle([one["between"] for one in found]),
+                middle([one["all"] for one in found]), statistics.median(cpu)))
             show_shares(budget.shares(whole), shown)
+    except pairs.Failed as error:
+        sys.exit(str(error))
     finally:
-        job.child.kill()
+        job.close()
 
 
 # ---- churn ----
