@@ -76,7 +76,7 @@ struct thread_state {
 	__u16 entered_depth;
 	__u64 entered_ns;
 	__u64 frames[RLS_FRAMES_MAX];   /* FRAME_SP, and what FRAME_KIND says above it */
-	struct open_ranges ranges;      /* booking */
+	struct open_ranges ranges;      /* booking; the text also where not */
 };
 
 /* For want of room on the control ring. */
@@ -181,6 +181,9 @@ extern __u64 stopped_ns; /* the trace's end: what threads still hold is of befor
 extern __u32 window_edges;
 extern __u64 window_edge_ns; /* when it last did: written first */
 extern bool hits_uncounted;  /* nobody asks for site_hits any more */
+/* Ends of other people's ranges are not probed: none may begin. */
+extern bool range_ends_unheard;
+extern __u64 ranges_begun[2]; /* somebody's; of PyTorch's own making */
 /* Raised by user space when a process's settings in `tracked` change. */
 extern __u32 settings_generation;
 /* Whose numbers user space goes by: the inode of its pid namespace; 0: the initial one. */

@@ -120,7 +120,8 @@ static __always_inline void send_range(struct thread_state *thread,
 	thread->missed &= ~MISSED_RANGES;
 	record->token = argument_of(registers, cookie >> 16);
 	record->reserved = 0;
-	record->length = read_name(record->text, kind, argument_of(registers, cookie >> 8));
+	record->length = kind == POP ? 0 : thread->ranges.length;
+	__builtin_memcpy(record->text, thread->ranges.text, sizeof(record->text));
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
@@ -134,9 +135,17 @@ static __always_inline void book_range(struct thread_state *thread,
 		book_range_pop(thread, bpf_ktime_get_ns(), token);
 		return;
 	}
-	thread->ranges.length = read_name(thread->ranges.text, kind,
-					  argument_of(registers, cookie >> 8));
 	book_range_push(thread, bpf_ktime_get_ns(), token);
+}
+
+/* Its name is in thread->ranges after that. False: nobody would hear it end. */
+static __always_inline bool begin_is_heard(struct thread_state *thread,
+					   const struct registers *registers, __u64 cookie)
+{
+	thread->ranges.length =
+		read_name(thread->ranges.text, (__u8)cookie, argument_of(registers, cookie >> 8));
+	__sync_fetch_and_add(&ranges_begun[is_library_own(thread) ? 1 : 0], 1);
+	return !range_ends_unheard;
 }
 
 static __always_inline int handle_range(struct pt_regs *ctx)
@@ -157,6 +166,8 @@ static __always_inline int handle_range(struct pt_regs *ctx)
 	cookie = bpf_get_attach_cookie(ctx);
 	thread->pile.hits++;
 	thread->pile.cost_ns += RLS_COOKIE_COST_NS(cookie);
+	if ((__u8)cookie != POP && !begin_is_heard(thread, &registers, cookie))
+		return 0;
 	sync_operations(thread);
 	if (booking)
 		book_range(thread, &registers, cookie);

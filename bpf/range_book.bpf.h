@@ -24,6 +24,8 @@ extern int book_annotation(struct thread_state *thread, __u64 at_ns, __u32 name,
  * its end; 0: that of the innermost one. */
 extern int book_range_push(struct thread_state *thread, __u64 now_ns, __u64 token);
 extern int book_range_pop(struct thread_state *thread, __u64 now_ns, __u64 token);
+/* Whether the range whose name is in thread->ranges.text is of PyTorch's own making. */
+extern int is_library_own(struct thread_state *thread);
 /* Which are open is not known any more. */
 extern int book_range_clear(struct thread_state *thread);
 /* The child has those of its parent. */

@@ -308,20 +308,22 @@ int rls_kernel_detach_returns(struct rls_kernel *kernel, uint32_t first_id)
 }
 
 /* One probe by itself; ref_counter: file offset of a USDT-style counter, or 0. */
-static int attach_one(struct rls_kernel *kernel, const struct bpf_program *multi_program,
-		      const struct bpf_program *perf_program, const char *path,
-		      unsigned long offset, unsigned long ref_counter, __u64 cookie)
+int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
+			  const struct bpf_program *multi_program,
+			  const struct bpf_program *perf_program, const char *path,
+			  unsigned long offset, unsigned long ref_counter, uint64_t cookie_value)
 {
+	__u64 cookie = cookie_value;
+
 	LIBBPF_OPTS(bpf_uprobe_multi_opts, multi, .offsets = &offset, .cookies = &cookie, .cnt = 1,
 		    .ref_ctr_offsets = ref_counter ? &ref_counter : NULL);
 	LIBBPF_OPTS(bpf_uprobe_opts, perf, .ref_ctr_offset = ref_counter, .bpf_cookie = cookie);
 
 	if (kernel->way == RLS_ATTACH_MULTI)
-		return rls_links_add(&kernel->links,
-				     bpf_program__attach_uprobe_multi(multi_program, -1, path, NULL,
-								      &multi));
-	return rls_links_add(&kernel->links, bpf_program__attach_uprobe_opts(perf_program, -1, path,
-									     offset, &perf));
+		return rls_links_add(links, bpf_program__attach_uprobe_multi(multi_program, -1, path,
+									     NULL, &multi));
+	return rls_links_add(links, bpf_program__attach_uprobe_opts(perf_program, -1, path, offset,
+								    &perf));
 }
 
 int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_t site_offset,
@@ -329,23 +331,10 @@ int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_
 {
 	uint32_t cost_ns = kernel->costs.ns[RLS_SITE_NOP5][0];
 
-	return attach_one(kernel, kernel->skeleton->progs.on_flush_multi,
-			  kernel->skeleton->progs.on_flush, path, site_offset, listeners_offset,
-			  RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5, 0, 0, rls_cookie_cost(cost_ns)));
-}
-
-int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
-			     const struct rls_range_site *sites, size_t count)
-{
-	uint32_t cost_ns = kernel->costs.ns[RLS_SITE_EMULATED][0];
-	int r = 0;
-
-	for (size_t i = 0; !r && i < count; i++)
-		r = attach_one(kernel, kernel->skeleton->progs.on_range_multi,
-			       kernel->skeleton->progs.on_range, path, sites[i].file_offset, 0,
-			       RLS_RANGE_COOKIE(sites[i].kind, sites[i].name_argument,
-						sites[i].token_argument, rls_cookie_cost(cost_ns)));
-	return r;
+	return rls_kernel_attach_one(
+		kernel, &kernel->links, kernel->skeleton->progs.on_flush_multi,
+		kernel->skeleton->progs.on_flush, path, site_offset, listeners_offset,
+		RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5, 0, 0, rls_cookie_cost(cost_ns)));
 }
 
 /* Asked for at the first arming, not before: most recordings have nothing to arm. */
@@ -448,6 +437,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 	if (kernel->arms.count && kernel->arm_way == ARM_WAY_PERF)
 		kernel->links.slow = true;
 	rls_arms_hand_over(&kernel->arms, &kernel->links);
+	rls_kernel_leave_range_ends(kernel);
 	rls_groups_clear(&kernel->groups);
 	rls_sampler_clear(&kernel->sampler);
 	if (kernel->scheduler_ticks)

@@ -109,6 +109,11 @@ int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_
 /* Sites of other people's ranges in one file (annotate/foreign_ranges.h). */
 int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 			     const struct rls_range_site *sites, size_t count);
+/* How many have begun: of PyTorch's own making, and others. */
+void rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uint64_t *others);
+/* Whether their ends are heard, as they are at first; while they are not, ranges that begin are counted and
+ * nothing else. 0 or -errno: they are not. */
+int rls_kernel_hear_range_ends(struct rls_kernel *kernel, bool heard);
 
 /* Arms the CUPTI bridge in one process: a probe on its site rlscope_cupti:batch, which raises
  * its semaphore there. Offsets in the file; the process must be tracked for its batches to be

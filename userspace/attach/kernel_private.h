@@ -5,6 +5,7 @@
  *     kernel_rings.c     what comes back
  *     kernel_ticks.c     what samples
  *     kernel_books.c     what is summed up there instead
+ *     kernel_ranges.c    other people's ranges
  */
 #ifndef RLS_KERNEL_PRIVATE_H
 #define RLS_KERNEL_PRIVATE_H
@@ -19,9 +20,21 @@
 
 #define RLS_WAITING_BYTES 128
 
+/* Where ranges end, to be put on again. */
+struct rls_range_ends {
+	struct rls_range_end {
+		int fd;
+		uint64_t offset;
+		uint64_t cookie;
+	} *items;
+	size_t count, room;
+	struct rls_links links;
+};
+
 struct rls_kernel {
 	struct rlscope *skeleton;
 	struct rls_links links;
+	struct rls_range_ends range_ends;
 	struct rls_arms arms;
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
@@ -51,6 +64,16 @@ void rls_kernel_leave_scheduler_ticks(struct rls_kernel *kernel);
 /* Of a map of each CPU's sums by site or other small key, `words` numbers each: those of all CPUs.
  * 0 or -errno. */
 int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums, size_t count);
+
+/* One site's probe, in every process; ref_counter: the file offset of a counter that the kernel raises,
+ * 0 for none. 0 or -errno. */
+int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
+			  const struct bpf_program *multi_program,
+			  const struct bpf_program *perf_program, const char *path,
+			  unsigned long offset, unsigned long ref_counter, uint64_t cookie_value);
+
+/* To be detached with all others. */
+void rls_kernel_leave_range_ends(struct rls_kernel *kernel);
 
 /* Runs an iterator over all tasks. 0 or -errno. */
 int rls_kernel_iterate(struct bpf_program *program);

@@ -415,6 +415,8 @@ static void look_around(struct rls_recorder *recorder, uint64_t time_ns)
 	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
 	if (recorder->throttle && rls_throttle_is_brief(recorder->throttle, time_ns))
 		return;
+	if (recorder->throttle || recorder->alternator)
+		rls_range_hearing_tick(&recorder->range_hearing, recorder->kernel, time_ns);
 	rls_newcomers_look(&recorder->newcomers, time_ns, on_newcomer, recorder);
 	look_where_due(recorder);
 }

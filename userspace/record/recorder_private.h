@@ -18,6 +18,7 @@
 #include "userspace/record/newcomers.h"
 #include "userspace/record/processes.h"
 #include "userspace/record/progress.h"
+#include "userspace/record/range_hearing.h"
 #include "userspace/record/rearm.h"
 #include "userspace/record/recorder.h"
 #include "userspace/record/trace_output.h"
@@ -39,6 +40,7 @@ struct rls_recorder {
 	struct rls_samples *samples;    /* the same */
 	struct rls_gpu *gpu;
 	struct rls_alternator *alternator; /* NULL: not asked for */
+	struct rls_range_hearing range_hearing;
 	struct rls_rearm rearm;         /* at work where the alternator is */
 	struct rls_throttle *throttle;  /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;
