@@ -175,6 +175,8 @@ int rls_kernel_poll_fd(const struct rls_kernel *kernel);
 /* Hands everything in the rings to the handler, transitions after the control records that were
  * sent before them: the number of records or -errno (the handler's own negative result included). */
 int rls_kernel_consume(struct rls_kernel *kernel);
+/* The same but for samples with stacks, which may take a while to be named. */
+int rls_kernel_consume_all_but_stacks(struct rls_kernel *kernel);
 /* The same of the transitions ring alone, the one that fills in no time: for long work in
  * between, inside a control record's handler too, in its own order. */
 int rls_kernel_consume_transitions(struct rls_kernel *kernel);

@@ -119,16 +119,26 @@ static int consume_in_order(struct rls_kernel *kernel)
 	return count;
 }
 
-int rls_kernel_consume(struct rls_kernel *kernel)
+static int consume_up_to(struct rls_kernel *kernel, unsigned int last)
 {
 	int count = consume_in_order(kernel);
 
-	for (unsigned int place = RING_GPU; count >= 0 && place <= RING_STACKS; place++) {
+	for (unsigned int place = RING_GPU; count >= 0 && place <= last; place++) {
 		int r = consume(kernel, place);
 
 		count = r < 0 ? r : count + r;
 	}
 	return count;
+}
+
+int rls_kernel_consume(struct rls_kernel *kernel)
+{
+	return consume_up_to(kernel, RING_STACKS);
+}
+
+int rls_kernel_consume_all_but_stacks(struct rls_kernel *kernel)
+{
+	return consume_up_to(kernel, RING_GPU);
 }
 
 int rls_kernel_consume_control(struct rls_kernel *kernel)

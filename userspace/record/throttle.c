@@ -49,6 +49,8 @@
 #define UNTRACED_SHARE_MIN 0.25
 /* At most so long from the beginning, or of a window, looks are many. */
 #define LOOKS_CLOSELY_NS 1000000000ULL
+/* A first stretch that must end does so before. */
+#define BEGINNING_NS 500000000ULL
 /* So often it is told the time, when all is well. */
 #define TICK_NS 10000000ULL
 /* Of what was known of sites before, at each sorting: jobs come and go. */
@@ -540,6 +542,11 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 			pace_looks(throttle, false); /* it stays open: all is cheap */
 		return 0;
 	}
+}
+
+bool rls_throttle_is_beginning(const struct rls_throttle *throttle, uint64_t time_ns)
+{
+	return !throttle->budget.settled && time_ns < throttle->start_ns + BEGINNING_NS;
 }
 
 bool rls_throttle_is_brief(const struct rls_throttle *throttle, uint64_t time_ns)

@@ -51,6 +51,8 @@ int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header
 /* Opens or closes a window when it is time. sites: ids given so far. 0 or -errno. */
 int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites);
 
+/* This may be the first stretch still: what takes long makes the target pay for it. */
+bool rls_throttle_is_beginning(const struct rls_throttle *throttle, uint64_t time_ns);
 /* A window is open that will be over in a moment: nothing that takes long is to be begun. */
 bool rls_throttle_is_brief(const struct rls_throttle *throttle, uint64_t time_ns);
 
