@@ -76,19 +76,21 @@ class Monitor:
 # ---- cost ----
 
 def shares(page):
+    """Of operations: who forked the job waits outside of any, and is watched too."""
     time_of = collections.Counter()
     for name, labels, number in page:
-        if name == SECONDS:
+        if name == SECONDS and labels["operation"]:
             time_of[labels["operation"], labels["category"]] += number
     return time_of
 
 
 def show_shares(whole, seen):
+    whole = {key: entry for key, entry in whole.items() if key[0]}
     total, seen_total = sum(entry[0] for entry in whole.values()), sum(seen.values())
     print("  %-40s %9s %9s" % ("share of time, points", "all", "watched"))
     for key, (points, _) in sorted(whole.items(), key=lambda item: -item[1][0]):
         if points >= 1:
-            print("  %-40s %9.2f %9.2f" % ("%s, %s" % (key[0] or "(none)", key[1]),
+            print("  %-40s %9.2f %9.2f" % ("%s, %s" % key,
                                            100 * points / total, 100 * seen[key] / seen_total))
 
 
