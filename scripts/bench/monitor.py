@@ -112,10 +112,6 @@ def watch(job, percent, seconds, shown):
     return answers, began_ns, time.monotonic_ns(), cpu
 
 
-def middle(values):
-    return "%+.2f ± %.2f" % tuple(100 * value for value in pairs.robust(values))
-
-
 def cost(workload, seconds, rounds, budgets):
     job = budget.job_of(workload)
     try:
@@ -132,9 +128,9 @@ def cost(workload, seconds, rounds, budgets):
                 before = after
                 budget.show(percent, found[-1], None)
                 print("the monitor takes %.2f %% of a CPU" % of_cpu, flush=True)
-            print("%s: medians of %d: in between %s %%, in all %s %%; the monitor %.2f %%" % (
-                percent, rounds, middle([one["between"] for one in found]),
-                middle([one["all"] for one in found]), statistics.median(cpu)))
+            print("%s: medians of %d: in between %s, in all %s; the monitor %.2f %%" % (
+                percent, rounds, budget.middle([one["between"] for one in found]),
+                budget.middle([one["all"] for one in found]), statistics.median(cpu)))
             show_shares(budget.shares(whole), shown)
     except pairs.Failed as error:
         sys.exit(str(error))

@@ -307,14 +307,11 @@ int rls_kernel_detach_returns(struct rls_kernel *kernel, uint32_t first_id)
 	return r ? r : rls_links_drop_returns(&kernel->links, first_id);
 }
 
-/* One probe by itself; ref_counter: file offset of a USDT-style counter, or 0. */
 int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
 			  const struct bpf_program *multi_program,
 			  const struct bpf_program *perf_program, const char *path,
-			  unsigned long offset, unsigned long ref_counter, uint64_t cookie_value)
+			  unsigned long offset, unsigned long ref_counter, __u64 cookie)
 {
-	__u64 cookie = cookie_value;
-
 	LIBBPF_OPTS(bpf_uprobe_multi_opts, multi, .offsets = &offset, .cookies = &cookie, .cnt = 1,
 		    .ref_ctr_offsets = ref_counter ? &ref_counter : NULL);
 	LIBBPF_OPTS(bpf_uprobe_opts, perf, .ref_ctr_offset = ref_counter, .bpf_cookie = cookie);

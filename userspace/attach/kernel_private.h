@@ -65,12 +65,12 @@ void rls_kernel_leave_scheduler_ticks(struct rls_kernel *kernel);
  * 0 or -errno. */
 int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums, size_t count);
 
-/* One site's probe, in every process; ref_counter: the file offset of a counter that the kernel raises,
- * 0 for none. 0 or -errno. */
+/* One site's probe, in every process; ref_counter: the file offset of a USDT-style counter that the kernel
+ * raises, 0 for none. 0 or -errno. */
 int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
 			  const struct bpf_program *multi_program,
 			  const struct bpf_program *perf_program, const char *path,
-			  unsigned long offset, unsigned long ref_counter, uint64_t cookie_value);
+			  unsigned long offset, unsigned long ref_counter, __u64 cookie);
 
 /* To be detached with all others. */
 void rls_kernel_leave_range_ends(struct rls_kernel *kernel);
