@@ -9,6 +9,7 @@
 
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
+#include "userspace/attach/closing.h"
 
 /* A link goes as a whole, and each site in it costs the target some 50 us when it does: so
  * few sites a link, that those beside a busy one do not matter, and not too few for the number
@@ -129,6 +130,12 @@ static int attach(const struct rls_groups *groups, const struct rls_group_file *
 		ids[request.count++] = id;
 	}
 	return request.count ? rls_links_attach(links, &request, attached) : 0;
+}
+
+/* Returns have links of their own. */
+void rls_groups_expect(size_t sites)
+{
+	rls_closing_prepare(2 * sites / SITES_A_LINK);
 }
 
 int rls_groups_add(struct rls_groups *groups, const struct rls_link_request *request,

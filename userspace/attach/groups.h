@@ -26,6 +26,9 @@ struct rls_groups {
 	size_t duty_room;
 };
 
+/* So many sites are to be added, and will go off together. */
+void rls_groups_expect(size_t sites);
+
 /* Attaches the sites, on always until they are regrouped; request as for rls_links_attach. */
 int rls_groups_add(struct rls_groups *groups, const struct rls_link_request *request,
 		   size_t *attached);

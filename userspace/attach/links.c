@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,13 +13,10 @@
 #include <bpf/libbpf.h>
 
 #include "analysis/cleanup.h"
+#include "userspace/attach/closing.h"
 #include "userspace/attach/cookie.h"
 #include "userspace/log.h"
 
-/* Each link takes its probes off and then waits for readers all over the machine, some 50 ms: for
- * none to be hit while it waits for its turn, all are closed at once. */
-#define CLOSING_THREADS 128
-#define CLOSING_STACK_BYTES 65536
 #define MANY_SLOW_LINKS 50
 #define OTHER_DESCRIPTORS 200
 
@@ -197,44 +193,6 @@ int rls_links_attach(struct rls_links *links, const struct rls_link_request *req
 	return wanted && !live ? -EINVAL : 0;
 }
 
-struct closing {
-	struct rls_links *links;
-	size_t next;
-};
-
-static void *close_links(void *context)
-{
-	struct closing *closing = context;
-
-	for (;;) {
-		size_t i = __atomic_fetch_add(&closing->next, 1, __ATOMIC_RELAXED);
-
-		if (i >= closing->links->count)
-			return NULL;
-		bpf_link__destroy(closing->links->items[i].link);
-	}
-}
-
-static void close_side_by_side(struct rls_links *links, size_t first)
-{
-	struct closing closing = { .links = links, .next = first };
-	pthread_t threads[CLOSING_THREADS];
-	pthread_attr_t attributes;
-	size_t started = 0;
-
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, CLOSING_STACK_BYTES);
-	while (started < CLOSING_THREADS && first + started + 1 < links->count) {
-		if (pthread_create(&threads[started], &attributes, close_links, &closing))
-			break;
-		started++;
-	}
-	pthread_attr_destroy(&attributes);
-	close_links(&closing);
-	while (started)
-		pthread_join(threads[--started], NULL);
-}
-
 /* What the heir must not keep from ending: files whose disk is to be unmounted, pipes whose
  * readers wait for the end. Links and events are anonymous. */
 static void forget_all_but_links(int gate)
@@ -268,7 +226,7 @@ static void close_as_heir(struct rls_links *links, const int gate[2])
 	prctl(PR_SET_NAME, "rlscope-detach");
 	forget_all_but_links(gate[0]);
 	(void)!read(gate[0], &byte, 1);
-	close_side_by_side(links, 0);
+	rls_closing_run(links->items, links->count);
 	_exit(0);
 }
 
@@ -289,16 +247,16 @@ static void leave_heir(struct rls_links *links, const int gate[2])
 /* Where no heir could be made, closing here takes its time and is right all the same. */
 static void close_through_heir(struct rls_links *links)
 {
-	struct closing closing = { .links = links };
 	int gate[2];
 
 	if (pipe2(gate, O_CLOEXEC)) {
-		close_side_by_side(links, 0);
+		rls_closing_run(links->items, links->count);
 		return;
 	}
 	leave_heir(links, gate);
 	close(gate[0]);
-	close_links(&closing);
+	for (size_t i = 0; i < links->count; i++)
+		bpf_link__destroy(links->items[i].link);
 	close(gate[1]);
 }
 
@@ -325,9 +283,10 @@ int rls_links_move(struct rls_links *from, struct rls_links *to)
 
 void rls_links_clear(struct rls_links *links, size_t first)
 {
-	close_side_by_side(links, first);
-	if (links->count > first)
+	if (links->count > first) {
+		rls_closing_run(links->items + first, links->count - first);
 		links->count = first;
+	}
 	if (!links->count) {
 		free(links->items);
 		*links = (struct rls_links){ 0 };
