@@ -5,6 +5,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "userspace/record/aside.h"
@@ -71,7 +74,7 @@ static void visits_the_latest_and_leaves(void **state)
 {
 	struct rls_aside aside;
 	cpu_set_t before, now;
-	int cpu;
+	int cpu, nice;
 
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
@@ -83,14 +86,17 @@ static void visits_the_latest_and_leaves(void **state)
 	assert_true(CPU_EQUAL(&now, &before));
 	rls_aside_leave(&aside);
 	rls_aside_saw(&aside, (uint32_t)getpid(), (uint32_t)getpid());
+	nice = getpriority(PRIO_PROCESS, 0);
 	rls_aside_visit(&aside);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_int_equal(CPU_COUNT(&now), 1);
 	cpu = sched_getcpu();
 	assert_true(cpu >= 0 && CPU_ISSET((size_t)cpu, &now));
+	assert_true(getpriority(PRIO_PROCESS, 0) <= nice);
 	rls_aside_leave(&aside);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_true(CPU_EQUAL(&now, &before));
+	assert_int_equal(getpriority(PRIO_PROCESS, 0), nice);
 	if (!sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 })) {
 		rls_aside_visit(&aside);
 		assert_false(aside.visiting);
@@ -106,12 +112,52 @@ static void visits_the_latest_and_leaves(void **state)
 	rls_aside_close(&aside);
 }
 
+static uint32_t busy_tid;
+static bool over;
+
+static void *be_busy(void *unused)
+{
+	(void)unused;
+	__atomic_store_n(&busy_tid, (uint32_t)gettid(), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
+		;
+	return NULL;
+}
+
+/* Before anything is recorded: the thread that runs, though others have run longer. We ask, and so run, too:
+ * from a child, for which nobody but that thread runs. */
+static void expects_the_busiest(void **state)
+{
+	struct rls_aside aside = { .latest = { 1, 1 } };
+	int status = -1;
+	pthread_t thread;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, be_busy, NULL), 0);
+	while (!__atomic_load_n(&busy_tid, __ATOMIC_ACQUIRE))
+		;
+	child = fork();
+	if (!child) {
+		usleep(50000); /* the parent waits by then */
+		rls_aside_expect(&aside, getppid());
+		_exit(aside.latest.tid == busy_tid ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_int_equal(status, 0);
+	rls_aside_expect(&aside, 0x7ffffff0); /* gone: whoever it was */
+	assert_int_equal(aside.latest.tid, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_what_is_taken),
 		cmocka_unit_test(goes_aside_and_comes_back),
 		cmocka_unit_test(visits_the_latest_and_leaves),
+		cmocka_unit_test(expects_the_busiest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

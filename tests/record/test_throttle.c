@@ -30,7 +30,6 @@ static struct {
 	int refuse_looks, refuse_window, guess_result;
 	struct rls_event events[4096];
 	size_t count;
-	struct rls_aside aside;         /* able to do nothing */
 } world;
 
 int __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
@@ -155,7 +154,7 @@ static struct rls_throttle *begin(double percent)
 	memset(&world, 0, sizeof(world));
 	world.open = true;
 	world.now_ns = SECOND_NS;
-	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, &world.aside, percent, HIT_NS, &throttle), 0);
+	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, percent, HIT_NS, &throttle), 0);
 	rls_throttle_start(throttle, world.now_ns, 0);
 	return throttle;
 }
@@ -479,7 +478,7 @@ static void what_fails_is_told(void **state)
 	int r = 0;
 
 	world.refuse_looks = -EPERM;
-	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, &world.aside, 2, HIT_NS, &none), -EPERM);
+	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, 2, HIT_NS, &none), -EPERM);
 	assert_null(none);
 	while (!world.closed)
 		tick(throttle, 0.15, 1);

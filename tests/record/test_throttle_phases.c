@@ -43,7 +43,6 @@ static struct {
 	size_t opened[2], ticks;
 	struct rls_throttle *throttle;
 	uint64_t burden[RLS_BURDENS];
-	struct rls_aside aside;         /* able to do nothing */
 } world;
 
 static unsigned int phase_now(void)
@@ -269,7 +268,7 @@ static void run(double percent, bool books, uint64_t began_ns)
 	world.books = books;
 	world.open = true;
 	world.now_ns = world.began_ns = began_ns;
-	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, &world.aside, percent, HIT_NS, &world.throttle), 0);
+	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, percent, HIT_NS, &world.throttle), 0);
 	if (books)
 		assert_int_equal(rls_throttle_book(world.throttle, looked, NULL), 0);
 	rls_throttle_start(world.throttle, world.now_ns, 0);

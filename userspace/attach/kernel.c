@@ -278,6 +278,23 @@ void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs 
 	memcpy(kernel->skeleton->bss->cost_before_ns, costs->before_ns, sizeof(costs->before_ns));
 }
 
+void rls_kernel_set_switching(struct rls_kernel *kernel, const struct rls_kernel_switching *switching)
+{
+	kernel->switching = *switching;
+}
+
+void rls_kernel_begin_switching(const struct rls_kernel *kernel)
+{
+	if (kernel->switching.begin)
+		kernel->switching.begin(kernel->switching.context);
+}
+
+void rls_kernel_end_switching(const struct rls_kernel *kernel)
+{
+	if (kernel->switching.end)
+		kernel->switching.end(kernel->switching.context);
+}
+
 int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
 			    const struct rls_site *sites, size_t count, uint32_t first_id,
 			    size_t *attached)
@@ -294,10 +311,15 @@ int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
 		.first_id = first_id,
 		.costs = &kernel->costs,
 	};
+	int r;
 
 	if (kernel->windows)
-		return rls_groups_add(&kernel->groups, &request, attached);
-	return rls_links_attach(&kernel->links, &request, attached);
+		rls_groups_expect(count);
+	rls_kernel_begin_switching(kernel);
+	r = kernel->windows ? rls_groups_add(&kernel->groups, &request, attached) :
+			      rls_links_attach(&kernel->links, &request, attached);
+	rls_kernel_end_switching(kernel);
+	return r;
 }
 
 int rls_kernel_detach_returns(struct rls_kernel *kernel, uint32_t first_id)
@@ -433,6 +455,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 {
 	if (kernel->arms.count && kernel->arm_way == ARM_WAY_PERF)
 		kernel->links.slow = true;
+	rls_kernel_begin_switching(kernel);
 	rls_arms_hand_over(&kernel->arms, &kernel->links);
 	rls_kernel_leave_range_ends(kernel);
 	rls_groups_clear(&kernel->groups);
@@ -440,6 +463,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 	if (kernel->scheduler_ticks)
 		rls_kernel_leave_scheduler_ticks(kernel);
 	rls_links_leave(&kernel->links);
+	rls_kernel_end_switching(kernel);
 }
 
 size_t rls_kernel_mark(const struct rls_kernel *kernel)

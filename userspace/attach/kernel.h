@@ -66,6 +66,15 @@ struct rls_hit_costs {
 };
 void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs *costs);
 
+/* Called around each time that many probes are put on or taken off, on the thread that does it: from where
+ * it is done matters to the target (record/aside.h). Not at all until it is set. */
+struct rls_kernel_switching {
+	void (*begin)(void *context);
+	void (*end)(void *context);
+	void *context;
+};
+void rls_kernel_set_switching(struct rls_kernel *kernel, const struct rls_kernel_switching *switching);
+
 /* Puts probes on every site of one file. path must open from here (/proc/PID/root/...).
  * Site i gets id first_id + i. *attached is how many are live; a site that the kernel
  * refuses is left out with a warning, it is no failure. */
@@ -153,6 +162,10 @@ void rls_kernel_draw_ticks(struct rls_kernel *kernel, uint64_t time_ns);
 /* How to walk the process's stacks; NULL: it runs no Python (any more). */
 int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 			       const struct rls_wire_interpreter *interpreter);
+
+/* Ticks, if anyone wants them and there are none yet: of a timer where the scheduler's are too few, or
+ * are not what they should be, which takes 40 ms to see. Start does it else. */
+int rls_kernel_start_ticks(struct rls_kernel *kernel);
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns);
 /* Counts nothing until the next start; threads keep what they have. */

@@ -45,6 +45,7 @@ struct rls_kernel {
 	struct ring_buffer *rings;
 	struct rls_hit_costs costs;
 	enum rls_attach_way way;
+	struct rls_kernel_switching switching;
 	bool windows;
 	bool booking;
 	bool blind_flush;               /* booking: without a look at what threads have yet to read */
@@ -55,10 +56,11 @@ struct rls_kernel {
 	size_t waiting_bytes;           /* 0: there is none */
 };
 
+void rls_kernel_begin_switching(const struct rls_kernel *kernel);
+void rls_kernel_end_switching(const struct rls_kernel *kernel);
+
 /* Before loading: the samplers' programs that will be attached. */
 void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kernel_options *options);
-/* Ticks, if anyone wants them and there are none yet: of a timer where the scheduler's are too few. */
-int rls_kernel_start_ticks(struct rls_kernel *kernel);
 void rls_kernel_leave_scheduler_ticks(struct rls_kernel *kernel);
 
 /* Of a map of each CPU's sums by site or other small key, `words` numbers each: those of all CPUs.

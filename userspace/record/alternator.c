@@ -24,7 +24,6 @@
 
 struct rls_alternator {
 	struct rls_kernel *kernel;
-	struct rls_aside *aside;
 	struct rls_site_use use;
 	struct rls_marks candidates;
 	struct rls_segments segments;
@@ -37,7 +36,7 @@ struct rls_alternator {
 	uint64_t random;
 };
 
-int rls_alternator_new(struct rls_kernel *kernel, struct rls_aside *aside, double hit_ns,
+int rls_alternator_new(struct rls_kernel *kernel, double hit_ns,
 		       struct rls_alternator **out)
 {
 	struct rls_alternator *alternator = calloc(1, sizeof(*alternator));
@@ -45,7 +44,6 @@ int rls_alternator_new(struct rls_kernel *kernel, struct rls_aside *aside, doubl
 	if (!alternator)
 		return -ENOMEM;
 	alternator->kernel = kernel;
-	alternator->aside = aside;
 	alternator->hit_ns = hit_ns;
 	*out = alternator;
 	return 0;
@@ -177,14 +175,12 @@ static int turn(struct rls_alternator *alternator, uint64_t time_ns, bool first,
 
 	if (r)
 		return r;
-	rls_aside_visit(alternator->aside);
 	if (first || anew)
 		r = rls_kernel_regroup(alternator->kernel, &edge_ns);
 	else if (alternator->probed)
 		rls_kernel_close_window(alternator->kernel, &edge_ns);
 	else
 		r = rls_kernel_open_window(alternator->kernel, &edge_ns);
-	rls_aside_leave(alternator->aside);
 	alternator->probed = !alternator->probed;
 	alternator->since_ns = rls_monotonic_ns() + SETTLE_NS;
 	alternator->due_ns = alternator->since_ns +

@@ -14,13 +14,12 @@
 #include <stdint.h>
 
 #include "userspace/attach/kernel.h"
-#include "userspace/record/aside.h"
 #include "userspace/record/segments.h"
 
 struct rls_alternator;
 
-/* aside: where probes are switched from. 0 or -ENOMEM. */
-int rls_alternator_new(struct rls_kernel *kernel, struct rls_aside *aside, double hit_ns,
+/* 0 or -ENOMEM. */
+int rls_alternator_new(struct rls_kernel *kernel, double hit_ns,
 		       struct rls_alternator **out);
 void rls_alternator_free(struct rls_alternator *alternator);
 

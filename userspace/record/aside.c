@@ -1,13 +1,16 @@
 #include "userspace/record/aside.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "analysis/cleanup.h"
 #include "userspace/record/process_info.h"
 
 #define EVERY_NS 50000000ULL
+#define NICE_VISITING -20               /* whom we visit is not to run amid what is half done */
 
 void rls_aside_open(struct rls_aside *aside)
 {
@@ -32,19 +35,66 @@ cpu_set_t rls_aside_choose(const cpu_set_t *allowed, const cpu_set_t *taken)
 	return CPU_COUNT(&left) ? left : *allowed;
 }
 
-/* -1: the thread is gone. */
-static int read_cpu(uint32_t pid, uint32_t tid)
+#define STAT_BYTES 1024
+
+static bool read_stat(uint32_t pid, uint32_t tid, char text[STAT_BYTES])
 {
 	_cleanup_fclose_ FILE *file = NULL;
-	char path[64], text[1024];
-	const char *at;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, tid);
 	file = fopen(path, "re");
-	if (!file || !fgets(text, sizeof(text), file))
-		return -1;
-	at = rls_stat_word(text, 39);
-	return at ? (int)strtol(at, NULL, 10) : -1;
+	return file && fgets(text, STAT_BYTES, file);
+}
+
+static uint64_t stat_number(const char *text, int number)
+{
+	const char *at = rls_stat_word(text, number);
+
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* -1: the thread is gone. */
+static int read_cpu(uint32_t pid, uint32_t tid)
+{
+	char text[STAT_BYTES];
+
+	return read_stat(pid, tid, text) ? (int)stat_number(text, 39) : -1;
+}
+
+/* In /proc's ticks; one that runs now is above all that do not. */
+static uint64_t how_busy(uint32_t pid, uint32_t tid)
+{
+	char text[STAT_BYTES];
+	const char *state;
+
+	if (!read_stat(pid, tid, text))
+		return 0;
+	state = rls_stat_word(text, 3);
+	return stat_number(text, 14) + stat_number(text, 15) +
+	       (state && *state == 'R' ? UINT64_MAX / 2 : 0);
+}
+
+void rls_aside_expect(struct rls_aside *aside, pid_t pid)
+{
+	char path[32];
+	struct dirent *entry;
+	uint64_t most = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+		uint64_t busy = tid ? how_busy((uint32_t)pid, tid) : 0;
+
+		if (busy <= most)
+			continue;
+		most = busy;
+		aside->latest = (struct rls_aside_thread){ (uint32_t)pid, tid };
+	}
+	if (tasks)
+		closedir(tasks);
 }
 
 /* Who stands behind a real-time thread on its CPU may wait for ever. */
@@ -55,24 +105,39 @@ static bool makes_way(uint32_t tid)
 	return policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE;
 }
 
+static bool go_to(int cpu)
+{
+	cpu_set_t there;
+
+	CPU_ZERO(&there);
+	CPU_SET_S((size_t)cpu, sizeof(there), &there);
+	return !sched_setaffinity(0, sizeof(there), &there);
+}
+
 void rls_aside_visit(struct rls_aside *aside)
 {
 	int cpu = aside->able && aside->latest.tid && makes_way(aside->latest.tid) ?
 			  read_cpu(aside->latest.pid, aside->latest.tid) : -1;
-	cpu_set_t there;
 
-	if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &aside->allowed) ||
+	if (cpu < 0 || !CPU_ISSET_S((size_t)cpu, sizeof(cpu_set_t), &aside->allowed) ||
 	    sched_getaffinity(0, sizeof(aside->left), &aside->left))
 		return;
-	CPU_ZERO(&there);
-	CPU_SET((size_t)cpu, &there);
-	aside->visiting = !sched_setaffinity(0, sizeof(there), &there);
+	aside->left_cpu = sched_getcpu();
+	aside->visiting = go_to(cpu);
+	if (!aside->visiting)
+		return;
+	aside->left_nice = getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_PROCESS, 0, NICE_VISITING);
 }
 
 void rls_aside_leave(struct rls_aside *aside)
 {
-	if (aside->visiting)
-		sched_setaffinity(0, sizeof(aside->left), &aside->left);
+	if (!aside->visiting)
+		return;
+	/* Where we may stay we would, beside whom we have visited. */
+	go_to(aside->left_cpu);
+	sched_setaffinity(0, sizeof(aside->left), &aside->left);
+	setpriority(PRIO_PROCESS, 0, aside->left_nice);
 	aside->visiting = false;
 }
 

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define RLS_ASIDE_THREADS 8
 
@@ -25,6 +26,7 @@ struct rls_aside {
 	unsigned int next;
 	struct rls_aside_thread latest; /* of all; tid 0: none */
 	cpu_set_t left;                 /* where we were before a visit */
+	int left_cpu, left_nice;
 	bool visiting;
 };
 
@@ -48,10 +50,14 @@ static inline void rls_aside_saw(struct rls_aside *aside, uint32_t pid, uint32_t
 /* Moves when it is time to. */
 void rls_aside_tick(struct rls_aside *aside, uint64_t now_ns);
 
-/* For a moment of switching probes, onto the CPU of the thread that was recorded last, and back.
- * What is written into a process's code from another CPU has to interrupt it there, page by page,
- * and the process goes on meanwhile amid probes half put on or taken off. The calling thread and
- * those it makes. No-ops where it cannot be, and where that thread is a real-time one. */
+/* Until records tell, this is the thread to visit: the process's that has run most, of those that run now
+ * if any does. */
+void rls_aside_expect(struct rls_aside *aside, pid_t pid);
+
+/* For a moment of switching probes, onto the CPU of the thread that was recorded last, ahead of it, and
+ * back. What is written into a process's code from another CPU has to interrupt it there, page by page,
+ * and the process goes on meanwhile amid probes half put on or taken off. The calling thread alone. No-ops
+ * where it cannot be, and where that thread is a real-time one. */
 void rls_aside_visit(struct rls_aside *aside);
 void rls_aside_leave(struct rls_aside *aside);
 

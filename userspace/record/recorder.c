@@ -34,65 +34,6 @@
 #define GPU_BYTES (16U << 20)
 #define STACKS_BYTES (8U << 20)
 
-/* ---- looking at what processes map ---- */
-
-static void look_at(struct rls_recorder *recorder, struct rls_followed *followed, uint64_t time_ns)
-{
-	pid_t pid = followed->pid;
-	bool was_python = rls_recorder_is_python(recorder, pid);
-	bool was_annotated = rls_libraries_annotation(recorder->libraries, pid) != 0;
-
-	followed->look_ns = 0;
-	followed->looked_ns = time_ns;
-	if (rls_libraries_scan(recorder->libraries, pid, time_ns))
-		return; /* it has ended, or is just being replaced */
-	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);
-	if (rls_recorder_is_python(recorder, pid) && !was_python)
-		rls_describe_process(&recorder->describer, pid, time_ns);
-	if (!was_annotated && rls_libraries_annotation(recorder->libraries, pid)) {
-		rls_describe_settings(&recorder->describer, pid);
-		rls_describe_phase(&recorder->describer, pid, time_ns);
-	}
-}
-
-static void look_where_due(struct rls_recorder *recorder)
-{
-	for (size_t i = 0; i < recorder->processes.count; i++) {
-		struct rls_followed *followed = &recorder->processes.entries[i];
-		uint64_t time_ns = rls_monotonic_ns();
-
-		if (!followed->look_ns || time_ns < followed->look_ns)
-			continue;
-		look_at(recorder, followed, time_ns);
-		/* Discovery takes its time: do not let the rings run full meanwhile. */
-		rls_kernel_consume(recorder->kernel);
-	}
-}
-
-static void on_mapped(void *context, pid_t pid, const char *path)
-{
-	struct rls_recorder *recorder = context;
-	struct rls_role_match match;
-
-	if (rls_libraries_mapped(recorder->libraries, pid, path))
-		rls_debug("cannot see whether process %d switches stacks", pid);
-	rls_places_forget(recorder->places, pid);
-	rls_samples_mapped(recorder->samples, pid);
-	/* A library with a role may be called as soon as it is loaded. */
-	rls_processes_look(&recorder->processes, pid,
-			   rls_monotonic_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
-					       0 : RLS_LOOK_DELAY_NS));
-	rls_newcomers_mapped(&recorder->newcomers, pid);
-}
-
-/* Who begins to switch stacks must not wait until all is attached. */
-static void on_probed(void *context)
-{
-	struct rls_recorder *recorder = context;
-
-	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
-}
-
 /* ---- opening ---- */
 
 /* Whoever is started by nohup(1) goes on when the terminal is closed; a listener has its own use. */
@@ -155,11 +96,10 @@ static int open_throttle(struct rls_recorder *recorder)
 	if (recorder->options.alternate && !rls_kernel_has_windows(recorder->kernel))
 		return rls_error_r(-ENOTSUP, "probes cannot go on and off together on this kernel (it needs 6.6 or newer)");
 	if (recorder->options.alternate)
-		return rls_alternator_new(recorder->kernel, &recorder->aside, hit_ns,
-					  &recorder->alternator);
+		return rls_alternator_new(recorder->kernel, hit_ns, &recorder->alternator);
 	if (!rls_kernel_has_windows(recorder->kernel))
 		return 0;
-	r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output, &recorder->aside,
+	r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
 			     recorder->options.budget_percent, hit_ns, &recorder->throttle);
 	return r || !listener ? r :
 				rls_throttle_book(recorder->throttle, listener->look,
@@ -187,6 +127,16 @@ static int open_kernel(struct rls_recorder *recorder, struct rls_kernel_options 
 	return r;
 }
 
+static void visit(void *aside)
+{
+	rls_aside_visit(aside);
+}
+
+static void leave(void *aside)
+{
+	rls_aside_leave(aside);
+}
+
 static void consume_control(void *kernel)
 {
 	rls_kernel_consume_control(kernel);
@@ -204,6 +154,7 @@ static int open_parts(struct rls_recorder *recorder)
 		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
 		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
 	};
+	const struct rls_kernel_switching switching = { visit, leave, &recorder->aside };
 	struct rls_event_sink sink;
 	int r;
 
@@ -212,6 +163,8 @@ static int open_parts(struct rls_recorder *recorder)
 		r = rls_trace_output_init(&recorder->output);
 	if (r)
 		return r;
+	rls_aside_open(&recorder->aside);
+	rls_kernel_set_switching(recorder->kernel, &switching);
 	if (recorder->options.listener)
 		rls_trace_output_listen(&recorder->output, recorder->options.listener->event,
 					recorder->options.listener->context);
@@ -247,12 +200,14 @@ static int open_parts(struct rls_recorder *recorder)
 		r = open_samples(recorder);
 	if (!r)
 		r = open_throttle(recorder);
+	if (!r) /* it takes a while to see whether they are any good: with probes on it would be dear */
+		r = rls_kernel_start_ticks(recorder->kernel);
 	if (r)
 		return r;
 	r = rls_mmap_watch_open(&recorder->mmap_watch);
 	if (r)
 		return rls_error_r(r, "cannot watch for libraries being loaded: %s", strerror(-r));
-	rls_libraries_on_probed(recorder->libraries, on_probed, recorder);
+	rls_libraries_on_probed(recorder->libraries, rls_recorder_drain_maps, recorder);
 	r = rls_libraries_mapped(recorder->libraries, 0, ""); /* who is there already */
 	if (r)
 		return r;
@@ -365,26 +320,6 @@ static bool take_signals(struct rls_recorder *recorder, const struct rls_recorde
 	return false;
 }
 
-/* A process that has begun to be selected, and what it has started by now. */
-static void on_newcomer(void *context, pid_t pid)
-{
-	struct rls_recorder *recorder = context;
-	size_t known = recorder->processes.count;
-	uint64_t time_ns = rls_monotonic_ns();
-
-	if (rls_recorder_follow_tree(recorder, pid, false))
-		return;
-	for (size_t i = known; i < recorder->processes.count; i++) {
-		pid_t added = recorder->processes.entries[i].pid;
-
-		rls_describe(&recorder->describer, added, time_ns);
-		rls_processes_look(&recorder->processes, added, time_ns + RLS_LOOK_DELAY_NS);
-	}
-	rls_debug("process %d is recorded from now on", pid);
-	/* Discovery takes its time: do not let the rings run full meanwhile. */
-	rls_kernel_consume(recorder->kernel);
-}
-
 static void forget_ended_roots(struct rls_recorder *recorder)
 {
 	/* The kernel side tells of each end; this is for what it could not (a full ring). */
@@ -409,26 +344,6 @@ static int tick(struct rls_recorder *recorder, uint64_t time_ns)
 	return r || !listener ? r : listener->tick(listener->context, time_ns);
 }
 
-/* The first native function to be named has the symbols of PyTorch read, 0.2 s. */
-static int consume(struct rls_recorder *recorder, uint64_t time_ns)
-{
-	if (recorder->throttle && rls_throttle_is_beginning(recorder->throttle, time_ns))
-		return rls_kernel_consume_all_but_stacks(recorder->kernel);
-	return rls_kernel_consume(recorder->kernel);
-}
-
-/* For who has come, and for what has been mapped: it may take a second where that is large. */
-static void look_around(struct rls_recorder *recorder, uint64_t time_ns)
-{
-	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
-	if (recorder->throttle && rls_throttle_is_brief(recorder->throttle, time_ns))
-		return;
-	if (recorder->throttle || recorder->alternator)
-		rls_range_hearing_tick(&recorder->range_hearing, recorder->kernel, time_ns);
-	rls_newcomers_look(&recorder->newcomers, time_ns, on_newcomer, recorder);
-	look_where_due(recorder);
-}
-
 static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks)
 {
 	uint64_t checked_ns = recorder->start_ns;
@@ -442,7 +357,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		if (recorder->samples) /* looks alone count ticks */
 			rls_kernel_draw_ticks(recorder->kernel, time_ns);
 		if (rls_kernel_watch_ticks(recorder->kernel, time_ns) ||
-		    consume(recorder, time_ns) < 0 ||
+		    rls_recorder_consume_timely(recorder, time_ns) < 0 ||
 		    rls_trace_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
 		if (tick(recorder, time_ns))
@@ -467,10 +382,10 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			rls_gpu_tick(recorder->gpu, time_ns);
 			rls_missing_bridges(recorder->libraries, &recorder->output,
 					    &recorder->processes, time_ns, time_ns);
-			if (rls_catch_up(&recorder->catch_up, time_ns, on_newcomer, recorder))
+			if (rls_catch_up(&recorder->catch_up, time_ns, rls_recorder_welcome, recorder))
 				return RLS_STOP_FAILED;
 		}
-		look_around(recorder, time_ns);
+		rls_recorder_look_around(recorder, time_ns);
 		rls_progress_tick(&recorder->progress, time_ns);
 	}
 }
@@ -505,7 +420,6 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	/* Where targets run more threads than there are CPUs, a fair share would be too little. */
 	priority = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, NICE_FIRST);
-	rls_aside_open(&recorder->aside);
 	*why = loop(recorder, hooks);
 	rls_aside_close(&recorder->aside);
 	setpriority(PRIO_PROCESS, 0, priority);
@@ -565,7 +479,7 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	recorder->draining = true;
 	rls_host_clock(&recorder->output);
 	failed = rls_kernel_stop(recorder->kernel, &recorder->stop_ns);
-	on_probed(recorder); /* the probes stay while what they saw is read */
+	rls_recorder_drain_maps(recorder); /* the probes stay while what they saw is read */
 	rls_missing_bridges(recorder->libraries, &recorder->output, &recorder->processes,
 			    UINT64_MAX, recorder->stop_ns);
 	r = rls_settle(recorder->kernel, recorder->gpu, recorder->stop_ns);

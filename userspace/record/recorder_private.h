@@ -2,6 +2,7 @@
  *
  *     recorder.c        opening, recording, finishing
  *     recorder_told.c   what the kernel side tells
+ *     recorder_looks.c  who comes, and what processes map
  *     follow.c          which processes belong to it
  */
 #ifndef RLS_RECORDER_PRIVATE_H
@@ -62,6 +63,18 @@ static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, p
 struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder);
 /* A rls_record_handler; its context is the recorder. */
 int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *context);
+
+/* What is in the rings, but for samples at the very beginning: the first native function to be named may have
+ * symbols read for long. The number of records or -errno. */
+int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns);
+
+/* Notes what has been mapped. Who begins to switch stacks must not wait until all is attached.
+ * context: the recorder. */
+void rls_recorder_drain_maps(void *context);
+/* A process that has begun to be selected, and what it has started by now. context: the recorder. */
+void rls_recorder_welcome(void *context, pid_t pid);
+/* For who has come, and for what has been mapped: it may take a second where that is large. */
+void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns);
 
 /* Follows a process and, where children are followed, all that it has started. 0 or -errno. */
 int rls_recorder_follow_tree(struct rls_recorder *recorder, pid_t pid, bool root);

@@ -67,7 +67,6 @@ struct rls_throttle {
 	struct rls_kernel *kernel;
 	struct rls_places *places;
 	struct rls_trace_output *output;
-	struct rls_aside *aside;
 	struct rls_budget budget;
 	struct rls_site_use use;
 	struct rls_site_sorting sorting;
@@ -97,8 +96,8 @@ struct books {
 };
 
 int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
-		     struct rls_trace_output *output, struct rls_aside *aside,
-		     double percent, double hit_ns, struct rls_throttle **out)
+		     struct rls_trace_output *output, double percent, double hit_ns,
+		     struct rls_throttle **out)
 {
 	struct rls_throttle *throttle = calloc(1, sizeof(*throttle));
 	int r;
@@ -114,7 +113,6 @@ int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
 	throttle->kernel = kernel;
 	throttle->places = places;
 	throttle->output = output;
-	throttle->aside = aside;
 	throttle->percent = percent;
 	throttle->budget.share = AIM * percent / 100;
 	throttle->hit_ns = hit_ns;
@@ -400,12 +398,10 @@ static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 	}
 	if (r)
 		return r;
-	rls_aside_visit(throttle->aside);
 	if (sort)
 		r = rls_kernel_regroup(throttle->kernel, &edge_ns);
 	else
 		rls_kernel_close_window(throttle->kernel, &edge_ns);
-	rls_aside_leave(throttle->aside);
 	if (!sort)
 		rls_site_use_cut(&throttle->use, untraced_ns(throttle, edge_ns));
 	pace_looks(throttle, false);
@@ -432,9 +428,7 @@ static int open_window(struct rls_throttle *throttle)
 	uint64_t began_ns = rls_monotonic_ns(), edge_ns;
 	int r;
 
-	rls_aside_visit(throttle->aside);
 	r = rls_kernel_open_window(throttle->kernel, &edge_ns);
-	rls_aside_leave(throttle->aside);
 	if (r)
 		return r;
 	rls_site_use_pass(&throttle->use, edge_ns - throttle->passed_ns);
@@ -465,9 +459,7 @@ static int take_off(struct rls_throttle *throttle, size_t moved, uint64_t time_n
 	rls_site_use_pass(&throttle->use, time_ns - throttle->passed_ns);
 	throttle->passed_ns = time_ns;
 	began_ns = rls_monotonic_ns();
-	rls_aside_visit(throttle->aside);
 	r = rls_kernel_regroup(throttle->kernel, &edge_ns);
-	rls_aside_leave(throttle->aside);
 	rls_budget_calmed(&throttle->budget, edge_ns, switch_ns(moved));
 	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
 	rls_debug("they went in %.1f ms; credit %.1f ms", (double)(rls_monotonic_ns() - began_ns) / 1e6,

@@ -14,7 +14,6 @@
 
 #include "analysis/category.h"
 #include "userspace/attach/kernel.h"
-#include "userspace/record/aside.h"
 #include "userspace/record/places.h"
 #include "userspace/record/trace_output.h"
 
@@ -26,11 +25,10 @@
 
 struct rls_throttle;
 
-/* percent: of the time of the most burdened thread. hit_ns: what a hit costs about. aside: where
- * probes are switched from. */
+/* percent: of the time of the most burdened thread. hit_ns: what a hit costs about. */
 int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
-		     struct rls_trace_output *output, struct rls_aside *aside,
-		     double percent, double hit_ns, struct rls_throttle **out);
+		     struct rls_trace_output *output, double percent, double hit_ns,
+		     struct rls_throttle **out);
 void rls_throttle_free(struct rls_throttle *throttle);
 
 /* The kernel side books (bpf/book.bpf.h): costs and calls are read from there, looks go to looked
