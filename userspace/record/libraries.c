@@ -173,30 +173,51 @@ static void find_code(const struct rls_library *library, const struct rls_mappin
 	}
 }
 
+/* Something may have taken a while: do not let the ring run full meanwhile. */
+static void catch_breath(struct rls_libraries *libraries)
+{
+	rls_kernel_consume_transitions(libraries->kernel);
+	if (libraries->probed)
+		libraries->probed(libraries->probed_context);
+}
+
+static int take_library(struct rls_libraries *libraries, struct process *process,
+			const struct rls_mappings *mappings, const struct rls_library *library,
+			struct rls_probed_plan *planned)
+{
+	int r = rls_probed_files_attach(&libraries->files, planned);
+	struct use *use;
+
+	catch_breath(libraries);
+	if (r)
+		return r == -ENOMEM ? r : 0; /* said already; the others can still be probed */
+	use = use_add(process, planned->file, library->path);
+	if (!use)
+		return -ENOMEM;
+	if (use->code.start == use->code.end)
+		find_code(library, mappings, use);
+	return 0;
+}
+
 static int take_libraries(struct rls_libraries *libraries, struct process *process,
 			  const struct rls_mappings *mappings, struct rls_library **found,
 			  size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct rls_probed_file *file;
-		struct use *use;
-		int r = rls_probed_files_add(&libraries->files, found[i], &file);
+	_cleanup_free_ struct rls_probed_plan *planned = calloc(count + 1, sizeof(*planned));
+	int r = planned ? 0 : -ENOMEM;
 
-		/* It may have taken a while: do not let the ring run full meanwhile. */
-		rls_kernel_consume_transitions(libraries->kernel);
-		if (libraries->probed)
-			libraries->probed(libraries->probed_context);
-		if (r == -ENOMEM)
-			return r;
-		if (r)
-			continue; /* said already; the others can still be probed */
-		use = use_add(process, file, found[i]->path);
-		if (!use)
-			return -ENOMEM;
-		if (use->code.start == use->code.end)
-			find_code(found[i], mappings, use);
+	for (size_t i = 0; r != -ENOMEM && i < count; i++) {
+		r = rls_probed_files_plan(&libraries->files, found[i], &planned[i]);
+		catch_breath(libraries);
 	}
-	return 0;
+	r = r == -ENOMEM ? r : 0;
+	for (size_t i = 0; planned && i < count; i++) {
+		if (r)
+			rls_plan_clear(&planned[i].plan);
+		else if (planned[i].file)
+			r = take_library(libraries, process, mappings, found[i], &planned[i]);
+	}
+	return r;
 }
 
 static void take_warnings(struct rls_libraries *libraries, const struct rls_process_image *image,
@@ -214,12 +235,11 @@ static int plan_again(struct rls_libraries *libraries, const struct rls_probed_f
 	for (struct process *process = libraries->processes; process; process = process->next) {
 		for (size_t i = 0; process->image && i < process->image->library_count; i++) {
 			struct rls_library *library = process->image->libraries[i];
-			struct rls_probed_file *same;
 			int r;
 
 			if (library->inode != file->inode || library->device != file->device)
 				continue;
-			r = rls_probed_files_add(&libraries->files, library, &same);
+			r = rls_probed_files_add(&libraries->files, library);
 			if (r == -ENOMEM)
 				return r;
 		}

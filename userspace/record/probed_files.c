@@ -9,7 +9,6 @@
 #include "userspace/discover/elf.h"
 #include "userspace/log.h"
 #include "userspace/modest.h"
-#include "userspace/plan/planner.h"
 #include "userspace/record/cuda_calls.h"
 
 void rls_probed_files_clear(struct rls_probed_files *files)
@@ -169,16 +168,11 @@ static int name_sites(struct rls_probed_files *files, const struct rls_plan *pla
 }
 
 static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *file,
-		       const struct rls_library *library, struct rls_plan *plan)
+		       const char *host_path, struct rls_plan *plan)
 {
 	size_t count = keep_new_sites(file, plan), attached = 0;
 	int r;
 
-	for (int skip = 0; skip < RLS_PLAN_SKIP_MAX; skip++) {
-		if (plan->skipped[skip])
-			rls_debug("%s: %zu functions %s", library->path, plan->skipped[skip],
-				  rls_plan_skip_text(skip));
-	}
 	if (!count)
 		return 0;
 	r = remember_sites(file, plan->sites, count);
@@ -190,7 +184,7 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 	r = name_sites(files, plan, count);
 	if (r)
 		return r;
-	r = rls_kernel_attach_sites(files->kernel, library->host_path, plan->sites, count,
+	r = rls_kernel_attach_sites(files->kernel, host_path, plan->sites, count,
 				    files->next_site, &attached);
 	files->next_site += (uint32_t)count;
 	file->sites += attached;
@@ -206,42 +200,64 @@ static int plan_modestly(const struct rls_library *library, struct rls_elf *elf,
 	return rls_plan_library(library, elf, out);
 }
 
-static int plan_and_attach(struct rls_probed_files *files, struct rls_probed_file *file,
-			   const struct rls_library *library)
+static int plan_new_functions(const struct rls_library *library, struct rls_plan *out)
 {
-	struct rls_plan plan;
 	struct rls_elf *elf;
 	int r = rls_elf_open(library->host_path, &elf);
 
 	if (r)
 		return rls_error_r(r, "cannot read %s: %s", library->path, strerror(-r));
-	r = plan_modestly(library, elf, &plan);
-	if (!r) {
-		r = attach_plan(files, file, library, &plan);
-		rls_plan_clear(&plan);
-	}
+	r = plan_modestly(library, elf, out);
 	rls_elf_close(elf);
+	for (int skip = 0; !r && skip < RLS_PLAN_SKIP_MAX; skip++) {
+		if (out->skipped[skip])
+			rls_debug("%s: %zu functions %s", library->path, out->skipped[skip],
+				  rls_plan_skip_text(skip));
+	}
 	return r;
 }
 
-int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library,
-			 struct rls_probed_file **out)
+int rls_probed_files_plan(struct rls_probed_files *files, const struct rls_library *library,
+			  struct rls_probed_plan *out)
 {
-	struct rls_probed_file *file =
-		rls_probed_files_find(files, library->device, library->inode);
+	struct rls_probed_plan planned = {
+		.file = rls_probed_files_find(files, library->device, library->inode),
+		.host_path = library->host_path,
+	};
 	struct rls_library fresh = { 0 };
 	int r = 0;
 
-	if (!file)
-		r = new_file(files, library, &file);
+	if (!planned.file)
+		r = new_file(files, library, &planned.file);
 	if (!r && library->function_count)
-		r = take_new_functions(file, library, &fresh);
+		r = take_new_functions(planned.file, library, &fresh);
 	if (!r && fresh.function_count)
-		r = plan_and_attach(files, file, &fresh);
+		r = plan_new_functions(&fresh, &planned.plan);
 	free(fresh.functions);
-	if (!r)
-		*out = file;
+	if (r)
+		return r;
+	planned.spared = planned.file->spared;
+	*out = planned;
+	return 0;
+}
+
+int rls_probed_files_attach(struct rls_probed_files *files, struct rls_probed_plan *planned)
+{
+	int r = 0;
+
+	/* Spared meanwhile, it has been planned and attached anew. */
+	if (planned->spared == planned->file->spared)
+		r = attach_plan(files, planned->file, planned->host_path, &planned->plan);
+	rls_plan_clear(&planned->plan);
 	return r;
+}
+
+int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library)
+{
+	struct rls_probed_plan planned;
+	int r = rls_probed_files_plan(files, library, &planned);
+
+	return r ? r : rls_probed_files_attach(files, &planned);
 }
 
 int rls_probed_files_spare(struct rls_probed_files *files, struct rls_probed_file *file)

@@ -14,6 +14,7 @@
 
 #include "userspace/attach/kernel.h"
 #include "userspace/discover/boundary.h"
+#include "userspace/plan/planner.h"
 #include "userspace/record/switchers.h"
 
 struct rls_cuda_calls;
@@ -49,10 +50,24 @@ void rls_probed_files_clear(struct rls_probed_files *files);
 struct rls_probed_file *rls_probed_files_find(const struct rls_probed_files *files, dev_t device,
 					      ino_t inode);
 
-/* Probes what of the library is not probed yet. 0 and *out (also when it has nothing to
- * probe), or -errno after a message. */
-int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library,
-			 struct rls_probed_file **out);
+/* What is to be probed in a file. */
+struct rls_probed_plan {
+	struct rls_probed_file *file;
+	const char *host_path;  /* the library's, as are names in the plan */
+	bool spared;            /* the file was when it was planned */
+	struct rls_plan plan;
+};
+
+/* Planning takes its time, in which what is probed already is hit; so plan all that is to be probed together
+ * before any of it is attached. What of the library is not probed or planned yet, which may be nothing: 0
+ * and *out, to be attached while the library lives; or -errno after a message. */
+int rls_probed_files_plan(struct rls_probed_files *files, const struct rls_library *library,
+			  struct rls_probed_plan *out);
+/* The plan is used up. 0 or -errno after a message. */
+int rls_probed_files_attach(struct rls_probed_files *files, struct rls_probed_plan *planned);
+
+/* One after the other. */
+int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library);
 
 /* Takes the return probes off; the file's functions count as new again, so that adding its
  * library gives them other ends. 0 or -ENOMEM. */
