@@ -255,6 +255,24 @@ static int slot_at(struct rls_locator *locator, pid_t pid, const struct view *vi
 	return 0;
 }
 
+int rls_locator_prepare(struct rls_locator *locator, pid_t pid, uint64_t code_bytes, uint64_t time_ns)
+{
+	struct process *process = rls_index_map_get(&locator->processes, (uint64_t)pid, 0);
+	int r = process ? 0 : process_read(locator, pid, time_ns, &process);
+
+	for (size_t i = 0; !r && i < process->view->mappings.count; i++) {
+		const struct rls_mapping *mapping = &process->view->mappings.entries[i];
+		struct rls_native_file *native;
+
+		if (!mapping->executable || mapping->end - mapping->start < code_bytes)
+			continue;
+		r = slot_at(locator, pid, process->view, mapping, &native);
+		if (!r && native)
+			rls_native_file_prepare(native);
+	}
+	return r;
+}
+
 int rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address, uint64_t time_ns,
 		     struct rls_location *out)
 {

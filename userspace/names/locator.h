@@ -30,6 +30,10 @@ void rls_locator_free(struct rls_locator *locator);
 int rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address, uint64_t time_ns,
 		    struct rls_location *out);
 
+/* Reads the names of what the process maps so much code of, ahead of the first question. 0; -ESRCH or another
+ * -errno when it cannot be asked. */
+int rls_locator_prepare(struct rls_locator *locator, pid_t pid, uint64_t code_bytes, uint64_t time_ns);
+
 /* A forked child maps what its parent maps, and may have ended before it is asked for. 0 or
  * -ENOMEM. */
 int rls_locator_fork(struct rls_locator *locator, pid_t parent, pid_t child, uint64_t time_ns);

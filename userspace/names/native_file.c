@@ -179,6 +179,12 @@ static void read_functions(struct rls_native_file *file)
 		      compare_functions);
 }
 
+void rls_native_file_prepare(struct rls_native_file *file)
+{
+	if (!file->read)
+		read_functions(file);
+}
+
 /* The last function that begins at or before vaddr and reaches over it; the first of those
  * that begin together. */
 static const struct function *function_at(const struct rls_native_file *file, uint64_t vaddr)
@@ -211,8 +217,7 @@ const char *rls_native_file_function(struct rls_native_file *file, uint64_t vadd
 	const struct function *function;
 	const char *name;
 
-	if (!file->read)
-		read_functions(file);
+	rls_native_file_prepare(file);
 	function = function_at(file, vaddr);
 	if (function) {
 		*start = function->vaddr;
@@ -249,7 +254,6 @@ bool rls_native_file_hides_evaluation(struct rls_native_file *file)
 		bytes += file->evaluation.parts[i].size_bytes;
 	if (!file->evaluation.count || bytes >= EVALUATION_BYTES_MIN)
 		return false;
-	if (!file->read)
-		read_functions(file);
+	rls_native_file_prepare(file);
 	return !file->has_steps;
 }

@@ -9,6 +9,7 @@
 #include "analysis/index_map.h"
 #include "analysis/sample_kind.h"
 #include "userspace/log.h"
+#include "userspace/modest.h"
 #include "userspace/names/locator.h"
 #include "userspace/record/frame_tree.h"
 #include "userspace/record/pythons.h"
@@ -78,9 +79,23 @@ void rls_samples_free(struct rls_samples *samples)
 	free(samples);
 }
 
+/* Names of what is large are read before anything of it is probed: the first sample would wait for them, and
+ * with it all that the recorder has to do. */
+#define LARGE_CODE_BYTES (8U << 20)
+
+static int prepare_names(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
+{
+	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
+	int r = rls_locator_prepare(samples->locator, pid, LARGE_CODE_BYTES, time_ns);
+
+	return r == -ENOMEM ? r : 0;
+}
+
 int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
 {
-	return samples ? rls_pythons_look(samples->pythons, pid, time_ns) : 0;
+	int r = samples ? rls_pythons_look(samples->pythons, pid, time_ns) : 0;
+
+	return r || !samples ? r : prepare_names(samples, pid, time_ns);
 }
 
 int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns)
