@@ -105,37 +105,37 @@ static bool makes_way(uint32_t tid)
 	return policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE;
 }
 
-static bool go_to(int cpu)
-{
-	cpu_set_t there;
-
-	CPU_ZERO(&there);
-	CPU_SET_S((size_t)cpu, sizeof(there), &there);
-	return !sched_setaffinity(0, sizeof(there), &there);
-}
-
 void rls_aside_visit(struct rls_aside *aside)
 {
 	int cpu = aside->able && aside->latest.tid && makes_way(aside->latest.tid) ?
 			  read_cpu(aside->latest.pid, aside->latest.tid) : -1;
+	cpu_set_t there;
 
 	if (cpu < 0 || !CPU_ISSET_S((size_t)cpu, sizeof(cpu_set_t), &aside->allowed) ||
 	    sched_getaffinity(0, sizeof(aside->left), &aside->left))
 		return;
-	aside->left_cpu = sched_getcpu();
-	aside->visiting = go_to(cpu);
+	CPU_ZERO(&there);
+	CPU_SET((size_t)cpu, &there);
+	aside->visiting = !sched_setaffinity(0, sizeof(there), &there);
 	if (!aside->visiting)
 		return;
 	aside->left_nice = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, NICE_VISITING);
 }
 
+/* Where we may stay we would: beside whom we have visited, or where a scheduler has moved them meanwhile. */
 void rls_aside_leave(struct rls_aside *aside)
 {
+	cpu_set_t there, elsewhere;
+	int cpu;
+
 	if (!aside->visiting)
 		return;
-	/* Where we may stay we would, beside whom we have visited. */
-	go_to(aside->left_cpu);
+	cpu = read_cpu(aside->latest.pid, aside->latest.tid);
+	CPU_ZERO(&there);
+	CPU_SET_S((size_t)cpu, sizeof(there), &there);
+	elsewhere = rls_aside_choose(&aside->left, &there);
+	sched_setaffinity(0, sizeof(elsewhere), &elsewhere);
 	sched_setaffinity(0, sizeof(aside->left), &aside->left);
 	setpriority(PRIO_PROCESS, 0, aside->left_nice);
 	aside->visiting = false;

@@ -26,7 +26,7 @@ struct rls_aside {
 	unsigned int next;
 	struct rls_aside_thread latest; /* of all; tid 0: none */
 	cpu_set_t left;                 /* where we were before a visit */
-	int left_cpu, left_nice;
+	int left_nice;
 	bool visiting;
 };
 
