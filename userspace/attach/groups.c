@@ -15,6 +15,7 @@
  * few sites a link, that those beside a busy one do not matter, and not too few for the number
  * of descriptors. */
 #define SITES_A_LINK 16
+#define GO_ON_LINKS 4           /* half a millisecond */
 
 struct chunk {
 	size_t first, count;        /* of the file's sites */
@@ -103,6 +104,13 @@ static enum rls_duty duty_of(const struct rls_groups *groups, uint32_t site)
 	return site < groups->duty_room ? groups->duties[site] : RLS_DUTY_ALWAYS;
 }
 
+/* After so many links that have been put on. */
+static void go_on(const struct rls_groups *groups, size_t links)
+{
+	if (links && links % GO_ON_LINKS == 0 && groups->switching)
+		groups->switching->begin(groups->switching->context);
+}
+
 /* Puts on the sites [first, first + count) of the file that have this duty. */
 static int attach(const struct rls_groups *groups, const struct rls_group_file *file, size_t first,
 		  size_t count, enum rls_duty duty, const struct rls_hit_costs *costs,
@@ -153,7 +161,10 @@ int rls_groups_add(struct rls_groups *groups, const struct rls_link_request *req
 	for (size_t i = 0; i < file->chunk_count; i++) {
 		struct chunk *chunk = &file->chunks[i];
 		size_t more = 0;
-		int failed = attach(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS,
+		int failed;
+
+		go_on(groups, i);
+		failed = attach(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS,
 				    request->costs, &chunk->always, &more);
 
 		live += more;
@@ -197,7 +208,7 @@ int rls_groups_set_duty(struct rls_groups *groups, uint32_t site, enum rls_duty 
 static int regroup_file(const struct rls_groups *groups, struct rls_group_file *file,
 			const struct rls_hit_costs *costs, struct rls_links *gone)
 {
-	size_t attached;
+	size_t attached, links = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < file->chunk_count; i++) {
@@ -207,6 +218,7 @@ static int regroup_file(const struct rls_groups *groups, struct rls_group_file *
 
 		if (!chunk->changed)
 			continue;
+		go_on(groups, links++);
 		chunk->always = (struct rls_links){ 0 };
 		failed = attach(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS, costs,
 				&chunk->always, &attached);
@@ -304,5 +316,5 @@ void rls_groups_clear(struct rls_groups *groups)
 	rls_links_clear(&gone, 0);
 	free(groups->files);
 	free(groups->duties);
-	*groups = (struct rls_groups){ 0 };
+	*groups = (struct rls_groups){ .switching = groups->switching };
 }

@@ -24,6 +24,7 @@ struct rls_groups {
 	size_t count, room;
 	uint8_t *duties;            /* enum rls_duty by site id */
 	size_t duty_room;
+	const struct rls_kernel_switching *switching; /* whose begin is called while much is put on; NULL: nobody's */
 };
 
 /* So many sites are to be added, and will go off together. */

@@ -281,6 +281,7 @@ void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs 
 void rls_kernel_set_switching(struct rls_kernel *kernel, const struct rls_kernel_switching *switching)
 {
 	kernel->switching = *switching;
+	kernel->groups.switching = &kernel->switching;
 }
 
 void rls_kernel_begin_switching(const struct rls_kernel *kernel)
@@ -293,6 +294,12 @@ void rls_kernel_end_switching(const struct rls_kernel *kernel)
 {
 	if (kernel->switching.end)
 		kernel->switching.end(kernel->switching.context);
+}
+
+void rls_kernel_expect_sites(const struct rls_kernel *kernel, size_t count)
+{
+	if (kernel->windows)
+		rls_groups_expect(count);
 }
 
 int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
@@ -313,8 +320,6 @@ int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
 	};
 	int r;
 
-	if (kernel->windows)
-		rls_groups_expect(count);
 	rls_kernel_begin_switching(kernel);
 	r = kernel->windows ? rls_groups_add(&kernel->groups, &request, attached) :
 			      rls_links_attach(&kernel->links, &request, attached);

@@ -69,11 +69,14 @@ void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs 
 /* Called around each time that many probes are put on or taken off, on the thread that does it: from where
  * it is done matters to the target (record/aside.h). Not at all until it is set. */
 struct rls_kernel_switching {
-	void (*begin)(void *context);
+	void (*begin)(void *context);   /* again every so often while it goes on */
 	void (*end)(void *context);
 	void *context;
 };
 void rls_kernel_set_switching(struct rls_kernel *kernel, const struct rls_kernel_switching *switching);
+
+/* So many sites, of however many files, are about to be attached: what that needs is made beforehand. */
+void rls_kernel_expect_sites(const struct rls_kernel *kernel, size_t count);
 
 /* Puts probes on every site of one file. path must open from here (/proc/PID/root/...).
  * Site i gets id first_id + i. *attached is how many are live; a site that the kernel

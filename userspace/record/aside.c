@@ -105,18 +105,29 @@ static bool makes_way(uint32_t tid)
 	return policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE;
 }
 
+static bool go_to(struct rls_aside *aside, int cpu)
+{
+	cpu_set_t there;
+
+	CPU_ZERO(&there);
+	CPU_SET((size_t)cpu, &there);
+	aside->visited = cpu;
+	return !sched_setaffinity(0, sizeof(there), &there);
+}
+
 void rls_aside_visit(struct rls_aside *aside)
 {
 	int cpu = aside->able && aside->latest.tid && makes_way(aside->latest.tid) ?
 			  read_cpu(aside->latest.pid, aside->latest.tid) : -1;
-	cpu_set_t there;
 
 	if (cpu < 0 || !CPU_ISSET_S((size_t)cpu, sizeof(cpu_set_t), &aside->allowed) ||
-	    sched_getaffinity(0, sizeof(aside->left), &aside->left))
+	    (aside->visiting && cpu == aside->visited))
 		return;
-	CPU_ZERO(&there);
-	CPU_SET((size_t)cpu, &there);
-	aside->visiting = !sched_setaffinity(0, sizeof(there), &there);
+	if (aside->visiting) {
+		go_to(aside, cpu);
+		return;
+	}
+	aside->visiting = !sched_getaffinity(0, sizeof(aside->left), &aside->left) && go_to(aside, cpu);
 	if (!aside->visiting)
 		return;
 	aside->left_nice = getpriority(PRIO_PROCESS, 0);

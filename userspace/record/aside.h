@@ -27,6 +27,7 @@ struct rls_aside {
 	struct rls_aside_thread latest; /* of all; tid 0: none */
 	cpu_set_t left;                 /* where we were before a visit */
 	int left_nice;
+	int visited;                    /* the CPU */
 	bool visiting;
 };
 
@@ -57,7 +58,8 @@ void rls_aside_expect(struct rls_aside *aside, pid_t pid);
 /* For a moment of switching probes, onto the CPU of the thread that was recorded last, ahead of it, and
  * back. What is written into a process's code from another CPU has to interrupt it there, page by page,
  * and the process goes on meanwhile amid probes half put on or taken off. The calling thread alone. No-ops
- * where it cannot be, and where that thread is a real-time one. */
+ * where it cannot be, and where that thread is a real-time one. A visit amid a visit goes after it: a scheduler
+ * moves who waits to a CPU that has nothing to do, such as the one that we have left. */
 void rls_aside_visit(struct rls_aside *aside);
 void rls_aside_leave(struct rls_aside *aside);
 

@@ -205,12 +205,15 @@ static int take_libraries(struct rls_libraries *libraries, struct process *proce
 {
 	_cleanup_free_ struct rls_probed_plan *planned = calloc(count + 1, sizeof(*planned));
 	int r = planned ? 0 : -ENOMEM;
+	size_t sites = 0;
 
 	for (size_t i = 0; r != -ENOMEM && i < count; i++) {
 		r = rls_probed_files_plan(&libraries->files, found[i], &planned[i]);
+		sites += planned[i].plan.count;
 		catch_breath(libraries);
 	}
 	r = r == -ENOMEM ? r : 0;
+	rls_kernel_expect_sites(libraries->kernel, sites);
 	for (size_t i = 0; planned && i < count; i++) {
 		if (r)
 			rls_plan_clear(&planned[i].plan);
