@@ -99,9 +99,9 @@ static void begin_second(struct rls_site_use *use, const uint64_t *hits, size_t 
 
 static void cheap_sites_stay_on_and_dear_ones_go_into_windows(void **state)
 {
-	/* Per second, sparse: 0.06 %, 0.21 % and 160 % of the time; the budget is 2 %, of which 15 %
+	/* Per second, sparse: 0.03 %, 0.085 % and 200 % of the time; the budget is 2 %, of which 6 %
 	 * are not worth switching. */
-	const uint64_t hits[] = { 150, 525, 400000, 0 };
+	const uint64_t hits[] = { 60, 170, 400000, 0 };
 	struct rls_site_sorting sorting;
 	struct rls_site_use use = { 0 };
 
@@ -207,17 +207,17 @@ static void sums_are_added_to_part_of_what_was_known(void **state)
 /* What is always on is hit in closed time too, what is in windows is not. */
 static void hits_are_held_against_the_time_they_could_be_in(void **state)
 {
-	uint64_t hits[] = { 490, 490 };
+	uint64_t hits[] = { 150, 150 };
 	struct rls_site_sorting sorting;
 	struct rls_site_use use = { 0 };
 
 	begin_second(&use, hits, 2);
 	use.sites[1].duty = RLS_DUTY_WINDOWS;
 	rls_site_use_pass(&use, 99 * SECOND_NS);
-	hits[0] += 99 * 490;
+	hits[0] += 99 * 150;
 	rls_site_use_hits(&use, hits, 2);
 	rls_site_use_sort(&use, HIT_NS, SHARE, true, &sorting);
-	/* Both 0.2 % of their time; 0.3 % may stay on, but half of that get out of windows. */
+	/* Both 0.075 % of their time; 0.12 % may stay on, but half of that get out of windows. */
 	assert_int_equal(use.sites[0].duty, RLS_DUTY_ALWAYS);
 	assert_int_equal(use.sites[1].duty, RLS_DUTY_WINDOWS);
 	hits[0] += 75000;
@@ -248,14 +248,14 @@ static void what_was_given_up_stays_in_mind(void **state)
 
 static void dear_sites_calm_down(void **state)
 {
-	/* Of 2 % of a second no more than 15 % is for sites that stay on: 750 hits. */
-	const uint64_t hits[] = { 490, 0, 110, 50000, 20000 };
+	/* Of 2 % of a second no more than 6 % is for sites that stay on: 240 hits. */
+	const uint64_t hits[] = { 160, 0, 40, 50000, 20000 };
 	struct rls_site_use use = { 0 };
 	size_t moved = 7;
 
-	assert_int_equal(rls_site_use_calm(&use, hits, 5, SECOND_NS, HIT_NS, SHARE, 95, &moved), 0);
-	assert_int_equal(moved, 0); /* they cost 94.5 times as much */
-	assert_int_equal(rls_site_use_calm(&use, hits, 5, SECOND_NS, HIT_NS, SHARE, 94, &moved), 0);
+	assert_int_equal(rls_site_use_calm(&use, hits, 5, SECOND_NS, HIT_NS, SHARE, 293, &moved), 0);
+	assert_int_equal(moved, 0); /* they cost 292.5 times as much */
+	assert_int_equal(rls_site_use_calm(&use, hits, 5, SECOND_NS, HIT_NS, SHARE, 292, &moved), 0);
 	assert_int_equal(moved, 2);
 	assert_int_equal(use.sites[0].duty, RLS_DUTY_ALWAYS);
 	assert_int_equal(use.sites[2].duty, RLS_DUTY_ALWAYS);

@@ -45,7 +45,7 @@ static const struct argp_option recording_table[] = {
 	{ "output", KEY_OUTPUT, "TRACE", 0, "Write the trace to TRACE (default rlscope-PID.trace)", 1 },
 	{ "report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json, csv or another format of `report`", 1 },
-	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Look at stacks HZ times a second (199 by default, 99 at a budget of 1%; 0: not at all)", 3 },
+	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Look at stacks HZ times a second (199 by default, fewer with a small budget: 99 at 2%, 49 at 1%; 0: not at all)", 3 },
 	{ "operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
 	  "Operation NAME is where sampled stacks have such a function (globs)", 3 },
 	{ "verify", KEY_VERIFY, NULL, 0, "Measure with a sampler what the probes do not see", 3 },
@@ -216,7 +216,7 @@ void rls_record_options_clear(struct rls_record_options *options)
 	*options = (struct rls_record_options){ 0 };
 }
 
-/* No more than need no timer, and than a small budget can bear: at 16 us each, a sixth of it. --verify has
+/* No more than need no timer, and than a small budget can bear: at 25 us each, an eighth of it. --verify has
  * a timer of its own, at which all would be. */
 static unsigned int choose_hz(const struct rls_record_options *options)
 {
@@ -226,8 +226,8 @@ static unsigned int choose_hz(const struct rls_record_options *options)
 		return hz;
 	if (options->verify)
 		return 0;
-	if (options->budget_percent >= 0 && options->budget_percent < 2)
-		hz = (unsigned int)fmax(RLS_SAMPLE_HZ_LEAST, options->budget_percent / 2 * hz);
+	if (options->budget_percent >= 0 && options->budget_percent < 4)
+		hz = (unsigned int)fmax(RLS_SAMPLE_HZ_LEAST, options->budget_percent / 4 * hz);
 	return scheduler_hz && scheduler_hz < hz ? scheduler_hz : hz;
 }
 

@@ -12,7 +12,7 @@
 #include "userspace/record/operation_globs.h"
 
 #define RLS_SAMPLE_HZ_MAX 10000
-#define RLS_SAMPLE_HZ 199           /* unless said; fewer with a budget below 2 % */
+#define RLS_SAMPLE_HZ 199           /* unless said; fewer with a budget below 4 % */
 #define RLS_SAMPLE_HZ_LEAST 19
 #define RLS_SAMPLE_HZ_UNSAID UINT32_MAX
 

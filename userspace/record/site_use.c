@@ -9,7 +9,7 @@
 /* Sites that by themselves would together cost less than this share of the budget are never worth
  * switching; what is in windows must be so much cheaper to get out of them, for to go back and forth
  * costs too. */
-#define CHEAP_SHARE 0.15
+#define CHEAP_SHARE 0.06
 #define CHEAPER 0.5
 /* A call shorter than so many hits' cost is measured worse than not at all. */
 #define SHORT_CALL_HITS 2.0
@@ -163,6 +163,7 @@ struct ranked {
 	uint32_t site;
 	double rate;                /* what it would cost per time, were it on alone */
 	double taken;               /* share of the traced time in its calls */
+	enum rls_duty before;
 };
 
 static int compare_rates(const void *a, const void *b)
@@ -239,6 +240,7 @@ void rls_site_use_sort(struct rls_site_use *use, double hit_ns, double share, bo
 	for (size_t i = 0; i < count; i++) {
 		struct rls_site_count *site = &use->sites[ranked[i].site];
 
+		ranked[i].before = site->duty;
 		if (site->duty == RLS_DUTY_NEVER) {
 			demoted += site->given_up_share;
 			continue;
@@ -255,6 +257,7 @@ void rls_site_use_sort(struct rls_site_use *use, double hit_ns, double share, bo
 		sorting.always += duty == RLS_DUTY_ALWAYS;
 		sorting.windowed += duty == RLS_DUTY_WINDOWS;
 		sorting.never += duty == RLS_DUTY_NEVER;
+		sorting.changed += duty != ranked[i].before;
 		if (duty == RLS_DUTY_NEVER)
 			sorting.demoted_share += site->given_up_share;
 	}

@@ -26,7 +26,7 @@
 
 /* Where hits are rare, nothing that one needs is in the caches any more: so many times what the
  * calibration says was seen of them in training jobs (scripts/bench/README.md). */
-#define RLS_SPARSE_HIT 8.0
+#define RLS_SPARSE_HIT 10.0
 
 struct rls_site_count {
 	uint64_t hits;
@@ -81,6 +81,7 @@ int rls_site_use_calm(struct rls_site_use *use, const uint64_t *hits, size_t cou
 /* What was sorted out last. */
 struct rls_site_sorting {
 	size_t always, windowed, never; /* sites that were hit, by duty */
+	size_t changed;                 /* of them have another duty than before */
 	double demoted_share;           /* of the traced time: what calls to `never` sites took */
 };
 

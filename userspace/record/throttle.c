@@ -19,8 +19,10 @@
  * locked, and what it runs next is no longer in its caches. Most of the time it takes us is waiting.
  * (3.5 ms a window of 104 sites, scripts/bench/README.md; more where its threads outnumber the CPUs.) */
 #define SWITCH_NS_A_SITE 25000.0
+/* And per site that is sorted out anew, of which the neighbours of its link are put on again. (35 ms for 110.) */
+#define REGROUP_NS_A_SITE 300000.0
 /* And per site of all there are, put on for the first time and taken off in the end. */
-#define FIRST_AND_LAST_NS_A_SITE 50000.0
+#define FIRST_AND_LAST_NS_A_SITE 25000.0
 /* Hits are charged by so much more than the calibration says, as a budget is a promise: as they were
  * seen to cost it (there too), in windows, where they have just been put on; where much is
  * traced for longer, as in the first stretch; and in other closed time RLS_SPARSE_HIT for the first of
@@ -29,6 +31,7 @@
 #define DENSE_HIT 1.3
 #define FOLLOWING_HIT 3.0
 #define DENSE_RATE 0.05         /* of the time, in the last tick */
+#define TICK 1.6                /* what a tick costs, as what it brings out of the caches does too */
 
 /* Of what is asked for: what comes in between, from a page fault to a scan of tables, is charged to nobody. */
 #define AIM 0.9
@@ -79,6 +82,7 @@ struct rls_throttle {
 	uint64_t passed_ns;             /* closed time up to here is in use */
 	uint64_t quiet_ns;              /* until then probes were being taken off */
 	struct known recent, earlier;   /* in closed time, a moment ago and some seconds ago */
+	uint64_t ranges;                /* of PyTorch's own that have begun by the last tick */
 	bool looks_closely;
 	bool dense;                     /* hits in the last tick, at ticked_ns */
 	uint64_t ticked_ns;
@@ -227,7 +231,7 @@ static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *
 		r = 0; /* the profiler's own time, or the process is gone */
 	return r ? r : charge(throttle, &look->header,
 			      hits_ns(throttle, &look->header, &look->pile) +
-				      rls_kernel_tick_cost_ns(throttle->kernel));
+				      (uint32_t)(TICK * rls_kernel_tick_cost_ns(throttle->kernel)));
 }
 
 int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
@@ -415,8 +419,8 @@ static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 	rls_budget_switched(&throttle->budget, false, edge_ns, sort ? 0 : switch_ns(windowed));
 	if (sort)
 		rls_budget_charge_late(&throttle->budget,
-				       switch_ns(windowed > throttle->sorting.windowed ?
-							 windowed : throttle->sorting.windowed));
+				       switch_ns(windowed) +
+					       REGROUP_NS_A_SITE * (double)throttle->sorting.changed);
 	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
 	if (!r)
 		r = remember_all(throttle, edge_ns, sites);
@@ -460,7 +464,7 @@ static int take_off(struct rls_throttle *throttle, size_t moved, uint64_t time_n
 	throttle->passed_ns = time_ns;
 	began_ns = rls_monotonic_ns();
 	r = rls_kernel_regroup(throttle->kernel, &edge_ns);
-	rls_budget_calmed(&throttle->budget, edge_ns, switch_ns(moved));
+	rls_budget_calmed(&throttle->budget, edge_ns, REGROUP_NS_A_SITE * (double)moved);
 	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
 	rls_debug("they went in %.1f ms; credit %.1f ms", (double)(rls_monotonic_ns() - began_ns) / 1e6,
 		  throttle->budget.credit_ns / 1e6);
@@ -511,9 +515,21 @@ static int watch_closed_time(struct rls_throttle *throttle, uint64_t time_ns, si
 	return remember(throttle, recent, time_ns, sites);
 }
 
+/* The ranges that PyTorch's optimizers begin are far from each other, and go into the pile of whatever is hit
+ * next. */
+static double ranges_ns(struct rls_throttle *throttle)
+{
+	uint64_t own, others, before = throttle->ranges;
+
+	rls_kernel_ranges_begun(throttle->kernel, &own, &others);
+	throttle->ranges = own;
+	return throttle->budget.open ?
+		       0 : (RLS_SPARSE_HIT - FOLLOWING_HIT) * throttle->hit_ns * (double)(own - before);
+}
+
 int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
 {
-	double cost_ns = throttle->worst_ns;
+	double cost_ns = throttle->worst_ns + ranges_ns(throttle);
 
 	if (throttle->books)
 		cost_ns += (is_sparse(throttle, false) ? FOLLOWING_HIT : hit_charge(throttle, false)) *
