@@ -284,9 +284,10 @@ void rls_kernel_set_switching(struct rls_kernel *kernel, const struct rls_kernel
 	kernel->groups.switching = &kernel->switching;
 }
 
+/* Perf events take so long that the target would be kept waiting. */
 void rls_kernel_begin_switching(const struct rls_kernel *kernel)
 {
-	if (kernel->switching.begin)
+	if (kernel->switching.begin && kernel->way == RLS_ATTACH_MULTI)
 		kernel->switching.begin(kernel->switching.context);
 }
 

@@ -59,7 +59,7 @@ static int read_cpu(uint32_t pid, uint32_t tid)
 {
 	char text[STAT_BYTES];
 
-	return read_stat(pid, tid, text) ? (int)stat_number(text, 39) : -1;
+	return read_stat(pid, tid, text) && rls_stat_word(text, 39) ? (int)stat_number(text, 39) : -1;
 }
 
 /* In /proc's ticks; one that runs now is above all that do not. */
