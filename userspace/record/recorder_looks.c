@@ -90,7 +90,7 @@ void rls_recorder_welcome(void *context, pid_t pid)
 
 void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns)
 {
-	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
+	rls_recorder_drain_maps(recorder);
 	if (recorder->throttle && rls_throttle_is_brief(recorder->throttle, time_ns))
 		return;
 	if (recorder->throttle || recorder->alternator)
