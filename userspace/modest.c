@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "userspace/monotonic.h"
+#include "userspace/quiet_thread.h"
 
 #define POLITE_NICE 10          /* a tenth of what a thread of usual priority gets beside it */
 
@@ -74,21 +74,16 @@ static bool is_able(pid_t thread, int *nice)
 	return !setpriority(PRIO_PROCESS, (id_t)thread, *nice);
 }
 
-/* Signals are for the thread that blocks and reads them. */
 static bool start_watch(void)
 {
 	pthread_condattr_t attributes;
-	sigset_t all, before;
 	int r;
 
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&state.ended, &attributes);
 	pthread_condattr_destroy(&attributes);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&state.watch, NULL, watch, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r = rls_quiet_thread_create(&state.watch, NULL, watch, NULL);
 	return !r;
 }
 

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "userspace/attach/links.h"
+#include "userspace/quiet_thread.h"
 
 #define CREW_MAX 128
 #define STACK_BYTES 65536
@@ -58,19 +58,14 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* Signals are for the thread that reads them. */
 static int hire(const pthread_attr_t *attributes)
 {
 	struct member *member = &crew.members[crew.size];
-	sigset_t all, before;
 	pthread_t thread;
 	int r;
 
 	sem_init(&member->go, 0, 0);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread, attributes, work, member);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r = rls_quiet_thread_create(&thread, attributes, work, member);
 	if (r)
 		return -r;
 	await(&crew.ready);

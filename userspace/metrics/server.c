@@ -17,6 +17,7 @@
 #include "userspace/metrics/server_private.h"
 #include "userspace/metrics/small_file.h"
 #include "userspace/monotonic.h"
+#include "userspace/quiet_thread.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define NICE 10 /* a tenth of a busy CPU: scrapes still come through, floods do not hurt */
@@ -239,20 +240,15 @@ static int start_daemon(struct rls_server *server, const struct rls_server_confi
 			   server->cert ? config->tls_key : "");
 }
 
-/* Signals are for the thread that profiles. */
 static int start_thread(struct rls_server *server)
 {
-	sigset_t all, before;
 	int r;
 
 	server->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (server->stop_fd < 0)
 		return rls_error_r(-errno, "cannot serve: %s", strerror(errno));
 	server->running = true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&server->thread, NULL, serve, server);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r = rls_quiet_thread_create(&server->thread, NULL, serve, server);
 	if (r) {
 		server->running = false;
 		return rls_error_r(-r, "cannot serve: %s", strerror(r));
