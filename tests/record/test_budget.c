@@ -18,21 +18,26 @@ struct outcome {
 	unsigned int windows, windows_by_half[2];
 };
 
-/* The loop's first half of each period costs `rate`, the second as much again. */
-static struct outcome run_lent(double loan_ns, double rate, uint64_t length_ns, uint64_t period_ns,
-			       uint64_t seed)
+struct job {
+	double loan_ns;
+	double rate;            /* what the loop's first half of each period costs; the second as much again */
+	double closed_rate;     /* what the first half costs while windows are closed; the second nothing */
+};
+
+static struct outcome run_job(const struct job *job, uint64_t length_ns, uint64_t period_ns, uint64_t seed)
 {
 	struct rls_budget budget;
 	struct outcome out = { 0 };
 	double cost_ns = 0;
 
 	rls_budget_start(&budget, SHARE, 0, seed);
-	rls_budget_lend(&budget, loan_ns);
+	rls_budget_lend(&budget, job->loan_ns);
 	for (uint64_t now_ns = TICK_NS; now_ns <= length_ns; now_ns += TICK_NS) {
 		unsigned int half = now_ns % period_ns >= period_ns / 2;
 		enum rls_budget_step step;
 
-		cost_ns = budget.open ? rate * (1 + half) * (double)TICK_NS : 0;
+		cost_ns = (budget.open ? job->rate * (1 + half) : job->closed_rate * (1 - half)) *
+			  (double)TICK_NS;
 		out.spent_ns += cost_ns;
 		out.open_ns += budget.open ? (double)TICK_NS : 0;
 		step = rls_budget_tick(&budget, now_ns, cost_ns);
@@ -49,6 +54,12 @@ static struct outcome run_lent(double loan_ns, double rate, uint64_t length_ns, 
 		rls_budget_switched(&budget, step == RLS_BUDGET_OPEN, now_ns, SWITCH_NS);
 	}
 	return out;
+}
+
+static struct outcome run_lent(double loan_ns, double rate, uint64_t length_ns, uint64_t period_ns,
+			       uint64_t seed)
+{
+	return run_job(&(struct job){ .loan_ns = loan_ns, .rate = rate }, length_ns, period_ns, seed);
 }
 
 static struct outcome run(double rate, uint64_t length_ns, uint64_t period_ns, uint64_t seed)
@@ -129,6 +140,22 @@ static void keeps_out_of_step(void **state)
 	assert_in_range(100 * first / (first + second), 40, 60);
 }
 
+/* Nor where little is left for them, and the more so in one half. */
+static void keeps_out_of_step_where_credit_is_short(void **state)
+{
+	static const struct job job = { .rate = 0.4, .closed_rate = 0.03 };
+	unsigned int first = 0, second = 0;
+
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct outcome out = run_job(&job, 240000000000ULL, 3000000000ULL, seed * 7919);
+
+		first += out.windows_by_half[0];
+		second += out.windows_by_half[1];
+	}
+	assert_true(first + second > 500);
+	assert_in_range(100 * first / (first + second), 40, 60);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +165,7 @@ int main(void)
 		cmocka_unit_test(pays_back_what_putting_probes_on_has_cost),
 		cmocka_unit_test(goes_on_with_a_large_loan),
 		cmocka_unit_test(keeps_out_of_step),
+		cmocka_unit_test(keeps_out_of_step_where_credit_is_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,9 +137,13 @@ enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns
 	budget->credit_ns = fmax(budget->credit_ns, -DEBT_SPANS_MAX * full(budget));
 	if (budget->open)
 		return step_when_open(budget);
-	if (time_ns < budget->due_ns || budget->credit_ns < needed_ns(budget) - DEBT_SPANS * full(budget))
+	if (time_ns < budget->due_ns)
 		return RLS_BUDGET_STAY;
-	return RLS_BUDGET_OPEN;
+	if (budget->credit_ns >= needed_ns(budget) - DEBT_SPANS * full(budget))
+		return RLS_BUDGET_OPEN;
+	/* When there is enough depends on what the target does: beginning right then would keep step with it. */
+	budget->due_ns = time_ns + (uint64_t)draw_gap_ns(budget);
+	return RLS_BUDGET_STAY;
 }
 
 void rls_budget_charge_late(struct rls_budget *budget, double cost_ns)

@@ -23,7 +23,7 @@
 #define REGROUP_NS_A_SITE 300000.0
 /* And per site of all there are, put on for the first time and taken off in the end, with what comes with a
  * beginning and an end besides. */
-#define FIRST_AND_LAST_NS_A_SITE 60000.0
+#define FIRST_AND_LAST_NS_A_SITE 80000.0
 /* Hits are charged by so much more than the calibration says, as a budget is a promise: as they were
  * seen to cost it (there too), in windows, where they have just been put on; where much is
  * traced for longer, as in the first stretch; and in other closed time RLS_SPARSE_HIT for the first of
