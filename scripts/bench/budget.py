@@ -21,6 +21,7 @@ import pairs
 BINARY = pairs.BINARY
 PIECES = {"onpolicy": "bundled-ppo-walker2d", "offpolicy": "bundled-td3-walker2d",
           "sb3_ppo": "ppo-walker2d"}
+CPUS = 2        # of the job: it may be moved
 OFF_SECONDS = 25
 ALL_SECONDS = 20
 CALIBRATION_SECONDS = 20
@@ -28,7 +29,7 @@ NOTHING = "alone"
 
 
 def job_of(workload):
-    return loss.Job(os.environ["RLS_JOB_PYTHON"], PIECES.get(workload, workload))
+    return loss.Job(os.environ["RLS_JOB_PYTHON"], PIECES.get(workload, workload), CPUS)
 
 
 def watched(job, command):
@@ -49,15 +50,23 @@ def calibrate(job):
     watched(job, [BINARY, "calibrate", "--pid", str(job.pid), "--duration", str(CALIBRATION_SECONDS)])
 
 
+def traced(trace):
+    """[(from ns, to ns)]: when all probes were on. The first stretch, which no edge begins, is not in it."""
+    dump = subprocess.run([BINARY, "dump", trace], capture_output=True, text=True, check=True).stdout
+    edges = [json.loads(line) for line in dump.splitlines() if '"window"' in line]
+    return [(first["time_ns"], last["time_ns"]) for first, last in zip(edges, edges[1:])
+            if first["open"] and not last["open"]]
+
+
 def record(job, budget, seconds):
-    """The report of a recording, and what the job did meanwhile."""
+    """The report of a recording, what the job did meanwhile, and when it was traced."""
     with tempfile.TemporaryDirectory() as folder:
         meanwhile = watched(job, [
             BINARY, "attach", "--pid", str(job.pid), "--overhead-budget", budget,
             "--duration", str(seconds), "--format", "json", "--report", folder + "/report.json",
             "-o", folder + "/trace"])
         with open(folder + "/report.json", encoding="utf-8") as file:
-            return json.load(file), meanwhile
+            return json.load(file), (*meanwhile, traced(folder + "/trace"))
 
 
 def nobody(job, seconds):
@@ -94,15 +103,17 @@ def compare(whole, part):
           (inside, len(whole | part), worst, max(error for _, error in part.values())))
 
 
-HEAD = "%-6s %10s %6s %8s %8s | %8s %8s | %7s %7s %7s" % (
-    "budget", "beginning", "end", "between", "(bursts)", "in all", "(bursts)", "bursts", "drift", "held")
+HEAD = "%-6s %10s %6s %8s %8s | %8s %8s | %7s %7s %7s %7s" % (
+    "budget", "beginning", "end", "between", "(bursts)", "in all", "(bursts)", "bursts", "drift", "cpus",
+    "held")
 
 
 def show(budget, found, report):
-    print("%-6s %9.2fs %5.2fs %+7.2f%% %+7.2f%% | %+7.2f%% %+7.2f%% | %6.1f%% %+6.1f%% %s" % (
+    print("%-6s %9.2fs %5.2fs %+7.2f%% %+7.2f%% | %+7.2f%% %+7.2f%% | %6.1f%% %+6.1f%% %+6.1f%% %s" % (
         budget, found["beginning_s"], found["end_s"], 100 * found["between"],
         100 * found["between_with_bursts"], 100 * found["all"], 100 * found["all_with_bursts"],
         100 * found["bursts"], 100 * found["drift"],
+        100 * found["cpus"],
         "%6.2f%%" % report["overhead"]["percent"] if report else ""), flush=True)
 
 

@@ -2,11 +2,11 @@
 """accuracy.py PYTHON ROUNDS CALIBRATION_SECONDS [NAME...]: uninstrumented against corrected time
 (RL-Scope, Fig. 11).
 
-For each piece of work one process does the same amount of it again and again. First `calibrate
+For each piece of work one process, held on one CPU, does the same amount of it again and again. First `calibrate
 --pid` looks on for CALIBRATION_SECONDS and keeps what a hit costs this work. After that, and
 apart from it, rounds: the work alone, the work with every probe, alone, with, …, alone; each time
 so many repetitions as take ALONE_SECONDS alone. Each recording's corrected time is held against the
-mean of its two neighbours alone, without the machine's bursts (trail.py), and as it is. What the
+mean of its two neighbours alone, at the machine's usual pace and without its bursts (trail.py), and as it is. What the
 beginning of a recording costs besides is told by its first repetition, held against its others.
 
 A table on stderr as it goes, JSON on stdout.
@@ -16,6 +16,7 @@ import json
 import subprocess
 import sys
 
+import loss
 import pairs
 import trail
 
@@ -28,34 +29,24 @@ ROUNDS_MIN = 3          # for an interval
 LEAST_NS = 1e6      # of an operation a repetition: less is no row to judge by
 
 
-def repeat_while(work, process):
-    """Repetitions while a process runs."""
-    while process.poll() is None:
-        work.say("go")
-        work.hear("wall_ns")
-
-
-def calibrate(work, pid, seconds):
+def calibrate(job, seconds):
     """What `calibrate --pid` found."""
-    process = subprocess.Popen([pairs.BINARY, "calibrate", "--pid", str(pid), "--duration", str(seconds),
+    process = subprocess.Popen([pairs.BINARY, "calibrate", "--pid", str(job.pid), "--duration", str(seconds),
                                 "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    repeat_while(work, process)
+    job.repeat(lambda: process.poll() is None)
     out, err = process.communicate()
     if process.returncode:
         raise pairs.Failed("calibrate: " + (err.strip().splitlines() or ["it failed"])[-1])
     return json.loads(out)
 
 
-def repetitions(work, pid, profiler, count):
+def repetitions(job, profiler, count):
     """So many of them, watched by the profiler: what both have to say of all of them."""
-    total = {"wall_ns": 0, "operations": {}, "walls": [], "trails": [], "pid": pid}
-    profiler.begin(pid)
-    for _ in range(count):
-        work.say("trail")
-        answer = work.hear("wall_ns")
-        total["wall_ns"] += answer["wall_ns"]
-        total["walls"].append(answer["wall_ns"])
-        total["trails"].append(answer["trail"])
+    profiler.begin(job.pid)
+    answers = job.repeat_times(count)
+    total = {"wall_ns": sum(answer["wall_ns"] for answer in answers), "operations": {}, "pid": job.pid,
+             "walls": [answer["wall_ns"] for answer in answers], "answers": answers}
+    for answer in answers:
         for name, ns in answer["operations"].items():
             total["operations"][name] = total["operations"].get(name, 0) + ns
     total.update(profiler.end())
@@ -101,7 +92,9 @@ class Quiet:
     """The same comparison without the machine's bursts: of work done, not of time."""
 
     def __init__(self, alone, probed):
-        plain, watched = (trail.State([answer["trails"] for answer in some]) for some in (alone, probed))
+        paced = iter(trail.paced([answer for one in alone + probed for answer in one["answers"]]))
+        pieces = [[piece for _ in one["answers"] for piece in next(paced)] for one in alone + probed]
+        plain, watched = trail.State(pieces[:len(alone)]), trail.State(pieces[len(alone):])
         reference = plain.means()
         levels, walls = plain.levels(reference), watched.levels(reference)
         self.bursts = [plain.burst_share(), watched.burst_share()]
@@ -110,7 +103,7 @@ class Quiet:
             raise pairs.Failed("the machine was never quiet")
         self.base = [(levels[i] + levels[i + 1]) / 2 for i in self.rounds]
         self.walls = [walls[i] for i in self.rounds]
-        self.work_ns = [trail.work_ns(probed[i]["trails"], reference) for i in self.rounds]
+        self.work_ns = [trail.work_ns(pieces[len(alone) + i], reference) for i in self.rounds]
 
     def inflation(self):
         return pairs.robust([wall / own for wall, own in zip(self.walls, self.base)])
@@ -157,16 +150,17 @@ def judge(name, found, alone, probed):
 
 
 def measure(python, name, rounds, seconds):
-    with pairs.Work(python, name) as work:
-        work.say("run")
-        pid = work.hear("child")["child"]
-        found = calibrate(work, pid, seconds)
-        first = repetitions(work, pid, pairs.Nothing(), 1)
+    job = loss.Job(python, name, 1)
+    try:
+        found = calibrate(job, seconds)
+        first = repetitions(job, pairs.Nothing(), 1)
         count = max(REPETITIONS_MIN, round(ALONE_SECONDS * 1e9 / first["wall_ns"]))
-        alone, probed = [repetitions(work, pid, pairs.Nothing(), count)], []
+        alone, probed = [repetitions(job, pairs.Nothing(), count)], []
         for _ in range(rounds):
-            probed.append(repetitions(work, pid, pairs.Recorder("--overhead-budget", "none"), count))
-            alone.append(repetitions(work, pid, pairs.Nothing(), count))
+            probed.append(repetitions(job, pairs.Recorder("--overhead-budget", "none"), count))
+            alone.append(repetitions(job, pairs.Nothing(), count))
+    finally:
+        job.close()
     return judge(name, found, alone, probed)
 
 

@@ -1,11 +1,13 @@
 """What a job loses to a profiler that looks on for a minute.
 
 A child of work.py does its piece again and again, alone and watched by turns. Its pieces are held
-against what pieces of their label take in the stretches alone before and after: the machine drifts,
-so what is usual goes from the one to the other. Bursts of the machine (trail.py) are left out between
-beginning and end, where the profiler makes none; how much they are is told.
+against what pieces of their label take in the stretches alone before and after, at the machine's usual
+pace (trail.py). What is left of its drift goes from the one to the other. Bursts of the machine are left
+out between beginning and end, where the profiler makes none; how much they are is told.
 """
 
+import collections
+import os
 import time
 
 import pairs
@@ -13,14 +15,19 @@ import trail
 
 BEGINNING_NS = 6e9      # from the profiler's start: it looks around, puts probes on, traces all for a moment
 END_NS = 2e9
+AFTER_TRACED_NS = 1e8
 SETTLE_SECONDS = 0.5
 
 
 class Job:
-    def __init__(self, python, name):
+    """May run on so many of our CPUs."""
+
+    def __init__(self, python, name, cpus):
         self.work = pairs.Work(python, name)
         self.work.say("run")
         self.pid = self.work.hear("child")["child"]
+        self.cpus = sorted(os.sched_getaffinity(0))[-cpus:]
+        os.sched_setaffinity(self.pid, self.cpus)
 
     def repeat(self, going):
         """What it says of each repetition that begins while going() holds."""
@@ -30,82 +37,96 @@ class Job:
             answers.append(self.work.hear("wall_ns"))
         return answers
 
+    def repeat_times(self, count):
+        left = iter(range(count))
+        return self.repeat(lambda: next(left, None) is not None)
+
     def alone(self, seconds):
-        end = time.monotonic() + seconds
+        """As long on each of its CPUs."""
         time.sleep(SETTLE_SECONDS)
-        return self.repeat(lambda: time.monotonic() < end)
+        answers = []
+        for cpu in self.cpus:
+            os.sched_setaffinity(self.pid, {cpu})
+            end = time.monotonic() + seconds / len(self.cpus)
+            answers += self.repeat(lambda: time.monotonic() < end)
+        os.sched_setaffinity(self.pid, self.cpus)
+        return answers
 
     def close(self):
         self.work.close()
 
 
-def windows(answers, usual):
-    """[(when, what it took, what is usual)], in ns, of some 25 ms each."""
-    found = []
-    for answer in answers:
-        at_ns, took_ns, normal_ns = answer["begin_ns"], 0, 0
-        for label, ns in trail.labelled(answer["trail"]):
-            at_ns += ns
-            if label not in usual:
-                continue
-            took_ns, normal_ns = took_ns + ns, normal_ns + usual[label]
-            if normal_ns >= trail.WINDOW_NS:
-                found.append((at_ns, took_ns, normal_ns))
-                took_ns = normal_ns = 0
-        if normal_ns:
-            found.append((at_ns, took_ns, normal_ns))
-    return found
-
-
-def without_bursts(some):
-    most = trail.BURST * pairs.median([took / normal for _, took, normal in some])
-    return [window for window in some if window[1] <= most * window[2]]
-
-
 def level(some):
-    return sum(took for _, took, _ in some) / sum(normal for _, _, normal in some)
+    return sum(window.took_ns for window in some) / sum(window.normal_ns for window in some)
 
 
-def middle_ns(answers):
-    return (answers[0]["begin_ns"] + answers[-1]["end_ns"]) / 2
+def middle_ns(pieces):
+    return (pieces[0][0] + pieces[-1][0]) / 2
 
 
 class Usual:
     """What pieces take alone, at any time between two stretches."""
 
     def __init__(self, before, after):
-        both = [piece for answer in before + after for piece in trail.labelled(answer["trail"])]
-        self.of = {label: pairs.median(times) for label, times in trail.by_label(both).items()}
-        self.ends = [(middle_ns(some), level(without_bursts(windows(some, self.of))))
+        self.of = trail.usual(before + after)
+        self.counts = collections.Counter(label[:2] for _, label, _ in before + after)
+        self.ends = [(middle_ns(some), level(trail.without_bursts(list(trail.windows(some, self.of)))))
                      for some in (before, after)]
 
     def drift(self):
         return self.ends[1][1] / self.ends[0][1] - 1
 
+    def cpus_differ(self):
+        """How much longer the slowest CPU takes than the fastest."""
+        took_ns = {}
+        for (before, name, cpu), ns in self.of.items():
+            took_ns.setdefault((before, name), {})[cpu] = ns * self.counts[before, name]
+        everywhere = [cpus for cpus in took_ns.values() if len(cpus) == max(map(len, took_ns.values()))]
+        sums = [sum(cpus[cpu] for cpus in everywhere) for cpu in everywhere[0]]
+        return max(sums) / min(sums) - 1
+
     def at(self, time_ns):
         (began_ns, first), (ended_ns, last) = self.ends
         return first + (last - first) * (time_ns - began_ns) / (ended_ns - began_ns)
 
-    def windows(self, answers):
-        return [(at, took, normal * self.at(at)) for at, took, normal in windows(answers, self.of)]
+    def windows(self, pieces):
+        """What is normal in them is what is usual at their time."""
+        found = list(trail.windows(pieces, self.of))
+        for window in found:
+            window.normal_ns *= self.at(window.at_ns)
+        return found
 
 
 def lost(some):
     """(ns, share) more than is usual."""
-    normal = sum(normal for _, _, normal in some)
-    more = sum(took for _, took, _ in some) - normal
-    return more, more / normal
+    normal_ns = sum(window.normal_ns for window in some)
+    more_ns = sum(window.took_ns for window in some) - normal_ns
+    return more_ns, more_ns / normal_ns
 
 
-def of(before, during, after, began_ns, ended_ns):
-    """What a job lost to a profiler that ran from began_ns to ended_ns: at its beginning, between and at its
-    end, the latter two also with the machine's bursts left in."""
-    usual = Usual(before, after)
-    some = usual.windows(during)
-    first = [window for window in some if window[0] < began_ns + BEGINNING_NS]
-    last = [window for window in some if window[0] >= ended_ns - END_NS]
-    between = [window for window in some if began_ns + BEGINNING_NS <= window[0] < ended_ns - END_NS]
-    quiet = without_bursts(between)
+def joined(answers):
+    return [piece for pieces in answers for piece in pieces]
+
+
+def in_quiet(some, traced):
+    """Those that are no bursts of the machine: what is slow while, or right after, the profiler traced is its
+    own doing. traced: [(from ns, to ns)]."""
+    most = trail.BURST * pairs.median([window.level() for window in some])
+    return [window for window in some
+            if window.level() <= most or
+            any(begin_ns < window.at_ns < end_ns + AFTER_TRACED_NS for begin_ns, end_ns in traced)]
+
+
+def of(before, during, after, began_ns, ended_ns, traced=()):
+    """What a job lost to a profiler that ran from began_ns to ended_ns and traced at those times: at its
+    beginning, between and at its end, the latter two also with the machine's bursts left in."""
+    answers = trail.paced(before + during + after)
+    usual = Usual(joined(answers[:len(before)]), joined(answers[len(before) + len(during):]))
+    some = usual.windows(joined(answers[len(before):len(before) + len(during)]))
+    first = [window for window in some if window.at_ns < began_ns + BEGINNING_NS]
+    last = [window for window in some if window.at_ns >= ended_ns - END_NS]
+    between = [window for window in some if began_ns + BEGINNING_NS <= window.at_ns < ended_ns - END_NS]
+    quiet = in_quiet(between, traced)
     whole_ns = ended_ns - began_ns
     edges_ns = lost(first)[0] + lost(last)[0]
     between_ns = whole_ns - BEGINNING_NS - END_NS
@@ -113,4 +134,5 @@ def of(before, during, after, began_ns, ended_ns):
             "between": lost(quiet)[1], "between_with_bursts": lost(between)[1],
             "all": (edges_ns + lost(quiet)[1] * between_ns) / whole_ns,
             "all_with_bursts": (edges_ns + lost(between)[1] * between_ns) / whole_ns,
-            "bursts": 1 - len(quiet) / len(between), "drift": usual.drift()}
+            "bursts": 1 - len(quiet) / len(between), "drift": usual.drift(),
+            "cpus": usual.cpus_differ()}

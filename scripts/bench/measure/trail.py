@@ -1,10 +1,20 @@
 """Trails: what a work's pieces took, one by one, with and without a profiler.
 
-The machine has bursts, in which all takes one and a half to four times as long for tens of
+The machine changes its speed, by some 5 % from one second to the next here. So every few milliseconds
+a trail is paced: a fixed calculation, in which no profiler has a part, is timed, and what pieces took is
+told as of the usual pace. That takes two thirds of the drift out, and what is left is compared at several
+times.
+
+Its CPUs are not equally fast either (2 to 3 % here, in code as large as PyTorch's; nothing in the pacing), so
+that pieces are compared with others on the same CPU.
+
+The machine also has bursts, in which all takes one and a half to four times as long for tens of
 milliseconds, whether anybody looks on or not: one burst makes a second of work 10 % longer. So pieces
-of one label (what they are, and what came before) are compared with their own median in the same
+of one label (what they are, what came before, and the CPU) are compared with their own median in the same
 state, and windows of time in which they are far above it are left out, in both states alike.
 """
+
+import bisect
 
 import pairs
 
@@ -12,50 +22,113 @@ WINDOW_NS = 25e6
 BURST = 1.2
 QUIET_SHARE_MIN = 0.5   # of a stretch that is compared
 LEAST_PIECES = 20       # of a label, to know what it takes
+PACING = ("pacing", "pace")     # what work.py calls the pieces of its pacing; the last one counts
+PACE_AROUND_NS = 4e8    # longer than a tick of a profiler, or a window of its probes
+PACE_GRID_NS = 1e8
 
 
-def labelled(trail):
-    """[(label, ns)]: what a piece is, is said by its name and by that of the one before."""
-    before = ""
-    for name, ns in trail:
-        yield (before, name), ns
-        before = name
+def timed(answer):
+    """[(end ns, name, ns, cpu)]"""
+    at_ns = answer["begin_ns"]
+    for name, ns, cpu in answer["trail"]:
+        at_ns += ns
+        yield at_ns, name, ns, cpu
+
+
+class Pace:
+    """How long the machine takes for what takes 1 at its usual speed, over a job's answers."""
+
+    def __init__(self, answers):
+        paces = [(at_ns, ns) for answer in answers for at_ns, name, ns, _ in timed(answer)
+                 if name == PACING[-1]]
+        self.times, self.took = [at_ns for at_ns, _ in paces], [ns for _, ns in paces]
+        self.usual_ns = pairs.median(self.took)
+        self.known = {}
+
+    def around(self, time_ns):
+        first = bisect.bisect_left(self.times, time_ns - PACE_AROUND_NS)
+        last = bisect.bisect_right(self.times, time_ns + PACE_AROUND_NS)
+        return pairs.median(self.took[first:last]) / self.usual_ns if last > first else 1
+
+    def at(self, time_ns):
+        place = time_ns // PACE_GRID_NS
+        if place not in self.known:
+            self.known[place] = self.around(place * PACE_GRID_NS)
+        return self.known[place]
+
+
+def paced(answers):
+    """For each answer of one job [(end ns, label, ns at the usual pace)]. A label: the name of the piece, that of
+    the one before, and the CPU."""
+    pace, found = Pace(answers), []
+    for answer in answers:
+        before, pieces = "", []
+        for at_ns, name, ns, cpu in timed(answer):
+            if name not in PACING:
+                pieces.append((at_ns, (before, name, cpu), ns / pace.at(at_ns)))
+                before = name
+        found.append(pieces)
+    return found
 
 
 def by_label(pieces):
-    """{label: [ns…]} of (label, ns)."""
+    """{label: [ns…]}"""
     found = {}
-    for label, ns in pieces:
+    for _, label, ns in pieces:
         found.setdefault(label, []).append(ns)
     return {label: times for label, times in found.items() if len(times) >= LEAST_PIECES}
 
 
-def windows(trail, usual):
-    """[(level, [(label, ns)…])]: the trail in windows, and how long each took of what is usual. Pieces of
-    labels without a usual time are left out."""
-    window, normal_ns = [], 0
-    for label, ns in labelled(trail):
-        if label not in usual:
+def usual(pieces):
+    """{label: ns}"""
+    return {label: pairs.median(times) for label, times in by_label(pieces).items()}
+
+
+class Window:
+    """Pieces in a row, how long they took together and what is usual, in ns."""
+
+    def __init__(self):
+        self.at_ns, self.took_ns, self.normal_ns, self.pieces = 0, 0, 0, []
+
+    def add(self, piece, normal_ns):
+        self.at_ns = piece[0]
+        self.took_ns += piece[2]
+        self.normal_ns += normal_ns
+        self.pieces.append(piece)
+
+    def level(self):
+        return self.took_ns / self.normal_ns
+
+
+def windows(pieces, normal):
+    """Windows of WINDOW_NS; pieces of labels without a normal time are left out."""
+    window = Window()
+    for piece in pieces:
+        if piece[1] not in normal:
             continue
-        window.append((label, ns))
-        normal_ns += usual[label]
-        if normal_ns >= WINDOW_NS:
-            yield sum(ns for _, ns in window) / normal_ns, window
-            window, normal_ns = [], 0
+        window.add(piece, normal[piece[1]])
+        if window.normal_ns >= WINDOW_NS:
+            yield window
+            window = Window()
+    if window.pieces:
+        yield window
+
+
+def without_bursts(some):
+    most = BURST * pairs.median([window.level() for window in some])
+    return [window for window in some if window.level() <= most]
 
 
 class State:
-    """Stretches of work in one state, each a list of trails, without bursts."""
+    """Stretches of work in one state, each a list of pieces, without bursts."""
 
     def __init__(self, stretches):
-        usual = {label: pairs.median(times)
-                 for label, times in by_label(
-                     piece for one in stretches for trail in one for piece in labelled(trail)).items()}
-        cut = [[window for trail in one for window in windows(trail, usual)] for one in stretches]
-        most = BURST * pairs.median([level for one in cut for level, _ in one])
-        self.stretches = [[piece for level, window in one if level <= most for piece in window]
-                          for one in cut]
-        self.quiet_shares = [sum(level <= most for level, _ in one) / len(one) for one in cut]
+        normal = usual(piece for one in stretches for piece in one)
+        cut = [list(windows(one, normal)) for one in stretches]
+        most = BURST * pairs.median([window.level() for one in cut for window in one])
+        quiet = [[window for window in one if window.level() <= most] for one in cut]
+        self.stretches = [[piece for window in one for piece in window.pieces] for one in quiet]
+        self.quiet_shares = [len(some) / len(one) for some, one in zip(quiet, cut)]
 
     def burst_share(self):
         return 1 - sum(self.quiet_shares) / len(self.quiet_shares)
@@ -73,10 +146,10 @@ class State:
 
 
 def level_of(pieces, reference):
-    known = [(ns, reference[label]) for label, ns in pieces if label in reference]
+    known = [(ns, reference[label]) for _, label, ns in pieces if label in reference]
     return sum(ns for ns, _ in known) / sum(ns for _, ns in known)
 
 
-def work_ns(trails, reference):
-    """What all pieces of the trails would take by the reference."""
-    return sum(reference.get(label, 0) for trail in trails for label, _ in labelled(trail))
+def work_ns(pieces, reference):
+    """What all pieces would take by the reference."""
+    return sum(reference.get(label, 0) for _, label, _ in pieces)

@@ -13,6 +13,7 @@ a profiler adds is then the one difference between two children.
 
 import argparse
 import contextlib
+import ctypes
 import json
 import os
 import sys
@@ -20,6 +21,19 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "..", "..", "tests", "workloads")
+
+# A trail is paced (trail.py): so often, so much of a calculation that nobody traces is timed.
+PACE_EVERY_NS = 5e6
+PACE_STEPS, PACE_WARM_STEPS = 1500, 300
+
+current_cpu = ctypes.CDLL(None).sched_getcpu
+
+
+def calculate(steps):
+    x = 1
+    for i in range(steps):
+        x = x * 3 + i & 0xffff
+    return x
 
 
 class Clock:
@@ -30,19 +44,32 @@ class Clock:
         self.rlscope = rlscope
         self.stack, self.spent_ns, self.since_ns = [""], {}, 0
         self.trail, self.steppers = [], {}
+        self.paced_ns = None    # when last; None: not at all
 
-    def turn(self, label=None):
-        """What was done since the last turn is over; label: what to call it, if not by its operation."""
+    def book(self, label):
         now_ns = time.monotonic_ns()
         name = self.stack[-1]
         self.spent_ns[name] = self.spent_ns.get(name, 0) + now_ns - self.since_ns
-        self.trail.append((label or name, now_ns - self.since_ns))
+        self.trail.append((label or name, now_ns - self.since_ns, current_cpu()))
         self.since_ns = now_ns
+
+    def pace(self):
+        calculate(PACE_WARM_STEPS)
+        self.book("pacing")
+        calculate(PACE_STEPS)
+        self.book("pace")
+        self.paced_ns = self.since_ns
+
+    def turn(self, label=None):
+        """What was done since the last turn is over; label: what to call it, if not by its operation."""
+        self.book(label)
+        if self.paced_ns is not None and self.since_ns - self.paced_ns > PACE_EVERY_NS:
+            self.pace()
 
     @contextlib.contextmanager
     def operation(self, name):
         with self.rlscope.operation(name):
-            self.turn()
+            self.book(None)     # not paced: that would be this operation's time to the profiler
             self.stack.append(name)
             try:
                 yield
@@ -73,8 +100,8 @@ class Clock:
         for optimizer in optimizers:
             optimizer.step = wrap(optimizer.step)
 
-    def measure(self, work):
-        self.spent_ns, self.trail = {}, []
+    def measure(self, work, paced):
+        self.spent_ns, self.trail, self.paced_ns = {}, [], 0 if paced else None
         cpu_ns = time.process_time_ns()
         self.since_ns = begin_ns = time.monotonic_ns()
         work()
@@ -199,7 +226,7 @@ def child(clock, warm, work):
     warm()
     say(child=os.getpid())
     while (word := read_line()) in ("go", "trail"):
-        answer = clock.measure(work)
+        answer = clock.measure(work, word == "trail")
         say(**answer, **({"trail": clock.trail} if word == "trail" else {}))
 
 
@@ -238,7 +265,7 @@ def main():
     if options.once:
         warm()
         with torch_profiler() if options.torch_profiler else contextlib.nullcontext():
-            say(**clock.measure(work))
+            say(**clock.measure(work, False))
     else:
         serve(clock, warm, work)
 
