@@ -47,6 +47,7 @@ class Clock:
         self.paced_ns = None    # when last; None: not at all
 
     def book(self, label):
+        """A piece of the trail ends here; label: what to call it, None for its operation."""
         now_ns = time.monotonic_ns()
         name = self.stack[-1]
         self.spent_ns[name] = self.spent_ns.get(name, 0) + now_ns - self.since_ns
@@ -61,7 +62,7 @@ class Clock:
         self.paced_ns = self.since_ns
 
     def turn(self, label=None):
-        """What was done since the last turn is over; label: what to call it, if not by its operation."""
+        """The same; now and then the machine's pace is taken after it."""
         self.book(label)
         if self.paced_ns is not None and self.since_ns - self.paced_ns > PACE_EVERY_NS:
             self.pace()
