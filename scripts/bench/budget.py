@@ -52,8 +52,10 @@ def calibrate(job):
 
 def traced(trace):
     """[(from ns, to ns)]: when all probes were on. The first stretch, which no edge begins, is not in it."""
-    dump = subprocess.run([BINARY, "dump", trace], capture_output=True, text=True, check=True).stdout
-    edges = [json.loads(line) for line in dump.splitlines() if '"window"' in line]
+    with subprocess.Popen([BINARY, "dump", trace], stdout=subprocess.PIPE, text=True) as dump:
+        edges = [json.loads(line) for line in dump.stdout if '"window"' in line]
+    if dump.returncode:
+        sys.exit("dump %s: exit %d" % (trace, dump.returncode))
     return [(first["time_ns"], last["time_ns"]) for first, last in zip(edges, edges[1:])
             if first["open"] and not last["open"]]
 
@@ -66,7 +68,9 @@ def record(job, budget, seconds):
             "--duration", str(seconds), "--format", "json", "--report", folder + "/report.json",
             "-o", folder + "/trace"])
         with open(folder + "/report.json", encoding="utf-8") as file:
-            return json.load(file), (*meanwhile, traced(folder + "/trace"))
+            report = json.load(file)
+        windows = traced(folder + "/trace") if "budget" in report["overhead"] else []
+        return report, (*meanwhile, windows)
 
 
 def nobody(job, seconds):

@@ -43,7 +43,7 @@ def calibrate(job, seconds):
 def repetitions(job, profiler, count):
     """So many of them, watched by the profiler: what both have to say of all of them."""
     profiler.begin(job.pid)
-    answers = job.repeat_times(count)
+    answers = [job.once() for _ in range(count)]
     total = {"wall_ns": sum(answer["wall_ns"] for answer in answers), "operations": {}, "pid": job.pid,
              "walls": [answer["wall_ns"] for answer in answers], "answers": answers}
     for answer in answers:

@@ -15,7 +15,6 @@ import trail
 
 BEGINNING_NS = 6e9      # from the profiler's start: it looks around, puts probes on, traces all for a moment
 END_NS = 2e9
-AFTER_TRACED_NS = 1e8
 SETTLE_SECONDS = 0.5
 
 
@@ -29,17 +28,17 @@ class Job:
         self.cpus = sorted(os.sched_getaffinity(0))[-cpus:]
         os.sched_setaffinity(self.pid, self.cpus)
 
+    def once(self):
+        """What it says of a repetition."""
+        self.work.say("trail")
+        return self.work.hear("wall_ns")
+
     def repeat(self, going):
         """What it says of each repetition that begins while going() holds."""
         answers = []
         while going():
-            self.work.say("trail")
-            answers.append(self.work.hear("wall_ns"))
+            answers.append(self.once())
         return answers
-
-    def repeat_times(self, count):
-        left = iter(range(count))
-        return self.repeat(lambda: next(left, None) is not None)
 
     def alone(self, seconds):
         """As long on each of its CPUs."""
@@ -108,15 +107,6 @@ def joined(answers):
     return [piece for pieces in answers for piece in pieces]
 
 
-def in_quiet(some, traced):
-    """Those that are no bursts of the machine: what is slow while, or right after, the profiler traced is its
-    own doing. traced: [(from ns, to ns)]."""
-    most = trail.BURST * pairs.median([window.level() for window in some])
-    return [window for window in some
-            if window.level() <= most or
-            any(begin_ns < window.at_ns < end_ns + AFTER_TRACED_NS for begin_ns, end_ns in traced)]
-
-
 def of(before, during, after, began_ns, ended_ns, traced=()):
     """What a job lost to a profiler that ran from began_ns to ended_ns and traced at those times: at its
     beginning, between and at its end, the latter two also with the machine's bursts left in."""
@@ -126,7 +116,7 @@ def of(before, during, after, began_ns, ended_ns, traced=()):
     first = [window for window in some if window.at_ns < began_ns + BEGINNING_NS]
     last = [window for window in some if window.at_ns >= ended_ns - END_NS]
     between = [window for window in some if began_ns + BEGINNING_NS <= window.at_ns < ended_ns - END_NS]
-    quiet = in_quiet(between, traced)
+    quiet = trail.without_bursts(between, traced)
     whole_ns = ended_ns - began_ns
     edges_ns = lost(first)[0] + lost(last)[0]
     between_ns = whole_ns - BEGINNING_NS - END_NS

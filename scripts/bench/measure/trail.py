@@ -20,6 +20,7 @@ import pairs
 
 WINDOW_NS = 25e6
 BURST = 1.2
+AFTER_TRACED_NS = 1e8   # what was traced is felt for so long
 QUIET_SHARE_MIN = 0.5   # of a stretch that is compared
 LEAST_PIECES = 20       # of a label, to know what it takes
 PACING = ("pacing", "pace")     # what work.py calls the pieces of its pacing; the last one counts
@@ -114,9 +115,18 @@ def windows(pieces, normal):
         yield window
 
 
-def without_bursts(some):
-    most = BURST * pairs.median([window.level() for window in some])
-    return [window for window in some if window.level() <= most]
+def burst_level(some):
+    """Windows above it are bursts."""
+    return BURST * pairs.median([window.level() for window in some])
+
+
+def without_bursts(some, traced=()):
+    """Windows that are no bursts of the machine: what is slow while, or right after, a profiler traced is its own
+    doing. traced: [(from ns, to ns)]."""
+    most = burst_level(some)
+    return [window for window in some
+            if window.level() <= most or
+            any(begin_ns < window.at_ns < end_ns + AFTER_TRACED_NS for begin_ns, end_ns in traced)]
 
 
 class State:
@@ -125,7 +135,7 @@ class State:
     def __init__(self, stretches):
         normal = usual(piece for one in stretches for piece in one)
         cut = [list(windows(one, normal)) for one in stretches]
-        most = BURST * pairs.median([window.level() for one in cut for window in one])
+        most = burst_level([window for one in cut for window in one])
         quiet = [[window for window in one if window.level() <= most] for one in cut]
         self.stretches = [[piece for window in one for piece in window.pieces] for one in quiet]
         self.quiet_shares = [len(some) / len(one) for some, one in zip(quiet, cut)]
