@@ -7,6 +7,7 @@ out between beginning and end, where the profiler makes none; how much they are 
 """
 
 import collections
+import itertools
 import os
 import time
 
@@ -19,18 +20,20 @@ SETTLE_SECONDS = 0.5
 
 
 class Job:
-    """May run on so many of our CPUs."""
+    """May run on so many of our CPUs. Repetitions begin on each of them by turns, whether anybody looks on or not,
+    as being moved costs something too, and CPUs differ."""
 
     def __init__(self, python, name, cpus):
         self.work = pairs.Work(python, name)
         self.work.say("run")
         self.pid = self.work.hear("child")["child"]
-        self.cpus = sorted(os.sched_getaffinity(0))[-cpus:]
-        os.sched_setaffinity(self.pid, self.cpus)
+        allowed = sorted(os.sched_getaffinity(0))[-cpus:]
+        os.sched_setaffinity(self.pid, allowed)
+        self.turns = itertools.cycle(allowed)
 
     def once(self):
         """What it says of a repetition."""
-        self.work.say("trail")
+        self.work.say("trail %d" % next(self.turns))
         return self.work.hear("wall_ns")
 
     def repeat(self, going):
@@ -41,15 +44,9 @@ class Job:
         return answers
 
     def alone(self, seconds):
-        """As long on each of its CPUs."""
         time.sleep(SETTLE_SECONDS)
-        answers = []
-        for cpu in self.cpus:
-            os.sched_setaffinity(self.pid, {cpu})
-            end = time.monotonic() + seconds / len(self.cpus)
-            answers += self.repeat(lambda: time.monotonic() < end)
-        os.sched_setaffinity(self.pid, self.cpus)
-        return answers
+        end = time.monotonic() + seconds
+        return self.repeat(lambda: time.monotonic() < end)
 
     def close(self):
         self.work.close()
@@ -63,14 +60,20 @@ def middle_ns(pieces):
     return (pieces[0][0] + pieces[-1][0]) / 2
 
 
+def joined(lists):
+    return [entry for one in lists for entry in one]
+
+
 class Usual:
     """What pieces take alone, at any time between two stretches."""
 
     def __init__(self, before, after):
         self.of = trail.usual(before + after)
         self.counts = collections.Counter(label[:2] for _, label, _ in before + after)
-        self.ends = [(middle_ns(some), level(trail.without_bursts(list(trail.windows(some, self.of)))))
-                     for some in (before, after)]
+        cut = [list(trail.windows(some, self.of)) for some in (before, after)]
+        quiet = [trail.without_bursts(some) for some in cut]
+        self.ends = [(middle_ns(some), level(rest)) for some, rest in zip((before, after), quiet)]
+        self.bursts = level(joined(cut)) / level(joined(quiet)) - 1
 
     def drift(self):
         return self.ends[1][1] / self.ends[0][1] - 1
@@ -103,13 +106,9 @@ def lost(some):
     return more_ns, more_ns / normal_ns
 
 
-def joined(answers):
-    return [piece for pieces in answers for piece in pieces]
-
-
 def of(before, during, after, began_ns, ended_ns, traced=()):
     """What a job lost to a profiler that ran from began_ns to ended_ns and traced at those times: at its
-    beginning, between and at its end, the latter two also with the machine's bursts left in."""
+    beginning, between and at its end, also with the machine's bursts left in, and beyond what these add alone."""
     answers = trail.paced(before + during + after)
     usual = Usual(joined(answers[:len(before)]), joined(answers[len(before) + len(during):]))
     some = usual.windows(joined(answers[len(before):len(before) + len(during)]))
@@ -120,9 +119,10 @@ def of(before, during, after, began_ns, ended_ns, traced=()):
     whole_ns = ended_ns - began_ns
     edges_ns = lost(first)[0] + lost(last)[0]
     between_ns = whole_ns - BEGINNING_NS - END_NS
+    all_with_bursts = (edges_ns + lost(between)[1] * between_ns) / whole_ns
     return {"beginning_s": lost(first)[0] / 1e9, "end_s": lost(last)[0] / 1e9,
             "between": lost(quiet)[1], "between_with_bursts": lost(between)[1],
             "all": (edges_ns + lost(quiet)[1] * between_ns) / whole_ns,
-            "all_with_bursts": (edges_ns + lost(between)[1] * between_ns) / whole_ns,
+            "all_with_bursts": all_with_bursts, "beyond_bursts": all_with_bursts - usual.bursts,
             "bursts": 1 - len(quiet) / len(between), "drift": usual.drift(),
             "cpus": usual.cpus_differ()}

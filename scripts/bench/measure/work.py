@@ -22,9 +22,10 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "..", "..", "tests", "workloads")
 
-# A trail is paced (trail.py): so often, so much of a calculation that nobody traces is timed.
+# A trail is paced (trail.py): so often, so much of a calculation that nobody traces is timed. Not
+# before it is warm: how cold it is depends on the work it comes after, and on whether that is traced.
 PACE_EVERY_NS = 5e6
-PACE_STEPS, PACE_WARM_STEPS = 1500, 300
+PACE_STEPS, PACE_WARM_STEPS = 750, 1800
 
 current_cpu = ctypes.CDLL(None).sched_getcpu
 
@@ -223,12 +224,22 @@ def say(**what):
     print(json.dumps(what), flush=True)
 
 
+def move_to(cpu):
+    """From there on the scheduler may move us again."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    os.sched_setaffinity(0, allowed)
+
+
 def child(clock, warm, work):
+    """Does it at `go`; at `trail CPU` beginning there, and tells each of its pieces."""
     warm()
     say(child=os.getpid())
-    while (word := read_line()) in ("go", "trail"):
-        answer = clock.measure(work, word == "trail")
-        say(**answer, **({"trail": clock.trail} if word == "trail" else {}))
+    while (words := (read_line() or "").split()) and words[0] in ("go", "trail"):
+        for cpu in words[1:]:
+            move_to(int(cpu))
+        answer = clock.measure(work, words[0] == "trail")
+        say(**answer, **({"trail": clock.trail} if words[0] == "trail" else {}))
 
 
 def serve(clock, warm, work):
