@@ -1,15 +1,13 @@
 #include "userspace/attach/groups.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
 #include "userspace/attach/closing.h"
+#include "userspace/attach/held_file.h"
 
 /* A link goes as a whole, and each site in it costs the target some 50 us when it does: so
  * few sites a link, that those beside a busy one do not matter, and not too few for the number
@@ -26,8 +24,7 @@ struct chunk {
 /* The sites of one request, and the probes on them. */
 struct rls_group_file {
 	const struct bpf_program *on_site, *on_return;
-	int fd;                     /* the file: its path may be gone with a process */
-	char path[32];              /* of the descriptor */
+	struct rls_held_file held;
 	struct rls_site *sites;
 	size_t count;
 	uint32_t first_id;
@@ -50,8 +47,7 @@ static void file_free(struct rls_group_file *file, struct rls_links *gone)
 	for (size_t i = 0; i < file->chunk_count; i++)
 		gather(&file->chunks[i].always, gone);
 	gather(&file->windows, gone);
-	if (file->fd >= 0)
-		close(file->fd);
+	rls_held_file_close(&file->held);
 	free(file->chunks);
 	free(file->sites);
 	free(file);
@@ -71,17 +67,16 @@ static void divide(struct rls_group_file *file)
 static int file_new(const struct rls_link_request *request, struct rls_group_file **out)
 {
 	struct rls_group_file *file = calloc(1, sizeof(*file));
-	int r = 0;
+	int r;
 
 	if (!file)
 		return -ENOMEM;
+	file->held = (struct rls_held_file)RLS_HELD_FILE_NONE;
 	file->on_site = request->on_site;
 	file->on_return = request->on_return;
 	file->first_id = request->first_id;
 	file->count = request->count;
-	file->fd = open(request->path, O_RDONLY | O_CLOEXEC);
-	if (file->fd < 0)
-		r = -errno;
+	r = rls_held_file_open(&file->held, request->path);
 	file->sites = calloc(request->count, sizeof(*file->sites));
 	file->chunks = calloc(request->count / SITES_A_LINK + 1, sizeof(*file->chunks));
 	if (!r && (!file->sites || !file->chunks))
@@ -94,7 +89,6 @@ static int file_new(const struct rls_link_request *request, struct rls_group_fil
 	memcpy(file->sites, request->sites, request->count * sizeof(*file->sites));
 	for (size_t i = 0; i < file->count; i++)
 		file->sites[i].name = NULL; /* borrowed for the request only */
-	snprintf(file->path, sizeof(file->path), "/proc/self/fd/%d", file->fd);
 	*out = file;
 	return 0;
 }
@@ -120,7 +114,7 @@ static int attach(const struct rls_groups *groups, const struct rls_group_file *
 	_cleanup_free_ uint32_t *ids = calloc(count, sizeof(*ids));
 	struct rls_link_request request = {
 		.on_site = file->on_site, .on_return = file->on_return, .multi = true,
-		.path = file->path, .sites = sites, .ids = ids, .costs = costs,
+		.path = file->held.path, .sites = sites, .ids = ids, .costs = costs,
 		.first_id = file->first_id, .windowed = duty == RLS_DUTY_WINDOWS,
 	};
 

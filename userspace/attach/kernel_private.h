@@ -13,6 +13,7 @@
 #include "rlscope.skel.h"
 #include "userspace/attach/arms.h"
 #include "userspace/attach/groups.h"
+#include "userspace/attach/held_file.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/attach/links.h"
 #include "userspace/attach/sampler.h"
@@ -23,7 +24,7 @@
 /* Where ranges end, to be put on again. */
 struct rls_range_ends {
 	struct rls_range_end {
-		int fd;
+		struct rls_held_file file;
 		uint64_t offset;
 		uint64_t cookie;
 	} *items;

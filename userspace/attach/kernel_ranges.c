@@ -1,17 +1,11 @@
 /* Other people's ranges: heard whole, or only that they begin. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "analysis/grow.h"
 #include "bpf/wire.h"
 #include "userspace/attach/cookie.h"
 #include "userspace/attach/kernel_private.h"
-
-/* /proc/self/fd/N: the file's path may be gone with a process. */
-#define PATH_BYTES 32
 
 static int attach_range(struct rls_kernel *kernel, struct rls_links *links, const char *path,
 			uint64_t offset, uint64_t cookie)
@@ -22,22 +16,19 @@ static int attach_range(struct rls_kernel *kernel, struct rls_links *links, cons
 
 static int attach_end(struct rls_kernel *kernel, const struct rls_range_end *end)
 {
-	char path[PATH_BYTES];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", end->fd);
-	return attach_range(kernel, &kernel->range_ends.links, path, end->offset, end->cookie);
+	return attach_range(kernel, &kernel->range_ends.links, end->file.path, end->offset, end->cookie);
 }
 
 static int add_end(struct rls_kernel *kernel, const char *path, uint64_t offset, uint64_t cookie)
 {
 	struct rls_range_ends *ends = &kernel->range_ends;
 	struct rls_range_end end = { .offset = offset, .cookie = cookie };
+	int r = rls_grow(&ends->items, &ends->room, ends->count);
 
-	if (rls_grow(&ends->items, &ends->room, ends->count))
-		return -ENOMEM;
-	end.fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (end.fd < 0)
-		return -errno;
+	if (!r)
+		r = rls_held_file_open(&end.file, path);
+	if (r)
+		return r;
 	ends->items[ends->count++] = end;
 	return kernel->skeleton->bss->range_ends_unheard ? 0 : attach_end(kernel, &end);
 }
@@ -93,7 +84,7 @@ void rls_kernel_leave_range_ends(struct rls_kernel *kernel)
 	if (rls_links_move(&ends->links, &kernel->links))
 		rls_links_clear(&ends->links, 0);
 	for (size_t i = 0; i < ends->count; i++)
-		close(ends->items[i].fd);
+		rls_held_file_close(&ends->items[i].file);
 	free(ends->items);
 	ends->items = NULL;
 	ends->count = ends->room = 0;

@@ -1,0 +1,19 @@
+/* A file that is held open to put probes on it again later: its path may be gone with a process. Private to
+ * attach/.
+ */
+#ifndef RLS_HELD_FILE_H
+#define RLS_HELD_FILE_H
+
+struct rls_held_file {
+	int fd;
+	char path[32];      /* /proc/self/fd/N: as good as the file's own while it is held */
+};
+
+#define RLS_HELD_FILE_NONE { .fd = -1 }
+
+/* 0 or -errno. The caller closes it. */
+int rls_held_file_open(struct rls_held_file *file, const char *path);
+
+void rls_held_file_close(struct rls_held_file *file);
+
+#endif
