@@ -25,6 +25,7 @@ __u32 settings_generation = 0;
 __u32 pid_namespace = 0;
 __u32 event_cost_ns = 0;
 __u32 edge_cost_ns = 0;
+__u32 later_edge_cost_ns = 0;
 __u32 cost_before_ns[2] = {};
 __u64 drops[RLS_DROP_MAX] = {};
 __u64 batch_hits = 0;

@@ -189,7 +189,8 @@ extern __u32 settings_generation;
 /* Whose numbers user space goes by: the inode of its pid namespace; 0: the initial one. */
 extern __u32 pid_namespace;
 extern __u32 event_cost_ns; /* what emitting adds to a hit's cost */
-extern __u32 edge_cost_ns;  /* and each edge read from an annotation record */
+extern __u32 edge_cost_ns;  /* and each edge read from an annotation record, */
+extern __u32 later_edge_cost_ns; /* from the RLS_EDGES_COLD'th of a hit on */
 /* How much of a hit's cost is over when its time is taken: at sites, at return probes. */
 extern __u32 cost_before_ns[2];
 extern __u64 drops[RLS_DROP_MAX];

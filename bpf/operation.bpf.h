@@ -141,7 +141,7 @@ SUBPROGRAM void read_edges(struct thread_state *thread, __u64 head)
 					(void *)EDGE_AT(thread->record, thread->edges_seen)))
 			break;
 		send_edge(thread, &edge, 0);
-		thread->pile.cost_ns += edge_cost_ns;
+		thread->pile.cost_ns += i < RLS_EDGES_COLD ? edge_cost_ns : later_edge_cost_ns;
 		thread->edges_seen++;
 	}
 }

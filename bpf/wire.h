@@ -251,6 +251,10 @@ struct rls_wire_ranges {
 /* site_hits: hits of a site by its id, on each CPU; ids beyond are not counted one by one. */
 #define RLS_SITES_COUNTED 16384
 
+/* Operation edges that one hit reads: the first ones are charged what they cost amid cold code, as the calibration
+ * measures it of so many at once, those after them what they cost in a loop. */
+#define RLS_EDGES_COLD 4
+
 /* ---- booking (`booking` set before loading): no records of transitions and edges, but sums ----
  *
  * cells: what a process did in an operation, a phase and a category. Operations and phases are

@@ -15,6 +15,13 @@ STORE = "/run/rlscope-bpf/calibration.json"
 PATHS = {"nop5.entry.silent", "nop5.entry.emitting", "emulated.entry.silent",
          "emulated.entry.emitting", "single-step.entry.silent", "single-step.entry.emitting",
          "return.silent", "return.emitting", "usdt", "annotation.edge"}
+EDGES, COLD_EDGE_NS, LATER_EDGE_NS = 512000, 400, 10
+OPERATIONS = """
+import rlscope
+for _ in range(%d):
+    with rlscope.operation("x"):
+        sum(range(100))
+""" % (EDGES // 2)
 WORK = "import sys, truthsim\nfor _ in range(40000): truthsim.noargs()\n"
 
 
@@ -37,6 +44,28 @@ def check_machine(checks):
     checks.that(text.returncode == 0 and "return probe" in text.stdout, "it prints text too")
 
 
+def check_edges(checks):
+    """Of operations that begin and end where nothing is probed, 64 edges are read at once, and all but the first
+    few of them in a loop."""
+    environment = dict(os.environ, PYTHONPATH=os.environ.get("RLS_PYTHONPATH", ""))
+    with open(STORE, encoding="utf-8") as file:
+        kept = file.read()
+    store = json.loads(kept)
+    store["paths"]["annotation.edge"] = {"ns": COLD_EDGE_NS, "error_ns": 1, "hot_ns": LATER_EDGE_NS,
+                                         "hot_error_ns": 1}
+    with open(STORE, "w", encoding="utf-8") as file:
+        json.dump(store, file)
+    overhead = overhead_of([harness.interpreter(), "-c", OPERATIONS], environment)
+    with open(STORE, "w", encoding="utf-8") as file:
+        file.write(kept)
+    edges = overhead["events"]      # not all: some are made before the first probe is on
+    expected_ns = edges / 64 * (store["paths"]["nop5.entry"]["ns"] + 4 * COLD_EDGE_NS + 60 * LATER_EDGE_NS)
+    checks.that(EDGES / 4 < edges < 1.1 * EDGES, "each edge is an event: %d" % edges)
+    checks.that(0.8 * expected_ns < overhead["estimated_ns"] < 1.5 * expected_ns,
+                "edges read together are charged as such: %.1f ms, expected %.1f" % (
+                    overhead["estimated_ns"] / 1e6, expected_ns / 1e6))
+
+
 def check_bad_usage(checks):
     for arguments in (["--rounds=1"], ["--rounds=x"], ["--nonsense"], ["--pid=x"], ["--pid=1", "--", "true"],
                       ["--pid=1", "--duration=0"]):
@@ -57,14 +86,19 @@ def check_distrust(checks):
     checks.that(stat.S_IMODE(os.stat(STORE).st_mode) == 0o644, "and replaced")
 
 
-def recorded(command, environment):
-    """The calibration that a recording of the command has in its trace."""
+def overhead_of(command, environment):
+    """What a recording of the command says of what it cost."""
     trace = "/tmp/rls-calibrate-test.trace"
     done = subprocess.run([harness.BINARY, "run", "--overhead-budget", "none", "-o", trace, "--format",
                            "json", *harness.ROLES, "--", *command], capture_output=True, text=True,
                           env=environment, timeout=120, check=True)
     os.unlink(trace)
-    return json.loads(done.stdout)["overhead"]["calibration"]
+    return json.loads(done.stdout)["overhead"]
+
+
+def recorded(command, environment):
+    """The calibration that it has in its trace."""
+    return overhead_of(command, environment)["calibration"]
 
 
 def check_command(checks):
@@ -158,6 +192,7 @@ def main():
     kept = open(STORE).read() if os.path.exists(STORE) else None
     try:
         check_machine(checks)
+        check_edges(checks)
         check_bad_usage(checks)
         check_distrust(checks)
         check_command(checks)

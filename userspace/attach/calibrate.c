@@ -26,8 +26,6 @@
  * what that costs shows much later. */
 #define AFTER_SINGLE_STEP 1500
 
-#define EDGES_PER_CALL 4
-
 /* By how much, of the cold figure, the hits of training jobs were seen to cost more than that:
  * scripts/bench/README.md. */
 #define MORE_THAN_COLD 0.6
@@ -98,7 +96,7 @@ static struct rls_thread_record edges;
 
 static void make_edges(void)
 {
-	for (int i = 0; i < EDGES_PER_CALL; i++) {
+	for (int i = 0; i < RLS_EDGES_COLD; i++) {
 		struct rls_edge *edge = &edges.edges[edges.head % RLS_EDGE_RING];
 
 		*edge = (struct rls_edge){
@@ -315,7 +313,7 @@ static void split(struct figure paths[RLS_PATH_MAX])
 	/* An entry and a return that each emit, less the same two silent. */
 	paths[RLS_PATH_EVENT] = divided(less(paths[RLS_PATH_EVENT], paths[RLS_PATH_RETURN]), 2);
 	paths[RLS_PATH_RETURN] = less(paths[RLS_PATH_RETURN], entry);
-	paths[RLS_PATH_EDGE] = divided(less(paths[RLS_PATH_EDGE], entry), EDGES_PER_CALL);
+	paths[RLS_PATH_EDGE] = divided(less(paths[RLS_PATH_EDGE], entry), RLS_EDGES_COLD);
 }
 
 static void conclude(const struct figures measured[RLS_PATH_MAX], struct rls_calibration *out)
@@ -424,6 +422,7 @@ struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibra
 	struct rls_hit_costs costs = {
 		.event_ns = (uint32_t)lround(paths[RLS_PATH_EVENT].value_ns),
 		.edge_ns = (uint32_t)lround(paths[RLS_PATH_EDGE].value_ns),
+		.later_edge_ns = (uint32_t)lround(paths[RLS_PATH_EDGE].hot_ns),
 	};
 
 	for (int i = 0; i < RLS_SITE_CLASS_MAX; i++) {

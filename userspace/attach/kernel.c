@@ -275,6 +275,7 @@ void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs 
 	kernel->costs = *costs;
 	kernel->skeleton->bss->event_cost_ns = costs->event_ns;
 	kernel->skeleton->bss->edge_cost_ns = costs->edge_ns;
+	kernel->skeleton->bss->later_edge_cost_ns = costs->later_edge_ns;
 	memcpy(kernel->skeleton->bss->cost_before_ns, costs->before_ns, sizeof(costs->before_ns));
 }
 
