@@ -39,18 +39,12 @@ class Monitor:
             [os.environ["RLS_BIN"], "monitor", "--listen", "127.0.0.1:%d" % PORT,
              "--simulator", "truthsim*", "--backend", "truthback*", *arguments],
             stderr=subprocess.PIPE, text=True)
-        self.serves, self.reader = threading.Event(), threading.Thread(target=self.read)
-        self.reader.start()
-
-    def read(self):
-        for line in self.child.stderr:
-            if line.startswith("metrics at"):
-                self.serves.set()
+        self.err = pairs.Lines(self.child.stderr)
 
     def is_starting(self):
-        if not self.reader.is_alive():
+        if self.child.poll() is not None:
             sys.exit("the monitor has ended")
-        return not self.serves.is_set()
+        return not any(line.startswith("metrics at") for line in self.err.seen)
 
     def wait(self):
         while self.is_starting():
@@ -79,7 +73,6 @@ class Monitor:
 
     def stop(self):
         self.child.send_signal(signal.SIGTERM)
-        self.reader.join()
         if self.child.wait():
             print("the monitor ended with %d" % self.child.returncode)
 

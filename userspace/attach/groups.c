@@ -71,7 +71,7 @@ static int file_new(const struct rls_link_request *request, struct rls_group_fil
 
 	if (!file)
 		return -ENOMEM;
-	file->held = (struct rls_held_file)RLS_HELD_FILE_NONE;
+	file->held.fd = -1;
 	file->on_site = request->on_site;
 	file->on_return = request->on_return;
 	file->first_id = request->first_id;

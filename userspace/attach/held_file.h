@@ -5,11 +5,9 @@
 #define RLS_HELD_FILE_H
 
 struct rls_held_file {
-	int fd;
+	int fd;             /* -1: none */
 	char path[32];      /* /proc/self/fd/N: as good as the file's own while it is held */
 };
-
-#define RLS_HELD_FILE_NONE { .fd = -1 }
 
 /* 0 or -errno. The caller closes it. */
 int rls_held_file_open(struct rls_held_file *file, const char *path);
