@@ -22,10 +22,10 @@ struct ticks_map {
 	__type(value, __u32);
 };
 
-/* How long a CPU's last tick was after the one before, or what it stands for. */
 struct tick {
-	__u64 at_ns;
-	__u64 ns;
+	__u64 at_ns;            /* a CPU's last */
+	__u64 ns;               /* how long it was after the one before, or what it stands for */
+	__u64 phase_due_ns;     /* no phase is noted before */
 };
 
 struct tick_map {
@@ -52,18 +52,24 @@ struct tick_phases_map {
 extern struct tick_phases_map tick_phases SEC(".maps");
 extern volatile __u64 tick_period_ns;   /* 0: the scheduler's ticks are not taken */
 
-/* A thread that waited begins to run. */
+/* A thread that waited begins to run. Not each time: waits may come by the dozen within a millisecond, as those
+ * for the lock that probes are put on under, which says nothing of the next; and who always waits would be met
+ * right after each period, were it not at random after that. */
 static __always_inline void note_phase(__u64 now_ns)
 {
 	__u64 period_ns = tick_period_ns;
 	struct tick_phases *phases;
+	struct tick *tick;
 	__u32 key = 0;
 
 	if (!period_ns)
 		return;
 	phases = bpf_map_lookup_elem(&tick_phases, &key);
-	if (phases)
-		phases->begun[now_ns % period_ns * RLS_TICK_PHASES / period_ns & (RLS_TICK_PHASES - 1)]++;
+	tick = bpf_map_lookup_elem(&last_tick, &key);
+	if (!phases || !tick || now_ns < tick->phase_due_ns)
+		return;
+	tick->phase_due_ns = now_ns + period_ns + bpf_get_prandom_u32() % period_ns;
+	phases->begun[now_ns % period_ns * RLS_TICK_PHASES / period_ns & (RLS_TICK_PHASES - 1)]++;
 }
 
 /* What a tick has interrupted; of kernel mode where it will go on: behind the system call, fault

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Samples at the scheduler's ticks: none of its own interrupts for a program that just runs, and a
-timer for one that keeps step with the ticks, whose lines have their true shares all the same."""
+"""Samples at the scheduler's ticks: none of its own interrupts for a program that just runs, or whose waits
+come many at once, and a timer for one that keeps step with the ticks, whose lines have their true shares all
+the same."""
 
 import collections
 import os
@@ -35,6 +36,24 @@ while True:
     begun = time.monotonic()
     first(begun + 0.002)
     second(begun + 0.004)
+"""
+
+# Two threads hand a byte to and fro, within a fraction of the time between two ticks, now and then.
+BURSTS = """
+import os, random, sys, threading, time
+ping, pong = os.pipe(), os.pipe()
+def echo():
+    while True:
+        os.write(pong[1], os.read(ping[0], 1))
+threading.Thread(target=echo, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.readline()
+while True:
+    for _ in range(12):
+        os.write(ping[1], b"x")
+        os.read(pong[0], 1)
+    end = time.monotonic() + random.uniform(0.2, 0.3)
+    while time.monotonic() < end: pass
 """
 
 
@@ -76,6 +95,11 @@ def who_verifies_has_none(checks):
     checks.that(not report.get("samples"), "no stacks beside --verify, unless asked for")
 
 
+def who_waits_in_bursts_has_none(checks, others):
+    timers, _ = record(BURSTS, 4)
+    checks.that(timers == others, "no timers for a program that waits many times at once")
+
+
 def who_keeps_step_has_one(checks, others):
     timers, report = record(PACED, 5)
     checks.that(timers > others, "timers for a program that is paced by the ticks' clock")
@@ -94,6 +118,7 @@ def main():
     others, _ = record(RUNS, 0.1, "--sample-hz", "0") # such as tell of what is mapped
     who_runs_has_no_timer(checks, others)
     who_verifies_has_none(checks)
+    who_waits_in_bursts_has_none(checks, others)
     who_keeps_step_has_one(checks, others)
     checks.finish()
 

@@ -32,7 +32,7 @@
 #define DENSE_HIT 1.3
 #define FOLLOWING_HIT 3.0
 #define DENSE_RATE 0.05         /* of the time, in the last tick */
-#define TICK 1.6                /* what a tick costs, as what it brings out of the caches does too */
+#define TICK_MORE_NS 10000      /* than a tick costs, as what it brings out of the caches does too */
 
 /* Of what is asked for: what comes in between, from a page fault to a scan of tables, is charged to nobody. */
 #define AIM 0.9
@@ -232,7 +232,7 @@ static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *
 		r = 0; /* the profiler's own time, or the process is gone */
 	return r ? r : charge(throttle, &look->header,
 			      hits_ns(throttle, &look->header, &look->pile) +
-				      (uint32_t)(TICK * rls_kernel_tick_cost_ns(throttle->kernel)));
+				      rls_kernel_tick_cost_ns(throttle->kernel) + TICK_MORE_NS);
 }
 
 int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
