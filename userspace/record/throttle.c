@@ -35,7 +35,7 @@
 #define TICK_MORE_NS 10000      /* than a tick costs, as what it brings out of the caches does too */
 
 /* Of what is asked for: what comes in between, from a page fault to a scan of tables, is charged to nobody. */
-#define AIM 0.9
+#define AIM 0.85
 
 /* Sites are given up only when they have been watched for so long. */
 #define DEMOTE_AFTER_NS 5000000000ULL
