@@ -33,6 +33,7 @@
 #define FOLLOWING_HIT 3.0
 #define DENSE_RATE 0.05         /* of the time, in the last tick */
 #define TICK_MORE_NS 10000      /* than a tick costs, as what it brings out of the caches does too */
+#define WAITED_LOOK_NS 26000    /* where nothing interrupts, with that */
 
 /* Of what is asked for: what comes in between, from a page fault to a scan of tables, is charged to nobody. */
 #define AIM 0.85
@@ -215,6 +216,11 @@ static int charge(struct rls_throttle *throttle, const struct rls_wire_header *h
 	return rls_index_map_put(&throttle->costs, tid, 0, (void *)sum);
 }
 
+static uint32_t look_ns(const struct rls_throttle *throttle, const struct rls_wire_look *look)
+{
+	return look->waited_ns ? WAITED_LOOK_NS : rls_kernel_tick_cost_ns(throttle->kernel) + TICK_MORE_NS;
+}
+
 static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *look)
 {
 	struct rls_event event = { .kind = RLS_EVENT_SHARE, .pid = look->header.pid,
@@ -231,8 +237,7 @@ static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *
 	else
 		r = 0; /* the profiler's own time, or the process is gone */
 	return r ? r : charge(throttle, &look->header,
-			      hits_ns(throttle, &look->header, &look->pile) +
-				      rls_kernel_tick_cost_ns(throttle->kernel) + TICK_MORE_NS);
+			      hits_ns(throttle, &look->header, &look->pile) + look_ns(throttle, look));
 }
 
 int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
