@@ -193,6 +193,7 @@ static int take_scheduler_ticks(struct rls_kernel *kernel)
 	kernel->skeleton->bss->tick_period_ns = period_ns;
 	pace_scheduler_ticks(kernel, kernel->sampler.hz);
 	kernel->scheduler_ticks = link;
+	kernel->tick_cost_ns = SCHEDULER_TICK_NS;
 	return 0;
 }
 
@@ -206,7 +207,7 @@ static bool is_virtual_machine(void)
 
 static int start_timer(struct rls_kernel *kernel)
 {
-	kernel->timer_tick_ns = is_virtual_machine() ? VIRTUAL_TIMER_TICK_NS : TIMER_TICK_NS;
+	kernel->tick_cost_ns = is_virtual_machine() ? VIRTUAL_TIMER_TICK_NS : TIMER_TICK_NS;
 	kernel->sampler.random = (unsigned int)rls_monotonic_ns();
 	return rls_sampler_attach(&kernel->sampler, &kernel->links, kernel->skeleton->progs.on_tick);
 }
@@ -252,7 +253,7 @@ int rls_kernel_watch_ticks(struct rls_kernel *kernel, uint64_t time_ns)
 
 uint32_t rls_kernel_tick_cost_ns(const struct rls_kernel *kernel)
 {
-	return kernel->scheduler_ticks ? SCHEDULER_TICK_NS : kernel->timer_tick_ns;
+	return kernel->tick_cost_ns;
 }
 
 void rls_kernel_draw_ticks(struct rls_kernel *kernel, uint64_t time_ns)
