@@ -30,6 +30,16 @@ def calibrate(*arguments, **options):
                           timeout=120, check=False, **options)
 
 
+def read_store():
+    with open(STORE, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def write_store(store):
+    with open(STORE, "w", encoding="utf-8") as file:
+        json.dump(store, file)
+
+
 def check_machine(checks):
     done = calibrate("--json")
     checks.that(done.returncode == 0, "calibrate --json ends with 0: " + done.stderr.strip())
@@ -48,18 +58,13 @@ def check_edges(checks):
     """Of operations that begin and end where nothing is probed, 64 edges are read at once, and all but the first
     few of them in a loop."""
     environment = dict(os.environ, PYTHONPATH=os.environ.get("RLS_PYTHONPATH", ""))
-    with open(STORE, encoding="utf-8") as file:
-        kept = file.read()
-    store = json.loads(kept)
-    store["paths"]["annotation.edge"] = {"ns": COLD_EDGE_NS, "error_ns": 1, "hot_ns": LATER_EDGE_NS,
-                                         "hot_error_ns": 1}
-    with open(STORE, "w", encoding="utf-8") as file:
-        json.dump(store, file)
+    kept = read_store()
+    edge = {"ns": COLD_EDGE_NS, "error_ns": 1, "hot_ns": LATER_EDGE_NS, "hot_error_ns": 1}
+    write_store(dict(kept, paths=dict(kept["paths"], **{"annotation.edge": edge})))
     overhead = overhead_of([harness.interpreter(), "-c", OPERATIONS], environment)
-    with open(STORE, "w", encoding="utf-8") as file:
-        file.write(kept)
+    write_store(kept)
     edges = overhead["events"]      # not all: some are made before the first probe is on
-    expected_ns = edges / 64 * (store["paths"]["nop5.entry"]["ns"] + 4 * COLD_EDGE_NS + 60 * LATER_EDGE_NS)
+    expected_ns = edges / 64 * (kept["paths"]["nop5.entry"]["ns"] + 4 * COLD_EDGE_NS + 60 * LATER_EDGE_NS)
     checks.that(EDGES / 4 < edges < 1.1 * EDGES, "each edge is an event: %d" % edges)
     checks.that(0.8 * expected_ns < overhead["estimated_ns"] < 1.5 * expected_ns,
                 "edges read together are charged as such: %.1f ms, expected %.1f" % (
@@ -107,12 +112,10 @@ def check_command(checks):
     before = recorded(command, environment)
     checks.that("hit" in before and "workload.hit" not in before,
                 "a recording goes by the machine's figures: %s" % sorted(before))
-    with open(STORE) as file:
-        store = json.load(file)
+    store = read_store()
     words = json.dumps(command, separators=(",", ":"), ensure_ascii=False)
     store["workloads"] = [{"command": words, "factor": 2.0, "error": 0.25}]
-    with open(STORE, "w") as file:
-        json.dump(store, file)
+    write_store(store)
     after = recorded(command, environment)
     checks.that("workload.hit" in after, "and by those of its own command where there are any")
     checks.that("workload.hit.o" not in after, "without any of operations")
@@ -162,8 +165,7 @@ def check_job(checks):
             found = json.loads(done.stdout or "{}")
             checks.that(found.get("factor", 0) > 0 and found.get("inflation", 0) > 1,
                         "its probes cost something: %s" % found)
-            with open(STORE) as file:
-                kept = json.load(file)["workloads"][0]
+            kept = read_store()["workloads"][0]
             checks.that(json.loads(kept["command"]) == words and kept["factor"] == found["factor"],
                         "it is kept for this command")
             checks.that(kept["error"] >= found["error"] > 0, "with an error no smaller than the mean's")
@@ -189,7 +191,7 @@ def check_job(checks):
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
-    kept = open(STORE).read() if os.path.exists(STORE) else None
+    kept = read_store() if os.path.exists(STORE) else None
     try:
         check_machine(checks)
         check_edges(checks)
@@ -199,8 +201,7 @@ def main():
         check_job(checks)
     finally:
         if kept is not None:
-            with open(STORE, "w") as file:
-                file.write(kept)
+            write_store(kept)
     checks.finish()
 
 
