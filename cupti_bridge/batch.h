@@ -47,6 +47,11 @@
  * over once it is disarmed. */
 #define RLS_CUPTI_FLUSH_NS 200000000ULL
 
+/* Work may lie this long before the call that launched it: CUPTI places the GPU's times on the CPU's
+ * clock by interpolation, and a launch takes 5 us only. It is the work's place that is wrong then, not
+ * its length. One recording on an H100 had a sixth of its work refused, most likely for this. */
+#define RLS_CUPTI_EARLY_NS 1000000ULL
+
 enum rls_cupti_kind {
 	RLS_CUPTI_KERNEL = 1,
 	RLS_CUPTI_MEMCPY = 2,       /* subkind: CUPTI's copyKind */

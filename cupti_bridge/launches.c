@@ -18,5 +18,5 @@ bool rls_launches_forbid(const struct rls_launches *launches,
 	size_t slot = record->correlation % RLS_LAUNCHES;
 
 	return record->correlation && launches->calls[slot].correlation == record->correlation &&
-	       record->start_ns < launches->calls[slot].start_ns;
+	       record->start_ns + RLS_CUPTI_EARLY_NS < launches->calls[slot].start_ns;
 }

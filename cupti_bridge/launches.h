@@ -1,5 +1,5 @@
 /* When which call began, by correlation number, for the last RLS_LAUNCHES of them: work that
- * starts before its launch has a time that cannot be.
+ * starts more than RLS_CUPTI_EARLY_NS before its launch has a time that cannot be.
  */
 #ifndef RLS_CUPTI_LAUNCHES_H
 #define RLS_CUPTI_LAUNCHES_H
@@ -21,7 +21,7 @@ struct rls_launches {
 /* `record` is an RLS_CUPTI_API. Of nested calls, which share a number, the outer one counts. */
 void rls_launches_add(struct rls_launches *launches, const struct rls_cupti_record *record);
 
-/* Did the work start before the call that launched it? False when the call is not known. */
+/* Did the work start so long before the call that launched it? False when the call is not known. */
 bool rls_launches_forbid(const struct rls_launches *launches,
 			 const struct rls_cupti_record *record);
 

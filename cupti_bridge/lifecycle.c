@@ -43,6 +43,10 @@ static pid_t owner; /* no lock: set once, before there is a thread */
 
 static void end_at_exit(void);
 
+/* What cuInit calls, in the thread that calls it; also for whoever loads the bridge into a
+ * process that runs. 1: done, do not call again. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
 /* Is called again once libcupti is loaded: what is registered last is run first, and the last
  * records are to be fetched before CUPTI's own handlers run. */
 static void catch_exit(void)
@@ -84,6 +88,8 @@ static void flush(bool is_urgent)
 {
 	uint64_t now_ns = rls_clock_now_ns();
 
+	if (!session.is_armed && is_urgent)
+		rls_session_discard();
 	if (!session.is_armed || (now_ns < next_flush_ns && !is_urgent))
 		return;
 	next_flush_ns = now_ns + RLS_CUPTI_FLUSH_NS;
@@ -182,6 +188,23 @@ static void await_profiler(void)
 		nanosleep(&tick, NULL);
 }
 
+/* Of this file; 0 or -1. */
+static int find_own_path(char path[PATH_MAX])
+{
+	Dl_info self;
+
+	return dladdr((void *)InitializeInjection, &self) && realpath(self.dli_fname, path) ? 0 : -1;
+}
+
+/* libcuda loads what that variable names before anything of CUDA's has been made. */
+static bool is_loaded_by_cuda(void)
+{
+	const char *named = getenv(INJECTION);
+	char own[PATH_MAX], other[PATH_MAX];
+
+	return named && realpath(named, other) && !find_own_path(own) && !strcmp(own, other);
+}
+
 static void start(void)
 {
 	pthread_condattr_t attributes;
@@ -191,17 +214,15 @@ static void start(void)
 	pthread_cond_init(&has_ended, &attributes);
 	pthread_condattr_destroy(&attributes);
 	owner = getpid();
-	session.traces_whole_graphs = getenv("RLSCOPE_CUPTI_WHOLE_GRAPHS") != NULL;
+	session.wants_whole_graphs = getenv("RLSCOPE_CUPTI_WHOLE_GRAPHS") != NULL;
+	session.may_trace_whole_graphs = session.wants_whole_graphs && is_loaded_by_cuda();
 	pthread_atfork(NULL, NULL, abandon_in_child);
 	catch_exit();
 	await_profiler();
 	look(); /* here, so that a profiler that waits for us misses no launch */
+	session.may_trace_whole_graphs = false;
 	start_thread();
 }
-
-/* What cuInit calls, in the thread that calls it; also for whoever loads the bridge into a
- * process that runs. 1: done, do not call again. */
-__attribute__((visibility("default"))) int InitializeInjection(void);
 
 int InitializeInjection(void)
 {
@@ -221,12 +242,9 @@ int InitializeInjection(void)
 __attribute__((constructor)) static void ask_for_injection(void)
 {
 	const char *preloaded = getenv("LD_PRELOAD");
-	Dl_info self;
 	char path[PATH_MAX];
 
-	if (!preloaded || getenv(INJECTION))
-		return;
-	if (!dladdr((void *)InitializeInjection, &self) || !realpath(self.dli_fname, path))
+	if (!preloaded || getenv(INJECTION) || find_own_path(path))
 		return;
 	if (strstr(preloaded, strrchr(path, '/') + 1))
 		setenv(INJECTION, path, 0);

@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #define PAST_NS (10 * SECOND_NS)
 #define FUTURE_NS SECOND_NS
 
-/* The last one first when switching off, so that no work is without its call; calls are
- * switched on before all of these. The first one of all is the one that must work. */
+/* Calls are switched on before all of these and off after them, so that no work is without its
+ * call. The first one of all is the one that must work. */
 static const enum rls_activity_kind kinds[] = {
 	RLS_ACTIVITY_CONCURRENT_KERNEL,
 	RLS_ACTIVITY_MEMCPY,
@@ -22,7 +23,6 @@ static const enum rls_activity_kind kinds[] = {
 	RLS_ACTIVITY_MEMCPY_PEER,
 	RLS_ACTIVITY_SYNCHRONIZATION,
 	RLS_ACTIVITY_OVERHEAD,
-	RLS_ACTIVITY_GRAPH_TRACE, /* last: only when asked for */
 };
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
@@ -56,62 +56,61 @@ static void on_callback(void *userdata, int domain, uint32_t cbid, const void *d
 {
 }
 
-struct call_switch {
-	int (*set)(uint32_t cbid, uint8_t is_on);
-	uint8_t is_on;
-};
-
-static void switch_call(uint32_t cbid, void *context)
+static void switch_call_off(uint32_t cbid, void *context)
 {
-	const struct call_switch *way = context;
+	int (*const *set)(uint32_t cbid, uint8_t is_on) = context;
 
-	way->set(cbid, way->is_on); /* one that this version does not know is refused */
+	(*set)(cbid, 0); /* one that this version does not know is refused */
 }
 
-/* One by one where CUPTI can, else all, of which decoding leaves the same ones. */
-static void switch_calls(const struct rls_cupti *cupti, bool is_on)
+/* All of them, and then the many that tell nothing off again, where CUPTI can (else decoding leaves
+ * them out). Not the few on, one by one: once CUDA runs, CUPTI 13.0 then records none of them. The
+ * kind going off and on again forgets which were off, so that other tools see all. */
+static void switch_calls_on(struct rls_cupti *cupti)
 {
-	struct call_switch runtime = {cupti->enable_runtime_call, is_on};
-	struct call_switch driver = {cupti->enable_driver_call, is_on};
-	int (*set)(uint32_t kind) = is_on ? cupti->enable : cupti->disable;
-
-	if (runtime.set && driver.set) {
-		rls_calls_visit(RLS_CUPTI_RUNTIME, switch_call, &runtime);
-		rls_calls_visit(RLS_CUPTI_DRIVER, switch_call, &driver);
+	cupti->enable(RLS_ACTIVITY_RUNTIME);
+	cupti->enable(RLS_ACTIVITY_DRIVER);
+	if (!cupti->enable_runtime_call || !cupti->enable_driver_call)
 		return;
-	}
-	set(RLS_ACTIVITY_RUNTIME);
-	set(RLS_ACTIVITY_DRIVER);
+	rls_calls_visit_others(RLS_CUPTI_RUNTIME, switch_call_off, &cupti->enable_runtime_call);
+	rls_calls_visit_others(RLS_CUPTI_DRIVER, switch_call_off, &cupti->enable_driver_call);
 }
 
-static size_t kinds_wanted(const struct rls_session *session)
+static void switch_calls_off(const struct rls_cupti *cupti)
 {
-	return session->traces_whole_graphs ? KINDS : KINDS - 1;
+	cupti->disable(RLS_ACTIVITY_RUNTIME);
+	cupti->disable(RLS_ACTIVITY_DRIVER);
 }
 
 /* Returns CUPTI's result for the kernels; `missing` is how many other kinds it refused. */
 static int switch_kinds_on(struct rls_session *session, unsigned int *missing)
 {
-	const struct rls_cupti *cupti = &session->cupti;
+	struct rls_cupti *cupti = &session->cupti;
 	int result;
 
 	*missing = 0;
-	switch_calls(cupti, true);
+	switch_calls_on(cupti);
 	result = cupti->enable(kinds[0]);
 	if (result) {
-		switch_calls(cupti, false);
+		switch_calls_off(cupti);
 		return result;
 	}
-	for (size_t i = 1; i < kinds_wanted(session); i++)
+	for (size_t i = 1; i < KINDS; i++)
 		*missing += cupti->enable(kinds[i]) != 0;
+	if (session->may_trace_whole_graphs && !session->traces_whole_graphs) {
+		session->traces_whole_graphs = !cupti->enable(RLS_ACTIVITY_GRAPH_TRACE);
+		*missing += !session->traces_whole_graphs;
+	}
 	return 0;
 }
 
+/* Whole graphs stay on: with them off again, or on only after a graph was made, CUPTI 13.0.1 has
+ * the next launch of one end the process by SIGSEGV (seen on an H100). */
 static void switch_kinds_off(struct rls_session *session)
 {
-	for (size_t i = 0; i < kinds_wanted(session); i++)
+	for (size_t i = 0; i < KINDS; i++)
 		session->cupti.disable(kinds[i]);
-	switch_calls(&session->cupti, false);
+	switch_calls_off(&session->cupti);
 }
 
 /* The order is CUPTI's: thread numbers and clock before any kind. */
@@ -212,11 +211,16 @@ void rls_session_arm(struct rls_session *session)
 	}
 	if (!find_cupti(session) || !subscribe(session))
 		return;
+	if (session->traces_whole_graphs) {
+		session->cupti.flush_all(0);
+		rls_session_discard();
+	}
 	result = prepare(session);
 	session->earliest_ns = rls_clock_now_ns();
 	session->earliest_ns -= session->earliest_ns > PAST_NS ? PAST_NS : 0;
 	memset(&session->launches, 0, sizeof(session->launches));
 	session->has_refused_buffer = false;
+	session->unfinished = 0;
 	session->sender.header.clock_ns = 0;
 	session->sender.header.clock_cupti_ns = 0;
 	session->sender.header.clock_width_ns = 0;
@@ -230,9 +234,12 @@ void rls_session_arm(struct rls_session *session)
 		return;
 	}
 	session->is_armed = true;
-	say(session, RLS_CUPTI_ARMED, session->cupti.version, "CUPTI %u of %s%s",
+	say(session, RLS_CUPTI_ARMED, session->cupti.version, "CUPTI %u of %s%s%s",
 	    session->cupti.version, session->cupti.path,
-	    missing ? "; it does not record all kinds that were asked for" : "");
+	    missing ? "; it does not record all kinds that were asked for" : "",
+	    session->wants_whole_graphs && !session->traces_whole_graphs
+		    ? "; graphs by node, since as a whole they can be recorded from cuInit on only"
+		    : "");
 }
 
 /* --- what is delivered --------------------------------------------------------------------- */
@@ -258,6 +265,9 @@ static void pass_on(struct rls_session *session, const struct rls_cupti_record *
 		totals->unclaimed++;
 	else if (decoded == RLS_DECODE_SHORT)
 		totals->unpooled++;
+	else if (session->is_ending && rls_record_is_work(record) &&
+		 !(record->start_ns && record->end_ns))
+		session->unfinished++;
 	else if (!rls_record_is_possible(record, session->earliest_ns, session->latest_ns) ||
 		 (rls_record_is_work(record) && rls_launches_forbid(&session->launches, record)))
 		totals->refused++;
@@ -344,8 +354,6 @@ static void yield_to_thief(struct rls_session *session)
 {
 	session->is_armed = false;
 	session->cupti.disable(RLS_ACTIVITY_MEMCPY_PEER);
-	if (session->traces_whole_graphs)
-		session->cupti.disable(RLS_ACTIVITY_GRAPH_TRACE);
 	rls_clock_lend(false);
 	session->cupti.unsubscribe(session->subscriber);
 	say(session, RLS_CUPTI_STOLEN, 0,
@@ -367,11 +375,22 @@ void rls_session_disarm(struct rls_session *session)
 {
 	switch_kinds_off(session);
 	deliver(session, 0);
+	session->is_ending = true;
 	deliver(session, RLS_CUPTI_FLUSH_FORCED);
+	session->is_ending = false;
 	release(session);
 	session->is_armed = false;
 	rls_buffers_trim();
-	say(session, RLS_CUPTI_DISARMED, 0, "disarmed");
+	say(session, RLS_CUPTI_DISARMED, session->unfinished,
+	    "disarmed; %" PRIu64 " pieces of work had not ended", session->unfinished);
+}
+
+void rls_session_discard(void)
+{
+	static struct rls_buffer *taken[RLS_BUFFERS_MAX];
+
+	rls_buffers_give_back(taken, rls_buffers_take(taken));
+	rls_buffers_trim();
 }
 
 void rls_session_abandon(struct rls_session *session)

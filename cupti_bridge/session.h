@@ -16,12 +16,16 @@ struct rls_session {
 	struct rls_cupti cupti; /* version 0: not found yet */
 	struct rls_sender sender;
 	struct rls_launches launches;
-	bool traces_whole_graphs; /* a record a graph launch, not one a node; before arming */
+	/* A record a graph launch, not one a node. Asked for; possible, as before CUDA has run; and
+	 * on, which then is for the process's life: CUPTI 13.0 crashes graph launches otherwise. */
+	bool wants_whole_graphs, may_trace_whole_graphs, traces_whole_graphs;
 	bool is_armed;
+	bool is_ending; /* what CUPTI delivers now may lack its times, not having ended */
 	bool can_watch_clock; /* cuptiGetTimestamp follows the clock that we registered */
 	bool has_refused_buffer; /* said once a session */
 	uint32_t foreign_thread_id_type;
 	uint64_t earliest_ns, latest_ns; /* between which a record's times can be */
+	uint64_t unfinished; /* work that had not ended when CUPTI was switched off */
 	void *subscriber;
 	/* What was said last, for a profiler that comes later. */
 	enum rls_cupti_status status;
@@ -40,6 +44,10 @@ void rls_session_flush(struct rls_session *session);
 
 /* Switches CUPTI off, delivers what is left, and leaves it to others as it was found. */
 void rls_session_disarm(struct rls_session *session);
+
+/* Throws away what has come while nothing is recorded: whole graphs, or buffers from before another
+ * tool took over. */
+void rls_session_discard(void);
 
 /* Says the last status again. */
 void rls_session_repeat_status(struct rls_session *session);

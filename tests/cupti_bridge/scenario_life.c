@@ -63,6 +63,48 @@ static void again_and_again(void)
 	launches_free(&before);
 }
 
+static void launch_graphs(unsigned long count)
+{
+	struct fake_graph graph = {5, 4, kernels};
+
+	for (unsigned long i = 0; i < count; i++)
+		REQUIRE(!cuda.launch_graph(&graph, NULL));
+	cuda.wait_stream(NULL);
+}
+
+static void arm_and_launch_graphs(unsigned long count)
+{
+	bridge_watch(1);
+	wait_for_status(RLS_CUPTI_ARMED);
+	launch_graphs(count);
+	bridge_watch(0);
+	wait_for_status(RLS_CUPTI_DISARMED);
+}
+
+/* Recorded while someone looks. In between CUPTI has to go on with it, which goes nowhere. */
+static void whole_graphs_again(void)
+{
+	bridge_load(collector_receive);
+	bridge_watch(1);
+	cuda_start();
+	arm_and_launch_graphs(10);
+	REQUIRE(collector.count[RLS_CUPTI_GRAPH] == 10);
+	launch_graphs(setting("LAUNCHES", 200000));
+	arm_and_launch_graphs(20);
+	REQUIRE(collector.count[RLS_CUPTI_GRAPH] == 30 && !collector.count[RLS_CUPTI_KERNEL]);
+	REQUIRE(!collector.dropped && !collector.refused && !collector.unpooled);
+}
+
+/* Who comes when CUDA runs already gets nodes: CUPTI would end the program at the next graph. */
+static void whole_graphs_late(void)
+{
+	start();
+	launch_graphs(10);
+	arm_and_launch_graphs(10);
+	REQUIRE(collector.count[RLS_CUPTI_KERNEL] == 40 && !collector.count[RLS_CUPTI_GRAPH]);
+	launch_graphs(10);
+}
+
 static atomic_bool must_stop;
 
 static void *launch_on(void *unused)
@@ -207,6 +249,8 @@ static void signals(void)
 const struct scenario life_scenarios[] = {
 	{"idle", idle},
 	{"again-and-again", again_and_again},
+	{"whole-graphs-again", whole_graphs_again},
+	{"whole-graphs-late", whole_graphs_late},
 	{"under-load", under_load},
 	{"second-profiler", second_profiler},
 	{"forks", forks},

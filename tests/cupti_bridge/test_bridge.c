@@ -146,6 +146,8 @@ static struct run runs[] = {
 	{.scenario = "again-and-again", .cuda = "13"},
 	{.scenario = "again-and-again", .cuda = "11.8", .settings = {"ROUNDS", "30"},
 	 .plain_only = true},
+	{.scenario = "whole-graphs-again", .cuda = "13", .settings = {"RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
+	{.scenario = "whole-graphs-late", .cuda = "13", .settings = {"RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
 	{.scenario = "under-load", .cuda = "13"},
 	{.scenario = "second-profiler", .cuda = "13"},
 	{.scenario = "forks", .cuda = "13"},

@@ -166,18 +166,19 @@ static void refuses_impossible_times(void **state)
 static void knows_launches(void **state)
 {
 	static struct rls_launches launches;
-	struct rls_cupti_record call = {.kind = RLS_CUPTI_API, .correlation = 5, .start_ns = 100};
+	const uint64_t late_ns = 100 + RLS_CUPTI_EARLY_NS;
+	struct rls_cupti_record call = {.kind = RLS_CUPTI_API, .correlation = 5};
 	struct rls_cupti_record work = {.kind = RLS_CUPTI_KERNEL, .correlation = 5, .start_ns = 99};
 
 	assert_false(rls_launches_forbid(&launches, &work));
-	call.start_ns = 110; /* the driver's call, inside of */
+	call.start_ns = late_ns + 10; /* the driver's call, inside of */
 	rls_launches_add(&launches, &call);
-	call.start_ns = 100; /* the runtime's */
+	call.start_ns = late_ns; /* the runtime's */
 	rls_launches_add(&launches, &call);
-	call.start_ns = 120;
+	call.start_ns = late_ns + 20;
 	rls_launches_add(&launches, &call);
 	assert_true(rls_launches_forbid(&launches, &work));
-	work.start_ns = 100;
+	work.start_ns = 100; /* as far off as a GPU's clock may be */
 	assert_false(rls_launches_forbid(&launches, &work));
 	work.start_ns = 1;
 	work.correlation = 5 + RLS_LAUNCHES; /* another, in the same place */

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import batches
-from bench import NotPossible
+from bench import NotPossible, quartiles
 
 STEPS = 500
 
@@ -61,10 +61,6 @@ class Alone:
 
     def saw(self, **more):
         return dict(more, lost=self.lost, statuses=batches.statuses(self.records)[:4])
-
-
-def quartiles(values):
-    return [values[(len(values) - 1) * part // 4] for part in range(5)] if values else []
 
 
 def counts(bench, kind):
@@ -166,9 +162,11 @@ def alone_again(bench):
         mine = [record for record in ran.of(batches.KERNEL) if on_ns <= record.start_ns <= off_ns + 5e8]
         delays = sorted(record.start_ns - ran.begun[record.correlation] for record in mine
                         if record.correlation in ran.begun)
-        turns.append({"kernels": len(mine), "launch_to_start_ns": quartiles(delays)})
+        turns.append({"kernels": len(mine), "without_launch": len(mine) - len(delays),
+                      "launch_to_start_ns": quartiles(delays)})
     seen = ran.saw(turns=turns)
-    right = all(turn["kernels"] and turn["launch_to_start_ns"][0] >= 0 for turn in turns)
+    right = all(turn["launch_to_start_ns"] and turn["launch_to_start_ns"][0] >= 0 and
+                not turn["without_launch"] for turn in turns)
     return right and len(turns) == 5 and ran.status == 0, seen
 
 

@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FIXTURE_LINES = 4000
 FIXTURE_BYTES = 512 << 10
 IMPORT_SECONDS = 60
+ARMED_SECONDS = 0.5  # in which the bridge has seen that someone looks
 IMPORTS = {"torch": "import torch; assert torch.cuda.is_available()",
            "jax": "import jax; assert jax.default_backend() == 'gpu'",
            "triton": "import triton, torch; assert torch.cuda.is_available()"}
@@ -72,8 +73,8 @@ class Bench:
         return self.start_command([self.python(kind), self.job, *arguments], **more)
 
     def start_command(self, command, **more):
-        child = subprocess.Popen(command, env=self.environment(**more), stdout=subprocess.PIPE,
-                                 encoding="utf-8")
+        child = subprocess.Popen(command, env=self.environment(**more), stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, encoding="utf-8")
         self.children.append(child)
         line = child.stdout.readline()
         if not line.startswith("ready"):
@@ -87,7 +88,7 @@ class Bench:
         self.children.append(child)
         time.sleep(0.3)
         try:
-            self.recorded(["attach", "--pid", str(child.pid)], ["--duration", "0.2"], None)
+            self.recorded(["attach", "--pid", str(child.pid)], ["--duration", "0.2"])
         except (NotPossible, OSError, ValueError, subprocess.TimeoutExpired) as reason:
             return str(reason)
         finally:
@@ -106,31 +107,43 @@ class Bench:
         self.children = []
 
     def ended(self, child):
-        return json.loads(child.communicate(timeout=120)[0].splitlines()[-1])
+        """What the job says at its end."""
+        told = child.stdout.read()
+        child.wait(timeout=10)
+        return json.loads(told.splitlines()[-1])
 
-    def record(self, pid, *arguments, name=None):
-        """(report, events) of a recording of a process, to its end if nothing else is said."""
-        return self.recorded(["attach", "--pid", str(pid)], arguments, name)
+    def stopped(self, child):
+        """The same, of one that goes on until told to end (--until-told)."""
+        child.stdin.close()
+        return self.ended(child)
+
+    def record(self, job, *arguments, name=None, go=False):
+        """(report, events) of a recording of a job, to its end if nothing else is said. Says "go" to
+        one that waits for it (--await-go) once the recorder is there."""
+        def say():
+            if go:
+                time.sleep(ARMED_SECONDS)
+                job.stdin.write("go\n")
+                job.stdin.flush()
+        return self.recorded(["attach", "--pid", str(job.pid)], arguments, name, on_recording=say)
 
     def run(self, *arguments, kind="torch", **more):
         """(report, events) of a job that is recorded from its first instruction."""
         command = [self.python(kind), self.job, *arguments]
-        return self.recorded(["run"], ["--report", "/dev/stderr", "--", *command], None,
-                             self.environment(bridge=False, **more))
+        if not self.fakes:
+            more["RLS_JOB"] = kind
+        return self.recorded(["run"], ["--report", "/dev/stderr", "--", *command],
+                             environment=self.environment(bridge=False, **more))
 
-    def recorded(self, command, arguments, name, environment=None):
+    def recorded(self, command, arguments, name=None, environment=None, on_recording=lambda: None):
         with tempfile.TemporaryDirectory() as folder:
             trace = os.path.join(folder, "trace")
             where = os.path.join(folder, "report")
             arguments = [where if part == "/dev/stderr" else part for part in arguments]
             if where not in arguments:
                 arguments = ["--report", where, *arguments]
-            ended = subprocess.run([self.binary, *command, "-o", trace, "--format", "json",
-                                    "--overhead-budget", "none", *arguments], env=environment,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8",
-                                   timeout=180, check=False)
-            if ended.returncode:
-                raise NotPossible((ended.stderr.strip().splitlines() or ["it failed"])[-1])
+            follow([self.binary, *command, "-o", trace, "--format", "json", "--overhead-budget", "none",
+                    *arguments], environment, on_recording)
             with open(where) as stream:
                 report = json.load(stream)
             dump = subprocess.run([self.binary, "dump", trace], stdout=subprocess.PIPE,
@@ -156,6 +169,23 @@ class Bench:
     def close(self):
         self.clean_up()
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def follow(command, environment, on_recording):
+    """Runs the recorder to its end; calls back when it has said that it records."""
+    told = []
+    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, encoding="utf-8") as recorder:
+        try:
+            for line in recorder.stderr:
+                told.append(line.strip())
+                if line.startswith("recording "):
+                    on_recording()
+        except BaseException:
+            recorder.kill()
+            raise
+    if recorder.returncode:
+        raise NotPossible(told[-1] if told else "it failed")
 
 
 def find_alone(tree):
@@ -184,6 +214,22 @@ def kernels(report):
 
 def busy_ns(report):
     return sum(gpu["busy_ns"] for gpu in report["gpu"])
+
+
+def launched(events):
+    """When each launch that CUPTI tells of began, by its number."""
+    return {event["correlation"]: event["time_ns"] for event in events if event["event"] == "launch"}
+
+
+def launch_delays(events):
+    """From the beginning of each launch to that of its work, sorted."""
+    begun = launched(events)
+    return sorted(event["start_ns"] - begun[event["correlation"]] for event in events
+                  if event["event"] == "gpu" and event.get("correlation") in begun)
+
+
+def quartiles(values):
+    return [values[(len(values) - 1) * part // 4] for part in range(5)] if values else []
 
 
 def lost(report):

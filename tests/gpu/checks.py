@@ -5,16 +5,15 @@ import os
 import subprocess
 import time
 
-from bench import NotPossible, busy_ns, kernels, lost
+from bench import NotPossible, busy_ns, kernels, launch_delays, launched, lost
 
 
 def every_launch_is_a_kernel(bench):
     """A loop without graphs or copies: what the probes counted is what CUPTI recorded."""
-    job = bench.start("--seconds", "6")
-    time.sleep(1)
-    report, events = bench.record(job.pid, "--duration", "3", name="training_loop")
-    bench.ended(job)
-    begun = {event["correlation"]: event["time_ns"] for event in events if event["event"] == "launch"}
+    job = bench.start("--until-told")
+    report, events = bench.record(job, "--duration", "3", name="training_loop")
+    bench.stopped(job)
+    begun = launched(events)
     ran = [begun[event["correlation"]] for event in events
            if event["event"] == "gpu" and event["kind"] == "kernel" and event["correlation"] in begun]
     if not ran:
@@ -30,8 +29,8 @@ def every_launch_is_a_kernel(bench):
 
 def busy_time_is_that_of_events(bench):
     """The union of intervals against the job's own CUDA events round the same work."""
-    job = bench.start("--seconds", "4", "--wait", "2", "--dense")
-    report, _ = bench.record(job.pid)
+    job = bench.start("--seconds", "4", "--await-go", "--dense")
+    report, _ = bench.record(job, go=True)
     told = bench.ended(job)
     seen = {"busy_ns": busy_ns(report), "events_ns": told["events_ns"]}
     if not told["events_ns"]:
@@ -40,11 +39,11 @@ def busy_time_is_that_of_events(bench):
 
 
 def in_mid_life(bench):
-    """A job that has run for a while shows GPU time within a second of attach."""
-    job = bench.start("--seconds", "12")
-    time.sleep(8)
-    _, events = bench.record(job.pid, "--duration", "2")
-    bench.ended(job)
+    """A job that has run for a minute shows GPU time within a second of attach."""
+    job = bench.start("--until-told")
+    time.sleep(60)
+    _, events = bench.record(job, "--duration", "2")
+    bench.stopped(job)
     start = min(event["time_ns"] for event in events if event["event"] == "host")
     first = [event["start_ns"] for event in events if event["event"] == "gpu"]
     seen = {"first_ms": (min(first) - start) / 1e6 if first else None, "intervals": len(first)}
@@ -53,12 +52,10 @@ def in_mid_life(bench):
 
 def clock(bench):
     """CUPTI's clock against ours; and launches that begin after their work."""
-    job = bench.start("--seconds", "5")
-    report, events = bench.record(job.pid, "--duration", "3")
-    bench.ended(job)
-    begun = {event["correlation"]: event["time_ns"] for event in events if event["event"] == "launch"}
-    early = [begun[event["correlation"]] - event["start_ns"] for event in events
-             if event["event"] == "gpu" and event["start_ns"] < begun.get(event["correlation"], 0)]
+    job = bench.start("--until-told")
+    report, events = bench.record(job, "--duration", "3")
+    bench.stopped(job)
+    early = [-delay for delay in launch_delays(events) if delay < 0]
     return not early, {"clocks": report.get("gpu_clocks", []), "begun_before_launch": len(early),
                        "worst_ns": max(early, default=0)}
 
@@ -66,9 +63,9 @@ def clock(bench):
 def cost(bench):
     """Time of a launch without the bridge, with it idle, and while recorded from before the first on."""
     def launch_ns(recorded, **more):
-        job = bench.start("--seconds", "3", "--wait", "4" if recorded else "0", "--empty", **more)
+        job = bench.start("--seconds", "3", "--empty", *(["--await-go"] if recorded else []), **more)
         if recorded:
-            bench.record(job.pid)
+            bench.record(job, go=True)
         told = bench.ended(job)
         return {"best_ns": told["launch_ns"], "median_ns": told["median_ns"]}
 
@@ -77,9 +74,8 @@ def cost(bench):
 
 
 def conflict(bench, order):
-    job = bench.start("--seconds", "8", "--profiler", order)
-    time.sleep(1)
-    report, _ = bench.record(job.pid, "--duration", "4")
+    job = bench.start("--seconds", "8", "--profiler", order, "--await-go")
+    report, _ = bench.record(job, "--duration", "5", go=True)
     told = bench.ended(job)
     if "profiler" not in told:
         raise NotPossible("the job has no torch.profiler")

@@ -9,7 +9,9 @@ import argparse
 import ctypes
 import json
 import os
+import select
 import statistics
+import sys
 import threading
 import time
 
@@ -40,7 +42,7 @@ class Fakes:
     def step(self):
         self.cudart.cudaLaunchKernel(*self.arguments)
 
-    empty = step
+    empty = long = step
 
     def graph(self, nodes):
         """Launches a graph of so many kernels, whenever it is called."""
@@ -68,6 +70,8 @@ class Torch:
         self.torch = torch
         self.a = torch.rand(1024, 1024, device="cuda")
         self.b = torch.empty_like(self.a)
+        self.large = torch.rand(4096, 4096, device="cuda")
+        self.product = torch.empty_like(self.large)
         self.one = torch.zeros(1, device="cuda")
         for _ in range(10):
             self.step()
@@ -78,6 +82,10 @@ class Torch:
 
     def empty(self):
         self.one.add_(1)
+
+    def long(self):
+        """Takes milliseconds, beside which the microsecond between two kernels is little."""
+        self.torch.mm(self.large, self.large, out=self.product)
 
     def graph(self, nodes):
         graph = self.torch.cuda.CUDAGraph()
@@ -164,6 +172,18 @@ class Switch:
         return {"turns": self.turns}
 
 
+class Watch:
+    """Is there time left, and has nobody told us to end (by closing our input)?"""
+
+    def __init__(self, seconds, until_told):
+        self.end, self.until_told = time.monotonic() + seconds, until_told
+
+    def goes_on(self):
+        if self.until_told and select.select([sys.stdin], [], [], 0)[0]:
+            return False
+        return time.monotonic() < self.end
+
+
 JOBS = {"torch": Torch, "jax": Jax, "triton": Triton, "fakes": Fakes}
 
 
@@ -186,11 +206,10 @@ def launch_graphs(cuda, launch, count, nodes):
     return {"graphs": count, "nodes": nodes}
 
 
-def launch_without_rest(cuda, seconds):
+def launch_without_rest(cuda, watch):
     """There are always some hundred launches that have not run; the last of them is waited for."""
-    end, count = time.monotonic() + seconds, 0
-    marks = []
-    while time.monotonic() < end:
+    count, marks = 0, []
+    while watch.goes_on():
         for _ in range(100):
             cuda.step()
         count += 100
@@ -202,11 +221,11 @@ def launch_without_rest(cuda, seconds):
     return {"launches": count}
 
 
-def launch_for(cuda, seconds, step, dense):
+def launch_for(cuda, watch, step, dense):
     """How many, what a launch took at best and mostly, and the time of the device by its own events."""
-    end, count, took_ns, device_ns = time.monotonic() + seconds, 0, [], 0
+    count, took_ns, device_ns = 0, [], 0
     begin_ns = time.monotonic_ns()
-    while time.monotonic() < end:
+    while watch.goes_on():
         begun = cuda.event()
         start = time.perf_counter_ns()
         for _ in range(200):
@@ -230,7 +249,7 @@ def profiled(cuda, seconds):
         if not profiler:
             return {}
         with profiler:
-            launch_for(cuda, seconds, cuda.step, False)
+            launch_for(cuda, Watch(seconds, False), cuda.step, False)
         return {"profiler": sum(event.count for event in profiler.key_averages()
                                 if "CUDA" in str(getattr(event, "device_type", "")))}
     except Exception as error:  # whatever it is: it is the answer
@@ -243,18 +262,20 @@ def work(cuda, graph, options):
     with operation("loop"):
         if options.fixed:
             return launch_fixed(cuda, options.fixed)
+        watch = Watch(options.seconds, options.until_told)
         if options.no_idle:
-            return launch_without_rest(cuda, options.seconds)
-        return launch_for(cuda, options.seconds, cuda.empty if options.empty else cuda.step,
-                          options.dense)
+            return launch_without_rest(cuda, watch)
+        step = cuda.empty if options.empty else cuda.long if options.dense else cuda.step
+        return launch_for(cuda, watch, step, options.dense)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--wait", type=float, default=0, help="before the first launch")
+    parser.add_argument("--seconds", type=float, default=120, help="at most")
+    parser.add_argument("--await-go", action="store_true", help="a line of input, before the first launch")
+    parser.add_argument("--until-told", action="store_true", help="end early when the input does")
     parser.add_argument("--empty", action="store_true", help="the smallest kernel there is")
-    parser.add_argument("--dense", action="store_true", help="keep the device busy")
+    parser.add_argument("--dense", action="store_true", help="keep the device busy, with long kernels")
     parser.add_argument("--fixed", type=int, help="so many steps, and no more")
     parser.add_argument("--graphs", type=int, help="so many launches of a graph of four kernels")
     parser.add_argument("--no-idle", action="store_true", help="never let the device rest")
@@ -267,10 +288,10 @@ def main():
     if options.profiler == "before":
         told.update(profiled(cuda, 1))
     print("ready", flush=True)
-    time.sleep(options.wait)
+    if options.await_go:
+        sys.stdin.readline()
     switch = Switch(os.environ["RLS_ALONE"], options.turns) if options.turns else None
     if options.profiler == "after":
-        time.sleep(3)
         told.update(profiled(cuda, options.seconds / 2))
     told.update(work(cuda, graph, options))
     if switch:

@@ -1,5 +1,5 @@
-/* fixed LAUNCHES GRAPHS WAIT: so many launches, then so many of a graph of four kernels that is
- * captured once. Says "ready", waits so many seconds, works, says as JSON what it did. nvcc links
+/* fixed LAUNCHES GRAPHS AWAIT: so many launches, then so many of a graph of four kernels that is
+ * captured once. Says "ready", waits for a line of input if AWAIT is 1, works, says as JSON what it did. nvcc links
  * the runtime into it, so that its launches are seen at libcuda alone. */
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +27,7 @@ int main(int argc, char **argv)
 	cudaStream_t stream;
 	cudaGraph_t graph;
 	float *values, first;
+	int got;
 
 	if (argc != 4)
 		return 2;
@@ -36,7 +37,8 @@ int main(int argc, char **argv)
 	check(cudaDeviceSynchronize());
 	printf("ready\n");
 	fflush(stdout);
-	usleep(atof(argv[3]) * 1e6);
+	while (atoi(argv[3]) && (got = getchar()) != '\n' && got != EOF)
+		;
 	for (int i = 0; i < launches; i++)
 		add_one<<<1, 256, 0, stream>>>(values);
 	check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));

@@ -6,7 +6,8 @@ Commands are JSON lines, each answered by a JSON array:
 {"do": "graph", "count": n, "nodes": n, "operation": name}
 {"do": "begin"} / {"do": "finish"}     launches in a thread of its own until told to end: how many
 {"do": "spawn"} / {"do": "fork"}       a child that launches 100 kernels / one that uses no CUDA
-With --script it launches 1000 kernels in "forward" after a moment, and ends; with --at-once 10 before.
+With --script it launches 1000 kernels in "forward" after a moment, and ends; with --at-once 10 before;
+with --graphs a graph of four 50 times in "graph" after that.
 """
 
 import ctypes
@@ -116,6 +117,9 @@ def main():
         time.sleep(1)
         with operation("forward"):
             launch(1000)
+        if "--graphs" in sys.argv:
+            with operation("graph"):
+                graph(50, 4)
         return
     state = {}
     print('{"ready": %d}' % os.getpid(), flush=True)

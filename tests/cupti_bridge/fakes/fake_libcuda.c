@@ -29,7 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_stream streams[STREAMS_MAX]; /* the first ones are the devices' default */
 static uint32_t stream_count, device_count;
 static uint64_t latency_ns;
-static bool is_initialised;
+static atomic_bool is_initialised;
 static _Atomic(const struct fake_observer *) observer;
 static atomic_uint last_correlation;
 static _Thread_local uint32_t depth, own_correlation, own_device;

@@ -65,7 +65,7 @@ static size_t pending_count, pending_room, pending_settle = 4096;
 static uint64_t dropped, dropped_in_all, stored, record_number, work_number;
 static uint64_t drop_every, zero_every, backward_every, early_every, future_every;
 static bool is_reversed, is_subscribed, was_refused, were_settings_read;
-static atomic_bool was_enabled;
+static atomic_bool was_enabled, are_graphs_broken;
 static atomic_uint thread_id_type;
 static pid_t owner;
 static atomic_ulong call_count, thread_count;
@@ -153,14 +153,13 @@ static void read_settings(void)
 static void begin(const char *name)
 {
 	bool is_subscribing = !strcmp(name, "cuptiSubscribe");
-	void *driver;
+	static atomic_bool was_driver_seen; /* it is never unloaded */
 
 	atomic_fetch_add(&call_count, 1);
 	log_call(name);
-	driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-	if (!driver)
+	if (!atomic_load(&was_driver_seen) && !dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY))
 		misuse("called without libcuda");
-	dlclose(driver);
+	atomic_store(&was_driver_seen, true);
 	pthread_mutex_lock(&lock);
 	read_settings();
 	if (was_refused && !is_subscribing)
@@ -201,10 +200,17 @@ FAKE_EXPORT unsigned long fake_cupti_dropped(void)
 	return count;
 }
 
-static bool has_device(void)
+/* NULL when there is no driver. */
+static void *driver_function(const char *name)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-	bool (*ask)(void) = driver ? (bool (*)(void))dlsym(driver, "fake_cuda_has_device") : NULL;
+
+	return driver ? dlsym(driver, name) : NULL;
+}
+
+static bool has_device(void)
+{
+	bool (*ask)(void) = (bool (*)(void))driver_function("fake_cuda_has_device");
 
 	return ask && ask();
 }
@@ -364,8 +370,11 @@ static void on_work(const struct fake_work *work)
 	pthread_mutex_unlock(&lock);
 }
 
+/* The real 13.0.1 ends the program at such a launch. */
 static bool wants_whole_graphs(void)
 {
+	if (atomic_load(&are_graphs_broken))
+		misuse("a graph launch with GRAPH_TRACE switched on after cuInit, or off again");
 	return atomic_load(&kind_is_on[FAKE_GRAPH]);
 }
 
@@ -373,10 +382,8 @@ static void observe(void)
 {
 	static const struct fake_observer observer = {on_enter, on_leave, on_work,
 						      wants_whole_graphs};
-	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
 	void (*hook)(const struct fake_observer *) =
-		driver ? (void (*)(const struct fake_observer *))dlsym(driver, "fake_cuda_observe")
-		       : NULL;
+		(void (*)(const struct fake_observer *))driver_function("fake_cuda_observe");
 
 	if (hook)
 		hook(&observer);
@@ -480,8 +487,18 @@ static void set_calls(enum fake_domain domain, bool is_on)
 		atomic_store(&call_is_on[domain][cbid], is_on);
 }
 
+static bool has_cuda_begun(void)
+{
+	int (*count)(int *) = (int (*)(int *))driver_function("cuDeviceGetCount");
+	int devices;
+
+	return count && !count(&devices);
+}
+
 static void set_kind(uint32_t kind, bool is_on)
 {
+	if (kind == FAKE_GRAPH && (is_on ? has_cuda_begun() : atomic_load(&kind_is_on[kind])))
+		atomic_store(&are_graphs_broken, true);
 	atomic_store(&kind_is_on[kind], is_on);
 	if (kind == FAKE_RUNTIME_API)
 		set_calls(FAKE_RUNTIME, is_on);
@@ -519,10 +536,16 @@ FAKE_EXPORT int cuptiActivityDisable(uint32_t kind)
 }
 
 #if FAKE_CUPTI_MAJOR >= 13 /* since 12.5 */
+/* Those alone that were asked for, without their kind, the real 13.0.1 records before cuInit has
+ * ended, and later on none of them. */
 static int set_call(enum fake_domain domain, uint32_t cbid, uint8_t enable)
 {
+	uint32_t kind = domain == FAKE_RUNTIME ? FAKE_RUNTIME_API : FAKE_DRIVER_API;
+
 	if (cbid >= CALLS_MAX)
 		return INVALID_PARAMETER;
+	if (!atomic_load(&kind_is_on[kind]) && has_cuda_begun())
+		return SUCCESS;
 	atomic_store(&call_is_on[domain][cbid], enable);
 	return SUCCESS;
 }
