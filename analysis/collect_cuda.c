@@ -1,4 +1,5 @@
 /* From the timeline's CUDA side to rows: devices, calls by name, operations, clocks. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,28 @@ static void add_clock(struct rls_collector *c, const struct rls_process *process
 
 /* --- calls -------------------------------------------------------------------------- */
 
+/* Of the scopes in which the calls were made, which are scaled alike; NULL: of a thread that is gone. */
+static const struct rls_scope *scope_of(const struct rls_process *process,
+					const struct rls_call_total *total)
+{
+	for (const struct rls_thread *t = process->threads; t; t = t->next) {
+		for (const struct rls_scope *s = t->tid == total->tid ? t->scopes : NULL; s; s = s->next)
+			if (s->phase == total->phase && s->operation == total->operation)
+				return s;
+	}
+	return NULL;
+}
+
+/* From those that were traced to all there were. */
+static void scale_call(struct rls_cuda_call_row *row, const struct rls_scope *scope)
+{
+	if (!scope || scope->calls_scale <= 0)
+		return;
+	row->count = (uint64_t)llround((double)row->count * scope->calls_scale);
+	row->launches = (uint64_t)llround((double)row->launches * scope->calls_scale);
+	row->wall_ns = (uint64_t)llround((double)row->wall_ns * scope->calls_time_scale);
+}
+
 static void add_call(struct rls_collector *c, const struct rls_process *process,
 		     const struct rls_call_total *total)
 {
@@ -91,6 +114,7 @@ static void add_call(struct rls_collector *c, const struct rls_process *process,
 		.wall_ns = total->wall_ns,
 		.launches = total->launches,
 	};
+	scale_call(row, scope_of(process, total));
 }
 
 /* --- operations --------------------------------------------------------------------- */

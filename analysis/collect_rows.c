@@ -184,6 +184,7 @@ static void add_cell(struct rls_cell *into, const struct rls_cell *cell)
 		into->divided_error_ns[part] += cell->divided_error_ns[part];
 	}
 	into->subtracted_ns += cell->subtracted_ns;
+	into->under_gpu_ns += cell->under_gpu_ns;
 }
 
 static void sum_scope(struct rls_scope *into, const struct rls_scope *scope)

@@ -133,6 +133,7 @@ struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window,
 		uint64_t under = min_u64(cost_ns, span->untaken_gpu_ns);
 
 		span->untaken_gpu_ns -= under;
+		span->cell->under_gpu_ns += under;
 		left.under_gpu_ns += under;
 		cost_ns -= under;
 	}

@@ -8,9 +8,10 @@
  *        |----- span 1 -----|---- span 2 ---|-- span 3 --|
  *      mark                                            t: cost goes to 3, then 2, then 1
  *
- * Hits cost CPU time only: they are taken from a span's cpu part, never from cpu+gpu and
- * never below zero. Off-CPU time goes to both parts of a span, in proportion. What finds no
- * room is dropped; of hits it is told whether it lies in cpu+gpu time or nowhere.
+ * Hits cost CPU time only: they are taken from a span's cpu part, never from cpu+gpu (how much
+ * of it they are is kept apart) and never below zero. Off-CPU time goes to both parts of a span, in
+ * proportion. What finds no room is dropped; of hits it is told whether it lies in cpu+gpu time or
+ * nowhere.
  */
 #ifndef RLS_CORRECT_H
 #define RLS_CORRECT_H
@@ -29,6 +30,7 @@ struct rls_cell {
 	uint64_t wall_ns[RLS_PART_MAX];
 	uint64_t off_cpu_ns[RLS_PART_MAX];
 	uint64_t subtracted_ns;     /* from the cpu part */
+	uint64_t under_gpu_ns;      /* what hits cost in the cpu+gpu part, of which all is left there */
 	uint64_t looked_ns[RLS_PART_MAX];       /* of the wall time, what is known by looks (shares.h) */
 	double looked_error_ns[RLS_PART_MAX];
 	uint64_t divided_ns[RLS_PART_MAX];      /* of it, what is this operation's by samples */

@@ -42,8 +42,10 @@ static uint64_t ran_ns(const struct rls_cell *cell)
 
 static double corrected_ran_ns(const struct rls_cell *cell)
 {
+	double cost_ns = (double)cell->subtracted_ns + (double)cell->under_gpu_ns;
+
 	/* A cost and a wait may have been taken from the same time. */
-	return fmax((double)ran_ns(cell) - (double)cell->subtracted_ns, 0);
+	return fmax((double)ran_ns(cell) - cost_ns, 0);
 }
 
 static uint64_t traced_ran_ns(const struct rls_scope *scope)
@@ -347,13 +349,18 @@ static double cost_share(const struct pool *pool, double factor)
 	return fabs(factor - raw) / (1 + factor);
 }
 
+/* Of the closed time for one of the traced; 0: not known. */
+static double closed_factor(const struct pool *pool)
+{
+	return pool->traced.corrected_ns > 0 ? pool->closed.corrected_ns / pool->traced.corrected_ns : 0;
+}
+
 static void scale_counts(const struct pool *pool)
 {
-	double factor;
+	double factor = closed_factor(pool);
 
 	if (pool->traced.corrected_ns <= 0 || !pool->spread.timed_ns)
 		return;
-	factor = pool->closed.corrected_ns / pool->traced.corrected_ns;
 	for (size_t s = 0; s < pool->count; s++)
 		pool->scopes[s]->scaled_cost = (float)cost_share(pool, factor);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
@@ -369,6 +376,21 @@ static void scale_counts(const struct pool *pool)
 				scope->scaled_error[i][k] = (float)(error * count / all);
 			}
 		}
+	}
+}
+
+/* Once all time is in its category. */
+static void scale_calls(const struct pool *pool)
+{
+	uint64_t traced_ns = pool->traced_ns[RLS_CATEGORY_CUDA_API], all_ns = 0;
+
+	if (!traced_ns || pool->traced.corrected_ns <= 0)
+		return;
+	for (size_t s = 0; s < pool->count; s++)
+		all_ns += cell_ns(&pool->scopes[s]->cells[RLS_CATEGORY_CUDA_API]);
+	for (size_t s = 0; s < pool->count; s++) {
+		pool->scopes[s]->calls_scale = (float)(1 + closed_factor(pool));
+		pool->scopes[s]->calls_time_scale = (float)((double)all_ns / (double)traced_ns);
 	}
 }
 
@@ -437,6 +459,7 @@ static void settle_pool(const struct rls_thread *thread, struct pool *pool,
 			settle_part(scope, part, &running, &waiting);
 		settle_cost(scope);
 	}
+	scale_calls(pool);
 }
 
 static int order_scopes(const void *left, const void *right)

@@ -399,7 +399,7 @@ static int on_sample(struct rls_timeline *timeline, const struct rls_event *even
 	return err ? err
 		   : rls_sample_book_add(&timeline->samples, event, process, scope,
 					 thread ? thread->category : RLS_CATEGORY_UNKNOWN,
-					 thread && thread->unseen);
+					 thread ? thread->unseen : timeline->closed);
 }
 
 static int on_frame(struct rls_timeline *timeline, const struct rls_event *event)

@@ -131,6 +131,19 @@ struct rls_report *script_report(const struct script *script)
 	return report;
 }
 
+struct rls_report *script_report_alone(const struct script *script)
+{
+	struct rls_event_source *source;
+	struct rls_report *report;
+
+	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
+					       &source),
+			 0);
+	assert_int_equal(rls_report_build(source, &report), 0);
+	source->free(source);
+	return report;
+}
+
 const struct rls_breakdown_row *find_row(const struct rls_report *report, uint32_t pid,
 					 uint32_t tid, const char *phase, const char *operation,
 					 const char *category, enum rls_resource resource)

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/memory_source.h"
 #include "analysis/sample_kind.h"
 #include "tests/analysis/breakdown/script.h"
 
@@ -131,7 +130,6 @@ static void check_functions(const struct rls_report *report, const struct sums *
 static void test_sums_and_errors(void **unused)
 {
 	for (unsigned int seed = 1; seed <= 100; seed++) {
-		struct rls_event_source *source;
 		struct rls_report *report;
 		struct sums sums = {0};
 		struct script script;
@@ -143,22 +141,55 @@ static void test_sums_and_errors(void **unused)
 		add_frames(&script);
 		add_samples(&script, &sums);
 		add_end(&script, 1000);
-		assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings,
-						       &source), 0);
-		assert_int_equal(rls_report_build(source, &report), 0);
+		report = script_report_alone(&script);
 		check_lines(report, &sums);
 		check_kinds(report, &sums);
 		check_functions(report, &sums);
-		source->free(source);
 		rls_report_free(report);
 		script_end(&script);
 	}
+}
+
+static void add_helper_sample(struct script *script, uint64_t time_ns)
+{
+	struct rls_event *event = script_add(script, RLS_EVENT_SAMPLE, time_ns, 1, 2);
+
+	event->sample.kind = RLS_SAMPLE_NATIVE;
+	event->sample.ns = TICK_NS;
+}
+
+/* A thread that never met a probe: held against the trace where there is one. */
+static void test_helpers_are_checked_where_tracing_is_on(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+	uint64_t checked_ns = 0;
+
+	script_begin(&script);
+	add_process(&script, 0, 1, "python3");
+	add_thread(&script, 0, 1, 1);
+	add_category(&script, 0, 1, 1, RLS_CATEGORY_PYTHON);
+	add_helper_sample(&script, 100);
+	script_add(&script, RLS_EVENT_WINDOW, 200, 0, 0)->window.open = false;
+	add_helper_sample(&script, 300);
+	script_add(&script, RLS_EVENT_WINDOW, 400, 0, 0)->window.open = true;
+	add_helper_sample(&script, 500);
+	add_end(&script, 1000);
+	report = script_report_alone(&script);
+	for (size_t i = 0; i < report->check_count; i++)
+		checked_ns += report->checks[i].sampled_ns;
+	assert_int_equal(checked_ns, 2 * TICK_NS);
+	assert_int_equal(report->sample_count, 1);
+	assert_int_equal(report->samples[0].ns, 3 * TICK_NS);
+	rls_report_free(report);
+	script_end(&script);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums_and_errors),
+		cmocka_unit_test(test_helpers_are_checked_where_tracing_is_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/memory_source.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define WINDOW_NS 100000
@@ -38,28 +37,16 @@ static void begin(struct script *script, double hit_error)
 	add_operation(script, 0, 1, 1, "step");
 }
 
-/* The tracks of a trace show each look's category, and so are not what the rows say. */
-static struct rls_report *report_of(const struct script *script)
-{
-	struct rls_event_source *source;
-	struct rls_report *report;
-
-	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
-					       &source),
-			 0);
-	assert_int_equal(rls_report_build(source, &report), 0);
-	source->free(source);
-	return report;
-}
-
 /* Windows of ten calls each, half of the time in them; looks take half of it for Python. */
-static struct rls_report *record(double hit_error, uint64_t cost_ns)
+static struct rls_report *record_beside(double hit_error, uint64_t cost_ns, uint64_t gpu_ns)
 {
 	struct rls_report *report;
 	struct script script;
 	uint64_t at_ns = 0;
 
 	begin(&script, hit_error);
+	if (gpu_ns)
+		add_gpu(&script, 0, gpu_ns, 1, RLS_GPU_KERNEL, 0);
 	for (int w = 0; w < WINDOWS; w++) {
 		if (w)
 			add_window(&script, at_ns, true);
@@ -76,9 +63,14 @@ static struct rls_report *record(double hit_error, uint64_t cost_ns)
 			add_look(&script, at_ns + 10, i % 4 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_BACKEND);
 	}
 	add_end(&script, at_ns);
-	report = report_of(&script);
+	report = script_report_alone(&script);
 	script_end(&script);
 	return report;
+}
+
+static struct rls_report *record(double hit_error, uint64_t cost_ns)
+{
+	return record_beside(hit_error, cost_ns, 0);
 }
 
 static const struct rls_transition_row *calls_of(const struct rls_report *report)
@@ -117,6 +109,62 @@ static void test_counts_are_scaled_by_time(void **unused)
 	rls_report_free(report);
 }
 
+static void add_cuda_call(struct script *script, uint64_t time_ns, uint64_t duration_ns)
+{
+	struct rls_event *event = script_add(script, RLS_EVENT_CUDA_CALL, time_ns, 1, 1);
+
+	event->cuda_call.name = script_string(script, "cudaLaunchKernel");
+	event->cuda_call.duration_ns = duration_ns;
+	event->cuda_call.launches = true;
+}
+
+/* Half of the windows' time is in calls, and a quarter of the rest by looks that are never wrong. */
+static struct rls_report *record_cuda_calls(void)
+{
+	struct rls_report *report;
+	struct script script;
+	uint64_t at_ns = 0;
+
+	begin(&script, 0);
+	for (int w = 0; w < WINDOWS; w++) {
+		if (w)
+			add_window(&script, at_ns, true);
+		add_category(&script, at_ns, 1, 1, RLS_CATEGORY_PYTHON);
+		for (int i = 0; i < 10; i++, at_ns += WINDOW_NS / 10) {
+			add_look(&script, at_ns + 10, RLS_CATEGORY_PYTHON);
+			add_category(&script, at_ns + WINDOW_NS / 20, 1, 1, RLS_CATEGORY_CUDA_API);
+			add_look(&script, at_ns + WINDOW_NS / 20 + 10, RLS_CATEGORY_CUDA_API);
+			add_category(&script, at_ns + WINDOW_NS / 10 - 1, 1, 1, RLS_CATEGORY_PYTHON);
+			add_cuda_call(&script, at_ns + WINDOW_NS / 10 - 1, WINDOW_NS / 20 - 1);
+		}
+		add_window(&script, at_ns, false);
+		for (int i = 0; i < 10 * CLOSED; i++, at_ns += WINDOW_NS / 10)
+			add_look(&script, at_ns + 10, i % 4 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_CUDA_API);
+	}
+	add_end(&script, at_ns);
+	report = script_report_alone(&script);
+	script_end(&script);
+	return report;
+}
+
+static void test_cuda_calls_are_scaled_to_their_category(void **unused)
+{
+	struct rls_report *report = record_cuda_calls();
+	const struct rls_breakdown_row *row = find_row(report, 1, 1, "", "step", "cuda_api",
+						       RLS_RESOURCE_CPU);
+	double expected_ns = WINDOWS * WINDOW_NS * (0.5 + 0.25 * CLOSED);
+
+	assert_true(fabs((double)row->wall_ns - expected_ns) < 0.02 * expected_ns);
+	assert_int_equal(report->cuda_call_count, 1);
+	assert_int_equal(report->cuda_operation_count, 1);
+	assert_int_equal(report->cuda_calls[0].count, 10 * WINDOWS * (1 + CLOSED));
+	assert_int_equal(report->cuda_calls[0].launches, report->cuda_calls[0].count);
+	assert_true(fabs((double)report->cuda_calls[0].wall_ns - (double)row->wall_ns) <
+		    1e-6 * expected_ns);
+	assert_int_equal(report->cuda_operations[0].api_ns, report->cuda_calls[0].wall_ns);
+	rls_report_free(report);
+}
+
 /* A fifth of the windows' time was the hits': without it there is room for more calls. */
 static void test_windows_are_shorter_without_their_hits(void **unused)
 {
@@ -132,6 +180,19 @@ static void test_windows_are_shorter_without_their_hits(void **unused)
 	rls_report_free(doubtful);
 }
 
+/* Nothing is taken from time when the GPU is busy too, but the windows are as much shorter. */
+static void test_hits_beside_the_gpu_make_windows_longer_too(void **unused)
+{
+	struct rls_report *report = record_beside(0, WINDOW_NS / 50, WINDOWS * WINDOW_NS * (1 + CLOSED));
+	const struct rls_breakdown_row *row = find_row(report, 1, 1, "", "step", "python",
+						       RLS_RESOURCE_CPU_GPU);
+	double expected = 10 * WINDOWS * (1 + CLOSED / 0.8);
+
+	assert_true(fabs((double)calls_of(report)->count - expected) < 0.02 * expected);
+	assert_int_equal(row->corrected_ns, row->wall_ns);
+	rls_report_free(report);
+}
+
 /* One window says nothing of how windows differ. */
 static void test_one_window_leaves_a_count_in_doubt(void **unused)
 {
@@ -145,7 +206,7 @@ static void test_one_window_leaves_a_count_in_doubt(void **unused)
 	add_window(&script, 1000, false);
 	add_look(&script, 2000, RLS_CATEGORY_PYTHON);
 	add_end(&script, 4000);
-	report = report_of(&script);
+	report = script_report_alone(&script);
 	row = calls_of(report);
 	assert_int_equal(row->count, 4);
 	assert_int_equal(row->error, 3);
@@ -165,7 +226,7 @@ static void test_what_nobody_looked_at_is_there(void **unused)
 	add_window(&script, 1000, false);
 	add_operation(&script, 2000, 1, 1, "other");
 	add_end(&script, 5000);
-	report = report_of(&script);
+	report = script_report_alone(&script);
 	for (size_t i = 0; i < report->breakdown_count; i++) {
 		const struct rls_breakdown_row *row = &report->breakdown[i];
 
@@ -259,7 +320,7 @@ static struct rls_report *record_world(struct world *world, double *traced_ns, d
 	}
 	add_end(&script, at_ns);
 	*closed_ns = (double)at_ns - traced_ns[0] - traced_ns[1] - traced_ns[2];
-	report = report_of(&script);
+	report = script_report_alone(&script);
 	script_end(&script);
 	return report;
 }
@@ -317,7 +378,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_looks_are_corrected_by_what_is_known_of_them),
 		cmocka_unit_test(test_counts_are_scaled_by_time),
+		cmocka_unit_test(test_cuda_calls_are_scaled_to_their_category),
 		cmocka_unit_test(test_windows_are_shorter_without_their_hits),
+		cmocka_unit_test(test_hits_beside_the_gpu_make_windows_longer_too),
 		cmocka_unit_test(test_one_window_leaves_a_count_in_doubt),
 		cmocka_unit_test(test_what_nobody_looked_at_is_there),
 		cmocka_unit_test(test_stated_errors_hold),
