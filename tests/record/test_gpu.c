@@ -186,18 +186,62 @@ static void refuses_impossible_times_and_counts_them(void **state)
 {
 	batch_begin(&maker, 1);
 	maker.header.refused = 4; /* the bridge's own */
-	add(RLS_CUPTI_API, START + 1000000, START + 1000010, 5);
-	add(RLS_CUPTI_KERNEL, START + 500000, START + 1500000, 5); /* before its launch */
+	add(RLS_CUPTI_API, START + 2000000, START + 2000010, 5);
+	add(RLS_CUPTI_KERNEL, START + 500000, START + 2500000, 5); /* before its launch */
 	add(RLS_CUPTI_KERNEL, 0, 0, 5);
 	add(RLS_CUPTI_KERNEL, START + 9, START + 8, 5);
 	add(RLS_CUPTI_KERNEL, START + 10, NOW + 1000000000, 5); /* in the future */
 	add(RLS_CUPTI_API, NOW + 100000000, NOW + 100000001, 6);
-	add(RLS_CUPTI_KERNEL, START + 1000005, START + 1500000, 5);
+	add(RLS_CUPTI_KERNEL, START + 2000005, START + 2500000, 5);
 	send();
 	assert_int_equal(count(RLS_EVENT_GPU), 1);
 	assert_int_equal(count(RLS_EVENT_LAUNCH), 1);
 	report();
 	assert_int_equal(loss("gpu_impossible"), 4 + 5);
+	assert_int_equal(count(RLS_EVENT_WARNING), 0);
+}
+
+/* CUPTI's interpolated times: a little before its launch work is kept, and it is said. */
+static void keeps_work_that_is_placed_a_little_early(void **state)
+{
+	batch_begin(&maker, 1);
+	add(RLS_CUPTI_API, START + 2000000, START + 2000010, 5);
+	add(RLS_CUPTI_KERNEL, START + 1950000, START + 2500000, 5);
+	add(RLS_CUPTI_API, START + 3000000, START + 3000010, 6);
+	add(RLS_CUPTI_KERNEL, START + 2999000, START + 3500000, 6);
+	send();
+	report();
+	assert_int_equal(count(RLS_EVENT_GPU), 2);
+	assert_int_equal(loss("gpu_impossible"), 0);
+	assert_int_equal(count(RLS_EVENT_WARNING), 1);
+	assert_non_null(strstr(warning(0), "2 pieces of GPU work lie before their launches, by up to 50 us"));
+}
+
+static void says_that_cupti_is_in_no_budget(void **state)
+{
+	for (uint32_t i = 0; i < 60; i++) {
+		batch_begin(&maker, i + 1);
+		for (uint32_t j = 1; j <= 100; j++)
+			add(RLS_CUPTI_API, START + 1000, START + 2000, 100 * i + j);
+		send();
+	}
+	report();
+	assert_int_equal(count(RLS_EVENT_LAUNCH), 6000);
+	assert_int_equal(count(RLS_EVENT_WARNING), 1);
+	assert_non_null(strstr(warning(0), "some 2% of a thread's time for 6000 launches"));
+}
+
+static void says_when_no_launches_are_told(void **state)
+{
+	for (uint64_t i = 1; i <= 2; i++) {
+		batch_begin(&maker, i);
+		for (uint64_t j = 0; j < 60; j++)
+			add(RLS_CUPTI_KERNEL, START + 100 * j, START + 100 * j + 50, (uint32_t)(60 * i + j));
+		send();
+	}
+	report();
+	assert_int_equal(count(RLS_EVENT_WARNING), 1);
+	assert_non_null(strstr(warning(0), "120 pieces of GPU work"));
 }
 
 static void counts_what_was_left_out_since_we_came(void **state)
@@ -343,6 +387,9 @@ int main(void)
 		TEST(takes_runtime_and_driver_call_for_one_launch),
 		TEST(cuts_work_to_the_recording),
 		TEST(refuses_impossible_times_and_counts_them),
+		TEST(keeps_work_that_is_placed_a_little_early),
+		TEST(says_that_cupti_is_in_no_budget),
+		TEST(says_when_no_launches_are_told),
 		TEST(counts_what_was_left_out_since_we_came),
 		TEST(counts_a_first_batch_from_the_beginning),
 		TEST(says_what_troubles_a_bridge_once),

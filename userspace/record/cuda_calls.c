@@ -44,6 +44,7 @@ void rls_cuda_calls_clear(struct rls_cuda_calls *calls)
 	free_values(&calls->threads);
 	free_values(&calls->costs);
 	rls_index_map_free(&calls->armed);
+	rls_index_map_free(&calls->callers);
 	free(calls->ended);
 }
 
@@ -117,6 +118,11 @@ int rls_cuda_calls_arm(struct rls_cuda_calls *calls, uint32_t pid, bool armed)
 	return 0;
 }
 
+bool rls_cuda_calls_made(const struct rls_cuda_calls *calls, uint32_t pid)
+{
+	return rls_index_map_get(&calls->callers, pid, 0);
+}
+
 /* Never more than the call took. */
 static int tell_cost(struct rls_cuda_calls *calls, const struct rls_event *call)
 {
@@ -172,6 +178,8 @@ static int tell(struct rls_cuda_calls *calls, const struct open_call *call,
 	event.cuda_call.duration_ns = header->time_ns - call->start_ns;
 	event.cuda_call.launches = call->site->launches;
 	r = rls_trace_output_add(calls->output, &event);
+	if (!r && !rls_cuda_calls_made(calls, header->pid))
+		r = rls_index_map_put(&calls->callers, header->pid, 0, calls);
 	if (!r)
 		r = tell_cost(calls, &event);
 	if (!r && calls->told)

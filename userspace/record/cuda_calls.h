@@ -30,6 +30,7 @@ struct rls_cuda_calls {
 	void *told_context;
 	struct rls_index_map costs;             /* (pid, name) → ns */
 	struct rls_index_map armed;             /* pid → anything, where CUPTI is at work */
+	struct rls_index_map callers;           /* pid → anything, where one has been seen */
 	struct rls_index_map sites;             /* site → struct rls_cuda_site */
 	struct rls_index_map threads;           /* (pid, tid) → struct rls_cuda_thread */
 	struct rls_cuda_ended {
@@ -54,6 +55,9 @@ int rls_cuda_calls_set_cost(struct rls_cuda_calls *calls, uint32_t pid, const ch
 			    uint64_t cost_ns);
 /* It is armed there, or not any more. 0 or -ENOMEM. */
 int rls_cuda_calls_arm(struct rls_cuda_calls *calls, uint32_t pid, bool armed);
+
+/* Has the process made any that was seen? */
+bool rls_cuda_calls_made(const struct rls_cuda_calls *calls, uint32_t pid);
 
 /* A transition. 0, or -errno from writing. */
 int rls_cuda_calls_add(struct rls_cuda_calls *calls, const struct rls_wire_category *record);

@@ -21,6 +21,8 @@
 #define KEPT_NS 5000000000ULL           /* a process after its end: its last batches come late */
 #define WARNINGS_MAX 8                  /* of one process */
 #define OVERHEAD_SHARE 0.01             /* of the recording: more is worth a word */
+#define CUPTI_LAUNCH_NS 3000            /* armed it takes 2.3 to 3.5 us of a launch on an H100 */
+#define UNLAUNCHED_MANY 100             /* more than was launched before recording, or by a graph */
 
 struct launch {
 	uint32_t correlation;           /* 0: none */
@@ -38,6 +40,7 @@ struct gpu_process {
 	uint64_t ended_ns;              /* 0: lives */
 	struct rls_gpu_threads threads;
 	struct launch *launches;        /* NULL until the first; by the correlation's low bits */
+	uint64_t works;                 /* passed on */
 
 	uint64_t sequence;              /* of the last batch; 0: none yet */
 	struct left_out base, now;      /* before we came; as last told */
@@ -65,7 +68,10 @@ struct rls_gpu {
 	uint64_t missed;                /* batches, by the gaps between their numbers */
 	uint64_t bad;                   /* batches refused whole */
 	uint64_t unplaced;              /* launches of threads that there are not */
-	uint64_t overhead_ns;           /* CUPTI's own */
+	uint64_t early, early_ns;       /* work that lies before its launch, and by how much at most */
+	uint64_t unlaunched;            /* work of processes of whose launches none was told */
+	uint64_t launches;              /* told of */
+	uint64_t overhead_ns;           /* CUPTI's own, as far as it tells of it */
 };
 
 /* ---- processes ---- */
@@ -113,8 +119,14 @@ static void add_left_out(struct left_out *into, const struct left_out *base,
 	rls_add_bounded(&into->unclaimed, now->unclaimed - base->unclaimed);
 }
 
+static uint64_t unlaunched(const struct gpu_process *process)
+{
+	return process->launches || process->works < UNLAUNCHED_MANY ? 0 : process->works;
+}
+
 static void process_free(struct rls_gpu *gpu, struct gpu_process *process)
 {
+	gpu->unlaunched += unlaunched(process);
 	rls_cuda_calls_arm(&gpu->calls, process->pid, false);
 	add_left_out(&gpu->total, &process->base, &process->now);
 	rls_gpu_threads_clear(&process->threads);
@@ -215,21 +227,29 @@ static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
 		return 0;
 	}
 	event.launch.correlation = record->correlation;
+	gpu->launches++;
 	r = intern(gpu, from->name, from->name_bytes, &event.launch.name);
 	return r ? r : rls_trace_output_add(gpu->output, &event);
 }
 
-static bool is_impossible(const struct gpu_process *process, const struct rls_cupti_record *record,
-			  uint64_t now_ns)
+/* How long before its launch it lies; 0 also when that is not known, as it may be told of later. */
+static uint64_t early_ns(const struct gpu_process *process, const struct rls_cupti_record *record)
 {
 	const struct launch *launch = process->launches && record->correlation ?
 					      launch_of(process, record->correlation) :
 					      NULL;
 
-	if (record->end_ns > now_ns + CLOCK_GRACE_NS)
-		return true;
-	return launch && launch->correlation == record->correlation &&
-	       record->start_ns + CLOCK_GRACE_NS < launch->start_ns;
+	if (!launch || launch->correlation != record->correlation ||
+	    record->start_ns >= launch->start_ns)
+		return 0;
+	return launch->start_ns - record->start_ns;
+}
+
+static void note_early(struct rls_gpu *gpu, uint64_t ns)
+{
+	gpu->early += ns > 0;
+	if (ns > gpu->early_ns)
+		gpu->early_ns = ns;
 }
 
 static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
@@ -240,9 +260,10 @@ static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
 	const char *name = from->name;
 	size_t name_bytes = from->name_bytes;
 	uint64_t start_ns = record->start_ns, end_ns = record->end_ns;
+	uint64_t before_ns = early_ns(process, record);
 	int r;
 
-	if (is_impossible(process, record, now_ns)) {
+	if (end_ns > now_ns + CLOCK_GRACE_NS || before_ns > RLS_CUPTI_EARLY_NS) {
 		gpu->impossible++;
 		return 0;
 	}
@@ -262,6 +283,8 @@ static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
 	event.gpu.device = record->device;
 	event.gpu.stream = record->stream;
 	event.gpu.kind = kind;
+	process->works++;
+	note_early(gpu, before_ns);
 	r = intern(gpu, name, name_bytes, &event.gpu.name);
 	return r ? r : rls_trace_output_add(gpu->output, &event);
 }
@@ -518,6 +541,33 @@ static int warn_count(struct rls_gpu *gpu, uint64_t count, const char *what)
 	return warn(gpu, gpu->stop_ns, text);
 }
 
+static int report_early(struct rls_gpu *gpu)
+{
+	char text[200];
+
+	if (gpu->early_ns < CLOCK_GRACE_NS)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " pieces of GPU work lie before their launches, by up to %.0f us: CUPTI places the GPU's times no better than that on the CPU's clock",
+		 gpu->early, (double)gpu->early_ns / 1000);
+	return warn(gpu, gpu->stop_ns, text);
+}
+
+/* The probes' cost is counted and bounded; CUPTI's is neither, and users are to know of it. */
+static int report_launch_cost(struct rls_gpu *gpu)
+{
+	double recorded_ns = (double)(gpu->stop_ns - gpu->start_ns + 1);
+	double share = (double)gpu->launches * CUPTI_LAUNCH_NS / recorded_ns;
+	char text[200];
+
+	if (share < OVERHEAD_SHARE)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "CUPTI's own cost is in no budget: at 2 to 4 us a launch, as on an H100, some %.0f%% of a thread's time for %" PRIu64 " launches",
+		 100 * share, gpu->launches);
+	return warn(gpu, gpu->stop_ns, text);
+}
+
 static int report_overhead(struct rls_gpu *gpu)
 {
 	double share = (double)gpu->overhead_ns / (double)(gpu->stop_ns - gpu->start_ns + 1);
@@ -534,12 +584,15 @@ static int report_overhead(struct rls_gpu *gpu)
 int rls_gpu_report(struct rls_gpu *gpu, uint64_t *batches)
 {
 	struct left_out left_out = gpu->total;
+	uint64_t homeless = gpu->unlaunched;
 	int r;
 
 	if (!gpu->met)
 		return 0;
-	for (const struct gpu_process *p = gpu->processes; p; p = p->next)
+	for (const struct gpu_process *p = gpu->processes; p; p = p->next) {
 		add_left_out(&left_out, &p->base, &p->now);
+		homeless += unlaunched(p);
+	}
 	if (gpu->missed > *batches)
 		*batches = gpu->missed;
 	rls_add_bounded(batches, gpu->bad);
@@ -556,5 +609,12 @@ int rls_gpu_report(struct rls_gpu *gpu, uint64_t *batches)
 	if (!r)
 		r = warn_count(gpu, gpu->unplaced,
 			       "launches were made by threads that are not known: their GPU work has no operation");
+	if (!r)
+		r = warn_count(gpu, homeless,
+			       "pieces of GPU work came of processes of whose launches CUPTI told none: they have no operation");
+	if (!r)
+		r = report_early(gpu);
+	if (!r)
+		r = report_launch_cost(gpu);
 	return r ? r : report_overhead(gpu);
 }

@@ -33,7 +33,7 @@ struct process {
 	uint64_t mapped;                /* fingerprint of the executable mappings looked at */
 	uint64_t annotation;
 	struct rls_table_looks looks;
-	uint64_t blind_since_ns;        /* it maps CUDA and no bridge; 0: not so */
+	bool is_blind;                  /* it maps CUDA and no bridge */
 	char python[32];
 	bool warned_of_switchers;
 };
@@ -366,15 +366,10 @@ static int look_at_new(struct rls_libraries *libraries, struct process *process,
 }
 
 static void look_for_bridge(struct rls_libraries *libraries, struct process *process,
-			    const struct rls_mappings *mappings, uint64_t now_ns)
+			    const struct rls_mappings *mappings)
 {
-	bool blind = rls_bridges_cuda_mapped(mappings) && !rls_bridges_mapped(mappings);
-
+	process->is_blind = rls_bridges_cuda_mapped(mappings) && !rls_bridges_mapped(mappings);
 	rls_bridges_scan(&libraries->bridges, process->pid, mappings);
-	if (!blind)
-		process->blind_since_ns = 0;
-	else if (!process->blind_since_ns)
-		process->blind_since_ns = now_ns;
 }
 
 /* Changes whenever something executable is mapped or unmapped. */
@@ -430,7 +425,7 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 	is_first = !process->image;
 	has_changed = fingerprint(&mappings) != process->mapped;
 	if (has_changed && is_first)
-		look_for_bridge(libraries, process, &mappings, now_ns);
+		look_for_bridge(libraries, process, &mappings);
 	if (has_changed) {
 		r = look_at_changes(libraries, process, &mappings, now_ns);
 	} else if (look_is_due(process, now_ns) &&
@@ -440,7 +435,7 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 	if (!r)
 		r = tell_ranges(libraries, process);
 	if (has_changed && !is_first)
-		look_for_bridge(libraries, process, &mappings, now_ns);
+		look_for_bridge(libraries, process, &mappings);
 	rls_mappings_release(&mappings);
 	return r ? r : tell_libraries(libraries, process, now_ns);
 }
@@ -467,7 +462,7 @@ int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t c
 	to->mapped = from->mapped;
 	to->annotation = from->annotation;
 	to->warned_of_switchers = from->warned_of_switchers;
-	to->blind_since_ns = from->blind_since_ns;
+	to->is_blind = from->is_blind;
 	memcpy(to->python, from->python, sizeof(to->python));
 	for (size_t i = 0; i < from->use_count; i++) {
 		struct use *use = use_add(to, from->uses[i].file, from->uses[i].path);
@@ -513,11 +508,11 @@ size_t rls_libraries_count(const struct rls_libraries *libraries, pid_t pid)
 	return count;
 }
 
-uint64_t rls_libraries_blind_since_ns(const struct rls_libraries *libraries, pid_t pid)
+bool rls_libraries_is_blind(const struct rls_libraries *libraries, pid_t pid)
 {
 	const struct process *process = process_find(libraries, pid);
 
-	return process ? process->blind_since_ns : 0;
+	return process && process->is_blind;
 }
 
 uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t pid)

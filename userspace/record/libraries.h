@@ -60,9 +60,8 @@ uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid);
 const char *rls_libraries_python(const struct rls_libraries *libraries, pid_t pid);
 /* Libraries with a role other than python that the process maps. */
 size_t rls_libraries_count(const struct rls_libraries *libraries, pid_t pid);
-/* Since when it maps the CUDA driver and no CUPTI bridge, so that nobody tells of its GPU
- * times; 0 when that is not so. */
-uint64_t rls_libraries_blind_since_ns(const struct rls_libraries *libraries, pid_t pid);
+/* Does it map the CUDA driver and no CUPTI bridge, so that nobody tells of its GPU times? */
+bool rls_libraries_is_blind(const struct rls_libraries *libraries, pid_t pid);
 /* Address in the process of its rls_annotate_descriptor, or 0. */
 uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t pid);
 

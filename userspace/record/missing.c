@@ -28,15 +28,20 @@ void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_trac
 	}
 }
 
-void rls_missing_bridges(const struct rls_libraries *libraries, struct rls_trace_output *output,
-			 struct rls_processes *followed, uint64_t now_ns, uint64_t time_ns)
+void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls_cuda_calls *calls,
+			 struct rls_trace_output *output, struct rls_processes *followed,
+			 uint64_t now_ns, uint64_t time_ns)
 {
 	for (size_t i = 0; i < followed->count; i++) {
 		struct rls_followed *process = &followed->entries[i];
-		uint64_t since_ns = rls_libraries_blind_since_ns(libraries, process->pid);
 		char text[320];
 
-		if (!since_ns || process->told_blind || now_ns - since_ns < BRIDGE_PATIENCE_NS)
+		if (process->told_blind || !rls_libraries_is_blind(libraries, process->pid) ||
+		    !rls_cuda_calls_made(calls, (uint32_t)process->pid))
+			continue;
+		if (!process->called_ns)
+			process->called_ns = time_ns;
+		if (now_ns - process->called_ns < BRIDGE_PATIENCE_NS)
 			continue;
 		process->told_blind = true;
 		snprintf(text, sizeof(text),

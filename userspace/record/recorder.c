@@ -380,8 +380,9 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			checked_ns = time_ns;
 			forget_ended_roots(recorder);
 			rls_gpu_tick(recorder->gpu, time_ns);
-			rls_missing_bridges(recorder->libraries, &recorder->output,
-					    &recorder->processes, time_ns, time_ns);
+			rls_missing_bridges(recorder->libraries, rls_gpu_calls(recorder->gpu),
+					    &recorder->output, &recorder->processes, time_ns,
+					    time_ns);
 			if (rls_catch_up(&recorder->catch_up, time_ns, rls_recorder_welcome, recorder))
 				return RLS_STOP_FAILED;
 		}
@@ -480,8 +481,8 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	rls_host_clock(&recorder->output);
 	failed = rls_kernel_stop(recorder->kernel, &recorder->stop_ns);
 	rls_recorder_drain_maps(recorder); /* the probes stay while what they saw is read */
-	rls_missing_bridges(recorder->libraries, &recorder->output, &recorder->processes,
-			    UINT64_MAX, recorder->stop_ns);
+	rls_missing_bridges(recorder->libraries, rls_gpu_calls(recorder->gpu), &recorder->output,
+			    &recorder->processes, UINT64_MAX, recorder->stop_ns);
 	r = rls_settle(recorder->kernel, recorder->gpu, recorder->stop_ns);
 	if (r < 0 && !failed)
 		failed = r;
