@@ -6,6 +6,7 @@
 #ifndef RLS_EMIT_BPF_H
 #define RLS_EMIT_BPF_H
 
+#include "bpf/absence.bpf.h"
 #include "bpf/book.bpf.h"
 #include "bpf/maps.bpf.h"
 
@@ -31,6 +32,21 @@ static __always_inline void fill_header(struct rls_wire_header *header, __u16 si
 			count_drop(RLS_DROP_CONTROL);                                       \
 		record_;                                                                    \
 	})
+
+static __always_inline __u64 add_off_cpu(struct thread_state *thread, const struct task_struct *task,
+					 __u64 now_ns)
+{
+	__u64 away_ns = end_absence(&thread->away, task, now_ns);
+
+	thread->pile.off_cpu_ns += away_ns;
+	return away_ns;
+}
+
+/* It runs, yet nobody told of its return. (What is from before a pause of the recording, nobody knows.) */
+static __always_inline bool returned_unseen(const struct thread_state *thread)
+{
+	return thread->away.since_ns >= recording_since_ns;
+}
 
 static __always_inline void take_pile(struct thread_state *thread, struct rls_wire_pile *out)
 {
@@ -89,6 +105,8 @@ SUBPROGRAM void emit_category(struct thread_state *thread, __u8 category, __u32 
 		count_drop(RLS_DROP_TRANSITIONS);
 		return;
 	}
+	if (returned_unseen(thread))
+		add_off_cpu(thread, bpf_get_current_task_btf(), now_ns);
 	fill_header(&event->header, sizeof(*event), RLS_WIRE_CATEGORY, thread->pid, thread->tid,
 		    now_ns);
 	event->header.sequence = thread->sequence;

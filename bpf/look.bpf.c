@@ -8,13 +8,14 @@
  * too, as probes would do. Of waits one is told whenever the thread has waited a certain time in
  * all: each stands for that time, long waits more often than short ones.
  */
+#include "bpf/absence.bpf.h"
 #include "bpf/operation.bpf.h"
 #include "bpf/tick.bpf.h"
 
 #define WAITED_NS_A_LOOK 4000000ULL
 
 struct pause {
-	__u64 since_ns;         /* 0: none is under way */
+	struct absence absence;
 	bool asleep;            /* it waits for something else than a CPU */
 	__u64 waited_ns;        /* not told of yet */
 	__u64 ip;
@@ -109,7 +110,7 @@ static __always_inline void begin_pause(struct task_struct *task, bool asleep, _
 	if (!pause)
 		return;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	pause->since_ns = now_ns;
+	begin_absence(&pause->absence, task, now_ns);
 	pause->asleep = asleep;
 	pause->ip = regs->ip;
 	if (bpf_probe_read_user(pause->words, sizeof(pause->words), (void *)regs->sp))
@@ -122,12 +123,11 @@ static __always_inline void end_pause(struct task_struct *task, __u64 now_ns)
 	struct thread_state *thread;
 	struct rls_wire_look *look;
 
-	if (!pause || !pause->since_ns)
+	if (!pause || !pause->absence.since_ns)
 		return;
 	if (pause->asleep)
 		note_phase(now_ns);
-	pause->waited_ns += now_ns - pause->since_ns;
-	pause->since_ns = 0;
+	pause->waited_ns += end_absence(&pause->absence, task, now_ns);
 	if (pause->waited_ns < WAITED_NS_A_LOOK)
 		return;
 	thread = known_thread(task);
@@ -150,6 +150,7 @@ int BPF_PROG(on_pause, bool preempt, struct task_struct *prev, struct task_struc
 	if (!recording_since_ns)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
+	end_pause(prev, now_ns); /* whose return was not told of */
 	end_pause(next, now_ns);
 	if (prev->mm) /* not a kernel thread, and not on its way out */
 		begin_pause(prev, !preempt && BPF_CORE_READ(prev, __state), now_ns);

@@ -46,6 +46,12 @@ struct open_ranges {
 	char text[RLS_WIRE_NAME_BYTES]; /* the name of one that begins now */
 };
 
+/* A thread's time off its CPU (absence.bpf.h). */
+struct absence {
+	__u64 since_ns;         /* 0: it is on one, as far as is known */
+	__u64 ran_ns;           /* what it had run for until then */
+};
+
 /* One frame per change of category: everything at or below its stack pointer is inside it. */
 struct thread_state {
 	__u32 pid, tid;
@@ -53,7 +59,7 @@ struct thread_state {
 	__u32 generation;       /* of the process settings copied below */
 	struct rls_wire_pile pile;
 	__u64 event_ns;         /* of the last transition: the next one is later */
-	__u64 switched_out_ns;  /* 0 while running */
+	struct absence away;    /* since_ns: 0 while running */
 	__u64 lost_since_ns;    /* first transition lost since the last that got through */
 	__u32 lost;
 	__u32 overflowed;

@@ -1,14 +1,14 @@
 /* Processes and threads: fork, exec, exit, and time off the CPU. */
+#include "bpf/absence.bpf.h"
 #include "bpf/operation.bpf.h"
 
-static __always_inline __u64 add_off_cpu(struct thread_state *thread, __u64 now_ns)
+static __always_inline void return_late(struct thread_state *thread, const struct task_struct *task,
+					__u64 now_ns)
 {
-	__u64 out_ns = thread->switched_out_ns;
-	__u64 away_ns = out_ns && now_ns > out_ns ? now_ns - out_ns : 0;
+	__u64 out_ns = thread->away.since_ns, away_ns = add_off_cpu(thread, task, now_ns);
 
-	thread->pile.off_cpu_ns += away_ns;
-	thread->switched_out_ns = 0;
-	return away_ns;
+	if (booking)
+		book_return(thread, out_ns + away_ns, 0);
 }
 
 SEC("tp_btf/sched_switch")
@@ -22,7 +22,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	thread = bpf_task_storage_get(&threads, prev, NULL, 0);
 	if (thread) {
 		now_ns = bpf_ktime_get_ns();
-		thread->switched_out_ns = now_ns;
+		if (returned_unseen(thread))
+			return_late(thread, prev, now_ns);
+		begin_absence(&thread->away, prev, now_ns);
 		/* On a thread that is only kept from running one of our programs may be under way. */
 		if (booking && !preempt && prev->__state) {
 			sync_before_switch(thread);
@@ -33,9 +35,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (thread) {
 		now_ns = bpf_ktime_get_ns();
 		/* Nobody looked during a pause. */
-		if (thread->switched_out_ns && thread->switched_out_ns < recording_since_ns)
-			thread->switched_out_ns = recording_since_ns;
-		away_ns = add_off_cpu(thread, now_ns);
+		if (thread->away.since_ns && thread->away.since_ns < recording_since_ns)
+			begin_absence(&thread->away, next, recording_since_ns);
+		away_ns = add_off_cpu(thread, next, now_ns);
 		if (booking)
 			book_return(thread, now_ns, away_ns);
 	}
@@ -227,6 +229,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	 * reports its end, and the others are only threads. */
 	if (over && bpf_map_delete_elem(&tracked, &pid))
 		over = false;
+	if (thread && returned_unseen(thread))
+		add_off_cpu(thread, task, bpf_ktime_get_ns());
 	if (booking && thread)
 		book_close(thread, bpf_ktime_get_ns());
 	if (over)
@@ -338,7 +342,7 @@ int first_states(struct bpf_iter__task *ctx)
 		return 0;
 	thread = begin_thread(task, pid, task_number(task));
 	if (thread && !BPF_CORE_READ(task, on_cpu))
-		thread->switched_out_ns = recording_since_ns;
+		begin_absence(&thread->away, task, recording_since_ns);
 	return 0;
 }
 
@@ -358,7 +362,7 @@ int final_states(struct bpf_iter__task *ctx)
 		return 0;
 	if (thread->lost)
 		emit_loss(thread, now_ns);
-	add_off_cpu(thread, now_ns);
+	add_off_cpu(thread, task, now_ns);
 	record = control_reserve(struct rls_wire_final, RLS_WIRE_FINAL, thread->pid, thread->tid,
 				 now_ns);
 	if (!record)

@@ -9,6 +9,7 @@
  * thread that waits very often is told of at random, one wait of `every`: walking would cost
  * it more than the waits are worth.
  */
+#include "bpf/absence.bpf.h"
 #include "bpf/emit.bpf.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/python.bpf.h"
@@ -29,8 +30,9 @@ struct frequency {
 
 struct waiting {
 	struct frequency blocked, preempted;
-	__u64 since_ns;             /* of the wait that was told of; 0: none is open */
+	struct absence absence;     /* the wait that was told of */
 	bool asleep;                /* which is for something else than a CPU */
+	__u64 ticked_ran_ns;        /* what the thread had run for at its last tick, or when first seen here */
 };
 
 struct {
@@ -91,6 +93,31 @@ static __always_inline bool send_stack(struct rls_wire_stack *stack, struct task
 	return false;
 }
 
+static __always_inline struct waiting *waiting_of(struct task_struct *task)
+{
+	struct waiting *waiting = bpf_task_storage_get(&waits, task, NULL,
+						       BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (waiting && !waiting->ticked_ran_ns)
+		waiting->ticked_ran_ns = task->se.sum_exec_runtime;
+	return waiting;
+}
+
+/* What a tick stands for: the time since the CPU's last one. Where none came while the CPU was idle (it is so in
+ * some virtual machines, and where the kernel holds ticks back), that includes time in which nothing ran. Then
+ * it is what the thread itself has run for since its own last: all in all, what it ran for. */
+static __always_inline __u64 tick_stands_for(struct task_struct *task, const struct tick *tick)
+{
+	struct waiting *waiting = waiting_of(task);
+	__u64 ran_ns, ns = tick->ns < RLS_TICK_NS_MAX ? tick->ns : RLS_TICK_NS_MAX;
+
+	if (!waiting)
+		return ns;
+	ran_ns = task->se.sum_exec_runtime - waiting->ticked_ran_ns;
+	waiting->ticked_ran_ns += ran_ns;
+	return tick_apart_ns && tick->ns > tick_apart_ns && ran_ns < ns ? ran_ns : ns;
+}
+
 static __always_inline void send_running(struct interrupted at)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -105,7 +132,7 @@ static __always_inline void send_running(struct interrupted at)
 	if (!stack)
 		return;
 	stack->ip = at.ip;
-	stack->argument = tick->ns < RLS_TICK_NS_MAX ? tick->ns : RLS_TICK_NS_MAX;
+	stack->argument = tick_stands_for(task, tick);
 	send_stack(stack, task, pid);
 }
 
@@ -148,7 +175,7 @@ static __always_inline void begin_wait(struct task_struct *task, bool preempted,
 
 	if (!bpf_map_lookup_elem(&tracked, &pid))
 		return;
-	waiting = bpf_task_storage_get(&waits, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	waiting = waiting_of(task);
 	if (!waiting)
 		return;
 	if (preempted ? !choose_wait(&waiting->preempted, PREEMPTIONS_PER_WINDOW, now_ns, &every) :
@@ -164,7 +191,7 @@ static __always_inline void begin_wait(struct task_struct *task, bool preempted,
 	stack->argument = (__u32)regs->di;
 	stack->every = every;
 	if (send_stack(stack, task, pid)) {
-		waiting->since_ns = now_ns;
+		begin_absence(&waiting->absence, task, now_ns);
 		waiting->asleep = !preempted;
 	}
 }
@@ -173,21 +200,23 @@ static __always_inline void end_wait(struct task_struct *task, __u64 now_ns)
 {
 	struct waiting *waiting = bpf_task_storage_get(&waits, task, NULL, 0);
 	struct rls_wire_waited *record;
+	__u64 since_ns;
 
-	if (!waiting || !waiting->since_ns)
+	if (!waiting || !waiting->absence.since_ns)
 		return;
+	since_ns = waiting->absence.since_ns;
+	now_ns = since_ns + end_absence(&waiting->absence, task, now_ns);
 	if (waiting->asleep)
 		note_phase(now_ns);
 	record = bpf_ringbuf_reserve(&samples, sizeof(*record), 0);
 	if (record) {
 		fill_header(&record->header, sizeof(*record), RLS_WIRE_WAITED,
 			    process_number(task), task_number(task), now_ns);
-		record->since_ns = waiting->since_ns;
+		record->since_ns = since_ns;
 		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	} else {
 		count_drop(RLS_DROP_SAMPLES);
 	}
-	waiting->since_ns = 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -198,6 +227,7 @@ int BPF_PROG(on_wait, bool preempt, struct task_struct *prev, struct task_struct
 	if (!recording_since_ns)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
+	end_wait(prev, now_ns); /* whose return was not told of */
 	end_wait(next, now_ns);
 	if (prev->mm) /* not a kernel thread, and not on its way out */
 		begin_wait(prev, preempt || !BPF_CORE_READ(prev, __state), now_ns);
@@ -240,6 +270,7 @@ int BPF_PROG(on_interpreter_exit, struct task_struct *task)
 {
 	__u32 pid = process_number(task);
 
+	end_wait(task, bpf_ktime_get_ns()); /* it runs, though that was not told of */
 	if (!BPF_CORE_READ(task, signal, live.counter))
 		bpf_map_delete_elem(&interpreters, &pid);
 	return 0;

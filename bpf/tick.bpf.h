@@ -50,6 +50,7 @@ struct tick_phases_map {
 };
 
 extern struct tick_phases_map tick_phases SEC(".maps");
+extern volatile __u64 tick_apart_ns;    /* 0: the timer is not taken */
 extern volatile __u64 tick_period_ns;   /* 0: the scheduler's ticks are not taken */
 
 /* A thread that waited begins to run. Not each time: waits may come by the dozen within a millisecond, as those

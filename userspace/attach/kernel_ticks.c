@@ -209,6 +209,7 @@ static int start_timer(struct rls_kernel *kernel)
 {
 	kernel->tick_cost_ns = is_virtual_machine() ? VIRTUAL_TIMER_TICK_NS : TIMER_TICK_NS;
 	kernel->sampler.random = (unsigned int)rls_monotonic_ns();
+	kernel->skeleton->bss->tick_apart_ns = rls_sampler_apart_ns(&kernel->sampler);
 	return rls_sampler_attach(&kernel->sampler, &kernel->links, kernel->skeleton->progs.on_tick);
 }
 
@@ -265,6 +266,9 @@ void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz)
 {
 	if (kernel->scheduler_ticks)
 		pace_scheduler_ticks(kernel, hz > kernel->others_hz ? hz : kernel->others_hz);
-	if (!kernel->others_hz)
-		rls_sampler_pace(&kernel->sampler, hz);
+	if (kernel->others_hz)
+		return;
+	rls_sampler_pace(&kernel->sampler, hz);
+	if (kernel->sampler.count)
+		kernel->skeleton->bss->tick_apart_ns = rls_sampler_apart_ns(&kernel->sampler);
 }

@@ -16,6 +16,7 @@
 
 #define DRAW_EVERY_NS 100000000ULL
 #define SPREAD 0.2              /* periods are so much shorter or longer */
+#define LATE 0.1                /* and ticks so much late, or they were held back */
 
 static uint64_t draw_period_ns(struct rls_sampler *sampler)
 {
@@ -86,6 +87,11 @@ void rls_sampler_pace(struct rls_sampler *sampler, unsigned int hz)
 	sampler->hz = hz;
 	for (size_t i = 0; i < sampler->count; i++)
 		ioctl(sampler->fds[i], PERF_EVENT_IOC_PERIOD, &period_ns);
+}
+
+uint64_t rls_sampler_apart_ns(const struct rls_sampler *sampler)
+{
+	return (uint64_t)(1e9 / sampler->hz * (1 + SPREAD + LATE));
 }
 
 void rls_sampler_clear(struct rls_sampler *sampler)

@@ -31,6 +31,9 @@ void rls_sampler_draw(struct rls_sampler *sampler, uint64_t time_ns);
 /* So many ticks a second from now on. */
 void rls_sampler_pace(struct rls_sampler *sampler, unsigned int hz);
 
+/* The longest that two ticks are apart while nothing holds them back. */
+uint64_t rls_sampler_apart_ns(const struct rls_sampler *sampler);
+
 void rls_sampler_clear(struct rls_sampler *sampler);
 
 #endif
