@@ -99,14 +99,21 @@ int on_scheduler_look(void *ctx)
 	return 0;
 }
 
-static __always_inline void begin_pause(struct task_struct *task, bool asleep, __u64 now_ns)
+static __always_inline struct pause *find_pause(struct task_struct *task)
 {
-	struct pause *pause;
+	return bpf_task_storage_get(&pauses, task, NULL, 0);
+}
+
+/* pause: the task's, NULL if it has had none. */
+static __always_inline void begin_pause(struct pause *pause, struct task_struct *task, bool asleep,
+					__u64 now_ns)
+{
 	struct pt_regs *regs;
 
 	if (!known_thread(task))
 		return;
-	pause = bpf_task_storage_get(&pauses, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!pause)
+		pause = bpf_task_storage_get(&pauses, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!pause)
 		return;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -117,9 +124,8 @@ static __always_inline void begin_pause(struct task_struct *task, bool asleep, _
 		__builtin_memset(pause->words, 0, sizeof(pause->words));
 }
 
-static __always_inline void end_pause(struct task_struct *task, __u64 now_ns)
+static __always_inline void end_pause(struct pause *pause, struct task_struct *task, __u64 now_ns)
 {
-	struct pause *pause = bpf_task_storage_get(&pauses, task, NULL, 0);
 	struct thread_state *thread;
 	struct rls_wire_look *look;
 
@@ -145,14 +151,16 @@ static __always_inline void end_pause(struct task_struct *task, __u64 now_ns)
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_pause, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
+	struct pause *pause;
 	__u64 now_ns;
 
 	if (!recording_since_ns)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	end_pause(prev, now_ns); /* whose return was not told of */
-	end_pause(next, now_ns);
+	pause = find_pause(prev);
+	end_pause(pause, prev, now_ns); /* whose return was not told of */
+	end_pause(find_pause(next), next, now_ns);
 	if (prev->mm) /* not a kernel thread, and not on its way out */
-		begin_pause(prev, !preempt && BPF_CORE_READ(prev, __state), now_ns);
+		begin_pause(pause, prev, !preempt && BPF_CORE_READ(prev, __state), now_ns);
 	return 0;
 }

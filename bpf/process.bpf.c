@@ -222,6 +222,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	__u32 pid = process_number(task);
 	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	bool over = BPF_CORE_READ(task, signal, live.counter) == 0;
+	__u64 now_ns;
 
 	if (thread)
 		sync_before_exit(thread);
@@ -229,10 +230,13 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	 * reports its end, and the others are only threads. */
 	if (over && bpf_map_delete_elem(&tracked, &pid))
 		over = false;
-	if (thread && returned_unseen(thread))
-		add_off_cpu(thread, task, bpf_ktime_get_ns());
-	if (booking && thread)
-		book_close(thread, bpf_ktime_get_ns());
+	if (thread) {
+		now_ns = bpf_ktime_get_ns();
+		if (returned_unseen(thread))
+			add_off_cpu(thread, task, now_ns);
+		if (booking)
+			book_close(thread, now_ns);
+	}
 	if (over)
 		bpf_map_delete_elem(&ranges, &pid);
 	if (thread && !is_known(thread))

@@ -93,11 +93,16 @@ static __always_inline bool send_stack(struct rls_wire_stack *stack, struct task
 	return false;
 }
 
-static __always_inline struct waiting *waiting_of(struct task_struct *task)
+static __always_inline struct waiting *find_waiting(struct task_struct *task)
 {
-	struct waiting *waiting = bpf_task_storage_get(&waits, task, NULL,
-						       BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return bpf_task_storage_get(&waits, task, NULL, 0);
+}
 
+/* waiting: the task's, NULL if it has none yet. */
+static __always_inline struct waiting *have_waiting(struct waiting *waiting, struct task_struct *task)
+{
+	if (!waiting)
+		waiting = bpf_task_storage_get(&waits, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (waiting && !waiting->ticked_ran_ns)
 		waiting->ticked_ran_ns = task->se.sum_exec_runtime;
 	return waiting;
@@ -108,7 +113,7 @@ static __always_inline struct waiting *waiting_of(struct task_struct *task)
  * it is what the thread itself has run for since its own last: all in all, what it ran for. */
 static __always_inline __u64 tick_stands_for(struct task_struct *task, const struct tick *tick)
 {
-	struct waiting *waiting = waiting_of(task);
+	struct waiting *waiting = have_waiting(NULL, task);
 	__u64 ran_ns, ns = tick->ns < RLS_TICK_NS_MAX ? tick->ns : RLS_TICK_NS_MAX;
 
 	if (!waiting)
@@ -166,16 +171,16 @@ static __always_inline bool choose_wait(struct frequency *frequency, __u32 per_w
 	return *every == 1 || bpf_get_prandom_u32() % *every == 0;
 }
 
-static __always_inline void begin_wait(struct task_struct *task, bool preempted, __u64 now_ns)
+static __always_inline void begin_wait(struct waiting *waiting, struct task_struct *task,
+				       bool preempted, __u64 now_ns)
 {
 	__u32 pid = process_number(task), every;
 	struct rls_wire_stack *stack;
-	struct waiting *waiting;
 	struct pt_regs *regs;
 
 	if (!bpf_map_lookup_elem(&tracked, &pid))
 		return;
-	waiting = waiting_of(task);
+	waiting = have_waiting(waiting, task);
 	if (!waiting)
 		return;
 	if (preempted ? !choose_wait(&waiting->preempted, PREEMPTIONS_PER_WINDOW, now_ns, &every) :
@@ -196,9 +201,8 @@ static __always_inline void begin_wait(struct task_struct *task, bool preempted,
 	}
 }
 
-static __always_inline void end_wait(struct task_struct *task, __u64 now_ns)
+static __always_inline void end_wait(struct waiting *waiting, struct task_struct *task, __u64 now_ns)
 {
-	struct waiting *waiting = bpf_task_storage_get(&waits, task, NULL, 0);
 	struct rls_wire_waited *record;
 	__u64 since_ns;
 
@@ -222,15 +226,17 @@ static __always_inline void end_wait(struct task_struct *task, __u64 now_ns)
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_wait, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
+	struct waiting *waiting;
 	__u64 now_ns;
 
 	if (!recording_since_ns)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	end_wait(prev, now_ns); /* whose return was not told of */
-	end_wait(next, now_ns);
+	waiting = find_waiting(prev);
+	end_wait(waiting, prev, now_ns); /* whose return was not told of */
+	end_wait(find_waiting(next), next, now_ns);
 	if (prev->mm) /* not a kernel thread, and not on its way out */
-		begin_wait(prev, preempt || !BPF_CORE_READ(prev, __state), now_ns);
+		begin_wait(waiting, prev, preempt || !BPF_CORE_READ(prev, __state), now_ns);
 	return 0;
 }
 
@@ -270,7 +276,7 @@ int BPF_PROG(on_interpreter_exit, struct task_struct *task)
 {
 	__u32 pid = process_number(task);
 
-	end_wait(task, bpf_ktime_get_ns()); /* it runs, though that was not told of */
+	end_wait(find_waiting(task), task, bpf_ktime_get_ns()); /* it runs, though that was not told of */
 	if (!BPF_CORE_READ(task, signal, live.counter))
 		bpf_map_delete_elem(&interpreters, &pid);
 	return 0;
