@@ -24,6 +24,8 @@ WORKLOADS = os.path.join(HERE, "..", "..", "..", "tests", "workloads")
 
 # A trail is paced (trail.py): so often, so much of a calculation that nobody traces is timed. Not
 # before it is warm: how cold it is depends on the work it comes after, and on whether that is traced.
+# So often by the work that is done, each piece as long as it takes at the least: by the clock, what is
+# slower would be paced more often, and have more of it in its operations.
 PACE_EVERY_NS = 5e6
 PACE_STEPS, PACE_WARM_STEPS = 750, 1800
 
@@ -45,14 +47,18 @@ class Clock:
         self.rlscope = rlscope
         self.stack, self.spent_ns, self.since_ns = [""], {}, 0
         self.trail, self.steppers = [], {}
-        self.paced_ns = None    # when last; None: not at all
+        self.paced = False
+        self.least_ns, self.done_ns = {}, 0     # by name; since it was paced
 
     def book(self, label):
         """A piece of the trail ends here; label: what to call it, None for its operation."""
         now_ns = time.monotonic_ns()
-        name = self.stack[-1]
-        self.spent_ns[name] = self.spent_ns.get(name, 0) + now_ns - self.since_ns
-        self.trail.append((label or name, now_ns - self.since_ns, current_cpu()))
+        name, took_ns = self.stack[-1], now_ns - self.since_ns
+        self.spent_ns[name] = self.spent_ns.get(name, 0) + took_ns
+        name = label or name
+        self.trail.append((name, took_ns, current_cpu()))
+        self.least_ns[name] = min(self.least_ns.get(name, took_ns), took_ns)
+        self.done_ns += self.least_ns[name]
         self.since_ns = now_ns
 
     def pace(self):
@@ -60,12 +66,12 @@ class Clock:
         self.book("pacing")
         calculate(PACE_STEPS)
         self.book("pace")
-        self.paced_ns = self.since_ns
+        self.done_ns = 0
 
     def turn(self, label=None):
         """The same; now and then the machine's pace is taken after it."""
         self.book(label)
-        if self.paced_ns is not None and self.since_ns - self.paced_ns > PACE_EVERY_NS:
+        if self.paced and self.done_ns > PACE_EVERY_NS:
             self.pace()
 
     @contextlib.contextmanager
@@ -103,7 +109,7 @@ class Clock:
             optimizer.step = wrap(optimizer.step)
 
     def measure(self, work, paced):
-        self.spent_ns, self.trail, self.paced_ns = {}, [], 0 if paced else None
+        self.spent_ns, self.trail, self.paced, self.done_ns = {}, [], paced, 0
         cpu_ns = time.process_time_ns()
         self.since_ns = begin_ns = time.monotonic_ns()
         work()
