@@ -2,6 +2,7 @@
 """`rlscope-bpf calibrate`: its figures, what is kept of them and who goes by it. No figure is
 held against another here: what a hit costs is the machine's affair."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -138,6 +139,26 @@ while True:
 """
 
 
+# In "long" one piece takes as long with probes as without: it ends by the clock.
+BY_THE_CLOCK = """
+import time
+import rlscope, truthsim
+print("ready", flush=True)
+beat = 0
+while True:
+    with rlscope.operation("many"):
+        for _ in range(600):
+            truthsim.spin(3000)
+    with rlscope.operation("long"):
+        end = time.monotonic() + 0.1
+        while (now := time.monotonic()) < end:
+            truthsim.spin(3000)
+            if now > beat + 0.004:
+                with rlscope.operation("beat"):
+                    beat = now
+"""
+
+
 def attached(pid, environment):
     """The calibration that a recording of the process has."""
     with tempfile.NamedTemporaryFile() as trace:
@@ -147,8 +168,9 @@ def attached(pid, environment):
     return json.loads(done.stdout or "{}").get("overhead", {}).get("calibration", {})
 
 
-def check_job(checks):
-    """In a running job: found, kept for its command line, and recordings go by it."""
+@contextlib.contextmanager
+def running(program):
+    """(the job, its words, its environment): truthsim is a simulator to it and to whoever looks on."""
     folder = tempfile.mkdtemp(prefix="rls-calibrate-")
     os.makedirs(os.path.join(folder, ".config", "rlscope-bpf"))
     with open(os.path.join(folder, ".config", "rlscope-bpf", "roles.conf"), "w") as file:
@@ -156,36 +178,52 @@ def check_job(checks):
     environment = dict(os.environ, HOME=folder, PYTHONPATH=":".join(
         [harness.modules(), os.environ.get("RLS_PYTHONPATH", "")]))
     environment.pop("SUDO_UID", None)
-    words = [harness.interpreter(), "-c", JOB]
+    words = [harness.interpreter(), "-c", program]
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as job:
         try:
             job.stdout.readline()
-            done = calibrate("--pid", str(job.pid), "--duration", "14", "--json", env=environment)
-            checks.that(done.returncode == 0, "calibrate --pid ends with 0: " + done.stderr.strip())
-            found = json.loads(done.stdout or "{}")
-            checks.that(found.get("factor", 0) > 0 and found.get("inflation", 0) > 1,
-                        "its probes cost something: %s" % found)
-            kept = read_store()["workloads"][0]
-            checks.that(json.loads(kept["command"]) == words and kept["factor"] == found["factor"],
-                        "it is kept for this command")
-            checks.that(kept["error"] >= found["error"] > 0, "with an error no smaller than the mean's")
-            parts = {part["operation"]: part for part in found.get("operations", [])}
-            checks.that({"many", "few"} <= set(parts), "hits in each operation have a figure: %s" %
-                        sorted(parts))
-            checks.that(all(part["factor"] > 0 and part["error"] > 0 for part in parts.values()),
-                        "each more than nothing, with an error")
-            checks.that(kept["operations"] == found["operations"], "they are kept too")
-            told = attached(job.pid, environment)
-            checks.that({"workload.hit." + name for name in parts} <= set(told),
-                        "and recordings of it have them: %s" % sorted(told))
-            short = calibrate("--pid", str(job.pid), "--duration", "2.5", env=environment)
-            checks.that(short.returncode == 1 and "longer --duration" in short.stderr,
-                        "too short a look is told of: " + short.stderr.strip())
+            yield job, words, environment
         finally:
             job.kill()
             shutil.rmtree(folder)
+
+
+def check_job(checks):
+    """In a running job: found, kept for its command line, and recordings go by it."""
+    with running(JOB) as (job, words, environment):
+        done = calibrate("--pid", str(job.pid), "--duration", "14", "--json", env=environment)
+        checks.that(done.returncode == 0, "calibrate --pid ends with 0: " + done.stderr.strip())
+        found = json.loads(done.stdout or "{}")
+        checks.that(found.get("factor", 0) > 0 and found.get("inflation", 0) > 1,
+                    "its probes cost something: %s" % found)
+        kept = read_store()["workloads"][0]
+        checks.that(json.loads(kept["command"]) == words and kept["factor"] == found["factor"],
+                    "it is kept for this command")
+        checks.that(kept["error"] >= found["error"] > 0, "with an error no smaller than the mean's")
+        parts = {part["operation"]: part for part in found.get("operations", [])}
+        checks.that({"many", "few"} <= set(parts), "hits in each operation have a figure: %s" %
+                    sorted(parts))
+        checks.that(all(part["factor"] > 0 and part["error"] > 0 for part in parts.values()),
+                    "each more than nothing, with an error")
+        checks.that(kept["operations"] == found["operations"], "they are kept too")
+        told = attached(job.pid, environment)
+        checks.that({"workload.hit." + name for name in parts} <= set(told),
+                    "and recordings of it have them: %s" % sorted(told))
+        short = calibrate("--pid", str(job.pid), "--duration", "2.5", env=environment)
+        checks.that(short.returncode == 1 and "longer --duration" in short.stderr,
+                    "too short a look is told of: " + short.stderr.strip())
     gone = calibrate("--pid", str(job.pid))
     checks.that(gone.returncode == 1 and "no process" in gone.stderr, "and a process that is gone")
+
+
+def check_by_the_clock(checks):
+    """Pieces of one kind that are not the same work: nothing is kept, and why is said."""
+    with running(BY_THE_CLOCK) as (job, words, environment):
+        done = calibrate("--pid", str(job.pid), "--duration", "14", env=environment)
+    checks.that(done.returncode == 0 and "nothing is kept" in done.stderr,
+                "pieces that end by the clock are not the same work: " + (done.stderr + done.stdout).strip())
+    kept = [json.loads(known["command"]) for known in read_store()["workloads"]]
+    checks.that(words not in kept, "and nothing is kept of them")
 
 
 def main():
@@ -199,6 +237,7 @@ def main():
         check_distrust(checks)
         check_command(checks)
         check_job(checks)
+        check_by_the_clock(checks)
     finally:
         if kept is not None:
             write_store(kept)

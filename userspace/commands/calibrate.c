@@ -120,6 +120,17 @@ static bool is_certain(double factor, double error)
 	return factor > 0 && error <= KEPT_ERROR * factor;
 }
 
+/* What is wrong with it; NULL: nothing. */
+static const char *doubt(const struct rls_delta_in_vivo *found)
+{
+	if (!is_certain(found->factor, found->error))
+		return "what the probes cost is lost in the job's own ups and downs";
+	if (!is_certain(found->factor, found->spread))
+		return "the kinds of its work differ too much for pieces of one kind to be the same work, as when "
+		       "operations begin by the clock";
+	return NULL;
+}
+
 static const char *go_by_it(bool kept)
 {
 	return kept ? "; recordings of this command go by it" : "";
@@ -247,7 +258,7 @@ static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 	       "That is %.3f ± %.3f of what the calibration says, ± %.3f from second to second, ± %.3f from one kind to the other%s.\n",
 	       found->segments, found->labels, found->inflation, found->hit_ns, found->factor,
 	       found->error, found->deviation, found->spread,
-	       go_by_it(is_certain(found->factor, found->error)));
+	       go_by_it(!doubt(found)));
 	for (size_t i = 0; i < in_vivo->operation_count; i++) {
 		const struct rls_operation_cost *cost = &in_vivo->operations[i];
 
@@ -269,7 +280,7 @@ static void conclude(const struct rls_in_vivo *found, const struct rls_calibrate
 	out->error = hypot(found->delta.deviation, found->delta.spread);
 	memcpy(out->operations, found->operations, sizeof(out->operations));
 	out->operation_count = found->operation_count;
-	if (!is_certain(found->delta.factor, found->delta.error)) {
+	if (doubt(&found->delta)) {
 		/* For what CUPTI costs: hits go by the machine's figures. */
 		out->factor = 1;
 		out->error = hit->error_ns / hit->value_ns;
@@ -288,6 +299,7 @@ static int calibrate_job(const struct arguments *arguments)
 	_cleanup_free_ char *command = NULL;
 	struct rls_calibrated hit;
 	enum rls_attach_way way;
+	const char *doubted;
 	int r = rls_in_vivo_measure(arguments->pid, arguments->duration_ns, &found);
 
 	command = found.command;
@@ -300,9 +312,10 @@ static int calibrate_job(const struct arguments *arguments)
 		return r;
 	hit = rls_calibration_mean_hit(&file.calibration);
 	conclude(&found, &hit, &workload);
-	if (!is_certain(found.delta.factor, found.delta.error))
-		rls_warning("what the probes cost is lost in the job's own ups and downs: nothing is kept of it");
-	if (is_certain(found.delta.factor, found.delta.error) || found.cuda_count)
+	doubted = doubt(&found.delta);
+	if (doubted)
+		rls_warning("%s: nothing is kept of it", doubted);
+	if (!doubted || found.cuda_count)
 		r = keep(&workload, way, &file);
 	rls_calibration_file_clear(&file);
 	if (r)
