@@ -464,7 +464,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 		kernel->links.slow = true;
 	rls_kernel_begin_switching(kernel);
 	rls_arms_hand_over(&kernel->arms, &kernel->links);
-	rls_kernel_leave_range_ends(kernel);
+	rls_kernel_leave_range_edges(kernel);
 	rls_groups_clear(&kernel->groups);
 	rls_sampler_clear(&kernel->sampler);
 	if (kernel->scheduler_ticks)

@@ -127,6 +127,9 @@ void rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uin
 /* Whether their ends are heard, as they are at first; while they are not, ranges that begin are counted and
  * nothing else. 0 or -errno: they are not. */
 int rls_kernel_hear_range_ends(struct rls_kernel *kernel, bool heard);
+/* Whether it is heard, and counted, that ranges of the API begin which PyTorch itself uses (record_function), as
+ * it is at first. 0 or -errno: it is not. */
+int rls_kernel_hear_range_begins(struct rls_kernel *kernel, bool heard);
 
 /* Arms the CUPTI bridge in one process: a probe on its site rlscope_cupti:batch, which raises
  * its semaphore there. Offsets in the file; the process must be tracked for its batches to be

@@ -21,21 +21,22 @@
 
 #define RLS_WAITING_BYTES 128
 
-/* Where ranges end, to be put on again. */
-struct rls_range_ends {
-	struct rls_range_end {
+/* Where ranges begin, or end: probes that may go off and on again. */
+struct rls_range_edges {
+	struct rls_range_edge {
 		struct rls_held_file file;
 		uint64_t offset;
 		uint64_t cookie;
 	} *items;
 	size_t count, room;
 	struct rls_links links;
+	bool unheard;
 };
 
 struct rls_kernel {
 	struct rlscope *skeleton;
 	struct rls_links links;
-	struct rls_range_ends range_ends;
+	struct rls_range_edges range_begins, range_ends; /* begins: of the API that PyTorch itself uses */
 	struct rls_arms arms;
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
@@ -77,7 +78,7 @@ int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
 			  unsigned long offset, unsigned long ref_counter, __u64 cookie);
 
 /* To be detached with all others. */
-void rls_kernel_leave_range_ends(struct rls_kernel *kernel);
+void rls_kernel_leave_range_edges(struct rls_kernel *kernel);
 
 /* Runs an iterator over all tasks. 0 or -errno. */
 int rls_kernel_iterate(struct bpf_program *program);

@@ -14,23 +14,24 @@ static int attach_range(struct rls_kernel *kernel, struct rls_links *links, cons
 				     kernel->skeleton->progs.on_range, path, offset, 0, cookie);
 }
 
-static int attach_end(struct rls_kernel *kernel, const struct rls_range_end *end)
+static int attach_edge(struct rls_kernel *kernel, struct rls_range_edges *edges,
+		       const struct rls_range_edge *edge)
 {
-	return attach_range(kernel, &kernel->range_ends.links, end->file.path, end->offset, end->cookie);
+	return attach_range(kernel, &edges->links, edge->file.path, edge->offset, edge->cookie);
 }
 
-static int add_end(struct rls_kernel *kernel, const char *path, uint64_t offset, uint64_t cookie)
+static int add_edge(struct rls_kernel *kernel, struct rls_range_edges *edges, const char *path,
+		    uint64_t offset, uint64_t cookie)
 {
-	struct rls_range_ends *ends = &kernel->range_ends;
-	struct rls_range_end end = { .offset = offset, .cookie = cookie };
-	int r = rls_grow(&ends->items, &ends->room, ends->count);
+	struct rls_range_edge edge = { .offset = offset, .cookie = cookie };
+	int r = rls_grow(&edges->items, &edges->room, edges->count);
 
 	if (!r)
-		r = rls_held_file_open(&end.file, path);
+		r = rls_held_file_open(&edge.file, path);
 	if (r)
 		return r;
-	ends->items[ends->count++] = end;
-	return kernel->skeleton->bss->range_ends_unheard ? 0 : attach_end(kernel, &end);
+	edges->items[edges->count++] = edge;
+	return edges->unheard ? 0 : attach_edge(kernel, edges, &edge);
 }
 
 int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
@@ -43,9 +44,12 @@ int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 		uint64_t cookie = RLS_RANGE_COOKIE(sites[i].kind, sites[i].name_argument,
 						   sites[i].token_argument, rls_cookie_cost(cost_ns));
 
-		r = sites[i].kind == RLS_RANGE_POP ?
-			    add_end(kernel, path, sites[i].file_offset, cookie) :
-			    attach_range(kernel, &kernel->links, path, sites[i].file_offset, cookie);
+		if (sites[i].kind == RLS_RANGE_POP)
+			r = add_edge(kernel, &kernel->range_ends, path, sites[i].file_offset, cookie);
+		else if (sites[i].kind == RLS_RANGE_PUSH_STD_STRING)
+			r = add_edge(kernel, &kernel->range_begins, path, sites[i].file_offset, cookie);
+		else
+			r = attach_range(kernel, &kernel->links, path, sites[i].file_offset, cookie);
 	}
 	return r;
 }
@@ -56,36 +60,57 @@ void rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uin
 	*others = __atomic_load_n(&kernel->skeleton->bss->ranges_begun[0], __ATOMIC_RELAXED);
 }
 
-int rls_kernel_hear_range_ends(struct rls_kernel *kernel, bool heard)
+static int hear(struct rls_kernel *kernel, struct rls_range_edges *edges, bool heard)
 {
-	struct rls_range_ends *ends = &kernel->range_ends;
 	int r = 0;
 
 	if (!heard) {
-		/* First, as what begins while some ends are unheard would never end. */
-		__atomic_store_n(&kernel->skeleton->bss->range_ends_unheard, true, __ATOMIC_SEQ_CST);
-		rls_links_clear(&ends->links, 0);
+		rls_links_clear(&edges->links, 0);
+		edges->unheard = true;
 		return 0;
 	}
-	for (size_t i = 0; !r && i < ends->count; i++)
-		r = attach_end(kernel, &ends->items[i]);
-	if (r) {
-		rls_links_clear(&ends->links, 0);
-		return r;
-	}
-	__atomic_store_n(&kernel->skeleton->bss->range_ends_unheard, false, __ATOMIC_SEQ_CST);
-	return 0;
+	for (size_t i = 0; !r && i < edges->count; i++)
+		r = attach_edge(kernel, edges, &edges->items[i]);
+	if (r)
+		rls_links_clear(&edges->links, 0);
+	edges->unheard = r != 0;
+	return r;
 }
 
-void rls_kernel_leave_range_ends(struct rls_kernel *kernel)
+int rls_kernel_hear_range_begins(struct rls_kernel *kernel, bool heard)
 {
-	struct rls_range_ends *ends = &kernel->range_ends;
+	return heard == !kernel->range_begins.unheard ? 0 : hear(kernel, &kernel->range_begins, heard);
+}
 
-	if (rls_links_move(&ends->links, &kernel->links))
-		rls_links_clear(&ends->links, 0);
-	for (size_t i = 0; i < ends->count; i++)
-		rls_held_file_close(&ends->items[i].file);
-	free(ends->items);
-	ends->items = NULL;
-	ends->count = ends->room = 0;
+int rls_kernel_hear_range_ends(struct rls_kernel *kernel, bool heard)
+{
+	bool *unheard = &kernel->skeleton->bss->range_ends_unheard;
+	int r;
+
+	if (heard == !kernel->range_ends.unheard)
+		return 0;
+	/* As what begins while some ends are unheard would never end. */
+	if (!heard)
+		__atomic_store_n(unheard, true, __ATOMIC_SEQ_CST);
+	r = hear(kernel, &kernel->range_ends, heard);
+	if (!r && heard)
+		__atomic_store_n(unheard, false, __ATOMIC_SEQ_CST);
+	return r;
+}
+
+static void leave(struct rls_kernel *kernel, struct rls_range_edges *edges)
+{
+	if (rls_links_move(&edges->links, &kernel->links))
+		rls_links_clear(&edges->links, 0);
+	for (size_t i = 0; i < edges->count; i++)
+		rls_held_file_close(&edges->items[i].file);
+	free(edges->items);
+	edges->items = NULL;
+	edges->count = edges->room = 0;
+}
+
+void rls_kernel_leave_range_edges(struct rls_kernel *kernel)
+{
+	leave(kernel, &kernel->range_begins);
+	leave(kernel, &kernel->range_ends);
 }
