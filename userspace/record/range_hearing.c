@@ -34,15 +34,13 @@ static void hear_ends(struct rls_range_hearing *hearing, struct rls_kernel *kern
 	hearing->ends_unheard = !heard;
 }
 
-static void hear_begins(struct rls_range_hearing *hearing, struct rls_kernel *kernel,
-			uint64_t time_ns, bool heard)
+static void hear_begins(struct rls_range_hearing *hearing, struct rls_kernel *kernel, bool heard)
 {
 	int r = rls_kernel_hear_range_begins(kernel, heard);
 
 	if (r)
 		cannot_hear(r);
 	hearing->begins_unheard = !heard;
-	hearing->from_ns = time_ns;
 }
 
 static void settle(struct rls_range_hearing *hearing, struct rls_kernel *kernel, uint64_t time_ns)
@@ -51,7 +49,7 @@ static void settle(struct rls_range_hearing *hearing, struct rls_kernel *kernel,
 	if (hearing->ends_unheard)
 		hear_ends(hearing, kernel, true);
 	if (hearing->begins_unheard)
-		hear_begins(hearing, kernel, time_ns, true);
+		hear_begins(hearing, kernel, true);
 	if (hearing->dozed_ns)
 		rls_warning("ranges of the program's own (record_function) begin now: in the last %.0f s they were listened "
 			    "for a tenth of the time, so earlier ones may be missing",
@@ -67,7 +65,7 @@ static void listen(struct rls_range_hearing *hearing, uint64_t own, uint64_t tim
 
 static void doze(struct rls_range_hearing *hearing, struct rls_kernel *kernel, uint64_t time_ns)
 {
-	hear_begins(hearing, kernel, time_ns, false);
+	hear_begins(hearing, kernel, false);
 	hearing->due_ns = time_ns + rls_random_between(&hearing->random, DOZE_NS_MIN, DOZE_NS_MAX);
 	if (!hearing->dozed_ns) {
 		hearing->dozed_ns = time_ns;
@@ -83,7 +81,7 @@ static void listen_or_doze(struct rls_range_hearing *hearing, struct rls_kernel 
 	if (time_ns < hearing->due_ns)
 		return;
 	if (hearing->begins_unheard) {
-		hear_begins(hearing, kernel, time_ns, true);
+		hear_begins(hearing, kernel, true);
 		listen(hearing, own, time_ns, LISTEN_AGAIN_NS);
 	} else if ((double)(own - hearing->own) > MANY_A_PERCENT * budget_percent * seconds) {
 		doze(hearing, kernel, time_ns);
@@ -122,7 +120,7 @@ void rls_range_hearing_wake(struct rls_range_hearing *hearing, struct rls_kernel
 	if (hearing->settled || !hearing->since_ns)
 		return;
 	if (hearing->begins_unheard)
-		hear_begins(hearing, kernel, time_ns, true);
+		hear_begins(hearing, kernel, true);
 	rls_kernel_ranges_begun(kernel, &own, &others);
 	listen(hearing, own, time_ns, LISTEN_FIRST_NS);
 }
