@@ -79,9 +79,12 @@ def nobody(job, seconds):
 
 
 def shares(report):
-    """{(operation, category): (points, stated error in points)} of the corrected time."""
+    """{(operation, category): (points, stated error in points)} of the work's corrected time; what is in no operation
+    lies between two repetitions, and is the benchmark's."""
     time_of, error_of = collections.Counter(), collections.Counter()
     for row in report["breakdown"]:
+        if not row["operation"]:
+            continue
         key = row["operation"], row["category"]
         time_of[key] += row["corrected_ns"]
         error_of[key] += row["error_ns"]
