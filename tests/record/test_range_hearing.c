@@ -66,6 +66,13 @@ static void run(struct rls_range_hearing *hearing, double from, double to, doubl
 	}
 }
 
+/* The first 20 seconds, after which it is listened now and then. */
+static void run_until_dozing(struct rls_range_hearing *hearing)
+{
+	start(1000);
+	run(hearing, 0, 20, 2);
+}
+
 static void hears_all_of_somebody(void **state)
 {
 	struct rls_range_hearing hearing = { 0 };
@@ -112,8 +119,7 @@ static void hears_all_from_somebodys_first_on(void **state)
 	struct rls_range_hearing hearing = { 0 };
 
 	(void)state;
-	start(1000);
-	run(&hearing, 0, 20, 2);
+	run_until_dozing(&hearing);
 	job.others = 1;
 	run(&hearing, 20, 20.1, 2);
 	assert_true(job.begins && job.ends);
@@ -126,8 +132,7 @@ static void hears_more_again_when_they_become_few(void **state)
 	struct rls_range_hearing hearing = { 0 };
 
 	(void)state;
-	start(1000);
-	run(&hearing, 0, 20, 2);
+	run_until_dozing(&hearing);
 	job.own_a_second = 10;
 	run(&hearing, 20, 25, 2);
 	run(&hearing, 25, 60, 2);
@@ -139,8 +144,7 @@ static void listens_as_at_first_to_who_is_new(void **state)
 	struct rls_range_hearing hearing = { 0 };
 
 	(void)state;
-	start(1000);
-	run(&hearing, 0, 20, 2);
+	run_until_dozing(&hearing);
 	rls_range_hearing_wake(&hearing, NULL, START + 20 * SECOND);
 	run(&hearing, 20, 29.9, 2);
 	assert_in_range(job.heard_ns, 98 * SECOND / 10, 10 * SECOND);

@@ -64,6 +64,8 @@ static int hear(struct rls_kernel *kernel, struct rls_range_edges *edges, bool h
 {
 	int r = 0;
 
+	if (heard == !edges->unheard)
+		return 0;
 	if (!heard) {
 		rls_links_clear(&edges->links, 0);
 		edges->unheard = true;
@@ -79,7 +81,7 @@ static int hear(struct rls_kernel *kernel, struct rls_range_edges *edges, bool h
 
 int rls_kernel_hear_range_begins(struct rls_kernel *kernel, bool heard)
 {
-	return heard == !kernel->range_begins.unheard ? 0 : hear(kernel, &kernel->range_begins, heard);
+	return hear(kernel, &kernel->range_begins, heard);
 }
 
 int rls_kernel_hear_range_ends(struct rls_kernel *kernel, bool heard)
@@ -87,8 +89,6 @@ int rls_kernel_hear_range_ends(struct rls_kernel *kernel, bool heard)
 	bool *unheard = &kernel->skeleton->bss->range_ends_unheard;
 	int r;
 
-	if (heard == !kernel->range_ends.unheard)
-		return 0;
 	/* As what begins while some ends are unheard would never end. */
 	if (!heard)
 		__atomic_store_n(unheard, true, __ATOMIC_SEQ_CST);

@@ -56,8 +56,12 @@ static void settle(struct rls_range_hearing *hearing, struct rls_kernel *kernel,
 			    (double)(time_ns - hearing->dozed_ns) / 1e9);
 }
 
-static void listen(struct rls_range_hearing *hearing, uint64_t own, uint64_t time_ns, uint64_t span_ns)
+/* own: how many of PyTorch's there are so far. */
+static void listen(struct rls_range_hearing *hearing, struct rls_kernel *kernel, uint64_t own,
+		   uint64_t time_ns, uint64_t span_ns)
 {
+	if (hearing->begins_unheard)
+		hear_begins(hearing, kernel, true);
 	hearing->from_ns = time_ns;
 	hearing->own = own;
 	hearing->due_ns = time_ns + span_ns;
@@ -77,17 +81,14 @@ static void listen_or_doze(struct rls_range_hearing *hearing, struct rls_kernel 
 			   uint64_t time_ns, double budget_percent)
 {
 	double seconds = (double)(time_ns - hearing->from_ns) / 1e9;
+	bool many = (double)(own - hearing->own) > MANY_A_PERCENT * budget_percent * seconds;
 
 	if (time_ns < hearing->due_ns)
 		return;
-	if (hearing->begins_unheard) {
-		hear_begins(hearing, kernel, true);
-		listen(hearing, own, time_ns, LISTEN_AGAIN_NS);
-	} else if ((double)(own - hearing->own) > MANY_A_PERCENT * budget_percent * seconds) {
+	if (many && !hearing->begins_unheard)
 		doze(hearing, kernel, time_ns);
-	} else {
-		listen(hearing, own, time_ns, LISTEN_AGAIN_NS);
-	}
+	else
+		listen(hearing, kernel, own, time_ns, LISTEN_AGAIN_NS);
 }
 
 void rls_range_hearing_tick(struct rls_range_hearing *hearing, struct rls_kernel *kernel,
@@ -101,7 +102,7 @@ void rls_range_hearing_tick(struct rls_range_hearing *hearing, struct rls_kernel
 	if (!hearing->since_ns) {
 		hearing->since_ns = time_ns;
 		hearing->random = time_ns | 1;
-		listen(hearing, own, time_ns, LISTEN_FIRST_NS);
+		listen(hearing, kernel, own, time_ns, LISTEN_FIRST_NS);
 	}
 	if (others)
 		settle(hearing, kernel, time_ns);
@@ -119,8 +120,6 @@ void rls_range_hearing_wake(struct rls_range_hearing *hearing, struct rls_kernel
 
 	if (hearing->settled || !hearing->since_ns)
 		return;
-	if (hearing->begins_unheard)
-		hear_begins(hearing, kernel, true);
 	rls_kernel_ranges_begun(kernel, &own, &others);
-	listen(hearing, own, time_ns, LISTEN_FIRST_NS);
+	listen(hearing, kernel, own, time_ns, LISTEN_FIRST_NS);
 }
