@@ -205,11 +205,17 @@ static bool is_virtual_machine(void)
 	return __get_cpuid(1, &unused, &unused, &features, &unused) && features >> 31;
 }
 
+/* So far apart they are; those of the scheduler are told by their own means. */
+static void tell_pace_of_timer(struct rls_kernel *kernel)
+{
+	kernel->skeleton->bss->tick_apart_ns = rls_sampler_apart_ns(&kernel->sampler);
+}
+
 static int start_timer(struct rls_kernel *kernel)
 {
 	kernel->tick_cost_ns = is_virtual_machine() ? VIRTUAL_TIMER_TICK_NS : TIMER_TICK_NS;
 	kernel->sampler.random = (unsigned int)rls_monotonic_ns();
-	kernel->skeleton->bss->tick_apart_ns = rls_sampler_apart_ns(&kernel->sampler);
+	tell_pace_of_timer(kernel);
 	return rls_sampler_attach(&kernel->sampler, &kernel->links, kernel->skeleton->progs.on_tick);
 }
 
@@ -270,5 +276,5 @@ void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz)
 		return;
 	rls_sampler_pace(&kernel->sampler, hz);
 	if (kernel->sampler.count)
-		kernel->skeleton->bss->tick_apart_ns = rls_sampler_apart_ns(&kernel->sampler);
+		tell_pace_of_timer(kernel);
 }
