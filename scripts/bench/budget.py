@@ -26,6 +26,7 @@ OFF_SECONDS = 25
 ALL_SECONDS = 20
 CALIBRATION_SECONDS = 20
 NOTHING = "alone"
+ROUNDS_MIN = 3          # for an interval
 
 
 def job_of(workload):
@@ -127,24 +128,34 @@ def middle(values):
     return "%+.2f ± %.2f %%" % tuple(100 * value for value in pairs.robust(values))
 
 
-def measure(job, budget, seconds, rounds):
-    """The last report, None for nobody."""
-    report, found = None, []
+def measure(job, budgets, seconds, rounds):
+    """({budget: the last report, None for nobody}, {budget: what was found in each round}). Budgets take turns in each
+    round, as the machine of one hour is not that of the next."""
+    reports, found = {}, {budget: [] for budget in budgets}
     before = job.alone(OFF_SECONDS)
-    for _ in range(rounds):
+    for budget in budgets * rounds:
         if budget == NOTHING:
-            meanwhile = nobody(job, seconds)
+            reports[budget], meanwhile = None, nobody(job, seconds)
         else:
-            report, meanwhile = record(job, budget, seconds)
+            reports[budget], meanwhile = record(job, budget, seconds)
         after = job.alone(OFF_SECONDS)
-        found.append(loss.of(before, *meanwhile[:1], after, *meanwhile[1:]))
-        show(budget, found[-1], report)
+        found[budget].append(loss.of(before, *meanwhile[:1], after, *meanwhile[1:]))
+        show(budget, found[budget][-1], reports[budget])
         before = after
-    if len(found) > 2:
+    return reports, found
+
+
+def summarize(found):
+    """By budget, and, where nobody recorded in the same rounds, by how much more than that."""
+    for budget, rounds in found.items():
+        if len(rounds) < ROUNDS_MIN:
+            continue
         print("%s: in all %s, bursts left in %s, beyond what they add alone %s" % (budget, *[
-            middle([one[key] for one in found]) for key in ("all", "all_with_bursts", "beyond_bursts")]),
-              flush=True)
-    return report
+            middle([one[key] for one in rounds]) for key in ("all", "all_with_bursts", "beyond_bursts")]))
+        if budget != NOTHING and NOTHING in found:
+            print("    more than with nobody in the same round: %s, bursts left in %s" % tuple(
+                middle([one[key] - nobody_there[key] for one, nobody_there in zip(rounds, found[NOTHING])])
+                for key in ("all", "all_with_bursts")))
 
 
 def main():
@@ -154,11 +165,12 @@ def main():
         calibrate(job)
         whole = record(job, "none", ALL_SECONDS)[0] if not os.environ.get("RLS_NO_SHARES") else None
         print(HEAD, flush=True)
-        for budget in budgets:
-            report = measure(job, budget, seconds, rounds)
+        reports, found = measure(job, budgets, seconds, rounds)
+        summarize(found)
+        for budget, report in reports.items():
             if not report:
                 continue
-            print("  " + json.dumps(report["overhead"].get("budget", "all was traced")), flush=True)
+            print("%s: %s" % (budget, json.dumps(report["overhead"].get("budget", "all was traced"))))
             if whole:
                 compare(shares(whole), shares(report))
     except pairs.Failed as error:
