@@ -52,6 +52,10 @@ struct absence {
 	__u64 ran_ns;           /* what it had run for until then */
 };
 
+/* Names that a thread's edges had lately, each in its place, so that most need no looking up. */
+#define NAMES_KNOWN 8
+#define NAME_PLACE(address) ((address) * 0x9e3779b97f4a7c15ULL >> 61)
+
 /* One frame per change of category: everything at or below its stack pointer is inside it. */
 struct thread_state {
 	__u32 pid, tid;
@@ -66,6 +70,7 @@ struct thread_state {
 	__u64 record;           /* annotation record, 0 while not found */
 	__u64 annotate_offset;
 	__u64 edges_seen;
+	__u64 names[NAMES_KNOWN]; /* not booking: addresses of names that have been sent, NAME_PLACE */
 	__u8 annotated;
 	__u8 record_seen;
 	__u8 announced;

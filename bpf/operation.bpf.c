@@ -1,7 +1,93 @@
 /* Operations: the annotation library's flush site. */
 #include "bpf/operation.bpf.h"
 
-/* A global function: verified by itself, and not with all that follows it. */
+_Static_assert(sizeof(((struct rls_wire_edges *)0)->edges) == RLS_EDGES_SENT * sizeof(struct rls_edge),
+	       "they are copied as they are");
+
+/* The name's text has been sent, or there is none. */
+static __always_inline bool is_named(struct thread_state *thread, __u64 address)
+{
+	__u64 *place = name_place(thread, address);
+	struct name_key key;
+
+	if (!address || *place == address)
+		return true;
+	if (!find_name(thread, address, &key))
+		return false;
+	*place = address;
+	return true;
+}
+
+static __always_inline bool are_named(struct thread_state *thread, const struct rls_wire_edges *record)
+{
+	for (int i = 0; i < RLS_EDGES_SENT; i++) {
+		if (!is_named(thread, record->edges[i].name))
+			return false;
+	}
+	return true;
+}
+
+/* All of them in one record. Not where a name is new, the annotation ring ends amid them, or there is no room. */
+static __always_inline bool send_together(struct thread_state *thread)
+{
+	struct rls_wire_edges *record;
+
+	if (booking || (thread->edges_seen & (RLS_EDGE_RING - 1)) > RLS_EDGE_RING - RLS_EDGES_SENT)
+		return false;
+	record = bpf_ringbuf_reserve(&control, sizeof(*record), 0);
+	if (!record)
+		return false;
+	if (bpf_probe_read_user(record->edges, sizeof(record->edges),
+				(void *)EDGE_AT(thread->record, thread->edges_seen)) ||
+	    !are_named(thread, record)) {
+		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+		return false;
+	}
+	fill_header(&record->header, sizeof(*record), RLS_WIRE_EDGES, thread->pid, thread->tid,
+		    record->edges[0].time_ns);
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+static __always_inline __u32 send_singly(struct thread_state *thread, __u64 count)
+{
+	struct rls_edge edge;
+	__u32 i;
+
+	for (i = 0; i < RLS_EDGES_SENT; i++) {
+		if (i >= count ||
+		    bpf_probe_read_user(&edge, sizeof(edge),
+					(void *)EDGE_AT(thread->record, thread->edges_seen + i)))
+			break;
+		send_edge(thread, &edge, 0);
+	}
+	return i;
+}
+
+/* By the calibration. */
+static __always_inline __u32 edges_cost(__u32 number, __u32 count)
+{
+	__u32 cold = number < RLS_EDGES_COLD ? RLS_EDGES_COLD - number : 0;
+
+	if (cold > count)
+		cold = count;
+	return cold * edge_cost_ns + (count - cold) * later_edge_cost_ns;
+}
+
+/* Global functions: verified by themselves, and not with all that follows them. */
+__attribute__((noinline)) int send_edges(struct thread_state *thread, __u64 head, __u32 number)
+{
+	__u32 sent = RLS_EDGES_SENT;
+
+	if (!thread)
+		return 0;
+	if (head - thread->edges_seen < RLS_EDGES_SENT || !send_together(thread))
+		sent = send_singly(thread, head - thread->edges_seen);
+	thread->pile.cost_ns += edges_cost(number, sent);
+	thread->edges_seen += sent;
+	return sent;
+}
+
 __attribute__((noinline)) int sync_before_switch(struct thread_state *thread)
 {
 	if (booking && thread)

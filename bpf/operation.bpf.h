@@ -42,6 +42,23 @@ SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
 	return end_name(record, &key);
 }
 
+static __always_inline __u64 *name_place(struct thread_state *thread, __u64 address)
+{
+	return &thread->names[NAME_PLACE(address) & (NAMES_KNOWN - 1)];
+}
+
+static __always_inline void name_edge(struct thread_state *thread, __u64 address)
+{
+	__u64 *place = name_place(thread, address);
+	__u32 id;
+
+	if (*place == address)
+		return;
+	id = send_name(thread, address);
+	if (id && id != RLS_BOOK_UNREADABLE)
+		*place = address;
+}
+
 /* Nothing is sent of an edge that is booked but its name. Its time is the target's word. */
 static __always_inline void book_edge(struct thread_state *thread, const struct rls_edge *edge)
 {
@@ -68,7 +85,7 @@ static __always_inline void send_edge(struct thread_state *thread, const struct 
 		book_edge(thread, edge);
 		return;
 	}
-	send_name(thread, edge->name);
+	name_edge(thread, edge->name);
 	record = control_reserve(struct rls_wire_edge, RLS_WIRE_EDGE, thread->pid, thread->tid,
 				 edge->time_ns);
 	if (!record) {
@@ -129,20 +146,15 @@ static __always_inline bool replayable(const struct thread_state *thread, __u64 
 	return first_ns >= recording_since_ns;
 }
 
-/* At most EDGES_PER_HIT: the library calls its flush site as often, the rest comes then. */
-SUBPROGRAM void read_edges(struct thread_state *thread, __u64 head)
-{
-	for (int i = 0; i < EDGES_PER_HIT; i++) {
-		struct rls_edge edge;
+/* Up to RLS_EDGES_SENT of them; number: which one of the hit's comes first. Returns how many. */
+extern int send_edges(struct thread_state *thread, __u64 head, __u32 number);
 
-		if (thread->edges_seen == head)
+/* At most EDGES_PER_HIT: the library calls its flush site as often, the rest comes then. */
+static __always_inline void read_edges(struct thread_state *thread, __u64 head)
+{
+	for (__u32 i = 0; i < EDGES_PER_HIT; i += RLS_EDGES_SENT) {
+		if (thread->edges_seen == head || !send_edges(thread, head, i))
 			break;
-		if (bpf_probe_read_user(&edge, sizeof(edge),
-					(void *)EDGE_AT(thread->record, thread->edges_seen)))
-			break;
-		send_edge(thread, &edge, 0);
-		thread->pile.cost_ns += i < RLS_EDGES_COLD ? edge_cost_ns : later_edge_cost_ns;
-		thread->edges_seen++;
 	}
 }
 

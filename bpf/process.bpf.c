@@ -159,6 +159,7 @@ static __always_inline void forget_image(struct thread_state *thread, __u32 pid)
 	thread->record_seen = 0;
 	thread->annotated = 0;
 	thread->edges_seen = 0;
+	__builtin_memset(thread->names, 0, sizeof(thread->names));
 	thread->generation = 0;
 	thread->missed = 0;
 	thread->announced = 1; /* user space takes the exec record for it */

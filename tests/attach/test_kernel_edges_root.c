@@ -154,6 +154,42 @@ static void overwritten_edges_are_counted_and_the_stack_sent(void **state)
 	assert_edge(recording, 2 + RLS_EDGE_RING, RLS_WIRE_EDGE_STACK, 2, &names[1]);
 }
 
+/* Their ring has room for 85 that are sent one by one. */
+static void many_edges_at_once_take_little_room(void **state)
+{
+	struct recording *recording = *state;
+	const uint64_t many = 2 * RLS_EDGE_FLUSH;
+	uint64_t first;
+	size_t sent;
+
+	begin_in(recording, 4096);
+	recording_start(recording);
+	for (int i = 0; i < 3; i++)
+		add_edge(RLS_EDGE_PHASE, 0, &names[i]);
+	into_backend(nothing, NULL);
+	recording_consume(recording);
+	sent = recording_controls(recording, RLS_WIRE_EDGE, 0);
+	assert_int_equal(sent, 3);
+
+	first = own_record.head;
+	for (uint64_t i = 0; i < many; i++)
+		add_edge(i % 2 ? RLS_EDGE_POP : RLS_EDGE_PUSH, (uint16_t)(1 - i % 2), i % 2 ? NULL : &names[i % 3]);
+	into_backend(nothing, NULL);
+	into_backend(nothing, NULL);
+	recording_stop(recording);
+	assert_int_equal(recording_dropped(recording, RLS_DROP_CONTROL), 0);
+	assert_int_equal(recording_controls(recording, RLS_WIRE_EDGE, 0), sent + many);
+	for (uint64_t i = 0; i < many; i++) {
+		const struct rls_edge *edge = &own_record.edges[(first + i) % RLS_EDGE_RING];
+
+		assert_edge(recording, sent + i, edge->kind, edge->depth,
+			    (const struct rls_name *)(uintptr_t)edge->name);
+		assert_int_equal(recording_control(recording, RLS_WIRE_EDGE, 0, sent + i)->header.time_ns,
+				 edge->time_ns);
+	}
+	assert_int_equal(recording_controls(recording, RLS_WIRE_NAME, 0), 3);
+}
+
 static void unsent_edges_are_made_good_by_the_stack(void **state)
 {
 	struct recording *recording = *state;
@@ -267,6 +303,7 @@ int main(void)
 		BOTH_WAYS(edges_are_read_at_the_next_hit),
 		BOTH_WAYS(edges_before_recording_become_a_stack),
 		BOTH_WAYS(overwritten_edges_are_counted_and_the_stack_sent),
+		BOTH_WAYS(many_edges_at_once_take_little_room),
 		BOTH_WAYS(unsent_edges_are_made_good_by_the_stack),
 		BOTH_WAYS(hostile_records_do_no_harm),
 		BOTH_WAYS(a_child_sends_only_its_own_edges),

@@ -93,18 +93,29 @@ struct figures {
 
 static _Thread_local struct rls_thread_record *annotated;
 static struct rls_thread_record edges;
+static const struct rls_name edges_name = { .length = 4, .text = "none" };
+static bool edges_count;        /* calls without probes make them in vain: nobody would read them */
 
-static void make_edges(void)
+static void make_edges(unsigned int count)
 {
-	for (int i = 0; i < RLS_EDGES_COLD; i++) {
-		struct rls_edge *edge = &edges.edges[edges.head % RLS_EDGE_RING];
-
-		*edge = (struct rls_edge){
+	for (unsigned int i = 0; i < count; i++)
+		edges.edges[(edges.head + i) % RLS_EDGE_RING] = (struct rls_edge){
 			.time_ns = rls_monotonic_ns(),
+			.name = (uintptr_t)&edges_name,
 			.kind = RLS_EDGE_POP,
 		};
-		__atomic_store_n(&edges.head, edges.head + 1, __ATOMIC_RELEASE);
-	}
+	__atomic_store_n(&edges.head, edges.head + (edges_count ? count : 0), __ATOMIC_RELEASE);
+}
+
+/* A hit amid other work finds few of them, a flush in a busy loop many, which are sent together. */
+static void make_few_edges(void)
+{
+	make_edges(RLS_EDGES_COLD);
+}
+
+static void make_many_edges(void)
+{
+	make_edges(RLS_EDGE_FLUSH);
 }
 
 /* ---- measuring ---- */
@@ -159,24 +170,33 @@ static void do_nothing(void)
 {
 }
 
+static int hot_calls(enum rls_calibrated_path path)
+{
+	if (path == RLS_PATH_EDGE)
+		return HOT_CALLS * RLS_EDGES_COLD / RLS_EDGE_FLUSH; /* what they send is to find room */
+	return path == RLS_PATH_SINGLE_STEP_ENTRY ? SINGLE_STEP_CALLS : HOT_CALLS;
+}
+
 /* What calls with probes take more than calls without: the mean of some, turn about. */
 static double batch_ns(enum rls_calibrated_path path, struct rls_disturb *disturb)
 {
-	void (*before)(void) = path == RLS_PATH_EDGE ? make_edges : do_nothing;
-	bool stepped = path == RLS_PATH_SINGLE_STEP_ENTRY;
-	unsigned int after_steps = stepped ? AFTER_SINGLE_STEP : AFTER_STEPS;
-	int calls = stepped ? SINGLE_STEP_CALLS : HOT_CALLS;
+	void (*make)(void) = disturb ? make_few_edges : make_many_edges;
+	void (*before)(void) = path == RLS_PATH_EDGE ? make : do_nothing;
+	unsigned int after_steps = path == RLS_PATH_SINGLE_STEP_ENTRY ? AFTER_SINGLE_STEP : AFTER_STEPS;
 	double sum_ns = 0;
 
-	if (!disturb) {
-		sum_ns = hot_ns(targets[path].plain, before, calls);
-		return hot_ns(targets[path].probed, before, calls) - sum_ns;
-	}
-	for (int i = 0; i < COLD_CALLS; i++) {
+	for (int i = 0; disturb && i < COLD_CALLS; i++) {
+		edges_count = false;
 		sum_ns -= cold_ns(targets[path].plain, before, disturb, after_steps);
+		edges_count = true;
 		sum_ns += cold_ns(targets[path].probed, before, disturb, after_steps);
 	}
-	return sum_ns / COLD_CALLS;
+	if (disturb)
+		return sum_ns / COLD_CALLS;
+	edges_count = false;
+	sum_ns = hot_ns(targets[path].plain, before, hot_calls(path));
+	edges_count = true;
+	return hot_ns(targets[path].probed, before, hot_calls(path)) - sum_ns;
 }
 
 static struct figure measure_one(enum rls_calibrated_path path, unsigned int batches,
@@ -306,14 +326,14 @@ static struct figure divided(struct figure a, double by)
 }
 
 /* What was measured of whole calls becomes what each path costs by itself. */
-static void split(struct figure paths[RLS_PATH_MAX])
+static void split(struct figure paths[RLS_PATH_MAX], unsigned int edges_a_hit)
 {
 	struct figure entry = paths[RLS_PATH_EMULATED_ENTRY];
 
 	/* An entry and a return that each emit, less the same two silent. */
 	paths[RLS_PATH_EVENT] = divided(less(paths[RLS_PATH_EVENT], paths[RLS_PATH_RETURN]), 2);
 	paths[RLS_PATH_RETURN] = less(paths[RLS_PATH_RETURN], entry);
-	paths[RLS_PATH_EDGE] = divided(less(paths[RLS_PATH_EDGE], entry), RLS_EDGES_COLD);
+	paths[RLS_PATH_EDGE] = divided(less(paths[RLS_PATH_EDGE], entry), edges_a_hit);
 }
 
 static void conclude(const struct figures measured[RLS_PATH_MAX], struct rls_calibration *out)
@@ -324,8 +344,8 @@ static void conclude(const struct figures measured[RLS_PATH_MAX], struct rls_cal
 		hot[path] = measured[path].hot;
 		cold[path] = measured[path].cold;
 	}
-	split(hot);
-	split(cold);
+	split(hot, RLS_EDGE_FLUSH);
+	split(cold, RLS_EDGES_COLD);
 	for (int path = 0; path < RLS_PATH_MAX; path++)
 		out->paths[path] = (struct rls_calibrated){
 			.value_ns = fmax(cold[path].median_ns, 0),

@@ -13,6 +13,24 @@
  * them. */
 enum { RING_CONTROL, RING_TRANSITIONS, RING_GPU, RING_STACKS };
 
+/* What was sent together leaves as if it had not been. */
+static int handle_edges(struct rls_kernel *kernel, const struct rls_wire_edges *record)
+{
+	struct rls_wire_edge edge = { .header = record->header };
+	int r = 0;
+
+	edge.header.size = sizeof(edge);
+	edge.header.kind = RLS_WIRE_EDGE;
+	for (size_t i = 0; !r && i < RLS_EDGES_SENT; i++) {
+		edge.header.time_ns = record->edges[i].time_ns;
+		edge.name = record->edges[i].name;
+		edge.edge = record->edges[i].edge;
+		edge.depth = record->edges[i].depth;
+		r = kernel->handler(&edge.header, sizeof(edge), kernel->handler_context);
+	}
+	return r;
+}
+
 static int handle_record(void *context, void *data, size_t size)
 {
 	struct rls_kernel *kernel = context;
@@ -20,6 +38,8 @@ static int handle_record(void *context, void *data, size_t size)
 
 	if (size < sizeof(*record))
 		return 0;
+	if (record->kind == RLS_WIRE_EDGES && size >= sizeof(struct rls_wire_edges))
+		return handle_edges(kernel, data);
 	return kernel->handler(record, size, kernel->handler_context);
 }
 
