@@ -106,6 +106,12 @@ def lost(some):
     return more_ns, more_ns / normal_ns
 
 
+def lost_ns(some, bursts):
+    """What is lost of so much work beyond such a share, which the machine's bursts take of it. At a beginning and an end
+    they are not to be told from what the profiler does."""
+    return lost(some)[0] - bursts * sum(window.normal_ns for window in some)
+
+
 def of(before, during, after, began_ns, ended_ns, traced=()):
     """What a job lost to a profiler that ran from began_ns to ended_ns and traced at those times: at its
     beginning, between and at its end, also with the machine's bursts left in, and beyond what these add alone."""
@@ -117,12 +123,12 @@ def of(before, during, after, began_ns, ended_ns, traced=()):
     between = [window for window in some if began_ns + BEGINNING_NS <= window.at_ns < ended_ns - END_NS]
     quiet = trail.without_bursts(between, traced)
     whole_ns = ended_ns - began_ns
-    edges_ns = lost(first)[0] + lost(last)[0]
+    first_ns, last_ns = lost_ns(first, usual.bursts), lost_ns(last, usual.bursts)
     between_ns = whole_ns - BEGINNING_NS - END_NS
-    all_with_bursts = (edges_ns + lost(between)[1] * between_ns) / whole_ns
-    return {"beginning_s": lost(first)[0] / 1e9, "end_s": lost(last)[0] / 1e9,
+    all_with_bursts = (lost_ns(first, 0) + lost_ns(last, 0) + lost(between)[1] * between_ns) / whole_ns
+    return {"beginning_s": first_ns / 1e9, "end_s": last_ns / 1e9,
             "between": lost(quiet)[1], "between_with_bursts": lost(between)[1],
-            "all": (edges_ns + lost(quiet)[1] * between_ns) / whole_ns,
+            "all": (first_ns + last_ns + lost(quiet)[1] * between_ns) / whole_ns,
             "all_with_bursts": all_with_bursts, "beyond_bursts": all_with_bursts - usual.bursts,
             "bursts": 1 - len(quiet) / len(between), "drift": usual.drift(),
             "cpus": usual.cpus_differ()}
