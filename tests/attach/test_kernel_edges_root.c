@@ -261,6 +261,37 @@ static void hostile_records_do_no_harm(void **state)
 	assert_string_equal(recording_path(recording, own_tid()), "?>P P>B B>P P>B B>P");
 }
 
+/* Each record that is heard of makes more of them, until all patience is gone. */
+#define PATIENCE 1000
+static int make_more(const struct rls_wire_header *header, size_t size, void *context)
+{
+	int *heard = context;
+
+	(void)header;
+	(void)size;
+	if (++*heard < PATIENCE) {
+		add_edge(RLS_EDGE_PHASE, 0, &names[*heard % 2]);
+		into_backend(nothing, NULL);
+	}
+	return 0;
+}
+
+static void who_makes_records_faster_than_they_are_read_is_not_read_for_ever(void **state)
+{
+	struct recording *recording = *state;
+	int heard = 0;
+
+	begin_annotated(recording);
+	recording_start(recording);
+	into_backend(nothing, NULL);
+	assert_int_equal(rls_kernel_set_handler(recording->kernel, make_more, &heard), 0);
+	assert_int_equal(rls_kernel_consume(recording->kernel), 0);
+	assert_in_range(heard, 1, 100);
+	assert_int_equal(rls_kernel_consume(recording->kernel), 0);
+	assert_in_range(heard, 2, PATIENCE - 1);
+	recording_stop(recording);
+}
+
 static void push_and_fork(void *pid_out)
 {
 	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
@@ -306,6 +337,7 @@ int main(void)
 		BOTH_WAYS(many_edges_at_once_take_little_room),
 		BOTH_WAYS(unsent_edges_are_made_good_by_the_stack),
 		BOTH_WAYS(hostile_records_do_no_harm),
+		BOTH_WAYS(who_makes_records_faster_than_they_are_read_is_not_read_for_ever),
 		BOTH_WAYS(a_child_sends_only_its_own_edges),
 	};
 	int skipped = recording_possible();

@@ -192,8 +192,8 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 
 /* A descriptor that becomes readable when a record asks for attention. */
 int rls_kernel_poll_fd(const struct rls_kernel *kernel);
-/* Hands everything in the rings to the handler, transitions after the control records that were
- * sent before them: the number of records or -errno (the handler's own negative result included). */
+/* Hands everything that is in the rings by now to the handler, transitions after the control records that were
+ * sent before them: 0 or -errno (the handler's own negative result included). */
 int rls_kernel_consume(struct rls_kernel *kernel);
 /* The same but for samples with stacks, which may take a while to be named. */
 int rls_kernel_consume_all_but_stacks(struct rls_kernel *kernel);

@@ -19,8 +19,6 @@
 #include "userspace/attach/sampler.h"
 #include "userspace/monotonic.h"
 
-#define RLS_WAITING_BYTES 128
-
 /* Where ranges begin, or end: probes that may go off and on again. */
 struct rls_range_edges {
 	struct rls_range_edge {
@@ -54,9 +52,8 @@ struct rls_kernel {
 	bool blind_flush;               /* booking: without a look at what threads have yet to read */
 	rls_record_handler handler;
 	void *handler_context;
-	bool in_order;                  /* transitions are to come after the control records before them */
-	char waiting[RLS_WAITING_BYTES];        /* one that such a record is to be read before */
-	size_t waiting_bytes;           /* 0: there is none */
+	struct ring *reading;           /* the ring that is being read, up to here: */
+	unsigned long end_position;
 };
 
 void rls_kernel_begin_switching(const struct rls_kernel *kernel);

@@ -31,9 +31,8 @@ static int handle_edges(struct rls_kernel *kernel, const struct rls_wire_edges *
 	return r;
 }
 
-static int handle_record(void *context, void *data, size_t size)
+static int handle(struct rls_kernel *kernel, const void *data, size_t size)
 {
-	struct rls_kernel *kernel = context;
 	const struct rls_wire_header *record = data;
 
 	if (size < sizeof(*record))
@@ -43,29 +42,22 @@ static int handle_record(void *context, void *data, size_t size)
 	return kernel->handler(record, size, kernel->handler_context);
 }
 
-/* What was sent before a transition comes before it: its thread's operations above all. So it waits
- * where there is any, and its ring with it. */
-static int handle_transition(void *context, void *data, size_t size)
+/* Whoever reads a ring until it is empty reads for ever where a target is faster: what comes
+ * meanwhile is for the next time. While a record is handled, the consumer's position is where it begins. */
+static bool is_last(const struct rls_kernel *kernel, size_t size)
 {
-	struct rls_kernel *kernel = context;
-	struct ring *control = ring_buffer__ring(kernel->rings, RING_CONTROL);
+	size_t bytes = (BPF_RINGBUF_HDR_SZ + size + 7) / 8 * 8;
 
-	if (!kernel->in_order || size > sizeof(kernel->waiting) ||
-	    !ring__avail_data_size(control))
-		return handle_record(context, data, size);
-	memcpy(kernel->waiting, data, size);
-	kernel->waiting_bytes = size;
-	return -EAGAIN;
+	return ring__consumer_pos(kernel->reading) + bytes >= kernel->end_position;
 }
 
-static int handle_waiting(struct rls_kernel *kernel)
+static int handle_record(void *context, void *data, size_t size)
 {
-	size_t size = kernel->waiting_bytes;
-	char record[RLS_WAITING_BYTES] __attribute__((aligned(8)));
+	struct rls_kernel *kernel = context;
+	bool last = is_last(kernel, size);
+	int r = handle(kernel, data, size);
 
-	kernel->waiting_bytes = 0;
-	memcpy(record, kernel->waiting, size);
-	return size ? handle_record(kernel, record, size) : 0;
+	return r < 0 ? r : last ? -ECANCELED : 0;
 }
 
 int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler, void *context)
@@ -81,7 +73,7 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 	if (!kernel->rings)
 		return rls_error_r(-errno, "cannot map the ring buffers: %s", strerror(errno));
 	r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.transitions),
-			     handle_transition, kernel);
+			     handle_record, kernel);
 	if (!r)
 		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.gpu),
 				     handle_record, kernel);
@@ -96,59 +88,64 @@ int rls_kernel_poll_fd(const struct rls_kernel *kernel)
 	return ring_buffer__epoll_fd(kernel->rings);
 }
 
-/* 0 where there is no such ring. */
+/* Up to this position: 0 or -errno. A handler may have another ring read. */
+static int consume_until(struct rls_kernel *kernel, struct ring *ring, unsigned long end_position)
+{
+	struct ring *outer = kernel->reading;
+	unsigned long outer_end = kernel->end_position;
+	int r;
+
+	if (ring__consumer_pos(ring) >= end_position)
+		return 0;
+	kernel->reading = ring;
+	kernel->end_position = end_position;
+	r = ring__consume(ring);
+	kernel->reading = outer;
+	kernel->end_position = outer_end;
+	return r < 0 && r != -ECANCELED ? r : 0;
+}
+
+/* What is in it now, where there is such a ring. */
 static int consume(struct rls_kernel *kernel, unsigned int place)
 {
 	struct ring *ring = kernel->rings ? ring_buffer__ring(kernel->rings, place) : NULL;
 
-	return ring ? ring__consume(ring) : 0;
-}
-
-static int consume_transitions(struct rls_kernel *kernel, bool in_order)
-{
-	int r = handle_waiting(kernel);
-
-	if (r < 0)
-		return r;
-	kernel->in_order = in_order;
-	r = consume(kernel, RING_TRANSITIONS);
-	kernel->in_order = false;
-	return r;
+	return ring ? consume_until(kernel, ring, ring__producer_pos(ring)) : 0;
 }
 
 int rls_kernel_consume_transitions(struct rls_kernel *kernel)
 {
-	return consume_transitions(kernel, false);
+	return consume(kernel, RING_TRANSITIONS);
 }
 
-/* Control records and transitions, until there are none. */
+/* What was sent before a transition comes before it, its thread's operations above all: all that are there now have
+ * theirs on the control ring by the time that its end is looked up. One that is still being written stops
+ * the reader ahead of others' behind it, for a moment. */
 static int consume_in_order(struct rls_kernel *kernel)
 {
-	int count = 0, r;
+	struct ring *control, *transitions;
+	unsigned long control_end, transitions_end;
+	int r;
 
+	if (!kernel->rings)
+		return 0;
+	control = ring_buffer__ring(kernel->rings, RING_CONTROL);
+	transitions = ring_buffer__ring(kernel->rings, RING_TRANSITIONS);
+	transitions_end = ring__producer_pos(transitions);
+	control_end = ring__producer_pos(control);
 	do {
-		r = consume(kernel, RING_CONTROL);
-		if (r < 0)
-			return r;
-		count += r;
-		r = consume_transitions(kernel, true);
-		if (r < 0 && !kernel->waiting_bytes)
-			return r;
-		count += r < 0 ? 1 : r;
-	} while (kernel->waiting_bytes);
-	return count;
+		r = consume_until(kernel, control, control_end);
+	} while (!r && ring__consumer_pos(control) < control_end);
+	return r ? r : consume_until(kernel, transitions, transitions_end);
 }
 
 static int consume_up_to(struct rls_kernel *kernel, unsigned int last)
 {
-	int count = consume_in_order(kernel);
+	int r = consume_in_order(kernel);
 
-	for (unsigned int place = RING_GPU; count >= 0 && place <= last; place++) {
-		int r = consume(kernel, place);
-
-		count = r < 0 ? r : count + r;
-	}
-	return count;
+	for (unsigned int place = RING_GPU; !r && place <= last; place++)
+		r = consume(kernel, place);
+	return r;
 }
 
 int rls_kernel_consume(struct rls_kernel *kernel)

@@ -123,7 +123,7 @@ int rls_recorder_finish(struct rls_recorder *recorder);
 /* For who listens. What belongs to the recorder, which it reads itself. */
 struct rls_kernel *rls_recorder_kernel(struct rls_recorder *recorder);
 const struct rls_libraries *rls_recorder_libraries(const struct rls_recorder *recorder);
-/* Hands over what waits in the rings: the number of records or -errno. */
+/* Hands over what waits in the rings: 0 or -errno. */
 int rls_recorder_consume(struct rls_recorder *recorder);
 
 #endif
