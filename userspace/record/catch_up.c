@@ -87,15 +87,17 @@ static int end_the_gone(const struct rls_catch_up *catch_up, uint64_t time_ns)
 int rls_catch_up(struct rls_catch_up *catch_up, uint64_t time_ns,
 		 void (*found)(void *context, pid_t pid), void *context)
 {
-	uint64_t drops[RLS_DROP_MAX];
+	uint64_t drops[RLS_DROP_MAX], lost;
 	int r;
 
 	rls_kernel_drops(catch_up->kernel, drops);
-	if (drops[RLS_DROP_CONTROL] == catch_up->lost)
+	lost = drops[RLS_DROP_CONTROL] - catch_up->lost;
+	if (!lost && !catch_up->again)
 		return 0;
-	rls_debug("%llu control records were lost: looking for what they told",
-		  (unsigned long long)(drops[RLS_DROP_CONTROL] - catch_up->lost));
+	if (lost)
+		rls_debug("%llu control records were lost: looking for what they told", (unsigned long long)lost);
 	catch_up->lost = drops[RLS_DROP_CONTROL];
+	catch_up->again = lost;
 	r = find_missed(catch_up, found, context);
 	return r ? r : end_the_gone(catch_up, time_ns);
 }

@@ -4,12 +4,13 @@
  *     a process followed, not tracked and gone; a thread gone    ─▶ its end, late
  *
  * Operations and threads' beginnings are sent again by the kernel side itself. What a lost
- * exec changed is seen when the new program maps its libraries. Costs nothing, but for one
- * look at a counter, while nothing is lost.
+ * exec changed is seen when the new program maps its libraries. The call after one that met a loss looks
+ * once more. Costs nothing, but for one look at a counter, while nothing is lost.
  */
 #ifndef RLS_CATCH_UP_H
 #define RLS_CATCH_UP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,6 +23,7 @@ struct rls_catch_up {
 	struct rls_translator *translator;
 	const struct rls_processes *followed;
 	uint64_t lost;                          /* control records, when last caught up */
+	bool again;                             /* whose end was lost a moment ago may still have been there */
 };
 
 /* Calls found for each process missed. Reads the rings. 0 or -errno. */

@@ -188,8 +188,9 @@ static int open_parts(struct rls_recorder *recorder)
 						      recorder->options.follow_children,
 						      &recorder->costs,
 						      rls_gpu_calls(recorder->gpu) };
-	recorder->catch_up = (struct rls_catch_up){ recorder->kernel, recorder->translator,
-						    &recorder->processes, 0 };
+	recorder->catch_up = (struct rls_catch_up){ .kernel = recorder->kernel,
+						    .translator = recorder->translator,
+						    .followed = &recorder->processes };
 	if (!r)
 		r = rls_kernel_set_handler(recorder->kernel, rls_recorder_take, recorder);
 	if (!r)
