@@ -52,9 +52,14 @@ struct absence {
 	__u64 ran_ns;           /* what it had run for until then */
 };
 
-/* Names that a thread's edges had lately, each in its place, so that most need no looking up. */
+/* Names that a thread's edges had lately, each in its place. */
 #define NAMES_KNOWN 8
 #define NAME_PLACE(address) ((address) * 0x9e3779b97f4a7c15ULL >> 61)
+struct known_name {
+	__u64 address;          /* 0: none; its id is 0 then, as that of no name is */
+	__u32 id;               /* when booking, else 1 */
+	__u32 reserved;
+};
 
 /* One frame per change of category: everything at or below its stack pointer is inside it. */
 struct thread_state {
@@ -70,7 +75,7 @@ struct thread_state {
 	__u64 record;           /* annotation record, 0 while not found */
 	__u64 annotate_offset;
 	__u64 edges_seen;
-	__u64 names[NAMES_KNOWN]; /* not booking: addresses of names that have been sent, NAME_PLACE */
+	struct known_name names[NAMES_KNOWN]; /* that have been sent, by NAME_PLACE */
 	__u8 annotated;
 	__u8 record_seen;
 	__u8 announced;

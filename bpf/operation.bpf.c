@@ -7,14 +7,14 @@ _Static_assert(sizeof(((struct rls_wire_edges *)0)->edges) == RLS_EDGES_SENT * s
 /* The name's text has been sent, or there is none. */
 static __always_inline bool is_named(struct thread_state *thread, __u64 address)
 {
-	__u64 *place = name_place(thread, address);
+	struct known_name *known = name_place(thread, address);
 	struct name_key key;
 
-	if (!address || *place == address)
+	if (!address || known->address == address)
 		return true;
 	if (!find_name(thread, address, &key))
 		return false;
-	*place = address;
+	*known = (struct known_name){ .address = address, .id = 1 };
 	return true;
 }
 
@@ -64,10 +64,14 @@ static __always_inline __u32 send_singly(struct thread_state *thread, __u64 coun
 	return i;
 }
 
-/* By the calibration. */
+/* By the calibration, which books none. */
 static __always_inline __u32 edges_cost(__u32 number, __u32 count)
 {
-	__u32 cold = number < RLS_EDGES_COLD ? RLS_EDGES_COLD - number : 0;
+	__u32 cold;
+
+	if (booking)
+		return count * RLS_BOOKED_EDGE * edge_cost_ns;
+	cold = number < RLS_EDGES_COLD ? RLS_EDGES_COLD - number : 0;
 
 	if (cold > count)
 		cold = count;

@@ -42,28 +42,30 @@ SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
 	return end_name(record, &key);
 }
 
-static __always_inline __u64 *name_place(struct thread_state *thread, __u64 address)
+static __always_inline struct known_name *name_place(struct thread_state *thread, __u64 address)
 {
 	return &thread->names[NAME_PLACE(address) & (NAMES_KNOWN - 1)];
 }
 
-static __always_inline void name_edge(struct thread_state *thread, __u64 address)
+/* What send_name does, for an edge's: most need no looking up. */
+static __always_inline __u32 name_edge(struct thread_state *thread, __u64 address)
 {
-	__u64 *place = name_place(thread, address);
+	struct known_name *known = name_place(thread, address);
 	__u32 id;
 
-	if (*place == address)
-		return;
+	if (known->address == address)
+		return known->id;
 	id = send_name(thread, address);
-	if (id && id != RLS_BOOK_UNREADABLE)
-		*place = address;
+	if (id && id < RLS_BOOK_OTHER)
+		*known = (struct known_name){ .address = address, .id = id };
+	return id;
 }
 
 /* Nothing is sent of an edge that is booked but its name. Its time is the target's word. */
 static __always_inline void book_edge(struct thread_state *thread, const struct rls_edge *edge)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
-	__u32 name = send_name(thread, edge->name);
+	__u32 name = name_edge(thread, edge->name);
 
 	if (edge->name && !name)
 		thread->missed |= MISSED_EDGES;
