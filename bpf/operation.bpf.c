@@ -46,6 +46,7 @@ static __always_inline bool send_together(struct thread_state *thread)
 	fill_header(&record->header, sizeof(*record), RLS_WIRE_EDGES, thread->pid, thread->tid,
 		    record->edges[0].time_ns);
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	thread->edges_seen += RLS_EDGES_SENT;
 	return true;
 }
 
@@ -57,9 +58,10 @@ static __always_inline __u32 send_singly(struct thread_state *thread, __u64 coun
 	for (i = 0; i < RLS_EDGES_SENT; i++) {
 		if (i >= count ||
 		    bpf_probe_read_user(&edge, sizeof(edge),
-					(void *)EDGE_AT(thread->record, thread->edges_seen + i)))
+					(void *)EDGE_AT(thread->record, thread->edges_seen)))
 			break;
 		send_edge(thread, &edge, 0);
+		thread->edges_seen++;
 	}
 	return i;
 }
@@ -72,7 +74,6 @@ static __always_inline __u32 edges_cost(__u32 number, __u32 count)
 	if (booking)
 		return count * RLS_BOOKED_EDGE * edge_cost_ns;
 	cold = number < RLS_EDGES_COLD ? RLS_EDGES_COLD - number : 0;
-
 	if (cold > count)
 		cold = count;
 	return cold * edge_cost_ns + (count - cold) * later_edge_cost_ns;
@@ -88,7 +89,6 @@ __attribute__((noinline)) int send_edges(struct thread_state *thread, __u64 head
 	if (head - thread->edges_seen < RLS_EDGES_SENT || !send_together(thread))
 		sent = send_singly(thread, head - thread->edges_seen);
 	thread->pile.cost_ns += edges_cost(number, sent);
-	thread->edges_seen += sent;
 	return sent;
 }
 

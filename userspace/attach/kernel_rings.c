@@ -1,6 +1,7 @@
 /* What comes back from the kernel side: records through ring buffers, and what was dropped. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -119,10 +120,11 @@ int rls_kernel_consume_transitions(struct rls_kernel *kernel)
 }
 
 /* What was sent before a transition comes before it, its thread's operations above all: all that are there now have
- * theirs on the control ring by the time that its end is looked up. One that is still being written stops
- * the reader ahead of others' behind it, for a moment. */
+ * theirs on the control ring by the time that its end is looked up. One that is still being written is waited for, as
+ * there may be others behind it. */
 static int consume_in_order(struct rls_kernel *kernel)
 {
+	const struct timespec moment = { .tv_nsec = 20000 };
 	struct ring *control, *transitions;
 	unsigned long control_end, transitions_end;
 	int r;
@@ -133,9 +135,11 @@ static int consume_in_order(struct rls_kernel *kernel)
 	transitions = ring_buffer__ring(kernel->rings, RING_TRANSITIONS);
 	transitions_end = ring__producer_pos(transitions);
 	control_end = ring__producer_pos(control);
-	do {
+	r = consume_until(kernel, control, control_end);
+	while (!r && ring__consumer_pos(control) < control_end) {
+		nanosleep(&moment, NULL);
 		r = consume_until(kernel, control, control_end);
-	} while (!r && ring__consumer_pos(control) < control_end);
+	}
 	return r ? r : consume_until(kernel, transitions, transitions_end);
 }
 
