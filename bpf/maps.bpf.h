@@ -52,12 +52,12 @@ struct absence {
 	__u64 ran_ns;           /* what it had run for until then */
 };
 
-/* Names that a thread's edges had lately, each in its place. */
+/* Names that a thread had lately, each in its place: most need no looking up. */
 #define NAMES_KNOWN 8
 #define NAME_PLACE(address) ((address) * 0x9e3779b97f4a7c15ULL >> 61)
 struct known_name {
-	__u64 address;          /* 0: none; its id is 0 then, as that of no name is */
-	__u32 id;               /* when booking, else 1 */
+	__u64 address;
+	__u32 id;               /* when booking, else 1; 0: there is none */
 	__u32 reserved;
 };
 

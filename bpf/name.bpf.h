@@ -15,15 +15,20 @@ static __always_inline __u32 current_image(void)
 
 /* The id of the name if it has been sent, or if it is not to be; else 0, and begin_name comes
  * next. */
-static __always_inline __u32 find_name(const struct thread_state *thread, __u64 address,
+static __always_inline __u32 find_name(struct thread_state *thread, __u64 address,
 				       struct name_key *key)
 {
+	struct known_name *lately = &thread->names[NAME_PLACE(address) & (NAMES_KNOWN - 1)];
 	__u32 *known;
 
+	if (lately->id && lately->address == address)
+		return lately->id;
 	*key = (struct name_key){ .address = address, .pid = thread->pid, .image = current_image() };
 	known = bpf_map_lookup_elem(&names_sent, key);
-	if (known)
+	if (known) {
+		*lately = (struct known_name){ .address = address, .id = *known };
 		return *known;
+	}
 	return booking && !book_may_name(thread->pid) ? RLS_BOOK_OTHER : 0;
 }
 

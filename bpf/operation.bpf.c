@@ -7,15 +7,9 @@ _Static_assert(sizeof(((struct rls_wire_edges *)0)->edges) == RLS_EDGES_SENT * s
 /* The name's text has been sent, or there is none. */
 static __always_inline bool is_named(struct thread_state *thread, __u64 address)
 {
-	struct known_name *known = name_place(thread, address);
 	struct name_key key;
 
-	if (!address || known->address == address)
-		return true;
-	if (!find_name(thread, address, &key))
-		return false;
-	*known = (struct known_name){ .address = address, .id = 1 };
-	return true;
+	return !address || find_name(thread, address, &key);
 }
 
 static __always_inline bool are_named(struct thread_state *thread, const struct rls_wire_edges *record)

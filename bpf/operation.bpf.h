@@ -42,30 +42,11 @@ SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
 	return end_name(record, &key);
 }
 
-static __always_inline struct known_name *name_place(struct thread_state *thread, __u64 address)
-{
-	return &thread->names[NAME_PLACE(address) & (NAMES_KNOWN - 1)];
-}
-
-/* What send_name does, for an edge's: most need no looking up. */
-static __always_inline __u32 name_edge(struct thread_state *thread, __u64 address)
-{
-	struct known_name *known = name_place(thread, address);
-	__u32 id;
-
-	if (known->address == address)
-		return known->id;
-	id = send_name(thread, address);
-	if (id && id < RLS_BOOK_OTHER)
-		*known = (struct known_name){ .address = address, .id = id };
-	return id;
-}
-
 /* Nothing is sent of an edge that is booked but its name. Its time is the target's word. */
 static __always_inline void book_edge(struct thread_state *thread, const struct rls_edge *edge)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
-	__u32 name = name_edge(thread, edge->name);
+	__u32 name = send_name(thread, edge->name);
 
 	if (edge->name && !name)
 		thread->missed |= MISSED_EDGES;
@@ -87,7 +68,7 @@ static __always_inline void send_edge(struct thread_state *thread, const struct 
 		book_edge(thread, edge);
 		return;
 	}
-	name_edge(thread, edge->name);
+	send_name(thread, edge->name);
 	record = control_reserve(struct rls_wire_edge, RLS_WIRE_EDGE, thread->pid, thread->tid,
 				 edge->time_ns);
 	if (!record) {
