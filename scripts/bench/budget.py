@@ -26,7 +26,6 @@ OFF_SECONDS = 25
 ALL_SECONDS = 20
 CALIBRATION_SECONDS = 20
 NOTHING = "alone"
-ROUNDS_MIN = 3          # for an interval
 
 
 def job_of(workload):
@@ -148,7 +147,7 @@ def measure(job, budgets, seconds, rounds):
 def summarize(found):
     """By budget, and, where nobody recorded in the same rounds, by how much more than that."""
     for budget, rounds in found.items():
-        if len(rounds) < ROUNDS_MIN:
+        if len(rounds) < pairs.ROUNDS_MIN:
             continue
         print("%s: in all %s, bursts left in %s, beyond what they add alone %s" % (budget, *[
             middle([one[key] for one in rounds]) for key in ("all", "all_with_bursts", "beyond_bursts")]))

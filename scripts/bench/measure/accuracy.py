@@ -25,7 +25,6 @@ HEAD = ("%-22s %7s %-13s %-15s %-15s %-15s %-13s %-12s %-12s %s" % (
     "stated", "rows held"))
 ALONE_SECONDS = 2.0
 REPETITIONS_MIN = 2
-ROUNDS_MIN = 3          # for an interval
 LEAST_NS = 1e6      # of an operation a repetition: less is no row to judge by
 
 
@@ -99,7 +98,7 @@ class Quiet:
         levels, walls = plain.levels(reference), watched.levels(reference)
         self.bursts = [plain.burst_share(), watched.burst_share()]
         self.rounds = [i for i, wall in enumerate(walls) if None not in (wall, *levels[i:i + 2])]
-        if len(self.rounds) < ROUNDS_MIN:
+        if len(self.rounds) < pairs.ROUNDS_MIN:
             raise pairs.Failed("the machine was never quiet")
         self.base = [(levels[i] + levels[i + 1]) / 2 for i in self.rounds]
         self.walls = [walls[i] for i in self.rounds]
@@ -189,8 +188,8 @@ def main():
     if len(sys.argv) < 5:
         pairs.die("takes PYTHON ROUNDS CALIBRATION_SECONDS NAME...")
     python, rounds, seconds, names = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
-    if rounds < ROUNDS_MIN:
-        pairs.die("needs at least %d rounds for an interval" % ROUNDS_MIN)
+    if rounds < pairs.ROUNDS_MIN:
+        pairs.die("needs at least %d rounds for an interval" % pairs.ROUNDS_MIN)
     rows = []
     print(HEAD, file=sys.stderr, flush=True)
     for name in names:

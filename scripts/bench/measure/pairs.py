@@ -162,6 +162,7 @@ class Recorder:
 
 # --- figures ---
 
+ROUNDS_MIN = 3          # for an interval
 # Two-sided 95 % points of Student's t, by degrees of freedom.
 T95 = [0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13]
 
