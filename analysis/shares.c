@@ -14,7 +14,7 @@
 #define SIGMAS 1.96
 #define CONFIDENCE 0.95
 /* A guess is held to be right with the weight of so many looks, of which such a share may still have
- * been something else: 0.1 to 2 % were in training jobs (scripts/bench/README.md). */
+ * been something else: 0.1 to 2 % were in training jobs (scripts/bench/HISTORY.md). */
 #define TRUST_LOOKS 10.0
 #define TRUST_DOUBT 0.03
 /* A moment in which guesses have much in common. */

@@ -6,7 +6,7 @@
  *
  * Each step of PyTorch's optimizers is in ranges of PyTorch's making, which are no operations: two that
  * begin and two that end a step, each hit 6 to 8 us amid cold code, 2 % of the update of a small PPO
- * (scripts/bench/README.md). Their names tell whose they are, so somebody's are only heard where all are.
+ * (scripts/bench/HISTORY.md). Their names tell whose they are, so somebody's are only heard where all are.
  * That they end need not be heard until somebody's begins: that first one is lost, as its end may not have
  * been heard. And where steps are many a second, that they begin is listened for a tenth of the
  * time, at random instants: of somebody's that begin n times a second some 10/n seconds are lost, once.

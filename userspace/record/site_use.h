@@ -25,7 +25,7 @@
 #include "userspace/attach/kernel.h"
 
 /* Where hits are rare, nothing that one needs is in the caches any more: so many times what the
- * calibration says was seen of them in training jobs (scripts/bench/README.md). */
+ * calibration says was seen of them in training jobs (scripts/bench/HISTORY.md). */
 #define RLS_SPARSE_HIT 10.0
 
 struct rls_site_count {

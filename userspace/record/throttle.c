@@ -17,7 +17,7 @@
 
 /* What the target is held up for, per site put on or taken off: its page is copied, its memory map
  * locked, and what it runs next is no longer in its caches. Most of the time it takes us is waiting.
- * (3.5 ms a window of 104 sites, scripts/bench/README.md; more where its threads outnumber the CPUs.) */
+ * (3.5 ms a window of 104 sites, scripts/bench/HISTORY.md; more where its threads outnumber the CPUs.) */
 #define SWITCH_NS_A_SITE 25000.0
 /* And per site that is sorted out anew, of which the neighbours of its link are put on again. (35 ms for 110.) */
 #define REGROUP_NS_A_SITE 300000.0

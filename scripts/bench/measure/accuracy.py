@@ -2,12 +2,15 @@
 """accuracy.py PYTHON ROUNDS CALIBRATION_SECONDS [NAME...]: uninstrumented against corrected time
 (RL-Scope, Fig. 11).
 
-For each piece of work one process, held on one CPU, does the same amount of it again and again. First `calibrate
---pid` looks on for CALIBRATION_SECONDS and keeps what a hit costs this work. After that, and
-apart from it, rounds: the work alone, the work with every probe, alone, with, …, alone; each time
+For each piece of work one process, held on one CPU, does the same amount of it again and again, in rounds.
+In each `calibrate --pid` looks on for CALIBRATION_SECONDS and keeps what a hit costs this work; after that, and
+apart from it: the work alone, the work with every probe, alone, with, alone; each time
 so many repetitions as take ALONE_SECONDS alone. Each recording's corrected time is held against the
 mean of its two neighbours alone, at the machine's usual pace and without its bursts (trail.py), and as it is. What the
 beginning of a recording costs besides is told by its first repetition, held against its others.
+
+What hits cost drifts by some 5 % within minutes, while the work alone takes what it took. So rounds, not
+recordings, are what intervals are of: what a calibration is off by is in them too.
 
 A table on stderr as it goes, JSON on stdout.
 """
@@ -25,6 +28,7 @@ HEAD = ("%-22s %7s %-13s %-15s %-15s %-15s %-13s %-12s %-12s %s" % (
     "stated", "rows held"))
 ALONE_SECONDS = 2.0
 REPETITIONS_MIN = 2
+RECORDINGS = 2      # a round
 LEAST_NS = 1e6      # of an operation a repetition: less is no row to judge by
 
 
@@ -65,12 +69,27 @@ def factor_of(answer):
     return whole["ns"] / figures["hit"]["ns"] if whole else 1
 
 
+def beside(number):
+    """Which stretch alone comes before a recording; the next one comes after it."""
+    return number + number // RECORDINGS
+
+
 def neighbours(alone, number, value):
-    return (value(alone[number]) + value(alone[number + 1])) / 2
+    before = beside(number)
+    return (value(alone[before]) + value(alone[before + 1])) / 2
+
+
+def by_round(values, numbers=None):
+    """The mean of each round, of values of recordings: of all, or of those with these numbers."""
+    rounds = {}
+    for number, value in zip(numbers or range(len(values)), values):
+        rounds.setdefault(number // RECORDINGS, []).append(value)
+    return [sum(some) / len(some) for some in rounds.values()]
 
 
 def operation_rows(alone, probed):
-    """[(operation, difference ns, its half width, stated error ns, alone ns)], medians over the recordings."""
+    """[(operation, difference ns, its half width, stated error ns, alone ns, how many recordings are within theirs)],
+    of all recordings."""
     rows = []
     for name in alone[0]["operations"]:
         if not name:        # waiting for `go` is in it
@@ -82,8 +101,9 @@ def operation_rows(alone, probed):
         own = [[row for row in pairs.main_rows(answer) if row["operation"] == name] for answer in probed]
         corrected = [sum(row["corrected_ns"] for row in some) for some in own]
         stated = [sum(row["error_ns"] for row in some) for some in own]
-        rows.append((name, *pairs.robust([a - b for a, b in zip(corrected, truths)]),
-                     pairs.median(stated), pairs.median(truths)))
+        differences = [a - b for a, b in zip(corrected, truths)]
+        rows.append((name, *pairs.robust(by_round(differences)), pairs.median(stated), pairs.median(truths),
+                     sum(abs(off) <= error for off, error in zip(differences, stated))))
     return rows
 
 
@@ -97,20 +117,24 @@ class Quiet:
         reference = plain.means()
         levels, walls = plain.levels(reference), watched.levels(reference)
         self.bursts = [plain.burst_share(), watched.burst_share()]
-        self.rounds = [i for i, wall in enumerate(walls) if None not in (wall, *levels[i:i + 2])]
-        if len(self.rounds) < pairs.ROUNDS_MIN:
+        self.numbers = [i for i, wall in enumerate(walls) if None not in (wall, *levels[beside(i):beside(i) + 2])]
+        if len(by_round(self.numbers, self.numbers)) < pairs.ROUNDS_MIN:
             raise pairs.Failed("the machine was never quiet")
-        self.base = [(levels[i] + levels[i + 1]) / 2 for i in self.rounds]
-        self.walls = [walls[i] for i in self.rounds]
-        self.work_ns = [trail.work_ns(pieces[len(alone) + i], reference) for i in self.rounds]
+        self.base = [neighbours(levels, i, float) for i in self.numbers]
+        self.walls = [walls[i] for i in self.numbers]
+        self.work_ns = [trail.work_ns(pieces[len(alone) + i], reference) for i in self.numbers]
+
+    def ratios(self, removed):
+        """Each recording: [what it took, what was removed], of the time alone."""
+        return [[wall / own, removed[i] / work_ns / own] for i, wall, work_ns, own in zip(
+            self.numbers, self.walls, self.work_ns, self.base)]
 
     def inflation(self):
-        return pairs.robust([wall / own for wall, own in zip(self.walls, self.base)])
+        return pairs.robust(by_round([wall / own for wall, own in zip(self.walls, self.base)], self.numbers))
 
     def off(self, removed):
         """Corrected against alone, where so much was removed."""
-        middle, half = pairs.robust([(wall - removed[i] / work_ns) / own for i, wall, work_ns, own in zip(
-            self.rounds, self.walls, self.work_ns, self.base)])
+        middle, half = pairs.robust(by_round([took - cost for took, cost in self.ratios(removed)], self.numbers))
         return middle - 1, half
 
 
@@ -126,38 +150,41 @@ def judge(name, found, alone, probed):
     rows = operation_rows(alone, probed)
 
     def off(corrected, truth):
-        middle, half = pairs.robust([one / own for one, own in zip(corrected, truth)])
+        middle, half = pairs.robust(by_round([one / own for one, own in zip(corrected, truth)]))
         return middle - 1, half
     return {
-        "work": name, "rounds": len(probed), "alone_s": pairs.median(base) / 1e9 / len(probed[0]["walls"]),
+        "work": name, "rounds": len(found), "alone_s": pairs.median(base) / 1e9 / len(probed[0]["walls"]),
         "inflation": quiet.inflation(), "corrected": quiet.off(removed),
         "with_bursts": off([wall - cost for wall, cost in zip(walls, removed)], base),
         "by_machine": quiet.off([cost / factor for cost, factor in zip(removed, factors)]),
-        "bursts": quiet.bursts,
+        "bursts": quiet.bursts, "ratios": quiet.ratios(removed),
         "hit_ns": pairs.median([(wall - own) / hits for wall, own in zip(walls, base)]),
         "estimated_hit_ns": pairs.median(removed) / hits, "hits": hits,
-        "calibration": found, "stated": pairs.median([error / own for error, own in zip(stated, base)]),
+        "calibrations": found, "stated": pairs.median([error / own for error, own in zip(stated, base)]),
         "first_part": off([first_part(answer) for answer in probed], [1] * len(probed)),
         "repetitions": len(probed[0]["walls"]),
         "pairs": [[own, wall, cost] for own, wall, cost in zip(base, walls, removed)],
         "operations": [{"operation": row[0], "difference_ns": row[1], "half_width_ns": row[2],
-                        "stated_ns": row[3], "alone_ns": row[4]} for row in rows],
+                        "stated_ns": row[3], "alone_ns": row[4], "held_singly": row[5]} for row in rows],
         # Strictly; and but for what the comparison itself cannot tell.
         "rows_held": [sum(abs(row[1]) <= row[3] for row in rows),
                       sum(abs(row[1]) <= row[3] + row[2] for row in rows), len(rows)],
+        "rows_held_singly": [sum(row[5] for row in rows), len(rows) * len(probed)],
     }
 
 
 def measure(python, name, rounds, seconds):
     job = loss.Job(python, name, 1)
+    found, alone, probed = [], [], []
     try:
-        found = calibrate(job, seconds)
         first = repetitions(job, pairs.Nothing(), 1)
         count = max(REPETITIONS_MIN, round(ALONE_SECONDS * 1e9 / first["wall_ns"]))
-        alone, probed = [repetitions(job, pairs.Nothing(), count)], []
         for _ in range(rounds):
-            probed.append(repetitions(job, pairs.Recorder("--overhead-budget", "none"), count))
+            found.append(calibrate(job, seconds))
             alone.append(repetitions(job, pairs.Nothing(), count))
+            for _ in range(RECORDINGS):
+                probed.append(repetitions(job, pairs.Recorder("--overhead-budget", "none"), count))
+                alone.append(repetitions(job, pairs.Nothing(), count))
     finally:
         job.close()
     return judge(name, found, alone, probed)
@@ -168,19 +195,20 @@ def percent(value):
 
 
 def show(row):
-    print("%-22s %6.2fs %-13s %-15s %-15s %-15s %-13s %-12s %-12s %d (%d) of %d" % (
+    print("%-22s %6.2fs %-13s %-15s %-15s %-15s %-13s %-12s %-12s %d (%d) of %d, %d of %d" % (
         row["work"], row["alone_s"], "%.2f ± %.2f" % tuple(row["inflation"]), percent(row["corrected"]),
         percent(row["with_bursts"]), percent(row["by_machine"]), percent(row["first_part"]),
         "%.1f, %.1f %%" % tuple(100 * share for share in row["bursts"]),
-        "± %.1f %%" % (100 * row["stated"]), *row["rows_held"]), file=sys.stderr, flush=True)
+        "± %.1f %%" % (100 * row["stated"]), *row["rows_held"], *row["rows_held_singly"]), file=sys.stderr, flush=True)
 
 
 def summarize(rows):
     held = [sum(row["rows_held"][i] for row in rows) for i in range(3)]
+    singly = [sum(row["rows_held_singly"][i] for row in rows) for i in range(2)]
     print("%d of %d works within 2 %%, the worst %.1f %%; %d of %d rows within their stated errors (%d where "
-          "what the comparison cannot tell is allowed for)" % (
+          "what the comparison cannot tell is allowed for), %d of %d of single recordings" % (
               sum(abs(row["corrected"][0]) <= 0.02 for row in rows), len(rows),
-              max(100 * abs(row["corrected"][0]) for row in rows), held[0], held[2], held[1]),
+              max(100 * abs(row["corrected"][0]) for row in rows), held[0], held[2], held[1], *singly),
           file=sys.stderr)
 
 
@@ -200,7 +228,7 @@ def main():
             print("%-22s skipped: %s" % (name, error), file=sys.stderr, flush=True)
     if rows:
         summarize(rows)
-    json.dump({"version": 4, "rows": rows}, sys.stdout, indent=1)
+    json.dump({"version": 5, "rows": rows}, sys.stdout, indent=1)
     print()
     sys.exit(0 if rows else 1)
 
