@@ -9,7 +9,7 @@ so many repetitions as take ALONE_SECONDS alone. Each recording's corrected time
 mean of its two neighbours alone, at the machine's usual pace and without its bursts (trail.py), and as it is. What the
 beginning of a recording costs besides is told by its first repetition, held against its others.
 
-What hits cost drifts by some 5 % within minutes, while the work alone takes what it took. So rounds, not
+What recordings take drifts by some 5 % within minutes, while the work alone takes what it took. So rounds, not
 recordings, are what intervals are of: what a calibration is off by is in them too.
 
 A table on stderr as it goes, JSON on stdout.

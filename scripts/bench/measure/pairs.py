@@ -177,13 +177,13 @@ def interval(values):
     return mean, (T95[count - 1] if count <= len(T95) else 1.98) * math.sqrt(variance / count)
 
 
-TRIMMED = 0.2           # of the values, on either side
+TRIMMED = 0.2           # of the values, on either side; one at least where there are three
 
 
 def trimmed(values):
     """The mean of those in the middle."""
     ordered = sorted(values)
-    cut = int(TRIMMED * len(ordered))
+    cut = max(int(TRIMMED * len(ordered)), len(ordered) > 2)
     middle = ordered[cut:len(ordered) - cut]
     return sum(middle) / len(middle)
 
