@@ -87,9 +87,13 @@ def by_round(values, numbers=None):
     return [sum(some) / len(some) for some in rounds.values()]
 
 
+def of_rounds(values, numbers=None):
+    """(middle, half width), as pairs.robust, of rounds."""
+    return pairs.robust(by_round(values, numbers))
+
+
 def operation_rows(alone, probed):
-    """[(operation, difference ns, its half width, stated error ns, alone ns, how many recordings are within theirs)],
-    of all recordings."""
+    """What is told of each operation: of all recordings, and of how many each is within what it states itself."""
     rows = []
     for name in alone[0]["operations"]:
         if not name:        # waiting for `go` is in it
@@ -102,8 +106,10 @@ def operation_rows(alone, probed):
         corrected = [sum(row["corrected_ns"] for row in some) for some in own]
         stated = [sum(row["error_ns"] for row in some) for some in own]
         differences = [a - b for a, b in zip(corrected, truths)]
-        rows.append((name, *pairs.robust(by_round(differences)), pairs.median(stated), pairs.median(truths),
-                     sum(abs(off) <= error for off, error in zip(differences, stated))))
+        middle, half = of_rounds(differences)
+        rows.append({"operation": name, "difference_ns": middle, "half_width_ns": half,
+                     "stated_ns": pairs.median(stated), "alone_ns": pairs.median(truths),
+                     "held_singly": sum(abs(off) <= error for off, error in zip(differences, stated))})
     return rows
 
 
@@ -118,7 +124,7 @@ class Quiet:
         levels, walls = plain.levels(reference), watched.levels(reference)
         self.bursts = [plain.burst_share(), watched.burst_share()]
         self.numbers = [i for i, wall in enumerate(walls) if None not in (wall, *levels[beside(i):beside(i) + 2])]
-        if len(by_round(self.numbers, self.numbers)) < pairs.ROUNDS_MIN:
+        if len({i // RECORDINGS for i in self.numbers}) < pairs.ROUNDS_MIN:
             raise pairs.Failed("the machine was never quiet")
         self.base = [neighbours(levels, i, float) for i in self.numbers]
         self.walls = [walls[i] for i in self.numbers]
@@ -130,12 +136,11 @@ class Quiet:
             self.numbers, self.walls, self.work_ns, self.base)]
 
     def inflation(self):
-        return pairs.robust(by_round([wall / own for wall, own in zip(self.walls, self.base)], self.numbers))
+        return of_rounds([wall / own for wall, own in zip(self.walls, self.base)], self.numbers)
 
     def off(self, removed):
         """Corrected against alone, where so much was removed."""
-        middle, half = pairs.robust(by_round([took - cost for took, cost in self.ratios(removed)], self.numbers))
-        return middle - 1, half
+        return of_rounds([took - cost - 1 for took, cost in self.ratios(removed)], self.numbers)
 
 
 def judge(name, found, alone, probed):
@@ -150,8 +155,7 @@ def judge(name, found, alone, probed):
     rows = operation_rows(alone, probed)
 
     def off(corrected, truth):
-        middle, half = pairs.robust(by_round([one / own for one, own in zip(corrected, truth)]))
-        return middle - 1, half
+        return of_rounds([one / own - 1 for one, own in zip(corrected, truth)])
     return {
         "work": name, "rounds": len(found), "alone_s": pairs.median(base) / 1e9 / len(probed[0]["walls"]),
         "inflation": quiet.inflation(), "corrected": quiet.off(removed),
@@ -164,12 +168,12 @@ def judge(name, found, alone, probed):
         "first_part": off([first_part(answer) for answer in probed], [1] * len(probed)),
         "repetitions": len(probed[0]["walls"]),
         "pairs": [[own, wall, cost] for own, wall, cost in zip(base, walls, removed)],
-        "operations": [{"operation": row[0], "difference_ns": row[1], "half_width_ns": row[2],
-                        "stated_ns": row[3], "alone_ns": row[4], "held_singly": row[5]} for row in rows],
+        "operations": rows,
         # Strictly; and but for what the comparison itself cannot tell.
-        "rows_held": [sum(abs(row[1]) <= row[3] for row in rows),
-                      sum(abs(row[1]) <= row[3] + row[2] for row in rows), len(rows)],
-        "rows_held_singly": [sum(row[5] for row in rows), len(rows) * len(probed)],
+        "rows_held": [sum(abs(row["difference_ns"]) <= row["stated_ns"] for row in rows),
+                      sum(abs(row["difference_ns"]) <= row["stated_ns"] + row["half_width_ns"] for row in rows),
+                      len(rows)],
+        "rows_held_singly": [sum(row["held_singly"] for row in rows), len(rows) * len(probed)],
     }
 
 
