@@ -184,13 +184,19 @@ def measure(python, name, rounds, seconds):
         first = repetitions(job, pairs.Nothing(), 1)
         count = max(REPETITIONS_MIN, round(ALONE_SECONDS * 1e9 / first["wall_ns"]))
         for _ in range(rounds):
-            found.append(calibrate(job, seconds))
+            try:
+                found.append(calibrate(job, seconds))
+            except pairs.Failed as error:
+                print("%-22s a round is left out: %s" % (name, error), file=sys.stderr, flush=True)
+                continue
             alone.append(repetitions(job, pairs.Nothing(), count))
             for _ in range(RECORDINGS):
                 probed.append(repetitions(job, pairs.Recorder("--overhead-budget", "none"), count))
                 alone.append(repetitions(job, pairs.Nothing(), count))
     finally:
         job.close()
+    if len(found) < pairs.ROUNDS_MIN:
+        raise pairs.Failed("too few rounds")
     return judge(name, found, alone, probed)
 
 
