@@ -11,9 +11,11 @@
 #include <stdlib.h>
 
 #include "userspace/record/segments.h"
+#include "userspace/record/site_use.h"
 
 #define STRETCH_NS 300000000ULL
 #define SAID_NS 700             /* a hit, by the calibration */
+#define MARK_SAID_NS 50         /* of a mark: few beside the others */
 #define MARK_A 7
 #define MARK_B 9
 #define OTHER 100
@@ -33,7 +35,7 @@ struct job {
 struct thread {
 	struct rls_segments *segments;
 	uint64_t now_ns, off_cpu_ns;
-	uint32_t sequence, hits;
+	uint32_t sequence, hits, mark_hits;
 	bool loses, in_burst;
 	bool no_marks;          /* nothing is seen of it but its operations while sites are off */
 	double waits;           /* share of pieces in which it waits for 1 ms; 0: 0.02 */
@@ -48,15 +50,28 @@ static void record(struct thread *thread, uint32_t site, uint16_t depth, bool is
 {
 	const struct rls_wire_category event = {
 		.header = { .tid = 5, .sequence = ++thread->sequence, .time_ns = thread->now_ns },
-		.pile = { .hits = thread->hits, .cost_ns = thread->hits * SAID_NS,
+		.pile = { .hits = thread->hits + thread->mark_hits,
+			  .cost_ns = thread->hits * SAID_NS + thread->mark_hits * MARK_SAID_NS,
 			  .off_cpu_ns = thread->off_cpu_ns },
 		.site = site, .depth = depth,
 	};
 
-	thread->hits = 0;
+	thread->hits = thread->mark_hits = 0;
 	thread->off_cpu_ns = 0;
 	if (!thread->loses || thread->sequence % 50)
 		assert_int_equal(rls_segments_add(thread->segments, &event, is_mark), 0);
+}
+
+/* Its two hits are amid cold code while other sites are off, the second less so. */
+static void call_mark(struct thread *thread, uint32_t mark, bool probed, double factor)
+{
+	for (int depth = 1; depth >= 0; depth--) {
+		double sparse = depth ? RLS_SPARSE_HIT : RLS_FOLLOWING_HIT;
+
+		thread->now_ns += (uint64_t)(MARK_SAID_NS * (probed ? factor : sparse));
+		thread->mark_hits++;
+		record(thread, mark, (uint16_t)depth, true);
+	}
 }
 
 /* A mark's call, and then work with so many hits that the other sites would have. */
@@ -67,11 +82,7 @@ static void work(struct thread *thread, const struct job *job, uint32_t mark, bo
 	double burst = thread->in_burst ? 2 : 1;
 	double ns = (mark == MARK_A ? 60000 : 200000) * (1 + job->noise * random_share());
 
-	thread->hits++;
-	record(thread, mark, 1, true);
-	thread->hits++;
-	thread->now_ns += 2000;
-	record(thread, mark, 0, true);
+	call_mark(thread, mark, probed, job->factor[mark == MARK_B]);
 	if (probed) {
 		thread->hits += hits - 1;
 		ns += hits * SAID_NS * job->factor[mark == MARK_B];
@@ -200,15 +211,6 @@ static void hit(struct thread *thread, int operation, double work_ns, uint32_t h
 	}
 }
 
-static void call_mark(struct thread *thread)
-{
-	thread->hits++;
-	record(thread, MARK_A, 1, true);
-	thread->hits++;
-	thread->now_ns += 2000;
-	record(thread, MARK_A, 0, true);
-}
-
 /* One step of a job with operations, of which only the mark is outside any. */
 static void step(struct thread *thread, size_t number, bool probed)
 {
@@ -218,7 +220,7 @@ static void step(struct thread *thread, size_t number, bool probed)
 	};
 
 	if (!thread->no_marks)
-		call_mark(thread);
+		call_mark(thread, MARK_A, probed, operation_factors[OUTSIDE]);
 	hit(thread, OUTSIDE, 40000, 20, probed);
 	for (size_t i = 0; i < sizeof(does) / sizeof(does[0]); i++) {
 		if (number % does[i].every || number >= does[i].until)

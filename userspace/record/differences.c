@@ -19,11 +19,13 @@
 /* No part's hits cost less than that, nor more. */
 #define FACTOR_MIN 0.05
 #define FACTOR_MAX 20.0
+/* Of what marks are taken to cost by themselves: 4 to 13 times the calibration's figure was seen. */
+#define MARKS_UNKNOWN 0.4
 /* Nor do they take more than that for pieces without any. */
 #define SCALE_MAX 1.2
 
 struct sums {
-	double count, delta_ns, cost_ns, hits, plain_ns;
+	double count, delta_ns, cost_ns, hits, plain_ns, marks_ns;
 };
 
 static void add(struct sums *sums, const struct rls_difference *difference)
@@ -33,6 +35,7 @@ static void add(struct sums *sums, const struct rls_difference *difference)
 	sums->cost_ns += difference->count * difference->cost_ns;
 	sums->hits += difference->count * difference->hits;
 	sums->plain_ns += difference->count * difference->plain_ns;
+	sums->marks_ns += difference->count * difference->marks_ns;
 }
 
 /* Of a ratio of sums over blocks: by what is left of each block's difference. */
@@ -265,6 +268,7 @@ int rls_differences_conclude(struct rls_difference *differences, size_t count,
 	struct sums blocks[RLS_BLOCKS_MAX] = { 0 }, whole = { 0 };
 	struct rls_delta_in_vivo result = { 0 };
 	struct interval interval;
+	double unknown;
 
 	for (size_t i = 0; i < count; i++) {
 		add(&blocks[differences[i].block], &differences[i]);
@@ -274,8 +278,9 @@ int rls_differences_conclude(struct rls_difference *differences, size_t count,
 	if (result.blocks < RLS_BLOCKS_MIN)
 		return -ENODATA;
 	result.factor = interval.middle;
-	result.error = interval.half;
-	result.deviation = interval.half * sqrt(1 + (double)result.blocks);
+	unknown = MARKS_UNKNOWN * whole.marks_ns / whole.cost_ns;
+	result.error = hypot(interval.half, unknown);
+	result.deviation = hypot(interval.half * sqrt(1 + (double)result.blocks), unknown);
 	result.spread = find_spread(differences, count, result.factor, &result.labels);
 	if (result.factor > 0)
 		conclude_parts(differences, count, parts, part_count, &result);

@@ -29,8 +29,9 @@ struct rls_difference {
 	uint64_t label;
 	uint32_t block, part;
 	double count;                   /* of segments, both kinds */
-	double plain_ns;                /* mean without probes */
-	double delta_ns, cost_ns, hits; /* means: with, less without */
+	double plain_ns;                /* mean without probes, nor marks */
+	double delta_ns, cost_ns, hits; /* means: what it is longer with, and all hits then */
+	double marks_ns;                /* what marks are taken to have cost without other sites */
 };
 
 struct rls_part {

@@ -5,11 +5,11 @@
  *     site b   xx xx xx xx xx xx xx xx     in every slot, and dear
  *     site c                     x  x      rare, but the only one there: a mark
  *
- * Marks are hit in both kinds of stretches, so what they cost is missing from the difference of the
- * two, and rare sites are the dear ones: whoever calls them finds all sides cold, and so does what
- * comes after them. So there are none where the work's operations change often enough, which takes
- * no hit to be known. Elsewhere marks together cost next to nothing, and of those that do the ones
- * are taken that leave the least of the time without any. Seen they must be in both: a call out of
+ * Marks are hit in both kinds of stretches, and rare sites are the dear ones: whoever calls them
+ * finds all sides cold, and so does what comes after them. What that makes of stretches without other
+ * sites can only be estimated (segments.c). So there are none where the work's operations change often
+ * enough, which takes no hit to be known. Elsewhere marks together cost next to nothing amid others,
+ * and of those that do the ones are taken that leave the least of the time without any. Seen they must be in both: a call out of
  * Python amid no other call is, whatever else is probed; a callback into Python only while what
  * calls it is.
  */

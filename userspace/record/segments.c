@@ -1,12 +1,14 @@
 #include "userspace/record/segments.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
 #include "userspace/record/differences.h"
+#include "userspace/record/site_use.h"
 
 /* Stretches that are compared with each other; at least two of each kind. */
 #define STRETCHES_A_BLOCK 4
@@ -15,6 +17,9 @@
 #define IN_GROUP_WANTED 6
 /* What is interrupted takes longer, never shorter. */
 #define TRIMMED_TOP 0.05
+
+/* After so long without a record a hit finds all sides cold. */
+#define COLD_NS 50000
 
 /* Where no site is hit between two turns, waiting is known for all the time together that none was.
  * Up to so much of it is left in: others' interruptions, which are trimmed. */
@@ -33,7 +38,7 @@
 struct rls_segment {
 	uint64_t start_ns;
 	uint32_t wall_ns, off_cpu_ns;
-	uint32_t cost_ns, hits;
+	uint32_t cost_ns, sparse_ns, hits;
 	uint64_t label;
 };
 
@@ -48,6 +53,7 @@ struct thread {
 	uint64_t mark_ns;       /* 0: none, or something since was lost */
 	uint64_t record_ns;     /* its last one */
 	uint64_t off_cpu_ns, cost_ns, hits;
+	double sparse_ns;       /* the cost, if there were no others than these */
 	uint32_t from, sequence;
 	uint16_t depth;
 	size_t part;
@@ -130,6 +136,7 @@ static int put(struct rls_segments *segments, const struct thread *thread, uint6
 		.wall_ns = (uint32_t)wall_ns,
 		.off_cpu_ns = (uint32_t)thread->off_cpu_ns,
 		.cost_ns = (uint32_t)thread->cost_ns,
+		.sparse_ns = (uint32_t)fmin(thread->sparse_ns, UINT32_MAX),
 		.hits = (uint32_t)thread->hits,
 		.label = label_of(thread->part, thread->from, to),
 	};
@@ -141,6 +148,7 @@ static void begin(struct thread *thread, uint64_t time_ns, uint32_t from)
 	thread->mark_ns = time_ns;
 	thread->from = from;
 	thread->off_cpu_ns = thread->cost_ns = thread->hits = 0;
+	thread->sparse_ns = 0;
 }
 
 /* Takes the edges that come before a record; *any: there are some. What it says of waiting may have
@@ -175,6 +183,18 @@ static bool hardly_waited(const struct thread *thread, const struct rls_wire_cat
 	return (double)record->pile.off_cpu_ns <= WAITED_SHARE * ns;
 }
 
+/* What its hits cost where no other site is probed. */
+static double sparse_ns(const struct thread *thread, const struct rls_wire_category *record)
+{
+	bool cold = record->header.time_ns > thread->record_ns + COLD_NS;
+	double cost_ns = record->pile.cost_ns;
+
+	if (!record->pile.hits)
+		return 0;
+	return RLS_FOLLOWING_HIT * cost_ns +
+	       (cold ? (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT) * cost_ns / record->pile.hits : 0);
+}
+
 /* Nothing was seen of it for so long but that its operation changed. */
 static bool was_blind(const struct thread *thread, uint64_t time_ns)
 {
@@ -202,6 +222,7 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	r = turn(segments, thread, time_ns, !lost && still, &turned);
 	entry = record->depth > thread->depth;
 	segments->parts[thread->part].cost_ns += record->pile.cost_ns;
+	thread->sparse_ns += sparse_ns(thread, record);
 	thread->sequence = record->header.sequence;
 	thread->depth = record->depth;
 	thread->record_ns = time_ns;
@@ -270,11 +291,11 @@ struct sample {
 	uint64_t label;
 	uint32_t stretch, block;
 	bool probed;
-	double ran_ns, cost_ns, hits;
+	double ran_ns, cost_ns, sparse_ns, hits;
 };
 
 struct mean {
-	double ran_ns, cost_ns, hits;
+	double ran_ns, cost_ns, sparse_ns, hits;
 	size_t count;
 };
 
@@ -319,6 +340,7 @@ static size_t take_samples(const struct rls_segments *segments, struct sample *o
 			.probed = stretch->probed,
 			.ran_ns = (double)segment->wall_ns - segment->off_cpu_ns,
 			.cost_ns = segment->cost_ns,
+			.sparse_ns = segment->sparse_ns,
 			.hits = segment->hits,
 		};
 	}
@@ -391,6 +413,7 @@ static struct mean trimmed_mean(const struct sample *samples, size_t count)
 	for (size_t i = 0; i < kept; i++) {
 		mean.ran_ns += samples[i].ran_ns / (double)kept;
 		mean.cost_ns += samples[i].cost_ns / (double)kept;
+		mean.sparse_ns += samples[i].sparse_ns / (double)kept;
 		mean.hits += samples[i].hits / (double)kept;
 	}
 	return mean;
@@ -399,6 +422,22 @@ static struct mean trimmed_mean(const struct sample *samples, size_t count)
 static bool same_group(const struct sample *a, const struct sample *b)
 {
 	return a->block == b->block && a->label == b->label;
+}
+
+/* Without other sites a mark's hits are amid cold code: that they are there on both sides does not
+ * mean that they cost the same. */
+static struct rls_difference compare_with(const struct mean *with, const struct mean *without)
+{
+	double marks_ns = fmin(without->sparse_ns, without->ran_ns);
+
+	return (struct rls_difference){
+		.count = (double)(with->count + without->count),
+		.plain_ns = without->ran_ns - marks_ns,
+		.delta_ns = with->ran_ns - without->ran_ns + marks_ns,
+		.cost_ns = with->cost_ns,
+		.hits = with->hits,
+		.marks_ns = marks_ns,
+	};
 }
 
 /* samples in order. Returns how many differences there are. */
@@ -417,16 +456,10 @@ static size_t take_differences(const struct sample *samples, size_t count,
 			continue;
 		without = trimmed_mean(samples + i, plain);
 		with = trimmed_mean(samples + i + plain, end - i - plain);
-		out[differences++] = (struct rls_difference){
-			.block = samples[i].block,
-			.label = samples[i].label,
-			.part = (uint32_t)label_part(samples[i].label),
-			.count = (double)(end - i),
-			.plain_ns = without.ran_ns,
-			.delta_ns = with.ran_ns - without.ran_ns,
-			.cost_ns = with.cost_ns - without.cost_ns,
-			.hits = with.hits - without.hits,
-		};
+		out[differences] = compare_with(&with, &without);
+		out[differences].block = samples[i].block;
+		out[differences].label = samples[i].label;
+		out[differences++].part = (uint32_t)label_part(samples[i].label);
 	}
 	return differences;
 }

@@ -25,8 +25,10 @@
 #include "userspace/attach/kernel.h"
 
 /* Where hits are rare, nothing that one needs is in the caches any more: so many times what the
- * calibration says was seen of them in training jobs (scripts/bench/HISTORY.md). */
+ * calibration says was seen of them in training jobs (scripts/bench/HISTORY.md), and of those right
+ * after another. */
 #define RLS_SPARSE_HIT 10.0
+#define RLS_FOLLOWING_HIT 3.0
 
 struct rls_site_count {
 	uint64_t hits;

@@ -30,7 +30,6 @@
  * a pile, less for those right after it (all of them where the kernel side books, which counts no piles). */
 #define WINDOW_HIT 1.4
 #define DENSE_HIT 1.3
-#define FOLLOWING_HIT 3.0
 #define DENSE_RATE 0.05         /* of the time, in the last tick */
 #define TICK_MORE_NS 10000      /* than a tick costs, as what it brings out of the caches does too */
 #define WAITED_LOOK_NS 26000    /* where nothing interrupts, with that */
@@ -194,8 +193,8 @@ static uint32_t hits_ns(const struct rls_throttle *throttle, const struct rls_wi
 
 	/* Each brings into the caches what it needs; edges of operations come with it. */
 	if (pile->hits && is_sparse(throttle, late))
-		cost_ns += throttle->hit_ns * (RLS_SPARSE_HIT - FOLLOWING_HIT +
-					       (FOLLOWING_HIT - DENSE_HIT) * pile->hits);
+		cost_ns += throttle->hit_ns * (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT +
+					       (RLS_FOLLOWING_HIT - DENSE_HIT) * pile->hits);
 	return cost_ns < UINT32_MAX / 2 ? (uint32_t)cost_ns : UINT32_MAX / 2;
 }
 
@@ -530,7 +529,7 @@ static double ranges_ns(struct rls_throttle *throttle)
 	rls_kernel_ranges_begun(throttle->kernel, &own, &others);
 	throttle->ranges = own;
 	return throttle->budget.open ?
-		       0 : (RLS_SPARSE_HIT - FOLLOWING_HIT) * throttle->hit_ns * (double)(own - before);
+		       0 : (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT) * throttle->hit_ns * (double)(own - before);
 }
 
 int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
@@ -538,7 +537,7 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	double cost_ns = throttle->worst_ns + ranges_ns(throttle);
 
 	if (throttle->books)
-		cost_ns += (is_sparse(throttle, false) ? FOLLOWING_HIT : hit_charge(throttle, false)) *
+		cost_ns += (is_sparse(throttle, false) ? RLS_FOLLOWING_HIT : hit_charge(throttle, false)) *
 			   read_burden(throttle);
 	throttle->worst_ns = 0;
 	throttle->dense = cost_ns > DENSE_RATE * (double)(time_ns - throttle->ticked_ns);
