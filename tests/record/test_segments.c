@@ -428,6 +428,40 @@ static void one_label_tells_of_no_spread(void **state)
 	assert_true(fabs(found.spread / found.factor - 0.1) < 1e-9);
 }
 
+/* A mark that comes all the time finds nothing cold: its hits are like others'. */
+static void busy_mark(struct thread *thread, size_t number, bool probed)
+{
+	(void)number;
+	thread->now_ns += 10000;
+	for (int depth = 1; depth >= 0; depth--) {
+		thread->now_ns += SAID_NS * 6 / 5;
+		thread->hits++;
+		record(thread, MARK_A, (uint16_t)depth, true);
+	}
+	if (probed) {
+		thread->now_ns += 10 * SAID_NS * 6 / 5;
+		thread->hits += 8;
+		for (int depth = 1; depth >= 0; depth--) {
+			thread->hits++;
+			record(thread, OTHER, (uint16_t)depth, false);
+		}
+	}
+}
+
+static void busy_marks_are_not_cold(void **state)
+{
+	struct rls_segments segments = { 0 };
+	struct thread thread = { .segments = &segments, .now_ns = 1 };
+	struct rls_delta_in_vivo found;
+
+	(void)state;
+	run_pieces(&thread, 14, 12000000000, busy_mark);
+	assert_int_equal(rls_segments_conclude(&segments, &found), 0);
+	assert_true(fabs(found.factor - 1.2) < 0.05);
+	assert_true(fabs(found.inflation - 1 - 12 * 1.2 * SAID_NS / 10000) < 0.08);
+	rls_segments_clear(&segments);
+}
+
 static void leaves_out_what_has_lost_records(void **state)
 {
 	struct job job = { { 1.4, 1.4 }, .noise = 0.2, .loses = true, .length_ns = 20000000000, .seed = 4 };
@@ -463,6 +497,7 @@ int main(void)
 		cmocka_unit_test(tells_of_no_parts_where_there_is_one),
 		cmocka_unit_test(bears_any_number_of_operations),
 		cmocka_unit_test(one_label_tells_of_no_spread),
+		cmocka_unit_test(busy_marks_are_not_cold),
 		cmocka_unit_test(leaves_out_what_has_lost_records),
 		cmocka_unit_test(wants_enough_to_compare),
 	};

@@ -275,7 +275,7 @@ int rls_differences_conclude(struct rls_difference *differences, size_t count,
 		add(&whole, &differences[i]);
 	}
 	result.blocks = combine(blocks, RLS_BLOCKS_MIN, &interval);
-	if (result.blocks < RLS_BLOCKS_MIN)
+	if (result.blocks < RLS_BLOCKS_MIN || !(whole.plain_ns > 0))
 		return -ENODATA;
 	result.factor = interval.middle;
 	unknown = MARKS_UNKNOWN * whole.marks_ns / whole.cost_ns;

@@ -52,6 +52,7 @@ struct thread {
 	struct thread *next;
 	uint64_t mark_ns;       /* 0: none, or something since was lost */
 	uint64_t record_ns;     /* its last one */
+	uint64_t cold_ns;       /* the last one that came after COLD_NS without any */
 	uint64_t off_cpu_ns, cost_ns, hits;
 	double sparse_ns;       /* the cost, if there were no others than these */
 	uint32_t from, sequence;
@@ -183,16 +184,21 @@ static bool hardly_waited(const struct thread *thread, const struct rls_wire_cat
 	return (double)record->pile.off_cpu_ns <= WAITED_SHARE * ns;
 }
 
-/* What its hits cost where no other site is probed. */
-static double sparse_ns(const struct thread *thread, const struct rls_wire_category *record)
+/* What its hits cost where no other site is probed: the first of some finds all cold, those right
+ * after it less so, and where one comes after the other they are like any. */
+static double sparse_ns(struct thread *thread, const struct rls_wire_category *record)
 {
-	bool cold = record->header.time_ns > thread->record_ns + COLD_NS;
+	uint64_t time_ns = record->header.time_ns;
 	double cost_ns = record->pile.cost_ns;
 
 	if (!record->pile.hits)
 		return 0;
-	return RLS_FOLLOWING_HIT * cost_ns +
-	       (cold ? (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT) * cost_ns / record->pile.hits : 0);
+	if (time_ns > thread->record_ns + COLD_NS) {
+		thread->cold_ns = time_ns;
+		return RLS_FOLLOWING_HIT * cost_ns +
+		       (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT) * cost_ns / record->pile.hits;
+	}
+	return time_ns > thread->cold_ns + COLD_NS ? cost_ns : RLS_FOLLOWING_HIT * cost_ns;
 }
 
 /* Nothing was seen of it for so long but that its operation changed. */
