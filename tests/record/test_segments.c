@@ -249,12 +249,16 @@ static void run_pieces(struct thread *thread, unsigned int seed, uint64_t until_
 	}
 }
 
-static void run_operations(unsigned int seed, struct rls_delta_in_vivo *out)
+/* What is found in a job of such pieces, a thread that begins as this one. */
+static void find_in_pieces(struct thread thread, unsigned int seed, uint64_t until_ns,
+			   void (*piece)(struct thread *thread, size_t number, bool probed),
+			   struct rls_delta_in_vivo *out)
 {
 	struct rls_segments segments = { 0 };
-	struct thread thread = { .segments = &segments, .now_ns = 1 };
 
-	run_pieces(&thread, seed, 25000000000, step);
+	thread.segments = &segments;
+	thread.now_ns = 1;
+	run_pieces(&thread, seed, until_ns, piece);
 	assert_int_equal(rls_segments_conclude(&segments, out), 0);
 	rls_segments_clear(&segments);
 }
@@ -275,7 +279,7 @@ static void finds_what_hits_cost_in_operations(void **state)
 	for (unsigned int seed = 1; seed <= 5; seed++) {
 		struct rls_delta_in_vivo found;
 
-		run_operations(seed, &found);
+		find_in_pieces((struct thread){ 0 }, seed, 25000000000, step, &found);
 		for (rls_string_id id = OUTSIDE; id <= SELDOM; id++) {
 			const struct rls_part_cost *part = find_part(&found, id);
 
@@ -330,17 +334,14 @@ static void two_pieces_with_hits_and_one_without(struct thread *thread, size_t n
 /* Pieces without hits take a fifth longer amid others': the whole pays for it. */
 static void the_whole_pays_for_pieces_without_hits(void **state)
 {
-	struct rls_segments segments = { 0 };
-	struct thread thread = { .segments = &segments, .now_ns = 1, .waits = 1e-9 };
 	struct rls_delta_in_vivo found;
 	double share = 0.2 * 40000 / (120 * SAID_NS);
 
 	(void)state;
-	run_pieces(&thread, 13, 15000000000, two_pieces_with_hits_and_one_without);
-	assert_int_equal(rls_segments_conclude(&segments, &found), 0);
+	find_in_pieces((struct thread){ .waits = 1e-9 }, 13, 15000000000,
+		       two_pieces_with_hits_and_one_without, &found);
 	assert_true(fabs(found.factor - (1.4 + 0.8) / 2 - share) < 0.03);
 	assert_null(find_part(&found, SELDOM));
-	rls_segments_clear(&segments);
 }
 
 static void covers_slots_of_short_pieces(void **state)
@@ -402,17 +403,13 @@ static void many_operations(struct thread *thread, size_t number, bool probed)
 /* More operations than are told apart: those that are have their own, the whole is right. */
 static void bears_any_number_of_operations(void **state)
 {
-	struct rls_segments segments = { 0 };
-	struct thread thread = { .segments = &segments, .now_ns = 1 };
 	struct rls_delta_in_vivo found;
 
 	(void)state;
-	run_pieces(&thread, 11, 8000000000, many_operations);
-	assert_int_equal(rls_segments_conclude(&segments, &found), 0);
+	find_in_pieces((struct thread){ 0 }, 11, 8000000000, many_operations, &found);
 	assert_true(found.part_count >= RLS_PARTS_MAX - 3 && found.part_count < RLS_PARTS_MAX);
 	assert_true(fabs(find_part(&found, 7)->factor / 1.2 - 1) < 0.1);
 	assert_true(fabs(found.factor / 1.2 - 1) < 0.1);
-	rls_segments_clear(&segments);
 }
 
 /* One label is no sign that all parts are alike. */
@@ -450,16 +447,12 @@ static void busy_mark(struct thread *thread, size_t number, bool probed)
 
 static void busy_marks_are_not_cold(void **state)
 {
-	struct rls_segments segments = { 0 };
-	struct thread thread = { .segments = &segments, .now_ns = 1 };
 	struct rls_delta_in_vivo found;
 
 	(void)state;
-	run_pieces(&thread, 14, 12000000000, busy_mark);
-	assert_int_equal(rls_segments_conclude(&segments, &found), 0);
+	find_in_pieces((struct thread){ 0 }, 14, 12000000000, busy_mark, &found);
 	assert_true(fabs(found.factor - 1.2) < 0.05);
 	assert_true(fabs(found.inflation - 1 - 12 * 1.2 * SAID_NS / 10000) < 0.08);
-	rls_segments_clear(&segments);
 }
 
 static void leaves_out_what_has_lost_records(void **state)

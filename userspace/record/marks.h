@@ -9,9 +9,9 @@
  * finds all sides cold, and so does what comes after them. What that makes of stretches without other
  * sites can only be estimated (segments.c). So there are none where the work's operations change often
  * enough, which takes no hit to be known. Elsewhere marks together cost next to nothing amid others,
- * and of those that do the ones are taken that leave the least of the time without any. Seen they must be in both: a call out of
- * Python amid no other call is, whatever else is probed; a callback into Python only while what
- * calls it is.
+ * and of those that do the ones are taken that leave the least of the time without any. Seen they
+ * must be in both: a call out of Python amid no other call is, whatever else is probed; a callback
+ * into Python only while what calls it is.
  */
 #ifndef RLS_MARKS_H
 #define RLS_MARKS_H

@@ -186,7 +186,7 @@ static bool hardly_waited(const struct thread *thread, const struct rls_wire_cat
 
 /* What its hits cost where no other site is probed: the first of some finds all cold, those right
  * after it less so, and where one comes after the other they are like any. */
-static double sparse_ns(struct thread *thread, const struct rls_wire_category *record)
+static double charge_sparse(struct thread *thread, const struct rls_wire_category *record)
 {
 	uint64_t time_ns = record->header.time_ns;
 	double cost_ns = record->pile.cost_ns;
@@ -195,8 +195,7 @@ static double sparse_ns(struct thread *thread, const struct rls_wire_category *r
 		return 0;
 	if (time_ns > thread->record_ns + COLD_NS) {
 		thread->cold_ns = time_ns;
-		return RLS_FOLLOWING_HIT * cost_ns +
-		       (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT) * cost_ns / record->pile.hits;
+		return rls_cold_hits(record->pile.hits) * cost_ns / record->pile.hits;
 	}
 	return time_ns > thread->cold_ns + COLD_NS ? cost_ns : RLS_FOLLOWING_HIT * cost_ns;
 }
@@ -228,7 +227,7 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	r = turn(segments, thread, time_ns, !lost && still, &turned);
 	entry = record->depth > thread->depth;
 	segments->parts[thread->part].cost_ns += record->pile.cost_ns;
-	thread->sparse_ns += sparse_ns(thread, record);
+	thread->sparse_ns += charge_sparse(thread, record);
 	thread->sequence = record->header.sequence;
 	thread->depth = record->depth;
 	thread->record_ns = time_ns;
@@ -302,7 +301,6 @@ struct sample {
 
 struct mean {
 	double ran_ns, cost_ns, sparse_ns, hits;
-	size_t count;
 };
 
 static size_t count_blocks(const struct rls_segments *segments)
@@ -414,7 +412,7 @@ static int compare_samples(const void *left, const void *right)
 static struct mean trimmed_mean(const struct sample *samples, size_t count)
 {
 	size_t kept = count - (size_t)(TRIMMED_TOP * (double)count);
-	struct mean mean = { .count = count };
+	struct mean mean = { 0 };
 
 	for (size_t i = 0; i < kept; i++) {
 		mean.ran_ns += samples[i].ran_ns / (double)kept;
@@ -430,18 +428,23 @@ static bool same_group(const struct sample *a, const struct sample *b)
 	return a->block == b->block && a->label == b->label;
 }
 
-/* Without other sites a mark's hits are amid cold code: that they are there on both sides does not
- * mean that they cost the same. */
-static struct rls_difference compare_with(const struct mean *with, const struct mean *without)
+/* Of samples in order, all of one group, the first of them without probes. Marks' hits are there on both
+ * sides but do not cost the same: without other sites they are amid cold code. */
+static struct rls_difference compare_group(const struct sample *samples, size_t plain, size_t count)
 {
-	double marks_ns = fmin(without->sparse_ns, without->ran_ns);
+	struct mean without = trimmed_mean(samples, plain);
+	struct mean with = trimmed_mean(samples + plain, count - plain);
+	double marks_ns = fmin(without.sparse_ns, without.ran_ns);
 
 	return (struct rls_difference){
-		.count = (double)(with->count + without->count),
-		.plain_ns = without->ran_ns - marks_ns,
-		.delta_ns = with->ran_ns - without->ran_ns + marks_ns,
-		.cost_ns = with->cost_ns,
-		.hits = with->hits,
+		.block = samples->block,
+		.label = samples->label,
+		.part = (uint32_t)label_part(samples->label),
+		.count = (double)count,
+		.plain_ns = without.ran_ns - marks_ns,
+		.delta_ns = with.ran_ns - without.ran_ns + marks_ns,
+		.cost_ns = with.cost_ns,
+		.hits = with.hits,
 		.marks_ns = marks_ns,
 	};
 }
@@ -454,18 +457,12 @@ static size_t take_differences(const struct sample *samples, size_t count,
 
 	for (size_t i = 0; i < count; i = end) {
 		size_t plain = 0;
-		struct mean without, with;
 
 		for (end = i; end < count && same_group(&samples[i], &samples[end]); end++)
 			plain += !samples[end].probed;
 		if (plain < IN_GROUP_MIN || end - i - plain < IN_GROUP_MIN)
 			continue;
-		without = trimmed_mean(samples + i, plain);
-		with = trimmed_mean(samples + i + plain, end - i - plain);
-		out[differences] = compare_with(&with, &without);
-		out[differences].block = samples[i].block;
-		out[differences].label = samples[i].label;
-		out[differences++].part = (uint32_t)label_part(samples[i].label);
+		out[differences++] = compare_group(samples + i, plain, end - i);
 	}
 	return differences;
 }

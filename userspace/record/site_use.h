@@ -30,6 +30,12 @@
 #define RLS_SPARSE_HIT 10.0
 #define RLS_FOLLOWING_HIT 3.0
 
+/* So many hits in a row, the first of which finds all cold: in hits as the calibration has them. */
+static inline double rls_cold_hits(double hits)
+{
+	return RLS_SPARSE_HIT - RLS_FOLLOWING_HIT + RLS_FOLLOWING_HIT * hits;
+}
+
 struct rls_site_count {
 	uint64_t hits;
 	uint64_t calls;

@@ -193,8 +193,7 @@ static uint32_t hits_ns(const struct rls_throttle *throttle, const struct rls_wi
 
 	/* Each brings into the caches what it needs; edges of operations come with it. */
 	if (pile->hits && is_sparse(throttle, late))
-		cost_ns += throttle->hit_ns * (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT +
-					       (RLS_FOLLOWING_HIT - DENSE_HIT) * pile->hits);
+		cost_ns += throttle->hit_ns * (rls_cold_hits(pile->hits) - DENSE_HIT * pile->hits);
 	return cost_ns < UINT32_MAX / 2 ? (uint32_t)cost_ns : UINT32_MAX / 2;
 }
 
