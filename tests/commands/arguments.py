@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""arguments.py RLSCOPE_BPF: what is wrong with an option is one sentence, whatever the command."""
+"""arguments.py RLSCOPE_BPF EVENTS: what is wrong with an option is one sentence, whatever the command, and --json is
+--format json wherever that is."""
+import json
 import subprocess
 import sys
 
@@ -18,6 +20,12 @@ def check(answer, command, word):
     assert len(lines) == 1 and command in lines[0] and word in lines[0], (command, lines)
 
 
+def check_json(*words):
+    short, long = run(*words, "--json"), run(*words, "--format", "json")
+    assert short.stdout == long.stdout and short.returncode == long.returncode == 0, (words, short)
+    assert isinstance(json.loads(short.stdout), dict), words
+
+
 def main():
     for command in COMMANDS:
         check(run(command, "--no-such-option"), command, "--no-such-option")
@@ -25,6 +33,9 @@ def main():
             check(run(command, WITH_VALUE[command]), command, WITH_VALUE[command])
         answer = run(command, "--help")
         assert answer.returncode == 0 and answer.stdout.startswith("Usage: ") and not answer.stderr, command
+        assert ("--format" not in answer.stdout) or "--json " in answer.stdout, command
+    check_json("report", sys.argv[2])
+    check_json("compare", sys.argv[2], sys.argv[2])
 
 
 main()

@@ -12,7 +12,7 @@ def run(*arguments):
 
 
 def main():
-    answer = run("--format", "json")
+    answer = run("--json")
     report = json.loads(answer.stdout)
     checks = report["checks"]
     assert report["version"] == 1 and report["tool"].startswith("rlscope-bpf "), report

@@ -95,6 +95,8 @@ static print_answers find_format(const char *name)
 	return NULL;
 }
 
+enum { KEY_JSON = 0x100 };
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
@@ -106,6 +108,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 			return 0;
 		rls_error("check: --format is text or json, not %s", value);
 		return EINVAL;
+	case KEY_JSON:
+		arguments->print = print_json;
+		return 0;
 	case 'h':
 		return rls_help_print(state, &arguments->help);
 	case ARGP_KEY_ARG:
@@ -120,6 +125,7 @@ int rls_command_check(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{ "format", 'f', "FORMAT", 0, "text (default) or json", 0 },
+		{ "json", KEY_JSON, NULL, 0, "The same as --format json", 0 },
 		{ "help", 'h', NULL, 0, "Print this", 0 },
 		{ 0 },
 	};

@@ -21,6 +21,7 @@ enum {
 	KEY_FAIL_IF,
 	KEY_NORMALISE,
 	KEY_AGAINST,
+	KEY_JSON,
 };
 
 typedef void (*write_form)(FILE *out, const struct rls_compare_side *sides, size_t count,
@@ -139,6 +140,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	switch (key) {
 	case 'f':
 		return set_format(arguments, value);
+	case KEY_JSON:
+		return set_format(arguments, "json");
 	case 'o':
 		arguments->output = value;
 		return 0;
@@ -305,6 +308,7 @@ int rls_command_compare(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"format", 'f', "FORMAT", 0, "text (default), json or html", 0},
+		{"json", KEY_JSON, NULL, 0, "The same as --format json", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"metric", KEY_METRIC, "WHAT", 0,
 		 "ran (default): time without waiting; wall: with it; corrected: without the probes' cost; or cpu: without either", 0},

@@ -275,7 +275,7 @@ struct arguments {
 	bool verbose, help;
 };
 
-enum { KEY_SIMULATOR = 0x100, KEY_BACKEND, KEY_NATIVE, KEY_CONFIG };
+enum { KEY_SIMULATOR = 0x100, KEY_BACKEND, KEY_NATIVE, KEY_CONFIG, KEY_JSON };
 
 static int set_pid(struct arguments *arguments, const char *text)
 {
@@ -320,6 +320,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		return set_pid(arguments, value);
 	case 'f':
 		return set_format(arguments, value);
+	case KEY_JSON:
+		return set_format(arguments, "json");
 	case KEY_SIMULATOR:
 		return add_role(arguments, RLS_ROLE_SIMULATOR, value);
 	case KEY_BACKEND:
@@ -347,6 +349,7 @@ static const struct argp argp = {
 		(const struct argp_option[]){
 			{ "pid", 'p', "PID", 0, "The process to look at", 0 },
 			{ "format", 'f', "FORMAT", 0, "text (default) or json", 0 },
+			{ "json", KEY_JSON, NULL, 0, "The same as --format json", 0 },
 			{ "simulator", KEY_SIMULATOR, "GLOB", 0,
 			  "Take libraries of this name for a simulator; GLOB:SYMBOLGLOB narrows to "
 			  "functions", 1 },

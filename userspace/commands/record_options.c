@@ -24,6 +24,7 @@ enum key {
 	KEY_OPERATION,
 	KEY_VERIFY,
 	KEY_PERF_EVENTS,
+	KEY_JSON,
 };
 
 static const struct argp_option tracing_table[] = {
@@ -45,6 +46,7 @@ static const struct argp_option recording_table[] = {
 	{ "output", KEY_OUTPUT, "TRACE", 0, "Write the trace to TRACE (default rlscope-PID.trace)", 1 },
 	{ "report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json, csv or another format of `report`", 1 },
+	{ "json", KEY_JSON, NULL, 0, "The same as --format json", 1 },
 	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Look at stacks HZ times a second (199 by default, fewer with a small budget: 99 at 2%, 49 at 1%; 0: not at all)", 3 },
 	{ "operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
 	  "Operation NAME is where sampled stacks have such a function (globs)", 3 },
@@ -132,6 +134,9 @@ static error_t parse_recording(int key, char *argument, struct argp_state *state
 				  rls_report_writer_names(names));
 			return EINVAL;
 		}
+		return 0;
+	case KEY_JSON:
+		options->writer = rls_report_writer_find("json");
 		return 0;
 	case KEY_SAMPLE_HZ:
 		if (!parse_hz(argument, &options->sample_hz))

@@ -30,6 +30,7 @@ enum {
 	KEY_SCHEMA,
 	KEY_FROM,
 	KEY_TO,
+	KEY_JSON,
 };
 
 struct arguments {
@@ -106,6 +107,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 			return 0;
 		rls_error("'%s' is not a report format: %s", value, rls_report_writer_names(names));
 		return EINVAL;
+	case KEY_JSON:
+		arguments->writer = rls_report_writer_find("json");
+		return 0;
 	case 'o':
 		arguments->output = value;
 		return 0;
@@ -338,6 +342,7 @@ int rls_command_report(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"format", 'f', "FORMAT", 0, "text (default), json, jsonl, csv, html, perfetto, chrome, speedscope, pprof or folded", 0},
+		{"json", KEY_JSON, NULL, 0, "The same as --format json", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"by", KEY_BY, "WHAT", 0,
 		 "Sum the figures by process, thread, operation or phase; samples by line, function or file", 0},
