@@ -33,7 +33,7 @@ def main():
             check(run(command, WITH_VALUE[command]), command, WITH_VALUE[command])
         answer = run(command, "--help")
         assert answer.returncode == 0 and answer.stdout.startswith("Usage: ") and not answer.stderr, command
-        assert ("--format" not in answer.stdout) or "--json " in answer.stdout, command
+        assert "--format" not in answer.stdout or "--json " in answer.stdout, command
     check_json("report", sys.argv[2])
     check_json("compare", sys.argv[2], sys.argv[2])
 

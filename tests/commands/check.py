@@ -12,9 +12,11 @@ def run(*arguments):
 
 
 def main():
-    answer = run("--json")
+    answer = run("--format", "json")
     report = json.loads(answer.stdout)
     checks = report["checks"]
+    short = json.loads(run("--json").stdout)
+    assert [check["name"] for check in short["checks"]] == [check["name"] for check in checks]
     assert report["version"] == 1 and report["tool"].startswith("rlscope-bpf "), report
     assert len({check["name"] for check in checks}) == len(checks) >= 15
     for check in checks:

@@ -81,7 +81,9 @@ class Probes(unittest.TestCase):
 
     def test_json(self):
         with Target(PROGRAM) as pid:
-            result = probes("--pid", pid, "--json", "--simulator", "truthsim*.so")
+            result = probes("--pid", pid, "--format", "json", "--simulator", "truthsim*.so")
+            short = probes("--pid", pid, "--json", "--simulator", "truthsim*.so")
+        self.assertEqual((short.returncode, short.stdout), (0, result.stdout))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         document = json.loads(result.stdout)
         self.assertEqual(set(document), {"version", "tool", "pid", "python", "libraries", "warnings"})
