@@ -75,6 +75,8 @@ int __wrap_rls_links_drop_returns(struct rls_links *links, uint32_t first_id)
 	return 0;
 }
 
+static struct rls_links more;
+
 static const struct rls_hit_costs costs = {
 	.ns = { [RLS_SITE_EMULATED] = { 500, 300 }, [RLS_SITE_SINGLE_STEP] = { 15000, 300 } },
 };
@@ -114,9 +116,9 @@ static void all_are_on_at_first(void **state)
 	assert_live(0, SITES, 1);
 	assert_int_equal(attached_links, 3);
 	/* Nothing has another duty: a window changes nothing. */
-	assert_int_equal(rls_groups_regroup(&groups, &costs), 0);
+	assert_int_equal(rls_groups_regroup(&groups, &costs, &more), 0);
 	assert_int_equal(rls_groups_open(&groups, &costs), 0);
-	rls_groups_close(&groups);
+	rls_groups_close(&groups, &more);
 	assert_live(0, SITES, 1);
 	assert_int_equal(detached_links, 0);
 	rls_groups_clear(&groups);
@@ -132,7 +134,7 @@ static void windowed_sites_go_on_and_off_alone(void **state)
 	assert_int_equal(rls_groups_set_duty(&groups, FIRST + 33, RLS_DUTY_WINDOWS), 0);
 	assert_int_equal(rls_groups_set_duty(&groups, FIRST + 34, RLS_DUTY_NEVER), 0);
 	assert_live(0, SITES, 1); /* not before they are regrouped */
-	assert_int_equal(rls_groups_regroup(&groups, &costs), 0);
+	assert_int_equal(rls_groups_regroup(&groups, &costs, &more), 0);
 	assert_int_equal(detached_links, 2); /* the second link has none of them */
 	for (int round = 0; round < 2; round++) {
 		assert_live(0, 3, 1);
@@ -145,10 +147,29 @@ static void windowed_sites_go_on_and_off_alone(void **state)
 		assert_live(34, 35, 0);
 		assert_true(windowed[FIRST + 3] && windowed[FIRST + 33]);
 		assert_false(windowed[FIRST + 4]);
-		rls_groups_close(&groups);
+		rls_groups_close(&groups, &more);
 	}
 	rls_groups_clear(&groups);
 	assert_live(0, SITES, 0);
+}
+
+static void what_else_goes_off_goes_with_them(void **state)
+{
+	struct rls_groups groups;
+	struct made *first = calloc(1, sizeof(*first)), *second = calloc(1, sizeof(*second));
+
+	begin(&groups, "/proc/self/exe");
+	assert_true(first && second);
+	assert_int_equal(rls_links_add(&more, (struct bpf_link *)first), 0);
+	assert_int_equal(rls_groups_regroup(&groups, &costs, &more), 0);
+	assert_int_equal(more.count, 0);
+	assert_int_equal(detached_links, 1);
+	assert_int_equal(rls_links_add(&more, (struct bpf_link *)second), 0);
+	rls_groups_close(&groups, &more);
+	assert_int_equal(more.count, 0);
+	assert_int_equal(detached_links, 2);
+	assert_live(0, SITES, 1);
+	rls_groups_clear(&groups);
 }
 
 static void a_site_may_be_put_on_again(void **state)
@@ -157,11 +178,11 @@ static void a_site_may_be_put_on_again(void **state)
 
 	begin(&groups, "/proc/self/exe");
 	assert_int_equal(rls_groups_set_duty(&groups, FIRST, RLS_DUTY_WINDOWS), 0);
-	assert_int_equal(rls_groups_regroup(&groups, &costs), 0);
+	assert_int_equal(rls_groups_regroup(&groups, &costs, &more), 0);
 	assert_int_equal(rls_groups_open(&groups, &costs), 0);
 	assert_int_equal(rls_groups_set_duty(&groups, FIRST, RLS_DUTY_ALWAYS), 0);
 	/* What is windowed is off after a regroup, and no site is on twice. */
-	assert_int_equal(rls_groups_regroup(&groups, &costs), 0);
+	assert_int_equal(rls_groups_regroup(&groups, &costs, &more), 0);
 	assert_live(0, SITES, 1);
 	assert_false(windowed[FIRST]);
 	rls_groups_clear(&groups);
@@ -174,7 +195,7 @@ static void sites_that_nobody_has_are_ignored(void **state)
 	begin(&groups, "/proc/self/exe");
 	assert_int_equal(rls_groups_set_duty(&groups, 0, RLS_DUTY_NEVER), 0);
 	assert_int_equal(rls_groups_set_duty(&groups, FIRST + SITES, RLS_DUTY_NEVER), 0);
-	assert_int_equal(rls_groups_regroup(&groups, &costs), 0);
+	assert_int_equal(rls_groups_regroup(&groups, &costs, &more), 0);
 	assert_live(0, SITES, 1);
 	assert_int_equal(rls_groups_cost_ns(&groups, FIRST - 1, &costs), 0);
 	assert_int_equal(rls_groups_cost_ns(&groups, FIRST + SITES, &costs), 0);
@@ -202,7 +223,7 @@ static void return_probes_that_were_dropped_do_not_come_back(void **state)
 	assert_true(returning[FIRST]);
 	assert_int_equal(rls_groups_drop_returns(&groups, FIRST), 0);
 	assert_int_equal(rls_groups_set_duty(&groups, FIRST, RLS_DUTY_WINDOWS), 0);
-	assert_int_equal(rls_groups_regroup(&groups, &costs), 0);
+	assert_int_equal(rls_groups_regroup(&groups, &costs, &more), 0);
 	assert_int_equal(rls_groups_open(&groups, &costs), 0);
 	assert_false(returning[FIRST]);
 	assert_false(returning[FIRST + 1]); /* put on anew with its link */
@@ -231,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_are_on_at_first),
 		cmocka_unit_test(windowed_sites_go_on_and_off_alone),
+		cmocka_unit_test(what_else_goes_off_goes_with_them),
 		cmocka_unit_test(a_site_may_be_put_on_again),
 		cmocka_unit_test(sites_that_nobody_has_are_ignored),
 		cmocka_unit_test(what_a_hit_costs),

@@ -365,6 +365,52 @@ static void innermost_is_the_recorders(void **state)
 	assert_nothing_dropped(recording);
 }
 
+static uint64_t own_begun(const struct recording *recording)
+{
+	uint64_t own, others;
+
+	rls_kernel_ranges_begun(recording->kernel, &own, &others);
+	return own;
+}
+
+static void step_once(void)
+{
+	push_string(&(struct string){ OWN, strlen(OWN) }, 5);
+	pop_token(5);
+}
+
+static void in_windows_alone(void **state)
+{
+	struct recording *recording = *state;
+	uint64_t edge_ns;
+
+	begin(recording);
+	step_once();
+	assert_int_equal(own_begun(recording), 1);
+	assert_int_equal(rls_kernel_window_ranges(recording->kernel, true), 0);
+	step_once(); /* not before an edge */
+	assert_int_equal(own_begun(recording), 2);
+	assert_int_equal(rls_kernel_regroup(recording->kernel, &edge_ns), 0);
+	step_once();
+	assert_int_equal(own_begun(recording), 2);
+	assert_int_equal(rls_kernel_open_window(recording->kernel, &edge_ns), 0);
+	step_once();
+	assert_int_equal(own_begun(recording), 3);
+	rls_kernel_close_window(recording->kernel, &edge_ns);
+	step_once();
+	assert_int_equal(own_begun(recording), 3);
+	assert_int_equal(rls_kernel_window_ranges(recording->kernel, false), 0);
+	step_once(); /* at once */
+	assert_int_equal(own_begun(recording), 4);
+	assert_int_equal(rls_kernel_open_window(recording->kernel, &edge_ns), 0);
+	push_string(&(struct string){ "somebody's", 10 }, 7);
+	call();
+	pop_token(7);
+	call();
+	assert_int_equal(calls_in(recording, "somebody's"), 1);
+	assert_nothing_dropped(recording);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,6 +421,7 @@ int main(void)
 		  recording_set_up, recording_tear_down, &multi_way },
 		{ "innermost_is_the_recorders", innermost_is_the_recorders, recording_set_up,
 		  recording_tear_down, &multi_way },
+		{ "in_windows_alone", in_windows_alone, recording_set_up, recording_tear_down, &multi_way },
 	};
 	int impossible = recording_possible();
 

@@ -227,11 +227,13 @@ static int regroup_file(const struct rls_groups *groups, struct rls_group_file *
 	return r;
 }
 
-int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *costs)
+int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *costs,
+		       struct rls_links *more)
 {
 	struct rls_links gone = { 0 };
 	int r = 0;
 
+	gather(more, &gone);
 	for (size_t i = 0; i < groups->count; i++) {
 		int failed = regroup_file(groups, groups->files[i], costs, &gone);
 
@@ -274,10 +276,11 @@ int rls_groups_open(struct rls_groups *groups, const struct rls_hit_costs *costs
 	return r;
 }
 
-void rls_groups_close(struct rls_groups *groups)
+void rls_groups_close(struct rls_groups *groups, struct rls_links *more)
 {
 	struct rls_links gone = { 0 };
 
+	gather(more, &gone);
 	for (size_t i = 0; i < groups->count; i++)
 		gather(&groups->files[i]->windows, &gone);
 	rls_links_clear(&gone, 0);

@@ -38,16 +38,18 @@ int rls_groups_add(struct rls_groups *groups, const struct rls_link_request *req
 int rls_groups_set_duty(struct rls_groups *groups, uint32_t site, enum rls_duty duty);
 
 /* Puts on again what is always on, of the files whose sites have changed duty; what is
- * windowed is off afterwards. The programs are the request's of when the sites were added.
- * 0 or -errno. */
-int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *costs);
+ * windowed is off afterwards, and so is more. The programs are the request's of when the sites
+ * were added. 0 or -errno. */
+int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *costs,
+		       struct rls_links *more);
 
 /* What a hit of the site costs, silent, its return probe's included by half; 0 for no such site. */
 uint32_t rls_groups_cost_ns(const struct rls_groups *groups, uint32_t site,
 			    const struct rls_hit_costs *costs);
 
 int rls_groups_open(struct rls_groups *groups, const struct rls_hit_costs *costs);
-void rls_groups_close(struct rls_groups *groups);
+/* more: links that go off in the same time; none are left of it. */
+void rls_groups_close(struct rls_groups *groups, struct rls_links *more);
 
 /* Takes off the return probes of the sites added with this first_id, for good. 0 or -ENOMEM. */
 int rls_groups_drop_returns(struct rls_groups *groups, uint32_t first_id);

@@ -35,6 +35,7 @@ struct rls_kernel {
 	struct rlscope *skeleton;
 	struct rls_links links;
 	struct rls_range_edges range_begins, range_ends; /* begins: of the API that PyTorch itself uses */
+	bool ranges_windowed;
 	struct rls_arms arms;
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
@@ -76,6 +77,11 @@ int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
 
 /* To be detached with all others. */
 void rls_kernel_leave_range_edges(struct rls_kernel *kernel);
+
+/* With the edges of a window: what goes off where ranges go with it is the caller's to detach. Nothing where
+ * they do not. 0 or -errno. */
+int rls_kernel_open_ranges(struct rls_kernel *kernel);
+void rls_kernel_close_ranges(struct rls_kernel *kernel, struct rls_links *gone);
 
 /* Runs an iterator over all tasks. 0 or -errno. */
 int rls_kernel_iterate(struct bpf_program *program);

@@ -98,6 +98,40 @@ int rls_kernel_hear_range_ends(struct rls_kernel *kernel, bool heard)
 	return r;
 }
 
+int rls_kernel_open_ranges(struct rls_kernel *kernel)
+{
+	int r;
+
+	if (!kernel->ranges_windowed)
+		return 0;
+	r = hear(kernel, &kernel->range_ends, true);
+	return r ? r : hear(kernel, &kernel->range_begins, true);
+}
+
+static void close_edges(struct rls_range_edges *edges, struct rls_links *gone)
+{
+	if (rls_links_move(&edges->links, gone))
+		rls_links_clear(&edges->links, 0);
+	edges->unheard = true;
+}
+
+void rls_kernel_close_ranges(struct rls_kernel *kernel, struct rls_links *gone)
+{
+	if (!kernel->ranges_windowed)
+		return;
+	close_edges(&kernel->range_begins, gone);
+	close_edges(&kernel->range_ends, gone);
+}
+
+int rls_kernel_window_ranges(struct rls_kernel *kernel, bool windowed)
+{
+	int r = windowed ? 0 : rls_kernel_open_ranges(kernel);
+
+	if (!r)
+		kernel->ranges_windowed = windowed;
+	return r;
+}
+
 static void leave(struct rls_kernel *kernel, struct rls_range_edges *edges)
 {
 	if (rls_links_move(&edges->links, &kernel->links))

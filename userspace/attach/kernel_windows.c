@@ -36,34 +36,44 @@ static void pass_edge(struct rls_kernel *kernel, bool closed, uint64_t *edge_ns)
 
 int rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns)
 {
+	struct rls_links ranges = { 0 };
 	int r;
 
 	rls_kernel_begin_switching(kernel);
 	pass_edge(kernel, true, edge_ns);
-	r = rls_groups_regroup(&kernel->groups, &kernel->costs);
+	rls_kernel_close_ranges(kernel, &ranges);
+	r = rls_groups_regroup(&kernel->groups, &kernel->costs, &ranges);
 	rls_kernel_end_switching(kernel);
 	return r;
 }
 
 int rls_kernel_open_window(struct rls_kernel *kernel, uint64_t *edge_ns)
 {
+	struct rls_links ranges = { 0 };
 	int r;
 
 	rls_kernel_begin_switching(kernel);
 	r = rls_groups_open(&kernel->groups, &kernel->costs);
-	if (r)
-		rls_groups_close(&kernel->groups);
-	else
+	if (!r)
+		r = rls_kernel_open_ranges(kernel);
+	if (r) {
+		rls_kernel_close_ranges(kernel, &ranges);
+		rls_groups_close(&kernel->groups, &ranges);
+	} else {
 		pass_edge(kernel, false, edge_ns);
+	}
 	rls_kernel_end_switching(kernel);
 	return r;
 }
 
 void rls_kernel_close_window(struct rls_kernel *kernel, uint64_t *edge_ns)
 {
+	struct rls_links ranges = { 0 };
+
 	rls_kernel_begin_switching(kernel);
 	pass_edge(kernel, true, edge_ns);
-	rls_groups_close(&kernel->groups);
+	rls_kernel_close_ranges(kernel, &ranges);
+	rls_groups_close(&kernel->groups, &ranges);
 	rls_kernel_end_switching(kernel);
 }
 

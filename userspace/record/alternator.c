@@ -1,6 +1,7 @@
 #include "userspace/record/alternator.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ struct rls_alternator {
 	size_t mark_room;
 	bool probed;
 	bool by_operations;             /* which do without marks */
+	bool ranges_windowed;           /* as all are PyTorch's own */
 	double hit_ns;
 	uint64_t start_ns, since_ns, due_ns;
 	uint64_t random;
@@ -165,13 +167,20 @@ static int choose(struct rls_alternator *alternator)
 
 /* ---- on and off ---- */
 
+static int end_stretch(struct rls_alternator *alternator, uint64_t time_ns)
+{
+	rls_debug("all but marks were %s from %" PRIu64 " to %" PRIu64, alternator->probed ? "on" : "off",
+		  alternator->since_ns, time_ns);
+	return rls_segments_stretch(&alternator->segments, alternator->since_ns, time_ns,
+				    alternator->probed);
+}
+
 /* The stretch that ends now is told; the next begins once all is quiet. anew: sites are marks that
  * were none, or the other way round. */
 static int turn(struct rls_alternator *alternator, uint64_t time_ns, bool first, bool anew)
 {
 	uint64_t edge_ns;
-	int r = first ? 0 : rls_segments_stretch(&alternator->segments, alternator->since_ns, time_ns,
-						alternator->probed);
+	int r = first ? 0 : end_stretch(alternator, time_ns);
 
 	if (r)
 		return r;
@@ -209,6 +218,25 @@ static int leave_operations(struct rls_alternator *alternator)
 	return choose(alternator);
 }
 
+/* PyTorch's own ranges are no operations: what hits on them cost is found as of any other site, and
+ * nothing of them is left in stretches without, where they would be amid cold code. Somebody's tell
+ * pieces apart, so they are heard all the time. */
+static int sort_ranges(struct rls_alternator *alternator)
+{
+	uint64_t own, others;
+	bool windowed;
+	int r;
+
+	rls_kernel_ranges_begun(alternator->kernel, &own, &others);
+	windowed = own && !others;
+	if (windowed == alternator->ranges_windowed)
+		return 0;
+	r = rls_kernel_window_ranges(alternator->kernel, windowed);
+	if (!r)
+		alternator->ranges_windowed = windowed;
+	return r;
+}
+
 int rls_alternator_tick(struct rls_alternator *alternator, uint64_t time_ns, size_t sites)
 {
 	bool first = !alternator->marks, anew;
@@ -216,6 +244,9 @@ int rls_alternator_tick(struct rls_alternator *alternator, uint64_t time_ns, siz
 
 	if (time_ns < alternator->due_ns)
 		return 0;
+	r = sort_ranges(alternator);
+	if (r)
+		return r;
 	anew = alternator->by_operations && alternator->probed &&
 	       rls_segments_need_marks(&alternator->segments);
 	if (first)

@@ -94,7 +94,7 @@ void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns)
 	rls_recorder_drain_maps(recorder);
 	if (recorder->throttle && rls_throttle_is_brief(recorder->throttle, time_ns))
 		return;
-	if (recorder->throttle || recorder->alternator)
+	if (recorder->throttle)
 		rls_range_hearing_tick(&recorder->range_hearing, recorder->kernel, time_ns,
 				       recorder->options.budget_percent);
 	rls_newcomers_look(&recorder->newcomers, time_ns, rls_recorder_welcome, recorder);
