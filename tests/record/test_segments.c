@@ -63,12 +63,17 @@ static void record(struct thread *thread, uint32_t site, uint16_t depth, bool is
 }
 
 /* Its two hits are amid cold code while other sites are off, the second less so. */
+static double mark_times(int depth, bool probed, double factor)
+{
+	double sparse = depth ? RLS_SPARSE_HIT : RLS_FOLLOWING_HIT;
+
+	return probed ? factor : sparse;
+}
+
 static void call_mark(struct thread *thread, uint32_t mark, bool probed, double factor)
 {
 	for (int depth = 1; depth >= 0; depth--) {
-		double sparse = depth ? RLS_SPARSE_HIT : RLS_FOLLOWING_HIT;
-
-		thread->now_ns += (uint64_t)(MARK_SAID_NS * (probed ? factor : sparse));
+		thread->now_ns += (uint64_t)(MARK_SAID_NS * mark_times(depth, probed, factor));
 		thread->mark_hits++;
 		record(thread, mark, (uint16_t)depth, true);
 	}
@@ -270,6 +275,58 @@ static const struct rls_part_cost *find_part(const struct rls_delta_in_vivo *fou
 			return &found->parts[i];
 	}
 	return NULL;
+}
+
+/* A range's hit tells that the operation changes: amid cold code while sites are off. */
+static void turn_by_hit(struct thread *thread, rls_string_id operation, bool probed)
+{
+	struct rls_queued_edge edge = { .now = operation, .hit = true };
+	uint64_t ns = (uint64_t)(SAID_NS * (probed ? 1 : RLS_SPARSE_HIT));
+
+	edge.time_ns = thread->now_ns += ns / 2;
+	assert_int_equal(rls_segments_turned(thread->segments, 5, &edge), 0);
+	thread->now_ns += ns / 2;
+	thread->hits++;
+}
+
+/* Whose hits cost what a range's do. */
+static void call_dear_mark(struct thread *thread, bool probed)
+{
+	for (int depth = 1; depth >= 0; depth--) {
+		thread->now_ns += (uint64_t)(SAID_NS * mark_times(depth, probed, 1));
+		thread->hits++;
+		record(thread, MARK_A, (uint16_t)depth, true);
+	}
+}
+
+static void two_ranges(struct thread *thread, size_t number, bool probed)
+{
+	(void)number;
+	turn_by_hit(thread, INFERENCE, probed);
+	hit(thread, INFERENCE, 100000, 50, probed);
+	if (!thread->no_marks) {
+		call_dear_mark(thread, probed);
+		hit(thread, INFERENCE, 100000, 50, probed);
+	}
+	turn_by_hit(thread, UPDATE, probed);
+	hit(thread, UPDATE, 100000, 50, probed);
+}
+
+/* Their hits are on both sides, and far dearer on the one. */
+static void ranges_are_amid_cold_code(void **state)
+{
+	(void)state;
+	for (int marks = 0; marks < 2; marks++) {
+		struct rls_segments segments = { .hit_ns = SAID_NS };
+		struct thread thread = { .segments = &segments, .now_ns = 1, .no_marks = !marks, .waits = 1e-9 };
+		struct rls_delta_in_vivo found;
+
+		run_pieces(&thread, 14, 15000000000, two_ranges);
+		assert_int_equal(rls_segments_conclude(&segments, &found), 0);
+		assert_true(fabs(find_part(&found, INFERENCE)->factor - 1.4) < 0.03);
+		assert_true(fabs(find_part(&found, UPDATE)->factor - 0.8) < 0.03);
+		rls_segments_clear(&segments);
+	}
 }
 
 /* Also of one that is seldom, beside many others; what was never compared is not told. */
@@ -486,6 +543,7 @@ int main(void)
 		cmocka_unit_test(finds_what_hits_cost_in_operations),
 		cmocka_unit_test(operations_need_no_marks),
 		cmocka_unit_test(the_whole_pays_for_pieces_without_hits),
+		cmocka_unit_test(ranges_are_amid_cold_code),
 		cmocka_unit_test(covers_slots_of_short_pieces),
 		cmocka_unit_test(tells_of_no_parts_where_there_is_one),
 		cmocka_unit_test(bears_any_number_of_operations),

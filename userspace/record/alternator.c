@@ -46,7 +46,7 @@ int rls_alternator_new(struct rls_kernel *kernel, double hit_ns,
 	if (!alternator)
 		return -ENOMEM;
 	alternator->kernel = kernel;
-	alternator->hit_ns = hit_ns;
+	alternator->hit_ns = alternator->segments.hit_ns = hit_ns;
 	*out = alternator;
 	return 0;
 }

@@ -20,6 +20,7 @@ struct rls_queued_edge {
 	uint64_t time_ns;
 	rls_string_id now;      /* the innermost operation from then on; 0: none */
 	bool gap;               /* others may have come just before, unseen */
+	bool hit;               /* a probe's hit told of it: it is a range's */
 };
 
 /* Zeroed: empty. */

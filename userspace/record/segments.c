@@ -52,7 +52,10 @@ struct thread {
 	struct thread *next;
 	uint64_t mark_ns;       /* 0: none, or something since was lost */
 	uint64_t record_ns;     /* its last one */
-	uint64_t cold_ns;       /* the last one that came after COLD_NS without any */
+	uint64_t hit_ns;        /* the last hit of a range, or record */
+	uint64_t cold_ns;       /* the last of these that came after COLD_NS without any */
+	uint32_t range_hits;    /* since its last record: the next will tell of them again */
+	uint32_t earlier_hits;  /* those of them that came before the last mark or turn */
 	uint64_t off_cpu_ns, cost_ns, hits;
 	double sparse_ns;       /* the cost, if there were no others than these */
 	uint32_t from, sequence;
@@ -152,6 +155,20 @@ static void begin(struct thread *thread, uint64_t time_ns, uint32_t from)
 	thread->sparse_ns = 0;
 }
 
+/* How many times a hit's cost one at that time takes where no other site is probed: the first of some finds all
+ * cold, those right after it less so, and where one comes after the other they are like any. */
+static double sparse_times(struct thread *thread, uint64_t time_ns)
+{
+	bool cold = time_ns > thread->hit_ns + COLD_NS;
+
+	thread->hit_ns = time_ns;
+	if (cold)
+		thread->cold_ns = time_ns;
+	if (cold)
+		return RLS_SPARSE_HIT;
+	return time_ns > thread->cold_ns + COLD_NS ? 1 : RLS_FOLLOWING_HIT;
+}
+
 /* Takes the edges that come before a record; *any: there are some. What it says of waiting may have
  * been on either side of them, and what was lost before it too: then nothing since the last record
  * is certain. */
@@ -164,11 +181,16 @@ static int turn(struct rls_segments *segments, struct thread *thread, uint64_t u
 	*any = false;
 	while (!r && rls_edge_queue_take(&thread->edges, until_ns, &edge)) {
 		size_t part = part_of(segments, edge.now);
+		double ns = edge.hit ? sparse_times(thread, edge.time_ns) * segments->hit_ns : 0;
 
 		*any = true;
+		thread->earlier_hits = thread->range_hits;
+		thread->range_hits += edge.hit;
+		thread->sparse_ns += ns / 2; /* on either side of it */
 		if (certain && !edge.gap)
 			r = put(segments, thread, edge.time_ns, TURN(part));
 		begin(thread, edge.time_ns, TURN(thread->part));
+		thread->sparse_ns = ns / 2;
 		thread->part = part;
 	}
 	if (*any && !certain)
@@ -184,20 +206,31 @@ static bool hardly_waited(const struct thread *thread, const struct rls_wire_cat
 	return (double)record->pile.off_cpu_ns <= WAITED_SHARE * ns;
 }
 
-/* What its hits cost where no other site is probed: the first of some finds all cold, those right
- * after it less so, and where one comes after the other they are like any. */
+/* What the record's own hits cost where no other site is probed: what ranges' did is known. */
 static double charge_sparse(struct thread *thread, const struct rls_wire_category *record)
 {
-	uint64_t time_ns = record->header.time_ns;
-	double cost_ns = record->pile.cost_ns;
+	double times = sparse_times(thread, record->header.time_ns);
+	uint32_t hits = record->pile.hits;
 
-	if (!record->pile.hits)
+	hits -= thread->range_hits < hits ? thread->range_hits : hits;
+	if (!hits)
 		return 0;
-	if (time_ns > thread->record_ns + COLD_NS) {
-		thread->cold_ns = time_ns;
-		return rls_cold_hits(record->pile.hits) * cost_ns / record->pile.hits;
-	}
-	return time_ns > thread->cold_ns + COLD_NS ? cost_ns : RLS_FOLLOWING_HIT * cost_ns;
+	if (times == RLS_SPARSE_HIT)
+		times = rls_cold_hits(hits) / hits;
+	return times * hits * record->pile.cost_ns / record->pile.hits;
+}
+
+/* Hits since the last mark or turn, and what they cost; where ranges begin and end amid nothing else, most of
+ * those that a record tells of came before. */
+static void take_pile(struct thread *thread, const struct rls_wire_pile *pile)
+{
+	uint32_t earlier = thread->earlier_hits < pile->hits ? thread->earlier_hits : pile->hits;
+
+	thread->hits += pile->hits - earlier;
+	thread->cost_ns += pile->cost_ns;
+	if (earlier)
+		thread->cost_ns -= (uint64_t)pile->cost_ns * earlier / pile->hits;
+	thread->range_hits = thread->earlier_hits = 0;
 }
 
 /* Nothing was seen of it for so long but that its operation changed. */
@@ -233,8 +266,7 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	thread->record_ns = time_ns;
 	if (!turned)
 		thread->off_cpu_ns += record->pile.off_cpu_ns;
-	thread->cost_ns += record->pile.cost_ns;
-	thread->hits += record->pile.hits;
+	take_pile(thread, &record->pile);
 	if (r || !is_mark || !entry || record->site >= RLS_MARK_SITES)
 		return r;
 	r = put(segments, thread, time_ns, record->site);

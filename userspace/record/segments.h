@@ -12,7 +12,7 @@
  * are probed is what the hits in them cost. That as a share of what the calibration says is the
  * factor; only running time counts. Marks' own hits are on both sides, but not alike: by themselves
  * they find all caches cold, and cost so many times the calibration's figure (site_use.h), which is
- * taken off first. Neighbouring stretches are compared with each other, block by block, so that what
+ * taken off first. So do the hits by which ranges tell that the operation changes. Neighbouring stretches are compared with each other, block by block, so that what
  * the machine does meanwhile goes to both sides.
  *
  * This is delta calibration (RL-Scope, MLSys 2021, appendix C) within one run.
@@ -36,8 +36,9 @@
 struct rls_segment;
 struct rls_stretch;
 
-/* Zeroed: none yet. */
+/* Zeroed but for hit_ns: none yet. */
 struct rls_segments {
+	double hit_ns;                  /* what a range's hit costs, by the calibration */
 	struct rls_index_map threads;   /* tid → struct thread of segments.c */
 	struct rls_segment *items;      /* by the time of their end; RLS_SEGMENTS_MAX at most */
 	size_t count, room;

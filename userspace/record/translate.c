@@ -41,17 +41,13 @@ static int add_pile(struct rls_translator *translator, const struct rls_wire_hea
 	return rls_emit_pile(&translator->sink, header, &charged);
 }
 
-/* The thread's operations have changed. gap: others may have come just before, unseen. */
+/* The thread's operations have changed: edge has all but what is the innermost since. */
 static int turn(struct rls_translator *translator, struct rls_living_process *process,
-		struct rls_living_thread *thread, uint64_t time_ns, bool gap)
+		struct rls_living_thread *thread, struct rls_queued_edge edge)
 {
-	const struct rls_queued_edge edge = {
-		.time_ns = time_ns,
-		.now = rls_operation_stack_innermost(&thread->operations),
-		.gap = gap,
-	};
-	int r = rls_inherit_after(&translator->sink, process, thread, time_ns);
+	int r = rls_inherit_after(&translator->sink, process, thread, edge.time_ns);
 
+	edge.now = rls_operation_stack_innermost(&thread->operations);
 	if (!r)
 		r = rls_charge_turn(process, thread, &edge);
 	if (!r && translator->watcher.turned)
@@ -297,7 +293,7 @@ static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t 
 		translator->ignored++;
 		return 0;
 	}
-	return turn(translator, process, thread, edge->time_ns, false);
+	return turn(translator, process, thread, (struct rls_queued_edge){ .time_ns = edge->time_ns });
 }
 
 static int apply_stack_entry(struct rls_translator *translator, const struct rls_wire_edge *record,
@@ -320,7 +316,8 @@ static int apply_stack_entry(struct rls_translator *translator, const struct rls
 	rls_operation_stack_push(&thread->operations, record->depth, name);
 	if (!(record->header.flags & RLS_WIRE_STACK_END))
 		return 0;
-	return turn(translator, process, thread, record->header.time_ns, true);
+	return turn(translator, process, thread,
+		    (struct rls_queued_edge){ .time_ns = record->header.time_ns, .gap = true });
 }
 
 static int on_edge(struct rls_translator *translator, const void *data)
@@ -395,7 +392,10 @@ static int on_range(struct rls_translator *translator, const void *data)
 		seen = rls_operation_stack_pop_range(&thread->operations, record->token);
 	if (!r && lost && thread->annotated)
 		seen = true;
-	return r || !seen ? r : turn(translator, process, thread, header->time_ns, lost);
+	if (r || !seen)
+		return r;
+	return turn(translator, process, thread,
+		    (struct rls_queued_edge){ .time_ns = header->time_ns, .gap = lost, .hit = true });
 }
 
 static int on_loss(struct rls_translator *translator, const void *data)
