@@ -60,9 +60,8 @@ static __always_inline struct rls_wire_look *begin_look(struct thread_state *thr
 	return look;
 }
 
-static __always_inline void send_look(struct interrupted at)
+static __always_inline void send_look(struct thread_state *thread, struct interrupted at, __u8 flags)
 {
-	struct thread_state *thread = known_thread(bpf_get_current_task_btf());
 	struct rls_wire_look *look;
 
 	if (!thread)
@@ -76,7 +75,8 @@ static __always_inline void send_look(struct interrupted at)
 		book_hits(thread, look->header.time_ns);
 	else if (at.user)
 		take_pile(thread, &look->pile);
-	look->header.flags = (at.user ? 0 : RLS_SAMPLE_KERNEL) | (at.trapped ? RLS_LOOK_TRAPPED : 0);
+	look->header.flags = flags | (at.user ? 0 : RLS_SAMPLE_KERNEL) |
+			     (at.trapped ? RLS_LOOK_TRAPPED : 0);
 	look->ip = at.ip;
 	if (bpf_probe_read_user(look->words, sizeof(look->words), (void *)at.sp))
 		__builtin_memset(look->words, 0, sizeof(look->words));
@@ -86,15 +86,28 @@ static __always_inline void send_look(struct interrupted at)
 SEC("perf_event")
 int on_look(struct bpf_perf_event_data *ctx)
 {
-	send_look(interrupted_by_timer(ctx));
+	send_look(known_thread(bpf_get_current_task_btf()), interrupted_by_timer(ctx), 0);
 	HAND_ON(ctx, RLS_TICK_STACK);
+	return 0;
+}
+
+/* Beside those, while a window is open: what is seen is held against the truth, and shares nothing out. */
+SEC("perf_event")
+int on_close_look(struct bpf_perf_event_data *ctx)
+{
+	struct thread_state *thread = known_thread(bpf_get_current_task_btf());
+
+	if (!thread || window_edges & 1)
+		return 0;
+	thread->pile.cost_ns += close_look_cost_ns;
+	send_look(thread, interrupted_by_timer(ctx), RLS_LOOK_CLOSE);
 	return 0;
 }
 
 SEC(SCHEDULER_TICK)
 int on_scheduler_look(void *ctx)
 {
-	send_look(interrupted_by_scheduler(ctx));
+	send_look(known_thread(bpf_get_current_task_btf()), interrupted_by_scheduler(ctx), 0);
 	HAND_ON_OF_SCHEDULER(ctx, RLS_TICK_STACK);
 	return 0;
 }

@@ -202,6 +202,7 @@ enum rls_tick {
 #define RLS_SAMPLE_KERNEL 1     /* the thread is in the kernel */
 #define RLS_SAMPLE_TRACED 2     /* it has met a probe, so it has a state */
 #define RLS_LOOK_TRAPPED 4      /* a trap took it into the kernel: it is served as a probe's hit */
+#define RLS_LOOK_CLOSE 8        /* of the timer that ticks in windows: its cost is in the thread's pile */
 
 /* `bytes` bytes of what a target calls a batch (cupti_bridge/batch.h) follow, unchecked, and
  * then rubbish up to header.size: records of a few sizes only can be reserved. */

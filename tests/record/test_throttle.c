@@ -27,6 +27,7 @@ static struct {
 	uint64_t burden[RLS_BURDENS];
 	struct rls_wire_calls calls[SITES];
 	size_t looked;
+	bool closely;
 	int refuse_looks, refuse_window, guess_result;
 	struct rls_event events[4096];
 	size_t count;
@@ -36,6 +37,13 @@ int __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
 int __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
 {
 	return world.refuse_looks;
+}
+
+void __wrap_rls_kernel_look_closely(struct rls_kernel *kernel, bool closely);
+void __wrap_rls_kernel_look_closely(struct rls_kernel *kernel, bool closely)
+{
+	assert_true(world.open);
+	world.closely = closely;
 }
 
 void __wrap_rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);
@@ -54,6 +62,7 @@ int __wrap_rls_kernel_set_duty(struct rls_kernel *kernel, uint32_t site, enum rl
 static void close_window(uint64_t *edge_ns)
 {
 	assert_true(world.open);
+	assert_false(world.closely); /* not while probes go off, nor after that */
 	world.open = false;
 	world.closed++;
 	*edge_ns = world.now_ns;
@@ -499,6 +508,32 @@ static void what_fails_is_told(void **state)
 	rls_throttle_free(NULL);
 }
 
+/* The timer's looks: in windows alone, until what looks mistake is known well; not within a small budget. */
+static void looks_closely_in_windows(void **state)
+{
+	struct rls_wire_look look = { .header = { .size = sizeof(look), .kind = RLS_WIRE_LOOK,
+						  .flags = RLS_LOOK_CLOSE } };
+	struct rls_throttle *throttle = begin(1);
+
+	(void)state;
+	assert_false(world.closely);
+	rls_throttle_free(throttle);
+	throttle = begin(2);
+	assert_true(world.closely);
+	while (world.opened < 2) {
+		tick(throttle, 0.15, 1);
+		assert_true(world.closely == world.open);
+	}
+	for (int i = 0; i < 1000; i++) {
+		world.count = 0;
+		assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	}
+	while (world.opened < 4)
+		tick(throttle, 0.15, 1);
+	assert_true(world.open && !world.closely);
+	rls_throttle_free(throttle);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -514,6 +549,7 @@ int main(void)
 		cmocka_unit_test(what_was_seen_before_idle_time_counts),
 		cmocka_unit_test(what_sites_cost_is_learnt_anew),
 		cmocka_unit_test(booked_looks_go_to_who_listens),
+		cmocka_unit_test(looks_closely_in_windows),
 		cmocka_unit_test(what_fails_is_told),
 	};
 

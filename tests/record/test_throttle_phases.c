@@ -23,6 +23,7 @@
 #define DENSE_RATE 0.05
 #define HELD_UP_NS 20000        /* by a site that goes on or off */
 #define LOOK_NS 24000
+#define CLOSELY 0.04            /* of the time, while looks have a timer of their own */
 #define SITES 120
 #define PHASE_SITES 50          /* of the first phase, then of the second; the rest are hit by both, seldom */
 #define TID 77
@@ -32,7 +33,7 @@ static const uint64_t phase_ns[2] = { 4 * SECOND_NS, 6 * SECOND_NS };
 static const double phase_rate[2] = { 0.2, 0.6 };
 
 static struct {
-	bool books, open;
+	bool books, open, closely;
 	uint64_t now_ns, began_ns;
 	enum rls_duty wanted[SITES], duties[SITES];
 	unsigned int looks_hz;
@@ -113,6 +114,8 @@ static void pass(uint64_t ns)
 		world.hits[i] += hits;
 		cost_ns += hits * HIT_NS;
 	}
+	if (world.closely)
+		cost_ns += CLOSELY * (double)ns;
 	looks_ns = world.looks_hz * LOOK_NS * (double)ns / 1e9;
 	world.cost_ns += looks_ns + cost_ns * times_dearer(cost_ns / (double)ns);
 	if (world.open)
@@ -144,6 +147,13 @@ int __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
 {
 	world.looks_hz = hz;
 	return 0;
+}
+
+void __wrap_rls_kernel_look_closely(struct rls_kernel *kernel, bool closely);
+void __wrap_rls_kernel_look_closely(struct rls_kernel *kernel, bool closely)
+{
+	(void)kernel;
+	world.closely = closely;
 }
 
 void __wrap_rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);

@@ -467,6 +467,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 	rls_kernel_leave_range_edges(kernel);
 	rls_groups_clear(&kernel->groups);
 	rls_sampler_clear(&kernel->sampler);
+	rls_sampler_clear(&kernel->close_looks);
 	if (kernel->scheduler_ticks)
 		rls_kernel_leave_scheduler_ticks(kernel);
 	rls_links_leave(&kernel->links);

@@ -156,6 +156,10 @@ int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
  * else that samples takes, and just as many where that has a timer. */
 void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);
 
+/* Whether there are more of them, by a timer of their own, while a window is open: for as long as that is
+ * not for long, as each costs the thread what its interrupt does. Not where there is a timer already. */
+void rls_kernel_look_closely(struct rls_kernel *kernel, bool closely);
+
 /* Samples with Python stacks (bpf/stack_wire.h) of tracked threads, and of each wait:
  * RLS_WIRE_STACK and RLS_WIRE_WAITED records. */
 int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz);

@@ -40,6 +40,7 @@ struct rls_kernel {
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
 	struct rls_sampler sampler;     /* the one timer of all that samples */
+	struct rls_sampler close_looks; /* ticks in windows, where the scheduler's ticks are taken */
 	uint32_t tick_cost_ns;          /* a tick's, of whatever ticks, also of those read after it has gone */
 	unsigned int others_hz;         /* what samples besides looks; 0: nothing */
 	struct bpf_link *scheduler_ticks; /* which are taken instead; NULL: they are not */

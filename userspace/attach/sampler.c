@@ -67,6 +67,12 @@ int rls_sampler_attach(struct rls_sampler *sampler, struct rls_links *links,
 	return r;
 }
 
+void rls_sampler_enable(struct rls_sampler *sampler, bool enabled)
+{
+	for (size_t i = 0; i < sampler->count; i++)
+		ioctl(sampler->fds[i], enabled ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
 /* A timer that is set again begins anew: what a tick stands for is measured, not assumed. */
 void rls_sampler_draw(struct rls_sampler *sampler, uint64_t time_ns)
 {

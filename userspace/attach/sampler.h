@@ -6,6 +6,7 @@
 #ifndef RLS_SAMPLER_H
 #define RLS_SAMPLER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ struct rls_sampler {
 /* 0 or -errno; links keeps what is attached, also on failure. */
 int rls_sampler_attach(struct rls_sampler *sampler, struct rls_links *links,
 		       const struct bpf_program *program);
+
+/* They tick once they are attached; and whether they do from now on. */
+void rls_sampler_enable(struct rls_sampler *sampler, bool enabled);
 
 /* Call it often: draws periods when it is time. */
 void rls_sampler_draw(struct rls_sampler *sampler, uint64_t time_ns);

@@ -51,6 +51,10 @@
 #define CALM_SLOWLY_TIMES 1.3
 /* At the least, of the time traced: where several threads pay, none of them pays all. */
 #define UNTRACED_SHARE_MIN 0.25
+/* Looks by a timer, which are dear, are for what looks mistake to be known soon: to a half of a point after so many.
+ * Of a smaller budget they would take a tenth of the windows. */
+#define CLOSE_LOOKS_ENOUGH 1000
+#define LOOK_CLOSELY_PERCENT 2
 /* At most so long from the beginning, or of a window, looks are many. */
 #define LOOKS_CLOSELY_NS 1000000000ULL
 /* A first stretch that must end does so before. */
@@ -85,6 +89,7 @@ struct rls_throttle {
 	struct known recent, earlier;   /* in closed time, a moment ago and some seconds ago */
 	uint64_t ranges;                /* of PyTorch's own that have begun by the last tick */
 	bool looks_closely;
+	size_t close_looks;             /* so far, by the timer */
 	bool dense;                     /* hits in the last tick, at ticked_ns */
 	uint64_t ticked_ns;
 	size_t windows;
@@ -155,6 +160,8 @@ static void pace_looks(struct rls_throttle *throttle, bool closely)
 	if (throttle->looks_closely == closely)
 		return;
 	throttle->looks_closely = closely;
+	rls_kernel_look_closely(throttle->kernel, closely && throttle->percent >= LOOK_CLOSELY_PERCENT &&
+							 throttle->close_looks < CLOSE_LOOKS_ENOUGH);
 	rls_kernel_pace_looks(throttle->kernel, closely ? RLS_LOOKS_OPEN_HZ : RLS_LOOKS_HZ);
 }
 
@@ -216,6 +223,8 @@ static int charge(struct rls_throttle *throttle, const struct rls_wire_header *h
 
 static uint32_t look_ns(const struct rls_throttle *throttle, const struct rls_wire_look *look)
 {
+	if (look->header.flags & RLS_LOOK_CLOSE)
+		return 0; /* it is in some pile */
 	return look->waited_ns ? WAITED_LOOK_NS : rls_kernel_tick_cost_ns(throttle->kernel) + TICK_MORE_NS;
 }
 
@@ -226,6 +235,7 @@ static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *
 				   .share.waited_ns = look->waited_ns };
 	int r = rls_guess(throttle->places, look, &event.share.category);
 
+	throttle->close_looks += !!(look->header.flags & RLS_LOOK_CLOSE);
 	if (r == -ENOMEM)
 		return r;
 	if (!r && throttle->books)
@@ -406,13 +416,13 @@ static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 	}
 	if (r)
 		return r;
+	pace_looks(throttle, false); /* before probes go off, which takes a while */
 	if (sort)
 		r = rls_kernel_regroup(throttle->kernel, &edge_ns);
 	else
 		rls_kernel_close_window(throttle->kernel, &edge_ns);
 	if (!sort)
 		rls_site_use_cut(&throttle->use, untraced_ns(throttle, edge_ns));
-	pace_looks(throttle, false);
 	throttle->passed_ns = edge_ns;
 	throttle->windows++;
 	rls_debug("closed time costs %.2f %%, windows %.2f %%", 100 * throttle->budget.closed_rate,
