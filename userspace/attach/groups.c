@@ -35,18 +35,11 @@ struct rls_group_file {
 	struct rls_links windows;
 };
 
-/* What cannot be gathered is detached here and now. */
-static void gather(struct rls_links *links, struct rls_links *gone)
-{
-	if (rls_links_move(links, gone))
-		rls_links_clear(links, 0);
-}
-
 static void file_free(struct rls_group_file *file, struct rls_links *gone)
 {
 	for (size_t i = 0; i < file->chunk_count; i++)
-		gather(&file->chunks[i].always, gone);
-	gather(&file->windows, gone);
+		rls_links_gather(&file->chunks[i].always, gone);
+	rls_links_gather(&file->windows, gone);
 	rls_held_file_close(&file->held);
 	free(file->chunks);
 	free(file->sites);
@@ -216,11 +209,11 @@ static int regroup_file(const struct rls_groups *groups, struct rls_group_file *
 		chunk->always = (struct rls_links){ 0 };
 		failed = attach(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS, costs,
 				&chunk->always, &attached);
-		gather(&old, gone);
+		rls_links_gather(&old, gone);
 		chunk->changed = false;
 		r = failed ? failed : r;
 	}
-	gather(&file->windows, gone);
+	rls_links_gather(&file->windows, gone);
 	file->windowed = false;
 	for (size_t i = 0; i < file->count; i++)
 		file->windowed |= duty_of(groups, file->first_id + (uint32_t)i) == RLS_DUTY_WINDOWS;
@@ -233,7 +226,7 @@ int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *co
 	struct rls_links gone = { 0 };
 	int r = 0;
 
-	gather(more, &gone);
+	rls_links_gather(more, &gone);
 	for (size_t i = 0; i < groups->count; i++) {
 		int failed = regroup_file(groups, groups->files[i], costs, &gone);
 
@@ -280,9 +273,9 @@ void rls_groups_close(struct rls_groups *groups, struct rls_links *more)
 {
 	struct rls_links gone = { 0 };
 
-	gather(more, &gone);
+	rls_links_gather(more, &gone);
 	for (size_t i = 0; i < groups->count; i++)
-		gather(&groups->files[i]->windows, &gone);
+		rls_links_gather(&groups->files[i]->windows, &gone);
 	rls_links_clear(&gone, 0);
 }
 

@@ -108,19 +108,13 @@ int rls_kernel_open_ranges(struct rls_kernel *kernel)
 	return r ? r : hear(kernel, &kernel->range_begins, true);
 }
 
-static void close_edges(struct rls_range_edges *edges, struct rls_links *gone)
-{
-	if (rls_links_move(&edges->links, gone))
-		rls_links_clear(&edges->links, 0);
-	edges->unheard = true;
-}
-
 void rls_kernel_close_ranges(struct rls_kernel *kernel, struct rls_links *gone)
 {
 	if (!kernel->ranges_windowed)
 		return;
-	close_edges(&kernel->range_begins, gone);
-	close_edges(&kernel->range_ends, gone);
+	rls_links_gather(&kernel->range_begins.links, gone);
+	rls_links_gather(&kernel->range_ends.links, gone);
+	kernel->range_begins.unheard = kernel->range_ends.unheard = true;
 }
 
 int rls_kernel_window_ranges(struct rls_kernel *kernel, bool windowed)
@@ -134,8 +128,7 @@ int rls_kernel_window_ranges(struct rls_kernel *kernel, bool windowed)
 
 static void leave(struct rls_kernel *kernel, struct rls_range_edges *edges)
 {
-	if (rls_links_move(&edges->links, &kernel->links))
-		rls_links_clear(&edges->links, 0);
+	rls_links_gather(&edges->links, &kernel->links);
 	for (size_t i = 0; i < edges->count; i++)
 		rls_held_file_close(&edges->items[i].file);
 	free(edges->items);

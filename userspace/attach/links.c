@@ -260,7 +260,7 @@ static void close_through_heir(struct rls_links *links)
 	close(gate[1]);
 }
 
-int rls_links_move(struct rls_links *from, struct rls_links *to)
+static int move(struct rls_links *from, struct rls_links *to)
 {
 	size_t total = from->count + to->count;
 
@@ -279,6 +279,12 @@ int rls_links_move(struct rls_links *from, struct rls_links *to)
 	free(from->items);
 	*from = (struct rls_links){ 0 };
 	return 0;
+}
+
+void rls_links_gather(struct rls_links *from, struct rls_links *to)
+{
+	if (move(from, to))
+		rls_links_clear(from, 0);
 }
 
 void rls_links_clear(struct rls_links *links, size_t first)

@@ -46,8 +46,8 @@ void rls_links_allow_descriptors(size_t more);
 int rls_links_attach(struct rls_links *links, const struct rls_link_request *request,
 		     size_t *attached);
 
-/* Moves all to the end of another list. 0, or -ENOMEM: nothing is moved. */
-int rls_links_move(struct rls_links *from, struct rls_links *to);
+/* Moves all to the end of another list; where there is no memory for that they are detached here and now. */
+void rls_links_gather(struct rls_links *from, struct rls_links *to);
 
 /* Detaches all from index first on: the kernel makes us wait for each, so side by side. */
 void rls_links_clear(struct rls_links *links, size_t first);

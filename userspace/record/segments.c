@@ -159,13 +159,13 @@ static void begin(struct thread *thread, uint64_t time_ns, uint32_t from)
  * cold, those right after it less so, and where one comes after the other they are like any. */
 static double sparse_times(struct thread *thread, uint64_t time_ns)
 {
-	bool cold = time_ns > thread->hit_ns + COLD_NS;
+	uint64_t before_ns = thread->hit_ns;
 
 	thread->hit_ns = time_ns;
-	if (cold)
+	if (time_ns > before_ns + COLD_NS) {
 		thread->cold_ns = time_ns;
-	if (cold)
 		return RLS_SPARSE_HIT;
+	}
 	return time_ns > thread->cold_ns + COLD_NS ? 1 : RLS_FOLLOWING_HIT;
 }
 
