@@ -95,6 +95,7 @@ static int get_head(struct rls_record_decoder *decoder, unsigned int bits, struc
 	if (!get(decoder, &passed_ns) || passed_ns > RLS_EVENT_NUMBER_MAX - decoder->time_ns)
 		return -EBADMSG;
 	decoder->time_ns += passed_ns;
+	decoder->passed_ns = passed_ns;
 	out->time_ns = decoder->time_ns;
 	out->pid = decoder->threads[decoder->thread].pid;
 	out->tid = decoder->threads[decoder->thread].tid;
@@ -162,22 +163,26 @@ static bool get_field(struct rls_record_decoder *decoder, const struct rls_recor
 	return false;
 }
 
-static int get_hits(struct rls_record_decoder *decoder, bool with_surprise, struct rls_event *out)
+/* code: how the cost is told. */
+static int get_hits(struct rls_record_decoder *decoder, unsigned int code, struct rls_event *out)
 {
 	struct rls_record_thread *thread = &decoder->threads[decoder->thread];
+	bool left_out = code == RLS_CODE_CATEGORY_HITS_UNIT || code == RLS_CODE_CATEGORY_HITS_ALL;
 	uint64_t count, surprise = 0;
 
-	if (!get(decoder, &count) || (with_surprise && !get(decoder, &surprise)))
+	if (!get(decoder, &count) || (!left_out && !get(decoder, &surprise)))
 		return -EBADMSG;
 	out->kind = RLS_EVENT_HITS;
 	out->hits.count = count;
-	out->hits.cost_ns = count * thread->unit_cost_ns + rls_unzigzag(surprise);
-	if (count)
+	out->hits.cost_ns = code == RLS_CODE_CATEGORY_HITS_ALL ?
+				    decoder->passed_ns :
+				    count * thread->unit_cost_ns + rls_unzigzag(surprise);
+	if (count && code != RLS_CODE_CATEGORY_HITS_ALL)
 		thread->unit_cost_ns = out->hits.cost_ns / count;
 	return rls_event_check(out) ? -EBADMSG : 1;
 }
 
-static int get_category_hits(struct rls_record_decoder *decoder, bool with_surprise,
+static int get_category_hits(struct rls_record_decoder *decoder, unsigned int code,
 			     struct rls_event *out)
 {
 	uint32_t category;
@@ -190,7 +195,7 @@ static int get_category_hits(struct rls_record_decoder *decoder, bool with_surpr
 	decoder->hits.pid = out->pid;
 	decoder->hits.tid = out->tid;
 
-	int got = get_hits(decoder, with_surprise, &decoder->hits);
+	int got = get_hits(decoder, code, &decoder->hits);
 
 	decoder->hits_pending = got > 0;
 	return got;
@@ -229,11 +234,11 @@ int rls_record_decode(struct rls_record_decoder *decoder, const struct rls_recor
 		return error;
 	switch (code) {
 	case RLS_EVENT_HITS:
-		return get_hits(decoder, true, out);
+		return get_hits(decoder, code, out);
 	case RLS_CODE_CATEGORY_HITS:
-		return get_category_hits(decoder, true, out);
 	case RLS_CODE_CATEGORY_HITS_UNIT:
-		return get_category_hits(decoder, false, out);
+	case RLS_CODE_CATEGORY_HITS_ALL:
+		return get_category_hits(decoder, code, out);
 	default:
 		return get_fields(decoder, strings, code, out);
 	}

@@ -201,13 +201,14 @@ static uint64_t cost_surprise(const struct rls_record_encoder *encoder, uint32_t
 	return rls_zigzag(hits->hits.cost_ns - hits->hits.count * unit);
 }
 
+/* code: how the cost is told. */
 static void put_hits(struct rls_record_encoder *encoder, const struct rls_event *hits,
-		     uint64_t surprise, bool with_surprise)
+		     uint64_t surprise, unsigned int code)
 {
 	put(encoder, hits->hits.count);
-	if (with_surprise)
+	if (code != RLS_CODE_CATEGORY_HITS_UNIT && code != RLS_CODE_CATEGORY_HITS_ALL)
 		put(encoder, surprise);
-	if (hits->hits.count)
+	if (hits->hits.count && code != RLS_CODE_CATEGORY_HITS_ALL)
 		encoder->threads[encoder->thread].unit_cost_ns =
 			hits->hits.cost_ns / hits->hits.count;
 }
@@ -217,14 +218,19 @@ static int put_category_hits(struct rls_record_encoder *encoder, const struct rl
 {
 	uint32_t number = find_thread(encoder, hits->pid, hits->tid);
 	uint64_t surprise = cost_surprise(encoder, number, hits);
-	int error = put_head(encoder,
-			     surprise ? RLS_CODE_CATEGORY_HITS : RLS_CODE_CATEGORY_HITS_UNIT,
-			     category);
+	unsigned int code = RLS_CODE_CATEGORY_HITS;
+	int error;
 
+	/* More is never charged than there was time (record/arrears.h), so often it is all. */
+	if (!surprise)
+		code = RLS_CODE_CATEGORY_HITS_UNIT;
+	else if (hits->hits.cost_ns == category->time_ns - encoder->time_ns)
+		code = RLS_CODE_CATEGORY_HITS_ALL;
+	error = put_head(encoder, code, category);
 	if (error)
 		return error;
 	put(encoder, category->category.category);
-	put_hits(encoder, hits, surprise, surprise != 0);
+	put_hits(encoder, hits, surprise, code);
 	return 0;
 }
 
@@ -235,7 +241,7 @@ static int put_event(struct rls_record_encoder *encoder, const struct rls_event 
 	if (error)
 		return error;
 	if (event->kind == RLS_EVENT_HITS) {
-		put_hits(encoder, event, cost_surprise(encoder, encoder->thread, event), true);
+		put_hits(encoder, event, cost_surprise(encoder, encoder->thread, event), RLS_EVENT_HITS);
 		return 0;
 	}
 	for (const struct rls_event_field *field = rls_event_layout(event->kind)->fields;

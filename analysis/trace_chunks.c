@@ -100,7 +100,8 @@ static int check_trace_header(struct rls_trace_chunks *chunks)
 	if (memcmp(header.magic, RLS_TRACE_MAGIC, sizeof(header.magic)) ||
 	    header.crc != crc32(0, (const Bytef *)&header, offsetof(struct rls_trace_header, crc)))
 		return -EINVAL;
-	if (header.version != RLS_TRACE_VERSION || header.header_bytes != sizeof(header))
+	if (header.version < RLS_TRACE_VERSION_OLDEST || header.version > RLS_TRACE_VERSION ||
+	    header.header_bytes != sizeof(header))
 		return -EPROTONOSUPPORT;
 	return 0;
 }

@@ -27,6 +27,8 @@
  *             the cost per hit of that thread's HITS before, 0 in a chunk's first;
  *             RLS_CODE_CATEGORY_HITS: a CATEGORY and a HITS of the same thread and instant
  *             RLS_CODE_CATEGORY_HITS_UNIT: the same, the cost being as predicted, left out
+ *             RLS_CODE_CATEGORY_HITS_ALL: the same, the cost being all the time since the
+ *             record before, left out; it is no unit
  * END       one byte, enum rls_trace_end.
  *
  * Chunk types a reader does not know are skipped. Whatever changes the meaning of a type
@@ -40,7 +42,8 @@
 
 #define RLS_TRACE_MAGIC "\x89RLSTRC\n" /* not text, and damaged by a text-mode copy */
 #define RLS_TRACE_MAGIC_BYTES 8
-#define RLS_TRACE_VERSION 2
+#define RLS_TRACE_VERSION 3
+#define RLS_TRACE_VERSION_OLDEST 2 /* that can be read: it has no RLS_CODE_CATEGORY_HITS_ALL */
 #define RLS_CHUNK_MAGIC 0x4b484352u /* "RCHK" */
 
 /* Largest payload, inflated or not. A writer's chunk is closed long before. */
@@ -64,6 +67,7 @@ enum rls_trace_end {
 };
 
 #define RLS_CODE_BITS 5
+#define RLS_CODE_CATEGORY_HITS_ALL 29
 #define RLS_CODE_CATEGORY_HITS 30
 #define RLS_CODE_CATEGORY_HITS_UNIT 31
 #define RLS_THREAD_SAME 0

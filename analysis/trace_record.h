@@ -36,6 +36,7 @@ struct rls_record_strings {
 struct rls_record_decoder {
 	const uint8_t *at, *end;
 	uint64_t time_ns;
+	uint64_t passed_ns;         /* since the record before */
 	struct rls_record_thread *threads;
 	uint32_t thread_count, thread_room;
 	uint32_t thread;            /* of the record before */

@@ -110,6 +110,44 @@ static void takes_thousands_of_threads(void **state)
 	rls_string_pool_free(strings);
 }
 
+/* Of two threads by turns now and then: the time since the other's event is no time of one's own, but is told
+ * as well. Costs that are all of it, in chunks' first records too, and the usual ones between them. */
+static void costs_of_all_the_time_come_back(void **state)
+{
+	enum { PAIRS = 3000 };
+	struct rls_event *events = calloc(2 * PAIRS, sizeof(*events));
+	struct rls_string_pool *strings = rls_string_pool_new();
+	struct event_maker maker = {.random = 5, .strings = strings};
+	uint64_t now_ns = 1000;
+	bool damaged;
+
+	(void)state;
+	for (size_t i = 0; i < PAIRS; i++) {
+		uint64_t passed_ns = event_maker_draw(&maker, 900);
+		uint32_t tid = 7 + (event_maker_draw(&maker, 20) == 0);
+		uint64_t count = event_maker_draw(&maker, 3);
+
+		now_ns += passed_ns;
+		events[2 * i] = (struct rls_event){.kind = RLS_EVENT_CATEGORY, .time_ns = now_ns, .pid = 7,
+						   .tid = tid, .category.category = 1 + i % 2};
+		events[2 * i + 1] = (struct rls_event){
+			.kind = RLS_EVENT_HITS, .time_ns = now_ns, .pid = 7, .tid = tid,
+			.hits = {.count = count,
+				 .cost_ns = event_maker_draw(&maker, 2) ? passed_ns : count * 700}};
+	}
+	for (size_t flush_every = 0; flush_every < 60; flush_every += 30) {
+		char *got = render_trace(write_trace(events, 2 * PAIRS, strings, flush_every), &damaged);
+		char *expected = render_expected(events, 2 * PAIRS, strings);
+
+		assert_false(damaged);
+		assert_string_equal(got, expected);
+		free(got);
+		free(expected);
+	}
+	free(events);
+	rls_string_pool_free(strings);
+}
+
 /* Enough for several chunks without any flush, each event seconds late or early. */
 static void merges_overlapping_chunks(void **state)
 {
@@ -340,6 +378,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gives_back_what_was_written),
 		cmocka_unit_test(takes_thousands_of_threads),
+		cmocka_unit_test(costs_of_all_the_time_come_back),
 		cmocka_unit_test(merges_overlapping_chunks),
 		cmocka_unit_test(tells_how_the_recording_ended),
 		cmocka_unit_test(refuses_bad_events_and_goes_on),
