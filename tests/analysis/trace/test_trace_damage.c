@@ -254,20 +254,51 @@ static void bytes_after_the_end_are_told(void **state)
 	free(bytes);
 }
 
+static struct rls_trace_header header_of_version(const struct trace *trace, uint32_t version)
+{
+	struct rls_trace_header header;
+
+	memcpy(&header, trace->bytes, sizeof(header));
+	header.version = version;
+	header.crc = crc32(0, (const Bytef *)&header, offsetof(struct rls_trace_header, crc));
+	return header;
+}
+
 static void another_version_is_refused(void **state)
 {
-	const struct trace *trace = *state;
-	struct rls_trace_header header;
+	static const uint32_t versions[] = { RLS_TRACE_VERSION + 1, RLS_TRACE_VERSION_OLDEST - 1 };
 	struct rls_event_source *source;
 	char message[200];
 
-	memcpy(&header, trace->bytes, sizeof(header));
-	header.version++;
-	header.crc = crc32(0, (const Bytef *)&header, offsetof(struct rls_trace_header, crc));
-	assert_int_equal(rls_trace_reader_open(memory_file(&header, sizeof(header)), &source,
-					       message, sizeof(message)),
-			 -EPROTONOSUPPORT);
-	assert_non_null(strstr(message, "version"));
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		struct rls_trace_header header = header_of_version(*state, versions[i]);
+
+		assert_int_equal(rls_trace_reader_open(memory_file(&header, sizeof(header)), &source,
+						       message, sizeof(message)),
+				 -EPROTONOSUPPORT);
+		assert_non_null(strstr(message, "version"));
+	}
+}
+
+static void an_older_version_is_read(void **state)
+{
+	const struct trace *trace = *state;
+	struct rls_trace_header header = header_of_version(trace, RLS_TRACE_VERSION_OLDEST);
+	unsigned char *bytes = malloc(trace->count);
+	struct rls_event_source *source;
+	char message[200], *text;
+
+	assert_non_null(bytes);
+	memcpy(bytes, trace->bytes, trace->count);
+	memcpy(bytes, &header, sizeof(header));
+	assert_int_equal(rls_trace_reader_open(memory_file(bytes, trace->count), &source, message,
+					       sizeof(message)), 0);
+	text = render(source);
+	assert_false(source->damaged);
+	assert_string_equal(text, trace->text);
+	source->free(source);
+	free(text);
+	free(bytes);
 }
 
 int main(void)
@@ -280,6 +311,7 @@ int main(void)
 		cmocka_unit_test(unknown_chunks_are_skipped),
 		cmocka_unit_test(bytes_after_the_end_are_told),
 		cmocka_unit_test(another_version_is_refused),
+		cmocka_unit_test(an_older_version_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
