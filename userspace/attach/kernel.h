@@ -130,7 +130,8 @@ int rls_kernel_hear_range_ends(struct rls_kernel *kernel, bool heard);
 /* Whether it is heard, and counted, that ranges of the API begin which PyTorch itself uses (record_function), as
  * it is at first. 0 or -errno: it is not. */
 int rls_kernel_hear_range_begins(struct rls_kernel *kernel, bool heard);
-/* Whether both are heard in windows alone, from the next edge of one on; no longer: at once. 0 or -errno. */
+/* Whether both are heard in windows alone, from the next edge of one on; no longer: at once. Nothing where it is
+ * so already. 0 or -errno. */
 int rls_kernel_window_ranges(struct rls_kernel *kernel, bool windowed);
 
 /* Arms the CUPTI bridge in one process: a probe on its site rlscope_cupti:batch, which raises

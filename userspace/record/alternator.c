@@ -32,7 +32,6 @@ struct rls_alternator {
 	size_t mark_room;
 	bool probed;
 	bool by_operations;             /* which do without marks */
-	bool ranges_windowed;           /* as all are PyTorch's own */
 	double hit_ns;
 	uint64_t start_ns, since_ns, due_ns;
 	uint64_t random;
@@ -224,17 +223,9 @@ static int leave_operations(struct rls_alternator *alternator)
 static int sort_ranges(struct rls_alternator *alternator)
 {
 	uint64_t own, others;
-	bool windowed;
-	int r;
 
 	rls_kernel_ranges_begun(alternator->kernel, &own, &others);
-	windowed = own && !others;
-	if (windowed == alternator->ranges_windowed)
-		return 0;
-	r = rls_kernel_window_ranges(alternator->kernel, windowed);
-	if (!r)
-		alternator->ranges_windowed = windowed;
-	return r;
+	return rls_kernel_window_ranges(alternator->kernel, own && !others);
 }
 
 int rls_alternator_tick(struct rls_alternator *alternator, uint64_t time_ns, size_t sites)
