@@ -109,7 +109,7 @@ void rls_range_hearing_tick(struct rls_range_hearing *hearing, struct rls_kernel
 	else if (!hearing->ends_unheard && own >= LISTEN_RANGES &&
 		 time_ns > hearing->since_ns + LISTEN_NS)
 		hear_ends(hearing, kernel, false);
-	else if (hearing->ends_unheard && budget_percent >= 0)
+	else if (hearing->ends_unheard)
 		listen_or_doze(hearing, kernel, own, time_ns, budget_percent);
 }
 

@@ -30,7 +30,7 @@ struct rls_range_hearing {
 	uint64_t random;
 };
 
-/* At any pace. budget_percent: what is to be held; below 0: nothing, and begins are always heard. */
+/* At any pace. budget_percent: what is to be held. */
 void rls_range_hearing_tick(struct rls_range_hearing *hearing, struct rls_kernel *kernel,
 			    uint64_t time_ns, double budget_percent);
 
