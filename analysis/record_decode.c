@@ -167,10 +167,9 @@ static bool get_field(struct rls_record_decoder *decoder, const struct rls_recor
 static int get_hits(struct rls_record_decoder *decoder, unsigned int code, struct rls_event *out)
 {
 	struct rls_record_thread *thread = &decoder->threads[decoder->thread];
-	bool left_out = code == RLS_CODE_CATEGORY_HITS_UNIT || code == RLS_CODE_CATEGORY_HITS_ALL;
 	uint64_t count, surprise = 0;
 
-	if (!get(decoder, &count) || (!left_out && !get(decoder, &surprise)))
+	if (!get(decoder, &count) || (!rls_code_leaves_cost_out(code) && !get(decoder, &surprise)))
 		return -EBADMSG;
 	out->kind = RLS_EVENT_HITS;
 	out->hits.count = count;

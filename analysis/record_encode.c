@@ -206,7 +206,7 @@ static void put_hits(struct rls_record_encoder *encoder, const struct rls_event 
 		     uint64_t surprise, unsigned int code)
 {
 	put(encoder, hits->hits.count);
-	if (code != RLS_CODE_CATEGORY_HITS_UNIT && code != RLS_CODE_CATEGORY_HITS_ALL)
+	if (!rls_code_leaves_cost_out(code))
 		put(encoder, surprise);
 	if (hits->hits.count && code != RLS_CODE_CATEGORY_HITS_ALL)
 		encoder->threads[encoder->thread].unit_cost_ns =

@@ -37,6 +37,7 @@
 #ifndef RLS_TRACE_FORMAT_H
 #define RLS_TRACE_FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,6 +74,12 @@ enum rls_trace_end {
 #define RLS_THREAD_SAME 0
 #define RLS_THREAD_SHORT_MAX 6
 #define RLS_THREAD_LONG 7
+
+/* What hits cost follows from what came before. */
+static inline bool rls_code_leaves_cost_out(unsigned int code)
+{
+	return code == RLS_CODE_CATEGORY_HITS_UNIT || code == RLS_CODE_CATEGORY_HITS_ALL;
+}
 
 struct rls_trace_header {
 	uint8_t magic[RLS_TRACE_MAGIC_BYTES];
