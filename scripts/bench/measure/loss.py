@@ -112,6 +112,21 @@ def lost_ns(some, bursts):
     return lost(some)[0] - bursts * sum(window.normal_ns for window in some)
 
 
+def without_bursts(some, traced):
+    """(what is lost of so much work, the share of it that was in bursts), these left out. What is slow while the profiler
+    traces, or right after, may be its own doing: there they are held to take what they do at other times of it."""
+    near, far = trail.apart_from_traced(some, traced)
+    if not far:
+        return lost(near)[1], 0
+    quiet = trail.without_bursts(far, trail.burst_level(some))
+    lost_far = lost(quiet)[1]
+    if not near:
+        return lost_far, 1 - len(quiet) / len(far)
+    lost_near = level(near) / (level(far) / level(quiet)) - 1
+    near_ns, far_ns = [sum(window.normal_ns for window in part) for part in (near, far)]
+    return (near_ns * lost_near + far_ns * lost_far) / (near_ns + far_ns), 1 - len(quiet) / len(far)
+
+
 def of(before, during, after, began_ns, ended_ns, traced=()):
     """What a job lost to a profiler that ran from began_ns to ended_ns and traced at those times: at its
     beginning, between and at its end, also with the machine's bursts left in, and beyond what these add alone."""
@@ -121,14 +136,13 @@ def of(before, during, after, began_ns, ended_ns, traced=()):
     first = [window for window in some if window.at_ns < began_ns + BEGINNING_NS]
     last = [window for window in some if window.at_ns >= ended_ns - END_NS]
     between = [window for window in some if began_ns + BEGINNING_NS <= window.at_ns < ended_ns - END_NS]
-    quiet = trail.without_bursts(between, traced)
+    quiet, bursts = without_bursts(between, traced)
     whole_ns = ended_ns - began_ns
     first_ns, last_ns = lost_ns(first, usual.bursts), lost_ns(last, usual.bursts)
     between_ns = whole_ns - BEGINNING_NS - END_NS
     all_with_bursts = (lost_ns(first, 0) + lost_ns(last, 0) + lost(between)[1] * between_ns) / whole_ns
     return {"beginning_s": first_ns / 1e9, "end_s": last_ns / 1e9,
-            "between": lost(quiet)[1], "between_with_bursts": lost(between)[1],
-            "all": (first_ns + last_ns + lost(quiet)[1] * between_ns) / whole_ns,
+            "between": quiet, "between_with_bursts": lost(between)[1],
+            "all": (first_ns + last_ns + quiet * between_ns) / whole_ns,
             "all_with_bursts": all_with_bursts, "beyond_bursts": all_with_bursts - usual.bursts,
-            "bursts": 1 - len(quiet) / len(between), "drift": usual.drift(),
-            "cpus": usual.cpus_differ()}
+            "bursts": bursts, "drift": usual.drift(), "cpus": usual.cpus_differ()}

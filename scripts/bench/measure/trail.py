@@ -120,13 +120,19 @@ def burst_level(some):
     return BURST * pairs.median([window.level() for window in some])
 
 
-def without_bursts(some, traced=()):
-    """Windows that are no bursts of the machine: what is slow while, or right after, a profiler traced is its own
-    doing. traced: [(from ns, to ns)]."""
-    most = burst_level(some)
-    return [window for window in some
-            if window.level() <= most or
-            any(begin_ns < window.at_ns < end_ns + AFTER_TRACED_NS for begin_ns, end_ns in traced)]
+def without_bursts(some, most=None):
+    """Windows that are no bursts of the machine; most: their burst_level, where it is known from more of them."""
+    most = most or burst_level(some)
+    return [window for window in some if window.level() <= most]
+
+
+def apart_from_traced(some, traced):
+    """(those while, or right after, a profiler traced, all others). traced: [(from ns, to ns)]."""
+    near, far = [], []
+    for window in some:
+        felt = any(begin_ns < window.at_ns < end_ns + AFTER_TRACED_NS for begin_ns, end_ns in traced)
+        (near if felt else far).append(window)
+    return near, far
 
 
 class State:
