@@ -82,6 +82,17 @@ static void holds_for_its_scope_alone(void **state)
 		assert_int_equal(rls_calibration_parse(text, strlen(text), &others[i], &back), -ESTALE);
 }
 
+/* As other versions' figures are: they may have been found in another way. */
+static void takes_no_other_versions_figures(void **state)
+{
+	static const char earlier[] = "{\"version\": 1, \"boot\": \"boot-1\"}", none[] = "{\"version\": \"1\"}";
+	struct rls_calibration_file back;
+
+	(void)state;
+	assert_int_equal(rls_calibration_parse(earlier, strlen(earlier), &scope, &back), -ESTALE);
+	assert_int_equal(rls_calibration_parse(none, strlen(none), &scope, &back), -EINVAL);
+}
+
 /* Whatever byte is changed: an error, or figures that are possible. Never a crash. */
 static void believes_no_impossible_figure(void **state)
 {
@@ -270,12 +281,12 @@ static void mean_hit_says_how_little_is_known(void **state)
 	struct rls_calibrated hit;
 
 	(void)state;
-	calibration.paths[RLS_PATH_EMULATED_ENTRY] = (struct rls_calibrated){ 900, 0, 400, 0 };
+	calibration.paths[RLS_PATH_EMULATED_ENTRY] = (struct rls_calibrated){ 900, 0, 600, 0 };
 	calibration.paths[RLS_PATH_RETURN] = (struct rls_calibrated){ 490, 0, 360, 0 };
 	calibration.paths[RLS_PATH_EVENT] = (struct rls_calibrated){ 160, 0, 40, 0 };
 	hit = rls_calibration_mean_hit(&calibration);
-	assert_true(hit.value_ns == 855 && hit.hot_ns == 420);
-	assert_true(hit.error_ns == 513); /* 0.6 of it: more than what it costs less when hot */
+	assert_true(hit.value_ns == 855 && hit.hot_ns == 520);
+	assert_true(hit.error_ns == 0.45 * 855); /* more than what it costs less when hot */
 }
 
 static void disturbance_goes_all_over(void **state)
@@ -297,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(survives_a_round_trip),
 		cmocka_unit_test(holds_for_its_scope_alone),
+		cmocka_unit_test(takes_no_other_versions_figures),
 		cmocka_unit_test(believes_no_impossible_figure),
 		cmocka_unit_test(refuses_impossible_workloads),
 		cmocka_unit_test(goes_along_with_the_calibration),

@@ -16,11 +16,12 @@
 #define COLD_CALLS 40
 #define SINGLE_STEP_CALLS 20    /* each takes some 10 us in a virtual machine */
 
-/* Between two calls of the cold measurement. Chosen so that a pair costs what it does in
- * PyTorch's training loops: scripts/bench/README.md. */
+/* Between two calls of the cold measurement, and after each: what a hit drove out is paid for by and by, all of
+ * it after some 250 steps. Chosen so that hits cost what they do in PyTorch's training loops in the mean:
+ * scripts/bench/README.md. */
 #define COLD_STEPS 600
 #define COLD_BYTES (8U << 20)
-#define AFTER_STEPS 30
+#define AFTER_STEPS 80
 
 /* A single step leaves the virtual machine twice, and all translations of addresses with it:
  * what that costs shows much later. */
@@ -28,7 +29,7 @@
 
 /* By how much, of the cold figure, the hits of training jobs were seen to cost more than that:
  * scripts/bench/README.md. */
-#define MORE_THAN_COLD 0.6
+#define MORE_THAN_COLD 0.45
 
 /* Of a return probe's cost, before its time is taken. */
 #define SHARE_BEFORE 0.6
@@ -199,17 +200,45 @@ static double batch_ns(enum rls_calibrated_path path, struct rls_disturb *distur
 	return hot_ns(targets[path].probed, before, hot_calls(path)) - sum_ns;
 }
 
-static struct figure measure_one(enum rls_calibrated_path path, unsigned int batches,
-				 struct rls_disturb *disturb)
+static struct figure figure_of(double *differences, unsigned int batches)
 {
-	double differences[BATCHES_MAX];
 	struct figure figure;
 
-	batch_ns(path, disturb); /* warm */
-	for (unsigned int i = 0; i < batches; i++)
-		differences[i] = batch_ns(path, disturb);
 	rls_median_interval(differences, batches, &figure.median_ns, &figure.half_width_ns);
 	return figure;
+}
+
+static struct figure measure_hot(enum rls_calibrated_path path, unsigned int batches)
+{
+	double differences[BATCHES_MAX];
+
+	batch_ns(path, NULL); /* warm */
+	for (unsigned int i = 0; i < batches; i++)
+		differences[i] = batch_ns(path, NULL);
+	return figure_of(differences, batches);
+}
+
+/* Turn about, as the machine changes its speed; and amid other memory each time, as where that lies in the caches
+ * is good for some percent. */
+static int measure_cold(struct rls_kernel *kernel, unsigned int batches, struct figures figures[RLS_PATH_MAX])
+{
+	double differences[RLS_PATH_MAX][BATCHES_MAX];
+
+	for (unsigned int i = 0; i < batches; i++) {
+		struct rls_disturb disturb;
+		int r = rls_disturb_init(&disturb, COLD_BYTES);
+
+		for (int path = 0; !r && path < RLS_PATH_MAX; path++)
+			differences[path][i] = batch_ns(path, &disturb);
+		rls_disturb_clear(&disturb);
+		if (!r && rls_kernel_consume(kernel) < 0)
+			r = -EIO;
+		if (r)
+			return r;
+	}
+	for (int path = 0; path < RLS_PATH_MAX; path++)
+		figures[path].cold = figure_of(differences[path], batches);
+	return 0;
 }
 
 static int make_site(enum rls_calibrated_path path, struct rls_site *site)
@@ -361,11 +390,8 @@ int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_ca
 	struct figures measured[RLS_PATH_MAX];
 	struct rls_calibration result = { 0 };
 	size_t mark = rls_kernel_mark(kernel);
-	struct rls_disturb disturb;
-	int r = rls_disturb_init(&disturb, COLD_BYTES), ended;
+	int r, ended;
 
-	if (r)
-		return r;
 	if (batches > BATCHES_MAX)
 		batches = BATCHES_MAX;
 	gaps = (struct gaps){ 0 };
@@ -373,17 +399,13 @@ int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_ca
 	if (!r)
 		r = begin(kernel);
 	for (int path = 0; !r && path < RLS_PATH_MAX; path++)
-		measured[path].hot = measure_one(path, batches, NULL);
+		measured[path].hot = measure_hot(path, batches);
 	if (!r && rls_kernel_consume(kernel) < 0)
 		r = -EIO;
 	result.inside_ns = median_gap(&gaps);
-	for (int path = 0; !r && path < RLS_PATH_MAX; path++) {
-		measured[path].cold = measure_one(path, batches, &disturb);
-		if (rls_kernel_consume(kernel) < 0)
-			r = -EIO;
-	}
+	if (!r)
+		r = measure_cold(kernel, batches, measured);
 	ended = end(kernel, mark);
-	rls_disturb_clear(&disturb);
 	if (r || ended)
 		return r ? r : ended;
 	conclude(measured, &result);
@@ -406,7 +428,7 @@ int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration 
 	if (!r)
 		r = begin(kernel);
 	if (!r)
-		now = measure_one(RLS_PATH_RETURN, 15, NULL);
+		now = measure_hot(RLS_PATH_RETURN, 15);
 	ended = end(kernel, mark);
 	if (r || ended)
 		return r ? r : ended;

@@ -70,7 +70,7 @@ void rls_calibration_file_clear(struct rls_calibration_file *file);
 int rls_calibration_scope_init(struct rls_calibration_scope *scope, enum rls_attach_way way);
 
 /* Pure: the text of a file into figures and back; *text is the caller's to free. -EINVAL for
- * what is no calibration, -ESTALE for one of another scope. */
+ * what is no calibration, -ESTALE for one of another scope or version. */
 int rls_calibration_parse(const char *text, size_t length, const struct rls_calibration_scope *scope,
 			  struct rls_calibration_file *out);
 int rls_calibration_format(const struct rls_calibration_file *file,

@@ -19,7 +19,7 @@
 /* No part's hits cost less than that, nor more. */
 #define FACTOR_MIN 0.05
 #define FACTOR_MAX 20.0
-/* Of what marks are taken to cost by themselves: 4 to 13 times the calibration's figure was seen. */
+/* Of what marks are taken to cost by themselves: 3.5 to 12 times the calibration's figure was seen. */
 #define MARKS_UNKNOWN 0.4
 /* Nor do they take more than that for pieces without any. */
 #define SCALE_MAX 1.2

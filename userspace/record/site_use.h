@@ -27,8 +27,8 @@
 /* Where hits are rare, nothing that one needs is in the caches any more: so many times what the
  * calibration says was seen of them in training jobs (scripts/bench/HISTORY.md), and of those right
  * after another. */
-#define RLS_SPARSE_HIT 10.0
-#define RLS_FOLLOWING_HIT 3.0
+#define RLS_SPARSE_HIT 9.0
+#define RLS_FOLLOWING_HIT 2.7
 
 /* So many hits in a row, the first of which finds all cold: in hits as the calibration has them. */
 static inline double rls_cold_hits(double hits)

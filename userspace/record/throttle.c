@@ -28,8 +28,8 @@
  * seen to cost it (there too), in windows, where they have just been put on; where much is
  * traced for longer, as in the first stretch; and in other closed time RLS_SPARSE_HIT for the first of
  * a pile, less for those right after it (all of them where the kernel side books, which counts no piles). */
-#define WINDOW_HIT 1.4
-#define DENSE_HIT 1.3
+#define WINDOW_HIT 1.25
+#define DENSE_HIT 1.15
 #define DENSE_RATE 0.05         /* of the time, in the last tick */
 #define TICK_MORE_NS 10000      /* than a tick costs, as what it brings out of the caches does too */
 #define WAITED_LOOK_NS 26000    /* where nothing interrupts, with that */
