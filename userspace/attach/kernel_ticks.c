@@ -25,7 +25,7 @@
 /* Of the timer that looks in windows, which is taken out of what these traced: between what a small loop has of
  * such a tick, 18 us, and a training job, 75 to 115. */
 #define CLOSE_LOOK_NS 80000
-#define CLOSE_LOOKS_HZ 499
+#define CLOSE_LOOKS_HZ 997
 
 /* What samples need of the kernel besides the timer. */
 #define STACK_TRACEPOINTS 4

@@ -18,8 +18,8 @@
 #include "userspace/record/trace_output.h"
 
 /* Looks at running threads a second, on each CPU: between windows; and while one is open, where the
- * truth stands beside them and time is short (as many as the scheduler ticks, and from 2 % on as many more
- * by a timer, until what looks mistake is known well). Odd, so that they do not keep step with timers of
+ * truth stands beside them and time is short (as many as the scheduler ticks, and from 2 % on twice as many
+ * more by a timer, until what looks mistake is known well). Odd, so that they do not keep step with timers of
  * the target. */
 #define RLS_LOOKS_HZ 79
 #define RLS_LOOKS_OPEN_HZ 499
