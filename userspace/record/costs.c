@@ -9,8 +9,8 @@
 
 /* A hot loop's figures vary so much from one minute to the next on a shared machine; beyond,
  * something has changed: the clock's speed, what the machine does for security. */
-#define SHARE_MIN 0.6
-#define SHARE_MAX 1.6
+#define SHARE_MIN 0.75
+#define SHARE_MAX 1.35
 
 /* What is found in a busy moment may be used in that moment, and not kept for all others. */
 #define UNSTEADY_SHARE 0.2
