@@ -225,7 +225,7 @@ static int measure_cold(struct rls_kernel *kernel, unsigned int batches, struct 
 	double differences[RLS_PATH_MAX][BATCHES_MAX];
 
 	for (unsigned int i = 0; i < batches; i++) {
-		struct rls_disturb disturb;
+		struct rls_disturb disturb = { 0 };
 		int r = rls_disturb_init(&disturb, COLD_BYTES);
 
 		for (int path = 0; !r && path < RLS_PATH_MAX; path++)
