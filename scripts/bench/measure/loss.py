@@ -112,19 +112,14 @@ def lost_ns(some, bursts):
     return lost(some)[0] - bursts * sum(window.normal_ns for window in some)
 
 
-def without_bursts(some, traced):
-    """(what is lost of so much work, the share of it that was in bursts), these left out. What is slow while the profiler
+def lost_without_bursts(some, traced):
+    """(the share that is lost, that of windows which were bursts), these left out. What is slow while the profiler
     traces, or right after, may be its own doing: there they are held to take what they do at other times of it."""
-    near, far = trail.apart_from_traced(some, traced)
-    if not far:
-        return lost(near)[1], 0
-    quiet = trail.without_bursts(far, trail.burst_level(some))
-    lost_far = lost(quiet)[1]
-    if not near:
-        return lost_far, 1 - len(quiet) / len(far)
-    lost_near = level(near) / (level(far) / level(quiet)) - 1
-    near_ns, far_ns = [sum(window.normal_ns for window in part) for part in (near, far)]
-    return (near_ns * lost_near + far_ns * lost_far) / (near_ns + far_ns), 1 - len(quiet) / len(far)
+    apart = trail.apart_from_traced(some, traced)
+    if not apart:
+        return lost(some)[1], 0
+    quiet = trail.without_bursts(apart, trail.burst_level(some))
+    return level(some) * level(quiet) / level(apart) - 1, 1 - len(quiet) / len(apart)
 
 
 def of(before, during, after, began_ns, ended_ns, traced=()):
@@ -136,7 +131,7 @@ def of(before, during, after, began_ns, ended_ns, traced=()):
     first = [window for window in some if window.at_ns < began_ns + BEGINNING_NS]
     last = [window for window in some if window.at_ns >= ended_ns - END_NS]
     between = [window for window in some if began_ns + BEGINNING_NS <= window.at_ns < ended_ns - END_NS]
-    quiet, bursts = without_bursts(between, traced)
+    quiet, bursts = lost_without_bursts(between, traced)
     whole_ns = ended_ns - began_ns
     first_ns, last_ns = lost_ns(first, usual.bursts), lost_ns(last, usual.bursts)
     between_ns = whole_ns - BEGINNING_NS - END_NS

@@ -127,12 +127,9 @@ def without_bursts(some, most=None):
 
 
 def apart_from_traced(some, traced):
-    """(those while, or right after, a profiler traced, all others). traced: [(from ns, to ns)]."""
-    near, far = [], []
-    for window in some:
-        felt = any(begin_ns < window.at_ns < end_ns + AFTER_TRACED_NS for begin_ns, end_ns in traced)
-        (near if felt else far).append(window)
-    return near, far
+    """Windows neither while, nor right after, a profiler traced. traced: [(from ns, to ns)]."""
+    return [window for window in some
+            if not any(begin_ns < window.at_ns < end_ns + AFTER_TRACED_NS for begin_ns, end_ns in traced)]
 
 
 class State:
