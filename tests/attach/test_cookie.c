@@ -14,12 +14,18 @@ static void assert_unpacks(const struct rls_site *site, uint32_t id, uint32_t co
 	uint64_t cookie = rls_site_cookie(site, id, cost_ns);
 
 	assert_int_equal(RLS_COOKIE_SITE(cookie), id);
-	assert_int_equal(RLS_COOKIE_CATEGORY(cookie), site->category);
 	assert_int_equal(RLS_COOKIE_KIND(cookie), site->kind);
+	assert_int_equal(RLS_COOKIE_COST_NS(cookie), cost_ns);
+	assert_false(RLS_COOKIE_WINDOWED(cookie));
+	assert_true(RLS_COOKIE_WINDOWED(RLS_COOKIE_AS_WINDOWED(cookie)));
+	if (site->kind == RLS_SITE_LEAVE_RET) {
+		assert_int_equal(RLS_COOKIE_SLOT_BYTES(cookie), site->slot_bytes);
+		return;
+	}
+	assert_int_equal(RLS_COOKIE_CATEGORY(cookie), site->category);
 	assert_int_equal(RLS_COOKIE_FROM_PYTHON(cookie), site->from_python);
 	assert_int_equal(RLS_COOKIE_CLASS(cookie), site->site_class);
 	assert_int_equal(RLS_COOKIE_EXIT(cookie), site->exit);
-	assert_int_equal(RLS_COOKIE_COST_NS(cookie), cost_ns);
 }
 
 /* Each value of each field, with the others at their extremes: none may touch another. */
@@ -39,6 +45,7 @@ static void every_field_comes_back(void **state)
 						site.site_class = (enum rls_site_class)class;
 						site.exit = (enum rls_site_exit)exit;
 						site.from_python = i & 1;
+						site.slot_bytes = i & 1 ? RLS_SITE_SLOT_BYTES_MAX - 8 : 8;
 						assert_unpacks(&site, ids[i / 2 % 4], costs[i / 8]);
 					}
 }

@@ -37,6 +37,28 @@ FUNCTION("never_returns", "push %rbx\ncall abort@PLT\nud2");
 FUNCTION("calls_pointer", "push %rbx\ncall *%rdi\npop %rbx\n" LABEL("calls_pointer_ret") "ret");
 FUNCTION("calls_then_tail", "push %rbx\ncall abort@PLT\npop %rbx\njmp abort@PLT");
 
+/* Ends of functions with a stack protector, as clang and gcc make them; then those past whose check there is
+ * another way, whose frame has another pointer, and whose frame is too large. */
+#define LOAD_CANARY "mov %fs:0x28,%rax\n"
+#define COMPARE_WITH(place) LOAD_CANARY "cmp " place ",%rax\n"
+#define FAIL "1:\ncall abort@PLT\nud2"
+FUNCTION("guarded", "push %rbp\npush %r12\nsub $0x418,%rsp\n" LOAD_CANARY "mov %rax,0x408(%rsp)\ncall abort@PLT\n"
+	 COMPARE_WITH("0x408(%rsp)") LABEL("guarded_check") "jne 1f\nmov %rbp,%rax\nadd $0x418,%rsp\n"
+	 "pop %r12\npop %rbp\n" LABEL("guarded_ret") "ret\n" FAIL);
+FUNCTION("guarded_by_sub", "sub $0x18,%rsp\n" LOAD_CANARY "mov %rax,8(%rsp)\ntest %rdi,%rdi\nje 2f\n2:\n"
+	 "mov 8(%rsp),%rdx\nsub %fs:0x28,%rdx\n" LABEL("guarded_by_sub_check") "jne 1f\nadd $0x18,%rsp\n"
+	 LABEL("guarded_by_sub_ret") "ret\n" FAIL);
+FUNCTION("guard_passed_by", "push %rbx\nje 2f\n" COMPARE_WITH("-8(%rsp)") "jne 1f\n2:\npop %rbx\n"
+	 LABEL("guard_passed_by_ret") "ret\n" FAIL);
+FUNCTION("guard_in_frame", "push %rbp\n" COMPARE_WITH("-8(%rbp)") "jne 1f\nleave\n"
+	 LABEL("guard_in_frame_ret") "ret\n" FAIL);
+FUNCTION("guard_too_deep", "push %rbp\n" COMPARE_WITH("8(%rsp)") "jne 1f\nadd $0x1ff8,%rsp\npop %rbp\n"
+	 LABEL("guard_too_deep_ret") "ret\n" FAIL);
+/* Of another comparison, and of nothing but a load. */
+FUNCTION("guards_nothing", "push %rbp\n" LOAD_CANARY "cmp %rdi,%rax\njne 1f\npop %rbp\n"
+	 LABEL("guards_nothing_ret") "ret\n1:\n" LOAD_CANARY "jne 2f\npop %rbp\n"
+	 LABEL("guards_nothing_either_ret") "ret\n2:\nud2");
+
 FUNCTION("calls_back", "push %rbx\n" LABEL("calls_back_call") "call PyObject_CallObject@PLT\n"
 	 "mov %rax,%rbx\ntest %rax,%rax\n" LABEL("calls_back_after") "je 1f\n1:\npop %rbx\nret");
 FUNCTION("calls_back_twice", "push %rbx\n" LABEL("twice_first") "call PyObject_CallObject@PLT\n"

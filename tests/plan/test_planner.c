@@ -77,6 +77,17 @@ static void assert_leave(const struct rls_plan *got, const char *label)
 	assert_int_equal(site->kind, RLS_SITE_LEAVE_RET);
 	assert_int_equal(site->exit, RLS_EXIT_NONE);
 	assert_int_equal(site->site_class, RLS_SITE_SINGLE_STEP);
+	assert_int_equal(site->slot_bytes, 0);
+}
+
+static void assert_leave_at_check(const struct rls_plan *got, const char *label, uint32_t slot_bytes)
+{
+	const struct rls_site *site = site_at(got, label);
+
+	assert_int_equal(site->kind, RLS_SITE_LEAVE_RET);
+	assert_int_equal(site->exit, RLS_EXIT_NONE);
+	assert_int_equal(site->site_class, RLS_SITE_EMULATED);
+	assert_int_equal(site->slot_bytes, slot_bytes);
 }
 
 static void uses_a_return_probe_where_nothing_is_thrown(void **state)
@@ -107,6 +118,40 @@ static void probes_every_ret_of_what_may_throw(void **state)
 	assert_leave(&got, "two_rets_second");
 	assert_int_equal(got.unseen_exits, 0);
 	rls_plan_clear(&got);
+}
+
+static void sees_ends_at_the_stack_protectors_check(void **state)
+{
+	struct rls_plan got = plan_one("guarded", RLS_BOUNDARY_EXPORTED, true);
+
+	assert_int_equal(got.count, 2);
+	assert_enter(&got, "guarded", RLS_EXIT_SITES);
+	assert_leave_at_check(&got, "guarded_check", 0x418 + 16);
+	assert_int_equal(got.class_counts[RLS_SITE_SINGLE_STEP], 0);
+	rls_plan_clear(&got);
+
+	got = plan_one("guarded_by_sub", RLS_BOUNDARY_EXPORTED, true);
+	assert_int_equal(got.count, 2);
+	assert_leave_at_check(&got, "guarded_by_sub_check", 0x18);
+	rls_plan_clear(&got);
+}
+
+static void keeps_to_the_ret_where_the_check_does_not_tell(void **state)
+{
+	static const char *const functions[][2] = {
+		{ "guard_passed_by", "guard_passed_by_ret" },
+		{ "guard_in_frame", "guard_in_frame_ret" },
+		{ "guard_too_deep", "guard_too_deep_ret" },
+		{ "guards_nothing", "guards_nothing_ret" },
+		{ "guards_nothing", "guards_nothing_either_ret" },
+	};
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		struct rls_plan got = plan_one(functions[i][0], RLS_BOUNDARY_EXPORTED, true);
+
+		assert_leave(&got, functions[i][1]);
+		rls_plan_clear(&got);
+	}
 }
 
 static void follows_jumps_out(void **state)
@@ -333,6 +378,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(uses_a_return_probe_where_nothing_is_thrown),
 		cmocka_unit_test(probes_every_ret_of_what_may_throw),
+		cmocka_unit_test(sees_ends_at_the_stack_protectors_check),
+		cmocka_unit_test(keeps_to_the_ret_where_the_check_does_not_tell),
 		cmocka_unit_test(follows_jumps_out),
 		cmocka_unit_test(says_which_exits_it_does_not_see),
 		cmocka_unit_test(brackets_calls_into_python),

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/grow.h"
+#include "userspace/plan/epilogue.h"
+
 enum {
 	INSTRUCTION_BYTES_MAX = 15,
 	EXTENT_BYTES_MAX = 1 << 20,
@@ -59,6 +62,20 @@ void rls_addresses_clear(struct rls_addresses *addresses)
 	*addresses = (struct rls_addresses){0};
 }
 
+int rls_ways_out_add(struct rls_ways_out *ways, struct rls_way_out way)
+{
+	if (rls_grow(&ways->items, &ways->capacity, ways->count))
+		return -ENOMEM;
+	ways->items[ways->count++] = way;
+	return 0;
+}
+
+void rls_ways_out_clear(struct rls_ways_out *ways)
+{
+	free(ways->items);
+	*ways = (struct rls_ways_out){ 0 };
+}
+
 /* A jump table's jump reads its target just computed (`add %rdx,%rax; jmp *%rax`), or
  * straight from the table (`jmp *table(,%rax,8)`, not told from a tail call here), or says
  * notrack. Taking a tail call for a table would lose an exit, the other way round only
@@ -87,8 +104,20 @@ static int note_direct(struct rls_code *code, const struct rls_instruction *inst
 	return rls_addresses_add(&code->exits, instruction->target);
 }
 
+/* By the check before it where there is one, as it seems: what jumps there is not known yet. */
+static int note_return(struct rls_code *code, uint64_t vaddr, const struct rls_epilogue *epilogue)
+{
+	struct rls_way_out way = { .ret_vaddr = vaddr, .vaddr = vaddr };
+
+	if (epilogue->check_vaddr) {
+		way.vaddr = epilogue->check_vaddr;
+		way.slot_bytes = epilogue->slot_bytes;
+	}
+	return rls_ways_out_add(&code->returns, way);
+}
+
 static int note(struct rls_code *code, const struct rls_instruction *instruction,
-		const uint8_t *previous, size_t previous_length)
+		const uint8_t *previous, size_t previous_length, const struct rls_epilogue *epilogue)
 {
 	switch (instruction->flow) {
 	case RLS_FLOW_JUMP:
@@ -108,7 +137,7 @@ static int note(struct rls_code *code, const struct rls_instruction *instruction
 		return 0;
 	case RLS_FLOW_RETURN:
 		if (instruction->probeable)
-			return rls_addresses_add(&code->returns, instruction->vaddr);
+			return note_return(code, instruction->vaddr, epilogue);
 		code->indirect_exit = true;
 		return 0;
 	default:
@@ -120,6 +149,7 @@ static int read_instructions(struct rls_code *code, const uint8_t *bytes)
 {
 	uint64_t size = code->end - code->start, at = 0;
 	struct rls_instruction instruction = {0};
+	struct rls_epilogue epilogue = { 0 };
 
 	while (at < size) {
 		size_t previous_length = instruction.length;
@@ -128,13 +158,27 @@ static int read_instructions(struct rls_code *code, const uint8_t *bytes)
 		/* Bytes that are no instruction end the reading: what follows is a guess. */
 		if (rls_decode(bytes + at, size - at, code->start + at, &instruction) < 0)
 			return 0;
-		err = note(code, &instruction, bytes + at - previous_length, previous_length);
+		rls_epilogue_read(&epilogue, &instruction, bytes + at);
+		err = note(code, &instruction, bytes + at - previous_length, previous_length, &epilogue);
 		if (err < 0)
 			return err;
 		at += instruction.length;
 	}
 	code->complete = true;
 	return 0;
+}
+
+/* Back to the ret where a way there leads past the check, or may. */
+static void settle_returns(struct rls_code *code)
+{
+	for (size_t i = 0; i < code->returns.count; i++) {
+		struct rls_way_out *way = &code->returns.items[i];
+
+		if (code->complete && !rls_addresses_any(&code->targets, way->vaddr + 1, way->ret_vaddr))
+			continue;
+		way->vaddr = way->ret_vaddr;
+		way->slot_bytes = 0;
+	}
 }
 
 int rls_code_read(const struct rls_elf *elf, uint64_t start, uint64_t size_bytes,
@@ -164,6 +208,7 @@ int rls_code_read(const struct rls_elf *elf, uint64_t start, uint64_t size_bytes
 		code.complete = false;
 	rls_addresses_sort(&code.targets);
 	rls_addresses_sort(&code.exits);
+	settle_returns(&code);
 	*out = code;
 	return 0;
 }
@@ -171,7 +216,7 @@ int rls_code_read(const struct rls_elf *elf, uint64_t start, uint64_t size_bytes
 void rls_code_clear(struct rls_code *code)
 {
 	rls_addresses_clear(&code->targets);
-	rls_addresses_clear(&code->returns);
+	rls_ways_out_clear(&code->returns);
 	rls_addresses_clear(&code->exits);
 	*code = (struct rls_code){0};
 }

@@ -25,6 +25,21 @@ void rls_addresses_sort(struct rls_addresses *addresses);
 bool rls_addresses_any(const struct rls_addresses *addresses, uint64_t first, uint64_t last);
 void rls_addresses_clear(struct rls_addresses *addresses);
 
+/* Where a ret's end of the function is seen: at the ret itself, or at a cheaper check before it (epilogue.h). */
+struct rls_way_out {
+	uint64_t ret_vaddr, vaddr;
+	uint32_t slot_bytes;            /* how far above rsp the return address lies at vaddr */
+};
+
+struct rls_ways_out {
+	struct rls_way_out *items;
+	size_t count, capacity;
+};
+
+/* 0, or -ENOMEM. */
+int rls_ways_out_add(struct rls_ways_out *ways, struct rls_way_out way);
+void rls_ways_out_clear(struct rls_ways_out *ways);
+
 struct rls_code {
 	uint64_t start, end;
 	bool complete;                  /* decoded to the end */
@@ -33,7 +48,7 @@ struct rls_code {
 	bool indirect_calls;            /* some through pointers, other than to imported functions */
 	bool restarts;                  /* jumps to its first instruction */
 	struct rls_addresses targets;   /* inside the extent, of direct jumps and calls; sorted */
-	struct rls_addresses returns;   /* probeable ret instructions */
+	struct rls_ways_out returns;    /* of probeable ret instructions, ascending */
 	struct rls_addresses exits;     /* targets of direct jumps out of the extent; sorted */
 };
 

@@ -50,7 +50,7 @@ static void meet(struct search *search, uint64_t target)
 
 static int take(struct search *search, const struct rls_code *code)
 {
-	struct rls_addresses *returns = &search->exits.returns;
+	struct rls_ways_out *returns = &search->exits.returns;
 
 	if (!code->complete || code->indirect_exit)
 		search->exits.complete = false;
@@ -59,7 +59,7 @@ static int take(struct search *search, const struct rls_code *code)
 			search->exits.complete = false;
 			break;
 		}
-		if (rls_addresses_add(returns, code->returns.items[i]) < 0)
+		if (rls_ways_out_add(returns, code->returns.items[i]) < 0)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < code->exits.count; i++) {
@@ -90,7 +90,7 @@ static int follow(struct search *search, uint64_t start)
 
 void rls_exits_clear(struct rls_exits *exits)
 {
-	rls_addresses_clear(&exits->returns);
+	rls_ways_out_clear(&exits->returns);
 	rls_addresses_clear(&exits->jumps);
 }
 
@@ -112,7 +112,6 @@ int rls_exits_find(struct rls_elf *elf, const struct rls_code *code, uint64_t *b
 		rls_exits_clear(&search.exits);
 		return err;
 	}
-	rls_addresses_sort(&search.exits.returns);
 	rls_addresses_sort(&search.exits.jumps);
 	*out = search.exits;
 	return 0;

@@ -1,6 +1,7 @@
 /* Exits: where a function that may be left by an exception is left without one.
  *
- * A return probe under an exception kills the target, so its ret instructions are probed.
+ * A return probe under an exception kills the target, so its ret instructions are probed, or what
+ * tells the same more cheaply (epilogue.h).
  * A function may also end by a jump: to its own cold part, or to another function, whose
  * ret then returns to our caller; so jumps out of the extent are followed, and the rets
  * found there are exits too.
@@ -16,7 +17,7 @@
 #define RLS_EXITS_RETURNS 64
 
 struct rls_exits {
-	struct rls_addresses returns;   /* virtual addresses, sorted */
+	struct rls_ways_out returns;
 	struct rls_addresses jumps;     /* where control is given to by jumping; sorted */
 	bool complete;                  /* every way out ends in one of these */
 };

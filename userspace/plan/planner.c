@@ -118,7 +118,8 @@ static int add_returns(struct planner *planner, struct rls_site site, const stru
 	for (size_t i = 0; err == 0 && i < exits->returns.count; i++) {
 		struct rls_instruction instruction;
 
-		err = rls_code_decode(planner->elf, exits->returns.items[i], &instruction);
+		site.slot_bytes = exits->returns.items[i].slot_bytes;
+		err = rls_code_decode(planner->elf, exits->returns.items[i].vaddr, &instruction);
 		if (err == 0)
 			err = add(planner, site, &instruction);
 	}
