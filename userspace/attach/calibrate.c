@@ -14,6 +14,7 @@
 #define BATCHES_MAX 99
 #define HOT_CALLS 200
 #define COLD_CALLS 40
+#define COLD_SINGLE_STEP_CALLS 10
 #define SINGLE_STEP_CALLS 20    /* each takes some 10 us in a virtual machine */
 
 /* Between two calls of the cold measurement, and after each: what a hit drove out is paid for by and by, all of
@@ -23,9 +24,11 @@
 #define COLD_BYTES (8U << 20)
 #define AFTER_STEPS 60
 
-/* A single step leaves the virtual machine twice, and all translations of addresses with it:
- * what that costs shows much later. */
-#define AFTER_SINGLE_STEP 1500
+/* A single step leaves the virtual machine twice, where others' code and data fill all caches: what that costs
+ * shows much later, and is the more the larger what was in them. Training jobs have several times what steps of
+ * ours have; beyond a hot one's cost theirs take so many times as much. */
+#define SINGLE_STEP_STEPS 6000
+#define SINGLE_STEP_SPILL 1.8
 
 /* By how much, of the cold figure, the hits of training jobs were seen to cost more than that:
  * scripts/bench/README.md. */
@@ -155,11 +158,11 @@ static double hot_ns(void (*function)(void), void (*before)(void), int calls)
 
 /* One call amid other work: what the hit drives out of the caches is paid for afterwards. */
 static double cold_ns(void (*function)(void), void (*before)(void), struct rls_disturb *disturb,
-		      unsigned int after_steps)
+		      unsigned int before_steps, unsigned int after_steps)
 {
 	double begin_ns;
 
-	rls_disturb_run(disturb, COLD_STEPS);
+	rls_disturb_run(disturb, before_steps);
 	before();
 	begin_ns = (double)rls_monotonic_ns();
 	function();
@@ -179,21 +182,29 @@ static int hot_calls(enum rls_calibrated_path path)
 }
 
 /* What calls with probes take more than calls without: the mean of some, turn about. */
-static double batch_ns(enum rls_calibrated_path path, struct rls_disturb *disturb)
+static double cold_batch_ns(enum rls_calibrated_path path, struct rls_disturb *disturb)
 {
-	void (*make)(void) = disturb ? make_few_edges : make_many_edges;
-	void (*before)(void) = path == RLS_PATH_EDGE ? make : do_nothing;
-	unsigned int after_steps = path == RLS_PATH_SINGLE_STEP_ENTRY ? AFTER_SINGLE_STEP : AFTER_STEPS;
+	void (*before)(void) = path == RLS_PATH_EDGE ? make_few_edges : do_nothing;
+	bool stepped = path == RLS_PATH_SINGLE_STEP_ENTRY;
+	unsigned int before_steps = stepped ? SINGLE_STEP_STEPS : COLD_STEPS;
+	unsigned int after_steps = stepped ? SINGLE_STEP_STEPS : AFTER_STEPS;
+	int calls = stepped ? COLD_SINGLE_STEP_CALLS : COLD_CALLS;
 	double sum_ns = 0;
 
-	for (int i = 0; disturb && i < COLD_CALLS; i++) {
+	for (int i = 0; i < calls; i++) {
 		edges_count = false;
-		sum_ns -= cold_ns(targets[path].plain, before, disturb, after_steps);
+		sum_ns -= cold_ns(targets[path].plain, before, disturb, before_steps, after_steps);
 		edges_count = true;
-		sum_ns += cold_ns(targets[path].probed, before, disturb, after_steps);
+		sum_ns += cold_ns(targets[path].probed, before, disturb, before_steps, after_steps);
 	}
-	if (disturb)
-		return sum_ns / COLD_CALLS;
+	return sum_ns / calls;
+}
+
+static double hot_batch_ns(enum rls_calibrated_path path)
+{
+	void (*before)(void) = path == RLS_PATH_EDGE ? make_many_edges : do_nothing;
+	double sum_ns;
+
 	edges_count = false;
 	sum_ns = hot_ns(targets[path].plain, before, hot_calls(path));
 	edges_count = true;
@@ -212,9 +223,9 @@ static struct figure measure_hot(enum rls_calibrated_path path, unsigned int bat
 {
 	double differences[BATCHES_MAX];
 
-	batch_ns(path, NULL); /* warm */
+	hot_batch_ns(path); /* warm */
 	for (unsigned int i = 0; i < batches; i++)
-		differences[i] = batch_ns(path, NULL);
+		differences[i] = hot_batch_ns(path);
 	return figure_of(differences, batches);
 }
 
@@ -229,7 +240,7 @@ static int measure_cold(struct rls_kernel *kernel, unsigned int batches, struct 
 		int r = rls_disturb_init(&disturb, COLD_BYTES);
 
 		for (int path = 0; !r && path < RLS_PATH_MAX; path++)
-			differences[path][i] = batch_ns(path, &disturb);
+			differences[path][i] = cold_batch_ns(path, &disturb);
 		rls_disturb_clear(&disturb);
 		if (!r && rls_kernel_consume(kernel) < 0)
 			r = -EIO;
@@ -365,6 +376,12 @@ static void split(struct figure paths[RLS_PATH_MAX], unsigned int edges_a_hit)
 	paths[RLS_PATH_EDGE] = divided(less(paths[RLS_PATH_EDGE], entry), edges_a_hit);
 }
 
+static struct figure spilt(struct figure hot, struct figure cold)
+{
+	return (struct figure){ hot.median_ns + SINGLE_STEP_SPILL * fmax(cold.median_ns - hot.median_ns, 0),
+				hypot(SINGLE_STEP_SPILL * cold.half_width_ns, hot.half_width_ns) };
+}
+
 static void conclude(const struct figures measured[RLS_PATH_MAX], struct rls_calibration *out)
 {
 	struct figure hot[RLS_PATH_MAX], cold[RLS_PATH_MAX];
@@ -373,6 +390,7 @@ static void conclude(const struct figures measured[RLS_PATH_MAX], struct rls_cal
 		hot[path] = measured[path].hot;
 		cold[path] = measured[path].cold;
 	}
+	cold[RLS_PATH_SINGLE_STEP_ENTRY] = spilt(hot[RLS_PATH_SINGLE_STEP_ENTRY], cold[RLS_PATH_SINGLE_STEP_ENTRY]);
 	split(hot, RLS_EDGE_FLUSH);
 	split(cold, RLS_EDGES_COLD);
 	for (int path = 0; path < RLS_PATH_MAX; path++)
@@ -490,4 +508,9 @@ struct rls_calibrated rls_calibration_mean_hit(const struct rls_calibration *cal
 			     (entry->error_ns + leave->error_ns) / 2 + event->error_ns);
 	hit.hot_error_ns = (entry->hot_error_ns + leave->hot_error_ns) / 2 + event->hot_error_ns;
 	return hit;
+}
+
+double rls_calibrated_excess(const struct rls_calibrated *hit)
+{
+	return fmax(hit->value_ns - hit->hot_ns, 0);
 }

@@ -60,6 +60,9 @@ struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibra
  * farther: how little one figure can say of all programs. */
 struct rls_calibrated rls_calibration_mean_hit(const struct rls_calibration *calibration);
 
+/* How much more one is said to cost than amid hot code. */
+double rls_calibrated_excess(const struct rls_calibrated *hit);
+
 /* Median of the values, which are sorted, and the half width of its 95 % interval (by order
  * statistics, no distribution assumed). count > 0. */
 void rls_median_interval(double *values, size_t count, double *median, double *half_width);

@@ -13,7 +13,7 @@
 
 #include "analysis/cleanup.h"
 
-#define VERSION 2       /* 1: hits were found a tenth too cheap */
+#define VERSION 3       /* 1: hits were found a tenth too cheap; 2: single steps by half, workloads without density */
 #define FILE_BYTES_MAX (2L << 20)
 #define FIGURE_NS_MAX 1e9
 #define FACTOR_MAX 100.0
