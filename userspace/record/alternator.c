@@ -37,7 +37,7 @@ struct rls_alternator {
 	uint64_t random;
 };
 
-int rls_alternator_new(struct rls_kernel *kernel, double hit_ns,
+int rls_alternator_new(struct rls_kernel *kernel, struct rls_calibrated hit,
 		       struct rls_alternator **out)
 {
 	struct rls_alternator *alternator = calloc(1, sizeof(*alternator));
@@ -45,7 +45,8 @@ int rls_alternator_new(struct rls_kernel *kernel, double hit_ns,
 	if (!alternator)
 		return -ENOMEM;
 	alternator->kernel = kernel;
-	alternator->hit_ns = alternator->segments.hit_ns = hit_ns;
+	alternator->hit_ns = alternator->segments.hit_ns = hit.value_ns;
+	alternator->segments.excess_ns = rls_calibrated_excess(&hit);
 	*out = alternator;
 	return 0;
 }

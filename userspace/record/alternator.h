@@ -14,13 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "userspace/attach/calibrate.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/record/segments.h"
 
 struct rls_alternator;
 
-/* 0 or -ENOMEM. */
-int rls_alternator_new(struct rls_kernel *kernel, double hit_ns,
+/* hit: the calibration's mean one. 0 or -ENOMEM. */
+int rls_alternator_new(struct rls_kernel *kernel, struct rls_calibrated hit,
 		       struct rls_alternator **out);
 void rls_alternator_free(struct rls_alternator *alternator);
 

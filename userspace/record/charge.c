@@ -72,14 +72,13 @@ static double find_factor(const struct rls_living_process *process,
 	return process->cost_factor;
 }
 
-uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_thread *thread,
+uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_thread *thread, double excess_ns,
 		    const struct rls_wire_pile *pile, enum rls_category category, uint64_t time_ns)
 {
 	double factor = process ? find_factor(process, thread, time_ns) : 0;
-	uint64_t cost_ns = pile->cost_ns;
+	double own_ns = thread ? rls_density_cost(&thread->density, excess_ns, time_ns, pile) : pile->cost_ns;
+	uint64_t cost_ns = (uint64_t)round(factor > 0 ? factor * own_ns : own_ns);
 
-	if (factor > 0)
-		cost_ns = (uint64_t)round(factor * pile->cost_ns);
 	if (thread && pile->hits)
 		cost_ns = rls_arrears_charge(&thread->arrears, category, time_ns, cost_ns);
 	return cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;

@@ -1,7 +1,7 @@
 /* Charge: what a thread's hits are taken to have cost. Pure.
  *
- * A hit costs more amid cold code than amid hot code, so one operation's cost more of what the
- * calibration says than another's: calibration in the running job finds a factor for each
+ * A hit costs more amid cold code than amid hot code: how much, goes by how close together a thread's hits
+ * come (density.h); calibration in the running job finds a factor beyond that for each operation
  * (segments.h). What finds no time is owed (arrears.h). Samples cost too, and are owed at once: when
  * within a thread's time they came does not matter, and their records come on a ring of their own.
  */
@@ -25,8 +25,8 @@ int rls_charge_turn(const struct rls_living_process *process, struct rls_living_
 		    const struct rls_queued_edge *edge);
 
 /* What the pile's hits cost, as much as there was time for since the last charge. process, thread:
- * NULL when it is not known; category: what it was in until then. */
-uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_thread *thread,
+ * NULL when it is not known; excess_ns: as rls_density_cost(); category: what the thread was in until then. */
+uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_thread *thread, double excess_ns,
 		    const struct rls_wire_pile *pile, enum rls_category category, uint64_t time_ns);
 
 /* A sample of the thread, in that category, cost it so much. */

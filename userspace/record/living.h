@@ -10,6 +10,7 @@
 #include "analysis/event.h"
 #include "analysis/index_map.h"
 #include "userspace/record/arrears.h"
+#include "userspace/record/density.h"
 #include "userspace/record/edge_queue.h"
 #include "userspace/record/operation_stack.h"
 
@@ -19,6 +20,7 @@ struct rls_living_thread {
 	bool announced;                 /* its life in the trace has begun */
 	bool annotated;                 /* has had an operation of its own */
 	uint64_t inherits_since_ns;     /* its operation is not told yet from then on; 0: it is */
+	struct rls_density density;
 	struct rls_arrears arrears;
 	struct rls_operation_stack operations;
 	struct rls_edge_queue edges;    /* of it, what hits have not come to yet (charge.h) */

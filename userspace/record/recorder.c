@@ -90,17 +90,17 @@ static int open_samples(struct rls_recorder *recorder)
 static int open_throttle(struct rls_recorder *recorder)
 {
 	const struct rls_recorder_listener *listener = recorder->options.listener;
-	double hit_ns = rls_calibration_mean_hit(&recorder->costs.calibration).value_ns;
+	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
 	int r;
 
 	if (recorder->options.alternate && !rls_kernel_has_windows(recorder->kernel))
 		return rls_error_r(-ENOTSUP, "probes cannot go on and off together on this kernel (it needs 6.6 or newer)");
 	if (recorder->options.alternate)
-		return rls_alternator_new(recorder->kernel, hit_ns, &recorder->alternator);
+		return rls_alternator_new(recorder->kernel, hit, &recorder->alternator);
 	if (!rls_kernel_has_windows(recorder->kernel))
 		return 0;
 	r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
-			     recorder->options.budget_percent, hit_ns, &recorder->throttle);
+			     recorder->options.budget_percent, hit.value_ns, &recorder->throttle);
 	return r || !listener ? r :
 				rls_throttle_book(recorder->throttle, listener->look,
 						  listener->context);
@@ -125,6 +125,13 @@ static int open_kernel(struct rls_recorder *recorder, struct rls_kernel_options 
 	if (!r)
 		rls_kernel_set_costs(recorder->kernel, &costs);
 	return r;
+}
+
+static void set_excess(struct rls_recorder *recorder)
+{
+	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
+
+	rls_translator_set_excess(recorder->translator, rls_calibrated_excess(&hit));
 }
 
 static void visit(void *aside)
@@ -170,6 +177,8 @@ static int open_parts(struct rls_recorder *recorder)
 					recorder->options.listener->context);
 	sink = rls_trace_output_sink(&recorder->output);
 	r = rls_translator_new(&sink, &watcher, &recorder->translator);
+	if (!r)
+		set_excess(recorder);
 	if (!r)
 		r = rls_libraries_new(recorder->kernel, recorder->options.roles, &recorder->output,
 				      recorder->translator, &recorder->libraries);

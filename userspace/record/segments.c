@@ -7,6 +7,7 @@
 
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
+#include "userspace/record/density.h"
 #include "userspace/record/differences.h"
 #include "userspace/record/site_use.h"
 
@@ -61,6 +62,7 @@ struct thread {
 	uint32_t from, sequence;
 	uint16_t depth;
 	size_t part;
+	struct rls_density density;
 	struct rls_edge_queue edges;
 };
 
@@ -244,6 +246,7 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 {
 	struct thread *thread = find_thread(segments, record->header.tid);
 	uint64_t time_ns = record->header.time_ns;
+	struct rls_wire_pile pile = record->pile;
 	bool entry, lost, still, turned;
 	int r;
 
@@ -259,14 +262,16 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	}
 	r = turn(segments, thread, time_ns, !lost && still, &turned);
 	entry = record->depth > thread->depth;
-	segments->parts[thread->part].cost_ns += record->pile.cost_ns;
+	pile.cost_ns = (uint32_t)fmin(round(rls_density_cost(&thread->density, segments->excess_ns, time_ns, &pile)),
+				      UINT32_MAX);
+	segments->parts[thread->part].cost_ns += pile.cost_ns;
 	thread->sparse_ns += charge_sparse(thread, record);
 	thread->sequence = record->header.sequence;
 	thread->depth = record->depth;
 	thread->record_ns = time_ns;
 	if (!turned)
 		thread->off_cpu_ns += record->pile.off_cpu_ns;
-	take_pile(thread, &record->pile);
+	take_pile(thread, &pile);
 	if (r || !is_mark || !entry || record->site >= RLS_MARK_SITES)
 		return r;
 	r = put(segments, thread, time_ns, record->site);

@@ -37,9 +37,10 @@
 struct rls_segment;
 struct rls_stretch;
 
-/* Zeroed but for hit_ns: none yet. */
+/* Zeroed but for hit_ns and excess_ns: none yet. */
 struct rls_segments {
 	double hit_ns;                  /* what a range's hit costs, by the calibration */
+	double excess_ns;               /* as charging has it (density.h) */
 	struct rls_index_map threads;   /* tid → struct thread of segments.c */
 	struct rls_segment *items;      /* by the time of their end; RLS_SEGMENTS_MAX at most */
 	size_t count, room;

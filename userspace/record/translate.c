@@ -15,6 +15,7 @@ struct rls_translator {
 	struct rls_event_sink sink;
 	struct rls_process_watcher watcher;
 	struct rls_living living;
+	double excess_ns;
 	uint64_t ignored;
 };
 
@@ -37,7 +38,7 @@ static int add_pile(struct rls_translator *translator, const struct rls_wire_hea
 		process ? rls_index_map_get(&process->threads, header->tid, 0) : NULL;
 	struct rls_wire_pile charged = *pile;
 
-	charged.cost_ns = rls_charge(process, thread, pile, category, header->time_ns);
+	charged.cost_ns = rls_charge(process, thread, translator->excess_ns, pile, category, header->time_ns);
 	return rls_emit_pile(&translator->sink, header, &charged);
 }
 
@@ -483,6 +484,11 @@ int rls_translate(struct rls_translator *translator, const struct rls_wire_heade
 		return 0;
 	}
 	return handlers[record->kind].handle(translator, record);
+}
+
+void rls_translator_set_excess(struct rls_translator *translator, double excess_ns)
+{
+	translator->excess_ns = excess_ns;
 }
 
 int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t pid, double factor)

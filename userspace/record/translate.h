@@ -44,6 +44,10 @@ void rls_translator_free(struct rls_translator *translator);
 int rls_translate(struct rls_translator *translator, const struct rls_wire_header *record,
 		  size_t size);
 
+/* How much more the calibration says of a hit than it costs amid hot code (density.h); 0, as at first: what it
+ * says is charged as it is. */
+void rls_translator_set_excess(struct rls_translator *translator, double excess_ns);
+
 /* What the process's hits cost is this share of what the calibration says; its children's
  * too, those that it forks from now on. 0 or -ENOMEM. */
 int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t pid, double factor);
