@@ -14,14 +14,14 @@ static void charges_no_more_than_the_time(void **state)
 	struct rls_arrears arrears = { 0 };
 
 	(void)state;
-	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 1000, 700), 700);
-	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 1500, 800), 500);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 1000, 700, false), 700);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 1500, 800, false), 500);
 	/* The backend owes 300, Python nothing. */
-	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 9000, 700), 700);
-	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 10000, 800), 1000);
-	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 12000, 700), 700);
-	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 15000, 800), 900);
-	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 15000, 0), 0);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 9000, 700, false), 700);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 10000, 800, false), 1000);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 12000, 700, false), 700);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 15000, 800, false), 900);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 15000, 0, false), 0);
 }
 
 static void pays_all(void **state)
@@ -37,15 +37,37 @@ static void pays_all(void **state)
 
 		now_ns += time_ns;
 		charged = rls_arrears_charge(&arrears, (enum rls_category)(rand() % RLS_CATEGORY_MAX), now_ns,
-					     cost_ns);
+					     cost_ns, rand() % 20 == 0);
 		assert_true(!i || charged <= time_ns);
 		said_ns += cost_ns;
 		charged_ns += charged;
 	}
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++)
 		owed_ns += arrears.owed_ns[category];
+	owed_ns += arrears.spilt_ns;
 	assert_int_equal(said_ns, charged_ns + owed_ns);
 	assert_true(owed_ns < said_ns / 1000);
+}
+
+/* Whatever the thread does next, a part of its time. */
+static void all_pay_for_a_single_step(void **state)
+{
+	struct rls_arrears arrears = { 0 };
+	uint64_t now_ns = 1000, paid_ns = 0;
+
+	(void)state;
+	rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, now_ns, 500, false);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, now_ns += 20000, 47000, true), 20000);
+	for (int i = 0; i < 100; i++) {
+		enum rls_category category = i % 2 ? RLS_CATEGORY_BACKEND : RLS_CATEGORY_PYTHON;
+		uint64_t own_ns = rls_arrears_charge(&arrears, category, now_ns += 4900, 900, false) - 900;
+
+		assert_true(own_ns <= 1000);
+		paid_ns += own_ns;
+		if (i < 20)
+			assert_int_equal(own_ns, 1000);
+	}
+	assert_int_equal(paid_ns, 27000);
 }
 
 int main(void)
@@ -53,6 +75,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(charges_no_more_than_the_time),
 		cmocka_unit_test(pays_all),
+		cmocka_unit_test(all_pay_for_a_single_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,10 +4,15 @@
  * code more, so a short call may be charged more than it took. What finds no time is not
  * forgotten: it is taken from the thread's next times in the same category, where it belongs as
  * much as where it was charged. The sum then is that of all hits.
+ *
+ * A single step costs far more than there was time for: it leaves the virtual machine, and whatever
+ * the thread does after that finds the caches filled with others' code and data. That is taken from
+ * all its next times, a part of each.
  */
 #ifndef RLS_ARREARS_H
 #define RLS_ARREARS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "analysis/category.h"
@@ -16,11 +21,12 @@
 struct rls_arrears {
 	uint64_t since_ns;      /* the last charge */
 	uint64_t owed_ns[RLS_CATEGORY_MAX];
+	uint64_t spilt_ns;      /* owed by all */
 };
 
-/* The thread was in that category until now, and hits since the last charge cost that much:
- * how much of it, and of what is owed, the time since then has room for. */
+/* The thread was in that category until now, and hits since the last charge cost that much; spills: there
+ * was a single step among them. How much of it, and of what is owed, the time since then has room for. */
 uint64_t rls_arrears_charge(struct rls_arrears *arrears, enum rls_category category,
-			    uint64_t now_ns, uint64_t cost_ns);
+			    uint64_t now_ns, uint64_t cost_ns, bool spills);
 
 #endif

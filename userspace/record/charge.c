@@ -6,6 +6,9 @@
 
 #include "analysis/grow.h"
 
+/* A mean of hits that none has without a single step among them. */
+#define STEPPED_NS 4000
+
 int rls_charge_set_factor(struct rls_living_process *process, rls_string_id operation,
 			  double factor)
 {
@@ -80,7 +83,8 @@ uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_
 	uint64_t cost_ns = (uint64_t)round(factor > 0 ? factor * own_ns : own_ns);
 
 	if (thread && pile->hits)
-		cost_ns = rls_arrears_charge(&thread->arrears, category, time_ns, cost_ns);
+		cost_ns = rls_arrears_charge(&thread->arrears, category, time_ns, cost_ns,
+					     pile->cost_ns / pile->hits > STEPPED_NS);
 	return cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;
 }
 

@@ -4,7 +4,7 @@
 
 #define MEMORY_HITS 64
 #define HALF_NS 900             /* of own time, with which a hit costs halfway between hot and cold */
-#define TYPICAL_SHARE 0.65      /* of the way to cold, what the calibration says */
+#define TYPICAL_SHARE 0.60      /* of the way to cold, what the calibration says */
 #define GAP_NS_MAX 50000        /* a hit after that finds all cold, however much longer it is */
 #define PAUSE_NS 10000000       /* such a gap tells nothing of what the thread does */
 
