@@ -70,24 +70,25 @@ static void assert_enter(const struct rls_plan *got, const char *label, enum rls
 	assert_int_equal(site->category, RLS_CATEGORY_SIMULATOR);
 }
 
-static void assert_leave(const struct rls_plan *got, const char *label)
+static void assert_leave_as(const struct rls_plan *got, const char *label, enum rls_site_class site_class,
+			    uint32_t slot_bytes)
 {
 	const struct rls_site *site = site_at(got, label);
 
 	assert_int_equal(site->kind, RLS_SITE_LEAVE_RET);
 	assert_int_equal(site->exit, RLS_EXIT_NONE);
-	assert_int_equal(site->site_class, RLS_SITE_SINGLE_STEP);
-	assert_int_equal(site->slot_bytes, 0);
+	assert_int_equal(site->site_class, site_class);
+	assert_int_equal(site->slot_bytes, slot_bytes);
+}
+
+static void assert_leave(const struct rls_plan *got, const char *label)
+{
+	assert_leave_as(got, label, RLS_SITE_SINGLE_STEP, 0);
 }
 
 static void assert_leave_at_check(const struct rls_plan *got, const char *label, uint32_t slot_bytes)
 {
-	const struct rls_site *site = site_at(got, label);
-
-	assert_int_equal(site->kind, RLS_SITE_LEAVE_RET);
-	assert_int_equal(site->exit, RLS_EXIT_NONE);
-	assert_int_equal(site->site_class, RLS_SITE_EMULATED);
-	assert_int_equal(site->slot_bytes, slot_bytes);
+	assert_leave_as(got, label, RLS_SITE_EMULATED, slot_bytes);
 }
 
 static void uses_a_return_probe_where_nothing_is_thrown(void **state)

@@ -14,15 +14,8 @@ enum {
 
 int rls_addresses_add(struct rls_addresses *addresses, uint64_t address)
 {
-	if (addresses->count == addresses->capacity) {
-		size_t capacity = addresses->capacity ? addresses->capacity * 2 : 16;
-		uint64_t *items = reallocarray(addresses->items, capacity, sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		addresses->items = items;
-		addresses->capacity = capacity;
-	}
+	if (rls_grow(&addresses->items, &addresses->capacity, addresses->count))
+		return -ENOMEM;
 	addresses->items[addresses->count++] = address;
 	return 0;
 }

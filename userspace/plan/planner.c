@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/grow.h"
 #include "userspace/plan/choice.h"
 #include "userspace/plan/code.h"
 #include "userspace/plan/exits.h"
@@ -46,15 +47,8 @@ static int append(struct planner *planner, const struct rls_site *site)
 {
 	struct rls_plan *plan = &planner->plan;
 
-	if (plan->count == planner->capacity) {
-		size_t capacity = planner->capacity ? planner->capacity * 2 : 256;
-		struct rls_site *sites = reallocarray(plan->sites, capacity, sizeof(*sites));
-
-		if (!sites)
-			return -ENOMEM;
-		plan->sites = sites;
-		planner->capacity = capacity;
-	}
+	if (rls_grow(&plan->sites, &planner->capacity, plan->count))
+		return -ENOMEM;
 	plan->sites[plan->count++] = *site;
 	return 0;
 }
