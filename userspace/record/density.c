@@ -8,13 +8,24 @@
 #define GAP_NS_MAX 50000        /* a hit after that finds all cold, however much longer it is */
 #define PAUSE_NS 10000000       /* such a gap tells nothing of what the thread does */
 
+/* Not fmin() and fmax(), which are calls: this is done for every record. */
+static double smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double positive(double a)
+{
+	return a > 0 ? a : 0;
+}
+
 static void learn(struct rls_density *density, double ran_ns, const struct rls_wire_pile *pile)
 {
 	double hits = pile->hits, weight;
 
-	density->hits = fmin(density->hits + hits, fmax(hits, MEMORY_HITS));
+	density->hits = smaller(density->hits + hits, hits < MEMORY_HITS ? MEMORY_HITS : hits);
 	weight = hits / density->hits;
-	density->ran_ns += weight * (fmin(ran_ns / hits, GAP_NS_MAX) - density->ran_ns);
+	density->ran_ns += weight * (smaller(ran_ns / hits, GAP_NS_MAX) - density->ran_ns);
 	density->cost_ns += weight * (pile->cost_ns / hits - density->cost_ns);
 }
 
@@ -37,9 +48,9 @@ double rls_density_cost(struct rls_density *density, double excess_ns, uint64_t 
 		return pile->cost_ns;
 	density->since_ns = time_ns;
 	if (since_ns > 0 && gap_ns > 0 && gap_ns < PAUSE_NS)
-		learn(density, fmax(gap_ns - (double)pile->off_cpu_ns, 0), pile);
+		learn(density, positive(gap_ns - (double)pile->off_cpu_ns), pile);
 	if (!(density->hits > 0))
 		return pile->cost_ns;
 	own = own_ns(density, excess_ns);
-	return fmax(pile->cost_ns + pile->hits * excess_ns * (own / (own + HALF_NS) / TYPICAL_SHARE - 1), 0);
+	return positive(pile->cost_ns + pile->hits * excess_ns * (own / (own + HALF_NS) / TYPICAL_SHARE - 1));
 }
