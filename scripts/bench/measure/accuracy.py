@@ -62,11 +62,11 @@ def first_part(answer):
     return first / pairs.median(others)
 
 
-def factor_of(answer):
-    """What the recording's costs were multiplied by, for this work."""
+def factor_of(answer, operation=None):
+    """What the recording's costs were multiplied by, for this work, or in this operation of it."""
     figures = answer["report"]["overhead"]["calibration"]
-    whole = figures.get("workload.hit")
-    return whole["ns"] / figures["hit"]["ns"] if whole else 1
+    own = figures.get("workload.hit.%s" % operation) or figures.get("workload.hit")
+    return own["ns"] / figures["hit"]["ns"] if own else 1
 
 
 def beside(number):
@@ -92,43 +92,23 @@ def of_rounds(values, numbers=None):
     return pairs.robust(by_round(values, numbers))
 
 
-def operation_rows(alone, probed):
-    """What is told of each operation: of all recordings, and of how many each is within what it states itself."""
-    rows = []
-    for name in alone[0]["operations"]:
-        if not name:        # waiting for `go` is in it
-            continue
-        truths = [neighbours(alone, i, lambda answer: answer["operations"].get(name, 0))
-                  for i in range(len(probed))]
-        if pairs.median(truths) < LEAST_NS:
-            continue
-        own = [[row for row in pairs.main_rows(answer) if row["operation"] == name] for answer in probed]
-        corrected = [sum(row["corrected_ns"] for row in some) for some in own]
-        stated = [sum(row["error_ns"] for row in some) for some in own]
-        differences = [a - b for a, b in zip(corrected, truths)]
-        middle, half = of_rounds(differences)
-        rows.append({"operation": name, "difference_ns": middle, "half_width_ns": half,
-                     "stated_ns": pairs.median(stated), "alone_ns": pairs.median(truths),
-                     "held_singly": sum(abs(off) <= error for off, error in zip(differences, stated))})
-    return rows
-
-
 class Quiet:
     """The same comparison without the machine's bursts: of work done, not of time."""
 
     def __init__(self, alone, probed):
         paced = iter(trail.paced([answer for one in alone + probed for answer in one["answers"]]))
         pieces = [[piece for _ in one["answers"] for piece in next(paced)] for one in alone + probed]
-        plain, watched = trail.State(pieces[:len(alone)]), trail.State(pieces[len(alone):])
-        reference = plain.means()
-        levels, walls = plain.levels(reference), watched.levels(reference)
-        self.bursts = [plain.burst_share(), watched.burst_share()]
+        self.states = [trail.State(pieces[:len(alone)]), trail.State(pieces[len(alone):])]
+        self.reference = reference = self.states[0].means()
+        self.recorded = pieces[len(alone):]
+        levels, walls = (state.levels(reference) for state in self.states)
+        self.bursts = [state.burst_share() for state in self.states]
         self.numbers = [i for i, wall in enumerate(walls) if None not in (wall, *levels[beside(i):beside(i) + 2])]
         if len({i // RECORDINGS for i in self.numbers}) < pairs.ROUNDS_MIN:
             raise pairs.Failed("the machine was never quiet")
         self.base = [neighbours(levels, i, float) for i in self.numbers]
         self.walls = [walls[i] for i in self.numbers]
-        self.work_ns = [trail.work_ns(pieces[len(alone) + i], reference) for i in self.numbers]
+        self.work_ns = [trail.work_ns(self.recorded[i], reference) for i in self.numbers]
 
     def ratios(self, removed):
         """Each recording: [what it took, what was removed], of the time alone."""
@@ -142,6 +122,38 @@ class Quiet:
         """Corrected against alone, where so much was removed."""
         return of_rounds([took - cost - 1 for took, cost in self.ratios(removed)], self.numbers)
 
+    def operation(self, name):
+        """(number, ns alone, ns recorded) of each recording in whose quiet pieces, and its neighbours', it is."""
+        levels, walls = ([trail.level_of(trail.pieces_in(name, pieces), self.reference) for pieces in state.stretches]
+                         for state in self.states)
+        for i in self.numbers:
+            if None in (walls[i], *levels[beside(i):beside(i) + 2]):
+                continue
+            work_ns = trail.work_ns(trail.pieces_in(name, self.recorded[i]), self.reference)
+            yield i, work_ns * neighbours(levels, i, float), work_ns * walls[i]
+
+
+def operation_rows(quiet, alone, probed):
+    """What is told of each operation: of all recordings, and of how many each is within what it states itself."""
+    rows = []
+    for name in alone[0]["operations"]:
+        if not name:        # waiting for `go` is in it
+            continue
+        numbers, truths, walls = zip(*quiet.operation(name))
+        if pairs.median(truths) < LEAST_NS:
+            continue
+        own = [[row for row in pairs.main_rows(probed[i]) if row["operation"] == name] for i in numbers]
+        stated = [sum(row["error_ns"] for row in some) for some in own]
+        removed = [sum(row["wall_ns"] - row["corrected_ns"] for row in some) for some in own]
+        differences = [wall - cost - truth for wall, cost, truth in zip(walls, removed, truths)]
+        middle, half = of_rounds(differences, numbers)
+        singly = [{"difference_ns": off, "stated_ns": error, "removed_ns": cost, "factor": factor_of(probed[i], name)}
+                  for i, off, error, cost in zip(numbers, differences, stated, removed)]
+        rows.append({"operation": name, "difference_ns": middle, "half_width_ns": half,
+                     "stated_ns": pairs.median(stated), "alone_ns": pairs.median(truths), "singly": singly,
+                     "held_singly": sum(abs(one["difference_ns"]) <= one["stated_ns"] for one in singly)})
+    return rows
+
 
 def judge(name, found, alone, probed):
     base = [neighbours(alone, i, lambda answer: answer["wall_ns"]) for i in range(len(probed))]
@@ -152,7 +164,7 @@ def judge(name, found, alone, probed):
     hits = pairs.median([answer["report"]["overhead"]["hits"] for answer in probed])
     stated = [sum(row["error_ns"] for row in pairs.main_rows(answer) if row["operation"])
               for answer in probed]
-    rows = operation_rows(alone, probed)
+    rows = operation_rows(quiet, alone, probed)
 
     def off(corrected, truth):
         return of_rounds([one / own - 1 for one, own in zip(corrected, truth)])
@@ -173,7 +185,7 @@ def judge(name, found, alone, probed):
         "rows_held": [sum(abs(row["difference_ns"]) <= row["stated_ns"] for row in rows),
                       sum(abs(row["difference_ns"]) <= row["stated_ns"] + row["half_width_ns"] for row in rows),
                       len(rows)],
-        "rows_held_singly": [sum(row["held_singly"] for row in rows), len(rows) * len(probed)],
+        "rows_held_singly": [sum(row["held_singly"] for row in rows), sum(len(row["singly"]) for row in rows)],
     }
 
 
@@ -238,7 +250,7 @@ def main():
             print("%-22s skipped: %s" % (name, error), file=sys.stderr, flush=True)
     if rows:
         summarize(rows)
-    json.dump({"version": 5, "rows": rows}, sys.stdout, indent=1)
+    json.dump({"version": 6, "rows": rows}, sys.stdout, indent=1)
     print()
     sys.exit(0 if rows else 1)
 

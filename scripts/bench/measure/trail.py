@@ -160,7 +160,11 @@ class State:
 
 def level_of(pieces, reference):
     known = [(ns, reference[label]) for _, label, ns in pieces if label in reference]
-    return sum(ns for ns, _ in known) / sum(ns for _, ns in known)
+    return sum(ns for ns, _ in known) / sum(ns for _, ns in known) if known else None
+
+
+def pieces_in(operation, pieces):
+    return [piece for piece in pieces if piece[1][1].split(", ")[0] == operation]
 
 
 def work_ns(pieces, reference):

@@ -102,7 +102,8 @@ class Clock:
         def wrap(inner):
             def outer(optimizer, *args, **kwargs):
                 result = inner(optimizer, *args, **kwargs)
-                self.turn("step %d" % self.steppers.setdefault(id(optimizer), len(self.steppers)))
+                step = self.steppers.setdefault(id(optimizer), len(self.steppers))
+                self.turn("%s, step %d" % (self.stack[-1], step))
                 return result
             return outer
         for optimizer in optimizers:
