@@ -5,7 +5,8 @@
  * 0.9 to 1.4 within one training job. A part's factor is its own as far as it is known, and the
  * whole's as far as it is not: (own - whole) is weighed by t^2 / (t^2 + s^2), where s is how well it
  * is known and t how far parts lie from the whole beyond that (empirical Bayes; Efron and Morris,
- * 1973). The whole's factor is the mean of theirs, weighted by what the hits of each cost.
+ * 1973); farther where a part is hit less than others, for what their hits drive out of its caches is
+ * paid by the few it has. The whole's factor is the mean of theirs, weighted by what the hits of each cost.
  *
  * Pieces without hits take longer too, for hits elsewhere have driven what they need out of the
  * caches. No hit in them can be charged for it, so all parts are, each by the same share.
