@@ -129,7 +129,7 @@ JOB = """
 import rlscope, truthsim
 print("ready", flush=True)
 while True:
-    truthsim.o(1)
+    truthsim.spin(3000)
     with rlscope.operation("many"):
         for _ in range(30):
             truthsim.spin(3000)
