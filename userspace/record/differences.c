@@ -226,32 +226,28 @@ static double find_spill(const struct part *part, const struct part *all)
 	return spill * spill;
 }
 
+/* What was compared of all parts together; the factor is the mean of theirs. */
 static struct part sum_parts(const struct part parts[RLS_PARTS_MAX], size_t count)
 {
 	struct part all = { 0 };
+	double weighted = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		if (!parts[i].compared)
 			continue;
 		all.cost_ns += parts[i].cost_ns;
 		all.plain_ns += parts[i].plain_ns;
+		weighted += parts[i].cost_ns * parts[i].factor;
 	}
+	all.factor = all.cost_ns > 0 ? weighted / all.cost_ns : 0;
 	return all;
 }
 
 /* Hits drive out of the caches what pieces without any need. By so much parts have to take more, to
  * take together what the whole took longer. */
-static double find_scale(const struct part parts[RLS_PARTS_MAX], size_t count, double whole)
+static double find_scale(const struct part *all, double whole)
 {
-	double weighted = 0, weights = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!parts[i].compared)
-			continue;
-		weighted += parts[i].cost_ns * parts[i].factor;
-		weights += parts[i].cost_ns;
-	}
-	return weighted > 0 ? fmin(fmax(whole * weights / weighted, 1 / SCALE_MAX), SCALE_MAX) : 1;
+	return all->factor > 0 ? fmin(fmax(whole / all->factor, 1 / SCALE_MAX), SCALE_MAX) : 1;
 }
 
 static double clamp(double factor)
@@ -272,7 +268,7 @@ static void conclude_parts(const struct rls_difference *differences, size_t coun
 	compare_parts(differences, count, parts);
 	all = sum_parts(parts, part_count);
 	between = find_variance(parts, part_count, &all, whole);
-	scale = find_scale(parts, part_count, whole);
+	scale = find_scale(&all, whole);
 	for (size_t i = 0; i < part_count; i++) {
 		double noise = parts[i].noise * parts[i].noise;
 		double factor = whole, share = 0;

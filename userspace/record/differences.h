@@ -2,7 +2,7 @@
  * cost: in all, and in each part of the work. Pure.
  *
  * A part is what is done in one operation. Hits amid cold code cost more, so parts differ: by
- * 0.9 to 1.4 within one training job. A part's factor is its own as far as it is known, and the
+ * 0.9 to 1.8 within one training job. A part's factor is its own as far as it is known, and the
  * whole's as far as it is not: (own - whole) is weighed by t^2 / (t^2 + s^2), where s is how well it
  * is known and t how far parts lie from the whole beyond that (empirical Bayes; Efron and Morris,
  * 1973); farther where a part is hit less than others, for what their hits drive out of its caches is
