@@ -139,9 +139,10 @@ def operation_rows(quiet, alone, probed):
     for name in alone[0]["operations"]:
         if not name:        # waiting for `go` is in it
             continue
-        numbers, truths, walls = zip(*quiet.operation(name))
-        if pairs.median(truths) < LEAST_NS:
+        found = list(quiet.operation(name))
+        if not found or pairs.median([truth for _, truth, _ in found]) < LEAST_NS:
             continue
+        numbers, truths, walls = zip(*found)
         own = [[row for row in pairs.main_rows(probed[i]) if row["operation"] == name] for i in numbers]
         stated = [sum(row["error_ns"] for row in some) for some in own]
         removed = [sum(row["wall_ns"] - row["corrected_ns"] for row in some) for some in own]
