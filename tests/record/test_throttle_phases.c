@@ -362,6 +362,12 @@ static void a_small_budget_is_kept_and_sees_both_phases(void **state)
 	try(1, false);
 }
 
+static void the_default_one_is_and_does_too(void **state)
+{
+	try(2, true);
+	try(2, false);
+}
+
 static void a_large_one_is_and_does_too(void **state)
 {
 	try(5, true);
@@ -372,6 +378,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_small_budget_is_kept_and_sees_both_phases),
+		cmocka_unit_test(the_default_one_is_and_does_too),
 		cmocka_unit_test(a_large_one_is_and_does_too),
 	};
 
