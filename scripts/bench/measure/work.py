@@ -22,21 +22,18 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "..", "..", "tests", "workloads")
 
-# A trail is paced (trail.py): so often, so much of a calculation that nobody traces is timed. Not
-# before it is warm: how cold it is depends on the work it comes after, and on whether that is traced.
+# A trail is paced (trail.py): so often a calculation of large integers, that nobody traces, is timed, the second
+# time of two in a row, as how cold it is at first depends on the work it comes after, and on whether that is traced.
 # So often by the work that is done, each piece as long as it takes at the least: by the clock, what is
 # slower would be paced more often, and have more of it in its operations.
 PACE_EVERY_NS = 5e6
-PACE_STEPS, PACE_WARM_STEPS = 750, 1800
+PACE_BASE, PACE_EXPONENT, PACE_MODULUS = 3 ** 150, 2 ** 200 - 5, 2 ** 255 - 19
 
 current_cpu = ctypes.CDLL(None).sched_getcpu
 
 
-def calculate(steps):
-    x = 1
-    for i in range(steps):
-        x = x * 3 + i & 0xffff
-    return x
+def calculate():
+    pow(PACE_BASE, PACE_EXPONENT, PACE_MODULUS)
 
 
 class Clock:
@@ -62,9 +59,9 @@ class Clock:
         self.since_ns = now_ns
 
     def pace(self):
-        calculate(PACE_WARM_STEPS)
+        calculate()
         self.book("pacing")
-        calculate(PACE_STEPS)
+        calculate()
         self.book("pace")
         self.done_ns = 0
 
