@@ -15,6 +15,7 @@ struct rls_collector {
 	double operation_error;     /* the same, of the operation at hand */
 	double cupti_error;         /* of what CUPTI costs calls into CUDA, relative */
 	double lost_share;          /* of the thread-state events */
+	double spill_share;         /* how much of others' cost rows of that operation may have borne */
 	double cost_density;        /* of the thread at hand: what was subtracted, of its running time */
 	uint64_t looked_ns;         /* of the threads' time, what was not traced */
 	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,

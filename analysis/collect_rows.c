@@ -28,13 +28,15 @@ static uint64_t error_ns(const struct rls_collector *c, enum rls_category catego
  * out of the caches what the code after them needs. Seen in training jobs: 0.0 to 0.8 of it, in
  * simulators that are hit little (scripts/bench/README.md). */
 #define SPILL_SHARE 1.0
+/* The same where what others' hits cost the operation was measured, and charged: what is left. */
+#define SPILL_SHARE_KNOWN 0.15
 
 static uint64_t spill_ns(const struct rls_collector *c, const struct rls_cell *cell)
 {
 	double ran_ns = (double)(cell->wall_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU]);
 	double less_ns = c->cost_density * ran_ns - (double)cell->subtracted_ns;
 
-	return less_ns > 0 ? (uint64_t)llround(SPILL_SHARE * less_ns) : 0;
+	return less_ns > 0 ? (uint64_t)llround(c->spill_share * less_ns) : 0;
 }
 
 static double find_density(const struct rls_thread *thread)
@@ -164,6 +166,8 @@ static void add_scope(struct rls_collector *c, const struct rls_scope *scope, ui
 
 	c->operation_error = rls_facts_operation_error(&c->timeline->facts, c->strings,
 						       scope->operation);
+	c->spill_share = rls_facts_knows_spill(&c->timeline->facts, c->strings, scope->operation) ?
+				 SPILL_SHARE_KNOWN : SPILL_SHARE;
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++) {
 		keys.category = category;
 		for (int part = 0; part < RLS_PART_MAX; part++)

@@ -213,6 +213,8 @@ static void clip(struct cut *cut, struct rls_event *event)
 		event->gpu.end_ns = cut->to_ns;
 	if (event->kind != RLS_EVENT_HITS && event->kind != RLS_EVENT_OFF_CPU)
 		return;
+	if (event->kind == RLS_EVENT_HITS && !event->hits.count)
+		return;
 	process = rls_timeline_process(&cut->before, event->pid);
 	thread = process ? rls_timeline_thread(&cut->before, process, event->tid) : NULL;
 	if (!thread)

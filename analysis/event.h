@@ -34,7 +34,8 @@ enum rls_event_kind {
 	RLS_EVENT_PHASE = 7,
 	RLS_EVENT_LAUNCH = 8,       /* a CUDA launch on the CPU */
 	RLS_EVENT_GPU = 9,          /* an interval on a GPU */
-	RLS_EVENT_HITS = 10,        /* probe hits up to here since the thread's last such event */
+	RLS_EVENT_HITS = 10,        /* probe hits up to here since the thread's last such event; none: a cost
+	                             * of what ends here, and the next such event tells of all before it too */
 	RLS_EVENT_OFF_CPU = 11,     /* time not running since the thread's last such event */
 	RLS_EVENT_LIBRARY = 12,     /* a mapped library that has a role */
 	RLS_EVENT_HOST = 13,

@@ -181,19 +181,36 @@ double rls_facts_calibration_error(const struct rls_facts *facts,
 	return worst;
 }
 
-double rls_facts_operation_error(const struct rls_facts *facts,
-				 const struct rls_string_pool *strings, rls_string_id operation)
+/* The figure of that kind for the operation. */
+static const struct rls_fact_calibration *find_own(const struct rls_facts *facts,
+						   const struct rls_string_pool *strings,
+						   const char *kind, rls_string_id operation)
 {
 	const char *wanted = rls_string_pool_get(strings, operation);
 
 	for (size_t i = 0; i < facts->calibration_count; i++) {
 		const char *name = rls_string_pool_get(strings, facts->calibration[i].name);
 
-		if (!strncmp(name, RLS_FIGURE_OPERATION, strlen(RLS_FIGURE_OPERATION)) &&
-		    !strcmp(name + strlen(RLS_FIGURE_OPERATION), wanted))
-			return relative_error(&facts->calibration[i]);
+		if (!strncmp(name, kind, strlen(kind)) && !strcmp(name + strlen(kind), wanted))
+			return &facts->calibration[i];
 	}
-	return rls_facts_calibration_error(facts, strings);
+	return NULL;
+}
+
+double rls_facts_operation_error(const struct rls_facts *facts,
+				 const struct rls_string_pool *strings, rls_string_id operation)
+{
+	const struct rls_fact_calibration *own = find_own(facts, strings, RLS_FIGURE_SPILL, operation);
+
+	if (!own)
+		own = find_own(facts, strings, RLS_FIGURE_OPERATION, operation);
+	return own ? relative_error(own) : rls_facts_calibration_error(facts, strings);
+}
+
+bool rls_facts_knows_spill(const struct rls_facts *facts, const struct rls_string_pool *strings,
+			   rls_string_id operation)
+{
+	return find_own(facts, strings, RLS_FIGURE_SPILL, operation);
 }
 
 double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_string_pool *strings)

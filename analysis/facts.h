@@ -33,6 +33,8 @@ struct rls_fact_calibration {
 #define RLS_FIGURE_WORKLOAD "workload.hit"
 /* The same of hits in the operation of the name that follows; of none: outside any. */
 #define RLS_FIGURE_OPERATION "workload.hit."
+/* What hits elsewhere cost each piece of the operation of the name that follows. */
+#define RLS_FIGURE_SPILL "workload.spill."
 /* What a call into CUDA of the name that follows takes longer while CUPTI is armed. */
 #define RLS_FIGURE_CUPTI "cupti."
 
@@ -78,9 +80,13 @@ int rls_facts_add(struct rls_facts *facts, const struct rls_event *event);
  * the figures; 0.25 when there are none. */
 double rls_facts_calibration_error(const struct rls_facts *facts,
 				   const struct rls_string_pool *strings);
-/* The same of hits in one operation, by its own figure if there is one. */
+/* The same of hits in one operation, by its own figure if there is one: of what others' hits cost it, where that is
+ * known, as it has hardly any. */
 double rls_facts_operation_error(const struct rls_facts *facts,
 				 const struct rls_string_pool *strings, rls_string_id operation);
+/* What others' hits cost the operation was charged. */
+bool rls_facts_knows_spill(const struct rls_facts *facts, const struct rls_string_pool *strings,
+			   rls_string_id operation);
 /* The worst of the figures of CUPTI's costs; 0 without any. */
 double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_string_pool *strings);
 

@@ -255,7 +255,8 @@ static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 	if (err || !thread)
 		return err;
 	err = rls_lives_close_span(timeline, thread);
-	rls_mark_set(&thread->window.hits, timeline->now_ns);
+	if (event->hits.count)
+		rls_mark_set(&thread->window.hits, timeline->now_ns);
 	left = rls_span_window_subtract(&thread->window, event->hits.cost_ns);
 	rls_add_bounded(&timeline->hits_homeless_ns, left.homeless_ns);
 	rls_add_bounded(&timeline->hits_under_gpu_ns, left.under_gpu_ns);

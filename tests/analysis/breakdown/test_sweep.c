@@ -448,6 +448,34 @@ static void test_operations_have_their_own_error(void **unused)
 	script_end(&script);
 }
 
+/* What others' hits cost an operation is a cost without hits: the next hits still tell of all since the last
+ * ones, and it is as far off as its own figure. */
+static void test_costs_without_hits(void **unused)
+{
+	const struct rls_breakdown_row *row;
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	add_figure(&script, "workload.hit.sim", 1000, 100);
+	add_figure(&script, "workload.spill.sim", 200, 100);
+	add_category(&script, 1010, 1, 1, RLS_CATEGORY_BACKEND);
+	add_hits(&script, 1010, 1, 1, 1, 100);
+	add_operation(&script, 2010, 1, 1, "sim");
+	add_operation(&script, 3010, 1, 1, "");
+	add_hits(&script, 3010, 1, 1, 0, 200);
+	add_hits(&script, 3110, 1, 1, 5, 1500);
+	add_end(&script, 3110);
+	report = script_report(&script);
+	row = find_row(report, 1, 1, "", "sim", "backend", CPU);
+	assert_int_equal(row->wall_ns, 1000);
+	assert_int_equal(row->corrected_ns, 0);
+	assert_int_equal(row->error_ns, 500);
+	assert_int_equal(find_row(report, 1, 1, "", "", "backend", CPU)->corrected_ns, 400);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 /* A process that was only seen to die has no part in the recording. */
 static void test_ends_of_the_unknown(void **unused)
 {
@@ -503,6 +531,7 @@ int main(void)
 		cmocka_unit_test(test_a_wait_is_the_last_instant),
 		cmocka_unit_test(test_error_is_honest),
 		cmocka_unit_test(test_operations_have_their_own_error),
+		cmocka_unit_test(test_costs_without_hits),
 		cmocka_unit_test(test_ends_of_the_unknown),
 		cmocka_unit_test(test_a_trace_of_nothing),
 	};
