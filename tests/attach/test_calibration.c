@@ -41,7 +41,7 @@ static void survives_a_round_trip(void **state)
 	struct rls_workload workload = {
 		.command = "[\"python3\", \"train \\\"x\\\".py\"]", .factor = 1.25, .error = 0.03,
 		.hit_ns = 620.5, .cuda = { { "cudaLaunchKernel", 3100, 90.5 }, { "cuMemcpyAsync", 900, 0 } },
-		.cuda_count = 2, .operations = { { "", 1.5, 0.25 }, { "int\"erence é", 0.75, 0.125 } },
+		.cuda_count = 2, .operations = { { "", 1.5, 0.25 }, { "int\"erence é", 0.75, 0.125, 1250, 400 } },
 		.operation_count = 2,
 	};
 	_cleanup_free_ char *text = NULL;
@@ -62,7 +62,9 @@ static void survives_a_round_trip(void **state)
 
 		assert_string_equal(cost->operation, workload.operations[i].operation);
 		assert_true(cost->factor == workload.operations[i].factor &&
-			    cost->error == workload.operations[i].error);
+			    cost->error == workload.operations[i].error &&
+			    cost->spill_ns == workload.operations[i].spill_ns &&
+			    cost->spill_error_ns == workload.operations[i].spill_error_ns);
 	}
 	rls_calibration_file_clear(&file);
 	rls_calibration_file_clear(&back);
@@ -138,6 +140,7 @@ static void refuses_impossible_workloads(void **state)
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"factor\": 1, \"error\": 0}]}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 0, \"error\": 0}]}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 101, \"error\": 0}]}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 1, \"error\": 0, \"spill_ns\": -1}]}",
 	};
 	struct rls_calibration_file file = make_file(), back;
 

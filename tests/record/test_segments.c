@@ -388,17 +388,25 @@ static void two_pieces_with_hits_and_one_without(struct thread *thread, size_t n
 	hit(thread, OUTSIDE, probed ? 96000 : 80000, 0, probed);
 }
 
-/* Pieces without hits take a fifth longer amid others': the whole pays for it. */
-static void the_whole_pays_for_pieces_without_hits(void **state)
+/* Pieces without hits take a fifth longer amid others': told by the piece, and no part of any factor. */
+static void pieces_without_hits_are_told_apart(void **state)
 {
+	const double spill_ns = 1.1 * 16000; /* as work is by a tenth more, in the mean */
+	const struct rls_part_cost *spared;
 	struct rls_delta_in_vivo found;
-	double share = 0.2 * 40000 / (120 * SAID_NS);
 
 	(void)state;
 	find_in_pieces((struct thread){ .waits = 1e-9 }, 13, 15000000000,
 		       two_pieces_with_hits_and_one_without, &found);
-	assert_true(fabs(found.factor - (1.4 + 0.8) / 2 - share) < 0.03);
-	assert_null(find_part(&found, SELDOM));
+	assert_true(fabs(found.factor - (1.4 + 0.8) / 2) < 0.03);
+	assert_true(fabs(find_part(&found, INFERENCE)->factor - 1.4) < 0.03);
+	assert_true(fabs(find_part(&found, UPDATE)->factor - 0.8) < 0.03);
+	assert_true(find_part(&found, UPDATE)->spill_ns == 0);
+	spared = find_part(&found, SELDOM);
+	assert_non_null(spared);
+	assert_true(fabs(spared->spill_ns - spill_ns) < 300);
+	assert_true(spared->spill_error_ns > 300 && spared->spill_error_ns < 2000);
+	assert_true(fabs(spared->factor - found.factor) < 1e-9);
 }
 
 static void covers_slots_of_short_pieces(void **state)
@@ -542,7 +550,7 @@ int main(void)
 		cmocka_unit_test(says_where_parts_differ),
 		cmocka_unit_test(finds_what_hits_cost_in_operations),
 		cmocka_unit_test(operations_need_no_marks),
-		cmocka_unit_test(the_whole_pays_for_pieces_without_hits),
+		cmocka_unit_test(pieces_without_hits_are_told_apart),
 		cmocka_unit_test(ranges_are_amid_cold_code),
 		cmocka_unit_test(covers_slots_of_short_pieces),
 		cmocka_unit_test(tells_of_no_parts_where_there_is_one),

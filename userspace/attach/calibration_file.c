@@ -123,6 +123,10 @@ static int take_operation_cost(const json_t *object, struct rls_operation_cost *
 		r = take_number(object, "factor", FACTOR_MAX, &out->factor);
 	if (!r)
 		r = take_number(object, "error", FACTOR_MAX, &out->error);
+	if (!r && json_object_get(object, "spill_ns"))
+		r = take_number(object, "spill_ns", FIGURE_NS_MAX, &out->spill_ns);
+	if (!r && json_object_get(object, "spill_error_ns"))
+		r = take_number(object, "spill_error_ns", FIGURE_NS_MAX, &out->spill_error_ns);
 	return !r && !(out->factor > 0) ? -EINVAL : r;
 }
 
@@ -229,9 +233,10 @@ json_t *rls_operation_costs_describe(const struct rls_operation_cost *costs, siz
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(array, json_pack("{s:s, s:f, s:f}", "operation",
+		json_array_append_new(array, json_pack("{s:s, s:f, s:f, s:f, s:f}", "operation",
 						       costs[i].operation, "factor", costs[i].factor,
-						       "error", costs[i].error));
+						       "error", costs[i].error, "spill_ns", costs[i].spill_ns,
+						       "spill_error_ns", costs[i].spill_error_ns));
 	return array;
 }
 

@@ -33,6 +33,7 @@ struct json_t *rls_cuda_costs_describe(const struct rls_cuda_cost *costs, size_t
 struct rls_operation_cost {
 	char operation[RLS_OPERATION_BYTES];
 	double factor, error;   /* as the workload's */
+	double spill_ns, spill_error_ns;        /* and what others' hits cost each piece of it (record/differences.h) */
 };
 
 /* As the file has them, and `calibrate --json`. The caller's to release. */

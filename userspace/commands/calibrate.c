@@ -262,8 +262,12 @@ static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 	for (size_t i = 0; i < in_vivo->operation_count; i++) {
 		const struct rls_operation_cost *cost = &in_vivo->operations[i];
 
-		printf("%.3f ± %.3f %s%s\n", cost->factor, cost->error,
+		printf("%.3f ± %.3f %s%s", cost->factor, cost->error,
 		       *cost->operation ? "in " : "outside any operation", cost->operation);
+		if (cost->spill_ns > 0)
+			printf(", which hits elsewhere make %.0f ± %.0f ns longer each time", cost->spill_ns,
+			       cost->spill_error_ns);
+		putchar('\n');
 	}
 	for (size_t i = 0; i < in_vivo->cuda_count; i++)
 		printf("%s takes %.0f ± %.0f ns longer while CUPTI is armed\n", in_vivo->cuda[i].name,

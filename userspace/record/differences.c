@@ -22,6 +22,9 @@
 /* A part that is hit less often than others bears so much of what those cost, give or take: ten training jobs'
  * simulations 0.1 to 0.45. */
 #define SPILL 0.2
+/* One that is hit less than that, of how much all are in the mean, has no factor of its own: what it
+ * takes longer is nearly all others'. (Training jobs: 0.00 and 0.01, or more than 0.3.) */
+#define SPARED_DENSITY 0.1
 /* No part's hits cost less than that, nor more. */
 #define FACTOR_MIN 0.05
 #define FACTOR_MAX 20.0
@@ -128,6 +131,12 @@ static int by_value(const void *left, const void *right)
 static double clip(const struct ratio *ratios, size_t i, size_t low, size_t high)
 {
 	return ratios[i < low ? low : i > high ? high : i].value;
+}
+
+/* Half width of where 95 % of single blocks lie, known by so many. */
+static double deviation(double half, size_t blocks)
+{
+	return half * sqrt(1 + (double)blocks);
 }
 
 /* The blocks' ratios without the farthest of either side, which somebody else's bursts have
@@ -296,12 +305,76 @@ static void conclude_parts(const struct rls_difference *differences, size_t coun
 		result->factor = weighted / weights;
 }
 
-int rls_differences_conclude(struct rls_difference *differences, size_t count,
-			     const struct rls_part *parts, size_t part_count,
-			     struct rls_delta_in_vivo *out)
+/* ---- parts that are hardly hit ---- */
+
+/* Puts their differences behind all others. Returns how many others there are. */
+static size_t set_spared_aside(struct rls_difference *differences, size_t count)
+{
+	struct sums parts[RLS_PARTS_MAX] = { 0 }, whole = { 0 };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		add(&parts[differences[i].part], &differences[i]);
+		add(&whole, &differences[i]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct rls_difference difference = differences[i];
+		const struct sums *part = &parts[difference.part];
+
+		if (part->cost_ns * whole.plain_ns < SPARED_DENSITY * whole.cost_ns * part->plain_ns)
+			continue;
+		differences[i] = differences[kept];
+		differences[kept++] = difference;
+	}
+	return kept;
+}
+
+/* What a piece of the part takes longer, besides its few hits. False: it is not known. */
+static bool find_piece(const struct rls_difference *differences, size_t count, size_t part,
+		       double factor, struct rls_part_cost *out)
+{
+	struct sums blocks[RLS_BLOCKS_MAX] = { 0 };
+	struct interval piece;
+	size_t used;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct rls_difference *difference = &differences[i];
+		struct sums *block = &blocks[difference->block];
+
+		if (difference->part != part)
+			continue;
+		block->delta_ns += difference->count * (difference->delta_ns - factor * difference->cost_ns);
+		block->cost_ns += difference->count;
+	}
+	used = combine(blocks, BLOCKS_OF_PART, &piece);
+	if (used < BLOCKS_OF_PART || !(piece.middle > 0))
+		return false;
+	out->spill_ns = piece.middle;
+	out->spill_error_ns = deviation(piece.half, used);
+	return true;
+}
+
+static void conclude_spared(const struct rls_difference *differences, size_t count,
+			    const struct rls_part *parts, size_t part_count,
+			    struct rls_delta_in_vivo *result)
+{
+	for (size_t i = 0; i < part_count && result->part_count < RLS_PARTS_MAX; i++) {
+		struct rls_part_cost cost = {
+			.operation = parts[i].operation,
+			.factor = result->factor,
+			.error = hypot(result->deviation, result->spread),
+		};
+
+		if (!parts[i].mixed && find_piece(differences, count, i, result->factor, &cost))
+			result->parts[result->part_count++] = cost;
+	}
+}
+
+/* Of differences with hits: the factors, and what they are known by. */
+static int conclude_hit(struct rls_difference *differences, size_t count, const struct rls_part *parts,
+			size_t part_count, struct rls_delta_in_vivo *result)
 {
 	struct sums blocks[RLS_BLOCKS_MAX] = { 0 }, whole = { 0 };
-	struct rls_delta_in_vivo result = { 0 };
 	struct interval interval;
 	double unknown;
 
@@ -309,17 +382,35 @@ int rls_differences_conclude(struct rls_difference *differences, size_t count,
 		add(&blocks[differences[i].block], &differences[i]);
 		add(&whole, &differences[i]);
 	}
-	result.blocks = combine(blocks, RLS_BLOCKS_MIN, &interval);
-	if (result.blocks < RLS_BLOCKS_MIN || !(whole.plain_ns > 0))
+	result->blocks = combine(blocks, RLS_BLOCKS_MIN, &interval);
+	if (result->blocks < RLS_BLOCKS_MIN || !(whole.plain_ns > 0))
 		return -ENODATA;
-	result.factor = interval.middle;
+	result->factor = interval.middle;
 	unknown = MARKS_UNKNOWN * whole.marks_ns / whole.cost_ns;
-	result.error = hypot(interval.half, unknown);
-	result.deviation = hypot(interval.half * sqrt(1 + (double)result.blocks), unknown);
-	result.spread = find_spread(differences, count, result.factor, &result.labels);
-	if (result.factor > 0)
-		conclude_parts(differences, count, parts, part_count, &result);
-	result.hit_ns = result.factor * whole.cost_ns / whole.hits;
+	result->error = hypot(interval.half, unknown);
+	result->deviation = hypot(deviation(interval.half, result->blocks), unknown);
+	result->spread = find_spread(differences, count, result->factor, &result->labels);
+	if (result->factor > 0)
+		conclude_parts(differences, count, parts, part_count, result);
+	result->hit_ns = result->factor * whole.cost_ns / whole.hits;
+	return 0;
+}
+
+int rls_differences_conclude(struct rls_difference *differences, size_t count,
+			     const struct rls_part *parts, size_t part_count,
+			     struct rls_delta_in_vivo *out)
+{
+	size_t hit = set_spared_aside(differences, count);
+	struct rls_delta_in_vivo result = { 0 };
+	struct sums whole = { 0 };
+	int r;
+
+	for (size_t i = 0; i < count; i++)
+		add(&whole, &differences[i]);
+	r = conclude_hit(differences, hit, parts, part_count, &result);
+	if (r)
+		return r;
+	conclude_spared(differences + hit, count - hit, parts, part_count, &result);
 	result.inflation = 1 + whole.delta_ns / whole.plain_ns;
 	result.segments = (size_t)whole.count;
 	*out = result;

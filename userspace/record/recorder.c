@@ -459,8 +459,10 @@ size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
 
 		if (strlen(name) >= sizeof(out->operation))
 			continue;
-		out[count] = (struct rls_operation_cost){ .factor = part->factor,
-							  .error = part->error };
+		out[count] = (struct rls_operation_cost){
+			.factor = part->factor, .error = part->error,
+			.spill_ns = part->spill_ns, .spill_error_ns = part->spill_error_ns,
+		};
 		strcpy(out[count++].operation, name);
 	}
 	return count;
