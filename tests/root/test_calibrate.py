@@ -115,11 +115,13 @@ def check_command(checks):
                 "a recording goes by the machine's figures: %s" % sorted(before))
     store = read_store()
     words = json.dumps(command, separators=(",", ":"), ensure_ascii=False)
-    store["workloads"] = [{"command": words, "factor": 2.0, "error": 0.25}]
+    bare = {"operation": "bare", "factor": 2.0, "error": 0.25, "spill_ns": 900.0, "spill_error_ns": 300.0}
+    store["workloads"] = [{"command": words, "factor": 2.0, "error": 0.25, "operations": [bare]}]
     write_store(store)
     after = recorded(command, environment)
     checks.that("workload.hit" in after, "and by those of its own command where there are any")
-    checks.that("workload.hit.o" not in after, "without any of operations")
+    checks.that("workload.hit.o" not in after, "without any of operations that it knows nothing of")
+    checks.that(after.get("workload.spill.bare", {}).get("ns") == 900, "and what others' hits cost one of its own")
     if "workload.hit" in after:
         checks.that(abs(after["workload.hit"]["ns"] - 2 * after["hit"]["ns"]) < 0.01 *
                     after["hit"]["ns"], "its hits cost what was found")

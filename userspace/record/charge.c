@@ -8,14 +8,18 @@
 
 /* A mean of hits that none has without a single step among them. */
 #define STEPPED_NS 4000
+/* A piece is charged a spill only where other hits cost so many times as much: not between the windows of a budget.
+ * (Training jobs: 30 times and more.) What was charged counts for no longer than a few pieces. */
+#define SPILL_ROOM_TIMES 4
+#define SPILL_ROOM_PIECES 64
 
 int rls_charge_set_factor(struct rls_living_process *process, rls_string_id operation,
-			  double factor)
+			  double factor, double spill_ns)
 {
 	if (rls_grow(&process->factors, &process->factor_room, process->factor_count))
 		return -ENOMEM;
 	process->factors[process->factor_count++] =
-		(struct rls_operation_factor){ operation, factor };
+		(struct rls_operation_factor){ operation, factor, spill_ns };
 	return 0;
 }
 
@@ -26,7 +30,7 @@ int rls_charge_copy_factors(struct rls_living_process *process,
 	process->cost_factor = from->cost_factor;
 	for (size_t i = 0; i < from->factor_count; i++) {
 		int r = rls_charge_set_factor(process, from->factors[i].operation,
-					      from->factors[i].factor);
+					      from->factors[i].factor, from->factors[i].spill_ns);
 
 		if (r)
 			return r;
@@ -42,10 +46,40 @@ void rls_charge_forget_factors(struct rls_living_process *process)
 	process->cost_factor = 0;
 }
 
-int rls_charge_turn(const struct rls_living_process *process, struct rls_living_thread *thread,
-		    const struct rls_queued_edge *edge)
+static const struct rls_operation_factor *find_own(const struct rls_living_process *process,
+						   rls_string_id operation)
 {
-	return process->factor_count ? rls_edge_queue_add(&thread->edges, edge) : 0;
+	for (size_t i = 0; i < process->factor_count; i++) {
+		if (process->factors[i].operation == operation)
+			return &process->factors[i];
+	}
+	return NULL;
+}
+
+static uint32_t take_spill(const struct rls_operation_factor *own, struct rls_living_thread *thread)
+{
+	double room_ns = thread->spill_room_ns, needed_ns;
+
+	if (!own || !(own->spill_ns > 0))
+		return 0;
+	needed_ns = SPILL_ROOM_TIMES * own->spill_ns;
+	room_ns = fmin(room_ns, SPILL_ROOM_PIECES * needed_ns);
+	thread->spill_room_ns = fmax(room_ns - needed_ns, 0);
+	return room_ns < needed_ns ? 0 : (uint32_t)fmin(round(own->spill_ns), UINT32_MAX);
+}
+
+int rls_charge_turn(const struct rls_living_process *process, struct rls_living_thread *thread,
+		    const struct rls_queued_edge *edge, uint32_t *spilt_ns)
+{
+	rls_string_id ended = thread->turned_operation;
+
+	*spilt_ns = 0;
+	thread->turned_operation = edge->now;
+	if (!process->factor_count)
+		return 0;
+	if (!edge->gap)
+		*spilt_ns = take_spill(find_own(process, ended), thread);
+	return rls_edge_queue_add(&thread->edges, edge);
 }
 
 /* Helpers work for the annotated thread (inherit.h). */
@@ -60,6 +94,7 @@ static struct rls_living_thread *find_source(const struct rls_living_process *pr
 static double find_factor(const struct rls_living_process *process,
 			  struct rls_living_thread *thread, uint64_t time_ns)
 {
+	const struct rls_operation_factor *own = NULL;
 	struct rls_living_thread *source;
 	struct rls_queued_edge edge;
 
@@ -68,11 +103,9 @@ static double find_factor(const struct rls_living_process *process,
 	source = find_source(process, thread);
 	while (source && source == thread && rls_edge_queue_take(&source->edges, time_ns, &edge))
 		source->charged_operation = edge.now;
-	for (size_t i = 0; source && i < process->factor_count; i++) {
-		if (process->factors[i].operation == source->charged_operation)
-			return process->factors[i].factor;
-	}
-	return process->cost_factor;
+	if (source)
+		own = find_own(process, source->charged_operation);
+	return own ? own->factor : process->cost_factor;
 }
 
 uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_thread *thread, double excess_ns,
@@ -85,6 +118,8 @@ uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_
 	if (thread && pile->hits)
 		cost_ns = rls_arrears_charge(&thread->arrears, category, time_ns, cost_ns,
 					     pile->cost_ns / pile->hits > STEPPED_NS);
+	if (thread)
+		thread->spill_room_ns += (double)cost_ns;
 	return cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;
 }
 

@@ -44,15 +44,20 @@ static int apply_operations(const struct rls_describer *describer, pid_t pid,
 	for (size_t i = 0; !r && i < workload->operation_count; i++) {
 		const struct rls_operation_cost *cost = &workload->operations[i];
 		char figure[sizeof(RLS_FIGURE_OPERATION) + RLS_OPERATION_BYTES];
+		char spill[sizeof(RLS_FIGURE_SPILL) + RLS_OPERATION_BYTES];
 		double factor = rls_workload_rescale(workload, cost->factor, hit_ns);
 		double error = hypot(cost->error / cost->factor, PLACE_ERROR);
 
 		snprintf(figure, sizeof(figure), RLS_FIGURE_OPERATION "%s", cost->operation);
+		snprintf(spill, sizeof(spill), RLS_FIGURE_SPILL "%s", cost->operation);
 		r = rls_translator_set_operation_factor(describer->translator, (uint32_t)pid,
-							cost->operation, factor);
+							cost->operation, factor, cost->spill_ns);
 		if (!r)
 			r = rls_host_figure(describer->output, figure, factor * hit_ns,
 					    error * factor * hit_ns, time_ns);
+		if (!r && cost->spill_ns > 0)
+			r = rls_host_figure(describer->output, spill, cost->spill_ns,
+					    cost->spill_error_ns, time_ns);
 	}
 	return r;
 }

@@ -46,11 +46,17 @@ static int add_pile(struct rls_translator *translator, const struct rls_wire_hea
 static int turn(struct rls_translator *translator, struct rls_living_process *process,
 		struct rls_living_thread *thread, struct rls_queued_edge edge)
 {
+	const struct rls_wire_header header = {
+		.pid = process->event.pid, .tid = thread->tid, .time_ns = edge.time_ns,
+	};
+	struct rls_wire_pile spill = { 0 };
 	int r = rls_inherit_after(&translator->sink, process, thread, edge.time_ns);
 
 	edge.now = rls_operation_stack_innermost(&thread->operations);
 	if (!r)
-		r = rls_charge_turn(process, thread, &edge);
+		r = rls_charge_turn(process, thread, &edge, &spill.cost_ns);
+	if (!r)
+		r = rls_emit_pile(&translator->sink, &header, &spill);
 	if (!r && translator->watcher.turned)
 		r = translator->watcher.turned(translator->watcher.context, thread->tid, &edge);
 	return r;
@@ -139,6 +145,7 @@ static int on_fork(struct rls_translator *translator, const void *data)
 		r = add_phase(translator, child, time_ns, parent->phase);
 	thread->operations = parent_thread->operations;
 	thread->charged_operation = rls_operation_stack_innermost(&thread->operations);
+	thread->turned_operation = thread->charged_operation;
 	thread->announced = true;
 	thread->annotated = parent_thread->annotated;
 	child->annotated_tid = thread->annotated ? thread->tid : 0;
@@ -184,7 +191,7 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	process->annotated_tid = 0;
 	r = rls_emit_thread(&translator->sink, pid, pid, process->event.process.ns_pid, time_ns, record->comm);
 	rls_edge_queue_clear(&thread->edges);
-	thread->charged_operation = 0;
+	thread->charged_operation = thread->turned_operation = 0;
 	if (!r)
 		r = rls_emit_operation(&translator->sink, pid, thread, time_ns);
 	if (!r)
@@ -504,7 +511,7 @@ int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t p
 }
 
 int rls_translator_set_operation_factor(struct rls_translator *translator, uint32_t pid,
-					const char *operation, double factor)
+					const char *operation, double factor, double spill_ns)
 {
 	struct rls_living_process *process;
 	rls_string_id id;
@@ -512,7 +519,7 @@ int rls_translator_set_operation_factor(struct rls_translator *translator, uint3
 
 	if (!r)
 		r = rls_emit_intern(&translator->sink, operation, strlen(operation), &id);
-	return r ? r : rls_charge_set_factor(process, id, factor);
+	return r ? r : rls_charge_set_factor(process, id, factor, spill_ns);
 }
 
 void rls_translator_sampled(const struct rls_translator *translator, uint32_t pid, uint32_t tid,
