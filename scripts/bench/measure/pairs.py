@@ -85,14 +85,17 @@ class Work:
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
-    def run(self, profiler):
-        """One child's work, watched by the profiler: what both have to say of it."""
+    def run(self, profiler, times=1):
+        """One child's work, so many times, watched by the profiler: what the profiler has to say of it, and how long
+        it took."""
         self.say("run")
         pid = self.hear("child")["child"]
         profiler.begin(pid)
-        self.say("go")
-        answer = self.hear("wall_ns")
-        answer.update(profiler.end())
+        wall_ns = 0
+        for _ in range(times):
+            self.say("go")
+            wall_ns += self.hear("wall_ns")["wall_ns"]
+        answer = dict(profiler.end(), wall_ns=wall_ns)
         self.say("end")
         answer["pid"] = pid
         return answer
@@ -214,13 +217,13 @@ def removed_ns(answer):
     return sum(row["wall_ns"] - row["corrected_ns"] for row in main_rows(answer))
 
 
-def turn_about(work, profilers, rounds):
-    """{name: [answer…]}: every profiler once a round, in an order that turns each round."""
+def turn_about(work, profilers, rounds, times=1):
+    """{name: [answer…]}: every profiler once a round, for so many times the work, in an order that turns each round."""
     answers = {name: [] for name in profilers}
     names = list(profilers)
     for number in range(rounds):
         for name in names if number % 2 == 0 else reversed(names):
-            answers[name].append(work.run(profilers[name]))
+            answers[name].append(work.run(profilers[name], times))
     return answers
 
 

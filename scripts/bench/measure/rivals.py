@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""rivals.py PYTHON RIVALS ROUNDS NAME...: what profilers cost the same work.
+"""rivals.py PYTHON RIVALS ROUNDS SECONDS NAME...: what profilers cost the same work.
 
-RIVALS is the environment that compare-profilers has installed the others into. Ours and
+RIVALS is the environment that compare-profilers has installed the others into. The work is done so often that it
+takes SECONDS alone. Ours and
 bpftrace watch forked children (pairs.py); the others start the program, as they are made to.
 Every profiler is compared with no profiler in the same way of running, turn about. A table on
 stderr, JSON on stdout; what cannot be had, or fails, is said and left out.
@@ -19,19 +20,28 @@ import pairs
 WORK = os.path.join(pairs.HERE, "work.py")
 
 
-def once(command):
+SLOWEST = 10    # times as long as alone
+
+
+def once(command, seconds):
     """The work in a process of its own: how long it says that it took."""
     done = subprocess.run(command, env=pairs.environment(), capture_output=True, text=True,
-                          timeout=pairs.PATIENCE_SECONDS, check=False)
+                          timeout=pairs.PATIENCE_SECONDS + SLOWEST * seconds, check=False)
     for line in done.stdout.splitlines():
         if line.startswith("{") and "wall_ns" in line:
             return json.loads(line)["wall_ns"]
     raise pairs.Failed((done.stderr.strip().splitlines() or ["it printed nothing"])[-1][:100])
 
 
-def rivals(python, folder, name):
+def times_of(python, name, seconds):
+    """How often the work must be done to take so long alone."""
+    with pairs.Work(python, name) as work:
+        return max(1, round(seconds * 1e9 / work.run(pairs.Nothing())["wall_ns"]))
+
+
+def rivals(python, folder, name, times):
     """{profiler: command}"""
-    work = [WORK, name, "--once"]
+    work = [WORK, name, "--times", str(times)]
     spy = [os.path.join(folder, "bin", "py-spy"), "record", "-r", "100", "-o", "/dev/null"]
     return {
         "none": [python, *work],
@@ -50,8 +60,8 @@ def wanted(profilers):
             if name == "none" or re.search(pattern, name)}
 
 
-def measure_rivals(python, folder, name, rounds):
-    commands = wanted(rivals(python, folder, name))
+def measure_rivals(python, folder, name, rounds, seconds, times):
+    commands = wanted(rivals(python, folder, name, times))
     walls = {}
     if len(commands) < 2:
         return walls
@@ -60,7 +70,7 @@ def measure_rivals(python, folder, name, rounds):
             if number and profiler not in walls:
                 continue    # it has failed before
             try:
-                walls.setdefault(profiler, []).append(once(command))
+                walls.setdefault(profiler, []).append(once(command, seconds))
             except (pairs.Failed, OSError, subprocess.TimeoutExpired) as error:
                 walls.pop(profiler, None)
                 print("   %-20s left out: %s" % (profiler, error), file=sys.stderr, flush=True)
@@ -69,7 +79,7 @@ def measure_rivals(python, folder, name, rounds):
     return walls
 
 
-def measure_own(python, name, rounds):
+def measure_own(python, name, rounds, times):
     profilers = wanted({"none": pairs.Nothing(),
                         "ours, everything": pairs.Recorder("--overhead-budget", "none"),
                         "ours, default": pairs.Recorder(),
@@ -77,17 +87,17 @@ def measure_own(python, name, rounds):
     if len(profilers) < 2:
         return {}
     with pairs.Work(python, name) as work:
-        return pairs.turn_about(work, profilers, rounds)
+        return pairs.turn_about(work, profilers, rounds, times)
 
 
-def measure_bpftrace(python, name, rounds):
+def measure_bpftrace(python, name, rounds, times):
     """Alone with no profiler: its probes take long to go, and must not meet others'."""
     profilers = wanted({"none": pairs.Nothing(), "bpftrace": bpftrace.Bpftrace()})
     if len(profilers) < 2:
         return {}
     try:
         with pairs.Work(python, name) as work:
-            return pairs.turn_about(work, profilers, rounds)
+            return pairs.turn_about(work, profilers, rounds, times)
     except pairs.Failed as error:
         print("   %-20s left out: %s" % ("bpftrace", error), file=sys.stderr, flush=True)
         return {}
@@ -122,23 +132,24 @@ def against_none(name, answers):
             for profiler, several in answers.items()]
 
 
-def measure(python, folder, name, rounds):
-    rows = against_none(name, measure_own(python, name, rounds))
-    rows += against_none(name, measure_bpftrace(python, name, rounds))[1:]
-    others = measure_rivals(python, folder, name, rounds)
+def measure(python, folder, name, rounds, seconds):
+    times = times_of(python, name, seconds)
+    rows = against_none(name, measure_own(python, name, rounds, times))
+    rows += against_none(name, measure_bpftrace(python, name, rounds, times))[1:]
+    others = measure_rivals(python, folder, name, rounds, seconds, times)
     return rows + [row(name, profiler, walls, pairs.median(others["none"]))
                    for profiler, walls in others.items() if profiler != "none"]
 
 
 def main():
-    if len(sys.argv) < 5:
-        pairs.die("takes PYTHON RIVALS ROUNDS NAME...")
-    python, folder, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    if len(sys.argv) < 6:
+        pairs.die("takes PYTHON RIVALS ROUNDS SECONDS NAME...")
+    python, folder, rounds, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
     rows = []
     print("%-20s %-20s %s" % ("work", "profiler", "inflation"), file=sys.stderr)
-    for name in sys.argv[4:]:
+    for name in sys.argv[5:]:
         try:
-            rows += measure(python, folder, name, rounds)
+            rows += measure(python, folder, name, rounds, seconds)
         except pairs.Failed as error:
             print("%-20s skipped: %s" % (name, error), file=sys.stderr)
     json.dump({"version": 1, "rows": rows}, sys.stdout, indent=1)

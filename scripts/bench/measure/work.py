@@ -3,8 +3,8 @@
 
     work.py NAME          serves pairs.py: a line of JSON in, a line of JSON out
     work.py --list        the names, one a line, with what each needs
-    work.py NAME --once   does it once in this very process, and says how long that took;
-                          --torch-profiler: under PyTorch's own profiler
+    work.py NAME --times N        does it N times in this very process, and says how long that took;
+                                  --torch-profiler: under PyTorch's own profiler
 
 Everything is imported and built before the first fork, so that each child begins with the same
 memory, address for address; it warms up, waits for `go`, works, and says how long it took. What
@@ -265,7 +265,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", nargs="?", choices=sorted(PIECES))
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--once", action="store_true")
+    parser.add_argument("--times", type=int)
     parser.add_argument("--torch-profiler", action="store_true")
     options = parser.parse_args()
     if options.list or not options.name:
@@ -278,10 +278,10 @@ def main():
         sys.exit("work.py: no rlscope package: set PYTHONPATH to build/python")
     clock = Clock(rlscope)
     warm, work = PIECES[options.name][1](clock)
-    if options.once:
+    if options.times:
         warm()
         with torch_profiler() if options.torch_profiler else contextlib.nullcontext():
-            say(**clock.measure(work, False))
+            say(wall_ns=sum(clock.measure(work, False)["wall_ns"] for _ in range(options.times)))
     else:
         serve(clock, warm, work)
 
