@@ -110,16 +110,16 @@ def compare(whole, part):
           (inside, len(whole | part), worst, max(error for _, error in part.values())))
 
 
-HEAD = "%-6s %10s %6s %8s %8s | %8s %8s %8s | %7s %7s %7s %7s" % (
-    "budget", "beginning", "end", "between", "(bursts)", "in all", "(bursts)", "(beyond)", "bursts", "drift",
+HEAD = "%-6s %10s %6s %8s %8s | %8s %8s %8s %8s | %7s %7s %7s %7s" % (
+    "budget", "beginning", "end", "between", "(bursts)", "in all", "(bursts)", "(beyond)", "(paced)", "bursts", "drift",
     "cpus", "held")
 
 
 def show(budget, found, report):
-    print("%-6s %9.2fs %5.2fs %+7.2f%% %+7.2f%% | %+7.2f%% %+7.2f%% %+7.2f%% | %6.1f%% %+6.1f%% %+6.1f%% %s" % (
+    print("%-6s %9.2fs %5.2fs %+7.2f%% %+7.2f%% | %+7.2f%% %+7.2f%% %+7.2f%% %+7.2f%% | %6.1f%% %+6.1f%% %+6.1f%% %s" % (
         budget, found["beginning_s"], found["end_s"], 100 * found["between"],
         100 * found["between_with_bursts"], 100 * found["all"], 100 * found["all_with_bursts"],
-        100 * found["beyond_bursts"], 100 * found["bursts"], 100 * found["drift"], 100 * found["cpus"],
+        100 * found["beyond_bursts"], 100 * found["at_usual_pace"], 100 * found["bursts"], 100 * found["drift"], 100 * found["cpus"],
         "%6.2f%%" % report["overhead"]["percent"] if report else ""), flush=True)
 
 

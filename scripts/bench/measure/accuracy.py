@@ -6,7 +6,8 @@ For each piece of work one process, held on one CPU, does the same amount of it 
 In each `calibrate --pid` looks on for CALIBRATION_SECONDS and keeps what a hit costs this work; after that, and
 apart from it: the work alone, the work with every probe, alone, with, alone; each time
 so many repetitions as take ALONE_SECONDS alone. Each recording's corrected time is held against the
-mean of its two neighbours alone, at the machine's usual pace and without its bursts (trail.py), and as it is. What the
+mean of its two neighbours alone, without the machine's bursts (trail.py), and as it is. At the machine's usual pace
+too, but what the pace is taken by knows a little whether it is watched (README.md). What the
 beginning of a recording costs besides is told by its first repetition, held against its others.
 
 What recordings take drifts by some 5 % within minutes, while the work alone takes what it took. So rounds, not
@@ -23,9 +24,9 @@ import loss
 import pairs
 import trail
 
-HEAD = ("%-22s %7s %-13s %-15s %-15s %-15s %-13s %-12s %-12s %s" % (
-    "work", "alone", "inflation", "corrected", "bursts left in", "by machine's", "first part", "bursts",
-    "stated", "rows held"))
+HEAD = ("%-22s %7s %-13s %-15s %-15s %-15s %-15s %-13s %-12s %-12s %s" % (
+    "work", "alone", "inflation", "corrected", "bursts left in", "at usual pace", "by machine's", "first part",
+    "bursts", "stated", "rows held"))
 ALONE_SECONDS = 2.0
 REPETITIONS_MIN = 2
 RECORDINGS = 2      # a round
@@ -93,11 +94,11 @@ def of_rounds(values, numbers=None):
 
 
 class Quiet:
-    """The same comparison without the machine's bursts: of work done, not of time."""
+    """The same comparison without the machine's bursts: of work done, not of time. pieces_of: of trail.py."""
 
-    def __init__(self, alone, probed):
-        paced = iter(trail.paced([answer for one in alone + probed for answer in one["answers"]]))
-        pieces = [[piece for _ in one["answers"] for piece in next(paced)] for one in alone + probed]
+    def __init__(self, alone, probed, pieces_of=trail.as_they_were):
+        answers = iter(pieces_of([answer for one in alone + probed for answer in one["answers"]]))
+        pieces = [[piece for _ in one["answers"] for piece in next(answers)] for one in alone + probed]
         self.states = [trail.State(pieces[:len(alone)]), trail.State(pieces[len(alone):])]
         self.reference = reference = self.states[0].means()
         self.recorded = pieces[len(alone):]
@@ -172,6 +173,7 @@ def judge(name, found, alone, probed):
     return {
         "work": name, "rounds": len(found), "alone_s": pairs.median(base) / 1e9 / len(probed[0]["walls"]),
         "inflation": quiet.inflation(), "corrected": quiet.off(removed),
+        "at_usual_pace": Quiet(alone, probed, trail.paced).off(removed),
         "with_bursts": off([wall - cost for wall, cost in zip(walls, removed)], base),
         "by_machine": quiet.off([cost / factor for cost, factor in zip(removed, factors)]),
         "bursts": quiet.bursts, "ratios": quiet.ratios(removed),
@@ -218,9 +220,9 @@ def percent(value):
 
 
 def show(row):
-    print("%-22s %6.2fs %-13s %-15s %-15s %-15s %-13s %-12s %-12s %d (%d) of %d, %d of %d" % (
+    print("%-22s %6.2fs %-13s %-15s %-15s %-15s %-15s %-13s %-12s %-12s %d (%d) of %d, %d of %d" % (
         row["work"], row["alone_s"], "%.2f ± %.2f" % tuple(row["inflation"]), percent(row["corrected"]),
-        percent(row["with_bursts"]), percent(row["by_machine"]), percent(row["first_part"]),
+        percent(row["with_bursts"]), percent(row["at_usual_pace"]), percent(row["by_machine"]), percent(row["first_part"]),
         "%.1f, %.1f %%" % tuple(100 * share for share in row["bursts"]),
         "± %.1f %%" % (100 * row["stated"]), *row["rows_held"], *row["rows_held_singly"]), file=sys.stderr, flush=True)
 
@@ -251,7 +253,7 @@ def main():
             print("%-22s skipped: %s" % (name, error), file=sys.stderr, flush=True)
     if rows:
         summarize(rows)
-    json.dump({"version": 6, "rows": rows}, sys.stdout, indent=1)
+    json.dump({"version": 7, "rows": rows}, sys.stdout, indent=1)
     print()
     sys.exit(0 if rows else 1)
 

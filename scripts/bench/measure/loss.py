@@ -1,8 +1,8 @@
 """What a job loses to a profiler that looks on for a minute.
 
 A child of work.py does its piece again and again, alone and watched by turns. Its pieces are held
-against what pieces of their label take in the stretches alone before and after, at the machine's usual
-pace (trail.py). What is left of its drift goes from the one to the other. Bursts of the machine are left
+against what pieces of their label take in the stretches alone before and after (trail.py); the machine's drift goes
+from the one to the other. At its usual pace, too. Bursts of the machine are left
 out between beginning and end, where the profiler makes none; how much they are is told.
 """
 
@@ -122,10 +122,10 @@ def lost_without_bursts(some, traced):
     return level(some) * level(quiet) / level(apart) - 1, 1 - len(quiet) / len(apart)
 
 
-def of(before, during, after, began_ns, ended_ns, traced=()):
+def by(pieces_of, before, during, after, began_ns, ended_ns, traced):
     """What a job lost to a profiler that ran from began_ns to ended_ns and traced at those times: at its
     beginning, between and at its end, also with the machine's bursts left in, and beyond what these add alone."""
-    answers = trail.paced(before + during + after)
+    answers = pieces_of(before + during + after)
     usual = Usual(joined(answers[:len(before)]), joined(answers[len(before) + len(during):]))
     some = usual.windows(joined(answers[len(before):len(before) + len(during)]))
     first = [window for window in some if window.at_ns < began_ns + BEGINNING_NS]
@@ -141,3 +141,9 @@ def of(before, during, after, began_ns, ended_ns, traced=()):
             "all": (first_ns + last_ns + quiet * between_ns) / whole_ns,
             "all_with_bursts": all_with_bursts, "beyond_bursts": all_with_bursts - usual.bursts,
             "bursts": bursts, "drift": usual.drift(), "cpus": usual.cpus_differ()}
+
+
+def of(before, during, after, began_ns, ended_ns, traced=()):
+    """What is found of pieces as they were, and "at_usual_pace" in all."""
+    found = by(trail.as_they_were, before, during, after, began_ns, ended_ns, traced)
+    return dict(found, at_usual_pace=by(trail.paced, before, during, after, began_ns, ended_ns, traced)["all"])

@@ -64,18 +64,25 @@ class Pace:
         return self.known[place]
 
 
-def paced(answers):
-    """For each answer of one job [(end ns, label, ns at the usual pace)]. A label: the name of the piece, that of
-    the one before, and the CPU."""
-    pace, found = Pace(answers), []
+def as_they_were(answers):
+    """For each answer of one job [(end ns, label, ns)]. A label: the name of the piece, that of the one before, and
+    the CPU."""
+    found = []
     for answer in answers:
         before, pieces = "", []
         for at_ns, name, ns, cpu in timed(answer):
             if name not in PACING:
-                pieces.append((at_ns, (before, name, cpu), ns / pace.at(at_ns)))
+                pieces.append((at_ns, (before, name, cpu), ns))
                 before = name
         found.append(pieces)
     return found
+
+
+def paced(answers):
+    """The same at the usual pace."""
+    pace = Pace(answers)
+    return [[(at_ns, label, ns / pace.at(at_ns)) for at_ns, label, ns in pieces]
+            for pieces in as_they_were(answers)]
 
 
 def by_label(pieces):
