@@ -149,12 +149,15 @@ static double relative_error(const struct rls_fact_calibration *figure)
 	return relative <= 1 ? relative : 1;
 }
 
+/* The figure of that kind and name. */
 static const struct rls_fact_calibration *find_figure(const struct rls_facts *facts,
 						      const struct rls_string_pool *strings,
-						      const char *name)
+						      const char *kind, const char *name)
 {
 	for (size_t i = 0; i < facts->calibration_count; i++) {
-		if (!strcmp(rls_string_pool_get(strings, facts->calibration[i].name), name))
+		const char *own = rls_string_pool_get(strings, facts->calibration[i].name);
+
+		if (!strncmp(own, kind, strlen(kind)) && !strcmp(own + strlen(kind), name))
 			return &facts->calibration[i];
 	}
 	return NULL;
@@ -163,13 +166,13 @@ static const struct rls_fact_calibration *find_figure(const struct rls_facts *fa
 double rls_facts_calibration_error(const struct rls_facts *facts,
 				   const struct rls_string_pool *strings)
 {
-	const struct rls_fact_calibration *whole = find_figure(facts, strings, RLS_FIGURE_WORKLOAD);
+	const struct rls_fact_calibration *whole = find_figure(facts, strings, RLS_FIGURE_WORKLOAD, "");
 	double worst = 0;
 
 	if (!facts->calibration_count)
 		return ERROR_UNCALIBRATED;
 	if (!whole)
-		whole = find_figure(facts, strings, RLS_FIGURE_HIT);
+		whole = find_figure(facts, strings, RLS_FIGURE_HIT, "");
 	if (whole)
 		return relative_error(whole);
 	for (size_t i = 0; i < facts->calibration_count; i++) {
@@ -181,36 +184,21 @@ double rls_facts_calibration_error(const struct rls_facts *facts,
 	return worst;
 }
 
-/* The figure of that kind for the operation. */
-static const struct rls_fact_calibration *find_own(const struct rls_facts *facts,
-						   const struct rls_string_pool *strings,
-						   const char *kind, rls_string_id operation)
-{
-	const char *wanted = rls_string_pool_get(strings, operation);
-
-	for (size_t i = 0; i < facts->calibration_count; i++) {
-		const char *name = rls_string_pool_get(strings, facts->calibration[i].name);
-
-		if (!strncmp(name, kind, strlen(kind)) && !strcmp(name + strlen(kind), wanted))
-			return &facts->calibration[i];
-	}
-	return NULL;
-}
-
 double rls_facts_operation_error(const struct rls_facts *facts,
 				 const struct rls_string_pool *strings, rls_string_id operation)
 {
-	const struct rls_fact_calibration *own = find_own(facts, strings, RLS_FIGURE_SPILL, operation);
+	const char *name = rls_string_pool_get(strings, operation);
+	const struct rls_fact_calibration *own = find_figure(facts, strings, RLS_FIGURE_SPILL, name);
 
 	if (!own)
-		own = find_own(facts, strings, RLS_FIGURE_OPERATION, operation);
+		own = find_figure(facts, strings, RLS_FIGURE_OPERATION, name);
 	return own ? relative_error(own) : rls_facts_calibration_error(facts, strings);
 }
 
 bool rls_facts_knows_spill(const struct rls_facts *facts, const struct rls_string_pool *strings,
 			   rls_string_id operation)
 {
-	return find_own(facts, strings, RLS_FIGURE_SPILL, operation);
+	return find_figure(facts, strings, RLS_FIGURE_SPILL, rls_string_pool_get(strings, operation));
 }
 
 double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_string_pool *strings)

@@ -56,7 +56,7 @@ static const struct rls_operation_factor *find_own(const struct rls_living_proce
 	return NULL;
 }
 
-static uint32_t take_spill(const struct rls_operation_factor *own, struct rls_living_thread *thread)
+static uint64_t take_spill(const struct rls_operation_factor *own, struct rls_living_thread *thread)
 {
 	double room_ns = thread->spill_room_ns, needed_ns;
 
@@ -65,11 +65,11 @@ static uint32_t take_spill(const struct rls_operation_factor *own, struct rls_li
 	needed_ns = SPILL_ROOM_TIMES * own->spill_ns;
 	room_ns = fmin(room_ns, SPILL_ROOM_PIECES * needed_ns);
 	thread->spill_room_ns = fmax(room_ns - needed_ns, 0);
-	return room_ns < needed_ns ? 0 : (uint32_t)fmin(round(own->spill_ns), UINT32_MAX);
+	return room_ns < needed_ns ? 0 : (uint64_t)round(own->spill_ns);
 }
 
 int rls_charge_turn(const struct rls_living_process *process, struct rls_living_thread *thread,
-		    const struct rls_queued_edge *edge, uint32_t *spilt_ns)
+		    const struct rls_queued_edge *edge, uint64_t *spilt_ns)
 {
 	rls_string_id ended = thread->turned_operation;
 

@@ -27,7 +27,7 @@ void rls_charge_forget_factors(struct rls_living_process *process);
 /* The thread's innermost operation has changed, of its own doing. *spilt_ns: what others' hits cost the piece
  * that ended so. 0 or -ENOMEM. */
 int rls_charge_turn(const struct rls_living_process *process, struct rls_living_thread *thread,
-		    const struct rls_queued_edge *edge, uint32_t *spilt_ns);
+		    const struct rls_queued_edge *edge, uint64_t *spilt_ns);
 
 /* What the pile's hits cost, as much as there was time for since the last charge. process, thread:
  * NULL when it is not known; excess_ns: as rls_density_cost(); category: what the thread was in until then. */

@@ -15,6 +15,16 @@
  * inside the call, by how cold they are, which is a tenth of that. */
 #define PLACE_ERROR 0.1
 
+/* One of several figures of a kind, which each have a name. */
+static int add_figure(const struct rls_describer *describer, const char *kind, const char *name, double ns,
+		      double error_ns, uint64_t time_ns)
+{
+	char figure[sizeof(RLS_FIGURE_SPILL) + RLS_OPERATION_BYTES]; /* the longest of both */
+
+	snprintf(figure, sizeof(figure), "%s%s", kind, name);
+	return rls_host_figure(describer->output, figure, ns, error_ns, time_ns);
+}
+
 /* What CUPTI, armed, adds to this command's calls into CUDA: a figure each, by name. */
 static int apply_cuda(const struct rls_describer *describer, pid_t pid,
 		      const struct rls_workload *workload, uint64_t time_ns)
@@ -23,14 +33,12 @@ static int apply_cuda(const struct rls_describer *describer, pid_t pid,
 
 	for (size_t i = 0; !r && i < workload->cuda_count; i++) {
 		const struct rls_cuda_cost *cost = &workload->cuda[i];
-		char figure[sizeof(RLS_FIGURE_CUPTI) + RLS_CUDA_NAME_BYTES];
 
-		snprintf(figure, sizeof(figure), RLS_FIGURE_CUPTI "%s", cost->name);
 		r = rls_cuda_calls_set_cost(describer->cuda_calls, (uint32_t)pid, cost->name,
 					    (uint64_t)llround(cost->ns));
 		if (!r)
-			r = rls_host_figure(describer->output, figure, cost->ns, cost->error_ns,
-					    time_ns);
+			r = add_figure(describer, RLS_FIGURE_CUPTI, cost->name, cost->ns, cost->error_ns,
+				       time_ns);
 	}
 	return r;
 }
@@ -43,21 +51,17 @@ static int apply_operations(const struct rls_describer *describer, pid_t pid,
 
 	for (size_t i = 0; !r && i < workload->operation_count; i++) {
 		const struct rls_operation_cost *cost = &workload->operations[i];
-		char figure[sizeof(RLS_FIGURE_OPERATION) + RLS_OPERATION_BYTES];
-		char spill[sizeof(RLS_FIGURE_SPILL) + RLS_OPERATION_BYTES];
 		double factor = rls_workload_rescale(workload, cost->factor, hit_ns);
 		double error = hypot(cost->error / cost->factor, PLACE_ERROR);
 
-		snprintf(figure, sizeof(figure), RLS_FIGURE_OPERATION "%s", cost->operation);
-		snprintf(spill, sizeof(spill), RLS_FIGURE_SPILL "%s", cost->operation);
 		r = rls_translator_set_operation_factor(describer->translator, (uint32_t)pid,
 							cost->operation, factor, cost->spill_ns);
 		if (!r)
-			r = rls_host_figure(describer->output, figure, factor * hit_ns,
-					    error * factor * hit_ns, time_ns);
+			r = add_figure(describer, RLS_FIGURE_OPERATION, cost->operation, factor * hit_ns,
+				       error * factor * hit_ns, time_ns);
 		if (!r && cost->spill_ns > 0)
-			r = rls_host_figure(describer->output, spill, cost->spill_ns,
-					    cost->spill_error_ns, time_ns);
+			r = add_figure(describer, RLS_FIGURE_SPILL, cost->operation, cost->spill_ns,
+				       cost->spill_error_ns, time_ns);
 	}
 	return r;
 }

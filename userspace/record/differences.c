@@ -30,7 +30,7 @@
 #define FACTOR_MAX 20.0
 /* Of what marks are taken to cost by themselves: 3.5 to 12 times the calibration's figure was seen. */
 #define MARKS_UNKNOWN 0.4
-/* Nor do they take more than that for pieces without any. */
+/* Nor do they take more than that for parts that are not compared. */
 #define SCALE_MAX 1.2
 
 struct sums {
@@ -252,8 +252,8 @@ static struct part sum_parts(const struct part parts[RLS_PARTS_MAX], size_t coun
 	return all;
 }
 
-/* Hits drive out of the caches what pieces without any need. By so much parts have to take more, to
- * take together what the whole took longer. */
+/* By so much the compared parts have to take more, to take together what the whole took longer: others are too
+ * little known for that (those that are hardly hit are not among them). */
 static double find_scale(const struct part *all, double whole)
 {
 	return all->factor > 0 ? fmin(fmax(whole / all->factor, 1 / SCALE_MAX), SCALE_MAX) : 1;

@@ -83,7 +83,7 @@ int rls_emit_pile(const struct rls_event_sink *sink, const struct rls_wire_heade
 	int r = 0;
 
 	begin(&event, RLS_EVENT_HITS, header->pid, header->tid, header->time_ns);
-	if (pile->hits || pile->cost_ns) {
+	if (pile->hits || pile->cost_ns) { /* none: an event's since the last hits, or a look's */
 		event.hits.count = pile->hits;
 		event.hits.cost_ns = pile->cost_ns;
 		r = rls_emit(sink, &event);

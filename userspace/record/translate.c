@@ -46,17 +46,14 @@ static int add_pile(struct rls_translator *translator, const struct rls_wire_hea
 static int turn(struct rls_translator *translator, struct rls_living_process *process,
 		struct rls_living_thread *thread, struct rls_queued_edge edge)
 {
-	const struct rls_wire_header header = {
-		.pid = process->event.pid, .tid = thread->tid, .time_ns = edge.time_ns,
-	};
-	struct rls_wire_pile spill = { 0 };
+	struct rls_event spill = rls_event_at(RLS_EVENT_HITS, process->event.pid, thread->tid, edge.time_ns);
 	int r = rls_inherit_after(&translator->sink, process, thread, edge.time_ns);
 
 	edge.now = rls_operation_stack_innermost(&thread->operations);
 	if (!r)
-		r = rls_charge_turn(process, thread, &edge, &spill.cost_ns);
-	if (!r)
-		r = rls_emit_pile(&translator->sink, &header, &spill);
+		r = rls_charge_turn(process, thread, &edge, &spill.hits.cost_ns);
+	if (!r && spill.hits.cost_ns)
+		r = rls_emit(&translator->sink, &spill);
 	if (!r && translator->watcher.turned)
 		r = translator->watcher.turned(translator->watcher.context, thread->tid, &edge);
 	return r;
