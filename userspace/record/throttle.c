@@ -35,11 +35,8 @@
 #define WAITED_LOOK_NS 26000    /* where nothing interrupts, with that */
 
 /* Of what is asked for: what comes in between, from a page fault to a scan of tables, is charged to nobody, and a
- * budget is to hold in nearly every minute. Of less than AIM_PERCENT it is more: with as few windows as were left of it, the
- * phases of a job were not seen in proportion any more (test_throttle_phases.c). */
-#define AIM 0.75
-#define AIM_OF_LITTLE 0.85
-#define AIM_PERCENT 2
+ * budget is to hold in nearly every minute. */
+#define AIM 0.85
 
 /* Sites are given up only when they have been watched for so long. */
 #define DEMOTE_AFTER_NS 5000000000ULL
@@ -128,7 +125,7 @@ int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
 	throttle->places = places;
 	throttle->output = output;
 	throttle->percent = percent;
-	throttle->budget.share = (percent < AIM_PERCENT ? AIM_OF_LITTLE : AIM) * percent / 100;
+	throttle->budget.share = AIM * percent / 100;
 	throttle->hit_ns = hit_ns;
 	*out = throttle;
 	return 0;
