@@ -28,8 +28,8 @@ CALIBRATION_SECONDS = 20
 NOTHING = "alone"
 
 
-def job_of(workload):
-    return loss.Job(os.environ["RLS_JOB_PYTHON"], PIECES.get(workload, workload), CPUS)
+def job_of(workload, twin=False):
+    return loss.Job(os.environ["RLS_JOB_PYTHON"], PIECES.get(workload, workload), CPUS, twin)
 
 
 def watched(job, command):
@@ -83,7 +83,7 @@ def shares(report):
     lies between two repetitions, and is the benchmark's."""
     time_of, error_of = collections.Counter(), collections.Counter()
     for row in report["breakdown"]:
-        if not row["operation"]:
+        if row["operation"] in ("", pairs.WAITING):
             continue
         key = row["operation"], row["category"]
         time_of[key] += row["corrected_ns"]
@@ -110,16 +110,17 @@ def compare(whole, part):
           (inside, len(whole | part), worst, max(error for _, error in part.values())))
 
 
-HEAD = "%-6s %10s %6s %8s %8s | %8s %8s %8s %8s | %7s %7s %7s %7s" % (
-    "budget", "beginning", "end", "between", "(bursts)", "in all", "(bursts)", "(beyond)", "(paced)", "bursts", "drift",
+HEAD = "%-6s %10s %6s %8s %8s | %8s %8s %8s %8s | %8s %7s %7s %7s %7s" % (
+    "budget", "beginning", "end", "between", "(bursts)", "in all", "(bursts)", "(beyond)", "by twin", "twin's", "bursts", "drift",
     "cpus", "held")
 
 
 def show(budget, found, report):
-    print("%-6s %9.2fs %5.2fs %+7.2f%% %+7.2f%% | %+7.2f%% %+7.2f%% %+7.2f%% %+7.2f%% | %6.1f%% %+6.1f%% %+6.1f%% %s" % (
+    by_twin = ["" if found[key] is None else "%+.2f%%" % (100 * found[key]) for key in ("beside_twin", "twin")]
+    print("%-6s %9.2fs %5.2fs %+7.2f%% %+7.2f%% | %+7.2f%% %+7.2f%% %+7.2f%% %8s | %8s %6.1f%% %+6.1f%% %+6.1f%% %s" % (
         budget, found["beginning_s"], found["end_s"], 100 * found["between"],
         100 * found["between_with_bursts"], 100 * found["all"], 100 * found["all_with_bursts"],
-        100 * found["beyond_bursts"], 100 * found["at_usual_pace"], 100 * found["bursts"], 100 * found["drift"], 100 * found["cpus"],
+        100 * found["beyond_bursts"], *by_twin, 100 * found["bursts"], 100 * found["drift"], 100 * found["cpus"],
         "%6.2f%%" % report["overhead"]["percent"] if report else ""), flush=True)
 
 
@@ -138,7 +139,7 @@ def measure(job, budgets, seconds, rounds):
         else:
             reports[budget], meanwhile = record(job, budget, seconds)
         after = job.alone(OFF_SECONDS)
-        found[budget].append(loss.of(before, *meanwhile[:1], after, *meanwhile[1:]))
+        found[budget].append(loss.of(job, before, *meanwhile[:1], after, *meanwhile[1:]))
         show(budget, found[budget][-1], reports[budget])
         before = after
     return reports, found
@@ -149,17 +150,18 @@ def summarize(found):
     for budget, rounds in found.items():
         if len(rounds) < pairs.ROUNDS_MIN:
             continue
-        print("%s: in all %s, bursts left in %s, beyond what they add alone %s" % (budget, *[
-            middle([one[key] for one in rounds]) for key in ("all", "all_with_bursts", "beyond_bursts")]))
+        print("%s: in all %s, bursts left in %s, beyond what they add alone %s, beside the twin %s" % (budget, *[
+            middle([one[key] for one in rounds])
+            for key in ("all", "all_with_bursts", "beyond_bursts", "beside_twin")]))
         if budget != NOTHING and NOTHING in found:
-            print("    more than with nobody in the same round: %s, bursts left in %s" % tuple(
+            print("    more than with nobody in the same round: %s, bursts left in %s, beside the twin %s" % tuple(
                 middle([one[key] - nobody_there[key] for one, nobody_there in zip(rounds, found[NOTHING])])
-                for key in ("all", "all_with_bursts")))
+                for key in ("all", "all_with_bursts", "beside_twin")))
 
 
 def main():
     workload, seconds, rounds, budgets = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
-    job = job_of(workload)
+    job = job_of(workload, twin=True)
     try:
         calibrate(job)
         whole = record(job, "none", ALL_SECONDS)[0] if not os.environ.get("RLS_NO_SHARES") else None

@@ -128,7 +128,7 @@ def cost(workload, seconds, rounds, budgets):
             for _ in range(rounds):
                 during, began_ns, ended_ns, of_cpu = watch(job, percent, seconds, shown)
                 after = job.alone(budget.OFF_SECONDS)
-                found.append(loss.of(before, during, after, began_ns, ended_ns))
+                found.append(loss.of(job, before, during, after, began_ns, ended_ns))
                 cpu.append(of_cpu)
                 before = after
                 budget.show(percent, found[-1], None)

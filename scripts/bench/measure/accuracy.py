@@ -6,12 +6,12 @@ For each piece of work one process, held on one CPU, does the same amount of it 
 In each `calibrate --pid` looks on for CALIBRATION_SECONDS and keeps what a hit costs this work; after that, and
 apart from it: the work alone, the work with every probe, alone, with, alone; each time
 so many repetitions as take ALONE_SECONDS alone. Each recording's corrected time is held against the
-mean of its two neighbours alone, without the machine's bursts (trail.py), and as it is. At the machine's usual pace
-too, but what the pace is taken by knows a little whether it is watched (README.md). What the
+mean of its two neighbours alone, without the machine's bursts (trail.py), and as it is; and, as the machine changes
+its speed, beside its twin, which does the same work by turns with it and is never watched. By how much that takes longer
+while the other one is recorded is told, too: so much the one hides of what a recording costs. What the
 beginning of a recording costs besides is told by its first repetition, held against its others.
 
-What recordings take drifts by some 5 % within minutes, while the work alone takes what it took. So rounds, not
-recordings, are what intervals are of: what a calibration is off by is in them too.
+Intervals are of rounds, not of recordings: what a calibration is off by is in them too.
 
 A table on stderr as it goes, JSON on stdout.
 """
@@ -24,8 +24,8 @@ import loss
 import pairs
 import trail
 
-HEAD = ("%-22s %7s %-13s %-15s %-15s %-15s %-15s %-13s %-12s %-12s %s" % (
-    "work", "alone", "inflation", "corrected", "bursts left in", "at usual pace", "by machine's", "first part",
+HEAD = ("%-22s %7s %-13s %-15s %-15s %-15s %-13s %-15s %-13s %-12s %-12s %s" % (
+    "work", "alone", "inflation", "corrected", "bursts left in", "beside twin", "twin", "by machine's", "first part",
     "bursts", "stated", "rows held"))
 ALONE_SECONDS = 2.0
 REPETITIONS_MIN = 2
@@ -157,7 +157,14 @@ def operation_rows(quiet, alone, probed):
     return rows
 
 
-def judge(name, found, alone, probed):
+def hidden(twin, alone, probed):
+    """By how much the twin takes longer while the work is recorded."""
+    def took(answer):
+        return twin.between(*loss.span(answer["answers"]))
+    return of_rounds([took(answer) / neighbours(alone, i, took) - 1 for i, answer in enumerate(probed)])
+
+
+def judge(name, found, alone, probed, twin):
     base = [neighbours(alone, i, lambda answer: answer["wall_ns"]) for i in range(len(probed))]
     quiet = Quiet(alone, probed)
     removed = [pairs.removed_ns(answer) for answer in probed]
@@ -173,7 +180,7 @@ def judge(name, found, alone, probed):
     return {
         "work": name, "rounds": len(found), "alone_s": pairs.median(base) / 1e9 / len(probed[0]["walls"]),
         "inflation": quiet.inflation(), "corrected": quiet.off(removed),
-        "at_usual_pace": Quiet(alone, probed, trail.paced).off(removed),
+        "beside_twin": Quiet(alone, probed, twin.paced).off(removed), "twin": hidden(twin, alone, probed),
         "with_bursts": off([wall - cost for wall, cost in zip(walls, removed)], base),
         "by_machine": quiet.off([cost / factor for cost, factor in zip(removed, factors)]),
         "bursts": quiet.bursts, "ratios": quiet.ratios(removed),
@@ -193,7 +200,7 @@ def judge(name, found, alone, probed):
 
 
 def measure(python, name, rounds, seconds):
-    job = loss.Job(python, name, 1)
+    job = loss.Job(python, name, 1, twin=True)
     found, alone, probed = [], [], []
     try:
         first = repetitions(job, pairs.Nothing(), 1)
@@ -208,11 +215,12 @@ def measure(python, name, rounds, seconds):
             for _ in range(RECORDINGS):
                 probed.append(repetitions(job, pairs.Recorder("--overhead-budget", "none"), count))
                 alone.append(repetitions(job, pairs.Nothing(), count))
+        job.wait_for_twin()
     finally:
         job.close()
     if len(found) < pairs.ROUNDS_MIN:
         raise pairs.Failed("too few rounds")
-    return judge(name, found, alone, probed)
+    return judge(name, found, alone, probed, trail.Twin(job.of_twin))
 
 
 def percent(value):
@@ -220,9 +228,9 @@ def percent(value):
 
 
 def show(row):
-    print("%-22s %6.2fs %-13s %-15s %-15s %-15s %-15s %-13s %-12s %-12s %d (%d) of %d, %d of %d" % (
+    print("%-22s %6.2fs %-13s %-15s %-15s %-15s %-13s %-15s %-13s %-12s %-12s %d (%d) of %d, %d of %d" % (
         row["work"], row["alone_s"], "%.2f ± %.2f" % tuple(row["inflation"]), percent(row["corrected"]),
-        percent(row["with_bursts"]), percent(row["at_usual_pace"]), percent(row["by_machine"]), percent(row["first_part"]),
+        percent(row["with_bursts"]), percent(row["beside_twin"]), percent(row["twin"]), percent(row["by_machine"]), percent(row["first_part"]),
         "%.1f, %.1f %%" % tuple(100 * share for share in row["bursts"]),
         "± %.1f %%" % (100 * row["stated"]), *row["rows_held"], *row["rows_held_singly"]), file=sys.stderr, flush=True)
 
@@ -253,7 +261,7 @@ def main():
             print("%-22s skipped: %s" % (name, error), file=sys.stderr, flush=True)
     if rows:
         summarize(rows)
-    json.dump({"version": 7, "rows": rows}, sys.stdout, indent=1)
+    json.dump({"version": 8, "rows": rows}, sys.stdout, indent=1)
     print()
     sys.exit(0 if rows else 1)
 

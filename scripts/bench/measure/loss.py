@@ -2,7 +2,7 @@
 
 A child of work.py does its piece again and again, alone and watched by turns. Its pieces are held
 against what pieces of their label take in the stretches alone before and after (trail.py); the machine's drift goes
-from the one to the other. At its usual pace, too. Bursts of the machine are left
+from the one to the other. Beside its twin, too. Bursts of the machine are left
 out between beginning and end, where the profiler makes none; how much they are is told.
 """
 
@@ -21,12 +21,13 @@ SETTLE_SECONDS = 0.5
 
 class Job:
     """May run on so many of our CPUs. Repetitions begin on each of them by turns, whether anybody looks on or not,
-    as being moved costs something too, and CPUs differ."""
+    as being moved costs something too, and CPUs differ. With a twin they are not moved."""
 
-    def __init__(self, python, name, cpus):
+    def __init__(self, python, name, cpus, twin=False):
         self.work = pairs.Work(python, name)
-        self.work.say("run")
+        self.work.say("twins" if twin else "run")
         self.pid = self.work.hear("child")["child"]
+        self.of_twin = []       # what its twin said meanwhile
         allowed = sorted(os.sched_getaffinity(0))[-cpus:]
         os.sched_setaffinity(self.pid, allowed)
         self.turns = itertools.cycle(allowed)
@@ -34,7 +35,9 @@ class Job:
     def once(self):
         """What it says of a repetition."""
         self.work.say("trail %d" % next(self.turns))
-        return self.work.hear("wall_ns")
+        while "twin" in (answer := self.work.hear("wall_ns")):
+            self.of_twin.append(answer)
+        return answer
 
     def repeat(self, going):
         """What it says of each repetition that begins while going() holds."""
@@ -43,6 +46,12 @@ class Job:
             answers.append(self.once())
         return answers
 
+    def wait_for_twin(self):
+        """Until it has told of all that it did up to now."""
+        now_ns = time.monotonic_ns()
+        while not self.of_twin or self.of_twin[-1]["end_ns"] < now_ns:
+            self.once()
+
     def alone(self, seconds):
         time.sleep(SETTLE_SECONDS)
         end = time.monotonic() + seconds
@@ -50,10 +59,6 @@ class Job:
 
     def close(self):
         self.work.close()
-
-
-def level(some):
-    return sum(window.took_ns for window in some) / sum(window.normal_ns for window in some)
 
 
 def middle_ns(pieces):
@@ -72,8 +77,8 @@ class Usual:
         self.counts = collections.Counter(label[:2] for _, label, _ in before + after)
         cut = [list(trail.windows(some, self.of)) for some in (before, after)]
         quiet = [trail.without_bursts(some) for some in cut]
-        self.ends = [(middle_ns(some), level(rest)) for some, rest in zip((before, after), quiet)]
-        self.bursts = level(joined(cut)) / level(joined(quiet)) - 1
+        self.ends = [(middle_ns(some), trail.level(rest)) for some, rest in zip((before, after), quiet)]
+        self.bursts = trail.level(joined(cut)) / trail.level(joined(quiet)) - 1
 
     def drift(self):
         return self.ends[1][1] / self.ends[0][1] - 1
@@ -119,7 +124,13 @@ def lost_without_bursts(some, traced):
     if not apart:
         return lost(some)[1], 0
     quiet = trail.without_bursts(apart, trail.burst_level(some))
-    return level(some) * level(quiet) / level(apart) - 1, 1 - len(quiet) / len(apart)
+    return trail.level(some) * trail.level(quiet) / trail.level(apart) - 1, 1 - len(quiet) / len(apart)
+
+
+def working_share(answers):
+    """The rest is its twin's."""
+    worked_ns = sum(answer["wall_ns"] for answer in answers)
+    return worked_ns / (worked_ns + sum(answer["waited_ns"] for answer in answers))
 
 
 def by(pieces_of, before, during, after, began_ns, ended_ns, traced):
@@ -134,7 +145,7 @@ def by(pieces_of, before, during, after, began_ns, ended_ns, traced):
     quiet, bursts = lost_without_bursts(between, traced)
     whole_ns = ended_ns - began_ns
     first_ns, last_ns = lost_ns(first, usual.bursts), lost_ns(last, usual.bursts)
-    between_ns = whole_ns - BEGINNING_NS - END_NS
+    between_ns = (whole_ns - BEGINNING_NS - END_NS) * working_share(during)
     all_with_bursts = (lost_ns(first, 0) + lost_ns(last, 0) + lost(between)[1] * between_ns) / whole_ns
     return {"beginning_s": first_ns / 1e9, "end_s": last_ns / 1e9,
             "between": quiet, "between_with_bursts": lost(between)[1],
@@ -143,7 +154,26 @@ def by(pieces_of, before, during, after, began_ns, ended_ns, traced):
             "bursts": bursts, "drift": usual.drift(), "cpus": usual.cpus_differ()}
 
 
-def of(before, during, after, began_ns, ended_ns, traced=()):
-    """What is found of pieces as they were, and "at_usual_pace" in all."""
-    found = by(trail.as_they_were, before, during, after, began_ns, ended_ns, traced)
-    return dict(found, at_usual_pace=by(trail.paced, before, during, after, began_ns, ended_ns, traced)["all"])
+def span(answers):
+    return answers[0]["begin_ns"], answers[-1]["end_ns"]
+
+
+def of_twin(twin, before, during, after):
+    """By how much it took longer itself meanwhile, by the machine's doing or the profiler's: so much is not to be seen
+    beside it."""
+    alone = [twin.between(*span(stretch)) for stretch in (before, after)]
+    return 2 * twin.between(*span(during)) / sum(alone) - 1
+
+
+def of(job, before, during, after, began_ns, ended_ns, traced=()):
+    """What is found of pieces as they were, and "beside_twin" in all, and of the "twin" itself; both None where there is
+    none. (What it said before the last stretch is forgotten.)"""
+    def of_pieces(pieces_of):
+        return by(pieces_of, before, during, after, began_ns, ended_ns, traced)
+    found = dict(of_pieces(trail.as_they_were), beside_twin=None, twin=None)
+    if job.of_twin:
+        twin = trail.Twin(job.of_twin)
+        found["beside_twin"] = of_pieces(twin.paced)["all"]
+        found["twin"] = of_twin(twin, before, during, after)
+        job.of_twin = [answer for answer in job.of_twin if answer["end_ns"] > after[0]["begin_ns"]]
+    return found

@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BINARY = os.environ.get("RLS_BIN", "build/rlscope-bpf")
 PYTHONPATH = os.environ.get("RLS_PYTHONPATH", "build/python")
 PATIENCE_SECONDS = 180
+WAITING = "waiting"     # the operation in which one of twins waits for the other (work.py)
 
 
 class Failed(Exception):
@@ -207,9 +208,9 @@ def median(values):
 
 
 def main_rows(answer):
-    """The report's rows of the child's first thread."""
+    """The report's rows of the work in the child's first thread."""
     return [row for row in answer["report"]["breakdown"]
-            if row["pid"] == answer["pid"] and row["tid"] == answer["pid"]]
+            if row["pid"] == answer["pid"] and row["tid"] == answer["pid"] and row["operation"] != WAITING]
 
 
 def removed_ns(answer):

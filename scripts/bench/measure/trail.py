@@ -1,12 +1,10 @@
 """Trails: what a work's pieces took, one by one, with and without a profiler.
 
-The machine changes its speed, by some 5 % from one second to the next here. So every few milliseconds
-a trail is paced: a fixed calculation, in which no profiler has a part, is timed, and what pieces took is
-told as of the usual pace. Of the calculations around a time the fastest count: the others find caches cold, more
-of them after work alone than after the same work watched, which made the machine seem up to 3 % faster while
-a profiler looked on. That takes a third to two thirds of the drift out, and what is left is compared at several times.
+The machine changes its speed, by some 5 % from one second to the next here. So work can have a twin: another
+process, that does the same by turns with it, on the same CPU, for fractions of a second. What pieces took is told as
+of the pace that is usual by the twin: drifts of 9 % within a minute are 0.2 % then.
 
-Its CPUs are not equally fast either (2 to 3 % here, in code as large as PyTorch's; nothing in the pacing), so
+Its CPUs are not equally fast either (2 to 3 % here, in code as large as PyTorch's), so
 that pieces are compared with others on the same CPU.
 
 The machine also has bursts, in which all takes one and a half to four times as long for tens of
@@ -24,10 +22,8 @@ BURST = 1.2
 AFTER_TRACED_NS = 1e8   # what was traced is felt for so long
 QUIET_SHARE_MIN = 0.5   # of a stretch that is compared
 LEAST_PIECES = 20       # of a label, to know what it takes
-PACING = ("pacing", "pace")     # what work.py calls the pieces of its pacing; the last one counts
-PACE_AROUND_NS = 4e8    # longer than a tick of a profiler, or a window of its probes
-PACE_GRID_NS = 1e8
-PACE_FASTEST = 0.1
+TWIN_AROUND_NS = 1e9
+TWIN_GRID_NS = 1e8
 
 
 def timed(answer):
@@ -38,30 +34,33 @@ def timed(answer):
         yield at_ns, name, ns, cpu
 
 
-def fastest(values):
-    return sorted(values)[int(PACE_FASTEST * len(values))]
-
-
-class Pace:
-    """How long the machine takes for what takes 1 at its usual speed, over a job's answers."""
+class Twin:
+    """What another process takes for the same work, of what is usual; it works by turns on the same CPU, and is not
+    watched."""
 
     def __init__(self, answers):
-        paces = [(at_ns, ns) for answer in answers for at_ns, name, ns, _ in timed(answer)
-                 if name == PACING[-1]]
-        self.times, self.took = [at_ns for at_ns, _ in paces], [ns for _, ns in paces]
-        self.usual_ns = fastest(self.took)
+        pieces = [piece for some in as_they_were(answers) for piece in some]
+        self.windows = without_bursts(list(windows(pieces, usual(pieces))))
+        self.times = [window.at_ns for window in self.windows]
         self.known = {}
 
-    def around(self, time_ns):
-        first = bisect.bisect_left(self.times, time_ns - PACE_AROUND_NS)
-        last = bisect.bisect_right(self.times, time_ns + PACE_AROUND_NS)
-        return fastest(self.took[first:last]) / self.usual_ns if last > first else 1
+    def between(self, begin_ns, end_ns):
+        """At that time; just before it, where nothing of it is known."""
+        first, last = bisect.bisect_left(self.times, begin_ns), bisect.bisect_right(self.times, end_ns)
+        if first == last:
+            first, last = max(first - 1, 0), last + 1
+        return level(self.windows[first:last])
 
     def at(self, time_ns):
-        place = time_ns // PACE_GRID_NS
+        place = time_ns // TWIN_GRID_NS
         if place not in self.known:
-            self.known[place] = self.around(place * PACE_GRID_NS)
+            self.known[place] = self.between(place * TWIN_GRID_NS - TWIN_AROUND_NS, place * TWIN_GRID_NS + TWIN_AROUND_NS)
         return self.known[place]
+
+    def paced(self, answers):
+        """As as_they_were, at the pace that is usual by the twin."""
+        return [[(at_ns, label, ns / self.at(at_ns)) for at_ns, label, ns in pieces]
+                for pieces in as_they_were(answers)]
 
 
 def as_they_were(answers):
@@ -71,18 +70,11 @@ def as_they_were(answers):
     for answer in answers:
         before, pieces = "", []
         for at_ns, name, ns, cpu in timed(answer):
-            if name not in PACING:
+            if name != pairs.WAITING:
                 pieces.append((at_ns, (before, name, cpu), ns))
                 before = name
         found.append(pieces)
     return found
-
-
-def paced(answers):
-    """The same at the usual pace."""
-    pace = Pace(answers)
-    return [[(at_ns, label, ns / pace.at(at_ns)) for at_ns, label, ns in pieces]
-            for pieces in as_they_were(answers)]
 
 
 def by_label(pieces):
@@ -126,6 +118,11 @@ def windows(pieces, normal):
             window = Window()
     if window.pieces:
         yield window
+
+
+def level(some):
+    """How long windows took together, of what is usual."""
+    return sum(window.took_ns for window in some) / sum(window.normal_ns for window in some)
 
 
 def burst_level(some):

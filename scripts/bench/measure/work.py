@@ -15,25 +15,51 @@ import argparse
 import contextlib
 import ctypes
 import json
+import mmap
 import os
 import sys
 import time
 
+import pairs
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "..", "..", "tests", "workloads")
 
-# A trail is paced (trail.py): so often a calculation of large integers, that nobody traces, is timed, the second
-# time of two in a row, as how cold it is at first depends on the work it comes after, and on whether that is traced.
-# So often by the work that is done, each piece as long as it takes at the least: by the clock, what is
-# slower would be paced more often, and have more of it in its operations.
-PACE_EVERY_NS = 5e6
-PACE_BASE, PACE_EXPONENT, PACE_MODULUS = 3 ** 150, 2 ** 200 - 5, 2 ** 255 - 19
+# Twins take turns (trail.py): the one that is watched for so long, then the other. Long turns, so that what the one left
+# in the caches is soon gone; short beside the machine's changes of speed.
+TURN_NS = 150e6
+TWIN_TURN_NS = 50e6
+MREMAP_MAYMOVE, MREMAP_FIXED = 1, 2     # linux/mman.h
+WORDS = [ctypes.c_ssize_t] * 6
 
 current_cpu = ctypes.CDLL(None).sched_getcpu
 
 
-def calculate():
-    pow(PACE_BASE, PACE_EXPONENT, PACE_MODULUS)
+class Turns:
+    """Of two processes at work on one CPU, which the one that is watched says, one works at a time."""
+
+    def __init__(self, mine, others, turn_ns):
+        self.mine, self.others, self.turn_ns = mine, others, turn_ns
+        self.cpu, self.since_ns = None, time.monotonic_ns()
+
+    def hold(self, cpu):
+        if cpu != self.cpu:
+            os.sched_setaffinity(0, {cpu})
+            self.cpu = cpu
+
+    def over(self):
+        return time.monotonic_ns() - self.since_ns > self.turn_ns
+
+    def take(self):
+        token = os.read(self.mine, 1)
+        if not token:
+            os._exit(0)     # the other has ended
+        self.hold(token[0])
+        self.since_ns = time.monotonic_ns()
+
+    def give(self):
+        os.write(self.others, bytes([self.cpu]))
+        self.take()
 
 
 class Clock:
@@ -41,40 +67,30 @@ class Clock:
     report's rows an operation's time is what was spent in it and in none inside it."""
 
     def __init__(self, rlscope):
+        self.turns = None
         self.rlscope = rlscope
         self.stack, self.spent_ns, self.since_ns = [""], {}, 0
         self.trail, self.steppers = [], {}
-        self.paced = False
-        self.least_ns, self.done_ns = {}, 0     # by name; since it was paced
 
     def book(self, label):
         """A piece of the trail ends here; label: what to call it, None for its operation."""
         now_ns = time.monotonic_ns()
         name, took_ns = self.stack[-1], now_ns - self.since_ns
         self.spent_ns[name] = self.spent_ns.get(name, 0) + took_ns
-        name = label or name
-        self.trail.append((name, took_ns, current_cpu()))
-        self.least_ns[name] = min(self.least_ns.get(name, took_ns), took_ns)
-        self.done_ns += self.least_ns[name]
+        self.trail.append((label or name, took_ns, current_cpu()))
         self.since_ns = now_ns
 
-    def pace(self):
-        calculate()
-        self.book("pacing")
-        calculate()
-        self.book("pace")
-        self.done_ns = 0
-
     def turn(self, label=None):
-        """The same; now and then the machine's pace is taken after it."""
+        """The same; it may be the other twin's turn now."""
         self.book(label)
-        if self.paced and self.done_ns > PACE_EVERY_NS:
-            self.pace()
+        if self.turns and self.turns.over():
+            with self.operation(pairs.WAITING):
+                self.turns.give()
 
     @contextlib.contextmanager
     def operation(self, name):
         with self.rlscope.operation(name):
-            self.book(None)     # not paced: that would be this operation's time to the profiler
+            self.book(None)     # no turn ends here: that would be this operation's time to the profiler
             self.stack.append(name)
             try:
                 yield
@@ -106,14 +122,16 @@ class Clock:
         for optimizer in optimizers:
             optimizer.step = wrap(optimizer.step)
 
-    def measure(self, work, paced):
-        self.spent_ns, self.trail, self.paced, self.done_ns = {}, [], paced, 0
+    def measure(self, work):
+        """Does it; what that took is without waiting for the other twin."""
+        self.spent_ns, self.trail = {}, []
         cpu_ns = time.process_time_ns()
         self.since_ns = begin_ns = time.monotonic_ns()
         work()
         self.turn()
+        waited_ns = self.spent_ns.pop(pairs.WAITING, 0)
         return {"begin_ns": begin_ns, "end_ns": self.since_ns,
-                "wall_ns": self.since_ns - begin_ns,
+                "wall_ns": self.since_ns - begin_ns - waited_ns, "waited_ns": waited_ns,
                 "cpu_ns": time.process_time_ns() - cpu_ns, "operations": self.spent_ns}
 
 
@@ -241,24 +259,75 @@ def child(clock, warm, work):
     say(child=os.getpid())
     while (words := (read_line() or "").split()) and words[0] in ("go", "trail"):
         for cpu in words[1:]:
-            move_to(int(cpu))
-        answer = clock.measure(work, words[0] == "trail")
+            (clock.turns.hold if clock.turns else move_to)(int(cpu))
+        answer = clock.measure(work)
         say(**answer, **({"trail": clock.trail} if words[0] == "trail" else {}))
+
+
+def leave_files():
+    """From here on our code is in memory of our own, at the addresses where files were: probes are files', and all
+    processes that run these pay for a profiler's."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for name, *types in (("mmap", *WORDS[:6]), ("mprotect", *WORDS[:3]), ("mremap", *WORDS[:5])):
+        getattr(libc, name).argtypes, getattr(libc, name).restype = types, ctypes.c_ssize_t
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        code = [fields[0].split("-") for fields in map(str.split, maps)
+                if fields[1] == "r-xp" and fields[-1].startswith("/")]
+    for first, last in code:
+        begin, size = int(first, 16), int(last, 16) - int(first, 16)
+        copy = libc.mmap(0, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        ctypes.memmove(copy, begin, size)
+        if (libc.mprotect(copy, size, mmap.PROT_READ | mmap.PROT_EXEC)
+                or libc.mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, begin) != begin):
+            sys.exit("work.py: the twin cannot copy its code: " + os.strerror(ctypes.get_errno()))
+
+
+def twin(clock, warm, work):
+    """Works whenever it is its turn, as long as there is another, and says so of each time it did the work."""
+    leave_files()
+    clock.turns.take()
+    warm()
+    while True:
+        answer = clock.measure(work)
+        say(**answer, twin=os.getpid(), trail=clock.trail)
+
+
+def fork(run, *arguments):
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            run(*arguments)
+            status = 0
+        finally:
+            os._exit(status)
+    return pid
+
+
+def fork_twins(clock, warm, work):
+    """Both begin with the same memory."""
+    def run(role, ends, turn_ns):
+        mine, others = ends
+        for end in {*here, *there} - {mine, others}:
+            os.close(end)
+        clock.turns = Turns(mine, others, turn_ns)
+        clock.turns.hold(min(os.sched_getaffinity(0)))
+        role(clock, warm, work)
+
+    here, there = os.pipe(), os.pipe()
+    pids = [fork(run, child, (here[0], there[1]), TURN_NS), fork(run, twin, (there[0], here[1]), TWIN_TURN_NS)]
+    for end in (*here, *there):
+        os.close(end)
+    return pids
 
 
 def serve(clock, warm, work):
     say(ready=os.getpid())
-    while read_line() == "run":
-        pid = os.fork()
-        if not pid:
-            status = 1
-            try:
-                child(clock, warm, work)
-                status = 0
-            finally:
-                os._exit(status)
-        if os.waitpid(pid, 0)[1]:
-            say(failed=pid)
+    while (word := read_line()) in ("run", "twins"):
+        pids = [fork(child, clock, warm, work)] if word == "run" else fork_twins(clock, warm, work)
+        for pid in pids:
+            if os.waitpid(pid, 0)[1]:
+                say(failed=pid)
 
 
 def main():
@@ -281,7 +350,7 @@ def main():
     if options.times:
         warm()
         with torch_profiler() if options.torch_profiler else contextlib.nullcontext():
-            say(wall_ns=sum(clock.measure(work, False)["wall_ns"] for _ in range(options.times)))
+            say(wall_ns=sum(clock.measure(work)["wall_ns"] for _ in range(options.times)))
     else:
         serve(clock, warm, work)
 
