@@ -157,11 +157,14 @@ def operation_rows(quiet, alone, probed):
     return rows
 
 
-def hidden(twin, alone, probed):
-    """By how much the twin takes longer while the work is recorded."""
+def by_twin(twin, alone, probed, removed):
+    """(The same beside the twin; by how much that itself takes longer while the work is recorded.) What was removed is told
+    at the same pace as what pieces took."""
     def took(answer):
         return twin.between(*loss.span(answer["answers"]))
-    return of_rounds([took(answer) / neighbours(alone, i, took) - 1 for i, answer in enumerate(probed)])
+    paced = [ns / took(answer) for ns, answer in zip(removed, probed)]
+    own = [took(answer) / neighbours(alone, i, took) - 1 for i, answer in enumerate(probed)]
+    return Quiet(alone, probed, twin.paced).off(paced), of_rounds(own)
 
 
 def judge(name, found, alone, probed, twin):
@@ -174,13 +177,14 @@ def judge(name, found, alone, probed, twin):
     stated = [sum(row["error_ns"] for row in pairs.main_rows(answer) if row["operation"])
               for answer in probed]
     rows = operation_rows(quiet, alone, probed)
+    paced, twins = by_twin(twin, alone, probed, removed)
 
     def off(corrected, truth):
         return of_rounds([one / own - 1 for one, own in zip(corrected, truth)])
     return {
         "work": name, "rounds": len(found), "alone_s": pairs.median(base) / 1e9 / len(probed[0]["walls"]),
         "inflation": quiet.inflation(), "corrected": quiet.off(removed),
-        "beside_twin": Quiet(alone, probed, twin.paced).off(removed), "twin": hidden(twin, alone, probed),
+        "beside_twin": paced, "twin": twins,
         "with_bursts": off([wall - cost for wall, cost in zip(walls, removed)], base),
         "by_machine": quiet.off([cost / factor for cost, factor in zip(removed, factors)]),
         "bursts": quiet.bursts, "ratios": quiet.ratios(removed),
