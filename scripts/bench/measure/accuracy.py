@@ -160,10 +160,9 @@ def operation_rows(quiet, alone, probed):
 def by_twin(twin, alone, probed, removed):
     """(The same beside the twin; by how much that itself takes longer while the work is recorded.) What was removed is told
     at the same pace as what pieces took."""
-    def took(answer):
-        return twin.between(*loss.span(answer["answers"]))
-    paced = [ns / took(answer) for ns, answer in zip(removed, probed)]
-    own = [took(answer) / neighbours(alone, i, took) - 1 for i, answer in enumerate(probed)]
+    paced = [ns / twin.during(answer["answers"]) for ns, answer in zip(removed, probed)]
+    own = [loss.lost_by_twin(twin, *[one["answers"] for one in (alone[beside(i)], answer, alone[beside(i) + 1])])
+           for i, answer in enumerate(probed)]
     return Quiet(alone, probed, twin.paced).off(paced), of_rounds(own)
 
 

@@ -29,7 +29,8 @@ class Job:
         self.pid = self.work.hear("child")["child"]
         self.of_twin = []       # what its twin said meanwhile
         allowed = sorted(os.sched_getaffinity(0))[-cpus:]
-        os.sched_setaffinity(self.pid, allowed)
+        if not twin:        # twins see to that themselves
+            os.sched_setaffinity(self.pid, allowed)
         self.turns = itertools.cycle(allowed)
 
     def once(self):
@@ -154,15 +155,10 @@ def by(pieces_of, before, during, after, began_ns, ended_ns, traced):
             "bursts": bursts, "drift": usual.drift(), "cpus": usual.cpus_differ()}
 
 
-def span(answers):
-    return answers[0]["begin_ns"], answers[-1]["end_ns"]
-
-
-def of_twin(twin, before, during, after):
+def lost_by_twin(twin, before, during, after):
     """By how much it took longer itself meanwhile, by the machine's doing or the profiler's: so much is not to be seen
     beside it."""
-    alone = [twin.between(*span(stretch)) for stretch in (before, after)]
-    return 2 * twin.between(*span(during)) / sum(alone) - 1
+    return 2 * twin.during(during) / (twin.during(before) + twin.during(after)) - 1
 
 
 def of(job, before, during, after, began_ns, ended_ns, traced=()):
@@ -174,6 +170,6 @@ def of(job, before, during, after, began_ns, ended_ns, traced=()):
     if job.of_twin:
         twin = trail.Twin(job.of_twin)
         found["beside_twin"] = of_pieces(twin.paced)["all"]
-        found["twin"] = of_twin(twin, before, during, after)
+        found["twin"] = lost_by_twin(twin, before, during, after)
         job.of_twin = [answer for answer in job.of_twin if answer["end_ns"] > after[0]["begin_ns"]]
     return found

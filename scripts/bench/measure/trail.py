@@ -51,6 +51,9 @@ class Twin:
             first, last = max(first - 1, 0), last + 1
         return level(self.windows[first:last])
 
+    def during(self, answers):
+        return self.between(answers[0]["begin_ns"], answers[-1]["end_ns"])
+
     def at(self, time_ns):
         place = time_ns // TWIN_GRID_NS
         if place not in self.known:

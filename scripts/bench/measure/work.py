@@ -30,7 +30,6 @@ WORKLOADS = os.path.join(HERE, "..", "..", "..", "tests", "workloads")
 TURN_NS = 150e6
 TWIN_TURN_NS = 50e6
 MREMAP_MAYMOVE, MREMAP_FIXED = 1, 2     # linux/mman.h
-WORDS = [ctypes.c_ssize_t] * 6
 
 current_cpu = ctypes.CDLL(None).sched_getcpu
 
@@ -268,8 +267,8 @@ def leave_files():
     """From here on our code is in memory of our own, at the addresses where files were: probes are files', and all
     processes that run these pay for a profiler's."""
     libc = ctypes.CDLL(None, use_errno=True)
-    for name, *types in (("mmap", *WORDS[:6]), ("mprotect", *WORDS[:3]), ("mremap", *WORDS[:5])):
-        getattr(libc, name).argtypes, getattr(libc, name).restype = types, ctypes.c_ssize_t
+    for call, arguments in ((libc.mmap, 6), (libc.mprotect, 3), (libc.mremap, 5)):
+        call.argtypes, call.restype = [ctypes.c_ssize_t] * arguments, ctypes.c_ssize_t
     with open("/proc/self/maps", encoding="utf-8") as maps:
         code = [fields[0].split("-") for fields in map(str.split, maps)
                 if fields[1] == "r-xp" and fields[-1].startswith("/")]
