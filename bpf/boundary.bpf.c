@@ -81,6 +81,8 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 		sp -= 8;
 	else if (kind == LEAVE_RET)
 		sp += RLS_COOKIE_SLOT_BYTES(cookie);
+	else if (kind == ENTER)
+		sp += RLS_COOKIE_WITHIN(cookie) * 8;
 	/* A frame with this very return slot is over too, unless it goes on in a tail jump. */
 	limit = sp;
 	if (kind == LEAVE_AFTER || (kind == ENTER && is_tail_jump(thread, sp, cookie)))

@@ -219,6 +219,7 @@ struct rls_wire_gpu_batch {
  *  bits 36..45 of a LEAVE_RET, which says nothing of these: how many words above the stack pointer the
  *             return address lies
  *  bit   46 windowed: on only in windows (attach/groups.h)
+ *  bit   47 within: of an ENTER, the return address lies one word above the stack pointer
  *  bits 48..63 cost of one hit in ns: 48..51 an exponent of 2, 52..63 what it multiplies.
  *  Up to 4095 ns it is exact, beyond to 1 in 4096, saturated at 134 ms (rls_cookie_cost).
  */
@@ -231,12 +232,13 @@ struct rls_wire_gpu_batch {
 #define RLS_COOKIE_EXIT(c) ((RLS_U8)(((c) >> 43) & 3))
 #define RLS_COOKIE_JUMPED_TO(c) ((RLS_U8)(((c) >> 45) & 1))
 #define RLS_COOKIE_WINDOWED(c) ((RLS_U8)(((c) >> 46) & 1))
+#define RLS_COOKIE_WITHIN(c) ((RLS_U8)(((c) >> 47) & 1))
 #define RLS_COOKIE_COST_NS(c) ((RLS_U32)((c) >> 52) << ((c) >> 48 & 15))
 #define RLS_COOKIE_AS_WINDOWED(c) ((c) | (RLS_U64)1 << 46)
-#define RLS_COOKIE(site, category, kind, from_python, site_class, exit, jumped_to, cost)           \
+#define RLS_COOKIE(site, category, kind, from_python, site_class, exit, jumped_to, within, cost)   \
 	((RLS_U64)(RLS_U32)(site) | (RLS_U64)(kind) << 32 | (RLS_U64)(category) << 36 |            \
 	 (RLS_U64)(from_python) << 40 | (RLS_U64)(site_class) << 41 | (RLS_U64)(exit) << 43 |      \
-	 (RLS_U64)(jumped_to) << 45 | (RLS_U64)(cost) << 48)
+	 (RLS_U64)(jumped_to) << 45 | (RLS_U64)(within) << 47 | (RLS_U64)(cost) << 48)
 #define RLS_LEAVE_COOKIE(site, kind, slot_bytes, cost)                                             \
 	((RLS_U64)(RLS_U32)(site) | (RLS_U64)(kind) << 32 |                                        \
 	 (RLS_U64)((slot_bytes) / 8 & 1023) << 36 | (RLS_U64)(cost) << 48)

@@ -26,6 +26,7 @@ static void assert_unpacks(const struct rls_site *site, uint32_t id, uint32_t co
 	assert_int_equal(RLS_COOKIE_FROM_PYTHON(cookie), site->from_python);
 	assert_int_equal(RLS_COOKIE_CLASS(cookie), site->site_class);
 	assert_int_equal(RLS_COOKIE_EXIT(cookie), site->exit);
+	assert_int_equal(RLS_COOKIE_WITHIN(cookie), site->kind == RLS_SITE_ENTER && site->slot_bytes);
 }
 
 /* Each value of each field, with the others at their extremes: none may touch another. */
@@ -45,7 +46,7 @@ static void every_field_comes_back(void **state)
 						site.site_class = (enum rls_site_class)class;
 						site.exit = (enum rls_site_exit)exit;
 						site.from_python = i & 1;
-						site.slot_bytes = i & 1 ? RLS_SITE_SLOT_BYTES_MAX - 8 : 8;
+						site.slot_bytes = i & 1 ? RLS_SITE_SLOT_BYTES_MAX - 8 : i & 2 ? 8 : 0;
 						assert_unpacks(&site, ids[i / 2 % 4], costs[i / 8]);
 					}
 }

@@ -51,6 +51,13 @@ METHODS = [
     kind("methods", "heap_o", "sim.heap_o(None)"),
     kind("methods", "heap_varargs", "sim.heap_varargs(1, 2)"),
     kind("methods", "heap_fastcall", "sim.heap_fastcall(1)"),
+    # Seen from within the function, at its call and at the jump behind it, both ways.
+    kind("methods", "brief", "sim.brief(True); sim.brief(False)", entries=2),
+    kind("methods", "brief_nested", "sim.brief(inner)", "def inner(): return sim.brief(True)",
+         entries=2, callouts=1),
+    kind("methods", "brief_50", "rec(50)",
+         "def rec(depth): return sim.brief(lambda: rec(depth - 1)) if depth else True",
+         entries=50, callouts=50),
     kind("methods", "from_map", "list(map(sim.o, range(10)))", entries=10),
     kind("methods", "from_sort", "sorted(items, key=sim.o)", "items = list(range(10))", entries=10),
 ]
@@ -197,7 +204,7 @@ GENERATED = bound_kinds("pybind11", "pb") + bound_kinds("nanobind", "nb") + [
 ALL = METHODS + SLOTS + CALLBACKS + PROTOCOL + CROSS + CTYPES + GENERATED
 
 # What eight threads do at once: a bit of each sort.
-MIX = ["noargs", "fastcall", "heap_o", "static_len", "heap_getitem", "heap_get", "call_object",
+MIX = ["noargs", "brief", "fastcall", "heap_o", "static_len", "heap_getitem", "heap_get", "call_object",
        "vectorcall", "nested_callback", "simulator_to_backend", "depth_100"]
 
 

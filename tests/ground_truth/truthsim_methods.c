@@ -86,6 +86,36 @@ static PyObject *meth_spin_nogil(PyObject *self, PyObject *arg)
 	return PyLong_FromUnsignedLongLong(spun_ns);
 }
 
+/* Whether it is true, or, of what can be called, what it returns is; with a reference to what meth_brief will
+ * return. */
+__attribute__((visibility("hidden"), used)) int brief_check(PyObject *arg)
+{
+	PyObject *called = NULL;
+	int truth = arg == Py_True;
+
+	truth_enter();
+	if (PyCallable_Check(arg)) {
+		truth_leave();
+		called = PyObject_CallObject(arg, NULL);
+		truth = called == Py_True;
+		Py_XDECREF(called);
+	}
+	if (truth)
+		Py_INCREF(Py_True);
+	else
+		Py_INCREF(Py_False);
+	return truth;
+}
+
+/* As gcc makes torch._C._has_torch_function_unary: seen from within (plan/brief.h). */
+PyObject *meth_brief(PyObject *self, PyObject *arg);
+__asm__(".pushsection .text\n.p2align 4\n.hidden meth_brief\n.globl meth_brief\n"
+	".type meth_brief, @function\nmeth_brief:\n.cfi_startproc\n"
+	"sub $8,%rsp\n.cfi_adjust_cfa_offset 8\nmov %rsi,%rdi\nxor %esi,%esi\ncall brief_check\n"
+	"test %al,%al\nje 1f\nmov _Py_TrueStruct@GOTPCREL(%rip),%rax\nadd $8,%rsp\nret\n"
+	"1:\nmov _Py_FalseStruct@GOTPCREL(%rip),%rax\nadd $8,%rsp\nret\n"
+	".cfi_endproc\n.size meth_brief, . - meth_brief\n.popsection");
+
 /* (entries, callouts, crossings) of the calling thread, this call included. */
 static PyObject *meth_counts(PyObject *self, PyObject *unused)
 {
@@ -104,6 +134,7 @@ static PyMethodDef static_table[] = {
 	{"fastcall_keywords", (PyCFunction)(void (*)(void))meth_fastcall_keywords,
 	 METH_FASTCALL | METH_KEYWORDS, NULL},
 	{"raises", meth_raises, METH_NOARGS, NULL},
+	{"brief", meth_brief, METH_O, NULL},
 	{"spin", meth_spin, METH_O, "busy-wait so many ns; returns the ns it took"},
 	{"spin_nogil", meth_spin_nogil, METH_O, "the same with the GIL released"},
 	{"counts", meth_counts, METH_NOARGS, "this thread's own counters"},

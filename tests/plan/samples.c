@@ -59,6 +59,12 @@ FUNCTION("guards_nothing", "push %rbp\n" LOAD_CANARY "cmp %rdi,%rax\njne 1f\npop
 	 LABEL("guards_nothing_ret") "ret\n1:\n" LOAD_CANARY "jne 2f\npop %rbp\n"
 	 LABEL("guards_nothing_either_ret") "ret\n2:\nud2");
 
+/* Seen from within; one that would be, but for what it calls. */
+FUNCTION("brief", "sub $8,%rsp\nmov %rsi,%rdi\n" LABEL("brief_call") "call abort@PLT\ntest %al,%al\n"
+	 LABEL("brief_je") "je 1f\nadd $8,%rsp\nret\n1:\nadd $8,%rsp\nret");
+FUNCTION("brief_calls_back", "sub $8,%rsp\n" LABEL("brief_back_call") "call PyObject_CallNoArgs@PLT\n"
+	 "test %rax,%rax\n" LABEL("brief_back_after") "je 1f\n1:\nadd $8,%rsp\nret");
+
 FUNCTION("calls_back", "push %rbx\n" LABEL("calls_back_call") "call PyObject_CallObject@PLT\n"
 	 "mov %rax,%rbx\ntest %rax,%rax\n" LABEL("calls_back_after") "je 1f\n1:\npop %rbx\nret");
 FUNCTION("calls_back_twice", "push %rbx\n" LABEL("twice_first") "call PyObject_CallObject@PLT\n"

@@ -47,6 +47,7 @@ static void finds_every_call_and_no_other(void **state)
 		{"jumps_back_jump", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_JUMP, 5},
 		{"word_jump", "PyObject_Vectorcall", RLS_BOUNDARY_CALLBACK_JUMP, 6},
 		{"is_a_jump_back", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_JUMP, 5},
+		{"brief_back_call", "PyObject_CallNoArgs", RLS_BOUNDARY_CALLBACK_CALL, 5},
 	};
 	const size_t wanted = sizeof(expected) / sizeof(expected[0]);
 	struct rls_boundary_function *functions;

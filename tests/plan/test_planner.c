@@ -155,6 +155,38 @@ static void keeps_to_the_ret_where_the_check_does_not_tell(void **state)
 	}
 }
 
+static void sees_brief_functions_from_within(void **state)
+{
+	for (int kind = 0; kind < 2; kind++) {
+		struct rls_plan got = plan_one("brief", kind ? RLS_BOUNDARY_EXPORTED : RLS_BOUNDARY_PYTHON_CALLS,
+					       true);
+
+		assert_int_equal(got.count, 2);
+		assert_enter(&got, "brief_call", RLS_EXIT_SITES);
+		assert_int_equal(site_at(&got, "brief_call")->site_class, RLS_SITE_EMULATED);
+		assert_int_equal(site_at(&got, "brief_call")->slot_bytes, RLS_SITE_ENTER_SLOT_BYTES);
+		assert_int_equal(site_at(&got, "brief_call")->from_python, !kind);
+		assert_leave_at_check(&got, "brief_je", 8);
+		rls_plan_clear(&got);
+	}
+}
+
+static void keeps_brief_functions_and_callbacks_apart(void **state)
+{
+	struct rls_boundary_function functions[] = {
+		{ .vaddr = address("brief_calls_back"), .name = "brief", .kind = RLS_BOUNDARY_PYTHON_CALLS },
+		{ .vaddr = address("brief_back_call"), .name = "back", .kind = RLS_BOUNDARY_CALLBACK_CALL },
+	};
+	struct rls_plan got = plan(functions, 2, true);
+
+	assert_int_equal(got.count, 3);
+	assert_enter(&got, "brief_calls_back", RLS_EXIT_RETURN_PROBE);
+	assert_int_equal(site_at(&got, "brief_calls_back")->slot_bytes, 0);
+	assert_int_equal(site_at(&got, "brief_back_call")->kind, RLS_SITE_ENTER_CALL);
+	assert_int_equal(site_at(&got, "brief_back_after")->kind, RLS_SITE_LEAVE_AFTER);
+	rls_plan_clear(&got);
+}
+
 static void follows_jumps_out(void **state)
 {
 	struct rls_plan got = plan_one("conditional_tail", RLS_BOUNDARY_EXPORTED, true);
@@ -264,7 +296,9 @@ static void brackets_calls_into_python(void **state)
 	assert_python(&got, "plt_got_call", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED,
 		      RLS_EXIT_SITES);
 	assert_back(&got, "plt_got_after", RLS_SITE_SINGLE_STEP);
-	assert_int_equal(got.count, 13);
+	assert_python(&got, "brief_back_call", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED, RLS_EXIT_SITES);
+	assert_back(&got, "brief_back_after", RLS_SITE_EMULATED);
+	assert_int_equal(got.count, 15);
 	rls_plan_clear(&got);
 	rls_callbacks_free(callbacks, count);
 }
@@ -381,6 +415,8 @@ int main(void)
 		cmocka_unit_test(probes_every_ret_of_what_may_throw),
 		cmocka_unit_test(sees_ends_at_the_stack_protectors_check),
 		cmocka_unit_test(keeps_to_the_ret_where_the_check_does_not_tell),
+		cmocka_unit_test(sees_brief_functions_from_within),
+		cmocka_unit_test(keeps_brief_functions_and_callbacks_apart),
 		cmocka_unit_test(follows_jumps_out),
 		cmocka_unit_test(says_which_exits_it_does_not_see),
 		cmocka_unit_test(brackets_calls_into_python),

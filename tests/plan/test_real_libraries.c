@@ -71,6 +71,26 @@ static bool writes_rsp(const struct reading *reading)
 	return false;
 }
 
+/* By how much rsp is lower behind it: of what such functions have. */
+static int64_t deeper_by(const struct reading *reading)
+{
+	if (!writes_rsp(reading))
+		return 0;
+	switch (reading->instruction.mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH:
+		return 8;
+	case ZYDIS_MNEMONIC_POP:
+		return -8;
+	case ZYDIS_MNEMONIC_SUB:
+		return reading->operands[1].imm.value.s;
+	case ZYDIS_MNEMONIC_ADD:
+		return -reading->operands[1].imm.value.s;
+	default:
+		fail_msg("%s of rsp", ZydisMnemonicGetString(reading->instruction.mnemonic));
+		return 0;
+	}
+}
+
 static bool branches(const struct reading *reading)
 {
 	switch (reading->instruction.meta.category) {
@@ -121,24 +141,89 @@ static enum rls_site_class class_of(const struct reading *reading)
 }
 
 /* The stretch from the function's start to its site: instruction after instruction, none of
- * which moves rsp or branches. */
+ * which moves rsp, but as far as the site says, or branches. */
 static void check_stretch(struct reading *reading, struct rls_elf *elf,
 			  const struct rls_elf_extent *extent, const struct rls_site *site)
 {
 	const uint8_t *bytes = rls_elf_bytes(elf, extent->vaddr, extent->size_bytes);
 	uint64_t offset = site->vaddr - extent->vaddr, at = 0;
+	int64_t depth_bytes = 0;
 
 	assert_non_null(bytes);
-	assert_true(offset < RLS_CHOICE_BYTES);
+	assert_true(site->slot_bytes || offset < RLS_CHOICE_BYTES);
 	while (at < offset) {
 		assert_true(read_one(reading, bytes + at, extent->size_bytes - at));
-		assert_false(writes_rsp(reading));
+		assert_true(site->slot_bytes || !writes_rsp(reading));
+		depth_bytes += deeper_by(reading);
 		assert_false(branches(reading));
 		at += reading->instruction.length;
 	}
 	assert_int_equal(at, offset);
+	assert_int_equal(depth_bytes, site->slot_bytes);
 	assert_true(read_one(reading, bytes + at, extent->size_bytes - at));
 	assert_int_equal(class_of(reading), site->site_class);
+}
+
+static const struct rls_site *site_at(const struct rls_plan *plan, uint64_t vaddr)
+{
+	for (size_t low = 0, high = plan->count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (plan->sites[middle].vaddr == vaddr)
+			return &plan->sites[middle];
+		if (plan->sites[middle].vaddr < vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* A function seen from within: what its sites say of the return address is so on each way from vaddr
+ * on, each passes a way out, and behind that nothing is called. Returns how many ways there are. */
+static size_t check_ways(struct rls_elf *elf, const struct rls_plan *plan, const struct rls_elf_extent *extent,
+			 uint64_t vaddr, int64_t depth_bytes, bool left)
+{
+	const uint64_t end = extent->vaddr + extent->size_bytes;
+	struct reading reading;
+	size_t ways = 0;
+
+	ZydisDecoderInit(&reading.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	for (;; vaddr += reading.instruction.length) {
+		const struct rls_site *site = site_at(plan, vaddr);
+		ZyanU64 target = 0;
+
+		assert_true(vaddr < end);
+		assert_true(read_one(&reading, rls_elf_bytes(elf, vaddr, end - vaddr), end - vaddr));
+		if (site && site->kind == RLS_SITE_LEAVE_RET) {
+			assert_int_equal(site->slot_bytes, depth_bytes);
+			assert_int_equal(site->site_class, RLS_SITE_EMULATED);
+			left = true;
+		}
+		if (reading.instruction.meta.category == ZYDIS_CATEGORY_RET) {
+			assert_true(left);
+			assert_int_equal(depth_bytes, 0);
+			return ways + 1;
+		}
+		if (reading.instruction.meta.category == ZYDIS_CATEGORY_CALL) {
+			assert_false(left);
+			continue;
+		}
+		depth_bytes += deeper_by(&reading);
+		if (!branches(&reading))
+			continue;
+		assert_true(is_direct_branch(&reading));
+		ZydisCalcAbsoluteAddress(&reading.instruction, &reading.operands[0], vaddr, &target);
+		if (target < extent->vaddr || target >= end) {
+			assert_true(left && depth_bytes == 0);
+			ways++;
+		} else {
+			assert_true(target > vaddr);
+			ways += check_ways(elf, plan, extent, target, depth_bytes, left);
+		}
+		if (reading.instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR)
+			return ways;
+	}
 }
 
 static void check_jumps(struct reading *reading, struct rls_elf *elf,
@@ -167,7 +252,7 @@ static double now_ms(void)
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
 }
 
-/* One in STRIDE functions; every function is one that Python calls, so each has one site. */
+/* One in STRIDE functions; every function is one that Python calls, so each has one entry. */
 static size_t make_functions(struct rls_elf *elf, struct rls_boundary_function **out)
 {
 	const struct rls_elf_extent *extents;
@@ -186,9 +271,11 @@ static size_t make_functions(struct rls_elf *elf, struct rls_boundary_function *
 	return made;
 }
 
-static void check_plan(struct rls_elf *elf, const struct rls_plan *plan)
+/* Returns how many functions are seen from within. */
+static size_t check_plan(struct rls_elf *elf, const struct rls_plan *plan, size_t *entries)
 {
 	struct reading reading;
+	size_t within = 0;
 
 	ZydisDecoderInit(&reading.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (size_t i = 0; i < plan->count; i++) {
@@ -196,10 +283,18 @@ static void check_plan(struct rls_elf *elf, const struct rls_plan *plan)
 		const struct rls_elf_extent *extent = rls_elf_extent_at(elf, site->vaddr);
 
 		assert_non_null(extent);
+		if (site->kind != RLS_SITE_ENTER)
+			continue;
+		++*entries;
+		if (site->slot_bytes) {
+			assert_true(check_ways(elf, plan, extent, extent->vaddr, 0, false) > 0);
+			within++;
+		}
 		check_stretch(&reading, elf, extent, site);
 		if (site->vaddr > extent->vaddr)
 			check_jumps(&reading, elf, extent, site);
 	}
+	return within;
 }
 
 static void check_library(const char *path)
@@ -208,21 +303,22 @@ static void check_library(const char *path)
 	struct rls_boundary_function *functions;
 	struct rls_plan plan;
 	struct rls_elf *elf;
-	double start_ms;
+	size_t entries = 0, within;
+	double start_ms, took_ms;
 
 	assert_int_equal(rls_elf_open(path, &elf), 0);
 	library.function_count = make_functions(elf, &functions);
 	library.functions = functions;
 	start_ms = now_ms();
 	assert_int_equal(rls_plan_library(&library, elf, &plan), 0);
-	print_message("%6zu functions, %5.1f %% emulated, %zu not probeable, %.1f ms: %s\n",
-		      library.function_count,
+	took_ms = now_ms() - start_ms;
+	within = check_plan(elf, &plan, &entries);
+	print_message("%6zu functions, %zu seen from within, %5.1f %% emulated, %zu not probeable, %.1f ms: %s\n",
+		      library.function_count, within,
 		      100.0 * plan.class_counts[RLS_SITE_EMULATED] / (plan.count + !plan.count),
-		      plan.skipped[RLS_PLAN_NOT_PROBEABLE], now_ms() - start_ms, path);
-	assert_int_equal(plan.count + plan.skipped[RLS_PLAN_NOT_PROBEABLE],
-			 library.function_count);
+		      plan.skipped[RLS_PLAN_NOT_PROBEABLE], took_ms, path);
+	assert_int_equal(entries + plan.skipped[RLS_PLAN_NOT_PROBEABLE], library.function_count);
 	assert_int_equal(plan.skipped[RLS_PLAN_NOT_CODE], 0);
-	check_plan(elf, &plan);
 	rls_plan_clear(&plan);
 	free(functions);
 	rls_elf_close(elf);

@@ -360,7 +360,7 @@ int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_
 	return rls_kernel_attach_one(
 		kernel, &kernel->links, kernel->skeleton->progs.on_flush_multi,
 		kernel->skeleton->progs.on_flush, path, site_offset, listeners_offset,
-		RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5, 0, 0, rls_cookie_cost(cost_ns)));
+		RLS_COOKIE(0, 0, 0, 0, RLS_SITE_NOP5, 0, 0, 0, rls_cookie_cost(cost_ns)));
 }
 
 /* Asked for at the first arming, not before: most recordings have nothing to arm. */

@@ -227,23 +227,80 @@ int rls_decode(const uint8_t *bytes, size_t available, uint64_t vaddr,
 	return 0;
 }
 
-bool rls_decode_moves_stack(const uint8_t *bytes, size_t length)
+static bool writes_rsp(const ZydisDecodedOperand *operand)
 {
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+	       ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand->reg.value) ==
+		       ZYDIS_REGISTER_RSP;
+}
+
+/* An instruction and all that it reads and writes. */
+struct full {
 	ZydisDecodedInstruction zydis;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+static bool decode_full(const uint8_t *bytes, size_t length, struct full *out)
+{
 	ZydisDecoder decoder;
 
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, length, &zydis, operands)))
-		return true;
-	for (unsigned int i = 0; i < zydis.operand_count; i++) {
-		const ZydisDecodedOperand *operand = &operands[i];
+	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, length, &out->zydis, out->operands));
+}
 
-		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-		    (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
-		    ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
-						     operand->reg.value) == ZYDIS_REGISTER_RSP)
+static bool moves_stack(const struct full *full)
+{
+	for (unsigned int i = 0; i < full->zydis.operand_count; i++)
+		if (writes_rsp(&full->operands[i]))
 			return true;
-	}
 	return false;
+}
+
+bool rls_decode_moves_stack(const uint8_t *bytes, size_t length)
+{
+	struct full full;
+
+	return !decode_full(bytes, length, &full) || moves_stack(&full);
+}
+
+/* sub or add $n,%rsp */
+static bool is_immediate_of_rsp(const struct full *full)
+{
+	const ZydisDecodedOperand *number = &full->operands[1];
+
+	return full->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       full->operands[0].reg.value == ZYDIS_REGISTER_RSP &&
+	       number->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	       number->imm.value.s > -RLS_SITE_SLOT_BYTES_MAX && number->imm.value.s < RLS_SITE_SLOT_BYTES_MAX;
+}
+
+int rls_decode_lowers_stack(const uint8_t *bytes, size_t length, int *lowered_bytes)
+{
+	struct full full;
+
+	if (!decode_full(bytes, length, &full))
+		return -EILSEQ;
+	if (!moves_stack(&full)) {
+		*lowered_bytes = 0;
+		return 0;
+	}
+	switch (full.zydis.mnemonic) {
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_ADD:
+		if (!is_immediate_of_rsp(&full))
+			return -EOPNOTSUPP;
+		*lowered_bytes = (int)full.operands[1].imm.value.s;
+		if (full.zydis.mnemonic == ZYDIS_MNEMONIC_ADD)
+			*lowered_bytes = -*lowered_bytes;
+		return 0;
+	case ZYDIS_MNEMONIC_PUSH:
+	case ZYDIS_MNEMONIC_POP:
+		if (full.zydis.operand_width != 64 || writes_rsp(&full.operands[0]))
+			return -EOPNOTSUPP;
+		*lowered_bytes = full.zydis.mnemonic == ZYDIS_MNEMONIC_PUSH ? 8 : -8;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
 }

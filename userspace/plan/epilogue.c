@@ -4,12 +4,10 @@
 
 enum {
 	REX_W = 0x48,
-	REX_B = 0x41,
 	/* reg, r/m; the destination is the first */
 	SUB = 0x2b, XOR = 0x33, CMP = 0x3b, MOV = 0x8b,
 	CMP_TO_MEMORY = 0x39,
 	MODRM_MODE = 0xc0, MODRM_REGISTERS = 0xc0,
-	ADD_TO_RSP = 0xc4,
 };
 
 /* Of an instruction that reads the canary, %fs:0x28, into a register or compares it with one. */
@@ -53,37 +51,18 @@ static void look_for_check(struct rls_epilogue *epilogue, const struct rls_instr
 	}
 }
 
-static bool is_pop(const uint8_t *bytes, size_t length)
-{
-	return (length == 1 && (bytes[0] & 0xf8) == 0x58 && bytes[0] != 0x5c) ||
-	       (length == 2 && bytes[0] == REX_B && (bytes[1] & 0xf8) == 0x58);
-}
-
-/* add $n,%rsp; 0 for any other. */
-static uint32_t added_to_rsp(const uint8_t *bytes, size_t length)
-{
-	uint32_t bytes_added;
-
-	if (length == 4 && bytes[0] == REX_W && bytes[1] == 0x83 && bytes[2] == ADD_TO_RSP)
-		return bytes[3] < 0x80 ? bytes[3] : 0;
-	if (length != 7 || bytes[0] != REX_W || bytes[1] != 0x81 || bytes[2] != ADD_TO_RSP)
-		return 0;
-	memcpy(&bytes_added, bytes + 3, sizeof(bytes_added));
-	return bytes_added < RLS_SITE_SLOT_BYTES_MAX ? bytes_added : 0;
-}
-
 /* Whether it belongs to an epilogue, on the way from the check to the ret. */
 static bool follow(struct rls_epilogue *epilogue, const struct rls_instruction *instruction,
 		   const uint8_t *bytes)
 {
-	uint32_t added = is_pop(bytes, instruction->length) ? 8 : added_to_rsp(bytes, instruction->length);
+	int lowered_bytes;
 
 	if (instruction->flow == RLS_FLOW_RETURN)
 		return epilogue->slot_bytes % 8 == 0;
 	if (instruction->flow != RLS_FLOW_NEXT ||
-	    (!added && rls_decode_moves_stack(bytes, instruction->length)))
+	    rls_decode_lowers_stack(bytes, instruction->length, &lowered_bytes) < 0 || lowered_bytes > 0)
 		return false;
-	epilogue->slot_bytes += added;
+	epilogue->slot_bytes += (uint32_t)-lowered_bytes;
 	return epilogue->slot_bytes < RLS_SITE_SLOT_BYTES_MAX;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/grow.h"
+#include "userspace/plan/brief.h"
 #include "userspace/plan/choice.h"
 #include "userspace/plan/code.h"
 #include "userspace/plan/exits.h"
@@ -168,6 +169,39 @@ static bool is_only_callback(const struct planner *planner, uint64_t vaddr)
 	return rls_addresses_any(&planner->callbacks, vaddr, vaddr);
 }
 
+/* 0 when neither its first instruction nor its rets need be probed; -ENOENT. */
+static int find_brief(const struct planner *planner, const struct rls_boundary_function *function,
+		      const struct rls_code *code, struct rls_brief *out)
+{
+	if (!code || code->start != function->vaddr)
+		return -ENOENT;
+	return rls_brief_find(planner->elf, code, &planner->callbacks, out);
+}
+
+static int add_brief(struct planner *planner, struct rls_site entry, const struct rls_brief *brief)
+{
+	struct rls_site leave = {
+		.name = entry.name,
+		.kind = RLS_SITE_LEAVE_RET,
+		.exit = RLS_EXIT_NONE,
+		.category = rls_role_category(planner->library->role),
+	};
+	int err;
+
+	entry.exit = RLS_EXIT_SITES;
+	entry.slot_bytes = RLS_SITE_ENTER_SLOT_BYTES;
+	err = add(planner, entry, &brief->entry);
+	for (size_t i = 0; err == 0 && i < brief->way_out_count; i++) {
+		struct rls_instruction instruction;
+
+		leave.slot_bytes = brief->ways_out[i].slot_bytes;
+		err = rls_code_decode(planner->elf, brief->ways_out[i].vaddr, &instruction);
+		if (err == 0)
+			err = add(planner, leave, &instruction);
+	}
+	return err;
+}
+
 static int plan_entry(struct planner *planner, const struct rls_boundary_function *function)
 {
 	bool python_calls = function->kind == RLS_BOUNDARY_PYTHON_CALLS;
@@ -182,6 +216,7 @@ static int plan_entry(struct planner *planner, const struct rls_boundary_functio
 	};
 	struct rls_instruction instruction;
 	const struct rls_code *code;
+	struct rls_brief brief;
 	int err = code_at(planner, function->vaddr, function->size_bytes, &code);
 
 	if (err < 0)
@@ -195,6 +230,9 @@ static int plan_entry(struct planner *planner, const struct rls_boundary_functio
 		return 0;
 	}
 	site.jumped_to = code && code->restarts;
+	if (instruction.site_class == RLS_SITE_SINGLE_STEP &&
+	    find_brief(planner, function, code, &brief) == 0)
+		return add_brief(planner, site, &brief);
 	if (planner->library->may_switch_stacks || may_be_unwound(planner, function, code)) {
 		err = add_exits(planner, function, code, &site.exit);
 		if (err < 0)

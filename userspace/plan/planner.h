@@ -5,6 +5,8 @@
  *   EXPORTED           ENTER, end by return probe when nothing can unwind it: it calls
  *                      nothing, or is CUDA's and the library cannot throw; else LEAVE_RET
  *                      at every ret of the function and of what it jumps to
+ *   either of these    ENTER within it and LEAVE_RET before its rets, where both are cheap and its
+ *                      first instruction is not (brief.h)
  *   CALLBACK_CALL      ENTER_CALL (python) at the call, LEAVE_AFTER behind it
  *   CALLBACK_JUMP      ENTER (python) at the jump, end by return probe: there rsp is the
  *                      caller's again, and what runs is libpython, which throws nothing

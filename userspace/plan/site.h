@@ -28,10 +28,10 @@ const char *rls_site_class_name(enum rls_site_class site_class); /* "nop5", "emu
  * entries too, first ends the frames that sp proves over, with an event each; planner.h
  * relies on it. */
 enum rls_site_kind {
-	RLS_SITE_ENTER = 0,         /* function entry: the return address is at sp */
+	RLS_SITE_ENTER = 0,         /* function entry: the return address is at sp + slot_bytes */
 	RLS_SITE_ENTER_CALL = 1,    /* a call instruction: the return address will be at sp - 8 */
-	RLS_SITE_LEAVE_RET = 2,     /* a ret, or a check before it (epilogue.h): frames at or below sp + slot_bytes
-	                             * are over */
+	RLS_SITE_LEAVE_RET = 2,     /* a ret, or what tells the same before it (epilogue.h, brief.h): frames at
+	                             * or below sp + slot_bytes are over */
 	RLS_SITE_LEAVE_AFTER = 3,   /* behind a call instruction: frames below sp are over */
 	RLS_SITE_KIND_MAX = 4,
 };
@@ -46,6 +46,8 @@ enum rls_site_exit {
 
 /* A multiple of 8 below this is told to the kernel side (bpf/wire.h). */
 #define RLS_SITE_SLOT_BYTES_MAX 8192
+/* Of an entry seen from within the function: one word, what aligns the stack for a call (brief.h). */
+#define RLS_SITE_ENTER_SLOT_BYTES 8
 
 struct rls_site {
 	uint64_t file_offset;
@@ -57,7 +59,7 @@ struct rls_site {
 	enum rls_category category; /* ENTER*: category inside; LEAVE*: the library's own category,
 	                             * i.e. where the thread is after a callback has returned */
 	uint32_t slot_bytes;        /* LEAVE_RET: how far above sp the return address lies; less than
-	                             * RLS_SITE_SLOT_BYTES_MAX */
+	                             * RLS_SITE_SLOT_BYTES_MAX. ENTER: the same, 0 or RLS_SITE_ENTER_SLOT_BYTES */
 	bool from_python;           /* ENTER: only the interpreter calls it */
 	bool jumped_to;             /* ENTER: another function's end may be a jump to this one; one that
 	                             * is not is entered by a call alone, so what had its return slot
