@@ -40,8 +40,9 @@ static void survives_a_round_trip(void **state)
 	struct rls_calibration_file file = make_file(), back;
 	struct rls_workload workload = {
 		.command = "[\"python3\", \"train \\\"x\\\".py\"]", .factor = 1.25, .error = 0.03,
+		.lasting_error = 0.01,
 		.hit_ns = 620.5, .cuda = { { "cudaLaunchKernel", 3100, 90.5 }, { "cuMemcpyAsync", 900, 0 } },
-		.cuda_count = 2, .operations = { { "", 1.5, 0.25 }, { "int\"erence é", 0.75, 0.125, 1250, 400 } },
+		.cuda_count = 2, .operations = { { "", 1.5, 0.25, 0.25 }, { "int\"erence é", 0.75, 0.125, 0.1, 1250, 400, 120 } },
 		.operation_count = 2,
 	};
 	_cleanup_free_ char *text = NULL;
@@ -53,7 +54,8 @@ static void survives_a_round_trip(void **state)
 	assert_same(&file.calibration, &back.calibration);
 	assert_int_equal(back.workload_count, 1);
 	assert_string_equal(back.workloads[0].command, workload.command);
-	assert_true(back.workloads[0].factor == 1.25 && back.workloads[0].error == 0.03);
+	assert_true(back.workloads[0].factor == 1.25 && back.workloads[0].error == 0.03 &&
+		    back.workloads[0].lasting_error == 0.01);
 	assert_int_equal(back.workloads[0].cuda_count, 2);
 	assert_memory_equal(back.workloads[0].cuda, workload.cuda, sizeof(workload.cuda));
 	assert_int_equal(back.workloads[0].operation_count, 2);
@@ -63,8 +65,10 @@ static void survives_a_round_trip(void **state)
 		assert_string_equal(cost->operation, workload.operations[i].operation);
 		assert_true(cost->factor == workload.operations[i].factor &&
 			    cost->error == workload.operations[i].error &&
+			    cost->lasting_error == workload.operations[i].lasting_error &&
 			    cost->spill_ns == workload.operations[i].spill_ns &&
-			    cost->spill_error_ns == workload.operations[i].spill_error_ns);
+			    cost->spill_error_ns == workload.operations[i].spill_error_ns &&
+			    cost->spill_lasting_error_ns == workload.operations[i].spill_lasting_error_ns);
 	}
 	rls_calibration_file_clear(&file);
 	rls_calibration_file_clear(&back);
@@ -141,6 +145,8 @@ static void refuses_impossible_workloads(void **state)
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 0, \"error\": 0}]}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 101, \"error\": 0}]}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 1, \"error\": 0, \"spill_ns\": -1}]}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0.1, \"lasting_error\": 0.2}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0.1, \"lasting_error\": \"\"}",
 	};
 	struct rls_calibration_file file = make_file(), back;
 

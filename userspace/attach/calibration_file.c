@@ -63,6 +63,21 @@ static int take_number(const json_t *object, const char *name, double most, doub
 	return 0;
 }
 
+/* One that need not be there: then *out stays. */
+static int take_number_if_any(const json_t *object, const char *name, double most, double *out)
+{
+	return json_object_get(object, name) ? take_number(object, name, most, out) : 0;
+}
+
+/* An error, and what stays of it in a long recording: all, where the file does not say. */
+static int take_errors(const json_t *object, double *error, double *lasting_error)
+{
+	int r = take_number(object, "error", FACTOR_MAX, error);
+
+	*lasting_error = *error;
+	return r ? r : take_number_if_any(object, "lasting_error", *error, lasting_error);
+}
+
 /* A member that is text, with room for its end. */
 static int take_text(const json_t *object, const char *name, char *out, size_t room)
 {
@@ -122,11 +137,15 @@ static int take_operation_cost(const json_t *object, struct rls_operation_cost *
 	if (!r)
 		r = take_number(object, "factor", FACTOR_MAX, &out->factor);
 	if (!r)
-		r = take_number(object, "error", FACTOR_MAX, &out->error);
-	if (!r && json_object_get(object, "spill_ns"))
-		r = take_number(object, "spill_ns", FIGURE_NS_MAX, &out->spill_ns);
-	if (!r && json_object_get(object, "spill_error_ns"))
-		r = take_number(object, "spill_error_ns", FIGURE_NS_MAX, &out->spill_error_ns);
+		r = take_errors(object, &out->error, &out->lasting_error);
+	if (!r)
+		r = take_number_if_any(object, "spill_ns", FIGURE_NS_MAX, &out->spill_ns);
+	if (!r)
+		r = take_number_if_any(object, "spill_error_ns", FIGURE_NS_MAX, &out->spill_error_ns);
+	out->spill_lasting_error_ns = out->spill_error_ns;
+	if (!r)
+		r = take_number_if_any(object, "spill_lasting_error_ns", out->spill_error_ns,
+				       &out->spill_lasting_error_ns);
 	return !r && !(out->factor > 0) ? -EINVAL : r;
 }
 
@@ -146,9 +165,9 @@ static int take_workload(const json_t *object, struct rls_workload *out)
 	if (!r)
 		r = take_number(object, "factor", FACTOR_MAX, &out->factor);
 	if (!r)
-		r = take_number(object, "error", FACTOR_MAX, &out->error);
-	if (!r && json_object_get(object, "hit_ns"))
-		r = take_number(object, "hit_ns", FIGURE_NS_MAX, &out->hit_ns);
+		r = take_errors(object, &out->error, &out->lasting_error);
+	if (!r)
+		r = take_number_if_any(object, "hit_ns", FIGURE_NS_MAX, &out->hit_ns);
 	if (!r)
 		r = take_cuda_costs(json_object_get(object, "cuda"), out);
 	if (!r)
@@ -233,17 +252,20 @@ json_t *rls_operation_costs_describe(const struct rls_operation_cost *costs, siz
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(array, json_pack("{s:s, s:f, s:f, s:f, s:f}", "operation",
-						       costs[i].operation, "factor", costs[i].factor,
-						       "error", costs[i].error, "spill_ns", costs[i].spill_ns,
-						       "spill_error_ns", costs[i].spill_error_ns));
+		json_array_append_new(
+			array, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "operation", costs[i].operation,
+					 "factor", costs[i].factor, "error", costs[i].error, "lasting_error",
+					 costs[i].lasting_error, "spill_ns", costs[i].spill_ns, "spill_error_ns",
+					 costs[i].spill_error_ns, "spill_lasting_error_ns",
+					 costs[i].spill_lasting_error_ns));
 	return array;
 }
 
 static json_t *describe_workload(const struct rls_workload *workload)
 {
-	return json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "command", workload->command, "factor",
-			 workload->factor, "error", workload->error, "hit_ns", workload->hit_ns,
+	return json_pack("{s:s, s:f, s:f, s:f, s:f, s:o, s:o}", "command", workload->command, "factor",
+			 workload->factor, "error", workload->error, "lasting_error",
+			 workload->lasting_error, "hit_ns", workload->hit_ns,
 			 "cuda", rls_cuda_costs_describe(workload->cuda, workload->cuda_count),
 			 "operations", rls_operation_costs_describe(workload->operations,
 								    workload->operation_count));

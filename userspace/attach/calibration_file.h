@@ -32,8 +32,9 @@ struct json_t *rls_cuda_costs_describe(const struct rls_cuda_cost *costs, size_t
 /* What hits in one operation cost; "": outside any. */
 struct rls_operation_cost {
 	char operation[RLS_OPERATION_BYTES];
-	double factor, error;   /* as the workload's */
-	double spill_ns, spill_error_ns;        /* and what others' hits cost each piece of it (record/differences.h) */
+	double factor, error, lasting_error;    /* as the workload's */
+	/* and what others' hits cost each piece of it (record/differences.h) */
+	double spill_ns, spill_error_ns, spill_lasting_error_ns;
 };
 
 /* As the file has them, and `calibrate --json`. The caller's to release. */
@@ -43,7 +44,8 @@ struct json_t *rls_operation_costs_describe(const struct rls_operation_cost *cos
 struct rls_workload {
 	char command[RLS_COMMAND_BYTES];        /* its words as a JSON array */
 	double factor;          /* what its hits cost, as a share of what the calibration says */
-	double error;           /* how far that may be off, half width, 95 % */
+	double error;           /* how far that may be off in a recording of a moment, half width, 95 % */
+	double lasting_error;   /* and in one so long that the machine's ups and downs even out */
 	double hit_ns;          /* the calibration's mean hit then; 0: as it is now */
 	struct rls_cuda_cost cuda[RLS_CUDA_COSTS_MAX];
 	size_t cuda_count;

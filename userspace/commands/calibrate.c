@@ -222,7 +222,7 @@ static int calibrate_command(const struct arguments *arguments)
 		rls_warning("the runs differ by more than the probes cost: nothing is kept; ask for more --rounds");
 	} else if (!r) {
 		struct rls_workload workload = {
-			.factor = delta.factor, .error = delta.error,
+			.factor = delta.factor, .error = delta.error, .lasting_error = delta.error,
 			.hit_ns = rls_calibration_mean_hit(&file.calibration).value_ns,
 		};
 
@@ -282,12 +282,13 @@ static void conclude(const struct rls_in_vivo *found, const struct rls_calibrate
 	memcpy(out->command, found->command, strlen(found->command) + 1);
 	out->factor = found->delta.factor;
 	out->error = hypot(found->delta.deviation, found->delta.spread);
+	out->lasting_error = hypot(found->delta.error, found->delta.spread);
 	memcpy(out->operations, found->operations, sizeof(out->operations));
 	out->operation_count = found->operation_count;
 	if (doubt(&found->delta)) {
 		/* For what CUPTI costs: hits go by the machine's figures. */
 		out->factor = 1;
-		out->error = hit->error_ns / hit->value_ns;
+		out->error = out->lasting_error = hit->error_ns / hit->value_ns;
 		out->operation_count = 0;
 	}
 	out->hit_ns = found->hit_ns;

@@ -8,6 +8,7 @@
 
 #include "userspace/record/annotations.h"
 #include "userspace/record/cuda_calls.h"
+#include "userspace/record/figures.h"
 #include "userspace/record/host.h"
 #include "userspace/record/process_info.h"
 
@@ -17,12 +18,21 @@
 
 /* One of several figures of a kind, which each have a name. */
 static int add_figure(const struct rls_describer *describer, const char *kind, const char *name, double ns,
-		      double error_ns, uint64_t time_ns)
+		      double error_ns, double lasting_error_ns, uint64_t time_ns)
 {
 	char figure[sizeof(RLS_FIGURE_SPILL) + RLS_OPERATION_BYTES]; /* the longest of both */
 
 	snprintf(figure, sizeof(figure), "%s%s", kind, name);
-	return rls_host_figure(describer->output, figure, ns, error_ns, time_ns);
+	return rls_figures_add(describer->figures, describer->output, figure, ns, error_ns, lasting_error_ns,
+			       time_ns);
+}
+
+/* What a hit costs. Both errors: as a share of it. */
+static int add_hit_figure(const struct rls_describer *describer, const char *kind, const char *name, double ns,
+			  double error, double lasting_error, uint64_t time_ns)
+{
+	return add_figure(describer, kind, name, ns, hypot(error, PLACE_ERROR) * ns,
+			  hypot(lasting_error, PLACE_ERROR) * ns, time_ns);
 }
 
 /* What CUPTI, armed, adds to this command's calls into CUDA: a figure each, by name. */
@@ -38,7 +48,7 @@ static int apply_cuda(const struct rls_describer *describer, pid_t pid,
 					    (uint64_t)llround(cost->ns));
 		if (!r)
 			r = add_figure(describer, RLS_FIGURE_CUPTI, cost->name, cost->ns, cost->error_ns,
-				       time_ns);
+				       cost->error_ns, time_ns);
 	}
 	return r;
 }
@@ -52,16 +62,16 @@ static int apply_operations(const struct rls_describer *describer, pid_t pid,
 	for (size_t i = 0; !r && i < workload->operation_count; i++) {
 		const struct rls_operation_cost *cost = &workload->operations[i];
 		double factor = rls_workload_rescale(workload, cost->factor, hit_ns);
-		double error = hypot(cost->error / cost->factor, PLACE_ERROR);
 
 		r = rls_translator_set_operation_factor(describer->translator, (uint32_t)pid,
 							cost->operation, factor, cost->spill_ns);
 		if (!r)
-			r = add_figure(describer, RLS_FIGURE_OPERATION, cost->operation, factor * hit_ns,
-				       error * factor * hit_ns, time_ns);
+			r = add_hit_figure(describer, RLS_FIGURE_OPERATION, cost->operation, factor * hit_ns,
+					   cost->error / cost->factor, cost->lasting_error / cost->factor,
+					   time_ns);
 		if (!r && cost->spill_ns > 0)
 			r = add_figure(describer, RLS_FIGURE_SPILL, cost->operation, cost->spill_ns,
-				       cost->spill_error_ns, time_ns);
+				       cost->spill_error_ns, cost->spill_lasting_error_ns, time_ns);
 	}
 	return r;
 }
@@ -72,17 +82,17 @@ static int apply_workload(const struct rls_describer *describer, pid_t pid, cons
 {
 	const struct rls_workload *workload = rls_calibration_workload(describer->costs, command);
 	double hit_ns = rls_calibration_mean_hit(&describer->costs->calibration).value_ns;
-	double factor, error;
+	double factor;
 	int r;
 
 	if (!workload)
 		return 0;
 	factor = rls_workload_factor(workload, hit_ns);
-	error = hypot(workload->error / workload->factor, PLACE_ERROR);
 	r = rls_translator_set_cost_factor(describer->translator, (uint32_t)pid, factor);
 	if (!r)
-		r = rls_host_figure(describer->output, RLS_FIGURE_WORKLOAD, factor * hit_ns,
-				    error * factor * hit_ns, time_ns);
+		r = add_hit_figure(describer, RLS_FIGURE_WORKLOAD, "", factor * hit_ns,
+				   workload->error / workload->factor,
+				   workload->lasting_error / workload->factor, time_ns);
 	if (!r)
 		r = apply_operations(describer, pid, workload, hit_ns, time_ns);
 	return r ? r : apply_cuda(describer, pid, workload, time_ns);

@@ -13,6 +13,7 @@
 #include "userspace/record/translate.h"
 
 struct rls_cuda_calls;
+struct rls_figures;
 
 /* All borrowed. */
 struct rls_describer {
@@ -23,6 +24,7 @@ struct rls_describer {
 	bool follow_children;
 	const struct rls_calibration_file *costs;
 	struct rls_cuda_calls *cuda_calls;
+	struct rls_figures *figures;    /* what processes' own calibrations say */
 };
 
 /* Its names, pids, container and interpreter, into the trace. 0, -ESRCH, -errno. */

@@ -280,7 +280,7 @@ static void conclude_parts(const struct rls_difference *differences, size_t coun
 	scale = find_scale(&all, whole);
 	for (size_t i = 0; i < part_count; i++) {
 		double noise = parts[i].noise * parts[i].noise;
-		double factor = whole, share = 0;
+		double factor = whole, share = 0, lasting;
 
 		if (parts[i].compared) {
 			double variance = between + find_spill(&parts[i], &all);
@@ -291,12 +291,14 @@ static void conclude_parts(const struct rls_difference *differences, size_t coun
 		}
 		weighted += costs[i].cost_ns * factor;
 		weights += costs[i].cost_ns;
+		/* It may be as far from the whole as it seems. */
+		lasting = hypot(2 * sqrt(share * noise), (1 - share) * (parts[i].factor - whole));
 		if (parts[i].compared && !costs[i].mixed)
 			result->parts[result->part_count++] = (struct rls_part_cost){
 				.operation = costs[i].operation,
 				.factor = factor,
-				.error = hypot(2 * sqrt(share * noise),
-					       result->deviation * factor / whole),
+				.error = hypot(lasting, result->deviation * factor / whole),
+				.lasting_error = hypot(lasting, result->error * factor / whole),
 			};
 	}
 	if (told < 2)
@@ -351,6 +353,7 @@ static bool find_piece(const struct rls_difference *differences, size_t count, s
 		return false;
 	out->spill_ns = piece.middle;
 	out->spill_error_ns = deviation(piece.half, used);
+	out->spill_lasting_error_ns = piece.half;
 	return true;
 }
 
@@ -363,6 +366,7 @@ static void conclude_spared(const struct rls_difference *differences, size_t cou
 			.operation = parts[i].operation,
 			.factor = result->factor,
 			.error = hypot(result->deviation, result->spread),
+			.lasting_error = hypot(result->error, result->spread),
 		};
 
 		if (!parts[i].mixed && find_piece(differences, count, i, result->factor, &cost))

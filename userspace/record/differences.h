@@ -56,8 +56,11 @@ struct rls_delta_in_vivo {
 	size_t labels, blocks;
 	struct rls_part_cost {
 		rls_string_id operation;
-		double factor, error;   /* of its hits, as above; half width, 95 %, all in all */
-		double spill_ns, spill_error_ns;        /* what others' hits cost each piece; 0: its own tell */
+		/* Of its hits, as above; half width, 95 %, all in all: in a recording of a second, and in a long
+		 * one. */
+		double factor, error, lasting_error;
+		/* What others' hits cost each piece; 0: its own tell. */
+		double spill_ns, spill_error_ns, spill_lasting_error_ns;
 	} parts[RLS_PARTS_MAX];         /* the factors of operations, where more than one is known */
 	size_t part_count;
 };

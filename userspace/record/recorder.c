@@ -24,6 +24,7 @@
 #include "userspace/record/recorder_private.h"
 #include "userspace/record/samples.h"
 #include "userspace/record/settle.h"
+#include "userspace/record/spells.h"
 #include "userspace/record/throttle.h"
 #include "userspace/record/translate.h"
 #include "userspace/record/verify.h"
@@ -196,7 +197,7 @@ static int open_parts(struct rls_recorder *recorder)
 						      recorder->translator, recorder->libraries,
 						      recorder->options.follow_children,
 						      &recorder->costs,
-						      rls_gpu_calls(recorder->gpu) };
+						      rls_gpu_calls(recorder->gpu), &recorder->figures };
 	recorder->catch_up = (struct rls_catch_up){ .kernel = recorder->kernel,
 						    .translator = recorder->translator,
 						    .followed = &recorder->processes };
@@ -272,6 +273,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	rls_newcomers_clear(&recorder->newcomers);
 	rls_processes_clear(&recorder->processes);
 	rls_losses_clear(&recorder->losses);
+	rls_figures_clear(&recorder->figures);
 	rls_calibration_file_clear(&recorder->costs);
 	if (recorder->signal_fd >= 0)
 		close(recorder->signal_fd);
@@ -460,8 +462,9 @@ size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
 		if (strlen(name) >= sizeof(out->operation))
 			continue;
 		out[count] = (struct rls_operation_cost){
-			.factor = part->factor, .error = part->error,
+			.factor = part->factor, .error = part->error, .lasting_error = part->lasting_error,
 			.spill_ns = part->spill_ns, .spill_error_ns = part->spill_error_ns,
+			.spill_lasting_error_ns = part->spill_lasting_error_ns,
 		};
 		strcpy(out[count++].operation, name);
 	}
@@ -481,6 +484,18 @@ size_t rls_recorder_cuda_costs(const struct rls_recorder *recorder, struct rls_c
 			 rls_string_pool_get(recorder->output.strings, found[i].name));
 	}
 	return count;
+}
+
+static double spells(const struct rls_recorder *recorder)
+{
+	struct rls_spells all;
+
+	if (recorder->throttle)
+		return rls_throttle_spells(recorder->throttle, recorder->stop_ns);
+	rls_spells_begin(&all, recorder->start_ns);
+	rls_spells_edge(&all, true, recorder->start_ns);
+	rls_spells_edge(&all, false, recorder->stop_ns);
+	return rls_spells_count(&all);
 }
 
 int rls_recorder_finish(struct rls_recorder *recorder)
@@ -509,6 +524,7 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 		rls_verify_report(recorder->verify, &recorder->output, recorder->stop_ns);
 	if (recorder->samples)
 		rls_samples_finish(recorder->samples, recorder->stop_ns);
+	rls_figures_settle(&recorder->figures, &recorder->output, spells(recorder), recorder->stop_ns);
 	end.time_ns = recorder->stop_ns;
 	end.end.complete = true;
 	rls_trace_output_add(&recorder->output, &end);

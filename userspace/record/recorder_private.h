@@ -14,6 +14,7 @@
 #include "userspace/record/catch_up.h"
 #include "userspace/record/costs.h"
 #include "userspace/record/describe.h"
+#include "userspace/record/figures.h"
 #include "userspace/record/libraries.h"
 #include "userspace/record/losses.h"
 #include "userspace/record/newcomers.h"
@@ -31,6 +32,7 @@ struct rls_recorder {
 	struct rls_translator *translator;
 	struct rls_libraries *libraries;
 	struct rls_describer describer;
+	struct rls_figures figures;
 	struct rls_processes processes;
 	struct rls_newcomers newcomers;
 	struct rls_mmap_watch *mmap_watch;

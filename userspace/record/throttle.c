@@ -14,6 +14,7 @@
 #include "userspace/record/budget.h"
 #include "userspace/record/guess.h"
 #include "userspace/record/site_use.h"
+#include "userspace/record/spells.h"
 
 /* What the target is held up for, per site put on or taken off: its page is copied, its memory map
  * locked, and what it runs next is no longer in its caches. Most of the time it takes us is waiting.
@@ -94,6 +95,7 @@ struct rls_throttle {
 	bool dense;                     /* hits in the last tick, at ticked_ns */
 	uint64_t ticked_ns;
 	size_t windows;
+	struct rls_spells traced;
 	struct books *books;            /* NULL: the kernel side sends records */
 };
 
@@ -170,6 +172,8 @@ void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 {
 	throttle->start_ns = throttle->opened_ns = throttle->sorted_ns = time_ns;
 	throttle->ticked_ns = time_ns;
+	rls_spells_begin(&throttle->traced, time_ns);
+	rls_spells_edge(&throttle->traced, true, time_ns);
 	rls_budget_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
 	rls_budget_lend(&throttle->budget, FIRST_AND_LAST_NS_A_SITE * (double)sites);
 	pace_looks(throttle, true);
@@ -271,6 +275,7 @@ static int tell(struct rls_throttle *throttle, bool open, uint64_t edge_ns)
 	const struct rls_event event = { .kind = RLS_EVENT_WINDOW, .time_ns = edge_ns,
 					 .window.open = open };
 
+	rls_spells_edge(&throttle->traced, open, edge_ns);
 	return rls_trace_output_add(throttle->output, &event);
 }
 
@@ -589,6 +594,14 @@ void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns)
 	}
 	throttle->passed_ns = time_ns;
 	throttle->worst_ns = 0;
+}
+
+double rls_throttle_spells(const struct rls_throttle *throttle, uint64_t time_ns)
+{
+	struct rls_spells traced = throttle->traced;
+
+	rls_spells_edge(&traced, false, time_ns);
+	return rls_spells_count(&traced);
 }
 
 int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns)
