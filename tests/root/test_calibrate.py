@@ -161,10 +161,10 @@ while True:
 """
 
 
-def attached(pid, environment):
+def attached(pid, environment, seconds=1):
     """The calibration that a recording of the process has."""
     with tempfile.NamedTemporaryFile() as trace:
-        done = subprocess.run([harness.BINARY, "attach", "--pid", str(pid), "--duration", "1", "-o", trace.name,
+        done = subprocess.run([harness.BINARY, "attach", "--pid", str(pid), "--duration", str(seconds), "-o", trace.name,
                                "--overhead-budget", "none", "--format", "json"], capture_output=True,
                               text=True, env=environment, timeout=60, check=False)
     return json.loads(done.stdout or "{}").get("overhead", {}).get("calibration", {})
@@ -190,6 +190,11 @@ def running(program):
             shutil.rmtree(folder)
 
 
+def relative_error(figures):
+    hit = figures.get("workload.hit", {})
+    return hit.get("error_ns", 0) / hit.get("ns", 1)
+
+
 def check_job(checks):
     """In a running job: found, kept for its command line, and recordings go by it."""
     with running(JOB) as (job, words, environment):
@@ -211,6 +216,10 @@ def check_job(checks):
         told = attached(job.pid, environment)
         checks.that({"workload.hit." + name for name in parts} <= set(told),
                     "and recordings of it have them: %s" % sorted(told))
+        longer = attached(job.pid, environment, seconds=9)
+        checks.that(0 < relative_error(longer) < relative_error(told),
+                    "less of the machine's ups and downs is stated of a longer one: %.3f, %.3f" %
+                    (relative_error(longer), relative_error(told)))
         short = calibrate("--pid", str(job.pid), "--duration", "2.5", env=environment)
         checks.that(short.returncode == 1 and "longer --duration" in short.stderr,
                     "too short a look is told of: " + short.stderr.strip())
