@@ -18,6 +18,7 @@ void rls_span_window_reset(struct rls_span_window *window, uint64_t start_ns)
 	window->count = 0;
 	window->hits = (struct rls_mark){start_ns, start_ns};
 	window->off_cpu = (struct rls_mark){start_ns, start_ns};
+	window->waited = (struct rls_noted_wait){0};
 }
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -32,7 +33,8 @@ static bool can_merge(const struct rls_span_window *window, const struct rls_spa
 	return a->cell == b->cell &&
 	       (a->start_ns < window->hits.latest_ns) == (b->start_ns < window->hits.latest_ns) &&
 	       (a->start_ns < window->off_cpu.latest_ns) ==
-		       (b->start_ns < window->off_cpu.latest_ns);
+		       (b->start_ns < window->off_cpu.latest_ns) &&
+	       (a->start_ns < window->waited.until_ns) == (b->start_ns < window->waited.until_ns);
 }
 
 static void merge(struct rls_span *into, const struct rls_span *span)
@@ -147,7 +149,8 @@ static void take(struct rls_span *span, enum rls_part part, uint64_t ns)
 	span->cell->off_cpu_ns[part] += ns;
 }
 
-uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t off_ns)
+/* From spans that end no later than that. Returns what found no room. */
+static uint64_t take_off_cpu_until(struct rls_span_window *window, uint64_t off_ns, uint64_t until_ns)
 {
 	for (size_t i = window->count; i-- && off_ns;) {
 		struct rls_span *span = &window->spans[i];
@@ -158,7 +161,7 @@ uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t o
 
 		if (span->start_ns < window->off_cpu.before_ns)
 			break;
-		if (!both)
+		if (!both || span->end_ns > until_ns)
 			continue;
 		/* When within the span it waited is not known: a fair share to each part. */
 		taken_gpu = (uint64_t)((unsigned __int128)taken * gpu / both);
@@ -167,4 +170,19 @@ uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t o
 		off_ns -= taken;
 	}
 	return off_ns;
+}
+
+void rls_span_window_note_wait(struct rls_span_window *window, uint64_t until_ns, uint64_t ns)
+{
+	if (ns > window->waited.ns)
+		window->waited = (struct rls_noted_wait){until_ns, ns};
+}
+
+uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t off_ns)
+{
+	uint64_t waited_ns = min_u64(off_ns, window->waited.ns);
+	uint64_t left_ns = take_off_cpu_until(window, waited_ns, window->waited.until_ns);
+
+	window->waited = (struct rls_noted_wait){0};
+	return take_off_cpu_until(window, off_ns - waited_ns + left_ns, UINT64_MAX);
 }

@@ -8,6 +8,8 @@
  *        |----- span 1 -----|---- span 2 ---|-- span 3 --|
  *      mark                                            t: cost goes to 3, then 2, then 1
  *
+ * Of off-CPU time a look may have told where some of it ended; that much goes to what lies before it.
+ *
  * Hits cost CPU time only: they are taken from a span's cpu part, never from cpu+gpu (how much
  * of it they are is kept apart) and never below zero. Off-CPU time goes to both parts of a span, in
  * proportion. What finds no room is dropped; of hits it is told whether it lies in cpu+gpu time or
@@ -56,12 +58,19 @@ struct rls_mark {
 	uint64_t before_ns;         /* the latest one before latest_ns */
 };
 
+/* A wait that is yet to be reported. */
+struct rls_noted_wait {
+	uint64_t until_ns;
+	uint64_t ns;                /* 0: none. Some of it may have been reported before */
+};
+
 struct rls_span_window {
-	struct rls_span *spans;     /* sorted by time; each lies on one side of every mark */
+	struct rls_span *spans;     /* sorted by time; each lies on one side of every mark and of the wait's end */
 	size_t count;
 	size_t capacity;
 	struct rls_mark hits;
 	struct rls_mark off_cpu;
+	struct rls_noted_wait waited;   /* the longest since the last report */
 };
 
 void rls_span_window_free(struct rls_span_window *window);
@@ -91,7 +100,11 @@ struct rls_unsubtracted {
 
 /* Deals out a report at the instant its mark was set to last. */
 struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window, uint64_t cost_ns);
-/* The same; returns what found no room. */
+/* The thread has waited until now, no longer than so: the next report will tell of it, and maybe of more. The span
+ * that ends now has been pushed. */
+void rls_span_window_note_wait(struct rls_span_window *window, uint64_t until_ns, uint64_t ns);
+
+/* The same as for hits; returns what found no room. */
 uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t off_ns);
 
 #endif

@@ -310,10 +310,14 @@ static int on_share(struct rls_timeline *timeline, const struct rls_event *event
 	unseen = rls_scope_unseen(thread->scope);
 	if (!unseen)
 		return -ENOMEM;
+	if (event->share.waited_ns) {
+		err = rls_lives_close_span(timeline, thread);
+		rls_span_window_note_wait(&thread->window, timeline->now_ns, event->share.waited_ns);
+	}
 	timeline->looks++;
 	rls_looks_add(event->share.waited_ns ? &unseen->waiting : &unseen->running, guess,
 		      event->share.waited_ns);
-	return see(timeline, thread, guess);
+	return err ? err : see(timeline, thread, guess);
 }
 
 /* Probes go on and off for everyone. What a thread is in when they are on again shows with its

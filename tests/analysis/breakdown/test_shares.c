@@ -215,6 +215,68 @@ static void test_one_window_leaves_a_count_in_doubt(void **unused)
 }
 
 /* Never looked at, never traced: in doubt altogether, and still all there. */
+static uint64_t waited_in(const struct rls_report *report, const char *operation)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < report->breakdown_count; i++) {
+		const struct rls_breakdown_row *row = &report->breakdown[i];
+
+		if (!strcmp(row->operation, operation))
+			ns += row->wall_ns - row->on_cpu_ns;
+	}
+	return ns;
+}
+
+/* 5 us in an operation of their own, of which a look tells looked_ns, then 3 us of work; what was waited in all is
+ * only known at its end. */
+static struct rls_report *record_wait(uint64_t looked_ns, uint64_t waited_ns)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script, 0);
+	add_category(&script, 0, 1, 1, RLS_CATEGORY_PYTHON);
+	add_window(&script, 100, false);
+	add_operation(&script, 1000, 1, 1, "rest");
+	if (looked_ns) {
+		add_look(&script, 6000, RLS_CATEGORY_PYTHON);
+		script.events[script.count - 1].share.waited_ns = looked_ns;
+	}
+	add_operation(&script, 6000, 1, 1, "work");
+	add_look(&script, 9000, RLS_CATEGORY_PYTHON);
+	add_off_cpu(&script, 9000, 1, 1, waited_ns);
+	add_operation(&script, 9000, 1, 1, "step");
+	add_look(&script, 9500, RLS_CATEGORY_PYTHON);
+	add_off_cpu(&script, 9500, 1, 1, 300);
+	add_end(&script, 10000);
+	report = script_report_alone(&script);
+	script_end(&script);
+	return report;
+}
+
+static void test_waits_lie_where_a_look_saw_them_end(void **unused)
+{
+	static const struct {
+		uint64_t looked_ns, waited_ns, rest_ns, work_ns, step_ns;
+	} rows[] = {
+		{ 0, 4900, 1900, 3000, 300 },           /* nobody looked: the latest time first */
+		{ 4900, 4900, 4900, 0, 300 },
+		{ 4700, 4900, 4700, 200, 300 },         /* and waited again */
+		{ 9000, 4900, 4900, 0, 300 },           /* most of which was reported before */
+		{ 9000, 7000, 5000, 1000, 1300 },       /* no more than there was */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rls_report *report = record_wait(rows[i].looked_ns, rows[i].waited_ns);
+
+		assert_int_equal(waited_in(report, "rest"), rows[i].rest_ns);
+		assert_int_equal(waited_in(report, "work"), rows[i].work_ns);
+		assert_int_equal(waited_in(report, "step"), rows[i].step_ns); /* told once */
+		rls_report_free(report);
+	}
+}
+
 static void test_what_nobody_looked_at_is_there(void **unused)
 {
 	struct rls_report *report;
@@ -382,6 +444,7 @@ int main(void)
 		cmocka_unit_test(test_windows_are_shorter_without_their_hits),
 		cmocka_unit_test(test_hits_beside_the_gpu_make_windows_longer_too),
 		cmocka_unit_test(test_one_window_leaves_a_count_in_doubt),
+		cmocka_unit_test(test_waits_lie_where_a_look_saw_them_end),
 		cmocka_unit_test(test_what_nobody_looked_at_is_there),
 		cmocka_unit_test(test_stated_errors_hold),
 	};
