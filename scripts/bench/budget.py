@@ -99,20 +99,20 @@ def compare(whole, part):
     print("  %-40s %9s %9s %9s %9s" % ("share of corrected time, points", "all", "budget",
                                        "differ", "± stated"))
     nothing = 0.0, 0.0
-    inside, outside = 0, 0
+    judged, inside = 0, 0
     for key in sorted(whole | part, key=lambda key: -whole.get(key, nothing)[0]):
         one, other = whole.get(key, nothing), part.get(key, nothing)
         error = one[1] + other[1]
         if max(one[0], other[0]) >= LEAST_POINTS:
+            judged += 1
             inside += abs(one[0] - other[0]) <= error
-            outside += abs(one[0] - other[0]) > error
         print("  %-40s %9.2f %9.2f %+9.2f %9.2f" % (" ".join(key), one[0], other[0],
                                                   other[0] - one[0], error))
     worst = max(abs(whole.get(key, nothing)[0] - part.get(key, nothing)[0])
                 for key in whole | part)
     print("  %d of %d rows of %.2f points and more within the stated errors; the largest difference is %.2f points; "
           "the largest error stated within the budget %.2f points" %
-          (inside, inside + outside, LEAST_POINTS, worst, max(error for _, error in part.values())))
+          (inside, judged, LEAST_POINTS, worst, max(error for _, error in part.values())))
 
 
 HEAD = "%-6s %10s %6s %8s %8s | %8s %8s %8s %8s | %8s %7s %7s %7s %7s" % (

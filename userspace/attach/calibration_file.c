@@ -69,13 +69,18 @@ static int take_number_if_any(const json_t *object, const char *name, double mos
 	return json_object_get(object, name) ? take_number(object, name, most, out) : 0;
 }
 
-/* An error, and what stays of it in a long recording: all, where the file does not say. */
+/* What stays of an error in a long recording: all, where the file does not say. */
+static int take_lasting(const json_t *object, const char *name, double error, double *out)
+{
+	*out = error;
+	return take_number_if_any(object, name, error, out);
+}
+
 static int take_errors(const json_t *object, double *error, double *lasting_error)
 {
 	int r = take_number(object, "error", FACTOR_MAX, error);
 
-	*lasting_error = *error;
-	return r ? r : take_number_if_any(object, "lasting_error", *error, lasting_error);
+	return r ? r : take_lasting(object, "lasting_error", *error, lasting_error);
 }
 
 /* A member that is text, with room for its end. */
@@ -142,10 +147,9 @@ static int take_operation_cost(const json_t *object, struct rls_operation_cost *
 		r = take_number_if_any(object, "spill_ns", FIGURE_NS_MAX, &out->spill_ns);
 	if (!r)
 		r = take_number_if_any(object, "spill_error_ns", FIGURE_NS_MAX, &out->spill_error_ns);
-	out->spill_lasting_error_ns = out->spill_error_ns;
 	if (!r)
-		r = take_number_if_any(object, "spill_lasting_error_ns", out->spill_error_ns,
-				       &out->spill_lasting_error_ns);
+		r = take_lasting(object, "spill_lasting_error_ns", out->spill_error_ns,
+				 &out->spill_lasting_error_ns);
 	return !r && !(out->factor > 0) ? -EINVAL : r;
 }
 

@@ -106,18 +106,32 @@ static bool needs_return_probe(const struct planner *planner, const struct rls_c
 	       !code->indirect_exit;
 }
 
-static int add_returns(struct planner *planner, struct rls_site site, const struct rls_exits *exits)
+static int add_ways_out(struct planner *planner, const char *name, const struct rls_way_out *ways_out,
+			size_t count)
 {
+	struct rls_site site = {
+		.name = name,
+		.kind = RLS_SITE_LEAVE_RET,
+		.exit = RLS_EXIT_NONE,
+		.category = rls_role_category(planner->library->role),
+	};
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < exits->returns.count; i++) {
+	for (size_t i = 0; err == 0 && i < count; i++) {
 		struct rls_instruction instruction;
 
-		site.slot_bytes = exits->returns.items[i].slot_bytes;
-		err = rls_code_decode(planner->elf, exits->returns.items[i].vaddr, &instruction);
+		site.slot_bytes = ways_out[i].slot_bytes;
+		err = rls_code_decode(planner->elf, ways_out[i].vaddr, &instruction);
 		if (err == 0)
 			err = add(planner, site, &instruction);
 	}
+	return err;
+}
+
+static int add_returns(struct planner *planner, const char *name, const struct rls_exits *exits)
+{
+	int err = add_ways_out(planner, name, exits->returns.items, exits->returns.count);
+
 	for (size_t i = 0; err == 0 && i < exits->jumps.count; i++)
 		err = rls_addresses_add(&planner->jumps, exits->jumps.items[i]);
 	return err;
@@ -126,12 +140,6 @@ static int add_returns(struct planner *planner, struct rls_site site, const stru
 static int add_exits(struct planner *planner, const struct rls_boundary_function *function,
 		     const struct rls_code *code, enum rls_site_exit *exit)
 {
-	struct rls_site site = {
-		.name = function->name,
-		.kind = RLS_SITE_LEAVE_RET,
-		.exit = RLS_EXIT_NONE,
-		.category = rls_role_category(planner->library->role),
-	};
 	struct rls_exits exits;
 	int err = rls_exits_find(planner->elf, code, &planner->bytes_left, &exits);
 
@@ -141,7 +149,7 @@ static int add_exits(struct planner *planner, const struct rls_boundary_function
 		*exit = RLS_EXIT_RETURN_PROBE;
 	} else {
 		*exit = exits.complete ? RLS_EXIT_SITES : RLS_EXIT_UNSEEN;
-		err = add_returns(planner, site, &exits);
+		err = add_returns(planner, function->name, &exits);
 	}
 	rls_exits_clear(&exits);
 	return err;
@@ -180,26 +188,12 @@ static int find_brief(const struct planner *planner, const struct rls_boundary_f
 
 static int add_brief(struct planner *planner, struct rls_site entry, const struct rls_brief *brief)
 {
-	struct rls_site leave = {
-		.name = entry.name,
-		.kind = RLS_SITE_LEAVE_RET,
-		.exit = RLS_EXIT_NONE,
-		.category = rls_role_category(planner->library->role),
-	};
 	int err;
 
 	entry.exit = RLS_EXIT_SITES;
 	entry.slot_bytes = RLS_SITE_ENTER_SLOT_BYTES;
 	err = add(planner, entry, &brief->entry);
-	for (size_t i = 0; err == 0 && i < brief->way_out_count; i++) {
-		struct rls_instruction instruction;
-
-		leave.slot_bytes = brief->ways_out[i].slot_bytes;
-		err = rls_code_decode(planner->elf, brief->ways_out[i].vaddr, &instruction);
-		if (err == 0)
-			err = add(planner, leave, &instruction);
-	}
-	return err;
+	return err ? err : add_ways_out(planner, entry.name, brief->ways_out, brief->way_out_count);
 }
 
 static int plan_entry(struct planner *planner, const struct rls_boundary_function *function)

@@ -214,7 +214,6 @@ static void test_one_window_leaves_a_count_in_doubt(void **unused)
 	script_end(&script);
 }
 
-/* Never looked at, never traced: in doubt altogether, and still all there. */
 static uint64_t waited_in(const struct rls_report *report, const char *operation)
 {
 	uint64_t ns = 0;
@@ -277,6 +276,7 @@ static void test_waits_lie_where_a_look_saw_them_end(void **unused)
 	}
 }
 
+/* Never looked at, never traced: in doubt altogether, and still all there. */
 static void test_what_nobody_looked_at_is_there(void **unused)
 {
 	struct rls_report *report;
