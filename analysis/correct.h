@@ -98,13 +98,13 @@ struct rls_unsubtracted {
 	uint64_t homeless_ns;       /* there was no time at all that it could be */
 };
 
-/* Deals out a report at the instant its mark was set to last. */
-struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window, uint64_t cost_ns);
 /* The thread has waited until now, no longer than so: the next report will tell of it, and maybe of more. The span
  * that ends now has been pushed. */
 void rls_span_window_note_wait(struct rls_span_window *window, uint64_t until_ns, uint64_t ns);
 
-/* The same as for hits; returns what found no room. */
+/* Deals out a report at the instant its mark was set to last. */
+struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window, uint64_t cost_ns);
+/* The same; returns what found no room. */
 uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t off_ns);
 
 #endif
