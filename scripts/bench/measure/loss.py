@@ -25,6 +25,7 @@ class Job:
 
     def __init__(self, python, name, cpus, twin=False):
         self.work = pairs.Work(python, name)
+        self.twin = twin
         self.work.say("twins" if twin else "run")
         self.pid = self.work.hear("child")["child"]
         self.of_twin = []       # what its twin said meanwhile
@@ -164,10 +165,12 @@ def lost_by_twin(twin, before, during, after):
 def of(job, before, during, after, began_ns, ended_ns, traced=()):
     """What is found of pieces as they were, and "beside_twin" in all, and of the "twin" itself; both None where there is
     none. (What it said before the last stretch is forgotten.)"""
+    if job.twin:
+        job.wait_for_twin()     # it only tells of a repetition when that is done, which may be most of a stretch later
     def of_pieces(pieces_of):
         return by(pieces_of, before, during, after, began_ns, ended_ns, traced)
     found = dict(of_pieces(trail.as_they_were), beside_twin=None, twin=None)
-    if job.of_twin:
+    if job.twin:
         twin = trail.Twin(job.of_twin)
         found["beside_twin"] = of_pieces(twin.paced)["all"]
         found["twin"] = lost_by_twin(twin, before, during, after)
