@@ -11,8 +11,10 @@ stderr, JSON on stdout; what cannot be had, or fails, is said and left out.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 import bpftrace
 import pairs
@@ -24,9 +26,10 @@ SLOWEST = 10    # times as long as alone
 
 
 def once(command, seconds):
-    """The work in a process of its own: how long it says that it took."""
-    done = subprocess.run(command, env=pairs.environment(), capture_output=True, text=True,
-                          timeout=pairs.PATIENCE_SECONDS + SLOWEST * seconds, check=False)
+    """The work in a process of its own: how long it says that it took. Some leave files where they are started."""
+    with tempfile.TemporaryDirectory(prefix="rlscope-bench-") as folder:
+        done = subprocess.run(command, env=pairs.environment(), capture_output=True, text=True, cwd=folder,
+                              timeout=pairs.PATIENCE_SECONDS + SLOWEST * seconds, check=False)
     for line in done.stdout.splitlines():
         if line.startswith("{") and "wall_ns" in line:
             return json.loads(line)["wall_ns"]
@@ -48,8 +51,7 @@ def rivals(python, folder, name, times):
         "cProfile": [python, "-m", "cProfile", "-o", "/dev/null", *work],
         "py-spy": [*spy, "--", python, *work],
         "py-spy --native": [*spy, "--native", "--", python, *work],
-        "scalene --cpu-only": [os.path.join(folder, "bin", "python"), "-m", "scalene", "run", "--cpu-only", "-o", "/tmp/rlscope-bench-scalene.json",
-                               "---", *work],
+        "scalene --cpu-only": [os.path.join(folder, "bin", "python"), "-m", "scalene", "run", "--cpu-only", "---", *work],
         "torch.profiler": [python, *work, "--torch-profiler"],
     }
 
@@ -144,7 +146,8 @@ def measure(python, folder, name, rounds, seconds):
 def main():
     if len(sys.argv) < 6:
         pairs.die("takes PYTHON RIVALS ROUNDS SECONDS NAME...")
-    python, folder, rounds, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+    python, folder = os.path.abspath(shutil.which(sys.argv[1]) or sys.argv[1]), os.path.abspath(sys.argv[2])
+    rounds, seconds = int(sys.argv[3]), float(sys.argv[4])
     rows = []
     print("%-20s %-20s %s" % ("work", "profiler", "inflation"), file=sys.stderr)
     for name in sys.argv[5:]:
