@@ -127,18 +127,6 @@ def check_command(checks):
                     after["hit"]["ns"], "its hits cost what was found")
 
 
-def check_other_hour(checks):
-    """Figures amid other work that no longer hold are not gone by, though hot hits cost what they did."""
-    kept = read_store()
-    paths = {name: dict(path, ns=10 * path["ns"]) for name, path in kept["paths"].items()}
-    write_store(dict(kept, paths=paths))
-    environment = dict(os.environ, PYTHONPATH=harness.modules())
-    hit = recorded([harness.interpreter(), "-c", WORK], environment)["hit"]["ns"]
-    entry, leave, event = (paths[name]["ns"] for name in ("emulated.entry", "return", "event"))
-    write_store(kept)
-    checks.that(hit < ((entry + leave) / 2 + event) / 2, "a hit is taken to cost what it costs now: %.0f ns" % hit)
-
-
 JOB = """
 import rlscope, truthsim
 print("ready", flush=True)
@@ -259,7 +247,6 @@ def main():
         check_bad_usage(checks)
         check_distrust(checks)
         check_command(checks)
-        check_other_hour(checks)
         check_job(checks)
         check_by_the_clock(checks)
     finally:

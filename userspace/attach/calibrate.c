@@ -12,8 +12,6 @@
 #include "userspace/monotonic.h"
 
 #define BATCHES_MAX 99
-#define CHECK_HOT_BATCHES 15
-#define CHECK_COLD_BATCHES 49
 #define HOT_CALLS 200
 #define COLD_CALLS 40
 #define COLD_SINGLE_STEP_CALLS 10
@@ -25,10 +23,6 @@
 #define COLD_STEPS 600
 #define COLD_BYTES (8U << 20)
 #define AFTER_STEPS 60
-
-/* Memory that was just written lies in nearer caches than that which was used for a while; the first path that is
- * measured amid it is to find what the others do. */
-#define MIX_STEPS 60000
 
 /* A single step leaves the virtual machine twice, where others' code and data fill all caches: what that costs
  * shows much later, and is the more the larger what was in them. Training jobs have several times what steps of
@@ -235,10 +229,9 @@ static struct figure measure_hot(enum rls_calibrated_path path, unsigned int bat
 	return figure_of(differences, batches);
 }
 
-/* Paths from first to last; turn about, as the machine changes its speed, and amid other memory each time, as
- * where that lies in the caches is good for some percent. */
-static int measure_cold(struct rls_kernel *kernel, unsigned int batches, enum rls_calibrated_path first,
-			enum rls_calibrated_path last, struct figures figures[RLS_PATH_MAX])
+/* Turn about, as the machine changes its speed; and amid other memory each time, as where that lies in the caches
+ * is good for some percent. */
+static int measure_cold(struct rls_kernel *kernel, unsigned int batches, struct figures figures[RLS_PATH_MAX])
 {
 	double differences[RLS_PATH_MAX][BATCHES_MAX];
 
@@ -246,9 +239,7 @@ static int measure_cold(struct rls_kernel *kernel, unsigned int batches, enum rl
 		struct rls_disturb disturb = { 0 };
 		int r = rls_disturb_init(&disturb, COLD_BYTES);
 
-		if (!r)
-			rls_disturb_run(&disturb, MIX_STEPS);
-		for (int path = (int)first; !r && path <= (int)last; path++)
+		for (int path = 0; !r && path < RLS_PATH_MAX; path++)
 			differences[path][i] = cold_batch_ns(path, &disturb);
 		rls_disturb_clear(&disturb);
 		if (!r && rls_kernel_consume(kernel) < 0)
@@ -256,7 +247,7 @@ static int measure_cold(struct rls_kernel *kernel, unsigned int batches, enum rl
 		if (r)
 			return r;
 	}
-	for (int path = (int)first; path <= (int)last; path++)
+	for (int path = 0; path < RLS_PATH_MAX; path++)
 		figures[path].cold = figure_of(differences[path], batches);
 	return 0;
 }
@@ -431,7 +422,7 @@ int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_ca
 		r = -EIO;
 	result.inside_ns = median_gap(&gaps);
 	if (!r)
-		r = measure_cold(kernel, batches, 0, RLS_PATH_MAX - 1, measured);
+		r = measure_cold(kernel, batches, measured);
 	ended = end(kernel, mark);
 	if (r || ended)
 		return r ? r : ended;
@@ -440,37 +431,26 @@ int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_ca
 	return 0;
 }
 
-/* NAN where nothing is known to compare with. */
-static double share_of(double now_ns, double entry_ns, double return_ns)
-{
-	return entry_ns + return_ns > 0 ? now_ns / (entry_ns + return_ns) : NAN;
-}
-
 int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration *calibration,
-			struct rls_calibration_check *out)
+			double *share)
 {
 	static struct gaps gaps;
-	const struct rls_calibrated *entry = &calibration->paths[RLS_PATH_EMULATED_ENTRY];
-	const struct rls_calibrated *leave = &calibration->paths[RLS_PATH_RETURN];
-	struct figures now[RLS_PATH_MAX];
+	const struct rls_calibrated *paths = calibration->paths;
+	double known_ns = paths[RLS_PATH_EMULATED_ENTRY].hot_ns + paths[RLS_PATH_RETURN].hot_ns;
 	size_t mark = rls_kernel_mark(kernel);
+	struct figure now;
 	int r, ended;
 
 	gaps = (struct gaps){ 0 };
 	r = rls_kernel_set_handler(kernel, collect_gap, &gaps);
 	if (!r)
 		r = begin(kernel);
-	if (!r) {
-		now[RLS_PATH_RETURN].hot = measure_hot(RLS_PATH_RETURN, CHECK_HOT_BATCHES);
-		r = measure_cold(kernel, CHECK_COLD_BATCHES, RLS_PATH_RETURN, RLS_PATH_RETURN, now);
-	}
+	if (!r)
+		now = measure_hot(RLS_PATH_RETURN, 15);
 	ended = end(kernel, mark);
 	if (r || ended)
 		return r ? r : ended;
-	*out = (struct rls_calibration_check){
-		.hot_share = share_of(now[RLS_PATH_RETURN].hot.median_ns, entry->hot_ns, leave->hot_ns),
-		.cold_share = share_of(now[RLS_PATH_RETURN].cold.median_ns, entry->value_ns, leave->value_ns),
-	};
+	*share = known_ns > 0 ? now.median_ns / known_ns : INFINITY;
 	return 0;
 }
 

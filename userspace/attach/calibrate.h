@@ -47,15 +47,10 @@ struct rls_calibration {
  * takes some 20 ms. 0 or -errno. */
 int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_calibration *out);
 
-/* What an entry at an emulated site and its return cost now, as a share of what a calibration says; no number where
- * it says nothing. */
-struct rls_calibration_check {
-	double hot_share, cold_share;
-};
-
-/* In a fraction of a second, measured the same way. 0 or -errno. */
+/* In a few milliseconds, the same way: what a hot entry at an emulated site and its return
+ * cost now, as a share of what the calibration says. */
 int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration *calibration,
-			struct rls_calibration_check *out);
+			double *share);
 
 /* For rls_kernel_set_costs. */
 struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibration);

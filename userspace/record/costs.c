@@ -9,13 +9,8 @@
 
 /* A hot loop's figures vary so much from one minute to the next on a shared machine; beyond,
  * something has changed: the clock's speed, what the machine does for security. */
-#define HOT_SHARE_MIN 0.75
-#define HOT_SHARE_MAX 1.35
-
-/* What hits cost amid other work, which is what is charged, is the memory's affair: a calibration of a slow hour says
- * up to 1.6 times what the hour after it does, while hot hits cost what they did. The look is good to some 9 %. */
-#define COLD_SHARE_MIN 0.8
-#define COLD_SHARE_MAX 1.25
+#define SHARE_MIN 0.75
+#define SHARE_MAX 1.35
 
 /* What is found in a busy moment may be used in that moment, and not kept for all others. */
 #define UNSTEADY_SHARE 0.2
@@ -61,14 +56,12 @@ static int load(const struct rls_calibration_scope *scope, struct rls_calibratio
 
 static bool holds(struct rls_kernel *kernel, const struct rls_calibration *calibration)
 {
-	struct rls_calibration_check now;
+	double share;
+	int r = rls_calibrate_check(kernel, calibration, &share);
 
-	if (rls_calibrate_check(kernel, calibration, &now))
-		return false;
-	rls_debug("a hit costs %.0f %% of what was calibrated hot, %.0f %% amid other work", now.hot_share * 100,
-		  now.cold_share * 100);
-	return now.hot_share >= HOT_SHARE_MIN && now.hot_share <= HOT_SHARE_MAX &&
-	       now.cold_share >= COLD_SHARE_MIN && now.cold_share <= COLD_SHARE_MAX;
+	if (!r)
+		rls_debug("a hit costs %.0f %% of what was calibrated", share * 100);
+	return !r && share >= SHARE_MIN && share <= SHARE_MAX;
 }
 
 static int obtain(struct rls_kernel *kernel, unsigned int batches, bool anew,
