@@ -167,6 +167,7 @@ def of(job, before, during, after, began_ns, ended_ns, traced=()):
     none. (What it said before the last stretch is forgotten.)"""
     if job.twin:
         job.wait_for_twin()     # it only tells of a repetition when that is done, which may be most of a stretch later
+
     def of_pieces(pieces_of):
         return by(pieces_of, before, during, after, began_ns, ended_ns, traced)
     found = dict(of_pieces(trail.as_they_were), beside_twin=None, twin=None)
