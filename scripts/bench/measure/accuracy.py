@@ -218,12 +218,12 @@ def measure(python, name, rounds, seconds):
             for _ in range(RECORDINGS):
                 probed.append(repetitions(job, pairs.Recorder("--overhead-budget", "none"), count))
                 alone.append(repetitions(job, pairs.Nothing(), count))
-        job.wait_for_twin()
+        if len(found) < pairs.ROUNDS_MIN:
+            raise pairs.Failed("too few rounds")
+        twin = job.twin()
     finally:
         job.close()
-    if len(found) < pairs.ROUNDS_MIN:
-        raise pairs.Failed("too few rounds")
-    return judge(name, found, alone, probed, trail.Twin(job.of_twin))
+    return judge(name, found, alone, probed, twin)
 
 
 def percent(value):

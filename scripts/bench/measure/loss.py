@@ -25,7 +25,7 @@ class Job:
 
     def __init__(self, python, name, cpus, twin=False):
         self.work = pairs.Work(python, name)
-        self.twin = twin
+        self.has_twin = twin
         self.work.say("twins" if twin else "run")
         self.pid = self.work.hear("child")["child"]
         self.of_twin = []       # what its twin said meanwhile
@@ -48,11 +48,15 @@ class Job:
             answers.append(self.once())
         return answers
 
-    def wait_for_twin(self):
-        """Until it has told of all that it did up to now."""
+    def twin(self):
+        """All that its twin did up to now, None where there is none. It is waited for: the twin only tells of a repetition when
+        that is done, which may be most of a stretch later."""
+        if not self.has_twin:
+            return None
         now_ns = time.monotonic_ns()
         while not self.of_twin or self.of_twin[-1]["end_ns"] < now_ns:
             self.once()
+        return trail.Twin(self.of_twin)
 
     def alone(self, seconds):
         time.sleep(SETTLE_SECONDS)
@@ -165,14 +169,12 @@ def lost_by_twin(twin, before, during, after):
 def of(job, before, during, after, began_ns, ended_ns, traced=()):
     """What is found of pieces as they were, and "beside_twin" in all, and of the "twin" itself; both None where there is
     none. (What it said before the last stretch is forgotten.)"""
-    if job.twin:
-        job.wait_for_twin()     # it only tells of a repetition when that is done, which may be most of a stretch later
+    twin = job.twin()
 
     def of_pieces(pieces_of):
         return by(pieces_of, before, during, after, began_ns, ended_ns, traced)
     found = dict(of_pieces(trail.as_they_were), beside_twin=None, twin=None)
-    if job.twin:
-        twin = trail.Twin(job.of_twin)
+    if twin:
         found["beside_twin"] = of_pieces(twin.paced)["all"]
         found["twin"] = lost_by_twin(twin, before, during, after)
         job.of_twin = [answer for answer in job.of_twin if answer["end_ns"] > after[0]["begin_ns"]]
