@@ -12,6 +12,13 @@
 #include "userspace/monotonic.h"
 
 #define BATCHES_MAX 99
+#define LOOK_HOT_BATCHES 15
+#define LOOK_MEMORIES 5
+#define LOOK_COLD_BATCHES 7     /* amid each */
+
+/* Of a look's time. Where others run in between, hits amid other work are dearer in that moment, and all takes long. */
+#define RAN_SHARE_MIN 0.9
+
 #define HOT_CALLS 200
 #define COLD_CALLS 40
 #define COLD_SINGLE_STEP_CALLS 10
@@ -23,6 +30,10 @@
 #define COLD_STEPS 600
 #define COLD_BYTES (8U << 20)
 #define AFTER_STEPS 60
+
+/* Memory that was just written lies in nearer caches than that which was used for a while; the first path that is
+ * measured amid it is to find what the others do. */
+#define MIX_STEPS 60000
 
 /* A single step leaves the virtual machine twice, where others' code and data fill all caches: what that costs
  * shows much later, and is the more the larger what was in them. Training jobs have several times what steps of
@@ -229,6 +240,15 @@ static struct figure measure_hot(enum rls_calibrated_path path, unsigned int bat
 	return figure_of(differences, batches);
 }
 
+static int start_disturb(struct rls_disturb *disturb)
+{
+	int r = rls_disturb_init(disturb, COLD_BYTES);
+
+	if (!r)
+		rls_disturb_run(disturb, MIX_STEPS);
+	return r;
+}
+
 /* Turn about, as the machine changes its speed; and amid other memory each time, as where that lies in the caches
  * is good for some percent. */
 static int measure_cold(struct rls_kernel *kernel, unsigned int batches, struct figures figures[RLS_PATH_MAX])
@@ -237,7 +257,7 @@ static int measure_cold(struct rls_kernel *kernel, unsigned int batches, struct 
 
 	for (unsigned int i = 0; i < batches; i++) {
 		struct rls_disturb disturb = { 0 };
-		int r = rls_disturb_init(&disturb, COLD_BYTES);
+		int r = start_disturb(&disturb);
 
 		for (int path = 0; !r && path < RLS_PATH_MAX; path++)
 			differences[path][i] = cold_batch_ns(path, &disturb);
@@ -431,14 +451,82 @@ int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_ca
 	return 0;
 }
 
-int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration *calibration,
-			double *share)
+/* ---- looking whether a calibration still holds ---- */
+
+struct clocks {
+	uint64_t wall_ns, cpu_ns;
+};
+
+static struct clocks clocks_now(void)
+{
+	struct timespec cpu;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	return (struct clocks){ rls_monotonic_ns(), (uint64_t)cpu.tv_sec * 1000000000ULL + (uint64_t)cpu.tv_nsec };
+}
+
+static bool others_ran(struct clocks since)
+{
+	struct clocks now = clocks_now();
+
+	return (double)(now.cpu_ns - since.cpu_ns) < RAN_SHARE_MIN * (double)(now.wall_ns - since.wall_ns);
+}
+
+/* What a pair costs amid other work; no number where others ran. */
+static int look_cold(struct rls_kernel *kernel, double *pair_ns)
+{
+	double differences[LOOK_MEMORIES * LOOK_COLD_BATCHES];
+	struct clocks begin = clocks_now();
+	unsigned int count = 0;
+
+	for (int memory = 0; memory < LOOK_MEMORIES; memory++) {
+		struct rls_disturb disturb = { 0 };
+		int r = start_disturb(&disturb);
+
+		for (int i = 0; !r && i < LOOK_COLD_BATCHES; i++)
+			differences[count++] = cold_batch_ns(RLS_PATH_RETURN, &disturb);
+		rls_disturb_clear(&disturb);
+		if (!r && rls_kernel_consume(kernel) < 0)
+			r = -EIO;
+		if (r)
+			return r;
+		if (others_ran(begin)) {
+			*pair_ns = NAN;
+			return 0;
+		}
+	}
+	*pair_ns = figure_of(differences, count).median_ns;
+	return 0;
+}
+
+/* Infinite where nothing is known to compare with. */
+static double share_of(double now_ns, double entry_ns, double return_ns)
+{
+	return entry_ns + return_ns > 0 ? now_ns / (entry_ns + return_ns) : INFINITY;
+}
+
+static int look(struct rls_kernel *kernel, const struct rls_calibration *calibration,
+		struct rls_calibration_look *out)
+{
+	const struct rls_calibrated *entry = &calibration->paths[RLS_PATH_EMULATED_ENTRY];
+	const struct rls_calibrated *leave = &calibration->paths[RLS_PATH_RETURN];
+	double hot_ns = measure_hot(RLS_PATH_RETURN, LOOK_HOT_BATCHES).median_ns, cold_ns;
+	int r = look_cold(kernel, &cold_ns);
+
+	if (r)
+		return r;
+	*out = (struct rls_calibration_look){
+		.hot_share = share_of(hot_ns, entry->hot_ns, leave->hot_ns),
+		.cold_share = share_of(cold_ns, entry->value_ns, leave->value_ns),
+	};
+	return 0;
+}
+
+int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *calibration,
+		       struct rls_calibration_look *out)
 {
 	static struct gaps gaps;
-	const struct rls_calibrated *paths = calibration->paths;
-	double known_ns = paths[RLS_PATH_EMULATED_ENTRY].hot_ns + paths[RLS_PATH_RETURN].hot_ns;
 	size_t mark = rls_kernel_mark(kernel);
-	struct figure now;
 	int r, ended;
 
 	gaps = (struct gaps){ 0 };
@@ -446,12 +534,9 @@ int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration 
 	if (!r)
 		r = begin(kernel);
 	if (!r)
-		now = measure_hot(RLS_PATH_RETURN, 15);
+		r = look(kernel, calibration, out);
 	ended = end(kernel, mark);
-	if (r || ended)
-		return r ? r : ended;
-	*share = known_ns > 0 ? now.median_ns / known_ns : INFINITY;
-	return 0;
+	return r ? r : ended;
 }
 
 /* What of a pair falls inside the call is what of the entry comes after its event and what

@@ -47,10 +47,16 @@ struct rls_calibration {
  * takes some 20 ms. 0 or -errno. */
 int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_calibration *out);
 
-/* In a few milliseconds, the same way: what a hot entry at an emulated site and its return
- * cost now, as a share of what the calibration says. */
-int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration *calibration,
-			double *share);
+/* What an entry at an emulated site and its return cost now, as a share of what a calibration says; infinite where
+ * that says nothing. */
+struct rls_calibration_look {
+	double hot_share;
+	double cold_share;      /* to some 10 %; no number where the machine is too busy to tell */
+};
+
+/* In some 0.1 s of CPU time, measured the same way. 0 or -errno. */
+int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *calibration,
+		       struct rls_calibration_look *out);
 
 /* For rls_kernel_set_costs. */
 struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibration);
