@@ -118,10 +118,11 @@ def watch(job, percent, seconds, shown):
 
 
 def cost(workload, seconds, rounds, budgets):
-    job = budget.job_of(workload)
+    job = budget.job_of(workload, twin=True)
     try:
         budget.calibrate(job)
         whole, _ = budget.record(job, "none", budget.ALL_SECONDS)
+        print(budget.HEAD, flush=True)
         for percent in budgets:
             found, shown, cpu = [], collections.Counter(), []
             before = job.alone(budget.OFF_SECONDS)
@@ -134,10 +135,10 @@ def cost(workload, seconds, rounds, budgets):
                 budget.show(percent, found[-1], None)
                 print("the monitor takes %.2f %% of a CPU" % of_cpu, flush=True)
             # Its windows are in no trace, and bursts hide them: what it costs is what is beyond these.
-            print("%s: medians of %d: in between %s, in all %s, with bursts beyond what they add alone %s; "
+            print("%s: medians of %d: in between %s, in all %s, with bursts beyond what they add alone %s, beside the twin %s; "
                   "the monitor %.2f %%" % (
                       percent, rounds, *[budget.middle([one[key] for one in found])
-                                         for key in ("between", "all", "beyond_bursts")],
+                                         for key in ("between", "all", "beyond_bursts", "beside_twin")],
                       statistics.median(cpu)))
             show_shares(budget.shares(whole), shown)
     except pairs.Failed as error:

@@ -526,6 +526,7 @@ int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *
 		       struct rls_calibration_look *out)
 {
 	static struct gaps gaps;
+	struct rls_calibration_look seen = { 0 };
 	size_t mark = rls_kernel_mark(kernel);
 	int r, ended;
 
@@ -534,9 +535,12 @@ int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *
 	if (!r)
 		r = begin(kernel);
 	if (!r)
-		r = look(kernel, calibration, out);
+		r = look(kernel, calibration, &seen);
 	ended = end(kernel, mark);
-	return r ? r : ended;
+	if (r || ended)
+		return r ? r : ended;
+	*out = seen;
+	return 0;
 }
 
 /* What of a pair falls inside the call is what of the entry comes after its event and what
