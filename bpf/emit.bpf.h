@@ -1,6 +1,6 @@
-/* Reserve, fill the header, submit; every refusal is counted.
+/* Take a place, fill it, hand it over; every refusal is counted.
  *
- * The transitions ring never wakes its reader: user space looks every few milliseconds,
+ * The transitions ring, our own (bpf/wire.h), never wakes its reader: user space looks every few milliseconds,
  * which costs the target nothing. The control ring wakes for what must be acted on.
  */
 #ifndef RLS_EMIT_BPF_H
@@ -74,13 +74,52 @@ static __always_inline bool emit_loss(struct thread_state *thread, __u64 now_ns)
 	return true;
 }
 
+static __always_inline bool has_room(void)
+{
+	volatile __u64 *ends = transition_ends;
+	__u64 read = ends[RLS_END_READ]; /* first: it goes up meanwhile, but never beyond the other */
+
+	return ends[RLS_END_TAKEN] - read < transitions_room;
+}
+
+/* A place on the transitions ring, and what to say when it is filled; NULL when there is no room. */
+static __always_inline struct rls_wire_place *take_place(__u64 *turn)
+{
+	__u64 position;
+	__u32 key;
+
+	if (!has_room())
+		return NULL;
+	position = __sync_fetch_and_add(&transition_ends[RLS_END_TAKEN], 1);
+	key = position & transitions_mask;
+	*turn = position + 1;
+	return bpf_map_lookup_elem(&transitions, &key);
+}
+
+/* x86 shows stores in their order. */
+static __always_inline void hand_over(struct rls_wire_place *place, __u64 turn)
+{
+	asm volatile("" ::: "memory");
+	*(volatile __u64 *)&place->turn = turn;
+}
+
+/* What was lost before is told first, once for each stretch, when it ends: losses must not fill the control ring. */
+static __always_inline struct rls_wire_place *take_place_after_losses(struct thread_state *thread, __u64 now_ns,
+								       __u64 *turn)
+{
+	if (thread->lost && !(has_room() && emit_loss(thread, now_ns)))
+		return NULL;
+	return take_place(turn);
+}
+
 /* The thread's category becomes `category` now; one record on the transitions ring. The clock
  * is read here, where it is needed: most hits are silent. Times on a thread differ, so that
  * sorting by them keeps the order. */
-SUBPROGRAM void emit_category(struct thread_state *thread, __u8 category, __u32 site)
+static __always_inline void emit_category_here(struct thread_state *thread, __u8 category, __u32 site)
 {
+	struct rls_wire_place *place;
 	struct rls_wire_category *event;
-	__u64 now_ns = bpf_ktime_get_ns();
+	__u64 now_ns = bpf_ktime_get_ns(), turn;
 	__u8 from = thread->category;
 
 	if (now_ns <= thread->event_ns)
@@ -92,13 +131,8 @@ SUBPROGRAM void emit_category(struct thread_state *thread, __u8 category, __u32 
 		book_transition(thread, now_ns, category, site);
 		return;
 	}
-	event = bpf_ringbuf_reserve(&transitions, sizeof(*event), 0);
-	/* Once for each stretch, when it ends: losses must not fill the control ring. */
-	if (event && thread->lost && !emit_loss(thread, now_ns)) {
-		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
-		event = NULL;
-	}
-	if (!event) {
+	place = take_place_after_losses(thread, now_ns, &turn);
+	if (!place) {
 		if (!thread->lost)
 			thread->lost_since_ns = now_ns;
 		thread->lost++;
@@ -107,6 +141,7 @@ SUBPROGRAM void emit_category(struct thread_state *thread, __u8 category, __u32 
 	}
 	if (returned_unseen(thread))
 		add_off_cpu(thread, bpf_get_current_task_btf(), now_ns);
+	event = &place->event;
 	fill_header(&event->header, sizeof(*event), RLS_WIRE_CATEGORY, thread->pid, thread->tid,
 		    now_ns);
 	event->header.sequence = thread->sequence;
@@ -116,7 +151,10 @@ SUBPROGRAM void emit_category(struct thread_state *thread, __u8 category, __u32 
 	event->from = from;
 	event->depth = thread->depth;
 	event->site = site;
-	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	hand_over(place, turn);
 }
+
+/* The same as a function of its own, which the verifier walks once and not for each frame that is left. */
+extern int emit_category(struct thread_state *thread, __u8 category, __u32 site);
 
 #endif

@@ -8,12 +8,15 @@ struct site_hits_map site_hits SEC(".maps");
 struct cells_map cells SEC(".maps");
 struct scopes_map scopes SEC(".maps");
 struct site_calls_map site_calls SEC(".maps");
-struct ring_map transitions SEC(".maps");
+struct transitions_map transitions SEC(".maps");
 struct ring_map control SEC(".maps");
 struct ring_map gpu SEC(".maps");
 
 const volatile bool booking = false;
 const volatile bool windows = false;
+const volatile __u32 transitions_mask = 0;
+const volatile __u32 transitions_room = 0;
+__u64 transition_ends[RLS_ENDS] __attribute__((aligned(64))) = {};
 __u64 recording_since_ns = 0;
 __u64 stopped_ns = 0;
 __u32 window_edges = 0;

@@ -166,6 +166,14 @@ struct site_calls_map {
 	__type(value, struct rls_wire_calls);
 };
 
+struct transitions_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 65536);     /* user space resizes before load */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct rls_wire_place);
+};
+
 struct ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 * 1024 * 1024); /* user space resizes before load */
@@ -179,7 +187,7 @@ extern struct site_hits_map site_hits SEC(".maps");
 extern struct cells_map cells SEC(".maps");
 extern struct scopes_map scopes SEC(".maps");
 extern struct site_calls_map site_calls SEC(".maps");
-extern struct ring_map transitions SEC(".maps");
+extern struct transitions_map transitions SEC(".maps");
 extern struct ring_map control SEC(".maps");
 extern struct ring_map gpu SEC(".maps");
 
@@ -188,6 +196,10 @@ extern struct ring_map gpu SEC(".maps");
 extern const volatile bool booking;
 /* Sites will go on and off while recording, and be chosen by how often each was hit. */
 extern const volatile bool windows;
+/* Of transitions: places, a power of two, less one; and how many may be taken and unread. */
+extern const volatile __u32 transitions_mask;
+extern const volatile __u32 transitions_room;
+extern __u64 transition_ends[RLS_ENDS];
 /* Nothing counts until every probe is in place: entry and return links go live ~20 ms
  * apart. Zero: before and after recording. */
 extern __u64 recording_since_ns;

@@ -93,17 +93,11 @@ SUBPROGRAM struct thread_state *create_thread(struct task_struct *task)
 	return thread;
 }
 
-/* The state of the thread that runs now; NULL when its process is not tracked or nothing
- * is being recorded. */
-static __always_inline struct thread_state *current_thread(void)
+/* The state of the thread that runs now, while something is being recorded; NULL when its process is not tracked. */
+static __always_inline struct thread_state *running_thread(struct task_struct *task)
 {
-	struct task_struct *task;
-	struct thread_state *thread;
+	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
 
-	if (!recording_since_ns)
-		return NULL;
-	task = bpf_get_current_task_btf();
-	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread || !thread->pid)
 		return create_thread(task);
 	if (thread->generation != settings_generation) {
@@ -115,6 +109,12 @@ static __always_inline struct thread_state *current_thread(void)
 	if (!thread->announced)
 		announce(thread, task);
 	return thread;
+}
+
+/* NULL also when nothing is being recorded. */
+static __always_inline struct thread_state *current_thread(void)
+{
+	return recording_since_ns ? running_thread(bpf_get_current_task_btf()) : NULL;
 }
 
 /* What began before a window's edge may have ended unseen: as at the start of recording,
@@ -160,21 +160,31 @@ static __always_inline __u64 word_at(__u64 address)
 	return word;
 }
 
-/* Ends every frame whose return slot is at or below limit. */
+/* Takes off the top frame if its return slot is at or below limit: false if not. *below: the category then. */
+static __always_inline bool leave_frame(struct thread_state *thread, __u64 limit, __u8 *below)
+{
+	__u32 top = thread->depth;
+
+	if (top == 0)
+		return false;
+	top--;
+	if (FRAME_SP(thread->frames[FRAME(top)]) > limit)
+		return false;
+	thread->depth = top;
+	*below = top ? FRAME_KIND(thread->frames[FRAME(top - 1)]) & FRAME_CATEGORY : thread->base;
+	return true;
+}
+
+/* Ends every frame whose return slot is at or below limit: mostly one. */
 static __always_inline void leave_frames(struct thread_state *thread, __u64 limit, __u32 site)
 {
-	for (int i = 0; i < RLS_FRAMES_MAX; i++) {
-		__u32 top = thread->depth;
-		__u8 below;
+	__u8 below;
 
-		if (top == 0)
-			break;
-		top--;
-		if (FRAME_SP(thread->frames[FRAME(top)]) > limit)
-			break;
-		thread->depth = top;
-		below = top ? FRAME_KIND(thread->frames[FRAME(top - 1)]) & FRAME_CATEGORY :
-			      thread->base;
+	if (!leave_frame(thread, limit, &below))
+		return;
+	if (below != thread->category)
+		emit_category_here(thread, below, site);
+	for (int i = 1; i < RLS_FRAMES_MAX && leave_frame(thread, limit, &below); i++) {
 		if (below != thread->category)
 			emit_category(thread, below, site);
 	}
@@ -207,13 +217,10 @@ enum { EXIT_RETURN_PROBE, EXIT_SITES, EXIT_UNSEEN };
 #define PENDING_RETURNS_MAX 64
 
 /* What will see the end of the function entered now: FRAME_*, or 0 for nothing. */
-static __always_inline __u8 end_seen_by(__u8 exit)
+static __always_inline __u8 end_seen_by(const struct task_struct *task, __u8 exit)
 {
-	struct task_struct *task;
-
 	if (exit != EXIT_RETURN_PROBE)
 		return exit == EXIT_SITES ? FRAME_EXIT_SITES : 0;
-	task = bpf_get_current_task_btf();
 	/* Loads of its own: two calls of bpf_probe_read_kernel() are a tenth of the hit. */
 	return task->utask->depth < PENDING_RETURNS_MAX ? FRAME_RETURN_PROBE : 0;
 }
@@ -246,8 +253,8 @@ static __always_inline bool is_tail_jump(const struct thread_state *thread, __u6
 }
 
 /* Frames that sp proves over must have been left before. */
-static __always_inline void enter_frame(struct thread_state *thread, __u64 sp, __u8 category,
-					__u8 exit, __u32 site)
+static __always_inline void enter_frame(struct thread_state *thread, const struct task_struct *task,
+					__u64 sp, __u8 category, __u8 exit, __u32 site)
 {
 	__u32 top;
 
@@ -260,9 +267,9 @@ static __always_inline void enter_frame(struct thread_state *thread, __u64 sp, _
 		thread->overflowed++;
 		return;
 	}
-	thread->frames[FRAME(top)] = FRAME_OF(sp, category | end_seen_by(exit));
+	thread->frames[FRAME(top)] = FRAME_OF(sp, category | end_seen_by(task, exit));
 	thread->depth = top + 1;
-	emit_category(thread, category, site);
+	emit_category_here(thread, category, site);
 }
 
 #endif

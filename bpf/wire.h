@@ -1,6 +1,6 @@
 /* Kernel → recorder: the records in the ring buffers, and the probes' cookies.
  *
- * `transitions` carries what the boundary probes see (struct rls_wire_category).
+ * `transitions` carries what the boundary probes see (struct rls_wire_category), in a ring of our own (below).
  * `control` carries all the rest: processes, threads, operations, losses. It is never
  * sampled and never starved by transition traffic.
  * `gpu` carries what the CUPTI bridges of the targets hand over (struct rls_wire_gpu_batch).
@@ -251,6 +251,27 @@ struct rls_wire_gpu_batch {
 
 /* ---- maps shared with user space ---- */
 
+/* transitions: a ring of places, an array that user space maps.
+ *
+ *      read ─▶ │ p │ p+1 │ p+2 │ … │ ◀─ taken
+ *
+ * Who writes takes the next position, fills its place and then says so: position + 1 is its turn. The reader goes up to
+ * the first place whose turn has not come. The kernel's own ring buffers take a lock and two calls a record, which is half of
+ * what an event costs (scripts/bench/README.md). Between a look at the room and the taking others may take some: so
+ * many places as SPARE says are kept free for those. */
+struct rls_wire_place {
+	RLS_U64 turn;               /* written last */
+	struct rls_wire_category event;
+	RLS_U64 reserved;           /* a line of memory each */
+};
+
+#define RLS_PLACES_SPARE(places) ((places) / 4 < 1024 ? (places) / 4 : 1024)
+
+/* Positions in transition_ends: they are counted on and never begin anew. A line of memory each. */
+#define RLS_END_TAKEN 0
+#define RLS_END_READ 8
+#define RLS_ENDS 16
+
 /* tracked: thread group id → this. Children inherit it at fork. */
 struct rls_wire_process {
 	RLS_U64 annotate_offset;    /* (int64) thread pointer → address of the record's pointer; 0: none */
@@ -356,6 +377,7 @@ enum rls_drop_counter {
 _Static_assert(sizeof(struct rls_wire_header) == 24, "header");
 _Static_assert(offsetof(struct rls_wire_header, time_ns) == 16, "header");
 _Static_assert(sizeof(struct rls_wire_category) == 48, "category");
+_Static_assert(sizeof(struct rls_wire_place) == 64, "place");
 _Static_assert(sizeof(struct rls_wire_thread) == 48, "thread");
 _Static_assert(sizeof(struct rls_wire_fork) == 56, "fork");
 _Static_assert(sizeof(struct rls_wire_exec) == 40, "exec");

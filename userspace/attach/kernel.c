@@ -18,6 +18,7 @@
 #include "userspace/log.h"
 #include "userspace/modest.h"
 
+#define TRANSITIONS_BYTES (4U << 20)            /* unless asked otherwise */
 #define INITIAL_NAMESPACE_INODE 0xeffffffcU     /* the same on every host */
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -28,13 +29,19 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return vfprintf(stderr, format, arguments);
 }
 
+static int set_places(struct rlscope *skeleton, size_t bytes)
+{
+	uint32_t places = (uint32_t)(bytes / sizeof(struct rls_wire_place));
+
+	skeleton->rodata->transitions_mask = places - 1;
+	skeleton->rodata->transitions_room = places - RLS_PLACES_SPARE(places);
+	return bpf_map__set_max_entries(skeleton->maps.transitions, places);
+}
+
 static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options *options)
 {
-	int r = 0;
+	int r = set_places(skeleton, options->transitions_bytes ? options->transitions_bytes : TRANSITIONS_BYTES);
 
-	if (options->transitions_bytes)
-		r = bpf_map__set_max_entries(skeleton->maps.transitions,
-					     (uint32_t)options->transitions_bytes);
 	if (!r && options->control_bytes)
 		r = bpf_map__set_max_entries(skeleton->maps.control,
 					     (uint32_t)options->control_bytes);
@@ -56,8 +63,7 @@ static int size_books(struct rlscope *skeleton, bool booking)
 
 	skeleton->rodata->booking = booking;
 	if (booking)
-		return bpf_map__set_max_entries(skeleton->maps.transitions,
-						(uint32_t)sysconf(_SC_PAGESIZE));
+		return set_places(skeleton, (size_t)sysconf(_SC_PAGESIZE));
 	for (size_t i = 0; !r && i < sizeof(maps) / sizeof(maps[0]); i++)
 		r = bpf_map__set_max_entries(maps[i], 1);
 	return r;
@@ -199,6 +205,7 @@ void rls_kernel_close(struct rls_kernel *kernel)
 		return;
 	rls_kernel_detach(kernel);
 	ring_buffer__free(kernel->rings);
+	rls_transitions_unmap(&kernel->transitions);
 	rlscope__destroy(kernel->skeleton);
 	free(kernel);
 }

@@ -17,6 +17,7 @@
 #include "userspace/attach/kernel.h"
 #include "userspace/attach/links.h"
 #include "userspace/attach/sampler.h"
+#include "userspace/attach/transitions.h"
 #include "userspace/monotonic.h"
 
 /* Where ranges begin, or end: probes that may go off and on again. */
@@ -46,6 +47,7 @@ struct rls_kernel {
 	struct bpf_link *scheduler_ticks; /* which are taken instead; NULL: they are not */
 	uint64_t phases_seen_ns;        /* when it was last seen whether threads keep step with them */
 	struct ring_buffer *rings;
+	struct rls_transitions transitions;
 	struct rls_hit_costs costs;
 	enum rls_attach_way way;
 	struct rls_kernel_switching switching;

@@ -12,7 +12,7 @@
 
 /* Places in the ring_buffer. Control first: names and threads come before what refers to
  * them. */
-enum { RING_CONTROL, RING_TRANSITIONS, RING_GPU, RING_STACKS };
+enum { RING_CONTROL, RING_GPU, RING_STACKS };
 
 /* What was sent together leaves as if it had not been. */
 static int handle_edges(struct rls_kernel *kernel, const struct rls_wire_edges *record)
@@ -61,6 +61,21 @@ static int handle_record(void *context, void *data, size_t size)
 	return r < 0 ? r : last ? -ECANCELED : 0;
 }
 
+static int handle_transition(void *context, const struct rls_wire_category *event)
+{
+	const struct rls_kernel *kernel = context;
+
+	return kernel->handler(&event->header, sizeof(*event), kernel->handler_context);
+}
+
+static int map_transitions(struct rls_kernel *kernel)
+{
+	const struct bpf_map *map = kernel->skeleton->maps.transitions;
+
+	return rls_transitions_map(bpf_map__fd(map), bpf_map__max_entries(map),
+				   (uint64_t *)kernel->skeleton->bss->transition_ends, &kernel->transitions);
+}
+
 int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler, void *context)
 {
 	int r;
@@ -73,8 +88,7 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 					 handle_record, kernel, NULL);
 	if (!kernel->rings)
 		return rls_error_r(-errno, "cannot map the ring buffers: %s", strerror(errno));
-	r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.transitions),
-			     handle_record, kernel);
+	r = map_transitions(kernel);
 	if (!r)
 		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.gpu),
 				     handle_record, kernel);
@@ -114,9 +128,14 @@ static int consume(struct rls_kernel *kernel, unsigned int place)
 	return ring ? consume_until(kernel, ring, ring__producer_pos(ring)) : 0;
 }
 
+static int consume_transitions(struct rls_kernel *kernel, uint64_t end_position)
+{
+	return rls_transitions_read(&kernel->transitions, end_position, handle_transition, kernel);
+}
+
 int rls_kernel_consume_transitions(struct rls_kernel *kernel)
 {
-	return consume(kernel, RING_TRANSITIONS);
+	return kernel->rings ? consume_transitions(kernel, rls_transitions_end(&kernel->transitions)) : 0;
 }
 
 /* What was sent before a transition comes before it, its thread's operations above all: all that are there now have
@@ -125,22 +144,22 @@ int rls_kernel_consume_transitions(struct rls_kernel *kernel)
 static int consume_in_order(struct rls_kernel *kernel)
 {
 	const struct timespec moment = { .tv_nsec = 20000 };
-	struct ring *control, *transitions;
-	unsigned long control_end, transitions_end;
+	struct ring *control;
+	unsigned long control_end;
+	uint64_t transitions_end;
 	int r;
 
 	if (!kernel->rings)
 		return 0;
 	control = ring_buffer__ring(kernel->rings, RING_CONTROL);
-	transitions = ring_buffer__ring(kernel->rings, RING_TRANSITIONS);
-	transitions_end = ring__producer_pos(transitions);
+	transitions_end = rls_transitions_end(&kernel->transitions);
 	control_end = ring__producer_pos(control);
 	r = consume_until(kernel, control, control_end);
 	while (!r && ring__consumer_pos(control) < control_end) {
 		nanosleep(&moment, NULL);
 		r = consume_until(kernel, control, control_end);
 	}
-	return r ? r : consume_until(kernel, transitions, transitions_end);
+	return r ? r : consume_transitions(kernel, transitions_end);
 }
 
 static int consume_up_to(struct rls_kernel *kernel, unsigned int last)
@@ -195,10 +214,12 @@ void rls_kernel_drops(const struct rls_kernel *kernel, uint64_t out[RLS_DROP_MAX
 {
 	for (int i = 0; i < RLS_DROP_MAX; i++)
 		out[i] = __atomic_load_n(&kernel->skeleton->bss->drops[i], __ATOMIC_RELAXED);
+	out[RLS_DROP_TRANSITIONS] += kernel->transitions.overwritten;
 }
 
 void rls_kernel_forget_drops(struct rls_kernel *kernel)
 {
 	for (int i = 0; i < RLS_DROP_MAX; i++)
 		__atomic_store_n(&kernel->skeleton->bss->drops[i], 0, __ATOMIC_RELAXED);
+	kernel->transitions.overwritten = 0;
 }
