@@ -13,7 +13,9 @@
 
 #include "analysis/cleanup.h"
 
-#define VERSION 3       /* 1: hits were found a tenth too cheap; 2: single steps by half, workloads without density */
+/* 1: hits were found a tenth too cheap; 2: single steps by half, workloads without density; 3: events through the kernel's
+ * ring buffers */
+#define VERSION 4
 #define FILE_BYTES_MAX (2L << 20)
 #define FIGURE_NS_MAX 1e9
 #define FACTOR_MAX 100.0
