@@ -9,6 +9,7 @@
 #include "analysis/cleanup.h"
 #include "userspace/discover/list.h"
 #include "userspace/log.h"
+#include "userspace/monotonic.h"
 #include "userspace/record/process_info.h"
 
 struct thread_id {
@@ -69,12 +70,14 @@ static int end(const struct rls_catch_up *catch_up, const struct thread_id *thre
 }
 
 /* Who is gone may have been told of a moment ago: only who is still known once the rings
- * have been read was lost. */
-static int end_the_gone(const struct rls_catch_up *catch_up, uint64_t time_ns)
+ * have been read was lost. It ended before now and after all that they told of it: at an earlier time what it last
+ * did would have it live on. */
+static int end_the_gone(const struct rls_catch_up *catch_up)
 {
 	struct gone gone = { .catch_up = catch_up };
 	int r = rls_translator_each_thread(catch_up->translator, note_if_gone, &gone);
 	int consumed = r ? r : rls_kernel_consume(catch_up->kernel);
+	uint64_t time_ns = rls_monotonic_ns();
 
 	if (consumed < 0)
 		r = consumed;
@@ -84,8 +87,7 @@ static int end_the_gone(const struct rls_catch_up *catch_up, uint64_t time_ns)
 	return r;
 }
 
-int rls_catch_up(struct rls_catch_up *catch_up, uint64_t time_ns,
-		 void (*found)(void *context, pid_t pid), void *context)
+int rls_catch_up(struct rls_catch_up *catch_up, void (*found)(void *context, pid_t pid), void *context)
 {
 	uint64_t drops[RLS_DROP_MAX], lost;
 	int r;
@@ -99,5 +101,5 @@ int rls_catch_up(struct rls_catch_up *catch_up, uint64_t time_ns,
 	catch_up->lost = drops[RLS_DROP_CONTROL];
 	catch_up->again = lost;
 	r = find_missed(catch_up, found, context);
-	return r ? r : end_the_gone(catch_up, time_ns);
+	return r ? r : end_the_gone(catch_up);
 }

@@ -27,7 +27,6 @@ struct rls_catch_up {
 };
 
 /* Calls found for each process missed. Reads the rings. 0 or -errno. */
-int rls_catch_up(struct rls_catch_up *catch_up, uint64_t time_ns,
-		 void (*found)(void *context, pid_t pid), void *context);
+int rls_catch_up(struct rls_catch_up *catch_up, void (*found)(void *context, pid_t pid), void *context);
 
 #endif

@@ -395,7 +395,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			rls_missing_bridges(recorder->libraries, rls_gpu_calls(recorder->gpu),
 					    &recorder->output, &recorder->processes, time_ns,
 					    time_ns);
-			if (rls_catch_up(&recorder->catch_up, time_ns, rls_recorder_welcome, recorder))
+			if (rls_catch_up(&recorder->catch_up, rls_recorder_welcome, recorder))
 				return RLS_STOP_FAILED;
 		}
 		rls_recorder_look_around(recorder, time_ns);
