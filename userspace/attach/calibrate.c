@@ -254,6 +254,13 @@ static int start_disturb(struct rls_disturb *disturb)
 	return r;
 }
 
+/* Reads what the batches amid it sent, too; r: how they went. */
+static int end_disturb(struct rls_disturb *disturb, struct rls_kernel *kernel, int r)
+{
+	rls_disturb_clear(disturb);
+	return !r && rls_kernel_consume(kernel) < 0 ? -EIO : r;
+}
+
 /* Turn about, as the machine changes its speed; and amid other memory each time, as where that lies in the caches
  * is good for some percent. */
 static int measure_cold(struct rls_kernel *kernel, unsigned int batches, struct figures figures[RLS_PATH_MAX])
@@ -268,9 +275,7 @@ static int measure_cold(struct rls_kernel *kernel, unsigned int batches, struct 
 
 		for (int path = 0; !r && path < RLS_PATH_MAX; path++)
 			differences[path][done] = cold_batch_ns(path, &disturb);
-		rls_disturb_clear(&disturb);
-		if (!r && rls_kernel_consume(kernel) < 0)
-			r = -EIO;
+		r = end_disturb(&disturb, kernel, r);
 		if (r)
 			return r;
 		done++;
@@ -493,9 +498,7 @@ static int look_cold(struct rls_kernel *kernel, double *pair_ns)
 
 		for (int i = 0; !r && i < LOOK_COLD_BATCHES; i++)
 			differences[count++] = cold_batch_ns(RLS_PATH_RETURN, &disturb);
-		rls_disturb_clear(&disturb);
-		if (!r && rls_kernel_consume(kernel) < 0)
-			r = -EIO;
+		r = end_disturb(&disturb, kernel, r);
 		if (r)
 			return r;
 		if (others_ran(begin)) {
@@ -530,16 +533,22 @@ static int look(struct rls_kernel *kernel, const struct rls_calibration *calibra
 	return 0;
 }
 
+static int ignore(const struct rls_wire_header *record, size_t size, void *context)
+{
+	(void)record;
+	(void)size;
+	(void)context;
+	return 0;
+}
+
 int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *calibration,
 		       struct rls_calibration_look *out)
 {
-	static struct gaps gaps;
 	struct rls_calibration_look seen = { 0 };
 	size_t mark = rls_kernel_mark(kernel);
 	int r, ended;
 
-	gaps = (struct gaps){ 0 };
-	r = rls_kernel_set_handler(kernel, collect_gap, &gaps);
+	r = rls_kernel_set_handler(kernel, ignore, NULL);
 	if (!r)
 		r = begin(kernel);
 	if (!r)

@@ -18,7 +18,6 @@
 #include "userspace/log.h"
 #include "userspace/modest.h"
 
-#define TRANSITIONS_BYTES (4U << 20)            /* unless asked otherwise */
 #define INITIAL_NAMESPACE_INODE 0xeffffffcU     /* the same on every host */
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -29,10 +28,8 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return vfprintf(stderr, format, arguments);
 }
 
-static int set_places(struct rlscope *skeleton, size_t bytes)
+static int set_places(struct rlscope *skeleton, uint32_t places)
 {
-	uint32_t places = (uint32_t)(bytes / sizeof(struct rls_wire_place));
-
 	skeleton->rodata->transitions_mask = places - 1;
 	skeleton->rodata->transitions_room = places - RLS_PLACES_SPARE(places);
 	return bpf_map__set_max_entries(skeleton->maps.transitions, places);
@@ -40,7 +37,9 @@ static int set_places(struct rlscope *skeleton, size_t bytes)
 
 static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options *options)
 {
-	int r = set_places(skeleton, options->transitions_bytes ? options->transitions_bytes : TRANSITIONS_BYTES);
+	size_t places = options->transitions_bytes ? options->transitions_bytes / sizeof(struct rls_wire_place) :
+						     bpf_map__max_entries(skeleton->maps.transitions);
+	int r = set_places(skeleton, (uint32_t)places);
 
 	if (!r && options->control_bytes)
 		r = bpf_map__set_max_entries(skeleton->maps.control,
@@ -63,7 +62,7 @@ static int size_books(struct rlscope *skeleton, bool booking)
 
 	skeleton->rodata->booking = booking;
 	if (booking)
-		return set_places(skeleton, (size_t)sysconf(_SC_PAGESIZE));
+		return set_places(skeleton, (uint32_t)sysconf(_SC_PAGESIZE) / sizeof(struct rls_wire_place));
 	for (size_t i = 0; !r && i < sizeof(maps) / sizeof(maps[0]); i++)
 		r = bpf_map__set_max_entries(maps[i], 1);
 	return r;

@@ -2,22 +2,14 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* The writers look at what is read before each event: to tell them of each record would have that line of memory go
  * to and fro between CPUs. */
 #define TOLD_EACH 64
 
-static size_t mapped_bytes(size_t count)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (count * sizeof(struct rls_wire_place) + page - 1) / page * page;
-}
-
 int rls_transitions_map(int fd, size_t count, uint64_t *ends, struct rls_transitions *out)
 {
-	void *places = mmap(NULL, mapped_bytes(count), PROT_READ, MAP_SHARED, fd, 0);
+	void *places = mmap(NULL, count * sizeof(struct rls_wire_place), PROT_READ, MAP_SHARED, fd, 0);
 
 	if (places == MAP_FAILED)
 		return -errno;
@@ -28,7 +20,8 @@ int rls_transitions_map(int fd, size_t count, uint64_t *ends, struct rls_transit
 void rls_transitions_unmap(struct rls_transitions *transitions)
 {
 	if (transitions->places)
-		munmap((void *)(uintptr_t)transitions->places, mapped_bytes(transitions->count));
+		munmap((void *)(uintptr_t)transitions->places,
+		       transitions->count * sizeof(*transitions->places));
 	*transitions = (struct rls_transitions){ 0 };
 }
 
