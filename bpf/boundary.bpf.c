@@ -2,6 +2,7 @@
  *
  * One program per hit; all that it needs to know of its site is in the probe's cookie.
  */
+#include "bpf/cookie.bpf.h"
 #include "bpf/state.bpf.h"
 #include "bpf/operation.bpf.h"
 
@@ -62,7 +63,12 @@ static __always_inline void settle_before_entry(struct thread_state *thread, __u
 	}
 }
 
-static __always_inline int handle_site(struct pt_regs *ctx)
+static __always_inline __u64 cookie_of(struct pt_regs *ctx, const struct task_struct *task, bool multi)
+{
+	return multi ? cookie_of_multi(ctx, task) : bpf_get_attach_cookie(ctx);
+}
+
+static __always_inline int handle_site(struct pt_regs *ctx, bool multi)
 {
 	__u64 sp = READ_REGISTER(PT_REGS_SP(ctx));
 	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
@@ -78,7 +84,7 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 	thread = running_thread(task);
 	if (!thread)
 		return 0;
-	cookie = bpf_get_attach_cookie(ctx);
+	cookie = cookie_of(ctx, task, multi);
 	site = RLS_COOKIE_SITE(cookie);
 	rest_ns = count_hit(thread, cookie, cost_before_ns[0]);
 	if (is_out_of_window(cookie)) {
@@ -116,17 +122,22 @@ static __always_inline int handle_site(struct pt_regs *ctx)
 }
 
 /* The function returned: sp is 8 above the slot that held its return address. */
-static __always_inline int handle_return(struct pt_regs *ctx)
+static __always_inline int handle_return(struct pt_regs *ctx, bool multi)
 {
 	__u64 sp = READ_REGISTER(PT_REGS_SP(ctx));
 	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
-	struct thread_state *thread = current_thread();
+	struct task_struct *task;
+	struct thread_state *thread;
 	__u64 cookie;
 	__u32 site, rest_ns;
 
+	if (!recording_since_ns)
+		return 0;
+	task = bpf_get_current_task_btf();
+	thread = running_thread(task);
 	if (!thread)
 		return 0;
-	cookie = bpf_get_attach_cookie(ctx);
+	cookie = cookie_of(ctx, task, multi);
 	site = RLS_COOKIE_SITE(cookie);
 	rest_ns = count_hit(thread, cookie, cost_before_ns[1]);
 	if (is_out_of_window(cookie)) {
@@ -148,23 +159,23 @@ static __always_inline int handle_return(struct pt_regs *ctx)
 SEC("uprobe.multi")
 int on_site_multi(struct pt_regs *ctx)
 {
-	return handle_site(ctx);
+	return handle_site(ctx, true);
 }
 
 SEC("uretprobe.multi")
 int on_return_multi(struct pt_regs *ctx)
 {
-	return handle_return(ctx);
+	return handle_return(ctx, true);
 }
 
 SEC("uprobe")
 int on_site(struct pt_regs *ctx)
 {
-	return handle_site(ctx);
+	return handle_site(ctx, false);
 }
 
 SEC("uretprobe")
 int on_return(struct pt_regs *ctx)
 {
-	return handle_return(ctx);
+	return handle_return(ctx, false);
 }

@@ -14,8 +14,8 @@
 #include "analysis/cleanup.h"
 
 /* 1: hits were found a tenth too cheap; 2: single steps by half, workloads without density; 3: events through the kernel's
- * ring buffers */
-#define VERSION 4
+ * ring buffers; 4: cookies through the helper */
+#define VERSION 5
 #define FILE_BYTES_MAX (2L << 20)
 #define FIGURE_NS_MAX 1e9
 #define FACTOR_MAX 100.0

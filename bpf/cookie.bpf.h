@@ -1,0 +1,65 @@
+/* The cookie of the probe that was hit.
+ *
+ * The helper takes 13 ns where each return of the kernel's is made safe (AMD), a twentieth of what our programs take
+ * there. It does no more than follow two pointers, which BTF lets a program follow by itself:
+ *
+ *     task ─▶ bpf_ctx, the first member of struct bpf_uprobe_multi_run_ctx ─▶ uprobe ─▶ cookie
+ *
+ * Where a kernel has them in another way, as seen when the programs are loaded, the helper is called.
+ */
+#ifndef RLS_COOKIE_BPF_H
+#define RLS_COOKIE_BPF_H
+
+#include "bpf/maps.bpf.h"
+
+/* As far as we look, of the running kernel's own: that which vmlinux.h was made of may be another one. */
+struct bpf_uprobe___followed {
+	__u64 cookie;
+} __attribute__((preserve_access_index));
+
+struct bpf_uprobe_multi_run_ctx___followed {
+	struct bpf_uprobe___followed *uprobe;
+} __attribute__((preserve_access_index));
+
+/* Since 6.13, and before. */
+struct bpf_session_run_ctx___followed {
+	struct bpf_run_ctx run_ctx;
+} __attribute__((preserve_access_index));
+
+struct bpf_uprobe_multi_run_ctx___session {
+	struct bpf_session_run_ctx___followed session_ctx;
+} __attribute__((preserve_access_index));
+
+struct bpf_uprobe_multi_run_ctx___plain {
+	struct bpf_run_ctx run_ctx;
+} __attribute__((preserve_access_index));
+
+extern void *bpf_rdonly_cast(const void *object, __u32 type_id) __ksym __weak;
+
+static __always_inline bool begins_with_run_ctx(void)
+{
+	if (bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx___session, session_ctx.run_ctx))
+		return !bpf_core_field_offset(struct bpf_uprobe_multi_run_ctx___session, session_ctx.run_ctx);
+	return bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx___plain, run_ctx) &&
+	       !bpf_core_field_offset(struct bpf_uprobe_multi_run_ctx___plain, run_ctx);
+}
+
+static __always_inline bool can_be_followed(void)
+{
+	return begins_with_run_ctx() && bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx___followed, uprobe) &&
+	       bpf_core_field_exists(struct bpf_uprobe___followed, cookie) && bpf_rdonly_cast;
+}
+
+/* ctx: of a uprobe_multi link's program; task: the one that runs. */
+static __always_inline __u64 cookie_of_multi(struct pt_regs *ctx, const struct task_struct *task)
+{
+	const struct bpf_uprobe_multi_run_ctx___followed *run_ctx;
+
+	if (!can_be_followed())
+		return bpf_get_attach_cookie(ctx);
+	run_ctx = bpf_rdonly_cast(task->bpf_ctx,
+				  bpf_core_type_id_kernel(struct bpf_uprobe_multi_run_ctx___followed));
+	return run_ctx->uprobe->cookie;
+}
+
+#endif
