@@ -258,6 +258,36 @@ static void median_lies_in_its_interval(void **state)
 	assert_true(median == 7 && half == 0);
 }
 
+/* Of a machine that takes twice as long two fifths of the time. */
+static void slow_rounds_are_left_out(void **state)
+{
+	double values[25], plain_ns[25], median, half;
+	size_t kept;
+
+	(void)state;
+	for (int i = 0; i < 25; i++) {
+		int slow = 1 + (i % 5 < 2);
+
+		plain_ns[i] = slow * (100 + i % 7);
+		values[i] = slow * 1000;
+	}
+	kept = rls_quieter_half(values, plain_ns, 25);
+	assert_true(kept >= 13 && kept <= 15);
+	for (size_t i = 0; i < kept; i++)
+		assert_true(values[i] == 1000);
+
+	/* In their order; one alone stays. */
+	for (int i = 0; i < 5; i++) {
+		values[i] = i;
+		plain_ns[i] = 5 - i;
+	}
+	assert_int_equal(rls_quieter_half(values, plain_ns, 5), 3);
+	assert_true(values[0] == 2 && values[1] == 3 && values[2] == 4);
+	assert_int_equal(rls_quieter_half(values, plain_ns, 1), 1);
+	rls_median_interval(values, 1, &median, &half);
+	assert_true(median == 2);
+}
+
 static void costs_fit_the_figures(void **state)
 {
 	struct rls_calibration_file file = make_file();
@@ -324,6 +354,7 @@ int main(void)
 		cmocka_unit_test(keeps_the_latest_workloads),
 		cmocka_unit_test(trusts_no_file_of_others),
 		cmocka_unit_test(median_lies_in_its_interval),
+		cmocka_unit_test(slow_rounds_are_left_out),
 		cmocka_unit_test(costs_fit_the_figures),
 		cmocka_unit_test(mean_hit_says_how_little_is_known),
 		cmocka_unit_test(disturbance_goes_all_over),

@@ -4,46 +4,32 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "userspace/annotate/annotate_wire.h"
-#include "userspace/attach/disturb.h"
-#include "userspace/attach/features.h"
 #include "userspace/monotonic.h"
 
-#define BATCHES_MAX 99
+#define ROUNDS_MAX 99
 
 /* On a slow or busy machine so many must do, after so long: who calibrates waits for it. */
-#define BATCHES_ENOUGH 25
-#define COLD_NS_MAX 4000000000ULL
+#define ROUNDS_ENOUGH 25
+#define MEASURED_NS_MAX 4000000000ULL
 
-#define LOOK_HOT_BATCHES 15
 #define LOOK_MEMORIES 5
-#define LOOK_COLD_BATCHES 7     /* amid each */
+#define LOOK_HOT_BATCHES 3      /* amid each */
+#define LOOK_COLD_BATCHES 7
 
 /* Of a look's time. Where others run in between, hits amid other work are dearer in that moment, and all takes long. */
 #define RAN_SHARE_MIN 0.9
 
-#define HOT_CALLS 200
-#define COLD_CALLS 40
-#define COLD_SINGLE_STEP_CALLS 10
-#define SINGLE_STEP_CALLS 20    /* each takes some 10 us in a virtual machine */
-
-/* Between two calls of the cold measurement, and after each: what a hit drove out is paid for by and by, all of
- * it after some 250 steps. Chosen so that hits cost what they do in PyTorch's training loops in the mean:
- * scripts/bench/README.md. */
-#define COLD_STEPS 600
 #define COLD_BYTES (8U << 20)
-#define AFTER_STEPS 60
 
 /* Memory that was just written lies in nearer caches than that which was used for a while; the first path that is
  * measured amid it is to find what the others do. */
 #define MIX_STEPS 60000
 
-/* A single step leaves the virtual machine twice, where others' code and data fill all caches: what that costs
- * shows much later, and is the more the larger what was in them. Training jobs have several times what steps of
- * ours have; beyond a hot one's cost theirs take so many times as much. */
-#define SINGLE_STEP_STEPS 6000
+/* Training jobs have several times what steps of ours have in the caches, that single steps drive out (micro_target.c):
+ * beyond a hot one's cost theirs take so many times as much. */
 #define SINGLE_STEP_SPILL 1.8
 
 /* By how much, of the cold figure, the hits of training jobs were seen to cost more than that:
@@ -53,90 +39,10 @@
 /* Of a return probe's cost, before its time is taken. */
 #define SHARE_BEFORE 0.6
 
-/* Two functions that begin with the same instruction, on lines of their own: one to be
- * probed, one not. In assembler, so that they stay what they are. */
-#define ONE(name, first)                               \
-	void name(void);                               \
-	asm(".text\n.p2align 6\n.globl " #name "\n"    \
-	    ".hidden " #name "\n"                       \
-	    ".type " #name ", @function\n" #name ":\n" \
-	    first "\n\tret\n.size " #name ", . - " #name "\n")
-#define TARGET(name, first)                  \
-	ONE(rls_probed_##name, first);       \
-	ONE(rls_plain_##name, first)
-
-#define NOP5 "\t.byte 0x0f, 0x1f, 0x44, 0x00, 0x00"
-#define PUSH "\tpush %rbp\n\tpop %rbp"
-
-TARGET(nop5, NOP5);
-TARGET(push, PUSH);
-TARGET(mov, "\tmov %rdi, %rax");
-TARGET(return, PUSH);
-TARGET(event, PUSH);
-TARGET(usdt, NOP5);
-TARGET(edge, PUSH);
-
-/* By path; what one is probed with is in attach(). */
-static const struct {
-	const char *name;
-	void (*probed)(void), (*plain)(void);
-} targets[RLS_PATH_MAX] = {
-	[RLS_PATH_NOP5_ENTRY] = { "nop5.entry", rls_probed_nop5, rls_plain_nop5 },
-	[RLS_PATH_EMULATED_ENTRY] = { "emulated.entry", rls_probed_push, rls_plain_push },
-	[RLS_PATH_SINGLE_STEP_ENTRY] = { "single-step.entry", rls_probed_mov, rls_plain_mov },
-	[RLS_PATH_RETURN] = { "return", rls_probed_return, rls_plain_return },
-	[RLS_PATH_EVENT] = { "event", rls_probed_event, rls_plain_event },
-	[RLS_PATH_USDT] = { "usdt", rls_probed_usdt, rls_plain_usdt },
-	[RLS_PATH_EDGE] = { "annotation.edge", rls_probed_edge, rls_plain_edge },
-};
-
-_Static_assert(RLS_PATH_NOP5_ENTRY == (int)RLS_SITE_NOP5 &&
-		       RLS_PATH_EMULATED_ENTRY == (int)RLS_SITE_EMULATED &&
-		       RLS_PATH_SINGLE_STEP_ENTRY == (int)RLS_SITE_SINGLE_STEP,
-	       "paths begin with the classes");
-
-const char *rls_path_name(enum rls_calibrated_path path)
-{
-	return targets[path].name;
-}
-
 /* What one call of a target costs more with its probes than without. */
 struct figure {
 	double median_ns, half_width_ns;
 };
-
-struct figures {
-	struct figure hot, cold;
-};
-
-/* ---- the record of an annotated thread, as the kernel side reads it ---- */
-
-static _Thread_local struct rls_thread_record *annotated;
-static struct rls_thread_record edges;
-static const struct rls_name edges_name = { .length = 4, .text = "none" };
-static bool edges_count;        /* calls without probes make them in vain: nobody would read them */
-
-static void make_edges(unsigned int count)
-{
-	for (unsigned int i = 0; i < count; i++)
-		edges.edges[(edges.head + i) % RLS_EDGE_RING] = (struct rls_edge){
-			.time_ns = rls_monotonic_ns(),
-			.name = (uintptr_t)&edges_name,
-			.kind = RLS_EDGE_POP,
-		};
-	__atomic_store_n(&edges.head, edges.head + (edges_count ? count : 0), __ATOMIC_RELEASE);
-}
-
-/* A hit amid other work finds few of them, a flush in a busy loop many, which are sent together. */
-static void make_few_edges(void)
-{
-	make_edges(RLS_EDGES_COLD);
-}
-
-static void make_many_edges(void)
-{
-	make_edges(RLS_EDGE_FLUSH);
-}
 
 /* ---- measuring ---- */
 
@@ -161,88 +67,27 @@ void rls_median_interval(double *values, size_t count, double *median, double *h
 	*half_width = fmax(values[high] - *median, *median - values[low]);
 }
 
-static double hot_ns(void (*function)(void), void (*before)(void), int calls)
+size_t rls_quieter_half(double *values, const double *plain_ns, size_t count)
 {
-	double begin_ns = (double)rls_monotonic_ns();
+	double sorted[ROUNDS_MAX];
+	size_t kept = 0;
 
-	for (int i = 0; i < calls; i++) {
-		before();
-		function();
+	memcpy(sorted, plain_ns, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), compare_doubles);
+	for (size_t i = 0; i < count; i++) {
+		if (plain_ns[i] <= sorted[count / 2])
+			values[kept++] = values[i];
 	}
-	return ((double)rls_monotonic_ns() - begin_ns) / calls;
+	return kept;
 }
 
-/* One call amid other work: what the hit drives out of the caches is paid for afterwards. */
-static double cold_ns(void (*function)(void), void (*before)(void), struct rls_disturb *disturb,
-		      unsigned int before_steps, unsigned int after_steps)
-{
-	double begin_ns;
-
-	rls_disturb_run(disturb, before_steps);
-	before();
-	begin_ns = (double)rls_monotonic_ns();
-	function();
-	rls_disturb_run(disturb, after_steps);
-	return (double)rls_monotonic_ns() - begin_ns;
-}
-
-static void do_nothing(void)
-{
-}
-
-static int hot_calls(enum rls_calibrated_path path)
-{
-	if (path == RLS_PATH_EDGE)
-		return HOT_CALLS * RLS_EDGES_COLD / RLS_EDGE_FLUSH; /* what they send is to find room */
-	return path == RLS_PATH_SINGLE_STEP_ENTRY ? SINGLE_STEP_CALLS : HOT_CALLS;
-}
-
-/* What calls with probes take more than calls without: the mean of some, turn about. */
-static double cold_batch_ns(enum rls_calibrated_path path, struct rls_disturb *disturb)
-{
-	void (*before)(void) = path == RLS_PATH_EDGE ? make_few_edges : do_nothing;
-	bool stepped = path == RLS_PATH_SINGLE_STEP_ENTRY;
-	unsigned int before_steps = stepped ? SINGLE_STEP_STEPS : COLD_STEPS;
-	unsigned int after_steps = stepped ? SINGLE_STEP_STEPS : AFTER_STEPS;
-	int calls = stepped ? COLD_SINGLE_STEP_CALLS : COLD_CALLS;
-	double sum_ns = 0;
-
-	for (int i = 0; i < calls; i++) {
-		edges_count = false;
-		sum_ns -= cold_ns(targets[path].plain, before, disturb, before_steps, after_steps);
-		edges_count = true;
-		sum_ns += cold_ns(targets[path].probed, before, disturb, before_steps, after_steps);
-	}
-	return sum_ns / calls;
-}
-
-static double hot_batch_ns(enum rls_calibrated_path path)
-{
-	void (*before)(void) = path == RLS_PATH_EDGE ? make_many_edges : do_nothing;
-	double sum_ns;
-
-	edges_count = false;
-	sum_ns = hot_ns(targets[path].plain, before, hot_calls(path));
-	edges_count = true;
-	return hot_ns(targets[path].probed, before, hot_calls(path)) - sum_ns;
-}
-
-static struct figure figure_of(double *differences, unsigned int batches)
+static struct figure figure_of(double *values, const double *plain_ns, size_t count)
 {
 	struct figure figure;
 
-	rls_median_interval(differences, batches, &figure.median_ns, &figure.half_width_ns);
+	rls_median_interval(values, rls_quieter_half(values, plain_ns, count), &figure.median_ns,
+			    &figure.half_width_ns);
 	return figure;
-}
-
-static struct figure measure_hot(enum rls_calibrated_path path, unsigned int batches)
-{
-	double differences[BATCHES_MAX];
-
-	hot_batch_ns(path); /* warm */
-	for (unsigned int i = 0; i < batches; i++)
-		differences[i] = hot_batch_ns(path);
-	return figure_of(differences, batches);
 }
 
 static int start_disturb(struct rls_disturb *disturb)
@@ -261,103 +106,12 @@ static int end_disturb(struct rls_disturb *disturb, struct rls_kernel *kernel, i
 	return !r && rls_kernel_consume(kernel) < 0 ? -EIO : r;
 }
 
-/* Turn about, as the machine changes its speed; and amid other memory each time, as where that lies in the caches
- * is good for some percent. */
-static int measure_cold(struct rls_kernel *kernel, unsigned int batches, struct figures figures[RLS_PATH_MAX])
-{
-	double differences[RLS_PATH_MAX][BATCHES_MAX];
-	uint64_t end_ns = rls_monotonic_ns() + COLD_NS_MAX;
-	unsigned int done = 0;
+#define GAPS_MAX (2 * RLS_HOT_CALLS)
 
-	while (done < batches && (done < BATCHES_ENOUGH || rls_monotonic_ns() < end_ns)) {
-		struct rls_disturb disturb = { 0 };
-		int r = start_disturb(&disturb);
-
-		for (int path = 0; !r && path < RLS_PATH_MAX; path++)
-			differences[path][done] = cold_batch_ns(path, &disturb);
-		r = end_disturb(&disturb, kernel, r);
-		if (r)
-			return r;
-		done++;
-	}
-	for (int path = 0; path < RLS_PATH_MAX; path++)
-		figures[path].cold = figure_of(differences[path], done);
-	return 0;
-}
-
-static int make_site(enum rls_calibrated_path path, struct rls_site *site)
-{
-	bool returns = path == RLS_PATH_RETURN || path == RLS_PATH_EVENT;
-	unsigned long offset;
-	int r = rls_own_file_offset((const void *)(uintptr_t)targets[path].probed, &offset);
-
-	if (r)
-		return r;
-	*site = (struct rls_site){
-		.file_offset = offset,
-		.kind = RLS_SITE_ENTER,
-		.site_class = path < (int)RLS_SITE_CLASS_MAX ? (int)path : (int)RLS_SITE_EMULATED,
-		.exit = returns ? RLS_EXIT_RETURN_PROBE : RLS_EXIT_UNSEEN,
-		/* From Python into Python changes nothing; into a backend it is an event. */
-		.category = path == RLS_PATH_EVENT ? RLS_CATEGORY_BACKEND : RLS_CATEGORY_PYTHON,
-		.from_python = true,
-	};
-	return 0;
-}
-
-static int attach(struct rls_kernel *kernel)
-{
-	struct rls_site sites[RLS_PATH_MAX];
-	size_t count = 0, attached;
-	unsigned long flush;
-	int r = rls_own_file_offset((const void *)(uintptr_t)targets[RLS_PATH_USDT].probed, &flush);
-
-	for (int path = 0; !r && path < RLS_PATH_MAX; path++) {
-		if (path != RLS_PATH_USDT)
-			r = make_site(path, &sites[count++]);
-	}
-	if (!r)
-		r = rls_kernel_attach_flush(kernel, "/proc/self/exe", flush, 0);
-	if (!r)
-		r = rls_kernel_attach_sites(kernel, "/proc/self/exe", sites, count, 0, &attached);
-	return r;
-}
-
-/* Tracks this process, its record of edges too. */
-static int begin(struct rls_kernel *kernel)
-{
-	const struct rls_wire_process settings = {
-		.annotate_offset = (uint64_t)((uintptr_t)&annotated -
-					      (uintptr_t)__builtin_thread_pointer()),
-		.flags = RLS_PROCESS_ANNOTATED,
-	};
-	uint64_t ignored_ns;
-	int r;
-
-	memset(&edges, 0, sizeof(edges));
-	annotated = &edges;
-	r = rls_kernel_track(kernel, getpid(), &settings);
-	if (!r)
-		r = attach(kernel);
-	return r ? r : rls_kernel_start(kernel, &ignored_ns);
-}
-
-static int end(struct rls_kernel *kernel, size_t mark)
-{
-	rls_kernel_pause(kernel);
-	rls_kernel_detach_since(kernel, mark);
-	rls_kernel_untrack(kernel, getpid());
-	rls_kernel_forget_drops(kernel);
-	annotated = NULL;
-	return rls_kernel_consume(kernel) < 0 ? -EIO : 0;
-}
-
-/* ---- how a pair's cost is divided ---- */
-
-/* Gaps between the events of the EVENT target, from an entry to its return. */
+/* Gaps between the events of the EVENT target, from an entry to its return: of one round's hot calls. */
 struct gaps {
 	uint64_t last_ns;
-	double inside_ns[BATCHES_MAX * HOT_CALLS];
+	double inside_ns[GAPS_MAX];
 	size_t inside;
 };
 
@@ -371,7 +125,7 @@ static int collect_gap(const struct rls_wire_header *record, size_t size, void *
 		return 0;
 	gap_ns = (double)(record->time_ns - gaps->last_ns);
 	if (gaps->last_ns && event->category == RLS_CATEGORY_PYTHON &&
-	    gaps->inside < BATCHES_MAX * HOT_CALLS)
+	    gaps->inside < GAPS_MAX)
 		gaps->inside_ns[gaps->inside++] = gap_ns;
 	gaps->last_ns = record->time_ns;
 	return 0;
@@ -385,9 +139,66 @@ static double median_gap(struct gaps *gaps)
 	return gaps->inside_ns[gaps->inside / 2];
 }
 
+/* What whole calls took in each round. */
+struct rounds {
+	double hot_ns[RLS_PATH_MAX][ROUNDS_MAX], cold_ns[RLS_PATH_MAX][ROUNDS_MAX];
+	double inside_ns[ROUNDS_MAX];
+	double plain_ns[ROUNDS_MAX];    /* all that had no probes, amid other work: how fast the machine was */
+	size_t count;
+};
+
+static int measure_hot(struct rls_kernel *kernel, struct gaps *gaps, struct rounds *rounds)
+{
+	gaps->last_ns = 0;
+	gaps->inside = 0;
+	for (int path = 0; path < RLS_PATH_MAX; path++) {
+		rls_micro_target_hot(path); /* warm */
+		rounds->hot_ns[path][rounds->count] = rls_micro_target_hot(path).more_ns;
+	}
+	if (rls_kernel_consume(kernel) < 0)
+		return -EIO;
+	rounds->inside_ns[rounds->count] = median_gap(gaps);
+	return 0;
+}
+
+/* Amid other memory each time, as where that lies in the caches is good for some percent. */
+static int measure_cold(struct rls_kernel *kernel, struct rounds *rounds)
+{
+	struct rls_disturb disturb = { 0 };
+	int r = start_disturb(&disturb);
+	double plain_ns = 0;
+
+	for (int path = 0; !r && path < RLS_PATH_MAX; path++) {
+		struct rls_batch batch = rls_micro_target_cold(path, &disturb);
+
+		rounds->cold_ns[path][rounds->count] = batch.more_ns;
+		plain_ns += batch.plain_ns;
+	}
+	rounds->plain_ns[rounds->count] = plain_ns;
+	return end_disturb(&disturb, kernel, r);
+}
+
+static int measure(struct rls_kernel *kernel, size_t count, struct rounds *rounds)
+{
+	static struct gaps gaps;
+	uint64_t end_ns = rls_monotonic_ns() + MEASURED_NS_MAX;
+	int r = rls_kernel_set_handler(kernel, collect_gap, &gaps);
+
+	if (!r)
+		r = rls_micro_target_begin(kernel);
+	rounds->count = 0;
+	while (!r && rounds->count < count && (rounds->count < ROUNDS_ENOUGH || rls_monotonic_ns() < end_ns)) {
+		r = measure_hot(kernel, &gaps, rounds);
+		if (!r)
+			r = measure_cold(kernel, rounds);
+		rounds->count += !r;
+	}
+	return r;
+}
+
 /* ---- from the measurements to the figures ---- */
 
-/* a - share * b */
+/* a - b */
 static struct figure less(struct figure a, struct figure b)
 {
 	return (struct figure){ a.median_ns - b.median_ns, hypot(a.half_width_ns, b.half_width_ns) };
@@ -415,14 +226,15 @@ static struct figure spilt(struct figure hot, struct figure cold)
 				hypot(SINGLE_STEP_SPILL * cold.half_width_ns, hot.half_width_ns) };
 }
 
-static void conclude(const struct figures measured[RLS_PATH_MAX], struct rls_calibration *out)
+static void conclude(struct rounds *rounds, struct rls_calibration *out)
 {
 	struct figure hot[RLS_PATH_MAX], cold[RLS_PATH_MAX];
 
 	for (int path = 0; path < RLS_PATH_MAX; path++) {
-		hot[path] = measured[path].hot;
-		cold[path] = measured[path].cold;
+		hot[path] = figure_of(rounds->hot_ns[path], rounds->plain_ns, rounds->count);
+		cold[path] = figure_of(rounds->cold_ns[path], rounds->plain_ns, rounds->count);
 	}
+	out->inside_ns = figure_of(rounds->inside_ns, rounds->plain_ns, rounds->count).median_ns;
 	cold[RLS_PATH_SINGLE_STEP_ENTRY] = spilt(hot[RLS_PATH_SINGLE_STEP_ENTRY], cold[RLS_PATH_SINGLE_STEP_ENTRY]);
 	split(hot, RLS_EDGE_FLUSH);
 	split(cold, RLS_EDGES_COLD);
@@ -435,31 +247,18 @@ static void conclude(const struct figures measured[RLS_PATH_MAX], struct rls_cal
 		};
 }
 
-int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_calibration *out)
+int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_calibration *out)
 {
-	static struct gaps gaps;
-	struct figures measured[RLS_PATH_MAX];
+	static struct rounds measured;
 	struct rls_calibration result = { 0 };
 	size_t mark = rls_kernel_mark(kernel);
 	int r, ended;
 
-	if (batches > BATCHES_MAX)
-		batches = BATCHES_MAX;
-	gaps = (struct gaps){ 0 };
-	r = rls_kernel_set_handler(kernel, collect_gap, &gaps);
-	if (!r)
-		r = begin(kernel);
-	for (int path = 0; !r && path < RLS_PATH_MAX; path++)
-		measured[path].hot = measure_hot(path, batches);
-	if (!r && rls_kernel_consume(kernel) < 0)
-		r = -EIO;
-	result.inside_ns = median_gap(&gaps);
-	if (!r)
-		r = measure_cold(kernel, batches, measured);
-	ended = end(kernel, mark);
+	r = measure(kernel, rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX, &measured);
+	ended = rls_micro_target_end(kernel, mark);
 	if (r || ended)
 		return r ? r : ended;
-	conclude(measured, &result);
+	conclude(&measured, &result);
 	*out = result;
 	return 0;
 }
@@ -485,29 +284,43 @@ static bool others_ran(struct clocks since)
 	return (double)(now.cpu_ns - since.cpu_ns) < RAN_SHARE_MIN * (double)(now.wall_ns - since.wall_ns);
 }
 
-/* What a pair costs amid other work; no number where others ran. */
-static int look_cold(struct rls_kernel *kernel, double *pair_ns)
+/* What an entry and its return took, hot and amid other work, and what work without probes did then. */
+struct pairs {
+	double hot_ns[LOOK_MEMORIES * LOOK_HOT_BATCHES];
+	double cold_ns[LOOK_MEMORIES * LOOK_COLD_BATCHES], plain_ns[LOOK_MEMORIES * LOOK_COLD_BATCHES];
+	size_t hot, cold;
+};
+
+static int look_once(struct rls_kernel *kernel, struct pairs *pairs)
 {
-	double differences[LOOK_MEMORIES * LOOK_COLD_BATCHES];
-	struct clocks begin = clocks_now();
-	unsigned int count = 0;
+	struct rls_disturb disturb = { 0 };
+	int r;
 
-	for (int memory = 0; memory < LOOK_MEMORIES; memory++) {
-		struct rls_disturb disturb = { 0 };
-		int r = start_disturb(&disturb);
+	rls_micro_target_hot(RLS_PATH_RETURN); /* warm */
+	for (int i = 0; i < LOOK_HOT_BATCHES; i++)
+		pairs->hot_ns[pairs->hot++] = rls_micro_target_hot(RLS_PATH_RETURN).more_ns;
+	r = start_disturb(&disturb);
+	for (int i = 0; !r && i < LOOK_COLD_BATCHES; i++) {
+		struct rls_batch batch = rls_micro_target_cold(RLS_PATH_RETURN, &disturb);
 
-		for (int i = 0; !r && i < LOOK_COLD_BATCHES; i++)
-			differences[count++] = cold_batch_ns(RLS_PATH_RETURN, &disturb);
-		r = end_disturb(&disturb, kernel, r);
-		if (r)
-			return r;
-		if (others_ran(begin)) {
-			*pair_ns = NAN;
-			return 0;
-		}
+		pairs->cold_ns[pairs->cold] = batch.more_ns;
+		pairs->plain_ns[pairs->cold++] = batch.plain_ns;
 	}
-	*pair_ns = figure_of(differences, count).median_ns;
-	return 0;
+	return end_disturb(&disturb, kernel, r);
+}
+
+/* Until it is known, or others are seen to run. */
+static int look_until(struct rls_kernel *kernel, struct pairs *pairs, bool *busy)
+{
+	struct clocks begin = clocks_now();
+	int r = 0;
+
+	*busy = false;
+	for (int memory = 0; !r && !*busy && memory < LOOK_MEMORIES; memory++) {
+		r = look_once(kernel, pairs);
+		*busy = others_ran(begin);
+	}
+	return r;
 }
 
 /* Infinite where nothing is known to compare with. */
@@ -521,11 +334,15 @@ static int look(struct rls_kernel *kernel, const struct rls_calibration *calibra
 {
 	const struct rls_calibrated *entry = &calibration->paths[RLS_PATH_EMULATED_ENTRY];
 	const struct rls_calibrated *leave = &calibration->paths[RLS_PATH_RETURN];
-	double hot_ns = measure_hot(RLS_PATH_RETURN, LOOK_HOT_BATCHES).median_ns, cold_ns;
-	int r = look_cold(kernel, &cold_ns);
+	struct pairs pairs = { 0 };
+	double hot_ns, half_width_ns, cold_ns;
+	bool busy;
+	int r = look_until(kernel, &pairs, &busy);
 
 	if (r)
 		return r;
+	rls_median_interval(pairs.hot_ns, pairs.hot, &hot_ns, &half_width_ns);
+	cold_ns = busy ? NAN : figure_of(pairs.cold_ns, pairs.plain_ns, pairs.cold).median_ns;
 	*out = (struct rls_calibration_look){
 		.hot_share = share_of(hot_ns, entry->hot_ns, leave->hot_ns),
 		.cold_share = share_of(cold_ns, entry->value_ns, leave->value_ns),
@@ -550,10 +367,10 @@ int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *
 
 	r = rls_kernel_set_handler(kernel, ignore, NULL);
 	if (!r)
-		r = begin(kernel);
+		r = rls_micro_target_begin(kernel);
 	if (!r)
 		r = look(kernel, calibration, &seen);
-	ended = end(kernel, mark);
+	ended = rls_micro_target_end(kernel, mark);
 	if (r || ended)
 		return r ? r : ended;
 	*out = seen;

@@ -1,34 +1,20 @@
 /* Calibration: what one probe hit costs, here and now.
  *
- * Small functions of our own, one per path through the kernel, stand in pairs: one with the
- * real probes on it, one without. Both are called the same way, turn about, and the
- * difference per call is the cost. Twice: in a hot loop, and with other work between two
- * calls (disturb.h), because that is how hits come in a training job and they cost twice as
+ * Small functions of our own (micro_target.h), with probes and without, by turns: twice, in a hot loop, and
+ * with other work between two calls (disturb.h), because that is how hits come in a training job and they cost twice as
  * much then. The cold figure is used; what a program's own hits cost depends on how much else it
  * does between them, and the stated error says so. The times of the events themselves tell how a pair's cost is divided between
  * what is inside the call and what is outside.
  *
- * Medians over batches, so that a preemption spoils one batch and not the figure.
+ * In rounds, each of all paths, spread over the time that there is. A shared machine has spells in which all takes 1.2 to
+ * 2 times as long, tens of milliseconds or some seconds at a time. What the work without probes takes tells them: medians
+ * are of the quieter half of the rounds.
  */
 #ifndef RLS_CALIBRATE_H
 #define RLS_CALIBRATE_H
 
 #include "userspace/attach/kernel.h"
-
-/* What is measured. A hit costs its site's entry or the return, plus the event when it emits
- * one, plus the edges that it reads from the thread's annotation record. */
-enum rls_calibrated_path {
-	RLS_PATH_NOP5_ENTRY,    /* the first three: as enum rls_site_class */
-	RLS_PATH_EMULATED_ENTRY,
-	RLS_PATH_SINGLE_STEP_ENTRY,
-	RLS_PATH_RETURN,        /* a return probe, its share of the entry included */
-	RLS_PATH_EVENT,         /* what emitting adds */
-	RLS_PATH_USDT,          /* the annotation library's USDT site, nothing to read */
-	RLS_PATH_EDGE,          /* reading one operation edge */
-	RLS_PATH_MAX,
-};
-
-const char *rls_path_name(enum rls_calibrated_path path);       /* "emulated.entry", ... */
+#include "userspace/attach/micro_target.h"
 
 struct rls_calibrated {
 	double value_ns;        /* with other work between the calls */
@@ -43,9 +29,9 @@ struct rls_calibration {
 };
 
 /* Uses the kernel's own programs, with this process tracked for a moment: before any
- * target is. Takes the handler of the kernel's records for itself. batches: 15..99; each
+ * target is. Takes the handler of the kernel's records for itself. rounds: 15..99; each
  * takes some 20 ms. 0 or -errno. */
-int rls_calibrate(struct rls_kernel *kernel, unsigned int batches, struct rls_calibration *out);
+int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_calibration *out);
 
 /* What an entry at an emulated site and its return cost now, as a share of what a calibration says; infinite where
  * that says nothing. */
@@ -68,6 +54,10 @@ struct rls_calibrated rls_calibration_mean_hit(const struct rls_calibration *cal
 
 /* How much more one is said to cost than amid hot code. */
 double rls_calibrated_excess(const struct rls_calibrated *hit);
+
+/* Those of the count values whose rounds' plain_ns are not above their median come to the front, in their
+ * order; how many these are. */
+size_t rls_quieter_half(double *values, const double *plain_ns, size_t count);
 
 /* Median of the values, which are sorted, and the half width of its 95 % interval (by order
  * statistics, no distribution assumed). count > 0. */

@@ -3,10 +3,11 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "userspace/log.h"
 
-#define BATCHES 25
+#define ROUNDS 25
 
 /* A hot loop's figures vary so much from one minute to the next on a shared machine; beyond,
  * something has changed: the clock's speed, what the machine does for security. */
@@ -18,8 +19,9 @@
 #define COLD_SHARE_MIN 0.8
 #define COLD_SHARE_MAX 1.25
 
-/* A burst of the machine's spoils one look, seldom two in a row. */
-#define LOOKS 2
+/* A burst of the machine's lasts for some tenths of a second: it spoils one look, seldom all. */
+#define LOOKS 3
+#define BETWEEN_LOOKS_NS 300000000
 
 /* What is found in a busy moment may be used in that moment, and not kept for all others. */
 #define UNSTEADY_SHARE 0.2
@@ -34,10 +36,10 @@ static bool is_steady(const struct rls_calibration *calibration)
 }
 
 /* asked: by the user, who then has it kept. */
-static int measure(struct rls_kernel *kernel, unsigned int batches, bool asked,
+static int measure(struct rls_kernel *kernel, unsigned int rounds, bool asked,
 		   const struct rls_calibration_scope *scope, struct rls_calibration_file *file)
 {
-	int r = rls_calibrate(kernel, batches, &file->calibration);
+	int r = rls_calibrate(kernel, rounds, &file->calibration);
 
 	if (r)
 		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
@@ -73,9 +75,12 @@ static bool agrees(const struct rls_calibration_look *now)
 
 static bool holds(struct rls_kernel *kernel, const struct rls_calibration *calibration)
 {
+	const struct timespec between = { .tv_nsec = BETWEEN_LOOKS_NS };
 	struct rls_calibration_look now;
 
 	for (int i = 0; i < LOOKS; i++) {
+		if (i)
+			nanosleep(&between, NULL);
 		if (rls_calibrate_look(kernel, calibration, &now))
 			return false;
 		rls_debug("a hit costs %.0f %% of what was calibrated, %.0f %% amid other work", now.hot_share * 100,
@@ -86,7 +91,7 @@ static bool holds(struct rls_kernel *kernel, const struct rls_calibration *calib
 	return false;
 }
 
-static int obtain(struct rls_kernel *kernel, unsigned int batches, bool anew,
+static int obtain(struct rls_kernel *kernel, unsigned int rounds, bool anew,
 		  struct rls_calibration_file *out)
 {
 	struct rls_calibration_file file = { 0 };
@@ -97,7 +102,7 @@ static int obtain(struct rls_kernel *kernel, unsigned int batches, bool anew,
 	if (r)
 		return rls_error_r(r, "cannot tell which boot this is: %s", strerror(-r));
 	if (load(&scope, &file) || anew || !holds(kernel, &file.calibration))
-		r = measure(kernel, batches, anew, &scope, &file);
+		r = measure(kernel, rounds, anew, &scope, &file);
 	if (r) {
 		rls_calibration_file_clear(&file);
 		return r;
@@ -110,11 +115,11 @@ static int obtain(struct rls_kernel *kernel, unsigned int batches, bool anew,
 
 int rls_costs_open(struct rls_kernel *kernel, struct rls_calibration_file *out)
 {
-	return obtain(kernel, BATCHES, false, out);
+	return obtain(kernel, ROUNDS, false, out);
 }
 
-int rls_costs_measure(struct rls_kernel *kernel, unsigned int batches,
+int rls_costs_measure(struct rls_kernel *kernel, unsigned int rounds,
 		      struct rls_calibration_file *out)
 {
-	return obtain(kernel, batches, true, out);
+	return obtain(kernel, rounds, true, out);
 }

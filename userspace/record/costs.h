@@ -4,14 +4,14 @@
 
 #include "userspace/attach/calibration_file.h"
 
-/* Reads the calibration of this boot and sees, in a fraction of a second, whether it still holds, hot and amid
- * other work; without one that holds measures anew, within a second, and keeps that. Before any target is
+/* Reads the calibration of this boot and sees whether it still holds, hot and amid other work: in a fraction of a
+ * second, or one where it seems not to; without one that holds measures anew, within a second, and keeps that. Before any target is
  * tracked; takes the handler of the kernel's records for itself. Sets the kernel's costs.
  * *out is the caller's to clear. 0 or -errno, and has said why. */
 int rls_costs_open(struct rls_kernel *kernel, struct rls_calibration_file *out);
 
 /* The same, measured anew at length whatever is known; what is known of workloads stays. */
-int rls_costs_measure(struct rls_kernel *kernel, unsigned int batches,
+int rls_costs_measure(struct rls_kernel *kernel, unsigned int rounds,
 		      struct rls_calibration_file *out);
 
 #endif
