@@ -1,6 +1,6 @@
 /* The cookie of the probe that was hit.
  *
- * The helper takes 13 ns where each return of the kernel's is made safe (AMD), a twentieth of what our programs take
+ * The helper takes 13 ns where each return of the kernel's is made safe (AMD), a tenth of what our programs take
  * there. It does no more than follow two pointers, which BTF lets a program follow by itself:
  *
  *     task ─▶ bpf_ctx, the first member of struct bpf_uprobe_multi_run_ctx ─▶ uprobe ─▶ cookie
