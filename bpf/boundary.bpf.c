@@ -63,25 +63,16 @@ static __always_inline void settle_before_entry(struct thread_state *thread, __u
 	}
 }
 
-static __always_inline __u64 cookie_of(struct pt_regs *ctx, const struct task_struct *task, bool multi)
-{
-	return multi ? cookie_of_multi(ctx, task) : bpf_get_attach_cookie(ctx);
-}
-
 static __always_inline int handle_site(struct pt_regs *ctx, bool multi)
 {
 	__u64 sp = READ_REGISTER(PT_REGS_SP(ctx));
 	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
-	struct task_struct *task;
-	struct thread_state *thread;
+	struct task_struct *task = NULL;
+	struct thread_state *thread = current_thread_and_task(&task);
 	__u64 cookie, limit;
 	__u32 site, rest_ns;
 	__u8 kind;
 
-	if (!recording_since_ns)
-		return 0;
-	task = bpf_get_current_task_btf(); /* once: it costs 19 ns where each return of the kernel's is made safe */
-	thread = running_thread(task);
 	if (!thread)
 		return 0;
 	cookie = cookie_of(ctx, task, multi);
@@ -126,15 +117,11 @@ static __always_inline int handle_return(struct pt_regs *ctx, bool multi)
 {
 	__u64 sp = READ_REGISTER(PT_REGS_SP(ctx));
 	__u64 ip = READ_REGISTER(PT_REGS_IP(ctx));
-	struct task_struct *task;
-	struct thread_state *thread;
+	struct task_struct *task = NULL;
+	struct thread_state *thread = current_thread_and_task(&task);
 	__u64 cookie;
 	__u32 site, rest_ns;
 
-	if (!recording_since_ns)
-		return 0;
-	task = bpf_get_current_task_btf();
-	thread = running_thread(task);
 	if (!thread)
 		return 0;
 	cookie = cookie_of(ctx, task, multi);

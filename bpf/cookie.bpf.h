@@ -50,12 +50,12 @@ static __always_inline bool can_be_followed(void)
 	       bpf_core_field_exists(struct bpf_uprobe___followed, cookie) && bpf_rdonly_cast;
 }
 
-/* ctx: of a uprobe_multi link's program; task: the one that runs. */
-static __always_inline __u64 cookie_of_multi(struct pt_regs *ctx, const struct task_struct *task)
+/* task: the one that runs; multi: the program is a uprobe_multi link's. */
+static __always_inline __u64 cookie_of(struct pt_regs *ctx, const struct task_struct *task, bool multi)
 {
 	const struct bpf_uprobe_multi_run_ctx___followed *run_ctx;
 
-	if (!can_be_followed())
+	if (!multi || !can_be_followed())
 		return bpf_get_attach_cookie(ctx);
 	run_ctx = bpf_rdonly_cast(task->bpf_ctx,
 				  bpf_core_type_id_kernel(struct bpf_uprobe_multi_run_ctx___followed));

@@ -111,10 +111,21 @@ static __always_inline struct thread_state *running_thread(struct task_struct *t
 	return thread;
 }
 
-/* NULL also when nothing is being recorded. */
+/* NULL also when nothing is being recorded; then *task stays as it is. The task is handed on, as to ask for it
+ * again costs 19 ns where each return of the kernel's is made safe. */
+static __always_inline struct thread_state *current_thread_and_task(struct task_struct **task)
+{
+	if (!recording_since_ns)
+		return NULL;
+	*task = bpf_get_current_task_btf();
+	return running_thread(*task);
+}
+
 static __always_inline struct thread_state *current_thread(void)
 {
-	return recording_since_ns ? running_thread(bpf_get_current_task_btf()) : NULL;
+	struct task_struct *task;
+
+	return current_thread_and_task(&task);
 }
 
 /* What began before a window's edge may have ended unseen: as at the start of recording,

@@ -30,7 +30,7 @@ struct rls_calibration {
 
 /* Uses the kernel's own programs, with this process tracked for a moment: before any
  * target is. Takes the handler of the kernel's records for itself. rounds: 15..99; each
- * takes some 20 ms. 0 or -errno. */
+ * takes some 50 ms. 0 or -errno. */
 int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_calibration *out);
 
 /* What an entry at an emulated site and its return cost now, as a share of what a calibration says; infinite where

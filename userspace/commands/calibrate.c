@@ -18,7 +18,7 @@
 #include "userspace/log.h"
 #include "userspace/record/costs.h"
 
-#define OWN_ROUNDS 99
+#define MACHINE_ROUNDS 99
 #define RING_BYTES (4U << 20)
 #define ROUNDS 5
 #define ROUNDS_MIN 2
@@ -175,7 +175,7 @@ static int calibrate_machine(const struct arguments *arguments, bool anew,
 	if (r)
 		return r;
 	*way = rls_kernel_way(kernel);
-	r = anew ? rls_costs_measure(kernel, OWN_ROUNDS, file) : rls_costs_open(kernel, file);
+	r = anew ? rls_costs_measure(kernel, MACHINE_ROUNDS, file) : rls_costs_open(kernel, file);
 	rls_kernel_close(kernel);
 	return r;
 }

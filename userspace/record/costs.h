@@ -5,8 +5,8 @@
 #include "userspace/attach/calibration_file.h"
 
 /* Reads the calibration of this boot and sees whether it still holds, hot and amid other work: in a fraction of a
- * second, or one where it seems not to; without one that holds measures anew, within a second, and keeps that. Before any target is
- * tracked; takes the handler of the kernel's records for itself. Sets the kernel's costs.
+ * second, or one where it seems not to; without one that holds measures anew, in one to three, and keeps that. Before any
+ * target is tracked; takes the handler of the kernel's records for itself. Sets the kernel's costs.
  * *out is the caller's to clear. 0 or -errno, and has said why. */
 int rls_costs_open(struct rls_kernel *kernel, struct rls_calibration_file *out);
 
