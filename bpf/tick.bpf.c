@@ -10,6 +10,7 @@ struct tick_phases_map tick_phases SEC(".maps");
 volatile __u32 tick_share;
 volatile __u64 tick_stands_ns;
 volatile __u64 tick_period_ns;
+volatile __u64 phase_due_ns;
 /* Of the timer: what is longer than this between two ticks was not all spent running. */
 volatile __u64 tick_apart_ns;
 /* While tick_share is 0: do these tick as we think? Those of this thread, in kernel and user mode. */

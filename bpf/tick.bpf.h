@@ -25,7 +25,6 @@ struct ticks_map {
 struct tick {
 	__u64 at_ns;            /* a CPU's last */
 	__u64 ns;               /* how long it was after the one before, or what it stands for */
-	__u64 phase_due_ns;     /* no phase is noted before */
 };
 
 struct tick_map {
@@ -52,24 +51,24 @@ struct tick_phases_map {
 extern struct tick_phases_map tick_phases SEC(".maps");
 extern volatile __u64 tick_apart_ns;    /* 0: the timer is not taken */
 extern volatile __u64 tick_period_ns;   /* 0: the scheduler's ticks are not taken */
+extern volatile __u64 phase_due_ns;     /* no phase is noted before */
 
 /* A thread that waited begins to run. Not each time: waits may come by the dozen within a millisecond, as those
- * for the lock that probes are put on under, which says nothing of the next; and who always waits would be met
- * right after each period, were it not at random after that. */
+ * for the lock that probes are put on under, which says nothing of the next, be it on this CPU or on that of
+ * whom it wakes: chance is reckoned by beginnings that have nothing to do with each other. And who always
+ * waits would be met right after each period, were it not at random after that. */
 static __always_inline void note_phase(__u64 now_ns)
 {
 	__u64 period_ns = tick_period_ns;
 	struct tick_phases *phases;
-	struct tick *tick;
 	__u32 key = 0;
 
-	if (!period_ns)
+	if (!period_ns || now_ns < phase_due_ns)
 		return;
 	phases = bpf_map_lookup_elem(&tick_phases, &key);
-	tick = bpf_map_lookup_elem(&last_tick, &key);
-	if (!phases || !tick || now_ns < tick->phase_due_ns)
+	if (!phases)
 		return;
-	tick->phase_due_ns = now_ns + period_ns + bpf_get_prandom_u32() % period_ns;
+	phase_due_ns = now_ns + period_ns + bpf_get_prandom_u32() % period_ns;
 	phases->begun[now_ns % period_ns * RLS_TICK_PHASES / period_ns & (RLS_TICK_PHASES - 1)]++;
 }
 

@@ -24,8 +24,8 @@ static void deadlines_keep_step(void **state)
 {
 	(void)state;
 	assert_true(paced(1, 10)); /* 250, 50 or 25 times a second where ticks are 4 ms apart */
-	assert_true(paced(2, 20)); /* 100 times */
-	assert_true(paced(6, 400)); /* 60 times, seen for long enough */
+	assert_true(paced(2, 30)); /* 100 times */
+	assert_true(paced(6, 600)); /* 60 times, seen for long enough */
 	assert_false(paced(RLS_TICK_PHASES, 1000000));
 }
 

@@ -4,9 +4,9 @@
 
 /* A distance that does no harm: shares by samples may be wrong by about as much. */
 #define HARMLESS 0.1
-/* Chance makes distances of this over the root of how many there are once in a hundred times
- * (Kuiper's test). */
-#define CHANCE 2.0
+/* Chance makes distances of this over the root of how many there are once in a thousand times
+ * (Kuiper's test): it is asked twice a second. */
+#define CHANCE 2.3
 
 bool rls_tick_phases_in_step(const uint64_t counts[RLS_TICK_PHASES])
 {
