@@ -7,19 +7,8 @@
 #ifndef RLS_PYTHON_BPF_H
 #define RLS_PYTHON_BPF_H
 
-#include "bpf/maps.bpf.h"
+#include "bpf/interpreter.bpf.h"
 #include "bpf/python_entry.bpf.h"
-#include "bpf/stack_wire.h"
-
-struct interpreters_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, struct rls_wire_interpreter);
-};
-
-extern struct interpreters_map interpreters SEC(".maps");
 
 /* 3.14 keeps what kind of reference it is in a pointer's lowest bits. */
 #define POINTER_BITS (~3ULL)

@@ -14,15 +14,9 @@
 #ifndef RLS_PYTHON_ENTRY_H
 #define RLS_PYTHON_ENTRY_H
 
-#include "bpf/maps.bpf.h"
-#include "bpf/stack_wire.h"
+#include "bpf/interpreter.bpf.h"
 
 #define OBJECT_TYPE 8               /* where every object has its type */
-
-static __always_inline bool read_word(__u64 address, __u64 *out)
-{
-	return !bpf_probe_read_user(out, sizeof(*out), (void *)address);
-}
 
 /* Entries from C have a frame of their own, without code. */
 static __always_inline bool is_shim(__u64 frame, const struct rls_wire_interpreter *interpreter)

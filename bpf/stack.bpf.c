@@ -42,7 +42,6 @@ struct {
 	__type(value, struct waiting);
 } waits SEC(".maps");
 
-struct interpreters_map interpreters SEC(".maps");
 struct ring_map samples SEC(".maps");
 
 /* One for the timer and one for the scheduler: the timer may come while a switch is being

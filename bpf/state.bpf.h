@@ -17,6 +17,7 @@
 #define RLS_STATE_BPF_H
 
 #include "bpf/emit.bpf.h"
+#include "bpf/interpreter.bpf.h"
 #include "bpf/pids.bpf.h"
 
 /* A frame's index with its mask in plain sight: where clang knows a bound it leaves the mask
@@ -208,6 +209,8 @@ static __always_inline void settle_base_category(struct thread_state *thread, __
 						 __u32 site)
 {
 	if (thread->depth || (thread->base && (base != PYTHON || thread->base == PYTHON)))
+		return;
+	if (base == PYTHON && !may_be_in_python(thread->pid))
 		return;
 	thread->base = base;
 	if (thread->category != base)

@@ -158,8 +158,10 @@ def operation_rows(quiet, alone, probed):
 
 
 def by_twin(twin, alone, probed, removed):
-    """(The same beside the twin; by how much that itself takes longer while the work is recorded.) What was removed is told
-    at the same pace as what pieces took."""
+    """(The same beside the twin; by how much that itself takes longer while the work is recorded), None both without
+    one. What was removed is told at the same pace as what pieces took."""
+    if not twin:
+        return None, None
     paced = [ns / twin.during(answer["answers"]) for ns, answer in zip(removed, probed)]
     own = [loss.lost_by_twin(twin, *[one["answers"] for one in (alone[beside(i)], answer, alone[beside(i) + 1])])
            for i, answer in enumerate(probed)]
@@ -227,7 +229,7 @@ def measure(python, name, rounds, seconds):
 
 
 def percent(value):
-    return "%+.1f ± %.1f %%" % (100 * value[0], 100 * value[1])
+    return "none" if value is None else "%+.1f ± %.1f %%" % (100 * value[0], 100 * value[1])
 
 
 def show(row):

@@ -21,11 +21,11 @@ SETTLE_SECONDS = 0.5
 
 class Job:
     """May run on so many of our CPUs. Repetitions begin on each of them by turns, whether anybody looks on or not,
-    as being moved costs something too, and CPUs differ. With a twin they are not moved."""
+    as being moved costs something too, and CPUs differ. With a twin, if the work can have one, they are not moved."""
 
     def __init__(self, python, name, cpus, twin=False):
         self.work = pairs.Work(python, name)
-        self.has_twin = twin
+        self.has_twin = twin = twin and self.work.twins
         self.work.say("twins" if twin else "run")
         self.pid = self.work.hear("child")["child"]
         self.of_twin = []       # what its twin said meanwhile

@@ -71,7 +71,8 @@ class Work:
         self.process = start([python, os.path.join(HERE, "work.py"), name], env=environment())
         self.out, self.err = Lines(self.process.stdout), Lines(self.process.stderr)
         try:
-            self.pid = self.hear("ready")["ready"]
+            ready = self.hear("ready")
+            self.pid, self.twins = ready["ready"], ready["twins"]
         except Failed as error:
             self.close()
             raise Failed("%s: %s %s" % (name, error, "".join(self.err.seen[-1:]).strip())) from None

@@ -136,7 +136,7 @@ class Clock:
 
 # --- the pieces: NAME -> (what it needs, a function of the clock that returns warm(), work()) ---
 
-def sb3(algorithm, environment, steps, warm_steps, environments=1, **settings):
+def sb3(algorithm, environment, steps, warm_steps, environments=1, device="cpu", **settings):
     """An agent of Stable-Baselines3 as its users train it; steps is what is measured."""
     def build(clock):
         import stable_baselines3
@@ -144,7 +144,7 @@ def sb3(algorithm, environment, steps, warm_steps, environments=1, **settings):
         from stable_baselines3.common.env_util import make_vec_env
         torch.set_num_threads(1)
         vector = make_vec_env(environment, n_envs=environments, seed=0)
-        model = getattr(stable_baselines3, algorithm)("MlpPolicy", vector, device="cpu", seed=0,
+        model = getattr(stable_baselines3, algorithm)("MlpPolicy", vector, device=device, seed=0,
                                                       **settings)
         clock.cut_at_steps([torch.optim.Adam, torch.optim.RMSprop])
         clock.wrap(model, "train", "update")
@@ -179,7 +179,7 @@ def bundled(module, steps, warm_steps):
     return "gymnasium", build
 
 
-def torch_loop(steps, width, batch, layers=2):
+def torch_loop(steps, width, batch, layers=2, device="cpu"):
     """An MLP and Adam: the most calls into PyTorch a second that a training loop makes."""
     def build(clock):
         import torch
@@ -187,9 +187,9 @@ def torch_loop(steps, width, batch, layers=2):
         torch.manual_seed(0)
         sizes = [width] * (layers + 1)
         model = torch.nn.Sequential(*[part for a, b in zip(sizes, sizes[1:])
-                                      for part in (torch.nn.Linear(a, b), torch.nn.ReLU())])
+                                      for part in (torch.nn.Linear(a, b), torch.nn.ReLU())]).to(device)
         optimizer = torch.optim.Adam(model.parameters())
-        data, target = torch.randn(batch, width), torch.randn(batch, width)
+        data, target = (torch.randn(batch, width, device=device) for _ in range(2))
 
         def train(count):
             for _ in range(count):
@@ -202,6 +202,23 @@ def torch_loop(steps, width, batch, layers=2):
                     optimizer.step()
         return lambda: train(100), lambda: train(steps)
     return "torch", build
+
+
+def on_gpu(piece, **settings):
+    """The same there. CUDA outlives no fork: the child builds it, when it warms up. Its work is done when the GPU's is."""
+    def build(clock):
+        made = []
+
+        def warm():
+            made.extend(piece(device="cuda", **settings)[1](clock))
+            made[0]()
+
+        def work():
+            import torch
+            made[1]()
+            torch.cuda.synchronize()
+        return warm, work
+    return "cuda", build
 
 
 PIECES = {
@@ -220,6 +237,10 @@ PIECES = {
     "bundled-td3-walker2d": bundled("offpolicy", 2000, 700),
     "torch-mlp-small": torch_loop(4000, 16, 8),
     "torch-mlp-wide": torch_loop(700, 512, 64),
+    "gpu-ppo-walker2d": on_gpu(sb3, algorithm="PPO", environment="Walker2d-v5", steps=512, warm_steps=512, n_steps=512),
+    "gpu-sac-walker2d": on_gpu(sb3, algorithm="SAC", environment="Walker2d-v5", steps=100, warm_steps=150),
+    "gpu-mlp-small": on_gpu(torch_loop, steps=1000, width=64, batch=64),
+    "gpu-mlp-wide": on_gpu(torch_loop, steps=300, width=4096, batch=1024),
 }
 
 
@@ -320,8 +341,9 @@ def fork_twins(clock, warm, work):
     return pids
 
 
-def serve(clock, warm, work):
-    say(ready=os.getpid())
+def serve(clock, warm, work, twins):
+    """twins: whether it can have them."""
+    say(ready=os.getpid(), twins=twins)
     while (word := read_line()) in ("run", "twins"):
         pids = [fork(child, clock, warm, work)] if word == "run" else fork_twins(clock, warm, work)
         for pid in pids:
@@ -345,13 +367,14 @@ def main():
     except ImportError:
         sys.exit("work.py: no rlscope package: set PYTHONPATH to build/python")
     clock = Clock(rlscope)
-    warm, work = PIECES[options.name][1](clock)
+    needs, build = PIECES[options.name]
+    warm, work = build(clock)
     if options.times:
         warm()
         with torch_profiler() if options.torch_profiler else contextlib.nullcontext():
             say(wall_ns=sum(clock.measure(work)["wall_ns"] for _ in range(options.times)))
     else:
-        serve(clock, warm, work)
+        serve(clock, warm, work, twins=needs != "cuda")
 
 
 if __name__ == "__main__":
