@@ -129,6 +129,13 @@ int __wrap_rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t tim
 	return 0;
 }
 
+uint64_t __wrap_rls_pythons_missed(const struct rls_pythons *pythons);
+uint64_t __wrap_rls_pythons_missed(const struct rls_pythons *pythons)
+{
+	(void)pythons;
+	return 0;
+}
+
 uint64_t __wrap_rls_pythons_refused(const struct rls_pythons *pythons);
 uint64_t __wrap_rls_pythons_refused(const struct rls_pythons *pythons)
 {
@@ -221,7 +228,7 @@ static struct rls_samples *begin(void)
 
 	memset(&world, 0, sizeof(world));
 	world.string_count = 1; /* id 0 is "" */
-	assert_int_equal(rls_samples_new(NULL, NULL, NULL, &samples), 0);
+	assert_int_equal(rls_samples_new(NULL, NULL, NULL, NULL, &samples), 0);
 	return samples;
 }
 

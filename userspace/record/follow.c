@@ -5,6 +5,7 @@
 #include "userspace/discover/discover.h"
 #include "userspace/log.h"
 #include "userspace/record/process_info.h"
+#include "userspace/record/pythons.h"
 #include "userspace/record/recorder_private.h"
 #include "userspace/record/samples.h"
 
@@ -23,6 +24,8 @@ static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
 	/* Tracked first: what it forks from now on is tracked by the kernel side itself. */
 	if (!r)
 		r = rls_describe_settings(&recorder->describer, pid);
+	if (!r)
+		r = rls_pythons_look(recorder->pythons, pid, rls_monotonic_ns());
 	if (!r)
 		r = rls_samples_began(recorder->samples, pid, rls_monotonic_ns());
 	if (!r)

@@ -51,7 +51,8 @@ struct python {
 
 struct rls_pythons {
 	struct rls_kernel *kernel;
-	const struct rls_event_sink *sink;
+	struct rls_event_sink names;
+	bool named;
 	struct rls_index_map processes; /* pid → struct python */
 	uint64_t missed, refused;
 };
@@ -98,7 +99,7 @@ static void python_free(struct python *python)
 	free(python);
 }
 
-int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *sink,
+int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *names,
 		    struct rls_pythons **out)
 {
 	struct rls_pythons *pythons = calloc(1, sizeof(*pythons));
@@ -106,7 +107,9 @@ int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *sink
 	if (!pythons)
 		return -ENOMEM;
 	pythons->kernel = kernel;
-	pythons->sink = sink;
+	pythons->named = names != NULL;
+	if (names)
+		pythons->names = *names;
 	*out = pythons;
 	return 0;
 }
@@ -173,9 +176,10 @@ static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *la
 	};
 }
 
-static void refuse(struct python *python, pid_t pid, const struct rls_python *found)
+static void refuse(const struct rls_pythons *pythons, struct python *python, pid_t pid,
+		   const struct rls_python *found)
 {
-	if (!python->refused)
+	if (!python->refused && pythons->named)
 		rls_warning("the stacks of process %d cannot be walked: its Python is %s%s; its samples have no Python functions and lines",
 			    pid, found->version, found->free_threaded ? ", free-threaded" : "");
 	python->refused = true;
@@ -195,7 +199,7 @@ static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct pytho
 	r = rls_python_find(pid, &mappings, &found);
 	layout = r ? NULL : rls_frame_layout_of(&found);
 	if (!r && !layout && found.version[0])
-		refuse(python, pid, &found);
+		refuse(pythons, python, pid, &found);
 	if (!layout)
 		r = -ENOENT;
 	if (!r)
@@ -320,10 +324,10 @@ static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct 
 		return r == -ENOMEM ? r : 0;
 	code->readable = true;
 	code->internal = is_internal(&code->object);
-	r = rls_emit_intern(pythons->sink, code->object.function, strlen(code->object.function),
+	r = rls_emit_intern(&pythons->names, code->object.function, strlen(code->object.function),
 			    &code->function);
 	if (!r)
-		r = rls_emit_intern(pythons->sink, code->object.file, strlen(code->object.file),
+		r = rls_emit_intern(&pythons->names, code->object.file, strlen(code->object.file),
 				    &code->file);
 	return r;
 }

@@ -1,8 +1,8 @@
-/* Pythons: the interpreters of sampled processes, and the names of their code objects.
+/* Pythons: the interpreters of recorded processes, and the names of their code objects.
  *
- * A process is looked at when it begins to be recorded, then when a sample of it comes without
- * a walk (RLS_STACK_NO_INTERPRETER), at most every so often; the kernel side is told how to walk
- * from then on. A forked child has its parent's, on both sides. A code object is read when it is
+ * A process is looked at when it begins to be recorded, then when it has loaded something or a sample of it comes
+ * without a walk (RLS_STACK_NO_INTERPRETER), at most every so often; the kernel side is told from then on how to
+ * walk its stacks, and where to see whether a thread is in Python at all. A forked child has its parent's, on both sides. A code object is read when it is
  * first met, while it most likely still exists, and kept until another takes its place, which
  * its identity tells (bpf/stack_wire.h).
  */
@@ -19,11 +19,12 @@
 
 struct rls_pythons;
 
-int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *sink,
+/* names: where they go, copied; NULL where none will be asked for. */
+int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *names,
 		    struct rls_pythons **out);
 void rls_pythons_free(struct rls_pythons *pythons);
 
-/* It begins to be recorded. 0 or -ENOMEM. */
+/* It begins to be recorded, or may have become Python. 0 or -ENOMEM. */
 int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
 /* The same for a child, which goes on in its parent's memory. */
 int rls_pythons_fork(struct rls_pythons *pythons, pid_t parent, pid_t child, uint64_t time_ns);

@@ -22,6 +22,7 @@
 #include "userspace/record/places.h"
 #include "userspace/record/process_info.h"
 #include "userspace/record/recorder_private.h"
+#include "userspace/record/pythons.h"
 #include "userspace/record/samples.h"
 #include "userspace/record/settle.h"
 #include "userspace/record/spells.h"
@@ -80,7 +81,7 @@ static int open_verify(struct rls_recorder *recorder)
 static int open_samples(struct rls_recorder *recorder)
 {
 	unsigned int hz = recorder->options.sample_hz;
-	int r = rls_samples_new(recorder->kernel, recorder->places, &recorder->output,
+	int r = rls_samples_new(recorder->kernel, recorder->pythons, recorder->places, &recorder->output,
 				&recorder->samples);
 
 	if (!r)
@@ -177,7 +178,9 @@ static int open_parts(struct rls_recorder *recorder)
 		rls_trace_output_listen(&recorder->output, recorder->options.listener->event,
 					recorder->options.listener->context);
 	sink = rls_trace_output_sink(&recorder->output);
-	r = rls_translator_new(&sink, &watcher, &recorder->translator);
+	r = rls_pythons_new(recorder->kernel, recorder->options.sample_hz ? &sink : NULL, &recorder->pythons);
+	if (!r)
+		r = rls_translator_new(&sink, &watcher, &recorder->translator);
 	if (!r)
 		set_excess(recorder);
 	if (!r)
@@ -260,6 +263,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 	rls_kernel_close(recorder->kernel);
 	rls_verify_free(recorder->verify);
 	rls_samples_free(recorder->samples);
+	rls_pythons_free(recorder->pythons);
 	rls_throttle_free(recorder->throttle);
 	rls_alternator_free(recorder->alternator);
 	rls_rearm_clear(&recorder->rearm);

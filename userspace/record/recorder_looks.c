@@ -3,6 +3,7 @@
 #include "userspace/record/mmap_watch.h"
 #include "userspace/record/places.h"
 #include "userspace/record/recorder_private.h"
+#include "userspace/record/pythons.h"
 #include "userspace/record/samples.h"
 #include "userspace/record/throttle.h"
 
@@ -55,6 +56,7 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 		rls_debug("cannot see whether process %d switches stacks", pid);
 	rls_places_forget(recorder->places, pid);
 	rls_samples_mapped(recorder->samples, pid);
+	rls_pythons_look(recorder->pythons, pid, rls_monotonic_ns());
 	/* A library with a role may be called as soon as it is loaded. */
 	rls_processes_look(&recorder->processes, pid,
 			   rls_monotonic_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?

@@ -7,6 +7,7 @@
 #include "userspace/record/annotations.h"
 #include "userspace/record/gpu.h"
 #include "userspace/record/places.h"
+#include "userspace/record/pythons.h"
 #include "userspace/record/recorder_private.h"
 #include "userspace/record/samples.h"
 #include "userspace/record/throttle.h"
@@ -21,6 +22,7 @@ static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t t
 	rls_processes_add(&recorder->processes, (pid_t)child, false);
 	rls_libraries_inherit(recorder->libraries, (pid_t)parent, (pid_t)child, time_ns);
 	rls_samples_forked(recorder->samples, (pid_t)parent, (pid_t)child, time_ns);
+	rls_pythons_fork(recorder->pythons, (pid_t)parent, (pid_t)child, time_ns);
 }
 
 /* A new program: nothing native can have been entered yet, so if it is Python it is in Python. */
@@ -32,6 +34,7 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 
 	rls_places_forget(recorder->places, (pid_t)pid);
 	rls_samples_ended(recorder->samples, (pid_t)pid);
+	rls_pythons_forget(recorder->pythons, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
 		return;
@@ -48,6 +51,7 @@ static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
 
 	rls_places_forget(recorder->places, (pid_t)pid);
 	rls_samples_ended(recorder->samples, (pid_t)pid);
+	rls_pythons_forget(recorder->pythons, (pid_t)pid);
 	rls_processes_remove(&recorder->processes, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 }

@@ -41,9 +41,8 @@ struct rls_samples {
 	uint64_t indistinct;        /* leaves in an interpreter of which it is not known what evaluates */
 };
 
-int rls_samples_new(struct rls_kernel *kernel, struct rls_places *places,
-		    struct rls_trace_output *output,
-		    struct rls_samples **out)
+int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, struct rls_places *places,
+		    struct rls_trace_output *output, struct rls_samples **out)
 {
 	struct rls_samples *samples = calloc(1, sizeof(*samples));
 	int r;
@@ -55,9 +54,8 @@ int rls_samples_new(struct rls_kernel *kernel, struct rls_places *places,
 	samples->places = places;
 	samples->sink = rls_trace_output_sink(output);
 	samples->tree.sink = &samples->sink;
-	r = rls_pythons_new(kernel, &samples->sink, &samples->pythons);
-	if (!r)
-		r = rls_locator_new(&samples->locator);
+	samples->pythons = pythons;
+	r = rls_locator_new(&samples->locator);
 	if (r) {
 		rls_samples_free(samples);
 		return r;
@@ -74,7 +72,6 @@ void rls_samples_free(struct rls_samples *samples)
 		free(samples->waits.entries[i].value);
 	rls_index_map_free(&samples->waits);
 	rls_frame_tree_free(&samples->tree);
-	rls_pythons_free(samples->pythons);
 	rls_locator_free(samples->locator);
 	free(samples);
 }
@@ -93,16 +90,12 @@ static int prepare_names(struct rls_samples *samples, pid_t pid, uint64_t time_n
 
 int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
 {
-	int r = samples ? rls_pythons_look(samples->pythons, pid, time_ns) : 0;
-
-	return r || !samples ? r : prepare_names(samples, pid, time_ns);
+	return samples ? prepare_names(samples, pid, time_ns) : 0;
 }
 
 int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns)
 {
-	int r = samples ? rls_locator_fork(samples->locator, parent, child, time_ns) : 0;
-
-	return samples && !r ? rls_pythons_fork(samples->pythons, parent, child, time_ns) : r;
+	return samples ? rls_locator_fork(samples->locator, parent, child, time_ns) : 0;
 }
 
 void rls_samples_mapped(struct rls_samples *samples, pid_t pid)
@@ -118,7 +111,6 @@ void rls_samples_ended(struct rls_samples *samples, pid_t pid)
 	/* What it was seen doing is told on another ring, and may wait there. */
 	rls_kernel_consume_stacks(samples->kernel);
 	rls_locator_forget(samples->locator, pid);
-	rls_pythons_forget(samples->pythons, pid);
 }
 
 /* ---- frames ---- */

@@ -18,12 +18,12 @@
 #include "userspace/record/places.h"
 #include "userspace/record/trace_output.h"
 
+struct rls_pythons;
 struct rls_samples;
 
-/* places: borrowed, stays. */
-int rls_samples_new(struct rls_kernel *kernel, struct rls_places *places,
-		    struct rls_trace_output *output,
-		    struct rls_samples **out);
+/* pythons, places: borrowed, stay; pythons gives names. */
+int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, struct rls_places *places,
+		    struct rls_trace_output *output, struct rls_samples **out);
 void rls_samples_free(struct rls_samples *samples);
 
 /* One record of kind RLS_WIRE_STACK or RLS_WIRE_WAITED. 0 or -errno. */
