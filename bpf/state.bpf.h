@@ -28,7 +28,8 @@
 		asm volatile("" : "+r"(index_));      \
 		index_ & (RLS_FRAMES_MAX - 1);        \
 	})
-#define PYTHON 1        /* enum rls_category; attach/cookie.c asserts it */
+#define PYTHON 1        /* enum rls_category; attach/cookie.c asserts them */
+#define CUDA_API 4
 
 /* A frame is one word, so that an entry touches one line of memory for it: user space ends
  * below 2^56, with five levels of page tables too. */
@@ -202,13 +203,15 @@ static __always_inline void leave_frames(struct thread_state *thread, __u64 limi
 	}
 }
 
-/* With no frame left and nothing known of what is below, something has told. What is known is
- * the library that a thread was inside of when recording began; it is over once the thread is
- * seen to come from Python or to return there. */
+/* With no frame left, something has told what is below: Python, for good; or a library, until another tells. That
+ * may be one that the thread was inside of when recording began, or whose own thread it is. CUDA's is the former:
+ * what it does there is soon over, and with nobody else below, who comes back from it is not seen to. */
 static __always_inline void settle_base_category(struct thread_state *thread, __u8 base,
 						 __u32 site)
 {
-	if (thread->depth || (thread->base && (base != PYTHON || thread->base == PYTHON)))
+	if (thread->depth || thread->base == PYTHON || thread->base == base)
+		return;
+	if (base == CUDA_API && thread->base)
 		return;
 	if (base == PYTHON && !may_be_in_python(thread->pid))
 		return;

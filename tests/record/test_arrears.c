@@ -70,12 +70,32 @@ static void all_pay_for_a_single_step(void **state)
 	assert_int_equal(paid_ns, 27000);
 }
 
+static void waiting_pays_nothing(void **state)
+{
+	struct rls_arrears arrears = { 0 };
+
+	(void)state;
+	rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 1000, 500, false);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 21000, 60000, true), 20000);
+	/* 40000 are owed by all, 4000 by the backend. */
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 22000, 5000, false), 1000);
+	rls_arrears_off_cpu(&arrears, 2000000);
+	rls_arrears_off_cpu(&arrears, 1000000);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_BACKEND, 3026000, 0, false), 4000);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 3030000, 0, false), 1000);
+	/* Longer than there was, as records of two CPUs may say. */
+	rls_arrears_off_cpu(&arrears, 9000);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 3034000, 700, false), 0);
+	assert_int_equal(rls_arrears_charge(&arrears, RLS_CATEGORY_PYTHON, 3038000, 0, false), 700 + 825);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(charges_no_more_than_the_time),
 		cmocka_unit_test(pays_all),
 		cmocka_unit_test(all_pay_for_a_single_step),
+		cmocka_unit_test(waiting_pays_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,8 @@
 #include "userspace/annotate/foreign_ranges.h"
 
 /* The kernel side knows these numbers by heart. */
-_Static_assert(RLS_CATEGORY_UNKNOWN == 0 && RLS_CATEGORY_PYTHON == 1, "bpf/boundary.bpf.c");
+_Static_assert(RLS_CATEGORY_UNKNOWN == 0 && RLS_CATEGORY_PYTHON == 1 && RLS_CATEGORY_CUDA_API == 4,
+	       "bpf/state.bpf.h");
 _Static_assert(RLS_CATEGORY_MAX <= 16 && RLS_SITE_KIND_MAX <= 16 && RLS_SITE_CLASS_MAX <= 4,
 	       "cookie fields");
 _Static_assert(RLS_SITE_ENTER == 0 && RLS_SITE_ENTER_CALL == 1 && RLS_SITE_LEAVE_RET == 2 &&

@@ -13,17 +13,30 @@ static uint64_t pay_spilt(struct rls_arrears *arrears, uint64_t room_ns)
 	return paid_ns;
 }
 
+/* Running time since the last charge; before the first there may be any amount. */
+static uint64_t take_room(struct rls_arrears *arrears, uint64_t now_ns)
+{
+	uint64_t room_ns = arrears->since_ns ? 0 : UINT64_MAX;
+
+	if (arrears->since_ns && now_ns > arrears->since_ns)
+		room_ns = now_ns - arrears->since_ns;
+	if (room_ns != UINT64_MAX)
+		room_ns -= arrears->off_cpu_ns < room_ns ? arrears->off_cpu_ns : room_ns;
+	arrears->since_ns = now_ns;
+	arrears->off_cpu_ns = 0;
+	return room_ns;
+}
+
+void rls_arrears_off_cpu(struct rls_arrears *arrears, uint64_t ns)
+{
+	arrears->off_cpu_ns += ns;
+}
+
 uint64_t rls_arrears_charge(struct rls_arrears *arrears, enum rls_category category,
 			    uint64_t now_ns, uint64_t cost_ns, bool spills)
 {
-	uint64_t *owed_ns = &arrears->owed_ns[category];
-	uint64_t room_ns, charged_ns;
+	uint64_t *owed_ns = &arrears->owed_ns[category], room_ns = take_room(arrears, now_ns), charged_ns;
 
-	/* Before the first charge there may be any amount of time. */
-	room_ns = arrears->since_ns ? 0 : UINT64_MAX;
-	if (arrears->since_ns && now_ns > arrears->since_ns)
-		room_ns = now_ns - arrears->since_ns;
-	arrears->since_ns = now_ns;
 	if (spills && cost_ns > room_ns) {
 		arrears->spilt_ns += cost_ns - room_ns;
 		cost_ns = room_ns;

@@ -115,6 +115,8 @@ uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_
 	double own_ns = thread ? rls_density_cost(&thread->density, excess_ns, time_ns, pile) : pile->cost_ns;
 	uint64_t cost_ns = (uint64_t)round(factor > 0 ? factor * own_ns : own_ns);
 
+	if (thread)
+		rls_arrears_off_cpu(&thread->arrears, pile->off_cpu_ns);
 	if (thread && pile->hits)
 		cost_ns = rls_arrears_charge(&thread->arrears, category, time_ns, cost_ns,
 					     pile->cost_ns / pile->hits > STEPPED_NS);
