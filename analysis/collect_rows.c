@@ -61,6 +61,15 @@ static struct rls_breakdown_row *new_row(struct rls_collector *c)
 				  &c->report->breakdown_count);
 }
 
+/* It lies in waiting, and no time is taken twice. */
+static uint64_t others_cost_ns(const struct rls_cell *cell)
+{
+	uint64_t left_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
+	uint64_t most_ns = left_ns < cell->off_cpu_ns[RLS_PART_CPU] ? left_ns : cell->off_cpu_ns[RLS_PART_CPU];
+
+	return cell->others_cost_ns < most_ns ? cell->others_cost_ns : most_ns;
+}
+
 static void add_row(struct rls_collector *c, const struct rls_breakdown_row *keys,
 		    const struct rls_cell *cell, enum rls_part part)
 {
@@ -77,10 +86,13 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 	row->resource = part == RLS_PART_CPU ? RLS_RESOURCE_CPU : RLS_RESOURCE_CPU_GPU;
 	row->wall_ns = wall_ns;
 	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[part];
-	row->corrected_ns = wall_ns - subtracted_ns;
+	row->others_cost_ns = part == RLS_PART_CPU ? others_cost_ns(cell) : 0;
+	row->corrected_ns = wall_ns - subtracted_ns - row->others_cost_ns;
 	row->error_ns = error_ns(c, row->category, wall_ns, subtracted_ns);
 	if (part == RLS_PART_CPU)
 		row->error_ns += spill_ns(c, cell);
+	/* What a wait was for is not known: all that was taken from it may be too much. */
+	row->error_ns += row->others_cost_ns;
 	if (cell->looked_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
 		/* What hits cost and what looks saw have nothing to do with each other. */
@@ -189,6 +201,7 @@ static void add_cell(struct rls_cell *into, const struct rls_cell *cell)
 		into->divided_error_ns[part] += cell->divided_error_ns[part];
 	}
 	into->subtracted_ns += cell->subtracted_ns;
+	into->others_cost_ns += cell->others_cost_ns;
 	into->under_gpu_ns += cell->under_gpu_ns;
 }
 
@@ -282,7 +295,7 @@ static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
 	row->gpu_ns = cell->wall_ns[RLS_PART_CPU_GPU];
 	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[RLS_PART_CPU] -
 			 cell->off_cpu_ns[RLS_PART_CPU_GPU];
-	row->corrected_ns = wall_ns - cell->subtracted_ns;
+	row->corrected_ns = wall_ns - cell->subtracted_ns - others_cost_ns(cell);
 	row->transitions = transitions;
 	row->operations = rls_collect_operations(c, scope->stack, &row->depth);
 }

@@ -186,3 +186,18 @@ uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t o
 	window->waited = (struct rls_noted_wait){0};
 	return take_off_cpu_until(window, off_ns - waited_ns + left_ns, UINT64_MAX);
 }
+
+void rls_span_window_note_others(struct rls_span_window *window, uint64_t cost_ns)
+{
+	for (size_t i = window->count; i-- && cost_ns;) {
+		struct rls_span *span = &window->spans[i];
+		uint64_t waited_ns = span->end_ns - span->start_ns - span->running_ns[RLS_PART_CPU] -
+				     span->running_ns[RLS_PART_CPU_GPU];
+		uint64_t noted = min_u64(cost_ns, waited_ns);
+
+		if (span->start_ns < window->off_cpu.before_ns)
+			break;
+		span->cell->others_cost_ns += noted;
+		cost_ns -= noted;
+	}
+}

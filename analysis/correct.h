@@ -32,6 +32,7 @@ struct rls_cell {
 	uint64_t wall_ns[RLS_PART_MAX];
 	uint64_t off_cpu_ns[RLS_PART_MAX];
 	uint64_t subtracted_ns;     /* from the cpu part */
+	uint64_t others_cost_ns;    /* of waiting in the cpu part, what other threads' hits made it longer (others_cost.h) */
 	uint64_t under_gpu_ns;      /* what hits cost in the cpu+gpu part, of which all is left there */
 	uint64_t looked_ns[RLS_PART_MAX];       /* of the wall time, what is known by looks (shares.h) */
 	double looked_error_ns[RLS_PART_MAX];
@@ -106,5 +107,7 @@ void rls_span_window_note_wait(struct rls_span_window *window, uint64_t until_ns
 struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window, uint64_t cost_ns);
 /* The same; returns what found no room. */
 uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t off_ns);
+/* The waiting just dealt out took so much longer for other threads' hits: to be called right after that. */
+void rls_span_window_note_others(struct rls_span_window *window, uint64_t cost_ns);
 
 #endif

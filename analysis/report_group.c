@@ -58,6 +58,7 @@ static void sum_breakdown(struct rls_report *report)
 		rls_add_bounded(&into->wall_ns, rows[i].wall_ns);
 		rls_add_bounded(&into->on_cpu_ns, rows[i].on_cpu_ns);
 		rls_add_bounded(&into->corrected_ns, rows[i].corrected_ns);
+		rls_add_bounded(&into->others_cost_ns, rows[i].others_cost_ns);
 		/* Errors of one calibration go the same way: they add up, not cancel out. */
 		rls_add_bounded(&into->error_ns, rows[i].error_ns);
 		rls_add_bounded(&into->undivided.error_ns, rows[i].undivided.error_ns);

@@ -243,6 +243,17 @@ static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
 	return rls_gpu_work_add(&process->gpu, event, process->start_ns, !process->ended);
 }
 
+/* Other threads may wait for this one, which took so much longer. */
+static int tell_others(struct rls_timeline *timeline, const struct rls_thread *thread, uint64_t cost_ns)
+{
+	struct rls_process *process = thread->process;
+	const struct rls_others_charge charge = { timeline->now_ns, cost_ns, thread, thread->stack };
+
+	if (!cost_ns || !process->alive || !process->alive->next_alive)
+		return 0;
+	return rls_others_cost_add(&process->others_cost, &charge);
+}
+
 /* A hits or off-CPU report ends a span, so that it is dealt out to what lies before it. */
 static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 {
@@ -260,11 +271,13 @@ static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 	left = rls_span_window_subtract(&thread->window, event->hits.cost_ns);
 	rls_add_bounded(&timeline->hits_homeless_ns, left.homeless_ns);
 	rls_add_bounded(&timeline->hits_under_gpu_ns, left.under_gpu_ns);
-	return err;
+	return err ? err : tell_others(timeline, thread, event->hits.cost_ns - left.homeless_ns -
+						      left.under_gpu_ns);
 }
 
 static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *event)
 {
+	uint64_t off_ns, others_ns;
 	struct rls_thread *thread;
 	int err = rls_lives_find_thread(timeline, event, &thread);
 
@@ -272,7 +285,10 @@ static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *eve
 		return err;
 	err = rls_lives_close_span(timeline, thread);
 	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
-	rls_span_window_take_off_cpu(&thread->window, event->off_cpu.ns);
+	off_ns = event->off_cpu.ns - rls_span_window_take_off_cpu(&thread->window, event->off_cpu.ns);
+	others_ns = rls_others_cost_since(&thread->process->others_cost, timeline->now_ns - off_ns,
+					  thread, thread->stack);
+	rls_span_window_note_others(&thread->window, others_ns < off_ns ? others_ns : off_ns);
 	return err;
 }
 

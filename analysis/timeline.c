@@ -36,6 +36,7 @@ static void free_process(struct rls_process *process)
 	free_scopes(process->scopes);
 	rls_gpu_work_free(&process->gpu);
 	rls_call_set_free(&process->calls);
+	rls_others_cost_free(&process->others_cost);
 	free(process->libraries);
 	free(process);
 }

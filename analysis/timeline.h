@@ -23,6 +23,7 @@
 #include "index_map.h"
 #include "operation_rules.h"
 #include "operation_shares.h"
+#include "others_cost.h"
 #include "overview.h"
 #include "sample_book.h"
 #include "shares.h"
@@ -105,6 +106,7 @@ struct rls_process {
 		double drift_ppm;       /* of the last */
 	} clock;
 	struct rls_call_set calls;
+	struct rls_others_cost others_cost;     /* while more than one thread is alive */
 	uint64_t alone_busy_ns;     /* while no thread is alive: G(booked up to here) */
 
 	struct rls_thread *threads;

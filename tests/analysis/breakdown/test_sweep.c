@@ -136,6 +136,44 @@ static void test_many_spans_between_reports(void **unused)
 	script_end(&script);
 }
 
+/* Thread 2 works in an operation, with hits of 5 at 30 and of 7 at 45; thread 1 in "a" waits up to 50. */
+static void test_who_waits_for_hits_of_others_waits_longer(void **unused)
+{
+	static const struct {
+		const char *operation;
+		uint64_t waited_ns, taken_ns;
+	} cases[] = { { "a", 25, 12 }, { "a", 20, 7 }, { "a", 6, 6 }, { "a", 5, 0 }, { "b", 25, 0 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct rls_breakdown_row *row;
+		struct rls_report *report;
+		struct script script;
+
+		begin(&script);
+		add_operation(&script, 20, 1, 1, "a");
+		add_thread(&script, 10, 1, 2);
+		add_category(&script, 20, 1, 2, RLS_CATEGORY_BACKEND);
+		add_operation(&script, 20, 1, 2, cases[i].operation);
+		add_hits(&script, 30, 1, 2, 1, 5);
+		add_hits(&script, 45, 1, 2, 1, 7);
+		add_hits(&script, 50, 1, 1, 1, 2);
+		add_off_cpu(&script, 50, 1, 1, cases[i].waited_ns);
+		add_end(&script, 60);
+		report = script_report(&script);
+		row = find_row(report, 1, 1, "", "a", "python", CPU);
+		assert_non_null(row);
+		assert_int_equal(row->others_cost_ns, cases[i].taken_ns);
+		assert_int_equal(row->wall_ns - row->corrected_ns, 2 + row->others_cost_ns);
+		assert_true(row->error_ns >= row->others_cost_ns);
+		row = find_row(report, 1, 2, "", cases[i].operation, "backend", CPU);
+		assert_non_null(row);
+		assert_int_equal(row->wall_ns - row->corrected_ns, 12);
+		assert_int_equal(report->overhead.estimated_ns, 14);
+		rls_report_free(report);
+		script_end(&script);
+	}
+}
+
 static void test_off_cpu_is_shared_between_parts(void **unused)
 {
 	const struct rls_breakdown_row *row;
@@ -519,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_hits_reach_back_over_operations_latest_first),
 		cmocka_unit_test(test_hits_under_a_busy_gpu_are_said_apart),
 		cmocka_unit_test(test_many_spans_between_reports),
+		cmocka_unit_test(test_who_waits_for_hits_of_others_waits_longer),
 		cmocka_unit_test(test_off_cpu_is_shared_between_parts),
 		cmocka_unit_test(test_a_wait_on_the_gpu_is_not_busy),
 		cmocka_unit_test(test_work_is_filed_where_it_was_launched),
