@@ -320,6 +320,8 @@ static int calibrate_job(const struct arguments *arguments)
 	doubted = doubt(&found.delta);
 	if (doubted)
 		rls_warning("%s: nothing is kept of it", doubted);
+	if (found.bridged && !found.cuda_count)
+		rls_warning("what CUPTI costs its calls into CUDA could not be told, and will be left in: give it a longer --duration");
 	if (!doubted || found.cuda_count)
 		r = keep(&workload, way, &file);
 	rls_calibration_file_clear(&file);

@@ -38,7 +38,8 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_in_v
 	if (!r)
 		r = rls_recorder_run(recorder, &hooks, &why);
 	if (!r) {
-		out->cuda_count = rls_recorder_cuda_costs(recorder, out->cuda, RLS_CUDA_COSTS_MAX);
+		out->cuda_count = rls_recorder_cuda_costs(recorder, out->cuda, RLS_CUDA_COSTS_MAX,
+							  &out->bridged);
 		found = rls_recorder_in_vivo(recorder, &out->delta, &out->hit_ns);
 		if (!found)
 			out->operation_count = rls_recorder_operation_costs(recorder, &out->delta,

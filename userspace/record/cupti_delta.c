@@ -10,23 +10,22 @@
 /* More names than CUDA has entry points that launch, copy or allocate are made up. */
 #define NAMES_MAX 512
 #define CALLS_MIN 5             /* of a name in a stretch, for a mean of it */
-#define STRETCHES_MIN 3         /* of either kind */
+#define PAIRS_MIN 3
 #define CONFIDENCE 0.95
 /* A cost that is less certain than that share of itself is worth less than none: calls that wait
  * for a GPU take as long as that does. */
 #define CERTAIN 0.5
 
-struct side {
-	size_t stretches;
-	double mean_ns, squares;        /* of the stretches' means (Welford) */
-	uint64_t calls;
-};
-
 struct rls_cupti_calls {
 	rls_string_id name;
 	double sum_ns;                  /* of the stretch under way */
 	uint64_t count;
-	struct side sides[2];           /* plain, armed */
+	double before_ns;               /* its mean in the stretch before; 0: none, or it is in a pair already */
+	bool before_armed;
+	size_t pairs;
+	double more_ns, squares;        /* of pairs: what it takes longer armed (Welford) */
+	double plain_ns;                /* sum of the pairs' */
+	uint64_t calls;
 };
 
 void rls_cupti_delta_clear(struct rls_cupti_delta *delta)
@@ -50,14 +49,27 @@ void rls_cupti_delta_begin(struct rls_cupti_delta *delta, uint64_t from_ns, bool
 	delta->armed = armed;
 }
 
-static void take_mean(struct side *side, double mean_ns, uint64_t calls)
+/* Two neighbours are a pair: what the machine does for longer than that goes to both. */
+static void take_pair(struct rls_cupti_calls *calls, double plain_ns, double armed_ns)
 {
-	double off = mean_ns - side->mean_ns;
+	double off = armed_ns - plain_ns - calls->more_ns;
 
-	side->stretches++;
-	side->mean_ns += off / (double)side->stretches;
-	side->squares += off * (mean_ns - side->mean_ns);
-	side->calls += calls;
+	calls->pairs++;
+	calls->more_ns += off / (double)calls->pairs;
+	calls->squares += off * (armed_ns - plain_ns - calls->more_ns);
+	calls->plain_ns += plain_ns;
+}
+
+static void take_mean(struct rls_cupti_calls *calls, double mean_ns, bool armed)
+{
+	calls->calls += calls->count;
+	if (calls->before_ns > 0 && calls->before_armed != armed) {
+		take_pair(calls, armed ? calls->before_ns : mean_ns, armed ? mean_ns : calls->before_ns);
+		calls->before_ns = 0;
+	} else {
+		calls->before_ns = mean_ns;
+		calls->before_armed = armed;
+	}
 }
 
 void rls_cupti_delta_end(struct rls_cupti_delta *delta)
@@ -66,8 +78,9 @@ void rls_cupti_delta_end(struct rls_cupti_delta *delta)
 		struct rls_cupti_calls *calls = &delta->calls[i];
 
 		if (calls->count >= CALLS_MIN)
-			take_mean(&calls->sides[delta->armed],
-				  calls->sum_ns / (double)calls->count, calls->count);
+			take_mean(calls, calls->sum_ns / (double)calls->count, delta->armed);
+		else
+			calls->before_ns = 0;
 	}
 	forget_stretch(delta);
 	delta->from_ns = 0;
@@ -107,33 +120,20 @@ int rls_cupti_delta_add(struct rls_cupti_delta *delta, rls_string_id name, uint6
 	return 0;
 }
 
-static double variance_of_mean(const struct side *side)
-{
-	double n = (double)side->stretches;
-
-	return side->squares / (n - 1) / n;
-}
-
-/* The difference of the two means, by Welch. False: it is not known. */
+/* The mean of the pairs' differences. False: it is not known. */
 static bool compare(const struct rls_cupti_calls *calls, struct rls_cupti_cost *out)
 {
-	const struct side *plain = &calls->sides[0], *armed = &calls->sides[1];
-	double variances[2], sum, freedom;
+	double pairs = (double)calls->pairs;
 
-	if (plain->stretches < STRETCHES_MIN || armed->stretches < STRETCHES_MIN)
+	if (calls->pairs < PAIRS_MIN)
 		return false;
-	variances[0] = variance_of_mean(plain);
-	variances[1] = variance_of_mean(armed);
-	sum = variances[0] + variances[1];
-	freedom = sum > 0 ? sum * sum / (variances[0] * variances[0] / (double)(plain->stretches - 1) +
-					 variances[1] * variances[1] / (double)(armed->stretches - 1)) :
-			    1;
 	*out = (struct rls_cupti_cost){
 		.name = calls->name,
-		.ns = armed->mean_ns - plain->mean_ns,
-		.error_ns = rls_student_quantile(CONFIDENCE, freedom) * sqrt(sum),
-		.plain_ns = plain->mean_ns,
-		.calls = plain->calls + armed->calls,
+		.ns = calls->more_ns,
+		.error_ns = rls_student_quantile(CONFIDENCE, pairs - 1) *
+			    sqrt(calls->squares / (pairs - 1) / pairs),
+		.plain_ns = calls->plain_ns / pairs,
+		.calls = calls->calls,
 	};
 	return out->ns > 0 && out->error_ns <= CERTAIN * out->ns;
 }
@@ -142,10 +142,8 @@ static int by_calls(const void *left, const void *right)
 {
 	const struct rls_cupti_calls *a = *(const struct rls_cupti_calls *const *)left;
 	const struct rls_cupti_calls *b = *(const struct rls_cupti_calls *const *)right;
-	uint64_t more = a->sides[0].calls + a->sides[1].calls;
-	uint64_t less = b->sides[0].calls + b->sides[1].calls;
 
-	return (more < less) - (more > less);
+	return (a->calls < b->calls) - (a->calls > b->calls);
 }
 
 size_t rls_cupti_delta_conclude(const struct rls_cupti_delta *delta, struct rls_cupti_cost *out,

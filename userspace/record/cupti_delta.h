@@ -4,8 +4,8 @@
  *     calls     ││ │  │ │ │   ││ │   │ │    by name: their mean in each stretch
  *
  * The difference of averages (RL-Scope, MLSys 2021, appendix C.2) within one run: some calls
- * keep CUPTI's books, some do not, and none can be switched on by itself. A stretch is one
- * sample, so that what the machine does in one of them does not pass for many.
+ * keep CUPTI's books, some do not, and none can be switched on by itself. Two neighbouring stretches are one
+ * sample, so that what the machine does in one of them does not pass for many, nor what it does for longer for CUPTI's doing.
  */
 #ifndef RLS_CUPTI_DELTA_H
 #define RLS_CUPTI_DELTA_H
@@ -45,7 +45,7 @@ void rls_cupti_delta_end(struct rls_cupti_delta *delta);
 int rls_cupti_delta_add(struct rls_cupti_delta *delta, rls_string_id name, uint64_t start_ns,
 			uint64_t duration_ns);
 
-/* Of the names that were called in enough stretches of both kinds, those whose cost is known, the
+/* Of the names that were called in enough pairs of stretches, those whose cost is known, the
  * most called first. Returns how many, max at most. */
 size_t rls_cupti_delta_conclude(const struct rls_cupti_delta *delta, struct rls_cupti_cost *out,
 				size_t max);

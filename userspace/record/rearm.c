@@ -3,9 +3,10 @@
 #include "userspace/log.h"
 #include "userspace/record/random.h"
 
-/* Between two turns, drawn evenly. */
-#define TURN_NS_MIN 900000000ULL
-#define TURN_NS_MAX 1700000000ULL
+/* Between two turns, drawn evenly: as short as there are some windows of probes in, so that the machine stays as it is from
+ * one to the next. */
+#define TURN_NS_MIN 500000000ULL
+#define TURN_NS_MAX 900000000ULL
 /* Until bridge and CUPTI have followed. */
 #define SETTLE_NS 400000000ULL
 

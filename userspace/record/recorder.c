@@ -476,7 +476,7 @@ size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
 }
 
 size_t rls_recorder_cuda_costs(const struct rls_recorder *recorder, struct rls_cuda_cost *out,
-			       size_t max)
+			       size_t max, bool *bridged)
 {
 	struct rls_cupti_cost found[RLS_CUDA_COSTS_MAX];
 	size_t count = rls_cupti_delta_conclude(&recorder->rearm.delta, found,
@@ -487,6 +487,7 @@ size_t rls_recorder_cuda_costs(const struct rls_recorder *recorder, struct rls_c
 		snprintf(out[i].name, sizeof(out[i].name), "%s",
 			 rls_string_pool_get(recorder->output.strings, found[i].name));
 	}
+	*bridged = recorder->rearm.due_ns != 0;
 	return count;
 }
 
