@@ -13,6 +13,8 @@
 
 #define SIGMAS 1.96
 #define CONFIDENCE 0.95
+/* Of a thread's time, what it may run and still be held to have been waiting all along. */
+#define PARKED_SHARE 0.002
 /* A guess is held to be right with the weight of so many looks, of which such a share may still have
  * been something else: 0.1 to 2 % were in training jobs (scripts/bench/HISTORY.md). */
 #define TRUST_LOOKS 10.0
@@ -125,6 +127,10 @@ void rls_truth_add(struct rls_truth *truth, enum rls_category guess, enum rls_ca
 }
 
 /* --- shares --------------------------------------------------------------------------- */
+
+struct looks_of_thread {
+	struct rls_looks running, waiting;
+};
 
 struct shares {
 	double of[RLS_CATEGORY_MAX];
@@ -256,18 +262,28 @@ static void by_nothing(enum rls_category category, struct shares *out)
 	}
 }
 
+/* A helper that is parked while whom it works for goes through operations: it runs in none of them. */
+static bool was_parked(const struct pool *pool)
+{
+	return !sum_of_counts(pool->running.count) && pool->closed.raw_ns < PARKED_SHARE * (double)pool->closed_ns;
+}
+
+/* all: of the thread in any operation. */
 static void shares_of(const struct rls_thread *thread, const struct pool *pool,
-		      const struct rls_looks *others, struct shares *running,
+		      const struct looks_of_thread *all, struct shares *running,
 		      struct shares *waiting)
 {
 	const struct rls_truth *truth = &thread->process->truth;
-	double waits = (double)sum_of_counts(pool->waiting.count);
+	const struct rls_looks *waits = &pool->waiting;
 
 	if (!by_weights(truth, pool->running.count, (double)sum_of_counts(pool->running.count),
 			running) &&
-	    !by_traced(pool, running) && !by_weights(truth, others->count, 1, running))
+	    !by_traced(pool, running) && !by_weights(truth, all->running.count, 1, running))
 		by_nothing(thread->category, running);
-	if (!by_weights(truth, pool->waiting.ns, waits, waiting))
+	/* Its waits have begun in other operations, or ended there, where looks told of them. */
+	if (!sum_of_counts(waits->ns) && was_parked(pool))
+		waits = &all->waiting;
+	if (!by_weights(truth, waits->ns, (double)sum_of_counts(waits->count), waiting))
 		*waiting = *running;
 }
 
@@ -441,14 +457,14 @@ static void fill_pool(struct pool *pool)
 }
 
 static void settle_pool(const struct rls_thread *thread, struct pool *pool,
-			const struct rls_looks *others)
+			const struct looks_of_thread *all)
 {
 	struct shares running, waiting;
 
 	fill_pool(pool);
 	if (!pool->closed_ns)
 		return;
-	shares_of(thread, pool, others, &running, &waiting);
+	shares_of(thread, pool, all, &running, &waiting);
 	scale_counts(pool);
 	for (size_t s = 0; s < pool->count; s++) {
 		struct rls_scope *scope = pool->scopes[s];
@@ -475,7 +491,7 @@ static int order_scopes(const void *left, const void *right)
 int rls_shares_settle(struct rls_thread *thread)
 {
 	_cleanup_free_ struct rls_scope **sorted = NULL;
-	struct rls_looks others = { 0 };
+	struct looks_of_thread all = { 0 };
 	size_t count = 0, capacity = 0;
 	bool any = false;
 
@@ -486,8 +502,10 @@ int rls_shares_settle(struct rls_thread *thread)
 			return err;
 		sorted[count++] = s;
 		any |= s->unseen != NULL;
-		if (s->unseen)
-			pool_looks(&others, &s->unseen->running);
+		if (!s->unseen)
+			continue;
+		pool_looks(&all.running, &s->unseen->running);
+		pool_looks(&all.waiting, &s->unseen->waiting);
 	}
 	if (!any)
 		return 0;
@@ -499,7 +517,7 @@ int rls_shares_settle(struct rls_thread *thread)
 		for (end = i + 1; end < count && !order_scopes(&sorted[i], &sorted[end]);)
 			end++;
 		pool.count = end - i;
-		settle_pool(thread, &pool, &others);
+		settle_pool(thread, &pool, &all);
 	}
 	return 0;
 }

@@ -12,7 +12,8 @@
  * P(c | g) is how often c was true where g was guessed while tracing could tell (two-phase, or
  * double, sampling; Cochran, Sampling Techniques, ch. 12), g itself where that is unknown.
  * Running time is divided by looks at the running thread, waiting time by looks at waits. An
- * operation never looked at goes by its traced time, else by the thread's other looks.
+ * operation never looked at goes by its traced time, else by the thread's other looks; one in which
+ * the thread never ran by looks at its waits in others, for those are the same waits.
  *
  * Boundaries that are cheap to trace stay on in closed time and still tell of their calls, but no
  * figure is exact for that: inside such a call a thread may go on through a boundary that is off

@@ -276,6 +276,37 @@ static void test_waits_lie_where_a_look_saw_them_end(void **unused)
 	}
 }
 
+/* A helper waits while the operation of whom it works for changes: looks at the ends of its waits, in the one, tell of
+ * the other too. Where it ran there, they do not. */
+static void test_a_parked_thread_is_known_by_its_waits_elsewhere(void **unused)
+{
+	for (uint64_t ran_ns = 0; ran_ns <= 100; ran_ns += 100) {
+		const struct rls_breakdown_row *row;
+		struct rls_report *report;
+		struct script script;
+
+		begin(&script, 0);
+		add_category(&script, 0, 1, 1, RLS_CATEGORY_BACKEND);
+		add_window(&script, 1000, false);
+		for (uint64_t from_ns = 1000; from_ns < 1000000; from_ns += 10000) {
+			add_operation(&script, from_ns, 1, 1, "rest");
+			add_operation(&script, from_ns + 7000, 1, 1, "work");
+			add_look(&script, from_ns + 8000, RLS_CATEGORY_BACKEND);
+			script.events[script.count - 1].share.waited_ns = 1000;
+			add_off_cpu(&script, from_ns + 8000, 1, 1, 8000 - ran_ns);
+			add_look(&script, from_ns + 9000, RLS_CATEGORY_BACKEND);
+		}
+		add_end(&script, 1001000);
+		report = script_report_alone(&script);
+		row = find_row(report, 1, 1, "", "rest", "backend", RLS_RESOURCE_CPU);
+		assert_non_null(row);
+		assert_int_equal(row->wall_ns - row->on_cpu_ns, 100 * (7000 - ran_ns));
+		assert_true(ran_ns ? row->error_ns > row->wall_ns / 2 : row->error_ns < row->wall_ns / 8);
+		rls_report_free(report);
+		script_end(&script);
+	}
+}
+
 /* Never looked at, never traced: in doubt altogether, and still all there. */
 static void test_what_nobody_looked_at_is_there(void **unused)
 {
@@ -445,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_hits_beside_the_gpu_make_windows_longer_too),
 		cmocka_unit_test(test_one_window_leaves_a_count_in_doubt),
 		cmocka_unit_test(test_waits_lie_where_a_look_saw_them_end),
+		cmocka_unit_test(test_a_parked_thread_is_known_by_its_waits_elsewhere),
 		cmocka_unit_test(test_what_nobody_looked_at_is_there),
 		cmocka_unit_test(test_stated_errors_hold),
 	};
