@@ -25,6 +25,7 @@ LINKS_MAX = 12
 DEEP_STACK_BYTES = 1 << 30
 now_ns = time.monotonic_ns
 FRAMES = {}
+FRAMES_LOCK = threading.Lock()  # two threads would give two frames one number, and every later one a wrong one
 PHASES = []
 
 
@@ -33,7 +34,8 @@ def stack_of(frame):
     while frame:
         code = frame.f_code
         name = getattr(code, "co_qualname", code.co_name)
-        stack.append(FRAMES.setdefault((code.co_filename, name, frame.f_lineno), len(FRAMES)))
+        with FRAMES_LOCK:
+            stack.append(FRAMES.setdefault((code.co_filename, name, frame.f_lineno), len(FRAMES)))
         frame = frame.f_back
     return stack
 

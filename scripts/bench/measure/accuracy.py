@@ -169,24 +169,27 @@ def by_twin(twin, alone, probed, removed):
 
 
 def judge(name, found, alone, probed, twin):
+    def off(corrected, truth):
+        return of_rounds([one / own - 1 for one, own in zip(corrected, truth)])
     base = [neighbours(alone, i, lambda answer: answer["wall_ns"]) for i in range(len(probed))]
-    quiet = Quiet(alone, probed)
     removed = [pairs.removed_ns(answer) for answer in probed]
     walls = [answer["wall_ns"] for answer in probed]
+    with_bursts = off([wall - cost for wall, cost in zip(walls, removed)], base)
+    try:
+        quiet = Quiet(alone, probed)
+    except pairs.Failed as error:
+        raise pairs.Failed("%s; with its bursts %s" % (error, percent(with_bursts))) from None
     factors = [factor_of(answer) for answer in probed]
     hits = pairs.median([answer["report"]["overhead"]["hits"] for answer in probed])
     stated = [sum(row["error_ns"] for row in pairs.main_rows(answer) if row["operation"])
               for answer in probed]
     rows = operation_rows(quiet, alone, probed)
     paced, twins = by_twin(twin, alone, probed, removed)
-
-    def off(corrected, truth):
-        return of_rounds([one / own - 1 for one, own in zip(corrected, truth)])
     return {
         "work": name, "rounds": len(found), "alone_s": pairs.median(base) / 1e9 / len(probed[0]["walls"]),
         "inflation": quiet.inflation(), "corrected": quiet.off(removed),
         "beside_twin": paced, "twin": twins,
-        "with_bursts": off([wall - cost for wall, cost in zip(walls, removed)], base),
+        "with_bursts": with_bursts,
         "by_machine": quiet.off([cost / factor for cost, factor in zip(removed, factors)]),
         "bursts": quiet.bursts, "ratios": quiet.ratios(removed),
         "hit_ns": pairs.median([(wall - own) / hits for wall, own in zip(walls, base)]),
