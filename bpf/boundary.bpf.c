@@ -52,7 +52,7 @@ static __always_inline void settle_before_entry(struct thread_state *thread, __u
 		return;
 	if (RLS_COOKIE_FROM_PYTHON(cookie)) {
 		/* Only the interpreter calls it: whatever we believed, this thread was in Python. */
-		if (thread->base != PYTHON && !may_be_in_python(thread->pid))
+		if (thread->base != PYTHON && !becomes_python(thread))
 			return;
 		thread->base = PYTHON;
 		if (thread->category != PYTHON)

@@ -55,6 +55,7 @@ static __always_inline void inherit_state(struct thread_state *child,
 	child->annotated = parent->annotated;
 	child->record_seen = parent->record_seen;
 	child->base = parent->base;
+	child->roleless = parent->roleless;
 	child->category = parent->category;
 	child->depth = parent->depth;
 	child->window = parent->window;

@@ -203,17 +203,34 @@ static __always_inline void leave_frames(struct thread_state *thread, __u64 limi
 	}
 }
 
+/* Whether what is below the first frame is known for good. */
+static __always_inline bool is_python_s_own(const struct thread_state *thread)
+{
+	return thread->base == PYTHON && !thread->roleless;
+}
+
+/* Something tells of Python. A library's own thread does not become Python's by that. */
+static __always_inline bool becomes_python(struct thread_state *thread)
+{
+	bool roleless = !may_be_in_python(thread->pid);
+
+	if (roleless && thread->base)
+		return false;
+	thread->roleless = roleless;
+	return true;
+}
+
 /* With no frame left, something has told what is below: Python, for good; or a library, until another tells. That
  * may be one that the thread was inside of when recording began, or whose own thread it is. CUDA's is the former:
  * what it does there is soon over, and with nobody else below, who comes back from it is not seen to. */
 static __always_inline void settle_base_category(struct thread_state *thread, __u8 base,
 						 __u32 site)
 {
-	if (thread->depth || thread->base == PYTHON || thread->base == base)
+	if (thread->depth || is_python_s_own(thread) || thread->base == base)
 		return;
 	if (base == CUDA_API && thread->base)
 		return;
-	if (base == PYTHON && !may_be_in_python(thread->pid))
+	if (base == PYTHON && !becomes_python(thread))
 		return;
 	thread->base = base;
 	if (thread->category != base)
@@ -223,7 +240,7 @@ static __always_inline void settle_base_category(struct thread_state *thread, __
 /* The same, told by an address that the thread came from or returns to. */
 static __always_inline void settle_base(struct thread_state *thread, __u64 address, __u32 site)
 {
-	if (!thread->depth && thread->base != PYTHON)
+	if (!thread->depth && !is_python_s_own(thread))
 		settle_base_category(thread, category_of_address(thread->pid, address), site);
 }
 

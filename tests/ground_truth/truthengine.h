@@ -5,12 +5,16 @@
 #include <stdint.h>
 
 struct truthengine_work {
-	uint64_t (*call)(uint64_t ns);  /* of another library, `count` times */
+	uint64_t (*call)(uint64_t ns);  /* of another library, `count` times through yet another and as often directly */
+	uint64_t (*through)(uint64_t (*call)(uint64_t ns), uint64_t ns);
 	long count;
-	uint64_t each_ns;               /* in the call, and after it in the engine itself */
+	uint64_t each_ns;               /* in either call, and after them in the engine itself */
 	int (*ensure)(void);            /* PyGILState_Ensure and PyEval_SaveThread; NULL for neither */
 	void *(*save)(void);
 };
+
+/* What `through` may be, of a library that nobody knows. */
+uint64_t truthengine_through(uint64_t (*call)(uint64_t ns), uint64_t ns);
 
 int truthengine_start(const struct truthengine_work *wanted);
 int truthengine_join(void);

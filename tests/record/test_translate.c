@@ -482,6 +482,24 @@ static void a_helper_that_ends_before_the_next_edge_is_told_its_operation(void *
 			       "25 7/9 thread_end\n");
 }
 
+/* Met late, though it has lived since recording began. */
+static void a_helper_that_slept_through_operations_has_the_one_it_is_met_in(void **state)
+{
+	send_name(*state, 7, 0x100, "rollout");
+	send_name(*state, 7, 0x200, "update");
+	send_thread(*state, 7, 8, 1, 8, "main");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	send_edge(*state, 7, 8, 80, RLS_EDGE_POP, 0, 0);
+	send_edge(*state, 7, 8, 90, RLS_EDGE_PUSH, 1, 0x200);
+	event_log_empty(&event_log);
+	send_thread(*state, 7, 9, 1, 9, "engine");
+	send_edge(*state, 7, 8, 120, RLS_EDGE_POP, 0, 0);
+	assert_log(&event_log, "1 7/9 thread engine ns_tid=0\n"
+			       "90 7/9 operation update\n"
+			       "120 7/8 operation -\n"
+			       "120 7/9 operation -\n");
+}
+
 static void describe_parent(struct rls_translator *translator)
 {
 	struct rls_event event = { .kind = RLS_EVENT_PROCESS, .pid = 7, .time_ns = 1 };
@@ -671,6 +689,7 @@ int main(void)
 		TEST(helper_threads_have_the_operation_of_the_annotated_one),
 		TEST(a_helper_with_an_operation_of_its_own_is_none),
 		TEST(a_helper_that_ends_before_the_next_edge_is_told_its_operation),
+		TEST(a_helper_that_slept_through_operations_has_the_one_it_is_met_in),
 		TEST(a_child_goes_on_where_its_parent_was),
 		TEST(a_child_of_an_idle_parent_inherits_nothing),
 		TEST(a_number_used_again_is_another_process),

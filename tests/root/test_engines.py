@@ -1,19 +1,22 @@
 #!/usr/bin/python3
-"""A thread that a library made is never in Python, whatever it calls, and whether or not it has a state there: what
-it does itself is its library's where that has a role, and nobody knows where it has none."""
+"""A thread that a library made is in that library, where it has a role: whatever it calls, through whatever others, and
+whether or not Python has a state for it. Where it has no role it is told as Python, as all that has none."""
 
 import os
+import shutil
 import sys
+import tempfile
 
 import harness
 
 JOB = """
 import ctypes, os, sys, threading
 truthc, engine = (ctypes.CDLL(os.path.join(sys.argv[1], name)) for name in ("libtruthc.so", "libtruthengine.so"))
+other = ctypes.CDLL(os.path.join(sys.argv[2], "libnobodys.so"))
 
 class Work(ctypes.Structure):
-    _fields_ = [("call", ctypes.c_void_p), ("count", ctypes.c_long), ("each_ns", ctypes.c_uint64),
-                ("ensure", ctypes.c_void_p), ("save", ctypes.c_void_p)]
+    _fields_ = [("call", ctypes.c_void_p), ("through", ctypes.c_void_p), ("count", ctypes.c_long),
+                ("each_ns", ctypes.c_uint64), ("ensure", ctypes.c_void_p), ("save", ctypes.c_void_p)]
 
 def address(function):
     return ctypes.cast(function, ctypes.c_void_p)
@@ -30,46 +33,60 @@ for line in sys.stdin:
         thread.join()
     else:
         state = [address(ctypes.pythonapi.PyGILState_Ensure), address(ctypes.pythonapi.PyEval_SaveThread)]
-        work = Work(address(truthc.truthc_spin), 100, 1000000, *(state if line == "state\\n" else [None, None]))
+        work = Work(address(truthc.truthc_spin), address(other.truthengine_through), 100, 1000000,
+                    *(state if line == "state\\n" else [None, None]))
         engine.truthengine_start(ctypes.byref(work))
         engine.truthengine_join()
     print("done", flush=True)
 """
 
 SPENT_NS = 100 * 1000000
+LITTLE = 0.05
 
 
-def spent(tag, word, *roles):
-    """{category: ns} of the thread that the job makes."""
-    with harness.Process([harness.interpreter(tag), "-c", JOB, harness.TRUTH]) as target:
+def spent(tag, folder, word, *arguments):
+    """({category: ns}, {(from, to): count}) of the thread that the job makes."""
+    with harness.Process([harness.interpreter(tag), "-c", JOB, harness.TRUTH, folder]) as target:
         if not target.out.wait("ready", 30):
             raise RuntimeError("the job is not ready: %s" % target.err.text())
-        with harness.Recording([target.pid], "--simulator", "libtruthc.so*", *roles, roles=[]) as recording:
+        with harness.Recording([target.pid], "--simulator", "libtruthc.so*", *arguments, roles=[]) as recording:
             target.say(word)
             target.out.wait("done", 30)
             recording.stop()
-            found = {}
-            for row in recording.report()["breakdown"]:
+            report, found, flows = recording.report(), {}, {}
+            for row in report["breakdown"]:
                 if row["tid"] != target.pid:
                     found[row["category"]] = found.get(row["category"], 0) + row["wall_ns"]
-            return found
+            for row in report["transitions"]:
+                if row["tid"] != target.pid:
+                    flow = row["from"], row["to"]
+                    flows[flow] = flows.get(flow, 0) + row["count"]
+            return found, flows
+
+
+def engine(checks, tag, folder, word, *arguments):
+    found, flows = spent(tag, folder, word, "--backend", "libtruthengine.so*", *arguments)
+    checks.that(found.get("simulator", 0) >= 2 * SPENT_NS and found.get("backend", 0) >= (1 - LITTLE) * SPENT_NS and
+                found.get("python", 0) < LITTLE * SPENT_NS, "a backend's own thread, %s: %s" % (word, found))
+    checks.that(199 <= flows.get(("backend", "simulator"), 0) <= 200, "and its calls: %s" % flows)
 
 
 def main():
     harness.need_root_and_profiler()
     checks, tag = harness.Checks(), sys.argv[1] if len(sys.argv) > 1 else "system"
-    if not os.path.exists(os.path.join(harness.TRUTH, "libtruthengine.so")):
+    made = os.path.join(harness.TRUTH, "libtruthengine.so")
+    if not os.path.exists(made):
         harness.skip("no libtruthengine.so in %s" % harness.TRUTH)
-    for word in ("none", "state"):
-        found = spent(tag, word, *(["--sample-hz", "0"] if word == "state" else []))
-        checks.that(found.get("simulator", 0) >= SPENT_NS and not found.get("python"),
-                    "an engine's thread, its state there %s: %s" % (word, found))
-        found = spent(tag, word, "--backend", "libtruthengine.so*")
-        checks.that(found.get("simulator", 0) >= SPENT_NS and not found.get("python") and
-                    found.get("backend", 0) >= 0.98 * SPENT_NS, "the same, of a backend: %s" % found)
-    found = spent(tag, "thread")
-    checks.that(found.get("simulator", 0) >= SPENT_NS and found.get("python", 0) > 0,
-                "a thread of Python's own: %s" % found)
+    with tempfile.TemporaryDirectory(prefix="rls-") as folder:
+        shutil.copy(made, os.path.join(folder, "libnobodys.so"))
+        engine(checks, tag, folder, "none")
+        engine(checks, tag, folder, "state", "--sample-hz", "0")
+        found, flows = spent(tag, folder, "state")
+        checks.that(found.get("simulator", 0) >= 2 * SPENT_NS and found.get("python", 0) >= (1 - LITTLE) * SPENT_NS and
+                    flows.get(("python", "simulator")) == 200, "one of a library without a role: %s, %s" % (found, flows))
+        found, flows = spent(tag, folder, "thread")
+        checks.that(found.get("simulator", 0) >= SPENT_NS and found.get("python", 0) > 0 and
+                    flows.get(("python", "simulator")) == 100, "a thread of Python's own: %s, %s" % (found, flows))
     checks.finish()
 
 

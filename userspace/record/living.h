@@ -23,6 +23,7 @@ struct rls_living_thread {
 	struct rls_density density;
 	struct rls_arrears arrears;
 	struct rls_operation_stack operations;
+	uint64_t operations_since_ns;   /* when they were entered, or returned to */
 	struct rls_edge_queue edges;    /* of it, what hits have not come to yet (charge.h) */
 	rls_string_id charged_operation;        /* at the last hit */
 	rls_string_id turned_operation; /* since its operations changed last */

@@ -49,6 +49,7 @@ static int turn(struct rls_translator *translator, struct rls_living_process *pr
 	struct rls_event spill = rls_event_at(RLS_EVENT_HITS, process->event.pid, thread->tid, edge.time_ns);
 	int r = rls_inherit_after(&translator->sink, process, thread, edge.time_ns);
 
+	thread->operations_since_ns = edge.time_ns;
 	edge.now = rls_operation_stack_innermost(&thread->operations);
 	if (!r)
 		r = rls_charge_turn(process, thread, &edge, &spill.hits.cost_ns);
