@@ -82,16 +82,12 @@ static __always_inline bool has_room(void)
 	return ends[RLS_END_TAKEN] - read < transitions_room;
 }
 
-/* A place on the transitions ring, and what to say when it is filled; NULL when there is no room. */
+/* A place on the transitions ring, in which there is room, and what to say when it is filled. */
 static __always_inline struct rls_wire_place *take_place(__u64 *turn)
 {
-	__u64 position;
-	__u32 key;
+	__u64 position = __sync_fetch_and_add(&transition_ends[RLS_END_TAKEN], 1);
+	__u32 key = position & transitions_mask;
 
-	if (!has_room())
-		return NULL;
-	position = __sync_fetch_and_add(&transition_ends[RLS_END_TAKEN], 1);
-	key = position & transitions_mask;
 	*turn = position + 1;
 	return bpf_map_lookup_elem(&transitions, &key);
 }
@@ -103,11 +99,12 @@ static __always_inline void hand_over(struct rls_wire_place *place, __u64 turn)
 	*(volatile __u64 *)&place->turn = turn;
 }
 
-/* What was lost before is told first, once for each stretch, when it ends: losses must not fill the control ring. */
+/* NULL when there is no room. What was lost before is told first, once for each stretch, when it ends: losses must not
+ * fill the control ring, and what comes after one that is told is not to be lost itself. */
 static __always_inline struct rls_wire_place *take_place_after_losses(struct thread_state *thread, __u64 now_ns,
 								       __u64 *turn)
 {
-	if (thread->lost && !(has_room() && emit_loss(thread, now_ns)))
+	if (!has_room() || (thread->lost && !emit_loss(thread, now_ns)))
 		return NULL;
 	return take_place(turn);
 }
