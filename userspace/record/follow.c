@@ -13,6 +13,7 @@ static void unfollow(struct rls_recorder *recorder, pid_t pid)
 {
 	rls_kernel_untrack(recorder->kernel, pid);
 	rls_libraries_forget(recorder->libraries, pid);
+	rls_pythons_forget(recorder->pythons, pid);
 	rls_processes_remove(&recorder->processes, pid);
 }
 

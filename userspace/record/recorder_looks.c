@@ -2,8 +2,8 @@
 #include "userspace/log.h"
 #include "userspace/record/mmap_watch.h"
 #include "userspace/record/places.h"
-#include "userspace/record/recorder_private.h"
 #include "userspace/record/pythons.h"
+#include "userspace/record/recorder_private.h"
 #include "userspace/record/samples.h"
 #include "userspace/record/throttle.h"
 
@@ -25,6 +25,7 @@ static void look_at(struct rls_recorder *recorder, struct rls_followed *followed
 	if (rls_libraries_scan(recorder->libraries, pid, time_ns))
 		return; /* it has ended, or is just being replaced */
 	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);
+	rls_pythons_look(recorder->pythons, pid, time_ns);
 	if (rls_recorder_is_python(recorder, pid) && !was_python)
 		rls_describe_process(&recorder->describer, pid, time_ns);
 	if (!was_annotated && rls_libraries_annotation(recorder->libraries, pid)) {
@@ -56,7 +57,6 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 		rls_debug("cannot see whether process %d switches stacks", pid);
 	rls_places_forget(recorder->places, pid);
 	rls_samples_mapped(recorder->samples, pid);
-	rls_pythons_look(recorder->pythons, pid, rls_monotonic_ns());
 	/* A library with a role may be called as soon as it is loaded. */
 	rls_processes_look(&recorder->processes, pid,
 			   rls_monotonic_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
