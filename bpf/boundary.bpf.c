@@ -51,12 +51,8 @@ static __always_inline void settle_before_entry(struct thread_state *thread, __u
 	if (thread->depth)
 		return;
 	if (RLS_COOKIE_FROM_PYTHON(cookie)) {
-		/* Only the interpreter calls it: whatever we believed, this thread was in Python. */
-		if (thread->base != PYTHON && !becomes_python(thread))
-			return;
-		thread->base = PYTHON;
-		if (thread->category != PYTHON)
-			emit_category(thread, PYTHON, site);
+		/* Only the interpreter calls it. */
+		settle_base_category(thread, PYTHON, site);
 	} else if (RLS_COOKIE_CATEGORY(cookie) == PYTHON) {
 		/* A call out of the library at ip. */
 		settle_base(thread, ip, site);

@@ -2,21 +2,19 @@
 
 #include <string.h>
 
+/* Of a helper that was only now met, and has lived for long, what the source was in before is not known any more: it has
+ * slept through that. */
 static int tell_inherited(const struct rls_event_sink *sink, uint32_t pid,
 			  struct rls_living_thread *helper,
-			  const struct rls_living_thread *source, uint64_t time_ns)
+			  const struct rls_living_thread *source, uint64_t since_ns)
 {
+	if (since_ns < source->operations_since_ns)
+		since_ns = source->operations_since_ns;
 	helper->operations = source->operations;
-	return rls_emit_operation(sink, pid, helper, time_ns);
+	return rls_emit_operation(sink, pid, helper, since_ns);
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-/* What the source is in up to time_ns is certain: helpers born before then have it. Of who was only now met, and has
- * lived for long, what the source was in before is not known any more: it has slept through that. */
+/* What the source is in up to time_ns is certain: helpers born before then have it. */
 static int settle_helpers(const struct rls_event_sink *sink, struct rls_living_process *process,
 			  const struct rls_living_thread *source, uint64_t time_ns)
 {
@@ -30,8 +28,7 @@ static int settle_helpers(const struct rls_event_sink *sink, struct rls_living_p
 			continue;
 		helper->inherits_since_ns = 0;
 		if (source->operations.count)
-			r = tell_inherited(sink, process->event.pid, helper, source,
-					   later(since_ns, source->operations_since_ns));
+			r = tell_inherited(sink, process->event.pid, helper, source, since_ns);
 	}
 	return r;
 }
@@ -87,6 +84,5 @@ int rls_inherit_last(const struct rls_event_sink *sink, struct rls_living_proces
 		return 0;
 	since_ns = thread->inherits_since_ns;
 	thread->inherits_since_ns = 0;
-	return tell_inherited(sink, process->event.pid, thread, source,
-			      later(since_ns, source->operations_since_ns));
+	return tell_inherited(sink, process->event.pid, thread, source, since_ns);
 }

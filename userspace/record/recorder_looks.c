@@ -25,9 +25,11 @@ static void look_at(struct rls_recorder *recorder, struct rls_followed *followed
 	if (rls_libraries_scan(recorder->libraries, pid, time_ns))
 		return; /* it has ended, or is just being replaced */
 	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);
-	rls_pythons_look(recorder->pythons, pid, time_ns);
-	if (rls_recorder_is_python(recorder, pid) && !was_python)
-		rls_describe_process(&recorder->describer, pid, time_ns);
+	if (rls_recorder_is_python(recorder, pid)) {
+		rls_pythons_look(recorder->pythons, pid, time_ns);
+		if (!was_python)
+			rls_describe_process(&recorder->describer, pid, time_ns);
+	}
 	if (!was_annotated && rls_libraries_annotation(recorder->libraries, pid)) {
 		rls_describe_settings(&recorder->describer, pid);
 		rls_describe_phase(&recorder->describer, pid, time_ns);

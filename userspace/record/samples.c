@@ -80,17 +80,12 @@ void rls_samples_free(struct rls_samples *samples)
  * with it all that the recorder has to do. */
 #define LARGE_CODE_BYTES (8U << 20)
 
-static int prepare_names(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
-{
-	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
-	int r = rls_locator_prepare(samples->locator, pid, LARGE_CODE_BYTES, time_ns);
-
-	return r == -ENOMEM ? r : 0;
-}
-
 int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
 {
-	return samples ? prepare_names(samples, pid, time_ns) : 0;
+	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
+	int r = samples ? rls_locator_prepare(samples->locator, pid, LARGE_CODE_BYTES, time_ns) : 0;
+
+	return r == -ENOMEM ? r : 0;
 }
 
 int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns)
