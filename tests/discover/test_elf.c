@@ -15,6 +15,7 @@
 #include "analysis/cleanup.h"
 #include "userspace/discover/elf.h"
 #include "userspace/discover/harvest.h"
+#include "userspace/discover/library.h"
 #include "userspace/discover/space.h"
 
 static struct rls_elf *open_or_fail(const char *path)
@@ -203,14 +204,27 @@ static void packed_relative_relocations_are_the_same(void **state)
 
 static void knows_who_can_throw(void **state)
 {
-	struct rls_elf *plain = open_or_fail(PLAIN_LIBRARY), *self = open_or_fail("/proc/self/exe");
+	struct rls_elf *plain = open_or_fail(PLAIN_LIBRARY);
 
 	assert_false(rls_elf_has_section(plain, ".gcc_except_table"));
 	assert_true(rls_elf_has_section(plain, ".text"));
-	assert_false(rls_elf_needs(plain, "libstdc++.so"));
-	assert_true(rls_elf_needs(self, "libc.so"));
+	assert_false(rls_library_may_throw(plain));
 	rls_elf_close(plain);
-	rls_elf_close(self);
+}
+
+/* It is what a library calls that counts, not what it is linked with. */
+static void knows_who_is_but_linked_with_cxx(void **state)
+{
+	struct rls_elf *linked = open_or_fail(LINKED_LIBRARY), *calling = open_or_fail(CALLING_LIBRARY);
+	struct rls_elf *cxx = open_or_fail(CXX_RUNTIME);
+
+	assert_false(rls_library_may_throw(linked));
+	assert_false(rls_elf_has_section(calling, ".gcc_except_table"));
+	assert_true(rls_library_may_throw(calling));
+	assert_true(rls_library_may_throw(cxx));
+	rls_elf_close(linked);
+	rls_elf_close(calling);
+	rls_elf_close(cxx);
 }
 
 static void refuses_what_is_no_elf(void **state)
@@ -331,7 +345,7 @@ static size_t exercise(struct rls_elf *elf)
 	}
 	rls_elf_each_symbol(elf, touch_symbol, &sum);
 	rls_elf_each_relocation(elf, touch_relocation, &sum);
-	sum += rls_elf_needs(elf, "lib") + rls_elf_has_section(elf, ".text");
+	sum += rls_elf_has_section(elf, ".text") + rls_library_may_throw(elf);
 	count = rls_elf_extents(elf, &extents);
 	for (size_t i = 0; i < count; i++) {
 		assert_true(rls_elf_bytes_left(elf, extents[i].vaddr) >= extents[i].size_bytes);
@@ -416,6 +430,7 @@ int main(void)
 		cmocka_unit_test(relocations_carry_pointers_and_plt_names),
 		cmocka_unit_test(packed_relative_relocations_are_the_same),
 		cmocka_unit_test(knows_who_can_throw),
+		cmocka_unit_test(knows_who_is_but_linked_with_cxx),
 		cmocka_unit_test(refuses_what_is_no_elf),
 		cmocka_unit_test(survives_truncation_at_any_length),
 		cmocka_unit_test(survives_changed_bytes),

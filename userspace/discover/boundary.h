@@ -71,7 +71,7 @@ struct rls_library {
 	char *host_path;            /* opens from here: /proc/PID/root/... or map_files; owned */
 	enum rls_role role;
 	uint64_t load_bias;         /* runtime address = vaddr + load_bias, in the process looked at */
-	bool may_throw;             /* has .gcc_except_table or a C++ runtime among its dependencies */
+	bool may_throw;             /* rls_library_may_throw() */
 	bool may_switch_stacks;     /* imports swapcontext or the like: the kernel takes its return
 	                             * probes for left behind when the stack pointer moves to another
 	                             * stack, and a return to one that it dropped kills the target */

@@ -417,21 +417,6 @@ size_t rls_elf_segments(const struct rls_elf *elf, const struct rls_elf_segment 
 	return elf->segment_count;
 }
 
-bool rls_elf_needs(const struct rls_elf *elf, const char *prefix)
-{
-	for (size_t i = 0; i < elf->dynamic_entries.count; i++) {
-		Elf64_Dyn entry;
-
-		elf_table_entry(&elf->dynamic_entries, i, &entry);
-		if (entry.d_tag != DT_NEEDED)
-			continue;
-		if (!strncmp(elf_string(&elf->dynamic_strings, entry.d_un.d_val), prefix,
-			     strlen(prefix)))
-			return true;
-	}
-	return false;
-}
-
 bool rls_elf_has_section(const struct rls_elf *elf, const char *name)
 {
 	Elf64_Shdr section;

@@ -70,6 +70,8 @@ int rls_elf_find_static_symbol(const struct rls_elf *elf, const char *name,
 /* Whether one of the names is an undefined symbol's. The names of the others, megabytes in a
  * large library, are not touched. */
 bool rls_elf_imports_any(const struct rls_elf *elf, const char *const *names, size_t count);
+/* The same of names that begin so. */
+bool rls_elf_imports_prefix(const struct rls_elf *elf, const char *const *prefixes, size_t count);
 
 struct rls_elf_relocation {
 	uint64_t vaddr;             /* the word relocated */
@@ -84,8 +86,6 @@ int rls_elf_each_relocation(const struct rls_elf *elf,
 			    int (*visit)(const struct rls_elf_relocation *relocation, void *context),
 			    void *context);
 
-/* Whether DT_NEEDED has a name beginning with prefix ("libstdc++.so"). */
-bool rls_elf_needs(const struct rls_elf *elf, const char *prefix);
 bool rls_elf_has_section(const struct rls_elf *elf, const char *name);
 /* What the file holds of a section, uncompressed ones only. 0 or -ENOENT. */
 int rls_elf_section(const struct rls_elf *elf, const char *name, const uint8_t **bytes,

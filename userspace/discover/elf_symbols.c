@@ -225,8 +225,19 @@ int rls_elf_find_symbol(const struct rls_elf *elf, const char *name, struct rls_
 	return rls_elf_find_static_symbol(elf, name, out);
 }
 
+static bool is_name(const char *name, const char *wanted)
+{
+	return !strcmp(name, wanted);
+}
+
+static bool begins_with(const char *name, const char *prefix)
+{
+	return !strncmp(name, prefix, strlen(prefix));
+}
+
 static bool imports_in_table(const struct elf_table *table, const struct elf_strings *strings,
-			     const char *const *names, size_t count)
+			     const char *const *wanted, size_t count,
+			     bool (*matches)(const char *name, const char *wanted))
 {
 	for (size_t i = 1; i < table->count; i++) {
 		Elf64_Sym entry;
@@ -237,7 +248,7 @@ static bool imports_in_table(const struct elf_table *table, const struct elf_str
 			continue;
 		name = elf_string(strings, entry.st_name);
 		for (size_t j = 0; j < count; j++)
-			if (!strcmp(name, names[j]))
+			if (matches(name, wanted[j]))
 				return true;
 	}
 	return false;
@@ -245,8 +256,16 @@ static bool imports_in_table(const struct elf_table *table, const struct elf_str
 
 bool rls_elf_imports_any(const struct rls_elf *elf, const char *const *names, size_t count)
 {
-	return imports_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, names, count) ||
-	       imports_in_table(&elf->static_symbols, &elf->static_strings, names, count);
+	return imports_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, names, count, is_name) ||
+	       imports_in_table(&elf->static_symbols, &elf->static_strings, names, count, is_name);
+}
+
+bool rls_elf_imports_prefix(const struct rls_elf *elf, const char *const *prefixes, size_t count)
+{
+	return imports_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, prefixes, count,
+				begins_with) ||
+	       imports_in_table(&elf->static_symbols, &elf->static_strings, prefixes, count,
+				begins_with);
 }
 
 static struct rls_elf_relocation describe_rela(const struct rls_elf *elf, const Elf64_Rela *rela,

@@ -34,20 +34,14 @@ void rls_library_free(struct rls_library *library)
 	free(library);
 }
 
-/* Without section headers nobody can say that there is no exception table. */
-static bool may_throw(const struct rls_elf *elf)
+/* Without section headers nobody can say that there is no exception table. That a C++ runtime is among what it
+ * needs says nothing: CUDA 13.2's libcudart is linked with one of which it uses no function, and is C. */
+bool rls_library_may_throw(const struct rls_elf *elf)
 {
-	static const char *const runtimes[] = {"libstdc++.so", "libc++.so", "libc++abi.so",
-					       "libcxxrt.so"};
+	static const char *const throwers[] = {"_Z", "__cxa_throw", "__cxa_rethrow", "_Unwind_"};
 
-	if (!rls_elf_has_section(elf, ".text"))
-		return true;
-	if (rls_elf_has_section(elf, ".gcc_except_table"))
-		return true;
-	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++)
-		if (rls_elf_needs(elf, runtimes[i]))
-			return true;
-	return false;
+	return !rls_elf_has_section(elf, ".text") || rls_elf_has_section(elf, ".gcc_except_table") ||
+	       rls_elf_imports_prefix(elf, throwers, sizeof(throwers) / sizeof(*throwers));
 }
 
 static bool is_of_interest(const struct rls_role_match *match)
@@ -74,7 +68,7 @@ static int open_file(struct rls_open_library *open, const struct rls_mapping *ma
 	if (error)
 		return -ENOEXEC;
 	open->library->load_bias = mapping->start - vaddr;
-	open->library->may_throw = may_throw(open->elf);
+	open->library->may_throw = rls_library_may_throw(open->elf);
 	open->library->may_switch_stacks = may_switch_stacks(open->elf);
 	return 0;
 }

@@ -28,6 +28,9 @@ int rls_open_library_add_exports(const struct rls_open_library *open,
 int rls_open_library_add_callbacks(const struct rls_open_library *open,
 				   struct rls_function_set *functions);
 
+/* Whether an exception may come from the file's own code: it has an exception table, or calls what C++ has. */
+bool rls_library_may_throw(const struct rls_elf *elf);
+
 struct rls_library *rls_library_new(const char *path, const char *host_path);
 void rls_library_free(struct rls_library *library);
 
