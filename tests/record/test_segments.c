@@ -377,6 +377,22 @@ static void operations_need_no_marks(void **state)
 	assert_int_equal(run_without_marks(0.1, &found), -ENODATA);
 }
 
+/* Where it waits in each operation and is seen once a step while sites are off, steps are compared as wholes, through
+ * all of their operations; of these by themselves nothing is told. */
+static void waiting_steps_are_compared_as_wholes(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 1; seed <= 5; seed++) {
+		struct rls_delta_in_vivo found;
+
+		find_in_pieces((struct thread){ .waits = 1 }, seed, 40000000000, step, &found);
+		/* 20, 120 and every other time 200 hits. */
+		assert_true(fabs(found.factor - (20 * 1.2 + 120 * 1.4 + 100 * 0.8) / 240) < 0.05);
+		assert_true(found.error < 0.15);
+		assert_int_equal(found.part_count, 0);
+	}
+}
+
 static void two_pieces_with_hits_and_one_without(struct thread *thread, size_t number, bool probed)
 {
 	(void)number;
@@ -550,6 +566,7 @@ int main(void)
 		cmocka_unit_test(says_where_parts_differ),
 		cmocka_unit_test(finds_what_hits_cost_in_operations),
 		cmocka_unit_test(operations_need_no_marks),
+		cmocka_unit_test(waiting_steps_are_compared_as_wholes),
 		cmocka_unit_test(pieces_without_hits_are_told_apart),
 		cmocka_unit_test(ranges_are_amid_cold_code),
 		cmocka_unit_test(covers_slots_of_short_pieces),

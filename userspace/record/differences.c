@@ -397,6 +397,7 @@ static int conclude_hit(struct rls_difference *differences, size_t count, const 
 	if (result->factor > 0)
 		conclude_parts(differences, count, parts, part_count, result);
 	result->hit_ns = result->factor * whole.cost_ns / whole.hits;
+	result->compared_ns = whole.cost_ns;
 	return 0;
 }
 

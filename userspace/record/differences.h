@@ -53,6 +53,7 @@ struct rls_delta_in_vivo {
 	double hit_ns;          /* what a hit cost */
 	double inflation;       /* the time of the segments with probes, of that without */
 	size_t segments;        /* compared */
+	double compared_ns;     /* what hits in them cost, by the calibration */
 	size_t labels, blocks;
 	struct rls_part_cost {
 		rls_string_id operation;

@@ -32,6 +32,11 @@
 /* Longer pieces do not lie within most stretches. */
 #define TURNS_NS_MAX 40000000
 
+/* Pieces tell parts of the work apart; where wholes compare so many times as much of what hits cost, they tell. */
+#define WHOLES_TELL 4
+/* The part that is several operations, or one too many. */
+#define MIXED_PART (RLS_PARTS_MAX - 1)
+
 /* Where a segment begins or ends: at a mark, by its site, or where the operation changes, by the
  * part on the other side of it. */
 #define TURN(part) (RLS_MARK_SITES + (uint32_t)(part))
@@ -48,20 +53,26 @@ struct rls_stretch {
 	bool probed;
 };
 
-/* What has happened on a thread since its last mark or turn. */
+/* What has happened on a thread since a segment's beginning. */
+struct span {
+	uint64_t begin_ns;      /* 0: none, or something since was lost */
+	uint32_t from;
+	size_t part;
+	uint64_t off_cpu_ns, cost_ns, hits;
+	double sparse_ns;       /* the cost, if there were no others than these */
+};
+
 struct thread {
 	struct thread *next;
-	uint64_t mark_ns;       /* 0: none, or something since was lost */
 	uint64_t record_ns;     /* its last one */
 	uint64_t hit_ns;        /* the last hit of a range, or record */
 	uint64_t cold_ns;       /* the last of these that came after COLD_NS without any */
 	uint32_t range_hits;    /* since its last record: the next will tell of them again */
-	uint32_t earlier_hits;  /* those of them that came before the last mark or turn */
-	uint64_t off_cpu_ns, cost_ns, hits;
-	double sparse_ns;       /* the cost, if there were no others than these */
-	uint32_t from, sequence;
+	uint32_t earlier_hits;  /* those of them that came before the last turn */
+	uint32_t sequence;
 	uint16_t depth;
 	size_t part;
+	struct span piece, whole;       /* since its last mark or turn; since its last mark */
 	struct rls_density density;
 	struct rls_edge_queue edges;
 };
@@ -76,7 +87,8 @@ void rls_segments_clear(struct rls_segments *segments)
 		free(thread);
 	}
 	rls_index_map_free(&segments->threads);
-	free(segments->items);
+	free(segments->pieces.items);
+	free(segments->wholes.items);
 	free(segments->stretches);
 	*segments = (struct rls_segments){ 0 };
 }
@@ -97,19 +109,19 @@ static struct thread *find_thread(struct rls_segments *segments, uint32_t tid)
 	return thread;
 }
 
-/* The part of the work that an operation is; the last stands for all that are too many. */
+/* The part of the work that an operation is. */
 static size_t part_of(struct rls_segments *segments, rls_string_id operation)
 {
-	if (!segments->part_count)
+	if (!segments->part_count) {
 		segments->part_count = 1; /* the first: outside any */
+		segments->parts[MIXED_PART].mixed = true;
+	}
 	for (size_t i = 0; i < segments->part_count; i++) {
-		if (segments->parts[i].operation == operation && !segments->parts[i].mixed)
+		if (segments->parts[i].operation == operation)
 			return i;
 	}
-	if (segments->part_count == RLS_PARTS_MAX) {
-		segments->parts[RLS_PARTS_MAX - 1].mixed = true;
-		return RLS_PARTS_MAX - 1;
-	}
+	if (segments->part_count == MIXED_PART)
+		return MIXED_PART;
 	segments->parts[segments->part_count].operation = operation;
 	return segments->part_count++;
 }
@@ -124,37 +136,33 @@ static size_t label_part(uint64_t label)
 	return label >> 48;
 }
 
-/* What the thread has done since its last mark or turn, up to end_ns. */
-static int put(struct rls_segments *segments, const struct thread *thread, uint64_t end_ns,
-	       uint32_t to)
+/* What the thread has done in the span, up to end_ns. */
+static int put(struct rls_segment_list *list, const struct span *span, uint64_t end_ns, uint32_t to)
 {
-	uint64_t wall_ns = end_ns - thread->mark_ns;
+	uint64_t wall_ns = end_ns - span->begin_ns;
 
-	if (!thread->mark_ns || end_ns <= thread->mark_ns)
+	if (!span->begin_ns || end_ns <= span->begin_ns)
 		return 0;
-	if (wall_ns > UINT32_MAX || thread->off_cpu_ns > wall_ns || thread->cost_ns > UINT32_MAX ||
-	    thread->hits > UINT32_MAX || segments->count >= RLS_SEGMENTS_MAX)
+	if (wall_ns > UINT32_MAX || span->off_cpu_ns > wall_ns || span->cost_ns > UINT32_MAX ||
+	    span->hits > UINT32_MAX || list->count >= RLS_SEGMENTS_MAX)
 		return 0;
-	if (rls_grow(&segments->items, &segments->room, segments->count))
+	if (rls_grow(&list->items, &list->room, list->count))
 		return -ENOMEM;
-	segments->items[segments->count++] = (struct rls_segment){
-		.start_ns = thread->mark_ns,
+	list->items[list->count++] = (struct rls_segment){
+		.start_ns = span->begin_ns,
 		.wall_ns = (uint32_t)wall_ns,
-		.off_cpu_ns = (uint32_t)thread->off_cpu_ns,
-		.cost_ns = (uint32_t)thread->cost_ns,
-		.sparse_ns = (uint32_t)fmin(thread->sparse_ns, UINT32_MAX),
-		.hits = (uint32_t)thread->hits,
-		.label = label_of(thread->part, thread->from, to),
+		.off_cpu_ns = (uint32_t)span->off_cpu_ns,
+		.cost_ns = (uint32_t)span->cost_ns,
+		.sparse_ns = (uint32_t)fmin(span->sparse_ns, UINT32_MAX),
+		.hits = (uint32_t)span->hits,
+		.label = label_of(span->part, span->from, to),
 	};
 	return 0;
 }
 
-static void begin(struct thread *thread, uint64_t time_ns, uint32_t from)
+static struct span span_from(uint64_t begin_ns, uint32_t from, size_t part)
 {
-	thread->mark_ns = time_ns;
-	thread->from = from;
-	thread->off_cpu_ns = thread->cost_ns = thread->hits = 0;
-	thread->sparse_ns = 0;
+	return (struct span){ .begin_ns = begin_ns, .from = from, .part = part };
 }
 
 /* How many times a hit's cost one at that time takes where no other site is probed: the first of some finds all
@@ -172,8 +180,7 @@ static double sparse_times(struct thread *thread, uint64_t time_ns)
 }
 
 /* Takes the edges that come before a record; *any: there are some. What it says of waiting may have
- * been on either side of them, and what was lost before it too: then nothing since the last record
- * is certain. */
+ * been on either side of them, and what was lost before it too: then nothing of the piece is certain. */
 static int turn(struct rls_segments *segments, struct thread *thread, uint64_t until_ns,
 		bool certain, bool *any)
 {
@@ -188,15 +195,17 @@ static int turn(struct rls_segments *segments, struct thread *thread, uint64_t u
 		*any = true;
 		thread->earlier_hits = thread->range_hits;
 		thread->range_hits += edge.hit;
-		thread->sparse_ns += ns / 2; /* on either side of it */
+		thread->whole.sparse_ns += ns;
+		thread->whole.part = MIXED_PART;
+		thread->piece.sparse_ns += ns / 2; /* on either side of it */
 		if (certain && !edge.gap)
-			r = put(segments, thread, edge.time_ns, TURN(part));
-		begin(thread, edge.time_ns, TURN(thread->part));
-		thread->sparse_ns = ns / 2;
+			r = put(&segments->pieces, &thread->piece, edge.time_ns, TURN(part));
+		thread->piece = span_from(edge.time_ns, TURN(thread->part), part);
+		thread->piece.sparse_ns = ns / 2;
 		thread->part = part;
 	}
 	if (*any && !certain)
-		thread->mark_ns = 0;
+		thread->piece.begin_ns = 0;
 	return r;
 }
 
@@ -222,17 +231,33 @@ static double charge_sparse(struct thread *thread, const struct rls_wire_categor
 	return times * hits * record->pile.cost_ns / record->pile.hits;
 }
 
-/* Hits since the last mark or turn, and what they cost; where ranges begin and end amid nothing else, most of
- * those that a record tells of came before. */
-static void take_pile(struct thread *thread, const struct rls_wire_pile *pile)
+/* Hits since the last record, and what they cost; where ranges begin and end amid nothing else, most of those
+ * that one tells of came before the last turn. */
+static void take_pile(struct thread *thread, const struct rls_wire_pile *pile, bool turned)
 {
 	uint32_t earlier = thread->earlier_hits < pile->hits ? thread->earlier_hits : pile->hits;
 
-	thread->hits += pile->hits - earlier;
-	thread->cost_ns += pile->cost_ns;
+	thread->whole.hits += pile->hits;
+	thread->whole.cost_ns += pile->cost_ns;
+	thread->whole.off_cpu_ns += pile->off_cpu_ns;
+	thread->piece.hits += pile->hits - earlier;
+	thread->piece.cost_ns += pile->cost_ns;
 	if (earlier)
-		thread->cost_ns -= (uint64_t)pile->cost_ns * earlier / pile->hits;
+		thread->piece.cost_ns -= (uint64_t)pile->cost_ns * earlier / pile->hits;
+	if (!turned)
+		thread->piece.off_cpu_ns += pile->off_cpu_ns;
 	thread->range_hits = thread->earlier_hits = 0;
+}
+
+/* At a mark both end, and begin anew. */
+static int mark(struct rls_segments *segments, struct thread *thread, uint64_t time_ns, uint32_t site)
+{
+	int r = put(&segments->pieces, &thread->piece, time_ns, site);
+
+	if (!r)
+		r = put(&segments->wholes, &thread->whole, time_ns, site);
+	thread->piece = thread->whole = span_from(time_ns, site, thread->part);
+	return r;
 }
 
 /* Nothing was seen of it for so long but that its operation changed. */
@@ -248,13 +273,14 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	uint64_t time_ns = record->header.time_ns;
 	struct rls_wire_pile pile = record->pile;
 	bool entry, lost, still, turned;
+	double sparse_ns;
 	int r;
 
 	if (!thread)
 		return -ENOMEM;
 	lost = record->header.sequence != thread->sequence + 1;
 	if (lost)
-		thread->mark_ns = 0;
+		thread->piece.begin_ns = thread->whole.begin_ns = 0;
 	still = hardly_waited(thread, record);
 	if (was_blind(thread, time_ns)) {
 		segments->blind++;
@@ -265,18 +291,16 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	pile.cost_ns = (uint32_t)fmin(round(rls_density_cost(&thread->density, segments->excess_ns, time_ns, &pile)),
 				      UINT32_MAX);
 	segments->parts[thread->part].cost_ns += pile.cost_ns;
-	thread->sparse_ns += charge_sparse(thread, record);
+	sparse_ns = charge_sparse(thread, record);
+	thread->piece.sparse_ns += sparse_ns;
+	thread->whole.sparse_ns += sparse_ns;
 	thread->sequence = record->header.sequence;
 	thread->depth = record->depth;
 	thread->record_ns = time_ns;
-	if (!turned)
-		thread->off_cpu_ns += record->pile.off_cpu_ns;
-	take_pile(thread, &pile);
+	take_pile(thread, &pile, turned);
 	if (r || !is_mark || !entry || record->site >= RLS_MARK_SITES)
 		return r;
-	r = put(segments, thread, time_ns, record->site);
-	begin(thread, time_ns, record->site);
-	return r;
+	return mark(segments, thread, time_ns, record->site);
 }
 
 int rls_segments_turned(struct rls_segments *segments, uint32_t tid,
@@ -300,16 +324,17 @@ int rls_segments_stretch(struct rls_segments *segments, uint64_t from_ns, uint64
 void rls_segments_cover(const struct rls_segments *segments, uint64_t from_ns, uint64_t slot_ns,
 			size_t slots, uint64_t *words)
 {
+	const struct rls_segment_list *pieces = &segments->pieces;
 	double wall_ns = 0, off_cpu_ns = 0;
 
-	for (size_t i = 0; i < segments->count; i++) {
-		wall_ns += segments->items[i].wall_ns;
-		off_cpu_ns += segments->items[i].off_cpu_ns;
+	for (size_t i = 0; i < pieces->count; i++) {
+		wall_ns += pieces->items[i].wall_ns;
+		off_cpu_ns += pieces->items[i].off_cpu_ns;
 	}
 	if (off_cpu_ns > WAITED_SHARE * wall_ns)
 		return;
-	for (size_t i = 0; i < segments->count; i++) {
-		const struct rls_segment *segment = &segments->items[i];
+	for (size_t i = 0; i < pieces->count; i++) {
+		const struct rls_segment *segment = &pieces->items[i];
 		uint64_t end_ns = segment->start_ns + segment->wall_ns;
 
 		if (segment->wall_ns > TURNS_NS_MAX || segment->start_ns < from_ns)
@@ -363,12 +388,13 @@ static size_t find_stretch(const struct rls_segments *segments, uint64_t time_ns
 	return low ? low - 1 : segments->stretch_count;
 }
 
-static size_t take_samples(const struct rls_segments *segments, struct sample *out)
+static size_t take_samples(const struct rls_segments *segments, const struct rls_segment_list *list,
+			   struct sample *out)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < segments->count; i++) {
-		const struct rls_segment *segment = &segments->items[i];
+	for (size_t i = 0; i < list->count; i++) {
+		const struct rls_segment *segment = &list->items[i];
 		size_t k = find_stretch(segments, segment->start_ns);
 		const struct rls_stretch *stretch = &segments->stretches[k];
 
@@ -504,21 +530,37 @@ static size_t take_differences(const struct sample *samples, size_t count,
 	return differences;
 }
 
-int rls_segments_conclude(const struct rls_segments *segments, struct rls_delta_in_vivo *out)
+static int conclude(const struct rls_segments *segments, const struct rls_segment_list *list,
+		    struct rls_delta_in_vivo *out)
 {
-	_cleanup_free_ struct sample *samples = calloc(segments->count + 1, sizeof(*samples));
+	_cleanup_free_ struct sample *samples = calloc(list->count + 1, sizeof(*samples));
 	_cleanup_free_ struct rls_difference *differences =
-		calloc(segments->count / (2 * IN_GROUP_MIN) + 1, sizeof(*differences));
+		calloc(list->count / (2 * IN_GROUP_MIN) + 1, sizeof(*differences));
 	size_t blocks = count_blocks(segments), count;
 
 	if (!samples || !differences)
 		return -ENOMEM;
 	if (blocks < RLS_BLOCKS_MIN)
 		return -ENODATA;
-	count = take_samples(segments, samples);
+	count = take_samples(segments, list, samples);
 	give_all_blocks(samples, count, segments->stretch_count, blocks);
 	qsort(samples, count, sizeof(*samples), compare_samples);
 	count = take_differences(samples, count, differences);
-	return rls_differences_conclude(differences, count, segments->parts, segments->part_count,
-					out);
+	return rls_differences_conclude(differences, count, segments->parts, RLS_PARTS_MAX, out);
+}
+
+int rls_segments_conclude(const struct rls_segments *segments, struct rls_delta_in_vivo *out)
+{
+	struct rls_delta_in_vivo pieces = { 0 }, wholes = { 0 };
+	int r = conclude(segments, &segments->pieces, &pieces), s;
+
+	if (r && r != -ENODATA)
+		return r;
+	s = conclude(segments, &segments->wholes, &wholes);
+	if (s && s != -ENODATA)
+		return s;
+	if (r && s)
+		return r;
+	*out = !r && (s || wholes.compared_ns < WHOLES_TELL * pieces.compared_ns) ? pieces : wholes;
+	return 0;
 }

@@ -8,8 +8,10 @@
  * A segment is what lies on one thread between two marks, labelled by the two sites. Where the
  * thread's operation changes one ends as well: the target says when, with probes and without, and
  * the label says in which operation it lies. That takes no hit, so where operations change often
- * there are no marks. Segments of one label are the same work; what they take longer while all sites
- * are probed is what the hits in them cost. That as a share of what the calibration says is the
+ * there are no marks. Where threads wait it is not known, without probes, on which side of a turn they did,
+ * and no such piece is compared; so what lies between two marks is kept whole as well, whatever operations
+ * it goes through, and compared where pieces tell of little. Segments of one label are the same work; what
+ * they take longer while all sites are probed is what the hits in them cost. That as a share of what the calibration says is the
  * factor; only running time counts. Marks' own hits are on both sides, but not alike: by themselves
  * they find all caches cold, and cost so many times the calibration's figure (site_use.h), which is
  * taken off first. So do the hits by which ranges tell that the operation changes. Neighbouring
@@ -42,11 +44,14 @@ struct rls_segments {
 	double hit_ns;                  /* what a range's hit costs, by the calibration */
 	double excess_ns;               /* as charging has it (density.h) */
 	struct rls_index_map threads;   /* tid → struct thread of segments.c */
-	struct rls_segment *items;      /* by the time of their end; RLS_SEGMENTS_MAX at most */
-	size_t count, room;
+	/* By the time of their end; RLS_SEGMENTS_MAX at most. */
+	struct rls_segment_list {
+		struct rls_segment *items;
+		size_t count, room;
+	} pieces, wholes;               /* that end at turns too; at marks alone */
 	struct rls_stretch *stretches;
 	size_t stretch_count, stretch_room;
-	struct rls_part parts[RLS_PARTS_MAX];   /* the first: outside any operation */
+	struct rls_part parts[RLS_PARTS_MAX];   /* the first: outside any operation; the last: mixed */
 	size_t part_count;
 	size_t blind, blind_waited;     /* times without any record, and those with too much waiting */
 };
