@@ -6,10 +6,12 @@
 
 #include "analysis/grow.h"
 #include "analysis/student.h"
+#include "userspace/record/random.h"
 
 /* More names than CUDA has entry points that launch, copy or allocate are made up. */
 #define NAMES_MAX 512
 #define CALLS_MIN 5             /* of a name in a stretch, for a mean of it */
+#define CALLS_KEPT 4096         /* of more, so many are drawn */
 #define PAIRS_MIN 3
 #define CONFIDENCE 0.95
 /* A cost that is less certain than that share of itself is worth less than none: calls that wait
@@ -18,7 +20,8 @@
 
 struct rls_cupti_calls {
 	rls_string_id name;
-	double sum_ns;                  /* of the stretch under way */
+	uint64_t *kept_ns;              /* durations in the stretch under way */
+	size_t kept, room;
 	uint64_t count;
 	double before_ns;               /* its mean in the stretch before; 0: none, or it is in a pair already */
 	bool before_armed;
@@ -30,6 +33,8 @@ struct rls_cupti_calls {
 
 void rls_cupti_delta_clear(struct rls_cupti_delta *delta)
 {
+	for (size_t i = 0; i < delta->count; i++)
+		free(delta->calls[i].kept_ns);
 	free(delta->calls);
 	*delta = (struct rls_cupti_delta){ 0 };
 }
@@ -37,7 +42,7 @@ void rls_cupti_delta_clear(struct rls_cupti_delta *delta)
 static void forget_stretch(struct rls_cupti_delta *delta)
 {
 	for (size_t i = 0; i < delta->count; i++) {
-		delta->calls[i].sum_ns = 0;
+		delta->calls[i].kept = 0;
 		delta->calls[i].count = 0;
 	}
 }
@@ -47,6 +52,27 @@ void rls_cupti_delta_begin(struct rls_cupti_delta *delta, uint64_t from_ns, bool
 	forget_stretch(delta);
 	delta->from_ns = from_ns;
 	delta->armed = armed;
+	if (!delta->random)
+		delta->random = from_ns | 1;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* The mean of the quicker half. Sorts what was kept. */
+static double quicker_mean(struct rls_cupti_calls *calls)
+{
+	size_t half = (calls->kept + 1) / 2;
+	double sum_ns = 0;
+
+	qsort(calls->kept_ns, calls->kept, sizeof(*calls->kept_ns), compare_numbers);
+	for (size_t i = 0; i < half; i++)
+		sum_ns += (double)calls->kept_ns[i];
+	return sum_ns / (double)half;
 }
 
 /* Two neighbours are a pair: what the machine does for longer than that goes to both. */
@@ -78,7 +104,7 @@ void rls_cupti_delta_end(struct rls_cupti_delta *delta)
 		struct rls_cupti_calls *calls = &delta->calls[i];
 
 		if (calls->count >= CALLS_MIN)
-			take_mean(calls, calls->sum_ns / (double)calls->count, delta->armed);
+			take_mean(calls, quicker_mean(calls), delta->armed);
 		else
 			calls->before_ns = 0;
 	}
@@ -104,6 +130,23 @@ static int find(struct rls_cupti_delta *delta, rls_string_id name, struct rls_cu
 	return 0;
 }
 
+/* Of many calls each is as likely to be kept (reservoir sampling; Vitter, 1985, algorithm R). */
+static int keep(struct rls_cupti_delta *delta, struct rls_cupti_calls *calls, uint64_t duration_ns)
+{
+	calls->count++;
+	if (calls->kept == CALLS_KEPT) {
+		uint64_t place = rls_random_between(&delta->random, 0, calls->count);
+
+		if (place < CALLS_KEPT)
+			calls->kept_ns[place] = duration_ns;
+		return 0;
+	}
+	if (rls_grow(&calls->kept_ns, &calls->room, calls->kept))
+		return -ENOMEM;
+	calls->kept_ns[calls->kept++] = duration_ns;
+	return 0;
+}
+
 int rls_cupti_delta_add(struct rls_cupti_delta *delta, rls_string_id name, uint64_t start_ns,
 			uint64_t duration_ns)
 {
@@ -115,9 +158,7 @@ int rls_cupti_delta_add(struct rls_cupti_delta *delta, rls_string_id name, uint6
 	r = find(delta, name, &calls);
 	if (r || !calls)
 		return r;
-	calls->sum_ns += (double)duration_ns;
-	calls->count++;
-	return 0;
+	return keep(delta, calls, duration_ns);
 }
 
 /* The mean of the pairs' differences. False: it is not known. */
