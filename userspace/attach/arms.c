@@ -44,11 +44,21 @@ static void *destroy(void *link)
 	return NULL;
 }
 
+/* The recorder may be in the background (record/background.h): not with the locks that this takes. */
+static void *destroy_ahead(void *link)
+{
+	const struct sched_param parameters = { 0 };
+
+	if (sched_getscheduler(0) == SCHED_IDLE)
+		sched_setscheduler(0, SCHED_OTHER, &parameters);
+	return destroy(link);
+}
+
 static void destroy_beside(struct bpf_link *link)
 {
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, destroy, link))
+	if (pthread_create(&thread, NULL, destroy_ahead, link))
 		destroy(link);
 	else
 		pthread_detach(thread);

@@ -94,7 +94,8 @@ void rls_closing_prepare(size_t links)
 /* Where it works matters to who is probed (record/aside.h). */
 static void take_after_caller(size_t members)
 {
-	int nice = getpriority(PRIO_PROCESS, 0);
+	int nice = getpriority(PRIO_PROCESS, 0), policy = sched_getscheduler(0);
+	const struct sched_param parameters = { 0 };
 	cpu_set_t cpus;
 
 	if (sched_getaffinity(0, sizeof(cpus), &cpus))
@@ -102,6 +103,8 @@ static void take_after_caller(size_t members)
 	for (size_t i = 0; i < members; i++) {
 		sched_setaffinity(crew.members[i].tid, sizeof(cpus), &cpus);
 		setpriority(PRIO_PROCESS, (id_t)crew.members[i].tid, nice);
+		if (policy == SCHED_OTHER || policy == SCHED_IDLE)
+			sched_setscheduler(crew.members[i].tid, policy, &parameters);
 	}
 }
 

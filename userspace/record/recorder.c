@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,7 +30,6 @@
 #include "userspace/record/verify.h"
 
 #define TICK_MS 10
-#define NICE_FIRST -20                  /* ahead of what all others ask for */
 #define CONTROL_BYTES (8U << 20)
 #define GPU_BYTES (16U << 20)
 #define STACKS_BYTES (8U << 20)
@@ -136,14 +134,19 @@ static void set_excess(struct rls_recorder *recorder)
 	rls_translator_set_excess(recorder->translator, rls_calibrated_excess(&hit));
 }
 
-static void visit(void *aside)
+static void visit(void *context)
 {
-	rls_aside_visit(aside);
+	struct rls_recorder *recorder = context;
+
+	rls_background_hurry(&recorder->background);
+	rls_aside_visit(&recorder->aside);
 }
 
-static void leave(void *aside)
+static void leave(void *context)
 {
-	rls_aside_leave(aside);
+	struct rls_recorder *recorder = context;
+
+	rls_aside_leave(&recorder->aside);
 }
 
 static void consume_control(void *kernel)
@@ -163,7 +166,7 @@ static int open_parts(struct rls_recorder *recorder)
 		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
 		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
 	};
-	const struct rls_kernel_switching switching = { visit, leave, &recorder->aside };
+	const struct rls_kernel_switching switching = { visit, leave, recorder };
 	struct rls_event_sink sink;
 	int r;
 
@@ -370,6 +373,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 
 		epoll_wait(recorder->epoll_fd, events, 4, TICK_MS);
 		time_ns = rls_monotonic_ns();
+		rls_background_beat(&recorder->background, time_ns);
 		if (recorder->samples) /* looks alone count ticks */
 			rls_kernel_draw_ticks(recorder->kernel, time_ns);
 		if (rls_kernel_watch_ticks(recorder->kernel, time_ns) ||
@@ -410,7 +414,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks,
 		     enum rls_stop *why)
 {
-	int r = 0, priority;
+	int r = 0;
 
 	if (!recorder->options.listener)
 		r = rls_trace_output_open(&recorder->output, recorder->options.trace_path);
@@ -434,12 +438,10 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 		rls_alternator_start(recorder->alternator, recorder->start_ns);
 	if (hooks->started)
 		hooks->started(hooks->context);
-	/* Where targets run more threads than there are CPUs, a fair share would be too little. */
-	priority = getpriority(PRIO_PROCESS, 0);
-	setpriority(PRIO_PROCESS, 0, NICE_FIRST);
+	rls_background_begin(&recorder->background);
 	*why = loop(recorder, hooks);
+	rls_background_end(&recorder->background);
 	rls_aside_close(&recorder->aside);
-	setpriority(PRIO_PROCESS, 0, priority);
 	rls_progress_end(&recorder->progress);
 	return 0;
 }

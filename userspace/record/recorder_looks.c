@@ -44,6 +44,7 @@ static void look_where_due(struct rls_recorder *recorder)
 
 		if (!followed->look_ns || time_ns < followed->look_ns)
 			continue;
+		rls_background_hurry(&recorder->background); /* it may put probes on, which its calls wait for */
 		look_at(recorder, followed, time_ns);
 		/* Discovery takes its time: do not let the rings run full meanwhile. */
 		rls_recorder_consume_timely(recorder, rls_monotonic_ns());
@@ -79,6 +80,7 @@ void rls_recorder_welcome(void *context, pid_t pid)
 	size_t known = recorder->processes.count;
 	uint64_t time_ns = rls_monotonic_ns();
 
+	rls_background_hurry(&recorder->background);
 	if (rls_recorder_follow_tree(recorder, pid, false))
 		return;
 	for (size_t i = known; i < recorder->processes.count; i++) {

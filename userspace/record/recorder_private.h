@@ -11,6 +11,7 @@
 #include "userspace/attach/kernel.h"
 #include "userspace/monotonic.h"
 #include "userspace/record/aside.h"
+#include "userspace/record/background.h"
 #include "userspace/record/catch_up.h"
 #include "userspace/record/costs.h"
 #include "userspace/record/describe.h"
@@ -50,6 +51,7 @@ struct rls_recorder {
 	struct rls_losses losses;
 	struct rls_catch_up catch_up;
 	struct rls_aside aside;
+	struct rls_background background;
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
 	bool launching;         /* the process is ours and has not executed its program yet */
