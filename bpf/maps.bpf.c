@@ -33,6 +33,7 @@ __u32 edge_cost_ns = 0;
 __u32 later_edge_cost_ns = 0;
 __u32 cost_before_ns[2] = {};
 __u32 close_look_cost_ns = 0;
+__u32 waits_per_window = 0;
 __u64 drops[RLS_DROP_MAX] = {};
 __u64 batch_hits = 0;
 __u32 names_given = 0;

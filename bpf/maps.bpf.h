@@ -222,6 +222,7 @@ extern __u32 edge_cost_ns;  /* and each edge read from an annotation record, */
 extern __u32 later_edge_cost_ns; /* from the RLS_EDGES_COLD'th of a hit on */
 /* How much of a hit's cost is over when its time is taken: at sites, at return probes. */
 extern __u32 cost_before_ns[2];
+extern __u32 waits_per_window; /* whose stacks are walked, of a thread in 100 ms (stack.bpf.c) */
 extern __u32 close_look_cost_ns; /* of a tick of the timer that looks in windows */
 extern __u64 drops[RLS_DROP_MAX];
 /* Times the batch site was hit, by whomever: user space tries out what a probe sees. */

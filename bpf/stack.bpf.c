@@ -15,10 +15,9 @@
 #include "bpf/python.bpf.h"
 #include "bpf/tick.bpf.h"
 
-/* Waits of one thread that are walked in one window. Those for a CPU are many where threads
+/* Waits of one thread that are walked in one window: waits_per_window. Those for a CPU are many where threads
  * crowd, and short; they must not crowd out the others, of which a single one may be long. */
-#define WAITS_PER_WINDOW 256
-#define PREEMPTIONS_PER_WINDOW 32
+#define PREEMPTIONS_A_WAIT 8
 #define WINDOW_NS 100000000ULL
 
 /* How often a thread has waited of late, in one of the two ways. */
@@ -155,7 +154,7 @@ int on_scheduler_stack(void *ctx)
 }
 
 /* Whether this wait is one of those told of; *every: of how many. */
-static __always_inline bool choose_wait(struct frequency *frequency, __u32 per_window,
+static __always_inline bool choose_wait(struct frequency *frequency, __u32 per_window, /* at least 1 */
 					__u64 now_ns, __u32 *every)
 {
 	if (now_ns - frequency->window_ns >= WINDOW_NS) {
@@ -182,8 +181,8 @@ static __always_inline void begin_wait(struct waiting *waiting, struct task_stru
 	waiting = have_waiting(waiting, task);
 	if (!waiting)
 		return;
-	if (preempted ? !choose_wait(&waiting->preempted, PREEMPTIONS_PER_WINDOW, now_ns, &every) :
-			!choose_wait(&waiting->blocked, WAITS_PER_WINDOW, now_ns, &every))
+	if (preempted ? !choose_wait(&waiting->preempted, waits_per_window / PREEMPTIONS_A_WAIT + 1, now_ns, &every) :
+			!choose_wait(&waiting->blocked, waits_per_window + 1, now_ns, &every))
 		return;
 	stack = begin_stack(STACK_OF_SWITCH, task, pid,
 			    RLS_STACK_WAITS | (preempted ? RLS_STACK_PREEMPTED : 0), now_ns);

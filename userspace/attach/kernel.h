@@ -161,9 +161,9 @@ void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);
  * not for long, as each costs the thread what its interrupt does. Not where there is a timer already. */
 void rls_kernel_look_closely(struct rls_kernel *kernel, bool closely);
 
-/* Samples with Python stacks (bpf/stack_wire.h) of tracked threads, and of each wait:
- * RLS_WIRE_STACK and RLS_WIRE_WAITED records. */
-int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz);
+/* Samples with Python stacks (bpf/stack_wire.h) of tracked threads, and of each wait, or so many a second of a thread's
+ * that has more, at random: RLS_WIRE_STACK and RLS_WIRE_WAITED records. */
+int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz, unsigned int waits_hz);
 
 /* Called often: has a timer tick from now on if threads are seen to keep step with the scheduler's
  * ticks. */

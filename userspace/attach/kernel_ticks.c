@@ -125,10 +125,11 @@ int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
 				  kernel->skeleton->progs.on_scheduler_look, hz);
 }
 
-int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz)
+int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz, unsigned int waits_hz)
 {
 	int r = 0;
 
+	kernel->skeleton->bss->waits_per_window = waits_hz / 10;
 	for (size_t i = 0; !r && i < STACK_TRACEPOINTS; i++)
 		r = rls_links_add(&kernel->links,
 				  bpf_program__attach(stack_tracepoint(kernel->skeleton, i)));

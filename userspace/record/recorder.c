@@ -30,6 +30,10 @@
 #include "userspace/record/verify.h"
 
 #define TICK_MS 10
+/* Waits whose stacks are walked, of a thread in a second: at 5 us each where a sample is 25, as much of a
+ * budget; all that matter where there is none. */
+#define WAITS_A_SAMPLE 5
+#define WAITS_HZ_MAX 2560
 #define CONTROL_BYTES (8U << 20)
 #define GPU_BYTES (16U << 20)
 #define STACKS_BYTES (8U << 20)
@@ -78,12 +82,14 @@ static int open_verify(struct rls_recorder *recorder)
 
 static int open_samples(struct rls_recorder *recorder)
 {
-	unsigned int hz = recorder->options.sample_hz;
+	unsigned int hz = recorder->options.sample_hz, waits_hz = WAITS_A_SAMPLE * hz;
 	int r = rls_samples_new(recorder->kernel, recorder->pythons, recorder->places, &recorder->output,
 				&recorder->samples);
 
+	if (recorder->options.budget_percent < 0 || waits_hz > WAITS_HZ_MAX)
+		waits_hz = WAITS_HZ_MAX;
 	if (!r)
-		r = rls_kernel_attach_stacks(recorder->kernel, hz);
+		r = rls_kernel_attach_stacks(recorder->kernel, hz, waits_hz);
 	return r ? rls_error_r(r, "cannot sample stacks: %s", strerror(-r)) : 0;
 }
 
