@@ -18,29 +18,31 @@
 #define HOLD_NS_MIN 1000000000ULL
 #define HOLD_NS_MAX 16000000000ULL
 
-/* The lock is held. */
-static void set_ahead(struct rls_background *background, bool ahead)
+static void set_policy(const struct rls_background *background, int policy)
 {
 	const struct sched_param parameters = { 0 };
 
-	if (background->ahead == ahead)
-		return;
-	background->ahead = ahead;
-	sched_setscheduler(background->thread, ahead ? SCHED_OTHER : SCHED_IDLE, &parameters);
+	sched_setscheduler(background->thread, policy, &parameters);
 }
 
-/* The lock is held. */
+/* The guard's. Whoever is in the background may be put off amid anything, so there is no lock between the two:
+ * where both decide at once and the thread stays behind, it is late again at the next look. */
 static void look(struct rls_background *background, uint64_t now_ns)
 {
-	if (background->ahead || now_ns < background->beat_ns + LATE_NS)
+	uint64_t until_ns = background->ahead_until_ns; /* nobody else writes it */
+
+	if (__atomic_load_n(&background->ahead, __ATOMIC_ACQUIRE) ||
+	    now_ns < __atomic_load_n(&background->beat_ns, __ATOMIC_ACQUIRE) + LATE_NS)
 		return;
-	if (now_ns > background->ahead_until_ns + background->hold_ns)
-		background->hold_ns = HOLD_NS_MIN; /* it did without for long enough */
-	else if (background->hold_ns < HOLD_NS_MAX)
-		background->hold_ns *= 2;
-	background->ahead_until_ns = now_ns + background->hold_ns;
-	set_ahead(background, true);
-	rls_debug("others want all CPUs: we run ahead of them for %.0f s", (double)background->hold_ns / 1e9);
+	if (now_ns >= until_ns) {
+		if (now_ns > until_ns + background->hold_ns)
+			background->hold_ns = HOLD_NS_MIN; /* it did without for long enough */
+		else if (background->hold_ns < HOLD_NS_MAX)
+			background->hold_ns *= 2;
+		__atomic_store_n(&background->ahead_until_ns, now_ns + background->hold_ns, __ATOMIC_RELEASE);
+		rls_debug("others want all CPUs: we run ahead of them for %.0f s", (double)background->hold_ns / 1e9);
+	}
+	set_policy(background, SCHED_OTHER);
 }
 
 static void *guard(void *context)
@@ -65,6 +67,12 @@ static void *guard(void *context)
 	return NULL;
 }
 
+static void forget_end(struct rls_background *background)
+{
+	pthread_cond_destroy(&background->ended);
+	pthread_mutex_destroy(&background->lock);
+}
+
 static bool start_guard(struct rls_background *background)
 {
 	pthread_condattr_t attributes;
@@ -78,7 +86,10 @@ static bool start_guard(struct rls_background *background)
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&background->ended, &attributes);
 	pthread_condattr_destroy(&attributes);
-	return !rls_quiet_thread_create(&background->guard, NULL, guard, background);
+	if (!rls_quiet_thread_create(&background->guard, NULL, guard, background))
+		return true;
+	forget_end(background);
+	return false;
 }
 
 void rls_background_begin(struct rls_background *background)
@@ -90,35 +101,39 @@ void rls_background_begin(struct rls_background *background)
 		background->able = start_guard(background);
 }
 
+/* The loop's own thread, which may be put off after each step: the guard is not to take it for ahead before it is, nor
+ * after. */
+static void set_ahead(struct rls_background *background, bool ahead)
+{
+	if (!background->able || background->ahead == ahead)
+		return;
+	if (ahead)
+		set_policy(background, SCHED_OTHER);
+	__atomic_store_n(&background->ahead, ahead, __ATOMIC_RELEASE);
+	if (!ahead)
+		set_policy(background, SCHED_IDLE);
+}
+
 void rls_background_beat(struct rls_background *background, uint64_t now_ns)
 {
-	if (!background->able)
-		return;
-	pthread_mutex_lock(&background->lock);
-	background->beat_ns = now_ns;
-	set_ahead(background, now_ns < background->ahead_until_ns);
-	pthread_mutex_unlock(&background->lock);
+	__atomic_store_n(&background->beat_ns, now_ns, __ATOMIC_RELEASE);
+	set_ahead(background, now_ns < __atomic_load_n(&background->ahead_until_ns, __ATOMIC_ACQUIRE));
 }
 
 void rls_background_hurry(struct rls_background *background)
 {
-	if (!background->able)
-		return;
-	pthread_mutex_lock(&background->lock);
 	set_ahead(background, true);
-	pthread_mutex_unlock(&background->lock);
 }
 
 static void stop_guard(struct rls_background *background)
 {
-	pthread_mutex_lock(&background->lock);
 	set_ahead(background, true);
+	pthread_mutex_lock(&background->lock);
 	background->begun = false;
 	pthread_cond_signal(&background->ended);
 	pthread_mutex_unlock(&background->lock);
 	pthread_join(background->guard, NULL);
-	pthread_cond_destroy(&background->ended);
-	pthread_mutex_destroy(&background->lock);
+	forget_end(background);
 }
 
 void rls_background_end(struct rls_background *background)

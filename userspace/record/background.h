@@ -25,13 +25,14 @@
 /* Zeroed: not begun. */
 struct rls_background {
 	pthread_t guard;
-	pthread_mutex_t lock;
+	pthread_mutex_t lock;   /* of begun */
 	pthread_cond_t ended;
 	bool begun, able;       /* able: there is a guard, and priorities can be raised again */
 	pid_t thread;           /* whose loop it is */
 	int nice;               /* its own, before */
-	bool ahead;             /* of what all others ask for, now */
-	uint64_t beat_ns, ahead_until_ns, hold_ns;
+	bool ahead;             /* of what all others ask for, as the loop has it */
+	uint64_t beat_ns;
+	uint64_t ahead_until_ns, hold_ns;       /* the guard's */
 };
 
 /* The calling thread's loop begins. Where it may not run ahead of others, or there is one CPU, nothing changes but its nice. */
