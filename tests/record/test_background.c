@@ -87,6 +87,9 @@ static void is_ahead_for_a_while_once_it_was_late(void **state)
 	sleep_ms(200); /* late again, soon after */
 	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
 	assert_true(background.ahead_until_ns > rls_monotonic_ns() + 3 * SECOND_NS / 2);
+	__atomic_store_n(&background.ahead_until_ns, rls_monotonic_ns() - 1, __ATOMIC_RELEASE); /* it came around too late to see it */
+	rls_background_beat(&background, rls_monotonic_ns());
+	assert_int_equal(sched_getscheduler(0), SCHED_IDLE);
 	rls_background_end(&background);
 }
 

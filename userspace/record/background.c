@@ -26,7 +26,7 @@ static void set_policy(const struct rls_background *background, int policy)
 }
 
 /* The guard's. Whoever is in the background may be put off amid anything, so there is no lock between the two:
- * where both decide at once and the thread stays behind, it is late again at the next look. */
+ * where both decide at once, the next look or beat finds it late, or put ahead. */
 static void look(struct rls_background *background, uint64_t now_ns)
 {
 	uint64_t until_ns = background->ahead_until_ns; /* nobody else writes it */
@@ -43,6 +43,7 @@ static void look(struct rls_background *background, uint64_t now_ns)
 		rls_debug("others want all CPUs: we run ahead of them for %.0f s", (double)background->hold_ns / 1e9);
 	}
 	set_policy(background, SCHED_OTHER);
+	__atomic_store_n(&background->put_ahead, true, __ATOMIC_RELEASE);
 }
 
 static void *guard(void *context)
@@ -117,6 +118,8 @@ static void set_ahead(struct rls_background *background, bool ahead)
 void rls_background_beat(struct rls_background *background, uint64_t now_ns)
 {
 	__atomic_store_n(&background->beat_ns, now_ns, __ATOMIC_RELEASE);
+	if (__atomic_exchange_n(&background->put_ahead, false, __ATOMIC_ACQ_REL))
+		__atomic_store_n(&background->ahead, true, __ATOMIC_RELEASE);
 	set_ahead(background, now_ns < __atomic_load_n(&background->ahead_until_ns, __ATOMIC_ACQUIRE));
 }
 

@@ -31,6 +31,7 @@ struct rls_background {
 	pid_t thread;           /* whose loop it is */
 	int nice;               /* its own, before */
 	bool ahead;             /* of what all others ask for, as the loop has it */
+	bool put_ahead;         /* by the guard, which the loop has not seen yet */
 	uint64_t beat_ns;
 	uint64_t ahead_until_ns, hold_ns;       /* the guard's */
 };
