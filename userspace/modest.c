@@ -49,8 +49,7 @@ static void apply(enum rls_modesty modesty)
 
 static void *watch(void *unused)
 {
-	const struct timespec until = { .tv_sec = (time_t)(state.until_ns / 1000000000),
-					.tv_nsec = (long)(state.until_ns % 1000000000) };
+	const struct timespec until = rls_monotonic_timespec(state.until_ns);
 
 	(void)unused;
 	pthread_mutex_lock(&state.lock);
@@ -76,15 +75,8 @@ static bool is_able(pid_t thread, int *nice)
 
 static bool start_watch(void)
 {
-	pthread_condattr_t attributes;
-	int r;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&state.ended, &attributes);
-	pthread_condattr_destroy(&attributes);
-	r = rls_quiet_thread_create(&state.watch, NULL, watch, NULL);
-	return !r;
+	rls_monotonic_cond_init(&state.ended);
+	return !rls_quiet_thread_create(&state.watch, NULL, watch, NULL);
 }
 
 void rls_modest_begin(uint64_t patience_ns)

@@ -2,6 +2,7 @@
 #ifndef RLS_MONOTONIC_H
 #define RLS_MONOTONIC_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -11,6 +12,22 @@ static inline uint64_t rls_monotonic_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static inline struct timespec rls_monotonic_timespec(uint64_t time_ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(time_ns / 1000000000), .tv_nsec = (long)(time_ns % 1000000000) };
+}
+
+/* One that is waited for until a time of this clock. */
+static inline void rls_monotonic_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attributes);
+	pthread_condattr_destroy(&attributes);
 }
 
 #endif

@@ -254,18 +254,21 @@ static bool imports_in_table(const struct elf_table *table, const struct elf_str
 	return false;
 }
 
+static bool imports(const struct rls_elf *elf, const char *const *wanted, size_t count,
+		    bool (*matches)(const char *name, const char *wanted))
+{
+	return imports_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, wanted, count, matches) ||
+	       imports_in_table(&elf->static_symbols, &elf->static_strings, wanted, count, matches);
+}
+
 bool rls_elf_imports_any(const struct rls_elf *elf, const char *const *names, size_t count)
 {
-	return imports_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, names, count, is_name) ||
-	       imports_in_table(&elf->static_symbols, &elf->static_strings, names, count, is_name);
+	return imports(elf, names, count, is_name);
 }
 
 bool rls_elf_imports_prefix(const struct rls_elf *elf, const char *const *prefixes, size_t count)
 {
-	return imports_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, prefixes, count,
-				begins_with) ||
-	       imports_in_table(&elf->static_symbols, &elf->static_strings, prefixes, count,
-				begins_with);
+	return imports(elf, prefixes, count, begins_with);
 }
 
 static struct rls_elf_relocation describe_rela(const struct rls_elf *elf, const Elf64_Rela *rela,

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "userspace/log.h"
@@ -13,7 +12,7 @@
 #define NICE_AHEAD -20                  /* of what all others ask for */
 /* The loop waits for 10 ms at most. The rings hold what the fastest loops write in tenths of a second. */
 #define LATE_NS 20000000ULL
-#define GUARD_NS 20000000L
+#define GUARD_NS 20000000ULL
 /* How long it stays ahead once it was late: twice as long each time that it is again soon after. */
 #define HOLD_NS_MIN 1000000000ULL
 #define HOLD_NS_MAX 16000000000ULL
@@ -53,14 +52,8 @@ static void *guard(void *context)
 	setpriority(PRIO_PROCESS, 0, NICE_AHEAD);
 	pthread_mutex_lock(&background->lock);
 	while (background->begun) {
-		struct timespec until;
+		const struct timespec until = rls_monotonic_timespec(rls_monotonic_ns() + GUARD_NS);
 
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += GUARD_NS;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
-		}
 		if (pthread_cond_timedwait(&background->ended, &background->lock, &until) == ETIMEDOUT)
 			look(background, rls_monotonic_ns());
 	}
@@ -76,17 +69,13 @@ static void forget_end(struct rls_background *background)
 
 static bool start_guard(struct rls_background *background)
 {
-	pthread_condattr_t attributes;
 	cpu_set_t cpus;
 
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 2 ||
 	    sched_getscheduler(0) != SCHED_OTHER)
 		return false;
 	pthread_mutex_init(&background->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&background->ended, &attributes);
-	pthread_condattr_destroy(&attributes);
+	rls_monotonic_cond_init(&background->ended);
 	if (!rls_quiet_thread_create(&background->guard, NULL, guard, background))
 		return true;
 	forget_end(background);
