@@ -19,14 +19,23 @@
 
 static const struct rls_calibration_scope scope = { "boot-1", "6.18.0", "multi" };
 
-static struct rls_calibration_file make_file(void)
+static struct rls_calibration make_calibration(double ns)
 {
-	struct rls_calibration_file file = { .calibration.inside_ns = 345.5 };
+	struct rls_calibration calibration = { .inside_ns = 345.5 };
 
 	for (int path = 0; path < RLS_PATH_MAX; path++)
-		file.calibration.paths[path] = (struct rls_calibrated){ 700.25 + path, 10 + path,
-									400.5 + path, 1 + path };
-	return file;
+		calibration.paths[path] = (struct rls_calibrated){ ns + path, 10 + path, ns / 2 + path, 1 + path };
+	return calibration;
+}
+
+static struct rls_calibration_file make_file(void)
+{
+	return (struct rls_calibration_file){ .calibration = make_calibration(700.25) };
+}
+
+static double mean_hit(const struct rls_calibration *calibration)
+{
+	return rls_calibration_mean_hit(calibration).value_ns;
 }
 
 static void assert_same(const struct rls_calibration *a, const struct rls_calibration *b)
@@ -40,8 +49,8 @@ static void survives_a_round_trip(void **state)
 	struct rls_calibration_file file = make_file(), back;
 	struct rls_workload workload = {
 		.command = "[\"python3\", \"train \\\"x\\\".py\"]", .factor = 1.25, .error = 0.03,
-		.lasting_error = 0.01,
-		.hit_ns = 620.5, .cuda = { { "cudaLaunchKernel", 3100, 90.5 }, { "cuMemcpyAsync", 900, 0 } },
+		.lasting_error = 0.01, .calibration = make_calibration(910.75),
+		.cuda = { { "cudaLaunchKernel", 3100, 90.5 }, { "cuMemcpyAsync", 900, 0 } },
 		.cuda_count = 2, .operations = { { "", 1.5, 0.25, 0.25 }, { "int\"erence é", 0.75, 0.125, 0.1, 1250, 400, 120 } },
 		.operation_count = 2,
 	};
@@ -53,6 +62,7 @@ static void survives_a_round_trip(void **state)
 	assert_int_equal(rls_calibration_parse(text, strlen(text), &scope, &back), 0);
 	assert_same(&file.calibration, &back.calibration);
 	assert_int_equal(back.workload_count, 1);
+	assert_same(&back.workloads[0].calibration, &workload.calibration);
 	assert_string_equal(back.workloads[0].command, workload.command);
 	assert_true(back.workloads[0].factor == 1.25 && back.workloads[0].error == 0.03 &&
 		    back.workloads[0].lasting_error == 0.01);
@@ -147,6 +157,7 @@ static void refuses_impossible_workloads(void **state)
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 1, \"error\": 0, \"spill_ns\": -1}]}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0.1, \"lasting_error\": 0.2}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0.1, \"lasting_error\": \"\"}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"inside_ns\": 1, \"paths\": {}}",
 	};
 	struct rls_calibration_file file = make_file(), back;
 
@@ -164,16 +175,39 @@ static void refuses_impossible_workloads(void **state)
 	}
 }
 
+/* As whoever writes one by hand may leave it. */
+static void goes_by_the_machines_without_one_of_its_own(void **state)
+{
+	static const char none[] = "\"workloads\": []";
+	static const char one[] = "\"workloads\": [{\"command\": \"x\", \"factor\": 1, \"error\": 0}]";
+	struct rls_calibration_file file = make_file(), back;
+	_cleanup_free_ char *text = NULL, *changed = NULL;
+	const char *empty;
+
+	(void)state;
+	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
+	empty = strstr(text, none);
+	assert_non_null(empty);
+	assert_true(asprintf(&changed, "%.*s%s%s", (int)(empty - text), text, one, empty + strlen(none)) > 0);
+	assert_int_equal(rls_calibration_parse(changed, strlen(changed), &scope, &back), 0);
+	assert_int_equal(back.workload_count, 1);
+	assert_same(&back.workloads[0].calibration, &file.calibration);
+	rls_calibration_file_clear(&back);
+}
+
 /* The factor goes with the figure that it is a share of. */
 static void goes_along_with_the_calibration(void **state)
 {
-	struct rls_workload workload = { .factor = 1.5, .hit_ns = 800 };
+	const struct rls_calibration dear = make_calibration(800), cheap = make_calibration(600), unknown = { 0 };
+	struct rls_workload workload = { .calibration = dear };
+	double factor = rls_workload_rescale(&workload, 1.5, &cheap);
 
 	(void)state;
-	assert_true(rls_workload_factor(&workload, 800) == 1.5);
-	assert_true(rls_workload_factor(&workload, 600) == 2);
-	workload.hit_ns = 0;
-	assert_true(rls_workload_factor(&workload, 600) == 1.5);
+	assert_true(rls_workload_rescale(&workload, 1.5, &dear) == 1.5);
+	assert_float_equal(factor * mean_hit(&cheap), 1.5 * mean_hit(&dear), 1e-9);
+	assert_true(rls_workload_rescale(&workload, 1.5, &unknown) == 1.5);
+	workload.calibration = unknown;
+	assert_true(rls_workload_rescale(&workload, 1.5, &cheap) == 1.5);
 }
 
 static void keeps_the_latest_workloads(void **state)
@@ -350,6 +384,7 @@ int main(void)
 		cmocka_unit_test(takes_no_other_versions_figures),
 		cmocka_unit_test(believes_no_impossible_figure),
 		cmocka_unit_test(refuses_impossible_workloads),
+		cmocka_unit_test(goes_by_the_machines_without_one_of_its_own),
 		cmocka_unit_test(goes_along_with_the_calibration),
 		cmocka_unit_test(keeps_the_latest_workloads),
 		cmocka_unit_test(trusts_no_file_of_others),

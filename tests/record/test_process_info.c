@@ -242,10 +242,14 @@ static void command_lines_are_json_whatever_is_in_them(void **state)
 	char *words[] = { "sh", "-c", "sleep 60; :", "a \"b\"\n", "\xff\xfe", "", NULL };
 	pid_t pid = spawn_program(words);
 	struct rls_process_info info;
+	char *beforehand;
 
 	assert_int_equal(rls_process_info_read(pid, &info), 0);
 	assert_string_equal(info.cmdline, "[\"sh\",\"-c\",\"sleep 60; :\",\"a \\\"b\\\"\\n\","
 					  "\"\xef\xbf\xbd\",\"\"]");
+	assert_int_equal(rls_process_words(words, &beforehand), 0);
+	assert_string_equal(beforehand, info.cmdline);
+	free(beforehand);
 	rls_process_info_clear(&info);
 	end(pid);
 }
@@ -254,6 +258,7 @@ static void long_command_lines_stay_json_that_a_trace_can_hold(void **state)
 {
 	char word[2001], *words[40] = { "sh", "-c", "sleep 60; :" };
 	struct rls_process_info info;
+	char *beforehand;
 	const char *cut;
 	json_t *array;
 	pid_t pid;
@@ -266,6 +271,9 @@ static void long_command_lines_stay_json_that_a_trace_can_hold(void **state)
 	pid = spawn_program(words);
 	assert_int_equal(rls_process_info_read(pid, &info), 0);
 	assert_true(strlen(info.cmdline) <= RLS_STRING_BYTES_MAX);
+	assert_int_equal(rls_process_words(words, &beforehand), 0);
+	assert_string_equal(beforehand, info.cmdline);
+	free(beforehand);
 	array = json_loads(info.cmdline, 0, NULL);
 	assert_true(json_is_array(array));
 	assert_int_equal(json_array_size(array), 5);

@@ -92,19 +92,31 @@ def check_distrust(checks):
     checks.that(stat.S_IMODE(os.stat(STORE).st_mode) == 0o644, "and replaced")
 
 
-def overhead_of(command, environment):
-    """What a recording of the command says of what it cost."""
+def overhead_of(command, environment, said=None):
+    """What a recording of the command says of what it cost; on stderr, into the list."""
     trace = "/tmp/rls-calibrate-test.trace"
     done = subprocess.run([harness.BINARY, "run", "--overhead-budget", "none", "-o", trace, "--format",
                            "json", *harness.ROLES, "--", *command], capture_output=True, text=True,
                           env=environment, timeout=120, check=True)
     os.unlink(trace)
+    if said is not None:
+        said.append(done.stderr)
     return json.loads(done.stdout)["overhead"]
 
 
-def recorded(command, environment):
+def recorded(command, environment, said=None):
     """The calibration that it has in its trace."""
-    return overhead_of(command, environment)["calibration"]
+    return overhead_of(command, environment, said)["calibration"]
+
+
+def mean_hit(paths):
+    entry, leave, event = (paths[name]["ns"] for name in ("emulated.entry", "return", "event"))
+    return (entry + leave) / 2 + event
+
+
+def times(paths, factor):
+    """Figures amid other work so many times as high."""
+    return {name: dict(path, ns=factor * path["ns"]) for name, path in paths.items()}
 
 
 def check_command(checks):
@@ -125,18 +137,35 @@ def check_command(checks):
     if "workload.hit" in after:
         checks.that(abs(after["workload.hit"]["ns"] - 2 * after["hit"]["ns"]) < 0.01 *
                     after["hit"]["ns"], "its hits cost what was found")
+    check_own_calibration(checks, command, environment)
+
+
+def check_own_calibration(checks, command, environment):
+    """What its factors are shares of stands, however far the machine is from it; but that is said, and stated."""
+    store = read_store()
+    kept = store["workloads"][0]
+    kept["inside_ns"], kept["paths"] = store["inside_ns"], times(store["paths"], 10)
+    hit_ns, said = mean_hit(kept["paths"]), []
+    write_store(store)
+    figures = recorded(command, environment, said)
+    checks.that(abs(figures["hit"]["ns"] / hit_ns - 1) < 0.01, "a command's own calibration is gone by: %.0f ns of %.0f" %
+                (figures["hit"]["ns"], hit_ns))
+    checks.that(abs(figures["workload.hit"]["ns"] / hit_ns - 2) < 0.02, "whole: %.0f ns" % figures["workload.hit"]["ns"])
+    checks.that("calibrate it again" in said[0], "that it seems not to hold is said: " + said[0].strip())
+    checks.that(figures["workload.hit"]["error_ns"] > 0.5 * figures["workload.hit"]["ns"], "and stated")
+    kept["paths"] = store["paths"]
+    write_store(store)
 
 
 def check_other_hour(checks):
     """Figures amid other work that no longer hold are not gone by, though hot hits cost what they did."""
     environment = dict(os.environ, PYTHONPATH=harness.modules())
     kept = read_store()
-    paths = {name: dict(path, ns=10 * path["ns"]) for name, path in kept["paths"].items()}
-    entry, leave, event = (paths[name]["ns"] for name in ("emulated.entry", "return", "event"))
+    paths = times(kept["paths"], 10)
     for _ in range(5):      # a machine that is busy at the moment cannot tell
         write_store(dict(kept, paths=paths))
         hit_ns = recorded([harness.interpreter(), "-c", WORK], environment)["hit"]["ns"]
-        if hit_ns < ((entry + leave) / 2 + event) / 2:
+        if hit_ns < mean_hit(paths) / 2:
             break
     else:
         checks.that(False, "a hit is taken to cost what it costs now: %.0f ns" % hit_ns)

@@ -14,8 +14,8 @@
 #include "analysis/cleanup.h"
 
 /* 1: hits were found a tenth too cheap; 2: single steps by half, workloads without density; 3: events through the kernel's
- * ring buffers; 4: cookies through the helper */
-#define VERSION 5
+ * ring buffers; 4: cookies through the helper; 5: workloads without the calibration that they are shares of */
+#define VERSION 6
 #define FILE_BYTES_MAX (2L << 20)
 #define FIGURE_NS_MAX 1e9
 #define FACTOR_MAX 100.0
@@ -117,6 +117,16 @@ static int take_path(const json_t *paths, const char *name, struct rls_calibrate
 	return r ? r : take_number(path, "hot_error_ns", FIGURE_NS_MAX, &out->hot_error_ns);
 }
 
+static int take_calibration(const json_t *object, struct rls_calibration *out)
+{
+	const json_t *paths = json_object_get(object, "paths");
+	int r = take_number(object, "inside_ns", FIGURE_NS_MAX, &out->inside_ns);
+
+	for (int path = 0; !r && path < RLS_PATH_MAX; path++)
+		r = take_path(paths, rls_path_name(path), &out->paths[path]);
+	return r;
+}
+
 static int take_cuda_cost(const json_t *object, struct rls_cuda_cost *out)
 {
 	int r = take_text(object, "name", out->name, sizeof(out->name));
@@ -172,8 +182,8 @@ static int take_workload(const json_t *object, struct rls_workload *out)
 		r = take_number(object, "factor", FACTOR_MAX, &out->factor);
 	if (!r)
 		r = take_errors(object, &out->error, &out->lasting_error);
-	if (!r)
-		r = take_number_if_any(object, "hit_ns", FIGURE_NS_MAX, &out->hit_ns);
+	if (!r && json_object_get(object, "paths")) /* else the machine's */
+		r = take_calibration(object, &out->calibration);
 	if (!r)
 		r = take_cuda_costs(json_object_get(object, "cuda"), out);
 	if (!r)
@@ -191,8 +201,10 @@ static int take_workloads(const json_t *array, struct rls_calibration_file *out)
 	if (!out->workloads)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		int r = take_workload(json_array_get(array, i), &out->workloads[i]);
+		int r;
 
+		out->workloads[i].calibration = out->calibration;
+		r = take_workload(json_array_get(array, i), &out->workloads[i]);
 		if (r)
 			return r;
 	}
@@ -212,8 +224,7 @@ int rls_calibration_parse(const char *text, size_t length, const struct rls_cali
 {
 	_cleanup_json_ json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
 	struct rls_calibration_file file = { 0 };
-	const json_t *paths = json_object_get(root, "paths");
-	int r = 0;
+	int r;
 
 	if (!json_is_integer(json_object_get(root, "version")))
 		return -EINVAL;
@@ -221,10 +232,7 @@ int rls_calibration_parse(const char *text, size_t length, const struct rls_cali
 	    !says(root, "boot", scope->boot) || !says(root, "kernel", scope->kernel) ||
 	    !says(root, "way", scope->way))
 		return -ESTALE;
-	for (int path = 0; !r && path < RLS_PATH_MAX; path++)
-		r = take_path(paths, rls_path_name(path), &file.calibration.paths[path]);
-	if (!r)
-		r = take_number(root, "inside_ns", FIGURE_NS_MAX, &file.calibration.inside_ns);
+	r = take_calibration(root, &file.calibration);
 	if (!r)
 		r = take_workloads(json_object_get(root, "workloads"), &file);
 	if (r) {
@@ -267,11 +275,21 @@ json_t *rls_operation_costs_describe(const struct rls_operation_cost *costs, siz
 	return array;
 }
 
+static json_t *describe_paths(const struct rls_calibration *calibration)
+{
+	json_t *paths = json_object();
+
+	for (int path = 0; path < RLS_PATH_MAX; path++)
+		json_object_set_new(paths, rls_path_name(path), describe_path(&calibration->paths[path]));
+	return paths;
+}
+
 static json_t *describe_workload(const struct rls_workload *workload)
 {
-	return json_pack("{s:s, s:f, s:f, s:f, s:f, s:o, s:o}", "command", workload->command, "factor",
+	return json_pack("{s:s, s:f, s:f, s:f, s:f, s:o, s:o, s:o}", "command", workload->command, "factor",
 			 workload->factor, "error", workload->error, "lasting_error",
-			 workload->lasting_error, "hit_ns", workload->hit_ns,
+			 workload->lasting_error, "inside_ns", workload->calibration.inside_ns,
+			 "paths", describe_paths(&workload->calibration),
 			 "cuda", rls_cuda_costs_describe(workload->cuda, workload->cuda_count),
 			 "operations", rls_operation_costs_describe(workload->operations,
 								    workload->operation_count));
@@ -281,16 +299,12 @@ int rls_calibration_format(const struct rls_calibration_file *file,
 			   const struct rls_calibration_scope *scope, char **text)
 {
 	_cleanup_json_ json_t *root = json_pack(
-		"{s:i, s:s, s:s, s:s, s:f, s:{}, s:[]}", "version", VERSION, "boot", scope->boot,
+		"{s:i, s:s, s:s, s:s, s:f, s:o, s:[]}", "version", VERSION, "boot", scope->boot,
 		"kernel", scope->kernel, "way", scope->way, "inside_ns", file->calibration.inside_ns,
-		"paths", "workloads");
-	json_t *paths = json_object_get(root, "paths");
+		"paths", describe_paths(&file->calibration), "workloads");
 	json_t *workloads = json_object_get(root, "workloads");
 	int failed = 0;
 
-	for (int path = 0; path < RLS_PATH_MAX; path++)
-		failed |= json_object_set_new(paths, rls_path_name(path),
-					      describe_path(&file->calibration.paths[path]));
 	for (size_t i = 0; i < file->workload_count; i++)
 		failed |= json_array_append_new(workloads, describe_workload(&file->workloads[i]));
 	*text = failed ? NULL : json_dumps(root, JSON_INDENT(1));
@@ -416,14 +430,13 @@ int rls_calibration_save(const char *path, const struct rls_calibration_scope *s
 
 /* ---- workloads ---- */
 
-double rls_workload_rescale(const struct rls_workload *workload, double factor, double hit_ns)
+double rls_workload_rescale(const struct rls_workload *workload, double factor,
+			    const struct rls_calibration *calibration)
 {
-	return workload->hit_ns > 0 && hit_ns > 0 ? factor * workload->hit_ns / hit_ns : factor;
-}
+	double own_ns = rls_calibration_mean_hit(&workload->calibration).value_ns;
+	double other_ns = rls_calibration_mean_hit(calibration).value_ns;
 
-double rls_workload_factor(const struct rls_workload *workload, double hit_ns)
-{
-	return rls_workload_rescale(workload, workload->factor, hit_ns);
+	return own_ns > 0 && other_ns > 0 ? factor * own_ns / other_ns : factor;
 }
 
 const struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,

@@ -43,10 +43,12 @@ struct json_t *rls_operation_costs_describe(const struct rls_operation_cost *cos
 /* What was found by running a command with and without probes. */
 struct rls_workload {
 	char command[RLS_COMMAND_BYTES];        /* its words as a JSON array */
-	double factor;          /* what its hits cost, as a share of what the calibration says */
+	double factor;          /* what its hits cost, as a share of what its calibration says */
 	double error;           /* how far that may be off in a recording of a moment, half width, 95 % */
 	double lasting_error;   /* and in one so long that the machine's ups and downs even out */
-	double hit_ns;          /* the calibration's mean hit then; 0: as it is now */
+	/* What factors are shares of. By another one they are worth what that says of the job's own mixture of hits (of paths,
+	 * hot and cold), which varies by a quarter between calibrations of the same mean hit. */
+	struct rls_calibration calibration;
 	struct rls_cuda_cost cuda[RLS_CUDA_COSTS_MAX];
 	size_t cuda_count;
 	/* Where operations were told apart; of others' hits the whole's factor holds. */
@@ -86,10 +88,9 @@ int rls_calibration_load(const char *path, const struct rls_calibration_scope *s
 int rls_calibration_save(const char *path, const struct rls_calibration_scope *scope,
 			 const struct rls_calibration_file *file);
 
-/* What the workload's hits cost as a share of what another calibration says, and one of its own
- * figures as such a share: the machine may have been calibrated anew since. */
-double rls_workload_factor(const struct rls_workload *workload, double hit_ns);
-double rls_workload_rescale(const struct rls_workload *workload, double factor, double hit_ns);
+/* A factor of the workload's as a share of what another calibration says, as far as their mean hits can tell. */
+double rls_workload_rescale(const struct rls_workload *workload, double factor,
+			    const struct rls_calibration *calibration);
 
 /* What is known of this command (a JSON array, as RLS_EVENT_PROCESS has it), or NULL. */
 const struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,

@@ -12,6 +12,7 @@
 #include "userspace/commands/select_options.h"
 #include "userspace/log.h"
 #include "userspace/modest.h"
+#include "userspace/record/process_info.h"
 
 struct attach_options {
 	struct rls_record_options record;
@@ -96,9 +97,14 @@ static int add_processes(const struct rls_select_options *select, struct rls_rec
 static int open_recorder(struct attach_options *options, struct rls_recorder **out)
 {
 	const struct rls_select_options *select = &options->select;
-	int r = rls_recording_open(&options->record, &select->selection,
-				   select->pid_count ? select->pids[0] : getpid(), out);
+	pid_t first = select->pid_count ? select->pids[0] : 0;
+	struct rls_process_info info = { 0 };
+	int r;
 
+	if (first)
+		rls_process_info_read(first, &info); /* who is gone is told of when it is added */
+	r = rls_recording_open(&options->record, &select->selection, first ? first : getpid(), info.cmdline, out);
+	rls_process_info_clear(&info);
 	if (r)
 		return r;
 	if (options->inject)

@@ -17,6 +17,7 @@
 #include "userspace/commands/seconds.h"
 #include "userspace/log.h"
 #include "userspace/record/costs.h"
+#include "userspace/record/process_info.h"
 
 #define MACHINE_ROUNDS 99
 #define RING_BYTES (4U << 20)
@@ -166,7 +167,7 @@ static int open_kernel(const struct arguments *arguments, struct rls_kernel **ou
 	return rls_kernel_open(&options, out);
 }
 
-static int calibrate_machine(const struct arguments *arguments, bool anew,
+static int calibrate_machine(const struct arguments *arguments, bool anew, const char *command,
 			     struct rls_calibration_file *file, enum rls_attach_way *way)
 {
 	struct rls_kernel *kernel;
@@ -175,60 +176,61 @@ static int calibrate_machine(const struct arguments *arguments, bool anew,
 	if (r)
 		return r;
 	*way = rls_kernel_way(kernel);
-	r = anew ? rls_costs_measure(kernel, MACHINE_ROUNDS, file) : rls_costs_open(kernel, file);
+	r = anew ? rls_costs_measure(kernel, MACHINE_ROUNDS, file) : rls_costs_open(kernel, command, file);
 	rls_kernel_close(kernel);
 	return r;
 }
 
-/* The words as /proc has them of a process: what recorders compare with. */
+/* As recorders will know it. */
 static int write_command(char **command, char out[RLS_COMMAND_BYTES])
 {
-	json_t *array = json_array();
 	_cleanup_free_ char *text = NULL;
+	int r = rls_process_words(command, &text);
 
-	for (; *command; command++)
-		json_array_append_new(array, json_string(*command));
-	text = json_dumps(array, JSON_COMPACT);
-	json_decref(array);
-	if (!text || strlen(text) >= RLS_COMMAND_BYTES)
-		return rls_error_r(-E2BIG, "the command is too long, or no UTF-8");
-	memcpy(out, text, strlen(text) + 1);
-	return 0;
+	if (!r && strlen(text) >= RLS_COMMAND_BYTES)
+		r = rls_error_r(-E2BIG, "the command is too long to be kept");
+	if (!r)
+		memcpy(out, text, strlen(text) + 1);
+	return r;
 }
 
-static int keep(const struct rls_workload *workload, enum rls_attach_way way,
-		struct rls_calibration_file *file)
+/* Beside the machine's, which stays where there is one. */
+static int keep(const struct rls_workload *workload, enum rls_attach_way way)
 {
+	struct rls_calibration_file file;
 	struct rls_calibration_scope scope;
 	int r = rls_calibration_scope_init(&scope, way);
 
-	if (!r)
-		r = rls_calibration_add_workload(file, workload);
-	if (!r)
-		r = rls_calibration_save(RLS_CALIBRATION_PATH, &scope, file);
+	if (!r && rls_calibration_load(RLS_CALIBRATION_PATH, &scope, &file))
+		file = (struct rls_calibration_file){ .calibration = workload->calibration };
+	if (!r) {
+		r = rls_calibration_add_workload(&file, workload);
+		if (!r)
+			r = rls_calibration_save(RLS_CALIBRATION_PATH, &scope, &file);
+		rls_calibration_file_clear(&file);
+	}
 	return r ? rls_error_r(r, "cannot keep it in %s: %s", RLS_CALIBRATION_PATH, strerror(-r)) : 0;
 }
 
 static int calibrate_command(const struct arguments *arguments)
 {
 	struct rls_calibration_file file = { 0 };
+	struct rls_workload workload = { 0 };
 	enum rls_attach_way way;
 	struct rls_delta delta;
-	int r = calibrate_machine(arguments, false, &file, &way);
+	int r = write_command(arguments->command, workload.command);
 
+	if (!r) /* what `run` of it goes by */
+		r = calibrate_machine(arguments, false, workload.command, &file, &way);
 	if (!r)
 		r = rls_delta_measure(arguments->command, arguments->rounds, &delta);
 	if (!r && !is_certain(delta.factor, delta.error)) {
 		rls_warning("the runs differ by more than the probes cost: nothing is kept; ask for more --rounds");
 	} else if (!r) {
-		struct rls_workload workload = {
-			.factor = delta.factor, .error = delta.error, .lasting_error = delta.error,
-			.hit_ns = rls_calibration_mean_hit(&file.calibration).value_ns,
-		};
-
-		r = write_command(arguments->command, workload.command);
-		if (!r)
-			r = keep(&workload, way, &file);
+		workload.factor = delta.factor;
+		workload.error = workload.lasting_error = delta.error;
+		workload.calibration = file.calibration;
+		r = keep(&workload, way);
 	}
 	rls_calibration_file_clear(&file);
 	return r ? r : print_delta(arguments, &delta);
@@ -276,9 +278,10 @@ static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 }
 
 /* What recordings of this command are to go by. */
-static void conclude(const struct rls_in_vivo *found, const struct rls_calibrated *hit,
-		     struct rls_workload *out)
+static void conclude(const struct rls_in_vivo *found, struct rls_workload *out)
 {
+	struct rls_calibrated hit = rls_calibration_mean_hit(&found->calibration);
+
 	memcpy(out->command, found->command, strlen(found->command) + 1);
 	out->factor = found->delta.factor;
 	out->error = hypot(found->delta.deviation, found->delta.spread);
@@ -288,22 +291,19 @@ static void conclude(const struct rls_in_vivo *found, const struct rls_calibrate
 	if (doubt(&found->delta)) {
 		/* For what CUPTI costs: hits go by the machine's figures. */
 		out->factor = 1;
-		out->error = out->lasting_error = hit->error_ns / hit->value_ns;
+		out->error = out->lasting_error = hit.error_ns / hit.value_ns;
 		out->operation_count = 0;
 	}
-	out->hit_ns = found->hit_ns;
+	out->calibration = found->calibration;
 	memcpy(out->cuda, found->cuda, sizeof(out->cuda));
 	out->cuda_count = found->cuda_count;
 }
 
 static int calibrate_job(const struct arguments *arguments)
 {
-	struct rls_calibration_file file = { 0 };
 	struct rls_workload workload = { 0 };
 	struct rls_in_vivo found = { 0 };
 	_cleanup_free_ char *command = NULL;
-	struct rls_calibrated hit;
-	enum rls_attach_way way;
 	const char *doubted;
 	int r = rls_in_vivo_measure(arguments->pid, arguments->duration_ns, &found);
 
@@ -311,20 +311,16 @@ static int calibrate_job(const struct arguments *arguments)
 	if (!r && strlen(command) >= sizeof(workload.command))
 		r = rls_error_r(-E2BIG, "the command line of process %d is too long to be kept",
 				arguments->pid);
-	if (!r)
-		r = calibrate_machine(arguments, false, &file, &way);
 	if (r)
 		return r;
-	hit = rls_calibration_mean_hit(&file.calibration);
-	conclude(&found, &hit, &workload);
+	conclude(&found, &workload);
 	doubted = doubt(&found.delta);
 	if (doubted)
 		rls_warning("%s: nothing is kept of it", doubted);
 	if (found.bridged && !found.cuda_count)
 		rls_warning("what CUPTI costs its calls into CUDA could not be told, and will be left in: give it a longer --duration");
 	if (!doubted || found.cuda_count)
-		r = keep(&workload, way, &file);
-	rls_calibration_file_clear(&file);
+		r = keep(&workload, found.way);
 	if (r)
 		return r;
 	return arguments->json ? print_in_vivo_json(&found) : print_in_vivo(&found);
@@ -334,7 +330,7 @@ static int calibrate(const struct arguments *arguments)
 {
 	struct rls_calibration_file file = { 0 };
 	enum rls_attach_way way;
-	int r = calibrate_machine(arguments, true, &file, &way);
+	int r = calibrate_machine(arguments, true, NULL, &file, &way);
 
 	if (!r)
 		r = arguments->json ? print_json(&file.calibration) : print_text(&file.calibration);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analysis/cleanup.h"
+#include "userspace/attach/kernel.h"
 #include "userspace/commands/recording.h"
 #include "userspace/log.h"
 #include "userspace/record/process_info.h"
@@ -30,7 +31,7 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_in_v
 	struct rls_recorder *recorder;
 	enum rls_stop why;
 	int found = -ENODATA;
-	int r = rls_recording_open(options, &nobody, pid, &recorder);
+	int r = rls_recording_open(options, &nobody, pid, NULL, &recorder);
 
 	if (r)
 		return r;
@@ -40,7 +41,8 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_in_v
 	if (!r) {
 		out->cuda_count = rls_recorder_cuda_costs(recorder, out->cuda, RLS_CUDA_COSTS_MAX,
 							  &out->bridged);
-		found = rls_recorder_in_vivo(recorder, &out->delta, &out->hit_ns);
+		out->way = rls_kernel_way(rls_recorder_kernel(recorder));
+		found = rls_recorder_in_vivo(recorder, &out->delta, &out->calibration);
 		if (!found)
 			out->operation_count = rls_recorder_operation_costs(recorder, &out->delta,
 									    out->operations);

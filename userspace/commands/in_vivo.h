@@ -11,7 +11,8 @@
 
 struct rls_in_vivo {
 	struct rls_delta_in_vivo delta;
-	double hit_ns;          /* the calibration's mean hit, that the factor is a share of */
+	struct rls_calibration calibration;     /* that factors are shares of */
+	enum rls_attach_way way;
 	struct rls_cuda_cost cuda[RLS_CUDA_COSTS_MAX]; /* where it has a CUPTI bridge (record/rearm.h) */
 	size_t cuda_count;
 	bool bridged;           /* it has one */

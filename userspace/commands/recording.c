@@ -50,11 +50,12 @@ static int check_report_path(const char *path)
 }
 
 int rls_recording_open(struct rls_record_options *options, const struct rls_selection *selection,
-		       pid_t pid, struct rls_recorder **out)
+		       pid_t pid, const char *command, struct rls_recorder **out)
 {
 	struct rls_recorder_options recorder = {
 		.roles = options->roles,
 		.selection = selection,
+		.command = command,
 		.duration_ns = options->duration_ns,
 		.follow_children = options->children,
 		.sample_hz = options->sample_hz,

@@ -2,12 +2,14 @@
 #include <argp.h>
 #include <errno.h>
 
+#include "analysis/cleanup.h"
 #include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/help.h"
 #include "userspace/commands/launch.h"
 #include "userspace/commands/recording.h"
 #include "userspace/log.h"
+#include "userspace/record/process_info.h"
 
 struct run_options {
 	struct rls_record_options record;
@@ -75,9 +77,12 @@ static int record(struct run_options *options, struct rls_launch *launch, bool *
 	const struct rls_recorder_hooks hooks = { let_go, pass_on_signal, launch };
 	const struct rls_selection none = { 0 };
 	struct rls_recorder *recorder;
+	_cleanup_free_ char *command = NULL;
 	enum rls_stop why;
-	int r = rls_recording_open(&options->record, &none, launch->pid, &recorder);
+	int r = rls_process_words(options->command, &command);
 
+	if (!r)
+		r = rls_recording_open(&options->record, &none, launch->pid, command, &recorder);
 	if (r)
 		return r;
 	r = rls_recorder_add_launch(recorder, launch->pid);

@@ -55,13 +55,15 @@ static int apply_cuda(const struct rls_describer *describer, pid_t pid,
 
 /* Of hits in its operations: a factor each, where they were told apart. */
 static int apply_operations(const struct rls_describer *describer, pid_t pid,
-			    const struct rls_workload *workload, double hit_ns, uint64_t time_ns)
+			    const struct rls_workload *workload, uint64_t time_ns)
 {
+	const struct rls_calibration *calibration = &describer->costs->calibration;
+	double hit_ns = rls_calibration_mean_hit(calibration).value_ns;
 	int r = 0;
 
 	for (size_t i = 0; !r && i < workload->operation_count; i++) {
 		const struct rls_operation_cost *cost = &workload->operations[i];
-		double factor = rls_workload_rescale(workload, cost->factor, hit_ns);
+		double factor = rls_workload_rescale(workload, cost->factor, calibration);
 
 		r = rls_translator_set_operation_factor(describer->translator, (uint32_t)pid,
 							cost->operation, factor, cost->spill_ns);
@@ -81,20 +83,21 @@ static int apply_workload(const struct rls_describer *describer, pid_t pid, cons
 			  uint64_t time_ns)
 {
 	const struct rls_workload *workload = rls_calibration_workload(describer->costs, command);
-	double hit_ns = rls_calibration_mean_hit(&describer->costs->calibration).value_ns;
+	const struct rls_calibration *calibration = &describer->costs->calibration;
+	double hit_ns = rls_calibration_mean_hit(calibration).value_ns;
 	double factor;
 	int r;
 
 	if (!workload)
 		return 0;
-	factor = rls_workload_factor(workload, hit_ns);
+	factor = rls_workload_rescale(workload, workload->factor, calibration);
 	r = rls_translator_set_cost_factor(describer->translator, (uint32_t)pid, factor);
 	if (!r)
 		r = add_hit_figure(describer, RLS_FIGURE_WORKLOAD, "", factor * hit_ns,
 				   workload->error / workload->factor,
 				   workload->lasting_error / workload->factor, time_ns);
 	if (!r)
-		r = apply_operations(describer, pid, workload, hit_ns, time_ns);
+		r = apply_operations(describer, pid, workload, time_ns);
 	return r ? r : apply_cuda(describer, pid, workload, time_ns);
 }
 

@@ -100,6 +100,21 @@ static int cmdline_to_json(const char *text, size_t length, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
+int rls_process_words(char *const *words, char **out)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t length = 0, at = 0;
+
+	for (size_t i = 0; words[i]; i++)
+		length += strlen(words[i]) + 1;
+	text = malloc(length + 1);
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; words[i]; i++)
+		at += (size_t)(stpcpy(text + at, words[i]) + 1 - (text + at));
+	return cmdline_to_json(text, length, out);
+}
+
 /* The last number of a line of /proc/PID/status. The key begins with the newline before it:
  * a process can call itself "PPid: 1", but newlines in names are escaped. */
 static pid_t number_in_status(const char *status, const char *key)

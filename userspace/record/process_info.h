@@ -19,6 +19,10 @@ struct rls_process_info {
 int rls_process_info_read(pid_t pid, struct rls_process_info *out);
 void rls_process_info_clear(struct rls_process_info *info);
 
+/* What cmdline will be of a process that executes these words, NULL at their end. The text is the caller's. 0 or
+ * -ENOMEM. */
+int rls_process_words(char *const *words, char **out);
+
 #define RLS_CONTAINER_BYTES 80
 /* The id of the container it runs in, "" on the host: when it has none, or the same as PID 1,
  * which is on the host whatever the host runs in. 0 or -ESRCH. */

@@ -120,7 +120,7 @@ static int open_kernel(struct rls_recorder *recorder, struct rls_kernel_options 
 	int r = rls_kernel_open(options, &recorder->kernel);
 
 	if (!r)
-		r = rls_costs_open(recorder->kernel, &recorder->costs);
+		r = rls_costs_open(recorder->kernel, recorder->options.command, &recorder->costs);
 	if (r || !recorder->options.listener)
 		return r;
 	rls_kernel_close(recorder->kernel);
@@ -455,9 +455,9 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 /* ---- finishing ---- */
 
 int rls_recorder_in_vivo(const struct rls_recorder *recorder, struct rls_delta_in_vivo *out,
-			 double *hit_ns)
+			 struct rls_calibration *calibration)
 {
-	*hit_ns = rls_calibration_mean_hit(&recorder->costs.calibration).value_ns;
+	*calibration = recorder->costs.calibration;
 	return recorder->alternator ? rls_alternator_conclude(recorder->alternator, out) : -ENODATA;
 }
 

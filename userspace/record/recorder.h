@@ -47,6 +47,9 @@ struct rls_recorder_options {
 	const struct rls_recorder_listener *listener; /* NULL: none, a trace is written */
 	const struct rls_roles *roles;
 	const struct rls_selection *selection;  /* resolved; may be empty */
+	/* Whose hits they are for the most part, as RLS_EVENT_PROCESS has it: calibrated by itself, its own calibration is gone
+	 * by. NULL: nobody's, or the machine's is wanted */
+	const char *command;
 	uint64_t duration_ns;           /* 0: no limit */
 	bool follow_children;
 	unsigned int sample_hz;         /* stacks of running threads; 0: no samples */
@@ -57,6 +60,7 @@ struct rls_recorder_options {
 	bool alternate;                 /* turn probes on and off to see what hits cost (alternator.h) */
 };
 
+struct rls_calibration;
 struct rls_cuda_cost;
 struct rls_operation_cost;
 struct rls_delta_in_vivo;
@@ -99,11 +103,10 @@ struct rls_recorder_hooks {
 int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks,
 		     enum rls_stop *why);
 
-/* With options.alternate, when the recording is over: what was found, as a share of a calibration
- * with this mean hit. -ENODATA when there was
- * too little to see. */
+/* With options.alternate, when the recording is over: what was found, as a share of what this calibration
+ * says. -ENODATA when there was too little to see. */
 int rls_recorder_in_vivo(const struct rls_recorder *recorder, struct rls_delta_in_vivo *out,
-			 double *hit_ns);
+			 struct rls_calibration *calibration);
 
 /* The factors of delta's parts, by name, RLS_OPERATION_COSTS_MAX at most; before the recording is
  * finished. Returns how many: those of names too long to be kept are left out. */
