@@ -95,6 +95,8 @@ static int resolve(void *library, struct rls_cupti *cupti)
 		{&cupti->next_record, "cuptiActivityGetNextRecord", false},
 		{&cupti->enable_runtime_call, "cuptiActivityEnableRuntimeApi", true},
 		{&cupti->enable_driver_call, "cuptiActivityEnableDriverApi", true},
+		{&cupti->enable_callback, "cuptiEnableCallback", true},
+		{&cupti->finalize, "cuptiFinalize", true},
 	};
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {

@@ -38,6 +38,9 @@ struct rls_cupti {
 	/* Since 12.5; NULL before. */
 	int (*enable_runtime_call)(uint32_t cbid, uint8_t is_on);
 	int (*enable_driver_call)(uint32_t cbid, uint8_t is_on);
+	/* For leave.h; NULL where there is none. */
+	int (*enable_callback)(uint32_t is_on, void *subscriber, int domain, uint32_t cbid);
+	int (*finalize)(void);
 };
 
 /* Is libcuda loaded? Asked before any call to CUPTI: 13.2 overruns its stack without. */

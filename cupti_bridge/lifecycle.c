@@ -61,8 +61,9 @@ static void look(void)
 	bool has_changed = watchers != watchers_seen;
 
 	watchers_seen = watchers;
+	rls_session_check_leave(&session);
 	if (session.is_armed && !watchers) {
-		rls_session_disarm(&session);
+		rls_session_disarm(&session, true);
 	} else if (session.is_armed) {
 		if (has_changed)
 			rls_session_repeat_status(&session);
@@ -122,7 +123,8 @@ static void *run(void *unused)
 		flush(rls_buffers_wait(next_look_ns));
 	}
 	if (session.is_armed)
-		rls_session_disarm(&session);
+		rls_session_disarm(&session, false);
+	rls_session_stay(&session);
 	pthread_mutex_lock(&lock);
 	is_running = false;
 	pthread_cond_broadcast(&has_ended);
@@ -216,6 +218,7 @@ static void start(void)
 	owner = getpid();
 	session.wants_whole_graphs = getenv("RLSCOPE_CUPTI_WHOLE_GRAPHS") != NULL;
 	session.may_trace_whole_graphs = session.wants_whole_graphs && is_loaded_by_cuda();
+	session.wants_to_leave = getenv("RLSCOPE_CUPTI_LEAVE") != NULL;
 	pthread_atfork(NULL, NULL, abandon_in_child);
 	catch_exit();
 	await_profiler();

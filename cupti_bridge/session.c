@@ -8,11 +8,14 @@
 
 #include "buffers.h"
 #include "calls.h"
+#include "leave.h"
 
 #define SECOND_NS 1000000000ull
 /* Times further off than these cannot be of this session's. */
 #define PAST_NS (10 * SECOND_NS)
 #define FUTURE_NS SECOND_NS
+/* For so long it waits for a chance to leave: until then it has CUPTI's one place. */
+#define LEAVE_NS (10 * SECOND_NS)
 
 /* Calls are switched on before all of these and off after them, so that no work is without its
  * call. The first one of all is the one that must work. */
@@ -50,11 +53,6 @@ void rls_session_repeat_status(struct rls_session *session)
 }
 
 /* --- switching on ----------------------------------------------------------------------- */
-
-/* The subscriber is there to hold CUPTI's one place; it asks for no callbacks. */
-static void on_callback(void *userdata, int domain, uint32_t cbid, const void *data)
-{
-}
 
 static void switch_call_off(uint32_t cbid, void *context)
 {
@@ -130,11 +128,16 @@ static int prepare(struct rls_session *session)
 	return result;
 }
 
-/* Gives back what can be given back: the place, the thread numbers and the default clock. */
-static void release(struct rls_session *session)
+/* Gives back what can be given back but the place: the thread numbers and the default clock. */
+static void restore(struct rls_session *session)
 {
 	session->cupti.set_thread_id_type(session->foreign_thread_id_type);
 	rls_clock_lend(false);
+}
+
+static void release(struct rls_session *session)
+{
+	restore(session);
 	session->cupti.unsubscribe(session->subscriber);
 }
 
@@ -184,10 +187,11 @@ static const char *hint(int result)
 		       : "";
 }
 
-/* After a refusal CUPTI may not be called any more, by its own rules. */
+/* After a refusal CUPTI may not be called any more, by its own rules. The subscriber is there to hold CUPTI's one place:
+ * until CUPTI is to leave it asks to be told of nothing. */
 static bool subscribe(struct rls_session *session)
 {
-	int result = session->cupti.subscribe(&session->subscriber, on_callback, NULL);
+	int result = session->cupti.subscribe(&session->subscriber, rls_leave_callback, NULL);
 
 	if (result == RLS_CUPTI_RESULT_SLOT_TAKEN)
 		say(session, RLS_CUPTI_SLOT_TAKEN, result,
@@ -209,6 +213,7 @@ void rls_session_arm(struct rls_session *session)
 			say(session, RLS_CUPTI_NO_DRIVER, 0, "libcuda is not loaded (yet)");
 		return;
 	}
+	rls_session_stay(session);
 	if (!find_cupti(session) || !subscribe(session))
 		return;
 	if (session->traces_whole_graphs) {
@@ -250,6 +255,8 @@ typedef void (*record_taker)(struct rls_session *session, const struct rls_cupti
 static void note_launch(struct rls_session *session, const struct rls_cupti_record *record,
 			const char *name, enum rls_decoded decoded)
 {
+	if (decoded == RLS_DECODED && (record->graph || record->graph_node))
+		session->has_graphs = true;
 	if (decoded == RLS_DECODED && record->kind == RLS_CUPTI_API)
 		rls_launches_add(&session->launches, record);
 }
@@ -371,14 +378,43 @@ void rls_session_flush(struct rls_session *session)
 
 /* --- switching off ------------------------------------------------------------------------- */
 
-void rls_session_disarm(struct rls_session *session)
+/* CUPTI goes on with whole graphs, where it was asked for them, until the process ends. Where its clock says nothing of who
+ * has it, it stays. */
+static void let_go(struct rls_session *session, bool may_leave)
+{
+	session->is_leaving = may_leave && session->wants_to_leave && !session->has_graphs &&
+			      !session->traces_whole_graphs && session->can_watch_clock &&
+			      rls_leave_is_possible(&session->cupti);
+	if (!session->is_leaving) {
+		release(session);
+		return;
+	}
+	restore(session);
+	session->leave_by_ns = rls_clock_now_ns() + LEAVE_NS;
+	rls_leave_begin(&session->cupti, session->subscriber);
+}
+
+void rls_session_stay(struct rls_session *session)
+{
+	if (session->is_leaving && rls_leave_cancel(&session->cupti, session->subscriber))
+		session->cupti.unsubscribe(session->subscriber);
+	session->is_leaving = false;
+}
+
+void rls_session_check_leave(struct rls_session *session)
+{
+	if (session->is_leaving && (rls_leave_is_over() || rls_clock_now_ns() >= session->leave_by_ns))
+		rls_session_stay(session);
+}
+
+void rls_session_disarm(struct rls_session *session, bool may_leave)
 {
 	switch_kinds_off(session);
 	deliver(session, 0);
 	session->is_ending = true;
 	deliver(session, RLS_CUPTI_FLUSH_FORCED);
 	session->is_ending = false;
-	release(session);
+	let_go(session, may_leave);
 	session->is_armed = false;
 	rls_buffers_trim();
 	say(session, RLS_CUPTI_DISARMED, session->unfinished,

@@ -23,6 +23,10 @@ struct rls_session {
 	bool is_ending; /* what CUPTI delivers now may lack its times, not having ended */
 	bool can_watch_clock; /* cuptiGetTimestamp follows the clock that we registered */
 	bool has_refused_buffer; /* said once a session */
+	bool wants_to_leave; /* CUPTI is to leave, once disarmed (leave.h) */
+	bool has_graphs; /* a CUDA graph was launched while armed */
+	bool is_leaving;
+	uint64_t leave_by_ns;
 	uint32_t foreign_thread_id_type;
 	uint64_t earliest_ns, latest_ns; /* between which a record's times can be */
 	uint64_t unfinished; /* work that had not ended when CUPTI was switched off */
@@ -42,8 +46,14 @@ void rls_session_arm(struct rls_session *session);
  * says STOLEN and is armed no more, without touching what is the other tool's now. */
 void rls_session_flush(struct rls_session *session);
 
-/* Switches CUPTI off, delivers what is left, and leaves it to others as it was found. */
-void rls_session_disarm(struct rls_session *session);
+/* Switches CUPTI off, delivers what is left, and leaves it to others as it was found; where that is wanted and
+ * possible CUPTI is then to leave the process, which is done when the target next waits for the GPU. */
+void rls_session_disarm(struct rls_session *session, bool may_leave);
+
+/* Sees whether CUPTI has left, and has it stay where there was no chance to for too long. */
+void rls_session_check_leave(struct rls_session *session);
+/* It is not to leave any more. */
+void rls_session_stay(struct rls_session *session);
 
 /* Throws away what has come while nothing is recorded: whole graphs, or buffers from before another
  * tool took over. */

@@ -180,6 +180,23 @@ unsigned long cupti_dropped(void)
 	return ask("fake_cupti_dropped");
 }
 
+unsigned int cupti_left(void)
+{
+	unsigned int (*count)(void) = (unsigned int (*)(void))cupti_function("fake_cupti_finalized");
+
+	return count();
+}
+
+void wait_for_leave(unsigned int times)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_NS;
+
+	while (cupti_left() < times && now_ns() < until_ns)
+		nap();
+	REQUIRE(cupti_left() == times);
+	usleep(20000); /* and the bridge has seen it */
+}
+
 static bool play(const struct scenario *scenarios, const char *name)
 {
 	for (; scenarios->name; scenarios++)

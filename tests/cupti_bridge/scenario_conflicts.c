@@ -171,11 +171,35 @@ static void stolen(void)
 	}
 }
 
+/* The same, between our end and the next call at which CUPTI would leave: it stays for the other tool. */
+static void stolen_while_leaving(void)
+{
+	int (*enable)(uint32_t), (*flush)(uint32_t);
+	struct launches launches = {0};
+
+	start();
+	launches_make(&launches, 100);
+	bridge_watch(0);
+	wait_for_status(RLS_CUPTI_DISARMED);
+	launches_free(&launches);
+	enable = cupti_function("cuptiActivityEnable");
+	flush = cupti_function("cuptiActivityFlushAll");
+	steal();
+	REQUIRE(!enable(10));
+	cuda.wait_stream(NULL); /* the fake ends the program where CUPTI leaves now */
+	work_on();
+	REQUIRE(!flush(0));
+	REQUIRE(cupti_left() == 0 && atomic_load(&their_count) > 0);
+	bridge_watch(1);
+	wait_for_status(RLS_CUPTI_ARMED);
+}
+
 const struct scenario conflict_scenarios[] = {
 	{"refused", refused},
 	{"no-device", no_device},
 	{"no-driver", no_driver},
 	{"slot-shared", slot_shared},
 	{"stolen", stolen},
+	{"stolen-while-leaving", stolen_while_leaving},
 	{0},
 };

@@ -55,12 +55,84 @@ static void again_and_again(void)
 		launches_free(&before);
 		launches_free(&launches);
 	}
+	launches_make(&before, 1); /* which it leaves at, where it can */
+	launches_free(&before);
+	usleep(50000);
 	calls = cupti_calls();
 	launches_make(&before, 100);
 	usleep(50000);
 	REQUIRE(cupti_calls() == calls);
 	REQUIRE(!collector.dropped && !collector.refused && !collector.unpooled);
 	launches_free(&before);
+}
+
+static void arm_and_launch(unsigned long count)
+{
+	struct launches launches = {0};
+
+	collector_reset();
+	bridge_watch(1);
+	wait_for_status(RLS_CUPTI_ARMED);
+	launches_make(&launches, count);
+	bridge_watch(0);
+	wait_for_status(RLS_CUPTI_DISARMED);
+	launches_check(&launches);
+	launches_free(&launches);
+}
+
+/* Not before the target waits for its GPU, and then for good: nothing of CUPTI's is called again, and it comes back
+ * for who looks next. */
+static void leaves(void)
+{
+	struct launches after = {0};
+	unsigned long calls;
+
+	start();
+	for (unsigned int i = 1; i <= 5; i++) {
+		arm_and_launch(20);
+		usleep(50000);
+		REQUIRE(cupti_left() == i - 1);
+		cuda.wait_stream(NULL);
+		wait_for_leave(i);
+		calls = cupti_calls();
+		launches_make(&after, 100);
+		launches_free(&after);
+		usleep(50000);
+		REQUIRE(cupti_calls() == calls);
+	}
+}
+
+/* Nobody waits for the GPU before the next one looks. */
+static void leaves_no_more(void)
+{
+	start();
+	for (int i = 0; i < 20; i++)
+		arm_and_launch(20);
+	bridge_watch(1);
+	wait_for_status(RLS_CUPTI_ARMED);
+	cuda.wait_stream(NULL);
+	REQUIRE(cupti_left() == 0);
+}
+
+static void stays(void)
+{
+	int (*subscribe)(void **, void *, void *) = cupti_function("cuptiSubscribe");
+	void *handle;
+
+	cuda.wait_stream(NULL);
+	usleep(50000);
+	REQUIRE(cupti_left() == 0);
+	REQUIRE(!subscribe(&handle, NULL, NULL)); /* the place is free all the same */
+}
+
+/* Not asked to, too old to, refusing to, or asked for what it must go on with. */
+static void never_leaves(void)
+{
+	bridge_load(collector_receive);
+	bridge_watch(1);
+	cuda_start();
+	arm_and_launch(20);
+	stays();
 }
 
 static void launch_graphs(unsigned long count)
@@ -79,6 +151,13 @@ static void arm_and_launch_graphs(unsigned long count)
 	launch_graphs(count);
 	bridge_watch(0);
 	wait_for_status(RLS_CUPTI_DISARMED);
+}
+
+static void never_leaves_graphs(void)
+{
+	start();
+	arm_and_launch_graphs(10);
+	stays();
 }
 
 /* Recorded while someone looks. In between CUPTI has to go on with it, which goes nowhere. */
@@ -121,12 +200,10 @@ static void *launch_on(void *unused)
 
 /* Switched while threads launch and never wait for it. What arrives is whole and in order,
  * which the collector sees to; how much does depends on when. */
-static void under_load(void)
+static void switch_under_load(unsigned long rounds)
 {
-	unsigned long rounds = setting("ROUNDS", 200);
 	pthread_t threads[3];
 
-	start();
 	for (int i = 0; i < 3; i++)
 		REQUIRE(!pthread_create(&threads[i], NULL, launch_on, NULL));
 	for (unsigned long i = 0; i < rounds; i++) {
@@ -141,6 +218,20 @@ static void under_load(void)
 		pthread_join(threads[i], NULL);
 	REQUIRE(collector.count[RLS_CUPTI_KERNEL] > rounds);
 	REQUIRE(!collector.dropped && !collector.unpooled);
+}
+
+static void under_load(void)
+{
+	start();
+	switch_under_load(setting("ROUNDS", 200));
+}
+
+/* Threads wait for the GPU all the time: one of them takes CUPTI out while others launch. */
+static void leaves_under_load(void)
+{
+	start();
+	switch_under_load(setting("ROUNDS", 200));
+	REQUIRE(cupti_left() > 0);
 }
 
 static void second_profiler(void)
@@ -249,6 +340,11 @@ static void signals(void)
 const struct scenario life_scenarios[] = {
 	{"idle", idle},
 	{"again-and-again", again_and_again},
+	{"leaves", leaves},
+	{"leaves-no-more", leaves_no_more},
+	{"leaves-under-load", leaves_under_load},
+	{"never-leaves", never_leaves},
+	{"never-leaves-graphs", never_leaves_graphs},
 	{"whole-graphs-again", whole_graphs_again},
 	{"whole-graphs-late", whole_graphs_late},
 	{"under-load", under_load},

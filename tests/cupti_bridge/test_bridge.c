@@ -19,6 +19,7 @@
 
 #define PATIENCE_S 100
 #define SETTINGS_MAX 4
+#define LEAVE "RLSCOPE_CUPTI_LEAVE", "1"
 #define ROOM 4096
 
 static const char *fakes, *scenario_program, *job_program, *bridge;
@@ -146,6 +147,15 @@ static struct run runs[] = {
 	{.scenario = "again-and-again", .cuda = "13"},
 	{.scenario = "again-and-again", .cuda = "11.8", .settings = {"ROUNDS", "30"},
 	 .plain_only = true},
+	{.scenario = "leaves", .cuda = "13", .settings = {LEAVE}},
+	{.scenario = "leaves-no-more", .cuda = "13", .settings = {LEAVE}},
+	{.scenario = "leaves-under-load", .cuda = "13", .settings = {LEAVE}},
+	{.scenario = "never-leaves", .cuda = "13"},
+	{.scenario = "never-leaves", .cuda = "11.8", .settings = {LEAVE}, .plain_only = true},
+	{.scenario = "never-leaves", .cuda = "12", .settings = {LEAVE}},
+	{.scenario = "never-leaves", .cuda = "13", .settings = {LEAVE, "FAKE_CUPTI_STAYS", "1"}},
+	{.scenario = "never-leaves", .cuda = "13", .settings = {LEAVE, "RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
+	{.scenario = "never-leaves-graphs", .cuda = "13", .settings = {LEAVE}},
 	{.scenario = "whole-graphs-again", .cuda = "13", .settings = {"RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
 	{.scenario = "whole-graphs-late", .cuda = "13", .settings = {"RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
 	{.scenario = "under-load", .cuda = "13"},
@@ -168,6 +178,7 @@ static struct run runs[] = {
 	{.scenario = "slot-shared", .cuda = "13"},
 	{.scenario = "stolen", .cuda = "11.8", .plain_only = true},
 	{.scenario = "stolen", .cuda = "13"},
+	{.scenario = "stolen-while-leaving", .cuda = "13", .settings = {LEAVE}},
 };
 #define RUNS (sizeof(runs) / sizeof(*runs))
 

@@ -1,12 +1,13 @@
 #!/bin/bash
 # valgrind.sh BUILD: the bridge's life under Valgrind's memory checker: threads, arming under load, the
-# end at three moments. Sizes are small: what is seen counts, not how much.
+# end at three moments. Sizes are small: what is seen counts, not how much. Threads take turns: unfair ones keep the one
+# that is to end from its own for up to half a minute.
 set -u
 build=$1
 command -v valgrind >/dev/null || { echo "SKIPPED: there is no valgrind"; exit 77; }
 export LD_LIBRARY_PATH=$build/fakes/13 CUDA_INJECTION64_PATH=$build/librlscope_cupti_sink_plain.so
 export LAUNCHES=1000 ROUNDS=3
-check=(valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite)
+check=(valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite)
 failures=0
 
 run() {

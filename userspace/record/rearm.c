@@ -8,7 +8,7 @@
 #define TURN_NS_MIN 500000000ULL
 #define TURN_NS_MAX 900000000ULL
 /* Until bridge and CUPTI have followed. */
-#define SETTLE_NS 400000000ULL
+#define SETTLE_NS 500000000ULL
 
 void rls_rearm_clear(struct rls_rearm *rearm)
 {

@@ -13,6 +13,7 @@
  * FAKE_CUPTI_VERSION=n       what cuptiGetVersion says
  * FAKE_CUPTI_REVERSE=1       buffers are delivered last first
  * FAKE_CUPTI_CALL_NS=n       each runtime call that it keeps a record of takes n longer
+ * FAKE_CUPTI_STAYS=1         cuptiFinalize: 999
  * FAKE_CUPTI_LOG=path        one line a call is appended
  */
 #include "fake_records.h"
@@ -43,6 +44,7 @@ enum {
 #define HOUR_NS 3600000000000
 #define SECOND_NS 1000000000
 
+typedef void (*api_callback)(void *userdata, int domain, uint32_t cbid, const void *data);
 typedef void (*buffer_requested)(uint8_t **buffer, size_t *size, size_t *records_max);
 typedef void (*buffer_completed)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 				 size_t valid_size);
@@ -65,12 +67,15 @@ static size_t pending_count, pending_room, pending_settle = 4096;
 static uint64_t dropped, dropped_in_all, stored, record_number, work_number;
 static uint64_t drop_every, zero_every, backward_every, early_every, future_every;
 static bool is_reversed, is_subscribed, was_refused, were_settings_read;
-static atomic_bool was_enabled, are_graphs_broken;
+static atomic_bool was_enabled, are_graphs_broken, were_graphs_recorded;
+static _Atomic(api_callback) subscriber_callback;
+static atomic_bool is_told_of[3][CALLS_MAX];
+static atomic_uint finalized;
 static atomic_uint thread_id_type;
 static pid_t owner;
 static atomic_ulong call_count, thread_count;
 static atomic_uint flushing;
-static _Thread_local uint64_t entered_ns[3];
+static _Thread_local uint64_t entered_ns[3]; /* by domain; [0]: not 0 where a call is told to have ended well */
 static _Thread_local unsigned long thread_number;
 
 static uint64_t monotonic_ns(void)
@@ -230,6 +235,8 @@ static void store(struct place *place, const void *record, size_t bytes)
 {
 	size_t records_max = 0;
 
+	if (!request)
+		return; /* it has left since this call was found to be one to be recorded */
 	if (drop_every && ++record_number % drop_every == 0) {
 		dropped++;
 		dropped_in_all++;
@@ -313,8 +320,35 @@ static bool wants_call(enum fake_domain domain, uint32_t cbid)
 							memory_order_relaxed);
 }
 
+struct api_callback_data {
+	uint32_t site; /* 0 enter, 1 exit */
+	const char *name;
+	const void *arguments;
+	int *result;
+};
+
+/* Every call here ends well; what a call within a capture returns is made up first. */
+static void tell_subscriber(enum fake_domain domain, uint32_t cbid, uint32_t site)
+{
+	api_callback callback = atomic_load(&subscriber_callback);
+	int refused = 900, success = SUCCESS;
+	struct api_callback_data data = {.site = site};
+
+	if (!callback || cbid >= CALLS_MAX || !atomic_load(&is_told_of[domain][cbid]))
+		return;
+	if (site) {
+		data.result = &refused;
+		callback(NULL, domain, cbid, &data);
+		data.result = &success;
+	}
+	entered_ns[0] = site;
+	callback(NULL, domain, cbid, &data);
+	entered_ns[0] = 0;
+}
+
 static void on_enter(enum fake_domain domain, uint32_t cbid, uint32_t correlation)
 {
+	tell_subscriber(domain, cbid, 0);
 	entered_ns[domain] = wants_call(domain, cbid) ? clock_ns() : 0;
 }
 
@@ -340,6 +374,7 @@ static void on_leave(enum fake_domain domain, uint32_t cbid, uint32_t correlatio
 	struct fake_api_record api = {.domain = domain, .cbid = cbid, .pid = getpid(),
 				      .correlation = correlation, .start_ns = entered_ns[domain]};
 
+	tell_subscriber(domain, cbid, 1);
 	if (!api.start_ns || !wants_call(domain, cbid))
 		return;
 	if (domain == FAKE_RUNTIME)
@@ -355,6 +390,8 @@ static void on_work(const struct fake_work *work)
 {
 	if (!atomic_load_explicit(&kind_is_on[work->kind], memory_order_relaxed))
 		return;
+	if (work->graph)
+		atomic_store(&were_graphs_recorded, true);
 	lock_as_caller();
 	if (pending_count == pending_room) {
 		pending_room = pending_room ? 2 * pending_room : 1024;
@@ -425,6 +462,7 @@ FAKE_EXPORT int cuptiSubscribe(void **subscriber, void *callback, void *userdata
 	} else {
 		was_refused = false;
 		is_subscribed = true;
+		atomic_store(&subscriber_callback, (api_callback)callback);
 		*subscriber = &is_subscribed;
 	}
 	pthread_mutex_unlock(&lock);
@@ -438,8 +476,64 @@ FAKE_EXPORT int cuptiUnsubscribe(void *subscriber)
 		return INVALID_PARAMETER;
 	pthread_mutex_lock(&lock);
 	is_subscribed = false;
+	atomic_store(&subscriber_callback, NULL);
 	pthread_mutex_unlock(&lock);
 	return SUCCESS;
+}
+
+FAKE_EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t cbid)
+{
+	begin(__func__);
+	if (subscriber != &is_subscribed || !is_subscribed)
+		return INVALID_PARAMETER;
+	if ((domain != FAKE_DRIVER && domain != FAKE_RUNTIME) || cbid >= CALLS_MAX)
+		return INVALID_PARAMETER;
+	atomic_store(&is_told_of[domain][cbid], enable);
+	return SUCCESS;
+}
+
+static bool is_any_kind_on(void)
+{
+	for (size_t kind = 0; kind < KINDS_MAX; kind++)
+		if (atomic_load(&kind_is_on[kind]))
+			return true;
+	return false;
+}
+
+/* All that it was told is forgotten. */
+FAKE_EXPORT int cuptiFinalize(void)
+{
+	begin(__func__);
+	if (FAKE_CUPTI_MAJOR < 13)
+		misuse("cuptiFinalize of a version that frameworks saw crash after it");
+	if (!entered_ns[0])
+		misuse("cuptiFinalize elsewhere than where a call ends that ended well");
+	if (is_any_kind_on())
+		misuse("cuptiFinalize with kinds switched on");
+	if (atomic_load(&were_graphs_recorded)) /* the real one does so when it comes back */
+		misuse("cuptiFinalize after a graph was launched and recorded");
+	if (setting("FAKE_CUPTI_STAYS"))
+		return UNKNOWN;
+	for (int domain = FAKE_DRIVER; domain <= FAKE_RUNTIME; domain++)
+		for (size_t cbid = 0; cbid < CALLS_MAX; cbid++)
+			atomic_store(&is_told_of[domain][cbid], false);
+	pthread_mutex_lock(&lock);
+	is_subscribed = false;
+	atomic_store(&subscriber_callback, NULL);
+	thread_id_type = 0;
+	atomic_store(&client_clock, NULL);
+	request = NULL;
+	complete = NULL;
+	pthread_mutex_unlock(&lock);
+	atomic_fetch_add(&finalized, 1);
+	return SUCCESS;
+}
+
+/* How many times it has left the process. */
+FAKE_EXPORT unsigned int fake_cupti_finalized(void);
+FAKE_EXPORT unsigned int fake_cupti_finalized(void)
+{
+	return atomic_load(&finalized);
 }
 
 FAKE_EXPORT int cuptiSetThreadIdType(uint32_t type)
