@@ -52,6 +52,21 @@ static void add_libraries(struct rls_collector *c, struct rls_process_entry *ent
 	}
 }
 
+/* Where CUPTI recorded. */
+static void fill_doubt(struct rls_collector *c, const struct rls_process *process)
+{
+	rls_cupti_doubt_free(&c->doubt);
+	if (!process->gpu.devices && !process->clock.readings)
+		return;
+	for (size_t i = 0; i < process->calls.count && !c->err; i++) {
+		const struct rls_call_total *calls = &process->calls.totals[i];
+		const char *name = rls_string_pool_get(c->strings, calls->name);
+
+		c->err = rls_cupti_doubt_add(&c->doubt, calls,
+					     rls_facts_knows_cupti(&c->timeline->facts, c->strings, name));
+	}
+}
+
 static void add_process(struct rls_collector *c, const struct rls_process *process)
 {
 	struct rls_process_entry *entry = rls_collect_append(c, &c->report->processes, &c->process_capacity,
@@ -69,6 +84,7 @@ static void add_process(struct rls_collector *c, const struct rls_process *proce
 	entry->end_ns = process->end_ns;
 	add_cmdline(c, entry, rls_string_pool_get(c->strings, process->cmdline));
 	add_libraries(c, entry, process);
+	fill_doubt(c, process);
 	for (const struct rls_thread *t = process->threads; t && !c->err; t = t->next)
 		rls_collect_thread(c, t);
 	rls_collect_gpu_alone(c, process);
@@ -238,6 +254,7 @@ int rls_report_collect(struct rls_report *report, const struct rls_timeline *tim
 	add_gpus(&c, rls_string_pool_get(strings, timeline->facts.gpus));
 	for (const struct rls_process *p = timeline->processes; p && !c.err; p = p->next)
 		add_process(&c, p);
+	rls_cupti_doubt_free(&c.doubt);
 	rls_collect_samples(&c);
 	rls_collect_check(&c);
 	rls_collect_sampled_stacks(&c);

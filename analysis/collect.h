@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cupti_doubt.h"
 #include "grow.h"
 #include "report_private.h"
 
@@ -14,6 +15,7 @@ struct rls_collector {
 	double calibration_error;   /* relative */
 	double operation_error;     /* the same, of the operation at hand */
 	double cupti_error;         /* of what CUPTI costs calls into CUDA, relative */
+	struct rls_cupti_doubt doubt;   /* of the process at hand */
 	double lost_share;          /* of the thread-state events */
 	double spill_share;         /* how much of others' cost rows of that operation may have borne */
 	double cost_density;        /* of the thread at hand: what was subtracted, of its running time */

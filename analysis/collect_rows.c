@@ -70,9 +70,28 @@ static uint64_t others_cost_ns(const struct rls_cell *cell)
 	return cell->others_cost_ns < most_ns ? cell->others_cost_ns : most_ns;
 }
 
-static void add_row(struct rls_collector *c, const struct rls_breakdown_row *keys,
-		    const struct rls_cell *cell, enum rls_part part)
+/* Dealt out to the cell's parts by their time: where within it calls were made is not known. */
+static double doubt_ns(const struct rls_collector *c, const struct rls_scope *scope, const struct rls_breakdown_row *keys,
+		       enum rls_part part)
 {
+	const struct rls_cell *cell = &scope->cells[keys->category];
+	uint64_t all_ns = cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
+	struct rls_doubted_calls own = rls_cupti_doubt_own(&c->doubt, keys->tid, scope->phase, scope->operation);
+	double share = all_ns ? (double)cell->wall_ns[part] / (double)all_ns : 0;
+	double ns = 0;
+
+	if (keys->category == RLS_CATEGORY_CUDA_API)
+		ns = own.inside_ns;
+	else if (keys->category == RLS_CATEGORY_BACKEND)
+		ns = own.around_ns + fmin(rls_cupti_doubt_others_ns(&c->doubt, keys->tid, scope->phase, scope->operation),
+					  (double)(cell->off_cpu_ns[RLS_PART_CPU] + cell->off_cpu_ns[RLS_PART_CPU_GPU]));
+	return share * ns * (scope->calls_scale > 0 ? (double)scope->calls_scale : 1);
+}
+
+static void add_row(struct rls_collector *c, const struct rls_breakdown_row *keys,
+		    const struct rls_scope *scope, enum rls_part part)
+{
+	const struct rls_cell *cell = &scope->cells[keys->category];
 	uint64_t wall_ns = cell->wall_ns[part];
 	uint64_t subtracted_ns = part == RLS_PART_CPU ? cell->subtracted_ns : 0;
 	struct rls_breakdown_row *row;
@@ -92,7 +111,7 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 	if (part == RLS_PART_CPU)
 		row->error_ns += spill_ns(c, cell);
 	/* What a wait was for is not known: all that was taken from it may be too much. */
-	row->error_ns += row->others_cost_ns;
+	row->error_ns += row->others_cost_ns + (uint64_t)llround(fmin(doubt_ns(c, scope, keys, part), (double)wall_ns));
 	if (cell->looked_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
 		/* What hits cost and what looks saw have nothing to do with each other. */
@@ -184,7 +203,7 @@ static void add_scope(struct rls_collector *c, const struct rls_scope *scope, ui
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++) {
 		keys.category = category;
 		for (int part = 0; part < RLS_PART_MAX; part++)
-			add_row(c, &keys, &scope->cells[category], part);
+			add_row(c, &keys, scope, part);
 	}
 	add_transitions(c, &keys, scope);
 	add_operation(c, &keys, scope->entries);

@@ -216,6 +216,11 @@ double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_str
 	return worst;
 }
 
+bool rls_facts_knows_cupti(const struct rls_facts *facts, const struct rls_string_pool *strings, const char *name)
+{
+	return find_figure(facts, strings, RLS_FIGURE_CUPTI, name);
+}
+
 static bool is_of_gpu(const char *buffer)
 {
 	return !strcmp(buffer, "gpu") || !strncmp(buffer, "gpu_", 4) || !strncmp(buffer, "cupti", 5);

@@ -90,6 +90,9 @@ bool rls_facts_knows_spill(const struct rls_facts *facts, const struct rls_strin
 /* The worst of the figures of CUPTI's costs; 0 without any. */
 double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_string_pool *strings);
 
+/* What CUPTI costs calls of that name was charged. */
+bool rls_facts_knows_cupti(const struct rls_facts *facts, const struct rls_string_pool *strings, const char *name);
+
 /* Total over the buffers of what threads do, and over those of GPU work: "gpu" and what begins
  * with "gpu_" or "cupti". */
 uint64_t rls_facts_dropped(const struct rls_facts *facts, const struct rls_string_pool *strings);

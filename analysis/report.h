@@ -97,6 +97,7 @@ struct rls_thread_entry {
  *
  *     subtracted × (relative error of the calibration) + wall × lost / (lost + emitted)
  *     + half of what would have been subtracted besides, had it been hit as often as its thread
+ *     + what CUPTI may have cost beyond what was charged for it (cupti_doubt.h)
  *
  * subtracted = wall_ns - corrected_ns. The relative error is the worst error / value among
  * the calibrated figures of the trace, 25 % when it has none, at most 100 %. lost and emitted
