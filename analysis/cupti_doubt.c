@@ -1,6 +1,5 @@
 #include "analysis/cupti_doubt.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "analysis/grow.h"

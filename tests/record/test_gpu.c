@@ -228,7 +228,7 @@ static void says_that_cupti_is_in_no_budget(void **state)
 	report();
 	assert_int_equal(count(RLS_EVENT_LAUNCH), 6000);
 	assert_int_equal(count(RLS_EVENT_WARNING), 1);
-	assert_non_null(strstr(warning(0), "some 2% of a thread's time for 6000 launches"));
+	assert_non_null(strstr(warning(0), "some 3% of a thread's time for 6000 launches"));
 }
 
 static void says_when_no_launches_are_told(void **state)
