@@ -63,7 +63,7 @@ static void look(void)
 	watchers_seen = watchers;
 	rls_session_check_leave(&session);
 	if (session.is_armed && !watchers) {
-		rls_session_disarm(&session, true);
+		rls_session_disarm(&session);
 	} else if (session.is_armed) {
 		if (has_changed)
 			rls_session_repeat_status(&session);
@@ -122,8 +122,9 @@ static void *run(void *unused)
 		}
 		flush(rls_buffers_wait(next_look_ns));
 	}
+	session.wants_to_leave = false; /* the process ends */
 	if (session.is_armed)
-		rls_session_disarm(&session, false);
+		rls_session_disarm(&session);
 	rls_session_stay(&session);
 	pthread_mutex_lock(&lock);
 	is_running = false;

@@ -380,9 +380,9 @@ void rls_session_flush(struct rls_session *session)
 
 /* CUPTI goes on with whole graphs, where it was asked for them, until the process ends. Where its clock says nothing of who
  * has it, it stays. */
-static void let_go(struct rls_session *session, bool may_leave)
+static void let_go(struct rls_session *session)
 {
-	session->is_leaving = may_leave && session->wants_to_leave && !session->has_graphs &&
+	session->is_leaving = session->wants_to_leave && !session->has_graphs &&
 			      !session->traces_whole_graphs && session->can_watch_clock &&
 			      rls_leave_is_possible(&session->cupti);
 	if (!session->is_leaving) {
@@ -407,14 +407,14 @@ void rls_session_check_leave(struct rls_session *session)
 		rls_session_stay(session);
 }
 
-void rls_session_disarm(struct rls_session *session, bool may_leave)
+void rls_session_disarm(struct rls_session *session)
 {
 	switch_kinds_off(session);
 	deliver(session, 0);
 	session->is_ending = true;
 	deliver(session, RLS_CUPTI_FLUSH_FORCED);
 	session->is_ending = false;
-	let_go(session, may_leave);
+	let_go(session);
 	session->is_armed = false;
 	rls_buffers_trim();
 	say(session, RLS_CUPTI_DISARMED, session->unfinished,

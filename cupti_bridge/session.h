@@ -48,7 +48,7 @@ void rls_session_flush(struct rls_session *session);
 
 /* Switches CUPTI off, delivers what is left, and leaves it to others as it was found; where that is wanted and
  * possible CUPTI is then to leave the process, which is done when the target next waits for the GPU. */
-void rls_session_disarm(struct rls_session *session, bool may_leave);
+void rls_session_disarm(struct rls_session *session);
 
 /* Sees whether CUPTI has left, and has it stay where there was no chance to for too long. */
 void rls_session_check_leave(struct rls_session *session);

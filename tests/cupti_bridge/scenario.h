@@ -35,7 +35,7 @@ void cuda_start(void);
 void wait_for_status(enum rls_cupti_status status);
 void wait_for_all(void);
 /* The same, until CUPTI has left for the so many-th time. A call that waits for the GPU must come before. */
-void wait_for_leave(unsigned int times);
+void wait_for_leave(unsigned long times);
 
 /* A thread's launches by cudaLaunchKernel, on a stream of its own. Each is checked for its
  * interval by launches_check: one interval, the right thread, name, duration and order. */
@@ -56,7 +56,7 @@ void *cupti_function(const char *name);
 unsigned long cupti_calls(void);  /* made to it */
 unsigned long cupti_stored(void); /* records that it wrote */
 unsigned long cupti_dropped(void);
-unsigned int cupti_left(void); /* how many times it has left the process */
+unsigned long cupti_left(void); /* how many times it has left the process */
 unsigned long setting(const char *name, unsigned long otherwise);
 
 #endif

@@ -439,8 +439,7 @@ double rls_workload_rescale(const struct rls_workload *workload, double factor,
 	return own_ns > 0 && other_ns > 0 ? factor * own_ns / other_ns : factor;
 }
 
-const struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,
-						    const char *command)
+struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file, const char *command)
 {
 	for (size_t i = 0; i < file->workload_count; i++) {
 		if (!strcmp(file->workloads[i].command, command))

@@ -93,8 +93,7 @@ double rls_workload_rescale(const struct rls_workload *workload, double factor,
 			    const struct rls_calibration *calibration);
 
 /* What is known of this command (a JSON array, as RLS_EVENT_PROCESS has it), or NULL. */
-const struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,
-						    const char *command);
+struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file, const char *command);
 /* Puts it first, in place of what was known of the command; the oldest beyond the limit is
  * forgotten. 0 or -ENOMEM. */
 int rls_calibration_add_workload(struct rls_calibration_file *file,

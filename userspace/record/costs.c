@@ -101,15 +101,6 @@ static bool holds(struct rls_kernel *kernel, const struct rls_calibration *calib
 
 /* ---- a command's own ---- */
 
-static struct rls_workload *find(const struct rls_calibration_file *file, const char *command)
-{
-	for (size_t i = 0; command && i < file->workload_count; i++) {
-		if (!strcmp(file->workloads[i].command, command))
-			return &file->workloads[i];
-	}
-	return NULL;
-}
-
 static void widen(double factor, double off, double *error, double *lasting_error)
 {
 	*error = hypot(*error, off * factor);
@@ -155,8 +146,8 @@ static int obtain(struct rls_kernel *kernel, unsigned int rounds, bool anew, con
 	if (r)
 		return rls_error_r(r, "cannot tell which boot this is: %s", strerror(-r));
 	is_known = !load(&scope, &file) && !anew;
-	if (is_known)
-		own = find(&file, command);
+	if (is_known && command)
+		own = rls_calibration_workload(&file, command);
 	if (own) {
 		look_at(kernel, own);
 		file.calibration = own->calibration;

@@ -530,8 +530,8 @@ FAKE_EXPORT int cuptiFinalize(void)
 }
 
 /* How many times it has left the process. */
-FAKE_EXPORT unsigned int fake_cupti_finalized(void);
-FAKE_EXPORT unsigned int fake_cupti_finalized(void)
+FAKE_EXPORT unsigned long fake_cupti_finalized(void);
+FAKE_EXPORT unsigned long fake_cupti_finalized(void)
 {
 	return atomic_load(&finalized);
 }
