@@ -32,6 +32,15 @@ def statuses(checks, folder, python):
                 "no such command: status %d, %r" % (done.returncode, done.stderr[:100]))
 
 
+def short_words(checks, folder):
+    """What has ended before anyone could look has the words that it was started with."""
+    for _ in range(5):
+        report = json.loads(run(folder, ["/bin/true", "at once"], "--format", "json").stdout)
+        words = report["processes"][0]["cmdline"]
+        if not checks.that(words == ["/bin/true", "at once"], "the words of a short command: %s" % words):
+            break
+
+
 def streams(checks, folder, python):
     path = os.path.join(folder, "report.json")
     script = ("import sys; sys.stdout.write(sys.stdin.read().upper()); "
@@ -110,6 +119,7 @@ def main():
     checks = harness.Checks()
     with tempfile.TemporaryDirectory(prefix="rls-") as folder:
         statuses(checks, folder, python)
+        short_words(checks, folder)
         streams(checks, folder, python)
         report_follows(checks, folder, python)
         counts_after_import(checks, folder, python)

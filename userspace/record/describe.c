@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/facts.h"
 
@@ -101,19 +102,29 @@ static int apply_workload(const struct rls_describer *describer, pid_t pid, cons
 	return r ? r : apply_cuda(describer, pid, workload, time_ns);
 }
 
+/* Its words. A short command may have ended before anyone looks: then it has none any more, but was started with some. */
+static const char *words_of(const struct rls_describer *describer, pid_t pid, const struct rls_process_info *info)
+{
+	bool has_none = !strcmp(info->cmdline, "[]");
+
+	return has_none && pid == describer->launched && describer->words ? describer->words : info->cmdline;
+}
+
 int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint64_t time_ns)
 {
+	const char *words;
 	struct rls_event event = { .kind = RLS_EVENT_PROCESS, .pid = (uint32_t)pid, .time_ns = time_ns };
 	struct rls_process_info info;
 	int r = rls_process_info_read(pid, &info);
 
 	if (r)
 		return r;
+	words = words_of(describer, pid, &info);
 	event.process.ppid = (uint32_t)info.ppid;
 	event.process.ns_pid = info.ns_pid == pid ? 0 : (uint32_t)info.ns_pid;
 	r = rls_trace_output_string(describer->output, info.name, &event.process.name);
 	if (!r)
-		r = rls_trace_output_string(describer->output, info.cmdline, &event.process.cmdline);
+		r = rls_trace_output_string(describer->output, words, &event.process.cmdline);
 	if (!r)
 		r = rls_trace_output_string(describer->output, info.container,
 					    &event.process.container);
@@ -122,7 +133,7 @@ int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint6
 					    rls_libraries_python(describer->libraries, pid),
 					    &event.process.python);
 	if (!r)
-		r = apply_workload(describer, pid, info.cmdline, time_ns);
+		r = apply_workload(describer, pid, words, time_ns);
 	rls_process_info_clear(&info);
 	return r ? r : rls_translator_describe(describer->translator, &event);
 }

@@ -25,6 +25,9 @@ struct rls_describer {
 	const struct rls_calibration_file *costs;
 	struct rls_cuda_calls *cuda_calls;
 	struct rls_figures *figures;    /* what processes' own calibrations say */
+	/* A process of ours, which has not executed its program yet at the start, and the words of that. 0: none. */
+	pid_t launched;
+	const char *words;
 };
 
 /* Its names, pids, container and interpreter, into the trace. 0, -ESRCH, -errno. */

@@ -112,6 +112,7 @@ int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid)
 {
 	int r = rls_processes_add(&recorder->processes, pid, true);
 
-	recorder->launching = true;
+	recorder->describer.launched = pid;
+	recorder->describer.words = recorder->options.command;
 	return r ? r : rls_describe_settings(&recorder->describer, pid);
 }

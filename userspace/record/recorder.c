@@ -313,7 +313,7 @@ static int begin_trace(struct rls_recorder *recorder)
 		r = rls_describe(&recorder->describer, pid, recorder->start_ns);
 		if (r == -ESRCH)
 			r = 0; /* gone already; the kernel side tells */
-		if (followed->root && !recorder->launching)
+		if (followed->root && !recorder->describer.launched)
 			rls_missing_at_start(recorder->libraries, &recorder->output, pid,
 					     recorder->start_ns);
 	}

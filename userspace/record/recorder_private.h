@@ -54,7 +54,6 @@ struct rls_recorder {
 	struct rls_background background;
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
-	bool launching;         /* the process is ours and has not executed its program yet */
 	bool draining;          /* recording is over: watchers no longer act */
 };
 
