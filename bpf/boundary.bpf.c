@@ -13,6 +13,20 @@ __attribute__((noinline)) int emit_category(struct thread_state *thread, __u8 ca
 	return 0;
 }
 
+/* Verified by itself, as the loop is long: not once for each way that leads to it. */
+__attribute__((noinline)) int leave_further_frames(struct thread_state *thread, __u64 limit, __u32 site)
+{
+	__u8 below;
+
+	if (!thread)
+		return 0;
+	for (int i = 1; i < RLS_FRAMES_MAX && leave_frame(thread, limit, &below); i++) {
+		if (below != thread->category)
+			emit_category(thread, below, site);
+	}
+	return 0;
+}
+
 /* As enum rls_site_kind of userspace/plan/site.h; attach/cookie.c asserts it. */
 enum { ENTER, ENTER_CALL, LEAVE_RET, LEAVE_AFTER };
 
@@ -94,7 +108,6 @@ static __always_inline int handle_site(struct pt_regs *ctx, bool multi)
 	limit = sp;
 	if (kind == LEAVE_AFTER || (kind == ENTER && is_tail_jump(thread, sp, cookie)))
 		limit = sp - 1;
-	/* One look at the stack for all kinds: the verifier walks this loop once per call. */
 	leave_frames(thread, limit, site);
 
 	if (kind == LEAVE_RET) {

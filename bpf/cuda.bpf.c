@@ -11,8 +11,7 @@
 #include "cupti_bridge/batch.h" /* after vmlinux.h, whose types it uses then */
 
 /* False: no room, or memory that cannot be read. `room` is a constant. */
-static __always_inline bool send_batch(struct task_struct *task, __u32 pid, __u64 address,
-				       __u32 bytes, const __u32 room)
+static __always_inline bool send_batch(__u32 pid, __u32 tid, __u64 address, __u32 bytes, const __u32 room)
 {
 	struct rls_wire_gpu_batch *record;
 
@@ -24,8 +23,8 @@ static __always_inline bool send_batch(struct task_struct *task, __u32 pid, __u6
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 		return false;
 	}
-	fill_header(&record->header, sizeof(*record) + room, RLS_WIRE_GPU_BATCH, pid,
-		    task_number(task), bpf_ktime_get_ns());
+	fill_header(&record->header, sizeof(*record) + room, RLS_WIRE_GPU_BATCH, pid, tid,
+		    bpf_ktime_get_ns());
 	record->bytes = bytes;
 	record->reserved = 0;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
@@ -37,7 +36,7 @@ static __always_inline int handle_batch(struct pt_regs *ctx)
 	__u64 address = READ_REGISTER(PT_REGS_PARM1(ctx));
 	__u32 bytes = READ_REGISTER(PT_REGS_PARM2(ctx));
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 pid = process_number(task);
+	__u32 pid = process_number(task), tid;
 	bool sent;
 
 	__sync_fetch_and_add(&batch_hits, 1);
@@ -45,18 +44,19 @@ static __always_inline int handle_batch(struct pt_regs *ctx)
 		return 0;
 	if (booking)
 		book_bridge(pid);
+	tid = task_number(task);
 	if (bytes < sizeof(struct rls_cupti_batch) || bytes > RLS_CUPTI_BATCH_BYTES_MAX)
 		sent = false;
 	else if (bytes <= 512)
-		sent = send_batch(task, pid, address, bytes, 512);
+		sent = send_batch(pid, tid, address, bytes, 512);
 	else if (bytes <= 2048)
-		sent = send_batch(task, pid, address, bytes, 2048);
+		sent = send_batch(pid, tid, address, bytes, 2048);
 	else if (bytes <= 4096)
-		sent = send_batch(task, pid, address, bytes, 4096);
+		sent = send_batch(pid, tid, address, bytes, 4096);
 	else if (bytes <= 9216) /* 128 records and a few names */
-		sent = send_batch(task, pid, address, bytes, 9216);
+		sent = send_batch(pid, tid, address, bytes, 9216);
 	else
-		sent = send_batch(task, pid, address, bytes, RLS_CUPTI_BATCH_BYTES_MAX);
+		sent = send_batch(pid, tid, address, bytes, RLS_CUPTI_BATCH_BYTES_MAX);
 	if (!sent)
 		count_drop(RLS_DROP_GPU);
 	return 0;

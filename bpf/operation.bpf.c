@@ -3,6 +3,77 @@
 
 _Static_assert(sizeof(((struct rls_wire_edges *)0)->edges) == RLS_EDGES_SENT * sizeof(struct rls_edge),
 	       "they are copied as they are");
+_Static_assert(RLS_NAME_BYTES == RLS_WIRE_NAME_BYTES, "so are names");
+
+/* The text of a name goes ahead of its first use, once per process. Returns its id when booking,
+ * else 1; 0 for no name, and when there was no room to send it. */
+SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
+{
+	__u64 text = address + __builtin_offsetof(struct rls_name, text);
+	struct rls_wire_name *record;
+	struct name_key key;
+	__u32 id, length;
+	__u8 last;
+
+	if (!address)
+		return 0;
+	id = find_name(thread, address, &key);
+	if (id)
+		return id;
+	/* On two pages at most: with both ends all can be read. It is not read here, as the stack has no room for it. */
+	if (bpf_probe_read_user(&length, sizeof(length), (void *)address) ||
+	    bpf_probe_read_user(&last, sizeof(last), (void *)(text + RLS_NAME_BYTES - 1)))
+		return RLS_BOOK_UNREADABLE;
+	record = begin_name(thread, &key);
+	if (!record)
+		return 0;
+	record->length = length < RLS_WIRE_NAME_BYTES ? length : RLS_WIRE_NAME_BYTES - 1;
+	bpf_probe_read_user(record->text, RLS_WIRE_NAME_BYTES, (void *)text); /* else zeros */
+	return end_name(record, &key);
+}
+
+/* Nothing is sent of an edge that is booked but its name. Its time is the target's word. */
+static __always_inline void book_edge(struct thread_state *thread, const struct rls_edge *edge)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 name = send_name(thread, edge->name);
+
+	if (edge->name && !name)
+		thread->missed |= MISSED_EDGES;
+	if (edge->time_ns < now_ns)
+		now_ns = edge->time_ns;
+	if (edge->kind == RLS_EDGE_PHASE)
+		book_phase(thread, now_ns, name);
+	else if (edge->kind == RLS_EDGE_POP || edge->kind == RLS_WIRE_EDGE_STACK ||
+		 (edge->kind == RLS_EDGE_PUSH && edge->depth <= RLS_STACK_MAX))
+		book_annotation(thread, now_ns, name, edge);
+}
+
+__attribute__((noinline)) int send_edge(struct thread_state *thread, const struct rls_edge *edge, __u32 flags)
+{
+	struct rls_wire_edge *record;
+
+	if (!thread || !edge)
+		return 0;
+	if (booking) {
+		book_edge(thread, edge);
+		return 0;
+	}
+	send_name(thread, edge->name);
+	record = control_reserve(struct rls_wire_edge, RLS_WIRE_EDGE, thread->pid, thread->tid,
+				 edge->time_ns);
+	if (!record) {
+		thread->missed |= MISSED_EDGES;
+		return 0;
+	}
+	record->header.flags = flags;
+	record->name = edge->name;
+	record->edge = edge->kind;
+	record->depth = edge->depth;
+	record->reserved = 0;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}
 
 /* The name's text has been sent, or there is none. */
 static __always_inline bool is_named(struct thread_state *thread, __u64 address)
@@ -84,24 +155,6 @@ __attribute__((noinline)) int send_edges(struct thread_state *thread, __u64 head
 		sent = send_singly(thread, head - thread->edges_seen);
 	thread->pile.cost_ns += edges_cost(number, sent);
 	return sent;
-}
-
-__attribute__((noinline)) int sync_before_switch(struct thread_state *thread)
-{
-	if (booking && thread)
-		sync_operations(thread);
-	return 0;
-}
-
-/* What no hit came after. Its record may be gone since the last one, so it is looked up anew. */
-__attribute__((noinline)) int sync_before_exit(struct thread_state *thread)
-{
-	if (!thread || !thread->annotated || !recording_since_ns)
-		return 0;
-	find_record(thread);
-	if (thread->record)
-		sync_operations(thread);
-	return 0;
 }
 
 /* Hit every RLS_EDGE_FLUSH edges and at a thread's end, only while someone listens. */

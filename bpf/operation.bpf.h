@@ -18,70 +18,9 @@
 	(RECORD_FIELD(record, edges) +                                               \
 	 ((number) & (RLS_EDGE_RING - 1)) * sizeof(struct rls_edge))
 
-/* The text of a name goes ahead of its first use, once per process. Returns its id when booking,
- * else 1; 0 for no name, and when there was no room to send it. */
-SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
-{
-	struct rls_wire_name *record;
-	struct rls_name name;
-	struct name_key key;
-	__u32 id;
-
-	if (!address)
-		return 0;
-	id = find_name(thread, address, &key);
-	if (id)
-		return id;
-	if (bpf_probe_read_user(&name, sizeof(name), (void *)address))
-		return RLS_BOOK_UNREADABLE;
-	record = begin_name(thread, &key);
-	if (!record)
-		return 0;
-	record->length = name.length < RLS_WIRE_NAME_BYTES ? name.length : RLS_WIRE_NAME_BYTES - 1;
-	__builtin_memcpy(record->text, name.text, RLS_WIRE_NAME_BYTES);
-	return end_name(record, &key);
-}
-
-/* Nothing is sent of an edge that is booked but its name. Its time is the target's word. */
-static __always_inline void book_edge(struct thread_state *thread, const struct rls_edge *edge)
-{
-	__u64 now_ns = bpf_ktime_get_ns();
-	__u32 name = send_name(thread, edge->name);
-
-	if (edge->name && !name)
-		thread->missed |= MISSED_EDGES;
-	if (edge->time_ns < now_ns)
-		now_ns = edge->time_ns;
-	if (edge->kind == RLS_EDGE_PHASE)
-		book_phase(thread, now_ns, name);
-	else if (edge->kind == RLS_EDGE_POP || edge->kind == RLS_WIRE_EDGE_STACK ||
-		 (edge->kind == RLS_EDGE_PUSH && edge->depth <= RLS_STACK_MAX))
-		book_annotation(thread, now_ns, name, edge);
-}
-
-static __always_inline void send_edge(struct thread_state *thread, const struct rls_edge *edge,
-				      __u8 flags)
-{
-	struct rls_wire_edge *record;
-
-	if (booking) {
-		book_edge(thread, edge);
-		return;
-	}
-	send_name(thread, edge->name);
-	record = control_reserve(struct rls_wire_edge, RLS_WIRE_EDGE, thread->pid, thread->tid,
-				 edge->time_ns);
-	if (!record) {
-		thread->missed |= MISSED_EDGES;
-		return;
-	}
-	record->header.flags = flags;
-	record->name = edge->name;
-	record->edge = edge->kind;
-	record->depth = edge->depth;
-	record->reserved = 0;
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
-}
+/* One edge, to user space or booked; flags: RLS_WIRE_STACK_END or none. A global function: the verifier looks at it
+ * once, not at each step of the loops that call it. */
+extern int send_edge(struct thread_state *thread, const struct rls_edge *edge, __u32 flags);
 
 /* The whole stack as it is now, where single edges cannot tell. */
 SUBPROGRAM void send_stack(struct thread_state *thread, __u64 head)
@@ -188,12 +127,5 @@ static __always_inline void sync_operations(struct thread_state *thread)
 	}
 	read_edges(thread, head);
 }
-
-/* The same for the scheduler's tracepoint, when booking. */
-extern int sync_before_switch(struct thread_state *thread);
-
-/* And for that of a thread's end, on the thread: its memory is still there since Linux 6.16;
- * before that nothing can be read, and nothing is. */
-extern int sync_before_exit(struct thread_state *thread);
 
 #endif

@@ -27,7 +27,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		begin_absence(&thread->away, prev, now_ns);
 		/* On a thread that is only kept from running one of our programs may be under way. */
 		if (booking && !preempt && prev->__state) {
-			sync_before_switch(thread);
+			sync_operations(thread);
 			book_leave(thread, now_ns);
 		}
 	}
@@ -45,8 +45,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 }
 
 /* The child's only thread goes on where its parent's was: same frames, same operations. */
-static __always_inline void inherit_state(struct thread_state *child,
-					  const struct thread_state *parent)
+SUBPROGRAM void inherit_state(struct thread_state *child, const struct thread_state *parent)
 {
 	child->generation = parent->generation;
 	child->record = parent->record;
@@ -216,6 +215,17 @@ static __always_inline void report_exit(struct thread_state *thread, __u32 pid, 
 		take_pile(thread, &record->pile);
 	}
 	bpf_ringbuf_submit(record, over ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+/* On the thread that ends: its memory is still there since Linux 6.16; before that nothing can be read, and nothing is.
+ * Its record may be gone since the last hit, so it is looked up anew. */
+static __always_inline void sync_before_exit(struct thread_state *thread)
+{
+	if (!thread->annotated || !recording_since_ns)
+		return;
+	find_record(thread);
+	if (thread->record)
+		sync_operations(thread);
 }
 
 SEC("tp_btf/sched_process_exit")

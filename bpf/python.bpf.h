@@ -41,8 +41,8 @@ static __always_inline __u64 innermost_frame(struct task_struct *task,
 	return frame;
 }
 
-/* A global function: the verifier then looks at it once, not at each step of the walk. 0: all
- * was read. */
+/* A global function: the verifier then looks at it once, not at each step of the walk. How many frames are filled
+ * in: none for what is no frame of Python's own; -1: not all could be read. */
 __noinline int read_python_frame(__u64 frame, const struct rls_wire_interpreter *interpreter,
 				 struct rls_wire_frame *out)
 {
@@ -50,24 +50,26 @@ __noinline int read_python_frame(__u64 frame, const struct rls_wire_interpreter 
 	__u32 first_line = 0, more;
 
 	if (!interpreter || !out)
-		return 1;
+		return -1;
+	if (is_shim(frame, interpreter))
+		return 0;
 	more = interpreter->code_pointers_more & (RLS_CODE_POINTERS - 1);
 	if (!read_word(frame + interpreter->frame_code, &code) ||
 	    !read_word(frame + interpreter->frame_instruction, &instruction))
-		return 1;
+		return -1;
 	code &= POINTER_BITS;
 	if (bpf_probe_read_user(&first_line, sizeof(first_line),
 				(void *)(code + interpreter->code_first_line)) ||
 	    bpf_probe_read_user(pointers, (more + 1) * sizeof(pointers[0]),
 				(void *)(code + interpreter->code_file)))
-		return 1;
+		return -1;
 	out->code = code;
 	out->identity = rls_code_identity(first_line, pointers);
 	if (interpreter->index_unit_bytes)
 		out->at = (__s32)instruction * interpreter->index_unit_bytes;
 	else
 		out->at = instruction - code - interpreter->code_start;
-	return 0;
+	return 1;
 }
 
 /* Fills in the stack's frames. How many there are is kept in the stack, in a map, where the
@@ -80,14 +82,15 @@ static __always_inline void walk_python(struct task_struct *task,
 
 	stack->frames = 0;
 	for (int step = 0; step < RLS_WALK_FRAMES_MAX; step++) {
+		int found;
+
 		if (!frame)
 			return;
-		if (!is_shim(frame, interpreter)) {
-			if (read_python_frame(frame, interpreter,
-					      &stack->frame[stack->frames & (RLS_WALK_FRAMES_MAX - 1)]))
-				break;
-			stack->frames++;
-		}
+		found = read_python_frame(frame, interpreter,
+					  &stack->frame[stack->frames & (RLS_WALK_FRAMES_MAX - 1)]);
+		if (found < 0)
+			break;
+		stack->frames += found;
 		if (!read_word(frame + interpreter->frame_back, &frame))
 			break;
 		if (step == RLS_WALK_FRAMES_MAX - 1) {

@@ -29,10 +29,12 @@ static __always_inline bool is_shim(__u64 frame, const struct rls_wire_interpret
 }
 
 /* Whether a frame is the one by which C entered. */
-static __always_inline bool is_entry(__u64 frame, const struct rls_wire_interpreter *interpreter)
+__noinline int is_entry(__u64 frame, const struct rls_wire_interpreter *interpreter)
 {
 	__u8 flag = 0;
 
+	if (!interpreter)
+		return 0;
 	if (!interpreter->frame_is_entry)
 		return is_shim(frame, interpreter);
 	return !bpf_probe_read_user(&flag, sizeof(flag), (void *)(frame + interpreter->frame_is_entry)) &&

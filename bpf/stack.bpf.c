@@ -199,7 +199,7 @@ static __always_inline void begin_wait(struct waiting *waiting, struct task_stru
 	}
 }
 
-static __always_inline void end_wait(struct waiting *waiting, struct task_struct *task, __u64 now_ns)
+SUBPROGRAM void end_wait(struct waiting *waiting, struct task_struct *task, __u64 now_ns)
 {
 	struct rls_wire_waited *record;
 	__u64 since_ns;

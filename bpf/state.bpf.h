@@ -173,7 +173,15 @@ static __always_inline __u64 word_at(__u64 address)
 	return word;
 }
 
-/* Takes off the top frame if its return slot is at or below limit: false if not. *below: the category then. */
+/* Whether there is a top frame whose return slot is at or below limit. */
+static __always_inline bool is_over(const struct thread_state *thread, __u64 limit)
+{
+	__u32 depth = thread->depth;
+
+	return depth && FRAME_SP(thread->frames[FRAME(depth - 1)]) <= limit;
+}
+
+/* Takes that frame off: false if there is none. *below: the category then. */
 static __always_inline bool leave_frame(struct thread_state *thread, __u64 limit, __u8 *below)
 {
 	__u32 top = thread->depth;
@@ -188,6 +196,9 @@ static __always_inline bool leave_frame(struct thread_state *thread, __u64 limit
 	return true;
 }
 
+/* Of all frames but the first. */
+extern int leave_further_frames(struct thread_state *thread, __u64 limit, __u32 site);
+
 /* Ends every frame whose return slot is at or below limit: mostly one. */
 static __always_inline void leave_frames(struct thread_state *thread, __u64 limit, __u32 site)
 {
@@ -197,10 +208,8 @@ static __always_inline void leave_frames(struct thread_state *thread, __u64 limi
 		return;
 	if (below != thread->category)
 		emit_category_here(thread, below, site);
-	for (int i = 1; i < RLS_FRAMES_MAX && leave_frame(thread, limit, &below); i++) {
-		if (below != thread->category)
-			emit_category(thread, below, site);
-	}
+	if (is_over(thread, limit))
+		leave_further_frames(thread, limit, site);
 }
 
 /* Whether what is below the first frame is known for good. */
