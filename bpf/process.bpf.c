@@ -45,7 +45,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 }
 
 /* The child's only thread goes on where its parent's was: same frames, same operations. */
-SUBPROGRAM void inherit_state(struct thread_state *child, const struct thread_state *parent)
+static __always_inline void inherit_state(struct thread_state *child,
+					  const struct thread_state *parent)
 {
 	child->generation = parent->generation;
 	child->record = parent->record;
@@ -58,11 +59,7 @@ SUBPROGRAM void inherit_state(struct thread_state *child, const struct thread_st
 	child->category = parent->category;
 	child->depth = parent->depth;
 	child->window = parent->window;
-	for (int i = 0; i < RLS_FRAMES_MAX; i++) {
-		if (i >= parent->depth)
-			break;
-		child->frames[FRAME(i)] = parent->frames[FRAME(i)];
-	}
+	bpf_probe_read_kernel(child->frames, sizeof(child->frames), parent->frames);
 }
 
 static __always_inline void track_child(__u32 parent_pid, __u32 child_pid,

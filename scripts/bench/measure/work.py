@@ -142,10 +142,12 @@ def sb3(algorithm, environment, steps, warm_steps, environments=1, device="cpu",
         import stable_baselines3
         import torch
         from stable_baselines3.common.env_util import make_vec_env
+        from stable_baselines3.common.logger import Logger
         torch.set_num_threads(1)
         vector = make_vec_env(environment, n_envs=environments, seed=0)
         model = getattr(stable_baselines3, algorithm)("MlpPolicy", vector, device=device, seed=0,
                                                       **settings)
+        model.set_logger(Logger(None, []))  # as its own, which makes a folder in /tmp each time
         clock.cut_at_steps([torch.optim.Adam, torch.optim.RMSprop])
         clock.wrap(model, "train", "update")
         clock.wrap(vector, "step", "simulation")
