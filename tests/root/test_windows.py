@@ -18,8 +18,8 @@ import tempfile
 import harness
 
 # Percent, in turn until one recording has enough windows, which come at random instants. Where so little
-# runs that hardly anything is spent, less gives windows.
-BUDGETS = (2, 1, 3, 2, 1)
+# runs that hardly anything is spent, less gives windows; where hits are dear, more does.
+BUDGETS = (2, 1, 3, 5, 8)
 EDGE_NS = 20e6              # a stalled machine may take so long about an edge
 REGROUP_NS = 1e9            # and so long to take off what was on from the beginning
 ERRORS = 2                  # stated at 95 %: so many times it is never passed
