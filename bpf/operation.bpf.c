@@ -1,5 +1,7 @@
 /* Operations: the annotation library's flush site. */
+#include "bpf/name.bpf.h"
 #include "bpf/operation.bpf.h"
+#include "bpf/range_book.bpf.h"
 
 _Static_assert(sizeof(((struct rls_wire_edges *)0)->edges) == RLS_EDGES_SENT * sizeof(struct rls_edge),
 	       "they are copied as they are");
@@ -144,7 +146,7 @@ static __always_inline __u32 edges_cost(__u32 number, __u32 count)
 	return cold * edge_cost_ns + (count - cold) * later_edge_cost_ns;
 }
 
-/* Global functions: verified by themselves, and not with all that follows them. */
+/* A global function: verified by itself, and not with all that follows it. */
 __attribute__((noinline)) int send_edges(struct thread_state *thread, __u64 head, __u32 number)
 {
 	__u32 sent = RLS_EDGES_SENT;

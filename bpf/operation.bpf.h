@@ -7,8 +7,6 @@
 #ifndef RLS_OPERATION_BPF_H
 #define RLS_OPERATION_BPF_H
 
-#include "bpf/name.bpf.h"
-#include "bpf/range_book.bpf.h"
 #include "bpf/state.bpf.h"
 #include "userspace/annotate/annotate_wire.h"
 

@@ -1,6 +1,7 @@
 /* Processes and threads: fork, exec, exit, and time off the CPU. */
 #include "bpf/absence.bpf.h"
 #include "bpf/operation.bpf.h"
+#include "bpf/range_book.bpf.h"
 
 static __always_inline void return_late(struct thread_state *thread, const struct task_struct *task,
 					__u64 now_ns)

@@ -112,9 +112,9 @@ static const char *words_of(const struct rls_describer *describer, pid_t pid, co
 
 int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint64_t time_ns)
 {
-	const char *words;
 	struct rls_event event = { .kind = RLS_EVENT_PROCESS, .pid = (uint32_t)pid, .time_ns = time_ns };
 	struct rls_process_info info;
+	const char *words;
 	int r = rls_process_info_read(pid, &info);
 
 	if (r)
