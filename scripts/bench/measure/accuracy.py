@@ -7,7 +7,8 @@ In each `calibrate --pid` looks on for CALIBRATION_SECONDS and keeps what a hit 
 apart from it: the work alone, the work with every probe, alone, with, alone; each time
 so many repetitions as take ALONE_SECONDS alone. Each recording's corrected time is held against the
 mean of its two neighbours alone, without the machine's bursts (trail.py), and as it is; and, as the machine changes
-its speed, beside its twin, which does the same work by turns with it and is never watched. By how much that takes longer
+its speed, beside its twin, which does the same work by turns with it and is never watched: what was found and what was
+removed are told as of one speed, that of the calibration too. By how much the twin takes longer
 while the other one is recorded is told, too: so much the one hides of what a recording costs. What the
 beginning of a recording costs besides is told by its first repetition, held against its others.
 
@@ -34,14 +35,14 @@ LEAST_NS = 1e6      # of an operation a repetition: less is no row to judge by
 
 
 def calibrate(job, seconds):
-    """What `calibrate --pid` found."""
+    """What `calibrate --pid` found, and what the job says of its repetitions meanwhile."""
     process = subprocess.Popen([pairs.BINARY, "calibrate", "--pid", str(job.pid), "--duration", str(seconds),
                                 "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    job.repeat(lambda: process.poll() is None)
+    answers = job.repeat(lambda: process.poll() is None)
     out, err = process.communicate()
     if process.returncode:
         raise pairs.Failed("calibrate: " + (err.strip().splitlines() or ["it failed"])[-1])
-    return json.loads(out)
+    return json.loads(out), answers
 
 
 def repetitions(job, profiler, count):
@@ -157,18 +158,19 @@ def operation_rows(quiet, alone, probed):
     return rows
 
 
-def by_twin(twin, alone, probed, removed):
+def by_twin(twin, looks, alone, probed, removed):
     """(The same beside the twin; by how much that itself takes longer while the work is recorded), None both without
-    one. What was removed is told at the same pace as what pieces took."""
+    one. What was removed is what hits cost at the pace of the calibration (looks: what the work says of itself during each),
+    and is told at the same pace as what pieces took."""
     if not twin:
         return None, None
-    paced = [ns / twin.during(answer["answers"]) for ns, answer in zip(removed, probed)]
+    paced = [ns / twin.during(looks[i // RECORDINGS]) for i, ns in enumerate(removed)]
     own = [loss.lost_by_twin(twin, *[one["answers"] for one in (alone[beside(i)], answer, alone[beside(i) + 1])])
            for i, answer in enumerate(probed)]
     return Quiet(alone, probed, twin.paced).off(paced), of_rounds(own)
 
 
-def judge(name, found, alone, probed, twin):
+def judge(name, found, looks, alone, probed, twin):
     def off(corrected, truth):
         return of_rounds([one / own - 1 for one, own in zip(corrected, truth)])
     base = [neighbours(alone, i, lambda answer: answer["wall_ns"]) for i in range(len(probed))]
@@ -184,7 +186,7 @@ def judge(name, found, alone, probed, twin):
     stated = [sum(row["error_ns"] for row in pairs.main_rows(answer) if row["operation"])
               for answer in probed]
     rows = operation_rows(quiet, alone, probed)
-    paced, twins = by_twin(twin, alone, probed, removed)
+    paced, twins = by_twin(twin, looks, alone, probed, removed)
     return {
         "work": name, "rounds": len(found), "alone_s": pairs.median(base) / 1e9 / len(probed[0]["walls"]),
         "inflation": quiet.inflation(), "corrected": quiet.off(removed),
@@ -209,16 +211,18 @@ def judge(name, found, alone, probed, twin):
 
 def measure(python, name, rounds, seconds):
     job = loss.Job(python, name, 1, twin=True)
-    found, alone, probed = [], [], []
+    found, looks, alone, probed = [], [], [], []
     try:
         first = repetitions(job, pairs.Nothing(), 1)
         count = max(REPETITIONS_MIN, round(ALONE_SECONDS * 1e9 / first["wall_ns"]))
         for _ in range(rounds):
             try:
-                found.append(calibrate(job, seconds))
+                figures, answers = calibrate(job, seconds)
             except pairs.Failed as error:
                 print("%-22s a round is left out: %s" % (name, error), file=sys.stderr, flush=True)
                 continue
+            found.append(figures)
+            looks.append(answers)
             alone.append(repetitions(job, pairs.Nothing(), count))
             for _ in range(RECORDINGS):
                 probed.append(repetitions(job, pairs.Recorder("--overhead-budget", "none"), count))
@@ -228,7 +232,7 @@ def measure(python, name, rounds, seconds):
         twin = job.twin()
     finally:
         job.close()
-    return judge(name, found, alone, probed, twin)
+    return judge(name, found, looks, alone, probed, twin)
 
 
 def percent(value):
@@ -269,7 +273,7 @@ def main():
             print("%-22s skipped: %s" % (name, error), file=sys.stderr, flush=True)
     if rows:
         summarize(rows)
-    json.dump({"version": 8, "rows": rows}, sys.stdout, indent=1)
+    json.dump({"version": 9, "rows": rows}, sys.stdout, indent=1)
     print()
     sys.exit(0 if rows else 1)
 
