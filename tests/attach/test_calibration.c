@@ -58,9 +58,11 @@ static void survives_a_round_trip(void **state)
 
 	(void)state;
 	assert_int_equal(rls_calibration_add_workload(&file, &workload), 0);
+	file.until_s = 70123.5;
 	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
 	assert_int_equal(rls_calibration_parse(text, strlen(text), &scope, &back), 0);
 	assert_same(&file.calibration, &back.calibration);
+	assert_true(back.until_s == 70123.5);
 	assert_int_equal(back.workload_count, 1);
 	assert_same(&back.workloads[0].calibration, &workload.calibration);
 	assert_string_equal(back.workloads[0].command, workload.command);

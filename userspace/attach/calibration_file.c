@@ -19,6 +19,7 @@
 #define FILE_BYTES_MAX (2L << 20)
 #define FIGURE_NS_MAX 1e9
 #define FACTOR_MAX 100.0
+#define UNTIL_S_MAX 1e10
 
 static void put_json(json_t **json)
 {
@@ -234,6 +235,8 @@ int rls_calibration_parse(const char *text, size_t length, const struct rls_cali
 		return -ESTALE;
 	r = take_calibration(root, &file.calibration);
 	if (!r)
+		r = take_number_if_any(root, "until_s", UNTIL_S_MAX, &file.until_s);
+	if (!r)
 		r = take_workloads(json_object_get(root, "workloads"), &file);
 	if (r) {
 		rls_calibration_file_clear(&file);
@@ -299,9 +302,9 @@ int rls_calibration_format(const struct rls_calibration_file *file,
 			   const struct rls_calibration_scope *scope, char **text)
 {
 	_cleanup_json_ json_t *root = json_pack(
-		"{s:i, s:s, s:s, s:s, s:f, s:o, s:[]}", "version", VERSION, "boot", scope->boot,
-		"kernel", scope->kernel, "way", scope->way, "inside_ns", file->calibration.inside_ns,
-		"paths", describe_paths(&file->calibration), "workloads");
+		"{s:i, s:s, s:s, s:s, s:f, s:f, s:o, s:[]}", "version", VERSION, "boot", scope->boot,
+		"kernel", scope->kernel, "way", scope->way, "until_s", file->until_s, "inside_ns",
+		file->calibration.inside_ns, "paths", describe_paths(&file->calibration), "workloads");
 	json_t *workloads = json_object_get(root, "workloads");
 	int failed = 0;
 

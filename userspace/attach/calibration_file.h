@@ -58,6 +58,7 @@ struct rls_workload {
 
 struct rls_calibration_file {
 	struct rls_calibration calibration;
+	double until_s;         /* it is gone by until then, by CLOCK_BOOTTIME; 0: for as long as it holds */
 	struct rls_workload *workloads;         /* the latest first */
 	size_t workload_count;
 };

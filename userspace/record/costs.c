@@ -23,8 +23,22 @@
 #define LOOKS 3
 #define BETWEEN_LOOKS_NS 300000000
 
-/* What is found in a busy moment may be used in that moment, and not kept for all others. */
+/* What is found in a busy moment is gone by for a while, as long as it seems to hold; then it may be quieter. */
 #define UNSTEADY_SHARE 0.2
+#define UNSTEADY_KEPT_S 600
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static bool has_passed(const struct rls_calibration_file *file)
+{
+	return file->until_s > 0 && now_s() >= file->until_s;
+}
 
 static bool is_steady(const struct rls_calibration *calibration)
 {
@@ -35,19 +49,19 @@ static bool is_steady(const struct rls_calibration *calibration)
 	return error_ns <= UNSTEADY_SHARE * rls_calibration_mean_hit(calibration).value_ns;
 }
 
-/* asked: by the user, who then has it kept. */
+/* asked: by the user, who then has it kept for good. */
 static int measure(struct rls_kernel *kernel, unsigned int rounds, bool asked,
 		   const struct rls_calibration_scope *scope, struct rls_calibration_file *file)
 {
 	int r = rls_calibrate(kernel, rounds, &file->calibration);
+	bool steady;
 
 	if (r)
 		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
-	if (!is_steady(&file->calibration)) {
-		if (!asked)
-			return 0;
+	steady = is_steady(&file->calibration);
+	if (!steady && asked)
 		rls_warning("the machine is too busy for steady figures: calibrate again when it is quieter");
-	}
+	file->until_s = steady || asked ? 0 : now_s() + UNSTEADY_KEPT_S;
 	r = rls_calibration_save(RLS_CALIBRATION_PATH, scope, file);
 	if (r)
 		rls_debug("the calibration is not kept in %s: %s", RLS_CALIBRATION_PATH,
@@ -151,7 +165,7 @@ static int obtain(struct rls_kernel *kernel, unsigned int rounds, bool anew, con
 	if (own) {
 		look_at(kernel, own);
 		file.calibration = own->calibration;
-	} else if (!is_known || !holds(kernel, &file.calibration, &share)) {
+	} else if (!is_known || has_passed(&file) || !holds(kernel, &file.calibration, &share)) {
 		r = measure(kernel, rounds, anew, &scope, &file);
 	}
 	if (r) {

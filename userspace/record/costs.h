@@ -5,8 +5,9 @@
 #include "userspace/attach/calibration_file.h"
 
 /* Reads the calibration of this boot and sees whether it still holds, hot and amid other work: in a fraction of a
- * second, or one where it seems not to; without one that holds measures anew, in one to three, and keeps that. Before any
- * target is tracked; takes the handler of the kernel's records for itself. Sets the kernel's costs.
+ * second, or one where it seems not to; without one that holds measures anew, in one to three, and keeps that: for ten
+ * minutes, where the machine is too busy for steady figures. Before any target is tracked; takes the handler of the
+ * kernel's records for itself. Sets the kernel's costs.
  *
  * Of a command (as RLS_EVENT_PROCESS has it, or NULL) that was calibrated by itself it is that one's own, which stands:
  * measured anew, the machine's would say as much of all hits, and up to a quarter more or less of this command's mixture. Where
