@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "userspace/record/segments.h"
-#include "userspace/record/site_use.h"
+#include "userspace/record/sparse.h"
 
 #define STRETCH_NS 300000000ULL
 #define SAID_NS 700             /* a hit, by the calibration */
@@ -34,7 +34,7 @@ struct job {
 
 struct thread {
 	struct rls_segments *segments;
-	uint64_t now_ns, off_cpu_ns;
+	uint64_t now_ns, off_cpu_ns, hit_ns;
 	uint32_t sequence, hits, mark_hits;
 	bool loses, in_burst;
 	bool no_marks;          /* nothing is seen of it but its operations while sites are off */
@@ -58,22 +58,30 @@ static void record(struct thread *thread, uint32_t site, uint16_t depth, bool is
 
 	thread->hits = thread->mark_hits = 0;
 	thread->off_cpu_ns = 0;
+	thread->hit_ns = thread->now_ns;
 	if (!thread->loses || thread->sequence % 50)
 		assert_int_equal(rls_segments_add(thread->segments, &event, is_mark), 0);
 }
 
 /* Its two hits are amid cold code while other sites are off, the second less so. */
-static double mark_times(int depth, bool probed, double factor)
+static double mark_times(double first, int depth, bool probed, double factor)
 {
-	double sparse = depth ? RLS_SPARSE_HIT : RLS_FOLLOWING_HIT;
+	if (probed)
+		return factor;
+	return depth ? first : rls_sparse_following(first);
+}
 
-	return probed ? factor : sparse;
+static double first_times(const struct thread *thread)
+{
+	return rls_sparse_hit(thread->now_ns - thread->hit_ns);
 }
 
 static void call_mark(struct thread *thread, uint32_t mark, bool probed, double factor)
 {
+	double first = first_times(thread);
+
 	for (int depth = 1; depth >= 0; depth--) {
-		thread->now_ns += (uint64_t)(MARK_SAID_NS * mark_times(depth, probed, factor));
+		thread->now_ns += (uint64_t)(MARK_SAID_NS * mark_times(first, depth, probed, factor));
 		thread->mark_hits++;
 		record(thread, mark, (uint16_t)depth, true);
 	}
@@ -281,9 +289,9 @@ static const struct rls_part_cost *find_part(const struct rls_delta_in_vivo *fou
 static void turn_by_hit(struct thread *thread, rls_string_id operation, bool probed)
 {
 	struct rls_queued_edge edge = { .now = operation, .hit = true };
-	uint64_t ns = (uint64_t)(SAID_NS * (probed ? 1 : RLS_SPARSE_HIT));
+	uint64_t ns = (uint64_t)(SAID_NS * (probed ? 1 : first_times(thread)));
 
-	edge.time_ns = thread->now_ns += ns / 2;
+	thread->hit_ns = edge.time_ns = thread->now_ns += ns / 2;
 	assert_int_equal(rls_segments_turned(thread->segments, 5, &edge), 0);
 	thread->now_ns += ns / 2;
 	thread->hits++;
@@ -292,8 +300,10 @@ static void turn_by_hit(struct thread *thread, rls_string_id operation, bool pro
 /* Whose hits cost what a range's do. */
 static void call_dear_mark(struct thread *thread, bool probed)
 {
+	double first = first_times(thread);
+
 	for (int depth = 1; depth >= 0; depth--) {
-		thread->now_ns += (uint64_t)(SAID_NS * mark_times(depth, probed, 1));
+		thread->now_ns += (uint64_t)(SAID_NS * mark_times(first, depth, probed, 1));
 		thread->hits++;
 		record(thread, MARK_A, (uint16_t)depth, true);
 	}

@@ -9,7 +9,7 @@
 #include "analysis/grow.h"
 #include "userspace/record/density.h"
 #include "userspace/record/differences.h"
-#include "userspace/record/site_use.h"
+#include "userspace/record/sparse.h"
 
 /* Stretches that are compared with each other; at least two of each kind. */
 #define STRETCHES_A_BLOCK 4
@@ -18,9 +18,6 @@
 #define IN_GROUP_WANTED 6
 /* What is interrupted takes longer, never shorter. */
 #define TRIMMED_TOP 0.05
-
-/* After so long without a record a hit finds all sides cold. */
-#define COLD_NS 50000
 
 /* Where no site is hit between two turns, waiting is known for all the time together that none was.
  * Up to so much of it is left in: others' interruptions, which are trimmed. */
@@ -66,7 +63,8 @@ struct thread {
 	struct thread *next;
 	uint64_t record_ns;     /* its last one */
 	uint64_t hit_ns;        /* the last hit of a range, or record */
-	uint64_t cold_ns;       /* the last of these that came after COLD_NS without any */
+	uint64_t cold_ns;       /* the last of these that was sparse, and how many times a hit's cost it took */
+	double cold_times;
 	uint32_t range_hits;    /* since its last record: the next will tell of them again */
 	uint32_t earlier_hits;  /* those of them that came before the last turn */
 	uint32_t sequence;
@@ -165,18 +163,19 @@ static struct span span_from(uint64_t begin_ns, uint32_t from, size_t part)
 	return (struct span){ .begin_ns = begin_ns, .from = from, .part = part };
 }
 
-/* How many times a hit's cost one at that time takes where no other site is probed: the first of some finds all
- * cold, those right after it less so, and where one comes after the other they are like any. */
+/* How many times a hit's cost one at that time takes where no other site is probed: where one comes after the other
+ * they are like any. */
 static double sparse_times(struct thread *thread, uint64_t time_ns)
 {
 	uint64_t before_ns = thread->hit_ns;
 
 	thread->hit_ns = time_ns;
-	if (time_ns > before_ns + COLD_NS) {
+	if (time_ns > before_ns + RLS_SPARSE_NS) {
 		thread->cold_ns = time_ns;
-		return RLS_SPARSE_HIT;
+		thread->cold_times = rls_sparse_hit(time_ns - before_ns);
+		return thread->cold_times;
 	}
-	return time_ns > thread->cold_ns + COLD_NS ? 1 : RLS_FOLLOWING_HIT;
+	return time_ns > thread->cold_ns + RLS_SPARSE_NS ? 1 : rls_sparse_following(thread->cold_times);
 }
 
 /* Takes the edges that come before a record; *any: there are some. What it says of waiting may have
@@ -220,15 +219,15 @@ static bool hardly_waited(const struct thread *thread, const struct rls_wire_cat
 /* What the record's own hits cost where no other site is probed: what ranges' did is known. */
 static double charge_sparse(struct thread *thread, const struct rls_wire_category *record)
 {
-	double times = sparse_times(thread, record->header.time_ns);
+	double times = sparse_times(thread, record->header.time_ns), following = times;
 	uint32_t hits = record->pile.hits;
 
 	hits -= thread->range_hits < hits ? thread->range_hits : hits;
 	if (!hits)
 		return 0;
-	if (times == RLS_SPARSE_HIT)
-		times = rls_cold_hits(hits) / hits;
-	return times * hits * record->pile.cost_ns / record->pile.hits;
+	if (thread->cold_ns == thread->hit_ns)
+		following = rls_sparse_following(times);
+	return (times + following * (hits - 1)) * record->pile.cost_ns / record->pile.hits;
 }
 
 /* Hits since the last record, and what they cost; where ranges begin and end amid nothing else, most of those
