@@ -2,7 +2,7 @@
  *
  * The longer a thread hit nothing, the less of what a hit needs is left in the caches. In training jobs, held against
  * the same work with nobody there, hits took 2 to 3 times what the calibration says after 0.1 to 0.3 ms, and 8 to 14
- * times after some milliseconds; a hit right after such a one finds a part of it (scripts/bench/README.md, Accuracy).
+ * times after some milliseconds; a hit right after such a one finds a part of it (scripts/bench/HISTORY.md, Accuracy).
  * Budgets go by two rounder figures (site_use.h), which is rather too much.
  */
 #ifndef RLS_SPARSE_H
