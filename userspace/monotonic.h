@@ -1,4 +1,5 @@
-/* The clock of everything that is recorded: CLOCK_MONOTONIC, which bpf_ktime_get_ns() reads too. */
+/* The clock of everything that is recorded: CLOCK_MONOTONIC, which bpf_ktime_get_ns() reads too; and the one that goes
+ * on while the machine sleeps, by which the kernel says when processes started. */
 #ifndef RLS_MONOTONIC_H
 #define RLS_MONOTONIC_H
 
@@ -6,12 +7,22 @@
 #include <stdint.h>
 #include <time.h>
 
-static inline uint64_t rls_monotonic_ns(void)
+static inline uint64_t rls_clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t rls_monotonic_ns(void)
+{
+	return rls_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t rls_since_boot_ns(void)
+{
+	return rls_clock_ns(CLOCK_BOOTTIME);
 }
 
 static inline struct timespec rls_monotonic_timespec(uint64_t time_ns)

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "userspace/log.h"
+#include "userspace/monotonic.h"
 
 #define ROUNDS 25
 
@@ -29,10 +29,7 @@
 
 static double now_s(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return (double)rls_since_boot_ns() / 1e9;
 }
 
 static bool has_passed(const struct rls_calibration_file *file)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -16,6 +15,7 @@
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
 #include "analysis/string_pool.h"
+#include "userspace/monotonic.h"
 #include "userspace/record/cgroup.h"
 
 #define PROC_TEXT_BYTES (128 * 1024)
@@ -216,7 +216,6 @@ const char *rls_stat_word(const char *text, int number)
 int rls_process_age(pid_t pid, uint64_t *age_ns)
 {
 	_cleanup_free_ char *stat = NULL;
-	struct timespec now;
 	const char *ticks;
 	uint64_t now_ns, start_ns;
 
@@ -225,8 +224,7 @@ int rls_process_age(pid_t pid, uint64_t *age_ns)
 	ticks = rls_stat_word(stat, 22);
 	if (!ticks)
 		return -ESRCH;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	now_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+	now_ns = rls_since_boot_ns();
 	start_ns = strtoull(ticks, NULL, 10) * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
 	*age_ns = now_ns > start_ns ? now_ns - start_ns : 0;
 	return 0;
