@@ -219,14 +219,13 @@ static bool hardly_waited(const struct thread *thread, const struct rls_wire_cat
 /* What the record's own hits cost where no other site is probed: what ranges' did is known. */
 static double charge_sparse(struct thread *thread, const struct rls_wire_category *record)
 {
-	double times = sparse_times(thread, record->header.time_ns), following = times;
+	double times = sparse_times(thread, record->header.time_ns);
+	double following = fmin(times, rls_sparse_following(thread->cold_times));
 	uint32_t hits = record->pile.hits;
 
 	hits -= thread->range_hits < hits ? thread->range_hits : hits;
 	if (!hits)
 		return 0;
-	if (thread->cold_ns == thread->hit_ns)
-		following = rls_sparse_following(times);
 	return (times + following * (hits - 1)) * record->pile.cost_ns / record->pile.hits;
 }
 
