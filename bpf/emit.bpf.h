@@ -33,12 +33,26 @@ static __always_inline void fill_header(struct rls_wire_header *header, __u16 si
 		record_;                                                                    \
 	})
 
+/* What finds no room is no loss: that something is missing is seen by the next pile. */
+static __always_inline void tell_absence(const struct thread_state *thread, __u64 until_ns, __u64 away_ns)
+{
+	struct rls_wire_absence *record = bpf_ringbuf_reserve(&control, sizeof(*record), 0);
+
+	if (!record)
+		return;
+	fill_header(&record->header, sizeof(*record), RLS_WIRE_ABSENCE, thread->pid, thread->tid, until_ns);
+	record->away_ns = away_ns;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
 static __always_inline __u64 add_off_cpu(struct thread_state *thread, const struct task_struct *task,
 					 __u64 now_ns)
 {
-	__u64 away_ns = end_absence(&thread->away, task, now_ns);
+	__u64 since_ns = thread->away.since_ns, away_ns = end_absence(&thread->away, task, now_ns);
 
 	thread->pile.off_cpu_ns += away_ns;
+	if (absences_told && away_ns && thread->sequence)
+		tell_absence(thread, since_ns + away_ns, away_ns);
 	return away_ns;
 }
 

@@ -197,6 +197,8 @@ extern struct ring_map gpu SEC(".maps");
 extern const volatile bool booking;
 /* Sites will go on and off while recording, and be chosen by how often each was hit. */
 extern const volatile bool windows;
+/* Each absence of a thread's is told by itself. */
+extern const volatile bool absences_told;
 /* Of transitions: places, a power of two, less one; and how many may be taken and unread. */
 extern const volatile __u32 transitions_mask;
 extern const volatile __u32 transitions_room;

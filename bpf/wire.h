@@ -45,7 +45,9 @@ enum rls_wire_kind {
 	RLS_WIRE_GPU_BATCH = 14,    /* as a CUPTI bridge gave it */
 	RLS_WIRE_EDGES = 15,        /* some edges in a row: they leave userspace/attach as so many RLS_WIRE_EDGE */
 	RLS_WIRE_LOOK = 20,         /* what a thread executes, or has waited in, and its stack */
-	RLS_WIRE_BOOKED = 24,       /* booking, of a process with a CUPTI bridge: its operations */
+	/* 24, 25: stack_wire.h */
+	RLS_WIRE_BOOKED = 26,       /* booking, of a process with a CUPTI bridge: its operations */
+	RLS_WIRE_ABSENCE = 27,      /* a thread was off its CPU, if that is to be told */
 };
 
 struct rls_wire_header {
@@ -153,6 +155,11 @@ struct rls_wire_booked {
 	struct rls_wire_header header; /* time: since then; 0: since before. tid 0: the process's phase */
 	RLS_U32 name;               /* id of the operation, of the phase; 0: none */
 	RLS_U32 source;             /* 1: threads that have no operation of their own have this one */
+};
+
+struct rls_wire_absence {
+	struct rls_wire_header header; /* time: when it came back */
+	RLS_U64 away_ns;            /* before that; the next pile has it, too */
 };
 
 struct rls_wire_loss {
@@ -387,6 +394,7 @@ _Static_assert(sizeof(struct rls_wire_edge) == 40, "edge");
 _Static_assert(sizeof(struct rls_wire_edges) == 24 + 24 * RLS_EDGES_SENT, "edges");
 _Static_assert(sizeof(struct rls_wire_range) == 168, "range");
 _Static_assert(sizeof(struct rls_wire_booked) == 32, "booked");
+_Static_assert(sizeof(struct rls_wire_absence) == 32, "absence");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
 _Static_assert(sizeof(struct rls_wire_final) == 64, "final");
 _Static_assert(sizeof(struct rls_wire_sample) == 40, "sample");

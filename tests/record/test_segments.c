@@ -39,6 +39,7 @@ struct thread {
 	bool loses, in_burst;
 	bool no_marks;          /* nothing is seen of it but its operations while sites are off */
 	double waits;           /* share of pieces in which it waits for 1 ms; 0: 0.02 */
+	bool tells_waits;
 };
 
 static double random_share(void)
@@ -204,6 +205,15 @@ static void turn(struct thread *thread, rls_string_id operation)
 	assert_int_equal(rls_segments_turned(thread->segments, 5, &edge), 0);
 }
 
+static void wait_told(struct thread *thread, uint64_t until_ns, uint64_t away_ns)
+{
+	const struct rls_wire_absence absence = {
+		.header = { .tid = 5, .time_ns = until_ns }, .away_ns = away_ns,
+	};
+
+	assert_int_equal(rls_segments_away(thread->segments, &absence), 0);
+}
+
 /* So many hits, if all are probed, amid so much work; waits for a moment now and then. */
 static void hit(struct thread *thread, int operation, double work_ns, uint32_t hits, bool probed)
 {
@@ -216,6 +226,8 @@ static void hit(struct thread *thread, int operation, double work_ns, uint32_t h
 	if (random_share() < (thread->waits > 0 ? thread->waits : 0.02)) {
 		thread->off_cpu_ns += 1000000;
 		ns += 1000000;
+		if (thread->tells_waits)
+			wait_told(thread, thread->now_ns + 1000000, 1000000);
 	}
 	thread->now_ns += (uint64_t)ns;
 	if (probed) {
@@ -361,30 +373,34 @@ static void finds_what_hits_cost_in_operations(void **state)
 	}
 }
 
-static int run_without_marks(double waits, struct rls_delta_in_vivo *out)
+static int run_without_marks(double waits, bool tells, struct rls_delta_in_vivo *out)
 {
 	struct rls_segments segments = { 0 };
-	struct thread thread = { .segments = &segments, .now_ns = 1, .no_marks = true, .waits = waits };
+	struct thread thread = { .segments = &segments, .now_ns = 1, .no_marks = true, .waits = waits,
+				 .tells_waits = tells };
 	int r;
 
 	run_pieces(&thread, 12, 20000000000, step);
-	assert_true(rls_segments_need_marks(&segments) == (waits > 0.05));
+	assert_true(rls_segments_need_marks(&segments) == (waits > 0.05 && !tells));
 	r = rls_segments_conclude(&segments, out);
 	rls_segments_clear(&segments);
 	return r;
 }
 
 /* Where operations change nothing has to be hit to tell pieces apart; a job that waits all the time
- * is not compared by them, for waiting is not known then. */
+ * is compared by them only if it is told when. */
 static void operations_need_no_marks(void **state)
 {
+	static const struct { double waits; bool tells; } jobs[] = { { 0.001, false }, { 0.1, true }, { 0.9, true } };
 	struct rls_delta_in_vivo found;
 
 	(void)state;
-	assert_int_equal(run_without_marks(0.001, &found), 0);
-	for (rls_string_id id = OUTSIDE; id <= UPDATE; id++)
-		assert_true(fabs(find_part(&found, id)->factor - operation_factors[id]) < 0.05);
-	assert_int_equal(run_without_marks(0.1, &found), -ENODATA);
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+		assert_int_equal(run_without_marks(jobs[i].waits, jobs[i].tells, &found), 0);
+		for (rls_string_id id = OUTSIDE; id <= UPDATE; id++)
+			assert_true(fabs(find_part(&found, id)->factor - operation_factors[id]) < 0.05);
+	}
+	assert_int_equal(run_without_marks(0.1, false, &found), -ENODATA);
 }
 
 /* Where it waits in each operation and is seen once a step while sites are off, steps are compared as wholes, through
@@ -437,7 +453,7 @@ static void pieces_without_hits_are_told_apart(void **state)
 
 static void covers_slots_of_short_pieces(void **state)
 {
-	struct rls_segments segments = { 0 }, waiting = { 0 };
+	struct rls_segments segments = { 0 };
 	struct thread thread = { .segments = &segments, .now_ns = 1 };
 	uint64_t words[1] = { 0 };
 
@@ -454,20 +470,7 @@ static void covers_slots_of_short_pieces(void **state)
 	rls_segments_cover(&segments, 120000000, 10000000, 64, words);
 	assert_int_equal(words[0], 0x3ffULL << 8);
 
-	thread = (struct thread){ .segments = &waiting, .now_ns = 1 };
-	for (int i = 0; i < 20; i++) {
-		thread.now_ns += 10000000;
-		thread.off_cpu_ns = 1000000;
-		record(&thread, OTHER, 0, false);
-		thread.now_ns++;
-		turn(&thread, (rls_string_id)(1 + i % 2));
-		record(&thread, OTHER, 0, false);
-	}
-	words[0] = 0;
-	rls_segments_cover(&waiting, 0, 10000000, 64, words);
-	assert_int_equal(words[0], 0);
 	rls_segments_clear(&segments);
-	rls_segments_clear(&waiting);
 }
 
 /* Without operations there is one part, and its factor is the whole's. */

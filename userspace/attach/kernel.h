@@ -37,6 +37,7 @@ struct rls_kernel_options {
 	bool sampler;               /* rls_kernel_attach_sampler will be called */
 	bool windows;               /* sites will be put on and off while recording */
 	bool booking;               /* sums instead of records of transitions and edges */
+	bool absences;              /* each is told, by RLS_WIRE_ABSENCE, of threads that have hit something */
 	size_t stacks_bytes;        /* rls_kernel_attach_stacks will be, with a ring of this size; 0: not */
 };
 

@@ -92,6 +92,8 @@ int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_
 {
 	const struct rls_wire_category *record = (const void *)header;
 
+	if (header->kind == RLS_WIRE_ABSENCE && size >= sizeof(struct rls_wire_absence))
+		return rls_segments_away(&alternator->segments, (const void *)header);
 	if (header->kind != RLS_WIRE_CATEGORY || size < sizeof(*record))
 		return 0;
 	if (!alternator->marks) {

@@ -4,7 +4,7 @@
  *     records ─────────────────────────────────────▶ segments.h ─▶ factor and error
  *
  * Marks are rare sites whose every call is an event; they stay on (marks.h). Where operations divide
- * the work into short pieces there are none, until threads are seen to wait too much to do without.
+ * the work into short pieces there are none, until threads are seen to wait and it is not told when.
  * Ranges that PyTorch opens by itself go on and off too, where there are no others.
  * One thread.
  */

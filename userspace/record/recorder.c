@@ -171,6 +171,7 @@ static int open_parts(struct rls_recorder *recorder)
 		.sampler = recorder->options.verify,
 		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
 		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
+		.absences = recorder->options.alternate,
 	};
 	const struct rls_kernel_switching switching = { visit, leave, recorder };
 	struct rls_event_sink sink;

@@ -110,6 +110,8 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 		return size < sizeof(struct rls_wire_booked) ?
 			       0 :
 			       listener->booked(listener->context, (const void *)record);
+	if (record->kind == RLS_WIRE_ABSENCE)
+		return recorder->alternator ? rls_alternator_add(recorder->alternator, record, size) : 0;
 	if (record->kind == RLS_WIRE_SAMPLE)
 		return rls_verify_add(recorder->verify, record, size);
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)

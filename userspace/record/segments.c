@@ -7,6 +7,7 @@
 
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
+#include "userspace/record/absence_queue.h"
 #include "userspace/record/density.h"
 #include "userspace/record/differences.h"
 #include "userspace/record/sparse.h"
@@ -19,8 +20,8 @@
 /* What is interrupted takes longer, never shorter. */
 #define TRIMMED_TOP 0.05
 
-/* Where no site is hit between two turns, waiting is known for all the time together that none was.
- * Up to so much of it is left in: others' interruptions, which are trimmed. */
+/* Where no site is hit between two turns, waiting that is not told by itself is known for all the time together that
+ * none was. Up to so much of it is left in: others' interruptions, which are trimmed. */
 #define WAITED_SHARE 0.03
 /* As long must it be for that to matter; and so often must it be too much, of as many times. */
 #define BLIND_NS 50000000
@@ -73,6 +74,7 @@ struct thread {
 	struct span piece, whole;       /* since its last mark or turn; since its last mark */
 	struct rls_density density;
 	struct rls_edge_queue edges;
+	struct rls_absence_queue absences;
 };
 
 void rls_segments_clear(struct rls_segments *segments)
@@ -80,8 +82,10 @@ void rls_segments_clear(struct rls_segments *segments)
 	for (size_t i = 0; i < segments->threads.capacity; i++) {
 		struct thread *thread = segments->threads.entries[i].value;
 
-		if (thread)
+		if (thread) {
 			rls_edge_queue_clear(&thread->edges);
+			rls_absence_queue_clear(&thread->absences);
+		}
 		free(thread);
 	}
 	rls_index_map_free(&segments->threads);
@@ -178,8 +182,8 @@ static double sparse_times(struct thread *thread, uint64_t time_ns)
 	return time_ns > thread->cold_ns + RLS_SPARSE_NS ? 1 : rls_sparse_following(thread->cold_times);
 }
 
-/* Takes the edges that come before a record; *any: there are some. What it says of waiting may have
- * been on either side of them, and what was lost before it too: then nothing of the piece is certain. */
+/* Takes the edges that come before a record; *any: there are some. What it says of waiting beyond what is told may
+ * have been on either side of them, and what was lost before it too: then nothing of the piece is certain. */
 static int turn(struct rls_segments *segments, struct thread *thread, uint64_t until_ns,
 		bool certain, bool *any)
 {
@@ -197,6 +201,7 @@ static int turn(struct rls_segments *segments, struct thread *thread, uint64_t u
 		thread->whole.sparse_ns += ns;
 		thread->whole.part = MIXED_PART;
 		thread->piece.sparse_ns += ns / 2; /* on either side of it */
+		thread->piece.off_cpu_ns += rls_absence_queue_take(&thread->absences, edge.time_ns);
 		if (certain && !edge.gap)
 			r = put(&segments->pieces, &thread->piece, edge.time_ns, TURN(part));
 		thread->piece = span_from(edge.time_ns, TURN(thread->part), part);
@@ -208,12 +213,13 @@ static int turn(struct rls_segments *segments, struct thread *thread, uint64_t u
 	return r;
 }
 
-/* What the thread waited since its last record hardly matters. */
-static bool hardly_waited(const struct thread *thread, const struct rls_wire_category *record)
+/* What the thread waited since its last record is told, but for so little that it hardly matters. */
+static bool waits_are_told(const struct thread *thread, const struct rls_wire_category *record)
 {
 	double ns = (double)record->header.time_ns - (double)thread->record_ns;
+	double told_ns = (double)rls_absence_queue_sum(&thread->absences, record->header.time_ns);
 
-	return (double)record->pile.off_cpu_ns <= WAITED_SHARE * ns;
+	return fabs((double)record->pile.off_cpu_ns - told_ns) <= WAITED_SHARE * ns;
 }
 
 /* What the record's own hits cost where no other site is probed: what ranges' did is known. */
@@ -234,6 +240,7 @@ static double charge_sparse(struct thread *thread, const struct rls_wire_categor
 static void take_pile(struct thread *thread, const struct rls_wire_pile *pile, bool turned)
 {
 	uint32_t earlier = thread->earlier_hits < pile->hits ? thread->earlier_hits : pile->hits;
+	uint64_t away_ns = rls_absence_queue_take(&thread->absences, thread->record_ns);
 
 	thread->whole.hits += pile->hits;
 	thread->whole.cost_ns += pile->cost_ns;
@@ -242,8 +249,7 @@ static void take_pile(struct thread *thread, const struct rls_wire_pile *pile, b
 	thread->piece.cost_ns += pile->cost_ns;
 	if (earlier)
 		thread->piece.cost_ns -= (uint64_t)pile->cost_ns * earlier / pile->hits;
-	if (!turned)
-		thread->piece.off_cpu_ns += pile->off_cpu_ns;
+	thread->piece.off_cpu_ns += turned ? away_ns : pile->off_cpu_ns;
 	thread->range_hits = thread->earlier_hits = 0;
 }
 
@@ -270,7 +276,7 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	struct thread *thread = find_thread(segments, record->header.tid);
 	uint64_t time_ns = record->header.time_ns;
 	struct rls_wire_pile pile = record->pile;
-	bool entry, lost, still, turned;
+	bool entry, lost, told, turned;
 	double sparse_ns;
 	int r;
 
@@ -279,12 +285,12 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	lost = record->header.sequence != thread->sequence + 1;
 	if (lost)
 		thread->piece.begin_ns = thread->whole.begin_ns = 0;
-	still = hardly_waited(thread, record);
+	told = waits_are_told(thread, record);
 	if (was_blind(thread, time_ns)) {
 		segments->blind++;
-		segments->blind_waited += !still;
+		segments->blind_waited += !told;
 	}
-	r = turn(segments, thread, time_ns, !lost && still, &turned);
+	r = turn(segments, thread, time_ns, !lost && told, &turned);
 	entry = record->depth > thread->depth;
 	pile.cost_ns = (uint32_t)fmin(round(rls_density_cost(&thread->density, segments->excess_ns, time_ns, &pile)),
 				      UINT32_MAX);
@@ -309,6 +315,14 @@ int rls_segments_turned(struct rls_segments *segments, uint32_t tid,
 	return thread ? rls_edge_queue_add(&thread->edges, edge) : -ENOMEM;
 }
 
+int rls_segments_away(struct rls_segments *segments, const struct rls_wire_absence *absence)
+{
+	struct thread *thread = find_thread(segments, absence->header.tid);
+
+	return thread ? rls_absence_queue_add(&thread->absences, absence->header.time_ns, absence->away_ns) :
+			-ENOMEM;
+}
+
 int rls_segments_stretch(struct rls_segments *segments, uint64_t from_ns, uint64_t to_ns,
 			 bool probed)
 {
@@ -323,14 +337,7 @@ void rls_segments_cover(const struct rls_segments *segments, uint64_t from_ns, u
 			size_t slots, uint64_t *words)
 {
 	const struct rls_segment_list *pieces = &segments->pieces;
-	double wall_ns = 0, off_cpu_ns = 0;
 
-	for (size_t i = 0; i < pieces->count; i++) {
-		wall_ns += pieces->items[i].wall_ns;
-		off_cpu_ns += pieces->items[i].off_cpu_ns;
-	}
-	if (off_cpu_ns > WAITED_SHARE * wall_ns)
-		return;
 	for (size_t i = 0; i < pieces->count; i++) {
 		const struct rls_segment *segment = &pieces->items[i];
 		uint64_t end_ns = segment->start_ns + segment->wall_ns;

@@ -8,11 +8,11 @@
  * A segment is what lies on one thread between two marks, labelled by the two sites. Where the
  * thread's operation changes one ends as well: the target says when, with probes and without, and
  * the label says in which operation it lies. That takes no hit, so where operations change often
- * there are no marks. Where threads wait it is not known, without probes, on which side of a turn they did,
- * and no such piece is compared; so what lies between two marks is kept whole as well, whatever operations
- * it goes through, and compared where pieces tell of little. Segments of one label are the same work; what
- * they take longer while all sites are probed is what the hits in them cost. That as a share of what the calibration says is the
- * factor; only running time counts. Marks' own hits are on both sides, but not alike: by themselves
+ * there are no marks. When threads wait is told by itself; where it is not, it is not known on which side of
+ * a turn they did, and no such piece is compared. So what lies between two marks is kept whole as well, whatever
+ * operations it goes through, and compared where pieces tell of little. Segments of one label are the same work;
+ * what they take longer while all sites are probed is what the hits in them cost. That as a share of what the
+ * calibration says is the factor; only running time counts. Marks' own hits are on both sides, but not alike: by themselves
  * they find all caches cold, and cost so many times the calibration's figure (sparse.h), which is
  * taken off first. So do the hits by which ranges tell that the operation changes. Neighbouring
  * stretches are compared with each other, block by block, so that what the machine does meanwhile goes
@@ -53,7 +53,7 @@ struct rls_segments {
 	size_t stretch_count, stretch_room;
 	struct rls_part parts[RLS_PARTS_MAX];   /* the first: outside any operation; the last: mixed */
 	size_t part_count;
-	size_t blind, blind_waited;     /* times without any record, and those with too much waiting */
+	size_t blind, blind_waited;     /* times without any record, and those with too much waiting untold */
 };
 
 void rls_segments_clear(struct rls_segments *segments);
@@ -71,13 +71,15 @@ int rls_segments_turned(struct rls_segments *segments, uint32_t tid,
 int rls_segments_stretch(struct rls_segments *segments, uint64_t from_ns, uint64_t to_ns,
 			 bool probed);
 
+/* The thread was off its CPU: told before the records after it. 0 or -ENOMEM. */
+int rls_segments_away(struct rls_segments *segments, const struct rls_wire_absence *absence);
+
 /* The slots of time from from_ns on that operations divide into pieces short enough to be compared
- * without any mark become 1 bits of words, beside those that are; none while threads that have
- * operations wait too much for that. */
+ * without any mark become 1 bits of words, beside those that are. */
 void rls_segments_cover(const struct rls_segments *segments, uint64_t from_ns, uint64_t slot_ns,
 			size_t slots, uint64_t *words);
 
-/* Operations turn out not to do without marks: threads wait too much for that after all. */
+/* Operations turn out not to do without marks: threads wait, and when they do is not told. */
 bool rls_segments_need_marks(const struct rls_segments *segments);
 
 /* -ENODATA while there is too little to compare; -ENOMEM. */

@@ -1,0 +1,29 @@
+/* Absence queue: when a thread was off its CPU, which is told as it returns, ahead of what it hits next. Pure.
+ * They come in the order of time.
+ */
+#ifndef RLS_ABSENCE_QUEUE_H
+#define RLS_ABSENCE_QUEUE_H
+
+#include <stdint.h>
+
+/* A thread can hardly be away so often without a hit; if it is, the oldest are let go. */
+#define RLS_ABSENCES_QUEUED 4096
+
+/* Zeroed: empty. */
+struct rls_absence_queue {
+	struct rls_queued_absence {
+		uint64_t until_ns, away_ns;
+	} *absences;            /* a ring; NULL until there is one */
+	uint32_t first, count;
+};
+
+void rls_absence_queue_clear(struct rls_absence_queue *queue);
+
+/* 0 or -ENOMEM. */
+int rls_absence_queue_add(struct rls_absence_queue *queue, uint64_t until_ns, uint64_t away_ns);
+
+/* How long those were together that ended no later than that; to take them out as well. */
+uint64_t rls_absence_queue_sum(const struct rls_absence_queue *queue, uint64_t until_ns);
+uint64_t rls_absence_queue_take(struct rls_absence_queue *queue, uint64_t until_ns);
+
+#endif
