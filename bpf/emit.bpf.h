@@ -33,11 +33,14 @@ static __always_inline void fill_header(struct rls_wire_header *header, __u16 si
 		record_;                                                                    \
 	})
 
-/* What finds no room is no loss: that something is missing is seen by the next pile. */
+/* Half of the ring is left to what must not be lost. That an absence is not told is seen by the next pile. */
 static __always_inline void tell_absence(const struct thread_state *thread, __u64 until_ns, __u64 away_ns)
 {
-	struct rls_wire_absence *record = bpf_ringbuf_reserve(&control, sizeof(*record), 0);
+	struct rls_wire_absence *record;
 
+	if (bpf_ringbuf_query(&control, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&control, BPF_RB_RING_SIZE) / 2)
+		return;
+	record = bpf_ringbuf_reserve(&control, sizeof(*record), 0);
 	if (!record)
 		return;
 	fill_header(&record->header, sizeof(*record), RLS_WIRE_ABSENCE, thread->pid, thread->tid, until_ns);

@@ -5,6 +5,7 @@ held against another here: what a hit costs is the machine's affair."""
 import contextlib
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -205,6 +206,9 @@ while True:
 """
 
 
+# Much of its time, on either side of each edge.
+WAITING = JOB.replace("import rlscope", "import time, rlscope").replace("truthsim.spin(", "time.sleep(0.0002), truthsim.spin(")
+
 # In "long" one piece takes as long with probes as without: it ends by the clock.
 BY_THE_CLOCK = """
 import time
@@ -301,6 +305,17 @@ def check_by_the_clock(checks):
     checks.that(words not in kept, "and nothing is kept of them")
 
 
+def check_waiting(checks):
+    """When it waits is told while probes are off, so that its operations do without marks."""
+    with running(WAITING) as (job, _, environment):
+        done = calibrate("--pid", str(job.pid), "--duration", "14", "--verbose", "--json", env=environment)
+    checks.that(done.returncode == 0, "calibrate --pid of a job that waits ends with 0: " + done.stderr.strip()[-200:])
+    slots = [int(words) for words in re.findall(r"operations change in (\d+) of", done.stderr)]
+    checks.that(len(slots) == 1 and slots[0] > 200, "its operations tell its pieces apart, from first to last: %s" % slots)
+    parts = {part["operation"]: part for part in json.loads(done.stdout or "{}").get("operations", [])}
+    checks.that({"many", "few"} <= set(parts), "hits in each have a figure: %s" % sorted(parts))
+
+
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
@@ -315,6 +330,7 @@ def main():
         check_passing(checks)
         check_job(checks)
         check_by_the_clock(checks)
+        check_waiting(checks)
     finally:
         if kept is not None:
             write_store(kept)

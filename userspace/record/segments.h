@@ -12,11 +12,10 @@
  * a turn they did, and no such piece is compared. So what lies between two marks is kept whole as well, whatever
  * operations it goes through, and compared where pieces tell of little. Segments of one label are the same work;
  * what they take longer while all sites are probed is what the hits in them cost. That as a share of what the
- * calibration says is the factor; only running time counts. Marks' own hits are on both sides, but not alike: by themselves
- * they find all caches cold, and cost so many times the calibration's figure (sparse.h), which is
- * taken off first. So do the hits by which ranges tell that the operation changes. Neighbouring
- * stretches are compared with each other, block by block, so that what the machine does meanwhile goes
- * to both sides.
+ * calibration says is the factor; only running time counts. Marks' own hits are on both sides, but not alike: by
+ * themselves they find all caches cold, and cost so many times the calibration's figure (sparse.h), which is taken
+ * off first. So do the hits by which ranges tell that the operation changes. Neighbouring stretches are compared with
+ * each other, block by block, so that what the machine does meanwhile goes to both sides.
  *
  * This is delta calibration (RL-Scope, MLSys 2021, appendix C) within one run.
  */
