@@ -453,7 +453,7 @@ static void pieces_without_hits_are_told_apart(void **state)
 
 static void covers_slots_of_short_pieces(void **state)
 {
-	struct rls_segments segments = { 0 };
+	struct rls_segments segments = { 0 }, waiting = { 0 };
 	struct thread thread = { .segments = &segments, .now_ns = 1 };
 	uint64_t words[1] = { 0 };
 
@@ -470,7 +470,20 @@ static void covers_slots_of_short_pieces(void **state)
 	rls_segments_cover(&segments, 120000000, 10000000, 64, words);
 	assert_int_equal(words[0], 0x3ffULL << 8);
 
+	thread = (struct thread){ .segments = &waiting, .now_ns = 1 };
+	for (int i = 0; i < 20; i++) {
+		thread.now_ns += 10000000;
+		thread.off_cpu_ns = 1000000;
+		record(&thread, OTHER, 0, false);
+		thread.now_ns++;
+		turn(&thread, (rls_string_id)(1 + i % 2));
+		record(&thread, OTHER, 0, false);
+	}
+	words[0] = 0;
+	rls_segments_cover(&waiting, 1, 10000000, 64, words); /* from the first turn, after 10 ms, to the last, after 200 */
+	assert_int_equal(words[0], 0x1ffffe);
 	rls_segments_clear(&segments);
+	rls_segments_clear(&waiting);
 }
 
 /* Without operations there is one part, and its factor is the whole's. */
