@@ -93,7 +93,7 @@ static void check_frame(const struct walk *walk, uint64_t code_type, uint64_t ad
 static void check(struct child *child, char lines[][4096], size_t count, unsigned int *minor)
 {
 	struct rls_mappings mappings;
-	struct rls_live_space live;
+	_cleanup_live_space_ struct rls_live_space live;
 	struct rls_python python;
 	struct walk walk = {.space = &live.space};
 	uint64_t state, address;
@@ -101,7 +101,7 @@ static void check(struct child *child, char lines[][4096], size_t count, unsigne
 	size_t depth = 0;
 	int32_t at;
 
-	rls_live_space_init(&live, child->pid);
+	rls_live_space_open(&live, child->pid);
 	assert_int_equal(rls_mappings_read(child->pid, &mappings), 0);
 	assert_int_equal(rls_python_find(child->pid, &mappings, &python), 0);
 	*minor = python.minor;

@@ -2,7 +2,7 @@
  *
  * Nothing here traps: an operation edge is a store into a per-thread ring. Readers are
  * (1) the BPF programs, running on that very thread at its next probe hit, and (2) the
- * recorder, through process_vm_readv, when recording starts, stops or a thread idles.
+ * recorder, from the process's memory, when recording starts, stops or a thread idles.
  *
  *     exported symbol rlscope_annotate_descriptor
  *            │ thread_pointer_offset

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "userspace/attach/features.h"
 #include "userspace/attach/kernel.h"
 #include "userspace/commands/bpf_trials.h"
+#include "userspace/discover/space.h"
 #include "userspace/log.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -202,11 +202,10 @@ static void probe_programs(struct rls_host_answer *answer)
 static int read_child_word(pid_t child, volatile uint64_t *word)
 {
 	uint64_t seen = 0;
-	struct iovec here = { &seen, sizeof(seen) };
-	struct iovec there = { (void *)word, sizeof(*word) };
+	int r = rls_live_read(child, (uint64_t)(uintptr_t)word, &seen, sizeof(seen));
 
-	if (process_vm_readv(child, &here, 1, &there, 1, 0) != sizeof(seen))
-		return -errno;
+	if (r)
+		return r;
 	return seen == 2 ? 0 : -ENODATA;
 }
 

@@ -223,17 +223,17 @@ int rls_look_add_eval_entry(struct rls_look *look)
 int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent)
 {
 	_modest_ = rls_modest_set(RLS_MODEST_POLITE);
-	struct rls_live_space live;
+	_cleanup_live_space_ struct rls_live_space live = {.memory = -1};
 	struct rls_scan scan;
 	uint64_t cut_bytes = 0, start = rls_monotonic_ns(), scanned;
 	int error;
 
 	if (!look->target_count)
 		return 0;
-	error = rls_live_space_probe(look->image->pid, look->mappings.entries[0].start);
+	rls_live_space_open(&live, look->image->pid);
+	error = rls_live_space_probe(&live, look->mappings.entries[0].start);
 	if (error)
 		return error;
-	rls_live_space_init(&live, look->image->pid);
 	set_up_scan(look, &scan);
 	scan.mappings = &look->mappings;
 	error = rls_live_scan(&scan, &live, extent, SCAN_LIMIT_BYTES, &cut_bytes);

@@ -174,12 +174,12 @@ static bool is_free_threaded(const struct rls_live_space *live, const struct rls
 static bool describe(pid_t pid, const struct rls_elf *elf, const struct rls_mapping *mapping,
 		     struct rls_python *python)
 {
-	struct rls_live_space live;
+	_cleanup_live_space_ struct rls_live_space live = {.memory = -1};
 	uint64_t vaddr;
 
 	if (rls_elf_vaddr_of_offset(elf, mapping->file_offset, &vaddr))
 		return false;
-	rls_live_space_init(&live, pid);
+	rls_live_space_open(&live, pid);
 	python->mapping = mapping;
 	python->load_bias = mapping->start - vaddr;
 	/* What makes an interpreter: it exports the evaluation loop or what calls it. */

@@ -138,9 +138,9 @@ size_t rls_frame_count_threads(pid_t pid, const struct rls_python *python,
 			       const struct rls_frame_layout *layout)
 {
 	struct listed_thread threads[THREADS_MAX];
-	struct rls_live_space live;
+	_cleanup_live_space_ struct rls_live_space live;
 
-	rls_live_space_init(&live, pid);
+	rls_live_space_open(&live, pid);
 	return list_threads(&live, python->runtime, layout, threads);
 }
 
@@ -148,13 +148,14 @@ int rls_frame_slot_find(pid_t pid, const struct rls_python *python,
 			const struct rls_frame_layout *layout, uint32_t *out)
 {
 	struct listed_thread threads[THREADS_MAX];
-	struct rls_live_space live;
+	_cleanup_live_space_ struct rls_live_space live;
 	size_t count;
-	int r = rls_live_space_probe(pid, python->runtime);
+	int r;
 
+	rls_live_space_open(&live, pid);
+	r = rls_live_space_probe(&live, python->runtime);
 	if (r)
 		return r;
-	rls_live_space_init(&live, pid);
 	count = list_threads(&live, python->runtime, layout, threads);
 	return count ? most_common_place(&live, threads, count, out) : -ENOENT;
 }
@@ -163,10 +164,10 @@ int rls_frame_count_modules(pid_t pid, const struct rls_python *python,
 			    const struct rls_frame_layout *layout, uint64_t *out)
 {
 	struct { uint64_t type, used; } dictionary;
-	struct rls_live_space live;
+	_cleanup_live_space_ struct rls_live_space live;
 	uint64_t interpreter, modules;
 
-	rls_live_space_init(&live, pid);
+	rls_live_space_open(&live, pid);
 	if (!python->dict_type ||
 	    !read_pointer(&live, python->runtime + layout->runtime_interpreters, &interpreter) ||
 	    !read_pointer(&live, interpreter + layout->interpreter_modules, &modules) ||

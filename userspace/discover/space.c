@@ -2,9 +2,14 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
+
+#include "analysis/cleanup.h"
 
 /* Whole data segments of real libraries are a few MB; a hostile header is not believed. */
 #define MAX_SEGMENT_BYTES (256UL << 20)
@@ -30,32 +35,60 @@ bool rls_space_read_name(const struct rls_space *space, uint64_t address, char *
 
 /* --- a live process -------------------------------------------------------------------- */
 
-static size_t read_live(const struct rls_space *space, uint64_t address, void *buffer, size_t length)
+/* Addresses beyond what an offset can be are nobody's. */
+static ssize_t read_memory(const struct rls_live_space *live, uint64_t address, void *buffer,
+			   size_t length)
 {
-	const struct rls_live_space *live = (const struct rls_live_space *)space;
 	struct iovec local = {.iov_base = buffer, .iov_len = length};
 	struct iovec remote = {.iov_base = (void *)address, .iov_len = length};
-	ssize_t got = process_vm_readv(live->pid, &local, 1, &remote, 1, 0);
+
+	if (live->memory >= 0)
+		return pread(live->memory, buffer, length, (off_t)address);
+	return process_vm_readv(live->pid, &local, 1, &remote, 1, 0);
+}
+
+static size_t read_live(const struct rls_space *space, uint64_t address, void *buffer, size_t length)
+{
+	ssize_t got = read_memory((const struct rls_live_space *)space, address, buffer, length);
 
 	return got > 0 ? got : 0;
 }
 
-void rls_live_space_init(struct rls_live_space *live, pid_t pid)
+void rls_live_space_open(struct rls_live_space *live, pid_t pid)
 {
-	live->space.read = read_live;
-	live->pid = pid;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	*live = (struct rls_live_space){.space.read = read_live, .pid = pid};
+	live->memory = open(path, O_RDONLY | O_CLOEXEC);
 }
 
-int rls_live_space_probe(pid_t pid, uint64_t address)
+void rls_live_space_close(struct rls_live_space *live)
+{
+	rls_cleanup_close(&live->memory);
+	live->memory = -1;
+}
+
+int rls_live_space_probe(const struct rls_live_space *live, uint64_t address)
 {
 	uint8_t byte;
-	struct iovec local = {.iov_base = &byte, .iov_len = 1};
-	struct iovec remote = {.iov_base = (void *)address, .iov_len = 1};
 
-	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) < 0 &&
+	if (read_memory(live, address, &byte, 1) < 0 &&
 	    (errno == EPERM || errno == ESRCH || errno == ENOSYS))
 		return -errno;
 	return 0;
+}
+
+int rls_live_read(pid_t pid, uint64_t address, void *buffer, size_t length)
+{
+	_cleanup_live_space_ struct rls_live_space live;
+	ssize_t got;
+
+	rls_live_space_open(&live, pid);
+	got = read_memory(&live, address, buffer, length);
+	if (got < 0)
+		return errno == EIO ? -EFAULT : -errno;
+	return (size_t)got == length ? 0 : -EFAULT;
 }
 
 /* --- a file -------------------------------------------------------------------------- */

@@ -2,23 +2,13 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
 
-static int read_target(pid_t pid, uint64_t address, void *out, size_t bytes)
-{
-	struct iovec here = { out, bytes };
-	struct iovec there = { (void *)(uintptr_t)address, bytes };
-	ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
-
-	if (got < 0)
-		return -errno;
-	return (size_t)got == bytes ? 0 : -EFAULT;
-}
+#include "userspace/discover/space.h"
 
 int rls_annotations_descriptor(pid_t pid, uint64_t address, struct rls_annotate_descriptor *out)
 {
 	struct rls_annotate_descriptor descriptor;
-	int r = read_target(pid, address, &descriptor, sizeof(descriptor));
+	int r = rls_live_read(pid, address, &descriptor, sizeof(descriptor));
 
 	if (r)
 		return r;
@@ -32,7 +22,7 @@ int rls_annotations_descriptor(pid_t pid, uint64_t address, struct rls_annotate_
 int rls_annotations_name(pid_t pid, uint64_t address, char out[RLS_NAME_BYTES])
 {
 	struct rls_name name;
-	int r = read_target(pid, address, &name, sizeof(name));
+	int r = rls_live_read(pid, address, &name, sizeof(name));
 
 	if (r)
 		return r;
@@ -48,11 +38,11 @@ int rls_annotations_rest(pid_t pid, uint32_t tid, uint64_t address, uint64_t edg
 {
 	struct rls_thread_record record;
 	uint64_t head;
-	int r = read_target(pid, address, &record, sizeof(record));
+	int r = rls_live_read(pid, address, &record, sizeof(record));
 
 	/* The thread may be writing: what it has overwritten, or may be, shows in head by now. */
 	if (!r)
-		r = read_target(pid, address + offsetof(struct rls_thread_record, head), &head,
+		r = rls_live_read(pid, address + offsetof(struct rls_thread_record, head), &head,
 				sizeof(head));
 	if (r)
 		return r;

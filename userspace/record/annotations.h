@@ -1,5 +1,5 @@
 /* Annotations: what the recorder itself reads of a target's annotation library
- * (userspace/annotate/annotate_wire.h), through process_vm_readv. The kernel side reads
+ * (userspace/annotate/annotate_wire.h), from its memory. The kernel side reads
  * the rest, on the threads themselves. Everything read is the target's and is checked. */
 #ifndef RLS_ANNOTATIONS_H
 #define RLS_ANNOTATIONS_H

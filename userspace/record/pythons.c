@@ -298,10 +298,10 @@ static bool is_internal(const struct rls_code_object *code)
 static int read_object(pid_t pid, const struct python *python, const struct rls_wire_frame *frame,
 		       struct rls_code_object *out)
 {
-	struct rls_live_space live;
+	_cleanup_live_space_ struct rls_live_space live;
 	int r;
 
-	rls_live_space_init(&live, pid);
+	rls_live_space_open(&live, pid);
 	r = rls_code_object_read(&live.space, python->layout, python->code_type, frame->code, out);
 	if (r)
 		return r == -ENOMEM ? r : -ENOENT;
