@@ -469,7 +469,6 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 {
 	if (kernel->arms.count && kernel->arm_way == ARM_WAY_PERF)
 		kernel->links.slow = true;
-	rls_kernel_begin_switching(kernel);
 	rls_arms_hand_over(&kernel->arms, &kernel->links);
 	rls_kernel_leave_range_edges(kernel);
 	rls_groups_clear(&kernel->groups);
@@ -478,7 +477,6 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 	if (kernel->scheduler_ticks)
 		rls_kernel_leave_scheduler_ticks(kernel);
 	rls_links_leave(&kernel->links);
-	rls_kernel_end_switching(kernel);
 }
 
 size_t rls_kernel_mark(const struct rls_kernel *kernel)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@
 #include "userspace/record/verify.h"
 
 #define TICK_MS 10
+#define NICE_DETACHING -20
 /* Waits whose stacks are walked, of a thread in a second: at 5 us each where a sample is 25, as much of a
  * budget; all that matter where there is none. */
 #define WAITS_A_SAMPLE 5
@@ -448,7 +450,6 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	rls_background_begin(&recorder->background);
 	*why = loop(recorder, hooks);
 	rls_background_end(&recorder->background);
-	rls_aside_close(&recorder->aside);
 	rls_progress_end(&recorder->progress);
 	return 0;
 }
@@ -512,6 +513,19 @@ static double spells(const struct rls_recorder *recorder)
 	return rls_spells_count(&all);
 }
 
+/* From aside, other than windows' edges: nothing goes by these probes any more and most are never hit, so that to be
+ * interrupted for each page that is written costs a target less than to stand still until all are off (28 ms
+ * and 51 for 4,100 probes). Ahead of all others, as locks of targets are held meanwhile. */
+static void detach(struct rls_recorder *recorder)
+{
+	int nice = getpriority(PRIO_PROCESS, 0);
+
+	setpriority(PRIO_PROCESS, 0, NICE_DETACHING);
+	rls_kernel_detach(recorder->kernel);
+	setpriority(PRIO_PROCESS, 0, nice);
+	rls_aside_close(&recorder->aside);
+}
+
 int rls_recorder_finish(struct rls_recorder *recorder)
 {
 	struct rls_event end = { .kind = RLS_EVENT_END };
@@ -527,7 +541,7 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	r = rls_settle(recorder->kernel, recorder->gpu, recorder->stop_ns);
 	if (r < 0 && !failed)
 		failed = r;
-	rls_kernel_detach(recorder->kernel);
+	detach(recorder);
 	rls_kernel_drops(recorder->kernel, drops);
 	rls_gpu_report(recorder->gpu, &drops[RLS_DROP_GPU]);
 	rls_losses_report(&recorder->losses, drops, &recorder->output, recorder->start_ns,
