@@ -5,6 +5,21 @@ import time
 
 import harness
 
+SHARED_BYTES = 32 << 20
+SHARING = """
+import os, sys, time
+sys.path.insert(0, sys.argv[1])
+import truthsim
+kept = b"\\x5a" * %d
+parent = os.getpid()
+if os.fork():
+    time.sleep(600)
+print("ready", os.getpid(), flush=True)
+while os.getppid() == parent:
+    truthsim.noargs()
+    time.sleep(0.001)
+""" % SHARED_BYTES
+
 METHODS = ["fork", "inside", "exec", "subprocess", "mp_fork", "mp_spawn", "mp_forkserver"]
 LATE_NS = 1000000000  # who waits for a pipe's end may see it before the process's
 
@@ -84,9 +99,32 @@ def not_followed(checks):
     checks.that(not others, "--no-children: no transitions of others, saw %s" % others)
 
 
+def shared_bytes(pid):
+    with open("/proc/%d/smaps_rollup" % pid) as rollup:
+        return sum(int(line.split()[1]) << 10 for line in rollup
+                   if line.startswith(("Shared_Clean:", "Shared_Dirty:")))
+
+
+def sharing(checks):
+    """A worker that is looked into goes on sharing what it has from its parent."""
+    command = [harness.interpreter(), "-c", SHARING, harness.modules()]
+    with harness.Process(command) as target:
+        worker = int(target.out.wait("ready", 30).split()[1])
+        before = shared_bytes(worker)
+        with harness.Recording([worker]) as recording:
+            during = shared_bytes(worker)
+            status = recording.stop()
+            flows = harness.flows(recording.report())
+        checks.that(status == 0 and flows[worker, worker]["python->simulator"] > 0,
+                    "a worker is recorded: %s" % dict(flows))
+    checks.that(before > SHARED_BYTES and before - during < SHARED_BYTES / 4,
+                "it shares %d MiB with its parent, %d before" % (during >> 20, before >> 20))
+
+
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
+    sharing(checks)
     followed(checks)
     not_followed(checks)
     checks.finish()
