@@ -48,15 +48,15 @@ class Job:
             answers.append(self.once())
         return answers
 
-    def twin(self):
-        """All that its twin did up to now, None where there is none. It is waited for: the twin only tells of a repetition when
-        that is done, which may be most of a stretch later."""
+    def twin(self, apart=()):
+        """All that its twin did up to now, None where there is none; apart: as trail.Twin's. It is waited for: the twin only tells
+        of a repetition when that is done, which may be most of a stretch later."""
         if not self.has_twin:
             return None
         now_ns = time.monotonic_ns()
         while not self.of_twin or self.of_twin[-1]["end_ns"] < now_ns:
             self.once()
-        return trail.Twin(self.of_twin)
+        return trail.Twin(self.of_twin, apart)
 
     def alone(self, seconds):
         time.sleep(SETTLE_SECONDS)
@@ -169,7 +169,8 @@ def lost_by_twin(twin, before, during, after):
 def of(job, before, during, after, began_ns, ended_ns, traced=()):
     """What is found of pieces as they were, and "beside_twin" in all, and of the "twin" itself; both None where there is
     none. (What it said before the last stretch is forgotten.)"""
-    twin = job.twin()
+    apart = [(began_ns, began_ns + BEGINNING_NS), (ended_ns - END_NS, ended_ns + SETTLE_SECONDS * 1e9)]
+    twin = job.twin(apart)
 
     def of_pieces(pieces_of):
         return by(pieces_of, before, during, after, began_ns, ended_ns, traced)

@@ -36,23 +36,29 @@ def timed(answer):
 
 class Twin:
     """What another process takes for the same work, of what is usual; it works by turns on the same CPU, and is not
-    watched."""
+    watched. A profiler that begins or ends holds it up all the same, by working there or beside it: at those times,
+    apart, it says nothing of the machine's pace, and what it said right before or after stands."""
 
-    def __init__(self, answers):
+    def __init__(self, answers, apart=()):
         pieces = [piece for some in as_they_were(answers) for piece in some]
         self.windows = without_bursts(list(windows(pieces, usual(pieces))))
-        self.times = [window.at_ns for window in self.windows]
+        self.telling = [window for window in self.windows
+                        if not any(begin_ns < window.at_ns < end_ns for begin_ns, end_ns in apart)]
+        self.times = [window.at_ns for window in self.telling]
         self.known = {}
 
     def between(self, begin_ns, end_ns):
-        """At that time; just before it, where nothing of it is known."""
+        """At that time; where nothing of it is known, the nearest."""
         first, last = bisect.bisect_left(self.times, begin_ns), bisect.bisect_right(self.times, end_ns)
         if first == last:
-            first, last = max(first - 1, 0), last + 1
-        return level(self.windows[first:last])
+            return self.between(begin_ns - TWIN_AROUND_NS, end_ns + TWIN_AROUND_NS)
+        return level(self.telling[first:last])
 
     def during(self, answers):
-        return self.between(answers[0]["begin_ns"], answers[-1]["end_ns"])
+        """All of it, whoever held it up."""
+        begin_ns, end_ns = answers[0]["begin_ns"], answers[-1]["end_ns"]
+        some = [window for window in self.windows if begin_ns <= window.at_ns <= end_ns]
+        return level(some) if some else self.between(begin_ns, end_ns)
 
     def at(self, time_ns):
         place = time_ns // TWIN_GRID_NS
