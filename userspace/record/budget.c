@@ -17,7 +17,7 @@
 #define DEBT_SPANS 0.5          /* a window ends early when credit is so far below zero */
 #define FIRST_KEEPS 0.4         /* of the first span's credit, for windows later in it */
 #define DEBT_SPANS_MAX 1.0      /* what has gone wrong for once is not paid back for ever */
-#define LOAN_SHARE_MAX 0.5      /* of what is earned goes into paying a loan back */
+#define LOAN_SHARE_MAX 0.75     /* of what is earned goes into paying a loan back */
 #define RATE_KEEP 0.9           /* weight of what was known of windows' rate before */
 #define CLOSED_MEMORY_NS 5e9
 /* A target that costs this share of the budget with everything on needs no windows. */
