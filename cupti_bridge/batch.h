@@ -56,7 +56,7 @@ enum rls_cupti_kind {
 	RLS_CUPTI_KERNEL = 1,
 	RLS_CUPTI_MEMCPY = 2,       /* subkind: CUPTI's copyKind */
 	RLS_CUPTI_MEMSET = 3,
-	RLS_CUPTI_SYNC = 4,         /* subkind: CUPTI's synchronisation type */
+	RLS_CUPTI_SYNC = 4,         /* a call that waits, as long as it did; subkind: CUPTI's synchronisation type */
 	RLS_CUPTI_GRAPH = 5,        /* a whole graph launch, where its nodes are not traced */
 	RLS_CUPTI_OVERHEAD = 6,     /* CUPTI's own; subkind: its overhead kind >> 16 */
 	RLS_CUPTI_API = 7,          /* a launching call; subkind: RLS_CUPTI_RUNTIME or _DRIVER */

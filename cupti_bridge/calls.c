@@ -79,6 +79,34 @@ bool rls_call_launches(unsigned int domain, uint64_t cbid)
 	return false;
 }
 
+unsigned int rls_call_waits(unsigned int domain, uint64_t cbid)
+{
+	enum { EVENT = 1, STREAM = 3, CONTEXT = 4 }; /* CUPTI's */
+	static const struct wait {
+		uint16_t cbid;
+		uint8_t type;
+	} runtime_waits[] = {
+		{126, CONTEXT}, /* cudaThreadSynchronize */
+		{131, STREAM},  /* cudaStreamSynchronize */
+		{137, EVENT},   /* cudaEventSynchronize */
+		{165, CONTEXT}, /* cudaDeviceSynchronize */
+		{239, STREAM},  /* cudaStreamSynchronize_ptsz */
+	}, driver_waits[] = {
+		{17, CONTEXT},  /* cuCtxSynchronize */
+		{121, EVENT},   /* cuEventSynchronize */
+		{126, STREAM},  /* cuStreamSynchronize */
+		{440, STREAM},  /* cuStreamSynchronize_ptsz */
+		{800, CONTEXT}, /* cuCtxSynchronize_v2 */
+	};
+	const struct wait *waits = domain == RLS_CUPTI_RUNTIME ? runtime_waits : driver_waits;
+
+	_Static_assert(sizeof(runtime_waits) == sizeof(driver_waits), "as many of both");
+	for (size_t i = 0; i < sizeof(runtime_waits) / sizeof(*runtime_waits); i++)
+		if (waits[i].cbid == cbid)
+			return waits[i].type;
+	return 0;
+}
+
 void rls_calls_visit_others(unsigned int domain, void (*visit)(uint32_t cbid, void *context),
 			    void *context)
 {

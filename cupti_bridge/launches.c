@@ -8,8 +8,22 @@ void rls_launches_add(struct rls_launches *launches, const struct rls_cupti_reco
 
 	if (is_known && launches->calls[slot].start_ns < record->start_ns)
 		return;
+	if (!is_known)
+		launches->calls[slot].has_waited = false;
 	launches->calls[slot].correlation = record->correlation;
 	launches->calls[slot].start_ns = record->start_ns;
+}
+
+bool rls_launches_claim_wait(struct rls_launches *launches, const struct rls_cupti_record *record)
+{
+	size_t slot = record->correlation % RLS_LAUNCHES;
+	bool is_claimed;
+
+	if (!record->correlation || launches->calls[slot].correlation != record->correlation)
+		return true;
+	is_claimed = launches->calls[slot].has_waited;
+	launches->calls[slot].has_waited = true;
+	return !is_claimed;
 }
 
 bool rls_launches_forbid(const struct rls_launches *launches,

@@ -15,11 +15,15 @@ struct rls_launches {
 	struct {
 		uint32_t correlation;
 		uint64_t start_ns;
+		bool has_waited;
 	} calls[RLS_LAUNCHES];
 };
 
 /* `record` is an RLS_CUPTI_API. Of nested calls, which share a number, the outer one counts. */
 void rls_launches_add(struct rls_launches *launches, const struct rls_cupti_record *record);
+
+/* The record is of a wait, by its call or by CUPTI's own record of it: is it the first one of that number? */
+bool rls_launches_claim_wait(struct rls_launches *launches, const struct rls_cupti_record *record);
 
 /* Did the work start so long before the call that launched it? False when the call is not known. */
 bool rls_launches_forbid(const struct rls_launches *launches,

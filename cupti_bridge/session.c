@@ -18,13 +18,13 @@
 #define LEAVE_NS (10 * SECOND_NS)
 
 /* Calls are switched on before all of these and off after them, so that no work is without its
- * call. The first one of all is the one that must work. */
+ * call. The first one of all is the one that must work. CUPTI's own records of waits are not among them: they were
+ * most of what it cost (README.md), and the calls that wait tell the same. */
 static const enum rls_activity_kind kinds[] = {
 	RLS_ACTIVITY_CONCURRENT_KERNEL,
 	RLS_ACTIVITY_MEMCPY,
 	RLS_ACTIVITY_MEMSET,
 	RLS_ACTIVITY_MEMCPY_PEER,
-	RLS_ACTIVITY_SYNCHRONIZATION,
 	RLS_ACTIVITY_OVERHEAD,
 };
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
@@ -261,6 +261,30 @@ static void note_launch(struct rls_session *session, const struct rls_cupti_reco
 		rls_launches_add(&session->launches, record);
 }
 
+/* A call that waits is a wait, too: of nested ones, and where another tool has CUPTI record waits, the first to come. */
+static void send_wait(struct rls_session *session, const struct rls_cupti_record *call)
+{
+	const struct rls_cupti_record wait = {
+		.kind = RLS_CUPTI_SYNC,
+		.subkind = rls_call_waits(call->subkind, call->value),
+		.correlation = call->correlation,
+		.start_ns = call->start_ns,
+		.end_ns = call->end_ns,
+	};
+
+	if (wait.subkind && rls_launches_claim_wait(&session->launches, call))
+		rls_sender_add(&session->sender, &wait, NULL);
+}
+
+static void send(struct rls_session *session, const struct rls_cupti_record *record, const char *name)
+{
+	if (record->kind == RLS_CUPTI_SYNC && !rls_launches_claim_wait(&session->launches, record))
+		return;
+	rls_sender_add(&session->sender, record, name);
+	if (record->kind == RLS_CUPTI_API)
+		send_wait(session, record);
+}
+
 static void pass_on(struct rls_session *session, const struct rls_cupti_record *record,
 		    const char *name, enum rls_decoded decoded)
 {
@@ -279,7 +303,7 @@ static void pass_on(struct rls_session *session, const struct rls_cupti_record *
 		 (rls_record_is_work(record) && rls_launches_forbid(&session->launches, record)))
 		totals->refused++;
 	else
-		rls_sender_add(&session->sender, record, name);
+		send(session, record, name);
 }
 
 /* Returns what ended the walk early, or 0. */

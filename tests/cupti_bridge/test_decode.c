@@ -188,6 +188,45 @@ static void knows_launches(void **state)
 	assert_true(rls_launches_forbid(&launches, &work));
 }
 
+static void knows_waits(void **state)
+{
+	static const struct {
+		unsigned int domain;
+		uint32_t cbid, type;
+	} calls[] = {
+		{RLS_CUPTI_RUNTIME, 131, 3}, {RLS_CUPTI_RUNTIME, 165, 4}, {RLS_CUPTI_RUNTIME, 137, 1},
+		{RLS_CUPTI_DRIVER, 126, 3}, {RLS_CUPTI_DRIVER, 17, 4}, {RLS_CUPTI_DRIVER, 121, 1},
+		{RLS_CUPTI_RUNTIME, 211, 0}, {RLS_CUPTI_RUNTIME, 17, 0}, {RLS_CUPTI_DRIVER, 307, 0}, {RLS_CUPTI_DRIVER, 131, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		assert_int_equal(rls_call_waits(calls[i].domain, calls[i].cbid), calls[i].type);
+		assert_true(!calls[i].type || rls_call_launches(calls[i].domain, calls[i].cbid));
+	}
+}
+
+/* Of nested calls, and a record of CUPTI's own, one is the wait; another number's are another's. */
+static void a_wait_is_claimed_once(void **state)
+{
+	static struct rls_launches launches;
+	struct rls_cupti_record call = {.kind = RLS_CUPTI_API, .correlation = 5, .start_ns = 100};
+
+	rls_launches_add(&launches, &call);
+	call.start_ns = 90;
+	rls_launches_add(&launches, &call);
+	assert_true(rls_launches_claim_wait(&launches, &call));
+	assert_false(rls_launches_claim_wait(&launches, &call));
+	rls_launches_add(&launches, &call); /* told of once more */
+	assert_false(rls_launches_claim_wait(&launches, &call));
+	call.correlation = 5 + RLS_LAUNCHES;
+	assert_true(rls_launches_claim_wait(&launches, &call)); /* not known */
+	rls_launches_add(&launches, &call);
+	assert_true(rls_launches_claim_wait(&launches, &call));
+	assert_false(rls_launches_claim_wait(&launches, &call));
+	call.correlation = 0;
+	assert_true(rls_launches_claim_wait(&launches, &call));
+}
+
 /* --- walks ---------------------------------------------------------------------------- */
 
 static const ptrdiff_t *steps; /* 0: the end */
@@ -246,6 +285,8 @@ int main(void)
 		cmocka_unit_test(knows_what_it_does_not_know),
 		cmocka_unit_test(refuses_impossible_times),
 		cmocka_unit_test(knows_launches),
+		cmocka_unit_test(knows_waits),
+		cmocka_unit_test(a_wait_is_claimed_once),
 		cmocka_unit_test(walks_no_further_than_it_may),
 	};
 

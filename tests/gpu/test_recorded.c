@@ -13,10 +13,12 @@
 
 #include <cmocka.h>
 
+#include "cupti_bridge/calls.h"
 #include "cupti_bridge/decode.h"
 #include "userspace/record/batch_check.h"
 
 #define FILE_BYTES_MAX (1u << 20)
+#define WAIT_OFF_NS 10000 /* a wait begins and ends within its call */
 #define TAP_BYTES (512u << 10) /* more than that is not in a .raw file */
 
 struct bytes {
@@ -155,9 +157,60 @@ static void test_recorded(void **state)
 		globfree(&found);
 }
 
+/* The call of the wait's number; false: there is none. */
+static bool find_call(struct pair pair, const struct rls_cupti_record *wait, struct rls_cupti_record *out)
+{
+	char name[RLS_CUPTI_NAME_BYTES_MAX];
+	struct rls_cupti_record record;
+
+	pair.raw_at = 0;
+	while (next_raw(&pair, &record, name)) {
+		if (record.kind != RLS_CUPTI_API || record.correlation != wait->correlation)
+			continue;
+		*out = record;
+		return true;
+	}
+	return false;
+}
+
+static size_t check_waits(struct pair pair)
+{
+	char name[RLS_CUPTI_NAME_BYTES_MAX];
+	struct rls_cupti_record wait, call;
+	size_t count = 0;
+
+	while (next_raw(&pair, &wait, name)) {
+		if (wait.kind != RLS_CUPTI_SYNC || !find_call(pair, &wait, &call))
+			continue; /* its call may lie beyond what was kept */
+		assert_int_equal(rls_call_waits(call.subkind, call.value), wait.subkind);
+		assert_true(llabs((long long)(wait.start_ns - call.start_ns)) < WAIT_OFF_NS);
+		assert_true(llabs((long long)(wait.end_ns - call.end_ns)) < WAIT_OFF_NS);
+		count++;
+	}
+	return count;
+}
+
+/* CUPTI's records of waits, which it is not asked for any more, told what the calls' do. */
+static void test_waits_are_their_calls(void **state)
+{
+	size_t count = 0;
+	glob_t found;
+
+	assert_int_equal(glob(FOLDER "/*/*.raw", 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		struct pair pair = {.raw = read_file(found.gl_pathv[i])};
+
+		count += check_waits(pair);
+		free(pair.raw.data);
+	}
+	globfree(&found);
+	print_message("%zu waits are told of by their calls\n", count);
+	assert_true(count >= 10);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_recorded)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_recorded), cmocka_unit_test(test_waits_are_their_calls)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
