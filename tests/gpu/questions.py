@@ -26,6 +26,7 @@ ANSWERED = [
     ("a graph's nodes, and whose operation they are", "graph_nodes", "alone_graphs"),
     ("graphs as a whole", "whole_graphs", "alone_graphs"),
     ("what a launch costs without the bridge, idle and armed", "cost", "alone_cost"),
+    ("what CUPTI costs a training step and an inference", "alone_training", None),
     ("whether the bridge can be put into a job that runs", "alone_injected", None),
 ]
 
