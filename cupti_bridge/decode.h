@@ -12,7 +12,7 @@
 
 #include "batch.h"
 
-/* CUPTI's kinds of records, those that are asked for. */
+/* CUPTI's kinds of records, those that are asked for; and its records of waits, which another tool may ask for. */
 enum rls_activity_kind {
 	RLS_ACTIVITY_MEMCPY = 1,
 	RLS_ACTIVITY_MEMSET = 2,

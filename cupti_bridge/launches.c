@@ -14,12 +14,18 @@ void rls_launches_add(struct rls_launches *launches, const struct rls_cupti_reco
 	launches->calls[slot].start_ns = record->start_ns;
 }
 
+/* Is the call of that number there? */
+static bool knows(const struct rls_launches *launches, const struct rls_cupti_record *record)
+{
+	return record->correlation && launches->calls[record->correlation % RLS_LAUNCHES].correlation == record->correlation;
+}
+
 bool rls_launches_claim_wait(struct rls_launches *launches, const struct rls_cupti_record *record)
 {
 	size_t slot = record->correlation % RLS_LAUNCHES;
 	bool is_claimed;
 
-	if (!record->correlation || launches->calls[slot].correlation != record->correlation)
+	if (!knows(launches, record))
 		return true;
 	is_claimed = launches->calls[slot].has_waited;
 	launches->calls[slot].has_waited = true;
@@ -31,6 +37,5 @@ bool rls_launches_forbid(const struct rls_launches *launches,
 {
 	size_t slot = record->correlation % RLS_LAUNCHES;
 
-	return record->correlation && launches->calls[slot].correlation == record->correlation &&
-	       record->start_ns + RLS_CUPTI_EARLY_NS < launches->calls[slot].start_ns;
+	return knows(launches, record) && record->start_ns + RLS_CUPTI_EARLY_NS < launches->calls[slot].start_ns;
 }

@@ -159,8 +159,7 @@ def alone_training(bench):
     if bench.fakes:
         raise NotPossible("stand-ins do not train")
     command = [bench.python(), os.path.join(os.path.dirname(os.path.abspath(__file__)), "training.py")]
-    armed = {"CUDA_INJECTION64_PATH": bench.alone, "RLS_SINK_WATCHERS": "1",
-             "RLS_SINK_FILE": os.path.join(bench.scratch, "training.batches")}
+    armed = {"CUDA_INJECTION64_PATH": bench.alone, "RLS_SINK_WATCHERS": "1"}
     jobs = {kind: [bench.start_command(command, **more) for _ in range(2)]
             for kind, more in (("without", {"bridge": False}), ("armed", armed))}
     rounds = [{kind: [turn_of(job) for job in some] for kind, some in jobs.items()} for _ in range(ROUNDS)]
