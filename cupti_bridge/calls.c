@@ -4,7 +4,7 @@
 
 #include "batch.h"
 
-/* CUDA 13.0 has 521 of the runtime and 807 of the driver, and each release adds some twenty. */
+/* CUDA 13.2 has 558 of the runtime and 845 of the driver, and each release adds some twenty. */
 #define CALLS_MAX 1024
 
 struct range {
@@ -33,6 +33,8 @@ static const struct range runtime[] = {
 	{482, 485}, /* cudaMemcpyBatchAsync … cudaMemcpy3DBatchAsync_ptsz, 12.8 */
 	{505, 506}, /* __cudaLaunchKernel, _ptsz */
 	{509, 512}, /* cudaMemcpyBatchAsync … cudaMemcpy3DBatchAsync_ptsz, 13.0 */
+	{534, 534}, /* cudaExecutionCtxSynchronize */
+	{554, 557}, /* cudaMemcpyWithAttributesAsync … cudaMemcpy3DWithAttributesAsync_ptsz */
 };
 
 static const struct range driver[] = {
@@ -57,6 +59,9 @@ static const struct range driver[] = {
 	{652, 653}, /* cuLaunchKernelEx, _ptsz */
 	{776, 779}, /* cuMemcpyBatchAsync … cuMemcpy3DBatchAsync_ptsz */
 	{796, 800}, /* cuMemcpyBatchAsync_v2 … cuCtxSynchronize_v2 */
+	{819, 819}, /* cuGraphLaunchWithArguments */
+	{828, 829}, /* cuSubgridScheduleLaunch, _ptsz */
+	{837, 840}, /* cuMemcpyWithAttributesAsync … cuMemcpy3DWithAttributesAsync_ptsz */
 };
 
 static const struct range *ranges_of(unsigned int domain, size_t *count)
@@ -79,6 +84,13 @@ bool rls_call_launches(unsigned int domain, uint64_t cbid)
 	return false;
 }
 
+bool rls_call_launches_graph(unsigned int domain, uint64_t cbid)
+{
+	if (domain == RLS_CUPTI_RUNTIME)
+		return cbid == 311 || cbid == 312;
+	return cbid == 514 || cbid == 515 || cbid == 819;
+}
+
 unsigned int rls_call_waits(unsigned int domain, uint64_t cbid)
 {
 	enum { EVENT = 1, STREAM = 3, CONTEXT = 4 }; /* CUPTI's */
@@ -91,6 +103,7 @@ unsigned int rls_call_waits(unsigned int domain, uint64_t cbid)
 		{137, EVENT},   /* cudaEventSynchronize */
 		{165, CONTEXT}, /* cudaDeviceSynchronize */
 		{239, STREAM},  /* cudaStreamSynchronize_ptsz */
+		{534, CONTEXT}, /* cudaExecutionCtxSynchronize */
 	}, driver_waits[] = {
 		{17, CONTEXT},  /* cuCtxSynchronize */
 		{121, EVENT},   /* cuEventSynchronize */
@@ -98,10 +111,11 @@ unsigned int rls_call_waits(unsigned int domain, uint64_t cbid)
 		{440, STREAM},  /* cuStreamSynchronize_ptsz */
 		{800, CONTEXT}, /* cuCtxSynchronize_v2 */
 	};
-	const struct wait *waits = domain == RLS_CUPTI_RUNTIME ? runtime_waits : driver_waits;
+	bool is_runtime = domain == RLS_CUPTI_RUNTIME;
+	const struct wait *waits = is_runtime ? runtime_waits : driver_waits;
+	size_t count = is_runtime ? sizeof(runtime_waits) / sizeof(*waits) : sizeof(driver_waits) / sizeof(*waits);
 
-	_Static_assert(sizeof(runtime_waits) == sizeof(driver_waits), "as many of both");
-	for (size_t i = 0; i < sizeof(runtime_waits) / sizeof(*runtime_waits); i++)
+	for (size_t i = 0; i < count; i++)
 		if (waits[i].cbid == cbid)
 			return waits[i].type;
 	return 0;

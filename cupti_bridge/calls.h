@@ -10,6 +10,9 @@
 /* `domain` is RLS_CUPTI_RUNTIME or _DRIVER; `cbid` is CUPTI's number of the call in it. */
 bool rls_call_launches(unsigned int domain, uint64_t cbid);
 
+/* One of those that launch a graph. */
+bool rls_call_launches_graph(unsigned int domain, uint64_t cbid);
+
 /* CUPTI's synchronisation type of a call that does nothing but wait; 0: it does something else. */
 unsigned int rls_call_waits(unsigned int domain, uint64_t cbid);
 

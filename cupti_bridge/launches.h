@@ -13,8 +13,8 @@
 
 struct rls_launches {
 	struct {
-		uint32_t correlation;
 		uint64_t start_ns;
+		uint32_t correlation;
 		bool has_waited;
 	} calls[RLS_LAUNCHES];
 };

@@ -255,9 +255,13 @@ typedef void (*record_taker)(struct rls_session *session, const struct rls_cupti
 static void note_launch(struct rls_session *session, const struct rls_cupti_record *record,
 			const char *name, enum rls_decoded decoded)
 {
-	if (decoded == RLS_DECODED && (record->graph || record->graph_node))
+	if (decoded != RLS_DECODED)
+		return;
+	/* By its call too: what it put on the GPU may be lost, or not have ended yet. */
+	if (record->graph || record->graph_node ||
+	    (record->kind == RLS_CUPTI_API && rls_call_launches_graph(record->subkind, record->value)))
 		session->has_graphs = true;
-	if (decoded == RLS_DECODED && record->kind == RLS_CUPTI_API)
+	if (record->kind == RLS_CUPTI_API)
 		rls_launches_add(&session->launches, record);
 }
 

@@ -167,7 +167,7 @@ static bool is_meant(const char *name)
 	static const char *const launching[] = {
 		"cudaLaunch", "__cudaLaunchKernel", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch",
 		"cudaThreadSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
-		"cudaDeviceSynchronize", "cuLaunch", "cuMemcpy", "cu64Memcpy", "cuMemset",
+		"cudaDeviceSynchronize", "cudaExecutionCtxSynchronize", "cuSubgridScheduleLaunch", "cuLaunch", "cuMemcpy", "cu64Memcpy", "cuMemset",
 		"cu64Memset", "cuGraphLaunch", "cuCtxSynchronize", "cuStreamSynchronize",
 		"cuEventSynchronize", NULL};
 	static const char *const not[] = {"cudaLaunchHostFunc", "cuLaunchHostFunc", NULL};

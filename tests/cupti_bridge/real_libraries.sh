@@ -68,6 +68,9 @@ for version in 11.8 12 13; do
 	failures=$((failures + $?))
 done
 
+check "CUPTI 13.2 walks our records as we decode them" "$build/real_libraries_13.2" parse "$libraries/13.2/libcupti.so.13"
+check "the calls of CUDA 13.2 that launch" "$build/real_libraries_13.2" calls "$libraries/13.2"
+
 (
 	export RLS_SINK_WATCHERS=1 CUDA_INJECTION64_PATH=$bridge
 	export LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$libraries/12

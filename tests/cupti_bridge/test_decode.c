@@ -196,6 +196,7 @@ static void knows_waits(void **state)
 	} calls[] = {
 		{RLS_CUPTI_RUNTIME, 131, 3}, {RLS_CUPTI_RUNTIME, 165, 4}, {RLS_CUPTI_RUNTIME, 137, 1},
 		{RLS_CUPTI_DRIVER, 126, 3}, {RLS_CUPTI_DRIVER, 17, 4}, {RLS_CUPTI_DRIVER, 121, 1},
+		{RLS_CUPTI_RUNTIME, 534, 4}, {RLS_CUPTI_DRIVER, 800, 4},
 		{RLS_CUPTI_RUNTIME, 211, 0}, {RLS_CUPTI_RUNTIME, 17, 0}, {RLS_CUPTI_DRIVER, 307, 0}, {RLS_CUPTI_DRIVER, 131, 0},
 	};
 
@@ -206,6 +207,20 @@ static void knows_waits(void **state)
 }
 
 /* Of nested calls, and a record of CUPTI's own, one is the wait; another number's are another's. */
+static void knows_graphs(void **state)
+{
+	static const uint32_t of_runtime[] = {311, 312}, of_driver[] = {514, 515, 819};
+
+	for (size_t i = 0; i < sizeof(of_runtime) / sizeof(*of_runtime); i++)
+		assert_true(rls_call_launches_graph(RLS_CUPTI_RUNTIME, of_runtime[i]) &&
+			    rls_call_launches(RLS_CUPTI_RUNTIME, of_runtime[i]));
+	for (size_t i = 0; i < sizeof(of_driver) / sizeof(*of_driver); i++)
+		assert_true(rls_call_launches_graph(RLS_CUPTI_DRIVER, of_driver[i]) &&
+			    rls_call_launches(RLS_CUPTI_DRIVER, of_driver[i]));
+	assert_false(rls_call_launches_graph(RLS_CUPTI_RUNTIME, 514));
+	assert_false(rls_call_launches_graph(RLS_CUPTI_RUNTIME, 211) || rls_call_launches_graph(RLS_CUPTI_DRIVER, 307));
+}
+
 static void a_wait_is_claimed_once(void **state)
 {
 	static struct rls_launches launches;
@@ -286,6 +301,7 @@ int main(void)
 		cmocka_unit_test(refuses_impossible_times),
 		cmocka_unit_test(knows_launches),
 		cmocka_unit_test(knows_waits),
+		cmocka_unit_test(knows_graphs),
 		cmocka_unit_test(a_wait_is_claimed_once),
 		cmocka_unit_test(walks_no_further_than_it_may),
 	};

@@ -6,6 +6,8 @@
 enum { KERNEL = 200, MEMCPY = 88, OVERHEAD = 40, SYNC = 40, GRAPH = 48 };
 #elif FAKE_CUPTI_MAJOR == 12
 enum { KERNEL = 208, MEMCPY = 88, OVERHEAD = 56, SYNC = 40, GRAPH = 56 };
+#elif defined(FAKE_CUPTI_MINOR) && FAKE_CUPTI_MINOR >= 2
+enum { KERNEL = 224, MEMCPY = 96, OVERHEAD = 56, SYNC = 56, GRAPH = 56 };
 #else
 enum { KERNEL = 216, MEMCPY = 96, OVERHEAD = 56, SYNC = 56, GRAPH = 56 };
 #endif
