@@ -153,6 +153,31 @@ static void tells_launches_and_work(void **state)
 	}
 }
 
+/* What CUPTI numbered for one program says nothing of the next one's calls. */
+static void begins_anew_with_numbers(void **state)
+{
+	batch_begin(&maker, 1);
+	add(RLS_CUPTI_API, START + 10, START + 12, 5);
+	send();
+	batch_begin(&maker, 2);
+	add(RLS_CUPTI_API, START + 11, START + 12, 5); /* the driver's call inside */
+	send();
+	assert_int_equal(count(RLS_EVENT_LAUNCH), 1);
+	batch_begin(&maker, 1); /* the process has become another program */
+	add(RLS_CUPTI_API, START + 50, START + 52, 5);
+	add(RLS_CUPTI_KERNEL, START + 51, START + 60, 5);
+	send();
+	assert_int_equal(count(RLS_EVENT_LAUNCH), 2);
+	assert_int_equal(nth(RLS_EVENT_LAUNCH, 1)->time_ns, START + 50);
+	assert_int_equal(count(RLS_EVENT_GPU), 1);
+	batch_begin(&maker, 2);
+	status(RLS_CUPTI_DISARMED, NULL);
+	status(RLS_CUPTI_ARMED, NULL); /* CUPTI may have left meanwhile */
+	add(RLS_CUPTI_API, START + 70, START + 72, 5);
+	send();
+	assert_int_equal(count(RLS_EVENT_LAUNCH), 3);
+}
+
 static void takes_runtime_and_driver_call_for_one_launch(void **state)
 {
 	batch_begin(&maker, 1);
@@ -384,6 +409,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(tells_launches_and_work),
+		TEST(begins_anew_with_numbers),
 		TEST(takes_runtime_and_driver_call_for_one_launch),
 		TEST(cuts_work_to_the_recording),
 		TEST(refuses_impossible_times_and_counts_them),

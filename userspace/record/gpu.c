@@ -185,6 +185,13 @@ static struct launch *launch_of(const struct gpu_process *process, uint32_t corr
 	return &process->launches[correlation & (LAUNCHES - 1)];
 }
 
+/* A new program's, and CUPTI's after it had left, begin with numbers that were given before. */
+static void forget_launches(struct gpu_process *process)
+{
+	if (process->launches)
+		memset(process->launches, 0, LAUNCHES * sizeof(*process->launches));
+}
+
 /* A thread may have been born, and be gone, since the records of threads were read. Where it is in
  * /proc no more, what told of it has come by then. */
 static uint32_t find_thread(struct rls_gpu *gpu, struct gpu_process *process, uint32_t ns_tid)
@@ -303,6 +310,8 @@ static int take_status(struct rls_gpu *gpu, struct gpu_process *process,
 	int r;
 
 	process->status = from->record.subkind;
+	if (changed && process->status == RLS_CUPTI_ARMED)
+		forget_launches(process);
 	r = rls_cuda_calls_arm(&gpu->calls, process->pid, process->status == RLS_CUPTI_ARMED);
 	if (r)
 		return r;
@@ -356,6 +365,8 @@ static void take_totals(struct rls_gpu *gpu, struct gpu_process *process,
 		process->sequence = 0;
 		process->base = process->now = (struct left_out){ 0 };
 		process->clock_first_ns = 0;
+		process->ended_ns = 0;
+		forget_launches(process);
 	}
 	if (!process->sequence && header->sequence != 1)
 		process->base = now;
