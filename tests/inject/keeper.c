@@ -3,7 +3,8 @@
  *
  * Says "ready"; ends when its standard input does, with "kept" and status 0, or with what was lost.
  * Second arguments: "sleep", its only thread waits instead; "errors" and "kills", in a sandbox that
- * lets clone3() fail, or in which the C library's ways to make threads kill.
+ * lets clone3() fail, or in which the C library's ways to make threads kill; "guards", its next thread gets
+ * a stack with guard pages in the mapping itself, as glibc 2.42 makes them.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -137,6 +139,33 @@ static void enter_sandbox(uint32_t answer)
 		perror("seccomp");
 }
 
+#define GUARD_INSTALL 102 /* MADV_GUARD_INSTALL, Linux 6.13 */
+#define GUARD_BYTES 65536
+
+static void *find_stack(void *lowest)
+{
+	pthread_attr_t attributes;
+	size_t bytes;
+
+	if (!pthread_getattr_np(pthread_self(), &attributes)) {
+		pthread_attr_getstack(&attributes, lowest, &bytes);
+		pthread_attr_destroy(&attributes);
+	}
+	return NULL;
+}
+
+/* The C library gives the stack of a thread that has ended to the next one. */
+static void guard_next_stack(void)
+{
+	pthread_t thread;
+	void *lowest = NULL;
+
+	if (pthread_create(&thread, NULL, find_stack, &lowest) || pthread_join(thread, NULL) || !lowest)
+		perror("pthread_create");
+	else if (madvise(lowest, GUARD_BYTES, GUARD_INSTALL))
+		perror("no guard pages within a mapping here");
+}
+
 /* After our threads are there: all of them are in it. */
 static void enter(const char *kind)
 {
@@ -144,6 +173,8 @@ static void enter(const char *kind)
 		enter_sandbox(SECCOMP_RET_ERRNO | 38);
 	else if (!strcmp(kind, "kills"))
 		enter_sandbox(SECCOMP_RET_KILL_PROCESS);
+	else if (!strcmp(kind, "guards"))
+		guard_next_stack();
 }
 
 int main(int argc, char **argv)

@@ -228,6 +228,17 @@ static void test_sandboxes(void **state)
 	}
 }
 
+static void test_guard_pages(void **state)
+{
+	struct keeper keeper = start(FOLDER "/inject_keeper", "guards");
+	char why[RLS_INJECT_WHY_BYTES], said[256];
+
+	if (inject(keeper.pid, LIBRARY, "started", LIMIT_NS, why))
+		fail_msg("the process %s", why);
+	assert_int_equal(finish(&keeper, said, sizeof(said)), 0);
+	assert_string_equal(said, "started\nkept\n");
+}
+
 /* Filters in the shapes that libseccomp and by-hand ones have. */
 static void test_filters(void **state)
 {
@@ -304,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_sandboxes),
+		cmocka_unit_test(test_guard_pages),
 		cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_killed),
 	};

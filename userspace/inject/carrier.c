@@ -132,6 +132,8 @@ static int begin_call(struct carrier *carrier, const struct rls_grounds *grounds
 	int r = rls_tracee_write(carrier->tid, carrier->frame.address, carrier->frame.bytes,
 				 carrier->frame.length);
 
+	if (!r)
+		r = rls_tracee_follow_clone(carrier->tid);
 	if (r)
 		return r;
 	registers.rsp = carrier->frame.address;

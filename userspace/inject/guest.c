@@ -10,7 +10,9 @@
 #include "userspace/inject/tracee.h"
 
 #define YIELD_CODE_BYTES 32     /* sched_yield is a system call and its return */
-#define TEXT_ROOM_BYTES 8192    /* at the far end of its stack */
+#define TEXT_ROOM_BYTES 8192
+#define TEXT_DEPTH_BYTES (128u << 10) /* further down its stack than loading a library comes */
+#define PAGE_BYTES 4096
 
 /* Runs on to where sched_yield has been entered with this stack pointer (0: any), and out of it. */
 static int run_to_yield(struct rls_guest *guest, uint64_t stack)
@@ -75,21 +77,43 @@ int rls_guest_receive(const struct rls_grounds *grounds, pid_t tid, uint64_t unt
 	return 0;
 }
 
-static int put_text(const struct rls_guest *guest, const char *text, uint64_t *address)
+/* The stack's end that mappings show is not always its own: with guard pages within a mapping (MADV_GUARD_INSTALL,
+ * which glibc 2.42 uses) it may have others' stacks below it. */
+static int find_room(const struct rls_guest *guest, uint64_t *address)
 {
 	struct rls_mappings mappings;
 	const struct rls_mapping *stack;
+	uint64_t top = guest->home.rsp;
 	int r = rls_mappings_read(guest->grounds->pid, &mappings);
 
 	if (r)
 		return r;
-	stack = rls_mappings_at(&mappings, guest->home.rsp);
-	if (!stack || !stack->writable || guest->home.rsp - stack->start < 4 * TEXT_ROOM_BYTES ||
-	    strlen(text) >= TEXT_ROOM_BYTES)
+	stack = rls_mappings_at(&mappings, top);
+	if (!stack || !stack->writable || top - stack->start < 4 * TEXT_ROOM_BYTES)
 		r = -EFAULT;
 	else
-		*address = stack->start;
+		*address = top - stack->start > TEXT_DEPTH_BYTES ? (top - TEXT_DEPTH_BYTES) & -16ULL : stack->start;
 	rls_mappings_release(&mappings);
+	return r;
+}
+
+/* No guard page lies in between: it is one stack. */
+static int check_room(const struct rls_guest *guest, uint64_t address)
+{
+	uint64_t word;
+	int r = 0;
+
+	for (; !r && address < guest->home.rsp; address += PAGE_BYTES)
+		r = rls_tracee_read(guest->tid, address, &word, sizeof(word));
+	return r;
+}
+
+static int put_text(const struct rls_guest *guest, const char *text, uint64_t *address)
+{
+	int r = strlen(text) < TEXT_ROOM_BYTES ? find_room(guest, address) : -ENAMETOOLONG;
+
+	if (!r)
+		r = check_room(guest, *address);
 	return r ? r : rls_tracee_write(guest->tid, *address, text, strlen(text) + 1);
 }
 

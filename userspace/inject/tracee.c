@@ -14,8 +14,9 @@
 #define RELEASE_NS 1000000000ULL
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* as PTRACE_O_TRACESYSGOOD has it */
 
-/* EXITKILL is left out on purpose: our end must not be the process's. */
-#define OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE)
+/* EXITKILL is left out on purpose: our end must not be the process's. So is TRACECLONE to begin with: a
+ * thread that was being made just then would be stopped, and ours to let go, unheard of. */
+#define OPTIONS PTRACE_O_TRACESYSGOOD
 
 int rls_tracee_wait(pid_t tid, uint64_t until_ns, int *status)
 {
@@ -78,6 +79,11 @@ int rls_tracee_stop(pid_t tid, uint64_t until_ns)
 	else if (r == -EBUSY)
 		rls_tracee_release(tid);
 	return r == -EBUSY ? -EAGAIN : r;
+}
+
+int rls_tracee_follow_clone(pid_t tid)
+{
+	return ptrace(PTRACE_SETOPTIONS, tid, 0, OPTIONS | PTRACE_O_TRACECLONE) ? -errno : 0;
 }
 
 void rls_tracee_release(pid_t tid)

@@ -19,6 +19,9 @@ int rls_tracee_stop(pid_t tid, uint64_t until_ns);
  * entry; -EAGAIN: it has ended; -ETIME: it could not be stopped, and was let go. */
 int rls_tracee_run(pid_t tid, uint64_t for_ns);
 
+/* From now on the threads that this stopped one makes are ours, too: rls_tracee_step tells of each. */
+int rls_tracee_follow_clone(pid_t tid);
+
 /* Lets a stopped thread go. */
 void rls_tracee_release(pid_t tid);
 /* Stops one that runs in order to let it go. */

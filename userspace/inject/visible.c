@@ -80,15 +80,28 @@ static int copy_bytes(int from, int to)
 	return 0;
 }
 
-/* The modes are set apart from our umask. Nobody but us can have made or can change the folder. */
-static int copy_into(int place, const char *folder, const char *name, int from)
+/* The folder just made, or -errno. Where the place is the process's own, it may have put another one there, or
+ * mounted one of the host's: ours is empty of rights for others, and lies on the place's file system. */
+static int open_made(int place, const char *folder)
 {
-	_cleanup_close_ int inside = -1, to = -1;
+	_cleanup_close_ int made = openat(place, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat around, inside;
 
-	inside = openat(place, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (inside < 0 || fchmod(inside, 0755))
+	if (made < 0 || fstat(place, &around) || fstat(made, &inside))
 		return -errno;
-	to = openat(inside, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (inside.st_uid != geteuid() || inside.st_mode & 077 || inside.st_dev != around.st_dev)
+		return -EPERM;
+	return rls_take_fd(made);
+}
+
+/* The modes are set apart from our umask. */
+static int copy_into(int folder, const char *name, int from)
+{
+	_cleanup_close_ int to = -1;
+
+	if (fchmod(folder, 0755))
+		return -errno;
+	to = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (to < 0 || fchmod(to, 0644))
 		return -errno;
 	return copy_bytes(from, to);
@@ -101,19 +114,18 @@ static bool can_hold_programs(int place)
 	return !fstatvfs(place, &info) && !(info.f_flag & (ST_NOEXEC | ST_RDONLY));
 }
 
-static void remove_copy(int place, const char *folder, const char *name)
+/* The file in the folder that we have open, whatever goes by its name by now; and of that name an empty folder at most. */
+static void remove_copy(int place, const char *folder, int folder_fd, const char *name)
 {
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	unlinkat(place, path, 0);
+	if (folder_fd >= 0)
+		unlinkat(folder_fd, name, 0);
 	unlinkat(place, folder, AT_REMOVEDIR);
 }
 
 static int copy_to(int root, const char *where, const char *name, int from,
 		   struct rls_visible *out)
 {
-	_cleanup_close_ int place = open_within(root, where, O_RDONLY | O_DIRECTORY);
+	_cleanup_close_ int place = open_within(root, where, O_RDONLY | O_DIRECTORY), folder = -1;
 	int r;
 
 	if (place < 0)
@@ -124,13 +136,15 @@ static int copy_to(int root, const char *where, const char *name, int from,
 		 (unsigned long long)rls_monotonic_ns());
 	if (mkdirat(place, out->folder, 0700))
 		return -errno;
-	r = copy_into(place, out->folder, name, from);
+	folder = open_made(place, out->folder);
+	r = folder < 0 ? folder : copy_into(folder, name, from);
 	if (r) {
-		remove_copy(place, out->folder, name);
+		remove_copy(place, out->folder, folder, name);
 		return r;
 	}
 	snprintf(out->path, sizeof(out->path), "%s/%s/%s", where, out->folder, name);
-	out->folder_fd = rls_take_fd(place);
+	out->place_fd = rls_take_fd(place);
+	out->folder_fd = rls_take_fd(folder);
 	return 0;
 }
 
@@ -138,7 +152,7 @@ int rls_visible_make(pid_t pid, const char *file, struct rls_visible *out)
 {
 	static const char *const places[] = { "/tmp", "/var/tmp", "/dev/shm", "/run" };
 	const char *name = strrchr(file, '/') + 1;
-	struct rls_visible visible = { .folder_fd = -1 };
+	struct rls_visible visible = { .place_fd = -1, .folder_fd = -1 };
 	_cleanup_close_ int root = open_root(pid), from = -1;
 	struct stat ours, theirs;
 	int r = -ENOENT;
@@ -162,9 +176,10 @@ int rls_visible_make(pid_t pid, const char *file, struct rls_visible *out)
 
 void rls_visible_remove(struct rls_visible *visible)
 {
-	if (visible->folder_fd < 0)
+	if (visible->place_fd < 0)
 		return;
-	remove_copy(visible->folder_fd, visible->folder, strrchr(visible->path, '/') + 1);
+	remove_copy(visible->place_fd, visible->folder, visible->folder_fd, strrchr(visible->path, '/') + 1);
 	close(visible->folder_fd);
-	visible->folder_fd = -1;
+	close(visible->place_fd);
+	visible->place_fd = visible->folder_fd = -1;
 }
