@@ -127,6 +127,17 @@ static int attach(const struct rls_groups *groups, const struct rls_group_file *
 	return request.count ? rls_links_attach(links, &request, attached) : 0;
 }
 
+/* The same for a file that has been attached to before. Where the kernel refuses all of it, as when the file is shorter
+ * by now, these sites are lost and nothing else is. */
+static int attach_again(const struct rls_groups *groups, const struct rls_group_file *file, size_t first,
+			size_t count, enum rls_duty duty, const struct rls_hit_costs *costs, struct rls_links *links)
+{
+	size_t attached;
+	int r = attach(groups, file, first, count, duty, costs, links, &attached);
+
+	return r == -EINVAL ? 0 : r;
+}
+
 /* Returns have links of their own. */
 void rls_groups_expect(size_t sites)
 {
@@ -195,7 +206,7 @@ int rls_groups_set_duty(struct rls_groups *groups, uint32_t site, enum rls_duty 
 static int regroup_file(const struct rls_groups *groups, struct rls_group_file *file,
 			const struct rls_hit_costs *costs, struct rls_links *gone)
 {
-	size_t attached, links = 0;
+	size_t links = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < file->chunk_count; i++) {
@@ -207,8 +218,7 @@ static int regroup_file(const struct rls_groups *groups, struct rls_group_file *
 			continue;
 		go_on(groups, links++);
 		chunk->always = (struct rls_links){ 0 };
-		failed = attach(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS, costs,
-				&chunk->always, &attached);
+		failed = attach_again(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS, costs, &chunk->always);
 		rls_links_gather(&old, gone);
 		chunk->changed = false;
 		r = failed ? failed : r;
@@ -256,15 +266,13 @@ uint32_t rls_groups_cost_ns(const struct rls_groups *groups, uint32_t site,
 
 int rls_groups_open(struct rls_groups *groups, const struct rls_hit_costs *costs)
 {
-	size_t attached;
 	int r = 0;
 
 	for (size_t i = 0; !r && i < groups->count; i++) {
 		struct rls_group_file *file = groups->files[i];
 
 		if (file->windowed)
-			r = attach(groups, file, 0, file->count, RLS_DUTY_WINDOWS, costs,
-				   &file->windows, &attached);
+			r = attach_again(groups, file, 0, file->count, RLS_DUTY_WINDOWS, costs, &file->windows);
 	}
 	return r;
 }
@@ -295,6 +303,21 @@ int rls_groups_drop_returns(struct rls_groups *groups, uint32_t first_id)
 			r = rls_links_drop_returns(&file->windows, first_id);
 	}
 	return r;
+}
+
+void rls_groups_remove(struct rls_groups *groups, uint32_t first_id)
+{
+	struct rls_links gone = { 0 };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < groups->count; i++) {
+		if (groups->files[i]->first_id == first_id)
+			file_free(groups->files[i], &gone);
+		else
+			groups->files[kept++] = groups->files[i];
+	}
+	groups->count = kept;
+	rls_links_clear(&gone, 0);
 }
 
 void rls_groups_clear(struct rls_groups *groups)

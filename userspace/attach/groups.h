@@ -54,6 +54,9 @@ void rls_groups_close(struct rls_groups *groups, struct rls_links *more);
 /* Takes off the return probes of the sites added with this first_id, for good. 0 or -ENOMEM. */
 int rls_groups_drop_returns(struct rls_groups *groups, uint32_t first_id);
 
+/* Detaches and forgets the sites added with this first_id. */
+void rls_groups_remove(struct rls_groups *groups, uint32_t first_id);
+
 /* Detaches and forgets everything. */
 void rls_groups_clear(struct rls_groups *groups);
 

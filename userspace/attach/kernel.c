@@ -15,10 +15,13 @@
 #include "userspace/attach/cookie.h"
 #include "userspace/attach/features.h"
 #include "userspace/attach/kernel_private.h"
+#include "userspace/attach/links.h"
 #include "userspace/log.h"
 #include "userspace/modest.h"
 
 #define INITIAL_NAMESPACE_INODE 0xeffffffcU     /* the same on every host */
+/* Two timers of three each (event, link, its copy), the watch of mappings, and one to spare. */
+#define DESCRIPTORS_A_CPU 8
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
@@ -185,6 +188,7 @@ int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel 
 
 	if (!kernel)
 		return -ENOMEM;
+	rls_links_allow_descriptors(DESCRIPTORS_A_CPU * (size_t)sysconf(_SC_NPROCESSORS_CONF));
 	r = load(kernel, options);
 	if (!r)
 		r = set_namespace(kernel);
@@ -336,11 +340,27 @@ int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
 	return r;
 }
 
+int rls_kernel_detach_sites(struct rls_kernel *kernel, uint32_t first_id)
+{
+	int r;
+
+	rls_kernel_begin_switching(kernel);
+	rls_groups_remove(&kernel->groups, first_id);
+	r = rls_links_drop(&kernel->links, first_id);
+	rls_kernel_end_switching(kernel);
+	return r;
+}
+
 int rls_kernel_detach_returns(struct rls_kernel *kernel, uint32_t first_id)
 {
-	int r = rls_groups_drop_returns(&kernel->groups, first_id);
+	int r;
 
-	return r ? r : rls_links_drop_returns(&kernel->links, first_id);
+	rls_kernel_begin_switching(kernel);
+	r = rls_groups_drop_returns(&kernel->groups, first_id);
+	if (!r)
+		r = rls_links_drop_returns(&kernel->links, first_id);
+	rls_kernel_end_switching(kernel);
+	return r;
 }
 
 int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,

@@ -87,6 +87,9 @@ int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
 			    const struct rls_site *sites, size_t count, uint32_t first_id,
 			    size_t *attached);
 
+/* Takes off all probes of the sites that were attached with this first_id, for good. 0 or -ENOMEM. */
+int rls_kernel_detach_sites(struct rls_kernel *kernel, uint32_t first_id);
+
 /* Takes off the return probes of the sites that were attached with this first_id; what has been
  * entered under them still returns as it should. 0 or -ENOMEM. */
 int rls_kernel_detach_returns(struct rls_kernel *kernel, uint32_t first_id);

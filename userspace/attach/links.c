@@ -311,7 +311,7 @@ void rls_links_leave(struct rls_links *links)
 	rls_links_clear(links, 0);
 }
 
-int rls_links_drop_returns(struct rls_links *links, uint32_t first_id)
+static int drop(struct rls_links *links, uint32_t first_id, bool returns_alone)
 {
 	struct rls_links dropped = { .slow = links->slow };
 	size_t kept = 0;
@@ -323,7 +323,7 @@ int rls_links_drop_returns(struct rls_links *links, uint32_t first_id)
 	for (size_t i = 0; i < links->count; i++) {
 		const struct rls_live_link *item = &links->items[i];
 
-		if (item->returns && item->first_id == first_id)
+		if (item->first_id == first_id && (item->returns || !returns_alone))
 			dropped.items[dropped.count++] = *item;
 		else
 			links->items[kept++] = *item;
@@ -331,4 +331,14 @@ int rls_links_drop_returns(struct rls_links *links, uint32_t first_id)
 	links->count = kept;
 	rls_links_leave(&dropped);
 	return 0;
+}
+
+int rls_links_drop_returns(struct rls_links *links, uint32_t first_id)
+{
+	return drop(links, first_id, true);
+}
+
+int rls_links_drop(struct rls_links *links, uint32_t first_id)
+{
+	return drop(links, first_id, false);
 }

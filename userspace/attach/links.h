@@ -55,6 +55,9 @@ void rls_links_clear(struct rls_links *links, size_t first);
 /* Detaches the return probes of one request; what has been entered under them returns as ever. */
 int rls_links_drop_returns(struct rls_links *links, uint32_t first_id);
 
+/* Detaches all of one request. 0 or -ENOMEM. */
+int rls_links_drop(struct rls_links *links, uint32_t first_id);
+
 /* Detaches all for good. For each perf event the kernel has everyone wait ~0.1 s, one after the
  * other, so those are left to a process of its own that goes on when we have ended; pause
  * first, so that what is still probed meanwhile is turned away at once. */
