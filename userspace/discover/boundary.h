@@ -65,7 +65,7 @@ struct rls_boundary_function {
 
 /* One library file, as one or more processes map it. */
 struct rls_library {
-	dev_t device;               /* of stat(), never of /proc/PID/maps: they differ on overlayfs */
+	dev_t device;               /* as rls_mapping_locate has it, never of /proc/PID/maps: they differ on overlayfs */
 	ino_t inode;
 	char *path;                 /* as the target sees it; owned */
 	char *host_path;            /* opens from here: /proc/PID/root/... or map_files; owned */

@@ -2,10 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "analysis/cleanup.h"
@@ -198,6 +201,24 @@ bool rls_mapping_is_file(const struct rls_mapping *mapping)
 	       strncmp(mapping->path, "/memfd:", 7) && strncmp(mapping->path, "/SYSV", 5);
 }
 
+/* Each mount of an overlay file system has a device of its own, while probes belong to the file below, which the
+ * containers of one image share. There a file is known by what is its own in each mount: inode, size and time. */
+static dev_t device_of(const char *path, const struct stat *status)
+{
+	const uint64_t parts[] = { (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
+				   (uint64_t)status->st_mtim.tv_nsec };
+	uint64_t hash = 0xcbf29ce484222325ULL;
+	struct statfs system;
+
+	if (major(status->st_dev) || statfs(path, &system) || system.f_type != OVERLAYFS_SUPER_MAGIC)
+		return status->st_dev;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		hash = (hash ^ parts[i]) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+	}
+	return hash | 1ULL << 63; /* no device's */
+}
+
 int rls_mapping_locate(pid_t pid, const struct rls_mapping *mapping, char **path, dev_t *device,
 		       ino_t *inode)
 {
@@ -221,7 +242,7 @@ int rls_mapping_locate(pid_t pid, const struct rls_mapping *mapping, char **path
 			path_found = false;
 		}
 	}
-	*device = path_status.st_dev;
+	*device = device_of(path_found ? by_path : by_address, &path_status);
 	*inode = path_status.st_ino;
 	*path = path_found ? rls_take(by_path) : rls_take(by_address);
 	return 0;

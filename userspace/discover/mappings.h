@@ -37,7 +37,8 @@ const struct rls_mapping *rls_mappings_at(const struct rls_mappings *mappings, u
 /* Whether it maps a file (and not a device, a pseudo-file or nothing). */
 bool rls_mapping_is_file(const struct rls_mapping *mapping);
 
-/* A path that opens the mapped file from here, and its stat() identity: the target's own
+/* A path that opens the mapped file from here, and its identity: stat()'s, and on overlay file systems one that is
+ * the same in all mounts (*device is then no device's number). The target's own
  * path through /proc/PID/root, else (replaced, deleted) /proc/PID/map_files, which needs
  * privilege. *path is the caller's. 0 or -errno. */
 int rls_mapping_locate(pid_t pid, const struct rls_mapping *mapping, char **path, dev_t *device,
