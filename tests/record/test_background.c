@@ -25,7 +25,7 @@ static void sleep_ms(long ms)
 /* False, and says why: nothing can be seen of it here. */
 static bool begin(struct rls_background *background)
 {
-	rls_background_begin(background);
+	rls_background_begin(background, -1);
 	if (background->able)
 		return true;
 	rls_background_end(background);

@@ -1,7 +1,8 @@
 #include "userspace/record/background.h"
 
-#include <errno.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,7 +13,8 @@
 #define NICE_AHEAD -20                  /* of what all others ask for */
 /* The loop waits for 10 ms at most. The rings hold what the fastest loops write in tenths of a second. */
 #define LATE_NS 20000000ULL
-#define GUARD_NS 20000000ULL
+#define GUARD_MS 20
+#define ALARM_HOLD_NS 100000000ULL
 /* How long it stays ahead once it was late: twice as long each time that it is again soon after. */
 #define HOLD_NS_MIN 1000000000ULL
 #define HOLD_NS_MAX 16000000000ULL
@@ -45,26 +47,37 @@ static void look(struct rls_background *background, uint64_t now_ns)
 	__atomic_store_n(&background->put_ahead, true, __ATOMIC_RELEASE);
 }
 
+/* The guard's too. */
+static void alarm_loop(struct rls_background *background, uint64_t now_ns)
+{
+	if (background->ahead_until_ns < now_ns + ALARM_HOLD_NS)
+		__atomic_store_n(&background->ahead_until_ns, now_ns + ALARM_HOLD_NS, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&background->ahead, __ATOMIC_ACQUIRE))
+		return;
+	set_policy(background, SCHED_OTHER);
+	__atomic_store_n(&background->put_ahead, true, __ATOMIC_RELEASE);
+}
+
 static void *guard(void *context)
 {
 	struct rls_background *background = context;
+	struct pollfd fds[] = { { .fd = background->end_fd, .events = POLLIN },
+				{ .fd = background->alarm_fd, .events = POLLIN } };
+	bool alarmed = false;
 
 	setpriority(PRIO_PROCESS, 0, NICE_AHEAD);
-	pthread_mutex_lock(&background->lock);
-	while (background->begun) {
-		const struct timespec until = rls_monotonic_timespec(rls_monotonic_ns() + GUARD_NS);
+	for (;;) {
+		/* An alarm is the loop's to read: it has some time for that. */
+		int ready = poll(fds, alarmed ? 1 : 2, GUARD_MS);
 
-		if (pthread_cond_timedwait(&background->ended, &background->lock, &until) == ETIMEDOUT)
+		if (ready > 0 && fds[0].revents)
+			return NULL;
+		alarmed = ready > 0;
+		if (alarmed)
+			alarm_loop(background, rls_monotonic_ns());
+		else
 			look(background, rls_monotonic_ns());
 	}
-	pthread_mutex_unlock(&background->lock);
-	return NULL;
-}
-
-static void forget_end(struct rls_background *background)
-{
-	pthread_cond_destroy(&background->ended);
-	pthread_mutex_destroy(&background->lock);
 }
 
 static bool start_guard(struct rls_background *background)
@@ -74,17 +87,19 @@ static bool start_guard(struct rls_background *background)
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 2 ||
 	    sched_getscheduler(0) != SCHED_OTHER)
 		return false;
-	pthread_mutex_init(&background->lock, NULL);
-	rls_monotonic_cond_init(&background->ended);
+	background->end_fd = eventfd(0, EFD_CLOEXEC);
+	if (background->end_fd < 0)
+		return false;
 	if (!rls_quiet_thread_create(&background->guard, NULL, guard, background))
 		return true;
-	forget_end(background);
+	close(background->end_fd);
 	return false;
 }
 
-void rls_background_begin(struct rls_background *background)
+void rls_background_begin(struct rls_background *background, int alarm_fd)
 {
-	*background = (struct rls_background){ .begun = true, .ahead = true, .thread = gettid(), .hold_ns = HOLD_NS_MIN };
+	*background = (struct rls_background){ .begun = true, .ahead = true, .thread = gettid(),
+					       .hold_ns = HOLD_NS_MIN, .end_fd = -1, .alarm_fd = alarm_fd };
 	background->nice = getpriority(PRIO_PROCESS, 0);
 	background->beat_ns = rls_monotonic_ns();
 	if (!setpriority(PRIO_PROCESS, 0, NICE_AHEAD))
@@ -120,12 +135,9 @@ void rls_background_hurry(struct rls_background *background)
 static void stop_guard(struct rls_background *background)
 {
 	set_ahead(background, true);
-	pthread_mutex_lock(&background->lock);
-	background->begun = false;
-	pthread_cond_signal(&background->ended);
-	pthread_mutex_unlock(&background->lock);
+	eventfd_write(background->end_fd, 1);
 	pthread_join(background->guard, NULL);
-	forget_end(background);
+	close(background->end_fd);
 }
 
 void rls_background_end(struct rls_background *background)

@@ -25,8 +25,8 @@
 /* Zeroed: not begun. */
 struct rls_background {
 	pthread_t guard;
-	pthread_mutex_t lock;   /* of begun */
-	pthread_cond_t ended;
+	int end_fd;             /* the guard ends when it can be read */
+	int alarm_fd;           /* who has read it may not wait for a CPU; -1: there is none */
 	bool begun, able;       /* able: there is a guard, and priorities can be raised again */
 	pid_t thread;           /* whose loop it is */
 	int nice;               /* its own, before */
@@ -36,8 +36,9 @@ struct rls_background {
 	uint64_t ahead_until_ns, hold_ns;       /* the guard's */
 };
 
-/* The calling thread's loop begins. Where it may not run ahead of others, or there is one CPU, nothing changes but its nice. */
-void rls_background_begin(struct rls_background *background);
+/* The calling thread's loop begins. Where it may not run ahead of others, or there is one CPU, nothing changes but its nice.
+ * When alarm_fd (-1: none) can be read the loop is ahead at once, for long enough to read it and do what it is for. */
+void rls_background_begin(struct rls_background *background, int alarm_fd);
 /* On the same thread: it has come around. */
 void rls_background_beat(struct rls_background *background, uint64_t now_ns);
 /* For what targets wait for: ahead of all until the next beat. No-op outside of begin and end. */

@@ -51,7 +51,7 @@ struct rls_budget {
 void rls_budget_start(struct rls_budget *budget, double share, uint64_t time_ns, uint64_t seed);
 
 /* That much has been, or will be, spent besides, once: paid back evenly until RLS_BUDGET_LOAN_NS after
- * the start, or for longer, as it takes no more than three quarters of what is earned. The first span's credit
+ * the start (or, if later, for as long), or for longer, as it takes no more than three quarters of what is earned. The first span's credit
  * stays, so that a short recording is traced from end to end all the same. */
 void rls_budget_lend(struct rls_budget *budget, double cost_ns);
 

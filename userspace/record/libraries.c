@@ -123,7 +123,7 @@ static int tell_libraries(struct rls_libraries *libraries, struct process *proce
 		struct rls_event event = { .kind = RLS_EVENT_LIBRARY, .pid = (uint32_t)process->pid,
 					   .time_ns = now_ns };
 
-		if (use->told && use->told_sites == use->file->sites)
+		if (use->told && (use->told_sites == use->file->sites || use->file->written))
 			continue;
 		event.library.sites = (uint32_t)use->file->sites;
 		r = rls_trace_output_string(libraries->output, use->path, &event.library.path);
@@ -489,6 +489,38 @@ void rls_libraries_forget(struct rls_libraries *libraries, pid_t pid)
 	}
 }
 
+int rls_libraries_written_fd(const struct rls_libraries *libraries)
+{
+	return libraries->files.written_fd;
+}
+
+static int warn_of_written(struct rls_libraries *libraries, const char *path, uint64_t now_ns)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text, "%s is written to while it is probed: its probes are off, and calls into it are not seen any more",
+		     path) < 0)
+		return -ENOMEM;
+	rls_warning("%s", text);
+	return rls_trace_output_warning(libraries->output, now_ns, text);
+}
+
+int rls_libraries_look_at_files(struct rls_libraries *libraries, uint64_t now_ns)
+{
+	int r = rls_probed_files_look(&libraries->files);
+
+	for (size_t i = 0; r > 0 && i < libraries->files.count; i++) {
+		struct rls_probed_file *file = libraries->files.files[i];
+
+		if (!file->written || file->told)
+			continue;
+		file->told = true;
+		if (warn_of_written(libraries, file->path, now_ns))
+			return -ENOMEM;
+	}
+	return r < 0 ? r : 0;
+}
+
 /* ---- asking ---- */
 
 const char *rls_libraries_python(const struct rls_libraries *libraries, pid_t pid)
@@ -566,6 +598,7 @@ int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
 	libraries->translator = translator;
 	libraries->files.kernel = kernel;
 	libraries->files.switchers = &libraries->switchers;
+	rls_probed_files_open(&libraries->files);
 	libraries->operations.kernel = kernel;
 	libraries->bridges.kernel = kernel;
 	*out = libraries;
@@ -577,6 +610,11 @@ void rls_libraries_on_probed(struct rls_libraries *libraries, void (*probed)(voi
 {
 	libraries->probed = probed;
 	libraries->probed_context = context;
+}
+
+void rls_libraries_count_to(struct rls_libraries *libraries, uint32_t sites_max)
+{
+	libraries->files.sites_max = sites_max;
 }
 
 void rls_libraries_name_cuda_calls(struct rls_libraries *libraries, struct rls_cuda_calls *calls)

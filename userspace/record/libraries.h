@@ -65,6 +65,14 @@ bool rls_libraries_is_blind(const struct rls_libraries *libraries, pid_t pid);
 /* Address in the process of its rls_annotate_descriptor, or 0. */
 uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t pid);
 
+/* Takes probes off files that are written to, and says so: for each turn of the loop, which may wait for the
+ * descriptor (-1: there is none). 0 or -errno. */
+int rls_libraries_look_at_files(struct rls_libraries *libraries, uint64_t now_ns);
+int rls_libraries_written_fd(const struct rls_libraries *libraries);
+
+/* Files whose sites would get ids from this one on are not probed, with a message. */
+void rls_libraries_count_to(struct rls_libraries *libraries, uint32_t sites_max);
+
 /* The file with this identity, NULL when none with a role has been seen; it stays where it is
  * until the libraries are freed, its sites do not. */
 const struct rls_probed_file *rls_libraries_file(const struct rls_libraries *libraries,

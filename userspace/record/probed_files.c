@@ -1,8 +1,10 @@
 #include "userspace/record/probed_files.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/cleanup.h"
 #include "analysis/grow.h"
@@ -10,13 +12,25 @@
 #include "userspace/log.h"
 #include "userspace/modest.h"
 #include "userspace/record/cuda_calls.h"
+#include "userspace/record/written_files.h"
+
+#define WRITTEN_AT_ONCE 64
+
+void rls_probed_files_open(struct rls_probed_files *files)
+{
+	files->written_fd = rls_written_files_open();
+}
 
 void rls_probed_files_clear(struct rls_probed_files *files)
 {
+	if (files->written_fd >= 0)
+		close(files->written_fd);
+	files->written_fd = -1;
 	for (size_t i = 0; i < files->count; i++) {
 		free(files->files[i]->offsets);
 		free(files->files[i]->functions);
 		free(files->files[i]->batches);
+		free(files->files[i]->path);
 		free(files->files[i]);
 	}
 	free(files->files);
@@ -51,9 +65,15 @@ static int new_file(struct rls_probed_files *files, const struct rls_library *li
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return -ENOMEM;
+	file->path = strdup(library->path);
+	if (!file->path) {
+		free(file);
+		return -ENOMEM;
+	}
 	file->device = library->device;
 	file->inode = library->inode;
 	file->role = library->role;
+	file->watch = rls_written_files_watch(files->written_fd, library->host_path); /* before it is read */
 	file->spared = rls_switchers_have(files->switchers, file->device, file->inode);
 	files->files[files->count++] = file;
 	*out = file;
@@ -175,6 +195,9 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 
 	if (!count)
 		return 0;
+	if (files->sites_max && files->next_site + count > files->sites_max)
+		return rls_error_r(-ENOSPC, "%s is not probed: with its %zu probes there would be more than the %" PRIu32 " that a budget can count",
+				   file->path, count, files->sites_max);
 	r = remember_sites(file, plan->sites, count);
 	if (!r)
 		r = rls_grow(&file->batches, &file->batch_room, file->batch_count);
@@ -229,7 +252,7 @@ int rls_probed_files_plan(struct rls_probed_files *files, const struct rls_libra
 
 	if (!planned.file)
 		r = new_file(files, library, &planned.file);
-	if (!r && library->function_count)
+	if (!r && library->function_count && !planned.file->written)
 		r = take_new_functions(planned.file, library, &fresh);
 	if (!r && fresh.function_count)
 		r = plan_new_functions(&fresh, &planned.plan);
@@ -246,7 +269,7 @@ int rls_probed_files_attach(struct rls_probed_files *files, struct rls_probed_pl
 	int r = 0;
 
 	/* Spared meanwhile, it has been planned and attached anew. */
-	if (planned->spared == planned->file->spared)
+	if (planned->spared == planned->file->spared && !planned->file->written)
 		r = attach_plan(files, planned->file, planned->host_path, &planned->plan);
 	rls_plan_clear(&planned->plan);
 	return r;
@@ -258,6 +281,45 @@ int rls_probed_files_add(struct rls_probed_files *files, const struct rls_librar
 	int r = rls_probed_files_plan(files, library, &planned);
 
 	return r ? r : rls_probed_files_attach(files, &planned);
+}
+
+static struct rls_probed_file *find_watched(const struct rls_probed_files *files, int watch)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->files[i]->watch == watch)
+			return files->files[i];
+	}
+	return NULL;
+}
+
+static int let_be(struct rls_probed_files *files, struct rls_probed_file *file)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < file->batch_count; i++)
+		r = rls_kernel_detach_sites(files->kernel, file->batches[i]);
+	rls_written_files_unwatch(files->written_fd, file->watch);
+	file->watch = -1;
+	file->written = true;
+	file->told = !file->sites;
+	file->batch_count = 0;
+	files->sites -= file->sites;
+	file->sites = 0;
+	return r;
+}
+
+int rls_probed_files_look(struct rls_probed_files *files)
+{
+	int numbers[WRITTEN_AT_ONCE], r = 0;
+	size_t count = rls_written_files_read(files->written_fd, numbers, WRITTEN_AT_ONCE);
+
+	for (size_t i = 0; !r && i < count; i++) {
+		struct rls_probed_file *file = find_watched(files, numbers[i]);
+
+		if (file)
+			r = let_be(files, file);
+	}
+	return r ? r : (int)count;
 }
 
 int rls_probed_files_spare(struct rls_probed_files *files, struct rls_probed_file *file)

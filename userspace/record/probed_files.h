@@ -1,8 +1,8 @@
 /* Probed files: which library files have probes, and where.
  *
- * A file is known by device and inode. What it had probes on stays probed until the
- * recording ends, but for return probes that would harm (switchers.h); functions found later
- * only add sites.
+ * A file is known by device and inode, as rls_mapping_locate has them. What it had probes on stays probed until the
+ * recording ends, but for return probes that would harm (switchers.h), and for files that are written to
+ * (written_files.h); functions found later only add sites.
  */
 #ifndef RLS_PROBED_FILES_H
 #define RLS_PROBED_FILES_H
@@ -32,6 +32,10 @@ struct rls_probed_file {
 	uint32_t *batches;      /* the first ids of the sites that were attached together */
 	size_t batch_count, batch_room;
 	bool spared;            /* no return probes, see switchers.h */
+	int watch;              /* its number in written_files.h; -1: none */
+	bool written;           /* to, since it was probed: it has no probes any more, and gets none */
+	bool told;              /* of that */
+	char *path;             /* as the first process that mapped it sees it */
 };
 
 struct rls_probed_files {
@@ -40,10 +44,14 @@ struct rls_probed_files {
 	const struct rls_switchers *switchers;
 	struct rls_probed_file **files;
 	size_t count, room;
+	int written_fd;         /* of written_files.h; -1: there is none */
+	uint32_t sites_max;     /* ids from here on are not given: no budget could count their hits; 0: there is none */
 	uint32_t next_site;     /* ids go up and are never used again */
 	size_t sites;           /* live, over all files */
 };
 
+/* Zeroed but for what is borrowed, it may be used after this. */
+void rls_probed_files_open(struct rls_probed_files *files);
 void rls_probed_files_clear(struct rls_probed_files *files);
 
 /* The file with this identity, or NULL. */
@@ -68,6 +76,10 @@ int rls_probed_files_attach(struct rls_probed_files *files, struct rls_probed_pl
 
 /* One after the other. */
 int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library);
+
+/* Takes all probes off the files that somebody writes to, and lets them be from then on. Cheap where there is none: for
+ * each turn of the loop. How many there were, or -ENOMEM. */
+int rls_probed_files_look(struct rls_probed_files *files);
 
 /* Takes the return probes off; the file's functions count as new again, so that adding its
  * library gives them other ends. 0 or -ENOMEM. */

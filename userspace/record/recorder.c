@@ -70,6 +70,8 @@ static int open_signals(struct rls_recorder *recorder)
 	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_kernel_poll_fd(recorder->kernel), &event) ||
 	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_mmap_watch_fd(recorder->mmap_watch), &event))
 		return -errno;
+	if (rls_libraries_written_fd(recorder->libraries) >= 0)
+		epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_libraries_written_fd(recorder->libraries), &event);
 	return 0;
 }
 
@@ -109,6 +111,8 @@ static int open_throttle(struct rls_recorder *recorder)
 		return 0;
 	r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
 			     recorder->options.budget_percent, hit.value_ns, &recorder->throttle);
+	if (!r)
+		rls_libraries_count_to(recorder->libraries, RLS_SITES_COUNTED);
 	return r || !listener ? r :
 				rls_throttle_book(recorder->throttle, listener->look,
 						  listener->context);
@@ -212,7 +216,7 @@ static int open_parts(struct rls_recorder *recorder)
 						      recorder->translator, recorder->libraries,
 						      recorder->options.follow_children,
 						      &recorder->costs,
-						      rls_gpu_calls(recorder->gpu), &recorder->figures };
+						      rls_gpu_calls(recorder->gpu), &recorder->figures, 0, NULL };
 	recorder->catch_up = (struct rls_catch_up){ .kernel = recorder->kernel,
 						    .translator = recorder->translator,
 						    .followed = &recorder->processes };
@@ -364,6 +368,8 @@ static int tick(struct rls_recorder *recorder, uint64_t time_ns)
 	const struct rls_recorder_listener *listener = recorder->options.listener;
 	int r = 0;
 
+	if (recorder->throttle)
+		rls_throttle_probed(recorder->throttle, rls_libraries_sites(recorder->libraries));
 	if (recorder->throttle && listener && !recorder->processes.count)
 		rls_throttle_idle(recorder->throttle, time_ns);
 	else if (recorder->throttle)
@@ -385,7 +391,8 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		rls_background_beat(&recorder->background, time_ns);
 		if (recorder->samples) /* looks alone count ticks */
 			rls_kernel_draw_ticks(recorder->kernel, time_ns);
-		if (rls_kernel_watch_ticks(recorder->kernel, time_ns) ||
+		if (rls_libraries_look_at_files(recorder->libraries, time_ns) ||
+		    rls_kernel_watch_ticks(recorder->kernel, time_ns) ||
 		    rls_recorder_consume_timely(recorder, time_ns) < 0 ||
 		    rls_trace_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
@@ -447,10 +454,11 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 		rls_alternator_start(recorder->alternator, recorder->start_ns);
 	if (hooks->started)
 		hooks->started(hooks->context);
-	rls_background_begin(&recorder->background);
+	rls_background_begin(&recorder->background, rls_libraries_written_fd(recorder->libraries));
 	*why = loop(recorder, hooks);
 	rls_background_end(&recorder->background);
 	rls_progress_end(&recorder->progress);
+	recorder->failed = *why == RLS_STOP_FAILED && !recorder->options.listener; /* who listens may end it so */
 	return 0;
 }
 
@@ -554,12 +562,14 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 		rls_samples_finish(recorder->samples, recorder->stop_ns);
 	rls_figures_settle(&recorder->figures, &recorder->output, spells(recorder), recorder->stop_ns);
 	end.time_ns = recorder->stop_ns;
-	end.end.complete = true;
+	end.end.complete = !recorder->failed;
 	rls_trace_output_add(&recorder->output, &end);
 	r = rls_trace_output_close(&recorder->output);
 	if (r && !recorder->options.listener)
 		return rls_error_r(r, "the trace %s could not be written to its end: %s",
 				   recorder->options.trace_path, strerror(-r));
+	if (recorder->failed)
+		return rls_error_r(-EIO, "recording could not go on, and ended early");
 	return failed;
 }
 

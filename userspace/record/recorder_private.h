@@ -55,6 +55,7 @@ struct rls_recorder {
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
 	bool draining;          /* recording is over: watchers no longer act */
+	bool failed;            /* it ended early */
 };
 
 static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, pid_t pid)

@@ -85,6 +85,7 @@ struct rls_throttle {
 	double percent;                 /* of the time, asked for */
 	double hit_ns;
 	uint64_t start_ns, opened_ns, sorted_ns;
+	size_t lent_sites;              /* what putting these on costs is lent by the budget */
 	double before_ns;               /* of budget.spent_ns, before opened_ns */
 	uint64_t passed_ns;             /* closed time up to here is in use */
 	uint64_t quiet_ns;              /* until then probes were being taken off */
@@ -175,8 +176,16 @@ void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 	rls_spells_begin(&throttle->traced, time_ns);
 	rls_spells_edge(&throttle->traced, true, time_ns);
 	rls_budget_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
-	rls_budget_lend(&throttle->budget, FIRST_AND_LAST_NS_A_SITE * (double)sites);
+	rls_throttle_probed(throttle, sites);
 	pace_looks(throttle, true);
+}
+
+void rls_throttle_probed(struct rls_throttle *throttle, size_t sites)
+{
+	if (sites <= throttle->lent_sites)
+		return;
+	rls_budget_lend(&throttle->budget, FIRST_AND_LAST_NS_A_SITE * (double)(sites - throttle->lent_sites));
+	throttle->lent_sites = sites;
 }
 
 /* ---- what records tell ---- */

@@ -42,6 +42,8 @@ int rls_throttle_book(struct rls_throttle *throttle,
 
 /* sites: how many were put on, which has held the targets up already. */
 void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns, size_t sites);
+/* So many are live by now: what those that came later have cost is charged as well. */
+void rls_throttle_probed(struct rls_throttle *throttle, size_t sites);
 
 /* Any record of the kernel's. 0 or -ENOMEM. */
 int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
