@@ -197,8 +197,12 @@ static void divide_cost(const struct scratch *scratch, enum rls_category categor
 	for (size_t i = 0; i < scratch->count; i++)
 		scratch->weights[i] = (double)cell_of(scratch, i, category)->divided_ns[RLS_PART_CPU];
 	rls_divide(whole->subtracted_ns, scratch->weights, scratch->count, scratch->other);
-	for (size_t i = 0; i < scratch->count; i++)
-		cell_of(scratch, i, category)->subtracted_ns += scratch->other[i];
+	for (size_t i = 0; i < scratch->count; i++) {
+		struct rls_cell *cell = cell_of(scratch, i, category);
+		uint64_t room_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
+
+		cell->subtracted_ns += scratch->other[i] < room_ns ? scratch->other[i] : room_ns;
+	}
 }
 
 static void divide_category(const struct rls_truth *truth, const struct rls_scope *scope,

@@ -318,6 +318,31 @@ static void test_sums_are_traced_and_errors_hold(void **unused)
 	print_message("%zu of %zu rows held\n", held, rows);
 }
 
+/* Shares of large numbers are not exact: what one got too much of the probes' cost would be below 0. */
+static void test_cost_is_no_more_than_time(void **unused)
+{
+	const uint64_t end_ns = 4588089936838580987;
+	struct rls_report *report;
+	struct script script;
+
+	script_begin(&script);
+	add_process(&script, 0, 1, "python3");
+	add_thread(&script, 0, 1, 1);
+	add_category(&script, 0, 1, 1, RLS_CATEGORY_PYTHON);
+	add_rule(&script, 0, "x", "f", "");
+	add_frame(&script, 1, 0, "f", "");
+	for (uint64_t i = 0; i < 9; i++)
+		add_sample(&script, 500 + i, i < 4, RLS_SAMPLE_PYTHON, 400);
+	add_hits(&script, end_ns, 1, 1, 10, end_ns - 345);
+	add_end(&script, end_ns);
+	report = report_of(&script);
+	assert_int_equal(report->breakdown_count, 2);
+	for (size_t i = 0; i < report->breakdown_count; i++)
+		assert_true(report->breakdown[i].corrected_ns <= report->breakdown[i].wall_ns);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_innermost_frame_decides),
 		cmocka_unit_test(test_annotation_wins),
 		cmocka_unit_test(test_sums_are_traced_and_errors_hold),
+		cmocka_unit_test(test_cost_is_no_more_than_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
