@@ -40,7 +40,7 @@ static uint64_t traced_ns(const struct rls_cell *cell)
 		if (wall_ns > 0)
 			ns += ran_ns * (1 - (double)cell->looked_ns[part] / wall_ns);
 	}
-	return (uint64_t)llround(fmax(ns, 0));
+	return rls_round_bounded(ns);
 }
 
 static void add_thread(struct rls_collector *c, const struct rls_thread *thread)
@@ -82,7 +82,7 @@ static void add_tally(struct rls_collector *c, const struct rls_sample_tally *ta
 	else if (is_unseen(tally))
 		rls_add_bounded(&row->unseen_ns, tally->sum.ns);
 	row->variance_ns2 += tally->sum.variance_ns2;
-	row->error_ns = (uint64_t)llround(INTERVAL_95 * sqrt(row->variance_ns2));
+	row->error_ns = rls_round_bounded(INTERVAL_95 * sqrt(row->variance_ns2));
 }
 
 void rls_collect_check(struct rls_collector *c)

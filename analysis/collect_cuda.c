@@ -1,5 +1,4 @@
 /* From the timeline's CUDA side to rows: devices, calls by name, operations, clocks. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,9 +89,9 @@ static void scale_call(struct rls_cuda_call_row *row, const struct rls_scope *sc
 {
 	if (!scope || scope->calls_scale <= 0)
 		return;
-	row->count = (uint64_t)llround((double)row->count * scope->calls_scale);
-	row->launches = (uint64_t)llround((double)row->launches * scope->calls_scale);
-	row->wall_ns = (uint64_t)llround((double)row->wall_ns * scope->calls_time_scale);
+	row->count = rls_round_bounded((double)row->count * scope->calls_scale);
+	row->launches = rls_round_bounded((double)row->launches * scope->calls_scale);
+	row->wall_ns = rls_round_bounded((double)row->wall_ns * scope->calls_time_scale);
 }
 
 static void add_call(struct rls_collector *c, const struct rls_process *process,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/bounded.h"
 #include "analysis/cleanup.h"
 #include "analysis/collect.h"
 
@@ -37,7 +38,7 @@ static uint64_t spill_ns(const struct rls_collector *c, const struct rls_cell *c
 	double ran_ns = (double)(cell->wall_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU]);
 	double less_ns = c->cost_density * ran_ns - (double)cell->subtracted_ns;
 
-	return less_ns > 0 ? (uint64_t)llround(c->spill_share * less_ns) : 0;
+	return rls_round_bounded(c->spill_share * less_ns);
 }
 
 static double find_density(const struct rls_thread *thread)
@@ -109,13 +110,14 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 	row->corrected_ns = wall_ns - subtracted_ns - row->others_cost_ns;
 	row->error_ns = error_ns(c, row->category, wall_ns, subtracted_ns);
 	if (part == RLS_PART_CPU)
-		row->error_ns += spill_ns(c, cell);
+		rls_add_bounded(&row->error_ns, spill_ns(c, cell));
 	/* What a wait was for is not known: all that was taken from it may be too much. */
-	row->error_ns += row->others_cost_ns + (uint64_t)llround(fmin(doubt_ns(c, scope, keys, part), (double)wall_ns));
+	rls_add_bounded(&row->error_ns, row->others_cost_ns);
+	rls_add_bounded(&row->error_ns, rls_round_bounded(doubt_ns(c, scope, keys, part)));
 	if (cell->looked_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
 		/* What hits cost and what looks saw have nothing to do with each other. */
-		row->error_ns = (uint64_t)llround(hypot((double)row->error_ns,
+		row->error_ns = rls_round_bounded(hypot((double)row->error_ns,
 							cell->looked_error_ns[part]));
 	}
 	if (row->error_ns > wall_ns)
@@ -124,7 +126,7 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 	row->undivided.error_ns = row->error_ns;
 	if (cell->divided_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
-		row->error_ns += (uint64_t)llround(cell->divided_error_ns[part]);
+		rls_add_bounded(&row->error_ns, rls_round_bounded(cell->divided_error_ns[part]));
 	}
 }
 
@@ -160,7 +162,7 @@ static void add_transitions(struct rls_collector *c, const struct rls_breakdown_
 				.count = scope->transitions[from][to],
 				.method = scope->scaled_error[from][to] > 0 ?
 						  rls_method_name(RLS_METHOD_SCALED) : "",
-				.error = (uint64_t)llround(count_error(c, scope, from, to)),
+				.error = rls_round_bounded(count_error(c, scope, from, to)),
 			};
 		}
 	}
@@ -229,7 +231,7 @@ static void sum_scope(struct rls_scope *into, const struct rls_scope *scope)
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		add_cell(&into->cells[i], &scope->cells[i]);
 		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
-			into->transitions[i][k] += scope->transitions[i][k];
+			rls_add_bounded(&into->transitions[i][k], scope->transitions[i][k]);
 			into->scaled_error[i][k] += scope->scaled_error[i][k];
 		}
 	}
@@ -300,7 +302,7 @@ static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
 	struct rls_stack_row *row;
 
 	for (int from = 0; from < RLS_CATEGORY_MAX; from++)
-		transitions += scope->transitions[from][category];
+		rls_add_bounded(&transitions, scope->transitions[from][category]);
 	if (!wall_ns && !transitions)
 		return;
 	row = new_stack(c);

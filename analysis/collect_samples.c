@@ -152,7 +152,7 @@ static void add_functions(struct rls_collector *c, const struct rls_sample_cell 
 
 static uint64_t error_of(double variance_ns2)
 {
-	return (uint64_t)llround(INTERVAL_95 * sqrt(variance_ns2));
+	return rls_round_bounded(INTERVAL_95 * sqrt(variance_ns2));
 }
 
 static void add_tally(struct rls_collector *c, const struct rls_sample_tally *tally)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bounded.h"
 #include "analysis/cleanup.h"
 #include "analysis/divide.h"
 #include "analysis/grow.h"
@@ -388,7 +389,7 @@ static void scale_counts(const struct pool *pool)
 				struct rls_scope *scope = pool->scopes[s];
 				double count = (double)scope->transitions[i][k];
 
-				scope->transitions[i][k] += (uint64_t)llround(count * factor);
+				rls_add_bounded(&scope->transitions[i][k], rls_round_bounded(count * factor));
 				scope->scaled_error[i][k] = (float)(error * count / all);
 			}
 		}

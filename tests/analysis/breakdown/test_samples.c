@@ -185,11 +185,37 @@ static void test_helpers_are_checked_where_tracing_is_on(void **unused)
 	script_end(&script);
 }
 
+/* One sample may be as long as a number gets, and its error is longer. */
+static void test_errors_are_bounded(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	script_begin(&script);
+	add_process(&script, 0, 1, "python3");
+	add_thread(&script, 0, 1, 1);
+	add_category(&script, 0, 1, 1, RLS_CATEGORY_PYTHON);
+	script_add(&script, RLS_EVENT_SAMPLE, 100, 1, 1)->sample.ns = INT64_MAX;
+	add_end(&script, 1000);
+	report = script_report_alone(&script);
+	assert_int_equal(report->line_count, 1);
+	assert_int_equal(report->lines[0].times.error_ns, INT64_MAX);
+	assert_int_equal(report->function_count, 1);
+	assert_int_equal(report->functions[0].times.error_ns, INT64_MAX);
+	assert_int_equal(report->sample_count, 1);
+	assert_int_equal(report->samples[0].error_ns, INT64_MAX);
+	assert_int_equal(report->check_count, 1);
+	assert_int_equal(report->checks[0].error_ns, INT64_MAX);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums_and_errors),
 		cmocka_unit_test(test_helpers_are_checked_where_tracing_is_on),
+		cmocka_unit_test(test_errors_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

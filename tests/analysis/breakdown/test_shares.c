@@ -307,6 +307,30 @@ static void test_a_parked_thread_is_known_by_its_waits_elsewhere(void **unused)
 	}
 }
 
+/* A window of 10 ns, of which hits took 9, and a closed stretch as long as time gets. */
+static void test_scaled_counts_are_bounded(void **unused)
+{
+	const struct rls_transition_row *row;
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script, 0.1);
+	for (uint64_t at_ns = 0; at_ns < 10; at_ns++) {
+		add_category(&script, at_ns, 1, 1,
+			     at_ns % 2 ? RLS_CATEGORY_BACKEND : RLS_CATEGORY_PYTHON);
+		add_hits(&script, at_ns, 1, 1, 1, 1);
+	}
+	add_window(&script, 10, false);
+	add_end(&script, INT64_MAX);
+	report = script_report_alone(&script);
+	row = calls_of(report);
+	assert_non_null(row);
+	assert_int_equal(row->count, INT64_MAX);
+	assert_int_equal(row->error, INT64_MAX);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 /* Never looked at, never traced: in doubt altogether, and still all there. */
 static void test_what_nobody_looked_at_is_there(void **unused)
 {
@@ -478,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_waits_lie_where_a_look_saw_them_end),
 		cmocka_unit_test(test_a_parked_thread_is_known_by_its_waits_elsewhere),
 		cmocka_unit_test(test_what_nobody_looked_at_is_there),
+		cmocka_unit_test(test_scaled_counts_are_bounded),
 		cmocka_unit_test(test_stated_errors_hold),
 	};
 
