@@ -62,15 +62,6 @@ static struct rls_breakdown_row *new_row(struct rls_collector *c)
 				  &c->report->breakdown_count);
 }
 
-/* It lies in waiting, and no time is taken twice. */
-static uint64_t others_cost_ns(const struct rls_cell *cell)
-{
-	uint64_t left_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
-	uint64_t most_ns = left_ns < cell->off_cpu_ns[RLS_PART_CPU] ? left_ns : cell->off_cpu_ns[RLS_PART_CPU];
-
-	return cell->others_cost_ns < most_ns ? cell->others_cost_ns : most_ns;
-}
-
 /* Dealt out to the cell's parts by their time: where within it calls were made is not known. */
 static double doubt_ns(const struct rls_collector *c, const struct rls_scope *scope, const struct rls_breakdown_row *keys,
 		       enum rls_part part)
@@ -106,7 +97,7 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 	row->resource = part == RLS_PART_CPU ? RLS_RESOURCE_CPU : RLS_RESOURCE_CPU_GPU;
 	row->wall_ns = wall_ns;
 	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[part];
-	row->others_cost_ns = part == RLS_PART_CPU ? others_cost_ns(cell) : 0;
+	row->others_cost_ns = part == RLS_PART_CPU ? rls_cell_others_cost_ns(cell) : 0;
 	row->corrected_ns = wall_ns - subtracted_ns - row->others_cost_ns;
 	row->error_ns = error_ns(c, row->category, wall_ns, subtracted_ns);
 	if (part == RLS_PART_CPU)
@@ -316,7 +307,7 @@ static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
 	row->gpu_ns = cell->wall_ns[RLS_PART_CPU_GPU];
 	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[RLS_PART_CPU] -
 			 cell->off_cpu_ns[RLS_PART_CPU_GPU];
-	row->corrected_ns = wall_ns - cell->subtracted_ns - others_cost_ns(cell);
+	row->corrected_ns = wall_ns - cell->subtracted_ns - rls_cell_others_cost_ns(cell);
 	row->transitions = transitions;
 	row->operations = rls_collect_operations(c, scope->stack, &row->depth);
 }

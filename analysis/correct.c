@@ -26,6 +26,13 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+uint64_t rls_cell_others_cost_ns(const struct rls_cell *cell)
+{
+	uint64_t left_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
+
+	return min_u64(cell->others_cost_ns, min_u64(left_ns, cell->off_cpu_ns[RLS_PART_CPU]));
+}
+
 /* Two spans may become one when no later report can tell them apart but by their order. */
 static bool can_merge(const struct rls_span_window *window, const struct rls_span *a,
 		      const struct rls_span *b)

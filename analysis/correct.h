@@ -40,6 +40,9 @@ struct rls_cell {
 	double divided_error_ns[RLS_PART_MAX];  /* (operation_shares.h) */
 };
 
+/* What of others_cost_ns is taken: it lies in waiting in the cpu part, and no time is taken twice. */
+uint64_t rls_cell_others_cost_ns(const struct rls_cell *cell);
+
 /* Keeps at most this many spans; beyond, the older half is merged by cell. */
 #define RLS_SPANS_MAX 1024
 

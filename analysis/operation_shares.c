@@ -157,6 +157,21 @@ static struct rls_cell *cell_of(const struct scratch *scratch, size_t i,
 	return &scratch->parts[i].scope->cells[category];
 }
 
+/* What other threads' hits made the waits longer, by where these waits are now. */
+static void divide_others(const struct scratch *scratch, enum rls_category category,
+			  const struct rls_cell *whole)
+{
+	uint64_t others_ns = rls_cell_others_cost_ns(whole);
+
+	if (!others_ns)
+		return;
+	for (size_t i = 0; i < scratch->count; i++)
+		scratch->weights[i] = (double)scratch->waited[i];
+	rls_divide(others_ns, scratch->weights, scratch->count, scratch->other);
+	for (size_t i = 0; i < scratch->count; i++)
+		cell_of(scratch, i, category)->others_cost_ns += scratch->other[i];
+}
+
 static void divide_part(const struct scratch *scratch, enum rls_category category,
 			const struct rls_cell *whole, enum rls_part part)
 {
@@ -186,6 +201,8 @@ static void divide_part(const struct scratch *scratch, enum rls_category categor
 		cell->divided_error_ns[part] += share->error * (double)ran_ns +
 						share->waiting_error * (double)waited_ns;
 	}
+	if (part == RLS_PART_CPU)
+		divide_others(scratch, category, whole);
 }
 
 /* The probes' cost was somewhere in the time. */

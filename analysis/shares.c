@@ -290,6 +290,21 @@ static void shares_of(const struct rls_thread *thread, const struct pool *pool,
 
 /* --- dividing ------------------------------------------------------------------------- */
 
+/* What other threads' hits made the closed waits longer, by where these waits are now. */
+static void settle_others(struct rls_scope *scope, const uint64_t *waited)
+{
+	uint64_t others_ns = rls_cell_others_cost_ns(&scope->unseen->cell), parts[RLS_CATEGORY_MAX];
+	double by[RLS_CATEGORY_MAX];
+
+	if (!others_ns)
+		return;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		by[i] = (double)waited[i];
+	rls_divide(others_ns, by, RLS_CATEGORY_MAX, parts);
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		scope->cells[i].others_cost_ns += parts[i];
+}
+
 static void settle_part(struct rls_scope *scope, enum rls_part part, const struct shares *running,
 			const struct shares *waiting)
 {
@@ -310,6 +325,8 @@ static void settle_part(struct rls_scope *scope, enum rls_part part, const struc
 		cell->looked_error_ns[part] += running->error[i] * (double)ran_ns +
 					       waiting->error[i] * (double)waited_ns;
 	}
+	if (part == RLS_PART_CPU)
+		settle_others(scope, waited);
 }
 
 /* What probes cost in closed time, where it was. */

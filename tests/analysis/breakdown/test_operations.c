@@ -343,6 +343,45 @@ static void test_cost_is_no_more_than_time(void **unused)
 	script_end(&script);
 }
 
+/* Thread 1 waits for thread 2, whose hits cost 400: of the wait three quarters are x's. */
+static void test_others_cost_goes_with_the_waits(void **unused)
+{
+	static const struct {
+		const char *operation;
+		uint64_t others_ns;
+	} rows[] = { { "x", 300 }, { "", 100 } };
+	struct rls_report *report;
+	struct script script;
+
+	script_begin(&script);
+	add_process(&script, 0, 1, "python3");
+	add_thread(&script, 0, 1, 1);
+	add_thread(&script, 0, 1, 2);
+	add_category(&script, 0, 1, 1, RLS_CATEGORY_BACKEND);
+	add_category(&script, 0, 1, 2, RLS_CATEGORY_BACKEND);
+	add_rule(&script, 0, "x", "f", "");
+	add_frame(&script, 1, 0, "f", "");
+	add_sample(&script, 500, 1, RLS_SAMPLE_NATIVE, 10);
+	add_sample(&script, 600, 1, RLS_SAMPLE_WAIT_LOCK, 300);
+	add_sample(&script, 700, 0, RLS_SAMPLE_WAIT_LOCK, 100);
+	add_hits(&script, 900, 1, 2, 10, 400);
+	add_off_cpu(&script, 1000, 1, 1, 800);
+	add_end(&script, 1000);
+	report = report_of(&script);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct rls_breakdown_row *row =
+			find_row(report, 1, 1, "", rows[i].operation, "backend", RLS_RESOURCE_CPU);
+
+		assert_non_null(row);
+		assert_int_equal(row->wall_ns - row->on_cpu_ns, 2 * rows[i].others_ns);
+		assert_int_equal(row->others_cost_ns, rows[i].others_ns);
+		assert_int_equal(row->wall_ns - row->corrected_ns, rows[i].others_ns);
+		assert_true(row->error_ns >= rows[i].others_ns);
+	}
+	rls_report_free(report);
+	script_end(&script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_annotation_wins),
 		cmocka_unit_test(test_sums_are_traced_and_errors_hold),
 		cmocka_unit_test(test_cost_is_no_more_than_time),
+		cmocka_unit_test(test_others_cost_goes_with_the_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

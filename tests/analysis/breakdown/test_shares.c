@@ -307,6 +307,53 @@ static void test_a_parked_thread_is_known_by_its_waits_elsewhere(void **unused)
 	}
 }
 
+/* Thread 1 waits for thread 2, whose hits cost 500, while nothing is traced: its waits were backend by what looks
+ * told. With the GPU busy from gpu_ns on, only what lies before is taken from. */
+static void test_others_cost_goes_with_closed_waits(void **unused)
+{
+	static const struct {
+		uint64_t gpu_ns, taken_ns;
+	} cases[] = { { 0, 500 }, { 300, 200 }, { 100, 0 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t wall_ns = 0, corrected_ns = 0, others_ns = 0;
+		struct rls_report *report;
+		struct script script;
+
+		begin(&script, 0);
+		add_thread(&script, 0, 1, 2);
+		add_operation(&script, 0, 1, 2, "step");
+		add_category(&script, 0, 1, 1, RLS_CATEGORY_BACKEND);
+		add_category(&script, 0, 1, 2, RLS_CATEGORY_BACKEND);
+		if (cases[i].gpu_ns)
+			add_gpu(&script, cases[i].gpu_ns, 1000, 1, RLS_GPU_KERNEL, 0);
+		add_window(&script, 100, false);
+		add_look(&script, 110, RLS_CATEGORY_PYTHON);
+		add_look(&script, 990, RLS_CATEGORY_BACKEND);
+		script.events[script.count - 1].share.waited_ns = 800;
+		add_hits(&script, 950, 1, 2, 10, 500);
+		add_off_cpu(&script, 1000, 1, 1, 900);
+		add_end(&script, 2000);
+		report = script_report_alone(&script);
+		for (size_t k = 0; k < report->breakdown_count; k++) {
+			const struct rls_breakdown_row *row = &report->breakdown[k];
+
+			if (row->tid != 1)
+				continue;
+			assert_true(row->others_cost_ns <= row->wall_ns - row->on_cpu_ns);
+			assert_true(row->error_ns >= row->others_cost_ns);
+			wall_ns += row->wall_ns;
+			corrected_ns += row->corrected_ns;
+			others_ns += row->others_cost_ns;
+		}
+		assert_int_equal(wall_ns, 2000);
+		assert_int_equal(others_ns, cases[i].taken_ns);
+		assert_int_equal(corrected_ns, wall_ns - others_ns);
+		rls_report_free(report);
+		script_end(&script);
+	}
+}
+
 /* A window of 10 ns, of which hits took 9, and a closed stretch as long as time gets. */
 static void test_scaled_counts_are_bounded(void **unused)
 {
@@ -502,6 +549,7 @@ int main(void)
 		cmocka_unit_test(test_waits_lie_where_a_look_saw_them_end),
 		cmocka_unit_test(test_a_parked_thread_is_known_by_its_waits_elsewhere),
 		cmocka_unit_test(test_what_nobody_looked_at_is_there),
+		cmocka_unit_test(test_others_cost_goes_with_closed_waits),
 		cmocka_unit_test(test_scaled_counts_are_bounded),
 		cmocka_unit_test(test_stated_errors_hold),
 	};
