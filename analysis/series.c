@@ -1,7 +1,6 @@
 #include "analysis/series.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +80,7 @@ static void read_cell(const struct rls_cell *cell, struct rls_series_times *time
 	times->wall_ns[at] = (double)wall_ns;
 	times->corrected_ns[at] = (double)(wall_ns - cell->subtracted_ns);
 	times->cpu_ns[at] = without_waits(cell, times->corrected_ns[at]);
-	times->corrected_ns[at] = fmax(times->corrected_ns[at] - (double)cell->others_cost_ns, 0);
+	times->corrected_ns[at] -= (double)rls_cell_others_cost_ns(cell);
 	times->ran_ns[at] = without_waits(cell, times->wall_ns[at]);
 }
 

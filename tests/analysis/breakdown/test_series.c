@@ -73,6 +73,51 @@ static struct rls_series *record(uint64_t seed, double simulator)
 	return series;
 }
 
+/* Thread 1 waits for the GPU from gpu_ns to 2000 while hits of thread 2 cost 400. */
+static struct rls_series *record_wait(uint64_t gpu_ns)
+{
+	struct rls_event_source *source;
+	struct rls_series *series;
+	struct script script;
+
+	script_begin(&script);
+	add_process(&script, 0, 1, "python");
+	for (uint32_t tid = 1; tid <= 2; tid++) {
+		add_thread(&script, 0, 1, tid);
+		add_operation(&script, 0, 1, tid, "backpropagation");
+		add_category(&script, 0, 1, tid, RLS_CATEGORY_BACKEND);
+	}
+	add_gpu(&script, gpu_ns, 2000, 1, RLS_GPU_KERNEL, 0);
+	add_hits(&script, 1001, 1, 2, 10, 400);
+	add_off_cpu(&script, 2000, 1, 1, 1000);
+	add_end(&script, 2000);
+	assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings, &source), 0);
+	assert_int_equal(rls_series_read(source, &series), 0);
+	source->free(source);
+	script_end(&script);
+	return series;
+}
+
+/* What reports say is corrected is what is compared: of waits in cpu+gpu time nothing is taken. */
+static void test_corrected_time_is_the_reports(void **unused)
+{
+	for (uint64_t gpu_ns = 500; gpu_ns < 2000; gpu_ns += 100) {
+		struct rls_series *series = record_wait(gpu_ns);
+		const struct rls_report *report = series->report;
+		double ns = 0, reported_ns = 0;
+
+		for (size_t s = 0; s < series->count; s++)
+			ns += series->strata[s].times.corrected_ns[RLS_CATEGORY_BACKEND];
+		for (size_t i = 0; i < report->breakdown_count; i++) {
+			if (report->breakdown[i].category == RLS_CATEGORY_BACKEND)
+				reported_ns += (double)report->breakdown[i].corrected_ns;
+		}
+		assert_true(reported_ns > 0);
+		assert_true(ns == reported_ns);
+		rls_series_free(series);
+	}
+}
+
 static double sum_of(const double *times)
 {
 	double sum = 0;
@@ -173,6 +218,7 @@ static void test_a_slower_simulator_is_named(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_corrected_time_is_the_reports),
 		cmocka_unit_test(test_blocks_sum_to_their_stratum),
 		cmocka_unit_test(test_looks_widen_the_error_of_a_category),
 		cmocka_unit_test(test_a_slower_simulator_is_named),
