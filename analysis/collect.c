@@ -238,6 +238,7 @@ int rls_report_collect(struct rls_report *report, const struct rls_timeline *tim
 		.lost_share = lost > 0 ? lost / (lost + (double)timeline->emitted) : 0,
 	};
 
+	report->timed = timeline->any;
 	report->start_ns = timeline->first_ns;
 	report->end_ns = timeline->end_ns;
 	report->complete = timeline->end_complete && !damaged;

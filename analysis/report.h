@@ -374,6 +374,7 @@ struct rls_overview_entry {
 
 struct rls_report {
 	const char *tool;           /* that recorded the trace */
+	bool timed;                 /* it tells of any; 0 to 0 else */
 	uint64_t start_ns;          /* earliest and latest instant the trace tells of */
 	uint64_t end_ns;
 	bool complete;              /* the end mark says so and nothing was unreadable */

@@ -495,11 +495,14 @@ static void merge_extent(struct rls_report *report, const struct rls_report *oth
 	uint64_t start_ns = other->start_ns + (uint64_t)shift_ns;
 	uint64_t end_ns = other->end_ns + (uint64_t)shift_ns;
 
-	if (start_ns < report->start_ns)
-		report->start_ns = start_ns;
-	if (end_ns > report->end_ns)
-		report->end_ns = end_ns;
 	report->complete = report->complete && other->complete;
+	if (!other->timed)
+		return;
+	if (!report->timed || start_ns < report->start_ns)
+		report->start_ns = start_ns;
+	if (!report->timed || end_ns > report->end_ns)
+		report->end_ns = end_ns;
+	report->timed = true;
 }
 
 /* What brings the other's times onto this report's clock: 0 within a boot, and where nothing
@@ -511,7 +514,7 @@ static int find_shift(const struct rls_report *report, const struct rls_report *
 	if (report->clocked && other->clocked && strcmp(report->boot, other->boot) &&
 	    __builtin_sub_overflow(other->clock_offset_ns, report->clock_offset_ns, &shift_ns))
 		return -ERANGE;
-	if (shift_ns < 0 && other->start_ns < -(uint64_t)shift_ns)
+	if (shift_ns < 0 && other->timed && other->start_ns < -(uint64_t)shift_ns)
 		return -ERANGE;
 	if (shift_ns > 0 && other->end_ns > RLS_EVENT_NUMBER_MAX - (uint64_t)shift_ns)
 		return -ERANGE;
