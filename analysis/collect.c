@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bounded.h"
 #include "analysis/cleanup.h"
 #include "analysis/collect.h"
 
@@ -115,9 +116,16 @@ static void add_budget(struct rls_collector *c)
 	budget->given_up_percent = fact->given_up_percent;
 	budget->windows = c->timeline->windows + !c->timeline->closed_first;
 	budget->looks = c->timeline->looks;
+}
+
+/* Known without a budget too: the report may be merged with one that has one. */
+static uint64_t traced_ns(const struct rls_collector *c)
+{
+	uint64_t ns = 0;
+
 	for (size_t i = 0; i < c->report->thread_count; i++)
-		budget->traced_ns += c->report->threads[i].wall_ns;
-	budget->traced_ns -= c->looked_ns < budget->traced_ns ? c->looked_ns : budget->traced_ns;
+		rls_add_bounded(&ns, c->report->threads[i].wall_ns);
+	return ns - (c->looked_ns < ns ? c->looked_ns : ns);
 }
 
 static void add_overhead(struct rls_collector *c)
@@ -129,6 +137,7 @@ static void add_overhead(struct rls_collector *c)
 	overhead->hits = c->timeline->hits;
 	overhead->events = c->timeline->emitted;
 	overhead->estimated_ns = c->timeline->hits_cost_ns;
+	overhead->budget.traced_ns = traced_ns(c);
 	if (facts->budgeted && facts->budget.percent > 0)
 		add_budget(c);
 	for (size_t i = 0; i < facts->calibration_count; i++) {

@@ -69,10 +69,24 @@ static void test_facts_alone_have_no_extent(void **unused)
 	}
 }
 
+static void test_all_of_a_trace_without_a_budget_is_traced(void **unused)
+{
+	for (int budgeted = 0; budgeted < 3; budgeted++) {
+		struct rls_report *report = record(1, 0, 10 * S, budgeted == 0 ? 2 : 0);
+
+		report = merge(report, record(2, 0, 10 * S, budgeted == 1 ? 2 : 0));
+		report = merge(report, record(3, 0, 10 * S, budgeted == 2 ? 2 : 0));
+		assert_true(report->overhead.budget.percent > 0);
+		assert_int_equal(report->overhead.budget.traced_ns, 25 * S);
+		rls_report_free(report);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_facts_alone_have_no_extent),
+		cmocka_unit_test(test_all_of_a_trace_without_a_budget_is_traced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
