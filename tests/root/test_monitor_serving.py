@@ -186,6 +186,30 @@ def check_terminal(checks):
                     "%s ends it with %s, the terminal is as it was" % (name, status))
 
 
+def check_gone(checks):
+    """Whoever has lost its terminal has nobody to show anything to, but for nohup(1)'s children."""
+    for name, lose in (("a hang-up", lambda terminal: terminal.child.send_signal(signal.SIGHUP)),
+                       ("the loss of its terminal", lambda terminal: os.close(terminal.master))):
+        terminal = Terminal(80, 24, harness.BINARY, "top", "--name", "no-such-job")
+        checks.that(terminal.until(lambda text: ENTER in text), "the screen is there before %s" % name)
+        os.close(terminal.slave)
+        lose(terminal)
+        try:
+            status = terminal.child.wait(10 * monitoring.SLOWER)
+        except subprocess.TimeoutExpired:
+            terminal.child.kill()
+            status = terminal.child.wait() and None
+        checks.that(status == 0, "%s ends top: %s" % (name, status))
+    command = ["nohup", harness.BINARY, "top", "--json", "--interval", "0.2", "--name", "no-such-job"]
+    with harness.Process(command) as process:
+        checks.that(process.out.wait("{", 60) is not None, "nohup top --json prints")
+        process.child.send_signal(signal.SIGHUP)
+        time.sleep(1)
+        checks.that(process.child.poll() is None, "and goes on after a hang-up")
+        process.child.send_signal(signal.SIGTERM)
+        checks.that(process.wait(20) == 0, "until it is told to end")
+
+
 def check_top(checks):
     with harness.Target("exact.py") as target:
         once = subprocess.run([harness.BINARY, "top", "--once", "--json", "--name", "exact.py", *ROLES],
@@ -206,6 +230,7 @@ def main():
         check_without_root(checks, folder)
         check_scrapers(checks, folder)
     check_top(checks)
+    check_gone(checks)
     checks.finish()
 
 

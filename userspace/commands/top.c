@@ -155,7 +155,7 @@ static int look_at_screen(struct showing *showing)
 	struct rls_screen_size size = rls_screen_size();
 	int key = rls_screen_key();
 
-	if (key == 'q' || key == 'Q')
+	if (key == 'q' || key == 'Q' || key == RLS_SCREEN_GONE)
 		return DONE;
 	if (showing->rates.now &&
 	    (size.columns != showing->size.columns || size.lines != showing->size.lines))

@@ -36,7 +36,7 @@ struct rls_monitor_hooks {
 	/* Every few milliseconds; may take a snapshot. Other than 0 ends it: -errno, or a positive
 	 * number for a wish to. */
 	int (*tick)(void *context, uint64_t time_ns);
-	/* SIGINT, SIGTERM, SIGHUP; true: go on. Without it SIGHUP alone goes on. */
+	/* SIGINT, SIGTERM, SIGHUP; true: go on. Without it all end it, but a SIGHUP that is ignored. */
 	bool (*on_signal)(void *context, int signal);
 	void *context;
 };

@@ -163,8 +163,12 @@ int rls_screen_key(void)
 {
 	struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
 	unsigned char key;
+	ssize_t bytes;
 
-	if (!screen.on || poll(&fd, 1, 0) <= 0 || read(STDIN_FILENO, &key, 1) != 1)
+	if (!screen.on || poll(&fd, 1, 0) <= 0)
 		return 0;
-	return key;
+	bytes = read(STDIN_FILENO, &key, 1);
+	if (bytes == 1)
+		return key;
+	return bytes < 0 && (errno == EINTR || errno == EAGAIN) ? 0 : RLS_SCREEN_GONE;
 }

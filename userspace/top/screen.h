@@ -28,7 +28,9 @@ struct rls_screen_size rls_screen_size(void);
 /* Shows the text, lines ended by '\n', from the upper left corner; what was there is gone. */
 void rls_screen_show(const char *text, size_t bytes);
 
-/* A key that was pressed, or 0; waits for none. */
+#define RLS_SCREEN_GONE (-1)
+
+/* A key that was pressed, 0, or RLS_SCREEN_GONE: nobody will press one any more. Waits for none. */
 int rls_screen_key(void);
 
 #endif
