@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 
 import harness
 
@@ -113,6 +114,40 @@ def interrupted(checks, folder, python):
         checks.that(os.path.exists(path) and os.path.getsize(path) > 0, "Ctrl-C: a report is there")
 
 
+def passed_on(checks, folder, python):
+    """Every signal reaches the command once, whoever it is sent to and however many came before."""
+    script = ("import signal, sys, time\n"
+              "seen = []\n"
+              "for number in (signal.SIGINT, signal.SIGHUP):\n"
+              "    signal.signal(number, lambda *which: seen.append(which[0]))\n"
+              "signal.signal(signal.SIGTERM, lambda *_: sys.exit(len(seen)))\n"
+              "print('ready', flush=True)\n"
+              "for _ in range(3000): time.sleep(0.01)\n")
+    command = [harness.BINARY, "run", *harness.EXACT, *harness.ROLES, "-o", os.path.join(folder, "trace"),
+               "--report", os.path.join(folder, "report"), "--", python, "-c", script]
+    with harness.Process(command, start_new_session=True) as process:
+        checks.that(process.out.wait("ready", 20) is not None, "the command began")
+        for send, number in ((os.killpg, signal.SIGINT), (os.killpg, signal.SIGINT), (os.kill, signal.SIGINT),
+                             (os.kill, signal.SIGHUP), (os.killpg, signal.SIGHUP), (os.kill, signal.SIGTERM)):
+            time.sleep(0.5)
+            send(process.pid, number)
+        try:
+            status = process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            status = None
+        checks.that(status == 5, "of five signals the command saw %s before SIGTERM" % status)
+
+
+def children_ignored(checks, folder, python):
+    """An ignored SIGCHLD is inherited: the command still is, and its status is not lost."""
+    script = "import signal, sys; sys.exit(7 if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN else 8)"
+    done = run(folder, [python, "-c", script], preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    checks.that(done.returncode == 7, "SIGCHLD ignored: status %d" % done.returncode)
+    done = run(folder, [python, "-c", script])
+    checks.that(done.returncode == 8, "SIGCHLD not ignored: status %d" % done.returncode)
+
+
 def main():
     harness.need_root_and_profiler()
     python = harness.interpreter()
@@ -125,6 +160,8 @@ def main():
         counts_after_import(checks, folder, python)
         asleep(checks, folder, python)
         interrupted(checks, folder, python)
+        passed_on(checks, folder, python)
+        children_ignored(checks, folder, python)
     checks.finish()
 
 

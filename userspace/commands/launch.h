@@ -3,17 +3,28 @@
  * It is forked early and held before its exec, until the recorder is ready. Signals that we
  * are sent are the command's: those that a terminal or anyone else sends to the whole
  * process group it has got already, the others are passed on. A witness, a process of the
- * same group that blocks every signal, tells the one case from the other.
+ * same group that counts every signal, tells the one case from the other.
  */
 #ifndef RLS_LAUNCH_H
 #define RLS_LAUNCH_H
 
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
+#define RLS_LAUNCH_SIGNALS (SIGTERM + 1) /* the highest of those that are passed on */
+
+/* Shared with the witness. */
+struct rls_launch_counts {
+	atomic_uint sent[RLS_LAUNCH_SIGNALS];
+};
+
 struct rls_launch {
 	pid_t pid;
-	pid_t witness;
+	pid_t witness;          /* -1: none */
+	struct rls_launch_counts *counts; /* NULL without a witness */
+	unsigned int seen[RLS_LAUNCH_SIGNALS]; /* of the counts */
 	int go_fd;              /* one byte lets it go; closed without, it exits */
 	bool signalled;
 	int status;             /* of waitpid, after rls_launch_reap */
@@ -23,12 +34,13 @@ struct rls_launch {
 int rls_launch_hold(char **command, struct rls_launch *out);
 void rls_launch_let_go(struct rls_launch *launch);
 
-/* Passes on what only we were sent. False for a second signal: whoever sends that wants the
- * recording to end now. */
+/* Passes on what only we were sent: SIGINT, SIGTERM or SIGHUP. False for a second signal: whoever
+ * sends that wants the recording to end now, too. */
 bool rls_launch_signal(struct rls_launch *launch, int signal, bool from_terminal);
 
-/* Waits for the command to end, passing on SIGINT and SIGTERM (which must be blocked). */
-void rls_launch_reap(struct rls_launch *launch);
+/* Waits for the command to end, passing on SIGINT, SIGTERM and SIGHUP (which must be blocked). 0 or
+ * -errno, said on stderr: it is not known how the command ended. */
+int rls_launch_reap(struct rls_launch *launch);
 
 /* The command's own exit status, 128 + signal when it was killed. */
 int rls_launch_status(const struct rls_launch *launch);

@@ -99,17 +99,17 @@ static int run(struct run_options *options)
 {
 	struct rls_launch launch;
 	bool recorded = false;
-	int r, status;
+	int r, ended, status;
 
 	/* Started before the recorder blocks signals, held until it records. */
 	if (rls_launch_hold(options->command, &launch))
 		return RLS_EXIT_FAILED;
 	r = record(options, &launch, &recorded);
-	rls_launch_reap(&launch);
+	ended = rls_launch_reap(&launch);
 	if (!recorded)
 		return RLS_EXIT_FAILED;
 	status = rls_recording_report(&options->record);
-	return r || status ? RLS_EXIT_FAILED : rls_launch_status(&launch);
+	return r || ended || status ? RLS_EXIT_FAILED : rls_launch_status(&launch);
 }
 
 int rls_command_run(int argc, char **argv)
