@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,6 +46,7 @@ static void the_table_knows_real_paths(void **state)
 		{"/v/ale_py/_ale_py.cpython-310-x86_64-linux-gnu.so", RLS_ROLE_SIMULATOR},
 		{"/v/Box2D/_Box2D.cpython-39-x86_64-linux-gnu.so", RLS_ROLE_SIMULATOR},
 		{"/v/pybullet.cpython-39-x86_64-linux-gnu.so", RLS_ROLE_SIMULATOR},
+		{"/v/procgen/data/prebuilt/libenv.so", RLS_ROLE_SIMULATOR},
 		{"/v/nvidia/cuda_runtime/lib/libcudart.so.12", RLS_ROLE_CUDA},
 		{"/usr/lib/x86_64-linux-gnu/libcuda.so.550.54.14", RLS_ROLE_CUDA},
 		{"/usr/lib/libpython3.11.so.1.0", RLS_ROLE_PYTHON},
@@ -56,6 +58,35 @@ static void the_table_knows_real_paths(void **state)
 		if (role_of(*state, cases[i].path) != cases[i].role)
 			fail_msg("%s is %s", cases[i].path,
 				 rls_role_name(role_of(*state, cases[i].path)));
+}
+
+/* A path that the glob matches: "x" for each "*", the first of each "[...]". */
+static void make_sample(const char *glob, char *out)
+{
+	out += sprintf(out, "/v/");
+	for (; *glob; glob++) {
+		if (*glob == '[') {
+			*out++ = glob[1];
+			glob = strchr(glob, ']');
+		} else {
+			*out++ = *glob == '*' ? 'x' : *glob;
+		}
+	}
+	*out = '\0';
+}
+
+static void no_rule_hides_a_later_one(void **state)
+{
+	for (const struct rls_role_rule *rule = rls_role_table; rule->file_glob; rule++) {
+		struct rls_role_match match;
+		char path[256];
+
+		make_sample(rule->file_glob, path);
+		if (!rls_roles_match(*state, path, &match))
+			fail_msg("nothing matches %s", path);
+		if (match.rules[0] != rule)
+			fail_msg("%s is hidden by %s", rule->file_glob, match.rules[0]->file_glob);
+	}
 }
 
 static void what_is_behind_a_binding_has_nothing_to_take(void **state)
@@ -76,6 +107,8 @@ static void only_outer_exports_of_a_plain_library(void **state)
 	assert_true(rls_roles_match(*state, "/v/mujoco/libmujoco.so.3", &match));
 	assert_true(rls_role_match_wants_export(&match, "mj_step"));
 	assert_false(rls_role_match_wants_export(&match, "mju_dot3"));
+	assert_true(rls_roles_match(*state, "/v/procgen/data/prebuilt/libenv.so", &match));
+	assert_true(rls_role_match_wants_export(&match, "libenv_act"));
 	assert_true(rls_roles_match(*state, "/v/libcudart.so.12", &match));
 	assert_true(rls_role_match_wants_export(&match, "cudaLaunchKernelExC"));
 	assert_false(rls_role_match_wants_export(&match, "__cudaRegisterFatBinary"));
@@ -183,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_roles(the_table_knows_real_paths),
+		with_roles(no_rule_hides_a_later_one),
 		with_roles(what_is_behind_a_binding_has_nothing_to_take),
 		with_roles(only_outer_exports_of_a_plain_library),
 		with_roles(the_users_rules_win),

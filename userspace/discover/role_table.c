@@ -5,6 +5,8 @@
  * since every export would include functions that the library's own loops call.
  * Libraries behind a binding (libtorch_cpu) have no function that Python calls, and so
  * no sites: they are in the table for being told by name.
+ *
+ * The first rule that matches wins, and a "*" reaches across folders: what is narrower comes first.
  */
 #include "userspace/discover/roles.h"
 
@@ -57,7 +59,6 @@ const struct rls_role_rule rls_role_table[] = {
 	BEHIND(BACKEND, "torch/lib/*.so*"),
 	MODULE(BACKEND, "torchvision/*.so"),
 	MODULE(BACKEND, "torchaudio/*.so"),
-	MODULE(BACKEND, "torchaudio/lib/*.so"),
 	MODULE(BACKEND, "torchtext/*.so"),
 	MODULE(BACKEND, "torchrl/*.so"),
 	MODULE(BACKEND, "tensordict/*.so"),
@@ -98,12 +99,11 @@ const struct rls_role_rule rls_role_table[] = {
 	MODULE(SIMULATOR, "_ale_py*.so"),
 	MODULE(SIMULATOR, "ale_py/*.so"),
 	EXPORTS(SIMULATOR, "libale_c*.so*", ale_exports),
-	EXPORTS(SIMULATOR, "atari_py/*/libale_c.so", ale_exports),
 	MODULE(SIMULATOR, "stella*/*.so"),
 	MODULE(SIMULATOR, "retro/_retro*.so"),
 	MODULE(SIMULATOR, "stable_retro/_retro*.so"),
-	MODULE(SIMULATOR, "procgen/*.so"),
 	EXPORTS(SIMULATOR, "procgen/*/libenv.so", ((const char *const[]){"libenv_*", NULL})),
+	MODULE(SIMULATOR, "procgen/*.so"),
 	MODULE(SIMULATOR, "nle/_pynethack*.so"),
 	MODULE(SIMULATOR, "_pynethack*.so"),
 	MODULE(SIMULATOR, "pyspiel*.so"),
