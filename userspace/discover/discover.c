@@ -23,9 +23,14 @@ static int keep_libraries(struct rls_look *look)
 	image->libraries = larger;
 	for (size_t i = 0; i < look->count; i++) {
 		struct rls_library *library = look->open[i].library;
-		int error = rls_function_set_finish(&look->harvest[i].functions,
-						    &library->functions, &library->function_count);
+		struct rls_function_set *functions = &look->harvest[i].functions;
+		int error;
 
+		if (functions->full)
+			rls_image_warn(image, "%s has more functions than are kept: the first %zu of them are "
+				       "probed, the rest is left out", library->path, functions->finds.count);
+		error = rls_function_set_finish(functions, &library->functions,
+						&library->function_count);
 		if (error)
 			return error;
 		image->libraries[image->library_count++] = rls_take(look->open[i].library);

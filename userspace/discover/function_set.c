@@ -6,17 +6,41 @@
 
 #include "analysis/cleanup.h"
 
+static bool is_inside_character(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* How much of the name is kept. What is no UTF-8 has no characters to spare. */
+static size_t kept_bytes(const char *name)
+{
+	size_t bytes = strnlen(name, RLS_FIND_NAME_BYTES + 1), back = 0;
+
+	if (bytes <= RLS_FIND_NAME_BYTES)
+		return bytes;
+	while (back < 4 && is_inside_character(name[RLS_FIND_NAME_BYTES - back]))
+		back++;
+	return RLS_FIND_NAME_BYTES - (back < 4 ? back : 0);
+}
+
 int rls_function_set_add(struct rls_function_set *set, const struct rls_find *find)
 {
+	size_t bytes = kept_bytes(find->name);
 	struct rls_find copy = *find;
 	int error;
 
-	copy.name = strdup(find->name);
+	if (set->finds.count == RLS_FINDS_MAX || set->name_bytes + bytes > RLS_FIND_NAMES_BYTES) {
+		set->full = true;
+		return 0;
+	}
+	copy.name = strndup(find->name, bytes);
 	if (!copy.name)
 		return -ENOMEM;
 	error = rls_list_push(&set->finds, copy);
 	if (error)
 		free(copy.name);
+	else
+		set->name_bytes += bytes;
 	return error;
 }
 

@@ -7,6 +7,11 @@
 #include "userspace/discover/boundary.h"
 #include "userspace/discover/list.h"
 
+/* What is kept of one library, whatever its file says: many symbols may share one long name. */
+#define RLS_FIND_NAME_BYTES 1023        /* longer names are cut, at a character's start */
+#define RLS_FINDS_MAX 262144
+#define RLS_FIND_NAMES_BYTES (64UL << 20)
+
 /* Which of several names a function is shown under: the lowest. */
 enum rls_name_rank {
 	RLS_NAME_QUALIFIED,         /* "torch._C.TensorBase.add" */
@@ -27,9 +32,12 @@ struct rls_find {
 
 struct rls_function_set {
 	RLS_LIST(struct rls_find) finds;
+	size_t name_bytes;
+	bool full;                  /* something was left out */
 };
 
-/* Takes a copy of name, which is the find's; the rest of find is copied. 0 or -ENOMEM. */
+/* Takes a copy of name, which is the find's; the rest of find is copied. What a full set is given it
+ * leaves out. 0 or -ENOMEM. */
 int rls_function_set_add(struct rls_function_set *set, const struct rls_find *find);
 
 /* Merges all finds into functions, sorted by address and unique; the set is empty after
