@@ -2,7 +2,9 @@
 
 import argparse
 import logging
+import sys
 import unittest
+from unittest import mock
 
 import records
 import rlscope.api as rlscope
@@ -107,6 +109,20 @@ class Api(unittest.TestCase):
 
         rlscope.handle_gflags_rlscope_args(Flags(), directory="d", reports_progress=True)
         self.assertEqual((rlscope.prof.env, rlscope.prof.directory), ("Ant", "d"))
+
+    def test_what_starts_another_process(self):
+        def argv(*arguments, **options):
+            with mock.patch.object(sys, "argv", ["train.py"] + list(arguments)):
+                return rlscope.rlscope_argv_and_env(rlscope.prof, **options)[0]
+
+        given = ("--rlscope-directory", "/tmp/x", "--lr", "3")
+        self.assertEqual(argv(*given, keep_executable=True, keep_non_rlscope_args=True),
+                         [sys.executable, "train.py", "--lr", "3"])
+        self.assertEqual(argv(*given, keep_executable=True), [sys.executable, "train.py"])
+        self.assertEqual(argv(*given, keep_non_rlscope_args=True), ["--lr", "3"])
+        self.assertEqual(argv(*given), [])
+        self.assertEqual(argv("-v", "--rlscope-debug", "in", "--rlscope-max-passes=4", "--rlscope-disable=false", "--rl=1",
+                              "-h", keep_non_rlscope_args=True), ["-v", "in", "--rl=1", "-h"])
 
     def test_gflags_definitions(self):
         defined = {}

@@ -82,6 +82,16 @@ def _add_to_gflags(flags, option, kind):
     define(option[2:], False if kind is bool else None, _help(option))
 
 
+def without_rlscope(arguments):
+    """The arguments without the options, and without their values."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    add_rlscope_arguments(parser)
+    # gflags has "--rlscope-disable=false", which argparse would end the script for.
+    spaced = [argument for argument in arguments
+              if "=" not in argument or argument.split("=", 1)[0] not in OPTIONS]
+    return parser.parse_known_args(spaced)[1]
+
+
 def fix_gflags_rlscope_args(FLAGS):
     """Makes FLAGS['rlscope-x'] readable as FLAGS.rlscope_x too."""
     for name in dir(FLAGS):

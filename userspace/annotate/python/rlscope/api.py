@@ -193,9 +193,9 @@ def handle_click_rlscope_args(rlscope_kwargs, directory=None, reports_progress=F
 def rlscope_argv_and_env(prof, keep_executable=False, keep_non_rlscope_args=False, env=None):
     """(argv, environment) to start another process of the job with: children are recorded by
     themselves, so no option needs handing on."""
-    argv = [sys.executable] if keep_executable else []
+    argv = [sys.executable, sys.argv[0]] if keep_executable else []
     if keep_non_rlscope_args:
-        argv += [arg for arg in sys.argv if not arg.startswith("--rlscope-")]
+        argv += _arguments.without_rlscope(sys.argv[1:])
     return argv, dict(os.environ if env is None else env)
 
 
