@@ -111,6 +111,26 @@ class Probes(unittest.TestCase):
         self.assertRegex(result.stdout, r"(?m)^  0x[0-9a-f]+ +enter +\S+ +return-probe +noargs  ")
 
 
+    def test_what_is_no_utf8(self):
+        """A symbol's name, as a library may have it: replaced, since JSON has no such text."""
+        with tempfile.TemporaryDirectory(prefix="rls-") as folder:
+            path = os.path.join(folder, "libodd\udcff.so")
+            compiled = subprocess.run(["cc", "-shared", "-x", "c", "-o", path, "-"], text=True, check=False,
+                                      input="int odd_Qstep(int x) { return x + 1; }")
+            if compiled.returncode:
+                self.skipTest("no compiler")
+            with open(path, "r+b") as stream:
+                content = stream.read().replace(b"odd_Qstep", b"odd_\xffstep")
+                stream.seek(0)
+                stream.write(content)
+            with Target("import ctypes, sys; ctypes.CDLL(%r); print('ready', flush=True); sys.stdin.read()" % path) as pid:
+                result = probes("--pid", pid, "--json", "--native", "libodd*")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        library, = [entry for entry in json.loads(result.stdout)["libraries"] if "libodd" in entry["path"]]
+        self.assertIn("libodd\ufffd.so", library["path"])
+        self.assertEqual({site["name"] for site in library["sites"]}, {"odd_\ufffdstep"})
+
+
 if __name__ == "__main__":
     if not os.access(BINARY, os.X_OK):
         print("skipped: no profiler at", BINARY)
