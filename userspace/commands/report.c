@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/cleanup.h"
@@ -294,6 +295,44 @@ static int write_report(const struct arguments *arguments, struct rls_report *re
 	return 0;
 }
 
+/* Before the output is emptied: that no trace is it, and that each can be read, for which a trace in text
+ * form is read once more. What is no file, such as a pipe, can be opened once only. */
+static int check_traces(const struct arguments *arguments)
+{
+	struct stat output, trace;
+	bool exists = !stat(arguments->output, &output);
+
+	for (int i = 0; i < arguments->trace_count; i++) {
+		__attribute__((cleanup(free_source))) struct rls_event_source *source = NULL;
+		const char *path = arguments->traces[i];
+		char message[512];
+		int error;
+
+		if (!stat(path, &trace) && !S_ISREG(trace.st_mode) && !S_ISDIR(trace.st_mode))
+			continue;
+		error = rls_read_progress_open(path, &source, message, sizeof(message));
+		if (error)
+			return rls_error_r(error, "%s", message);
+		if (exists && !stat(path, &trace) && trace.st_dev == output.st_dev &&
+		    trace.st_ino == output.st_ino)
+			return rls_error_r(-EINVAL, "%s is one of the traces: the report needs a file of "
+					   "its own", arguments->output);
+	}
+	return 0;
+}
+
+static int open_output(const struct arguments *arguments, FILE **out)
+{
+	int error = check_traces(arguments);
+
+	if (error)
+		return error;
+	*out = fopen(arguments->output, "we");
+	if (*out)
+		return 0;
+	return rls_error_r(-errno, "cannot write %s: %s", arguments->output, strerror(errno));
+}
+
 /* Formats of tracks write while the traces are read, so the output comes first. */
 static int read_and_write(const struct arguments *arguments, struct rls_report **out)
 {
@@ -303,10 +342,10 @@ static int read_and_write(const struct arguments *arguments, struct rls_report *
 	int error;
 
 	if (arguments->output) {
-		output = file = fopen(arguments->output, "we");
-		if (!file)
-			return rls_error_r(-errno, "cannot write %s: %s", arguments->output,
-					   strerror(errno));
+		error = open_output(arguments, &file);
+		if (error)
+			return error;
+		output = file;
 	}
 	if (rls_report_writer_is_binary(arguments->writer) && isatty(fileno(output)))
 		return rls_error_r(-EINVAL, "this format is nothing for a terminal: use -o FILE");
