@@ -1,4 +1,5 @@
 /* rlscope-bpf: one table of commands. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +36,18 @@ static void print_help(FILE *out)
 	      out);
 }
 
-int main(int argc, char **argv)
+/* What was printed must have arrived. A command that has failed has said why. */
+static int check_stdout(int status)
+{
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	if (status != RLS_EXIT_FAILED)
+		rls_error("cannot print: %s", strerror(errno ? errno : EIO));
+	return RLS_EXIT_FAILED;
+}
+
+static int run(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "--help";
 	char title[64];
@@ -57,4 +69,9 @@ int main(int argc, char **argv)
 	}
 	rls_error("'%s' is not a command: see `rlscope-bpf --help`", name);
 	return RLS_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	return check_stdout(run(argc, argv));
 }

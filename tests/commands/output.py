@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""output.py RLSCOPE_BPF EVENTS: a report never empties what it was not told to."""
+"""output.py RLSCOPE_BPF EVENTS: what cannot be printed is no success, and a report never empties what it was not
+told to."""
 import os
 import shutil
 import subprocess
@@ -15,6 +16,16 @@ def run(*arguments, **options):
 def check_refused(answer, *words):
     lines = answer.stderr.splitlines()
     assert answer.returncode == 1 and len(lines) == 1 and all(word in lines[0] for word in words), answer
+
+
+def check_full():
+    with open("/dev/full", "w") as full:
+        for words in (["--version"], ["--help"], ["check", "--help"], ["calibrate", "--help"], ["dump", sys.argv[2]],
+                      ["report", sys.argv[2]], ["report", "--json-schema"], ["compare", sys.argv[2], sys.argv[2]]):
+            check_refused(run(*words, stdout=full), "No space left")
+        # Where this host cannot profile, the status is 1 anyway.
+        for words in (["check"], ["check", "--json"]):
+            assert run(*words, stdout=full).returncode == 1, words
 
 
 def read(path):
@@ -52,6 +63,7 @@ def check_kept(folder):
 
 
 def main():
+    check_full()
     with tempfile.TemporaryDirectory(prefix="rls-") as folder:
         check_kept(folder)
 

@@ -130,6 +130,15 @@ class Probes(unittest.TestCase):
         self.assertIn("libodd\ufffd.so", library["path"])
         self.assertEqual({site["name"] for site in library["sites"]}, {"odd_\ufffdstep"})
 
+    def test_a_full_disk(self):
+        for form in ("text", "json"):
+            with open("/dev/full", "w") as full, Target(PROGRAM) as pid:
+                result = subprocess.run([BINARY, "probes", "--pid", pid, "--format", form, "--simulator",
+                                         "truthsim*.so"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                        timeout=60, check=False)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("No space left", result.stderr)
+
 
 if __name__ == "__main__":
     if not os.access(BINARY, os.X_OK):

@@ -81,7 +81,7 @@ static int print_text(const struct rls_calibration *calibration)
 	}
 	printf("\nThe mean hit of a call out of Python: %.0f ± %.0f ns, kept for this boot in %s.\n",
 	       hit.value_ns, hit.error_ns, RLS_CALIBRATION_PATH);
-	return ferror(stdout) ? -EIO : 0;
+	return 0;
 }
 
 static json_t *describe(const struct rls_calibrated *figure)
@@ -96,7 +96,8 @@ static int put_json(json_t *root)
 	int r = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -ENOMEM;
 
 	json_decref(root);
-	return r || putchar('\n') == EOF ? -EIO : 0;
+	putchar('\n');
+	return r && !ferror(stdout) ? -ENOMEM : 0; /* main looks at stdout */
 }
 
 static int print_json(const struct rls_calibration *calibration)
@@ -150,7 +151,7 @@ static int print_delta(const struct arguments *arguments, const struct rls_delta
 	       delta->plain_ns / 1e9, delta->probed_ns / 1e9, delta->hits,
 	       (delta->probed_ns - delta->plain_ns) / delta->hits, delta->factor, delta->error,
 	       go_by_it(is_certain(delta->factor, delta->error)));
-	return ferror(stdout) ? -EIO : 0;
+	return 0;
 }
 
 /* ---- the two kinds of calibration ---- */
@@ -274,7 +275,7 @@ static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 	for (size_t i = 0; i < in_vivo->cuda_count; i++)
 		printf("%s takes %.0f ± %.0f ns longer while CUPTI is armed\n", in_vivo->cuda[i].name,
 		       in_vivo->cuda[i].ns, in_vivo->cuda[i].error_ns);
-	return ferror(stdout) ? -EIO : 0;
+	return 0;
 }
 
 /* What recordings of this command are to go by. */

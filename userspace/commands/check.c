@@ -47,7 +47,7 @@ static int print_text(const struct rls_host_answer *answers)
 			printf("%23s remedy: %s\n", "", rls_host_remedy(check, &answers[i]));
 	}
 	print_verdict(answers);
-	return ferror(stdout) ? -EIO : 0;
+	return 0;
 }
 
 static json_t *describe(const struct rls_host_check *check, const struct rls_host_answer *answer)
@@ -76,7 +76,8 @@ static int print_json(const struct rls_host_answer *answers)
 		return -ENOMEM;
 	r = json_dumpf(root, stdout, JSON_INDENT(2));
 	json_decref(root);
-	return r || putchar('\n') == EOF ? -EIO : 0;
+	putchar('\n');
+	return r && !ferror(stdout) ? -ENOMEM : 0; /* main looks at stdout */
 }
 
 static const struct {

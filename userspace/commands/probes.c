@@ -175,7 +175,7 @@ static int print_text(const struct plans *plans)
 		if (!image->libraries[i]->function_count)
 			printf("  %s  %s\n", image->libraries[i]->path,
 			       rls_role_name(image->libraries[i]->role));
-	return ferror(stdout) ? -EIO : 0;
+	return 0;
 }
 
 /* --- JSON ------------------------------------------------------------------------------ */
@@ -270,7 +270,8 @@ static int print_json(const struct plans *plans)
 		return -ENOMEM;
 	r = json_dumpf(root, stdout, JSON_INDENT(1));
 	json_decref(root);
-	return r || putchar('\n') == EOF ? -EIO : 0;
+	putchar('\n');
+	return r && !ferror(stdout) ? -ENOMEM : 0; /* main looks at stdout */
 }
 
 static const struct format {
