@@ -115,6 +115,16 @@ static void sorts_libpython_into_families(void **state)
 	}
 }
 
+static void knows_no_overlong_names(void **state)
+{
+	char name[129] = "PyObject_Call";
+
+	memset(name + strlen(name), 'a', 127 - strlen(name));
+	assert_int_equal(rls_callback_families(name), RLS_CALLBACKS_CALLING);
+	name[127] = 'a';
+	assert_int_equal(rls_callback_families(name), 0);
+}
+
 static void knows_that_plain_calls_are_not_inline(void **state)
 {
 	struct rls_boundary_function entry;
@@ -129,6 +139,7 @@ int main(void)
 		cmocka_unit_test(finds_every_call_and_no_other),
 		cmocka_unit_test(keeps_the_protocol_apart),
 		cmocka_unit_test(sorts_libpython_into_families),
+		cmocka_unit_test(knows_no_overlong_names),
 		cmocka_unit_test(knows_that_plain_calls_are_not_inline),
 	};
 	int failed = 0;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define NAME_BYTES_MAX 127 /* libpython has none that is half as long */
+
 struct pattern {
 	const char *text;           /* a trailing * matches any rest */
 	unsigned int family;        /* 0: in none, against a wider pattern below */
@@ -80,6 +82,9 @@ static bool matches(const char *symbol, const char *pattern)
 
 unsigned int rls_callback_families(const char *symbol)
 {
+	/* A file may say anything, and the name is kept for each call there is. */
+	if (strnlen(symbol, NAME_BYTES_MAX + 1) > NAME_BYTES_MAX)
+		return 0;
 	if (strncmp(symbol, "Py", 2) != 0 && strncmp(symbol, "_Py", 3) != 0)
 		return 0;
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
