@@ -23,6 +23,7 @@
 
 /* Long enough for a signal to have reached all of a process group. */
 #define GROUP_DELIVERY_NS 20000000
+#define COUNTING_WAITS 50
 
 #define CUDA_INJECTION "CUDA_INJECTION64_PATH"
 #define BRIDGE "librlscope_cupti.so"
@@ -158,6 +159,22 @@ void rls_launch_let_go(struct rls_launch *launch)
 	(void)written; /* it may be dead already: waitpid tells */
 }
 
+/* The witness has been sent it and has not counted it yet. */
+static bool is_on_its_way(const struct rls_launch *launch, int signal)
+{
+	_cleanup_fclose_ FILE *status = NULL;
+	unsigned long long pending = 0;
+	char path[64], line[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", launch->witness);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status)) {
+		if (sscanf(line, "ShdPnd: %llx", &pending) == 1)
+			break;
+	}
+	return pending & (1ULL << (signal - 1));
+}
+
 /* Whether the witness has been sent this signal too, since it was last asked about it. */
 static bool sent_to_group(struct rls_launch *launch, int signal)
 {
@@ -167,6 +184,8 @@ static bool sent_to_group(struct rls_launch *launch, int signal)
 	if (!launch->counts)
 		return false;
 	nanosleep(&delivery, NULL);
+	for (int i = 0; i < COUNTING_WAITS && is_on_its_way(launch, signal); i++)
+		nanosleep(&delivery, NULL); /* CPUs are short */
 	sent = atomic_load(&launch->counts->sent[signal]);
 	launch->seen[signal] = sent;
 	return sent != before;
