@@ -114,6 +114,20 @@ static int add_operation(struct rls_record_options *options, const char *text)
 	return -r;
 }
 
+/* What each option by itself does not show. */
+static error_t check_together(const struct rls_record_options *options)
+{
+	if (options->operations.count && !options->sample_hz) {
+		rls_error("--operation needs samples: not with --sample-hz 0");
+		return EINVAL;
+	}
+	if (options->trace_path && options->report_path && !strcmp(options->trace_path, options->report_path)) {
+		rls_error("the trace and the report need files of their own: both are to be %s", options->trace_path);
+		return EINVAL;
+	}
+	return 0;
+}
+
 static error_t parse_recording(int key, char *argument, struct argp_state *state)
 {
 	struct rls_record_options *options = state->input;
@@ -149,6 +163,8 @@ static error_t parse_recording(int key, char *argument, struct argp_state *state
 	case KEY_VERIFY:
 		options->verify = true;
 		return 0;
+	case ARGP_KEY_END:
+		return check_together(options);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -241,8 +257,6 @@ int rls_record_options_finish(struct rls_record_options *options)
 	int r = rls_roles_parse_default_files(options->roles);
 
 	rls_log_set_verbose(options->verbose);
-	if (options->operations.count && !options->sample_hz)
-		return rls_error_r(-EINVAL, "--operation needs samples: not with --sample-hz 0");
 	if (options->sample_hz == RLS_SAMPLE_HZ_UNSAID)
 		options->sample_hz = choose_hz(options);
 	if (!r && options->config_path)
