@@ -57,15 +57,29 @@ static int add_string(struct text_reader *reader, const json_t *json, rls_string
 				   json_string_length(json), out);
 }
 
+/* How many of the array's items its shortest text can hold in a string. */
+static size_t count_fitting(const json_t *array)
+{
+	size_t bytes = 1; /* a bracket; each item's comma, or the closing bracket, is its own */
+	size_t i;
+
+	for (i = 0; i < json_array_size(array); i++) {
+		bytes += json_dumpb(json_array_get(array, i), NULL, 0,
+				    JSON_COMPACT | JSON_ENCODE_ANY) + 1;
+		if (bytes > RLS_STRING_BYTES_MAX)
+			break;
+	}
+	return i;
+}
+
 /* An array is kept as its shortest text. One longer than a string may be loses its last
  * items: cut text would be no array any more. */
 static int add_json(struct text_reader *reader, json_t *json, rls_string_id *out)
 {
 	if (!json_is_array(json))
 		return add_string(reader, json, out);
-	while (json_array_size(json) &&
-	       json_dumpb(json, NULL, 0, JSON_COMPACT) > RLS_STRING_BYTES_MAX)
-		json_array_remove(json, json_array_size(json) - 1);
+	for (size_t i = json_array_size(json), fitting = count_fitting(json); i > fitting; i--)
+		json_array_remove(json, i - 1);
 
 	_cleanup_free_ char *text = json_dumps(json, JSON_COMPACT);
 

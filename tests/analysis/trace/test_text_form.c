@@ -246,6 +246,59 @@ static void long_command_lines_stay_arrays(void **state)
 	free(text);
 }
 
+/* A process line whose command line is the word and then so many ones. */
+static char *with_ones(const char *word, size_t ones)
+{
+	char *text = malloc(200 + strlen(word) + 2 * ones);
+	size_t at = sprintf(text, "{\"event\":\"process\",\"time_ns\":0,\"pid\":1,\"ppid\":0,"
+				  "\"name\":\"\",\"cmdline\":[%s", word);
+
+	while (ones--)
+		at += sprintf(text + at, ",1");
+	sprintf(text + at, "]}\n" END_LINE);
+	return text;
+}
+
+static void a_command_line_keeps_all_items_that_fit(void **state)
+{
+	static const struct {
+		const char *word;
+		size_t ones, kept;
+	} cases[] = {
+		/* "[10" and "]" leave room for 2,046 times ",1": to the last byte. */
+		{"10", 2045, 2045}, {"10", 2046, 2046}, {"10", 2047, 2046}, {"10", 60000, 2046},
+		{"9", 2046, 2046}, {"9", 2047, 2046},
+		/* Escapes, an array and characters of more than a byte count as they are written. */
+		{"\"\\n\"", 2047, 2045}, {"[1,[]]", 2046, 2044}, {"\"\xc3\xa9\"", 2046, 2045},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = with_ones(cases[i].word, cases[i].ones);
+		char *expected = with_ones(cases[i].word, cases[i].kept);
+
+		assert_reads_as(text, expected, false);
+		free(expected);
+		free(text);
+	}
+}
+
+static void an_item_that_is_too_long_takes_those_after_it_along(void **state)
+{
+	char word[RLS_STRING_BYTES_MAX + 1];
+
+	memset(word, 'w', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	word[0] = word[sizeof(word) - 2] = '"';
+
+	char *text = with_ones(word, 3);
+
+	assert_reads_as(text,
+			"{\"event\":\"process\",\"time_ns\":0,\"pid\":1,\"ppid\":0,\"name\":\"\","
+			"\"cmdline\":[]}\n" END_LINE,
+			false);
+	free(text);
+}
+
 static void refuses_what_holds_no_event(void **state)
 {
 	static const char *const texts[] = {"", "\n\n", "{\"version\": 1}\n", "{\n\"a\": [\n]}\n", "{"};
@@ -344,6 +397,8 @@ int main(void)
 		cmocka_unit_test(tells_a_missing_or_incomplete_end),
 		cmocka_unit_test(deep_stacks_keep_their_outer_names),
 		cmocka_unit_test(long_command_lines_stay_arrays),
+		cmocka_unit_test(a_command_line_keeps_all_items_that_fit),
+		cmocka_unit_test(an_item_that_is_too_long_takes_those_after_it_along),
 		cmocka_unit_test(refuses_what_holds_no_event),
 		cmocka_unit_test(both_forms_are_equal),
 	};
