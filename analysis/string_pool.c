@@ -4,8 +4,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "analysis/cleanup.h"
+#include "analysis/text_hash.h"
 #include "analysis/utf8.h"
 
 #define BLOCK_BYTES (64 * 1024)
@@ -30,6 +32,7 @@ struct rls_string_pool {
 	uint32_t count, room;
 	rls_string_id *slots; /* open addressing; 0 marks a free slot: "" is never looked up here */
 	uint32_t slot_count;
+	struct rls_text_seed seed;
 };
 
 struct rls_string_pool *rls_string_pool_new(void)
@@ -38,6 +41,9 @@ struct rls_string_pool *rls_string_pool_new(void)
 
 	if (!pool)
 		return NULL;
+	/* No entropy so early in boot only makes the hash guessable. */
+	if (getrandom(&pool->seed, sizeof(pool->seed), GRND_NONBLOCK) < 0)
+		pool->seed = (struct rls_text_seed){.low = (uintptr_t)pool};
 	pool->slots = calloc(FIRST_SLOTS, sizeof(*pool->slots));
 	pool->strings = calloc(FIRST_SLOTS, sizeof(*pool->strings));
 	if (!pool->slots || !pool->strings) {
@@ -80,15 +86,6 @@ static size_t sanitize(const char *text, size_t length, char clean[RLS_STRING_BY
 		at += bytes ? bytes : 1;
 	}
 	return used;
-}
-
-static uint32_t hash_text(const char *text, size_t length)
-{
-	uint32_t hash = 2166136261u; /* FNV-1a */
-
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-	return hash;
 }
 
 /* The slot of the text, or the free one where it belongs. */
@@ -162,7 +159,7 @@ int rls_string_pool_add(struct rls_string_pool *pool, const char *text, size_t l
 {
 	char clean[RLS_STRING_BYTES_MAX];
 	size_t bytes = sanitize(text, length, clean);
-	uint32_t hash = hash_text(clean, bytes);
+	uint32_t hash = (uint32_t)rls_text_hash(pool->seed, clean, bytes);
 
 	if (!bytes) {
 		*out = 0;

@@ -2,7 +2,8 @@
  *
  * Ids are dense, given in order of first appearance; id 0 is "". Strings are bounded
  * (longer ones are cut at a UTF-8 boundary) and always valid UTF-8: what is not is
- * replaced by U+FFFD on the way in, because names come from targets and files.
+ * replaced by U+FFFD on the way in, because names come from targets and files; the hash is
+ * seeded per pool for the same reason.
  * One thread at a time.
  */
 #ifndef RLS_STRING_POOL_H
