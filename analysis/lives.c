@@ -5,12 +5,25 @@
 
 #include "analysis/tracks.h"
 
-/* Where the thread's time is booked. NULL: no memory. */
-static struct rls_cell *cell_of(const struct rls_timeline *timeline, struct rls_thread *thread)
+/* Only a thread that does something in a phase has a scope of it: phases may change faster than
+ * threads run, and all threads times all phases would be many. */
+struct rls_scope *rls_lives_scope(struct rls_timeline *timeline, struct rls_thread *thread)
 {
-	struct rls_scope *scope = thread->scope;
+	if (!thread->scope &&
+	    rls_timeline_scope(timeline, thread, &thread->scopes, thread->process->phase,
+			       thread->stack, &thread->scope))
+		return NULL;
+	return thread->scope;
+}
+
+/* Where the thread's time is booked. NULL: no memory. */
+static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread *thread)
+{
+	struct rls_scope *scope = rls_lives_scope(timeline, thread);
 	struct rls_unseen *unseen;
 
+	if (!scope)
+		return NULL;
 	if (!thread->unseen) {
 		rls_unseen_window(scope, timeline->windows);
 		return &scope->cells[thread->category];
@@ -66,12 +79,6 @@ int rls_lives_show_phase(struct rls_timeline *timeline, struct rls_process *proc
 	return rls_tracks_phase(timeline, process, start_ns);
 }
 
-int rls_lives_enter_scope(struct rls_timeline *timeline, struct rls_thread *thread)
-{
-	return rls_timeline_scope(timeline, thread, &thread->scopes, thread->process->phase,
-				  thread->stack, &thread->scope);
-}
-
 /* Books what the GPU did since the process was left without threads. */
 int rls_lives_book_alone(struct rls_timeline *timeline, struct rls_process *process, uint64_t busy_ns)
 {
@@ -99,6 +106,7 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 	thread->category = RLS_CATEGORY_UNKNOWN;
 	thread->unseen = timeline->closed;
 	thread->stack = 0;
+	thread->scope = NULL;
 	thread->open_ns = timeline->now_ns;
 	thread->open_busy_ns = busy_ns;
 	thread->state_ns = timeline->now_ns;
@@ -109,7 +117,7 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 	if (process->alive)
 		process->alive->alive_link = &thread->next_alive;
 	process->alive = thread;
-	return rls_lives_enter_scope(timeline, thread);
+	return 0;
 }
 
 int rls_lives_end_thread(struct rls_timeline *timeline, struct rls_thread *thread)

@@ -22,8 +22,8 @@ int rls_lives_close_span(struct rls_timeline *timeline, struct rls_thread *threa
 int rls_lives_show_state(struct rls_timeline *timeline, struct rls_thread *thread);
 /* The same of the process's phase. */
 int rls_lives_show_phase(struct rls_timeline *timeline, struct rls_process *process);
-/* After the stack or the phase has changed: books in the scope of both from here on. */
-int rls_lives_enter_scope(struct rls_timeline *timeline, struct rls_thread *thread);
+/* The scope of the thread's stack in the process's phase, made if it is not there. NULL: no memory. */
+struct rls_scope *rls_lives_scope(struct rls_timeline *timeline, struct rls_thread *thread);
 /* Books what the GPU did since the process was left without threads. */
 int rls_lives_book_alone(struct rls_timeline *timeline, struct rls_process *process,
 			 uint64_t busy_ns);

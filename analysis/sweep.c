@@ -71,6 +71,7 @@ static int on_category(struct rls_timeline *timeline, const struct rls_event *ev
 {
 	enum rls_category from, to = event->category.category;
 	struct rls_thread *thread;
+	struct rls_scope *scope;
 	int err = rls_lives_find_thread(timeline, event, &thread);
 
 	timeline->emitted++;
@@ -84,8 +85,12 @@ static int on_category(struct rls_timeline *timeline, const struct rls_event *ev
 		err = rls_lives_show_state(timeline, thread);
 	/* Between windows some sites still tell, but not all. */
 	if (!thread->unseen && from != to && from != RLS_CATEGORY_UNKNOWN &&
-	    to != RLS_CATEGORY_UNKNOWN)
-		thread->scope->transitions[from][to]++;
+	    to != RLS_CATEGORY_UNKNOWN) {
+		scope = rls_lives_scope(timeline, thread);
+		if (!scope)
+			return -ENOMEM;
+		scope->transitions[from][to]++;
+	}
 	thread->category = to;
 	thread->unseen = timeline->closed;
 	rls_mark_set(&thread->window.hits, timeline->now_ns);
@@ -133,8 +138,7 @@ static int on_operation(struct rls_timeline *timeline, const struct rls_event *e
 	if (!err)
 		err = rls_lives_show_state(timeline, thread);
 	thread->stack = stack;
-	if (!err)
-		err = rls_lives_enter_scope(timeline, thread);
+	thread->scope = NULL;
 	return err ? err : count_entries(timeline, thread, before);
 }
 
@@ -155,11 +159,16 @@ static int on_phase(struct rls_timeline *timeline, const struct rls_event *event
 		err = rls_lives_close_span(timeline, t);
 		if (!err)
 			err = rls_lives_show_state(timeline, t);
+		t->scope = NULL;
 	}
 	process->phase = event->phase.phase;
-	for (struct rls_thread *t = process->alive; !err && t; t = t->next_alive)
-		err = rls_lives_enter_scope(timeline, t);
 	return err;
+}
+
+/* The innermost. */
+static rls_string_id operation_of(const struct rls_timeline *timeline, const struct rls_thread *thread)
+{
+	return rls_stack_tree_node(&timeline->stacks, thread->stack).name;
 }
 
 static int on_launch(struct rls_timeline *timeline, const struct rls_event *event)
@@ -179,7 +188,7 @@ static int on_launch(struct rls_timeline *timeline, const struct rls_event *even
 					   .correlation = event->launch.correlation,
 					   .time_ns = event->time_ns,
 					   .phase = thread->process->phase,
-					   .operation = thread->scope->operation,
+					   .operation = operation_of(timeline, thread),
 				   });
 }
 
@@ -191,7 +200,7 @@ static int on_cuda_call(struct rls_timeline *timeline, const struct rls_event *e
 	if (err || !thread)
 		return err;
 	return rls_call_set_add(&thread->process->calls, event, thread->process->phase,
-				thread->scope->operation);
+				operation_of(timeline, thread));
 }
 
 /* No instant of its own: it says something about all the process's GPU work. */
@@ -311,6 +320,7 @@ static int on_share(struct rls_timeline *timeline, const struct rls_event *event
 	enum rls_category guess = event->share.category;
 	struct rls_unseen *unseen;
 	struct rls_thread *thread;
+	struct rls_scope *scope;
 	int err = rls_lives_find_thread(timeline, event, &thread);
 
 	if (err || !thread)
@@ -323,7 +333,8 @@ static int on_share(struct rls_timeline *timeline, const struct rls_event *event
 				      timeline->now_ns, timeline->windows);
 		return 0;
 	}
-	unseen = rls_scope_unseen(thread->scope);
+	scope = rls_lives_scope(timeline, thread);
+	unseen = scope ? rls_scope_unseen(scope) : NULL;
 	if (!unseen)
 		return -ENOMEM;
 	if (event->share.waited_ns) {
@@ -379,7 +390,7 @@ static bool is_qualified(const struct rls_timeline *timeline, const struct rls_p
 
 /* Outside annotated operations rules say what the sample's stack is in. */
 static int apply_rules(struct rls_timeline *timeline, const struct rls_process *process,
-		       const struct rls_thread *thread, const struct rls_event *event,
+		       struct rls_thread *thread, const struct rls_event *event,
 		       rls_stack_id *stack)
 {
 	rls_string_id operation;
@@ -390,9 +401,13 @@ static int apply_rules(struct rls_timeline *timeline, const struct rls_process *
 	operation = rls_operation_rules_find(&timeline->rules, timeline->strings,
 					     &timeline->samples, event->sample.frame,
 					     is_qualified(timeline, process));
-	if (thread)
-		err = rls_operation_samples_add(thread->scope, operation, thread->category,
-						thread->unseen, event);
+	if (thread) {
+		struct rls_scope *scope = rls_lives_scope(timeline, thread);
+
+		err = scope ? rls_operation_samples_add(scope, operation, thread->category,
+							thread->unseen, event) :
+			      -ENOMEM;
+	}
 	if (!err && operation)
 		err = rls_stack_tree_find(&timeline->stacks, &operation, 1, stack);
 	return err;
@@ -400,7 +415,8 @@ static int apply_rules(struct rls_timeline *timeline, const struct rls_process *
 
 static int on_sample(struct rls_timeline *timeline, const struct rls_event *event)
 {
-	const struct rls_thread *thread, *operating;
+	const struct rls_thread *operating;
+	struct rls_thread *thread;
 	struct rls_process *process;
 	struct rls_scope *scope;
 	rls_stack_id stack;

@@ -62,7 +62,7 @@ struct rls_thread {
 	bool unseen;                /* tracing is off, or has told nothing since it is on */
 	enum rls_category category; /* while unseen: by the latest look */
 	rls_stack_id stack;
-	struct rls_scope *scope;    /* of the stack, in the process's phase */
+	struct rls_scope *scope;    /* of the stack, in the process's phase; NULL: not used yet (lives.h) */
 	uint64_t open_ns;           /* booked up to here */
 	uint64_t open_busy_ns;      /* the process's G(open_ns) */
 	struct rls_span_window window;

@@ -2,10 +2,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
+#include "analysis/sweep.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define CPU RLS_RESOURCE_CPU
@@ -534,6 +536,54 @@ static void test_ends_of_the_unknown(void **unused)
 }
 
 /* Nothing but what belongs to the recording. */
+static size_t count_scopes(const struct rls_timeline *timeline)
+{
+	size_t count = 0;
+
+	for (const struct rls_process *p = timeline->processes; p; p = p->next) {
+		for (const struct rls_thread *t = p->threads; t; t = t->next) {
+			for (const struct rls_scope *s = t->scopes; s; s = s->next)
+				count++;
+		}
+	}
+	return count;
+}
+
+/* Memory is that of the report: a phase in which a thread did nothing is no row of it. */
+static void test_phases_without_time_take_no_room(void **unused)
+{
+	struct rls_timeline timeline = { 0 };
+	struct rls_report *report;
+	struct script script;
+	char phase[16];
+
+	begin(&script);
+	for (uint32_t tid = 2; tid <= 20; tid++)
+		add_thread(&script, 10, 1, tid);
+	for (int i = 0; i < 50; i++) {
+		snprintf(phase, sizeof(phase), "%d", i);
+		add_phase(&script, 20, 1, phase);
+	}
+	add_phase(&script, 20, 1, "last");
+	add_category(&script, 20, 1, 1, RLS_CATEGORY_BACKEND);
+	add_end(&script, 30);
+	for (size_t i = 0; i < script.count; i++)
+		assert_int_equal(rls_sweep_event(&timeline, &script.events[i]), 0);
+	assert_int_equal(rls_sweep_finish(&timeline), 0);
+	assert_int_equal(count_scopes(&timeline), 20 * 2);
+	rls_timeline_free(&timeline);
+
+	report = script_report(&script);
+	assert_int_equal(report->breakdown_count, 20 * 2);
+	assert_int_equal(find_row(report, 1, 1, "", "", "python", CPU)->wall_ns, 10);
+	assert_int_equal(find_row(report, 1, 1, "last", "", "backend", CPU)->wall_ns, 10);
+	assert_int_equal(find_row(report, 1, 20, "last", "", "unknown", CPU)->wall_ns, 10);
+	assert_int_equal(report->transition_count, 1);
+	assert_string_equal(report->transitions[0].phase, "last");
+	rls_report_free(report);
+	script_end(&script);
+}
+
 static void test_a_trace_of_nothing(void **unused)
 {
 	struct rls_report *report;
@@ -572,6 +622,7 @@ int main(void)
 		cmocka_unit_test(test_operations_have_their_own_error),
 		cmocka_unit_test(test_costs_without_hits),
 		cmocka_unit_test(test_ends_of_the_unknown),
+		cmocka_unit_test(test_phases_without_time_take_no_room),
 		cmocka_unit_test(test_a_trace_of_nothing),
 	};
 
