@@ -190,7 +190,7 @@ static void add_scope(struct rls_collector *c, const struct rls_scope *scope, ui
 	};
 
 	c->operation_error = rls_facts_operation_error(&c->timeline->facts, c->strings,
-						       scope->operation);
+						       scope->operation, c->calibration_error);
 	c->spill_share = rls_facts_knows_spill(&c->timeline->facts, c->strings, scope->operation) ?
 				 SPILL_SHARE_KNOWN : SPILL_SHARE;
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++) {

@@ -1,6 +1,7 @@
 #include "analysis/facts.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/grow.h"
@@ -149,18 +150,23 @@ static double relative_error(const struct rls_fact_calibration *figure)
 	return relative <= 1 ? relative : 1;
 }
 
-/* The figure of that kind and name. */
+/* The figure of that kind and name. Each scope asks, and there may be as many figures: they are
+ * found by their names' ids. */
 static const struct rls_fact_calibration *find_figure(const struct rls_facts *facts,
 						      const struct rls_string_pool *strings,
 						      const char *kind, const char *name)
 {
-	for (size_t i = 0; i < facts->calibration_count; i++) {
-		const char *own = rls_string_pool_get(strings, facts->calibration[i].name);
+	char whole[RLS_STRING_BYTES_MAX + 1];
+	int length = snprintf(whole, sizeof(whole), "%s%s", kind, name);
+	size_t place = 0;
+	rls_string_id id;
 
-		if (!strncmp(own, kind, strlen(kind)) && !strcmp(own + strlen(kind), name))
-			return &facts->calibration[i];
-	}
-	return NULL;
+	if (length < 0 || (size_t)length >= sizeof(whole))
+		return NULL; /* no string is as long */
+	id = rls_string_pool_find(strings, whole, (size_t)length);
+	if (id)
+		place = (uintptr_t)rls_index_map_get(&facts->map, LIST_CALIBRATION, id);
+	return place ? &facts->calibration[place - 1] : NULL;
 }
 
 double rls_facts_calibration_error(const struct rls_facts *facts,
@@ -185,14 +191,15 @@ double rls_facts_calibration_error(const struct rls_facts *facts,
 }
 
 double rls_facts_operation_error(const struct rls_facts *facts,
-				 const struct rls_string_pool *strings, rls_string_id operation)
+				 const struct rls_string_pool *strings, rls_string_id operation,
+				 double otherwise)
 {
 	const char *name = rls_string_pool_get(strings, operation);
 	const struct rls_fact_calibration *own = find_figure(facts, strings, RLS_FIGURE_SPILL, name);
 
 	if (!own)
 		own = find_figure(facts, strings, RLS_FIGURE_OPERATION, name);
-	return own ? relative_error(own) : rls_facts_calibration_error(facts, strings);
+	return own ? relative_error(own) : otherwise;
 }
 
 bool rls_facts_knows_spill(const struct rls_facts *facts, const struct rls_string_pool *strings,

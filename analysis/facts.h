@@ -80,10 +80,11 @@ int rls_facts_add(struct rls_facts *facts, const struct rls_event *event);
  * the figures; 0.25 when there are none. */
 double rls_facts_calibration_error(const struct rls_facts *facts,
 				   const struct rls_string_pool *strings);
-/* The same of hits in one operation, by its own figure if there is one: of what others' hits cost it, where that is
- * known, as it has hardly any. */
+/* The same of hits in one operation, by its own figure: of what others' hits cost it, where that is
+ * known, as it has hardly any. Without a figure: otherwise, the error of all hits. */
 double rls_facts_operation_error(const struct rls_facts *facts,
-				 const struct rls_string_pool *strings, rls_string_id operation);
+				 const struct rls_string_pool *strings, rls_string_id operation,
+				 double otherwise);
 /* What others' hits cost the operation was charged. */
 bool rls_facts_knows_spill(const struct rls_facts *facts, const struct rls_string_pool *strings,
 			   rls_string_id operation);

@@ -185,6 +185,13 @@ int rls_string_pool_add(struct rls_string_pool *pool, const char *text, size_t l
 	return 0;
 }
 
+rls_string_id rls_string_pool_find(const struct rls_string_pool *pool, const char *text, size_t length)
+{
+	uint32_t hash = (uint32_t)rls_text_hash(pool->seed, text, length);
+
+	return pool->slots[find_slot(pool, text, length, hash)];
+}
+
 const char *rls_string_pool_get(const struct rls_string_pool *pool, rls_string_id id)
 {
 	return id < pool->count ? pool->strings[id].text : "";

@@ -26,6 +26,10 @@ void rls_string_pool_free(struct rls_string_pool *pool);
 int rls_string_pool_add(struct rls_string_pool *pool, const char *text, size_t length,
 			rls_string_id *out);
 
+/* The id of text that was interned as it is; 0: none was, or it is empty. */
+rls_string_id rls_string_pool_find(const struct rls_string_pool *pool, const char *text,
+				   size_t length);
+
 /* The text of an id, NUL-terminated, valid until the pool is freed; "" for an unknown id. */
 const char *rls_string_pool_get(const struct rls_string_pool *pool, rls_string_id id);
 

@@ -488,6 +488,31 @@ static void test_operations_have_their_own_error(void **unused)
 	script_end(&script);
 }
 
+/* A name that is as long as names may be has no figure: that one's name would be longer. */
+static void test_the_longest_name_has_no_figure(void **unused)
+{
+	static char figure[sizeof(RLS_FIGURE_OPERATION) + RLS_STRING_BYTES_MAX] = RLS_FIGURE_OPERATION;
+	const char *operation = figure + sizeof(RLS_FIGURE_OPERATION) - 1;
+	struct rls_report *report;
+	struct script script;
+
+	memset(figure + sizeof(RLS_FIGURE_OPERATION) - 1, 'x', RLS_STRING_BYTES_MAX);
+	begin(&script);
+	add_figure(&script, "workload.hit", 1000, 300);
+	add_figure(&script, figure, 1000, 100); /* cut */
+	add_operation(&script, 1010, 1, 1, operation);
+	add_hits(&script, 2010, 1, 1, 1, 100);
+	add_operation(&script, 2010, 1, 1, operation + sizeof(RLS_FIGURE_OPERATION) - 1);
+	add_hits(&script, 3010, 1, 1, 1, 100);
+	add_end(&script, 3010);
+	report = script_report(&script);
+	assert_int_equal(find_row(report, 1, 1, "", operation, "python", CPU)->error_ns, 30);
+	assert_int_equal(find_row(report, 1, 1, "", operation + sizeof(RLS_FIGURE_OPERATION) - 1,
+				  "python", CPU)->error_ns, 10);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 /* What others' hits cost an operation is a cost without hits: the next hits still tell of all since the last
  * ones, and it is as far off as its own figure. */
 static void test_costs_without_hits(void **unused)
@@ -620,6 +645,7 @@ int main(void)
 		cmocka_unit_test(test_a_wait_is_the_last_instant),
 		cmocka_unit_test(test_error_is_honest),
 		cmocka_unit_test(test_operations_have_their_own_error),
+		cmocka_unit_test(test_the_longest_name_has_no_figure),
 		cmocka_unit_test(test_costs_without_hits),
 		cmocka_unit_test(test_ends_of_the_unknown),
 		cmocka_unit_test(test_phases_without_time_take_no_room),

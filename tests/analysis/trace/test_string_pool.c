@@ -101,6 +101,19 @@ static void cuts_at_a_character(void **state)
 	rls_string_pool_free(pool);
 }
 
+static void finds_without_adding(void **state)
+{
+	struct rls_string_pool *pool = rls_string_pool_new();
+	rls_string_id a = add(pool, "a"), ab = add(pool, "ab");
+
+	assert_int_equal(rls_string_pool_find(pool, "abc", 1), a);
+	assert_int_equal(rls_string_pool_find(pool, "abc", 2), ab);
+	assert_int_equal(rls_string_pool_find(pool, "abc", 3), 0);
+	assert_int_equal(rls_string_pool_find(pool, "", 0), 0);
+	assert_int_equal(rls_string_pool_count(pool), 3);
+	rls_string_pool_free(pool);
+}
+
 /* Of CPython 3.11, which has its bytes hashed by the same function (PYTHONHASHSEED 0 and 1). */
 static void hashes_as_siphash_1_3_does(void **state)
 {
@@ -171,6 +184,7 @@ int main(void)
 		cmocka_unit_test(keeps_pointers_good_while_growing),
 		cmocka_unit_test(replaces_what_is_not_utf8),
 		cmocka_unit_test(cuts_at_a_character),
+		cmocka_unit_test(finds_without_adding),
 		cmocka_unit_test(hashes_as_siphash_1_3_does),
 		cmocka_unit_test(names_made_to_collide_do_not),
 	};
