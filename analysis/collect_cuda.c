@@ -72,30 +72,38 @@ static void add_clock(struct rls_collector *c, const struct rls_process *process
 
 /* --- calls -------------------------------------------------------------------------- */
 
-/* Of the scopes in which the calls were made, which are scaled alike; NULL: of a thread that is gone. */
-static const struct rls_scope *scope_of(const struct rls_process *process,
-					const struct rls_call_total *total)
+static uint64_t pair(uint32_t high, uint32_t low)
 {
+	return (uint64_t)high << 32 | low;
+}
+
+/* By thread, phase and operation a scope that says by what calls are scaled: all in which a
+ * total's calls were made say the same. */
+static int map_scales(const struct rls_process *process, struct rls_index_map *scales)
+{
+	int err = 0;
+
 	for (const struct rls_thread *t = process->threads; t; t = t->next) {
-		for (const struct rls_scope *s = t->tid == total->tid ? t->scopes : NULL; s; s = s->next)
-			if (s->phase == total->phase && s->operation == total->operation)
-				return s;
+		for (struct rls_scope *s = t->scopes; !err && s; s = s->next)
+			if (s->calls_scale > 0)
+				err = rls_index_map_put(scales, pair(t->tid, s->phase),
+							s->operation, s);
 	}
-	return NULL;
+	return err;
 }
 
 /* From those that were traced to all there were. */
 static void scale_call(struct rls_cuda_call_row *row, const struct rls_scope *scope)
 {
-	if (!scope || scope->calls_scale <= 0)
+	if (!scope)
 		return;
 	row->count = rls_round_bounded((double)row->count * scope->calls_scale);
 	row->launches = rls_round_bounded((double)row->launches * scope->calls_scale);
 	row->wall_ns = rls_round_bounded((double)row->wall_ns * scope->calls_time_scale);
 }
 
-static void add_call(struct rls_collector *c, const struct rls_process *process,
-		     const struct rls_call_total *total)
+static void add_call(struct rls_collector *c, uint32_t pid, const struct rls_call_total *total,
+		     const struct rls_index_map *scales)
 {
 	struct rls_cuda_call_row *row =
 		rls_collect_append(c, &c->report->cuda_calls, &c->cuda_call_capacity,
@@ -104,7 +112,7 @@ static void add_call(struct rls_collector *c, const struct rls_process *process,
 	if (!row)
 		return;
 	*row = (struct rls_cuda_call_row){
-		.pid = process->pid,
+		.pid = pid,
 		.tid = total->tid,
 		.phase = rls_collect_string(c, total->phase),
 		.operation = rls_collect_string(c, total->operation),
@@ -113,7 +121,18 @@ static void add_call(struct rls_collector *c, const struct rls_process *process,
 		.wall_ns = total->wall_ns,
 		.launches = total->launches,
 	};
-	scale_call(row, scope_of(process, total));
+	scale_call(row, rls_index_map_get(scales, pair(total->tid, total->phase), total->operation));
+}
+
+static void add_calls(struct rls_collector *c, const struct rls_process *process)
+{
+	struct rls_index_map scales = {0};
+
+	if (!c->err && process->calls.count)
+		c->err = map_scales(process, &scales);
+	for (size_t i = 0; i < process->calls.count && !c->err; i++)
+		add_call(c, process->pid, &process->calls.totals[i], &scales);
+	rls_index_map_free(&scales);
 }
 
 /* --- operations --------------------------------------------------------------------- */
@@ -201,8 +220,7 @@ void rls_collect_cuda(struct rls_collector *c, const struct rls_process *process
 
 	for (const struct rls_gpu_device *d = process->gpu.devices; d && !c->err; d = d->next)
 		add_device(c, process, d);
-	for (size_t i = 0; i < process->calls.count && !c->err; i++)
-		add_call(c, process, &process->calls.totals[i]);
+	add_calls(c, process);
 	add_operations(c, process, first_call, first_device);
 	add_clock(c, process);
 }
