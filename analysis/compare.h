@@ -98,7 +98,7 @@ struct rls_compare_options {
 };
 
 struct rls_compare_run {
-	const char *name;           /* of the trace */
+	const char *name;           /* of the trace: any bytes */
 	const struct rls_series *series;
 };
 

@@ -3,6 +3,7 @@
 #define RLS_UTF8_H
 
 #include <stddef.h>
+#include <string.h>
 
 #define RLS_UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD, in place of each byte that is none */
 
@@ -34,6 +35,16 @@ static inline size_t rls_utf8_bytes(const char *text, size_t left)
 		return forms[i].bytes;
 	}
 	return 0;
+}
+
+/* Bytes of valid text, or of the whole characters among its first most bytes if it is longer. */
+static inline size_t rls_utf8_cut(const char *text, size_t most)
+{
+	size_t bytes = strnlen(text, most);
+
+	while (bytes && (text[bytes] & 0xc0) == 0x80)
+		bytes--;
+	return bytes;
 }
 
 #endif

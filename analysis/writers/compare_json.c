@@ -45,7 +45,7 @@ static void print_run(FILE *out, const struct rls_compare_run *run, size_t side)
 	const struct rls_report *report = run->series->report;
 
 	fputs("{\"trace\": ", out);
-	rls_json_print_string(out, run->name);
+	rls_json_print_path(out, run->name);
 	fprintf(out, ", \"side\": %zu, \"tool\": ", side);
 	rls_json_print_string(out, report->tool);
 	fprintf(out, ", \"duration_ns\": %" PRIu64 ", \"complete\": %s, \"left_out\": %s, \"warnings\": ",

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "analysis/utf8.h"
 #include "analysis/writers/embedded.h"
 #include "analysis/writers/html_overview.h"
 #include "analysis/writers/html_page.h"
 #include "analysis/writers/writer.h"
 
 #define TITLE_BYTES 256
+#define NAME_BYTES_MAX 200 /* of it; more would only fill the window's frame */
 
 static int write_model(const struct rls_report *report, FILE *out,
 		       const struct rls_write_options *options)
@@ -38,9 +40,11 @@ static int write_overview(const struct rls_report *report, FILE *out)
 
 static void make_title(const struct rls_report *report, char title[static TITLE_BYTES])
 {
+	const char *name = report->process_count ? report->processes[0].name : "";
+
 	if (report->process_count == 1)
-		snprintf(title, TITLE_BYTES, "%.200s (%" PRIu32 ")", report->processes[0].name,
-			 report->processes[0].pid);
+		snprintf(title, TITLE_BYTES, "%.*s (%" PRIu32 ")",
+			 (int)rls_utf8_cut(name, NAME_BYTES_MAX), name, report->processes[0].pid);
 	else
 		snprintf(title, TITLE_BYTES, "%zu processes", report->process_count);
 }

@@ -5,25 +5,47 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "analysis/utf8.h"
 #include "analysis/writers/columns.h"
 #include "analysis/writers/embedded.h"
 #include "analysis/writers/json_string.h"
 #include "analysis/writers/writer.h"
 
 /* The report's strings are valid UTF-8; only what JSON forbids in a string is escaped. */
+static void print_byte(FILE *out, unsigned char c)
+{
+	if (c == '"' || c == '\\')
+		putc_unlocked('\\', out);
+	if (c < 0x20 || c == 0x7f)
+		fprintf(out, "\\u%04x", c);
+	else
+		putc_unlocked(c, out);
+}
+
 void rls_json_print_string(FILE *out, const char *text)
 {
 	putc_unlocked('"', out);
-	for (; *text; text++) {
-		unsigned char c = *text;
+	for (; *text; text++)
+		print_byte(out, (unsigned char)*text);
+	putc_unlocked('"', out);
+}
 
-		if (c == '"' || c == '\\')
-			putc_unlocked('\\', out);
-		if (c < 0x20 || c == 0x7f)
-			fprintf(out, "\\u%04x", c);
-		else
-			putc_unlocked(c, out);
+void rls_json_print_path(FILE *out, const char *path)
+{
+	size_t left = strlen(path);
+
+	putc_unlocked('"', out);
+	while (left) {
+		size_t bytes = rls_utf8_bytes(path, left);
+
+		if (!bytes)
+			fputs(RLS_UTF8_REPLACEMENT, out);
+		for (size_t i = 0; i < bytes; i++)
+			print_byte(out, (unsigned char)path[i]);
+		path += bytes ? bytes : 1;
+		left -= bytes ? bytes : 1;
 	}
 	putc_unlocked('"', out);
 }

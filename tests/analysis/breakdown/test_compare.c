@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -335,6 +337,24 @@ static void test_too_little_to_tell(void **unused)
 	rls_series_free(b);
 }
 
+/* The shell gives any bytes. */
+static void test_names_of_files_may_be_no_utf8(void **unused)
+{
+	struct rls_series *series = record(1, 1, 1);
+	const struct rls_compare_run run = {"w\xff\xc3\xa9\xe6\xa8\"\n.trace", series};
+	const struct rls_compare_side side = {.runs = &run, .run_count = 1};
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	rls_compare_write_json(out, &side, 1, &options);
+	fclose(out);
+	assert_non_null(strstr(text, "{\"trace\": \"w\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd"
+				     "\\\"\\u000a.trace\""));
+	free(text);
+	rls_series_free(series);
+}
+
 static void test_rules(void **unused)
 {
 	static const char *const wrong[] = {"", "a.total", "total > 5%", "a.total > 5", "a.no > 5%",
@@ -392,6 +412,7 @@ int main(void)
 		cmocka_unit_test(test_a_row_goes_along_by_half),
 		cmocka_unit_test(test_scatter_between_runs_counts),
 		cmocka_unit_test(test_too_little_to_tell),
+		cmocka_unit_test(test_names_of_files_may_be_no_utf8),
 		cmocka_unit_test(test_rules),
 	};
 

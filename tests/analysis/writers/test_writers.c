@@ -230,6 +230,44 @@ static void test_csv_quotes(void **unused)
 	script_end(&script);
 }
 
+/* --- html --------------------------------------------------------------------------- */
+
+static void assert_title(const char *name, const char *expected)
+{
+	const struct rls_write_options options = {0};
+	struct rls_report *report;
+	struct script script;
+	char *text;
+
+	script_begin(&script);
+	add_process(&script, 10, 1, name);
+	add_end(&script, 20);
+	report = script_report(&script);
+	text = render(report, "html", &options);
+	assert_non_null(strstr(text, expected));
+	free(text);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+static void test_titles_are_cut_between_characters(void **unused)
+{
+	char name[301] = "x", expected[301];
+
+	assert_title("python3", "<title>python3 (1)");
+	memset(name, 'x', 200);
+	snprintf(expected, sizeof(expected), ">%.200s (1)", name);
+	assert_title(name, expected);
+	memcpy(name + 200, "y\xc3\xa9", 4);
+	assert_title(name, expected);
+	memcpy(name + 198, "\xe6\xa8\xa1", 4); /* from 198 to 200: half of it would fit */
+	snprintf(expected, sizeof(expected), ">%.198s (1)", name);
+	assert_title(name, expected);
+	memcpy(name + 197, "\xe6\xa8\xa1", 4);
+	snprintf(expected, sizeof(expected), ">%.200s (1)", name);
+	assert_title(name, expected);
+}
+
 /* --- text --------------------------------------------------------------------------- */
 
 static unsigned int widest_table_line(const char *text)
@@ -391,6 +429,7 @@ int main(void)
 		cmocka_unit_test(test_json_keeps_to_the_schema),
 		cmocka_unit_test(test_columns_are_the_schema),
 		cmocka_unit_test(test_csv_quotes),
+		cmocka_unit_test(test_titles_are_cut_between_characters),
 		cmocka_unit_test(test_text_is_harmless_and_fits),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_names_are_cut_and_padded),
