@@ -2,11 +2,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/timeline.h"
+#include "analysis/sweep.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define NS_PER_S 1000000000ull
@@ -195,6 +196,56 @@ static void test_many_threads(void **unused)
 	script_end(&script);
 }
 
+static size_t count_scopes(const struct rls_timeline *timeline)
+{
+	size_t count = 0;
+
+	for (const struct rls_process *p = timeline->processes; p; p = p->next) {
+		for (const struct rls_thread *t = p->threads; t; t = t->next) {
+			for (const struct rls_scope *s = t->scopes; s; s = s->next)
+				count++;
+		}
+	}
+	return count;
+}
+
+/* Memory is that of the report: a phase in which a thread did nothing is no row of it. */
+static void test_phases_without_time_take_no_room(void **unused)
+{
+	struct rls_timeline timeline = { 0 };
+	struct rls_report *report;
+	struct script script;
+	char phase[16];
+
+	script_begin(&script);
+	add_process(&script, 10, 1, "p");
+	for (uint32_t tid = 1; tid <= 20; tid++)
+		add_thread(&script, 10, 1, tid);
+	add_category(&script, 10, 1, 1, RLS_CATEGORY_PYTHON);
+	for (int i = 0; i < 50; i++) {
+		snprintf(phase, sizeof(phase), "%d", i);
+		add_phase(&script, 20, 1, phase);
+	}
+	add_phase(&script, 20, 1, "last");
+	add_category(&script, 20, 1, 1, RLS_CATEGORY_BACKEND);
+	add_end(&script, 30);
+	for (size_t i = 0; i < script.count; i++)
+		assert_int_equal(rls_sweep_event(&timeline, &script.events[i]), 0);
+	assert_int_equal(rls_sweep_finish(&timeline), 0);
+	assert_int_equal(count_scopes(&timeline), 20 * 2);
+	rls_timeline_free(&timeline);
+
+	report = script_report(&script);
+	assert_int_equal(report->breakdown_count, 20 * 2);
+	assert_int_equal(find_row(report, 1, 1, "", "", "python", RLS_RESOURCE_CPU)->wall_ns, 10);
+	assert_int_equal(find_row(report, 1, 1, "last", "", "backend", RLS_RESOURCE_CPU)->wall_ns, 10);
+	assert_int_equal(find_row(report, 1, 20, "last", "", "unknown", RLS_RESOURCE_CPU)->wall_ns, 10);
+	assert_int_equal(report->transition_count, 1);
+	assert_string_equal(report->transitions[0].phase, "last");
+	rls_report_free(report);
+	script_end(&script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +255,7 @@ int main(void)
 		cmocka_unit_test(test_ends_of_time),
 		cmocka_unit_test(test_in_a_report),
 		cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_phases_without_time_take_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,16 +109,17 @@ static void test_counts_are_scaled_by_time(void **unused)
 	rls_report_free(report);
 }
 
-static void add_cuda_call(struct script *script, uint64_t time_ns, uint64_t duration_ns)
+static void add_cuda_call(struct script *script, uint64_t time_ns, uint32_t tid, uint64_t duration_ns)
 {
-	struct rls_event *event = script_add(script, RLS_EVENT_CUDA_CALL, time_ns, 1, 1);
+	struct rls_event *event = script_add(script, RLS_EVENT_CUDA_CALL, time_ns, 1, tid);
 
 	event->cuda_call.name = script_string(script, "cudaLaunchKernel");
 	event->cuda_call.duration_ns = duration_ns;
 	event->cuda_call.launches = true;
 }
 
-/* Half of the windows' time is in calls, and a quarter of the rest by looks that are never wrong. */
+/* Half of the windows' time is in calls, and a quarter of the rest by looks that are never wrong. Another thread
+ * makes one call in the same operation and is gone before a window ends. */
 static struct rls_report *record_cuda_calls(void)
 {
 	struct rls_report *report;
@@ -126,6 +127,10 @@ static struct rls_report *record_cuda_calls(void)
 	uint64_t at_ns = 0;
 
 	begin(&script, 0);
+	add_thread(&script, 0, 1, 2);
+	add_operation(&script, 0, 1, 2, "step");
+	add_cuda_call(&script, 20, 2, 10);
+	script_add(&script, RLS_EVENT_THREAD_END, 30, 1, 2);
 	for (int w = 0; w < WINDOWS; w++) {
 		if (w)
 			add_window(&script, at_ns, true);
@@ -135,7 +140,7 @@ static struct rls_report *record_cuda_calls(void)
 			add_category(&script, at_ns + WINDOW_NS / 20, 1, 1, RLS_CATEGORY_CUDA_API);
 			add_look(&script, at_ns + WINDOW_NS / 20 + 10, RLS_CATEGORY_CUDA_API);
 			add_category(&script, at_ns + WINDOW_NS / 10 - 1, 1, 1, RLS_CATEGORY_PYTHON);
-			add_cuda_call(&script, at_ns + WINDOW_NS / 10 - 1, WINDOW_NS / 20 - 1);
+			add_cuda_call(&script, at_ns + WINDOW_NS / 10 - 1, 1, WINDOW_NS / 20 - 1);
 		}
 		add_window(&script, at_ns, false);
 		for (int i = 0; i < 10 * CLOSED; i++, at_ns += WINDOW_NS / 10)
@@ -155,13 +160,16 @@ static void test_cuda_calls_are_scaled_to_their_category(void **unused)
 	double expected_ns = WINDOWS * WINDOW_NS * (0.5 + 0.25 * CLOSED);
 
 	assert_true(fabs((double)row->wall_ns - expected_ns) < 0.02 * expected_ns);
-	assert_int_equal(report->cuda_call_count, 1);
+	assert_int_equal(report->cuda_call_count, 2);
 	assert_int_equal(report->cuda_operation_count, 1);
 	assert_int_equal(report->cuda_calls[0].count, 10 * WINDOWS * (1 + CLOSED));
 	assert_int_equal(report->cuda_calls[0].launches, report->cuda_calls[0].count);
 	assert_true(fabs((double)report->cuda_calls[0].wall_ns - (double)row->wall_ns) <
 		    1e-6 * expected_ns);
-	assert_int_equal(report->cuda_operations[0].api_ns, report->cuda_calls[0].wall_ns);
+	assert_int_equal(report->cuda_calls[1].tid, 2);
+	assert_int_equal(report->cuda_calls[1].count, 1);
+	assert_int_equal(report->cuda_calls[1].wall_ns, 10);
+	assert_int_equal(report->cuda_operations[0].api_ns, report->cuda_calls[0].wall_ns + 10);
 	rls_report_free(report);
 }
 

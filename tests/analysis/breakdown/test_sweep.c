@@ -2,12 +2,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/sweep.h"
+#include "analysis/facts.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define CPU RLS_RESOURCE_CPU
@@ -491,24 +490,24 @@ static void test_operations_have_their_own_error(void **unused)
 /* A name that is as long as names may be has no figure: that one's name would be longer. */
 static void test_the_longest_name_has_no_figure(void **unused)
 {
-	static char figure[sizeof(RLS_FIGURE_OPERATION) + RLS_STRING_BYTES_MAX] = RLS_FIGURE_OPERATION;
-	const char *operation = figure + sizeof(RLS_FIGURE_OPERATION) - 1;
+	enum { BEFORE = sizeof(RLS_FIGURE_OPERATION) - 1 };
+	static char figure[BEFORE + RLS_STRING_BYTES_MAX + 1] = RLS_FIGURE_OPERATION;
+	const char *operation = figure + BEFORE;
 	struct rls_report *report;
 	struct script script;
 
-	memset(figure + sizeof(RLS_FIGURE_OPERATION) - 1, 'x', RLS_STRING_BYTES_MAX);
+	memset(figure + BEFORE, 'x', RLS_STRING_BYTES_MAX);
 	begin(&script);
 	add_figure(&script, "workload.hit", 1000, 300);
 	add_figure(&script, figure, 1000, 100); /* cut */
 	add_operation(&script, 1010, 1, 1, operation);
 	add_hits(&script, 2010, 1, 1, 1, 100);
-	add_operation(&script, 2010, 1, 1, operation + sizeof(RLS_FIGURE_OPERATION) - 1);
+	add_operation(&script, 2010, 1, 1, operation + BEFORE);
 	add_hits(&script, 3010, 1, 1, 1, 100);
 	add_end(&script, 3010);
 	report = script_report(&script);
 	assert_int_equal(find_row(report, 1, 1, "", operation, "python", CPU)->error_ns, 30);
-	assert_int_equal(find_row(report, 1, 1, "", operation + sizeof(RLS_FIGURE_OPERATION) - 1,
-				  "python", CPU)->error_ns, 10);
+	assert_int_equal(find_row(report, 1, 1, "", operation + BEFORE, "python", CPU)->error_ns, 10);
 	rls_report_free(report);
 	script_end(&script);
 }
@@ -561,54 +560,6 @@ static void test_ends_of_the_unknown(void **unused)
 }
 
 /* Nothing but what belongs to the recording. */
-static size_t count_scopes(const struct rls_timeline *timeline)
-{
-	size_t count = 0;
-
-	for (const struct rls_process *p = timeline->processes; p; p = p->next) {
-		for (const struct rls_thread *t = p->threads; t; t = t->next) {
-			for (const struct rls_scope *s = t->scopes; s; s = s->next)
-				count++;
-		}
-	}
-	return count;
-}
-
-/* Memory is that of the report: a phase in which a thread did nothing is no row of it. */
-static void test_phases_without_time_take_no_room(void **unused)
-{
-	struct rls_timeline timeline = { 0 };
-	struct rls_report *report;
-	struct script script;
-	char phase[16];
-
-	begin(&script);
-	for (uint32_t tid = 2; tid <= 20; tid++)
-		add_thread(&script, 10, 1, tid);
-	for (int i = 0; i < 50; i++) {
-		snprintf(phase, sizeof(phase), "%d", i);
-		add_phase(&script, 20, 1, phase);
-	}
-	add_phase(&script, 20, 1, "last");
-	add_category(&script, 20, 1, 1, RLS_CATEGORY_BACKEND);
-	add_end(&script, 30);
-	for (size_t i = 0; i < script.count; i++)
-		assert_int_equal(rls_sweep_event(&timeline, &script.events[i]), 0);
-	assert_int_equal(rls_sweep_finish(&timeline), 0);
-	assert_int_equal(count_scopes(&timeline), 20 * 2);
-	rls_timeline_free(&timeline);
-
-	report = script_report(&script);
-	assert_int_equal(report->breakdown_count, 20 * 2);
-	assert_int_equal(find_row(report, 1, 1, "", "", "python", CPU)->wall_ns, 10);
-	assert_int_equal(find_row(report, 1, 1, "last", "", "backend", CPU)->wall_ns, 10);
-	assert_int_equal(find_row(report, 1, 20, "last", "", "unknown", CPU)->wall_ns, 10);
-	assert_int_equal(report->transition_count, 1);
-	assert_string_equal(report->transitions[0].phase, "last");
-	rls_report_free(report);
-	script_end(&script);
-}
-
 static void test_a_trace_of_nothing(void **unused)
 {
 	struct rls_report *report;
@@ -648,7 +599,6 @@ int main(void)
 		cmocka_unit_test(test_the_longest_name_has_no_figure),
 		cmocka_unit_test(test_costs_without_hits),
 		cmocka_unit_test(test_ends_of_the_unknown),
-		cmocka_unit_test(test_phases_without_time_take_no_room),
 		cmocka_unit_test(test_a_trace_of_nothing),
 	};
 
