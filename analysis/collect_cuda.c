@@ -46,8 +46,8 @@ static void add_device(struct rls_collector *c, const struct rls_process *proces
 	entry->kernel_ns = device->kernel_ns;
 	entry->memcpy_ns = device->memcpy_ns;
 	entry->kernels = device->kernels;
-	entry->smi_style_percent = rls_smi_windows_percent(&device->windows,
-							   process->end_ns - process->start_ns);
+	entry->smi_style_percent =
+		rls_gpu_device_smi_percent(device, process->end_ns - process->start_ns);
 	add_launched(c, entry, device);
 }
 

@@ -216,6 +216,29 @@ static int wait_for_launch(struct rls_gpu_work *work, const struct rls_gpu_inter
 	return drain(work, RLS_WAITING_MAX - 1);
 }
 
+/* Whether a kernel began in the life is open at its start: the life may end at that instant. */
+static void add_to_windows(struct rls_gpu_device *device, uint64_t start_ns, uint64_t end_ns)
+{
+	if (start_ns > device->latest_kernel.start_ns) {
+		rls_smi_windows_add(&device->windows, device->latest_kernel.start_ns,
+				    device->latest_kernel.end_ns);
+		device->latest_kernel.start_ns = start_ns;
+		device->latest_kernel.end_ns = end_ns;
+	} else if (end_ns > device->latest_kernel.end_ns) {
+		device->latest_kernel.end_ns = end_ns;
+	}
+}
+
+double rls_gpu_device_smi_percent(const struct rls_gpu_device *device, uint64_t life_ns)
+{
+	struct rls_smi_windows windows = device->windows;
+
+	if (device->latest_kernel.start_ns < life_ns)
+		rls_smi_windows_add(&windows, device->latest_kernel.start_ns,
+				    device->latest_kernel.end_ns);
+	return rls_smi_windows_percent(&windows, life_ns);
+}
+
 int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
 		     uint64_t life_start_ns, bool in_life)
 {
@@ -245,8 +268,8 @@ int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
 	}
 	/* A graph is kernels too, only not told apart. */
 	if (in_life && (interval.kind == RLS_GPU_KERNEL || interval.kind == RLS_GPU_GRAPH))
-		rls_smi_windows_add(&device->windows, interval.start_ns - life_start_ns,
-				    interval.end_ns - life_start_ns);
+		add_to_windows(device, interval.start_ns - life_start_ns,
+			       interval.end_ns - life_start_ns);
 	return wait_for_launch(work, &interval);
 }
 

@@ -52,7 +52,10 @@ struct rls_gpu_device {
 	uint32_t device;
 	bool any;                   /* it has had work */
 	struct rls_gpu_busy busy;
-	struct rls_smi_windows windows;
+	struct rls_smi_windows windows; /* of all kernels but the latest */
+	struct {
+		uint64_t start_ns, end_ns;      /* since the life's start */
+	} latest_kernel;
 	uint64_t kernel_ns;
 	uint64_t memcpy_ns;
 	uint64_t kernels;
@@ -97,11 +100,14 @@ void rls_gpu_work_free(struct rls_gpu_work *work);
 int rls_gpu_work_launch(struct rls_gpu_work *work, const struct rls_launch *launch);
 
 /* An interval of a kind that counts as busy, sorted by start; life_start_ns is the start of
- * the process's life, in_life says that it began before its end. 0, or -ENOMEM. */
+ * the process's life, in_life says that its end has not been seen. 0, or -ENOMEM. */
 int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
 		     uint64_t life_start_ns, bool in_life);
 
 /* No more launches will come: files what still waits. 0, or -ENOMEM. */
 int rls_gpu_work_finish(struct rls_gpu_work *work);
+
+/* rls_smi_windows_percent (gpu_busy.h) of the device, for a life of this length. */
+double rls_gpu_device_smi_percent(const struct rls_gpu_device *device, uint64_t life_ns);
 
 #endif

@@ -275,6 +275,26 @@ static void test_late_launches(void **unused)
 	script_end(&script);
 }
 
+/* A life is [start, end). */
+static void test_a_kernel_that_starts_at_the_lifes_end_is_not_in_it(void **unused)
+{
+	const uint64_t start = 1000, end = start + 100000000;
+	struct rls_report *report;
+	struct script script;
+
+	script_begin(&script);
+	add_process(&script, start, 1, "p");
+	add_gpu(&script, end, end + 100, 1, RLS_GPU_KERNEL, 0);
+	add_gpu(&script, end, end + 200, 1, RLS_GPU_KERNEL, 0);
+	script_add(&script, RLS_EVENT_PROCESS_END, end, 1, 0);
+	add_end(&script, 2 * end);
+	report = script_report(&script);
+	assert_true(report->gpu[0].smi_style_percent == 0);
+	assert_int_equal(report->gpu[0].kernels, 2);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 static void test_smi_windows_are_exact_sixths(void **unused)
 {
 	const uint64_t start = 1000, second = 1000000000;
@@ -588,6 +608,7 @@ int main(void)
 		cmocka_unit_test(test_a_wait_on_the_gpu_is_not_busy),
 		cmocka_unit_test(test_work_is_filed_where_it_was_launched),
 		cmocka_unit_test(test_late_launches),
+		cmocka_unit_test(test_a_kernel_that_starts_at_the_lifes_end_is_not_in_it),
 		cmocka_unit_test(test_smi_windows_are_exact_sixths),
 		cmocka_unit_test(test_impossible_gpu_records_are_left_out),
 		cmocka_unit_test(test_gpu_outlives_the_threads),
