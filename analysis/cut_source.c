@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/grow.h"
+#include "analysis/index_map.h"
 #include "analysis/sweep.h"
 
 struct cut {
@@ -14,8 +15,16 @@ struct cut {
 	bool placed;                    /* they are instants now */
 	bool begun, ended;
 
-	struct rls_event *queue;        /* what the cut begins with; GPU work first */
+	struct kept_gpu *gpu;           /* until then: work that reaches into the cut */
+	size_t gpu_count, gpu_capacity;
+
+	struct rls_event *queue;        /* what the cut begins with */
 	size_t count, capacity, next;
+};
+
+struct kept_gpu {
+	const struct rls_process *process;
+	struct rls_event event;
 };
 
 /* What holds for the whole trace, wherever it stands. */
@@ -160,6 +169,51 @@ static int add_seen(struct cut *cut)
 	return err;
 }
 
+static int add_gpu(struct cut *cut, const struct kept_gpu *gpu)
+{
+	struct rls_event *event;
+	int err = add(cut, RLS_EVENT_GPU, gpu->event.pid, 0, &event);
+
+	if (!err)
+		event->gpu = gpu->event.gpu;
+	return err;
+}
+
+/* A process that has ended is told of for its work's sake, and is not alive in the cut. */
+static int add_ended(struct cut *cut, const struct rls_process *process)
+{
+	struct rls_event *event;
+	int err = add_process(cut, process);
+
+	return err ? err : add(cut, RLS_EVENT_PROCESS_END, process->pid, 0, &event);
+}
+
+/* Before the living: one of them may have the pid now. */
+static int add_work_of_ended(struct cut *cut)
+{
+	const struct rls_process *latest = NULL;
+	struct rls_index_map told = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < cut->gpu_count; i++) {
+		const struct rls_process *process = cut->gpu[i].process;
+		uintptr_t key = (uintptr_t)process;
+
+		if (!process->ended)
+			continue;
+		if (process != latest && !rls_index_map_get(&told, key, 0)) {
+			err = rls_index_map_put(&told, key, 0, cut);
+			if (!err)
+				err = add_ended(cut, process);
+		}
+		latest = process;
+		if (!err)
+			err = add_gpu(cut, &cut->gpu[i]);
+	}
+	rls_index_map_free(&told);
+	return err;
+}
+
 /* Where a thread is unseen, everything begins with a window's end, and what is seen after all
  * with another one's beginning. */
 static int begin(struct cut *cut)
@@ -167,12 +221,18 @@ static int begin(struct cut *cut)
 	bool unseen = any_unseen(cut);
 	int err = unseen ? add_window(cut, false) : 0;
 
+	if (!err)
+		err = add_work_of_ended(cut);
 	for (const struct rls_process *p = cut->before.processes; !err && p; p = p->next) {
 		if (p->started && !p->ended)
 			err = add_process(cut, p);
 	}
 	if (!err && unseen && !cut->before.closed)
 		err = add_seen(cut);
+	for (size_t i = 0; !err && i < cut->gpu_count; i++) {
+		if (!cut->gpu[i].process->ended)
+			err = add_gpu(cut, &cut->gpu[i]);
+	}
 	cut->begun = true;
 	return err;
 }
@@ -180,14 +240,16 @@ static int begin(struct cut *cut)
 /* GPU work that reaches into the cut waits for its beginning. */
 static int keep_gpu(struct cut *cut, const struct rls_event *event)
 {
-	struct rls_event *kept;
 	int err;
 
-	if (event->kind != RLS_EVENT_GPU || event->gpu.end_ns <= cut->from_ns || !event->time_ns)
+	if (event->kind != RLS_EVENT_GPU || event->gpu.end_ns <= cut->from_ns)
 		return 0;
-	err = add(cut, RLS_EVENT_GPU, event->pid, 0, &kept);
+	err = rls_grow(&cut->gpu, &cut->gpu_capacity, cut->gpu_count);
 	if (!err)
-		kept->gpu = event->gpu;
+		cut->gpu[cut->gpu_count++] = (struct kept_gpu){
+			.process = rls_timeline_process(&cut->before, event->pid),
+			.event = *event,
+		};
 	return err;
 }
 
@@ -236,9 +298,12 @@ static int next_within(struct cut *cut, struct rls_event *event)
 	int more, err;
 
 	while ((more = cut->whole->next(cut->whole, event)) > 0) {
+		bool counts;
+
 		if (is_fact(event->kind))
 			return 1;
-		if (!cut->placed && event->kind != RLS_EVENT_LIBRARY) {
+		counts = rls_sweep_counts(&cut->before, event);
+		if (!cut->placed && counts) {
 			cut->placed = true;
 			cut->from_ns += event->time_ns;
 			if (cut->to_ns != UINT64_MAX)
@@ -248,7 +313,7 @@ static int next_within(struct cut *cut, struct rls_event *event)
 				   event->kind != RLS_EVENT_LIBRARY))
 			return 1;
 		err = rls_sweep_event(&cut->before, event);
-		if (!err && cut->placed)
+		if (!err && counts)
 			err = keep_gpu(cut, event);
 		if (err)
 			return err;
@@ -321,6 +386,7 @@ static void free_cut(struct rls_event_source *source)
 
 	cut->whole->free(cut->whole);
 	rls_timeline_free(&cut->before);
+	free(cut->gpu);
 	free(cut->queue);
 	free(cut);
 }

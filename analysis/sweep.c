@@ -543,6 +543,15 @@ static bool advance(struct rls_timeline *timeline, const struct rls_event *event
 	return true;
 }
 
+bool rls_sweep_counts(const struct rls_timeline *timeline, const struct rls_event *event)
+{
+	if ((unsigned int)event->kind >= RLS_EVENT_MAX || !handlers[event->kind].timed)
+		return false;
+	if (timeline->any && event->time_ns < timeline->now_ns)
+		return false;
+	return event->kind != RLS_EVENT_GPU || is_possible(timeline, event);
+}
+
 int rls_sweep_event(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	if ((unsigned int)event->kind >= RLS_EVENT_MAX || !handlers[event->kind].take)

@@ -14,6 +14,10 @@
 
 #include "timeline.h"
 
+/* Whether the next event's instant counts: a trace begins with the first one that does. It does not
+ * for kinds without one, for GPU work whose times cannot be, and when it lies before the last one. */
+bool rls_sweep_counts(const struct rls_timeline *timeline, const struct rls_event *event);
+
 /* The next event, not before the last one. 0, or -ENOMEM. */
 int rls_sweep_event(struct rls_timeline *timeline, const struct rls_event *event);
 

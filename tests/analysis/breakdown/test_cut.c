@@ -179,6 +179,94 @@ static void test_stacks_told_before_a_part_are_known_in_it(void **unused)
 	script_end(&script);
 }
 
+/* Records are delivered late: the work is the ended process's, which is not alive for it. */
+static void test_work_of_an_ended_process_does_not_revive_it(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	add_process(&script, 0, 2, "ended");
+	add_gpu(&script, 2000, 7000, 2, RLS_GPU_KERNEL, 0);
+	add_gpu(&script, 2500, 8000, 2, RLS_GPU_KERNEL, 0);
+	script_add(&script, RLS_EVENT_PROCESS_END, 3000, 2, 0);
+	report = cut(&script, 4000, 10000);
+	assert_int_equal(report->process_count, 2);
+	assert_string_equal(report->processes[1].name, "ended");
+	assert_int_equal(report->processes[1].start_ns, report->processes[1].end_ns);
+	assert_int_equal(report->gpu_count, 1);
+	assert_int_equal(report->gpu[0].busy_ns, 4000);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+/* What has the pid since is another process, without that work. */
+static void test_work_of_an_ended_process_is_not_its_successors(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script);
+	add_process(&script, 0, 2, "ended");
+	add_gpu(&script, 2000, 7000, 2, RLS_GPU_KERNEL, 0);
+	script_add(&script, RLS_EVENT_PROCESS_END, 3000, 2, 0);
+	add_process(&script, 3500, 2, "successor");
+	report = cut(&script, 4000, 10000);
+	assert_int_equal(report->process_count, 3);
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct rls_process_entry *process = &report->processes[i];
+
+		assert_int_equal(process->end_ns - process->start_ns,
+				 strcmp(process->name, "ended") ? 6000 : 0);
+	}
+	assert_int_equal(report->gpu_count, 1);
+	assert_true(report->gpu[0].smi_style_percent == 0);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+/* Whoever looks at the time line takes a process's name from when its first work is told. */
+static void test_a_process_is_told_of_before_its_work(void **unused)
+{
+	struct rls_event_source *source, *part;
+	bool told = false, worked = false;
+	struct rls_event event;
+	struct script script;
+
+	begin(&script);
+	add_gpu(&script, 2000, 7000, 1, RLS_GPU_KERNEL, 0);
+	assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings,
+					       &source),
+			 0);
+	assert_int_equal(rls_cut_source_new(source, 4000, UINT64_MAX, &part), 0);
+	while (part->next(part, &event) > 0) {
+		told |= event.kind == RLS_EVENT_PROCESS;
+		worked |= event.kind == RLS_EVENT_GPU;
+		assert_true(told || !worked);
+	}
+	assert_true(worked);
+	part->free(part);
+	script_end(&script);
+}
+
+/* A time that could not be collected is 0: the trace begins later. */
+static void test_impossible_work_is_not_where_a_trace_begins(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	script_begin(&script);
+	add_gpu(&script, 0, 5, 1, RLS_GPU_KERNEL, 0);
+	add_process(&script, 100000, 1, "p");
+	add_thread(&script, 100000, 1, 1);
+	add_end(&script, 110000);
+	report = cut(&script, 0, 5000);
+	assert_int_equal(report->thread_count, 1);
+	assert_int_equal(report->threads[0].wall_ns, 5000);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 static void test_a_part_beyond_the_end_is_refused(void **unused)
 {
 	struct rls_event_source *source, *part;
@@ -204,6 +292,10 @@ int main(void)
 		cmocka_unit_test(test_parts_sum_to_the_whole),
 		cmocka_unit_test(test_each_thread_begins_as_it_was),
 		cmocka_unit_test(test_stacks_told_before_a_part_are_known_in_it),
+		cmocka_unit_test(test_work_of_an_ended_process_does_not_revive_it),
+		cmocka_unit_test(test_work_of_an_ended_process_is_not_its_successors),
+		cmocka_unit_test(test_a_process_is_told_of_before_its_work),
+		cmocka_unit_test(test_impossible_work_is_not_where_a_trace_begins),
 		cmocka_unit_test(test_a_part_beyond_the_end_is_refused),
 	};
 
