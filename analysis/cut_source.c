@@ -5,12 +5,13 @@
 
 #include "analysis/grow.h"
 #include "analysis/index_map.h"
+#include "analysis/sample_kind.h"
 #include "analysis/sweep.h"
 
 struct cut {
 	struct rls_event_source source;
 	struct rls_event_source *whole;
-	struct rls_timeline before;     /* the state of everything where the cut begins */
+	struct rls_timeline swept;      /* all that was read; where the cut begins, its first state */
 	uint64_t from_ns, to_ns;        /* since the first instant, until that is known */
 	bool placed;                    /* they are instants now */
 	bool begun, ended;
@@ -97,7 +98,7 @@ static int add_thread(struct cut *cut, const struct rls_thread *thread)
 	}
 	if (!err) {
 		event->operation.depth = (uint16_t)rls_stack_tree_names(
-			&cut->before.stacks, thread->stack, event->operation.stack);
+			&cut->swept.stacks, thread->stack, event->operation.stack);
 		err = add_category(cut, thread);
 	}
 	return err;
@@ -146,13 +147,13 @@ static int add_process(struct cut *cut, const struct rls_process *process)
 
 static bool any_unseen(const struct cut *cut)
 {
-	for (const struct rls_process *p = cut->before.processes; p; p = p->next) {
+	for (const struct rls_process *p = cut->swept.processes; p; p = p->next) {
 		for (const struct rls_thread *t = p->alive; t; t = t->next_alive) {
 			if (t->unseen)
 				return true;
 		}
 	}
-	return cut->before.closed;
+	return cut->swept.closed;
 }
 
 /* In a window, of threads that have told something since it began. */
@@ -160,7 +161,7 @@ static int add_seen(struct cut *cut)
 {
 	int err = add_window(cut, true);
 
-	for (const struct rls_process *p = cut->before.processes; !err && p; p = p->next) {
+	for (const struct rls_process *p = cut->swept.processes; !err && p; p = p->next) {
 		for (const struct rls_thread *t = p->alive; !err && t; t = t->next_alive) {
 			if (!t->unseen)
 				err = add_category(cut, t);
@@ -223,11 +224,11 @@ static int begin(struct cut *cut)
 
 	if (!err)
 		err = add_work_of_ended(cut);
-	for (const struct rls_process *p = cut->before.processes; !err && p; p = p->next) {
+	for (const struct rls_process *p = cut->swept.processes; !err && p; p = p->next) {
 		if (p->started && !p->ended)
 			err = add_process(cut, p);
 	}
-	if (!err && unseen && !cut->before.closed)
+	if (!err && unseen && !cut->swept.closed)
 		err = add_seen(cut);
 	for (size_t i = 0; !err && i < cut->gpu_count; i++) {
 		if (!cut->gpu[i].process->ended)
@@ -247,7 +248,7 @@ static int keep_gpu(struct cut *cut, const struct rls_event *event)
 	err = rls_grow(&cut->gpu, &cut->gpu_capacity, cut->gpu_count);
 	if (!err)
 		cut->gpu[cut->gpu_count++] = (struct kept_gpu){
-			.process = rls_timeline_process(&cut->before, event->pid),
+			.process = rls_timeline_process(&cut->swept, event->pid),
 			.event = *event,
 		};
 	return err;
@@ -255,41 +256,80 @@ static int keep_gpu(struct cut *cut, const struct rls_event *event)
 
 /* --- within ------------------------------------------------------------------------- */
 
-/* Of a report at_ns the part since the cut's beginning; mark is that of the last one before. */
-static uint64_t share(const struct cut *cut, struct rls_mark *mark, uint64_t at_ns, uint64_t value)
+/* Of what is told of [since_ns, at_ns) the part in the cut: parts of one report sum to it exactly. */
+static uint64_t share(const struct cut *cut, uint64_t since_ns, uint64_t at_ns, uint64_t value)
 {
-	uint64_t since_ns = mark->latest_ns;
+	unsigned __int128 before = 0;
 
-	if (since_ns >= cut->from_ns || at_ns <= since_ns)
-		return value;
-	mark->latest_ns = cut->from_ns;
-	return (uint64_t)((unsigned __int128)value * (at_ns - cut->from_ns) / (at_ns - since_ns));
+	if (at_ns > since_ns && cut->from_ns > since_ns)
+		before = (unsigned __int128)value * (cut->from_ns - since_ns) / (at_ns - since_ns);
+	return value - (uint64_t)before;
+}
+
+/* The thread that a report is of, if it is alive. */
+static const struct rls_thread *reporting(struct cut *cut, const struct rls_event *event)
+{
+	const struct rls_process *process = rls_timeline_process(&cut->swept, event->pid);
+	const struct rls_thread *thread =
+		process ? rls_timeline_thread(&cut->swept, process, event->tid) : NULL;
+
+	return thread && thread->alive_link ? thread : NULL;
+}
+
+/* The sweep has set the mark to the event's instant, unless it was there already. */
+static uint64_t told_since(const struct rls_mark *mark, const struct rls_event *event)
+{
+	return mark->latest_ns < event->time_ns ? mark->latest_ns : mark->before_ns;
+}
+
+static void clip_report(struct cut *cut, struct rls_event *event)
+{
+	const struct rls_thread *thread = reporting(cut, event);
+	uint64_t since_ns, at_ns = event->time_ns;
+
+	if (!thread)
+		return;
+	if (event->kind == RLS_EVENT_OFF_CPU) {
+		since_ns = told_since(&thread->window.off_cpu, event);
+		event->off_cpu.ns = share(cut, since_ns, at_ns, event->off_cpu.ns);
+	} else if (event->hits.count) {
+		since_ns = told_since(&thread->window.hits, event);
+		event->hits.count = share(cut, since_ns, at_ns, event->hits.count);
+		event->hits.cost_ns = share(cut, since_ns, at_ns, event->hits.cost_ns);
+	}
+}
+
+/* A wait is told of at its end, with the length of all that it stands for. */
+static void clip_sample(const struct cut *cut, struct rls_event *event)
+{
+	uint64_t waited_ns = event->sample.ns;
+
+	if (!rls_sample_kind_waits(event->sample.kind))
+		return;
+	if (event->sample.every > 1)
+		waited_ns /= event->sample.every;
+	if (waited_ns > event->time_ns)
+		waited_ns = event->time_ns;
+	event->sample.ns = share(cut, event->time_ns - waited_ns, event->time_ns, event->sample.ns);
 }
 
 static void clip(struct cut *cut, struct rls_event *event)
 {
-	const struct rls_process *process;
-	struct rls_thread *thread;
-
-	if (event->kind == RLS_EVENT_GPU && event->gpu.end_ns > cut->to_ns)
-		event->gpu.end_ns = cut->to_ns;
-	if (event->kind != RLS_EVENT_HITS && event->kind != RLS_EVENT_OFF_CPU)
-		return;
-	if (event->kind == RLS_EVENT_HITS && !event->hits.count)
-		return;
-	process = rls_timeline_process(&cut->before, event->pid);
-	thread = process ? rls_timeline_thread(&cut->before, process, event->tid) : NULL;
-	if (!thread)
-		return;
-	if (event->kind == RLS_EVENT_OFF_CPU) {
-		event->off_cpu.ns = share(cut, &thread->window.off_cpu, event->time_ns,
-					  event->off_cpu.ns);
-		return;
+	switch (event->kind) {
+	case RLS_EVENT_GPU:
+		if (event->gpu.end_ns > cut->to_ns)
+			event->gpu.end_ns = cut->to_ns;
+		break;
+	case RLS_EVENT_HITS:
+	case RLS_EVENT_OFF_CPU:
+		clip_report(cut, event);
+		break;
+	case RLS_EVENT_SAMPLE:
+		clip_sample(cut, event);
+		break;
+	default:
+		break;
 	}
-	struct rls_mark mark = thread->window.hits;
-
-	event->hits.count = share(cut, &mark, event->time_ns, event->hits.count);
-	event->hits.cost_ns = share(cut, &thread->window.hits, event->time_ns, event->hits.cost_ns);
 }
 
 /* The first event that belongs to the cut: 1, 0 or -errno as a source's next. */
@@ -302,7 +342,7 @@ static int next_within(struct cut *cut, struct rls_event *event)
 
 		if (is_fact(event->kind))
 			return 1;
-		counts = rls_sweep_counts(&cut->before, event);
+		counts = rls_sweep_counts(&cut->swept, event);
 		if (!cut->placed && counts) {
 			cut->placed = true;
 			cut->from_ns += event->time_ns;
@@ -312,7 +352,7 @@ static int next_within(struct cut *cut, struct rls_event *event)
 		if (cut->begun || (cut->placed && event->time_ns >= cut->from_ns &&
 				   event->kind != RLS_EVENT_LIBRARY))
 			return 1;
-		err = rls_sweep_event(&cut->before, event);
+		err = rls_sweep_event(&cut->swept, event);
 		if (!err && counts)
 			err = keep_gpu(cut, event);
 		if (err)
@@ -341,12 +381,24 @@ static int next_of_queue(struct cut *cut, struct rls_event *event)
 	return 1;
 }
 
-/* The event as the cut has it: clipped, or the cut's end. */
-static void fit(struct cut *cut, struct rls_event *event)
+/* Which part of the cut a report tells of shows with what threads have told in it before. */
+static int follow(struct cut *cut, const struct rls_event *event)
 {
+	if (event->kind == RLS_EVENT_GPU || event->kind == RLS_EVENT_SAMPLE)
+		return 0;
+	return rls_sweep_event(&cut->swept, event);
+}
+
+/* The event as the cut has it: clipped, or the cut's end. */
+static int fit(struct cut *cut, struct rls_event *event)
+{
+	int err;
+
 	if (event->time_ns < cut->to_ns || event->kind == RLS_EVENT_LIBRARY) {
-		clip(cut, event);
-		return;
+		err = follow(cut, event);
+		if (!err)
+			clip(cut, event);
+		return err;
 	}
 	*event = (struct rls_event){
 		.kind = RLS_EVENT_END,
@@ -354,11 +406,13 @@ static void fit(struct cut *cut, struct rls_event *event)
 		.end.complete = true,
 	};
 	cut->ended = true;
+	return 0;
 }
 
 static int next(struct rls_event_source *source, struct rls_event *event)
 {
 	struct cut *cut = (struct cut *)source;
+	bool first = !cut->begun;
 	int more, err;
 
 	if (cut->begun && cut->next < cut->count)
@@ -367,13 +421,13 @@ static int next(struct rls_event_source *source, struct rls_event *event)
 	source->damaged = cut->whole->damaged;
 	if (more <= 0 || is_fact(event->kind))
 		return more;
-	fit(cut, event);
-	if (cut->begun)
-		return 1;
-	/* It comes after what the cut begins with. */
-	err = begin(cut);
+	err = first ? begin(cut) : 0;
 	if (!err)
-		err = rls_grow(&cut->queue, &cut->capacity, cut->count);
+		err = fit(cut, event);
+	if (err || !first)
+		return err ? err : 1;
+	/* It comes after what the cut begins with. */
+	err = rls_grow(&cut->queue, &cut->capacity, cut->count);
 	if (err)
 		return err;
 	cut->queue[cut->count++] = *event;
@@ -385,7 +439,7 @@ static void free_cut(struct rls_event_source *source)
 	struct cut *cut = (struct cut *)source;
 
 	cut->whole->free(cut->whole);
-	rls_timeline_free(&cut->before);
+	rls_timeline_free(&cut->swept);
 	free(cut->gpu);
 	free(cut->queue);
 	free(cut);

@@ -3,8 +3,8 @@
  * What lies before is read and swept (sweep.h), and stands at the cut's beginning as the state
  * that each process and thread is in then; of what lies behind, only what holds for the whole
  * trace is told: losses, the budget, warnings. GPU work is clipped to the part. A thread's first report of hits or of
- * waiting tells of a time that may begin before the cut: its share by time is kept. GPU work
- * launched before the cut has no launch.
+ * waiting, and a sample of a wait, tell of a time that may begin before the cut: the share by time is kept.
+ * GPU work launched before the cut has no launch.
  */
 #ifndef RLS_CUT_SOURCE_H
 #define RLS_CUT_SOURCE_H

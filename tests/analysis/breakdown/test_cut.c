@@ -179,6 +179,56 @@ static void test_stacks_told_before_a_part_are_known_in_it(void **unused)
 	script_end(&script);
 }
 
+/* One thread in Python from 0 on, and in the backend in [10000, 12000). */
+static void begin_plain(struct script *script)
+{
+	script_begin(script);
+	add_process(script, 0, 1, "p");
+	add_thread(script, 0, 1, 1);
+	add_category(script, 0, 1, 1, RLS_CATEGORY_PYTHON);
+	add_category(script, 10000, 1, 1, RLS_CATEGORY_BACKEND);
+	add_category(script, 12000, 1, 1, RLS_CATEGORY_PYTHON);
+	add_end(script, END_NS);
+}
+
+/* A report begins at the thread's last edge: one that lies within the part is all of it. */
+static void test_a_report_since_an_edge_in_a_part_is_whole(void **unused)
+{
+	const struct rls_breakdown_row *row;
+	struct rls_report *report;
+	struct script script;
+
+	begin_plain(&script);
+	add_off_cpu(&script, 12000, 1, 1, 1900);
+	add_hits(&script, 12000, 1, 1, 10, 1500);
+	report = cut(&script, 9000, UINT64_MAX);
+	row = find_row(report, 1, 1, "", "", "backend", RLS_RESOURCE_CPU);
+	assert_int_equal(row->on_cpu_ns, 100);
+	assert_int_equal(row->corrected_ns, 500);
+	assert_int_equal(report->overhead.hits, 10);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+/* One of two waits was told of, and stands for both. */
+static void test_a_wait_that_began_before_a_part_is_clipped(void **unused)
+{
+	struct rls_report *report;
+	struct rls_event *event;
+	struct script script;
+
+	begin_plain(&script);
+	event = script_add(&script, RLS_EVENT_SAMPLE, 6000, 1, 1);
+	event->sample.kind = RLS_SAMPLE_WAIT_LOCK;
+	event->sample.ns = 2 * 4000;
+	event->sample.every = 2;
+	report = cut(&script, 5000, UINT64_MAX);
+	assert_int_equal(report->line_count, 1);
+	assert_int_equal(report->lines[0].times.waiting_ns, 2 * 1000);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 /* Records are delivered late: the work is the ended process's, which is not alive for it. */
 static void test_work_of_an_ended_process_does_not_revive_it(void **unused)
 {
@@ -292,6 +342,8 @@ int main(void)
 		cmocka_unit_test(test_parts_sum_to_the_whole),
 		cmocka_unit_test(test_each_thread_begins_as_it_was),
 		cmocka_unit_test(test_stacks_told_before_a_part_are_known_in_it),
+		cmocka_unit_test(test_a_report_since_an_edge_in_a_part_is_whole),
+		cmocka_unit_test(test_a_wait_that_began_before_a_part_is_clipped),
 		cmocka_unit_test(test_work_of_an_ended_process_does_not_revive_it),
 		cmocka_unit_test(test_work_of_an_ended_process_is_not_its_successors),
 		cmocka_unit_test(test_a_process_is_told_of_before_its_work),
