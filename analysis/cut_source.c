@@ -11,10 +11,12 @@
 struct cut {
 	struct rls_event_source source;
 	struct rls_event_source *whole;
-	struct rls_timeline swept;      /* all that was read; where the cut begins, its first state */
+	struct rls_timeline swept;      /* all before the cut; then on with lives and marks */
 	uint64_t from_ns, to_ns;        /* since the first instant, until that is known */
 	bool placed;                    /* they are instants now */
-	bool begun, ended;
+	bool begun;
+	bool past;                      /* something at its end or later was read */
+	bool ended;
 
 	struct kept_gpu *gpu;           /* until then: work that reaches into the cut */
 	size_t gpu_count, gpu_capacity;
@@ -256,14 +258,23 @@ static int keep_gpu(struct cut *cut, const struct rls_event *event)
 
 /* --- within ------------------------------------------------------------------------- */
 
-/* Of what is told of [since_ns, at_ns) the part in the cut: parts of one report sum to it exactly. */
+/* Of what is told of [since_ns, at_ns) what lies before until_ns. */
+static uint64_t share_until(uint64_t since_ns, uint64_t at_ns, uint64_t value, uint64_t until_ns)
+{
+	if (until_ns >= at_ns)
+		return value;
+	if (until_ns <= since_ns)
+		return 0;
+	return (uint64_t)((unsigned __int128)value * (until_ns - since_ns) / (at_ns - since_ns));
+}
+
+/* The part in the cut: parts of one report sum to it exactly. */
 static uint64_t share(const struct cut *cut, uint64_t since_ns, uint64_t at_ns, uint64_t value)
 {
-	unsigned __int128 before = 0;
-
-	if (at_ns > since_ns && cut->from_ns > since_ns)
-		before = (unsigned __int128)value * (cut->from_ns - since_ns) / (at_ns - since_ns);
-	return value - (uint64_t)before;
+	if (cut->from_ns <= since_ns && at_ns <= cut->to_ns)
+		return value;
+	return share_until(since_ns, at_ns, value, cut->to_ns) -
+	       share_until(since_ns, at_ns, value, cut->from_ns);
 }
 
 /* The thread that a report is of, if it is alive. */
@@ -282,58 +293,89 @@ static uint64_t told_since(const struct rls_mark *mark, const struct rls_event *
 	return mark->latest_ns < event->time_ns ? mark->latest_ns : mark->before_ns;
 }
 
-static void clip_report(struct cut *cut, struct rls_event *event)
+/* What tells of a time up to its own instant is told at the cut's end where it came later. */
+static void bring_back(const struct cut *cut, struct rls_event *event)
+{
+	if (event->time_ns > cut->to_ns)
+		event->time_ns = cut->to_ns;
+}
+
+/* A count that is left is not none, which would mean another kind of report. */
+static bool clip_hits(const struct cut *cut, uint64_t since_ns, struct rls_event *event)
+{
+	uint64_t at_ns = event->time_ns;
+
+	/* Without a count it is the cost of what ends at that instant. */
+	if (!event->hits.count)
+		return at_ns > cut->from_ns && at_ns <= cut->to_ns;
+	event->hits.count = share(cut, since_ns, at_ns, event->hits.count);
+	event->hits.cost_ns = share(cut, since_ns, at_ns, event->hits.cost_ns);
+	if (!event->hits.count && event->hits.cost_ns)
+		event->hits.count = 1;
+	return event->hits.count;
+}
+
+static bool clip_report(struct cut *cut, struct rls_event *event)
 {
 	const struct rls_thread *thread = reporting(cut, event);
-	uint64_t since_ns, at_ns = event->time_ns;
+	bool hits = event->kind == RLS_EVENT_HITS, some;
+	uint64_t since_ns;
 
 	if (!thread)
-		return;
-	if (event->kind == RLS_EVENT_OFF_CPU) {
-		since_ns = told_since(&thread->window.off_cpu, event);
-		event->off_cpu.ns = share(cut, since_ns, at_ns, event->off_cpu.ns);
-	} else if (event->hits.count) {
-		since_ns = told_since(&thread->window.hits, event);
-		event->hits.count = share(cut, since_ns, at_ns, event->hits.count);
-		event->hits.cost_ns = share(cut, since_ns, at_ns, event->hits.cost_ns);
+		return !cut->past;
+	since_ns = told_since(hits ? &thread->window.hits : &thread->window.off_cpu, event);
+	if (since_ns >= cut->to_ns)
+		return false;
+	if (hits) {
+		some = clip_hits(cut, since_ns, event);
+	} else {
+		event->off_cpu.ns = share(cut, since_ns, event->time_ns, event->off_cpu.ns);
+		some = !cut->past || event->off_cpu.ns;
 	}
+	bring_back(cut, event);
+	return some;
 }
 
 /* A wait is told of at its end, with the length of all that it stands for. */
-static void clip_sample(const struct cut *cut, struct rls_event *event)
+static bool clip_sample(struct cut *cut, struct rls_event *event)
 {
-	uint64_t waited_ns = event->sample.ns;
+	const struct rls_process *process = rls_timeline_process(&cut->swept, event->pid);
+	uint64_t at_ns = event->time_ns, waited_ns = event->sample.ns;
 
-	if (!rls_sample_kind_waits(event->sample.kind))
-		return;
+	if (!rls_sample_kind_waits(event->sample.kind) || !waited_ns)
+		return !cut->past;
 	if (event->sample.every > 1)
 		waited_ns /= event->sample.every;
-	if (waited_ns > event->time_ns)
-		waited_ns = event->time_ns;
-	event->sample.ns = share(cut, event->time_ns - waited_ns, event->time_ns, event->sample.ns);
+	if (waited_ns > at_ns)
+		waited_ns = at_ns;
+	event->sample.ns = share(cut, at_ns - waited_ns, at_ns, event->sample.ns);
+	if (cut->past && !(process && process->started && !process->ended &&
+			   process->start_ns < cut->to_ns))
+		return false;
+	bring_back(cut, event);
+	return event->sample.ns;
 }
 
-static void clip(struct cut *cut, struct rls_event *event)
+/* Makes the event the part of it that the cut has. False: none. */
+static bool clip(struct cut *cut, struct rls_event *event)
 {
 	switch (event->kind) {
 	case RLS_EVENT_GPU:
 		if (event->gpu.end_ns > cut->to_ns)
 			event->gpu.end_ns = cut->to_ns;
-		break;
+		return !cut->past;
 	case RLS_EVENT_HITS:
 	case RLS_EVENT_OFF_CPU:
-		clip_report(cut, event);
-		break;
+		return clip_report(cut, event);
 	case RLS_EVENT_SAMPLE:
-		clip_sample(cut, event);
-		break;
+		return clip_sample(cut, event);
 	default:
-		break;
+		return !cut->past;
 	}
 }
 
-/* The first event that belongs to the cut: 1, 0 or -errno as a source's next. */
-static int next_within(struct cut *cut, struct rls_event *event)
+/* The first event at the cut's beginning or later, or a fact before it: 1 or -errno. */
+static int read_before(struct cut *cut, struct rls_event *event)
 {
 	int more, err;
 
@@ -349,8 +391,8 @@ static int next_within(struct cut *cut, struct rls_event *event)
 			if (cut->to_ns != UINT64_MAX)
 				cut->to_ns += event->time_ns;
 		}
-		if (cut->begun || (cut->placed && event->time_ns >= cut->from_ns &&
-				   event->kind != RLS_EVENT_LIBRARY))
+		if (cut->placed && event->time_ns >= cut->from_ns &&
+		    event->kind != RLS_EVENT_LIBRARY)
 			return 1;
 		err = rls_sweep_event(&cut->swept, event);
 		if (!err && counts)
@@ -358,19 +400,7 @@ static int next_within(struct cut *cut, struct rls_event *event)
 		if (err)
 			return err;
 	}
-	return more ? more : cut->begun ? 0 : -ERANGE;
-}
-
-/* Losses and the like are told at the recording's end. */
-static int next_fact(struct cut *cut, struct rls_event *event)
-{
-	int more;
-
-	while ((more = cut->whole->next(cut->whole, event)) > 0) {
-		if (is_fact(event->kind))
-			return 1;
-	}
-	return more;
+	return more ? more : -ERANGE;
 }
 
 static int next_of_queue(struct cut *cut, struct rls_event *event)
@@ -381,57 +411,99 @@ static int next_of_queue(struct cut *cut, struct rls_event *event)
 	return 1;
 }
 
+/* What begins or ends a life, or sets a mark. The rest would only take memory. */
+static bool is_followed(struct cut *cut, const struct rls_event *event)
+{
+	switch (event->kind) {
+	case RLS_EVENT_PROCESS:
+	case RLS_EVENT_PROCESS_END:
+	case RLS_EVENT_THREAD:
+	case RLS_EVENT_THREAD_END:
+	case RLS_EVENT_CATEGORY:
+	case RLS_EVENT_HITS:
+	case RLS_EVENT_OFF_CPU:
+		return true;
+	case RLS_EVENT_OPERATION:
+	case RLS_EVENT_LAUNCH:
+	case RLS_EVENT_CUDA_CALL:
+	case RLS_EVENT_SHARE:
+		return !reporting(cut, event);
+	default:
+		return false;
+	}
+}
+
 /* Which part of the cut a report tells of shows with what threads have told in it before. */
 static int follow(struct cut *cut, const struct rls_event *event)
 {
-	if (event->kind == RLS_EVENT_GPU || event->kind == RLS_EVENT_SAMPLE)
-		return 0;
-	return rls_sweep_event(&cut->swept, event);
+	return is_followed(cut, event) ? rls_sweep_event(&cut->swept, event) : 0;
 }
 
-/* The event as the cut has it: clipped, or the cut's end. */
+/* The event as the cut has it: 1, 0 if it has nothing of it, or -errno. */
 static int fit(struct cut *cut, struct rls_event *event)
 {
 	int err;
 
-	if (event->time_ns < cut->to_ns || event->kind == RLS_EVENT_LIBRARY) {
-		err = follow(cut, event);
-		if (!err)
-			clip(cut, event);
-		return err;
-	}
+	cut->past |= event->time_ns >= cut->to_ns && event->kind != RLS_EVENT_LIBRARY;
+	err = follow(cut, event);
+	return err ? err : clip(cut, event);
+}
+
+/* Only then: what threads did up to the cut's end is told of afterwards. */
+static int next_end(struct cut *cut, struct rls_event *event)
+{
+	if (!cut->past || cut->ended)
+		return 0;
 	*event = (struct rls_event){
 		.kind = RLS_EVENT_END,
 		.time_ns = cut->to_ns,
 		.end.complete = true,
 	};
 	cut->ended = true;
-	return 0;
+	return 1;
+}
+
+/* 1: a fact from before the cut; 0: the cut has begun, and the queue is what it begins with; or -errno. */
+static int next_first(struct cut *cut, struct rls_event *event)
+{
+	int more = read_before(cut, event), err;
+
+	if (more <= 0 || is_fact(event->kind))
+		return more;
+	err = begin(cut);
+	if (!err)
+		err = fit(cut, event);
+	if (err <= 0)
+		return err;
+	/* It comes after what the cut begins with. */
+	err = rls_grow(&cut->queue, &cut->capacity, cut->count);
+	if (!err)
+		cut->queue[cut->count++] = *event;
+	return err;
 }
 
 static int next(struct rls_event_source *source, struct rls_event *event)
 {
 	struct cut *cut = (struct cut *)source;
-	bool first = !cut->begun;
-	int more, err;
+	int more;
 
-	if (cut->begun && cut->next < cut->count)
+	while (!cut->begun) {
+		more = next_first(cut, event);
+		source->damaged = cut->whole->damaged;
+		if (more)
+			return more;
+	}
+	if (cut->next < cut->count)
 		return next_of_queue(cut, event);
-	more = cut->ended ? next_fact(cut, event) : next_within(cut, event);
+	while (!cut->ended && (more = cut->whole->next(cut->whole, event)) != 0) {
+		source->damaged = cut->whole->damaged;
+		if (more > 0 && !is_fact(event->kind))
+			more = fit(cut, event);
+		if (more)
+			return more;
+	}
 	source->damaged = cut->whole->damaged;
-	if (more <= 0 || is_fact(event->kind))
-		return more;
-	err = first ? begin(cut) : 0;
-	if (!err)
-		err = fit(cut, event);
-	if (err || !first)
-		return err ? err : 1;
-	/* It comes after what the cut begins with. */
-	err = rls_grow(&cut->queue, &cut->capacity, cut->count);
-	if (err)
-		return err;
-	cut->queue[cut->count++] = *event;
-	return next_of_queue(cut, event);
+	return next_end(cut, event);
 }
 
 static void free_cut(struct rls_event_source *source)

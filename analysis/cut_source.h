@@ -1,10 +1,11 @@
 /* A part of a trace as a trace of its own: from one instant to another.
  *
  * What lies before is read and swept (sweep.h), and stands at the cut's beginning as the state
- * that each process and thread is in then; of what lies behind, only what holds for the whole
- * trace is told: losses, the budget, warnings. GPU work is clipped to the part. A thread's first report of hits or of
- * waiting, and a sample of a wait, tell of a time that may begin before the cut: the share by time is kept.
- * GPU work launched before the cut has no launch.
+ * that each process and thread is in then; of what lies behind, what holds for the whole trace is
+ * told: losses, the budget, warnings. GPU work is clipped to the part. A thread's reports of hits or of
+ * waiting, and samples of waits, tell of a time that may begin before the cut or end after it: the
+ * share by time is kept, and told at the cut's end at the latest. For that all is read before the end
+ * is told. GPU work launched before the cut has no launch.
  */
 #ifndef RLS_CUT_SOURCE_H
 #define RLS_CUT_SOURCE_H

@@ -229,6 +229,69 @@ static void test_a_wait_that_began_before_a_part_is_clipped(void **unused)
 	script_end(&script);
 }
 
+/* Reports come after what they tell of: of the part's last time, after the part. */
+static void test_what_is_told_after_a_part_counts_in_it(void **unused)
+{
+	const struct rls_breakdown_row *row;
+	struct rls_report *report;
+	struct script script;
+
+	begin_plain(&script);
+	add_off_cpu(&script, 10000, 1, 1, 10000);
+	add_hits(&script, 10000, 1, 1, 1000, 5000);
+	report = cut(&script, 2000, 8000);
+	row = find_row(report, 1, 1, "", "", "python", RLS_RESOURCE_CPU);
+	assert_int_equal(row->wall_ns, 6000);
+	assert_int_equal(row->on_cpu_ns, 0);
+	assert_int_equal(row->corrected_ns, 3000);
+	assert_int_equal(report->overhead.hits, 600);
+	assert_true(report->complete);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+/* An edge begins another report, a thread that lives later has none of the part's time. */
+static void test_what_tells_of_later_does_not_count_in_a_part(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin_plain(&script);
+	add_off_cpu(&script, 12000, 1, 1, 2000);
+	add_hits(&script, 12000, 1, 1, 1000, 2000);
+	add_thread(&script, 11000, 1, 2);
+	add_off_cpu(&script, 12000, 1, 2, 12000);
+	add_off_cpu(&script, 12000, 2, 3, 12000);
+	report = cut(&script, 2000, 8000);
+	assert_int_equal(report->process_count, 1);
+	assert_int_equal(report->thread_count, 1);
+	assert_int_equal(report->threads[0].on_cpu_ns, 6000);
+	assert_int_equal(report->overhead.hits, 0);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+static void test_a_wait_that_ends_after_a_part_is_clipped(void **unused)
+{
+	struct rls_report *report;
+	struct rls_event *event;
+	struct script script;
+
+	begin_plain(&script);
+	event = script_add(&script, RLS_EVENT_SAMPLE, 9000, 1, 1);
+	event->sample.kind = RLS_SAMPLE_WAIT_LOCK;
+	event->sample.ns = 4000;
+	event = script_add(&script, RLS_EVENT_SAMPLE, 9500, 1, 1);
+	event->sample.kind = RLS_SAMPLE_PYTHON;
+	event->sample.ns = 4000;
+	report = cut(&script, 6000, 8000);
+	assert_int_equal(report->line_count, 1);
+	assert_int_equal(report->lines[0].times.waiting_ns, 2000);
+	assert_int_equal(report->lines[0].times.samples, 1);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 /* Records are delivered late: the work is the ended process's, which is not alive for it. */
 static void test_work_of_an_ended_process_does_not_revive_it(void **unused)
 {
@@ -344,6 +407,9 @@ int main(void)
 		cmocka_unit_test(test_stacks_told_before_a_part_are_known_in_it),
 		cmocka_unit_test(test_a_report_since_an_edge_in_a_part_is_whole),
 		cmocka_unit_test(test_a_wait_that_began_before_a_part_is_clipped),
+		cmocka_unit_test(test_what_is_told_after_a_part_counts_in_it),
+		cmocka_unit_test(test_what_tells_of_later_does_not_count_in_a_part),
+		cmocka_unit_test(test_a_wait_that_ends_after_a_part_is_clipped),
 		cmocka_unit_test(test_work_of_an_ended_process_does_not_revive_it),
 		cmocka_unit_test(test_work_of_an_ended_process_is_not_its_successors),
 		cmocka_unit_test(test_a_process_is_told_of_before_its_work),

@@ -387,9 +387,19 @@ static void take_off(struct rls_report *whole, const struct rls_report *part)
 		assert_true(k < whole->transition_count);
 		whole->transitions[k].count -= row->count;
 	}
+	for (size_t i = 0; i < part->thread_count; i++) {
+		const struct rls_thread_entry *thread = &part->threads[i];
+		size_t k = 0;
+
+		while (k < whole->thread_count && (thread->pid != whole->threads[k].pid ||
+						   thread->tid != whole->threads[k].tid))
+			k++;
+		assert_true(k < whole->thread_count);
+		whole->threads[k].on_cpu_ns -= thread->on_cpu_ns;
+	}
 }
 
-/* Wherever a trace is cut, its parts' times and transitions are the whole's. */
+/* Wherever a trace is cut, its parts' times, waits and transitions are the whole's. */
 static void test_parts_sum_to_the_whole(void **unused)
 {
 	for (uint64_t seed = 1; seed <= CASES / 3; seed++) {
@@ -416,7 +426,44 @@ static void test_parts_sum_to_the_whole(void **unused)
 			assert_int_equal(whole->breakdown[i].wall_ns, 0);
 		for (size_t i = 0; i < whole->transition_count; i++)
 			assert_int_equal(whole->transitions[i].count, 0);
+		for (size_t i = 0; i < whole->thread_count; i++)
+			assert_int_equal(whole->threads[i].on_cpu_ns, 0);
 		rls_report_free(whole);
+		script_end(&script);
+	}
+}
+
+static uint64_t corrected_ns(const struct rls_report *report)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < report->breakdown_count; i++)
+		ns += report->breakdown[i].corrected_ns;
+	return ns;
+}
+
+/* Costs too: but for those under GPU work, which depend on where reports fall. */
+static void test_parts_costs_sum_to_the_wholes(void **unused)
+{
+	for (uint64_t seed = 1; seed <= CASES; seed++) {
+		struct span life = {.start = 3, .end = 40};
+		uint64_t at = 1 + seed % 43;
+		struct rls_report *whole, *first, *rest;
+		struct script script;
+
+		state = seed * 0x9e3779b97f4a7c15ULL + 1;
+		script_begin(&script);
+		add_process(&script, 0, 1, "p");
+		add_thread(&script, life.start, 1, 1);
+		random_thread_events(&script, 1, 1, life, 2 + seed % 8);
+		add_end(&script, 45);
+		whole = script_report(&script);
+		first = report_part(&script, 0, at);
+		rest = report_part(&script, at, UINT64_MAX);
+		assert_int_equal(corrected_ns(first) + corrected_ns(rest), corrected_ns(whole));
+		rls_report_free(whole);
+		rls_report_free(first);
+		rls_report_free(rest);
 		script_end(&script);
 	}
 }
@@ -447,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_merging_equals_recording_together),
 		cmocka_unit_test(test_grouping_keeps_the_sums),
 		cmocka_unit_test(test_parts_sum_to_the_whole),
+		cmocka_unit_test(test_parts_costs_sum_to_the_wholes),
 		cmocka_unit_test(test_a_part_beyond_the_end_is_none),
 	};
 
