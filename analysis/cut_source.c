@@ -305,16 +305,18 @@ static bool clip_hits(const struct cut *cut, uint64_t since_ns, struct rls_event
 {
 	uint64_t at_ns = event->time_ns;
 
-	/* Without a count it is the cost of what ends at that instant. */
-	if (!event->hits.count)
-		return at_ns > cut->from_ns && at_ns <= cut->to_ns;
-	event->hits.count = share(cut, since_ns, at_ns, event->hits.count);
-	event->hits.cost_ns = share(cut, since_ns, at_ns, event->hits.cost_ns);
-	if (!event->hits.count && event->hits.cost_ns)
-		event->hits.count = 1;
-	return event->hits.count;
+	if (event->hits.count) {
+		event->hits.count = share(cut, since_ns, at_ns, event->hits.count);
+		event->hits.cost_ns = share(cut, since_ns, at_ns, event->hits.cost_ns);
+		if (!event->hits.count && event->hits.cost_ns)
+			event->hits.count = 1;
+	} else if (at_ns <= cut->from_ns || at_ns > cut->to_ns) {
+		event->hits.cost_ns = 0;        /* the cost of what ends at that instant */
+	}
+	return event->hits.count || event->hits.cost_ns;
 }
 
+/* Within the cut a report without a share still says that the thread is alive. */
 static bool clip_report(struct cut *cut, struct rls_event *event)
 {
 	const struct rls_thread *thread = reporting(cut, event);
@@ -330,8 +332,9 @@ static bool clip_report(struct cut *cut, struct rls_event *event)
 		some = clip_hits(cut, since_ns, event);
 	} else {
 		event->off_cpu.ns = share(cut, since_ns, event->time_ns, event->off_cpu.ns);
-		some = !cut->past || event->off_cpu.ns;
+		some = event->off_cpu.ns;
 	}
+	some |= !cut->past;
 	bring_back(cut, event);
 	return some;
 }
@@ -356,9 +359,29 @@ static bool clip_sample(struct cut *cut, struct rls_event *event)
 	return event->sample.ns;
 }
 
+/* What trails after an end is nothing to the sweep (lives.h), but would begin a life in a cut that has
+ * not seen the end. */
+static bool is_late(struct cut *cut, const struct rls_event *event)
+{
+	const struct rls_process *process = rls_timeline_process(&cut->swept, event->pid);
+	const struct rls_thread *thread;
+
+	if (!process || event->kind == RLS_EVENT_GPU || event->kind == RLS_EVENT_LIBRARY)
+		return false;
+	if (process->ended)
+		return process->end_ns < cut->from_ns;
+	if (event->kind != RLS_EVENT_HITS && event->kind != RLS_EVENT_OFF_CPU &&
+	    event->kind != RLS_EVENT_SHARE)
+		return false;
+	thread = rls_timeline_thread(&cut->swept, process, event->tid);
+	return thread && !thread->alive_link && thread->open_ns < cut->from_ns;
+}
+
 /* Makes the event the part of it that the cut has. False: none. */
 static bool clip(struct cut *cut, struct rls_event *event)
 {
+	if (is_late(cut, event))
+		return false;
 	switch (event->kind) {
 	case RLS_EVENT_GPU:
 		if (event->gpu.end_ns > cut->to_ns)

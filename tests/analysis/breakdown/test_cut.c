@@ -271,6 +271,42 @@ static void test_what_tells_of_later_does_not_count_in_a_part(void **unused)
 	script_end(&script);
 }
 
+/* They are nothing in the whole, where the ends are seen. */
+static void test_what_trails_after_an_end_begins_no_life(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin_plain(&script);
+	add_thread(&script, 0, 1, 2);
+	script_add(&script, RLS_EVENT_THREAD_END, 1000, 1, 2);
+	add_process(&script, 0, 2, "ended");
+	add_thread(&script, 0, 2, 3);
+	script_add(&script, RLS_EVENT_PROCESS_END, 1000, 2, 0);
+	add_off_cpu(&script, 3000, 1, 2, 1000);
+	add_hits(&script, 3000, 1, 2, 1, 1000);
+	add_category(&script, 3000, 2, 3, RLS_CATEGORY_PYTHON);
+	report = cut(&script, 2000, 8000);
+	assert_int_equal(report->process_count, 1);
+	assert_int_equal(report->thread_count, 1);
+	rls_report_free(report);
+	script_end(&script);
+}
+
+static void test_a_report_without_a_share_begins_a_life(void **unused)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin_plain(&script);
+	add_hits(&script, 2000, 1, 2, 0, 1000);
+	report = cut(&script, 2000, 8000);
+	assert_int_equal(report->thread_count, 2);
+	assert_int_equal(report->threads[1].wall_ns, 6000);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 static void test_a_wait_that_ends_after_a_part_is_clipped(void **unused)
 {
 	struct rls_report *report;
@@ -409,6 +445,8 @@ int main(void)
 		cmocka_unit_test(test_a_wait_that_began_before_a_part_is_clipped),
 		cmocka_unit_test(test_what_is_told_after_a_part_counts_in_it),
 		cmocka_unit_test(test_what_tells_of_later_does_not_count_in_a_part),
+		cmocka_unit_test(test_what_trails_after_an_end_begins_no_life),
+		cmocka_unit_test(test_a_report_without_a_share_begins_a_life),
 		cmocka_unit_test(test_a_wait_that_ends_after_a_part_is_clipped),
 		cmocka_unit_test(test_work_of_an_ended_process_does_not_revive_it),
 		cmocka_unit_test(test_work_of_an_ended_process_is_not_its_successors),
