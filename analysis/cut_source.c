@@ -20,6 +20,7 @@ struct cut {
 
 	struct kept_gpu *gpu;           /* until then: work that reaches into the cut */
 	size_t gpu_count, gpu_capacity;
+	struct rls_index_map told;      /* processes ended before the cut that it has told of */
 
 	struct rls_event *queue;        /* what the cut begins with */
 	size_t count, capacity, next;
@@ -191,29 +192,28 @@ static int add_ended(struct cut *cut, const struct rls_process *process)
 	return err ? err : add(cut, RLS_EVENT_PROCESS_END, process->pid, 0, &event);
 }
 
+static int tell_ended(struct cut *cut, const struct rls_process *process)
+{
+	int err;
+
+	if (rls_index_map_get(&cut->told, (uintptr_t)process, 0))
+		return 0;
+	err = rls_index_map_put(&cut->told, (uintptr_t)process, 0, cut);
+	return err ? err : add_ended(cut, process);
+}
+
 /* Before the living: one of them may have the pid now. */
 static int add_work_of_ended(struct cut *cut)
 {
-	const struct rls_process *latest = NULL;
-	struct rls_index_map told = { 0 };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < cut->gpu_count; i++) {
-		const struct rls_process *process = cut->gpu[i].process;
-		uintptr_t key = (uintptr_t)process;
-
-		if (!process->ended)
+		if (!cut->gpu[i].process->ended)
 			continue;
-		if (process != latest && !rls_index_map_get(&told, key, 0)) {
-			err = rls_index_map_put(&told, key, 0, cut);
-			if (!err)
-				err = add_ended(cut, process);
-		}
-		latest = process;
+		err = tell_ended(cut, cut->gpu[i].process);
 		if (!err)
 			err = add_gpu(cut, &cut->gpu[i]);
 	}
-	rls_index_map_free(&told);
 	return err;
 }
 
@@ -462,6 +462,21 @@ static int follow(struct cut *cut, const struct rls_event *event)
 	return is_followed(cut, event) ? rls_sweep_event(&cut->swept, event) : 0;
 }
 
+/* Work of a process that has ended before the cut may begin in it. */
+static int tell_owner(struct cut *cut, const struct rls_event *event)
+{
+	const struct rls_process *process = rls_timeline_process(&cut->swept, event->pid);
+	size_t first = cut->count;
+	int err;
+
+	if (!process || !process->ended || process->end_ns >= cut->from_ns)
+		return 0;
+	err = tell_ended(cut, process);
+	for (size_t i = first; i < cut->count; i++)
+		cut->queue[i].time_ns = event->time_ns;
+	return err;
+}
+
 /* The event as the cut has it: 1, 0 if it has nothing of it, or -errno. */
 static int fit(struct cut *cut, struct rls_event *event)
 {
@@ -469,6 +484,8 @@ static int fit(struct cut *cut, struct rls_event *event)
 
 	cut->past |= event->time_ns >= cut->to_ns && event->kind != RLS_EVENT_LIBRARY;
 	err = follow(cut, event);
+	if (!err && !cut->past && event->kind == RLS_EVENT_GPU)
+		err = tell_owner(cut, event);
 	return err ? err : clip(cut, event);
 }
 
@@ -486,6 +503,16 @@ static int next_end(struct cut *cut, struct rls_event *event)
 	return 1;
 }
 
+/* The event comes after what is in the queue. */
+static int add_last(struct cut *cut, const struct rls_event *event)
+{
+	int err = rls_grow(&cut->queue, &cut->capacity, cut->count);
+
+	if (!err)
+		cut->queue[cut->count++] = *event;
+	return err;
+}
+
 /* 1: a fact from before the cut; 0: the cut has begun, and the queue is what it begins with; or -errno. */
 static int next_first(struct cut *cut, struct rls_event *event)
 {
@@ -496,13 +523,7 @@ static int next_first(struct cut *cut, struct rls_event *event)
 	err = begin(cut);
 	if (!err)
 		err = fit(cut, event);
-	if (err <= 0)
-		return err;
-	/* It comes after what the cut begins with. */
-	err = rls_grow(&cut->queue, &cut->capacity, cut->count);
-	if (!err)
-		cut->queue[cut->count++] = *event;
-	return err;
+	return err > 0 ? add_last(cut, event) : err;
 }
 
 static int next(struct rls_event_source *source, struct rls_event *event)
@@ -522,6 +543,11 @@ static int next(struct rls_event_source *source, struct rls_event *event)
 		source->damaged = cut->whole->damaged;
 		if (more > 0 && !is_fact(event->kind))
 			more = fit(cut, event);
+		if (more > 0 && cut->next < cut->count) {
+			int err = add_last(cut, event);
+
+			return err ? err : next_of_queue(cut, event);
+		}
 		if (more)
 			return more;
 	}
@@ -535,6 +561,7 @@ static void free_cut(struct rls_event_source *source)
 
 	cut->whole->free(cut->whole);
 	rls_timeline_free(&cut->swept);
+	rls_index_map_free(&cut->told);
 	free(cut->gpu);
 	free(cut->queue);
 	free(cut);

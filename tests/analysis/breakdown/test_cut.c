@@ -338,13 +338,20 @@ static void test_work_of_an_ended_process_does_not_revive_it(void **unused)
 	add_process(&script, 0, 2, "ended");
 	add_gpu(&script, 2000, 7000, 2, RLS_GPU_KERNEL, 0);
 	add_gpu(&script, 2500, 8000, 2, RLS_GPU_KERNEL, 0);
+	add_process(&script, 0, 3, "late");
+	add_gpu(&script, 6000, 7000, 3, RLS_GPU_KERNEL, 0);
+	add_gpu(&script, 7000, 8000, 3, RLS_GPU_KERNEL, 0);
+	script_add(&script, RLS_EVENT_PROCESS_END, 3000, 3, 0);
 	script_add(&script, RLS_EVENT_PROCESS_END, 3000, 2, 0);
 	report = cut(&script, 4000, 10000);
-	assert_int_equal(report->process_count, 2);
+	assert_int_equal(report->process_count, 3);
 	assert_string_equal(report->processes[1].name, "ended");
 	assert_int_equal(report->processes[1].start_ns, report->processes[1].end_ns);
-	assert_int_equal(report->gpu_count, 1);
+	assert_string_equal(report->processes[2].name, "late");
+	assert_int_equal(report->processes[2].start_ns, report->processes[2].end_ns);
+	assert_int_equal(report->gpu_count, 2);
 	assert_int_equal(report->gpu[0].busy_ns, 4000);
+	assert_int_equal(report->gpu[1].busy_ns, 2000);
 	rls_report_free(report);
 	script_end(&script);
 }
