@@ -75,15 +75,13 @@ static size_t sanitize(const char *text, size_t length, char clean[RLS_STRING_BY
 	size_t used = 0;
 
 	for (size_t at = 0; at < length;) {
-		size_t bytes = rls_utf8_bytes(text + at, length - at);
-		const char *from = bytes ? text + at : RLS_UTF8_REPLACEMENT;
-		size_t put = bytes ? bytes : sizeof(RLS_UTF8_REPLACEMENT) - 1;
+		struct rls_utf8_piece piece = rls_utf8_piece(text + at, length - at);
 
-		if (used + put > RLS_STRING_BYTES_MAX)
+		if (used + piece.bytes > RLS_STRING_BYTES_MAX)
 			break;
-		memcpy(clean + used, from, put);
-		used += put;
-		at += bytes ? bytes : 1;
+		memcpy(clean + used, piece.text, piece.bytes);
+		used += piece.bytes;
+		at += piece.taken;
 	}
 	return used;
 }

@@ -37,14 +37,36 @@ static inline size_t rls_utf8_bytes(const char *text, size_t left)
 	return 0;
 }
 
-/* Bytes of valid text, or of the whole characters among its first most bytes if it is longer. */
+/* What is written of text that need not be valid, piece by piece. */
+struct rls_utf8_piece {
+	const char *text;
+	size_t bytes;
+	size_t taken;               /* bytes of the text that it stands for */
+};
+
+/* In place of one byte. */
+static inline struct rls_utf8_piece rls_utf8_replaced(void)
+{
+	return (struct rls_utf8_piece){RLS_UTF8_REPLACEMENT, sizeof(RLS_UTF8_REPLACEMENT) - 1, 1};
+}
+
+/* The character at text, of which so many bytes are left (at least one), or what is in place of a byte that is none. */
+static inline struct rls_utf8_piece rls_utf8_piece(const char *text, size_t left)
+{
+	size_t bytes = rls_utf8_bytes(text, left);
+
+	return bytes ? (struct rls_utf8_piece){text, bytes, bytes} : rls_utf8_replaced();
+}
+
+/* Bytes of the text, or of the whole characters among its first most bytes if it is longer. What is no UTF-8 has no
+ * characters to spare. */
 static inline size_t rls_utf8_cut(const char *text, size_t most)
 {
-	size_t bytes = strnlen(text, most);
+	size_t bytes = strnlen(text, most), back = 0;
 
-	while (bytes && (text[bytes] & 0xc0) == 0x80)
-		bytes--;
-	return bytes;
+	while (back < 4 && back < bytes && (text[bytes - back] & 0xc0) == 0x80)
+		back++;
+	return bytes - (back < 4 ? back : 0);
 }
 
 #endif

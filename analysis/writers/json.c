@@ -38,14 +38,12 @@ void rls_json_print_path(FILE *out, const char *path)
 
 	putc_unlocked('"', out);
 	while (left) {
-		size_t bytes = rls_utf8_bytes(path, left);
+		struct rls_utf8_piece piece = rls_utf8_piece(path, left);
 
-		if (!bytes)
-			fputs(RLS_UTF8_REPLACEMENT, out);
-		for (size_t i = 0; i < bytes; i++)
-			print_byte(out, (unsigned char)path[i]);
-		path += bytes ? bytes : 1;
-		left -= bytes ? bytes : 1;
+		for (size_t i = 0; i < piece.bytes; i++)
+			print_byte(out, (unsigned char)piece.text[i]);
+		path += piece.taken;
+		left -= piece.taken;
 	}
 	putc_unlocked('"', out);
 }

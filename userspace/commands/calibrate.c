@@ -14,6 +14,7 @@
 #include "userspace/commands/delta.h"
 #include "userspace/commands/help.h"
 #include "userspace/commands/in_vivo.h"
+#include "userspace/commands/print_json.h"
 #include "userspace/commands/seconds.h"
 #include "userspace/log.h"
 #include "userspace/record/costs.h"
@@ -91,15 +92,6 @@ static json_t *describe(const struct rls_calibrated *figure)
 			 figure->hot_error_ns);
 }
 
-static int put_json(json_t *root)
-{
-	int r = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -ENOMEM;
-
-	json_decref(root);
-	putchar('\n');
-	return r && !ferror(stdout) ? -ENOMEM : 0; /* main looks at stdout */
-}
-
 static int print_json(const struct rls_calibration *calibration)
 {
 	struct rls_calibrated hit = rls_calibration_mean_hit(calibration);
@@ -113,8 +105,8 @@ static int print_json(const struct rls_calibration *calibration)
 			return -ENOMEM;
 		}
 	}
-	return put_json(json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "tool",
-				  "rlscope-bpf " RLS_VERSION, "hit", describe(&hit), "paths", paths));
+	return rls_print_json(json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "tool",
+					"rlscope-bpf " RLS_VERSION, "hit", describe(&hit), "paths", paths), 2);
 }
 
 static bool is_certain(double factor, double error)
@@ -141,11 +133,11 @@ static const char *go_by_it(bool kept)
 static int print_delta(const struct arguments *arguments, const struct rls_delta *delta)
 {
 	if (arguments->json)
-		return put_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "version", 1,
-					  "tool", "rlscope-bpf " RLS_VERSION, "plain_ns",
-					  delta->plain_ns, "probed_ns", delta->probed_ns, "hits",
-					  delta->hits, "estimated_ns", delta->estimated_ns, "factor",
-					  delta->factor, "error", delta->error));
+		return rls_print_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "version", 1,
+						"tool", "rlscope-bpf " RLS_VERSION, "plain_ns",
+						delta->plain_ns, "probed_ns", delta->probed_ns, "hits",
+						delta->hits, "estimated_ns", delta->estimated_ns, "factor",
+						delta->factor, "error", delta->error), 2);
 	printf("without probes %.3f s, with probes %.3f s: %.0f hits of %.0f ns each\n"
 	       "That is %.3f ± %.3f of what the calibration says%s.\n",
 	       delta->plain_ns / 1e9, delta->probed_ns / 1e9, delta->hits,
@@ -241,16 +233,16 @@ static int print_in_vivo_json(const struct rls_in_vivo *in_vivo)
 {
 	const struct rls_delta_in_vivo *found = &in_vivo->delta;
 
-	return put_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:o}", "version", 1,
-				  "tool", "rlscope-bpf " RLS_VERSION, "factor", found->factor,
-				  "error", found->error, "deviation", found->deviation, "spread",
-				  found->spread, "hit_ns", found->hit_ns, "inflation",
-				  found->inflation, "segments", (json_int_t)found->segments,
-				  "labels", (json_int_t)found->labels, "cuda",
-				  rls_cuda_costs_describe(in_vivo->cuda, in_vivo->cuda_count),
-				  "operations",
-				  rls_operation_costs_describe(in_vivo->operations,
-							       in_vivo->operation_count)));
+	return rls_print_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:o}", "version", 1,
+					"tool", "rlscope-bpf " RLS_VERSION, "factor", found->factor,
+					"error", found->error, "deviation", found->deviation, "spread",
+					found->spread, "hit_ns", found->hit_ns, "inflation",
+					found->inflation, "segments", (json_int_t)found->segments,
+					"labels", (json_int_t)found->labels, "cuda",
+					rls_cuda_costs_describe(in_vivo->cuda, in_vivo->cuda_count),
+					"operations",
+					rls_operation_costs_describe(in_vivo->operations,
+								     in_vivo->operation_count)), 2);
 }
 
 static int print_in_vivo(const struct rls_in_vivo *in_vivo)

@@ -11,6 +11,7 @@
 #include "userspace/commands/commands.h"
 #include "userspace/commands/help.h"
 #include "userspace/commands/host.h"
+#include "userspace/commands/print_json.h"
 #include "userspace/log.h"
 
 typedef int (*print_answers)(const struct rls_host_answer *answers);
@@ -62,7 +63,6 @@ static int print_json(const struct rls_host_answer *answers)
 	const struct rls_host_check *hindrance = rls_host_hindrance(answers);
 	json_t *checks = json_array();
 	json_t *root;
-	int r;
 
 	for (size_t i = 0; i < rls_host_check_count; i++)
 		if (json_array_append_new(checks, describe(&rls_host_checks[i], &answers[i]))) {
@@ -72,12 +72,7 @@ static int print_json(const struct rls_host_answer *answers)
 	root = json_pack("{s:i, s:s, s:b, s:s*, s:o}", "version", 1, "tool",
 			 "rlscope-bpf " RLS_VERSION, "can_profile", !hindrance, "hindrance",
 			 hindrance ? hindrance->name : NULL, "checks", checks);
-	if (!root)
-		return -ENOMEM;
-	r = json_dumpf(root, stdout, JSON_INDENT(2));
-	json_decref(root);
-	putchar('\n');
-	return r && !ferror(stdout) ? -ENOMEM : 0; /* main looks at stdout */
+	return rls_print_json(root, 2);
 }
 
 static const struct {

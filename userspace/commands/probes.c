@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
-#include "analysis/utf8.h"
 #include "userspace/commands/arguments.h"
 #include "userspace/commands/commands.h"
 #include "userspace/commands/help.h"
+#include "userspace/commands/print_json.h"
 #include "userspace/discover/discover.h"
 #include "userspace/discover/elf.h"
 #include "userspace/log.h"
@@ -180,26 +180,6 @@ static int print_text(const struct plans *plans)
 
 /* --- JSON ------------------------------------------------------------------------------ */
 
-/* What targets and files say need not be UTF-8, JSON must. */
-static json_t *describe_text(const char *text)
-{
-	const size_t widest = sizeof(RLS_UTF8_REPLACEMENT) - 1;
-	size_t left = strlen(text), used = 0;
-	_cleanup_free_ char *clean = malloc(left * widest + 1);
-
-	if (!clean)
-		return NULL;
-	while (left) {
-		size_t bytes = rls_utf8_bytes(text, left);
-
-		memcpy(clean + used, bytes ? text : RLS_UTF8_REPLACEMENT, bytes ? bytes : widest);
-		used += bytes ? bytes : widest;
-		text += bytes ? bytes : 1;
-		left -= bytes ? bytes : 1;
-	}
-	return json_stringn(clean, used);
-}
-
 static json_t *source_names(unsigned int set)
 {
 	json_t *names = json_array();
@@ -217,7 +197,7 @@ static json_t *describe_sites(const struct rls_library *library, const struct rl
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct rls_site *site = &plan->sites[i];
 		json_t *entry = json_pack(
-			"{s:o, s:I, s:s, s:s, s:s, s:o}", "name", describe_text(site->name), "offset",
+			"{s:o, s:I, s:s, s:s, s:s, s:o}", "name", rls_json_text(site->name), "offset",
 			(json_int_t)site->file_offset, "kind", kind_name(site->kind), "class",
 			rls_site_class_name(site->site_class), "exit", exit_name(site->exit),
 			"source", source_names(sources_of(library, site)));
@@ -236,7 +216,7 @@ static json_t *describe_libraries(const struct plans *plans)
 
 	for (size_t i = 0; i < plans->image->library_count; i++) {
 		const struct rls_library *library = plans->image->libraries[i];
-		json_t *entry = json_pack("{s:o, s:s, s:I, s:o}", "path", describe_text(library->path),
+		json_t *entry = json_pack("{s:o, s:s, s:I, s:o}", "path", rls_json_text(library->path),
 					  "role", rls_role_name(library->role), "functions",
 					  (json_int_t)library->function_count, "sites",
 					  describe_sites(library, &plans->plans[i]));
@@ -254,7 +234,7 @@ static json_t *describe_warnings(const struct rls_process_image *image)
 	json_t *warnings = json_array();
 
 	for (size_t i = 0; i < image->warning_count; i++)
-		json_array_append_new(warnings, describe_text(image->warnings[i]));
+		json_array_append_new(warnings, rls_json_text(image->warnings[i]));
 	return warnings;
 }
 
@@ -264,14 +244,8 @@ static int print_json(const struct plans *plans)
 				 "rlscope-bpf " RLS_VERSION, "pid", plans->image->pid, "python",
 				 plans->image->python.version, "libraries", describe_libraries(plans),
 				 "warnings", describe_warnings(plans->image));
-	int r;
 
-	if (!root)
-		return -ENOMEM;
-	r = json_dumpf(root, stdout, JSON_INDENT(1));
-	json_decref(root);
-	putchar('\n');
-	return r && !ferror(stdout) ? -ENOMEM : 0; /* main looks at stdout */
+	return rls_print_json(root, 1);
 }
 
 static const struct format {

@@ -5,27 +5,11 @@
 #include <string.h>
 
 #include "analysis/cleanup.h"
-
-static bool is_inside_character(char byte)
-{
-	return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
-/* How much of the name is kept. What is no UTF-8 has no characters to spare. */
-static size_t kept_bytes(const char *name)
-{
-	size_t bytes = strnlen(name, RLS_FIND_NAME_BYTES + 1), back = 0;
-
-	if (bytes <= RLS_FIND_NAME_BYTES)
-		return bytes;
-	while (back < 4 && is_inside_character(name[RLS_FIND_NAME_BYTES - back]))
-		back++;
-	return RLS_FIND_NAME_BYTES - (back < 4 ? back : 0);
-}
+#include "analysis/utf8.h"
 
 int rls_function_set_add(struct rls_function_set *set, const struct rls_find *find)
 {
-	size_t bytes = kept_bytes(find->name);
+	size_t bytes = rls_utf8_cut(find->name, RLS_FIND_NAME_BYTES);
 	struct rls_find copy = *find;
 	int error;
 

@@ -16,16 +16,15 @@ void rls_label_clean(const char *text, char out[static RLS_LABEL_BYTES])
 	size_t used = 0, left = strnlen(text, RLS_LABEL_BYTES);
 
 	while (left) {
-		size_t bytes = is_control((unsigned char)*text) ? 0 : rls_utf8_bytes(text, left);
-		const char *from = bytes ? text : RLS_UTF8_REPLACEMENT;
-		size_t put = bytes ? bytes : sizeof(RLS_UTF8_REPLACEMENT) - 1;
+		struct rls_utf8_piece piece = is_control((unsigned char)*text) ? rls_utf8_replaced() :
+										 rls_utf8_piece(text, left);
 
-		if (used + put >= RLS_LABEL_BYTES)
+		if (used + piece.bytes >= RLS_LABEL_BYTES)
 			break;
-		memcpy(out + used, from, put);
-		used += put;
-		text += bytes ? bytes : 1;
-		left -= bytes ? bytes : 1;
+		memcpy(out + used, piece.text, piece.bytes);
+		used += piece.bytes;
+		text += piece.taken;
+		left -= piece.taken;
 	}
 	out[used] = '\0';
 }
