@@ -11,6 +11,7 @@
 
 #include "analysis/grow.h"
 #include "userspace/attach/kernel.h"
+#include "userspace/hangup.h"
 #include "userspace/log.h"
 #include "userspace/modest.h"
 #include "userspace/monitor/cells.h"
@@ -279,15 +280,13 @@ static void on_started(void *context)
 		monitor->hooks.started(monitor->hooks.context);
 }
 
-/* Ignored is what nohup(1) starts us with: the terminal may go then. */
 static bool on_signal(void *context, int signal, bool from_terminal)
 {
 	struct rls_monitor *monitor = context;
-	struct sigaction before;
 
 	if (monitor->hooks.on_signal)
 		return monitor->hooks.on_signal(monitor->hooks.context, signal);
-	return signal == SIGHUP && !sigaction(SIGHUP, NULL, &before) && before.sa_handler == SIG_IGN;
+	return signal == SIGHUP && rls_hangup_is_ignored();
 }
 
 int rls_monitor_run(struct rls_monitor *monitor, const struct rls_monitor_hooks *hooks)

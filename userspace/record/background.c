@@ -26,6 +26,13 @@ static void set_policy(const struct rls_background *background, int policy)
 	sched_setscheduler(background->thread, policy, &parameters);
 }
 
+/* The guard's, of a loop that is not. */
+static void put_ahead(struct rls_background *background)
+{
+	set_policy(background, SCHED_OTHER);
+	__atomic_store_n(&background->put_ahead, true, __ATOMIC_RELEASE);
+}
+
 /* The guard's. Whoever is in the background may be put off amid anything, so there is no lock between the two:
  * where both decide at once, the next look or beat finds it late, or put ahead. */
 static void look(struct rls_background *background, uint64_t now_ns)
@@ -43,8 +50,7 @@ static void look(struct rls_background *background, uint64_t now_ns)
 		__atomic_store_n(&background->ahead_until_ns, now_ns + background->hold_ns, __ATOMIC_RELEASE);
 		rls_debug("others want all CPUs: we run ahead of them for %.0f s", (double)background->hold_ns / 1e9);
 	}
-	set_policy(background, SCHED_OTHER);
-	__atomic_store_n(&background->put_ahead, true, __ATOMIC_RELEASE);
+	put_ahead(background);
 }
 
 /* The guard's too. */
@@ -52,10 +58,8 @@ static void alarm_loop(struct rls_background *background, uint64_t now_ns)
 {
 	if (background->ahead_until_ns < now_ns + ALARM_HOLD_NS)
 		__atomic_store_n(&background->ahead_until_ns, now_ns + ALARM_HOLD_NS, __ATOMIC_RELEASE);
-	if (__atomic_load_n(&background->ahead, __ATOMIC_ACQUIRE))
-		return;
-	set_policy(background, SCHED_OTHER);
-	__atomic_store_n(&background->put_ahead, true, __ATOMIC_RELEASE);
+	if (!__atomic_load_n(&background->ahead, __ATOMIC_ACQUIRE))
+		put_ahead(background);
 }
 
 static void *guard(void *context)

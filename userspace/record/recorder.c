@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "userspace/discover/discover.h"
+#include "userspace/hangup.h"
 #include "userspace/log.h"
 #include "userspace/record/alternator.h"
 #include "userspace/record/cuda_calls.h"
@@ -42,15 +43,6 @@
 
 /* ---- opening ---- */
 
-/* Whoever is started by nohup(1) goes on when the terminal is closed; a listener has its own use. */
-static bool is_for_hangup(const struct rls_recorder *recorder)
-{
-	struct sigaction before;
-
-	return recorder->options.listener || sigaction(SIGHUP, NULL, &before) ||
-	       before.sa_handler != SIG_IGN;
-}
-
 static int open_signals(struct rls_recorder *recorder)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -59,7 +51,7 @@ static int open_signals(struct rls_recorder *recorder)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
-	if (is_for_hangup(recorder))
+	if (recorder->options.listener || !rls_hangup_is_ignored()) /* a listener has its own use */
 		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
