@@ -10,6 +10,7 @@
 #include "userspace/discover/discover.h"
 #include "userspace/discover/elf.h"
 #include "userspace/log.h"
+#include "userspace/monotonic.h"
 #include "userspace/record/bridges.h"
 #include "userspace/record/operation_files.h"
 #include "userspace/record/probed_files.h"
@@ -494,31 +495,21 @@ int rls_libraries_written_fd(const struct rls_libraries *libraries)
 	return libraries->files.written_fd;
 }
 
-static int warn_of_written(struct rls_libraries *libraries, const char *path, uint64_t now_ns)
+static int warn_of_written(void *context, const struct rls_probed_file *file)
 {
+	struct rls_libraries *libraries = context;
 	_cleanup_free_ char *text = NULL;
 
 	if (asprintf(&text, "%s is written to while it is probed: its probes are off, and calls into it are not seen any more",
-		     path) < 0)
+		     file->path) < 0)
 		return -ENOMEM;
 	rls_warning("%s", text);
-	return rls_trace_output_warning(libraries->output, now_ns, text);
+	return rls_trace_output_warning(libraries->output, rls_monotonic_ns(), text);
 }
 
-int rls_libraries_look_at_files(struct rls_libraries *libraries, uint64_t now_ns)
+int rls_libraries_look_at_files(struct rls_libraries *libraries)
 {
-	int r = rls_probed_files_look(&libraries->files);
-
-	for (size_t i = 0; r > 0 && i < libraries->files.count; i++) {
-		struct rls_probed_file *file = libraries->files.files[i];
-
-		if (!file->written || file->told)
-			continue;
-		file->told = true;
-		if (warn_of_written(libraries, file->path, now_ns))
-			return -ENOMEM;
-	}
-	return r < 0 ? r : 0;
+	return rls_probed_files_look(&libraries->files, warn_of_written, libraries);
 }
 
 /* ---- asking ---- */

@@ -301,25 +301,28 @@ static int let_be(struct rls_probed_files *files, struct rls_probed_file *file)
 	rls_written_files_unwatch(files->written_fd, file->watch);
 	file->watch = -1;
 	file->written = true;
-	file->told = !file->sites;
 	file->batch_count = 0;
 	files->sites -= file->sites;
 	file->sites = 0;
 	return r;
 }
 
-int rls_probed_files_look(struct rls_probed_files *files)
+int rls_probed_files_look(struct rls_probed_files *files,
+			  int (*tell)(void *context, const struct rls_probed_file *file), void *context)
 {
 	int numbers[WRITTEN_AT_ONCE], r = 0;
 	size_t count = rls_written_files_read(files->written_fd, numbers, WRITTEN_AT_ONCE);
 
 	for (size_t i = 0; !r && i < count; i++) {
 		struct rls_probed_file *file = find_watched(files, numbers[i]);
+		bool probed = file && file->sites;
 
 		if (file)
 			r = let_be(files, file);
+		if (!r && probed)
+			r = tell(context, file);
 	}
-	return r ? r : (int)count;
+	return r;
 }
 
 int rls_probed_files_spare(struct rls_probed_files *files, struct rls_probed_file *file)

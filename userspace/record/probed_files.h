@@ -34,7 +34,6 @@ struct rls_probed_file {
 	bool spared;            /* no return probes, see switchers.h */
 	int watch;              /* its number in written_files.h; -1: none */
 	bool written;           /* to, since it was probed: it has no probes any more, and gets none */
-	bool told;              /* of that */
 	char *path;             /* as the first process that mapped it sees it */
 };
 
@@ -77,9 +76,10 @@ int rls_probed_files_attach(struct rls_probed_files *files, struct rls_probed_pl
 /* One after the other. */
 int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library);
 
-/* Takes all probes off the files that somebody writes to, and lets them be from then on. Cheap where there is none: for
- * each turn of the loop. How many there were, or -ENOMEM. */
-int rls_probed_files_look(struct rls_probed_files *files);
+/* Takes all probes off the files that somebody writes to, tells of each that had any, and lets them be from then on.
+ * Cheap where there is none: for each turn of the loop. 0, -ENOMEM or what tell said. */
+int rls_probed_files_look(struct rls_probed_files *files,
+			  int (*tell)(void *context, const struct rls_probed_file *file), void *context);
 
 /* Takes the return probes off; the file's functions count as new again, so that adding its
  * library gives them other ends. 0 or -ENOMEM. */

@@ -383,7 +383,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		rls_background_beat(&recorder->background, time_ns);
 		if (recorder->samples) /* looks alone count ticks */
 			rls_kernel_draw_ticks(recorder->kernel, time_ns);
-		if (rls_libraries_look_at_files(recorder->libraries, time_ns) ||
+		if (rls_libraries_look_at_files(recorder->libraries) ||
 		    rls_kernel_watch_ticks(recorder->kernel, time_ns) ||
 		    rls_recorder_consume_timely(recorder, time_ns) < 0 ||
 		    rls_trace_output_tick(&recorder->output, time_ns))
