@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "userspace/commands/commands.h"
-#include "userspace/log.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/base/log.h"
 
 static const struct command {
 	const char *name;

@@ -7,8 +7,8 @@
 #ifndef RLS_WRITER_H
 #define RLS_WRITER_H
 
-#include "analysis/report.h"
-#include "analysis/tracks.h"
+#include "analysis/report/report.h"
+#include "analysis/timeline/tracks.h"
 
 struct rls_report_writer {
 	const char *name;           /* as --format takes it */

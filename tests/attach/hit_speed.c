@@ -18,9 +18,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 #include "userspace/attach/features.h"
-#include "userspace/attach/kernel.h"
+#include "userspace/attach/kernel/kernel.h"
 
 /* enum bpf_attach_type of kernels 6.6 and 6.13, and the flag of return probes. */
 #define ATTACH_TYPE_UPROBE_MULTI 48

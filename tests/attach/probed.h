@@ -2,7 +2,7 @@
 #ifndef RLS_TEST_PROBED_H
 #define RLS_TEST_PROBED_H
 
-#include "userspace/plan/site.h"
+#include "userspace/binary/site.h"
 
 typedef void (*body_function)(void *context);
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/grow.h"
+#include "analysis/base/grow.h"
 #include "probed.h"
 #include "userspace/attach/features.h"
 

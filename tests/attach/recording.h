@@ -8,7 +8,7 @@
 
 #include "bpf/wire.h"
 #include "probed.h"
-#include "userspace/attach/kernel.h"
+#include "userspace/attach/kernel/kernel.h"
 
 union control_record {
 	struct rls_wire_header header;

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/attach/calibration_file.h"
-#include "userspace/attach/disturb.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/attach/calibration/calibration_file.h"
+#include "userspace/attach/calibration/disturb.h"
 
 static const struct rls_calibration_scope scope = { "boot-1", "6.18.0", "multi" };
 

@@ -14,11 +14,11 @@
 
 #include <cmocka.h>
 
-#include "analysis/category.h"
+#include "analysis/event/category.h"
 #include "probed.h"
 #include "recording.h"
 #include "userspace/annotate/annotate_wire.h"
-#include "userspace/monotonic.h"
+#include "userspace/base/clock.h"
 
 #define CELLS 64
 

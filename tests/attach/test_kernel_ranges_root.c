@@ -18,8 +18,8 @@
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/attach/features.h"
-#include "userspace/monotonic.h"
-#include "userspace/record/operation_stack.h"
+#include "userspace/base/clock.h"
+#include "userspace/record/events/operation_stack.h"
 
 #define PROBED __attribute__((noinline, noclone))
 #define STEPS 2000

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "userspace/attach/transitions.h"
+#include "userspace/attach/kernel/transitions.h"
 
 #define PLACES 256
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/modest.h"
+#include "userspace/base/modest.h"
 
 #define LONG_NS 60000000000ULL
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "userspace/commands/read_progress.h"
+#include "userspace/commands/shared/read_progress.h"
 
 #define EVENTS 40000
 

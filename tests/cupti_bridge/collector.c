@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "userspace/record/batch_check.h"
+#include "userspace/record/gpu/batch_validate.h"
 
 struct collector collector;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the sentence */

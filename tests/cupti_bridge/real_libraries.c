@@ -17,7 +17,7 @@
 #include "cupti_bridge/calls.h"
 #include "cupti_bridge/clock.h"
 #include "cupti_bridge/decode.h"
-#include "fakes/fake_records.h"
+#include "tests/cupti_bridge/fakes/fake_records.h"
 
 #define COUNT 8
 #define BEGIN_NS 1000000

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "collector.h"
-#include "fakes/fake_calls.h"
+#include "tests/cupti_bridge/fakes/fake_calls.h"
 #include "sink.h"
 
 struct scenario {

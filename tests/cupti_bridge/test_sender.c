@@ -14,7 +14,7 @@
 
 #include "cupti_bridge/sender.h"
 #include "cupti_bridge/site.h"
-#include "userspace/record/batch_check.h"
+#include "userspace/record/gpu/batch_validate.h"
 
 #define PAGE 4096
 

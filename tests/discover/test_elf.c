@@ -12,11 +12,11 @@
 #include <cmocka.h>
 #include <elf.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/discover/elf.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/binary/elf.h"
 #include "userspace/discover/harvest.h"
 #include "userspace/discover/library.h"
-#include "userspace/discover/space.h"
+#include "userspace/process/space.h"
 
 static struct rls_elf *open_or_fail(const char *path)
 {

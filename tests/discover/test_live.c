@@ -16,7 +16,7 @@
 
 #include "tests/discover/child.h"
 #include "userspace/discover/discover.h"
-#include "userspace/discover/elf.h"
+#include "userspace/binary/elf.h"
 
 #define PROGRAM                                                           \
 	"import sys, platform\n"                                          \

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/discover/mappings.h"
+#include "userspace/process/mappings.h"
 
 static struct rls_mappings parse(const char *text)
 {

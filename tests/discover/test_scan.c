@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "userspace/discover/cpython_layout.h"
+#include "userspace/python/cpython_layout.h"
 #include "userspace/discover/function_set.h"
-#include "userspace/discover/python.h"
+#include "userspace/python/interpreter.h"
 #include "userspace/discover/scan.h"
 
 /* A library at 0x10000: data in its first half, code in its second; and a heap. */

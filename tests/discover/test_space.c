@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/discover/space.h"
+#include "userspace/process/space.h"
 
 #define SHARED_BYTES (16UL << 20)
 #define BLOCK_BYTES (1UL << 18)

@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/event_fields.h"
-#include "analysis/event_order.h"
-#include "analysis/text_form.h"
+#include "analysis/event/event_fields.h"
+#include "analysis/event/event_order.h"
+#include "analysis/trace/text_form.h"
 
 void fuzz_require(bool holds, const char *what)
 {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/event_source.h"
+#include "analysis/event/event_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/event_fields.h"
-#include "userspace/record/batch_check.h"
-#include "userspace/record/gpu.h"
+#include "analysis/event/event_fields.h"
+#include "userspace/record/gpu/batch_validate.h"
+#include "userspace/record/gpu/gpu_activity.h"
 
 #define NOW 2000000000ULL
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/record/cgroup.h"
+#include "userspace/record/targets/cgroup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -10,9 +10,9 @@
 
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/discover/callbacks.h"
-#include "userspace/discover/elf.h"
+#include "userspace/binary/elf.h"
 #include "userspace/discover/library.h"
-#include "userspace/discover/space.h"
+#include "userspace/process/space.h"
 #include "userspace/plan/planner.h"
 
 #define LOAD_BIAS 0x7f0000000000ULL

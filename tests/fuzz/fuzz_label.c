@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/utf8.h"
+#include "analysis/base/utf8.h"
 #include "fuzz.h"
 #include "userspace/metrics/label.h"
 

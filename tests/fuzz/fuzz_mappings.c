@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/discover/mappings.h"
+#include "userspace/process/mappings.h"
 
 static void check_entry(const struct rls_mappings *mappings, size_t i)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "userspace/log.h"
+#include "userspace/base/log.h"
 #include "userspace/metrics/monitor_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/event_fields.h"
-#include "analysis/string_pool.h"
-#include "analysis/text_form.h"
-#include "userspace/record/translate.h"
+#include "analysis/event/event_fields.h"
+#include "analysis/base/string_pool.h"
+#include "analysis/trace/text_form.h"
+#include "userspace/record/events/translate.h"
 
 struct memory_sink {
 	struct rls_string_pool *strings;

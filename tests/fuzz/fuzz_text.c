@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "analysis/text_form.h"
+#include "analysis/trace/text_form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "analysis/trace_format.h"
-#include "analysis/trace_reader.h"
+#include "analysis/trace/trace_format.h"
+#include "analysis/trace/trace_reader.h"
 
 static void read_bytes(const uint8_t *data, size_t size)
 {

@@ -9,8 +9,8 @@
 
 #include <zlib.h>
 
-#include "analysis/trace_format.h"
-#include "analysis/trace_reader.h"
+#include "analysis/trace/trace_format.h"
+#include "analysis/trace/trace_reader.h"
 #include "event_maker.h"
 
 #define SEEDS 6

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 
 #define INPUT_BYTES_MAX (1u << 20)
 #define CHANGES 300

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/report.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/report/report.h"
 
 #define PATH_BYTES 512
 

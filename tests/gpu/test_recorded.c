@@ -15,7 +15,7 @@
 
 #include "cupti_bridge/calls.h"
 #include "cupti_bridge/decode.h"
-#include "userspace/record/batch_check.h"
+#include "userspace/record/gpu/batch_validate.h"
 
 #define FILE_BYTES_MAX (1u << 20)
 #define WAIT_OFF_NS 10000 /* a wait begins and ends within its call */

@@ -44,7 +44,7 @@ def installed_files():
 
 def layout(sources):
     pages = [os.path.basename(page) for page in
-             glob.glob(os.path.join(sources, "userspace", "commands", "*.1"))]
+             glob.glob(os.path.join(sources, "doc", "man", "*.1"))]
     modules = [os.path.basename(module) for module in
                glob.glob(os.path.join(sources, "userspace", "annotate", "python", "rlscope", "*.py"))]
     package = os.path.join(LIBDIR, "rlscope-bpf", "python", "rlscope")

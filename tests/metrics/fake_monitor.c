@@ -9,7 +9,7 @@
 
 #include "tests/metrics/snapshot_maker.h"
 #include "userspace/metrics/presenter.h"
-#include "userspace/monotonic.h"
+#include "userspace/base/clock.h"
 
 static int publish(struct rls_presenter *presenter, uint64_t step)
 {

@@ -43,7 +43,7 @@ class Files(unittest.TestCase):
         self.assertGreater(len(metrics()), 20)
 
     def test_manual_page_has_every_family(self):
-        page = read("userspace/commands/rlscope-bpf-monitor.1").replace("\\-", "-").replace("\\_", "_")
+        page = read("doc/man/rlscope-bpf-monitor.1").replace("\\-", "-").replace("\\_", "_")
         self.assertEqual(families() - set(NAME.findall(page)), set())
         self.assertEqual(set(NAME.findall(page)) - families(), set())
 

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "userspace/log.h"
-#include "userspace/metrics/accounts.h"
-#include "userspace/metrics/listen_address.h"
+#include "userspace/base/log.h"
+#include "userspace/metrics/http/accounts.h"
+#include "userspace/metrics/http/listen_address.h"
 #include "userspace/metrics/monitor_config.h"
 #include "userspace/metrics/text_file.h"
 

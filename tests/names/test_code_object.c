@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "tests/discover/child.h"
-#include "userspace/discover/mappings.h"
-#include "userspace/discover/python_frames.h"
-#include "userspace/names/code_object.h"
+#include "userspace/process/mappings.h"
+#include "userspace/python/python_frames.h"
+#include "userspace/python/code_object.h"
 
 #define DEPTH_MAX 64
 #define PROGRAM                                                        \

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/names/line_table.h"
+#include "userspace/python/line_table.h"
 
 #define TABLE_BYTES_MAX (1U << 20)
 

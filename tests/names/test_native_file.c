@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/discover/elf.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/binary/elf.h"
 #include "userspace/names/debug_file.h"
 #include "userspace/names/locator.h"
 #include "userspace/names/native_file.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/discover/elf.h"
+#include "userspace/binary/elf.h"
 
 /* Where the code lies. */
 #define BYTES_ELF_VADDR 0x1000

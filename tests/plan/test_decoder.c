@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/plan/decoder.h"
+#include "userspace/binary/decoder.h"
 
 #define AT 0x40000000ULL
 

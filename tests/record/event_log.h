@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "userspace/record/translate.h"
+#include "userspace/record/events/translate.h"
 
 #define EVENT_LOG_BYTES 65536
 #define EVENT_LOG_STRINGS 256

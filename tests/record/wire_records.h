@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "bpf/wire.h"
-#include "userspace/record/translate.h"
+#include "userspace/record/events/translate.h"
 
 #define HEADER(type, kind_, pid_, tid_, time_)                                                     \
 	.header = { .size = sizeof(type), .kind = (kind_), .pid = (pid_), .tid = (tid_),           \

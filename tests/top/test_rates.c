@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "analysis/writers/text_format.h"
+#include "analysis/writers/text/text_format.h"
 #include "tests/metrics/snapshot_maker.h"
 #include "userspace/top/kept_snapshot.h"
 #include "userspace/top/rates.h"

@@ -81,7 +81,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/discover/elf.h"
+#include "userspace/binary/elf.h"
 
 /* Numbers are handed to the kernel side: append only. */
 enum rls_range_kind {

@@ -7,7 +7,7 @@
 
 #include <bpf/libbpf.h>
 
-#include "analysis/grow.h"
+#include "analysis/base/grow.h"
 #include "userspace/attach/features.h"
 #include "userspace/attach/links.h"
 

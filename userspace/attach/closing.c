@@ -11,7 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "userspace/attach/links.h"
-#include "userspace/quiet_thread.h"
+#include "userspace/base/quiet_thread.h"
 
 #define CREW_MAX 128
 #define STACK_BYTES 65536

@@ -12,7 +12,7 @@
 
 #include <bpf/bpf.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 
 /* enum bpf_attach_type of kernel 6.6; Debian 12's own <linux/bpf.h> is older. */
 #define ATTACH_TYPE_UPROBE_MULTI 48

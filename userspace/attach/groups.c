@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/grow.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
 #include "userspace/attach/closing.h"
 #include "userspace/attach/held_file.h"
 

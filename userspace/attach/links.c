@@ -12,10 +12,10 @@
 
 #include <bpf/libbpf.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 #include "userspace/attach/closing.h"
 #include "userspace/attach/cookie.h"
-#include "userspace/log.h"
+#include "userspace/base/log.h"
 
 #define MANY_SLOW_LINKS 50
 #define OTHER_DESCRIPTORS 200

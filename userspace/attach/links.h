@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/attach/kernel.h"
+#include "userspace/attach/kernel/kernel.h"
 
 struct bpf_link;
 struct bpf_program;

@@ -10,8 +10,8 @@
 
 #include <bpf/libbpf.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/grow.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
 #include "userspace/attach/links.h"
 
 #define DRAW_EVERY_NS 100000000ULL

@@ -4,15 +4,15 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "userspace/commands/arguments.h"
-#include "userspace/commands/commands.h"
-#include "userspace/commands/help.h"
-#include "userspace/commands/inject_bridges.h"
-#include "userspace/commands/recording.h"
-#include "userspace/commands/select_options.h"
-#include "userspace/log.h"
-#include "userspace/modest.h"
-#include "userspace/record/process_info.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/inject_bridges.h"
+#include "userspace/commands/shared/recording.h"
+#include "userspace/commands/options/select_options.h"
+#include "userspace/base/log.h"
+#include "userspace/base/modest.h"
+#include "userspace/record/targets/process_info.h"
 
 struct attach_options {
 	struct rls_record_options record;

@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/commands/arguments.h"
-#include "userspace/commands/commands.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/shared/commands.h"
 #include "userspace/commands/delta.h"
-#include "userspace/commands/help.h"
+#include "userspace/commands/options/help.h"
 #include "userspace/commands/in_vivo.h"
-#include "userspace/commands/print_json.h"
-#include "userspace/commands/seconds.h"
-#include "userspace/log.h"
-#include "userspace/record/costs.h"
-#include "userspace/record/process_info.h"
+#include "userspace/commands/shared/print_json.h"
+#include "userspace/commands/options/seconds.h"
+#include "userspace/base/log.h"
+#include "userspace/record/cost/calibration_cache.h"
+#include "userspace/record/targets/process_info.h"
 
 #define MACHINE_ROUNDS 99
 #define RING_BYTES (4U << 20)

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/commands/arguments.h"
-#include "userspace/commands/commands.h"
-#include "userspace/commands/help.h"
-#include "userspace/commands/host.h"
-#include "userspace/commands/print_json.h"
-#include "userspace/log.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/host/host.h"
+#include "userspace/commands/shared/print_json.h"
+#include "userspace/base/log.h"
 
 typedef int (*print_answers)(const struct rls_host_answer *answers);
 

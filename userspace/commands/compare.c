@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/compare.h"
-#include "userspace/commands/arguments.h"
-#include "userspace/commands/commands.h"
-#include "userspace/commands/help.h"
-#include "userspace/commands/read_progress.h"
-#include "userspace/log.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/compare/compare.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/read_progress.h"
+#include "userspace/base/log.h"
 
 #define NOISE_DEFAULT 0.02
 

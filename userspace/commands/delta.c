@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/facts.h"
-#include "userspace/log.h"
-#include "userspace/monotonic.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/timeline/trace_metadata.h"
+#include "userspace/base/log.h"
+#include "userspace/base/clock.h"
 
 #define OWN_WORDS 10
 #define ESTIMATED_MIN_NS 1e6

@@ -4,14 +4,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/event_source.h"
-#include "analysis/private_file.h"
-#include "analysis/text_form.h"
-#include "userspace/commands/arguments.h"
-#include "userspace/commands/commands.h"
-#include "userspace/commands/help.h"
-#include "userspace/log.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/event/event_source.h"
+#include "analysis/base/private_file.h"
+#include "analysis/trace/text_form.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/base/log.h"
 
 struct arguments {
 	const char *trace;

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/attach/kernel.h"
-#include "userspace/commands/recording.h"
-#include "userspace/log.h"
-#include "userspace/record/process_info.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/commands/shared/recording.h"
+#include "userspace/base/log.h"
+#include "userspace/record/targets/process_info.h"
 
 static int read_command(pid_t pid, char **out)
 {

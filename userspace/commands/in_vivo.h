@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "userspace/attach/calibration_file.h"
-#include "userspace/record/segments.h"
+#include "userspace/attach/calibration/calibration_file.h"
+#include "userspace/record/calibrate/matched_segments.h"
 
 struct rls_in_vivo {
 	struct rls_delta_in_vivo delta;

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/commands/arguments.h"
-#include "userspace/commands/commands.h"
-#include "userspace/commands/help.h"
-#include "userspace/commands/print_json.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/print_json.h"
 #include "userspace/discover/discover.h"
-#include "userspace/discover/elf.h"
-#include "userspace/log.h"
+#include "userspace/binary/elf.h"
+#include "userspace/base/log.h"
 #include "userspace/plan/planner.h"
 
 /* --- what there is to print ------------------------------------------------------------ */

@@ -8,16 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/cut_source.h"
-#include "analysis/event_source.h"
-#include "analysis/report.h"
-#include "userspace/commands/arguments.h"
-#include "userspace/commands/commands.h"
-#include "userspace/commands/help.h"
-#include "userspace/commands/read_progress.h"
-#include "userspace/commands/warnings.h"
-#include "userspace/log.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/timeline/slice_source.h"
+#include "analysis/event/event_source.h"
+#include "analysis/report/report.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/read_progress.h"
+#include "userspace/commands/shared/warnings.h"
+#include "userspace/base/log.h"
 
 #define SECONDS_MAX 1e9
 

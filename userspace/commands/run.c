@@ -2,14 +2,14 @@
 #include <argp.h>
 #include <errno.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/commands/arguments.h"
-#include "userspace/commands/commands.h"
-#include "userspace/commands/help.h"
-#include "userspace/commands/launch.h"
-#include "userspace/commands/recording.h"
-#include "userspace/log.h"
-#include "userspace/record/process_info.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/launch.h"
+#include "userspace/commands/shared/recording.h"
+#include "userspace/base/log.h"
+#include "userspace/record/targets/process_info.h"
 
 struct run_options {
 	struct rls_record_options record;

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "userspace/commands/arguments.h"
-#include "userspace/commands/commands.h"
-#include "userspace/commands/watch_options.h"
-#include "userspace/log.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/options/watch_options.h"
+#include "userspace/base/log.h"
 #include "userspace/monitor/monitor.h"
 #include "userspace/top/kept_snapshot.h"
 #include "userspace/top/rates.h"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "analysis/category.h"
+#include "analysis/event/category.h"
 
 enum rls_role {
 	RLS_ROLE_NONE = 0,

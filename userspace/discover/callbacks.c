@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/discover/plt_stub.h"
-#include "userspace/plan/decoder.h"
+#include "userspace/binary/plt_stub.h"
+#include "userspace/binary/decoder.h"
 
 enum {
 	CALL_REL32 = 0xe8,

@@ -49,7 +49,7 @@
 #include <stddef.h>
 
 #include "userspace/discover/boundary.h"
-#include "userspace/discover/elf.h"
+#include "userspace/binary/elf.h"
 
 enum rls_callback_family {
 	RLS_CALLBACKS_CALLING = 1 << 0,

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 #include "userspace/discover/look.h"
-#include "userspace/discover/python_frames.h"
-#include "userspace/discover/seen_files.h"
-#include "userspace/log.h"
+#include "userspace/python/python_frames.h"
+#include "userspace/process/seen_files.h"
+#include "userspace/base/log.h"
 
 /* Makes the look's libraries part of the image. */
 static int keep_libraries(struct rls_look *look)

@@ -22,7 +22,7 @@
 #include <sys/types.h>
 
 #include "userspace/discover/boundary.h"
-#include "userspace/discover/python.h"
+#include "userspace/python/interpreter.h"
 #include "userspace/discover/roles.h"
 
 struct rls_seen_files;

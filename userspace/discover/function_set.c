@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/utf8.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/base/utf8.h"
 
 int rls_function_set_add(struct rls_function_set *set, const struct rls_find *find)
 {

@@ -5,7 +5,7 @@
 #define RLS_FUNCTION_SET_H
 
 #include "userspace/discover/boundary.h"
-#include "userspace/discover/list.h"
+#include "userspace/base/list.h"
 
 /* What is kept of one library, whatever its file says: many symbols may share one long name. */
 #define RLS_FIND_NAME_BYTES 1023        /* longer names are cut, at a character's start */

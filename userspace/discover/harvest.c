@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "userspace/discover/cpython_layout.h"
+#include "userspace/python/cpython_layout.h"
 #include "userspace/discover/type_slots.h"
 
 #define NAME_BYTES 256

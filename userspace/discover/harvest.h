@@ -7,11 +7,11 @@
 #ifndef RLS_HARVEST_H
 #define RLS_HARVEST_H
 
-#include "userspace/discover/elf.h"
+#include "userspace/binary/elf.h"
 #include "userspace/discover/function_set.h"
 #include "userspace/discover/roles.h"
 #include "userspace/discover/scan.h"
-#include "userspace/discover/space.h"
+#include "userspace/process/space.h"
 
 /* A library that functions are collected for. */
 struct rls_harvest_library {

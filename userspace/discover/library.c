@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 #include "userspace/discover/callbacks.h"
 
 struct rls_library *rls_library_new(const char *path, const char *host_path)

@@ -3,9 +3,9 @@
 #define RLS_LIBRARY_H
 
 #include "userspace/discover/boundary.h"
-#include "userspace/discover/elf.h"
+#include "userspace/binary/elf.h"
 #include "userspace/discover/harvest.h"
-#include "userspace/discover/mappings.h"
+#include "userspace/process/mappings.h"
 #include "userspace/discover/roles.h"
 
 struct rls_open_library {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 
 #define PAGE_BYTES 4096UL
 #define BLOCK_BYTES (1UL << 18)

@@ -9,7 +9,7 @@
 #define RLS_LIVE_SCAN_H
 
 #include "userspace/discover/scan.h"
-#include "userspace/discover/space.h"
+#include "userspace/process/space.h"
 
 enum rls_live_scan_extent {
 	RLS_LIVE_SCAN_TARGETS,      /* the target libraries' own data */

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 #include "userspace/discover/callbacks.h"
 #include "userspace/discover/live_scan.h"
-#include "userspace/discover/seen_files.h"
-#include "userspace/log.h"
-#include "userspace/modest.h"
-#include "userspace/monotonic.h"
+#include "userspace/process/seen_files.h"
+#include "userspace/base/log.h"
+#include "userspace/base/modest.h"
+#include "userspace/base/clock.h"
 
 /* Small regions come first, so what a limit leaves out is tensors. */
 #define SCAN_LIMIT_BYTES (1UL << 30)

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/log.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/base/log.h"
 
 static const struct {
 	const char *name;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/discover/cpython_layout.h"
+#include "userspace/python/cpython_layout.h"
 
 /* One function pointer may be in a hundred thousand objects; a few of them say enough. */
 #define CALLABLES_PER_FUNCTION 16

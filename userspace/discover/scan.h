@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/discover/list.h"
-#include "userspace/discover/mappings.h"
+#include "userspace/base/list.h"
+#include "userspace/process/mappings.h"
 
 /* A library to look for, at its runtime addresses. */
 struct rls_scan_target {

@@ -1,6 +1,6 @@
 #include "userspace/discover/type_slots.h"
 
-#include "userspace/discover/cpython_layout.h"
+#include "userspace/python/cpython_layout.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 

@@ -12,13 +12,13 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 #include "userspace/inject/moment.h"
 #include "userspace/inject/refuse.h"
 #include "userspace/inject/sandbox.h"
 #include "userspace/inject/sigframe.h"
 #include "userspace/inject/tracee.h"
-#include "userspace/monotonic.h"
+#include "userspace/base/clock.h"
 
 #define TEXT_BYTES 256
 #define STOP_NS 500000000ULL

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/discover/elf.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/binary/elf.h"
 #include "userspace/inject/refuse.h"
 
 #define STATUS_BYTES 8192

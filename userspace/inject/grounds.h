@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "userspace/discover/mappings.h"
+#include "userspace/process/mappings.h"
 #include "userspace/inject/inject.h"
 
 #define RLS_UNSAFE_MAX 32

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 #include "userspace/inject/carrier.h"
 #include "userspace/inject/grounds.h"
 #include "userspace/inject/guest.h"
 #include "userspace/inject/refuse.h"
 #include "userspace/inject/visible.h"
-#include "userspace/monotonic.h"
+#include "userspace/base/clock.h"
 
 /* By its file's name: what was injected before may have been a copy. */
 static const struct rls_mapping *find_library(const struct rls_mappings *mappings, const char *file)

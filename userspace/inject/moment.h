@@ -6,7 +6,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include "userspace/discover/mappings.h"
+#include "userspace/process/mappings.h"
 #include "userspace/inject/grounds.h"
 
 /* It is in its own code and in no system call; in no code of the C library, the loader or an

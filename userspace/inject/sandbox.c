@@ -11,7 +11,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 
 #define GET_FILTER 0x420c               /* PTRACE_SECCOMP_GET_FILTER */
 #define INSTRUCTIONS_MAX 65536

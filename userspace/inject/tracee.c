@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "userspace/monotonic.h"
+#include "userspace/base/clock.h"
 
 #define LOOK_NS 10000
 #define RELEASE_NS 1000000000ULL

@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/monotonic.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/base/clock.h"
 
 #define EVERYBODY_ENTERS 0001
 #define EVERYBODY_READS 0004

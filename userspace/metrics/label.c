@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "analysis/utf8.h"
+#include "analysis/base/utf8.h"
 
 /* Legal in the format, but a page is also read in terminals. */
 static bool is_control(unsigned char byte)

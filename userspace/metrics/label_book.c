@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/grow.h"
+#include "analysis/base/grow.h"
 
 static void free_names(struct rls_label_names *names)
 {

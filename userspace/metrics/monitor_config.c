@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/grow.h"
-#include "userspace/log.h"
-#include "userspace/metrics/listen_address.h"
-#include "userspace/metrics/small_file.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
+#include "userspace/base/log.h"
+#include "userspace/metrics/http/listen_address.h"
+#include "userspace/metrics/http/small_file.h"
 
 #define SPACE " \t\r"
 

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/log.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/base/log.h"
 #include "userspace/metrics/exposition.h"
-#include "userspace/metrics/page_store.h"
-#include "userspace/metrics/server.h"
+#include "userspace/metrics/http/page_store.h"
+#include "userspace/metrics/http/server.h"
 #include "userspace/metrics/text_file.h"
-#include "userspace/monotonic.h"
+#include "userspace/base/clock.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define STALE_INTERVALS 3

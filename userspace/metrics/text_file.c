@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 
 /* Collectors read *.prom only, so they do not see it. */
 #define UNFINISHED ".rlscope.prom.tmp"

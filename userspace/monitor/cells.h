@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/index_map.h"
-#include "userspace/attach/kernel.h"
+#include "analysis/base/index_map.h"
+#include "userspace/attach/kernel/kernel.h"
 #include "userspace/monitor/jobs.h"
 #include "userspace/monitor/names.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/grow.h"
+#include "analysis/base/grow.h"
 
 void rls_gpu_use_clear(struct rls_gpu_use *use)
 {

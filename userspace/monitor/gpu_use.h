@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/event.h"
-#include "analysis/gpu_busy.h"
+#include "analysis/event/event.h"
+#include "analysis/gpu/gpu_busy.h"
 #include "userspace/monitor/snapshot.h"
 
 #define RLS_GPU_USE_HOLD_NS 5000000000ULL

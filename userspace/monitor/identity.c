@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
+#include "analysis/base/cleanup.h"
 
 #define VARIABLE "RLSCOPE_JOB="
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "userspace/record/process_info.h"
+#include "userspace/record/targets/process_info.h"
 
 #define RLS_JOB_NAME_BYTES 128
 #define RLS_JOB_CGROUP_BYTES 512

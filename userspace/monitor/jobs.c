@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/grow.h"
+#include "analysis/base/grow.h"
 
 static void member_free(struct rls_member *member)
 {

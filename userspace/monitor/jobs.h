@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/index_map.h"
+#include "analysis/base/index_map.h"
 #include "userspace/monitor/gpu_use.h"
 #include "userspace/monitor/identity.h"
 #include "userspace/monitor/launches.h"

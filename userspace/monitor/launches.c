@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/grow.h"
+#include "analysis/base/grow.h"
 
 static void history_free(struct rls_launches_history *history)
 {

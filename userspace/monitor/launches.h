@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/event.h"
-#include "analysis/index_map.h"
+#include "analysis/event/event.h"
+#include "analysis/base/index_map.h"
 #include "bpf/wire.h"
 
 #define RLS_LAUNCHES_KEPT 65536         /* a later one with the same last digits takes its place */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/divide.h"
-#include "analysis/grow.h"
+#include "analysis/base/apportion.h"
+#include "analysis/base/grow.h"
 
 /* Of looks, at each settling, and of rates, at each that has seen a window: jobs change. */
 #define LOOKS_KEEP 0.5

@@ -9,17 +9,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/grow.h"
-#include "userspace/attach/kernel.h"
-#include "userspace/hangup.h"
-#include "userspace/log.h"
-#include "userspace/modest.h"
+#include "analysis/base/grow.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/base/hangup.h"
+#include "userspace/base/log.h"
+#include "userspace/base/modest.h"
 #include "userspace/monitor/cells.h"
 #include "userspace/monitor/jobs.h"
-#include "userspace/monotonic.h"
-#include "userspace/record/libraries.h"
-#include "userspace/record/losses.h"
-#include "userspace/record/throttle.h"
+#include "userspace/base/clock.h"
+#include "userspace/record/probes/libraries.h"
+#include "userspace/record/events/losses.h"
+#include "userspace/record/budget/overhead_controller.h"
 
 #define SWEEP_EVERY_NS 5000000000ULL
 #define FLUSH_AGAIN_NS 50000000ULL

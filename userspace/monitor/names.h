@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/index_map.h"
+#include "analysis/base/index_map.h"
 #include "bpf/wire.h"
 
 #define RLS_NAMES_MAX 100000

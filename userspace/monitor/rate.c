@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "analysis/student.h"
+#include "analysis/base/student.h"
 
 #define CONFIDENCE 0.95
 

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/category.h"
-#include "analysis/report.h"
+#include "analysis/event/category.h"
+#include "analysis/report/report.h"
 
 /* One for each (phase, operation, category, resource); the sum over threads. Of RLS_RESOURCE_GPU:
  * how long what was launched there kept GPUs busy, the sum over devices. */

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/names/target_file.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/process/target_file.h"
 
 #define DEBUG_FOLDER "/usr/lib/debug"
 #define BUILD_ID_BYTES_MIN 8        /* fewer tell nothing apart */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/index_map.h"
-#include "userspace/discover/list.h"
-#include "userspace/discover/mappings.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/base/index_map.h"
+#include "userspace/base/list.h"
+#include "userspace/process/mappings.h"
 #include "userspace/names/perf_map.h"
 
 /* Mapped but unknown addresses are read for again at most this often. */

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "userspace/discover/elf.h"
-#include "userspace/discover/list.h"
-#include "userspace/discover/mappings.h"
+#include "userspace/binary/elf.h"
+#include "userspace/base/list.h"
+#include "userspace/process/mappings.h"
 #include "userspace/names/debug_file.h"
-#include "userspace/names/evaluation.h"
+#include "userspace/python/evaluation.h"
 #include "userspace/names/plt.h"
 
 #define EVALUATION_LOOP "_PyEval_EvalFrameDefault"

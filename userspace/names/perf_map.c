@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/cleanup.h"
-#include "userspace/discover/list.h"
-#include "userspace/names/target_file.h"
+#include "analysis/base/cleanup.h"
+#include "userspace/base/list.h"
+#include "userspace/process/target_file.h"
 
 /* A just-in-time compiler's lines hardly overlap; in a hostile map all may. */
 #define OVERLAPPING_MAX 1024

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "userspace/discover/elf.h"
+#include "userspace/binary/elf.h"
 
 struct rls_plt;
 

@@ -22,7 +22,7 @@
 #ifndef RLS_BRIEF_H
 #define RLS_BRIEF_H
 
-#include "userspace/plan/code.h"
+#include "userspace/binary/code.h"
 
 #define RLS_BRIEF_INSTRUCTIONS 48
 #define RLS_BRIEF_WAYS_OUT 4

@@ -14,7 +14,7 @@
 #ifndef RLS_CHOICE_H
 #define RLS_CHOICE_H
 
-#include "userspace/plan/code.h"
+#include "userspace/binary/code.h"
 
 /* How far the walk may go. */
 #define RLS_CHOICE_INSTRUCTIONS 8

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/grow.h"
+#include "analysis/base/grow.h"
 #include "userspace/plan/brief.h"
 #include "userspace/plan/choice.h"
-#include "userspace/plan/code.h"
+#include "userspace/binary/code.h"
 #include "userspace/plan/exits.h"
 
 struct planner {

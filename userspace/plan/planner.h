@@ -31,8 +31,8 @@
 #include <stddef.h>
 
 #include "userspace/discover/boundary.h"
-#include "userspace/discover/elf.h"
-#include "userspace/plan/site.h"
+#include "userspace/binary/elf.h"
+#include "userspace/binary/site.h"
 
 /* Why a boundary function has no site. */
 enum rls_plan_skip {

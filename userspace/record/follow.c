@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "userspace/discover/discover.h"
-#include "userspace/log.h"
-#include "userspace/record/process_info.h"
-#include "userspace/record/pythons.h"
-#include "userspace/record/recorder_private.h"
-#include "userspace/record/samples.h"
+#include "userspace/base/log.h"
+#include "userspace/record/targets/process_info.h"
+#include "userspace/record/samples/interpreters.h"
+#include "userspace/record/session.h"
+#include "userspace/record/samples/stack_samples.h"
 
 static void unfollow(struct rls_recorder *recorder, pid_t pid)
 {

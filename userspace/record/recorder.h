@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "analysis/event.h"
+#include "analysis/event/event.h"
 #include "bpf/wire.h"
 
 struct rls_kernel;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/grow.h"
+#include "analysis/base/grow.h"
 
 static uint64_t since(uint64_t now, uint64_t before)
 {

@@ -1,6 +1,6 @@
 #include <inttypes.h>
 
-#include "analysis/writers/json_string.h"
+#include "analysis/writers/table/json_string.h"
 #include "userspace/metrics/label.h"
 #include "userspace/top/view.h"
 

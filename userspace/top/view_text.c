@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/writers/text_page.h"
+#include "analysis/writers/text/text_page.h"
 #include "userspace/top/view.h"
 
 #define NAME_LEAST 18

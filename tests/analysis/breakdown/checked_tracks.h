@@ -3,7 +3,7 @@
 #ifndef RLS_TEST_CHECKED_TRACKS_H
 #define RLS_TEST_CHECKED_TRACKS_H
 
-#include "analysis/tracks.h"
+#include "analysis/timeline/tracks.h"
 
 /* A failed assertion when out of memory. Give rls_report_build_tracks what it returns, then
  * call rls_tracks_finish with the report: that is where sums are compared. */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/grow.h"
-#include "analysis/memory_source.h"
+#include "analysis/base/grow.h"
+#include "analysis/event/memory_source.h"
 #include "tests/analysis/breakdown/checked_tracks.h"
 
 void script_begin(struct script *script)

@@ -2,8 +2,8 @@
 #ifndef RLS_TEST_SCRIPT_H
 #define RLS_TEST_SCRIPT_H
 
-#include "analysis/event.h"
-#include "analysis/report.h"
+#include "analysis/event/event.h"
+#include "analysis/report/report.h"
 
 struct script {
 	struct rls_event *events;

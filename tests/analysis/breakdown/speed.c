@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 
 struct maker {
 	struct rls_event_source source;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/compare.h"
-#include "analysis/memory_source.h"
+#include "analysis/compare/compare.h"
+#include "analysis/event/memory_source.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define STEPS 2000

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "analysis/cupti_doubt.h"
-#include "analysis/string_pool.h"
+#include "analysis/correct/cupti_error.h"
+#include "analysis/base/string_pool.h"
 #include "script.h"
 
 #define US 1000

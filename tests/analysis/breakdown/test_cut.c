@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/cut_source.h"
-#include "analysis/memory_source.h"
+#include "analysis/timeline/slice_source.h"
+#include "analysis/event/memory_source.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define STEP_NS 1000

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "analysis/index_map.h"
+#include "analysis/base/index_map.h"
 
 enum { KEYS = 512, STEPS = 100000 };
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/divide.h"
-#include "analysis/glob.h"
-#include "analysis/memory_source.h"
+#include "analysis/base/apportion.h"
+#include "analysis/base/glob.h"
+#include "analysis/event/memory_source.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define MS 1000000ull

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/sweep.h"
+#include "analysis/timeline/sweep.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define NS_PER_S 1000000000ull

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/cut_source.h"
-#include "analysis/memory_source.h"
-#include "analysis/report_private.h"
+#include "analysis/timeline/slice_source.h"
+#include "analysis/event/memory_source.h"
+#include "analysis/report/report_private.h"
 #include "tests/analysis/breakdown/reference.h"
 
 #define CASES 3000

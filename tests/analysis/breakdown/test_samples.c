@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/sample_kind.h"
+#include "analysis/event/sample_kind.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define SAMPLES 400

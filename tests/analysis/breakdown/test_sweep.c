@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/facts.h"
+#include "analysis/timeline/trace_metadata.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define CPU RLS_RESOURCE_CPU

@@ -7,10 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/event_fields.h"
-#include "analysis/event_order.h"
-#include "analysis/text_form.h"
-#include "analysis/trace_writer.h"
+#include "analysis/event/event_fields.h"
+#include "analysis/event/event_order.h"
+#include "analysis/trace/text_form.h"
+#include "analysis/trace/trace_writer.h"
 
 static const char *const texts[] = {
 	"", "a", "inference", "back\\slash", "quo\"te", "new\nline", "\x01\x1f\x7f", "naïve λ 模型 🤖",

@@ -4,7 +4,7 @@
 #ifndef RLS_TESTS_EVENT_MAKER_H
 #define RLS_TESTS_EVENT_MAKER_H
 
-#include "analysis/event_source.h"
+#include "analysis/event/event_source.h"
 
 struct event_maker {
 	uint64_t random;

@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/trace_reader.h"
-#include "analysis/trace_writer.h"
+#include "analysis/trace/trace_reader.h"
+#include "analysis/trace/trace_writer.h"
 
 #define THREADS 4
 

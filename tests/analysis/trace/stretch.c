@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/event_source.h"
-#include "analysis/trace_writer.h"
+#include "analysis/event/event_source.h"
+#include "analysis/trace/trace_writer.h"
 
 struct stretch {
 	const char *path;

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "analysis/event_source.h"
-#include "analysis/trace_format.h"
+#include "analysis/event/event_source.h"
+#include "analysis/trace/trace_format.h"
 #include "event_maker.h"
 
 static const char text_trace[] = "{\"event\":\"end\",\"time_ns\":0,\"complete\":true}\n";

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/event_fields.h"
-#include "analysis/event_order.h"
-#include "analysis/memory_source.h"
-#include "analysis/event_fields.h"
+#include "analysis/event/event_fields.h"
+#include "analysis/event/event_order.h"
+#include "analysis/event/memory_source.h"
+#include "analysis/event/event_fields.h"
 #include "event_maker.h"
 
 #define EVENTS 600

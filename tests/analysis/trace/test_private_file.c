@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "analysis/private_file.h"
+#include "analysis/base/private_file.h"
 
 static int enter_folder(void **state)
 {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/string_pool.h"
-#include "analysis/text_hash.h"
+#include "analysis/base/string_pool.h"
+#include "analysis/base/text_hash.h"
 
 static rls_string_id add(struct rls_string_pool *pool, const char *text)
 {

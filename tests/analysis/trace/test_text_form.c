@@ -9,10 +9,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/memory_source.h"
-#include "analysis/text_form.h"
-#include "analysis/trace_damage.h"
-#include "analysis/trace_reader.h"
+#include "analysis/event/memory_source.h"
+#include "analysis/trace/text_form.h"
+#include "analysis/trace/trace_damage.h"
+#include "analysis/trace/trace_reader.h"
 #include "event_maker.h"
 
 #define END_LINE "{\"event\":\"end\",\"time_ns\":100,\"complete\":true}\n"

@@ -11,9 +11,9 @@
 #include <zlib.h>
 #include <cmocka.h>
 
-#include "analysis/trace_damage.h"
-#include "analysis/trace_format.h"
-#include "analysis/trace_reader.h"
+#include "analysis/trace/trace_damage.h"
+#include "analysis/trace/trace_format.h"
+#include "analysis/trace/trace_reader.h"
 #include "event_maker.h"
 
 #define EVENTS 60

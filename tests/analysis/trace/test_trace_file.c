@@ -18,10 +18,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "analysis/memory_source.h"
-#include "analysis/trace_damage.h"
-#include "analysis/trace_reader.h"
-#include "analysis/trace_writer.h"
+#include "analysis/event/memory_source.h"
+#include "analysis/trace/trace_damage.h"
+#include "analysis/trace/trace_reader.h"
+#include "analysis/trace/trace_writer.h"
 #include "event_maker.h"
 
 static char *render_trace(int fd, bool *damaged)

@@ -8,10 +8,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "analysis/cleanup.h"
-#include "analysis/writers/columns.h"
-#include "analysis/writers/text_format.h"
-#include "analysis/writers/text_tree.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/writers/table/columns.h"
+#include "analysis/writers/text/text_format.h"
+#include "analysis/writers/text/text_tree.h"
 #include "tests/analysis/breakdown/script.h"
 
 static char *render(const struct rls_report *report, const char *format,

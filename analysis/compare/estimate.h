@@ -1,0 +1,48 @@
+/* Estimates: what a unit of an operation takes in one run, and how sure that is.
+ *
+ * The mean of the blocks of a series (series.h), robustly: trimmed, with the Winsorised
+ * variance (Tukey and McLaughlin 1963; Wilcox, Introduction to Robust Estimation, 3.3), widened
+ * where neighbouring blocks are alike. Blocks at the beginning that only warm up are left out
+ * where that at least halves the squared error (MSER, White 1997). Phases are strata: a run's
+ * figure is the mean over phases with weights that are the same for all runs compared.
+ */
+#ifndef RLS_ESTIMATE_H
+#define RLS_ESTIMATE_H
+
+#include "compare.h"
+
+struct rls_estimate {
+	bool present;
+	double ns;                  /* per unit */
+	double variance_ns2;        /* of ns; INFINITY: not to be told */
+	double freedom;             /* degrees, of the variance */
+	double units;               /* in the whole run */
+	double share;               /* of the run's traced time, 0..1 */
+	double subtracted_ns;       /* per unit, by the calibration */
+};
+
+/* The unit all runs can be told by. */
+enum rls_compare_unit rls_estimate_unit(const struct rls_compare_runs *runs, const char *operation);
+
+/* Of each run, to out[]. With `common`, a logarithm for each run, times are what they would be at
+ * the machine's usual pace (compare_pace.h); NULL: as they are. 0, or -ENOMEM. */
+int rls_estimate_row(const struct rls_compare_runs *runs, const struct rls_compare_row *row,
+		     enum rls_compare_metric metric, const double *common,
+		     struct rls_estimate *out);
+
+double rls_median(double *values, size_t count);        /* sorts them; of none NAN */
+
+/* --- of a series, for whoever looks at its blocks --------------------------------------- */
+
+/* NULL: there is none. */
+const struct rls_series_stratum *rls_estimate_stratum(const struct rls_series *series,
+						      const char *phase, const char *operation);
+
+/* Blocks without a last one that was begun only. */
+size_t rls_estimate_whole(const struct rls_series_blocks *blocks);
+
+/* Nanoseconds of a category or RLS_COMPARE_TOTAL. */
+double rls_estimate_time(const struct rls_series_times *times, enum rls_compare_metric metric,
+			 int category);
+
+#endif

@@ -1,0 +1,70 @@
+#include "analysis/correct/cupti_error.h"
+
+#include <stdlib.h>
+
+#include "analysis/base/grow.h"
+
+#define INSIDE_NS 4000
+#define AROUND_NS 4000
+#define ALL_THREADS 0
+
+void rls_cupti_doubt_free(struct rls_cupti_doubt *doubt)
+{
+	free(doubt->entries);
+	rls_index_map_free(&doubt->map);
+	*doubt = (struct rls_cupti_doubt){0};
+}
+
+static uint64_t place_of(rls_string_id phase, rls_string_id operation)
+{
+	return (uint64_t)phase << 32 | operation;
+}
+
+static int add(struct rls_cupti_doubt *doubt, uint32_t tid, const struct rls_call_total *calls,
+	       const struct rls_doubted_calls *more)
+{
+	uint64_t place = place_of(calls->phase, calls->operation);
+	size_t index = (uintptr_t)rls_index_map_get(&doubt->map, tid, place);
+	int err = 0;
+
+	if (!index) {
+		err = rls_grow(&doubt->entries, &doubt->capacity, doubt->count);
+		if (!err)
+			err = rls_index_map_put(&doubt->map, tid, place, (void *)(doubt->count + 1));
+		if (err)
+			return err;
+		doubt->entries[doubt->count++] = (struct rls_doubted_calls){0};
+		index = doubt->count;
+	}
+	doubt->entries[index - 1].inside_ns += more->inside_ns;
+	doubt->entries[index - 1].around_ns += more->around_ns;
+	return 0;
+}
+
+int rls_cupti_doubt_add(struct rls_cupti_doubt *doubt, const struct rls_call_total *calls, bool is_charged)
+{
+	const struct rls_doubted_calls more = {
+		.inside_ns = is_charged ? 0 : INSIDE_NS * (double)calls->count,
+		.around_ns = AROUND_NS * (double)calls->count,
+	};
+	int err = add(doubt, calls->tid, calls, &more);
+
+	return err ? err : add(doubt, ALL_THREADS, calls, &more);
+}
+
+struct rls_doubted_calls rls_cupti_doubt_own(const struct rls_cupti_doubt *doubt, uint32_t tid,
+					     rls_string_id phase, rls_string_id operation)
+{
+	size_t index = (uintptr_t)rls_index_map_get(&doubt->map, tid, place_of(phase, operation));
+
+	return index ? doubt->entries[index - 1] : (struct rls_doubted_calls){0};
+}
+
+double rls_cupti_doubt_others_ns(const struct rls_cupti_doubt *doubt, uint32_t tid, rls_string_id phase,
+				 rls_string_id operation)
+{
+	struct rls_doubted_calls all = rls_cupti_doubt_own(doubt, ALL_THREADS, phase, operation);
+	struct rls_doubted_calls own = rls_cupti_doubt_own(doubt, tid, phase, operation);
+
+	return all.inside_ns + all.around_ns - own.inside_ns - own.around_ns;
+}

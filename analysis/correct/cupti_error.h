@@ -1,0 +1,37 @@
+/* CUPTI doubt: what CUPTI, while it records, may have cost beyond what was charged for it. Pure.
+ *
+ * It costs each call into CUDA time: inside of it, which `calibrate --pid` finds by name and recordings then take from
+ * it, and around it, where libraries have a runtime of their own (cuBLAS) and where its books are missed in the caches,
+ * which nobody can tell from the job's own time. On two GPUs launches took 2 to 4.3 us longer inside, and jobs 3 to 7
+ * in all (scripts/bench/README.md). By so much rows may be too long: those of the calls, of what makes them, and of
+ * threads that wait for another's of the same operation.
+ */
+#ifndef RLS_CUPTI_ERROR_H
+#define RLS_CUPTI_ERROR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/gpu/call_set.h"
+
+/* Of a process's calls. Zeroed: none, or CUPTI did not record. */
+struct rls_cupti_doubt {
+	struct rls_doubted_calls {
+		double inside_ns, around_ns;
+	} *entries;
+	size_t count, capacity;
+	struct rls_index_map map;       /* (tid, or 0 for all; phase and operation) -> 1 + index */
+};
+
+void rls_cupti_doubt_free(struct rls_cupti_doubt *doubt);
+
+/* is_charged: is what CUPTI costs calls of that name taken from them? 0 or -ENOMEM. */
+int rls_cupti_doubt_add(struct rls_cupti_doubt *doubt, const struct rls_call_total *calls, bool is_charged);
+
+/* Of that thread's calls in that operation, by themselves and in what made them; and of all other threads' in it. */
+struct rls_doubted_calls rls_cupti_doubt_own(const struct rls_cupti_doubt *doubt, uint32_t tid,
+					     rls_string_id phase, rls_string_id operation);
+double rls_cupti_doubt_others_ns(const struct rls_cupti_doubt *doubt, uint32_t tid, rls_string_id phase,
+				 rls_string_id operation);
+
+#endif

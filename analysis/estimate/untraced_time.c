@@ -1,0 +1,541 @@
+#include "analysis/estimate/untraced_time.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/event/bounded.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/base/apportion.h"
+#include "analysis/base/grow.h"
+#include "analysis/base/student.h"
+#include "analysis/timeline/timeline.h"
+
+#define SIGMAS 1.96
+#define CONFIDENCE 0.95
+/* Of a thread's time, what it may run and still be held to have been waiting all along. */
+#define PARKED_SHARE 0.002
+/* A guess is held to be right with the weight of so many looks, of which such a share may still have
+ * been something else: 0.1 to 2 % were in training jobs (scripts/bench/HISTORY.md). */
+#define TRUST_LOOKS 10.0
+#define TRUST_DOUBT 0.03
+/* A moment in which guesses have much in common. */
+#define MOMENT_NS 50000000ULL
+
+/* --- while sweeping ------------------------------------------------------------------- */
+
+struct rls_unseen *rls_scope_unseen(struct rls_scope *scope)
+{
+	if (!scope->unseen)
+		scope->unseen = calloc(1, sizeof(*scope->unseen));
+	return scope->unseen;
+}
+
+static uint64_t cell_ns(const struct rls_cell *cell)
+{
+	return cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
+}
+
+/* Calls are made while running: how long a thread waits or is kept waiting says nothing of them. */
+static uint64_t ran_ns(const struct rls_cell *cell)
+{
+	return cell_ns(cell) - cell->off_cpu_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU_GPU];
+}
+
+static double corrected_ran_ns(const struct rls_cell *cell)
+{
+	double cost_ns = (double)cell->subtracted_ns + (double)cell->under_gpu_ns;
+
+	/* A cost and a wait may have been taken from the same time. */
+	return fmax((double)ran_ns(cell) - cost_ns, 0);
+}
+
+static uint64_t traced_ran_ns(const struct rls_scope *scope)
+{
+	uint64_t ns = 0;
+
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		ns += ran_ns(&scope->cells[i]);
+	return ns;
+}
+
+/* What the window that is over had of the scope. */
+static void end_window(struct rls_scope *scope)
+{
+	struct rls_spread *spread = &scope->unseen->spread;
+	uint64_t so_far_ns = traced_ran_ns(scope);
+	double time = (double)(so_far_ns - spread->timed_ns);
+
+	/* Waits are told of afterwards: there may be less now than there was. */
+	if (so_far_ns <= spread->timed_ns)
+		return;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			double count = (double)(scope->transitions[i][k] - spread->counted[i][k]);
+
+			spread->counts_squared[i][k] += count * count;
+			spread->counts_by_time[i][k] += count * time;
+			spread->counted[i][k] = scope->transitions[i][k];
+		}
+	}
+	spread->time_squared += time * time;
+	spread->timed_ns = so_far_ns;
+	spread->windows++;
+}
+
+void rls_unseen_window(struct rls_scope *scope, uint32_t window)
+{
+	if (!scope->unseen || scope->unseen->window == window)
+		return;
+	end_window(scope);
+	scope->unseen->window = window;
+}
+
+void rls_looks_add(struct rls_looks *looks, enum rls_category guess, uint64_t ns)
+{
+	looks->count[guess]++;
+	looks->ns[guess] += ns;
+}
+
+static void end_moment(struct rls_truth *truth)
+{
+	for (int g = 0; g < RLS_CATEGORY_MAX; g++) {
+		double looks = 0;
+
+		for (int c = 0; c < RLS_CATEGORY_MAX; c++)
+			looks += truth->now[g][c];
+		for (int c = 0; c < RLS_CATEGORY_MAX; c++) {
+			truth->squared[g][c] += (double)truth->now[g][c] * truth->now[g][c];
+			truth->by_looks[g][c] += truth->now[g][c] * looks;
+		}
+		truth->looks_squared[g] += looks * looks;
+		truth->moments[g] += looks > 0;
+	}
+	memset(truth->now, 0, sizeof(truth->now));
+}
+
+void rls_truth_add(struct rls_truth *truth, enum rls_category guess, enum rls_category category,
+		   uint64_t time_ns, uint32_t window)
+{
+	if (truth->window != window || time_ns - truth->since_ns >= MOMENT_NS) {
+		end_moment(truth);
+		truth->since_ns = time_ns;
+		truth->window = window;
+	}
+	truth->count[guess][category]++;
+	truth->now[guess][category]++;
+}
+
+/* --- shares --------------------------------------------------------------------------- */
+
+struct looks_of_thread {
+	struct rls_looks running, waiting;
+};
+
+struct shares {
+	double of[RLS_CATEGORY_MAX];
+	double error[RLS_CATEGORY_MAX]; /* half width */
+};
+
+/* The scopes of one operation and phase, and all that is known of them together. */
+struct pool {
+	struct rls_scope *const *scopes;
+	size_t count;
+	struct rls_looks running, waiting;
+	struct rls_spread spread;
+	uint64_t traced_ns[RLS_CATEGORY_MAX];
+	uint64_t closed_ns;
+	struct {
+		double raw_ns, corrected_ns;
+	} traced, closed;           /* running */
+};
+
+static uint64_t sum_of_counts(const uint64_t *values)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		sum += values[i];
+	return sum;
+}
+
+/* P(category | guess), and from how many looks it is known. */
+static double truth_of(const struct rls_truth *truth, int guess, int category, double *known)
+{
+	double count = (double)sum_of_counts(truth->count[guess]);
+	double trust = guess == RLS_CATEGORY_UNKNOWN ? 0 : TRUST_LOOKS;
+
+	*known = count + trust;
+	if (*known <= 0)
+		return guess == category;
+	return ((double)truth->count[guess][category] + (guess == category ? trust : 0)) / *known;
+}
+
+double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
+		       enum rls_category category)
+{
+	double known;
+
+	return truth_of(truth, guess, category, &known);
+}
+
+/* By how moments differ: of a ratio of sums over them, as of counts below. One look that is unlike
+ * all others tells nothing of that. */
+static double variance_by_moments(const struct rls_truth *truth, int guess, int category)
+{
+	double looks = (double)sum_of_counts(truth->count[guess]), moments = truth->moments[guess];
+	double count = (double)truth->count[guess][category];
+	double p, squares, quantile;
+
+	if (moments < 2 || count < 2 || looks - count < 2)
+		return 0;
+	p = count / looks;
+	squares = truth->squared[guess][category] - 2 * p * truth->by_looks[guess][category] +
+		  p * p * truth->looks_squared[guess];
+	quantile = rls_student_quantile(CONFIDENCE, moments - 1) / SIGMAS;
+	return quantile * quantile * fmax(squares, 0) * moments / (moments - 1) / (looks * looks);
+}
+
+/* What P(category | guess) is uncertain by: that nothing else was seen is not that there is none. */
+static double truth_variance(const struct rls_truth *truth, int guess, int category, double p,
+			     double known)
+{
+	double doubt = TRUST_DOUBT * TRUST_LOOKS / fmax(known, TRUST_LOOKS);
+	double about = fmin(fmax(p, doubt), 1 - doubt);
+
+	return fmax(about * (1 - about) / (known + 1),
+		    variance_by_moments(truth, guess, category));
+}
+
+/* weight: of each guess, summing to 1, drawn so many times. */
+static void judge(const struct rls_truth *truth, const double *weight, double draws,
+		  struct shares *out)
+{
+	for (int c = 0; c < RLS_CATEGORY_MAX; c++) {
+		double share = 0, variance = 0, about;
+
+		for (int g = 0; g < RLS_CATEGORY_MAX; g++) {
+			double known, p = truth_of(truth, g, c, &known);
+
+			share += weight[g] * p;
+			if (known > 0)
+				variance += weight[g] * weight[g] * truth_variance(truth, g, c, p, known);
+		}
+		about = (share * draws + 1) / (draws + 2); /* none of few is not never */
+		variance += about * (1 - about) / (draws + 1);
+		out->of[c] = share;
+		out->error[c] = fmin(SIGMAS * sqrt(variance), 1);
+	}
+}
+
+/* False when there is nothing to go by. */
+static bool by_weights(const struct rls_truth *truth, const uint64_t *weights, double draws,
+		       struct shares *out)
+{
+	double total = (double)sum_of_counts(weights), weight[RLS_CATEGORY_MAX];
+
+	if (total <= 0)
+		return false;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		weight[i] = (double)weights[i] / total;
+	judge(truth, weight, draws, out);
+	return true;
+}
+
+/* Known of another time, so it is in doubt altogether. */
+static bool by_traced(const struct pool *pool, struct shares *out)
+{
+	double total = (double)sum_of_counts(pool->traced_ns);
+
+	for (int i = 0; total > 0 && i < RLS_CATEGORY_MAX; i++) {
+		out->of[i] = (double)pool->traced_ns[i] / total;
+		out->error[i] = fmax(out->of[i], 1 - out->of[i]);
+	}
+	return total > 0;
+}
+
+static void by_nothing(enum rls_category category, struct shares *out)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		out->of[i] = i == (int)category;
+		out->error[i] = 1;
+	}
+}
+
+/* A helper that is parked while whom it works for goes through operations: it runs in none of them. */
+static bool was_parked(const struct pool *pool)
+{
+	return !sum_of_counts(pool->running.count) && pool->closed.raw_ns < PARKED_SHARE * (double)pool->closed_ns;
+}
+
+/* all: of the thread in any operation. */
+static void shares_of(const struct rls_thread *thread, const struct pool *pool,
+		      const struct looks_of_thread *all, struct shares *running,
+		      struct shares *waiting)
+{
+	const struct rls_truth *truth = &thread->process->truth;
+	const struct rls_looks *waits = &pool->waiting;
+
+	if (!by_weights(truth, pool->running.count, (double)sum_of_counts(pool->running.count),
+			running) &&
+	    !by_traced(pool, running) && !by_weights(truth, all->running.count, 1, running))
+		by_nothing(thread->category, running);
+	/* Its waits have begun in other operations, or ended there, where looks told of them. */
+	if (!sum_of_counts(waits->ns) && was_parked(pool))
+		waits = &all->waiting;
+	if (!by_weights(truth, waits->ns, (double)sum_of_counts(waits->count), waiting))
+		*waiting = *running;
+}
+
+/* --- dividing ------------------------------------------------------------------------- */
+
+/* What other threads' hits made the closed waits longer, by where these waits are now. */
+static void settle_others(struct rls_scope *scope, const uint64_t *waited)
+{
+	uint64_t others_ns = rls_cell_others_cost_ns(&scope->unseen->cell), parts[RLS_CATEGORY_MAX];
+	double by[RLS_CATEGORY_MAX];
+
+	if (!others_ns)
+		return;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		by[i] = (double)waited[i];
+	rls_divide(others_ns, by, RLS_CATEGORY_MAX, parts);
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		scope->cells[i].others_cost_ns += parts[i];
+}
+
+static void settle_part(struct rls_scope *scope, enum rls_part part, const struct shares *running,
+			const struct shares *waiting)
+{
+	const struct rls_cell *closed = &scope->unseen->cell;
+	uint64_t waited_ns = closed->off_cpu_ns[part], ran_ns = closed->wall_ns[part] - waited_ns;
+	uint64_t ran[RLS_CATEGORY_MAX], waited[RLS_CATEGORY_MAX];
+
+	rls_divide(ran_ns, running->of, RLS_CATEGORY_MAX, ran);
+	rls_divide(waited_ns, waiting->of, RLS_CATEGORY_MAX, waited);
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		struct rls_cell *cell = &scope->cells[i];
+
+		if (!ran[i] && !waited[i])
+			continue;
+		cell->wall_ns[part] += ran[i] + waited[i];
+		cell->off_cpu_ns[part] += waited[i];
+		cell->looked_ns[part] += ran[i] + waited[i];
+		cell->looked_error_ns[part] += running->error[i] * (double)ran_ns +
+					       waiting->error[i] * (double)waited_ns;
+	}
+	if (part == RLS_PART_CPU)
+		settle_others(scope, waited);
+}
+
+/* What probes cost in closed time, where it was. */
+static void settle_cost(struct rls_scope *scope)
+{
+	uint64_t parts[RLS_CATEGORY_MAX];
+	double by[RLS_CATEGORY_MAX];
+
+	if (!scope->unseen->cell.subtracted_ns)
+		return;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		by[i] = (double)scope->cells[i].looked_ns[RLS_PART_CPU];
+	rls_divide(scope->unseen->cell.subtracted_ns, by, RLS_CATEGORY_MAX, parts);
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		struct rls_cell *cell = &scope->cells[i];
+		uint64_t room_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
+
+		cell->subtracted_ns += parts[i] < room_ns ? parts[i] : room_ns;
+	}
+}
+
+/* --- counts --------------------------------------------------------------------------- */
+
+/* Half width of the count that the closed time is held to have had. */
+static double count_error(const struct pool *pool, int from, int to, double count)
+{
+	const struct rls_spread *spread = &pool->spread;
+	double time = (double)spread->timed_ns, rate = count / time, squares;
+	double closed = time * pool->closed.corrected_ns / pool->traced.corrected_ns;
+
+	if (spread->windows < 2)
+		return rate * closed;
+	squares = spread->counts_squared[from][to] - 2 * rate * spread->counts_by_time[from][to] +
+		  rate * rate * spread->time_squared;
+	squares *= spread->windows / (spread->windows - 1.0);
+	return rls_student_quantile(CONFIDENCE, spread->windows - 1.0) *
+	       sqrt(fmax(squares, count)) / time * closed;
+}
+
+static double count_of(const struct pool *pool, int from, int to)
+{
+	double count = 0;
+
+	for (size_t s = 0; s < pool->count; s++)
+		count += (double)pool->scopes[s]->transitions[from][to];
+	return count;
+}
+
+/* Hits make windows longer than they would be, and closed time hardly. */
+static double cost_share(const struct pool *pool, double factor)
+{
+	double raw = pool->closed.raw_ns / pool->traced.raw_ns;
+
+	return fabs(factor - raw) / (1 + factor);
+}
+
+/* Of the closed time for one of the traced; 0: not known. */
+static double closed_factor(const struct pool *pool)
+{
+	return pool->traced.corrected_ns > 0 ? pool->closed.corrected_ns / pool->traced.corrected_ns : 0;
+}
+
+static void scale_counts(const struct pool *pool)
+{
+	double factor = closed_factor(pool);
+
+	if (pool->traced.corrected_ns <= 0 || !pool->spread.timed_ns)
+		return;
+	for (size_t s = 0; s < pool->count; s++)
+		pool->scopes[s]->scaled_cost = (float)cost_share(pool, factor);
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			double all = count_of(pool, i, k);
+			double error = all > 0 ? count_error(pool, i, k, all) : 0;
+
+			for (size_t s = 0; all > 0 && s < pool->count; s++) {
+				struct rls_scope *scope = pool->scopes[s];
+				double count = (double)scope->transitions[i][k];
+
+				rls_add_bounded(&scope->transitions[i][k], rls_round_bounded(count * factor));
+				scope->scaled_error[i][k] = (float)(error * count / all);
+			}
+		}
+	}
+}
+
+/* Once all time is in its category. */
+static void scale_calls(const struct pool *pool)
+{
+	uint64_t traced_ns = pool->traced_ns[RLS_CATEGORY_CUDA_API], all_ns = 0;
+
+	if (!traced_ns || pool->traced.corrected_ns <= 0)
+		return;
+	for (size_t s = 0; s < pool->count; s++)
+		all_ns += cell_ns(&pool->scopes[s]->cells[RLS_CATEGORY_CUDA_API]);
+	for (size_t s = 0; s < pool->count; s++) {
+		pool->scopes[s]->calls_scale = (float)(1 + closed_factor(pool));
+		pool->scopes[s]->calls_time_scale = (float)((double)all_ns / (double)traced_ns);
+	}
+}
+
+/* --- pools ---------------------------------------------------------------------------- */
+
+static void pool_looks(struct rls_looks *into, const struct rls_looks *looks)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		into->count[i] += looks->count[i];
+		into->ns[i] += looks->ns[i];
+	}
+}
+
+static void pool_spread(struct rls_spread *into, const struct rls_spread *spread)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			into->counted[i][k] += spread->counted[i][k];
+			into->counts_squared[i][k] += spread->counts_squared[i][k];
+			into->counts_by_time[i][k] += spread->counts_by_time[i][k];
+		}
+	}
+	into->time_squared += spread->time_squared;
+	into->timed_ns += spread->timed_ns;
+	into->windows += spread->windows;
+}
+
+static void fill_pool(struct pool *pool)
+{
+	for (size_t s = 0; s < pool->count; s++) {
+		struct rls_scope *scope = pool->scopes[s];
+
+		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+			pool->traced_ns[i] += cell_ns(&scope->cells[i]);
+			pool->traced.raw_ns += (double)ran_ns(&scope->cells[i]);
+			pool->traced.corrected_ns += corrected_ran_ns(&scope->cells[i]);
+		}
+		if (!scope->unseen)
+			continue;
+		end_window(scope);
+		pool_looks(&pool->running, &scope->unseen->running);
+		pool_looks(&pool->waiting, &scope->unseen->waiting);
+		pool_spread(&pool->spread, &scope->unseen->spread);
+		pool->closed_ns += cell_ns(&scope->unseen->cell);
+		pool->closed.raw_ns += (double)ran_ns(&scope->unseen->cell);
+		pool->closed.corrected_ns += corrected_ran_ns(&scope->unseen->cell);
+	}
+}
+
+static void settle_pool(const struct rls_thread *thread, struct pool *pool,
+			const struct looks_of_thread *all)
+{
+	struct shares running, waiting;
+
+	fill_pool(pool);
+	if (!pool->closed_ns)
+		return;
+	shares_of(thread, pool, all, &running, &waiting);
+	scale_counts(pool);
+	for (size_t s = 0; s < pool->count; s++) {
+		struct rls_scope *scope = pool->scopes[s];
+
+		if (!scope->unseen)
+			continue;
+		for (int part = 0; part < RLS_PART_MAX; part++)
+			settle_part(scope, part, &running, &waiting);
+		settle_cost(scope);
+	}
+	scale_calls(pool);
+}
+
+static int order_scopes(const void *left, const void *right)
+{
+	const struct rls_scope *a = *(struct rls_scope *const *)left;
+	const struct rls_scope *b = *(struct rls_scope *const *)right;
+
+	if (a->phase != b->phase)
+		return a->phase < b->phase ? -1 : 1;
+	return (a->operation > b->operation) - (a->operation < b->operation);
+}
+
+int rls_shares_settle(struct rls_thread *thread)
+{
+	_cleanup_free_ struct rls_scope **sorted = NULL;
+	struct looks_of_thread all = { 0 };
+	size_t count = 0, capacity = 0;
+	bool any = false;
+
+	for (struct rls_scope *s = thread->scopes; s; s = s->next) {
+		int err = rls_grow(&sorted, &capacity, count);
+
+		if (err)
+			return err;
+		sorted[count++] = s;
+		any |= s->unseen != NULL;
+		if (!s->unseen)
+			continue;
+		pool_looks(&all.running, &s->unseen->running);
+		pool_looks(&all.waiting, &s->unseen->waiting);
+	}
+	if (!any)
+		return 0;
+	end_moment(&thread->process->truth);
+	qsort(sorted, count, sizeof(*sorted), order_scopes);
+	for (size_t i = 0, end; i < count; i = end) {
+		struct pool pool = { .scopes = sorted + i };
+
+		for (end = i + 1; end < count && !order_scopes(&sorted[i], &sorted[end]);)
+			end++;
+		pool.count = end - i;
+		settle_pool(thread, &pool, &all);
+	}
+	return 0;
+}

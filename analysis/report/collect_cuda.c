@@ -1,0 +1,226 @@
+/* From the timeline's CUDA side to rows: devices, calls by name, operations, clocks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/event/bounded.h"
+#include "analysis/report/collect.h"
+
+/* --- devices ------------------------------------------------------------------------ */
+
+static void add_launched(struct rls_collector *c, struct rls_gpu_entry *entry,
+			 const struct rls_gpu_device *device)
+{
+	size_t capacity = 0;
+
+	for (const struct rls_launched *l = device->launched; l; l = l->next) {
+		struct rls_gpu_operation *operation =
+			rls_collect_append(c, &entry->operations, &capacity, &entry->operation_count);
+
+		if (!operation)
+			return;
+		operation->phase = rls_collect_string(c, l->phase);
+		operation->operation = rls_collect_string(c, l->operation);
+		operation->busy_ns = rls_gpu_busy_total(&l->busy);
+		operation->kernels = l->kernels;
+		operation->kernel_ns = l->kernel_ns;
+		operation->idle_host_late_ns = l->idle_ns[RLS_IDLE_HOST_LATE];
+		operation->idle_queue_ns = l->idle_ns[RLS_IDLE_QUEUE];
+		operation->idle_other_ns = l->idle_ns[RLS_IDLE_OTHER];
+		rls_add_bounded(&entry->idle_host_late_ns, operation->idle_host_late_ns);
+		rls_add_bounded(&entry->idle_queue_ns, operation->idle_queue_ns);
+		rls_add_bounded(&entry->idle_other_ns, operation->idle_other_ns);
+	}
+}
+
+static void add_device(struct rls_collector *c, const struct rls_process *process,
+		       const struct rls_gpu_device *device)
+{
+	struct rls_gpu_entry *entry =
+		rls_collect_append(c, &c->report->gpu, &c->gpu_capacity, &c->report->gpu_count);
+
+	if (!entry)
+		return;
+	entry->pid = process->pid;
+	entry->device = device->device;
+	entry->busy_ns = rls_gpu_busy_total(&device->busy);
+	entry->kernel_ns = device->kernel_ns;
+	entry->memcpy_ns = device->memcpy_ns;
+	entry->kernels = device->kernels;
+	entry->smi_style_percent =
+		rls_gpu_device_smi_percent(device, process->end_ns - process->start_ns);
+	add_launched(c, entry, device);
+}
+
+static void add_clock(struct rls_collector *c, const struct rls_process *process)
+{
+	struct rls_gpu_clock_row *row;
+
+	if (!process->clock.readings)
+		return;
+	row = rls_collect_append(c, &c->report->gpu_clocks, &c->gpu_clock_capacity,
+				 &c->report->gpu_clock_count);
+	if (!row)
+		return;
+	*row = (struct rls_gpu_clock_row){
+		.pid = process->pid,
+		.readings = process->clock.readings,
+		.gap_ns = process->clock.gap_ns,
+		.width_ns = process->clock.width_ns,
+		.drift_ppm = process->clock.drift_ppm,
+	};
+}
+
+/* --- calls -------------------------------------------------------------------------- */
+
+static uint64_t pair(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+/* By thread, phase and operation a scope that says by what calls are scaled: all in which a
+ * total's calls were made say the same. */
+static int map_scales(const struct rls_process *process, struct rls_index_map *scales)
+{
+	int err = 0;
+
+	for (const struct rls_thread *t = process->threads; t; t = t->next) {
+		for (struct rls_scope *s = t->scopes; !err && s; s = s->next)
+			if (s->calls_scale > 0)
+				err = rls_index_map_put(scales, pair(t->tid, s->phase),
+							s->operation, s);
+	}
+	return err;
+}
+
+/* From those that were traced to all there were. */
+static void scale_call(struct rls_cuda_call_row *row, const struct rls_scope *scope)
+{
+	if (!scope)
+		return;
+	row->count = rls_round_bounded((double)row->count * scope->calls_scale);
+	row->launches = rls_round_bounded((double)row->launches * scope->calls_scale);
+	row->wall_ns = rls_round_bounded((double)row->wall_ns * scope->calls_time_scale);
+}
+
+static void add_call(struct rls_collector *c, uint32_t pid, const struct rls_call_total *total,
+		     const struct rls_index_map *scales)
+{
+	struct rls_cuda_call_row *row =
+		rls_collect_append(c, &c->report->cuda_calls, &c->cuda_call_capacity,
+				   &c->report->cuda_call_count);
+
+	if (!row)
+		return;
+	*row = (struct rls_cuda_call_row){
+		.pid = pid,
+		.tid = total->tid,
+		.phase = rls_collect_string(c, total->phase),
+		.operation = rls_collect_string(c, total->operation),
+		.name = rls_collect_string(c, total->name),
+		.count = total->count,
+		.wall_ns = total->wall_ns,
+		.launches = total->launches,
+	};
+	scale_call(row, rls_index_map_get(scales, pair(total->tid, total->phase), total->operation));
+}
+
+static void add_calls(struct rls_collector *c, const struct rls_process *process)
+{
+	struct rls_index_map scales = {0};
+
+	if (!c->err && process->calls.count)
+		c->err = map_scales(process, &scales);
+	for (size_t i = 0; i < process->calls.count && !c->err; i++)
+		add_call(c, process->pid, &process->calls.totals[i], &scales);
+	rls_index_map_free(&scales);
+}
+
+/* --- operations --------------------------------------------------------------------- */
+
+/* A process's rows by phase and operation. All strings are the report's, each there once, so
+ * pointers tell them apart. */
+struct operation_rows {
+	struct rls_collector *c;
+	uint32_t pid;
+	struct rls_index_map map;       /* (phase, operation) -> 1 + index */
+};
+
+/* NULL when there is no memory. */
+static struct rls_cuda_operation_row *operation_row(struct operation_rows *rows, const char *phase,
+						    const char *operation)
+{
+	struct rls_collector *c = rows->c;
+	size_t place = (uintptr_t)rls_index_map_get(&rows->map, (uintptr_t)phase,
+						    (uintptr_t)operation);
+	struct rls_cuda_operation_row *row;
+
+	if (place)
+		return &c->report->cuda_operations[place - 1];
+	row = rls_collect_append(c, &c->report->cuda_operations, &c->cuda_operation_capacity,
+				 &c->report->cuda_operation_count);
+	if (!row)
+		return NULL;
+	row->pid = rows->pid;
+	row->phase = phase;
+	row->operation = operation;
+	c->err = rls_index_map_put(&rows->map, (uintptr_t)phase, (uintptr_t)operation,
+				   (void *)c->report->cuda_operation_count);
+	return c->err ? NULL : row;
+}
+
+static void sum_calls(struct operation_rows *rows, const struct rls_cuda_call_row *call)
+{
+	struct rls_cuda_operation_row *row = operation_row(rows, call->phase, call->operation);
+
+	if (!row)
+		return;
+	rls_add_bounded(&row->calls, call->count);
+	rls_add_bounded(&row->api_ns, call->wall_ns);
+	rls_add_bounded(&row->launches, call->launches);
+}
+
+static void sum_device(struct operation_rows *rows, const struct rls_gpu_entry *gpu)
+{
+	for (size_t i = 0; i < gpu->operation_count; i++) {
+		const struct rls_gpu_operation *operation = &gpu->operations[i];
+		struct rls_cuda_operation_row *row =
+			operation_row(rows, operation->phase, operation->operation);
+
+		if (!row)
+			return;
+		rls_add_bounded(&row->kernels, operation->kernels);
+		rls_add_bounded(&row->kernel_ns, operation->kernel_ns);
+	}
+}
+
+/* Of the calls and devices that were added last. */
+static void add_operations(struct rls_collector *c, const struct rls_process *process,
+			   size_t first_call, size_t first_device)
+{
+	struct operation_rows rows = {.c = c, .pid = process->pid};
+	struct rls_report *report = c->report;
+	size_t first = report->cuda_operation_count;
+
+	for (size_t i = first_call; i < report->cuda_call_count && !c->err; i++)
+		sum_calls(&rows, &report->cuda_calls[i]);
+	for (size_t i = first_device; i < report->gpu_count && !c->err; i++)
+		sum_device(&rows, &report->gpu[i]);
+	for (size_t i = first; i < report->cuda_operation_count; i++) {
+		struct rls_cuda_operation_row *row = &report->cuda_operations[i];
+
+		if (row->kernel_ns)
+			row->api_to_kernel = (double)row->api_ns / (double)row->kernel_ns;
+	}
+	rls_index_map_free(&rows.map);
+}
+
+void rls_collect_cuda(struct rls_collector *c, const struct rls_process *process)
+{
+	size_t first_call = c->report->cuda_call_count, first_device = c->report->gpu_count;
+
+	for (const struct rls_gpu_device *d = process->gpu.devices; d && !c->err; d = d->next)
+		add_device(c, process, d);
+	add_calls(c, process);
+	add_operations(c, process, first_call, first_device);
+	add_clock(c, process);
+}

@@ -1,0 +1,402 @@
+/* From a thread's scopes to rows: the breakdown, transitions and operations by innermost
+ * operation, the stacks by all of them. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/event/bounded.h"
+#include "analysis/base/cleanup.h"
+#include "analysis/report/collect.h"
+
+/* --- rows by innermost operation ---------------------------------------------------- */
+
+static double relative_error(const struct rls_collector *c, enum rls_category category)
+{
+	return category == RLS_CATEGORY_CUDA_API ? fmax(c->operation_error, c->cupti_error) :
+						   c->operation_error;
+}
+
+static uint64_t error_ns(const struct rls_collector *c, enum rls_category category, uint64_t wall_ns,
+			 uint64_t subtracted_ns)
+{
+	double error = relative_error(c, category) * (double)subtracted_ns +
+		       c->lost_share * (double)wall_ns;
+
+	return error < (double)wall_ns ? (uint64_t)llround(error) : wall_ns;
+}
+
+/* How much of the others' cost a row may have borne that was hit less often than they: hits drive
+ * out of the caches what the code after them needs. Seen in training jobs: 0.0 to 0.8 of it, in
+ * simulators that are hit little (scripts/bench/README.md). */
+#define SPILL_SHARE 1.0
+/* The same where what others' hits cost the operation was measured, and charged: what may be left. (Half of it holds
+ * for nine of ten.) */
+#define SPILL_SHARE_KNOWN 0.3
+
+static uint64_t spill_ns(const struct rls_collector *c, const struct rls_cell *cell)
+{
+	double ran_ns = (double)(cell->wall_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU]);
+	double less_ns = c->cost_density * ran_ns - (double)cell->subtracted_ns;
+
+	return rls_round_bounded(c->spill_share * less_ns);
+}
+
+static double find_density(const struct rls_thread *thread)
+{
+	uint64_t ran_ns = 0, subtracted_ns = 0;
+
+	for (const struct rls_scope *scope = thread->scopes; scope; scope = scope->next) {
+		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+			const struct rls_cell *cell = &scope->cells[i];
+
+			ran_ns += cell->wall_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU];
+			subtracted_ns += cell->subtracted_ns;
+		}
+	}
+	return ran_ns ? (double)subtracted_ns / (double)ran_ns : 0;
+}
+
+static struct rls_breakdown_row *new_row(struct rls_collector *c)
+{
+	return rls_collect_append(c, &c->report->breakdown, &c->breakdown_capacity,
+				  &c->report->breakdown_count);
+}
+
+/* Dealt out to the cell's parts by their time: where within it calls were made is not known. */
+static double doubt_ns(const struct rls_collector *c, const struct rls_scope *scope, const struct rls_breakdown_row *keys,
+		       enum rls_part part)
+{
+	const struct rls_cell *cell = &scope->cells[keys->category];
+	uint64_t all_ns = cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
+	struct rls_doubted_calls own = rls_cupti_doubt_own(&c->doubt, keys->tid, scope->phase, scope->operation);
+	double share = all_ns ? (double)cell->wall_ns[part] / (double)all_ns : 0;
+	double ns = 0;
+
+	if (keys->category == RLS_CATEGORY_CUDA_API)
+		ns = own.inside_ns;
+	else if (keys->category == RLS_CATEGORY_BACKEND)
+		ns = own.around_ns + fmin(rls_cupti_doubt_others_ns(&c->doubt, keys->tid, scope->phase, scope->operation),
+					  (double)(cell->off_cpu_ns[RLS_PART_CPU] + cell->off_cpu_ns[RLS_PART_CPU_GPU]));
+	return share * ns * (scope->calls_scale > 0 ? (double)scope->calls_scale : 1);
+}
+
+static void add_row(struct rls_collector *c, const struct rls_breakdown_row *keys,
+		    const struct rls_scope *scope, enum rls_part part)
+{
+	const struct rls_cell *cell = &scope->cells[keys->category];
+	uint64_t wall_ns = cell->wall_ns[part];
+	uint64_t subtracted_ns = part == RLS_PART_CPU ? cell->subtracted_ns : 0;
+	struct rls_breakdown_row *row;
+
+	if (!wall_ns)
+		return;
+	row = new_row(c);
+	if (!row)
+		return;
+	*row = *keys;
+	row->resource = part == RLS_PART_CPU ? RLS_RESOURCE_CPU : RLS_RESOURCE_CPU_GPU;
+	row->wall_ns = wall_ns;
+	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[part];
+	row->others_cost_ns = part == RLS_PART_CPU ? rls_cell_others_cost_ns(cell) : 0;
+	row->corrected_ns = wall_ns - subtracted_ns - row->others_cost_ns;
+	row->error_ns = error_ns(c, row->category, wall_ns, subtracted_ns);
+	if (part == RLS_PART_CPU)
+		rls_add_bounded(&row->error_ns, spill_ns(c, cell));
+	/* What a wait was for is not known: all that was taken from it may be too much. */
+	rls_add_bounded(&row->error_ns, row->others_cost_ns);
+	rls_add_bounded(&row->error_ns, rls_round_bounded(doubt_ns(c, scope, keys, part)));
+	if (cell->looked_ns[part]) {
+		row->method = RLS_METHOD_SAMPLED;
+		/* What hits cost and what looks saw have nothing to do with each other. */
+		row->error_ns = rls_round_bounded(hypot((double)row->error_ns,
+							cell->looked_error_ns[part]));
+	}
+	if (row->error_ns > wall_ns)
+		row->error_ns = wall_ns;
+	row->undivided.method = row->method;
+	row->undivided.error_ns = row->error_ns;
+	if (cell->divided_ns[part]) {
+		row->method = RLS_METHOD_SAMPLED;
+		rls_add_bounded(&row->error_ns, rls_round_bounded(cell->divided_error_ns[part]));
+	}
+}
+
+static double count_error(const struct rls_collector *c, const struct rls_scope *scope, int from,
+			  int to)
+{
+	double error = scope->scaled_error[from][to], count = (double)scope->transitions[from][to];
+
+	return error > 0 ? error + c->calibration_error * scope->scaled_cost * count : 0;
+}
+
+static void add_transitions(struct rls_collector *c, const struct rls_breakdown_row *keys,
+			    const struct rls_scope *scope)
+{
+	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
+		for (int to = 0; to < RLS_CATEGORY_MAX; to++) {
+			struct rls_transition_row *row;
+
+			if (!scope->transitions[from][to])
+				continue;
+			row = rls_collect_append(c, &c->report->transitions,
+						 &c->transition_capacity,
+						 &c->report->transition_count);
+			if (!row)
+				return;
+			*row = (struct rls_transition_row){
+				.pid = keys->pid,
+				.tid = keys->tid,
+				.phase = keys->phase,
+				.operation = keys->operation,
+				.from = from,
+				.to = to,
+				.count = scope->transitions[from][to],
+				.method = scope->scaled_error[from][to] > 0 ?
+						  rls_method_name(RLS_METHOD_SCALED) : "",
+				.error = rls_round_bounded(count_error(c, scope, from, to)),
+			};
+		}
+	}
+}
+
+static void add_operation(struct rls_collector *c, const struct rls_breakdown_row *keys,
+			  uint64_t entries)
+{
+	struct rls_operation_row *row;
+
+	if (!entries)
+		return;
+	row = rls_collect_append(c, &c->report->operations, &c->operation_capacity,
+				 &c->report->operation_count);
+	if (!row)
+		return;
+	*row = (struct rls_operation_row){
+		.pid = keys->pid,
+		.tid = keys->tid,
+		.phase = keys->phase,
+		.operation = keys->operation,
+		.entries = entries,
+	};
+}
+
+static void add_scope(struct rls_collector *c, const struct rls_scope *scope, uint32_t pid,
+		      uint32_t tid)
+{
+	struct rls_breakdown_row keys = {
+		.pid = pid,
+		.tid = tid,
+		.phase = rls_collect_string(c, scope->phase),
+		.operation = rls_collect_string(c, scope->operation),
+	};
+
+	c->operation_error = rls_facts_operation_error(&c->timeline->facts, c->strings,
+						       scope->operation, c->calibration_error);
+	c->spill_share = rls_facts_knows_spill(&c->timeline->facts, c->strings, scope->operation) ?
+				 SPILL_SHARE_KNOWN : SPILL_SHARE;
+	for (int category = 0; category < RLS_CATEGORY_MAX; category++) {
+		keys.category = category;
+		for (int part = 0; part < RLS_PART_MAX; part++)
+			add_row(c, &keys, scope, part);
+	}
+	add_transitions(c, &keys, scope);
+	add_operation(c, &keys, scope->entries);
+}
+
+static void add_cell(struct rls_cell *into, const struct rls_cell *cell)
+{
+	for (int part = 0; part < RLS_PART_MAX; part++) {
+		into->wall_ns[part] += cell->wall_ns[part];
+		into->off_cpu_ns[part] += cell->off_cpu_ns[part];
+		into->looked_ns[part] += cell->looked_ns[part];
+		into->looked_error_ns[part] += cell->looked_error_ns[part];
+		into->divided_ns[part] += cell->divided_ns[part];
+		into->divided_error_ns[part] += cell->divided_error_ns[part];
+	}
+	into->subtracted_ns += cell->subtracted_ns;
+	into->others_cost_ns += cell->others_cost_ns;
+	into->under_gpu_ns += cell->under_gpu_ns;
+}
+
+static void sum_scope(struct rls_scope *into, const struct rls_scope *scope)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		add_cell(&into->cells[i], &scope->cells[i]);
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			rls_add_bounded(&into->transitions[i][k], scope->transitions[i][k]);
+			into->scaled_error[i][k] += scope->scaled_error[i][k];
+		}
+	}
+	into->entries += scope->entries;
+}
+
+static int order_scopes(const void *left, const void *right)
+{
+	const struct rls_scope *a = *(const struct rls_scope *const *)left;
+	const struct rls_scope *b = *(const struct rls_scope *const *)right;
+
+	if (a->phase != b->phase)
+		return a->phase < b->phase ? -1 : 1;
+	return (a->operation > b->operation) - (a->operation < b->operation);
+}
+
+/* Scopes that differ in what lies below their innermost operation are one row. */
+static void add_scopes(struct rls_collector *c, const struct rls_thread *thread)
+{
+	_cleanup_free_ const struct rls_scope **sorted = NULL;
+	size_t count = 0, capacity = 0;
+
+	for (const struct rls_scope *s = thread->scopes; s; s = s->next) {
+		c->err = rls_grow(&sorted, &capacity, count);
+		if (c->err)
+			return;
+		sorted[count++] = s;
+	}
+	if (count > 1)
+		qsort(sorted, count, sizeof(*sorted), order_scopes);
+	for (size_t i = 0; i < count;) {
+		struct rls_scope sum = *sorted[i];
+
+		while (++i < count && !order_scopes(&sorted[i - 1], &sorted[i]))
+			sum_scope(&sum, sorted[i]);
+		add_scope(c, &sum, thread->process->pid, thread->tid);
+	}
+}
+
+/* --- rows by stack ------------------------------------------------------------------ */
+
+static struct rls_stack_row *new_stack(struct rls_collector *c)
+{
+	return rls_collect_append(c, &c->report->stacks, &c->stack_capacity,
+				  &c->report->stack_count);
+}
+
+const char **rls_collect_operations(struct rls_collector *c, rls_stack_id stack, size_t *depth)
+{
+	rls_string_id names[RLS_OPERATION_DEPTH_MAX];
+	size_t count = rls_stack_tree_names(&c->timeline->stacks, stack, names);
+	const char **operations = count ? calloc(count, sizeof(*operations)) : NULL;
+
+	if (count && !operations)
+		c->err = -ENOMEM;
+	*depth = operations ? count : 0;
+	for (size_t i = 0; i < *depth; i++)
+		operations[i] = rls_collect_string(c, names[i]);
+	return operations;
+}
+
+static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
+		      const struct rls_scope *scope, enum rls_category category)
+{
+	const struct rls_cell *cell = &scope->cells[category];
+	uint64_t wall_ns = cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
+	uint64_t transitions = 0;
+	struct rls_stack_row *row;
+
+	for (int from = 0; from < RLS_CATEGORY_MAX; from++)
+		rls_add_bounded(&transitions, scope->transitions[from][category]);
+	if (!wall_ns && !transitions)
+		return;
+	row = new_stack(c);
+	if (!row)
+		return;
+	row->pid = thread->process->pid;
+	row->tid = thread->tid;
+	row->phase = rls_collect_string(c, scope->phase);
+	row->category = category;
+	row->wall_ns = wall_ns;
+	row->gpu_ns = cell->wall_ns[RLS_PART_CPU_GPU];
+	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[RLS_PART_CPU] -
+			 cell->off_cpu_ns[RLS_PART_CPU_GPU];
+	row->corrected_ns = wall_ns - cell->subtracted_ns - rls_cell_others_cost_ns(cell);
+	row->transitions = transitions;
+	row->operations = rls_collect_operations(c, scope->stack, &row->depth);
+}
+
+/* --- over time ---------------------------------------------------------------------- */
+
+static void add_overview(struct rls_collector *c, const struct rls_thread *thread)
+{
+	const struct rls_overview *overview = &thread->overview;
+	struct rls_overview_part *parts;
+	struct rls_overview_entry *entry;
+
+	if (!overview->count)
+		return;
+	entry = rls_collect_append(c, &c->report->overviews, &c->overview_capacity,
+				   &c->report->overview_count);
+	parts = entry ? calloc(overview->count, sizeof(*parts)) : NULL;
+	if (!parts) {
+		c->report->overview_count -= !!entry;
+		c->err = c->err ? c->err : -ENOMEM;
+		return;
+	}
+	*entry = (struct rls_overview_entry){thread->process->pid, thread->tid, overview->shift,
+					     parts, overview->count};
+	for (size_t i = 0; i < overview->count; i++) {
+		const struct rls_overview_cell *cell = &overview->cells[i];
+
+		parts[i] = (struct rls_overview_part){
+			.bucket = cell->bucket,
+			.phase = cell->scope ? rls_collect_string(c, cell->scope->phase) : "",
+			.operation = cell->scope ? rls_collect_string(c, cell->scope->operation) : NULL,
+			.category = cell->category,
+			.wall_ns = cell->wall_ns,
+			.gpu_ns = cell->gpu_ns,
+		};
+	}
+}
+
+/* --- threads and processes ---------------------------------------------------------- */
+
+void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread)
+{
+	struct rls_thread_entry *entry =
+		rls_collect_append(c, &c->report->threads, &c->thread_capacity,
+				   &c->report->thread_count);
+
+	if (!entry)
+		return;
+	entry->pid = thread->process->pid;
+	entry->tid = thread->tid;
+	entry->name = rls_collect_string(c, thread->name);
+	for (const struct rls_scope *scope = thread->scopes; scope; scope = scope->next) {
+		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+			const struct rls_cell *cell = &scope->cells[i];
+
+			for (int part = 0; part < RLS_PART_MAX; part++) {
+				entry->wall_ns += cell->wall_ns[part];
+				entry->on_cpu_ns += cell->wall_ns[part] - cell->off_cpu_ns[part];
+				c->looked_ns += cell->looked_ns[part];
+			}
+			add_stack(c, thread, scope, i);
+		}
+	}
+	c->cost_density = find_density(thread);
+	add_scopes(c, thread);
+	add_overview(c, thread);
+}
+
+void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *process)
+{
+	for (const struct rls_scope *scope = process->scopes; scope; scope = scope->next) {
+		struct rls_breakdown_row *row;
+		struct rls_stack_row *stack;
+
+		if (!scope->gpu_alone_ns)
+			continue;
+		row = new_row(c);
+		stack = row ? new_stack(c) : NULL;
+		if (!stack)
+			return;
+		row->pid = process->pid;
+		row->phase = rls_collect_string(c, scope->phase);
+		row->operation = rls_collect_string(c, scope->operation);
+		row->resource = RLS_RESOURCE_GPU;
+		row->wall_ns = row->corrected_ns = scope->gpu_alone_ns;
+		row->error_ns = row->undivided.error_ns = error_ns(c, RLS_CATEGORY_UNKNOWN, row->wall_ns, 0);
+		stack->pid = process->pid;
+		stack->phase = row->phase;
+		stack->gpu_alone = true;
+		stack->gpu_ns = scope->gpu_alone_ns;
+	}
+}

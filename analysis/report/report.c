@@ -1,0 +1,213 @@
+#include "analysis/report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/cleanup.h"
+#include "analysis/report/report_private.h"
+#include "analysis/timeline/sweep.h"
+#include "analysis/timeline/tracks.h"
+
+static const char *const resource_names[] = {
+	[RLS_RESOURCE_CPU] = "cpu",
+	[RLS_RESOURCE_GPU] = "gpu",
+	[RLS_RESOURCE_CPU_GPU] = "cpu+gpu",
+};
+_Static_assert(sizeof(resource_names) / sizeof(*resource_names) == RLS_RESOURCE_MAX, "a name each");
+
+static const char *const method_names[] = {
+	[RLS_METHOD_TRACED] = "traced",
+	[RLS_METHOD_SAMPLED] = "sampled",
+	[RLS_METHOD_SCALED] = "scaled",
+};
+_Static_assert(sizeof(method_names) / sizeof(*method_names) == RLS_METHOD_MAX, "a name each");
+
+const char *rls_resource_name(enum rls_resource resource)
+{
+	return (unsigned int)resource < RLS_RESOURCE_MAX ? resource_names[resource] : "";
+}
+
+const char *rls_method_name(enum rls_method method)
+{
+	return (unsigned int)method < RLS_METHOD_MAX ? method_names[method] : "";
+}
+
+const char *rls_breakdown_row_category(const struct rls_breakdown_row *row)
+{
+	return row->resource == RLS_RESOURCE_GPU ? "" : rls_category_name(row->category);
+}
+
+int rls_report_new(struct rls_report **out)
+{
+	struct rls_report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return -ENOMEM;
+	report->strings = rls_string_pool_new();
+	if (!report->strings) {
+		free(report);
+		return -ENOMEM;
+	}
+	report->tool = report->kernel = report->boot = "";
+	report->gpus = "[]";
+	*out = report;
+	return 0;
+}
+
+void rls_report_free(struct rls_report *report)
+{
+	if (!report)
+		return;
+	for (size_t i = 0; i < report->process_count; i++) {
+		free(report->processes[i].cmdline);
+		free(report->processes[i].libraries);
+	}
+	for (size_t i = 0; i < report->gpu_count; i++)
+		free(report->gpu[i].operations);
+	for (size_t i = 0; i < report->stack_count; i++)
+		free(report->stacks[i].operations);
+	for (size_t i = 0; i < report->sampled_stack_count; i++)
+		free(report->sampled_stacks[i].operations);
+	for (size_t i = 0; i < report->overview_count; i++)
+		free(report->overviews[i].parts);
+	free(report->overviews);
+	free(report->hosts);
+	free(report->processes);
+	free(report->threads);
+	free(report->breakdown);
+	free(report->transitions);
+	free(report->operations);
+	free(report->stacks);
+	free(report->gpu);
+	free(report->cuda_calls);
+	free(report->cuda_operations);
+	free(report->gpu_clocks);
+	free(report->overhead.calibration);
+	free(report->lines);
+	free(report->functions);
+	free(report->samples);
+	free(report->checks);
+	free(report->stack_frames);
+	free(report->sampled_stacks);
+	free(report->losses);
+	free(report->warnings);
+	rls_string_pool_free(report->strings);
+	free(report);
+}
+
+const char *rls_report_keep(struct rls_report *report, const char *text, int *err)
+{
+	rls_string_id id;
+	int add_err = rls_string_pool_add(report->strings, text, strlen(text), &id);
+
+	if (add_err) {
+		*err = add_err;
+		return "";
+	}
+	return rls_string_pool_get(report->strings, id);
+}
+
+int rls_report_warn(struct rls_report *report, const char *format, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	const char **warnings;
+	va_list arguments;
+	int length, err = 0;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	warnings = reallocarray(report->warnings, report->warning_count + 1, sizeof(*warnings));
+	if (!warnings)
+		return -ENOMEM;
+	report->warnings = warnings;
+	warnings[report->warning_count] = rls_report_keep(report, text, &err);
+	report->warning_count += !err;
+	return err;
+}
+
+void rls_report_set_percent(struct rls_report *report)
+{
+	double wall_ns = 0;
+
+	for (size_t i = 0; i < report->thread_count; i++)
+		wall_ns += (double)report->threads[i].wall_ns;
+	report->overhead.percent =
+		wall_ns > 0 ? 100.0 * (double)report->overhead.estimated_ns / wall_ns : 0;
+}
+
+size_t rls_report_frames(const struct rls_report *report, const struct rls_sampled_stack_row *row,
+			 const struct rls_stack_frame *frames[static RLS_STACK_FRAMES_MAX])
+{
+	uint32_t number = row->frame;
+	size_t count = 0;
+
+	for (; number && number <= report->stack_frame_count && count < RLS_STACK_FRAMES_MAX; count++) {
+		frames[count] = &report->stack_frames[number - 1];
+		number = frames[count]->parent;
+	}
+	return count;
+}
+
+static int sweep(struct rls_event_source *source, struct rls_timeline *timeline)
+{
+	struct rls_event event;
+	int more;
+
+	while ((more = source->next(source, &event)) > 0) {
+		int err = rls_sweep_event(timeline, &event);
+
+		if (err)
+			return err;
+	}
+	return more < 0 ? more : rls_sweep_finish(timeline);
+}
+
+/* What the picture leaves out is said in it. */
+static int warn_of_lanes(struct rls_report *report, const struct rls_tracks *tracks)
+{
+	uint64_t left_out = tracks ? rls_tracks_left_out(tracks) : 0;
+
+	return left_out ? rls_report_warn(report,
+					  "%" PRIu64 " GPU intervals are not shown: more than %d of "
+					  "their stream run at once",
+					  left_out, RLS_TRACK_LANES_MAX)
+			: 0;
+}
+
+int rls_report_build(struct rls_event_source *source, struct rls_report **out)
+{
+	return rls_report_build_tracks(source, NULL, out);
+}
+
+int rls_report_build_tracks(struct rls_event_source *source, struct rls_tracks *tracks,
+			    struct rls_report **out)
+{
+	struct rls_timeline timeline = {.tracks = tracks, .strings = source->strings};
+	struct rls_report *report = NULL;
+	int err;
+
+	if (tracks)
+		rls_tracks_begin_trace(tracks, source->strings, 0);
+	err = sweep(source, &timeline);
+	if (!err)
+		err = rls_report_new(&report);
+	if (!err)
+		err = rls_report_collect(report, &timeline, source->strings, source->damaged);
+	if (!err)
+		err = warn_of_lanes(report, tracks);
+	rls_timeline_free(&timeline);
+	if (err)
+		rls_report_free(report);
+	else
+		*out = report;
+	return err;
+}

@@ -1,0 +1,170 @@
+#include "analysis/timeline/sample_totals.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/event/bounded.h"
+#include "analysis/event/sample_kind.h"
+
+#define FIRST_FRAMES 1024
+
+void rls_sample_book_free(struct rls_sample_book *book)
+{
+	while (book->cells) {
+		struct rls_sample_cell *cell = book->cells;
+
+		book->cells = cell->next;
+		free(cell);
+	}
+	while (book->tallies) {
+		struct rls_sample_tally *tally = book->tallies;
+
+		book->tallies = tally->next;
+		free(tally);
+	}
+	rls_index_map_free(&book->cell_map);
+	rls_index_map_free(&book->tally_map);
+	free(book->frames);
+	*book = (struct rls_sample_book){0};
+}
+
+static int make_room(struct rls_sample_book *book, uint32_t id)
+{
+	size_t room = book->frame_room ? book->frame_room : FIRST_FRAMES;
+	struct rls_frame_node *frames;
+
+	while (room <= id)
+		room *= 2;
+	if (room == book->frame_room)
+		return 0;
+	frames = reallocarray(book->frames, room, sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	memset(frames + book->frame_room, 0, (room - book->frame_room) * sizeof(*frames));
+	book->frames = frames;
+	book->frame_room = room;
+	return 0;
+}
+
+int rls_sample_book_frame(struct rls_sample_book *book, const struct rls_event *event)
+{
+	uint32_t id = event->frame.id;
+	int err;
+
+	if (!id || id > RLS_FRAME_ID_MAX) {
+		book->left_out++;
+		return 0;
+	}
+	err = make_room(book, id);
+	if (err)
+		return err;
+	book->frames[id] = (struct rls_frame_node){
+		.parent = event->frame.parent,
+		.line = event->frame.line,
+		.function = event->frame.function,
+		.file = event->frame.file,
+		.known = true,
+		.native = event->frame.native,
+	};
+	return 0;
+}
+
+const struct rls_frame_node *rls_sample_book_node(const struct rls_sample_book *book, uint32_t id)
+{
+	return id && id < book->frame_room && book->frames[id].known ? &book->frames[id] : NULL;
+}
+
+double rls_sample_variance_ns2(const struct rls_event *event)
+{
+	double ns = (double)event->sample.ns;
+
+	if (!rls_sample_kind_waits(event->sample.kind))
+		return ns * ns;
+	return event->sample.every > 1 ? ns * ns * (1 - 1.0 / event->sample.every) : 0;
+}
+
+static void add(struct rls_sample_sum *sum, const struct rls_event *event)
+{
+	sum->samples++;
+	rls_add_bounded(&sum->ns, event->sample.ns);
+	sum->variance_ns2 += rls_sample_variance_ns2(event);
+}
+
+static int cell_of(struct rls_sample_book *book, const struct rls_process *process,
+		   const struct rls_scope *scope, uint32_t frame, enum rls_category category,
+		   enum rls_sample_kind kind, struct rls_sample_cell **out)
+{
+	uint64_t place = (uint64_t)frame << 16 | (uint64_t)category << 8 | kind;
+	struct rls_sample_cell *cell = rls_index_map_get(&book->cell_map, (uintptr_t)scope, place);
+	int err;
+
+	if (!cell) {
+		cell = calloc(1, sizeof(*cell));
+		err = cell ? rls_index_map_put(&book->cell_map, (uintptr_t)scope, place, cell)
+			   : -ENOMEM;
+		if (err) {
+			free(cell);
+			return err;
+		}
+		cell->process = process;
+		cell->scope = scope;
+		cell->frame = frame;
+		cell->category = category;
+		cell->kind = kind;
+		cell->next = book->cells;
+		book->cells = cell;
+	}
+	*out = cell;
+	return 0;
+}
+
+static int tally_of(struct rls_sample_book *book, const struct rls_process *process,
+		    const struct rls_scope *scope, enum rls_category category, bool guessed,
+		    const struct rls_event *event, struct rls_sample_tally **out)
+{
+	enum rls_sample_kind kind = event->sample.kind;
+	uint64_t place = (uint64_t)guessed << 24 | (uint64_t)event->sample.code << 16 |
+			 (uint64_t)category << 8 | kind;
+	struct rls_sample_tally *tally =
+		rls_index_map_get(&book->tally_map, (uintptr_t)scope, place);
+	int err;
+
+	if (!tally) {
+		tally = calloc(1, sizeof(*tally));
+		err = tally ? rls_index_map_put(&book->tally_map, (uintptr_t)scope, place, tally)
+			    : -ENOMEM;
+		if (err) {
+			free(tally);
+			return err;
+		}
+		tally->process = process;
+		tally->scope = scope;
+		tally->category = category;
+		tally->guessed = guessed;
+		tally->kind = kind;
+		tally->code = event->sample.code;
+		tally->next = book->tallies;
+		book->tallies = tally;
+	}
+	*out = tally;
+	return 0;
+}
+
+int rls_sample_book_add(struct rls_sample_book *book, const struct rls_event *event,
+			const struct rls_process *process, const struct rls_scope *scope,
+			enum rls_category category, bool guessed)
+{
+	struct rls_sample_tally *tally;
+	struct rls_sample_cell *cell;
+	int err = cell_of(book, process, scope, event->sample.frame, category, event->sample.kind,
+			  &cell);
+
+	if (!err)
+		err = tally_of(book, process, scope, category, guessed, event, &tally);
+	if (err)
+		return err;
+	add(&cell->sum, event);
+	add(&tally->sum, event);
+	return 0;
+}

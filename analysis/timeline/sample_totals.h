@@ -1,0 +1,94 @@
+/* Sample book: what samples say, added up while a trace is swept.
+ *
+ *     FRAME ─▶ tree of frames: (function, file, line) under a caller
+ *     SAMPLE ─▶ cell of (scope, frame, category, kind): how many, how long
+ *             └▶ tally of (scope, category, kind, code), to hold the samples against the trace
+ *
+ * A scope is a process's phase and operation stack (timeline.h). Memory is that of the
+ * different places in the program, not of the samples.
+ */
+#ifndef RLS_SAMPLE_TOTALS_H
+#define RLS_SAMPLE_TOTALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/event/category.h"
+#include "analysis/event/event.h"
+#include "analysis/base/index_map.h"
+
+/* Ids of frames above this are nobody's: a recorder gives them out from 1. */
+#define RLS_FRAME_ID_MAX (1U << 20)
+/* No stack is followed further up. */
+#define RLS_FRAME_DEPTH_MAX 512
+
+struct rls_process;
+struct rls_scope;
+
+struct rls_frame_node {
+	uint32_t parent;            /* 0: none */
+	uint32_t line;
+	rls_string_id function, file;
+	bool known;
+	bool native;
+	bool ruled;                 /* operation holds: operation_rules.h */
+	rls_string_id operation;    /* of a stack with this frame innermost */
+};
+
+/* Samples are independent looks: the variance of their sum is the sum of theirs. That of a
+ * look at a timer's tick is its period squared (counts are Poisson's); a wait told of for
+ * certain has none, and one of `every` at random has ns² × (1 - 1/every). */
+double rls_sample_variance_ns2(const struct rls_event *event);
+
+struct rls_sample_sum {
+	uint64_t samples;
+	uint64_t ns;
+	double variance_ns2;
+};
+
+struct rls_sample_cell {
+	struct rls_sample_cell *next;
+	const struct rls_process *process;
+	const struct rls_scope *scope;
+	uint32_t frame;             /* 0: nothing is known of the stack */
+	enum rls_category category;
+	enum rls_sample_kind kind;
+	struct rls_sample_sum sum;
+};
+
+struct rls_sample_tally {
+	struct rls_sample_tally *next;
+	const struct rls_process *process;
+	const struct rls_scope *scope;
+	enum rls_category category;
+	bool guessed;               /* the category: tracing was off */
+	enum rls_sample_kind kind;
+	enum rls_category code;
+	struct rls_sample_sum sum;
+};
+
+/* Zeroed is empty. */
+struct rls_sample_book {
+	struct rls_frame_node *frames; /* by id */
+	size_t frame_room;
+	struct rls_index_map cell_map, tally_map;
+	struct rls_sample_cell *cells;
+	struct rls_sample_tally *tallies;
+	uint64_t left_out;          /* frames whose id nobody gives out */
+};
+
+void rls_sample_book_free(struct rls_sample_book *book);
+
+/* A FRAME event. 0 or -ENOMEM. */
+int rls_sample_book_frame(struct rls_sample_book *book, const struct rls_event *event);
+
+/* A SAMPLE event of a thread in this scope and category, which may be guessed. 0 or -ENOMEM. */
+int rls_sample_book_add(struct rls_sample_book *book, const struct rls_event *event,
+			const struct rls_process *process, const struct rls_scope *scope,
+			enum rls_category category, bool guessed);
+
+/* The frame of an id, NULL for 0 and for what no FRAME event told of. */
+const struct rls_frame_node *rls_sample_book_node(const struct rls_sample_book *book, uint32_t id);
+
+#endif

@@ -1,0 +1,605 @@
+#include "analysis/timeline/sweep.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "analysis/event/bounded.h"
+#include "analysis/timeline/thread_life.h"
+#include "analysis/timeline/tracks.h"
+
+/* --- one handler per kind ----------------------------------------------------------- */
+
+static void take_string(rls_string_id *into, rls_string_id string)
+{
+	if (string)
+		*into = string;
+}
+
+static int on_process(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process = rls_timeline_process(timeline, event->pid);
+
+	if (!process || process->ended) {
+		int err = rls_timeline_add_process(timeline, event->pid, &process);
+
+		if (err)
+			return err;
+	}
+	rls_lives_start_process(timeline, process);
+	if (event->process.ppid)
+		process->ppid = event->process.ppid;
+	if (event->process.ns_pid)
+		process->ns_pid = event->process.ns_pid;
+	take_string(&process->name, event->process.name);
+	if (event->process.cmdline && event->process.cmdline != process->cmdline)
+		process->python = 0;    /* another program runs there since */
+	take_string(&process->python, event->process.python);
+	take_string(&process->cmdline, event->process.cmdline);
+	take_string(&process->container, event->process.container);
+	return 0;
+}
+
+static int on_process_end(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process;
+	int err = rls_lives_find_process(timeline, event, &process);
+
+	return err || !process ? err : rls_lives_end_process(timeline, process);
+}
+
+static int on_thread(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	int err = rls_lives_find_thread(timeline, event, &thread);
+
+	if (!err && thread)
+		take_string(&thread->name, event->thread.name);
+	return err;
+}
+
+static int on_thread_end(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	int err = rls_lives_find_thread(timeline, event, &thread);
+
+	return err || !thread ? err : rls_lives_end_thread(timeline, thread);
+}
+
+static int on_category(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	enum rls_category from, to = event->category.category;
+	struct rls_thread *thread;
+	struct rls_scope *scope;
+	int err = rls_lives_find_thread(timeline, event, &thread);
+
+	timeline->emitted++;
+	if (err || !thread)
+		return err;
+	if ((unsigned int)to >= RLS_CATEGORY_MAX)
+		to = RLS_CATEGORY_UNKNOWN;
+	err = rls_lives_close_span(timeline, thread);
+	from = thread->category;
+	if (!err && from != to)
+		err = rls_lives_show_state(timeline, thread);
+	/* Between windows some sites still tell, but not all. */
+	if (!thread->unseen && from != to && from != RLS_CATEGORY_UNKNOWN &&
+	    to != RLS_CATEGORY_UNKNOWN) {
+		scope = rls_lives_scope(timeline, thread);
+		if (!scope)
+			return -ENOMEM;
+		scope->transitions[from][to]++;
+	}
+	thread->category = to;
+	thread->unseen = timeline->closed;
+	rls_mark_set(&thread->window.hits, timeline->now_ns);
+	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
+	return err;
+}
+
+/* Counts the operations of the thread's new stack that were not on the one it had. */
+static int count_entries(struct rls_timeline *timeline, struct rls_thread *thread,
+			 rls_stack_id before)
+{
+	rls_stack_id stay = rls_stack_tree_common(&timeline->stacks, before, thread->stack);
+	rls_stack_id stack = thread->stack;
+
+	while (stack != stay) {
+		struct rls_scope *scope;
+		int err = rls_timeline_scope(timeline, thread, &thread->scopes,
+					     thread->process->phase, stack, &scope);
+
+		if (err)
+			return err;
+		scope->entries++;
+		stack = rls_stack_tree_node(&timeline->stacks, stack).parent;
+	}
+	return 0;
+}
+
+static int on_operation(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	unsigned int depth = event->operation.depth;
+	rls_stack_id stack, before;
+	struct rls_thread *thread;
+	int err = rls_lives_find_thread(timeline, event, &thread);
+
+	timeline->emitted++;
+	if (err || !thread)
+		return err;
+	if (depth > RLS_OPERATION_DEPTH_MAX)
+		depth = RLS_OPERATION_DEPTH_MAX;
+	before = thread->stack;
+	err = rls_stack_tree_find(&timeline->stacks, event->operation.stack, depth, &stack);
+	if (err || stack == before)
+		return err;
+	err = rls_lives_close_span(timeline, thread);
+	if (!err)
+		err = rls_lives_show_state(timeline, thread);
+	thread->stack = stack;
+	thread->scope = NULL;
+	return err ? err : count_entries(timeline, thread, before);
+}
+
+static int on_phase(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process;
+	int err = rls_lives_find_process(timeline, event, &process);
+
+	timeline->emitted++;
+	if (err || !process || process->phase == event->phase.phase)
+		return err;
+	if (!process->alive)
+		err = rls_lives_book_alone(timeline, process,
+				 rls_gpu_busy_until(&process->busy, timeline->now_ns));
+	if (!err)
+		err = rls_lives_show_phase(timeline, process);
+	for (struct rls_thread *t = process->alive; !err && t; t = t->next_alive) {
+		err = rls_lives_close_span(timeline, t);
+		if (!err)
+			err = rls_lives_show_state(timeline, t);
+		t->scope = NULL;
+	}
+	process->phase = event->phase.phase;
+	return err;
+}
+
+/* The innermost. */
+static rls_string_id operation_of(const struct rls_timeline *timeline, const struct rls_thread *thread)
+{
+	return rls_stack_tree_node(&timeline->stacks, thread->stack).name;
+}
+
+static int on_launch(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	int err = rls_lives_find_thread(timeline, event, &thread);
+
+	timeline->emitted++;
+	if (err || !thread)
+		return err;
+	if (timeline->tracks)
+		err = rls_tracks_launch(timeline, thread, event);
+	if (err)
+		return err;
+	return rls_gpu_work_launch(&thread->process->gpu,
+				   &(struct rls_launch){
+					   .correlation = event->launch.correlation,
+					   .time_ns = event->time_ns,
+					   .phase = thread->process->phase,
+					   .operation = operation_of(timeline, thread),
+				   });
+}
+
+static int on_cuda_call(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_thread *thread;
+	int err = rls_lives_find_thread(timeline, event, &thread);
+
+	if (err || !thread)
+		return err;
+	return rls_call_set_add(&thread->process->calls, event, thread->process->phase,
+				operation_of(timeline, thread));
+}
+
+/* No instant of its own: it says something about all the process's GPU work. */
+static int on_gpu_clock(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process = rls_timeline_process(timeline, event->pid);
+	struct rls_gpu_clock *clock;
+
+	if (!process)
+		return 0;
+	clock = &process->clock;
+	clock->readings++;
+	if (event->gpu_clock.width_ns > clock->width_ns)
+		clock->width_ns = event->gpu_clock.width_ns;
+	if (clock->readings == 1 || fabs(event->gpu_clock.gap_ns) > fabs(clock->gap_ns))
+		clock->gap_ns = event->gpu_clock.gap_ns;
+	clock->drift_ppm = event->gpu_clock.drift_ppm;
+	return 0;
+}
+
+/* 0 is what CUPTI gives for a time it could not collect, unless the trace itself begins there. */
+static bool is_possible(const struct rls_timeline *timeline, const struct rls_event *event)
+{
+	bool collected = event->time_ns || (timeline->any && !timeline->first_ns);
+
+	return event->gpu.end_ns >= event->time_ns && collected &&
+	       (unsigned int)event->gpu.kind < RLS_GPU_KIND_MAX;
+}
+
+/* The work of a process that has ended is still its own: records are delivered late. */
+static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process;
+	int err;
+
+	process = rls_timeline_process(timeline, event->pid);
+	if (!process) {
+		err = rls_timeline_add_process(timeline, event->pid, &process);
+		if (err)
+			return err;
+	}
+	rls_lives_start_process(timeline, process);
+	err = timeline->tracks ? rls_tracks_gpu(timeline, process, event) : 0;
+	if (event->gpu.end_ns > timeline->last_gpu_ns)
+		timeline->last_gpu_ns = event->gpu.end_ns;
+	if (err || event->gpu.kind == RLS_GPU_SYNC)
+		return err;
+	rls_gpu_busy_add(&process->busy, event->time_ns, event->gpu.end_ns);
+	return rls_gpu_work_add(&process->gpu, event, process->start_ns, !process->ended);
+}
+
+/* Other threads may wait for this one, which took so much longer. */
+static int tell_others(struct rls_timeline *timeline, const struct rls_thread *thread, uint64_t cost_ns)
+{
+	struct rls_process *process = thread->process;
+	const struct rls_others_charge charge = { timeline->now_ns, cost_ns, thread, thread->stack };
+
+	if (!cost_ns || !process->alive || !process->alive->next_alive)
+		return 0;
+	return rls_others_cost_add(&process->others_cost, &charge);
+}
+
+/* A hits or off-CPU report ends a span, so that it is dealt out to what lies before it. */
+static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_unsubtracted left;
+	struct rls_thread *thread;
+	int err = rls_lives_find_thread(timeline, event, &thread);
+
+	rls_add_bounded(&timeline->hits, event->hits.count);
+	rls_add_bounded(&timeline->hits_cost_ns, event->hits.cost_ns);
+	if (err || !thread)
+		return err;
+	err = rls_lives_close_span(timeline, thread);
+	if (event->hits.count)
+		rls_mark_set(&thread->window.hits, timeline->now_ns);
+	left = rls_span_window_subtract(&thread->window, event->hits.cost_ns);
+	rls_add_bounded(&timeline->hits_homeless_ns, left.homeless_ns);
+	rls_add_bounded(&timeline->hits_under_gpu_ns, left.under_gpu_ns);
+	return err ? err : tell_others(timeline, thread, event->hits.cost_ns - left.homeless_ns -
+						      left.under_gpu_ns);
+}
+
+static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	uint64_t off_ns, others_ns;
+	struct rls_thread *thread;
+	int err = rls_lives_find_thread(timeline, event, &thread);
+
+	if (err || !thread)
+		return err;
+	err = rls_lives_close_span(timeline, thread);
+	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
+	off_ns = event->off_cpu.ns - rls_span_window_take_off_cpu(&thread->window, event->off_cpu.ns);
+	others_ns = rls_others_cost_since(&thread->process->others_cost, timeline->now_ns - off_ns,
+					  thread, thread->stack);
+	rls_span_window_note_others(&thread->window, others_ns < off_ns ? others_ns : off_ns);
+	return err;
+}
+
+/* While unseen, the category is that of the latest look: for those who look at the time line. */
+static int see(struct rls_timeline *timeline, struct rls_thread *thread, enum rls_category category)
+{
+	int err;
+
+	if (category == thread->category)
+		return 0;
+	err = rls_lives_close_span(timeline, thread);
+	if (!err)
+		err = rls_lives_show_state(timeline, thread);
+	thread->category = category;
+	return err;
+}
+
+static int on_share(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	enum rls_category guess = event->share.category;
+	struct rls_unseen *unseen;
+	struct rls_thread *thread;
+	struct rls_scope *scope;
+	int err = rls_lives_find_thread(timeline, event, &thread);
+
+	if (err || !thread)
+		return err;
+	if ((unsigned int)guess >= RLS_CATEGORY_MAX)
+		guess = RLS_CATEGORY_UNKNOWN;
+	if (!thread->unseen) {
+		if (!event->share.waited_ns && thread->category != RLS_CATEGORY_UNKNOWN)
+			rls_truth_add(&thread->process->truth, guess, thread->category,
+				      timeline->now_ns, timeline->windows);
+		return 0;
+	}
+	scope = rls_lives_scope(timeline, thread);
+	unseen = scope ? rls_scope_unseen(scope) : NULL;
+	if (!unseen)
+		return -ENOMEM;
+	if (event->share.waited_ns) {
+		err = rls_lives_close_span(timeline, thread);
+		rls_span_window_note_wait(&thread->window, timeline->now_ns, event->share.waited_ns);
+	}
+	timeline->looks++;
+	rls_looks_add(event->share.waited_ns ? &unseen->waiting : &unseen->running, guess,
+		      event->share.waited_ns);
+	return err ? err : see(timeline, thread, guess);
+}
+
+/* Probes go on and off for everyone. What a thread is in when they are on again shows with its
+ * next event. */
+static int on_window(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	bool closed = !event->window.open;
+	int err = 0;
+
+	if (closed == timeline->closed)
+		return 0;
+	timeline->closed_first |= closed && timeline->now_ns == timeline->first_ns;
+	for (struct rls_process *p = timeline->processes; closed && !err && p; p = p->next) {
+		for (struct rls_thread *t = p->alive; !err && t; t = t->next_alive) {
+			err = rls_lives_close_span(timeline, t);
+			t->unseen = true;
+		}
+	}
+	timeline->closed = closed;
+	timeline->windows += !closed;
+	return err;
+}
+
+/* A thread without a state of its own (a helper that never met a probe) counts for what the
+ * process's first thread is at. */
+static const struct rls_thread *stand_in(struct rls_timeline *timeline,
+					 const struct rls_process *process)
+{
+	const struct rls_thread *first =
+		rls_index_map_get(&timeline->thread_map, (uintptr_t)process, process->pid);
+
+	return first && first->alive_link ? first : NULL;
+}
+
+/* Before CPython 3.11 code objects do not know their qualified name. */
+static bool is_qualified(const struct rls_timeline *timeline, const struct rls_process *process)
+{
+	unsigned int minor;
+
+	return sscanf(rls_string_pool_get(timeline->strings, process->python), "3.%u", &minor) != 1 ||
+	       minor >= 11;
+}
+
+/* Outside annotated operations rules say what the sample's stack is in. */
+static int apply_rules(struct rls_timeline *timeline, const struct rls_process *process,
+		       struct rls_thread *thread, const struct rls_event *event,
+		       rls_stack_id *stack)
+{
+	rls_string_id operation;
+	int err = 0;
+
+	if (*stack || !timeline->rules.count || !timeline->strings)
+		return 0;
+	operation = rls_operation_rules_find(&timeline->rules, timeline->strings,
+					     &timeline->samples, event->sample.frame,
+					     is_qualified(timeline, process));
+	if (thread) {
+		struct rls_scope *scope = rls_lives_scope(timeline, thread);
+
+		err = scope ? rls_operation_samples_add(scope, operation, thread->category,
+							thread->unseen, event) :
+			      -ENOMEM;
+	}
+	if (!err && operation)
+		err = rls_stack_tree_find(&timeline->stacks, &operation, 1, stack);
+	return err;
+}
+
+static int on_sample(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	const struct rls_thread *operating;
+	struct rls_thread *thread;
+	struct rls_process *process;
+	struct rls_scope *scope;
+	rls_stack_id stack;
+	int err = rls_lives_find_process(timeline, event, &process);
+
+	if (err || !process)
+		return err;
+	thread = rls_index_map_get(&timeline->thread_map, (uintptr_t)process, event->tid);
+	if (thread && !thread->alive_link)
+		thread = NULL;
+	operating = thread ? thread : stand_in(timeline, process);
+	stack = operating ? operating->stack : 0;
+	err = apply_rules(timeline, process, thread, event, &stack);
+	if (!err)
+		err = rls_timeline_scope(timeline, process, &process->scopes, process->phase, stack,
+					 &scope);
+	return err ? err
+		   : rls_sample_book_add(&timeline->samples, event, process, scope,
+					 thread ? thread->category : RLS_CATEGORY_UNKNOWN,
+					 thread ? thread->unseen : timeline->closed);
+}
+
+static int on_frame(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	return rls_sample_book_frame(&timeline->samples, event);
+}
+
+static int on_operation_rule(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	return rls_operation_rules_add(&timeline->rules, event);
+}
+
+static int on_library(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	const struct rls_process_library library = {
+		.path = event->library.path,
+		.role = event->library.role,
+		.sites = event->library.sites,
+	};
+	struct rls_process *process = rls_timeline_process(timeline, event->pid);
+	int err;
+
+	if (!process) {
+		err = rls_timeline_add_process(timeline, event->pid, &process);
+		if (err)
+			return err;
+	}
+	return rls_timeline_add_library(timeline, process, &library);
+}
+
+static int on_end(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	timeline->end_complete = event->end.complete;
+	timeline->end_seen = true;
+	timeline->end_ns = timeline->now_ns;
+	return rls_lives_end_processes(timeline);
+}
+
+static int on_fact(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	return rls_facts_add(&timeline->facts, event);
+}
+
+/* The first reading says where the trace's times lie beside those of the traces before it. */
+static int on_clock(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	bool first = !timeline->facts.clock.known;
+	int err = rls_facts_add(&timeline->facts, event);
+
+	if (!err && first && timeline->tracks)
+		err = rls_tracks_clock(timeline, &timeline->facts.clock);
+	return err;
+}
+
+/* --- the sweep ---------------------------------------------------------------------- */
+
+static const struct {
+	int (*take)(struct rls_timeline *timeline, const struct rls_event *event);
+	bool timed;                 /* its instant counts */
+} handlers[RLS_EVENT_MAX] = {
+	[RLS_EVENT_PROCESS] = {on_process, true},
+	[RLS_EVENT_PROCESS_END] = {on_process_end, true},
+	[RLS_EVENT_THREAD] = {on_thread, true},
+	[RLS_EVENT_THREAD_END] = {on_thread_end, true},
+	[RLS_EVENT_CATEGORY] = {on_category, true},
+	[RLS_EVENT_OPERATION] = {on_operation, true},
+	[RLS_EVENT_PHASE] = {on_phase, true},
+	[RLS_EVENT_LAUNCH] = {on_launch, true},
+	[RLS_EVENT_GPU] = {on_gpu, true},
+	[RLS_EVENT_GPU_CLOCK] = {on_gpu_clock, false},
+	[RLS_EVENT_CUDA_CALL] = {on_cuda_call, true},
+	[RLS_EVENT_HITS] = {on_hits, true},
+	[RLS_EVENT_OFF_CPU] = {on_off_cpu, true},
+	[RLS_EVENT_SHARE] = {on_share, true},
+	[RLS_EVENT_WINDOW] = {on_window, true},
+	[RLS_EVENT_LIBRARY] = {on_library, false},
+	[RLS_EVENT_FRAME] = {on_frame, false},
+	[RLS_EVENT_OPERATION_RULE] = {on_operation_rule, false},
+	[RLS_EVENT_SAMPLE] = {on_sample, true},
+	[RLS_EVENT_HOST] = {on_fact, false},
+	[RLS_EVENT_CLOCK] = {on_clock, false},
+	[RLS_EVENT_LOSS] = {on_fact, false},
+	[RLS_EVENT_CALIBRATION] = {on_fact, false},
+	[RLS_EVENT_BUDGET] = {on_fact, false},
+	[RLS_EVENT_WARNING] = {on_fact, false},
+	[RLS_EVENT_END] = {on_end, true},
+};
+
+/* False: the event cannot be placed. */
+static bool advance(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	if (event->kind == RLS_EVENT_GPU && !is_possible(timeline, event)) {
+		timeline->impossible_gpu++;
+		return false;
+	}
+	if (timeline->any && event->time_ns < timeline->now_ns) {
+		timeline->unsorted++;
+		return false;
+	}
+	if (!timeline->any)
+		timeline->first_ns = event->time_ns;
+	timeline->any = true;
+	timeline->now_ns = event->time_ns;
+	return true;
+}
+
+bool rls_sweep_counts(const struct rls_timeline *timeline, const struct rls_event *event)
+{
+	if ((unsigned int)event->kind >= RLS_EVENT_MAX || !handlers[event->kind].timed)
+		return false;
+	if (timeline->any && event->time_ns < timeline->now_ns)
+		return false;
+	return event->kind != RLS_EVENT_GPU || is_possible(timeline, event);
+}
+
+int rls_sweep_event(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	if ((unsigned int)event->kind >= RLS_EVENT_MAX || !handlers[event->kind].take)
+		return 0;
+	if (handlers[event->kind].timed && !advance(timeline, event))
+		return 0;
+	return handlers[event->kind].take(timeline, event);
+}
+
+int rls_sweep_end(struct rls_timeline *timeline)
+{
+	int err;
+
+	if (!timeline->end_seen) {
+		if (timeline->last_gpu_ns > timeline->now_ns)
+			timeline->now_ns = timeline->last_gpu_ns;
+		timeline->end_ns = timeline->now_ns;
+	}
+	err = rls_lives_end_processes(timeline);
+	for (struct rls_process *p = timeline->processes; !err && p; p = p->next) {
+		/* Nothing is alive any more: what the GPU did after the last thread. */
+		err = rls_lives_book_alone(timeline, p, rls_gpu_busy_total(&p->busy));
+		if (!err)
+			err = rls_gpu_work_finish(&p->gpu);
+		if (!err && timeline->tracks)
+			err = rls_tracks_process_end(timeline, p);
+	}
+	rls_timeline_shrink_overviews(timeline);
+	return err;
+}
+
+int rls_sweep_settle(struct rls_timeline *timeline)
+{
+	int err = 0;
+
+	for (struct rls_process *p = timeline->processes; p; p = p->next) {
+		for (struct rls_thread *t = p->threads; !err && t; t = t->next) {
+			err = rls_shares_settle(t);
+			if (!err)
+				err = rls_operation_shares_settle(timeline, t);
+		}
+	}
+	return err;
+}
+
+int rls_sweep_finish(struct rls_timeline *timeline)
+{
+	int err = rls_sweep_end(timeline);
+
+	return err ? err : rls_sweep_settle(timeline);
+}

@@ -1,0 +1,277 @@
+/* Perfetto's protobuf trace: a stream of packets, one for each begin, end, instant and count.
+ *
+ * All packets are of one sequence. Names are sent once, with the first packet that uses them,
+ * and referred to by id from then on. Times are CLOCK_MONOTONIC as recorded: they need not be
+ * in order, the reader sorts.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/writers/export/proto_stream.h"
+#include "analysis/writers/writer.h"
+#include "perfetto.pb-c.h"
+
+#define PACKET_FIELD 1
+#define SEQUENCE 1
+#define INCREMENTAL_STATE_CLEARED 1
+#define NEEDS_INCREMENTAL_STATE 2
+#define WARNINGS_TRACK UINT64_MAX
+
+struct perfetto {
+	struct rls_track_sink sink;
+	struct rls_proto_stream stream;
+	bool begun;                 /* the sequence's first packet is out */
+	bool *sent;                 /* by name id */
+	size_t sent_count;
+	bool kind_sent[RLS_SLICE_KIND_MAX];
+};
+
+static struct perfetto *of(struct rls_track_sink *sink)
+{
+	return (struct perfetto *)sink;
+}
+
+static int put(struct perfetto *perfetto, RlsPerfetto__TracePacket *packet)
+{
+	packet->has_trusted_packet_sequence_id = true;
+	packet->trusted_packet_sequence_id = SEQUENCE;
+	packet->has_sequence_flags = true;
+	packet->sequence_flags = perfetto->begun ? NEEDS_INCREMENTAL_STATE
+						 : INCREMENTAL_STATE_CLEARED;
+	perfetto->begun = true;
+	return rls_proto_stream_put(&perfetto->stream, PACKET_FIELD, &packet->base);
+}
+
+/* --- tracks ------------------------------------------------------------------------- */
+
+static int put_descriptor(struct perfetto *perfetto, RlsPerfetto__TrackDescriptor *descriptor,
+			  uint64_t uuid)
+{
+	RlsPerfetto__TracePacket packet = RLS_PERFETTO__TRACE_PACKET__INIT;
+
+	descriptor->has_uuid = true;
+	descriptor->uuid = uuid;
+	packet.track_descriptor = descriptor;
+	return put(perfetto, &packet);
+}
+
+static int put_process(struct perfetto *perfetto, const struct rls_track *track)
+{
+	RlsPerfetto__TrackDescriptor descriptor = RLS_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	RlsPerfetto__ProcessDescriptor process = RLS_PERFETTO__PROCESS_DESCRIPTOR__INIT;
+
+	process.has_pid = true;
+	process.pid = (int32_t)track->pid;
+	process.process_name = (char *)track->name;
+	descriptor.process = &process;
+	return put_descriptor(perfetto, &descriptor, track->number);
+}
+
+static int put_thread(struct perfetto *perfetto, const struct rls_track *track)
+{
+	RlsPerfetto__TrackDescriptor descriptor = RLS_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	RlsPerfetto__ThreadDescriptor thread = RLS_PERFETTO__THREAD_DESCRIPTOR__INIT;
+
+	thread.has_pid = thread.has_tid = true;
+	thread.pid = (int32_t)track->pid;
+	thread.tid = (int32_t)track->tid;
+	thread.thread_name = (char *)track->name;
+	descriptor.thread = &thread;
+	descriptor.has_parent_uuid = true;
+	descriptor.parent_uuid = track->process->number;
+	return put_descriptor(perfetto, &descriptor, track->number);
+}
+
+static int put_track(struct rls_track_sink *sink, const struct rls_track *track)
+{
+	RlsPerfetto__TrackDescriptor descriptor = RLS_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	RlsPerfetto__CounterDescriptor counter = RLS_PERFETTO__COUNTER_DESCRIPTOR__INIT;
+
+	if (track->kind == RLS_TRACK_PROCESS)
+		return put_process(of(sink), track);
+	if (track->kind == RLS_TRACK_THREAD)
+		return put_thread(of(sink), track);
+	descriptor.name = (char *)track->name;
+	descriptor.has_parent_uuid = true;
+	descriptor.parent_uuid = track->process->number;
+	if (track->kind == RLS_TRACK_GPU_BUSY)
+		descriptor.counter = &counter;
+	return put_descriptor(of(sink), &descriptor, track->number);
+}
+
+/* --- events ------------------------------------------------------------------------- */
+
+static int make_room(struct perfetto *perfetto, rls_string_id id)
+{
+	size_t count = perfetto->sent_count;
+	bool *sent;
+
+	if (id < count)
+		return 0;
+	while (count <= id)
+		count = count ? 2 * count : 256;
+	sent = realloc(perfetto->sent, count);
+	if (!sent)
+		return -ENOMEM;
+	for (size_t i = perfetto->sent_count; i < count; i++)
+		sent[i] = false;
+	perfetto->sent = sent;
+	perfetto->sent_count = count;
+	return 0;
+}
+
+static int put_event(struct perfetto *perfetto, RlsPerfetto__TrackEvent *event,
+		     RlsPerfetto__TracePacket *packet, const struct rls_track *track,
+		     uint64_t at_ns)
+{
+	event->has_track_uuid = true;
+	event->track_uuid = track->number;
+	event->has_type = true;
+	packet->has_timestamp = true;
+	packet->timestamp = at_ns;
+	packet->track_event = event;
+	return put(perfetto, packet);
+}
+
+/* Ids of the format begin at 1: its own are the names' and kinds' plus one. */
+static int put_slice(struct perfetto *perfetto, RlsPerfetto__TrackEvent *event,
+		     const struct rls_track *track, uint64_t at_ns, const struct rls_slice *slice)
+{
+	RlsPerfetto__TracePacket packet = RLS_PERFETTO__TRACE_PACKET__INIT;
+	RlsPerfetto__InternedData interned = RLS_PERFETTO__INTERNED_DATA__INIT;
+	RlsPerfetto__InternedName name = RLS_PERFETTO__INTERNED_NAME__INIT, kind = name;
+	RlsPerfetto__InternedName *names[] = {&name}, *kinds[] = {&kind};
+	uint64_t category = (uint64_t)slice->kind + 1;
+	int err = make_room(perfetto, slice->name);
+
+	if (err)
+		return err;
+	name.has_iid = kind.has_iid = true;
+	name.iid = (uint64_t)slice->name + 1;
+	name.name = (char *)rls_string_pool_get(perfetto->sink.names, slice->name);
+	kind.iid = category;
+	kind.name = (char *)rls_slice_kind_name(slice->kind);
+	if (!perfetto->sent[slice->name]) {
+		interned.n_event_names = 1;
+		interned.event_names = names;
+		packet.interned_data = &interned;
+	}
+	if (!perfetto->kind_sent[slice->kind]) {
+		interned.n_event_categories = 1;
+		interned.event_categories = kinds;
+		packet.interned_data = &interned;
+	}
+	perfetto->sent[slice->name] = perfetto->kind_sent[slice->kind] = true;
+	event->has_name_iid = true;
+	event->name_iid = name.iid;
+	event->n_category_iids = 1;
+	event->category_iids = &category;
+	return put_event(perfetto, event, &packet, track, at_ns);
+}
+
+static int put_begin(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
+		     const struct rls_slice *slice)
+{
+	RlsPerfetto__TrackEvent event = RLS_PERFETTO__TRACK_EVENT__INIT;
+	uint64_t flow = slice->flow;
+
+	event.type = RLS_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN;
+	event.n_terminating_flow_ids = flow ? 1 : 0;
+	event.terminating_flow_ids = &flow;
+	return put_slice(of(sink), &event, track, at_ns, slice);
+}
+
+static int put_launch(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
+		      const struct rls_slice *slice)
+{
+	RlsPerfetto__TrackEvent event = RLS_PERFETTO__TRACK_EVENT__INIT;
+	uint64_t flow = slice->flow;
+
+	event.type = RLS_PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT;
+	event.n_flow_ids = flow ? 1 : 0;
+	event.flow_ids = &flow;
+	return put_slice(of(sink), &event, track, at_ns, slice);
+}
+
+static int put_end(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns)
+{
+	RlsPerfetto__TracePacket packet = RLS_PERFETTO__TRACE_PACKET__INIT;
+	RlsPerfetto__TrackEvent event = RLS_PERFETTO__TRACK_EVENT__INIT;
+
+	event.type = RLS_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END;
+	return put_event(of(sink), &event, &packet, track, at_ns);
+}
+
+static int put_count(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
+		     uint64_t value)
+{
+	RlsPerfetto__TracePacket packet = RLS_PERFETTO__TRACE_PACKET__INIT;
+	RlsPerfetto__TrackEvent event = RLS_PERFETTO__TRACK_EVENT__INIT;
+
+	event.type = RLS_PERFETTO__TRACK_EVENT__TYPE__TYPE_COUNTER;
+	event.has_counter_value = true;
+	event.counter_value = (int64_t)value;
+	return put_event(of(sink), &event, &packet, track, at_ns);
+}
+
+/* --- the end ------------------------------------------------------------------------ */
+
+/* A track of their own, at the trace's end: the format has no other place that is shown. */
+static int put_warnings(struct rls_track_sink *sink, const struct rls_report *report)
+{
+	RlsPerfetto__TrackDescriptor descriptor = RLS_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	int err;
+
+	if (!report->warning_count)
+		return 0;
+	descriptor.name = "warnings of rlscope-bpf";
+	err = put_descriptor(of(sink), &descriptor, WARNINGS_TRACK);
+	for (size_t i = 0; !err && i < report->warning_count; i++) {
+		RlsPerfetto__TracePacket packet = RLS_PERFETTO__TRACE_PACKET__INIT;
+		RlsPerfetto__TrackEvent event = RLS_PERFETTO__TRACK_EVENT__INIT;
+
+		event.has_type = event.has_track_uuid = packet.has_timestamp = true;
+		event.type = RLS_PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT;
+		event.track_uuid = WARNINGS_TRACK;
+		event.name = (char *)report->warnings[i];
+		packet.timestamp = report->end_ns;
+		packet.track_event = &event;
+		err = put(of(sink), &packet);
+	}
+	return err;
+}
+
+static void free_perfetto(struct rls_track_sink *sink)
+{
+	struct perfetto *perfetto = of(sink);
+
+	rls_proto_stream_free(&perfetto->stream);
+	free(perfetto->sent);
+	free(perfetto);
+}
+
+static struct rls_track_sink *open_perfetto(FILE *output)
+{
+	struct perfetto *perfetto = calloc(1, sizeof(*perfetto));
+
+	if (!perfetto)
+		return NULL;
+	perfetto->sink = (struct rls_track_sink){
+		.track = put_track,
+		.begin = put_begin,
+		.end = put_end,
+		.launch = put_launch,
+		.count = put_count,
+		.finish = put_warnings,
+		.free = free_perfetto,
+	};
+	perfetto->stream.out = output;
+	return &perfetto->sink;
+}
+
+const struct rls_report_writer rls_perfetto_writer = {
+	.name = "perfetto",
+	.open = open_perfetto,
+	.binary = true,
+};

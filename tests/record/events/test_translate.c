@@ -1,0 +1,705 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/record/fixture.h"
+#include "tests/record/wire_records.h"
+
+static const struct rls_wire_pile no_pile;
+
+static rls_string_id string(const char *text)
+{
+	rls_string_id id;
+	struct rls_event_sink sink = event_log_sink(&event_log);
+
+	assert_int_equal(sink.intern(sink.context, text, strlen(text), &id), 0);
+	return id;
+}
+
+/* ---- threads, categories, piles ---- */
+
+static void threads_and_categories(void **state)
+{
+	send_thread(*state, 7, 7, 10, 7, "python3");
+	send_thread(*state, 7, 8, 11, 2, "sixteen-bytes-xx");
+	send_category(*state, 7, 8, 20, RLS_CATEGORY_BACKEND, no_pile);
+	send_category(*state, 7, 8, 25, RLS_CATEGORY_PYTHON,
+		      (struct rls_wire_pile){ .hits = 3, .cost_ns = 900, .off_cpu_ns = 0 });
+	send_category(*state, 7, 8, 30, RLS_CATEGORY_SIMULATOR,
+		      (struct rls_wire_pile){ .hits = 1, .cost_ns = 4, .off_cpu_ns = 1 });
+	assert_log(&event_log, "10 7/7 thread python3 ns_tid=0\n"
+			       "11 7/8 thread sixteen-bytes-xx ns_tid=2\n"
+			       "20 7/8 category backend\n"
+			       "25 7/8 category python\n"
+			       "25 7/8 hits 3 cost=900\n"
+			       "30 7/8 category simulator\n"
+			       "30 7/8 hits 1 cost=4\n"
+			       "30 7/8 off_cpu 1\n");
+	assert_int_equal(rls_translator_ignored(*state), 0);
+}
+
+/* A child whose fork could not be told says itself where it was. */
+static void a_thread_may_begin_in_a_category(void **state)
+{
+	const struct rls_wire_thread record = {
+		.header = { .size = sizeof(record), .kind = RLS_WIRE_THREAD, .pid = 7, .tid = 7,
+			    .time_ns = 10 },
+		.ns_tid = 7,
+		.category = RLS_CATEGORY_PYTHON,
+		.comm = "child",
+	};
+
+	assert_int_equal(rls_translate(*state, &record.header, sizeof(record)), 0);
+	assert_log(&event_log, "10 7/7 thread child ns_tid=0\n"
+			       "10 7/7 category python\n");
+}
+
+/* The first transition of one that could not be announced in time counts too. */
+static void a_first_event_tells_what_was_before(void **state)
+{
+	struct rls_wire_category record = {
+		.header = { .size = sizeof(record), .kind = RLS_WIRE_CATEGORY, .pid = 7, .tid = 7,
+			    .sequence = 1, .time_ns = 20 },
+		.category = RLS_CATEGORY_SIMULATOR,
+		.from = RLS_CATEGORY_PYTHON,
+	};
+
+	assert_int_equal(rls_translate(*state, &record.header, sizeof(record)), 0);
+	record.header.sequence = 2;
+	record.header.time_ns = 30;
+	record.category = RLS_CATEGORY_PYTHON;
+	record.from = RLS_CATEGORY_SIMULATOR;
+	assert_int_equal(rls_translate(*state, &record.header, sizeof(record)), 0);
+	assert_log(&event_log, "19 7/7 category python\n"
+			       "20 7/7 category simulator\n"
+			       "30 7/7 category python\n");
+}
+
+static int list_thread(void *context, uint32_t pid, uint32_t tid)
+{
+	char *at = strchr(context, '\0');
+
+	snprintf(at, 16, "%u/%u ", pid, tid);
+	return tid == 9 ? -ENOMEM : 0;
+}
+
+static void who_lives_is_known(void **state)
+{
+	char list[100] = "";
+
+	assert_false(rls_translator_knows(*state, 7, 7));
+	send_thread(*state, 7, 8, 10, 8, "worker");
+	assert_true(rls_translator_knows(*state, 7, 7)); /* stands for the process */
+	assert_true(rls_translator_knows(*state, 7, 8));
+	assert_false(rls_translator_knows(*state, 7, 9));
+	assert_false(rls_translator_knows(*state, 8, 8));
+	send_thread(*state, 7, 7, 11, 7, "python3");
+	assert_int_equal(rls_translator_each_thread(*state, list_thread, list), 0);
+	assert_true(!strcmp(list, "7/7 7/8 "));
+	send_thread(*state, 9, 9, 12, 9, "python3");
+	list[0] = '\0';
+	assert_int_equal(rls_translator_each_thread(*state, list_thread, list), -ENOMEM);
+}
+
+static void a_loss_makes_the_stretch_unknown(void **state)
+{
+	send_category(*state, 7, 8, 20, RLS_CATEGORY_BACKEND, no_pile);
+	send_loss(*state, 7, 8, 21, 40, 17);
+	send_category(*state, 7, 8, 40, RLS_CATEGORY_PYTHON, no_pile);
+	assert_log(&event_log, "20 7/8 category backend\n"
+			       "21 7/8 category unknown\n"
+			       "40 7/8 category python\n");
+}
+
+static void send_hits(struct rls_translator *translator, uint64_t time_ns, uint8_t category)
+{
+	send_category(translator, 7, 8, time_ns, category,
+		      (struct rls_wire_pile){ .hits = 1, .cost_ns = 1000 });
+	event_log_empty(&event_log);
+	send_category(translator, 7, 8, time_ns + 100000, category,
+		      (struct rls_wire_pile){ .hits = 2, .cost_ns = 1000 });
+}
+
+/* Edges are heard of ahead of the hits before them. */
+static void hits_cost_what_they_do_in_their_operation(void **state)
+{
+	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 2), 0);
+	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "act", 3, 0), 0);
+	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "", 5, 0), 0);
+	send_name(*state, 7, 0x100, "act");
+	send_name(*state, 7, 0x200, "learn");
+	send_edge(*state, 7, 8, 1000000, RLS_EDGE_PUSH, 1, 0x100);
+	send_edge(*state, 7, 8, 2000000, RLS_EDGE_PUSH, 2, 0x200);
+	send_edge(*state, 7, 8, 3000000, RLS_EDGE_POP, 0, 0);
+	send_hits(*state, 10000, RLS_CATEGORY_BACKEND);
+	assert_log(&event_log, "110000 7/8 category backend\n"
+			       "110000 7/8 hits 2 cost=5000\n");
+	send_hits(*state, 1000000, RLS_CATEGORY_BACKEND);
+	assert_log(&event_log, "1100000 7/8 category backend\n"
+			       "1100000 7/8 hits 2 cost=3000\n");
+	send_hits(*state, 2000000, RLS_CATEGORY_BACKEND); /* without a factor: the whole's */
+	assert_log(&event_log, "2100000 7/8 category backend\n"
+			       "2100000 7/8 hits 2 cost=2000\n");
+	send_hits(*state, 3000000, RLS_CATEGORY_BACKEND);
+	assert_log(&event_log, "3100000 7/8 category backend\n"
+			       "3100000 7/8 hits 2 cost=5000\n");
+}
+
+/* "sim", which has no hits, from time_ns to 1 us later. */
+static void send_piece(struct rls_translator *translator, uint64_t time_ns)
+{
+	event_log_empty(&event_log);
+	send_edge(translator, 7, 8, time_ns, RLS_EDGE_PUSH, 1, 0x100);
+	send_edge(translator, 7, 8, time_ns + 1000, RLS_EDGE_POP, 0, 0);
+}
+
+/* What others' hits cost a piece of an operation is charged where it ends; not where there were no hits that
+ * could have. */
+static void others_hits_cost_pieces_without_any(void **state)
+{
+	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 2), 0);
+	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "sim", 2, 300), 0);
+	send_name(*state, 7, 0x100, "sim");
+	send_piece(*state, 3000000);
+	assert_log(&event_log, "3000000 7/8 operation sim\n"
+			       "3001000 7/8 operation -\n");
+	send_hits(*state, 4000000, RLS_CATEGORY_BACKEND);
+	send_piece(*state, 5000000);
+	assert_log(&event_log, "5000000 7/8 operation sim\n"
+			       "5001000 7/8 operation -\n"
+			       "5001000 7/8 hits 0 cost=300\n");
+	for (uint64_t i = 1; i <= 3; i++)
+		send_piece(*state, 5000000 + i * 10000);
+	assert_log(&event_log, "5030000 7/8 operation sim\n"
+			       "5031000 7/8 operation -\n");
+}
+
+/* Children have their parent's; a new figure for the whole is one without parts. */
+static void factors_are_inherited_and_replaced(void **state)
+{
+	send_thread(*state, 7, 7, 1, 7, "python3");
+	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 2), 0);
+	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "", 4, 0), 0);
+	send_fork(*state, 7, 7, 5, 9, 9, RLS_CATEGORY_PYTHON);
+	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 3), 0);
+	event_log_empty(&event_log);
+	send_category(*state, 9, 9, 20000, RLS_CATEGORY_PYTHON,
+		      (struct rls_wire_pile){ .hits = 2, .cost_ns = 1000 });
+	send_category(*state, 7, 7, 20000, RLS_CATEGORY_PYTHON,
+		      (struct rls_wire_pile){ .hits = 2, .cost_ns = 1000 });
+	assert_log(&event_log, "20000 9/9 category python\n"
+			       "20000 9/9 hits 2 cost=4000\n"
+			       "20000 7/7 category python\n"
+			       "20000 7/7 hits 2 cost=3000\n");
+}
+
+static void send_hits_from(struct rls_translator *translator, uint64_t time_ns, uint8_t from)
+{
+	struct rls_wire_category record = {
+		HEADER(struct rls_wire_category, RLS_WIRE_CATEGORY, 7, 8, time_ns),
+		.from = from,
+		.category = RLS_CATEGORY_PYTHON,
+		.pile = { .hits = 1, .cost_ns = 1000 },
+	};
+
+	event_log_empty(&event_log);
+	SEND(translator, record);
+}
+
+/* In the category it was taken in, once, whatever hits there cost. */
+static void samples_are_charged_with_hits(void **state)
+{
+	send_thread(*state, 7, 8, 1, 8, "python3");
+	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 2), 0);
+	send_hits_from(*state, 20000, RLS_CATEGORY_BACKEND);
+	rls_translator_sampled(*state, 7, 8, RLS_CATEGORY_BACKEND, 16000);
+	rls_translator_sampled(*state, 7, 8, RLS_CATEGORY_MAX, 16000);
+	rls_translator_sampled(*state, 7, 9, RLS_CATEGORY_BACKEND, 16000); /* never seen */
+	rls_translator_sampled(*state, 5, 5, RLS_CATEGORY_BACKEND, 16000);
+	send_hits_from(*state, 40000, RLS_CATEGORY_SIMULATOR);
+	assert_log(&event_log, "40000 7/8 category python\n"
+			       "40000 7/8 hits 1 cost=2000\n");
+	send_hits_from(*state, 50000, RLS_CATEGORY_BACKEND); /* there is no time for more */
+	assert_log(&event_log, "50000 7/8 category python\n"
+			       "50000 7/8 hits 1 cost=10000\n");
+	send_hits_from(*state, 90000, RLS_CATEGORY_BACKEND);
+	assert_log(&event_log, "90000 7/8 category python\n"
+			       "90000 7/8 hits 1 cost=10000\n");
+	send_hits_from(*state, 130000, RLS_CATEGORY_BACKEND);
+	assert_log(&event_log, "130000 7/8 category python\n"
+			       "130000 7/8 hits 1 cost=2000\n");
+}
+
+static void final_states_are_handed_on(void **state)
+{
+	struct rls_wire_final record = {
+		HEADER(struct rls_wire_final, RLS_WIRE_FINAL, 7, 8, 90),
+		.pile = { .hits = 2, .cost_ns = 50, .off_cpu_ns = 60 },
+		.record = 0xabc,
+		.edges_seen = 12,
+	};
+
+	SEND(*state, record);
+	assert_log(&event_log, "90 7/8 hits 2 cost=50\n"
+			       "90 7/8 off_cpu 60\n"
+			       "90 final 8 record=abc seen=12\n");
+}
+
+/* ---- operations ---- */
+
+static void edges_speak_of_names_sent_before(void **state)
+{
+	send_name(*state, 7, 0x100, "train");
+	send_name(*state, 7, 0x200, "step");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	send_edge(*state, 7, 8, 11, RLS_EDGE_PUSH, 2, 0x200);
+	send_edge(*state, 7, 9, 12, RLS_EDGE_PUSH, 1, 0x200);
+	send_edge(*state, 7, 8, 13, RLS_EDGE_POP, 1, 0x100);
+	send_edge(*state, 7, 8, 14, RLS_EDGE_POP, 0, 0);
+	assert_log(&event_log, "10 7/8 operation train\n"
+			       "11 7/8 operation train>step\n"
+			       "12 7/9 operation step\n"
+			       "13 7/8 operation train\n"
+			       "14 7/8 operation -\n");
+}
+
+static void unknown_names_are_operations_all_the_same(void **state)
+{
+	send_name(*state, 6, 0x100, "of another process");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	send_edge(*state, 7, 8, 11, RLS_EDGE_PUSH, 2, 0);
+	send_name(*state, 7, 0x100, "known now");
+	send_edge(*state, 7, 8, 12, RLS_EDGE_PUSH, 1, 0x100);
+	assert_log(&event_log, "10 7/8 operation (unreadable)\n"
+			       "11 7/8 operation (unreadable)>\n"
+			       "12 7/8 operation known now\n");
+}
+
+static void a_name_is_cut_to_its_field(void **state)
+{
+	struct rls_wire_name record = {
+		HEADER(struct rls_wire_name, RLS_WIRE_NAME, 7, 7, 0),
+		.address = 0x100,
+		.length = UINT32_MAX,
+	};
+	char expected[256];
+
+	memset(record.text, 'n', sizeof(record.text));
+	SEND(*state, record);
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	snprintf(expected, sizeof(expected), "10 7/8 operation %.*s\n", RLS_WIRE_NAME_BYTES,
+		 record.text);
+	assert_log(&event_log, expected);
+}
+
+static void phases_and_process_names(void **state)
+{
+	struct rls_event described = { .kind = RLS_EVENT_PROCESS, .pid = 7, .time_ns = 1 };
+
+	send_name(*state, 7, 0x100, "warmup");
+	send_name(*state, 7, 0x200, "worker");
+	send_edge(*state, 7, 8, 5, RLS_EDGE_PROCESS_NAME, 0, 0x200); /* not described yet */
+	described.process.name = string("python3");
+	described.process.cmdline = string("[\"x\"]");
+	assert_int_equal(rls_translator_describe(*state, &described), 0);
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PHASE, 3, 0x100);
+	send_edge(*state, 7, 8, 11, RLS_EDGE_PROCESS_NAME, 3, 0x200);
+	assert_log(&event_log,
+		   "1 7/0 process python3 ppid=0 ns_pid=0 python= cmdline=[\"x\"] container=\n"
+		   "10 7/0 phase warmup\n"
+		   "11 7/0 process worker ppid=0 ns_pid=0 python= cmdline=[\"x\"] container=\n");
+	assert_int_equal(rls_translator_process(*state, 7)->process.name, string("worker"));
+}
+
+static void a_stack_snapshot_replaces_the_annotations(void **state)
+{
+	send_name(*state, 7, 0x100, "a");
+	send_name(*state, 7, 0x200, "b");
+	send_name(*state, 7, 0x300, "c");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x300);
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 11, 5, "range");
+	send_edge_flags(*state, 7, 8, 20, RLS_WIRE_EDGE_STACK, 1, 0x100, 0);
+	send_edge_flags(*state, 7, 8, 20, RLS_WIRE_EDGE_STACK, 2, 0x200, RLS_WIRE_STACK_END);
+	send_edge_flags(*state, 7, 8, 30, RLS_WIRE_EDGE_STACK, 0, 0, RLS_WIRE_STACK_END);
+	assert_log(&event_log, "10 7/8 operation c\n"
+			       "11 7/8 operation c>range\n"
+			       "20 7/8 operation range>a>b\n"
+			       "30 7/8 operation range\n");
+}
+
+static void edges_of_unknown_kind_are_ignored_and_counted(void **state)
+{
+	send_edge(*state, 7, 8, 10, 0, 1, 0);
+	send_edge(*state, 7, 8, 11, 99, 1, 0);
+	assert_log(&event_log, "");
+	assert_int_equal(rls_translator_ignored(*state), 2);
+}
+
+static void edges_read_by_the_recorder_are_like_the_kernels(void **state)
+{
+	struct rls_edge edge = { .time_ns = 10, .name = 0x100, .kind = RLS_EDGE_PUSH, .depth = 1 };
+
+	assert_int_equal(rls_translator_add_edge(*state, 7, 8, &edge, "late", 4), 0);
+	send_edge(*state, 7, 8, 11, RLS_EDGE_PUSH, 2, 0x100); /* the name is known now */
+	edge = (struct rls_edge){ .time_ns = 12, .kind = RLS_EDGE_POP };
+	assert_int_equal(rls_translator_add_edge(*state, 7, 8, &edge, "", 0), 0);
+	assert_log(&event_log, "10 7/8 operation late\n"
+			       "11 7/8 operation late>late\n"
+			       "12 7/8 operation -\n");
+}
+
+/* ---- ranges ---- */
+
+static void ranges_are_operations(void **state)
+{
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 5, 0, ""); /* begun before recording */
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 10, 0xa, "outer");
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 11, 0, "nvtx");
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 12, 0xb, ""); /* a destructor's */
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 9, 13, 0xa, ""); /* another thread */
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 14, 0xa, "");
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 15, 0xa, ""); /* end() comes twice */
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 16, 0, "");
+	assert_log(&event_log, "10 7/8 operation outer\n"
+			       "11 7/8 operation outer>nvtx\n"
+			       "14 7/8 operation nvtx\n"
+			       "16 7/8 operation -\n");
+}
+
+/* What was open may be over: none is better than a wrong one. */
+static void after_a_loss_no_earlier_range_is_open(void **state)
+{
+	struct rls_wire_range range = {
+		.header = { .size = sizeof(range), .kind = RLS_WIRE_RANGE_PUSH,
+			    .flags = RLS_WIRE_RANGE_AFTER_LOSS, .pid = 7, .tid = 8, .time_ns = 12 },
+		.length = 5,
+		.text = "later",
+	};
+
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 10, 0, "outer");
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 11, 0, "inner");
+	assert_int_equal(rls_translate(*state, &range.header, sizeof(range)), 0);
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 13, 0, "");
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 14, 0, ""); /* outer's */
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 15, 0, "next");
+	range.header.kind = RLS_WIRE_RANGE_POP;
+	range.header.time_ns = 16;
+	assert_int_equal(rls_translate(*state, &range.header, sizeof(range)), 0);
+	assert_log(&event_log, "10 7/8 operation outer\n"
+			       "11 7/8 operation outer>inner\n"
+			       "12 7/8 operation later\n"
+			       "13 7/8 operation -\n"
+			       "15 7/8 operation next\n"
+			       "16 7/8 operation -\n");
+}
+
+static void a_librarys_own_ranges_are_not_operations(void **state)
+{
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 10, 0xa, "mine");
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 11, 0xb, "Optimizer.step#Adam.step");
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 12, 0xb, "");
+	/* The same address again, for one that is not shown: "mine" is over. */
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 13, 0xa, "Optimizer.step#Adam.step");
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 14, 0xa, "");
+	/* Without tokens the pop of theirs must leave ours alone. */
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 20, 0, "ours");
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 8, 21, 0, "Optimizer.step#Adam.step");
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 22, 0, "");
+	send_range(*state, RLS_WIRE_RANGE_POP, 7, 8, 23, 0, "");
+	assert_log(&event_log, "10 7/8 operation mine\n"
+			       "13 7/8 operation -\n"
+			       "20 7/8 operation ours\n"
+			       "23 7/8 operation -\n");
+}
+
+static void a_ranges_text_is_cut_to_its_field(void **state)
+{
+	struct rls_wire_range record = {
+		HEADER(struct rls_wire_range, RLS_WIRE_RANGE_PUSH, 7, 8, 10),
+		.length = UINT32_MAX,
+	};
+	char expected[256];
+
+	memset(record.text, 'r', sizeof(record.text));
+	SEND(*state, record);
+	snprintf(expected, sizeof(expected), "10 7/8 operation %.*s\n", RLS_WIRE_NAME_BYTES - 1,
+		 record.text);
+	assert_log(&event_log, expected);
+}
+
+/* ---- processes ---- */
+
+/* Thread 9 loads data for thread 8 and has no annotations. */
+static void helper_threads_have_the_operation_of_the_annotated_one(void **state)
+{
+	send_name(*state, 7, 0x100, "train");
+	send_name(*state, 7, 0x200, "step");
+	send_thread(*state, 7, 8, 1, 8, "main");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	send_thread(*state, 7, 9, 20, 9, "loader"); /* its operation is certain with the next edge */
+	send_edge(*state, 7, 8, 15, RLS_EDGE_PUSH, 2, 0x200); /* heard of late */
+	send_edge(*state, 7, 8, 30, RLS_EDGE_POP, 1, 0x100);
+	assert_log(&event_log, "1 7/8 thread main ns_tid=0\n"
+			       "10 7/8 operation train\n"
+			       "20 7/9 thread loader ns_tid=0\n"
+			       "15 7/8 operation train>step\n"
+			       "20 7/9 operation train>step\n"
+			       "30 7/8 operation train\n"
+			       "30 7/9 operation train\n");
+}
+
+static void a_helper_with_an_operation_of_its_own_is_none(void **state)
+{
+	send_name(*state, 7, 0x100, "train");
+	send_name(*state, 7, 0x200, "load");
+	send_thread(*state, 7, 8, 1, 8, "main");
+	send_thread(*state, 7, 9, 2, 9, "loader");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	send_edge(*state, 7, 9, 20, RLS_EDGE_PUSH, 1, 0x200);
+	send_edge(*state, 7, 8, 30, RLS_EDGE_POP, 0, 0);
+	event_log_empty(&event_log);
+	send_edge(*state, 7, 9, 40, RLS_EDGE_POP, 0, 0);
+	send_edge(*state, 7, 8, 50, RLS_EDGE_PUSH, 1, 0x100);
+	assert_log(&event_log, "40 7/9 operation -\n"
+			       "50 7/8 operation train\n");
+}
+
+static void a_helper_that_ends_before_the_next_edge_is_told_its_operation(void **state)
+{
+	send_name(*state, 7, 0x100, "train");
+	send_thread(*state, 7, 8, 1, 8, "main");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	send_thread(*state, 7, 9, 20, 9, "loader");
+	event_log_empty(&event_log);
+	send_exit(*state, 7, 9, 25, false, true);
+	assert_log(&event_log, "20 7/9 operation train\n"
+			       "25 7/9 thread_end\n");
+}
+
+/* Met late, though it has lived since recording began. */
+static void a_helper_that_slept_through_operations_has_the_one_it_is_met_in(void **state)
+{
+	send_name(*state, 7, 0x100, "rollout");
+	send_name(*state, 7, 0x200, "update");
+	send_thread(*state, 7, 8, 1, 8, "main");
+	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
+	send_edge(*state, 7, 8, 80, RLS_EDGE_POP, 0, 0);
+	send_edge(*state, 7, 8, 90, RLS_EDGE_PUSH, 1, 0x200);
+	event_log_empty(&event_log);
+	send_thread(*state, 7, 9, 1, 9, "engine");
+	send_edge(*state, 7, 8, 120, RLS_EDGE_POP, 0, 0);
+	assert_log(&event_log, "1 7/9 thread engine ns_tid=0\n"
+			       "90 7/9 operation update\n"
+			       "120 7/8 operation -\n"
+			       "120 7/9 operation -\n");
+}
+
+static void describe_parent(struct rls_translator *translator)
+{
+	struct rls_event event = { .kind = RLS_EVENT_PROCESS, .pid = 7, .time_ns = 1 };
+
+	event.process.ppid = 1;
+	event.process.name = string("python3");
+	event.process.python = string("3.11.2");
+	event.process.cmdline = string("[\"train\"]");
+	event.process.container = string("0123456789ab");
+	assert_int_equal(rls_translator_describe(translator, &event), 0);
+}
+
+static void a_child_goes_on_where_its_parent_was(void **state)
+{
+	describe_parent(*state);
+	send_name(*state, 7, 0x100, "collect");
+	send_name(*state, 7, 0x200, "rollout");
+	send_edge(*state, 7, 8, 2, RLS_EDGE_PHASE, 0, 0x100);
+	send_edge(*state, 7, 8, 3, RLS_EDGE_PUSH, 1, 0x200);
+	event_log_empty(&event_log);
+	send_fork(*state, 7, 8, 10, 70, 4, RLS_CATEGORY_SIMULATOR);
+	assert_log(&event_log,
+		   "10 70/0 process child ppid=7 ns_pid=4 python=3.11.2 cmdline=[\"train\"]"
+		   " container=0123456789ab\n"
+		   "10 70/70 thread child ns_tid=4\n"
+		   "10 70/0 phase collect\n"
+		   "10 70/70 operation rollout\n"
+		   "10 70/70 category simulator\n"
+		   "10 forked 7 70\n");
+	/* Its edges go on from there; its parent's stack is its parent's. */
+	send_edge(*state, 70, 70, 11, RLS_EDGE_POP, 0, 0);
+	send_edge(*state, 7, 8, 12, RLS_EDGE_PUSH, 2, 0x100);
+	assert_log(&event_log, "11 70/70 operation -\n"
+			       "12 7/8 operation rollout>collect\n");
+	assert_int_equal(rls_translator_process(*state, 70)->process.ppid, 7);
+}
+
+static void a_child_of_an_idle_parent_inherits_nothing(void **state)
+{
+	send_fork(*state, 7, 7, 10, 70, 70, RLS_CATEGORY_UNKNOWN);
+	assert_log(&event_log, "10 70/0 process child ppid=7 ns_pid=0 python= cmdline= container=\n"
+			       "10 70/70 thread child ns_tid=0\n"
+			       "10 forked 7 70\n");
+}
+
+static void a_number_used_again_is_another_process(void **state)
+{
+	send_name(*state, 70, 0x100, "old");
+	send_edge(*state, 70, 70, 2, RLS_EDGE_PUSH, 1, 0x100);
+	send_edge(*state, 70, 71, 3, RLS_EDGE_PHASE, 0, 0x100);
+	event_log_empty(&event_log);
+	send_fork(*state, 7, 7, 10, 70, 70, RLS_CATEGORY_UNKNOWN);
+	send_edge(*state, 70, 70, 11, RLS_EDGE_PUSH, 1, 0x100);
+	assert_log(&event_log, "10 70/0 process child ppid=7 ns_pid=0 python= cmdline= container=\n"
+			       "10 70/70 thread child ns_tid=0\n"
+			       "10 forked 7 70\n"
+			       "11 70/70 operation (unreadable)\n");
+}
+
+static void exec_forgets_all_but_the_process(void **state)
+{
+	describe_parent(*state);
+	send_name(*state, 7, 0x100, "collect");
+	send_edge(*state, 7, 7, 2, RLS_EDGE_PHASE, 0, 0x100);
+	send_edge(*state, 7, 7, 3, RLS_EDGE_PUSH, 1, 0x100);
+	send_range(*state, RLS_WIRE_RANGE_PUSH, 7, 7, 4, 0, "range");
+	event_log_empty(&event_log);
+	send_exec(*state, 7, 7, 10);
+	send_edge(*state, 7, 7, 11, RLS_EDGE_PUSH, 1, 0x100);
+	send_fork(*state, 7, 7, 12, 70, 70, RLS_CATEGORY_UNKNOWN);
+	assert_log(&event_log,
+		   "10 7/7 thread program ns_tid=0\n"
+		   "10 7/7 operation -\n"
+		   "10 7/0 phase \n"
+		   "10 7/7 category unknown\n"
+		   "10 execed 7\n"
+		   "11 7/7 operation (unreadable)\n"
+		   "12 70/0 process child ppid=7 ns_pid=0 python=3.11.2 cmdline=[\"train\"]"
+		   " container=0123456789ab\n"
+		   "12 70/70 thread child ns_tid=0\n"
+		   "12 70/70 operation (unreadable)\n"
+		   "12 forked 7 70\n");
+}
+
+static void a_thread_that_execs_takes_the_processs_number(void **state)
+{
+	send_thread(*state, 7, 8, 1, 8, "worker");
+	send_exit(*state, 7, 7, 9, false, true); /* the kernel ends all others first */
+	event_log_empty(&event_log);
+	send_exec(*state, 7, 8, 10);
+	assert_log(&event_log, "10 7/8 thread_end\n"
+			       "10 7/7 thread program ns_tid=0\n"
+			       "10 7/7 operation -\n"
+			       "10 7/0 phase \n"
+			       "10 7/7 category unknown\n"
+			       "10 execed 7\n");
+}
+
+static void ends_of_threads_and_processes(void **state)
+{
+	struct rls_wire_exit last = {
+		HEADER(struct rls_wire_exit, RLS_WIRE_THREAD_EXIT, 7, 7, 30),
+		.pile = { .hits = 4, .cost_ns = 40, .off_cpu_ns = 400 },
+		.process_over = 1,
+		.traced = 1,
+	};
+
+	describe_parent(*state);
+	send_thread(*state, 7, 8, 2, 8, "worker");
+	event_log_empty(&event_log);
+	send_exit(*state, 7, 8, 10, false, true);
+	send_exit(*state, 7, 9, 11, false, false); /* never heard of: nothing to say */
+	SEND(*state, last);
+	assert_log(&event_log, "10 7/8 thread_end\n"
+			       "30 7/7 hits 4 cost=40\n"
+			       "30 7/7 off_cpu 400\n"
+			       "30 7/7 thread_end\n"
+			       "30 7/0 process_end\n"
+			       "30 ended 7\n");
+	assert_null(rls_translator_process(*state, 7));
+	/* The other of two that ended side by side. */
+	send_exit(*state, 7, 12, 31, false, true);
+	assert_log(&event_log, "31 7/12 thread_end\n");
+	assert_null(rls_translator_process(*state, 7));
+}
+
+static void an_untraced_process_ends_too(void **state)
+{
+	send_exit(*state, 7, 7, 30, true, false);
+	assert_log(&event_log, "30 7/0 process_end\n"
+			       "30 ended 7\n");
+}
+
+static void operations_without_a_traced_thread_end_with_it(void **state)
+{
+	/* Announced by an edge alone, as the recorder reads them. */
+	send_edge(*state, 7, 8, 5, RLS_EDGE_POP, 0, 0);
+	send_exit(*state, 7, 8, 10, false, false);
+	send_exit(*state, 7, 8, 11, false, false);
+	assert_log(&event_log, "5 7/8 operation -\n"
+			       "10 7/8 thread_end\n");
+}
+
+static void watchers_may_be_missing(void **state)
+{
+	struct rls_event_sink sink = event_log_sink(&event_log);
+	const struct rls_process_watcher nobody = { 0 };
+	struct rls_wire_final final = {
+		HEADER(struct rls_wire_final, RLS_WIRE_FINAL, 7, 7, 4),
+		.record = 1,
+	};
+	struct rls_translator *translator;
+
+	assert_int_equal(rls_translator_new(&sink, &nobody, &translator), 0);
+	send_fork(translator, 7, 7, 1, 70, 70, 0);
+	send_exec(translator, 70, 70, 2);
+	SEND(translator, final);
+	send_exit(translator, 70, 70, 5, true, true);
+	rls_translator_free(translator);
+	rls_translator_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(threads_and_categories),
+		TEST(a_thread_may_begin_in_a_category),
+		TEST(a_first_event_tells_what_was_before),
+		TEST(who_lives_is_known),
+		TEST(a_loss_makes_the_stretch_unknown),
+		TEST(hits_cost_what_they_do_in_their_operation),
+		TEST(others_hits_cost_pieces_without_any),
+		TEST(factors_are_inherited_and_replaced),
+		TEST(samples_are_charged_with_hits),
+		TEST(final_states_are_handed_on),
+		TEST(edges_speak_of_names_sent_before),
+		TEST(unknown_names_are_operations_all_the_same),
+		TEST(a_name_is_cut_to_its_field),
+		TEST(phases_and_process_names),
+		TEST(a_stack_snapshot_replaces_the_annotations),
+		TEST(edges_of_unknown_kind_are_ignored_and_counted),
+		TEST(edges_read_by_the_recorder_are_like_the_kernels),
+		TEST(ranges_are_operations),
+		TEST(after_a_loss_no_earlier_range_is_open),
+		TEST(a_librarys_own_ranges_are_not_operations),
+		TEST(a_ranges_text_is_cut_to_its_field),
+		TEST(helper_threads_have_the_operation_of_the_annotated_one),
+		TEST(a_helper_with_an_operation_of_its_own_is_none),
+		TEST(a_helper_that_ends_before_the_next_edge_is_told_its_operation),
+		TEST(a_helper_that_slept_through_operations_has_the_one_it_is_met_in),
+		TEST(a_child_goes_on_where_its_parent_was),
+		TEST(a_child_of_an_idle_parent_inherits_nothing),
+		TEST(a_number_used_again_is_another_process),
+		TEST(exec_forgets_all_but_the_process),
+		TEST(a_thread_that_execs_takes_the_processs_number),
+		TEST(ends_of_threads_and_processes),
+		TEST(an_untraced_process_ends_too),
+		TEST(operations_without_a_traced_thread_end_with_it),
+		TEST(watchers_may_be_missing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

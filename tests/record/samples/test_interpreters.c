@@ -1,0 +1,325 @@
+/* Which interpreter a process has, when it is looked for, and whose code objects are kept. The
+ * processes, their memory and the kernel are the test's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "userspace/process/mappings.h"
+#include "userspace/python/code_object.h"
+#include "userspace/record/samples/interpreters.h"
+
+#define MS 1000000ULL
+#define PARENT 10
+#define CHILD 11
+#define BIG (40U << 20)             /* two of it are more code than is kept of a family */
+
+/* A code object that each process in `alive` has. */
+struct kept_code {
+	uint64_t address;
+	uint32_t identity, lines_bytes;
+	const char *function, *file;
+	bool gone[32];              /* by pid */
+};
+
+static struct {
+	struct rls_python python;
+	int slot;                   /* what looking for it says */
+	unsigned int looks, reads;
+	int interpreter_of[32];     /* by pid: 1 set, -1 taken back */
+	struct kept_code codes[4];
+	char strings[16][64];
+	rls_string_id string_count;
+} world;
+
+int __wrap_rls_mappings_read(pid_t pid, struct rls_mappings *out);
+int __wrap_rls_mappings_read(pid_t pid, struct rls_mappings *out)
+{
+	(void)pid;
+	world.looks++;
+	*out = (struct rls_mappings){0};
+	return 0;
+}
+
+int __wrap_rls_python_find(pid_t pid, const struct rls_mappings *mappings, struct rls_python *out);
+int __wrap_rls_python_find(pid_t pid, const struct rls_mappings *mappings, struct rls_python *out)
+{
+	(void)pid, (void)mappings;
+	*out = world.python;
+	return 0;
+}
+
+int __wrap_rls_frame_slot_find(pid_t pid, const struct rls_python *python,
+			       const struct rls_frame_layout *layout, uint32_t *out);
+int __wrap_rls_frame_slot_find(pid_t pid, const struct rls_python *python,
+			       const struct rls_frame_layout *layout, uint32_t *out)
+{
+	(void)pid, (void)python, (void)layout;
+	*out = 0x320;
+	return world.slot;
+}
+
+int __wrap_rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
+				      const struct rls_wire_interpreter *interpreter);
+int __wrap_rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
+				      const struct rls_wire_interpreter *interpreter)
+{
+	(void)kernel;
+	assert_true(!interpreter || interpreter->slot == 0x320);
+	world.interpreter_of[pid] = interpreter ? 1 : -1;
+	return 0;
+}
+
+int __wrap_rls_code_object_read(const struct rls_space *space,
+				const struct rls_frame_layout *layout, uint64_t code_type,
+				uint64_t address, struct rls_code_object *out);
+int __wrap_rls_code_object_read(const struct rls_space *space,
+				const struct rls_frame_layout *layout, uint64_t code_type,
+				uint64_t address, struct rls_code_object *out)
+{
+	const struct rls_live_space *live = (const struct rls_live_space *)space;
+
+	assert_int_equal(layout->minor, 11);
+	assert_int_equal(code_type, world.python.code_type);
+	world.reads++;
+	for (size_t i = 0; i < sizeof(world.codes) / sizeof(world.codes[0]); i++) {
+		const struct kept_code *code = &world.codes[i];
+
+		if (code->address != address || code->gone[live->pid])
+			continue;
+		*out = (struct rls_code_object){ .file = strdup(code->file),
+						 .function = strdup(code->function),
+						 .first_line = 30,
+						 .identity = code->identity,
+						 .lines_bytes = code->lines_bytes };
+		return 0;
+	}
+	return -EFAULT;
+}
+
+static int add(void *context, const struct rls_event *event)
+{
+	(void)context, (void)event;
+	return 0;
+}
+
+static int intern(void *context, const char *text, size_t length, rls_string_id *out)
+{
+	rls_string_id id = 0;
+
+	(void)context;
+	assert_true(length < sizeof(world.strings[0]));
+	while (id < world.string_count && strcmp(world.strings[id], text))
+		id++;
+	if (id == world.string_count) {
+		assert_true(id < sizeof(world.strings) / sizeof(world.strings[0]));
+		memcpy(world.strings[id], text, length);
+		world.string_count++;
+	}
+	*out = id;
+	return 0;
+}
+
+static const struct rls_event_sink sink = { .add = add, .intern = intern };
+
+static struct rls_pythons *begin(void)
+{
+	struct rls_pythons *pythons;
+
+	memset(&world, 0, sizeof(world));
+	world.python = (struct rls_python){ .version = "3.11.2", .major = 3, .minor = 11,
+					    .runtime = 0x1000, .code_type = 0x2000 };
+	world.codes[0] = (struct kept_code){ 0x100, 1, 10, "Env.step", "/env.py", {0} };
+	world.codes[1] = (struct kept_code){ 0x200, 2, 10, "__init__", "__init__", {0} };
+	world.codes[2] = (struct kept_code){ 0x300, 3, BIG, "big", "/big.py", {0} };
+	world.codes[3] = (struct kept_code){ 0x400, 4, BIG, "bigger", "/big.py", {0} };
+	assert_int_equal(rls_pythons_new(NULL, &sink, &pythons), 0);
+	return pythons;
+}
+
+/* The function of a frame; NULL when it cannot be told, "-" for the interpreter's own. */
+static const char *name(struct rls_pythons *pythons, pid_t pid, uint64_t code, uint32_t identity)
+{
+	const struct rls_wire_frame frame = { .code = code, .at = (uint32_t)-1, .identity = identity };
+	struct rls_frame out;
+	int r = rls_pythons_name(pythons, pid, &frame, &out);
+
+	if (r) {
+		assert_true(r == 1 || r == -ENOENT);
+		return r == 1 ? "-" : NULL;
+	}
+	assert_false(out.native);
+	assert_int_equal(out.line, 30);
+	return world.strings[out.function];
+}
+
+static void a_process_is_looked_at_less_and_less_often(void **state)
+{
+	struct rls_pythons *pythons = begin();
+	uint64_t now_ns = 1000 * MS;
+
+	(void)state;
+	world.slot = -ENOENT;
+	for (unsigned int wait_ms = 50; wait_ms < 100000; wait_ms *= 2) {
+		unsigned int looks = world.looks, step_ms = wait_ms < 5000 ? wait_ms : 5000;
+
+		assert_int_equal(rls_pythons_look(pythons, PARENT, now_ns), 0);
+		assert_int_equal(world.looks, looks + 1);
+		now_ns += step_ms * MS - 1;
+		assert_int_equal(rls_pythons_miss(pythons, PARENT, now_ns), 0);
+		assert_int_equal(world.looks, looks + 1);
+		now_ns++;
+	}
+	assert_int_equal(rls_pythons_missed(pythons), 0); /* it may be no Python at all */
+	world.slot = 0;
+	assert_int_equal(rls_pythons_look(pythons, PARENT, now_ns), 0);
+	assert_int_equal(world.interpreter_of[PARENT], 1);
+	assert_int_equal(rls_pythons_missed(pythons), 11);
+	assert_int_equal(rls_pythons_miss(pythons, PARENT, now_ns), 0); /* taken before, read now */
+	assert_int_equal(rls_pythons_missed(pythons), 12);
+	assert_int_equal(rls_pythons_refused(pythons), 0);
+	rls_pythons_free(pythons);
+}
+
+static void what_nobody_knows_how_to_walk_is_counted_as_such(void **state)
+{
+	struct rls_pythons *pythons = begin();
+
+	(void)state;
+	world.python = (struct rls_python){ .version = "3.15.1", .major = 3, .minor = 15,
+					    .runtime = 0x1000 };
+	for (uint64_t i = 0; i < 5; i++)
+		assert_int_equal(rls_pythons_miss(pythons, PARENT, i * MS), 0);
+	world.python = (struct rls_python){ .version = "3.12.1", .major = 3, .minor = 12,
+					    .runtime = 0x1000, .free_threaded = true };
+	assert_int_equal(rls_pythons_miss(pythons, CHILD, 0), 0);
+	world.python = (struct rls_python){0}; /* no Python */
+	assert_int_equal(rls_pythons_miss(pythons, CHILD + 1, 0), 0);
+	assert_int_equal(rls_pythons_refused(pythons), 6);
+	assert_int_equal(rls_pythons_missed(pythons), 0);
+	assert_int_equal(world.interpreter_of[PARENT], 0);
+	assert_null(name(pythons, PARENT, 0x100, 1));
+	rls_pythons_free(pythons);
+}
+
+static void code_is_read_once(void **state)
+{
+	struct rls_pythons *pythons = begin();
+
+	(void)state;
+	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
+	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	assert_int_equal(world.reads, 1);
+	assert_string_equal(name(pythons, PARENT, 0x200, 2), "-"); /* the interpreter's own */
+	assert_null(name(pythons, PARENT, 0x500, 5));
+	assert_null(name(pythons, PARENT, 0x500, 5));
+	assert_int_equal(world.reads, 3); /* not again and again for what is not there */
+	assert_null(name(pythons, CHILD, 0x100, 1)); /* which nobody has told of */
+	rls_pythons_free(pythons);
+}
+
+/* Where another code object has taken the place, it is told by what was met there. */
+static void what_took_the_place_is_never_taken_for_the_other(void **state)
+{
+	struct rls_pythons *pythons = begin();
+
+	(void)state;
+	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
+	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	world.codes[0].identity = 7;
+	world.codes[0].function = "Env.reset";
+	assert_string_equal(name(pythons, PARENT, 0x100, 7), "Env.reset");
+	assert_null(name(pythons, PARENT, 0x100, 1)); /* a sample from before: gone */
+	assert_string_equal(name(pythons, PARENT, 0x100, 7), "Env.reset");
+	rls_pythons_free(pythons);
+}
+
+static void a_child_has_its_parents_code(void **state)
+{
+	struct rls_pythons *pythons = begin();
+
+	(void)state;
+	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
+	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	assert_int_equal(rls_pythons_fork(pythons, PARENT, CHILD, 2), 0);
+	assert_int_equal(world.looks, 1);
+	assert_int_equal(world.interpreter_of[CHILD], 1);
+	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step");
+	assert_int_equal(world.reads, 1);
+	/* It has ended before it is read of: the founder has it still. */
+	for (size_t i = 0; i < sizeof(world.codes) / sizeof(world.codes[0]); i++)
+		world.codes[i].gone[CHILD] = true;
+	assert_string_equal(name(pythons, CHILD, 0x300, 3), "big");
+	/* The founder is gone: what is not there for one may be for the other. */
+	rls_pythons_forget(pythons, PARENT);
+	assert_int_equal(world.interpreter_of[PARENT], -1);
+	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step");
+	rls_pythons_forget(pythons, CHILD);
+	assert_null(name(pythons, CHILD, 0x100, 1));
+	rls_pythons_free(pythons);
+}
+
+static void what_one_has_lost_another_may_have(void **state)
+{
+	struct rls_pythons *pythons = begin();
+
+	(void)state;
+	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
+	assert_int_equal(rls_pythons_fork(pythons, PARENT, CHILD, 2), 0);
+	world.codes[0].gone[PARENT] = true;
+	assert_null(name(pythons, PARENT, 0x100, 1));
+	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step"); /* made since the fork */
+	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	rls_pythons_free(pythons);
+}
+
+/* A child whose parent's interpreter is not known is looked at itself. */
+static void a_child_of_an_unknown_parent_is_looked_at(void **state)
+{
+	struct rls_pythons *pythons = begin();
+
+	(void)state;
+	assert_int_equal(rls_pythons_fork(pythons, PARENT, CHILD, 2), 0);
+	assert_int_equal(world.looks, 1);
+	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step");
+	rls_pythons_free(pythons);
+}
+
+static void no_family_keeps_code_without_end(void **state)
+{
+	struct rls_pythons *pythons = begin();
+
+	(void)state;
+	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
+	assert_string_equal(name(pythons, PARENT, 0x300, 3), "big");
+	assert_string_equal(name(pythons, PARENT, 0x400, 4), "bigger");
+	assert_string_equal(name(pythons, PARENT, 0x300, 3), "big");
+	assert_int_equal(world.reads, 2);
+	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step"); /* for which both go */
+	assert_string_equal(name(pythons, PARENT, 0x300, 3), "big");
+	assert_int_equal(world.reads, 4);
+	rls_pythons_free(pythons);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_is_looked_at_less_and_less_often),
+		cmocka_unit_test(what_nobody_knows_how_to_walk_is_counted_as_such),
+		cmocka_unit_test(code_is_read_once),
+		cmocka_unit_test(what_took_the_place_is_never_taken_for_the_other),
+		cmocka_unit_test(a_child_has_its_parents_code),
+		cmocka_unit_test(what_one_has_lost_another_may_have),
+		cmocka_unit_test(a_child_of_an_unknown_parent_is_looked_at),
+		cmocka_unit_test(no_family_keeps_code_without_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,500 @@
+/* What becomes of stacks: frames, kinds of time, and waits that end, or never do. Interpreters,
+ * files and mappings are the test's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <cmocka.h>
+
+#include "analysis/event/sample_kind.h"
+#include "userspace/names/locator.h"
+#include "userspace/record/samples/interpreters.h"
+#include "userspace/record/samples/stack_samples.h"
+
+#define PID 7
+#define TID 8
+/* Code by what it is. */
+enum { LOOP = 0x1000, RUNTIME = 0x2000, LIBRARY = 0x3000, NAMELESS = 0x4000, COMPILED = 0x5000,
+       NOWHERE = 0x6000, SITE = 0x3080 };
+/* Frames by the addresses of their code. */
+enum { CODE_INTERNAL = 98, CODE_GONE = 99 };
+
+static struct rls_native_file *const interpreter = (void *)1, *const library = (void *)2;
+static struct rls_place_file torch = {
+	.leaf = { .role = RLS_ROLE_BACKEND, .sites = (const uint64_t[]){ 0x80 }, .site_count = 1 } };
+static const struct rls_mapping torch_mapping = { .start = LIBRARY, .end = LIBRARY + 0x1000,
+						  .executable = true, .path = "/torch.so" };
+
+static struct {
+	char text[4096];            /* of what was told, a line each */
+	char strings[32][64];
+	rls_string_id string_count;
+	unsigned int missed, looked, consumed, refused;
+	int fail_with;              /* what the sink says */
+} world;
+
+static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void note(const char *format, ...)
+{
+	size_t length = strlen(world.text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(world.text + length, sizeof(world.text) - length, format, arguments);
+	va_end(arguments);
+}
+
+static int add(void *context, const struct rls_event *event)
+{
+	(void)context;
+	if (world.fail_with)
+		return world.fail_with;
+	if (event->kind == RLS_EVENT_FRAME) {
+		note("frame %u in %u: %s of %s, line %u%s\n", event->frame.id, event->frame.parent,
+		     world.strings[event->frame.function], world.strings[event->frame.file],
+		     event->frame.line, event->frame.native ? ", native" : "");
+		return 0;
+	}
+	assert_int_equal(event->kind, RLS_EVENT_SAMPLE);
+	note("%lu %s in %u, %lu ns", event->time_ns, rls_sample_kind_name(event->sample.kind),
+	     event->sample.frame, event->sample.ns);
+	if (event->sample.every)
+		note(", one of %u", event->sample.every);
+	if (event->sample.code)
+		note(", code of %s", rls_category_name(event->sample.code));
+	note("\n");
+	return 0;
+}
+
+static int intern(void *context, const char *text, size_t length, rls_string_id *out)
+{
+	rls_string_id id = 0;
+
+	(void)context;
+	while (id < world.string_count && strcmp(world.strings[id], text))
+		id++;
+	if (id == world.string_count) {
+		assert_true(length < sizeof(world.strings[0]) &&
+			    id < sizeof(world.strings) / sizeof(world.strings[0]));
+		memcpy(world.strings[id], text, length);
+		world.string_count++;
+	}
+	*out = id;
+	return 0;
+}
+
+struct rls_event_sink __wrap_rls_trace_output_sink(struct rls_trace_output *output);
+struct rls_event_sink __wrap_rls_trace_output_sink(struct rls_trace_output *output)
+{
+	(void)output;
+	return (struct rls_event_sink){ .add = add, .intern = intern };
+}
+
+int __wrap_rls_trace_output_warning(struct rls_trace_output *output, uint64_t time_ns,
+				    const char *text);
+int __wrap_rls_trace_output_warning(struct rls_trace_output *output, uint64_t time_ns,
+				    const char *text)
+{
+	(void)output;
+	note("%lu %s\n", time_ns, text);
+	return 0;
+}
+
+int __wrap_rls_kernel_consume_stacks(struct rls_kernel *kernel);
+int __wrap_rls_kernel_consume_stacks(struct rls_kernel *kernel)
+{
+	(void)kernel;
+	world.consumed++;
+	return 0;
+}
+
+int __wrap_rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
+int __wrap_rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+{
+	(void)pythons, (void)pid, (void)time_ns;
+	world.looked++;
+	return 0;
+}
+
+int __wrap_rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
+int __wrap_rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+{
+	(void)pythons, (void)pid, (void)time_ns;
+	world.missed++;
+	return 0;
+}
+
+uint64_t __wrap_rls_pythons_missed(const struct rls_pythons *pythons);
+uint64_t __wrap_rls_pythons_missed(const struct rls_pythons *pythons)
+{
+	(void)pythons;
+	return 0;
+}
+
+uint64_t __wrap_rls_pythons_refused(const struct rls_pythons *pythons);
+uint64_t __wrap_rls_pythons_refused(const struct rls_pythons *pythons)
+{
+	(void)pythons;
+	return world.refused;
+}
+
+int __wrap_rls_pythons_name(struct rls_pythons *pythons, pid_t pid,
+			    const struct rls_wire_frame *frame, struct rls_frame *out);
+int __wrap_rls_pythons_name(struct rls_pythons *pythons, pid_t pid,
+			    const struct rls_wire_frame *frame, struct rls_frame *out)
+{
+	char name[16];
+
+	(void)pythons, (void)pid;
+	if (frame->code == CODE_INTERNAL)
+		return 1;
+	if (frame->code == CODE_GONE)
+		return -ENOENT;
+	*out = (struct rls_frame){ .line = frame->at };
+	snprintf(name, sizeof(name), "f%lu", frame->code);
+	intern(NULL, name, strlen(name), &out->function);
+	return intern(NULL, "/job.py", strlen("/job.py"), &out->file);
+}
+
+int __wrap_rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address,
+			    uint64_t time_ns, struct rls_location *out);
+int __wrap_rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address,
+			    uint64_t time_ns, struct rls_location *out)
+{
+	(void)locator, (void)pid, (void)time_ns;
+	if (address >= NOWHERE)
+		return -ENOENT;
+	*out = (struct rls_location){ .vaddr = address, .path = "" };
+	if (address >= COMPILED) {
+		out->compiled = "kernel_of_triton";
+		return 0;
+	}
+	out->file = address < LIBRARY ? interpreter : library;
+	out->path = address < LIBRARY ? "/python3" : "/torch.so";
+	return 0;
+}
+
+const char *__wrap_rls_native_file_function(struct rls_native_file *file, uint64_t vaddr,
+					    uint64_t *start);
+const char *__wrap_rls_native_file_function(struct rls_native_file *file, uint64_t vaddr,
+					    uint64_t *start)
+{
+	*start = vaddr & ~0xfffULL;
+	if (file == interpreter)
+		return vaddr < RUNTIME ? "the loop" : "gc_collect_main";
+	return vaddr < NAMELESS ? "at::matmul" : "";
+}
+
+bool __wrap_rls_native_file_is_interpreter(const struct rls_native_file *file);
+bool __wrap_rls_native_file_is_interpreter(const struct rls_native_file *file)
+{
+	return file == interpreter;
+}
+
+bool __wrap_rls_native_file_evaluates(struct rls_native_file *file, uint64_t vaddr);
+bool __wrap_rls_native_file_evaluates(struct rls_native_file *file, uint64_t vaddr)
+{
+	return file == interpreter && vaddr < RUNTIME;
+}
+
+bool __wrap_rls_native_file_hides_evaluation(struct rls_native_file *file);
+bool __wrap_rls_native_file_hides_evaluation(struct rls_native_file *file)
+{
+	assert_ptr_equal(file, interpreter);
+	return false;
+}
+
+int __wrap_rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns,
+			   uint64_t address, bool certain, struct rls_place *out);
+int __wrap_rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns,
+			   uint64_t address, bool certain, struct rls_place *out)
+{
+	(void)places, (void)pid, (void)time_ns;
+	assert_true(certain);
+	*out = (struct rls_place){0};
+	if (address >= LIBRARY && address < NAMELESS)
+		*out = (struct rls_place){ &torch_mapping, &torch };
+	return 0;
+}
+
+static struct rls_samples *begin(void)
+{
+	struct rls_samples *samples;
+
+	memset(&world, 0, sizeof(world));
+	world.string_count = 1; /* id 0 is "" */
+	assert_int_equal(rls_samples_new(NULL, NULL, NULL, NULL, &samples), 0);
+	return samples;
+}
+
+/* A stack of f1 (line 10), called by f2 (line 20), ... outermost last. */
+static struct rls_wire_stack stack_at(uint64_t time_ns, uint64_t ip, unsigned int depth)
+{
+	struct rls_wire_stack stack = {
+		.header = { .kind = RLS_WIRE_STACK, .pid = PID, .tid = TID, .time_ns = time_ns },
+		.ip = ip, .frames = (uint16_t)depth, .syscall = (uint32_t)-1, .every = 1,
+		.argument = 5000,
+	};
+
+	for (unsigned int i = 0; i < depth; i++)
+		stack.frame[i] = (struct rls_wire_frame){ .code = i + 1, .at = 10 * (i + 1) };
+	return stack;
+}
+
+static size_t bytes_of(const struct rls_wire_stack *stack)
+{
+	return RLS_STACK_HEAD_BYTES + stack->frames * sizeof(stack->frame[0]);
+}
+
+static void take(struct rls_samples *samples, const struct rls_wire_stack *stack)
+{
+	assert_int_equal(rls_samples_add(samples, &stack->header, bytes_of(stack)), 0);
+}
+
+static void take_wait(struct rls_samples *samples, uint64_t since_ns, uint32_t tid, uint32_t call,
+		      uint32_t every)
+{
+	struct rls_wire_stack stack = stack_at(since_ns, LIBRARY, 1);
+
+	stack.header.flags = RLS_STACK_WAITS;
+	stack.header.tid = tid;
+	stack.syscall = call;
+	stack.every = every;
+	take(samples, &stack);
+}
+
+static void take_waited(struct rls_samples *samples, uint64_t since_ns, uint32_t tid, uint64_t end_ns)
+{
+	const struct rls_wire_waited record = {
+		.header = { .kind = RLS_WIRE_WAITED, .pid = PID, .tid = tid, .time_ns = end_ns },
+		.since_ns = since_ns,
+	};
+
+	assert_int_equal(rls_samples_add(samples, &record.header, sizeof(record)), 0);
+}
+
+#define assert_told(expected)                               \
+	do {                                                \
+		assert_string_equal(world.text, expected);  \
+		world.text[0] = '\0';                       \
+	} while (0)
+
+static void running_python_is_the_innermost_line(void **state)
+{
+	struct rls_samples *samples = begin();
+	struct rls_wire_stack stack = stack_at(100, LOOP + 4, 2);
+
+	(void)state;
+	take(samples, &stack);
+	assert_told("frame 1 in 0: f2 of /job.py, line 20\n"
+		    "frame 2 in 1: f1 of /job.py, line 10\n"
+		    "100 python in 2, 5000 ns\n");
+	stack.header.time_ns = 200;
+	take(samples, &stack);
+	assert_told("200 python in 2, 5000 ns\n");
+	assert_int_equal(world.looked, 2);
+	rls_samples_free(samples);
+}
+
+static void code_below_python_has_a_frame_of_its_own(void **state)
+{
+	static const struct {
+		uint64_t ip;
+		uint8_t flags;
+		const char *told;
+	} rows[] = {
+		{ RUNTIME, 0, "frame 2 in 1: gc_collect_main of /python3, line 0, native\n"
+			      "1 runtime in 2, 5000 ns\n" },
+		{ LIBRARY, 0, "frame 3 in 1: at::matmul of /torch.so, line 0, native\n"
+			      "1 native in 3, 5000 ns, code of backend\n" },
+		{ NAMELESS + 8, 0, "frame 4 in 1: 0x4000 of /torch.so, line 0, native\n"
+				   "1 native in 4, 5000 ns\n" },
+		{ COMPILED, 0, "frame 5 in 1: kernel_of_triton of [compiled], line 0, native\n"
+			       "1 native in 5, 5000 ns\n" },
+		{ LIBRARY, RLS_SAMPLE_KERNEL, "1 system in 3, 5000 ns\n" },
+		{ LOOP, RLS_SAMPLE_KERNEL, "frame 6 in 1: the loop of /python3, line 0, native\n"
+					   "1 system in 6, 5000 ns\n" },
+		{ SITE, 0, "1 probe in 3, 5000 ns\n" },
+		{ SITE + 1, RLS_SAMPLE_KERNEL, "1 probe in 3, 5000 ns\n" }, /* its trap */
+		{ NOWHERE, 0, "1 native in 1, 5000 ns\n" },
+	};
+	struct rls_samples *samples = begin();
+	struct rls_wire_stack stack = stack_at(1, LOOP, 1);
+
+	(void)state;
+	take(samples, &stack);
+	world.text[0] = '\0';
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		stack.ip = rows[i].ip;
+		stack.header.flags = rows[i].flags;
+		take(samples, &stack);
+		assert_told(rows[i].told);
+	}
+	assert_int_equal(rls_samples_finish(samples, 9), 0);
+	assert_told("9 samples: of 10, 1 were in memory that is no longer known\n");
+	rls_samples_free(samples);
+}
+
+static void frames_without_a_name_are_left_out_and_counted(void **state)
+{
+	struct rls_samples *samples = begin();
+	struct rls_wire_stack stack = stack_at(1, LOOP, 4);
+
+	(void)state;
+	stack.frame[1].code = CODE_INTERNAL;
+	stack.frame[2].code = CODE_GONE;
+	take(samples, &stack);
+	assert_told("frame 1 in 0: f4 of /job.py, line 40\n"
+		    "frame 2 in 1: f1 of /job.py, line 10\n"
+		    "1 python in 2, 5000 ns\n");
+	rls_samples_finish(samples, 9);
+	assert_told("9 samples: of 1, 1 frames were of code that was gone before it could be named\n");
+	rls_samples_free(samples);
+}
+
+static void ends_of_walks_are_counted_by_cause(void **state)
+{
+	struct rls_samples *samples = begin();
+	struct rls_wire_stack stack = stack_at(1, LIBRARY, 0);
+
+	(void)state;
+	world.refused = 2;
+	for (unsigned int end = 0; end < RLS_STACK_END_MAX; end++) {
+		for (unsigned int i = 0; i <= end; i++) {
+			stack.end = (uint8_t)end;
+			take(samples, &stack);
+		}
+	}
+	assert_int_equal(world.missed, 2);
+	world.text[0] = '\0';
+	rls_samples_finish(samples, 9);
+	assert_told("9 samples: of 21, 2 were of Python builds whose stacks cannot be walked: they lack Python's frames\n"
+		    "9 samples: of 21, 4 met memory that could not be read then: their outer frames are missing\n"
+		    "9 samples: of 21, 6 were of threads that were entering Python from C just then: they lack its frames\n"
+		    "9 samples: of 21, 5 were of deeper stacks than are walked: their outer frames are missing\n");
+	rls_samples_free(samples);
+}
+
+static void a_wait_is_told_of_when_it_is_over(void **state)
+{
+	struct rls_samples *samples = begin();
+
+	(void)state;
+	take_wait(samples, 1000, TID, SYS_futex, 1);
+	take_wait(samples, 1100, TID + 1, SYS_read, 4);
+	world.text[0] = '\0'; /* the frames */
+	take_waited(samples, 1000, TID, 1700);
+	assert_told("1700 lock in 2, 700 ns\n");
+	take_waited(samples, 1100, TID + 1, 1200);
+	assert_told("1200 io in 2, 400 ns, one of 4\n");
+	take_waited(samples, 1100, TID + 1, 1300); /* over already */
+	take_waited(samples, 1, TID + 2, 1300); /* never begun */
+	assert_told("");
+	rls_samples_free(samples);
+}
+
+/* Where a record was lost no time is made up. */
+static void ends_of_other_waits_end_none(void **state)
+{
+	struct rls_samples *samples = begin();
+
+	(void)state;
+	take_wait(samples, 1000, TID, SYS_futex, 1);
+	world.text[0] = '\0';
+	take_waited(samples, 900, TID, 1700);
+	take_waited(samples, 1000, TID, 1800);
+	assert_told("");
+	take_wait(samples, 2000, TID, SYS_futex, 1);
+	take_wait(samples, 3000, TID, SYS_read, 1); /* the end of the first is lost */
+	take_waited(samples, 3000, TID, 3500);
+	assert_told("3500 io in 2, 500 ns\n");
+	rls_samples_free(samples);
+}
+
+static void waits_end_with_the_recording(void **state)
+{
+	struct rls_samples *samples = begin();
+
+	(void)state;
+	take_wait(samples, 1000, TID, SYS_clock_nanosleep, 1);
+	world.text[0] = '\0';
+	rls_samples_finish(samples, 9000);
+	assert_told("9000 sleep in 2, 8000 ns\n");
+	rls_samples_free(samples);
+	samples = begin();
+	take_wait(samples, 1000, TID, SYS_clock_nanosleep, 1);
+	world.text[0] = '\0';
+	rls_samples_finish(samples, 999); /* no time goes backwards */
+	assert_told("999 sleep in 2, 0 ns\n");
+	rls_samples_free(samples);
+}
+
+static void hostile_records_are_no_samples(void **state)
+{
+	struct rls_samples *samples = begin();
+	struct rls_wire_stack stack = stack_at(1, LOOP, 3);
+
+	(void)state;
+	assert_int_equal(rls_samples_add(samples, &stack.header, sizeof(stack.header)), 0);
+	assert_int_equal(rls_samples_add(samples, &stack.header, bytes_of(&stack) - 1), 0);
+	stack.end = RLS_STACK_END_MAX;
+	assert_int_equal(rls_samples_add(samples, &stack.header, bytes_of(&stack)), 0);
+	stack.end = 0;
+	stack.frames = RLS_WALK_FRAMES_MAX + 1;
+	assert_int_equal(rls_samples_add(samples, &stack.header, sizeof(stack)), 0);
+	stack.header.kind = RLS_WIRE_WAITED;
+	assert_int_equal(rls_samples_add(samples, &stack.header, sizeof(stack.header)), 0);
+	assert_told("");
+	rls_samples_finish(samples, 9);
+	assert_told("");
+	rls_samples_free(samples);
+}
+
+static void what_cannot_be_kept_is_told(void **state)
+{
+	struct rls_samples *samples = begin();
+	struct rls_wire_stack stack = stack_at(1, LOOP, 1);
+
+	(void)state;
+	world.fail_with = -ENOSPC;
+	assert_int_equal(rls_samples_add(samples, &stack.header, bytes_of(&stack)), -ENOSPC);
+	rls_samples_free(samples);
+}
+
+static void who_ends_is_read_of_first(void **state)
+{
+	struct rls_samples *samples = begin();
+
+	(void)state;
+	rls_samples_ended(samples, PID);
+	assert_int_equal(world.consumed, 1);
+	rls_samples_ended(NULL, PID);
+	rls_samples_mapped(NULL, PID);
+	assert_int_equal(rls_samples_began(NULL, PID, 1), 0);
+	assert_int_equal(rls_samples_forked(NULL, PID, PID + 1, 1), 0);
+	assert_int_equal(world.consumed, 1);
+	rls_samples_free(samples);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(running_python_is_the_innermost_line),
+		cmocka_unit_test(code_below_python_has_a_frame_of_its_own),
+		cmocka_unit_test(frames_without_a_name_are_left_out_and_counted),
+		cmocka_unit_test(ends_of_walks_are_counted_by_cause),
+		cmocka_unit_test(a_wait_is_told_of_when_it_is_over),
+		cmocka_unit_test(ends_of_other_waits_end_none),
+		cmocka_unit_test(waits_end_with_the_recording),
+		cmocka_unit_test(hostile_records_are_no_samples),
+		cmocka_unit_test(what_cannot_be_kept_is_told),
+		cmocka_unit_test(who_ends_is_read_of_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,439 @@
+#include "userspace/attach/calibration/calibrate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "userspace/annotate/annotate_wire.h"
+#include "userspace/base/clock.h"
+
+#define ROUNDS_MAX 99
+
+/* On a slow or busy machine so many must do, after so long: who calibrates waits for it. */
+#define ROUNDS_ENOUGH 25
+#define MEASURED_NS_MAX 4000000000ULL
+
+#define LOOK_MEMORIES 5
+#define LOOK_HOT_BATCHES 3      /* amid each */
+#define LOOK_COLD_BATCHES 7
+
+/* Of a look's time. Where others run in between, hits amid other work are dearer in that moment, and all takes long. */
+#define RAN_SHARE_MIN 0.9
+
+#define COLD_BYTES (8U << 20)
+
+/* Memory that was just written lies in nearer caches than that which was used for a while; the first path that is
+ * measured amid it is to find what the others do. */
+#define MIX_STEPS 60000
+
+/* Training jobs have several times what steps of ours have in the caches, that single steps drive out (micro_target.c):
+ * beyond a hot one's cost theirs take so many times as much. */
+#define SINGLE_STEP_SPILL 1.8
+
+/* By how much, of the cold figure, the hits of training jobs were seen to cost more than that:
+ * scripts/bench/README.md. */
+#define MORE_THAN_COLD 0.45
+
+/* Of a return probe's cost, before its time is taken. */
+#define SHARE_BEFORE 0.6
+
+/* What one call of a target costs more with its probes than without. */
+struct figure {
+	double median_ns, half_width_ns;
+};
+
+/* ---- measuring ---- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+void rls_median_interval(double *values, size_t count, double *median, double *half_width)
+{
+	/* The ranks between which the median lies in 95 of 100 cases: count/2 -+ 0.98 sqrt(count). */
+	double reach = 0.98 * sqrt((double)count);
+	size_t low, high;
+
+	qsort(values, count, sizeof(*values), compare_doubles);
+	low = (double)count / 2 > reach ? (size_t)((double)count / 2 - reach) : 0;
+	high = count - 1 - low;
+	*median = count % 2 ? values[count / 2] :
+			      (values[count / 2 - 1] + values[count / 2]) / 2;
+	*half_width = fmax(values[high] - *median, *median - values[low]);
+}
+
+size_t rls_quieter_half(double *values, const double *plain_ns, size_t count)
+{
+	double sorted[ROUNDS_MAX];
+	size_t kept = 0;
+
+	memcpy(sorted, plain_ns, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), compare_doubles);
+	for (size_t i = 0; i < count; i++) {
+		if (plain_ns[i] <= sorted[count / 2])
+			values[kept++] = values[i];
+	}
+	return kept;
+}
+
+static struct figure figure_of(double *values, const double *plain_ns, size_t count)
+{
+	struct figure figure;
+
+	rls_median_interval(values, rls_quieter_half(values, plain_ns, count), &figure.median_ns,
+			    &figure.half_width_ns);
+	return figure;
+}
+
+static int start_disturb(struct rls_disturb *disturb)
+{
+	int r = rls_disturb_init(disturb, COLD_BYTES);
+
+	if (!r)
+		rls_disturb_run(disturb, MIX_STEPS);
+	return r;
+}
+
+/* Reads what the batches amid it sent, too; r: how they went. */
+static int end_disturb(struct rls_disturb *disturb, struct rls_kernel *kernel, int r)
+{
+	rls_disturb_clear(disturb);
+	return !r && rls_kernel_consume(kernel) < 0 ? -EIO : r;
+}
+
+#define GAPS_MAX (2 * RLS_HOT_CALLS)
+
+/* Gaps between the events of the EVENT target, from an entry to its return: of one round's hot calls. */
+struct gaps {
+	uint64_t last_ns;
+	double inside_ns[GAPS_MAX];
+	size_t inside;
+};
+
+static int collect_gap(const struct rls_wire_header *record, size_t size, void *context)
+{
+	const struct rls_wire_category *event = (const void *)record;
+	struct gaps *gaps = context;
+	double gap_ns;
+
+	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*event))
+		return 0;
+	gap_ns = (double)(record->time_ns - gaps->last_ns);
+	if (gaps->last_ns && event->category == RLS_CATEGORY_PYTHON &&
+	    gaps->inside < GAPS_MAX)
+		gaps->inside_ns[gaps->inside++] = gap_ns;
+	gaps->last_ns = record->time_ns;
+	return 0;
+}
+
+static double median_gap(struct gaps *gaps)
+{
+	if (!gaps->inside)
+		return 0;
+	qsort(gaps->inside_ns, gaps->inside, sizeof(gaps->inside_ns[0]), compare_doubles);
+	return gaps->inside_ns[gaps->inside / 2];
+}
+
+/* What whole calls took in each round. */
+struct rounds {
+	double hot_ns[RLS_PATH_MAX][ROUNDS_MAX], cold_ns[RLS_PATH_MAX][ROUNDS_MAX];
+	double inside_ns[ROUNDS_MAX];
+	double plain_ns[ROUNDS_MAX];    /* all that had no probes, amid other work: how fast the machine was */
+	size_t count;
+};
+
+static int measure_hot(struct rls_kernel *kernel, struct gaps *gaps, struct rounds *rounds)
+{
+	gaps->last_ns = 0;
+	gaps->inside = 0;
+	for (int path = 0; path < RLS_PATH_MAX; path++) {
+		rls_micro_target_hot(path); /* warm */
+		rounds->hot_ns[path][rounds->count] = rls_micro_target_hot(path).more_ns;
+	}
+	if (rls_kernel_consume(kernel) < 0)
+		return -EIO;
+	rounds->inside_ns[rounds->count] = median_gap(gaps);
+	return 0;
+}
+
+/* Amid other memory each time, as where that lies in the caches is good for some percent. */
+static int measure_cold(struct rls_kernel *kernel, struct rounds *rounds)
+{
+	struct rls_disturb disturb = { 0 };
+	int r = start_disturb(&disturb);
+	double plain_ns = 0;
+
+	for (int path = 0; !r && path < RLS_PATH_MAX; path++) {
+		struct rls_batch batch = rls_micro_target_cold(path, &disturb);
+
+		rounds->cold_ns[path][rounds->count] = batch.more_ns;
+		plain_ns += batch.plain_ns;
+	}
+	rounds->plain_ns[rounds->count] = plain_ns;
+	return end_disturb(&disturb, kernel, r);
+}
+
+static int measure(struct rls_kernel *kernel, size_t count, struct rounds *rounds)
+{
+	static struct gaps gaps;
+	uint64_t end_ns = rls_monotonic_ns() + MEASURED_NS_MAX;
+	int r = rls_kernel_set_handler(kernel, collect_gap, &gaps);
+
+	if (!r)
+		r = rls_micro_target_begin(kernel);
+	rounds->count = 0;
+	while (!r && rounds->count < count && (rounds->count < ROUNDS_ENOUGH || rls_monotonic_ns() < end_ns)) {
+		r = measure_hot(kernel, &gaps, rounds);
+		if (!r)
+			r = measure_cold(kernel, rounds);
+		rounds->count += !r;
+	}
+	return r;
+}
+
+/* ---- from the measurements to the figures ---- */
+
+/* a - b */
+static struct figure less(struct figure a, struct figure b)
+{
+	return (struct figure){ a.median_ns - b.median_ns, hypot(a.half_width_ns, b.half_width_ns) };
+}
+
+static struct figure divided(struct figure a, double by)
+{
+	return (struct figure){ a.median_ns / by, a.half_width_ns / by };
+}
+
+/* What was measured of whole calls becomes what each path costs by itself. */
+static void split(struct figure paths[RLS_PATH_MAX], unsigned int edges_a_hit)
+{
+	struct figure entry = paths[RLS_PATH_EMULATED_ENTRY];
+
+	/* An entry and a return that each emit, less the same two silent. */
+	paths[RLS_PATH_EVENT] = divided(less(paths[RLS_PATH_EVENT], paths[RLS_PATH_RETURN]), 2);
+	paths[RLS_PATH_RETURN] = less(paths[RLS_PATH_RETURN], entry);
+	paths[RLS_PATH_EDGE] = divided(less(paths[RLS_PATH_EDGE], entry), edges_a_hit);
+}
+
+static struct figure spilt(struct figure hot, struct figure cold)
+{
+	return (struct figure){ hot.median_ns + SINGLE_STEP_SPILL * fmax(cold.median_ns - hot.median_ns, 0),
+				hypot(SINGLE_STEP_SPILL * cold.half_width_ns, hot.half_width_ns) };
+}
+
+static void conclude(struct rounds *rounds, struct rls_calibration *out)
+{
+	struct figure hot[RLS_PATH_MAX], cold[RLS_PATH_MAX];
+
+	for (int path = 0; path < RLS_PATH_MAX; path++) {
+		hot[path] = figure_of(rounds->hot_ns[path], rounds->plain_ns, rounds->count);
+		cold[path] = figure_of(rounds->cold_ns[path], rounds->plain_ns, rounds->count);
+	}
+	out->inside_ns = figure_of(rounds->inside_ns, rounds->plain_ns, rounds->count).median_ns;
+	cold[RLS_PATH_SINGLE_STEP_ENTRY] = spilt(hot[RLS_PATH_SINGLE_STEP_ENTRY], cold[RLS_PATH_SINGLE_STEP_ENTRY]);
+	split(hot, RLS_EDGE_FLUSH);
+	split(cold, RLS_EDGES_COLD);
+	for (int path = 0; path < RLS_PATH_MAX; path++)
+		out->paths[path] = (struct rls_calibrated){
+			.value_ns = fmax(cold[path].median_ns, 0),
+			.error_ns = cold[path].half_width_ns,
+			.hot_ns = fmax(hot[path].median_ns, 0),
+			.hot_error_ns = hot[path].half_width_ns,
+		};
+}
+
+int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_calibration *out)
+{
+	static struct rounds measured;
+	struct rls_calibration result = { 0 };
+	size_t mark = rls_kernel_mark(kernel);
+	int r, ended;
+
+	r = measure(kernel, rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX, &measured);
+	ended = rls_micro_target_end(kernel, mark);
+	if (r || ended)
+		return r ? r : ended;
+	conclude(&measured, &result);
+	*out = result;
+	return 0;
+}
+
+/* ---- looking whether a calibration still holds ---- */
+
+struct clocks {
+	uint64_t wall_ns, cpu_ns;
+};
+
+static struct clocks clocks_now(void)
+{
+	struct timespec cpu;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	return (struct clocks){ rls_monotonic_ns(), (uint64_t)cpu.tv_sec * 1000000000ULL + (uint64_t)cpu.tv_nsec };
+}
+
+static bool others_ran(struct clocks since)
+{
+	struct clocks now = clocks_now();
+
+	return (double)(now.cpu_ns - since.cpu_ns) < RAN_SHARE_MIN * (double)(now.wall_ns - since.wall_ns);
+}
+
+/* What an entry and its return took, hot and amid other work, and what work without probes did then. */
+struct pairs {
+	double hot_ns[LOOK_MEMORIES * LOOK_HOT_BATCHES];
+	double cold_ns[LOOK_MEMORIES * LOOK_COLD_BATCHES], plain_ns[LOOK_MEMORIES * LOOK_COLD_BATCHES];
+	size_t hot, cold;
+};
+
+static int look_once(struct rls_kernel *kernel, struct pairs *pairs)
+{
+	struct rls_disturb disturb = { 0 };
+	int r;
+
+	rls_micro_target_hot(RLS_PATH_RETURN); /* warm */
+	for (int i = 0; i < LOOK_HOT_BATCHES; i++)
+		pairs->hot_ns[pairs->hot++] = rls_micro_target_hot(RLS_PATH_RETURN).more_ns;
+	r = start_disturb(&disturb);
+	for (int i = 0; !r && i < LOOK_COLD_BATCHES; i++) {
+		struct rls_batch batch = rls_micro_target_cold(RLS_PATH_RETURN, &disturb);
+
+		pairs->cold_ns[pairs->cold] = batch.more_ns;
+		pairs->plain_ns[pairs->cold++] = batch.plain_ns;
+	}
+	return end_disturb(&disturb, kernel, r);
+}
+
+/* Until it is known, or others are seen to run. */
+static int look_until(struct rls_kernel *kernel, struct pairs *pairs, bool *busy)
+{
+	struct clocks begin = clocks_now();
+	int r = 0;
+
+	*busy = false;
+	for (int memory = 0; !r && !*busy && memory < LOOK_MEMORIES; memory++) {
+		r = look_once(kernel, pairs);
+		*busy = others_ran(begin);
+	}
+	return r;
+}
+
+/* Infinite where nothing is known to compare with. */
+static double share_of(double now_ns, double entry_ns, double return_ns)
+{
+	return entry_ns + return_ns > 0 ? now_ns / (entry_ns + return_ns) : INFINITY;
+}
+
+static int look(struct rls_kernel *kernel, const struct rls_calibration *calibration,
+		struct rls_calibration_look *out)
+{
+	const struct rls_calibrated *entry = &calibration->paths[RLS_PATH_EMULATED_ENTRY];
+	const struct rls_calibrated *leave = &calibration->paths[RLS_PATH_RETURN];
+	struct pairs pairs = { 0 };
+	double hot_ns, half_width_ns, cold_ns;
+	bool busy;
+	int r = look_until(kernel, &pairs, &busy);
+
+	if (r)
+		return r;
+	rls_median_interval(pairs.hot_ns, pairs.hot, &hot_ns, &half_width_ns);
+	cold_ns = busy ? NAN : figure_of(pairs.cold_ns, pairs.plain_ns, pairs.cold).median_ns;
+	*out = (struct rls_calibration_look){
+		.hot_share = share_of(hot_ns, entry->hot_ns, leave->hot_ns),
+		.cold_share = share_of(cold_ns, entry->value_ns, leave->value_ns),
+	};
+	return 0;
+}
+
+static int ignore(const struct rls_wire_header *record, size_t size, void *context)
+{
+	(void)record;
+	(void)size;
+	(void)context;
+	return 0;
+}
+
+int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *calibration,
+		       struct rls_calibration_look *out)
+{
+	struct rls_calibration_look seen = { 0 };
+	size_t mark = rls_kernel_mark(kernel);
+	int r, ended;
+
+	r = rls_kernel_set_handler(kernel, ignore, NULL);
+	if (!r)
+		r = rls_micro_target_begin(kernel);
+	if (!r)
+		r = look(kernel, calibration, &seen);
+	ended = rls_micro_target_end(kernel, mark);
+	if (r || ended)
+		return r ? r : ended;
+	*out = seen;
+	return 0;
+}
+
+/* What of a pair falls inside the call is what of the entry comes after its event and what
+ * of the return comes before its own; only the difference of the two befores matters to
+ * calls one after another. The return's is taken to be a fair share. The events' times are those
+ * of the hot loop; what cold hits cost more is inside and outside alike, as what one drives out of the
+ * caches is missed after it: so categories got what samples say of them (scripts/bench/README.md). */
+static void divide(const struct rls_calibration *calibration, struct rls_hit_costs *costs)
+{
+	const struct rls_calibrated *paths = calibration->paths;
+	double hot_ns = paths[RLS_PATH_EMULATED_ENTRY].hot_ns + paths[RLS_PATH_RETURN].hot_ns +
+			2 * paths[RLS_PATH_EVENT].hot_ns;
+	double entry_ns = costs->ns[RLS_SITE_EMULATED][0] + costs->event_ns;
+	double return_ns = costs->ns[RLS_SITE_EMULATED][1] + costs->event_ns;
+	double before_return_ns = return_ns * SHARE_BEFORE;
+	double inside_ns, before_entry_ns;
+
+	if (!(hot_ns > 0) || !(calibration->inside_ns > 0))
+		return;
+	inside_ns = calibration->inside_ns + (entry_ns + return_ns - hot_ns) / 2;
+	before_entry_ns = before_return_ns + entry_ns - inside_ns;
+	costs->before_ns[1] = (uint32_t)lround(before_return_ns);
+	costs->before_ns[0] = (uint32_t)lround(fmin(fmax(before_entry_ns, 0), entry_ns));
+}
+
+struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibration)
+{
+	const struct rls_calibrated *paths = calibration->paths;
+	struct rls_hit_costs costs = {
+		.event_ns = (uint32_t)lround(paths[RLS_PATH_EVENT].value_ns),
+		.edge_ns = (uint32_t)lround(paths[RLS_PATH_EDGE].value_ns),
+		.later_edge_ns = (uint32_t)lround(paths[RLS_PATH_EDGE].hot_ns),
+	};
+
+	for (int i = 0; i < RLS_SITE_CLASS_MAX; i++) {
+		costs.ns[i][0] = (uint32_t)lround(paths[i].value_ns);
+		costs.ns[i][1] = (uint32_t)lround(paths[RLS_PATH_RETURN].value_ns);
+	}
+	divide(calibration, &costs);
+	return costs;
+}
+
+struct rls_calibrated rls_calibration_mean_hit(const struct rls_calibration *calibration)
+{
+	const struct rls_calibrated *entry = &calibration->paths[RLS_PATH_EMULATED_ENTRY];
+	const struct rls_calibrated *leave = &calibration->paths[RLS_PATH_RETURN];
+	const struct rls_calibrated *event = &calibration->paths[RLS_PATH_EVENT];
+	struct rls_calibrated hit = {
+		.value_ns = (entry->value_ns + leave->value_ns) / 2 + event->value_ns,
+		.hot_ns = (entry->hot_ns + leave->hot_ns) / 2 + event->hot_ns,
+	};
+
+	hit.error_ns = hypot(fmax(hit.value_ns - hit.hot_ns, MORE_THAN_COLD * hit.value_ns),
+			     (entry->error_ns + leave->error_ns) / 2 + event->error_ns);
+	hit.hot_error_ns = (entry->hot_error_ns + leave->hot_error_ns) / 2 + event->hot_error_ns;
+	return hit;
+}
+
+double rls_calibrated_excess(const struct rls_calibrated *hit)
+{
+	return fmax(hit->value_ns - hit->hot_ns, 0);
+}

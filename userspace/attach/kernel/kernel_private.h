@@ -1,0 +1,95 @@
+/* The kernel side from inside: what the files that make it up share.
+ *
+ *     kernel.c           loading, processes, probes, start and stop
+ *     kernel_windows.c   sites that go on and off
+ *     kernel_rings.c     what comes back
+ *     kernel_ticks.c     what samples
+ *     kernel_books.c     what is summed up there instead
+ *     kernel_ranges.c    other people's ranges
+ */
+#ifndef RLS_KERNEL_PRIVATE_H
+#define RLS_KERNEL_PRIVATE_H
+
+#include "rlscope.skel.h"
+#include "userspace/attach/arms.h"
+#include "userspace/attach/groups.h"
+#include "userspace/attach/held_file.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/links.h"
+#include "userspace/attach/sampler.h"
+#include "userspace/attach/kernel/transitions.h"
+#include "userspace/base/clock.h"
+
+/* Where ranges begin, or end: probes that may go off and on again. */
+struct rls_range_edges {
+	struct rls_range_edge {
+		struct rls_held_file file;
+		uint64_t offset;
+		uint64_t cookie;
+	} *items;
+	size_t count, room;
+	struct rls_links links;
+	bool unheard;
+};
+
+struct rls_kernel {
+	struct rlscope *skeleton;
+	struct rls_links links;
+	struct rls_range_edges range_begins, range_ends; /* begins: of the API that PyTorch itself uses */
+	bool ranges_windowed;
+	struct rls_arms arms;
+	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
+	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
+	struct rls_sampler sampler;     /* the one timer of all that samples */
+	struct rls_sampler close_looks; /* ticks in windows, where the scheduler's ticks are taken */
+	uint32_t tick_cost_ns;          /* a tick's, of whatever ticks, also of those read after it has gone */
+	unsigned int others_hz;         /* what samples besides looks; 0: nothing */
+	struct bpf_link *scheduler_ticks; /* which are taken instead; NULL: they are not */
+	uint64_t phases_seen_ns;        /* when it was last seen whether threads keep step with them */
+	struct ring_buffer *rings;
+	struct rls_transitions transitions;
+	struct rls_hit_costs costs;
+	enum rls_attach_way way;
+	struct rls_kernel_switching switching;
+	bool windows;
+	bool booking;
+	bool blind_flush;               /* booking: without a look at what threads have yet to read */
+	rls_record_handler handler;
+	void *handler_context;
+	struct ring *reading;           /* the ring that is being read, up to here: */
+	unsigned long end_position;
+};
+
+void rls_kernel_begin_switching(const struct rls_kernel *kernel);
+void rls_kernel_end_switching(const struct rls_kernel *kernel);
+
+/* Before loading: the samplers' programs that will be attached. */
+void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kernel_options *options);
+void rls_kernel_leave_scheduler_ticks(struct rls_kernel *kernel);
+
+/* Of a map of each CPU's sums by site or other small key, `words` numbers each: those of all CPUs.
+ * 0 or -errno. */
+int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums, size_t count);
+
+/* One site's probe, in every process; ref_counter: the file offset of a USDT-style counter that the kernel
+ * raises, 0 for none. 0 or -errno. */
+int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
+			  const struct bpf_program *multi_program,
+			  const struct bpf_program *perf_program, const char *path,
+			  unsigned long offset, unsigned long ref_counter, __u64 cookie);
+
+/* To be detached with all others. */
+void rls_kernel_leave_range_edges(struct rls_kernel *kernel);
+
+/* With the edges of a window: what goes off where ranges go with it is the caller's to detach. Nothing where
+ * they do not. 0 or -errno. */
+int rls_kernel_open_ranges(struct rls_kernel *kernel);
+void rls_kernel_close_ranges(struct rls_kernel *kernel, struct rls_links *gone);
+
+/* Runs an iterator over all tasks. 0 or -errno. */
+int rls_kernel_iterate(struct bpf_program *program);
+
+/* The process is watched from now on, if it is not already: where its threads' books go. */
+int rls_kernel_open_scope(struct rls_kernel *kernel, uint32_t pid);
+
+#endif

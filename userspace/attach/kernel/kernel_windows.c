@@ -1,0 +1,130 @@
+/* Sites that go on and off within an overhead budget (groups.h). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "analysis/base/cleanup.h"
+#include "userspace/attach/kernel/kernel_private.h"
+
+#define SITES_AT_ONCE 1024
+
+bool rls_kernel_has_windows(const struct rls_kernel *kernel)
+{
+	return kernel->windows;
+}
+
+int rls_kernel_set_duty(struct rls_kernel *kernel, uint32_t site, enum rls_duty duty)
+{
+	return rls_groups_set_duty(&kernel->groups, site, duty);
+}
+
+/* Odd while closed. */
+static void pass_edge(struct rls_kernel *kernel, bool closed, uint64_t *edge_ns)
+{
+	uint32_t *edges = &kernel->skeleton->bss->window_edges;
+
+	*edge_ns = rls_monotonic_ns();
+	__atomic_store_n(&kernel->skeleton->bss->window_edge_ns, *edge_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(edges, ((*edges + 1) | 1) + !closed, __ATOMIC_RELEASE);
+	/* Nobody's time is to lie across two edges. */
+	if (kernel->booking && closed)
+		rls_kernel_flush_books(kernel);
+}
+
+int rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns)
+{
+	struct rls_links ranges = { 0 };
+	int r;
+
+	rls_kernel_begin_switching(kernel);
+	pass_edge(kernel, true, edge_ns);
+	rls_kernel_close_ranges(kernel, &ranges);
+	r = rls_groups_regroup(&kernel->groups, &kernel->costs, &ranges);
+	rls_kernel_end_switching(kernel);
+	return r;
+}
+
+int rls_kernel_open_window(struct rls_kernel *kernel, uint64_t *edge_ns)
+{
+	struct rls_links ranges = { 0 };
+	int r;
+
+	rls_kernel_begin_switching(kernel);
+	r = rls_groups_open(&kernel->groups, &kernel->costs);
+	if (!r)
+		r = rls_kernel_open_ranges(kernel);
+	if (r) {
+		rls_kernel_close_ranges(kernel, &ranges);
+		rls_groups_close(&kernel->groups, &ranges);
+	} else {
+		pass_edge(kernel, false, edge_ns);
+	}
+	rls_kernel_end_switching(kernel);
+	return r;
+}
+
+void rls_kernel_close_window(struct rls_kernel *kernel, uint64_t *edge_ns)
+{
+	struct rls_links ranges = { 0 };
+
+	rls_kernel_begin_switching(kernel);
+	pass_edge(kernel, true, edge_ns);
+	rls_kernel_close_ranges(kernel, &ranges);
+	rls_groups_close(&kernel->groups, &ranges);
+	rls_kernel_end_switching(kernel);
+}
+
+uint32_t rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site)
+{
+	uint32_t silent_ns = rls_groups_cost_ns(&kernel->groups, site, &kernel->costs);
+
+	return silent_ns ? silent_ns + kernel->costs.event_ns : 0;
+}
+
+/* each: of `count` sites, on each CPU so many words. */
+static void add_up(const uint64_t *each, size_t count, size_t cpus, size_t words, uint64_t *sums)
+{
+	for (size_t i = 0; i < count * cpus * words; i++)
+		sums[i / (cpus * words) * words + i % words] += each[i];
+}
+
+int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums, size_t count)
+{
+	int possible = libbpf_num_possible_cpus();
+	size_t cpus = possible > 0 ? (size_t)possible : 0;
+	_cleanup_free_ uint64_t *each = calloc(SITES_AT_ONCE * cpus * words, sizeof(*each));
+	_cleanup_free_ uint32_t *ids = calloc(SITES_AT_ONCE, sizeof(*ids));
+	uint32_t position = 0;
+	int r = each && ids ? 0 : -ENOMEM;
+
+	if (!cpus) /* the kernel writes as much as there are */
+		return possible ? possible : -EINVAL;
+	memset(sums, 0, count * words * sizeof(*sums));
+	for (size_t done = 0; !r && done < count;) {
+		size_t left = count - done;
+		uint32_t taken = left < SITES_AT_ONCE ? (uint32_t)left : SITES_AT_ONCE;
+
+		r = bpf_map_lookup_batch(bpf_map__fd(map), done ? &position : NULL, &position, ids,
+					 each, &taken, NULL);
+		if (r && r != -ENOENT) /* that is the map's end */
+			return r;
+		if (!taken)
+			break;
+		add_up(each, taken, cpus, words, sums + done * words);
+		done += taken;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+void rls_kernel_stop_counting(struct rls_kernel *kernel)
+{
+	kernel->skeleton->bss->hits_uncounted = true;
+}
+
+int rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits, size_t count)
+{
+	return rls_kernel_sum_sites(kernel->skeleton->maps.site_hits, 1, hits, count);
+}

@@ -1,0 +1,109 @@
+#include "userspace/base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static bool verbose_on, muted;
+
+void rls_log_set_verbose(bool verbose)
+{
+	verbose_on = verbose;
+}
+
+void rls_log_set_muted(bool on)
+{
+	muted = on;
+}
+
+bool rls_log_verbose(void)
+{
+	return verbose_on;
+}
+
+/* Bytes of the UTF-8 character at text, 0 when it is none (or a control character). */
+static size_t character_bytes(const unsigned char *text)
+{
+	static const struct {
+		unsigned char mask, lead;
+	} forms[] = { { 0x80, 0x00 }, { 0xe0, 0xc0 }, { 0xf0, 0xe0 }, { 0xf8, 0xf0 } };
+	size_t more = 0;
+
+	if (text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0))
+		return 0;
+	while (more < 4 && (text[0] & forms[more].mask) != forms[more].lead)
+		more++;
+	for (size_t i = 1; i <= more && more < 4; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return more < 4 ? more + 1 : 0;
+}
+
+static void put_printable(const char *text)
+{
+	while (*text) {
+		size_t bytes = character_bytes((const unsigned char *)text);
+
+		if (bytes)
+			fwrite(text, 1, bytes, stderr);
+		else
+			fputc('?', stderr);
+		text += bytes ? bytes : 1;
+	}
+}
+
+static void print_line(const char *prefix, const char *format, va_list arguments)
+{
+	char text[4096];
+
+	if (muted)
+		return;
+	vsnprintf(text, sizeof(text), format, arguments);
+	flockfile(stderr);
+	fputs(prefix, stderr);
+	put_printable(text);
+	fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+#define PRINT_LINE(prefix)                            \
+	do {                                          \
+		va_list arguments_;                   \
+		va_start(arguments_, format);         \
+		print_line(prefix, format, arguments_); \
+		va_end(arguments_);                   \
+	} while (0)
+
+void rls_error(const char *format, ...)
+{
+	PRINT_LINE("rlscope-bpf: ");
+}
+
+void rls_warning(const char *format, ...)
+{
+	PRINT_LINE("rlscope-bpf: warning: ");
+}
+
+void rls_info(const char *format, ...)
+{
+	PRINT_LINE("");
+}
+
+void rls_debug(const char *format, ...)
+{
+	if (verbose_on)
+		PRINT_LINE("rlscope-bpf: debug: ");
+}
+
+int rls_error_r(int error, const char *format, ...)
+{
+	PRINT_LINE("rlscope-bpf: ");
+	return error;
+}
+
+int rls_debug_r(int error, const char *format, ...)
+{
+	if (verbose_on)
+		PRINT_LINE("rlscope-bpf: debug: ");
+	return error;
+}

@@ -1,0 +1,99 @@
+#include "userspace/commands/shared/inject_bridges.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/cleanup.h"
+#include "userspace/host/own_library.h"
+#include "userspace/inject/inject.h"
+#include "userspace/base/log.h"
+#include "userspace/record/probes/cupti_bridges.h"
+#include "userspace/record/targets/process_info.h"
+
+#define LIMIT_NS 10000000000ULL
+
+struct presence {
+	bool cuda, bridge;
+};
+
+/* A bridge that was loaded, and whose loader was killed before it could start it, has none. */
+static bool has_bridge_thread(pid_t pid)
+{
+	struct dirent *entry;
+	bool has = false;
+	char path[48];
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	folder = opendir(path);
+	while (folder && !has && (entry = readdir(folder))) {
+		_cleanup_free_ char *name = NULL;
+
+		snprintf(path, sizeof(path), "task/%.20s/comm", entry->d_name);
+		has = entry->d_name[0] != '.' && !rls_process_read(pid, path, &name, NULL) &&
+		      !strcmp(name, "rlscope-cupti\n");
+	}
+	if (folder)
+		closedir(folder);
+	return has;
+}
+
+static int look(pid_t pid, struct presence *out)
+{
+	struct rls_mappings mappings;
+	int r = rls_mappings_read(pid, &mappings);
+
+	if (r)
+		return r;
+	out->cuda = rls_bridges_cuda_mapped(&mappings);
+	out->bridge = rls_bridges_mapped(&mappings) && has_bridge_thread(pid);
+	rls_mappings_release(&mappings);
+	return 0;
+}
+
+static void inject(pid_t pid, const char *library)
+{
+	const struct rls_injection injection = {
+		.pid = pid,
+		.library = library,
+		.start = "InitializeInjection",
+		.limit_ns = LIMIT_NS,
+	};
+	char why[RLS_INJECT_WHY_BYTES];
+
+	if (rls_inject(&injection, why))
+		rls_warning("process %d %s, so the CUPTI bridge is not injected", pid, why);
+	else
+		rls_info("the CUPTI bridge was loaded into process %d", pid);
+}
+
+void rls_inject_bridges(const pid_t *pids, size_t count)
+{
+	char relative[RLS_OWN_LIBRARY_BYTES];
+	char *library;
+
+	rls_own_library(RLS_BRIDGE_LIBRARY, relative);
+	library = relative[0] ? realpath(relative, NULL) : NULL;
+	if (!library) {
+		rls_warning("there is no %s beside this program: nothing is injected", RLS_BRIDGE_LIBRARY);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct presence presence;
+		int r = look(pids[i], &presence);
+
+		if (r)
+			rls_warning("process %d cannot be looked at, so nothing is injected: %s", pids[i],
+				    strerror(-r));
+		else if (presence.bridge)
+			rls_debug("process %d has the CUPTI bridge already", pids[i]);
+		else if (!presence.cuda)
+			rls_warning("process %d has not loaded CUDA (yet), so nothing is injected", pids[i]);
+		else
+			inject(pids[i], library);
+	}
+	free(library);
+}

@@ -1,0 +1,69 @@
+/* Throttle: keeps what probes cost within the budget, while recording.
+ *
+ *     records ─▶ cost per thread, use of sites ─▶ budget.h: when ─▶ windows open and close
+ *                                              └▶ site_use.h: which sites
+ *
+ * Each edge of a window is in the trace (RLS_EVENT_WINDOW). One thread.
+ */
+#ifndef RLS_OVERHEAD_CONTROLLER_H
+#define RLS_OVERHEAD_CONTROLLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/event/category.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/record/samples/code_map.h"
+#include "userspace/record/events/event_output.h"
+
+/* Looks at running threads a second, on each CPU: between windows; and while one is open, where the
+ * truth stands beside them and time is short (as many as the scheduler ticks, and from 2 % on twice as many
+ * more by a timer, until what looks mistake is known well). Odd, so that they do not keep step with timers of
+ * the target. */
+#define RLS_LOOKS_HZ 79
+#define RLS_LOOKS_OPEN_HZ 499
+
+struct rls_throttle;
+
+/* percent: of the time of the most burdened thread. hit_ns: what a hit costs about. */
+int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
+		     struct rls_trace_output *output, double percent, double hit_ns,
+		     struct rls_throttle **out);
+void rls_throttle_free(struct rls_throttle *throttle);
+
+/* The kernel side books (bpf/book.bpf.h): costs and calls are read from there, looks go to looked
+ * with what they seem to show instead of into the trace, and no site is given up for good, as what
+ * runs on the host changes. Before start. 0 or -ENOMEM. */
+int rls_throttle_book(struct rls_throttle *throttle,
+		      int (*looked)(void *context, const struct rls_wire_look *look,
+				    enum rls_category guess),
+		      void *context);
+
+/* sites: how many were put on, which has held the targets up already. */
+void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns, size_t sites);
+/* So many are live by now: what those that came later have cost is charged as well. */
+void rls_throttle_probed(struct rls_throttle *throttle, size_t sites);
+
+/* Any record of the kernel's. 0 or -ENOMEM. */
+int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
+		     size_t size);
+
+/* Opens or closes a window when it is time. sites: ids given so far. 0 or -errno. */
+int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites);
+
+/* This may be the first stretch still: what takes long makes the target pay for it. */
+bool rls_throttle_is_beginning(const struct rls_throttle *throttle, uint64_t time_ns);
+/* A window is open that will be over in a moment: nothing that takes long is to be begun. */
+bool rls_throttle_is_brief(const struct rls_throttle *throttle, uint64_t time_ns);
+
+/* Instead of a tick while there is nobody to trace. */
+void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns);
+
+/* Recording has ended. Through how many ups and downs of the machine it went, as far as it was traced (spells.h). */
+double rls_throttle_spells(const struct rls_throttle *throttle, uint64_t time_ns);
+
+/* The same: puts what was done into the trace. */
+int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns);
+
+#endif

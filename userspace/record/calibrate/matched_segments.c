@@ -1,0 +1,571 @@
+#include "userspace/record/calibrate/matched_segments.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
+#include "userspace/record/calibrate/absence_queue.h"
+#include "userspace/record/cost/hit_cost_model.h"
+#include "userspace/record/calibrate/overhead_factor.h"
+#include "userspace/record/cost/cold_hit.h"
+
+/* Stretches that are compared with each other; at least two of each kind. */
+#define STRETCHES_A_BLOCK 4
+#define IN_GROUP_MIN 4
+/* What comes more seldom than that in a block is compared over longer times. */
+#define IN_GROUP_WANTED 6
+/* What is interrupted takes longer, never shorter. */
+#define TRIMMED_TOP 0.05
+
+/* Where no site is hit between two turns, waiting that is not told by itself is known for all the time together that
+ * none was. Up to so much of it is left in: others' interruptions, which are trimmed. */
+#define WAITED_SHARE 0.03
+/* As long must it be for that to matter; and so often must it be too much, of as many times. */
+#define BLIND_NS 50000000
+#define BLIND_MIN 4
+#define BLIND_WAITED_SHARE 0.5
+/* Longer pieces do not lie within most stretches. */
+#define TURNS_NS_MAX 40000000
+
+/* Pieces tell parts of the work apart; where wholes compare so many times as much of what hits cost, they tell. */
+#define WHOLES_TELL 4
+/* The part that is several operations, or one too many. */
+#define MIXED_PART (RLS_PARTS_MAX - 1)
+
+/* Where a segment begins or ends: at a mark, by its site, or where the operation changes, by the
+ * part on the other side of it. */
+#define TURN(part) (RLS_MARK_SITES + (uint32_t)(part))
+
+struct rls_segment {
+	uint64_t start_ns;
+	uint32_t wall_ns, off_cpu_ns;
+	uint32_t cost_ns, sparse_ns, hits;
+	uint64_t label;
+};
+
+struct rls_stretch {
+	uint64_t from_ns, to_ns;
+	bool probed;
+};
+
+/* What has happened on a thread since a segment's beginning. */
+struct span {
+	uint64_t begin_ns;      /* 0: none, or something since was lost */
+	uint32_t from;
+	size_t part;
+	uint64_t off_cpu_ns, cost_ns, hits;
+	double sparse_ns;       /* the cost, if there were no others than these */
+};
+
+struct thread {
+	struct thread *next;
+	uint64_t record_ns;     /* its last one */
+	uint64_t hit_ns;        /* the last hit of a range, or record */
+	uint64_t cold_ns;       /* the last of these that was sparse, and how many times a hit's cost it took */
+	double cold_times;
+	uint32_t range_hits;    /* since its last record: the next will tell of them again */
+	uint32_t earlier_hits;  /* those of them that came before the last turn */
+	uint32_t sequence;
+	uint16_t depth;
+	size_t part;
+	struct span piece, whole;       /* since its last mark or turn; since its last mark */
+	struct rls_density density;
+	struct rls_edge_queue edges;
+	struct rls_absence_queue absences;
+};
+
+void rls_segments_clear(struct rls_segments *segments)
+{
+	for (size_t i = 0; i < segments->threads.capacity; i++) {
+		struct thread *thread = segments->threads.entries[i].value;
+
+		if (thread) {
+			rls_edge_queue_clear(&thread->edges);
+			rls_absence_queue_clear(&thread->absences);
+		}
+		free(thread);
+	}
+	rls_index_map_free(&segments->threads);
+	free(segments->pieces.items);
+	free(segments->wholes.items);
+	free(segments->stretches);
+	*segments = (struct rls_segments){ 0 };
+}
+
+/* ---- taking records in ---- */
+
+static struct thread *find_thread(struct rls_segments *segments, uint32_t tid)
+{
+	struct thread *thread = rls_index_map_get(&segments->threads, tid, 0);
+
+	if (thread)
+		return thread;
+	thread = calloc(1, sizeof(*thread));
+	if (thread && rls_index_map_put(&segments->threads, tid, 0, thread)) {
+		free(thread);
+		return NULL;
+	}
+	return thread;
+}
+
+/* The part of the work that an operation is. */
+static size_t part_of(struct rls_segments *segments, rls_string_id operation)
+{
+	if (!segments->part_count) {
+		segments->part_count = 1; /* the first: outside any */
+		segments->parts[MIXED_PART].mixed = true;
+	}
+	for (size_t i = 0; i < segments->part_count; i++) {
+		if (segments->parts[i].operation == operation)
+			return i;
+	}
+	if (segments->part_count == MIXED_PART)
+		return MIXED_PART;
+	segments->parts[segments->part_count].operation = operation;
+	return segments->part_count++;
+}
+
+static uint64_t label_of(size_t part, uint32_t from, uint32_t to)
+{
+	return (uint64_t)part << 48 | (uint64_t)from << 24 | to;
+}
+
+static size_t label_part(uint64_t label)
+{
+	return label >> 48;
+}
+
+/* What the thread has done in the span, up to end_ns. */
+static int put(struct rls_segment_list *list, const struct span *span, uint64_t end_ns, uint32_t to)
+{
+	uint64_t wall_ns = end_ns - span->begin_ns;
+
+	if (!span->begin_ns || end_ns <= span->begin_ns)
+		return 0;
+	if (wall_ns > UINT32_MAX || span->off_cpu_ns > wall_ns || span->cost_ns > UINT32_MAX ||
+	    span->hits > UINT32_MAX || list->count >= RLS_SEGMENTS_MAX)
+		return 0;
+	if (rls_grow(&list->items, &list->room, list->count))
+		return -ENOMEM;
+	list->items[list->count++] = (struct rls_segment){
+		.start_ns = span->begin_ns,
+		.wall_ns = (uint32_t)wall_ns,
+		.off_cpu_ns = (uint32_t)span->off_cpu_ns,
+		.cost_ns = (uint32_t)span->cost_ns,
+		.sparse_ns = (uint32_t)fmin(span->sparse_ns, UINT32_MAX),
+		.hits = (uint32_t)span->hits,
+		.label = label_of(span->part, span->from, to),
+	};
+	return 0;
+}
+
+static struct span span_from(uint64_t begin_ns, uint32_t from, size_t part)
+{
+	return (struct span){ .begin_ns = begin_ns, .from = from, .part = part };
+}
+
+/* How many times a hit's cost one at that time takes where no other site is probed: where one comes after the other
+ * they are like any. */
+static double sparse_times(struct thread *thread, uint64_t time_ns)
+{
+	uint64_t before_ns = thread->hit_ns;
+
+	thread->hit_ns = time_ns;
+	if (time_ns > before_ns + RLS_SPARSE_NS) {
+		thread->cold_ns = time_ns;
+		thread->cold_times = rls_sparse_hit(time_ns - before_ns);
+		return thread->cold_times;
+	}
+	return time_ns > thread->cold_ns + RLS_SPARSE_NS ? 1 : rls_sparse_following(thread->cold_times);
+}
+
+/* Takes the edges that come before a record; *any: there are some. What it says of waiting beyond what is told may
+ * have been on either side of them, and what was lost before it too: then nothing of the piece is certain. */
+static int turn(struct rls_segments *segments, struct thread *thread, uint64_t until_ns,
+		bool certain, bool *any)
+{
+	struct rls_queued_edge edge;
+	int r = 0;
+
+	*any = false;
+	while (!r && rls_edge_queue_take(&thread->edges, until_ns, &edge)) {
+		size_t part = part_of(segments, edge.now);
+		double ns = edge.hit ? sparse_times(thread, edge.time_ns) * segments->hit_ns : 0;
+
+		*any = true;
+		thread->earlier_hits = thread->range_hits;
+		thread->range_hits += edge.hit;
+		thread->whole.sparse_ns += ns;
+		thread->whole.part = MIXED_PART;
+		thread->piece.sparse_ns += ns / 2; /* on either side of it */
+		thread->piece.off_cpu_ns += rls_absence_queue_take(&thread->absences, edge.time_ns);
+		if (certain && !edge.gap)
+			r = put(&segments->pieces, &thread->piece, edge.time_ns, TURN(part));
+		thread->piece = span_from(edge.time_ns, TURN(thread->part), part);
+		thread->piece.sparse_ns = ns / 2;
+		thread->part = part;
+	}
+	if (*any && !certain)
+		thread->piece.begin_ns = 0;
+	return r;
+}
+
+/* What the thread waited since its last record is told, but for so little that it hardly matters. */
+static bool waits_are_told(const struct thread *thread, const struct rls_wire_category *record)
+{
+	double ns = (double)record->header.time_ns - (double)thread->record_ns;
+	double told_ns = (double)rls_absence_queue_sum(&thread->absences, record->header.time_ns);
+
+	return fabs((double)record->pile.off_cpu_ns - told_ns) <= WAITED_SHARE * ns;
+}
+
+/* What the record's own hits cost where no other site is probed: what ranges' did is known. */
+static double charge_sparse(struct thread *thread, const struct rls_wire_category *record)
+{
+	double times = sparse_times(thread, record->header.time_ns);
+	double following = fmin(times, rls_sparse_following(thread->cold_times));
+	uint32_t hits = record->pile.hits;
+
+	hits -= thread->range_hits < hits ? thread->range_hits : hits;
+	if (!hits)
+		return 0;
+	return (times + following * (hits - 1)) * record->pile.cost_ns / record->pile.hits;
+}
+
+/* Hits since the last record, and what they cost; where ranges begin and end amid nothing else, most of those
+ * that one tells of came before the last turn. */
+static void take_pile(struct thread *thread, const struct rls_wire_pile *pile, bool turned)
+{
+	uint32_t earlier = thread->earlier_hits < pile->hits ? thread->earlier_hits : pile->hits;
+	uint64_t away_ns = rls_absence_queue_take(&thread->absences, thread->record_ns);
+
+	thread->whole.hits += pile->hits;
+	thread->whole.cost_ns += pile->cost_ns;
+	thread->whole.off_cpu_ns += pile->off_cpu_ns;
+	thread->piece.hits += pile->hits - earlier;
+	thread->piece.cost_ns += pile->cost_ns;
+	if (earlier)
+		thread->piece.cost_ns -= (uint64_t)pile->cost_ns * earlier / pile->hits;
+	thread->piece.off_cpu_ns += turned ? away_ns : pile->off_cpu_ns;
+	thread->range_hits = thread->earlier_hits = 0;
+}
+
+/* At a mark both end, and begin anew. */
+static int mark(struct rls_segments *segments, struct thread *thread, uint64_t time_ns, uint32_t site)
+{
+	int r = put(&segments->pieces, &thread->piece, time_ns, site);
+
+	if (!r)
+		r = put(&segments->wholes, &thread->whole, time_ns, site);
+	thread->piece = thread->whole = span_from(time_ns, site, thread->part);
+	return r;
+}
+
+/* Nothing was seen of it for so long but that its operation changed. */
+static bool was_blind(const struct thread *thread, uint64_t time_ns)
+{
+	return thread->edges.count && thread->record_ns && time_ns > thread->record_ns + BLIND_NS;
+}
+
+int rls_segments_add(struct rls_segments *segments, const struct rls_wire_category *record,
+		     bool is_mark)
+{
+	struct thread *thread = find_thread(segments, record->header.tid);
+	uint64_t time_ns = record->header.time_ns;
+	struct rls_wire_pile pile = record->pile;
+	bool entry, lost, told, turned;
+	double sparse_ns;
+	int r;
+
+	if (!thread)
+		return -ENOMEM;
+	lost = record->header.sequence != thread->sequence + 1;
+	if (lost)
+		thread->piece.begin_ns = thread->whole.begin_ns = 0;
+	told = waits_are_told(thread, record);
+	if (was_blind(thread, time_ns)) {
+		segments->blind++;
+		segments->blind_waited += !told;
+	}
+	r = turn(segments, thread, time_ns, !lost && told, &turned);
+	entry = record->depth > thread->depth;
+	pile.cost_ns = (uint32_t)fmin(round(rls_density_cost(&thread->density, segments->excess_ns, time_ns, &pile)),
+				      UINT32_MAX);
+	segments->parts[thread->part].cost_ns += pile.cost_ns;
+	sparse_ns = charge_sparse(thread, record);
+	thread->piece.sparse_ns += sparse_ns;
+	thread->whole.sparse_ns += sparse_ns;
+	thread->sequence = record->header.sequence;
+	thread->depth = record->depth;
+	thread->record_ns = time_ns;
+	take_pile(thread, &pile, turned);
+	if (r || !is_mark || !entry || record->site >= RLS_MARK_SITES)
+		return r;
+	return mark(segments, thread, time_ns, record->site);
+}
+
+int rls_segments_turned(struct rls_segments *segments, uint32_t tid,
+			const struct rls_queued_edge *edge)
+{
+	struct thread *thread = find_thread(segments, tid);
+
+	return thread ? rls_edge_queue_add(&thread->edges, edge) : -ENOMEM;
+}
+
+int rls_segments_away(struct rls_segments *segments, const struct rls_wire_absence *absence)
+{
+	struct thread *thread = find_thread(segments, absence->header.tid);
+
+	return thread ? rls_absence_queue_add(&thread->absences, absence->header.time_ns, absence->away_ns) :
+			-ENOMEM;
+}
+
+int rls_segments_stretch(struct rls_segments *segments, uint64_t from_ns, uint64_t to_ns,
+			 bool probed)
+{
+	if (rls_grow(&segments->stretches, &segments->stretch_room, segments->stretch_count))
+		return -ENOMEM;
+	segments->stretches[segments->stretch_count++] =
+		(struct rls_stretch){ from_ns, to_ns, probed };
+	return 0;
+}
+
+void rls_segments_cover(const struct rls_segments *segments, uint64_t from_ns, uint64_t slot_ns,
+			size_t slots, uint64_t *words)
+{
+	const struct rls_segment_list *pieces = &segments->pieces;
+
+	for (size_t i = 0; i < pieces->count; i++) {
+		const struct rls_segment *segment = &pieces->items[i];
+		uint64_t end_ns = segment->start_ns + segment->wall_ns;
+
+		if (segment->wall_ns > TURNS_NS_MAX || segment->start_ns < from_ns)
+			continue;
+		for (uint64_t k = (segment->start_ns - from_ns) / slot_ns;
+		     k < slots && from_ns + k * slot_ns < end_ns; k++)
+			words[k / 64] |= 1ULL << k % 64;
+	}
+}
+
+bool rls_segments_need_marks(const struct rls_segments *segments)
+{
+	return segments->blind >= BLIND_MIN &&
+	       (double)segments->blind_waited >= BLIND_WAITED_SHARE * (double)segments->blind;
+}
+
+/* ---- comparing ---- */
+
+/* A segment that lies within one stretch. */
+struct sample {
+	uint64_t label;
+	uint32_t stretch, block;
+	bool probed;
+	double ran_ns, cost_ns, sparse_ns, hits;
+};
+
+struct mean {
+	double ran_ns, cost_ns, sparse_ns, hits;
+};
+
+static size_t count_blocks(const struct rls_segments *segments)
+{
+	size_t blocks = segments->stretch_count / STRETCHES_A_BLOCK;
+
+	return blocks < RLS_BLOCKS_MAX ? blocks : RLS_BLOCKS_MAX;
+}
+
+/* The index of the last stretch that begins no later; the count when there is none. */
+static size_t find_stretch(const struct rls_segments *segments, uint64_t time_ns)
+{
+	size_t low = 0, high = segments->stretch_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (segments->stretches[middle].from_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : segments->stretch_count;
+}
+
+static size_t take_samples(const struct rls_segments *segments, const struct rls_segment_list *list,
+			   struct sample *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct rls_segment *segment = &list->items[i];
+		size_t k = find_stretch(segments, segment->start_ns);
+		const struct rls_stretch *stretch = &segments->stretches[k];
+
+		if (k == segments->stretch_count ||
+		    segment->start_ns + segment->wall_ns > stretch->to_ns)
+			continue;
+		out[count++] = (struct sample){
+			.label = segment->label,
+			.stretch = (uint32_t)k,
+			.probed = stretch->probed,
+			.ran_ns = (double)segment->wall_ns - segment->off_cpu_ns,
+			.cost_ns = segment->cost_ns,
+			.sparse_ns = segment->sparse_ns,
+			.hits = segment->hits,
+		};
+	}
+	return count;
+}
+
+static int compare_numbers(double a, double b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_label(const void *left, const void *right)
+{
+	const struct sample *a = left, *b = right;
+
+	return (a->label > b->label) - (a->label < b->label);
+}
+
+/* Gives the samples of one label their blocks. Where they are few, neighbouring blocks are one for
+ * them, that in the middle. */
+static void give_blocks(struct sample *samples, size_t count, size_t stretches, size_t blocks)
+{
+	size_t kinds[2] = { 0 }, rounds;
+
+	for (size_t i = 0; i < count; i++)
+		kinds[samples[i].probed]++;
+	rounds = (kinds[0] < kinds[1] ? kinds[0] : kinds[1]) / IN_GROUP_WANTED;
+	if (rounds > blocks)
+		rounds = blocks;
+	if (!rounds)
+		rounds = 1;
+	for (size_t i = 0; i < count; i++) {
+		size_t round = samples[i].stretch * rounds / stretches;
+
+		samples[i].block = (uint32_t)((2 * round + 1) * blocks / (2 * rounds));
+	}
+}
+
+static void give_all_blocks(struct sample *samples, size_t count, size_t stretches, size_t blocks)
+{
+	size_t end;
+
+	qsort(samples, count, sizeof(*samples), by_label);
+	for (size_t i = 0; i < count; i = end) {
+		for (end = i; end < count && samples[end].label == samples[i].label; end++)
+			;
+		give_blocks(samples + i, end - i, stretches, blocks);
+	}
+}
+
+static int compare_samples(const void *left, const void *right)
+{
+	const struct sample *a = left, *b = right;
+
+	if (a->block != b->block)
+		return compare_numbers(a->block, b->block);
+	if (a->label != b->label)
+		return by_label(left, right);
+	if (a->probed != b->probed)
+		return compare_numbers(a->probed, b->probed);
+	return compare_numbers(a->ran_ns, b->ran_ns);
+}
+
+/* Of samples in order; the longest are left out. */
+static struct mean trimmed_mean(const struct sample *samples, size_t count)
+{
+	size_t kept = count - (size_t)(TRIMMED_TOP * (double)count);
+	struct mean mean = { 0 };
+
+	for (size_t i = 0; i < kept; i++) {
+		mean.ran_ns += samples[i].ran_ns / (double)kept;
+		mean.cost_ns += samples[i].cost_ns / (double)kept;
+		mean.sparse_ns += samples[i].sparse_ns / (double)kept;
+		mean.hits += samples[i].hits / (double)kept;
+	}
+	return mean;
+}
+
+static bool same_group(const struct sample *a, const struct sample *b)
+{
+	return a->block == b->block && a->label == b->label;
+}
+
+/* Of samples in order, all of one group, the first of them without probes. Marks' hits are there on both
+ * sides but do not cost the same: without other sites they are amid cold code. */
+static struct rls_difference compare_group(const struct sample *samples, size_t plain, size_t count)
+{
+	struct mean without = trimmed_mean(samples, plain);
+	struct mean with = trimmed_mean(samples + plain, count - plain);
+	double marks_ns = fmin(without.sparse_ns, without.ran_ns);
+
+	return (struct rls_difference){
+		.block = samples->block,
+		.label = samples->label,
+		.part = (uint32_t)label_part(samples->label),
+		.count = (double)count,
+		.plain_ns = without.ran_ns - marks_ns,
+		.delta_ns = with.ran_ns - without.ran_ns + marks_ns,
+		.cost_ns = with.cost_ns,
+		.hits = with.hits,
+		.marks_ns = marks_ns,
+	};
+}
+
+/* samples in order. Returns how many differences there are. */
+static size_t take_differences(const struct sample *samples, size_t count,
+			       struct rls_difference *out)
+{
+	size_t differences = 0, end;
+
+	for (size_t i = 0; i < count; i = end) {
+		size_t plain = 0;
+
+		for (end = i; end < count && same_group(&samples[i], &samples[end]); end++)
+			plain += !samples[end].probed;
+		if (plain < IN_GROUP_MIN || end - i - plain < IN_GROUP_MIN)
+			continue;
+		out[differences++] = compare_group(samples + i, plain, end - i);
+	}
+	return differences;
+}
+
+static int conclude(const struct rls_segments *segments, const struct rls_segment_list *list,
+		    struct rls_delta_in_vivo *out)
+{
+	_cleanup_free_ struct sample *samples = calloc(list->count + 1, sizeof(*samples));
+	_cleanup_free_ struct rls_difference *differences =
+		calloc(list->count / (2 * IN_GROUP_MIN) + 1, sizeof(*differences));
+	size_t blocks = count_blocks(segments), count;
+
+	if (!samples || !differences)
+		return -ENOMEM;
+	if (blocks < RLS_BLOCKS_MIN)
+		return -ENODATA;
+	count = take_samples(segments, list, samples);
+	give_all_blocks(samples, count, segments->stretch_count, blocks);
+	qsort(samples, count, sizeof(*samples), compare_samples);
+	count = take_differences(samples, count, differences);
+	return rls_differences_conclude(differences, count, segments->parts, RLS_PARTS_MAX, out);
+}
+
+int rls_segments_conclude(const struct rls_segments *segments, struct rls_delta_in_vivo *out)
+{
+	struct rls_delta_in_vivo pieces = { 0 }, wholes = { 0 };
+	int r = conclude(segments, &segments->pieces, &pieces), s;
+
+	if (r && r != -ENODATA)
+		return r;
+	s = conclude(segments, &segments->wholes, &wholes);
+	if (s && s != -ENODATA)
+		return s;
+	if (r && s)
+		return r;
+	*out = !r && (s || wholes.compared_ns < WHOLES_TELL * pieces.compared_ns) ? pieces : wholes;
+	return 0;
+}

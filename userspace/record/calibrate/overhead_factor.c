@@ -1,0 +1,423 @@
+#include "userspace/record/calibrate/overhead_factor.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/base/student.h"
+
+/* Of the blocks, on either side. */
+#define TRIMMED_BLOCKS 0.2
+#define CONFIDENCE 0.95
+#define BLOCKS_OF_SPREAD 3
+#define BLOCKS_OF_PART 3
+/* Labels whose own factor is known better than that tell equally well. */
+#define CLEAR_NOISE 0.1
+/* Of the factor: the spread where one label alone cannot tell of any. Eight training jobs had
+ * 0.005 to 0.28, half of them more than 0.08. */
+#define UNKNOWN_SPREAD 0.1
+/* What parts are taken to lie apart before any is compared, as if there were one more, known so well. */
+#define PART_SPREAD 0.1
+#define PRIOR_PARTS 0.5
+/* A part that is hit less often than others bears so much of what those cost, give or take: ten training jobs'
+ * simulations 0.1 to 0.45. */
+#define SPILL 0.2
+/* One that is hit less than that, of how much all are in the mean, has no factor of its own: what it
+ * takes longer is nearly all others'. (Training jobs: 0.00 and 0.01, or more than 0.3.) */
+#define SPARED_DENSITY 0.1
+/* No part's hits cost less than that, nor more. */
+#define FACTOR_MIN 0.05
+#define FACTOR_MAX 20.0
+/* Of what marks are taken to cost by themselves: 3.5 to 12 times the calibration's figure was seen. */
+#define MARKS_UNKNOWN 0.4
+/* Nor do they take more than that for parts that are not compared. */
+#define SCALE_MAX 1.2
+
+struct sums {
+	double count, delta_ns, cost_ns, hits, plain_ns, marks_ns;
+};
+
+static void add(struct sums *sums, const struct rls_difference *difference)
+{
+	sums->count += difference->count;
+	sums->delta_ns += difference->count * difference->delta_ns;
+	sums->cost_ns += difference->count * difference->cost_ns;
+	sums->hits += difference->count * difference->hits;
+	sums->plain_ns += difference->count * difference->plain_ns;
+	sums->marks_ns += difference->count * difference->marks_ns;
+}
+
+/* Of a ratio of sums over blocks: by what is left of each block's difference. */
+static double ratio_error(const struct sums *blocks, size_t count, double ratio, double of)
+{
+	double squares = 0;
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double off = blocks[i].delta_ns - ratio * blocks[i].cost_ns;
+
+		used += blocks[i].count > 0;
+		squares += off * off;
+	}
+	if (used < 2)
+		return INFINITY;
+	return rls_student_quantile(CONFIDENCE, (double)used - 1) *
+	       sqrt(squares * (double)used / (double)(used - 1)) / of;
+}
+
+static int compare_numbers(double a, double b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_label(const void *left, const void *right)
+{
+	const struct rls_difference *a = left, *b = right;
+
+	if (a->label != b->label)
+		return a->label > b->label ? 1 : -1;
+	return compare_numbers(a->block, b->block);
+}
+
+/* How far the labels' own factors are from the whole's beyond what their noise explains: those
+ * of much cost and little noise tell most. Sorts by label. */
+static double find_spread(struct rls_difference *differences, size_t count, double factor,
+			  size_t *labels)
+{
+	double weighted = 0, weights = 0;
+	size_t telling = 0, end;
+
+	qsort(differences, count, sizeof(*differences), by_label);
+	*labels = 0;
+	for (size_t i = 0; i < count; i = end) {
+		struct sums blocks[RLS_BLOCKS_MAX] = { 0 }, whole = { 0 };
+		size_t used = 0;
+		double noise, off, weight;
+
+		for (end = i; end < count && differences[end].label == differences[i].label; end++) {
+			add(&blocks[used++], &differences[end]);
+			add(&whole, &differences[end]);
+		}
+		++*labels;
+		if (used < BLOCKS_OF_SPREAD || !(whole.cost_ns > 0))
+			continue;
+		off = whole.delta_ns / whole.cost_ns - factor;
+		noise = ratio_error(blocks, used, factor + off, whole.cost_ns) /
+			rls_student_quantile(CONFIDENCE, (double)used - 1);
+		weight = whole.cost_ns / (noise * noise + CLEAR_NOISE * CLEAR_NOISE);
+		weighted += weight * (off * off - noise * noise);
+		weights += weight;
+		telling++;
+	}
+	if (telling < 2)
+		return UNKNOWN_SPREAD * factor;
+	return weights > 0 && weighted > 0 ? 2 * sqrt(weighted / weights) : 0;
+}
+
+struct interval {
+	double middle, half;    /* 95 % */
+};
+
+struct ratio {
+	double value, weight;
+};
+
+static int by_value(const void *left, const void *right)
+{
+	return compare_numbers(((const struct ratio *)left)->value,
+			       ((const struct ratio *)right)->value);
+}
+
+static double clip(const struct ratio *ratios, size_t i, size_t low, size_t high)
+{
+	return ratios[i < low ? low : i > high ? high : i].value;
+}
+
+/* Half width of where 95 % of single blocks lie, known by so many. */
+static double deviation(double half, size_t blocks)
+{
+	return half * sqrt(1 + (double)blocks);
+}
+
+/* The blocks' ratios without the farthest of either side, which somebody else's bursts have
+ * spoilt: their trimmed mean, and its interval by Yuen's winsorized variance. Returns how many
+ * blocks there are; it takes at least so many. */
+static size_t combine(const struct sums blocks[RLS_BLOCKS_MAX], size_t least, struct interval *out)
+{
+	struct ratio ratios[RLS_BLOCKS_MAX];
+	double weights = 0, sum = 0, middle = 0, squares = 0, n;
+	size_t count = 0, cut, i;
+
+	for (i = 0; i < RLS_BLOCKS_MAX; i++) {
+		if (blocks[i].cost_ns > 0)
+			ratios[count++] = (struct ratio){ blocks[i].delta_ns / blocks[i].cost_ns,
+							  blocks[i].cost_ns };
+	}
+	if (count < least)
+		return count;
+	qsort(ratios, count, sizeof(*ratios), by_value);
+	n = (double)count;
+	cut = (size_t)(TRIMMED_BLOCKS * n);
+	for (i = cut; i < count - cut; i++) {
+		sum += ratios[i].weight * ratios[i].value;
+		weights += ratios[i].weight;
+	}
+	out->middle = sum / weights;
+	for (i = 0; i < count; i++)
+		middle += clip(ratios, i, cut, count - cut - 1) / n;
+	for (i = 0; i < count; i++) {
+		double off = clip(ratios, i, cut, count - cut - 1) - middle;
+
+		squares += off * off;
+	}
+	out->half = rls_student_quantile(CONFIDENCE, n - 2 * (double)cut - 1) *
+		     sqrt(squares / (n - 1) / n) / (1 - 2 * (double)cut / n);
+	return count;
+}
+
+/* ---- parts ---- */
+
+struct part {
+	bool compared;
+	double factor, noise;   /* its own, and how well it is known: one sigma */
+	double cost_ns;         /* of the hits compared */
+	double plain_ns;        /* what was compared takes without */
+};
+
+static void compare_parts(const struct rls_difference *differences, size_t count,
+			  struct part parts[RLS_PARTS_MAX])
+{
+	for (size_t i = 0; i < RLS_PARTS_MAX; i++) {
+		struct sums blocks[RLS_BLOCKS_MAX] = { 0 };
+		struct interval own = { 0 };
+
+		for (size_t k = 0; k < count; k++) {
+			if (differences[k].part != i)
+				continue;
+			add(&blocks[differences[k].block], &differences[k]);
+			parts[i].cost_ns += differences[k].count * differences[k].cost_ns;
+			parts[i].plain_ns += differences[k].count * differences[k].plain_ns;
+		}
+		parts[i].compared = combine(blocks, BLOCKS_OF_PART, &own) >= BLOCKS_OF_PART;
+		parts[i].factor = own.middle;
+		parts[i].noise = own.half / 2;
+	}
+}
+
+/* How far parts lie from the whole beyond their noise, squared. All tell alike, however little they are
+ * hit, but for how well they are known; one that is most of the whole cannot lie far from it. */
+static double find_variance(const struct part parts[RLS_PARTS_MAX], size_t count,
+			    const struct part *all, double whole)
+{
+	double weights = PRIOR_PARTS / (CLEAR_NOISE * CLEAR_NOISE);
+	double weighted = weights * PART_SPREAD * PART_SPREAD;
+
+	for (size_t i = 0; i < count; i++) {
+		double off = parts[i].factor - whole, noise = parts[i].noise * parts[i].noise;
+		double others, weight;
+
+		if (!parts[i].compared)
+			continue;
+		others = 1 - parts[i].cost_ns / all->cost_ns;
+		weight = others / (noise + CLEAR_NOISE * CLEAR_NOISE);
+		weighted += weight * (off * off - others * noise);
+		weights += weight;
+	}
+	return fmax(weighted, 0) / weights;
+}
+
+/* What others' hits may cost the part, of what its own do, squared. */
+static double find_spill(const struct part *part, const struct part *all)
+{
+	double less_ns = all->plain_ns > 0 ? all->cost_ns / all->plain_ns * part->plain_ns - part->cost_ns : 0;
+	double spill = SPILL * fmax(less_ns, 0) / part->cost_ns;
+
+	return spill * spill;
+}
+
+/* What was compared of all parts together; the factor is the mean of theirs. */
+static struct part sum_parts(const struct part parts[RLS_PARTS_MAX], size_t count)
+{
+	struct part all = { 0 };
+	double weighted = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!parts[i].compared)
+			continue;
+		all.cost_ns += parts[i].cost_ns;
+		all.plain_ns += parts[i].plain_ns;
+		weighted += parts[i].cost_ns * parts[i].factor;
+	}
+	all.factor = all.cost_ns > 0 ? weighted / all.cost_ns : 0;
+	return all;
+}
+
+/* By so much the compared parts have to take more, to take together what the whole took longer: others are too
+ * little known for that (those that are hardly hit are not among them). */
+static double find_scale(const struct part *all, double whole)
+{
+	return all->factor > 0 ? fmin(fmax(whole / all->factor, 1 / SCALE_MAX), SCALE_MAX) : 1;
+}
+
+static double clamp(double factor)
+{
+	return fmin(fmax(factor, FACTOR_MIN), FACTOR_MAX);
+}
+
+/* The factors of parts, and the whole's by them. */
+static void conclude_parts(const struct rls_difference *differences, size_t count,
+			   const struct rls_part *costs, size_t part_count,
+			   struct rls_delta_in_vivo *result)
+{
+	struct part parts[RLS_PARTS_MAX] = { 0 };
+	double whole = result->factor, weighted = 0, weights = 0, between, scale;
+	struct part all;
+	size_t told = 0;
+
+	compare_parts(differences, count, parts);
+	all = sum_parts(parts, part_count);
+	between = find_variance(parts, part_count, &all, whole);
+	scale = find_scale(&all, whole);
+	for (size_t i = 0; i < part_count; i++) {
+		double noise = parts[i].noise * parts[i].noise;
+		double factor = whole, share = 0, lasting;
+
+		if (parts[i].compared) {
+			double variance = between + find_spill(&parts[i], &all);
+
+			share = variance > 0 ? variance / (variance + noise) : 0;
+			factor = clamp(whole + share * (scale * parts[i].factor - whole));
+			told++;
+		}
+		weighted += costs[i].cost_ns * factor;
+		weights += costs[i].cost_ns;
+		/* It may be as far from the whole as it seems. */
+		lasting = hypot(2 * sqrt(share * noise), (1 - share) * (parts[i].factor - whole));
+		if (parts[i].compared && !costs[i].mixed)
+			result->parts[result->part_count++] = (struct rls_part_cost){
+				.operation = costs[i].operation,
+				.factor = factor,
+				.error = hypot(lasting, result->deviation * factor / whole),
+				.lasting_error = hypot(lasting, result->error * factor / whole),
+			};
+	}
+	if (told < 2)
+		result->part_count = 0;
+	else
+		result->factor = weighted / weights;
+}
+
+/* ---- parts that are hardly hit ---- */
+
+/* Puts their differences behind all others. Returns how many others there are. */
+static size_t set_spared_aside(struct rls_difference *differences, size_t count)
+{
+	struct sums parts[RLS_PARTS_MAX] = { 0 }, whole = { 0 };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		add(&parts[differences[i].part], &differences[i]);
+		add(&whole, &differences[i]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct rls_difference difference = differences[i];
+		const struct sums *part = &parts[difference.part];
+
+		if (part->cost_ns * whole.plain_ns < SPARED_DENSITY * whole.cost_ns * part->plain_ns)
+			continue;
+		differences[i] = differences[kept];
+		differences[kept++] = difference;
+	}
+	return kept;
+}
+
+/* What a piece of the part takes longer, besides its few hits. False: it is not known. */
+static bool find_piece(const struct rls_difference *differences, size_t count, size_t part,
+		       double factor, struct rls_part_cost *out)
+{
+	struct sums blocks[RLS_BLOCKS_MAX] = { 0 };
+	struct interval piece;
+	size_t used;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct rls_difference *difference = &differences[i];
+		struct sums *block = &blocks[difference->block];
+
+		if (difference->part != part)
+			continue;
+		block->delta_ns += difference->count * (difference->delta_ns - factor * difference->cost_ns);
+		block->cost_ns += difference->count;
+	}
+	used = combine(blocks, BLOCKS_OF_PART, &piece);
+	if (used < BLOCKS_OF_PART || !(piece.middle > 0))
+		return false;
+	out->spill_ns = piece.middle;
+	out->spill_error_ns = deviation(piece.half, used);
+	out->spill_lasting_error_ns = piece.half;
+	return true;
+}
+
+static void conclude_spared(const struct rls_difference *differences, size_t count,
+			    const struct rls_part *parts, size_t part_count,
+			    struct rls_delta_in_vivo *result)
+{
+	for (size_t i = 0; i < part_count && result->part_count < RLS_PARTS_MAX; i++) {
+		struct rls_part_cost cost = {
+			.operation = parts[i].operation,
+			.factor = result->factor,
+			.error = hypot(result->deviation, result->spread),
+			.lasting_error = hypot(result->error, result->spread),
+		};
+
+		if (!parts[i].mixed && find_piece(differences, count, i, result->factor, &cost))
+			result->parts[result->part_count++] = cost;
+	}
+}
+
+/* Of differences with hits: the factors, and what they are known by. */
+static int conclude_hit(struct rls_difference *differences, size_t count, const struct rls_part *parts,
+			size_t part_count, struct rls_delta_in_vivo *result)
+{
+	struct sums blocks[RLS_BLOCKS_MAX] = { 0 }, whole = { 0 };
+	struct interval interval;
+	double unknown;
+
+	for (size_t i = 0; i < count; i++) {
+		add(&blocks[differences[i].block], &differences[i]);
+		add(&whole, &differences[i]);
+	}
+	result->blocks = combine(blocks, RLS_BLOCKS_MIN, &interval);
+	if (result->blocks < RLS_BLOCKS_MIN || !(whole.plain_ns > 0))
+		return -ENODATA;
+	result->factor = interval.middle;
+	unknown = MARKS_UNKNOWN * whole.marks_ns / whole.cost_ns;
+	result->error = hypot(interval.half, unknown);
+	result->deviation = hypot(deviation(interval.half, result->blocks), unknown);
+	result->spread = find_spread(differences, count, result->factor, &result->labels);
+	if (result->factor > 0)
+		conclude_parts(differences, count, parts, part_count, result);
+	result->hit_ns = result->factor * whole.cost_ns / whole.hits;
+	result->compared_ns = whole.cost_ns;
+	return 0;
+}
+
+int rls_differences_conclude(struct rls_difference *differences, size_t count,
+			     const struct rls_part *parts, size_t part_count,
+			     struct rls_delta_in_vivo *out)
+{
+	size_t hit = set_spared_aside(differences, count);
+	struct rls_delta_in_vivo result = { 0 };
+	struct sums whole = { 0 };
+	int r;
+
+	for (size_t i = 0; i < count; i++)
+		add(&whole, &differences[i]);
+	r = conclude_hit(differences, hit, parts, part_count, &result);
+	if (r)
+		return r;
+	conclude_spared(differences + hit, count - hit, parts, part_count, &result);
+	result.inflation = 1 + whole.delta_ns / whole.plain_ns;
+	result.segments = (size_t)whole.count;
+	*out = result;
+	return 0;
+}

@@ -1,0 +1,187 @@
+#include "userspace/record/cost/calibration_cache.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "userspace/base/log.h"
+#include "userspace/base/clock.h"
+
+#define ROUNDS 25
+
+/* A hot loop's figures vary so much from one minute to the next on a shared machine; beyond,
+ * something has changed: the clock's speed, what the machine does for security. */
+#define HOT_SHARE_MIN 0.75
+#define HOT_SHARE_MAX 1.35
+
+/* What hits cost amid other work, which is what is charged, is the memory's affair: a calibration of a slow hour says
+ * up to 1.6 times what the hour after it does, while hot hits cost what they did. */
+#define COLD_SHARE_MIN 0.8
+#define COLD_SHARE_MAX 1.25
+
+/* A burst of the machine's lasts for some tenths of a second: it spoils one look, seldom all. */
+#define LOOKS 3
+#define BETWEEN_LOOKS_NS 300000000
+
+/* What is found in a busy moment is gone by for a while, as long as it seems to hold; then it may be quieter. */
+#define UNSTEADY_SHARE 0.2
+#define UNSTEADY_KEPT_S 600
+
+static double now_s(void)
+{
+	return (double)rls_since_boot_ns() / 1e9;
+}
+
+static bool has_passed(const struct rls_calibration_file *file)
+{
+	return file->until_s > 0 && now_s() >= file->until_s;
+}
+
+static bool is_steady(const struct rls_calibration *calibration)
+{
+	const struct rls_calibrated *paths = calibration->paths;
+	double error_ns = (paths[RLS_PATH_EMULATED_ENTRY].error_ns + paths[RLS_PATH_RETURN].error_ns) / 2 +
+			  paths[RLS_PATH_EVENT].error_ns;
+
+	return error_ns <= UNSTEADY_SHARE * rls_calibration_mean_hit(calibration).value_ns;
+}
+
+/* asked: by the user, who then has it kept for good. */
+static int measure(struct rls_kernel *kernel, unsigned int rounds, bool asked,
+		   const struct rls_calibration_scope *scope, struct rls_calibration_file *file)
+{
+	int r = rls_calibrate(kernel, rounds, &file->calibration);
+	bool steady;
+
+	if (r)
+		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
+	steady = is_steady(&file->calibration);
+	if (!steady && asked)
+		rls_warning("the machine is too busy for steady figures: calibrate again when it is quieter");
+	file->until_s = steady || asked ? 0 : now_s() + UNSTEADY_KEPT_S;
+	r = rls_calibration_save(RLS_CALIBRATION_PATH, scope, file);
+	if (r)
+		rls_debug("the calibration is not kept in %s: %s", RLS_CALIBRATION_PATH,
+			  strerror(-r));
+	return 0;
+}
+
+static int load(const struct rls_calibration_scope *scope, struct rls_calibration_file *out)
+{
+	int r = rls_calibration_load(RLS_CALIBRATION_PATH, scope, out);
+
+	if (r == -EPERM || r == -EINVAL || r == -ELOOP)
+		rls_warning("%s is left aside: %s", RLS_CALIBRATION_PATH,
+			    r == -EINVAL ? "it is no calibration" : "others could have written it");
+	return r;
+}
+
+static bool agrees(const struct rls_calibration_look *now)
+{
+	if (!(now->hot_share >= HOT_SHARE_MIN && now->hot_share <= HOT_SHARE_MAX))
+		return false;
+	return isnan(now->cold_share) ||
+	       (now->cold_share >= COLD_SHARE_MIN && now->cold_share <= COLD_SHARE_MAX);
+}
+
+/* *share: what hits cost now, of what the calibration says, by that look which is nearest to it; 0: none could be
+ * taken. */
+static bool holds(struct rls_kernel *kernel, const struct rls_calibration *calibration, double *share)
+{
+	const struct timespec between = { .tv_nsec = BETWEEN_LOOKS_NS };
+	struct rls_calibration_look now;
+
+	*share = 0;
+	for (int i = 0; i < LOOKS; i++) {
+		double seen;
+
+		if (i)
+			nanosleep(&between, NULL);
+		if (rls_calibrate_look(kernel, calibration, &now))
+			return false;
+		rls_debug("a hit costs %.0f %% of what was calibrated, %.0f %% amid other work", now.hot_share * 100,
+			  now.cold_share * 100);
+		if (agrees(&now))
+			return true;
+		seen = isnan(now.cold_share) ? now.hot_share : now.cold_share;
+		if (!i || fabs(seen - 1) < fabs(*share - 1))
+			*share = seen;
+	}
+	return false;
+}
+
+/* ---- a command's own ---- */
+
+static void widen(double factor, double off, double *error, double *lasting_error)
+{
+	*error = hypot(*error, off * factor);
+	*lasting_error = hypot(*lasting_error, off * factor);
+}
+
+/* A job's hits were seen to follow the calibration's from one hour to another, to within a tenth; but looks are brief, and
+ * the job's own figure stands until it is found anew. */
+static void look_at(struct rls_kernel *kernel, struct rls_workload *own)
+{
+	double share, off;
+
+	if (holds(kernel, &own->calibration, &share))
+		return;
+	if (share > 0 && isfinite(share))
+		rls_warning("hits seem to cost %.0f %% of what they did when this command was calibrated: calibrate it again",
+			    share * 100);
+	else
+		rls_warning("what hits cost now cannot be seen: calibrate this command again");
+	off = isfinite(share) ? fmin(fabs(share - 1), 1) : 1;
+	widen(own->factor, off, &own->error, &own->lasting_error);
+	for (size_t i = 0; i < own->operation_count; i++) {
+		struct rls_operation_cost *cost = &own->operations[i];
+
+		widen(cost->factor, off, &cost->error, &cost->lasting_error);
+		widen(cost->spill_ns, off, &cost->spill_error_ns, &cost->spill_lasting_error_ns);
+	}
+}
+
+/* ---- this boot's, or a command's ---- */
+
+static int obtain(struct rls_kernel *kernel, unsigned int rounds, bool anew, const char *command,
+		  struct rls_calibration_file *out)
+{
+	struct rls_calibration_file file = { 0 };
+	struct rls_calibration_scope scope;
+	struct rls_workload *own = NULL;
+	struct rls_hit_costs costs;
+	bool is_known;
+	double share;
+	int r = rls_calibration_scope_init(&scope, rls_kernel_way(kernel));
+
+	if (r)
+		return rls_error_r(r, "cannot tell which boot this is: %s", strerror(-r));
+	is_known = !load(&scope, &file) && !anew;
+	if (is_known && command)
+		own = rls_calibration_workload(&file, command);
+	if (own) {
+		look_at(kernel, own);
+		file.calibration = own->calibration;
+	} else if (!is_known || has_passed(&file) || !holds(kernel, &file.calibration, &share)) {
+		r = measure(kernel, rounds, anew, &scope, &file);
+	}
+	if (r) {
+		rls_calibration_file_clear(&file);
+		return r;
+	}
+	costs = rls_calibration_costs(&file.calibration);
+	rls_kernel_set_costs(kernel, &costs);
+	*out = file;
+	return 0;
+}
+
+int rls_costs_open(struct rls_kernel *kernel, const char *command, struct rls_calibration_file *out)
+{
+	return obtain(kernel, ROUNDS, false, command, out);
+}
+
+int rls_costs_measure(struct rls_kernel *kernel, unsigned int rounds,
+		      struct rls_calibration_file *out)
+{
+	return obtain(kernel, rounds, true, NULL, out);
+}

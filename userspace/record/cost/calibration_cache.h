@@ -1,0 +1,22 @@
+/* Costs: what probe hits cost here, measured once a boot and kept for all recorders. */
+#ifndef RLS_CALIBRATION_CACHE_H
+#define RLS_CALIBRATION_CACHE_H
+
+#include "userspace/attach/calibration/calibration_file.h"
+
+/* Reads the calibration of this boot and sees whether it still holds, hot and amid other work: in a fraction of a
+ * second, or one where it seems not to; without one that holds measures anew, in one to three, and keeps that: for ten
+ * minutes, where the machine is too busy for steady figures. Before any target is tracked; takes the handler of the
+ * kernel's records for itself. Sets the kernel's costs.
+ *
+ * Of a command (as RLS_EVENT_PROCESS has it, or NULL) that was calibrated by itself it is that one's own, which stands:
+ * measured anew, the machine's would say as much of all hits, and up to a quarter more or less of this command's mixture. Where
+ * it seems not to hold that is said, and what was found of the command is in doubt by as much.
+ * *out is the caller's to clear. 0 or -errno, and has said why. */
+int rls_costs_open(struct rls_kernel *kernel, const char *command, struct rls_calibration_file *out);
+
+/* The same, measured anew at length whatever is known; what is known of workloads stays. */
+int rls_costs_measure(struct rls_kernel *kernel, unsigned int rounds,
+		      struct rls_calibration_file *out);
+
+#endif

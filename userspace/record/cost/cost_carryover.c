@@ -1,0 +1,48 @@
+#include "userspace/record/cost/cost_carryover.h"
+
+#define SPILT_PARTS 4           /* one of them of each time pays for what was spilt */
+
+/* Of room_ns, what goes into paying what was spilt. */
+static uint64_t pay_spilt(struct rls_arrears *arrears, uint64_t room_ns)
+{
+	uint64_t paid_ns = room_ns / SPILT_PARTS;
+
+	if (paid_ns > arrears->spilt_ns)
+		paid_ns = arrears->spilt_ns;
+	arrears->spilt_ns -= paid_ns;
+	return paid_ns;
+}
+
+/* Running time since the last charge; before the first there may be any amount. */
+static uint64_t take_room(struct rls_arrears *arrears, uint64_t now_ns)
+{
+	uint64_t room_ns = arrears->since_ns ? 0 : UINT64_MAX;
+
+	if (arrears->since_ns && now_ns > arrears->since_ns)
+		room_ns = now_ns - arrears->since_ns;
+	if (room_ns != UINT64_MAX)
+		room_ns -= arrears->off_cpu_ns < room_ns ? arrears->off_cpu_ns : room_ns;
+	arrears->since_ns = now_ns;
+	arrears->off_cpu_ns = 0;
+	return room_ns;
+}
+
+void rls_arrears_off_cpu(struct rls_arrears *arrears, uint64_t ns)
+{
+	arrears->off_cpu_ns += ns;
+}
+
+uint64_t rls_arrears_charge(struct rls_arrears *arrears, enum rls_category category,
+			    uint64_t now_ns, uint64_t cost_ns, bool spills)
+{
+	uint64_t *owed_ns = &arrears->owed_ns[category], room_ns = take_room(arrears, now_ns), charged_ns;
+
+	if (spills && cost_ns > room_ns) {
+		arrears->spilt_ns += cost_ns - room_ns;
+		cost_ns = room_ns;
+	}
+	*owed_ns += cost_ns;
+	charged_ns = *owed_ns < room_ns ? *owed_ns : room_ns;
+	*owed_ns -= charged_ns;
+	return charged_ns + pay_spilt(arrears, room_ns - charged_ns);
+}

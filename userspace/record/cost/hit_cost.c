@@ -1,0 +1,132 @@
+#include "userspace/record/cost/hit_cost.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/base/grow.h"
+
+/* A mean of hits that none has without a single step among them. */
+#define STEPPED_NS 4000
+/* A piece is charged a spill only where other hits cost so many times as much: not between the windows of a budget.
+ * (Training jobs: 30 times and more.) What was charged counts for no longer than a few pieces. */
+#define SPILL_ROOM_TIMES 4
+#define SPILL_ROOM_PIECES 64
+
+int rls_charge_set_factor(struct rls_living_process *process, rls_string_id operation,
+			  double factor, double spill_ns)
+{
+	if (rls_grow(&process->factors, &process->factor_room, process->factor_count))
+		return -ENOMEM;
+	process->factors[process->factor_count++] =
+		(struct rls_operation_factor){ operation, factor, spill_ns };
+	return 0;
+}
+
+int rls_charge_copy_factors(struct rls_living_process *process,
+			    const struct rls_living_process *from)
+{
+	rls_charge_forget_factors(process);
+	process->cost_factor = from->cost_factor;
+	for (size_t i = 0; i < from->factor_count; i++) {
+		int r = rls_charge_set_factor(process, from->factors[i].operation,
+					      from->factors[i].factor, from->factors[i].spill_ns);
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+void rls_charge_forget_factors(struct rls_living_process *process)
+{
+	free(process->factors);
+	process->factors = NULL;
+	process->factor_count = process->factor_room = 0;
+	process->cost_factor = 0;
+}
+
+static const struct rls_operation_factor *find_own(const struct rls_living_process *process,
+						   rls_string_id operation)
+{
+	for (size_t i = 0; i < process->factor_count; i++) {
+		if (process->factors[i].operation == operation)
+			return &process->factors[i];
+	}
+	return NULL;
+}
+
+static uint64_t take_spill(const struct rls_operation_factor *own, struct rls_living_thread *thread)
+{
+	double room_ns = thread->spill_room_ns, needed_ns;
+
+	if (!own || !(own->spill_ns > 0))
+		return 0;
+	needed_ns = SPILL_ROOM_TIMES * own->spill_ns;
+	room_ns = fmin(room_ns, SPILL_ROOM_PIECES * needed_ns);
+	thread->spill_room_ns = fmax(room_ns - needed_ns, 0);
+	return room_ns < needed_ns ? 0 : (uint64_t)round(own->spill_ns);
+}
+
+int rls_charge_turn(const struct rls_living_process *process, struct rls_living_thread *thread,
+		    const struct rls_queued_edge *edge, uint64_t *spilt_ns)
+{
+	rls_string_id ended = thread->turned_operation;
+
+	*spilt_ns = 0;
+	thread->turned_operation = edge->now;
+	if (!process->factor_count)
+		return 0;
+	if (!edge->gap)
+		*spilt_ns = take_spill(find_own(process, ended), thread);
+	return rls_edge_queue_add(&thread->edges, edge);
+}
+
+/* Helpers work for the annotated thread (inherit.h). */
+static struct rls_living_thread *find_source(const struct rls_living_process *process,
+					     struct rls_living_thread *thread)
+{
+	if (!thread || thread->annotated || !process->annotated_tid)
+		return thread;
+	return rls_index_map_get(&process->threads, process->annotated_tid, 0);
+}
+
+static double find_factor(const struct rls_living_process *process,
+			  struct rls_living_thread *thread, uint64_t time_ns)
+{
+	const struct rls_operation_factor *own = NULL;
+	struct rls_living_thread *source;
+	struct rls_queued_edge edge;
+
+	if (!process->factor_count)
+		return process->cost_factor;
+	source = find_source(process, thread);
+	while (source && source == thread && rls_edge_queue_take(&source->edges, time_ns, &edge))
+		source->charged_operation = edge.now;
+	if (source)
+		own = find_own(process, source->charged_operation);
+	return own ? own->factor : process->cost_factor;
+}
+
+uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_thread *thread, double excess_ns,
+		    const struct rls_wire_pile *pile, enum rls_category category, uint64_t time_ns)
+{
+	double factor = process ? find_factor(process, thread, time_ns) : 0;
+	double own_ns = thread ? rls_density_cost(&thread->density, excess_ns, time_ns, pile) : pile->cost_ns;
+	uint64_t cost_ns = (uint64_t)round(factor > 0 ? factor * own_ns : own_ns);
+
+	if (thread)
+		rls_arrears_off_cpu(&thread->arrears, pile->off_cpu_ns);
+	if (thread && pile->hits)
+		cost_ns = rls_arrears_charge(&thread->arrears, category, time_ns, cost_ns,
+					     pile->cost_ns / pile->hits > STEPPED_NS);
+	if (thread)
+		thread->spill_room_ns += (double)cost_ns;
+	return cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;
+}
+
+void rls_charge_sample(struct rls_living_thread *thread, enum rls_category category,
+		       uint32_t cost_ns)
+{
+	thread->arrears.owed_ns[category] += cost_ns;
+}

@@ -1,0 +1,593 @@
+#include "userspace/record/events/translate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/index_map.h"
+#include "userspace/annotate/foreign_ranges.h"
+#include "userspace/record/cost/hit_cost.h"
+#include "userspace/record/events/event_sink.h"
+#include "userspace/record/events/operation_inherit.h"
+#include "userspace/record/events/thread_table.h"
+
+struct rls_translator {
+	struct rls_event_sink sink;
+	struct rls_process_watcher watcher;
+	struct rls_living living;
+	double excess_ns;
+	uint64_t ignored;
+};
+
+static int add_phase(struct rls_translator *translator, struct rls_living_process *process, uint64_t time_ns,
+		     rls_string_id phase)
+{
+	struct rls_event event = rls_event_at(RLS_EVENT_PHASE, process->event.pid, 0, time_ns);
+
+	process->phase = phase;
+	event.phase.phase = phase;
+	return rls_emit(&translator->sink, &event);
+}
+
+/* category: what the thread was in until now. */
+static int add_pile(struct rls_translator *translator, const struct rls_wire_header *header,
+		    const struct rls_wire_pile *pile, enum rls_category category)
+{
+	const struct rls_living_process *process = rls_living_find(&translator->living, header->pid);
+	struct rls_living_thread *thread =
+		process ? rls_index_map_get(&process->threads, header->tid, 0) : NULL;
+	struct rls_wire_pile charged = *pile;
+
+	charged.cost_ns = rls_charge(process, thread, translator->excess_ns, pile, category, header->time_ns);
+	return rls_emit_pile(&translator->sink, header, &charged);
+}
+
+/* The thread's operations have changed: edge has all but what is the innermost since. */
+static int turn(struct rls_translator *translator, struct rls_living_process *process,
+		struct rls_living_thread *thread, struct rls_queued_edge edge)
+{
+	struct rls_event spill = rls_event_at(RLS_EVENT_HITS, process->event.pid, thread->tid, edge.time_ns);
+	int r = rls_inherit_after(&translator->sink, process, thread, edge.time_ns);
+
+	thread->operations_since_ns = edge.time_ns;
+	edge.now = rls_operation_stack_innermost(&thread->operations);
+	if (!r)
+		r = rls_charge_turn(process, thread, &edge, &spill.hits.cost_ns);
+	if (!r && spill.hits.cost_ns)
+		r = rls_emit(&translator->sink, &spill);
+	if (!r && translator->watcher.turned)
+		r = translator->watcher.turned(translator->watcher.context, thread->tid, &edge);
+	return r;
+}
+
+/* ---- one function per record kind ---- */
+
+static int on_category(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_category *record = data;
+	int r = 0;
+
+	/* A thread's first: what it was in before is known when it has inherited that, and its
+	 * fork may have been lost. */
+	if (record->header.sequence == 1 && record->from)
+		r = rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
+				      record->header.time_ns - 1, record->from);
+	/* In the order of event_order.h, so that nothing is left to sort. */
+	if (!r)
+		r = rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
+				      record->header.time_ns, record->category);
+	return r ? r : add_pile(translator, &record->header, &record->pile,
+			    record->from < RLS_CATEGORY_MAX ? record->from : RLS_CATEGORY_UNKNOWN);
+}
+
+static int on_thread(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_thread *record = data;
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	int r = rls_living_thread(&translator->living, record->header.pid, record->header.tid, &process, &thread);
+
+	if (r)
+		return r;
+	thread->announced = true;
+	if (!thread->annotated)
+		thread->inherits_since_ns = record->header.time_ns;
+	r = rls_emit_thread(&translator->sink, record->header.pid, record->header.tid,
+			    record->ns_tid, record->header.time_ns, record->comm);
+	if (r || !record->category)
+		return r;
+	return rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
+				 record->header.time_ns, record->category);
+}
+
+/* The child's description begins as its parent's; its thread goes on where the parent's was. */
+static int describe_child(struct rls_translator *translator, const struct rls_wire_fork *record,
+			  const struct rls_living_process *parent)
+{
+	struct rls_event event = parent->event;
+	int r;
+
+	event.kind = RLS_EVENT_PROCESS;
+	event.pid = record->child_pid;
+	event.tid = 0;
+	event.time_ns = record->header.time_ns;
+	event.process.ppid = record->header.pid;
+	event.process.ns_pid = record->child_ns_pid == record->child_pid ? 0 : record->child_ns_pid;
+	r = rls_emit_intern(&translator->sink, record->comm, strnlen(record->comm, sizeof(record->comm)),
+		   &event.process.name);
+	return r ? r : rls_translator_describe(translator, &event);
+}
+
+static int on_fork(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_fork *record = data;
+	uint64_t time_ns = record->header.time_ns;
+	struct rls_living_process *parent, *child;
+	struct rls_living_thread *parent_thread, *thread;
+	int r;
+
+	if (record->child_pid != record->header.pid) /* the number may have been used before */
+		rls_living_forget_process(&translator->living, record->child_pid);
+	r = rls_living_thread(&translator->living, record->header.pid, record->header.tid, &parent, &parent_thread);
+	if (!r)
+		r = describe_child(translator, record, parent);
+	if (!r)
+		r = rls_living_thread(&translator->living, record->child_pid, record->child_pid, &child, &thread);
+	if (!r)
+		r = rls_emit_thread(&translator->sink, record->child_pid, record->child_pid,
+			       record->child_ns_pid, time_ns, record->comm);
+	if (r)
+		return r;
+	r = rls_charge_copy_factors(child, parent);
+	if (!r && parent->phase)
+		r = add_phase(translator, child, time_ns, parent->phase);
+	thread->operations = parent_thread->operations;
+	thread->charged_operation = rls_operation_stack_innermost(&thread->operations);
+	thread->turned_operation = thread->charged_operation;
+	thread->announced = true;
+	thread->annotated = parent_thread->annotated;
+	child->annotated_tid = thread->annotated ? thread->tid : 0;
+	if (!r && thread->operations.count)
+		r = rls_emit_operation(&translator->sink, record->child_pid, thread, time_ns);
+	if (!r && record->category)
+		r = rls_emit_category(&translator->sink, record->child_pid, record->child_pid, time_ns,
+				 record->category);
+	if (!r && translator->watcher.forked)
+		translator->watcher.forked(translator->watcher.context, record->header.pid,
+					   record->child_pid, time_ns);
+	return r;
+}
+
+/* One thread is left, the one that called; from now on it has the process's number. */
+static int keep_first_thread(struct rls_translator *translator, struct rls_living_process *process,
+			     const struct rls_wire_header *header)
+{
+	if (header->tid == header->pid)
+		return 0;
+	rls_living_forget_thread(process, header->tid);
+	return rls_emit_thread_end(&translator->sink, header->pid, header->tid, header->time_ns);
+}
+
+static int on_exec(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_exec *record = data;
+	uint32_t pid = record->header.pid;
+	uint64_t time_ns = record->header.time_ns;
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	int r = rls_living_thread(&translator->living, pid, pid, &process, &thread);
+
+	if (!r)
+		r = keep_first_thread(translator, process, &record->header);
+	if (r)
+		return r;
+	rls_index_map_free(&process->names);
+	process->names = (struct rls_index_map){ 0 };
+	memset(&thread->operations, 0, sizeof(thread->operations));
+	thread->announced = true;
+	thread->annotated = false;
+	process->annotated_tid = 0;
+	r = rls_emit_thread(&translator->sink, pid, pid, process->event.process.ns_pid, time_ns, record->comm);
+	rls_edge_queue_clear(&thread->edges);
+	thread->charged_operation = thread->turned_operation = 0;
+	if (!r)
+		r = rls_emit_operation(&translator->sink, pid, thread, time_ns);
+	if (!r)
+		r = add_phase(translator, process, time_ns, 0);
+	if (!r)
+		r = rls_emit_category(&translator->sink, pid, pid, time_ns, RLS_CATEGORY_UNKNOWN);
+	if (!r && translator->watcher.execed)
+		translator->watcher.execed(translator->watcher.context, pid, time_ns);
+	return r;
+}
+
+static int on_thread_exit(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_exit *record = data;
+	const struct rls_wire_header *header = &record->header;
+	struct rls_living_process *process = rls_living_find(&translator->living, header->pid);
+	struct rls_living_thread *thread;
+	struct rls_event event;
+	int r = 0;
+
+	thread = process ? rls_index_map_get(&process->threads, header->tid, 0) : NULL;
+	if (record->traced || thread) {
+		if (thread)
+			r = rls_inherit_last(&translator->sink, process, thread);
+		if (!r)
+			r = add_pile(translator, header, &record->pile, RLS_CATEGORY_UNKNOWN);
+		if (!r)
+			r = rls_emit_thread_end(&translator->sink, header->pid, header->tid, header->time_ns);
+		if (process)
+			rls_living_forget_thread(process, header->tid);
+	}
+	if (r || !record->process_over)
+		return r;
+	event = rls_event_at(RLS_EVENT_PROCESS_END, header->pid, 0, header->time_ns);
+	r = rls_emit(&translator->sink, &event);
+	rls_living_forget_process(&translator->living, header->pid);
+	if (!r && translator->watcher.ended)
+		translator->watcher.ended(translator->watcher.context, header->pid, header->time_ns);
+	return r;
+}
+
+static int learn_name(struct rls_translator *translator, uint32_t pid, uint64_t address,
+		      const char *text, size_t length, rls_string_id *out)
+{
+	struct rls_living_process *process;
+	rls_string_id id;
+	int r = rls_living_process(&translator->living, pid, &process);
+
+	if (!r)
+		r = rls_emit_intern(&translator->sink, text, length, &id);
+	if (!r)
+		r = rls_index_map_put(&process->names, address, 0, (void *)(uintptr_t)(id + 1UL));
+	if (!r)
+		*out = id;
+	return r;
+}
+
+static int on_name(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_name *record = data;
+	size_t length = record->length < sizeof(record->text) ? record->length :
+								sizeof(record->text);
+	rls_string_id ignored;
+
+	return learn_name(translator, record->header.pid, record->address, record->text, length,
+			  &ignored);
+}
+
+static int rename_process(struct rls_translator *translator, struct rls_living_process *process,
+			  uint64_t time_ns, rls_string_id name)
+{
+	struct rls_event event = process->event;
+
+	if (!event.kind)
+		return 0; /* not described yet: whoever does knows better */
+	event.time_ns = time_ns;
+	event.process.name = name;
+	return rls_translator_describe(translator, &event);
+}
+
+/* An edge whose name is known: the thread's stack after it, or the process's phase. */
+static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
+		      const struct rls_edge *edge, rls_string_id name)
+{
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	int r = rls_living_thread(&translator->living, pid, tid, &process, &thread);
+
+	if (r)
+		return r;
+	if (edge->kind == RLS_EDGE_PUSH || edge->kind == RLS_EDGE_POP)
+		r = rls_inherit_before(&translator->sink, process, thread, edge->time_ns);
+	if (r)
+		return r;
+	switch (edge->kind) {
+	case RLS_EDGE_PUSH:
+		rls_operation_stack_push(&thread->operations, edge->depth, name);
+		break;
+	case RLS_EDGE_POP:
+		rls_operation_stack_pop(&thread->operations, edge->depth);
+		break;
+	case RLS_EDGE_PHASE:
+		return add_phase(translator, process, edge->time_ns, name);
+	case RLS_EDGE_PROCESS_NAME:
+		return rename_process(translator, process, edge->time_ns, name);
+	default:
+		translator->ignored++;
+		return 0;
+	}
+	return turn(translator, process, thread, (struct rls_queued_edge){ .time_ns = edge->time_ns });
+}
+
+static int apply_stack_entry(struct rls_translator *translator, const struct rls_wire_edge *record,
+			     rls_string_id name)
+{
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	int r = rls_living_thread(&translator->living, record->header.pid, record->header.tid, &process, &thread);
+
+	if (r)
+		return r;
+	if (!record->depth && !thread->annotated)
+		return 0; /* it has annotated, but is in no operation */
+	if (record->depth <= 1)
+		r = rls_inherit_before(&translator->sink, process, thread, record->header.time_ns);
+	if (r)
+		return r;
+	if (record->depth <= 1)
+		rls_operation_stack_clear_annotations(&thread->operations);
+	rls_operation_stack_push(&thread->operations, record->depth, name);
+	if (!(record->header.flags & RLS_WIRE_STACK_END))
+		return 0;
+	return turn(translator, process, thread,
+		    (struct rls_queued_edge){ .time_ns = record->header.time_ns, .gap = true });
+}
+
+static int on_edge(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_edge *record = data;
+	struct rls_edge edge = { .time_ns = record->header.time_ns, .name = record->name,
+				 .kind = record->edge, .depth = record->depth };
+	struct rls_living_process *process;
+	uintptr_t known;
+	rls_string_id name;
+	int r = rls_living_process(&translator->living, record->header.pid, &process);
+
+	if (r)
+		return r;
+	known = (uintptr_t)rls_index_map_get(&process->names, record->name, 0);
+	name = known ? (rls_string_id)(known - 1) : 0;
+	if (record->name && !known) {
+		/* Its text was lost or unreadable: an operation all the same. */
+		r = rls_emit_intern(&translator->sink, "(unreadable)", strlen("(unreadable)"), &name);
+		if (r)
+			return r;
+	}
+	if (record->edge == RLS_WIRE_EDGE_STACK)
+		return apply_stack_entry(translator, record, name);
+	return apply_edge(translator, record->header.pid, record->header.tid, &edge, name);
+}
+
+/* The library's own ranges are not the user's operations. *seen: something has changed. */
+static int push_range(struct rls_translator *translator, struct rls_living_process *process,
+		      struct rls_living_thread *thread,
+		      const struct rls_wire_range *record, bool *seen)
+{
+	char text[RLS_WIRE_NAME_BYTES];
+	rls_string_id name;
+	int r;
+
+	memcpy(text, record->text, sizeof(text));
+	text[record->length < sizeof(text) ? record->length : sizeof(text) - 1] = '\0';
+	*seen = true;
+	if (!rls_range_is_library_own(text)) {
+		r = rls_emit_intern(&translator->sink, text, strlen(text), &name);
+		if (!r)
+			r = rls_inherit_before(&translator->sink, process, thread,
+					       record->header.time_ns);
+		if (!r)
+			rls_operation_stack_push_range(&thread->operations, name, record->token);
+		return r;
+	}
+	if (record->token) { /* whatever had it is over; its own pop will find nothing to end */
+		*seen = rls_operation_stack_pop_range(&thread->operations, record->token);
+	} else {
+		rls_operation_stack_push_hidden(&thread->operations);
+		*seen = false;
+	}
+	return 0;
+}
+
+static int on_range(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_range *record = data;
+	const struct rls_wire_header *header = &record->header;
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	bool seen = false, lost = header->flags & RLS_WIRE_RANGE_AFTER_LOSS;
+	int r = rls_living_thread(&translator->living, header->pid, header->tid, &process, &thread);
+
+	if (!r && lost) /* none, rather than one that may be over */
+		rls_operation_stack_clear_ranges(&thread->operations);
+	if (!r && header->kind == RLS_WIRE_RANGE_PUSH)
+		r = push_range(translator, process, thread, record, &seen);
+	else if (!r && thread->annotated) /* false too when it was begun before recording */
+		seen = rls_operation_stack_pop_range(&thread->operations, record->token);
+	if (!r && lost && thread->annotated)
+		seen = true;
+	if (r || !seen)
+		return r;
+	return turn(translator, process, thread,
+		    (struct rls_queued_edge){ .time_ns = header->time_ns, .gap = lost, .hit = true });
+}
+
+static int on_loss(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_loss *record = data;
+
+	return rls_emit_category(&translator->sink, record->header.pid, record->header.tid, record->since_ns,
+			    RLS_CATEGORY_UNKNOWN);
+}
+
+static int on_final(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_final *record = data;
+	struct rls_living_process *process;
+	struct rls_living_thread *thread;
+	int r = rls_living_thread(&translator->living, record->header.pid, record->header.tid,
+				  &process, &thread);
+
+	if (!r)
+		r = rls_inherit_last(&translator->sink, process, thread);
+	if (!r)
+		r = add_pile(translator, &record->header, &record->pile, RLS_CATEGORY_UNKNOWN);
+	if (!r && translator->watcher.final)
+		translator->watcher.final(translator->watcher.context, record);
+	return r;
+}
+
+/* What it tells of the thread's category is for record/guess.h. */
+static int on_look(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_look *record = data;
+
+	return add_pile(translator, &record->header, &record->pile, RLS_CATEGORY_UNKNOWN);
+}
+
+static const struct {
+	size_t size;
+	int (*handle)(struct rls_translator *translator, const void *data);
+} handlers[] = {
+	[RLS_WIRE_CATEGORY] = { sizeof(struct rls_wire_category), on_category },
+	[RLS_WIRE_THREAD] = { sizeof(struct rls_wire_thread), on_thread },
+	[RLS_WIRE_FORK] = { sizeof(struct rls_wire_fork), on_fork },
+	[RLS_WIRE_EXEC] = { sizeof(struct rls_wire_exec), on_exec },
+	[RLS_WIRE_THREAD_EXIT] = { sizeof(struct rls_wire_exit), on_thread_exit },
+	[RLS_WIRE_NAME] = { sizeof(struct rls_wire_name), on_name },
+	[RLS_WIRE_EDGE] = { sizeof(struct rls_wire_edge), on_edge },
+	[RLS_WIRE_RANGE_PUSH] = { sizeof(struct rls_wire_range), on_range },
+	[RLS_WIRE_RANGE_POP] = { sizeof(struct rls_wire_range), on_range },
+	[RLS_WIRE_LOSS] = { sizeof(struct rls_wire_loss), on_loss },
+	[RLS_WIRE_FINAL] = { sizeof(struct rls_wire_final), on_final },
+	[RLS_WIRE_LOOK] = { sizeof(struct rls_wire_look), on_look },
+};
+
+/* ---- the door ---- */
+
+int rls_translator_new(const struct rls_event_sink *sink, const struct rls_process_watcher *watcher,
+		       struct rls_translator **out)
+{
+	struct rls_translator *translator = calloc(1, sizeof(*translator));
+
+	if (!translator)
+		return -ENOMEM;
+	translator->sink = *sink;
+	translator->watcher = *watcher;
+	*out = translator;
+	return 0;
+}
+
+void rls_translator_free(struct rls_translator *translator)
+{
+	if (!translator)
+		return;
+	rls_living_clear(&translator->living);
+	free(translator);
+}
+
+int rls_translate(struct rls_translator *translator, const struct rls_wire_header *record,
+		  size_t size)
+{
+	size_t kinds = sizeof(handlers) / sizeof(handlers[0]);
+
+	if (size < sizeof(*record) || record->kind >= kinds || !handlers[record->kind].handle ||
+	    size < handlers[record->kind].size) {
+		translator->ignored++;
+		return 0;
+	}
+	return handlers[record->kind].handle(translator, record);
+}
+
+void rls_translator_set_excess(struct rls_translator *translator, double excess_ns)
+{
+	translator->excess_ns = excess_ns;
+}
+
+int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t pid, double factor)
+{
+	struct rls_living_process *process;
+	int r = rls_living_process(&translator->living, pid, &process);
+
+	if (r)
+		return r;
+	rls_charge_forget_factors(process);
+	process->cost_factor = factor;
+	return 0;
+}
+
+int rls_translator_set_operation_factor(struct rls_translator *translator, uint32_t pid,
+					const char *operation, double factor, double spill_ns)
+{
+	struct rls_living_process *process;
+	rls_string_id id;
+	int r = rls_living_process(&translator->living, pid, &process);
+
+	if (!r)
+		r = rls_emit_intern(&translator->sink, operation, strlen(operation), &id);
+	return r ? r : rls_charge_set_factor(process, id, factor, spill_ns);
+}
+
+void rls_translator_sampled(const struct rls_translator *translator, uint32_t pid, uint32_t tid,
+			    unsigned int category, uint32_t cost_ns)
+{
+	const struct rls_living_process *process = rls_living_find(&translator->living, pid);
+	struct rls_living_thread *thread =
+		process ? rls_index_map_get(&process->threads, tid, 0) : NULL;
+
+	if (thread && category < RLS_CATEGORY_MAX)
+		rls_charge_sample(thread, category, cost_ns);
+}
+
+int rls_translator_describe(struct rls_translator *translator, const struct rls_event *event)
+{
+	struct rls_living_process *process;
+	int r = rls_living_process(&translator->living, event->pid, &process);
+
+	if (r)
+		return r;
+	process->event = *event;
+	return rls_emit(&translator->sink, event);
+}
+
+const struct rls_event *rls_translator_process(const struct rls_translator *translator,
+					       uint32_t pid)
+{
+	const struct rls_living_process *process = rls_living_find(&translator->living, pid);
+
+	return process && process->event.kind ? &process->event : NULL;
+}
+
+int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
+			    const struct rls_edge *edge, const char *name, size_t name_bytes)
+{
+	rls_string_id id = 0;
+	int r = 0;
+
+	if (edge->name)
+		r = learn_name(translator, pid, edge->name, name, name_bytes, &id);
+	return r ? r : apply_edge(translator, pid, tid, edge, id);
+}
+
+bool rls_translator_knows(const struct rls_translator *translator, uint32_t pid, uint32_t tid)
+{
+	const struct rls_living_process *process = rls_living_find(&translator->living, pid);
+
+	return process && (tid == pid || rls_index_map_get(&process->threads, tid, 0));
+}
+
+int rls_translator_each_thread(const struct rls_translator *translator,
+			       int (*visit)(void *context, uint32_t pid, uint32_t tid),
+			       void *context)
+{
+	const struct rls_living *living = &translator->living;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < living->count; i++) {
+		const struct rls_living_process *process = living->all[i];
+		uint32_t pid = process->event.pid;
+
+		r = visit(context, pid, pid);
+		for (const struct rls_living_thread *thread = process->all_threads; !r && thread;
+		     thread = thread->next)
+			r = thread->tid == pid ? 0 : visit(context, pid, thread->tid);
+	}
+	return r;
+}
+
+uint64_t rls_translator_ignored(const struct rls_translator *translator)
+{
+	return translator->ignored;
+}

@@ -1,0 +1,84 @@
+/* Translate: kernel records (bpf/wire.h) become events (analysis/event/event.h).
+ *
+ *     ring buffers ──rls_translate──▶ sink (trace writer) 
+ *                          │
+ *                          └──▶ watcher: what the recorder must act on (fork, exec, end)
+ *
+ * Keeps what the kernel side sends in pieces: names by address, each thread's operations
+ * (from our annotations and from other people's ranges, innermost last), each process's
+ * description. What ends is forgotten, so memory follows the living.
+ * One thread. Records are the kernel's, but names in them are the target's.
+ */
+#ifndef RLS_TRANSLATE_H
+#define RLS_TRANSLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/event/event.h"
+#include "bpf/wire.h"
+#include "userspace/annotate/annotate_wire.h"
+#include "userspace/record/events/event_sink.h"
+
+/* Each may be NULL. */
+struct rls_process_watcher {
+	void (*forked)(void *context, uint32_t parent, uint32_t child, uint64_t time_ns);
+	void (*execed)(void *context, uint32_t pid, uint64_t time_ns);
+	void (*ended)(void *context, uint32_t pid, uint64_t time_ns);
+	/* A thread's annotation record as far as the kernel side has read it. */
+	void (*final)(void *context, const struct rls_wire_final *final);
+	/* A thread's innermost operation, of its own doing, told before the hits after it. 0 or
+	 * -errno, which stops translation. */
+	int (*turned)(void *context, uint32_t tid, const struct rls_queued_edge *edge);
+	void *context;
+};
+
+struct rls_translator;
+
+int rls_translator_new(const struct rls_event_sink *sink, const struct rls_process_watcher *watcher,
+		       struct rls_translator **out);
+void rls_translator_free(struct rls_translator *translator);
+
+/* One record. Unknown kinds and impossible sizes are ignored and counted. 0 or -errno. */
+int rls_translate(struct rls_translator *translator, const struct rls_wire_header *record,
+		  size_t size);
+
+/* How much more the calibration says of a hit than it costs amid hot code (density.h); 0, as at first: what it
+ * says is charged as it is. */
+void rls_translator_set_excess(struct rls_translator *translator, double excess_ns);
+
+/* What the process's hits cost is this share of what the calibration says; its children's
+ * too, those that it forks from now on. 0 or -ENOMEM. */
+int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t pid, double factor);
+/* The same of hits in one operation, after that, and what others' hits cost each piece of it (charge.h);
+ * "": outside any. */
+int rls_translator_set_operation_factor(struct rls_translator *translator, uint32_t pid,
+					const char *operation, double factor, double spill_ns);
+
+/* A sample of a thread was taken while it was in that category, and cost it so much: what its hits
+ * are charged from now on has that in it. Threads that are not known are charged nothing. */
+void rls_translator_sampled(const struct rls_translator *translator, uint32_t pid, uint32_t tid,
+			    unsigned int category, uint32_t cost_ns);
+
+/* Announces a process, or describes it anew: the event (kind PROCESS) is added and kept. */
+int rls_translator_describe(struct rls_translator *translator, const struct rls_event *process);
+/* The event last added for it, or NULL. */
+const struct rls_event *rls_translator_process(const struct rls_translator *translator,
+					       uint32_t pid);
+
+/* Edges that the recorder read from the target's memory itself, as the kernel side would
+ * have sent them. name is the text of edge->name. */
+int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
+			    const struct rls_edge *edge, const char *name, size_t name_bytes);
+
+/* Whether a thread is known and has not ended; the first one stands for its process. */
+bool rls_translator_knows(const struct rls_translator *translator, uint32_t pid, uint32_t tid);
+/* Calls visit for each of those until it returns other than 0, which is returned. */
+int rls_translator_each_thread(const struct rls_translator *translator,
+			       int (*visit)(void *context, uint32_t pid, uint32_t tid),
+			       void *context);
+
+uint64_t rls_translator_ignored(const struct rls_translator *translator);
+
+#endif

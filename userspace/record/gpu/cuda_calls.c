@@ -1,0 +1,257 @@
+#include "userspace/record/gpu/cuda_calls.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/grow.h"
+#include "userspace/record/events/event_sink.h"
+
+/* Calls open in one another on one thread, through callbacks; deeper ones are not told of. */
+#define OPEN_MAX 8
+#define KEPT_NS 2000000000ULL   /* a thread after its end */
+
+struct rls_cuda_site {
+	rls_string_id name;
+	bool launches;
+};
+
+struct open_call {
+	const struct rls_cuda_site *site;
+	uint64_t start_ns;
+	uint32_t sequence;              /* of its entry */
+	uint16_t depth;                 /* of the thread's frames inside it */
+	bool called_back;               /* other events have come between */
+};
+
+struct rls_cuda_thread {
+	unsigned int count;
+	struct open_call open[OPEN_MAX];
+};
+
+static void free_values(struct rls_index_map *map)
+{
+	for (size_t i = 0; i < map->capacity; i++)
+		free(map->entries[i].value);
+	rls_index_map_free(map);
+	*map = (struct rls_index_map){ 0 };
+}
+
+void rls_cuda_calls_clear(struct rls_cuda_calls *calls)
+{
+	free_values(&calls->sites);
+	free_values(&calls->threads);
+	free_values(&calls->costs);
+	rls_index_map_free(&calls->armed);
+	rls_index_map_free(&calls->callers);
+	free(calls->ended);
+}
+
+/* What starts work on a GPU; a host function runs on the CPU. */
+static bool is_launch(const char *name)
+{
+	return strstr(name, "Launch") && !strstr(name, "HostFunc");
+}
+
+int rls_cuda_calls_site(struct rls_cuda_calls *calls, uint32_t site, const char *name)
+{
+	struct rls_event_sink sink = rls_trace_output_sink(calls->output);
+	struct rls_cuda_site *made = malloc(sizeof(*made));
+	int r;
+
+	if (!made)
+		return -ENOMEM;
+	made->launches = is_launch(name);
+	/* Of several names at one address ("cuMemFree and 1 more") the first. */
+	r = rls_emit_intern(&sink, name, strcspn(name, " "), &made->name);
+	if (!r) {
+		free(rls_index_map_get(&calls->sites, site, 0));
+		r = rls_index_map_put(&calls->sites, site, 0, made);
+	}
+	if (r)
+		free(made);
+	return r;
+}
+
+void rls_cuda_calls_tell(struct rls_cuda_calls *calls,
+			 int (*told)(void *context, rls_string_id name, uint64_t start_ns,
+				     uint64_t duration_ns),
+			 void *context)
+{
+	calls->told = told;
+	calls->told_context = context;
+}
+
+/* ---- what CUPTI costs ---- */
+
+int rls_cuda_calls_set_cost(struct rls_cuda_calls *calls, uint32_t pid, const char *name,
+			    uint64_t cost_ns)
+{
+	struct rls_event_sink sink = rls_trace_output_sink(calls->output);
+	uint64_t *known, *made;
+	rls_string_id id;
+	int r = rls_emit_intern(&sink, name, strlen(name), &id);
+
+	if (r)
+		return r;
+	known = rls_index_map_get(&calls->costs, pid, id);
+	if (known) {
+		*known = cost_ns;
+		return 0;
+	}
+	made = malloc(sizeof(*made));
+	if (!made)
+		return -ENOMEM;
+	*made = cost_ns;
+	r = rls_index_map_put(&calls->costs, pid, id, made);
+	if (r)
+		free(made);
+	return r;
+}
+
+int rls_cuda_calls_arm(struct rls_cuda_calls *calls, uint32_t pid, bool armed)
+{
+	if (armed)
+		return rls_index_map_put(&calls->armed, pid, 0, calls);
+	rls_index_map_remove(&calls->armed, pid, 0);
+	return 0;
+}
+
+bool rls_cuda_calls_made(const struct rls_cuda_calls *calls, uint32_t pid)
+{
+	return rls_index_map_get(&calls->callers, pid, 0);
+}
+
+/* Never more than the call took. */
+static int tell_cost(struct rls_cuda_calls *calls, const struct rls_event *call)
+{
+	struct rls_event event = rls_event_at(RLS_EVENT_HITS, call->pid, call->tid, call->time_ns);
+	const uint64_t *cost_ns = rls_index_map_get(&calls->costs, call->pid, call->cuda_call.name);
+
+	if (!cost_ns || !rls_index_map_get(&calls->armed, call->pid, 0))
+		return 0;
+	event.hits.cost_ns = *cost_ns < call->cuda_call.duration_ns ? *cost_ns :
+								      call->cuda_call.duration_ns;
+	return rls_trace_output_add(calls->output, &event);
+}
+
+/* ---- calls ---- */
+
+static int thread_get(struct rls_cuda_calls *calls, const struct rls_wire_header *header,
+		      struct rls_cuda_thread **out)
+{
+	struct rls_cuda_thread *thread = rls_index_map_get(&calls->threads, header->pid, header->tid);
+	int r;
+
+	if (!thread) {
+		thread = calloc(1, sizeof(*thread));
+		if (!thread)
+			return -ENOMEM;
+		r = rls_index_map_put(&calls->threads, header->pid, header->tid, thread);
+		if (r) {
+			free(thread);
+			return r;
+		}
+	}
+	*out = thread;
+	return 0;
+}
+
+/* Where nothing called back the exit is the very next event: else some are missing. */
+static bool is_whole(const struct open_call *call, const struct rls_wire_category *record)
+{
+	return call->depth == record->depth + 1 &&
+	       (call->called_back || record->header.sequence == call->sequence + 1) &&
+	       record->header.time_ns >= call->start_ns;
+}
+
+static int tell(struct rls_cuda_calls *calls, const struct open_call *call,
+		const struct rls_wire_category *record)
+{
+	const struct rls_wire_header *header = &record->header;
+	struct rls_event event = rls_event_at(RLS_EVENT_CUDA_CALL, header->pid, header->tid,
+					      header->time_ns);
+	int r;
+
+	event.cuda_call.name = call->site->name;
+	event.cuda_call.duration_ns = header->time_ns - call->start_ns;
+	event.cuda_call.launches = call->site->launches;
+	r = rls_trace_output_add(calls->output, &event);
+	if (!r && !rls_cuda_calls_made(calls, header->pid))
+		r = rls_index_map_put(&calls->callers, header->pid, 0, calls);
+	if (!r)
+		r = tell_cost(calls, &event);
+	if (!r && calls->told)
+		r = calls->told(calls->told_context, call->site->name, call->start_ns,
+				event.cuda_call.duration_ns);
+	return r;
+}
+
+static void enter(struct rls_cuda_thread *thread, const struct rls_cuda_site *site,
+		  const struct rls_wire_category *record)
+{
+	if (thread->count == OPEN_MAX)
+		return;
+	thread->open[thread->count++] = (struct open_call){
+		.site = site,
+		.start_ns = record->header.time_ns,
+		.sequence = record->header.sequence,
+		.depth = record->depth,
+	};
+}
+
+int rls_cuda_calls_add(struct rls_cuda_calls *calls, const struct rls_wire_category *record)
+{
+	bool enters = record->category == RLS_CATEGORY_CUDA_API;
+	const struct rls_cuda_site *site = NULL;
+	struct rls_cuda_thread *thread;
+	int r = 0;
+
+	if (!calls->sites.count || (!enters && record->from != RLS_CATEGORY_CUDA_API))
+		return 0;
+	r = thread_get(calls, &record->header, &thread);
+	if (r)
+		return r;
+	if (enters)
+		site = rls_index_map_get(&calls->sites, record->site, 0);
+	/* Those that this event proves over, one of which it may be the end of. */
+	while (thread->count && thread->open[thread->count - 1].depth > record->depth - (site ? 1 : 0)) {
+		const struct open_call *call = &thread->open[--thread->count];
+
+		if (!r && !enters && is_whole(call, record))
+			r = tell(calls, call, record);
+	}
+	if (thread->count)
+		thread->open[thread->count - 1].called_back = true;
+	if (site)
+		enter(thread, site, record);
+	return r;
+}
+
+int rls_cuda_calls_end(struct rls_cuda_calls *calls, const struct rls_wire_header *header)
+{
+	if (!rls_index_map_get(&calls->threads, header->pid, header->tid))
+		return 0;
+	if (rls_grow(&calls->ended, &calls->ended_room, calls->ended_count))
+		return -ENOMEM;
+	calls->ended[calls->ended_count++] =
+		(struct rls_cuda_ended){ header->time_ns, header->pid, header->tid };
+	return 0;
+}
+
+void rls_cuda_calls_tick(struct rls_cuda_calls *calls, uint64_t now_ns)
+{
+	size_t old = 0;
+
+	for (; old < calls->ended_count; old++) {
+		const struct rls_cuda_ended *ended = &calls->ended[old];
+
+		if (now_ns < ended->time_ns + KEPT_NS)
+			break;
+		free(rls_index_map_get(&calls->threads, ended->pid, ended->tid));
+		rls_index_map_remove(&calls->threads, ended->pid, ended->tid);
+	}
+	calls->ended_count -= old;
+	memmove(calls->ended, calls->ended + old, calls->ended_count * sizeof(*calls->ended));
+}

@@ -1,0 +1,631 @@
+#include "userspace/record/gpu/gpu_activity.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/event/bounded.h"
+#include "analysis/base/index_map.h"
+#include "userspace/base/log.h"
+#include "userspace/record/gpu/batch_validate.h"
+#include "userspace/record/gpu/cuda_calls.h"
+#include "userspace/record/gpu/gpu_status.h"
+#include "userspace/record/gpu/gpu_thread.h"
+
+#define NAMES_MAX 65536                 /* told apart; the rest have one name together */
+#define LAUNCHES 65536                  /* of a process, the latest; a power of two */
+#define CLOCK_EVERY_NS 1000000000ULL
+#define CLOCK_GRACE_NS 10000            /* what a GPU's time on our clock may be wrong by */
+#define KEPT_NS 5000000000ULL           /* a process after its end: its last batches come late */
+#define WARNINGS_MAX 8                  /* of one process */
+#define OVERHEAD_SHARE 0.01             /* of the recording: more is worth a word */
+#define CUPTI_LAUNCH_NS 4000            /* armed it takes 2.2 to 4.3 us of a launch, and jobs some more (analysis/correct/cupti_error.h) */
+#define UNLAUNCHED_MANY 100             /* more than was launched before recording, or by a graph */
+
+struct launch {
+	uint32_t correlation;           /* 0: none */
+	uint64_t start_ns;
+};
+
+/* What was left out on the way, since the process began. */
+struct left_out {
+	uint64_t dropped, refused, unpooled, unclaimed;
+};
+
+struct gpu_process {
+	struct gpu_process *next;
+	uint32_t pid;
+	uint64_t ended_ns;              /* 0: lives */
+	struct rls_gpu_threads threads;
+	struct launch *launches;        /* NULL until the first; by the correlation's low bits */
+	uint64_t works;                 /* passed on */
+
+	uint64_t sequence;              /* of the last batch; 0: none yet */
+	struct left_out base, now;      /* before we came; as last told */
+	uint64_t flushed_ns;
+	uint8_t status;                 /* enum rls_cupti_status; 0: not told */
+	unsigned int warnings;
+
+	uint64_t clock_first_ns, clock_told_ns;
+	double clock_first_gap_ns;
+};
+
+struct rls_gpu {
+	struct rls_trace_output *output;
+	const struct rls_translator *translator;
+	struct gpu_process *processes;
+	void (*refresh)(void *context); /* NULL: none */
+	void *refresh_context;
+	struct rls_cuda_calls calls;
+	struct rls_index_map names;     /* hash of a name → string id + 1 */
+	uint64_t start_ns, stop_ns;     /* 0: not yet */
+	bool met;                       /* a batch ever came */
+
+	struct left_out total;          /* of what has ended or begun anew */
+	uint64_t impossible;            /* records that we refused */
+	uint64_t missed;                /* batches, by the gaps between their numbers */
+	uint64_t bad;                   /* batches refused whole */
+	uint64_t unplaced;              /* launches of threads that there are not */
+	uint64_t early, early_ns;       /* work that lies before its launch, and by how much at most */
+	uint64_t unlaunched;            /* work of processes of whose launches none was told */
+	uint64_t launches;              /* told of */
+	uint64_t overhead_ns;           /* CUPTI's own, as far as it tells of it */
+};
+
+/* ---- processes ---- */
+
+static struct gpu_process *find(const struct rls_gpu *gpu, uint32_t pid)
+{
+	struct gpu_process *process = gpu->processes;
+
+	while (process && process->pid != pid)
+		process = process->next;
+	return process;
+}
+
+static uint32_t own_pid(const struct rls_gpu *gpu, uint32_t pid)
+{
+	const struct rls_event *event = rls_translator_process(gpu->translator, pid);
+
+	return event && event->process.ns_pid ? event->process.ns_pid : pid;
+}
+
+static int get(struct rls_gpu *gpu, uint32_t pid, struct gpu_process **out)
+{
+	struct gpu_process *process = find(gpu, pid);
+
+	if (!process) {
+		process = calloc(1, sizeof(*process));
+		if (!process)
+			return -ENOMEM;
+		process->pid = pid;
+		process->threads.pid = pid;
+		process->next = gpu->processes;
+		gpu->processes = process;
+	}
+	process->threads.ns_pid = own_pid(gpu, pid);
+	*out = process;
+	return 0;
+}
+
+static void add_left_out(struct left_out *into, const struct left_out *base,
+			 const struct left_out *now)
+{
+	rls_add_bounded(&into->dropped, now->dropped - base->dropped);
+	rls_add_bounded(&into->refused, now->refused - base->refused);
+	rls_add_bounded(&into->unpooled, now->unpooled - base->unpooled);
+	rls_add_bounded(&into->unclaimed, now->unclaimed - base->unclaimed);
+}
+
+static uint64_t unlaunched(const struct gpu_process *process)
+{
+	return process->launches || process->works < UNLAUNCHED_MANY ? 0 : process->works;
+}
+
+static void process_free(struct rls_gpu *gpu, struct gpu_process *process)
+{
+	gpu->unlaunched += unlaunched(process);
+	rls_cuda_calls_arm(&gpu->calls, process->pid, false);
+	add_left_out(&gpu->total, &process->base, &process->now);
+	rls_gpu_threads_clear(&process->threads);
+	free(process->launches);
+	free(process);
+}
+
+void rls_gpu_tick(struct rls_gpu *gpu, uint64_t now_ns)
+{
+	struct gpu_process **link = &gpu->processes;
+
+	rls_cuda_calls_tick(&gpu->calls, now_ns);
+	while (*link) {
+		struct gpu_process *process = *link;
+
+		if (process->ended_ns && now_ns > process->ended_ns + KEPT_NS) {
+			*link = process->next;
+			process_free(gpu, process);
+		} else {
+			link = &process->next;
+		}
+	}
+}
+
+/* ---- one function per kind of record ---- */
+
+static uint64_t hash_name(const char *text, size_t bytes)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3ULL;
+	return hash;
+}
+
+/* A target that makes names up must not fill our memory with them. */
+static int intern(struct rls_gpu *gpu, const char *text, size_t bytes, rls_string_id *out)
+{
+	struct rls_event_sink sink = rls_trace_output_sink(gpu->output);
+	uint64_t hash = hash_name(text, bytes);
+	uintptr_t known = (uintptr_t)rls_index_map_get(&gpu->names, hash, bytes);
+	int r;
+
+	if (known) {
+		*out = (rls_string_id)(known - 1);
+		return 0;
+	}
+	if (gpu->names.count >= NAMES_MAX)
+		return rls_trace_output_string(gpu->output, "(more names)", out);
+	r = rls_emit_intern(&sink, text, bytes, out);
+	return r ? r : rls_index_map_put(&gpu->names, hash, bytes, (void *)(*out + 1UL));
+}
+
+static struct launch *launch_of(const struct gpu_process *process, uint32_t correlation)
+{
+	return &process->launches[correlation & (LAUNCHES - 1)];
+}
+
+/* A new program's, and CUPTI's after it had left, begin with numbers that were given before. */
+static void forget_launches(struct gpu_process *process)
+{
+	if (process->launches)
+		memset(process->launches, 0, LAUNCHES * sizeof(*process->launches));
+}
+
+/* A thread may have been born, and be gone, since the records of threads were read. Where it is in
+ * /proc no more, what told of it has come by then. */
+static uint32_t find_thread(struct rls_gpu *gpu, struct gpu_process *process, uint32_t ns_tid)
+{
+	uint32_t tid = rls_gpu_threads_find(&process->threads, ns_tid);
+
+	if (tid || !gpu->refresh)
+		return tid;
+	gpu->refresh(gpu->refresh_context);
+	return rls_gpu_threads_find(&process->threads, ns_tid);
+}
+
+/* Not only the runtime's call but the driver's inside it is told of, with one correlation: the
+ * first to come stands for both. */
+static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
+		      const struct rls_batch_record *from, uint64_t now_ns)
+{
+	const struct rls_cupti_record *record = &from->record;
+	struct rls_event event = rls_event_at(RLS_EVENT_LAUNCH, process->pid, 0, record->start_ns);
+	struct launch *launch;
+	int r;
+
+	if (!process->launches)
+		process->launches = calloc(LAUNCHES, sizeof(*process->launches));
+	if (!process->launches)
+		return -ENOMEM;
+	if (record->end_ns > now_ns + CLOCK_GRACE_NS) {
+		gpu->impossible++;
+		return 0;
+	}
+	launch = launch_of(process, record->correlation);
+	if (!record->correlation || launch->correlation == record->correlation)
+		return 0;
+	*launch = (struct launch){ record->correlation, record->start_ns };
+	if (record->start_ns < gpu->start_ns || (gpu->stop_ns && record->start_ns > gpu->stop_ns))
+		return 0;
+	event.tid = find_thread(gpu, process, record->tid);
+	if (!event.tid) {
+		gpu->unplaced++;
+		return 0;
+	}
+	event.launch.correlation = record->correlation;
+	gpu->launches++;
+	r = intern(gpu, from->name, from->name_bytes, &event.launch.name);
+	return r ? r : rls_trace_output_add(gpu->output, &event);
+}
+
+/* How long before its launch it lies; 0 also when that is not known, as it may be told of later. */
+static uint64_t early_ns(const struct gpu_process *process, const struct rls_cupti_record *record)
+{
+	const struct launch *launch = process->launches && record->correlation ?
+					      launch_of(process, record->correlation) :
+					      NULL;
+
+	if (!launch || launch->correlation != record->correlation ||
+	    record->start_ns >= launch->start_ns)
+		return 0;
+	return launch->start_ns - record->start_ns;
+}
+
+static void note_early(struct rls_gpu *gpu, uint64_t ns)
+{
+	gpu->early += ns > 0;
+	if (ns > gpu->early_ns)
+		gpu->early_ns = ns;
+}
+
+static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
+		    const struct rls_batch_record *from, enum rls_gpu_kind kind, uint64_t now_ns)
+{
+	const struct rls_cupti_record *record = &from->record;
+	struct rls_event event;
+	const char *name = from->name;
+	size_t name_bytes = from->name_bytes;
+	uint64_t start_ns = record->start_ns, end_ns = record->end_ns;
+	uint64_t before_ns = early_ns(process, record);
+	int r;
+
+	if (end_ns > now_ns + CLOCK_GRACE_NS || before_ns > RLS_CUPTI_EARLY_NS) {
+		gpu->impossible++;
+		return 0;
+	}
+	if (end_ns <= gpu->start_ns || (gpu->stop_ns && start_ns >= gpu->stop_ns))
+		return 0;
+	if (start_ns < gpu->start_ns)
+		start_ns = gpu->start_ns;
+	if (gpu->stop_ns && end_ns > gpu->stop_ns)
+		end_ns = gpu->stop_ns;
+	if (!name_bytes) {
+		name = rls_gpu_work_name(record);
+		name_bytes = strlen(name);
+	}
+	event = rls_event_at(RLS_EVENT_GPU, process->pid, 0, start_ns);
+	event.gpu.end_ns = end_ns;
+	event.gpu.correlation = record->correlation;
+	event.gpu.device = record->device;
+	event.gpu.stream = record->stream;
+	event.gpu.kind = kind;
+	process->works++;
+	note_early(gpu, before_ns);
+	r = intern(gpu, name, name_bytes, &event.gpu.name);
+	return r ? r : rls_trace_output_add(gpu->output, &event);
+}
+
+static int warn(struct rls_gpu *gpu, uint64_t time_ns, const char *text)
+{
+	rls_warning("%s", text);
+	return rls_trace_output_warning(gpu->output, time_ns, text);
+}
+
+static int take_status(struct rls_gpu *gpu, struct gpu_process *process,
+		       const struct rls_batch_record *from, uint64_t now_ns)
+{
+	bool changed = process->status != from->record.subkind;
+	char text[RLS_GPU_STATUS_BYTES];
+	int r;
+
+	process->status = from->record.subkind;
+	if (changed && process->status == RLS_CUPTI_ARMED)
+		forget_launches(process);
+	r = rls_cuda_calls_arm(&gpu->calls, process->pid, process->status == RLS_CUPTI_ARMED);
+	if (r)
+		return r;
+	if (!changed || process->warnings >= WARNINGS_MAX ||
+	    !rls_gpu_status_text(process->pid, from, text))
+		return 0;
+	process->warnings++;
+	return warn(gpu, now_ns, text);
+}
+
+static int take_record(struct rls_gpu *gpu, struct gpu_process *process,
+		       const struct rls_batch_record *from, uint64_t now_ns)
+{
+	static const enum rls_gpu_kind kinds[] = {
+		[RLS_CUPTI_KERNEL] = RLS_GPU_KERNEL, [RLS_CUPTI_MEMCPY] = RLS_GPU_MEMCPY,
+		[RLS_CUPTI_MEMSET] = RLS_GPU_MEMSET, [RLS_CUPTI_SYNC] = RLS_GPU_SYNC,
+		[RLS_CUPTI_GRAPH] = RLS_GPU_GRAPH,
+	};
+
+	if (from->record.kind == RLS_CUPTI_STATUS)
+		return take_status(gpu, process, from, now_ns);
+	if (!gpu->start_ns)
+		return 0; /* not recording yet */
+	if (from->record.kind == RLS_CUPTI_API)
+		return add_launch(gpu, process, from, now_ns);
+	if (from->record.kind == RLS_CUPTI_OVERHEAD) {
+		rls_add_bounded(&gpu->overhead_ns, from->record.end_ns - from->record.start_ns);
+		return 0;
+	}
+	return add_work(gpu, process, from, kinds[from->record.kind], now_ns);
+}
+
+/* ---- batches ---- */
+
+static bool went_back(const struct left_out *now, const struct left_out *before)
+{
+	return now->dropped < before->dropped || now->refused < before->refused ||
+	       now->unpooled < before->unpooled || now->unclaimed < before->unclaimed;
+}
+
+/* Numbers that go back are a new program's under an old pid. What a process had left out before
+ * its first batch for us was nobody's loss, unless it is its first of all. */
+static void take_totals(struct rls_gpu *gpu, struct gpu_process *process,
+			const struct rls_cupti_batch *header)
+{
+	const struct left_out now = { header->dropped, header->refused, header->unpooled,
+				      header->unclaimed };
+
+	if (header->sequence <= process->sequence || went_back(&now, &process->now)) {
+		add_left_out(&gpu->total, &process->base, &process->now);
+		process->sequence = 0;
+		process->base = process->now = (struct left_out){ 0 };
+		process->clock_first_ns = 0;
+		process->ended_ns = 0;
+		forget_launches(process);
+	}
+	if (!process->sequence && header->sequence != 1)
+		process->base = now;
+	else if (process->sequence)
+		rls_add_bounded(&gpu->missed, header->sequence - process->sequence - 1);
+	process->sequence = header->sequence;
+	process->now = now;
+	process->flushed_ns = header->flushed_ns;
+}
+
+static int take_clock(struct rls_gpu *gpu, struct gpu_process *process,
+		      const struct rls_cupti_batch *header, uint64_t now_ns)
+{
+	struct rls_event event = rls_event_at(RLS_EVENT_GPU_CLOCK, process->pid, 0,
+					      header->clock_ns);
+	double gap_ns = header->clock_cupti_ns > header->clock_ns ?
+				(double)(header->clock_cupti_ns - header->clock_ns) :
+				-(double)(header->clock_ns - header->clock_cupti_ns);
+
+	if (!gpu->start_ns || header->clock_ns < gpu->start_ns || header->clock_ns > now_ns ||
+	    (gpu->stop_ns && header->clock_ns > gpu->stop_ns) ||
+	    (process->clock_told_ns && header->clock_ns < process->clock_told_ns + CLOCK_EVERY_NS))
+		return 0;
+	if (!process->clock_first_ns) {
+		process->clock_first_ns = header->clock_ns;
+		process->clock_first_gap_ns = gap_ns;
+	}
+	process->clock_told_ns = header->clock_ns;
+	event.gpu_clock.gap_ns = gap_ns;
+	event.gpu_clock.width_ns = header->clock_width_ns;
+	if (header->clock_ns > process->clock_first_ns)
+		event.gpu_clock.drift_ppm = 1e6 * (gap_ns - process->clock_first_gap_ns) /
+					    (double)(header->clock_ns - process->clock_first_ns);
+	return rls_trace_output_add(gpu->output, &event);
+}
+
+static int add_batch(struct rls_gpu *gpu, const struct rls_wire_gpu_batch *wire, size_t size)
+{
+	struct gpu_process *process;
+	struct rls_batch_view view;
+	enum rls_batch_fault fault;
+	int r;
+
+	if (size < sizeof(*wire) || wire->bytes > size - sizeof(*wire))
+		return 0;
+	gpu->met = true;
+	fault = rls_batch_check(wire + 1, wire->bytes, &view);
+	if (fault) {
+		if (!gpu->bad++)
+			rls_warning("process %u: a batch of GPU records is left out, it is %s",
+				    wire->header.pid, rls_batch_fault_text(fault));
+		return 0;
+	}
+	r = get(gpu, wire->header.pid, &process);
+	if (r)
+		return r;
+	take_totals(gpu, process, &view.header);
+	for (size_t i = 0; !r && i < view.header.count; i++) {
+		struct rls_batch_record record;
+
+		if (rls_batch_record(&view, i, &record))
+			gpu->impossible++;
+		else
+			r = take_record(gpu, process, &record, wire->header.time_ns);
+	}
+	return r ? r : take_clock(gpu, process, &view.header, wire->header.time_ns);
+}
+
+/* ---- the door ---- */
+
+int rls_gpu_new(struct rls_trace_output *output, const struct rls_translator *translator,
+		struct rls_gpu **out)
+{
+	struct rls_gpu *gpu = calloc(1, sizeof(*gpu));
+
+	if (!gpu)
+		return -ENOMEM;
+	gpu->output = output;
+	gpu->calls.output = output;
+	gpu->translator = translator;
+	*out = gpu;
+	return 0;
+}
+
+void rls_gpu_set_refresh(struct rls_gpu *gpu, void (*refresh)(void *context), void *context)
+{
+	gpu->refresh = refresh;
+	gpu->refresh_context = context;
+}
+
+void rls_gpu_free(struct rls_gpu *gpu)
+{
+	if (!gpu)
+		return;
+	while (gpu->processes) {
+		struct gpu_process *process = gpu->processes;
+
+		gpu->processes = process->next;
+		process_free(gpu, process);
+	}
+	rls_cuda_calls_clear(&gpu->calls);
+	rls_index_map_free(&gpu->names);
+	free(gpu);
+}
+
+struct rls_cuda_calls *rls_gpu_calls(struct rls_gpu *gpu)
+{
+	return &gpu->calls;
+}
+
+void rls_gpu_begin(struct rls_gpu *gpu, uint64_t start_ns)
+{
+	gpu->start_ns = start_ns;
+}
+
+static int learn_thread(struct rls_gpu *gpu, uint32_t pid, uint32_t ns_tid, uint32_t tid)
+{
+	struct gpu_process *process;
+	int r = get(gpu, pid, &process);
+
+	if (!r)
+		rls_gpu_threads_add(&process->threads, ns_tid, tid);
+	return r;
+}
+
+static int end_thread(struct rls_gpu *gpu, const struct rls_wire_exit *record)
+{
+	struct gpu_process *process = find(gpu, record->header.pid);
+
+	if (process && record->process_over)
+		process->ended_ns = record->header.time_ns;
+	return rls_cuda_calls_end(&gpu->calls, &record->header);
+}
+
+int rls_gpu_add(struct rls_gpu *gpu, const struct rls_wire_header *record, size_t size)
+{
+	const void *data = record;
+
+	switch (record->kind) {
+	case RLS_WIRE_CATEGORY:
+		return size < sizeof(struct rls_wire_category) ?
+			       0 :
+			       rls_cuda_calls_add(&gpu->calls, data);
+	case RLS_WIRE_GPU_BATCH:
+		return add_batch(gpu, data, size);
+	case RLS_WIRE_THREAD:
+		return size < sizeof(struct rls_wire_thread) ?
+			       0 :
+			       learn_thread(gpu, record->pid,
+					    ((const struct rls_wire_thread *)data)->ns_tid,
+					    record->tid);
+	case RLS_WIRE_THREAD_EXIT:
+		return size < sizeof(struct rls_wire_exit) ? 0 : end_thread(gpu, data);
+	default:
+		return 0;
+	}
+}
+
+void rls_gpu_stop(struct rls_gpu *gpu, uint64_t stop_ns)
+{
+	gpu->stop_ns = stop_ns;
+}
+
+bool rls_gpu_settled(const struct rls_gpu *gpu)
+{
+	for (const struct gpu_process *p = gpu->processes; p; p = p->next) {
+		/* Armed by another recorder before, it did not say so to us. */
+		bool armed = p->status == RLS_CUPTI_ARMED || !p->status;
+
+		if (armed && p->flushed_ns && !p->ended_ns && p->flushed_ns < gpu->stop_ns)
+			return false;
+	}
+	return true;
+}
+
+static int warn_count(struct rls_gpu *gpu, uint64_t count, const char *what)
+{
+	char text[200];
+
+	if (!count)
+		return 0;
+	snprintf(text, sizeof(text), "%" PRIu64 " %s", count, what);
+	return warn(gpu, gpu->stop_ns, text);
+}
+
+static int report_early(struct rls_gpu *gpu)
+{
+	char text[200];
+
+	if (gpu->early_ns < CLOCK_GRACE_NS)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " pieces of GPU work lie before their launches, by up to %.0f us: CUPTI places the GPU's times no better than that on the CPU's clock",
+		 gpu->early, (double)gpu->early_ns / 1000);
+	return warn(gpu, gpu->stop_ns, text);
+}
+
+/* The probes' cost is counted and bounded; CUPTI's is neither, and users are to know of it. */
+static int report_launch_cost(struct rls_gpu *gpu)
+{
+	double recorded_ns = (double)(gpu->stop_ns - gpu->start_ns + 1);
+	double share = (double)gpu->launches * CUPTI_LAUNCH_NS / recorded_ns;
+	char text[200];
+
+	if (share < OVERHEAD_SHARE)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "CUPTI's own cost is in no budget: at 2 to 7 us a launch, as on an H100 and an H200, some %.0f%% of a thread's time for %" PRIu64 " launches",
+		 100 * share, gpu->launches);
+	return warn(gpu, gpu->stop_ns, text);
+}
+
+static int report_overhead(struct rls_gpu *gpu)
+{
+	double share = (double)gpu->overhead_ns / (double)(gpu->stop_ns - gpu->start_ns + 1);
+	char text[200];
+
+	if (share < OVERHEAD_SHARE)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "CUPTI itself took %.3f s of the recorded processes' time (%.1f %%), which is part of the figures",
+		 (double)gpu->overhead_ns / 1e9, 100 * share);
+	return warn(gpu, gpu->stop_ns, text);
+}
+
+int rls_gpu_report(struct rls_gpu *gpu, uint64_t *batches)
+{
+	struct left_out left_out = gpu->total;
+	uint64_t homeless = gpu->unlaunched;
+	int r;
+
+	if (!gpu->met)
+		return 0;
+	for (const struct gpu_process *p = gpu->processes; p; p = p->next) {
+		add_left_out(&left_out, &p->base, &p->now);
+		homeless += unlaunched(p);
+	}
+	if (gpu->missed > *batches)
+		*batches = gpu->missed;
+	rls_add_bounded(batches, gpu->bad);
+	rls_add_bounded(&left_out.refused, gpu->impossible);
+	r = rls_gpu_settled(gpu) ? 0 : warn(gpu, gpu->stop_ns, "a CUPTI bridge did not hand over its last records: GPU work of the last moments may be missing");
+	if (!r)
+		r = rls_trace_output_loss(gpu->output, gpu->stop_ns, "cupti", left_out.dropped);
+	if (!r)
+		r = rls_trace_output_loss(gpu->output, gpu->stop_ns, "cupti_bridge",
+					  left_out.unpooled);
+	if (!r)
+		r = rls_trace_output_loss(gpu->output, gpu->stop_ns, "gpu_impossible",
+					  left_out.refused);
+	if (!r)
+		r = warn_count(gpu, gpu->unplaced,
+			       "launches were made by threads that are not known: their GPU work has no operation");
+	if (!r)
+		r = warn_count(gpu, homeless,
+			       "pieces of GPU work came of processes of whose launches CUPTI told none: they have no operation");
+	if (!r)
+		r = report_early(gpu);
+	if (!r)
+		r = report_launch_cost(gpu);
+	return r ? r : report_overhead(gpu);
+}

@@ -1,0 +1,60 @@
+/* GPU: the batches of the targets' CUPTI bridges become events.
+ *
+ *     RLS_WIRE_GPU_BATCH ─▶ batch_check ─▶ per record:
+ *         API      ─▶ LAUNCH, on the thread that called        (threads: gpu_thread.h)
+ *         KERNEL … ─▶ GPU, cut to the recording                (impossible times: counted)
+ *         STATUS   ─▶ WARNING, a sentence for each trouble
+ *     per batch: CUPTI's clock ─▶ GPU_CLOCK, once a second at most
+ *     transitions, other than batches ─▶ cuda_calls.h
+ *     at the end: what CUPTI, the bridge and we left out ─▶ LOSS
+ *
+ * A batch is its target's word, which can spoil its own process's GPU figures and nothing
+ * else: memory is bounded per process (launches, threads) and over all (names).
+ * One thread.
+ */
+#ifndef RLS_GPU_ACTIVITY_ACTIVITY_H
+#define RLS_GPU_ACTIVITY_ACTIVITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/wire.h"
+#include "userspace/record/events/event_output.h"
+#include "userspace/record/events/translate.h"
+
+struct rls_cuda_calls;
+struct rls_gpu;
+
+/* Both borrowed. 0 or -ENOMEM. */
+int rls_gpu_new(struct rls_trace_output *output, const struct rls_translator *translator,
+		struct rls_gpu **out);
+void rls_gpu_free(struct rls_gpu *gpu);
+
+/* Called when a launch is of a thread that is not known: takes what the kernel side has told of
+ * threads meanwhile, through rls_gpu_add. */
+void rls_gpu_set_refresh(struct rls_gpu *gpu, void (*refresh)(void *context), void *context);
+
+/* What of the records is calls into CUDA; for whoever knows their sites. */
+struct rls_cuda_calls *rls_gpu_calls(struct rls_gpu *gpu);
+
+/* Recording has begun: what was over before is left out from now on, what was not is cut. */
+void rls_gpu_begin(struct rls_gpu *gpu, uint64_t start_ns);
+
+/* A record of the kernel side: a batch, a transition, or of threads and processes whose numbers
+ * are to be known; others are none of its business. 0, or -errno from writing. */
+int rls_gpu_add(struct rls_gpu *gpu, const struct rls_wire_header *record, size_t size);
+
+/* Forgets what has ended a while ago. */
+void rls_gpu_tick(struct rls_gpu *gpu, uint64_t now_ns);
+
+/* Recording has ended: what begins later is left out, what ends later is cut. */
+void rls_gpu_stop(struct rls_gpu *gpu, uint64_t stop_ns);
+/* Whether every armed bridge has flushed since: nothing more can be of this recording. */
+bool rls_gpu_settled(const struct rls_gpu *gpu);
+
+/* Adds what was left out: LOSS events and warnings. batches: lost by the kernel side, replaced
+ * by what the gaps between those that came tell, where that is more. */
+int rls_gpu_report(struct rls_gpu *gpu, uint64_t *batches);
+
+#endif

@@ -1,0 +1,163 @@
+#include "userspace/record/probes/cupti_bridges.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
+#include "userspace/binary/elf.h"
+#include "userspace/base/log.h"
+
+#define DRIVER_LIBRARY "libcuda.so"
+
+void rls_bridges_clear(struct rls_bridges *bridges)
+{
+	for (size_t i = 0; i < bridges->count; i++)
+		free(bridges->items[i].path);
+	free(bridges->items);
+	bridges->items = NULL;
+	bridges->count = bridges->room = 0;
+}
+
+static bool is_named(const struct rls_mapping *mapping, const char *library)
+{
+	const char *name = strrchr(mapping->path, '/');
+
+	return mapping->executable && name && !strncmp(name + 1, library, strlen(library));
+}
+
+static bool any_named(const struct rls_mappings *mappings, const char *library)
+{
+	for (size_t i = 0; i < mappings->count; i++) {
+		if (is_named(&mappings->entries[i], library))
+			return true;
+	}
+	return false;
+}
+
+bool rls_bridges_mapped(const struct rls_mappings *mappings)
+{
+	return any_named(mappings, RLS_BRIDGE_LIBRARY);
+}
+
+bool rls_bridges_cuda_mapped(const struct rls_mappings *mappings)
+{
+	return any_named(mappings, DRIVER_LIBRARY);
+}
+
+/* NULL when it has been looked at before, or there is no memory. */
+static struct rls_bridge *remember(struct rls_bridges *bridges, pid_t pid, dev_t device, ino_t inode)
+{
+	for (size_t i = 0; i < bridges->count; i++) {
+		const struct rls_bridge *bridge = &bridges->items[i];
+
+		if (bridge->pid == pid && bridge->inode == inode && bridge->device == device)
+			return NULL;
+	}
+	if (rls_grow(&bridges->items, &bridges->room, bridges->count))
+		return NULL;
+	bridges->items[bridges->count] = (struct rls_bridge){ pid, device, inode, NULL, 0, 0 };
+	return &bridges->items[bridges->count++];
+}
+
+/* The file is the target's: what the note says must lie where code and data lie. */
+static int find_site(const char *path, uint64_t *site, uint64_t *semaphore)
+{
+	struct rls_elf_usdt usdt;
+	struct rls_elf *elf;
+	int r = rls_elf_open(path, &elf);
+
+	if (r)
+		return r;
+	r = rls_elf_find_usdt(elf, "rlscope_cupti", "batch", &usdt);
+	if (!r && (!usdt.semaphore_vaddr || !rls_elf_is_executable(elf, usdt.site_vaddr)))
+		r = -ENOEXEC;
+	if (!r)
+		r = rls_elf_file_offset(elf, usdt.site_vaddr, site);
+	if (!r)
+		r = rls_elf_file_offset(elf, usdt.semaphore_vaddr, semaphore);
+	rls_elf_close(elf);
+	return r;
+}
+
+static void arm(struct rls_bridges *bridges, pid_t pid, const struct rls_mapping *mapping)
+{
+	_cleanup_free_ char *path = NULL;
+	struct rls_bridge *bridge;
+	dev_t device;
+	ino_t inode;
+	int r;
+
+	if (rls_mapping_locate(pid, mapping, &path, &device, &inode))
+		return;
+	bridge = remember(bridges, pid, device, inode);
+	if (!bridge)
+		return;
+	r = find_site(path, &bridge->site, &bridge->semaphore);
+	if (!r)
+		r = rls_kernel_arm(bridges->kernel, pid, path, bridge->site, bridge->semaphore);
+	if (!r) {
+		bridge->path = path;
+		path = NULL;
+	}
+	if (r)
+		rls_warning("process %d: its CUPTI bridge %s cannot be armed, so its GPU times are not known: %s",
+			    pid, mapping->path, strerror(-r));
+	else
+		rls_debug("process %d: the CUPTI bridge is armed", pid);
+}
+
+void rls_bridges_scan(struct rls_bridges *bridges, pid_t pid, const struct rls_mappings *mappings)
+{
+	for (size_t i = 0; i < mappings->count; i++) {
+		if (is_named(&mappings->entries[i], RLS_BRIDGE_LIBRARY))
+			arm(bridges, pid, &mappings->entries[i]);
+	}
+}
+
+void rls_bridges_forget(struct rls_bridges *bridges, pid_t pid)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < bridges->count; i++) {
+		if (bridges->items[i].pid != pid)
+			bridges->items[kept++] = bridges->items[i];
+		else
+			free(bridges->items[i].path);
+	}
+	if (kept < bridges->count)
+		rls_kernel_disarm(bridges->kernel, pid);
+	bridges->count = kept;
+}
+
+bool rls_bridges_able(const struct rls_bridges *bridges)
+{
+	for (size_t i = 0; i < bridges->count; i++) {
+		if (bridges->items[i].path)
+			return true;
+	}
+	return false;
+}
+
+void rls_bridges_rest(struct rls_bridges *bridges)
+{
+	for (size_t i = 0; i < bridges->count; i++) {
+		if (bridges->items[i].path)
+			rls_kernel_disarm(bridges->kernel, bridges->items[i].pid);
+	}
+}
+
+void rls_bridges_wake(struct rls_bridges *bridges)
+{
+	for (size_t i = 0; i < bridges->count; i++) {
+		const struct rls_bridge *bridge = &bridges->items[i];
+		int r = bridge->path ? rls_kernel_arm(bridges->kernel, bridge->pid, bridge->path,
+						      bridge->site, bridge->semaphore) :
+				       0;
+
+		if (r)
+			rls_debug("process %d: its CUPTI bridge is not armed again: %s", bridge->pid,
+				  strerror(-r));
+	}
+}

@@ -1,0 +1,640 @@
+#include "userspace/record/probes/libraries.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/cleanup.h"
+#include "analysis/base/index_map.h"
+#include "userspace/discover/discover.h"
+#include "userspace/binary/elf.h"
+#include "userspace/base/log.h"
+#include "userspace/base/clock.h"
+#include "userspace/record/probes/cupti_bridges.h"
+#include "userspace/record/probes/annotation_probes.h"
+#include "userspace/record/probes/probed_files.h"
+#include "userspace/record/probes/rescan_schedule.h"
+
+/* A library as one process maps it. */
+struct use {
+	struct rls_probed_file *file;
+	char *path;
+	struct { uint64_t start, end; } code;
+	size_t told_sites;              /* of the last LIBRARY event */
+	bool told;
+};
+
+struct process {
+	struct process *next;
+	pid_t pid;
+	struct rls_process_image *image; /* NULL while all is as in the parent it was forked from */
+	struct use *uses;
+	size_t use_count, use_room;
+	uint64_t mapped;                /* fingerprint of the executable mappings looked at */
+	uint64_t annotation;
+	struct rls_table_looks looks;
+	bool is_blind;                  /* it maps CUDA and no bridge */
+	char python[32];
+	bool warned_of_switchers;
+};
+
+struct rls_libraries {
+	struct rls_kernel *kernel;
+	const struct rls_roles *roles;
+	struct rls_trace_output *output;
+	struct rls_translator *translator;
+	struct rls_probed_files files;
+	struct rls_switchers switchers;
+	struct rls_operation_files operations;
+	struct rls_bridges bridges;
+	struct process *processes;
+	void (*probed)(void *context);
+	void *probed_context;
+};
+
+/* ---- processes ---- */
+
+static struct process *process_find(const struct rls_libraries *libraries, pid_t pid)
+{
+	struct process *process = libraries->processes;
+
+	while (process && process->pid != pid)
+		process = process->next;
+	return process;
+}
+
+static struct process *process_get(struct rls_libraries *libraries, pid_t pid)
+{
+	struct process *process = process_find(libraries, pid);
+
+	if (process)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->next = libraries->processes;
+	libraries->processes = process;
+	return process;
+}
+
+static void process_free(struct process *process)
+{
+	for (size_t i = 0; i < process->use_count; i++)
+		free(process->uses[i].path);
+	free(process->uses);
+	rls_process_image_free(process->image);
+	free(process);
+}
+
+static struct use *use_add(struct process *process, struct rls_probed_file *file, const char *path)
+{
+	struct use *use;
+
+	for (size_t i = 0; i < process->use_count; i++) {
+		if (process->uses[i].file == file)
+			return &process->uses[i];
+	}
+	if (process->use_count == process->use_room) {
+		size_t room = process->use_room ? 2 * process->use_room : 16;
+		void *grown = reallocarray(process->uses, room, sizeof(*process->uses));
+
+		if (!grown)
+			return NULL;
+		process->uses = grown;
+		process->use_room = room;
+	}
+	use = &process->uses[process->use_count];
+	*use = (struct use){ .file = file, .path = strdup(path) };
+	if (!use->path)
+		return NULL;
+	process->use_count++;
+	return use;
+}
+
+/* ---- telling the trace and the kernel side ---- */
+
+static int tell_libraries(struct rls_libraries *libraries, struct process *process, uint64_t now_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < process->use_count; i++) {
+		struct use *use = &process->uses[i];
+		struct rls_event event = { .kind = RLS_EVENT_LIBRARY, .pid = (uint32_t)process->pid,
+					   .time_ns = now_ns };
+
+		if (use->told && (use->told_sites == use->file->sites || use->file->written))
+			continue;
+		event.library.sites = (uint32_t)use->file->sites;
+		r = rls_trace_output_string(libraries->output, use->path, &event.library.path);
+		if (!r)
+			r = rls_trace_output_string(libraries->output,
+						    rls_role_name(use->file->role),
+						    &event.library.role);
+		if (!r)
+			r = rls_trace_output_add(libraries->output, &event);
+		use->told = true;
+		use->told_sites = use->file->sites;
+	}
+	return r;
+}
+
+static int tell_ranges(struct rls_libraries *libraries, const struct process *process)
+{
+	struct rls_wire_ranges known = { 0 };
+
+	for (size_t i = 0; i < process->use_count && known.count < RLS_RANGES_MAX; i++) {
+		const struct use *use = &process->uses[i];
+
+		if (use->file->role == RLS_ROLE_PYTHON || use->code.start >= use->code.end)
+			continue;
+		known.range[known.count].start = use->code.start;
+		known.range[known.count].end = use->code.end;
+		known.range[known.count].category = rls_role_category(use->file->role);
+		known.count++;
+	}
+	return rls_kernel_set_ranges(libraries->kernel, process->pid, &known);
+}
+
+/* ---- looking ---- */
+
+static void find_code(const struct rls_library *library, const struct rls_mappings *mappings,
+		      struct use *use)
+{
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct rls_mapping *mapping = &mappings->entries[i];
+
+		if (!mapping->executable || strcmp(mapping->path, library->path))
+			continue;
+		if (use->code.start == use->code.end || mapping->start < use->code.start)
+			use->code.start = mapping->start;
+		if (mapping->end > use->code.end)
+			use->code.end = mapping->end;
+	}
+}
+
+/* Something may have taken a while: do not let the ring run full meanwhile. */
+static void catch_breath(struct rls_libraries *libraries)
+{
+	rls_kernel_consume_transitions(libraries->kernel);
+	if (libraries->probed)
+		libraries->probed(libraries->probed_context);
+}
+
+static int take_library(struct rls_libraries *libraries, struct process *process,
+			const struct rls_mappings *mappings, const struct rls_library *library,
+			struct rls_probed_plan *planned)
+{
+	int r = rls_probed_files_attach(&libraries->files, planned);
+	struct use *use;
+
+	catch_breath(libraries);
+	if (r)
+		return r == -ENOMEM ? r : 0; /* said already; the others can still be probed */
+	use = use_add(process, planned->file, library->path);
+	if (!use)
+		return -ENOMEM;
+	if (use->code.start == use->code.end)
+		find_code(library, mappings, use);
+	return 0;
+}
+
+static int take_libraries(struct rls_libraries *libraries, struct process *process,
+			  const struct rls_mappings *mappings, struct rls_library **found,
+			  size_t count)
+{
+	_cleanup_free_ struct rls_probed_plan *planned = calloc(count + 1, sizeof(*planned));
+	int r = planned ? 0 : -ENOMEM;
+	size_t sites = 0;
+
+	for (size_t i = 0; r != -ENOMEM && i < count; i++) {
+		r = rls_probed_files_plan(&libraries->files, found[i], &planned[i]);
+		sites += planned[i].plan.count;
+		catch_breath(libraries);
+	}
+	r = r == -ENOMEM ? r : 0;
+	rls_kernel_expect_sites(libraries->kernel, sites);
+	for (size_t i = 0; planned && i < count; i++) {
+		if (r)
+			rls_plan_clear(&planned[i].plan);
+		else if (planned[i].file)
+			r = take_library(libraries, process, mappings, found[i], &planned[i]);
+	}
+	return r;
+}
+
+static void take_warnings(struct rls_libraries *libraries, const struct rls_process_image *image,
+			  size_t from, uint64_t now_ns)
+{
+	for (size_t i = from; i < image->warning_count; i++) {
+		rls_warning("%s", image->warnings[i]);
+		rls_trace_output_warning(libraries->output, now_ns, image->warnings[i]);
+	}
+}
+
+/* Their functions get ends that stand a change of stacks. */
+static int plan_again(struct rls_libraries *libraries, const struct rls_probed_file *file)
+{
+	for (struct process *process = libraries->processes; process; process = process->next) {
+		for (size_t i = 0; process->image && i < process->image->library_count; i++) {
+			struct rls_library *library = process->image->libraries[i];
+			int r;
+
+			if (library->inode != file->inode || library->device != file->device)
+				continue;
+			r = rls_probed_files_add(&libraries->files, library);
+			if (r == -ENOMEM)
+				return r;
+		}
+	}
+	return 0;
+}
+
+/* Takes the return probes off all files that a process maps which switches stacks. */
+static int spare_switchers(struct rls_libraries *libraries)
+{
+	for (size_t i = 0; i < libraries->files.count; i++) {
+		struct rls_probed_file *file = libraries->files.files[i];
+		int r;
+
+		if (file->spared ||
+		    !rls_switchers_have(&libraries->switchers, file->device, file->inode))
+			continue;
+		rls_debug("a process that switches stacks maps file %ju: no return probes there",
+			  (uintmax_t)file->inode);
+		r = rls_probed_files_spare(&libraries->files, file);
+		if (!r)
+			r = plan_again(libraries, file);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int look_for_switchers(struct rls_libraries *libraries, pid_t pid,
+			      const struct rls_mappings *mappings, bool *more)
+{
+	int r = rls_switchers_take(&libraries->switchers, pid, mappings, more);
+
+	return r || !*more ? r : spare_switchers(libraries);
+}
+
+static int warn_of_switchers(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		 "process %d has loaded greenlet or its like: calls that switch stacks before they return are not timed exactly, and each return costs more",
+		 pid);
+	rls_warning("%s", text);
+	return rls_trace_output_warning(libraries->output, now_ns, text);
+}
+
+static int take_switchers(struct rls_libraries *libraries, struct process *process,
+			  const struct rls_mappings *mappings, uint64_t now_ns)
+{
+	bool more;
+	int r;
+
+	if (!rls_switchers_among(mappings))
+		return 0;
+	r = look_for_switchers(libraries, process->pid, mappings, &more);
+	if (r || process->warned_of_switchers)
+		return r;
+	process->warned_of_switchers = true;
+	return warn_of_switchers(libraries, process->pid, now_ns);
+}
+
+int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char *path)
+{
+	struct rls_role_match match;
+	struct rls_mappings mappings;
+	bool more;
+	int r;
+
+	if (!pid) {
+		r = rls_switchers_take_all(&libraries->switchers, &more);
+		return r || !more ? r : spare_switchers(libraries);
+	}
+	if (!rls_switchers_name(path) && !rls_roles_match(libraries->roles, path, &match))
+		return 0;
+	if (rls_mappings_read(pid, &mappings))
+		return 0; /* it has ended */
+	r = look_for_switchers(libraries, pid, &mappings, &more);
+	rls_mappings_release(&mappings);
+	return r;
+}
+
+/* The tables that modules fill after they are mapped. */
+static int look_at_tables_again(struct rls_libraries *libraries, struct process *process,
+				const struct rls_mappings *mappings)
+{
+	struct rls_process_image *added;
+	int r = rls_discover_again(process->image, libraries->roles, &added);
+
+	if (r)
+		return r;
+	if (added->library_count)
+		rls_debug("process %d: %zu libraries have new functions", process->pid,
+			  added->library_count);
+	r = take_libraries(libraries, process, mappings, added->libraries, added->library_count);
+	rls_process_image_free(added);
+	return r;
+}
+
+static int look_at_new(struct rls_libraries *libraries, struct process *process,
+		       const struct rls_mappings *mappings, uint64_t now_ns)
+{
+	size_t first_new = 0, warned = 0;
+	bool first = !process->image;
+	int r;
+
+	if (first) {
+		r = rls_discover_process(process->pid, libraries->roles, &process->image);
+	} else {
+		warned = process->image->warning_count;
+		r = rls_discover_new_libraries(process->image, libraries->roles, &first_new);
+	}
+	if (r)
+		return r;
+	take_warnings(libraries, process->image, warned, now_ns);
+	snprintf(process->python, sizeof(process->python), "%s", process->image->python.version);
+	if (first_new < process->image->library_count)
+		rls_table_looks_start(&process->looks, process->pid, first, now_ns);
+	return take_libraries(libraries, process, mappings, process->image->libraries + first_new,
+			      process->image->library_count - first_new);
+}
+
+static void look_for_bridge(struct rls_libraries *libraries, struct process *process,
+			    const struct rls_mappings *mappings)
+{
+	process->is_blind = rls_bridges_cuda_mapped(mappings) && !rls_bridges_mapped(mappings);
+	rls_bridges_scan(&libraries->bridges, process->pid, mappings);
+}
+
+/* Changes whenever something executable is mapped or unmapped. */
+static uint64_t fingerprint(const struct rls_mappings *mappings)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct rls_mapping *mapping = &mappings->entries[i];
+
+		if (mapping->executable && rls_mapping_is_file(mapping))
+			hash = (hash ^ mapping->inode ^ mapping->start) * 0x100000001b3ULL;
+	}
+	return hash;
+}
+
+static bool look_is_due(const struct process *process, uint64_t now_ns)
+{
+	uint64_t due_ns = rls_table_looks_due_ns(&process->looks);
+
+	return process->image && due_ns && now_ns >= due_ns;
+}
+
+static int look_at_changes(struct rls_libraries *libraries, struct process *process,
+			   const struct rls_mappings *mappings, uint64_t now_ns)
+{
+	int r;
+
+	rls_operation_files_scan(&libraries->operations, process->pid, mappings, &process->annotation);
+	r = take_switchers(libraries, process, mappings, now_ns);
+	if (!r)
+		r = look_at_new(libraries, process, mappings, now_ns);
+	if (!r)
+		process->mapped = fingerprint(mappings);
+	return r;
+}
+
+/* The bridge is armed first in a process that has run before us, where GPU time is waited for. In one
+ * that has been looked at before it is new, and cuInit may wait in it for us (cupti_bridge): armed
+ * last, so that the launches which that lets go meet their probes. */
+int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns)
+{
+	struct process *process = process_get(libraries, pid);
+	struct rls_mappings mappings;
+	bool is_first, has_changed;
+	int r;
+
+	if (!process)
+		return -ENOMEM;
+	r = rls_mappings_read(pid, &mappings);
+	if (r)
+		return r;
+	is_first = !process->image;
+	has_changed = fingerprint(&mappings) != process->mapped;
+	if (has_changed && is_first)
+		look_for_bridge(libraries, process, &mappings);
+	if (has_changed) {
+		r = look_at_changes(libraries, process, &mappings, now_ns);
+	} else if (look_is_due(process, now_ns) &&
+		   rls_table_looks_take(&process->looks, rls_discover_imported(process->image))) {
+		r = look_at_tables_again(libraries, process, &mappings);
+	}
+	if (!r)
+		r = tell_ranges(libraries, process);
+	if (has_changed && !is_first)
+		look_for_bridge(libraries, process, &mappings);
+	rls_mappings_release(&mappings);
+	return r ? r : tell_libraries(libraries, process, now_ns);
+}
+
+uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid)
+{
+	const struct process *process = process_find(libraries, pid);
+
+	return process ? rls_table_looks_due_ns(&process->looks) : 0;
+}
+
+int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t child,
+			  uint64_t now_ns)
+{
+	const struct process *from = process_find(libraries, parent);
+	struct process *to;
+
+	if (!from)
+		return 0;
+	rls_libraries_forget(libraries, child); /* the number may have been used before */
+	to = process_get(libraries, child);
+	if (!to)
+		return -ENOMEM;
+	to->mapped = from->mapped;
+	to->annotation = from->annotation;
+	to->warned_of_switchers = from->warned_of_switchers;
+	to->is_blind = from->is_blind;
+	memcpy(to->python, from->python, sizeof(to->python));
+	for (size_t i = 0; i < from->use_count; i++) {
+		struct use *use = use_add(to, from->uses[i].file, from->uses[i].path);
+
+		if (!use)
+			return -ENOMEM;
+		use->code.start = from->uses[i].code.start;
+		use->code.end = from->uses[i].code.end;
+	}
+	return tell_libraries(libraries, to, now_ns);
+}
+
+void rls_libraries_forget(struct rls_libraries *libraries, pid_t pid)
+{
+	rls_bridges_forget(&libraries->bridges, pid);
+	for (struct process **link = &libraries->processes; *link; link = &(*link)->next) {
+		struct process *process = *link;
+
+		if (process->pid != pid)
+			continue;
+		*link = process->next;
+		process_free(process);
+		return;
+	}
+}
+
+int rls_libraries_written_fd(const struct rls_libraries *libraries)
+{
+	return libraries->files.written_fd;
+}
+
+static int warn_of_written(void *context, const struct rls_probed_file *file)
+{
+	struct rls_libraries *libraries = context;
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text, "%s is written to while it is probed: its probes are off, and calls into it are not seen any more",
+		     file->path) < 0)
+		return -ENOMEM;
+	rls_warning("%s", text);
+	return rls_trace_output_warning(libraries->output, rls_monotonic_ns(), text);
+}
+
+int rls_libraries_look_at_files(struct rls_libraries *libraries)
+{
+	return rls_probed_files_look(&libraries->files, warn_of_written, libraries);
+}
+
+/* ---- asking ---- */
+
+const char *rls_libraries_python(const struct rls_libraries *libraries, pid_t pid)
+{
+	const struct process *process = process_find(libraries, pid);
+
+	return process ? process->python : "";
+}
+
+size_t rls_libraries_count(const struct rls_libraries *libraries, pid_t pid)
+{
+	const struct process *process = process_find(libraries, pid);
+	size_t count = 0;
+
+	for (size_t i = 0; process && i < process->use_count; i++)
+		count += process->uses[i].file->role != RLS_ROLE_PYTHON;
+	return count;
+}
+
+bool rls_libraries_is_blind(const struct rls_libraries *libraries, pid_t pid)
+{
+	const struct process *process = process_find(libraries, pid);
+
+	return process && process->is_blind;
+}
+
+uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t pid)
+{
+	const struct process *process = process_find(libraries, pid);
+
+	return process ? process->annotation : 0;
+}
+
+const struct rls_probed_file *rls_libraries_file(const struct rls_libraries *libraries,
+						 dev_t device, ino_t inode)
+{
+	return rls_probed_files_find(&libraries->files, device, inode);
+}
+
+size_t rls_libraries_known(const struct rls_libraries *libraries)
+{
+	return libraries->files.count;
+}
+
+size_t rls_libraries_sites(const struct rls_libraries *libraries)
+{
+	return libraries->files.sites;
+}
+
+size_t rls_libraries_site_ids(const struct rls_libraries *libraries)
+{
+	return libraries->files.next_site;
+}
+
+size_t rls_libraries_files(const struct rls_libraries *libraries)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < libraries->files.count; i++)
+		count += libraries->files.files[i]->sites > 0;
+	return count;
+}
+
+int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
+		      struct rls_trace_output *output, struct rls_translator *translator,
+		      struct rls_libraries **out)
+{
+	struct rls_libraries *libraries = calloc(1, sizeof(*libraries));
+
+	if (!libraries)
+		return -ENOMEM;
+	libraries->kernel = kernel;
+	libraries->roles = roles;
+	libraries->output = output;
+	libraries->translator = translator;
+	libraries->files.kernel = kernel;
+	libraries->files.switchers = &libraries->switchers;
+	rls_probed_files_open(&libraries->files);
+	libraries->operations.kernel = kernel;
+	libraries->bridges.kernel = kernel;
+	*out = libraries;
+	return 0;
+}
+
+void rls_libraries_on_probed(struct rls_libraries *libraries, void (*probed)(void *context),
+			     void *context)
+{
+	libraries->probed = probed;
+	libraries->probed_context = context;
+}
+
+void rls_libraries_count_to(struct rls_libraries *libraries, uint32_t sites_max)
+{
+	libraries->files.sites_max = sites_max;
+}
+
+void rls_libraries_name_cuda_calls(struct rls_libraries *libraries, struct rls_cuda_calls *calls)
+{
+	libraries->files.cuda_calls = calls;
+}
+
+bool rls_libraries_bridged(const struct rls_libraries *libraries)
+{
+	return rls_bridges_able(&libraries->bridges);
+}
+
+void rls_libraries_arm(struct rls_libraries *libraries, bool armed)
+{
+	if (armed)
+		rls_bridges_wake(&libraries->bridges);
+	else
+		rls_bridges_rest(&libraries->bridges);
+}
+
+void rls_libraries_free(struct rls_libraries *libraries)
+{
+	if (!libraries)
+		return;
+	rls_bridges_clear(&libraries->bridges); /* the kernel side may be gone */
+	while (libraries->processes)
+		rls_libraries_forget(libraries, libraries->processes->pid);
+	rls_probed_files_clear(&libraries->files);
+	rls_switchers_clear(&libraries->switchers);
+	rls_operation_files_clear(&libraries->operations);
+	free(libraries);
+}

@@ -1,0 +1,43 @@
+#include "userspace/record/probes/rescan_schedule.h"
+
+#include "userspace/record/targets/process_info.h"
+
+static const uint64_t ages_ns[] = { 50000000,   200000000,  500000000,  1200000000,
+				    3000000000, 8000000000, 20000000000 };
+#define LOOKS (sizeof(ages_ns) / sizeof(ages_ns[0]))
+/* A process that had run for so long when it was first looked at has most likely filled them. */
+#define OLD_NS 60000000000ULL
+#define LOOKS_OF_OLD 4
+
+static bool is_old(pid_t pid)
+{
+	uint64_t age_ns;
+
+	return !rls_process_age(pid, &age_ns) && age_ns > OLD_NS;
+}
+
+void rls_table_looks_start(struct rls_table_looks *looks, pid_t pid, bool first, uint64_t now_ns)
+{
+	/* What is mapped under our eyes is being imported, whether that has begun or not. */
+	*looks = (struct rls_table_looks){
+		.since_ns = now_ns,
+		.done = first && is_old(pid) ? LOOKS_OF_OLD : 0,
+		.importing = !first,
+	};
+}
+
+uint64_t rls_table_looks_due_ns(const struct rls_table_looks *looks)
+{
+	if (!looks->since_ns || looks->done >= LOOKS)
+		return 0;
+	return looks->since_ns + ages_ns[looks->done];
+}
+
+/* After an import one look more: the module may have been about to fill its tables. */
+bool rls_table_looks_take(struct rls_table_looks *looks, bool imported)
+{
+	bool was_importing = looks->importing;
+
+	looks->importing = imported;
+	return ++looks->done == LOOKS || imported || was_importing;
+}

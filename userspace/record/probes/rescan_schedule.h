@@ -1,0 +1,33 @@
+/* Table looks: when the tables of a process's modules are looked at again.
+ *
+ * A library's tables of Python methods may fill long after it was mapped (PyTorch's do, while it
+ * is imported), so after something new was mapped the process is looked at again, at growing
+ * intervals. A look reads all of its memory, which costs a quarter of a second; modules fill
+ * their tables while they are imported, so where none has been since, a look is left out. The
+ * last one never is: what fills tables at its first use (PyTorch's part for CUDA) is seen then.
+ */
+#ifndef RLS_RESCAN_SCHEDULE_H
+#define RLS_RESCAN_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct rls_table_looks {
+	uint64_t since_ns;              /* when something new was last mapped; 0: never */
+	size_t done;
+	bool importing;                 /* it was when the last look was due */
+};
+
+/* first: the process itself is new to us, as it is after exec. */
+void rls_table_looks_start(struct rls_table_looks *looks, pid_t pid, bool first, uint64_t now_ns);
+
+/* When the next is due; 0: none is. */
+uint64_t rls_table_looks_due_ns(const struct rls_table_looks *looks);
+
+/* Takes the next look as done; imported: whether the process has imported since its memory was
+ * last read. True: the caller has to look. */
+bool rls_table_looks_take(struct rls_table_looks *looks, bool imported);
+
+#endif

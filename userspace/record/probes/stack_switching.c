@@ -1,0 +1,117 @@
+#include "userspace/record/probes/stack_switching.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
+#include "userspace/record/targets/process_info.h"
+
+void rls_switchers_clear(struct rls_switchers *switchers)
+{
+	free(switchers->files);
+	*switchers = (struct rls_switchers){ 0 };
+}
+
+bool rls_switchers_name(const char *path)
+{
+	/* gevent, eventlet and Playwright stand on greenlet; fibers and C++ coroutines with stacks
+	 * of their own on Boost.Context, where it is a library of its own. */
+	static const char *const globs[] = { "_greenlet*.so", "greenlet*.so", "_tealet*.so",
+					     "libtealet*.so*", "_stackless*.so",
+					     "libboost_context*.so*", "libboost_coroutine*.so*",
+					     "libboost_fiber*.so*" };
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < sizeof(globs) / sizeof(globs[0]); i++) {
+		if (!fnmatch(globs[i], slash ? slash + 1 : path, 0))
+			return true;
+	}
+	return false;
+}
+
+bool rls_switchers_have(const struct rls_switchers *switchers, dev_t device, ino_t inode)
+{
+	for (size_t i = 0; i < switchers->count; i++) {
+		if (switchers->files[i].inode == inode && switchers->files[i].device == device)
+			return true;
+	}
+	return false;
+}
+
+static bool is_code(const struct rls_mapping *mapping)
+{
+	return mapping->executable && rls_mapping_is_file(mapping);
+}
+
+bool rls_switchers_among(const struct rls_mappings *mappings)
+{
+	for (size_t i = 0; i < mappings->count; i++) {
+		if (is_code(&mappings->entries[i]) && rls_switchers_name(mappings->entries[i].path))
+			return true;
+	}
+	return false;
+}
+
+static int take_file(struct rls_switchers *switchers, pid_t pid, const struct rls_mapping *mapping,
+		     bool *more)
+{
+	_cleanup_free_ char *path = NULL;
+	struct rls_switchers_file file;
+
+	if (rls_mapping_locate(pid, mapping, &path, &file.device, &file.inode))
+		return 0; /* who cannot open it has no probes there either */
+	if (rls_switchers_have(switchers, file.device, file.inode))
+		return 0;
+	if (rls_grow(&switchers->files, &switchers->room, switchers->count))
+		return -ENOMEM;
+	switchers->files[switchers->count++] = file;
+	*more = true;
+	return 0;
+}
+
+int rls_switchers_take(struct rls_switchers *switchers, pid_t pid,
+		       const struct rls_mappings *mappings, bool *more)
+{
+	int r = 0;
+
+	*more = false;
+	if (!rls_switchers_among(mappings))
+		return 0;
+	for (size_t i = 0; !r && i < mappings->count; i++) {
+		if (is_code(&mappings->entries[i]))
+			r = take_file(switchers, pid, &mappings->entries[i], more);
+	}
+	return r;
+}
+
+struct taking {
+	struct rls_switchers *switchers;
+	bool more;
+};
+
+static int take_process(pid_t pid, void *context)
+{
+	struct taking *taking = context;
+	struct rls_mappings mappings;
+	bool more;
+	int r;
+
+	if (rls_mappings_read(pid, &mappings))
+		return 0; /* it has ended, or is not ours to look at */
+	r = rls_switchers_take(taking->switchers, pid, &mappings, &more);
+	rls_mappings_release(&mappings);
+	taking->more |= more;
+	return r;
+}
+
+int rls_switchers_take_all(struct rls_switchers *switchers, bool *more)
+{
+	struct taking taking = { .switchers = switchers };
+	int r = rls_each_process(take_process, &taking);
+
+	*more = taking.more;
+	return r;
+}

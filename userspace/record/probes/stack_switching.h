@@ -1,0 +1,42 @@
+/* Switchers: which files are mapped by a process that switches stacks (greenlet and its kin).
+ *
+ * The kernel keeps a thread's pending return probes in one list, last in, first out. Coroutines
+ * that share a thread return in any order: one return probe under a switch sends the thread to
+ * another function's caller, and the process dies. So files that such a process maps get no
+ * return probes at all. Probes belong to files: that goes for every process of the host,
+ * recorded or not.
+ */
+#ifndef RLS_STACK_SWITCHING_H
+#define RLS_STACK_SWITCHING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "userspace/process/mappings.h"
+
+struct rls_switchers {
+	struct rls_switchers_file {
+		dev_t device;
+		ino_t inode;
+	} *files;
+	size_t count, room;
+};
+
+void rls_switchers_clear(struct rls_switchers *switchers);
+
+/* Whether a library of this name switches stacks. */
+bool rls_switchers_name(const char *path);
+bool rls_switchers_among(const struct rls_mappings *mappings);
+
+/* Takes in what the process maps, when a switcher is among it. *more: whether a file was added.
+ * 0 or -ENOMEM. */
+int rls_switchers_take(struct rls_switchers *switchers, pid_t pid,
+		       const struct rls_mappings *mappings, bool *more);
+/* The same of every process there is. */
+int rls_switchers_take_all(struct rls_switchers *switchers, bool *more);
+
+/* Whether a process that switches stacks maps the file. */
+bool rls_switchers_have(const struct rls_switchers *switchers, dev_t device, ino_t inode);
+
+#endif

@@ -1,0 +1,132 @@
+/* What the kernel side tells a recorder, and what becomes of it. */
+#include <errno.h>
+#include <string.h>
+
+#include "userspace/base/log.h"
+#include "userspace/record/calibrate/probe_toggle.h"
+#include "userspace/record/events/annotation_reader.h"
+#include "userspace/record/gpu/gpu_activity.h"
+#include "userspace/record/samples/code_map.h"
+#include "userspace/record/samples/interpreters.h"
+#include "userspace/record/session.h"
+#include "userspace/record/samples/stack_samples.h"
+#include "userspace/record/budget/overhead_controller.h"
+#include "userspace/record/samples/verify.h"
+
+static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t time_ns)
+{
+	struct rls_recorder *recorder = context;
+
+	if (recorder->draining)
+		return;
+	rls_processes_add(&recorder->processes, (pid_t)child, false);
+	rls_libraries_inherit(recorder->libraries, (pid_t)parent, (pid_t)child, time_ns);
+	rls_samples_forked(recorder->samples, (pid_t)parent, (pid_t)child, time_ns);
+	rls_pythons_fork(recorder->pythons, (pid_t)parent, (pid_t)child, time_ns);
+}
+
+/* A new program: nothing native can have been entered yet, so if it is Python it is in Python. */
+static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
+{
+	struct rls_recorder *recorder = context;
+	struct rls_event event = { .kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid,
+				   .time_ns = time_ns };
+
+	rls_places_forget(recorder->places, (pid_t)pid);
+	rls_samples_ended(recorder->samples, (pid_t)pid);
+	rls_pythons_forget(recorder->pythons, (pid_t)pid);
+	rls_libraries_forget(recorder->libraries, (pid_t)pid);
+	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
+		return;
+	rls_describe_process(&recorder->describer, (pid_t)pid, time_ns);
+	event.category.category = RLS_CATEGORY_PYTHON;
+	if (rls_recorder_is_python(recorder, (pid_t)pid))
+		rls_trace_output_add(&recorder->output, &event);
+	rls_processes_look(&recorder->processes, (pid_t)pid, time_ns + RLS_LOOK_DELAY_NS);
+}
+
+static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
+{
+	struct rls_recorder *recorder = context;
+
+	rls_places_forget(recorder->places, (pid_t)pid);
+	rls_samples_ended(recorder->samples, (pid_t)pid);
+	rls_pythons_forget(recorder->pythons, (pid_t)pid);
+	rls_processes_remove(&recorder->processes, (pid_t)pid);
+	rls_libraries_forget(recorder->libraries, (pid_t)pid);
+}
+
+static void on_final(void *context, const struct rls_wire_final *final)
+{
+	struct rls_recorder *recorder = context;
+	int r;
+
+	if (!final->record)
+		return;
+	r = rls_annotations_rest((pid_t)final->header.pid, final->header.tid, final->record,
+				 final->edges_seen, recorder->stop_ns, recorder->translator);
+	if (r)
+		rls_debug("the last operations of thread %u are not known: %s", final->header.tid,
+			  strerror(-r));
+}
+
+static int on_turned(void *context, uint32_t tid, const struct rls_queued_edge *edge)
+{
+	struct rls_recorder *recorder = context;
+
+	return recorder->alternator ? rls_alternator_turned(recorder->alternator, tid, edge) : 0;
+}
+
+struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder)
+{
+	return (struct rls_process_watcher){ on_forked, on_execed, on_ended, on_final, on_turned,
+					     recorder };
+}
+
+/* What it cost is charged with the hits around it. Where these come in windows only, what was between
+ * windows would be charged within them. */
+static int add_stack(struct rls_recorder *recorder, const struct rls_wire_header *record, size_t size)
+{
+	const struct rls_wire_stack *stack = (const void *)record;
+
+	if (!recorder->throttle && size >= RLS_STACK_HEAD_BYTES && record->kind == RLS_WIRE_STACK &&
+	    !(record->flags & RLS_STACK_WAITS))
+		rls_translator_sampled(recorder->translator, record->pid, record->tid, stack->category,
+				       rls_kernel_tick_cost_ns(recorder->kernel));
+	return rls_samples_add(recorder->samples, record, size);
+}
+
+int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *context)
+{
+	struct rls_recorder *recorder = context;
+	const struct rls_recorder_listener *listener = recorder->options.listener;
+	int r;
+
+	if (listener && record->kind == RLS_WIRE_NAME)
+		return size < sizeof(struct rls_wire_name) ?
+			       0 :
+			       listener->name(listener->context, (const void *)record);
+	if (listener && record->kind == RLS_WIRE_BOOKED)
+		return size < sizeof(struct rls_wire_booked) ?
+			       0 :
+			       listener->booked(listener->context, (const void *)record);
+	if (record->kind == RLS_WIRE_ABSENCE)
+		return recorder->alternator ? rls_alternator_add(recorder->alternator, record, size) : 0;
+	if (record->kind == RLS_WIRE_SAMPLE)
+		return rls_verify_add(recorder->verify, record, size);
+	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
+		return add_stack(recorder, record, size);
+	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
+		return -ENOMEM;
+	r = recorder->throttle ? rls_throttle_add(recorder->throttle, record, size) : 0;
+	if (!r && recorder->alternator)
+		r = rls_alternator_add(recorder->alternator, record, size);
+	if (r)
+		return r;
+	recorder->progress.events++;
+	rls_aside_saw(&recorder->aside, record->pid, record->tid);
+	r = rls_gpu_add(recorder->gpu, record, size);
+	if (r || record->kind == RLS_WIRE_GPU_BATCH)
+		return r;
+	return rls_translate(recorder->translator, record, size);
+}

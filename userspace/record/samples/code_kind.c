@@ -1,0 +1,81 @@
+#include "userspace/record/samples/code_kind.h"
+
+#include <string.h>
+
+/* The kernel's own pages in a probed process: out-of-line copies and the return trampoline,
+ * and (kernel >= 6.18) the entry that optimised probes call. */
+static bool is_uprobe_page(const struct rls_mapping *mapping)
+{
+	return !strcmp(mapping->path, "[uprobes]") ||
+	       !strcmp(mapping->path, "[uprobes-trampoline]");
+}
+
+static bool is_site(const struct rls_leaf_file *file, uint64_t offset)
+{
+	size_t low = 0, high = file->site_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (file->sites[middle] < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < file->site_count && file->sites[low] == offset;
+}
+
+static bool is_probe(const struct rls_mapping *mapping, const struct rls_leaf_file *file,
+		     uint64_t address, bool in_kernel)
+{
+	uint64_t offset = address - mapping->start + mapping->file_offset;
+
+	if (is_uprobe_page(mapping))
+		return true;
+	/* The trap leaves user mode behind the breakpoint's one byte. */
+	return file && (is_site(file, offset) || (in_kernel && is_site(file, offset - 1)));
+}
+
+enum rls_leaf rls_leaf_of(const struct rls_mapping *mapping, const struct rls_leaf_file *file,
+			  uint64_t address, bool in_kernel)
+{
+	uint64_t offset;
+
+	if (mapping && is_probe(mapping, file, address, in_kernel))
+		return RLS_LEAF_PROBE;
+	if (in_kernel)
+		return RLS_LEAF_KERNEL;
+	if (!mapping || !file)
+		return RLS_LEAF_OTHER;
+	offset = address - mapping->start + mapping->file_offset;
+	switch (file->role) {
+	case RLS_ROLE_PYTHON:
+		return rls_evaluation_holds(&file->evaluation, offset) ? RLS_LEAF_EVALUATION :
+									 RLS_LEAF_INTERPRETER;
+	case RLS_ROLE_SIMULATOR:
+		return RLS_LEAF_SIMULATOR;
+	case RLS_ROLE_BACKEND:
+		return RLS_LEAF_BACKEND;
+	case RLS_ROLE_CUDA:
+		return RLS_LEAF_CUDA_API;
+	case RLS_ROLE_NATIVE:
+		return RLS_LEAF_NATIVE;
+	default:
+		return RLS_LEAF_OTHER;
+	}
+}
+
+bool rls_leaf_has_category(enum rls_leaf leaf, enum rls_category *out)
+{
+	static const enum rls_category categories[RLS_LEAF_MAX] = {
+		[RLS_LEAF_SIMULATOR] = RLS_CATEGORY_SIMULATOR,
+		[RLS_LEAF_BACKEND] = RLS_CATEGORY_BACKEND,
+		[RLS_LEAF_CUDA_API] = RLS_CATEGORY_CUDA_API,
+		[RLS_LEAF_NATIVE] = RLS_CATEGORY_NATIVE,
+	};
+
+	if (!categories[leaf])
+		return false;
+	*out = categories[leaf];
+	return true;
+}

@@ -1,0 +1,390 @@
+#include "userspace/record/samples/interpreters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/index_map.h"
+#include "userspace/process/mappings.h"
+#include "userspace/python/interpreter.h"
+#include "userspace/python/python_frames.h"
+#include "userspace/process/space.h"
+#include "userspace/base/log.h"
+#include "userspace/python/code_object.h"
+
+#define LOOK_AGAIN_NS 50000000ULL           /* doubles with each look in vain */
+#define LOOK_AGAIN_MAX_NS 5000000000ULL
+/* Code objects of a family that are kept; PyTorch's have 20 MB. A program that makes code by
+ * exec without end, or a hostile one, has them read again. */
+#define CODES_BYTES_MAX (64ULL << 20)
+
+_Static_assert(RLS_STACK_NO_OFFSET == RLS_FRAMES_NO_OFFSET, "one word for none");
+
+struct code {
+	struct rls_code_object object;
+	rls_string_id function, file;
+	uint32_t identity;          /* of the one that was asked for */
+	pid_t asked;                /* where; another may still have what this one has lost */
+	bool readable;
+	bool internal;              /* of the interpreter's own */
+};
+
+/* A process and its children have the same code at the same addresses, as far as they have
+ * met it before they parted: identities tell. A child that is read of late has lost its memory
+ * when the founder still has it. */
+struct family {
+	unsigned int members;
+	pid_t founder;
+	struct rls_index_map codes; /* address → struct code */
+	uint64_t codes_bytes;       /* roughly what they take */
+};
+
+struct python {
+	const struct rls_frame_layout *layout; /* NULL: not found (yet) */
+	struct rls_wire_interpreter wire; /* the same and where, for the kernel side */
+	uint64_t code_type;
+	uint64_t looked_ns, wait_ns;
+	uint64_t missed;            /* samples, while there is no layout */
+	bool refused;               /* there will be none: nobody knows this interpreter's */
+	struct family *family;      /* NULL while there is no layout */
+};
+
+struct rls_pythons {
+	struct rls_kernel *kernel;
+	struct rls_event_sink names;
+	bool named;
+	struct rls_index_map processes; /* pid → struct python */
+	uint64_t missed, refused;
+};
+
+static void code_free(struct code *code)
+{
+	if (!code)
+		return;
+	rls_code_object_release(&code->object);
+	free(code);
+}
+
+static void forget_codes(struct family *family)
+{
+	for (size_t i = 0; i < family->codes.capacity; i++)
+		code_free(family->codes.entries[i].value);
+	rls_index_map_free(&family->codes);
+	family->codes_bytes = 0;
+}
+
+static void family_leave(struct family *family)
+{
+	if (!family || --family->members)
+		return;
+	forget_codes(family);
+	free(family);
+}
+
+static int family_new(pid_t founder, struct family **out)
+{
+	struct family *family = calloc(1, sizeof(*family));
+
+	if (!family)
+		return -ENOMEM;
+	family->members = 1;
+	family->founder = founder;
+	*out = family;
+	return 0;
+}
+
+static void python_free(struct python *python)
+{
+	family_leave(python->family);
+	free(python);
+}
+
+int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *names,
+		    struct rls_pythons **out)
+{
+	struct rls_pythons *pythons = calloc(1, sizeof(*pythons));
+
+	if (!pythons)
+		return -ENOMEM;
+	pythons->kernel = kernel;
+	pythons->named = names != NULL;
+	if (names)
+		pythons->names = *names;
+	*out = pythons;
+	return 0;
+}
+
+void rls_pythons_free(struct rls_pythons *pythons)
+{
+	if (!pythons)
+		return;
+	for (size_t i = 0; i < pythons->processes.capacity; i++) {
+		if (pythons->processes.entries[i].value)
+			python_free(pythons->processes.entries[i].value);
+	}
+	rls_index_map_free(&pythons->processes);
+	free(pythons);
+}
+
+void rls_pythons_forget(struct rls_pythons *pythons, pid_t pid)
+{
+	struct python *python = rls_index_map_get(&pythons->processes, (uint64_t)pid, 0);
+
+	if (!python)
+		return;
+	rls_kernel_set_interpreter(pythons->kernel, pid, NULL);
+	rls_index_map_remove(&pythons->processes, (uint64_t)pid, 0);
+	python_free(python);
+}
+
+static int process_of(struct rls_pythons *pythons, pid_t pid, struct python **out)
+{
+	int r;
+
+	*out = rls_index_map_get(&pythons->processes, (uint64_t)pid, 0);
+	if (*out)
+		return 0;
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	r = rls_index_map_put(&pythons->processes, (uint64_t)pid, 0, *out);
+	if (r)
+		free(*out);
+	return r;
+}
+
+static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *layout, uint32_t slot,
+					       uint64_t code_type)
+{
+	return (struct rls_wire_interpreter){
+		.slot = slot,
+		.code_type = code_type,
+		.thread_frame = layout->thread_frame,
+		.c_frame_frame = layout->c_frame_frame,
+		.c_frame_back = layout->c_frame_back,
+		.frame_back = layout->frame_back,
+		.frame_code = layout->frame_code,
+		.frame_instruction = layout->frame_instruction,
+		.frame_owner = layout->frame_owner,
+		.code_start = layout->code_start,
+		.code_first_line = layout->code_first_line,
+		.code_file = layout->code_file,
+		.code_pointers_more = (layout->code_lines - layout->code_file) / sizeof(uint64_t),
+		.owner_of_shims = layout->owner_of_shims,
+		.frame_is_entry = layout->frame_is_entry,
+		.index_unit_bytes = layout->index_unit_bytes,
+	};
+}
+
+static void refuse(const struct rls_pythons *pythons, struct python *python, pid_t pid,
+		   const struct rls_python *found)
+{
+	if (!python->refused && pythons->named)
+		rls_warning("the stacks of process %d cannot be walked: its Python is %s%s; its samples have no Python functions and lines",
+			    pid, found->version, found->free_threaded ? ", free-threaded" : "");
+	python->refused = true;
+}
+
+/* 0 when its stacks can be walked from now on. */
+static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct python *python)
+{
+	const struct rls_frame_layout *layout;
+	struct rls_mappings mappings;
+	struct rls_python found;
+	uint32_t slot;
+	int r = rls_mappings_read(pid, &mappings);
+
+	if (r)
+		return r;
+	r = rls_python_find(pid, &mappings, &found);
+	layout = r ? NULL : rls_frame_layout_of(&found);
+	if (!r && !layout && found.version[0])
+		refuse(pythons, python, pid, &found);
+	if (!layout)
+		r = -ENOENT;
+	if (!r)
+		r = rls_frame_slot_find(pid, &found, layout, &slot);
+	rls_mappings_release(&mappings);
+	if (r)
+		return r;
+	python->wire = on_the_wire(layout, slot, found.code_type);
+	r = rls_kernel_set_interpreter(pythons->kernel, pid, &python->wire);
+	if (r)
+		return r;
+	r = family_new(pid, &python->family);
+	if (r)
+		return r;
+	python->layout = layout;
+	python->code_type = found.code_type;
+	pythons->missed += python->missed;
+	rls_debug("the stacks of process %d are walked as those of Python 3.%u, slot %u", pid,
+		  layout->minor, slot);
+	return 0;
+}
+
+int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+{
+	struct python *python;
+	int r = process_of(pythons, pid, &python);
+
+	if (r || python->layout || (python->wait_ns && time_ns < python->looked_ns + python->wait_ns))
+		return r;
+	python->looked_ns = time_ns;
+	python->wait_ns = python->wait_ns ? python->wait_ns * 2 : LOOK_AGAIN_NS;
+	if (python->wait_ns > LOOK_AGAIN_MAX_NS)
+		python->wait_ns = LOOK_AGAIN_MAX_NS;
+	r = find_interpreter(pythons, pid, python);
+	return r == -ENOMEM ? r : 0;
+}
+
+int rls_pythons_fork(struct rls_pythons *pythons, pid_t parent, pid_t child, uint64_t time_ns)
+{
+	const struct python *from = rls_index_map_get(&pythons->processes, (uint64_t)parent, 0);
+	struct python *python;
+	int r;
+
+	if (!from || !from->layout)
+		return rls_pythons_look(pythons, child, time_ns);
+	r = process_of(pythons, child, &python);
+	if (r || python->layout)
+		return r;
+	/* The kernel side knows too, unless the parent's was found after the fork. */
+	if (rls_kernel_set_interpreter(pythons->kernel, child, &from->wire))
+		return rls_pythons_look(pythons, child, time_ns);
+	python->layout = from->layout;
+	python->wire = from->wire;
+	python->code_type = from->code_type;
+	python->family = from->family;
+	python->family->members++;
+	pythons->missed += python->missed;
+	return 0;
+}
+
+int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+{
+	struct python *python;
+	int r = process_of(pythons, pid, &python);
+
+	if (r)
+		return r;
+	if (python->layout) { /* found since the sample was taken */
+		pythons->missed++;
+		return 0;
+	}
+	python->missed++;
+	r = rls_pythons_look(pythons, pid, time_ns);
+	pythons->refused += python->refused;
+	return r;
+}
+
+uint64_t rls_pythons_missed(const struct rls_pythons *pythons)
+{
+	return pythons->missed;
+}
+
+uint64_t rls_pythons_refused(const struct rls_pythons *pythons)
+{
+	return pythons->refused;
+}
+
+/* Behind __init__, specialised calls of classes have a frame of code that looks after what it
+ * returns (3.13's specialize.c). No file is called so. */
+static bool is_internal(const struct rls_code_object *code)
+{
+	return !strcmp(code->file, "__init__") && !strcmp(code->function, "__init__");
+}
+
+/* 0; -ENOENT: it is not there, or not what was met there; -ENOMEM. */
+static int read_object(pid_t pid, const struct python *python, const struct rls_wire_frame *frame,
+		       struct rls_code_object *out)
+{
+	_cleanup_live_space_ struct rls_live_space live;
+	int r;
+
+	rls_live_space_open(&live, pid);
+	r = rls_code_object_read(&live.space, python->layout, python->code_type, frame->code, out);
+	if (r)
+		return r == -ENOMEM ? r : -ENOENT;
+	if (out->identity == frame->identity)
+		return 0;
+	rls_code_object_release(out);
+	*out = (struct rls_code_object){0};
+	return -ENOENT;
+}
+
+/* What cannot be read is remembered too: it would be asked for again and again. */
+static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct python *python,
+		     const struct rls_wire_frame *frame, struct code *code)
+{
+	int r = read_object(pid, python, frame, &code->object);
+
+	if (r == -ENOENT && python->family->founder != pid)
+		r = read_object(python->family->founder, python, frame, &code->object);
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	code->readable = true;
+	code->internal = is_internal(&code->object);
+	r = rls_emit_intern(&pythons->names, code->object.function, strlen(code->object.function),
+			    &code->function);
+	if (!r)
+		r = rls_emit_intern(&pythons->names, code->object.file, strlen(code->object.file),
+				    &code->file);
+	return r;
+}
+
+/* In place of another that was at the address. */
+static int add_code(struct rls_pythons *pythons, pid_t pid, struct python *python,
+		    const struct rls_wire_frame *frame, struct code **out)
+{
+	struct code *code = calloc(1, sizeof(*code)), *old;
+	int r;
+
+	if (python->family->codes_bytes > CODES_BYTES_MAX) {
+		forget_codes(python->family);
+		*out = NULL;
+	}
+	old = *out;
+	r = code ? read_code(pythons, pid, python, frame, code) : -ENOMEM;
+
+	if (!r)
+		r = rls_index_map_put(&python->family->codes, frame->code, 0, code);
+	if (r) {
+		code_free(code);
+		return r;
+	}
+	python->family->codes_bytes += sizeof(*code) + code->object.lines_bytes;
+	code->identity = frame->identity;
+	code->asked = pid;
+	if (old)
+		python->family->codes_bytes -= sizeof(*old) + old->object.lines_bytes;
+	code_free(old);
+	*out = code;
+	return 0;
+}
+
+int rls_pythons_name(struct rls_pythons *pythons, pid_t pid, const struct rls_wire_frame *frame,
+		     struct rls_frame *out)
+{
+	struct python *python = rls_index_map_get(&pythons->processes, (uint64_t)pid, 0);
+	struct code *code;
+	int r;
+
+	if (!python || !python->layout)
+		return -ENOENT;
+	code = rls_index_map_get(&python->family->codes, frame->code, 0);
+	if (!code || code->identity != frame->identity || (!code->readable && code->asked != pid)) {
+		r = add_code(pythons, pid, python, frame, &code);
+		if (r)
+			return r;
+	}
+	if (!code->readable)
+		return -ENOENT;
+	if (code->internal)
+		return 1;
+	*out = (struct rls_frame){
+		.function = code->function,
+		.file = code->file,
+		.line = (uint32_t)rls_code_object_line(&code->object, (int32_t)frame->at),
+	};
+	return 0;
+}

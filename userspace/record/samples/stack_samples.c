@@ -1,0 +1,365 @@
+#include "userspace/record/samples/stack_samples.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/index_map.h"
+#include "analysis/event/sample_kind.h"
+#include "userspace/base/log.h"
+#include "userspace/base/modest.h"
+#include "userspace/names/locator.h"
+#include "userspace/record/samples/frame_tree.h"
+#include "userspace/record/samples/interpreters.h"
+#include "userspace/record/samples/wait_reason.h"
+
+#define COMPILED "[compiled]"       /* in place of a file, where the process made the code itself */
+
+/* A wait that has begun. */
+struct wait {
+	uint64_t since_ns;
+	uint32_t pid, tid;
+	uint32_t frame, every;
+	enum rls_sample_kind kind;
+};
+
+struct rls_samples {
+	struct rls_kernel *kernel;
+	struct rls_trace_output *output;
+	struct rls_event_sink sink;
+	struct rls_frame_tree tree;
+	struct rls_pythons *pythons;
+	struct rls_locator *locator;
+	struct rls_places *places;
+	struct rls_index_map waits; /* tid → struct wait */
+	uint64_t taken;             /* stacks, of both sorts */
+	uint64_t ends[RLS_STACK_END_MAX];
+	uint64_t nameless;          /* frames whose code object could not be read */
+	uint64_t nowhere;           /* leaves that are in no mapping */
+	uint64_t indistinct;        /* leaves in an interpreter of which it is not known what evaluates */
+};
+
+int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, struct rls_places *places,
+		    struct rls_trace_output *output, struct rls_samples **out)
+{
+	struct rls_samples *samples = calloc(1, sizeof(*samples));
+	int r;
+
+	if (!samples)
+		return -ENOMEM;
+	samples->kernel = kernel;
+	samples->output = output;
+	samples->places = places;
+	samples->sink = rls_trace_output_sink(output);
+	samples->tree.sink = &samples->sink;
+	samples->pythons = pythons;
+	r = rls_locator_new(&samples->locator);
+	if (r) {
+		rls_samples_free(samples);
+		return r;
+	}
+	*out = samples;
+	return 0;
+}
+
+void rls_samples_free(struct rls_samples *samples)
+{
+	if (!samples)
+		return;
+	for (size_t i = 0; i < samples->waits.capacity; i++)
+		free(samples->waits.entries[i].value);
+	rls_index_map_free(&samples->waits);
+	rls_frame_tree_free(&samples->tree);
+	rls_locator_free(samples->locator);
+	free(samples);
+}
+
+/* Names of what is large are read before anything of it is probed: the first sample would wait for them, and
+ * with it all that the recorder has to do. */
+#define LARGE_CODE_BYTES (8U << 20)
+
+int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
+{
+	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
+	int r = samples ? rls_locator_prepare(samples->locator, pid, LARGE_CODE_BYTES, time_ns) : 0;
+
+	return r == -ENOMEM ? r : 0;
+}
+
+int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns)
+{
+	return samples ? rls_locator_fork(samples->locator, parent, child, time_ns) : 0;
+}
+
+void rls_samples_mapped(struct rls_samples *samples, pid_t pid)
+{
+	if (samples)
+		rls_locator_forget(samples->locator, pid);
+}
+
+void rls_samples_ended(struct rls_samples *samples, pid_t pid)
+{
+	if (!samples)
+		return;
+	/* What it was seen doing is told on another ring, and may wait there. */
+	rls_kernel_consume_stacks(samples->kernel);
+	rls_locator_forget(samples->locator, pid);
+}
+
+/* ---- frames ---- */
+
+/* Python frames, the outermost first. */
+static int add_python_frames(struct rls_samples *samples, const struct rls_wire_stack *stack,
+			     uint32_t *leaf)
+{
+	*leaf = 0;
+	for (unsigned int i = stack->frames; i > 0; i--) {
+		struct rls_frame frame;
+		int r = rls_pythons_name(samples->pythons, (pid_t)stack->header.pid,
+					 &stack->frame[i - 1], &frame);
+
+		samples->nameless += r == -ENOENT;
+		if (r == -ENOENT || r == 1)
+			continue;
+		if (!r)
+			r = rls_frame_tree_id(&samples->tree, *leaf, &frame, stack->header.time_ns,
+					      leaf);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* The name of a native function: its symbol, else where it is. */
+static int name_native(struct rls_samples *samples, const struct rls_location *place,
+		       struct rls_frame *frame)
+{
+	const char *name = "", *path = place->path;
+	char address[32];
+	uint64_t start = place->vaddr;
+	int r;
+
+	if (place->file)
+		name = rls_native_file_function(place->file, place->vaddr, &start);
+	else if (place->compiled)
+		name = place->compiled, path = COMPILED;
+	if (!*name && place->file) {
+		snprintf(address, sizeof(address), "0x%" PRIx64, start);
+		name = address;
+	}
+	frame->native = true;
+	frame->line = 0;
+	r = rls_emit_intern(&samples->sink, name, strlen(name), &frame->function);
+	return r ? r : rls_emit_intern(&samples->sink, path, strlen(path), &frame->file);
+}
+
+static enum rls_sample_kind kind_of(const struct rls_wire_stack *stack,
+				    const struct rls_location *place)
+{
+	if (stack->header.flags & RLS_STACK_WAITS)
+		return rls_wait_reason((int32_t)stack->syscall, stack->argument,
+				       stack->header.flags & RLS_STACK_PREEMPTED);
+	if (stack->header.flags & RLS_SAMPLE_KERNEL)
+		return RLS_SAMPLE_SYSTEM;
+	if (!place->file || !rls_native_file_is_interpreter(place->file))
+		return RLS_SAMPLE_NATIVE;
+	return rls_native_file_evaluates(place->file, place->vaddr) ? RLS_SAMPLE_PYTHON :
+								      RLS_SAMPLE_RUNTIME;
+}
+
+/* Below its Python frames the stack has the function that really runs; the evaluation loop
+ * itself is no function of the program's. */
+static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *stack,
+		    enum rls_sample_kind *kind, uint32_t *leaf)
+{
+	struct rls_location place = { .path = "", .vaddr = stack->ip };
+	struct rls_frame frame;
+	int r = rls_locator_find(samples->locator, (pid_t)stack->header.pid, stack->ip,
+				stack->header.time_ns, &place);
+
+	if (r == -ENOMEM)
+		return r;
+	*kind = kind_of(stack, &place);
+	if (r) {
+		samples->nowhere++;
+		return 0;
+	}
+	samples->indistinct += *kind == RLS_SAMPLE_RUNTIME && rls_native_file_hides_evaluation(place.file);
+	if (*kind == RLS_SAMPLE_PYTHON || *kind == RLS_SAMPLE_WAIT_CPU)
+		return 0;
+	r = name_native(samples, &place, &frame);
+	return r ? r : rls_frame_tree_id(&samples->tree, *leaf, &frame, stack->header.time_ns, leaf);
+}
+
+/* ---- samples ---- */
+
+/* What running code is judged by: a probe, or a library with a role. */
+static int judge(struct rls_samples *samples, const struct rls_wire_stack *stack,
+		 struct rls_event *event)
+{
+	bool in_kernel = stack->header.flags & RLS_SAMPLE_KERNEL;
+	struct rls_place place;
+	enum rls_leaf leaf;
+	int r = rls_places_find(samples->places, (pid_t)stack->header.pid, stack->header.time_ns,
+				stack->ip, true, &place);
+
+	if (r)
+		return r == -ENOMEM ? r : 0; /* the process is gone */
+	leaf = rls_leaf_of(place.mapping, place.file ? &place.file->leaf : NULL, stack->ip, in_kernel);
+	if (leaf == RLS_LEAF_PROBE)
+		event->sample.kind = RLS_SAMPLE_PROBE;
+	else
+		(void)rls_leaf_has_category(leaf, &event->sample.code);
+	return 0;
+}
+
+static int emit_running(struct rls_samples *samples, const struct rls_wire_stack *stack,
+			uint32_t frame, enum rls_sample_kind kind)
+{
+	struct rls_event event = rls_event_at(RLS_EVENT_SAMPLE, stack->header.pid,
+					      stack->header.tid, stack->header.time_ns);
+	int r;
+
+	event.sample.frame = frame;
+	event.sample.kind = kind;
+	event.sample.ns = stack->argument;
+	r = judge(samples, stack, &event);
+	return r ? r : rls_emit(&samples->sink, &event);
+}
+
+static int end_wait(struct rls_samples *samples, const struct wait *wait, uint64_t time_ns)
+{
+	struct rls_event event = rls_event_at(RLS_EVENT_SAMPLE, wait->pid, wait->tid, time_ns);
+
+	event.sample.frame = wait->frame;
+	event.sample.kind = wait->kind;
+	event.sample.ns = time_ns > wait->since_ns ? (time_ns - wait->since_ns) * wait->every : 0;
+	event.sample.every = wait->every > 1 ? wait->every : 0;
+	return rls_emit(&samples->sink, &event);
+}
+
+static int begin_wait(struct rls_samples *samples, const struct rls_wire_stack *stack,
+		      uint32_t frame, enum rls_sample_kind kind)
+{
+	uint32_t tid = stack->header.tid;
+	struct wait *wait = rls_index_map_get(&samples->waits, tid, 0);
+	int r;
+
+	if (!wait) {
+		wait = malloc(sizeof(*wait));
+		r = wait ? rls_index_map_put(&samples->waits, tid, 0, wait) : -ENOMEM;
+		if (r) {
+			free(wait);
+			return r;
+		}
+	}
+	*wait = (struct wait){ .since_ns = stack->header.time_ns, .pid = stack->header.pid,
+			       .tid = tid, .frame = frame, .every = stack->every, .kind = kind };
+	return 0;
+}
+
+static int on_waited(struct rls_samples *samples, const struct rls_wire_waited *record)
+{
+	struct wait *wait = rls_index_map_get(&samples->waits, record->header.tid, 0);
+	int r = 0;
+
+	if (!wait)
+		return 0;
+	if (wait->since_ns == record->since_ns)
+		r = end_wait(samples, wait, record->header.time_ns);
+	rls_index_map_remove(&samples->waits, record->header.tid, 0);
+	free(wait);
+	return r;
+}
+
+static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *stack)
+{
+	enum rls_sample_kind kind;
+	uint32_t leaf;
+	int r = 0;
+
+	samples->taken++;
+	if (stack->end == RLS_STACK_NO_INTERPRETER)
+		r = rls_pythons_miss(samples->pythons, (pid_t)stack->header.pid,
+				     stack->header.time_ns);
+	else /* a child may be sampled before its fork is told of */
+		r = rls_pythons_look(samples->pythons, (pid_t)stack->header.pid,
+				     stack->header.time_ns);
+	samples->ends[stack->end]++;
+	if (!r)
+		r = add_python_frames(samples, stack, &leaf);
+	if (!r)
+		r = add_leaf(samples, stack, &kind, &leaf);
+	if (r)
+		return r;
+	if (stack->header.flags & RLS_STACK_WAITS)
+		return begin_wait(samples, stack, leaf, kind);
+	return emit_running(samples, stack, leaf, kind);
+}
+
+int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *record, size_t size)
+{
+	const struct rls_wire_stack *stack = (const struct rls_wire_stack *)record;
+
+	if (record->kind == RLS_WIRE_WAITED && size >= sizeof(struct rls_wire_waited))
+		return on_waited(samples, (const struct rls_wire_waited *)record);
+	if (record->kind != RLS_WIRE_STACK || size < RLS_STACK_HEAD_BYTES ||
+	    stack->frames > RLS_WALK_FRAMES_MAX || stack->end >= RLS_STACK_END_MAX ||
+	    size < RLS_STACK_HEAD_BYTES + stack->frames * sizeof(stack->frame[0]))
+		return 0;
+	return on_stack(samples, stack);
+}
+
+/* ---- finishing ---- */
+
+static int warn(struct rls_samples *samples, uint64_t time_ns, uint64_t count, const char *what)
+{
+	char text[200];
+
+	if (!count)
+		return 0;
+	snprintf(text, sizeof(text), "samples: of %" PRIu64 ", %" PRIu64 " %s", samples->taken,
+		 count, what);
+	rls_warning("%s", text);
+	return rls_trace_output_warning(samples->output, time_ns, text);
+}
+
+int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < samples->waits.capacity; i++) {
+		if (samples->waits.entries[i].value)
+			r = end_wait(samples, samples->waits.entries[i].value, stop_ns);
+	}
+	if (!r)
+		r = warn(samples, stop_ns, rls_pythons_missed(samples->pythons),
+			 "were taken before their Python interpreter was known: they lack its frames");
+	if (!r)
+		r = warn(samples, stop_ns, rls_pythons_refused(samples->pythons),
+			 "were of Python builds whose stacks cannot be walked: they lack Python's frames");
+	if (!r)
+		r = warn(samples, stop_ns, samples->ends[RLS_STACK_FAULT],
+			 "met memory that could not be read then: their outer frames are missing");
+	if (!r)
+		r = warn(samples, stop_ns, samples->ends[RLS_STACK_ENTERING],
+			 "were of threads that were entering Python from C just then: they lack its frames");
+	if (!r)
+		r = warn(samples, stop_ns, samples->ends[RLS_STACK_TOO_DEEP],
+			 "were of deeper stacks than are walked: their outer frames are missing");
+	if (!r)
+		r = warn(samples, stop_ns, samples->nameless,
+			 "frames were of code that was gone before it could be named");
+	if (!r)
+		r = warn(samples, stop_ns, samples->nowhere,
+			 "were in memory that is no longer known");
+	if (!r)
+		r = warn(samples, stop_ns, samples->indistinct,
+			 "were in a Python built without an evaluation loop and stripped: evaluating code counts as its runtime's");
+	if (!r && samples->tree.full)
+		r = warn(samples, stop_ns, RLS_FRAME_TREE_MAX,
+			 "places in the program are told apart, not more");
+	return r;
+}

@@ -1,0 +1,42 @@
+/* Samples: records of stacks (bpf/stack_wire.h) become FRAME and SAMPLE events.
+ *
+ *     stack ─▶ names of its frames (pythons, locator) ─▶ frame tree ─▶ SAMPLE
+ *     wait begins ─▶ kept, by thread ─▶ it is over ──────────────────▶ SAMPLE
+ *
+ * A running sample stands for the time since its CPU's tick before. A wait stands for itself, and for as
+ * many others like it as were not told of.
+ */
+#ifndef RLS_STACK_STACK_SAMPLES_H
+#define RLS_STACK_STACK_SAMPLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/stack_wire.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/record/samples/code_map.h"
+#include "userspace/record/events/event_output.h"
+
+struct rls_pythons;
+struct rls_samples;
+
+/* pythons, places: borrowed, stay; pythons gives names. */
+int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, struct rls_places *places,
+		    struct rls_trace_output *output, struct rls_samples **out);
+void rls_samples_free(struct rls_samples *samples);
+
+/* One record of kind RLS_WIRE_STACK or RLS_WIRE_WAITED. 0 or -errno. */
+int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *record, size_t size);
+
+/* Each may be told with samples NULL. */
+int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns); /* 0 or -ENOMEM */
+int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns);
+void rls_samples_mapped(struct rls_samples *samples, pid_t pid); /* it maps something else now */
+void rls_samples_ended(struct rls_samples *samples, pid_t pid);  /* or runs another program */
+
+/* Waits that are not over yet end with the recording; says what could not be walked, on
+ * stderr and in the trace. 0 or -errno. */
+int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns);
+
+#endif

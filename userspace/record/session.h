@@ -1,0 +1,87 @@
+/* The recorder from inside: what its parts share.
+ *
+ *     recorder.c        opening, recording, finishing
+ *     recorder_told.c   what the kernel side tells
+ *     recorder_looks.c  who comes, and what processes map
+ *     follow.c          which processes belong to it
+ */
+#ifndef RLS_SESSION_H
+#define RLS_SESSION_H
+
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/base/clock.h"
+#include "userspace/record/cpu/cpu_affinity.h"
+#include "userspace/record/cpu/cpu_priority.h"
+#include "userspace/record/resync.h"
+#include "userspace/record/cost/calibration_cache.h"
+#include "userspace/record/process_events.h"
+#include "userspace/record/events/calibration_events.h"
+#include "userspace/record/probes/libraries.h"
+#include "userspace/record/events/losses.h"
+#include "userspace/record/targets/new_processes.h"
+#include "userspace/record/targets/followed.h"
+#include "userspace/record/progress.h"
+#include "userspace/record/probes/range_probes.h"
+#include "userspace/record/gpu/cupti_toggle.h"
+#include "userspace/record/recorder.h"
+#include "userspace/record/events/event_output.h"
+
+struct rls_recorder {
+	struct rls_recorder_options options;
+	struct rls_kernel *kernel;
+	struct rls_trace_output output;
+	struct rls_translator *translator;
+	struct rls_libraries *libraries;
+	struct rls_describer describer;
+	struct rls_figures figures;
+	struct rls_processes processes;
+	struct rls_newcomers newcomers;
+	struct rls_mmap_watch *mmap_watch;
+	struct rls_progress progress;
+	struct rls_calibration_file costs;
+	struct rls_places *places;
+	struct rls_verify *verify;      /* NULL: not asked for */
+	struct rls_samples *samples;    /* the same */
+	struct rls_pythons *pythons;    /* also where nothing is sampled: who is in Python at all */
+	struct rls_gpu *gpu;
+	struct rls_alternator *alternator; /* NULL: not asked for */
+	struct rls_range_hearing range_hearing;
+	struct rls_rearm rearm;         /* at work where the alternator is */
+	struct rls_throttle *throttle;  /* NULL: no budget, or nothing can go on and off here */
+	struct rls_losses losses;
+	struct rls_catch_up catch_up;
+	struct rls_aside aside;
+	struct rls_background background;
+	uint64_t start_ns, stop_ns;
+	int signal_fd, epoll_fd;
+	bool draining;          /* recording is over: watchers no longer act */
+	bool failed;            /* it ended early */
+};
+
+static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, pid_t pid)
+{
+	return rls_libraries_python(recorder->libraries, pid)[0] != '\0';
+}
+
+#define RLS_LOOK_DELAY_NS 20000000ULL   /* a burst of dlopen is looked at once */
+
+struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder);
+/* A rls_record_handler; its context is the recorder. */
+int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *context);
+
+/* What is in the rings, but for samples at the very beginning: the first native function to be named may have
+ * symbols read for long. The number of records or -errno. */
+int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns);
+
+/* Notes what has been mapped. Who begins to switch stacks must not wait until all is attached.
+ * context: the recorder. */
+void rls_recorder_drain_maps(void *context);
+/* A process that has begun to be selected, and what it has started by now. context: the recorder. */
+void rls_recorder_welcome(void *context, pid_t pid);
+/* For who has come, and for what has been mapped: it may take a second where that is large. */
+void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns);
+
+/* Follows a process and, where children are followed, all that it has started. 0 or -errno. */
+int rls_recorder_follow_tree(struct rls_recorder *recorder, pid_t pid, bool root);
+
+#endif

@@ -1,0 +1,85 @@
+#include "userspace/record/targets/new_processes.h"
+
+#include "userspace/base/clock.h"
+
+#define SWEEP_EVERY_NS 250000000ULL
+#define SWEEP_SHARE 50          /* it takes one part in so many of the time */
+
+struct look {
+	const struct rls_newcomers *newcomers;
+	void (*found)(void *context, pid_t pid);
+	void *context;
+};
+
+void rls_newcomers_clear(struct rls_newcomers *newcomers)
+{
+	rls_processes_clear(&newcomers->waiting);
+}
+
+void rls_newcomers_mapped(struct rls_newcomers *newcomers, pid_t pid)
+{
+	if (!pid)
+		newcomers->lost = true;
+	else if (newcomers->selection->count && !rls_processes_find(newcomers->followed, pid))
+		rls_processes_add(&newcomers->waiting, pid, false);
+}
+
+static int take(const struct rls_candidate *candidate, void *context)
+{
+	const struct look *look = context;
+	const struct rls_newcomers *newcomers = look->newcomers;
+
+	if (rls_processes_find(newcomers->followed, candidate->pid))
+		return 0;
+	/* The kernel side has told of it, or is about to. */
+	if (newcomers->follow_children && rls_processes_find(newcomers->followed, candidate->ppid))
+		return 0;
+	look->found(look->context, candidate->pid);
+	return 0;
+}
+
+/* Who maps something while another is being followed is to be looked at again: it joins a new list. */
+static void look_at_waiting(struct rls_newcomers *newcomers, struct look *look)
+{
+	struct rls_processes waiting = newcomers->waiting;
+
+	newcomers->waiting = (struct rls_processes){ 0 };
+	for (size_t i = 0; i < waiting.count; i++) {
+		struct rls_candidate candidate;
+
+		if (rls_candidate_read(newcomers->selection, newcomers->roles, waiting.entries[i].pid,
+				       &candidate))
+			continue;
+		if (rls_selection_matches(newcomers->selection, &candidate))
+			take(&candidate, look);
+		rls_candidate_clear(&candidate);
+	}
+	rls_processes_clear(&waiting);
+}
+
+static void sweep(struct rls_newcomers *newcomers, struct look *look)
+{
+	struct rls_selection selection = *newcomers->selection;
+	uint64_t begin_ns = rls_monotonic_ns(), end_ns, pause_ns;
+
+	if (!newcomers->lost)
+		selection.kinds &= ~RLS_SELECT_ALL;
+	newcomers->lost = false;
+	if (selection.kinds)
+		rls_scan(&selection, newcomers->roles, take, look);
+	end_ns = rls_monotonic_ns();
+	pause_ns = SWEEP_SHARE * (end_ns - begin_ns);
+	newcomers->sweep_ns = end_ns + (pause_ns > SWEEP_EVERY_NS ? pause_ns : SWEEP_EVERY_NS);
+}
+
+void rls_newcomers_look(struct rls_newcomers *newcomers, uint64_t now_ns,
+			void (*found)(void *context, pid_t pid), void *context)
+{
+	struct look look = { newcomers, found, context };
+
+	if (!newcomers->selection->count)
+		return;
+	look_at_waiting(newcomers, &look);
+	if (now_ns >= newcomers->sweep_ns)
+		sweep(newcomers, &look);
+}

@@ -1,0 +1,38 @@
+/* Newcomers: processes that begin to be selected while we record.
+ *
+ *     exec, dlopen ──mmap watch──▶ waiting ─┐
+ *     setproctitle, a change of cgroup,     ├─look─▶ selected and not followed: found
+ *     a fork of no one we follow ───sweep───┘
+ *
+ * Whatever executes a program or loads a library maps something executable, and the watch
+ * that serves the followed processes tells of everyone: such a process is looked at within
+ * a tick. What happens without a mapping is found by going through /proc, every quarter of
+ * a second or, where that takes long, so seldom that it costs 2 % of a CPU; --all needs no
+ * sweeps, a job without a library is none. Who is forked by a followed process is left to
+ * the kernel side. */
+#ifndef RLS_NEW_PROCESSES_H
+#define RLS_NEW_PROCESSES_H
+
+#include "userspace/record/targets/followed.h"
+#include "userspace/record/targets/scan.h"
+
+struct rls_newcomers {
+	const struct rls_selection *selection;
+	const struct rls_roles *roles;
+	const struct rls_processes *followed;
+	bool follow_children;
+	struct rls_processes waiting;   /* to be looked at with the next look */
+	uint64_t sweep_ns;              /* when the next one is due */
+	bool lost;                      /* the watch could not tell of all: --all is swept too */
+};
+
+void rls_newcomers_clear(struct rls_newcomers *newcomers);
+
+/* pid has mapped something executable; 0: anyone may have. */
+void rls_newcomers_mapped(struct rls_newcomers *newcomers, pid_t pid);
+
+/* Calls found for each newcomer, which is to be followed then. */
+void rls_newcomers_look(struct rls_newcomers *newcomers, uint64_t now_ns,
+			void (*found)(void *context, pid_t pid), void *context);
+
+#endif

@@ -1,0 +1,29 @@
+/* Scan: holds the processes of the host against a selection.
+ *
+ *     resolve (before anything is recorded) ─▶ scan now ─▶ newcomers.h from then on
+ *
+ * Of each process no more is read than the selectors go by: its stat for all, 20 us; the
+ * mappings, which cost most, for --all alone. */
+#ifndef RLS_SCAN_H
+#define RLS_SCAN_H
+
+#include "userspace/discover/roles.h"
+#include "userspace/record/targets/selection.h"
+
+/* Makes the selectors exact: a cgroup's path is taken below the mount (as in /sys/fs/cgroup/...)
+ * or as /proc shows it and becomes the latter; the beginning of a container's id becomes
+ * the whole; their matches are counted. 0; -ENOENT when there is no such cgroup or container,
+ * -EEXIST when the beginning fits several containers, -errno; it has been said why. */
+int rls_selection_resolve(struct rls_selection *selection);
+
+/* What the selection needs to know of a process. 0; -ESRCH when there is none, and for kernel
+ * threads, those that are just ending, and ourselves; -errno. *out is to be cleared. */
+int rls_candidate_read(const struct rls_selection *selection, const struct rls_roles *roles,
+		       pid_t pid, struct rls_candidate *out);
+void rls_candidate_clear(struct rls_candidate *candidate);
+
+/* Calls visit for each process that is selected now, until it returns other than 0. */
+int rls_scan(const struct rls_selection *selection, const struct rls_roles *roles,
+	     int (*visit)(const struct rls_candidate *candidate, void *context), void *context);
+
+#endif

@@ -1,0 +1,108 @@
+/* The recorder looks around: who has come, and what processes have mapped since. */
+#include "userspace/base/log.h"
+#include "userspace/record/targets/mmap_watch.h"
+#include "userspace/record/samples/code_map.h"
+#include "userspace/record/samples/interpreters.h"
+#include "userspace/record/session.h"
+#include "userspace/record/samples/stack_samples.h"
+#include "userspace/record/budget/overhead_controller.h"
+
+int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
+{
+	if (recorder->throttle && rls_throttle_is_beginning(recorder->throttle, time_ns))
+		return rls_kernel_consume_all_but_stacks(recorder->kernel);
+	return rls_kernel_consume(recorder->kernel);
+}
+
+static void look_at(struct rls_recorder *recorder, struct rls_followed *followed, uint64_t time_ns)
+{
+	pid_t pid = followed->pid;
+	bool was_python = rls_recorder_is_python(recorder, pid);
+	bool was_annotated = rls_libraries_annotation(recorder->libraries, pid) != 0;
+
+	followed->look_ns = 0;
+	followed->looked_ns = time_ns;
+	if (rls_libraries_scan(recorder->libraries, pid, time_ns))
+		return; /* it has ended, or is just being replaced */
+	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);
+	if (rls_recorder_is_python(recorder, pid)) {
+		rls_pythons_look(recorder->pythons, pid, time_ns);
+		if (!was_python)
+			rls_describe_process(&recorder->describer, pid, time_ns);
+	}
+	if (!was_annotated && rls_libraries_annotation(recorder->libraries, pid)) {
+		rls_describe_settings(&recorder->describer, pid);
+		rls_describe_phase(&recorder->describer, pid, time_ns);
+	}
+}
+
+static void look_where_due(struct rls_recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.count; i++) {
+		struct rls_followed *followed = &recorder->processes.entries[i];
+		uint64_t time_ns = rls_monotonic_ns();
+
+		if (!followed->look_ns || time_ns < followed->look_ns)
+			continue;
+		rls_background_hurry(&recorder->background); /* it may put probes on, which its calls wait for */
+		look_at(recorder, followed, time_ns);
+		/* Discovery takes its time: do not let the rings run full meanwhile. */
+		rls_recorder_consume_timely(recorder, rls_monotonic_ns());
+	}
+}
+
+static void on_mapped(void *context, pid_t pid, const char *path)
+{
+	struct rls_recorder *recorder = context;
+	struct rls_role_match match;
+
+	if (rls_libraries_mapped(recorder->libraries, pid, path))
+		rls_debug("cannot see whether process %d switches stacks", pid);
+	rls_places_forget(recorder->places, pid);
+	rls_samples_mapped(recorder->samples, pid);
+	/* A library with a role may be called as soon as it is loaded. */
+	rls_processes_look(&recorder->processes, pid,
+			   rls_monotonic_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
+					       0 : RLS_LOOK_DELAY_NS));
+	rls_newcomers_mapped(&recorder->newcomers, pid);
+}
+
+void rls_recorder_drain_maps(void *context)
+{
+	struct rls_recorder *recorder = context;
+
+	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
+}
+
+void rls_recorder_welcome(void *context, pid_t pid)
+{
+	struct rls_recorder *recorder = context;
+	size_t known = recorder->processes.count;
+	uint64_t time_ns = rls_monotonic_ns();
+
+	rls_background_hurry(&recorder->background);
+	if (rls_recorder_follow_tree(recorder, pid, false))
+		return;
+	for (size_t i = known; i < recorder->processes.count; i++) {
+		pid_t added = recorder->processes.entries[i].pid;
+
+		rls_describe(&recorder->describer, added, time_ns);
+		rls_processes_look(&recorder->processes, added, time_ns + RLS_LOOK_DELAY_NS);
+	}
+	rls_range_hearing_wake(&recorder->range_hearing, recorder->kernel, time_ns);
+	rls_debug("process %d is recorded from now on", pid);
+	/* Discovery takes its time: do not let the rings run full meanwhile. */
+	rls_recorder_consume_timely(recorder, rls_monotonic_ns());
+}
+
+void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns)
+{
+	rls_recorder_drain_maps(recorder);
+	if (recorder->throttle && rls_throttle_is_brief(recorder->throttle, time_ns))
+		return;
+	if (recorder->throttle)
+		rls_range_hearing_tick(&recorder->range_hearing, recorder->kernel, time_ns,
+				       recorder->options.budget_percent);
+	rls_newcomers_look(&recorder->newcomers, time_ns, rls_recorder_welcome, recorder);
+	look_where_due(recorder);
+}
