@@ -1,4 +1,4 @@
-#include "buffers.h"
+#include "cupti_bridge/buffers.h"
 
 #include <pthread.h>
 #include <stdlib.h>

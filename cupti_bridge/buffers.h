@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode.h"
+#include "cupti_bridge/decode.h"
 
 #define RLS_BUFFER_BYTES (1u << 20)
 #define RLS_BUFFER_SMALL_BYTES (64u << 10)

@@ -1,8 +1,8 @@
-#include "calls.h"
+#include "cupti_bridge/calls.h"
 
 #include <stddef.h>
 
-#include "batch.h"
+#include "cupti_bridge/batch.h"
 
 /* CUDA 13.2 has 558 of the runtime and 845 of the driver, and each release adds some twenty. */
 #define CALLS_MAX 1024

@@ -1,4 +1,4 @@
-#include "clock.h"
+#include "cupti_bridge/clock.h"
 
 #include <errno.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-#include "cupti.h"
+#include "cupti_bridge/cupti.h"
 
 #include <dlfcn.h>
 #include <errno.h>

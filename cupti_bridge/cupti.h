@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode.h"
+#include "cupti_bridge/decode.h"
 
 #define RLS_CUPTI_RESULT_SLOT_TAKEN 39
 #define RLS_CUPTI_FLUSH_FORCED 1

@@ -1,9 +1,9 @@
-#include "decode.h"
+#include "cupti_bridge/decode.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "calls.h"
+#include "cupti_bridge/calls.h"
 
 #define END_OF_BUFFER 12 /* CUPTI_ERROR_MAX_LIMIT_REACHED */
 

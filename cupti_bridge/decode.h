@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "batch.h"
+#include "cupti_bridge/batch.h"
 
 /* CUPTI's kinds of records, those that are asked for; and its records of waits, which another tool may ask for. */
 enum rls_activity_kind {

@@ -1,4 +1,4 @@
-#include "launches.h"
+#include "cupti_bridge/launches.h"
 
 void rls_launches_add(struct rls_launches *launches, const struct rls_cupti_record *record)
 {

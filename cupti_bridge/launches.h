@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "batch.h"
+#include "cupti_bridge/batch.h"
 
 #define RLS_LAUNCHES (1u << 16)
 

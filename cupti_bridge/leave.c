@@ -1,9 +1,9 @@
-#include "leave.h"
+#include "cupti_bridge/leave.h"
 
 #include <stdatomic.h>
 #include <time.h>
 
-#include "clock.h"
+#include "cupti_bridge/clock.h"
 
 #define VERSION_LEAST 130000
 #define SITE_EXIT 1

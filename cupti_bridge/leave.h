@@ -17,7 +17,7 @@
 #ifndef RLS_CUPTI_LEAVE_H
 #define RLS_CUPTI_LEAVE_H
 
-#include "cupti.h"
+#include "cupti_bridge/cupti.h"
 
 /* By its version: frameworks tell of crashes with CUDA 11 and 12. */
 bool rls_leave_is_possible(const struct rls_cupti *cupti);

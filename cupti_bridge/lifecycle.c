@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "buffers.h"
-#include "session.h"
-#include "site.h"
+#include "cupti_bridge/buffers.h"
+#include "cupti_bridge/session.h"
+#include "cupti_bridge/site.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
 #ifndef RLS_CUPTI_LOOK_NS /* tests look more often */

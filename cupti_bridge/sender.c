@@ -1,11 +1,11 @@
-#include "sender.h"
+#include "cupti_bridge/sender.h"
 
 #include <stdbool.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "site.h"
+#include "cupti_bridge/site.h"
 
 #define PAGE_BYTES 4096
 

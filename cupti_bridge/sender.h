@@ -6,7 +6,7 @@
 #ifndef RLS_CUPTI_SENDER_H
 #define RLS_CUPTI_SENDER_H
 
-#include "batch.h"
+#include "cupti_bridge/batch.h"
 
 #define RLS_SENDER_NAME_SLOTS 256 /* a power of two, and twice the records of a batch */
 

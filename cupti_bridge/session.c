@@ -1,4 +1,4 @@
-#include "session.h"
+#include "cupti_bridge/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "buffers.h"
-#include "calls.h"
-#include "leave.h"
+#include "cupti_bridge/buffers.h"
+#include "cupti_bridge/calls.h"
+#include "cupti_bridge/leave.h"
 
 #define SECOND_NS 1000000000ull
 /* Times further off than these cannot be of this session's. */

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "clock.h"
-#include "cupti.h"
-#include "launches.h"
-#include "sender.h"
+#include "cupti_bridge/clock.h"
+#include "cupti_bridge/cupti.h"
+#include "cupti_bridge/launches.h"
+#include "cupti_bridge/sender.h"
 
 struct rls_session {
 	struct rls_cupti cupti; /* version 0: not found yet */

@@ -1,8 +1,8 @@
 #define RLS_USDT_PROVIDER RLS_CUPTI_PROVIDER
 
-#include "site.h"
+#include "cupti_bridge/site.h"
 
-#include "batch.h"
+#include "cupti_bridge/batch.h"
 #include "userspace/annotate/usdt.h"
 
 RLS_USDT_SEMAPHORE(rls_cupti_batch_semaphore);

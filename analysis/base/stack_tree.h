@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "analysis/event/event.h"
-#include "index_map.h"
+#include "analysis/base/index_map.h"
 
 #define RLS_STACKS_MAX (1u << 16)
 

@@ -24,7 +24,7 @@
 
 #include <stdio.h>
 
-#include "series.h"
+#include "analysis/compare/series.h"
 
 enum rls_compare_metric {
 	RLS_COMPARE_CORRECTED = 0,

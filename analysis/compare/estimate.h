@@ -9,7 +9,7 @@
 #ifndef RLS_ESTIMATE_H
 #define RLS_ESTIMATE_H
 
-#include "compare.h"
+#include "analysis/compare/compare.h"
 
 struct rls_estimate {
 	bool present;

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "category.h"
+#include "analysis/event/category.h"
 
 typedef uint32_t rls_string_id;
 

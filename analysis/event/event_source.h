@@ -7,7 +7,7 @@
 #ifndef RLS_EVENT_SOURCE_H
 #define RLS_EVENT_SOURCE_H
 
-#include "event.h"
+#include "analysis/event/event.h"
 #include "analysis/base/string_pool.h"
 
 struct rls_event_source {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "event.h"
+#include "analysis/event/event.h"
 
 /* "python", "runtime", "native", "system", "lock", "io", "sleep", "child", "gpu", "cpu",
  * "other", "probe". Static storage. */

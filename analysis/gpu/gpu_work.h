@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "analysis/event/event.h"
-#include "gpu_busy.h"
+#include "analysis/gpu/gpu_busy.h"
 #include "analysis/base/index_map.h"
 
 #define RLS_LAUNCHES_MAX (1u << 18)

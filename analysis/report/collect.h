@@ -6,7 +6,7 @@
 
 #include "analysis/correct/cupti_error.h"
 #include "analysis/base/grow.h"
-#include "report_private.h"
+#include "analysis/report/report_private.h"
 
 struct rls_collector {
 	struct rls_report *report;

@@ -12,7 +12,7 @@
 #ifndef RLS_SWEEP_H
 #define RLS_SWEEP_H
 
-#include "timeline.h"
+#include "analysis/timeline/timeline.h"
 
 /* Whether the next event's instant counts: a trace begins with the first one that does. It does not
  * for kinds without one, for GPU work whose times cannot be, and when it lies before the last one. */

@@ -6,7 +6,7 @@
 #ifndef RLS_THREAD_LIFE_H
 #define RLS_THREAD_LIFE_H
 
-#include "timeline.h"
+#include "analysis/timeline/timeline.h"
 
 /* The process, made if it was never heard of. *out NULL: there is none, nothing to do. */
 int rls_lives_find_process(struct rls_timeline *timeline, const struct rls_event *event,

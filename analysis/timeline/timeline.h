@@ -24,7 +24,7 @@
 #include "analysis/estimate/operation_rules.h"
 #include "analysis/estimate/sampled_operations.h"
 #include "analysis/correct/induced_wait.h"
-#include "overview.h"
+#include "analysis/timeline/overview.h"
 #include "analysis/timeline/sample_totals.h"
 #include "analysis/estimate/untraced_time.h"
 #include "analysis/base/stack_tree.h"

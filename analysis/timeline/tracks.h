@@ -24,7 +24,7 @@
 
 #include "analysis/event/event.h"
 #include "analysis/report/report.h"
-#include "timeline.h"
+#include "analysis/timeline/timeline.h"
 
 /* At most so many GPU intervals of one stream are shown side by side; more are left out. */
 #define RLS_TRACK_LANES_MAX 16

@@ -1,10 +1,10 @@
-#include "rlscope_annotate.h"
+#include "userspace/annotate/rlscope_annotate.h"
 
 #include <string.h>
 
-#include "names.h"
-#include "record.h"
-#include "usdt.h"
+#include "userspace/annotate/names.h"
+#include "userspace/annotate/record.h"
+#include "userspace/annotate/usdt.h"
 
 RLS_USDT_SEMAPHORE(rls_push_semaphore);
 RLS_USDT_SEMAPHORE(rls_pop_semaphore);

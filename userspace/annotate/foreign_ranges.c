@@ -1,4 +1,4 @@
-#include "foreign_ranges.h"
+#include "userspace/annotate/foreign_ranges.h"
 
 #include <elf.h>
 #include <fnmatch.h>

@@ -1,4 +1,4 @@
-#include "names.h"
+#include "userspace/annotate/names.h"
 
 #include <stdatomic.h>
 #include <string.h>

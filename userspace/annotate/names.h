@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "annotate_wire.h"
+#include "userspace/annotate/annotate_wire.h"
 
 #define RLS_NAMES_MAX 65536
 

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "names.h"
-#include "nvtx_wire.h"
-#include "rlscope_annotate.h"
+#include "userspace/annotate/names.h"
+#include "userspace/annotate/nvtx_wire.h"
+#include "userspace/annotate/rlscope_annotate.h"
 
 /* Ranges the thread has open. An unbalanced pop must not end the user's operation. */
 static __thread unsigned int depth __attribute__((tls_model("initial-exec")));

@@ -1,4 +1,4 @@
-#include "record.h"
+#include "userspace/annotate/record.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rlscope_annotate.h"
-#include "usdt.h"
+#include "userspace/annotate/rlscope_annotate.h"
+#include "userspace/annotate/usdt.h"
 
 /* In .data and not in .bss: the kernel finds listeners by its offset in the file. Protected:
  * a program that links to it must not move it into a copy of its own. */

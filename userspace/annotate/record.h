@@ -9,7 +9,7 @@
 #ifndef RLS_ANNOTATE_RECORD_H
 #define RLS_ANNOTATE_RECORD_H
 
-#include "annotate_wire.h"
+#include "userspace/annotate/annotate_wire.h"
 
 /* Exported under this name for readers from outside. */
 extern __attribute__((visibility("protected"))) struct rls_annotate_descriptor
