@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/event/event.h"
-
 #define RLS_STRING_BYTES_MAX 4096
+
+typedef uint32_t rls_string_id;
 
 struct rls_string_pool;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/compare/blocks.h"
 #include "analysis/compare/machine_speed.h"
 
 #define UNITS_MIN 7             /* fewer say nothing about variation */
@@ -19,74 +20,23 @@
 #define NS_PER_S 1e9
 #define SIGMAS 1.96             /* of a stated half width */
 
-static int by_size(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return (a > b) - (a < b);
-}
-
-double rls_median(double *values, size_t count)
-{
-	if (!count)
-		return NAN;
-	qsort(values, count, sizeof(*values), by_size);
-	return (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
-
 /* --- one stratum -------------------------------------------------------------------- */
-
-double rls_estimate_time(const struct rls_series_times *times, enum rls_compare_metric metric,
-			 int category)
-{
-	const double *const values[] = {
-		[RLS_COMPARE_CORRECTED] = times->corrected_ns,
-		[RLS_COMPARE_WALL] = times->wall_ns,
-		[RLS_COMPARE_CPU] = times->cpu_ns,
-		[RLS_COMPARE_RAN] = times->ran_ns,
-	};
-	double sum = 0;
-
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		if (category == RLS_COMPARE_TOTAL || category == i)
-			sum += values[metric][i];
-	}
-	return sum;
-}
-
-size_t rls_estimate_whole(const struct rls_series_blocks *blocks)
-{
-	bool begun = blocks->count && blocks->blocks[blocks->count - 1].units < blocks->units_each;
-
-	return blocks->count - begun;
-}
-
-const struct rls_series_stratum *rls_estimate_stratum(const struct rls_series *series,
-						      const char *phase, const char *operation)
-{
-	for (size_t i = 0; i < series->count; i++) {
-		if (!strcmp(series->strata[i].operation, operation) &&
-		    !strcmp(series->strata[i].phase, phase))
-			return &series->strata[i];
-	}
-	return NULL;
-}
 
 static bool can_tell(const struct rls_series_stratum *stratum, enum rls_series_unit unit)
 {
 	return stratum->units[unit] >= UNITS_MIN &&
-	       rls_estimate_whole(&stratum->blocks[unit]) >= BLOCKS_MIN;
+	       rls_blocks_whole(&stratum->blocks[unit]) >= BLOCKS_MIN;
 }
 
 /* Blocks at the beginning to leave out: those without which the mean of the operation's whole
  * time is much surer. */
 static size_t warmup(const struct rls_series_blocks *blocks, enum rls_compare_metric metric)
 {
-	size_t count = rls_estimate_whole(blocks), best = 0;
+	size_t count = rls_blocks_whole(blocks), best = 0;
 	double sum = 0, squares = 0, all = 0, least = INFINITY;
 
 	for (size_t i = count; i-- > 0;) {
-		double x = rls_estimate_time(&blocks->blocks[i].times, metric, RLS_COMPARE_TOTAL);
+		double x = rls_blocks_time(&blocks->blocks[i].times, metric, RLS_COMPARE_TOTAL);
 		double n = (double)(count - i), error;
 
 		sum += x;
@@ -107,7 +57,7 @@ static void winsorise(double *x, size_t count, size_t trim, double *trimmed_mean
 	double sorted[RLS_SERIES_BLOCKS], sum = 0;
 
 	memcpy(sorted, x, count * sizeof(*x));
-	qsort(sorted, count, sizeof(*sorted), by_size);
+	rls_sort_values(sorted, count);
 	for (size_t i = trim; i < count - trim; i++)
 		sum += sorted[i];
 	*trimmed_mean = sum / (double)(count - 2 * trim);
@@ -162,9 +112,9 @@ static void read_blocks(const struct rls_series_blocks *blocks, int category,
 {
 	out->blocks = blocks;
 	out->first = warmup(blocks, metric);
-	out->count = rls_estimate_whole(blocks) - out->first;
+	out->count = rls_blocks_whole(blocks) - out->first;
 	for (size_t i = 0; i < out->count; i++)
-		out->ns[i] = rls_estimate_time(&blocks->blocks[out->first + i].times, metric,
+		out->ns[i] = rls_blocks_time(&blocks->blocks[out->first + i].times, metric,
 					       category) /
 			     blocks->units_each;
 }
@@ -228,7 +178,7 @@ static double common_weight(const struct rls_compare_runs *runs, const char *pha
 
 	for (size_t r = 0; r < runs->count; r++) {
 		const struct rls_series *series = runs->runs[r].series;
-		const struct rls_series_stratum *stratum = rls_estimate_stratum(series, phase, operation);
+		const struct rls_series_stratum *stratum = rls_blocks_stratum(series, phase, operation);
 
 		if (!stratum || !can_tell(stratum, unit))
 			return 0;
@@ -316,7 +266,7 @@ static void estimate_part(const struct row_work *work, const struct rls_series_s
 static const struct rls_series_stratum *stratum_of(const struct row_work *work, size_t run,
 						   const char *phase)
 {
-	return rls_estimate_stratum(work->runs->runs[run].series, phase, work->row->operation);
+	return rls_blocks_stratum(work->runs->runs[run].series, phase, work->row->operation);
 }
 
 /* Paces of all runs, and how far the row went along with them. */
@@ -410,12 +360,12 @@ static void estimate_whole_run(const struct rls_series *series, const struct rls
 	for (size_t i = 0; i < series->count; i++) {
 		const struct rls_series_times *times = &series->strata[i].times;
 
-		traced_ns += rls_estimate_time(times, metric, RLS_COMPARE_TOTAL);
+		traced_ns += rls_blocks_time(times, metric, RLS_COMPARE_TOTAL);
 		if (strcmp(series->strata[i].operation, row->operation))
 			continue;
-		total_ns += rls_estimate_time(times, metric, row->category);
-		wall_ns += rls_estimate_time(times, RLS_COMPARE_WALL, row->category);
-		corrected_ns += rls_estimate_time(times, RLS_COMPARE_CORRECTED, row->category);
+		total_ns += rls_blocks_time(times, metric, row->category);
+		wall_ns += rls_blocks_time(times, RLS_COMPARE_WALL, row->category);
+		corrected_ns += rls_blocks_time(times, RLS_COMPARE_CORRECTED, row->category);
 	}
 	out->units = row->unit == RLS_COMPARE_PER_SECOND
 			     ? (double)series->duration_ns / NS_PER_S

@@ -9,7 +9,7 @@
 #ifndef RLS_ESTIMATE_H
 #define RLS_ESTIMATE_H
 
-#include "analysis/compare/compare.h"
+#include "analysis/compare/comparison.h"
 
 struct rls_estimate {
 	bool present;
@@ -25,24 +25,9 @@ struct rls_estimate {
 enum rls_compare_unit rls_estimate_unit(const struct rls_compare_runs *runs, const char *operation);
 
 /* Of each run, to out[]. With `common`, a logarithm for each run, times are what they would be at
- * the machine's usual pace (compare_pace.h); NULL: as they are. 0, or -ENOMEM. */
+ * the machine's usual pace (machine_speed.h); NULL: as they are. 0, or -ENOMEM. */
 int rls_estimate_row(const struct rls_compare_runs *runs, const struct rls_compare_row *row,
 		     enum rls_compare_metric metric, const double *common,
 		     struct rls_estimate *out);
-
-double rls_median(double *values, size_t count);        /* sorts them; of none NAN */
-
-/* --- of a series, for whoever looks at its blocks --------------------------------------- */
-
-/* NULL: there is none. */
-const struct rls_series_stratum *rls_estimate_stratum(const struct rls_series *series,
-						      const char *phase, const char *operation);
-
-/* Blocks without a last one that was begun only. */
-size_t rls_estimate_whole(const struct rls_series_blocks *blocks);
-
-/* Nanoseconds of a category or RLS_COMPARE_TOTAL. */
-double rls_estimate_time(const struct rls_series_times *times, enum rls_compare_metric metric,
-			 int category);
 
 #endif

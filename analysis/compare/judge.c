@@ -6,6 +6,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/student.h"
+#include "analysis/compare/blocks.h"
 
 #define CONFIDENCE 0.95
 #define WEIGHT_MIN 0.001

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/compare/blocks.h"
+
 #define PEERS_MAX 16            /* operations that tell the pace */
 #define PEERS_MIN 2             /* one alone tells of itself as much as of the machine */
 #define PEER_SHARE_MIN 0.05     /* of its operation's time, for a category to be one */
@@ -29,7 +31,7 @@ struct peer_blocks {
 
 static bool lie_beside(const struct rls_series_blocks *peer, const struct rls_series_blocks *blocks)
 {
-	size_t count = rls_estimate_whole(blocks), peer_count = rls_estimate_whole(peer);
+	size_t count = rls_blocks_whole(blocks), peer_count = rls_blocks_whole(peer);
 
 	return peer->units_each == blocks->units_each && peer_count && peer_count <= count + 1 &&
 	       count <= peer_count + 1;
@@ -56,7 +58,7 @@ static struct peer_blocks find_blocks(const struct peers *peers, const struct rl
 
 	for (size_t p = 0; p < peers->count; p++) {
 		const struct rls_series_stratum *peer =
-			rls_estimate_stratum(series, stratum->phase, peers->names[p]);
+			rls_blocks_stratum(series, stratum->phase, peers->names[p]);
 
 		if (peer && lie_beside(&peer->blocks[RLS_SERIES_CALL], &stratum->blocks[unit]))
 			out.of[p] = &peer->blocks[RLS_SERIES_CALL];
@@ -68,11 +70,11 @@ static struct peer_blocks find_blocks(const struct peers *peers, const struct rl
 static double call_ns(const struct peers *peers, const struct rls_series_blocks *blocks,
 		      size_t block, int category)
 {
-	size_t last = rls_estimate_whole(blocks) - 1;
+	size_t last = rls_blocks_whole(blocks) - 1;
 
 	if (block > last)
 		block = last;
-	return rls_estimate_time(&blocks->blocks[block].times, peers->metric, category) /
+	return rls_blocks_time(&blocks->blocks[block].times, peers->metric, category) /
 	       blocks->units_each;
 }
 
@@ -81,7 +83,7 @@ static double usual_log(const struct peers *peers, const struct rls_series_block
 			int category)
 {
 	double times[RLS_SERIES_BLOCKS], sum = 0, all = 0, median;
-	size_t count = rls_estimate_whole(blocks);
+	size_t count = rls_blocks_whole(blocks);
 
 	for (size_t i = 0; i < count; i++) {
 		times[i] = call_ns(peers, blocks, i, category);
@@ -158,7 +160,7 @@ static void find_usual(const struct rls_compare_runs *runs, const char *phase,
 	for (size_t r = 0; r < runs->count; r++) {
 		const struct rls_series *series = runs->runs[r].series;
 		struct peer_blocks blocks = find_blocks(
-			peers, series, rls_estimate_stratum(series, phase, operation), unit);
+			peers, series, rls_blocks_stratum(series, phase, operation), unit);
 
 		for (size_t p = 0; p < peers->count; p++) {
 			for (int c = 0; c < RLS_CATEGORY_MAX; c++)
@@ -177,18 +179,18 @@ bool rls_pace_find(const struct rls_compare_runs *runs, const char *phase, const
 	bool told;
 
 	find_peers(runs->runs[0].series,
-		   rls_estimate_stratum(runs->runs[0].series, phase, operation), unit, &peers);
+		   rls_blocks_stratum(runs->runs[0].series, phase, operation), unit, &peers);
 	find_usual(runs, phase, operation, unit, &peers);
 	keep_telling(&peers);
 	told = peers.count >= PEERS_MIN;
 	for (size_t r = 0; r < runs->count; r++) {
 		const struct rls_series *series = runs->runs[r].series;
 		const struct rls_series_stratum *stratum =
-			rls_estimate_stratum(series, phase, operation);
+			rls_blocks_stratum(series, phase, operation);
 		struct peer_blocks blocks = find_blocks(&peers, series, stratum, unit);
 		struct rls_pace *pace = &paces[r];
 
-		pace->count = rls_estimate_whole(&stratum->blocks[unit]);
+		pace->count = rls_blocks_whole(&stratum->blocks[unit]);
 		for (size_t i = 0; i < pace->count; i++) {
 			pace->log[i] = pace_at(&peers, &blocks, i, 0, 1);
 			for (size_t h = 0; h < 2; h++)

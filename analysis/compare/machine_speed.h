@@ -5,12 +5,12 @@
  * slow it was, by the operations that are called as often and lie side by side in time, and by
  * how much of that the row went along (analysis of covariance; Fisher 1932). Where no other
  * operation is called as often, the factor common to the whole run stands for it, and a row is taken to go
- * along with that in full. What it does not is part of how rows scatter (compare_judge.c).
+ * along with that in full. What it does not is part of how rows scatter (judge.c).
  */
 #ifndef RLS_MACHINE_SPEED_H
 #define RLS_MACHINE_SPEED_H
 
-#include "analysis/compare/estimate.h"
+#include "analysis/compare/comparison.h"
 
 struct rls_pace {
 	double level;               /* of the run: a logarithm, 0 being usual for the runs compared */

@@ -1,4 +1,5 @@
-/* Rules such as "backpropagation.total > +5%". */
+#include "analysis/compare/rule.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -6,7 +7,6 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/compare/compare.h"
 
 static int parse_category(const char *name, size_t length, int *out)
 {

@@ -7,6 +7,7 @@
 
 #include "analysis/base/grow.h"
 #include "analysis/report/report_private.h"
+#include "analysis/estimate/estimate_untraced.h"
 #include "analysis/timeline/sweep.h"
 
 /* What a scope's cells said when a unit of it last began. */
@@ -304,7 +305,7 @@ static int add_totals(struct reader *reader)
 	int err = each_scope(reader, add_traced);
 
 	if (!err)
-		err = rls_sweep_settle(&reader->timeline);
+		err = rls_estimate_untraced(&reader->timeline);
 	if (!err)
 		err = each_scope(reader, add_total);
 	for (size_t i = 0; !err && i < series->count; i++) {

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "analysis/base/stack_tree.h"
+#include "analysis/event/stack_tree.h"
 
 /* What is older than so many charges is forgotten: of a longer wait less is found. A power of 2. */
 #define RLS_OTHERS_CHARGES 1024

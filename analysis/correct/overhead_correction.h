@@ -113,4 +113,16 @@ uint64_t rls_span_window_take_off_cpu(struct rls_span_window *window, uint64_t o
 /* The waiting just dealt out took so much longer for other threads' hits: to be called right after that. */
 void rls_span_window_note_others(struct rls_span_window *window, uint64_t cost_ns);
 
+/* Both parts of a cell. */
+static inline uint64_t rls_cell_ns(const struct rls_cell *cell)
+{
+	return cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
+}
+
+/* Calls are made while running: how long a thread waits or is kept waiting says nothing of them. */
+static inline uint64_t rls_cell_ran_ns(const struct rls_cell *cell)
+{
+	return rls_cell_ns(cell) - cell->off_cpu_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU_GPU];
+}
+
 #endif

@@ -6,70 +6,9 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/apportion.h"
-#include "analysis/timeline/sample_totals.h"
-#include "analysis/event/sample_kind.h"
 #include "analysis/timeline/timeline.h"
 
 #define SIGMAS 1.96
-
-/* By category. */
-struct weights {
-	double running[RLS_CATEGORY_MAX];
-	double waiting_ns[RLS_CATEGORY_MAX];
-	double variance_ns2[RLS_CATEGORY_MAX];  /* of the waits */
-};
-
-struct rls_operation_samples {
-	struct rls_operation_samples *next;
-	rls_string_id operation;
-	struct weights seen, guessed;           /* guessed: by what was guessed */
-};
-
-void rls_operation_samples_free(struct rls_operation_samples *samples)
-{
-	while (samples) {
-		struct rls_operation_samples *first = samples;
-
-		samples = first->next;
-		free(first);
-	}
-}
-
-static struct rls_operation_samples *samples_of(struct rls_scope *scope, rls_string_id operation)
-{
-	struct rls_operation_samples *samples = scope->sampled;
-
-	while (samples && samples->operation != operation)
-		samples = samples->next;
-	if (samples)
-		return samples;
-	samples = calloc(1, sizeof(*samples));
-	if (!samples)
-		return NULL;
-	samples->operation = operation;
-	samples->next = scope->sampled;
-	scope->sampled = samples;
-	return samples;
-}
-
-int rls_operation_samples_add(struct rls_scope *scope, rls_string_id operation,
-			      enum rls_category category, bool guessed,
-			      const struct rls_event *event)
-{
-	struct rls_operation_samples *samples = samples_of(scope, operation);
-	struct weights *weights;
-
-	if (!samples)
-		return -ENOMEM;
-	weights = guessed ? &samples->guessed : &samples->seen;
-	if (rls_sample_kind_waits(event->sample.kind)) {
-		weights->waiting_ns[category] += (double)event->sample.ns;
-		weights->variance_ns2[category] += rls_sample_variance_ns2(event);
-	} else {
-		weights->running[category]++;
-	}
-	return 0;
-}
 
 /* --- shares of one category --------------------------------------------------------- */
 
@@ -84,11 +23,11 @@ struct part {
 static double in_category(const struct rls_truth *truth, const double *seen, const double *guessed,
 			  enum rls_category category)
 {
-	double sum = seen[category];
+	double sum = seen[category], known;
 
 	for (int g = 0; g < RLS_CATEGORY_MAX; g++) {
 		if (guessed[g] > 0)
-			sum += guessed[g] * rls_truth_share(truth, g, category);
+			sum += guessed[g] * rls_truth_share(truth, g, category, &known);
 	}
 	return sum;
 }
@@ -96,7 +35,7 @@ static double in_category(const struct rls_truth *truth, const double *seen, con
 static void weigh(const struct rls_truth *truth, const struct rls_operation_samples *samples,
 		  enum rls_category category, struct part *part)
 {
-	const struct weights *seen = &samples->seen, *guessed = &samples->guessed;
+	const struct rls_sample_weights *seen = &samples->seen, *guessed = &samples->guessed;
 
 	part->running = in_category(truth, seen->running, guessed->running, category);
 	part->waiting_ns = in_category(truth, seen->waiting_ns, guessed->waiting_ns, category);

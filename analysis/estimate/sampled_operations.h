@@ -22,23 +22,8 @@
 #ifndef RLS_SAMPLED_OPERATIONS_H
 #define RLS_SAMPLED_OPERATIONS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "analysis/event/event.h"
-
-struct rls_scope;
 struct rls_thread;
 struct rls_timeline;
-struct rls_operation_samples;
-
-void rls_operation_samples_free(struct rls_operation_samples *samples);
-
-/* A sample of a thread in this scope, which has no operation; operation 0: no rule fits.
- * guessed: the category is a look's. 0 or -ENOMEM. */
-int rls_operation_samples_add(struct rls_scope *scope, rls_string_id operation,
-			      enum rls_category category, bool guessed,
-			      const struct rls_event *event);
 
 /* Nothing more will come, and shares are settled: turns time of the thread's scopes without an
  * operation into time of scopes with one. 0, or -ENOMEM. */

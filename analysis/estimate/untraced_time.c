@@ -16,115 +16,13 @@
 #define CONFIDENCE 0.95
 /* Of a thread's time, what it may run and still be held to have been waiting all along. */
 #define PARKED_SHARE 0.002
-/* A guess is held to be right with the weight of so many looks, of which such a share may still have
- * been something else: 0.1 to 2 % were in training jobs (scripts/bench/HISTORY.md). */
-#define TRUST_LOOKS 10.0
-#define TRUST_DOUBT 0.03
-/* A moment in which guesses have much in common. */
-#define MOMENT_NS 50000000ULL
-
-/* --- while sweeping ------------------------------------------------------------------- */
-
-struct rls_unseen *rls_scope_unseen(struct rls_scope *scope)
-{
-	if (!scope->unseen)
-		scope->unseen = calloc(1, sizeof(*scope->unseen));
-	return scope->unseen;
-}
-
-static uint64_t cell_ns(const struct rls_cell *cell)
-{
-	return cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
-}
-
-/* Calls are made while running: how long a thread waits or is kept waiting says nothing of them. */
-static uint64_t ran_ns(const struct rls_cell *cell)
-{
-	return cell_ns(cell) - cell->off_cpu_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU_GPU];
-}
 
 static double corrected_ran_ns(const struct rls_cell *cell)
 {
 	double cost_ns = (double)cell->subtracted_ns + (double)cell->under_gpu_ns;
 
 	/* A cost and a wait may have been taken from the same time. */
-	return fmax((double)ran_ns(cell) - cost_ns, 0);
-}
-
-static uint64_t traced_ran_ns(const struct rls_scope *scope)
-{
-	uint64_t ns = 0;
-
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		ns += ran_ns(&scope->cells[i]);
-	return ns;
-}
-
-/* What the window that is over had of the scope. */
-static void end_window(struct rls_scope *scope)
-{
-	struct rls_spread *spread = &scope->unseen->spread;
-	uint64_t so_far_ns = traced_ran_ns(scope);
-	double time = (double)(so_far_ns - spread->timed_ns);
-
-	/* Waits are told of afterwards: there may be less now than there was. */
-	if (so_far_ns <= spread->timed_ns)
-		return;
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
-			double count = (double)(scope->transitions[i][k] - spread->counted[i][k]);
-
-			spread->counts_squared[i][k] += count * count;
-			spread->counts_by_time[i][k] += count * time;
-			spread->counted[i][k] = scope->transitions[i][k];
-		}
-	}
-	spread->time_squared += time * time;
-	spread->timed_ns = so_far_ns;
-	spread->windows++;
-}
-
-void rls_unseen_window(struct rls_scope *scope, uint32_t window)
-{
-	if (!scope->unseen || scope->unseen->window == window)
-		return;
-	end_window(scope);
-	scope->unseen->window = window;
-}
-
-void rls_looks_add(struct rls_looks *looks, enum rls_category guess, uint64_t ns)
-{
-	looks->count[guess]++;
-	looks->ns[guess] += ns;
-}
-
-static void end_moment(struct rls_truth *truth)
-{
-	for (int g = 0; g < RLS_CATEGORY_MAX; g++) {
-		double looks = 0;
-
-		for (int c = 0; c < RLS_CATEGORY_MAX; c++)
-			looks += truth->now[g][c];
-		for (int c = 0; c < RLS_CATEGORY_MAX; c++) {
-			truth->squared[g][c] += (double)truth->now[g][c] * truth->now[g][c];
-			truth->by_looks[g][c] += truth->now[g][c] * looks;
-		}
-		truth->looks_squared[g] += looks * looks;
-		truth->moments[g] += looks > 0;
-	}
-	memset(truth->now, 0, sizeof(truth->now));
-}
-
-void rls_truth_add(struct rls_truth *truth, enum rls_category guess, enum rls_category category,
-		   uint64_t time_ns, uint32_t window)
-{
-	if (truth->window != window || time_ns - truth->since_ns >= MOMENT_NS) {
-		end_moment(truth);
-		truth->since_ns = time_ns;
-		truth->window = window;
-	}
-	truth->count[guess][category]++;
-	truth->now[guess][category]++;
+	return fmax((double)rls_cell_ran_ns(cell) - cost_ns, 0);
 }
 
 /* --- shares --------------------------------------------------------------------------- */
@@ -151,63 +49,6 @@ struct pool {
 	} traced, closed;           /* running */
 };
 
-static uint64_t sum_of_counts(const uint64_t *values)
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		sum += values[i];
-	return sum;
-}
-
-/* P(category | guess), and from how many looks it is known. */
-static double truth_of(const struct rls_truth *truth, int guess, int category, double *known)
-{
-	double count = (double)sum_of_counts(truth->count[guess]);
-	double trust = guess == RLS_CATEGORY_UNKNOWN ? 0 : TRUST_LOOKS;
-
-	*known = count + trust;
-	if (*known <= 0)
-		return guess == category;
-	return ((double)truth->count[guess][category] + (guess == category ? trust : 0)) / *known;
-}
-
-double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
-		       enum rls_category category)
-{
-	double known;
-
-	return truth_of(truth, guess, category, &known);
-}
-
-/* By how moments differ: of a ratio of sums over them, as of counts below. One look that is unlike
- * all others tells nothing of that. */
-static double variance_by_moments(const struct rls_truth *truth, int guess, int category)
-{
-	double looks = (double)sum_of_counts(truth->count[guess]), moments = truth->moments[guess];
-	double count = (double)truth->count[guess][category];
-	double p, squares, quantile;
-
-	if (moments < 2 || count < 2 || looks - count < 2)
-		return 0;
-	p = count / looks;
-	squares = truth->squared[guess][category] - 2 * p * truth->by_looks[guess][category] +
-		  p * p * truth->looks_squared[guess];
-	quantile = rls_student_quantile(CONFIDENCE, moments - 1) / SIGMAS;
-	return quantile * quantile * fmax(squares, 0) * moments / (moments - 1) / (looks * looks);
-}
-
-/* What P(category | guess) is uncertain by: that nothing else was seen is not that there is none. */
-static double truth_variance(const struct rls_truth *truth, int guess, int category, double p,
-			     double known)
-{
-	double doubt = TRUST_DOUBT * TRUST_LOOKS / fmax(known, TRUST_LOOKS);
-	double about = fmin(fmax(p, doubt), 1 - doubt);
-
-	return fmax(about * (1 - about) / (known + 1),
-		    variance_by_moments(truth, guess, category));
-}
-
 /* weight: of each guess, summing to 1, drawn so many times. */
 static void judge(const struct rls_truth *truth, const double *weight, double draws,
 		  struct shares *out)
@@ -216,11 +57,11 @@ static void judge(const struct rls_truth *truth, const double *weight, double dr
 		double share = 0, variance = 0, about;
 
 		for (int g = 0; g < RLS_CATEGORY_MAX; g++) {
-			double known, p = truth_of(truth, g, c, &known);
+			double known, p = rls_truth_share(truth, g, c, &known);
 
 			share += weight[g] * p;
 			if (known > 0)
-				variance += weight[g] * weight[g] * truth_variance(truth, g, c, p, known);
+				variance += weight[g] * weight[g] * rls_truth_variance(truth, g, c);
 		}
 		about = (share * draws + 1) / (draws + 2); /* none of few is not never */
 		variance += about * (1 - about) / (draws + 1);
@@ -233,7 +74,7 @@ static void judge(const struct rls_truth *truth, const double *weight, double dr
 static bool by_weights(const struct rls_truth *truth, const uint64_t *weights, double draws,
 		       struct shares *out)
 {
-	double total = (double)sum_of_counts(weights), weight[RLS_CATEGORY_MAX];
+	double total = (double)rls_looks_sum(weights), weight[RLS_CATEGORY_MAX];
 
 	if (total <= 0)
 		return false;
@@ -246,7 +87,7 @@ static bool by_weights(const struct rls_truth *truth, const uint64_t *weights, d
 /* Known of another time, so it is in doubt altogether. */
 static bool by_traced(const struct pool *pool, struct shares *out)
 {
-	double total = (double)sum_of_counts(pool->traced_ns);
+	double total = (double)rls_looks_sum(pool->traced_ns);
 
 	for (int i = 0; total > 0 && i < RLS_CATEGORY_MAX; i++) {
 		out->of[i] = (double)pool->traced_ns[i] / total;
@@ -266,7 +107,7 @@ static void by_nothing(enum rls_category category, struct shares *out)
 /* A helper that is parked while whom it works for goes through operations: it runs in none of them. */
 static bool was_parked(const struct pool *pool)
 {
-	return !sum_of_counts(pool->running.count) && pool->closed.raw_ns < PARKED_SHARE * (double)pool->closed_ns;
+	return !rls_looks_sum(pool->running.count) && pool->closed.raw_ns < PARKED_SHARE * (double)pool->closed_ns;
 }
 
 /* all: of the thread in any operation. */
@@ -277,14 +118,14 @@ static void shares_of(const struct rls_thread *thread, const struct pool *pool,
 	const struct rls_truth *truth = &thread->process->truth;
 	const struct rls_looks *waits = &pool->waiting;
 
-	if (!by_weights(truth, pool->running.count, (double)sum_of_counts(pool->running.count),
+	if (!by_weights(truth, pool->running.count, (double)rls_looks_sum(pool->running.count),
 			running) &&
 	    !by_traced(pool, running) && !by_weights(truth, all->running.count, 1, running))
 		by_nothing(thread->category, running);
 	/* Its waits have begun in other operations, or ended there, where looks told of them. */
-	if (!sum_of_counts(waits->ns) && was_parked(pool))
+	if (!rls_looks_sum(waits->ns) && was_parked(pool))
 		waits = &all->waiting;
-	if (!by_weights(truth, waits->ns, (double)sum_of_counts(waits->count), waiting))
+	if (!by_weights(truth, waits->ns, (double)rls_looks_sum(waits->count), waiting))
 		*waiting = *running;
 }
 
@@ -421,7 +262,7 @@ static void scale_calls(const struct pool *pool)
 	if (!traced_ns || pool->traced.corrected_ns <= 0)
 		return;
 	for (size_t s = 0; s < pool->count; s++)
-		all_ns += cell_ns(&pool->scopes[s]->cells[RLS_CATEGORY_CUDA_API]);
+		all_ns += rls_cell_ns(&pool->scopes[s]->cells[RLS_CATEGORY_CUDA_API]);
 	for (size_t s = 0; s < pool->count; s++) {
 		pool->scopes[s]->calls_scale = (float)(1 + closed_factor(pool));
 		pool->scopes[s]->calls_time_scale = (float)((double)all_ns / (double)traced_ns);
@@ -458,18 +299,18 @@ static void fill_pool(struct pool *pool)
 		struct rls_scope *scope = pool->scopes[s];
 
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-			pool->traced_ns[i] += cell_ns(&scope->cells[i]);
-			pool->traced.raw_ns += (double)ran_ns(&scope->cells[i]);
+			pool->traced_ns[i] += rls_cell_ns(&scope->cells[i]);
+			pool->traced.raw_ns += (double)rls_cell_ran_ns(&scope->cells[i]);
 			pool->traced.corrected_ns += corrected_ran_ns(&scope->cells[i]);
 		}
 		if (!scope->unseen)
 			continue;
-		end_window(scope);
+		rls_timeline_end_window(scope);
 		pool_looks(&pool->running, &scope->unseen->running);
 		pool_looks(&pool->waiting, &scope->unseen->waiting);
 		pool_spread(&pool->spread, &scope->unseen->spread);
-		pool->closed_ns += cell_ns(&scope->unseen->cell);
-		pool->closed.raw_ns += (double)ran_ns(&scope->unseen->cell);
+		pool->closed_ns += rls_cell_ns(&scope->unseen->cell);
+		pool->closed.raw_ns += (double)rls_cell_ran_ns(&scope->unseen->cell);
 		pool->closed.corrected_ns += corrected_ran_ns(&scope->unseen->cell);
 	}
 }
@@ -527,7 +368,7 @@ int rls_shares_settle(struct rls_thread *thread)
 	}
 	if (!any)
 		return 0;
-	end_moment(&thread->process->truth);
+	rls_truth_end_moment(&thread->process->truth);
 	qsort(sorted, count, sizeof(*sorted), order_scopes);
 	for (size_t i = 0, end; i < count; i = end) {
 		struct pool pool = { .scopes = sorted + i };

@@ -32,71 +32,7 @@
 #ifndef RLS_UNTRACED_TIME_H
 #define RLS_UNTRACED_TIME_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "analysis/event/category.h"
-#include "analysis/correct/overhead_correction.h"
-
-struct rls_scope;
 struct rls_thread;
-struct rls_timeline;
-
-/* Looks by what they guessed. */
-struct rls_looks {
-	uint64_t count[RLS_CATEGORY_MAX];
-	uint64_t ns[RLS_CATEGORY_MAX];  /* of waits */
-};
-
-/* Of the counts x of the windows and their lengths t: what their spread takes. */
-struct rls_spread {
-	uint64_t counted[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];  /* x summed up, up to the last window */
-	double counts_squared[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
-	double counts_by_time[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
-	double time_squared;
-	uint64_t timed_ns;
-	uint32_t windows;
-};
-
-/* A scope's, made when it first has closed time. */
-struct rls_unseen {
-	struct rls_cell cell;           /* the closed time, in no category yet */
-	struct rls_looks running, waiting;
-	struct rls_spread spread;
-	uint32_t window;                /* the last one that had time in the scope */
-};
-
-/* Guesses held against the truth. Those of one moment have much in common: what the thread is at
- * then is easier or harder to guess. So how moments differ is kept too. */
-struct rls_truth {
-	uint64_t count[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];    /* [guess][category] */
-	/* Of the moments that are over, x of each count and n of each guess's. */
-	double squared[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];    /* Σ x² */
-	double by_looks[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];   /* Σ x n */
-	double looks_squared[RLS_CATEGORY_MAX];
-	uint32_t moments[RLS_CATEGORY_MAX];     /* n > 0 */
-	uint32_t now[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
-	uint64_t since_ns;
-	uint32_t window;
-};
-
-/* A look at a running thread of this category, in the window of this number. */
-void rls_truth_add(struct rls_truth *truth, enum rls_category guess, enum rls_category category,
-		   uint64_t time_ns, uint32_t window);
-
-/* P(category | guess). */
-double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
-		       enum rls_category category);
-
-/* The scope's, made if it is not there. NULL: no memory. */
-struct rls_unseen *rls_scope_unseen(struct rls_scope *scope);
-
-/* Before traced time is booked in a scope, in the window of this number. */
-void rls_unseen_window(struct rls_scope *scope, uint32_t window);
-
-/* A look at a thread of this scope in closed time. */
-void rls_looks_add(struct rls_looks *looks, enum rls_category guess, uint64_t ns);
 
 /* Nothing more will come: turns the closed time of all of the thread's scopes into time of their
  * cells, and scales their transitions. 0, or -ENOMEM. */

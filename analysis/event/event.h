@@ -15,9 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/base/string_pool.h"
 #include "analysis/event/category.h"
-
-typedef uint32_t rls_string_id;
 
 /* Operations nested deeper than this are counted but not told apart: the innermost
  * of those kept stays the active one. */

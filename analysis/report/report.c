@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/estimate/estimate_untraced.h"
 #include "analysis/report/report_private.h"
 #include "analysis/timeline/sweep.h"
 #include "analysis/timeline/tracks.h"
@@ -160,15 +161,18 @@ size_t rls_report_frames(const struct rls_report *report, const struct rls_sampl
 static int sweep(struct rls_event_source *source, struct rls_timeline *timeline)
 {
 	struct rls_event event;
-	int more;
+	int more, err;
 
 	while ((more = source->next(source, &event)) > 0) {
-		int err = rls_sweep_event(timeline, &event);
+		err = rls_sweep_event(timeline, &event);
 
 		if (err)
 			return err;
 	}
-	return more < 0 ? more : rls_sweep_finish(timeline);
+	if (more < 0)
+		return more;
+	err = rls_sweep_end(timeline);
+	return err ? err : rls_estimate_untraced(timeline);
 }
 
 /* What the picture leaves out is said in it. */

@@ -334,7 +334,7 @@ static int on_share(struct rls_timeline *timeline, const struct rls_event *event
 		return 0;
 	}
 	scope = rls_lives_scope(timeline, thread);
-	unseen = scope ? rls_scope_unseen(scope) : NULL;
+	unseen = scope ? rls_timeline_scope_untraced(scope) : NULL;
 	if (!unseen)
 		return -ENOMEM;
 	if (event->share.waited_ns) {
@@ -404,7 +404,7 @@ static int apply_rules(struct rls_timeline *timeline, const struct rls_process *
 	if (thread) {
 		struct rls_scope *scope = rls_lives_scope(timeline, thread);
 
-		err = scope ? rls_operation_samples_add(scope, operation, thread->category,
+		err = scope ? rls_operation_samples_add(&scope->sampled, operation, thread->category,
 							thread->unseen, event) :
 			      -ENOMEM;
 	}
@@ -581,25 +581,4 @@ int rls_sweep_end(struct rls_timeline *timeline)
 	}
 	rls_timeline_shrink_overviews(timeline);
 	return err;
-}
-
-int rls_sweep_settle(struct rls_timeline *timeline)
-{
-	int err = 0;
-
-	for (struct rls_process *p = timeline->processes; p; p = p->next) {
-		for (struct rls_thread *t = p->threads; !err && t; t = t->next) {
-			err = rls_shares_settle(t);
-			if (!err)
-				err = rls_operation_shares_settle(timeline, t);
-		}
-	}
-	return err;
-}
-
-int rls_sweep_finish(struct rls_timeline *timeline)
-{
-	int err = rls_sweep_end(timeline);
-
-	return err ? err : rls_sweep_settle(timeline);
 }

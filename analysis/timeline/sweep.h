@@ -24,10 +24,4 @@ int rls_sweep_event(struct rls_timeline *timeline, const struct rls_event *event
 /* No event is left: ends every life. 0, or -ENOMEM. */
 int rls_sweep_end(struct rls_timeline *timeline);
 
-/* After that: time that was not traced goes into the cells (shares.h). 0, or -ENOMEM. */
-int rls_sweep_settle(struct rls_timeline *timeline);
-
-/* Both. */
-int rls_sweep_finish(struct rls_timeline *timeline);
-
 #endif

@@ -5,6 +5,15 @@
 
 #include "analysis/timeline/tracks.h"
 
+/* Before traced time is booked in a scope, in the window of this number. */
+static void begin_window(struct rls_scope *scope, uint32_t window)
+{
+	if (!scope->unseen || scope->unseen->window == window)
+		return;
+	rls_timeline_end_window(scope);
+	scope->unseen->window = window;
+}
+
 /* Only a thread that does something in a phase has a scope of it: phases may change faster than
  * threads run, and all threads times all phases would be many. */
 struct rls_scope *rls_lives_scope(struct rls_timeline *timeline, struct rls_thread *thread)
@@ -25,10 +34,10 @@ static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread
 	if (!scope)
 		return NULL;
 	if (!thread->unseen) {
-		rls_unseen_window(scope, timeline->windows);
+		begin_window(scope, timeline->windows);
 		return &scope->cells[thread->category];
 	}
-	unseen = rls_scope_unseen(scope);
+	unseen = rls_timeline_scope_untraced(scope);
 	return unseen ? &unseen->cell : NULL;
 }
 

@@ -184,3 +184,42 @@ int rls_timeline_add_library(struct rls_timeline *timeline, struct rls_process *
 	process->libraries[process->library_count++] = *library;
 	return 0;
 }
+
+struct rls_unseen *rls_timeline_scope_untraced(struct rls_scope *scope)
+{
+	if (!scope->unseen)
+		scope->unseen = calloc(1, sizeof(*scope->unseen));
+	return scope->unseen;
+}
+
+static uint64_t traced_ran_ns(const struct rls_scope *scope)
+{
+	uint64_t ns = 0;
+
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
+		ns += rls_cell_ran_ns(&scope->cells[i]);
+	return ns;
+}
+
+void rls_timeline_end_window(struct rls_scope *scope)
+{
+	struct rls_spread *spread = &scope->unseen->spread;
+	uint64_t so_far_ns = traced_ran_ns(scope);
+	double time = (double)(so_far_ns - spread->timed_ns);
+
+	/* Waits are told of afterwards: there may be less now than there was. */
+	if (so_far_ns <= spread->timed_ns)
+		return;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			double count = (double)(scope->transitions[i][k] - spread->counted[i][k]);
+
+			spread->counts_squared[i][k] += count * count;
+			spread->counts_by_time[i][k] += count * time;
+			spread->counted[i][k] = scope->transitions[i][k];
+		}
+	}
+	spread->time_squared += time * time;
+	spread->timed_ns = so_far_ns;
+	spread->windows++;
+}

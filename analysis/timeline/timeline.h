@@ -21,13 +21,13 @@
 #include "analysis/gpu/gpu_busy.h"
 #include "analysis/gpu/gpu_work.h"
 #include "analysis/base/index_map.h"
-#include "analysis/estimate/operation_rules.h"
-#include "analysis/estimate/sampled_operations.h"
+#include "analysis/timeline/operation_rules.h"
+#include "analysis/timeline/operation_samples.h"
 #include "analysis/correct/induced_wait.h"
 #include "analysis/timeline/overview.h"
 #include "analysis/timeline/sample_totals.h"
-#include "analysis/estimate/untraced_time.h"
-#include "analysis/base/stack_tree.h"
+#include "analysis/timeline/untraced_state.h"
+#include "analysis/event/stack_tree.h"
 
 /* Everything booked for a thread, or for a process without one, in a phase and operation stack. */
 struct rls_scope {
@@ -175,6 +175,12 @@ int rls_timeline_add_thread(struct rls_timeline *timeline, struct rls_process *p
  * not there. 0, or -ENOMEM. */
 int rls_timeline_scope(struct rls_timeline *timeline, const void *owner, struct rls_scope **list,
 		       rls_string_id phase, rls_stack_id stack, struct rls_scope **out);
+
+/* What is kept of the scope's untraced time, made if it is not there. NULL: no memory. */
+struct rls_unseen *rls_timeline_scope_untraced(struct rls_scope *scope);
+
+/* Adds what the window that is over had of a scope with untraced time to its spread. */
+void rls_timeline_end_window(struct rls_scope *scope);
 
 /* A thread's overview is bounded; this bounds all together, the longest being folded first. */
 #define RLS_TIMELINE_CELLS_MAX 131072

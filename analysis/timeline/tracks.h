@@ -23,8 +23,9 @@
 #include <stdint.h>
 
 #include "analysis/event/event.h"
-#include "analysis/report/report.h"
 #include "analysis/timeline/timeline.h"
+
+struct rls_report;
 
 /* At most so many GPU intervals of one stream are shown side by side; more are left out. */
 #define RLS_TRACK_LANES_MAX 16

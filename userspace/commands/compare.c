@@ -7,6 +7,8 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/compare/compare.h"
+#include "analysis/compare/rule.h"
+#include "analysis/writers/compare/compare_writers.h"
 #include "userspace/commands/options/arguments.h"
 #include "userspace/commands/shared/commands.h"
 #include "userspace/commands/options/help.h"

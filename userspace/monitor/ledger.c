@@ -185,9 +185,10 @@ static double sum_of(const double *values)
 static double truth_of(const struct rls_ledger *ledger, const struct rls_ledger_scope *scope,
 		       int guess, int category)
 {
-	double known = 0, share = rls_truth_share(&ledger->truth, (enum rls_category)guess,
-						  (enum rls_category)category);
+	double known, share = rls_truth_share(&ledger->truth, (enum rls_category)guess,
+					      (enum rls_category)category, &known);
 
+	known = 0;
 	for (int i = 0; scope && i < RLS_CATEGORY_MAX; i++)
 		known += (double)scope->truth.count[guess][i];
 	if (known <= 0)

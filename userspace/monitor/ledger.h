@@ -5,7 +5,7 @@
  *     looks ──────────── while traced: how good guesses are; while closed: what it was spent in
  *
  * Only what has grown is ever added, so no figure goes back. Closed time is divided as
- * analysis/estimate/untraced_time.h says, but of each stretch between two settlings by itself, and waiting as the
+ * analysis/timeline/untraced_state.h says, but of each stretch between two settlings by itself, and waiting as the
  * operation's threads have waited while they were traced: one that waits for long is not looked at.
  * What there is nothing to go by for waits until there is; at the job's end it is unknown.
  *
@@ -21,7 +21,7 @@
 
 #include "analysis/event/category.h"
 #include "analysis/gpu/gpu_busy.h"
-#include "analysis/estimate/untraced_time.h"
+#include "analysis/timeline/untraced_state.h"
 #include "bpf/wire.h"
 #include "userspace/monitor/names.h"
 #include "userspace/monitor/rate.h"

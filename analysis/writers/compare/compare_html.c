@@ -1,7 +1,7 @@
 /* A comparison as a page: the JSON form as its data block, and html/compare.js that shows it as
  * grouped bars. No figure is made here that JSON does not have.
  */
-#include "analysis/compare/compare.h"
+#include "analysis/writers/compare/compare_writers.h"
 #include "analysis/writers/embedded.h"
 #include "analysis/writers/html/html_page.h"
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "analysis/compare/compare.h"
+#include "analysis/writers/compare/compare_writers.h"
 #include "analysis/writers/table/json_string.h"
 
 /* JSON has no word for what is not known but this one. */

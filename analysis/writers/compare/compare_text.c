@@ -1,7 +1,7 @@
 /* A comparison for people: a table for each trace that is compared with the first. */
 #include <math.h>
 
-#include "analysis/compare/compare.h"
+#include "analysis/writers/compare/compare_writers.h"
 #include "analysis/writers/text/text_format.h"
 
 #define NAME_WIDTH 24

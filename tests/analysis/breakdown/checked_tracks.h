@@ -3,6 +3,7 @@
 #ifndef RLS_TEST_CHECKED_TRACKS_H
 #define RLS_TEST_CHECKED_TRACKS_H
 
+#include "analysis/report/report.h"
 #include "analysis/timeline/tracks.h"
 
 /* A failed assertion when out of memory. Give rls_report_build_tracks what it returns, then

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "analysis/compare/compare.h"
+#include "analysis/compare/rule.h"
+#include "analysis/writers/compare/compare_writers.h"
 #include "analysis/event/memory_source.h"
 #include "tests/analysis/breakdown/script.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "analysis/estimate/estimate_untraced.h"
 #include "analysis/timeline/sweep.h"
 #include "tests/analysis/breakdown/script.h"
 
@@ -231,7 +232,8 @@ static void test_phases_without_time_take_no_room(void **unused)
 	add_end(&script, 30);
 	for (size_t i = 0; i < script.count; i++)
 		assert_int_equal(rls_sweep_event(&timeline, &script.events[i]), 0);
-	assert_int_equal(rls_sweep_finish(&timeline), 0);
+	assert_int_equal(rls_sweep_end(&timeline), 0);
+	assert_int_equal(rls_estimate_untraced(&timeline), 0);
 	assert_int_equal(count_scopes(&timeline), 20 * 2);
 	rls_timeline_free(&timeline);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/base/stack_tree.h"
+#include "analysis/event/stack_tree.h"
 #include "tests/analysis/breakdown/script.h"
 
 /* "a;b;c", "" for none; of thread n in process n. */

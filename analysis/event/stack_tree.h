@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "analysis/event/event.h"
 #include "analysis/base/index_map.h"
+#include "analysis/event/event.h"
 
 #define RLS_STACKS_MAX (1u << 16)
 

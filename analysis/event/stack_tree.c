@@ -1,4 +1,4 @@
-#include "analysis/base/stack_tree.h"
+#include "analysis/event/stack_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>

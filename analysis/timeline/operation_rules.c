@@ -1,4 +1,4 @@
-#include "analysis/estimate/operation_rules.h"
+#include "analysis/timeline/operation_rules.h"
 
 #include <stdlib.h>
 #include <string.h>
