@@ -14,6 +14,7 @@
 #include "userspace/process/mappings.h"
 #include "userspace/python/python_frames.h"
 #include "userspace/python/code_object.h"
+#include "userspace/python/interpreter.h"
 
 #define DEPTH_MAX 64
 #define PROGRAM                                                        \

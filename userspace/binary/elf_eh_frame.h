@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/binary/elf_private.h"
+#include "userspace/binary/elf_image.h"
 
 /* A bounded reader: every read fails once the bytes have run out, and gives 0 or NULL then. */
 struct reader {

@@ -7,9 +7,11 @@
  */
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/mman.h>
 
-#include "userspace/binary/elf_private.h"
+#include "userspace/binary/elf_guard.h"
 
 #define GUARD_SLOTS 4096
 #define PAGE_BYTES 4096UL

@@ -2,7 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "userspace/binary/elf_private.h"
+#include "userspace/binary/elf_image.h"
+#include "userspace/binary/elf_symbols.h"
 
 /* Nothing in the dynamic section says how long .dynsym is; the hash tables do, by reaching
  * the last symbol. DT_HASH's nchain is the count itself. */

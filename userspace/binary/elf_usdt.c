@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "userspace/binary/elf_private.h"
+#include "userspace/binary/elf_image.h"
 
 #define OWNER "stapsdt"
 #define NOTE_TYPE 3

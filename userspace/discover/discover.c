@@ -174,21 +174,6 @@ static int add_additions(struct rls_process_image *image, struct rls_look *look,
 
 /* --- public -------------------------------------------------------------------------------- */
 
-void rls_process_image_free(struct rls_process_image *image)
-{
-	if (!image)
-		return;
-	for (size_t i = 0; i < image->library_count; i++)
-		rls_library_free(image->libraries[i]);
-	for (size_t i = 0; i < image->warning_count; i++)
-		free(image->warnings[i]);
-	free(image->libraries);
-	free(image->python_path);
-	free(image->warnings);
-	rls_seen_files_free(image->seen);
-	free(image);
-}
-
 static struct rls_process_image *new_image(pid_t pid)
 {
 	struct rls_process_image *image = calloc(1, sizeof(*image));
@@ -302,15 +287,6 @@ int rls_discover_again(struct rls_process_image *image, const struct rls_roles *
 bool rls_discover_imported(const struct rls_process_image *image)
 {
 	return !image->modules || image->modules != count_modules(image);
-}
-
-size_t rls_process_image_known_libraries(const struct rls_process_image *image)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < image->library_count; i++)
-		count += image->libraries[i]->role != RLS_ROLE_PYTHON;
-	return count;
 }
 
 int rls_discover_explain(pid_t pid, int error)

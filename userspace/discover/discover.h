@@ -21,25 +21,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "userspace/discover/boundary.h"
-#include "userspace/python/interpreter.h"
+#include "userspace/discover/process_image.h"
 #include "userspace/discover/roles.h"
-
-struct rls_seen_files;
-
-struct rls_process_image {
-	pid_t pid;
-	struct rls_python python;       /* version "" when it runs no Python; mapping is NULL */
-	char *python_path;              /* its library or executable, as the target sees it */
-	/* Those with a role, the interpreter among them, in the order of their addresses
-	 * (later ones behind). A library stays where it is until the image is freed. */
-	struct rls_library **libraries;
-	size_t library_count;
-	char **warnings;                /* a sentence each */
-	size_t warning_count;
-	struct rls_seen_files *seen;
-	uint64_t modules;               /* imported before all its memory was last read; 0: unknown */
-};
 
 /* 0; -ESRCH: no such process; -EPERM, -EACCES: not allowed to read it; -errno. A process
  * without Python, or without any library, is no error: look at the image. */
@@ -61,11 +44,6 @@ int rls_discover_again(struct rls_process_image *image, const struct rls_roles *
 /* Whether modules have been imported since all of its memory was last read; true where that
  * cannot be told. Reads three words of the process. */
 bool rls_discover_imported(const struct rls_process_image *image);
-
-void rls_process_image_free(struct rls_process_image *image);
-
-/* Libraries other than the interpreter. */
-size_t rls_process_image_known_libraries(const struct rls_process_image *image);
 
 /* The sentence for a failed rls_discover_process, on stderr. Returns error. */
 int rls_discover_explain(pid_t pid, int error);

@@ -17,20 +17,6 @@
 /* Small regions come first, so what a limit leaves out is tensors. */
 #define SCAN_LIMIT_BYTES (1UL << 30)
 
-void rls_image_warn(struct rls_process_image *image, const char *format, ...)
-{
-	char **larger = reallocarray(image->warnings, image->warning_count + 1, sizeof(*larger));
-	va_list arguments;
-
-	if (!larger)
-		return;
-	image->warnings = larger;
-	va_start(arguments, format);
-	if (vasprintf(&image->warnings[image->warning_count], format, arguments) >= 0)
-		image->warning_count++;
-	va_end(arguments);
-}
-
 /* --- the libraries of a look ----------------------------------------------------------- */
 
 void rls_look_release(struct rls_look *look)

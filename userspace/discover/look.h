@@ -2,9 +2,10 @@
 #ifndef RLS_LOOK_H
 #define RLS_LOOK_H
 
-#include "userspace/discover/discover.h"
 #include "userspace/discover/library.h"
 #include "userspace/discover/live_scan.h"
+#include "userspace/discover/process_image.h"
+#include "userspace/discover/roles.h"
 #include "userspace/discover/scan.h"
 
 struct rls_look {
@@ -36,8 +37,5 @@ int rls_look_scan_files(struct rls_look *look);
 int rls_look_add_eval_entry(struct rls_look *look);
 /* What the process's memory says. 0 or -errno. */
 int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent);
-
-void rls_image_warn(struct rls_process_image *image, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 
 #endif

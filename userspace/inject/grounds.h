@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "userspace/process/mappings.h"
-#include "userspace/inject/inject.h"
+#include "userspace/inject/refuse.h"
 
 #define RLS_UNSAFE_MAX 32
 

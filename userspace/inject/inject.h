@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define RLS_INJECT_WHY_BYTES 240
+#include "userspace/inject/refuse.h"
 
 struct rls_injection {
 	pid_t pid;

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "userspace/inject/inject.h"
+#define RLS_INJECT_WHY_BYTES 240
 
 __attribute__((format(printf, 3, 4))) static inline int rls_refuse(char why[RLS_INJECT_WHY_BYTES],
 								   int error,

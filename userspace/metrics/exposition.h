@@ -11,19 +11,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "userspace/metrics/families.h"
 #include "userspace/monitor/snapshot.h"
 
 /* A page has no more series of jobs than so many: a job that would go beyond, with those that
  * came before it, is left out and counted in rlscope_jobs_omitted. */
 #define RLS_EXPOSITION_SERIES_MAX 50000
-
-/* What the page says beside the snapshot. */
-struct rls_exposition_outlets {
-	uint64_t realtime_ns;       /* CLOCK_REALTIME when the snapshot was taken */
-	uint64_t pages_served;      /* by HTTP, since the start */
-	uint64_t requests_refused;  /* every other answer, connections cut included */
-	uint64_t textfile_failures;
-};
 
 /* What stays between pages: which names have series. One thread at a time. */
 struct rls_exposition;

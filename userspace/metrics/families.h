@@ -4,8 +4,15 @@
 
 #include <stdio.h>
 
-#include "userspace/metrics/exposition.h"
 #include "userspace/metrics/fold.h"
+
+/* What the page says beside the snapshot. */
+struct rls_exposition_outlets {
+	uint64_t realtime_ns;       /* CLOCK_REALTIME when the snapshot was taken */
+	uint64_t pages_served;      /* by HTTP, since the start */
+	uint64_t requests_refused;  /* every other answer, connections cut included */
+	uint64_t textfile_failures;
+};
 
 struct rls_families_input {
 	const struct rls_snapshot *snapshot;

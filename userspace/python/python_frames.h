@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "userspace/python/interpreter.h"
+#include "userspace/python/python.h"
 
 #define RLS_FRAMES_NO_OFFSET 0xffff
 

@@ -1,6 +1,6 @@
-/* What the elf_*.c files share about an open library. Not for others: use elf.h. */
-#ifndef RLS_ELF_PRIVATE_H
-#define RLS_ELF_PRIVATE_H
+/* ELF image: an open library from inside, for the elf_*.c files. Others use elf.h. */
+#ifndef RLS_ELF_IMAGE_H
+#define RLS_ELF_IMAGE_H
 
 #include <elf.h>
 
@@ -63,13 +63,5 @@ const char *elf_string(const struct elf_strings *strings, uint64_t offset);
 
 /* The section header's contents (SHT_NOBITS: empty). 0 or -ENOENT. */
 int elf_find_section(const struct rls_elf *elf, uint32_t type, const char *name, Elf64_Shdr *out);
-
-/* Finds .dynsym and .symtab; needs the dynamic section and the sections. */
-void elf_load_symbols(struct rls_elf *elf);
-
-/* Reads of a mapping whose file somebody cuts short end in SIGBUS. A guarded mapping reads
- * as zeros there instead. Returns a slot for elf_guard_remove, -1 when all are taken. */
-int elf_guard_add(const void *address, size_t size_bytes);
-void elf_guard_remove(int slot);
 
 #endif
