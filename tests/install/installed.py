@@ -55,6 +55,8 @@ def layout(sources):
     expected += [os.path.join("share", "man", "man1", page) for page in pages]
     expected += [os.path.join("share", "doc", "rlscope-bpf", name)
                  for name in ("README.md", "LICENSE", "CHANGES")]
+    expected += [os.path.join("share", "doc", "rlscope-bpf", "doc", os.path.basename(document))
+                 for document in glob.glob(os.path.join(sources, "doc", "*.md"))]
     expected += ["lib/systemd/system/rlscope-bpf-monitor.service", "etc/rlscope-bpf/monitor.conf"]
     expected += [os.path.join("share", "rlscope-bpf", *name) for name in
                  (("prometheus", "rlscope-alerts.yml"), ("prometheus", "rlscope-scrape.yml"),
