@@ -18,21 +18,21 @@ static const struct command {
 	{ "report", rls_command_report, "report a trace file (no root needed)" },
 	{ "compare", rls_command_compare, "compare recordings: time per call of each operation" },
 	{ "dump", rls_command_dump, "print a trace file as JSON Lines" },
-	{ "probes", rls_command_probes, "show what would be probed in a process, without attaching" },
+	{ "probes", rls_command_probes, "list what would be probed in a process, without attaching" },
 	{ "calibrate", rls_command_calibrate, "measure what probes cost here, or in a command" },
-	{ "check", rls_command_check, "can this host profile? with a remedy for each no" },
+	{ "check", rls_command_check, "say whether this host can profile, with a remedy for each no" },
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static void print_help(FILE *out)
 {
 	fputs("Usage: rlscope-bpf COMMAND [OPTION...]\n"
-	      "Says where a training job's time goes: Python, simulator, ML backend, CUDA API and GPU,\n"
-	      "per operation, by attaching to the running job from the kernel.\n\n",
+	      "Shows where a training job's time goes: Python, simulator, ML backend, CUDA API and GPU,\n"
+	      "by operation, by attaching to the running job from the kernel.\n\n",
 	      out);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
-	fputs("\n`rlscope-bpf COMMAND --help` describes each; `man rlscope-bpf` has the whole story.\n",
+	fputs("\n`rlscope-bpf COMMAND --help` describes each; see also `man rlscope-bpf`.\n",
 	      out);
 }
 

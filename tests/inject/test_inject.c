@@ -182,13 +182,13 @@ static void test_refusals(void **state)
 	expect_refusal(&keeper, LIBRARY, "started", -ENOTSUP, "statically", &status);
 	assert_int_equal(status, 0);
 	keeper = start(FOLDER "/inject_keeper", "sleep");
-	expect_refusal(&keeper, LIBRARY, "started", -EAGAIN, "at no moment", &status);
+	expect_refusal(&keeper, LIBRARY, "started", -EAGAIN, "was never seen in a state", &status);
 	assert_int_equal(status, 0);
 	keeper = start(FOLDER "/inject_sleeper", "lock");
-	expect_refusal(&keeper, LIBRARY, "started", -EAGAIN, "at no moment", &status);
+	expect_refusal(&keeper, LIBRARY, "started", -EAGAIN, "was never seen in a state", &status);
 	assert_int_equal(status, 0);
 	keeper = start(FOLDER "/inject_sleeper", "relative");
-	expect_refusal(&keeper, LIBRARY, "started", -EAGAIN, "at no moment", &status);
+	expect_refusal(&keeper, LIBRARY, "started", -EAGAIN, "was never seen in a state", &status);
 	assert_int_equal(status, 0);
 	keeper = start_keeper();
 	kill(keeper.pid, SIGSTOP);

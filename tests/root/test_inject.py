@@ -48,7 +48,7 @@ def injected(pid):
             recording.stop()
             report = recording.report()
         told = recording.err.text()
-        if "at no moment" not in told:
+        if "was never seen in a state" not in told:
             break
     return told, report
 
@@ -59,7 +59,7 @@ def in_mid_life(checks, jobs=3):
         job.ask(do="begin")
         told, report = injected(job.pid)
         launched = job.ask(do="finish")[0]
-        if "at no moment" in told and jobs > 1:
+        if "was never seen in a state" in told and jobs > 1:
             # What lies about on a job's stack may forbid every moment of its life.
             checks.saw("no good moment in a whole job, once more with another")
             return in_mid_life(checks, jobs - 1)
@@ -142,7 +142,7 @@ def inject(pid, times):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                           timeout=LIMIT_SECONDS, check=False)
     missed = times - int(done.stdout)
-    return missed == 0 or ("at no moment" in done.stderr and missed <= times // 20), done.stderr.strip()
+    return missed == 0 or ("was never seen in a state" in done.stderr and missed <= times // 20), done.stderr.strip()
 
 
 def first_result(ended):

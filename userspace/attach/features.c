@@ -148,6 +148,6 @@ const char *rls_feature_lacking(void)
 	if (!loads(get_cookie, COUNT_OF(get_cookie)))
 		return "it is too old, 5.15 or newer is needed";
 	if (!loads(read_kernel, COUNT_OF(read_kernel)))
-		return "its lockdown (at confidentiality) keeps them from reading the kernel's memory";
+		return "its lockdown (at confidentiality) forbids them to read the kernel's memory";
 	return NULL;
 }

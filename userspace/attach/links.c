@@ -133,7 +133,7 @@ void rls_links_allow_descriptors(size_t more)
 	if (limit.rlim_max > count)
 		wanted.rlim_max = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &wanted))
-		rls_warning("no more than %ju files can be open, too few for these probes: raise `ulimit -n`",
+		rls_warning("at most %ju files can be open, too few for these probes: raise `ulimit -n`",
 			    (uintmax_t)limit.rlim_cur);
 }
 
@@ -303,7 +303,7 @@ void rls_links_leave(struct rls_links *links)
 {
 	if (links->slow && links->count) {
 		if (links->count > MANY_SLOW_LINKS)
-			rls_info("this kernel removes probes one at a time: a process of its own (rlscope-detach) goes on removing %zu",
+			rls_info("this kernel removes probes one at a time: the process rlscope-detach continues to remove %zu",
 				 links->count);
 		close_through_heir(links);
 		links->count = 0;

@@ -27,9 +27,9 @@ struct attach_options {
 
 static const struct argp_option option_table[] = {
 	{ "inject", KEY_INJECT, NULL, 0,
-	  "Load the CUPTI bridge into each --pid process that uses CUDA without it, for its GPU times: by "
-	  "ptrace, one of its threads is stopped for some 0.1 ms and made to start another that loads the "
-	  "library, which stays. Not done unless asked for", 4 },
+	  "Load the CUPTI bridge into each --pid process that uses CUDA without it, for its GPU times. One "
+	  "of its threads is stopped by ptrace for 0.1 ms and starts another, which loads the library. The "
+	  "library stays", 4 },
 	{ "help", 'h', NULL, 0, "Print this", 5 },
 	{ 0 },
 };
@@ -77,9 +77,9 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.args_doc = "--pid PID|--name GLOB|--cgroup PATH|--container ID|--all ...",
 	.doc = "Record running processes and report where their time goes.\v"
-	       "Which ones may be said in several ways at once. Recording ends with Ctrl-C, after "
-	       "--duration, or when the processes end that --pid names and there is no other selector; "
-	       "the report then goes to stdout, and the trace file stays for `rlscope-bpf report`.",
+	       "Selectors may be combined. Recording ends with Ctrl-C, after --duration, or when all "
+	       "processes named by --pid have ended and there is no other selector. The report then goes "
+	       "to stdout, and the trace file stays for `rlscope-bpf report`.",
 	.children = children,
 };
 

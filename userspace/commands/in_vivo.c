@@ -49,10 +49,10 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_in_v
 		r = rls_recorder_finish(recorder);
 	}
 	if (!r && why == RLS_STOP_FAILED)
-		r = rls_error_r(-EIO, "the measurement could not go on");
+		r = rls_error_r(-EIO, "the measurement could not continue");
 	if (!r && found == -ENODATA)
-		rls_error("too few of its calls were seen to compare: give it a longer --duration, "
-			  "while the job does what it usually does");
+		rls_error("too few of the job's calls were seen to compare: use a longer --duration, "
+			  "while the job does its usual work");
 	if (!r)
 		r = found;
 	rls_recorder_free(recorder);

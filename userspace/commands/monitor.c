@@ -32,11 +32,11 @@ static const struct argp_option option_table[] = {
 	{ "tls-cert", KEY_SETTING + RLS_SETTING_TLS_CERT, "FILE", 0, "Serve them over TLS", 0 },
 	{ "tls-key", KEY_SETTING + RLS_SETTING_TLS_KEY, "FILE", 0, "The certificate's key", 0 },
 	{ "auth-file", KEY_SETTING + RLS_SETTING_AUTH_FILE, "FILE", 0,
-	  "Ask for a name and password in FILE", 0 },
+	  "Require a name and password from FILE", 0 },
 	{ "textfile", KEY_SETTING + RLS_SETTING_TEXTFILE, "DIR", 0,
 	  "Write them to DIR/rlscope.prom, for node_exporter", 0 },
 	{ "interval", KEY_SETTING + RLS_SETTING_INTERVAL, "SECONDS", 0,
-	  "Take new figures so often (default 5)", 0 },
+	  "Time between new figures (default 5)", 0 },
 	{ "print", KEY_PRINT, NULL, 0, "Print the metrics on stdout at the end", 1 },
 	{ 0 },
 };
@@ -66,9 +66,9 @@ static const struct argp argp = {
 	.options = option_table,
 	.parser = parse_option,
 	.args_doc = "",
-	.doc = "Watch every training job on the host and tell where their time goes, as metrics.\v"
-	       "Without a selector every Python process is watched that loads a simulator, an ML backend "
-	       "or CUDA, from when it does to its end, with all it starts. Ends with Ctrl-C.",
+	.doc = "Watch every training job on the host and serve where their time goes, as metrics.\v"
+	       "Without a selector it watches every Python process that loads a simulator, an ML backend "
+	       "or CUDA, from then to its end, with everything it starts. Ends with Ctrl-C.",
 	.children = children,
 };
 

@@ -338,21 +338,21 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 static const struct argp argp = {
 	.options =
 		(const struct argp_option[]){
-			{ "pid", 'p', "PID", 0, "The process to look at", 0 },
+			{ "pid", 'p', "PID", 0, "The process to examine", 0 },
 			{ "format", 'f', "FORMAT", 0, "text (default) or json", 0 },
 			{ "json", KEY_JSON, NULL, 0, "The same as --format json", 0 },
 			{ "simulator", KEY_SIMULATOR, "GLOB", 0,
-			  "Take libraries of this name for a simulator; GLOB:SYMBOLGLOB narrows to "
+			  "Libraries of this name are a simulator; GLOB:SYMBOLGLOB restricts that to "
 			  "functions", 1 },
 			{ "backend", KEY_BACKEND, "GLOB", 0, "The same for an ML backend", 1 },
 			{ "native", KEY_NATIVE, "GLOB", 0, "The same for a library without a role", 1 },
 			{ "config", KEY_CONFIG, "FILE", 0, "Read roles from FILE too", 1 },
-			{ "verbose", 'v', NULL, 0, "Say what takes how long", 2 },
+			{ "verbose", 'v', NULL, 0, "Print how long each step takes", 2 },
 			{ "help", 'h', NULL, 0, "Print this", 2 },
 			{ 0 },
 		},
 	.parser = parse_option,
-	.doc = "Shows what would be probed in a process, without attaching.",
+	.doc = "Lists what would be probed in a process, without attaching.",
 };
 
 /* Looks, and says what is odd. */

@@ -55,9 +55,9 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.args_doc = "-- COMMAND [ARGUMENT...]",
 	.doc = "Run a command and record it from its first instruction.\v"
-	       "The command keeps its stdin, stdout and stderr; the report follows on stdout when it has "
-	       "ended (--report FILE puts it elsewhere). The exit status is the command's own, 128 + "
-	       "signal when it was killed.",
+	       "The command keeps its stdin, stdout and stderr. The report follows on stdout when it has "
+	       "ended; --report FILE writes it elsewhere. The exit status is the command's own, or 128 + "
+	       "the signal that killed it.",
 	.children = children,
 };
 

@@ -39,7 +39,7 @@ enum key {
 static const struct argp_option option_table[] = {
 	{ "once", KEY_ONCE, NULL, 0, "Print one interval as plain text, and exit", 1 },
 	{ "json", KEY_JSON, NULL, 0, "Print each interval as a line of JSON", 1 },
-	{ "interval", KEY_INTERVAL, "SECONDS", 0, "Refresh so often (default 1)", 1 },
+	{ "interval", KEY_INTERVAL, "SECONDS", 0, "Time between refreshes (default 1)", 1 },
 	{ 0 },
 };
 
@@ -75,7 +75,7 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.args_doc = "",
 	.doc = "Show where the time of every training job on the host goes now.\v"
-	       "Jobs are found as `rlscope-bpf monitor` finds them. Ends with q or Ctrl-C.",
+	       "Jobs are selected as by `rlscope-bpf monitor`. Ends with q or Ctrl-C.",
 	.children = children,
 };
 

@@ -27,8 +27,8 @@ static int keep_libraries(struct rls_look *look)
 		int error;
 
 		if (functions->full)
-			rls_image_warn(image, "%s has more functions than are kept: the first %zu of them are "
-				       "probed, the rest is left out", library->path, functions->finds.count);
+			rls_image_warn(image, "%s has too many functions: the first %zu of them are probed, "
+				       "the rest are not", library->path, functions->finds.count);
 		error = rls_function_set_finish(functions, &library->functions,
 						&library->function_count);
 		if (error)
@@ -70,11 +70,11 @@ static int find_python(struct rls_look *look)
 	if (!image->python_path)
 		return -ENOMEM;
 	if (image->python.free_threaded)
-		rls_image_warn(image, "Python %s is a free-threaded build: methods are found by "
-			       "their tables, slots and getters are not", image->python.version);
+		rls_image_warn(image, "Python %s is a free-threaded build: its methods are found by "
+			       "their tables, its slots and getters are not", image->python.version);
 	else if (!image->python.layout_known)
-		rls_image_warn(image, "Python %s is not one of 3.8 to 3.14: methods are found by "
-			       "their tables, slots and getters are not", image->python.version);
+		rls_image_warn(image, "Python %s is not one of 3.8 to 3.14: its methods are found by "
+			       "their tables, its slots and getters are not", image->python.version);
 	return 0;
 }
 
@@ -303,6 +303,6 @@ int rls_discover_explain(pid_t pid, int error)
 		return rls_error_r(error, "not allowed to read process %d, even as root: CAP_SYS_PTRACE "
 				   "is missing, or a user namespace or security module protects it", pid);
 	default:
-		return rls_error_r(error, "cannot look at process %d: %s", pid, strerror(-error));
+		return rls_error_r(error, "cannot read process %d: %s", pid, strerror(-error));
 	}
 }

@@ -135,7 +135,7 @@ static int parse_line(struct rls_roles *roles, char *line, const char *path, uns
 	pattern = strtok_r(NULL, blanks, &rest);
 	if (parse_role(word, &role))
 		return rls_error_r(-EINVAL,
-				   "%s, line %u: '%s' is no role; a line is simulator, backend or "
+				   "%s, line %u: '%s' is not a role; a line is simulator, backend or "
 				   "native and a file glob", path, number, word);
 	if (!pattern || strtok_r(NULL, blanks, &rest))
 		return rls_error_r(-EINVAL, "%s, line %u: one file glob must follow '%s'", path,
@@ -159,7 +159,7 @@ static int parse_lines(struct rls_roles *roles, FILE *file, const char *path)
 
 		number++;
 		if (memchr(line, '\0', length))
-			return rls_error_r(-EINVAL, "%s, line %u: this is no text file", path, number);
+			return rls_error_r(-EINVAL, "%s, line %u: this is not a text file", path, number);
 		error = parse_line(roles, line, path, number);
 		if (error)
 			return error;

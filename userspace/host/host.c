@@ -174,7 +174,7 @@ static void probe_uprobe_multi(struct rls_host_answer *answer)
 static void probe_sandbox(struct rls_host_answer *answer)
 {
 	if (rls_feature_returns_kill())
-		reply(answer, false, "return probes have a sandbox's filter kill the process");
+		reply(answer, false, "return probes make a sandbox's filter kill the process");
 	else
 		reply(answer, true, "none was killed");
 }
@@ -308,7 +308,7 @@ static void probe_bpf_stats(struct rls_host_answer *answer)
 #define NEWER_KERNEL "use a kernel >= 5.15 built with CONFIG_BPF_SYSCALL, CONFIG_UPROBE_EVENTS and CONFIG_DEBUG_INFO_BTF"
 
 const struct rls_host_check rls_host_checks[] = {
-	{ "privileges", RLS_HOST_REQUIRED, "we may load BPF programs and read other processes",
+	{ "privileges", RLS_HOST_REQUIRED, "the user may load BPF programs and read other processes",
 	  probe_privileges, "run with sudo, or give the program CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; in a container also allow bpf() and perf_event_open()" },
 	{ "btf", RLS_HOST_REQUIRED, "the kernel describes its types (BTF)",
 	  probe_btf, "use a kernel built with CONFIG_DEBUG_INFO_BTF; in a container mount /sys" },
@@ -327,9 +327,9 @@ const struct rls_host_check rls_host_checks[] = {
 	{ "uprobe", RLS_HOST_REQUIRED, "a probed function runs our program, cookie included",
 	  probe_uprobe, NEWER_KERNEL },
 	{ "sandbox", RLS_HOST_REQUIRED, "probes spare processes in a sandbox (seccomp)",
-	  probe_sandbox, "update the kernel: 6.14 is mended, and so are later 6.12 and 6.13" },
+	  probe_sandbox, "update the kernel: 6.14 is repaired, and so are later 6.12 and 6.13" },
 	{ "programs", RLS_HOST_REQUIRED, "the profiler's own BPF programs load",
-	  probe_programs, "mend what is no above; if nothing is, report this with `rlscope-bpf check --format json`" },
+	  probe_programs, "repair what is no above; if nothing is, report this with `rlscope-bpf check --format json`" },
 	{ "memory", RLS_HOST_REQUIRED, "other processes' memory can be read",
 	  probe_memory, "run as root; set kernel.yama.ptrace_scope below 3, which needs a reboot" },
 	{ "uprobe-multi", RLS_HOST_BETTER, "thousands of probes attach at once",
@@ -337,7 +337,7 @@ const struct rls_host_check rls_host_checks[] = {
 	{ "sampling", RLS_HOST_BETTER, "the software clock samples",
 	  probe_sampling, "allow perf_event_open(); without it --verify and sampled figures are left out" },
 	{ "bpf-stats", RLS_HOST_REMARK, "the kernel does not time every BPF program",
-	  probe_bpf_stats, "sysctl kernel.bpf_stats_enabled=0 makes each probe cheaper" },
+	  probe_bpf_stats, "sysctl kernel.bpf_stats_enabled=0 makes each probe less expensive" },
 	{ "ptrace-scope", RLS_HOST_REMARK, "Yama does not forbid reading processes",
 	  probe_ptrace_scope, "set kernel.yama.ptrace_scope below 3, which needs a reboot" },
 	{ "perf-paranoid", RLS_HOST_REMARK, "perf events exist",
@@ -353,7 +353,7 @@ const char *rls_host_need_name(enum rls_host_need need)
 {
 	static const char *const names[] = { "required", "better", "remark" };
 
-	_Static_assert(COUNT_OF(names) == RLS_HOST_NEED_MAX, "a name for every need");
+	_Static_assert(COUNT_OF(names) == RLS_HOST_NEED_MAX, "names of needs");
 	return names[need];
 }
 

@@ -238,7 +238,7 @@ int rls_carrier_make_thread(const struct rls_grounds *grounds, uint64_t until_ns
 	int r = -EAGAIN;
 
 	if (!carrier)
-		return rls_refuse(why, -ENOMEM, "cannot be given a library: no memory here");
+		return rls_refuse(why, -ENOMEM, "cannot be given a library: the profiler has no memory left");
 	while (r == -EAGAIN && rls_monotonic_ns() < until_ns) {
 		struct rls_mappings mappings;
 
@@ -256,11 +256,11 @@ int rls_carrier_make_thread(const struct rls_grounds *grounds, uint64_t until_ns
 	case 0:
 		return 0;
 	case EAGAIN:
-		return rls_refuse(why, r, "was at no moment seen where it could have been given a thread safely (it waits for something that must not be disturbed, or is always within its C library)");
+		return rls_refuse(why, r, "was never seen in a state in which it could safely start a thread (it waits for something that must not be interrupted, or is always within its C library)");
 	case ENOMEM:
-		return rls_refuse(why, r, "could make no more threads");
+		return rls_refuse(why, r, "could start no more threads");
 	case EKEYREJECTED:
-		return rls_refuse(why, r, "is in a sandbox (seccomp) that would kill it for what is to be done");
+		return rls_refuse(why, r, "is in a sandbox (seccomp) that would kill it for the system calls needed");
 	case EACCES:
 		return rls_refuse(why, r, "is in a sandbox (seccomp) whose filters cannot be read");
 	case EPERM:

@@ -260,13 +260,13 @@ int rls_grounds_survey(pid_t pid, struct rls_grounds *out, char why[RLS_INJECT_W
 	int r = read_status(pid, status);
 
 	if (r)
-		return rls_refuse(why, r, "has ended, or cannot be looked at");
+		return rls_refuse(why, r, "has ended, or cannot be read");
 	r = check_status(status, why);
 	if (r)
 		return r;
 	r = rls_mappings_read(pid, &mappings);
 	if (r)
-		return rls_refuse(why, r, "cannot be looked at: %s", strerror(-r));
+		return rls_refuse(why, r, "cannot be read: %s", strerror(-r));
 	r = survey_libraries(&grounds, &mappings, &libc);
 	if (r)
 		rls_refuse(why, r, "has too many allocators");

@@ -93,7 +93,7 @@ int rls_inject(const struct rls_injection *injection, char why[RLS_INJECT_WHY_BY
 		return r;
 	r = rls_visible_make(injection->pid, injection->library, &file);
 	if (r)
-		return rls_refuse(why, r, "cannot be shown %s: %s", injection->library,
+		return rls_refuse(why, r, "cannot be given a copy of %s: %s", injection->library,
 				  strerror(-r));
 	r = rls_carrier_make_thread(&grounds, until_ns, &tid, why);
 	if (!r) {

@@ -224,7 +224,7 @@ int rls_presenter_reload(struct rls_presenter *presenter)
 	presenter->server = server;
 	rls_page_store_set_stale(presenter->store, stale_ns(&config));
 	if (!same_roles(&config, &presenter->config))
-		rls_warning("roles of libraries have changed: they hold after a restart");
+		rls_warning("roles of libraries have changed: the new ones need a restart");
 	if (!same_text(rls_monitor_config_text(&config, RLS_SETTING_TEXTFILE),
 		       rls_monitor_config_text(&presenter->config, RLS_SETTING_TEXTFILE))) {
 		remove_text_file(presenter);

@@ -110,8 +110,8 @@ static int load_error(int r)
 		return rls_error_r(r, "this kernel has no BTF type information (/sys/kernel/btf/vmlinux), which is needed");
 	lacking = rls_feature_lacking();
 	if (lacking)
-		return rls_error_r(r, "this kernel does not take the BPF programs: %s", lacking);
-	return rls_error_r(r, "this kernel does not take the BPF programs (%s): see `rlscope-bpf check`",
+		return rls_error_r(r, "this kernel refuses the BPF programs: %s", lacking);
+	return rls_error_r(r, "this kernel refuses the BPF programs (%s): see `rlscope-bpf check`",
 			   strerror(-r));
 }
 
@@ -175,7 +175,7 @@ static int set_namespace(struct rls_kernel *kernel)
 	if (stat("/proc/self/ns/pid", &namespace))
 		return rls_error_r(-errno, "/proc is not mounted");
 	if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || atoi(self) != getpid())
-		return rls_error_r(-EXDEV, "/proc is that of another pid namespace: mount our own (mount -t proc proc /proc)");
+		return rls_error_r(-EXDEV, "/proc belongs to another pid namespace: mount that of this one (mount -t proc proc /proc)");
 	if (namespace.st_ino != INITIAL_NAMESPACE_INODE)
 		kernel->skeleton->bss->pid_namespace = (uint32_t)namespace.st_ino;
 	return 0;
@@ -194,7 +194,7 @@ int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel 
 		r = set_namespace(kernel);
 	/* Without return probes most ends of calls would be seen late, and times be wrong. */
 	if (!r && rls_feature_returns_kill())
-		r = rls_error_r(-EOPNOTSUPP, "this kernel's return probes have sandboxes (seccomp) kill the processes in them: update it, 6.12 and 6.14 are mended");
+		r = rls_error_r(-EOPNOTSUPP, "this kernel's return probes make sandboxes (seccomp) kill the processes in them: update it, 6.12 and 6.14 are repaired");
 	if (r) {
 		rls_kernel_close(kernel);
 		return r;
@@ -471,7 +471,7 @@ int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
 	if (!bpf_program__autoload(kernel->skeleton->progs.first_states))
 		return 0;
 	r = rls_kernel_iterate(kernel->skeleton->progs.first_states);
-	return r ? rls_error_r(r, "cannot look at the threads there are: %s", strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot read the state of the threads: %s", strerror(-r)) : 0;
 }
 
 int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)

@@ -33,12 +33,12 @@ static const struct argp_option tracing_table[] = {
 	{ "simulator", KEY_SIMULATOR, "GLOB[:SYMBOLS]", 0, "A library whose time is simulator time", 2 },
 	{ "backend", KEY_BACKEND, "GLOB[:SYMBOLS]", 0, "A library that is an ML backend", 2 },
 	{ "native", KEY_NATIVE, "GLOB[:SYMBOLS]", 0, "A library to probe that is neither", 2 },
-	{ "config", KEY_CONFIG, "FILE", 0, "Read roles of libraries from FILE as well", 2 },
+	{ "config", KEY_CONFIG, "FILE", 0, "Read roles of libraries from FILE too", 2 },
 	{ "overhead-budget", KEY_BUDGET, "P%|none", 0,
-	  "How much the target may be slowed (none: trace everything)", 3 },
+	  "What probes may cost the target, 2% by default (none: trace everything)", 3 },
 	{ "perf-events", KEY_PERF_EVENTS, NULL, 0,
 	  "Attach probes one by one, as on kernels before 6.6", 3 },
-	{ "verbose", KEY_VERBOSE, NULL, 0, "Say more on stderr", 4 },
+	{ "verbose", KEY_VERBOSE, NULL, 0, "Print more on stderr", 4 },
 	{ 0 },
 };
 
@@ -47,9 +47,9 @@ static const struct argp_option recording_table[] = {
 	{ "report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json, csv or another format of `report`", 1 },
 	{ "json", KEY_JSON, NULL, 0, "The same as --format json", 1 },
-	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Look at stacks HZ times a second (199 by default, fewer with a small budget: 99 at 2%, 49 at 1%; 0: not at all)", 3 },
+	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Sample stacks HZ times a second (199 by default, fewer with a budget below 4%: 99 at 2%, 49 at 1%; 0: none)", 3 },
 	{ "operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
-	  "Operation NAME is where sampled stacks have such a function (globs)", 3 },
+	  "Time is of operation NAME where a sampled stack has this function (globs)", 3 },
 	{ "verify", KEY_VERIFY, NULL, 0, "Measure with a sampler what the probes do not see", 3 },
 	{ 0 },
 };
@@ -110,7 +110,7 @@ static int add_operation(struct rls_record_options *options, const char *text)
 	if (r == -EINVAL)
 		rls_error("--operation takes NAME=FUNCTION or NAME=FILE:FUNCTION, not '%s'", text);
 	if (r == -E2BIG)
-		rls_error("--operation is given too often");
+		rls_error("too many --operation options");
 	return -r;
 }
 
@@ -122,7 +122,7 @@ static error_t check_together(const struct rls_record_options *options)
 		return EINVAL;
 	}
 	if (options->trace_path && options->report_path && !strcmp(options->trace_path, options->report_path)) {
-		rls_error("the trace and the report need files of their own: both are to be %s", options->trace_path);
+		rls_error("the trace and the report cannot both be written to %s", options->trace_path);
 		return EINVAL;
 	}
 	return 0;

@@ -26,7 +26,7 @@ static const struct argp_option selector_table[] = {
 	{ "name", KEY_NAME, "GLOB", 0,
 	  "Processes by their name, that of their program or of their script", 0 },
 	{ "cgroup", KEY_CGROUP, "PATH", 0, "Processes in a cgroup (v2), and below it", 0 },
-	{ "container", KEY_CONTAINER, "ID", 0, "Processes in a container, by the id's beginning", 0 },
+	{ "container", KEY_CONTAINER, "ID", 0, "Processes in a container, by the beginning of its id", 0 },
 	{ "all", KEY_ALL, NULL, 0, "Every Python process with a known library", 0 },
 	{ 0 },
 };

@@ -86,7 +86,7 @@ void rls_inject_bridges(const pid_t *pids, size_t count)
 		int r = look(pids[i], &presence);
 
 		if (r)
-			rls_warning("process %d cannot be looked at, so nothing is injected: %s", pids[i],
+			rls_warning("process %d cannot be read, so nothing is injected: %s", pids[i],
 				    strerror(-r));
 		else if (presence.bridge)
 			rls_debug("process %d has the CUPTI bridge already", pids[i]);

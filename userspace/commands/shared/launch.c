@@ -224,7 +224,7 @@ int rls_launch_reap(struct rls_launch *launch)
 	}
 	error = ended < 0 ? errno : 0;
 	end_witness(launch);
-	return error ? rls_error_r(-error, "cannot tell how the command ended: %s", strerror(error)) : 0;
+	return error ? rls_error_r(-error, "cannot find out how the command ended: %s", strerror(error)) : 0;
 }
 
 int rls_launch_status(const struct rls_launch *launch)

@@ -17,7 +17,7 @@ static const struct {
 	[RLS_ANSWER_NOT_FOUND] = {MHD_HTTP_NOT_FOUND, "not found: see /metrics\n", NULL, NULL},
 	[RLS_ANSWER_NOT_ALLOWED] = {MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only\n",
 				    MHD_HTTP_HEADER_ALLOW, "GET, HEAD"},
-	[RLS_ANSWER_UNAUTHORIZED] = {MHD_HTTP_UNAUTHORIZED, "user and password, please\n",
+	[RLS_ANSWER_UNAUTHORIZED] = {MHD_HTTP_UNAUTHORIZED, "user and password required\n",
 				     MHD_HTTP_HEADER_WWW_AUTHENTICATE,
 				     "Basic realm=\"" REALM "\", charset=\"UTF-8\""},
 	[RLS_ANSWER_BUSY] = {MHD_HTTP_TOO_MANY_REQUESTS, "too many passwords tried\n",

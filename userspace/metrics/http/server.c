@@ -191,7 +191,7 @@ static int open_socket(struct rls_server *server, const struct rls_server_config
 	struct rls_listen_address address;
 
 	if (rls_listen_address_parse(config->listen, &address))
-		return rls_error_r(-EINVAL, "'%s' is no address to listen on: ADDRESS:PORT or "
+		return rls_error_r(-EINVAL, "'%s' is not an address to listen on: ADDRESS:PORT or "
 				   "[ADDRESS]:PORT", config->listen);
 	server->listen = strdup(config->listen);
 	if (!server->listen)
