@@ -44,7 +44,7 @@ static void *destroy(void *link)
 	return NULL;
 }
 
-/* The recorder may be in the background (record/background.h): not with the locks that this takes. */
+/* The recorder may run at low priority (record/cpu/cpu_priority.h), but not while it holds the locks taken here. */
 static void *destroy_ahead(void *link)
 {
 	const struct sched_param parameters = { 0 };

@@ -1,7 +1,7 @@
 /* Arms: probes on the CUPTI bridge's site, one per process. Private to attach/.
  *
- * The site's semaphore arms the bridge, so each probe is put on one process alone. It goes
- * with the process, with the recorder (links die with their descriptors), or when asked.
+ * The site's semaphore arms the bridge, so each probe is put on one process alone. It is removed
+ * with the process, with the recorder (links die with their descriptors), or on request.
  */
 #ifndef RLS_ARMS_H
 #define RLS_ARMS_H

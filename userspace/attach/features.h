@@ -9,13 +9,13 @@
 bool rls_feature_uprobe_multi(void);
 
 /* Whether return probes kill processes in a sandbox (seccomp). From 6.11 on they return by a
- * system call in the target's name, which no sandbox's list has; kernels that are not mended
- * (6.14, stable 6.12 and 6.13) show it to the filter. Tried in a child with such a filter, some
- * 20 ms; false where there is no uprobe_multi, which is older than that call. */
+ * system call in the target's name, which no sandbox allows. Kernels without the repair of 6.14
+ * (and later 6.12 and 6.13) show it to the filter. Tried in a child with such a filter, in 20 ms;
+ * false where there is no uprobe_multi, which is older than that call. */
 bool rls_feature_returns_kill(void);
 
-/* Why this kernel refuses BPF programs like ours: the rest of a sentence, or NULL when all
- * that was asked for is there. For explaining a refusal, when permission is not the cause. */
+/* Why this kernel refuses BPF programs like ours: the end of a sentence, or NULL when nothing
+ * is missing. It explains a refusal whose cause is not permission. */
 const char *rls_feature_lacking(void);
 
 /* Whether any program of the probes' type may be loaded: by this kernel, by this user. */

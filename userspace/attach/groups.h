@@ -2,12 +2,12 @@
  *
  *     all on ─▶ regroup: some on always, some in windows ─▶ open ─▶ close ─▶ open ─▶ …
  *
- * To take probes off costs the more the more there are, and the target is held up meanwhile;
- * most functions of a library are never called. So only the sites that are hit often go on
- * and off, and all others stay. uprobe_multi links alone: perf events go off one by one.
+ * Removing probes takes time in proportion to their number and delays the target, and most
+ * functions of a library are never called. So only sites that are hit often are enabled and
+ * disabled; all others stay. This needs uprobe_multi links: perf events go one by one.
  *
- * The edges of a window are exact though its probes go live one by one: the kernel side
- * turns away hits on windowed sites until all are live. Private to attach/.
+ * The borders of a window are exact although its probes go live one by one: the kernel side
+ * rejects hits on windowed sites until all are live. Private to attach/.
  */
 #ifndef RLS_GROUPS_H
 #define RLS_GROUPS_H
@@ -37,9 +37,9 @@ int rls_groups_add(struct rls_groups *groups, const struct rls_link_request *req
 /* Takes effect with the next regroup. Ids that no site has are ignored. */
 int rls_groups_set_duty(struct rls_groups *groups, uint32_t site, enum rls_duty duty);
 
-/* Puts on again what is always on, of the files whose sites have changed duty; what is
- * windowed is off afterwards, and so is more. The programs are the request's of when the sites
- * were added. 0 or -errno. */
+/* Enables anew what is always on, in files whose sites have changed duty. Afterwards windowed
+ * sites are disabled, and so is `more`. Programs are those of the request that added the sites.
+ * 0 or -errno. */
 int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *costs,
 		       struct rls_links *more);
 

@@ -1,5 +1,5 @@
-/* A file that is held open to put probes on it again later: its path may be gone with a process. Private to
- * attach/.
+/* Held file: kept open so that probes can be put on it again later, when its path may be gone with a process.
+ * Private to attach/.
  */
 #ifndef RLS_HELD_FILE_H
 #define RLS_HELD_FILE_H

@@ -49,7 +49,7 @@ int rls_links_attach(struct rls_links *links, const struct rls_link_request *req
 /* Moves all to the end of another list; where there is no memory for that they are detached here and now. */
 void rls_links_gather(struct rls_links *from, struct rls_links *to);
 
-/* Detaches all from index first on: the kernel makes us wait for each, so side by side. */
+/* Detaches all from index first on, in parallel, because the kernel makes each call wait. */
 void rls_links_clear(struct rls_links *links, size_t first);
 
 /* Detaches the return probes of one request; what has been entered under them returns as ever. */
@@ -58,9 +58,9 @@ int rls_links_drop_returns(struct rls_links *links, uint32_t first_id);
 /* Detaches all of one request. 0 or -ENOMEM. */
 int rls_links_drop(struct rls_links *links, uint32_t first_id);
 
-/* Detaches all for good. For each perf event the kernel has everyone wait ~0.1 s, one after the
- * other, so those are left to a process of its own that goes on when we have ended; pause
- * first, so that what is still probed meanwhile is turned away at once. */
+/* Detaches all for good. Each perf event takes the kernel about 0.1 s, one after the other. Those
+ * are left to another process, which continues when we have ended. Pause first, so that hits
+ * meanwhile are rejected at once. */
 void rls_links_leave(struct rls_links *links);
 
 #endif

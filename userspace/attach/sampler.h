@@ -1,7 +1,7 @@
 /* Sampler: one software timer event per CPU under a BPF program. Private to attach/.
  *
- * The software clock, because virtual machines have no hardware counters. Periods are drawn
- * anew now and then, so that no loop of a target keeps step with them for long.
+ * It uses the software clock, because virtual machines have no hardware counters. Periods are
+ * redrawn now and then, so that no loop of a target stays in step with them.
  */
 #ifndef RLS_SAMPLER_H
 #define RLS_SAMPLER_H

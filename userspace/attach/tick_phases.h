@@ -1,10 +1,10 @@
-/* Tick phases: whether threads keep step with the scheduler's ticks. Pure.
+/* Tick phases: whether threads run in step with the scheduler's ticks. Pure.
  *
- * Ticks are a grid in time. Who begins to run at any instant is met by them as often as by a clock of
- * random instants; who begins in step with them, as one paced by deadlines of the same clock may, is
- * met at the same places again and again, or never. So of those that were waiting it is counted where
- * between two ticks they begin, and the counts held against equal ones (Kolmogorov and Smirnov's
- * greatest distance between two distributions, on a circle Kuiper's).
+ * Ticks are a grid in time. A thread that begins to run at any instant is sampled by them as well as
+ * by random instants. A thread that begins in step with them, as one paced by deadlines of the same
+ * clock may, is sampled at the same places again and again, or never. So the starts of threads that
+ * had waited are counted by their position between two ticks. The counts are compared with equal
+ * ones (Kuiper's test: the largest distance between two distributions on a circle).
  */
 #ifndef RLS_TICK_PHASES_H
 #define RLS_TICK_PHASES_H

@@ -1,5 +1,5 @@
-/* The clock of everything that is recorded: CLOCK_MONOTONIC, which bpf_ktime_get_ns() reads too; and the one that goes
- * on while the machine sleeps, by which the kernel says when processes started. */
+/* Clocks. Everything is recorded on CLOCK_MONOTONIC, which bpf_ktime_get_ns() reads too. The kernel gives the start of
+ * processes on CLOCK_BOOTTIME, which also runs while the machine sleeps. */
 #ifndef RLS_CLOCK_H
 #define RLS_CLOCK_H
 

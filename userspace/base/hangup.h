@@ -1,11 +1,11 @@
-/* Hangup: whether the end of the terminal is to end us. */
+/* Hangup: whether SIGHUP ends a recording. */
 #ifndef RLS_HANGUP_H
 #define RLS_HANGUP_H
 
 #include <signal.h>
 #include <stdbool.h>
 
-/* So nohup(1) starts whom it starts: they go on when the terminal is closed. */
+/* nohup(1) starts its command with SIGHUP ignored: the command then survives the end of the terminal. */
 static inline bool rls_hangup_is_ignored(void)
 {
 	struct sigaction before;

@@ -1,4 +1,4 @@
-/* Random: enough to be out of step with anything that a target does. Not for secrets.
+/* Random numbers that keep us out of step with loops of a target. Not for secrets.
  * xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled"). */
 #ifndef RLS_JITTER_H
 #define RLS_JITTER_H

@@ -15,7 +15,7 @@
 void rls_log_set_verbose(bool verbose);
 bool rls_log_verbose(void);
 
-/* Nothing is shown while it is on: for a trial whose outcome is told otherwise. */
+/* Shows no messages while it is on: for trials whose outcome is reported in another way. */
 void rls_log_set_muted(bool on);
 
 void rls_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,4 +1,4 @@
-/* Threads of ours that signals do not come to: those are for the thread that blocks and reads them. */
+/* Threads of ours with all signals blocked: the main thread alone reads signals. */
 #ifndef RLS_QUIET_THREAD_H
 #define RLS_QUIET_THREAD_H
 

@@ -70,7 +70,7 @@ void rls_ways_out_clear(struct rls_ways_out *ways)
 }
 
 /* A jump table's jump reads its target just computed (`add %rdx,%rax; jmp *%rax`), or
- * straight from the table (`jmp *table(,%rax,8)`, not told from a tail call here), or says
+ * straight from the table (`jmp *table(,%rax,8)`, which looks like a tail call here), or says
  * notrack. Taking a tail call for a table would lose an exit, the other way round only
  * costs precision; so anything else is an exit. */
 static bool is_jump_table(const struct rls_instruction *jump, const uint8_t *previous,

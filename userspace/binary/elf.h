@@ -113,7 +113,7 @@ size_t rls_elf_extents(struct rls_elf *elf, const struct rls_elf_extent **out);
 const struct rls_elf_extent *rls_elf_extent_at(struct rls_elf *elf, uint64_t vaddr);
 
 /* From the stack pointer at vaddr, before its instruction, up to behind the return address of the
- * function around it, from .eh_frame. 0; -ENOENT when it is not told, or from another register. */
+ * function around it, from .eh_frame. 0; -ENOENT when it is unknown, or based on another register. */
 int rls_elf_frame_bytes(const struct rls_elf *elf, uint64_t vaddr, uint64_t *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* Epilogue: where a function's end can be seen more cheaply than at its ret, which is single-stepped. Pure.
+/* Epilogue: where a probe on a function's end costs less than on its ret, which is single-stepped. Pure.
  *
- * What compilers build with a stack protector ends like this, on every way to that ret:
+ * With a stack protector, every way to the ret ends like this:
  *
  *     mov    %fs:0x28,%rax        or  mov 0x8(%rsp),%rax; sub %fs:0x28,%rax
  *     cmp    0x440(%rsp),%rax
@@ -9,8 +9,8 @@
  *     pop    %rbx ...
  *     ret
  *
- * There rsp is not yet at the return address, but how far above it that lies is in the instructions
- * between. Where rsp comes back from a frame pointer (leave, lea) it is not, and the ret is probed.
+ * At the check rsp is not yet at the return address; the instructions in between say how far below
+ * it is. Where rsp is restored from a frame pointer (leave, lea) they do not, and the ret is probed.
  */
 #ifndef RLS_EPILOGUE_H
 #define RLS_EPILOGUE_H

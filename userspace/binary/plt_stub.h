@@ -1,5 +1,5 @@
-/* PLT stubs: the few instructions by which a library calls a function of another, told by their
- * bytes, for no table says where each of them is.
+/* PLT stubs: the few instructions by which a library calls a function of another. No table lists
+ * them, so they are recognised by their bytes.
  */
 #ifndef RLS_PLT_STUB_H
 #define RLS_PLT_STUB_H

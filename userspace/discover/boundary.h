@@ -1,9 +1,9 @@
 /* Boundary functions: what discovery finds and the planner turns into sites.
  *
  * A boundary function is one where Python enters a library with a role, a CUDA entry
- * point, or a place where such a library calls back into Python (DESIGN: "Finding the
- * boundary"). All addresses are ELF virtual addresses of the library's file, so they
- * hold for every process that maps it.
+ * point, or a place where such a library calls back into Python (doc/architecture.md,
+ * "Finding the boundary"). All addresses are ELF virtual addresses of the library's file,
+ * so they hold for every process that maps it.
  */
 #ifndef RLS_BOUNDARY_H
 #define RLS_BOUNDARY_H
@@ -39,8 +39,8 @@ enum rls_boundary_source {
 	RLS_SOURCE_CALLBACK = 1 << 5,     /* call out of the library into Python */
 };
 
-/* How control reaches it; decides what a first hit tells about the caller, and how its
- * end may be watched. */
+/* How control reaches it. This decides what a first hit says about the caller, and how the
+ * end of the call may be probed. */
 enum rls_boundary_kind {
 	RLS_BOUNDARY_PYTHON_CALLS,  /* only the interpreter calls it, through a PyMethodDef, slot or
 	                             * getter: no C++ exception may leave it, a return probe is safe */

@@ -78,7 +78,7 @@ static int find_python(struct rls_look *look)
 	return 0;
 }
 
-/* 0: it cannot be told. */
+/* 0: unknown. */
 static uint64_t count_modules(const struct rls_process_image *image)
 {
 	const struct rls_frame_layout *layout = rls_frame_layout_of(&image->python);

@@ -4,7 +4,7 @@
  *     rls_discover_new_libraries  after each mmap: what has been mapped since; about 1 ms
  *                                 when nothing has
  *     rls_discover_again          a little later: modules fill their tables after they are
- *                                 mapped, so look at the whole process's memory again
+ *                                 mapped, so the whole process's memory is read again
  *
  * Sources of functions, merged per library: exported symbols, PyMethodDef tables, types'
  * slots and getters, vectorcall functions, calls out into Python. Method tables and types
@@ -42,7 +42,7 @@ int rls_discover_again(struct rls_process_image *image, const struct rls_roles *
 		       struct rls_process_image **added);
 
 /* Whether modules have been imported since all of its memory was last read; true where that
- * cannot be told. Reads three words of the process. */
+ * is unknown. Reads three words of the process. */
 bool rls_discover_imported(const struct rls_process_image *image);
 
 /* The sentence for a failed rls_discover_process, on stderr. Returns error. */

@@ -126,8 +126,8 @@ static void walk_methods(struct harvest *harvest, uint64_t table, const char *sc
 	}
 }
 
-/* What a node of PyTorch's graph keeps for its backward pass. It is half of all functions of its binding, and
- * is read by who looks at graphs, not by who trains: to probe it would hold the target up for nothing. */
+/* What a node of PyTorch's graph keeps for its backward pass: half of all functions of its binding. Tools that
+ * inspect graphs read it, training does not, and so many probes would delay the target for nothing. */
 static bool is_kept_by_node(const char *name)
 {
 	return !strncmp(name, "_saved_", strlen("_saved_")) ||

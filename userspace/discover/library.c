@@ -34,8 +34,8 @@ void rls_library_free(struct rls_library *library)
 	free(library);
 }
 
-/* Without section headers nobody can say that there is no exception table. That a C++ runtime is among what it
- * needs says nothing: CUDA 13.1's libcudart is linked with one of which it uses no function, and is C. */
+/* Without section headers the absence of an exception table cannot be known. A needed C++ runtime proves nothing:
+ * CUDA 13.1's libcudart is C, and is linked with one that it does not use. */
 bool rls_library_may_throw(const struct rls_elf *elf)
 {
 	static const char *const throwers[] = {"_Z", "__cxa_throw", "__cxa_rethrow", "_Unwind_"};

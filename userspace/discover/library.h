@@ -1,4 +1,4 @@
-/* One library being looked at: its file, where the process has it, and what was found. */
+/* Library: one that is being examined; its file, where the process maps it, and what was found. */
 #ifndef RLS_LIBRARY_H
 #define RLS_LIBRARY_H
 

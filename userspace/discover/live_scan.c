@@ -40,7 +40,7 @@ static bool is_wanted(const struct rls_mapping *mapping, enum rls_live_scan_exte
 {
 	if (!mapping->readable || mapping->shared || mapping->executable)
 		return false;
-	/* Relocated data that was then made read-only is worth a look in the targets. */
+	/* Of the targets, relocated data that was then made read-only is scanned too. */
 	if (of_target)
 		return true;
 	if (extent == RLS_LIVE_SCAN_TARGETS || !mapping->writable)

@@ -1,9 +1,9 @@
-/* Which of a process's memory is scanned, and in what order.
+/* Live scan: which memory of a process is scanned, and in what order.
  *
  * Tables of methods and types are in the writable data of libraries, on the heap and in
  * small anonymous mappings; the large anonymous mappings of a training job hold tensors.
- * So: small before large, up to a limit, and only pages that are there (pagemap), so that
- * looking never makes the target's memory grow.
+ * So small mappings come before large ones, up to a limit. Only present pages are read (pagemap),
+ * so that a scan never makes the target's memory grow.
  */
 #ifndef RLS_LIVE_SCAN_H
 #define RLS_LIVE_SCAN_H

@@ -1,4 +1,4 @@
-/* One look at a process: its mappings, and the libraries the look is about, open. */
+/* Look: one scan of a process, with its mappings and the open libraries that it is about. */
 #ifndef RLS_LOOK_H
 #define RLS_LOOK_H
 

@@ -4,9 +4,9 @@
  * through exports (from ctypes, Cython or its own binding): only the outer ones are listed,
  * since every export would include functions that the library's own loops call.
  * Libraries behind a binding (libtorch_cpu) have no function that Python calls, and so
- * no sites: they are in the table for being told by name.
+ * no sites. The table has them so that reports know their role.
  *
- * The first rule that matches wins, and a "*" reaches across folders: what is narrower comes first.
+ * The first rule that matches wins, and a "*" matches across folders. Narrow rules come first.
  */
 #include "userspace/discover/roles.h"
 

@@ -309,8 +309,8 @@ bool rls_role_match_wants_method(const struct rls_role_match *match, const char 
 	return false;
 }
 
-/* What a compiler or linker puts into a library: nobody's work, and no user means it by
- * naming the whole library. */
+/* What a compiler or linker adds to a library. A user who names the whole library does not
+ * mean it. */
 static bool is_glue(const char *symbol)
 {
 	static const char *const globs[] = {

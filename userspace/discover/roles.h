@@ -13,7 +13,7 @@
 #include "userspace/discover/boundary.h"
 
 enum rls_role_methods {
-	RLS_METHODS_NONE,           /* nothing Python calls: not looked at */
+	RLS_METHODS_NONE,           /* nothing Python calls: not examined */
 	RLS_METHODS_CALLBACKS,      /* only its own calls into Python */
 	RLS_METHODS_ALL,            /* Python methods, slots and getters */
 	RLS_METHODS_MATCHING,       /* those whose Python name matches the symbol globs */

@@ -8,7 +8,7 @@
 /* One function pointer may be in a hundred thousand objects; a few of them say enough. */
 #define CALLABLES_PER_FUNCTION 16
 #define CALLABLES_AT_FIRST 16384
-/* Forty times what PyTorch has; a target that shows more of anything is not believed. */
+/* Forty times what PyTorch has; a target with more of anything is hostile or broken. */
 #define MAX_FOUND (1UL << 20)
 
 #define MAX_BASIC_SIZE (1UL << 20)

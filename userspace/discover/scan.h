@@ -1,8 +1,8 @@
-/* The scanner: goes over memory once, word by word, and notes what has the shape of
- * something that tells the interpreter to call into one of the target libraries.
+/* Scanner: reads memory once, word by word, and notes what has the shape of a table or object
+ * that makes the interpreter call into one of the target libraries.
  *
- * Shapes only: names are not read and tables not followed here (harvest.h does). What is
- * found may lie in blocks that overlap, so it is made unique by rls_scan_finish.
+ * It checks shapes only. harvest.h reads names and follows tables. Blocks may overlap, so
+ * rls_scan_finish removes duplicates.
  */
 #ifndef RLS_SCAN_H
 #define RLS_SCAN_H

@@ -3,8 +3,8 @@
  * tp_dealloc is not in the table, since not only the interpreter calls it, but harvested too:
  * a tensor's last reference frees its storage and its part of the autograd graph, 3 % of the
  * time of a real PPO. tp_traverse, tp_clear, tp_free, tp_alloc, tp_is_gc, tp_del and
- * tp_finalize are left out: the garbage collector calls those, in whatever the thread happens
- * to be doing, mostly for less time than a probe takes. What they do take is seen as blind spot.
+ * tp_finalize are left out: the garbage collector calls those at any time, mostly for less time
+ * than a probe takes. Their time appears in the blind spot.
  */
 #ifndef RLS_TYPE_SLOTS_H
 #define RLS_TYPE_SLOTS_H

@@ -49,7 +49,7 @@ static void free_counter(const struct counter *counter)
 #define NO_COUNTER { .map = -1, .program = -1 }
 
 /* Adds 1, or with `cookie` the cookie its link was made with. Where the helper is missing
- * (before 5.15) the load fails, as it must: cookies are how sites are told apart. */
+ * (before 5.15) the load fails, as it must: cookies distinguish sites. */
 static int make_counter(enum bpf_prog_type type, struct bpf_prog_load_opts *options,
 			bool cookie, struct counter *counter)
 {

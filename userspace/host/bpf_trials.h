@@ -1,9 +1,9 @@
-/* Small BPF programs that are really loaded, attached and hit, to see what a kernel does.
+/* BPF trials: small programs that are loaded, attached and hit, to find out what a kernel does.
  *
  * A kernel that accepts a program may still refuse the link (6.1 and uprobe_multi), and a
  * link that is made may never fire, so each trial ends with a hit that must be counted.
- * Every function returns 0 when it works, -errno as the kernel said it, or -ENODATA when
- * everything was accepted and yet no hit was seen. Nothing stays behind.
+ * Every function returns 0 when it works, the kernel's -errno, or -ENODATA when everything was
+ * accepted and yet no hit was seen. Nothing stays behind.
  */
 #ifndef RLS_BPF_TRIALS_H
 #define RLS_BPF_TRIALS_H
@@ -13,7 +13,7 @@ int rls_trial_bpf(void);
 /* State kept per thread, reached from a uprobe program. */
 int rls_trial_task_storage(void);
 int rls_trial_ring_buffer(void);
-/* Whether probes can be told apart by a cookie: no before 5.15. */
+/* Whether a cookie can distinguish probes: no before 5.15. */
 int rls_trial_cookie(void);
 /* A probe on one of our own functions, with a cookie, by perf event and by uprobe_multi. */
 int rls_trial_uprobe(void);

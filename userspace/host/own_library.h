@@ -1,4 +1,4 @@
-/* Our own libraries: where the program has those that targets load. */
+/* Own libraries: where the libraries are that targets load. */
 #ifndef RLS_OWN_LIBRARY_H
 #define RLS_OWN_LIBRARY_H
 

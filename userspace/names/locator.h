@@ -1,8 +1,8 @@
 /* Locator: addresses in living processes → the file mapped there and the address in it.
  *
- * Mappings are read when an address is first asked for and again when one is not known (a
- * library was loaded since), at most every so often; so are the names of code that the process
- * makes itself. Files are opened once, whoever maps them. One thread.
+ * Mappings are read at the first question, and again when an address is unknown (a library was
+ * loaded since), with a minimum interval. The same holds for names of code that the process
+ * makes itself. A file is opened once for all processes. One thread.
  */
 #ifndef RLS_LOCATOR_H
 #define RLS_LOCATOR_H

@@ -1,8 +1,8 @@
 /* Native file: a mapped executable or library, for naming addresses in it.
  *
- * Names are those of its symbol tables; where it was stripped, those kept elsewhere
- * (debug_file.h). Stubs of its PLT are called after what they jump to (plt.h). Functions without
- * any are still told apart by the extents that unwinders need, under their address.
+ * Names come from its symbol tables or, if it was stripped, from a debug file (debug_file.h).
+ * PLT stubs are named after what they jump to (plt.h). Functions without a name are shown by
+ * their address; the extents for unwinders still separate them.
  */
 #ifndef RLS_NATIVE_FILE_H
 #define RLS_NATIVE_FILE_H
@@ -38,8 +38,8 @@ const char *rls_native_file_function(struct rls_native_file *file, uint64_t vadd
  * builds without a loop, the code of an instruction). */
 bool rls_native_file_is_interpreter(const struct rls_native_file *file);
 bool rls_native_file_evaluates(struct rls_native_file *file, uint64_t vaddr);
-/* Whether it is one without a loop that has lost the names of what it has instead: what evaluates
- * in it cannot be told then. */
+/* Whether it has no loop and has lost the names of what it has instead: which code evaluates is
+ * then unknown. */
 bool rls_native_file_hides_evaluation(struct rls_native_file *file);
 
 #endif

@@ -1,5 +1,5 @@
-/* perf maps: what a just-in-time compiler calls the code it has made, as it writes it for
- * perf into /tmp/perf-PID.map, a line for each function:
+/* perf maps: names of code that a just-in-time compiler has made. It writes them for perf into
+ * /tmp/perf-PID.map, one line for each function:
  *
  *     START SIZE name             (hexadecimal; tools/perf/Documentation/jit-interface.txt)
  *

@@ -103,8 +103,8 @@ static bool is_head(const struct rls_elf *elf, uint64_t vaddr)
 	       (bytes[6] == 0xff || bytes[7] == 0xff);
 }
 
-/* Functions may hold such a jump, or consist of it. Unwinders are told of a PLT as a whole, if
- * at all. */
+/* Functions may contain such a jump, or consist of it. Unwind tables describe a PLT as a whole,
+ * if at all. */
 static bool is_function(struct rls_elf *elf, const struct stub *stub)
 {
 	const struct rls_elf_extent *extent = rls_elf_extent_at(elf, stub->start);

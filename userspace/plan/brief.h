@@ -1,5 +1,5 @@
-/* Brief: small functions that are seen from within, since neither their first instruction nor their rets
- * are cheap to probe. Pure.
+/* Brief: small functions that are probed inside, because probes on their first instruction and on
+ * their rets are expensive. Pure.
  *
  *        sub  $8,%rsp          single-stepped
  *        mov  %rsi,%rdi
@@ -12,12 +12,12 @@
  *        ret                   single-stepped
  *     1: ...
  *
- * A return probe is of no use there: it wants the return address at rsp. PyTorch's
- * _has_torch_function_unary is such a one: 2 % of a training loop's hits were its, and 40 % of what
- * hits cost.
+ * A return probe cannot be used there: it needs the return address at rsp. PyTorch's
+ * _has_torch_function_unary is an example: it has 2 % of a training loop's hits, which had 40 % of
+ * the overhead.
  *
- * Only what jumps nowhere but forward is taken: then one pass tells how deep the stack is at each
- * instruction, what is still called behind it, and that each way through passes a way out.
+ * The function may jump forward only. One pass then finds how deep the stack is at each
+ * instruction, what is still called after it, and that each way through passes a way out.
  */
 #ifndef RLS_BRIEF_H
 #define RLS_BRIEF_H

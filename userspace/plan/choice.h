@@ -1,4 +1,4 @@
-/* Choice: the cheapest safe instruction to probe, from a given one onwards.
+/* Choice: the least expensive safe instruction to probe, from a given one onwards.
  *
  * A probe costs 13 times as much on a single-stepped instruction as on an emulated one
  * (decoder.h), so the walk goes on from `start` over instructions that neither move rsp

@@ -1,7 +1,7 @@
-/* Exits: where a function that may be left by an exception is left without one.
+/* Exits: the places at which a function returns, if an exception may leave it too.
  *
- * A return probe under an exception kills the target, so its ret instructions are probed, or what
- * tells the same more cheaply (epilogue.h).
+ * A return probe under an exception kills the target. So its ret instructions are probed, or
+ * a less expensive place before them (epilogue.h).
  * A function may also end by a jump: to its own cold part, or to another function, whose
  * ret then returns to our caller; so jumps out of the extent are followed, and the rets
  * found there are exits too.

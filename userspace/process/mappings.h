@@ -27,7 +27,7 @@ struct rls_mappings {
  * as mappings are left out. 0 or -ENOMEM (text is freed either way at last). */
 int rls_mappings_parse(char *text, size_t length, struct rls_mappings *out);
 
-/* 0; -ESRCH: no such process; -EACCES, -EPERM: not ours to look at; -errno. */
+/* 0; -ESRCH: no such process; -EACCES, -EPERM: no permission; -errno. */
 int rls_mappings_read(pid_t pid, struct rls_mappings *out);
 void rls_mappings_release(struct rls_mappings *mappings);
 

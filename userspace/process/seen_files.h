@@ -1,4 +1,4 @@
-/* Which mapped files have been looked at already: what makes looking again cheap. */
+/* Seen files: which mapped files were examined already, so that a new scan costs little. */
 #ifndef RLS_SEEN_FILES_H
 #define RLS_SEEN_FILES_H
 
@@ -17,8 +17,8 @@ static inline void rls_cleanup_seen_files(struct rls_seen_files **seen)
 }
 #define _cleanup_seen_ __attribute__((cleanup(rls_cleanup_seen_files)))
 
-/* 1 when the mapping's file was not there yet (and is now), 0 when it was, -ENOMEM. Told by
- * what maps prints, so that no file need be touched. */
+/* 1 when the mapping's file is new (it is added), 0 when it was known, -ENOMEM. Files are
+ * compared by what maps prints, so none is opened. */
 int rls_seen_files_add(struct rls_seen_files *seen, const struct rls_mapping *mapping);
 
 #endif

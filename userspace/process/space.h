@@ -24,10 +24,9 @@ bool rls_space_read(const struct rls_space *space, uint64_t address, void *buffe
 bool rls_space_read_name(const struct rls_space *space, uint64_t address, char *buffer,
 			 size_t size_bytes);
 
-/* Read through /proc/PID/mem. process_vm_readv() pins what it reads, and before that the kernel makes the
- * process copies of its own of all pages that it shares since a fork: a worker would grow by as much as is
- * looked at, and be held up meanwhile. Where the file is not for us to open, as another user's without
- * CAP_DAC_OVERRIDE, that call is all there is. */
+/* Reads through /proc/PID/mem. process_vm_readv() pins pages, and the kernel first copies those that the process
+ * shares since a fork: a worker would grow by everything that is read, and wait meanwhile. It is used only where
+ * the file cannot be opened, as for another user's process without CAP_DAC_OVERRIDE. */
 struct rls_live_space {
 	struct rls_space space;
 	pid_t pid;

@@ -1,6 +1,5 @@
-/* Code objects of a living interpreter, read from outside: the names and lines of a Python
- * frame. Everything in them is the target's word: lengths are bounded and text is made valid
- * UTF-8.
+/* Code objects of a running interpreter, read from outside: the names and lines of a Python
+ * frame. Their content is hostile input: lengths are bounded and text is made valid UTF-8.
  */
 #ifndef RLS_CODE_OBJECT_H
 #define RLS_CODE_OBJECT_H

@@ -1,8 +1,8 @@
-/* Where an interpreter evaluates Python code: its evaluation loop, all the parts of it.
+/* Evaluation loop: where an interpreter evaluates Python code, with all parts of the loop.
  *
- * Compilers put aside what their profiles call cold. Of the loop that may be nearly all (in
- * Debian's CPython 3.14 it is), and stripped files have no name for it; but the parts of one
- * function jump into each other, while other functions are only entered at their beginning.
+ * Compilers move cold code elsewhere. Nearly all of the loop may be such code (in Debian's CPython
+ * 3.14 it is), and stripped files have no name for it. But the parts of one function jump into
+ * each other, while other functions are entered at their beginning only.
  */
 #ifndef RLS_EVALUATION_H
 #define RLS_EVALUATION_H

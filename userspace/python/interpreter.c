@@ -218,7 +218,7 @@ static bool try_mapping(pid_t pid, const struct rls_mapping *mapping, struct rls
 	return found;
 }
 
-/* More interpreters than this are somebody's joke. */
+/* No real process has more interpreters. */
 #define CANDIDATES_MAX 16
 
 /* How many threads run Python in it: none in a library that was merely loaded. */

@@ -12,9 +12,8 @@
  *
  * The slot is the one of the pthread key that PyGILState uses (autoTSSkey). It is set for
  * threads that have released the GIL too, which the thread-local variable of 3.12 and later
- * is not. No table has it: it is looked for in the thread's own memory, as the place behind
- * the thread pointer where each thread that the interpreter lists has its own state's
- * address.
+ * is not. No table has its place. It is found by search: behind the thread pointer of each
+ * thread that the interpreter lists, at one offset, lies the address of that thread's state.
  */
 #ifndef RLS_PYTHON_FRAMES_H
 #define RLS_PYTHON_FRAMES_H
@@ -64,7 +63,7 @@ size_t rls_frame_count_threads(pid_t pid, const struct rls_python *python,
 int rls_frame_count_modules(pid_t pid, const struct rls_python *python,
 			    const struct rls_frame_layout *layout, uint64_t *out);
 
-/* The slot: 0, -ENOENT (no thread of it has run Python yet, or none could be told), or
+/* The slot: 0, -ENOENT (no thread of it has run Python yet, or none was recognised), or
  * -errno when the process cannot be read. */
 int rls_frame_slot_find(pid_t pid, const struct rls_python *python,
 			const struct rls_frame_layout *layout, uint32_t *out);
