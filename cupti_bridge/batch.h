@@ -7,12 +7,12 @@
  *
  *     struct rls_cupti_batch │ record[count] │ strings (string_bytes, each NUL-terminated)
  *
- * A profiler that comes to a bridge that is armed already, or cannot be (the semaphore's value
- * changes), is told so too, by a status record.
+ * If another profiler attaches (the semaphore's value changes) while the bridge is armed or cannot
+ * be, a status record says so to it too.
  *
- * A batch stands by itself: it holds every string that its records name, so one that is lost
- * costs its own records and nothing else, and a profiler that comes later misses nothing.
- * Everything in it is the target's word: a reader checks it all (batch_check).
+ * A batch is complete in itself: it holds every string that its records name. A lost batch costs
+ * its own records only, and a later profiler misses nothing. All of it is hostile input: a reader
+ * checks everything (batch_validate).
  *
  * Compiled by gcc for the bridge and the recorder and by clang -target bpf; sizes and
  * offsets are asserted. Numbers are append-only.

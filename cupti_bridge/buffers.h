@@ -1,5 +1,5 @@
-/* The buffers that CUPTI fills: lent to it, queued by its threads when they come back, taken
- * by ours. CUPTI's threads do nothing else here, and none of them ever waits for ours.
+/* Buffers: those that CUPTI fills. They are lent to it, queued by its threads when they come back,
+ * and taken by our thread. CUPTI's threads do nothing else here and never wait for ours.
  *
  * Memory is bounded: RLS_BUFFERS_LARGE of RLS_BUFFER_BYTES, and when all are out or waiting
  * (a CUPTI that gives each thread its own, and very many threads) small ones up to

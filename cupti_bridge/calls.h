@@ -1,5 +1,5 @@
-/* Which CUDA calls CUPTI is asked to record: those that put work on the GPU or wait for it,
- * so that the work has the thread that launched it. All others are many and tell nothing.
+/* Calls: the CUDA calls that CUPTI records for us. They launch work on the GPU or wait for it, so
+ * that work has the thread that launched it. The others are many and not needed.
  */
 #ifndef RLS_CUPTI_CALLS_H
 #define RLS_CUPTI_CALLS_H

@@ -1,5 +1,4 @@
-/* One clock for the job's CPU side and the GPU's: CUPTI is given CLOCK_MONOTONIC as its own,
- * which is what the kernel stamps its events with.
+/* Clock: one for the CPU and the GPU. CUPTI uses CLOCK_MONOTONIC, as the kernel's records do.
  */
 #ifndef RLS_CUPTI_CLOCK_H
 #define RLS_CUPTI_CLOCK_H

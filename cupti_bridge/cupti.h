@@ -1,5 +1,5 @@
-/* The process's CUPTI, reached without having been linked with it. Of NVIDIA's interface only
- * what is called is declared here, in our own words; results are CUptiResult, 0 for success.
+/* CUPTI: the library of this process, opened at run time. Only what is called of NVIDIA's interface
+ * is declared here, in our own words; results are CUptiResult, 0 for success.
  */
 #ifndef RLS_CUPTI_CUPTI_H
 #define RLS_CUPTI_CUPTI_H

@@ -1,5 +1,5 @@
-/* When which call began, by correlation number, for the last RLS_LAUNCHES of them: work that
- * starts more than RLS_CUPTI_EARLY_NS before its launch has a time that cannot be.
+/* Launches: when each call began, by correlation number, for the last RLS_LAUNCHES of them. Work that
+ * starts more than RLS_CUPTI_EARLY_NS before its launch has an impossible time.
  */
 #ifndef RLS_CUPTI_LAUNCHES_H
 #define RLS_CUPTI_LAUNCHES_H

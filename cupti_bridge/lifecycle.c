@@ -1,10 +1,10 @@
-/* The bridge's life in its process.
+/* Lifecycle: what the bridge does from its loading to the end of the process.
  *
- * Nothing happens before CUDA is initialised in it: a library that is preloaded into every
- * child of a job has no business in most of them. cuInit loads what CUDA_INJECTION64_PATH
- * names and calls InitializeInjection; when preloaded, the constructor says our own name
- * there, unless someone else's is. From then on one thread looks, ten times a second, whether
- * a profiler has raised the site's semaphore; it alone calls CUPTI, and only while one has.
+ * Nothing happens before CUDA is initialised, because a preloaded library is in every child of a
+ * job. cuInit loads what CUDA_INJECTION64_PATH names and calls InitializeInjection. A preloaded
+ * bridge sets that variable in its constructor, unless it is set already. From then on one thread
+ * checks ten times a second whether a profiler has raised the site's semaphore. It alone calls
+ * CUPTI, and only while the semaphore is raised.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -22,7 +22,7 @@
 #include "cupti_bridge/site.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
-#ifndef RLS_CUPTI_LOOK_NS /* tests look more often */
+#ifndef RLS_CUPTI_LOOK_NS /* tests check more often */
 #define RLS_CUPTI_LOOK_NS 100000000ull
 #endif
 #define SLACK_NS (RLS_CUPTI_LOOK_NS / 5)
@@ -167,8 +167,8 @@ static void end_at_exit(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The child has no thread of ours, and may not use CUDA. To say so writes to memory that is
- * shared until then, and so is done only where someone hears it. */
+/* The child has no thread of ours, and may not use CUDA. A report of that writes to memory that is
+ * shared until then, so it is made only if a profiler is attached. */
 static void abandon_in_child(void)
 {
 	owner = 0;
@@ -177,8 +177,8 @@ static void abandon_in_child(void)
 		rls_session_abandon(&session);
 }
 
-/* A profiler that started this program finds us a moment after we are mapped. Work that is launched
- * before would be missed, so cuInit takes that moment longer, once, where one has said that it comes. */
+/* A profiler that started this program finds us shortly after we are mapped. Work that is launched
+ * before would be missed, so cuInit waits for it once, if the environment announces a profiler. */
 static void await_profiler(void)
 {
 	const struct timespec tick = {.tv_nsec = 1000000};

@@ -1,7 +1,7 @@
-/* Records → batches → the site. One thread.
+/* Sender: records → batches → the site. One thread.
  *
- * A batch is sent when it is full, and at rls_sender_send. It holds each name once; names are
- * read from where CUPTI keeps them, without trusting that they are still there.
+ * A batch is sent when it is full, and by rls_sender_send. It holds each name once. Names are
+ * read from CUPTI's memory, which may have been unmapped.
  */
 #ifndef RLS_CUPTI_SENDER_H
 #define RLS_CUPTI_SENDER_H

@@ -14,12 +14,12 @@
 /* Times further off than these cannot be of this session's. */
 #define PAST_NS (10 * SECOND_NS)
 #define FUTURE_NS SECOND_NS
-/* For so long it waits for a chance to leave: until then it has CUPTI's one place. */
+/* How long it waits for a chance to leave. Until then it holds CUPTI's only place. */
 #define LEAVE_NS (10 * SECOND_NS)
 
 /* Calls are switched on before all of these and off after them, so that no work is without its
- * call. The first one of all is the one that must work. CUPTI's own records of waits are not among them: they were
- * most of what it cost (README.md), and the calls that wait tell the same. */
+ * call. Only the first one is required. CUPTI's own records of waits are not among them: they were
+ * most of its cost (README.md), and the records of calls that wait contain the same. */
 static const enum rls_activity_kind kinds[] = {
 	RLS_ACTIVITY_CONCURRENT_KERNEL,
 	RLS_ACTIVITY_MEMCPY,
@@ -187,8 +187,8 @@ static const char *hint(int result)
 		       : "";
 }
 
-/* After a refusal CUPTI may not be called any more, by its own rules. The subscriber is there to hold CUPTI's one place:
- * until CUPTI is to leave it asks to be told of nothing. */
+/* After a refusal CUPTI may not be called any more, by its own rules. The subscriber holds CUPTI's only place; it
+ * requests no callbacks until CUPTI shall leave. */
 static bool subscribe(struct rls_session *session)
 {
 	int result = session->cupti.subscribe(&session->subscriber, rls_leave_callback, NULL);

@@ -1,5 +1,5 @@
-/* CUPTI switched on and off, and what it delivers in between. One thread at a time; only the
- * callbacks that CUPTI is given run elsewhere, and they are buffers.h's and clock.h's.
+/* Session: switches CUPTI on and off, and passes on what it delivers in between. One thread at a
+ * time; only CUPTI's callbacks run elsewhere, and they are those of buffers.h and clock.h.
  */
 #ifndef RLS_CUPTI_SESSION_H
 #define RLS_CUPTI_SESSION_H
@@ -46,8 +46,8 @@ void rls_session_arm(struct rls_session *session);
  * says STOLEN and is armed no more, without touching what is the other tool's now. */
 void rls_session_flush(struct rls_session *session);
 
-/* Switches CUPTI off, delivers what is left, and leaves it to others as it was found; where that is wanted and
- * possible CUPTI is then to leave the process, which is done when the target next waits for the GPU. */
+/* Switches CUPTI off, delivers what is left, and restores its settings. Where that is requested and possible CUPTI
+ * then leaves the process, when the target next waits for the GPU. */
 void rls_session_disarm(struct rls_session *session);
 
 /* Sees whether CUPTI has left, and has it stay where there was no chance to for too long. */

@@ -1,5 +1,5 @@
-/* The USDT site through which batches leave, and its semaphore, which tells whether anyone
- * wants them. Tests put a site of their own in its place.
+/* Site: the USDT site through which batches leave, and its semaphore, which shows whether a
+ * profiler is attached. Tests use a site of their own instead.
  */
 #ifndef RLS_CUPTI_SITE_H
 #define RLS_CUPTI_SITE_H

@@ -1,4 +1,4 @@
-/* The text form of a trace: JSON Lines, one event a line (DESIGN: "Text form").
+/* The text form of a trace: JSON Lines, one event a line (doc/architecture.md, "Text form of traces").
  *
  *     {"event":"category","time_ns":10,"pid":1,"tid":1,"category":"backend"}
  *

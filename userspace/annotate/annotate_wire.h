@@ -1,4 +1,4 @@
-/* What librlscope_annotate.so leaves in its process's memory for others to read.
+/* Annotation wire format: what librlscope_annotate.so writes into its process's memory for readers.
  *
  * Nothing here traps: an operation edge is a store into a per-thread ring. Readers are
  * (1) the BPF programs, running on that very thread at its next probe hit, and (2) the
@@ -36,7 +36,7 @@ typedef __u8 rls_u8;
 #define RLS_ANNOTATE_VERSION 1
 #define RLS_EDGE_RING 256       /* edges kept per thread; a power of two */
 #define RLS_EDGE_FLUSH 64       /* every so many edges the library calls its flush site */
-#define RLS_STACK_MAX 64        /* operations told apart per thread */
+#define RLS_STACK_MAX 64        /* operations distinguished per thread */
 #define RLS_NAME_BYTES 128      /* longest name kept, NUL included */
 
 /* One interned name. Immutable once its address has been published. */

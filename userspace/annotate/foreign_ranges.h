@@ -25,7 +25,7 @@
  * uses the legacy op), no profiler active: one entry per range, and end() twice, once by
  * the exit op, once more by ~RecordFunction when the Python object goes.
  *
- * The obvious probes are wrong or dear:
+ * The obvious probes are wrong or expensive:
  *   - record_function_enter_new alone misses the legacy op, and at its entry the
  *     RecordFunction does not exist yet (rdi is the hidden return slot, rsi the name).
  *   - end() begins with `cmpb $0, 0x68(%rdi)`, single-stepped at 9 us, and is also reached

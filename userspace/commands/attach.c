@@ -22,7 +22,7 @@ struct attach_options {
 };
 
 #define KEY_INJECT 0x3001
-/* For a job that leaves no CPU any time: later than this nobody wants to wait. */
+/* The longest wait for spare CPU time. */
 #define PATIENCE_NS 2000000000ULL
 
 static const struct argp_option option_table[] = {
@@ -102,7 +102,7 @@ static int open_recorder(struct attach_options *options, struct rls_recorder **o
 	int r;
 
 	if (first)
-		rls_process_info_read(first, &info); /* who is gone is told of when it is added */
+		rls_process_info_read(first, &info); /* a process that has ended is reported when it is added */
 	r = rls_recording_open(&options->record, &select->selection, first ? first : getpid(), info.cmdline, out);
 	rls_process_info_clear(&info);
 	if (r)

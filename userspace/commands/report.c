@@ -178,7 +178,7 @@ static bool is_cut(const struct arguments *arguments)
 	return arguments->from_ns || arguments->to_ns != UINT64_MAX;
 }
 
-/* A part is no whole: its figures say so. */
+/* A report of a part says that it is one. */
 static int warn_of_cut(const struct arguments *arguments, struct rls_report *report)
 {
 	double from = (double)arguments->from_ns / 1e9, to = (double)arguments->to_ns / 1e9;

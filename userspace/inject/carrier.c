@@ -92,7 +92,7 @@ static pid_t choose(pid_t pid, pid_t not_again, bool (*is_so)(pid_t pid, pid_t t
 	return chosen;
 }
 
-/* Whoever runs, mostly: that nothing has to be made anew for. */
+/* Mostly threads that run: no system call of theirs needs to be restarted. */
 static pid_t choose_any(pid_t pid, pid_t not_again, unsigned int attempts)
 {
 	bool is_for_sleeper = attempts % SLEEPER_EACH == SLEEPER_EACH - 1;
@@ -180,9 +180,9 @@ static int check_filters(pid_t pid, pid_t tid)
 	return r == -EPERM ? -EKEYREJECTED : r;
 }
 
-/* Where a thread is found is seldom good: who has just been woken is still within the C library. So
- * it runs on for a little, longer each time. 0: it is stopped at a good moment; -EAGAIN: stopped, but
- * it was none; -ESRCH: it is not ours any more. */
+/* A thread is seldom found at a safe place: one that has just been woken is still in the C library. So
+ * it runs on for a little, longer each time. 0: it is stopped at a safe moment; -EAGAIN: it is stopped,
+ * but not safely; -ESRCH: it is no longer traced. */
 static int find_moment(struct carrier *carrier, const struct rls_grounds *grounds,
 		       const struct rls_mappings *mappings)
 {

@@ -1,4 +1,4 @@
-/* Grounds: what injection must know of a process, and what speaks against it. */
+/* Grounds: what injection must know of a process, and reasons to refuse it. */
 #ifndef RLS_GROUNDS_H
 #define RLS_GROUNDS_H
 
@@ -21,8 +21,8 @@ struct rls_grounds {
 	/* Of the process's C library, runtime addresses. */
 	uint64_t pthread_create, pthread_detach, sched_yield, dlopen;
 	uint64_t restorer;              /* mov $15, %rax; syscall: where signal handlers return to */
-	/* The same by way of the no-operation before it: so frames of ours, of which something may
-	 * stay on stacks, are told from those of signals. */
+	/* The same through the nop before it. It distinguishes our frames, parts of which may stay on
+	 * stacks, from those of signals. */
 	uint64_t way_back;
 	struct rls_range libc;          /* its code */
 	/* Code in which a thread may hold a lock that making a thread wants: the C library, the

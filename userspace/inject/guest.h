@@ -1,4 +1,4 @@
-/* Guest: a thread in the process that is there for us, and calls what we say. */
+/* Guest: a thread in the process that was made for us and makes calls for us. */
 #ifndef RLS_GUEST_H
 #define RLS_GUEST_H
 
@@ -18,7 +18,7 @@ struct rls_guest {
 int rls_guest_receive(const struct rls_grounds *grounds, pid_t tid, uint64_t until_ns,
 		      struct rls_guest *out);
 
-/* Calls a function and comes home; what it returns is not told. 0; else the guest is let go,
+/* Calls a function and returns to `home`; the function's result is ignored. 0; else the guest is let go,
  * finishes the call if it can, and ends. text: put on its stack and passed as the first
  * argument in place of `first`, or NULL. */
 int rls_guest_call(struct rls_guest *guest, uint64_t function, const char *text, uint64_t first,

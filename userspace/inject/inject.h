@@ -1,19 +1,18 @@
-/* Inject: a shared library into a process that runs, which then calls a function of it.
+/* Inject: loads a shared library into a running process, which then calls a function of it.
  *
- *     grounds    what is to be known of the process; what speaks against it
- *     visible    the library's file where the process can open it, a copy if need be
+ *     grounds    what must be known of the process; reasons to refuse it
+ *     visible    the library's file where the process can open it, a copy if necessary
  *     carrier    one of its threads, at a moment when it holds no lock that matters, makes a
- *                thread as if a signal handler did, and goes on as if nothing had been
+ *                thread as if a signal handler did, and continues where it was
  *                (moment: is this one? sandbox: would seccomp kill it? sigframe: the way back)
  *     guest      that thread, which loads the library, calls the function and ends
  *
- * At no instant does the process depend on us. The carrier returns through a signal frame, which
- * gives back every register, the vector state and the signal mask, done by the kernel and not by
- * us; the guest's stack returns into the C library's own end of a thread. Whoever kills us at any
- * moment leaves a process that goes on, with the library loaded or not. No other thread is ever
- * stopped, and the carrier's stop is some 0.1 ms long.
+ * The process never depends on us. The carrier returns through a signal frame, from which the
+ * kernel restores every register, the vector state and the signal mask. The guest's stack returns
+ * into the C library's own end of a thread. If we are killed at any moment, the process continues,
+ * with the library loaded or not. No other thread is stopped, and the carrier stops for 0.1 ms.
  *
- * x86-64 and glibc 2.34 or newer. Wants what PTRACE_SEIZE wants. One thread of ours.
+ * x86-64 and glibc 2.34 or newer. It needs the permissions of PTRACE_SEIZE. One thread of ours.
  */
 #ifndef RLS_INJECT_H
 #define RLS_INJECT_H

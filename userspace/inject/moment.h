@@ -1,4 +1,4 @@
-/* Moment: is a thread, stopped where it is, one that can be made to call something now? */
+/* Moment: whether a stopped thread can be made to call something now. */
 #ifndef RLS_MOMENT_H
 #define RLS_MOMENT_H
 

@@ -1,4 +1,4 @@
-/* Sandbox: would a thread's seccomp filters kill it for what injection makes it do? */
+/* Sandbox: whether a thread's seccomp filters would kill it for what injection does. */
 #ifndef RLS_SANDBOX_H
 #define RLS_SANDBOX_H
 

@@ -14,12 +14,12 @@ int rls_tracee_wait(pid_t tid, uint64_t until_ns, int *status);
  * 0; -EAGAIN: not now (it ended, or was asleep); -ETIME; -EPERM and others of ptrace(2). */
 int rls_tracee_stop(pid_t tid, uint64_t until_ns);
 
-/* Lets a stopped thread run for about so long and stops it again, at the latest where it enters a
- * system call: it never waits in one while we look. 0: stopped anew; -EBUSY: stopped at such an
- * entry; -EAGAIN: it has ended; -ETIME: it could not be stopped, and was let go. */
+/* Lets a stopped thread run for about this long and stops it again, at the latest where it enters a
+ * system call, so that it never waits in one meanwhile. 0: stopped again; -EBUSY: stopped at such an
+ * entry; -EAGAIN: it has ended; -ETIME: it could not be stopped, and was released. */
 int rls_tracee_run(pid_t tid, uint64_t for_ns);
 
-/* From now on the threads that this stopped one makes are ours, too: rls_tracee_step tells of each. */
+/* From now on threads that this stopped one makes are traced too: rls_tracee_step reports each. */
 int rls_tracee_follow_clone(pid_t tid);
 
 /* Lets a stopped thread go. */

@@ -114,7 +114,8 @@ static bool can_hold_programs(int place)
 	return !fstatvfs(place, &info) && !(info.f_flag & (ST_NOEXEC | ST_RDONLY));
 }
 
-/* The file in the folder that we have open, whatever goes by its name by now; and of that name an empty folder at most. */
+/* Removes the file in the folder that we have open, whatever has its name by now; and under that name at most an
+ * empty folder. */
 static void remove_copy(int place, const char *folder, int folder_fd, const char *name)
 {
 	if (folder_fd >= 0)

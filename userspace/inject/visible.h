@@ -1,4 +1,4 @@
-/* Visible: a file of ours, by a path that opens it in a process's own view of the file system. */
+/* Visible: a file of ours, with a path by which a process can open it in its own file system. */
 #ifndef RLS_VISIBLE_H
 #define RLS_VISIBLE_H
 

@@ -255,7 +255,7 @@ static void textfile_failures(struct series *series, const struct rls_families_i
 	put_count(series, input->outlets->textfile_failures, NULL);
 }
 
-/* Of each job, or of the host. The names and labels of the first are the contract of DESIGN 12. */
+/* Of each job, or of the host. Names and labels of the first are a contract (doc/architecture.md, "Metrics"). */
 static const struct {
 	const char *name, *type, *help;
 	void (*of_job)(struct series *series, const struct rls_fold *fold);

@@ -1,7 +1,7 @@
 /* Label values of the Prometheus text format, from texts that targets chose.
  *
  * A clean label is valid UTF-8 without control characters other than tab and newline, shorter
- * than RLS_LABEL_BYTES. Two texts may have one clean form, so series are told apart by it.
+ * than RLS_LABEL_BYTES. Two texts may have one clean form, so the clean form identifies a series.
  */
 #ifndef RLS_LABEL_H
 #define RLS_LABEL_H

@@ -1,9 +1,9 @@
 /* Label book: which names have series of their own.
  *
- * Series are bounded, and a counter must not move from one series to another: who has been given
- * a series keeps it, whoever comes when all are given goes to "other" for good. Per job: so
- * many operations, phases, and pairs of both; in all: so many jobs. A job's place is free again
- * once it has left the snapshot.
+ * Series are bounded, and a counter must not move from one series to another. A name that has a
+ * series keeps it; a name that finds none left counts as "other" for good. Each job has a limit
+ * of operations, phases and pairs of both, and there is a limit of jobs. A job's place is free
+ * again when the job has left the snapshot.
  */
 #ifndef RLS_LABEL_BOOK_H
 #define RLS_LABEL_BOOK_H

@@ -1,4 +1,4 @@
-/* Presenter: all that the monitor shows, behind four calls.
+/* Presenter: everything that the monitor shows, behind four calls.
  *
  *     rls_presenter_open ── publish(snapshot) every interval ── reload on SIGHUP ── free
  *                              │
@@ -34,8 +34,8 @@ const struct rls_monitor_config *rls_presenter_config(const struct rls_presenter
  * written is said once, and tried again with each page. */
 int rls_presenter_publish(struct rls_presenter *presenter, const struct rls_snapshot *snapshot);
 
-/* Reads file, certificate and accounts again. Counters go on. On any error all stays as it was:
- * -errno, said on stderr. Roles are as they were at the start: that is said if they differ. */
+/* Reads file, certificate and accounts again. Counters continue. On any error everything stays as it
+ * was: -errno, reported on stderr. Roles stay as they were at the start; a warning says if they differ. */
 int rls_presenter_reload(struct rls_presenter *presenter);
 
 /* Where the metrics are, as "http://127.0.0.1:9435/metrics"; "" when nothing listens. */

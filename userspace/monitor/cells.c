@@ -131,7 +131,7 @@ static bool is_over(const struct rls_cells *cells, struct rls_kernel *kernel,
 {
 	const struct rls_member *member = rls_jobs_find(jobs, entry->key.pid);
 
-	if (!member) /* lost, or not told of yet */
+	if (!member) /* lost, or not reported yet */
 		return entry->waited > PATIENCE &&
 		       !rls_kernel_is_tracked(kernel, (pid_t)entry->key.pid);
 	if (member->ended_ns && member->ended_ns < ended_ns)

@@ -1,9 +1,9 @@
-/* Cells: what the kernel side has summed up, read again and again; what has grown since the last
- * time goes to the job's ledger.
+/* Cells: the kernel side's totals, read periodically. What has grown since the last reading goes
+ * to the job's ledger.
  *
- * A cell is taken off the kernel side when its process has ended; and, where there are more than
- * RLS_CELLS_CROWDED, when it has not grown for a while, for a target may make names up without
- * end. (Time that is being added to such a cell at that very instant is lost.) One thread.
+ * A cell is removed from the kernel side when its process has ended. If there are more than
+ * RLS_CELLS_CROWDED, cells that have not grown for a while are removed too, because a target can
+ * invent names without end. (Time that is added to such a cell at that instant is lost.) One thread.
  */
 #ifndef RLS_MONITOR_CELLS_H
 #define RLS_MONITOR_CELLS_H
@@ -21,7 +21,7 @@
 struct rls_cells {
 	struct rls_index_map map;       /* its key → struct rls_cells_entry of cells.c */
 	struct rls_cells_entry *all;
-	uint64_t homeless;              /* cells of processes that were never heard of */
+	uint64_t homeless;              /* cells of processes that were never reported */
 };
 
 void rls_cells_clear(struct rls_cells *cells);

@@ -1,8 +1,8 @@
 /* GPU use: how long a job's devices were busy, from its intervals as they come.
  *
- * Batches of several processes and streams overlap in time, and the union of intervals needs them
- * by their start: each waits for RLS_GPU_USE_HOLD_NS, longer than a bridge keeps records. What is
- * later still, or has no room to wait in, counts from where the union has come to. One thread. */
+ * Batches of several processes and streams overlap in time, and a union of intervals needs them
+ * in the order of their start. So each waits for RLS_GPU_USE_HOLD_NS, longer than a bridge keeps
+ * records. One that is later still, or finds no room, counts from the union's end. One thread. */
 #ifndef RLS_MONITOR_GPU_USE_H
 #define RLS_MONITOR_GPU_USE_H
 
@@ -15,7 +15,7 @@
 
 #define RLS_GPU_USE_HOLD_NS 5000000000ULL
 #define RLS_GPU_USE_WAITING 65536       /* intervals of a device */
-#define RLS_GPU_USE_DEVICES 64          /* of a job; more are not told apart from the last */
+#define RLS_GPU_USE_DEVICES 64          /* of a job; more count as the last */
 
 struct rls_gpu_use_interval {
 	uint64_t start_ns, end_ns;
@@ -36,8 +36,8 @@ struct rls_gpu_use_device {
 
 struct rls_gpu_use {
 	uint64_t since_ns;              /* the job began: what its windows are counted from */
-	/* Is told of each interval that counts, of each device by its place in order of their start,
-	 * once it has waited; NULL: nobody. */
+	/* Called with each interval that counts and the place of its device, in the order of their
+	 * start, once it has waited; NULL: not called. */
 	void (*fed)(void *context, size_t place, const struct rls_gpu_use_interval *interval);
 	void *context;
 	struct rls_gpu_use_device *devices;

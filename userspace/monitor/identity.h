@@ -1,9 +1,9 @@
-/* Identity: what a job is called.
+/* Identity: the name of a job.
  *
  *     RLSCOPE_JOB in its first process's environment, else the id of its container, its systemd
  *     unit, its cgroup, its command
  *
- * All of it is the target's word: cut, and control characters are '?'.
+ * All of it is hostile input: it is cut, and control characters become '?'.
  */
 #ifndef RLS_MONITOR_IDENTITY_H
 #define RLS_MONITOR_IDENTITY_H

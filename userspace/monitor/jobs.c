@@ -85,7 +85,7 @@ static int add_member(struct rls_jobs *jobs, uint32_t pid, struct rls_job *job)
 	jobs->all_members = member;
 	job->processes_started++;
 	job->processes_alive++;
-	if (job->ended_ns) { /* its last process had ended when this one was heard of */
+	if (job->ended_ns) { /* its last process had ended when this one was reported */
 		job->ended_ns = 0;
 		jobs->ended--;
 	}

@@ -1,9 +1,9 @@
-/* Jobs: which processes are whose, and how long a job is told of.
+/* Jobs: which processes belong to which job, and how long a job is reported.
  *
  *     a process begins ─▶ its parent's job, or a new one      (a tree of processes is a job)
  *     a process ends   ─▶ the last one: the job has ended, and is kept for a while
  *
- * Names are told apart by a suffix, which a job keeps for as long as it is told of:
+ * A suffix distinguishes equal names, and a job keeps it for as long as it is reported:
  * "train", "train#2". One thread.
  */
 #ifndef RLS_MONITOR_JOBS_H
@@ -54,7 +54,7 @@ void rls_jobs_clear(struct rls_jobs *jobs);
 /* NULL when it is not known. */
 struct rls_member *rls_jobs_find(const struct rls_jobs *jobs, uint32_t pid);
 
-/* A process has begun, or is told of anew. identify is asked what a new job is. 0 or -ENOMEM. */
+/* A process has begun, or is reported anew. identify gives the name of a new job. 0 or -ENOMEM. */
 int rls_jobs_begin(struct rls_jobs *jobs, uint32_t pid, uint32_t ppid, uint64_t time_ns,
 		   void (*identify)(pid_t pid, struct rls_job_identity *out), struct rls_job **out);
 

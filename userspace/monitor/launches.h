@@ -3,9 +3,9 @@
  *     RLS_WIRE_BOOKED ─▶ what each thread is in since when ──┐
  *     LAUNCH events   ─▶ thread and instant of a correlation ┴─▶ operation, phase (numbers of names)
  *
- * A thread that has no operation of its own has that of the process's source, as where its time is
- * booked. What the GPU did is asked for seconds later, when both have come. Of one process; all of
- * it is bounded. One thread.
+ * A thread that has no operation of its own has that of the process's source thread, as its time
+ * does. GPU work is looked up seconds later, when both have arrived. One for each process, bounded.
+ * One thread.
  */
 #ifndef RLS_MONITOR_LAUNCHES_H
 #define RLS_MONITOR_LAUNCHES_H

@@ -14,7 +14,7 @@
 /* Fewer looks than these stand for say less than what was traced. */
 #define LOOKS_NS_MIN 20e6
 #define RATE_NS_MIN 1e6
-/* Guesses are held to be as good in a scope as in all of the job, with the weight of so many looks. */
+/* Inferred categories are assumed to be as good in a scope as in the whole job, with the weight of so many samples. */
 #define TRUST_LOOKS 10.0
 /* What hits cost may be off by so much (scripts/bench/HISTORY.md). */
 #define COST_ERROR 0.3
@@ -329,7 +329,7 @@ static int show_row(struct rls_ledger *ledger, struct rls_ledger_scope *scope, i
 		return 0;
 	if (rls_grow(&ledger->rows, &ledger->row_room, ledger->row_count))
 		return -ENOMEM;
-	/* Costs are heard of after the time that they are part of. */
+	/* Costs are reported after the time that they are part of. */
 	if (corrected_ns > scope->corrected_ns[category])
 		scope->corrected_ns[category] = corrected_ns;
 	ledger->rows[ledger->row_count++] = (struct rls_snapshot_row){

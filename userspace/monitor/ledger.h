@@ -1,13 +1,13 @@
-/* Ledger: a job's figures, added up from what the kernel side and the looks tell.
+/* Ledger: a job's figures, added up from the kernel side's totals and from samples.
  *
- *     cells' growth ──┬─ of a category ──────────────────▶ rows, transitions
- *                     └─ closed time ─▶ settle, by looks ─▶ rows, transitions in proportion
- *     looks ──────────── while traced: how good guesses are; while closed: what it was spent in
+ *     growth of cells ──┬─ of a category ─────────────────────▶ rows, transitions
+ *                       └─ untraced time ─▶ divide by samples ─▶ rows, transitions in proportion
+ *     samples ──────────── while traced: how good inferred categories are; else: the category
  *
- * Only what has grown is ever added, so no figure goes back. Closed time is divided as
- * analysis/timeline/untraced_state.h says, but of each stretch between two settlings by itself, and waiting as the
- * operation's threads have waited while they were traced: one that waits for long is not looked at.
- * What there is nothing to go by for waits until there is; at the job's end it is unknown.
+ * Only growth is added, so no figure decreases. Untraced time is divided as
+ * analysis/timeline/untraced_state.h says, but each interval between two divisions by itself. Waiting is
+ * divided as the operation's threads waited while they were traced, since a long wait is not sampled.
+ * Time that nothing is known of waits until something is; at the job's end it is unknown.
  *
  * Memory is bounded: RLS_LEDGER_OPERATIONS names of operations and RLS_LEDGER_PHASES of phases,
  * the rest have the name RLS_LEDGER_OTHER, and RLS_LEDGER_SCOPES pairs of both. One thread.
@@ -49,13 +49,13 @@ struct rls_ledger_scope {
 	struct rls_rate rate;           /* of all of them together */
 	struct {
 		double count, ran_ns, cost_ns;
-	} traced;                       /* since that was told */
+	} traced;                       /* since that was reported */
 	struct rls_truth truth;         /* of guesses in this scope */
 	double waits_ns[RLS_CATEGORY_MAX]; /* waiting lately, while traced */
 	struct {
 		uint64_t ran_ns, waited_ns, cost_ns;
 	} closed;                       /* to be divided */
-	double unscaled_ns;             /* divided, its transitions not told yet */
+	double unscaled_ns;             /* divided, its transitions not reported yet */
 	double looks_ns[RLS_CATEGORY_MAX]; /* by what they seemed to show, lately */
 	struct rls_gpu_busy *gpus;      /* what was launched in it, by the device's place */
 	size_t gpu_count, gpu_room;
@@ -102,8 +102,8 @@ int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_
 /* Divides what has come since. last: nothing more will. */
 void rls_ledger_settle(struct rls_ledger *ledger, bool last);
 
-/* Fills rows and transitions, and says how far the latter may be off (95 %): what was not counted but
- * reckoned from windows, by how those differ, and by how little is known of what hits cost. 0 or -ENOMEM. */
+/* Fills rows and transitions, and the error (95 %) of the latter: of counts that were scaled from windows,
+ * by how windows differ and by the error of the calibration. 0 or -ENOMEM. */
 int rls_ledger_show(struct rls_ledger *ledger);
 
 #endif

@@ -1,14 +1,13 @@
-/* Monitor: every training job on the host, in figures that go on growing.
+/* Monitor: every training job on the host, as counters.
  *
  *     recorder (discovery, probes, budget) ─▶ events, names, looks ─┐
  *     kernel side's cells (bpf/book.bpf.h) ─▶ sweep ────────────────┴▶ jobs ─▶ snapshot
  *
- * A recorder without a trace: the kernel side sums up, and all that is read every few seconds are
- * sums. What a process did is folded into its job when it has ended, and forgotten.
+ * It is a recorder without a trace: the kernel side sums up, and the totals are read every few
+ * seconds. When a process has ended, its figures are added to its job's and it is forgotten.
  *
- * Left out: a CPU row is never cpu+gpu. What a thread was in is summed up in the kernel by the time
- * that a bridge tells what the GPU did. One thread does everything; between ticks others may not
- * call in.
+ * A CPU row is never cpu+gpu: the kernel has summed up a thread's time before a bridge reports what
+ * the GPU did. One thread does everything; others may call only in ticks.
  */
 #ifndef RLS_MONITOR_H
 #define RLS_MONITOR_H
@@ -29,7 +28,7 @@ struct rls_monitor_options {
 	bool perf_events;               /* attach one by one even where uprobe_multi works */
 };
 
-/* Each may be NULL. */
+/* Any of them may be NULL. */
 struct rls_monitor_hooks {
 	/* All probes are live. */
 	void (*started)(void *context);

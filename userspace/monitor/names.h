@@ -1,7 +1,7 @@
 /* Names: the texts behind the kernel side's numbers for operations and phases.
  *
- * A number is given for a name in one process and never again. Targets make names up, so no more
- * than RLS_NAMES_MAX are kept at a time: a name beyond has no text. One thread. */
+ * A number stands for one name in one process and is never reused. Targets can invent names, so at
+ * most RLS_NAMES_MAX are kept at a time; a name beyond has no text. One thread. */
 #ifndef RLS_MONITOR_NAMES_H
 #define RLS_MONITOR_NAMES_H
 

@@ -1,8 +1,7 @@
-/* Rate: how often something happens in a time, from stretches that were drawn, and how far that may be
- * off. Pure.
+/* Rate: how often something happens in a time, estimated from random windows, and its error. Pure.
  *
- * A ratio estimate over stretches of unequal length (Cochran, Sampling Techniques, ch. 6): the rate is all
- * counts over all time, and its error is how the stretches' counts differ from it.
+ * A ratio estimate over windows of unequal length (Cochran, Sampling Techniques, ch. 6): the rate is all
+ * counts over all time, and its error comes from how the windows' counts differ from it.
  */
 #ifndef RLS_MONITOR_RATE_H
 #define RLS_MONITOR_RATE_H

@@ -1,10 +1,10 @@
-/* Snapshot: what the monitor knows at one moment of every job on the host, as plain data.
+/* Snapshot: what the monitor knows of every job on the host at one moment, as plain data.
  *
  *     engine (kernel maps, discovery, jobs) ──snapshot──▶ metrics/ (page, text file), top
  *
- * All figures are cumulative since the job was first seen and never go back while it is in the
- * snapshot. Everything is borrowed from who made the snapshot and valid until it makes the next
- * one. Texts come from targets: never NULL, NUL-terminated, not trusted to be UTF-8 or short.
+ * All figures are cumulative since the job was first seen and never decrease while it is in the
+ * snapshot. Everything is borrowed from the maker of the snapshot and valid until the next one.
+ * Texts come from targets: never NULL, NUL-terminated, but of any length and not always UTF-8.
  * Times are nanoseconds; time_ns and the like are on CLOCK_MONOTONIC.
  */
 #ifndef RLS_SNAPSHOT_H

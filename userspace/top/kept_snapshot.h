@@ -1,4 +1,4 @@
-/* A snapshot that stays: the engine's own is gone when it takes the next. */
+/* Kept snapshot: a copy that stays valid when the monitor takes the next one. */
 #ifndef RLS_KEPT_SNAPSHOT_H
 #define RLS_KEPT_SNAPSHOT_H
 

@@ -1,4 +1,4 @@
-/* Rates: what happened between two snapshots, by job and operation, the most time first. */
+/* Rates: what happened between two snapshots, by job and operation, most time first. */
 #ifndef RLS_RATES_H
 #define RLS_RATES_H
 

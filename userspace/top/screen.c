@@ -137,7 +137,7 @@ struct rls_screen_size rls_screen_size(void)
 	return (struct rls_screen_size){size.ws_col, size.ws_row};
 }
 
-/* In one piece, so that nothing flickers: lines are cleared to their ends, not beforehand. */
+/* Written at once, so that nothing flickers: each line is cleared at its end, not before. */
 void rls_screen_show(const char *text, size_t bytes)
 {
 	char *whole = NULL;

@@ -1,8 +1,8 @@
-/* Screen: the terminal while something live is shown on it, and as it was afterwards.
+/* Screen: sets the terminal up for a live view, and restores it afterwards.
  *
- * The alternate screen, no cursor, keys at once and unseen. It is given back by
- * rls_screen_leave, and by the signals that kill: nothing but SIGKILL leaves it behind.
- * Messages on stderr wait until then, if it is a terminal. One screen a process.
+ * It uses the alternate screen, without a cursor; keys arrive at once and are not echoed.
+ * rls_screen_leave restores the terminal, and so do fatal signals, except SIGKILL. Messages on
+ * stderr wait until then, if stderr is a terminal. One screen for each process.
  */
 #ifndef RLS_SCREEN_H
 #define RLS_SCREEN_H

@@ -4,7 +4,7 @@
 #include "userspace/metrics/label.h"
 #include "userspace/top/view.h"
 
-/* What targets name things is cleaned as for metrics: valid UTF-8, and the same words there. */
+/* Names from targets are cleaned as for metrics: valid UTF-8, and the same names as there. */
 static void put_text(FILE *out, const char *key, const char *text)
 {
 	char clean[RLS_LABEL_BYTES];

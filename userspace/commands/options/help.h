@@ -5,8 +5,8 @@
 #include <argp.h>
 #include <stdbool.h>
 
-/* What argp knows of the command goes to stdout, and *printed says so: there is nothing else to do,
- * whatever may be missing among the arguments. Returns 0, for argp. */
+/* Prints what argp knows of the command to stdout and sets *printed: nothing else is to be done, even if
+ * arguments are missing. Returns 0, for argp. */
 error_t rls_help_print(struct argp_state *state, bool *printed);
 
 #endif

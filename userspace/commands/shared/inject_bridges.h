@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What cannot be done, or need not be, is said on stderr; recording goes on either way. */
+/* Reports on stderr what fails or is not needed; recording continues either way. */
 void rls_inject_bridges(const pid_t *pids, size_t count);
 
 #endif

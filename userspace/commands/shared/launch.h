@@ -1,9 +1,9 @@
 /* Launch: the command of `run`, from before its first instruction to its exit status.
  *
- * It is forked early and held before its exec, until the recorder is ready. Signals that we
- * are sent are the command's: those that a terminal or anyone else sends to the whole
- * process group it has got already, the others are passed on. A witness, a process of the
- * same group that counts every signal, tells the one case from the other.
+ * It is forked early and held before its exec until the recorder is ready. Signals sent to us
+ * are meant for the command. Those sent to the whole process group, as by a terminal, have
+ * reached it already; the others are passed on. A witness, a process of the same group that
+ * counts every signal, distinguishes the two cases.
  */
 #ifndef RLS_LAUNCH_H
 #define RLS_LAUNCH_H
@@ -34,8 +34,8 @@ struct rls_launch {
 int rls_launch_hold(char **command, struct rls_launch *out);
 void rls_launch_let_go(struct rls_launch *launch);
 
-/* Passes on what only we were sent: SIGINT, SIGTERM or SIGHUP. False for a second signal: whoever
- * sends that wants the recording to end now, too. */
+/* Passes on SIGINT, SIGTERM or SIGHUP that only we have received. False for a second signal, which
+ * is meant to end the recording too. */
 bool rls_launch_signal(struct rls_launch *launch, int signal, bool from_terminal);
 
 /* Waits for the command to end, passing on SIGINT, SIGTERM and SIGHUP (which must be blocked). 0 or

@@ -1,4 +1,4 @@
-/* What commands print as JSON. */
+/* JSON output of commands. */
 #ifndef RLS_PRINT_JSON_H
 #define RLS_PRINT_JSON_H
 

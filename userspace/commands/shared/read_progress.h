@@ -1,5 +1,5 @@
-/* How far the reading of a long trace is: one line on stderr that is written over, and only
- * on a terminal.
+/* Read progress: one line on stderr that is overwritten while a long trace is read, and only on a
+ * terminal.
  *
  *     reading a trace: 43 %, 4.1 million events/s, 12 s left
  */

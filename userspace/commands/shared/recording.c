@@ -92,7 +92,7 @@ static int build_report(const char *trace_path, struct rls_tracks *tracks, struc
 	return r ? rls_error_r(r, "cannot analyse %s: %s", trace_path, strerror(-r)) : 0;
 }
 
-/* What the kernel's own ways, or a first stretch that was too dear, did not let us keep. */
+/* The budget is exceeded where the kernel cannot disable probes, or the first period was too expensive. */
 static void compare_with_budget(const struct rls_record_options *options,
 				const struct rls_report *report)
 {

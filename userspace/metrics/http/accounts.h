@@ -2,9 +2,9 @@
  * HASH as crypt(3) makes it: yescrypt, bcrypt, SHA-512, ... as in `htpasswd -B`,
  * `mkpasswd`, `openssl passwd -6`.
  *
- * Hashes are made to be slow. So what was right once is remembered, and no more than a
- * few other passwords are tried a second, whoever asks: a flood of guesses costs the host
- * little. Comparing takes as long for a wrong user as for a wrong password.
+ * Hashes are slow by design. So a password that was right is remembered, and only a few others
+ * are checked each second, for all clients together: a flood of attempts costs the host little.
+ * A wrong user takes as long as a wrong password.
  */
 #ifndef RLS_ACCOUNTS_H
 #define RLS_ACCOUNTS_H

@@ -10,8 +10,8 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/base/log.h"
 
-/* Whoever finds no place in the queue asks again after 1, 3, 7, ... seconds: a scrape that comes
- * with a flood would stand still. Those in it are soon taken or turned away. */
+/* A client that finds no place in the queue retries after 1, 3, 7, ... seconds, so a scrape during a
+ * flood would be late. Those in the queue are soon accepted or rejected. */
 #define BACKLOG 1024
 
 static int parse_port(const char *text, in_port_t *out)

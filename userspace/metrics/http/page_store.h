@@ -1,6 +1,6 @@
-/* Page store: the page that is served now. The thread that profiles puts pages in, the
- * server's thread hands them out; neither waits for the other longer than a pointer takes
- * to swap. A page lives until its last reader has it. */
+/* Page store: the page that is served now. The profiling thread stores pages, the server's thread
+ * serves them. Neither waits longer for the other than it takes to swap a pointer. A page is freed
+ * when its last reader is done. */
 #ifndef RLS_PAGE_STORE_H
 #define RLS_PAGE_STORE_H
 

@@ -34,7 +34,7 @@ struct rls_server {
 	struct rls_connection *connections[RLS_SERVER_CONNECTIONS_MAX];
 };
 
-/* MHD's own word on why it does not start, and nothing later: clients cause most of it. */
+/* MHD's own message why it does not start. Later ones are dropped: clients cause most of them. */
 static void say_why(void *context, const char *format, va_list arguments)
 {
 	const struct rls_server *server = context;

@@ -3,9 +3,9 @@
  *     GET /metrics    the page; 503 before the first
  *     GET /healthz    200 "ok" while pages come, else 503 "stale"; never asks for a password
  *
- * Whoever connects is taken to be hostile: connections in all and per address, sizes and times
- * are bounded, a connection is for one request and ends when its time is up, however
- * busy it looks. Nothing here touches the thread that profiles.
+ * Clients are assumed to be hostile. Connections in all and for each address, sizes and times are
+ * bounded. A connection is for one request and ends when its time is over, however active it is.
+ * Nothing here touches the profiling thread.
  */
 #ifndef RLS_SERVER_H
 #define RLS_SERVER_H
@@ -30,9 +30,9 @@ struct rls_server_config {
 struct rls_server;
 
 /* Serves the store, which must outlive it. All files are read here, the config is not kept.
- * `before` may be NULL or a server that runs: where both listen on the same address the new
- * one has the old one's socket, so that nobody is turned away between them. The old one
- * is still the caller's to free. 0, or -errno, said on stderr. */
+ * `before` may be NULL or a running server. If both listen on the same address, the new one uses the
+ * old one's socket, so that no client is rejected in between. The caller frees the old one. 0, or
+ * -errno, reported on stderr. */
 int rls_server_start(const struct rls_server_config *config, struct rls_page_store *store,
 		     const struct rls_server *before, struct rls_server **out);
 /* Connections end at once. NULL is fine. */
