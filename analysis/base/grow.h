@@ -1,4 +1,5 @@
-/* Growing arrays: room for one more element, doubling. */
+/* Growing arrays: room for one more element, doubling. RLS_LIST is such an array with its own
+ * count, typed by its items: zeroed is empty, and the holder frees items. */
 #ifndef RLS_GROW_H
 #define RLS_GROW_H
 
@@ -31,6 +32,21 @@ static inline int rls_grow_bytes(void **items, size_t *capacity, size_t count, s
 		int grow_err_ = rls_grow_bytes(&grown_, capacity, count, sizeof(**(items))); \
 		*(items) = grown_;                                                  \
 		grow_err_;                                                          \
+	})
+
+#define RLS_LIST(type)                  \
+	struct {                        \
+		type *items;            \
+		size_t count, capacity; \
+	}
+
+/* 0 or -ENOMEM; the item is evaluated after the growth. */
+#define rls_list_push(list, ...)                                                            \
+	({                                                                                  \
+		int push_err_ = rls_grow(&(list)->items, &(list)->capacity, (list)->count); \
+		if (!push_err_)                                                             \
+			(list)->items[(list)->count++] = (__VA_ARGS__);                     \
+		push_err_;                                                                  \
 	})
 
 #endif

@@ -4,8 +4,8 @@
 #ifndef RLS_FUNCTION_SET_H
 #define RLS_FUNCTION_SET_H
 
+#include "analysis/base/grow.h"
 #include "userspace/discover/boundary.h"
-#include "userspace/base/list.h"
 
 /* What is kept of one library, whatever its file says: many symbols may share one long name. */
 #define RLS_FIND_NAME_BYTES 1023        /* longer names are cut, at a character's start */

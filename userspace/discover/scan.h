@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/base/list.h"
+#include "analysis/base/grow.h"
 #include "userspace/process/mappings.h"
 
 /* A library to look for, at its runtime addresses. */

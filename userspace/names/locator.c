@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
 #include "analysis/base/index_map.h"
-#include "userspace/base/list.h"
 #include "userspace/process/mappings.h"
 #include "userspace/names/perf_map.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/base/grow.h"
 #include "userspace/binary/elf.h"
-#include "userspace/base/list.h"
 #include "userspace/process/mappings.h"
 #include "userspace/names/debug_file.h"
 #include "userspace/python/evaluation.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/base/list.h"
+#include "analysis/base/grow.h"
 #include "userspace/process/target_file.h"
 
 /* A just-in-time compiler's lines hardly overlap; in a hostile map all may. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/base/list.h"
+#include "analysis/base/grow.h"
 #include "userspace/binary/plt_stub.h"
 
 /* The longest stub; those of 8 bytes are a jump and a nop of two. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/base/list.h"
+#include "analysis/base/grow.h"
 #include "userspace/base/log.h"
 #include "userspace/base/clock.h"
 #include "userspace/record/targets/process_info.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/base/list.h"
+#include "analysis/base/grow.h"
 #include "userspace/record/probes/probed_files.h"
 
 #define EVALUATION_LOOP "_PyEval_EvalFrameDefault"
