@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/text_hash.h"
@@ -41,9 +40,7 @@ struct rls_string_pool *rls_string_pool_new(void)
 
 	if (!pool)
 		return NULL;
-	/* No entropy so early in boot only makes the hash guessable. */
-	if (getrandom(&pool->seed, sizeof(pool->seed), GRND_NONBLOCK) < 0)
-		pool->seed = (struct rls_text_seed){.low = (uintptr_t)pool};
+	pool->seed = rls_text_seed_draw(pool);
 	pool->slots = calloc(FIRST_SLOTS, sizeof(*pool->slots));
 	pool->strings = calloc(FIRST_SLOTS, sizeof(*pool->strings));
 	if (!pool->slots || !pool->strings) {

@@ -10,10 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/random.h>
 
 struct rls_text_seed {
 	uint64_t low, high;
 };
+
+/* Without entropy so early in boot the hash is guessable, and as good otherwise: the seed is then
+ * the address of the table that it is for. */
+static inline struct rls_text_seed rls_text_seed_draw(const void *table)
+{
+	struct rls_text_seed seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
+		seed = (struct rls_text_seed){.low = (uintptr_t)table};
+	return seed;
+}
 
 static inline uint64_t rls_text_rotate(uint64_t x, unsigned int bits)
 {

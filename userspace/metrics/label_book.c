@@ -33,15 +33,6 @@ void rls_label_book_clear(struct rls_label_book *book)
 	*book = (struct rls_label_book){0};
 }
 
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 14695981039346656037u; /* FNV-1a */
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-	return hash;
-}
-
 static int number_of(struct rls_label_names *names, size_t most, const char *text, size_t *out)
 {
 	char clean[RLS_LABEL_BYTES];
@@ -49,7 +40,9 @@ static int number_of(struct rls_label_names *names, size_t most, const char *tex
 	char *copy;
 
 	rls_label_clean(text, clean);
-	hash = hash_of(clean);
+	if (!names->count)
+		names->seed = rls_text_seed_draw(names);
+	hash = rls_text_hash(names->seed, clean, strlen(clean));
 	for (size_t i = 0; i < names->count; i++) {
 		if (names->names[i].hash != hash || strcmp(names->names[i].text, clean))
 			continue;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/base/text_hash.h"
 #include "userspace/metrics/label.h"
 #include "userspace/monitor/snapshot.h"
 
@@ -30,6 +31,7 @@ struct rls_label_name {
 struct rls_label_names {
 	struct rls_label_name *names; /* number - 1 */
 	size_t count, room;
+	struct rls_text_seed seed;  /* drawn at the first name */
 };
 
 struct rls_label_job {

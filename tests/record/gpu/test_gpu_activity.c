@@ -404,6 +404,22 @@ static void bounds_the_names_it_keeps(void **state)
 	assert_true(strings > 65536 && strings < 65536 + 10);
 }
 
+/* Both have the same 64-bit FNV-1a hash: a name must not pass for another that is as long. */
+static void keeps_names_apart_whose_hashes_collide(void **state)
+{
+	static const char *const names[] = { "8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ" };
+
+	batch_begin(&maker, 1);
+	for (size_t i = 0; i < 2; i++)
+		batch_add(&maker, (struct rls_cupti_record){ .kind = RLS_CUPTI_KERNEL,
+							     .start_ns = START + i,
+							     .end_ns = START + i + 1 }, names[i]);
+	send();
+	for (size_t i = 0; i < 2; i++)
+		assert_string_equal(rls_string_pool_get(output.strings, nth(RLS_EVENT_GPU, i)->gpu.name),
+				    names[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +440,7 @@ int main(void)
 		TEST(keeps_the_clock_once_a_second),
 		TEST(waits_for_flushes_of_the_armed_alone),
 		TEST(bounds_the_names_it_keeps),
+		TEST(keeps_names_apart_whose_hashes_collide),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

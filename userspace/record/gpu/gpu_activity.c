@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/base/string_pool.h"
 #include "analysis/event/bounded.h"
-#include "analysis/base/index_map.h"
 #include "userspace/base/log.h"
 #include "userspace/record/gpu/batch_validate.h"
 #include "userspace/record/gpu/cuda_calls.h"
@@ -59,7 +59,7 @@ struct rls_gpu {
 	void (*refresh)(void *context); /* NULL: none */
 	void *refresh_context;
 	struct rls_cuda_calls calls;
-	struct rls_index_map names;     /* hash of a name → string id + 1 */
+	size_t names;                   /* that are in the pool for our sake */
 	uint64_t start_ns, stop_ns;     /* 0: not yet */
 	bool met;                       /* a batch ever came */
 
@@ -153,31 +153,24 @@ void rls_gpu_tick(struct rls_gpu *gpu, uint64_t now_ns)
 
 /* ---- one function per kind of record ---- */
 
-static uint64_t hash_name(const char *text, size_t bytes)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3ULL;
-	return hash;
-}
-
-/* A target that makes names up must not fill our memory with them. */
+/* A target that makes names up must not fill our memory with them: what the pool has is free, and
+ * the pool compares texts, not hashes. */
 static int intern(struct rls_gpu *gpu, const char *text, size_t bytes, rls_string_id *out)
 {
 	struct rls_event_sink sink = rls_trace_output_sink(gpu->output);
-	uint64_t hash = hash_name(text, bytes);
-	uintptr_t known = (uintptr_t)rls_index_map_get(&gpu->names, hash, bytes);
+	uint32_t before = rls_string_pool_count(gpu->output->strings);
+	rls_string_id known = rls_string_pool_find(gpu->output->strings, text, bytes);
 	int r;
 
 	if (known) {
-		*out = (rls_string_id)(known - 1);
+		*out = known;
 		return 0;
 	}
-	if (gpu->names.count >= NAMES_MAX)
+	if (gpu->names >= NAMES_MAX)
 		return rls_trace_output_string(gpu->output, "(more names)", out);
 	r = rls_emit_intern(&sink, text, bytes, out);
-	return r ? r : rls_index_map_put(&gpu->names, hash, bytes, (void *)(*out + 1UL));
+	gpu->names += rls_string_pool_count(gpu->output->strings) > before;
+	return r;
 }
 
 static struct launch *launch_of(const struct gpu_process *process, uint32_t correlation)
@@ -468,7 +461,6 @@ void rls_gpu_free(struct rls_gpu *gpu)
 		process_free(gpu, process);
 	}
 	rls_cuda_calls_clear(&gpu->calls);
-	rls_index_map_free(&gpu->names);
 	free(gpu);
 }
 
