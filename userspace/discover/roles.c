@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/config_lines.h"
 #include "userspace/base/log.h"
 
 static const struct {
@@ -107,7 +108,7 @@ int rls_roles_add(struct rls_roles *roles, enum rls_role role, const char *patte
 	return 0;
 }
 
-static int parse_role(const char *word, enum rls_role *out)
+int rls_role_parse(const char *word, enum rls_role *out)
 {
 	static const enum rls_role allowed[] = {RLS_ROLE_SIMULATOR, RLS_ROLE_BACKEND,
 						RLS_ROLE_NATIVE};
@@ -121,52 +122,23 @@ static int parse_role(const char *word, enum rls_role *out)
 	return -EINVAL;
 }
 
-static int parse_line(struct rls_roles *roles, char *line, const char *path, unsigned int number)
+static int take_line(void *context, const struct rls_config_line *line)
 {
-	static const char blanks[] = " \t\r\n";
-	char *rest, *word, *pattern;
 	enum rls_role role;
 	int error;
 
-	line[strcspn(line, "#")] = '\0';
-	word = strtok_r(line, blanks, &rest);
-	if (!word)
-		return 0;
-	pattern = strtok_r(NULL, blanks, &rest);
-	if (parse_role(word, &role))
+	if (rls_role_parse(line->word, &role))
 		return rls_error_r(-EINVAL,
 				   "%s, line %u: '%s' is not a role; a line is simulator, backend or "
-				   "native and a file glob", path, number, word);
-	if (!pattern || strtok_r(NULL, blanks, &rest))
-		return rls_error_r(-EINVAL, "%s, line %u: one file glob must follow '%s'", path,
-				   number, word);
-	error = rls_roles_add(roles, role, pattern);
+				   "native and a file glob", line->path, line->number, line->word);
+	if (!rls_config_is_word(line->value))
+		return rls_error_r(-EINVAL, "%s, line %u: one file glob must follow '%s'", line->path,
+				   line->number, line->word);
+	error = rls_roles_add(context, role, line->value);
 	if (error == -EINVAL)
-		return rls_error_r(error, "%s, line %u: '%s' is not GLOB or GLOB:SYMBOLGLOB", path,
-				   number, pattern);
+		return rls_error_r(error, "%s, line %u: '%s' is not GLOB or GLOB:SYMBOLGLOB",
+				   line->path, line->number, line->value);
 	return error;
-}
-
-static int parse_lines(struct rls_roles *roles, FILE *file, const char *path)
-{
-	_cleanup_free_ char *line = NULL;
-	unsigned int number = 0;
-	size_t capacity = 0;
-	ssize_t length;
-
-	while ((length = getline(&line, &capacity, file)) >= 0) {
-		int error;
-
-		number++;
-		if (memchr(line, '\0', length))
-			return rls_error_r(-EINVAL, "%s, line %u: this is not a text file", path, number);
-		error = parse_line(roles, line, path, number);
-		if (error)
-			return error;
-	}
-	if (ferror(file))
-		return rls_error_r(-EIO, "cannot read %s: %s", path, strerror(errno));
-	return 0;
 }
 
 int rls_roles_parse_file(struct rls_roles *roles, const char *path)
@@ -177,7 +149,7 @@ int rls_roles_parse_file(struct rls_roles *roles, const char *path)
 
 	if (!file)
 		return rls_error_r(-errno, "cannot read %s: %s", path, strerror(errno));
-	error = parse_lines(roles, file, path);
+	error = rls_config_lines_read(file, path, take_line, roles);
 	if (error) {
 		free_rules(*before);
 		*before = NULL;

@@ -31,6 +31,9 @@ extern const struct rls_role_rule rls_role_table[];
 
 struct rls_roles;
 
+/* The role that a user may give a library: "simulator", "backend", "native". 0 or -EINVAL. */
+int rls_role_parse(const char *word, enum rls_role *out);
+
 /* With the table alone. 0 or -ENOMEM. */
 int rls_roles_new(struct rls_roles **out);
 void rls_roles_free(struct rls_roles *roles);

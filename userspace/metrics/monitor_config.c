@@ -3,16 +3,16 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
+#include "userspace/base/config_lines.h"
 #include "userspace/base/log.h"
 #include "userspace/metrics/http/listen_address.h"
 #include "userspace/metrics/http/small_file.h"
-
-#define SPACE " \t\r"
 
 static bool is_listen(const char *value)
 {
@@ -105,75 +105,56 @@ static bool is_pattern(enum rls_role role, const char *pattern)
 	struct rls_roles *trial;
 	int r;
 
-	if (pattern[strcspn(pattern, SPACE)] || rls_roles_new(&trial))
+	if (!rls_config_is_word(pattern) || rls_roles_new(&trial))
 		return false;
 	r = rls_roles_add(trial, role, pattern);
 	rls_roles_free(trial);
 	return !r;
 }
 
-static int parse_role(struct rls_monitor_config *config, const char *word, const char *value,
-		      const char *path, unsigned int number)
+static int take_role(struct rls_monitor_config *config, const struct rls_config_line *line)
 {
-	static const enum rls_role roles[] = {RLS_ROLE_SIMULATOR, RLS_ROLE_BACKEND, RLS_ROLE_NATIVE};
+	enum rls_role role;
 
-	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
-		if (strcmp(word, rls_role_name(roles[i])))
-			continue;
-		if (!is_pattern(roles[i], value))
-			return rls_error_r(-EINVAL, "%s, line %u: '%s' is not a library pattern: "
-					   "GLOB or GLOB:SYMBOLGLOB", path, number, value);
-		return append_role(config, roles[i], value);
-	}
-	return rls_error_r(-EINVAL, "%s, line %u: '%s' is no setting", path, number, word);
+	if (rls_role_parse(line->word, &role))
+		return rls_error_r(-EINVAL, "%s, line %u: '%s' is no setting", line->path,
+				   line->number, line->word);
+	if (!is_pattern(role, line->value))
+		return rls_error_r(-EINVAL, "%s, line %u: '%s' is not a library pattern: "
+				   "GLOB or GLOB:SYMBOLGLOB", line->path, line->number, line->value);
+	return append_role(config, role, line->value);
 }
 
-static int parse_setting(struct rls_monitor_config *config, const char *word, const char *value,
-			 const char *path, unsigned int number)
+static int take_line(void *context, const struct rls_config_line *line)
 {
+	struct rls_monitor_config *config = context;
+
+	if (!*line->value)
+		return rls_error_r(-EINVAL, "%s, line %u: '%s' has no value", line->path, line->number,
+				   line->word);
 	for (enum rls_monitor_setting i = 0; i < RLS_SETTING_MAX; i++) {
-		if (strcmp(word, settings_of[i].name))
+		if (strcmp(line->word, settings_of[i].name))
 			continue;
 		if (config->settings[i])
-			return rls_error_r(-EINVAL, "%s, line %u: %s is there twice", path, number,
-					   word);
-		if (!settings_of[i].is_good(value))
-			return rls_error_r(-EINVAL, "%s, line %u: %s takes %s, not '%s'", path,
-					   number, word, settings_of[i].what, value);
-		return rls_monitor_config_set(config, i, value);
+			return rls_error_r(-EINVAL, "%s, line %u: %s is there twice", line->path,
+					   line->number, line->word);
+		if (!settings_of[i].is_good(line->value))
+			return rls_error_r(-EINVAL, "%s, line %u: %s takes %s, not '%s'", line->path,
+					   line->number, line->word, settings_of[i].what, line->value);
+		return rls_monitor_config_set(config, i, line->value);
 	}
-	return parse_role(config, word, value, path, number);
-}
-
-static int parse_line(struct rls_monitor_config *config, char *line, const char *path,
-		      unsigned int number)
-{
-	char *word, *value;
-
-	line += strspn(line, SPACE);
-	line[strcspn(line, "#")] = '\0';
-	for (size_t end = strlen(line); end && strchr(SPACE, line[end - 1]); end--)
-		line[end - 1] = '\0';
-	if (!*line)
-		return 0;
-	word = strsep(&line, SPACE);
-	value = line ? line + strspn(line, SPACE) : NULL;
-	if (!value)
-		return rls_error_r(-EINVAL, "%s, line %u: '%s' has no value", path, number, word);
-	return parse_setting(config, word, value, path, number);
+	return take_role(config, line);
 }
 
 int rls_monitor_config_parse(char *text, const char *path, struct rls_monitor_config *out)
 {
 	struct rls_monitor_config config = {0};
-	unsigned int number = 0;
-	int r = 0;
+	_cleanup_fclose_ FILE *file = fmemopen(text, strlen(text), "r");
+	int r;
 
-	while (!r && text) {
-		char *line = strsep(&text, "\n");
-
-		r = parse_line(&config, line, path, ++number);
-	}
+	if (!file)
+		return -errno;
+	r = rls_config_lines_read(file, path, take_line, &config);
 	if (r)
 		rls_monitor_config_clear(&config);
 	else
