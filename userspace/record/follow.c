@@ -6,6 +6,7 @@
 #include "userspace/base/log.h"
 #include "userspace/record/targets/process_info.h"
 #include "userspace/record/samples/interpreters.h"
+#include "userspace/record/recorder.h"
 #include "userspace/record/session.h"
 #include "userspace/record/samples/stack_samples.h"
 

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,20 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "userspace/discover/discover.h"
-#include "userspace/base/hangup.h"
 #include "userspace/base/log.h"
 #include "userspace/record/calibrate/probe_toggle.h"
 #include "userspace/record/gpu/cuda_calls.h"
 #include "userspace/record/gpu/gpu_activity.h"
 #include "userspace/record/events/host_events.h"
 #include "userspace/record/coverage_warnings.h"
-#include "userspace/record/targets/mmap_watch.h"
 #include "userspace/record/events/operation_globs.h"
-#include "userspace/record/samples/code_map.h"
 #include "userspace/record/targets/process_info.h"
+#include "userspace/record/recorder.h"
 #include "userspace/record/session.h"
-#include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/drain.h"
 #include "userspace/record/calibrate/effective_samples.h"
@@ -33,209 +28,8 @@
 
 #define TICK_MS 10
 #define NICE_DETACHING -20
-/* Waits whose stacks are walked, of a thread in a second: at 5 us each where a sample is 25, as much of a
- * budget; all that matter where there is none. */
-#define WAITS_A_SAMPLE 5
-#define WAITS_HZ_MAX 2560
-#define CONTROL_BYTES (8U << 20)
-#define GPU_BYTES (16U << 20)
-#define STACKS_BYTES (8U << 20)
 
 /* ---- opening ---- */
-
-static int open_signals(struct rls_recorder *recorder)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	sigset_t signals;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	if (recorder->options.listener || !rls_hangup_is_ignored()) /* a listener has its own use */
-		sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	recorder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (recorder->signal_fd < 0 || recorder->epoll_fd < 0)
-		return -errno;
-	if (epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, recorder->signal_fd, &event) ||
-	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_kernel_poll_fd(recorder->kernel), &event) ||
-	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_mmap_watch_fd(recorder->mmap_watch), &event))
-		return -errno;
-	if (rls_libraries_written_fd(recorder->libraries) >= 0)
-		epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_libraries_written_fd(recorder->libraries), &event);
-	return 0;
-}
-
-static int open_verify(struct rls_recorder *recorder)
-{
-	int r = rls_verify_new(recorder->places, &recorder->verify);
-
-	if (!r)
-		r = rls_kernel_attach_sampler(recorder->kernel, RLS_VERIFY_HZ);
-	return r ? rls_error_r(r, "cannot sample for --verify: %s", strerror(-r)) : 0;
-}
-
-static int open_samples(struct rls_recorder *recorder)
-{
-	unsigned int hz = recorder->options.sample_hz, waits_hz = WAITS_A_SAMPLE * hz;
-	int r = rls_samples_new(recorder->kernel, recorder->pythons, recorder->places, &recorder->output,
-				&recorder->samples);
-
-	if (recorder->options.budget_percent < 0 || waits_hz > WAITS_HZ_MAX)
-		waits_hz = WAITS_HZ_MAX;
-	if (!r)
-		r = rls_kernel_attach_stacks(recorder->kernel, hz, waits_hz);
-	return r ? rls_error_r(r, "cannot sample stacks: %s", strerror(-r)) : 0;
-}
-
-static int open_throttle(struct rls_recorder *recorder)
-{
-	const struct rls_recorder_listener *listener = recorder->options.listener;
-	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
-	int r;
-
-	if (recorder->options.alternate && !rls_kernel_has_windows(recorder->kernel))
-		return rls_error_r(-ENOTSUP, "probes cannot go on and off together on this kernel (it needs 6.6 or newer)");
-	if (recorder->options.alternate)
-		return rls_alternator_new(recorder->kernel, hit, &recorder->alternator);
-	if (!rls_kernel_has_windows(recorder->kernel))
-		return 0;
-	r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
-			     recorder->options.budget_percent, hit.value_ns, &recorder->throttle);
-	if (!r)
-		rls_libraries_count_to(recorder->libraries, RLS_SITES_COUNTED);
-	return r || !listener ? r :
-				rls_throttle_book(recorder->throttle, listener->look,
-						  listener->context);
-}
-
-/* Events are measured by the records that come of them, of which there are none when the kernel
- * side books: that costs about as much. */
-static int open_kernel(struct rls_recorder *recorder, struct rls_kernel_options *options)
-{
-	struct rls_hit_costs costs;
-	int r = rls_kernel_open(options, &recorder->kernel);
-
-	if (!r)
-		r = rls_costs_open(recorder->kernel, recorder->options.command, &recorder->costs);
-	if (r || !recorder->options.listener)
-		return r;
-	rls_kernel_close(recorder->kernel);
-	recorder->kernel = NULL;
-	options->booking = true;
-	r = rls_kernel_open(options, &recorder->kernel);
-	costs = rls_calibration_costs(&recorder->costs.calibration);
-	if (!r)
-		rls_kernel_set_costs(recorder->kernel, &costs);
-	return r;
-}
-
-static void set_excess(struct rls_recorder *recorder)
-{
-	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
-
-	rls_translator_set_excess(recorder->translator, rls_calibrated_excess(&hit));
-}
-
-static void visit(void *context)
-{
-	struct rls_recorder *recorder = context;
-
-	rls_background_hurry(&recorder->background);
-	rls_aside_visit(&recorder->aside);
-}
-
-static void leave(void *context)
-{
-	struct rls_recorder *recorder = context;
-
-	rls_aside_leave(&recorder->aside);
-}
-
-static void consume_control(void *kernel)
-{
-	rls_kernel_consume_control(kernel);
-}
-
-static int open_parts(struct rls_recorder *recorder)
-{
-	const struct rls_process_watcher watcher = rls_recorder_watcher(recorder);
-	struct rls_kernel_options kernel_options = {
-		.way = recorder->options.perf_events ? RLS_ATTACH_PERF : RLS_ATTACH_AUTO,
-		.transitions_bytes = rls_kernel_ring_bytes(),
-		.control_bytes = CONTROL_BYTES,
-		.gpu_bytes = GPU_BYTES,
-		.sampler = recorder->options.verify,
-		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
-		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
-		.absences = recorder->options.alternate,
-	};
-	const struct rls_kernel_switching switching = { visit, leave, recorder };
-	struct rls_event_sink sink;
-	int r;
-
-	r = open_kernel(recorder, &kernel_options);
-	if (!r)
-		r = rls_trace_output_init(&recorder->output);
-	if (r)
-		return r;
-	rls_aside_open(&recorder->aside);
-	rls_kernel_set_switching(recorder->kernel, &switching);
-	if (recorder->options.listener)
-		rls_trace_output_listen(&recorder->output, recorder->options.listener->event,
-					recorder->options.listener->context);
-	sink = rls_trace_output_sink(&recorder->output);
-	r = rls_pythons_new(recorder->kernel, recorder->options.sample_hz ? &sink : NULL, &recorder->pythons);
-	if (!r)
-		r = rls_translator_new(&sink, &watcher, &recorder->translator);
-	if (!r)
-		set_excess(recorder);
-	if (!r)
-		r = rls_libraries_new(recorder->kernel, recorder->options.roles, &recorder->output,
-				      recorder->translator, &recorder->libraries);
-	if (!r)
-		r = rls_gpu_new(&recorder->output, recorder->translator, &recorder->gpu);
-	if (!r) {
-		rls_gpu_set_refresh(recorder->gpu, consume_control, recorder->kernel);
-		rls_libraries_name_cuda_calls(recorder->libraries, rls_gpu_calls(recorder->gpu));
-		recorder->rearm.libraries = recorder->libraries;
-		if (recorder->options.alternate)
-			rls_cuda_calls_tell(rls_gpu_calls(recorder->gpu), rls_rearm_call,
-					    &recorder->rearm);
-	}
-	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
-						      recorder->translator, recorder->libraries,
-						      recorder->options.follow_children,
-						      &recorder->costs,
-						      rls_gpu_calls(recorder->gpu), &recorder->figures, 0, NULL };
-	recorder->catch_up = (struct rls_catch_up){ .kernel = recorder->kernel,
-						    .translator = recorder->translator,
-						    .followed = &recorder->processes };
-	if (!r)
-		r = rls_kernel_set_handler(recorder->kernel, rls_recorder_take, recorder);
-	if (!r)
-		r = rls_places_new(recorder->libraries, &recorder->places);
-	if (!r && recorder->options.verify)
-		r = open_verify(recorder);
-	if (!r && recorder->options.sample_hz)
-		r = open_samples(recorder);
-	if (!r)
-		r = open_throttle(recorder);
-	if (!r) /* it takes a while to see whether they are any good: with probes on it would be dear */
-		r = rls_kernel_start_ticks(recorder->kernel);
-	if (r)
-		return r;
-	r = rls_mmap_watch_open(&recorder->mmap_watch);
-	if (r)
-		return rls_error_r(r, "cannot watch for libraries being loaded: %s", strerror(-r));
-	rls_libraries_on_probed(recorder->libraries, rls_recorder_drain_maps, recorder);
-	r = rls_libraries_mapped(recorder->libraries, 0, ""); /* who is there already */
-	if (r)
-		return r;
-	r = open_signals(recorder);
-	return r ? rls_error_r(r, "cannot set up the event loop: %s", strerror(-r)) : 0;
-}
 
 int rls_recorder_open(const struct rls_recorder_options *options, struct rls_recorder **out)
 {
@@ -247,15 +41,7 @@ int rls_recorder_open(const struct rls_recorder_options *options, struct rls_rec
 	recorder->options = *options;
 	/* Who is forked is among all, and is known at once only by its parent. */
 	recorder->options.follow_children |= (options->selection->kinds & RLS_SELECT_ALL) != 0;
-	recorder->newcomers = (struct rls_newcomers){
-		.selection = options->selection,
-		.roles = options->roles,
-		.followed = &recorder->processes,
-		.follow_children = recorder->options.follow_children,
-	};
-	recorder->signal_fd = -1;
-	recorder->epoll_fd = -1;
-	r = open_parts(recorder);
+	r = rls_recorder_open_parts(recorder);
 	if (r) {
 		rls_recorder_free(recorder);
 		return r;
@@ -268,29 +54,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 {
 	if (!recorder)
 		return;
-	rls_kernel_close(recorder->kernel);
-	rls_verify_free(recorder->verify);
-	rls_samples_free(recorder->samples);
-	rls_pythons_free(recorder->pythons);
-	rls_throttle_free(recorder->throttle);
-	rls_alternator_free(recorder->alternator);
-	rls_rearm_clear(&recorder->rearm);
-	rls_places_free(recorder->places);
-	rls_libraries_free(recorder->libraries);
-	rls_gpu_free(recorder->gpu);
-	rls_translator_free(recorder->translator);
-	if (recorder->output.strings)
-		rls_trace_output_close(&recorder->output);
-	rls_mmap_watch_close(recorder->mmap_watch);
-	rls_newcomers_clear(&recorder->newcomers);
-	rls_processes_clear(&recorder->processes);
-	rls_losses_clear(&recorder->losses);
-	rls_figures_clear(&recorder->figures);
-	rls_calibration_file_clear(&recorder->costs);
-	if (recorder->signal_fd >= 0)
-		close(recorder->signal_fd);
-	if (recorder->epoll_fd >= 0)
-		close(recorder->epoll_fd);
+	rls_recorder_close_parts(recorder);
 	free(recorder);
 }
 

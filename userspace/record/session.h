@@ -1,9 +1,10 @@
-/* The recorder from inside: what its parts share.
+/* The recorder from inside: what its files share.
  *
- *     recorder.c        opening, recording, finishing
- *     recorder_told.c   what the kernel side tells
- *     recorder_looks.c  who comes, and what processes map
- *     follow.c          which processes belong to it
+ *     recorder.c         recording, finishing
+ *     recorder_parts.c   its parts, opened one after the other and closed in the opposite order
+ *     record_dispatch.c  records of the kernel side, each to the parts that it concerns
+ *     watch_targets.c    processes that appear, and what processes map
+ *     follow.c           which processes belong to it
  */
 #ifndef RLS_SESSION_H
 #define RLS_SESSION_H
@@ -23,7 +24,7 @@
 #include "userspace/record/progress.h"
 #include "userspace/record/probes/range_probes.h"
 #include "userspace/record/gpu/cupti_toggle.h"
-#include "userspace/record/recorder.h"
+#include "userspace/record/recorder_options.h"
 #include "userspace/record/events/event_output.h"
 
 struct rls_recorder {
@@ -54,6 +55,7 @@ struct rls_recorder {
 	struct rls_background background;
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
+	size_t parts_open;
 	bool draining;          /* recording is over: watchers no longer act */
 	bool failed;            /* it ended early */
 };
@@ -64,6 +66,10 @@ static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, p
 }
 
 #define RLS_LOOK_DELAY_NS 20000000ULL   /* a burst of dlopen is looked at once */
+
+/* 0, or -errno after a message; what was opened by then is to be closed in either case. */
+int rls_recorder_open_parts(struct rls_recorder *recorder);
+void rls_recorder_close_parts(struct rls_recorder *recorder);
 
 struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder);
 /* A rls_record_handler; its context is the recorder. */

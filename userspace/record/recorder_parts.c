@@ -1,0 +1,469 @@
+/* A recorder's parts: what each takes to open and to close. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "userspace/base/hangup.h"
+#include "userspace/base/log.h"
+#include "userspace/record/budget/overhead_controller.h"
+#include "userspace/record/calibrate/probe_toggle.h"
+#include "userspace/record/gpu/cuda_calls.h"
+#include "userspace/record/gpu/gpu_activity.h"
+#include "userspace/record/samples/code_map.h"
+#include "userspace/record/samples/interpreters.h"
+#include "userspace/record/samples/stack_samples.h"
+#include "userspace/record/samples/verify.h"
+#include "userspace/record/session.h"
+#include "userspace/record/targets/mmap_watch.h"
+
+/* Waits whose stacks are walked, of a thread in a second: at 5 us each where a sample is 25, as much of a
+ * budget; all that matter where there is none. */
+#define WAITS_A_SAMPLE 5
+#define WAITS_HZ_MAX 2560
+#define CONTROL_BYTES (8U << 20)
+#define GPU_BYTES (16U << 20)
+#define STACKS_BYTES (8U << 20)
+
+/* ---- kernel side ---- */
+
+/* Events are measured by the records that come of them, of which there are none when the kernel
+ * side books: that costs about as much. */
+static int open_booking(struct rls_recorder *recorder, struct rls_kernel_options *options)
+{
+	struct rls_hit_costs costs;
+	int r;
+
+	rls_kernel_close(recorder->kernel);
+	recorder->kernel = NULL;
+	options->booking = true;
+	r = rls_kernel_open(options, &recorder->kernel);
+	costs = rls_calibration_costs(&recorder->costs.calibration);
+	if (!r)
+		rls_kernel_set_costs(recorder->kernel, &costs);
+	return r;
+}
+
+static int open_kernel(struct rls_recorder *recorder)
+{
+	struct rls_kernel_options options = {
+		.way = recorder->options.perf_events ? RLS_ATTACH_PERF : RLS_ATTACH_AUTO,
+		.transitions_bytes = rls_kernel_ring_bytes(),
+		.control_bytes = CONTROL_BYTES,
+		.gpu_bytes = GPU_BYTES,
+		.sampler = recorder->options.verify,
+		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
+		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
+		.absences = recorder->options.alternate,
+	};
+	int r = rls_kernel_open(&options, &recorder->kernel);
+
+	if (!r)
+		r = rls_costs_open(recorder->kernel, recorder->options.command, &recorder->costs);
+	return r || !recorder->options.listener ? r : open_booking(recorder, &options);
+}
+
+static void close_kernel(struct rls_recorder *recorder)
+{
+	rls_kernel_close(recorder->kernel);
+	rls_calibration_file_clear(&recorder->costs);
+}
+
+static int open_handler(struct rls_recorder *recorder)
+{
+	return rls_kernel_set_handler(recorder->kernel, rls_recorder_take, recorder);
+}
+
+/* It takes a while to see whether they are any good: with probes on it would be dear. */
+static int open_ticks(struct rls_recorder *recorder)
+{
+	return rls_kernel_start_ticks(recorder->kernel);
+}
+
+/* Probes come with processes. They go first of all, while everybody is there who hears of it. */
+static void close_probes(struct rls_recorder *recorder)
+{
+	rls_kernel_detach(recorder->kernel);
+}
+
+/* ---- staying off the targets' CPUs ---- */
+
+static void visit(void *context)
+{
+	struct rls_recorder *recorder = context;
+
+	rls_background_hurry(&recorder->background);
+	rls_aside_visit(&recorder->aside);
+}
+
+static void leave(void *context)
+{
+	struct rls_recorder *recorder = context;
+
+	rls_aside_leave(&recorder->aside);
+}
+
+static int open_aside(struct rls_recorder *recorder)
+{
+	const struct rls_kernel_switching switching = { visit, leave, recorder };
+
+	rls_aside_open(&recorder->aside);
+	rls_kernel_set_switching(recorder->kernel, &switching);
+	return 0;
+}
+
+static void close_aside(struct rls_recorder *recorder)
+{
+	rls_aside_close(&recorder->aside);
+}
+
+/* ---- events ---- */
+
+static int open_output(struct rls_recorder *recorder)
+{
+	const struct rls_recorder_listener *listener = recorder->options.listener;
+	int r = rls_trace_output_init(&recorder->output);
+
+	if (!r && listener)
+		rls_trace_output_listen(&recorder->output, listener->event, listener->context);
+	return r;
+}
+
+static void close_output(struct rls_recorder *recorder)
+{
+	if (recorder->output.strings)
+		rls_trace_output_close(&recorder->output);
+}
+
+static int open_translator(struct rls_recorder *recorder)
+{
+	const struct rls_process_watcher watcher = rls_recorder_watcher(recorder);
+	struct rls_event_sink sink = rls_trace_output_sink(&recorder->output);
+	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
+	int r = rls_translator_new(&sink, &watcher, &recorder->translator);
+
+	if (!r)
+		rls_translator_set_excess(recorder->translator, rls_calibrated_excess(&hit));
+	return r;
+}
+
+static void close_translator(struct rls_recorder *recorder)
+{
+	rls_translator_free(recorder->translator);
+}
+
+/* ---- processes ---- */
+
+static int open_processes(struct rls_recorder *recorder)
+{
+	recorder->newcomers = (struct rls_newcomers){
+		.selection = recorder->options.selection,
+		.roles = recorder->options.roles,
+		.followed = &recorder->processes,
+		.follow_children = recorder->options.follow_children,
+	};
+	recorder->catch_up = (struct rls_catch_up){ .kernel = recorder->kernel,
+						    .translator = recorder->translator,
+						    .followed = &recorder->processes };
+	return 0;
+}
+
+static void close_processes(struct rls_recorder *recorder)
+{
+	rls_newcomers_clear(&recorder->newcomers);
+	rls_processes_clear(&recorder->processes);
+	rls_losses_clear(&recorder->losses);
+}
+
+static int open_describer(struct rls_recorder *recorder)
+{
+	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
+						      recorder->translator, recorder->libraries,
+						      recorder->options.follow_children,
+						      &recorder->costs,
+						      rls_gpu_calls(recorder->gpu),
+						      &recorder->figures, 0, NULL };
+	return 0;
+}
+
+static void close_describer(struct rls_recorder *recorder)
+{
+	rls_figures_clear(&recorder->figures);
+}
+
+static int open_mmap_watch(struct rls_recorder *recorder)
+{
+	int r = rls_mmap_watch_open(&recorder->mmap_watch);
+
+	if (r)
+		return rls_error_r(r, "cannot watch for libraries being loaded: %s", strerror(-r));
+	rls_libraries_on_probed(recorder->libraries, rls_recorder_drain_maps, recorder);
+	return rls_libraries_mapped(recorder->libraries, 0, ""); /* who is there already */
+}
+
+static void close_mmap_watch(struct rls_recorder *recorder)
+{
+	rls_mmap_watch_close(recorder->mmap_watch);
+}
+
+/* ---- libraries and GPU ---- */
+
+static int open_libraries(struct rls_recorder *recorder)
+{
+	return rls_libraries_new(recorder->kernel, recorder->options.roles, &recorder->output,
+				 recorder->translator, &recorder->libraries);
+}
+
+static void close_libraries(struct rls_recorder *recorder)
+{
+	rls_libraries_free(recorder->libraries);
+}
+
+static void consume_control(void *kernel)
+{
+	rls_kernel_consume_control(kernel);
+}
+
+static int open_gpu(struct rls_recorder *recorder)
+{
+	int r = rls_gpu_new(&recorder->output, recorder->translator, &recorder->gpu);
+
+	if (r)
+		return r;
+	rls_gpu_set_refresh(recorder->gpu, consume_control, recorder->kernel);
+	rls_libraries_name_cuda_calls(recorder->libraries, rls_gpu_calls(recorder->gpu));
+	return 0;
+}
+
+static void close_gpu(struct rls_recorder *recorder)
+{
+	rls_gpu_free(recorder->gpu);
+}
+
+static bool wants_alternator(const struct rls_recorder *recorder)
+{
+	return recorder->options.alternate;
+}
+
+static int open_rearm(struct rls_recorder *recorder)
+{
+	recorder->rearm.libraries = recorder->libraries;
+	rls_cuda_calls_tell(rls_gpu_calls(recorder->gpu), rls_rearm_call, &recorder->rearm);
+	return 0;
+}
+
+static void close_rearm(struct rls_recorder *recorder)
+{
+	rls_rearm_clear(&recorder->rearm);
+}
+
+/* ---- samples ---- */
+
+static int open_pythons(struct rls_recorder *recorder)
+{
+	struct rls_event_sink sink = rls_trace_output_sink(&recorder->output);
+
+	return rls_pythons_new(recorder->kernel, recorder->options.sample_hz ? &sink : NULL,
+			       &recorder->pythons);
+}
+
+static void close_pythons(struct rls_recorder *recorder)
+{
+	rls_pythons_free(recorder->pythons);
+}
+
+static int open_places(struct rls_recorder *recorder)
+{
+	return rls_places_new(recorder->libraries, &recorder->places);
+}
+
+static void close_places(struct rls_recorder *recorder)
+{
+	rls_places_free(recorder->places);
+}
+
+static bool wants_verify(const struct rls_recorder *recorder)
+{
+	return recorder->options.verify;
+}
+
+static int open_verify(struct rls_recorder *recorder)
+{
+	int r = rls_verify_new(recorder->places, &recorder->verify);
+
+	if (!r)
+		r = rls_kernel_attach_sampler(recorder->kernel, RLS_VERIFY_HZ);
+	return r ? rls_error_r(r, "cannot sample for --verify: %s", strerror(-r)) : 0;
+}
+
+static void close_verify(struct rls_recorder *recorder)
+{
+	rls_verify_free(recorder->verify);
+}
+
+static bool wants_samples(const struct rls_recorder *recorder)
+{
+	return recorder->options.sample_hz != 0;
+}
+
+static int open_samples(struct rls_recorder *recorder)
+{
+	unsigned int hz = recorder->options.sample_hz, waits_hz = WAITS_A_SAMPLE * hz;
+	int r = rls_samples_new(recorder->kernel, recorder->pythons, recorder->places, &recorder->output,
+				&recorder->samples);
+
+	if (recorder->options.budget_percent < 0 || waits_hz > WAITS_HZ_MAX)
+		waits_hz = WAITS_HZ_MAX;
+	if (!r)
+		r = rls_kernel_attach_stacks(recorder->kernel, hz, waits_hz);
+	return r ? rls_error_r(r, "cannot sample stacks: %s", strerror(-r)) : 0;
+}
+
+static void close_samples(struct rls_recorder *recorder)
+{
+	rls_samples_free(recorder->samples);
+}
+
+/* ---- when which probe is on ---- */
+
+static int open_alternator(struct rls_recorder *recorder)
+{
+	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
+
+	if (!rls_kernel_has_windows(recorder->kernel))
+		return rls_error_r(-ENOTSUP, "probes cannot go on and off together on this kernel (it needs 6.6 or newer)");
+	return rls_alternator_new(recorder->kernel, hit, &recorder->alternator);
+}
+
+static void close_alternator(struct rls_recorder *recorder)
+{
+	rls_alternator_free(recorder->alternator);
+}
+
+static bool wants_throttle(const struct rls_recorder *recorder)
+{
+	return !recorder->options.alternate && rls_kernel_has_windows(recorder->kernel);
+}
+
+static int open_throttle(struct rls_recorder *recorder)
+{
+	const struct rls_recorder_listener *listener = recorder->options.listener;
+	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
+	int r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
+				 recorder->options.budget_percent, hit.value_ns, &recorder->throttle);
+
+	if (!r)
+		rls_libraries_count_to(recorder->libraries, RLS_SITES_COUNTED);
+	return r || !listener ? r :
+				rls_throttle_book(recorder->throttle, listener->look,
+						  listener->context);
+}
+
+static void close_throttle(struct rls_recorder *recorder)
+{
+	rls_throttle_free(recorder->throttle);
+}
+
+/* ---- event loop ---- */
+
+static int add_to_loop(struct rls_recorder *recorder)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int written_fd = rls_libraries_written_fd(recorder->libraries);
+
+	recorder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (recorder->signal_fd < 0 || recorder->epoll_fd < 0)
+		return -errno;
+	if (epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, recorder->signal_fd, &event) ||
+	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_kernel_poll_fd(recorder->kernel), &event) ||
+	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_mmap_watch_fd(recorder->mmap_watch), &event))
+		return -errno;
+	if (written_fd >= 0)
+		epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, written_fd, &event);
+	return 0;
+}
+
+static int open_loop(struct rls_recorder *recorder)
+{
+	sigset_t signals;
+	int r;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	if (recorder->options.listener || !rls_hangup_is_ignored()) /* a listener has its own use */
+		sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	recorder->epoll_fd = -1;
+	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	r = add_to_loop(recorder);
+	return r ? rls_error_r(r, "cannot set up the event loop: %s", strerror(-r)) : 0;
+}
+
+static void close_loop(struct rls_recorder *recorder)
+{
+	if (recorder->signal_fd >= 0)
+		close(recorder->signal_fd);
+	if (recorder->epoll_fd >= 0)
+		close(recorder->epoll_fd);
+}
+
+/* ---- all of them ---- */
+
+/* A part may use those above it. */
+static const struct part {
+	bool (*wanted)(const struct rls_recorder *recorder);    /* NULL: always */
+	int (*open)(struct rls_recorder *recorder);             /* NULL: nothing is to be done; 0 or -errno */
+	void (*close)(struct rls_recorder *recorder);           /* NULL: the same; open may have failed half way */
+} parts[] = {
+	{ NULL, open_kernel, close_kernel },
+	{ NULL, open_output, close_output },
+	{ NULL, open_aside, close_aside },
+	{ NULL, open_pythons, close_pythons },
+	{ NULL, open_translator, close_translator },
+	{ NULL, open_processes, close_processes },
+	{ NULL, open_libraries, close_libraries },
+	{ NULL, open_gpu, close_gpu },
+	{ wants_alternator, open_rearm, close_rearm },
+	{ NULL, open_describer, close_describer },
+	{ NULL, open_handler, NULL },
+	{ NULL, open_places, close_places },
+	{ wants_verify, open_verify, close_verify },
+	{ wants_samples, open_samples, close_samples },
+	{ wants_alternator, open_alternator, close_alternator },
+	{ wants_throttle, open_throttle, close_throttle },
+	{ NULL, open_ticks, NULL },
+	{ NULL, open_mmap_watch, close_mmap_watch },
+	{ NULL, open_loop, close_loop },
+	{ NULL, NULL, close_probes },
+};
+
+static bool is_wanted(const struct part *part, const struct rls_recorder *recorder)
+{
+	return !part->wanted || part->wanted(recorder);
+}
+
+int rls_recorder_open_parts(struct rls_recorder *recorder)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (is_wanted(&parts[i], recorder) && parts[i].open)
+			r = parts[i].open(recorder);
+		recorder->parts_open = i + 1;
+	}
+	return r;
+}
+
+void rls_recorder_close_parts(struct rls_recorder *recorder)
+{
+	for (; recorder->parts_open; recorder->parts_open--) {
+		const struct part *part = &parts[recorder->parts_open - 1];
+
+		if (part->close && is_wanted(part, recorder))
+			part->close(recorder);
+	}
+}
