@@ -1,8 +1,8 @@
 #include "userspace/process/seen_files.h"
-#include "analysis/base/grow.h"
 
 #include <stdlib.h>
 
+#include "analysis/base/grow.h"
 
 struct seen_file {
 	uint64_t device, inode;

@@ -227,6 +227,11 @@ static void consume_control(void *kernel)
 	rls_kernel_consume_control(kernel);
 }
 
+static int name_cuda_entry(void *calls, uint32_t site, const char *name)
+{
+	return rls_cuda_calls_site(calls, site, name);
+}
+
 static int open_gpu(struct rls_recorder *recorder)
 {
 	int r = rls_gpu_new(&recorder->output, recorder->translator, &recorder->gpu);
@@ -234,7 +239,7 @@ static int open_gpu(struct rls_recorder *recorder)
 	if (r)
 		return r;
 	rls_gpu_set_refresh(recorder->gpu, consume_control, recorder->kernel);
-	rls_libraries_name_cuda_calls(recorder->libraries, rls_gpu_calls(recorder->gpu));
+	rls_libraries_on_cuda_entry(recorder->libraries, name_cuda_entry, rls_gpu_calls(recorder->gpu));
 	return 0;
 }
 

@@ -608,9 +608,12 @@ void rls_libraries_count_to(struct rls_libraries *libraries, uint32_t sites_max)
 	libraries->files.sites_max = sites_max;
 }
 
-void rls_libraries_name_cuda_calls(struct rls_libraries *libraries, struct rls_cuda_calls *calls)
+void rls_libraries_on_cuda_entry(struct rls_libraries *libraries,
+				 int (*cuda_entry)(void *context, uint32_t site, const char *name),
+				 void *context)
 {
-	libraries->files.cuda_calls = calls;
+	libraries->files.cuda_entry = cuda_entry;
+	libraries->files.cuda_entry_context = context;
 }
 
 bool rls_libraries_bridged(const struct rls_libraries *libraries)

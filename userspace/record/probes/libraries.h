@@ -19,7 +19,6 @@
 #include "userspace/record/events/event_output.h"
 #include "userspace/record/events/translate.h"
 
-struct rls_cuda_calls;
 struct rls_probed_file;
 struct rls_roles;
 struct rls_libraries;
@@ -27,8 +26,10 @@ struct rls_libraries;
 int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
 		      struct rls_trace_output *output, struct rls_translator *translator,
 		      struct rls_libraries **out);
-/* Tells it of the sites at CUDA's entries from here on; borrowed. */
-void rls_libraries_name_cuda_calls(struct rls_libraries *libraries, struct rls_cuda_calls *calls);
+/* Calls back for each site at an entry of CUDA from here on, before its first hit: 0 or -errno. */
+void rls_libraries_on_cuda_entry(struct rls_libraries *libraries,
+				 int (*cuda_entry)(void *context, uint32_t site, const char *name),
+				 void *context);
 /* Whether some process has a CUPTI bridge that can be armed; all of them armed, or not. */
 bool rls_libraries_bridged(const struct rls_libraries *libraries);
 void rls_libraries_arm(struct rls_libraries *libraries, bool armed);

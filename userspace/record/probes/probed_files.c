@@ -11,7 +11,6 @@
 #include "userspace/binary/elf.h"
 #include "userspace/base/log.h"
 #include "userspace/base/modest.h"
-#include "userspace/record/gpu/cuda_calls.h"
 #include "userspace/record/probes/modified_files.h"
 
 #define WRITTEN_AT_ONCE 64
@@ -177,12 +176,12 @@ static int name_sites(struct rls_probed_files *files, const struct rls_plan *pla
 {
 	int r = 0;
 
-	for (size_t i = 0; !r && files->cuda_calls && i < count; i++) {
+	for (size_t i = 0; !r && files->cuda_entry && i < count; i++) {
 		const struct rls_site *site = &plan->sites[i];
 
 		if (site->category == RLS_CATEGORY_CUDA_API && site->kind == RLS_SITE_ENTER)
-			r = rls_cuda_calls_site(files->cuda_calls, files->next_site + (uint32_t)i,
-						site->name);
+			r = files->cuda_entry(files->cuda_entry_context, files->next_site + (uint32_t)i,
+					      site->name);
 	}
 	return r;
 }

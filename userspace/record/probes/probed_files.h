@@ -17,8 +17,6 @@
 #include "userspace/plan/planner.h"
 #include "userspace/record/probes/stack_switching.h"
 
-struct rls_cuda_calls;
-
 struct rls_probed_file {
 	dev_t device;
 	ino_t inode;
@@ -39,7 +37,9 @@ struct rls_probed_file {
 
 struct rls_probed_files {
 	struct rls_kernel *kernel;
-	struct rls_cuda_calls *cuda_calls;      /* told of sites at CUDA's entries; NULL: nobody is */
+	/* Gets each site at an entry of CUDA, before its first hit: 0 or -errno. NULL: nobody wants it. */
+	int (*cuda_entry)(void *context, uint32_t site, const char *name);
+	void *cuda_entry_context;
 	const struct rls_switchers *switchers;
 	struct rls_probed_file **files;
 	size_t count, room;
