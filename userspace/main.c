@@ -19,7 +19,7 @@ static const struct command {
 	{ "compare", rls_command_compare, "compare recordings: time per call of each operation" },
 	{ "dump", rls_command_dump, "print a trace file as JSON Lines" },
 	{ "probes", rls_command_probes, "list what would be probed in a process, without attaching" },
-	{ "calibrate", rls_command_calibrate, "measure what probes cost here, or in a command" },
+	{ "calibrate", rls_command_calibrate, "measure what probes cost here, or in a running job" },
 	{ "check", rls_command_check, "say whether this host can profile, with a remedy for each no" },
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))

@@ -37,6 +37,7 @@ def main():
     for together in ("-o", "x", "--report", "x"), ("--operation", "a=b", "--sample-hz", "0"):
         answer = run("attach", "--pid", "1", *together)
         assert answer.returncode == 2 and len(answer.stderr.splitlines()) == 1, (together, answer)
+    check(run("calibrate", "--", "true"), "calibrate", "--pid")
     check_json("report", sys.argv[2])
     check_json("compare", sys.argv[2], sys.argv[2])
 

@@ -75,14 +75,8 @@ def check_edges(checks):
 
 
 def check_bad_usage(checks):
-    for arguments in (["--rounds=1"], ["--rounds=x"], ["--nonsense"], ["--pid=x"], ["--pid=1", "--", "true"],
-                      ["--pid=1", "--duration=0"]):
+    for arguments in (["--nonsense"], ["--pid=x"], ["--pid=1", "--duration=0"], ["--", "true"], ["--pid=1", "--", "true"]):
         checks.that(calibrate(*arguments).returncode == 2, "%s is bad usage" % arguments)
-    failed = calibrate("--rounds=2", "--", "/bin/false")
-    checks.that(failed.returncode == 1 and "status 0" in failed.stderr,
-                "a command that fails is told of: " + failed.stderr.strip())
-    checks.that("hardly any probe" in calibrate("--rounds=2", "--", "/bin/true").stderr,
-                "and one without hits")
     checks.that(calibrate("--help").returncode == 0, "--help")
 
 

@@ -1,4 +1,4 @@
-/* rlscope-bpf calibrate: what probe hits cost on this machine, and in a command. */
+/* rlscope-bpf calibrate: what probe hits cost on this machine, and in a running job. */
 #include <argp.h>
 #include <errno.h>
 #include <jansson.h>
@@ -11,27 +11,22 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/commands/options/arguments.h"
 #include "userspace/commands/shared/commands.h"
-#include "userspace/commands/delta.h"
 #include "userspace/commands/options/help.h"
 #include "userspace/commands/in_vivo.h"
 #include "userspace/commands/shared/print_json.h"
 #include "userspace/commands/options/seconds.h"
 #include "userspace/base/log.h"
 #include "userspace/record/cost/calibration_cache.h"
-#include "userspace/record/targets/process_info.h"
 
 #define MACHINE_ROUNDS 99
 #define RING_BYTES (4U << 20)
-#define ROUNDS 5
-#define ROUNDS_MIN 2
 #define IN_VIVO_NS 30000000000ULL
 /* A factor that is less certain than that share of it is worth less than the machine's own. */
 #define KEPT_ERROR 0.5
 
 struct arguments {
-	char **command;
-	unsigned int rounds;
-	pid_t pid;              /* 0: of a command, or the machine */
+	bool command;           /* there is one, which calibrate no longer takes */
+	pid_t pid;              /* 0: the machine */
 	uint64_t duration_ns;
 	bool json, perf_events, help;
 };
@@ -130,22 +125,6 @@ static const char *go_by_it(bool kept)
 	return kept ? "; recordings of this command go by it" : "";
 }
 
-static int print_delta(const struct arguments *arguments, const struct rls_delta *delta)
-{
-	if (arguments->json)
-		return rls_print_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "version", 1,
-						"tool", "rlscope-bpf " RLS_VERSION, "plain_ns",
-						delta->plain_ns, "probed_ns", delta->probed_ns, "hits",
-						delta->hits, "estimated_ns", delta->estimated_ns, "factor",
-						delta->factor, "error", delta->error), 2);
-	printf("without probes %.3f s, with probes %.3f s: %.0f hits of %.0f ns each\n"
-	       "That is %.3f ± %.3f of what the calibration says%s.\n",
-	       delta->plain_ns / 1e9, delta->probed_ns / 1e9, delta->hits,
-	       (delta->probed_ns - delta->plain_ns) / delta->hits, delta->factor, delta->error,
-	       go_by_it(is_certain(delta->factor, delta->error)));
-	return 0;
-}
-
 /* ---- the two kinds of calibration ---- */
 
 /* A kernel side of our own; *way: how it attaches. */
@@ -160,30 +139,15 @@ static int open_kernel(const struct arguments *arguments, struct rls_kernel **ou
 	return rls_kernel_open(&options, out);
 }
 
-static int calibrate_machine(const struct arguments *arguments, bool anew, const char *command,
-			     struct rls_calibration_file *file, enum rls_attach_way *way)
+static int calibrate_machine(const struct arguments *arguments, struct rls_calibration_file *file)
 {
 	struct rls_kernel *kernel;
 	int r = open_kernel(arguments, &kernel);
 
 	if (r)
 		return r;
-	*way = rls_kernel_way(kernel);
-	r = anew ? rls_costs_measure(kernel, MACHINE_ROUNDS, file) : rls_costs_open(kernel, command, file);
+	r = rls_costs_measure(kernel, MACHINE_ROUNDS, file);
 	rls_kernel_close(kernel);
-	return r;
-}
-
-/* As recorders will know it. */
-static int write_command(char **command, char out[RLS_COMMAND_BYTES])
-{
-	_cleanup_free_ char *text = NULL;
-	int r = rls_process_words(command, &text);
-
-	if (!r && strlen(text) >= RLS_COMMAND_BYTES)
-		r = rls_error_r(-E2BIG, "the command is too long to be kept");
-	if (!r)
-		memcpy(out, text, strlen(text) + 1);
 	return r;
 }
 
@@ -203,30 +167,6 @@ static int keep(const struct rls_workload *workload, enum rls_attach_way way)
 		rls_calibration_file_clear(&file);
 	}
 	return r ? rls_error_r(r, "cannot keep it in %s: %s", RLS_CALIBRATION_PATH, strerror(-r)) : 0;
-}
-
-static int calibrate_command(const struct arguments *arguments)
-{
-	struct rls_calibration_file file = { 0 };
-	struct rls_workload workload = { 0 };
-	enum rls_attach_way way;
-	struct rls_delta delta;
-	int r = write_command(arguments->command, workload.command);
-
-	if (!r) /* what `run` of it goes by */
-		r = calibrate_machine(arguments, false, workload.command, &file, &way);
-	if (!r)
-		r = rls_delta_measure(arguments->command, arguments->rounds, &delta);
-	if (!r && !is_certain(delta.factor, delta.error)) {
-		rls_warning("the runs differ by more than the probes cost: nothing is kept; ask for more --rounds");
-	} else if (!r) {
-		workload.factor = delta.factor;
-		workload.error = workload.lasting_error = delta.error;
-		workload.calibration = file.calibration;
-		r = keep(&workload, way);
-	}
-	rls_calibration_file_clear(&file);
-	return r ? r : print_delta(arguments, &delta);
 }
 
 static int print_in_vivo_json(const struct rls_in_vivo *in_vivo)
@@ -322,8 +262,7 @@ static int calibrate_job(const struct arguments *arguments)
 static int calibrate(const struct arguments *arguments)
 {
 	struct rls_calibration_file file = { 0 };
-	enum rls_attach_way way;
-	int r = calibrate_machine(arguments, true, NULL, &file, &way);
+	int r = calibrate_machine(arguments, &file);
 
 	if (!r)
 		r = arguments->json ? print_json(&file.calibration) : print_text(&file.calibration);
@@ -332,20 +271,6 @@ static int calibrate(const struct arguments *arguments)
 }
 
 /* ---- the command line ---- */
-
-static error_t take_rounds(struct arguments *arguments, const char *value)
-{
-	char *end;
-	long rounds = strtol(value, &end, 10);
-
-	if (*end || rounds < ROUNDS_MIN || rounds > RLS_DELTA_ROUNDS_MAX) {
-		rls_error("calibrate: --rounds is a number from %d to %d, not %s", ROUNDS_MIN,
-			  RLS_DELTA_ROUNDS_MAX, value);
-		return EINVAL;
-	}
-	arguments->rounds = (unsigned int)rounds;
-	return 0;
-}
 
 static error_t take_pid(struct arguments *arguments, const char *value)
 {
@@ -378,8 +303,6 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case 'j':
 		arguments->json = true;
 		return 0;
-	case 'r':
-		return take_rounds(arguments, value);
 	case 'p':
 		return take_pid(arguments, value);
 	case 'd':
@@ -393,7 +316,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case 'h':
 		return rls_help_print(state, &arguments->help);
 	case ARGP_KEY_ARG:
-		arguments->command = &state->argv[state->next - 1];
+		arguments->command = true;
 		state->next = state->argc;
 		return 0;
 	default:
@@ -408,7 +331,6 @@ int rls_command_calibrate(int argc, char **argv)
 		{ "pid", 'p', "PID", 0, "Measure in this running job instead", 0 },
 		{ "duration", 'd', "SECONDS", 0, "For so long (default 30)", 0 },
 		{ "verbose", 'v', NULL, 0, "Say more on stderr", 0 },
-		{ "rounds", 'r', "N", 0, "Run the command 2 N times (default 5: ten times)", 0 },
 		{ "perf-events", OPTION_PERF_EVENTS, NULL, 0,
 		  "Attach one by one even where uprobe_multi works", 0 },
 		{ "help", 'h', NULL, 0, "Print this", 0 },
@@ -417,25 +339,22 @@ int rls_command_calibrate(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse_option,
-		.args_doc = "[--pid PID | -- COMMAND [ARGUMENT...]]",
+		.args_doc = "[--pid PID]",
 		.doc = "Measures what a probe hit costs on this machine, now, and keeps it for this boot. "
 		       "With a job: turns its probes on and off at random instants and keeps how its own hits' "
-		       "cost compares. With a command: runs that with and without probes, turn about.",
+		       "cost compares.",
 	};
-	struct arguments arguments = { .rounds = ROUNDS, .duration_ns = IN_VIVO_NS };
+	struct arguments arguments = { .duration_ns = IN_VIVO_NS };
 	int r;
 
 	if (rls_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &arguments))
 		return RLS_EXIT_USAGE;
 	if (arguments.help)
 		return RLS_EXIT_DONE;
-	if (arguments.pid && arguments.command) {
-		rls_error("calibrate: --pid and a command exclude each other");
+	if (arguments.command) {
+		rls_error("calibrate: it takes no command: start the command and calibrate it with --pid PID");
 		return RLS_EXIT_USAGE;
 	}
-	if (arguments.pid)
-		r = calibrate_job(&arguments);
-	else
-		r = arguments.command ? calibrate_command(&arguments) : calibrate(&arguments);
+	r = arguments.pid ? calibrate_job(&arguments) : calibrate(&arguments);
 	return r ? RLS_EXIT_FAILED : RLS_EXIT_DONE;
 }

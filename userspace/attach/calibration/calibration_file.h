@@ -40,7 +40,7 @@ struct rls_operation_cost {
 /* As the file has them, and `calibrate --json`. The caller's to release. */
 struct json_t *rls_operation_costs_describe(const struct rls_operation_cost *costs, size_t count);
 
-/* What was found by running a command with and without probes. */
+/* What was found in a job with this command line, with and without probes. */
 struct rls_workload {
 	char command[RLS_COMMAND_BYTES];        /* its words as a JSON array */
 	double factor;          /* what its hits cost, as a share of what its calibration says */
