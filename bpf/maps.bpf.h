@@ -212,8 +212,8 @@ extern __u64 stopped_ns; /* the trace's end: what threads still hold is of befor
 extern __u32 window_edges;
 extern __u64 window_edge_ns; /* when it last did: written first */
 extern bool hits_uncounted;  /* nobody asks for site_hits any more */
-/* Ends of other people's ranges are not probed: none may begin. */
-extern bool range_ends_unheard;
+/* Ends of other people's ranges are probed in windows only: none may begin. */
+extern bool ranges_windowed;
 extern __u64 ranges_begun[2]; /* somebody's; of PyTorch's own making */
 /* Raised by user space when a process's settings in `tracked` change. */
 extern __u32 settings_generation;

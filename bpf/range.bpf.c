@@ -139,14 +139,14 @@ static __always_inline void book_range(struct thread_state *thread,
 	book_range_push(thread, bpf_ktime_get_ns(), token);
 }
 
-/* Its name is in thread->ranges after that. False: nobody would hear it end. */
-static __always_inline bool begin_is_heard(struct thread_state *thread,
-					   const struct registers *registers, __u64 cookie)
+/* Its name is in thread->ranges after that. False: its end may not be seen. */
+static __always_inline bool count_begin(struct thread_state *thread,
+					const struct registers *registers, __u64 cookie)
 {
 	thread->ranges.length =
 		read_name(thread->ranges.text, (__u8)cookie, argument_of(registers, cookie >> 8));
 	__sync_fetch_and_add(&ranges_begun[is_library_own(thread) ? 1 : 0], 1);
-	return !range_ends_unheard;
+	return !ranges_windowed;
 }
 
 static __always_inline int handle_range(struct pt_regs *ctx)
@@ -167,7 +167,7 @@ static __always_inline int handle_range(struct pt_regs *ctx)
 	cookie = bpf_get_attach_cookie(ctx);
 	thread->pile.hits++;
 	thread->pile.cost_ns += RLS_COOKIE_COST_NS(cookie);
-	if ((__u8)cookie != POP && !begin_is_heard(thread, &registers, cookie))
+	if ((__u8)cookie != POP && !count_begin(thread, &registers, cookie))
 		return 0;
 	sync_operations(thread);
 	if (booking)

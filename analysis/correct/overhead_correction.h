@@ -15,8 +15,8 @@
  * proportion. What finds no room is dropped; of hits it is told whether it lies in cpu+gpu time or
  * nowhere.
  */
-#ifndef RLS_OVERHEAD_OVERHEAD_OVERHEAD_CORRECTIONIONION_H
-#define RLS_OVERHEAD_OVERHEAD_OVERHEAD_CORRECTIONIONION_H
+#ifndef RLS_OVERHEAD_OVERHEAD_CORRECTIONION_H
+#define RLS_OVERHEAD_OVERHEAD_CORRECTIONION_H
 
 #include <stddef.h>
 #include <stdint.h>

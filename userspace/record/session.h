@@ -22,7 +22,6 @@
 #include "userspace/record/targets/new_processes.h"
 #include "userspace/record/targets/followed.h"
 #include "userspace/record/progress.h"
-#include "userspace/record/probes/range_probes.h"
 #include "userspace/record/gpu/cupti_toggle.h"
 #include "userspace/record/recorder_options.h"
 #include "userspace/record/events/event_output.h"
@@ -46,7 +45,6 @@ struct rls_recorder {
 	struct rls_pythons *pythons;    /* also where nothing is sampled: who is in Python at all */
 	struct rls_gpu *gpu;
 	struct rls_alternator *alternator; /* NULL: not asked for */
-	struct rls_range_hearing range_hearing;
 	struct rls_rearm rearm;         /* at work where the alternator is */
 	struct rls_throttle *throttle;  /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;

@@ -89,7 +89,8 @@ void rls_recorder_welcome(void *context, pid_t pid)
 		rls_describe(&recorder->describer, added, time_ns);
 		rls_processes_look(&recorder->processes, added, time_ns + RLS_LOOK_DELAY_NS);
 	}
-	rls_range_hearing_wake(&recorder->range_hearing, recorder->kernel, time_ns);
+	if (recorder->throttle)
+		rls_throttle_adopt(recorder->throttle, time_ns);
 	rls_debug("process %d is recorded from now on", pid);
 	/* Discovery takes its time: do not let the rings run full meanwhile. */
 	rls_recorder_consume_timely(recorder, rls_monotonic_ns());
@@ -100,9 +101,6 @@ void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns)
 	rls_recorder_drain_maps(recorder);
 	if (recorder->throttle && rls_throttle_is_brief(recorder->throttle, time_ns))
 		return;
-	if (recorder->throttle)
-		rls_range_hearing_tick(&recorder->range_hearing, recorder->kernel, time_ns,
-				       recorder->options.budget_percent);
 	rls_newcomers_look(&recorder->newcomers, time_ns, rls_recorder_welcome, recorder);
 	look_where_due(recorder);
 }

@@ -490,7 +490,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 	if (kernel->arms.count && kernel->arm_way == ARM_WAY_PERF)
 		kernel->links.slow = true;
 	rls_arms_hand_over(&kernel->arms, &kernel->links);
-	rls_kernel_leave_range_edges(kernel);
+	rls_kernel_leave_ranges(kernel);
 	rls_groups_clear(&kernel->groups);
 	rls_sampler_clear(&kernel->sampler);
 	rls_sampler_clear(&kernel->close_looks);

@@ -128,14 +128,9 @@ int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 			     const struct rls_range_site *sites, size_t count);
 /* How many have begun: of PyTorch's own making, and others. */
 void rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uint64_t *others);
-/* Whether their ends are heard, as they are at first; while they are not, ranges that begin are counted and
- * nothing else. 0 or -errno: they are not. */
-int rls_kernel_hear_range_ends(struct rls_kernel *kernel, bool heard);
-/* Whether it is heard, and counted, that ranges of the API begin which PyTorch itself uses (record_function), as
- * it is at first. 0 or -errno: it is not. */
-int rls_kernel_hear_range_begins(struct rls_kernel *kernel, bool heard);
-/* Whether both are heard in windows alone, from the next edge of one on; no longer: at once. Nothing where it is
- * so already. 0 or -errno. */
+/* Whether those of the API that PyTorch itself uses (record_function) are probed in windows alone, from the next one
+ * that opens on; no longer: at once. Meanwhile ranges that begin are counted and nothing else. Nothing where it is so
+ * already. 0 or -errno: then it is as before. */
 int rls_kernel_window_ranges(struct rls_kernel *kernel, bool windowed);
 
 /* Arms the CUPTI bridge in one process: a probe on its site rlscope_cupti:batch, which raises

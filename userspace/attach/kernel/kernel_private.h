@@ -20,23 +20,22 @@
 #include "userspace/attach/kernel/transitions.h"
 #include "userspace/base/clock.h"
 
-/* Where ranges begin, or end: probes that may go off and on again. */
-struct rls_range_edges {
-	struct rls_range_edge {
+/* Sites of other people's ranges that may go off and on again. */
+struct rls_range_probes {
+	struct rls_range_probe {
 		struct rls_held_file file;
 		uint64_t offset;
 		uint64_t cookie;
 	} *items;
 	size_t count, room;
 	struct rls_links links;
-	bool unheard;
+	bool windowed, off;
 };
 
 struct rls_kernel {
 	struct rlscope *skeleton;
 	struct rls_links links;
-	struct rls_range_edges range_begins, range_ends; /* begins: of the API that PyTorch itself uses */
-	bool ranges_windowed;
+	struct rls_range_probes ranges;
 	struct rls_arms arms;
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
@@ -79,7 +78,7 @@ int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
 			  unsigned long offset, unsigned long ref_counter, __u64 cookie);
 
 /* To be detached with all others. */
-void rls_kernel_leave_range_edges(struct rls_kernel *kernel);
+void rls_kernel_leave_ranges(struct rls_kernel *kernel);
 
 /* With the edges of a window: what goes off where ranges go with it is the caller's to detach. Nothing where
  * they do not. 0 or -errno. */

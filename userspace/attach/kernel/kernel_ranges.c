@@ -1,4 +1,4 @@
-/* Other people's ranges: heard whole, or only that they begin. */
+/* Other people's ranges: their sites, always on or in windows only. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,24 +14,30 @@ static int attach_range(struct rls_kernel *kernel, struct rls_links *links, cons
 				     kernel->skeleton->progs.on_range, path, offset, 0, cookie);
 }
 
-static int attach_edge(struct rls_kernel *kernel, struct rls_range_edges *edges,
-		       const struct rls_range_edge *edge)
+static int attach_kept(struct rls_kernel *kernel, const struct rls_range_probe *probe)
 {
-	return attach_range(kernel, &edges->links, edge->file.path, edge->offset, edge->cookie);
+	return attach_range(kernel, &kernel->ranges.links, probe->file.path, probe->offset, probe->cookie);
 }
 
-static int add_edge(struct rls_kernel *kernel, struct rls_range_edges *edges, const char *path,
-		    uint64_t offset, uint64_t cookie)
+/* One that may go off and on again. */
+static int keep(struct rls_kernel *kernel, const char *path, uint64_t offset, uint64_t cookie)
 {
-	struct rls_range_edge edge = { .offset = offset, .cookie = cookie };
-	int r = rls_grow(&edges->items, &edges->room, edges->count);
+	struct rls_range_probes *ranges = &kernel->ranges;
+	struct rls_range_probe probe = { .offset = offset, .cookie = cookie };
+	int r = rls_grow(&ranges->items, &ranges->room, ranges->count);
 
 	if (!r)
-		r = rls_held_file_open(&edge.file, path);
+		r = rls_held_file_open(&probe.file, path);
 	if (r)
 		return r;
-	edges->items[edges->count++] = edge;
-	return edges->unheard ? 0 : attach_edge(kernel, edges, &edge);
+	ranges->items[ranges->count++] = probe;
+	return ranges->off ? 0 : attach_kept(kernel, &probe);
+}
+
+/* The API that PyTorch itself uses, and how ranges of all APIs end. */
+static bool may_go_off(const struct rls_range_site *site)
+{
+	return site->kind == RLS_RANGE_POP || site->kind == RLS_RANGE_PUSH_STD_STRING;
 }
 
 int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
@@ -44,10 +50,8 @@ int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 		uint64_t cookie = RLS_RANGE_COOKIE(sites[i].kind, sites[i].name_argument,
 						   sites[i].token_argument, rls_cookie_cost(cost_ns));
 
-		if (sites[i].kind == RLS_RANGE_POP)
-			r = add_edge(kernel, &kernel->range_ends, path, sites[i].file_offset, cookie);
-		else if (sites[i].kind == RLS_RANGE_PUSH_STD_STRING)
-			r = add_edge(kernel, &kernel->range_begins, path, sites[i].file_offset, cookie);
+		if (may_go_off(&sites[i]))
+			r = keep(kernel, path, sites[i].file_offset, cookie);
 		else
 			r = attach_range(kernel, &kernel->links, path, sites[i].file_offset, cookie);
 	}
@@ -60,84 +64,58 @@ void rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uin
 	*others = __atomic_load_n(&kernel->skeleton->bss->ranges_begun[0], __ATOMIC_RELAXED);
 }
 
-static int hear(struct rls_kernel *kernel, struct rls_range_edges *edges, bool heard)
+static int put_on(struct rls_kernel *kernel)
 {
+	struct rls_range_probes *ranges = &kernel->ranges;
 	int r = 0;
 
-	if (heard == !edges->unheard)
+	if (!ranges->off)
 		return 0;
-	if (!heard) {
-		rls_links_clear(&edges->links, 0);
-		edges->unheard = true;
-		return 0;
-	}
-	for (size_t i = 0; !r && i < edges->count; i++)
-		r = attach_edge(kernel, edges, &edges->items[i]);
+	for (size_t i = 0; !r && i < ranges->count; i++)
+		r = attach_kept(kernel, &ranges->items[i]);
 	if (r)
-		rls_links_clear(&edges->links, 0);
-	edges->unheard = r != 0;
-	return r;
-}
-
-int rls_kernel_hear_range_begins(struct rls_kernel *kernel, bool heard)
-{
-	return hear(kernel, &kernel->range_begins, heard);
-}
-
-int rls_kernel_hear_range_ends(struct rls_kernel *kernel, bool heard)
-{
-	bool *unheard = &kernel->skeleton->bss->range_ends_unheard;
-	int r;
-
-	/* As what begins while some ends are unheard would never end. */
-	if (!heard)
-		__atomic_store_n(unheard, true, __ATOMIC_SEQ_CST);
-	r = hear(kernel, &kernel->range_ends, heard);
-	if (!r && heard)
-		__atomic_store_n(unheard, false, __ATOMIC_SEQ_CST);
+		rls_links_clear(&ranges->links, 0);
+	ranges->off = r != 0;
 	return r;
 }
 
 int rls_kernel_open_ranges(struct rls_kernel *kernel)
 {
-	int r;
-
-	if (!kernel->ranges_windowed)
-		return 0;
-	r = hear(kernel, &kernel->range_ends, true);
-	return r ? r : hear(kernel, &kernel->range_begins, true);
+	return kernel->ranges.windowed ? put_on(kernel) : 0;
 }
 
 void rls_kernel_close_ranges(struct rls_kernel *kernel, struct rls_links *gone)
 {
-	if (!kernel->ranges_windowed)
+	if (!kernel->ranges.windowed)
 		return;
-	rls_links_gather(&kernel->range_begins.links, gone);
-	rls_links_gather(&kernel->range_ends.links, gone);
-	kernel->range_begins.unheard = kernel->range_ends.unheard = true;
+	rls_links_gather(&kernel->ranges.links, gone);
+	kernel->ranges.off = true;
 }
 
 int rls_kernel_window_ranges(struct rls_kernel *kernel, bool windowed)
 {
-	int r = windowed ? 0 : rls_kernel_open_ranges(kernel);
+	struct rls_range_probes *ranges = &kernel->ranges;
+	int r = windowed ? 0 : put_on(kernel);
 
-	if (!r)
-		kernel->ranges_windowed = windowed;
-	return r;
+	if (r || ranges->windowed == windowed)
+		return r;
+	ranges->windowed = windowed;
+	/* What begins in a window may end outside of any. */
+	__atomic_store_n(&kernel->skeleton->bss->ranges_windowed, windowed, __ATOMIC_SEQ_CST);
+	if (windowed) {
+		rls_links_clear(&ranges->links, 0);
+		ranges->off = true;
+	}
+	return 0;
 }
 
-static void leave(struct rls_kernel *kernel, struct rls_range_edges *edges)
+void rls_kernel_leave_ranges(struct rls_kernel *kernel)
 {
-	rls_links_gather(&edges->links, &kernel->links);
-	for (size_t i = 0; i < edges->count; i++)
-		rls_held_file_close(&edges->items[i].file);
-	free(edges->items);
-	edges->items = NULL;
-	edges->count = edges->room = 0;
-}
+	struct rls_range_probes *ranges = &kernel->ranges;
 
-void rls_kernel_leave_range_edges(struct rls_kernel *kernel)
-{
-	leave(kernel, &kernel->range_begins);
-	leave(kernel, &kernel->range_ends);
+	rls_links_gather(&ranges->links, &kernel->links);
+	for (size_t i = 0; i < ranges->count; i++)
+		rls_held_file_close(&ranges->items[i].file);
+	free(ranges->items);
+	*ranges = (struct rls_range_probes){ 0 };
 }

@@ -13,6 +13,7 @@
 #include "userspace/base/clock.h"
 #include "userspace/record/budget/token_bucket.h"
 #include "userspace/record/samples/infer_category.h"
+#include "userspace/record/budget/range_duty.h"
 #include "userspace/record/budget/site_value.h"
 #include "userspace/record/calibrate/effective_samples.h"
 
@@ -91,6 +92,7 @@ struct rls_throttle {
 	uint64_t quiet_ns;              /* until then probes were being taken off */
 	struct known recent, earlier;   /* in closed time, a moment ago and some seconds ago */
 	uint64_t ranges;                /* of PyTorch's own that have begun by the last tick */
+	struct rls_range_duty range_duty;
 	bool looks_closely;
 	size_t close_looks;             /* so far, by the timer */
 	bool dense;                     /* hits in the last tick, at ticked_ns */
@@ -172,7 +174,7 @@ static void pace_looks(struct rls_throttle *throttle, bool closely)
 void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
 {
 	throttle->start_ns = throttle->opened_ns = throttle->sorted_ns = time_ns;
-	throttle->ticked_ns = time_ns;
+	throttle->ticked_ns = throttle->range_duty.since_ns = time_ns;
 	rls_spells_begin(&throttle->traced, time_ns);
 	rls_spells_edge(&throttle->traced, true, time_ns);
 	rls_budget_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
@@ -186,6 +188,11 @@ void rls_throttle_probed(struct rls_throttle *throttle, size_t sites)
 		return;
 	rls_budget_lend(&throttle->budget, FIRST_AND_LAST_NS_A_SITE * (double)(sites - throttle->lent_sites));
 	throttle->lent_sites = sites;
+}
+
+void rls_throttle_adopt(struct rls_throttle *throttle, uint64_t time_ns)
+{
+	rls_range_duty_restart(&throttle->range_duty, throttle->kernel, time_ns);
 }
 
 /* ---- what records tell ---- */
@@ -559,6 +566,7 @@ static double ranges_ns(struct rls_throttle *throttle)
 int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
 {
 	double cost_ns = throttle->worst_ns + ranges_ns(throttle);
+	int r;
 
 	if (throttle->books)
 		cost_ns += (is_sparse(throttle, false) ? RLS_FOLLOWING_HIT : hit_charge(throttle, false)) *
@@ -567,6 +575,10 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	throttle->dense = cost_ns > DENSE_RATE * (double)(time_ns - throttle->ticked_ns);
 	throttle->ticked_ns = time_ns;
 	rls_index_map_free(&throttle->costs);
+	r = rls_range_duty_tick(&throttle->range_duty, throttle->kernel, throttle->hit_ns, throttle->budget.share,
+				time_ns);
+	if (r)
+		return r;
 	switch (rls_budget_tick(&throttle->budget, time_ns, cost_ns)) {
 	case RLS_BUDGET_CLOSE:
 		return close_window(throttle, time_ns, sites);

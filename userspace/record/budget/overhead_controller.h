@@ -45,6 +45,9 @@ void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 /* So many are live by now: what those that came later have cost is charged as well. */
 void rls_throttle_probed(struct rls_throttle *throttle, size_t sites);
 
+/* A process is recorded from now on that was not. */
+void rls_throttle_adopt(struct rls_throttle *throttle, uint64_t time_ns);
+
 /* Any record of the kernel's. 0 or -ENOMEM. */
 int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
 		     size_t size);

@@ -19,8 +19,8 @@
  *
  * This is delta calibration (RL-Scope, MLSys 2021, appendix C) within one run.
  */
-#ifndef RLS_MATCHED_MATCHED_MATCHED_SEGMENTS_H
-#define RLS_MATCHED_MATCHED_MATCHED_SEGMENTS_H
+#ifndef RLS_MATCHED_MATCHED_SEGMENTS_H
+#define RLS_MATCHED_MATCHED_SEGMENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

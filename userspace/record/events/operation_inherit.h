@@ -5,8 +5,8 @@
  * be the process's annotated thread, the main one if there are several. Edges are heard of
  * late, so what a new helper inherits is told with the next edge, when it is certain.
  */
-#ifndef RLS_OPERATION_OPERATION_OPERATION_INHERIT_H
-#define RLS_OPERATION_OPERATION_OPERATION_INHERIT_H
+#ifndef RLS_OPERATION_OPERATION_INHERIT_H
+#define RLS_OPERATION_OPERATION_INHERIT_H
 
 #include "userspace/record/events/event_sink.h"
 #include "userspace/record/events/thread_table.h"

@@ -12,8 +12,8 @@
  * else: memory is bounded per process (launches, threads) and over all (names).
  * One thread.
  */
-#ifndef RLS_GPU_ACTIVITY_ACTIVITY_ACTIVITY_H
-#define RLS_GPU_ACTIVITY_ACTIVITY_ACTIVITY_H
+#ifndef RLS_GPU_ACTIVITY_ACTIVITY_H
+#define RLS_GPU_ACTIVITY_ACTIVITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  *
  *     mappings ─▶ librlscope_cupti.so ─▶ its note rlscope_cupti:batch ─▶ a probe on this process
  */
-#ifndef RLS_CUPTI_CUPTI_CUPTI_BRIDGES_H
-#define RLS_CUPTI_CUPTI_CUPTI_BRIDGES_H
+#ifndef RLS_CUPTI_CUPTI_BRIDGES_H
+#define RLS_CUPTI_CUPTI_BRIDGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

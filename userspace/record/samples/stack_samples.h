@@ -6,8 +6,8 @@
  * A running sample stands for the time since its CPU's tick before. A wait stands for itself, and for as
  * many others like it as were not told of.
  */
-#ifndef RLS_STACK_STACK_STACK_SAMPLES_H
-#define RLS_STACK_STACK_STACK_SAMPLES_H
+#ifndef RLS_STACK_STACK_SAMPLES_H
+#define RLS_STACK_STACK_SAMPLES_H
 
 #include <stddef.h>
 #include <stdint.h>
