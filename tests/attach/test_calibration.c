@@ -49,9 +49,8 @@ static void survives_a_round_trip(void **state)
 	struct rls_calibration_file file = make_file(), back;
 	struct rls_workload workload = {
 		.command = "[\"python3\", \"train \\\"x\\\".py\"]", .factor = 1.25, .error = 0.03,
-		.lasting_error = 0.01, .calibration = make_calibration(910.75),
-		.cuda = { { "cudaLaunchKernel", 3100, 90.5 }, { "cuMemcpyAsync", 900, 0 } },
-		.cuda_count = 2, .operations = { { "", 1.5, 0.25, 0.25 }, { "int\"erence é", 0.75, 0.125, 0.1, 1250, 400, 120 } },
+		.calibration = make_calibration(910.75),
+		.operations = { { "", 1.5, 0.25 }, { "int\"erence é", 0.75, 0.125 } },
 		.operation_count = 2,
 	};
 	_cleanup_free_ char *text = NULL;
@@ -66,21 +65,14 @@ static void survives_a_round_trip(void **state)
 	assert_int_equal(back.workload_count, 1);
 	assert_same(&back.workloads[0].calibration, &workload.calibration);
 	assert_string_equal(back.workloads[0].command, workload.command);
-	assert_true(back.workloads[0].factor == 1.25 && back.workloads[0].error == 0.03 &&
-		    back.workloads[0].lasting_error == 0.01);
-	assert_int_equal(back.workloads[0].cuda_count, 2);
-	assert_memory_equal(back.workloads[0].cuda, workload.cuda, sizeof(workload.cuda));
+	assert_true(back.workloads[0].factor == 1.25 && back.workloads[0].error == 0.03);
 	assert_int_equal(back.workloads[0].operation_count, 2);
 	for (int i = 0; i < 2; i++) {
 		const struct rls_operation_cost *cost = &back.workloads[0].operations[i];
 
 		assert_string_equal(cost->operation, workload.operations[i].operation);
 		assert_true(cost->factor == workload.operations[i].factor &&
-			    cost->error == workload.operations[i].error &&
-			    cost->lasting_error == workload.operations[i].lasting_error &&
-			    cost->spill_ns == workload.operations[i].spill_ns &&
-			    cost->spill_error_ns == workload.operations[i].spill_error_ns &&
-			    cost->spill_lasting_error_ns == workload.operations[i].spill_lasting_error_ns);
+			    cost->error == workload.operations[i].error);
 	}
 	rls_calibration_file_clear(&file);
 	rls_calibration_file_clear(&back);
@@ -149,16 +141,10 @@ static void refuses_impossible_workloads(void **state)
 		"{\"command\": \"x\", \"factor\": 101, \"error\": 0}",
 		"{\"command\": 7, \"factor\": 1, \"error\": 0}",
 		"{\"factor\": 1, \"error\": 0}",
-		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": 7}",
-		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": [{\"ns\": 1, \"error_ns\": 0}]}",
-		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": [{\"name\": \"c\", \"ns\": -1, \"error_ns\": 0}]}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": {}}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"factor\": 1, \"error\": 0}]}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 0, \"error\": 0}]}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 101, \"error\": 0}]}",
-		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 1, \"error\": 0, \"spill_ns\": -1}]}",
-		"{\"command\": \"x\", \"factor\": 1, \"error\": 0.1, \"lasting_error\": 0.2}",
-		"{\"command\": \"x\", \"factor\": 1, \"error\": 0.1, \"lasting_error\": \"\"}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"inside_ns\": 1, \"paths\": {}}",
 	};
 	struct rls_calibration_file file = make_file(), back;
@@ -175,6 +161,31 @@ static void refuses_impossible_workloads(void **state)
 				     workloads[i], empty + strlen("\"workloads\": []")) > 0);
 		assert_int_equal(rls_calibration_parse(changed, strlen(changed), &scope, &back), -EINVAL);
 	}
+}
+
+/* As earlier releases wrote them. */
+static void ignores_what_is_no_longer_known(void **state)
+{
+	static const char none[] = "\"workloads\": []";
+	static const char one[] = "\"workloads\": [{\"command\": \"x\", \"factor\": 2, \"error\": 0.1, \"lasting_error\": 0.05, "
+				  "\"cuda\": [{\"name\": \"c\", \"ns\": 1, \"error_ns\": 0}], "
+				  "\"operations\": [{\"operation\": \"o\", \"factor\": 3, \"error\": 0.2, \"lasting_error\": 0.1, "
+				  "\"spill_ns\": 900, \"spill_error_ns\": 300, \"spill_lasting_error_ns\": 100}]}]";
+	struct rls_calibration_file file = make_file(), back;
+	_cleanup_free_ char *text = NULL, *changed = NULL;
+	const char *empty;
+
+	(void)state;
+	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
+	empty = strstr(text, none);
+	assert_non_null(empty);
+	assert_true(asprintf(&changed, "%.*s%s%s", (int)(empty - text), text, one, empty + strlen(none)) > 0);
+	assert_int_equal(rls_calibration_parse(changed, strlen(changed), &scope, &back), 0);
+	assert_int_equal(back.workload_count, 1);
+	assert_true(back.workloads[0].factor == 2 && back.workloads[0].error == 0.1);
+	assert_int_equal(back.workloads[0].operation_count, 1);
+	assert_true(back.workloads[0].operations[0].factor == 3 && back.workloads[0].operations[0].error == 0.2);
+	rls_calibration_file_clear(&back);
 }
 
 /* As whoever writes one by hand may leave it. */
@@ -386,6 +397,7 @@ int main(void)
 		cmocka_unit_test(takes_no_other_versions_figures),
 		cmocka_unit_test(believes_no_impossible_figure),
 		cmocka_unit_test(refuses_impossible_workloads),
+		cmocka_unit_test(ignores_what_is_no_longer_known),
 		cmocka_unit_test(goes_by_the_machines_without_one_of_its_own),
 		cmocka_unit_test(goes_along_with_the_calibration),
 		cmocka_unit_test(keeps_the_latest_workloads),

@@ -5,7 +5,6 @@ held against another here: what a hit costs is the machine's affair."""
 import contextlib
 import json
 import os
-import re
 import shutil
 import stat
 import subprocess
@@ -123,13 +122,11 @@ def check_command(checks):
                 "a recording goes by the machine's figures: %s" % sorted(before))
     store = read_store()
     words = json.dumps(command, separators=(",", ":"), ensure_ascii=False)
-    bare = {"operation": "bare", "factor": 2.0, "error": 0.25, "spill_ns": 900.0, "spill_error_ns": 300.0}
-    store["workloads"] = [{"command": words, "factor": 2.0, "error": 0.25, "operations": [bare]}]
+    store["workloads"] = [{"command": words, "factor": 2.0, "error": 0.25}]
     write_store(store)
     after = recorded(command, environment)
     checks.that("workload.hit" in after, "and by those of its own command where there are any")
     checks.that("workload.hit.o" not in after, "without any of operations that it knows nothing of")
-    checks.that(after.get("workload.spill.bare", {}).get("ns") == 900, "and what others' hits cost one of its own")
     if "workload.hit" in after:
         checks.that(abs(after["workload.hit"]["ns"] - 2 * after["hit"]["ns"]) < 0.01 *
                     after["hit"]["ns"], "its hits cost what was found")
@@ -252,11 +249,6 @@ def running(program):
             shutil.rmtree(folder)
 
 
-def relative_error(figures):
-    hit = figures.get("workload.hit", {})
-    return hit.get("error_ns", 0) / hit.get("ns", 1)
-
-
 def check_job(checks):
     """In a running job: found, kept for its command line, and recordings go by it."""
     with running(JOB) as (job, words, environment):
@@ -278,10 +270,6 @@ def check_job(checks):
         told = attached(job.pid, environment)
         checks.that({"workload.hit." + name for name in parts} <= set(told),
                     "and recordings of it have them: %s" % sorted(told))
-        longer = attached(job.pid, environment, seconds=9)
-        checks.that(0 < relative_error(longer) < relative_error(told),
-                    "less of the machine's ups and downs is stated of a longer one: %.3f, %.3f" %
-                    (relative_error(longer), relative_error(told)))
         short = calibrate("--pid", str(job.pid), "--duration", "2.5", env=environment)
         checks.that(short.returncode == 1 and "longer --duration" in short.stderr,
                     "too short a look is told of: " + short.stderr.strip())
@@ -300,12 +288,10 @@ def check_by_the_clock(checks):
 
 
 def check_waiting(checks):
-    """When it waits is told while probes are off, so that its operations do without marks."""
+    """When it waits is told while probes are off, so that its pieces can be compared."""
     with running(WAITING) as (job, _, environment):
-        done = calibrate("--pid", str(job.pid), "--duration", "14", "--verbose", "--json", env=environment)
+        done = calibrate("--pid", str(job.pid), "--duration", "14", "--json", env=environment)
     checks.that(done.returncode == 0, "calibrate --pid of a job that waits ends with 0: " + done.stderr.strip()[-200:])
-    slots = [int(words) for words in re.findall(r"operations change in (\d+) of", done.stderr)]
-    checks.that(len(slots) == 1 and slots[0] > 200, "its operations tell its pieces apart, from first to last: %s" % slots)
     parts = {part["operation"]: part for part in json.loads(done.stdout or "{}").get("operations", [])}
     checks.that({"many", "few"} <= set(parts), "hits in each have a figure: %s" % sorted(parts))
 

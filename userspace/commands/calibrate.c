@@ -173,14 +173,12 @@ static int print_in_vivo_json(const struct rls_in_vivo *in_vivo)
 {
 	const struct rls_delta_in_vivo *found = &in_vivo->delta;
 
-	return rls_print_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:o}", "version", 1,
+	return rls_print_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o}", "version", 1,
 					"tool", "rlscope-bpf " RLS_VERSION, "factor", found->factor,
 					"error", found->error, "deviation", found->deviation, "spread",
 					found->spread, "hit_ns", found->hit_ns, "inflation",
 					found->inflation, "segments", (json_int_t)found->segments,
-					"labels", (json_int_t)found->labels, "cuda",
-					rls_cuda_costs_describe(in_vivo->cuda, in_vivo->cuda_count),
-					"operations",
+					"labels", (json_int_t)found->labels, "operations",
 					rls_operation_costs_describe(in_vivo->operations,
 								     in_vivo->operation_count)), 2);
 }
@@ -197,39 +195,21 @@ static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 	for (size_t i = 0; i < in_vivo->operation_count; i++) {
 		const struct rls_operation_cost *cost = &in_vivo->operations[i];
 
-		printf("%.3f ± %.3f %s%s", cost->factor, cost->error,
+		printf("%.3f ± %.3f %s%s\n", cost->factor, cost->error,
 		       *cost->operation ? "in " : "outside any operation", cost->operation);
-		if (cost->spill_ns > 0)
-			printf(", which hits elsewhere make %.0f ± %.0f ns longer each time", cost->spill_ns,
-			       cost->spill_error_ns);
-		putchar('\n');
 	}
-	for (size_t i = 0; i < in_vivo->cuda_count; i++)
-		printf("%s takes %.0f ± %.0f ns longer while CUPTI is armed\n", in_vivo->cuda[i].name,
-		       in_vivo->cuda[i].ns, in_vivo->cuda[i].error_ns);
 	return 0;
 }
 
 /* What recordings of this command are to go by. */
 static void conclude(const struct rls_in_vivo *found, struct rls_workload *out)
 {
-	struct rls_calibrated hit = rls_calibration_mean_hit(&found->calibration);
-
 	memcpy(out->command, found->command, strlen(found->command) + 1);
 	out->factor = found->delta.factor;
 	out->error = hypot(found->delta.deviation, found->delta.spread);
-	out->lasting_error = hypot(found->delta.error, found->delta.spread);
 	memcpy(out->operations, found->operations, sizeof(out->operations));
 	out->operation_count = found->operation_count;
-	if (doubt(&found->delta)) {
-		/* For what CUPTI costs: hits go by the machine's figures. */
-		out->factor = 1;
-		out->error = out->lasting_error = hit.error_ns / hit.value_ns;
-		out->operation_count = 0;
-	}
 	out->calibration = found->calibration;
-	memcpy(out->cuda, found->cuda, sizeof(out->cuda));
-	out->cuda_count = found->cuda_count;
 }
 
 static int calibrate_job(const struct arguments *arguments)
@@ -250,9 +230,7 @@ static int calibrate_job(const struct arguments *arguments)
 	doubted = doubt(&found.delta);
 	if (doubted)
 		rls_warning("%s: nothing is kept of it", doubted);
-	if (found.bridged && !found.cuda_count)
-		rls_warning("what CUPTI costs its calls into CUDA could not be told, and will be left in: give it a longer --duration");
-	if (!doubted || found.cuda_count)
+	else
 		r = keep(&workload, found.way);
 	if (r)
 		return r;

@@ -39,8 +39,6 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_in_v
 	if (!r)
 		r = rls_recorder_run(recorder, &hooks, &why);
 	if (!r) {
-		out->cuda_count = rls_recorder_cuda_costs(recorder, out->cuda, RLS_CUDA_COSTS_MAX,
-							  &out->bridged);
 		out->way = rls_kernel_way(rls_recorder_kernel(recorder));
 		found = rls_recorder_in_vivo(recorder, &out->delta, &out->calibration);
 		if (!found)
@@ -51,8 +49,8 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_in_v
 	if (!r && why == RLS_STOP_FAILED)
 		r = rls_error_r(-EIO, "the measurement could not continue");
 	if (!r && found == -ENODATA)
-		rls_error("too few of the job's calls were seen to compare: use a longer --duration, "
-			  "while the job does its usual work");
+		rls_error("too few pieces of its work could be compared: its operations (annotations, ranges) must change "
+			  "several times a second; else give it a longer --duration");
 	if (!r)
 		r = found;
 	rls_recorder_free(recorder);

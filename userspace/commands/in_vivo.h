@@ -13,9 +13,6 @@ struct rls_in_vivo {
 	struct rls_delta_in_vivo delta;
 	struct rls_calibration calibration;     /* that factors are shares of */
 	enum rls_attach_way way;
-	struct rls_cuda_cost cuda[RLS_CUDA_COSTS_MAX]; /* where it has a CUPTI bridge (record/rearm.h) */
-	size_t cuda_count;
-	bool bridged;           /* it has one */
 	struct rls_operation_cost operations[RLS_OPERATION_COSTS_MAX];  /* delta's, by name */
 	size_t operation_count;
 	char *command;          /* its words, as RLS_EVENT_PROCESS has them; the caller's to free */

@@ -8,8 +8,6 @@
 #include "analysis/timeline/trace_metadata.h"
 
 #include "userspace/record/events/annotation_reader.h"
-#include "userspace/record/gpu/cuda_calls.h"
-#include "userspace/record/events/calibration_events.h"
 #include "userspace/record/events/host_events.h"
 #include "userspace/record/targets/process_info.h"
 
@@ -17,41 +15,14 @@
  * inside the call, by how cold they are, which is a tenth of that. */
 #define PLACE_ERROR 0.1
 
-/* One of several figures of a kind, which each have a name. */
-static int add_figure(const struct rls_describer *describer, const char *kind, const char *name, double ns,
-		      double error_ns, double lasting_error_ns, uint64_t time_ns)
+/* What a hit costs. error: as a share of it. */
+static int add_hit_figure(const struct rls_describer *describer, const char *kind, const char *name, double ns,
+			  double error, uint64_t time_ns)
 {
-	char figure[sizeof(RLS_FIGURE_SPILL) + RLS_OPERATION_BYTES]; /* the longest of both */
+	char figure[sizeof(RLS_FIGURE_OPERATION) + RLS_OPERATION_BYTES];
 
 	snprintf(figure, sizeof(figure), "%s%s", kind, name);
-	return rls_figures_add(describer->figures, describer->output, figure, ns, error_ns, lasting_error_ns,
-			       time_ns);
-}
-
-/* What a hit costs. Both errors: as a share of it. */
-static int add_hit_figure(const struct rls_describer *describer, const char *kind, const char *name, double ns,
-			  double error, double lasting_error, uint64_t time_ns)
-{
-	return add_figure(describer, kind, name, ns, hypot(error, PLACE_ERROR) * ns,
-			  hypot(lasting_error, PLACE_ERROR) * ns, time_ns);
-}
-
-/* What CUPTI, armed, adds to this command's calls into CUDA: a figure each, by name. */
-static int apply_cuda(const struct rls_describer *describer, pid_t pid,
-		      const struct rls_workload *workload, uint64_t time_ns)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < workload->cuda_count; i++) {
-		const struct rls_cuda_cost *cost = &workload->cuda[i];
-
-		r = rls_cuda_calls_set_cost(describer->cuda_calls, (uint32_t)pid, cost->name,
-					    (uint64_t)llround(cost->ns));
-		if (!r)
-			r = add_figure(describer, RLS_FIGURE_CUPTI, cost->name, cost->ns, cost->error_ns,
-				       cost->error_ns, time_ns);
-	}
-	return r;
+	return rls_host_figure(describer->output, figure, ns, hypot(error, PLACE_ERROR) * ns, time_ns);
 }
 
 /* Of hits in its operations: a factor each, where they were told apart. */
@@ -67,14 +38,10 @@ static int apply_operations(const struct rls_describer *describer, pid_t pid,
 		double factor = rls_workload_rescale(workload, cost->factor, calibration);
 
 		r = rls_translator_set_operation_factor(describer->translator, (uint32_t)pid,
-							cost->operation, factor, cost->spill_ns);
+							cost->operation, factor);
 		if (!r)
 			r = add_hit_figure(describer, RLS_FIGURE_OPERATION, cost->operation, factor * hit_ns,
-					   cost->error / cost->factor, cost->lasting_error / cost->factor,
-					   time_ns);
-		if (!r && cost->spill_ns > 0)
-			r = add_figure(describer, RLS_FIGURE_SPILL, cost->operation, cost->spill_ns,
-				       cost->spill_error_ns, cost->spill_lasting_error_ns, time_ns);
+					   cost->error / cost->factor, time_ns);
 	}
 	return r;
 }
@@ -95,11 +62,8 @@ static int apply_workload(const struct rls_describer *describer, pid_t pid, cons
 	r = rls_translator_set_cost_factor(describer->translator, (uint32_t)pid, factor);
 	if (!r)
 		r = add_hit_figure(describer, RLS_FIGURE_WORKLOAD, "", factor * hit_ns,
-				   workload->error / workload->factor,
-				   workload->lasting_error / workload->factor, time_ns);
-	if (!r)
-		r = apply_operations(describer, pid, workload, time_ns);
-	return r ? r : apply_cuda(describer, pid, workload, time_ns);
+				   workload->error / workload->factor, time_ns);
+	return r ? r : apply_operations(describer, pid, workload, time_ns);
 }
 
 /* Its words. A short command may have ended before anyone looks: then it has none any more, but was started with some. */

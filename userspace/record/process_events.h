@@ -12,9 +12,6 @@
 #include "userspace/record/events/event_output.h"
 #include "userspace/record/events/translate.h"
 
-struct rls_cuda_calls;
-struct rls_figures;
-
 /* All borrowed. */
 struct rls_describer {
 	struct rls_kernel *kernel;
@@ -23,8 +20,6 @@ struct rls_describer {
 	const struct rls_libraries *libraries;
 	bool follow_children;
 	const struct rls_calibration_file *costs;
-	struct rls_cuda_calls *cuda_calls;
-	struct rls_figures *figures;    /* what processes' own calibrations say */
 	/* A process of ours, which has not executed its program yet at the start, and the words of that. 0: none. */
 	pid_t launched;
 	const char *words;

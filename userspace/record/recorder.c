@@ -21,7 +21,6 @@
 #include "userspace/record/session.h"
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/drain.h"
-#include "userspace/record/calibrate/effective_samples.h"
 #include "userspace/record/budget/overhead_controller.h"
 #include "userspace/record/events/translate.h"
 #include "userspace/record/samples/verify.h"
@@ -159,8 +158,6 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		    rls_alternator_tick(recorder->alternator, time_ns,
 					rls_libraries_site_ids(recorder->libraries)))
 			return RLS_STOP_FAILED;
-		if (recorder->alternator)
-			rls_rearm_tick(&recorder->rearm, time_ns);
 		if (take_signals(recorder, hooks))
 			return RLS_STOP_SIGNAL;
 		if (recorder->options.duration_ns &&
@@ -240,41 +237,11 @@ size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
 		if (strlen(name) >= sizeof(out->operation))
 			continue;
 		out[count] = (struct rls_operation_cost){
-			.factor = part->factor, .error = part->error, .lasting_error = part->lasting_error,
-			.spill_ns = part->spill_ns, .spill_error_ns = part->spill_error_ns,
-			.spill_lasting_error_ns = part->spill_lasting_error_ns,
+			.factor = part->factor, .error = part->error,
 		};
 		strcpy(out[count++].operation, name);
 	}
 	return count;
-}
-
-size_t rls_recorder_cuda_costs(const struct rls_recorder *recorder, struct rls_cuda_cost *out,
-			       size_t max, bool *bridged)
-{
-	struct rls_cupti_cost found[RLS_CUDA_COSTS_MAX];
-	size_t count = rls_cupti_delta_conclude(&recorder->rearm.delta, found,
-						max < RLS_CUDA_COSTS_MAX ? max : RLS_CUDA_COSTS_MAX);
-
-	for (size_t i = 0; i < count; i++) {
-		out[i] = (struct rls_cuda_cost){ .ns = found[i].ns, .error_ns = found[i].error_ns };
-		snprintf(out[i].name, sizeof(out[i].name), "%s",
-			 rls_string_pool_get(recorder->output.strings, found[i].name));
-	}
-	*bridged = recorder->rearm.due_ns != 0;
-	return count;
-}
-
-static double spells(const struct rls_recorder *recorder)
-{
-	struct rls_spells all;
-
-	if (recorder->throttle)
-		return rls_throttle_spells(recorder->throttle, recorder->stop_ns);
-	rls_spells_begin(&all, recorder->start_ns);
-	rls_spells_edge(&all, true, recorder->start_ns);
-	rls_spells_edge(&all, false, recorder->stop_ns);
-	return rls_spells_count(&all);
 }
 
 /* From aside, other than windows' edges: nothing goes by these probes any more and most are never hit, so that to be
@@ -316,7 +283,6 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 		rls_verify_report(recorder->verify, &recorder->output, recorder->stop_ns);
 	if (recorder->samples)
 		rls_samples_finish(recorder->samples, recorder->stop_ns);
-	rls_figures_settle(&recorder->figures, &recorder->output, spells(recorder), recorder->stop_ns);
 	end.time_ns = recorder->stop_ns;
 	end.end.complete = !recorder->failed;
 	rls_trace_output_add(&recorder->output, &end);

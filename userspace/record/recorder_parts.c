@@ -183,15 +183,8 @@ static int open_describer(struct rls_recorder *recorder)
 	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
 						      recorder->translator, recorder->libraries,
 						      recorder->options.follow_children,
-						      &recorder->costs,
-						      rls_gpu_calls(recorder->gpu),
-						      &recorder->figures, 0, NULL };
+						      &recorder->costs, 0, NULL };
 	return 0;
-}
-
-static void close_describer(struct rls_recorder *recorder)
-{
-	rls_figures_clear(&recorder->figures);
 }
 
 static int open_mmap_watch(struct rls_recorder *recorder)
@@ -251,18 +244,6 @@ static void close_gpu(struct rls_recorder *recorder)
 static bool wants_alternator(const struct rls_recorder *recorder)
 {
 	return recorder->options.alternate;
-}
-
-static int open_rearm(struct rls_recorder *recorder)
-{
-	recorder->rearm.libraries = recorder->libraries;
-	rls_cuda_calls_tell(rls_gpu_calls(recorder->gpu), rls_rearm_call, &recorder->rearm);
-	return 0;
-}
-
-static void close_rearm(struct rls_recorder *recorder)
-{
-	rls_rearm_clear(&recorder->rearm);
 }
 
 /* ---- samples ---- */
@@ -432,8 +413,7 @@ static const struct part {
 	{ NULL, open_processes, close_processes },
 	{ NULL, open_libraries, close_libraries },
 	{ NULL, open_gpu, close_gpu },
-	{ wants_alternator, open_rearm, close_rearm },
-	{ NULL, open_describer, close_describer },
+	{ NULL, open_describer, NULL },
 	{ NULL, open_handler, NULL },
 	{ NULL, open_places, close_places },
 	{ wants_verify, open_verify, close_verify },

@@ -16,13 +16,11 @@
 #include "userspace/record/resync.h"
 #include "userspace/record/cost/calibration_cache.h"
 #include "userspace/record/process_events.h"
-#include "userspace/record/events/calibration_events.h"
 #include "userspace/record/probes/libraries.h"
 #include "userspace/record/events/losses.h"
 #include "userspace/record/targets/new_processes.h"
 #include "userspace/record/targets/followed.h"
 #include "userspace/record/progress.h"
-#include "userspace/record/gpu/cupti_toggle.h"
 #include "userspace/record/recorder_options.h"
 #include "userspace/record/events/event_output.h"
 
@@ -33,7 +31,6 @@ struct rls_recorder {
 	struct rls_translator *translator;
 	struct rls_libraries *libraries;
 	struct rls_describer describer;
-	struct rls_figures figures;
 	struct rls_processes processes;
 	struct rls_newcomers newcomers;
 	struct rls_mmap_watch *mmap_watch;
@@ -45,7 +42,6 @@ struct rls_recorder {
 	struct rls_pythons *pythons;    /* also where nothing is sampled: who is in Python at all */
 	struct rls_gpu *gpu;
 	struct rls_alternator *alternator; /* NULL: not asked for */
-	struct rls_rearm rearm;         /* at work where the alternator is */
 	struct rls_throttle *throttle;  /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;
 	struct rls_catch_up catch_up;

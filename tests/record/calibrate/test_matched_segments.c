@@ -11,13 +11,9 @@
 #include <stdlib.h>
 
 #include "userspace/record/calibrate/matched_segments.h"
-#include "userspace/record/cost/cold_hit.h"
 
 #define STRETCH_NS 300000000ULL
 #define SAID_NS 700             /* a hit, by the calibration */
-#define MARK_SAID_NS 50         /* of a mark: few beside the others */
-#define MARK_A 7
-#define MARK_B 9
 #define OTHER 100
 
 struct job {
@@ -27,17 +23,16 @@ struct job {
 	double interrupted;     /* share of segments during which it did not run for 5 ms */
 	double bursts;          /* share of stretches in which everything takes twice as long */
 	bool loses;             /* every 50th record */
-	bool one_kind;          /* one mark, so one label */
+	bool one_kind;          /* one operation after the other, so one label */
 	uint64_t length_ns;
 	unsigned int seed;
 };
 
 struct thread {
 	struct rls_segments *segments;
-	uint64_t now_ns, off_cpu_ns, hit_ns;
-	uint32_t sequence, hits, mark_hits;
+	uint64_t now_ns, off_cpu_ns;
+	uint32_t sequence, hits;
 	bool loses, in_burst;
-	bool no_marks;          /* nothing is seen of it but its operations while sites are off */
 	double waits;           /* share of pieces in which it waits for 1 ms; 0: 0.02 */
 	bool tells_waits;
 };
@@ -47,69 +42,60 @@ static double random_share(void)
 	return (double)rand() / RAND_MAX;
 }
 
-static void record(struct thread *thread, uint32_t site, uint16_t depth, bool is_mark)
+static void record(struct thread *thread, uint16_t depth)
 {
 	const struct rls_wire_category event = {
 		.header = { .tid = 5, .sequence = ++thread->sequence, .time_ns = thread->now_ns },
-		.pile = { .hits = thread->hits + thread->mark_hits,
-			  .cost_ns = thread->hits * SAID_NS + thread->mark_hits * MARK_SAID_NS,
-			  .off_cpu_ns = thread->off_cpu_ns },
-		.site = site, .depth = depth,
+		.pile = { .hits = thread->hits, .cost_ns = thread->hits * SAID_NS, .off_cpu_ns = thread->off_cpu_ns },
+		.site = OTHER, .depth = depth,
 	};
 
-	thread->hits = thread->mark_hits = 0;
+	thread->hits = 0;
 	thread->off_cpu_ns = 0;
-	thread->hit_ns = thread->now_ns;
 	if (!thread->loses || thread->sequence % 50)
-		assert_int_equal(rls_segments_add(thread->segments, &event, is_mark), 0);
+		assert_int_equal(rls_segments_add(thread->segments, &event), 0);
 }
 
-/* Its two hits are amid cold code while other sites are off, the second less so. */
-static double mark_times(double first, int depth, bool probed, double factor)
+static void turn(struct thread *thread, rls_string_id operation)
 {
-	if (probed)
-		return factor;
-	return depth ? first : rls_sparse_following(first);
+	const struct rls_queued_edge edge = { .time_ns = thread->now_ns, .now = operation };
+
+	assert_int_equal(rls_segments_turned(thread->segments, 5, &edge), 0);
 }
 
-static double first_times(const struct thread *thread)
+static void wait_told(struct thread *thread, uint64_t until_ns, uint64_t away_ns)
 {
-	return rls_sparse_hit(thread->now_ns - thread->hit_ns);
+	const struct rls_wire_absence absence = {
+		.header = { .tid = 5, .time_ns = until_ns }, .away_ns = away_ns,
+	};
+
+	assert_int_equal(rls_segments_away(thread->segments, &absence), 0);
 }
 
-static void call_mark(struct thread *thread, uint32_t mark, bool probed, double factor)
-{
-	double first = first_times(thread);
+enum { OPERATION_A = 7, OPERATION_B = 9 };
 
-	for (int depth = 1; depth >= 0; depth--) {
-		thread->now_ns += (uint64_t)(MARK_SAID_NS * mark_times(first, depth, probed, factor));
-		thread->mark_hits++;
-		record(thread, mark, (uint16_t)depth, true);
-	}
-}
-
-/* A mark's call, and then work with so many hits that the other sites would have. */
-static void work(struct thread *thread, const struct job *job, uint32_t mark, bool probed)
+/* Work in an operation, with so many hits that the sites would have. */
+static void work(struct thread *thread, const struct job *job, int operation, bool probed)
 {
-	uint32_t hits = mark == MARK_A ? 40 : 120;
+	uint32_t hits = operation == OPERATION_A ? 40 : 120;
 	double slow = 1 + job->drift * (double)thread->now_ns / (double)job->length_ns;
 	double burst = thread->in_burst ? 2 : 1;
-	double ns = (mark == MARK_A ? 60000 : 200000) * (1 + job->noise * random_share());
+	double ns = (operation == OPERATION_A ? 60000 : 200000) * (1 + job->noise * random_share());
 
-	call_mark(thread, mark, probed, job->factor[mark == MARK_B]);
+	turn(thread, (rls_string_id)operation);
 	if (probed) {
-		thread->hits += hits - 1;
-		ns += hits * SAID_NS * job->factor[mark == MARK_B];
+		thread->hits += hits;
+		ns += hits * SAID_NS * job->factor[operation == OPERATION_B];
 	}
 	if (random_share() < job->interrupted) {
-		thread->off_cpu_ns = 5000000;
+		thread->off_cpu_ns += 5000000;
 		thread->now_ns += 5000000;
+		wait_told(thread, thread->now_ns, 5000000);
 	}
 	thread->now_ns += (uint64_t)(ns * slow * burst);
 	if (probed) {
-		thread->hits++;
-		record(thread, OTHER, 1, false);
-		record(thread, OTHER, 0, false);
+		record(thread, 1);
+		record(thread, 0);
 	}
 }
 
@@ -126,7 +112,7 @@ static int run(const struct job *job, struct rls_delta_in_vivo *out)
 
 		thread.in_burst = random_share() < job->bursts;
 		while (thread.now_ns < since_ns + STRETCH_NS)
-			work(&thread, job, job->one_kind || rand() % 2 ? MARK_A : MARK_B, probed);
+			work(&thread, job, job->one_kind || rand() % 2 ? OPERATION_A : OPERATION_B, probed);
 		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
 		probed = !probed;
 	}
@@ -152,7 +138,7 @@ static void finds_what_hits_cost(void **state)
 			assert_true(fabs(found.factor / truth - 1) < 0.06);
 			assert_true(found.error > 0 && found.error < 0.1 * truth);
 			assert_true(found.deviation > 2 * found.error);
-			assert_true(found.labels == 4 && found.segments > 10000);
+			assert_true(found.labels == 8 && found.segments > 10000);
 			held += fabs(found.factor - truth) <= found.error;
 			count++;
 		}
@@ -198,22 +184,6 @@ enum { OUTSIDE, INFERENCE, UPDATE, SELDOM, ONCE, OPERATIONS };
 
 static const double operation_factors[OPERATIONS] = { 1.2, 1.4, 0.8, 1.1, 3 };
 
-static void turn(struct thread *thread, rls_string_id operation)
-{
-	const struct rls_queued_edge edge = { .time_ns = thread->now_ns, .now = operation };
-
-	assert_int_equal(rls_segments_turned(thread->segments, 5, &edge), 0);
-}
-
-static void wait_told(struct thread *thread, uint64_t until_ns, uint64_t away_ns)
-{
-	const struct rls_wire_absence absence = {
-		.header = { .tid = 5, .time_ns = until_ns }, .away_ns = away_ns,
-	};
-
-	assert_int_equal(rls_segments_away(thread->segments, &absence), 0);
-}
-
 /* So many hits, if all are probed, amid so much work; waits for a moment now and then. */
 static void hit(struct thread *thread, int operation, double work_ns, uint32_t hits, bool probed)
 {
@@ -231,12 +201,12 @@ static void hit(struct thread *thread, int operation, double work_ns, uint32_t h
 	}
 	thread->now_ns += (uint64_t)ns;
 	if (probed) {
-		record(thread, OTHER, 1, false);
-		record(thread, OTHER, 0, false);
+		record(thread, 1);
+		record(thread, 0);
 	}
 }
 
-/* One step of a job with operations, of which only the mark is outside any. */
+/* One step of a job with operations. */
 static void step(struct thread *thread, size_t number, bool probed)
 {
 	static const struct { int operation; double work_ns; uint32_t hits; size_t every, until; } does[] = {
@@ -244,8 +214,6 @@ static void step(struct thread *thread, size_t number, bool probed)
 		{ SELDOM, 15000000, 9000, 400, SIZE_MAX }, { ONCE, 500000, 300, 1, 2 },
 	};
 
-	if (!thread->no_marks)
-		call_mark(thread, MARK_A, probed, operation_factors[OUTSIDE]);
 	hit(thread, OUTSIDE, 40000, 20, probed);
 	for (size_t i = 0; i < sizeof(does) / sizeof(does[0]); i++) {
 		if (number % does[i].every || number >= does[i].until)
@@ -297,58 +265,35 @@ static const struct rls_part_cost *find_part(const struct rls_delta_in_vivo *fou
 	return NULL;
 }
 
-/* A range's hit tells that the operation changes: amid cold code while sites are off. */
-static void turn_by_hit(struct thread *thread, rls_string_id operation, bool probed)
+/* A range's hit tells that the operation changes. */
+static void turn_by_hit(struct thread *thread, rls_string_id operation)
 {
 	struct rls_queued_edge edge = { .now = operation, .hit = true };
-	uint64_t ns = (uint64_t)(SAID_NS * (probed ? 1 : first_times(thread)));
 
-	thread->hit_ns = edge.time_ns = thread->now_ns += ns / 2;
+	edge.time_ns = thread->now_ns += SAID_NS / 2;
 	assert_int_equal(rls_segments_turned(thread->segments, 5, &edge), 0);
-	thread->now_ns += ns / 2;
+	thread->now_ns += SAID_NS / 2;
 	thread->hits++;
-}
-
-/* Whose hits cost what a range's do. */
-static void call_dear_mark(struct thread *thread, bool probed)
-{
-	double first = first_times(thread);
-
-	for (int depth = 1; depth >= 0; depth--) {
-		thread->now_ns += (uint64_t)(SAID_NS * mark_times(first, depth, probed, 1));
-		thread->hits++;
-		record(thread, MARK_A, (uint16_t)depth, true);
-	}
 }
 
 static void two_ranges(struct thread *thread, size_t number, bool probed)
 {
 	(void)number;
-	turn_by_hit(thread, INFERENCE, probed);
+	turn_by_hit(thread, INFERENCE);
 	hit(thread, INFERENCE, 100000, 50, probed);
-	if (!thread->no_marks) {
-		call_dear_mark(thread, probed);
-		hit(thread, INFERENCE, 100000, 50, probed);
-	}
-	turn_by_hit(thread, UPDATE, probed);
+	turn_by_hit(thread, UPDATE);
 	hit(thread, UPDATE, 100000, 50, probed);
 }
 
-/* Their hits are on both sides, and far dearer on the one. */
-static void ranges_are_amid_cold_code(void **state)
+/* Their hits are on both sides. */
+static void hits_of_ranges_are_no_difference(void **state)
 {
-	(void)state;
-	for (int marks = 0; marks < 2; marks++) {
-		struct rls_segments segments = { .hit_ns = SAID_NS };
-		struct thread thread = { .segments = &segments, .now_ns = 1, .no_marks = !marks, .waits = 1e-9 };
-		struct rls_delta_in_vivo found;
+	struct rls_delta_in_vivo found;
 
-		run_pieces(&thread, 14, 15000000000, two_ranges);
-		assert_int_equal(rls_segments_conclude(&segments, &found), 0);
-		assert_true(fabs(find_part(&found, INFERENCE)->factor - 1.4) < 0.03);
-		assert_true(fabs(find_part(&found, UPDATE)->factor - 0.8) < 0.03);
-		rls_segments_clear(&segments);
-	}
+	(void)state;
+	find_in_pieces((struct thread){ .waits = 1e-9 }, 14, 15000000000, two_ranges, &found);
+	assert_true(fabs(find_part(&found, INFERENCE)->factor - 1.4) < 0.03);
+	assert_true(fabs(find_part(&found, UPDATE)->factor - 0.8) < 0.03);
 }
 
 /* Also of one that is seldom, beside many others; what was never compared is not told. */
@@ -358,7 +303,7 @@ static void finds_what_hits_cost_in_operations(void **state)
 	for (unsigned int seed = 1; seed <= 5; seed++) {
 		struct rls_delta_in_vivo found;
 
-		find_in_pieces((struct thread){ 0 }, seed, 25000000000, step, &found);
+		find_in_pieces((struct thread){ .tells_waits = true }, seed, 25000000000, step, &found);
 		for (rls_string_id id = OUTSIDE; id <= SELDOM; id++) {
 			const struct rls_part_cost *part = find_part(&found, id);
 
@@ -373,50 +318,31 @@ static void finds_what_hits_cost_in_operations(void **state)
 	}
 }
 
-static int run_without_marks(double waits, bool tells, struct rls_delta_in_vivo *out)
+static int run_waiting(double waits, bool tells, struct rls_delta_in_vivo *out)
 {
 	struct rls_segments segments = { 0 };
-	struct thread thread = { .segments = &segments, .now_ns = 1, .no_marks = true, .waits = waits,
-				 .tells_waits = tells };
+	struct thread thread = { .segments = &segments, .now_ns = 1, .waits = waits, .tells_waits = tells };
 	int r;
 
 	run_pieces(&thread, 12, 20000000000, step);
-	assert_true(rls_segments_need_marks(&segments) == (waits > 0.05 && !tells));
 	r = rls_segments_conclude(&segments, out);
 	rls_segments_clear(&segments);
 	return r;
 }
 
-/* Where operations change nothing has to be hit to tell pieces apart; a job that waits all the time
- * is compared by them only if it is told when. */
-static void operations_need_no_marks(void **state)
+/* A job that waits all the time is compared only if it is told when. */
+static void bears_waits_that_are_told(void **state)
 {
 	static const struct { double waits; bool tells; } jobs[] = { { 0.001, false }, { 0.1, true }, { 0.9, true } };
 	struct rls_delta_in_vivo found;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
-		assert_int_equal(run_without_marks(jobs[i].waits, jobs[i].tells, &found), 0);
+		assert_int_equal(run_waiting(jobs[i].waits, jobs[i].tells, &found), 0);
 		for (rls_string_id id = OUTSIDE; id <= UPDATE; id++)
 			assert_true(fabs(find_part(&found, id)->factor - operation_factors[id]) < 0.05);
 	}
-	assert_int_equal(run_without_marks(0.1, false, &found), -ENODATA);
-}
-
-/* Where it waits in each operation and is seen once a step while sites are off, steps are compared as wholes, through
- * all of their operations; of these by themselves nothing is told. */
-static void waiting_steps_are_compared_as_wholes(void **state)
-{
-	(void)state;
-	for (unsigned int seed = 1; seed <= 5; seed++) {
-		struct rls_delta_in_vivo found;
-
-		find_in_pieces((struct thread){ .waits = 1 }, seed, 40000000000, step, &found);
-		/* 20, 120 and every other time 200 hits. */
-		assert_true(fabs(found.factor - (20 * 1.2 + 120 * 1.4 + 100 * 0.8) / 240) < 0.05);
-		assert_true(found.error < 0.15);
-		assert_int_equal(found.part_count, 0);
-	}
+	assert_int_equal(run_waiting(0.1, false, &found), -ENODATA);
 }
 
 static void two_pieces_with_hits_and_one_without(struct thread *thread, size_t number, bool probed)
@@ -430,66 +356,25 @@ static void two_pieces_with_hits_and_one_without(struct thread *thread, size_t n
 	hit(thread, OUTSIDE, probed ? 96000 : 80000, 0, probed);
 }
 
-/* Pieces without hits take a fifth longer amid others': told by the piece, and no part of any factor. */
-static void pieces_without_hits_are_told_apart(void **state)
+/* Pieces without hits take a fifth longer amid others', which pay for them: they have no factor of their own. */
+static void pieces_without_hits_have_no_factor(void **state)
 {
 	const double spill_ns = 1.1 * 16000; /* as work is by a tenth more, in the mean */
-	const struct rls_part_cost *spared;
 	struct rls_delta_in_vivo found;
 
 	(void)state;
 	find_in_pieces((struct thread){ .waits = 1e-9 }, 13, 15000000000,
 		       two_pieces_with_hits_and_one_without, &found);
-	assert_true(fabs(found.factor - (1.4 + 0.8) / 2) < 0.03);
-	assert_true(fabs(find_part(&found, INFERENCE)->factor - 1.4) < 0.03);
-	assert_true(fabs(find_part(&found, UPDATE)->factor - 0.8) < 0.03);
-	assert_true(find_part(&found, UPDATE)->spill_ns == 0);
-	spared = find_part(&found, SELDOM);
-	assert_non_null(spared);
-	assert_true(fabs(spared->spill_ns - spill_ns) < 300);
-	assert_true(spared->spill_error_ns > 300 && spared->spill_error_ns < 2000);
-	assert_true(fabs(spared->factor - found.factor) < 1e-9);
+	assert_true(fabs(found.factor - (1.4 + 0.8) / 2 - spill_ns / (240 * SAID_NS)) < 0.04);
+	assert_true(find_part(&found, INFERENCE)->factor > find_part(&found, UPDATE)->factor + 0.4);
+	assert_null(find_part(&found, SELDOM));
+	assert_true(found.spread < 0.8);
 }
 
-static void covers_slots_of_short_pieces(void **state)
-{
-	struct rls_segments segments = { 0 }, waiting = { 0 };
-	struct thread thread = { .segments = &segments, .now_ns = 1 };
-	uint64_t words[1] = { 0 };
-
-	(void)state;
-	record(&thread, OTHER, 0, false);
-	for (int i = 0; i < 20; i++) { /* from 10 to 100 ms, and from 200 ms on */
-		thread.now_ns += i == 10 ? 100000000 : 10000000;
-		turn(&thread, (rls_string_id)(1 + i % 2));
-		record(&thread, OTHER, 0, false);
-	}
-	rls_segments_cover(&segments, 1, 10000000, 20, words);
-	assert_int_equal(words[0], 0x3fe);
-	words[0] = 0;
-	rls_segments_cover(&segments, 120000000, 10000000, 64, words);
-	assert_int_equal(words[0], 0x3ffULL << 8);
-
-	thread = (struct thread){ .segments = &waiting, .now_ns = 1 };
-	for (int i = 0; i < 20; i++) {
-		thread.now_ns += 10000000;
-		thread.off_cpu_ns = 1000000;
-		record(&thread, OTHER, 0, false);
-		thread.now_ns++;
-		turn(&thread, (rls_string_id)(1 + i % 2));
-		record(&thread, OTHER, 0, false);
-	}
-	words[0] = 0;
-	rls_segments_cover(&waiting, 1, 10000000, 64, words); /* from the first turn, after 10 ms, to the last, after 200 */
-	assert_int_equal(words[0], 0x1ffffe);
-	rls_segments_clear(&segments);
-	rls_segments_clear(&waiting);
-}
-
-/* Without operations there is one part, and its factor is the whole's. */
+/* Where there is one operation its factor is the whole's. */
 static void tells_of_no_parts_where_there_is_one(void **state)
 {
-	struct job job = { { 1, 1.5 }, .noise = 0.1, .length_ns = 10000000000, .seed = 8 };
+	struct job job = { { 1, 1.5 }, .noise = 0.1, .one_kind = true, .length_ns = 10000000000, .seed = 8 };
 	struct rls_delta_in_vivo found;
 
 	(void)state;
@@ -513,7 +398,7 @@ static void bears_any_number_of_operations(void **state)
 	struct rls_delta_in_vivo found;
 
 	(void)state;
-	find_in_pieces((struct thread){ 0 }, 11, 8000000000, many_operations, &found);
+	find_in_pieces((struct thread){ .tells_waits = true }, 11, 8000000000, many_operations, &found);
 	assert_true(found.part_count >= RLS_PARTS_MAX - 3 && found.part_count < RLS_PARTS_MAX);
 	assert_true(fabs(find_part(&found, 7)->factor / 1.2 - 1) < 0.1);
 	assert_true(fabs(found.factor / 1.2 - 1) < 0.1);
@@ -530,36 +415,6 @@ static void one_label_tells_of_no_spread(void **state)
 	assert_int_equal(found.labels, 1);
 	assert_true(fabs(found.factor / 1.4 - 1) < 0.03);
 	assert_true(fabs(found.spread / found.factor - 0.1) < 1e-9);
-}
-
-/* A mark that comes all the time finds nothing cold: its hits are like others'. */
-static void busy_mark(struct thread *thread, size_t number, bool probed)
-{
-	(void)number;
-	thread->now_ns += 10000;
-	for (int depth = 1; depth >= 0; depth--) {
-		thread->now_ns += SAID_NS * 6 / 5;
-		thread->hits++;
-		record(thread, MARK_A, (uint16_t)depth, true);
-	}
-	if (probed) {
-		thread->now_ns += 10 * SAID_NS * 6 / 5;
-		thread->hits += 8;
-		for (int depth = 1; depth >= 0; depth--) {
-			thread->hits++;
-			record(thread, OTHER, (uint16_t)depth, false);
-		}
-	}
-}
-
-static void busy_marks_are_not_cold(void **state)
-{
-	struct rls_delta_in_vivo found;
-
-	(void)state;
-	find_in_pieces((struct thread){ 0 }, 14, 12000000000, busy_mark, &found);
-	assert_true(fabs(found.factor - 1.2) < 0.05);
-	assert_true(fabs(found.inflation - 1 - 12 * 1.2 * SAID_NS / 10000) < 0.08);
 }
 
 static void leaves_out_what_has_lost_records(void **state)
@@ -591,15 +446,12 @@ int main(void)
 		cmocka_unit_test(bursts_do_not_spoil_it),
 		cmocka_unit_test(says_where_parts_differ),
 		cmocka_unit_test(finds_what_hits_cost_in_operations),
-		cmocka_unit_test(operations_need_no_marks),
-		cmocka_unit_test(waiting_steps_are_compared_as_wholes),
-		cmocka_unit_test(pieces_without_hits_are_told_apart),
-		cmocka_unit_test(ranges_are_amid_cold_code),
-		cmocka_unit_test(covers_slots_of_short_pieces),
+		cmocka_unit_test(bears_waits_that_are_told),
+		cmocka_unit_test(pieces_without_hits_have_no_factor),
+		cmocka_unit_test(hits_of_ranges_are_no_difference),
 		cmocka_unit_test(tells_of_no_parts_where_there_is_one),
 		cmocka_unit_test(bears_any_number_of_operations),
 		cmocka_unit_test(one_label_tells_of_no_spread),
-		cmocka_unit_test(busy_marks_are_not_cold),
 		cmocka_unit_test(leaves_out_what_has_lost_records),
 		cmocka_unit_test(wants_enough_to_compare),
 	};

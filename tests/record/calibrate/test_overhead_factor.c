@@ -52,13 +52,12 @@ static void draw(const struct truth parts[PARTS], struct rls_delta_in_vivo *out)
 	assert_int_equal(out->part_count, PARTS);
 }
 
-/* The root mean square of what each part's factor is off by; how often that is more than is stated, of a
- * recording of a second and of a long one. */
-static void look(const struct truth parts[PARTS], double off[PARTS], size_t missed[PARTS], size_t lasting[PARTS])
+/* The root mean square of what each part's factor is off by; how often that is more than is stated. */
+static void look(const struct truth parts[PARTS], double off[PARTS], size_t missed[PARTS])
 {
 	srand(1);
 	for (size_t i = 0; i < PARTS; i++)
-		off[i] = 0, missed[i] = lasting[i] = 0;
+		off[i] = 0, missed[i] = 0;
 	for (size_t world = 0; world < WORLDS; world++) {
 		struct rls_delta_in_vivo found;
 
@@ -68,25 +67,22 @@ static void look(const struct truth parts[PARTS], double off[PARTS], size_t miss
 
 			off[i] += by * by / WORLDS;
 			missed[i] += fabs(by) > found.parts[i].error;
-			lasting[i] += fabs(by) > found.parts[i].lasting_error;
-			assert_true(found.parts[i].lasting_error < found.parts[i].error);
 		}
 	}
 	for (size_t i = 0; i < PARTS; i++)
 		off[i] = sqrt(off[i]);
 }
 
-/* No part is off by more, and hardly any by more than it states: of a long recording one of twenty may be. */
+/* No part is off by more, and hardly any by more than it states. */
 static void assert_found(const struct truth parts[PARTS], const double most[PARTS])
 {
 	double off[PARTS];
-	size_t missed[PARTS], lasting[PARTS];
+	size_t missed[PARTS];
 
-	look(parts, off, missed, lasting);
+	look(parts, off, missed);
 	for (size_t i = 0; i < PARTS; i++) {
 		assert_true(off[i] < most[i]);
 		assert_true(missed[i] <= WORLDS / 20);
-		assert_true(lasting[i] <= WORLDS / 12);
 	}
 }
 
@@ -99,17 +95,6 @@ static void small_parts_have_their_own(void **state)
 
 	(void)state;
 	assert_found(parts, (double[PARTS]){ 0.11, 0.25, 0.1 });
-}
-
-/* As in PPO: simulations are hit little, and take longer by a tenth of what others' hits cost. */
-static void those_hit_little_bear_what_others_cost(void **state)
-{
-	const struct truth parts[PARTS] = {
-		{ 225, 180, 1.1, 0.2 }, { 180, 30, 1.45, 0.6 }, { 270, 180, 1.1, 0.2 },
-	};
-
-	(void)state;
-	assert_found(parts, (double[PARTS]){ 0.08, 0.22, 0.08 });
 }
 
 /* What is little known and might as well be alike is taken to be alike: by itself each of the small ones
@@ -128,7 +113,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(small_parts_have_their_own),
-		cmocka_unit_test(those_hit_little_bear_what_others_cost),
 		cmocka_unit_test(noise_makes_no_parts_differ),
 	};
 

@@ -130,8 +130,8 @@ static void send_hits(struct rls_translator *translator, uint64_t time_ns, uint8
 static void hits_cost_what_they_do_in_their_operation(void **state)
 {
 	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 2), 0);
-	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "act", 3, 0), 0);
-	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "", 5, 0), 0);
+	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "act", 3), 0);
+	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "", 5), 0);
 	send_name(*state, 7, 0x100, "act");
 	send_name(*state, 7, 0x200, "learn");
 	send_edge(*state, 7, 8, 1000000, RLS_EDGE_PUSH, 1, 0x100);
@@ -151,41 +151,12 @@ static void hits_cost_what_they_do_in_their_operation(void **state)
 			       "3100000 7/8 hits 2 cost=5000\n");
 }
 
-/* "sim", which has no hits, from time_ns to 1 us later. */
-static void send_piece(struct rls_translator *translator, uint64_t time_ns)
-{
-	event_log_empty(&event_log);
-	send_edge(translator, 7, 8, time_ns, RLS_EDGE_PUSH, 1, 0x100);
-	send_edge(translator, 7, 8, time_ns + 1000, RLS_EDGE_POP, 0, 0);
-}
-
-/* What others' hits cost a piece of an operation is charged where it ends; not where there were no hits that
- * could have. */
-static void others_hits_cost_pieces_without_any(void **state)
-{
-	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 2), 0);
-	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "sim", 2, 300), 0);
-	send_name(*state, 7, 0x100, "sim");
-	send_piece(*state, 3000000);
-	assert_log(&event_log, "3000000 7/8 operation sim\n"
-			       "3001000 7/8 operation -\n");
-	send_hits(*state, 4000000, RLS_CATEGORY_BACKEND);
-	send_piece(*state, 5000000);
-	assert_log(&event_log, "5000000 7/8 operation sim\n"
-			       "5001000 7/8 operation -\n"
-			       "5001000 7/8 hits 0 cost=300\n");
-	for (uint64_t i = 1; i <= 3; i++)
-		send_piece(*state, 5000000 + i * 10000);
-	assert_log(&event_log, "5030000 7/8 operation sim\n"
-			       "5031000 7/8 operation -\n");
-}
-
 /* Children have their parent's; a new figure for the whole is one without parts. */
 static void factors_are_inherited_and_replaced(void **state)
 {
 	send_thread(*state, 7, 7, 1, 7, "python3");
 	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 2), 0);
-	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "", 4, 0), 0);
+	assert_int_equal(rls_translator_set_operation_factor(*state, 7, "", 4), 0);
 	send_fork(*state, 7, 7, 5, 9, 9, RLS_CATEGORY_PYTHON);
 	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 3), 0);
 	event_log_empty(&event_log);
@@ -671,7 +642,6 @@ int main(void)
 		TEST(who_lives_is_known),
 		TEST(a_loss_makes_the_stretch_unknown),
 		TEST(hits_cost_what_they_do_in_their_operation),
-		TEST(others_hits_cost_pieces_without_any),
 		TEST(factors_are_inherited_and_replaced),
 		TEST(samples_are_charged_with_hits),
 		TEST(final_states_are_handed_on),

@@ -15,26 +15,13 @@
 #define RLS_CALIBRATION_PATH "/run/rlscope-bpf/calibration.json"
 #define RLS_WORKLOADS_MAX 64
 #define RLS_COMMAND_BYTES 4096
-#define RLS_CUDA_COSTS_MAX 24
-#define RLS_CUDA_NAME_BYTES 64
 #define RLS_OPERATION_COSTS_MAX 32
 #define RLS_OPERATION_BYTES 128
-
-/* What a call into CUDA takes longer while CUPTI is armed (record/cupti_delta.h). */
-struct rls_cuda_cost {
-	char name[RLS_CUDA_NAME_BYTES];
-	double ns, error_ns;
-};
-
-/* As the file has them, and `calibrate --json`. The caller's to release. */
-struct json_t *rls_cuda_costs_describe(const struct rls_cuda_cost *costs, size_t count);
 
 /* What hits in one operation cost; "": outside any. */
 struct rls_operation_cost {
 	char operation[RLS_OPERATION_BYTES];
-	double factor, error, lasting_error;    /* as the workload's */
-	/* and what others' hits cost each piece of it (record/differences.h) */
-	double spill_ns, spill_error_ns, spill_lasting_error_ns;
+	double factor, error;   /* as the workload's */
 };
 
 /* As the file has them, and `calibrate --json`. The caller's to release. */
@@ -45,12 +32,9 @@ struct rls_workload {
 	char command[RLS_COMMAND_BYTES];        /* its words as a JSON array */
 	double factor;          /* what its hits cost, as a share of what its calibration says */
 	double error;           /* how far that may be off in a recording of a moment, half width, 95 % */
-	double lasting_error;   /* and in one so long that the machine's ups and downs even out */
 	/* What factors are shares of. By another one they are worth what that says of the job's own mixture of hits (of paths,
 	 * hot and cold), which varies by a quarter between calibrations of the same mean hit. */
 	struct rls_calibration calibration;
-	struct rls_cuda_cost cuda[RLS_CUDA_COSTS_MAX];
-	size_t cuda_count;
 	/* Where operations were told apart; of others' hits the whole's factor holds. */
 	struct rls_operation_cost operations[RLS_OPERATION_COSTS_MAX];
 	size_t operation_count;

@@ -15,7 +15,6 @@
 #include "userspace/record/samples/infer_category.h"
 #include "userspace/record/budget/range_duty.h"
 #include "userspace/record/budget/site_value.h"
-#include "userspace/record/calibrate/effective_samples.h"
 
 /* What the target is held up for, per site put on or taken off: its page is copied, its memory map
  * locked, and what it runs next is no longer in its caches. Most of the time it takes us is waiting.
@@ -98,7 +97,6 @@ struct rls_throttle {
 	bool dense;                     /* hits in the last tick, at ticked_ns */
 	uint64_t ticked_ns;
 	size_t windows;
-	struct rls_spells traced;
 	struct books *books;            /* NULL: the kernel side sends records */
 };
 
@@ -175,8 +173,6 @@ void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 {
 	throttle->start_ns = throttle->opened_ns = throttle->sorted_ns = time_ns;
 	throttle->ticked_ns = throttle->range_duty.since_ns = time_ns;
-	rls_spells_begin(&throttle->traced, time_ns);
-	rls_spells_edge(&throttle->traced, true, time_ns);
 	rls_budget_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
 	rls_throttle_probed(throttle, sites);
 	pace_looks(throttle, true);
@@ -291,7 +287,6 @@ static int tell(struct rls_throttle *throttle, bool open, uint64_t edge_ns)
 	const struct rls_event event = { .kind = RLS_EVENT_WINDOW, .time_ns = edge_ns,
 					 .window.open = open };
 
-	rls_spells_edge(&throttle->traced, open, edge_ns);
 	return rls_trace_output_add(throttle->output, &event);
 }
 
@@ -615,14 +610,6 @@ void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns)
 	}
 	throttle->passed_ns = time_ns;
 	throttle->worst_ns = 0;
-}
-
-double rls_throttle_spells(const struct rls_throttle *throttle, uint64_t time_ns)
-{
-	struct rls_spells traced = throttle->traced;
-
-	rls_spells_edge(&traced, false, time_ns);
-	return rls_spells_count(&traced);
 }
 
 int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns)

@@ -63,10 +63,7 @@ bool rls_throttle_is_brief(const struct rls_throttle *throttle, uint64_t time_ns
 /* Instead of a tick while there is nobody to trace. */
 void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns);
 
-/* Recording has ended. Through how many ups and downs of the machine it went, as far as it was traced (spells.h). */
-double rls_throttle_spells(const struct rls_throttle *throttle, uint64_t time_ns);
-
-/* The same: puts what was done into the trace. */
+/* Recording has ended: puts what was done into the trace. */
 int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns);
 
 #endif

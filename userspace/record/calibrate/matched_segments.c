@@ -10,7 +10,6 @@
 #include "userspace/record/calibrate/absence_queue.h"
 #include "userspace/record/cost/hit_cost_model.h"
 #include "userspace/record/calibrate/overhead_factor.h"
-#include "userspace/record/cost/cold_hit.h"
 
 /* Stretches that are compared with each other; at least two of each kind. */
 #define STRETCHES_A_BLOCK 4
@@ -20,29 +19,17 @@
 /* What is interrupted takes longer, never shorter. */
 #define TRIMMED_TOP 0.05
 
-/* Where no site is hit between two turns, waiting that is not told by itself is known for all the time together that
- * none was. Up to so much of it is left in: others' interruptions, which are trimmed. */
+/* Waiting that is not told by itself may have been on either side of a change. Up to so much of the time is left in:
+ * others' interruptions, which are trimmed. */
 #define WAITED_SHARE 0.03
-/* As long must it be for that to matter; and so often must it be too much, of as many times. */
-#define BLIND_NS 50000000
-#define BLIND_MIN 4
-#define BLIND_WAITED_SHARE 0.5
-/* Longer pieces do not lie within most stretches. */
-#define TURNS_NS_MAX 40000000
 
-/* Pieces tell parts of the work apart; where wholes compare so many times as much of what hits cost, they tell. */
-#define WHOLES_TELL 4
 /* The part that is several operations, or one too many. */
 #define MIXED_PART (RLS_PARTS_MAX - 1)
-
-/* Where a segment begins or ends: at a mark, by its site, or where the operation changes, by the
- * part on the other side of it. */
-#define TURN(part) (RLS_MARK_SITES + (uint32_t)(part))
 
 struct rls_segment {
 	uint64_t start_ns;
 	uint32_t wall_ns, off_cpu_ns;
-	uint32_t cost_ns, sparse_ns, hits;
+	uint32_t cost_ns, hits;
 	uint64_t label;
 };
 
@@ -54,24 +41,18 @@ struct rls_stretch {
 /* What has happened on a thread since a segment's beginning. */
 struct span {
 	uint64_t begin_ns;      /* 0: none, or something since was lost */
-	uint32_t from;
-	size_t part;
+	size_t part, from;      /* its operation, and the one before it */
 	uint64_t off_cpu_ns, cost_ns, hits;
-	double sparse_ns;       /* the cost, if there were no others than these */
 };
 
 struct thread {
 	struct thread *next;
 	uint64_t record_ns;     /* its last one */
-	uint64_t hit_ns;        /* the last hit of a range, or record */
-	uint64_t cold_ns;       /* the last of these that was sparse, and how many times a hit's cost it took */
-	double cold_times;
 	uint32_t range_hits;    /* since its last record: the next will tell of them again */
 	uint32_t earlier_hits;  /* those of them that came before the last turn */
 	uint32_t sequence;
-	uint16_t depth;
 	size_t part;
-	struct span piece, whole;       /* since its last mark or turn; since its last mark */
+	struct span piece;      /* since its last change of operation */
 	struct rls_density density;
 	struct rls_edge_queue edges;
 	struct rls_absence_queue absences;
@@ -89,8 +70,7 @@ void rls_segments_clear(struct rls_segments *segments)
 		free(thread);
 	}
 	rls_index_map_free(&segments->threads);
-	free(segments->pieces.items);
-	free(segments->wholes.items);
+	free(segments->items);
 	free(segments->stretches);
 	*segments = (struct rls_segments){ 0 };
 }
@@ -128,58 +108,37 @@ static size_t part_of(struct rls_segments *segments, rls_string_id operation)
 	return segments->part_count++;
 }
 
-static uint64_t label_of(size_t part, uint32_t from, uint32_t to)
+static uint64_t label_of(size_t part, size_t from, size_t to)
 {
-	return (uint64_t)part << 48 | (uint64_t)from << 24 | to;
+	return (uint64_t)part << 16 | from << 8 | to;
 }
 
 static size_t label_part(uint64_t label)
 {
-	return label >> 48;
+	return label >> 16;
 }
 
 /* What the thread has done in the span, up to end_ns. */
-static int put(struct rls_segment_list *list, const struct span *span, uint64_t end_ns, uint32_t to)
+static int put(struct rls_segments *segments, const struct span *span, uint64_t end_ns, size_t to)
 {
 	uint64_t wall_ns = end_ns - span->begin_ns;
 
 	if (!span->begin_ns || end_ns <= span->begin_ns)
 		return 0;
 	if (wall_ns > UINT32_MAX || span->off_cpu_ns > wall_ns || span->cost_ns > UINT32_MAX ||
-	    span->hits > UINT32_MAX || list->count >= RLS_SEGMENTS_MAX)
+	    span->hits > UINT32_MAX || segments->count >= RLS_SEGMENTS_MAX)
 		return 0;
-	if (rls_grow(&list->items, &list->room, list->count))
+	if (rls_grow(&segments->items, &segments->room, segments->count))
 		return -ENOMEM;
-	list->items[list->count++] = (struct rls_segment){
+	segments->items[segments->count++] = (struct rls_segment){
 		.start_ns = span->begin_ns,
 		.wall_ns = (uint32_t)wall_ns,
 		.off_cpu_ns = (uint32_t)span->off_cpu_ns,
 		.cost_ns = (uint32_t)span->cost_ns,
-		.sparse_ns = (uint32_t)fmin(span->sparse_ns, UINT32_MAX),
 		.hits = (uint32_t)span->hits,
 		.label = label_of(span->part, span->from, to),
 	};
 	return 0;
-}
-
-static struct span span_from(uint64_t begin_ns, uint32_t from, size_t part)
-{
-	return (struct span){ .begin_ns = begin_ns, .from = from, .part = part };
-}
-
-/* How many times a hit's cost one at that time takes where no other site is probed: where one comes after the other
- * they are like any. */
-static double sparse_times(struct thread *thread, uint64_t time_ns)
-{
-	uint64_t before_ns = thread->hit_ns;
-
-	thread->hit_ns = time_ns;
-	if (time_ns > before_ns + RLS_SPARSE_NS) {
-		thread->cold_ns = time_ns;
-		thread->cold_times = rls_sparse_hit(time_ns - before_ns);
-		return thread->cold_times;
-	}
-	return time_ns > thread->cold_ns + RLS_SPARSE_NS ? 1 : rls_sparse_following(thread->cold_times);
 }
 
 /* Takes the edges that come before a record; *any: there are some. What it says of waiting beyond what is told may
@@ -193,19 +152,14 @@ static int turn(struct rls_segments *segments, struct thread *thread, uint64_t u
 	*any = false;
 	while (!r && rls_edge_queue_take(&thread->edges, until_ns, &edge)) {
 		size_t part = part_of(segments, edge.now);
-		double ns = edge.hit ? sparse_times(thread, edge.time_ns) * segments->hit_ns : 0;
 
 		*any = true;
 		thread->earlier_hits = thread->range_hits;
 		thread->range_hits += edge.hit;
-		thread->whole.sparse_ns += ns;
-		thread->whole.part = MIXED_PART;
-		thread->piece.sparse_ns += ns / 2; /* on either side of it */
 		thread->piece.off_cpu_ns += rls_absence_queue_take(&thread->absences, edge.time_ns);
 		if (certain && !edge.gap)
-			r = put(&segments->pieces, &thread->piece, edge.time_ns, TURN(part));
-		thread->piece = span_from(edge.time_ns, TURN(thread->part), part);
-		thread->piece.sparse_ns = ns / 2;
+			r = put(segments, &thread->piece, edge.time_ns, part);
+		thread->piece = (struct span){ .begin_ns = edge.time_ns, .part = part, .from = thread->part };
 		thread->part = part;
 	}
 	if (*any && !certain)
@@ -222,19 +176,6 @@ static bool waits_are_told(const struct thread *thread, const struct rls_wire_ca
 	return fabs((double)record->pile.off_cpu_ns - told_ns) <= WAITED_SHARE * ns;
 }
 
-/* What the record's own hits cost where no other site is probed: what ranges' did is known. */
-static double charge_sparse(struct thread *thread, const struct rls_wire_category *record)
-{
-	double times = sparse_times(thread, record->header.time_ns);
-	double following = fmin(times, rls_sparse_following(thread->cold_times));
-	uint32_t hits = record->pile.hits;
-
-	hits -= thread->range_hits < hits ? thread->range_hits : hits;
-	if (!hits)
-		return 0;
-	return (times + following * (hits - 1)) * record->pile.cost_ns / record->pile.hits;
-}
-
 /* Hits since the last record, and what they cost; where ranges begin and end amid nothing else, most of those
  * that one tells of came before the last turn. */
 static void take_pile(struct thread *thread, const struct rls_wire_pile *pile, bool turned)
@@ -242,9 +183,6 @@ static void take_pile(struct thread *thread, const struct rls_wire_pile *pile, b
 	uint32_t earlier = thread->earlier_hits < pile->hits ? thread->earlier_hits : pile->hits;
 	uint64_t away_ns = rls_absence_queue_take(&thread->absences, thread->record_ns);
 
-	thread->whole.hits += pile->hits;
-	thread->whole.cost_ns += pile->cost_ns;
-	thread->whole.off_cpu_ns += pile->off_cpu_ns;
 	thread->piece.hits += pile->hits - earlier;
 	thread->piece.cost_ns += pile->cost_ns;
 	if (earlier)
@@ -253,58 +191,27 @@ static void take_pile(struct thread *thread, const struct rls_wire_pile *pile, b
 	thread->range_hits = thread->earlier_hits = 0;
 }
 
-/* At a mark both end, and begin anew. */
-static int mark(struct rls_segments *segments, struct thread *thread, uint64_t time_ns, uint32_t site)
-{
-	int r = put(&segments->pieces, &thread->piece, time_ns, site);
-
-	if (!r)
-		r = put(&segments->wholes, &thread->whole, time_ns, site);
-	thread->piece = thread->whole = span_from(time_ns, site, thread->part);
-	return r;
-}
-
-/* Nothing was seen of it for so long but that its operation changed. */
-static bool was_blind(const struct thread *thread, uint64_t time_ns)
-{
-	return thread->edges.count && thread->record_ns && time_ns > thread->record_ns + BLIND_NS;
-}
-
-int rls_segments_add(struct rls_segments *segments, const struct rls_wire_category *record,
-		     bool is_mark)
+int rls_segments_add(struct rls_segments *segments, const struct rls_wire_category *record)
 {
 	struct thread *thread = find_thread(segments, record->header.tid);
 	uint64_t time_ns = record->header.time_ns;
 	struct rls_wire_pile pile = record->pile;
-	bool entry, lost, told, turned;
-	double sparse_ns;
+	bool lost, turned;
 	int r;
 
 	if (!thread)
 		return -ENOMEM;
 	lost = record->header.sequence != thread->sequence + 1;
 	if (lost)
-		thread->piece.begin_ns = thread->whole.begin_ns = 0;
-	told = waits_are_told(thread, record);
-	if (was_blind(thread, time_ns)) {
-		segments->blind++;
-		segments->blind_waited += !told;
-	}
-	r = turn(segments, thread, time_ns, !lost && told, &turned);
-	entry = record->depth > thread->depth;
+		thread->piece.begin_ns = 0;
+	r = turn(segments, thread, time_ns, !lost && waits_are_told(thread, record), &turned);
 	pile.cost_ns = (uint32_t)fmin(round(rls_density_cost(&thread->density, segments->excess_ns, time_ns, &pile)),
 				      UINT32_MAX);
 	segments->parts[thread->part].cost_ns += pile.cost_ns;
-	sparse_ns = charge_sparse(thread, record);
-	thread->piece.sparse_ns += sparse_ns;
-	thread->whole.sparse_ns += sparse_ns;
 	thread->sequence = record->header.sequence;
-	thread->depth = record->depth;
 	thread->record_ns = time_ns;
 	take_pile(thread, &pile, turned);
-	if (r || !is_mark || !entry || record->site >= RLS_MARK_SITES)
-		return r;
-	return mark(segments, thread, time_ns, record->site);
+	return r;
 }
 
 int rls_segments_turned(struct rls_segments *segments, uint32_t tid,
@@ -333,29 +240,6 @@ int rls_segments_stretch(struct rls_segments *segments, uint64_t from_ns, uint64
 	return 0;
 }
 
-void rls_segments_cover(const struct rls_segments *segments, uint64_t from_ns, uint64_t slot_ns,
-			size_t slots, uint64_t *words)
-{
-	const struct rls_segment_list *pieces = &segments->pieces;
-
-	for (size_t i = 0; i < pieces->count; i++) {
-		const struct rls_segment *segment = &pieces->items[i];
-		uint64_t end_ns = segment->start_ns + segment->wall_ns;
-
-		if (segment->wall_ns > TURNS_NS_MAX || segment->start_ns < from_ns)
-			continue;
-		for (uint64_t k = (segment->start_ns - from_ns) / slot_ns;
-		     k < slots && from_ns + k * slot_ns < end_ns; k++)
-			words[k / 64] |= 1ULL << k % 64;
-	}
-}
-
-bool rls_segments_need_marks(const struct rls_segments *segments)
-{
-	return segments->blind >= BLIND_MIN &&
-	       (double)segments->blind_waited >= BLIND_WAITED_SHARE * (double)segments->blind;
-}
-
 /* ---- comparing ---- */
 
 /* A segment that lies within one stretch. */
@@ -363,11 +247,11 @@ struct sample {
 	uint64_t label;
 	uint32_t stretch, block;
 	bool probed;
-	double ran_ns, cost_ns, sparse_ns, hits;
+	double ran_ns, cost_ns, hits;
 };
 
 struct mean {
-	double ran_ns, cost_ns, sparse_ns, hits;
+	double ran_ns, cost_ns, hits;
 };
 
 static size_t count_blocks(const struct rls_segments *segments)
@@ -393,13 +277,12 @@ static size_t find_stretch(const struct rls_segments *segments, uint64_t time_ns
 	return low ? low - 1 : segments->stretch_count;
 }
 
-static size_t take_samples(const struct rls_segments *segments, const struct rls_segment_list *list,
-			   struct sample *out)
+static size_t take_samples(const struct rls_segments *segments, struct sample *out)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < list->count; i++) {
-		const struct rls_segment *segment = &list->items[i];
+	for (size_t i = 0; i < segments->count; i++) {
+		const struct rls_segment *segment = &segments->items[i];
 		size_t k = find_stretch(segments, segment->start_ns);
 		const struct rls_stretch *stretch = &segments->stretches[k];
 
@@ -412,7 +295,6 @@ static size_t take_samples(const struct rls_segments *segments, const struct rls
 			.probed = stretch->probed,
 			.ran_ns = (double)segment->wall_ns - segment->off_cpu_ns,
 			.cost_ns = segment->cost_ns,
-			.sparse_ns = segment->sparse_ns,
 			.hits = segment->hits,
 		};
 	}
@@ -485,7 +367,6 @@ static struct mean trimmed_mean(const struct sample *samples, size_t count)
 	for (size_t i = 0; i < kept; i++) {
 		mean.ran_ns += samples[i].ran_ns / (double)kept;
 		mean.cost_ns += samples[i].cost_ns / (double)kept;
-		mean.sparse_ns += samples[i].sparse_ns / (double)kept;
 		mean.hits += samples[i].hits / (double)kept;
 	}
 	return mean;
@@ -496,24 +377,22 @@ static bool same_group(const struct sample *a, const struct sample *b)
 	return a->block == b->block && a->label == b->label;
 }
 
-/* Of samples in order, all of one group, the first of them without probes. Marks' hits are there on both
- * sides but do not cost the same: without other sites they are amid cold code. */
+/* Of samples in order, all of one group, the first of them without probes: but for ranges' hits, which are on both
+ * sides. */
 static struct rls_difference compare_group(const struct sample *samples, size_t plain, size_t count)
 {
 	struct mean without = trimmed_mean(samples, plain);
 	struct mean with = trimmed_mean(samples + plain, count - plain);
-	double marks_ns = fmin(without.sparse_ns, without.ran_ns);
 
 	return (struct rls_difference){
 		.block = samples->block,
 		.label = samples->label,
 		.part = (uint32_t)label_part(samples->label),
 		.count = (double)count,
-		.plain_ns = without.ran_ns - marks_ns,
-		.delta_ns = with.ran_ns - without.ran_ns + marks_ns,
-		.cost_ns = with.cost_ns,
-		.hits = with.hits,
-		.marks_ns = marks_ns,
+		.plain_ns = without.ran_ns,
+		.delta_ns = with.ran_ns - without.ran_ns,
+		.cost_ns = fmax(with.cost_ns - without.cost_ns, 0),
+		.hits = fmax(with.hits - without.hits, 0),
 	};
 }
 
@@ -535,37 +414,20 @@ static size_t take_differences(const struct sample *samples, size_t count,
 	return differences;
 }
 
-static int conclude(const struct rls_segments *segments, const struct rls_segment_list *list,
-		    struct rls_delta_in_vivo *out)
+int rls_segments_conclude(const struct rls_segments *segments, struct rls_delta_in_vivo *out)
 {
-	_cleanup_free_ struct sample *samples = calloc(list->count + 1, sizeof(*samples));
+	_cleanup_free_ struct sample *samples = calloc(segments->count + 1, sizeof(*samples));
 	_cleanup_free_ struct rls_difference *differences =
-		calloc(list->count / (2 * IN_GROUP_MIN) + 1, sizeof(*differences));
+		calloc(segments->count / (2 * IN_GROUP_MIN) + 1, sizeof(*differences));
 	size_t blocks = count_blocks(segments), count;
 
 	if (!samples || !differences)
 		return -ENOMEM;
 	if (blocks < RLS_BLOCKS_MIN)
 		return -ENODATA;
-	count = take_samples(segments, list, samples);
+	count = take_samples(segments, samples);
 	give_all_blocks(samples, count, segments->stretch_count, blocks);
 	qsort(samples, count, sizeof(*samples), compare_samples);
 	count = take_differences(samples, count, differences);
 	return rls_differences_conclude(differences, count, segments->parts, RLS_PARTS_MAX, out);
-}
-
-int rls_segments_conclude(const struct rls_segments *segments, struct rls_delta_in_vivo *out)
-{
-	struct rls_delta_in_vivo pieces = { 0 }, wholes = { 0 };
-	int r = conclude(segments, &segments->pieces, &pieces), s;
-
-	if (r && r != -ENODATA)
-		return r;
-	s = conclude(segments, &segments->wholes, &wholes);
-	if (s && s != -ENODATA)
-		return s;
-	if (r && s)
-		return r;
-	*out = !r && (s || wholes.compared_ns < WHOLES_TELL * pieces.compared_ns) ? pieces : wholes;
-	return 0;
 }

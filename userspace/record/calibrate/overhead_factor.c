@@ -19,22 +19,17 @@
 /* What parts are taken to lie apart before any is compared, as if there were one more, known so well. */
 #define PART_SPREAD 0.1
 #define PRIOR_PARTS 0.5
-/* A part that is hit less often than others bears so much of what those cost, give or take: ten training jobs'
- * simulations 0.1 to 0.45. */
-#define SPILL 0.2
 /* One that is hit less than that, of how much all are in the mean, has no factor of its own: what it
  * takes longer is nearly all others'. (Training jobs: 0.00 and 0.01, or more than 0.3.) */
 #define SPARED_DENSITY 0.1
 /* No part's hits cost less than that, nor more. */
 #define FACTOR_MIN 0.05
 #define FACTOR_MAX 20.0
-/* Of what marks are taken to cost by themselves: 3.5 to 12 times the calibration's figure was seen. */
-#define MARKS_UNKNOWN 0.4
 /* Nor do they take more than that for parts that are not compared. */
 #define SCALE_MAX 1.2
 
 struct sums {
-	double count, delta_ns, cost_ns, hits, plain_ns, marks_ns;
+	double count, delta_ns, cost_ns, hits, plain_ns;
 };
 
 static void add(struct sums *sums, const struct rls_difference *difference)
@@ -44,7 +39,6 @@ static void add(struct sums *sums, const struct rls_difference *difference)
 	sums->cost_ns += difference->count * difference->cost_ns;
 	sums->hits += difference->count * difference->hits;
 	sums->plain_ns += difference->count * difference->plain_ns;
-	sums->marks_ns += difference->count * difference->marks_ns;
 }
 
 /* Of a ratio of sums over blocks: by what is left of each block's difference. */
@@ -181,7 +175,6 @@ struct part {
 	bool compared;
 	double factor, noise;   /* its own, and how well it is known: one sigma */
 	double cost_ns;         /* of the hits compared */
-	double plain_ns;        /* what was compared takes without */
 };
 
 static void compare_parts(const struct rls_difference *differences, size_t count,
@@ -196,7 +189,6 @@ static void compare_parts(const struct rls_difference *differences, size_t count
 				continue;
 			add(&blocks[differences[k].block], &differences[k]);
 			parts[i].cost_ns += differences[k].count * differences[k].cost_ns;
-			parts[i].plain_ns += differences[k].count * differences[k].plain_ns;
 		}
 		parts[i].compared = combine(blocks, BLOCKS_OF_PART, &own) >= BLOCKS_OF_PART;
 		parts[i].factor = own.middle;
@@ -226,15 +218,6 @@ static double find_variance(const struct part parts[RLS_PARTS_MAX], size_t count
 	return fmax(weighted, 0) / weights;
 }
 
-/* What others' hits may cost the part, of what its own do, squared. */
-static double find_spill(const struct part *part, const struct part *all)
-{
-	double less_ns = all->plain_ns > 0 ? all->cost_ns / all->plain_ns * part->plain_ns - part->cost_ns : 0;
-	double spill = SPILL * fmax(less_ns, 0) / part->cost_ns;
-
-	return spill * spill;
-}
-
 /* What was compared of all parts together; the factor is the mean of theirs. */
 static struct part sum_parts(const struct part parts[RLS_PARTS_MAX], size_t count)
 {
@@ -245,7 +228,6 @@ static struct part sum_parts(const struct part parts[RLS_PARTS_MAX], size_t coun
 		if (!parts[i].compared)
 			continue;
 		all.cost_ns += parts[i].cost_ns;
-		all.plain_ns += parts[i].plain_ns;
 		weighted += parts[i].cost_ns * parts[i].factor;
 	}
 	all.factor = all.cost_ns > 0 ? weighted / all.cost_ns : 0;
@@ -280,26 +262,25 @@ static void conclude_parts(const struct rls_difference *differences, size_t coun
 	scale = find_scale(&all, whole);
 	for (size_t i = 0; i < part_count; i++) {
 		double noise = parts[i].noise * parts[i].noise;
-		double factor = whole, share = 0, lasting;
+		double factor = whole, share = 0;
 
 		if (parts[i].compared) {
-			double variance = between + find_spill(&parts[i], &all);
-
-			share = variance > 0 ? variance / (variance + noise) : 0;
+			share = between > 0 ? between / (between + noise) : 0;
 			factor = clamp(whole + share * (scale * parts[i].factor - whole));
 			told++;
 		}
 		weighted += costs[i].cost_ns * factor;
 		weights += costs[i].cost_ns;
-		/* It may be as far from the whole as it seems. */
-		lasting = hypot(2 * sqrt(share * noise), (1 - share) * (parts[i].factor - whole));
-		if (parts[i].compared && !costs[i].mixed)
+		if (parts[i].compared && !costs[i].mixed) {
+			/* It may be as far from the whole as it seems. */
+			double own = hypot(2 * sqrt(share * noise), (1 - share) * (parts[i].factor - whole));
+
 			result->parts[result->part_count++] = (struct rls_part_cost){
 				.operation = costs[i].operation,
 				.factor = factor,
-				.error = hypot(lasting, result->deviation * factor / whole),
-				.lasting_error = hypot(lasting, result->error * factor / whole),
+				.error = hypot(own, result->deviation * factor / whole),
 			};
+		}
 	}
 	if (told < 2)
 		result->part_count = 0;
@@ -307,9 +288,7 @@ static void conclude_parts(const struct rls_difference *differences, size_t coun
 		result->factor = weighted / weights;
 }
 
-/* ---- parts that are hardly hit ---- */
-
-/* Puts their differences behind all others. Returns how many others there are. */
+/* Puts the differences of parts that are hardly hit behind all others. Returns how many others there are. */
 static size_t set_spared_aside(struct rls_difference *differences, size_t count)
 {
 	struct sums parts[RLS_PARTS_MAX] = { 0 }, whole = { 0 };
@@ -331,91 +310,29 @@ static size_t set_spared_aside(struct rls_difference *differences, size_t count)
 	return kept;
 }
 
-/* What a piece of the part takes longer, besides its few hits. False: it is not known. */
-static bool find_piece(const struct rls_difference *differences, size_t count, size_t part,
-		       double factor, struct rls_part_cost *out)
-{
-	struct sums blocks[RLS_BLOCKS_MAX] = { 0 };
-	struct interval piece;
-	size_t used;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct rls_difference *difference = &differences[i];
-		struct sums *block = &blocks[difference->block];
-
-		if (difference->part != part)
-			continue;
-		block->delta_ns += difference->count * (difference->delta_ns - factor * difference->cost_ns);
-		block->cost_ns += difference->count;
-	}
-	used = combine(blocks, BLOCKS_OF_PART, &piece);
-	if (used < BLOCKS_OF_PART || !(piece.middle > 0))
-		return false;
-	out->spill_ns = piece.middle;
-	out->spill_error_ns = deviation(piece.half, used);
-	out->spill_lasting_error_ns = piece.half;
-	return true;
-}
-
-static void conclude_spared(const struct rls_difference *differences, size_t count,
-			    const struct rls_part *parts, size_t part_count,
-			    struct rls_delta_in_vivo *result)
-{
-	for (size_t i = 0; i < part_count && result->part_count < RLS_PARTS_MAX; i++) {
-		struct rls_part_cost cost = {
-			.operation = parts[i].operation,
-			.factor = result->factor,
-			.error = hypot(result->deviation, result->spread),
-			.lasting_error = hypot(result->error, result->spread),
-		};
-
-		if (!parts[i].mixed && find_piece(differences, count, i, result->factor, &cost))
-			result->parts[result->part_count++] = cost;
-	}
-}
-
-/* Of differences with hits: the factors, and what they are known by. */
-static int conclude_hit(struct rls_difference *differences, size_t count, const struct rls_part *parts,
-			size_t part_count, struct rls_delta_in_vivo *result)
-{
-	struct sums blocks[RLS_BLOCKS_MAX] = { 0 }, whole = { 0 };
-	struct interval interval;
-	double unknown;
-
-	for (size_t i = 0; i < count; i++) {
-		add(&blocks[differences[i].block], &differences[i]);
-		add(&whole, &differences[i]);
-	}
-	result->blocks = combine(blocks, RLS_BLOCKS_MIN, &interval);
-	if (result->blocks < RLS_BLOCKS_MIN || !(whole.plain_ns > 0))
-		return -ENODATA;
-	result->factor = interval.middle;
-	unknown = MARKS_UNKNOWN * whole.marks_ns / whole.cost_ns;
-	result->error = hypot(interval.half, unknown);
-	result->deviation = hypot(deviation(interval.half, result->blocks), unknown);
-	result->spread = find_spread(differences, count, result->factor, &result->labels);
-	if (result->factor > 0)
-		conclude_parts(differences, count, parts, part_count, result);
-	result->hit_ns = result->factor * whole.cost_ns / whole.hits;
-	result->compared_ns = whole.cost_ns;
-	return 0;
-}
-
 int rls_differences_conclude(struct rls_difference *differences, size_t count,
 			     const struct rls_part *parts, size_t part_count,
 			     struct rls_delta_in_vivo *out)
 {
 	size_t hit = set_spared_aside(differences, count);
+	struct sums blocks[RLS_BLOCKS_MAX] = { 0 }, whole = { 0 };
 	struct rls_delta_in_vivo result = { 0 };
-	struct sums whole = { 0 };
-	int r;
+	struct interval interval;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		add(&blocks[differences[i].block], &differences[i]);
 		add(&whole, &differences[i]);
-	r = conclude_hit(differences, hit, parts, part_count, &result);
-	if (r)
-		return r;
-	conclude_spared(differences + hit, count - hit, parts, part_count, &result);
+	}
+	result.blocks = combine(blocks, RLS_BLOCKS_MIN, &interval);
+	if (result.blocks < RLS_BLOCKS_MIN || !(whole.plain_ns > 0))
+		return -ENODATA;
+	result.factor = interval.middle;
+	result.error = interval.half;
+	result.deviation = deviation(interval.half, result.blocks);
+	result.spread = find_spread(differences, hit, result.factor, &result.labels);
+	if (result.factor > 0)
+		conclude_parts(differences, hit, parts, part_count, &result);
+	result.hit_ns = result.factor * whole.cost_ns / whole.hits;
 	result.inflation = 1 + whole.delta_ns / whole.plain_ns;
 	result.segments = (size_t)whole.count;
 	*out = result;

@@ -5,12 +5,10 @@
  * 0.9 to 1.8 within one training job. A part's factor is its own as far as it is known, and the
  * whole's as far as it is not: (own - whole) is weighed by t^2 / (t^2 + s^2), where s is how well it
  * is known and t how far parts lie from the whole beyond that (empirical Bayes; Efron and Morris,
- * 1973); farther where a part is hit less than others, for what their hits drive out of its caches is
- * paid by the few it has. The whole's factor is the mean of theirs, weighted by what the hits of each cost.
+ * 1973). The whole's factor is the mean of theirs, weighted by what the hits of each cost.
  *
  * Pieces without hits take longer too, for hits elsewhere have driven what they need out of the
- * caches: simulations of a training loop by 3 to 12 %. No hit in them can be charged for it, so of a part
- * that has hardly any it is told what that is a piece; it is no part of others' factors.
+ * caches. A part that has hardly any hits has no factor of its own: the hits of the others are charged for it.
  */
 #ifndef RLS_OVERHEAD_FACTOR_H
 #define RLS_OVERHEAD_FACTOR_H
@@ -31,9 +29,8 @@ struct rls_difference {
 	uint64_t label;
 	uint32_t block, part;
 	double count;                   /* of segments, both kinds */
-	double plain_ns;                /* mean without probes, nor marks */
-	double delta_ns, cost_ns, hits; /* means: what it is longer with, and all hits then */
-	double marks_ns;                /* what marks are taken to have cost without other sites */
+	double plain_ns;                /* mean without probes */
+	double delta_ns, cost_ns, hits; /* means: what it is longer with, and the hits more */
 };
 
 struct rls_part {
@@ -53,15 +50,10 @@ struct rls_delta_in_vivo {
 	double hit_ns;          /* what a hit cost */
 	double inflation;       /* the time of the segments with probes, of that without */
 	size_t segments;        /* compared */
-	double compared_ns;     /* what hits in them cost, by the calibration */
 	size_t labels, blocks;
 	struct rls_part_cost {
 		rls_string_id operation;
-		/* Of its hits, as above; half width, 95 %, all in all: in a recording of a second, and in a long
-		 * one. */
-		double factor, error, lasting_error;
-		/* What others' hits cost each piece; 0: its own tell. */
-		double spill_ns, spill_error_ns, spill_lasting_error_ns;
+		double factor, error;   /* of its hits, as above; half width, 95 %, all in all, in a recording of a second */
 	} parts[RLS_PARTS_MAX];         /* the factors of operations, where more than one is known */
 	size_t part_count;
 };

@@ -1,10 +1,8 @@
 /* Alternator: measures in a running job what its own hits cost, by turning probes on and off.
  *
- *     all on for a moment ─▶ which sites are marks ─▶ off ─▶ on ─▶ off ─▶ …, at random instants
- *     records ─────────────────────────────────────▶ segments.h ─▶ factor and error
+ *     all on for a moment ─▶ off ─▶ on ─▶ off ─▶ …, at random instants
+ *     records ────────────────────▶ segments.h ─▶ factor and error
  *
- * Marks are rare sites whose every call is an event; they stay on (marks.h). Where operations divide
- * the work into short pieces there are none, until threads are seen to wait and it is not told when.
  * Ranges that PyTorch opens by itself go on and off too, where there are no others.
  * One thread.
  */

@@ -112,12 +112,6 @@ static bool holds(struct rls_kernel *kernel, const struct rls_calibration *calib
 
 /* ---- a command's own ---- */
 
-static void widen(double factor, double off, double *error, double *lasting_error)
-{
-	*error = hypot(*error, off * factor);
-	*lasting_error = hypot(*lasting_error, off * factor);
-}
-
 /* A job's hits were seen to follow the calibration's from one hour to another, to within a tenth; but looks are brief, and
  * the job's own figure stands until it is found anew. */
 static void look_at(struct rls_kernel *kernel, struct rls_workload *own)
@@ -132,12 +126,11 @@ static void look_at(struct rls_kernel *kernel, struct rls_workload *own)
 	else
 		rls_warning("what hits cost now cannot be seen: calibrate this command again");
 	off = isfinite(share) ? fmin(fabs(share - 1), 1) : 1;
-	widen(own->factor, off, &own->error, &own->lasting_error);
+	own->error = hypot(own->error, off * own->factor);
 	for (size_t i = 0; i < own->operation_count; i++) {
 		struct rls_operation_cost *cost = &own->operations[i];
 
-		widen(cost->factor, off, &cost->error, &cost->lasting_error);
-		widen(cost->spill_ns, off, &cost->spill_error_ns, &cost->spill_lasting_error_ns);
+		cost->error = hypot(cost->error, off * cost->factor);
 	}
 }
 

@@ -8,18 +8,14 @@
 
 /* A mean of hits that none has without a single step among them. */
 #define STEPPED_NS 4000
-/* A piece is charged a spill only where other hits cost so many times as much: not between the windows of a budget.
- * (Training jobs: 30 times and more.) What was charged counts for no longer than a few pieces. */
-#define SPILL_ROOM_TIMES 4
-#define SPILL_ROOM_PIECES 64
 
 int rls_charge_set_factor(struct rls_living_process *process, rls_string_id operation,
-			  double factor, double spill_ns)
+			  double factor)
 {
 	if (rls_grow(&process->factors, &process->factor_room, process->factor_count))
 		return -ENOMEM;
 	process->factors[process->factor_count++] =
-		(struct rls_operation_factor){ operation, factor, spill_ns };
+		(struct rls_operation_factor){ operation, factor };
 	return 0;
 }
 
@@ -30,7 +26,7 @@ int rls_charge_copy_factors(struct rls_living_process *process,
 	process->cost_factor = from->cost_factor;
 	for (size_t i = 0; i < from->factor_count; i++) {
 		int r = rls_charge_set_factor(process, from->factors[i].operation,
-					      from->factors[i].factor, from->factors[i].spill_ns);
+					      from->factors[i].factor);
 
 		if (r)
 			return r;
@@ -56,30 +52,10 @@ static const struct rls_operation_factor *find_own(const struct rls_living_proce
 	return NULL;
 }
 
-static uint64_t take_spill(const struct rls_operation_factor *own, struct rls_living_thread *thread)
-{
-	double room_ns = thread->spill_room_ns, needed_ns;
-
-	if (!own || !(own->spill_ns > 0))
-		return 0;
-	needed_ns = SPILL_ROOM_TIMES * own->spill_ns;
-	room_ns = fmin(room_ns, SPILL_ROOM_PIECES * needed_ns);
-	thread->spill_room_ns = fmax(room_ns - needed_ns, 0);
-	return room_ns < needed_ns ? 0 : (uint64_t)round(own->spill_ns);
-}
-
 int rls_charge_turn(const struct rls_living_process *process, struct rls_living_thread *thread,
-		    const struct rls_queued_edge *edge, uint64_t *spilt_ns)
+		    const struct rls_queued_edge *edge)
 {
-	rls_string_id ended = thread->turned_operation;
-
-	*spilt_ns = 0;
-	thread->turned_operation = edge->now;
-	if (!process->factor_count)
-		return 0;
-	if (!edge->gap)
-		*spilt_ns = take_spill(find_own(process, ended), thread);
-	return rls_edge_queue_add(&thread->edges, edge);
+	return process->factor_count ? rls_edge_queue_add(&thread->edges, edge) : 0;
 }
 
 /* Helpers work for the annotated thread (inherit.h). */
@@ -120,8 +96,6 @@ uint32_t rls_charge(const struct rls_living_process *process, struct rls_living_
 	if (thread && pile->hits)
 		cost_ns = rls_arrears_charge(&thread->arrears, category, time_ns, cost_ns,
 					     pile->cost_ns / pile->hits > STEPPED_NS);
-	if (thread)
-		thread->spill_room_ns += (double)cost_ns;
 	return cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;
 }
 

@@ -4,10 +4,6 @@
  * come (density.h); calibration in the running job finds a factor beyond that for each operation
  * (segments.h). What finds no time is owed (arrears.h). Samples cost too, and are owed at once: when
  * within a thread's time they came does not matter, and their records come on a ring of their own.
- *
- * Hits also drive out of the caches what the code after them needs. Operations that have hits of their own pay
- * for that by their factor. One that has hardly any is charged for each piece, from one change of
- * the thread's operation to the next, what calibration found that it takes longer (differences.h).
  */
 #ifndef RLS_HIT_COST_H
 #define RLS_HIT_COST_H
@@ -16,18 +12,17 @@
 #include "userspace/record/events/thread_table.h"
 
 /* Hits in the operation cost this share of what the calibration says, those in operations without
- * one the process's cost_factor; others' hits cost each piece of it spill_ns. 0 or -ENOMEM. */
+ * one the process's cost_factor. 0 or -ENOMEM. */
 int rls_charge_set_factor(struct rls_living_process *process, rls_string_id operation,
-			  double factor, double spill_ns);
+			  double factor);
 /* Those of from's hold for process as well, in place of its own. 0 or -ENOMEM. */
 int rls_charge_copy_factors(struct rls_living_process *process,
 			    const struct rls_living_process *from);
 void rls_charge_forget_factors(struct rls_living_process *process);
 
-/* The thread's innermost operation has changed, of its own doing. *spilt_ns: what others' hits cost the piece
- * that ended so. 0 or -ENOMEM. */
+/* The thread's innermost operation has changed, of its own doing. 0 or -ENOMEM. */
 int rls_charge_turn(const struct rls_living_process *process, struct rls_living_thread *thread,
-		    const struct rls_queued_edge *edge, uint64_t *spilt_ns);
+		    const struct rls_queued_edge *edge);
 
 /* What the pile's hits cost, as much as there was time for since the last charge. process, thread:
  * NULL when it is not known; excess_ns: as rls_density_cost(); category: what the thread was in until then. */

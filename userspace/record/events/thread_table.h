@@ -26,14 +26,11 @@ struct rls_living_thread {
 	uint64_t operations_since_ns;   /* when they were entered, or returned to */
 	struct rls_edge_queue edges;    /* of it, what hits have not come to yet (charge.h) */
 	rls_string_id charged_operation;        /* at the last hit */
-	rls_string_id turned_operation; /* since its operations changed last */
-	double spill_room_ns;           /* what its hits have cost, of which no spill was charged yet */
 };
 
 struct rls_operation_factor {
 	rls_string_id operation;
 	double factor;                  /* as cost_factor */
-	double spill_ns;                /* what others' hits cost each piece of it */
 };
 
 struct rls_living_process {

@@ -46,15 +46,12 @@ static int add_pile(struct rls_translator *translator, const struct rls_wire_hea
 static int turn(struct rls_translator *translator, struct rls_living_process *process,
 		struct rls_living_thread *thread, struct rls_queued_edge edge)
 {
-	struct rls_event spill = rls_event_at(RLS_EVENT_HITS, process->event.pid, thread->tid, edge.time_ns);
 	int r = rls_inherit_after(&translator->sink, process, thread, edge.time_ns);
 
 	thread->operations_since_ns = edge.time_ns;
 	edge.now = rls_operation_stack_innermost(&thread->operations);
 	if (!r)
-		r = rls_charge_turn(process, thread, &edge, &spill.hits.cost_ns);
-	if (!r && spill.hits.cost_ns)
-		r = rls_emit(&translator->sink, &spill);
+		r = rls_charge_turn(process, thread, &edge);
 	if (!r && translator->watcher.turned)
 		r = translator->watcher.turned(translator->watcher.context, thread->tid, &edge);
 	return r;
@@ -143,7 +140,6 @@ static int on_fork(struct rls_translator *translator, const void *data)
 		r = add_phase(translator, child, time_ns, parent->phase);
 	thread->operations = parent_thread->operations;
 	thread->charged_operation = rls_operation_stack_innermost(&thread->operations);
-	thread->turned_operation = thread->charged_operation;
 	thread->announced = true;
 	thread->annotated = parent_thread->annotated;
 	child->annotated_tid = thread->annotated ? thread->tid : 0;
@@ -189,7 +185,7 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	process->annotated_tid = 0;
 	r = rls_emit_thread(&translator->sink, pid, pid, process->event.process.ns_pid, time_ns, record->comm);
 	rls_edge_queue_clear(&thread->edges);
-	thread->charged_operation = thread->turned_operation = 0;
+	thread->charged_operation = 0;
 	if (!r)
 		r = rls_emit_operation(&translator->sink, pid, thread, time_ns);
 	if (!r)
@@ -509,7 +505,7 @@ int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t p
 }
 
 int rls_translator_set_operation_factor(struct rls_translator *translator, uint32_t pid,
-					const char *operation, double factor, double spill_ns)
+					const char *operation, double factor)
 {
 	struct rls_living_process *process;
 	rls_string_id id;
@@ -517,7 +513,7 @@ int rls_translator_set_operation_factor(struct rls_translator *translator, uint3
 
 	if (!r)
 		r = rls_emit_intern(&translator->sink, operation, strlen(operation), &id);
-	return r ? r : rls_charge_set_factor(process, id, factor, spill_ns);
+	return r ? r : rls_charge_set_factor(process, id, factor);
 }
 
 void rls_translator_sampled(const struct rls_translator *translator, uint32_t pid, uint32_t tid,

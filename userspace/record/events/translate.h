@@ -51,10 +51,9 @@ void rls_translator_set_excess(struct rls_translator *translator, double excess_
 /* What the process's hits cost is this share of what the calibration says; its children's
  * too, those that it forks from now on. 0 or -ENOMEM. */
 int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t pid, double factor);
-/* The same of hits in one operation, after that, and what others' hits cost each piece of it (charge.h);
- * "": outside any. */
+/* The same of hits in one operation, after that; "": outside any. */
 int rls_translator_set_operation_factor(struct rls_translator *translator, uint32_t pid,
-					const char *operation, double factor, double spill_ns);
+					const char *operation, double factor);
 
 /* A sample of a thread was taken while it was in that category, and cost it so much: what its hits
  * are charged from now on has that in it. Threads that are not known are charged nothing. */

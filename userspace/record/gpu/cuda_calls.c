@@ -42,8 +42,6 @@ void rls_cuda_calls_clear(struct rls_cuda_calls *calls)
 {
 	free_values(&calls->sites);
 	free_values(&calls->threads);
-	free_values(&calls->costs);
-	rls_index_map_free(&calls->armed);
 	rls_index_map_free(&calls->callers);
 	free(calls->ended);
 }
@@ -74,66 +72,9 @@ int rls_cuda_calls_site(struct rls_cuda_calls *calls, uint32_t site, const char 
 	return r;
 }
 
-void rls_cuda_calls_tell(struct rls_cuda_calls *calls,
-			 int (*told)(void *context, rls_string_id name, uint64_t start_ns,
-				     uint64_t duration_ns),
-			 void *context)
-{
-	calls->told = told;
-	calls->told_context = context;
-}
-
-/* ---- what CUPTI costs ---- */
-
-int rls_cuda_calls_set_cost(struct rls_cuda_calls *calls, uint32_t pid, const char *name,
-			    uint64_t cost_ns)
-{
-	struct rls_event_sink sink = rls_trace_output_sink(calls->output);
-	uint64_t *known, *made;
-	rls_string_id id;
-	int r = rls_emit_intern(&sink, name, strlen(name), &id);
-
-	if (r)
-		return r;
-	known = rls_index_map_get(&calls->costs, pid, id);
-	if (known) {
-		*known = cost_ns;
-		return 0;
-	}
-	made = malloc(sizeof(*made));
-	if (!made)
-		return -ENOMEM;
-	*made = cost_ns;
-	r = rls_index_map_put(&calls->costs, pid, id, made);
-	if (r)
-		free(made);
-	return r;
-}
-
-int rls_cuda_calls_arm(struct rls_cuda_calls *calls, uint32_t pid, bool armed)
-{
-	if (armed)
-		return rls_index_map_put(&calls->armed, pid, 0, calls);
-	rls_index_map_remove(&calls->armed, pid, 0);
-	return 0;
-}
-
 bool rls_cuda_calls_made(const struct rls_cuda_calls *calls, uint32_t pid)
 {
 	return rls_index_map_get(&calls->callers, pid, 0);
-}
-
-/* Never more than the call took. */
-static int tell_cost(struct rls_cuda_calls *calls, const struct rls_event *call)
-{
-	struct rls_event event = rls_event_at(RLS_EVENT_HITS, call->pid, call->tid, call->time_ns);
-	const uint64_t *cost_ns = rls_index_map_get(&calls->costs, call->pid, call->cuda_call.name);
-
-	if (!cost_ns || !rls_index_map_get(&calls->armed, call->pid, 0))
-		return 0;
-	event.hits.cost_ns = *cost_ns < call->cuda_call.duration_ns ? *cost_ns :
-								      call->cuda_call.duration_ns;
-	return rls_trace_output_add(calls->output, &event);
 }
 
 /* ---- calls ---- */
@@ -180,11 +121,6 @@ static int tell(struct rls_cuda_calls *calls, const struct open_call *call,
 	r = rls_trace_output_add(calls->output, &event);
 	if (!r && !rls_cuda_calls_made(calls, header->pid))
 		r = rls_index_map_put(&calls->callers, header->pid, 0, calls);
-	if (!r)
-		r = tell_cost(calls, &event);
-	if (!r && calls->told)
-		r = calls->told(calls->told_context, call->site->name, call->start_ns,
-				event.cuda_call.duration_ns);
 	return r;
 }
 

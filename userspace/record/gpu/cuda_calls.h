@@ -5,11 +5,7 @@
  *
  * A transition happens where a thread enters CUDA from outside, so a driver call inside a
  * runtime call is part of it and no call of its own, while one from cuBLAS or Triton is. A
- * call whose beginning or end was lost is none.
- *
- * While CUPTI is armed in a process its calls take longer. Where it is known by how much
- * (cupti_delta.h), a HITS event of no hits at the call's end says so, and the correction takes it
- * from the call. One thread.
+ * call whose beginning or end was lost is none. One thread.
  */
 #ifndef RLS_CUDA_CALLS_H
 #define RLS_CUDA_CALLS_H
@@ -25,11 +21,6 @@
 /* Zeroed but for output: nothing yet. */
 struct rls_cuda_calls {
 	struct rls_trace_output *output;        /* borrowed */
-	/* Told of each call; NULL: nobody. 0 or -errno. */
-	int (*told)(void *context, rls_string_id name, uint64_t start_ns, uint64_t duration_ns);
-	void *told_context;
-	struct rls_index_map costs;             /* (pid, name) → ns */
-	struct rls_index_map armed;             /* pid → anything, where CUPTI is at work */
 	struct rls_index_map callers;           /* pid → anything, where one has been seen */
 	struct rls_index_map sites;             /* site → struct rls_cuda_site */
 	struct rls_index_map threads;           /* (pid, tid) → struct rls_cuda_thread */
@@ -44,17 +35,6 @@ void rls_cuda_calls_clear(struct rls_cuda_calls *calls);
 
 /* A site at an entry point of CUDA. 0 or -ENOMEM. */
 int rls_cuda_calls_site(struct rls_cuda_calls *calls, uint32_t site, const char *name);
-
-/* Has that told of each call: its name, when it began and how long it took. */
-void rls_cuda_calls_tell(struct rls_cuda_calls *calls,
-			 int (*told)(void *context, rls_string_id name, uint64_t start_ns,
-				     uint64_t duration_ns),
-			 void *context);
-/* What a call of that name takes longer in that process while CUPTI is armed. 0 or -ENOMEM. */
-int rls_cuda_calls_set_cost(struct rls_cuda_calls *calls, uint32_t pid, const char *name,
-			    uint64_t cost_ns);
-/* It is armed there, or not any more. 0 or -ENOMEM. */
-int rls_cuda_calls_arm(struct rls_cuda_calls *calls, uint32_t pid, bool armed);
 
 /* Has the process made any that was seen? */
 bool rls_cuda_calls_made(const struct rls_cuda_calls *calls, uint32_t pid);

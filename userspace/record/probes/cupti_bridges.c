@@ -13,8 +13,6 @@
 
 void rls_bridges_clear(struct rls_bridges *bridges)
 {
-	for (size_t i = 0; i < bridges->count; i++)
-		free(bridges->items[i].path);
 	free(bridges->items);
 	bridges->items = NULL;
 	bridges->count = bridges->room = 0;
@@ -46,19 +44,19 @@ bool rls_bridges_cuda_mapped(const struct rls_mappings *mappings)
 	return any_named(mappings, DRIVER_LIBRARY);
 }
 
-/* NULL when it has been looked at before, or there is no memory. */
-static struct rls_bridge *remember(struct rls_bridges *bridges, pid_t pid, dev_t device, ino_t inode)
+/* False when it has been looked at before, or there is no memory. */
+static bool remember(struct rls_bridges *bridges, pid_t pid, dev_t device, ino_t inode)
 {
 	for (size_t i = 0; i < bridges->count; i++) {
 		const struct rls_bridge *bridge = &bridges->items[i];
 
 		if (bridge->pid == pid && bridge->inode == inode && bridge->device == device)
-			return NULL;
+			return false;
 	}
 	if (rls_grow(&bridges->items, &bridges->room, bridges->count))
-		return NULL;
-	bridges->items[bridges->count] = (struct rls_bridge){ pid, device, inode, NULL, 0, 0 };
-	return &bridges->items[bridges->count++];
+		return false;
+	bridges->items[bridges->count++] = (struct rls_bridge){ pid, device, inode };
+	return true;
 }
 
 /* The file is the target's: what the note says must lie where code and data lie. */
@@ -84,23 +82,16 @@ static int find_site(const char *path, uint64_t *site, uint64_t *semaphore)
 static void arm(struct rls_bridges *bridges, pid_t pid, const struct rls_mapping *mapping)
 {
 	_cleanup_free_ char *path = NULL;
-	struct rls_bridge *bridge;
+	uint64_t site, semaphore;
 	dev_t device;
 	ino_t inode;
 	int r;
 
-	if (rls_mapping_locate(pid, mapping, &path, &device, &inode))
+	if (rls_mapping_locate(pid, mapping, &path, &device, &inode) || !remember(bridges, pid, device, inode))
 		return;
-	bridge = remember(bridges, pid, device, inode);
-	if (!bridge)
-		return;
-	r = find_site(path, &bridge->site, &bridge->semaphore);
+	r = find_site(path, &site, &semaphore);
 	if (!r)
-		r = rls_kernel_arm(bridges->kernel, pid, path, bridge->site, bridge->semaphore);
-	if (!r) {
-		bridge->path = path;
-		path = NULL;
-	}
+		r = rls_kernel_arm(bridges->kernel, pid, path, site, semaphore);
 	if (r)
 		rls_warning("process %d: its CUPTI bridge %s cannot be armed, so its GPU times are not known: %s",
 			    pid, mapping->path, strerror(-r));
@@ -123,41 +114,8 @@ void rls_bridges_forget(struct rls_bridges *bridges, pid_t pid)
 	for (size_t i = 0; i < bridges->count; i++) {
 		if (bridges->items[i].pid != pid)
 			bridges->items[kept++] = bridges->items[i];
-		else
-			free(bridges->items[i].path);
 	}
 	if (kept < bridges->count)
 		rls_kernel_disarm(bridges->kernel, pid);
 	bridges->count = kept;
-}
-
-bool rls_bridges_able(const struct rls_bridges *bridges)
-{
-	for (size_t i = 0; i < bridges->count; i++) {
-		if (bridges->items[i].path)
-			return true;
-	}
-	return false;
-}
-
-void rls_bridges_rest(struct rls_bridges *bridges)
-{
-	for (size_t i = 0; i < bridges->count; i++) {
-		if (bridges->items[i].path)
-			rls_kernel_disarm(bridges->kernel, bridges->items[i].pid);
-	}
-}
-
-void rls_bridges_wake(struct rls_bridges *bridges)
-{
-	for (size_t i = 0; i < bridges->count; i++) {
-		const struct rls_bridge *bridge = &bridges->items[i];
-		int r = bridge->path ? rls_kernel_arm(bridges->kernel, bridge->pid, bridge->path,
-						      bridge->site, bridge->semaphore) :
-				       0;
-
-		if (r)
-			rls_debug("process %d: its CUPTI bridge is not armed again: %s", bridge->pid,
-				  strerror(-r));
-	}
 }

@@ -22,8 +22,6 @@ struct rls_bridges {
 		pid_t pid;
 		dev_t device;
 		ino_t inode;
-		char *path;             /* NULL: it cannot be armed */
-		uint64_t site, semaphore;
 	} *items;               /* those that have been looked at */
 	size_t count, room;
 };
@@ -34,12 +32,6 @@ void rls_bridges_clear(struct rls_bridges *bridges);
 void rls_bridges_scan(struct rls_bridges *bridges, pid_t pid, const struct rls_mappings *mappings);
 /* The process has ended, or become another program. */
 void rls_bridges_forget(struct rls_bridges *bridges, pid_t pid);
-
-/* Whether any of them can be armed. */
-bool rls_bridges_able(const struct rls_bridges *bridges);
-/* All of them are disarmed, or armed again: for comparing. Those found later are armed at once. */
-void rls_bridges_rest(struct rls_bridges *bridges);
-void rls_bridges_wake(struct rls_bridges *bridges);
 
 /* Whether the mappings hold a bridge; the CUDA driver. */
 bool rls_bridges_mapped(const struct rls_mappings *mappings);

@@ -616,19 +616,6 @@ void rls_libraries_on_cuda_entry(struct rls_libraries *libraries,
 	libraries->files.cuda_entry_context = context;
 }
 
-bool rls_libraries_bridged(const struct rls_libraries *libraries)
-{
-	return rls_bridges_able(&libraries->bridges);
-}
-
-void rls_libraries_arm(struct rls_libraries *libraries, bool armed)
-{
-	if (armed)
-		rls_bridges_wake(&libraries->bridges);
-	else
-		rls_bridges_rest(&libraries->bridges);
-}
-
 void rls_libraries_free(struct rls_libraries *libraries)
 {
 	if (!libraries)
