@@ -11,7 +11,7 @@
 #define RLS_WIRE_WAITED 25          /* a wait that was told of is over */
 
 /* A thread's Python stack, innermost frame first, at an instant: found running by the timer
- * (flags as rls_wire_sample's), or (flag RLS_STACK_WAITS) when it stopped running. Only as
+ * (flags RLS_SAMPLE_*), or (flag RLS_STACK_WAITS) when it stopped running. Only as
  * many frames as `frames` says are sent. */
 #define RLS_WALK_FRAMES_MAX 256
 struct rls_wire_frame {

@@ -34,7 +34,6 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	tick->at_ns = now_ns;
 	if (!recording_since_ns)
 		return 0;
-	HAND_ON(ctx, RLS_TICK_SAMPLE);
 	HAND_ON(ctx, RLS_TICK_LOOK);
 	HAND_ON(ctx, RLS_TICK_STACK);
 	return 0;
@@ -75,7 +74,6 @@ int BPF_PROG(on_scheduler_tick, struct hrtimer *timer)
 	now_ns = bpf_ktime_get_ns();
 	tick->ns = tick_stands_ns * ticks_in_one(timer, now_ns);
 	tick->at_ns = now_ns;
-	HAND_ON_OF_SCHEDULER(ctx, RLS_TICK_SAMPLE);
 	HAND_ON_OF_SCHEDULER(ctx, RLS_TICK_LOOK);
 	HAND_ON_OF_SCHEDULER(ctx, RLS_TICK_STACK);
 	return 0;

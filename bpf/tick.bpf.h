@@ -1,7 +1,7 @@
 /* Ticks: what all that samples shares, at most as often as the scheduler's own ticks.
  *
  *     the scheduler's tick, some at random ─┐
- *     else a timer a CPU ───────────────────┴─▶ sample ─▶ look ─▶ stack
+ *     else a timer a CPU ───────────────────┴─▶ look ─▶ stack
  *
  * Each hands the tick on to the next that is wanted, by a tail call: those that are not are
  * empty slots, and what one sees all see at the same instant. Programs are there twice, for a

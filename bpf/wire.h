@@ -41,7 +41,7 @@ enum rls_wire_kind {
 	RLS_WIRE_LOSS = 10,         /* transitions lost on this thread */
 	RLS_WIRE_FINAL = 11,        /* a thread's state when recording stops */
 	RLS_WIRE_RENAME = 12,       /* a task's new comm */
-	RLS_WIRE_SAMPLE = 13,       /* --verify: what a thread executes at this instant */
+	/* 13: no longer sent */
 	RLS_WIRE_GPU_BATCH = 14,    /* as a CUPTI bridge gave it */
 	RLS_WIRE_EDGES = 15,        /* some edges in a row: they leave userspace/attach as so many RLS_WIRE_EDGE */
 	RLS_WIRE_LOOK = 20,         /* what a thread executes, or has waited in, and its stack */
@@ -178,17 +178,11 @@ struct rls_wire_final {
 	RLS_U32 reserved;
 };
 
-struct rls_wire_sample {
-	struct rls_wire_header header;
-	RLS_U64 ip;                 /* in user mode, or where it was left for the kernel */
-	RLS_U8 category;            /* the thread's state */
-	RLS_U8 reserved[7];
-};
 #define RLS_LOOK_WORDS 128
 struct rls_wire_look {
 	struct rls_wire_header header;
 	struct rls_wire_pile pile;  /* empty unless it was found in user mode */
-	RLS_U64 ip;                 /* as a sample's */
+	RLS_U64 ip;                 /* in user mode, or where it was left for the kernel */
 	RLS_U64 waited_ns;          /* 0: it is running; else it stands for so much waiting */
 	RLS_U32 operation, phase;   /* ids of names, when booking; 0: none */
 	RLS_U8 category;            /* the same: what its time is booked in, RLS_BOOK_CLOSED too */
@@ -197,10 +191,9 @@ struct rls_wire_look {
 };
 /* Who is told of a tick, in this order; slots of the map `ticks`. */
 enum rls_tick {
-	RLS_TICK_SAMPLE = 0,        /* RLS_WIRE_SAMPLE */
-	RLS_TICK_LOOK = 1,          /* RLS_WIRE_LOOK */
-	RLS_TICK_STACK = 2,         /* RLS_WIRE_STACK */
-	RLS_TICK_MAX = 3,
+	RLS_TICK_LOOK = 0,          /* RLS_WIRE_LOOK */
+	RLS_TICK_STACK = 1,         /* RLS_WIRE_STACK */
+	RLS_TICK_MAX = 2,
 };
 #define RLS_TICK_PHASES 16          /* parts of the time between two ticks (attach/tick_phases.h) */
 #define RLS_TICK_NS_MAX 100000000U  /* no tick stands for more */
@@ -397,7 +390,6 @@ _Static_assert(sizeof(struct rls_wire_booked) == 32, "booked");
 _Static_assert(sizeof(struct rls_wire_absence) == 32, "absence");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
 _Static_assert(sizeof(struct rls_wire_final) == 64, "final");
-_Static_assert(sizeof(struct rls_wire_sample) == 40, "sample");
 _Static_assert(sizeof(struct rls_wire_look) == 72 + 8 * RLS_LOOK_WORDS, "look");
 _Static_assert(sizeof(struct rls_wire_gpu_batch) == 32, "gpu batch");
 _Static_assert(sizeof(struct rls_wire_cell_key) == 16, "cell key");

@@ -94,7 +94,8 @@ def check_refusals(checks):
     for options, word in ((["--operation", "step"], "NAME=FUNCTION"),
                           (["--operation", "=x"], "NAME=FUNCTION"),
                           (["--operation", "a=file:"], "NAME=FUNCTION"),
-                          (["--operation", "a=b", "--sample-hz", "0"], "--sample-hz 0")):
+                          (["--operation", "a=b", "--sample-hz", "0"], "--sample-hz 0"),
+                          (["--verify", "--sample-hz", "0"], "--sample-hz 0")):
         done = harness.run("attach", "--pid", "1", *options)
         checks.that(done.returncode and word in done.stderr and len(done.stderr.splitlines()) < 3,
                     "%s is refused: %s" % (" ".join(options), done.stderr.strip()))

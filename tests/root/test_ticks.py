@@ -90,11 +90,6 @@ def who_runs_has_no_timer(checks, others):
     checks.that(timers > others, "timers for 1999")
 
 
-def who_verifies_has_none(checks):
-    _, report = record(RUNS, 0.5, "--verify")
-    checks.that(not report.get("samples"), "no stacks beside --verify, unless asked for")
-
-
 def who_waits_in_bursts_has_none(checks, others):
     timers, _ = record(BURSTS, 4)
     checks.that(timers == others, "no timers for a program that waits many times at once")
@@ -117,7 +112,6 @@ def main():
     checks = harness.Checks()
     others, _ = record(RUNS, 0.1, "--sample-hz", "0") # such as tell of what is mapped
     who_runs_has_no_timer(checks, others)
-    who_verifies_has_none(checks)
     who_waits_in_bursts_has_none(checks, others)
     who_keeps_step_has_one(checks, others)
     checks.finish()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""--verify: next to nothing is blind when all is probed, and what is not probed is found."""
+"""--verify: samples and probes agree where all is probed, and what is not probed is found."""
 
 import collections
 import json
@@ -9,16 +9,32 @@ import time
 
 import harness
 
-NUMBER = r"([0-9.]+)"
-BLIND = re.compile(r"verify: blind spot %s %% \(95 %% interval %s to %s %%\): ([0-9]+) of ([0-9]+)"
-                   % (NUMBER, NUMBER, NUMBER))
-MISSED = re.compile(r"verify: missed callbacks %s %%" % NUMBER)
-TRACED = re.compile(r"by the trace:((?: [a-z_]+ [0-9.]+ %,)+)")
-SHARE = re.compile(r"([a-z_]+) %s %%" % NUMBER)
+LINE = re.compile(r"^verify: ([a-z_]+): traced ([0-9.]+) %, sampled ([0-9.]+) % \(± ([0-9.]+)\), "
+                  r"unseen ([0-9.]+) %, probes ([0-9.]+) %$", re.MULTILINE)
 
 
-def found(pattern, report):
-    return next((match for match in map(pattern.search, report["warnings"]) if match), None)
+def said_of(text):
+    """{category: (traced, sampled, error, unseen, probes)}, in percent."""
+    return {match.group(1): tuple(map(float, match.groups()[1:])) for match in LINE.finditer(text)}
+
+
+def check_report(checks, said, report):
+    """What is said is the report's own table, of all processes together."""
+    sums = collections.Counter()
+    for row in report["cross_check"]:
+        for column in ("sampled_ns", "unseen_ns", "probes_ns"):
+            sums[row["category"], column] += row[column]
+    whole_ns = sum(ns for (_, column), ns in sums.items() if column == "sampled_ns")
+    if not checks.that(whole_ns, "the report has a cross-check"):
+        return
+    for category, (_, sampled, _, unseen, probes) in said.items():
+        for percent, column, digit in ((sampled, "sampled_ns", 0.1), (unseen, "unseen_ns", 0.01),
+                                       (probes, "probes_ns", 0.01)):
+            ns = sum(ns for (name, of), ns in sums.items()
+                     if of == column and category in (name, "all"))
+            if abs(percent - 100 * ns / whole_ns) > digit:
+                checks.that(False, "%s, %s: said %s %%, reported %.3f %%" % (
+                    category, column, percent, 100 * ns / whole_ns))
 
 
 def record(roles):
@@ -26,11 +42,12 @@ def record(roles):
     on a busy machine there is much of it."""
     with harness.Target("times.py", "system",
                         ["--libraries", harness.TRUTH, "--steps", "8"]) as target:
-        with harness.Recording([target.pid], "--verify", roles=roles) as recording:
+        with harness.Recording([target.pid], "--verify", "--overhead-budget", "none",
+                               roles=roles) as recording:
             target.say("go")
             truth = json.loads(target.out.wait("[", 120) or "[]")
             status = recording.stop()
-            said = recording.err.text()
+            said = said_of(recording.err.text())
             report = recording.report()
     shares = collections.Counter()
     for row in truth:
@@ -43,23 +60,15 @@ def all_probed(checks):
     status, said, report, truth = record(
         ["--simulator", "truthsim*", "--backend", "truthback*", "--native", "libtruthc.so*"])
     checks.that(status == 0, "profiler ended with %d" % status)
-    blind = found(BLIND, report)
-    if not checks.that(blind, "the report states the blind spot"):
+    if not checks.that("all" in said, "stderr has the cross-check"):
         return
-    checks.saw(blind.string)
-    checks.that(blind.string in said, "stderr does too")
-    checks.that(int(blind.group(5)) >= 200, "of %s samples" % blind.group(5))
-    checks.that(float(blind.group(1)) < 1, "blind spot %s %%, below 1 %%" % blind.group(1))
-    checks.that(float(blind.group(2)) <= float(blind.group(1)) <= float(blind.group(3)),
-                "its interval holds it")
-    missed = found(MISSED, report)
-    checks.that(missed and float(missed.group(1)) < 1, "missed callbacks %s %%" % (
-        missed and missed.group(1)))
-    traced = found(TRACED, report)
-    shares = {name: float(percent) for name, percent in SHARE.findall(traced.group(1))}
+    checks.saw(json.dumps(said))
+    check_report(checks, said, report)
+    checks.that(said["all"][3] < 1, "unseen %s %%, below 1 %%" % said["all"][3])
     for name, percent in truth.items():
-        checks.that(abs(shares.get(name, 0) - percent) < 8, "%s: %.1f %% of the truth, %.1f %% of samples"
-                    % (name, percent, shares.get(name, 0)))
+        sampled, error = said.get(name, (0, 0, 0))[1:3]
+        checks.that(abs(sampled - percent) < 8 + error, "%s: %.1f %% of the truth, %.1f %% of samples"
+                    % (name, percent, sampled))
 
 
 # Half of its time in zlib; one call into a probed module gives its thread a state.
@@ -83,28 +92,31 @@ sys.stdin.readline()
 
 
 def one_not_probed(checks):
-    """A library with a role, none of whose functions is probed: all of its time is blind."""
+    """A library with a role, none of whose functions is probed: all of its time is unseen."""
     environment = dict(os.environ, PYTHONPATH=harness.modules())
     command = [harness.interpreter(), "-c", UNPROBED]
     with harness.Process(command, env=environment) as target:
         target.out.wait("ready", 30)
         with open("/proc/%d/maps" % target.pid) as maps:
             if "/libz.so" not in maps.read():
-                checks.saw("zlib is no library of its own here: no blind spot to look for")
+                checks.saw("zlib is no library of its own here: nothing unseen to look for")
                 return
         roles = ["--simulator", "truthsim*", "--native", "libz.so*:no_such_function"]
-        with harness.Recording([target.pid], "--verify", roles=roles) as recording:
+        with harness.Recording([target.pid], "--verify", "--overhead-budget", "none",
+                               roles=roles) as recording:
             target.say("go")
             share = float((target.out.wait("share", 120) or "share nan").split()[1])
             recording.stop()
+            said = said_of(recording.err.text())
             report = recording.report()
-    blind = found(BLIND, report)
-    if not checks.that(blind, "the report states the blind spot"):
+    if not checks.that("python" in said, "stderr has the cross-check"):
         return
-    checks.saw(blind.string)
-    checks.that(abs(float(blind.group(1)) - share) < 8,
-                "blind spot %s %%, %.1f %% of the time is the library's" % (blind.group(1), share))
-    checks.that("of libz.so" in blind.string, "its functions are named")
+    checks.saw(json.dumps(said))
+    check_report(checks, said, report)
+    checks.that(abs(said["python"][3] - share) < 8 + said["python"][2],
+                "unseen %s %%, %.1f %% of the time is the library's" % (said["python"][3], share))
+    checks.that(any("libz.so" in row["file"] for row in report["functions"]),
+                "the library's functions are in the report")
 
 
 def not_asked_for(checks):
@@ -112,9 +124,8 @@ def not_asked_for(checks):
         with harness.Recording([target.pid]) as recording:
             time.sleep(0.2)
             recording.stop()
-            report = recording.report()
-    checks.that(not [text for text in report["warnings"] if "verify" in text],
-                "without --verify nothing is said of it")
+            said = recording.err.text()
+    checks.that("verify" not in said, "without --verify nothing is said of it")
 
 
 def main():

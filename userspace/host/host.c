@@ -335,7 +335,7 @@ const struct rls_host_check rls_host_checks[] = {
 	{ "uprobe-multi", RLS_HOST_BETTER, "thousands of probes attach at once",
 	  probe_uprobe_multi, "a kernel >= 6.6 has it; without it probes go on one by one, and off at 0.1 s each by a process of its own after the report" },
 	{ "sampling", RLS_HOST_BETTER, "the software clock samples",
-	  probe_sampling, "allow perf_event_open(); without it --verify and sampled figures are left out" },
+	  probe_sampling, "allow perf_event_open(); without it sampled figures are left out" },
 	{ "bpf-stats", RLS_HOST_REMARK, "the kernel does not time every BPF program",
 	  probe_bpf_stats, "sysctl kernel.bpf_stats_enabled=0 makes each probe less expensive" },
 	{ "ptrace-scope", RLS_HOST_REMARK, "Yama does not forbid reading processes",

@@ -11,7 +11,6 @@
 #include "userspace/record/session.h"
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/budget/overhead_controller.h"
-#include "userspace/record/samples/verify.h"
 
 static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t time_ns)
 {
@@ -112,8 +111,6 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 			       listener->booked(listener->context, (const void *)record);
 	if (record->kind == RLS_WIRE_ABSENCE)
 		return recorder->alternator ? rls_alternator_add(recorder->alternator, record, size) : 0;
-	if (record->kind == RLS_WIRE_SAMPLE)
-		return rls_verify_add(recorder->verify, record, size);
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
 		return add_stack(recorder, record, size);
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))

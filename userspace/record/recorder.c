@@ -23,7 +23,6 @@
 #include "userspace/record/drain.h"
 #include "userspace/record/budget/overhead_controller.h"
 #include "userspace/record/events/translate.h"
-#include "userspace/record/samples/verify.h"
 
 #define TICK_MS 10
 #define NICE_DETACHING -20
@@ -279,8 +278,6 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 			  recorder->stop_ns);
 	if (recorder->throttle)
 		rls_throttle_report(recorder->throttle, recorder->stop_ns);
-	if (recorder->verify)
-		rls_verify_report(recorder->verify, &recorder->output, recorder->stop_ns);
 	if (recorder->samples)
 		rls_samples_finish(recorder->samples, recorder->stop_ns);
 	end.time_ns = recorder->stop_ns;

@@ -42,7 +42,6 @@ struct rls_recorder_options {
 	unsigned int sample_hz;         /* stacks of running threads; 0: no samples */
 	const struct rls_operation_globs *operations;   /* by functions on them; NULL: none */
 	double budget_percent;          /* of a thread's time that probes may cost; below 0: no limit */
-	bool verify;                    /* measure the blind spot with a sampler */
 	bool perf_events;               /* attach one by one even where uprobe_multi works */
 	bool alternate;                 /* turn probes on and off to see what hits cost (alternator.h) */
 };

@@ -16,7 +16,6 @@
 #include "userspace/record/samples/code_map.h"
 #include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/stack_samples.h"
-#include "userspace/record/samples/verify.h"
 #include "userspace/record/session.h"
 #include "userspace/record/targets/mmap_watch.h"
 
@@ -54,7 +53,6 @@ static int open_kernel(struct rls_recorder *recorder)
 		.transitions_bytes = rls_kernel_ring_bytes(),
 		.control_bytes = CONTROL_BYTES,
 		.gpu_bytes = GPU_BYTES,
-		.sampler = recorder->options.verify,
 		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
 		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
 		.absences = recorder->options.alternate,
@@ -271,25 +269,6 @@ static void close_places(struct rls_recorder *recorder)
 	rls_places_free(recorder->places);
 }
 
-static bool wants_verify(const struct rls_recorder *recorder)
-{
-	return recorder->options.verify;
-}
-
-static int open_verify(struct rls_recorder *recorder)
-{
-	int r = rls_verify_new(recorder->places, &recorder->verify);
-
-	if (!r)
-		r = rls_kernel_attach_sampler(recorder->kernel, RLS_VERIFY_HZ);
-	return r ? rls_error_r(r, "cannot sample for --verify: %s", strerror(-r)) : 0;
-}
-
-static void close_verify(struct rls_recorder *recorder)
-{
-	rls_verify_free(recorder->verify);
-}
-
 static bool wants_samples(const struct rls_recorder *recorder)
 {
 	return recorder->options.sample_hz != 0;
@@ -416,7 +395,6 @@ static const struct part {
 	{ NULL, open_describer, NULL },
 	{ NULL, open_handler, NULL },
 	{ NULL, open_places, close_places },
-	{ wants_verify, open_verify, close_verify },
 	{ wants_samples, open_samples, close_samples },
 	{ wants_alternator, open_alternator, close_alternator },
 	{ wants_throttle, open_throttle, close_throttle },

@@ -37,8 +37,7 @@ struct rls_recorder {
 	struct rls_progress progress;
 	struct rls_calibration_file costs;
 	struct rls_places *places;
-	struct rls_verify *verify;      /* NULL: not asked for */
-	struct rls_samples *samples;    /* the same */
+	struct rls_samples *samples;    /* NULL: not asked for */
 	struct rls_pythons *pythons;    /* also where nothing is sampled: who is in Python at all */
 	struct rls_gpu *gpu;
 	struct rls_alternator *alternator; /* NULL: not asked for */

@@ -34,7 +34,6 @@ struct rls_kernel_options {
 	size_t transitions_bytes;   /* ring sizes: powers of two, multiples of the page size */
 	size_t control_bytes;
 	size_t gpu_bytes;
-	bool sampler;               /* rls_kernel_attach_sampler will be called */
 	bool windows;               /* sites will be put on and off while recording */
 	bool booking;               /* sums instead of records of transitions and edges */
 	bool absences;              /* each is told, by RLS_WIRE_ABSENCE, of threads that have hit something */
@@ -146,10 +145,8 @@ unsigned int rls_scheduler_hz(void);
 
 /* Samplers share their ticks, which come as often as the fastest wants: the scheduler's own, taken at
  * random, if those are often enough, for they cost next to nothing; else one timer a CPU has. This
- * one sends an RLS_WIRE_SAMPLE record for each tracked thread found running, at least hz times a
- * second, from start on. */
-int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz);
-/* The same with RLS_WIRE_LOOK records, of waits too: for windows (rls_kernel_has_windows). */
+ * one sends an RLS_WIRE_LOOK record for each traced thread found running, at least hz times a
+ * second, from start on, and of waits too: for windows (rls_kernel_has_windows). */
 int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
 
 /* So many of them a second from now on, or as many as the scheduler ticks; not fewer than anything

@@ -43,12 +43,10 @@ void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kern
 {
 	struct rlscope *skeleton = kernel->skeleton;
 	bool pauses = kernel->windows && !kernel->booking; /* waiting is booked as such */
-	bool any = options->sampler || kernel->windows || options->stacks_bytes;
+	bool any = kernel->windows || options->stacks_bytes;
 
 	bpf_program__set_autoload(skeleton->progs.on_tick, any);
 	bpf_program__set_autoload(skeleton->progs.on_scheduler_tick, any);
-	bpf_program__set_autoload(skeleton->progs.on_sample, options->sampler);
-	bpf_program__set_autoload(skeleton->progs.on_scheduler_sample, options->sampler);
 	bpf_program__set_autoload(skeleton->progs.on_look, kernel->windows);
 	bpf_program__set_autoload(skeleton->progs.on_scheduler_look, kernel->windows);
 	bpf_program__set_autoload(skeleton->progs.on_close_look, kernel->windows);
@@ -78,12 +76,6 @@ static int want_ticks(struct rls_kernel *kernel, enum rls_tick slot,
 		return r;
 	return bpf_map__update_elem(kernel->skeleton->maps.scheduler_ticks, &key, sizeof(key),
 				    &scheduler, sizeof(scheduler), BPF_ANY);
-}
-
-int rls_kernel_attach_sampler(struct rls_kernel *kernel, unsigned int hz)
-{
-	return want_ticks(kernel, RLS_TICK_SAMPLE, kernel->skeleton->progs.on_sample,
-			  kernel->skeleton->progs.on_scheduler_sample, hz);
 }
 
 /* Whoever runs virtual machines sets this bit for them (Intel's manual and AMD's keep it 0 in processors). */

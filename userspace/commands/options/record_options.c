@@ -50,7 +50,7 @@ static const struct argp_option recording_table[] = {
 	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Sample stacks HZ times a second (199 by default, fewer with a budget below 4%: 99 at 2%, 49 at 1%; 0: none)", 3 },
 	{ "operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
 	  "Time is of operation NAME where a sampled stack has this function (globs)", 3 },
-	{ "verify", KEY_VERIFY, NULL, 0, "Measure with a sampler what the probes do not see", 3 },
+	{ "verify", KEY_VERIFY, NULL, 0, "Print how far samples and probes agree, and what the probes missed", 3 },
 	{ 0 },
 };
 
@@ -117,8 +117,9 @@ static int add_operation(struct rls_record_options *options, const char *text)
 /* What each option by itself does not show. */
 static error_t check_together(const struct rls_record_options *options)
 {
-	if (options->operations.count && !options->sample_hz) {
-		rls_error("--operation needs samples: not with --sample-hz 0");
+	if (!options->sample_hz && (options->operations.count || options->verify)) {
+		rls_error("%s needs samples: not with --sample-hz 0",
+			  options->operations.count ? "--operation" : "--verify");
 		return EINVAL;
 	}
 	if (options->trace_path && options->report_path && !strcmp(options->trace_path, options->report_path)) {
@@ -237,16 +238,14 @@ void rls_record_options_clear(struct rls_record_options *options)
 	*options = (struct rls_record_options){ 0 };
 }
 
-/* No more than need no timer, and than a small budget can bear: at 25 us each, an eighth of it. --verify has
- * a timer of its own, at which all would be. */
+/* No more than need no timer, and than a small budget can bear: at 25 us each, an eighth of it.
+ * --operation and --verify are about samples: they take all of them. */
 static unsigned int choose_hz(const struct rls_record_options *options)
 {
 	unsigned int scheduler_hz = rls_scheduler_hz(), hz = RLS_SAMPLE_HZ;
 
-	if (options->operations.count)
+	if (options->operations.count || options->verify)
 		return hz;
-	if (options->verify)
-		return 0;
 	if (options->budget_percent >= 0 && options->budget_percent < 4)
 		hz = (unsigned int)fmax(RLS_SAMPLE_HZ_LEAST, options->budget_percent / 4 * hz);
 	return scheduler_hz && scheduler_hz < hz ? scheduler_hz : hz;

@@ -12,6 +12,7 @@
 #include "analysis/base/private_file.h"
 #include "analysis/report/report.h"
 #include "userspace/commands/shared/commands.h"
+#include "userspace/commands/shared/cross_check.h"
 #include "userspace/commands/shared/read_progress.h"
 #include "userspace/commands/shared/warnings.h"
 #include "userspace/base/log.h"
@@ -61,7 +62,6 @@ int rls_recording_open(struct rls_record_options *options, const struct rls_sele
 		.sample_hz = options->sample_hz,
 		.operations = &options->operations,
 		.budget_percent = options->budget_percent,
-		.verify = options->verify,
 		.perf_events = options->perf_events,
 		.alternate = options->alternate,
 	};
@@ -133,6 +133,8 @@ int rls_recording_report(const struct rls_record_options *options)
 	r = rls_report_write(report, options->writer, output, &write);
 	if (!r)
 		rls_warn_of_report(report, options->writer);
+	if (!r && options->verify)
+		r = rls_cross_check_write(report, stderr);
 	rls_report_free(report);
 	rls_tracks_free(write.tracks);
 	if (r)

@@ -44,7 +44,6 @@ static void file_free(struct rls_place_file *file)
 {
 	if (file->elf)
 		rls_elf_close(file->elf);
-	free(file->blind);
 	free(file->name);
 	free(file);
 }
@@ -275,16 +274,6 @@ int rls_places_frame_bytes(struct rls_places *places, pid_t pid, const struct rl
 }
 
 /* ---- all ---- */
-
-size_t rls_places_files(const struct rls_places *places)
-{
-	return places->files.count;
-}
-
-struct rls_place_file *rls_places_file(const struct rls_places *places, size_t i)
-{
-	return places->files.items[i];
-}
 
 int rls_places_new(const struct rls_libraries *libraries, struct rls_places **out)
 {

@@ -23,8 +23,6 @@ struct rls_place_file {
 	char *name;                 /* of its path, for people */
 	struct rls_elf *elf;        /* NULL when it cannot be read */
 	struct rls_leaf_file leaf;
-	uint64_t *blind;            /* record/verify.h's: vaddrs */
-	size_t blind_count, blind_room;
 };
 
 /* Both NULL where nothing is known. Good until anything else is asked. */
@@ -52,9 +50,5 @@ int rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns, uint
  * rls_elf_frame_bytes says. 0; -ENOENT when it is not known; -ENOMEM. */
 int rls_places_frame_bytes(struct rls_places *places, pid_t pid, const struct rls_place *place,
 			   uint64_t address, uint64_t *out);
-
-/* Files with a role seen so far. */
-size_t rls_places_files(const struct rls_places *places);
-struct rls_place_file *rls_places_file(const struct rls_places *places, size_t i);
 
 #endif

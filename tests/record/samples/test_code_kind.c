@@ -1,5 +1,4 @@
-/* What --verify makes of samples: whose code an address is, and the sentences. */
-#include <math.h>
+/* Whose code a sampled address is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +9,6 @@
 #include <cmocka.h>
 
 #include "userspace/record/samples/code_kind.h"
-#include "userspace/record/samples/verify_text.h"
 
 static const char maps[] =
 	"400000-500000 r-xp 00001000 08:01 11 /usr/bin/python3.11\n"
@@ -110,108 +108,11 @@ static void test_only_libraries_with_a_role_bind_a_leaf(void **state)
 	assert_false(rls_leaf_has_category(RLS_LEAF_PROBE, &category));
 }
 
-/* Against the interval's defining equation: its ends are the shares p for which the
- * observed one is z standard deviations away. */
-static void test_interval_solves_its_equation(void **state)
-{
-	static const struct { uint64_t hits, trials; } rows[] = {
-		{ 1, 10 }, { 52, 12345 }, { 5000, 10000 }, { 9, 10 } };
-	const double z = 1.959964;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		double n = (double)rows[i].trials, share = (double)rows[i].hits / n, ends[2];
-
-		rls_share_interval(rows[i].hits, rows[i].trials, &ends[0], &ends[1]);
-		assert_true(ends[0] < share && share < ends[1]);
-		for (int end = 0; end < 2; end++) {
-			double p = ends[end], left = (share - p) * (share - p);
-
-			assert_true(fabs(left - z * z * p * (1 - p) / n) < 1e-9);
-		}
-	}
-}
-
-static void test_interval_at_the_edges(void **state)
-{
-	double low = -1, high = -1;
-
-	rls_share_interval(0, 0, &low, &high);
-	assert_true(low == 0 && high == 1);
-	rls_share_interval(0, 1000, &low, &high);
-	assert_true(low == 0 && high > 0.003 && high < 0.004); /* nothing seen is not nothing there */
-	rls_share_interval(1000, 1000, &low, &high);
-	assert_true(low > 0.996 && high <= 1);
-}
-
-static const struct rls_verify_counts counted = {
-	.by = {
-		[RLS_CATEGORY_PYTHON] = { [RLS_LEAF_EVALUATION] = 500, [RLS_LEAF_OTHER] = 90,
-					  [RLS_LEAF_BACKEND] = 7, [RLS_LEAF_SIMULATOR] = 3,
-					  [RLS_LEAF_PROBE] = 150 },
-		[RLS_CATEGORY_BACKEND] = { [RLS_LEAF_BACKEND] = 300, [RLS_LEAF_OTHER] = 46,
-					   [RLS_LEAF_EVALUATION] = 4, [RLS_LEAF_KERNEL] = 50 },
-		[RLS_CATEGORY_SIMULATOR] = { [RLS_LEAF_SIMULATOR] = 50 },
-	},
-	.untraced = 12,
-};
-
-static void expect_text(char *text, const char *const *parts)
-{
-	assert_non_null(text);
-	for (; *parts; parts++) {
-		if (!strstr(text, *parts))
-			fail_msg("no \"%s\" in \"%s\"", *parts, text);
-	}
-	free(text);
-}
-
-static void test_blind_spot_in_words(void **state)
-{
-	static const struct rls_hot_function functions[] = {
-		{ "libtorch.so", "linear", 0x1000, 4 }, { "libtorch.so", NULL, 0xabc0, 3 },
-		{ "libmujoco.so", "mj_a", 0, 1 }, { "libmujoco.so", "mj_b", 0, 1 },
-		{ "libmujoco.so", "mj_c", 0, 1 }, { "libmujoco.so", "mj_sixth", 0, 1 } };
-	char *text = rls_verify_blind_text(&counted, functions, 6);
-
-	/* 10 of 600 + 350 + 50; probes and kernel are left out. */
-	assert_non_null(text);
-	assert_null(strstr(text, "mj_sixth"));
-	expect_text(text, (const char *const[]){ "blind spot 1.00 % (95 % interval 0.54 to 1.83 %)",
-						 "10 of 1000 samples",
-						 "most in linear of libtorch.so (4)",
-						 "0xabc0 of libtorch.so (3)", NULL });
-}
-
-static void test_other_sentences(void **state)
-{
-	expect_text(rls_verify_missed_callbacks_text(&counted),
-		    (const char *const[]){ "missed callbacks 0.40 %", "4 of 1000", "backend 4",
-					   NULL });
-	expect_text(rls_verify_shares_text(&counted),
-		    (const char *const[]){ "simulator 5.3 %, backend 30.7 %, the rest 64.0 %",
-					   "by the trace: backend 35.0 %, simulator 5.0 %, python 60.0 %",
-					   "12.5 % probes' own, 4.2 % kernel",
-					   "12 of threads that met no probe", NULL });
-}
-
-static void test_nothing_sampled_is_said(void **state)
-{
-	static const struct rls_verify_counts none;
-
-	expect_text(rls_verify_blind_text(&none, NULL, 0),
-		    (const char *const[]){ "blind spot not measured", NULL });
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leaf_is_whose_code_it_is),
 		cmocka_unit_test(test_only_libraries_with_a_role_bind_a_leaf),
-		cmocka_unit_test(test_interval_solves_its_equation),
-		cmocka_unit_test(test_interval_at_the_edges),
-		cmocka_unit_test(test_blind_spot_in_words),
-		cmocka_unit_test(test_other_sentences),
-		cmocka_unit_test(test_nothing_sampled_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
