@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "tests/discover/child.h"
-#include "userspace/names/locator.h"
+#include "userspace/record/samples/code_map.h"
 
 #define STOPS 300
 
@@ -44,12 +44,12 @@ static uint64_t instruction_of(pid_t pid)
 
 static void check(const char *interpreter)
 {
-	struct rls_locator *locator;
+	struct rls_code_map *map;
 	unsigned int evaluates = 0;
 	struct child child;
 
 	assert_true(child_start(&child, interpreter, ".", program));
-	assert_int_equal(rls_locator_new(&locator), 0);
+	assert_int_equal(rls_code_map_new(NULL, &map), 0);
 	if (ptrace(PTRACE_SEIZE, child.pid, NULL, NULL)) {
 		print_message("nobody may be stopped here: %s\n", strerror(errno));
 		child_stop(&child);
@@ -57,18 +57,19 @@ static void check(const char *interpreter)
 	}
 	usleep(20000); /* what it begins with is over */
 	for (int stop = 0; stop < STOPS; stop++) {
-		struct rls_location place = {0};
-		uint64_t address;
+		struct rls_code_place place = {0};
+		struct rls_native_file *file;
+		uint64_t address, vaddr;
 
 		usleep(100);
 		address = instruction_of(child.pid);
-		assert_int_equal(rls_locator_find(locator, child.pid, address, 1, &place), 0);
-		assert_non_null(place.file);
-		assert_false(rls_native_file_hides_evaluation(place.file));
-		evaluates += rls_native_file_is_interpreter(place.file) &&
-			     rls_native_file_evaluates(place.file, place.vaddr);
+		assert_int_equal(rls_code_map_find(map, child.pid, 1, address, true, &place), 0);
+		file = rls_code_map_native(map, child.pid, &place, &vaddr);
+		assert_non_null(file);
+		assert_false(rls_native_file_hides_evaluation(file));
+		evaluates += rls_native_file_is_interpreter(file) && rls_native_file_evaluates(file, vaddr);
 	}
-	rls_locator_free(locator);
+	rls_code_map_free(map);
 	child_stop(&child);
 	print_message("%s: %u of %u stops\n", interpreter, evaluates, STOPS);
 	assert_true(evaluates > STOPS * 9 / 10);

@@ -23,7 +23,7 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/binary/elf.h"
 #include "userspace/names/debug_file.h"
-#include "userspace/names/locator.h"
+#include "userspace/record/samples/code_map.h"
 #include "userspace/names/native_file.h"
 
 struct truth {
@@ -298,23 +298,24 @@ static void the_vdso_has_names(void **state)
 {
 	void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	void *function = vdso ? dlsym(vdso, "__vdso_clock_gettime") : NULL;
-	struct rls_location place = {0};
-	struct rls_locator *locator;
-	uint64_t start;
+	struct rls_code_place place = {0};
+	struct rls_native_file *file;
+	struct rls_code_map *map;
+	uint64_t vaddr, start;
 
 	(void)state;
 	if (!function) {
 		print_message("there is no vdso here\n");
 		skip();
 	}
-	assert_int_equal(rls_locator_new(&locator), 0);
-	assert_int_equal(rls_locator_find(locator, getpid(), (uintptr_t)function + 1, 1, &place), 0);
-	assert_string_equal(place.path, RLS_VDSO_PATH);
-	assert_non_null(place.file);
-	assert_non_null(strstr(rls_native_file_function(place.file, place.vaddr, &start),
-			       "clock_gettime"));
-	assert_int_equal(place.vaddr, start + 1);
-	rls_locator_free(locator);
+	assert_int_equal(rls_code_map_new(NULL, &map), 0);
+	assert_int_equal(rls_code_map_find(map, getpid(), 1, (uintptr_t)function + 1, true, &place), 0);
+	assert_string_equal(place.mapping->path, RLS_VDSO_PATH);
+	file = rls_code_map_native(map, getpid(), &place, &vaddr);
+	assert_non_null(file);
+	assert_non_null(strstr(rls_native_file_function(file, vaddr, &start), "clock_gettime"));
+	assert_int_equal(vaddr, start + 1);
+	rls_code_map_free(map);
 	dlclose(vdso);
 }
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "tests/discover/child.h"
-#include "userspace/names/locator.h"
+#include "userspace/record/samples/code_map.h"
 #include "userspace/names/perf_map.h"
 
 static const char *const interpreters[] = {INTERPRETERS};
@@ -142,10 +142,10 @@ static void only_its_own_file_speaks_for_a_process(void **state)
 	rmdir(path);
 }
 
-/* What the interpreter wrote and what the locator says of each address in it. */
+/* What the interpreter wrote and what the code map says of each address in it. */
 static unsigned int check_real(pid_t pid)
 {
-	struct rls_locator *locator;
+	struct rls_code_map *map;
 	char path[64], line[4096];
 	unsigned int ours = 0;
 	FILE *file;
@@ -153,23 +153,26 @@ static unsigned int check_real(pid_t pid)
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", pid);
 	file = fopen(path, "re");
 	assert_non_null(file);
-	assert_int_equal(rls_locator_new(&locator), 0);
+	assert_int_equal(rls_code_map_new(NULL, &map), 0);
 	while (fgets(line, sizeof(line), file)) {
-		struct rls_location place = {0};
+		struct rls_code_place place = {0};
 		unsigned long start, size;
+		uint64_t vaddr, begins = 0;
+		const char *compiled;
 		int name = 0;
 
 		line[strcspn(line, "\n")] = '\0';
 		assert_int_equal(sscanf(line, "%lx %lx %n", &start, &size, &name), 2);
-		assert_int_equal(rls_locator_find(locator, pid, start + size / 2, 1, &place), 0);
-		assert_null(place.file);
-		assert_non_null(place.compiled);
-		assert_string_equal(place.compiled, line + name);
-		assert_int_equal(place.vaddr, start);
+		assert_int_equal(rls_code_map_find(map, pid, 1, start + size / 2, true, &place), 0);
+		assert_null(rls_code_map_native(map, pid, &place, &vaddr));
+		compiled = rls_code_map_compiled(map, pid, 1, &place, &begins);
+		assert_non_null(compiled);
+		assert_string_equal(compiled, line + name);
+		assert_int_equal(begins, start);
 		ours += !strcmp(line + name, "py::spam:<string>");
 	}
 	fclose(file);
-	rls_locator_free(locator);
+	rls_code_map_free(map);
 	unlink(path);
 	return ours;
 }

@@ -124,6 +124,11 @@ int rls_native_file_vaddr(const struct rls_native_file *file, uint64_t file_offs
 	return rls_elf_vaddr_of_offset(file->elf, file_offset, out);
 }
 
+int rls_native_file_frame_bytes(const struct rls_native_file *file, uint64_t vaddr, uint64_t *out)
+{
+	return rls_elf_frame_bytes(file->elf, vaddr, out);
+}
+
 static bool is_step(const char *name)
 {
 	return !strncmp(name, EVALUATION_STEP, sizeof(EVALUATION_STEP) - 1);
@@ -234,6 +239,19 @@ const char *rls_native_file_function(struct rls_native_file *file, uint64_t vadd
 bool rls_native_file_is_interpreter(const struct rls_native_file *file)
 {
 	return file->evaluation.count != 0;
+}
+
+void rls_native_file_evaluation(const struct rls_native_file *file, struct rls_evaluation *out)
+{
+	struct rls_evaluation found = { .count = 0 };
+
+	for (size_t i = 0; i < file->evaluation.count; i++) {
+		struct rls_elf_extent part = file->evaluation.parts[i];
+
+		if (!rls_elf_file_offset(file->elf, part.vaddr, &part.vaddr))
+			found.parts[found.count++] = part;
+	}
+	*out = found;
 }
 
 bool rls_native_file_evaluates(struct rls_native_file *file, uint64_t vaddr)

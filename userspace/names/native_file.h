@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "userspace/python/evaluation.h"
+
 #define RLS_VDSO_PATH "[vdso]"      /* as mappings call it */
 
 struct rls_native_file;
@@ -29,6 +31,9 @@ void rls_native_file_prepare(struct rls_native_file *file);
 /* Address in the file of what is mapped from this offset: 0 or -ERANGE. */
 int rls_native_file_vaddr(const struct rls_native_file *file, uint64_t file_offset, uint64_t *out);
 
+/* From the stack pointer up to behind the return address, as rls_elf_frame_bytes. 0 or -ENOENT. */
+int rls_native_file_frame_bytes(const struct rls_native_file *file, uint64_t vaddr, uint64_t *out);
+
 /* The function holding vaddr: its name, or "" for one without; *start is its address. The name
  * is the file's, as long as that is open. */
 const char *rls_native_file_function(struct rls_native_file *file, uint64_t vaddr,
@@ -38,6 +43,8 @@ const char *rls_native_file_function(struct rls_native_file *file, uint64_t vadd
  * builds without a loop, the code of an instruction). */
 bool rls_native_file_is_interpreter(const struct rls_native_file *file);
 bool rls_native_file_evaluates(struct rls_native_file *file, uint64_t vaddr);
+/* Its loop, all the parts of it, by offsets in the file; empty when unknown. */
+void rls_native_file_evaluation(const struct rls_native_file *file, struct rls_evaluation *out);
 /* Whether it has no loop and has lost the names of what it has instead: which code evaluates is
  * then unknown. */
 bool rls_native_file_hides_evaluation(struct rls_native_file *file);

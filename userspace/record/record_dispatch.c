@@ -31,8 +31,8 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 	struct rls_event event = { .kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid,
 				   .time_ns = time_ns };
 
-	rls_places_forget(recorder->places, (pid_t)pid);
-	rls_samples_ended(recorder->samples, (pid_t)pid);
+	rls_samples_catch_up(recorder->samples);
+	rls_code_map_forget(recorder->code_map, (pid_t)pid);
 	rls_pythons_forget(recorder->pythons, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);
 	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
@@ -48,8 +48,8 @@ static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
 {
 	struct rls_recorder *recorder = context;
 
-	rls_places_forget(recorder->places, (pid_t)pid);
-	rls_samples_ended(recorder->samples, (pid_t)pid);
+	rls_samples_catch_up(recorder->samples);
+	rls_code_map_forget(recorder->code_map, (pid_t)pid);
 	rls_pythons_forget(recorder->pythons, (pid_t)pid);
 	rls_processes_remove(&recorder->processes, (pid_t)pid);
 	rls_libraries_forget(recorder->libraries, (pid_t)pid);

@@ -259,14 +259,14 @@ static void close_pythons(struct rls_recorder *recorder)
 	rls_pythons_free(recorder->pythons);
 }
 
-static int open_places(struct rls_recorder *recorder)
+static int open_code_map(struct rls_recorder *recorder)
 {
-	return rls_places_new(recorder->libraries, &recorder->places);
+	return rls_code_map_new(recorder->libraries, &recorder->code_map);
 }
 
-static void close_places(struct rls_recorder *recorder)
+static void close_code_map(struct rls_recorder *recorder)
 {
-	rls_places_free(recorder->places);
+	rls_code_map_free(recorder->code_map);
 }
 
 static bool wants_samples(const struct rls_recorder *recorder)
@@ -277,7 +277,7 @@ static bool wants_samples(const struct rls_recorder *recorder)
 static int open_samples(struct rls_recorder *recorder)
 {
 	unsigned int hz = recorder->options.sample_hz, waits_hz = WAITS_A_SAMPLE * hz;
-	int r = rls_samples_new(recorder->kernel, recorder->pythons, recorder->places, &recorder->output,
+	int r = rls_samples_new(recorder->kernel, recorder->pythons, recorder->code_map, &recorder->output,
 				&recorder->samples);
 
 	if (recorder->options.budget_percent < 0 || waits_hz > WAITS_HZ_MAX)
@@ -317,7 +317,7 @@ static int open_throttle(struct rls_recorder *recorder)
 {
 	const struct rls_recorder_listener *listener = recorder->options.listener;
 	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
-	int r = rls_throttle_new(recorder->kernel, recorder->places, &recorder->output,
+	int r = rls_throttle_new(recorder->kernel, recorder->code_map, &recorder->output,
 				 recorder->options.budget_percent, hit.value_ns, &recorder->throttle);
 
 	if (!r)
@@ -394,7 +394,7 @@ static const struct part {
 	{ NULL, open_gpu, close_gpu },
 	{ NULL, open_describer, NULL },
 	{ NULL, open_handler, NULL },
-	{ NULL, open_places, close_places },
+	{ NULL, open_code_map, close_code_map },
 	{ wants_samples, open_samples, close_samples },
 	{ wants_alternator, open_alternator, close_alternator },
 	{ wants_throttle, open_throttle, close_throttle },

@@ -36,7 +36,7 @@ struct rls_recorder {
 	struct rls_mmap_watch *mmap_watch;
 	struct rls_progress progress;
 	struct rls_calibration_file costs;
-	struct rls_places *places;
+	struct rls_code_map *code_map;
 	struct rls_samples *samples;    /* NULL: not asked for */
 	struct rls_pythons *pythons;    /* also where nothing is sampled: who is in Python at all */
 	struct rls_gpu *gpu;

@@ -58,8 +58,7 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 
 	if (rls_libraries_mapped(recorder->libraries, pid, path))
 		rls_debug("cannot see whether process %d switches stacks", pid);
-	rls_places_forget(recorder->places, pid);
-	rls_samples_mapped(recorder->samples, pid);
+	rls_code_map_forget(recorder->code_map, pid);
 	/* A library with a role may be called as soon as it is loaded. */
 	rls_processes_look(&recorder->processes, pid,
 			   rls_monotonic_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?

@@ -137,9 +137,9 @@ int __wrap_rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wir
 	return 0;
 }
 
-int __wrap_rls_guess(struct rls_places *places, const struct rls_wire_look *look,
+int __wrap_rls_guess(struct rls_code_map *map, const struct rls_wire_look *look,
 		     enum rls_category *out);
-int __wrap_rls_guess(struct rls_places *places, const struct rls_wire_look *look,
+int __wrap_rls_guess(struct rls_code_map *map, const struct rls_wire_look *look,
 		     enum rls_category *out)
 {
 	*out = RLS_CATEGORY_BACKEND;

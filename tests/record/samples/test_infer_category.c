@@ -15,14 +15,14 @@ enum { LIBC = 0x10000, PYTHON = 0x20000, TORCH = 0x30000, MUJOCO = 0x40000, UPRO
 #define TORCH_SITE (TORCH + 0x80)
 
 static const uint64_t torch_sites[] = { 0x80 };
-static struct rls_place_file files[] = {
-	{ .leaf = { .role = RLS_ROLE_PYTHON, .evaluation = { { { 0x100, 0x100 } }, 1 } } },
-	{ .leaf = { .role = RLS_ROLE_BACKEND, .sites = torch_sites, .site_count = 1 } },
-	{ .leaf = { .role = RLS_ROLE_SIMULATOR } },
+static const struct rls_leaf_file files[] = {
+	{ .role = RLS_ROLE_PYTHON, .evaluation = { { { 0x100, 0x100 } }, 1 } },
+	{ .role = RLS_ROLE_BACKEND, .sites = torch_sites, .site_count = 1 },
+	{ .role = RLS_ROLE_SIMULATOR },
 };
 static const struct {
 	struct rls_mapping mapping;
-	struct rls_place_file *file;
+	const struct rls_leaf_file *role;
 } places[] = {
 	{ { .start = LIBC, .end = LIBC + 0x1000, .executable = true, .path = "/libc.so.6" }, NULL },
 	{ { .start = PYTHON, .end = PYTHON + 0x1000, .executable = true, .path = "/python" }, &files[0] },
@@ -36,17 +36,17 @@ static const struct {
 
 static int fail_with;
 
-int __wrap_rls_places_find(struct rls_places *unused, pid_t pid, uint64_t time_ns, uint64_t address,
-			   bool certain, struct rls_place *out);
-int __wrap_rls_places_find(struct rls_places *unused, pid_t pid, uint64_t time_ns, uint64_t address,
-			   bool certain, struct rls_place *out)
+int __wrap_rls_code_map_find(struct rls_code_map *unused, pid_t pid, uint64_t time_ns, uint64_t address,
+			   bool certain, struct rls_code_place *out);
+int __wrap_rls_code_map_find(struct rls_code_map *unused, pid_t pid, uint64_t time_ns, uint64_t address,
+			   bool certain, struct rls_code_place *out)
 {
-	*out = (struct rls_place){ 0 };
+	*out = (struct rls_code_place){ .address = address };
 	assert_int_equal(pid, 7);
 	assert_int_equal(time_ns, 1234);
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		if (address >= places[i].mapping.start && address < places[i].mapping.end)
-			*out = (struct rls_place){ &places[i].mapping, places[i].file };
+			*out = (struct rls_code_place){ address, &places[i].mapping, places[i].role };
 	}
 	return certain ? 0 : fail_with;
 }
@@ -54,16 +54,16 @@ int __wrap_rls_places_find(struct rls_places *unused, pid_t pid, uint64_t time_n
 /* Frames are known in what lies behind 0xc00 of a file: so many words as its last digit says. */
 #define FRAME(words) (0xc00 + (words))
 
-int __wrap_rls_places_frame_bytes(struct rls_places *unused, pid_t pid,
-				  const struct rls_place *place, uint64_t address, uint64_t *out);
-int __wrap_rls_places_frame_bytes(struct rls_places *unused, pid_t pid,
-				  const struct rls_place *place, uint64_t address, uint64_t *out)
+int __wrap_rls_code_map_frame_bytes(struct rls_code_map *unused, pid_t pid,
+				    const struct rls_code_place *place, uint64_t *out);
+int __wrap_rls_code_map_frame_bytes(struct rls_code_map *unused, pid_t pid,
+				    const struct rls_code_place *place, uint64_t *out)
 {
 	assert_int_equal(pid, 7);
-	assert_true(address >= place->mapping->start && address < place->mapping->end);
-	if ((address & 0xf00) != 0xc00)
+	assert_true(place->address >= place->mapping->start && place->address < place->mapping->end);
+	if ((place->address & 0xf00) != 0xc00)
 		return -ENOENT;
-	*out = 8 * (address & 0xff);
+	*out = 8 * (place->address & 0xff);
 	return 0;
 }
 

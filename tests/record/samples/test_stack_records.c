@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "analysis/event/sample_kind.h"
-#include "userspace/names/locator.h"
 #include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/stack_samples.h"
 
@@ -25,10 +24,13 @@ enum { LOOP = 0x1000, RUNTIME = 0x2000, LIBRARY = 0x3000, NAMELESS = 0x4000, COM
 enum { CODE_INTERNAL = 98, CODE_GONE = 99 };
 
 static struct rls_native_file *const interpreter = (void *)1, *const library = (void *)2;
-static struct rls_place_file torch = {
-	.leaf = { .role = RLS_ROLE_BACKEND, .sites = (const uint64_t[]){ 0x80 }, .site_count = 1 } };
-static const struct rls_mapping torch_mapping = { .start = LIBRARY, .end = LIBRARY + 0x1000,
-						  .executable = true, .path = "/torch.so" };
+static const struct rls_leaf_file torch = { .role = RLS_ROLE_BACKEND,
+					    .sites = (const uint64_t[]){ 0x80 }, .site_count = 1 };
+static const struct rls_mapping mappings[] = {
+	{ .start = LOOP, .end = LIBRARY, .executable = true, .path = "/python3" },
+	{ .start = LIBRARY, .end = COMPILED, .executable = true, .path = "/torch.so" },
+	{ .start = COMPILED, .end = NOWHERE, .executable = true, .path = "" },
+};
 
 static struct {
 	char text[4096];            /* of what was told, a line each */
@@ -161,22 +163,44 @@ int __wrap_rls_pythons_name(struct rls_pythons *pythons, pid_t pid,
 	return intern(NULL, "/job.py", strlen("/job.py"), &out->file);
 }
 
-int __wrap_rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address,
-			    uint64_t time_ns, struct rls_location *out);
-int __wrap_rls_locator_find(struct rls_locator *locator, pid_t pid, uint64_t address,
-			    uint64_t time_ns, struct rls_location *out)
+int __wrap_rls_code_map_find(struct rls_code_map *map, pid_t pid, uint64_t time_ns, uint64_t address,
+			     bool certain, struct rls_code_place *out);
+int __wrap_rls_code_map_find(struct rls_code_map *map, pid_t pid, uint64_t time_ns, uint64_t address,
+			     bool certain, struct rls_code_place *out)
 {
-	(void)locator, (void)pid, (void)time_ns;
-	if (address >= NOWHERE)
-		return -ENOENT;
-	*out = (struct rls_location){ .vaddr = address, .path = "" };
-	if (address >= COMPILED) {
-		out->compiled = "kernel_of_triton";
-		return 0;
+	(void)map, (void)time_ns;
+	assert_int_equal(pid, PID);
+	assert_true(certain);
+	*out = (struct rls_code_place){ .address = address };
+	for (size_t i = 0; i < sizeof(mappings) / sizeof(mappings[0]); i++) {
+		if (address >= mappings[i].start && address < mappings[i].end)
+			out->mapping = &mappings[i];
 	}
-	out->file = address < LIBRARY ? interpreter : library;
-	out->path = address < LIBRARY ? "/python3" : "/torch.so";
+	if (address >= LIBRARY && address < NAMELESS)
+		out->role = &torch;
 	return 0;
+}
+
+struct rls_native_file *__wrap_rls_code_map_native(struct rls_code_map *map, pid_t pid,
+						   const struct rls_code_place *place, uint64_t *vaddr);
+struct rls_native_file *__wrap_rls_code_map_native(struct rls_code_map *map, pid_t pid,
+						   const struct rls_code_place *place, uint64_t *vaddr)
+{
+	(void)map, (void)pid;
+	*vaddr = place->address;
+	if (place->address >= COMPILED)
+		return NULL;
+	return place->address < LIBRARY ? interpreter : library;
+}
+
+const char *__wrap_rls_code_map_compiled(struct rls_code_map *map, pid_t pid, uint64_t time_ns,
+					 const struct rls_code_place *place, uint64_t *start);
+const char *__wrap_rls_code_map_compiled(struct rls_code_map *map, pid_t pid, uint64_t time_ns,
+					 const struct rls_code_place *place, uint64_t *start)
+{
+	(void)map, (void)pid, (void)time_ns, (void)start;
+	assert_in_range(place->address, COMPILED, NOWHERE - 1);
+	return "kernel_of_triton";
 }
 
 const char *__wrap_rls_native_file_function(struct rls_native_file *file, uint64_t vaddr,
@@ -207,19 +231,6 @@ bool __wrap_rls_native_file_hides_evaluation(struct rls_native_file *file)
 {
 	assert_ptr_equal(file, interpreter);
 	return false;
-}
-
-int __wrap_rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns,
-			   uint64_t address, bool certain, struct rls_place *out);
-int __wrap_rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns,
-			   uint64_t address, bool certain, struct rls_place *out)
-{
-	(void)places, (void)pid, (void)time_ns;
-	assert_true(certain);
-	*out = (struct rls_place){0};
-	if (address >= LIBRARY && address < NAMELESS)
-		*out = (struct rls_place){ &torch_mapping, &torch };
-	return 0;
 }
 
 static struct rls_samples *begin(void)
@@ -471,10 +482,9 @@ static void who_ends_is_read_of_first(void **state)
 	struct rls_samples *samples = begin();
 
 	(void)state;
-	rls_samples_ended(samples, PID);
+	rls_samples_catch_up(samples);
 	assert_int_equal(world.consumed, 1);
-	rls_samples_ended(NULL, PID);
-	rls_samples_mapped(NULL, PID);
+	rls_samples_catch_up(NULL);
 	assert_int_equal(rls_samples_began(NULL, PID, 1), 0);
 	assert_int_equal(rls_samples_forked(NULL, PID, PID + 1, 1), 0);
 	assert_int_equal(world.consumed, 1);

@@ -75,7 +75,7 @@ struct known {
 
 struct rls_throttle {
 	struct rls_kernel *kernel;
-	struct rls_places *places;
+	struct rls_code_map *code_map;
 	struct rls_trace_output *output;
 	struct rls_budget budget;
 	struct rls_site_use use;
@@ -109,7 +109,7 @@ struct books {
 	struct rls_wire_calls calls[RLS_SITES_COUNTED];
 };
 
-int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
+int rls_throttle_new(struct rls_kernel *kernel, struct rls_code_map *code_map,
 		     struct rls_trace_output *output, double percent, double hit_ns,
 		     struct rls_throttle **out)
 {
@@ -125,7 +125,7 @@ int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
 				   strerror(-r));
 	}
 	throttle->kernel = kernel;
-	throttle->places = places;
+	throttle->code_map = code_map;
 	throttle->output = output;
 	throttle->percent = percent;
 	throttle->budget.share = AIM * percent / 100;
@@ -250,7 +250,7 @@ static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *
 	struct rls_event event = { .kind = RLS_EVENT_SHARE, .pid = look->header.pid,
 				   .tid = look->header.tid, .time_ns = look->header.time_ns,
 				   .share.waited_ns = look->waited_ns };
-	int r = rls_guess(throttle->places, look, &event.share.category);
+	int r = rls_guess(throttle->code_map, look, &event.share.category);
 
 	throttle->close_looks += !!(look->header.flags & RLS_LOOK_CLOSE);
 	if (r == -ENOMEM)

@@ -27,7 +27,7 @@
 struct rls_throttle;
 
 /* percent: of the time of the most burdened thread. hit_ns: what a hit costs about. */
-int rls_throttle_new(struct rls_kernel *kernel, struct rls_places *places,
+int rls_throttle_new(struct rls_kernel *kernel, struct rls_code_map *code_map,
 		     struct rls_trace_output *output, double percent, double hit_ns,
 		     struct rls_throttle **out);
 void rls_throttle_free(struct rls_throttle *throttle);

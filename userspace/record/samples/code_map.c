@@ -6,299 +6,383 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
+#include "analysis/base/index_map.h"
+#include "userspace/names/perf_map.h"
 #include "userspace/record/probes/probed_files.h"
 
-#define EVALUATION_LOOP "_PyEval_EvalFrameDefault"
+/* Mapped but unknown addresses are read for again at most this often. */
+#define READ_AGAIN_NS 100000000ULL
+/* And names of compiled code the less often the more there are, for reading takes time. */
+#define READ_AGAIN_NS_PER_BYTE 100
 
-/* What a process maps; each mapping's file is found when it is first hit. */
-struct process {
-	pid_t pid;
-	size_t known;               /* files with a role when it was read: more make it stale */
+struct code_file {
+	struct code_file *next;
+	dev_t device;
+	ino_t inode;
+	bool opened;
+	struct rls_native_file *native; /* NULL: not opened, or cannot be read */
+	const struct rls_probed_file *probed; /* NULL: no role */
+	struct rls_leaf_file role;      /* of that */
+	size_t known;                   /* files with a role when the role was asked for: more may have come */
+};
+
+/* What a process maps. A child has its parent's until either maps something else. */
+struct view {
+	unsigned int users;
 	uint64_t read_ns;
 	struct rls_mappings mappings;
-	struct slot {
+	struct slot {                   /* one for each mapping */
 		bool asked;
-		struct rls_place_file *file;    /* NULL: no role */
-		bool asked_frames;
-		const struct rls_elf *elf;      /* NULL: it tells of no frames */
+		struct code_file *file; /* NULL: memory of no file */
 	} *slots;
 };
 
-/* A file without a role. */
-struct plain_file {
-	dev_t device;
-	ino_t inode;
-	struct rls_elf *elf;        /* NULL when it cannot be read */
+struct process {
+	struct view *view;
+	struct rls_perf_map *compiled;  /* NULL: not read, or none */
+	uint64_t compiled_again_ns;     /* not to be read again before */
 };
 
-struct rls_places {
+struct rls_code_map {
 	const struct rls_libraries *libraries;
-	RLS_LIST(struct rls_place_file *) files;
-	RLS_LIST(struct plain_file) plain_files;
-	RLS_LIST(struct process) processes;
+	struct rls_index_map processes; /* pid → struct process */
+	struct rls_index_map files;     /* device, inode → struct code_file */
+	struct code_file *all_files;
 };
+
+/* ---- processes ---- */
+
+static void view_drop(struct view *view)
+{
+	if (!view || --view->users)
+		return;
+	rls_mappings_release(&view->mappings);
+	free(view->slots);
+	free(view);
+}
+
+static int view_read(pid_t pid, uint64_t time_ns, struct view **out)
+{
+	struct view *view = calloc(1, sizeof(*view));
+	int r = view ? rls_mappings_read(pid, &view->mappings) : -ENOMEM;
+
+	if (r) {
+		free(view);
+		return r;
+	}
+	view->users = 1;
+	view->read_ns = time_ns;
+	view->slots = calloc(view->mappings.count + 1, sizeof(*view->slots));
+	if (!view->slots) {
+		view_drop(view);
+		return -ENOMEM;
+	}
+	*out = view;
+	return 0;
+}
+
+static struct process *process_find(const struct rls_code_map *map, pid_t pid)
+{
+	return rls_index_map_get(&map->processes, (uint64_t)pid, 0);
+}
+
+static void process_free(struct process *process)
+{
+	view_drop(process->view);
+	rls_perf_map_free(process->compiled);
+	free(process);
+}
+
+/* Takes the view over. */
+static int process_new(struct rls_code_map *map, pid_t pid, struct view *view, struct process **out)
+{
+	struct process *process = calloc(1, sizeof(*process));
+	int r = process ? rls_index_map_put(&map->processes, (uint64_t)pid, 0, process) : -ENOMEM;
+
+	if (r) {
+		free(process);
+		view_drop(view);
+		return r;
+	}
+	process->view = view;
+	*out = process;
+	return 0;
+}
+
+static int process_have(struct rls_code_map *map, pid_t pid, uint64_t time_ns, struct process **out)
+{
+	struct view *view;
+	int r;
+
+	*out = process_find(map, pid);
+	if (*out)
+		return 0;
+	r = view_read(pid, time_ns, &view);
+	return r ? r : process_new(map, pid, view, out);
+}
+
+int rls_code_map_fork(struct rls_code_map *map, pid_t parent, pid_t child, uint64_t time_ns)
+{
+	struct process *from, *to;
+	int r = process_have(map, parent, time_ns, &from);
+
+	if (r || process_find(map, child))
+		return r == -ENOMEM ? r : 0;
+	from->view->users++;
+	return process_new(map, child, from->view, &to);
+}
+
+static void forget_all(struct rls_code_map *map)
+{
+	for (size_t i = 0; i < map->processes.capacity; i++) {
+		if (map->processes.entries[i].value)
+			process_free(map->processes.entries[i].value);
+	}
+	rls_index_map_free(&map->processes);
+}
+
+void rls_code_map_forget(struct rls_code_map *map, pid_t pid)
+{
+	struct process *process = map && pid ? process_find(map, pid) : NULL;
+
+	if (map && !pid)
+		forget_all(map);
+	if (!process)
+		return;
+	rls_index_map_remove(&map->processes, (uint64_t)pid, 0);
+	process_free(process);
+}
 
 /* ---- files ---- */
 
-static void file_free(struct rls_place_file *file)
+static bool is_vdso(const struct rls_mapping *mapping)
 {
-	if (file->elf)
-		rls_elf_close(file->elf);
-	free(file->name);
-	free(file);
+	return !strcmp(mapping->path, RLS_VDSO_PATH);
 }
 
-/* The loop with what compilers have put aside of it. */
-static int find_evaluation(struct rls_place_file *file)
+static int file_new(struct rls_code_map *map, dev_t device, ino_t inode, struct code_file **out)
 {
-	struct rls_evaluation *evaluation = &file->leaf.evaluation;
-	struct rls_elf_symbol loop;
-	size_t known = 0;
-	int r;
+	struct code_file *file = calloc(1, sizeof(*file));
+	int r = file ? rls_index_map_put(&map->files, device, inode, file) : -ENOMEM;
 
-	if (rls_elf_find_symbol(file->elf, EVALUATION_LOOP, &loop))
-		return 0;
-	r = rls_evaluation_find(file->elf, loop.vaddr, loop.size_bytes, evaluation);
-	for (size_t i = 0; !r && i < evaluation->count; i++) {
-		struct rls_elf_extent part = evaluation->parts[i];
-
-		if (!rls_elf_file_offset(file->elf, part.vaddr, &part.vaddr))
-			evaluation->parts[known++] = part;
+	if (r) {
+		free(file);
+		return r;
 	}
-	evaluation->count = known;
-	return r;
-}
-
-static int file_new(struct rls_places *places, const struct rls_probed_file *probed,
-		    const char *host_path, const char *path, struct rls_place_file **out)
-{
-	const char *slash = strrchr(path, '/');
-	struct rls_place_file *file = calloc(1, sizeof(*file));
-
-	if (!file)
-		return -ENOMEM;
-	file->probed = probed;
-	file->leaf.role = probed->role;
-	file->name = strdup(slash ? slash + 1 : path);
-	if (rls_elf_open(host_path, &file->elf))
-		file->elf = NULL;
-	if (!file->name ||
-	    (file->elf && probed->role == RLS_ROLE_PYTHON && find_evaluation(file)) ||
-	    rls_list_push(&places->files, file)) {
-		file_free(file);
-		return -ENOMEM;
-	}
+	file->device = device;
+	file->inode = inode;
+	file->next = map->all_files;
+	map->all_files = file;
 	*out = file;
 	return 0;
 }
 
-/* The mapping's file: *out is NULL when it has no role. */
-static int file_of(struct rls_places *places, pid_t pid, const struct rls_mapping *mapping,
-		   struct rls_place_file **out)
+/* The mapping's file: *out is NULL for memory of none. */
+static int file_of(struct rls_code_map *map, pid_t pid, const struct rls_mapping *mapping,
+		   struct code_file **out)
 {
-	const struct rls_probed_file *probed = NULL;
-	_cleanup_free_ char *host_path = NULL;
+	_cleanup_free_ char *path = NULL;
+	dev_t device = 0;
+	ino_t inode = 0;
+
+	*out = NULL;
+	if (!is_vdso(mapping) &&
+	    (!rls_mapping_is_file(mapping) || rls_mapping_locate(pid, mapping, &path, &device, &inode)))
+		return 0;
+	*out = rls_index_map_get(&map->files, device, inode);
+	return *out ? 0 : file_new(map, device, inode, out);
+}
+
+/* By a process that maps it. Words of a stack point into files of which nothing more is asked: it waits for a
+ * question. */
+static struct rls_native_file *file_open(struct code_file *file, pid_t pid, const struct rls_mapping *mapping)
+{
+	_cleanup_free_ char *path = NULL;
 	dev_t device;
 	ino_t inode;
 
-	if (rls_mapping_is_file(mapping) &&
-	    !rls_mapping_locate(pid, mapping, &host_path, &device, &inode))
-		probed = rls_libraries_file(places->libraries, device, inode);
-	*out = NULL;
-	if (!probed)
-		return 0;
-	for (size_t i = 0; i < places->files.count; i++) {
-		if (places->files.items[i]->probed == probed) {
-			*out = places->files.items[i];
-			return 0;
-		}
-	}
-	return file_new(places, probed, host_path, mapping->path, out);
+	if (file->opened)
+		return file->native;
+	if (!is_vdso(mapping) && (rls_mapping_locate(pid, mapping, &path, &device, &inode) ||
+				  device != file->device || inode != file->inode))
+		return NULL;
+	file->opened = true;
+	if (is_vdso(mapping) ? rls_native_file_open_vdso(&file->native) :
+			       rls_native_file_open(path, pid, mapping->path, &file->native))
+		file->native = NULL;
+	return file->native;
 }
 
-/* ---- processes ---- */
-
-static void process_release(struct process *process)
+static int slot_at(struct rls_code_map *map, pid_t pid, const struct view *view,
+		   const struct rls_mapping *mapping, struct code_file **out)
 {
-	rls_mappings_release(&process->mappings);
-	free(process->slots);
-}
-
-static struct process *process_find(struct rls_places *places, pid_t pid)
-{
-	for (size_t i = 0; i < places->processes.count; i++) {
-		if (places->processes.items[i].pid == pid)
-			return &places->processes.items[i];
-	}
-	return NULL;
-}
-
-void rls_places_forget(struct rls_places *places, pid_t pid)
-{
-	for (size_t i = places ? places->processes.count : 0; i > 0; i--) {
-		struct process *process = &places->processes.items[i - 1];
-
-		if (pid && process->pid != pid)
-			continue;
-		process_release(process);
-		*process = places->processes.items[--places->processes.count];
-	}
-}
-
-static int process_read(struct rls_places *places, pid_t pid, uint64_t time_ns,
-			struct process **out)
-{
-	struct process process = { .pid = pid, .known = rls_libraries_known(places->libraries),
-				   .read_ns = time_ns };
-	int r = rls_mappings_read(pid, &process.mappings);
-
-	if (r)
-		return r;
-	process.slots = calloc(process.mappings.count + 1, sizeof(*process.slots));
-	if (!process.slots || rls_list_push(&places->processes, process)) {
-		process_release(&process);
-		return -ENOMEM;
-	}
-	*out = &places->processes.items[places->processes.count - 1];
-	return 0;
-}
-
-/* Mapped but unknown addresses are read for again at most this often. */
-#define READ_AGAIN_NS 100000000ULL
-
-static int process_at(struct rls_places *places, pid_t pid, uint64_t time_ns, uint64_t address,
-		      bool certain, struct process **out)
-{
-	struct process *process = process_find(places, pid);
-
-	if (process && process->known == rls_libraries_known(places->libraries) &&
-	    (!certain || rls_mappings_at(&process->mappings, address) ||
-	     time_ns < process->read_ns + READ_AGAIN_NS)) {
-		*out = process;
-		return 0;
-	}
-	rls_places_forget(places, pid);
-	return process_read(places, pid, time_ns, out);
-}
-
-static int file_at(struct rls_places *places, const struct process *process,
-		   const struct rls_mapping *mapping, struct rls_place_file **out)
-{
-	struct slot *slot = &process->slots[mapping - process->mappings.entries];
+	struct slot *slot = &view->slots[mapping - view->mappings.entries];
 
 	if (!slot->asked) {
-		int r = file_of(places, process->pid, mapping, &slot->file);
+		int r = file_of(map, pid, mapping, &slot->file);
 
 		if (r)
 			return r;
 		slot->asked = true;
 	}
 	*out = slot->file;
-	if (slot->file) { /* more may have been probed since */
-		slot->file->leaf.sites = slot->file->probed->offsets;
-		slot->file->leaf.site_count = slot->file->probed->offset_count;
-	}
 	return 0;
 }
 
-int rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns, uint64_t address,
-		    bool certain, struct rls_place *out)
+/* A file may be found to have a role, and more of it be probed, after it was first seen here. */
+static const struct rls_leaf_file *role_of(const struct rls_code_map *map, pid_t pid,
+					   const struct rls_mapping *mapping, struct code_file *file)
 {
-	struct rls_place place = { 0 };
-	struct process *process;
-	int r = process_at(places, pid, time_ns, address, certain, &process);
+	size_t known = map->libraries ? rls_libraries_known(map->libraries) : 0;
 
-	if (r)
-		return r;
-	place.mapping = rls_mappings_at(&process->mappings, address);
-	if (place.mapping)
-		r = file_at(places, process, place.mapping, &place.file);
-	if (!r)
-		*out = place;
-	return r;
+	if (!file->probed && file->known != known) {
+		file->known = known;
+		file->probed = rls_libraries_file(map->libraries, file->device, file->inode);
+		if (file->probed)
+			file->role.role = file->probed->role;
+		if (file->probed && file->role.role == RLS_ROLE_PYTHON && file_open(file, pid, mapping))
+			rls_native_file_evaluation(file->native, &file->role.evaluation);
+	}
+	if (!file->probed)
+		return NULL;
+	file->role.sites = file->probed->offsets;
+	file->role.site_count = file->probed->offset_count;
+	return &file->role;
 }
 
-/* ---- frames ---- */
+/* ---- questions ---- */
 
-static int plain_file_of(struct rls_places *places, pid_t pid, const struct rls_mapping *mapping,
-			 const struct rls_elf **out)
+/* *mapping is NULL where nothing is known. */
+static int mapping_at(struct process *process, pid_t pid, uint64_t time_ns, uint64_t address, bool certain,
+		      const struct rls_mapping **mapping)
 {
-	struct plain_file file = { 0 };
-	_cleanup_free_ char *host_path = NULL;
+	struct view *view;
+	int r;
 
-	*out = NULL;
-	if (!rls_mapping_is_file(mapping) ||
-	    rls_mapping_locate(pid, mapping, &host_path, &file.device, &file.inode))
+	*mapping = rls_mappings_at(&process->view->mappings, address);
+	if (*mapping || !certain || time_ns < process->view->read_ns + READ_AGAIN_NS)
 		return 0;
-	for (size_t i = 0; i < places->plain_files.count; i++) {
-		const struct plain_file *known = &places->plain_files.items[i];
-
-		if (known->device == file.device && known->inode == file.inode) {
-			*out = known->elf;
-			return 0;
-		}
-	}
-	if (rls_elf_open(host_path, &file.elf))
-		file.elf = NULL;
-	if (rls_list_push(&places->plain_files, file)) {
-		if (file.elf)
-			rls_elf_close(file.elf);
-		return -ENOMEM;
-	}
-	*out = file.elf;
+	r = view_read(pid, time_ns, &view);
+	if (r)
+		return r;
+	view_drop(process->view);
+	process->view = view;
+	*mapping = rls_mappings_at(&view->mappings, address);
 	return 0;
 }
 
-int rls_places_frame_bytes(struct rls_places *places, pid_t pid, const struct rls_place *place,
-			   uint64_t address, uint64_t *out)
+int rls_code_map_find(struct rls_code_map *map, pid_t pid, uint64_t time_ns, uint64_t address,
+		      bool certain, struct rls_code_place *out)
 {
-	const struct process *process = process_find(places, pid);
-	struct slot *slot;
-	uint64_t vaddr;
-	int r = 0;
+	struct rls_code_place place = { .address = address };
+	struct code_file *file = NULL;
+	struct process *process;
+	int r = process_have(map, pid, time_ns, &process);
 
-	if (!process || !place->mapping)
-		return -ENOENT;
-	slot = &process->slots[place->mapping - process->mappings.entries];
-	if (!slot->asked_frames && place->file)
-		slot->elf = place->file->elf;
-	else if (!slot->asked_frames)
-		r = plain_file_of(places, pid, place->mapping, &slot->elf);
+	if (!r)
+		r = mapping_at(process, pid, time_ns, address, certain, &place.mapping);
+	if (!r && place.mapping)
+		r = slot_at(map, pid, process->view, place.mapping, &file);
 	if (r)
 		return r;
-	slot->asked_frames = true;
-	if (!slot->elf || rls_elf_vaddr_of_offset(slot->elf, address - place->mapping->start +
-							     place->mapping->file_offset, &vaddr))
-		return -ENOENT;
-	return rls_elf_frame_bytes(slot->elf, vaddr, out);
+	if (file)
+		place.role = role_of(map, pid, place.mapping, file);
+	*out = place;
+	return 0;
+}
+
+struct rls_native_file *rls_code_map_native(struct rls_code_map *map, pid_t pid,
+					    const struct rls_code_place *place, uint64_t *vaddr)
+{
+	const struct rls_mapping *mapping = place->mapping;
+	struct process *process = mapping ? process_find(map, pid) : NULL;
+	struct rls_native_file *native;
+	struct code_file *file;
+
+	*vaddr = place->address;
+	if (!process || slot_at(map, pid, process->view, mapping, &file) || !file)
+		return NULL;
+	native = file_open(file, pid, mapping);
+	if (!native || rls_native_file_vaddr(native, place->address - mapping->start + mapping->file_offset, vaddr))
+		return NULL;
+	return native;
+}
+
+int rls_code_map_frame_bytes(struct rls_code_map *map, pid_t pid, const struct rls_code_place *place,
+			     uint64_t *out)
+{
+	uint64_t vaddr;
+	const struct rls_native_file *file = rls_code_map_native(map, pid, place, &vaddr);
+
+	return file ? rls_native_file_frame_bytes(file, vaddr, out) : -ENOENT;
+}
+
+const char *rls_code_map_compiled(struct rls_code_map *map, pid_t pid, uint64_t time_ns,
+				  const struct rls_code_place *place, uint64_t *start)
+{
+	struct process *process = process_find(map, pid);
+	struct rls_perf_map *compiled;
+	const char *name;
+
+	if (!process || !place->mapping || !place->mapping->executable)
+		return NULL;
+	name = process->compiled ? rls_perf_map_find(process->compiled, place->address, start) : NULL;
+	if (name || time_ns < process->compiled_again_ns)
+		return name;
+	process->compiled_again_ns = time_ns + READ_AGAIN_NS;
+	if (rls_perf_map_read(pid, &compiled))
+		return NULL;
+	process->compiled_again_ns += rls_perf_map_bytes(compiled) * READ_AGAIN_NS_PER_BYTE;
+	rls_perf_map_free(process->compiled);
+	process->compiled = compiled;
+	return rls_perf_map_find(compiled, place->address, start);
+}
+
+int rls_code_map_prepare(struct rls_code_map *map, pid_t pid, uint64_t code_bytes, uint64_t time_ns)
+{
+	struct process *process;
+	int r = process_have(map, pid, time_ns, &process);
+
+	for (size_t i = 0; !r && i < process->view->mappings.count; i++) {
+		const struct rls_mapping *mapping = &process->view->mappings.entries[i];
+		struct rls_native_file *native;
+		struct code_file *file;
+
+		if (!mapping->executable || mapping->end - mapping->start < code_bytes)
+			continue;
+		r = slot_at(map, pid, process->view, mapping, &file);
+		native = !r && file ? file_open(file, pid, mapping) : NULL;
+		if (native)
+			rls_native_file_prepare(native);
+	}
+	return r;
 }
 
 /* ---- all ---- */
 
-int rls_places_new(const struct rls_libraries *libraries, struct rls_places **out)
+int rls_code_map_new(const struct rls_libraries *libraries, struct rls_code_map **out)
 {
-	struct rls_places *places = calloc(1, sizeof(*places));
+	struct rls_code_map *map = calloc(1, sizeof(*map));
 
-	if (!places)
+	if (!map)
 		return -ENOMEM;
-	places->libraries = libraries;
-	*out = places;
+	map->libraries = libraries;
+	*out = map;
 	return 0;
 }
 
-void rls_places_free(struct rls_places *places)
+void rls_code_map_free(struct rls_code_map *map)
 {
-	if (!places)
+	if (!map)
 		return;
-	rls_places_forget(places, 0);
-	for (size_t i = 0; i < places->files.count; i++)
-		file_free(places->files.items[i]);
-	for (size_t i = 0; i < places->plain_files.count; i++) {
-		if (places->plain_files.items[i].elf)
-			rls_elf_close(places->plain_files.items[i].elf);
+	forget_all(map);
+	while (map->all_files) {
+		struct code_file *file = map->all_files;
+
+		map->all_files = file->next;
+		rls_native_file_close(file->native);
+		free(file);
 	}
-	free(places->plain_files.items);
-	free(places->files.items);
-	free(places->processes.items);
-	free(places);
+	rls_index_map_free(&map->files);
+	free(map);
 }

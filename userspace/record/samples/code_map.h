@@ -1,54 +1,65 @@
-/* Places: what code lies at an address of a process, by what it maps and what is probed.
+/* Code map: (process, address) → the mapped file, its role, its ELF and its names.
  *
- * Mappings are read once and again when something unknown is met; files with a role are opened
- * once. One thread.
+ *     pid ─▶ mappings ─▶ mapping ─▶ file (device, inode): native file (names, frames), role
+ *
+ * Mappings are read when an address is first asked for and again when something executes at one that is not
+ * known (a library was loaded since), at most every 100 ms; so are the names of code that the process makes
+ * itself. Files are opened once, whoever maps them. One thread.
  */
 #ifndef RLS_CODE_MAP_H
 #define RLS_CODE_MAP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "userspace/binary/elf.h"
-#include "userspace/record/samples/code_kind.h"
+#include "userspace/names/native_file.h"
+#include "userspace/process/mappings.h"
 #include "userspace/record/probes/libraries.h"
+#include "userspace/record/samples/code_kind.h"
 
-struct rls_probed_file;
+struct rls_code_map;
 
-/* A file with a role that was seen executing. */
-struct rls_place_file {
-	const struct rls_probed_file *probed;
-	char *name;                 /* of its path, for people */
-	struct rls_elf *elf;        /* NULL when it cannot be read */
-	struct rls_leaf_file leaf;
+/* What lies at an address. Good until anything else is asked. */
+struct rls_code_place {
+	uint64_t address;
+	const struct rls_mapping *mapping;      /* NULL: nothing, as far as is known */
+	const struct rls_leaf_file *role;       /* NULL: its file has none */
 };
 
-/* Both NULL where nothing is known. Good until anything else is asked. */
-struct rls_place {
-	const struct rls_mapping *mapping;
-	struct rls_place_file *file;    /* NULL: it has no role */
-};
+/* libraries: say which files have a role; borrowed, stay. NULL: none has. 0 or -ENOMEM. */
+int rls_code_map_new(const struct rls_libraries *libraries, struct rls_code_map **out);
+void rls_code_map_free(struct rls_code_map *map);
 
-struct rls_places;
+/* What lies at an address that was seen at time_ns. certain: something executed there, so it is mapped,
+ * and if nothing is known there, mappings are read again. 0; -ENOMEM; -errno when the process cannot be
+ * read, being gone. */
+int rls_code_map_find(struct rls_code_map *map, pid_t pid, uint64_t time_ns, uint64_t address,
+		      bool certain, struct rls_code_place *out);
 
-int rls_places_new(const struct rls_libraries *libraries, struct rls_places **out);
-void rls_places_free(struct rls_places *places);
+/* The file at a place, opened by now, and the address in it. NULL: memory of no file, or one that cannot be
+ * read; then *vaddr is the address itself. */
+struct rls_native_file *rls_code_map_native(struct rls_code_map *map, pid_t pid,
+					    const struct rls_code_place *place, uint64_t *vaddr);
 
-/* What a process maps has changed (or it has ended); 0: that of any may have. places may be
- * NULL. */
-void rls_places_forget(struct rls_places *places, pid_t pid);
+/* What the process itself calls the function at a place in no file, having made it (perf_map.h), and where
+ * that begins. NULL: nothing. */
+const char *rls_code_map_compiled(struct rls_code_map *map, pid_t pid, uint64_t time_ns,
+				  const struct rls_code_place *place, uint64_t *start);
 
-/* The place of an address seen at time_ns. certain: something executed there, so it is mapped,
- * and if we know nothing of it, that is looked up again. 0; -ENOMEM; -errno when the process
- * cannot be read, being gone. */
-int rls_places_find(struct rls_places *places, pid_t pid, uint64_t time_ns, uint64_t address,
-		    bool certain, struct rls_place *out);
+/* How far a return address lies above the stack pointer at a place, as rls_elf_frame_bytes says. 0; -ENOENT
+ * when it is not known. */
+int rls_code_map_frame_bytes(struct rls_code_map *map, pid_t pid, const struct rls_code_place *place,
+			     uint64_t *out);
 
-/* How far a return address lies above the stack pointer at an address of that place, as
- * rls_elf_frame_bytes says. 0; -ENOENT when it is not known; -ENOMEM. */
-int rls_places_frame_bytes(struct rls_places *places, pid_t pid, const struct rls_place *place,
-			   uint64_t address, uint64_t *out);
+/* Reads the names of what the process maps so much code of, ahead of the first question. 0; -ESRCH or
+ * another -errno when it cannot be asked. */
+int rls_code_map_prepare(struct rls_code_map *map, pid_t pid, uint64_t code_bytes, uint64_t time_ns);
+
+/* A forked child maps what its parent maps, and may have ended before it is asked for. 0 or -ENOMEM. */
+int rls_code_map_fork(struct rls_code_map *map, pid_t parent, pid_t child, uint64_t time_ns);
+
+/* What a process maps has changed, or it has ended; pid 0: that of any may have. map may be NULL. */
+void rls_code_map_forget(struct rls_code_map *map, pid_t pid);
 
 #endif

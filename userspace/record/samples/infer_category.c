@@ -19,22 +19,21 @@ enum rls_hint rls_hint_of(enum rls_leaf leaf, enum rls_category *category)
 	}
 }
 
-static enum rls_hint hint_at(const struct rls_place *place, uint64_t address, bool in_kernel,
+static enum rls_hint hint_at(const struct rls_code_place *place, uint64_t address, bool in_kernel,
 			     enum rls_category *category)
 {
-	const struct rls_leaf_file *file = place->file ? &place->file->leaf : NULL;
-	enum rls_leaf leaf = rls_leaf_of(place->mapping, file, address, in_kernel);
+	enum rls_leaf leaf = rls_leaf_of(place->mapping, place->role, address, in_kernel);
 
 	if (leaf == RLS_LEAF_KERNEL) /* entered for the code that called it */
-		leaf = rls_leaf_of(place->mapping, file, address, false);
+		leaf = rls_leaf_of(place->mapping, place->role, address, false);
 	return rls_hint_of(leaf, category);
 }
 
 /* A module that Python loads and calls, by the names that it gives them (PEP 3149); such as have a
  * role tell by themselves. */
-static bool is_extension(const struct rls_place *place)
+static bool is_extension(const struct rls_code_place *place)
 {
-	const char *name = place->mapping && !place->file ? place->mapping->path : "";
+	const char *name = place->mapping && !place->role ? place->mapping->path : "";
 
 	return strstr(name, ".cpython-") || strstr(name, ".abi3.so");
 }
@@ -47,12 +46,12 @@ struct trail {
 	enum rls_category category;
 };
 
-/* Of a return address: what the call before it is of. r of rls_places_find. */
-static int take_word(struct rls_places *places, const struct rls_wire_look *look, uint64_t address,
-		     struct trail *trail, struct rls_place *place)
+/* Of a return address: what the call before it is of, which may be its function's last instruction. r of rls_code_map_find. */
+static int take_word(struct rls_code_map *map, const struct rls_wire_look *look, uint64_t address,
+		     struct trail *trail, struct rls_code_place *place)
 {
 	enum rls_hint hint;
-	int r = rls_places_find(places, (pid_t)look->header.pid, look->header.time_ns, address - 1,
+	int r = rls_code_map_find(map, (pid_t)look->header.pid, look->header.time_ns, address - 1,
 				false, place);
 
 	if (r || !place->mapping || !place->mapping->executable)
@@ -64,14 +63,14 @@ static int take_word(struct rls_places *places, const struct rls_wire_look *look
 }
 
 /* From frame to frame, while their sizes are known and they lie in what is known of the stack. */
-static int follow(struct rls_places *places, const struct rls_wire_look *look,
-		  struct rls_place *place, struct trail *trail)
+static int follow(struct rls_code_map *map, const struct rls_wire_look *look,
+		  struct rls_code_place *place, struct trail *trail)
 {
-	uint64_t address = look->ip, bytes;
+	uint64_t address, bytes;
 	int r = 0;
 
 	while (!r && !trail->found && place->mapping && place->mapping->executable) {
-		r = rls_places_frame_bytes(places, (pid_t)look->header.pid, place, address, &bytes);
+		r = rls_code_map_frame_bytes(map, (pid_t)look->header.pid, place, &bytes);
 		if (r || !bytes || bytes % sizeof(*look->words))
 			break;
 		if (bytes / sizeof(*look->words) > RLS_LOOK_WORDS - trail->word) {
@@ -82,33 +81,32 @@ static int follow(struct rls_places *places, const struct rls_wire_look *look,
 		address = look->words[trail->word - 1];
 		if (!address)
 			break;
-		r = take_word(places, look, address, trail, place);
-		address--;          /* the call, which may be its function's last instruction */
+		r = take_word(map, look, address, trail, place);
 	}
 	return r == -ENOENT ? 0 : r;
 }
 
 /* The nearest word that points into code which tells; some are left over from earlier calls. */
-static int search(struct rls_places *places, const struct rls_wire_look *look, struct trail *trail)
+static int search(struct rls_code_map *map, const struct rls_wire_look *look, struct trail *trail)
 {
 	int r = 0;
 
 	for (size_t i = trail->word; !r && !trail->found && i < RLS_LOOK_WORDS; i++) {
-		struct rls_place place;
+		struct rls_code_place place;
 
 		if (look->words[i])
-			r = take_word(places, look, look->words[i], trail, &place);
+			r = take_word(map, look, look->words[i], trail, &place);
 	}
 	return r;
 }
 
-int rls_guess(struct rls_places *places, const struct rls_wire_look *look, enum rls_category *out)
+int rls_guess(struct rls_code_map *map, const struct rls_wire_look *look, enum rls_category *out)
 {
 	bool in_kernel = look->header.flags & RLS_SAMPLE_KERNEL;
 	struct trail trail = { 0 };
-	struct rls_place place;
+	struct rls_code_place place;
 	enum rls_hint hint;
-	int r = rls_places_find(places, (pid_t)look->header.pid, look->header.time_ns, look->ip,
+	int r = rls_code_map_find(map, (pid_t)look->header.pid, look->header.time_ns, look->ip,
 				true, &place);
 
 	if (r)
@@ -119,11 +117,11 @@ int rls_guess(struct rls_places *places, const struct rls_wire_look *look, enum 
 	if (hint == RLS_HINT_CATEGORY)
 		return 0;
 	trail.interpreter = hint == RLS_HINT_INTERPRETER || is_extension(&place);
-	r = follow(places, look, &place, &trail);
+	r = follow(map, look, &place, &trail);
 	if (!r && trail.word == RLS_LOOK_WORDS && !trail.interpreter)
 		trail.word = 0;     /* nothing is known but what lies there */
 	if (!r)
-		r = search(places, look, &trail);
+		r = search(map, look, &trail);
 	if (r)
 		return r;
 	*out = trail.found ? trail.category :

@@ -34,6 +34,6 @@ enum rls_hint rls_hint_of(enum rls_leaf leaf, enum rls_category *category);
 
 /* 0 and *out, unknown when nothing was found; -EAGAIN for the profiler's own time, which is
  * nobody's; -ENOMEM; -errno when the process is gone. */
-int rls_guess(struct rls_places *places, const struct rls_wire_look *look, enum rls_category *out);
+int rls_guess(struct rls_code_map *map, const struct rls_wire_look *look, enum rls_category *out);
 
 #endif

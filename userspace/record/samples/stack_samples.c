@@ -10,7 +10,6 @@
 #include "analysis/event/sample_kind.h"
 #include "userspace/base/log.h"
 #include "userspace/base/modest.h"
-#include "userspace/names/locator.h"
 #include "userspace/record/samples/frame_tree.h"
 #include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/wait_reason.h"
@@ -31,8 +30,7 @@ struct rls_samples {
 	struct rls_event_sink sink;
 	struct rls_frame_tree tree;
 	struct rls_pythons *pythons;
-	struct rls_locator *locator;
-	struct rls_places *places;
+	struct rls_code_map *code_map;
 	struct rls_index_map waits; /* tid → struct wait */
 	uint64_t taken;             /* stacks, of both sorts */
 	uint64_t ends[RLS_STACK_END_MAX];
@@ -41,25 +39,19 @@ struct rls_samples {
 	uint64_t indistinct;        /* leaves in an interpreter of which it is not known what evaluates */
 };
 
-int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, struct rls_places *places,
+int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, struct rls_code_map *code_map,
 		    struct rls_trace_output *output, struct rls_samples **out)
 {
 	struct rls_samples *samples = calloc(1, sizeof(*samples));
-	int r;
 
 	if (!samples)
 		return -ENOMEM;
 	samples->kernel = kernel;
 	samples->output = output;
-	samples->places = places;
+	samples->code_map = code_map;
 	samples->sink = rls_trace_output_sink(output);
 	samples->tree.sink = &samples->sink;
 	samples->pythons = pythons;
-	r = rls_locator_new(&samples->locator);
-	if (r) {
-		rls_samples_free(samples);
-		return r;
-	}
 	*out = samples;
 	return 0;
 }
@@ -72,7 +64,6 @@ void rls_samples_free(struct rls_samples *samples)
 		free(samples->waits.entries[i].value);
 	rls_index_map_free(&samples->waits);
 	rls_frame_tree_free(&samples->tree);
-	rls_locator_free(samples->locator);
 	free(samples);
 }
 
@@ -83,29 +74,20 @@ void rls_samples_free(struct rls_samples *samples)
 int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
 {
 	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
-	int r = samples ? rls_locator_prepare(samples->locator, pid, LARGE_CODE_BYTES, time_ns) : 0;
+	int r = samples ? rls_code_map_prepare(samples->code_map, pid, LARGE_CODE_BYTES, time_ns) : 0;
 
 	return r == -ENOMEM ? r : 0;
 }
 
 int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns)
 {
-	return samples ? rls_locator_fork(samples->locator, parent, child, time_ns) : 0;
+	return samples ? rls_code_map_fork(samples->code_map, parent, child, time_ns) : 0;
 }
 
-void rls_samples_mapped(struct rls_samples *samples, pid_t pid)
+void rls_samples_catch_up(struct rls_samples *samples)
 {
 	if (samples)
-		rls_locator_forget(samples->locator, pid);
-}
-
-void rls_samples_ended(struct rls_samples *samples, pid_t pid)
-{
-	if (!samples)
-		return;
-	/* What it was seen doing is told on another ring, and may wait there. */
-	rls_kernel_consume_stacks(samples->kernel);
-	rls_locator_forget(samples->locator, pid);
+		rls_kernel_consume_stacks(samples->kernel);
 }
 
 /* ---- frames ---- */
@@ -132,20 +114,32 @@ static int add_python_frames(struct rls_samples *samples, const struct rls_wire_
 	return 0;
 }
 
+/* Where a thread is: the place, and what is there. */
+struct leaf {
+	struct rls_code_place place;
+	struct rls_native_file *file;   /* NULL: memory of no file, or one that cannot be read */
+	uint64_t vaddr;
+};
+
 /* The name of a native function: its symbol, else where it is. */
-static int name_native(struct rls_samples *samples, const struct rls_location *place,
-		       struct rls_frame *frame)
+static int name_native(struct rls_samples *samples, const struct rls_wire_stack *stack,
+		       const struct leaf *at, struct rls_frame *frame)
 {
-	const char *name = "", *path = place->path;
+	const char *name = NULL, *path = at->place.mapping->path;
 	char address[32];
-	uint64_t start = place->vaddr;
+	uint64_t start = at->vaddr;
 	int r;
 
-	if (place->file)
-		name = rls_native_file_function(place->file, place->vaddr, &start);
-	else if (place->compiled)
-		name = place->compiled, path = COMPILED;
-	if (!*name && place->file) {
+	if (at->file)
+		name = rls_native_file_function(at->file, at->vaddr, &start);
+	else
+		name = rls_code_map_compiled(samples->code_map, (pid_t)stack->header.pid, stack->header.time_ns,
+					     &at->place, &start);
+	if (name && !at->file)
+		path = COMPILED;
+	if (!name)
+		name = "";
+	if (!*name && at->file) {
 		snprintf(address, sizeof(address), "0x%" PRIx64, start);
 		name = address;
 	}
@@ -155,78 +149,78 @@ static int name_native(struct rls_samples *samples, const struct rls_location *p
 	return r ? r : rls_emit_intern(&samples->sink, path, strlen(path), &frame->file);
 }
 
-static enum rls_sample_kind kind_of(const struct rls_wire_stack *stack,
-				    const struct rls_location *place)
+static enum rls_sample_kind kind_of(const struct rls_wire_stack *stack, const struct leaf *at)
 {
 	if (stack->header.flags & RLS_STACK_WAITS)
 		return rls_wait_reason((int32_t)stack->syscall, stack->argument,
 				       stack->header.flags & RLS_STACK_PREEMPTED);
 	if (stack->header.flags & RLS_SAMPLE_KERNEL)
 		return RLS_SAMPLE_SYSTEM;
-	if (!place->file || !rls_native_file_is_interpreter(place->file))
+	if (!at->file || !rls_native_file_is_interpreter(at->file))
 		return RLS_SAMPLE_NATIVE;
-	return rls_native_file_evaluates(place->file, place->vaddr) ? RLS_SAMPLE_PYTHON :
-								      RLS_SAMPLE_RUNTIME;
+	return rls_native_file_evaluates(at->file, at->vaddr) ? RLS_SAMPLE_PYTHON : RLS_SAMPLE_RUNTIME;
+}
+
+/* Where the thread is; nowhere when its process is gone. 0 or -ENOMEM. */
+static int find_leaf(struct rls_samples *samples, const struct rls_wire_stack *stack, struct leaf *out)
+{
+	struct leaf at = { .place = { .address = stack->ip } };
+	pid_t pid = (pid_t)stack->header.pid;
+	int r = rls_code_map_find(samples->code_map, pid, stack->header.time_ns, stack->ip, true, &at.place);
+
+	if (r == -ENOMEM)
+		return r;
+	if (!r)
+		at.file = rls_code_map_native(samples->code_map, pid, &at.place, &at.vaddr);
+	*out = at;
+	return 0;
 }
 
 /* Below its Python frames the stack has the function that really runs; the evaluation loop
  * itself is no function of the program's. */
-static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *stack,
-		    enum rls_sample_kind *kind, uint32_t *leaf)
+static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *stack, const struct leaf *at,
+		    enum rls_sample_kind kind, uint32_t *leaf)
 {
-	struct rls_location place = { .path = "", .vaddr = stack->ip };
 	struct rls_frame frame;
-	int r = rls_locator_find(samples->locator, (pid_t)stack->header.pid, stack->ip,
-				stack->header.time_ns, &place);
+	int r;
 
-	if (r == -ENOMEM)
-		return r;
-	*kind = kind_of(stack, &place);
-	if (r) {
+	if (!at->place.mapping) {
 		samples->nowhere++;
 		return 0;
 	}
-	samples->indistinct += *kind == RLS_SAMPLE_RUNTIME && rls_native_file_hides_evaluation(place.file);
-	if (*kind == RLS_SAMPLE_PYTHON || *kind == RLS_SAMPLE_WAIT_CPU)
+	samples->indistinct += kind == RLS_SAMPLE_RUNTIME && rls_native_file_hides_evaluation(at->file);
+	if (kind == RLS_SAMPLE_PYTHON || kind == RLS_SAMPLE_WAIT_CPU)
 		return 0;
-	r = name_native(samples, &place, &frame);
+	r = name_native(samples, stack, at, &frame);
 	return r ? r : rls_frame_tree_id(&samples->tree, *leaf, &frame, stack->header.time_ns, leaf);
 }
 
 /* ---- samples ---- */
 
 /* What running code is judged by: a probe, or a library with a role. */
-static int judge(struct rls_samples *samples, const struct rls_wire_stack *stack,
-		 struct rls_event *event)
+static void judge(const struct rls_wire_stack *stack, const struct rls_code_place *place,
+		  struct rls_event *event)
 {
-	bool in_kernel = stack->header.flags & RLS_SAMPLE_KERNEL;
-	struct rls_place place;
-	enum rls_leaf leaf;
-	int r = rls_places_find(samples->places, (pid_t)stack->header.pid, stack->header.time_ns,
-				stack->ip, true, &place);
+	enum rls_leaf leaf = rls_leaf_of(place->mapping, place->role, stack->ip,
+					 stack->header.flags & RLS_SAMPLE_KERNEL);
 
-	if (r)
-		return r == -ENOMEM ? r : 0; /* the process is gone */
-	leaf = rls_leaf_of(place.mapping, place.file ? &place.file->leaf : NULL, stack->ip, in_kernel);
 	if (leaf == RLS_LEAF_PROBE)
 		event->sample.kind = RLS_SAMPLE_PROBE;
 	else
 		(void)rls_leaf_has_category(leaf, &event->sample.code);
-	return 0;
 }
 
 static int emit_running(struct rls_samples *samples, const struct rls_wire_stack *stack,
-			uint32_t frame, enum rls_sample_kind kind)
+			const struct rls_code_place *place, uint32_t frame, enum rls_sample_kind kind)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_SAMPLE, stack->header.pid,
 					      stack->header.tid, stack->header.time_ns);
-	int r;
 
 	event.sample.frame = frame;
 	event.sample.kind = kind;
 	event.sample.ns = stack->argument;
-	r = judge(samples, stack, &event);
-	return r ? r : rls_emit(&samples->sink, &event);
+	judge(stack, place, &event);
+	return rls_emit(&samples->sink, &event);
 }
 
 static int end_wait(struct rls_samples *samples, const struct wait *wait, uint64_t time_ns)
@@ -277,6 +271,7 @@ static int on_waited(struct rls_samples *samples, const struct rls_wire_waited *
 static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *stack)
 {
 	enum rls_sample_kind kind;
+	struct leaf at;
 	uint32_t leaf;
 	int r = 0;
 
@@ -291,12 +286,16 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 	if (!r)
 		r = add_python_frames(samples, stack, &leaf);
 	if (!r)
-		r = add_leaf(samples, stack, &kind, &leaf);
+		r = find_leaf(samples, stack, &at);
+	if (r)
+		return r;
+	kind = kind_of(stack, &at);
+	r = add_leaf(samples, stack, &at, kind, &leaf);
 	if (r)
 		return r;
 	if (stack->header.flags & RLS_STACK_WAITS)
 		return begin_wait(samples, stack, leaf, kind);
-	return emit_running(samples, stack, leaf, kind);
+	return emit_running(samples, stack, &at.place, leaf, kind);
 }
 
 int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *record, size_t size)

@@ -1,6 +1,6 @@
 /* Samples: records of stacks (bpf/stack_wire.h) become FRAME and SAMPLE events.
  *
- *     stack ─▶ names of its frames (pythons, locator) ─▶ frame tree ─▶ SAMPLE
+ *     stack ─▶ names of its frames (pythons, code map) ─▶ frame tree ─▶ SAMPLE
  *     wait begins ─▶ kept, by thread ─▶ it is over ──────────────────▶ SAMPLE
  *
  * A running sample stands for the time since its CPU's tick before. A wait stands for itself, and for as
@@ -21,8 +21,8 @@
 struct rls_pythons;
 struct rls_samples;
 
-/* pythons, places: borrowed, stay; pythons gives names. */
-int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, struct rls_places *places,
+/* pythons, code_map: borrowed, stay; pythons gives names. */
+int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, struct rls_code_map *code_map,
 		    struct rls_trace_output *output, struct rls_samples **out);
 void rls_samples_free(struct rls_samples *samples);
 
@@ -32,8 +32,8 @@ int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *r
 /* Each may be told with samples NULL. */
 int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns); /* 0 or -ENOMEM */
 int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns);
-void rls_samples_mapped(struct rls_samples *samples, pid_t pid); /* it maps something else now */
-void rls_samples_ended(struct rls_samples *samples, pid_t pid);  /* or runs another program */
+/* Takes what waits on the samples' own ring: for what a process was seen doing before it is forgotten. */
+void rls_samples_catch_up(struct rls_samples *samples);
 
 /* Waits that are not over yet end with the recording; says what could not be walked, on
  * stderr and in the trace. 0 or -errno. */
