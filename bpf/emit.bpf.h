@@ -54,6 +54,10 @@ static __always_inline __u64 add_off_cpu(struct thread_state *thread, const stru
 	__u64 since_ns = thread->away.since_ns, away_ns = end_absence(&thread->away, task, now_ns);
 
 	thread->pile.off_cpu_ns += away_ns;
+	if (since_ns) {
+		thread->wait.end_ns = since_ns + away_ns;
+		thread->wait.away_ns = away_ns;
+	}
 	if (absences_told && away_ns && thread->sequence)
 		tell_absence(thread, since_ns + away_ns, away_ns);
 	return away_ns;

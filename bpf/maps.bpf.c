@@ -16,6 +16,7 @@ struct ring_map gpu SEC(".maps");
 
 const volatile bool booking = false;
 const volatile bool windows = false;
+const volatile bool stacks_sampled = false;
 const volatile bool absences_told = false;
 const volatile __u32 transitions_mask = 0;
 const volatile __u32 transitions_room = 0;
@@ -34,6 +35,9 @@ __u32 edge_cost_ns = 0;
 __u32 later_edge_cost_ns = 0;
 __u32 cost_before_ns[2] = {};
 __u32 close_look_cost_ns = 0;
+bool looks_wanted = false;
+bool stacks_wanted = false;
+__u64 states_since_ns = 0;
 __u32 waits_per_window = 0;
 __u64 drops[RLS_DROP_MAX] = {};
 __u64 batch_hits = 0;

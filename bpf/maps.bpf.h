@@ -52,6 +52,26 @@ struct absence {
 	__u64 ran_ns;           /* what it had run for until then */
 };
 
+/* How often a thread has waited of late, in one of the two ways. */
+struct frequency {
+	__u64 window_ns;        /* when the window began */
+	__u32 waits;            /* in it, so far */
+	__u32 every;            /* one of so many is told, by the window before */
+};
+
+/* What is sent of a thread's time off its CPU (wait.bpf.h). */
+struct wait {
+	struct frequency blocked, preempted;
+	__u64 since_ns;
+	__u64 end_ns;           /* of the last that is over, and how long it was */
+	__u64 away_ns;
+	__u64 ticked_ran_ns;    /* what the thread had run for at its last tick, or when first seen */
+	__u8 open;              /* WAIT_*, of the last until its end has been sent */
+};
+#define WAIT_ASLEEP 1           /* for something else than a CPU */
+#define WAIT_KEPT 2             /* it is in `pauses` */
+#define WAIT_TOLD 4             /* its beginning has been sent, with its stack */
+
 /* Names that a thread had lately, each in its place: most need no looking up. */
 #define NAMES_KNOWN 8
 #define NAME_PLACE(address) ((address) * 0x9e3779b97f4a7c15ULL >> 61)
@@ -69,6 +89,7 @@ struct thread_state {
 	struct rls_wire_pile pile;
 	__u64 event_ns;         /* of the last transition: the next one is later */
 	struct absence away;    /* since_ns: 0 while running */
+	struct wait wait;
 	__u64 lost_since_ns;    /* first transition lost since the last that got through */
 	__u32 lost;
 	__u32 overflowed;
@@ -197,6 +218,8 @@ extern struct ring_map gpu SEC(".maps");
 extern const volatile bool booking;
 /* Sites will go on and off while recording, and be chosen by how often each was hit. */
 extern const volatile bool windows;
+/* Stacks are sampled. */
+extern const volatile bool stacks_sampled;
 /* Each absence of a thread's is told by itself. */
 extern const volatile bool absences_told;
 /* Of transitions: places, a power of two, less one; and how many may be taken and unread. */
@@ -224,6 +247,10 @@ extern __u32 edge_cost_ns;  /* and each edge read from an annotation record, */
 extern __u32 later_edge_cost_ns; /* from the RLS_EDGES_COLD'th of a hit on */
 /* How much of a hit's cost is over when its time is taken: at sites, at return probes. */
 extern __u32 cost_before_ns[2];
+/* User space has begun to listen to them. */
+extern bool looks_wanted, stacks_wanted;
+/* Threads that are met first now were off their CPUs since then, if they are. */
+extern __u64 states_since_ns;
 extern __u32 waits_per_window; /* whose stacks are walked, of a thread in 100 ms (stack.bpf.c) */
 extern __u32 close_look_cost_ns; /* of a tick of the timer that looks in windows */
 extern __u64 drops[RLS_DROP_MAX];

@@ -1,49 +1,8 @@
-/* Processes and threads: fork, exec, exit, and time off the CPU. */
+/* Processes and threads: fork, exec, exit, and what they hold at the end. */
 #include "bpf/absence.bpf.h"
 #include "bpf/operation.bpf.h"
 #include "bpf/range_book.bpf.h"
-
-static __always_inline void return_late(struct thread_state *thread, const struct task_struct *task,
-					__u64 now_ns)
-{
-	__u64 out_ns = thread->away.since_ns, away_ns = add_off_cpu(thread, task, now_ns);
-
-	if (booking)
-		book_return(thread, out_ns + away_ns, 0);
-}
-
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
-{
-	struct thread_state *thread;
-	__u64 now_ns, away_ns;
-
-	if (!recording_since_ns)
-		return 0;
-	thread = bpf_task_storage_get(&threads, prev, NULL, 0);
-	if (thread) {
-		now_ns = bpf_ktime_get_ns();
-		if (returned_unseen(thread))
-			return_late(thread, prev, now_ns);
-		begin_absence(&thread->away, prev, now_ns);
-		/* On a thread that is only kept from running one of our programs may be under way. */
-		if (booking && !preempt && prev->__state) {
-			sync_operations(thread);
-			book_leave(thread, now_ns);
-		}
-	}
-	thread = bpf_task_storage_get(&threads, next, NULL, 0);
-	if (thread) {
-		now_ns = bpf_ktime_get_ns();
-		/* Nobody looked during a pause. */
-		if (thread->away.since_ns && thread->away.since_ns < recording_since_ns)
-			begin_absence(&thread->away, next, recording_since_ns);
-		away_ns = add_off_cpu(thread, next, now_ns);
-		if (booking)
-			book_return(thread, now_ns, away_ns);
-	}
-	return 0;
-}
+#include "bpf/wait.bpf.h"
 
 /* The child's only thread goes on where its parent's was: same frames, same operations. */
 static __always_inline void inherit_state(struct thread_state *child,
@@ -67,26 +26,13 @@ static __always_inline void track_child(__u32 parent_pid, __u32 child_pid,
 					const struct rls_wire_process *process)
 {
 	struct rls_wire_ranges *known = bpf_map_lookup_elem(&ranges, &parent_pid);
+	struct rls_wire_interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &parent_pid);
 
 	bpf_map_update_elem(&tracked, &child_pid, process, BPF_ANY);
 	if (known)
 		bpf_map_update_elem(&ranges, &child_pid, known, BPF_ANY);
-}
-
-/* Followed before it meets a probe, if it ever does: for how long it runs. Nothing else is known
- * of the thread. */
-static __always_inline struct thread_state *begin_thread(struct task_struct *task, __u32 pid,
-							 __u32 tid)
-{
-	struct thread_state *thread =
-		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (!thread)
-		return NULL;
-	thread->pid = pid;
-	thread->tid = tid;
-	thread->window = window_edges;
-	return thread;
+	if (interpreter) /* it begins with all of its parent's memory */
+		bpf_map_update_elem(&interpreters, &child_pid, interpreter, BPF_ANY);
 }
 
 /* User space has heard of the thread, or is to hear of it by what follows. */
@@ -176,6 +122,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	process->flags &= ~RLS_PROCESS_ANNOTATED;
 	process->annotate_offset = 0;
 	bpf_map_delete_elem(&ranges, &pid);
+	bpf_map_delete_elem(&interpreters, &pid);
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread && recording_since_ns && !booking)
 		thread = begin_thread(task, pid, pid);
@@ -244,11 +191,14 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		now_ns = bpf_ktime_get_ns();
 		if (returned_unseen(thread))
 			add_off_cpu(thread, task, now_ns);
+		end_wait(thread, task); /* it runs, though that was not told of */
 		if (booking)
 			book_close(thread, now_ns);
 	}
-	if (over)
+	if (over) {
 		bpf_map_delete_elem(&ranges, &pid);
+		bpf_map_delete_elem(&interpreters, &pid);
+	}
 	if (thread && !is_known(thread))
 		thread = NULL;
 	if (thread || over)
@@ -340,7 +290,7 @@ int flush_books_blind(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Run by user space when recording starts: the threads there are, most of which sleep, and may
+/* Run by user space when recording starts, and when a process is met later: the threads there are, most of which sleep, and may
  * for long before they meet a probe. */
 SEC("iter/task")
 int first_states(struct bpf_iter__task *ctx)
@@ -356,7 +306,7 @@ int first_states(struct bpf_iter__task *ctx)
 		return 0;
 	thread = begin_thread(task, pid, task_number(task));
 	if (thread && !BPF_CORE_READ(task, on_cpu))
-		begin_absence(&thread->away, task, recording_since_ns);
+		begin_absence(&thread->away, task, states_since_ns);
 	return 0;
 }
 

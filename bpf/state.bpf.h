@@ -51,6 +51,23 @@ static __always_inline void load_settings(struct thread_state *thread,
 	}
 }
 
+/* Followed before it meets a probe, if it ever does: for how long it runs. Nothing else is known
+ * of the thread. */
+static __always_inline struct thread_state *begin_thread(struct task_struct *task, __u32 pid,
+							 __u32 tid)
+{
+	struct thread_state *thread =
+		bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!thread)
+		return NULL;
+	thread->pid = pid;
+	thread->tid = tid;
+	thread->window = window_edges;
+	thread->wait.ticked_ran_ns = task->se.sum_exec_runtime;
+	return thread;
+}
+
 /* First sight of a thread: its life in the trace begins. */
 SUBPROGRAM void announce(struct thread_state *thread, struct task_struct *task)
 {
@@ -91,6 +108,8 @@ SUBPROGRAM struct thread_state *create_thread(struct task_struct *task)
 	thread->tid = task_number(task);
 	load_settings(thread, process);
 	thread->window = window_edges;
+	if (!thread->wait.ticked_ran_ns)
+		thread->wait.ticked_ran_ns = task->se.sum_exec_runtime;
 	announce(thread, task);
 	return thread;
 }

@@ -1,11 +1,7 @@
 /* Ticks: what all that samples shares, at most as often as the scheduler's own ticks.
  *
  *     the scheduler's tick, some at random ─┐
- *     else a timer a CPU ───────────────────┴─▶ look ─▶ stack
- *
- * Each hands the tick on to the next that is wanted, by a tail call: those that are not are
- * empty slots, and what one sees all see at the same instant. Programs are there twice, for a
- * tail call stays among programs of one type.
+ *     else a timer a CPU ───────────────────┴─▶ look, stack (sample.bpf.c)
  *
  * An interrupt of our own costs a thread in a virtual machine up to a hundred microseconds
  * (scripts/bench/README.md); the scheduler's comes anyway.
@@ -14,13 +10,6 @@
 #define RLS_TICK_BPF_H
 
 #include "bpf/maps.bpf.h"
-
-struct ticks_map {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, RLS_TICK_MAX);
-	__type(key, __u32);
-	__type(value, __u32);
-};
 
 struct tick {
 	__u64 at_ns;            /* a CPU's last */
@@ -34,7 +23,6 @@ struct tick_map {
 	__type(value, struct tick);
 };
 
-extern struct ticks_map ticks, scheduler_ticks SEC(".maps");
 extern struct tick_map last_tick SEC(".maps");
 
 struct tick_phases {
@@ -118,9 +106,5 @@ static __always_inline struct interrupted interrupted_by_scheduler(const void *c
 }
 
 #define SCHEDULER_TICK "tp_btf/hrtimer_expire_entry"
-
-/* Does not come back where there is such a program. */
-#define HAND_ON(ctx, slot) bpf_tail_call(ctx, &ticks, slot)
-#define HAND_ON_OF_SCHEDULER(ctx, slot) bpf_tail_call(ctx, &scheduler_ticks, slot)
 
 #endif

@@ -189,18 +189,11 @@ struct rls_wire_look {
 	RLS_U8 reserved[7];
 	RLS_U64 words[RLS_LOOK_WORDS]; /* the top of its stack; zero where that is not there */
 };
-/* Who is told of a tick, in this order; slots of the map `ticks`. */
-enum rls_tick {
-	RLS_TICK_LOOK = 0,          /* RLS_WIRE_LOOK */
-	RLS_TICK_STACK = 1,         /* RLS_WIRE_STACK */
-	RLS_TICK_MAX = 2,
-};
 #define RLS_TICK_PHASES 16          /* parts of the time between two ticks (attach/tick_phases.h) */
 #define RLS_TICK_NS_MAX 100000000U  /* no tick stands for more */
 
 /* Flags of their headers. */
 #define RLS_SAMPLE_KERNEL 1     /* the thread is in the kernel */
-#define RLS_SAMPLE_TRACED 2     /* it has met a probe, so it has a state */
 #define RLS_LOOK_TRAPPED 4      /* a trap took it into the kernel: it is served as a probe's hit */
 #define RLS_LOOK_CLOSE 8        /* of the timer that ticks in windows: its cost is in the thread's pile */
 

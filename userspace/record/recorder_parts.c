@@ -283,7 +283,7 @@ static int open_samples(struct rls_recorder *recorder)
 	if (recorder->options.budget_percent < 0 || waits_hz > WAITS_HZ_MAX)
 		waits_hz = WAITS_HZ_MAX;
 	if (!r)
-		r = rls_kernel_attach_stacks(recorder->kernel, hz, waits_hz);
+		rls_kernel_attach_stacks(recorder->kernel, hz, waits_hz);
 	return r ? rls_error_r(r, "cannot sample stacks: %s", strerror(-r)) : 0;
 }
 

@@ -82,6 +82,7 @@ void rls_recorder_welcome(void *context, pid_t pid)
 	rls_background_hurry(&recorder->background);
 	if (rls_recorder_follow_tree(recorder, pid, false))
 		return;
+	rls_kernel_meet(recorder->kernel, time_ns);
 	for (size_t i = known; i < recorder->processes.count; i++) {
 		pid_t added = recorder->processes.entries[i].pid;
 

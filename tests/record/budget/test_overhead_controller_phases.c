@@ -142,11 +142,10 @@ static size_t windowed(void)
 
 /* ---- the kernel ---- */
 
-int __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
-int __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
+void __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
+void __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
 {
 	world.looks_hz = hz;
-	return 0;
 }
 
 void __wrap_rls_kernel_look_closely(struct rls_kernel *kernel, bool closely);

@@ -460,6 +460,19 @@ int rls_kernel_iterate(struct bpf_program *program)
 	return fd < 0 ? fd : 0;
 }
 
+static int read_first_states(struct rls_kernel *kernel)
+{
+	if (!bpf_program__autoload(kernel->skeleton->progs.first_states))
+		return 0;
+	return rls_kernel_iterate(kernel->skeleton->progs.first_states);
+}
+
+int rls_kernel_meet(struct rls_kernel *kernel, uint64_t time_ns)
+{
+	kernel->skeleton->bss->states_since_ns = time_ns;
+	return read_first_states(kernel);
+}
+
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
 {
 	int r = rls_kernel_start_ticks(kernel);
@@ -467,10 +480,9 @@ int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
 	if (r)
 		return r;
 	*start_ns = rls_monotonic_ns();
+	kernel->skeleton->bss->states_since_ns = *start_ns;
 	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, *start_ns, __ATOMIC_RELEASE);
-	if (!bpf_program__autoload(kernel->skeleton->progs.first_states))
-		return 0;
-	r = rls_kernel_iterate(kernel->skeleton->progs.first_states);
+	r = read_first_states(kernel);
 	return r ? rls_error_r(r, "cannot read the state of the threads: %s", strerror(-r)) : 0;
 }
 

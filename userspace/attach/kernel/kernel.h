@@ -147,7 +147,7 @@ unsigned int rls_scheduler_hz(void);
  * random, if those are often enough, for they cost next to nothing; else one timer a CPU has. This
  * one sends an RLS_WIRE_LOOK record for each traced thread found running, at least hz times a
  * second, from start on, and of waits too: for windows (rls_kernel_has_windows). */
-int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
+void rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
 
 /* So many of them a second from now on, or as many as the scheduler ticks; not fewer than anything
  * else that samples takes, and just as many where that has a timer. */
@@ -159,7 +159,7 @@ void rls_kernel_look_closely(struct rls_kernel *kernel, bool closely);
 
 /* Samples with Python stacks (bpf/stack_wire.h) of tracked threads, and of each wait, or so many a second of a thread's
  * that has more, at random: RLS_WIRE_STACK and RLS_WIRE_WAITED records. */
-int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz, unsigned int waits_hz);
+void rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz, unsigned int waits_hz);
 
 /* Called often: has a timer tick from now on if threads are seen to keep step with the scheduler's
  * ticks. */
@@ -178,6 +178,9 @@ int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 int rls_kernel_start_ticks(struct rls_kernel *kernel);
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns);
+/* Of processes that are tracked since recording began: follows the threads that they have, waiting or not.
+ * 0 or -errno. */
+int rls_kernel_meet(struct rls_kernel *kernel, uint64_t time_ns);
 /* Counts nothing until the next start; threads keep what they have. */
 void rls_kernel_pause(struct rls_kernel *kernel);
 /* Stops counting; then asks every living thread for what it still holds (RLS_WIRE_FINAL

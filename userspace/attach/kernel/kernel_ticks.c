@@ -1,5 +1,4 @@
-/* What samples: the scheduler's ticks, or one timer a CPU, which go to every program that wants
- * them. */
+/* What samples: the scheduler's ticks, or one timer a CPU, for all that is to be known at an instant. */
 #include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,55 +26,24 @@
 #define CLOSE_LOOK_NS 80000
 #define CLOSE_LOOKS_HZ 997
 
-/* What samples need of the kernel besides the timer. */
-#define STACK_TRACEPOINTS 4
-static struct bpf_program *stack_tracepoint(struct rlscope *skeleton, size_t i)
-{
-	struct bpf_program *const programs[STACK_TRACEPOINTS] = {
-		skeleton->progs.on_wait, skeleton->progs.on_interpreter_fork,
-		skeleton->progs.on_interpreter_exec, skeleton->progs.on_interpreter_exit,
-	};
-
-	return programs[i];
-}
-
 void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kernel_options *options)
 {
 	struct rlscope *skeleton = kernel->skeleton;
-	bool pauses = kernel->windows && !kernel->booking; /* waiting is booked as such */
-	bool any = kernel->windows || options->stacks_bytes;
+	bool stacks = options->stacks_bytes, any = kernel->windows || stacks;
 
+	skeleton->rodata->stacks_sampled = stacks;
 	bpf_program__set_autoload(skeleton->progs.on_tick, any);
 	bpf_program__set_autoload(skeleton->progs.on_scheduler_tick, any);
-	bpf_program__set_autoload(skeleton->progs.on_look, kernel->windows);
-	bpf_program__set_autoload(skeleton->progs.on_scheduler_look, kernel->windows);
 	bpf_program__set_autoload(skeleton->progs.on_close_look, kernel->windows);
-	bpf_program__set_autoload(skeleton->progs.on_pause, pauses);
-	bpf_map__set_autocreate(skeleton->maps.pauses, pauses);
-	bpf_program__set_autoload(skeleton->progs.on_timer, options->stacks_bytes);
-	bpf_program__set_autoload(skeleton->progs.on_scheduler_stack, options->stacks_bytes);
-	for (size_t i = 0; i < STACK_TRACEPOINTS; i++)
-		bpf_program__set_autoload(stack_tracepoint(skeleton, i), options->stacks_bytes);
-	bpf_map__set_autocreate(skeleton->maps.samples, options->stacks_bytes);
+	bpf_map__set_autocreate(skeleton->maps.pauses, kernel->windows && !kernel->booking); /* waiting is booked as such */
+	bpf_map__set_autocreate(skeleton->maps.stacks, stacks);
+	bpf_map__set_autocreate(skeleton->maps.samples, stacks);
 }
 
-static int want_ticks(struct rls_kernel *kernel, enum rls_tick slot,
-		      const struct bpf_program *of_timer, const struct bpf_program *of_scheduler,
-		      unsigned int hz)
+static void want_ticks(struct rls_kernel *kernel, unsigned int hz)
 {
-	int timer = bpf_program__fd(of_timer), scheduler = bpf_program__fd(of_scheduler);
-	uint32_t key = slot;
-	int r = bpf_map__update_elem(kernel->skeleton->maps.ticks, &key, sizeof(key), &timer,
-				     sizeof(timer), BPF_ANY);
-
-	if (slot != RLS_TICK_LOOK && hz > kernel->others_hz)
-		kernel->others_hz = hz;
 	if (hz > kernel->sampler.hz)
 		kernel->sampler.hz = hz;
-	if (r || !bpf_program__autoload(of_scheduler))
-		return r;
-	return bpf_map__update_elem(kernel->skeleton->maps.scheduler_ticks, &key, sizeof(key),
-				    &scheduler, sizeof(scheduler), BPF_ANY);
 }
 
 /* Whoever runs virtual machines sets this bit for them (Intel's manual and AMD's keep it 0 in processors). */
@@ -105,28 +73,19 @@ void rls_kernel_look_closely(struct rls_kernel *kernel, bool closely)
 	rls_sampler_enable(&kernel->close_looks, closely && kernel->scheduler_ticks);
 }
 
-int rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
+void rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
 {
-	const struct bpf_program *on_pause = kernel->skeleton->progs.on_pause;
-	int r = 0;
-
-	if (bpf_program__autoload(on_pause))
-		r = rls_links_add(&kernel->links, bpf_program__attach(on_pause));
 	attach_close_looks(kernel);
-	return r ? r : want_ticks(kernel, RLS_TICK_LOOK, kernel->skeleton->progs.on_look,
-				  kernel->skeleton->progs.on_scheduler_look, hz);
+	want_ticks(kernel, hz);
+	kernel->skeleton->bss->looks_wanted = true;
 }
 
-int rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz, unsigned int waits_hz)
+void rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz, unsigned int waits_hz)
 {
-	int r = 0;
-
 	kernel->skeleton->bss->waits_per_window = waits_hz / 10;
-	for (size_t i = 0; !r && i < STACK_TRACEPOINTS; i++)
-		r = rls_links_add(&kernel->links,
-				  bpf_program__attach(stack_tracepoint(kernel->skeleton, i)));
-	return r ? r : want_ticks(kernel, RLS_TICK_STACK, kernel->skeleton->progs.on_timer,
-			  kernel->skeleton->progs.on_scheduler_stack, hz);
+	want_ticks(kernel, hz);
+	kernel->others_hz = hz;
+	kernel->skeleton->bss->stacks_wanted = true;
 }
 
 /* ---- the scheduler's ticks ---- */

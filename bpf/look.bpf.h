@@ -1,0 +1,115 @@
+/* Looks: what a traced thread executes, or has waited in, for when the probes are off.
+ *
+ *     tick, each CPU ───▶ the thread it interrupts ──────────────┐
+ *     scheduler: off its CPU ─▶ (kept) ─▶ on again: for how long ─┴─▶ address, top of the stack
+ *
+ * User space tells what the thread is in, from whose code the address and the return addresses
+ * on its stack are (record/samples/infer_category.h). The running thread's operations and hits are handed over
+ * too, as probes would do. Of waits one is told whenever the thread has waited a certain time in
+ * all: each stands for that time, long waits more often than short ones.
+ */
+#ifndef RLS_LOOK_BPF_H
+#define RLS_LOOK_BPF_H
+
+#include "bpf/operation.bpf.h"
+#include "bpf/tick.bpf.h"
+
+#define WAITED_NS_A_LOOK 4000000ULL
+
+/* Where a thread has left its CPU. */
+struct pause {
+	__u64 waited_ns;        /* not told of yet */
+	__u64 ip;
+	__u64 words[RLS_LOOK_WORDS];
+};
+
+struct pauses_map {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct pause);
+};
+
+extern struct pauses_map pauses SEC(".maps");
+
+/* Whether the thread's life in the trace has begun. Ours stays known from the calibration. */
+static __always_inline bool is_traced(const struct thread_state *thread)
+{
+	return thread->announced && bpf_map_lookup_elem(&tracked, &thread->pid);
+}
+
+static __always_inline struct rls_wire_look *begin_look(struct thread_state *thread)
+{
+	struct rls_wire_look *look = control_reserve(struct rls_wire_look, RLS_WIRE_LOOK,
+						     thread->pid, thread->tid, bpf_ktime_get_ns());
+
+	if (!look)
+		return NULL;
+	__builtin_memset(&look->pile, 0, sizeof(look->pile));
+	look->waited_ns = 0;
+	look->operation = look->phase = 0;
+	look->category = 0;
+	__builtin_memset(look->reserved, 0, sizeof(look->reserved));
+	if (booking)
+		book_look(thread, look);
+	return look;
+}
+
+/* Of a thread that is_traced. */
+static __always_inline void send_look(struct thread_state *thread, struct interrupted at, __u8 flags)
+{
+	struct rls_wire_look *look;
+
+	if (at.user) /* none of our programs is under way on it */
+		sync_operations(thread);
+	look = begin_look(thread);
+	if (!look)
+		return;
+	if (at.user && booking)
+		book_hits(thread, look->header.time_ns);
+	else if (at.user)
+		take_pile(thread, &look->pile);
+	look->header.flags = flags | (at.user ? 0 : RLS_SAMPLE_KERNEL) |
+			     (at.trapped ? RLS_LOOK_TRAPPED : 0);
+	look->ip = at.ip;
+	if (bpf_probe_read_user(look->words, sizeof(look->words), (void *)at.sp))
+		__builtin_memset(look->words, 0, sizeof(look->words));
+	bpf_ringbuf_submit(look, BPF_RB_NO_WAKEUP);
+}
+
+/* The thread leaves its CPU, of which it is to be told when it has waited long enough. False: there is no room. */
+static __always_inline bool keep_pause(struct task_struct *task, const struct pt_regs *regs)
+{
+	struct pause *pause = bpf_task_storage_get(&pauses, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!pause)
+		return false;
+	pause->ip = regs->ip;
+	if (bpf_probe_read_user(pause->words, sizeof(pause->words), (void *)regs->sp))
+		__builtin_memset(pause->words, 0, sizeof(pause->words));
+	return true;
+}
+
+/* It was away so long. */
+static __always_inline void send_pause(struct thread_state *thread, struct task_struct *task, __u64 away_ns)
+{
+	struct pause *pause = bpf_task_storage_get(&pauses, task, NULL, 0);
+	struct rls_wire_look *look;
+
+	if (!pause)
+		return;
+	pause->waited_ns += away_ns;
+	if (pause->waited_ns < WAITED_NS_A_LOOK || !is_traced(thread))
+		return;
+	look = begin_look(thread);
+	if (!look)
+		return;
+	look->header.flags = RLS_SAMPLE_KERNEL;
+	look->ip = pause->ip;
+	look->waited_ns = pause->waited_ns;
+	__builtin_memcpy(look->words, pause->words, sizeof(look->words));
+	pause->waited_ns = 0;
+	bpf_ringbuf_submit(look, BPF_RB_NO_WAKEUP);
+}
+
+#endif

@@ -1,0 +1,210 @@
+/* The sampler: what threads do, at ticks and where they leave their CPUs.
+ *
+ *     tick ──────────▶ the thread it interrupts ─┬─▶ look (windows) ─▶ control ring
+ *     sched_switch ──▶ the thread that leaves ───┴─▶ stack ──────────▶ samples ring
+ *         └──────────▶ the thread that comes ──────▶ how long it was away
+ *
+ * One program for each, for all that samples: whose thread it is is looked up once.
+ */
+#include "bpf/look.bpf.h"
+#include "bpf/pids.bpf.h"
+#include "bpf/stack.bpf.h"
+#include "bpf/tick.bpf.h"
+#include "bpf/wait.bpf.h"
+
+struct tick_map last_tick SEC(".maps");
+struct tick_phases_map tick_phases SEC(".maps");
+struct pauses_map pauses SEC(".maps");
+struct stacks_map stacks SEC(".maps");
+struct ring_map samples SEC(".maps");
+
+/* Of the scheduler's ticks so many in 2^32 are taken, each for so much time at least. */
+volatile __u32 tick_share;
+volatile __u64 tick_stands_ns;
+volatile __u64 tick_period_ns;
+volatile __u64 phase_due_ns;
+/* Of the timer: what is longer than this between two ticks was not all spent running. */
+volatile __u64 tick_apart_ns;
+/* While tick_share is 0: do these tick as we think? Those of this thread, in kernel and user mode. */
+volatile __u32 tick_trier;
+volatile __u64 ticks_tried[2];
+
+/* What the scheduler's timer calls: it was renamed in 6.9. */
+extern const void tick_nohz_handler __ksym __weak;
+extern const void tick_sched_timer __ksym __weak;
+
+/* ---- ticks ---- */
+
+/* The thread that runs here, if its process is tracked. */
+static __always_inline struct thread_state *tracked_thread(struct task_struct *task)
+{
+	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	__u32 pid;
+
+	if (thread)
+		return bpf_map_lookup_elem(&tracked, &thread->pid) ? thread : NULL;
+	if (booking)
+		return NULL;
+	pid = process_number(task);
+	return bpf_map_lookup_elem(&tracked, &pid) ? begin_thread(task, pid, task_number(task)) : NULL;
+}
+
+static __always_inline void sample(struct interrupted at, const struct tick *tick)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *thread = tracked_thread(task);
+
+	if (!thread)
+		return;
+	if (windows && looks_wanted && thread->announced)
+		send_look(thread, at, 0);
+	if (stacks_sampled && stacks_wanted)
+		send_running(thread, task, at, tick);
+}
+
+SEC("perf_event")
+int on_tick(struct bpf_perf_event_data *ctx)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 key = 0;
+	struct tick *tick = bpf_map_lookup_elem(&last_tick, &key);
+
+	if (!tick)
+		return 0;
+	tick->ns = now_ns - tick->at_ns;
+	tick->at_ns = now_ns;
+	if (!recording_since_ns)
+		return 0;
+	sample(interrupted_by_timer(ctx), tick);
+	return 0;
+}
+
+/* Beside those, while a window is open: what is seen is held against the truth, and shares nothing out. */
+SEC("perf_event")
+int on_close_look(struct bpf_perf_event_data *ctx)
+{
+	struct thread_state *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+
+	if (!recording_since_ns || window_edges & 1 || !thread || !is_traced(thread))
+		return 0;
+	thread->pile.cost_ns += close_look_cost_ns;
+	send_look(thread, interrupted_by_timer(ctx), RLS_LOOK_CLOSE);
+	return 0;
+}
+
+/* A tick that comes late, as where the machine's own host had others to run, is also one for each
+ * that was passed over meanwhile. (After idling the next is due in time.) */
+static __always_inline __u64 ticks_in_one(struct hrtimer *timer, __u64 now_ns)
+{
+	__u64 due_ns = now_ns, period_ns = tick_period_ns;
+
+	if (bpf_core_field_exists(timer->node.expires))
+		due_ns = BPF_CORE_READ(timer, node.expires);
+	return 1 + (period_ns && now_ns > due_ns ? (now_ns - due_ns) / period_ns : 0);
+}
+
+SEC(SCHEDULER_TICK)
+int BPF_PROG(on_scheduler_tick, struct hrtimer *timer)
+{
+	__u64 function = 0, now_ns;
+	struct tick *tick;
+	__u32 key = 0;
+
+	if (bpf_core_field_exists(timer->function))
+		function = (__u64)BPF_CORE_READ(timer, function);
+	if (!function || (function != (__u64)&tick_nohz_handler && function != (__u64)&tick_sched_timer))
+		return 0;
+	if (!tick_share) {
+		if (task_number(bpf_get_current_task_btf()) == tick_trier)
+			ticks_tried[on_own_stack(ctx)]++;
+		return 0;
+	}
+	if (!recording_since_ns || bpf_get_prandom_u32() >= tick_share)
+		return 0;
+	tick = bpf_map_lookup_elem(&last_tick, &key);
+	if (!tick)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	tick->ns = tick_stands_ns * ticks_in_one(timer, now_ns);
+	tick->at_ns = now_ns;
+	sample(interrupted_by_scheduler(ctx), tick);
+	return 0;
+}
+
+/* ---- switches ---- */
+
+static __always_inline void return_late(struct thread_state *thread, const struct task_struct *task,
+					__u64 now_ns)
+{
+	__u64 out_ns = thread->away.since_ns, away_ns = add_off_cpu(thread, task, now_ns);
+
+	if (booking)
+		book_return(thread, out_ns + away_ns, 0);
+}
+
+/* What is to be sent of the time off the CPU that begins. */
+static __always_inline void begin_wait(struct thread_state *thread, struct task_struct *task, bool asleep,
+				       __u64 now_ns)
+{
+	bool looks = windows && looks_wanted && thread->announced, stacks = stacks_sampled && stacks_wanted;
+	const struct pt_regs *regs;
+	__u8 open = asleep ? WAIT_ASLEEP : 0;
+
+	if ((!looks && !stacks) || !bpf_map_lookup_elem(&tracked, &thread->pid))
+		return;
+	regs = (const struct pt_regs *)bpf_task_pt_regs(task);
+	if (windows && looks && keep_pause(task, regs))
+		open |= WAIT_KEPT;
+	if (stacks_sampled && stacks && send_wait(thread, task, regs, asleep, now_ns))
+		open |= WAIT_TOLD;
+	thread->wait.since_ns = now_ns;
+	thread->wait.open = open;
+}
+
+static __always_inline void leave_cpu(struct thread_state *thread, struct task_struct *task, bool asleep)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (returned_unseen(thread))
+		return_late(thread, task, now_ns);
+	if (!booking)
+		end_wait(thread, task);
+	begin_absence(&thread->away, task, now_ns);
+	/* On a thread that is only kept from running one of our programs may be under way. */
+	if (booking && asleep) {
+		sync_operations(thread);
+		book_leave(thread, now_ns);
+	}
+	if (!booking && task->mm) /* not a kernel thread, and not on its way out */
+		begin_wait(thread, task, asleep, now_ns);
+}
+
+static __always_inline void return_to_cpu(struct thread_state *thread, struct task_struct *task)
+{
+	__u64 now_ns = bpf_ktime_get_ns(), away_ns;
+
+	/* Nobody looked during a pause. */
+	if (thread->away.since_ns && thread->away.since_ns < recording_since_ns)
+		begin_absence(&thread->away, task, recording_since_ns);
+	away_ns = add_off_cpu(thread, task, now_ns);
+	if (booking)
+		book_return(thread, now_ns, away_ns);
+	else
+		end_wait(thread, task);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct thread_state *thread;
+
+	if (!recording_since_ns)
+		return 0;
+	thread = bpf_task_storage_get(&threads, prev, NULL, 0);
+	if (thread)
+		leave_cpu(thread, prev, !preempt && prev->__state);
+	thread = bpf_task_storage_get(&threads, next, NULL, 0);
+	if (thread)
+		return_to_cpu(thread, next);
+	return 0;
+}

@@ -1,0 +1,130 @@
+/* Stacks: where in the Python program a tracked thread runs, and where it begins to wait.
+ *
+ * Waits are told of where they begin, because only there is the thread's memory at hand. A
+ * thread that waits very often is told of at random, one wait of `every`: walking would cost
+ * it more than the waits are worth.
+ */
+#ifndef RLS_STACK_BPF_H
+#define RLS_STACK_BPF_H
+
+#include "bpf/emit.bpf.h"
+#include "bpf/python.bpf.h"
+#include "bpf/tick.bpf.h"
+
+/* Waits of one thread that are walked in one window: waits_per_window. Those for a CPU are many where threads
+ * crowd, and short; they must not crowd out the others, of which a single one may be long. */
+#define PREEMPTIONS_A_WAIT 8
+#define WINDOW_NS 100000000ULL
+
+/* One for the timer and one for the scheduler: the timer may come while a switch is being
+ * walked. */
+struct stacks_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct rls_wire_stack);
+};
+enum { STACK_OF_TIMER, STACK_OF_SWITCH };
+
+extern struct stacks_map stacks SEC(".maps");
+extern struct ring_map samples SEC(".maps");
+
+static __always_inline struct rls_wire_stack *begin_stack(__u32 which, const struct thread_state *thread,
+							  __u8 flags, __u64 now_ns)
+{
+	struct rls_wire_stack *stack = bpf_map_lookup_elem(&stacks, &which);
+
+	if (!stack)
+		return NULL;
+	fill_header(&stack->header, sizeof(*stack), RLS_WIRE_STACK, thread->pid, thread->tid, now_ns);
+	stack->header.flags = flags;
+	stack->category = thread->category;
+	stack->syscall = -1;
+	stack->every = 1;
+	stack->argument = 0;
+	return stack;
+}
+
+static __always_inline bool send_stack_record(struct rls_wire_stack *stack, struct task_struct *task)
+{
+	struct rls_wire_interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &stack->header.pid);
+	__u32 bytes;
+
+	stack->end = RLS_STACK_NO_INTERPRETER;
+	stack->frames = 0;
+	if (interpreter)
+		walk_python(task, interpreter, stack);
+	bytes = RLS_STACK_HEAD_BYTES + stack->frames * sizeof(struct rls_wire_frame);
+	asm volatile("" : "+r"(bytes)); /* or clang drops the check that the verifier needs */
+	if (bytes > sizeof(*stack))
+		bytes = sizeof(*stack);
+	stack->header.size = bytes;
+	if (!bpf_ringbuf_output(&samples, stack, bytes, BPF_RB_NO_WAKEUP))
+		return true;
+	count_drop(RLS_DROP_SAMPLES);
+	return false;
+}
+
+/* What a tick stands for: the time since the CPU's last one. Where none came while the CPU was idle (it is so in
+ * some virtual machines, and where the kernel holds ticks back), that includes time in which nothing ran. Then
+ * it is what the thread itself has run for since its own last: all in all, what it ran for. */
+static __always_inline __u64 tick_stands_for(struct thread_state *thread, struct task_struct *task,
+					     const struct tick *tick)
+{
+	__u64 ran_ns, ns = tick->ns < RLS_TICK_NS_MAX ? tick->ns : RLS_TICK_NS_MAX;
+
+	ran_ns = task->se.sum_exec_runtime - thread->wait.ticked_ran_ns;
+	thread->wait.ticked_ran_ns += ran_ns;
+	return tick_apart_ns && tick->ns > tick_apart_ns && ran_ns < ns ? ran_ns : ns;
+}
+
+static __always_inline void send_running(struct thread_state *thread, struct task_struct *task,
+					 struct interrupted at, const struct tick *tick)
+{
+	struct rls_wire_stack *stack = begin_stack(STACK_OF_TIMER, thread, at.user ? 0 : RLS_SAMPLE_KERNEL,
+						   bpf_ktime_get_ns());
+
+	if (!stack)
+		return;
+	stack->ip = at.ip;
+	stack->argument = tick_stands_for(thread, task, tick);
+	send_stack_record(stack, task);
+}
+
+/* Whether this wait is one of those told of; *every: of how many. */
+static __always_inline bool choose_wait(struct frequency *frequency, __u32 per_window, /* at least 1 */
+					__u64 now_ns, __u32 *every)
+{
+	if (now_ns - frequency->window_ns >= WINDOW_NS) {
+		/* What the window before it would have needed; a longer one was sparse. */
+		frequency->every = now_ns - frequency->window_ns < 2 * WINDOW_NS ?
+					   frequency->waits / per_window + 1 : 1;
+		frequency->window_ns = now_ns;
+		frequency->waits = 0;
+	}
+	frequency->waits++;
+	*every = frequency->every ? frequency->every : 1;
+	return *every == 1 || bpf_get_prandom_u32() % *every == 0;
+}
+
+/* True: the wait that begins has been told of, and its end is to be. */
+static __always_inline bool send_wait(struct thread_state *thread, struct task_struct *task,
+				      const struct pt_regs *regs, bool asleep, __u64 now_ns)
+{
+	struct rls_wire_stack *stack;
+	__u32 every;
+
+	if (asleep ? !choose_wait(&thread->wait.blocked, waits_per_window + 1, now_ns, &every) :
+		     !choose_wait(&thread->wait.preempted, waits_per_window / PREEMPTIONS_A_WAIT + 1, now_ns, &every))
+		return false;
+	stack = begin_stack(STACK_OF_SWITCH, thread, RLS_STACK_WAITS | (asleep ? 0 : RLS_STACK_PREEMPTED), now_ns);
+	if (!stack)
+		return false;
+	stack->ip = regs->ip;
+	stack->syscall = regs->orig_ax;
+	stack->argument = (__u32)regs->di;
+	stack->every = every;
+	return send_stack_record(stack, task);
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* The end of a thread's time off its CPU: what is sent of it.
+ *
+ *     out: begins (sample.bpf.c) ── away ── in: how long (emit.bpf.h) ─▶ at once, or when it is out again
+ *
+ * A return that the kernel did not tell of is seen by a probe's hit, which only notes it: what is to be sent
+ * of it is sent at the next switch.
+ */
+#ifndef RLS_WAIT_BPF_H
+#define RLS_WAIT_BPF_H
+
+#include "bpf/look.bpf.h"
+#include "bpf/stack_wire.h"
+
+extern struct ring_map samples SEC(".maps");
+
+static __always_inline void send_waited(const struct thread_state *thread)
+{
+	struct rls_wire_waited *record = bpf_ringbuf_reserve(&samples, sizeof(*record), 0);
+
+	if (!record) {
+		count_drop(RLS_DROP_SAMPLES);
+		return;
+	}
+	fill_header(&record->header, sizeof(*record), RLS_WIRE_WAITED, thread->pid, thread->tid,
+		    thread->wait.end_ns);
+	record->since_ns = thread->wait.since_ns;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* It is over: add_off_cpu has been told. */
+SUBPROGRAM void end_wait(struct thread_state *thread, struct task_struct *task)
+{
+	__u8 open = thread->wait.open;
+
+	if (!open)
+		return;
+	thread->wait.open = 0;
+	if (open & WAIT_ASLEEP)
+		note_phase(thread->wait.end_ns);
+	if (windows && !booking && open & WAIT_KEPT)
+		send_pause(thread, task, thread->wait.away_ns);
+	if (stacks_sampled && open & WAIT_TOLD)
+		send_waited(thread);
+}
+
+#endif
