@@ -10,6 +10,7 @@
 #include "analysis/base/grow.h"
 #include "userspace/attach/features.h"
 #include "userspace/attach/links.h"
+#include "userspace/cpu/cpu_priority.h"
 
 static struct bpf_link *attach(const struct rls_arm_request *request)
 {
@@ -44,13 +45,10 @@ static void *destroy(void *link)
 	return NULL;
 }
 
-/* The recorder may run at low priority (record/cpu/cpu_priority.h), but not while it holds the locks taken here. */
+/* The recorder may run at low priority (cpu/cpu_priority.h), but not while it holds the locks taken here. */
 static void *destroy_ahead(void *link)
 {
-	const struct sched_param parameters = { 0 };
-
-	if (sched_getscheduler(0) == SCHED_IDLE)
-		sched_setscheduler(0, SCHED_OTHER, &parameters);
+	rls_priority_leave_spare();
 	return destroy(link);
 }
 

@@ -5,13 +5,13 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
 
 #include "userspace/attach/links.h"
 #include "userspace/base/quiet_thread.h"
+#include "userspace/cpu/cpu_priority.h"
 
 #define CREW_MAX 128
 #define STACK_BYTES 65536
@@ -91,20 +91,16 @@ void rls_closing_prepare(size_t links)
 	pthread_attr_destroy(&attributes);
 }
 
-/* Where it works matters to who is probed (record/aside.h). */
+/* Where it works matters to the process that is probed (cpu/cpu_affinity.h). */
 static void take_after_caller(size_t members)
 {
-	int nice = getpriority(PRIO_PROCESS, 0), policy = sched_getscheduler(0);
-	const struct sched_param parameters = { 0 };
 	cpu_set_t cpus;
 
 	if (sched_getaffinity(0, sizeof(cpus), &cpus))
 		return;
 	for (size_t i = 0; i < members; i++) {
 		sched_setaffinity(crew.members[i].tid, sizeof(cpus), &cpus);
-		setpriority(PRIO_PROCESS, (id_t)crew.members[i].tid, nice);
-		if (policy == SCHED_OTHER || policy == SCHED_IDLE)
-			sched_setscheduler(crew.members[i].tid, policy, &parameters);
+		rls_priority_copy_to(crew.members[i].tid);
 	}
 }
 

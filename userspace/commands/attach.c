@@ -11,7 +11,7 @@
 #include "userspace/commands/shared/recording.h"
 #include "userspace/commands/options/select_options.h"
 #include "userspace/base/log.h"
-#include "userspace/base/modest.h"
+#include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/targets/process_info.h"
 
 struct attach_options {
@@ -124,9 +124,9 @@ static int attach(struct attach_options *options)
 
 	if (rls_select_options_resolve(&options->select))
 		return RLS_EXIT_FAILED;
-	rls_modest_begin(PATIENCE_NS);
+	rls_priority_prepare(PATIENCE_NS);
 	r = open_recorder(options, &recorder);
-	rls_modest_end();
+	rls_priority_end();
 	if (r)
 		return RLS_EXIT_FAILED;
 	r = rls_recorder_run(recorder, &hooks, &why);

@@ -11,7 +11,7 @@
 #include "userspace/discover/live_scan.h"
 #include "userspace/process/seen_files.h"
 #include "userspace/base/log.h"
-#include "userspace/base/modest.h"
+#include "userspace/cpu/cpu_priority.h"
 #include "userspace/base/clock.h"
 
 /* Small regions come first, so what a limit leaves out is tensors. */
@@ -149,7 +149,7 @@ static int scan_file(struct rls_look *look, const struct rls_scan_target *target
 
 int rls_look_scan_files(struct rls_look *look)
 {
-	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
+	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
 	int error = 0;
 
 	for (size_t i = 0; i < look->count && !error; i++) {
@@ -208,7 +208,7 @@ int rls_look_add_eval_entry(struct rls_look *look)
 
 int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent)
 {
-	_modest_ = rls_modest_set(RLS_MODEST_POLITE);
+	_priority_ = rls_priority_set(RLS_PRIORITY_POLITE);
 	_cleanup_live_space_ struct rls_live_space live = {.memory = -1};
 	struct rls_scan scan;
 	uint64_t cut_bytes = 0, start = rls_monotonic_ns(), scanned;

@@ -13,7 +13,7 @@
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/base/hangup.h"
 #include "userspace/base/log.h"
-#include "userspace/base/modest.h"
+#include "userspace/cpu/cpu_priority.h"
 #include "userspace/monitor/cells.h"
 #include "userspace/monitor/jobs.h"
 #include "userspace/base/clock.h"
@@ -246,11 +246,11 @@ int rls_monitor_open(const struct rls_monitor_options *options, struct rls_monit
 	monitor->listener = (struct rls_recorder_listener){ on_event, on_name, on_booked,
 							    on_look, on_tick, monitor };
 	recorder.listener = &monitor->listener;
-	rls_modest_begin(PATIENCE_NS);
+	rls_priority_prepare(PATIENCE_NS);
 	r = rls_recorder_open(&recorder, &monitor->recorder);
 	if (!r)
 		r = rls_recorder_add_selected(monitor->recorder);
-	rls_modest_end();
+	rls_priority_end();
 	if (r) {
 		rls_monitor_free(monitor);
 		return r;

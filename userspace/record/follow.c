@@ -22,7 +22,7 @@ static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
 {
 	int r = rls_processes_add(&recorder->processes, pid, root);
 
-	rls_aside_expect(&recorder->aside, pid);
+	rls_affinity_expect(&recorder->affinity, pid);
 	/* Tracked first: what it forks from now on is tracked by the kernel side itself. */
 	if (!r)
 		r = rls_describe_settings(&recorder->describer, pid);

@@ -121,7 +121,7 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 	if (r)
 		return r;
 	recorder->progress.events++;
-	rls_aside_saw(&recorder->aside, record->pid, record->tid);
+	rls_affinity_saw(&recorder->affinity, record->pid, record->tid);
 	r = rls_gpu_add(recorder->gpu, record, size);
 	if (r || record->kind == RLS_WIRE_GPU_BATCH)
 		return r;

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "userspace/base/log.h"
+#include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/calibrate/probe_toggle.h"
 #include "userspace/record/gpu/cuda_calls.h"
 #include "userspace/record/gpu/gpu_activity.h"
@@ -25,7 +25,6 @@
 #include "userspace/record/events/translate.h"
 
 #define TICK_MS 10
-#define NICE_DETACHING -20
 
 /* ---- opening ---- */
 
@@ -142,7 +141,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 
 		epoll_wait(recorder->epoll_fd, events, 4, TICK_MS);
 		time_ns = rls_monotonic_ns();
-		rls_background_beat(&recorder->background, time_ns);
+		rls_priority_beat(time_ns);
 		if (recorder->samples) /* looks alone count ticks */
 			rls_kernel_draw_ticks(recorder->kernel, time_ns);
 		if (rls_libraries_look_at_files(recorder->libraries) ||
@@ -152,7 +151,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			return RLS_STOP_FAILED;
 		if (tick(recorder, time_ns))
 			return RLS_STOP_FAILED;
-		rls_aside_tick(&recorder->aside, time_ns);
+		rls_affinity_tick(&recorder->affinity, time_ns);
 		if (recorder->alternator &&
 		    rls_alternator_tick(recorder->alternator, time_ns,
 					rls_libraries_site_ids(recorder->libraries)))
@@ -206,9 +205,9 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 		rls_alternator_start(recorder->alternator, recorder->start_ns);
 	if (hooks->started)
 		hooks->started(hooks->context);
-	rls_background_begin(&recorder->background, rls_libraries_written_fd(recorder->libraries));
+	rls_priority_record(rls_libraries_written_fd(recorder->libraries));
 	*why = loop(recorder, hooks);
-	rls_background_end(&recorder->background);
+	rls_priority_end();
 	rls_progress_end(&recorder->progress);
 	recorder->failed = *why == RLS_STOP_FAILED && !recorder->options.listener; /* who listens may end it so */
 	return 0;
@@ -243,17 +242,16 @@ size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
 	return count;
 }
 
-/* From aside, other than windows' edges: nothing goes by these probes any more and most are never hit, so that to be
+/* From another CPU, other than windows' edges: nothing goes by these probes any more and most are never hit, so that to be
  * interrupted for each page that is written costs a target less than to stand still until all are off (28 ms
  * and 51 for 4,100 probes). Ahead of all others, as locks of targets are held meanwhile. */
 static void detach(struct rls_recorder *recorder)
 {
-	int nice = getpriority(PRIO_PROCESS, 0);
+	int nice = rls_priority_raise();
 
-	setpriority(PRIO_PROCESS, 0, NICE_DETACHING);
 	rls_kernel_detach(recorder->kernel);
-	setpriority(PRIO_PROCESS, 0, nice);
-	rls_aside_close(&recorder->aside);
+	rls_priority_lower(nice);
+	rls_affinity_close(&recorder->affinity);
 }
 
 int rls_recorder_finish(struct rls_recorder *recorder)

@@ -9,6 +9,7 @@
 
 #include "userspace/base/hangup.h"
 #include "userspace/base/log.h"
+#include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/budget/overhead_controller.h"
 #include "userspace/record/calibrate/probe_toggle.h"
 #include "userspace/record/gpu/cuda_calls.h"
@@ -93,29 +94,29 @@ static void visit(void *context)
 {
 	struct rls_recorder *recorder = context;
 
-	rls_background_hurry(&recorder->background);
-	rls_aside_visit(&recorder->aside);
+	rls_priority_hurry();
+	rls_affinity_visit(&recorder->affinity);
 }
 
 static void leave(void *context)
 {
 	struct rls_recorder *recorder = context;
 
-	rls_aside_leave(&recorder->aside);
+	rls_affinity_leave(&recorder->affinity);
 }
 
-static int open_aside(struct rls_recorder *recorder)
+static int open_affinity(struct rls_recorder *recorder)
 {
 	const struct rls_kernel_switching switching = { visit, leave, recorder };
 
-	rls_aside_open(&recorder->aside);
+	rls_affinity_open(&recorder->affinity);
 	rls_kernel_set_switching(recorder->kernel, &switching);
 	return 0;
 }
 
-static void close_aside(struct rls_recorder *recorder)
+static void close_affinity(struct rls_recorder *recorder)
 {
-	rls_aside_close(&recorder->aside);
+	rls_affinity_close(&recorder->affinity);
 }
 
 /* ---- events ---- */
@@ -386,7 +387,7 @@ static const struct part {
 } parts[] = {
 	{ NULL, open_kernel, close_kernel },
 	{ NULL, open_output, close_output },
-	{ NULL, open_aside, close_aside },
+	{ NULL, open_affinity, close_affinity },
 	{ NULL, open_pythons, close_pythons },
 	{ NULL, open_translator, close_translator },
 	{ NULL, open_processes, close_processes },

@@ -11,8 +11,7 @@
 
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/base/clock.h"
-#include "userspace/record/cpu/cpu_affinity.h"
-#include "userspace/record/cpu/cpu_priority.h"
+#include "userspace/cpu/cpu_affinity.h"
 #include "userspace/record/resync.h"
 #include "userspace/record/cost/calibration_cache.h"
 #include "userspace/record/process_events.h"
@@ -44,8 +43,7 @@ struct rls_recorder {
 	struct rls_throttle *throttle;  /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;
 	struct rls_catch_up catch_up;
-	struct rls_aside aside;
-	struct rls_background background;
+	struct rls_affinity affinity;
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
 	size_t parts_open;

@@ -1,5 +1,6 @@
 /* The recorder looks around: who has come, and what processes have mapped since. */
 #include "userspace/base/log.h"
+#include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/targets/mmap_watch.h"
 #include "userspace/record/samples/code_map.h"
 #include "userspace/record/samples/interpreters.h"
@@ -44,7 +45,7 @@ static void look_where_due(struct rls_recorder *recorder)
 
 		if (!followed->look_ns || time_ns < followed->look_ns)
 			continue;
-		rls_background_hurry(&recorder->background); /* it may put probes on, which its calls wait for */
+		rls_priority_hurry(); /* it may put probes on, which its calls wait for */
 		look_at(recorder, followed, time_ns);
 		/* Discovery takes its time: do not let the rings run full meanwhile. */
 		rls_recorder_consume_timely(recorder, rls_monotonic_ns());
@@ -79,7 +80,7 @@ void rls_recorder_welcome(void *context, pid_t pid)
 	size_t known = recorder->processes.count;
 	uint64_t time_ns = rls_monotonic_ns();
 
-	rls_background_hurry(&recorder->background);
+	rls_priority_hurry();
 	if (rls_recorder_follow_tree(recorder, pid, false))
 		return;
 	rls_kernel_meet(recorder->kernel, time_ns);

@@ -18,6 +18,7 @@
 #include <jansson.h>
 
 #include "analysis/base/string_pool.h"
+#include "userspace/base/proc_stat.h"
 #include "userspace/record/targets/cgroup.h"
 #include "userspace/record/targets/process_info.h"
 

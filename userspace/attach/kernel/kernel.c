@@ -17,7 +17,7 @@
 #include "userspace/attach/kernel/kernel_private.h"
 #include "userspace/attach/links.h"
 #include "userspace/base/log.h"
-#include "userspace/base/modest.h"
+#include "userspace/cpu/cpu_priority.h"
 
 #define INITIAL_NAMESPACE_INODE 0xeffffffcU     /* the same on every host */
 /* Two timers of three each (event, link, its copy), the watch of mappings, and one to spare. */
@@ -136,7 +136,7 @@ static int attach_tracepoints(struct rls_kernel *kernel)
 /* Verifying is half a second's work. */
 static int load(struct rls_kernel *kernel, const struct rls_kernel_options *options)
 {
-	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
+	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
 	int r;
 
 	libbpf_set_print(print_libbpf);

@@ -10,7 +10,7 @@
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/binary/elf.h"
 #include "userspace/base/log.h"
-#include "userspace/base/modest.h"
+#include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/events/annotation_reader.h"
 
 #define ANNOTATE_LIBRARY "librlscope_annotate.so"
@@ -80,7 +80,7 @@ static void find_annotation(struct rls_operation_files *files, pid_t pid,
 
 static size_t find_sites(struct rls_elf *elf, struct rls_range_site *sites)
 {
-	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
+	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
 
 	return rls_range_sites(elf, sites);
 }

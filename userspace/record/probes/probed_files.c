@@ -10,7 +10,7 @@
 #include "analysis/base/grow.h"
 #include "userspace/binary/elf.h"
 #include "userspace/base/log.h"
-#include "userspace/base/modest.h"
+#include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/probes/modified_files.h"
 
 #define WRITTEN_AT_ONCE 64
@@ -214,10 +214,10 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 	return r;
 }
 
-static int plan_modestly(const struct rls_library *library, struct rls_elf *elf,
+static int plan_in_spare_time(const struct rls_library *library, struct rls_elf *elf,
 			 struct rls_plan *out)
 {
-	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
+	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
 
 	return rls_plan_library(library, elf, out);
 }
@@ -229,7 +229,7 @@ static int plan_new_functions(const struct rls_library *library, struct rls_plan
 
 	if (r)
 		return rls_error_r(r, "cannot read %s: %s", library->path, strerror(-r));
-	r = plan_modestly(library, elf, out);
+	r = plan_in_spare_time(library, elf, out);
 	rls_elf_close(elf);
 	for (int skip = 0; !r && skip < RLS_PLAN_SKIP_MAX; skip++) {
 		if (out->skipped[skip])

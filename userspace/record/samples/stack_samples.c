@@ -9,7 +9,7 @@
 #include "analysis/base/index_map.h"
 #include "analysis/event/sample_kind.h"
 #include "userspace/base/log.h"
-#include "userspace/base/modest.h"
+#include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/samples/frame_tree.h"
 #include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/wait_reason.h"
@@ -73,7 +73,7 @@ void rls_samples_free(struct rls_samples *samples)
 
 int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
 {
-	_modest_ = rls_modest_set(RLS_MODEST_SPARE);
+	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
 	int r = samples ? rls_code_map_prepare(samples->code_map, pid, LARGE_CODE_BYTES, time_ns) : 0;
 
 	return r == -ENOMEM ? r : 0;

@@ -16,6 +16,7 @@
 #include "analysis/base/grow.h"
 #include "analysis/base/string_pool.h"
 #include "userspace/base/clock.h"
+#include "userspace/base/proc_stat.h"
 #include "userspace/record/targets/cgroup.h"
 
 #define PROC_TEXT_BYTES (128 * 1024)
@@ -201,15 +202,6 @@ int rls_process_exists(pid_t pid)
 		return -ESRCH;
 	/* /proc has threads under their own numbers too. */
 	return is_zombie(status) || number_in_status(status, "\nTgid:") != pid ? -ESRCH : 0;
-}
-
-const char *rls_stat_word(const char *text, int number)
-{
-	const char *at = strrchr(text, ')');
-
-	for (int word = 2; at && word < number; word++)
-		at = strchr(at + 1, ' ');
-	return at ? at + 1 : NULL;
 }
 
 /* Its start is told in clock ticks since the machine has booted. */

@@ -32,11 +32,6 @@ int rls_process_container(pid_t pid, char out[RLS_CONTAINER_BYTES]);
  * the caller's. 0, -ESRCH, -ENOMEM. */
 int rls_process_read(pid_t pid, const char *name, char **out, size_t *length);
 
-/* In the text of a process's or thread's "stat": where the word of this number begins, as
- * proc_pid_stat(5) counts them, from 3 on (the second is a name, which may hold anything).
- * NULL: there is none. */
-const char *rls_stat_word(const char *text, int number);
-
 /* For how long it has run. 0 or -ESRCH. */
 int rls_process_age(pid_t pid, uint64_t *age_ns);
 

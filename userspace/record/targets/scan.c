@@ -13,6 +13,7 @@
 #include "userspace/process/mappings.h"
 #include "userspace/python/interpreter.h"
 #include "userspace/base/log.h"
+#include "userspace/base/proc_stat.h"
 
 /* Of the flags in /proc/PID/stat. */
 #define FLAG_EXITING 0x00000004

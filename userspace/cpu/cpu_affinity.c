@@ -1,32 +1,31 @@
-#include "userspace/record/cpu/cpu_affinity.h"
+#include "userspace/cpu/cpu_affinity.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/record/targets/process_info.h"
+#include "userspace/base/proc_stat.h"
+#include "userspace/cpu/cpu_priority.h"
 
 #define EVERY_NS 50000000ULL
-#define NICE_VISITING -20               /* whom we visit is not to run amid what is half done */
 
-void rls_aside_open(struct rls_aside *aside)
+void rls_affinity_open(struct rls_affinity *affinity)
 {
-	*aside = (struct rls_aside){ 0 };
-	aside->able = !sched_getaffinity(0, sizeof(aside->allowed), &aside->allowed) &&
-		      CPU_COUNT(&aside->allowed) > 1;
+	*affinity = (struct rls_affinity){ 0 };
+	affinity->able = !sched_getaffinity(0, sizeof(affinity->allowed), &affinity->allowed) &&
+		      CPU_COUNT(&affinity->allowed) > 1;
 }
 
-void rls_aside_close(struct rls_aside *aside)
+void rls_affinity_close(struct rls_affinity *affinity)
 {
-	if (aside->moved)
-		sched_setaffinity(0, sizeof(aside->allowed), &aside->allowed);
-	aside->moved = false;
+	if (affinity->moved)
+		sched_setaffinity(0, sizeof(affinity->allowed), &affinity->allowed);
+	affinity->moved = false;
 }
 
-cpu_set_t rls_aside_choose(const cpu_set_t *allowed, const cpu_set_t *taken)
+cpu_set_t rls_affinity_choose(const cpu_set_t *allowed, const cpu_set_t *taken)
 {
 	cpu_set_t common, left;
 
@@ -75,7 +74,7 @@ static uint64_t how_busy(uint32_t pid, uint32_t tid)
 	       (state && *state == 'R' ? UINT64_MAX / 2 : 0);
 }
 
-void rls_aside_expect(struct rls_aside *aside, pid_t pid)
+void rls_affinity_expect(struct rls_affinity *affinity, pid_t pid)
 {
 	char path[32];
 	struct dirent *entry;
@@ -91,13 +90,13 @@ void rls_aside_expect(struct rls_aside *aside, pid_t pid)
 		if (busy <= most)
 			continue;
 		most = busy;
-		aside->latest = (struct rls_aside_thread){ (uint32_t)pid, tid };
+		affinity->latest = (struct rls_affinity_thread){ (uint32_t)pid, tid };
 	}
 	if (tasks)
 		closedir(tasks);
 }
 
-/* Who stands behind a real-time thread on its CPU may wait for ever. */
+/* A thread behind a real-time one on its CPU may wait for ever. */
 static bool makes_way(uint32_t tid)
 {
 	int policy = sched_getscheduler((pid_t)tid) & ~SCHED_RESET_ON_FORK;
@@ -105,74 +104,73 @@ static bool makes_way(uint32_t tid)
 	return policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE;
 }
 
-static bool go_to(struct rls_aside *aside, int cpu)
+static bool go_to(struct rls_affinity *affinity, int cpu)
 {
 	cpu_set_t there;
 
 	CPU_ZERO(&there);
 	CPU_SET((size_t)cpu, &there);
-	aside->visited = cpu;
+	affinity->visited = cpu;
 	return !sched_setaffinity(0, sizeof(there), &there);
 }
 
-void rls_aside_visit(struct rls_aside *aside)
+void rls_affinity_visit(struct rls_affinity *affinity)
 {
-	int cpu = aside->able && aside->latest.tid && makes_way(aside->latest.tid) ?
-			  read_cpu(aside->latest.pid, aside->latest.tid) : -1;
+	int cpu = affinity->able && affinity->latest.tid && makes_way(affinity->latest.tid) ?
+			  read_cpu(affinity->latest.pid, affinity->latest.tid) : -1;
 
-	if (cpu < 0 || !CPU_ISSET_S((size_t)cpu, sizeof(cpu_set_t), &aside->allowed) ||
-	    (aside->visiting && cpu == aside->visited))
+	if (cpu < 0 || !CPU_ISSET_S((size_t)cpu, sizeof(cpu_set_t), &affinity->allowed) ||
+	    (affinity->visiting && cpu == affinity->visited))
 		return;
-	if (aside->visiting) {
-		go_to(aside, cpu);
+	if (affinity->visiting) {
+		go_to(affinity, cpu);
 		return;
 	}
-	aside->visiting = !sched_getaffinity(0, sizeof(aside->left), &aside->left) && go_to(aside, cpu);
-	if (!aside->visiting)
+	affinity->visiting = !sched_getaffinity(0, sizeof(affinity->left), &affinity->left) && go_to(affinity, cpu);
+	if (!affinity->visiting)
 		return;
-	aside->left_nice = getpriority(PRIO_PROCESS, 0);
-	setpriority(PRIO_PROCESS, 0, NICE_VISITING);
+	affinity->left_nice = rls_priority_raise(); /* the thread is not to run amid what is half done */
 }
 
-/* Where we may stay we would: beside whom we have visited, or where a scheduler has moved them meanwhile. */
-void rls_aside_leave(struct rls_aside *aside)
+/* Left to itself the thread would stay beside the one that it has visited, or where a scheduler has moved that meanwhile. */
+void rls_affinity_leave(struct rls_affinity *affinity)
 {
 	cpu_set_t there, elsewhere;
 	int cpu;
 
-	if (!aside->visiting)
+	if (!affinity->visiting)
 		return;
-	cpu = read_cpu(aside->latest.pid, aside->latest.tid);
+	cpu = read_cpu(affinity->latest.pid, affinity->latest.tid);
 	CPU_ZERO(&there);
 	CPU_SET_S((size_t)cpu, sizeof(there), &there);
-	elsewhere = rls_aside_choose(&aside->left, &there);
+	elsewhere = rls_affinity_choose(&affinity->left, &there);
 	sched_setaffinity(0, sizeof(elsewhere), &elsewhere);
-	sched_setaffinity(0, sizeof(aside->left), &aside->left);
-	setpriority(PRIO_PROCESS, 0, aside->left_nice);
-	aside->visiting = false;
+	sched_setaffinity(0, sizeof(affinity->left), &affinity->left);
+	rls_priority_lower(affinity->left_nice);
+	affinity->visiting = false;
 }
 
-void rls_aside_tick(struct rls_aside *aside, uint64_t now_ns)
+void rls_affinity_tick(struct rls_affinity *affinity, uint64_t now_ns)
 {
 	cpu_set_t taken, wanted, now;
 
-	if (!aside->able || now_ns < aside->due_ns)
+	if (!affinity->able || now_ns < affinity->due_ns)
 		return;
-	aside->due_ns = now_ns + EVERY_NS;
+	affinity->due_ns = now_ns + EVERY_NS;
 	CPU_ZERO(&taken);
-	for (int i = 0; i < RLS_ASIDE_THREADS; i++) {
-		const struct rls_aside_thread *thread = &aside->threads[i];
+	for (int i = 0; i < RLS_AFFINITY_THREADS; i++) {
+		const struct rls_affinity_thread *thread = &affinity->threads[i];
 		int cpu = thread->tid ? read_cpu(thread->pid, thread->tid) : -1;
 
 		if (cpu >= 0 && cpu < CPU_SETSIZE)
 			CPU_SET((size_t)cpu, &taken);
 	}
-	memset(aside->threads, 0, sizeof(aside->threads));
-	aside->next = 0;
+	memset(affinity->threads, 0, sizeof(affinity->threads));
+	affinity->next = 0;
 	if (!CPU_COUNT(&taken))
-		return; /* nobody was heard of: they are where they were */
-	wanted = rls_aside_choose(&aside->allowed, &taken);
+		return; /* nothing was recorded: they are where they were */
+	wanted = rls_affinity_choose(&affinity->allowed, &taken);
 	if (sched_getaffinity(0, sizeof(now), &now) || CPU_EQUAL(&now, &wanted))
 		return;
-	aside->moved |= !sched_setaffinity(0, sizeof(wanted), &wanted);
+	affinity->moved |= !sched_setaffinity(0, sizeof(wanted), &wanted);
 }

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "userspace/record/cpu/cpu_affinity.h"
+#include "userspace/cpu/cpu_affinity.h"
 
 static cpu_set_t set_of(uint64_t bits)
 {
@@ -27,7 +27,7 @@ static cpu_set_t set_of(uint64_t bits)
 static void check(uint64_t allowed, uint64_t taken, uint64_t expected)
 {
 	const cpu_set_t allowed_set = set_of(allowed), taken_set = set_of(taken);
-	const cpu_set_t chosen = rls_aside_choose(&allowed_set, &taken_set);
+	const cpu_set_t chosen = rls_affinity_choose(&allowed_set, &taken_set);
 	const cpu_set_t expected_set = set_of(expected);
 
 	assert_true(CPU_EQUAL(&chosen, &expected_set));
@@ -45,71 +45,71 @@ static void leaves_what_is_taken(void **state)
 }
 
 /* Of a thread that runs where we do: ourselves. */
-static void goes_aside_and_comes_back(void **state)
+static void goes_elsewhere_and_comes_back(void **state)
 {
-	struct rls_aside aside;
+	struct rls_affinity affinity;
 	cpu_set_t before, now;
 
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-	rls_aside_open(&aside);
-	if (!aside.able)
+	rls_affinity_open(&affinity);
+	if (!affinity.able)
 		skip();
-	rls_aside_saw(&aside, (uint32_t)getpid(), (uint32_t)getpid());
-	rls_aside_saw(&aside, 0x7ffffff0, 0x7ffffff0); /* gone */
-	rls_aside_tick(&aside, 1);
+	rls_affinity_saw(&affinity, (uint32_t)getpid(), (uint32_t)getpid());
+	rls_affinity_saw(&affinity, 0x7ffffff0, 0x7ffffff0); /* gone */
+	rls_affinity_tick(&affinity, 1);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_int_equal(CPU_COUNT(&now), CPU_COUNT(&before) - 1);
-	assert_true(aside.moved);
-	rls_aside_tick(&aside, 2); /* not yet due */
+	assert_true(affinity.moved);
+	rls_affinity_tick(&affinity, 2); /* not yet due */
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_int_equal(CPU_COUNT(&now), CPU_COUNT(&before) - 1);
-	rls_aside_close(&aside);
+	rls_affinity_close(&affinity);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_true(CPU_EQUAL(&now, &before));
 }
 
-/* Of ourselves again: we are aside of where we were, and visit where we are. */
+/* Of ourselves again: we keep off where we were, and visit where we are. */
 static void visits_the_latest_and_leaves(void **state)
 {
-	struct rls_aside aside;
+	struct rls_affinity affinity;
 	cpu_set_t before, now;
 	int cpu, nice;
 
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-	rls_aside_open(&aside);
-	if (!aside.able)
+	rls_affinity_open(&affinity);
+	if (!affinity.able)
 		skip();
-	rls_aside_visit(&aside); /* nobody was seen */
+	rls_affinity_visit(&affinity); /* nobody was seen */
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_true(CPU_EQUAL(&now, &before));
-	rls_aside_leave(&aside);
-	rls_aside_saw(&aside, (uint32_t)getpid(), (uint32_t)getpid());
+	rls_affinity_leave(&affinity);
+	rls_affinity_saw(&affinity, (uint32_t)getpid(), (uint32_t)getpid());
 	nice = getpriority(PRIO_PROCESS, 0);
-	rls_aside_visit(&aside);
+	rls_affinity_visit(&affinity);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_int_equal(CPU_COUNT(&now), 1);
 	cpu = sched_getcpu();
 	assert_true(cpu >= 0 && CPU_ISSET((size_t)cpu, &now));
 	assert_true(getpriority(PRIO_PROCESS, 0) <= nice);
-	rls_aside_leave(&aside);
+	rls_affinity_leave(&affinity);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_true(CPU_EQUAL(&now, &before));
 	assert_int_equal(getpriority(PRIO_PROCESS, 0), nice);
 	if (!sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 })) {
-		rls_aside_visit(&aside);
-		assert_false(aside.visiting);
+		rls_affinity_visit(&affinity);
+		assert_false(affinity.visiting);
 		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
-		rls_aside_visit(&aside);
-		assert_true(aside.visiting);
-		rls_aside_leave(&aside);
+		rls_affinity_visit(&affinity);
+		assert_true(affinity.visiting);
+		rls_affinity_leave(&affinity);
 	}
-	rls_aside_saw(&aside, 0x7ffffff0, 0x7ffffff0); /* gone */
-	rls_aside_visit(&aside);
+	rls_affinity_saw(&affinity, 0x7ffffff0, 0x7ffffff0); /* gone */
+	rls_affinity_visit(&affinity);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_true(CPU_EQUAL(&now, &before));
-	rls_aside_close(&aside);
+	rls_affinity_close(&affinity);
 }
 
 static uint32_t busy_tid;
@@ -128,7 +128,7 @@ static void *be_busy(void *unused)
  * from a child, for which nobody but that thread runs. */
 static void expects_the_busiest(void **state)
 {
-	struct rls_aside aside = { .latest = { 1, 1 } };
+	struct rls_affinity affinity = { .latest = { 1, 1 } };
 	int status = -1;
 	pthread_t thread;
 	pid_t child;
@@ -140,22 +140,22 @@ static void expects_the_busiest(void **state)
 	child = fork();
 	if (!child) {
 		usleep(50000); /* the parent waits by then */
-		rls_aside_expect(&aside, getppid());
-		_exit(aside.latest.tid == busy_tid ? 0 : 1);
+		rls_affinity_expect(&affinity, getppid());
+		_exit(affinity.latest.tid == busy_tid ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	assert_int_equal(status, 0);
-	rls_aside_expect(&aside, 0x7ffffff0); /* gone: whoever it was */
-	assert_int_equal(aside.latest.tid, 1);
+	rls_affinity_expect(&affinity, 0x7ffffff0); /* gone: whoever it was */
+	assert_int_equal(affinity.latest.tid, 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_what_is_taken),
-		cmocka_unit_test(goes_aside_and_comes_back),
+		cmocka_unit_test(goes_elsewhere_and_comes_back),
 		cmocka_unit_test(visits_the_latest_and_leaves),
 		cmocka_unit_test(expects_the_busiest),
 	};
