@@ -192,8 +192,8 @@ while True:
         for _ in range(30):
             truthsim.spin(3000)
     with rlscope.operation("few"):
-        truthsim.spin(100000)
-        truthsim.spin(100000)
+        for _ in range(8):
+            truthsim.spin(12000)
 """
 
 
