@@ -68,7 +68,7 @@ static int print_text(const struct rls_calibration *calibration)
 {
 	struct rls_calibrated hit = rls_calibration_mean_hit(calibration);
 
-	printf("%-24s %14s  %10s\n", "what a hit costs, in ns", "amid work", "hot loop");
+	printf("%-24s %14s  %10s\n", "what a hit costs, in ns", "among work", "hot loop");
 	for (size_t i = 0; i < ROWS; i++) {
 		struct rls_calibrated row = figures(calibration, &rows[i]);
 
@@ -113,7 +113,7 @@ static bool is_certain(double factor, double error)
 static const char *doubt(const struct rls_delta_in_vivo *found)
 {
 	if (!is_certain(found->factor, found->error))
-		return "what the probes cost is lost in the job's own ups and downs";
+		return "the cost of the probes is smaller than the job's own variation";
 	if (!is_certain(found->factor, found->spread))
 		return "the kinds of its work differ too much for pieces of one kind to be the same work, as when "
 		       "operations begin by the clock";
@@ -122,7 +122,7 @@ static const char *doubt(const struct rls_delta_in_vivo *found)
 
 static const char *go_by_it(bool kept)
 {
-	return kept ? "; recordings of this command go by it" : "";
+	return kept ? "; recordings of this command use it" : "";
 }
 
 /* ---- the two kinds of calibration ---- */
@@ -166,7 +166,7 @@ static int keep(const struct rls_workload *workload, enum rls_attach_way way)
 			r = rls_calibration_save(RLS_CALIBRATION_PATH, &scope, &file);
 		rls_calibration_file_clear(&file);
 	}
-	return r ? rls_error_r(r, "cannot keep it in %s: %s", RLS_CALIBRATION_PATH, strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot write the calibration to %s: %s", RLS_CALIBRATION_PATH, strerror(-r)) : 0;
 }
 
 static int print_in_vivo_json(const struct rls_in_vivo *in_vivo)
@@ -187,8 +187,8 @@ static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 {
 	const struct rls_delta_in_vivo *found = &in_vivo->delta;
 
-	printf("%zu pieces of its work, of %zu kinds, took %.3f times as long with probes: %.0f ns a hit\n"
-	       "That is %.3f ± %.3f of what the calibration says, ± %.3f from second to second, ± %.3f from one kind to the other%s.\n",
+	printf("%zu pieces of work, of %zu kinds, took %.3f times as long with probes: %.0f ns a hit\n"
+	       "That is %.3f ± %.3f of the host's calibration, ± %.3f from second to second, ± %.3f between kinds%s.\n",
 	       found->segments, found->labels, found->inflation, found->hit_ns, found->factor,
 	       found->error, found->deviation, found->spread,
 	       go_by_it(!doubt(found)));
@@ -229,7 +229,7 @@ static int calibrate_job(const struct arguments *arguments)
 	conclude(&found, &workload);
 	doubted = doubt(&found.delta);
 	if (doubted)
-		rls_warning("%s: nothing is kept of it", doubted);
+		rls_warning("%s: nothing is kept", doubted);
 	else
 		r = keep(&workload, found.way);
 	if (r)
@@ -306,9 +306,9 @@ int rls_command_calibrate(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{ "json", 'j', NULL, 0, "Print JSON", 0 },
-		{ "pid", 'p', "PID", 0, "Measure in this running job instead", 0 },
-		{ "duration", 'd', "SECONDS", 0, "For so long (default 30)", 0 },
-		{ "verbose", 'v', NULL, 0, "Say more on stderr", 0 },
+		{ "pid", 'p', "PID", 0, "Measure in this running job", 0 },
+		{ "duration", 'd', "SECONDS", 0, "How long to measure with --pid (default 30)", 0 },
+		{ "verbose", 'v', NULL, 0, "Print more on stderr", 0 },
 		{ "perf-events", OPTION_PERF_EVENTS, NULL, 0,
 		  "Attach one by one even where uprobe_multi works", 0 },
 		{ "help", 'h', NULL, 0, "Print this", 0 },
@@ -318,9 +318,9 @@ int rls_command_calibrate(int argc, char **argv)
 		.options = options,
 		.parser = parse_option,
 		.args_doc = "[--pid PID]",
-		.doc = "Measures what a probe hit costs on this machine, now, and keeps it for this boot. "
-		       "With a job: turns its probes on and off at random instants and keeps how its own hits' "
-		       "cost compares.",
+		.doc = "Measures what a probe hit costs on this host, and keeps it for this boot. With --pid: "
+		       "enables and disables a job's probes at random instants, and keeps what its own hits "
+		       "cost relative to that.",
 	};
 	struct arguments arguments = { .duration_ns = IN_VIVO_NS };
 	int r;

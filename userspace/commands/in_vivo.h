@@ -1,5 +1,5 @@
-/* Calibration in a running job: its probes go on and off, and what its own work takes longer
- * while they are on is what they cost it (record/alternator.h). */
+/* Calibration in a running job: its probes are enabled and disabled; what its work takes longer while they
+ * are enabled is what they cost (record/calibrate/probe_toggle.h). */
 #ifndef RLS_IN_VIVO_H
 #define RLS_IN_VIVO_H
 

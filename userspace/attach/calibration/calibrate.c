@@ -19,7 +19,7 @@
 #define LOOK_HOT_BATCHES 3      /* amid each */
 #define LOOK_COLD_BATCHES 7
 
-/* Of a look's time. Where others run in between, hits amid other work are dearer in that moment, and all takes long. */
+/* Of a check's time. While others run in between, hits among other work cost more, and everything takes longer. */
 #define RAN_SHARE_MIN 0.9
 
 #define COLD_BYTES (8U << 20)
@@ -28,12 +28,11 @@
  * measured amid it is to find what the others do. */
 #define MIX_STEPS 60000
 
-/* Training jobs have several times what steps of ours have in the caches, that single steps drive out (micro_target.c):
- * beyond a hot one's cost theirs take so many times as much. */
+/* Single steps evict caches (micro_target.c), and training jobs have several times as much in them as our steps do.
+ * This factor applies to what theirs cost beyond a hot one. */
 #define SINGLE_STEP_SPILL 1.8
 
-/* By how much, of the cold figure, the hits of training jobs were seen to cost more than that:
- * scripts/bench/README.md. */
+/* The hits of training jobs cost up to this share more than the cold figure: scripts/bench/README.md. */
 #define MORE_THAN_COLD 0.45
 
 /* Of a return probe's cost, before its time is taken. */

@@ -1,14 +1,13 @@
 /* Calibration: what one probe hit costs, here and now.
  *
- * Small functions of our own (micro_target.h), with probes and without, by turns: twice, in a hot loop, and
- * with other work between two calls (disturb.h), because that is how hits come in a training job and they cost twice as
- * much then. The cold figure is used; what a program's own hits cost depends on how much else it
- * does between them, and the stated error says so. The times of the events themselves tell how a pair's cost is divided between
- * what is inside the call and what is outside.
+ * It calls small functions of our own (micro_target.h) alternately with and without probes: in a hot loop, and with
+ * other work between two calls (disturb.h). The second is what happens in a training job, and hits then cost twice as
+ * much. That cold figure is used. What a program's own hits cost depends on what it does between them, and the error
+ * says so. The times of the events show which part of a pair's cost lies inside the call.
  *
- * In rounds, each of all paths, spread over the time that there is. A shared machine has spells in which all takes 1.2 to
- * 2 times as long, tens of milliseconds or some seconds at a time. What the work without probes takes tells them: medians
- * are of the quieter half of the rounds.
+ * It works in rounds of all paths, spread over the available time. A shared machine is 1.2 to 2 times as slow at times,
+ * for tens of milliseconds or some seconds. The time of the work without probes shows that, and medians are taken of
+ * the quieter half of the rounds.
  */
 #ifndef RLS_CALIBRATE_H
 #define RLS_CALIBRATE_H

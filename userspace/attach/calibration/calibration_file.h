@@ -1,9 +1,8 @@
-/* The calibration kept for this boot: measured once, read by every recorder after that.
+/* Calibration file: the calibration of this boot, measured once and read by every later recorder.
  *
- * A JSON file of root's in /run, where a reboot forgets it. It says which boot, kernel and way
- * of attaching it is for; any other's is no calibration of ours. What is read is not trusted:
- * the file must be a regular one that only its owner can write, its owner root or ourselves,
- * and every figure must be possible.
+ * A JSON file in /run, which a reboot deletes. It says for which boot, kernel and way of attaching
+ * it holds; others are ignored. Its content is not trusted: the file must be a regular one that
+ * only its owner, root or ourselves, can write, and every figure must be possible.
  */
 #ifndef RLS_CALIBRATION_FILE_H
 #define RLS_CALIBRATION_FILE_H
@@ -31,18 +30,18 @@ struct json_t *rls_operation_costs_describe(const struct rls_operation_cost *cos
 struct rls_workload {
 	char command[RLS_COMMAND_BYTES];        /* its words as a JSON array */
 	double factor;          /* what its hits cost, as a share of what its calibration says */
-	double error;           /* how far that may be off in a recording of a moment, half width, 95 % */
-	/* What factors are shares of. By another one they are worth what that says of the job's own mixture of hits (of paths,
-	 * hot and cold), which varies by a quarter between calibrations of the same mean hit. */
+	double error;           /* half width of its 95 % interval, for a short recording */
+	/* Factors are relative to this one. Another calibration with the same mean hit may differ by a quarter for the
+	 * job's own mixture of paths, hot and cold. */
 	struct rls_calibration calibration;
-	/* Where operations were told apart; of others' hits the whole's factor holds. */
+	/* Of operations with enough hits; other hits have the factor of the whole. */
 	struct rls_operation_cost operations[RLS_OPERATION_COSTS_MAX];
 	size_t operation_count;
 };
 
 struct rls_calibration_file {
 	struct rls_calibration calibration;
-	double until_s;         /* it is gone by until then, by CLOCK_BOOTTIME; 0: for as long as it holds */
+	double until_s;         /* used until then, by CLOCK_BOOTTIME; 0: for as long as it holds */
 	struct rls_workload *workloads;         /* the latest first */
 	size_t workload_count;
 };

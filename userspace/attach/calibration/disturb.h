@@ -1,10 +1,10 @@
-/* Disturbance: what a program's own work leaves of the caches between two probe hits.
+/* Disturbance: work that changes the caches between two probe hits, as a program's own work does.
  *
  * A loop around a probe finds everything warm: the kernel's code and data, the translations
- * of their addresses, the branches' histories. A training job's own work drives most of that
- * out between two hits, and pays for what the hit drives out in turn. This does what such work
- * does, in small: it jumps about between 256 functions with branches that no history tells,
- * and loads and stores all over a few megabytes.
+ * of their addresses, the branches' histories. A training job's own work evicts most of that
+ * between two hits, and is slowed by what the hit evicts in turn. This imitates such work: it
+ * jumps between 256 functions with unpredictable branches, and loads and stores all over a few
+ * megabytes.
  */
 #ifndef RLS_DISTURB_H
 #define RLS_DISTURB_H

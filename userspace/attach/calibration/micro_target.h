@@ -1,5 +1,5 @@
-/* Micro-target: small functions of our own, one per path through the kernel, each in a pair: one with the real
- * probes on it, one without. Both are called the same way, turn about; the difference is what the probes cost.
+/* Micro-target: small functions of our own, one pair for each path through the kernel: one function with the real
+ * probes, one without. Both are called alternately in the same way; the difference is the cost of the probes.
  */
 #ifndef RLS_MICRO_TARGET_H
 #define RLS_MICRO_TARGET_H

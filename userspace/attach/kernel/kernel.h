@@ -3,9 +3,9 @@
  *     open ─▶ track processes, attach sites ─▶ start ─▶ (poll) ─▶ stop ─▶ detach ─▶ close
  *
  * Probes are put on files (inodes), not on processes: children of a tracked process are
- * seen from their first instruction on, and everyone else who maps the file is turned
- * away by the first few instructions of the BPF program. Nothing is counted before
- * rls_kernel_start, because entry and return probes go live some 20 ms apart.
+ * seen from their first instruction on. The first few instructions of the BPF program reject
+ * the hits of other processes. Nothing is counted before rls_kernel_start, because entry and
+ * return probes go live about 20 ms apart.
  *
  * All links die with their file descriptors, so a killed profiler leaves no probe.
  * One thread at a time. Functions return 0 or -errno and have said why on stderr.
@@ -36,7 +36,7 @@ struct rls_kernel_options {
 	size_t gpu_bytes;
 	bool windows;               /* sites will be put on and off while recording */
 	bool booking;               /* sums instead of records of transitions and edges */
-	bool absences;              /* each is told, by RLS_WIRE_ABSENCE, of threads that have hit something */
+	bool absences;              /* each is reported, by RLS_WIRE_ABSENCE, for threads that have hit something */
 	size_t stacks_bytes;        /* rls_kernel_attach_stacks will be, with a ring of this size; 0: not */
 };
 

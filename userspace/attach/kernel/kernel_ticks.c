@@ -140,7 +140,7 @@ static bool await_ticks(const struct rls_kernel *kernel, bool user, uint64_t per
 	return true;
 }
 
-/* They can be told apart by what they interrupt. */
+/* What ticks interrupt distinguishes them. */
 static bool sees_ticks(struct rls_kernel *kernel, uint64_t period_ns)
 {
 	kernel->skeleton->bss->tick_trier = (uint32_t)gettid();
@@ -182,7 +182,7 @@ static int take_scheduler_ticks(struct rls_kernel *kernel)
 	return 0;
 }
 
-/* So far apart they are; those of the scheduler are told by their own means. */
+/* The period of the timer's ticks; that of the scheduler's is found in another way. */
 static void tell_pace_of_timer(struct rls_kernel *kernel)
 {
 	kernel->skeleton->bss->tick_apart_ns = rls_sampler_apart_ns(&kernel->sampler);
