@@ -49,18 +49,28 @@ step() {
 	return "$status"
 }
 
-# Configures once (CMake itself notices later changes) and builds what has changed.
-build_release() {
+# configure_release OPTION...: takes a few seconds when nothing has changed.
+configure_release() {
 	local python="$workload_venv/bin/python" nanobind
 	nanobind=$(echo "$workload_venv"/lib/python3*/site-packages/nanobind)
+	step "configuring" configure.log \
+		cmake -S "$root" -B "$build" --preset release "-DRLS_WORKLOAD_PYTHON:FILEPATH=$python" \
+		"-DNANOBIND_ROOT:PATH=$nanobind" "$@"
+}
+
+# Everything, tests included. CMake looks each time for what the tests need, some of which
+# (interpreters, a C++ compiler) may not have been there the last time.
+build_release() {
 	cd "$root" || die "cannot enter $root"
-	if [ ! -e "$build/build.ninja" ] ||
-		! grep -qsxF "RLS_WORKLOAD_PYTHON:FILEPATH=$python" "$build/CMakeCache.txt"; then
-		step "configuring" configure.log \
-			cmake --preset release "-DRLS_WORKLOAD_PYTHON:FILEPATH=$python" \
-			"-DNANOBIND_ROOT:PATH=$nanobind" || return
-	fi
-	step "building" build.log cmake --build --preset release
+	configure_release -DBUILD_TESTING=ON || return
+	step "building" build.log cmake --build "$build"
+}
+
+# The program and its libraries only: less than half of the objects. A tree that has tests keeps them.
+build_product() {
+	cd "$root" || die "cannot enter $root"
+	[ -e "$build/build.ninja" ] || configure_release -DBUILD_TESTING=OFF || return
+	step "building" build.log cmake --build "$build" --target product
 }
 
 # private_apt FOLDER SUITE COMPONENT: from here on apt uses that part of Debian alone, with lists
