@@ -24,8 +24,17 @@ suite_of() {
 	known_kernels | awk -v series="$1" '$1 == series { print $2 }'
 }
 
+# What the kernel in the cache must have been fetched for.
+kernel_stamp() {
+	if latest; then
+		pins_stamp
+	else
+		pinned kernels | awk -v series="$1" '$2 == series'
+	fi
+}
+
 kernel_is_cached() {
-	[ -e "$cache/$1/initramfs" ]
+	[ -e "$cache/$1/initramfs" ] && [ "$(cat "$cache/$1/.complete" 2>/dev/null)" = "$(kernel_stamp "$1")" ]
 }
 
 # The mirror that apt already uses for Debian itself; its proxies are kept too.
@@ -69,17 +78,22 @@ read_suite() {
 	suite_apt "$suite" apt-get -qq update >&2
 }
 
-newest_package() {
-	local suite=$1 series=$2
-	suite_apt "$suite" apt-cache pkgnames "linux-image-$series." |
-		grep -E -- '-cloud-amd64$' | sort -V | tail -n 1
+# Of a series NAME=VERSION: the pinned one while the archive has it, else the newest.
+package_of_series() {
+	local suite=$1 series=$2 name version
+	read -r _ _ name version <<<"$(pinned kernels | awk -v series="$series" '$2 == series')"
+	if latest || ! suite_apt "$suite" apt-cache show "$name=$version" >/dev/null 2>&1; then
+		name=$(suite_apt "$suite" apt-cache pkgnames "linux-image-$series." | newest_kernel)
+		version=$(suite_apt "$suite" apt-cache policy "$name" | sed -n 's/^ *Candidate: //p')
+	fi
+	[ -z "$name" ] || echo "$name=$version"
 }
 
 # One package, and the parts that newer kernels are split into.
 unpack_package() {
 	local suite=$1 package=$2 folder=$3 deb part
 	(cd "$folder" && suite_apt "$suite" apt-get -qq download "$package" >&2) || return 1
-	deb=$(echo "$folder/$package"_*.deb)
+	deb=$(echo "$folder/${package%=*}"_*.deb)
 	dpkg -x "$deb" "$folder/root" || return 1
 	for part in $(dpkg-deb -f "$deb" Depends | tr ',|' '\n' | awk '{ print $1 }' |
 		grep -E '^linux-(binary|modules)-[0-9].*-amd64$' | sort -u); do
@@ -137,7 +151,7 @@ fetch_kernel() {
 	[ -n "$suite" ] || fail_fetch "no kernel of ours is called $name; --list names them"
 	read_suite "$suite" || fail_fetch "the package list of $suite could not be read"
 	package=$name
-	[ "$package" != "$series" ] || package=$(newest_package "$suite" "$series")
+	[ "$package" != "$series" ] || package=$(package_of_series "$suite" "$series")
 	[ -n "$package" ] || fail_fetch "$suite has no kernel $series"
 	folder="$cache/$name"
 	rm -rf "$folder"
@@ -146,5 +160,7 @@ fetch_kernel() {
 	unpack_package "$suite" "$package" "$folder" || fail_fetch "$package could not be fetched"
 	locate_kernel "$folder" || fail_fetch "$package holds no kernel"
 	pack_initramfs "$folder" || fail_fetch "no initramfs could be made for $package"
+	echo "$suite $series ${package/=/ }" >"$folder/.versions"
+	kernel_stamp "$name" >"$folder/.complete"
 	rm -rf "$folder"/*.deb "$folder/initramfs.d"
 }

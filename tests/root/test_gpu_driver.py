@@ -12,7 +12,8 @@ import time
 
 import harness
 
-LIBRARIES = os.environ.get("RLS_CUPTI_LIBRARIES", os.path.expanduser("~/.cache/rlscope-bpf/cupti"))
+LIBRARIES = os.environ.get("RLSCOPE_CUPTI_LIBRARIES") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "rlscope-bpf", "cupti")
 BRIDGE = os.environ.get("RLS_BRIDGE", "build/librlscope_cupti.so")
 ROUNDS = 500
 
