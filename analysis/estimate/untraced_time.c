@@ -191,20 +191,26 @@ static void settle_cost(struct rls_scope *scope)
 
 /* --- counts --------------------------------------------------------------------------- */
 
+/* Of the closed time for one of the traced; 0: not known. */
+static double closed_factor(const struct pool *pool)
+{
+	return pool->traced.corrected_ns > 0 ? pool->closed.corrected_ns / pool->traced.corrected_ns : 0;
+}
+
 /* Half width of the count that the closed time is held to have had. */
 static double count_error(const struct pool *pool, int from, int to, double count)
 {
 	const struct rls_spread *spread = &pool->spread;
 	double time = (double)spread->timed_ns, rate = count / time, squares;
-	double closed = time * pool->closed.corrected_ns / pool->traced.corrected_ns;
 
+	/* How windows differ is not known. */
 	if (spread->windows < 2)
-		return rate * closed;
+		return count * closed_factor(pool);
 	squares = spread->counts_squared[from][to] - 2 * rate * spread->counts_by_time[from][to] +
 		  rate * rate * spread->time_squared;
 	squares *= spread->windows / (spread->windows - 1.0);
-	return rls_student_quantile(CONFIDENCE, spread->windows - 1.0) *
-	       sqrt(fmax(squares, count)) / time * closed;
+	return rls_student_quantile(CONFIDENCE, spread->windows - 1.0) * sqrt(fmax(squares, count)) *
+	       closed_factor(pool);
 }
 
 static double count_of(const struct pool *pool, int from, int to)
@@ -224,18 +230,10 @@ static double cost_share(const struct pool *pool, double factor)
 	return fabs(factor - raw) / (1 + factor);
 }
 
-/* Of the closed time for one of the traced; 0: not known. */
-static double closed_factor(const struct pool *pool)
-{
-	return pool->traced.corrected_ns > 0 ? pool->closed.corrected_ns / pool->traced.corrected_ns : 0;
-}
-
 static void scale_counts(const struct pool *pool)
 {
 	double factor = closed_factor(pool);
 
-	if (pool->traced.corrected_ns <= 0 || !pool->spread.timed_ns)
-		return;
 	for (size_t s = 0; s < pool->count; s++)
 		pool->scopes[s]->scaled_cost = (float)cost_share(pool, factor);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
@@ -254,18 +252,56 @@ static void scale_counts(const struct pool *pool)
 	}
 }
 
-/* Once all time is in its category. */
+/* Of the number of calls, as a share of it: that of the transitions into them. */
+static double calls_error(const struct pool *pool)
+{
+	double factor = closed_factor(pool), count = 0, error = 0;
+
+	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
+		count += count_of(pool, from, RLS_CATEGORY_CUDA_API);
+		for (size_t s = 0; s < pool->count; s++)
+			error += pool->scopes[s]->scaled_error[from][RLS_CATEGORY_CUDA_API];
+	}
+	return count > 0 ? error / count : factor / (1 + factor);
+}
+
+/* Once all time is in its category, and counts are scaled. */
 static void scale_calls(const struct pool *pool)
 {
 	uint64_t traced_ns = pool->traced_ns[RLS_CATEGORY_CUDA_API], all_ns = 0;
+	double factor = closed_factor(pool), looked_error_ns = 0;
+	struct rls_calls_scale scale = {
+		.count = (float)(1 + factor),
+		.time = (float)(1 + factor),
+		.count_error = (float)calls_error(pool),
+	};
 
-	if (!traced_ns || pool->traced.corrected_ns <= 0)
-		return;
-	for (size_t s = 0; s < pool->count; s++)
-		all_ns += rls_cell_ns(&pool->scopes[s]->cells[RLS_CATEGORY_CUDA_API]);
 	for (size_t s = 0; s < pool->count; s++) {
-		pool->scopes[s]->calls_scale = (float)(1 + closed_factor(pool));
-		pool->scopes[s]->calls_time_scale = (float)((double)all_ns / (double)traced_ns);
+		const struct rls_cell *cell = &pool->scopes[s]->cells[RLS_CATEGORY_CUDA_API];
+
+		all_ns += rls_cell_ns(cell);
+		for (int part = 0; part < RLS_PART_MAX; part++)
+			looked_error_ns += cell->looked_error_ns[part];
+	}
+	if (traced_ns) {
+		scale.time = (float)((double)all_ns / (double)traced_ns);
+		scale.time_error = (float)(looked_error_ns / (double)all_ns);
+	}
+	for (size_t s = 0; s < pool->count; s++)
+		pool->scopes[s]->calls_scale = scale;
+}
+
+/* There is closed running time, and none that was traced to go by. */
+static void doubt_counts(const struct pool *pool)
+{
+	for (size_t s = 0; s < pool->count; s++) {
+		struct rls_scope *scope = pool->scopes[s];
+
+		scope->calls_scale = (struct rls_calls_scale){1, 1, INFINITY, INFINITY};
+		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+			for (int k = 0; k < RLS_CATEGORY_MAX; k++)
+				scope->scaled_error[i][k] = scope->transitions[i][k] ? INFINITY : 0;
+		}
 	}
 }
 
@@ -324,7 +360,8 @@ static void settle_pool(const struct rls_thread *thread, struct pool *pool,
 	if (!pool->closed_ns)
 		return;
 	shares_of(thread, pool, all, &running, &waiting);
-	scale_counts(pool);
+	if (pool->traced.corrected_ns > 0)
+		scale_counts(pool);
 	for (size_t s = 0; s < pool->count; s++) {
 		struct rls_scope *scope = pool->scopes[s];
 
@@ -334,7 +371,10 @@ static void settle_pool(const struct rls_thread *thread, struct pool *pool,
 			settle_part(scope, part, &running, &waiting);
 		settle_cost(scope);
 	}
-	scale_calls(pool);
+	if (pool->traced.corrected_ns > 0)
+		scale_calls(pool);
+	else if (pool->closed.corrected_ns > 0)
+		doubt_counts(pool);
 }
 
 static int order_scopes(const void *left, const void *right)

@@ -26,8 +26,10 @@
  * P from so many (as draws, or by how P differs between moments when that is more; Cochran, ch. 11).
  * Counts of transitions are scaled by corrected running time (a ratio estimate
  * over windows, ibid. ch. 6): error likewise, from how the windows differ, and from what the cost of
- * hits, which corrected windows are free of, is uncertain by. CUDA calls by name are as many more
- * as transitions are, and take as much of all time together as `cuda_api` does.
+ * hits, which corrected windows are free of, is uncertain by. Where no running time was traced, or
+ * one window only, all that lies beyond what was counted is in doubt. CUDA calls by name are as many more
+ * as transitions are, in doubt as those into `cuda_api`, and take as much of all time together as
+ * `cuda_api` does.
  */
 #ifndef RLS_UNTRACED_TIME_H
 #define RLS_UNTRACED_TIME_H

@@ -1,4 +1,5 @@
 /* From the timeline's CUDA side to rows: devices, calls by name, operations, clocks. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,21 +86,49 @@ static int map_scales(const struct rls_process *process, struct rls_index_map *s
 
 	for (const struct rls_thread *t = process->threads; t; t = t->next) {
 		for (struct rls_scope *s = t->scopes; !err && s; s = s->next)
-			if (s->calls_scale > 0)
+			if (s->calls_scale.count > 0)
 				err = rls_index_map_put(scales, pair(t->tid, s->phase),
 							s->operation, s);
 	}
 	return err;
 }
 
-/* From those that were traced to all there were. */
-static void scale_call(struct rls_cuda_call_row *row, const struct rls_scope *scope)
+/* Half width of a 95 % interval, in standard deviations. */
+#define INTERVAL_95 1.96
+
+/* Calls of one name are in doubt as all are, and by how few were seen. */
+static double count_error(const struct rls_collector *c, const struct rls_scope *scope, double seen,
+			  double count)
 {
-	if (!scope)
+	return hypot(scope->calls_scale.count_error * count, INTERVAL_95 * (count - seen) / sqrt(seen)) +
+	       c->calibration_error * scope->scaled_cost * count;
+}
+
+static void doubt_call(struct rls_cuda_call_row *row)
+{
+	row->count = row->launches = row->wall_ns = RLS_COUNT_UNKNOWN;
+	row->count_error = row->error_ns = RLS_COUNT_UNKNOWN;
+}
+
+/* From those that were traced to all there were. */
+static void scale_call(const struct rls_collector *c, struct rls_cuda_call_row *row,
+		       const struct rls_scope *scope)
+{
+	const struct rls_calls_scale *scale = &scope->calls_scale;
+	double seen = (double)row->count, count = seen * scale->count;
+	double wall_ns = (double)row->wall_ns * scale->time, error = count_error(c, scope, seen, count);
+
+	if (scale->count != 1 || scale->time != 1 || isinf(scale->count_error))
+		row->method = RLS_METHOD_SCALED;
+	if (isinf(scale->count_error)) {
+		doubt_call(row);
 		return;
-	row->count = rls_round_bounded((double)row->count * scope->calls_scale);
-	row->launches = rls_round_bounded((double)row->launches * scope->calls_scale);
-	row->wall_ns = rls_round_bounded((double)row->wall_ns * scope->calls_time_scale);
+	}
+	row->count = rls_round_bounded(count);
+	row->launches = rls_round_bounded((double)row->launches * scale->count);
+	row->wall_ns = rls_round_bounded(wall_ns);
+	row->count_error = rls_round_bounded(error);
+	row->error_ns = rls_round_bounded(wall_ns * fmin(hypot(error / count, scale->time_error), 1));
 }
 
 static void add_call(struct rls_collector *c, uint32_t pid, const struct rls_call_total *total,
@@ -108,6 +137,7 @@ static void add_call(struct rls_collector *c, uint32_t pid, const struct rls_cal
 	struct rls_cuda_call_row *row =
 		rls_collect_append(c, &c->report->cuda_calls, &c->cuda_call_capacity,
 				   &c->report->cuda_call_count);
+	const struct rls_scope *scope;
 
 	if (!row)
 		return;
@@ -121,7 +151,9 @@ static void add_call(struct rls_collector *c, uint32_t pid, const struct rls_cal
 		.wall_ns = total->wall_ns,
 		.launches = total->launches,
 	};
-	scale_call(row, rls_index_map_get(scales, pair(total->tid, total->phase), total->operation));
+	scope = rls_index_map_get(scales, pair(total->tid, total->phase), total->operation);
+	if (scope)
+		scale_call(c, row, scope);
 }
 
 static void add_calls(struct rls_collector *c, const struct rls_process *process)
@@ -177,6 +209,10 @@ static void sum_calls(struct operation_rows *rows, const struct rls_cuda_call_ro
 	rls_add_bounded(&row->calls, call->count);
 	rls_add_bounded(&row->api_ns, call->wall_ns);
 	rls_add_bounded(&row->launches, call->launches);
+	rls_add_bounded(&row->count_error, call->count_error);
+	rls_add_bounded(&row->error_ns, call->error_ns);
+	if (call->method > row->method)
+		row->method = call->method;
 }
 
 static void sum_device(struct operation_rows *rows, const struct rls_gpu_entry *gpu)
@@ -210,6 +246,8 @@ static void add_operations(struct rls_collector *c, const struct rls_process *pr
 
 		if (row->kernel_ns)
 			row->api_to_kernel = (double)row->api_ns / (double)row->kernel_ns;
+		if (row->api_ns == RLS_COUNT_UNKNOWN)
+			row->api_to_kernel = NAN;
 	}
 	rls_index_map_free(&rows.map);
 }

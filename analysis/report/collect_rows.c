@@ -77,7 +77,7 @@ static double doubt_ns(const struct rls_collector *c, const struct rls_scope *sc
 	else if (keys->category == RLS_CATEGORY_BACKEND)
 		ns = own.around_ns + fmin(rls_cupti_doubt_others_ns(&c->doubt, keys->tid, scope->phase, scope->operation),
 					  (double)(cell->off_cpu_ns[RLS_PART_CPU] + cell->off_cpu_ns[RLS_PART_CPU_GPU]));
-	return share * ns * (scope->calls_scale > 0 ? (double)scope->calls_scale : 1);
+	return share * ns * (scope->calls_scale.count > 0 ? (double)scope->calls_scale.count : 1);
 }
 
 static void add_row(struct rls_collector *c, const struct rls_breakdown_row *keys,
@@ -121,12 +121,14 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 	}
 }
 
+/* What was lost is taken to have been as what was not. */
 static double count_error(const struct rls_collector *c, const struct rls_scope *scope, int from,
 			  int to)
 {
 	double error = scope->scaled_error[from][to], count = (double)scope->transitions[from][to];
+	double lost = count * c->lost_share / (1 - c->lost_share);
 
-	return error > 0 ? error + c->calibration_error * scope->scaled_cost * count : 0;
+	return error > 0 ? error + c->calibration_error * scope->scaled_cost * count + lost : lost;
 }
 
 static void add_transitions(struct rls_collector *c, const struct rls_breakdown_row *keys,
@@ -134,6 +136,7 @@ static void add_transitions(struct rls_collector *c, const struct rls_breakdown_
 {
 	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
 		for (int to = 0; to < RLS_CATEGORY_MAX; to++) {
+			bool scaled = scope->scaled_error[from][to] > 0;
 			struct rls_transition_row *row;
 
 			if (!scope->transitions[from][to])
@@ -150,10 +153,10 @@ static void add_transitions(struct rls_collector *c, const struct rls_breakdown_
 				.operation = keys->operation,
 				.from = from,
 				.to = to,
-				.count = scope->transitions[from][to],
-				.method = scope->scaled_error[from][to] > 0 ?
-						  rls_method_name(RLS_METHOD_SCALED) : "",
-				.error = rls_round_bounded(count_error(c, scope, from, to)),
+				.count = isinf(scope->scaled_error[from][to]) ?
+						 RLS_COUNT_UNKNOWN : scope->transitions[from][to],
+				.method = scaled ? RLS_METHOD_SCALED : RLS_METHOD_TRACED,
+				.count_error = rls_round_bounded(count_error(c, scope, from, to)),
 			};
 		}
 	}

@@ -28,6 +28,10 @@ enum rls_resource {
 	RLS_RESOURCE_MAX = 3,
 };
 
+/* A figure that nothing bounds. Sums of what a trace says end there (bounded.h), so a sum of such a
+ * figure and others is one, too. */
+#define RLS_COUNT_UNKNOWN ((uint64_t)INT64_MAX)
+
 /* How a figure came about; ordered from best to worst. */
 enum rls_method {
 	RLS_METHOD_TRACED = 0,
@@ -135,10 +139,9 @@ struct rls_transition_row {
 	const char *operation;
 	enum rls_category from;
 	enum rls_category to;
-	uint64_t count;
-	const char *method;         /* "scaled": from the time that was traced to all of it; "": every
-	                             * one was counted. Static storage */
-	uint64_t error;             /* of a scaled count, half width */
+	uint64_t count;             /* or RLS_COUNT_UNKNOWN */
+	enum rls_method method;     /* scaled: from the time that was traced to all of it */
+	uint64_t count_error;       /* half width; of a traced count by what was lost */
 };
 
 /* How often an operation was entered. One already running when its thread's life in the trace
@@ -294,9 +297,12 @@ struct rls_cuda_call_row {
 	const char *phase;
 	const char *operation;      /* in which they ended */
 	const char *name;           /* of the entry point, as its library exports it */
-	uint64_t count;
+	uint64_t count;             /* these three may be RLS_COUNT_UNKNOWN */
 	uint64_t wall_ns;
 	uint64_t launches;          /* of them, those that start work on a GPU */
+	enum rls_method method;     /* scaled: from the time that was traced to all of it */
+	uint64_t count_error;       /* half widths */
+	uint64_t error_ns;
 };
 
 /* What an operation spent in CUDA's calls, and what the kernels that it launched took, over
@@ -305,12 +311,15 @@ struct rls_cuda_operation_row {
 	uint32_t pid;
 	const char *phase;
 	const char *operation;
-	uint64_t calls;
+	uint64_t calls;             /* these three may be RLS_COUNT_UNKNOWN */
 	uint64_t api_ns;
 	uint64_t launches;
 	uint64_t kernels;
 	uint64_t kernel_ns;
-	double api_to_kernel;       /* api_ns / kernel_ns; 0 when it launched no kernel */
+	double api_to_kernel;       /* api_ns / kernel_ns; 0 when it launched no kernel, NAN when unknown */
+	enum rls_method method;     /* of calls, api_ns and launches; kernels are all counted */
+	uint64_t count_error;       /* of calls, half width */
+	uint64_t error_ns;          /* of api_ns, half width */
 };
 
 /* How far CUPTI's own clock was from CLOCK_MONOTONIC, on which all times here are. */

@@ -82,8 +82,9 @@ static void sum_transitions(struct rls_report *report)
 			rows[kept++] = rows[i];
 		else {
 			rls_add_bounded(&into->count, rows[i].count);
-			rls_add_bounded(&into->error, rows[i].error);
-			into->method = *rows[i].method ? rows[i].method : into->method;
+			rls_add_bounded(&into->count_error, rows[i].count_error);
+			if (rows[i].method > into->method)
+				into->method = rows[i].method;
 		}
 	}
 	report->transition_count = kept;
@@ -120,6 +121,10 @@ static void sum_cuda_calls(struct rls_report *report)
 		rls_add_bounded(&into->count, rows[i].count);
 		rls_add_bounded(&into->wall_ns, rows[i].wall_ns);
 		rls_add_bounded(&into->launches, rows[i].launches);
+		rls_add_bounded(&into->count_error, rows[i].count_error);
+		rls_add_bounded(&into->error_ns, rows[i].error_ns);
+		if (rows[i].method > into->method)
+			into->method = rows[i].method;
 	}
 	report->cuda_call_count = kept;
 }

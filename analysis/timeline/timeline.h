@@ -40,8 +40,7 @@ struct rls_scope {
 	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];      /* [from][to] */
 	float scaled_error[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* of them; once settled (shares.h) */
 	float scaled_cost;          /* share by which they change if no hit had cost anything */
-	/* What the number and the time of its CUDA calls are to be taken times; 0: all were seen. */
-	float calls_scale, calls_time_scale;
+	struct rls_calls_scale calls_scale;     /* of its CUDA calls */
 	struct rls_unseen *unseen;  /* NULL: all was traced */
 	struct rls_operation_samples *sampled;  /* without an operation: by rules (operation_shares.h) */
 	uint64_t gpu_alone_ns;      /* of a process: GPU busy while none of its threads is traced */

@@ -36,6 +36,13 @@ struct rls_unseen {
 	uint32_t window;                /* the last one that had time in the scope */
 };
 
+/* What the number and the time of CUDA calls are to be taken times, and by what share of the
+ * products these may be off. count 0: all calls were seen. An infinite error: nothing is known. */
+struct rls_calls_scale {
+	float count, time;
+	float count_error, time_error;
+};
+
 /* Guesses held against the truth. Those of one moment have much in common: what the thread is at
  * then is easier or harder to guess. So how moments differ is kept too. */
 struct rls_truth {

@@ -120,8 +120,10 @@ def case_figures(browser, folder):
         check_sums(page, model)
         check_overview(page, model)
         counts = page.evaluate("[...document.querySelectorAll('#transitions-table tbody tr')].map((line) => line.cells[3]?.textContent ?? '')")
-        total = sum(int(count.replace(",", "")) for count in counts if count)
+        total = sum(int(count.split(" ± ")[0].lstrip("~").replace(",", "")) for count in counts if count)
         assert total == sum(row["count"] for row in model["transitions"]), counts
+        scaled = any(row["method"] == "scaled" for row in model["transitions"])
+        assert any(count.startswith("~") and " ± " in count for count in counts) == scaled, counts
         notices = page.evaluate("document.getElementById('notices').innerText")
         for warning in model["warnings"]:
             assert " ".join(warning.split()) in " ".join(notices.split()), (warning, notices)

@@ -182,8 +182,8 @@ def check_counts(checks, report, truth):
                     if entry["operation"] == row["operation"] and
                     (entry["from"], entry["to"]) == pair]
             count = sum(entry["count"] for entry in rows)
-            error = sum(entry.get("error", 0) for entry in rows)
-            checks.that(rows and all(entry.get("method") == "scaled" for entry in rows),
+            error = sum(entry["count_error"] for entry in rows)
+            checks.that(rows and all(entry["method"] == "scaled" for entry in rows),
                         "%s %s→%s is scaled" % (row["operation"], *pair))
             checks.that(abs(count - row["calls"]) <= ERRORS * error + SLACK * row["calls"],
                         "truth %d, reported %d ± %d" % (row["calls"], count, error))

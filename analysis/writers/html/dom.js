@@ -41,6 +41,23 @@ function formatCount(count) {
 	return Math.round(count).toLocaleString("en-US");
 }
 
+/* Three digits in the unit that fits, with the half width of what it may be off by; null: not known. */
+function formatEstimate(count, error, method) {
+	const about = method === "traced" ? "" : "~";
+
+	if (count === null)
+		return "not known";
+	if (!about && !error)
+		return formatCount(count);
+	if (count < 1e4 && error < 1e4)
+		return about + formatCount(count) + " ± " + formatCount(error);
+	const [unit, size] = [["E", 1e18], ["P", 1e15], ["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]]
+		.find(([, one]) => Math.max(count, error) >= 0.9995 * one);
+	const value = count / size, digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+
+	return about + value.toFixed(digits) + " " + unit + " ± " + (error / size).toFixed(digits) + " " + unit;
+}
+
 function formatPercent(percent) {
 	return percent.toFixed(percent > 0 && percent < 0.1 ? 2 : 1) + " %";
 }

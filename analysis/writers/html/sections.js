@@ -117,8 +117,13 @@ function transitionSums() {
 		const key = JSON.stringify([row.operation, row.from, row.to]);
 
 		if (!sums.has(key))
-			sums.set(key, {name: nameOfOperation(row.operation), from: row.from, to: row.to, count: 0});
-		sums.get(key).count += row.count;
+			sums.set(key, {name: nameOfOperation(row.operation), from: row.from, to: row.to, count: 0,
+				error: 0, method: "traced"});
+		const sum = sums.get(key);
+
+		sum.count = sum.count === null || row.count === null ? null : sum.count + row.count;
+		sum.error += row.count_error;
+		sum.method = row.method === "scaled" ? "scaled" : sum.method;
 	}
 	return [...sums.values()];
 }
@@ -139,18 +144,21 @@ const transitions = {
 				{title: "From → to", value: (row) => row.from + " " + row.to, show: (row) => [
 					element("span", {class: "half"}, dot(row.from), " " + CATEGORY_NAMES[row.from], element("span", {class: "arrow"}, "→")),
 					element("span", {class: "half"}, dot(row.to), " " + CATEGORY_NAMES[row.to])]},
-				{title: "", wide: true, optional: true, show: (row) => bar([{size: row.count, kind: "plain"}], this.most,
-					{label: formatCount(row.count) + " transitions"})},
-				{title: "Count", number: true, value: (row) => row.count, show: (row) => formatCount(row.count)},
-				{title: "Per second", number: true, value: (row) => row.count,
-					show: (row) => secondsShown() > 0 ? formatCount(row.count / secondsShown()) : "–"},
+				{title: "", wide: true, optional: true, show: (row) => bar([{size: row.count || 0, kind: "plain"}], this.most,
+					{label: formatEstimate(row.count, row.error, row.method) + " transitions"})},
+				{title: "Count", number: true, value: (row) => row.count || 0,
+					show: (row) => formatEstimate(row.count, row.error, row.method)},
+				{title: "Per second", number: true, value: (row) => row.count || 0,
+					show: (row) => secondsShown() > 0 && row.count !== null ?
+						(row.method === "scaled" ? "~" : "") + formatCount(row.count / secondsShown()) : "–"},
+				{title: "Method", optional: true, value: (row) => row.method, show: (row) => row.method},
 			]});
 	},
 
 	update() {
 		const sums = transitionSums();
 
-		this.most = Math.max(1, ...sums.slice(0, 10000).map((sum) => sum.count));
+		this.most = Math.max(1, ...sums.slice(0, 10000).map((sum) => sum.count || 0));
 		this.table.update(sums.filter((sum) => matches(sum.name, CATEGORY_NAMES[sum.from], CATEGORY_NAMES[sum.to])));
 	},
 };

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,12 @@
 	 .type = RLS_COLUMN_##type_,                   \
 	 .offset = offsetof(struct struct_, member),   \
 	 .optional = true}
+
+#define NULLABLE(type_, struct_, member)               \
+	{.name = #member,                              \
+	 .type = RLS_COLUMN_##type_,                   \
+	 .offset = offsetof(struct struct_, member),   \
+	 .nullable = true}
 
 static const struct rls_column breakdown[] = {
 	COLUMN(U32, rls_breakdown_row, pid),
@@ -41,9 +48,15 @@ static const struct rls_column transitions[] = {
 	COLUMN(STRING, rls_transition_row, operation),
 	COLUMN(CATEGORY, rls_transition_row, from),
 	COLUMN(CATEGORY, rls_transition_row, to),
-	COLUMN(U64, rls_transition_row, count),
-	OPTIONAL(STRING, rls_transition_row, method),
-	OPTIONAL(U64, rls_transition_row, error),
+	NULLABLE(U64, rls_transition_row, count),
+	COLUMN(METHOD, rls_transition_row, method),
+	/* Its name until 0.1.0. */
+	{.name = "error",
+	 .type = RLS_COLUMN_U64,
+	 .offset = offsetof(struct rls_transition_row, count_error),
+	 .optional = true,
+	 .nullable = true},
+	NULLABLE(U64, rls_transition_row, count_error),
 };
 
 static const struct rls_column operations[] = {
@@ -95,21 +108,27 @@ static const struct rls_column cuda_calls[] = {
 	COLUMN(STRING, rls_cuda_call_row, phase),
 	COLUMN(STRING, rls_cuda_call_row, operation),
 	COLUMN(STRING, rls_cuda_call_row, name),
-	COLUMN(U64, rls_cuda_call_row, count),
-	COLUMN(U64, rls_cuda_call_row, wall_ns),
-	COLUMN(U64, rls_cuda_call_row, launches),
+	NULLABLE(U64, rls_cuda_call_row, count),
+	NULLABLE(U64, rls_cuda_call_row, wall_ns),
+	NULLABLE(U64, rls_cuda_call_row, launches),
+	COLUMN(METHOD, rls_cuda_call_row, method),
+	NULLABLE(U64, rls_cuda_call_row, count_error),
+	NULLABLE(U64, rls_cuda_call_row, error_ns),
 };
 
 static const struct rls_column cuda_operations[] = {
 	COLUMN(U32, rls_cuda_operation_row, pid),
 	COLUMN(STRING, rls_cuda_operation_row, phase),
 	COLUMN(STRING, rls_cuda_operation_row, operation),
-	COLUMN(U64, rls_cuda_operation_row, calls),
-	COLUMN(U64, rls_cuda_operation_row, api_ns),
-	COLUMN(U64, rls_cuda_operation_row, launches),
+	NULLABLE(U64, rls_cuda_operation_row, calls),
+	NULLABLE(U64, rls_cuda_operation_row, api_ns),
+	NULLABLE(U64, rls_cuda_operation_row, launches),
 	COLUMN(U64, rls_cuda_operation_row, kernels),
 	COLUMN(U64, rls_cuda_operation_row, kernel_ns),
-	COLUMN(DOUBLE, rls_cuda_operation_row, api_to_kernel),
+	NULLABLE(DOUBLE, rls_cuda_operation_row, api_to_kernel),
+	COLUMN(METHOD, rls_cuda_operation_row, method),
+	NULLABLE(U64, rls_cuda_operation_row, count_error),
+	NULLABLE(U64, rls_cuda_operation_row, error_ns),
 };
 
 static const struct rls_column gpu_clocks[] = {
@@ -343,11 +362,19 @@ const char *rls_columns_text(const struct rls_column *column, const struct rls_c
 	return rls_column_text(column, column->of_outer ? place->outer : place->item, buffer);
 }
 
+static bool is_unknown(const struct rls_column *column, const void *value)
+{
+	return column->type == RLS_COLUMN_DOUBLE ? isnan(*(const double *)value)
+						 : *(const uint64_t *)value == RLS_COUNT_UNKNOWN;
+}
+
 const char *rls_column_text(const struct rls_column *column, const void *item,
 			    char buffer[static RLS_COLUMN_NUMBER_BYTES])
 {
 	const void *value = (const char *)item + column->offset;
 
+	if (column->nullable && is_unknown(column, value))
+		return NULL;
 	switch (column->type) {
 	case RLS_COLUMN_U32:
 		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%" PRIu32, *(const uint32_t *)value);

@@ -30,6 +30,7 @@ struct rls_column {
 	size_t offset;              /* in the element, or in the one that holds it */
 	bool of_outer;
 	bool optional;              /* JSON leaves it out when it is 0 or "" */
+	bool nullable;              /* U64 and DOUBLE: null when RLS_COUNT_UNKNOWN, or no number */
 };
 
 /* One array of the report, or all the arrays that the elements of one hold. */
@@ -65,7 +66,7 @@ size_t rls_columns_count(const struct rls_columns *columns, const struct rls_rep
 
 #define RLS_COLUMN_NUMBER_BYTES 32
 
-/* The text of one value: a borrowed string, or a number printed into the buffer. */
+/* The text of one value: a borrowed string, or a number printed into the buffer. NULL: null. */
 const char *rls_column_text(const struct rls_column *column, const void *item,
 			    char buffer[static RLS_COLUMN_NUMBER_BYTES]);
 /* The same for a row. */

@@ -1,4 +1,5 @@
-/* The CSV form: one array of the report, headings as the JSON's keys, quoted by RFC 4180. */
+/* The CSV form: one array of the report, headings as the JSON's keys, quoted by RFC 4180. Null is
+ * an empty field. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ static int write_csv(const struct rls_report *report, FILE *out,
 	const struct rls_columns *columns = &rls_report_columns[options->table];
 	struct rls_columns_place place = {0};
 	char number[RLS_COLUMN_NUMBER_BYTES];
+	const char *text;
 
 	for (size_t i = 0; i < columns->column_count; i++)
 		fprintf(out, "%s%s", i ? "," : "", columns->columns[i].name);
@@ -34,7 +36,8 @@ static int write_csv(const struct rls_report *report, FILE *out,
 		for (size_t i = 0; i < columns->column_count; i++) {
 			if (i)
 				putc(',', out);
-			print_field(out, rls_columns_text(&columns->columns[i], &place, number));
+			text = rls_columns_text(&columns->columns[i], &place, number);
+			print_field(out, text ? text : "");
 		}
 		putc('\n', out);
 	}

@@ -68,11 +68,11 @@ static void print_columns(FILE *out, const struct rls_columns *columns, const vo
 		const char *text = rls_column_text(column, item, number);
 		bool is_number = rls_column_is_number(column);
 
-		if (column->optional && (!*text || (is_number && text[0] == '0')))
+		if (column->optional && text && (!*text || (is_number && text[0] == '0')))
 			continue;
 		print_key(out, column->name, &first);
-		if (is_number)
-			fputs(text, out);
+		if (!text || is_number)
+			fputs(text ? text : "null", out);
 		else
 			rls_json_print_string(out, text);
 	}

@@ -19,8 +19,8 @@ static void print_row(FILE *out, const struct rls_columns *columns,
 		const char *text = rls_columns_text(column, place, number);
 
 		fprintf(out, ",\"%s\":", column->name);
-		if (rls_column_is_number(column))
-			fputs(text, out);
+		if (!text || rls_column_is_number(column))
+			fputs(text ? text : "null", out);
 		else
 			rls_json_print_string(out, text);
 	}

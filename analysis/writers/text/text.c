@@ -212,7 +212,7 @@ static void print_budget(const struct rls_page *page)
 		wall_ns += page->report->threads[i].wall_ns;
 	fprintf(page->out,
 		"budget %g%%: %s of threads' time traced, in %" PRIu64
-		" window%s; the rest divided by %s sample%s, counts scaled\n",
+		" window%s; the rest divided by %s sample%s, counts (~) scaled\n",
 		budget->percent, rls_text_share(traced, budget->traced_ns, wall_ns),
 		budget->windows, plural(budget->windows), rls_text_count(looks, budget->looks),
 		plural(budget->looks));

@@ -1,6 +1,7 @@
 /* The CUDA side of a process: its GPUs, then what it called by operation and by name. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,28 +85,69 @@ static void print_gpus(const struct rls_page *page, const struct rls_process_ent
 
 /* --- calls -------------------------------------------------------------------------- */
 
+/* What was scaled stands with its error, which takes more room. */
+struct call_layout {
+	int label, calls, time, rest;
+};
+
+static const struct call_layout exact_operations = {30, 8, 10, 12}, scaled_operations = {20, 16, 17, 11};
+static const struct call_layout exact_names = {30, 8, 10, 12}, scaled_names = {30, 16, 17, 11};
+
+static bool is_exact(enum rls_method method, uint64_t count_error, uint64_t error_ns)
+{
+	return method == RLS_METHOD_TRACED && !count_error && !error_ns;
+}
+
+/* Times and counts by their columns: what they are called, or what they say. */
+static void print_right(const struct rls_page *page, const char *text, int width)
+{
+	rls_text_print_right(page->out, text, (unsigned int)width);
+}
+
+static void print_operation(const struct rls_page *page, const struct call_layout *layout,
+			    const struct rls_cuda_operation_row *row)
+{
+	char number[RLS_TEXT_NUMBER_BYTES];
+
+	fputs("  ", page->out);
+	print_label(page, row->operation, row->phase, (unsigned int)layout->label);
+	print_right(page, rls_text_estimate(number, row->calls, row->count_error, row->method),
+		    layout->calls);
+	print_right(page, rls_text_estimate_ns(number, row->api_ns, row->error_ns, row->method),
+		    layout->time);
+	print_right(page, rls_text_ns(number, row->kernel_ns), layout->rest);
+	if (row->kernel_ns && !isnan(row->api_to_kernel))
+		snprintf(number, sizeof(number), "%s%.2f",
+			 row->method == RLS_METHOD_TRACED ? "" : "~", row->api_to_kernel);
+	print_right(page, row->kernel_ns && !isnan(row->api_to_kernel) ? number : "-", 10);
+	putc('\n', page->out);
+}
+
+static bool is_shown(const struct rls_cuda_operation_row *row, const struct rls_process_entry *process)
+{
+	return row->pid == process->pid && (row->calls || row->kernels);
+}
+
 static void print_operations(const struct rls_page *page, const struct rls_process_entry *process)
 {
-	char calls[RLS_TEXT_NUMBER_BYTES], api[RLS_TEXT_NUMBER_BYTES], kernel[RLS_TEXT_NUMBER_BYTES];
+	const struct rls_cuda_operation_row *rows = page->report->cuda_operations;
+	const struct call_layout *layout = &exact_operations;
 	bool any = false;
 
 	for (size_t i = 0; i < page->report->cuda_operation_count; i++) {
-		const struct rls_cuda_operation_row *row = &page->report->cuda_operations[i];
-
-		if (row->pid != process->pid || (!row->calls && !row->kernels))
+		if (!is_shown(&rows[i], process))
 			continue;
-		if (!any)
-			fprintf(page->out, "\n  %-30s %8s %10s %12s %10s\n", "CUDA API by operation",
-				"calls", "API time", "kernel time", "API/kernel");
 		any = true;
-		fputs("  ", page->out);
-		print_label(page, row->operation, row->phase, 30);
-		fprintf(page->out, " %8s %10s %12s", rls_text_count(calls, row->calls),
-			rls_text_ns(api, row->api_ns), rls_text_ns(kernel, row->kernel_ns));
-		if (row->kernel_ns)
-			fprintf(page->out, " %10.2f\n", row->api_to_kernel);
-		else
-			fprintf(page->out, " %10s\n", "-");
+		if (!is_exact(rows[i].method, rows[i].count_error, rows[i].error_ns))
+			layout = &scaled_operations;
+	}
+	if (any)
+		fprintf(page->out, "\n  %-*s %*s %*s %*s %10s\n", layout->label, "CUDA API by operation",
+			layout->calls, "calls", layout->time, "API time", layout->rest, "kernel time",
+			"API/kernel");
+	for (size_t i = 0; i < page->report->cuda_operation_count; i++) {
+		if (is_shown(&rows[i], process))
+			print_operation(page, layout, &rows[i]);
 	}
 }
 
@@ -149,6 +191,10 @@ static int sum_by_name(const struct rls_report *report, uint32_t pid,
 		rls_add_bounded(&rows[kept - 1].count, rows[i].count);
 		rls_add_bounded(&rows[kept - 1].wall_ns, rows[i].wall_ns);
 		rls_add_bounded(&rows[kept - 1].launches, rows[i].launches);
+		rls_add_bounded(&rows[kept - 1].count_error, rows[i].count_error);
+		rls_add_bounded(&rows[kept - 1].error_ns, rows[i].error_ns);
+		if (rows[i].method > rows[kept - 1].method)
+			rows[kept - 1].method = rows[i].method;
 	}
 	if (kept > 1)
 		qsort(rows, kept, sizeof(*rows), by_time);
@@ -157,24 +203,46 @@ static int sum_by_name(const struct rls_report *report, uint32_t pid,
 	return 0;
 }
 
+static void print_call(const struct rls_page *page, const struct call_layout *layout,
+		       const struct rls_cuda_call_row *row)
+{
+	char number[RLS_TEXT_NUMBER_BYTES];
+	bool known = row->count && row->count != RLS_COUNT_UNKNOWN && row->wall_ns != RLS_COUNT_UNKNOWN;
+
+	fputs("  ", page->out);
+	rls_text_print(page->out, row->name, (unsigned int)layout->label);
+	print_right(page, rls_text_estimate(number, row->count, row->count_error, row->method),
+		    layout->calls);
+	print_right(page, rls_text_estimate_ns(number, row->wall_ns, row->error_ns, row->method),
+		    layout->time);
+	if (row->method != RLS_METHOD_TRACED && known) {
+		char mean[RLS_TEXT_NUMBER_BYTES];
+
+		snprintf(number, sizeof(number), "~%.30s", rls_text_ns(mean, row->wall_ns / row->count));
+	} else if (known) {
+		rls_text_ns(number, row->wall_ns / row->count);
+	}
+	print_right(page, known ? number : "-", layout->rest);
+	putc('\n', page->out);
+}
+
 static int print_calls(const struct rls_page *page, const struct rls_process_entry *process)
 {
-	char number[RLS_TEXT_NUMBER_BYTES], time[RLS_TEXT_NUMBER_BYTES], mean[RLS_TEXT_NUMBER_BYTES];
+	const struct call_layout *layout = &exact_names;
 	_cleanup_free_ struct rls_cuda_call_row *rows = NULL;
 	size_t count;
 	int err = sum_by_name(page->report, process->pid, &rows, &count);
 
 	if (err || !count)
 		return err;
-	fprintf(page->out, "\n  %-30s %8s %10s %12s\n", "CUDA API by name", "calls", "API time",
-		"a call");
 	for (size_t i = 0; i < count && i < CALLS_SHOWN; i++) {
-		fputs("  ", page->out);
-		rls_text_print(page->out, rows[i].name, 30);
-		fprintf(page->out, " %8s %10s %12s\n", rls_text_count(number, rows[i].count),
-			rls_text_ns(time, rows[i].wall_ns),
-			rls_text_ns(mean, rows[i].wall_ns / rows[i].count));
+		if (!is_exact(rows[i].method, rows[i].count_error, rows[i].error_ns))
+			layout = &scaled_names;
 	}
+	fprintf(page->out, "\n  %-*s %*s %*s %*s\n", layout->label, "CUDA API by name", layout->calls,
+		"calls", layout->time, "API time", layout->rest, "a call");
+	for (size_t i = 0; i < count && i < CALLS_SHOWN; i++)
+		print_call(page, layout, &rows[i]);
 	if (count > CALLS_SHOWN)
 		fprintf(page->out, "  and %zu more names\n", count - CALLS_SHOWN);
 	return 0;

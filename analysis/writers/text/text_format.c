@@ -8,24 +8,51 @@
 #define NS_PER_MS 1000000.0
 #define NS_PER_S 1000000000.0
 #define INCOMPLETE 0x7f
+#define COUNTED_OUT_BELOW 10000
+
+struct unit {
+	double size;
+	const char *name;
+};
+
+static const struct unit time_units[] = {
+	{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "µs"}, {1, "ns"},
+};
+static const struct unit count_units[] = {
+	{1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"},
+};
 
 const char *rls_text_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns)
 {
-	static const struct {
-		double ns;
-		const char *unit;
-	} units[] = {{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "µs"}};
+	const struct unit *unit = time_units;
+	double value;
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
-		double value = (double)ns / units[i].ns;
+	while (unit->size > 1 && (double)ns < unit->size)
+		unit++;
+	value = (double)ns / unit->size;
+	snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%.*f %s",
+		 unit->size == 1 ? 0 : value < 10 ? 3 : value < 100 ? 2 : 1, value, unit->name);
+	return buffer;
+}
 
-		if (value < 1)
-			continue;
-		snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%.*f %s",
-			 value < 10 ? 3 : value < 100 ? 2 : 1, value, units[i].unit);
-		return buffer;
-	}
-	snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%" PRIu64 " ns", ns);
+const char *rls_text_estimate_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns,
+				 uint64_t error_ns, enum rls_method method)
+{
+	const struct unit *unit = time_units;
+	double value;
+	int digits;
+
+	if (ns == RLS_COUNT_UNKNOWN)
+		return "not known";
+	if (method == RLS_METHOD_TRACED && !error_ns)
+		return rls_text_ns(buffer, ns);
+	while (unit->size > 1 && (double)ns < unit->size)
+		unit++;
+	value = (double)ns / unit->size;
+	digits = unit->size == 1 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
+	snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%s%.*f ± %.*f %s",
+		 method == RLS_METHOD_TRACED ? "" : "~", digits, value, digits,
+		 (double)error_ns / unit->size, unit->name);
 	return buffer;
 }
 
@@ -41,6 +68,34 @@ const char *rls_text_count(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t c
 		*to++ = digits[i];
 	}
 	*to = '\0';
+	return buffer;
+}
+
+const char *rls_text_estimate(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t count,
+			      uint64_t error, enum rls_method method)
+{
+	char exact[RLS_TEXT_NUMBER_BYTES], off[RLS_TEXT_NUMBER_BYTES];
+	const char *about = method == RLS_METHOD_TRACED ? "" : "~";
+	const struct unit *unit = count_units;
+	double value;
+	int digits;
+
+	if (count == RLS_COUNT_UNKNOWN)
+		return "not known";
+	if (method == RLS_METHOD_TRACED && !error)
+		return rls_text_count(buffer, count);
+	if (count < COUNTED_OUT_BELOW && error < COUNTED_OUT_BELOW) {
+		snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%s%s ± %s", about,
+			 rls_text_count(exact, count), rls_text_count(off, error));
+		return buffer;
+	}
+	/* As wide as 999 may be in a unit once it is rounded. */
+	while (unit->size > 1e3 && (double)(count > error ? count : error) < 0.9995 * unit->size)
+		unit++;
+	value = (double)count / unit->size;
+	digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+	snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%s%.*f %s ± %.*f %s", about, digits, value, unit->name,
+		 digits, (double)error / unit->size, unit->name);
 	return buffer;
 }
 

@@ -5,12 +5,21 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/report/report.h"
+
 #define RLS_TEXT_NUMBER_BYTES 40
 
 /* "790 ns", "1.700 ms", "640.0 µs": four digits in the unit that fits, eight columns up to 999.9 s. */
 const char *rls_text_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns);
 /* "1,234,567" */
 const char *rls_text_count(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t count);
+/* A count as well as it is known: "1,234" when every one was counted, else "~1.95 M ± 0.20 M"; "not
+ * known" for RLS_COUNT_UNKNOWN. */
+const char *rls_text_estimate(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t count,
+			      uint64_t error, enum rls_method method);
+/* The same of a time: "12.35 ms", "~12.35 ± 1.20 ms". */
+const char *rls_text_estimate_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns,
+				 uint64_t error_ns, enum rls_method method);
 /* "12.3%" of part in whole; "-" when the whole is 0. */
 const char *rls_text_share(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t part,
 			   uint64_t whole);

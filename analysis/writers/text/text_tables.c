@@ -297,22 +297,83 @@ int rls_page_breakdown(const struct rls_page *page, const struct rls_process_ent
 
 /* --- transitions -------------------------------------------------------------------- */
 
-static void print_transition(const struct rls_page *page, const char *label, unsigned int width,
+/* Where some counts are estimates they need more room, and a column says which. */
+struct transition_layout {
+	unsigned int label, count, rate;
+	bool methods;
+};
+
+#define TRANSITION_COLUMNS 24
+#define METHOD_COLUMNS 7
+
+static struct transition_layout lay_out_transitions(const struct rls_page *page,
+						    const struct rls_view_transition *transitions,
+						    size_t count)
+{
+	struct transition_layout layout = {LABEL_COLUMNS_MIN, 14, 13, false};
+	unsigned int rest;
+
+	for (size_t i = 0; i < count && !layout.methods; i++)
+		layout.methods = transitions[i].method != RLS_METHOD_TRACED || transitions[i].count_error;
+	if (layout.methods) {
+		layout.count = 16;
+		layout.rate = 10;
+	}
+	rest = INDENT + TRANSITION_COLUMNS + layout.count + 1 + layout.rate + 1 +
+	       (layout.methods ? METHOD_COLUMNS + 1 : 0);
+	if (page->columns > rest + LABEL_COLUMNS_MIN)
+		layout.label = page->columns - rest;
+	if (layout.label > LABEL_COLUMNS_MAX)
+		layout.label = LABEL_COLUMNS_MAX;
+	return layout;
+}
+
+static const char *rate_of(char buffer[static RLS_TEXT_NUMBER_BYTES],
+			   const struct rls_view_transition *transition, uint64_t life_ns)
+{
+	if (!life_ns || transition->count == RLS_COUNT_UNKNOWN)
+		return "-";
+	snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%s%.1f",
+		 transition->method == RLS_METHOD_TRACED ? "" : "~",
+		 (double)transition->count * 1e9 / (double)life_ns);
+	return buffer;
+}
+
+static void print_transition(const struct rls_page *page, const char *label,
+			     const struct transition_layout *layout,
 			     const struct rls_view_transition *transition, uint64_t life_ns)
 {
-	char number[RLS_TEXT_NUMBER_BYTES], rate[RLS_TEXT_NUMBER_BYTES];
+	char number[RLS_TEXT_NUMBER_BYTES];
 	char name[64];
 
 	fprintf(page->out, "%*s", INDENT, "");
-	rls_text_print(page->out, label, width);
+	rls_text_print(page->out, label, layout->label);
 	snprintf(name, sizeof(name), " %s → %s", rls_category_name(transition->from),
 		 rls_category_name(transition->to));
-	rls_text_print(page->out, name, 24);
-	rls_text_print_right(page->out, rls_text_count(number, transition->count), 14);
-	if (life_ns)
-		snprintf(rate, sizeof(rate), "%.1f",
-			 (double)transition->count * 1e9 / (double)life_ns);
-	rls_text_print_right(page->out, life_ns ? rate : "-", 13);
+	rls_text_print(page->out, name, TRANSITION_COLUMNS);
+	rls_text_print_right(page->out,
+			     rls_text_estimate(number, transition->count, transition->count_error,
+					       transition->method),
+			     layout->count);
+	rls_text_print_right(page->out, rate_of(number, transition, life_ns), layout->rate);
+	if (layout->methods)
+		rls_text_print_right(page->out, rls_method_name(transition->method), METHOD_COLUMNS);
+	putc('\n', page->out);
+}
+
+static void print_transition_headings(const struct rls_page *page,
+				      const struct transition_layout *layout)
+{
+	putc('\n', page->out);
+	rls_page_style(page, RLS_STYLE_FAINT);
+	fprintf(page->out, "%*s", INDENT, "");
+	rls_text_print(page->out, heading_of(page->report->group), layout->label);
+	rls_text_print(page->out, " transition", TRANSITION_COLUMNS);
+	rls_text_print_right(page->out, "count", layout->count);
+	rls_text_print_right(page->out, "per second", layout->rate);
+	if (layout->methods)
+		rls_text_print_right(page->out, "method", METHOD_COLUMNS);
+	rls_page_plain(page);
 	putc('\n', page->out);
 }
 
@@ -322,7 +383,7 @@ int rls_page_transitions(const struct rls_page *page, const struct rls_process_e
 	uint64_t life_ns = process ? process->end_ns - process->start_ns
 				   : report->end_ns - report->start_ns;
 	_cleanup_free_ struct rls_view_transition *transitions = NULL;
-	unsigned int width = LABEL_COLUMNS_MIN;
+	struct transition_layout layout;
 	char label[LABEL_BYTES];
 	size_t count, shown;
 	int err = rls_view_transitions(report, process ? &process->pid : NULL, &transitions,
@@ -332,25 +393,14 @@ int rls_page_transitions(const struct rls_page *page, const struct rls_process_e
 		return err;
 	if (!count)
 		return 0;
-	if (page->columns > INDENT + 24 + 15 + 14 + LABEL_COLUMNS_MIN)
-		width = page->columns - INDENT - 24 - 15 - 14;
-	if (width > LABEL_COLUMNS_MAX)
-		width = LABEL_COLUMNS_MAX;
-	putc('\n', page->out);
-	rls_page_style(page, RLS_STYLE_FAINT);
-	fprintf(page->out, "%*s", INDENT, "");
-	rls_text_print(page->out, heading_of(report->group), width);
-	rls_text_print(page->out, " transition", 24);
-	rls_text_print_right(page->out, "count", 14);
-	rls_text_print_right(page->out, "per second", 13);
-	rls_page_plain(page);
-	putc('\n', page->out);
+	layout = lay_out_transitions(page, transitions, count);
+	print_transition_headings(page, &layout);
 	shown = page->top && page->top < count ? page->top : count;
 	for (size_t i = 0; i < shown; i++)
 		print_transition(page,
 				 rls_page_label(page, process, &transitions[i].key, label,
 						sizeof(label)),
-				 width, &transitions[i], life_ns);
+				 &layout, &transitions[i], life_ns);
 	if (shown < count)
 		fprintf(page->out, "%*s(%zu more)\n", INDENT, "", count - shown);
 	return 0;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/event/bounded.h"
+
 static int order_numbers(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
@@ -198,6 +200,14 @@ static int by_count(const void *left, const void *right)
 	return order ? order : by_transition(a, b);
 }
 
+static void add_transition(struct rls_view_transition *into, const struct rls_view_transition *more)
+{
+	rls_add_bounded(&into->count, more->count);
+	rls_add_bounded(&into->count_error, more->count_error);
+	if (more->method > into->method)
+		into->method = more->method;
+}
+
 int rls_view_transitions(const struct rls_report *report, const uint32_t *pid,
 			 struct rls_view_transition **out, size_t *count)
 {
@@ -216,12 +226,14 @@ int rls_view_transitions(const struct rls_report *report, const uint32_t *pid,
 			.from = row->from,
 			.to = row->to,
 			.count = row->count,
+			.count_error = row->count_error,
+			.method = row->method,
 		};
 	}
 	qsort(all, taken, sizeof(*all), by_transition);
 	for (size_t i = 0; i < taken; i++) {
 		if (kept && !by_transition(&all[kept - 1], &all[i]))
-			all[kept - 1].count += all[i].count;
+			add_transition(&all[kept - 1], &all[i]);
 		else
 			all[kept++] = all[i];
 	}

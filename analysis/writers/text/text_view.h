@@ -33,7 +33,9 @@ struct rls_view_transition {
 	struct rls_view_key key;
 	enum rls_category from;
 	enum rls_category to;
-	uint64_t count;
+	uint64_t count;             /* or RLS_COUNT_UNKNOWN */
+	uint64_t count_error;       /* half width */
+	enum rls_method method;     /* the worst of what is in it */
 };
 
 /* The threads' time of one process, or of all together (pid NULL). 0, or -ENOMEM. */

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -103,9 +104,9 @@ static void test_counts_are_scaled_by_time(void **unused)
 	struct rls_report *report = record(0, 0);
 	const struct rls_transition_row *row = calls_of(report);
 
-	assert_string_equal(row->method, "scaled");
+	assert_string_equal(rls_method_name(row->method), "scaled");
 	assert_in_range(row->count, 10 * WINDOWS * (1 + CLOSED) - 20, 10 * WINDOWS * (1 + CLOSED) + 20);
-	assert_in_range(row->error, 1, row->count / 4);
+	assert_in_range(row->count_error, 1, row->count / 4);
 	rls_report_free(report);
 }
 
@@ -169,6 +170,14 @@ static void test_cuda_calls_are_scaled_to_their_category(void **unused)
 	assert_int_equal(report->cuda_calls[1].tid, 2);
 	assert_int_equal(report->cuda_calls[1].count, 1);
 	assert_int_equal(report->cuda_calls[1].wall_ns, 10);
+	assert_int_equal(report->cuda_calls[0].method, RLS_METHOD_SCALED);
+	assert_in_range(report->cuda_calls[0].count_error, 1, report->cuda_calls[0].count / 2);
+	assert_in_range(report->cuda_calls[0].error_ns, 1, report->cuda_calls[0].wall_ns / 2);
+	assert_int_equal(report->cuda_calls[1].method, RLS_METHOD_TRACED);
+	assert_int_equal(report->cuda_calls[1].count_error, 0);
+	assert_int_equal(report->cuda_calls[1].error_ns, 0);
+	assert_int_equal(report->cuda_operations[0].method, RLS_METHOD_SCALED);
+	assert_int_equal(report->cuda_operations[0].count_error, report->cuda_calls[0].count_error);
 	assert_int_equal(report->cuda_operations[0].api_ns, report->cuda_calls[0].wall_ns + 10);
 	rls_report_free(report);
 }
@@ -183,7 +192,7 @@ static void test_windows_are_shorter_without_their_hits(void **unused)
 	assert_true(fabs((double)row->count - expected) < 0.02 * expected);
 	assert_int_equal(other->count, row->count);
 	/* Were the cost nothing, there would be a sixth less; it is in doubt by half. */
-	assert_true(fabs((double)(other->error - row->error) / (double)row->count - 0.5 / 6) < 0.01);
+	assert_true(fabs((double)(other->count_error - row->count_error) / (double)row->count - 0.5 / 6) < 0.01);
 	rls_report_free(report);
 	rls_report_free(doubtful);
 }
@@ -217,7 +226,7 @@ static void test_one_window_leaves_a_count_in_doubt(void **unused)
 	report = script_report_alone(&script);
 	row = calls_of(report);
 	assert_int_equal(row->count, 4);
-	assert_int_equal(row->error, 3);
+	assert_int_equal(row->count_error, 3);
 	rls_report_free(report);
 	script_end(&script);
 }
@@ -381,9 +390,100 @@ static void test_scaled_counts_are_bounded(void **unused)
 	row = calls_of(report);
 	assert_non_null(row);
 	assert_int_equal(row->count, INT64_MAX);
-	assert_int_equal(row->error, INT64_MAX);
+	assert_int_equal(row->count_error, INT64_MAX);
 	rls_report_free(report);
 	script_end(&script);
+}
+
+/* All that was traced was the hits' own time: nothing says what went on besides. */
+static struct rls_report *record_unknown(void)
+{
+	struct rls_report *report;
+	struct script script;
+
+	begin(&script, 0);
+	for (uint64_t at_ns = 0; at_ns < 10; at_ns++) {
+		add_category(&script, at_ns, 1, 1,
+			     at_ns % 2 ? RLS_CATEGORY_BACKEND : RLS_CATEGORY_PYTHON);
+		add_hits(&script, at_ns, 1, 1, 1, 5);
+	}
+	add_hits(&script, 10, 1, 1, 1, 5);
+	add_cuda_call(&script, 10, 1, 1);
+	add_window(&script, 10, false);
+	add_end(&script, 20);
+	report = script_report_alone(&script);
+	script_end(&script);
+	return report;
+}
+
+static void assert_written(const struct rls_report *report, const char *format,
+			   enum rls_report_table table, const char *expected)
+{
+	const struct rls_write_options options = {.table = table};
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_int_equal(rls_report_write(report, rls_report_writer_find(format), out, &options), 0);
+	fclose(out);
+	if (!strstr(text, expected))
+		fail_msg("there is no '%s' in\n%s", expected, text);
+	free(text);
+}
+
+static void test_counts_that_nothing_bounds_are_unknown(void **unused)
+{
+	struct rls_report *report = record_unknown();
+	const struct rls_transition_row *row = calls_of(report);
+
+	assert_int_equal(row->count, RLS_COUNT_UNKNOWN);
+	assert_int_equal(row->method, RLS_METHOD_SCALED);
+	assert_int_equal(report->cuda_calls[0].count, RLS_COUNT_UNKNOWN);
+	assert_written(report, "json", 0, "\"count\": null, \"method\": \"scaled\"");
+	assert_written(report, "json", 0, "\"calls\": null, \"api_ns\": null");
+	assert_written(report, "jsonl", 0, "\"count\":null,\"method\":\"scaled\"");
+	assert_written(report, "csv", RLS_TABLE_TRANSITIONS, "backend,python,,scaled,,\n");
+	assert_written(report, "text", 0, "not known          -  scaled\n");
+	/* A sum with something unknown in it is no sum. */
+	rls_report_group(report, RLS_GROUP_PROCESS);
+	assert_int_equal(calls_of(report)->count, RLS_COUNT_UNKNOWN);
+	rls_report_free(report);
+}
+
+static void test_scaled_counts_are_shown_as_such(void **unused)
+{
+	struct rls_report *report = record(0, 0);
+
+	assert_written(report, "text", 0, "  step               python → backend");
+	assert_written(report, "text", 0, "~");
+	assert_written(report, "text", 0, " ± ");
+	assert_written(report, "text", 0, "  scaled\n");
+	rls_report_free(report);
+	report = record_cuda_calls();
+	assert_written(report, "text", 0, " ~1,001 ± ");
+	rls_report_free(report);
+}
+
+/* Events of another operation were lost, or of this one: nobody knows. */
+static void test_lost_events_leave_counts_in_doubt(void **unused)
+{
+	struct rls_report *report;
+	struct rls_event *event;
+	struct script script;
+
+	begin(&script, 0);
+	for (uint64_t at_ns = 0; at_ns < 1000; at_ns++)
+		add_category(&script, at_ns, 1, 1, at_ns % 2 ? RLS_CATEGORY_BACKEND : RLS_CATEGORY_PYTHON);
+	event = script_add(&script, RLS_EVENT_LOSS, 1000, 0, 0);
+	event->loss.buffer = script_string(&script, "transitions");
+	event->loss.dropped = 100;
+	add_end(&script, 1000);
+	report = script_report_alone(&script);
+	script_end(&script);
+	assert_int_equal(calls_of(report)->method, RLS_METHOD_TRACED);
+	assert_in_range(calls_of(report)->count_error, 45, 55);
+	assert_written(report, "text", 0, " 499 ± 50 ");
+	rls_report_free(report);
 }
 
 /* Never looked at, never traced: in doubt altogether, and still all there. */
@@ -559,6 +659,9 @@ int main(void)
 		cmocka_unit_test(test_what_nobody_looked_at_is_there),
 		cmocka_unit_test(test_others_cost_goes_with_closed_waits),
 		cmocka_unit_test(test_scaled_counts_are_bounded),
+		cmocka_unit_test(test_counts_that_nothing_bounds_are_unknown),
+		cmocka_unit_test(test_scaled_counts_are_shown_as_such),
+		cmocka_unit_test(test_lost_events_leave_counts_in_doubt),
 		cmocka_unit_test(test_stated_errors_hold),
 	};
 

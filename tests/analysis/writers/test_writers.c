@@ -81,7 +81,21 @@ static bool has_type(const json_t *value, const char *type)
 	       (!strcmp(type, "string") && json_is_string(value)) ||
 	       (!strcmp(type, "boolean") && json_is_boolean(value)) ||
 	       (!strcmp(type, "integer") && json_is_integer(value)) ||
-	       (!strcmp(type, "number") && json_is_number(value));
+	       (!strcmp(type, "number") && json_is_number(value)) ||
+	       (!strcmp(type, "null") && json_is_null(value));
+}
+
+static bool has_one_of(const json_t *value, const json_t *types)
+{
+	bool found = false;
+	json_t *type;
+	size_t i;
+
+	if (json_is_string(types))
+		return has_type(value, json_string_value(types));
+	json_array_foreach(types, i, type)
+		found = found || has_type(value, json_string_value(type));
+	return found;
 }
 
 static void validate(const json_t *root, const json_t *schema, const json_t *value);
@@ -124,11 +138,10 @@ static void validate(const json_t *root, const json_t *schema, const json_t *val
 	minimum = json_object_get(schema, "minimum");
 	constant = json_object_get(schema, "const");
 	if (json_object_get(schema, "type"))
-		assert_true(has_type(value,
-				     json_string_value(json_object_get(schema, "type"))));
+		assert_true(has_one_of(value, json_object_get(schema, "type")));
 	if (constant)
 		assert_true(json_equal(constant, value));
-	if (minimum)
+	if (minimum && !json_is_null(value))
 		assert_true(json_number_value(value) >= json_number_value(minimum));
 	if (choices) {
 		bool found = false;
@@ -213,8 +226,8 @@ static void test_csv_quotes(void **unused)
 	struct rls_report *report = full_report(&script);
 	char *text = render(report, "csv", &options);
 
-	assert_string_equal(text, "pid,tid,phase,operation,from,to,count,method,error\n"
-				  "1,1,,\"op,\"\"\xc3\xa9\"\"\",python,cuda_api,1,,0\n");
+	assert_string_equal(text, "pid,tid,phase,operation,from,to,count,method,error,count_error\n"
+				  "1,1,,\"op,\"\"\xc3\xa9\"\"\",python,cuda_api,1,traced,0,0\n");
 	free(text);
 	options.table = RLS_TABLE_GPU;
 	text = render(report, "csv", &options);
@@ -323,6 +336,16 @@ static void test_numbers(void **unused)
 	assert_string_equal(rls_text_count(buffer, 1000), "1,000");
 	assert_string_equal(rls_text_count(buffer, 12345678), "12,345,678");
 	assert_string_equal(rls_text_share(buffer, 1, 3), "33.3%");
+	assert_string_equal(rls_text_estimate(buffer, 1945556, 0, RLS_METHOD_TRACED), "1,945,556");
+	assert_string_equal(rls_text_estimate(buffer, 1945556, 200000, RLS_METHOD_SCALED), "~1.95 M ± 0.20 M");
+	assert_string_equal(rls_text_estimate(buffer, 999999, 12345, RLS_METHOD_SCALED), "~1.00 M ± 0.01 M");
+	assert_string_equal(rls_text_estimate(buffer, 45, 28, RLS_METHOD_SCALED), "~45 ± 28");
+	assert_string_equal(rls_text_estimate(buffer, 5, 123456, RLS_METHOD_SCALED), "~0.01 k ± 123.46 k");
+	assert_string_equal(rls_text_estimate(buffer, 500, 20, RLS_METHOD_TRACED), "500 ± 20");
+	assert_string_equal(rls_text_estimate(buffer, RLS_COUNT_UNKNOWN, 0, RLS_METHOD_SCALED), "not known");
+	assert_string_equal(rls_text_estimate_ns(buffer, 12345678, 1200000, RLS_METHOD_SCALED), "~12.3 ± 1.2 ms");
+	assert_string_equal(rls_text_estimate_ns(buffer, 12345678, 0, RLS_METHOD_TRACED), "12.35 ms");
+	assert_string_equal(rls_text_estimate_ns(buffer, 999, 5, RLS_METHOD_SCALED), "~999 ± 5 ns");
 	assert_string_equal(rls_text_share(buffer, 1, 0), "-");
 }
 
