@@ -322,7 +322,7 @@ static int name_strata(struct reader *reader, const struct rls_event_source *sou
 	int err = rls_report_new(&series->report);
 
 	if (!err)
-		err = rls_report_collect(series->report, &reader->timeline, source->strings,
+		err = rls_report_from_timeline(series->report, &reader->timeline, source->strings,
 					 source->damaged);
 	if (!err)
 		series->duration_ns = series->report->end_ns - series->report->start_ns;

@@ -10,37 +10,9 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/estimate/estimate_untraced.h"
 #include "analysis/report/report_private.h"
+#include "analysis/report/tables.h"
 #include "analysis/timeline/sweep.h"
 #include "analysis/timeline/tracks.h"
-
-static const char *const resource_names[] = {
-	[RLS_RESOURCE_CPU] = "cpu",
-	[RLS_RESOURCE_GPU] = "gpu",
-	[RLS_RESOURCE_CPU_GPU] = "cpu+gpu",
-};
-_Static_assert(sizeof(resource_names) / sizeof(*resource_names) == RLS_RESOURCE_MAX, "a name each");
-
-static const char *const method_names[] = {
-	[RLS_METHOD_TRACED] = "traced",
-	[RLS_METHOD_SAMPLED] = "sampled",
-	[RLS_METHOD_SCALED] = "scaled",
-};
-_Static_assert(sizeof(method_names) / sizeof(*method_names) == RLS_METHOD_MAX, "a name each");
-
-const char *rls_resource_name(enum rls_resource resource)
-{
-	return (unsigned int)resource < RLS_RESOURCE_MAX ? resource_names[resource] : "";
-}
-
-const char *rls_method_name(enum rls_method method)
-{
-	return (unsigned int)method < RLS_METHOD_MAX ? method_names[method] : "";
-}
-
-const char *rls_breakdown_row_category(const struct rls_breakdown_row *row)
-{
-	return row->resource == RLS_RESOURCE_GPU ? "" : rls_category_name(row->category);
-}
 
 int rls_report_new(struct rls_report **out)
 {
@@ -63,39 +35,11 @@ void rls_report_free(struct rls_report *report)
 {
 	if (!report)
 		return;
-	for (size_t i = 0; i < report->process_count; i++) {
-		free(report->processes[i].cmdline);
-		free(report->processes[i].libraries);
+	for (int table = 0; table < RLS_TABLE_ALL; table++) {
+		if (!rls_report_tables[table].inner &&
+		    !(rls_report_tables[table].flags & RLS_TABLE_OF_REPORT))
+			rls_table_free(report, table);
 	}
-	for (size_t i = 0; i < report->gpu_count; i++)
-		free(report->gpu[i].operations);
-	for (size_t i = 0; i < report->stack_count; i++)
-		free(report->stacks[i].operations);
-	for (size_t i = 0; i < report->sampled_stack_count; i++)
-		free(report->sampled_stacks[i].operations);
-	for (size_t i = 0; i < report->overview_count; i++)
-		free(report->overviews[i].parts);
-	free(report->overviews);
-	free(report->hosts);
-	free(report->processes);
-	free(report->threads);
-	free(report->breakdown);
-	free(report->transitions);
-	free(report->operations);
-	free(report->stacks);
-	free(report->gpu);
-	free(report->cuda_calls);
-	free(report->cuda_operations);
-	free(report->gpu_clocks);
-	free(report->overhead.calibration);
-	free(report->lines);
-	free(report->functions);
-	free(report->samples);
-	free(report->checks);
-	free(report->stack_frames);
-	free(report->sampled_stacks);
-	free(report->losses);
-	free(report->warnings);
 	rls_string_pool_free(report->strings);
 	free(report);
 }
@@ -143,6 +87,55 @@ void rls_report_set_percent(struct rls_report *report)
 		wall_ns += (double)report->threads[i].wall_ns;
 	report->overhead.percent =
 		wall_ns > 0 ? 100.0 * (double)report->overhead.estimated_ns / wall_ns : 0;
+}
+
+void rls_report_sort(struct rls_report *report)
+{
+	for (int table = 0; table < RLS_TABLE_ALL; table++) {
+		const struct rls_table *of = &rls_report_tables[table];
+
+		if (of->inner || of->flags & RLS_TABLE_OF_REPORT)
+			continue;
+		if (of->flags & RLS_TABLE_DISTINCT)
+			rls_table_sum(report, table);
+		else
+			rls_table_sort(report, table);
+	}
+}
+
+const char *rls_report_process_name(const struct rls_report *report, uint32_t pid)
+{
+	size_t low = 0, high = report->process_count;
+
+	/* Of several lives of a pid the last. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (report->processes[middle].pid <= pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && report->processes[low - 1].pid == pid ? report->processes[low - 1].name : "";
+}
+
+const char *rls_report_thread_name(const struct rls_report *report, uint32_t pid, uint32_t tid)
+{
+	const struct rls_thread_entry *threads = report->threads;
+	size_t low = 0, high = report->thread_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (threads[middle].pid < pid ||
+		    (threads[middle].pid == pid && threads[middle].tid <= tid))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && threads[low - 1].pid == pid && threads[low - 1].tid == tid
+		       ? threads[low - 1].name
+		       : "";
 }
 
 size_t rls_report_frames(const struct rls_report *report, const struct rls_sampled_stack_row *row,
@@ -205,7 +198,7 @@ int rls_report_build_tracks(struct rls_event_source *source, struct rls_tracks *
 	if (!err)
 		err = rls_report_new(&report);
 	if (!err)
-		err = rls_report_collect(report, &timeline, source->strings, source->damaged);
+		err = rls_report_from_timeline(report, &timeline, source->strings, source->damaged);
 	if (!err)
 		err = warn_of_lanes(report, tracks);
 	rls_timeline_free(&timeline);

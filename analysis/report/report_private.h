@@ -1,4 +1,4 @@
-/* What the makers of a report share: interning and the order of its arrays. */
+/* What the makers of a report share: interning, and the order of its tables. */
 #ifndef RLS_REPORT_PRIVATE_H
 #define RLS_REPORT_PRIVATE_H
 
@@ -14,25 +14,11 @@ const char *rls_report_keep(struct rls_report *report, const char *text, int *er
 
 /* Fills an empty report from a finished timeline whose strings are in `strings`. 0, or
  * -ENOMEM. */
-int rls_report_collect(struct rls_report *report, const struct rls_timeline *timeline,
-		       const struct rls_string_pool *strings, bool damaged);
+int rls_report_from_timeline(struct rls_report *report, const struct rls_timeline *timeline,
+			     const struct rls_string_pool *strings, bool damaged);
 
-/* Sorts every array by its keys. */
+/* Sorts every table by its keys, and sums those whose rows are distinct. */
 void rls_report_sort(struct rls_report *report);
-
-/* Keys only: 0 means the same row. */
-int rls_breakdown_row_compare(const void *a, const void *b);
-int rls_transition_row_compare(const void *a, const void *b);
-int rls_operation_row_compare(const void *a, const void *b);
-int rls_line_row_compare(const void *a, const void *b);
-int rls_function_row_compare(const void *a, const void *b);
-int rls_sample_row_compare(const void *a, const void *b);
-
-/* Sorts the rows of samples; sums those of the same keys, errors by their variances. */
-void rls_report_sort_samples(struct rls_report *report);
-void rls_report_sum_samples(struct rls_report *report);
-
-int rls_cuda_call_row_compare(const void *a, const void *b);
 
 /* percent from estimated_ns and the threads' wall time. */
 void rls_report_set_percent(struct rls_report *report);

@@ -1,6 +1,6 @@
 /* Facts: what a trace says beside its timeline. Host, calibration, losses, warnings.
  *
- * Strings stay ids of the source's pool here; the report copies them (collect.c).
+ * Strings stay ids of the source's pool here; the report copies them (report/build_report.c).
  */
 #ifndef RLS_TRACE_METADATA_H
 #define RLS_TRACE_METADATA_H

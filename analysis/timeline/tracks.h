@@ -25,7 +25,7 @@
 #include "analysis/event/event.h"
 #include "analysis/timeline/timeline.h"
 
-struct rls_report;
+struct rls_report;                      /* report/rows.h */
 
 /* At most so many GPU intervals of one stream are shown side by side; more are left out. */
 #define RLS_TRACK_LANES_MAX 16

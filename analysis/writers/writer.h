@@ -7,8 +7,8 @@
 #ifndef RLS_WRITER_H
 #define RLS_WRITER_H
 
-#include "analysis/report/report.h"
 #include "analysis/timeline/tracks.h"
+#include "analysis/writers/write.h"
 
 struct rls_report_writer {
 	const char *name;           /* as --format takes it */

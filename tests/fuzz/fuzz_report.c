@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/report.h"
+#include "analysis/writers/write.h"
 #include "analysis/trace/text_form.h"
 
 static uint64_t sum_rows(const struct rls_report *report, const struct rls_thread_entry *thread)

@@ -15,7 +15,7 @@
 #include <zlib.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/report/report.h"
+#include "analysis/writers/write.h"
 
 #define PATH_BYTES 512
 

@@ -11,7 +11,7 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/timeline/slice_source.h"
 #include "analysis/event/event_source.h"
-#include "analysis/report/report.h"
+#include "analysis/writers/write.h"
 #include "userspace/commands/options/arguments.h"
 #include "userspace/commands/shared/commands.h"
 #include "userspace/commands/options/help.h"

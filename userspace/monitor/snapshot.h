@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "analysis/event/category.h"
-#include "analysis/report/report.h"
+#include "analysis/report/rows.h"
 
 /* One for each (phase, operation, category, resource); the sum over threads. Of RLS_RESOURCE_GPU:
  * how long what was launched there kept GPUs busy, the sum over devices. */

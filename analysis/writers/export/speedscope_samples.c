@@ -8,6 +8,7 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/event/sample_kind.h"
 #include "analysis/base/string_pool.h"
+#include "analysis/report/report.h"
 #include "analysis/writers/table/json_string.h"
 
 void rls_speedscope_samples_free(struct rls_speedscope_samples *samples)

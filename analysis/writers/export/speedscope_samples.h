@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "analysis/report/report.h"
+#include "analysis/report/rows.h"
 
 struct rls_speedscope_samples {
 	const struct rls_report *report;

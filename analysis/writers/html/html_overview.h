@@ -2,7 +2,9 @@
 #ifndef RLS_HTML_OVERVIEW_H
 #define RLS_HTML_OVERVIEW_H
 
-#include "analysis/report/report.h"
+#include <stdio.h>
+
+#include "analysis/report/rows.h"
 
 /* {"start_ns": 0, "end_ns": 0, "threads": [{"pid": 1, "tid": 1, "shift": 20, "first": 0,
  *   "keys": [["phase", "operation", "category"], ...],

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/writers/table/columns.h"
+#include "analysis/report/tables.h"
 #include "analysis/writers/writer.h"
 
 static void print_field(FILE *out, const char *text)
@@ -21,26 +21,35 @@ static void print_field(FILE *out, const char *text)
 	putc('"', out);
 }
 
+static void print_row(FILE *out, const struct rls_table *table, const struct rls_table_place *place)
+{
+	char number[RLS_COLUMN_NUMBER_BYTES];
+	bool first = true;
+
+	for (size_t i = 0; i < table->column_count; i++) {
+		const struct rls_column *column = &table->columns[i];
+		const char *text;
+
+		if (!rls_column_is_flat(column))
+			continue;
+		fputs(first ? "" : ",", out);
+		first = false;
+		/* Without a place, the headings. */
+		text = place ? rls_column_text(column, place, number) : column->name;
+		print_field(out, text ? text : "");
+	}
+	putc('\n', out);
+}
+
 static int write_csv(const struct rls_report *report, FILE *out,
 		     const struct rls_write_options *options)
 {
-	const struct rls_columns *columns = &rls_report_columns[options->table];
-	struct rls_columns_place place = {0};
-	char number[RLS_COLUMN_NUMBER_BYTES];
-	const char *text;
+	const struct rls_table *table = &rls_report_tables[options->table];
+	struct rls_table_place place = {0};
 
-	for (size_t i = 0; i < columns->column_count; i++)
-		fprintf(out, "%s%s", i ? "," : "", columns->columns[i].name);
-	putc('\n', out);
-	while (rls_columns_next(columns, report, &place)) {
-		for (size_t i = 0; i < columns->column_count; i++) {
-			if (i)
-				putc(',', out);
-			text = rls_columns_text(&columns->columns[i], &place, number);
-			print_field(out, text ? text : "");
-		}
-		putc('\n', out);
-	}
+	print_row(out, table, NULL);
+	while (rls_table_next(report, options->table, &place))
+		print_row(out, table, &place);
 	return 0;
 }
 

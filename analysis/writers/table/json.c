@@ -1,4 +1,4 @@
-/* The JSON form: the contract of report.schema.json, one element a line.
+/* The JSON form: the contract of report.schema.json, one row a line.
  *
  * Printed rather than built: integers stay exact beyond 2^53 and a report of a million rows
  * needs no second copy in memory.
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analysis/base/utf8.h"
-#include "analysis/writers/table/columns.h"
+#include "analysis/report/tables.h"
 #include "analysis/writers/embedded.h"
 #include "analysis/writers/table/json_string.h"
 #include "analysis/writers/writer.h"
@@ -57,27 +57,6 @@ static void print_key(FILE *out, const char *key, bool *first)
 	fputs(": ", out);
 }
 
-/* The columns of one element, without the braces. */
-static void print_columns(FILE *out, const struct rls_columns *columns, const void *item)
-{
-	char number[RLS_COLUMN_NUMBER_BYTES];
-	bool first = true;
-
-	for (size_t i = 0; i < columns->column_count; i++) {
-		const struct rls_column *column = &columns->columns[i];
-		const char *text = rls_column_text(column, item, number);
-		bool is_number = rls_column_is_number(column);
-
-		if (column->optional && text && (!*text || (is_number && text[0] == '0')))
-			continue;
-		print_key(out, column->name, &first);
-		if (!text || is_number)
-			fputs(text ? text : "null", out);
-		else
-			rls_json_print_string(out, text);
-	}
-}
-
 void rls_json_print_strings(FILE *out, const char *const *items, size_t count)
 {
 	putc('[', out);
@@ -88,78 +67,125 @@ void rls_json_print_strings(FILE *out, const char *const *items, size_t count)
 	putc(']', out);
 }
 
-/* --- what an element holds beside its columns --------------------------------------- */
+/* --- tables ------------------------------------------------------------------------- */
 
-static void print_process_rest(FILE *out, const void *item)
+static void print_value(FILE *out, const struct rls_column *column, const struct rls_table_place *place)
 {
-	const struct rls_process_entry *process = item;
+	char number[RLS_COLUMN_NUMBER_BYTES];
+	const char *text;
+	size_t count;
 
-	fputs(", \"cmdline\": ", out);
-	rls_json_print_strings(out, process->cmdline, process->cmdline_count);
-	fputs(", \"libraries\": [", out);
-	for (size_t i = 0; i < process->library_count; i++) {
-		const struct rls_library_entry *library = &process->libraries[i];
+	if (column->type == RLS_COLUMN_STRINGS) {
+		const char *const *strings = rls_column_strings(column, place, &count);
 
-		fputs(i ? ", {\"path\": " : "{\"path\": ", out);
-		rls_json_print_string(out, library->path);
-		fputs(", \"role\": ", out);
-		rls_json_print_string(out, library->role);
-		fprintf(out, ", \"sites\": %" PRIu32 "}", library->sites);
+		rls_json_print_strings(out, strings, count);
+		return;
+	}
+	text = rls_column_text(column, place, number);
+	if (!text || rls_column_is_number(column))
+		fputs(text ? text : "null", out);
+	else
+		rls_json_print_string(out, text);
+}
+
+static bool is_left_out(const struct rls_column *column, const struct rls_table_place *place)
+{
+	char number[RLS_COLUMN_NUMBER_BYTES];
+	const char *text;
+
+	if (column->flags & (RLS_HIDDEN | RLS_OUTER))
+		return true;
+	if (!(column->flags & RLS_OPTIONAL))
+		return false;
+	text = rls_column_text(column, place, number);
+	return text && (!*text || (rls_column_is_number(column) && text[0] == '0'));
+}
+
+/* The columns of one row, without the braces. */
+static void print_columns(FILE *out, const struct rls_table *table, const struct rls_table_place *place)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < table->column_count; i++) {
+		const struct rls_column *column = &table->columns[i];
+
+		if (is_left_out(column, place))
+			continue;
+		print_key(out, column->name, &first);
+		print_value(out, column, place);
+	}
+}
+
+/* The rows that a row holds, in its line; *place is at the first of them, or at none of them. */
+static void print_inner(FILE *out, const struct rls_report *report, enum rls_report_table table,
+			const void *outer, struct rls_table_place *place)
+{
+	const struct rls_table *of = &rls_report_tables[table];
+	bool first = true;
+
+	fprintf(out, ", \"%s\": [", of->json_name);
+	for (; place->outer == outer && place->row; rls_table_next(report, table, place)) {
+		fputs(first ? "{" : ", {", out);
+		first = false;
+		print_columns(out, of, place);
+		putc('}', out);
 	}
 	putc(']', out);
 }
 
-static void print_gpu_rest(FILE *out, const void *item)
+/* The table that the rows of this one hold; RLS_TABLE_ALL: none. No table of JSON's has two. */
+static enum rls_report_table inner_of(enum rls_report_table outer)
 {
-	const struct rls_gpu_entry *gpu = item;
+	int table = 0;
 
-	fputs(", \"by_launching_operation\": [", out);
-	for (size_t i = 0; i < gpu->operation_count; i++) {
-		const struct rls_gpu_operation *operation = &gpu->operations[i];
-
-		fputs(i ? ", {\"phase\": " : "{\"phase\": ", out);
-		rls_json_print_string(out, operation->phase);
-		fputs(", \"operation\": ", out);
-		rls_json_print_string(out, operation->operation);
-		fprintf(out,
-			", \"busy_ns\": %" PRIu64 ", \"kernels\": %" PRIu64
-			", \"kernel_ns\": %" PRIu64 ", \"idle_host_late_ns\": %" PRIu64
-			", \"idle_queue_ns\": %" PRIu64 ", \"idle_other_ns\": %" PRIu64 "}",
-			operation->busy_ns, operation->kernels, operation->kernel_ns,
-			operation->idle_host_late_ns, operation->idle_queue_ns,
-			operation->idle_other_ns);
-	}
-	putc(']', out);
+	while (table < RLS_TABLE_MAX && !(rls_report_tables[table].json_name &&
+					  rls_report_tables[table].outer == outer))
+		table++;
+	return table < RLS_TABLE_MAX ? (enum rls_report_table)table : RLS_TABLE_ALL;
 }
 
 static void print_table(FILE *out, const struct rls_report *report, enum rls_report_table table)
 {
-	static void (*const rest[RLS_TABLE_MAX])(FILE *out, const void *item) = {
-		[RLS_TABLE_PROCESSES] = print_process_rest,
-		[RLS_TABLE_GPU] = print_gpu_rest,
-	};
-	const struct rls_columns *columns = &rls_report_columns[table];
-	size_t count = rls_columns_count(columns, report);
+	const struct rls_table *of = &rls_report_tables[table];
+	enum rls_report_table inner = inner_of(table);
+	struct rls_table_place place = {0}, held = {0};
+	bool any = false;
 
-	fprintf(out, "  \"%s\": [", columns->name);
-	for (size_t i = 0; i < count; i++) {
-		const void *item = rls_columns_item(columns, report, i);
-
-		fputs(i ? ",\n    {" : "\n    {", out);
-		print_columns(out, columns, item);
-		if (rest[table])
-			rest[table](out, item);
+	if (inner != RLS_TABLE_ALL)
+		rls_table_next(report, inner, &held);
+	fprintf(out, "  \"%s\": [", of->name);
+	while (rls_table_next(report, table, &place)) {
+		fputs(any ? ",\n    {" : "\n    {", out);
+		any = true;
+		print_columns(out, of, &place);
+		if (inner != RLS_TABLE_ALL)
+			print_inner(out, report, inner, place.row, &held);
 		putc('}', out);
 	}
-	fputs(count ? "\n  ],\n" : "],\n", out);
+	fputs(any ? "\n  ],\n" : "],\n", out);
 }
 
-/* For what most recordings have nothing of. */
-static void print_table_if_any(FILE *out, const struct rls_report *report,
-			       enum rls_report_table table)
+static bool is_printed(const struct rls_report *report, enum rls_report_table table)
 {
-	if (rls_columns_count(&rls_report_columns[table], report))
-		print_table(out, report, table);
+	switch (rls_report_tables[table].json_when) {
+	case RLS_JSON_ANY:
+		return rls_table_count(report, table) > 0;
+	case RLS_JSON_SAMPLED:
+		return report->sample_count > 0;
+	default:
+		return true;
+	}
+}
+
+/* In the order of their places. */
+static void print_tables(FILE *out, const struct rls_report *report)
+{
+	for (unsigned int place = 1; place <= RLS_TABLE_MAX; place++) {
+		for (int table = 0; table < RLS_TABLE_MAX; table++) {
+			if (rls_report_tables[table].json == place && is_printed(report, table))
+				print_table(out, report, table);
+		}
+	}
 }
 
 /* --- the recording ------------------------------------------------------------------ */
@@ -225,22 +251,7 @@ static int write_json(const struct rls_report *report, FILE *out,
 {
 	fputs("{\n", out);
 	print_head(out, report);
-	print_table_if_any(out, report, RLS_TABLE_HOSTS);
-	print_table(out, report, RLS_TABLE_PROCESSES);
-	print_table(out, report, RLS_TABLE_THREADS);
-	print_table(out, report, RLS_TABLE_BREAKDOWN);
-	print_table(out, report, RLS_TABLE_TRANSITIONS);
-	print_table(out, report, RLS_TABLE_OPERATIONS);
-	print_table(out, report, RLS_TABLE_GPU);
-	if (report->sample_count) {
-		print_table(out, report, RLS_TABLE_LINES);
-		print_table(out, report, RLS_TABLE_FUNCTIONS);
-		print_table(out, report, RLS_TABLE_SAMPLES);
-		print_table(out, report, RLS_TABLE_CROSS_CHECK);
-	}
-	print_table_if_any(out, report, RLS_TABLE_CUDA_CALLS);
-	print_table_if_any(out, report, RLS_TABLE_CUDA_OPERATIONS);
-	print_table_if_any(out, report, RLS_TABLE_GPU_CLOCKS);
+	print_tables(out, report);
 	print_overhead(out, &report->overhead);
 	print_tail(out, report);
 	fputs("}\n", out);

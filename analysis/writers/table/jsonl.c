@@ -4,20 +4,22 @@
  */
 #include <stdio.h>
 
-#include "analysis/writers/table/columns.h"
+#include "analysis/report/tables.h"
 #include "analysis/writers/table/json_string.h"
 #include "analysis/writers/writer.h"
 
-static void print_row(FILE *out, const struct rls_columns *columns,
-		      const struct rls_columns_place *place)
+static void print_row(FILE *out, const struct rls_table *table, const struct rls_table_place *place)
 {
 	char number[RLS_COLUMN_NUMBER_BYTES];
 
-	fprintf(out, "{\"table\":\"%s\"", columns->name);
-	for (size_t i = 0; i < columns->column_count; i++) {
-		const struct rls_column *column = &columns->columns[i];
-		const char *text = rls_columns_text(column, place, number);
+	fprintf(out, "{\"table\":\"%s\"", table->name);
+	for (size_t i = 0; i < table->column_count; i++) {
+		const struct rls_column *column = &table->columns[i];
+		const char *text;
 
+		if (!rls_column_is_flat(column))
+			continue;
+		text = rls_column_text(column, place, number);
 		fprintf(out, ",\"%s\":", column->name);
 		if (!text || rls_column_is_number(column))
 			fputs(text ? text : "null", out);
@@ -29,11 +31,10 @@ static void print_row(FILE *out, const struct rls_columns *columns,
 
 static void print_table(FILE *out, const struct rls_report *report, enum rls_report_table table)
 {
-	const struct rls_columns *columns = &rls_report_columns[table];
-	struct rls_columns_place place = {0};
+	struct rls_table_place place = {0};
 
-	while (rls_columns_next(columns, report, &place))
-		print_row(out, columns, &place);
+	while (rls_table_next(report, table, &place))
+		print_row(out, &rls_report_tables[table], &place);
 }
 
 /* What a reader should know first comes first. */

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "analysis/report/report.h"
+#include "analysis/report/rows.h"
 
 #define RLS_TEXT_NUMBER_BYTES 40
 

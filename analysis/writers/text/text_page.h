@@ -2,7 +2,7 @@
 #ifndef RLS_TEXT_PAGE_H
 #define RLS_TEXT_PAGE_H
 
-#include "analysis/report/report.h"
+#include "analysis/writers/write.h"
 #include "analysis/writers/text/text_format.h"
 #include "analysis/writers/text/text_view.h"
 

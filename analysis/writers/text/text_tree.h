@@ -2,7 +2,7 @@
 #ifndef RLS_TEXT_TREE_H
 #define RLS_TEXT_TREE_H
 
-#include "analysis/report/report.h"
+#include "analysis/report/rows.h"
 
 struct rls_tree_node {
 	const struct rls_process_entry *process;

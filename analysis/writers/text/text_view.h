@@ -2,7 +2,7 @@
 #ifndef RLS_TEXT_VIEW_H
 #define RLS_TEXT_VIEW_H
 
-#include "analysis/report/report.h"
+#include "analysis/writers/write.h"
 
 /* What a table's lines are labelled by. */
 struct rls_view_key {

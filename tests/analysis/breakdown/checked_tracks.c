@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "analysis/report/rows.h"
+
 #define TRACKS_MAX 1024
 #define DEPTH_MAX (RLS_OPERATION_DEPTH_MAX + 2)
 #define SUMS_MAX 2048

@@ -8,6 +8,7 @@
 
 #include "analysis/base/grow.h"
 #include "analysis/event/memory_source.h"
+#include "analysis/writers/write.h"
 #include "tests/analysis/breakdown/checked_tracks.h"
 
 void script_begin(struct script *script)

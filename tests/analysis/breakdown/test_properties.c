@@ -9,7 +9,7 @@
 
 #include "analysis/timeline/slice_source.h"
 #include "analysis/event/memory_source.h"
-#include "analysis/report/report_private.h"
+#include "analysis/report/tables.h"
 #include "tests/analysis/breakdown/reference.h"
 
 #define CASES 3000
@@ -372,7 +372,7 @@ static void take_off(struct rls_report *whole, const struct rls_report *part)
 		size_t k = 0;
 
 		while (k < whole->breakdown_count &&
-		       rls_breakdown_row_compare(row, &whole->breakdown[k]))
+		       rls_table_compare(RLS_TABLE_BREAKDOWN, row, &whole->breakdown[k]))
 			k++;
 		assert_true(k < whole->breakdown_count);
 		whole->breakdown[k].wall_ns -= row->wall_ns;
@@ -382,7 +382,7 @@ static void take_off(struct rls_report *whole, const struct rls_report *part)
 		size_t k = 0;
 
 		while (k < whole->transition_count &&
-		       rls_transition_row_compare(row, &whole->transitions[k]))
+		       rls_table_compare(RLS_TABLE_TRANSITIONS, row, &whole->transitions[k]))
 			k++;
 		assert_true(k < whole->transition_count);
 		whole->transitions[k].count -= row->count;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "analysis/writers/write.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define WINDOW_NS 100000

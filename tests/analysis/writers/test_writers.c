@@ -9,9 +9,10 @@
 #include <cmocka.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/writers/table/columns.h"
+#include "analysis/report/tables.h"
 #include "analysis/writers/text/text_format.h"
 #include "analysis/writers/text/text_tree.h"
+#include "analysis/writers/write.h"
 #include "tests/analysis/breakdown/script.h"
 
 static char *render(const struct rls_report *report, const char *format,
@@ -185,36 +186,150 @@ static void test_json_keeps_to_the_schema(void **unused)
 	script_end(&script);
 }
 
-/* A column that the schema does not know, or the other way round. */
-static void test_columns_are_the_schema(void **unused)
+static bool is_required(const json_t *items, const char *name)
+{
+	json_t *required;
+	size_t i;
+
+	json_array_foreach(json_object_get(items, "required"), i, required)
+	{
+		if (!strcmp(json_string_value(required), name))
+			return true;
+	}
+	return false;
+}
+
+/* What a column's values are, by the schema's words. */
+static const char *schema_type(const struct rls_column *column)
+{
+	switch (column->type) {
+	case RLS_COLUMN_U32:
+	case RLS_COLUMN_U64:
+		return "integer";
+	case RLS_COLUMN_DOUBLE:
+		return "number";
+	case RLS_COLUMN_BOOL:
+		return "boolean";
+	case RLS_COLUMN_STRINGS:
+		return "array";
+	default:
+		return "string";
+	}
+}
+
+static void check_column(const json_t *schema, const json_t *items, const struct rls_table *table,
+			 const struct rls_column *column)
+{
+	const json_t *known = json_object_get(json_object_get(items, "properties"), column->name);
+	json_t *null = json_null();
+	const json_t *types, *value;
+	bool nullable;
+
+	if (!known)
+		fail_msg("the schema's %s lacks \"%s\": {\"type\": \"%s\"}", table->name, column->name,
+			 schema_type(column));
+	if (is_required(items, column->name) == !!(column->flags & RLS_OPTIONAL))
+		fail_msg("%s.%s is %s", table->name, column->name,
+			 column->flags & RLS_OPTIONAL ? "optional" : "required");
+	known = resolve(schema, known);
+	types = json_object_get(known, "type");
+	value = json_array_get(json_object_get(known, "enum"), 0);
+	if (value) { /* words */
+		assert_string_equal(schema_type(column), "string");
+		assert_true(json_is_string(value));
+		return;
+	}
+	nullable = has_one_of(null, types);
+	if (nullable != !!(column->flags & RLS_NULLABLE))
+		fail_msg("%s.%s %s null", table->name, column->name, nullable ? "may not be" : "may be");
+	if (json_is_array(types))
+		types = json_array_get(types, 0);
+	assert_string_equal(json_string_value(types), schema_type(column));
+}
+
+/* Every column of the table, and nothing else but the arrays that its rows hold. */
+static void check_items(const json_t *schema, const json_t *items, const struct rls_table *table)
+{
+	size_t columns = 0, inner = 0;
+
+	for (size_t i = 0; i < table->column_count; i++) {
+		if (table->columns[i].flags & (RLS_HIDDEN | RLS_OUTER))
+			continue;
+		check_column(schema, items, table, &table->columns[i]);
+		columns++;
+	}
+	for (int i = 0; i < RLS_TABLE_MAX; i++) {
+		const struct rls_table *held = &rls_report_tables[i];
+		const json_t *array = held->json_name ? json_object_get(json_object_get(items, "properties"),
+									held->json_name) : NULL;
+
+		if (!held->json_name || &rls_report_tables[held->outer] != table)
+			continue;
+		assert_non_null(array);
+		check_items(schema, json_object_get(array, "items"), held);
+		inner++;
+	}
+	assert_int_equal(json_object_size(json_object_get(items, "properties")), columns + inner);
+}
+
+/* A column that the schema does not know, or takes for something else, or the other way round. */
+static void test_tables_are_the_schema(void **unused)
 {
 	json_t *schema = json_loads(rls_report_schema(), 0, NULL);
 	const json_t *properties = json_object_get(schema, "properties");
 
 	for (int table = 0; table < RLS_TABLE_MAX; table++) {
-		const struct rls_columns *columns = &rls_report_columns[table];
-		const json_t *array = json_object_get(properties, columns->name);
-		const json_t *known =
-			json_object_get(json_object_get(array, "items"), "properties");
-		size_t nested = 0;
-		const char *key;
-		json_t *member;
+		const struct rls_table *of = &rls_report_tables[table];
+		const json_t *array = json_object_get(properties, of->name);
+		bool required = of->json_when == RLS_JSON_ALWAYS;
 
-		/* Those after it are tables for want of nesting only. */
-		assert_true(known || table > RLS_TABLE_SAMPLES);
-		if (!known)
+		if (!of->json)
 			continue;
-		for (size_t i = 0; i < columns->column_count; i++)
-			assert_non_null(json_object_get(known, columns->columns[i].name));
-		json_object_foreach((json_t *)known, key, member)
-		{
-			const char *type = json_string_value(json_object_get(member, "type"));
-
-			nested += type && !strcmp(type, "array");
-		}
-		assert_int_equal(json_object_size(known), columns->column_count + nested);
+		if (!array)
+			fail_msg("the schema lacks \"%s\"", of->name);
+		check_items(schema, json_object_get(array, "items"), of);
+		assert_int_equal(is_required(schema, of->name), required);
 	}
 	json_decref(schema);
+}
+
+/* What table_rows.c takes for granted of a descriptor. */
+static void test_tables_are_sound(void **unused)
+{
+	bool places[RLS_TABLE_MAX + 1] = {false};
+
+	for (int i = 0; i < RLS_TABLE_ALL; i++) {
+		const struct rls_table *table = &rls_report_tables[i];
+		bool summed = table->flags & (RLS_TABLE_GROUPED | RLS_TABLE_DISTINCT);
+		unsigned int keys = 0;
+
+		assert_true(table->columns && table->column_count);
+		assert_int_equal(i < RLS_TABLE_MAX, table->name != NULL);
+		assert_true(!table->inner || !rls_report_tables[table->outer].inner);
+		assert_true(table->json <= RLS_TABLE_MAX && (!table->json || !places[table->json]));
+		places[table->json] = true;
+		for (size_t k = 0; k < table->column_count; k++) {
+			const struct rls_column *column = &table->columns[k];
+
+			assert_true(column->key <= 8 && !(keys & 1u << column->key >> 1 && column->key));
+			keys |= column->key ? 1u << (column->key - 1) : 0;
+			/* A row that is summed into another one is dropped as it is. */
+			assert_false(summed && column->type == RLS_COLUMN_STRINGS);
+			assert_true(!(column->flags & RLS_SUM) || column->type == RLS_COLUMN_U64 ||
+				    column->type == RLS_COLUMN_DOUBLE);
+			assert_true(!(column->flags & RLS_WORST) || column->type == RLS_COLUMN_METHOD);
+			assert_true(!(column->flags & RLS_INSTANT) || column->type == RLS_COLUMN_U64);
+			assert_true(!(column->flags & (RLS_PID | RLS_FRAME)) || column->type == RLS_COLUMN_U32);
+			assert_true(!(column->flags & RLS_NULLABLE) || column->type == RLS_COLUMN_U64 ||
+				    column->type == RLS_COLUMN_DOUBLE);
+			assert_true(!(column->flags & RLS_OUTER) || table->inner);
+			/* Blanked and not told apart by it any more: so it must be a key. */
+			assert_true(!(column->flags & (RLS_BY_THREAD | RLS_BY_PHASE | RLS_BY_OPERATION |
+						       RLS_BY_PLACE)) || column->key);
+		}
+		/* 1, 2, 3, without a gap. */
+		assert_int_equal(keys & (keys + 1), 0);
+	}
 }
 
 /* --- csv ---------------------------------------------------------------------------- */
@@ -450,7 +565,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_json_keeps_to_the_schema),
-		cmocka_unit_test(test_columns_are_the_schema),
+		cmocka_unit_test(test_tables_are_the_schema),
+		cmocka_unit_test(test_tables_are_sound),
 		cmocka_unit_test(test_csv_quotes),
 		cmocka_unit_test(test_titles_are_cut_between_characters),
 		cmocka_unit_test(test_text_is_harmless_and_fits),

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/report/report.h"
+#include "analysis/writers/write.h"
 #include "userspace/commands/options/seconds.h"
 #include "userspace/discover/roles.h"
 #include "userspace/record/events/operation_globs.h"

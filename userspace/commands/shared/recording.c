@@ -10,7 +10,7 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/event/event_source.h"
 #include "analysis/base/private_file.h"
-#include "analysis/report/report.h"
+#include "analysis/writers/write.h"
 #include "userspace/commands/shared/commands.h"
 #include "userspace/commands/shared/cross_check.h"
 #include "userspace/commands/shared/read_progress.h"

@@ -4,23 +4,23 @@
 #include <string.h>
 
 #include "analysis/event/bounded.h"
-#include "analysis/report/collect.h"
+#include "analysis/report/builder.h"
 
 /* --- devices ------------------------------------------------------------------------ */
 
-static void add_launched(struct rls_collector *c, struct rls_gpu_entry *entry,
+static void add_launched(struct rls_builder *b, struct rls_gpu_entry *entry,
 			 const struct rls_gpu_device *device)
 {
 	size_t capacity = 0;
 
 	for (const struct rls_launched *l = device->launched; l; l = l->next) {
 		struct rls_gpu_operation *operation =
-			rls_collect_append(c, &entry->operations, &capacity, &entry->operation_count);
+			rls_build_append(b, &entry->operations, &capacity, &entry->operation_count);
 
 		if (!operation)
 			return;
-		operation->phase = rls_collect_string(c, l->phase);
-		operation->operation = rls_collect_string(c, l->operation);
+		operation->phase = rls_build_string(b, l->phase);
+		operation->operation = rls_build_string(b, l->operation);
 		operation->busy_ns = rls_gpu_busy_total(&l->busy);
 		operation->kernels = l->kernels;
 		operation->kernel_ns = l->kernel_ns;
@@ -33,11 +33,10 @@ static void add_launched(struct rls_collector *c, struct rls_gpu_entry *entry,
 	}
 }
 
-static void add_device(struct rls_collector *c, const struct rls_process *process,
+static void add_device(struct rls_builder *b, const struct rls_process *process,
 		       const struct rls_gpu_device *device)
 {
-	struct rls_gpu_entry *entry =
-		rls_collect_append(c, &c->report->gpu, &c->gpu_capacity, &c->report->gpu_count);
+	struct rls_gpu_entry *entry = rls_build_row(b, RLS_TABLE_GPU);
 
 	if (!entry)
 		return;
@@ -49,17 +48,16 @@ static void add_device(struct rls_collector *c, const struct rls_process *proces
 	entry->kernels = device->kernels;
 	entry->smi_style_percent =
 		rls_gpu_device_smi_percent(device, process->end_ns - process->start_ns);
-	add_launched(c, entry, device);
+	add_launched(b, entry, device);
 }
 
-static void add_clock(struct rls_collector *c, const struct rls_process *process)
+static void add_clock(struct rls_builder *b, const struct rls_process *process)
 {
 	struct rls_gpu_clock_row *row;
 
 	if (!process->clock.readings)
 		return;
-	row = rls_collect_append(c, &c->report->gpu_clocks, &c->gpu_clock_capacity,
-				 &c->report->gpu_clock_count);
+	row = rls_build_row(b, RLS_TABLE_GPU_CLOCKS);
 	if (!row)
 		return;
 	*row = (struct rls_gpu_clock_row){
@@ -97,11 +95,11 @@ static int map_scales(const struct rls_process *process, struct rls_index_map *s
 #define INTERVAL_95 1.96
 
 /* Calls of one name are in doubt as all are, and by how few were seen. */
-static double count_error(const struct rls_collector *c, const struct rls_scope *scope, double seen,
+static double count_error(const struct rls_builder *b, const struct rls_scope *scope, double seen,
 			  double count)
 {
 	return hypot(scope->calls_scale.count_error * count, INTERVAL_95 * (count - seen) / sqrt(seen)) +
-	       c->calibration_error * scope->scaled_cost * count;
+	       b->calibration_error * scope->scaled_cost * count;
 }
 
 static void doubt_call(struct rls_cuda_call_row *row)
@@ -111,12 +109,12 @@ static void doubt_call(struct rls_cuda_call_row *row)
 }
 
 /* From those that were traced to all there were. */
-static void scale_call(const struct rls_collector *c, struct rls_cuda_call_row *row,
+static void scale_call(const struct rls_builder *b, struct rls_cuda_call_row *row,
 		       const struct rls_scope *scope)
 {
 	const struct rls_calls_scale *scale = &scope->calls_scale;
 	double seen = (double)row->count, count = seen * scale->count;
-	double wall_ns = (double)row->wall_ns * scale->time, error = count_error(c, scope, seen, count);
+	double wall_ns = (double)row->wall_ns * scale->time, error = count_error(b, scope, seen, count);
 
 	if (scale->count != 1 || scale->time != 1 || isinf(scale->count_error))
 		row->method = RLS_METHOD_SCALED;
@@ -131,12 +129,10 @@ static void scale_call(const struct rls_collector *c, struct rls_cuda_call_row *
 	row->error_ns = rls_round_bounded(wall_ns * fmin(hypot(error / count, scale->time_error), 1));
 }
 
-static void add_call(struct rls_collector *c, uint32_t pid, const struct rls_call_total *total,
+static void add_call(struct rls_builder *b, uint32_t pid, const struct rls_call_total *total,
 		     const struct rls_index_map *scales)
 {
-	struct rls_cuda_call_row *row =
-		rls_collect_append(c, &c->report->cuda_calls, &c->cuda_call_capacity,
-				   &c->report->cuda_call_count);
+	struct rls_cuda_call_row *row = rls_build_row(b, RLS_TABLE_CUDA_CALLS);
 	const struct rls_scope *scope;
 
 	if (!row)
@@ -144,26 +140,26 @@ static void add_call(struct rls_collector *c, uint32_t pid, const struct rls_cal
 	*row = (struct rls_cuda_call_row){
 		.pid = pid,
 		.tid = total->tid,
-		.phase = rls_collect_string(c, total->phase),
-		.operation = rls_collect_string(c, total->operation),
-		.name = rls_collect_string(c, total->name),
+		.phase = rls_build_string(b, total->phase),
+		.operation = rls_build_string(b, total->operation),
+		.name = rls_build_string(b, total->name),
 		.count = total->count,
 		.wall_ns = total->wall_ns,
 		.launches = total->launches,
 	};
 	scope = rls_index_map_get(scales, pair(total->tid, total->phase), total->operation);
 	if (scope)
-		scale_call(c, row, scope);
+		scale_call(b, row, scope);
 }
 
-static void add_calls(struct rls_collector *c, const struct rls_process *process)
+static void add_calls(struct rls_builder *b, const struct rls_process *process)
 {
 	struct rls_index_map scales = {0};
 
-	if (!c->err && process->calls.count)
-		c->err = map_scales(process, &scales);
-	for (size_t i = 0; i < process->calls.count && !c->err; i++)
-		add_call(c, process->pid, &process->calls.totals[i], &scales);
+	if (!b->err && process->calls.count)
+		b->err = map_scales(process, &scales);
+	for (size_t i = 0; i < process->calls.count && !b->err; i++)
+		add_call(b, process->pid, &process->calls.totals[i], &scales);
 	rls_index_map_free(&scales);
 }
 
@@ -172,7 +168,7 @@ static void add_calls(struct rls_collector *c, const struct rls_process *process
 /* A process's rows by phase and operation. All strings are the report's, each there once, so
  * pointers tell them apart. */
 struct operation_rows {
-	struct rls_collector *c;
+	struct rls_builder *b;
 	uint32_t pid;
 	struct rls_index_map map;       /* (phase, operation) -> 1 + index */
 };
@@ -181,23 +177,22 @@ struct operation_rows {
 static struct rls_cuda_operation_row *operation_row(struct operation_rows *rows, const char *phase,
 						    const char *operation)
 {
-	struct rls_collector *c = rows->c;
+	struct rls_builder *b = rows->b;
 	size_t place = (uintptr_t)rls_index_map_get(&rows->map, (uintptr_t)phase,
 						    (uintptr_t)operation);
 	struct rls_cuda_operation_row *row;
 
 	if (place)
-		return &c->report->cuda_operations[place - 1];
-	row = rls_collect_append(c, &c->report->cuda_operations, &c->cuda_operation_capacity,
-				 &c->report->cuda_operation_count);
+		return &b->report->cuda_operations[place - 1];
+	row = rls_build_row(b, RLS_TABLE_CUDA_OPERATIONS);
 	if (!row)
 		return NULL;
 	row->pid = rows->pid;
 	row->phase = phase;
 	row->operation = operation;
-	c->err = rls_index_map_put(&rows->map, (uintptr_t)phase, (uintptr_t)operation,
-				   (void *)c->report->cuda_operation_count);
-	return c->err ? NULL : row;
+	b->err = rls_index_map_put(&rows->map, (uintptr_t)phase, (uintptr_t)operation,
+				   (void *)b->report->cuda_operation_count);
+	return b->err ? NULL : row;
 }
 
 static void sum_calls(struct operation_rows *rows, const struct rls_cuda_call_row *call)
@@ -230,16 +225,16 @@ static void sum_device(struct operation_rows *rows, const struct rls_gpu_entry *
 }
 
 /* Of the calls and devices that were added last. */
-static void add_operations(struct rls_collector *c, const struct rls_process *process,
+static void add_operations(struct rls_builder *b, const struct rls_process *process,
 			   size_t first_call, size_t first_device)
 {
-	struct operation_rows rows = {.c = c, .pid = process->pid};
-	struct rls_report *report = c->report;
+	struct operation_rows rows = {.b = b, .pid = process->pid};
+	struct rls_report *report = b->report;
 	size_t first = report->cuda_operation_count;
 
-	for (size_t i = first_call; i < report->cuda_call_count && !c->err; i++)
+	for (size_t i = first_call; i < report->cuda_call_count && !b->err; i++)
 		sum_calls(&rows, &report->cuda_calls[i]);
-	for (size_t i = first_device; i < report->gpu_count && !c->err; i++)
+	for (size_t i = first_device; i < report->gpu_count && !b->err; i++)
 		sum_device(&rows, &report->gpu[i]);
 	for (size_t i = first; i < report->cuda_operation_count; i++) {
 		struct rls_cuda_operation_row *row = &report->cuda_operations[i];
@@ -252,13 +247,13 @@ static void add_operations(struct rls_collector *c, const struct rls_process *pr
 	rls_index_map_free(&rows.map);
 }
 
-void rls_collect_cuda(struct rls_collector *c, const struct rls_process *process)
+void rls_build_cuda(struct rls_builder *b, const struct rls_process *process)
 {
-	size_t first_call = c->report->cuda_call_count, first_device = c->report->gpu_count;
+	size_t first_call = b->report->cuda_call_count, first_device = b->report->gpu_count;
 
-	for (const struct rls_gpu_device *d = process->gpu.devices; d && !c->err; d = d->next)
-		add_device(c, process, d);
-	add_calls(c, process);
-	add_operations(c, process, first_call, first_device);
-	add_clock(c, process);
+	for (const struct rls_gpu_device *d = process->gpu.devices; d && !b->err; d = d->next)
+		add_device(b, process, d);
+	add_calls(b, process);
+	add_operations(b, process, first_call, first_device);
+	add_clock(b, process);
 }

@@ -2,25 +2,21 @@
  * what samples say of either. Where everything is traced the two differ by chance alone; what
  * they found in code of another category the probes did not see, and what they found at
  * probed addresses the probes cost. */
-#include <math.h>
-
 #include "analysis/event/bounded.h"
-#include "analysis/report/collect.h"
+#include "analysis/report/builder.h"
 #include "analysis/event/sample_kind.h"
 
-#define INTERVAL_95 1.96
-
-static struct rls_check_row *row_of(struct rls_collector *c, uint32_t pid,
+static struct rls_check_row *row_of(struct rls_builder *b, uint32_t pid,
 				    enum rls_category category)
 {
 	struct rls_check_row *row;
 
-	for (size_t i = 0; i < c->report->check_count; i++) {
-		row = &c->report->checks[i];
+	for (size_t i = 0; i < b->report->check_count; i++) {
+		row = &b->report->checks[i];
 		if (row->pid == pid && row->category == category)
 			return row;
 	}
-	row = rls_collect_append(c, &c->report->checks, &c->check_capacity, &c->report->check_count);
+	row = rls_build_row(b, RLS_TABLE_CROSS_CHECK);
 	if (row) {
 		row->pid = pid;
 		row->category = category;
@@ -43,13 +39,13 @@ static uint64_t traced_ns(const struct rls_cell *cell)
 	return rls_round_bounded(ns);
 }
 
-static void add_thread(struct rls_collector *c, const struct rls_thread *thread)
+static void add_thread(struct rls_builder *b, const struct rls_thread *thread)
 {
 	for (const struct rls_scope *scope = thread->scopes; scope; scope = scope->next) {
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 			uint64_t ns = traced_ns(&scope->cells[i]);
 			struct rls_check_row *row =
-				ns ? row_of(c, thread->process->pid, i) : NULL;
+				ns ? row_of(b, thread->process->pid, i) : NULL;
 
 			if (row)
 				rls_add_bounded(&row->traced_ns, ns);
@@ -67,13 +63,13 @@ static bool is_unseen(const struct rls_sample_tally *tally)
 	return tally->code && tally->code != tally->category;
 }
 
-static void add_tally(struct rls_collector *c, const struct rls_sample_tally *tally)
+static void add_tally(struct rls_builder *b, const struct rls_sample_tally *tally)
 {
 	struct rls_check_row *row;
 
 	if (tally->guessed || rls_sample_kind_waits(tally->kind))
 		return;
-	row = row_of(c, tally->process->pid, tally->category);
+	row = row_of(b, tally->process->pid, tally->category);
 	if (!row)
 		return;
 	rls_add_bounded(&row->sampled_ns, tally->sum.ns);
@@ -82,18 +78,18 @@ static void add_tally(struct rls_collector *c, const struct rls_sample_tally *ta
 	else if (is_unseen(tally))
 		rls_add_bounded(&row->unseen_ns, tally->sum.ns);
 	row->variance_ns2 += tally->sum.variance_ns2;
-	row->error_ns = rls_round_bounded(INTERVAL_95 * sqrt(row->variance_ns2));
+	row->error_ns = rls_interval_95_ns(row->variance_ns2);
 }
 
-void rls_collect_check(struct rls_collector *c)
+void rls_build_check(struct rls_builder *b)
 {
-	if (!c->timeline->samples.tallies)
+	if (!b->timeline->samples.tallies)
 		return;
-	for (const struct rls_process *p = c->timeline->processes; p; p = p->next) {
-		for (const struct rls_thread *t = p->threads; t && !c->err; t = t->next)
-			add_thread(c, t);
+	for (const struct rls_process *p = b->timeline->processes; p; p = p->next) {
+		for (const struct rls_thread *t = p->threads; t && !b->err; t = t->next)
+			add_thread(b, t);
 	}
-	for (const struct rls_sample_tally *t = c->timeline->samples.tallies; t && !c->err;
+	for (const struct rls_sample_tally *t = b->timeline->samples.tallies; t && !b->err;
 	     t = t->next)
-		add_tally(c, t);
+		add_tally(b, t);
 }

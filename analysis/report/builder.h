@@ -1,14 +1,18 @@
-/* What the two halves of collecting share: the report being filled, and the first failure. */
-#ifndef RLS_COLLECT_H
-#define RLS_COLLECT_H
+/* Builder: a report being filled from a finished timeline. Each build_*.c fills some tables.
+ *
+ * The first failure stays in err; nothing is done after it.
+ */
+#ifndef RLS_BUILDER_H
+#define RLS_BUILDER_H
 
 #include <string.h>
 
 #include "analysis/correct/cupti_error.h"
 #include "analysis/base/grow.h"
 #include "analysis/report/report_private.h"
+#include "analysis/report/tables.h"
 
-struct rls_collector {
+struct rls_builder {
 	struct rls_report *report;
 	const struct rls_timeline *timeline;
 	const struct rls_string_pool *strings;
@@ -20,26 +24,25 @@ struct rls_collector {
 	double spill_share;         /* how much of others' cost rows of that operation may have borne */
 	double cost_density;        /* of the thread at hand: what was subtracted, of its running time */
 	uint64_t looked_ns;         /* of the threads' time, what was not traced */
-	size_t process_capacity, thread_capacity, breakdown_capacity, transition_capacity,
-		operation_capacity, stack_capacity, gpu_capacity, overview_capacity,
-		line_capacity, function_capacity, sample_capacity, sampled_stack_capacity,
-		cuda_call_capacity, cuda_operation_capacity, gpu_clock_capacity,
-		check_capacity;
-	int err;                    /* the first failure; nothing is done after it */
+	size_t capacity[RLS_TABLE_ALL];
+	int err;                    /* the first failure */
 };
 
-static inline const char *rls_collect_string(struct rls_collector *c, rls_string_id id)
+static inline const char *rls_build_string(struct rls_builder *b, rls_string_id id)
 {
-	return rls_report_keep(c->report, rls_string_pool_get(c->strings, id), &c->err);
+	return rls_report_keep(b->report, rls_string_pool_get(b->strings, id), &b->err);
 }
 
-/* The next free element of a growing array of the report, zeroed, or NULL. */
-#define rls_collect_append(c, items, capacity, count)            \
+/* A new row of the table, zeroed, or NULL. It stays where it is until the next one of the table. */
+void *rls_build_row(struct rls_builder *b, enum rls_report_table table);
+
+/* The next free element of an array that a row holds, zeroed, or NULL. */
+#define rls_build_append(b, items, capacity, count)            \
 	({                                                       \
 		__typeof__(*(items)) item_ = NULL;               \
-		if (!(c)->err)                                   \
-			(c)->err = rls_grow(items, capacity, *(count)); \
-		if (!(c)->err) {                                 \
+		if (!(b)->err)                                   \
+			(b)->err = rls_grow(items, capacity, *(count)); \
+		if (!(b)->err) {                                 \
 			item_ = &(*(items))[(*(count))++];       \
 			memset(item_, 0, sizeof(*item_));        \
 		}                                                \
@@ -47,25 +50,25 @@ static inline const char *rls_collect_string(struct rls_collector *c, rls_string
 	})
 
 /* Adds a thread with its breakdown, transitions, operations, stacks and overview. */
-void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread);
+void rls_build_thread(struct rls_builder *b, const struct rls_thread *thread);
 
 /* Adds what the GPU did for a process while none of its threads was traced. */
-void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *process);
+void rls_build_gpu_alone(struct rls_builder *b, const struct rls_process *process);
 
 /* Adds what samples say: lines, functions, kinds. */
-void rls_collect_samples(struct rls_collector *c);
+void rls_build_samples(struct rls_builder *b);
 
 /* Adds what samples say of the trace. */
-void rls_collect_check(struct rls_collector *c);
+void rls_build_check(struct rls_builder *b);
 
 /* Adds the stacks that samples were taken in, with their frames. */
-void rls_collect_sampled_stacks(struct rls_collector *c);
+void rls_build_sampled_stacks(struct rls_builder *b);
 
 /* The operations of a stack, outermost first: *depth of them. The caller frees the array;
  * NULL for none, or after a failure. */
-const char **rls_collect_operations(struct rls_collector *c, rls_stack_id stack, size_t *depth);
+const char **rls_build_operations(struct rls_builder *b, rls_stack_id stack, size_t *depth);
 
 /* Adds the process's GPUs, its calls into CUDA, and what each operation had of both. */
-void rls_collect_cuda(struct rls_collector *c, const struct rls_process *process);
+void rls_build_cuda(struct rls_builder *b, const struct rls_process *process);
 
 #endif

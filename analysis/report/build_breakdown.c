@@ -6,21 +6,21 @@
 
 #include "analysis/event/bounded.h"
 #include "analysis/base/cleanup.h"
-#include "analysis/report/collect.h"
+#include "analysis/report/builder.h"
 
 /* --- rows by innermost operation ---------------------------------------------------- */
 
-static double relative_error(const struct rls_collector *c, enum rls_category category)
+static double relative_error(const struct rls_builder *b, enum rls_category category)
 {
-	return category == RLS_CATEGORY_CUDA_API ? fmax(c->operation_error, c->cupti_error) :
-						   c->operation_error;
+	return category == RLS_CATEGORY_CUDA_API ? fmax(b->operation_error, b->cupti_error) :
+						   b->operation_error;
 }
 
-static uint64_t error_ns(const struct rls_collector *c, enum rls_category category, uint64_t wall_ns,
+static uint64_t error_ns(const struct rls_builder *b, enum rls_category category, uint64_t wall_ns,
 			 uint64_t subtracted_ns)
 {
-	double error = relative_error(c, category) * (double)subtracted_ns +
-		       c->lost_share * (double)wall_ns;
+	double error = relative_error(b, category) * (double)subtracted_ns +
+		       b->lost_share * (double)wall_ns;
 
 	return error < (double)wall_ns ? (uint64_t)llround(error) : wall_ns;
 }
@@ -33,12 +33,12 @@ static uint64_t error_ns(const struct rls_collector *c, enum rls_category catego
  * for nine of ten.) */
 #define SPILL_SHARE_KNOWN 0.3
 
-static uint64_t spill_ns(const struct rls_collector *c, const struct rls_cell *cell)
+static uint64_t spill_ns(const struct rls_builder *b, const struct rls_cell *cell)
 {
 	double ran_ns = (double)(cell->wall_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU]);
-	double less_ns = c->cost_density * ran_ns - (double)cell->subtracted_ns;
+	double less_ns = b->cost_density * ran_ns - (double)cell->subtracted_ns;
 
-	return rls_round_bounded(c->spill_share * less_ns);
+	return rls_round_bounded(b->spill_share * less_ns);
 }
 
 static double find_density(const struct rls_thread *thread)
@@ -56,31 +56,30 @@ static double find_density(const struct rls_thread *thread)
 	return ran_ns ? (double)subtracted_ns / (double)ran_ns : 0;
 }
 
-static struct rls_breakdown_row *new_row(struct rls_collector *c)
+static struct rls_breakdown_row *new_row(struct rls_builder *b)
 {
-	return rls_collect_append(c, &c->report->breakdown, &c->breakdown_capacity,
-				  &c->report->breakdown_count);
+	return rls_build_row(b, RLS_TABLE_BREAKDOWN);
 }
 
 /* Dealt out to the cell's parts by their time: where within it calls were made is not known. */
-static double doubt_ns(const struct rls_collector *c, const struct rls_scope *scope, const struct rls_breakdown_row *keys,
+static double doubt_ns(const struct rls_builder *b, const struct rls_scope *scope, const struct rls_breakdown_row *keys,
 		       enum rls_part part)
 {
 	const struct rls_cell *cell = &scope->cells[keys->category];
 	uint64_t all_ns = cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
-	struct rls_doubted_calls own = rls_cupti_doubt_own(&c->doubt, keys->tid, scope->phase, scope->operation);
+	struct rls_doubted_calls own = rls_cupti_doubt_own(&b->doubt, keys->tid, scope->phase, scope->operation);
 	double share = all_ns ? (double)cell->wall_ns[part] / (double)all_ns : 0;
 	double ns = 0;
 
 	if (keys->category == RLS_CATEGORY_CUDA_API)
 		ns = own.inside_ns;
 	else if (keys->category == RLS_CATEGORY_BACKEND)
-		ns = own.around_ns + fmin(rls_cupti_doubt_others_ns(&c->doubt, keys->tid, scope->phase, scope->operation),
+		ns = own.around_ns + fmin(rls_cupti_doubt_others_ns(&b->doubt, keys->tid, scope->phase, scope->operation),
 					  (double)(cell->off_cpu_ns[RLS_PART_CPU] + cell->off_cpu_ns[RLS_PART_CPU_GPU]));
 	return share * ns * (scope->calls_scale.count > 0 ? (double)scope->calls_scale.count : 1);
 }
 
-static void add_row(struct rls_collector *c, const struct rls_breakdown_row *keys,
+static void add_row(struct rls_builder *b, const struct rls_breakdown_row *keys,
 		    const struct rls_scope *scope, enum rls_part part)
 {
 	const struct rls_cell *cell = &scope->cells[keys->category];
@@ -90,7 +89,7 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 
 	if (!wall_ns)
 		return;
-	row = new_row(c);
+	row = new_row(b);
 	if (!row)
 		return;
 	*row = *keys;
@@ -99,12 +98,12 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[part];
 	row->others_cost_ns = part == RLS_PART_CPU ? rls_cell_others_cost_ns(cell) : 0;
 	row->corrected_ns = wall_ns - subtracted_ns - row->others_cost_ns;
-	row->error_ns = error_ns(c, row->category, wall_ns, subtracted_ns);
+	row->error_ns = error_ns(b, row->category, wall_ns, subtracted_ns);
 	if (part == RLS_PART_CPU)
-		rls_add_bounded(&row->error_ns, spill_ns(c, cell));
+		rls_add_bounded(&row->error_ns, spill_ns(b, cell));
 	/* What a wait was for is not known: all that was taken from it may be too much. */
 	rls_add_bounded(&row->error_ns, row->others_cost_ns);
-	rls_add_bounded(&row->error_ns, rls_round_bounded(doubt_ns(c, scope, keys, part)));
+	rls_add_bounded(&row->error_ns, rls_round_bounded(doubt_ns(b, scope, keys, part)));
 	if (cell->looked_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
 		/* What hits cost and what looks saw have nothing to do with each other. */
@@ -122,16 +121,16 @@ static void add_row(struct rls_collector *c, const struct rls_breakdown_row *key
 }
 
 /* What was lost is taken to have been as what was not. */
-static double count_error(const struct rls_collector *c, const struct rls_scope *scope, int from,
+static double count_error(const struct rls_builder *b, const struct rls_scope *scope, int from,
 			  int to)
 {
 	double error = scope->scaled_error[from][to], count = (double)scope->transitions[from][to];
-	double lost = count * c->lost_share / (1 - c->lost_share);
+	double lost = count * b->lost_share / (1 - b->lost_share);
 
-	return error > 0 ? error + c->calibration_error * scope->scaled_cost * count + lost : lost;
+	return error > 0 ? error + b->calibration_error * scope->scaled_cost * count + lost : lost;
 }
 
-static void add_transitions(struct rls_collector *c, const struct rls_breakdown_row *keys,
+static void add_transitions(struct rls_builder *b, const struct rls_breakdown_row *keys,
 			    const struct rls_scope *scope)
 {
 	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
@@ -141,9 +140,7 @@ static void add_transitions(struct rls_collector *c, const struct rls_breakdown_
 
 			if (!scope->transitions[from][to])
 				continue;
-			row = rls_collect_append(c, &c->report->transitions,
-						 &c->transition_capacity,
-						 &c->report->transition_count);
+			row = rls_build_row(b, RLS_TABLE_TRANSITIONS);
 			if (!row)
 				return;
 			*row = (struct rls_transition_row){
@@ -156,21 +153,20 @@ static void add_transitions(struct rls_collector *c, const struct rls_breakdown_
 				.count = isinf(scope->scaled_error[from][to]) ?
 						 RLS_COUNT_UNKNOWN : scope->transitions[from][to],
 				.method = scaled ? RLS_METHOD_SCALED : RLS_METHOD_TRACED,
-				.count_error = rls_round_bounded(count_error(c, scope, from, to)),
+				.count_error = rls_round_bounded(count_error(b, scope, from, to)),
 			};
 		}
 	}
 }
 
-static void add_operation(struct rls_collector *c, const struct rls_breakdown_row *keys,
+static void add_operation(struct rls_builder *b, const struct rls_breakdown_row *keys,
 			  uint64_t entries)
 {
 	struct rls_operation_row *row;
 
 	if (!entries)
 		return;
-	row = rls_collect_append(c, &c->report->operations, &c->operation_capacity,
-				 &c->report->operation_count);
+	row = rls_build_row(b, RLS_TABLE_OPERATIONS);
 	if (!row)
 		return;
 	*row = (struct rls_operation_row){
@@ -182,27 +178,27 @@ static void add_operation(struct rls_collector *c, const struct rls_breakdown_ro
 	};
 }
 
-static void add_scope(struct rls_collector *c, const struct rls_scope *scope, uint32_t pid,
+static void add_scope(struct rls_builder *b, const struct rls_scope *scope, uint32_t pid,
 		      uint32_t tid)
 {
 	struct rls_breakdown_row keys = {
 		.pid = pid,
 		.tid = tid,
-		.phase = rls_collect_string(c, scope->phase),
-		.operation = rls_collect_string(c, scope->operation),
+		.phase = rls_build_string(b, scope->phase),
+		.operation = rls_build_string(b, scope->operation),
 	};
 
-	c->operation_error = rls_facts_operation_error(&c->timeline->facts, c->strings,
-						       scope->operation, c->calibration_error);
-	c->spill_share = rls_facts_knows_spill(&c->timeline->facts, c->strings, scope->operation) ?
+	b->operation_error = rls_facts_operation_error(&b->timeline->facts, b->strings,
+						       scope->operation, b->calibration_error);
+	b->spill_share = rls_facts_knows_spill(&b->timeline->facts, b->strings, scope->operation) ?
 				 SPILL_SHARE_KNOWN : SPILL_SHARE;
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++) {
 		keys.category = category;
 		for (int part = 0; part < RLS_PART_MAX; part++)
-			add_row(c, &keys, scope, part);
+			add_row(b, &keys, scope, part);
 	}
-	add_transitions(c, &keys, scope);
-	add_operation(c, &keys, scope->entries);
+	add_transitions(b, &keys, scope);
+	add_operation(b, &keys, scope->entries);
 }
 
 static void add_cell(struct rls_cell *into, const struct rls_cell *cell)
@@ -243,14 +239,14 @@ static int order_scopes(const void *left, const void *right)
 }
 
 /* Scopes that differ in what lies below their innermost operation are one row. */
-static void add_scopes(struct rls_collector *c, const struct rls_thread *thread)
+static void add_scopes(struct rls_builder *b, const struct rls_thread *thread)
 {
 	_cleanup_free_ const struct rls_scope **sorted = NULL;
 	size_t count = 0, capacity = 0;
 
 	for (const struct rls_scope *s = thread->scopes; s; s = s->next) {
-		c->err = rls_grow(&sorted, &capacity, count);
-		if (c->err)
+		b->err = rls_grow(&sorted, &capacity, count);
+		if (b->err)
 			return;
 		sorted[count++] = s;
 	}
@@ -261,33 +257,32 @@ static void add_scopes(struct rls_collector *c, const struct rls_thread *thread)
 
 		while (++i < count && !order_scopes(&sorted[i - 1], &sorted[i]))
 			sum_scope(&sum, sorted[i]);
-		add_scope(c, &sum, thread->process->pid, thread->tid);
+		add_scope(b, &sum, thread->process->pid, thread->tid);
 	}
 }
 
 /* --- rows by stack ------------------------------------------------------------------ */
 
-static struct rls_stack_row *new_stack(struct rls_collector *c)
+static struct rls_stack_row *new_stack(struct rls_builder *b)
 {
-	return rls_collect_append(c, &c->report->stacks, &c->stack_capacity,
-				  &c->report->stack_count);
+	return rls_build_row(b, RLS_TABLE_STACKS);
 }
 
-const char **rls_collect_operations(struct rls_collector *c, rls_stack_id stack, size_t *depth)
+const char **rls_build_operations(struct rls_builder *b, rls_stack_id stack, size_t *depth)
 {
 	rls_string_id names[RLS_OPERATION_DEPTH_MAX];
-	size_t count = rls_stack_tree_names(&c->timeline->stacks, stack, names);
+	size_t count = rls_stack_tree_names(&b->timeline->stacks, stack, names);
 	const char **operations = count ? calloc(count, sizeof(*operations)) : NULL;
 
 	if (count && !operations)
-		c->err = -ENOMEM;
+		b->err = -ENOMEM;
 	*depth = operations ? count : 0;
 	for (size_t i = 0; i < *depth; i++)
-		operations[i] = rls_collect_string(c, names[i]);
+		operations[i] = rls_build_string(b, names[i]);
 	return operations;
 }
 
-static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
+static void add_stack(struct rls_builder *b, const struct rls_thread *thread,
 		      const struct rls_scope *scope, enum rls_category category)
 {
 	const struct rls_cell *cell = &scope->cells[category];
@@ -299,12 +294,12 @@ static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
 		rls_add_bounded(&transitions, scope->transitions[from][category]);
 	if (!wall_ns && !transitions)
 		return;
-	row = new_stack(c);
+	row = new_stack(b);
 	if (!row)
 		return;
 	row->pid = thread->process->pid;
 	row->tid = thread->tid;
-	row->phase = rls_collect_string(c, scope->phase);
+	row->phase = rls_build_string(b, scope->phase);
 	row->category = category;
 	row->wall_ns = wall_ns;
 	row->gpu_ns = cell->wall_ns[RLS_PART_CPU_GPU];
@@ -312,12 +307,12 @@ static void add_stack(struct rls_collector *c, const struct rls_thread *thread,
 			 cell->off_cpu_ns[RLS_PART_CPU_GPU];
 	row->corrected_ns = wall_ns - cell->subtracted_ns - rls_cell_others_cost_ns(cell);
 	row->transitions = transitions;
-	row->operations = rls_collect_operations(c, scope->stack, &row->depth);
+	row->operations = rls_build_operations(b, scope->stack, &row->depth);
 }
 
 /* --- over time ---------------------------------------------------------------------- */
 
-static void add_overview(struct rls_collector *c, const struct rls_thread *thread)
+static void add_overview(struct rls_builder *b, const struct rls_thread *thread)
 {
 	const struct rls_overview *overview = &thread->overview;
 	struct rls_overview_part *parts;
@@ -325,23 +320,28 @@ static void add_overview(struct rls_collector *c, const struct rls_thread *threa
 
 	if (!overview->count)
 		return;
-	entry = rls_collect_append(c, &c->report->overviews, &c->overview_capacity,
-				   &c->report->overview_count);
+	entry = rls_build_row(b, RLS_TABLE_OVERVIEWS);
 	parts = entry ? calloc(overview->count, sizeof(*parts)) : NULL;
 	if (!parts) {
-		c->report->overview_count -= !!entry;
-		c->err = c->err ? c->err : -ENOMEM;
+		b->report->overview_count -= !!entry;
+		b->err = b->err ? b->err : -ENOMEM;
 		return;
 	}
-	*entry = (struct rls_overview_entry){thread->process->pid, thread->tid, overview->shift,
-					     parts, overview->count};
+	*entry = (struct rls_overview_entry){
+		.pid = thread->process->pid,
+		.tid = thread->tid,
+		.shift = overview->shift,
+		.start_ns = overview->cells[0].bucket << overview->shift,
+		.parts = parts,
+		.part_count = overview->count,
+	};
 	for (size_t i = 0; i < overview->count; i++) {
 		const struct rls_overview_cell *cell = &overview->cells[i];
 
 		parts[i] = (struct rls_overview_part){
 			.bucket = cell->bucket,
-			.phase = cell->scope ? rls_collect_string(c, cell->scope->phase) : "",
-			.operation = cell->scope ? rls_collect_string(c, cell->scope->operation) : NULL,
+			.phase = cell->scope ? rls_build_string(b, cell->scope->phase) : "",
+			.operation = cell->scope ? rls_build_string(b, cell->scope->operation) : NULL,
 			.category = cell->category,
 			.wall_ns = cell->wall_ns,
 			.gpu_ns = cell->gpu_ns,
@@ -351,17 +351,15 @@ static void add_overview(struct rls_collector *c, const struct rls_thread *threa
 
 /* --- threads and processes ---------------------------------------------------------- */
 
-void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread)
+void rls_build_thread(struct rls_builder *b, const struct rls_thread *thread)
 {
-	struct rls_thread_entry *entry =
-		rls_collect_append(c, &c->report->threads, &c->thread_capacity,
-				   &c->report->thread_count);
+	struct rls_thread_entry *entry = rls_build_row(b, RLS_TABLE_THREADS);
 
 	if (!entry)
 		return;
 	entry->pid = thread->process->pid;
 	entry->tid = thread->tid;
-	entry->name = rls_collect_string(c, thread->name);
+	entry->name = rls_build_string(b, thread->name);
 	for (const struct rls_scope *scope = thread->scopes; scope; scope = scope->next) {
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 			const struct rls_cell *cell = &scope->cells[i];
@@ -369,17 +367,17 @@ void rls_collect_thread(struct rls_collector *c, const struct rls_thread *thread
 			for (int part = 0; part < RLS_PART_MAX; part++) {
 				entry->wall_ns += cell->wall_ns[part];
 				entry->on_cpu_ns += cell->wall_ns[part] - cell->off_cpu_ns[part];
-				c->looked_ns += cell->looked_ns[part];
+				b->looked_ns += cell->looked_ns[part];
 			}
-			add_stack(c, thread, scope, i);
+			add_stack(b, thread, scope, i);
 		}
 	}
-	c->cost_density = find_density(thread);
-	add_scopes(c, thread);
-	add_overview(c, thread);
+	b->cost_density = find_density(thread);
+	add_scopes(b, thread);
+	add_overview(b, thread);
 }
 
-void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *process)
+void rls_build_gpu_alone(struct rls_builder *b, const struct rls_process *process)
 {
 	for (const struct rls_scope *scope = process->scopes; scope; scope = scope->next) {
 		struct rls_breakdown_row *row;
@@ -387,16 +385,16 @@ void rls_collect_gpu_alone(struct rls_collector *c, const struct rls_process *pr
 
 		if (!scope->gpu_alone_ns)
 			continue;
-		row = new_row(c);
-		stack = row ? new_stack(c) : NULL;
+		row = new_row(b);
+		stack = row ? new_stack(b) : NULL;
 		if (!stack)
 			return;
 		row->pid = process->pid;
-		row->phase = rls_collect_string(c, scope->phase);
-		row->operation = rls_collect_string(c, scope->operation);
+		row->phase = rls_build_string(b, scope->phase);
+		row->operation = rls_build_string(b, scope->operation);
 		row->resource = RLS_RESOURCE_GPU;
 		row->wall_ns = row->corrected_ns = scope->gpu_alone_ns;
-		row->error_ns = row->undivided.error_ns = error_ns(c, RLS_CATEGORY_UNKNOWN, row->wall_ns, 0);
+		row->error_ns = row->undivided.error_ns = error_ns(b, RLS_CATEGORY_UNKNOWN, row->wall_ns, 0);
 		stack->pid = process->pid;
 		stack->phase = row->phase;
 		stack->gpu_alone = true;

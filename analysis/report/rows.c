@@ -1,0 +1,60 @@
+/* What rows have beside their figures: names of enums, and figures that follow from others. */
+#include "analysis/report/rows.h"
+
+#include <math.h>
+
+#include "analysis/event/bounded.h"
+
+/* Half width of a 95 % interval, in standard deviations. */
+#define INTERVAL_95 1.96
+
+static const char *const resource_names[] = {
+	[RLS_RESOURCE_CPU] = "cpu",
+	[RLS_RESOURCE_GPU] = "gpu",
+	[RLS_RESOURCE_CPU_GPU] = "cpu+gpu",
+};
+_Static_assert(sizeof(resource_names) / sizeof(*resource_names) == RLS_RESOURCE_MAX, "a name each");
+
+static const char *const method_names[] = {
+	[RLS_METHOD_TRACED] = "traced",
+	[RLS_METHOD_SAMPLED] = "sampled",
+	[RLS_METHOD_SCALED] = "scaled",
+};
+_Static_assert(sizeof(method_names) / sizeof(*method_names) == RLS_METHOD_MAX, "a name each");
+
+const char *rls_resource_name(enum rls_resource resource)
+{
+	return (unsigned int)resource < RLS_RESOURCE_MAX ? resource_names[resource] : "";
+}
+
+const char *rls_method_name(enum rls_method method)
+{
+	return (unsigned int)method < RLS_METHOD_MAX ? method_names[method] : "";
+}
+
+const char *rls_breakdown_row_category(const struct rls_breakdown_row *row)
+{
+	return row->resource == RLS_RESOURCE_GPU ? "" : rls_category_name(row->category);
+}
+
+uint64_t rls_interval_95_ns(double variance_ns2)
+{
+	return rls_round_bounded(INTERVAL_95 * sqrt(variance_ns2));
+}
+
+void rls_sampled_times_derive(struct rls_sampled_times *times)
+{
+	times->error_ns = rls_interval_95_ns(times->variance_ns2);
+}
+
+void rls_sampled_times_add(struct rls_sampled_times *into, const struct rls_sampled_times *more)
+{
+	/* Every figure but the error, which follows from the variance. */
+	uint64_t *to = (uint64_t *)into;
+	const uint64_t *from = (const uint64_t *)more;
+
+	for (size_t i = 0; i < offsetof(struct rls_sampled_times, error_ns) / sizeof(*to); i++)
+		rls_add_bounded(&to[i], from[i]);
+	into->variance_ns2 += more->variance_ns2;
+	rls_sampled_times_derive(into);
+}
