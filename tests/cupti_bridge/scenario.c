@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS 10000000000ull
-
 struct fake_calls cuda;
 const struct fake_kernel kernels[4] = {
 	{"rls_fake_kernel_0", 500}, {"rls_fake_kernel_1", 700},
@@ -17,7 +15,7 @@ const struct fake_kernel kernels[4] = {
 };
 static void (*watch)(unsigned int);
 
-static uint64_t now_ns(void)
+uint64_t now_ns(void)
 {
 	struct timespec now;
 
@@ -71,6 +69,29 @@ void wait_for_status(enum rls_cupti_status status)
 
 	while (collector.last_status != status && now_ns() < until_ns)
 		nap();
+	REQUIRE(collector.last_status == status);
+}
+
+void wait_for_more(unsigned int statuses)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_NS;
+
+	while (collector.status_count <= statuses && now_ns() < until_ns)
+		nap();
+	REQUIRE(collector.status_count > statuses);
+}
+
+void watch_anew(enum rls_cupti_status status)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_NS;
+
+	while (collector.last_status != status && now_ns() < until_ns) {
+		bridge_watch(0);
+		usleep(200000);
+		bridge_watch(1);
+		for (int i = 0; i < 1000 && collector.last_status != status; i++)
+			nap();
+	}
 	REQUIRE(collector.last_status == status);
 }
 

@@ -30,10 +30,18 @@ void bridge_watch(unsigned int watchers);
 /* Loads the fakes and makes the first call, in which the bridge is injected. */
 void cuda_start(void);
 
-/* Waits, ten seconds at most, until the bridge has said this, or has delivered all that ended
+uint64_t now_ns(void);
+/* A minute: nothing takes so long, however busy the machine is. */
+#define PATIENCE_NS 60000000000ull
+
+/* Waits, for PATIENCE_NS at most, until the bridge has said this, or has delivered all that ended
  * before now. */
 void wait_for_status(enum rls_cupti_status status);
 void wait_for_all(void);
+/* The same, until it has said more than so many things. */
+void wait_for_more(unsigned int statuses);
+/* Turns away and looks again, until the bridge has seen that and said this. */
+void watch_anew(enum rls_cupti_status status);
 /* The same, until CUPTI has left for the so many-th time. A call that waits for the GPU must come before. */
 void wait_for_leave(unsigned long times);
 

@@ -114,12 +114,16 @@ static void leaves_no_more(void)
 static void stays(void)
 {
 	int (*subscribe)(void **, void *, void *) = cupti_function("cuptiSubscribe");
+	uint64_t until_ns = now_ns() + PATIENCE_NS;
 	void *handle;
+	int refused;
 
 	cuda.wait_stream(NULL);
 	usleep(50000);
 	REQUIRE(cupti_left() == 0);
-	REQUIRE(!subscribe(&handle, NULL, NULL)); /* the place is free all the same */
+	while ((refused = subscribe(&handle, NULL, NULL)) && now_ns() < until_ns)
+		usleep(1000);
+	REQUIRE(!refused); /* the place is free all the same */
 }
 
 /* Not asked to, too old to, refusing to, or asked for what it must go on with. */
@@ -195,15 +199,21 @@ static void *launch_on(void *unused)
 	return NULL;
 }
 
-/* Switched while threads launch and never wait for it. What arrives is whole and in order,
- * which the collector sees to; how much does depends on when. */
-static void switch_under_load(unsigned long rounds)
+static bool has_seen(unsigned long kernels_beyond, unsigned long leaves)
 {
+	return collector.count[RLS_CUPTI_KERNEL] > kernels_beyond && cupti_left() >= leaves;
+}
+
+/* Switched while threads launch and never wait for it. What arrives is whole and in order,
+ * which the collector sees to; how much does depends on when, so it goes on until that is enough. */
+static void switch_under_load(unsigned long rounds, unsigned long leaves)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_NS;
 	pthread_t threads[3];
 
 	for (int i = 0; i < 3; i++)
 		REQUIRE(!pthread_create(&threads[i], NULL, launch_on, NULL));
-	for (unsigned long i = 0; i < rounds; i++) {
+	for (unsigned long i = 0; i < rounds || (!has_seen(rounds, leaves) && now_ns() < until_ns); i++) {
 		bridge_watch(1);
 		wait_for_status(RLS_CUPTI_ARMED);
 		usleep(i % 8 * 500);
@@ -213,22 +223,21 @@ static void switch_under_load(unsigned long rounds)
 	atomic_store(&must_stop, true);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	REQUIRE(collector.count[RLS_CUPTI_KERNEL] > rounds);
+	REQUIRE(has_seen(rounds, leaves));
 	REQUIRE(!collector.dropped && !collector.unpooled);
 }
 
 static void under_load(void)
 {
 	start();
-	switch_under_load(setting("ROUNDS", 200));
+	switch_under_load(setting("ROUNDS", 200), 0);
 }
 
 /* Threads wait for the GPU all the time: one of them takes CUPTI out while others launch. */
 static void leaves_under_load(void)
 {
 	start();
-	switch_under_load(setting("ROUNDS", 200));
-	REQUIRE(cupti_left() > 0);
+	switch_under_load(setting("ROUNDS", 200), 1);
 }
 
 static void second_profiler(void)
@@ -240,8 +249,7 @@ static void second_profiler(void)
 	wait_for_status(RLS_CUPTI_ARMED);
 	said = collector.status_count;
 	bridge_watch(2);
-	for (int i = 0; i < 1000 && collector.status_count == said; i++)
-		usleep(1000);
+	wait_for_more(said);
 	REQUIRE(collector.status_count == said + 1 && collector.last_status == RLS_CUPTI_ARMED);
 	bridge_watch(1);
 	usleep(50000);
@@ -312,19 +320,31 @@ static void exits(void)
 	exit(0);
 }
 
+/* 0 until it has its name. */
+static int bridge_thread(void)
+{
+	FILE *list = popen("grep -l '^Name:.rlscope-cupti' /proc/$PPID/task/*/status", "r");
+	int tid = 0;
+
+	REQUIRE(list != NULL);
+	if (fscanf(list, "/proc/%*d/task/%d/", &tid) != 1)
+		tid = 0;
+	pclose(list);
+	return tid;
+}
+
 /* The target's handlers run on the target's threads. */
 static void signals(void)
 {
 	char path[64], line[128];
 	unsigned long long blocked = 0;
-	FILE *list, *status;
+	FILE *status;
 	int tid = 0;
 
 	start();
-	usleep(20000);
-	list = popen("grep -l '^Name:.rlscope-cupti' /proc/$PPID/task/*/status", "r");
-	REQUIRE(list && fscanf(list, "/proc/%*d/task/%d/", &tid) == 1);
-	pclose(list);
+	for (uint64_t until_ns = now_ns() + PATIENCE_NS; !tid && now_ns() < until_ns;)
+		tid = bridge_thread();
+	REQUIRE(tid);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
 	status = fopen(path, "re");
 	REQUIRE(status != NULL);

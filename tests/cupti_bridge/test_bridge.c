@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#define PATIENCE_S 100
+#define PATIENCE_S 400
 #define SETTINGS_MAX 4
 #define LEAVE "RLSCOPE_CUPTI_LEAVE", "1"
 #define ROOM 4096
