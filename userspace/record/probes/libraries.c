@@ -343,6 +343,12 @@ static int look_at_tables_again(struct rls_libraries *libraries, struct process 
 	return r;
 }
 
+static void log_probed(pid_t pid, struct rls_library *const *libraries, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		rls_debug("process %d: %s is probed", pid, libraries[i]->path);
+}
+
 static int look_at_new(struct rls_libraries *libraries, struct process *process,
 		       const struct rls_mappings *mappings, uint64_t now_ns)
 {
@@ -362,8 +368,12 @@ static int look_at_new(struct rls_libraries *libraries, struct process *process,
 	snprintf(process->python, sizeof(process->python), "%s", process->image->python.version);
 	if (first_new < process->image->library_count)
 		rls_table_looks_start(&process->looks, process->pid, first, now_ns);
-	return take_libraries(libraries, process, mappings, process->image->libraries + first_new,
-			      process->image->library_count - first_new);
+	r = take_libraries(libraries, process, mappings, process->image->libraries + first_new,
+			   process->image->library_count - first_new);
+	if (!r)
+		log_probed(process->pid, process->image->libraries + first_new,
+			   process->image->library_count - first_new);
+	return r;
 }
 
 static void look_for_bridge(struct rls_libraries *libraries, struct process *process,
