@@ -28,8 +28,9 @@ ROLES = ["--simulator", "truthsim*", "--backend", "truthback*", "--simulator", "
          "--simulator", "truthcy*"]
 EXACT = ["--overhead-budget", "none"]
 SKIP = 77
-# On an emulated processor that others keep busy, minutes pass while programs are verified.
-RECORDING_SECONDS = 240 if os.environ.get("VMTEST") else 60
+# Nothing takes so long but what never comes: not on a machine that others keep busy, nor on an emulated processor.
+PATIENCE_SECONDS = 240
+RECORDING_SECONDS = PATIENCE_SECONDS
 
 
 def skip(reason):
@@ -62,6 +63,31 @@ def modules(tag="system"):
     if not os.path.isdir(folder):
         skip("no ground-truth modules in %s" % folder)
     return folder
+
+
+def eventually(condition, seconds=PATIENCE_SECONDS):
+    """What the condition comes to once it holds; or in the end."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value or time.monotonic() > end:
+            return value
+        time.sleep(0.05)
+
+
+def ran_seconds(pid, tid):
+    """The CPU time of a thread; without bound when it has ended."""
+    try:
+        with open("/proc/%d/task/%d/schedstat" % (pid, tid)) as stream:
+            return int(stream.read().split()[0]) / 1e9
+    except OSError:
+        return float("inf")
+
+
+def let_run(pid, seconds, tids=()):
+    """Until each of the threads, or the process's first, has run for so long from now on."""
+    end = {tid: ran_seconds(pid, tid) + seconds for tid in tids or [pid]}
+    return eventually(lambda: all(ran_seconds(pid, tid) >= ran for tid, ran in end.items()))
 
 
 class Checks:
@@ -138,7 +164,7 @@ class Process:
         self.child.stdin.write(line + "\n")
         self.child.stdin.flush()
 
-    def wait(self, seconds=60):
+    def wait(self, seconds=PATIENCE_SECONDS):
         """The exit status; negative for a signal."""
         return self.child.wait(timeout=seconds)
 
@@ -151,10 +177,10 @@ class Target(Process):
         python = interpreter(tag.replace("-stripped", ""))
         super().__init__([python, os.path.join(folder, script), "--modules", modules(tag),
                           *arguments], env=environment, **options)
-        if not self.out.wait('{"ready"', 30):
+        if not self.out.wait('{"ready"', PATIENCE_SECONDS):
             raise RuntimeError("%s is not ready: %s" % (script, self.err.text()))
 
-    def ask(self, seconds=60, **command):
+    def ask(self, seconds=PATIENCE_SECONDS, **command):
         self.say(json.dumps(command))
         line = self.out.wait("[", seconds)
         if line is None:
@@ -187,11 +213,18 @@ class Recording(Process):
                 self.child.poll(), self.err.text()))
         self.recording_seconds = time.monotonic() - self.start
 
+    def wait_probed(self, pid, name):
+        """Until the process's library is probed, of one recorded with -v."""
+        begin = "rlscope-bpf: debug: process %d: " % pid
+        if not eventually(lambda: any(line.startswith(begin) and name in line and line.endswith(" is probed\n")
+                                      for line in self.err.seen)):
+            raise RuntimeError("%s is not probed: %s" % (name, self.err.text()))
+
     def stop(self, number=signal.SIGINT):
         """Ends recording; the exit status."""
         start = time.monotonic()
         self.child.send_signal(number)
-        status = self.wait(60)
+        status = self.wait()
         self.stop_seconds = time.monotonic() - start
         return status
 
@@ -209,7 +242,7 @@ def run(*arguments, **options):
     """rlscope-bpf with these arguments, to its end."""
     return subprocess.run([BINARY, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           encoding="utf-8", errors="replace",
-                          timeout=options.pop("timeout", 60), **options)
+                          timeout=options.pop("timeout", PATIENCE_SECONDS), **options)
 
 
 def check_walks(checks, report, one_in=200):

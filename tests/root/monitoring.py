@@ -8,8 +8,6 @@ import urllib.request
 
 import harness
 
-SLOWER = 8 if harness.RECORDING_SECONDS > 100 else 1  # on an emulated processor
-
 SAMPLE = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -51,7 +49,7 @@ class Monitor(harness.Process):
     def stop(self, number=signal.SIGTERM):
         """Ends it: the exit status and the page."""
         self.child.send_signal(number)
-        status = self.wait(60)
+        status = self.wait()
         return status, Page(self.out.text())
 
 
@@ -77,9 +75,23 @@ class Served(harness.Process):
         raise RuntimeError("the metrics cannot be had")
 
     def until(self, holds):
-        end = time.monotonic() + 30 * SLOWER
+        end = time.monotonic() + harness.PATIENCE_SECONDS
         page = self.page()
         while not holds(page) and time.monotonic() < end:
-            time.sleep(0.2)
+            time.sleep(0.1)
             page = self.page()
         return page
+
+    def fresh(self):
+        """A page of figures that were taken after now."""
+        now = time.time()
+        page = self.until(lambda page: page.sum("rlscope_snapshot_timestamp_seconds") > now)
+        if page.sum("rlscope_snapshot_timestamp_seconds") <= now:
+            raise RuntimeError("no new figures")
+        return page
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends it, which was started with --print: the exit status and the last page."""
+        self.child.send_signal(number)
+        status = self.wait()
+        return status, Page(self.out.text())
