@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Enters and leaves functions all the time, in ways that are known: who may call whom, where.
 
-Waits for a line on stdin, works for about --seconds in several threads, prints its truth as
+Waits for a line on stdin, works for --seconds of each thread's CPU time, prints its truth as
 one JSON line, waits for another line and ends. The truth, as sys.setprofile told it of one
 round beforehand: {"file", "calls": [[caller, line, callee]], "lines": {function: [first, last]},
 "first": [functions that are called otherwise]}.
@@ -167,28 +167,29 @@ def round_of_all():
 def deeper(depth, end_ns):
     if depth:
         return deeper(depth - 1, end_ns)
-    while time.monotonic_ns() < end_ns:
+    while True:
         round_of_all()
+        if time.thread_time_ns() >= end_ns:
+            break
 
 
-def start(depth, end_ns):
-    deeper(depth, end_ns)
+def start(depth, cpu_ns):
+    deeper(depth, time.thread_time_ns() + cpu_ns)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--modules", required=True)
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--seconds", type=float, default=1.5)
     arguments = parser.parse_args()
     sys.setprofile(see)
-    start(3, time.monotonic_ns() + 10000000)
+    start(3, 0)
     sys.setprofile(None)
     print('{"ready": %d}' % os.getpid(), flush=True)
     sys.stdin.readline()
-    end_ns = time.monotonic_ns() + int(arguments.seconds * 1e9)
     threads = []
     for i in range(THREADS):  # no comprehension: its name is one of those that are looked at
-        threads.append(threading.Thread(target=start, args=(3 + 5 * i, end_ns)))
+        threads.append(threading.Thread(target=start, args=(3 + 5 * i, int(arguments.seconds * 1e9))))
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -2,16 +2,18 @@
 """Runs down call paths drawn at random, spins at the end of each, and tells which stack it
 had in which time, as it sees it itself.
 
-Waits for a line on stdin, works for about --seconds in several threads, prints its truth as
-one JSON line, waits for another line and ends. The truth: {"frames": [[file, function,
+Waits for a line on stdin, works in several threads until each kind of spinning has run for
+--seconds by the threads' CPU clocks, prints its truth as one JSON line, waits for another line
+and ends. The truth: {"frames": [[file, function,
 line]], "phases": [{tid, start_ns, end_ns, stack: [index in frames], depth, spin: [lines]}]};
 stacks innermost first (of deep ones the beginning), times of CLOCK_MONOTONIC, and `spin` the
-lines that the innermost frame may be in between those times. With --deep N: one thread, N
-calls deep. With --fleeting, code made by exec is gone after a call, and other code is made
+lines that the innermost frame may be in between those times. With --deep N: one thread that spins
+for --seconds, N calls deep. With --fleeting, code made by exec is gone after a call, and other code is made
 where it was.
 """
 
 import argparse
+import collections
 import functools
 import json
 import os
@@ -23,10 +25,13 @@ import time
 THREADS = 4
 LINKS_MAX = 12
 DEEP_STACK_BYTES = 1 << 30
+SLEEPS = 60
 now_ns = time.monotonic_ns
+cpu_ns = time.thread_time_ns
 FRAMES = {}
 FRAMES_LOCK = threading.Lock()  # two threads would give two frames one number, and every later one a wrong one
 PHASES = []
+RAN_NS, COUNTS, RAN_LOCK = collections.Counter(), collections.Counter(), threading.Lock()  # by end
 
 
 def stack_of(frame):
@@ -49,9 +54,9 @@ def tell(start_ns, end_ns, lines):
 # ---- what a path ends in; whoever is called between the two times is no Python ----
 
 def spin_in_python(path, at):
-    end_ns, line = now_ns() + path[at], sys._getframe().f_lineno
+    end_ns, line = cpu_ns() + path[at], sys._getframe().f_lineno
     start_ns = now_ns()
-    while now_ns() < end_ns:
+    while cpu_ns() < end_ns:
         for _ in range(1000): _ * 3 % 7
     tell(start_ns, now_ns(), list(range(line + 1, line + 5)))
 
@@ -226,12 +231,23 @@ LINKS = [plain, nested, Thing, Thing.of_class, method, attribute, generator, del
          far_away, raising, with_block]
 
 
-def work(seed, end_ns):
+def is_enough(wanted_ns):
+    """Whether each end has run for so long, however little of the CPUs there was."""
+    with RAN_LOCK:
+        return COUNTS[sleep] >= SLEEPS and all(RAN_NS[end] >= wanted_ns for end in ENDS if end != sleep)
+
+
+def work(seed, wanted_ns):
     chance = random.Random(seed)
-    while now_ns() < end_ns:
+    while not is_enough(wanted_ns):
+        end = chance.choice(ENDS)
         path = [chance.choice(LINKS) for _ in range(chance.randint(1, LINKS_MAX))]
-        path += [chance.choice(ENDS), chance.randint(5, 30) * 1000000]
+        path += [end, chance.randint(5, 30) * 1000000]
+        begin_ns = cpu_ns()
         path[0](path, 1)
+        with RAN_LOCK:
+            RAN_NS[end] += cpu_ns() - begin_ns
+            COUNTS[end] += 1
 
 
 def go_deep(depth, path):
@@ -244,7 +260,7 @@ def main():
     global MODULE, compiled
     parser = argparse.ArgumentParser()
     parser.add_argument("--modules", required=True)
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--seconds", type=float, default=0.6)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--deep", type=int, default=0)
     parser.add_argument("--fleeting", action="store_true", help="compile what is run by exec anew")
@@ -261,8 +277,7 @@ def main():
         path = [spin_in_python, int(arguments.seconds * 1e9)]
         threads = [threading.Thread(target=go_deep, args=(arguments.deep, path))]
     else:
-        end_ns = now_ns() + int(arguments.seconds * 1e9)
-        threads = [threading.Thread(target=work, args=(arguments.seed + i, end_ns))
+        threads = [threading.Thread(target=work, args=(arguments.seed + i, int(arguments.seconds * 1e9)))
                    for i in range(THREADS)]
     for thread in threads:
         thread.start()

@@ -22,7 +22,7 @@ def record(tag, *arguments, script="stacks.py", hz=HZ):
     with harness.Target(script, tag, arguments) as target:
         with harness.Recording([target.pid], "--sample-hz", str(hz), roles=[]) as recording:
             target.say("go")
-            truth = json.loads(target.out.wait("{", 120) or "{}")
+            truth = json.loads(target.out.wait("{", harness.PATIENCE_SECONDS) or "{}")
             status = recording.stop()
             alive = target.child.poll() is None
             done = harness.run("dump", recording.trace)
@@ -121,7 +121,7 @@ def impossible(stack, truth):
 
 def stacks_are_possible(checks, tag):
     """At any instant, in the midst of calls too."""
-    truth, events, report, status, _ = record(tag, "--seconds", "1.5", script="moves.py", hz=MOVES_HZ)
+    truth, events, report, status, _ = record(tag, "--seconds", "0.75", script="moves.py", hz=MOVES_HZ)
     tree, wrong, seen, samples = Stacks(events), [], set(), 0
     truth["calls"] = {tuple(call) for call in truth["calls"]}
     for sample in (event for event in events if event.get("event") == "sample"):
@@ -143,7 +143,7 @@ def without_made(stack):
 
 def made_code_is_never_taken_for_another(checks, tag):
     """Code that is gone before it could be named is left out, and that is said."""
-    truth, events, report, status, _ = record(tag, "--seed", "8", "--seconds", "1.5", "--fleeting")
+    truth, events, report, status, _ = record(tag, "--seed", "8", "--seconds", "0.3", "--fleeting")
     tree, samples, lacking, wrong = Stacks(events), 0, 0, []
     for sample, phase in samples_in_phases(truth, events):
         expected = [tuple(truth["frames"][i]) for i in phase["stack"]]

@@ -13,20 +13,21 @@ import harness
 HZ = 997
 CHILDREN = 50
 
-# Each child ends in a way and at a moment of its own, in the midst of running deep code.
+# Each child ends in a way and at a moment of its own, in the midst of running deep code: after so much of its
+# own CPU time, since on a busy machine it may not have run at all before a moment has passed.
 CROWD = """
 import os, random, signal, subprocess, sys
 child = '''
 import os, signal, sys, threading, time
-way, seconds = sys.argv[1], float(sys.argv[2])
+way, end_s = sys.argv[1], time.process_time() + float(sys.argv[2])
 def end():
-    time.sleep(seconds)
+    while time.process_time() < end_s:
+        time.sleep(0.001)
     os.kill(os.getpid(), signal.SIGKILL) if way == "kill" else os._exit(0)
 def deep(n):
     return deep(n - 1) if n else spin()
 def spin():
-    end_s = time.monotonic() + (seconds if way == "return" else 10)
-    while time.monotonic() < end_s:
+    while time.process_time() < (end_s if way == "return" else 60):
         exec(compile("sum(range(100))", "<made>", "exec"))
 if way != "return":
     threading.Thread(target=end, daemon=True).start()
@@ -50,8 +51,8 @@ print("all ended", flush=True)
 CHANGING = """
 import os, sys, time
 def spin(seconds):
-    end_s = time.monotonic() + seconds
-    while time.monotonic() < end_s:
+    end_s = time.thread_time() + seconds
+    while time.thread_time() < end_s:
         pass
 def told(name):
     print(name, os.getpid(), time.monotonic_ns(), flush=True)
@@ -74,12 +75,12 @@ told("end")
 """
 
 
-# Children that live for a moment, and children of theirs: each is in Python all its life.
+# Children that run for a moment, and children of theirs: each is in Python all its life.
 TREE = """
 import os, time
 def spin(seconds):
-    end_s = time.monotonic() + seconds
-    while time.monotonic() < end_s:
+    end_s = time.thread_time() + seconds
+    while time.thread_time() < end_s:
         pass
 def branch(depth):
     for _ in range(3):
@@ -91,7 +92,7 @@ def branch(depth):
             os._exit(0)
         os.waitpid(child, 0)
 def in_child(depth):
-    spin(0.012)
+    spin(0.03)
 spin(0.5)
 print("root", os.getpid(), flush=True)
 branch(2)
@@ -101,7 +102,7 @@ branch(2)
 def run(folder, command):
     trace, path = os.path.join(folder, "trace"), os.path.join(folder, "report.json")
     done = harness.run("run", *harness.EXACT, "--sample-hz", str(HZ), "-o", trace, "--format", "json",
-                       "--report", path, "--", *command, timeout=120)
+                       "--report", path, "--", *command, timeout=harness.PATIENCE_SECONDS)
     with open(path) as stream:
         report = json.load(stream)
     lines = harness.run("dump", trace).stdout.splitlines()
@@ -178,7 +179,7 @@ def tree(checks, folder, python):
             counts[event["pid"]] += 1
             bare[event["pid"]] += not names & {"branch", "in_child"}
     checks.that(done.returncode == 0 and len(counts) > 30,
-                "a tree of children that live for 12 ms: %d of 39 were sampled, %d times" % (
+                "a tree of children that run for 30 ms: %d of 39 were sampled, %d times" % (
                     len(counts), sum(counts.values())))
     # Just after a fork the interpreter makes its thread's state known anew.
     checks.that(sum(bare.values()) <= sum(counts.values()) // 50,

@@ -8,20 +8,19 @@ import json
 import os
 import sys
 import tempfile
-import time
 
 import harness
 
 HZ = 997
 FRAMES_MAX = 256
-SECONDS = 2
+RAN_SECONDS = 0.1               # each thread, at least
 RUNNING = ("python", "runtime", "native", "system")
 
 MANY = """
 import sys, threading, time
 def worker(n):
-    exec("def of_thread_%d(end):\\n while time.monotonic() < end: pass\\nof_thread_%d(end)" % (n, n),
-         dict(time=time, end=time.monotonic() + 2))
+    exec("def of_thread_%d(end):\\n while time.thread_time() < end: pass\\nof_thread_%d(end)" % (n, n),
+         dict(time=time, end=time.thread_time() + 0.1))
 print("ready", flush=True)
 sys.stdin.readline()
 threads = [threading.Thread(target=worker, args=(n,)) for n in range(32)]
@@ -34,21 +33,22 @@ sys.stdin.readline()
 # The second one is loaded when recording begins, and then runs code of its own, in a thread.
 SECOND = """
 import ctypes, os, sys, threading, time
-def in_the_first(end):
-    while time.monotonic() < end: pass
+def in_the_first(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
 second = ctypes.CDLL(sys.argv[1], mode=os.RTLD_LOCAL | os.RTLD_DEEPBIND)
 os.environ["PYTHONHOME"] = sys.argv[2]
 print("ready", flush=True)
 sys.stdin.readline()
-in_the_first(time.monotonic() + 0.5)
+in_the_first(0.5)
 def start_second():
     second.Py_InitializeEx(0)
-    second.PyRun_SimpleString(b"import time\\ndef in_the_second(end):\\n"
-                              b"  while time.monotonic() < end: pass\\n"
-                              b"in_the_second(time.monotonic() + 1.2)")
+    second.PyRun_SimpleString(b"import time\\nend = time.thread_time() + 0.6\\ndef in_the_second():\\n"
+                              b"  while time.thread_time() < end: pass\\n"
+                              b"in_the_second()")
 thread = threading.Thread(target=start_second)
 thread.start()
-in_the_first(time.monotonic() + 1)
+in_the_first(0.5)
 thread.join()
 print("done", flush=True)
 sys.stdin.readline()
@@ -58,19 +58,19 @@ sys.stdin.readline()
 class Program(harness.Process):
     def __init__(self, command, ready="ready"):
         super().__init__(command)
-        self.line = self.out.wait(ready, 30)
+        self.line = self.out.wait(ready, harness.PATIENCE_SECONDS)
         if self.line is None:
             raise RuntimeError("not ready: %s" % self.err.text())
 
 
-def record(target, answer, seconds=60):
-    """Events by thread, the report, the profiler's status; the target said `answer`."""
+def record(target, answer, threads=()):
+    """Events by thread, the report, the profiler's status; the target said `answer`, or its threads have run."""
     with harness.Recording([target.child.pid], "--sample-hz", str(HZ), roles=[]) as recording:
         if answer is None:
-            time.sleep(SECONDS)
+            harness.let_run(target.pid, RAN_SECONDS, threads)
         else:
             target.say("go")
-            target.out.wait(answer, seconds)
+            target.out.wait(answer, harness.PATIENCE_SECONDS)
         status = recording.stop()
         lines = harness.run("dump", recording.trace).stdout.split("\n")
         return [json.loads(line) for line in lines if line], recording.report(), status
@@ -99,9 +99,9 @@ def counted(report, what):
 def hostile(checks):
     with Program([os.environ["RLS_HOSTILE"]], '{"ready"') as target:
         threads = json.loads(target.line)["threads"]
-        events, report, status = record(target, None)
+        events, report, status = record(target, None, threads.values())
         target.say("end")
-        rounds = json.loads(target.out.wait('{"rounds"', 10) or '{"rounds": {}}')["rounds"]
+        rounds = json.loads(target.out.wait('{"rounds"', harness.PATIENCE_SECONDS) or '{"rounds": {}}')["rounds"]
     of_tid = stacks_by_thread(events)
     found = {kind: of_tid[tid] for kind, tid in threads.items()}
     checks.that(status == 0, "the profiler ended with %d" % status)

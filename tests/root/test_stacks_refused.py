@@ -6,7 +6,6 @@ import os
 import shutil
 import struct
 import tempfile
-import time
 
 import harness
 
@@ -15,7 +14,7 @@ import time
 print("ready", flush=True)
 def spin(end):
     while time.monotonic() < end: pass
-spin(time.monotonic() + 60)
+spin(time.monotonic() + 3600)
 """
 
 # _Py_DebugOffsets: a cookie, the version, and whether it is free-threaded.
@@ -42,10 +41,10 @@ def free_threaded(python, folder):
 
 def record(python):
     with harness.Process([python, "-c", SPIN]) as target:
-        if target.out.wait("ready", 30) is None:
+        if target.out.wait("ready", harness.PATIENCE_SECONDS) is None:
             raise RuntimeError("not ready: %s" % target.err.text())
         with harness.Recording([target.child.pid], roles=[]) as recording:
-            time.sleep(2)
+            harness.let_run(target.pid, 1.5)
             status = recording.stop()
             return status, recording.err.text(), recording.report(), target.child.poll() is None
 
