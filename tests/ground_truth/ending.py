@@ -24,6 +24,10 @@ def pause(name, truth):
 
 def child(rlscope, end, writer):
     truth = {}
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))  # who waits for a CPU measures the scheduler
+    except OSError:
+        pass
     rlscope.set_phase("last")
     with rlscope.operation("outer"):
         pause("outer", truth)

@@ -35,7 +35,7 @@ def main():
     with harness.Target("ending.py") as target:
         with harness.Recording([target.pid]) as recording:
             target.say("go")
-            rows = json.loads(target.out.wait("[", 60) or "[]")
+            rows = json.loads(target.out.wait("[", harness.PATIENCE_SECONDS) or "[]")
             status = recording.stop()
             report = recording.report()
     checks.that(status == 0 and len(rows) == 4, "status %d, %d children" % (status, len(rows)))

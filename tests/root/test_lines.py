@@ -27,7 +27,7 @@ def record(tag):
     with harness.Target("lines.py", tag, arguments) as target:
         with harness.Recording([target.pid], "--sample-hz", str(HZ), roles=[]) as recording:
             target.say("go")
-            truth = json.loads(target.out.wait("{", 120) or "{}")
+            truth = json.loads(target.out.wait("{", harness.PATIENCE_SECONDS) or "{}")
             status = recording.stop()
             lines = harness.run("report", "--by", "line", "--format", "csv", recording.trace).stdout
             return truth, status, recording.report(), list(csv.DictReader(io.StringIO(lines)))

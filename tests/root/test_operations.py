@@ -19,7 +19,7 @@ def record(tag, *arguments, options=RULES):
     with harness.Target("operations.py", tag, ["--libraries", harness.TRUTH, *arguments]) as target:
         with harness.Recording([target.pid], "--sample-hz", "499", *options) as recording:
             target.say("go")
-            truth = json.loads(target.out.wait("{", 60) or "{}")
+            truth = json.loads(target.out.wait("{", harness.PATIENCE_SECONDS) or "{}")
             status = recording.stop()
             return truth, status, recording.report()
 

@@ -46,7 +46,7 @@ def attempt(checks, tag):
     with harness.Target("times.py", tag, ["--libraries", harness.TRUTH]) as target:
         with harness.Recording([target.pid], roles=roles) as recording:
             target.say("go")
-            truth = json.loads(target.out.wait("[", 60) or "[]")
+            truth = json.loads(target.out.wait("[", harness.PATIENCE_SECONDS) or "[]")
             checks.that(truth, "the target told %d rows" % len(truth))
             status = recording.stop()
             report = recording.report()
