@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A loop of rollouts and updates that knows when each of its calls was under way.
 
-Waits for a line on stdin, works for --seconds and prints its truth as one line of JSON:
+Waits for a line on stdin, works until there is another and prints its truth as one line of JSON:
 [{"operation", "category", "ns", "calls"}, …]. Into --calls it writes, for each call into the
 simulator, CLOCK_MONOTONIC before and after it (native 64-bit numbers): a probe in it was hit in
-between. Then it waits for another line and ends.
+between. Then it waits for a third line and ends.
 
 A rollout and an update take ROUND_NS together, so that a profiler which looks at set intervals
 would see the same part again and again.
@@ -14,6 +14,7 @@ import argparse
 import array
 import json
 import os
+import select
 import sys
 import time
 
@@ -75,7 +76,6 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--modules", required=True)
     parser.add_argument("--calls", required=True)
-    parser.add_argument("--seconds", type=float, default=8)
     options = parser.parse_args()
     sys.path.insert(0, options.modules)
     import rlscope
@@ -86,13 +86,13 @@ def main():
     parts = Part("rollout", "simulator"), Part("update", "backend")
     log = array.array("q")
     at_ns = time.monotonic_ns()
-    end_ns = at_ns + int(options.seconds * 1e9)
-    while at_ns < end_ns:
+    while not select.select([sys.stdin], [], [], 0)[0]:
         with rlscope.operation("rollout"):
             rollout(parts[0], truthsim.spin, log, at_ns + int(ROLLOUT_SHARE * ROUND_NS))
         with rlscope.operation("update"):
             update(parts[1], truthback.spin, at_ns + ROUND_NS)
         at_ns += ROUND_NS
+    sys.stdin.readline()
     with open(options.calls, "wb") as stream:
         log.tofile(stream)
     print(json.dumps(parts[0].rows() + parts[1].rows()), flush=True)

@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 
 import harness
 
@@ -25,6 +26,8 @@ REGROUP_NS = 1e9            # and so long to take off what was on from the begin
 ERRORS = 2                  # stated at 95 %: so many times it is never passed
 SLACK = 0.03                # of an operation: what the target's own clock does not see
 WINDOWS_MIN = 3
+WINDOWS = 8                 # who has seen so many has seen enough
+SECONDS_MAX = 40            # of waiting for them; on a busy machine hardly any open
 
 
 class Trace:
@@ -33,7 +36,7 @@ class Trace:
     def __init__(self, path):
         self.edges, self.entries = [], []
         dump = subprocess.run([harness.BINARY, "dump", path], stdout=subprocess.PIPE, check=True,
-                              encoding="utf-8", timeout=60).stdout
+                              encoding="utf-8", timeout=harness.PATIENCE_SECONDS).stdout
         for line in dump.splitlines():
             event = json.loads(line)
             if event["event"] == "window":
@@ -55,14 +58,27 @@ class Trace:
         return found
 
 
+def wait_for_windows(recording):
+    end = time.monotonic() + SECONDS_MAX
+    for _ in range(WINDOWS):
+        while True:
+            line = recording.err.wait("rlscope-bpf: debug: window", end - time.monotonic())
+            if line is None:
+                return
+            if " closed after " in line:
+                break
+
+
 def record(checks, percent, folder):
     calls = os.path.join(folder, "calls")
     with harness.Target("windows.py", "system", ["--calls", calls]) as target:
-        with harness.Recording([target.pid], "--overhead-budget", "%g%%" % percent, folder=folder,
+        with harness.Recording([target.pid], "-v", "--overhead-budget", "%g%%" % percent, folder=folder,
                                roles=["--simulator", "truthsim*", "--backend", "truthback*"]
                                ) as recording:
             target.say("go")
-            truth = json.loads(target.out.wait("[", 60) or "[]")
+            wait_for_windows(recording)
+            target.say("enough")
+            truth = json.loads(target.out.wait("[", harness.PATIENCE_SECONDS) or "[]")
             status = recording.stop()
             said = recording.err.text()
             report = recording.report()
@@ -187,7 +203,7 @@ def check_counts(checks, report, truth):
                         "%s %s→%s is scaled" % (row["operation"], *pair))
             checks.that(abs(count - row["calls"]) <= ERRORS * error + SLACK * row["calls"],
                         "truth %d, reported %d ± %d" % (row["calls"], count, error))
-            checks.that(error < 0.5 * row["calls"], "its error tells something")
+            checks.that(error < 0.75 * count, "its error tells something")
 
 
 def attempt(checks, percent):
