@@ -50,7 +50,7 @@ def be_hostile(port):
         link.sendall(b"GET /metrics HTTP/1.1\r\nX:")
         half_open.append(link)
     for i in range(REQUESTS):
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as link:
+        with socket.create_connection(("127.0.0.1", port), timeout=harness.PATIENCE_SECONDS) as link:
             link.sendall(b"GET /metrics HTTP/1.0\r\n\r\n" if i % 10 else os.urandom(300))
             try:
                 if i % 10:  # who sends junk does not wait for what comes of it
@@ -104,7 +104,7 @@ def check_scrapers(checks, folder):
             link.close()
         monitor.configure("nonsense\n")
         monitor.child.send_signal(signal.SIGHUP)
-        checks.that(monitor.err.wait("rlscope-bpf: %s, line 1" % monitor.config, 30), "a bad file is told of")
+        checks.that(monitor.err.wait("rlscope-bpf: %s, line 1" % monitor.config, harness.PATIENCE_SECONDS), "a bad file is told of")
         monitor.configure("interval 0.2\n")
         monitor.child.send_signal(signal.SIGHUP)
         wanted.update(expected(target.ask(do="kinds", count=50, names=["methods.noargs"])))
@@ -115,17 +115,17 @@ def check_scrapers(checks, folder):
                                    capture_output=True)
             checks.that((check.returncode, check.stderr) == (0, ""), "promtool finds no fault: " + check.stderr)
         taken = subprocess.run([harness.BINARY, "monitor", "--listen", "127.0.0.1:%d" % monitor.port],
-                               capture_output=True, text=True, timeout=60)
+                               capture_output=True, text=True, timeout=harness.PATIENCE_SECONDS)
         checks.that(taken.returncode == 1 and taken.stderr.count("\n") == 1 and "in use" in taken.stderr,
                     "a port that is taken: " + taken.stderr.strip())
         monitor.child.send_signal(signal.SIGTERM)
-        checks.that(monitor.wait(60) == 0, "ends cleanly")
+        checks.that(monitor.wait() == 0, "ends cleanly")
 
 
 def check_without_root(checks, folder):
     binary = harness.copy_for_others(folder)
     for command in (["monitor", "--listen", "127.0.0.1:0"], ["top", "--once"]):
-        done = subprocess.run([binary, *command], capture_output=True, text=True, timeout=60, user=65534,
+        done = subprocess.run([binary, *command], capture_output=True, text=True, timeout=harness.PATIENCE_SECONDS, user=65534,
                               group=65534, extra_groups=[])
         checks.that(done.returncode == 1 and done.stderr.count("\n") == 1,
                     "%s without root: %s" % (command[0], done.stderr.strip()))
@@ -195,25 +195,25 @@ def check_gone(checks):
         os.close(terminal.slave)
         lose(terminal)
         try:
-            status = terminal.child.wait(10 * monitoring.SLOWER)
+            status = terminal.child.wait(harness.PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             terminal.child.kill()
             status = terminal.child.wait() and None
         checks.that(status == 0, "%s ends top: %s" % (name, status))
     command = ["nohup", harness.BINARY, "top", "--json", "--interval", "0.2", "--name", "no-such-job"]
     with harness.Process(command) as process:
-        checks.that(process.out.wait("{", 60) is not None, "nohup top --json prints")
+        checks.that(process.out.wait("{", harness.PATIENCE_SECONDS) is not None, "nohup top --json prints")
         process.child.send_signal(signal.SIGHUP)
         time.sleep(1)
         checks.that(process.child.poll() is None, "and goes on after a hang-up")
         process.child.send_signal(signal.SIGTERM)
-        checks.that(process.wait(20) == 0, "until it is told to end")
+        checks.that(process.wait() == 0, "until it is told to end")
 
 
 def check_top(checks):
     with harness.Target("exact.py") as target:
         once = subprocess.run([harness.BINARY, "top", "--once", "--json", "--name", "exact.py", *ROLES],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=harness.PATIENCE_SECONDS)
         seen = json.loads(once.stdout)
         checks.that(once.returncode == 0 and len(seen["jobs"]) == 1, "top --once --json: %s" % once.stdout[:200])
         share = seen["jobs"][0]["total_ns"] / seen["elapsed_ns"]
