@@ -6,7 +6,7 @@ Commands are JSON lines, each answered by a JSON array:
 {"do": "graph", "count": n, "nodes": n, "operation": name}
 {"do": "begin"} / {"do": "finish"}     launches in a thread of its own until told to end: how many
 {"do": "spawn"} / {"do": "fork"}       a child that launches 100 kernels / one that uses no CUDA
-With --script it launches 1000 kernels in "forward" after a moment, and ends; with --at-once 10 before;
+With --script it launches 1000 kernels in "forward" once the bridge is armed, and ends; with --at-once 10 before;
 with --graphs a graph of four 50 times in "graph" after that.
 """
 
@@ -109,12 +109,25 @@ def answer(command, state):
     return [0]
 
 
+def await_bridge(seconds=120):
+    """Where there is one: until it asks CUPTI for records, which the fake one writes down."""
+    flush, end = "%d cuptiActivityFlushAll\n" % os.getpid(), time.monotonic() + seconds
+    if not os.path.exists(os.environ.get("CUDA_INJECTION64_PATH", "")):
+        return
+    while time.monotonic() < end:
+        if os.path.exists(os.environ["FAKE_CUPTI_LOG"]):
+            with open(os.environ["FAKE_CUPTI_LOG"], encoding="utf-8") as log:
+                if flush in log:
+                    return
+        time.sleep(0.02)
+
+
 def main():
     cudart.cudaDeviceSynchronize()  # CUDA is initialised by the first call
     if "--at-once" in sys.argv:
         launch(10)
     if "--script" in sys.argv:
-        time.sleep(1)
+        await_bridge()
         with operation("forward"):
             launch(1000)
         if "--graphs" in sys.argv:

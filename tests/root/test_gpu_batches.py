@@ -22,7 +22,7 @@ class GpuTarget(harness.Process):
         environment = dict(os.environ, PYTHONPATH=os.environ.get("RLS_PYTHONPATH", ""))
         super().__init__([harness.interpreter(), os.path.join(harness.HERE, "gpu_target.py"),
                           STANDIN, *arguments], env=environment, **options)
-        if not self.out.wait('{"ready"', 30):
+        if not self.out.wait('{"ready"', harness.PATIENCE_SECONDS):
             raise RuntimeError("the target is not ready: %s" % self.err.text())
 
     ask = harness.Target.ask
@@ -30,7 +30,7 @@ class GpuTarget(harness.Process):
     def armed(self):
         return self.ask(do="armed")[0]
 
-    def wait_armed(self, count, seconds=5):
+    def wait_armed(self, count, seconds=harness.PATIENCE_SECONDS):
         end = time.monotonic() + seconds
         while self.armed() != count and time.monotonic() < end:
             time.sleep(0.02)

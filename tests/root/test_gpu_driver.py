@@ -8,7 +8,6 @@ Says nothing of what a GPU does.
 
 import os
 import shutil
-import time
 
 import harness
 
@@ -24,13 +23,13 @@ def start():
     # As root cuInit would make /dev/nvidiactl.
     job = harness.Process(["setpriv", "--bounding-set=-mknod", harness.interpreter(),
                            os.path.join(harness.HERE, "driver_job.py")], env=environment)
-    if not job.out.wait("[", 30):
+    if not job.out.wait("[", harness.PATIENCE_SECONDS):
         raise RuntimeError("the job is not ready: %s" % job.err.text())
     return job
 
 
 def check_sites(checks, pid):
-    probes = harness.run("probes", "--pid", str(pid), timeout=120).stdout
+    probes = harness.run("probes", "--pid", str(pid), timeout=harness.PATIENCE_SECONDS).stdout
     lines = [line.split() for line in probes.splitlines() if " cu" in line and " symbol" in line]
     single = [line for line in lines if "single-step" in line]
     checks.that(len(lines) > 200 and not single,
@@ -50,8 +49,7 @@ def main():
         check_sites(checks, job.pid)
         with harness.Recording([job.pid], roles=[]) as recording:
             job.say(str(ROUNDS))
-            job.out.wait("[", 60)
-            time.sleep(0.5)
+            job.out.wait("[", harness.PATIENCE_SECONDS)
             status = recording.stop()
             report = recording.report()
     calls = {row["name"]: row["count"] for row in report.get("cuda_calls", [])}

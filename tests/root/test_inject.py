@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 
 import harness
@@ -30,7 +31,7 @@ class Busy(harness.Process):
     def __init__(self, python, kind, steps):
         super().__init__([python, os.path.join(harness.HERE, "inject_job.py"), kind, str(steps)],
                          env=environment(bridge=False, OMP_NUM_THREADS="2"))
-        if not self.out.wait("ready", 120):
+        if not self.out.wait("ready", harness.PATIENCE_SECONDS):
             raise RuntimeError("the job is not ready: %s" % self.err.text())
 
     def finish(self, steps=0):
@@ -40,11 +41,12 @@ class Busy(harness.Process):
         return status, self.out.text()
 
 
-def injected(pid):
+def injected(job):
     """What a recorder said, and its report. On a busy machine there may be no good moment in time."""
     for _ in range(3):
-        with harness.Recording([pid], "--inject", roles=[]) as recording:
-            time.sleep(1.5)
+        with harness.Recording([job.pid], "--inject", roles=[]) as recording:
+            harness.eventually(lambda: job.flushes() or any("at no moment" in line for line in recording.err.seen))
+            time.sleep(0.5)     # for launches, which it makes all the time
             recording.stop()
             report = recording.report()
         told = recording.err.text()
@@ -57,7 +59,7 @@ def in_mid_life(checks, jobs=3):
     with Job(bridge=False) as job:
         job.launch(100, "unseen")
         job.ask(do="begin")
-        told, report = injected(job.pid)
+        told, report = injected(job)
         launched = job.ask(do="finish")[0]
         if "was never seen in a state" in told and jobs > 1:
             # What lies about on a job's stack may forbid every moment of its life.
@@ -66,8 +68,9 @@ def in_mid_life(checks, jobs=3):
         checks.that("was loaded into process %d" % job.pid in told, "it says so: %s" % told[:600])
         checks.that(0 < kernels(report) < launched and set(by_operation(report)) == {"loop"},
                     "GPU work is seen: %s of %d launches" % (by_operation(report), launched))
+        before = job.flushes()
         with harness.Recording([job.pid], "--inject", "--verbose", roles=[]) as recording:
-            time.sleep(0.5)
+            harness.eventually(lambda: job.flushes() > before)
             job.launch(300, "again")
             recording.stop()
             report = recording.report()
@@ -82,22 +85,25 @@ class Contained(harness.Process):
               "print('ready', flush=True); sys.stdin.readline(); print('launched', worker.finish())")
 
     def __init__(self):
+        self.log = tempfile.NamedTemporaryFile()
         hidden = "mount --bind /dev/null %s && exec \"$@\"" % BRIDGE
         super().__init__(["unshare", "--mount", "--propagation", "private", "sh", "-c", hidden, "job",
                           harness.interpreter(), "-c", self.SCRIPT], cwd=harness.HERE,
-                         env=environment(bridge=False))
-        if not self.out.wait("ready", 30):
+                         env=environment(bridge=False, FAKE_CUPTI_LOG=self.log.name))
+        if not self.out.wait("ready", harness.PATIENCE_SECONDS):
             raise RuntimeError("the job is not ready: %s" % self.err.text())
+
+    flushes = Job.flushes
 
 
 def in_a_container(checks):
     """It is shown a copy, which is gone again when it has been loaded, and armed all the same."""
     with Contained() as job:
-        told, report = injected(job.pid)
+        told, report = injected(job)
         with open("/proc/%d/maps" % job.pid) as maps:
             mapped = [line for line in maps if os.path.basename(BRIDGE) in line]
         job.say("")
-        status = job.wait(30)
+        status = job.wait()
         said = job.out.text()
     checks.that(kernels(report) > 0, "in a container of its own: %s; %s" % (by_operation(report), told[-200:]))
     checks.that(mapped and all("/rlscope-bpf-" in line and "(deleted)" in line for line in mapped),
@@ -107,7 +113,7 @@ def in_a_container(checks):
 
 def what_cannot_be(checks):
     with harness.Process([harness.interpreter(), "-c", "print('ready', flush=True); input()"]) as job:
-        job.out.wait("ready", 30)
+        job.out.wait("ready", harness.PATIENCE_SECONDS)
         done = harness.run("attach", "--pid", str(job.pid), "--inject", "--duration", "0.2", "-o",
                            "/dev/null")
         checks.that("has not loaded CUDA" in done.stderr, "without CUDA nothing is done, and that is said")
