@@ -3,7 +3,8 @@
 
 The protocol is exact.py's; the command is {"do": "load", "kinds": ["group.name", …],
 "workers": n, "threads": n, "seconds": s}: that many forked children (0: this process itself),
-each with that many threads, each of which goes through the kinds until the time is up; with
+each with that many threads, each of which goes through the kinds until the time is up, or with "cpu": true its
+CPU time; with
 "pace": p, at p transitions a second.
 "load.fastest" is the one with the most transitions a second that one core can make.
 """
@@ -40,12 +41,14 @@ def transitions_of(runs, count):
     return truth
 
 
-def body(runs, seconds, pace, rows):
+def body(runs, command, rows):
     """One thread's load: `pace` transitions a second, or with 0 all that it can."""
+    seconds, pace = command["seconds"], command.get("pace", 0)
+    clock = time.thread_time if command.get("cpu") else time.monotonic
     batch = PACED_BATCH if pace else BATCH
     round_seconds = sum(transitions_of(runs, batch).values()) / pace if pace else 0
-    rounds, start = 0, time.monotonic()
-    while rounds == 0 or time.monotonic() < start + seconds:
+    rounds, start, begin = 0, time.monotonic(), clock()
+    while rounds == 0 or clock() < begin + seconds:
         for _, run in runs:
             run(batch)
         rounds += 1
@@ -56,8 +59,7 @@ def body(runs, seconds, pace, rows):
 
 def in_threads(env, command):
     rows = []
-    threads = [threading.Thread(target=body, args=(build(env, command["kinds"]),
-                                                   command["seconds"], command.get("pace", 0), rows))
+    threads = [threading.Thread(target=body, args=(build(env, command["kinds"]), command, rows))
                for _ in range(command["threads"])]
     for thread in threads:
         thread.start()

@@ -24,13 +24,13 @@ def ends_by_duration(checks):
     with harness.Target("exact.py") as target:
         with harness.Recording([target.pid], "--duration", "1") as recording:
             live = time.monotonic()
-            status = recording.wait(20)
+            status = recording.wait()
             seconds = time.monotonic() - live
             report = recording.report()
-    checks.that(status == 0 and 0.8 < seconds < 30, "--duration 1: status %d %.2f s after live" % (
-        status, seconds))
-    checks.that(0.9e9 < report["duration_ns"] < 2e9, "--duration 1: duration_ns %d" % (
-        report["duration_ns"]))
+    # A busy machine may end it late, but not before its time, nor may it be told longer than it was.
+    checks.that(status == 0 and seconds > 0.8, "--duration 1: status %d %.2f s after live" % (status, seconds))
+    checks.that(0.9 < report["duration_ns"] / 1e9 < min(10, recording.recording_seconds + seconds),
+                "--duration 1: duration_ns %d" % report["duration_ns"])
 
 
 def ends_with_target(checks):
@@ -40,7 +40,7 @@ def ends_with_target(checks):
             with harness.Recording([target.pid]) as recording:
                 rows = target.ask(do="kinds", count=20, names=["methods.noargs"])
                 end(target)
-                status = recording.wait(20)
+                status = recording.wait()
                 checks.that(status == 0, "target's end by %s: status %d" % (name, status))
                 report = recording.report()
         harness.check_truth(checks, report, rows)
@@ -66,8 +66,7 @@ def two_targets(checks):
 INSIDE = ("import ctypes, sys, time\n"
           "library = ctypes.CDLL(%r)\n"
           "callback = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long)(\n"
-          "    lambda depth: len(sys.stdin.readline()))\n"
-          "print('ready', flush=True)\n"
+          "    lambda depth: print('inside', flush=True) or len(sys.stdin.readline()))\n"
           "library.truthc_nest(callback, ctypes.c_long(3))\n"
           "time.sleep(0.5)\n"
           "for _ in range(100): library.truthc_outer(ctypes.c_long(5))\n")
@@ -78,11 +77,10 @@ def attached_inside(checks):
     though nothing but its return was seen."""
     command = [harness.interpreter(), "-c", INSIDE % os.path.join(harness.TRUTH, "libtruthc.so")]
     with harness.Process(command) as target:
-        target.out.wait("ready", 20)
-        time.sleep(0.1)
+        target.out.wait("inside", harness.PATIENCE_SECONDS)
         with harness.Recording([target.pid]) as recording:
             target.say("go")
-            status = recording.wait(30)
+            status = recording.wait()
             report = recording.report()
     found = harness.flows(report, of_process=True)[target.pid]
     python_ns = sum(row["wall_ns"] for row in report["breakdown"] if row["category"] == "python")
@@ -92,11 +90,12 @@ def attached_inside(checks):
 
 def late_library(checks):
     with harness.Target("exact.py", arguments=["--late"]) as target:
-        with harness.Recording([target.pid]) as recording:
+        with harness.Recording([target.pid], "-v") as recording:
             checks.that("warning" in "".join(recording.err.seen).lower(),
                         "no library of a role yet: a warning, and recording goes on")
             target.ask(do="import", modules=harness.modules())
-            time.sleep(0.2)
+            for name in ("truthsim", "truthback"):
+                recording.wait_probed(target.pid, name)
             rows = target.ask(do="kinds", count=200)
             status = recording.stop()
             report = recording.report()

@@ -47,11 +47,11 @@ LITTLE = 0.05
 def spent(tag, folder, word, *arguments):
     """({category: ns}, {(from, to): count}) of the thread that the job makes."""
     with harness.Process([harness.interpreter(tag), "-c", JOB, harness.TRUTH, folder]) as target:
-        if not target.out.wait("ready", 30):
+        if not target.out.wait("ready", harness.PATIENCE_SECONDS):
             raise RuntimeError("the job is not ready: %s" % target.err.text())
         with harness.Recording([target.pid], "--simulator", "libtruthc.so*", *arguments, roles=[]) as recording:
             target.say(word)
-            target.out.wait("done", 30)
+            target.out.wait("done", harness.PATIENCE_SECONDS)
             recording.stop()
             report, found, flows = recording.report(), {}, {}
             for row in report["breakdown"]:

@@ -26,7 +26,7 @@ def attach(pid, folder, *arguments, **options):
     if binary is None:
         return harness.run(*command, **options)
     return subprocess.run([binary, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=60, **options)
+                          universal_newlines=True, timeout=harness.PATIENCE_SECONDS, **options)
 
 
 def pid_unused():
@@ -43,7 +43,7 @@ def wrong_targets(checks, folder):
     sentence(checks, "pid 0", attach(0, folder), 2, "pid")
     sentence(checks, "pid 'abc'", attach("abc", folder), 2, "abc")
     sentence(checks, "negative pid", attach(-5, folder), 2, "-5")
-    other = subprocess.Popen(["sleep", "30"])
+    other = subprocess.Popen(["sleep", "600"])
     try:
         sentence(checks, "not Python", attach(other.pid, folder), 1, "python")
     finally:
@@ -128,11 +128,11 @@ def disk_full(checks, folder):
         with harness.Process([harness.BINARY, "attach", "--pid", str(target.pid), *harness.EXACT,
                               *harness.ROLES, "-o", os.path.join(place, "trace"), "--format",
                               "json", "--report", os.path.join(folder, "full.json")]) as recorder:
-            if recorder.err.wait("recording", 20) is None:
+            if recorder.err.wait("recording", harness.PATIENCE_SECONDS) is None:
                 checks.that(False, "full disk: never recording: %s" % recorder.err.text())
                 return
             target.ask(do="kinds", count=1000, seconds=120)
-            status = recorder.wait(20)
+            status = recorder.wait()
         checks.that(status == 1, "full disk: ends by itself with status %d" % status)
         said = recorder.err.text()
         checks.that("space" in said.lower() or "full" in said.lower(), "full disk: %r" % said[-200:])

@@ -23,8 +23,7 @@ def removed_in_the_end(checks):
         with harness.Recording([target.pid], "--perf-events", roles=FEW) as recording:
             status = recording.stop()
     start = time.monotonic()
-    while removing() and time.monotonic() - start < 60:
-        time.sleep(0.1)
+    harness.eventually(lambda: not removing())
     checks.that(status == 0 and not removing(), "probes removed %.1f s after the report" % (
         time.monotonic() - start))
 
@@ -38,12 +37,13 @@ def main():
             rows = target.ask(do="kinds", count=500, names=[
                 "methods.noargs", "slots.heap_method_noargs", "callbacks.nested_callback"])
             status = recording.stop()
+            still = removing()
             report = recording.report()
     sites = sum(library["sites"] for library in report["processes"][0]["libraries"])
     checks.saw("%d sites, recording after %.2f s, report after %.2f s" % (
         sites, recording.recording_seconds, recording.stop_seconds))
-    checks.that(status == 0 and recording.stop_seconds < 2,
-                "profiler ended with %d without waiting for the kernel" % status)
+    checks.that(status == 0 and still, "profiler ended with %d without waiting for the kernel, which goes on: %s" % (
+        status, still))
     harness.check_truth(checks, report, rows)
     harness.check_lossless(checks, report)
     checks.finish()

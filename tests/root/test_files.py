@@ -28,7 +28,7 @@ exec "$2" "$3" /mnt/seen/libfile.so
 
 def work(job, count):
     job.say(str(count))
-    if job.out.wait("done", 30) is None:
+    if job.out.wait("done", harness.PATIENCE_SECONDS) is None:
         raise RuntimeError("the job did not go on: " + job.err.text())
 
 
@@ -39,13 +39,13 @@ def test_written(checks, folder):
     inode = os.stat(library).st_ino
     with harness.Process([harness.interpreter(), JOB, library]) as job, \
             harness.Process([harness.interpreter(), "-c", "input()"]) as other:
-        job.out.wait("ready", 30)
+        job.out.wait("ready", harness.PATIENCE_SECONDS)
         recording = harness.Recording([job.pid, other.pid], roles=ROLES)
         work(job, COUNT)
         job.child.kill()
         job.child.wait()
         shutil.copyfile(SECOND, library)
-        checks.that(recording.err.wait("rlscope-bpf: warning: " + library, 10), "writing is noticed")
+        checks.that(recording.err.wait("rlscope-bpf: warning: " + library, harness.PATIENCE_SECONDS), "writing is noticed")
         answer = subprocess.run([harness.interpreter(), "-c", ASK, library], capture_output=True, text=True)
         status = recording.stop()
     checks.that(os.stat(library).st_ino == inode, "the library was written anew in place")
@@ -70,7 +70,7 @@ def test_containers(checks, folder):
     shutil.copyfile(FIRST, os.path.join(folder, "libfile.so"))
     with container(folder) as first, container(folder) as second:
         for job in first, second:
-            if job.out.wait("ready", 30) is None:
+            if job.out.wait("ready", harness.PATIENCE_SECONDS) is None:
                 checks.saw("no overlay file system here: " + job.err.text().strip())
                 return
         recording = harness.Recording([first.pid, second.pid], roles=ROLES)

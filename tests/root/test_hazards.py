@@ -24,8 +24,7 @@ TIMES = int(os.environ.get("RLS_HAZARD_TIMES", "20"))
 CYCLES = 3            # at least: attach, detach, attach ...
 DURATION = "2" if TIMES >= 1000 else "0.5"
 SIDE_BY_SIDE = 9 if TIMES >= 1000 else 14  # targets under one profiler
-FINISH_SECONDS = 60
-RECORDING_SECONDS = 150  # on kernels that put probes on one by one, emulated
+FINISH_SECONDS = RECORDING_SECONDS = harness.PATIENCE_SECONDS
 IN_PERSON = {"exit_in_call", "system_exit_in_callback", "killed_in_callback"}  # not in a child
 NEEDED = {"greenlets": "greenlet", "greenlets_late": "greenlet"}
 
@@ -37,7 +36,7 @@ def command(name, *arguments):
 
 def start(name, *arguments):
     target = harness.Process(command(name, *arguments))
-    if target.out.wait("ready", 30) is None:
+    if target.out.wait("ready", harness.PATIENCE_SECONDS) is None:
         raise RuntimeError("%s is not ready: %s" % (name, target.err.text()))
     return target
 
@@ -204,7 +203,7 @@ def profiled(checks, name):
             target.say("go")
             result = finish(target)
             try:
-                status = recording.wait(30)
+                status = recording.wait()
             except subprocess.TimeoutExpired:
                 status = "hangs"
             checks.that(result == expected and status == 0, "%s: profiled %s, alone %s; the "
@@ -219,7 +218,7 @@ def exact(checks):
         with harness.Recording([target.pid]) as recording:
             target.say("go\nstop")
             finish(target)
-            recording.wait(30)
+            recording.wait()
             report = recording.report()
     flows = harness.flows(report, of_process=True)[target.pid]
     into, out = flows["python->simulator"], flows["simulator->python"]

@@ -50,7 +50,7 @@ class Load:
         while time.monotonic() < end:
             time.sleep(min(command["seconds"] / 10, 1))
             self.memory.append(memory_bytes(recording.pid))
-        self.rows = json.loads(target.out.wait("[", 120))
+        self.rows = json.loads(target.out.wait("[", harness.PATIENCE_SECONDS))
         self.wall = time.monotonic() - start
         self.cpu = cpu_seconds(recording.pid) - cpu
 

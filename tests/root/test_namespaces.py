@@ -95,16 +95,16 @@ def truth(operation):
 
 def target_inside(checks):
     with harness.Process(inside()) as target:
-        if target.out.wait("ready", 20) is None:
+        if target.out.wait("ready", harness.PATIENCE_SECONDS) is None:
             harness.skip("no namespaces: %s" % target.err.text())
         pid = child_of(target.pid)
         with harness.Recording([pid]) as recording:
             target.say("")
-            rows = json.loads(target.out.wait("[", 20))
+            rows = json.loads(target.out.wait("[", harness.PATIENCE_SECONDS))
             status = recording.stop()
             report, numbers = recording.report(), host_numbers(recording.trace)
         target.say("")
-        checks.that(target.wait(10) == 0, "the target ends as it would")
+        checks.that(target.wait() == 0, "the target ends as it would")
     checks.that(status == 0, "profiler ended with %d" % status)
     processes = {process["pid"]: process for process in report["processes"]}
     checks.that(processes[pid].get("ns_pid") == 1, "it is %s inside, %d here" % (
@@ -125,7 +125,7 @@ def target_inside(checks):
     harness.check_lossless(checks, report)
 
 
-OPTIONS = " ".join([*harness.EXACT, *("'%s'" % word for word in harness.ROLES)])
+OPTIONS = " ".join(["-v", *harness.EXACT, *("'%s'" % word for word in harness.ROLES)])
 ATTACH = """\
 "$2" -c "$3" "$4" "$7" &
 "$1" attach --pid $! """ + OPTIONS + """ -o "$5" --format json --report "$6" 2> "$7"
@@ -149,9 +149,8 @@ def on_thread(count):
 if sys.argv[2] == "once":
     calls(50)
     sys.exit()
-while "recording" not in open(sys.argv[2]).read():
+while not any("truthsim" in line and line.endswith(" is probed\\n") for line in open(sys.argv[2])):
     time.sleep(0.02)
-time.sleep(0.5) # for the libraries to be probed that were not there yet
 on_thread(300)
 if os.fork() == 0:
     on_thread(200)
@@ -168,7 +167,7 @@ def profiler_inside(checks, folder, command):
     done = subprocess.run(
         unshared("sh", "-c", command, "sh", harness.BINARY, harness.interpreter(), JOB,
                  harness.modules(), trace, report, said),
-        stdout=subprocess.PIPE, encoding="utf-8", timeout=60)
+        stdout=subprocess.PIPE, encoding="utf-8", timeout=harness.PATIENCE_SECONDS)
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if not checks.that(done.returncode == 0 and len(rows) == 3, "profiler inside: status %d, %s" % (
             done.returncode, open(said).read()[-300:])):
@@ -188,7 +187,7 @@ def proc_of_another(checks):
     command = ["unshare", "--pid", "--fork", harness.BINARY, "attach", "--all", "--duration", "1",
                "-o", "/dev/null"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                          timeout=30)
+                          timeout=harness.PATIENCE_SECONDS)
     checks.that(done.returncode == 1 and "pid namespace" in done.stderr
                 and len(done.stderr.splitlines()) == 1, "/proc of another: status %d, %r" % (
                     done.returncode, done.stderr))

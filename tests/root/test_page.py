@@ -35,10 +35,10 @@ def record(folder, seconds):
     environment = dict(os.environ, PYTHONPATH=os.environ.get("RLS_PYTHONPATH", ""))
     page, trace = os.path.join(folder, "page.html"), os.path.join(folder, "trace")
     with harness.Process([python, script, "--seconds", "120"], cwd=WORKLOADS, env=environment) as job:
-        if not job.out.wait("training", 90):
+        if not job.out.wait("training", harness.PATIENCE_SECONDS):
             raise RuntimeError("the job does not train: %s" % job.err.text())
         done = harness.run("attach", "--pid", str(job.pid), "--duration", str(seconds), "-o", trace,
-                           "--format", "html", "--report", page, timeout=120)
+                           "--format", "html", "--report", page, timeout=harness.PATIENCE_SECONDS)
     if done.returncode:
         raise RuntimeError("attach ended with %d: %s" % (done.returncode, done.stderr))
     return script, page, json.loads(harness.run("report", "--format", "json", trace).stdout)

@@ -70,17 +70,23 @@ def report_follows(checks, folder, python):
 
 
 def counts_after_import(checks, folder, python):
-    """Calls made 200 ms after the import are all counted."""
-    script = (CALLS % harness.modules()).replace("for _", "import time; time.sleep(0.3)\nfor _")
+    """Calls made after the import, once its library has been seen, are all counted."""
+    script = (CALLS % harness.modules()).replace("for _", "print('imported', flush=True)\ninput()\nfor _")
     path = os.path.join(folder, "report.json")
-    done = run(folder, [python, "-c", script], "--format", "json", "--report", path)
+    command = [harness.BINARY, "run", "-v", *harness.EXACT, *harness.ROLES, "-o", os.path.join(folder, "trace"),
+               "--format", "json", "--report", path, "--", python, "-c", script]
+    with harness.Process(command) as process:
+        process.out.wait("imported", harness.PATIENCE_SECONDS)
+        seen = harness.eventually(lambda: any("truthsim" in line and line.endswith(" is probed\n")
+                                              for line in process.err.seen))
+        process.say("")
+        status = process.wait()
     with open(path) as stream:
         report = json.load(stream)
     found = {flow: n for process in harness.flows(report, of_process=True).values()
              for flow, n in process.items() if n}
-    checks.that(done.returncode == 0 and found == {"python->simulator": 300,
-                                                   "simulator->python": 300},
-                "300 calls, 0.3 s after the import: %s" % found)
+    checks.that(seen and status == 0 and found == {"python->simulator": 300, "simulator->python": 300},
+                "300 calls after the import: %s" % found)
 
 
 def asleep(checks, folder, python):
@@ -100,14 +106,14 @@ def interrupted(checks, folder, python):
     script = ("import signal, sys, time\n"
               "signal.signal(signal.SIGINT, lambda *_: sys.exit(5))\n"
               "print('ready', flush=True)\n"
-              "for _ in range(3000): time.sleep(0.01)\n")
+              "for _ in range(60000): time.sleep(0.01)\n")
     command = [harness.BINARY, "run", *harness.EXACT, *harness.ROLES, "-o",
                os.path.join(folder, "trace"), "--report", path, "--", python, "-c", script]
     with harness.Process(command, start_new_session=True) as process:
-        checks.that(process.out.wait("ready", 20) is not None, "the command began")
+        checks.that(process.out.wait("ready", harness.PATIENCE_SECONDS) is not None, "the command began")
         os.killpg(process.pid, signal.SIGINT)
         try:
-            status = process.wait(20)
+            status = process.wait(harness.PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             status = None
         checks.that(status == 5, "Ctrl-C: status %s" % status)
@@ -118,21 +124,23 @@ def passed_on(checks, folder, python):
     """Every signal reaches the command once, whoever it is sent to and however many came before."""
     script = ("import signal, sys, time\n"
               "seen = []\n"
-              "for number in (signal.SIGINT, signal.SIGHUP):\n"
-              "    signal.signal(number, lambda *which: seen.append(which[0]))\n"
+              "def see(number, _):\n    seen.append(number)\n    print('seen', flush=True)\n"
+              "for number in (signal.SIGINT, signal.SIGHUP):\n    signal.signal(number, see)\n"
               "signal.signal(signal.SIGTERM, lambda *_: sys.exit(len(seen)))\n"
               "print('ready', flush=True)\n"
-              "for _ in range(3000): time.sleep(0.01)\n")
+              "for _ in range(60000): time.sleep(0.01)\n")
     command = [harness.BINARY, "run", *harness.EXACT, *harness.ROLES, "-o", os.path.join(folder, "trace"),
                "--report", os.path.join(folder, "report"), "--", python, "-c", script]
     with harness.Process(command, start_new_session=True) as process:
-        checks.that(process.out.wait("ready", 20) is not None, "the command began")
+        checks.that(process.out.wait("ready", harness.PATIENCE_SECONDS) is not None, "the command began")
         for send, number in ((os.killpg, signal.SIGINT), (os.killpg, signal.SIGINT), (os.kill, signal.SIGINT),
                              (os.kill, signal.SIGHUP), (os.killpg, signal.SIGHUP), (os.kill, signal.SIGTERM)):
-            time.sleep(0.5)
             send(process.pid, number)
+            if number != signal.SIGTERM:
+                process.out.wait("seen", harness.PATIENCE_SECONDS)
+                time.sleep(0.2)     # for another of the same, which there must not be
         try:
-            status = process.wait(20)
+            status = process.wait(harness.PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             status = None

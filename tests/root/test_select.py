@@ -36,7 +36,7 @@ def await_newcomers(recording, *jobs):
     """Until the recording has found them."""
     waiting = {job.pid for job in jobs}
     while waiting:
-        line = recording.err.wait("rlscope-bpf: debug: process ", 20)
+        line = recording.err.wait("rlscope-bpf: debug: process ", harness.PATIENCE_SECONDS)
         if line is None:
             return
         if "from now on" in line:
@@ -56,15 +56,15 @@ class Job(harness.Process):
 
     def load(self):
         self.say("")
-        self.out.wait("ready", 20)
+        self.out.wait("ready", harness.PATIENCE_SECONDS)
 
     def rename(self, name):
         self.say(name)
-        self.out.wait("named", 20)
+        self.out.wait("named", harness.PATIENCE_SECONDS)
 
     def call(self):
         self.say("")
-        self.out.wait("done", 20)
+        self.out.wait("done", harness.PATIENCE_SECONDS)
 
 
 def calls_of(report, pid):
@@ -188,7 +188,7 @@ def attach(*arguments):
 def not_itself(checks, folder):
     path = os.path.join(folder, "profiler-%d" % os.getpid())
     os.symlink(os.path.abspath(harness.BINARY), path)
-    done = subprocess.run([path, "attach", "--name", os.path.basename(path)], timeout=30,
+    done = subprocess.run([path, "attach", "--name", os.path.basename(path)], timeout=harness.PATIENCE_SECONDS,
                           stderr=subprocess.PIPE, encoding="utf-8")
     checks.that(done.returncode == 1 and "named like" in done.stderr, "itself: %r" % done.stderr)
 
@@ -205,7 +205,7 @@ def refused(checks):
         done = attach(*arguments)
         checks.that(done.returncode == status and words in done.stderr and not done.stdout,
                     "%s: status %d, %r" % (" ".join(arguments)[:40], done.returncode, done.stderr))
-    with subprocess.Popen(["sleep", "30"]) as sleeping:
+    with subprocess.Popen(["sleep", "600"]) as sleeping:
         done = attach("--name", "sleep")
         sleeping.kill()
     checks.that(done.returncode == 1 and "Python" in done.stderr, "not Python: %r" % done.stderr)

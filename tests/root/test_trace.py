@@ -16,7 +16,7 @@ FIGURES = ["breakdown", "transitions", "threads", "processes", "losses", "durati
 def record(folder):
     with harness.Target("exact.py") as target:
         with harness.Recording([target.pid], folder=folder) as recording:
-            rows = target.ask(do="kinds", count=200, seconds=120)
+            rows = target.ask(do="kinds", count=200)
             status = recording.stop()
             return rows, status, recording
 
@@ -32,7 +32,7 @@ def read_by_others(checks, folder, recording):
     os.chmod(recording.trace, 0o644)
     done = subprocess.run([binary, "report", recording.trace, "--format", "json"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=60, **harness.NOBODY)
+                          universal_newlines=True, timeout=harness.PATIENCE_SECONDS, **harness.NOBODY)
     same = done.returncode == 0 and figures(json.loads(done.stdout)) == figures(recording.report())
     checks.that(same, "as nobody: status %d, the same figures as at the end of recording" % (
         done.returncode))
@@ -122,7 +122,7 @@ def asleep_at_both_ends(checks):
     with harness.Target("exact.py") as target:
         with harness.Recording([target.pid]) as recording:
             time.sleep(1)
-            target.ask(do="kinds", count=1, seconds=60)
+            target.ask(do="kinds", count=1)
             time.sleep(1)
             recording.stop()
             threads = {thread["tid"]: thread for thread in recording.report()["threads"]}
@@ -137,7 +137,7 @@ def attach_for(seconds, pid, folder, *arguments):
 
 def two_at_once(checks, folder):
     """Side by side in one folder, neither takes the other's trace, nor its figures."""
-    with harness.Target("exact.py") as target, attach_for("60", target.pid, folder) as first:
+    with harness.Target("exact.py") as target, attach_for("600", target.pid, folder) as first:
         first.err.wait("recording", harness.RECORDING_SECONDS)
         with attach_for("0.5", target.pid, folder) as second:
             statuses = [second.wait()]
@@ -152,7 +152,8 @@ def two_at_once(checks, folder):
     checks.that(statuses == [0, 0] and traces == ["rlscope-%d-2.trace" % target.pid,
                                                   "rlscope-%d.trace" % target.pid],
                 "two at once: status %s, traces %s" % (statuses, traces))
-    checks.that(lasted["first"] > 1e9 > lasted["second"], "each reports its own: %s" % lasted)
+    # One began before the other and ended after it.
+    checks.that(lasted["first"] > lasted["second"] > 0.4e9, "each reports its own: %s" % lasted)
     checks.that(in_the_way[0] == 1 and "another recording" in in_the_way[1],
                 "a trace that is being written stays: status %d, %r" % in_the_way)
 

@@ -21,7 +21,7 @@ while os.getppid() == parent:
 """ % SHARED_BYTES
 
 METHODS = ["fork", "inside", "exec", "subprocess", "mp_fork", "mp_spawn", "mp_forkserver"]
-LATE_NS = 1000000000  # who waits for a pipe's end may see it before the process's
+LATE_NS = 5000000000  # who waits for a pipe's end may see it before the process's
 
 
 class Recorded:
@@ -109,7 +109,7 @@ def sharing(checks):
     """A worker that is looked into goes on sharing what it has from its parent."""
     command = [harness.interpreter(), "-c", SHARING, harness.modules()]
     with harness.Process(command) as target:
-        worker = int(target.out.wait("ready", 30).split()[1])
+        worker = int(target.out.wait("ready", harness.PATIENCE_SECONDS).split()[1])
         before = shared_bytes(worker)
         with harness.Recording([worker]) as recording:
             during = shared_bytes(worker)
