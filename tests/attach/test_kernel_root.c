@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -243,7 +244,7 @@ static void a_tail_jump_is_one_call(void **state)
 
 /* ---- time off the CPU ---- */
 
-#define SLEEP_NS 50000000ULL
+#define SLEEP_NS 500000000ULL /* longer than anyone waits for a CPU */
 
 static void sleep_a_while(void *context)
 {
@@ -300,18 +301,36 @@ static void *call_often(void *tid_out)
 	return NULL;
 }
 
+/* Its threads, and two. */
+static nlink_t count_tasks(void)
+{
+	struct stat tasks;
+
+	assert_int_equal(stat("/proc/self/task", &tasks), 0);
+	return tasks.st_nlink;
+}
+
+/* Joined is a moment before ended. */
+static void wait_for_ends(nlink_t before)
+{
+	for (int i = 0; i < 60000 && count_tasks() > before; i++)
+		usleep(1000);
+}
+
 static void each_thread_is_counted_exactly(void **state)
 {
 	struct recording *recording = *state;
 	pthread_t threads[THREADS];
 	pid_t tids[THREADS];
+	nlink_t before;
 
 	recording_begin(recording, 0);
+	before = count_tasks();
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, call_often, &tids[i]), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	usleep(10000); /* joined is a moment before ended */
+	wait_for_ends(before);
 	recording_stop(recording);
 	assert_no_drops(recording);
 	assert_int_equal(recording->transition_count, THREADS * (1 + 2 * CALLS));
