@@ -136,6 +136,7 @@ sys.path.insert(0, sys.argv[1])
 import rlscope, truthsim
 print("ready", flush=True)
 sys.stdin.readline()
+truthsim.noargs()  # a thread is known from its first boundary on
 with rlscope.operation("waits"):
     time.sleep(0.5)
 with rlscope.operation("runs"):
