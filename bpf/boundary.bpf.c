@@ -2,7 +2,7 @@
  *
  * One program per hit; all that it needs to know of its site is in the probe's cookie.
  */
-#include "bpf/cookie.bpf.h"
+#include "bpf/shared/cookie.bpf.h"
 #include "bpf/state.bpf.h"
 #include "bpf/operation.bpf.h"
 

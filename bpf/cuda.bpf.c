@@ -5,8 +5,9 @@
  * here only its size counts, because of which the ring is reserved in one of a few sizes: a
  * probe may be preempted, so there is no scratch memory per CPU to build a record in.
  */
-#include "bpf/emit.bpf.h"
-#include "bpf/pids.bpf.h"
+#include "bpf/shared/control.bpf.h"
+#include "bpf/totals.bpf.h"
+#include "bpf/shared/pids.bpf.h"
 
 #include "cupti_bridge/batch.h" /* after vmlinux.h, whose types it uses then */
 

@@ -1,37 +1,15 @@
 /* Take a place, fill it, hand it over; every refusal is counted.
  *
- * The transitions ring, our own (bpf/wire.h), never wakes its reader: user space looks every few milliseconds,
+ * The transitions ring, our own (bpf/wire/), never wakes its reader: user space looks every few milliseconds,
  * which costs the target nothing. The control ring wakes for what must be acted on.
  */
 #ifndef RLS_EMIT_BPF_H
 #define RLS_EMIT_BPF_H
 
-#include "bpf/absence.bpf.h"
-#include "bpf/book.bpf.h"
-#include "bpf/maps.bpf.h"
-
-static __always_inline void fill_header(struct rls_wire_header *header, __u16 size, __u8 kind,
-					__u32 pid, __u32 tid, __u64 time_ns)
-{
-	header->size = size;
-	header->kind = kind;
-	header->flags = 0;
-	header->pid = pid;
-	header->tid = tid;
-	header->sequence = 0;
-	header->time_ns = time_ns;
-}
-
-/* A control record of this type, header filled; NULL (and counted) when there is no room. */
-#define control_reserve(type, kind, pid, tid, time_ns)                                      \
-	({                                                                                  \
-		type *record_ = bpf_ringbuf_reserve(&control, sizeof(type), 0);             \
-		if (record_)                                                                \
-			fill_header(&record_->header, sizeof(type), kind, pid, tid, time_ns); \
-		else                                                                        \
-			count_drop(RLS_DROP_CONTROL);                                       \
-		record_;                                                                    \
-	})
+#include "bpf/shared/control.bpf.h"
+#include "bpf/shared/maps.bpf.h"
+#include "bpf/shared/off_cpu.bpf.h"
+#include "bpf/totals.bpf.h"
 
 /* Half of the ring is left to what must not be lost. That an absence is not told is seen by the next pile. */
 static __always_inline void tell_absence(const struct thread_state *thread, __u64 until_ns, __u64 away_ns)

@@ -2,7 +2,8 @@
 #ifndef RLS_NAME_BPF_H
 #define RLS_NAME_BPF_H
 
-#include "bpf/emit.bpf.h"
+#include "bpf/shared/control.bpf.h"
+#include "bpf/totals.bpf.h"
 
 /* Changes with each exec, and when the pid is given to another process. */
 static __always_inline __u32 current_image(void)

@@ -1,7 +1,7 @@
 /* Operations: the annotation library's flush site. */
 #include "bpf/name.bpf.h"
 #include "bpf/operation.bpf.h"
-#include "bpf/range_book.bpf.h"
+#include "bpf/range_totals.bpf.h"
 
 _Static_assert(sizeof(((struct rls_wire_edges *)0)->edges) == RLS_EDGES_SENT * sizeof(struct rls_edge),
 	       "they are copied as they are");

@@ -1,7 +1,7 @@
 /* Processes and threads: fork, exec, exit, and what they hold at the end. */
-#include "bpf/absence.bpf.h"
+#include "bpf/shared/off_cpu.bpf.h"
 #include "bpf/operation.bpf.h"
-#include "bpf/range_book.bpf.h"
+#include "bpf/range_totals.bpf.h"
 #include "bpf/wait.bpf.h"
 
 /* The child's only thread goes on where its parent's was: same frames, same operations. */

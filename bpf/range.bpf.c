@@ -1,6 +1,6 @@
 /* Ranges of other people's APIs (NVTX, record_function): their sites. */
 #include "bpf/operation.bpf.h"
-#include "bpf/range_book.bpf.h"
+#include "bpf/range_totals.bpf.h"
 
 /* As enum rls_range_kind of userspace/annotate/foreign_ranges.h; attach/cookie.c asserts it. */
 enum { PUSH_STD_STRING = 1, PUSH_CSTR, PUSH_WCSTR, PUSH_NVTX_ATTRIBUTES, POP };

@@ -6,10 +6,10 @@
  *
  * One program for each, for all that samples: whose thread it is is looked up once.
  */
-#include "bpf/look.bpf.h"
-#include "bpf/pids.bpf.h"
+#include "bpf/category_sample.bpf.h"
+#include "bpf/shared/pids.bpf.h"
 #include "bpf/stack.bpf.h"
-#include "bpf/tick.bpf.h"
+#include "bpf/shared/tick.bpf.h"
 #include "bpf/wait.bpf.h"
 
 struct tick_map last_tick SEC(".maps");

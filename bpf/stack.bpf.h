@@ -7,9 +7,9 @@
 #ifndef RLS_STACK_BPF_H
 #define RLS_STACK_BPF_H
 
-#include "bpf/emit.bpf.h"
-#include "bpf/python.bpf.h"
-#include "bpf/tick.bpf.h"
+#include "bpf/shared/control.bpf.h"
+#include "bpf/shared/python.bpf.h"
+#include "bpf/shared/tick.bpf.h"
 
 /* Waits of one thread that are walked in one window: waits_per_window. Those for a CPU are many where threads
  * crowd, and short; they must not crowd out the others, of which a single one may be long. */

@@ -17,8 +17,8 @@
 #define RLS_STATE_BPF_H
 
 #include "bpf/emit.bpf.h"
-#include "bpf/interpreter.bpf.h"
-#include "bpf/pids.bpf.h"
+#include "bpf/shared/interpreter.bpf.h"
+#include "bpf/shared/pids.bpf.h"
 
 /* A frame's index with its mask in plain sight: where clang knows a bound it leaves the mask
  * out, and the verifiers of older kernels (6.1) have lost sight of the bound by then. */

@@ -8,8 +8,8 @@
 #ifndef RLS_WAIT_BPF_H
 #define RLS_WAIT_BPF_H
 
-#include "bpf/look.bpf.h"
-#include "bpf/stack_wire.h"
+#include "bpf/category_sample.bpf.h"
+#include "bpf/wire/stack.h"
 
 extern struct ring_map samples SEC(".maps");
 

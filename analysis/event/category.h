@@ -1,7 +1,7 @@
 /* Categories: what a thread's CPU time is spent in.
  *
  * The numbers are part of the trace file and of the kernel wire format
- * (bpf/wire.h asserts that they agree): append only, never renumber.
+ * (bpf/wire/ asserts that they agree): append only, never renumber.
  */
 #ifndef RLS_CATEGORY_H
 #define RLS_CATEGORY_H

@@ -9,6 +9,7 @@
 #include "analysis/event/bounded.h"
 #include "analysis/base/cleanup.h"
 #include "analysis/report/builder.h"
+#include "analysis/report/report.h"
 
 /* A little always is: a hit's cost lies partly after its event. */
 #define HOMELESS_SHARE_MAX 0.25

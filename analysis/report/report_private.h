@@ -2,7 +2,7 @@
 #ifndef RLS_REPORT_PRIVATE_H
 #define RLS_REPORT_PRIVATE_H
 
-#include "analysis/report/report.h"
+#include "analysis/report/rows.h"
 #include "analysis/timeline/timeline.h"
 
 /* An empty report with its string pool. 0, or -ENOMEM. */

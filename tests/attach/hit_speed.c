@@ -21,6 +21,8 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/attach/features.h"
 #include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 
 /* enum bpf_attach_type of kernels 6.6 and 6.13, and the flag of return probes. */
 #define ATTACH_TYPE_UPROBE_MULTI 48

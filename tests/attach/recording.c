@@ -14,6 +14,11 @@
 #include "analysis/base/grow.h"
 #include "probed.h"
 #include "userspace/attach/features.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 
 #define RING_BYTES (16U << 20)
 #define PATH_BYTES 65536

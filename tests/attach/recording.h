@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bpf/wire.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
 #include "probed.h"
 #include "userspace/attach/kernel/kernel.h"
 

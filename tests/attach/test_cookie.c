@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "bpf/wire.h"
+#include "bpf/wire/cookie.h"
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/attach/cookie.h"
 

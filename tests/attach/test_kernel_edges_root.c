@@ -15,6 +15,9 @@
 #include "probed.h"
 #include "recording.h"
 #include "userspace/annotate/annotate_wire.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "userspace/attach/kernel/kernel_rings.h"
 
 static __thread struct rls_thread_record *record;
 static struct rls_thread_record own_record;

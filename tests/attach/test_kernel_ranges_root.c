@@ -20,6 +20,12 @@
 #include "userspace/attach/features.h"
 #include "userspace/base/clock.h"
 #include "userspace/record/events/operation_stack.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "bpf/wire/totals.h"
+#include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/attach/kernel/kernel_totals.h"
+#include "userspace/attach/kernel/kernel_windows.h"
 
 #define PROBED __attribute__((noinline, noclone))
 #define STEPS 2000

@@ -16,6 +16,10 @@
 
 #include "probed.h"
 #include "recording.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 
 /* ---- bodies that call on ---- */
 

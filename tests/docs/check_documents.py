@@ -175,7 +175,7 @@ class Documents(unittest.TestCase):
         self.assert_none(faults)
 
     def test_paths_are_found(self):
-        self.assertIn((1, "bpf/wire.h"), list(named_paths("see `bpf/wire.h`")))
+        self.assertIn((1, "bpf/wire/record.h"), list(named_paths("see `bpf/wire/record.h`")))
 
     def test_links_lead_somewhere(self):
         faults = []

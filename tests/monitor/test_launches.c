@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "userspace/monitor/launches.h"
+#include "bpf/wire/record.h"
+#include "bpf/wire/totals.h"
 
 #define MAIN 10
 #define HELPER 11

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 #include "userspace/record/events/translate.h"
 
 #define HEADER(type, kind_, pid_, tid_, time_)                                                     \

@@ -9,7 +9,6 @@
 
 #include <bpf/libbpf.h>
 
-#include "userspace/attach/links.h"
 #include "userspace/base/quiet_thread.h"
 #include "userspace/cpu/cpu_priority.h"
 

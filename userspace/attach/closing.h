@@ -7,9 +7,17 @@
 #ifndef RLS_CLOSING_H
 #define RLS_CLOSING_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-struct rls_live_link;
+struct bpf_link;
+
+struct rls_live_link {
+	struct bpf_link *link;
+	uint32_t first_id;      /* of the request it belongs to */
+	bool returns;           /* return probes: all of such a link are */
+};
 
 /* Makes the threads for this many links; missing ones are made when needed. */
 void rls_closing_prepare(size_t links);

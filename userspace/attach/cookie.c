@@ -1,6 +1,6 @@
 #include "userspace/attach/cookie.h"
 
-#include "bpf/wire.h"
+#include "bpf/wire/cookie.h"
 #include "userspace/annotate/foreign_ranges.h"
 
 /* The kernel side knows these numbers by heart. */

@@ -1,4 +1,4 @@
-/* From a site to the cookie that its probe carries (bpf/wire.h). */
+/* From a site to the cookie that its probe carries (bpf/wire/). */
 #ifndef RLS_ATTACH_COOKIE_H
 #define RLS_ATTACH_COOKIE_H
 

@@ -8,6 +8,7 @@
 #include "analysis/base/grow.h"
 #include "userspace/attach/closing.h"
 #include "userspace/attach/held_file.h"
+#include "userspace/attach/hit_costs.h"
 
 /* A link goes as a whole, and each site in it costs the target some 50 us when it does: so
  * few sites a link, that those beside a busy one do not matter, and not too few for the number

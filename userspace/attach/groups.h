@@ -16,6 +16,15 @@
 #include <stdint.h>
 
 #include "userspace/attach/links.h"
+#include "userspace/attach/switching.h"
+
+/* When a site is probed, from the next rls_kernel_regroup on. Only where options.windows was set
+ * and probes can be taken off together (rls_kernel_has_windows). */
+enum rls_duty {
+	RLS_DUTY_ALWAYS,        /* as every site begins */
+	RLS_DUTY_WINDOWS,
+	RLS_DUTY_NEVER,
+};
 
 struct rls_group_file;
 

@@ -1,3 +1,4 @@
+#include "bpf/wire/cookie.h"
 #include "userspace/attach/links.h"
 
 #include <dirent.h>

@@ -6,16 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/closing.h"
+#include "userspace/attach/hit_costs.h"
+#include "userspace/binary/site.h"
 
 struct bpf_link;
 struct bpf_program;
-
-struct rls_live_link {
-	struct bpf_link *link;
-	uint32_t first_id;      /* of the request it belongs to */
-	bool returns;           /* return probes: all of such a link are */
-};
 
 struct rls_links {
 	struct rls_live_link *items;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 
 /* counts: beginnings in each part of the time between two ticks. */
 bool rls_tick_phases_in_step(const uint64_t counts[RLS_TICK_PHASES]);

@@ -1,7 +1,7 @@
 /* Sites: the addresses probed for boundary functions, chosen to be inexpensive and safe.
  *
  * The planner (planner.h) makes them from boundary functions; attach/ puts probes on
- * them; the kernel side knows them by the cookie of bpf/wire.h. Offsets are file
+ * them; the kernel side knows them by the cookie of bpf/wire/. Offsets are file
  * offsets, as the kernel's uprobes want them.
  */
 #ifndef RLS_SITE_H
@@ -44,7 +44,7 @@ enum rls_site_exit {
 	RLS_EXIT_NONE,              /* this site is itself an exit */
 };
 
-/* The kernel side gets it as a multiple of 8 below this (bpf/wire.h). */
+/* The kernel side gets it as a multiple of 8 below this (bpf/wire/). */
 #define RLS_SITE_SLOT_BYTES_MAX 8192
 /* Of an entry seen from within the function: one word, what aligns the stack for a call (brief.h). */
 #define RLS_SITE_ENTER_SLOT_BYTES 8

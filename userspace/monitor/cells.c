@@ -1,4 +1,7 @@
 #include "userspace/monitor/cells.h"
+#include "bpf/wire/totals.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_totals.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+#include "bpf/wire/totals.h"
 #include "userspace/monitor/launches.h"
 
 #include <errno.h>

@@ -15,7 +15,7 @@
 
 #include "analysis/event/event.h"
 #include "analysis/base/index_map.h"
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 
 #define RLS_LAUNCHES_KEPT 65536         /* a later one with the same last digits takes its place */
 #define RLS_LAUNCHES_CHANGES 65536      /* of what a thread is in; then the older half goes */

@@ -22,7 +22,7 @@
 #include "analysis/event/category.h"
 #include "analysis/gpu/gpu_busy.h"
 #include "analysis/timeline/untraced_state.h"
-#include "bpf/wire.h"
+#include "bpf/wire/totals.h"
 #include "userspace/monitor/names.h"
 #include "userspace/monitor/rate.h"
 #include "userspace/monitor/snapshot.h"

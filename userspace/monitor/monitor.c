@@ -11,6 +11,8 @@
 
 #include "analysis/base/grow.h"
 #include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/attach/kernel/kernel_totals.h"
 #include "userspace/base/hangup.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"

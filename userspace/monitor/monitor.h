@@ -1,7 +1,7 @@
 /* Monitor: every training job on the host, as counters.
  *
  *     recorder (discovery, probes, budget) ─▶ events, names, looks ─┐
- *     kernel side's cells (bpf/book.bpf.h) ─▶ sweep ────────────────┴▶ jobs ─▶ snapshot
+ *     kernel side's cells (bpf/totals.bpf.h) ─▶ sweep ────────────────┴▶ jobs ─▶ snapshot
  *
  * It is a recorder without a trace: the kernel side sums up, and the totals are read every few
  * seconds. When a process has ended, its figures are added to its job's and it is forgotten.

@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 #include "analysis/base/index_map.h"
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
+#include "bpf/wire/totals.h"
 
 #define RLS_NAMES_MAX 100000
 #define RLS_NAMES_OTHER "other"

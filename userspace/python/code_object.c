@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "bpf/stack_wire.h"
+#include "bpf/wire/stack.h"
 
 /* PyBytesObject and the heads of str objects, the same in 3.8 to 3.14: offsets behind PyObject,
  * which ends in its type. */

@@ -1,4 +1,5 @@
 #include "userspace/record/drain.h"
+#include "userspace/attach/kernel/kernel_rings.h"
 
 #include <time.h>
 

@@ -11,6 +11,9 @@
 #include "userspace/record/session.h"
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/budget/overhead_controller.h"
+#include "bpf/wire/record.h"
+#include "bpf/wire/stack.h"
+#include "userspace/attach/kernel/kernel_sampling.h"
 
 static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t time_ns)
 {

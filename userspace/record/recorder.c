@@ -23,6 +23,10 @@
 #include "userspace/record/drain.h"
 #include "userspace/record/budget/overhead_controller.h"
 #include "userspace/record/events/translate.h"
+#include "bpf/wire/maps.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/attach/kernel/kernel_sampling.h"
 
 #define TICK_MS 10
 

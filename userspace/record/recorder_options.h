@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 #include "analysis/event/event.h"
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 
 struct rls_operation_globs;
 struct rls_roles;
 struct rls_selection;
 
-/* Where it goes instead of a trace file, when the kernel side books (bpf/book.bpf.h). Each returns
+/* Where it goes instead of a trace file, when the kernel side books (bpf/totals.bpf.h). Each returns
  * 0 or -errno, which ends the recording. */
 struct rls_recorder_listener {
 	/* All that would be in the trace but transitions and operations. Strings are "". */

@@ -19,6 +19,12 @@
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/session.h"
 #include "userspace/record/targets/mmap_watch.h"
+#include "bpf/wire/maps.h"
+#include "userspace/attach/hit_costs.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/attach/kernel/kernel_sampling.h"
+#include "userspace/attach/kernel/kernel_windows.h"
 
 /* Waits whose stacks are walked, of a thread in a second: at 5 us each where a sample is 25, as much of a
  * budget; all that matter where there is none. */

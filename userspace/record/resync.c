@@ -11,6 +11,10 @@
 #include "userspace/base/log.h"
 #include "userspace/base/clock.h"
 #include "userspace/record/targets/process_info.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
 
 struct thread_id {
 	uint32_t pid, tid;

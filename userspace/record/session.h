@@ -10,6 +10,7 @@
 #define RLS_SESSION_H
 
 #include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/base/clock.h"
 #include "userspace/cpu/cpu_affinity.h"
 #include "userspace/record/resync.h"

@@ -10,6 +10,9 @@
 
 #include "userspace/record/samples/infer_category.h"
 #include "userspace/record/budget/overhead_controller.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "userspace/attach/groups.h"
 
 #define TICK_NS 10000000ULL
 #define SECOND_NS 1000000000ULL

@@ -9,6 +9,11 @@
 
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/base/clock.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "userspace/attach/hit_costs.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
 
 #define ROUNDS_MAX 99
 

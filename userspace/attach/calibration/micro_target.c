@@ -7,6 +7,10 @@
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/attach/features.h"
 #include "userspace/base/clock.h"
+#include "bpf/wire/maps.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 
 #define HOT_SINGLE_STEP_CALLS 20        /* each takes some 10 us in a virtual machine */
 #define COLD_CALLS 40

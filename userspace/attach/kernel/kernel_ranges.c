@@ -3,9 +3,10 @@
 #include <stdlib.h>
 
 #include "analysis/base/grow.h"
-#include "bpf/wire.h"
+#include "bpf/wire/cookie.h"
 #include "userspace/attach/cookie.h"
-#include "userspace/attach/kernel/kernel_private.h"
+#include "userspace/attach/kernel/kernel_state.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 
 static int attach_range(struct rls_kernel *kernel, struct rls_links *links, const char *path,
 			uint64_t offset, uint64_t cookie)

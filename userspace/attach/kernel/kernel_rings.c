@@ -7,7 +7,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "userspace/attach/kernel/kernel_private.h"
+#include "userspace/attach/kernel/kernel_state.h"
+#include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/base/log.h"
 
 /* Places in the ring_buffer. Control first: names and threads come before what refers to

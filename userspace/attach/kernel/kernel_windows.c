@@ -7,7 +7,10 @@
 #include <bpf/libbpf.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/attach/kernel/kernel_private.h"
+#include "userspace/attach/kernel/kernel_state.h"
+#include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/attach/kernel/kernel_totals.h"
+#include "userspace/attach/kernel/kernel_windows.h"
 
 #define SITES_AT_ONCE 1024
 

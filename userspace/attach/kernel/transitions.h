@@ -1,4 +1,4 @@
-/* Transitions: reading the ring of our own that the boundary probes write (bpf/wire.h, struct rls_wire_place).
+/* Transitions: reading the ring of our own that the boundary probes write (bpf/wire/, struct rls_wire_place).
  *
  * One reader, one thread. What is handed to the handler lies in the ring, and is the handler's for the call.
  */
@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/wire.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
 
 struct rls_transitions {
 	const struct rls_wire_place *places;    /* mapped; NULL: not yet */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_sampling.h"
 #include "userspace/base/log.h"
 
 enum key {

@@ -15,6 +15,12 @@
 #include "userspace/record/samples/infer_category.h"
 #include "userspace/record/budget/range_duty.h"
 #include "userspace/record/budget/site_value.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "userspace/attach/kernel/kernel_sampling.h"
+#include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/attach/kernel/kernel_totals.h"
+#include "userspace/attach/kernel/kernel_windows.h"
 
 /* What the target is held up for, per site put on or taken off: its page is copied, its memory map
  * locked, and what it runs next is no longer in its caches. Most of the time it takes us is waiting.

@@ -32,7 +32,7 @@ int rls_throttle_new(struct rls_kernel *kernel, struct rls_code_map *code_map,
 		     struct rls_throttle **out);
 void rls_throttle_free(struct rls_throttle *throttle);
 
-/* The kernel side books (bpf/book.bpf.h): costs and calls are read from there, looks go to looked
+/* The kernel side books (bpf/totals.bpf.h): costs and calls are read from there, looks go to looked
  * with what they seem to show instead of into the trace, and no site is given up for good, as what
  * runs on the host changes. Before start. 0 or -ENOMEM. */
 int rls_throttle_book(struct rls_throttle *throttle,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 #include "userspace/base/log.h"
 #include "userspace/record/budget/site_value.h"
 

@@ -21,8 +21,8 @@
 #include <stdint.h>
 
 #include "analysis/base/index_map.h"
-#include "bpf/wire.h"
-#include "userspace/attach/kernel/kernel.h"
+#include "bpf/wire/record.h"
+#include "userspace/attach/kernel/kernel_windows.h"
 
 /* Where hits are rare, nothing that one needs is in the caches any more: so many times what the
  * calibration says was seen of them in training jobs (scripts/bench/HISTORY.md), and of those right

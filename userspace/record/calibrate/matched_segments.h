@@ -23,9 +23,9 @@
 #include <stdint.h>
 
 #include "analysis/base/index_map.h"
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 #include "userspace/record/calibrate/overhead_factor.h"
-#include "userspace/record/calibrate/edge_queue.h"
+#include "userspace/record/events/edge_queue.h"
 
 #define RLS_SEGMENTS_MAX 1000000
 

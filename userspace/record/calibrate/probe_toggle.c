@@ -9,6 +9,10 @@
 #include "userspace/base/log.h"
 #include "userspace/base/clock.h"
 #include "userspace/base/jitter.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/attach/kernel/kernel_windows.h"
 
 /* How long all is traced at first, to see which sites are hit. */
 #define FIRST_NS 2560000000ULL

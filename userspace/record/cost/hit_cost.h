@@ -8,7 +8,7 @@
 #ifndef RLS_HIT_COST_H
 #define RLS_HIT_COST_H
 
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 #include "userspace/record/events/thread_table.h"
 
 /* Hits in the operation cost this share of what the calibration says, those in operations without

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 
 /* Of one thread. Zeroed: nothing is known of it yet. */
 struct rls_density {

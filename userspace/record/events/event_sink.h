@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "analysis/event/event.h"
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 #include "userspace/record/events/thread_table.h"
 
 struct rls_event_sink {

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/wire.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
 #include "userspace/record/events/event_output.h"
 
 struct rls_thread_losses {

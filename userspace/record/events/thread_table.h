@@ -11,7 +11,7 @@
 #include "analysis/base/index_map.h"
 #include "userspace/record/cost/cost_carryover.h"
 #include "userspace/record/cost/hit_cost_model.h"
-#include "userspace/record/calibrate/edge_queue.h"
+#include "userspace/record/events/edge_queue.h"
 #include "userspace/record/events/operation_stack.h"
 
 struct rls_living_thread {

@@ -1,4 +1,4 @@
-/* Translate: kernel records (bpf/wire.h) become events (analysis/event/event.h).
+/* Translate: kernel records (bpf/wire/) become events (analysis/event/event.h).
  *
  *     ring buffers ──rls_translate──▶ sink (trace writer) 
  *                          │
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "analysis/event/event.h"
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/record/events/event_sink.h"
 

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "analysis/base/index_map.h"
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 #include "userspace/record/events/event_output.h"
 
 /* Zeroed but for output: nothing yet. */

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 #include "userspace/record/events/event_output.h"
 #include "userspace/record/events/translate.h"
 

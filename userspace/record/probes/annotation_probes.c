@@ -12,6 +12,7 @@
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/events/annotation_reader.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 
 #define ANNOTATE_LIBRARY "librlscope_annotate.so"
 #define DESCRIPTOR_SYMBOL "rlscope_annotate_descriptor"

@@ -8,6 +8,7 @@
 #include "analysis/base/grow.h"
 #include "userspace/binary/elf.h"
 #include "userspace/base/log.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 
 #define DRIVER_LIBRARY "libcuda.so"
 

@@ -15,6 +15,10 @@
 #include "userspace/record/probes/annotation_probes.h"
 #include "userspace/record/probes/probed_files.h"
 #include "userspace/record/probes/rescan_schedule.h"
+#include "bpf/wire/maps.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 
 /* A library as one process maps it. */
 struct use {

@@ -12,6 +12,7 @@
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/probes/modified_files.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 
 #define WRITTEN_AT_ONCE 64
 

@@ -20,7 +20,7 @@
 #include <stddef.h>
 
 #include "analysis/event/category.h"
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 #include "userspace/record/samples/code_map.h"
 
 /* A step of the search: what an address tells. Pure. */

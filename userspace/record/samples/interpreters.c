@@ -11,6 +11,8 @@
 #include "userspace/process/space.h"
 #include "userspace/base/log.h"
 #include "userspace/python/code_object.h"
+#include "bpf/wire/stack.h"
+#include "userspace/attach/kernel/kernel_sampling.h"
 
 #define LOOK_AGAIN_NS 50000000ULL           /* doubles with each look in vain */
 #define LOOK_AGAIN_MAX_NS 5000000000ULL

@@ -4,7 +4,7 @@
  * without a walk (RLS_STACK_NO_INTERPRETER), at most every so often; the kernel side is told from then on how to
  * walk its stacks, and where to see whether a thread is in Python at all. A forked child has its parent's, on both sides. A code object is read when it is
  * first met, while it most likely still exists, and kept until another takes its place, which
- * its identity tells (bpf/stack_wire.h).
+ * its identity tells (bpf/wire/stack.h).
  */
 #ifndef RLS_INTERPRETERS_H
 #define RLS_INTERPRETERS_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bpf/stack_wire.h"
+#include "bpf/wire/stack.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/record/events/event_sink.h"
 #include "userspace/record/samples/frame_tree.h"

@@ -13,6 +13,9 @@
 #include "userspace/record/samples/frame_tree.h"
 #include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/wait_reason.h"
+#include "bpf/wire/record.h"
+#include "bpf/wire/stack.h"
+#include "userspace/attach/kernel/kernel_rings.h"
 
 #define COMPILED "[compiled]"       /* in place of a file, where the process made the code itself */
 

@@ -1,4 +1,4 @@
-/* Samples: records of stacks (bpf/stack_wire.h) become FRAME and SAMPLE events.
+/* Samples: records of stacks (bpf/wire/stack.h) become FRAME and SAMPLE events.
  *
  *     stack ─▶ names of its frames (pythons, code map) ─▶ frame tree ─▶ SAMPLE
  *     wait begins ─▶ kept, by thread ─▶ it is over ──────────────────▶ SAMPLE
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bpf/stack_wire.h"
+#include "bpf/wire/stack.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/record/samples/code_map.h"
 #include "userspace/record/events/event_output.h"

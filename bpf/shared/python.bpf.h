@@ -7,8 +7,8 @@
 #ifndef RLS_PYTHON_BPF_H
 #define RLS_PYTHON_BPF_H
 
-#include "bpf/interpreter.bpf.h"
-#include "bpf/python_entry.bpf.h"
+#include "bpf/shared/interpreter.bpf.h"
+#include "bpf/shared/python_entry.bpf.h"
 
 /* 3.14 keeps what kind of reference it is in a pointer's lowest bits. */
 #define POINTER_BITS (~3ULL)

@@ -1,10 +1,10 @@
 /* Kernel → recorder: samples with Python stacks, on a ring buffer of their own (`samples`).
- * Records begin with wire.h's header. Compiled by clang -target bpf and by gcc.
+ * Records begin with record.h's header. Compiled by clang -target bpf and by gcc.
  */
-#ifndef RLS_STACK_WIRE_H
-#define RLS_STACK_WIRE_H
+#ifndef RLS_WIRE_STACK_H
+#define RLS_WIRE_STACK_H
 
-#include "bpf/wire.h"
+#include "bpf/wire/record.h"
 
 /* Kinds, of enum rls_wire_kind's numbers. */
 #define RLS_WIRE_STACK 24           /* what a thread executes, or where it begins to wait */

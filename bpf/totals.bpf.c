@@ -1,7 +1,7 @@
-#include "bpf/book.bpf.h"
+#include "bpf/totals.bpf.h"
 
-#include "bpf/emit.bpf.h"
-#include "bpf/tick.bpf.h"
+#include "bpf/shared/control.bpf.h"
+#include "bpf/shared/tick.bpf.h"
 
 /* A word: since when, whether off the CPU, and the category. */
 #define WORD(since_ns, state) ((since_ns) << 5 | (state))

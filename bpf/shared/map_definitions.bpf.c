@@ -1,5 +1,5 @@
-#include "bpf/interpreter.bpf.h"
-#include "bpf/maps.bpf.h"
+#include "bpf/shared/interpreter.bpf.h"
+#include "bpf/shared/maps.bpf.h"
 
 struct threads_map threads SEC(".maps");
 struct tracked_map tracked SEC(".maps");

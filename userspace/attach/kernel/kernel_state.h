@@ -1,14 +1,14 @@
 /* The kernel side from inside: what the files that make it up share.
  *
- *     kernel.c           loading, processes, probes, start and stop
+ *     kernel_life.c      loading, processes, probes, start and stop
  *     kernel_windows.c   sites that go on and off
  *     kernel_rings.c     what comes back
- *     kernel_ticks.c     what samples
- *     kernel_books.c     what is summed up there instead
+ *     kernel_sampling.c     what samples
+ *     kernel_totals.c     what is summed up there instead
  *     kernel_ranges.c    other people's ranges
  */
-#ifndef RLS_KERNEL_PRIVATE_H
-#define RLS_KERNEL_PRIVATE_H
+#ifndef RLS_KERNEL_STATE_H
+#define RLS_KERNEL_STATE_H
 
 #include "rlscope.skel.h"
 #include "userspace/attach/arms.h"

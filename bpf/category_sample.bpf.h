@@ -8,11 +8,11 @@
  * too, as probes would do. Of waits one is told whenever the thread has waited a certain time in
  * all: each stands for that time, long waits more often than short ones.
  */
-#ifndef RLS_LOOK_BPF_H
-#define RLS_LOOK_BPF_H
+#ifndef RLS_CATEGORY_SAMPLE_BPF_H
+#define RLS_CATEGORY_SAMPLE_BPF_H
 
 #include "bpf/operation.bpf.h"
-#include "bpf/tick.bpf.h"
+#include "bpf/shared/tick.bpf.h"
 
 #define WAITED_NS_A_LOOK 4000000ULL
 

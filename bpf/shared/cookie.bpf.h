@@ -10,7 +10,7 @@
 #ifndef RLS_COOKIE_BPF_H
 #define RLS_COOKIE_BPF_H
 
-#include "bpf/maps.bpf.h"
+#include "bpf/shared/maps.bpf.h"
 
 /* As far as we look, of the running kernel's own: that which vmlinux.h was made of may be another one. */
 struct bpf_uprobe___followed {

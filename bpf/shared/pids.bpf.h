@@ -9,7 +9,7 @@
 #ifndef RLS_PIDS_BPF_H
 #define RLS_PIDS_BPF_H
 
-#include "bpf/maps.bpf.h"
+#include "bpf/shared/maps.bpf.h"
 
 #define NAMESPACE_LEVELS_MAX 32
 

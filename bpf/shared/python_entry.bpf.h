@@ -14,7 +14,7 @@
 #ifndef RLS_PYTHON_ENTRY_H
 #define RLS_PYTHON_ENTRY_H
 
-#include "bpf/interpreter.bpf.h"
+#include "bpf/shared/interpreter.bpf.h"
 
 #define OBJECT_TYPE 8               /* where every object has its type */
 

@@ -15,10 +15,10 @@
  *
  * Global functions: verified once each, not once for every call.
  */
-#ifndef RLS_BOOK_BPF_H
-#define RLS_BOOK_BPF_H
+#ifndef RLS_TOTALS_BPF_H
+#define RLS_TOTALS_BPF_H
 
-#include "bpf/maps.bpf.h"
+#include "bpf/shared/maps.bpf.h"
 
 struct rls_edge;
 

@@ -10,10 +10,10 @@
  *
  * RLS_RANGES_OPEN are told apart on a thread, the outermost ones. Global functions: verified once.
  */
-#ifndef RLS_RANGE_BOOK_BPF_H
-#define RLS_RANGE_BOOK_BPF_H
+#ifndef RLS_RANGE_TOTALS_BPF_H
+#define RLS_RANGE_TOTALS_BPF_H
 
-#include "bpf/maps.bpf.h"
+#include "bpf/shared/maps.bpf.h"
 
 struct rls_edge;
 

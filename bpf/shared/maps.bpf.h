@@ -7,7 +7,10 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
-#include "bpf/wire.h"
+#include "bpf/wire/cookie.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "bpf/wire/totals.h"
 
 /* Reads a register of the probed thread here and now: without it clang may form a pointer
  * into ctx first and dereference it later, which the verifier refuses. */

@@ -5,8 +5,8 @@
 #ifndef RLS_INTERPRETER_BPF_H
 #define RLS_INTERPRETER_BPF_H
 
-#include "bpf/maps.bpf.h"
-#include "bpf/stack_wire.h"
+#include "bpf/shared/maps.bpf.h"
+#include "bpf/wire/stack.h"
 
 struct interpreters_map {
 	__uint(type, BPF_MAP_TYPE_HASH);

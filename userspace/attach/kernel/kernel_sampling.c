@@ -11,7 +11,8 @@
 #include <bpf/libbpf.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/attach/kernel/kernel_private.h"
+#include "userspace/attach/kernel/kernel_state.h"
+#include "userspace/attach/kernel/kernel_sampling.h"
 #include "userspace/attach/tick_phases.h"
 #include "userspace/base/log.h"
 

@@ -1,6 +1,6 @@
-#include "bpf/range_book.bpf.h"
+#include "bpf/range_totals.bpf.h"
 
-#include "bpf/emit.bpf.h"
+#include "bpf/shared/control.bpf.h"
 #include "bpf/name.bpf.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/annotate/library_ranges.h"

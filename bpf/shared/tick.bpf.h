@@ -9,7 +9,7 @@
 #ifndef RLS_TICK_BPF_H
 #define RLS_TICK_BPF_H
 
-#include "bpf/maps.bpf.h"
+#include "bpf/shared/maps.bpf.h"
 
 struct tick {
 	__u64 at_ns;            /* a CPU's last */

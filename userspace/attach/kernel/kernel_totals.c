@@ -1,4 +1,4 @@
-/* What the kernel side sums up when it books (bpf/book.bpf.h). */
+/* What the kernel side sums up when it books (bpf/totals.bpf.h). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,7 +6,8 @@
 #include <bpf/libbpf.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/attach/kernel/kernel_private.h"
+#include "userspace/attach/kernel/kernel_state.h"
+#include "userspace/attach/kernel/kernel_totals.h"
 
 #define CELLS_AT_ONCE 1024
 

@@ -12,9 +12,12 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
+#include "bpf/wire/cookie.h"
 #include "userspace/attach/cookie.h"
 #include "userspace/attach/features.h"
-#include "userspace/attach/kernel/kernel_private.h"
+#include "userspace/attach/kernel/kernel_state.h"
+#include "userspace/attach/kernel/kernel_sampling.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 #include "userspace/attach/links.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"

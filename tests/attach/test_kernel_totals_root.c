@@ -19,6 +19,13 @@
 #include "recording.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/base/clock.h"
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "bpf/wire/totals.h"
+#include "userspace/attach/hit_costs.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_totals.h"
+#include "userspace/attach/kernel/kernel_windows.h"
 
 #define CELLS 64
 

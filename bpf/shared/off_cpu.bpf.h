@@ -8,10 +8,10 @@
  * So its own clock, which the scheduler keeps and which stands still while it is away, is held against ours.
  * While it runs that clock is some milliseconds behind: by so much its absence may be too long then.
  */
-#ifndef RLS_ABSENCE_BPF_H
-#define RLS_ABSENCE_BPF_H
+#ifndef RLS_OFF_CPU_BPF_H
+#define RLS_OFF_CPU_BPF_H
 
-#include "bpf/maps.bpf.h"
+#include "bpf/shared/maps.bpf.h"
 
 static __always_inline void begin_absence(struct absence *absence, const struct task_struct *task,
 					  __u64 now_ns)
