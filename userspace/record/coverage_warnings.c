@@ -29,11 +29,11 @@ void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_trac
 }
 
 void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls_cuda_calls *calls,
-			 struct rls_trace_output *output, struct rls_processes *followed,
+			 struct rls_trace_output *output, struct rls_targets *followed,
 			 uint64_t now_ns, uint64_t time_ns)
 {
 	for (size_t i = 0; i < followed->count; i++) {
-		struct rls_followed *process = &followed->entries[i];
+		struct rls_target *process = followed->all[i];
 		char text[320];
 
 		if (process->told_blind || !rls_libraries_is_blind(libraries, process->pid) ||

@@ -10,17 +10,9 @@
 #include "userspace/record/session.h"
 #include "userspace/record/samples/stack_samples.h"
 
-static void unfollow(struct rls_recorder *recorder, pid_t pid)
-{
-	rls_kernel_untrack(recorder->kernel, pid);
-	rls_libraries_forget(recorder->libraries, pid);
-	rls_pythons_forget(recorder->pythons, pid);
-	rls_processes_remove(&recorder->processes, pid);
-}
-
 static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
 {
-	int r = rls_processes_add(&recorder->processes, pid, root);
+	int r = rls_targets_add(&recorder->targets, pid, root);
 
 	rls_affinity_expect(&recorder->affinity, pid);
 	/* Tracked first: what it forks from now on is tracked by the kernel side itself. */
@@ -36,14 +28,14 @@ static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
 	if (!r && rls_libraries_annotation(recorder->libraries, pid))
 		r = rls_describe_settings(&recorder->describer, pid);
 	if (r)
-		unfollow(recorder, pid);
+		rls_targets_unfollow(&recorder->targets, pid, rls_monotonic_ns());
 	return r;
 }
 
 static int follow_descendant(pid_t pid, void *context)
 {
 	struct rls_recorder *recorder = context;
-	int r = rls_processes_find(&recorder->processes, pid) ? 0 : follow(recorder, pid, false);
+	int r = rls_targets_find(&recorder->targets, pid) ? 0 : follow(recorder, pid, false);
 
 	return r == -ESRCH || r == -EACCES ? 0 : r;
 }
@@ -60,8 +52,8 @@ int rls_recorder_follow_tree(struct rls_recorder *recorder, pid_t pid, bool root
 /* Python, or at least a library that we know. */
 static bool anything_to_see(const struct rls_recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->processes.count; i++) {
-		pid_t pid = recorder->processes.entries[i].pid;
+	for (size_t i = 0; i < recorder->targets.count; i++) {
+		pid_t pid = recorder->targets.all[i]->pid;
 
 		if (rls_recorder_is_python(recorder, pid) || rls_libraries_count(recorder->libraries, pid))
 			return true;
@@ -89,7 +81,7 @@ static int follow_selected(const struct rls_candidate *candidate, void *context)
 	struct rls_recorder *recorder = context;
 	int r;
 
-	if (rls_processes_find(&recorder->processes, candidate->pid))
+	if (rls_targets_find(&recorder->targets, candidate->pid))
 		return 0;
 	r = rls_recorder_follow_tree(recorder, candidate->pid, false);
 	return r == -ENOMEM ? r : 0; /* it has ended */
@@ -111,7 +103,7 @@ int rls_recorder_add_selected(struct rls_recorder *recorder)
 
 int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid)
 {
-	int r = rls_processes_add(&recorder->processes, pid, true);
+	int r = rls_targets_add(&recorder->targets, pid, true);
 
 	recorder->describer.launched = pid;
 	recorder->describer.words = recorder->options.command;

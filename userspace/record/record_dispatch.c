@@ -21,10 +21,8 @@ static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t t
 
 	if (recorder->draining)
 		return;
-	rls_processes_add(&recorder->processes, (pid_t)child, false);
-	rls_libraries_inherit(recorder->libraries, (pid_t)parent, (pid_t)child, time_ns);
-	rls_samples_forked(recorder->samples, (pid_t)parent, (pid_t)child, time_ns);
-	rls_pythons_fork(recorder->pythons, (pid_t)parent, (pid_t)child, time_ns);
+	if (rls_targets_forked(&recorder->targets, (pid_t)parent, (pid_t)child, time_ns))
+		rls_debug("process %u was forked, and not all is known of it", child);
 }
 
 /* A new program: nothing native can have been entered yet, so if it is Python it is in Python. */
@@ -34,28 +32,21 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 	struct rls_event event = { .kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid,
 				   .time_ns = time_ns };
 
-	rls_samples_catch_up(recorder->samples);
-	rls_code_map_forget(recorder->code_map, (pid_t)pid);
-	rls_pythons_forget(recorder->pythons, (pid_t)pid);
-	rls_libraries_forget(recorder->libraries, (pid_t)pid);
-	if (recorder->draining || rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
+	if (rls_targets_execed(&recorder->targets, (pid_t)pid, time_ns) || recorder->draining ||
+	    rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
 		return;
 	rls_describe_process(&recorder->describer, (pid_t)pid, time_ns);
 	event.category.category = RLS_CATEGORY_PYTHON;
 	if (rls_recorder_is_python(recorder, (pid_t)pid))
 		rls_trace_output_add(&recorder->output, &event);
-	rls_processes_look(&recorder->processes, (pid_t)pid, time_ns + RLS_LOOK_DELAY_NS);
+	rls_targets_look(&recorder->targets, (pid_t)pid, time_ns + RLS_LOOK_DELAY_NS);
 }
 
 static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
 {
 	struct rls_recorder *recorder = context;
 
-	rls_samples_catch_up(recorder->samples);
-	rls_code_map_forget(recorder->code_map, (pid_t)pid);
-	rls_pythons_forget(recorder->pythons, (pid_t)pid);
-	rls_processes_remove(&recorder->processes, (pid_t)pid);
-	rls_libraries_forget(recorder->libraries, (pid_t)pid);
+	rls_targets_ended(&recorder->targets, (pid_t)pid, time_ns);
 }
 
 static void on_final(void *context, const struct rls_wire_final *final)

@@ -70,8 +70,8 @@ static int begin_trace(struct rls_recorder *recorder)
 		r = rls_host_calibration(&recorder->output, &recorder->costs.calibration,
 					 recorder->start_ns);
 
-	for (size_t i = 0; !r && i < recorder->processes.count; i++) {
-		const struct rls_followed *followed = &recorder->processes.entries[i];
+	for (size_t i = 0; !r && i < recorder->targets.count; i++) {
+		const struct rls_target *followed = recorder->targets.all[i];
 		pid_t pid = followed->pid;
 
 		r = rls_describe(&recorder->describer, pid, recorder->start_ns);
@@ -89,7 +89,7 @@ static void announce(struct rls_recorder *recorder)
 	bool file = !recorder->options.listener;
 
 	rls_info("recording %zu process%s, %zu probes in %zu libraries%s%s; Ctrl-C stops",
-		 recorder->processes.count, recorder->processes.count == 1 ? "" : "es",
+		 recorder->targets.count, recorder->targets.count == 1 ? "" : "es",
 		 rls_libraries_sites(recorder->libraries), rls_libraries_files(recorder->libraries),
 		 file ? ", into " : "", file ? recorder->options.trace_path : "");
 	if (file) /* who listens has a way of their own to show what goes on */
@@ -112,8 +112,8 @@ static bool take_signals(struct rls_recorder *recorder, const struct rls_recorde
 static void forget_ended_roots(struct rls_recorder *recorder)
 {
 	/* The kernel side tells of each end; this is for what it could not (a full ring). */
-	for (size_t i = 0; i < recorder->processes.count; i++) {
-		struct rls_followed *followed = &recorder->processes.entries[i];
+	for (size_t i = 0; i < recorder->targets.count; i++) {
+		struct rls_target *followed = recorder->targets.all[i];
 
 		if (followed->root && rls_process_exists(followed->pid))
 			followed->root = false;
@@ -127,7 +127,7 @@ static int tick(struct rls_recorder *recorder, uint64_t time_ns)
 
 	if (recorder->throttle)
 		rls_throttle_probed(recorder->throttle, rls_libraries_sites(recorder->libraries));
-	if (recorder->throttle && listener && !recorder->processes.count)
+	if (recorder->throttle && listener && !recorder->targets.count)
 		rls_throttle_idle(recorder->throttle, time_ns);
 	else if (recorder->throttle)
 		r = rls_throttle_tick(recorder->throttle, time_ns,
@@ -165,14 +165,14 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		if (recorder->options.duration_ns &&
 		    time_ns - recorder->start_ns >= recorder->options.duration_ns)
 			return RLS_STOP_DURATION;
-		if (!recorder->options.selection->count && !rls_processes_roots(&recorder->processes))
+		if (!recorder->options.selection->count && !rls_targets_roots(&recorder->targets))
 			return RLS_STOP_ENDED;
 		if (time_ns - checked_ns > 500000000ULL) {
 			checked_ns = time_ns;
 			forget_ended_roots(recorder);
 			rls_gpu_tick(recorder->gpu, time_ns);
 			rls_missing_bridges(recorder->libraries, rls_gpu_calls(recorder->gpu),
-					    &recorder->output, &recorder->processes, time_ns,
+					    &recorder->output, &recorder->targets, time_ns,
 					    time_ns);
 			if (rls_catch_up(&recorder->catch_up, rls_recorder_welcome, recorder))
 				return RLS_STOP_FAILED;
@@ -269,7 +269,7 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	failed = rls_kernel_stop(recorder->kernel, &recorder->stop_ns);
 	rls_recorder_drain_maps(recorder); /* the probes stay while what they saw is read */
 	rls_missing_bridges(recorder->libraries, rls_gpu_calls(recorder->gpu), &recorder->output,
-			    &recorder->processes, UINT64_MAX, recorder->stop_ns);
+			    &recorder->targets, UINT64_MAX, recorder->stop_ns);
 	r = rls_settle(recorder->kernel, recorder->gpu, recorder->stop_ns);
 	if (r < 0 && !failed)
 		failed = r;

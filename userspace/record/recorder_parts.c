@@ -162,24 +162,37 @@ static void close_translator(struct rls_recorder *recorder)
 
 /* ---- processes ---- */
 
-static int open_processes(struct rls_recorder *recorder)
+static void close_targets(struct rls_recorder *recorder)
+{
+	rls_targets_clear(&recorder->targets);
+}
+
+static int open_newcomers(struct rls_recorder *recorder)
 {
 	recorder->newcomers = (struct rls_newcomers){
 		.selection = recorder->options.selection,
 		.roles = recorder->options.roles,
-		.followed = &recorder->processes,
+		.followed = &recorder->targets,
 		.follow_children = recorder->options.follow_children,
 	};
-	recorder->catch_up = (struct rls_catch_up){ .kernel = recorder->kernel,
-						    .translator = recorder->translator,
-						    .followed = &recorder->processes };
 	return 0;
 }
 
-static void close_processes(struct rls_recorder *recorder)
+static void close_newcomers(struct rls_recorder *recorder)
 {
 	rls_newcomers_clear(&recorder->newcomers);
-	rls_processes_clear(&recorder->processes);
+}
+
+static int open_catch_up(struct rls_recorder *recorder)
+{
+	recorder->catch_up = (struct rls_catch_up){ .kernel = recorder->kernel,
+						    .translator = recorder->translator,
+						    .followed = &recorder->targets };
+	return 0;
+}
+
+static void close_losses(struct rls_recorder *recorder)
+{
 	rls_losses_clear(&recorder->losses);
 }
 
@@ -212,7 +225,7 @@ static void close_mmap_watch(struct rls_recorder *recorder)
 static int open_libraries(struct rls_recorder *recorder)
 {
 	return rls_libraries_new(recorder->kernel, recorder->options.roles, &recorder->output,
-				 recorder->translator, &recorder->libraries);
+				 &recorder->targets, &recorder->libraries);
 }
 
 static void close_libraries(struct rls_recorder *recorder)
@@ -394,15 +407,18 @@ static const struct part {
 	{ NULL, open_kernel, close_kernel },
 	{ NULL, open_output, close_output },
 	{ NULL, open_affinity, close_affinity },
+	{ NULL, NULL, close_targets },
+	{ NULL, open_newcomers, close_newcomers },
 	{ NULL, open_pythons, close_pythons },
 	{ NULL, open_translator, close_translator },
-	{ NULL, open_processes, close_processes },
+	{ NULL, open_catch_up, close_losses },
 	{ NULL, open_libraries, close_libraries },
 	{ NULL, open_gpu, close_gpu },
 	{ NULL, open_describer, NULL },
 	{ NULL, open_handler, NULL },
 	{ NULL, open_code_map, close_code_map },
 	{ wants_samples, open_samples, close_samples },
+	{ NULL, rls_recorder_observe_targets, NULL },
 	{ wants_alternator, open_alternator, close_alternator },
 	{ wants_throttle, open_throttle, close_throttle },
 	{ NULL, open_ticks, NULL },

@@ -28,7 +28,7 @@ static int find_missed(const struct rls_catch_up *catch_up,
 	int r = rls_kernel_tracked(catch_up->kernel, &pids, &count);
 
 	for (size_t i = 0; !r && i < count; i++) {
-		if (!rls_processes_find(catch_up->followed, pids[i]) && !rls_process_exists(pids[i]))
+		if (!rls_targets_find(catch_up->followed, pids[i]) && !rls_process_exists(pids[i]))
 			found(context, pids[i]);
 	}
 	return r;

@@ -15,13 +15,13 @@
 #include <sys/types.h>
 
 #include "userspace/attach/kernel/kernel.h"
-#include "userspace/record/targets/followed.h"
+#include "userspace/record/targets/target_table.h"
 #include "userspace/record/events/translate.h"
 
 struct rls_catch_up {
 	struct rls_kernel *kernel;              /* all borrowed */
 	struct rls_translator *translator;
-	const struct rls_processes *followed;
+	const struct rls_targets *followed;
 	uint64_t lost;                          /* control records, when last caught up */
 	bool again;                             /* whose end was lost a moment ago may still have been there */
 };

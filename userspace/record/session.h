@@ -3,6 +3,7 @@
  *     recorder.c         recording, finishing
  *     recorder_parts.c   its parts, opened one after the other and closed in the opposite order
  *     record_dispatch.c  records of the kernel side, each to the parts that it concerns
+ *     target_observers.c parts that hear of fork, exec and end of processes
  *     watch_targets.c    processes that appear, and what processes map
  *     follow.c           which processes belong to it
  */
@@ -19,7 +20,7 @@
 #include "userspace/record/probes/libraries.h"
 #include "userspace/record/events/losses.h"
 #include "userspace/record/targets/new_processes.h"
-#include "userspace/record/targets/followed.h"
+#include "userspace/record/targets/target_table.h"
 #include "userspace/record/progress.h"
 #include "userspace/record/recorder_options.h"
 #include "userspace/record/events/event_output.h"
@@ -31,7 +32,7 @@ struct rls_recorder {
 	struct rls_translator *translator;
 	struct rls_libraries *libraries;
 	struct rls_describer describer;
-	struct rls_processes processes;
+	struct rls_targets targets;
 	struct rls_newcomers newcomers;
 	struct rls_mmap_watch *mmap_watch;
 	struct rls_progress progress;
@@ -62,6 +63,9 @@ static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, p
 /* 0, or -errno after a message; what was opened by then is to be closed in either case. */
 int rls_recorder_open_parts(struct rls_recorder *recorder);
 void rls_recorder_close_parts(struct rls_recorder *recorder);
+
+/* Has every part that keeps something for each process hear of the targets' lives. 0 or -ENOSPC. */
+int rls_recorder_observe_targets(struct rls_recorder *recorder);
 
 struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder);
 /* A rls_record_handler; its context is the recorder. */

@@ -15,7 +15,7 @@ int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
 	return rls_kernel_consume(recorder->kernel);
 }
 
-static void look_at(struct rls_recorder *recorder, struct rls_followed *followed, uint64_t time_ns)
+static void look_at(struct rls_recorder *recorder, struct rls_target *followed, uint64_t time_ns)
 {
 	pid_t pid = followed->pid;
 	bool was_python = rls_recorder_is_python(recorder, pid);
@@ -39,8 +39,8 @@ static void look_at(struct rls_recorder *recorder, struct rls_followed *followed
 
 static void look_where_due(struct rls_recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->processes.count; i++) {
-		struct rls_followed *followed = &recorder->processes.entries[i];
+	for (size_t i = 0; i < recorder->targets.count; i++) {
+		struct rls_target *followed = recorder->targets.all[i];
 		uint64_t time_ns = rls_monotonic_ns();
 
 		if (!followed->look_ns || time_ns < followed->look_ns)
@@ -61,7 +61,7 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 		rls_debug("cannot see whether process %d switches stacks", pid);
 	rls_code_map_forget(recorder->code_map, pid);
 	/* A library with a role may be called as soon as it is loaded. */
-	rls_processes_look(&recorder->processes, pid,
+	rls_targets_look(&recorder->targets, pid,
 			   rls_monotonic_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
 					       0 : RLS_LOOK_DELAY_NS));
 	rls_newcomers_mapped(&recorder->newcomers, pid);
@@ -77,18 +77,18 @@ void rls_recorder_drain_maps(void *context)
 void rls_recorder_welcome(void *context, pid_t pid)
 {
 	struct rls_recorder *recorder = context;
-	size_t known = recorder->processes.count;
+	size_t known = recorder->targets.count;
 	uint64_t time_ns = rls_monotonic_ns();
 
 	rls_priority_hurry();
 	if (rls_recorder_follow_tree(recorder, pid, false))
 		return;
 	rls_kernel_meet(recorder->kernel, time_ns);
-	for (size_t i = known; i < recorder->processes.count; i++) {
-		pid_t added = recorder->processes.entries[i].pid;
+	for (size_t i = known; i < recorder->targets.count; i++) {
+		pid_t added = recorder->targets.all[i]->pid;
 
 		rls_describe(&recorder->describer, added, time_ns);
-		rls_processes_look(&recorder->processes, added, time_ns + RLS_LOOK_DELAY_NS);
+		rls_targets_look(&recorder->targets, added, time_ns + RLS_LOOK_DELAY_NS);
 	}
 	if (recorder->throttle)
 		rls_throttle_adopt(recorder->throttle, time_ns);

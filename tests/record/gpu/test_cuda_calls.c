@@ -130,10 +130,28 @@ static void keeps_threads_apart_until_after_their_end(void **state)
 	assert_int_equal(rls_cuda_calls_end(&calls, &end), 0);
 	rls_cuda_calls_tick(&calls, 1000000000);
 	leave(130, 0);
+	enter(140, 1, LAUNCH);
 	rls_cuda_calls_tick(&calls, 3000000000);
-	assert_int_equal(calls.threads.count, 0);
 	leave(3000000100, 0);
 	assert_string_equal(all_told(), "cudaLaunchKernel 30 1@130;");
+}
+
+static void forgets_processes_that_are_over(void **state)
+{
+	enter(100, 1, LAUNCH);
+	leave(130, 0);
+	assert_true(rls_cuda_calls_made(&calls, 3));
+	assert_int_equal(rls_cuda_calls_end_process(&calls, 3, 200), 0);
+	rls_cuda_calls_tick(&calls, 1000000000);
+	assert_true(rls_cuda_calls_made(&calls, 3)); /* its last transitions may be yet to come */
+	rls_cuda_calls_tick(&calls, 3000000000);
+	assert_false(rls_cuda_calls_made(&calls, 3));
+	assert_int_equal(calls.processes.count, 0);
+	enter(3000000100, 1, LAUNCH);
+	leave(3000000130, 0);
+	rls_cuda_calls_forget(&calls, 3); /* it runs another program */
+	assert_false(rls_cuda_calls_made(&calls, 3));
+	assert_int_equal(calls.processes.count, 0);
 }
 
 static void bounds_what_is_open(void **state)
@@ -155,6 +173,7 @@ int main(void)
 		TEST(tells_calls_in_callbacks_too),
 		TEST(tells_nothing_of_what_is_not_whole),
 		TEST(keeps_threads_apart_until_after_their_end),
+		TEST(forgets_processes_that_are_over),
 		TEST(bounds_what_is_open),
 	};
 

@@ -384,6 +384,19 @@ static void waits_for_flushes_of_the_armed_alone(void **state)
 	assert_true(rls_gpu_settled(gpu));
 }
 
+/* Nor of those that have ended, whoever told of it. */
+static void waits_for_nobody_who_has_ended(void **state)
+{
+	batch_begin(&maker, 1);
+	status(RLS_CUPTI_ARMED, NULL);
+	maker.header.flushed_ns = START;
+	send();
+	rls_gpu_stop(gpu, START + 50);
+	assert_false(rls_gpu_settled(gpu));
+	rls_gpu_ended(gpu, PID, START + 60);
+	assert_true(rls_gpu_settled(gpu));
+}
+
 static void bounds_the_names_it_keeps(void **state)
 {
 	uint32_t strings;
@@ -439,6 +452,7 @@ int main(void)
 		TEST(places_launches_by_the_targets_own_numbers),
 		TEST(keeps_the_clock_once_a_second),
 		TEST(waits_for_flushes_of_the_armed_alone),
+		TEST(waits_for_nobody_who_has_ended),
 		TEST(bounds_the_names_it_keeps),
 		TEST(keeps_names_apart_whose_hashes_collide),
 	};

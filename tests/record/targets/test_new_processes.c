@@ -33,7 +33,7 @@ static void on_found(void *context, pid_t pid)
 static void who_maps_while_another_is_followed_is_looked_at_again(void **state)
 {
 	struct rls_selection selection = { 0 };
-	struct rls_processes followed = { 0 };
+	struct rls_targets followed = { 0 };
 	struct rls_newcomers newcomers = { .selection = &selection, .followed = &followed,
 					   .sweep_ns = UINT64_MAX };
 	struct finding finding = { .newcomers = &newcomers };

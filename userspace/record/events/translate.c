@@ -546,6 +546,11 @@ const struct rls_event *rls_translator_process(const struct rls_translator *tran
 	return process && process->event.kind ? &process->event : NULL;
 }
 
+void rls_translator_forget(struct rls_translator *translator, uint32_t pid)
+{
+	rls_living_forget_process(&translator->living, pid);
+}
+
 int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
 			    const struct rls_edge *edge, const char *name, size_t name_bytes)
 {

@@ -66,6 +66,9 @@ int rls_translator_describe(struct rls_translator *translator, const struct rls_
 const struct rls_event *rls_translator_process(const struct rls_translator *translator,
 					       uint32_t pid);
 
+/* The process is not recorded any more, though it has not ended. */
+void rls_translator_forget(struct rls_translator *translator, uint32_t pid);
+
 /* Edges that the recorder read from the target's memory itself, as the kernel side would
  * have sent them. name is the text of edge->name. */
 int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,

@@ -30,6 +30,11 @@ struct rls_cuda_thread {
 	struct open_call open[OPEN_MAX];
 };
 
+struct rls_cuda_process {
+	bool called;                    /* a call of it has been seen */
+	struct rls_index_map threads;   /* tid → struct rls_cuda_thread */
+};
+
 static void free_values(struct rls_index_map *map)
 {
 	for (size_t i = 0; i < map->capacity; i++)
@@ -38,11 +43,20 @@ static void free_values(struct rls_index_map *map)
 	*map = (struct rls_index_map){ 0 };
 }
 
+static void process_free(struct rls_cuda_process *process)
+{
+	if (!process)
+		return;
+	free_values(&process->threads);
+	free(process);
+}
+
 void rls_cuda_calls_clear(struct rls_cuda_calls *calls)
 {
+	for (size_t i = 0; i < calls->processes.capacity; i++)
+		process_free(calls->processes.entries[i].value);
+	rls_index_map_free(&calls->processes);
 	free_values(&calls->sites);
-	free_values(&calls->threads);
-	rls_index_map_free(&calls->callers);
 	free(calls->ended);
 }
 
@@ -74,25 +88,37 @@ int rls_cuda_calls_site(struct rls_cuda_calls *calls, uint32_t site, const char 
 
 bool rls_cuda_calls_made(const struct rls_cuda_calls *calls, uint32_t pid)
 {
-	return rls_index_map_get(&calls->callers, pid, 0);
+	const struct rls_cuda_process *process = rls_index_map_get(&calls->processes, pid, 0);
+
+	return process && process->called;
 }
 
 /* ---- calls ---- */
 
-static int thread_get(struct rls_cuda_calls *calls, const struct rls_wire_header *header,
-		      struct rls_cuda_thread **out)
+static int process_get(struct rls_cuda_calls *calls, uint32_t pid, struct rls_cuda_process **out)
 {
-	struct rls_cuda_thread *thread = rls_index_map_get(&calls->threads, header->pid, header->tid);
-	int r;
+	struct rls_cuda_process *process = rls_index_map_get(&calls->processes, pid, 0);
+
+	if (!process) {
+		process = calloc(1, sizeof(*process));
+		if (!process || rls_index_map_put(&calls->processes, pid, 0, process)) {
+			free(process);
+			return -ENOMEM;
+		}
+	}
+	*out = process;
+	return 0;
+}
+
+static int thread_get(struct rls_cuda_process *process, uint32_t tid, struct rls_cuda_thread **out)
+{
+	struct rls_cuda_thread *thread = rls_index_map_get(&process->threads, tid, 0);
 
 	if (!thread) {
 		thread = calloc(1, sizeof(*thread));
-		if (!thread)
-			return -ENOMEM;
-		r = rls_index_map_put(&calls->threads, header->pid, header->tid, thread);
-		if (r) {
+		if (!thread || rls_index_map_put(&process->threads, tid, 0, thread)) {
 			free(thread);
-			return r;
+			return -ENOMEM;
 		}
 	}
 	*out = thread;
@@ -107,21 +133,18 @@ static bool is_whole(const struct open_call *call, const struct rls_wire_categor
 	       record->header.time_ns >= call->start_ns;
 }
 
-static int tell(struct rls_cuda_calls *calls, const struct open_call *call,
-		const struct rls_wire_category *record)
+static int tell(struct rls_cuda_calls *calls, struct rls_cuda_process *process,
+		const struct open_call *call, const struct rls_wire_category *record)
 {
 	const struct rls_wire_header *header = &record->header;
 	struct rls_event event = rls_event_at(RLS_EVENT_CUDA_CALL, header->pid, header->tid,
 					      header->time_ns);
-	int r;
 
+	process->called = true;
 	event.cuda_call.name = call->site->name;
 	event.cuda_call.duration_ns = header->time_ns - call->start_ns;
 	event.cuda_call.launches = call->site->launches;
-	r = rls_trace_output_add(calls->output, &event);
-	if (!r && !rls_cuda_calls_made(calls, header->pid))
-		r = rls_index_map_put(&calls->callers, header->pid, 0, calls);
-	return r;
+	return rls_trace_output_add(calls->output, &event);
 }
 
 static void enter(struct rls_cuda_thread *thread, const struct rls_cuda_site *site,
@@ -141,12 +164,15 @@ int rls_cuda_calls_add(struct rls_cuda_calls *calls, const struct rls_wire_categ
 {
 	bool enters = record->category == RLS_CATEGORY_CUDA_API;
 	const struct rls_cuda_site *site = NULL;
+	struct rls_cuda_process *process;
 	struct rls_cuda_thread *thread;
-	int r = 0;
+	int r;
 
 	if (!calls->sites.count || (!enters && record->from != RLS_CATEGORY_CUDA_API))
 		return 0;
-	r = thread_get(calls, &record->header, &thread);
+	r = process_get(calls, record->header.pid, &process);
+	if (!r)
+		r = thread_get(process, record->header.tid, &thread);
 	if (r)
 		return r;
 	if (enters)
@@ -156,7 +182,7 @@ int rls_cuda_calls_add(struct rls_cuda_calls *calls, const struct rls_wire_categ
 		const struct open_call *call = &thread->open[--thread->count];
 
 		if (!r && !enters && is_whole(call, record))
-			r = tell(calls, call, record);
+			r = tell(calls, process, call, record);
 	}
 	if (thread->count)
 		thread->open[thread->count - 1].called_back = true;
@@ -165,15 +191,46 @@ int rls_cuda_calls_add(struct rls_cuda_calls *calls, const struct rls_wire_categ
 	return r;
 }
 
-int rls_cuda_calls_end(struct rls_cuda_calls *calls, const struct rls_wire_header *header)
+/* ---- what is over ---- */
+
+static int note_end(struct rls_cuda_calls *calls, struct rls_cuda_ended ended)
 {
-	if (!rls_index_map_get(&calls->threads, header->pid, header->tid))
-		return 0;
 	if (rls_grow(&calls->ended, &calls->ended_room, calls->ended_count))
 		return -ENOMEM;
-	calls->ended[calls->ended_count++] =
-		(struct rls_cuda_ended){ header->time_ns, header->pid, header->tid };
+	calls->ended[calls->ended_count++] = ended;
 	return 0;
+}
+
+int rls_cuda_calls_end(struct rls_cuda_calls *calls, const struct rls_wire_header *header)
+{
+	const struct rls_cuda_process *process = rls_index_map_get(&calls->processes, header->pid, 0);
+
+	if (!process || !rls_index_map_get(&process->threads, header->tid, 0))
+		return 0;
+	return note_end(calls, (struct rls_cuda_ended){ header->time_ns, header->pid, header->tid });
+}
+
+int rls_cuda_calls_end_process(struct rls_cuda_calls *calls, uint32_t pid, uint64_t time_ns)
+{
+	if (!rls_index_map_get(&calls->processes, pid, 0))
+		return 0;
+	return note_end(calls, (struct rls_cuda_ended){ time_ns, pid, 0 });
+}
+
+void rls_cuda_calls_forget(struct rls_cuda_calls *calls, uint32_t pid)
+{
+	process_free(rls_index_map_get(&calls->processes, pid, 0));
+	rls_index_map_remove(&calls->processes, pid, 0);
+}
+
+static void forget_thread(struct rls_cuda_calls *calls, uint32_t pid, uint32_t tid)
+{
+	struct rls_cuda_process *process = rls_index_map_get(&calls->processes, pid, 0);
+
+	if (!process)
+		return;
+	free(rls_index_map_get(&process->threads, tid, 0));
+	rls_index_map_remove(&process->threads, tid, 0);
 }
 
 void rls_cuda_calls_tick(struct rls_cuda_calls *calls, uint64_t now_ns)
@@ -185,8 +242,10 @@ void rls_cuda_calls_tick(struct rls_cuda_calls *calls, uint64_t now_ns)
 
 		if (now_ns < ended->time_ns + KEPT_NS)
 			break;
-		free(rls_index_map_get(&calls->threads, ended->pid, ended->tid));
-		rls_index_map_remove(&calls->threads, ended->pid, ended->tid);
+		if (ended->tid)
+			forget_thread(calls, ended->pid, ended->tid);
+		else
+			rls_cuda_calls_forget(calls, ended->pid);
 	}
 	calls->ended_count -= old;
 	memmove(calls->ended, calls->ended + old, calls->ended_count * sizeof(*calls->ended));

@@ -21,13 +21,12 @@
 /* Zeroed but for output: nothing yet. */
 struct rls_cuda_calls {
 	struct rls_trace_output *output;        /* borrowed */
-	struct rls_index_map callers;           /* pid → anything, where one has been seen */
 	struct rls_index_map sites;             /* site → struct rls_cuda_site */
-	struct rls_index_map threads;           /* (pid, tid) → struct rls_cuda_thread */
+	struct rls_index_map processes;         /* pid → struct rls_cuda_process */
 	struct rls_cuda_ended {
 		uint64_t time_ns;
-		uint32_t pid, tid;
-	} *ended;                               /* threads to be forgotten, first come first */
+		uint32_t pid, tid;              /* 0: the process */
+	} *ended;                               /* to be forgotten, first come first */
 	size_t ended_count, ended_room;
 };
 
@@ -43,6 +42,10 @@ bool rls_cuda_calls_made(const struct rls_cuda_calls *calls, uint32_t pid);
 int rls_cuda_calls_add(struct rls_cuda_calls *calls, const struct rls_wire_category *record);
 /* A thread has ended. Its last transitions may be yet to come, on another ring. 0 or -ENOMEM. */
 int rls_cuda_calls_end(struct rls_cuda_calls *calls, const struct rls_wire_header *header);
+/* The same of a process, also where its threads' ends were missed. */
+int rls_cuda_calls_end_process(struct rls_cuda_calls *calls, uint32_t pid, uint64_t time_ns);
+/* It runs another program: what the one before has called is not that one's. */
+void rls_cuda_calls_forget(struct rls_cuda_calls *calls, uint32_t pid);
 /* Forgets those that have ended a while ago. */
 void rls_cuda_calls_tick(struct rls_cuda_calls *calls, uint64_t now_ns);
 

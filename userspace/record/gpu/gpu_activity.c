@@ -479,13 +479,19 @@ static int learn_thread(struct rls_gpu *gpu, uint32_t pid, uint32_t ns_tid, uint
 	return r;
 }
 
-static int end_thread(struct rls_gpu *gpu, const struct rls_wire_exit *record)
+void rls_gpu_ended(struct rls_gpu *gpu, uint32_t pid, uint64_t time_ns)
 {
-	struct gpu_process *process = find(gpu, record->header.pid);
+	struct gpu_process *process = find(gpu, pid);
 
-	if (process && record->process_over)
-		process->ended_ns = record->header.time_ns;
-	return rls_cuda_calls_end(&gpu->calls, &record->header);
+	if (process && !process->ended_ns)
+		process->ended_ns = time_ns;
+	if (rls_cuda_calls_end_process(&gpu->calls, pid, time_ns))
+		rls_cuda_calls_forget(&gpu->calls, pid);
+}
+
+void rls_gpu_execed(struct rls_gpu *gpu, uint32_t pid)
+{
+	rls_cuda_calls_forget(&gpu->calls, pid);
 }
 
 int rls_gpu_add(struct rls_gpu *gpu, const struct rls_wire_header *record, size_t size)
@@ -506,7 +512,7 @@ int rls_gpu_add(struct rls_gpu *gpu, const struct rls_wire_header *record, size_
 					    ((const struct rls_wire_thread *)data)->ns_tid,
 					    record->tid);
 	case RLS_WIRE_THREAD_EXIT:
-		return size < sizeof(struct rls_wire_exit) ? 0 : end_thread(gpu, data);
+		return size < sizeof(struct rls_wire_exit) ? 0 : rls_cuda_calls_end(&gpu->calls, data);
 	default:
 		return 0;
 	}

@@ -45,6 +45,11 @@ void rls_gpu_begin(struct rls_gpu *gpu, uint64_t start_ns);
  * are to be known; others are none of its business. 0, or -errno from writing. */
 int rls_gpu_add(struct rls_gpu *gpu, const struct rls_wire_header *record, size_t size);
 
+/* The process has ended, or is not recorded any more; its last batches may be yet to come. */
+void rls_gpu_ended(struct rls_gpu *gpu, uint32_t pid, uint64_t time_ns);
+/* It runs another program, whose bridge numbers its batches anew. */
+void rls_gpu_execed(struct rls_gpu *gpu, uint32_t pid);
+
 /* Forgets what has ended a while ago. */
 void rls_gpu_tick(struct rls_gpu *gpu, uint64_t now_ns);
 

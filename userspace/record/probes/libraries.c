@@ -29,8 +29,8 @@ struct use {
 	bool told;
 };
 
+/* A target's state here. */
 struct process {
-	struct process *next;
 	pid_t pid;
 	struct rls_process_image *image; /* NULL while all is as in the parent it was forked from */
 	struct use *uses;
@@ -47,12 +47,12 @@ struct rls_libraries {
 	struct rls_kernel *kernel;
 	const struct rls_roles *roles;
 	struct rls_trace_output *output;
-	struct rls_translator *translator;
 	struct rls_probed_files files;
 	struct rls_switchers switchers;
 	struct rls_operation_files operations;
 	struct rls_bridges bridges;
-	struct process *processes;
+	struct rls_targets *targets;
+	size_t place;                   /* of struct process among a target's states */
 	void (*probed)(void *context);
 	void *probed_context;
 };
@@ -61,30 +61,29 @@ struct rls_libraries {
 
 static struct process *process_find(const struct rls_libraries *libraries, pid_t pid)
 {
-	struct process *process = libraries->processes;
+	const struct rls_target *target = rls_targets_find(libraries->targets, pid);
 
-	while (process && process->pid != pid)
-		process = process->next;
-	return process;
+	return target ? target->state[libraries->place] : NULL;
 }
 
-static struct process *process_get(struct rls_libraries *libraries, pid_t pid)
+static struct process *process_get(const struct rls_libraries *libraries, struct rls_target *target)
 {
-	struct process *process = process_find(libraries, pid);
+	struct process *process = target->state[libraries->place];
 
 	if (process)
 		return process;
 	process = calloc(1, sizeof(*process));
 	if (!process)
 		return NULL;
-	process->pid = pid;
-	process->next = libraries->processes;
-	libraries->processes = process;
+	process->pid = target->pid;
+	target->state[libraries->place] = process;
 	return process;
 }
 
 static void process_free(struct process *process)
 {
+	if (!process)
+		return;
 	for (size_t i = 0; i < process->use_count; i++)
 		free(process->uses[i].path);
 	free(process->uses);
@@ -240,8 +239,10 @@ static void take_warnings(struct rls_libraries *libraries, const struct rls_proc
 /* Their functions get ends that stand a change of stacks. */
 static int plan_again(struct rls_libraries *libraries, const struct rls_probed_file *file)
 {
-	for (struct process *process = libraries->processes; process; process = process->next) {
-		for (size_t i = 0; process->image && i < process->image->library_count; i++) {
+	for (size_t t = 0; t < libraries->targets->count; t++) {
+		const struct process *process = libraries->targets->all[t]->state[libraries->place];
+
+		for (size_t i = 0; process && process->image && i < process->image->library_count; i++) {
 			struct rls_library *library = process->image->libraries[i];
 			int r;
 
@@ -427,13 +428,14 @@ static int look_at_changes(struct rls_libraries *libraries, struct process *proc
  * last, so that the launches which that lets go meet their probes. */
 int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns)
 {
-	struct process *process = process_get(libraries, pid);
+	struct rls_target *target = rls_targets_find(libraries->targets, pid);
+	struct process *process = target ? process_get(libraries, target) : NULL;
 	struct rls_mappings mappings;
 	bool is_first, has_changed;
 	int r;
 
 	if (!process)
-		return -ENOMEM;
+		return target ? -ENOMEM : -ESRCH;
 	r = rls_mappings_read(pid, &mappings);
 	if (r)
 		return r;
@@ -462,15 +464,30 @@ uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid)
 	return process ? rls_table_looks_due_ns(&process->looks) : 0;
 }
 
-int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t child,
-			  uint64_t now_ns)
+/* ---- a target's life ---- */
+
+static void forget(void *context, struct rls_target *target, enum rls_target_over why,
+		   uint64_t time_ns)
 {
-	const struct process *from = process_find(libraries, parent);
+	struct rls_libraries *libraries = context;
+
+	if (why != RLS_TARGET_CLOSED) /* the kernel side goes as a whole then */
+		rls_bridges_forget(&libraries->bridges, target->pid);
+	process_free(target->state[libraries->place]);
+	target->state[libraries->place] = NULL;
+}
+
+/* A forked child maps what its parent maps. */
+static int forked(void *context, const struct rls_target *parent, struct rls_target *child,
+		  uint64_t time_ns)
+{
+	struct rls_libraries *libraries = context;
+	const struct process *from = parent ? parent->state[libraries->place] : NULL;
 	struct process *to;
 
-	if (!from)
+	if (!from || parent == child)
 		return 0;
-	rls_libraries_forget(libraries, child); /* the number may have been used before */
+	forget(libraries, child, RLS_TARGET_EXECED, time_ns); /* what was found of it before its fork */
 	to = process_get(libraries, child);
 	if (!to)
 		return -ENOMEM;
@@ -487,21 +504,7 @@ int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t c
 		use->code.start = from->uses[i].code.start;
 		use->code.end = from->uses[i].code.end;
 	}
-	return tell_libraries(libraries, to, now_ns);
-}
-
-void rls_libraries_forget(struct rls_libraries *libraries, pid_t pid)
-{
-	rls_bridges_forget(&libraries->bridges, pid);
-	for (struct process **link = &libraries->processes; *link; link = &(*link)->next) {
-		struct process *process = *link;
-
-		if (process->pid != pid)
-			continue;
-		*link = process->next;
-		process_free(process);
-		return;
-	}
+	return tell_libraries(libraries, to, time_ns);
 }
 
 int rls_libraries_written_fd(const struct rls_libraries *libraries)
@@ -590,17 +593,21 @@ size_t rls_libraries_files(const struct rls_libraries *libraries)
 }
 
 int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
-		      struct rls_trace_output *output, struct rls_translator *translator,
+		      struct rls_trace_output *output, struct rls_targets *targets,
 		      struct rls_libraries **out)
 {
 	struct rls_libraries *libraries = calloc(1, sizeof(*libraries));
+	const struct rls_target_observer observer = { forked, forget, libraries };
+	int r = libraries ? rls_targets_observe(targets, &observer, &libraries->place) : -ENOMEM;
 
-	if (!libraries)
-		return -ENOMEM;
+	if (r) {
+		free(libraries);
+		return r;
+	}
+	libraries->targets = targets;
 	libraries->kernel = kernel;
 	libraries->roles = roles;
 	libraries->output = output;
-	libraries->translator = translator;
 	libraries->files.kernel = kernel;
 	libraries->files.switchers = &libraries->switchers;
 	rls_probed_files_open(&libraries->files);
@@ -634,9 +641,8 @@ void rls_libraries_free(struct rls_libraries *libraries)
 {
 	if (!libraries)
 		return;
-	rls_bridges_clear(&libraries->bridges); /* the kernel side may be gone */
-	while (libraries->processes)
-		rls_libraries_forget(libraries, libraries->processes->pid);
+	rls_targets_leave(libraries->targets, libraries->place);
+	rls_bridges_clear(&libraries->bridges);
 	rls_probed_files_clear(&libraries->files);
 	rls_switchers_clear(&libraries->switchers);
 	rls_operation_files_clear(&libraries->operations);

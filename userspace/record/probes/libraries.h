@@ -17,14 +17,15 @@
 
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/record/events/event_output.h"
-#include "userspace/record/events/translate.h"
+#include "userspace/record/targets/target_table.h"
 
 struct rls_probed_file;
 struct rls_roles;
 struct rls_libraries;
 
+/* All borrowed. It observes the targets: to it, only they are processes. 0 or -errno. */
 int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
-		      struct rls_trace_output *output, struct rls_translator *translator,
+		      struct rls_trace_output *output, struct rls_targets *targets,
 		      struct rls_libraries **out);
 /* Calls back for each site at an entry of CUDA from here on, before its first hit: 0 or -errno. */
 void rls_libraries_on_cuda_entry(struct rls_libraries *libraries,
@@ -44,12 +45,6 @@ void rls_libraries_on_probed(struct rls_libraries *libraries, void (*probed)(voi
 /* Some process of the host, recorded or not, has mapped path (pid 0: anyone anything). Takes
  * return probes off at once where they would harm it (switchers.h). 0 or -ENOMEM. */
 int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char *path);
-
-/* A forked child maps what its parent maps. */
-int rls_libraries_inherit(struct rls_libraries *libraries, pid_t parent, pid_t child,
-			  uint64_t now_ns);
-/* The process's image was replaced (exec), or it ended. */
-void rls_libraries_forget(struct rls_libraries *libraries, pid_t pid);
 
 /* When a scan of this process is due again because of young files; 0: not by itself. */
 uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid);

@@ -1,5 +1,8 @@
 #include "userspace/record/targets/new_processes.h"
 
+#include <stdlib.h>
+
+#include "analysis/base/cleanup.h"
 #include "userspace/base/clock.h"
 
 #define SWEEP_EVERY_NS 250000000ULL
@@ -13,15 +16,27 @@ struct look {
 
 void rls_newcomers_clear(struct rls_newcomers *newcomers)
 {
-	rls_processes_clear(&newcomers->waiting);
+	free(newcomers->waiting.items);
+	newcomers->waiting.items = NULL;
+	newcomers->waiting.count = newcomers->waiting.capacity = 0;
+}
+
+static bool is_waiting(const struct rls_newcomers *newcomers, pid_t pid)
+{
+	for (size_t i = 0; i < newcomers->waiting.count; i++) {
+		if (newcomers->waiting.items[i] == pid)
+			return true;
+	}
+	return false;
 }
 
 void rls_newcomers_mapped(struct rls_newcomers *newcomers, pid_t pid)
 {
 	if (!pid)
 		newcomers->lost = true;
-	else if (newcomers->selection->count && !rls_processes_find(newcomers->followed, pid))
-		rls_processes_add(&newcomers->waiting, pid, false);
+	else if (newcomers->selection->count && !rls_targets_find(newcomers->followed, pid) &&
+		 !is_waiting(newcomers, pid))
+		rls_list_push(&newcomers->waiting, pid); /* no memory: a sweep may find it */
 }
 
 static int take(const struct rls_candidate *candidate, void *context)
@@ -29,10 +44,10 @@ static int take(const struct rls_candidate *candidate, void *context)
 	const struct look *look = context;
 	const struct rls_newcomers *newcomers = look->newcomers;
 
-	if (rls_processes_find(newcomers->followed, candidate->pid))
+	if (rls_targets_find(newcomers->followed, candidate->pid))
 		return 0;
 	/* The kernel side has told of it, or is about to. */
-	if (newcomers->follow_children && rls_processes_find(newcomers->followed, candidate->ppid))
+	if (newcomers->follow_children && rls_targets_find(newcomers->followed, candidate->ppid))
 		return 0;
 	look->found(look->context, candidate->pid);
 	return 0;
@@ -41,20 +56,20 @@ static int take(const struct rls_candidate *candidate, void *context)
 /* Who maps something while another is being followed is to be looked at again: it joins a new list. */
 static void look_at_waiting(struct rls_newcomers *newcomers, struct look *look)
 {
-	struct rls_processes waiting = newcomers->waiting;
+	_cleanup_free_ pid_t *pids = newcomers->waiting.items;
+	size_t count = newcomers->waiting.count;
 
-	newcomers->waiting = (struct rls_processes){ 0 };
-	for (size_t i = 0; i < waiting.count; i++) {
+	newcomers->waiting.items = NULL;
+	newcomers->waiting.count = newcomers->waiting.capacity = 0;
+	for (size_t i = 0; i < count; i++) {
 		struct rls_candidate candidate;
 
-		if (rls_candidate_read(newcomers->selection, newcomers->roles, waiting.entries[i].pid,
-				       &candidate))
+		if (rls_candidate_read(newcomers->selection, newcomers->roles, pids[i], &candidate))
 			continue;
 		if (rls_selection_matches(newcomers->selection, &candidate))
 			take(&candidate, look);
 		rls_candidate_clear(&candidate);
 	}
-	rls_processes_clear(&waiting);
 }
 
 static void sweep(struct rls_newcomers *newcomers, struct look *look)

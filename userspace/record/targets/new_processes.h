@@ -13,15 +13,16 @@
 #ifndef RLS_NEW_PROCESSES_H
 #define RLS_NEW_PROCESSES_H
 
-#include "userspace/record/targets/followed.h"
+#include "analysis/base/grow.h"
 #include "userspace/record/targets/scan.h"
+#include "userspace/record/targets/target_table.h"
 
 struct rls_newcomers {
 	const struct rls_selection *selection;
 	const struct rls_roles *roles;
-	const struct rls_processes *followed;
+	const struct rls_targets *followed;
 	bool follow_children;
-	struct rls_processes waiting;   /* to be looked at with the next look */
+	RLS_LIST(pid_t) waiting;        /* to be looked at with the next look, each once */
 	uint64_t sweep_ns;              /* when the next one is due */
 	bool lost;                      /* the watch could not tell of all: --all is swept too */
 };

@@ -204,20 +204,28 @@ int rls_process_exists(pid_t pid)
 	return is_zombie(status) || number_in_status(status, "\nTgid:") != pid ? -ESRCH : 0;
 }
 
-/* Its start is told in clock ticks since the machine has booted. */
-int rls_process_age(pid_t pid, uint64_t *age_ns)
+int rls_process_start(pid_t pid, uint64_t *ticks)
 {
 	_cleanup_free_ char *stat = NULL;
-	const char *ticks;
-	uint64_t now_ns, start_ns;
+	const char *word;
 
 	if (rls_process_read(pid, "stat", &stat, NULL))
 		return -ESRCH;
-	ticks = rls_stat_word(stat, 22);
-	if (!ticks)
+	word = rls_stat_word(stat, 22);
+	if (!word)
+		return -ESRCH;
+	*ticks = strtoull(word, NULL, 10);
+	return 0;
+}
+
+int rls_process_age(pid_t pid, uint64_t *age_ns)
+{
+	uint64_t now_ns, start_ns, ticks;
+
+	if (rls_process_start(pid, &ticks))
 		return -ESRCH;
 	now_ns = rls_since_boot_ns();
-	start_ns = strtoull(ticks, NULL, 10) * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+	start_ns = ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
 	*age_ns = now_ns > start_ns ? now_ns - start_ns : 0;
 	return 0;
 }

@@ -32,7 +32,8 @@ int rls_process_container(pid_t pid, char out[RLS_CONTAINER_BYTES]);
  * the caller's. 0, -ESRCH, -ENOMEM. */
 int rls_process_read(pid_t pid, const char *name, char **out, size_t *length);
 
-/* For how long it has run. 0 or -ESRCH. */
+/* When it began, in clock ticks since the machine has booted; for how long it has run. 0 or -ESRCH. */
+int rls_process_start(pid_t pid, uint64_t *ticks);
 int rls_process_age(pid_t pid, uint64_t *age_ns);
 
 /* Calls visit for each number in /proc, zombies and kernel threads too, until it returns
