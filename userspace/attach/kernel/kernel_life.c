@@ -242,6 +242,7 @@ int rls_kernel_untrack(struct rls_kernel *kernel, pid_t pid)
 
 	if (kernel->booking)
 		bpf_map__delete_elem(kernel->skeleton->maps.scopes, &key, sizeof(key), 0);
+	bpf_map__delete_elem(kernel->skeleton->maps.ranges, &key, sizeof(key), 0);
 	return bpf_map__delete_elem(kernel->skeleton->maps.tracked, &key, sizeof(key), 0);
 }
 
