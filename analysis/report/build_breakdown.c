@@ -27,7 +27,7 @@ static uint64_t error_ns(const struct rls_builder *b, enum rls_category category
 
 /* How much of the others' cost a row may have borne that was hit less often than they: hits drive
  * out of the caches what the code after them needs. Seen in training jobs: 0.0 to 0.8 of it, in
- * simulators that are hit little (scripts/bench/README.md). */
+ * simulators that are hit little. */
 #define SPILL_SHARE 1.0
 /* The same where what others' hits cost the operation was measured, and charged: what may be left. (Half of it holds
  * for nine of ten.) */

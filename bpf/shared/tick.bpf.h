@@ -3,8 +3,8 @@
  *     the scheduler's tick, some at random ─┐
  *     else a timer a CPU ───────────────────┴─▶ look, stack (sample.bpf.c)
  *
- * An interrupt of our own costs a thread in a virtual machine up to a hundred microseconds
- * (scripts/bench/README.md); the scheduler's comes anyway.
+ * An interrupt of our own costs a thread in a virtual machine up to a hundred microseconds; the
+ * scheduler's comes anyway.
  */
 #ifndef RLS_TICK_BPF_H
 #define RLS_TICK_BPF_H

@@ -29,6 +29,10 @@ NOTHING = "alone"
 LEAST_POINTS = 0.02     # of a row to judge by
 
 
+def say(*words):
+    print(*words, file=sys.stderr, flush=True)
+
+
 def job_of(workload, twin=False):
     return loss.Job(os.environ["RLS_JOB_PYTHON"], PIECES.get(workload, workload), CPUS, twin)
 
@@ -50,7 +54,7 @@ def watched(job, command):
 def calibrate(job):
     """What hits cost this job; the recordings go by it, unless it says that nothing is kept."""
     said = watched(job, [BINARY, "calibrate", "--pid", str(job.pid), "--duration", str(CALIBRATION_SECONDS)])[-1]
-    print("\n".join(line for line in said.splitlines() if not line.startswith("recording ")), flush=True)
+    say("\n".join(line for line in said.splitlines() if not line.startswith("recording ")))
 
 
 def traced(trace):
@@ -96,7 +100,7 @@ def shares(report):
 
 
 def compare(whole, part):
-    print("  %-40s %9s %9s %9s %9s" % ("share of corrected time, points", "all", "budget",
+    say("  %-40s %9s %9s %9s %9s" % ("share of corrected time, points", "all", "budget",
                                        "differ", "± stated"))
     nothing = 0.0, 0.0
     judged, inside = 0, 0
@@ -106,11 +110,11 @@ def compare(whole, part):
         if max(one[0], other[0]) >= LEAST_POINTS:
             judged += 1
             inside += abs(one[0] - other[0]) <= error
-        print("  %-40s %9.2f %9.2f %+9.2f %9.2f" % (" ".join(key), one[0], other[0],
+        say("  %-40s %9.2f %9.2f %+9.2f %9.2f" % (" ".join(key), one[0], other[0],
                                                   other[0] - one[0], error))
     worst = max(abs(whole.get(key, nothing)[0] - part.get(key, nothing)[0])
                 for key in whole | part)
-    print("  %d of %d rows of %.2f points and more within the stated errors; the largest difference is %.2f points; "
+    say("  %d of %d rows of %.2f points and more within the stated errors; the largest difference is %.2f points; "
           "the largest error stated within the budget %.2f points" %
           (inside, judged, LEAST_POINTS, worst, max(error for _, error in part.values())))
 
@@ -122,11 +126,11 @@ HEAD = "%-6s %10s %6s %8s %8s | %8s %8s %8s %8s | %8s %7s %7s %7s %7s" % (
 
 def show(budget, found, report):
     by_twin = ["" if found[key] is None else "%+.2f%%" % (100 * found[key]) for key in ("beside_twin", "twin")]
-    print("%-6s %9.2fs %5.2fs %+7.2f%% %+7.2f%% | %+7.2f%% %+7.2f%% %+7.2f%% %8s | %8s %6.1f%% %+6.1f%% %+6.1f%% %s" % (
+    say("%-6s %9.2fs %5.2fs %+7.2f%% %+7.2f%% | %+7.2f%% %+7.2f%% %+7.2f%% %8s | %8s %6.1f%% %+6.1f%% %+6.1f%% %s" % (
         budget, found["beginning_s"], found["end_s"], 100 * found["between"],
         100 * found["between_with_bursts"], 100 * found["all"], 100 * found["all_with_bursts"],
         100 * found["beyond_bursts"], *by_twin, 100 * found["bursts"], 100 * found["drift"], 100 * found["cpus"],
-        "%6.2f%%" % report["overhead"]["percent"] if report else ""), flush=True)
+        "%6.2f%%" % report["overhead"]["percent"] if report else ""))
 
 
 def middle(values):
@@ -155,11 +159,11 @@ def summarize(found):
     for budget, rounds in found.items():
         if len(rounds) < pairs.ROUNDS_MIN:
             continue
-        print("%s: in all %s, bursts left in %s, beyond what they add alone %s, beside the twin %s" % (budget, *[
+        say("%s: in all %s, bursts left in %s, beyond what they add alone %s, beside the twin %s" % (budget, *[
             middle([one[key] for one in rounds])
             for key in ("all", "all_with_bursts", "beyond_bursts", "beside_twin")]))
         if budget != NOTHING and NOTHING in found:
-            print("    more than with nobody in the same round: %s, bursts left in %s, beside the twin %s" % tuple(
+            say("    more than with nobody in the same round: %s, bursts left in %s, beside the twin %s" % tuple(
                 middle([one[key] - nobody_there[key] for one, nobody_there in zip(rounds, found[NOTHING])])
                 for key in ("all", "all_with_bursts", "beside_twin")))
 
@@ -170,15 +174,16 @@ def main():
     try:
         calibrate(job)
         whole = record(job, "none", ALL_SECONDS)[0] if not os.environ.get("RLS_NO_SHARES") else None
-        print(HEAD, flush=True)
+        say(HEAD)
         reports, found = measure(job, budgets, seconds, rounds)
         summarize(found)
         for budget, report in reports.items():
             if not report:
                 continue
-            print("%s: %s" % (budget, json.dumps(report["overhead"].get("budget", "all was traced"))))
+            say("%s: %s" % (budget, json.dumps(report["overhead"].get("budget", "all was traced"))))
             if whole:
                 compare(shares(whole), shares(report))
+        json.dump({"version": 1, "work": PIECES.get(workload, workload), "budgets": found}, sys.stdout, indent=1)
     except pairs.Failed as error:
         sys.exit(str(error))
     finally:

@@ -1,5 +1,6 @@
 """Measures what the monitor costs and how it bears jobs that come and go (see scripts/bench/monitor)."""
 import collections
+import json
 import os
 import re
 import signal
@@ -74,7 +75,7 @@ class Monitor:
     def stop(self):
         self.child.send_signal(signal.SIGTERM)
         if self.child.wait():
-            print("the monitor ended with %d" % self.child.returncode)
+            budget.say("the monitor ended with %d" % self.child.returncode)
 
 
 # ---- cost ----
@@ -92,10 +93,10 @@ def show_shares(whole, seen):
     whole = {key: entry for key, entry in whole.items() if key[0]}
     # The twin is watched too, and is in none of these: nothing that it calls is probed.
     total, seen_total = sum(entry[0] for entry in whole.values()), sum(seen[key] for key in whole)
-    print("  %-40s %9s %9s" % ("share of time, points", "all", "watched"))
+    budget.say("  %-40s %9s %9s" % ("share of time, points", "all", "watched"))
     for key, (points, _) in sorted(whole.items(), key=lambda item: -item[1][0]):
         if points >= 1:
-            print("  %-40s %9.2f %9.2f" % ("%s, %s" % key,
+            budget.say("  %-40s %9.2f %9.2f" % ("%s, %s" % key,
                                            100 * points / total, 100 * seen[key] / seen_total))
 
 
@@ -119,11 +120,11 @@ def watch(job, percent, seconds, shown):
 
 
 def cost(workload, seconds, rounds, budgets):
-    job = budget.job_of(workload, twin=True)
+    job, results = budget.job_of(workload, twin=True), {}
     try:
         budget.calibrate(job)
         whole, _ = budget.record(job, "none", budget.ALL_SECONDS)
-        print(budget.HEAD, flush=True)
+        budget.say(budget.HEAD)
         for percent in budgets:
             found, shown, cpu = [], collections.Counter(), []
             before = job.alone(budget.OFF_SECONDS)
@@ -134,14 +135,16 @@ def cost(workload, seconds, rounds, budgets):
                 cpu.append(of_cpu)
                 before = after
                 budget.show(percent, found[-1], None)
-                print("the monitor takes %.2f %% of a CPU" % of_cpu, flush=True)
+                budget.say("the monitor takes %.2f %% of a CPU" % of_cpu)
             # Its windows are in no trace, and bursts hide them: what it costs is what is beyond these.
-            print("%s: medians of %d: in between %s, in all %s, with bursts beyond what they add alone %s, beside the twin %s; "
+            budget.say("%s: medians of %d: in between %s, in all %s, with bursts beyond what they add alone %s, beside the twin %s; "
                   "the monitor %.2f %%" % (
                       percent, rounds, *[budget.middle([one[key] for one in found])
                                          for key in ("between", "all", "beyond_bursts", "beside_twin")],
                       statistics.median(cpu)))
             show_shares(budget.shares(whole), shown)
+            results[percent] = {"rounds": found, "cpu_percent": cpu}
+        json.dump({"version": 1, "work": budget.PIECES.get(workload, workload), "budgets": results}, sys.stdout, indent=1)
     except pairs.Failed as error:
         sys.exit(str(error))
     finally:
@@ -178,21 +181,22 @@ def churn(seconds, count):
                 page = monitor.page()
                 names |= with_figures(page)
                 states.append(state(monitor, page))
-                print("after %3d jobs: %6.1f MiB, %3d descriptors, %5d series, %3d jobs told of" % (
-                    number, *states[-1]), flush=True)
+                budget.say("after %3d jobs: %6.1f MiB, %3d descriptors, %5d series, %3d jobs told of" % (
+                    number, *states[-1]))
         for child in children:
             child.wait()
         time.sleep(12)
         page = monitor.page()
         states.append(state(monitor, page))
-        print("at the end:     %6.1f MiB, %3d descriptors, %5d series, %3d jobs told of" % states[-1])
+        budget.say("at the end:     %6.1f MiB, %3d descriptors, %5d series, %3d jobs told of" % states[-1])
         names |= with_figures(page)
         missing = [number for number in range(count) if "churn-%d" % number not in names]
         seen = sum(number for name, _, number in page if name == "rlscope_jobs_seen_total")
         lost = {labels["buffer"]: number for name, labels, number in page
                 if name == "rlscope_lost_events_total" and number}
-        print("%d jobs seen; without figures: %s; lost: %s; the monitor took %.1f s of CPU" % (
+        budget.say("%d jobs seen; without figures: %s; lost: %s; the monitor took %.1f s of CPU" % (
             seen, missing or "none", lost or "nothing", monitor.cpu_seconds()))
+        json.dump({"version": 1, "seen": seen, "missing": missing, "lost": lost, "states": states}, sys.stdout, indent=1)
     finally:
         monitor.stop()
 

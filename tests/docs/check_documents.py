@@ -11,6 +11,7 @@ import glob
 import io
 import os
 import re
+import subprocess
 import sys
 import tokenize
 import unittest
@@ -232,6 +233,14 @@ class Documents(unittest.TestCase):
                   if not any(fnmatch.fnmatch(path, pattern) for pattern in skipped)
                   for line, word in banned_in(parts(read(path)))]
         self.assert_none(faults)
+
+    def test_table_of_benchmarks(self):
+        """It is the one that the script makes of the kept results."""
+        table = subprocess.run([os.path.join(SOURCE, "scripts/bench/table")], capture_output=True, text=True,
+                               check=True).stdout
+        self.assertGreater(len(table.splitlines()), 2)
+        self.assertIn("<!-- bench:begin -->\n%s<!-- bench:end -->" % table, read("doc/overhead.md"),
+                      "scripts/bench/table --write doc/overhead.md")
 
     def test_words_are_found(self):
         text = 'int told;\n/* It is told\n * of a dear hit. */\nputs("what it goes by the clock");'

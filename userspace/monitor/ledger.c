@@ -16,7 +16,7 @@
 #define RATE_NS_MIN 1e6
 /* Inferred categories are assumed to be as good in a scope as in the whole job, with the weight of so many samples. */
 #define TRUST_LOOKS 10.0
-/* What hits cost may be off by so much (scripts/bench/HISTORY.md). */
+/* What hits cost may be off by so much. */
 #define COST_ERROR 0.3
 /* So little is left of running time at least when the probes' cost is taken from it: what they are
  * held to cost may be half as much again as they do. */

@@ -39,7 +39,7 @@
  * This factor applies to what theirs cost beyond a hot one. */
 #define SINGLE_STEP_SPILL 1.8
 
-/* The hits of training jobs cost up to this share more than the cold figure: scripts/bench/README.md. */
+/* The hits of training jobs cost up to this share more than the cold figure. */
 #define MORE_THAN_COLD 0.45
 
 /* Of a return probe's cost, before its time is taken. */
@@ -405,7 +405,7 @@ int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *
  * of the return comes before its own; only the difference of the two befores matters to
  * calls one after another. The return's is taken to be a fair share. The events' times are those
  * of the hot loop; what cold hits cost more is inside and outside alike, as what one drives out of the
- * caches is missed after it: so categories got what samples say of them (scripts/bench/README.md). */
+ * caches is missed after it: so categories got what samples say of them. */
 static void divide(const struct rls_calibration *calibration, struct rls_hit_costs *costs)
 {
 	const struct rls_calibrated *paths = calibration->paths;

@@ -17,8 +17,7 @@
 #define COLD_SINGLE_STEP_CALLS 10
 
 /* Between two calls of the cold measurement, and after each: what a hit drove out is paid for by and by, all of
- * it after some 250 steps. Chosen so that hits cost what they do in PyTorch's training loops in the mean:
- * scripts/bench/README.md. */
+ * it after some 250 steps. Chosen so that hits cost what they do in PyTorch's training loops in the mean. */
 #define COLD_STEPS 600
 #define AFTER_STEPS 60
 

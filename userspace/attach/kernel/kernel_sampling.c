@@ -17,8 +17,8 @@
 #include "userspace/base/log.h"
 
 /* What a tick costs the thread that it interrupts: programs alone, which find nothing of theirs in the
- * caches (0.32 % for 199 a second, scripts/bench/README.md), or an interrupt too, which in a virtual
- * machine has to leave it: of that a thread that fills its caches has far more trouble (there too). */
+ * caches (0.32 % for 199 a second), or an interrupt too, which in a virtual
+ * machine has to leave it: of that a thread that fills its caches has far more trouble. */
 #define SCHEDULER_TICK_NS 16000
 #define TIMER_TICK_NS 20000
 #define VIRTUAL_TIMER_TICK_NS 115000

@@ -24,7 +24,7 @@
 
 /* What the target is held up for, per site put on or taken off: its page is copied, its memory map
  * locked, and what it runs next is no longer in its caches. Most of the time it takes us is waiting.
- * (3.5 ms a window of 104 sites, scripts/bench/HISTORY.md; more where its threads outnumber the CPUs.) */
+ * (3.5 ms a window of 104 sites; more where its threads outnumber the CPUs.) */
 #define SWITCH_NS_A_SITE 25000.0
 /* And per site that is sorted out anew, of which the neighbours of its link are put on again. (35 ms for 110.) */
 #define REGROUP_NS_A_SITE 300000.0
@@ -32,7 +32,7 @@
  * beginning and an end besides. */
 #define FIRST_AND_LAST_NS_A_SITE 80000.0
 /* Hits are charged by so much more than the calibration says, as a budget is a promise: as they were
- * seen to cost it (there too), in windows, where they have just been put on; where much is
+ * seen to cost it, in windows, where they have just been put on; where much is
  * traced for longer, as in the first stretch; and in other closed time RLS_SPARSE_HIT for the first of
  * a pile, less for those right after it (all of them where the kernel side books, which counts no piles). */
 #define WINDOW_HIT 1.25

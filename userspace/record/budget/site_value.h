@@ -25,7 +25,7 @@
 #include "userspace/attach/kernel/kernel_windows.h"
 
 /* Where hits are rare, nothing that one needs is in the caches any more: so many times what the
- * calibration says was seen of them in training jobs (scripts/bench/HISTORY.md), and of those right
+ * calibration says was seen of them in training jobs, and of those right
  * after another. */
 #define RLS_SPARSE_HIT 9.0
 #define RLS_FOLLOWING_HIT 2.7

@@ -6,7 +6,7 @@
  *
  *     hot + (cold - hot) * own / (own + 0.9 us)       own: the thread's own time from hit to hit
  *
- * within some 10 % (scripts/bench/README.md). The calibration's figure is what that is in a training
+ * within some 10 %. The calibration's figure is what that is in a training
  * loop in the mean. own is what lies between the thread's hits, some tens of them, less what they
  * cost; as the one depends on the other, both are solved for together.
  */
