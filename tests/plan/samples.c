@@ -86,3 +86,62 @@ FUNCTION("asks_attribute", "push %rbx\n" LABEL("attribute_call") "call PyObject_
 /* The bytes of a call to the stub, inside another instruction: not a callback. */
 FUNCTION("looks_like_a_call", ".byte 0x48, 0xb8, 0xe8\n" /* movabs $imm64,%rax */
 	 ".reloc ., R_X86_64_PLT32, PyObject_CallObject - 4\n.long 0\n.byte 0, 0, 0\nret");
+
+/* Calls and jumps by an address loaded before. GOT() is such a load. */
+#define GOT(function, into) "mov " #function "@GOTPCREL(%rip)," into "\n"
+#define DATA(...) __asm__(".pushsection .data\n.p2align 3\n" __VA_ARGS__ "\n.popsection\n")
+
+FUNCTION("loads_register", "push %rbx\n" GOT(PyObject_CallObject, "%rbx") "mov %rbx,%r12\ncall abort@PLT\n"
+	 LABEL("register_call") "call *%r12\npop %rbx\nret");
+FUNCTION("loads_branch", "push %rbx\ntest %edi,%edi\njne 2f\n" GOT(PyObject_Vectorcall, "%rax") "1:\nmov %rsi,%rdx\n"
+	 LABEL("branch_call") "call *%rax\npop %rbx\nret\nnopl (%rax)\n"
+	 "2:\n" GOT(PyObject_VectorcallMethod, "%rax") "jmp 1b");
+FUNCTION("loads_cmov", GOT(PyObject_Vectorcall, "%rdx") GOT(PyObject_VectorcallMethod, "%rax") "test %edi,%edi\n"
+	 "cmovne %rdx,%rax\n" LABEL("cmov_jump") "jmp *%rax");
+FUNCTION("loads_cmov_word", GOT(PyObject_Vectorcall, "%rax")
+	 "cmovne PyObject_VectorcallMethod@GOTPCREL(%rip),%rax\n" LABEL("cmov_word_call") "call *%rax\nret");
+FUNCTION("loads_frame", "sub $0x18,%rsp\n" GOT(PyObject_CallObject, "%rax") "mov %rax,8(%rsp)\npush %rdi\n"
+	 "call abort@PLT\n" LABEL("frame_call") "call *0x10(%rsp)\npop %rdi\nadd $0x18,%rsp\nret");
+FUNCTION("loads_rbp", "push %rbp\nmov %rsp,%rbp\nsub $0x40,%rsp\n" GOT(PyObject_CallObject, "%rax")
+	 "mov %rax,-8(%rbp)\nand $-32,%rsp\nmov -8(%rbp),%rcx\n" LABEL("rbp_call") "call *%rcx\nleave\nret");
+FUNCTION("loads_pushed", GOT(PyObject_CallObject, "%rax") "push %rax\ncall abort@PLT\npop %r11\n"
+	 LABEL("pushed_jump") "jmp *%r11");
+FUNCTION("loads_in_loop", "push %rbx\n" GOT(PyObject_CallObject, "%rbx") "1:\n" LABEL("loop_call") "call *%rbx\n"
+	 "test %rax,%rax\njne 1b\npop %rbx\nret");
+/* Or nothing: a null pointer is not called. */
+FUNCTION("loads_or_null", "xor %eax,%eax\ntest %rdi,%rdi\nje 1f\n" GOT(PyObject_CallObject, "%rax") "1:\n"
+	 "test %rax,%rax\nje 2f\n" LABEL("or_null_call") "call *%rax\n2:\nret");
+/* A case of a jump table, which only the indirect jump leads to. */
+FUNCTION("loads_before_switch", "push %rbx\n" GOT(PyObject_CallObject, "%rbx") "lea 0f(%rip),%rdx\n"
+	 "movslq (%rdx,%rdi,4),%rax\nadd %rdx,%rax\njmp *%rax\n0:\npop %rbx\nret\n" LABEL("switch_call")
+	 "call *%rbx\npop %rbx\nret");
+
+DATA("filled:\n.quad PyObject_CallObject\nstructure:\n.quad 1\n.quad PyObject_CallNoArgs\n"
+     "table:\n.quad PyObject_CallObject\n.quad PyObject_CallNoArgs\n.quad 0\n"
+     "kept:\n.quad 0\n");
+FUNCTION("calls_filled", LABEL("filled_call") "call *filled(%rip)\nret");
+FUNCTION("calls_structure", "lea structure(%rip),%rbx\n" LABEL("structure_call") "call *8(%rbx)\nret");
+FUNCTION("calls_table", "lea table(%rip),%rdx\n" LABEL("table_call") "call *(%rdx,%rdi,8)\nret");
+FUNCTION("fills_kept", GOT(PyObject_CallNoArgs, "%rax") "mov %rax,kept(%rip)\nret");
+FUNCTION("calls_kept", "mov kept(%rip),%rcx\n" LABEL("kept_call") "call *%rcx\nret");
+FUNCTION("empties_kept", "movq $0,kept(%rip)\nret");
+
+/* What may be something else, in a register, a frame, a variable, a table. */
+FUNCTION("perhaps_argument", "test %edi,%edi\nje 1f\n" GOT(PyObject_CallObject, "%rsi") "1:\ncall *%rsi\nret");
+FUNCTION("perhaps_other", "lea two_rets(%rip),%rax\ncmove PyObject_CallObject@GOTPCREL(%rip),%rax\ncall *%rax\nret");
+FUNCTION("perhaps_returned", GOT(PyObject_CallObject, "%rax") "call abort@PLT\ncall *%rax\nret");
+FUNCTION("perhaps_half", GOT(PyObject_CallObject, "%rax") "mov %edi,%eax\ncall *%rax\nret");
+FUNCTION("perhaps_overwritten", "sub $0x18,%rsp\n" GOT(PyObject_CallObject, "%rax") "mov %rax,8(%rsp)\n"
+	 "movl $1,12(%rsp)\ncall *8(%rsp)\nadd $0x18,%rsp\nret");
+FUNCTION("perhaps_another_frame", "sub $0x18,%rsp\n" GOT(PyObject_CallObject, "%rax") "mov %rax,8(%rsp)\n"
+	 "and $-32,%rsp\ncall *8(%rsp)\nret");
+FUNCTION("perhaps_attribute", GOT(PyObject_GetAttr, "%rax") "cmove PyObject_CallObject@GOTPCREL(%rip),%rax\n"
+	 "call *%rax\nret");
+DATA("changed:\n.quad PyObject_CallObject\ntaken:\n.quad 0\nbegun:\n.quad two_rets\n"
+     "crowded:\n.quad PyObject_CallObject\n.quad two_rets\n");
+FUNCTION("calls_changed", "mov changed(%rip),%rax\ncall *%rax\ncall *changed(%rip)\nret");
+FUNCTION("changes", "mov %rdi,changed(%rip)\nret");
+FUNCTION("fills_taken", GOT(PyObject_CallObject, "%rax") "mov %rax,taken(%rip)\nmov %rax,begun(%rip)\nret");
+FUNCTION("takes", "movups %xmm0,taken-8(%rip)\nret");
+FUNCTION("calls_taken", "mov taken(%rip),%rax\ncall *%rax\nmov begun(%rip),%rax\ncall *%rax\nret");
+FUNCTION("calls_crowded", "lea crowded(%rip),%rdx\ncall *(%rdx,%rdi,8)\nret");

@@ -48,6 +48,20 @@ static void finds_every_call_and_no_other(void **state)
 		{"word_jump", "PyObject_Vectorcall", RLS_BOUNDARY_CALLBACK_JUMP, 6},
 		{"is_a_jump_back", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_JUMP, 5},
 		{"brief_back_call", "PyObject_CallNoArgs", RLS_BOUNDARY_CALLBACK_CALL, 5},
+		{"register_call", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_CALL, 3},
+		{"branch_call", "PyObject_Vectorcall", RLS_BOUNDARY_CALLBACK_CALL, 2},
+		{"cmov_jump", "PyObject_Vectorcall", RLS_BOUNDARY_CALLBACK_JUMP, 2},
+		{"cmov_word_call", "PyObject_Vectorcall", RLS_BOUNDARY_CALLBACK_CALL, 2},
+		{"frame_call", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_CALL, 4},
+		{"rbp_call", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_CALL, 2},
+		{"pushed_jump", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_JUMP, 3},
+		{"loop_call", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_CALL, 2},
+		{"or_null_call", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_CALL, 2},
+		{"switch_call", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_CALL, 2},
+		{"filled_call", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_CALL, 6},
+		{"structure_call", "PyObject_CallNoArgs", RLS_BOUNDARY_CALLBACK_CALL, 3},
+		{"table_call", "PyObject_CallObject", RLS_BOUNDARY_CALLBACK_CALL, 3},
+		{"kept_call", "PyObject_CallNoArgs", RLS_BOUNDARY_CALLBACK_CALL, 2},
 	};
 	const size_t wanted = sizeof(expected) / sizeof(expected[0]);
 	struct rls_boundary_function *functions;

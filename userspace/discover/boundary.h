@@ -48,7 +48,7 @@ enum rls_boundary_kind {
 	                             * here; no C++ exception may leave it either */
 	RLS_BOUNDARY_EXPORTED,      /* anyone may call it, an exception may leave it unless the
 	                             * library cannot throw */
-	RLS_BOUNDARY_CALLBACK_CALL, /* vaddr is a `call` instruction (e8 or ff15) inside the library
+	RLS_BOUNDARY_CALLBACK_CALL, /* vaddr is a `call` instruction, direct or indirect, inside the library
 	                             * that enters the interpreter */
 	RLS_BOUNDARY_CALLBACK_JUMP, /* vaddr is a tail `jmp` that enters the interpreter */
 	RLS_BOUNDARY_CALLBACK_ENTRY,/* vaddr is a function of libpython that enters the interpreter

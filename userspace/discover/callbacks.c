@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/binary/plt_stub.h"
 #include "userspace/binary/decoder.h"
+#include "userspace/binary/plt_stub.h"
+#include "userspace/discover/leads.h"
+#include "userspace/discover/loaded_calls.h"
 
 enum {
 	CALL_REL32 = 0xe8,
@@ -18,76 +20,43 @@ enum {
 	RIP_BYTES = 6,
 };
 
-/* An address and the libpython function it leads to: a word that holds its address, a
- * stub that jumps there, a place that calls it. */
-struct lead {
-	uint64_t vaddr;
-	const char *symbol;
-	bool jump;
-	uint8_t length;             /* of a confirmed place's instruction */
-};
-
-struct leads {
-	struct lead *items;
-	size_t count, capacity;
-};
-
 struct finder {
 	struct rls_elf *elf;
 	unsigned int families;
-	struct leads words, stubs, places;
+	struct rls_loaded_calls loaded; /* with the words that hold functions of libpython */
+	struct rls_leads stubs, places;
 };
 
-static int add_lead(struct leads *leads, uint64_t vaddr, const char *symbol, bool jump)
+static int add_lead(struct rls_leads *leads, uint64_t vaddr, const char *symbol, bool jump)
 {
-	if (leads->count == leads->capacity) {
-		size_t capacity = leads->capacity ? leads->capacity * 2 : 64;
-		struct lead *items = reallocarray(leads->items, capacity, sizeof(*items));
+	return rls_leads_add(leads, &(struct rls_lead){.vaddr = vaddr, .symbol = symbol, .jump = jump});
+}
 
-		if (!items)
-			return -ENOMEM;
-		leads->items = items;
-		leads->capacity = capacity;
+/* Words of the library that the loader fills: of the global offset table, or of its data. */
+static bool is_word(const struct rls_elf_relocation *relocation)
+{
+	switch (relocation->type) {
+	case R_X86_64_GLOB_DAT:
+	case R_X86_64_JUMP_SLOT:
+		return true;
+	case R_X86_64_64:
+		return !relocation->addend;
+	default:
+		return false;
 	}
-	leads->items[leads->count++] = (struct lead){
-		.vaddr = vaddr, .symbol = symbol, .jump = jump};
-	return 0;
-}
-
-static int compare_leads(const void *left, const void *right)
-{
-	const struct lead *a = left, *b = right;
-
-	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
-}
-
-static void sort_leads(struct leads *leads)
-{
-	if (leads->count)
-		qsort(leads->items, leads->count, sizeof(*leads->items), compare_leads);
-}
-
-/* In sorted leads. Nearly every question is about an address outside their span. */
-static const struct lead *find_lead(const struct leads *leads, uint64_t vaddr)
-{
-	const struct lead key = {.vaddr = vaddr};
-
-	if (!leads->count || vaddr < leads->items[0].vaddr ||
-	    vaddr > leads->items[leads->count - 1].vaddr)
-		return NULL;
-	return bsearch(&key, leads->items, leads->count, sizeof(key), compare_leads);
 }
 
 static int visit_relocation(const struct rls_elf_relocation *relocation, void *context)
 {
 	struct finder *finder = context;
 
-	if (relocation->type != R_X86_64_GLOB_DAT && relocation->type != R_X86_64_JUMP_SLOT)
-		return 0;
-	if (!relocation->symbol ||
+	if (!is_word(relocation) || !relocation->symbol ||
 	    !(rls_callback_families(relocation->symbol) & finder->families))
 		return 0;
-	return add_lead(&finder->words, relocation->vaddr, relocation->symbol, false);
+	return rls_leads_add(&finder->loaded.words,
+			     &(struct rls_lead){.vaddr = relocation->vaddr,
+						.symbol = relocation->symbol,
+						.data = relocation->type == R_X86_64_64});
 }
 
 static uint64_t relative_target(const uint8_t *field, uint64_t next)
@@ -116,7 +85,7 @@ static int search_words(struct finder *finder, const uint8_t *bytes, size_t size
 
 	for (; at < end && (at = memchr(at, GROUP5, end - at)); at++) {
 		size_t offset = at - bytes, start;
-		const struct lead *word;
+		const struct rls_lead *word;
 		bool jump;
 		int err;
 
@@ -124,7 +93,7 @@ static int search_words(struct finder *finder, const uint8_t *bytes, size_t size
 			break;
 		if (at[1] != GROUP5_CALL_RIP && at[1] != GROUP5_JUMP_RIP)
 			continue;
-		word = find_lead(&finder->words,
+		word = rls_leads_find(&finder->loaded.words,
 				 relative_target(at + 2, vaddr + offset + RIP_BYTES));
 		if (!word)
 			continue;
@@ -150,7 +119,7 @@ static int search_stubs(struct finder *finder, const uint8_t *bytes, size_t size
 	first = finder->stubs.items[0].vaddr;
 	span = finder->stubs.items[finder->stubs.count - 1].vaddr - first;
 	for (size_t at = 0; at + REL32_BYTES <= size; at++) {
-		const struct lead *stub;
+		const struct rls_lead *stub;
 		uint64_t target;
 		int err;
 
@@ -159,7 +128,7 @@ static int search_stubs(struct finder *finder, const uint8_t *bytes, size_t size
 		target = relative_target(bytes + at + 1, vaddr + at + REL32_BYTES);
 		if (target - first > span)
 			continue;
-		stub = find_lead(&finder->stubs, target);
+		stub = rls_leads_find(&finder->stubs, target);
 		if (!stub)
 			continue;
 		err = add_lead(&finder->places, vaddr + at, stub->symbol,
@@ -195,7 +164,7 @@ static int search_code(struct finder *finder,
 }
 
 /* Whether the place's opcode ends this instruction; it begins earlier if it has prefixes. */
-static bool is_place(const struct lead *place, const struct rls_instruction *instruction)
+static bool is_place(const struct rls_lead *place, const struct rls_instruction *instruction)
 {
 	switch (instruction->flow) {
 	case RLS_FLOW_CALL:
@@ -212,7 +181,7 @@ static bool is_place(const struct lead *place, const struct rls_instruction *ins
 /* Of the sorted places in one extent, keeps those that are instructions of it. Returns how
  * many were looked at; kept grows by those kept. The first place lies in the extent. */
 static size_t confirm_extent(struct finder *finder, const struct rls_elf_extent *extent,
-			     const struct lead *places, size_t count, struct lead *kept,
+			     const struct rls_lead *places, size_t count, struct rls_lead *kept,
 			     size_t *kept_count)
 {
 	const uint8_t *bytes = rls_elf_bytes(finder->elf, extent->vaddr, extent->size_bytes);
@@ -228,7 +197,7 @@ static size_t confirm_extent(struct finder *finder, const struct rls_elf_extent 
 				  &instruction) == 0)
 			at += instruction.length;
 		if (at > wanted && is_place(&places[i], &instruction)) {
-			struct lead *lead = &kept[(*kept_count)++];
+			struct rls_lead *lead = &kept[(*kept_count)++];
 
 			*lead = places[i];
 			lead->vaddr = instruction.vaddr;
@@ -241,7 +210,7 @@ static size_t confirm_extent(struct finder *finder, const struct rls_elf_extent 
 /* Decodes each extent with places in it once. Places are compacted in place. */
 static void confirm(struct finder *finder)
 {
-	struct leads *places = &finder->places;
+	struct rls_leads *places = &finder->places;
 	size_t kept = 0, i = 0;
 
 	while (i < places->count) {
@@ -267,14 +236,14 @@ void rls_callbacks_free(struct rls_boundary_function *functions, size_t count)
 static int make_functions(const struct finder *finder, struct rls_boundary_function **out,
 			  size_t *count)
 {
-	const struct leads *places = &finder->places;
+	const struct rls_leads *places = &finder->places;
 	struct rls_boundary_function *functions;
 
 	functions = calloc(places->count ? places->count : 1, sizeof(*functions));
 	if (!functions)
 		return -ENOMEM;
 	for (size_t i = 0; i < places->count; i++) {
-		const struct lead *place = &places->items[i];
+		const struct rls_lead *place = &places->items[i];
 
 		functions[i] = (struct rls_boundary_function){
 			.vaddr = place->vaddr,
@@ -300,30 +269,39 @@ static int find_places(struct finder *finder)
 
 	if (err < 0)
 		return err;
-	sort_leads(&finder->words);
+	err = rls_loaded_words(&finder->loaded);
+	if (err < 0)
+		return err;
 	err = search_code(finder, search_words);
 	if (err < 0)
 		return err;
-	sort_leads(&finder->stubs);
+	rls_leads_sort(&finder->stubs);
 	err = search_code(finder, search_stubs);
 	if (err < 0)
 		return err;
-	sort_leads(&finder->places);
+	rls_leads_sort(&finder->places);
 	confirm(finder);
-	return 0;
+	err = rls_loaded_places(&finder->loaded, &finder->places);
+	rls_leads_sort(&finder->places);
+	return err;
 }
 
 int rls_find_callbacks_of(struct rls_elf *elf, unsigned int families,
 			  struct rls_boundary_function **out, size_t *count)
 {
-	struct finder finder = {.elf = elf, .families = families};
+	struct finder finder = {
+		.elf = elf,
+		.families = families,
+		.loaded = {.elf = elf, .steps_left = RLS_LOADED_STEPS, .tables_left = RLS_LOADED_TABLES},
+	};
 	int err = find_places(&finder);
 
 	if (err == 0)
 		err = make_functions(&finder, out, count);
-	free(finder.words.items);
-	free(finder.stubs.items);
-	free(finder.places.items);
+	rls_leads_clear(&finder.loaded.words);
+	rls_leads_clear(&finder.loaded.references);
+	rls_leads_clear(&finder.stubs);
+	rls_leads_clear(&finder.places);
 	return err;
 }
 

@@ -1,11 +1,13 @@
 /* Callbacks: where a library calls back into Python.
  *
- * Method: the library's relocations tell which of its words (GOT entries) hold functions
- * of libpython that run Python code; the PLT stubs that jump through such a word are
- * recognised by their bytes; then the executable segments are searched for calls and tail
- * jumps to a stub or through a word. Each find is confirmed by decoding its .eh_frame
- * extent from the start, so bytes that merely look like a call are left out (and so is
- * code that has no .eh_frame).
+ * Method: the library's relocations tell which of its words (GOT entries, and pointers in
+ * its data) hold functions of libpython that run Python code; the PLT stubs that jump through
+ * such a word are recognised by their bytes; then the executable segments are searched for
+ * calls and tail jumps to a stub or through a word. Each find is confirmed by decoding its
+ * .eh_frame extent from the start, so bytes that merely look like a call are left out (and so
+ * is code that has no .eh_frame). Functions that load such a word otherwise are decoded, and
+ * the values of their indirect calls and jumps followed back (loaded_calls.h): a call by a
+ * loaded address counts where each way to it has loaded one of these functions.
  *
  * Which functions count as calling Python is a choice between truth and noise:
  *
@@ -31,9 +33,17 @@
  *
  * In neither: _Py_Dealloc and PyErr_* (hot, and Python code only in a finaliser), *_Check.
  *
- * Not seen either way: calls through a function pointer, i.e. the static inline vectorcall
- * of CPython 3.8's to 3.10's headers and of Cython (rls_calls_python_inline), words loaded
- * into a register first, conditional tail jumps, a libpython linked into the caller.
+ * Not seen either way: the static inline vectorcall of CPython 3.8's to 3.10's headers and of
+ * Cython, which calls what the object holds (rls_calls_python_inline); conditional tail jumps; a
+ * libpython linked into the caller; and of loaded addresses those
+ *   - that may be something else too on some way, or belong to another family;
+ *   - got by dlsym(), passed as an argument, or read through a pointer that is not always the
+ *     same address (a table of another library, as a nanobind backend of its own hands out);
+ *   - in a table picked from by an index, unless what follows the table is no pointer;
+ *   - in the ninth or a later word of a structure that is named by its beginning alone;
+ *   - kept over a jump into the function's split-off cold part, or in C++ over a catch.
+ * A variable of the library counts by what its own code stores there by name: one that is changed
+ * through its address would be miscounted.
  *
  * ctypes: _ctypes enters a CFUNCTYPE callback by PyObject_CallObject (3.8 to 3.10) or
  * PyObject_Vectorcall (from 3.11 on), both through its PLT, so rls_find_callbacks on that
