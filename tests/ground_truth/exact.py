@@ -41,7 +41,9 @@ def ctypes_declare(library):
     return library
 
 
-def module_optional(name):
+def module_optional(options, name):
+    if name in options.without:
+        return None
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -58,8 +60,8 @@ def env_load(options):
            "c": ctypes_declare(library_open(ctypes.CDLL, options.libraries, "libtruthc.so")),
            "cpy": ctypes_declare(library_open(ctypes.PyDLL, options.libraries, "libtruthc.so")),
            "cxx": library_open(ctypes.CDLL, options.libraries, "libtruthcxx.so"),
-           "pb": module_optional("truthpb"), "nb": module_optional("truthnb"),
-           "cy": module_optional("truthcy")}
+           "pb": module_optional(options, "truthpb"), "nb": module_optional(options, "truthnb"),
+           "cy": module_optional(options, "truthcy"), "ld": module_optional(options, "truthload")}
     return env
 
 
@@ -182,6 +184,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--modules", required=True)
     parser.add_argument("--libraries", default="")
+    parser.add_argument("--without", action="append", default=[], help="a module not to import")
     parser.add_argument("--late", action="store_true", help="import nothing until told")
     parser.add_argument("--self-check", action="store_true")
     options = parser.parse_args()

@@ -124,6 +124,22 @@ CALLBACKS = [
          entries=100, callouts=100),
 ]
 
+# By an address loaded before. What may be another function too is left out (lesser).
+LOADED = [way("loaded_" + name, "function", group="loaded") for name in (
+    "either", "picked", "either_jump", "kept", "frame", "variable", "structure", "table")] + [
+    way("loaded_perhaps", "function", group="loaded")._replace(lesser=1),
+    kind("loaded", "raises_in_loaded",
+         "try: sim.callback('loaded_either', fail, 1)\n            except ValueError: pass",
+         "def fail(): raise ValueError('asked for')", callouts=1),
+    kind("loaded", "thrice", "ld.thrice(function)", TARGET, callouts=6, needs="ld"),
+    kind("loaded", "failing", "ld.failing(fail)", "def fail(): raise ValueError('asked for')", callouts=6,
+         needs="ld"),
+    # The third call of six, by either way, throws through what called it.
+    kind("loaded", "thrown", "try: ld.thrice(fail_third)\n            except ValueError: pass",
+         "calls = iter(range(1 << 60))\n    def fail_third():\n"
+         "        if next(calls) % 3 == 2: raise ValueError('asked for')", callouts=3, needs="ld"),
+]
+
 PROTOCOL_TARGET = (
     "class Target:\n        @property\n        def attribute(self): return None\n"
     "        @attribute.setter\n        def attribute(self, value): pass\n"
@@ -201,11 +217,11 @@ GENERATED = bound_kinds("pybind11", "pb") + bound_kinds("nanobind", "nb") + [
     kind("cython", "callback", "cy.callback(function, 5)", TARGET, callouts=5, needs="cy"),
 ]
 
-ALL = METHODS + SLOTS + CALLBACKS + PROTOCOL + CROSS + CTYPES + GENERATED
+ALL = METHODS + SLOTS + CALLBACKS + LOADED + PROTOCOL + CROSS + CTYPES + GENERATED
 
 # What eight threads do at once: a bit of each sort.
 MIX = ["noargs", "brief", "fastcall", "heap_o", "static_len", "heap_getitem", "heap_get", "call_object",
-       "vectorcall", "nested_callback", "simulator_to_backend", "depth_100"]
+       "vectorcall", "loaded_either", "nested_callback", "simulator_to_backend", "depth_100"]
 
 
 def usable(env):

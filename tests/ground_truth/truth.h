@@ -40,4 +40,15 @@ int truth_static_types_add(PyObject *module);
 int truth_heap_types_add(PyObject *module);
 int truth_callbacks_add(PyObject *module);
 
+/* Ways into Python by a loaded address (truthsim_loaded.c), for truthsim_callbacks.c's table. */
+PyObject *truth_loaded_either(PyObject *target);
+PyObject *truth_loaded_picked(PyObject *target);
+PyObject *truth_loaded_either_jump(PyObject *target);
+PyObject *truth_loaded_kept(PyObject *target);
+PyObject *truth_loaded_frame(PyObject *target);
+PyObject *truth_loaded_variable(PyObject *target);
+PyObject *truth_loaded_structure(PyObject *target);
+PyObject *truth_loaded_table(PyObject *target);
+PyObject *truth_loaded_perhaps(PyObject *target);
+
 #endif

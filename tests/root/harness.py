@@ -25,7 +25,7 @@ TRUTH = os.environ.get("RLS_TRUTH", "build/tests/ground_truth")
 ROLES = ["--simulator", "truthsim*", "--backend", "truthback*", "--simulator", "libtruthc.so*",
          "--simulator", "libtruthctx.so*",
          "--simulator", "libtruthcxx.so*", "--simulator", "truthpb*", "--simulator", "truthnb*",
-         "--simulator", "truthcy*"]
+         "--simulator", "truthcy*", "--simulator", "truthload*"]
 EXACT = ["--overhead-budget", "none"]
 SKIP = 77
 # Nothing takes so long but what never comes: not on a machine that others keep busy, nor on an emulated processor.
