@@ -1,4 +1,4 @@
-/* What a column's value looks like as text. */
+/* What is in a column of a row: a value, or its text. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,17 +6,14 @@
 #include "analysis/event/sample_kind.h"
 #include "analysis/report/tables.h"
 
-static bool is_unknown(const struct rls_column *column, const void *value)
+static const void *holder_of(const struct rls_column *column, const struct rls_table_place *place)
 {
-	return column->type == RLS_COLUMN_DOUBLE ? isnan(*(const double *)value)
-						 : *(const uint64_t *)value == RLS_COUNT_UNKNOWN;
+	return column->flags & RLS_OUTER ? place->outer : place->row;
 }
 
 static const char *name_of(const struct rls_column *column, const void *row, const void *value)
 {
 	switch (column->type) {
-	case RLS_COLUMN_BOOL:
-		return *(const bool *)value ? "true" : "false";
 	case RLS_COLUMN_STRING:
 		return *(const char *const *)value;
 	case RLS_COLUMN_CATEGORY:
@@ -34,31 +31,67 @@ static const char *name_of(const struct rls_column *column, const void *row, con
 	}
 }
 
-static const void *holder_of(const struct rls_column *column, const struct rls_table_place *place)
+static struct rls_value integer(uint64_t number)
 {
-	return column->flags & RLS_OUTER ? place->outer : place->row;
+	return (struct rls_value){.kind = RLS_VALUE_INTEGER, .integer = number};
+}
+
+struct rls_value rls_column_value(const struct rls_column *column, const struct rls_table_place *place)
+{
+	const void *row = holder_of(column, place);
+	const void *at = (const char *)row + column->offset;
+	bool nullable = column->flags & RLS_NULLABLE;
+
+	switch (column->type) {
+	case RLS_COLUMN_BOOL:
+		return integer(*(const bool *)at);
+	case RLS_COLUMN_U32:
+		return integer(*(const uint32_t *)at);
+	case RLS_COLUMN_U64:
+		if (nullable && *(const uint64_t *)at == RLS_COUNT_UNKNOWN)
+			return (struct rls_value){.kind = RLS_VALUE_NULL};
+		return integer(*(const uint64_t *)at);
+	case RLS_COLUMN_DOUBLE:
+		if (nullable && isnan(*(const double *)at))
+			return (struct rls_value){.kind = RLS_VALUE_NULL};
+		return (struct rls_value){.kind = RLS_VALUE_REAL, .real = *(const double *)at};
+	default:
+		return (struct rls_value){.kind = RLS_VALUE_TEXT, .text = name_of(column, row, at)};
+	}
+}
+
+bool rls_value_is_empty(const struct rls_value *value)
+{
+	switch (value->kind) {
+	case RLS_VALUE_INTEGER:
+		return !value->integer;
+	case RLS_VALUE_REAL:
+		return value->real == 0;
+	case RLS_VALUE_TEXT:
+		return !*value->text;
+	default:
+		return false;
+	}
 }
 
 const char *rls_column_text(const struct rls_column *column, const struct rls_table_place *place,
 			    char buffer[static RLS_COLUMN_NUMBER_BYTES])
 {
-	const void *row = holder_of(column, place);
-	const void *value = (const char *)row + column->offset;
+	struct rls_value value = rls_column_value(column, place);
 
-	if (column->flags & RLS_NULLABLE && is_unknown(column, value))
-		return NULL;
-	switch (column->type) {
-	case RLS_COLUMN_U32:
-		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%" PRIu32, *(const uint32_t *)value);
+	switch (value.kind) {
+	case RLS_VALUE_INTEGER:
+		if (column->type == RLS_COLUMN_BOOL)
+			return value.integer ? "true" : "false";
+		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%" PRIu64, value.integer);
 		return buffer;
-	case RLS_COLUMN_U64:
-		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%" PRIu64, *(const uint64_t *)value);
+	case RLS_VALUE_REAL:
+		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%.15g", value.real);
 		return buffer;
-	case RLS_COLUMN_DOUBLE:
-		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%.15g", *(const double *)value);
-		return buffer;
+	case RLS_VALUE_TEXT:
+		return value.text;
 	default:
-		return name_of(column, row, value);
+		return NULL;
 	}
 }
 

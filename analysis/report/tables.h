@@ -182,6 +182,28 @@ int rls_table_append(struct rls_report *report, const struct rls_report *other,
 
 /* --- values (table_values.c) -------------------------------------------------------- */
 
+enum rls_value_kind {
+	RLS_VALUE_NULL = 0,
+	RLS_VALUE_INTEGER = 1,          /* RLS_COLUMN_BOOL too: 0 or 1 */
+	RLS_VALUE_REAL = 2,
+	RLS_VALUE_TEXT = 3,             /* borrowed */
+};
+
+struct rls_value {
+	enum rls_value_kind kind;
+	union {
+		uint64_t integer;
+		double real;
+		const char *text;
+	};
+};
+
+/* Not of STRINGS. */
+struct rls_value rls_column_value(const struct rls_column *column, const struct rls_table_place *place);
+
+/* 0, "": what RLS_OPTIONAL leaves out. */
+bool rls_value_is_empty(const struct rls_value *value);
+
 #define RLS_COLUMN_NUMBER_BYTES 32
 
 /* The text of one value: a borrowed string, or a number printed into the buffer. NULL: null. Not of

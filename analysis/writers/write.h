@@ -33,6 +33,12 @@ enum rls_stacks {
 /* "traced", "sampled" to *out and 0; -EINVAL for another word. */
 int rls_stacks_parse(const char *name, enum rls_stacks *out);
 
+/* A report, and what the trace it is of is called. */
+struct rls_named_report {
+	const char *trace;
+	const struct rls_report *report;
+};
+
 struct rls_write_options {
 	bool colour;                    /* text: escape sequences of a terminal */
 	unsigned int columns;           /* text: width to fit; 0: 80 */
@@ -40,7 +46,9 @@ struct rls_write_options {
 	enum rls_sort sort;             /* text */
 	bool full;                      /* text: samples down to the least */
 	enum rls_report_table table;    /* csv: which array */
-	bool one_table;                 /* jsonl: that table, not all */
+	bool one_table;                 /* jsonl, sqlite: that table, not all */
+	const struct rls_named_report *reports; /* sqlite: of several traces; none: the report alone, of */
+	size_t report_count;            /* a trace without a name */
 	enum rls_stacks stacks;         /* folded */
 	struct rls_tracks *tracks;      /* what rls_report_writer_tracks gave; borrowed */
 };
@@ -59,6 +67,13 @@ bool rls_report_writer_is_binary(const struct rls_report_writer *writer);
 
 /* What it writes has no room for the report's warnings: they are to be said elsewhere. */
 bool rls_report_writer_is_unwarned(const struct rls_report_writer *writer);
+
+/* Several traces are several reports to it (rls_write_options.reports), not a merged one. */
+bool rls_report_writer_is_separate(const struct rls_report_writer *writer);
+
+/* Whether the format can be written to the file; path NULL is a stream. 0; -EINVAL: it needs a file;
+ * -EEXIST: there is one that is none of this format's, which is to be left alone. */
+int rls_report_writer_check(const struct rls_report_writer *writer, const char *path);
 
 /* Formats that show the trace itself, not only its figures, begin to write while it is read:
  * *out is what to give rls_report_build_tracks, and rls_report_write in its options; NULL for

@@ -4,13 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "analysis/base/cleanup.h"
 
 static const struct rls_report_writer *const writers[] = {
 	&rls_text_writer,
 	&rls_json_writer,
 	&rls_csv_writer,
 	&rls_jsonl_writer,
+	&rls_sqlite_writer,
 	&rls_html_writer,
 	&rls_perfetto_writer,
 	&rls_chrome_writer,
@@ -48,6 +52,26 @@ bool rls_report_writer_is_binary(const struct rls_report_writer *writer)
 bool rls_report_writer_is_unwarned(const struct rls_report_writer *writer)
 {
 	return writer->unwarned;
+}
+
+bool rls_report_writer_is_separate(const struct rls_report_writer *writer)
+{
+	return writer->separate;
+}
+
+int rls_report_writer_check(const struct rls_report_writer *writer, const char *path)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	struct stat status;
+
+	if (!writer->is_own)
+		return 0;
+	if (!path)
+		return -EINVAL;
+	if (stat(path, &status) || !S_ISREG(status.st_mode))
+		return 0;
+	file = fopen(path, "re");
+	return file && writer->is_own(file) ? 0 : -EEXIST;
 }
 
 int rls_report_writer_tracks(const struct rls_report_writer *writer, FILE *output,

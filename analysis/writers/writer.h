@@ -20,6 +20,9 @@ struct rls_report_writer {
 	struct rls_track_sink *(*open)(FILE *output);
 	bool binary;                /* nothing for a terminal */
 	bool unwarned;              /* has no room for the report's warnings */
+	bool separate;              /* takes several reports, rather than one merged of them */
+	/* The format is written to files only, and replaces only such ones. At the file's beginning. */
+	bool (*is_own)(FILE *file);
 };
 
 extern const struct rls_report_writer rls_text_writer;
@@ -27,6 +30,7 @@ extern const struct rls_report_writer rls_json_writer;
 extern const struct rls_report_writer rls_csv_writer;
 extern const struct rls_report_writer rls_jsonl_writer;
 extern const struct rls_report_writer rls_html_writer;
+extern const struct rls_report_writer rls_sqlite_writer;
 extern const struct rls_report_writer rls_folded_writer;
 extern const struct rls_report_writer rls_chrome_writer;
 extern const struct rls_report_writer rls_speedscope_writer;

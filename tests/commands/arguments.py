@@ -34,7 +34,8 @@ def main():
         answer = run(command, "--help")
         assert answer.returncode == 0 and answer.stdout.startswith("Usage: ") and not answer.stderr, command
         assert "--format" not in answer.stdout or "--json " in answer.stdout, command
-    for together in ("-o", "x", "--report", "x"), ("--operation", "a=b", "--sample-hz", "0"):
+    for together in ("-o", "x", "--report", "x"), ("--operation", "a=b", "--sample-hz", "0"), ("--format", "sqlite"), \
+            ("--format", "sqlite", "--report", sys.argv[2]):
         answer = run("attach", "--pid", "1", *together)
         assert answer.returncode == 2 and len(answer.stderr.splitlines()) == 1, (together, answer)
     check(run("calibrate", "--", "true"), "calibrate", "--pid")

@@ -95,6 +95,18 @@ static error_t parse_seconds(const char *option, const char *text, uint64_t *out
 	return 0;
 }
 
+static error_t check_together(const struct arguments *arguments)
+{
+	if (!arguments->trace_count) {
+		rls_error("report needs a trace to read");
+		return EINVAL;
+	}
+	if (rls_report_writer_check(arguments->writer, arguments->output) != -EINVAL)
+		return 0;
+	rls_error("this format is written to a file, not to stdout: use -o FILE");
+	return EINVAL;
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
@@ -159,10 +171,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 			rls_error("--from must be before --to");
 			return EINVAL;
 		}
-		if (arguments->trace_count || arguments->help || arguments->schema)
+		if (arguments->help || arguments->schema)
 			return 0;
-		rls_error("report needs a trace to read");
-		return EINVAL;
+		return check_together(arguments);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -268,10 +279,13 @@ static enum rls_report_table table_of(const struct arguments *arguments)
 	}
 }
 
+/* tracks, or reports: as the format takes them. */
 static int write_report(const struct arguments *arguments, struct rls_report *report,
-			struct rls_tracks *tracks, FILE *output)
+			struct rls_tracks *tracks, const struct rls_named_report *reports, FILE *output)
 {
 	struct rls_write_options options = {
+		.reports = reports,
+		.report_count = reports ? (size_t)arguments->trace_count : 0,
 		.table = table_of(arguments),
 		.one_table = arguments->one_table,
 		.tracks = tracks,
@@ -284,7 +298,6 @@ static int write_report(const struct arguments *arguments, struct rls_report *re
 
 	if (arguments->stacks == RLS_STACKS_SAMPLED && !report->sampled_stack_count)
 		return rls_error_r(-ENODATA, "there are no sampled stacks: record with --sample-hz");
-	rls_report_group(report, arguments->group);
 	rls_write_options_fit(&options, output);
 	error = rls_report_write(report, arguments->writer, output, &options);
 	if (error)
@@ -293,6 +306,51 @@ static int write_report(const struct arguments *arguments, struct rls_report *re
 				   strerror(-error));
 	rls_warn_of_report(report, arguments->writer);
 	return 0;
+}
+
+struct reports {
+	struct rls_named_report *named;
+	size_t count;
+};
+
+static void free_reports(struct reports *reports)
+{
+	for (size_t i = 0; i < reports->count; i++)
+		rls_report_free((struct rls_report *)(uintptr_t)reports->named[i].report);
+	free(reports->named);
+}
+
+static int check_named_once(const struct arguments *arguments, int trace)
+{
+	for (int i = 0; i < trace; i++) {
+		if (!strcmp(arguments->traces[i], arguments->traces[trace]))
+			return rls_error_r(-EINVAL, "%s is named twice", arguments->traces[i]);
+	}
+	return 0;
+}
+
+/* Each trace is a report of its own: their processes may have the same numbers. */
+static int report_separately(const struct arguments *arguments, FILE *output, bool *complete)
+{
+	__attribute__((cleanup(free_reports))) struct reports reports = {0};
+	struct rls_report *report = NULL;
+	int error = 0;
+
+	reports.named = calloc((size_t)arguments->trace_count, sizeof(*reports.named));
+	if (!reports.named)
+		return rls_error_r(-ENOMEM, "cannot write %s: out of memory", arguments->output);
+	*complete = true;
+	for (int i = 0; i < arguments->trace_count; i++) {
+		error = check_named_once(arguments, i);
+		if (!error)
+			error = read_trace(arguments, arguments->traces[i], NULL, &report);
+		if (error)
+			return error;
+		reports.named[reports.count++] = (struct rls_named_report){arguments->traces[i], report};
+		*complete = *complete && report->complete;
+		rls_report_group(report, arguments->group);
+	}
+	return write_report(arguments, report, NULL, reports.named, output);
 }
 
 /* Before the output is emptied: that no trace is it, and that each can be read, for which a trace in text
@@ -327,6 +385,9 @@ static int open_output(const struct arguments *arguments, FILE **out)
 
 	if (error)
 		return error;
+	if (rls_report_writer_check(arguments->writer, arguments->output))
+		return rls_error_r(-EEXIST, "%s is there already, and no report of this format: it is left "
+				   "alone", arguments->output);
 	*out = fopen(arguments->output, "we");
 	if (*out)
 		return 0;
@@ -334,9 +395,10 @@ static int open_output(const struct arguments *arguments, FILE **out)
 }
 
 /* Formats of tracks write while the traces are read, so the output comes first. */
-static int read_and_write(const struct arguments *arguments, struct rls_report **out)
+static int read_and_write(const struct arguments *arguments, bool *complete)
 {
 	__attribute__((cleanup(free_tracks))) struct rls_tracks *tracks = NULL;
+	__attribute__((cleanup(free_report))) struct rls_report *report = NULL;
 	_cleanup_fclose_ FILE *file = NULL;
 	FILE *output = stdout;
 	int error;
@@ -349,11 +411,17 @@ static int read_and_write(const struct arguments *arguments, struct rls_report *
 	}
 	if (rls_report_writer_is_binary(arguments->writer) && isatty(fileno(output)))
 		return rls_error_r(-EINVAL, "this format is nothing for a terminal: use -o FILE");
+	if (rls_report_writer_is_separate(arguments->writer))
+		return report_separately(arguments, output, complete);
 	error = rls_report_writer_tracks(arguments->writer, output, &tracks);
 	if (error)
 		return rls_error_r(error, "cannot write the report: %s", strerror(-error));
-	error = read_traces(arguments, tracks, out);
-	return error ? error : write_report(arguments, *out, tracks, output);
+	error = read_traces(arguments, tracks, &report);
+	if (error)
+		return error;
+	*complete = report->complete;
+	rls_report_group(report, arguments->group);
+	return write_report(arguments, report, tracks, NULL, output);
 }
 
 static int print_schema(void)
@@ -366,11 +434,11 @@ static int print_schema(void)
 
 static int report(const struct arguments *arguments)
 {
-	__attribute__((cleanup(free_report))) struct rls_report *result = NULL;
+	bool complete = false;
 
-	if (read_and_write(arguments, &result))
+	if (read_and_write(arguments, &complete))
 		return RLS_EXIT_FAILED;
-	if (result->complete)
+	if (complete)
 		return RLS_EXIT_DONE;
 	rls_warning("%s is damaged or incomplete: the report's warnings say what is missing",
 		    arguments->trace_count > 1 ? "one of the traces" : arguments->traces[0]);
@@ -380,7 +448,7 @@ static int report(const struct arguments *arguments)
 int rls_command_report(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"format", 'f', "FORMAT", 0, "text (default), json, jsonl, csv, html, perfetto, chrome, speedscope, pprof or folded", 0},
+		{"format", 'f', "FORMAT", 0, "text (default), json, jsonl, csv, sqlite, html, perfetto, chrome, speedscope, pprof or folded", 0},
 		{"json", KEY_JSON, NULL, 0, "The same as --format json", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"by", KEY_BY, "WHAT", 0,
@@ -390,7 +458,7 @@ int rls_command_report(int argc, char **argv)
 		 "text: by time (default), on-cpu, gpu, corrected, error or name", 0},
 		{"full", KEY_FULL, NULL, 0, "text: lines and functions below 1 % of the time too", 0},
 		{"table", KEY_TABLE, "NAME", 0,
-		 "csv and jsonl: which table (csv: breakdown, or what --by says, by default)", 0},
+		 "csv, jsonl and sqlite: which table (csv: breakdown, or what --by says, by default)", 0},
 		{"stacks", KEY_STACKS, "WHICH", 0,
 		 "folded: the traced stacks (default), or the sampled ones", 0},
 		{"from", KEY_FROM, "SECONDS", 0, "Leave out what lies before, since the trace's beginning", 0},

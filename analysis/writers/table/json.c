@@ -90,15 +90,14 @@ static void print_value(FILE *out, const struct rls_column *column, const struct
 
 static bool is_left_out(const struct rls_column *column, const struct rls_table_place *place)
 {
-	char number[RLS_COLUMN_NUMBER_BYTES];
-	const char *text;
+	struct rls_value value;
 
 	if (column->flags & (RLS_HIDDEN | RLS_OUTER))
 		return true;
 	if (!(column->flags & RLS_OPTIONAL))
 		return false;
-	text = rls_column_text(column, place, number);
-	return text && (!*text || (rls_column_is_number(column) && text[0] == '0'));
+	value = rls_column_value(column, place);
+	return rls_value_is_empty(&value);
 }
 
 /* The columns of one row, without the braces. */

@@ -126,7 +126,17 @@ static error_t check_together(const struct rls_record_options *options)
 		rls_error("the trace and the report cannot both be written to %s", options->trace_path);
 		return EINVAL;
 	}
-	return 0;
+	switch (rls_report_writer_check(options->writer, options->report_path)) {
+	case 0:
+		return 0;
+	case -EINVAL:
+		rls_error("a report of this format is written to a file, not to stdout: use --report FILE");
+		return EINVAL;
+	default:
+		rls_error("%s is there already, and no report of this format: it is left alone",
+			  options->report_path);
+		return EINVAL;
+	}
 }
 
 static error_t parse_recording(int key, char *argument, struct argp_state *state)

@@ -104,7 +104,8 @@ static void compare_with_budget(const struct rls_record_options *options,
 int rls_recording_report(const struct rls_record_options *options)
 {
 	_cleanup_fclose_ FILE *opened = NULL;
-	struct rls_write_options write = { 0 };
+	struct rls_named_report named = { .trace = options->trace_path };
+	struct rls_write_options write = { .reports = &named, .report_count = 1 };
 	struct rls_report *report;
 	FILE *output = stdout;
 	int r;
@@ -130,6 +131,7 @@ int rls_recording_report(const struct rls_record_options *options)
 	}
 	compare_with_budget(options, report);
 	rls_write_options_fit(&write, output);
+	named.report = report;
 	r = rls_report_write(report, options->writer, output, &write);
 	if (!r)
 		rls_warn_of_report(report, options->writer);
