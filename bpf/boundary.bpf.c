@@ -27,7 +27,7 @@ __attribute__((noinline)) int leave_further_frames(struct thread_state *thread, 
 	return 0;
 }
 
-/* As enum rls_site_kind of userspace/binary/site.h; attach/cookie.c asserts it. */
+/* As enum rls_site_kind of userspace/machine_code/site.h; attach/cookie.c asserts it. */
 enum { ENTER, ENTER_CALL, LEAVE_RET, LEAVE_AFTER };
 
 static __always_inline void count_site(__u32 site)

@@ -272,7 +272,7 @@ static __always_inline void settle_base(struct thread_state *thread, __u64 addre
 		settle_base_category(thread, category_of_address(thread->pid, address), site);
 }
 
-/* As enum rls_site_exit of userspace/binary/site.h; attach/cookie.c asserts it. */
+/* As enum rls_site_exit of userspace/machine_code/site.h; attach/cookie.c asserts it. */
 enum { EXIT_RETURN_PROBE, EXIT_SITES, EXIT_UNSEEN };
 
 /* The kernel sets no more return probes on a task that has so many pending. */

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "userspace/annotate/foreign_ranges.h"
-#include "userspace/binary/decoder.h"
+#include "userspace/machine_code/decoder.h"
 
 struct found {
 	size_t count, pushes, pops, emulated;

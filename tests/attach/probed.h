@@ -2,7 +2,7 @@
 #ifndef RLS_TEST_PROBED_H
 #define RLS_TEST_PROBED_H
 
-#include "userspace/binary/site.h"
+#include "userspace/machine_code/site.h"
 
 typedef void (*body_function)(void *context);
 

@@ -13,7 +13,7 @@
 #include <elf.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 #include "userspace/discover/harvest.h"
 #include "userspace/discover/library.h"
 #include "userspace/process/space.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/discover/function_set.h"
+#include "userspace/discover/roles/function_set.h"
 
 static int release(void **state)
 {

@@ -16,7 +16,7 @@
 
 #include "tests/discover/child.h"
 #include "userspace/discover/discover.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 
 #define PROGRAM                                                           \
 	"import sys, platform\n"                                          \

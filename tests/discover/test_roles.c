@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/discover/roles.h"
+#include "userspace/discover/roles/roles.h"
 
 static int make_roles(void **state)
 {

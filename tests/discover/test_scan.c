@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "userspace/python/cpython_layout.h"
-#include "userspace/discover/function_set.h"
+#include "userspace/discover/roles/function_set.h"
 #include "userspace/python/interpreter.h"
 #include "userspace/discover/scan.h"
 

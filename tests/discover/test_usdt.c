@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 
 static struct rls_elf_usdt usdt;
 

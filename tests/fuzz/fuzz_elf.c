@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "userspace/annotate/foreign_ranges.h"
-#include "userspace/discover/callbacks.h"
-#include "userspace/binary/elf.h"
+#include "userspace/discover/callbacks/callbacks.h"
+#include "userspace/elf/elf.h"
 #include "userspace/discover/library.h"
 #include "userspace/process/space.h"
 #include "userspace/plan/planner.h"

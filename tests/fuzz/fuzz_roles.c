@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "userspace/discover/roles.h"
+#include "userspace/discover/roles/roles.h"
 
 static void match_names(const struct rls_role_match *match)
 {

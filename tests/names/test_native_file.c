@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 #include "userspace/names/debug_file.h"
 #include "userspace/record/samples/code_map.h"
 #include "userspace/names/native_file.h"

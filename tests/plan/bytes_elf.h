@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 
 /* Where the code lies. */
 #define BYTES_ELF_VADDR 0x1000

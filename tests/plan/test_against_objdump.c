@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "userspace/binary/elf.h"
-#include "userspace/binary/decoder.h"
+#include "userspace/elf/elf.h"
+#include "userspace/machine_code/decoder.h"
 
 static const char *const candidates[] = {
 	"/usr/lib/x86_64-linux-gnu/libelf.so.1",

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/discover/callbacks.h"
+#include "userspace/discover/callbacks/callbacks.h"
 
 static const char *const libraries[] = {SAMPLES_LIBRARIES};
 static struct rls_elf *samples;

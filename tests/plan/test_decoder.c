@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/binary/decoder.h"
+#include "userspace/machine_code/decoder.h"
 
 #define AT 0x40000000ULL
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/binary/effect.h"
+#include "userspace/machine_code/effect.h"
 
 #define VADDR 0x1000
 

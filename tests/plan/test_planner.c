@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "userspace/discover/callbacks.h"
+#include "userspace/discover/callbacks/callbacks.h"
 #include "userspace/plan/planner.h"
 
 static struct rls_elf *samples;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "userspace/annotate/library_ranges.h"
-#include "userspace/binary/decoder.h"
+#include "userspace/machine_code/decoder.h"
 
 #define RECORD_FUNCTION_ENTER                                                                    \
 	"_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_stringIcSt" \

@@ -81,7 +81,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 
 /* Numbers are handed to the kernel side: append only. */
 enum rls_range_kind {

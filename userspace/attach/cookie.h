@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "userspace/binary/site.h"
+#include "userspace/machine_code/site.h"
 
 /* A hit's cost as cookies have it, the nearest that fits. */
 uint16_t rls_cookie_cost(uint32_t cost_ns);

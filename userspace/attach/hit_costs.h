@@ -1,4 +1,4 @@
-/* Hit costs: what a hit costs on this machine, as the kernel side is told. */
+/* Hit costs: what a hit costs on this machine, as the kernel side uses it. */
 #ifndef RLS_HIT_COSTS_H
 #define RLS_HIT_COSTS_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "userspace/binary/site.h"
+#include "userspace/machine_code/site.h"
 
 /* What one hit costs, in ns: silent, by [class of the site][0 entry, 1 return probe]; and
  * what emitting an event adds. */

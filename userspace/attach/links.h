@@ -8,7 +8,7 @@
 
 #include "userspace/attach/closing.h"
 #include "userspace/attach/hit_costs.h"
-#include "userspace/binary/site.h"
+#include "userspace/machine_code/site.h"
 
 struct bpf_link;
 struct bpf_program;

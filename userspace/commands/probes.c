@@ -12,7 +12,7 @@
 #include "userspace/commands/options/help.h"
 #include "userspace/commands/shared/print_json.h"
 #include "userspace/discover/discover.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 #include "userspace/base/log.h"
 #include "userspace/plan/planner.h"
 

@@ -22,7 +22,7 @@
 #include <sys/types.h>
 
 #include "userspace/discover/process_image.h"
-#include "userspace/discover/roles.h"
+#include "userspace/discover/roles/roles.h"
 
 /* 0; -ESRCH: no such process; -EPERM, -EACCES: not allowed to read it; -errno. A process
  * without Python, or without any library, is no error: look at the image. */

@@ -7,9 +7,9 @@
 #ifndef RLS_HARVEST_H
 #define RLS_HARVEST_H
 
-#include "userspace/binary/elf.h"
-#include "userspace/discover/function_set.h"
-#include "userspace/discover/roles.h"
+#include "userspace/elf/elf.h"
+#include "userspace/discover/roles/function_set.h"
+#include "userspace/discover/roles/roles.h"
 #include "userspace/discover/scan.h"
 #include "userspace/process/space.h"
 

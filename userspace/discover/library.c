@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/discover/callbacks.h"
+#include "userspace/discover/callbacks/callbacks.h"
 
 struct rls_library *rls_library_new(const char *path, const char *host_path)
 {

@@ -2,11 +2,11 @@
 #ifndef RLS_LIBRARY_H
 #define RLS_LIBRARY_H
 
-#include "userspace/discover/boundary.h"
-#include "userspace/binary/elf.h"
+#include "userspace/discover/roles/boundary.h"
+#include "userspace/elf/elf.h"
 #include "userspace/discover/harvest.h"
 #include "userspace/process/mappings.h"
-#include "userspace/discover/roles.h"
+#include "userspace/discover/roles/roles.h"
 
 struct rls_open_library {
 	struct rls_library *library;    /* without functions until rls_open_library_finish */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/discover/callbacks.h"
+#include "userspace/discover/callbacks/callbacks.h"
 #include "userspace/discover/live_scan.h"
 #include "userspace/process/seen_files.h"
 #include "userspace/base/log.h"

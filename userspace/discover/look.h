@@ -5,7 +5,7 @@
 #include "userspace/discover/library.h"
 #include "userspace/discover/live_scan.h"
 #include "userspace/discover/process_image.h"
-#include "userspace/discover/roles.h"
+#include "userspace/discover/roles/roles.h"
 #include "userspace/discover/scan.h"
 
 struct rls_look {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "userspace/discover/boundary.h"
+#include "userspace/discover/roles/boundary.h"
 #include "userspace/python/interpreter.h"
 
 struct rls_seen_files;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 #include "userspace/inject/refuse.h"
 
 #define STATUS_BYTES 8192

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/discover/roles.h"
+#include "userspace/discover/roles/roles.h"
 
 #define RLS_MONITOR_INTERVAL_SECONDS 5
 #define RLS_MONITOR_INTERVAL_SECONDS_MAX 3600

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 
 /* The debug file of elf, which the process sees at path: the process's own, else the one that
  * is installed here. Only one of the same build counts. Of it only the static symbols are good.

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "analysis/base/grow.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 #include "userspace/process/mappings.h"
 #include "userspace/names/debug_file.h"
 #include "userspace/python/evaluation.h"

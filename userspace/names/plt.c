@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analysis/base/grow.h"
-#include "userspace/binary/plt_stub.h"
+#include "userspace/machine_code/plt_stub.h"
 
 /* The longest stub; those of 8 bytes are a jump and a nop of two. */
 enum { STUB_BYTES = 16, SHORT_STUB_BYTES = 8, JUMP_BYTES = 6 };

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 
 struct rls_plt;
 

@@ -22,7 +22,7 @@
 #ifndef RLS_BRIEF_H
 #define RLS_BRIEF_H
 
-#include "userspace/binary/code.h"
+#include "userspace/machine_code/code.h"
 
 #define RLS_BRIEF_INSTRUCTIONS 48
 #define RLS_BRIEF_WAYS_OUT 4

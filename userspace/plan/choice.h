@@ -14,7 +14,7 @@
 #ifndef RLS_CHOICE_H
 #define RLS_CHOICE_H
 
-#include "userspace/binary/code.h"
+#include "userspace/machine_code/code.h"
 
 /* How far the walk may go. */
 #define RLS_CHOICE_INSTRUCTIONS 8

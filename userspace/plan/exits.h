@@ -9,7 +9,7 @@
 #ifndef RLS_EXITS_H
 #define RLS_EXITS_H
 
-#include "userspace/binary/code.h"
+#include "userspace/machine_code/code.h"
 
 /* Extents followed and rets taken for one function: real ones stay far below; the bounds
  * keep a dispatcher that jumps to hundreds of others from being probed all over. */

@@ -6,7 +6,7 @@
 #include "analysis/base/grow.h"
 #include "userspace/plan/brief.h"
 #include "userspace/plan/choice.h"
-#include "userspace/binary/code.h"
+#include "userspace/machine_code/code.h"
 #include "userspace/plan/exits.h"
 
 struct planner {

@@ -30,9 +30,9 @@
 
 #include <stddef.h>
 
-#include "userspace/discover/boundary.h"
-#include "userspace/binary/elf.h"
-#include "userspace/binary/site.h"
+#include "userspace/discover/roles/boundary.h"
+#include "userspace/elf/elf.h"
+#include "userspace/machine_code/site.h"
 
 /* Why a boundary function has no site. */
 enum rls_plan_skip {

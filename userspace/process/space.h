@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 
 struct rls_space {
 	/* Up to length bytes, as many as can be had in one piece; 0 when none. */

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "userspace/binary/code.h"
+#include "userspace/machine_code/code.h"
 
 #define BYTES_MAX (4U << 20)        /* read in all; the largest loop known has 100 KB */
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 
 #define RLS_EVALUATION_PARTS_MAX 8
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 #include "userspace/python/python_frames.h"
 #include "userspace/process/space.h"
 

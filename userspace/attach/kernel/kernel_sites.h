@@ -9,7 +9,7 @@
 
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/attach/kernel/kernel.h"
-#include "userspace/binary/site.h"
+#include "userspace/machine_code/site.h"
 
 /* So many sites, of however many files, are about to be attached: what that needs is made beforehand. */
 void rls_kernel_expect_sites(const struct rls_kernel *kernel, size_t count);

@@ -8,7 +8,7 @@
 
 #include "analysis/writers/write.h"
 #include "userspace/commands/options/seconds.h"
-#include "userspace/discover/roles.h"
+#include "userspace/discover/roles/roles.h"
 #include "userspace/record/events/operation_globs.h"
 
 #define RLS_SAMPLE_HZ_MAX 10000

@@ -6,7 +6,7 @@
 
 #include "analysis/base/index_map.h"
 #include "userspace/annotate/foreign_ranges.h"
-#include "userspace/record/cost/hit_cost.h"
+#include "userspace/record/events/hit_cost.h"
 #include "userspace/record/events/event_sink.h"
 #include "userspace/record/events/operation_inherit.h"
 #include "userspace/record/events/thread_table.h"

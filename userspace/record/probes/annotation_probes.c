@@ -8,7 +8,7 @@
 #include "analysis/base/grow.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/annotate/foreign_ranges.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/events/annotation_reader.h"

@@ -6,7 +6,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 #include "userspace/base/log.h"
 #include "userspace/attach/kernel/kernel_sites.h"
 

@@ -8,7 +8,7 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/base/index_map.h"
 #include "userspace/discover/discover.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 #include "userspace/base/log.h"
 #include "userspace/base/clock.h"
 #include "userspace/record/probes/cupti_bridges.h"

@@ -8,7 +8,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
-#include "userspace/binary/elf.h"
+#include "userspace/elf/elf.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/probes/modified_files.h"

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "userspace/attach/kernel/kernel.h"
-#include "userspace/discover/boundary.h"
+#include "userspace/discover/roles/boundary.h"
 #include "userspace/plan/planner.h"
 #include "userspace/record/probes/stack_switching.h"
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/discover/boundary.h"
+#include "userspace/discover/roles/boundary.h"
 #include "userspace/process/mappings.h"
 #include "userspace/python/evaluation.h"
 

@@ -7,7 +7,7 @@
 #ifndef RLS_SCAN_H
 #define RLS_SCAN_H
 
-#include "userspace/discover/roles.h"
+#include "userspace/discover/roles/roles.h"
 #include "userspace/record/targets/selection.h"
 
 /* Makes the selectors exact: a cgroup's path is taken below the mount (as in /sys/fs/cgroup/...)
