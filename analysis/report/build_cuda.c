@@ -166,7 +166,7 @@ static void add_calls(struct rls_builder *b, const struct rls_process *process)
 /* --- operations --------------------------------------------------------------------- */
 
 /* A process's rows by phase and operation. All strings are the report's, each there once, so
- * pointers tell them apart. */
+ * pointers distinguish them. */
 struct operation_rows {
 	struct rls_builder *b;
 	uint32_t pid;

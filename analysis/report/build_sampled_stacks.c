@@ -7,7 +7,7 @@
 
 _Static_assert(RLS_STACK_FRAMES_MAX == RLS_FRAME_DEPTH_MAX, "stacks end where lines look no further");
 
-/* The report has the frames that events told of, without the book's holes: place[id] is 1 +
+/* The report has the events' frames, without the book's holes: place[id] is 1 +
  * index there, 0 for a hole. */
 static uint32_t place_of(const struct rls_builder *b, const uint32_t *place, uint32_t id)
 {

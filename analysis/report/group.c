@@ -1,4 +1,4 @@
-/* Grouping: sums rows over what they are not to be told apart by. */
+/* Grouping: sums rows over what does not distinguish them. */
 #include <errno.h>
 #include <string.h>
 
@@ -58,7 +58,8 @@ void rls_report_group(struct rls_report *report, enum rls_group group)
 		if (!(rls_report_tables[table].flags & RLS_TABLE_GROUPED))
 			continue;
 		for (size_t i = 0; i < rls_table_count(report, table); i++)
-			blank_row(&rls_report_tables[table], rls_table_row(report, table, i), blanked);
+			blank_row(&rls_report_tables[table], rls_table_row(report, table, i),
+				  blanked);
 		rls_table_sum(report, table);
 	}
 	report->group = group;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/base/host_pid.h"
 #include "analysis/event/bounded.h"
 #include "analysis/event/event_fields.h"
-#include "analysis/base/host_pid.h"
 #include "analysis/report/report.h"
 #include "analysis/report/report_private.h"
 #include "analysis/report/tables.h"
@@ -33,7 +33,7 @@ static int add_host(struct rls_report *report, const struct rls_report *from)
 	return 0;
 }
 
-/* Boots tell hosts apart; a trace that has none is taken to be of the first. */
+/* Boots distinguish hosts; a trace that has none is taken to be of the first. */
 static int find_host(struct rls_report *report, const struct rls_report *other, uint32_t *out)
 {
 	size_t i = 0;
@@ -56,8 +56,8 @@ static int find_host(struct rls_report *report, const struct rls_report *other, 
 
 /* What a trace's pids become in a report that has processes of other hosts already. */
 struct numbering {
-	const struct rls_report *report;        /* processes by pid */
-	uint32_t host;                          /* of the trace */
+	const struct rls_report *report; /* processes by pid */
+	uint32_t host; /* of the trace */
 };
 
 static const struct rls_process_entry *find_process(const struct rls_report *report, uint32_t pid)
@@ -106,7 +106,8 @@ static void renumber_table(const struct numbering *numbering, struct rls_report 
 	for (size_t k = 0; k < of->column_count; k++) {
 		const struct rls_column *column = &of->columns[k];
 
-		for (size_t i = 0; column->flags & RLS_PID && i < rls_table_count(other, table); i++) {
+		for (size_t i = 0; column->flags & RLS_PID && i < rls_table_count(other, table);
+		     i++) {
 			char *row = rls_table_row(other, table, i);
 			uint32_t *pid = (uint32_t *)(row + column->offset);
 
@@ -226,8 +227,10 @@ static int merge_clock(struct rls_report *report, const struct rls_report *other
 		return 0;
 	return rls_report_warn(
 		report,
-		"traces of different hosts, or of one that was started anew, are shown on the clock of "
-		"the first: their wall clocks are taken to agree, which was not measured (with NTP they "
+		"traces of different hosts, or of one that was started anew, are shown on the "
+		"clock of "
+		"the first: their wall clocks are taken to agree, which was not measured (with NTP "
+		"they "
 		"typically differ by milliseconds); those were read to within %" PRIu64
 		" ns and were moved by up to %" PRIu64 " ns meanwhile",
 		report->clock_width_ns + other->clock_width_ns,

@@ -20,7 +20,7 @@ int rls_report_build(struct rls_event_source *source, struct rls_report **out);
 
 struct rls_tracks;                      /* tracks.h */
 
-/* The same, with the trace told to the tracks in passing; NULL: to nobody. */
+/* The same; the tracks get the events in passing, unless they are NULL. */
 int rls_report_build_tracks(struct rls_event_source *source, struct rls_tracks *tracks,
 			    struct rls_report **out);
 void rls_report_free(struct rls_report *report);
@@ -40,7 +40,7 @@ size_t rls_report_frames(const struct rls_report *report, const struct rls_sampl
 /* "process", "thread", ... to *out and 0; -EINVAL for another word. */
 int rls_group_parse(const char *name, enum rls_group *out);
 
-/* Sums breakdown, transitions and operations over what the group does not tell apart (those columns
+/* Sums breakdown, transitions and operations over what the group does not distinguish (those columns
  * become 0 and ""). */
 void rls_report_group(struct rls_report *report, enum rls_group group);
 

@@ -37,7 +37,7 @@ enum rls_method {
 const char *rls_resource_name(enum rls_resource resource);
 const char *rls_method_name(enum rls_method method);
 
-/* What rows are told apart by, beside category and resource. */
+/* What distinguishes rows, beside category and resource. */
 enum rls_group {
 	RLS_GROUP_NONE = 0,         /* process, thread, phase and operation: all there is */
 	RLS_GROUP_PROCESS = 1,
@@ -97,7 +97,7 @@ struct rls_thread_entry {
  * the calibrated figures of the trace, 25 % when it has none, at most 100 %. lost and emitted
  * are the numbers of thread-state events of the whole recording: a lost event leaves a
  * thread in its old state until its next event, so that share of the time is in doubt.
- * Never more than wall_ns. What looks tell of the time between windows (shares.h) is in doubt for
+ * Never more than wall_ns. What samples say of the time between windows (estimate/untraced_time.h) is in doubt for
  * other reasons: squares of both are added. What samples divide among operations (operation_shares.h) is in
  * doubt by that much more, which may be more than was found. */
 struct rls_breakdown_row {
@@ -113,7 +113,7 @@ struct rls_breakdown_row {
 	uint64_t corrected_ns;
 	uint64_t others_cost_ns;    /* of what it is corrected by, what lies in waiting for other threads' hits */
 	uint64_t error_ns;
-	struct {                    /* the same, were it not told which operation the time is of: */
+	struct {                    /* the same without the question which operation the time is of: */
 		enum rls_method method; /* samples may say that (operation_shares.h), while the sum */
 		uint64_t error_ns;      /* over operations is traced */
 	} undivided;
@@ -363,7 +363,7 @@ struct rls_loss_entry {
 struct rls_overview_part {
 	uint64_t bucket;            /* covers [bucket << shift, bucket + 1 << shift) */
 	const char *phase;
-	const char *operation;      /* NULL: of several that are not told apart */
+	const char *operation;      /* NULL: several operations in one */
 	enum rls_category category;
 	uint64_t wall_ns;
 	uint64_t gpu_ns;            /* of wall_ns, with the GPU busy */
@@ -380,8 +380,8 @@ struct rls_overview_entry {
 
 struct rls_report {
 	const char *tool;           /* that recorded the trace */
-	bool timed;                 /* it tells of any; 0 to 0 else */
-	uint64_t start_ns;          /* earliest and latest instant the trace tells of */
+	bool timed;                 /* the trace has any instant; else 0 to 0 */
+	uint64_t start_ns;          /* earliest and latest instant of the trace */
 	uint64_t end_ns;
 	bool complete;              /* the end mark says so and nothing was unreadable */
 	enum rls_group group;

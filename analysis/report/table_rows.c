@@ -43,7 +43,8 @@ void *rls_table_row(const struct rls_report *report, enum rls_report_table table
 	return *array_of(of, report).rows + index * of->row_bytes;
 }
 
-int rls_table_add(struct rls_report *report, enum rls_report_table table, size_t *capacity, void **row)
+int rls_table_add(struct rls_report *report, enum rls_report_table table, size_t *capacity,
+		  void **row)
 {
 	const struct rls_table *of = &rls_report_tables[table];
 	struct array array = array_of(of, report);
@@ -96,12 +97,12 @@ static const struct rls_table *find_inner(enum rls_report_table outer, const str
 	return NULL;
 }
 
-#define for_each_inner(inner, outer_)                                                        \
-	for (const struct rls_table *inner = find_inner(outer_, rls_report_tables); inner;   \
+#define FOR_EACH_INNER(inner, outer_)                                                              \
+	for (const struct rls_table *inner = find_inner(outer_, rls_report_tables); inner;         \
 	     inner = find_inner(outer_, inner + 1))
 
-#define for_each_column(column, table)                                           \
-	for (const struct rls_column *column = (table)->columns;                 \
+#define FOR_EACH_COLUMN(column, table)                                                             \
+	for (const struct rls_column *column = (table)->columns;                                   \
 	     column < (table)->columns + (table)->column_count; column++)
 
 /* --- freeing ------------------------------------------------------------------------ */
@@ -121,11 +122,11 @@ void rls_table_free(struct rls_report *report, enum rls_report_table table)
 	for (size_t i = 0; i < *array.count; i++) {
 		char *row = *array.rows + i * of->row_bytes;
 
-		for_each_column(column, of) {
+		FOR_EACH_COLUMN (column, of) {
 			if (column->type == RLS_COLUMN_STRINGS)
 				free(*(const char ***)value_of(column, row));
 		}
-		for_each_inner(inner, table)
+		FOR_EACH_INNER (inner, table)
 			free_rows(array_of(inner, row));
 	}
 	free_rows(array);
@@ -143,14 +144,14 @@ static struct order order_of(const struct rls_table *table)
 {
 	struct order order = {0};
 
-	for_each_column(column, table) {
+	FOR_EACH_COLUMN (column, table) {
 		if (!column->key)
 			continue;
 		order.columns[column->key - 1] = column;
 		order.keys++;
 	}
 	order.count = order.keys;
-	for_each_column(column, table) {
+	FOR_EACH_COLUMN (column, table) {
 		if (column->flags & RLS_TIE)
 			order.columns[order.count++] = column;
 	}
@@ -216,7 +217,8 @@ static int order_rows(const char *a, const char *b, size_t count, const struct o
 		size_t offset = column->offset;
 		int result;
 
-		if (column->type == RLS_COLUMN_U32 && *(const uint32_t *)(a + offset) == *(const uint32_t *)(b + offset))
+		if (column->type == RLS_COLUMN_U32 &&
+		    *(const uint32_t *)(a + offset) == *(const uint32_t *)(b + offset))
 			continue;
 		if (column->type == RLS_COLUMN_STRING &&
 		    *(const char *const *)(a + offset) == *(const char *const *)(b + offset))
@@ -254,7 +256,7 @@ void rls_table_sort(struct rls_report *report, enum rls_report_table table)
 	struct array array = array_of(of, report);
 
 	sort_rows(of, array);
-	for_each_inner(inner, table) {
+	FOR_EACH_INNER (inner, table) {
 		for (size_t i = 0; i < *array.count; i++)
 			sort_rows(inner, array_of(inner, *array.rows + i * of->row_bytes));
 	}
@@ -289,7 +291,7 @@ void rls_table_sum(struct rls_report *report, enum rls_report_table table)
 		char *into = *array.rows + (kept - !!kept) * of->row_bytes;
 
 		if (kept && !order_rows(into, row, order.keys, &order)) {
-			for_each_column(column, of)
+			FOR_EACH_COLUMN (column, of)
 				add_value(column, into, row);
 		} else {
 			into = *array.rows + kept++ * of->row_bytes;
@@ -340,8 +342,8 @@ static int adopt_value(struct rls_report *report, const struct rls_column *colum
 }
 
 /* Room for more rows, with copies of them that hold nothing. */
-static int append_bare(const struct rls_table *table, enum rls_report_table number, struct array array,
-		       struct array more)
+static int append_bare(const struct rls_table *table, enum rls_report_table number,
+		       struct array array, struct array more)
 {
 	char *rows;
 
@@ -355,11 +357,11 @@ static int append_bare(const struct rls_table *table, enum rls_report_table numb
 	memcpy(rows, *more.rows, *more.count * table->row_bytes);
 	*array.count += *more.count;
 	for (size_t i = 0; i < *more.count; i++, rows += table->row_bytes) {
-		for_each_column(column, table) {
+		FOR_EACH_COLUMN (column, table) {
 			if (column->type == RLS_COLUMN_STRINGS)
 				*(const char ***)value_of(column, rows) = NULL;
 		}
-		for_each_inner(inner, number) {
+		FOR_EACH_INNER (inner, number) {
 			struct array held = array_of(inner, rows);
 
 			*held.rows = NULL;
@@ -380,11 +382,12 @@ static int append(struct rls_report *report, const struct rls_table *table, stru
 		char *row = *array.rows + (before + i) * table->row_bytes;
 		const char *from = *more.rows + i * table->row_bytes;
 
-		for_each_column(column, table)
+		FOR_EACH_COLUMN (column, table)
 			err = err ? err : adopt_value(report, column, row, from, move);
-		for_each_inner(inner, number)
-			err = err ? err : append(report, inner, array_of(inner, row),
-						 array_of(inner, from), move);
+		FOR_EACH_INNER (inner, number)
+			err = err ? err
+				  : append(report, inner, array_of(inner, row),
+					   array_of(inner, from), move);
 		if (!err && table->shift)
 			table->shift(row, move->shift_ns);
 	}

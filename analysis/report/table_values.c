@@ -36,7 +36,8 @@ static struct rls_value integer(uint64_t number)
 	return (struct rls_value){.kind = RLS_VALUE_INTEGER, .integer = number};
 }
 
-struct rls_value rls_column_value(const struct rls_column *column, const struct rls_table_place *place)
+struct rls_value rls_column_value(const struct rls_column *column,
+				  const struct rls_table_place *place)
 {
 	const void *row = holder_of(column, place);
 	const void *at = (const char *)row + column->offset;

@@ -9,37 +9,28 @@
 #include "analysis/event/bounded.h"
 
 /* COLUMN(type, struct, member, key, flags) */
-#define COLUMN(type_, struct_, member, key_, flags_)           \
-	{                                                      \
-		.name = #member,                               \
-		.type = RLS_COLUMN_##type_,                    \
-		.flags = flags_,                               \
-		.key = key_,                                   \
-		.offset = offsetof(struct struct_, member),    \
+#define COLUMN(type_, struct_, member, key_, flags_)                                               \
+	{                                                                                          \
+		.name = #member, .type = RLS_COLUMN_##type_, .flags = flags_, .key = key_,         \
+		.offset = offsetof(struct struct_, member),                                        \
 	}
 /* By another name than its member's. */
-#define NAMED(type_, name_, struct_, member, flags_)           \
-	{                                                      \
-		.name = name_,                                 \
-		.type = RLS_COLUMN_##type_,                    \
-		.flags = flags_,                               \
-		.offset = offsetof(struct struct_, member),    \
+#define NAMED(type_, name_, struct_, member, flags_)                                               \
+	{                                                                                          \
+		.name = name_, .type = RLS_COLUMN_##type_, .flags = flags_,                        \
+		.offset = offsetof(struct struct_, member),                                        \
 	}
-#define STRINGS(struct_, member, count_, key_, flags_)         \
-	{                                                      \
-		.name = #member,                               \
-		.type = RLS_COLUMN_STRINGS,                    \
-		.flags = flags_,                               \
-		.key = key_,                                   \
-		.offset = offsetof(struct struct_, member),    \
-		.count_offset = offsetof(struct struct_, count_), \
+#define STRINGS(struct_, member, count_, key_, flags_)                                             \
+	{                                                                                          \
+		.name = #member, .type = RLS_COLUMN_STRINGS, .flags = flags_, .key = key_,         \
+		.offset = offsetof(struct struct_, member),                                        \
+		.count_offset = offsetof(struct struct_, count_),                                  \
 	}
 
 /* A thread's rows, or a process's, in a phase and operation. */
-#define THREAD_KEYS(struct_)                                             \
-	COLUMN(U32, struct_, pid, 1, RLS_PID),                           \
-		COLUMN(U32, struct_, tid, 2, RLS_BY_THREAD),             \
-		COLUMN(STRING, struct_, phase, 3, RLS_BY_PHASE),         \
+#define THREAD_KEYS(struct_)                                                                       \
+	COLUMN(U32, struct_, pid, 1, RLS_PID), COLUMN(U32, struct_, tid, 2, RLS_BY_THREAD),        \
+		COLUMN(STRING, struct_, phase, 3, RLS_BY_PHASE),                                   \
 		COLUMN(STRING, struct_, operation, 4, RLS_BY_OPERATION)
 
 static const struct rls_column breakdown[] = {
@@ -71,7 +62,8 @@ static const struct rls_column transitions[] = {
 	COLUMN(CATEGORY, rls_transition_row, to, 6, 0),
 	COLUMN(U64, rls_transition_row, count, 0, RLS_SUM | RLS_TIE | RLS_NULLABLE),
 	COLUMN(METHOD, rls_transition_row, method, 0, RLS_WORST),
-	NAMED(U64, "error", rls_transition_row, count_error, RLS_OPTIONAL | RLS_NULLABLE | RLS_FORMER),
+	NAMED(U64, "error", rls_transition_row, count_error,
+	      RLS_OPTIONAL | RLS_NULLABLE | RLS_FORMER),
 	COLUMN(U64, rls_transition_row, count_error, 0, RLS_SUM | RLS_NULLABLE),
 };
 
@@ -189,14 +181,14 @@ static const struct rls_column checks[] = {
 
 /* Errors follow from sums of variances. */
 #define TIME(struct_, member, flags_) NAMED(U64, #member, struct_, times.member, flags_)
-#define TIMES(struct_)                                                                          \
-	TIME(struct_, samples, RLS_SUM), TIME(struct_, python_ns, RLS_SUM),                     \
-		TIME(struct_, native_ns, RLS_SUM), TIME(struct_, system_ns, RLS_SUM),           \
-		TIME(struct_, waiting_ns, RLS_SUM), TIME(struct_, error_ns, 0),                 \
-		TIME(struct_, runtime_ns, RLS_SUM), TIME(struct_, lock_ns, RLS_SUM),            \
-		TIME(struct_, io_ns, RLS_SUM), TIME(struct_, sleep_ns, RLS_SUM),                \
-		TIME(struct_, child_ns, RLS_SUM), TIME(struct_, gpu_ns, RLS_SUM),               \
-		TIME(struct_, run_queue_ns, RLS_SUM), TIME(struct_, other_ns, RLS_SUM),         \
+#define TIMES(struct_)                                                                             \
+	TIME(struct_, samples, RLS_SUM), TIME(struct_, python_ns, RLS_SUM),                        \
+		TIME(struct_, native_ns, RLS_SUM), TIME(struct_, system_ns, RLS_SUM),              \
+		TIME(struct_, waiting_ns, RLS_SUM), TIME(struct_, error_ns, 0),                    \
+		TIME(struct_, runtime_ns, RLS_SUM), TIME(struct_, lock_ns, RLS_SUM),               \
+		TIME(struct_, io_ns, RLS_SUM), TIME(struct_, sleep_ns, RLS_SUM),                   \
+		TIME(struct_, child_ns, RLS_SUM), TIME(struct_, gpu_ns, RLS_SUM),                  \
+		TIME(struct_, run_queue_ns, RLS_SUM), TIME(struct_, other_ns, RLS_SUM),            \
 		COLUMN(DOUBLE, struct_, times.variance_ns2, 0, RLS_SUM | RLS_HIDDEN)
 
 static const struct rls_column lines[] = {
@@ -338,70 +330,114 @@ static void shift_overview(void *row, int64_t shift_ns)
 
 /* --- the tables --------------------------------------------------------------------- */
 
-#define COLUMNS(columns_) \
+#define COLUMNS(columns_)                                                                          \
 	.columns = columns_, .column_count = sizeof(columns_) / sizeof(*(columns_))
-#define ROWS(rows, count)                                      \
-	.row_bytes = sizeof(*((struct rls_report *)0)->rows),  \
-	.rows_offset = offsetof(struct rls_report, rows),      \
+#define ROWS(rows, count)                                                                          \
+	.row_bytes = sizeof(*((struct rls_report *)0)->rows),                                      \
+	.rows_offset = offsetof(struct rls_report, rows),                                          \
 	.count_offset = offsetof(struct rls_report, count)
-#define ROWS_OF(outer_, entry, rows, count)                    \
-	.inner = true, .outer = outer_,                        \
-	.row_bytes = sizeof(*((struct entry *)0)->rows),       \
-	.rows_offset = offsetof(struct entry, rows),           \
-	.count_offset = offsetof(struct entry, count)
+#define ROWS_OF(outer_, entry, rows, count)                                                        \
+	.inner = true, .outer = outer_, .row_bytes = sizeof(*((struct entry *)0)->rows),           \
+	.rows_offset = offsetof(struct entry, rows), .count_offset = offsetof(struct entry, count)
 
 const struct rls_table rls_report_tables[RLS_TABLE_ALL] = {
-	[RLS_TABLE_HOSTS] = {.name = "hosts", COLUMNS(hosts), ROWS(hosts, host_count),
-			     .flags = RLS_TABLE_OWN, .json = 1, .json_when = RLS_JSON_ANY},
-	[RLS_TABLE_PROCESSES] = {.name = "processes", COLUMNS(processes),
-				 ROWS(processes, process_count), .json = 2},
-	[RLS_TABLE_LIBRARIES] = {.name = "libraries", COLUMNS(libraries), .json_name = "libraries",
+	[RLS_TABLE_HOSTS] = {.name = "hosts",
+			     COLUMNS(hosts),
+			     ROWS(hosts, host_count),
+			     .flags = RLS_TABLE_OWN,
+			     .json = 1,
+			     .json_when = RLS_JSON_ANY},
+	[RLS_TABLE_PROCESSES] = {.name = "processes",
+				 COLUMNS(processes),
+				 ROWS(processes, process_count),
+				 .json = 2},
+	[RLS_TABLE_LIBRARIES] = {.name = "libraries",
+				 COLUMNS(libraries),
+				 .json_name = "libraries",
 				 ROWS_OF(RLS_TABLE_PROCESSES, rls_process_entry, libraries,
 					 library_count)},
-	[RLS_TABLE_THREADS] = {.name = "threads", COLUMNS(threads), ROWS(threads, thread_count),
+	[RLS_TABLE_THREADS] = {.name = "threads",
+			       COLUMNS(threads),
+			       ROWS(threads, thread_count),
 			       .json = 3},
-	[RLS_TABLE_BREAKDOWN] = {.name = "breakdown", COLUMNS(breakdown),
-				 ROWS(breakdown, breakdown_count), .flags = RLS_TABLE_GROUPED,
-				 .json = 4, .over_operations = undivide},
-	[RLS_TABLE_TRANSITIONS] = {.name = "transitions", COLUMNS(transitions),
-				   ROWS(transitions, transition_count), .flags = RLS_TABLE_GROUPED,
+	[RLS_TABLE_BREAKDOWN] = {.name = "breakdown",
+				 COLUMNS(breakdown),
+				 ROWS(breakdown, breakdown_count),
+				 .flags = RLS_TABLE_GROUPED,
+				 .json = 4,
+				 .over_operations = undivide},
+	[RLS_TABLE_TRANSITIONS] = {.name = "transitions",
+				   COLUMNS(transitions),
+				   ROWS(transitions, transition_count),
+				   .flags = RLS_TABLE_GROUPED,
 				   .json = 5},
-	[RLS_TABLE_OPERATIONS] = {.name = "operations", COLUMNS(operations),
-				  ROWS(operations, operation_count), .flags = RLS_TABLE_GROUPED,
+	[RLS_TABLE_OPERATIONS] = {.name = "operations",
+				  COLUMNS(operations),
+				  ROWS(operations, operation_count),
+				  .flags = RLS_TABLE_GROUPED,
 				  .json = 6},
 	[RLS_TABLE_GPU] = {.name = "gpu", COLUMNS(gpu), ROWS(gpu, gpu_count), .json = 7},
-	[RLS_TABLE_GPU_OPERATIONS] = {.name = "gpu_operations", COLUMNS(gpu_operations),
+	[RLS_TABLE_GPU_OPERATIONS] = {.name = "gpu_operations",
+				      COLUMNS(gpu_operations),
 				      .json_name = "by_launching_operation",
 				      ROWS_OF(RLS_TABLE_GPU, rls_gpu_entry, operations,
 					      operation_count)},
-	[RLS_TABLE_LINES] = {.name = "lines", COLUMNS(lines), ROWS(lines, line_count),
-			     .flags = RLS_TABLE_GROUPED | RLS_TABLE_DISTINCT, .json = 8,
-			     .json_when = RLS_JSON_SAMPLED, .derive = derive_line},
-	[RLS_TABLE_FUNCTIONS] = {.name = "functions", COLUMNS(functions),
+	[RLS_TABLE_LINES] = {.name = "lines",
+			     COLUMNS(lines),
+			     ROWS(lines, line_count),
+			     .flags = RLS_TABLE_GROUPED | RLS_TABLE_DISTINCT,
+			     .json = 8,
+			     .json_when = RLS_JSON_SAMPLED,
+			     .derive = derive_line},
+	[RLS_TABLE_FUNCTIONS] = {.name = "functions",
+				 COLUMNS(functions),
 				 ROWS(functions, function_count),
-				 .flags = RLS_TABLE_GROUPED | RLS_TABLE_DISTINCT, .json = 9,
-				 .json_when = RLS_JSON_SAMPLED, .derive = derive_function},
-	[RLS_TABLE_SAMPLES] = {.name = "samples", COLUMNS(samples), ROWS(samples, sample_count),
-			       .flags = RLS_TABLE_GROUPED | RLS_TABLE_DISTINCT, .json = 10,
-			       .json_when = RLS_JSON_SAMPLED, .derive = derive_sample},
-	[RLS_TABLE_CROSS_CHECK] = {.name = "cross_check", COLUMNS(checks), ROWS(checks, check_count),
-				   .json = 11, .json_when = RLS_JSON_SAMPLED},
-	[RLS_TABLE_CUDA_CALLS] = {.name = "cuda_calls", COLUMNS(cuda_calls),
-				  ROWS(cuda_calls, cuda_call_count), .flags = RLS_TABLE_GROUPED,
-				  .json = 12, .json_when = RLS_JSON_ANY},
-	[RLS_TABLE_CUDA_OPERATIONS] = {.name = "cuda_operations", COLUMNS(cuda_operations),
-				       ROWS(cuda_operations, cuda_operation_count), .json = 13,
-				       .json_when = RLS_JSON_ANY},
-	[RLS_TABLE_GPU_CLOCKS] = {.name = "gpu_clocks", COLUMNS(gpu_clocks),
-				  ROWS(gpu_clocks, gpu_clock_count), .json = 14,
+				 .flags = RLS_TABLE_GROUPED | RLS_TABLE_DISTINCT,
+				 .json = 9,
+				 .json_when = RLS_JSON_SAMPLED,
+				 .derive = derive_function},
+	[RLS_TABLE_SAMPLES] = {.name = "samples",
+			       COLUMNS(samples),
+			       ROWS(samples, sample_count),
+			       .flags = RLS_TABLE_GROUPED | RLS_TABLE_DISTINCT,
+			       .json = 10,
+			       .json_when = RLS_JSON_SAMPLED,
+			       .derive = derive_sample},
+	[RLS_TABLE_CROSS_CHECK] = {.name = "cross_check",
+				   COLUMNS(checks),
+				   ROWS(checks, check_count),
+				   .json = 11,
+				   .json_when = RLS_JSON_SAMPLED},
+	[RLS_TABLE_CUDA_CALLS] = {.name = "cuda_calls",
+				  COLUMNS(cuda_calls),
+				  ROWS(cuda_calls, cuda_call_count),
+				  .flags = RLS_TABLE_GROUPED,
+				  .json = 12,
 				  .json_when = RLS_JSON_ANY},
-	[RLS_TABLE_CALIBRATION] = {.name = "calibration", COLUMNS(calibration),
+	[RLS_TABLE_CUDA_OPERATIONS] = {.name = "cuda_operations",
+				       COLUMNS(cuda_operations),
+				       ROWS(cuda_operations, cuda_operation_count),
+				       .json = 13,
+				       .json_when = RLS_JSON_ANY},
+	[RLS_TABLE_GPU_CLOCKS] = {.name = "gpu_clocks",
+				  COLUMNS(gpu_clocks),
+				  ROWS(gpu_clocks, gpu_clock_count),
+				  .json = 14,
+				  .json_when = RLS_JSON_ANY},
+	[RLS_TABLE_CALIBRATION] = {.name = "calibration",
+				   COLUMNS(calibration),
 				   ROWS(overhead.calibration, overhead.calibration_count),
 				   .flags = RLS_TABLE_FIRST},
-	[RLS_TABLE_LOSSES] = {.name = "losses", COLUMNS(losses), ROWS(losses, loss_count),
+	[RLS_TABLE_LOSSES] = {.name = "losses",
+			      COLUMNS(losses),
+			      ROWS(losses, loss_count),
 			      .flags = RLS_TABLE_DISTINCT},
-	[RLS_TABLE_WARNINGS] = {.name = "warnings", COLUMNS(warnings), ROWS(warnings, warning_count)},
-	[RLS_TABLE_RECORDING] = {.name = "recording", COLUMNS(recording), .flags = RLS_TABLE_OF_REPORT},
+	[RLS_TABLE_WARNINGS] = {.name = "warnings",
+				COLUMNS(warnings),
+				ROWS(warnings, warning_count)},
+	[RLS_TABLE_RECORDING] = {.name = "recording",
+				 COLUMNS(recording),
+				 .flags = RLS_TABLE_OF_REPORT},
 	[RLS_TABLE_STACKS] = {COLUMNS(stacks), ROWS(stacks, stack_count)},
 	[RLS_TABLE_STACK_FRAMES] = {COLUMNS(stack_frames), ROWS(stack_frames, stack_frame_count)},
 	[RLS_TABLE_SAMPLED_STACKS] = {COLUMNS(sampled_stacks),

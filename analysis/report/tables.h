@@ -40,7 +40,7 @@ enum rls_report_table {
 	RLS_TABLE_GPU_CLOCKS = 17,
 	RLS_TABLE_HOSTS = 18,
 	RLS_TABLE_CROSS_CHECK = 19,
-	RLS_TABLE_MAX = 20,         /* those with names end here; the rest is in no machine form */
+	RLS_TABLE_MAX = 20, /* those with names end here; the rest is in no machine form */
 	RLS_TABLE_STACKS = 20,
 	RLS_TABLE_STACK_FRAMES = 21,
 	RLS_TABLE_SAMPLED_STACKS = 22,
@@ -54,10 +54,10 @@ enum rls_column_type {
 	RLS_COLUMN_U64 = 1,
 	RLS_COLUMN_DOUBLE = 2,
 	RLS_COLUMN_BOOL = 3,
-	RLS_COLUMN_STRING = 4,          /* const char *, the report's; may be NULL where it is hidden */
-	RLS_COLUMN_STRINGS = 5,         /* const char **, the row's own, with a size_t count */
-	RLS_COLUMN_CATEGORY = 6,        /* these are enums, shown by their names */
-	RLS_COLUMN_ROW_CATEGORY = 7,    /* of a breakdown row, which may have none; ordered by name */
+	RLS_COLUMN_STRING = 4, /* const char *, the report's; may be NULL where it is hidden */
+	RLS_COLUMN_STRINGS = 5, /* const char **, the row's own, with a size_t count */
+	RLS_COLUMN_CATEGORY = 6, /* these are enums, shown by their names */
+	RLS_COLUMN_ROW_CATEGORY = 7, /* of a breakdown row, which may have none; ordered by name */
 	RLS_COLUMN_RESOURCE = 8,
 	RLS_COLUMN_METHOD = 9,
 	RLS_COLUMN_SAMPLE_KIND = 10,
@@ -66,63 +66,63 @@ enum rls_column_type {
 /* What a column is for; units are in names (_ns, _percent, ...). */
 enum rls_column_flag {
 	/* When rows of equal keys become one. */
-	RLS_SUM = 1 << 0,               /* U64 (bounded) and DOUBLE: added up */
-	RLS_WORST = 1 << 1,             /* METHOD: the larger */
+	RLS_SUM = 1 << 0, /* U64 (bounded) and DOUBLE: added up */
+	RLS_WORST = 1 << 1, /* METHOD: the larger */
 	/* When --by does not keep them, blanked to 0 and "". */
 	RLS_BY_THREAD = 1 << 2,
 	RLS_BY_PHASE = 1 << 3,
 	RLS_BY_OPERATION = 1 << 4,
-	RLS_BY_PLACE = 1 << 5,          /* within a file */
+	RLS_BY_PLACE = 1 << 5, /* within a file */
 	/* When rows come from the trace of another host. */
-	RLS_PID = 1 << 6,               /* U32: renumbered where numbers clash */
-	RLS_INSTANT = 1 << 7,           /* U64: brought onto the first trace's clock */
-	RLS_FRAME = 1 << 8,             /* U32: 1 + index into stack_frames */
+	RLS_PID = 1 << 6, /* U32: renumbered where numbers clash */
+	RLS_INSTANT = 1 << 7, /* U64: brought onto the first trace's clock */
+	RLS_FRAME = 1 << 8, /* U32: 1 + index into stack_frames */
 	/* How it is sorted and written. */
-	RLS_TIE = 1 << 9,               /* decides between rows of equal keys, only to be deterministic */
-	RLS_OPTIONAL = 1 << 10,         /* JSON leaves it out when it is 0 or "" */
-	RLS_NULLABLE = 1 << 11,         /* null: U64 RLS_COUNT_UNKNOWN, DOUBLE not a number */
-	RLS_FORMER = 1 << 12,           /* an earlier name, for readers of JSON and CSV */
-	RLS_OUTER = 1 << 13,            /* in the row that holds this one; JSON nests, so has no need of it */
-	RLS_HIDDEN = 1 << 14,           /* in no machine form */
+	RLS_TIE = 1 << 9, /* decides between rows of equal keys, only to be deterministic */
+	RLS_OPTIONAL = 1 << 10, /* JSON leaves it out when it is 0 or "" */
+	RLS_NULLABLE = 1 << 11, /* null: U64 RLS_COUNT_UNKNOWN, DOUBLE not a number */
+	RLS_FORMER = 1 << 12, /* an earlier name, for readers of JSON and CSV */
+	RLS_OUTER = 1 << 13, /* in the row that holds this one; JSON nests, so has no need of it */
+	RLS_HIDDEN = 1 << 14, /* in no machine form */
 };
 
 struct rls_column {
 	const char *name;
 	enum rls_column_type type;
 	unsigned int flags;
-	unsigned int key;           /* place among what rows are told apart and sorted by; 0: none */
-	size_t offset;              /* in the row, or in the one that holds it (RLS_OUTER) */
-	size_t count_offset;        /* of STRINGS */
+	unsigned int key; /* place among what rows are distinguished and sorted by; 0: none */
+	size_t offset; /* in the row, or in the one that holds it (RLS_OUTER) */
+	size_t count_offset; /* of STRINGS */
 };
 
 enum rls_table_flag {
-	RLS_TABLE_GROUPED = 1 << 0,     /* --by sums it */
-	RLS_TABLE_DISTINCT = 1 << 1,    /* rows of equal keys are one, always */
-	RLS_TABLE_FIRST = 1 << 2,       /* of several traces the first one's stands for all */
-	RLS_TABLE_OWN = 1 << 3,         /* not taken over from another report */
-	RLS_TABLE_OF_REPORT = 1 << 4,   /* one row, which is the report itself */
+	RLS_TABLE_GROUPED = 1 << 0, /* --by sums it */
+	RLS_TABLE_DISTINCT = 1 << 1, /* rows of equal keys are one, always */
+	RLS_TABLE_FIRST = 1 << 2, /* of several traces the first one's stands for all */
+	RLS_TABLE_OWN = 1 << 3, /* not taken over from another report */
+	RLS_TABLE_OF_REPORT = 1 << 4, /* one row, which is the report itself */
 };
 
 /* When JSON has the array. */
 enum rls_json_when {
 	RLS_JSON_ALWAYS = 0,
-	RLS_JSON_ANY = 1,               /* there are rows */
-	RLS_JSON_SAMPLED = 2,           /* the recording has samples */
+	RLS_JSON_ANY = 1, /* there are rows */
+	RLS_JSON_SAMPLED = 2, /* the recording has samples */
 };
 
 struct rls_table {
-	const char *name;           /* as --table takes it; NULL: in no machine form */
+	const char *name; /* as --table takes it; NULL: in no machine form */
 	const struct rls_column *columns;
 	size_t column_count;
 	size_t row_bytes;
-	size_t rows_offset;         /* of the pointer and the count, in struct rls_report, or in the */
-	size_t count_offset;        /* row of the outer table */
-	bool inner;                 /* held by the rows of the outer table */
+	size_t rows_offset; /* of the pointer and the count, in struct rls_report, or in the */
+	size_t count_offset; /* row of the outer table */
+	bool inner; /* held by the rows of the outer table */
 	enum rls_report_table outer;
 	unsigned int flags;
-	unsigned int json;          /* place among JSON's arrays; 0: it is none of its own */
+	unsigned int json; /* place among JSON's arrays; 0: it is none of its own */
 	enum rls_json_when json_when;
-	const char *json_name;      /* of an inner table in its outer row */
+	const char *json_name; /* of an inner table in its outer row */
 	/* Each may be NULL. Before a row is summed over operations; what follows from a row's other
 	 * figures; what else becomes later by shift_ns on another clock. */
 	void (*over_operations)(void *row);
@@ -146,7 +146,8 @@ size_t rls_table_count(const struct rls_report *report, enum rls_report_table ta
 void *rls_table_row(const struct rls_report *report, enum rls_report_table table, size_t index);
 
 /* A new row behind the others, zeroed; *capacity is 0 for an empty table. 0 and *row, or -ENOMEM. */
-int rls_table_add(struct rls_report *report, enum rls_report_table table, size_t *capacity, void **row);
+int rls_table_add(struct rls_report *report, enum rls_report_table table, size_t *capacity,
+		  void **row);
 
 /* A row of any table: itself, and for inner tables the one that holds it. */
 struct rls_table_place {
@@ -173,7 +174,7 @@ int rls_table_compare(enum rls_report_table table, const void *a, const void *b)
 /* Where rows of another trace go. */
 struct rls_table_move {
 	int64_t shift_ns;
-	uint32_t frames_before;     /* stack frames that the report had */
+	uint32_t frames_before; /* stack frames that the report had */
 };
 
 /* Appends copies of another report's rows, with what they hold. 0, or -ENOMEM. */
@@ -184,9 +185,9 @@ int rls_table_append(struct rls_report *report, const struct rls_report *other,
 
 enum rls_value_kind {
 	RLS_VALUE_NULL = 0,
-	RLS_VALUE_INTEGER = 1,          /* RLS_COLUMN_BOOL too: 0 or 1 */
+	RLS_VALUE_INTEGER = 1, /* RLS_COLUMN_BOOL too: 0 or 1 */
 	RLS_VALUE_REAL = 2,
-	RLS_VALUE_TEXT = 3,             /* borrowed */
+	RLS_VALUE_TEXT = 3, /* borrowed */
 };
 
 struct rls_value {
@@ -199,7 +200,8 @@ struct rls_value {
 };
 
 /* Not of STRINGS. */
-struct rls_value rls_column_value(const struct rls_column *column, const struct rls_table_place *place);
+struct rls_value rls_column_value(const struct rls_column *column,
+				  const struct rls_table_place *place);
 
 /* 0, "": what RLS_OPTIONAL leaves out. */
 bool rls_value_is_empty(const struct rls_value *value);

@@ -29,7 +29,7 @@
 
 struct database {
 	sqlite3 *sqlite;
-	int fd;                     /* the file's, whatever its name */
+	int fd; /* the file's, whatever its name */
 };
 
 static int error_of(int result)
@@ -67,10 +67,11 @@ static int open_database(struct database *database)
 	err = error_of(sqlite3_open_v2(path, &database->sqlite, SQLITE_OPEN_READWRITE, NULL));
 	/* Nobody else has it, and nobody needs half of it. */
 	if (!err)
-		err = error_of(sqlite3_exec(database->sqlite,
-					    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF;"
-					    "PRAGMA synchronous = OFF; BEGIN",
-					    NULL, NULL, NULL));
+		err = error_of(
+			sqlite3_exec(database->sqlite,
+				     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF;"
+				     "PRAGMA synchronous = OFF; BEGIN",
+				     NULL, NULL, NULL));
 	unlink(path);
 	return err;
 }
@@ -145,10 +146,12 @@ static int create_table(const struct database *database, const struct rls_table 
 	fprintf(out, "CREATE TABLE \"%s\" (trace TEXT NOT NULL", table->name);
 	for (size_t i = 0; i < table->column_count; i++) {
 		const struct rls_column *column = &table->columns[i];
-		bool null = column->flags & (RLS_OPTIONAL | RLS_NULLABLE) || column->type == RLS_COLUMN_DOUBLE;
+		bool null = column->flags & (RLS_OPTIONAL | RLS_NULLABLE) ||
+			    column->type == RLS_COLUMN_DOUBLE;
 
 		if (has_column(column))
-			fprintf(out, ", \"%s\" %s%s", column->name, type_of(column), null ? "" : " NOT NULL");
+			fprintf(out, ", \"%s\" %s%s", column->name, type_of(column),
+				null ? "" : " NOT NULL");
 	}
 	fputc(')', out);
 	if (fclose(out))
@@ -203,7 +206,8 @@ static int bind_value(sqlite3_stmt *insert, int number, const struct rls_column 
 	switch (value.kind) {
 	case RLS_VALUE_INTEGER: /* an event's numbers fit; whatever is more is the largest */
 		return sqlite3_bind_int64(insert, number,
-					  value.integer > INT64_MAX ? INT64_MAX : (sqlite3_int64)value.integer);
+					  value.integer > INT64_MAX ? INT64_MAX
+								    : (sqlite3_int64)value.integer);
 	case RLS_VALUE_REAL:
 		return sqlite3_bind_double(insert, number, value.real);
 	case RLS_VALUE_TEXT:
@@ -284,7 +288,8 @@ static int write_tables(const struct database *database, const struct rls_write_
 	_cleanup_free_ char *marks = NULL;
 	int err;
 
-	if (asprintf(&marks, "PRAGMA application_id = %d; PRAGMA user_version = 1", APPLICATION_ID) < 0) {
+	if (asprintf(&marks, "PRAGMA application_id = %d; PRAGMA user_version = 1",
+		     APPLICATION_ID) < 0) {
 		marks = NULL;
 		return -ENOMEM;
 	}

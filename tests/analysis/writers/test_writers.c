@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -358,6 +359,39 @@ static void test_csv_quotes(void **unused)
 	script_end(&script);
 }
 
+/* --- sqlite ------------------------------------------------------------------------- */
+
+/* What is in the database the clients' tests say (tests/clients/test_tables.py). */
+static void test_sqlite_is_a_file_of_its_own(void **unused)
+{
+	const struct rls_report_writer *writer = rls_report_writer_find("sqlite");
+	char path[] = "/tmp/rls-writers-XXXXXX";
+	struct script script;
+	struct rls_report *report = full_report(&script);
+	const struct rls_named_report named[] = {{"a", report}, {"b \xff", report}};
+	struct rls_write_options options = {.reports = named, .report_count = 2};
+	int fd = mkstemp(path);
+	FILE *out = fdopen(fd, "w+");
+
+	assert_non_null(out);
+	assert_int_equal(rls_report_writer_check(writer, NULL), -EINVAL);
+	assert_int_equal(rls_report_writer_check(rls_report_writer_find("json"), NULL), 0);
+	assert_int_equal(rls_report_writer_check(writer, path), 0);
+	fputs("figures", out);
+	fflush(out);
+	assert_int_equal(rls_report_writer_check(writer, path), -EEXIST);
+	rewind(out);
+	assert_int_equal(rls_report_write(report, writer, out, &options), 0);
+	assert_int_equal(rls_report_writer_check(writer, path), 0);
+	setenv("TMPDIR", "/tmp/rls-no-such-folder", 1);
+	assert_int_equal(rls_report_write(report, writer, out, &options), -ENOENT);
+	unsetenv("TMPDIR");
+	fclose(out);
+	unlink(path);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 /* --- html --------------------------------------------------------------------------- */
 
 static void assert_title(const char *name, const char *expected)
@@ -567,6 +601,7 @@ int main(void)
 		cmocka_unit_test(test_json_keeps_to_the_schema),
 		cmocka_unit_test(test_tables_are_the_schema),
 		cmocka_unit_test(test_tables_are_sound),
+		cmocka_unit_test(test_sqlite_is_a_file_of_its_own),
 		cmocka_unit_test(test_csv_quotes),
 		cmocka_unit_test(test_titles_are_cut_between_characters),
 		cmocka_unit_test(test_text_is_harmless_and_fits),
