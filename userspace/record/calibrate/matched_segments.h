@@ -25,7 +25,7 @@
 #include "analysis/base/index_map.h"
 #include "bpf/wire/record.h"
 #include "userspace/record/calibrate/overhead_factor.h"
-#include "userspace/record/events/edge_queue.h"
+#include "userspace/record/cost/edge_queue.h"
 
 #define RLS_SEGMENTS_MAX 1000000
 

@@ -12,7 +12,7 @@ struct rls_living_process *rls_living_find(const struct rls_living *living, uint
 
 static void thread_free(struct rls_living_thread *thread)
 {
-	rls_edge_queue_clear(&thread->edges);
+	rls_charge_clear(&thread->cost);
 	free(thread);
 }
 
@@ -24,7 +24,7 @@ static void process_free(struct rls_living_process *process)
 		process->all_threads = thread->next;
 		thread_free(thread);
 	}
-	free(process->factors);
+	rls_charge_forget_factors(&process->cost);
 	rls_index_map_free(&process->names);
 	rls_index_map_free(&process->threads);
 	free(process);

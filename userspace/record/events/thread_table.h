@@ -9,9 +9,7 @@
 
 #include "analysis/event/event.h"
 #include "analysis/base/index_map.h"
-#include "userspace/record/cost/cost_carryover.h"
-#include "userspace/record/cost/hit_cost_model.h"
-#include "userspace/record/events/edge_queue.h"
+#include "userspace/record/cost/hit_cost.h"
 #include "userspace/record/events/operation_stack.h"
 
 struct rls_living_thread {
@@ -20,17 +18,9 @@ struct rls_living_thread {
 	bool announced;                 /* its life in the trace has begun */
 	bool annotated;                 /* has had an operation of its own */
 	uint64_t inherits_since_ns;     /* its operation is not told yet from then on; 0: it is */
-	struct rls_density density;
-	struct rls_arrears arrears;
+	struct rls_hit_cost_state cost;
 	struct rls_operation_stack operations;
 	uint64_t operations_since_ns;   /* when they were entered, or returned to */
-	struct rls_edge_queue edges;    /* of it, what hits have not come to yet (charge.h) */
-	rls_string_id charged_operation;        /* at the last hit */
-};
-
-struct rls_operation_factor {
-	rls_string_id operation;
-	double factor;                  /* as cost_factor */
 };
 
 struct rls_living_process {
@@ -39,9 +29,7 @@ struct rls_living_process {
 	struct rls_index_map names;     /* address → string id + 1 */
 	struct rls_index_map threads;   /* tid → struct rls_living_thread */
 	struct rls_living_thread *all_threads;
-	double cost_factor;             /* what its hits cost, as a share of the calibrated; 0: 1 */
-	struct rls_operation_factor *factors;   /* where operations have their own (charge.h) */
-	size_t factor_count, factor_room;
+	struct rls_hit_cost_factors cost;
 	uint32_t annotated_tid;         /* whose operation helper threads have; 0: nobody's */
 };
 

@@ -6,7 +6,7 @@
 
 #include "analysis/base/index_map.h"
 #include "userspace/annotate/foreign_ranges.h"
-#include "userspace/record/events/hit_cost.h"
+#include "userspace/record/cost/hit_cost.h"
 #include "userspace/record/events/event_sink.h"
 #include "userspace/record/events/operation_inherit.h"
 #include "userspace/record/events/thread_table.h"
@@ -29,6 +29,15 @@ static int add_phase(struct rls_translator *translator, struct rls_living_proces
 	return rls_emit(&translator->sink, &event);
 }
 
+/* Helpers work for the annotated thread (operation_inherit.h). */
+static struct rls_living_thread *whose_operation(const struct rls_living_process *process,
+						 struct rls_living_thread *thread)
+{
+	if (!thread || thread->annotated || !process->annotated_tid)
+		return thread;
+	return rls_index_map_get(&process->threads, process->annotated_tid, 0);
+}
+
 /* category: what the thread was in until now. */
 static int add_pile(struct rls_translator *translator, const struct rls_wire_header *header,
 		    const struct rls_wire_pile *pile, enum rls_category category)
@@ -36,9 +45,15 @@ static int add_pile(struct rls_translator *translator, const struct rls_wire_hea
 	const struct rls_living_process *process = rls_living_find(&translator->living, header->pid);
 	struct rls_living_thread *thread =
 		process ? rls_index_map_get(&process->threads, header->tid, 0) : NULL;
+	struct rls_living_thread *source = process ? whose_operation(process, thread) : NULL;
+	const struct rls_charged by = {
+		.factors = process ? &process->cost : NULL,
+		.thread = thread ? &thread->cost : NULL,
+		.source = source ? &source->cost : NULL,
+	};
 	struct rls_wire_pile charged = *pile;
 
-	charged.cost_ns = rls_charge(process, thread, translator->excess_ns, pile, category, header->time_ns);
+	charged.cost_ns = rls_charge(&by, translator->excess_ns, pile, category, header->time_ns);
 	return rls_emit_pile(&translator->sink, header, &charged);
 }
 
@@ -51,7 +66,7 @@ static int turn(struct rls_translator *translator, struct rls_living_process *pr
 	thread->operations_since_ns = edge.time_ns;
 	edge.now = rls_operation_stack_innermost(&thread->operations);
 	if (!r)
-		r = rls_charge_turn(process, thread, &edge);
+		r = rls_charge_turn(&process->cost, &thread->cost, &edge);
 	if (!r && translator->watcher.turned)
 		r = translator->watcher.turned(translator->watcher.context, thread->tid, &edge);
 	return r;
@@ -135,11 +150,11 @@ static int on_fork(struct rls_translator *translator, const void *data)
 			       record->child_ns_pid, time_ns, record->comm);
 	if (r)
 		return r;
-	r = rls_charge_copy_factors(child, parent);
+	r = rls_charge_copy_factors(&child->cost, &parent->cost);
 	if (!r && parent->phase)
 		r = add_phase(translator, child, time_ns, parent->phase);
 	thread->operations = parent_thread->operations;
-	thread->charged_operation = rls_operation_stack_innermost(&thread->operations);
+	rls_charge_begin(&thread->cost, rls_operation_stack_innermost(&thread->operations));
 	thread->announced = true;
 	thread->annotated = parent_thread->annotated;
 	child->annotated_tid = thread->annotated ? thread->tid : 0;
@@ -184,8 +199,7 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	thread->annotated = false;
 	process->annotated_tid = 0;
 	r = rls_emit_thread(&translator->sink, pid, pid, process->event.process.ns_pid, time_ns, record->comm);
-	rls_edge_queue_clear(&thread->edges);
-	thread->charged_operation = 0;
+	rls_charge_begin(&thread->cost, 0);
 	if (!r)
 		r = rls_emit_operation(&translator->sink, pid, thread, time_ns);
 	if (!r)
@@ -499,8 +513,8 @@ int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t p
 
 	if (r)
 		return r;
-	rls_charge_forget_factors(process);
-	process->cost_factor = factor;
+	rls_charge_forget_factors(&process->cost);
+	process->cost.factor = factor;
 	return 0;
 }
 
@@ -513,7 +527,7 @@ int rls_translator_set_operation_factor(struct rls_translator *translator, uint3
 
 	if (!r)
 		r = rls_emit_intern(&translator->sink, operation, strlen(operation), &id);
-	return r ? r : rls_charge_set_factor(process, id, factor);
+	return r ? r : rls_charge_set_factor(&process->cost, id, factor);
 }
 
 void rls_translator_sampled(const struct rls_translator *translator, uint32_t pid, uint32_t tid,
@@ -524,7 +538,7 @@ void rls_translator_sampled(const struct rls_translator *translator, uint32_t pi
 		process ? rls_index_map_get(&process->threads, tid, 0) : NULL;
 
 	if (thread && category < RLS_CATEGORY_MAX)
-		rls_charge_sample(thread, category, cost_ns);
+		rls_charge_sample(&thread->cost, category, cost_ns);
 }
 
 int rls_translator_describe(struct rls_translator *translator, const struct rls_event *event)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "userspace/record/events/edge_queue.h"
+#include "userspace/record/cost/edge_queue.h"
 
 static void gives_each_when_it_is_due(void **state)
 {

@@ -1,4 +1,4 @@
-#include "userspace/record/events/edge_queue.h"
+#include "userspace/record/cost/edge_queue.h"
 
 #include <errno.h>
 #include <stdlib.h>
