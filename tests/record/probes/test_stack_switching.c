@@ -30,7 +30,8 @@ static void test_names(void **state)
 /* This process's own mappings, as if one of its files were greenlet. */
 static void test_takes_all_that_is_mapped_beside_it(void **state)
 {
-	struct rls_switchers switchers = { 0 };
+	struct rls_files files = { 0 };
+	const struct rls_file *own;
 	struct rls_mappings mappings;
 	struct stat self;
 	bool more;
@@ -38,19 +39,21 @@ static void test_takes_all_that_is_mapped_beside_it(void **state)
 	(void)state;
 	assert_int_equal(stat("/proc/self/exe", &self), 0);
 	assert_int_equal(rls_mappings_read(getpid(), &mappings), 0);
-	assert_int_equal(rls_switchers_take(&switchers, getpid(), &mappings, &more), 0);
-	assert_false(more || rls_switchers_have(&switchers, self.st_dev, self.st_ino));
+	assert_int_equal(rls_switchers_take(&files, getpid(), &mappings, &more), 0);
+	assert_false(more);
+	assert_null(rls_files_find(&files, self.st_dev, self.st_ino));
 
 	for (size_t i = 0; i < mappings.count; i++) {
 		if (mappings.entries[i].executable && strstr(mappings.entries[i].path, "libc.so"))
 			mappings.entries[i].path = "/x/_greenlet.so";
 	}
-	assert_int_equal(rls_switchers_take(&switchers, getpid(), &mappings, &more), 0);
-	assert_true(more && rls_switchers_have(&switchers, self.st_dev, self.st_ino));
-	assert_int_equal(rls_switchers_take(&switchers, getpid(), &mappings, &more), 0);
+	assert_int_equal(rls_switchers_take(&files, getpid(), &mappings, &more), 0);
+	own = rls_files_find(&files, self.st_dev, self.st_ino);
+	assert_true(more && own && own->switches_stacks);
+	assert_int_equal(rls_switchers_take(&files, getpid(), &mappings, &more), 0);
 	assert_false(more);
 	rls_mappings_release(&mappings);
-	rls_switchers_clear(&switchers);
+	rls_files_clear(&files);
 }
 
 int main(void)

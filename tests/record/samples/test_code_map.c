@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "userspace/record/probes/file_table.h"
 #include "userspace/record/probes/probed_files.h"
 #include "userspace/record/samples/code_map.h"
 
@@ -21,6 +22,7 @@
 
 /* One file has a role, once it is known. */
 static const uint64_t sites[] = { 0x40, 0x80 };
+static struct rls_file identity;
 static struct rls_probed_file probed = { .role = RLS_ROLE_BACKEND };
 static size_t known;
 static int libraries;
@@ -38,7 +40,7 @@ const struct rls_probed_file *__wrap_rls_libraries_file(const struct rls_librari
 							ino_t inode)
 {
 	(void)unused, (void)device;
-	return known && inode == probed.inode ? &probed : NULL;
+	return known && inode == identity.inode ? &probed : NULL;
 }
 
 static struct rls_code_map *begin(void)
@@ -131,7 +133,7 @@ static void roles_may_come_later(void **state)
 	void *at = map_self(&status);
 
 	(void)state;
-	probed.inode = status.st_ino;
+	identity.inode = status.st_ino;
 	probed.offset_count = 0;
 	assert_null(find(map, getpid(), 1, at, true).role);
 	known = 1;

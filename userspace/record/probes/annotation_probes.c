@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/base/grow.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/elf/elf.h"
@@ -17,27 +16,7 @@
 #define ANNOTATE_LIBRARY "librlscope_annotate.so"
 #define DESCRIPTOR_SYMBOL "rlscope_annotate_descriptor"
 
-void rls_operation_files_clear(struct rls_operation_files *files)
-{
-	free(files->files);
-	files->files = NULL;
-	files->count = files->room = 0;
-}
-
-/* 1 when it is new, 0 when it has been looked at before, or -ENOMEM. */
-static int remember(struct rls_operation_files *files, dev_t device, ino_t inode)
-{
-	for (size_t i = 0; i < files->count; i++) {
-		if (files->files[i].inode == inode && files->files[i].device == device)
-			return 0;
-	}
-	if (rls_grow(&files->files, &files->room, files->count))
-		return -ENOMEM;
-	files->files[files->count++] = (struct rls_operation_file){ device, inode };
-	return 1;
-}
-
-static void attach_flush(struct rls_operation_files *files, const char *path,
+static void attach_flush(struct rls_kernel *kernel, const char *path,
 			 const struct rls_elf *elf, uint64_t load_bias,
 			 const struct rls_annotate_descriptor *descriptor, uint64_t descriptor_vaddr)
 {
@@ -49,31 +28,31 @@ static void attach_flush(struct rls_operation_files *files, const char *path,
 	if (!r)
 		r = rls_elf_file_offset(elf, counter_vaddr, &counter);
 	if (!r)
-		r = rls_kernel_attach_flush(files->kernel, path, site, counter);
+		r = rls_kernel_attach_flush(kernel, path, site, counter);
 	if (r)
 		rls_debug("no flush probe in %s: %s", path, strerror(-r));
 }
 
-static void find_annotation(struct rls_operation_files *files, pid_t pid,
+static void find_annotation(struct rls_kernel *kernel, struct rls_files *files, pid_t pid,
 			    const struct rls_mapping *mapping, uint64_t *annotation)
 {
 	struct rls_annotate_descriptor descriptor;
 	_cleanup_free_ char *path = NULL;
 	struct rls_elf_symbol symbol;
 	uint64_t vaddr, load_bias;
+	struct rls_file *file;
 	struct rls_elf *elf;
-	dev_t device;
-	ino_t inode;
 
-	if (rls_mapping_locate(pid, mapping, &path, &device, &inode) || rls_elf_open(path, &elf))
+	if (rls_files_locate(files, pid, mapping, &path, &file) || rls_elf_open(path, &elf))
 		return;
 	if (!rls_elf_find_symbol(elf, DESCRIPTOR_SYMBOL, &symbol) &&
 	    !rls_elf_vaddr_of_offset(elf, mapping->file_offset, &vaddr)) {
 		load_bias = mapping->start - vaddr;
 		if (!rls_annotations_descriptor(pid, symbol.vaddr + load_bias, &descriptor)) {
 			*annotation = symbol.vaddr + load_bias;
-			if (remember(files, device, inode) == 1)
-				attach_flush(files, path, elf, load_bias, &descriptor, symbol.vaddr);
+			if (!file->tells_operations)
+				attach_flush(kernel, path, elf, load_bias, &descriptor, symbol.vaddr);
+			file->tells_operations = true;
 		}
 	}
 	rls_elf_close(elf);
@@ -86,28 +65,29 @@ static size_t find_sites(struct rls_elf *elf, struct rls_range_site *sites)
 	return rls_range_sites(elf, sites);
 }
 
-static void probe_ranges(struct rls_operation_files *files, pid_t pid,
+static void probe_ranges(struct rls_kernel *kernel, struct rls_files *files, pid_t pid,
 			 const struct rls_mapping *mapping)
 {
 	struct rls_range_site sites[RLS_RANGE_SITES_MAX];
 	_cleanup_free_ char *path = NULL;
+	struct rls_file *file;
 	struct rls_elf *elf;
 	size_t count;
-	dev_t device;
-	ino_t inode;
 	int r;
 
-	if (rls_mapping_locate(pid, mapping, &path, &device, &inode) ||
-	    remember(files, device, inode) != 1 || rls_elf_open(path, &elf))
+	if (rls_files_locate(files, pid, mapping, &path, &file) || file->tells_operations)
+		return;
+	file->tells_operations = true;
+	if (rls_elf_open(path, &elf))
 		return;
 	count = find_sites(elf, sites);
 	rls_elf_close(elf);
-	r = rls_kernel_attach_ranges(files->kernel, path, sites, count);
+	r = rls_kernel_attach_ranges(kernel, path, sites, count);
 	rls_debug("%s: %zu range sites%s%s", mapping->path, count, r ? ": " : "",
 		  r ? strerror(-r) : "");
 }
 
-void rls_operation_files_scan(struct rls_operation_files *files, pid_t pid,
+void rls_operation_files_scan(struct rls_kernel *kernel, struct rls_files *files, pid_t pid,
 			      const struct rls_mappings *mappings, uint64_t *annotation)
 {
 	*annotation = 0;
@@ -119,8 +99,8 @@ void rls_operation_files_scan(struct rls_operation_files *files, pid_t pid,
 			continue;
 		name++;
 		if (!strncmp(name, ANNOTATE_LIBRARY, strlen(ANNOTATE_LIBRARY)))
-			find_annotation(files, pid, mapping, annotation);
+			find_annotation(kernel, files, pid, mapping, annotation);
 		else if (rls_range_library(name))
-			probe_ranges(files, pid, mapping);
+			probe_ranges(kernel, files, pid, mapping);
 	}
 }

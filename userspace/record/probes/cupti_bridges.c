@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/base/grow.h"
 #include "userspace/elf/elf.h"
 #include "userspace/base/log.h"
 #include "userspace/attach/kernel/kernel_sites.h"
@@ -14,9 +13,8 @@
 
 void rls_bridges_clear(struct rls_bridges *bridges)
 {
-	free(bridges->items);
-	bridges->items = NULL;
-	bridges->count = bridges->room = 0;
+	free(bridges->seen.items);
+	*bridges = (struct rls_bridges){ 0 };
 }
 
 static bool is_named(const struct rls_mapping *mapping, const char *library)
@@ -46,18 +44,13 @@ bool rls_bridges_cuda_mapped(const struct rls_mappings *mappings)
 }
 
 /* False when it has been looked at before, or there is no memory. */
-static bool remember(struct rls_bridges *bridges, pid_t pid, dev_t device, ino_t inode)
+static bool remember(struct rls_bridges *bridges, const struct rls_file *file)
 {
-	for (size_t i = 0; i < bridges->count; i++) {
-		const struct rls_bridge *bridge = &bridges->items[i];
-
-		if (bridge->pid == pid && bridge->inode == inode && bridge->device == device)
+	for (size_t i = 0; i < bridges->seen.count; i++) {
+		if (bridges->seen.items[i] == file)
 			return false;
 	}
-	if (rls_grow(&bridges->items, &bridges->room, bridges->count))
-		return false;
-	bridges->items[bridges->count++] = (struct rls_bridge){ pid, device, inode };
-	return true;
+	return !rls_list_push(&bridges->seen, file);
 }
 
 /* The file is the target's: what the note says must lie where code and data lie. */
@@ -80,19 +73,14 @@ static int find_site(const char *path, uint64_t *site, uint64_t *semaphore)
 	return r;
 }
 
-static void arm(struct rls_bridges *bridges, pid_t pid, const struct rls_mapping *mapping)
+static void arm(struct rls_kernel *kernel, pid_t pid, const struct rls_mapping *mapping, const char *path)
 {
-	_cleanup_free_ char *path = NULL;
 	uint64_t site, semaphore;
-	dev_t device;
-	ino_t inode;
 	int r;
 
-	if (rls_mapping_locate(pid, mapping, &path, &device, &inode) || !remember(bridges, pid, device, inode))
-		return;
 	r = find_site(path, &site, &semaphore);
 	if (!r)
-		r = rls_kernel_arm(bridges->kernel, pid, path, site, semaphore);
+		r = rls_kernel_arm(kernel, pid, path, site, semaphore);
 	if (r)
 		rls_warning("process %d: its CUPTI bridge %s cannot be armed, so its GPU times are not known: %s",
 			    pid, mapping->path, strerror(-r));
@@ -100,23 +88,22 @@ static void arm(struct rls_bridges *bridges, pid_t pid, const struct rls_mapping
 		rls_debug("process %d: the CUPTI bridge is armed", pid);
 }
 
-void rls_bridges_scan(struct rls_bridges *bridges, pid_t pid, const struct rls_mappings *mappings)
+void rls_bridges_scan(struct rls_kernel *kernel, struct rls_files *files, struct rls_bridges *bridges,
+		      pid_t pid, const struct rls_mappings *mappings)
 {
 	for (size_t i = 0; i < mappings->count; i++) {
-		if (is_named(&mappings->entries[i], RLS_BRIDGE_LIBRARY))
-			arm(bridges, pid, &mappings->entries[i]);
+		const struct rls_mapping *mapping = &mappings->entries[i];
+		_cleanup_free_ char *path = NULL;
+		struct rls_file *file;
+
+		if (is_named(mapping, RLS_BRIDGE_LIBRARY) &&
+		    !rls_files_locate(files, pid, mapping, &path, &file) && remember(bridges, file))
+			arm(kernel, pid, mapping, path);
 	}
 }
 
-void rls_bridges_forget(struct rls_bridges *bridges, pid_t pid)
+void rls_bridges_disarm(struct rls_kernel *kernel, const struct rls_bridges *bridges, pid_t pid)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < bridges->count; i++) {
-		if (bridges->items[i].pid != pid)
-			bridges->items[kept++] = bridges->items[i];
-	}
-	if (kept < bridges->count)
-		rls_kernel_disarm(bridges->kernel, pid);
-	bridges->count = kept;
+	if (bridges->seen.count)
+		rls_kernel_disarm(kernel, pid);
 }

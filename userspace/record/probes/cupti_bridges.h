@@ -7,31 +7,26 @@
 #define RLS_CUPTI_CUPTI_BRIDGES_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "analysis/base/grow.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/process/mappings.h"
+#include "userspace/record/probes/file_table.h"
 
 #define RLS_BRIDGE_LIBRARY "librlscope_cupti.so"
 
+/* Of one process: the bridges that it maps, as far as they have been looked at. Zeroed: none. */
 struct rls_bridges {
-	struct rls_kernel *kernel;
-	struct rls_bridge {
-		pid_t pid;
-		dev_t device;
-		ino_t inode;
-	} *items;               /* those that have been looked at */
-	size_t count, room;
+	RLS_LIST(const struct rls_file *) seen;
 };
 
-void rls_bridges_clear(struct rls_bridges *bridges);
-
 /* Arms what is new among the process's mappings. What cannot be is a warning. */
-void rls_bridges_scan(struct rls_bridges *bridges, pid_t pid, const struct rls_mappings *mappings);
+void rls_bridges_scan(struct rls_kernel *kernel, struct rls_files *files, struct rls_bridges *bridges,
+		      pid_t pid, const struct rls_mappings *mappings);
 /* The process has ended, or become another program. */
-void rls_bridges_forget(struct rls_bridges *bridges, pid_t pid);
+void rls_bridges_disarm(struct rls_kernel *kernel, const struct rls_bridges *bridges, pid_t pid);
+void rls_bridges_clear(struct rls_bridges *bridges);
 
 /* Whether the mappings hold a bridge; the CUDA driver. */
 bool rls_bridges_mapped(const struct rls_mappings *mappings);

@@ -13,12 +13,14 @@
 #include "userspace/base/clock.h"
 #include "userspace/record/probes/cupti_bridges.h"
 #include "userspace/record/probes/annotation_probes.h"
+#include "userspace/record/probes/file_table.h"
 #include "userspace/record/probes/probed_files.h"
 #include "userspace/record/probes/rescan_schedule.h"
 #include "bpf/wire/maps.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/record/probes/stack_switching.h"
 
 /* A library as one process maps it. */
 struct use {
@@ -41,6 +43,7 @@ struct process {
 	bool is_blind;                  /* it maps CUDA and no bridge */
 	char python[32];
 	bool warned_of_switchers;
+	struct rls_bridges bridges;
 };
 
 struct rls_libraries {
@@ -48,9 +51,7 @@ struct rls_libraries {
 	const struct rls_roles *roles;
 	struct rls_trace_output *output;
 	struct rls_probed_files files;
-	struct rls_switchers switchers;
-	struct rls_operation_files operations;
-	struct rls_bridges bridges;
+	struct rls_files table;         /* what is known of files, probed or not */
 	struct rls_targets *targets;
 	size_t place;                   /* of struct process among a target's states */
 	void (*probed)(void *context);
@@ -87,6 +88,7 @@ static void process_free(struct process *process)
 	for (size_t i = 0; i < process->use_count; i++)
 		free(process->uses[i].path);
 	free(process->uses);
+	rls_bridges_clear(&process->bridges);
 	rls_process_image_free(process->image);
 	free(process);
 }
@@ -246,7 +248,7 @@ static int plan_again(struct rls_libraries *libraries, const struct rls_probed_f
 			struct rls_library *library = process->image->libraries[i];
 			int r;
 
-			if (library->inode != file->inode || library->device != file->device)
+			if (library->inode != file->identity->inode || library->device != file->identity->device)
 				continue;
 			r = rls_probed_files_add(&libraries->files, library);
 			if (r == -ENOMEM)
@@ -263,11 +265,10 @@ static int spare_switchers(struct rls_libraries *libraries)
 		struct rls_probed_file *file = libraries->files.files[i];
 		int r;
 
-		if (file->spared ||
-		    !rls_switchers_have(&libraries->switchers, file->device, file->inode))
+		if (file->spared || !file->identity->switches_stacks)
 			continue;
 		rls_debug("a process that switches stacks maps file %ju: no return probes there",
-			  (uintmax_t)file->inode);
+			  (uintmax_t)file->identity->inode);
 		r = rls_probed_files_spare(&libraries->files, file);
 		if (!r)
 			r = plan_again(libraries, file);
@@ -280,7 +281,7 @@ static int spare_switchers(struct rls_libraries *libraries)
 static int look_for_switchers(struct rls_libraries *libraries, pid_t pid,
 			      const struct rls_mappings *mappings, bool *more)
 {
-	int r = rls_switchers_take(&libraries->switchers, pid, mappings, more);
+	int r = rls_switchers_take(&libraries->table, pid, mappings, more);
 
 	return r || !*more ? r : spare_switchers(libraries);
 }
@@ -319,7 +320,7 @@ int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char 
 	int r;
 
 	if (!pid) {
-		r = rls_switchers_take_all(&libraries->switchers, &more);
+		r = rls_switchers_take_all(&libraries->table, &more);
 		return r || !more ? r : spare_switchers(libraries);
 	}
 	if (!rls_switchers_name(path) && !rls_roles_match(libraries->roles, path, &match))
@@ -385,7 +386,7 @@ static void look_for_bridge(struct rls_libraries *libraries, struct process *pro
 			    const struct rls_mappings *mappings)
 {
 	process->is_blind = rls_bridges_cuda_mapped(mappings) && !rls_bridges_mapped(mappings);
-	rls_bridges_scan(&libraries->bridges, process->pid, mappings);
+	rls_bridges_scan(libraries->kernel, &libraries->table, &process->bridges, process->pid, mappings);
 }
 
 /* Changes whenever something executable is mapped or unmapped. */
@@ -414,7 +415,8 @@ static int look_at_changes(struct rls_libraries *libraries, struct process *proc
 {
 	int r;
 
-	rls_operation_files_scan(&libraries->operations, process->pid, mappings, &process->annotation);
+	rls_operation_files_scan(libraries->kernel, &libraries->table, process->pid, mappings,
+				 &process->annotation);
 	r = take_switchers(libraries, process, mappings, now_ns);
 	if (!r)
 		r = look_at_new(libraries, process, mappings, now_ns);
@@ -470,10 +472,11 @@ static void forget(void *context, struct rls_target *target, enum rls_target_ove
 		   uint64_t time_ns)
 {
 	struct rls_libraries *libraries = context;
+	struct process *process = target->state[libraries->place];
 
-	if (why != RLS_TARGET_CLOSED) /* the kernel side goes as a whole then */
-		rls_bridges_forget(&libraries->bridges, target->pid);
-	process_free(target->state[libraries->place]);
+	if (process && why != RLS_TARGET_CLOSED) /* all probes go then */
+		rls_bridges_disarm(libraries->kernel, &process->bridges, target->pid);
+	process_free(process);
 	target->state[libraries->place] = NULL;
 }
 
@@ -565,7 +568,9 @@ uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t p
 const struct rls_probed_file *rls_libraries_file(const struct rls_libraries *libraries,
 						 dev_t device, ino_t inode)
 {
-	return rls_probed_files_find(&libraries->files, device, inode);
+	const struct rls_file *file = rls_files_find(&libraries->table, device, inode);
+
+	return file ? file->probed : NULL;
 }
 
 size_t rls_libraries_known(const struct rls_libraries *libraries)
@@ -609,10 +614,8 @@ int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
 	libraries->roles = roles;
 	libraries->output = output;
 	libraries->files.kernel = kernel;
-	libraries->files.switchers = &libraries->switchers;
+	libraries->files.table = &libraries->table;
 	rls_probed_files_open(&libraries->files);
-	libraries->operations.kernel = kernel;
-	libraries->bridges.kernel = kernel;
 	*out = libraries;
 	return 0;
 }
@@ -642,9 +645,7 @@ void rls_libraries_free(struct rls_libraries *libraries)
 	if (!libraries)
 		return;
 	rls_targets_leave(libraries->targets, libraries->place);
-	rls_bridges_clear(&libraries->bridges);
 	rls_probed_files_clear(&libraries->files);
-	rls_switchers_clear(&libraries->switchers);
-	rls_operation_files_clear(&libraries->operations);
+	rls_files_clear(&libraries->table);
 	free(libraries);
 }

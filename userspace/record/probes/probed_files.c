@@ -38,18 +38,8 @@ void rls_probed_files_clear(struct rls_probed_files *files)
 	files->count = files->room = 0;
 }
 
-struct rls_probed_file *rls_probed_files_find(const struct rls_probed_files *files, dev_t device,
-					      ino_t inode)
-{
-	for (size_t i = 0; i < files->count; i++) {
-		if (files->files[i]->inode == inode && files->files[i]->device == device)
-			return files->files[i];
-	}
-	return NULL;
-}
-
 static int new_file(struct rls_probed_files *files, const struct rls_library *library,
-		    struct rls_probed_file **out)
+		    struct rls_file *identity, struct rls_probed_file **out)
 {
 	struct rls_probed_file *file;
 
@@ -70,11 +60,11 @@ static int new_file(struct rls_probed_files *files, const struct rls_library *li
 		free(file);
 		return -ENOMEM;
 	}
-	file->device = library->device;
-	file->inode = library->inode;
+	file->identity = identity;
 	file->role = library->role;
 	file->watch = rls_written_files_watch(files->written_fd, library->host_path); /* before it is read */
-	file->spared = rls_switchers_have(files->switchers, file->device, file->inode);
+	file->spared = identity->switches_stacks;
+	identity->probed = file;
 	files->files[files->count++] = file;
 	*out = file;
 	return 0;
@@ -243,15 +233,16 @@ static int plan_new_functions(const struct rls_library *library, struct rls_plan
 int rls_probed_files_plan(struct rls_probed_files *files, const struct rls_library *library,
 			  struct rls_probed_plan *out)
 {
-	struct rls_probed_plan planned = {
-		.file = rls_probed_files_find(files, library->device, library->inode),
-		.host_path = library->host_path,
-	};
+	struct rls_probed_plan planned = { .host_path = library->host_path };
 	struct rls_library fresh = { 0 };
-	int r = 0;
+	struct rls_file *identity;
+	int r = rls_files_get(files->table, library->device, library->inode, &identity);
 
+	if (r)
+		return r;
+	planned.file = identity->probed;
 	if (!planned.file)
-		r = new_file(files, library, &planned.file);
+		r = new_file(files, library, identity, &planned.file);
 	if (!r && library->function_count && !planned.file->written)
 		r = take_new_functions(planned.file, library, &fresh);
 	if (!r && fresh.function_count)

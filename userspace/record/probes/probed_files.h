@@ -1,7 +1,6 @@
 /* Probed files: which library files have probes, and where.
  *
- * A file is known by device and inode, as rls_mapping_locate has them. What it had probes on stays probed until the
- * recording ends, but for return probes that would harm (switchers.h), and for files that are written to
+ * What a file had probes on stays probed until the recording ends, but for return probes that would harm (switchers.h), and for files that are written to
  * (written_files.h); functions found later only add sites.
  */
 #ifndef RLS_PROBED_FILES_H
@@ -15,11 +14,10 @@
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/discover/roles/boundary.h"
 #include "userspace/plan/planner.h"
-#include "userspace/record/probes/stack_switching.h"
+#include "userspace/record/probes/file_table.h"
 
 struct rls_probed_file {
-	dev_t device;
-	ino_t inode;
+	struct rls_file *identity;
 	enum rls_role role;
 	size_t sites;           /* live probes */
 	uint64_t *offsets;      /* of the sites tried, ascending */
@@ -40,7 +38,7 @@ struct rls_probed_files {
 	/* Gets each site at an entry of CUDA, before its first hit: 0 or -errno. NULL: nobody wants it. */
 	int (*cuda_entry)(void *context, uint32_t site, const char *name);
 	void *cuda_entry_context;
-	const struct rls_switchers *switchers;
+	struct rls_files *table;
 	struct rls_probed_file **files;
 	size_t count, room;
 	int written_fd;         /* of written_files.h; -1: there is none */
@@ -52,10 +50,6 @@ struct rls_probed_files {
 /* Zeroed but for what is borrowed, it may be used after this. */
 void rls_probed_files_open(struct rls_probed_files *files);
 void rls_probed_files_clear(struct rls_probed_files *files);
-
-/* The file with this identity, or NULL. */
-struct rls_probed_file *rls_probed_files_find(const struct rls_probed_files *files, dev_t device,
-					      ino_t inode);
 
 /* What is to be probed in a file. */
 struct rls_probed_plan {

@@ -6,14 +6,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/base/grow.h"
 #include "userspace/record/targets/process_info.h"
-
-void rls_switchers_clear(struct rls_switchers *switchers)
-{
-	free(switchers->files);
-	*switchers = (struct rls_switchers){ 0 };
-}
 
 bool rls_switchers_name(const char *path)
 {
@@ -27,15 +20,6 @@ bool rls_switchers_name(const char *path)
 
 	for (size_t i = 0; i < sizeof(globs) / sizeof(globs[0]); i++) {
 		if (!fnmatch(globs[i], slash ? slash + 1 : path, 0))
-			return true;
-	}
-	return false;
-}
-
-bool rls_switchers_have(const struct rls_switchers *switchers, dev_t device, ino_t inode)
-{
-	for (size_t i = 0; i < switchers->count; i++) {
-		if (switchers->files[i].inode == inode && switchers->files[i].device == device)
 			return true;
 	}
 	return false;
@@ -55,25 +39,20 @@ bool rls_switchers_among(const struct rls_mappings *mappings)
 	return false;
 }
 
-static int take_file(struct rls_switchers *switchers, pid_t pid, const struct rls_mapping *mapping,
-		     bool *more)
+static int take_file(struct rls_files *files, pid_t pid, const struct rls_mapping *mapping, bool *more)
 {
 	_cleanup_free_ char *path = NULL;
-	struct rls_switchers_file file;
+	struct rls_file *file;
+	int r = rls_files_locate(files, pid, mapping, &path, &file);
 
-	if (rls_mapping_locate(pid, mapping, &path, &file.device, &file.inode))
-		return 0; /* who cannot open it has no probes there either */
-	if (rls_switchers_have(switchers, file.device, file.inode))
-		return 0;
-	if (rls_grow(&switchers->files, &switchers->room, switchers->count))
-		return -ENOMEM;
-	switchers->files[switchers->count++] = file;
-	*more = true;
+	if (r)
+		return r == -ENOMEM ? r : 0; /* who cannot open it has no probes there either */
+	*more |= !file->switches_stacks;
+	file->switches_stacks = true;
 	return 0;
 }
 
-int rls_switchers_take(struct rls_switchers *switchers, pid_t pid,
-		       const struct rls_mappings *mappings, bool *more)
+int rls_switchers_take(struct rls_files *files, pid_t pid, const struct rls_mappings *mappings, bool *more)
 {
 	int r = 0;
 
@@ -82,13 +61,13 @@ int rls_switchers_take(struct rls_switchers *switchers, pid_t pid,
 		return 0;
 	for (size_t i = 0; !r && i < mappings->count; i++) {
 		if (is_code(&mappings->entries[i]))
-			r = take_file(switchers, pid, &mappings->entries[i], more);
+			r = take_file(files, pid, &mappings->entries[i], more);
 	}
 	return r;
 }
 
 struct taking {
-	struct rls_switchers *switchers;
+	struct rls_files *files;
 	bool more;
 };
 
@@ -101,15 +80,15 @@ static int take_process(pid_t pid, void *context)
 
 	if (rls_mappings_read(pid, &mappings))
 		return 0; /* it has ended, or is not ours to look at */
-	r = rls_switchers_take(taking->switchers, pid, &mappings, &more);
+	r = rls_switchers_take(taking->files, pid, &mappings, &more);
 	rls_mappings_release(&mappings);
 	taking->more |= more;
 	return r;
 }
 
-int rls_switchers_take_all(struct rls_switchers *switchers, bool *more)
+int rls_switchers_take_all(struct rls_files *files, bool *more)
 {
-	struct taking taking = { .switchers = switchers };
+	struct taking taking = { .files = files };
 	int r = rls_each_process(take_process, &taking);
 
 	*more = taking.more;

@@ -10,33 +10,19 @@
 #define RLS_STACK_SWITCHING_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "userspace/process/mappings.h"
-
-struct rls_switchers {
-	struct rls_switchers_file {
-		dev_t device;
-		ino_t inode;
-	} *files;
-	size_t count, room;
-};
-
-void rls_switchers_clear(struct rls_switchers *switchers);
+#include "userspace/record/probes/file_table.h"
 
 /* Whether a library of this name switches stacks. */
 bool rls_switchers_name(const char *path);
 bool rls_switchers_among(const struct rls_mappings *mappings);
 
-/* Takes in what the process maps, when a switcher is among it. *more: whether a file was added.
- * 0 or -ENOMEM. */
-int rls_switchers_take(struct rls_switchers *switchers, pid_t pid,
-		       const struct rls_mappings *mappings, bool *more);
+/* Notes of all files that the process maps that it switches stacks, when a switcher is among them. *more:
+ * whether that is new of any. 0 or -ENOMEM. */
+int rls_switchers_take(struct rls_files *files, pid_t pid, const struct rls_mappings *mappings, bool *more);
 /* The same of every process there is. */
-int rls_switchers_take_all(struct rls_switchers *switchers, bool *more);
-
-/* Whether a process that switches stacks maps the file. */
-bool rls_switchers_have(const struct rls_switchers *switchers, dev_t device, ino_t inode);
+int rls_switchers_take_all(struct rls_files *files, bool *more);
 
 #endif
