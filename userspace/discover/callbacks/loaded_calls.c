@@ -13,6 +13,8 @@ enum {
 	STRUCTURE_BYTES = 64, /* of one searched for words: its first eight */
 	RIP_STORE_BYTES_MIN = 6, /* opcode, ModRM, displacement */
 	TABLE_WORDS_MAX = 4096,
+	SEARCH_STEPS = 4,        /* what beginning a search costs */
+	BYTES_OF_STEP = 16,      /* what is decoded in the time of a step */
 };
 
 /* An extent whose code names words, being looked at. */
@@ -111,6 +113,15 @@ static const struct rls_lead *find_in_table(struct rls_loaded_calls *calls, uint
 	return neighbour.relocated ? NULL : first;
 }
 
+/* Whether that much may still be done. Where it may not, nothing more is. */
+static bool spend(struct rls_loaded_calls *calls, uint64_t steps)
+{
+	bool enough = calls->steps_left >= steps;
+
+	calls->steps_left -= enough ? steps : calls->steps_left;
+	return enough;
+}
+
 /* The function that spot holds before the step, the first in the alphabet of several; NULL when it may
  * hold anything else, or is always a null pointer. */
 static const char *find_function(struct reading *reading, size_t step, const struct rls_spot *spot)
@@ -119,7 +130,8 @@ static const char *find_function(struct reading *reading, size_t step, const str
 	const char *symbol = NULL;
 	struct rls_origins origins;
 
-	if (rls_trace(&reading->code, step, spot, &calls->steps_left, &origins) < 0)
+	if (!spend(calls, SEARCH_STEPS) ||
+	    rls_trace(&reading->code, step, spot, &calls->steps_left, &origins) < 0)
 		return NULL;
 	for (size_t i = 0; i < origins.count; i++) {
 		uint64_t vaddr = origins.items[i].vaddr;
@@ -157,7 +169,7 @@ static int read_store(struct reading *reading, size_t step)
 	const char *symbol = NULL;
 
 	if (reading->code.steps[step].flow != RLS_FLOW_NEXT ||
-	    reading->code.steps[step].length < RIP_STORE_BYTES_MIN ||
+	    reading->code.steps[step].length < RIP_STORE_BYTES_MIN || !spend(reading->calls, 1) ||
 	    rls_trace_effect(&reading->code, step, &effect) < 0 ||
 	    effect.stored.kind != RLS_SPOT_MEMORY || effect.stored.base != RLS_NO_REGISTER ||
 	    effect.stored.index != RLS_NO_REGISTER)
@@ -184,7 +196,7 @@ static int read_call(struct reading *reading, size_t step)
 	struct rls_effect effect;
 
 	if ((at->flow != RLS_FLOW_CALL_INDIRECT && at->flow != RLS_FLOW_JUMP_INDIRECT) ||
-	    rls_trace_effect(&reading->code, step, &effect) < 0)
+	    !spend(reading->calls, 1) || rls_trace_effect(&reading->code, step, &effect) < 0)
 		return 0;
 	/* Calls and jumps through a word itself are another's: some are PLT stubs. */
 	if (effect.source.kind == RLS_SPOT_MEMORY && effect.source.base == RLS_NO_REGISTER)
@@ -207,6 +219,8 @@ static int each_instruction(struct reading *reading, const struct rls_leads *ref
 
 		if (!extent)
 			continue;
+		if (!spend(reading->calls, extent->size_bytes / BYTES_OF_STEP))
+			break;
 		end = extent->vaddr + extent->size_bytes;
 		err = rls_trace_code_read(reading->calls->elf, extent, reading->calls->has_landing_pads,
 					  &reading->code);
@@ -264,6 +278,16 @@ static int exclude_filled(const struct rls_loaded_calls *calls, const struct rls
 	return err;
 }
 
+static void keep_offset_table(struct rls_leads *words)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < words->count; i++)
+		if (!words->items[i].data)
+			words->items[kept++] = words->items[i];
+	words->count = kept;
+}
+
 static int add_variables(struct rls_loaded_calls *calls, struct rls_leads *variables,
 			 struct rls_leads *excluded)
 {
@@ -303,6 +327,8 @@ int rls_loaded_words(struct rls_loaded_calls *calls)
 	if (err == 0 && variables.count)
 		err = add_variables(calls, &variables, &excluded);
 	take_out(&calls->words, &excluded);
+	if (!calls->steps_left) /* Stores may have been left out. */
+		keep_offset_table(&calls->words);
 	rls_leads_clear(&variables);
 	rls_leads_clear(&excluded);
 	return err;

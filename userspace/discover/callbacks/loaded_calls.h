@@ -12,7 +12,8 @@
 #include "userspace/elf/elf.h"
 #include "userspace/discover/callbacks/leads.h"
 
-#define RLS_LOADED_STEPS (1U << 23)
+/* Of each file, half a second's worth. Extents that name a word take a step for each 16 bytes. */
+#define RLS_LOADED_STEPS (1U << 22)
 #define RLS_LOADED_TABLES 64
 
 struct rls_loaded_calls {
