@@ -93,8 +93,20 @@ FUNCTION("looks_like_a_call", ".byte 0x48, 0xb8, 0xe8\n" /* movabs $imm64,%rax *
 
 FUNCTION("loads_register", "push %rbx\n" GOT(PyObject_CallObject, "%rbx") "mov %rbx,%r12\ncall abort@PLT\n"
 	 LABEL("register_call") "call *%r12\npop %rbx\nret");
-FUNCTION("loads_branch", "push %rbx\ntest %edi,%edi\njne 2f\n" GOT(PyObject_Vectorcall, "%rax") "1:\nmov %rsi,%rdx\n"
+FUNCTION("loads_branch", "push %rbx\ntest %edi,%edi\n" LABEL("branch_site") "jne 2f\n" GOT(PyObject_Vectorcall, "%rax") "1:\nmov %rsi,%rdx\n"
 	 LABEL("branch_call") "call *%rax\npop %rbx\nret\nnopl (%rax)\n"
+	 "2:\n" GOT(PyObject_VectorcallMethod, "%rax") "jmp 1b");
+/* Not both ways from the branch lead to the call with nothing between, or with the same stack. */
+FUNCTION("loads_mixed", "push %rbx\ntest %edi,%edi\nje 3f\ntest %esi,%esi\njne 2f\n" GOT(PyObject_Vectorcall, "%rax")
+	 "1:\n" LABEL("mixed_call") "call *%rax\npop %rbx\nret\n2:\n" GOT(PyObject_VectorcallMethod, "%rax") "jmp 1b\n"
+	 "3:\ncall abort@PLT\n" GOT(PyObject_VectorcallMethod, "%rax") "jmp 1b");
+FUNCTION("loads_deeper", "test %edi,%edi\njne 2f\n" GOT(PyObject_Vectorcall, "%rax") "1:\nsub $8,%rsp\n"
+	 LABEL("deeper_call") "call *%rax\nadd $8,%rsp\nret\n2:\n" GOT(PyObject_VectorcallMethod, "%rax") "jmp 1b");
+FUNCTION("loads_leaving", "push %rbx\n" GOT(PyObject_Vectorcall, "%rax") "test %edi,%edi\njne 1f\n"
+	 LABEL("leaving_call") "call *%rax\n1:\npop %rbx\nret");
+/* A branch that both ways lead from is passed again in a loop, each time. */
+FUNCTION("loads_again", "push %rbx\n0:\ntest %edi,%edi\n" LABEL("again_site") "jne 2f\n"
+	 GOT(PyObject_Vectorcall, "%rax") "1:\n" LABEL("again_call") "call *%rax\ntest %rax,%rax\nje 0b\npop %rbx\nret\n"
 	 "2:\n" GOT(PyObject_VectorcallMethod, "%rax") "jmp 1b");
 FUNCTION("loads_cmov", GOT(PyObject_Vectorcall, "%rdx") GOT(PyObject_VectorcallMethod, "%rax") "test %edi,%edi\n"
 	 "cmovne %rdx,%rax\n" LABEL("cmov_jump") "jmp *%rax");

@@ -61,6 +61,12 @@ static const struct rls_site *site_at(const struct rls_plan *got, const char *la
 	return NULL;
 }
 
+static void assert_no_site(const struct rls_plan *got, const char *label)
+{
+	for (size_t i = 0; i < got->count; i++)
+		assert_int_not_equal(got->sites[i].vaddr, address(label));
+}
+
 static void assert_enter(const struct rls_plan *got, const char *label, enum rls_site_exit exit)
 {
 	const struct rls_site *site = site_at(got, label);
@@ -300,9 +306,28 @@ static void brackets_calls_into_python(void **state)
 	assert_back(&got, "brief_back_after", RLS_SITE_EMULATED);
 	assert_python(&got, "register_call", RLS_SITE_ENTER_CALL, RLS_SITE_SINGLE_STEP, RLS_EXIT_SITES);
 	assert_python(&got, "cmov_jump", RLS_SITE_ENTER, RLS_SITE_SINGLE_STEP, RLS_EXIT_RETURN_PROBE);
-	/* 24 ways into Python, and behind each call that no other call ends. */
-	assert_int_equal(count, 24);
-	assert_int_equal(got.count, 41);
+	/* 28 ways into Python, and behind each call that no other call ends. */
+	assert_int_equal(count, 28);
+	assert_int_equal(got.count, 49);
+	rls_plan_clear(&got);
+	rls_callbacks_free(callbacks, count);
+}
+
+static void sees_calls_coming_where_that_is_cheaper(void **state)
+{
+	static const char *const at_call[] = {"mixed_call", "deeper_call", "leaving_call", "cmov_word_call"};
+	struct rls_boundary_function *callbacks;
+	struct rls_plan got;
+	size_t count;
+
+	assert_int_equal(rls_find_callbacks(samples, &callbacks, &count), 0);
+	got = plan(callbacks, count, true);
+	assert_python(&got, "branch_site", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED, RLS_EXIT_SITES);
+	assert_no_site(&got, "branch_call");
+	assert_python(&got, "again_site", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED, RLS_EXIT_SITES);
+	assert_no_site(&got, "again_call");
+	for (size_t i = 0; i < sizeof(at_call) / sizeof(at_call[0]); i++)
+		assert_python(&got, at_call[i], RLS_SITE_ENTER_CALL, RLS_SITE_SINGLE_STEP, RLS_EXIT_SITES);
 	rls_plan_clear(&got);
 	rls_callbacks_free(callbacks, count);
 }
@@ -424,6 +449,7 @@ int main(void)
 		cmocka_unit_test(follows_jumps_out),
 		cmocka_unit_test(says_which_exits_it_does_not_see),
 		cmocka_unit_test(brackets_calls_into_python),
+		cmocka_unit_test(sees_calls_coming_where_that_is_cheaper),
 		cmocka_unit_test(keeps_entry_and_callback_apart),
 		cmocka_unit_test(shares_sites_and_counts_what_it_skips),
 		cmocka_unit_test(has_no_return_probe_where_something_may_unwind),

@@ -266,7 +266,7 @@ static int pass_back_unseen(struct search *search, const struct question *questi
 	return found ? 0 : -ENOENT;
 }
 
-static bool falls_through(const struct rls_trace_code *code, size_t step)
+bool rls_trace_falls_through(const struct rls_trace_code *code, size_t step)
 {
 	switch (code->steps[step].flow) {
 	case RLS_FLOW_NEXT:
@@ -279,7 +279,7 @@ static bool falls_through(const struct rls_trace_code *code, size_t step)
 	}
 }
 
-static size_t find_edges(const struct rls_trace_code *code, size_t step)
+size_t rls_trace_edges(const struct rls_trace_code *code, size_t step)
 {
 	size_t low = 0, high = code->edge_count;
 
@@ -306,13 +306,13 @@ static bool was_asked(const struct search *search, const struct question *questi
 static int answer(struct search *search, struct question question)
 {
 	const struct rls_trace_code *code = search->code;
-	size_t step = question.step, edge = find_edges(code, step);
+	size_t step = question.step, edge = rls_trace_edges(code, step);
 	bool is_target = edge < code->edge_count && code->edges[edge].target == step;
 	int err = 0;
 
 	if (!step)
 		return -ENOENT; /* it is the caller's */
-	if (!is_target && falls_through(code, step - 1))
+	if (!is_target && rls_trace_falls_through(code, step - 1))
 		return pass_back(search, step - 1, &question.spot);
 	if (was_asked(search, &question))
 		return 0;
@@ -320,7 +320,7 @@ static int answer(struct search *search, struct question question)
 			   &question.spot);
 	if (err == 0 && !is_target)
 		return pass_back_unseen(search, &question);
-	if (err == 0 && falls_through(code, step - 1))
+	if (err == 0 && rls_trace_falls_through(code, step - 1))
 		err = pass_back(search, step - 1, &question.spot);
 	for (; err == 0 && edge < code->edge_count && code->edges[edge].target == step; edge++)
 		err = pass_back(search, code->edges[edge].source, &question.spot);

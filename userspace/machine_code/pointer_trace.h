@@ -51,6 +51,11 @@ void rls_trace_code_clear(struct rls_trace_code *code);
 /* 0, or -EILSEQ. */
 int rls_trace_effect(const struct rls_trace_code *code, size_t step, struct rls_effect *out);
 
+/* Whether the next step may be what follows. */
+bool rls_trace_falls_through(const struct rls_trace_code *code, size_t step);
+/* The first of the edges that lead to the step or to a later one; edge_count: there is none. */
+size_t rls_trace_edges(const struct rls_trace_code *code, size_t step);
+
 struct rls_origins {
 	struct rls_trace_origin {
 		enum rls_spot_kind kind;        /* MEMORY: the word at vaddr; ADDRESS: vaddr itself */

@@ -29,7 +29,8 @@ const char *rls_site_class_name(enum rls_site_class site_class); /* "nop5", "emu
  * relies on it. */
 enum rls_site_kind {
 	RLS_SITE_ENTER = 0,         /* function entry: the return address is at sp + slot_bytes */
-	RLS_SITE_ENTER_CALL = 1,    /* a call instruction: the return address will be at sp - 8 */
+	RLS_SITE_ENTER_CALL = 1,    /* a call instruction, or what leads to nothing else (lead_in.h): the return address
+	                             * will be at sp - 8 */
 	RLS_SITE_LEAVE_RET = 2,     /* a ret, or what tells the same before it (epilogue.h, brief.h): frames at
 	                             * or below sp + slot_bytes are over */
 	RLS_SITE_LEAVE_AFTER = 3,   /* behind a call instruction: frames below sp are over */

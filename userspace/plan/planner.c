@@ -8,13 +8,16 @@
 #include "userspace/plan/choice.h"
 #include "userspace/machine_code/code.h"
 #include "userspace/plan/exits.h"
+#include "userspace/plan/lead_in.h"
 
 struct planner {
 	const struct rls_library *library;
 	struct rls_elf *elf;
 	struct rls_plan plan;
 	size_t capacity;
-	struct rls_addresses callbacks; /* calls and jumps into Python, sorted */
+	struct rls_addresses callbacks; /* where calls and jumps into Python are seen, sorted */
+	struct rls_instruction *calls;  /* by function: where a callback's call is seen; zeroed for others */
+	struct rls_trace_code trace;    /* the extent of the last single-stepped call; step_count 0: none */
 	struct rls_addresses jumps;     /* what functions with exits of their own jump to */
 	/* The extent read last: functions are sorted, and many callbacks lie in one. */
 	struct rls_code code;
@@ -286,20 +289,21 @@ static int plan_call(struct planner *planner, const struct rls_boundary_function
 		.kind = RLS_SITE_ENTER_CALL,
 		.category = RLS_CATEGORY_PYTHON,
 	};
+	const struct rls_instruction *seen = &planner->calls[function - planner->library->functions];
 	struct rls_instruction call;
 	const struct rls_code *code;
 	int err = code_at(planner, function->vaddr, 0, &code);
 
 	if (err < 0)
 		return err;
-	if (rls_code_decode(planner->elf, function->vaddr, &call) < 0 || !call.probeable) {
+	if (!seen->probeable || rls_code_decode(planner->elf, function->vaddr, &call) < 0) {
 		planner->plan.skipped[RLS_PLAN_NOT_PROBEABLE]++;
 		return 0;
 	}
 	err = add_after_call(planner, function, call.vaddr + call.length, code, &site.exit);
 	if (err < 0)
 		return err;
-	return add(planner, site, &call);
+	return add(planner, site, seen);
 }
 
 static int plan_function(struct planner *planner, const struct rls_boundary_function *function)
@@ -319,15 +323,62 @@ static int plan_function(struct planner *planner, const struct rls_boundary_func
 	}
 }
 
+/* The extent around a call, decoded: several calls often lie in one. -ENOENT when it cannot be. */
+static int trace_code_at(struct planner *planner, uint64_t vaddr)
+{
+	const struct rls_elf_extent *extent = rls_elf_extent_at(planner->elf, vaddr);
+	struct rls_trace_code code;
+	int err;
+
+	if (!extent || extent->size_bytes > planner->bytes_left)
+		return -ENOENT;
+	if (planner->trace.step_count && planner->trace.vaddr == extent->vaddr)
+		return 0;
+	planner->bytes_left -= extent->size_bytes;
+	err = rls_trace_code_read(planner->elf, extent, planner->library->may_throw, &code);
+	if (err < 0)
+		return err == -ENOMEM ? err : -ENOENT;
+	rls_trace_code_clear(&planner->trace);
+	planner->trace = code;
+	return 0;
+}
+
+/* At the call, or where it is seen coming if that is cheaper. Zeroed: it cannot be probed. 0 or -ENOMEM. */
+static int choose_call(struct planner *planner, uint64_t vaddr, struct rls_instruction *out)
+{
+	int err;
+
+	if (rls_code_decode(planner->elf, vaddr, out) < 0) {
+		*out = (struct rls_instruction){0};
+		return 0;
+	}
+	if (out->site_class != RLS_SITE_SINGLE_STEP && out->probeable)
+		return 0;
+	err = trace_code_at(planner, vaddr);
+	if (err == 0)
+		rls_lead_in_find(&planner->trace, vaddr, out);
+	return err == -ENOMEM ? err : 0;
+}
+
 static int collect_callbacks(struct planner *planner)
 {
-	for (size_t i = 0; i < planner->library->function_count; i++) {
-		const struct rls_boundary_function *function = &planner->library->functions[i];
+	size_t count = planner->library->function_count;
 
-		if (function->kind != RLS_BOUNDARY_CALLBACK_CALL &&
-		    function->kind != RLS_BOUNDARY_CALLBACK_JUMP)
+	planner->calls = calloc(count ? count : 1, sizeof(*planner->calls));
+	if (!planner->calls)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct rls_boundary_function *function = &planner->library->functions[i];
+		uint64_t vaddr = function->vaddr;
+
+		if (function->kind == RLS_BOUNDARY_CALLBACK_CALL) {
+			if (choose_call(planner, vaddr, &planner->calls[i]) < 0)
+				return -ENOMEM;
+			vaddr = planner->calls[i].length ? planner->calls[i].vaddr : vaddr;
+		} else if (function->kind != RLS_BOUNDARY_CALLBACK_JUMP) {
 			continue;
-		if (rls_addresses_add(&planner->callbacks, function->vaddr) < 0)
+		}
+		if (rls_addresses_add(&planner->callbacks, vaddr) < 0)
 			return -ENOMEM;
 	}
 	rls_addresses_sort(&planner->callbacks);
@@ -401,6 +452,8 @@ int rls_plan_library(const struct rls_library *library, struct rls_elf *elf,
 	rls_addresses_clear(&planner.callbacks);
 	rls_addresses_clear(&planner.jumps);
 	rls_code_clear(&planner.code);
+	rls_trace_code_clear(&planner.trace);
+	free(planner.calls);
 	if (err < 0) {
 		rls_plan_clear(&planner.plan);
 		return err;

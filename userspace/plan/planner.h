@@ -7,7 +7,8 @@
  *                      at every ret of the function and of what it jumps to
  *   either of these    ENTER within it and LEAVE_RET before its rets, where both are cheap and its
  *                      first instruction is not (brief.h)
- *   CALLBACK_CALL      ENTER_CALL (python) at the call, LEAVE_AFTER behind it
+ *   CALLBACK_CALL      ENTER_CALL (python) at the call, or before it where that is cheaper
+ *                      (lead_in.h); LEAVE_AFTER behind it
  *   CALLBACK_JUMP      ENTER (python) at the jump, end by return probe: there rsp is the
  *                      caller's again, and what runs is libpython, which throws nothing
  *   CALLBACK_ENTRY     ENTER (python), end by return probe
