@@ -77,13 +77,13 @@ PyObject *truth_loaded_variable(PyObject *target)
 	return result;
 }
 
-/* Filled by the loader. */
+/* Filled by the loader. The version is no flag of a method: what stands before it may be a name and a function. */
 PyObject *truth_loaded_structure(PyObject *target)
 {
 	static struct {
 		long version;
 		truth_call volatile call;
-	} api = {1, PyObject_CallObject};
+	} api = {1000, PyObject_CallObject};
 	PyObject *result = api.call(target, NULL);
 
 	__asm__ volatile("" : "+r"(result));
