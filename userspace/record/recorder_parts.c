@@ -271,7 +271,7 @@ static int open_pythons(struct rls_recorder *recorder)
 	struct rls_event_sink sink = rls_trace_output_sink(&recorder->output);
 
 	return rls_pythons_new(recorder->kernel, recorder->options.sample_hz ? &sink : NULL,
-			       &recorder->pythons);
+			       &recorder->targets, &recorder->pythons);
 }
 
 static void close_pythons(struct rls_recorder *recorder)

@@ -1,7 +1,6 @@
 /* Parts of the recorder that keep tables of processes by themselves: each hears of a target's life here. */
 #include "userspace/record/gpu/gpu_activity.h"
 #include "userspace/record/samples/code_map.h"
-#include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/session.h"
 
@@ -34,23 +33,6 @@ static void forget_gpu(void *context, struct rls_target *target, enum rls_target
 		rls_gpu_execed(recorder->gpu, (uint32_t)target->pid);
 	else if (why != RLS_TARGET_CLOSED)
 		rls_gpu_ended(recorder->gpu, (uint32_t)target->pid, time_ns);
-}
-
-static int fork_python(void *context, const struct rls_target *parent, struct rls_target *child,
-		       uint64_t time_ns)
-{
-	const struct rls_recorder *recorder = context;
-
-	return rls_pythons_fork(recorder->pythons, parent ? parent->pid : 0, child->pid, time_ns);
-}
-
-static void forget_python(void *context, struct rls_target *target, enum rls_target_over why,
-			  uint64_t time_ns)
-{
-	const struct rls_recorder *recorder = context;
-
-	if (why != RLS_TARGET_CLOSED)
-		rls_pythons_forget(recorder->pythons, target->pid);
 }
 
 static void forget_code(void *context, struct rls_target *target, enum rls_target_over why,
@@ -86,7 +68,6 @@ int rls_recorder_observe_targets(struct rls_recorder *recorder)
 		{ NULL, forget_in_kernel, recorder },
 		{ NULL, forget_threads, recorder },
 		{ NULL, forget_gpu, recorder },
-		{ fork_python, forget_python, recorder },
 		{ NULL, forget_code, recorder },
 		{ fork_samples, forget_samples, recorder }, /* the last to come is the first to forget */
 	};

@@ -128,6 +128,15 @@ static int intern(void *context, const char *text, size_t length, rls_string_id 
 
 static const struct rls_event_sink sink = { .add = add, .intern = intern };
 
+static struct rls_targets targets;
+
+static void end(struct rls_pythons *pythons)
+{
+	rls_pythons_free(pythons);
+	rls_targets_clear(&targets);
+}
+
+/* With one target. */
 static struct rls_pythons *begin(void)
 {
 	struct rls_pythons *pythons;
@@ -139,7 +148,8 @@ static struct rls_pythons *begin(void)
 	world.codes[1] = (struct kept_code){ 0x200, 2, 10, "__init__", "__init__", {0} };
 	world.codes[2] = (struct kept_code){ 0x300, 3, BIG, "big", "/big.py", {0} };
 	world.codes[3] = (struct kept_code){ 0x400, 4, BIG, "bigger", "/big.py", {0} };
-	assert_int_equal(rls_pythons_new(NULL, &sink, &pythons), 0);
+	assert_int_equal(rls_pythons_new(NULL, &sink, &targets, &pythons), 0);
+	assert_int_equal(rls_targets_add(&targets, PARENT, true), 0);
 	return pythons;
 }
 
@@ -184,7 +194,7 @@ static void a_process_is_looked_at_less_and_less_often(void **state)
 	assert_int_equal(rls_pythons_miss(pythons, PARENT, now_ns), 0); /* taken before, read now */
 	assert_int_equal(rls_pythons_missed(pythons), 12);
 	assert_int_equal(rls_pythons_refused(pythons), 0);
-	rls_pythons_free(pythons);
+	end(pythons);
 }
 
 static void what_nobody_knows_how_to_walk_is_counted_as_such(void **state)
@@ -192,6 +202,8 @@ static void what_nobody_knows_how_to_walk_is_counted_as_such(void **state)
 	struct rls_pythons *pythons = begin();
 
 	(void)state;
+	for (pid_t pid = CHILD; pid <= CHILD + 1; pid++)
+		assert_int_equal(rls_targets_add(&targets, pid, false), 0);
 	world.python = (struct rls_python){ .version = "3.15.1", .major = 3, .minor = 15,
 					    .runtime = 0x1000 };
 	for (uint64_t i = 0; i < 5; i++)
@@ -205,7 +217,7 @@ static void what_nobody_knows_how_to_walk_is_counted_as_such(void **state)
 	assert_int_equal(rls_pythons_missed(pythons), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 0);
 	assert_null(name(pythons, PARENT, 0x100, 1));
-	rls_pythons_free(pythons);
+	end(pythons);
 }
 
 static void code_is_read_once(void **state)
@@ -222,7 +234,7 @@ static void code_is_read_once(void **state)
 	assert_null(name(pythons, PARENT, 0x500, 5));
 	assert_int_equal(world.reads, 3); /* not again and again for what is not there */
 	assert_null(name(pythons, CHILD, 0x100, 1)); /* which nobody has told of */
-	rls_pythons_free(pythons);
+	end(pythons);
 }
 
 /* Where another code object has taken the place, it is told by what was met there. */
@@ -238,7 +250,7 @@ static void what_took_the_place_is_never_taken_for_the_other(void **state)
 	assert_string_equal(name(pythons, PARENT, 0x100, 7), "Env.reset");
 	assert_null(name(pythons, PARENT, 0x100, 1)); /* a sample from before: gone */
 	assert_string_equal(name(pythons, PARENT, 0x100, 7), "Env.reset");
-	rls_pythons_free(pythons);
+	end(pythons);
 }
 
 static void a_child_has_its_parents_code(void **state)
@@ -248,7 +260,7 @@ static void a_child_has_its_parents_code(void **state)
 	(void)state;
 	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
 	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
-	assert_int_equal(rls_pythons_fork(pythons, PARENT, CHILD, 2), 0);
+	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
 	assert_int_equal(world.looks, 1);
 	assert_int_equal(world.interpreter_of[CHILD], 1);
 	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step");
@@ -258,12 +270,12 @@ static void a_child_has_its_parents_code(void **state)
 		world.codes[i].gone[CHILD] = true;
 	assert_string_equal(name(pythons, CHILD, 0x300, 3), "big");
 	/* The founder is gone: what is not there for one may be for the other. */
-	rls_pythons_forget(pythons, PARENT);
+	rls_targets_ended(&targets, PARENT, 3);
 	assert_int_equal(world.interpreter_of[PARENT], -1);
 	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step");
-	rls_pythons_forget(pythons, CHILD);
+	rls_targets_ended(&targets, CHILD, 3);
 	assert_null(name(pythons, CHILD, 0x100, 1));
-	rls_pythons_free(pythons);
+	end(pythons);
 }
 
 static void what_one_has_lost_another_may_have(void **state)
@@ -272,12 +284,12 @@ static void what_one_has_lost_another_may_have(void **state)
 
 	(void)state;
 	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
-	assert_int_equal(rls_pythons_fork(pythons, PARENT, CHILD, 2), 0);
+	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
 	world.codes[0].gone[PARENT] = true;
 	assert_null(name(pythons, PARENT, 0x100, 1));
 	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step"); /* made since the fork */
 	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
-	rls_pythons_free(pythons);
+	end(pythons);
 }
 
 /* A child whose parent's interpreter is not known is looked at itself. */
@@ -286,10 +298,22 @@ static void a_child_of_an_unknown_parent_is_looked_at(void **state)
 	struct rls_pythons *pythons = begin();
 
 	(void)state;
-	assert_int_equal(rls_pythons_fork(pythons, PARENT, CHILD, 2), 0);
+	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
 	assert_int_equal(world.looks, 1);
 	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step");
-	rls_pythons_free(pythons);
+	end(pythons);
+}
+
+/* A sample may come after its process has ended: nothing would ever forget that. */
+static void of_others_nothing_is_kept(void **state)
+{
+	struct rls_pythons *pythons = begin();
+
+	(void)state;
+	assert_int_equal(rls_pythons_miss(pythons, CHILD, 1), 0);
+	assert_int_equal(rls_pythons_look(pythons, CHILD, 2), 0);
+	assert_int_equal(world.looks, 0);
+	end(pythons);
 }
 
 static void no_family_keeps_code_without_end(void **state)
@@ -305,7 +329,7 @@ static void no_family_keeps_code_without_end(void **state)
 	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step"); /* for which both go */
 	assert_string_equal(name(pythons, PARENT, 0x300, 3), "big");
 	assert_int_equal(world.reads, 4);
-	rls_pythons_free(pythons);
+	end(pythons);
 }
 
 int main(void)
@@ -318,6 +342,7 @@ int main(void)
 		cmocka_unit_test(a_child_has_its_parents_code),
 		cmocka_unit_test(what_one_has_lost_another_may_have),
 		cmocka_unit_test(a_child_of_an_unknown_parent_is_looked_at),
+		cmocka_unit_test(of_others_nothing_is_kept),
 		cmocka_unit_test(no_family_keeps_code_without_end),
 	};
 

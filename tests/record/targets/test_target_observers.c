@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "userspace/record/gpu/gpu_activity.h"
-#include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/session.h"
 
@@ -18,7 +17,7 @@
 
 /* How often each was told of CHILD. */
 static struct {
-	int kernel, threads, gpu_ended, gpu_execed, python, python_forked, code, samples, samples_forked;
+	int kernel, threads, gpu_ended, gpu_execed, code, samples, samples_forked;
 } told;
 
 #define TELLS(call, parameters, pid, counter)  \
@@ -39,10 +38,6 @@ TELLS_AND_RETURNS(int __wrap_rls_kernel_untrack, (struct rls_kernel *kernel, pid
 TELLS(void __wrap_rls_translator_forget, (struct rls_translator *translator, uint32_t pid), pid, threads)
 TELLS(void __wrap_rls_gpu_ended, (struct rls_gpu *gpu, uint32_t pid, uint64_t time_ns), pid, gpu_ended)
 TELLS(void __wrap_rls_gpu_execed, (struct rls_gpu *gpu, uint32_t pid), pid, gpu_execed)
-TELLS(void __wrap_rls_pythons_forget, (struct rls_pythons *pythons, pid_t pid), pid, python)
-TELLS_AND_RETURNS(int __wrap_rls_pythons_fork,
-		  (struct rls_pythons *pythons, pid_t parent, pid_t child, uint64_t time_ns), child,
-		  python_forked)
 TELLS(void __wrap_rls_code_map_forget, (struct rls_code_map *map, pid_t pid), pid, code)
 TELLS(void __wrap_rls_samples_catch_up, (struct rls_samples *samples), CHILD, samples)
 TELLS_AND_RETURNS(int __wrap_rls_samples_forked,
@@ -59,7 +54,6 @@ static int set_up(void **state)
 		r = rls_targets_add(&recorder.targets, JOB, true);
 	if (!r)
 		r = rls_targets_forked(&recorder.targets, JOB, CHILD, 1);
-	assert_int_equal(told.python_forked, 1);
 	assert_int_equal(told.samples_forked, 1);
 	memset(&told, 0, sizeof(told));
 	return r;
@@ -77,7 +71,6 @@ static void all_forget_one_that_ends(void **state)
 {
 	rls_targets_ended(&recorder.targets, CHILD, 2);
 	assert_int_equal(told.gpu_ended, 1);
-	assert_int_equal(told.python, 1);
 	assert_int_equal(told.code, 1);
 	assert_int_equal(told.samples, 1);
 	assert_int_equal(told.kernel + told.threads, 0); /* they have told of it */
@@ -89,7 +82,6 @@ static void all_forget_one_that_is_left_out(void **state)
 	assert_int_equal(told.kernel, 1);
 	assert_int_equal(told.threads, 1);
 	assert_int_equal(told.gpu_ended, 1);
-	assert_int_equal(told.python, 1);
 	assert_int_equal(told.code, 1);
 	assert_int_equal(told.samples, 1);
 }
@@ -98,7 +90,6 @@ static void all_forget_what_ran_before_an_exec(void **state)
 {
 	assert_int_equal(rls_targets_execed(&recorder.targets, CHILD, 2), 0);
 	assert_int_equal(told.gpu_execed, 1);
-	assert_int_equal(told.python, 1);
 	assert_int_equal(told.code, 1);
 	assert_int_equal(told.samples, 1);
 	assert_int_equal(told.kernel + told.threads + told.gpu_ended, 0);

@@ -55,7 +55,8 @@ struct rls_pythons {
 	struct rls_kernel *kernel;
 	struct rls_event_sink names;
 	bool named;
-	struct rls_index_map processes; /* pid → struct python */
+	struct rls_targets *targets;
+	size_t place;                   /* of struct python among a target's states */
 	uint64_t missed, refused;
 };
 
@@ -101,58 +102,34 @@ static void python_free(struct python *python)
 	free(python);
 }
 
-int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *names,
-		    struct rls_pythons **out)
+static void forget(void *context, struct rls_target *target, enum rls_target_over why,
+		   uint64_t time_ns)
 {
-	struct rls_pythons *pythons = calloc(1, sizeof(*pythons));
-
-	if (!pythons)
-		return -ENOMEM;
-	pythons->kernel = kernel;
-	pythons->named = names != NULL;
-	if (names)
-		pythons->names = *names;
-	*out = pythons;
-	return 0;
-}
-
-void rls_pythons_free(struct rls_pythons *pythons)
-{
-	if (!pythons)
-		return;
-	for (size_t i = 0; i < pythons->processes.capacity; i++) {
-		if (pythons->processes.entries[i].value)
-			python_free(pythons->processes.entries[i].value);
-	}
-	rls_index_map_free(&pythons->processes);
-	free(pythons);
-}
-
-void rls_pythons_forget(struct rls_pythons *pythons, pid_t pid)
-{
-	struct python *python = rls_index_map_get(&pythons->processes, (uint64_t)pid, 0);
+	const struct rls_pythons *pythons = context;
+	struct python *python = target->state[pythons->place];
 
 	if (!python)
 		return;
-	rls_kernel_set_interpreter(pythons->kernel, pid, NULL);
-	rls_index_map_remove(&pythons->processes, (uint64_t)pid, 0);
+	if (why != RLS_TARGET_CLOSED)
+		rls_kernel_set_interpreter(pythons->kernel, target->pid, NULL);
+	target->state[pythons->place] = NULL;
 	python_free(python);
 }
 
-static int process_of(struct rls_pythons *pythons, pid_t pid, struct python **out)
+/* NULL when it is no target, or nothing is known of it. */
+static struct python *python_find(const struct rls_pythons *pythons, pid_t pid)
 {
-	int r;
+	const struct rls_target *target = rls_targets_find(pythons->targets, pid);
 
-	*out = rls_index_map_get(&pythons->processes, (uint64_t)pid, 0);
-	if (*out)
-		return 0;
-	*out = calloc(1, sizeof(**out));
-	if (!*out)
-		return -ENOMEM;
-	r = rls_index_map_put(&pythons->processes, (uint64_t)pid, 0, *out);
-	if (r)
-		free(*out);
-	return r;
+	return target ? target->state[pythons->place] : NULL;
+}
+
+static int python_get(const struct rls_pythons *pythons, struct rls_target *target, struct python **out)
+{
+	if (!target->state[pythons->place])
+		target->state[pythons->place] = calloc(1, sizeof(struct python));
+	*out = target->state[pythons->place];
+	return *out ? 0 : -ENOMEM;
 }
 
 static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *layout, uint32_t slot,
@@ -224,10 +201,10 @@ static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct pytho
 	return 0;
 }
 
-int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+static int look(struct rls_pythons *pythons, struct rls_target *target, uint64_t time_ns)
 {
 	struct python *python;
-	int r = process_of(pythons, pid, &python);
+	int r = python_get(pythons, target, &python);
 
 	if (r || python->layout || (python->wait_ns && time_ns < python->looked_ns + python->wait_ns))
 		return r;
@@ -235,24 +212,34 @@ int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
 	python->wait_ns = python->wait_ns ? python->wait_ns * 2 : LOOK_AGAIN_NS;
 	if (python->wait_ns > LOOK_AGAIN_MAX_NS)
 		python->wait_ns = LOOK_AGAIN_MAX_NS;
-	r = find_interpreter(pythons, pid, python);
+	r = find_interpreter(pythons, target->pid, python);
 	return r == -ENOMEM ? r : 0;
 }
 
-int rls_pythons_fork(struct rls_pythons *pythons, pid_t parent, pid_t child, uint64_t time_ns)
+int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
 {
-	const struct python *from = rls_index_map_get(&pythons->processes, (uint64_t)parent, 0);
+	struct rls_target *target = rls_targets_find(pythons->targets, pid);
+
+	return target ? look(pythons, target, time_ns) : 0;
+}
+
+/* The same for a child, which goes on in its parent's memory. */
+static int forked(void *context, const struct rls_target *parent, struct rls_target *child,
+		  uint64_t time_ns)
+{
+	struct rls_pythons *pythons = context;
+	const struct python *from = parent ? parent->state[pythons->place] : NULL;
 	struct python *python;
 	int r;
 
 	if (!from || !from->layout)
-		return rls_pythons_look(pythons, child, time_ns);
-	r = process_of(pythons, child, &python);
+		return look(pythons, child, time_ns);
+	r = python_get(pythons, child, &python);
 	if (r || python->layout)
 		return r;
 	/* The kernel side knows too, unless the parent's was found after the fork. */
-	if (rls_kernel_set_interpreter(pythons->kernel, child, &from->wire))
-		return rls_pythons_look(pythons, child, time_ns);
+	if (rls_kernel_set_interpreter(pythons->kernel, child->pid, &from->wire))
+		return look(pythons, child, time_ns);
 	python->layout = from->layout;
 	python->wire = from->wire;
 	python->code_type = from->code_type;
@@ -262,19 +249,48 @@ int rls_pythons_fork(struct rls_pythons *pythons, pid_t parent, pid_t child, uin
 	return 0;
 }
 
+int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *names,
+		    struct rls_targets *targets, struct rls_pythons **out)
+{
+	struct rls_pythons *pythons = calloc(1, sizeof(*pythons));
+	const struct rls_target_observer observer = { forked, forget, pythons };
+	int r = pythons ? rls_targets_observe(targets, &observer, &pythons->place) : -ENOMEM;
+
+	if (r) {
+		free(pythons);
+		return r;
+	}
+	pythons->targets = targets;
+	pythons->kernel = kernel;
+	pythons->named = names != NULL;
+	if (names)
+		pythons->names = *names;
+	*out = pythons;
+	return 0;
+}
+
+void rls_pythons_free(struct rls_pythons *pythons)
+{
+	if (!pythons)
+		return;
+	rls_targets_leave(pythons->targets, pythons->place);
+	free(pythons);
+}
+
 int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
 {
+	struct rls_target *target = rls_targets_find(pythons->targets, pid);
 	struct python *python;
-	int r = process_of(pythons, pid, &python);
+	int r = target ? python_get(pythons, target, &python) : -ESRCH;
 
 	if (r)
-		return r;
+		return r == -ESRCH ? 0 : r; /* it has ended since */
 	if (python->layout) { /* found since the sample was taken */
 		pythons->missed++;
 		return 0;
 	}
 	python->missed++;
-	r = rls_pythons_look(pythons, pid, time_ns);
+	r = look(pythons, target, time_ns);
 	pythons->refused += python->refused;
 	return r;
 }
@@ -367,7 +383,7 @@ static int add_code(struct rls_pythons *pythons, pid_t pid, struct python *pytho
 int rls_pythons_name(struct rls_pythons *pythons, pid_t pid, const struct rls_wire_frame *frame,
 		     struct rls_frame *out)
 {
-	struct python *python = rls_index_map_get(&pythons->processes, (uint64_t)pid, 0);
+	struct python *python = python_find(pythons, pid);
 	struct code *code;
 	int r;
 
