@@ -12,7 +12,7 @@ static _Atomic(const struct rls_name *) slots[SLOTS];
 
 static const struct rls_name other = {.length = 7, .text = "(other)"};
 
-/* FNV-1a: names are short, so simple beats clever. */
+/* FNV-1a: names are short, and a target that makes them collide slows itself alone. */
 static uint32_t hash(const char *text, size_t length)
 {
 	uint32_t value = 2166136261u;
