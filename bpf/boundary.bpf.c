@@ -2,9 +2,9 @@
  *
  * One program per hit; all that it needs to know of its site is in the probe's cookie.
  */
+#include "bpf/operation.bpf.h"
 #include "bpf/shared/cookie.bpf.h"
 #include "bpf/state.bpf.h"
-#include "bpf/operation.bpf.h"
 
 __attribute__((noinline)) int emit_category(struct thread_state *thread, __u8 category, __u32 site)
 {
@@ -14,7 +14,8 @@ __attribute__((noinline)) int emit_category(struct thread_state *thread, __u8 ca
 }
 
 /* Verified by itself, as the loop is long: not once for each way that leads to it. */
-__attribute__((noinline)) int leave_further_frames(struct thread_state *thread, __u64 limit, __u32 site)
+__attribute__((noinline)) int leave_further_frames(struct thread_state *thread, __u64 limit,
+						   __u32 site)
 {
 	__u8 below;
 

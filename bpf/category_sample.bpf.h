@@ -18,9 +18,9 @@
 
 /* Where a thread has left its CPU. */
 struct pause {
-	__u64 waited_ns;        /* not told of yet */
+	__u64 waited_ns; /* not told of yet */
 	__u64 ip;
-	__u64 words[RLS_LOOK_WORDS];
+	__u64 words[RLS_SAMPLE_WORDS];
 };
 
 struct pauses_map {
@@ -38,10 +38,11 @@ static __always_inline bool is_traced(const struct thread_state *thread)
 	return thread->announced && bpf_map_lookup_elem(&tracked, &thread->pid);
 }
 
-static __always_inline struct rls_wire_look *begin_look(struct thread_state *thread)
+static __always_inline struct rls_wire_category_sample *begin_look(struct thread_state *thread)
 {
-	struct rls_wire_look *look = control_reserve(struct rls_wire_look, RLS_WIRE_LOOK,
-						     thread->pid, thread->tid, bpf_ktime_get_ns());
+	struct rls_wire_category_sample *look =
+		control_reserve(struct rls_wire_category_sample, RLS_WIRE_CATEGORY_SAMPLE,
+				thread->pid, thread->tid, bpf_ktime_get_ns());
 
 	if (!look)
 		return NULL;
@@ -56,9 +57,10 @@ static __always_inline struct rls_wire_look *begin_look(struct thread_state *thr
 }
 
 /* Of a thread that is_traced. */
-static __always_inline void send_look(struct thread_state *thread, struct interrupted at, __u8 flags)
+static __always_inline void send_look(struct thread_state *thread, struct interrupted at,
+				      __u8 flags)
 {
-	struct rls_wire_look *look;
+	struct rls_wire_category_sample *look;
 
 	if (at.user) /* none of our programs is under way on it */
 		sync_operations(thread);
@@ -69,8 +71,8 @@ static __always_inline void send_look(struct thread_state *thread, struct interr
 		book_hits(thread, look->header.time_ns);
 	else if (at.user)
 		take_pile(thread, &look->pile);
-	look->header.flags = flags | (at.user ? 0 : RLS_SAMPLE_KERNEL) |
-			     (at.trapped ? RLS_LOOK_TRAPPED : 0);
+	look->header.flags =
+		flags | (at.user ? 0 : RLS_SAMPLE_KERNEL) | (at.trapped ? RLS_SAMPLE_TRAPPED : 0);
 	look->ip = at.ip;
 	if (bpf_probe_read_user(look->words, sizeof(look->words), (void *)at.sp))
 		__builtin_memset(look->words, 0, sizeof(look->words));
@@ -80,7 +82,8 @@ static __always_inline void send_look(struct thread_state *thread, struct interr
 /* The thread leaves its CPU, of which it is to be told when it has waited long enough. False: there is no room. */
 static __always_inline bool keep_pause(struct task_struct *task, const struct pt_regs *regs)
 {
-	struct pause *pause = bpf_task_storage_get(&pauses, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct pause *pause =
+		bpf_task_storage_get(&pauses, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!pause)
 		return false;
@@ -91,10 +94,11 @@ static __always_inline bool keep_pause(struct task_struct *task, const struct pt
 }
 
 /* It was away so long. */
-static __always_inline void send_pause(struct thread_state *thread, struct task_struct *task, __u64 away_ns)
+static __always_inline void send_pause(struct thread_state *thread, struct task_struct *task,
+				       __u64 away_ns)
 {
 	struct pause *pause = bpf_task_storage_get(&pauses, task, NULL, 0);
-	struct rls_wire_look *look;
+	struct rls_wire_category_sample *look;
 
 	if (!pause)
 		return;

@@ -1,18 +1,19 @@
 /* The CUPTI bridge's site: a batch of GPU records, copied as it is.
  *
  * The probe's semaphore is what arms the bridge, so it is put on one process at a time. What
- * is in a batch is the target's word and is checked in user space (record/batch_check.h);
+ * is in a batch is the target's word and is checked in user space (record/gpu/batch_validate.h);
  * here only its size counts, because of which the ring is reserved in one of a few sizes: a
  * probe may be preempted, so there is no scratch memory per CPU to build a record in.
  */
 #include "bpf/shared/control.bpf.h"
-#include "bpf/totals.bpf.h"
 #include "bpf/shared/pids.bpf.h"
+#include "bpf/totals.bpf.h"
 
 #include "cupti_bridge/batch.h" /* after vmlinux.h, whose types it uses then */
 
 /* False: no room, or memory that cannot be read. `room` is a constant. */
-static __always_inline bool send_batch(__u32 pid, __u32 tid, __u64 address, __u32 bytes, const __u32 room)
+static __always_inline bool send_batch(__u32 pid, __u32 tid, __u64 address, __u32 bytes,
+				       const __u32 room)
 {
 	struct rls_wire_gpu_batch *record;
 

@@ -12,22 +12,25 @@
 #include "bpf/totals.bpf.h"
 
 /* Half of the ring is left to what must not be lost. That an absence is not told is seen by the next pile. */
-static __always_inline void tell_absence(const struct thread_state *thread, __u64 until_ns, __u64 away_ns)
+static __always_inline void tell_absence(const struct thread_state *thread, __u64 until_ns,
+					 __u64 away_ns)
 {
 	struct rls_wire_absence *record;
 
-	if (bpf_ringbuf_query(&control, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&control, BPF_RB_RING_SIZE) / 2)
+	if (bpf_ringbuf_query(&control, BPF_RB_AVAIL_DATA) >
+	    bpf_ringbuf_query(&control, BPF_RB_RING_SIZE) / 2)
 		return;
 	record = bpf_ringbuf_reserve(&control, sizeof(*record), 0);
 	if (!record)
 		return;
-	fill_header(&record->header, sizeof(*record), RLS_WIRE_ABSENCE, thread->pid, thread->tid, until_ns);
+	fill_header(&record->header, sizeof(*record), RLS_WIRE_ABSENCE, thread->pid, thread->tid,
+		    until_ns);
 	record->away_ns = away_ns;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline __u64 add_off_cpu(struct thread_state *thread, const struct task_struct *task,
-					 __u64 now_ns)
+static __always_inline __u64 add_off_cpu(struct thread_state *thread,
+					 const struct task_struct *task, __u64 now_ns)
 {
 	__u64 since_ns = thread->away.since_ns, away_ns = end_absence(&thread->away, task, now_ns);
 
@@ -47,7 +50,7 @@ static __always_inline bool returned_unseen(const struct thread_state *thread)
 	return thread->away.since_ns >= recording_since_ns;
 }
 
-static __always_inline void take_pile(struct thread_state *thread, struct rls_wire_pile *out)
+static __always_inline void take_pile(struct thread_state *thread, struct rls_wire_hit_totals *out)
 {
 	*out = thread->pile;
 	thread->pile.hits = 0;
@@ -76,7 +79,8 @@ static __always_inline bool emit_loss(struct thread_state *thread, __u64 now_ns)
 static __always_inline bool has_room(void)
 {
 	volatile __u64 *ends = transition_ends;
-	__u64 read = ends[RLS_END_READ]; /* first: it goes up meanwhile, but never beyond the other */
+	__u64 read =
+		ends[RLS_END_READ]; /* first: it goes up meanwhile, but never beyond the other */
 
 	return ends[RLS_END_TAKEN] - read < transitions_room;
 }
@@ -100,8 +104,8 @@ static __always_inline void hand_over(struct rls_wire_place *place, __u64 turn)
 
 /* NULL when there is no room. What was lost before is told first, once for each stretch, when it ends: losses must not
  * fill the control ring, and what comes after one that is told is not to be lost itself. */
-static __always_inline struct rls_wire_place *take_place_after_losses(struct thread_state *thread, __u64 now_ns,
-								       __u64 *turn)
+static __always_inline struct rls_wire_place *take_place_after_losses(struct thread_state *thread,
+								      __u64 now_ns, __u64 *turn)
 {
 	if (!has_room() || (thread->lost && !emit_loss(thread, now_ns)))
 		return NULL;
@@ -111,7 +115,8 @@ static __always_inline struct rls_wire_place *take_place_after_losses(struct thr
 /* The thread's category becomes `category` now; one record on the transitions ring. The clock
  * is read here, where it is needed: most hits are silent. Times on a thread differ, so that
  * sorting by them keeps the order. */
-static __always_inline void emit_category_here(struct thread_state *thread, __u8 category, __u32 site)
+static __always_inline void emit_category_here(struct thread_state *thread, __u8 category,
+					       __u32 site)
 {
 	struct rls_wire_place *place;
 	struct rls_wire_category *event;

@@ -24,10 +24,10 @@ static __always_inline __u32 find_name(struct thread_state *thread, __u64 addres
 
 	if (lately->id && lately->address == address)
 		return lately->id;
-	*key = (struct name_key){ .address = address, .pid = thread->pid, .image = current_image() };
+	*key = (struct name_key){.address = address, .pid = thread->pid, .image = current_image()};
 	known = bpf_map_lookup_elem(&names_sent, key);
 	if (known) {
-		*lately = (struct known_name){ .address = address, .id = *known };
+		*lately = (struct known_name){.address = address, .id = *known};
 		return *known;
 	}
 	return booking && !book_may_name(thread->pid) ? RLS_BOOK_OTHER : 0;
@@ -37,8 +37,8 @@ static __always_inline __u32 find_name(struct thread_state *thread, __u64 addres
 static __always_inline struct rls_wire_name *begin_name(const struct thread_state *thread,
 							const struct name_key *key)
 {
-	struct rls_wire_name *record = control_reserve(struct rls_wire_name, RLS_WIRE_NAME,
-						       thread->pid, thread->tid, 0);
+	struct rls_wire_name *record =
+		control_reserve(struct rls_wire_name, RLS_WIRE_NAME, thread->pid, thread->tid, 0);
 
 	if (record) {
 		record->address = key->address;

@@ -1,9 +1,10 @@
 /* Operations: the annotation library's flush site. */
-#include "bpf/name.bpf.h"
 #include "bpf/operation.bpf.h"
+#include "bpf/name.bpf.h"
 #include "bpf/range_totals.bpf.h"
 
-_Static_assert(sizeof(((struct rls_wire_edges *)0)->edges) == RLS_EDGES_SENT * sizeof(struct rls_edge),
+_Static_assert(sizeof(((struct rls_wire_edges *)0)->edges) ==
+		       RLS_EDGES_SENT * sizeof(struct rls_edge),
 	       "they are copied as they are");
 _Static_assert(RLS_NAME_BYTES == RLS_WIRE_NAME_BYTES, "so are names");
 
@@ -51,7 +52,8 @@ static __always_inline void book_edge(struct thread_state *thread, const struct 
 		book_annotation(thread, now_ns, name, edge);
 }
 
-__attribute__((noinline)) int send_edge(struct thread_state *thread, const struct rls_edge *edge, __u32 flags)
+__attribute__((noinline)) int send_edge(struct thread_state *thread, const struct rls_edge *edge,
+					__u32 flags)
 {
 	struct rls_wire_edge *record;
 
@@ -85,7 +87,8 @@ static __always_inline bool is_named(struct thread_state *thread, __u64 address)
 	return !address || find_name(thread, address, &key);
 }
 
-static __always_inline bool are_named(struct thread_state *thread, const struct rls_wire_edges *record)
+static __always_inline bool are_named(struct thread_state *thread,
+				      const struct rls_wire_edges *record)
 {
 	for (int i = 0; i < RLS_EDGES_SENT; i++) {
 		if (!is_named(thread, record->edges[i].name))

@@ -12,9 +12,8 @@
 
 #define EDGES_PER_HIT RLS_EDGE_FLUSH
 #define RECORD_FIELD(record, field) ((record) + __builtin_offsetof(struct rls_thread_record, field))
-#define EDGE_AT(record, number)                                                      \
-	(RECORD_FIELD(record, edges) +                                               \
-	 ((number) & (RLS_EDGE_RING - 1)) * sizeof(struct rls_edge))
+#define EDGE_AT(record, number)                                                                    \
+	(RECORD_FIELD(record, edges) + ((number) & (RLS_EDGE_RING - 1)) * sizeof(struct rls_edge))
 
 /* One edge, to user space or booked; flags: RLS_WIRE_STACK_END or none. A global function: the verifier looks at it
  * once, not at each step of the loops that call it. */
@@ -23,7 +22,7 @@ extern int send_edge(struct thread_state *thread, const struct rls_edge *edge, _
 /* The whole stack as it is now, where single edges cannot tell. */
 SUBPROGRAM void send_stack(struct thread_state *thread, __u64 head)
 {
-	struct rls_edge edge = { .kind = RLS_WIRE_EDGE_STACK };
+	struct rls_edge edge = {.kind = RLS_WIRE_EDGE_STACK};
 	__u64 record = thread->record;
 	__u32 depth = 0;
 

@@ -1,7 +1,7 @@
 /* Processes and threads: fork, exec, exit, and what they hold at the end. */
-#include "bpf/shared/off_cpu.bpf.h"
 #include "bpf/operation.bpf.h"
 #include "bpf/range_totals.bpf.h"
+#include "bpf/shared/off_cpu.bpf.h"
 #include "bpf/wait.bpf.h"
 
 /* The child's only thread goes on where its parent's was: same frames, same operations. */
@@ -143,7 +143,8 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	return 0;
 }
 
-static __always_inline void report_exit(struct thread_state *thread, __u32 pid, __u32 tid, bool over)
+static __always_inline void report_exit(struct thread_state *thread, __u32 pid, __u32 tid,
+					bool over)
 {
 	struct rls_wire_exit *record = control_reserve(struct rls_wire_exit, RLS_WIRE_THREAD_EXIT,
 						       pid, tid, bpf_ktime_get_ns());
@@ -212,9 +213,10 @@ static __always_inline __u64 record_of(struct task_struct *task, const struct th
 	__u64 record = thread->record;
 
 	if (record || !thread->annotated ||
-	    bpf_copy_from_user_task(&record, sizeof(record),
-				    (void *)(BPF_CORE_READ(task, thread.fsbase) +
-					     thread->annotate_offset), task, 0))
+	    bpf_copy_from_user_task(
+		    &record, sizeof(record),
+		    (void *)(BPF_CORE_READ(task, thread.fsbase) + thread->annotate_offset), task,
+		    0))
 		return thread->record;
 	return record;
 }
@@ -228,12 +230,14 @@ static __always_inline __u64 first_unread_edge(struct task_struct *task,
 	__u64 seen = thread->record_seen ? thread->edges_seen : 0;
 
 	if (!record ||
-	    bpf_copy_from_user_task(&head, sizeof(head), (void *)RECORD_FIELD(record, head), task, 0) ||
+	    bpf_copy_from_user_task(&head, sizeof(head), (void *)RECORD_FIELD(record, head), task,
+				    0) ||
 	    head == seen)
 		return ~0ULL;
 	if (head - seen > RLS_EDGE_RING)
 		seen = head - RLS_EDGE_RING + 1; /* those before are gone: it is to be the stack */
-	if (bpf_copy_from_user_task(&time_ns, sizeof(time_ns), (void *)EDGE_AT(record, seen), task, 0))
+	if (bpf_copy_from_user_task(&time_ns, sizeof(time_ns), (void *)EDGE_AT(record, seen), task,
+				    0))
 		return ~0ULL;
 	return time_ns;
 }

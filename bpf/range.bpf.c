@@ -107,10 +107,9 @@ static __always_inline void send_range(struct thread_state *thread,
 				       const struct registers *registers, __u64 cookie)
 {
 	__u8 kind = cookie;
-	struct rls_wire_range *record =
-		control_reserve(struct rls_wire_range,
-				kind == POP ? RLS_WIRE_RANGE_POP : RLS_WIRE_RANGE_PUSH,
-				thread->pid, thread->tid, bpf_ktime_get_ns());
+	struct rls_wire_range *record = control_reserve(
+		struct rls_wire_range, kind == POP ? RLS_WIRE_RANGE_POP : RLS_WIRE_RANGE_PUSH,
+		thread->pid, thread->tid, bpf_ktime_get_ns());
 
 	if (!record) {
 		thread->missed |= MISSED_RANGES;
@@ -151,14 +150,14 @@ static __always_inline bool count_begin(struct thread_state *thread,
 
 static __always_inline int handle_range(struct pt_regs *ctx)
 {
-	struct registers registers = { {
+	struct registers registers = {{
 		READ_REGISTER(PT_REGS_PARM1(ctx)),
 		READ_REGISTER(PT_REGS_PARM2(ctx)),
 		READ_REGISTER(PT_REGS_PARM3(ctx)),
 		READ_REGISTER(PT_REGS_PARM4(ctx)),
 		READ_REGISTER(PT_REGS_PARM5(ctx)),
 		READ_REGISTER(ctx->r9),
-	} };
+	}};
 	struct thread_state *thread = current_thread();
 	__u64 cookie;
 

@@ -1,16 +1,16 @@
 #include "bpf/range_totals.bpf.h"
 
-#include "bpf/shared/control.bpf.h"
 #include "bpf/name.bpf.h"
+#include "bpf/shared/control.bpf.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/annotate/library_ranges.h"
 
 /* A place, with its mask in the verifier's sight (state.bpf.h, FRAME). */
-#define RANGE(i)                                      \
-	({                                            \
-		__u32 index_ = (i);                   \
-		asm volatile("" : "+r"(index_));      \
-		index_ & (RLS_RANGES_OPEN - 1);       \
+#define RANGE(i)                                                                                   \
+	({                                                                                         \
+		__u32 index_ = (i);                                                                \
+		asm volatile("" : "+r"(index_));                                                   \
+		index_ &(RLS_RANGES_OPEN - 1);                                                     \
 	})
 #define NOWHERE RLS_RANGES_OPEN
 
@@ -31,7 +31,7 @@ static __always_inline __u32 innermost(const struct open_ranges *ranges)
 }
 
 /* The innermost one with this token. */
-static __always_inline __u32 find(const struct open_ranges *ranges, __u64 token)
+static __always_inline __u32 range_totals_find(const struct open_ranges *ranges, __u64 token)
 {
 	for (__u32 i = 0; i < RLS_RANGES_OPEN; i++) {
 		__u32 place;
@@ -65,7 +65,7 @@ static __always_inline bool end_range(struct open_ranges *ranges, __u64 token)
 		ranges->unkept--;
 		return false;
 	}
-	place = find(ranges, token);
+	place = range_totals_find(ranges, token);
 	if (place == NOWHERE)
 		return false;
 	name = ranges->range[RANGE(place)].name;
@@ -81,9 +81,8 @@ static __always_inline void begin_range(struct open_ranges *ranges, __u64 token,
 		ranges->unkept += !token;
 		return;
 	}
-	ranges->range[RANGE(ranges->count)] = (struct open_range){
-		.token = token, .name = name, .over = ranges->depth
-	};
+	ranges->range[RANGE(ranges->count)] =
+		(struct open_range){.token = token, .name = name, .over = ranges->depth};
 	ranges->count++;
 }
 
@@ -92,7 +91,7 @@ static __always_inline void begin_range(struct open_ranges *ranges, __u64 token,
 #define BEGINNING_BYTES 32
 #define BEGINNING(text) text,
 
-static const char library_own[][BEGINNING_BYTES] = { RLS_LIBRARY_RANGES(BEGINNING) };
+static const char library_own[][BEGINNING_BYTES] = {RLS_LIBRARY_RANGES(BEGINNING)};
 
 static __always_inline bool begins_with(const char *text, const char *beginning)
 {
@@ -162,7 +161,7 @@ __attribute__((noinline)) int book_annotation(struct thread_state *thread, __u64
 	ranges = &thread->ranges;
 	depth = edge->depth < RLS_STACK_MAX ? edge->depth : RLS_STACK_MAX;
 	/* Of a stack that is told as a whole the order is not known: above all ranges, as in
-	 * record/translate.c. */
+	 * record/events/translate.c. */
 	limit = edge->kind == RLS_EDGE_POP ? depth : 0;
 	if (edge->kind == RLS_EDGE_PUSH && depth)
 		limit = depth - 1;
@@ -179,7 +178,8 @@ __attribute__((noinline)) int book_annotation(struct thread_state *thread, __u64
 	return book_operation(thread, at_ns, innermost(ranges));
 }
 
-__attribute__((noinline)) int book_range_push(struct thread_state *thread, __u64 now_ns, __u64 token)
+__attribute__((noinline)) int book_range_push(struct thread_state *thread, __u64 now_ns,
+					      __u64 token)
 {
 	bool changed = false;
 	__u32 name = 0;

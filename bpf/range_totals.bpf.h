@@ -1,6 +1,6 @@
 /* Booking with ranges of other people's APIs: which operation is a thread's innermost.
  *
- * The recorder is sent every push and pop and keeps the stack (record/operation_stack.h); where
+ * The recorder is sent every push and pop and keeps the stack (record/events/operation_stack.h); where
  * times are summed up here, here the stack is kept. Ranges and annotations nest in the order of
  * time. Of the annotations the innermost and their depth are enough, as each range knows how
  * deep they were when it was pushed, or have been since if that was less:

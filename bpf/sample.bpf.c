@@ -8,8 +8,8 @@
  */
 #include "bpf/category_sample.bpf.h"
 #include "bpf/shared/pids.bpf.h"
-#include "bpf/stack.bpf.h"
 #include "bpf/shared/tick.bpf.h"
+#include "bpf/stack.bpf.h"
 #include "bpf/wait.bpf.h"
 
 struct tick_map last_tick SEC(".maps");
@@ -46,7 +46,8 @@ static __always_inline struct thread_state *tracked_thread(struct task_struct *t
 	if (booking)
 		return NULL;
 	pid = process_number(task);
-	return bpf_map_lookup_elem(&tracked, &pid) ? begin_thread(task, pid, task_number(task)) : NULL;
+	return bpf_map_lookup_elem(&tracked, &pid) ? begin_thread(task, pid, task_number(task))
+						   : NULL;
 }
 
 static __always_inline void sample(struct interrupted at, const struct tick *tick)
@@ -83,12 +84,13 @@ int on_tick(struct bpf_perf_event_data *ctx)
 SEC("perf_event")
 int on_close_look(struct bpf_perf_event_data *ctx)
 {
-	struct thread_state *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	struct thread_state *thread =
+		bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
 
 	if (!recording_since_ns || window_edges & 1 || !thread || !is_traced(thread))
 		return 0;
 	thread->pile.cost_ns += close_look_cost_ns;
-	send_look(thread, interrupted_by_timer(ctx), RLS_LOOK_CLOSE);
+	send_look(thread, interrupted_by_timer(ctx), RLS_SAMPLE_CLOSE);
 	return 0;
 }
 
@@ -112,7 +114,8 @@ int BPF_PROG(on_scheduler_tick, struct hrtimer *timer)
 
 	if (bpf_core_field_exists(timer->function))
 		function = (__u64)BPF_CORE_READ(timer, function);
-	if (!function || (function != (__u64)&tick_nohz_handler && function != (__u64)&tick_sched_timer))
+	if (!function ||
+	    (function != (__u64)&tick_nohz_handler && function != (__u64)&tick_sched_timer))
 		return 0;
 	if (!tick_share) {
 		if (task_number(bpf_get_current_task_btf()) == tick_trier)
@@ -143,10 +146,11 @@ static __always_inline void return_late(struct thread_state *thread, const struc
 }
 
 /* What is to be sent of the time off the CPU that begins. */
-static __always_inline void begin_wait(struct thread_state *thread, struct task_struct *task, bool asleep,
-				       __u64 now_ns)
+static __always_inline void begin_wait(struct thread_state *thread, struct task_struct *task,
+				       bool asleep, __u64 now_ns)
 {
-	bool looks = windows && looks_wanted && thread->announced, stacks = stacks_sampled && stacks_wanted;
+	bool looks = windows && looks_wanted && thread->announced,
+	     stacks = stacks_sampled && stacks_wanted;
 	const struct pt_regs *regs;
 	__u8 open = asleep ? WAIT_ASLEEP : 0;
 
@@ -161,7 +165,8 @@ static __always_inline void begin_wait(struct thread_state *thread, struct task_
 	thread->wait.open = open;
 }
 
-static __always_inline void leave_cpu(struct thread_state *thread, struct task_struct *task, bool asleep)
+static __always_inline void leave_cpu(struct thread_state *thread, struct task_struct *task,
+				      bool asleep)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
 

@@ -29,14 +29,15 @@ enum { STACK_OF_TIMER, STACK_OF_SWITCH };
 extern struct stacks_map stacks SEC(".maps");
 extern struct ring_map samples SEC(".maps");
 
-static __always_inline struct rls_wire_stack *begin_stack(__u32 which, const struct thread_state *thread,
-							  __u8 flags, __u64 now_ns)
+static __always_inline struct rls_wire_stack *
+begin_stack(__u32 which, const struct thread_state *thread, __u8 flags, __u64 now_ns)
 {
 	struct rls_wire_stack *stack = bpf_map_lookup_elem(&stacks, &which);
 
 	if (!stack)
 		return NULL;
-	fill_header(&stack->header, sizeof(*stack), RLS_WIRE_STACK, thread->pid, thread->tid, now_ns);
+	fill_header(&stack->header, sizeof(*stack), RLS_WIRE_STACK, thread->pid, thread->tid,
+		    now_ns);
 	stack->header.flags = flags;
 	stack->category = thread->category;
 	stack->syscall = -1;
@@ -45,9 +46,11 @@ static __always_inline struct rls_wire_stack *begin_stack(__u32 which, const str
 	return stack;
 }
 
-static __always_inline bool send_stack_record(struct rls_wire_stack *stack, struct task_struct *task)
+static __always_inline bool send_stack_record(struct rls_wire_stack *stack,
+					      struct task_struct *task)
 {
-	struct rls_wire_interpreter *interpreter = bpf_map_lookup_elem(&interpreters, &stack->header.pid);
+	struct rls_wire_interpreter *interpreter =
+		bpf_map_lookup_elem(&interpreters, &stack->header.pid);
 	__u32 bytes;
 
 	stack->end = RLS_STACK_NO_INTERPRETER;
@@ -81,8 +84,8 @@ static __always_inline __u64 tick_stands_for(struct thread_state *thread, struct
 static __always_inline void send_running(struct thread_state *thread, struct task_struct *task,
 					 struct interrupted at, const struct tick *tick)
 {
-	struct rls_wire_stack *stack = begin_stack(STACK_OF_TIMER, thread, at.user ? 0 : RLS_SAMPLE_KERNEL,
-						   bpf_ktime_get_ns());
+	struct rls_wire_stack *stack = begin_stack(
+		STACK_OF_TIMER, thread, at.user ? 0 : RLS_SAMPLE_KERNEL, bpf_ktime_get_ns());
 
 	if (!stack)
 		return;
@@ -92,13 +95,15 @@ static __always_inline void send_running(struct thread_state *thread, struct tas
 }
 
 /* Whether this wait is one of those told of; *every: of how many. */
-static __always_inline bool choose_wait(struct frequency *frequency, __u32 per_window, /* at least 1 */
+static __always_inline bool choose_wait(struct frequency *frequency,
+					__u32 per_window, /* at least 1 */
 					__u64 now_ns, __u32 *every)
 {
 	if (now_ns - frequency->window_ns >= WINDOW_NS) {
 		/* What the window before it would have needed; a longer one was sparse. */
-		frequency->every = now_ns - frequency->window_ns < 2 * WINDOW_NS ?
-					   frequency->waits / per_window + 1 : 1;
+		frequency->every = now_ns - frequency->window_ns < 2 * WINDOW_NS
+					   ? frequency->waits / per_window + 1
+					   : 1;
 		frequency->window_ns = now_ns;
 		frequency->waits = 0;
 	}
@@ -114,10 +119,12 @@ static __always_inline bool send_wait(struct thread_state *thread, struct task_s
 	struct rls_wire_stack *stack;
 	__u32 every;
 
-	if (asleep ? !choose_wait(&thread->wait.blocked, waits_per_window + 1, now_ns, &every) :
-		     !choose_wait(&thread->wait.preempted, waits_per_window / PREEMPTIONS_A_WAIT + 1, now_ns, &every))
+	if (asleep ? !choose_wait(&thread->wait.blocked, waits_per_window + 1, now_ns, &every)
+		   : !choose_wait(&thread->wait.preempted,
+				  waits_per_window / PREEMPTIONS_A_WAIT + 1, now_ns, &every))
 		return false;
-	stack = begin_stack(STACK_OF_SWITCH, thread, RLS_STACK_WAITS | (asleep ? 0 : RLS_STACK_PREEMPTED), now_ns);
+	stack = begin_stack(STACK_OF_SWITCH, thread,
+			    RLS_STACK_WAITS | (asleep ? 0 : RLS_STACK_PREEMPTED), now_ns);
 	if (!stack)
 		return false;
 	stack->ip = regs->ip;

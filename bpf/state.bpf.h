@@ -22,18 +22,18 @@
 
 /* A frame's index with its mask in plain sight: where clang knows a bound it leaves the mask
  * out, and the verifiers of older kernels (6.1) have lost sight of the bound by then. */
-#define FRAME(i)                                      \
-	({                                            \
-		__u32 index_ = (i);                   \
-		asm volatile("" : "+r"(index_));      \
-		index_ & (RLS_FRAMES_MAX - 1);        \
+#define FRAME(i)                                                                                   \
+	({                                                                                         \
+		__u32 index_ = (i);                                                                \
+		asm volatile("" : "+r"(index_));                                                   \
+		index_ &(RLS_FRAMES_MAX - 1);                                                      \
 	})
-#define PYTHON 1        /* enum rls_category; attach/cookie.c asserts them */
+#define PYTHON 1 /* enum rls_category; attach/cookie.c asserts them */
 #define CUDA_API 4
 
 /* A frame is one word, so that an entry touches one line of memory for it: user space ends
  * below 2^56, with five levels of page tables too. */
-#define FRAME_SP(frame) ((frame) & 0xffffffffffffffULL)
+#define FRAME_SP(frame) ((frame)&0xffffffffffffffULL)
 #define FRAME_KIND(frame) ((__u8)((frame) >> 56))
 #define FRAME_OF(sp, kind) (FRAME_SP(sp) | (__u64)(kind) << 56)
 /* The kind: a category, and what will see the frame's end. */
@@ -251,8 +251,7 @@ static __always_inline bool becomes_python(struct thread_state *thread)
 /* With no frame left, something has told what is below: Python, for good; or a library, until another tells. That
  * may be one that the thread was inside of when recording began, or whose own thread it is. CUDA's is the former:
  * what it does there is soon over, and with nobody else below, who comes back from it is not seen to. */
-static __always_inline void settle_base_category(struct thread_state *thread, __u8 base,
-						 __u32 site)
+static __always_inline void settle_base_category(struct thread_state *thread, __u8 base, __u32 site)
 {
 	if (thread->depth || is_python_s_own(thread) || thread->base == base)
 		return;

@@ -6,8 +6,8 @@
 /* A word: since when, whether off the CPU, and the category. */
 #define WORD(since_ns, state) ((since_ns) << 5 | (state))
 #define SINCE_OF(word) ((word) >> 5)
-#define STATE_OF(word) ((__u32)(word) & 31)
-#define CATEGORY_OF(word) ((__u32)(word) & 15)
+#define STATE_OF(word) ((__u32)(word)&31)
+#define CATEGORY_OF(word) ((__u32)(word)&15)
 #define OFF_CPU 16
 /* Instead of the category that a thread goes over into: it stays, and so does where the thread
  * is; the thread leaves its CPU; it comes back to one. */
@@ -15,7 +15,7 @@
 #define LEAVES 33
 #define RETURNS 34
 #define KEPT_NS_MAX 500000000ULL /* of one absence, lest kept_ns overflows */
-#define TRIES 8                 /* more than can write a word at the same moment */
+#define TRIES 8 /* more than can write a word at the same moment */
 #define PLACE(i) ((i) & (RLS_BOOKS_MAX - 1))
 
 static const struct rls_wire_cell empty_cell = {};
@@ -63,7 +63,8 @@ SUBPROGRAM struct rls_wire_cell *cell_of(const struct rls_wire_cell_key *key)
 	return cell;
 }
 
-static __always_inline void add_time(const struct rls_wire_cell_key *key, __u64 ns, __u64 off_cpu_ns)
+static __always_inline void add_time(const struct rls_wire_cell_key *key, __u64 ns,
+				     __u64 off_cpu_ns)
 {
 	struct rls_wire_cell *cell = ns ? cell_of(key) : NULL;
 
@@ -120,7 +121,8 @@ __attribute__((noinline)) __u32 add_stretch(struct rls_wire_cell_key *key, __u64
 /* The same of a thread whose process may have gone over into another phase meanwhile. Of several
  * changes only the last is known. */
 static __always_inline void add_phases(struct rls_wire_cell_key *key, struct rls_wire_scope *scope,
-				       struct rls_wire_book *book, const struct stretch *stretch)
+				       struct rls_wire_thread_totals *book,
+				       const struct stretch *stretch)
 {
 	__u64 edge_ns = scope->phase_ns, word = stretch->word;
 	__u32 phase = scope->phase, kept_ns = stretch->kept_ns;
@@ -153,7 +155,8 @@ __attribute__((noinline)) int next_state(__u64 word, __u32 next)
 }
 
 /* Takes the time up to at_ns out of a book; it goes on in `next`. False: it could not be. */
-static __always_inline bool take(struct rls_wire_book *book, __u64 at_ns, __u32 next, struct stretch *out)
+static __always_inline bool totals_accept(struct rls_wire_thread_totals *book, __u64 at_ns,
+					  __u32 next, struct stretch *out)
 {
 	for (int i = 0; i < TRIES; i++) {
 		__u64 old = *(volatile __u64 *)&book->word;
@@ -171,27 +174,27 @@ static __always_inline bool take(struct rls_wire_book *book, __u64 at_ns, __u32 
 	return false;
 }
 
-static __always_inline struct rls_wire_book *book_of(struct thread_state *thread,
-						     struct rls_wire_scope *scope)
+static __always_inline struct rls_wire_thread_totals *book_of(struct thread_state *thread,
+							      struct rls_wire_scope *scope)
 {
 	__u32 place = thread->place;
 
 	return place ? &scope->book[PLACE(place - 1)] : &thread->book;
 }
 
-static __always_inline __u32 operation_of(const struct rls_wire_book *book,
+static __always_inline __u32 operation_of(const struct rls_wire_thread_totals *book,
 					  const struct rls_wire_scope *scope)
 {
 	return book->operation == RLS_BOOK_INHERITS ? scope->operation : book->operation;
 }
 
-static __always_inline void book_until(struct rls_wire_scope *scope, struct rls_wire_book *book,
-				       __u32 pid, __u64 at_ns)
+static __always_inline void book_until(struct rls_wire_scope *scope,
+				       struct rls_wire_thread_totals *book, __u32 pid, __u64 at_ns)
 {
-	struct rls_wire_cell_key key = { .pid = pid, .operation = operation_of(book, scope) };
+	struct rls_wire_cell_key key = {.pid = pid, .operation = operation_of(book, scope)};
 	struct stretch stretch;
 
-	if (book->word && take(book, at_ns, SAME, &stretch))
+	if (book->word && totals_accept(book, at_ns, SAME, &stretch))
 		add_phases(&key, scope, book, &stretch);
 }
 
@@ -212,7 +215,7 @@ __attribute__((noinline)) int book_heirs(__u32 pid, __u64 at_ns)
 	if (!scope)
 		return 0;
 	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
-		struct rls_wire_book *book = &scope->book[PLACE(i)];
+		struct rls_wire_thread_totals *book = &scope->book[PLACE(i)];
 
 		if (i >= scope->places)
 			break;
@@ -224,7 +227,8 @@ __attribute__((noinline)) int book_heirs(__u32 pid, __u64 at_ns)
 
 /* ---- hits ---- */
 
-static __always_inline void add_hits(struct thread_state *thread, const struct rls_wire_cell_key *key)
+static __always_inline void add_hits(struct thread_state *thread,
+				     const struct rls_wire_cell_key *key)
 {
 	struct rls_wire_cell *cell;
 
@@ -242,16 +246,16 @@ static __always_inline void add_hits(struct thread_state *thread, const struct r
 
 /* The running thread's time and hits up to at_ns; false: there is nothing to book them in. *key
  * is where the last of it went. */
-static __always_inline bool settle(struct thread_state *thread, struct rls_wire_scope *scope,
-				   __u64 at_ns, __u32 next, struct rls_wire_cell_key *key)
+static __always_inline bool totals_finish(struct thread_state *thread, struct rls_wire_scope *scope,
+					  __u64 at_ns, __u32 next, struct rls_wire_cell_key *key)
 {
-	struct rls_wire_book *book = book_of(thread, scope);
+	struct rls_wire_thread_totals *book = book_of(thread, scope);
 	struct stretch stretch;
 
-	if (!take(book, at_ns, next, &stretch))
+	if (!totals_accept(book, at_ns, next, &stretch))
 		return false;
-	*key = (struct rls_wire_cell_key){ .pid = thread->pid,
-					   .operation = operation_of(book, scope) };
+	*key = (struct rls_wire_cell_key){.pid = thread->pid,
+					  .operation = operation_of(book, scope)};
 	add_phases(key, scope, book, &stretch);
 	add_hits(thread, key);
 	return true;
@@ -307,10 +311,11 @@ __attribute__((noinline)) int book_may_name(__u32 pid)
 	return scope ? __sync_fetch_and_add(&scope->names, 1) < RLS_BOOK_NAMES_MAX : 0;
 }
 
-__attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 since_ns, __u32 category)
+__attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 since_ns,
+					 __u32 category)
 {
 	struct rls_wire_scope *scope;
-	struct rls_wire_book *book;
+	struct rls_wire_thread_totals *book;
 
 	if (!booking || !thread || __sync_val_compare_and_swap(&thread->begun, 0, 1))
 		return 0;
@@ -330,7 +335,7 @@ __attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 sinc
 	return 0;
 }
 
-/* What sites are good for shows in the calls that begin at them (record/site_use.h). */
+/* What sites are good for shows in the calls that begin at them (record/budget/site_value.h). */
 static __always_inline void count_call(struct thread_state *thread, __u64 now_ns, __u32 site)
 {
 	struct rls_wire_calls *calls;
@@ -362,7 +367,7 @@ __attribute__((noinline)) int book_transition(struct thread_state *thread, __u64
 	if (!(window_edges & 1))
 		count_call(thread, now_ns, site);
 	scope = find_scope(thread->pid);
-	if (!scope || !settle(thread, scope, now_ns, category & 15, &key))
+	if (!scope || !totals_finish(thread, scope, now_ns, category & 15, &key))
 		return 0;
 	thread->pile.cost_ns += event_cost_ns; /* it is yet to come: the next stretch's */
 	/* Between windows some sites still tell, but not all. */
@@ -376,11 +381,11 @@ __attribute__((noinline)) int book_transition(struct thread_state *thread, __u64
 }
 
 /* tid 0: the process's phase. */
-static __always_inline void tell(const struct rls_wire_scope *scope, __u32 pid, __u32 tid,
-				 __u64 at_ns, __u32 name)
+static __always_inline void totals_report(const struct rls_wire_scope *scope, __u32 pid, __u32 tid,
+					  __u64 at_ns, __u32 name)
 {
-	struct rls_wire_booked *record = control_reserve(struct rls_wire_booked, RLS_WIRE_BOOKED,
-							 pid, tid, at_ns);
+	struct rls_wire_booked *record =
+		control_reserve(struct rls_wire_booked, RLS_WIRE_BOOKED, pid, tid, at_ns);
 
 	if (!record)
 		return;
@@ -396,14 +401,14 @@ __attribute__((noinline)) int book_bridge(__u32 pid)
 	if (!scope || scope->bridged)
 		return 0;
 	scope->bridged = 1;
-	tell(scope, pid, 0, 0, scope->phase);
+	totals_report(scope, pid, 0, 0, scope->phase);
 	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
-		struct rls_wire_book *book = &scope->book[PLACE(i)];
+		struct rls_wire_thread_totals *book = &scope->book[PLACE(i)];
 
 		if (i >= scope->places)
 			break;
 		if (book->tid && book->operation != RLS_BOOK_INHERITS)
-			tell(scope, pid, book->tid, 0, book->operation);
+			totals_report(scope, pid, book->tid, 0, book->operation);
 	}
 	return 0;
 }
@@ -416,9 +421,9 @@ __attribute__((noinline)) int book_operation(struct thread_state *thread, __u64 
 
 	if (!scope)
 		return 0;
-	settle(thread, scope, at_ns, SAME, &key);
+	totals_finish(thread, scope, at_ns, SAME, &key);
 	book_of(thread, scope)->operation = operation;
-	/* As record/inherit.h has it: the main thread, else the first that has operations. */
+	/* As record/events/operation_inherit.h has it: the main thread, else the first that has operations. */
 	if (!scope->source || thread->tid == thread->pid)
 		scope->source = thread->tid;
 	if (scope->source == thread->tid) {
@@ -426,7 +431,7 @@ __attribute__((noinline)) int book_operation(struct thread_state *thread, __u64 
 		scope->operation = operation;
 	}
 	if (scope->bridged)
-		tell(scope, thread->pid, thread->tid, at_ns, operation);
+		totals_report(scope, thread->pid, thread->tid, at_ns, operation);
 	return 0;
 }
 
@@ -437,11 +442,11 @@ __attribute__((noinline)) int book_phase(struct thread_state *thread, __u64 at_n
 
 	if (!scope || scope->phase == phase)
 		return 0;
-	settle(thread, scope, at_ns, SAME, &key);
+	totals_finish(thread, scope, at_ns, SAME, &key);
 	scope->phase_ns = at_ns;
 	*(volatile __u32 *)&scope->phase = phase;
 	if (scope->bridged)
-		tell(scope, thread->pid, 0, at_ns, phase);
+		totals_report(scope, thread->pid, 0, at_ns, phase);
 	return 0;
 }
 
@@ -451,7 +456,7 @@ __attribute__((noinline)) int book_hits(struct thread_state *thread, __u64 now_n
 	struct rls_wire_scope *scope = books_of(thread);
 
 	if (scope)
-		settle(thread, scope, now_ns, SAME, &key);
+		totals_finish(thread, scope, now_ns, SAME, &key);
 	return 0;
 }
 
@@ -470,7 +475,7 @@ __attribute__((noinline)) int book_leave(struct thread_state *thread, __u64 now_
 	struct rls_wire_scope *scope = books_of(thread);
 
 	if (scope && book_of(thread, scope)->word)
-		settle(thread, scope, now_ns, LEAVES, &key);
+		totals_finish(thread, scope, now_ns, LEAVES, &key);
 	return 0;
 }
 
@@ -478,14 +483,14 @@ __attribute__((noinline)) int book_return(struct thread_state *thread, __u64 now
 {
 	struct rls_wire_cell_key key;
 	struct rls_wire_scope *scope = books_of(thread);
-	struct rls_wire_book *book;
+	struct rls_wire_thread_totals *book;
 
 	if (!scope)
 		return 0;
 	book = book_of(thread, scope);
 	if (book->word & OFF_CPU) {
 		note_phase(now_ns);
-		settle(thread, scope, now_ns, RETURNS, &key);
+		totals_finish(thread, scope, now_ns, RETURNS, &key);
 	} else if (book->word) {
 		__sync_fetch_and_add(&book->kept_ns, away_ns < KEPT_NS_MAX ? away_ns : KEPT_NS_MAX);
 	}
@@ -496,7 +501,7 @@ __attribute__((noinline)) int book_fork(struct thread_state *parent, struct thre
 					__u64 now_ns)
 {
 	struct rls_wire_scope *scope, *childs;
-	struct rls_wire_book *book;
+	struct rls_wire_thread_totals *book;
 	__u32 operation, phase, child_pid;
 
 	if (!booking || !parent || !child)
@@ -527,11 +532,11 @@ __attribute__((noinline)) int book_exec(struct thread_state *thread, __u64 now_n
 {
 	struct rls_wire_cell_key key;
 	struct rls_wire_scope *scope = books_of(thread);
-	struct rls_wire_book *book;
+	struct rls_wire_thread_totals *book;
 
 	if (!scope)
 		return 0;
-	settle(thread, scope, now_ns, 0, &key);
+	totals_finish(thread, scope, now_ns, 0, &key);
 	book = book_of(thread, scope);
 	book->tid = thread->pid;
 	book->operation = RLS_BOOK_INHERITS;
@@ -548,11 +553,11 @@ __attribute__((noinline)) int book_close(struct thread_state *thread, __u64 now_
 {
 	struct rls_wire_cell_key key;
 	struct rls_wire_scope *scope = books_of(thread);
-	struct rls_wire_book *book;
+	struct rls_wire_thread_totals *book;
 
 	if (!scope)
 		return 0;
-	settle(thread, scope, now_ns, 0, &key);
+	totals_finish(thread, scope, now_ns, 0, &key);
 	if (scope->source == thread->tid)
 		scope->source = 0;
 	book = book_of(thread, scope);
@@ -562,10 +567,11 @@ __attribute__((noinline)) int book_close(struct thread_state *thread, __u64 now_
 	return 0;
 }
 
-__attribute__((noinline)) int book_look(struct thread_state *thread, struct rls_wire_look *look)
+__attribute__((noinline)) int book_look(struct thread_state *thread,
+					struct rls_wire_category_sample *look)
 {
 	struct rls_wire_scope *scope = books_of(thread);
-	struct rls_wire_book *book;
+	struct rls_wire_thread_totals *book;
 
 	if (!scope || !look)
 		return 0;

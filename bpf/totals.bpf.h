@@ -51,6 +51,6 @@ extern int book_close(struct thread_state *thread, __u64 now_ns);
  * threads are in, and first what they are in already. */
 extern int book_bridge(__u32 pid);
 /* What its time is booked in now. */
-extern int book_look(struct thread_state *thread, struct rls_wire_look *look);
+extern int book_look(struct thread_state *thread, struct rls_wire_category_sample *look);
 
 #endif

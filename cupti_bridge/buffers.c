@@ -7,9 +7,9 @@
 enum {
 	UNUSED, /* without memory */
 	FREE,
-	OUT,     /* CUPTI's */
+	OUT, /* CUPTI's */
 	WAITING, /* come back */
-	TAKEN,   /* our thread's */
+	TAKEN, /* our thread's */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,7 +31,7 @@ __attribute__((constructor)) static void initialise(void)
 	pthread_condattr_destroy(&attributes);
 }
 
-static struct rls_buffer *find(uint8_t state)
+static struct rls_buffer *buffers_find(uint8_t state)
 {
 	for (size_t i = 0; i < RLS_BUFFERS_MAX; i++)
 		if (buffers[i].state == state)
@@ -57,14 +57,14 @@ static void forget_freed(const uint8_t *bytes)
 			buffers[i] = (struct rls_buffer){.state = UNUSED};
 }
 
-static struct rls_buffer *make(void)
+static struct rls_buffer *buffers_make(void)
 {
-	struct rls_buffer *buffer = find(UNUSED);
+	struct rls_buffer *buffer = buffers_find(UNUSED);
 
 	if (!buffer)
 		return NULL;
-	buffer->size = buffer - buffers < RLS_BUFFERS_LARGE ? RLS_BUFFER_BYTES
-							    : RLS_BUFFER_SMALL_BYTES;
+	buffer->size =
+		buffer - buffers < RLS_BUFFERS_LARGE ? RLS_BUFFER_BYTES : RLS_BUFFER_SMALL_BYTES;
 	buffer->bytes = malloc(buffer->size);
 	if (!buffer->bytes)
 		return NULL;
@@ -74,8 +74,8 @@ static struct rls_buffer *make(void)
 
 static uint64_t count_records(struct rls_buffer *buffer)
 {
-	struct rls_walk walk = {.next = next_record, .buffer = buffer->bytes,
-				.valid_bytes = buffer->valid_bytes};
+	struct rls_walk walk = {
+		.next = next_record, .buffer = buffer->bytes, .valid_bytes = buffer->valid_bytes};
 	const uint8_t *record;
 	uint64_t count = 0;
 	size_t length;
@@ -113,9 +113,9 @@ void rls_buffers_requested(uint8_t **bytes, size_t *size, size_t *records_max)
 	if (__atomic_load_n(&is_abandoned, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&lock);
-	buffer = find(FREE);
+	buffer = buffers_find(FREE);
 	if (!buffer)
-		buffer = make();
+		buffer = buffers_make();
 	if (!buffer)
 		buffer = reuse_oldest();
 	if (buffer) {

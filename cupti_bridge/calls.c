@@ -13,8 +13,8 @@ struct range {
 
 /* CUPTI's numbers, which are never given twice; the names are those of the first and last. */
 static const struct range runtime[] = {
-	{13, 13},   /* cudaLaunch */
-	{31, 52},   /* cudaMemcpy … cudaMemset2DAsync */
+	{13, 13}, /* cudaLaunch */
+	{31, 52}, /* cudaMemcpy … cudaMemset2DAsync */
 	{126, 126}, /* cudaThreadSynchronize */
 	{131, 131}, /* cudaStreamSynchronize */
 	{137, 137}, /* cudaEventSynchronize */
@@ -38,8 +38,8 @@ static const struct range runtime[] = {
 };
 
 static const struct range driver[] = {
-	{17, 17},   /* cuCtxSynchronize */
-	{43, 82},   /* cuMemcpyHtoD … cu64MemsetD2D32 */
+	{17, 17}, /* cuCtxSynchronize */
+	{43, 82}, /* cuMemcpyHtoD … cu64MemsetD2D32 */
 	{115, 117}, /* cuLaunch … cuLaunchGridAsync */
 	{121, 121}, /* cuEventSynchronize */
 	{126, 126}, /* cuStreamSynchronize */
@@ -97,23 +97,26 @@ unsigned int rls_call_waits(unsigned int domain, uint64_t cbid)
 	static const struct wait {
 		uint16_t cbid;
 		uint8_t type;
-	} runtime_waits[] = {
-		{126, CONTEXT}, /* cudaThreadSynchronize */
-		{131, STREAM},  /* cudaStreamSynchronize */
-		{137, EVENT},   /* cudaEventSynchronize */
-		{165, CONTEXT}, /* cudaDeviceSynchronize */
-		{239, STREAM},  /* cudaStreamSynchronize_ptsz */
-		{534, CONTEXT}, /* cudaExecutionCtxSynchronize */
-	}, driver_waits[] = {
-		{17, CONTEXT},  /* cuCtxSynchronize */
-		{121, EVENT},   /* cuEventSynchronize */
-		{126, STREAM},  /* cuStreamSynchronize */
-		{440, STREAM},  /* cuStreamSynchronize_ptsz */
-		{800, CONTEXT}, /* cuCtxSynchronize_v2 */
-	};
+	} runtime_waits[] =
+		{
+			{126, CONTEXT}, /* cudaThreadSynchronize */
+			{131, STREAM}, /* cudaStreamSynchronize */
+			{137, EVENT}, /* cudaEventSynchronize */
+			{165, CONTEXT}, /* cudaDeviceSynchronize */
+			{239, STREAM}, /* cudaStreamSynchronize_ptsz */
+			{534, CONTEXT}, /* cudaExecutionCtxSynchronize */
+		},
+	  driver_waits[] = {
+		  {17, CONTEXT}, /* cuCtxSynchronize */
+		  {121, EVENT}, /* cuEventSynchronize */
+		  {126, STREAM}, /* cuStreamSynchronize */
+		  {440, STREAM}, /* cuStreamSynchronize_ptsz */
+		  {800, CONTEXT}, /* cuCtxSynchronize_v2 */
+	  };
 	bool is_runtime = domain == RLS_CUPTI_RUNTIME;
 	const struct wait *waits = is_runtime ? runtime_waits : driver_waits;
-	size_t count = is_runtime ? sizeof(runtime_waits) / sizeof(*waits) : sizeof(driver_waits) / sizeof(*waits);
+	size_t count = is_runtime ? sizeof(runtime_waits) / sizeof(*waits)
+				  : sizeof(driver_waits) / sizeof(*waits);
 
 	for (size_t i = 0; i < count; i++)
 		if (waits[i].cbid == cbid)

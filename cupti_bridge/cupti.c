@@ -40,7 +40,7 @@ struct mapped {
 	char wheels[RLS_CUPTI_PATH_BYTES]; /* …/nvidia, under which PyPI's packages put theirs */
 };
 
-static void keep(char *to, const char *path, size_t length)
+static void cupti_store(char *to, const char *path, size_t length)
 {
 	if (*to || length >= RLS_CUPTI_PATH_BYTES)
 		return;
@@ -63,17 +63,17 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	if (!path || !*path)
 		return 0;
 	if (is_called(path, "libcupti.so"))
-		keep(mapped->cupti, path, strlen(path));
+		cupti_store(mapped->cupti, path, strlen(path));
 	if (is_called(path, "libcudart.so"))
-		keep(mapped->cudart, path, strlen(path));
+		cupti_store(mapped->cudart, path, strlen(path));
 	if (wheels)
-		keep(mapped->wheels, path, wheels + strlen("/nvidia") - path);
+		cupti_store(mapped->wheels, path, wheels + strlen("/nvidia") - path);
 	return 0;
 }
 
 /* --- taking one --------------------------------------------------------------------------- */
 
-static int resolve(void *library, struct rls_cupti *cupti)
+static int cupti_resolve(void *library, struct rls_cupti *cupti)
 {
 	const struct {
 		void *to;
@@ -110,15 +110,15 @@ static int resolve(void *library, struct rls_cupti *cupti)
 }
 
 /* -ENOENT: not there, or not to be loaded. */
-static int take(const char *path, int flags, struct rls_cupti *cupti)
+static int cupti_accept(const char *path, int flags, struct rls_cupti *cupti)
 {
 	struct rls_cupti found = {0};
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
-	int error = library ? resolve(library, &found) : -ENOENT;
+	int error = library ? cupti_resolve(library, &found) : -ENOENT;
 
 	if (!error && (found.get_version(&found.version) || found.version < VERSION_LEAST))
 		error = -ENOTSUP;
-	keep(found.path, path, strlen(path));
+	cupti_store(found.path, path, strlen(path));
 	if (!error)
 		*cupti = found;
 	else if (library)
@@ -131,7 +131,7 @@ static int take(const char *path, int flags, struct rls_cupti *cupti)
 struct search {
 	const struct mapped *mapped;
 	struct rls_cupti *cupti;
-	const char *number;  /* of the SONAME: 11.8, 12, 13 */
+	const char *number; /* of the SONAME: 11.8, 12, 13 */
 	const char *version; /* of the wheels' folder: cu13; "" has none */
 };
 
@@ -142,7 +142,8 @@ static int try_in(const struct search *search, const char *folder, int folder_le
 	int length = snprintf(path, sizeof(path), "%.*s%slibcupti.so.%s", folder_length, folder,
 			      below, search->number);
 
-	return length > 0 && (size_t)length < sizeof(path) ? take(path, 0, search->cupti) : -ENOENT;
+	return length > 0 && (size_t)length < sizeof(path) ? cupti_accept(path, 0, search->cupti)
+							   : -ENOENT;
 }
 
 /* Beside libcudart, as the toolkit and Conda have it; in the folder of its own that a wheel or
@@ -212,8 +213,8 @@ int rls_cupti_find(struct rls_cupti *cupti)
 	dl_iterate_phdr(look_at, &mapped);
 	if (!*mapped.cupti)
 		return find_unmapped(&mapped, cupti);
-	error = take(mapped.cupti, RTLD_NOLOAD, cupti);
+	error = cupti_accept(mapped.cupti, RTLD_NOLOAD, cupti);
 	if (error)
-		keep(cupti->path, mapped.cupti, strlen(mapped.cupti));
+		cupti_store(cupti->path, mapped.cupti, strlen(mapped.cupti));
 	return error ? -ENOTSUP : 0;
 }

@@ -13,39 +13,98 @@ struct layout {
 	uint8_t bytes; /* that must be there */
 	uint8_t start, end, device, context, stream, correlation;
 	uint8_t subkind; /* one byte */
-	uint8_t value;   /* eight */
+	uint8_t value; /* eight */
 	uint8_t name, graph_node, graph, tid;
 };
 
 static const struct layout kernel = {
-	.kind = RLS_CUPTI_KERNEL, .bytes = 160, .start = 16, .end = 24, .device = 40,
-	.context = 44, .stream = 48, .correlation = 92, .name = 104, .graph_node = 144, .graph = 156,
+	.kind = RLS_CUPTI_KERNEL,
+	.bytes = 160,
+	.start = 16,
+	.end = 24,
+	.device = 40,
+	.context = 44,
+	.stream = 48,
+	.correlation = 92,
+	.name = 104,
+	.graph_node = 144,
+	.graph = 156,
 };
 static const struct layout copy = {
-	.kind = RLS_CUPTI_MEMCPY, .bytes = 76, .start = 16, .end = 24, .device = 32, .context = 36,
-	.stream = 40, .correlation = 44, .subkind = 4, .value = 8, .graph_node = 64, .graph = 72,
+	.kind = RLS_CUPTI_MEMCPY,
+	.bytes = 76,
+	.start = 16,
+	.end = 24,
+	.device = 32,
+	.context = 36,
+	.stream = 40,
+	.correlation = 44,
+	.subkind = 4,
+	.value = 8,
+	.graph_node = 64,
+	.graph = 72,
 };
 static const struct layout peer_copy = {
-	.kind = RLS_CUPTI_MEMCPY, .bytes = 84, .start = 16, .end = 24, .device = 32, .context = 36,
-	.stream = 40, .correlation = 60, .subkind = 4, .value = 8, .graph_node = 72, .graph = 80,
+	.kind = RLS_CUPTI_MEMCPY,
+	.bytes = 84,
+	.start = 16,
+	.end = 24,
+	.device = 32,
+	.context = 36,
+	.stream = 40,
+	.correlation = 60,
+	.subkind = 4,
+	.value = 8,
+	.graph_node = 72,
+	.graph = 80,
 };
 static const struct layout set = {
-	.kind = RLS_CUPTI_MEMSET, .bytes = 76, .start = 16, .end = 24, .device = 32, .context = 36,
-	.stream = 40, .correlation = 44, .value = 8, .graph_node = 64, .graph = 72,
+	.kind = RLS_CUPTI_MEMSET,
+	.bytes = 76,
+	.start = 16,
+	.end = 24,
+	.device = 32,
+	.context = 36,
+	.stream = 40,
+	.correlation = 44,
+	.value = 8,
+	.graph_node = 64,
+	.graph = 72,
 };
 static const struct layout synchronization = {
-	.kind = RLS_CUPTI_SYNC, .bytes = 36, .start = 8, .end = 16, .context = 28, .stream = 32,
-	.correlation = 24, .subkind = 4,
+	.kind = RLS_CUPTI_SYNC,
+	.bytes = 36,
+	.start = 8,
+	.end = 16,
+	.context = 28,
+	.stream = 32,
+	.correlation = 24,
+	.subkind = 4,
 };
 static const struct layout graph = {
-	.kind = RLS_CUPTI_GRAPH, .bytes = 40, .start = 8, .end = 16, .device = 24, .context = 32,
-	.stream = 36, .correlation = 4, .graph = 28,
+	.kind = RLS_CUPTI_GRAPH,
+	.bytes = 40,
+	.start = 8,
+	.end = 16,
+	.device = 24,
+	.context = 32,
+	.stream = 36,
+	.correlation = 4,
+	.graph = 28,
 };
 static const struct layout overhead = {
-	.kind = RLS_CUPTI_OVERHEAD, .bytes = 40, .start = 24, .end = 32,
+	.kind = RLS_CUPTI_OVERHEAD,
+	.bytes = 40,
+	.start = 24,
+	.end = 32,
 };
 static const struct layout call = {
-	.kind = RLS_CUPTI_API, .bytes = 40, .start = 8, .end = 16, .correlation = 32, .tid = 28,
+	.kind = RLS_CUPTI_API,
+	.bytes = 40,
+	.start = 8,
+	.end = 16,
+	.correlation = 32,
+	.tid = 28,
 };
 
 static const struct layout *layout_of(uint32_t kind)
@@ -110,8 +169,8 @@ static void decode_overhead(const uint8_t *bytes, struct rls_cupti_record *out)
 
 static bool decode_call(const uint8_t *bytes, struct rls_cupti_record *out)
 {
-	out->subkind = kind_of(bytes) == RLS_ACTIVITY_RUNTIME ? RLS_CUPTI_RUNTIME
-							      : RLS_CUPTI_DRIVER;
+	out->subkind =
+		kind_of(bytes) == RLS_ACTIVITY_RUNTIME ? RLS_CUPTI_RUNTIME : RLS_CUPTI_DRIVER;
 	out->value = get32(bytes, 4);
 	return rls_call_launches(out->subkind, out->value);
 }

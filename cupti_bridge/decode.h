@@ -27,10 +27,10 @@ enum rls_activity_kind {
 };
 
 enum rls_decoded {
-	RLS_DECODED,        /* a record */
+	RLS_DECODED, /* a record */
 	RLS_DECODE_SKIPPED, /* a call that launches nothing */
 	RLS_DECODE_UNKNOWN, /* of another kind */
-	RLS_DECODE_SHORT,   /* shorter than its kind can be */
+	RLS_DECODE_SHORT, /* shorter than its kind can be */
 };
 
 /* `length` bytes are one record. On RLS_DECODED `out` is filled but for its name, and `name`
@@ -56,7 +56,7 @@ struct rls_walk {
 	uint8_t *ahead; /* CUPTI's last answer: the record after the one given out */
 	bool has_begun, has_ended;
 	int result; /* CUPTI's last */
-	int error;  /* what ends the walk, or 0 */
+	int error; /* what ends the walk, or 0 */
 };
 
 /* 1: the next record, of `length` bytes. 0: the end. -EBADMSG: CUPTI cannot read on, or has

@@ -27,9 +27,9 @@ static const struct {
 	{DOMAIN_RUNTIME, 131}, /* cudaStreamSynchronize */
 	{DOMAIN_RUNTIME, 165}, /* cudaDeviceSynchronize */
 	{DOMAIN_RUNTIME, 239}, /* cudaStreamSynchronize_ptsz */
-	{DOMAIN_DRIVER, 17},   /* cuCtxSynchronize */
-	{DOMAIN_DRIVER, 126},  /* cuStreamSynchronize */
-	{DOMAIN_DRIVER, 440},  /* cuStreamSynchronize_ptsz */
+	{DOMAIN_DRIVER, 17}, /* cuCtxSynchronize */
+	{DOMAIN_DRIVER, 126}, /* cuStreamSynchronize */
+	{DOMAIN_DRIVER, 440}, /* cuStreamSynchronize_ptsz */
 };
 #define WAITS (sizeof(waits) / sizeof(*waits))
 
@@ -53,7 +53,8 @@ static bool is_anothers(void)
 {
 	uint64_t before = rls_clock_for_cupti(), cupti_ns = 0;
 
-	return leaving->get_timestamp(&cupti_ns) || cupti_ns < before || cupti_ns > rls_clock_for_cupti();
+	return leaving->get_timestamp(&cupti_ns) || cupti_ns < before ||
+	       cupti_ns > rls_clock_for_cupti();
 }
 
 void rls_leave_callback(void *userdata, int domain, uint32_t cbid, const void *data)

@@ -57,7 +57,7 @@ static void catch_exit(void)
 }
 
 /* What a raised, held or released semaphore means, by what there is now. */
-static void look(void)
+static void lifecycle_check(void)
 {
 	unsigned int watchers = rls_site_watchers();
 	bool has_changed = watchers != watchers_seen;
@@ -109,7 +109,7 @@ static bool must_end(void)
 	return answer;
 }
 
-static void *run(void *unused)
+static void *lifecycle_run(void *unused)
 {
 	uint64_t next_look_ns = 0;
 
@@ -119,7 +119,7 @@ static void *run(void *unused)
 		uint64_t now_ns = rls_clock_now_ns();
 
 		if (now_ns >= next_look_ns) {
-			look();
+			lifecycle_check();
 			next_look_ns = now_ns + RLS_CUPTI_LOOK_NS;
 		}
 		flush(rls_buffers_wait(next_look_ns));
@@ -147,7 +147,7 @@ static void start_thread(void)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	is_running = !pthread_create(&thread, &attributes, run, NULL);
+	is_running = !pthread_create(&thread, &attributes, lifecycle_run, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 }
@@ -198,7 +198,8 @@ static int find_own_path(char path[PATH_MAX])
 {
 	Dl_info self;
 
-	return dladdr((void *)InitializeInjection, &self) && realpath(self.dli_fname, path) ? 0 : -1;
+	return dladdr((void *)InitializeInjection, &self) && realpath(self.dli_fname, path) ? 0
+											    : -1;
 }
 
 /* libcuda loads what that variable names before anything of CUDA's has been made. */
@@ -210,7 +211,7 @@ static bool is_loaded_by_cuda(void)
 	return named && realpath(named, other) && !find_own_path(own) && !strcmp(own, other);
 }
 
-static void start(void)
+static void lifecycle_start(void)
 {
 	pthread_condattr_t attributes;
 
@@ -225,7 +226,7 @@ static void start(void)
 	pthread_atfork(NULL, NULL, abandon_in_child);
 	catch_exit();
 	await_profiler();
-	look(); /* here, so that a profiler that waits for us misses no launch */
+	lifecycle_check(); /* here, so that a profiler that waits for us misses no launch */
 	session.may_trace_whole_graphs = false;
 	start_thread();
 }
@@ -239,7 +240,7 @@ int InitializeInjection(void)
 	is_started = true;
 	pthread_mutex_unlock(&lock);
 	if (is_first)
-		start();
+		lifecycle_start();
 	return 1;
 }
 

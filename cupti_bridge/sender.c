@@ -64,7 +64,7 @@ static size_t name_slot(const struct rls_sender *sender, const char *name)
 
 /* Offset + 1 of a name in this batch, 0 for one that cannot be read. A batch without room for
  * it is sent first. */
-static uint32_t intern(struct rls_sender *sender, const char *name)
+static uint32_t sender_intern(struct rls_sender *sender, const char *name)
 {
 	char text[RLS_CUPTI_NAME_BYTES_MAX];
 	size_t slot = name_slot(sender, name);
@@ -85,8 +85,8 @@ static uint32_t intern(struct rls_sender *sender, const char *name)
 	return offset;
 }
 
-static void append(struct rls_sender *sender, const struct rls_cupti_record *record,
-		   uint32_t name)
+static void sender_append(struct rls_sender *sender, const struct rls_cupti_record *record,
+			  uint32_t name)
 {
 	struct rls_cupti_record *slot = &sender->records[sender->header.count++];
 
@@ -99,7 +99,7 @@ static void append(struct rls_sender *sender, const struct rls_cupti_record *rec
 void rls_sender_add(struct rls_sender *sender, const struct rls_cupti_record *record,
 		    const char *name)
 {
-	append(sender, record, name ? intern(sender, name) : 0);
+	sender_append(sender, record, name ? sender_intern(sender, name) : 0);
 }
 
 void rls_sender_add_status(struct rls_sender *sender, enum rls_cupti_status status, uint64_t value,
@@ -119,7 +119,7 @@ void rls_sender_add_status(struct rls_sender *sender, enum rls_cupti_status stat
 		rls_sender_send(sender);
 		offset = put_string(sender, sentence, length);
 	}
-	append(sender, &record, offset);
+	sender_append(sender, &record, offset);
 }
 
 void rls_sender_send(struct rls_sender *sender)

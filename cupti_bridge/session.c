@@ -21,11 +21,8 @@
  * call. Only the first one is required. CUPTI's own records of waits are not among them: they were
  * most of its cost (README.md), and the records of calls that wait contain the same. */
 static const enum rls_activity_kind kinds[] = {
-	RLS_ACTIVITY_CONCURRENT_KERNEL,
-	RLS_ACTIVITY_MEMCPY,
-	RLS_ACTIVITY_MEMSET,
-	RLS_ACTIVITY_MEMCPY_PEER,
-	RLS_ACTIVITY_OVERHEAD,
+	RLS_ACTIVITY_CONCURRENT_KERNEL, RLS_ACTIVITY_MEMCPY,   RLS_ACTIVITY_MEMSET,
+	RLS_ACTIVITY_MEMCPY_PEER,       RLS_ACTIVITY_OVERHEAD,
 };
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
@@ -129,7 +126,7 @@ static int prepare(struct rls_session *session)
 }
 
 /* Gives back what can be given back but the place: the thread numbers and the default clock. */
-static void restore(struct rls_session *session)
+static void session_restore(struct rls_session *session)
 {
 	session->cupti.set_thread_id_type(session->foreign_thread_id_type);
 	rls_clock_lend(false);
@@ -137,7 +134,7 @@ static void restore(struct rls_session *session)
 
 static void release(struct rls_session *session)
 {
-	restore(session);
+	session_restore(session);
 	session->cupti.unsubscribe(session->subscriber);
 }
 
@@ -234,8 +231,8 @@ void rls_session_arm(struct rls_session *session)
 		result = switch_kinds_on(session, &missing);
 	if (result) {
 		release(session);
-		say(session, RLS_CUPTI_FAILED, result,
-		    "CUPTI would not record kernels (code %d)%s", result, hint(result));
+		say(session, RLS_CUPTI_FAILED, result, "CUPTI would not record kernels (code %d)%s",
+		    result, hint(result));
 		return;
 	}
 	session->is_armed = true;
@@ -259,10 +256,11 @@ static void note_launch(struct rls_session *session, const struct rls_cupti_reco
 		return;
 	/* By its call too: what it put on the GPU may be lost, or not have ended yet. */
 	if (record->graph || record->graph_node ||
-	    (record->kind == RLS_CUPTI_API && rls_call_launches_graph(record->subkind, record->value)))
+	    (record->kind == RLS_CUPTI_API &&
+	     rls_call_launches_graph(record->subkind, record->value)))
 		session->has_graphs = true;
 	if (record->kind == RLS_CUPTI_API)
-		rls_launches_add(&session->launches, record);
+		rls_launch_history_add(&session->launches, record);
 }
 
 /* A call that waits is a wait, too: of nested ones, and where another tool has CUPTI record waits, the first to come. */
@@ -276,13 +274,15 @@ static void send_wait(struct rls_session *session, const struct rls_cupti_record
 		.end_ns = call->end_ns,
 	};
 
-	if (wait.subkind && rls_launches_claim_wait(&session->launches, call))
+	if (wait.subkind && rls_launch_history_claim_wait(&session->launches, call))
 		rls_sender_add(&session->sender, &wait, NULL);
 }
 
-static void send(struct rls_session *session, const struct rls_cupti_record *record, const char *name)
+static void send(struct rls_session *session, const struct rls_cupti_record *record,
+		 const char *name)
 {
-	if (record->kind == RLS_CUPTI_SYNC && !rls_launches_claim_wait(&session->launches, record))
+	if (record->kind == RLS_CUPTI_SYNC &&
+	    !rls_launch_history_claim_wait(&session->launches, record))
 		return;
 	rls_sender_add(&session->sender, record, name);
 	if (record->kind == RLS_CUPTI_API)
@@ -304,16 +304,19 @@ static void pass_on(struct rls_session *session, const struct rls_cupti_record *
 		 !(record->start_ns && record->end_ns))
 		session->unfinished++;
 	else if (!rls_record_is_possible(record, session->earliest_ns, session->latest_ns) ||
-		 (rls_record_is_work(record) && rls_launches_forbid(&session->launches, record)))
+		 (rls_record_is_work(record) &&
+		  rls_launch_history_forbid(&session->launches, record)))
 		totals->refused++;
 	else
 		send(session, record, name);
 }
 
 /* Returns what ended the walk early, or 0. */
-static int visit(struct rls_session *session, const struct rls_buffer *buffer, record_taker take)
+static int session_visit(struct rls_session *session, const struct rls_buffer *buffer,
+			 record_taker take)
 {
-	struct rls_walk walk = {.next = session->cupti.next_record, .buffer = buffer->bytes,
+	struct rls_walk walk = {.next = session->cupti.next_record,
+				.buffer = buffer->bytes,
 				.valid_bytes = buffer->valid_bytes};
 	const uint8_t *bytes;
 	size_t length;
@@ -341,16 +344,16 @@ static void refuse_rest(struct rls_session *session, int result)
 
 /* Calls first, and then work: their buffers come in any order. For the same reason nothing is
  * read without a flush, which brings the calls of the work that fills a buffer. */
-static void drain(struct rls_session *session)
+static void session_drain(struct rls_session *session)
 {
 	static struct rls_buffer *taken[RLS_BUFFERS_MAX];
 	size_t count = rls_buffers_take(taken);
 
 	session->latest_ns = rls_clock_now_ns() + FUTURE_NS;
 	for (size_t i = 0; i < count; i++)
-		visit(session, taken[i], note_launch);
+		session_visit(session, taken[i], note_launch);
 	for (size_t i = 0; i < count; i++) {
-		int result = visit(session, taken[i], pass_on);
+		int result = session_visit(session, taken[i], pass_on);
 
 		if (result)
 			refuse_rest(session, result);
@@ -377,7 +380,7 @@ static void deliver(struct rls_session *session, uint32_t flag)
 	uint64_t flushed_ns = rls_clock_now_ns();
 
 	session->cupti.flush_all(flag);
-	drain(session);
+	session_drain(session);
 	count_losses(session);
 	session->sender.header.flushed_ns = flushed_ns;
 	rls_sender_send(&session->sender);
@@ -417,7 +420,7 @@ static void let_go(struct rls_session *session)
 		release(session);
 		return;
 	}
-	restore(session);
+	session_restore(session);
 	session->leave_by_ns = rls_clock_now_ns() + LEAVE_NS;
 	rls_leave_begin(&session->cupti, session->subscriber);
 }
@@ -431,7 +434,8 @@ void rls_session_stay(struct rls_session *session)
 
 void rls_session_check_leave(struct rls_session *session)
 {
-	if (session->is_leaving && (rls_leave_is_over() || rls_clock_now_ns() >= session->leave_by_ns))
+	if (session->is_leaving &&
+	    (rls_leave_is_over() || rls_clock_now_ns() >= session->leave_by_ns))
 		rls_session_stay(session);
 }
 

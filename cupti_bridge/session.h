@@ -9,13 +9,13 @@
 
 #include "cupti_bridge/clock.h"
 #include "cupti_bridge/cupti.h"
-#include "cupti_bridge/launches.h"
+#include "cupti_bridge/launch_history.h"
 #include "cupti_bridge/sender.h"
 
 struct rls_session {
 	struct rls_cupti cupti; /* version 0: not found yet */
 	struct rls_sender sender;
-	struct rls_launches launches;
+	struct rls_launch_history launches;
 	/* A record a graph launch, not one a node. Asked for; possible, as before CUDA has run; and
 	 * on, which then is for the process's life: CUPTI 13.0 crashes graph launches otherwise. */
 	bool wants_whole_graphs, may_trace_whole_graphs, traces_whole_graphs;

@@ -3,37 +3,38 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "userspace/commands/shared/commands.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/shared/commands.h"
 
 static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
-	{ "attach", rls_command_attach, "record running processes and report where their time goes" },
-	{ "run", rls_command_run, "run a command and record it from its first instruction" },
-	{ "monitor", rls_command_monitor, "watch every training job on the host, as metrics" },
-	{ "top", rls_command_top, "show every training job on the host, live in the terminal" },
-	{ "report", rls_command_report, "report a trace file (no root needed)" },
-	{ "compare", rls_command_compare, "compare recordings: time per call of each operation" },
-	{ "dump", rls_command_dump, "print a trace file as JSON Lines" },
-	{ "probes", rls_command_probes, "list what would be probed in a process, without attaching" },
-	{ "calibrate", rls_command_calibrate, "measure what probes cost here, or in a running job" },
-	{ "check", rls_command_check, "say whether this host can profile, with a remedy for each no" },
+	{"attach", rls_command_attach, "record running processes and report where their time goes"},
+	{"run", rls_command_run, "run a command and record it from its first instruction"},
+	{"monitor", rls_command_monitor, "watch every training job on the host, as metrics"},
+	{"top", rls_command_top, "show every training job on the host, live in the terminal"},
+	{"report", rls_command_report, "report a trace file (no root needed)"},
+	{"compare", rls_command_compare, "compare recordings: time per call of each operation"},
+	{"dump", rls_command_dump, "print a trace file as JSON Lines"},
+	{"probes", rls_command_probes, "list what would be probed in a process, without attaching"},
+	{"calibrate", rls_command_calibrate, "measure what probes cost here, or in a running job"},
+	{"check", rls_command_check,
+	 "say whether this host can profile, with a remedy for each no"},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static void print_help(FILE *out)
 {
 	fputs("Usage: rlscope-bpf COMMAND [OPTION...]\n"
-	      "Shows where a training job's time goes: Python, simulator, ML backend, CUDA API and GPU,\n"
+	      "Shows where a training job's time goes: Python, simulator, ML backend, CUDA API and "
+	      "GPU,\n"
 	      "by operation, by attaching to the running job from the kernel.\n\n",
 	      out);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
-	fputs("\n`rlscope-bpf COMMAND --help` describes each; see also `man rlscope-bpf`.\n",
-	      out);
+	fputs("\n`rlscope-bpf COMMAND --help` describes each; see also `man rlscope-bpf`.\n", out);
 }
 
 /* What was printed must have arrived. A command that has failed has said why. */
@@ -47,7 +48,7 @@ static int check_stdout(int status)
 	return RLS_EXIT_FAILED;
 }
 
-static int run(int argc, char **argv)
+static int run_named(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "--help";
 	char title[64];
@@ -73,5 +74,5 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	return check_stdout(run(argc, argv));
+	return check_stdout(run_named(argc, argv));
 }

@@ -4,7 +4,7 @@
 
 /* Each fraction is carried on to the next part. The largest takes what rounding leaves: the
  * last one may be without a share. */
-void rls_divide(uint64_t total, const double *weights, size_t count, uint64_t *parts)
+void rls_apportion(uint64_t total, const double *weights, size_t count, uint64_t *parts)
 {
 	uint64_t rest = total;
 	size_t largest = 0;

@@ -7,6 +7,6 @@
 
 /* parts[i] is about total × weights[i] / (sum of weights), no more than one off; 0 where the
  * weight is 0. Weights are finite, none below 0, at least one above. */
-void rls_divide(uint64_t total, const double *weights, size_t count, uint64_t *parts);
+void rls_apportion(uint64_t total, const double *weights, size_t count, uint64_t *parts);
 
 #endif

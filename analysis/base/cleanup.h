@@ -31,18 +31,18 @@ static inline void rls_cleanup_fclose(FILE **file)
 #define _cleanup_close_ __attribute__((cleanup(rls_cleanup_close)))
 #define _cleanup_fclose_ __attribute__((cleanup(rls_cleanup_fclose)))
 
-#define rls_take(pointer)                        \
-	({                                       \
-		__typeof__(pointer) taken_ = (pointer); \
-		(pointer) = NULL;                \
-		taken_;                          \
+#define rls_take(pointer)                                                                          \
+	({                                                                                         \
+		__typeof__(pointer) taken_ = (pointer);                                            \
+		(pointer) = NULL;                                                                  \
+		taken_;                                                                            \
 	})
 
-#define rls_take_fd(fd)              \
-	({                           \
-		int taken_fd_ = (fd); \
-		(fd) = -1;           \
-		taken_fd_;           \
+#define rls_take_fd(fd)                                                                            \
+	({                                                                                         \
+		int taken_fd_ = (fd);                                                              \
+		(fd) = -1;                                                                         \
+		taken_fd_;                                                                         \
 	})
 
 #endif

@@ -26,27 +26,27 @@ static inline int rls_grow_bytes(void **items, size_t *capacity, size_t count, s
 }
 
 /* rls_grow(&list->items, &list->capacity, list->count) */
-#define rls_grow(items, capacity, count)                                            \
-	({                                                                          \
-		void *grown_ = *(items);                                            \
-		int grow_err_ = rls_grow_bytes(&grown_, capacity, count, sizeof(**(items))); \
-		*(items) = grown_;                                                  \
-		grow_err_;                                                          \
+#define rls_grow(items, capacity, count)                                                           \
+	({                                                                                         \
+		void *grown_ = *(items);                                                           \
+		int grow_err_ = rls_grow_bytes(&grown_, capacity, count, sizeof(**(items)));       \
+		*(items) = grown_;                                                                 \
+		grow_err_;                                                                         \
 	})
 
-#define RLS_LIST(type)                  \
-	struct {                        \
-		type *items;            \
-		size_t count, capacity; \
+#define RLS_LIST(type)                                                                             \
+	struct {                                                                                   \
+		type *items;                                                                       \
+		size_t count, capacity;                                                            \
 	}
 
 /* 0 or -ENOMEM; the item is evaluated after the growth. */
-#define rls_list_push(list, ...)                                                            \
-	({                                                                                  \
-		int push_err_ = rls_grow(&(list)->items, &(list)->capacity, (list)->count); \
-		if (!push_err_)                                                             \
-			(list)->items[(list)->count++] = (__VA_ARGS__);                     \
-		push_err_;                                                                  \
+#define rls_list_push(list, ...)                                                                   \
+	({                                                                                         \
+		int push_err_ = rls_grow(&(list)->items, &(list)->capacity, (list)->count);        \
+		if (!push_err_)                                                                    \
+			(list)->items[(list)->count++] = (__VA_ARGS__);                            \
+		push_err_;                                                                         \
 	})
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define RLS_HOST_PID_BITS 22
-#define RLS_HOSTS_MAX 500       /* so that numbers stay below 2^31 */
+#define RLS_HOSTS_MAX 500 /* so that numbers stay below 2^31 */
 
 static inline bool rls_host_pid_fits(uint32_t pid)
 {

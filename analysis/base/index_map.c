@@ -32,7 +32,7 @@ static struct rls_index_entry *slot(const struct rls_index_map *map, uint64_t a,
 	return &map->entries[i];
 }
 
-static int grow(struct rls_index_map *map)
+static int index_map_grow(struct rls_index_map *map)
 {
 	struct rls_index_map bigger = {
 		.capacity = map->capacity ? 2 * map->capacity : CAPACITY_MIN,
@@ -74,7 +74,7 @@ int rls_index_map_put(struct rls_index_map *map, uint64_t a, uint64_t b, void *v
 
 	/* Half full at most: probes stay short. */
 	if (2 * (map->count + 1) > map->capacity) {
-		int err = grow(map);
+		int err = index_map_grow(map);
 
 		if (err)
 			return err;

@@ -12,12 +12,12 @@
 
 struct rls_index_entry {
 	uint64_t a, b;
-	void *value;                /* NULL: free */
+	void *value; /* NULL: free */
 };
 
 struct rls_index_map {
 	struct rls_index_entry *entries;
-	size_t capacity;            /* a power of two, or 0 */
+	size_t capacity; /* a power of two, or 0 */
 	size_t count;
 	uint64_t seed;
 };

@@ -73,8 +73,8 @@ static int create_anew(int directory, const char *name, int *out)
 {
 	for (int i = 0; i < TRIES; i++) {
 		struct stat status;
-		int fd = openat(directory, name,
-				O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		int fd = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+				0600);
 
 		if (fd >= 0) {
 			flock(fd, LOCK_EX | LOCK_NB); /* where file systems have no locks: none */

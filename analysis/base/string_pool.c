@@ -98,11 +98,11 @@ static uint32_t find_slot(const struct rls_string_pool *pool, const char *text, 
 	}
 }
 
-static int grow(struct rls_string_pool *pool)
+static int string_pool_grow(struct rls_string_pool *pool)
 {
 	if (pool->count == pool->room) {
-		struct string *strings = reallocarray(pool->strings, (size_t)pool->room * 2,
-						      sizeof(*strings));
+		struct string *strings =
+			reallocarray(pool->strings, (size_t)pool->room * 2, sizeof(*strings));
 		if (!strings)
 			return -ENOMEM;
 		pool->strings = strings;
@@ -164,7 +164,7 @@ int rls_string_pool_add(struct rls_string_pool *pool, const char *text, size_t l
 	uint32_t slot = find_slot(pool, clean, bytes, hash);
 
 	if (!pool->slots[slot]) {
-		if (grow(pool))
+		if (string_pool_grow(pool))
 			return -ENOMEM;
 
 		char *kept = keep_text(pool, clean, bytes);
@@ -180,7 +180,8 @@ int rls_string_pool_add(struct rls_string_pool *pool, const char *text, size_t l
 	return 0;
 }
 
-rls_string_id rls_string_pool_find(const struct rls_string_pool *pool, const char *text, size_t length)
+rls_string_id rls_string_pool_find(const struct rls_string_pool *pool, const char *text,
+				   size_t length)
 {
 	uint32_t hash = (uint32_t)rls_text_hash(pool->seed, text, length);
 

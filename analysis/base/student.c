@@ -30,6 +30,7 @@ double rls_student_quantile(double confidence, double freedom)
 		return confidence * sqrt(2 / (1 - confidence * confidence));
 	z = normal_quantile(confidence);
 	z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-	return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
+	return z + (z3 + z) / (4 * freedom) +
+	       (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
 	       (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
 }

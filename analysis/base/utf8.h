@@ -41,7 +41,7 @@ static inline size_t rls_utf8_bytes(const char *text, size_t left)
 struct rls_utf8_piece {
 	const char *text;
 	size_t bytes;
-	size_t taken;               /* bytes of the text that it stands for */
+	size_t taken; /* bytes of the text that it stands for */
 };
 
 /* In place of one byte. */

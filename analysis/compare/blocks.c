@@ -25,7 +25,7 @@ double rls_median(double *values, size_t count)
 }
 
 double rls_blocks_time(const struct rls_series_times *times, enum rls_compare_metric metric,
-			 int category)
+		       int category)
 {
 	const double *const values[] = {
 		[RLS_COMPARE_CORRECTED] = times->corrected_ns,
@@ -50,7 +50,7 @@ size_t rls_blocks_whole(const struct rls_series_blocks *blocks)
 }
 
 const struct rls_series_stratum *rls_blocks_stratum(const struct rls_series *series,
-						      const char *phase, const char *operation)
+						    const char *phase, const char *operation)
 {
 	for (size_t i = 0; i < series->count; i++) {
 		if (!strcmp(series->strata[i].operation, operation) &&

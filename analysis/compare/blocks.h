@@ -4,8 +4,8 @@
 
 #include "analysis/compare/comparison.h"
 
-void rls_sort_values(double *values, size_t count);     /* smallest first */
-double rls_median(double *values, size_t count);        /* sorts them; of none NAN */
+void rls_sort_values(double *values, size_t count); /* smallest first */
+double rls_median(double *values, size_t count); /* sorts them; of none NAN */
 
 /* NULL: there is none. */
 const struct rls_series_stratum *rls_blocks_stratum(const struct rls_series *series,

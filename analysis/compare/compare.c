@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/compare/judge.h"
 #include "analysis/base/grow.h"
+#include "analysis/compare/judge.h"
 
 /* What a row is ordered by: of significant changes what weighs most, of the others what is
  * nearest to being one. */
@@ -112,8 +112,8 @@ static int compare_runs(const struct rls_compare_runs *runs,
 	if (!err && out->speed_known)
 		err = estimate_rows(runs, out, options->metric, common, at_pace);
 	if (!err)
-		err = rls_compare_judge(
-			runs, &(struct rls_compare_estimates){as_is, at_pace}, common, options, out);
+		err = rls_compare_judge(runs, &(struct rls_compare_estimates){as_is, at_pace},
+					common, options, out);
 	if (!err && out->count)
 		qsort(out->rows, out->count, sizeof(*out->rows), by_size);
 	return err;
@@ -124,7 +124,8 @@ int rls_compare(const struct rls_compare_run *a, size_t a_count, const struct rl
 		struct rls_comparison *out)
 {
 	_cleanup_free_ struct rls_compare_run *all = calloc(a_count + b_count, sizeof(*all));
-	struct rls_compare_runs runs = {.runs = all, .count = a_count + b_count, .a_count = a_count};
+	struct rls_compare_runs runs = {
+		.runs = all, .count = a_count + b_count, .a_count = a_count};
 	struct rls_comparison comparison = {0};
 	int err;
 

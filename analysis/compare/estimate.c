@@ -9,16 +9,16 @@
 #include "analysis/compare/blocks.h"
 #include "analysis/compare/machine_speed.h"
 
-#define UNITS_MIN 7             /* fewer say nothing about variation */
+#define UNITS_MIN 7 /* fewer say nothing about variation */
 #define BLOCKS_MIN 5
-#define TRIM 0.1                /* of the blocks, at either end */
+#define TRIM 0.1 /* of the blocks, at either end */
 #define TRIM_BLOCKS_MIN 10
 #define CORRELATION_MAX 0.8
 #define WARMUP_GAIN 0.5
-#define COVERED_MIN 0.5         /* of each run's units, for weights that all runs share */
+#define COVERED_MIN 0.5 /* of each run's units, for weights that all runs share */
 #define NEGLIGIBLE 0.05
 #define NS_PER_S 1e9
-#define SIGMAS 1.96             /* of a stated half width */
+#define SIGMAS 1.96 /* of a stated half width */
 
 /* --- one stratum -------------------------------------------------------------------- */
 
@@ -80,7 +80,8 @@ static double variance_of_mean(const double *x, size_t count)
 		before = rest;
 	}
 	correlation = squares > 0 ? fmax(0, fmin(neighbours / squares, CORRELATION_MAX)) : 0;
-	return squares / (double)(count - 1) / (double)count * (1 + correlation) / (1 - correlation);
+	return squares / (double)(count - 1) / (double)count * (1 + correlation) /
+	       (1 - correlation);
 }
 
 static void estimate_blocks(double *x, size_t count, struct rls_estimate *out)
@@ -104,7 +105,7 @@ static void estimate_blocks(double *x, size_t count, struct rls_estimate *out)
 struct row_blocks {
 	const struct rls_series_blocks *blocks;
 	size_t first, count;
-	double ns[RLS_SERIES_BLOCKS];   /* per unit */
+	double ns[RLS_SERIES_BLOCKS]; /* per unit */
 };
 
 static void read_blocks(const struct rls_series_blocks *blocks, int category,
@@ -114,13 +115,14 @@ static void read_blocks(const struct rls_series_blocks *blocks, int category,
 	out->first = warmup(blocks, metric);
 	out->count = rls_blocks_whole(blocks) - out->first;
 	for (size_t i = 0; i < out->count; i++)
-		out->ns[i] = rls_blocks_time(&blocks->blocks[out->first + i].times, metric,
-					       category) /
-			     blocks->units_each;
+		out->ns[i] =
+			rls_blocks_time(&blocks->blocks[out->first + i].times, metric, category) /
+			blocks->units_each;
 }
 
 /* Looks that a category's time rests on are in doubt together: blocks cannot tell how far. */
-static double variance_of_looks(const struct rls_series_stratum *stratum, int category, double units)
+static double variance_of_looks(const struct rls_series_stratum *stratum, int category,
+				double units)
 {
 	double error_ns;
 
@@ -131,8 +133,8 @@ static double variance_of_looks(const struct rls_series_stratum *stratum, int ca
 }
 
 /* At the pace that is usual. */
-static void estimate_at_pace(struct row_blocks *row, const struct rls_pace *pace,
-			     const struct rls_pace_slope *slope, struct rls_estimate *out)
+static void estimate_at_pace(struct row_blocks *row, const struct rls_machine_speed *pace,
+			     const struct rls_machine_speed_slope *slope, struct rls_estimate *out)
 {
 	for (size_t i = 0; i < row->count; i++)
 		row->ns[i] *= exp(-slope->within * pace->log[row->first + i] -
@@ -160,8 +162,8 @@ enum rls_compare_unit rls_estimate_unit(const struct rls_compare_runs *runs, con
 
 	for (size_t r = 0; r < runs->count; r++) {
 		for (int unit = 0; unit < RLS_SERIES_UNIT_MAX; unit++)
-			least[unit] = fmin(least[unit],
-					   units_of(runs->runs[r].series, operation, unit));
+			least[unit] =
+				fmin(least[unit], units_of(runs->runs[r].series, operation, unit));
 	}
 	if (least[RLS_SERIES_CALL] >= UNITS_MIN)
 		return RLS_COMPARE_PER_CALL;
@@ -178,7 +180,8 @@ static double common_weight(const struct rls_compare_runs *runs, const char *pha
 
 	for (size_t r = 0; r < runs->count; r++) {
 		const struct rls_series *series = runs->runs[r].series;
-		const struct rls_series_stratum *stratum = rls_blocks_stratum(series, phase, operation);
+		const struct rls_series_stratum *stratum =
+			rls_blocks_stratum(series, phase, operation);
 
 		if (!stratum || !can_tell(stratum, unit))
 			return 0;
@@ -243,14 +246,14 @@ struct row_work {
 	const struct rls_compare_row *row;
 	enum rls_compare_metric metric;
 	enum rls_series_unit unit;
-	const double *common;       /* NULL: as it is */
-	struct rls_pace *paces;     /* of each run */
-	struct phases *phases;      /* of each run */
+	const double *common; /* NULL: as it is */
+	struct rls_machine_speed *paces; /* of each run */
+	struct phases *phases; /* of each run */
 };
 
 static void estimate_part(const struct row_work *work, const struct rls_series_stratum *stratum,
-			  const struct rls_pace *pace, const struct rls_pace_slope *slope,
-			  struct rls_estimate *out)
+			  const struct rls_machine_speed *pace,
+			  const struct rls_machine_speed_slope *slope, struct rls_estimate *out)
 {
 	struct row_blocks blocks;
 
@@ -259,8 +262,8 @@ static void estimate_part(const struct row_work *work, const struct rls_series_s
 		estimate_at_pace(&blocks, pace, slope, out);
 	else
 		estimate_blocks(blocks.ns, blocks.count, out);
-	out->variance_ns2 += variance_of_looks(stratum, work->row->category,
-					       stratum->units[work->unit]);
+	out->variance_ns2 +=
+		variance_of_looks(stratum, work->row->category, stratum->units[work->unit]);
 }
 
 static const struct rls_series_stratum *stratum_of(const struct row_work *work, size_t run,
@@ -270,30 +273,30 @@ static const struct rls_series_stratum *stratum_of(const struct row_work *work, 
 }
 
 /* Paces of all runs, and how far the row went along with them. */
-static struct rls_pace_slope find_pace(const struct row_work *work, const char *phase)
+static struct rls_machine_speed_slope find_pace(const struct row_work *work, const char *phase)
 {
-	struct rls_pace_fit fit = {0};
+	struct rls_machine_speed_fit fit = {0};
 	bool told;
 
 	if (!work->common)
-		return (struct rls_pace_slope){0};
-	told = rls_pace_find(work->runs, phase, work->row->operation, work->unit, work->metric,
-			     work->common, work->paces);
+		return (struct rls_machine_speed_slope){0};
+	told = rls_machine_speed_find(work->runs, phase, work->row->operation, work->unit,
+				      work->metric, work->common, work->paces);
 	for (size_t r = 0; r < work->runs->count; r++) {
 		struct row_blocks blocks;
 
 		read_blocks(&stratum_of(work, r, phase)->blocks[work->unit], work->row->category,
 			    work->metric, &blocks);
 		work->paces[r].first = blocks.first;
-		rls_pace_fit_add(&fit, &work->paces[r], blocks.ns);
+		rls_machine_speed_fit_add(&fit, &work->paces[r], blocks.ns);
 	}
-	return rls_pace_fit_slope(&fit, told);
+	return rls_machine_speed_fit_slope(&fit, told);
 }
 
 /* A phase that all runs have, at the same weight in each. */
 static void estimate_common_phase(const struct row_work *work, const char *phase, double weight)
 {
-	struct rls_pace_slope slope = find_pace(work, phase);
+	struct rls_machine_speed_slope slope = find_pace(work, phase);
 
 	for (size_t r = 0; r < work->runs->count; r++) {
 		struct rls_estimate part = {0};
@@ -307,9 +310,9 @@ static void estimate_common_phase(const struct row_work *work, const char *phase
 static void estimate_own_phases(const struct row_work *work, size_t run)
 {
 	const struct rls_series *series = work->runs->runs[run].series;
-	struct rls_pace_fit unseen = {0};
-	struct rls_pace_slope slope = rls_pace_fit_slope(&unseen, false);
-	struct rls_pace pace = {.level = work->common ? work->common[run] : 0};
+	struct rls_machine_speed_fit unseen = {0};
+	struct rls_machine_speed_slope slope = rls_machine_speed_fit_slope(&unseen, false);
+	struct rls_machine_speed pace = {.level = work->common ? work->common[run] : 0};
 
 	for (size_t i = 0; i < series->count; i++) {
 		const struct rls_series_stratum *stratum = &series->strata[i];
@@ -382,10 +385,9 @@ static void estimate_whole_run(const struct rls_series *series, const struct rls
 }
 
 int rls_estimate_row(const struct rls_compare_runs *runs, const struct rls_compare_row *row,
-		     enum rls_compare_metric metric, const double *common,
-		     struct rls_estimate *out)
+		     enum rls_compare_metric metric, const double *common, struct rls_estimate *out)
 {
-	_cleanup_free_ struct rls_pace *paces = calloc(runs->count, sizeof(*paces));
+	_cleanup_free_ struct rls_machine_speed *paces = calloc(runs->count, sizeof(*paces));
 	_cleanup_free_ struct phases *phases = calloc(runs->count, sizeof(*phases));
 	struct row_work work = {
 		.runs = runs,

@@ -13,12 +13,12 @@
 
 struct rls_estimate {
 	bool present;
-	double ns;                  /* per unit */
-	double variance_ns2;        /* of ns; INFINITY: not to be told */
-	double freedom;             /* degrees, of the variance */
-	double units;               /* in the whole run */
-	double share;               /* of the run's traced time, 0..1 */
-	double subtracted_ns;       /* per unit, by the calibration */
+	double ns; /* per unit */
+	double variance_ns2; /* of ns; INFINITY: not to be told */
+	double freedom; /* degrees, of the variance */
+	double units; /* in the whole run */
+	double share; /* of the run's traced time, 0..1 */
+	double subtracted_ns; /* per unit, by the calibration */
 };
 
 /* The unit all runs can be told by. */

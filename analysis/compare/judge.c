@@ -10,14 +10,15 @@
 
 #define CONFIDENCE 0.95
 #define WEIGHT_MIN 0.001
-#define COMMON_SHARE_MIN 0.01   /* of a run's time, for a row to speak of the common factor */
+#define COMMON_SHARE_MIN 0.01 /* of a run's time, for a row to speak of the common factor */
 #define COMMON_ROWS_MIN 5
-#define PRIOR_FREEDOM 4         /* what all rows' variances together weigh against one row's */
-#define MADN 1.4826             /* median absolute deviation to a normal's standard deviation */
-#define UNEVEN 0.1              /* of the factor: what single rows may make of it beyond their scatter */
-#define STEADIER 0.25           /* by so much less runs of a side differ at a common pace, for that to count */
-#define MEDIAN_ERROR 1.2533     /* a normal's median's error to its mean's */
-/* What a calibration may be wrong by when the trace has none; as facts.h. */
+#define PRIOR_FREEDOM 4 /* what all rows' variances together weigh against one row's */
+#define MADN 1.4826 /* median absolute deviation to a normal's standard deviation */
+#define UNEVEN 0.1 /* of the factor: what single rows may make of it beyond their scatter */
+#define STEADIER                                                                                   \
+	0.25 /* by so much less runs of a side differ at a common pace, for that to count */
+#define MEDIAN_ERROR 1.2533 /* a normal's median's error to its mean's */
+/* What a calibration may be wrong by when the trace has none; as trace_metadata.h. */
 #define CALIBRATION_ERROR_UNKNOWN 0.25
 
 struct judge {
@@ -25,23 +26,23 @@ struct judge {
 	const struct rls_compare_options *options;
 	struct rls_comparison *comparison;
 	const struct rls_compare_estimates *estimates;
-	const double *common;       /* logarithm, of each run to the first; 0 where not known */
-	double *scratch;            /* a value for each row */
-	size_t common_count;        /* rows that speak of the common factor */
-	double centre;              /* of the rows' differences at the usual pace */
-	double scatter2;            /* about the common factor, beyond what is in the runs */
-	double prior_variance;      /* between runs of a side */
-	size_t family;              /* rows that may be significant */
-	double systematic;          /* share of a figure that losses leave in doubt */
+	const double *common; /* logarithm, of each run to the first; 0 where not known */
+	double *scratch; /* a value for each row */
+	size_t common_count; /* rows that speak of the common factor */
+	double centre; /* of the rows' differences at the usual pace */
+	double scatter2; /* about the common factor, beyond what is in the runs */
+	double prior_variance; /* between runs of a side */
+	size_t family; /* rows that may be significant */
+	double systematic; /* share of a figure that losses leave in doubt */
 	double calibration_error;
 };
 
 /* Logarithms: a factor is a difference, an error a share. */
 struct difference {
 	double value;
-	double within2;             /* variance, from within the runs */
+	double within2; /* variance, from within the runs */
 	double within_freedom;
-	double between2;            /* of one run about its side's mean */
+	double between2; /* of one run about its side's mean */
 	double between_freedom;
 };
 
@@ -97,7 +98,7 @@ static double relative_variance(const struct rls_estimate *estimate)
 }
 
 /* Of a row that all runs have. */
-static struct difference measure(const struct judge *judge, size_t row, bool at_pace)
+static struct difference judge_measure(const struct judge *judge, size_t row, bool at_pace)
 {
 	struct difference d = {.between_freedom = (double)judge->runs->count - 2};
 	double means[2] = {0}, quartic = 0;
@@ -124,9 +125,8 @@ static struct difference measure(const struct judge *judge, size_t row, bool at_
 
 /* --- what is common ----------------------------------------------------------------- */
 
-int rls_compare_judge_common(const struct rls_compare_runs *runs,
-			     const struct rls_estimate *as_is, struct rls_comparison *out,
-			     double *common)
+int rls_compare_judge_common(const struct rls_compare_runs *runs, const struct rls_estimate *as_is,
+			     struct rls_comparison *out, double *common)
 {
 	_cleanup_free_ double *ratios = calloc(out->count + 1, sizeof(*ratios));
 	struct rls_compare_estimates estimates = {.as_is = (struct rls_estimate *)as_is};
@@ -155,7 +155,7 @@ static double centre_of(struct judge *judge)
 
 	for (size_t i = 0; i < judge->comparison->count; i++) {
 		if (is_common(judge, i))
-			judge->scratch[n++] = measure(judge, i, true).value;
+			judge->scratch[n++] = judge_measure(judge, i, true).value;
 	}
 	return rls_median(judge->scratch, n);
 }
@@ -167,7 +167,7 @@ static double scatter_of(struct judge *judge)
 
 	for (size_t i = 0; i < judge->comparison->count; i++) {
 		if (is_common(judge, i))
-			judge->scratch[n++] = fabs(measure(judge, i, true).value);
+			judge->scratch[n++] = fabs(judge_measure(judge, i, true).value);
 	}
 	return MADN * rls_median(judge->scratch, n);
 }
@@ -188,7 +188,7 @@ static void find_speed(struct judge *judge)
 	scatter = scatter_of(judge);
 	for (size_t i = 0; i < comparison->count; i++) {
 		if (is_common(judge, i))
-			judge->scratch[rows++] = measure(judge, i, true).within2;
+			judge->scratch[rows++] = judge_measure(judge, i, true).within2;
 	}
 	n = (double)rows;
 	within2 = rls_median(judge->scratch, rows);
@@ -206,13 +206,13 @@ static double prior_of(struct judge *judge, bool at_pace)
 
 	for (size_t i = 0; i < judge->comparison->count; i++) {
 		if (is_common(judge, i))
-			judge->scratch[n++] = measure(judge, i, at_pace).between2;
+			judge->scratch[n++] = judge_measure(judge, i, at_pace).between2;
 	}
 	return n >= COMMON_ROWS_MIN ? rls_median(judge->scratch, n) : 0;
 }
 
 /* Several runs tell by themselves whether the machine's pace is what they differ by. */
-static void choose(struct judge *judge)
+static void judge_choose(struct judge *judge)
 {
 	struct rls_comparison *comparison = judge->comparison;
 	enum rls_compare_normalise normalise = judge->options->normalise;
@@ -260,7 +260,8 @@ static void find_doubts(struct judge *judge)
 		const struct rls_report *report = judge->runs->runs[r].series->report;
 
 		judge->systematic += lost_share(report) / side_count(judge, is_b(judge, r));
-		judge->calibration_error = fmax(judge->calibration_error, calibration_error(report));
+		judge->calibration_error =
+			fmax(judge->calibration_error, calibration_error(report));
 	}
 }
 
@@ -273,8 +274,8 @@ static double calibration_doubt(const struct judge *judge, size_t row)
 	for (size_t r = 0; r < judge->runs->count; r++) {
 		const struct rls_estimate *estimate = estimate_of(judge, row, r);
 
-		subtracted[is_b(judge, r)] += estimate->subtracted_ns / estimate->ns /
-					      side_count(judge, is_b(judge, r));
+		subtracted[is_b(judge, r)] +=
+			estimate->subtracted_ns / estimate->ns / side_count(judge, is_b(judge, r));
 	}
 	return judge->calibration_error * fabs(subtracted[1] - subtracted[0]);
 }
@@ -304,7 +305,8 @@ static void fill_value(const struct judge *judge, size_t row, bool b,
 	value->calls /= n;
 	value->share /= n;
 	value->ns = exp(logarithms / n);
-	value->error_ns = value->ns * sqrt(variance) / n * rls_student_quantile(CONFIDENCE, freedom);
+	value->error_ns =
+		value->ns * sqrt(variance) / n * rls_student_quantile(CONFIDENCE, freedom);
 }
 
 /* Standard error and degrees of freedom of a difference. */
@@ -334,8 +336,8 @@ static double error_of(const struct judge *judge, const struct difference *d, do
 static void judge_row(const struct judge *judge, size_t index)
 {
 	struct rls_compare_row *row = &judge->comparison->rows[index];
-	struct difference as_is = measure(judge, index, false);
-	struct difference d = measure(judge, index, judge->comparison->normalised);
+	struct difference as_is = judge_measure(judge, index, false);
+	struct difference d = judge_measure(judge, index, judge->comparison->normalised);
 	double freedom, error = error_of(judge, &d, &freedom);
 	double doubt = judge->systematic + calibration_doubt(judge, index);
 	double strict = rls_student_quantile(1 - (1 - CONFIDENCE) / (double)judge->family, freedom);
@@ -378,13 +380,17 @@ int rls_compare_judge(const struct rls_compare_runs *runs,
 		      const struct rls_compare_options *options, struct rls_comparison *out)
 {
 	_cleanup_free_ double *scratch = calloc(out->count + 1, sizeof(*scratch));
-	struct judge judge = {.runs = runs, .options = options, .comparison = out,
-			      .estimates = estimates, .common = common, .scratch = scratch};
+	struct judge judge = {.runs = runs,
+			      .options = options,
+			      .comparison = out,
+			      .estimates = estimates,
+			      .common = common,
+			      .scratch = scratch};
 
 	if (!scratch)
 		return -ENOMEM;
 	find_speed(&judge);
-	choose(&judge);
+	judge_choose(&judge);
 	find_doubts(&judge);
 	judge_rows(&judge);
 	return 0;

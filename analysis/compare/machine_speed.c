@@ -5,9 +5,9 @@
 
 #include "analysis/compare/blocks.h"
 
-#define PEERS_MAX 16            /* operations that tell the pace */
-#define PEERS_MIN 2             /* one alone tells of itself as much as of the machine */
-#define PEER_SHARE_MIN 0.05     /* of its operation's time, for a category to be one */
+#define PEERS_MAX 16 /* operations that tell the pace */
+#define PEERS_MIN 2 /* one alone tells of itself as much as of the machine */
+#define PEER_SHARE_MIN 0.05 /* of its operation's time, for a category to be one */
 /* What is known of a slope before looking: most work slows down with the rest, more or less. */
 #define SLOPE_PRIOR 1
 #define SLOPE_PRIOR_VARIANCE (0.3 * 0.3)
@@ -26,7 +26,7 @@ struct peers {
 
 /* The peers' blocks in one run. */
 struct peer_blocks {
-	const struct rls_series_blocks *of[PEERS_MAX];  /* NULL: not beside here */
+	const struct rls_series_blocks *of[PEERS_MAX]; /* NULL: not beside here */
 };
 
 static bool lie_beside(const struct rls_series_blocks *peer, const struct rls_series_blocks *blocks)
@@ -114,7 +114,7 @@ static double pace_at(const struct peers *peers, const struct peer_blocks *block
 	return count ? rls_median(logs, count) : 0;
 }
 
-static bool tells(const double usual[static RLS_CATEGORY_MAX])
+static bool machine_speed_shows(const double usual[static RLS_CATEGORY_MAX])
 {
 	for (int c = 0; c < RLS_CATEGORY_MAX; c++) {
 		if (!isnan(usual[c]))
@@ -128,7 +128,7 @@ static void keep_telling(struct peers *peers)
 	size_t kept = 0;
 
 	for (size_t p = 0; p < peers->count; p++) {
-		if (!tells(peers->usual[p]))
+		if (!machine_speed_shows(peers->usual[p]))
 			continue;
 		peers->names[kept] = peers->names[p];
 		memmove(peers->usual[kept++], peers->usual[p], sizeof(peers->usual[p]));
@@ -171,15 +171,16 @@ static void find_usual(const struct rls_compare_runs *runs, const char *phase,
 	}
 }
 
-bool rls_pace_find(const struct rls_compare_runs *runs, const char *phase, const char *operation,
-		   enum rls_series_unit unit, enum rls_compare_metric metric,
-		   const double *common, struct rls_pace *paces)
+bool rls_machine_speed_find(const struct rls_compare_runs *runs, const char *phase,
+			    const char *operation, enum rls_series_unit unit,
+			    enum rls_compare_metric metric, const double *common,
+			    struct rls_machine_speed *paces)
 {
 	struct peers peers = {.metric = metric};
 	bool told;
 
-	find_peers(runs->runs[0].series,
-		   rls_blocks_stratum(runs->runs[0].series, phase, operation), unit, &peers);
+	find_peers(runs->runs[0].series, rls_blocks_stratum(runs->runs[0].series, phase, operation),
+		   unit, &peers);
 	find_usual(runs, phase, operation, unit, &peers);
 	keep_telling(&peers);
 	told = peers.count >= PEERS_MIN;
@@ -188,7 +189,7 @@ bool rls_pace_find(const struct rls_compare_runs *runs, const char *phase, const
 		const struct rls_series_stratum *stratum =
 			rls_blocks_stratum(series, phase, operation);
 		struct peer_blocks blocks = find_blocks(&peers, series, stratum, unit);
-		struct rls_pace *pace = &paces[r];
+		struct rls_machine_speed *pace = &paces[r];
 
 		pace->count = rls_blocks_whole(&stratum->blocks[unit]);
 		for (size_t i = 0; i < pace->count; i++) {
@@ -204,7 +205,8 @@ bool rls_pace_find(const struct rls_compare_runs *runs, const char *phase, const
 
 /* --- what a row makes of it ----------------------------------------------------------- */
 
-void rls_pace_fit_add(struct rls_pace_fit *fit, const struct rls_pace *pace, const double *row)
+void rls_machine_speed_fit_add(struct rls_machine_speed_fit *fit,
+			       const struct rls_machine_speed *pace, const double *row)
 {
 	size_t first = pace->first, count = pace->count - first;
 	double row_mean = mean_of(row, count), pace_mean = mean_of(pace->log + first, count);
@@ -232,7 +234,7 @@ void rls_pace_fit_add(struct rls_pace_fit *fit, const struct rls_pace *pace, con
 
 /* What of the pace's variation is the machine's, by how far the halves agree (Spearman 1910,
  * Brown 1910). */
-static double reliability(const struct rls_pace_fit *fit)
+static double reliability(const struct rls_machine_speed_fit *fit)
 {
 	double squares = fit->half_squares[0] * fit->half_squares[1];
 	double correlation = squares > 0 ? fit->half_products / sqrt(squares) : 0;
@@ -244,9 +246,10 @@ static double reliability(const struct rls_pace_fit *fit)
  * measured with noise, by which that is too flat (attenuation); for whole runs, whose paces are
  * means, it is made good. What was seen then counts against what was known before by its
  * precision. */
-struct rls_pace_slope rls_pace_fit_slope(const struct rls_pace_fit *fit, bool told)
+struct rls_machine_speed_slope rls_machine_speed_fit_slope(const struct rls_machine_speed_fit *fit,
+							   bool told)
 {
-	struct rls_pace_slope slope = {0, SLOPE_PRIOR};
+	struct rls_machine_speed_slope slope = {0, SLOPE_PRIOR};
 	double freedom = fit->blocks - fit->runs - 1, real, rest, precision;
 
 	if (freedom < 1 || fit->squares <= 0)

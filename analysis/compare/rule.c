@@ -51,10 +51,10 @@ static size_t trimmed(const char *text, size_t length)
 	return length;
 }
 
-static int refuse(char *message, size_t message_bytes, const char *text, const char *why)
+static int rule_refuse(char *message, size_t message_bytes, const char *text, const char *why)
 {
-	snprintf(message, message_bytes, "'%s' is no condition: %s, as in 'backpropagation.total > +5%%'",
-		 text, why);
+	snprintf(message, message_bytes,
+		 "'%s' is no condition: %s, as in 'backpropagation.total > +5%%'", text, why);
 	return -EINVAL;
 }
 
@@ -70,15 +70,16 @@ int rls_compare_rule_parse(const char *text, struct rls_compare_rule *out, char 
 	for (const char *next = sign; next; next = strpbrk(next + 1, "<>"))
 		sign = next;
 	if (!sign)
-		return refuse(message, message_bytes, text, "it needs > or <");
+		return rule_refuse(message, message_bytes, text, "it needs > or <");
 	length = trimmed(start, (size_t)(sign - start));
 	dot = memrchr(start, '.', length);
 	if (!dot || parse_category(dot + 1, length - (size_t)(dot + 1 - start), &rule.category))
-		return refuse(message, message_bytes, text,
-			      "before the sign stands OPERATION.CATEGORY or OPERATION.total");
+		return rule_refuse(message, message_bytes, text,
+				   "before the sign stands OPERATION.CATEGORY or OPERATION.total");
 	rule.above = *sign == '>';
 	if (parse_change(sign + 1, &rule.change))
-		return refuse(message, message_bytes, text, "after the sign stands a percentage");
+		return rule_refuse(message, message_bytes, text,
+				   "after the sign stands a percentage");
 	if ((size_t)(dot - start) != 1 || *start != '*') {
 		rule.operation = strndup(start, (size_t)(dot - start));
 		if (!rule.operation)

@@ -7,11 +7,11 @@
 /* backpropagation.total > +5%      the operation, dot, category or total; the name may hold
  * *.simulator < -10%               dots and spaces; * is every operation */
 struct rls_compare_rule {
-	const char *text;           /* borrowed */
-	char *operation;            /* NULL: all */
+	const char *text; /* borrowed */
+	char *operation; /* NULL: all */
 	int category;
-	bool above;                 /* > */
-	double change;              /* 0.05 */
+	bool above; /* > */
+	double change; /* 0.05 */
 };
 
 /* 0 and *out, which the caller frees; -EINVAL with a sentence in message; -ENOMEM. */

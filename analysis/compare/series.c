@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analysis/base/grow.h"
-#include "analysis/report/report_private.h"
 #include "analysis/estimate/estimate_untraced.h"
+#include "analysis/report/report_private.h"
 #include "analysis/timeline/sweep.h"
 
 /* What a scope's cells said when a unit of it last began. */
@@ -23,11 +23,11 @@ struct reader {
 	struct rls_series *series;
 	struct {
 		rls_string_id phase, operation;
-		struct rls_series_times traced;         /* and closed, before that is divided */
-	} *names;
+		struct rls_series_times traced; /* and closed, before that is divided */
+	} * names;
 	size_t name_capacity;
-	struct rls_index_map strata;    /* (phase, operation) -> 1 + index */
-	struct rls_index_map mark_map;  /* (scope, unit) -> mark */
+	struct rls_index_map strata; /* (phase, operation) -> 1 + index */
+	struct rls_index_map mark_map; /* (scope, unit) -> mark */
 	struct mark *marks;
 };
 
@@ -35,8 +35,8 @@ struct reader {
 static int find_stratum(struct reader *reader, const struct rls_scope *scope, size_t *out)
 {
 	struct rls_series *series = reader->series;
-	uintptr_t known = (uintptr_t)rls_index_map_get(&reader->strata, scope->phase,
-						       scope->operation);
+	uintptr_t known =
+		(uintptr_t)rls_index_map_get(&reader->strata, scope->phase, scope->operation);
 	int err;
 
 	*out = known - 1;
@@ -233,7 +233,8 @@ static int read_events(struct reader *reader, struct rls_event_source *source)
 /* --- when all is over --------------------------------------------------------------- */
 
 static int each_scope(struct reader *reader,
-		      void (*visit)(struct reader *reader, const struct rls_scope *scope, size_t at))
+		      void (*visit)(struct reader *reader, const struct rls_scope *scope,
+				    size_t at))
 {
 	int err = 0;
 
@@ -323,14 +324,13 @@ static int name_strata(struct reader *reader, const struct rls_event_source *sou
 
 	if (!err)
 		err = rls_report_from_timeline(series->report, &reader->timeline, source->strings,
-					 source->damaged);
+					       source->damaged);
 	if (!err)
 		series->duration_ns = series->report->end_ns - series->report->start_ns;
 	for (size_t i = 0; !err && i < series->count; i++) {
-		series->strata[i].phase =
-			rls_report_keep(series->report,
-					rls_string_pool_get(source->strings, reader->names[i].phase),
-					&err);
+		series->strata[i].phase = rls_report_keep(
+			series->report,
+			rls_string_pool_get(source->strings, reader->names[i].phase), &err);
 		series->strata[i].operation = rls_report_keep(
 			series->report,
 			rls_string_pool_get(source->strings, reader->names[i].operation), &err);

@@ -6,7 +6,7 @@
  * There are at most RLS_SERIES_BLOCKS of them, however long the trace: when they are used up,
  * each two become one. All threads and processes together.
  *
- * Time while nothing was traced (shares.h) is in the blocks as it passed; how it is divided among
+ * Time while nothing was traced (untraced_time.h) is in the blocks as it passed; how it is divided among
  * the categories is known of the whole only, and so each block has it divided alike.
  *
  * An outer operation that is entered once, such as a training loop, is told by its inner calls:
@@ -34,8 +34,8 @@ enum rls_series_unit {
 struct rls_series_times {
 	double wall_ns[RLS_SERIES_TIMES];
 	double corrected_ns[RLS_SERIES_TIMES];
-	double cpu_ns[RLS_SERIES_TIMES];        /* of corrected_ns, what the threads really ran */
-	double ran_ns[RLS_SERIES_TIMES];        /* of wall_ns */
+	double cpu_ns[RLS_SERIES_TIMES]; /* of corrected_ns, what the threads really ran */
+	double ran_ns[RLS_SERIES_TIMES]; /* of wall_ns */
 };
 
 struct rls_series_block {
@@ -44,16 +44,16 @@ struct rls_series_block {
 };
 
 struct rls_series_blocks {
-	struct rls_series_block *blocks;        /* in order of time; the last may be begun only */
+	struct rls_series_block *blocks; /* in order of time; the last may be begun only */
 	size_t count, capacity;
-	double units_each;          /* in every whole block */
+	double units_each; /* in every whole block */
 };
 
 struct rls_series_stratum {
 	const char *phase, *operation;
-	double units[RLS_SERIES_UNIT_MAX];      /* of the whole trace, as are the times */
+	double units[RLS_SERIES_UNIT_MAX]; /* of the whole trace, as are the times */
 	struct rls_series_times times;
-	double looked_error_ns[RLS_CATEGORY_MAX];       /* half width, of what is known by looks */
+	double looked_error_ns[RLS_CATEGORY_MAX]; /* half width, of what is known by looks */
 	struct rls_series_blocks blocks[RLS_SERIES_UNIT_MAX];
 };
 
@@ -62,7 +62,7 @@ struct rls_series {
 	size_t count, capacity;
 	bool cut;
 	uint64_t duration_ns;
-	struct rls_report *report;      /* of the same trace; owns the names */
+	struct rls_report *report; /* of the same trace; owns the names */
 };
 
 /* Reads a source to its end. 0 and *out; -errno. */

@@ -8,11 +8,11 @@
 #define AROUND_NS 4000
 #define ALL_THREADS 0
 
-void rls_cupti_doubt_free(struct rls_cupti_doubt *doubt)
+void rls_cupti_error_free(struct rls_cupti_error *doubt)
 {
 	free(doubt->entries);
 	rls_index_map_free(&doubt->map);
-	*doubt = (struct rls_cupti_doubt){0};
+	*doubt = (struct rls_cupti_error){0};
 }
 
 static uint64_t place_of(rls_string_id phase, rls_string_id operation)
@@ -20,8 +20,8 @@ static uint64_t place_of(rls_string_id phase, rls_string_id operation)
 	return (uint64_t)phase << 32 | operation;
 }
 
-static int add(struct rls_cupti_doubt *doubt, uint32_t tid, const struct rls_call_total *calls,
-	       const struct rls_doubted_calls *more)
+static int cupti_error_add(struct rls_cupti_error *doubt, uint32_t tid,
+			   const struct rls_call_total *calls, const struct rls_doubted_calls *more)
 {
 	uint64_t place = place_of(calls->phase, calls->operation);
 	size_t index = (uintptr_t)rls_index_map_get(&doubt->map, tid, place);
@@ -30,7 +30,8 @@ static int add(struct rls_cupti_doubt *doubt, uint32_t tid, const struct rls_cal
 	if (!index) {
 		err = rls_grow(&doubt->entries, &doubt->capacity, doubt->count);
 		if (!err)
-			err = rls_index_map_put(&doubt->map, tid, place, (void *)(doubt->count + 1));
+			err = rls_index_map_put(&doubt->map, tid, place,
+						(void *)(doubt->count + 1));
 		if (err)
 			return err;
 		doubt->entries[doubt->count++] = (struct rls_doubted_calls){0};
@@ -41,18 +42,19 @@ static int add(struct rls_cupti_doubt *doubt, uint32_t tid, const struct rls_cal
 	return 0;
 }
 
-int rls_cupti_doubt_add(struct rls_cupti_doubt *doubt, const struct rls_call_total *calls, bool is_charged)
+int rls_cupti_error_add(struct rls_cupti_error *doubt, const struct rls_call_total *calls,
+			bool is_charged)
 {
 	const struct rls_doubted_calls more = {
 		.inside_ns = is_charged ? 0 : INSIDE_NS * (double)calls->count,
 		.around_ns = AROUND_NS * (double)calls->count,
 	};
-	int err = add(doubt, calls->tid, calls, &more);
+	int err = cupti_error_add(doubt, calls->tid, calls, &more);
 
-	return err ? err : add(doubt, ALL_THREADS, calls, &more);
+	return err ? err : cupti_error_add(doubt, ALL_THREADS, calls, &more);
 }
 
-struct rls_doubted_calls rls_cupti_doubt_own(const struct rls_cupti_doubt *doubt, uint32_t tid,
+struct rls_doubted_calls rls_cupti_error_own(const struct rls_cupti_error *doubt, uint32_t tid,
 					     rls_string_id phase, rls_string_id operation)
 {
 	size_t index = (uintptr_t)rls_index_map_get(&doubt->map, tid, place_of(phase, operation));
@@ -60,11 +62,11 @@ struct rls_doubted_calls rls_cupti_doubt_own(const struct rls_cupti_doubt *doubt
 	return index ? doubt->entries[index - 1] : (struct rls_doubted_calls){0};
 }
 
-double rls_cupti_doubt_others_ns(const struct rls_cupti_doubt *doubt, uint32_t tid, rls_string_id phase,
-				 rls_string_id operation)
+double rls_cupti_error_others_ns(const struct rls_cupti_error *doubt, uint32_t tid,
+				 rls_string_id phase, rls_string_id operation)
 {
-	struct rls_doubted_calls all = rls_cupti_doubt_own(doubt, ALL_THREADS, phase, operation);
-	struct rls_doubted_calls own = rls_cupti_doubt_own(doubt, tid, phase, operation);
+	struct rls_doubted_calls all = rls_cupti_error_own(doubt, ALL_THREADS, phase, operation);
+	struct rls_doubted_calls own = rls_cupti_error_own(doubt, tid, phase, operation);
 
 	return all.inside_ns + all.around_ns - own.inside_ns - own.around_ns;
 }

@@ -15,23 +15,24 @@
 #include "analysis/gpu/call_set.h"
 
 /* Of a process's calls. Zeroed: none, or CUPTI did not record. */
-struct rls_cupti_doubt {
+struct rls_cupti_error {
 	struct rls_doubted_calls {
 		double inside_ns, around_ns;
-	} *entries;
+	} * entries;
 	size_t count, capacity;
-	struct rls_index_map map;       /* (tid, or 0 for all; phase and operation) -> 1 + index */
+	struct rls_index_map map; /* (tid, or 0 for all; phase and operation) -> 1 + index */
 };
 
-void rls_cupti_doubt_free(struct rls_cupti_doubt *doubt);
+void rls_cupti_error_free(struct rls_cupti_error *doubt);
 
 /* is_charged: is what CUPTI costs calls of that name taken from them? 0 or -ENOMEM. */
-int rls_cupti_doubt_add(struct rls_cupti_doubt *doubt, const struct rls_call_total *calls, bool is_charged);
+int rls_cupti_error_add(struct rls_cupti_error *doubt, const struct rls_call_total *calls,
+			bool is_charged);
 
 /* Of that thread's calls in that operation, by themselves and in what made them; and of all other threads' in it. */
-struct rls_doubted_calls rls_cupti_doubt_own(const struct rls_cupti_doubt *doubt, uint32_t tid,
+struct rls_doubted_calls rls_cupti_error_own(const struct rls_cupti_error *doubt, uint32_t tid,
 					     rls_string_id phase, rls_string_id operation);
-double rls_cupti_doubt_others_ns(const struct rls_cupti_doubt *doubt, uint32_t tid, rls_string_id phase,
-				 rls_string_id operation);
+double rls_cupti_error_others_ns(const struct rls_cupti_error *doubt, uint32_t tid,
+				 rls_string_id phase, rls_string_id operation);
 
 #endif

@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void rls_others_cost_free(struct rls_others_cost *others)
+void rls_induced_wait_free(struct rls_induced_wait *others)
 {
 	free(others->charges);
-	*others = (struct rls_others_cost){ 0 };
+	*others = (struct rls_induced_wait){0};
 }
 
-int rls_others_cost_add(struct rls_others_cost *others, const struct rls_others_charge *charge)
+int rls_induced_wait_add(struct rls_induced_wait *others, const struct rls_others_charge *charge)
 {
 	if (!others->charges)
 		others->charges = calloc(RLS_OTHERS_CHARGES, sizeof(*others->charges));
@@ -19,8 +19,8 @@ int rls_others_cost_add(struct rls_others_cost *others, const struct rls_others_
 	return 0;
 }
 
-uint64_t rls_others_cost_since(const struct rls_others_cost *others, uint64_t since_ns,
-			       const struct rls_thread *thread, rls_stack_id stack)
+uint64_t rls_induced_wait_since(const struct rls_induced_wait *others, uint64_t since_ns,
+				const struct rls_thread *thread, rls_stack_id stack)
 {
 	uint64_t kept = others->count < RLS_OTHERS_CHARGES ? others->count : RLS_OTHERS_CHARGES;
 	uint64_t cost_ns = 0;

@@ -5,7 +5,7 @@
  *
  * Who waits for work that hits make longer waits longer, by as much: as for autograd's thread, which does each
  * backward pass on a GPU. What a wait is for is not known. But threads that work for another have its operation
- * (record/inherit.h), so those in the same operation count, whichever of them waits.
+ * (record/events/operation_inherit.h), so those in the same operation count, whichever of them waits.
  */
 #ifndef RLS_INDUCED_WAIT_H
 #define RLS_INDUCED_WAIT_H
@@ -22,23 +22,23 @@ struct rls_thread;
 struct rls_others_charge {
 	uint64_t at_ns;
 	uint64_t cost_ns;
-	const struct rls_thread *thread;        /* compared, never looked into */
+	const struct rls_thread *thread; /* compared, never looked into */
 	rls_stack_id stack;
 };
 
 /* Of a process. Zeroed: none. */
-struct rls_others_cost {
-	struct rls_others_charge *charges;      /* a ring; NULL until the first */
-	uint64_t count;                         /* ever */
+struct rls_induced_wait {
+	struct rls_others_charge *charges; /* a ring; NULL until the first */
+	uint64_t count; /* ever */
 };
 
-void rls_others_cost_free(struct rls_others_cost *others);
+void rls_induced_wait_free(struct rls_induced_wait *others);
 
 /* The thread, in that operation, has paid so much until now; charges come in the order of time. 0 or -ENOMEM. */
-int rls_others_cost_add(struct rls_others_cost *others, const struct rls_others_charge *charge);
+int rls_induced_wait_add(struct rls_induced_wait *others, const struct rls_others_charge *charge);
 
 /* What others than the thread have paid in that operation after since_ns. */
-uint64_t rls_others_cost_since(const struct rls_others_cost *others, uint64_t since_ns,
-			       const struct rls_thread *thread, rls_stack_id stack);
+uint64_t rls_induced_wait_since(const struct rls_induced_wait *others, uint64_t since_ns,
+				const struct rls_thread *thread, rls_stack_id stack);
 
 #endif

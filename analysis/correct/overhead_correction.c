@@ -44,7 +44,7 @@ static bool can_merge(const struct rls_span_window *window, const struct rls_spa
 	       (a->start_ns < window->waited.until_ns) == (b->start_ns < window->waited.until_ns);
 }
 
-static void merge(struct rls_span *into, const struct rls_span *span)
+static void overhead_correction_merge(struct rls_span *into, const struct rls_span *span)
 {
 	into->end_ns = span->end_ns;
 	into->unsubtracted_ns += span->unsubtracted_ns;
@@ -67,7 +67,7 @@ static void compact(struct rls_span_window *window)
 		while (k < kept && !can_merge(window, &window->spans[k], &span))
 			k++;
 		if (k < kept)
-			merge(&window->spans[k], &span);
+			overhead_correction_merge(&window->spans[k], &span);
 		else
 			window->spans[kept++] = span;
 	}
@@ -124,7 +124,7 @@ int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell, 
 
 struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window, uint64_t cost_ns)
 {
-	struct rls_unsubtracted left = { 0 };
+	struct rls_unsubtracted left = {0};
 	size_t first = window->count;
 
 	while (first && window->spans[first - 1].start_ns >= window->hits.before_ns)
@@ -150,14 +150,15 @@ struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window,
 	return left;
 }
 
-static void take(struct rls_span *span, enum rls_part part, uint64_t ns)
+static void overhead_correction_accept(struct rls_span *span, enum rls_part part, uint64_t ns)
 {
 	span->running_ns[part] -= ns;
 	span->cell->off_cpu_ns[part] += ns;
 }
 
 /* From spans that end no later than that. Returns what found no room. */
-static uint64_t take_off_cpu_until(struct rls_span_window *window, uint64_t off_ns, uint64_t until_ns)
+static uint64_t take_off_cpu_until(struct rls_span_window *window, uint64_t off_ns,
+				   uint64_t until_ns)
 {
 	for (size_t i = window->count; i-- && off_ns;) {
 		struct rls_span *span = &window->spans[i];
@@ -172,8 +173,8 @@ static uint64_t take_off_cpu_until(struct rls_span_window *window, uint64_t off_
 			continue;
 		/* When within the span it waited is not known: a fair share to each part. */
 		taken_gpu = (uint64_t)((unsigned __int128)taken * gpu / both);
-		take(span, RLS_PART_CPU_GPU, taken_gpu);
-		take(span, RLS_PART_CPU, taken - taken_gpu);
+		overhead_correction_accept(span, RLS_PART_CPU_GPU, taken_gpu);
+		overhead_correction_accept(span, RLS_PART_CPU, taken - taken_gpu);
 		off_ns -= taken;
 	}
 	return off_ns;
@@ -198,7 +199,8 @@ void rls_span_window_note_others(struct rls_span_window *window, uint64_t cost_n
 {
 	for (size_t i = window->count; i-- && cost_ns;) {
 		struct rls_span *span = &window->spans[i];
-		uint64_t waited_ns = span->end_ns - span->start_ns - span->running_ns[RLS_PART_CPU] -
+		uint64_t waited_ns = span->end_ns - span->start_ns -
+				     span->running_ns[RLS_PART_CPU] -
 				     span->running_ns[RLS_PART_CPU_GPU];
 		uint64_t noted = min_u64(cost_ns, waited_ns);
 

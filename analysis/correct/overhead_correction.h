@@ -31,13 +31,15 @@ enum rls_part {
 struct rls_cell {
 	uint64_t wall_ns[RLS_PART_MAX];
 	uint64_t off_cpu_ns[RLS_PART_MAX];
-	uint64_t subtracted_ns;     /* from the cpu part */
-	uint64_t others_cost_ns;    /* of waiting in the cpu part, what other threads' hits made it longer (others_cost.h) */
-	uint64_t under_gpu_ns;      /* what hits cost in the cpu+gpu part, of which all is left there */
-	uint64_t looked_ns[RLS_PART_MAX];       /* of the wall time, what is known by looks (shares.h) */
+	uint64_t subtracted_ns; /* from the cpu part */
+	uint64_t
+		others_cost_ns; /* of waiting in the cpu part, what other threads' hits made it longer (induced_wait.h) */
+	uint64_t under_gpu_ns; /* what hits cost in the cpu+gpu part, of which all is left there */
+	uint64_t looked_ns
+		[RLS_PART_MAX]; /* of the wall time, what is known by looks (untraced_time.h) */
 	double looked_error_ns[RLS_PART_MAX];
-	uint64_t divided_ns[RLS_PART_MAX];      /* of it, what is this operation's by samples */
-	double divided_error_ns[RLS_PART_MAX];  /* (operation_shares.h) */
+	uint64_t divided_ns[RLS_PART_MAX]; /* of it, what is this operation's by samples */
+	double divided_error_ns[RLS_PART_MAX]; /* (sampled_operations.h) */
 };
 
 /* What of others_cost_ns is taken: it lies in waiting in the cpu part, and no time is taken twice. */
@@ -47,34 +49,36 @@ uint64_t rls_cell_others_cost_ns(const struct rls_cell *cell);
 #define RLS_SPANS_MAX 1024
 
 struct rls_span {
-	struct rls_cell *cell;      /* where its time was booked; borrowed */
+	struct rls_cell *cell; /* where its time was booked; borrowed */
 	uint64_t start_ns;
 	uint64_t end_ns;
-	uint64_t unsubtracted_ns;   /* what may still be taken from the cpu part */
-	uint64_t untaken_gpu_ns;    /* of the cpu+gpu part, what no hit's cost has been found to lie in */
-	uint64_t running_ns[RLS_PART_MAX];      /* what is not yet known to be off-CPU */
+	uint64_t unsubtracted_ns; /* what may still be taken from the cpu part */
+	uint64_t
+		untaken_gpu_ns; /* of the cpu+gpu part, what no hit's cost has been found to lie in */
+	uint64_t running_ns[RLS_PART_MAX]; /* what is not yet known to be off-CPU */
 };
 
 /* The instants of the latest two reports of a kind, so that a report at the very instant of
  * another event (an edge and its hits) still finds the spans that end there. */
 struct rls_mark {
 	uint64_t latest_ns;
-	uint64_t before_ns;         /* the latest one before latest_ns */
+	uint64_t before_ns; /* the latest one before latest_ns */
 };
 
 /* A wait that is yet to be reported. */
 struct rls_noted_wait {
 	uint64_t until_ns;
-	uint64_t ns;                /* 0: none. Some of it may have been reported before */
+	uint64_t ns; /* 0: none. Some of it may have been reported before */
 };
 
 struct rls_span_window {
-	struct rls_span *spans;     /* sorted by time; each lies on one side of every mark and of the wait's end */
+	struct rls_span *
+		spans; /* sorted by time; each lies on one side of every mark and of the wait's end */
 	size_t count;
 	size_t capacity;
 	struct rls_mark hits;
 	struct rls_mark off_cpu;
-	struct rls_noted_wait waited;   /* the longest since the last report */
+	struct rls_noted_wait waited; /* the longest since the last report */
 };
 
 void rls_span_window_free(struct rls_span_window *window);
@@ -98,8 +102,8 @@ int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell, 
 
 /* What of a cost was taken from nowhere. */
 struct rls_unsubtracted {
-	uint64_t under_gpu_ns;      /* it lies in cpu+gpu time, from which nothing is taken */
-	uint64_t homeless_ns;       /* there was no time at all that it could be */
+	uint64_t under_gpu_ns; /* it lies in cpu+gpu time, from which nothing is taken */
+	uint64_t homeless_ns; /* there was no time at all that it could be */
 };
 
 /* The thread has waited until now, no longer than so: the next report will tell of it, and maybe of more. The span
@@ -122,7 +126,8 @@ static inline uint64_t rls_cell_ns(const struct rls_cell *cell)
 /* Calls are made while running: how long a thread waits or is kept waiting says nothing of them. */
 static inline uint64_t rls_cell_ran_ns(const struct rls_cell *cell)
 {
-	return rls_cell_ns(cell) - cell->off_cpu_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU_GPU];
+	return rls_cell_ns(cell) - cell->off_cpu_ns[RLS_PART_CPU] -
+	       cell->off_cpu_ns[RLS_PART_CPU_GPU];
 }
 
 #endif

@@ -9,9 +9,9 @@ int rls_estimate_untraced(struct rls_timeline *timeline)
 
 	for (struct rls_process *p = timeline->processes; p; p = p->next) {
 		for (struct rls_thread *t = p->threads; !err && t; t = t->next) {
-			err = rls_shares_settle(t);
+			err = rls_untraced_time_divide(t);
 			if (!err)
-				err = rls_operation_shares_settle(timeline, t);
+				err = rls_sampled_operations_divide(timeline, t);
 		}
 	}
 	return err;

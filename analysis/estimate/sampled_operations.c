@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/base/cleanup.h"
 #include "analysis/base/apportion.h"
+#include "analysis/base/cleanup.h"
 #include "analysis/timeline/timeline.h"
 
 #define SIGMAS 1.96
@@ -16,7 +16,7 @@
 struct part {
 	struct rls_scope *scope;
 	double running, waiting_ns, variance_ns2;
-	double share, error;            /* of running time */
+	double share, error; /* of running time */
 	double waiting_share, waiting_error;
 };
 
@@ -71,9 +71,11 @@ static void share_waiting(struct part *parts, size_t count, double waited_ns)
 	for (size_t i = 0; i < count; i++) {
 		double p = all_ns > 0 ? parts[i].waiting_ns / all_ns : parts[i].share;
 		double own = parts[i].variance_ns2;
-		double error = all_ns > 0 ? SIGMAS / all_ns * sqrt((1 - p) * (1 - p) * own +
-								   p * p * (variance - own))
-					  : 0;
+		double error =
+			all_ns > 0
+				? SIGMAS / all_ns *
+					  sqrt((1 - p) * (1 - p) * own + p * p * (variance - own))
+				: 0;
 
 		parts[i].waiting_share = p;
 		parts[i].waiting_error = fmin(error + untold * fmax(p, 1 - p), 1);
@@ -90,8 +92,7 @@ struct scratch {
 	size_t count;
 };
 
-static struct rls_cell *cell_of(const struct scratch *scratch, size_t i,
-				enum rls_category category)
+static struct rls_cell *cell_of(const struct scratch *scratch, size_t i, enum rls_category category)
 {
 	return &scratch->parts[i].scope->cells[category];
 }
@@ -106,7 +107,7 @@ static void divide_others(const struct scratch *scratch, enum rls_category categ
 		return;
 	for (size_t i = 0; i < scratch->count; i++)
 		scratch->weights[i] = (double)scratch->waited[i];
-	rls_divide(others_ns, scratch->weights, scratch->count, scratch->other);
+	rls_apportion(others_ns, scratch->weights, scratch->count, scratch->other);
 	for (size_t i = 0; i < scratch->count; i++)
 		cell_of(scratch, i, category)->others_cost_ns += scratch->other[i];
 }
@@ -118,14 +119,15 @@ static void divide_part(const struct scratch *scratch, enum rls_category categor
 
 	for (size_t i = 0; i < scratch->count; i++)
 		scratch->weights[i] = scratch->parts[i].share;
-	rls_divide(ran_ns, scratch->weights, scratch->count, scratch->ran);
+	rls_apportion(ran_ns, scratch->weights, scratch->count, scratch->ran);
 	for (size_t i = 0; i < scratch->count; i++)
 		scratch->weights[i] = scratch->parts[i].waiting_share;
-	rls_divide(waited_ns, scratch->weights, scratch->count, scratch->waited);
+	rls_apportion(waited_ns, scratch->weights, scratch->count, scratch->waited);
 	for (size_t i = 0; i < scratch->count; i++)
 		scratch->weights[i] = (double)(scratch->ran[i] + scratch->waited[i]);
 	if (whole->wall_ns[part])
-		rls_divide(whole->looked_ns[part], scratch->weights, scratch->count, scratch->other);
+		rls_apportion(whole->looked_ns[part], scratch->weights, scratch->count,
+			      scratch->other);
 	for (size_t i = 0; whole->wall_ns[part] && i < scratch->count; i++) {
 		const struct part *share = &scratch->parts[i];
 		struct rls_cell *cell = cell_of(scratch, i, category);
@@ -137,8 +139,8 @@ static void divide_part(const struct scratch *scratch, enum rls_category categor
 		cell->looked_error_ns[part] += whole->looked_error_ns[part] * (double)wall_ns /
 					       (double)whole->wall_ns[part];
 		cell->divided_ns[part] += wall_ns;
-		cell->divided_error_ns[part] += share->error * (double)ran_ns +
-						share->waiting_error * (double)waited_ns;
+		cell->divided_error_ns[part] +=
+			share->error * (double)ran_ns + share->waiting_error * (double)waited_ns;
 	}
 	if (part == RLS_PART_CPU)
 		divide_others(scratch, category, whole);
@@ -151,8 +153,9 @@ static void divide_cost(const struct scratch *scratch, enum rls_category categor
 	if (!whole->subtracted_ns)
 		return;
 	for (size_t i = 0; i < scratch->count; i++)
-		scratch->weights[i] = (double)cell_of(scratch, i, category)->divided_ns[RLS_PART_CPU];
-	rls_divide(whole->subtracted_ns, scratch->weights, scratch->count, scratch->other);
+		scratch->weights[i] =
+			(double)cell_of(scratch, i, category)->divided_ns[RLS_PART_CPU];
+	rls_apportion(whole->subtracted_ns, scratch->weights, scratch->count, scratch->other);
 	for (size_t i = 0; i < scratch->count; i++) {
 		struct rls_cell *cell = cell_of(scratch, i, category);
 		uint64_t room_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
@@ -172,8 +175,9 @@ static void divide_category(const struct rls_truth *truth, const struct rls_scop
 	for (const struct rls_operation_samples *s = scope->sampled; s; s = s->next)
 		weigh(truth, s, category, &scratch->parts[s->operation ? i++ : 0]);
 	share_running(scratch->parts, scratch->count);
-	share_waiting(scratch->parts, scratch->count,
-		      (double)(whole.off_cpu_ns[RLS_PART_CPU] + whole.off_cpu_ns[RLS_PART_CPU_GPU]));
+	share_waiting(
+		scratch->parts, scratch->count,
+		(double)(whole.off_cpu_ns[RLS_PART_CPU] + whole.off_cpu_ns[RLS_PART_CPU_GPU]));
 	*cell_of(scratch, 0, category) = (struct rls_cell){0};
 	divide_part(scratch, category, &whole, RLS_PART_CPU);
 	divide_part(scratch, category, &whole, RLS_PART_CPU_GPU);
@@ -195,8 +199,8 @@ static int find_scopes(struct rls_timeline *timeline, struct rls_thread *thread,
 			continue;
 		err = rls_stack_tree_find(&timeline->stacks, &s->operation, 1, &stack);
 		if (!err)
-			err = rls_timeline_scope(timeline, thread, &thread->scopes, scope->phase, stack,
-						 &parts[i++].scope);
+			err = rls_timeline_scope(timeline, thread, &thread->scopes, scope->phase,
+						 stack, &parts[i++].scope);
 	}
 	return err;
 }
@@ -226,7 +230,7 @@ static int divide_scope(struct rls_timeline *timeline, struct rls_thread *thread
 	return err;
 }
 
-int rls_operation_shares_settle(struct rls_timeline *timeline, struct rls_thread *thread)
+int rls_sampled_operations_divide(struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	int err = 0;
 

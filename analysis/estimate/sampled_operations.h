@@ -13,7 +13,7 @@
  *     share of o in c = (running samples of o in c) / (running samples in c), of running time;
  *                       likewise by their lengths with waits, of waiting time
  *
- * While tracing is off (shares.h) a sample's category is a guess g, and it counts for each c
+ * While tracing is off (untraced_time.h) a sample's category is a guess g, and it counts for each c
  * with P(c | g). Where no sample was taken in a category its time stays without an operation,
  * in doubt altogether. Errors are half widths of 95 % intervals: running samples are draws
  * (binomial; with one more of each kind, so that none of few is not never), waits told of for
@@ -27,6 +27,6 @@ struct rls_timeline;
 
 /* Nothing more will come, and shares are settled: turns time of the thread's scopes without an
  * operation into time of scopes with one. 0, or -ENOMEM. */
-int rls_operation_shares_settle(struct rls_timeline *timeline, struct rls_thread *thread);
+int rls_sampled_operations_divide(struct rls_timeline *timeline, struct rls_thread *thread);
 
 #endif

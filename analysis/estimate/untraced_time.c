@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/event/bounded.h"
-#include "analysis/base/cleanup.h"
 #include "analysis/base/apportion.h"
+#include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
 #include "analysis/base/student.h"
+#include "analysis/event/bounded.h"
 #include "analysis/timeline/timeline.h"
 
 #define SIGMAS 1.96
@@ -28,7 +28,7 @@ static double corrected_ran_ns(const struct rls_cell *cell)
 /* --- shares --------------------------------------------------------------------------- */
 
 struct looks_of_thread {
-	struct rls_looks running, waiting;
+	struct rls_category_samples running, waiting;
 };
 
 struct shares {
@@ -40,18 +40,18 @@ struct shares {
 struct pool {
 	struct rls_scope *const *scopes;
 	size_t count;
-	struct rls_looks running, waiting;
+	struct rls_category_samples running, waiting;
 	struct rls_spread spread;
 	uint64_t traced_ns[RLS_CATEGORY_MAX];
 	uint64_t closed_ns;
 	struct {
 		double raw_ns, corrected_ns;
-	} traced, closed;           /* running */
+	} traced, closed; /* running */
 };
 
 /* weight: of each guess, summing to 1, drawn so many times. */
-static void judge(const struct rls_truth *truth, const double *weight, double draws,
-		  struct shares *out)
+static void untraced_time_judge(const struct rls_truth *truth, const double *weight, double draws,
+				struct shares *out)
 {
 	for (int c = 0; c < RLS_CATEGORY_MAX; c++) {
 		double share = 0, variance = 0, about;
@@ -74,20 +74,20 @@ static void judge(const struct rls_truth *truth, const double *weight, double dr
 static bool by_weights(const struct rls_truth *truth, const uint64_t *weights, double draws,
 		       struct shares *out)
 {
-	double total = (double)rls_looks_sum(weights), weight[RLS_CATEGORY_MAX];
+	double total = (double)rls_category_samples_sum(weights), weight[RLS_CATEGORY_MAX];
 
 	if (total <= 0)
 		return false;
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
 		weight[i] = (double)weights[i] / total;
-	judge(truth, weight, draws, out);
+	untraced_time_judge(truth, weight, draws, out);
 	return true;
 }
 
 /* Known of another time, so it is in doubt altogether. */
 static bool by_traced(const struct pool *pool, struct shares *out)
 {
-	double total = (double)rls_looks_sum(pool->traced_ns);
+	double total = (double)rls_category_samples_sum(pool->traced_ns);
 
 	for (int i = 0; total > 0 && i < RLS_CATEGORY_MAX; i++) {
 		out->of[i] = (double)pool->traced_ns[i] / total;
@@ -107,7 +107,8 @@ static void by_nothing(enum rls_category category, struct shares *out)
 /* A helper that is parked while whom it works for goes through operations: it runs in none of them. */
 static bool was_parked(const struct pool *pool)
 {
-	return !rls_looks_sum(pool->running.count) && pool->closed.raw_ns < PARKED_SHARE * (double)pool->closed_ns;
+	return !rls_category_samples_sum(pool->running.count) &&
+	       pool->closed.raw_ns < PARKED_SHARE * (double)pool->closed_ns;
 }
 
 /* all: of the thread in any operation. */
@@ -116,16 +117,16 @@ static void shares_of(const struct rls_thread *thread, const struct pool *pool,
 		      struct shares *waiting)
 {
 	const struct rls_truth *truth = &thread->process->truth;
-	const struct rls_looks *waits = &pool->waiting;
+	const struct rls_category_samples *waits = &pool->waiting;
 
-	if (!by_weights(truth, pool->running.count, (double)rls_looks_sum(pool->running.count),
-			running) &&
+	if (!by_weights(truth, pool->running.count,
+			(double)rls_category_samples_sum(pool->running.count), running) &&
 	    !by_traced(pool, running) && !by_weights(truth, all->running.count, 1, running))
 		by_nothing(thread->category, running);
 	/* Its waits have begun in other operations, or ended there, where looks told of them. */
-	if (!rls_looks_sum(waits->ns) && was_parked(pool))
+	if (!rls_category_samples_sum(waits->ns) && was_parked(pool))
 		waits = &all->waiting;
-	if (!by_weights(truth, waits->ns, (double)rls_looks_sum(waits->count), waiting))
+	if (!by_weights(truth, waits->ns, (double)rls_category_samples_sum(waits->count), waiting))
 		*waiting = *running;
 }
 
@@ -141,7 +142,7 @@ static void settle_others(struct rls_scope *scope, const uint64_t *waited)
 		return;
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
 		by[i] = (double)waited[i];
-	rls_divide(others_ns, by, RLS_CATEGORY_MAX, parts);
+	rls_apportion(others_ns, by, RLS_CATEGORY_MAX, parts);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
 		scope->cells[i].others_cost_ns += parts[i];
 }
@@ -153,8 +154,8 @@ static void settle_part(struct rls_scope *scope, enum rls_part part, const struc
 	uint64_t waited_ns = closed->off_cpu_ns[part], ran_ns = closed->wall_ns[part] - waited_ns;
 	uint64_t ran[RLS_CATEGORY_MAX], waited[RLS_CATEGORY_MAX];
 
-	rls_divide(ran_ns, running->of, RLS_CATEGORY_MAX, ran);
-	rls_divide(waited_ns, waiting->of, RLS_CATEGORY_MAX, waited);
+	rls_apportion(ran_ns, running->of, RLS_CATEGORY_MAX, ran);
+	rls_apportion(waited_ns, waiting->of, RLS_CATEGORY_MAX, waited);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		struct rls_cell *cell = &scope->cells[i];
 
@@ -163,8 +164,8 @@ static void settle_part(struct rls_scope *scope, enum rls_part part, const struc
 		cell->wall_ns[part] += ran[i] + waited[i];
 		cell->off_cpu_ns[part] += waited[i];
 		cell->looked_ns[part] += ran[i] + waited[i];
-		cell->looked_error_ns[part] += running->error[i] * (double)ran_ns +
-					       waiting->error[i] * (double)waited_ns;
+		cell->looked_error_ns[part] +=
+			running->error[i] * (double)ran_ns + waiting->error[i] * (double)waited_ns;
 	}
 	if (part == RLS_PART_CPU)
 		settle_others(scope, waited);
@@ -180,7 +181,7 @@ static void settle_cost(struct rls_scope *scope)
 		return;
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
 		by[i] = (double)scope->cells[i].looked_ns[RLS_PART_CPU];
-	rls_divide(scope->unseen->cell.subtracted_ns, by, RLS_CATEGORY_MAX, parts);
+	rls_apportion(scope->unseen->cell.subtracted_ns, by, RLS_CATEGORY_MAX, parts);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		struct rls_cell *cell = &scope->cells[i];
 		uint64_t room_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
@@ -194,7 +195,8 @@ static void settle_cost(struct rls_scope *scope)
 /* Of the closed time for one of the traced; 0: not known. */
 static double closed_factor(const struct pool *pool)
 {
-	return pool->traced.corrected_ns > 0 ? pool->closed.corrected_ns / pool->traced.corrected_ns : 0;
+	return pool->traced.corrected_ns > 0 ? pool->closed.corrected_ns / pool->traced.corrected_ns
+					     : 0;
 }
 
 /* Half width of the count that the closed time is held to have had. */
@@ -209,8 +211,8 @@ static double count_error(const struct pool *pool, int from, int to, double coun
 	squares = spread->counts_squared[from][to] - 2 * rate * spread->counts_by_time[from][to] +
 		  rate * rate * spread->time_squared;
 	squares *= spread->windows / (spread->windows - 1.0);
-	return rls_student_quantile(CONFIDENCE, spread->windows - 1.0) * sqrt(fmax(squares, count)) *
-	       closed_factor(pool);
+	return rls_student_quantile(CONFIDENCE, spread->windows - 1.0) *
+	       sqrt(fmax(squares, count)) * closed_factor(pool);
 }
 
 static double count_of(const struct pool *pool, int from, int to)
@@ -245,7 +247,8 @@ static void scale_counts(const struct pool *pool)
 				struct rls_scope *scope = pool->scopes[s];
 				double count = (double)scope->transitions[i][k];
 
-				rls_add_bounded(&scope->transitions[i][k], rls_round_bounded(count * factor));
+				rls_add_bounded(&scope->transitions[i][k],
+						rls_round_bounded(count * factor));
 				scope->scaled_error[i][k] = (float)(error * count / all);
 			}
 		}
@@ -307,7 +310,7 @@ static void doubt_counts(const struct pool *pool)
 
 /* --- pools ---------------------------------------------------------------------------- */
 
-static void pool_looks(struct rls_looks *into, const struct rls_looks *looks)
+static void pool_looks(struct rls_category_samples *into, const struct rls_category_samples *looks)
 {
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		into->count[i] += looks->count[i];
@@ -387,10 +390,10 @@ static int order_scopes(const void *left, const void *right)
 	return (a->operation > b->operation) - (a->operation < b->operation);
 }
 
-int rls_shares_settle(struct rls_thread *thread)
+int rls_untraced_time_divide(struct rls_thread *thread)
 {
 	_cleanup_free_ struct rls_scope **sorted = NULL;
-	struct looks_of_thread all = { 0 };
+	struct looks_of_thread all = {0};
 	size_t count = 0, capacity = 0;
 	bool any = false;
 
@@ -411,7 +414,7 @@ int rls_shares_settle(struct rls_thread *thread)
 	rls_truth_end_moment(&thread->process->truth);
 	qsort(sorted, count, sizeof(*sorted), order_scopes);
 	for (size_t i = 0, end; i < count; i = end) {
-		struct pool pool = { .scopes = sorted + i };
+		struct pool pool = {.scopes = sorted + i};
 
 		for (end = i + 1; end < count && !order_scopes(&sorted[i], &sorted[end]);)
 			end++;

@@ -38,6 +38,6 @@ struct rls_thread;
 
 /* Nothing more will come: turns the closed time of all of the thread's scopes into time of their
  * cells, and scales their transitions. 0, or -ENOMEM. */
-int rls_shares_settle(struct rls_thread *thread);
+int rls_untraced_time_divide(struct rls_thread *thread);
 
 #endif

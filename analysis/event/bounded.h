@@ -19,7 +19,8 @@ static inline uint64_t rls_round_bounded(double value)
 	if (value <= 0)
 		return 0;
 	/* The limit itself is no double: it is rounded up. */
-	return value < (double)RLS_EVENT_NUMBER_MAX ? (uint64_t)llround(value) : RLS_EVENT_NUMBER_MAX;
+	return value < (double)RLS_EVENT_NUMBER_MAX ? (uint64_t)llround(value)
+						    : RLS_EVENT_NUMBER_MAX;
 }
 
 #endif

@@ -4,12 +4,9 @@
 #include <string.h>
 
 static const char *const names[] = {
-	[RLS_CATEGORY_UNKNOWN] = "unknown",
-	[RLS_CATEGORY_PYTHON] = "python",
-	[RLS_CATEGORY_SIMULATOR] = "simulator",
-	[RLS_CATEGORY_BACKEND] = "backend",
-	[RLS_CATEGORY_CUDA_API] = "cuda_api",
-	[RLS_CATEGORY_NATIVE] = "native",
+	[RLS_CATEGORY_UNKNOWN] = "unknown",     [RLS_CATEGORY_PYTHON] = "python",
+	[RLS_CATEGORY_SIMULATOR] = "simulator", [RLS_CATEGORY_BACKEND] = "backend",
+	[RLS_CATEGORY_CUDA_API] = "cuda_api",   [RLS_CATEGORY_NATIVE] = "native",
 };
 _Static_assert(sizeof(names) / sizeof(names[0]) == RLS_CATEGORY_MAX, "a name per category");
 

@@ -24,50 +24,52 @@
 
 /* Numbers are in the trace file: append only. */
 enum rls_event_kind {
-	RLS_EVENT_PROCESS = 1,      /* a process is seen for the first time (or renamed) */
+	RLS_EVENT_PROCESS = 1, /* a process is seen for the first time (or renamed) */
 	RLS_EVENT_PROCESS_END = 2,
-	RLS_EVENT_THREAD = 3,       /* a thread's life in the trace begins (or it is renamed) */
+	RLS_EVENT_THREAD = 3, /* a thread's life in the trace begins (or it is renamed) */
 	RLS_EVENT_THREAD_END = 4,
 	RLS_EVENT_CATEGORY = 5,
 	RLS_EVENT_OPERATION = 6,
 	RLS_EVENT_PHASE = 7,
-	RLS_EVENT_LAUNCH = 8,       /* a CUDA launch on the CPU */
-	RLS_EVENT_GPU = 9,          /* an interval on a GPU */
-	RLS_EVENT_HITS = 10,        /* probe hits up to here since the thread's last such event; none: a cost
+	RLS_EVENT_LAUNCH = 8, /* a CUDA launch on the CPU */
+	RLS_EVENT_GPU = 9, /* an interval on a GPU */
+	RLS_EVENT_HITS =
+		10, /* probe hits up to here since the thread's last such event; none: a cost
 	                             * of what ends here, and the next such event tells of all before it too */
-	RLS_EVENT_OFF_CPU = 11,     /* time not running since the thread's last such event */
-	RLS_EVENT_LIBRARY = 12,     /* a mapped library that has a role */
+	RLS_EVENT_OFF_CPU = 11, /* time not running since the thread's last such event */
+	RLS_EVENT_LIBRARY = 12, /* a mapped library that has a role */
 	RLS_EVENT_HOST = 13,
-	RLS_EVENT_LOSS = 14,        /* total dropped in one buffer, so far */
+	RLS_EVENT_LOSS = 14, /* total dropped in one buffer, so far */
 	RLS_EVENT_CALIBRATION = 15, /* one calibrated figure */
 	RLS_EVENT_WARNING = 16,
-	RLS_EVENT_END = 17,         /* the recording's end mark */
-	RLS_EVENT_GPU_CLOCK = 18,   /* one reading of how far a process's GPU clock is from ours */
-	RLS_EVENT_CUDA_CALL = 19,   /* a call into CUDA, at its end */
-	RLS_EVENT_FRAME = 20,       /* one place in the tree of stacks that samples were taken in */
-	RLS_EVENT_SAMPLE = 21,      /* what a thread was doing for a while, by sampling */
-	RLS_EVENT_WINDOW = 22,      /* tracing goes on or off, of every thread there is */
-	RLS_EVENT_SHARE = 23,       /* a look at a thread: what it seems to be in */
-	RLS_EVENT_BUDGET = 24,      /* how tracing was kept within the overhead budget, so far */
-	RLS_EVENT_CLOCK = 25,       /* a reading of the host's other clock, for traces of several hosts */
-	RLS_EVENT_OPERATION_RULE = 26, /* functions that are an operation where sampled stacks have them */
+	RLS_EVENT_END = 17, /* the recording's end mark */
+	RLS_EVENT_GPU_CLOCK = 18, /* one reading of how far a process's GPU clock is from ours */
+	RLS_EVENT_CUDA_CALL = 19, /* a call into CUDA, at its end */
+	RLS_EVENT_FRAME = 20, /* one place in the tree of stacks that samples were taken in */
+	RLS_EVENT_SAMPLE = 21, /* what a thread was doing for a while, by sampling */
+	RLS_EVENT_WINDOW = 22, /* tracing goes on or off, of every thread there is */
+	RLS_EVENT_SHARE = 23, /* a look at a thread: what it seems to be in */
+	RLS_EVENT_BUDGET = 24, /* how tracing was kept within the overhead budget, so far */
+	RLS_EVENT_CLOCK = 25, /* a reading of the host's other clock, for traces of several hosts */
+	RLS_EVENT_OPERATION_RULE =
+		26, /* functions that are an operation where sampled stacks have them */
 	RLS_EVENT_MAX = 27,
 };
 
 /* What a sampled thread was doing. Running: whose code it executed. Waiting: for what. */
 enum rls_sample_kind {
-	RLS_SAMPLE_PYTHON = 0,      /* the interpreter's evaluation loop */
-	RLS_SAMPLE_RUNTIME = 1,     /* the rest of the interpreter: objects, memory, imports */
-	RLS_SAMPLE_NATIVE = 2,      /* any other code in user mode */
-	RLS_SAMPLE_SYSTEM = 3,      /* the kernel */
-	RLS_SAMPLE_WAIT_LOCK = 4,   /* a lock: the GIL, a condition, another thread's end */
+	RLS_SAMPLE_PYTHON = 0, /* the interpreter's evaluation loop */
+	RLS_SAMPLE_RUNTIME = 1, /* the rest of the interpreter: objects, memory, imports */
+	RLS_SAMPLE_NATIVE = 2, /* any other code in user mode */
+	RLS_SAMPLE_SYSTEM = 3, /* the kernel */
+	RLS_SAMPLE_WAIT_LOCK = 4, /* a lock: the GIL, a condition, another thread's end */
 	RLS_SAMPLE_WAIT_IO = 5,
 	RLS_SAMPLE_WAIT_SLEEP = 6,
-	RLS_SAMPLE_WAIT_CHILD = 7,  /* another process's end */
-	RLS_SAMPLE_WAIT_GPU = 8,    /* the GPU's driver */
-	RLS_SAMPLE_WAIT_CPU = 9,    /* nothing but a free CPU */
+	RLS_SAMPLE_WAIT_CHILD = 7, /* another process's end */
+	RLS_SAMPLE_WAIT_GPU = 8, /* the GPU's driver */
+	RLS_SAMPLE_WAIT_CPU = 9, /* nothing but a free CPU */
 	RLS_SAMPLE_WAIT_OTHER = 10, /* page faults, and what is not known */
-	RLS_SAMPLE_PROBE = 11,      /* running: what the probes cost it */
+	RLS_SAMPLE_PROBE = 11, /* running: what the probes cost it */
 	RLS_SAMPLE_KIND_MAX = 12,
 };
 
@@ -75,24 +77,24 @@ enum rls_gpu_kind {
 	RLS_GPU_KERNEL = 0,
 	RLS_GPU_MEMCPY = 1,
 	RLS_GPU_MEMSET = 2,
-	RLS_GPU_SYNC = 3,           /* a wait: never counts as busy */
-	RLS_GPU_GRAPH = 4,          /* a whole graph launch (when nodes are not traced) */
+	RLS_GPU_SYNC = 3, /* a wait: never counts as busy */
+	RLS_GPU_GRAPH = 4, /* a whole graph launch (when nodes are not traced) */
 	RLS_GPU_KIND_MAX = 5,
 };
 
 struct rls_event {
 	enum rls_event_kind kind;
 	uint32_t pid;
-	uint32_t tid;               /* 0 where the event belongs to the process or to nobody */
-	uint64_t time_ns;           /* for GPU events: the interval's start */
+	uint32_t tid; /* 0 where the event belongs to the process or to nobody */
+	uint64_t time_ns; /* for GPU events: the interval's start */
 	union {
 		struct {
 			uint32_t ppid;
-			uint32_t ns_pid;            /* pid inside its own pid namespace; 0: same as pid */
+			uint32_t ns_pid; /* pid inside its own pid namespace; 0: same as pid */
 			rls_string_id name;
-			rls_string_id python;       /* "3.11.2", "" when it is not Python */
-			rls_string_id cmdline;      /* JSON array text, "" when unknown */
-			rls_string_id container;    /* container id, "" when on the host */
+			rls_string_id python; /* "3.11.2", "" when it is not Python */
+			rls_string_id cmdline; /* JSON array text, "" when unknown */
+			rls_string_id container; /* container id, "" when on the host */
 		} process;
 		struct {
 			rls_string_id name;
@@ -102,102 +104,104 @@ struct rls_event {
 			enum rls_category category;
 		} category;
 		struct {
-			uint16_t depth;             /* entries in stack, outermost first */
+			uint16_t depth; /* entries in stack, outermost first */
 			rls_string_id stack[RLS_OPERATION_DEPTH_MAX];
 		} operation;
 		struct {
 			rls_string_id phase;
 		} phase;
 		struct {
-			rls_string_id name;         /* CUDA entry point */
+			rls_string_id name; /* CUDA entry point */
 			uint64_t correlation;
 		} launch;
 		struct {
 			uint64_t end_ns;
-			uint64_t correlation;       /* 0: none */
+			uint64_t correlation; /* 0: none */
 			uint32_t device;
 			uint32_t stream;
 			enum rls_gpu_kind kind;
 			rls_string_id name;
 		} gpu;
 		struct {
-			uint64_t count;             /* every hit, silent ones included */
-			uint64_t cost_ns;           /* what they cost by the calibration */
+			uint64_t count; /* every hit, silent ones included */
+			uint64_t cost_ns; /* what they cost by the calibration */
 		} hits;
 		struct {
 			uint64_t ns;
 		} off_cpu;
 		struct {
-			rls_string_id path;         /* as the target sees it */
-			rls_string_id role;         /* "simulator", "backend", "cuda", "python", "native" */
+			rls_string_id path; /* as the target sees it */
+			rls_string_id role; /* "simulator", "backend", "cuda", "python", "native" */
 			uint32_t sites;
 		} library;
 		struct {
 			rls_string_id kernel;
-			rls_string_id gpus;         /* JSON array text, "" for none */
-			rls_string_id tool;         /* "rlscope-bpf x.y.z" that recorded */
+			rls_string_id gpus; /* JSON array text, "" for none */
+			rls_string_id tool; /* "rlscope-bpf x.y.z" that recorded */
 			uint32_t cpus;
 		} host;
 		struct {
-			rls_string_id boot;         /* the kernel's boot id: same boot, same CLOCK_MONOTONIC */
-			uint64_t realtime_ns;       /* CLOCK_REALTIME at time_ns */
-			uint64_t width_ns;          /* what the reading is uncertain by */
+			rls_string_id
+				boot; /* the kernel's boot id: same boot, same CLOCK_MONOTONIC */
+			uint64_t realtime_ns; /* CLOCK_REALTIME at time_ns */
+			uint64_t width_ns; /* what the reading is uncertain by */
 		} clock;
 		struct {
-			rls_string_id buffer;       /* "transitions", "control", ... */
+			rls_string_id buffer; /* "transitions", "control", ... */
 			uint64_t dropped;
 		} loss;
 		struct {
-			rls_string_id name;         /* "emulated.entry.silent", ... */
+			rls_string_id name; /* "emulated.entry.silent", ... */
 			double value_ns;
-			double error_ns;            /* half width of the 95 % interval */
+			double error_ns; /* half width of the 95 % interval */
 		} calibration;
 		struct {
 			rls_string_id text;
 		} warning;
 		struct {
-			double gap_ns;              /* CUPTI's own clock less CLOCK_MONOTONIC */
-			uint64_t width_ns;          /* what the reading is uncertain by */
-			double drift_ppm;           /* of the gap, since the process's first reading */
+			double gap_ns; /* CUPTI's own clock less CLOCK_MONOTONIC */
+			uint64_t width_ns; /* what the reading is uncertain by */
+			double drift_ppm; /* of the gap, since the process's first reading */
 		} gpu_clock;
 		struct {
-			rls_string_id name;         /* of the outermost entry point */
-			uint64_t duration_ns;       /* until time_ns; nested calls are part of it */
-			uint32_t launches;          /* 1 when it is one that starts work, else 0 */
+			rls_string_id name; /* of the outermost entry point */
+			uint64_t duration_ns; /* until time_ns; nested calls are part of it */
+			uint32_t launches; /* 1 when it is one that starts work, else 0 */
 		} cuda_call;
 		struct {
-			uint32_t id;                /* from 1 */
-			uint32_t parent;            /* the caller's; 0: none */
-			uint32_t line;              /* 0: none, or none known */
-			bool native;                /* no Python: a function of a library */
-			rls_string_id function;     /* qualified as far as known; "" when it has no name */
-			rls_string_id file;         /* as the target sees it */
+			uint32_t id; /* from 1 */
+			uint32_t parent; /* the caller's; 0: none */
+			uint32_t line; /* 0: none, or none known */
+			bool native; /* no Python: a function of a library */
+			rls_string_id
+				function; /* qualified as far as known; "" when it has no name */
+			rls_string_id file; /* as the target sees it */
 		} frame;
 		struct {
-			uint32_t frame;             /* innermost; 0: nothing is known of the stack */
+			uint32_t frame; /* innermost; 0: nothing is known of the stack */
 			enum rls_sample_kind kind;
-			enum rls_category code;     /* of the library that runs; 0: none with a role */
-			uint64_t ns;                /* that it stands for; waits: up to time_ns */
-			uint32_t every;             /* waits: one of so many was told of; 0: all */
+			enum rls_category code; /* of the library that runs; 0: none with a role */
+			uint64_t ns; /* that it stands for; waits: up to time_ns */
+			uint32_t every; /* waits: one of so many was told of; 0: all */
 		} sample;
 		struct {
 			rls_string_id operation;
-			rls_string_id function;     /* globs: of names, */
-			rls_string_id file;         /* and of files; "": any */
+			rls_string_id function; /* globs: of names, */
+			rls_string_id file; /* and of files; "": any */
 		} operation_rule;
 		struct {
 			bool complete;
 		} end;
 		struct {
-			bool open;                  /* from here on every boundary is traced */
+			bool open; /* from here on every boundary is traced */
 		} window;
 		struct {
 			enum rls_category category; /* by the code it executes: a guess */
-			uint64_t waited_ns;         /* 0: it is running; else it has waited there so long */
+			uint64_t waited_ns; /* 0: it is running; else it has waited there so long */
 		} share;
 		struct {
-			double percent;             /* of the time */
-			double given_up_percent;    /* of the time, at most: went to callers */
+			double percent; /* of the time */
+			double given_up_percent; /* of the time, at most: went to callers */
 			uint32_t windowed_sites;
 			uint32_t given_up_sites;
 		} budget;

@@ -13,39 +13,39 @@
 #define RLS_EVENT_NUMBER_MAX ((uint64_t)INT64_MAX)
 
 enum rls_field_type {
-	RLS_FIELD_END = 0,      /* closes a kind's list */
+	RLS_FIELD_END = 0, /* closes a kind's list */
 	RLS_FIELD_U32,
 	RLS_FIELD_U64,
 	RLS_FIELD_STRING,
-	RLS_FIELD_JSON,         /* a string holding a JSON array; a real array in the text form */
+	RLS_FIELD_JSON, /* a string holding a JSON array; a real array in the text form */
 	RLS_FIELD_CATEGORY,
 	RLS_FIELD_GPU_KIND,
 	RLS_FIELD_SAMPLE_KIND,
 	RLS_FIELD_BOOL,
 	RLS_FIELD_DOUBLE,
-	RLS_FIELD_STACK,        /* operation.depth and operation.stack; offset is unused */
+	RLS_FIELD_STACK, /* operation.depth and operation.stack; offset is unused */
 };
 
 struct rls_event_field {
-	const char *name;       /* in the text form */
+	const char *name; /* in the text form */
 	enum rls_field_type type;
-	size_t offset;          /* in struct rls_event */
-	bool required;          /* a line of the text form without it is broken */
-	bool sparse;            /* the text form leaves it out when 0 or empty */
+	size_t offset; /* in struct rls_event */
+	bool required; /* a line of the text form without it is broken */
+	bool sparse; /* the text form leaves it out when 0 or empty */
 };
 
 enum rls_event_scope {
-	RLS_SCOPE_TRACE,        /* pid 0, tid 0 */
-	RLS_SCOPE_PROCESS,      /* tid 0 */
+	RLS_SCOPE_TRACE, /* pid 0, tid 0 */
+	RLS_SCOPE_PROCESS, /* tid 0 */
 	RLS_SCOPE_THREAD,
 };
 
 struct rls_event_layout {
-	const char *name;       /* in the text form */
-	const char *time_name;  /* what the text form calls time_ns */
+	const char *name; /* in the text form */
+	const char *time_name; /* what the text form calls time_ns */
 	enum rls_event_scope scope;
-	int rank;               /* place among events of the same instant */
-	size_t payload_bytes;   /* of the kind's member of the union (operation: its largest) */
+	int rank; /* place among events of the same instant */
+	size_t payload_bytes; /* of the kind's member of the union (operation: its largest) */
 	const struct rls_event_field *fields;
 };
 

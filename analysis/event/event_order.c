@@ -10,7 +10,7 @@ static int order_numbers(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-static int rank(const struct rls_event *event)
+static int event_order_rank(const struct rls_event *event)
 {
 	const struct rls_event_layout *layout = rls_event_layout(event->kind);
 
@@ -22,7 +22,7 @@ int rls_event_compare(const struct rls_event *a, const struct rls_event *b)
 	int order = order_numbers(a->time_ns, b->time_ns);
 
 	if (!order)
-		order = rank(a) - rank(b);
+		order = event_order_rank(a) - event_order_rank(b);
 	if (!order)
 		order = order_numbers(a->pid, b->pid);
 	if (!order)

@@ -7,8 +7,8 @@
 #ifndef RLS_EVENT_SOURCE_H
 #define RLS_EVENT_SOURCE_H
 
-#include "analysis/event/event.h"
 #include "analysis/base/string_pool.h"
+#include "analysis/event/event.h"
 
 struct rls_event_source {
 	/* 1 and *out filled, 0 at the end, -errno on failure. Damage is no failure: the source
@@ -18,8 +18,8 @@ struct rls_event_source {
 	double (*share)(const struct rls_event_source *source);
 	void (*free)(struct rls_event_source *source);
 
-	const struct rls_string_pool *strings;  /* owned by the source, grows while reading */
-	bool damaged;   /* something was unreadable or missing: exit status 3 */
+	const struct rls_string_pool *strings; /* owned by the source, grows while reading */
+	bool damaged; /* something was unreadable or missing: exit status 3 */
 };
 
 /* Opens a trace file of any form, told by content (binary trace, JSON Lines).

@@ -85,8 +85,8 @@ static void unpack_header(const struct packed *packed, struct rls_event *out)
 	out->time_ns = packed->time_ns;
 }
 
-static void unpack(const struct rls_event_store *store, const struct packed *packed,
-		   struct rls_event *out)
+static void event_store_unpack(const struct rls_event_store *store, const struct packed *packed,
+			       struct rls_event *out)
 {
 	unpack_header(packed, out);
 	memcpy((char *)out + PAYLOAD, payload_of(store, packed), packed->bytes);
@@ -146,7 +146,7 @@ size_t rls_event_store_bytes(const struct rls_event_store *store)
 
 void rls_event_store_get(const struct rls_event_store *store, size_t index, struct rls_event *out)
 {
-	unpack(store, &store->events[index], out);
+	event_store_unpack(store, &store->events[index], out);
 }
 
 static int order_packed(const struct rls_event_store *store, const struct packed *a,
@@ -164,8 +164,8 @@ static int order_packed(const struct rls_event_store *store, const struct packed
 
 	if (order)
 		return order;
-	unpack(store, a, &left);
-	unpack(store, b, &right);
+	event_store_unpack(store, a, &left);
+	event_store_unpack(store, b, &right);
 	return rls_event_order(&left, &right, strings);
 }
 
@@ -206,8 +206,8 @@ static void merge_late(struct rls_event_store *store, const struct rls_string_po
 	size_t kept = store->count - moved;
 
 	for (size_t to = store->count; moved; to--) {
-		if (kept && order_packed(store, &store->events[kept - 1], &late[moved - 1],
-					 strings) > 0)
+		if (kept &&
+		    order_packed(store, &store->events[kept - 1], &late[moved - 1], strings) > 0)
 			store->events[to - 1] = store->events[--kept];
 		else
 			store->events[to - 1] = late[--moved];

@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-#include "analysis/event/event.h"
 #include "analysis/base/string_pool.h"
+#include "analysis/event/event.h"
 
 struct rls_event_store;
 
@@ -27,8 +27,7 @@ size_t rls_event_store_count(const struct rls_event_store *store);
 size_t rls_event_store_bytes(const struct rls_event_store *store);
 
 /* index < count. Fills the header and the kind's own member of *out, nothing more. */
-void rls_event_store_get(const struct rls_event_store *store, size_t index,
-			 struct rls_event *out);
+void rls_event_store_get(const struct rls_event_store *store, size_t index, struct rls_event *out);
 
 /* Sorts by rls_event_order. Cheap when the events came nearly sorted. 0 or -ENOMEM. */
 int rls_event_store_sort(struct rls_event_store *store, const struct rls_string_pool *strings);

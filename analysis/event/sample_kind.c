@@ -4,12 +4,12 @@
 #include <string.h>
 
 static const char *const names[] = {
-	[RLS_SAMPLE_PYTHON] = "python",      [RLS_SAMPLE_RUNTIME] = "runtime",
-	[RLS_SAMPLE_NATIVE] = "native",      [RLS_SAMPLE_SYSTEM] = "system",
-	[RLS_SAMPLE_WAIT_LOCK] = "lock",     [RLS_SAMPLE_WAIT_IO] = "io",
-	[RLS_SAMPLE_WAIT_SLEEP] = "sleep",   [RLS_SAMPLE_WAIT_CHILD] = "child",
-	[RLS_SAMPLE_WAIT_GPU] = "gpu",       [RLS_SAMPLE_WAIT_CPU] = "cpu",
-	[RLS_SAMPLE_WAIT_OTHER] = "other",   [RLS_SAMPLE_PROBE] = "probe",
+	[RLS_SAMPLE_PYTHON] = "python",    [RLS_SAMPLE_RUNTIME] = "runtime",
+	[RLS_SAMPLE_NATIVE] = "native",    [RLS_SAMPLE_SYSTEM] = "system",
+	[RLS_SAMPLE_WAIT_LOCK] = "lock",   [RLS_SAMPLE_WAIT_IO] = "io",
+	[RLS_SAMPLE_WAIT_SLEEP] = "sleep", [RLS_SAMPLE_WAIT_CHILD] = "child",
+	[RLS_SAMPLE_WAIT_GPU] = "gpu",     [RLS_SAMPLE_WAIT_CPU] = "cpu",
+	[RLS_SAMPLE_WAIT_OTHER] = "other", [RLS_SAMPLE_PROBE] = "probe",
 };
 _Static_assert(sizeof(names) / sizeof(names[0]) == RLS_SAMPLE_KIND_MAX, "a name per kind");
 

@@ -22,14 +22,14 @@ typedef uint32_t rls_stack_id;
 struct rls_stack_node {
 	rls_stack_id parent;
 	rls_string_id name;
-	uint32_t depth;             /* operations on the stack */
+	uint32_t depth; /* operations on the stack */
 };
 
 /* Zeroed: only the empty stack. */
 struct rls_stack_tree {
-	struct rls_stack_node *nodes;           /* of id i: nodes[i - 1] */
+	struct rls_stack_node *nodes; /* of id i: nodes[i - 1] */
 	size_t count, capacity;
-	struct rls_index_map map;               /* (parent, name) -> id */
+	struct rls_index_map map; /* (parent, name) -> id */
 	bool cut;
 };
 

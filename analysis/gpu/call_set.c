@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "analysis/event/bounded.h"
 #include "analysis/base/grow.h"
+#include "analysis/event/bounded.h"
 
 void rls_call_set_free(struct rls_call_set *set)
 {
@@ -12,15 +12,16 @@ void rls_call_set_free(struct rls_call_set *set)
 	*set = (struct rls_call_set){0};
 }
 
-static uint64_t pair(uint32_t high, uint32_t low)
+static uint64_t call_set_pair(uint32_t high, uint32_t low)
 {
 	return (uint64_t)high << 32 | low;
 }
 
-static int find(struct rls_call_set *set, const struct rls_call_total *keys,
-		struct rls_call_total **out)
+static int call_set_find(struct rls_call_set *set, const struct rls_call_total *keys,
+			 struct rls_call_total **out)
 {
-	uint64_t who = pair(keys->tid, keys->name), where = pair(keys->phase, keys->operation);
+	uint64_t who = call_set_pair(keys->tid, keys->name),
+		 where = call_set_pair(keys->phase, keys->operation);
 	size_t place = (uintptr_t)rls_index_map_get(&set->map, who, where);
 	int err = 0;
 
@@ -47,7 +48,7 @@ int rls_call_set_add(struct rls_call_set *set, const struct rls_event *event, rl
 		.name = event->cuda_call.name,
 	};
 	struct rls_call_total *total;
-	int err = find(set, &keys, &total);
+	int err = call_set_find(set, &keys, &total);
 
 	if (err)
 		return err;

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/event/event.h"
 #include "analysis/base/index_map.h"
+#include "analysis/event/event.h"
 
 struct rls_call_total {
 	uint32_t tid;
@@ -22,7 +22,7 @@ struct rls_call_total {
 struct rls_call_set {
 	struct rls_call_total *totals;
 	size_t count, capacity;
-	struct rls_index_map map;       /* (tid and name, phase and operation) -> 1 + index */
+	struct rls_index_map map; /* (tid and name, phase and operation) -> 1 + index */
 };
 
 void rls_call_set_free(struct rls_call_set *set);

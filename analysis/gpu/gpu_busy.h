@@ -12,8 +12,8 @@
 
 /* Zeroed: nothing yet. */
 struct rls_gpu_busy {
-	uint64_t closed_ns;         /* length of the runs before the last */
-	uint64_t run_start_ns;      /* the last run of touching intervals */
+	uint64_t closed_ns; /* length of the runs before the last */
+	uint64_t run_start_ns; /* the last run of touching intervals */
 	uint64_t run_end_ns;
 };
 
@@ -47,8 +47,8 @@ static inline uint64_t rls_gpu_busy_total(const struct rls_gpu_busy *busy)
  * that RL-Scope's finding F.11 holds against true busy time. Window k is
  * [k / 6 s, (k + 1) / 6 s), exactly, though that is no whole number of nanoseconds. */
 struct rls_smi_windows {
-	uint64_t busy;              /* windows below next in which something ran */
-	uint64_t next;              /* first window not yet judged busy */
+	uint64_t busy; /* windows below next in which something ran */
+	uint64_t next; /* first window not yet judged busy */
 };
 
 /* Nanoseconds since the life's start, sorted by start; end_ns >= start_ns. An empty interval

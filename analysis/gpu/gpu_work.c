@@ -60,8 +60,7 @@ static int find_launched(struct rls_gpu_work *work, struct rls_gpu_device *devic
 			 const struct rls_launch *launch, struct rls_launched **out)
 {
 	uint64_t key = (uint64_t)launch->phase << 32 | launch->operation;
-	struct rls_launched *launched =
-		rls_index_map_get(&work->launched_map, device->device, key);
+	struct rls_launched *launched = rls_index_map_get(&work->launched_map, device->device, key);
 	int err;
 
 	if (!launched) {
@@ -127,7 +126,7 @@ static int file_interval(struct rls_gpu_work *work, const struct rls_gpu_interva
 
 /* Files intervals from the head of the queue, as far as their launches are known, and
  * without them until at most `leave` still wait. */
-static int drain(struct rls_gpu_work *work, size_t leave)
+static int gpu_work_drain(struct rls_gpu_work *work, size_t leave)
 {
 	while (work->waiting_head < work->waiting_tail) {
 		const struct rls_gpu_interval *interval =
@@ -151,8 +150,7 @@ static int grow_launches(struct rls_gpu_work *work)
 	size_t capacity = work->launch_capacity ? 2 * work->launch_capacity : RING_MIN;
 	struct rls_launch *launches;
 
-	if (work->launch_count < work->launch_capacity ||
-	    work->launch_capacity >= RLS_LAUNCHES_MAX)
+	if (work->launch_count < work->launch_capacity || work->launch_capacity >= RLS_LAUNCHES_MAX)
 		return 0;
 	launches = realloc(work->launches, capacity * sizeof(*launches));
 	if (!launches)
@@ -185,7 +183,7 @@ int rls_gpu_work_launch(struct rls_gpu_work *work, const struct rls_launch *laun
 		return err;
 	work->launches[place] = *launch;
 	work->launch_count++;
-	return drain(work, RLS_WAITING_MAX);
+	return gpu_work_drain(work, RLS_WAITING_MAX);
 }
 
 static int grow_waiting(struct rls_gpu_work *work)
@@ -213,7 +211,7 @@ static int wait_for_launch(struct rls_gpu_work *work, const struct rls_gpu_inter
 	if (err)
 		return err;
 	work->waiting[work->waiting_tail++ & (work->waiting_capacity - 1)] = *interval;
-	return drain(work, RLS_WAITING_MAX - 1);
+	return gpu_work_drain(work, RLS_WAITING_MAX - 1);
 }
 
 /* Whether a kernel began in the life is open at its start: the life may end at that instant. */
@@ -255,9 +253,9 @@ int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
 	if (err)
 		return err;
 	interval.device = device;
-	interval.idle_since_ns = device->any && device->busy.run_end_ns < interval.start_ns ?
-					 device->busy.run_end_ns :
-					 interval.start_ns;
+	interval.idle_since_ns = device->any && device->busy.run_end_ns < interval.start_ns
+					 ? device->busy.run_end_ns
+					 : interval.start_ns;
 	device->any = true;
 	rls_gpu_busy_add(&device->busy, interval.start_ns, interval.end_ns);
 	if (interval.kind == RLS_GPU_KERNEL) {
@@ -275,5 +273,5 @@ int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
 
 int rls_gpu_work_finish(struct rls_gpu_work *work)
 {
-	return drain(work, 0);
+	return gpu_work_drain(work, 0);
 }

@@ -22,16 +22,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/base/index_map.h"
 #include "analysis/event/event.h"
 #include "analysis/gpu/gpu_busy.h"
-#include "analysis/base/index_map.h"
 
 #define RLS_LAUNCHES_MAX (1u << 18)
 #define RLS_WAITING_MAX (1u << 16)
 
 enum rls_idle {
-	RLS_IDLE_HOST_LATE = 0,     /* nothing had been launched */
-	RLS_IDLE_QUEUE = 1,         /* what was launched had not begun */
+	RLS_IDLE_HOST_LATE = 0, /* nothing had been launched */
+	RLS_IDLE_QUEUE = 1, /* what was launched had not begun */
 	RLS_IDLE_OTHER = 2,
 	RLS_IDLE_MAX = 3,
 };
@@ -43,18 +43,18 @@ struct rls_launched {
 	rls_string_id operation;
 	struct rls_gpu_busy busy;
 	uint64_t kernels;
-	uint64_t kernel_ns;         /* sum */
+	uint64_t kernel_ns; /* sum */
 	uint64_t idle_ns[RLS_IDLE_MAX]; /* of the device, until this work began */
 };
 
 struct rls_gpu_device {
 	struct rls_gpu_device *next;
 	uint32_t device;
-	bool any;                   /* it has had work */
+	bool any; /* it has had work */
 	struct rls_gpu_busy busy;
 	struct rls_smi_windows windows; /* of all kernels but the latest */
 	struct {
-		uint64_t start_ns, end_ns;      /* since the life's start */
+		uint64_t start_ns, end_ns; /* since the life's start */
 	} latest_kernel;
 	uint64_t kernel_ns;
 	uint64_t memcpy_ns;
@@ -64,7 +64,7 @@ struct rls_gpu_device {
 
 struct rls_launch {
 	uint64_t correlation;
-	uint64_t time_ns;           /* of the call's beginning */
+	uint64_t time_ns; /* of the call's beginning */
 	rls_string_id phase;
 	rls_string_id operation;
 };
@@ -73,8 +73,8 @@ struct rls_gpu_interval {
 	struct rls_gpu_device *device;
 	uint64_t start_ns;
 	uint64_t end_ns;
-	uint64_t idle_since_ns;     /* the device, until start_ns; start_ns: it was busy */
-	uint64_t correlation;       /* 0: none */
+	uint64_t idle_since_ns; /* the device, until start_ns; start_ns: it was busy */
+	uint64_t correlation; /* 0: none */
 	enum rls_gpu_kind kind;
 };
 
@@ -82,14 +82,14 @@ struct rls_gpu_interval {
 struct rls_gpu_work {
 	struct rls_gpu_device *devices;
 	struct rls_index_map device_map;
-	struct rls_index_map launched_map;      /* (device, phase and operation) */
+	struct rls_index_map launched_map; /* (device, phase and operation) */
 
-	struct rls_launch *launches;            /* ring, oldest overwritten */
+	struct rls_launch *launches; /* ring, oldest overwritten */
 	size_t launch_capacity;
-	uint64_t launch_count;                  /* ever */
-	struct rls_index_map launch_map;        /* correlation -> 1 + index into launches */
+	uint64_t launch_count; /* ever */
+	struct rls_index_map launch_map; /* correlation -> 1 + index into launches */
 
-	struct rls_gpu_interval *waiting;       /* ring */
+	struct rls_gpu_interval *waiting; /* ring */
 	size_t waiting_capacity;
 	uint64_t waiting_head, waiting_tail;
 };

@@ -4,16 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/event/bounded.h"
 #include "analysis/base/cleanup.h"
+#include "analysis/event/bounded.h"
 #include "analysis/report/builder.h"
 
 /* --- rows by innermost operation ---------------------------------------------------- */
 
 static double relative_error(const struct rls_builder *b, enum rls_category category)
 {
-	return category == RLS_CATEGORY_CUDA_API ? fmax(b->operation_error, b->cupti_error) :
-						   b->operation_error;
+	return category == RLS_CATEGORY_CUDA_API ? fmax(b->operation_error, b->cupti_error)
+						 : b->operation_error;
 }
 
 static uint64_t error_ns(const struct rls_builder *b, enum rls_category category, uint64_t wall_ns,
@@ -62,20 +62,23 @@ static struct rls_breakdown_row *new_row(struct rls_builder *b)
 }
 
 /* Dealt out to the cell's parts by their time: where within it calls were made is not known. */
-static double doubt_ns(const struct rls_builder *b, const struct rls_scope *scope, const struct rls_breakdown_row *keys,
-		       enum rls_part part)
+static double doubt_ns(const struct rls_builder *b, const struct rls_scope *scope,
+		       const struct rls_breakdown_row *keys, enum rls_part part)
 {
 	const struct rls_cell *cell = &scope->cells[keys->category];
 	uint64_t all_ns = cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
-	struct rls_doubted_calls own = rls_cupti_doubt_own(&b->doubt, keys->tid, scope->phase, scope->operation);
+	struct rls_doubted_calls own =
+		rls_cupti_error_own(&b->doubt, keys->tid, scope->phase, scope->operation);
 	double share = all_ns ? (double)cell->wall_ns[part] / (double)all_ns : 0;
 	double ns = 0;
 
 	if (keys->category == RLS_CATEGORY_CUDA_API)
 		ns = own.inside_ns;
 	else if (keys->category == RLS_CATEGORY_BACKEND)
-		ns = own.around_ns + fmin(rls_cupti_doubt_others_ns(&b->doubt, keys->tid, scope->phase, scope->operation),
-					  (double)(cell->off_cpu_ns[RLS_PART_CPU] + cell->off_cpu_ns[RLS_PART_CPU_GPU]));
+		ns = own.around_ns + fmin(rls_cupti_error_others_ns(&b->doubt, keys->tid,
+								    scope->phase, scope->operation),
+					  (double)(cell->off_cpu_ns[RLS_PART_CPU] +
+						   cell->off_cpu_ns[RLS_PART_CPU_GPU]));
 	return share * ns * (scope->calls_scale.count > 0 ? (double)scope->calls_scale.count : 1);
 }
 
@@ -107,8 +110,8 @@ static void add_row(struct rls_builder *b, const struct rls_breakdown_row *keys,
 	if (cell->looked_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
 		/* What hits cost and what looks saw have nothing to do with each other. */
-		row->error_ns = rls_round_bounded(hypot((double)row->error_ns,
-							cell->looked_error_ns[part]));
+		row->error_ns = rls_round_bounded(
+			hypot((double)row->error_ns, cell->looked_error_ns[part]));
 	}
 	if (row->error_ns > wall_ns)
 		row->error_ns = wall_ns;
@@ -150,8 +153,9 @@ static void add_transitions(struct rls_builder *b, const struct rls_breakdown_ro
 				.operation = keys->operation,
 				.from = from,
 				.to = to,
-				.count = isinf(scope->scaled_error[from][to]) ?
-						 RLS_COUNT_UNKNOWN : scope->transitions[from][to],
+				.count = isinf(scope->scaled_error[from][to])
+						 ? RLS_COUNT_UNKNOWN
+						 : scope->transitions[from][to],
 				.method = scaled ? RLS_METHOD_SCALED : RLS_METHOD_TRACED,
 				.count_error = rls_round_bounded(count_error(b, scope, from, to)),
 			};
@@ -188,10 +192,12 @@ static void add_scope(struct rls_builder *b, const struct rls_scope *scope, uint
 		.operation = rls_build_string(b, scope->operation),
 	};
 
-	b->operation_error = rls_facts_operation_error(&b->timeline->facts, b->strings,
-						       scope->operation, b->calibration_error);
-	b->spill_share = rls_facts_knows_spill(&b->timeline->facts, b->strings, scope->operation) ?
-				 SPILL_SHARE_KNOWN : SPILL_SHARE;
+	b->operation_error = rls_trace_metadata_operation_error(
+		&b->timeline->facts, b->strings, scope->operation, b->calibration_error);
+	b->spill_share =
+		rls_trace_metadata_knows_spill(&b->timeline->facts, b->strings, scope->operation)
+			? SPILL_SHARE_KNOWN
+			: SPILL_SHARE;
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++) {
 		keys.category = category;
 		for (int part = 0; part < RLS_PART_MAX; part++)
@@ -303,8 +309,8 @@ static void add_stack(struct rls_builder *b, const struct rls_thread *thread,
 	row->category = category;
 	row->wall_ns = wall_ns;
 	row->gpu_ns = cell->wall_ns[RLS_PART_CPU_GPU];
-	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[RLS_PART_CPU] -
-			 cell->off_cpu_ns[RLS_PART_CPU_GPU];
+	row->on_cpu_ns =
+		wall_ns - cell->off_cpu_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU_GPU];
 	row->corrected_ns = wall_ns - cell->subtracted_ns - rls_cell_others_cost_ns(cell);
 	row->transitions = transitions;
 	row->operations = rls_build_operations(b, scope->stack, &row->depth);
@@ -341,7 +347,8 @@ static void add_overview(struct rls_builder *b, const struct rls_thread *thread)
 		parts[i] = (struct rls_overview_part){
 			.bucket = cell->bucket,
 			.phase = cell->scope ? rls_build_string(b, cell->scope->phase) : "",
-			.operation = cell->scope ? rls_build_string(b, cell->scope->operation) : NULL,
+			.operation =
+				cell->scope ? rls_build_string(b, cell->scope->operation) : NULL,
 			.category = cell->category,
 			.wall_ns = cell->wall_ns,
 			.gpu_ns = cell->gpu_ns,
@@ -394,7 +401,8 @@ void rls_build_gpu_alone(struct rls_builder *b, const struct rls_process *proces
 		row->operation = rls_build_string(b, scope->operation);
 		row->resource = RLS_RESOURCE_GPU;
 		row->wall_ns = row->corrected_ns = scope->gpu_alone_ns;
-		row->error_ns = row->undivided.error_ns = error_ns(b, RLS_CATEGORY_UNKNOWN, row->wall_ns, 0);
+		row->error_ns = row->undivided.error_ns =
+			error_ns(b, RLS_CATEGORY_UNKNOWN, row->wall_ns, 0);
 		stack->pid = process->pid;
 		stack->phase = row->phase;
 		stack->gpu_alone = true;

@@ -3,11 +3,10 @@
  * they found in code of another category the probes did not see, and what they found at
  * probed addresses the probes cost. */
 #include "analysis/event/bounded.h"
-#include "analysis/report/builder.h"
 #include "analysis/event/sample_kind.h"
+#include "analysis/report/builder.h"
 
-static struct rls_check_row *row_of(struct rls_builder *b, uint32_t pid,
-				    enum rls_category category)
+static struct rls_check_row *row_of(struct rls_builder *b, uint32_t pid, enum rls_category category)
 {
 	struct rls_check_row *row;
 
@@ -44,8 +43,7 @@ static void add_thread(struct rls_builder *b, const struct rls_thread *thread)
 	for (const struct rls_scope *scope = thread->scopes; scope; scope = scope->next) {
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 			uint64_t ns = traced_ns(&scope->cells[i]);
-			struct rls_check_row *row =
-				ns ? row_of(b, thread->process->pid, i) : NULL;
+			struct rls_check_row *row = ns ? row_of(b, thread->process->pid, i) : NULL;
 
 			if (row)
 				rls_add_bounded(&row->traced_ns, ns);

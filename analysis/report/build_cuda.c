@@ -71,7 +71,7 @@ static void add_clock(struct rls_builder *b, const struct rls_process *process)
 
 /* --- calls -------------------------------------------------------------------------- */
 
-static uint64_t pair(uint32_t high, uint32_t low)
+static uint64_t build_cuda_pair(uint32_t high, uint32_t low)
 {
 	return (uint64_t)high << 32 | low;
 }
@@ -85,7 +85,7 @@ static int map_scales(const struct rls_process *process, struct rls_index_map *s
 	for (const struct rls_thread *t = process->threads; t; t = t->next) {
 		for (struct rls_scope *s = t->scopes; !err && s; s = s->next)
 			if (s->calls_scale.count > 0)
-				err = rls_index_map_put(scales, pair(t->tid, s->phase),
+				err = rls_index_map_put(scales, build_cuda_pair(t->tid, s->phase),
 							s->operation, s);
 	}
 	return err;
@@ -98,7 +98,8 @@ static int map_scales(const struct rls_process *process, struct rls_index_map *s
 static double count_error(const struct rls_builder *b, const struct rls_scope *scope, double seen,
 			  double count)
 {
-	return hypot(scope->calls_scale.count_error * count, INTERVAL_95 * (count - seen) / sqrt(seen)) +
+	return hypot(scope->calls_scale.count_error * count,
+		     INTERVAL_95 * (count - seen) / sqrt(seen)) +
 	       b->calibration_error * scope->scaled_cost * count;
 }
 
@@ -114,7 +115,8 @@ static void scale_call(const struct rls_builder *b, struct rls_cuda_call_row *ro
 {
 	const struct rls_calls_scale *scale = &scope->calls_scale;
 	double seen = (double)row->count, count = seen * scale->count;
-	double wall_ns = (double)row->wall_ns * scale->time, error = count_error(b, scope, seen, count);
+	double wall_ns = (double)row->wall_ns * scale->time,
+	       error = count_error(b, scope, seen, count);
 
 	if (scale->count != 1 || scale->time != 1 || isinf(scale->count_error))
 		row->method = RLS_METHOD_SCALED;
@@ -126,7 +128,8 @@ static void scale_call(const struct rls_builder *b, struct rls_cuda_call_row *ro
 	row->launches = rls_round_bounded((double)row->launches * scale->count);
 	row->wall_ns = rls_round_bounded(wall_ns);
 	row->count_error = rls_round_bounded(error);
-	row->error_ns = rls_round_bounded(wall_ns * fmin(hypot(error / count, scale->time_error), 1));
+	row->error_ns =
+		rls_round_bounded(wall_ns * fmin(hypot(error / count, scale->time_error), 1));
 }
 
 static void add_call(struct rls_builder *b, uint32_t pid, const struct rls_call_total *total,
@@ -147,7 +150,8 @@ static void add_call(struct rls_builder *b, uint32_t pid, const struct rls_call_
 		.wall_ns = total->wall_ns,
 		.launches = total->launches,
 	};
-	scope = rls_index_map_get(scales, pair(total->tid, total->phase), total->operation);
+	scope = rls_index_map_get(scales, build_cuda_pair(total->tid, total->phase),
+				  total->operation);
 	if (scope)
 		scale_call(b, row, scope);
 }
@@ -170,7 +174,7 @@ static void add_calls(struct rls_builder *b, const struct rls_process *process)
 struct operation_rows {
 	struct rls_builder *b;
 	uint32_t pid;
-	struct rls_index_map map;       /* (phase, operation) -> 1 + index */
+	struct rls_index_map map; /* (phase, operation) -> 1 + index */
 };
 
 /* NULL when there is no memory. */
@@ -178,8 +182,8 @@ static struct rls_cuda_operation_row *operation_row(struct operation_rows *rows,
 						    const char *operation)
 {
 	struct rls_builder *b = rows->b;
-	size_t place = (uintptr_t)rls_index_map_get(&rows->map, (uintptr_t)phase,
-						    (uintptr_t)operation);
+	size_t place =
+		(uintptr_t)rls_index_map_get(&rows->map, (uintptr_t)phase, (uintptr_t)operation);
 	struct rls_cuda_operation_row *row;
 
 	if (place)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/event/bounded.h"
 #include "analysis/base/cleanup.h"
+#include "analysis/event/bounded.h"
 #include "analysis/report/builder.h"
 #include "analysis/report/report.h"
 
@@ -66,15 +66,16 @@ static void add_libraries(struct rls_builder *b, struct rls_process_entry *entry
 /* Where CUPTI recorded. */
 static void fill_doubt(struct rls_builder *b, const struct rls_process *process)
 {
-	rls_cupti_doubt_free(&b->doubt);
+	rls_cupti_error_free(&b->doubt);
 	if (!process->gpu.devices && !process->clock.readings)
 		return;
 	for (size_t i = 0; i < process->calls.count && !b->err; i++) {
 		const struct rls_call_total *calls = &process->calls.totals[i];
 		const char *name = rls_string_pool_get(b->strings, calls->name);
 
-		b->err = rls_cupti_doubt_add(&b->doubt, calls,
-					     rls_facts_knows_cupti(&b->timeline->facts, b->strings, name));
+		b->err = rls_cupti_error_add(
+			&b->doubt, calls,
+			rls_trace_metadata_knows_cupti(&b->timeline->facts, b->strings, name));
 	}
 }
 
@@ -139,7 +140,7 @@ static uint64_t traced_ns(const struct rls_builder *b)
 
 static void add_overhead(struct rls_builder *b)
 {
-	const struct rls_facts *facts = &b->timeline->facts;
+	const struct rls_trace_metadata *facts = &b->timeline->facts;
 	struct rls_overhead *overhead = &b->report->overhead;
 
 	overhead->hits = b->timeline->hits;
@@ -163,7 +164,7 @@ static void add_overhead(struct rls_builder *b)
 
 static void add_losses(struct rls_builder *b)
 {
-	const struct rls_facts *facts = &b->timeline->facts;
+	const struct rls_trace_metadata *facts = &b->timeline->facts;
 
 	for (size_t i = 0; i < facts->loss_count; i++) {
 		struct rls_loss_entry *entry = rls_build_row(b, RLS_TABLE_LOSSES);
@@ -186,7 +187,7 @@ static void warn_count(struct rls_builder *b, uint64_t count, const char *what)
 static void warn_of_unsubtracted_cost(struct rls_builder *b)
 {
 	const struct rls_timeline *timeline = b->timeline;
-	double homeless = (double)timeline->hits_homeless_ns / (double)timeline->hits_cost_ns;
+	double homeless = (double)timeline->hits_unplaced_ns / (double)timeline->hits_cost_ns;
 	double under_gpu = (double)timeline->hits_under_gpu_ns / (double)timeline->hits_cost_ns;
 
 	if (!timeline->hits_cost_ns)
@@ -209,7 +210,7 @@ static void warn_of_unsubtracted_cost(struct rls_builder *b)
 static void add_warnings(struct rls_builder *b, bool damaged)
 {
 	const struct rls_timeline *timeline = b->timeline;
-	const struct rls_facts *facts = &timeline->facts;
+	const struct rls_trace_metadata *facts = &timeline->facts;
 
 	for (size_t i = 0; i < facts->warning_count && !b->err; i++)
 		b->err = rls_report_warn(b->report, "%s",
@@ -221,34 +222,38 @@ static void add_warnings(struct rls_builder *b, bool damaged)
 	if (timeline->end_seen && !timeline->end_complete && !b->err)
 		b->err = rls_report_warn(b->report, "the recording was cut short: "
 						    "its last instants may be missing");
-	warn_count(b, rls_facts_dropped(facts, b->strings),
+	warn_count(b, rls_trace_metadata_dropped(facts, b->strings),
 		   "events were lost while recording: see losses, error_ns allows for them");
-	warn_count(b, rls_facts_dropped_gpu(facts, b->strings),
-		   "batches or records of GPU work were lost or refused: see losses, the GPU did more");
+	warn_count(b, rls_trace_metadata_dropped_gpu(facts, b->strings),
+		   "batches or records of GPU work were lost or refused: see losses, the GPU did "
+		   "more");
 	warn_of_unsubtracted_cost(b);
 	warn_count(b, timeline->impossible_gpu, "GPU records with impossible times were left out");
 	warn_count(b, timeline->unsorted, "events out of time order were left out");
 	warn_count(b, timeline->strays, "events of processes that had ended were left out");
 	if (timeline->rules.count && !b->err)
-		b->err = rls_report_warn(b->report, "operations found on sampled stacks are told apart "
-						    "in the breakdown alone: transitions, GPU work, "
-						    "timelines and compare know annotated ones only");
+		b->err = rls_report_warn(b->report,
+					 "operations found on sampled stacks are told apart "
+					 "in the breakdown alone: transitions, GPU work, "
+					 "timelines and compare know annotated ones only");
 	if (timeline->stacks.cut && !b->err)
-		b->err = rls_report_warn(b->report, "there are more than %u stacks of operations: "
-						    "of the others only the innermost is told",
+		b->err = rls_report_warn(b->report,
+					 "there are more than %u stacks of operations: "
+					 "of the others only the innermost is told",
 					 RLS_STACKS_MAX);
 }
 
 int rls_report_from_timeline(struct rls_report *report, const struct rls_timeline *timeline,
 			     const struct rls_string_pool *strings, bool damaged)
 {
-	double lost = (double)rls_facts_dropped(&timeline->facts, strings);
+	double lost = (double)rls_trace_metadata_dropped(&timeline->facts, strings);
 	struct rls_builder b = {
 		.report = report,
 		.timeline = timeline,
 		.strings = strings,
-		.calibration_error = rls_facts_calibration_error(&timeline->facts, strings),
-		.cupti_error = rls_facts_cupti_error(&timeline->facts, strings),
+		.calibration_error =
+			rls_trace_metadata_calibration_error(&timeline->facts, strings),
+		.cupti_error = rls_trace_metadata_cupti_error(&timeline->facts, strings),
 		.lost_share = lost > 0 ? lost / (lost + (double)timeline->emitted) : 0,
 	};
 
@@ -269,7 +274,7 @@ int rls_report_from_timeline(struct rls_report *report, const struct rls_timelin
 	add_gpus(&b, rls_string_pool_get(strings, timeline->facts.gpus));
 	for (const struct rls_process *p = timeline->processes; p && !b.err; p = p->next)
 		add_process(&b, p);
-	rls_cupti_doubt_free(&b.doubt);
+	rls_cupti_error_free(&b.doubt);
 	rls_build_samples(&b);
 	rls_build_check(&b);
 	rls_build_sampled_stacks(&b);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "analysis/event/bounded.h"
-#include "analysis/report/builder.h"
 #include "analysis/event/sample_kind.h"
+#include "analysis/report/builder.h"
 
 static void add_kind(struct rls_sampled_times *times, const struct rls_sample_cell *cell)
 {
@@ -39,7 +39,7 @@ static void add_kind(struct rls_sampled_times *times, const struct rls_sample_ce
 
 static const struct rls_frame_node *node_of(const struct rls_builder *b, uint32_t id)
 {
-	return rls_sample_book_node(&b->timeline->samples, id);
+	return rls_sample_totals_node(&b->timeline->samples, id);
 }
 
 /* The innermost Python frame, or NULL. */
@@ -162,7 +162,7 @@ static void add_tally(struct rls_builder *b, const struct rls_sample_tally *tall
 
 void rls_build_samples(struct rls_builder *b)
 {
-	const struct rls_sample_book *book = &b->timeline->samples;
+	const struct rls_sample_totals *book = &b->timeline->samples;
 	size_t limit = UNSUMMED_MAX;
 
 	for (const struct rls_sample_cell *cell = book->cells; cell && !b->err; cell = cell->next) {

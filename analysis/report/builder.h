@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "analysis/correct/cupti_error.h"
 #include "analysis/base/grow.h"
+#include "analysis/correct/cupti_error.h"
 #include "analysis/report/report_private.h"
 #include "analysis/report/tables.h"
 
@@ -16,16 +16,16 @@ struct rls_builder {
 	struct rls_report *report;
 	const struct rls_timeline *timeline;
 	const struct rls_string_pool *strings;
-	double calibration_error;   /* relative */
-	double operation_error;     /* the same, of the operation at hand */
-	double cupti_error;         /* of what CUPTI costs calls into CUDA, relative */
-	struct rls_cupti_doubt doubt;   /* of the process at hand */
-	double lost_share;          /* of the thread-state events */
-	double spill_share;         /* how much of others' cost rows of that operation may have borne */
-	double cost_density;        /* of the thread at hand: what was subtracted, of its running time */
-	uint64_t looked_ns;         /* of the threads' time, what was not traced */
+	double calibration_error; /* relative */
+	double operation_error; /* the same, of the operation at hand */
+	double cupti_error; /* of what CUPTI costs calls into CUDA, relative */
+	struct rls_cupti_error doubt; /* of the process at hand */
+	double lost_share; /* of the thread-state events */
+	double spill_share; /* how much of others' cost rows of that operation may have borne */
+	double cost_density; /* of the thread at hand: what was subtracted, of its running time */
+	uint64_t looked_ns; /* of the threads' time, what was not traced */
 	size_t capacity[RLS_TABLE_ALL];
-	int err;                    /* the first failure */
+	int err; /* the first failure */
 };
 
 static inline const char *rls_build_string(struct rls_builder *b, rls_string_id id)
@@ -37,16 +37,16 @@ static inline const char *rls_build_string(struct rls_builder *b, rls_string_id 
 void *rls_build_row(struct rls_builder *b, enum rls_report_table table);
 
 /* The next free element of an array that a row holds, zeroed, or NULL. */
-#define rls_build_append(b, items, capacity, count)            \
-	({                                                       \
-		__typeof__(*(items)) item_ = NULL;               \
-		if (!(b)->err)                                   \
-			(b)->err = rls_grow(items, capacity, *(count)); \
-		if (!(b)->err) {                                 \
-			item_ = &(*(items))[(*(count))++];       \
-			memset(item_, 0, sizeof(*item_));        \
-		}                                                \
-		item_;                                           \
+#define rls_build_append(b, items, capacity, count)                                                \
+	({                                                                                         \
+		__typeof__(*(items)) item_ = NULL;                                                 \
+		if (!(b)->err)                                                                     \
+			(b)->err = rls_grow(items, capacity, *(count));                            \
+		if (!(b)->err) {                                                                   \
+			item_ = &(*(items))[(*(count))++];                                         \
+			memset(item_, 0, sizeof(*item_));                                          \
+		}                                                                                  \
+		item_;                                                                             \
 	})
 
 /* Adds a thread with its breakdown, transitions, operations, stacks and overview. */

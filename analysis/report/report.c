@@ -144,14 +144,15 @@ size_t rls_report_frames(const struct rls_report *report, const struct rls_sampl
 	uint32_t number = row->frame;
 	size_t count = 0;
 
-	for (; number && number <= report->stack_frame_count && count < RLS_STACK_FRAMES_MAX; count++) {
+	for (; number && number <= report->stack_frame_count && count < RLS_STACK_FRAMES_MAX;
+	     count++) {
 		frames[count] = &report->stack_frames[number - 1];
 		number = frames[count]->parent;
 	}
 	return count;
 }
 
-static int sweep(struct rls_event_source *source, struct rls_timeline *timeline)
+static int report_sweep(struct rls_event_source *source, struct rls_timeline *timeline)
 {
 	struct rls_event event;
 	int more, err;
@@ -173,11 +174,12 @@ static int warn_of_lanes(struct rls_report *report, const struct rls_tracks *tra
 {
 	uint64_t left_out = tracks ? rls_tracks_left_out(tracks) : 0;
 
-	return left_out ? rls_report_warn(report,
-					  "%" PRIu64 " GPU intervals are not shown: more than %d of "
-					  "their stream run at once",
-					  left_out, RLS_TRACK_LANES_MAX)
-			: 0;
+	return left_out
+		       ? rls_report_warn(report,
+					 "%" PRIu64 " GPU intervals are not shown: more than %d of "
+					 "their stream run at once",
+					 left_out, RLS_TRACK_LANES_MAX)
+		       : 0;
 }
 
 int rls_report_build(struct rls_event_source *source, struct rls_report **out)
@@ -194,7 +196,7 @@ int rls_report_build_tracks(struct rls_event_source *source, struct rls_tracks *
 
 	if (tracks)
 		rls_tracks_begin_trace(tracks, source->strings, 0);
-	err = sweep(source, &timeline);
+	err = report_sweep(source, &timeline);
 	if (!err)
 		err = rls_report_new(&report);
 	if (!err)

@@ -18,7 +18,7 @@
  * -ENOMEM. What is odd but readable becomes a warning. Caller: rls_report_free(). */
 int rls_report_build(struct rls_event_source *source, struct rls_report **out);
 
-struct rls_tracks;                      /* tracks.h */
+struct rls_tracks; /* tracks.h */
 
 /* The same; the tracks get the events in passing, unless they are NULL. */
 int rls_report_build_tracks(struct rls_event_source *source, struct rls_tracks *tracks,

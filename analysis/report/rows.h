@@ -16,7 +16,7 @@
 
 enum rls_resource {
 	RLS_RESOURCE_CPU = 0,
-	RLS_RESOURCE_GPU = 1,       /* the GPU works while no thread of the process is traced */
+	RLS_RESOURCE_GPU = 1, /* the GPU works while no thread of the process is traced */
 	RLS_RESOURCE_CPU_GPU = 2,
 	RLS_RESOURCE_MAX = 3,
 };
@@ -39,41 +39,41 @@ const char *rls_method_name(enum rls_method method);
 
 /* What distinguishes rows, beside category and resource. */
 enum rls_group {
-	RLS_GROUP_NONE = 0,         /* process, thread, phase and operation: all there is */
+	RLS_GROUP_NONE = 0, /* process, thread, phase and operation: all there is */
 	RLS_GROUP_PROCESS = 1,
 	RLS_GROUP_THREAD = 2,
-	RLS_GROUP_OPERATION = 3,    /* per process */
-	RLS_GROUP_PHASE = 4,        /* per process */
-	RLS_GROUP_LINE = 5,         /* of samples; the traced figures as by process */
+	RLS_GROUP_OPERATION = 3, /* per process */
+	RLS_GROUP_PHASE = 4, /* per process */
+	RLS_GROUP_LINE = 5, /* of samples; the traced figures as by process */
 	RLS_GROUP_FUNCTION = 6,
 	RLS_GROUP_FILE = 7,
 	RLS_GROUP_MAX = 8,
 };
 
 struct rls_library_entry {
-	const char *path;           /* as the target sees it */
+	const char *path; /* as the target sees it */
 	const char *role;
 	uint32_t sites;
 };
 
 struct rls_host_entry {
-	const char *boot;           /* the kernel's id of the boot; "" when unknown */
+	const char *boot; /* the kernel's id of the boot; "" when unknown */
 	const char *kernel;
 	uint32_t cpus;
 };
 
 struct rls_process_entry {
-	uint32_t pid;               /* of several hosts' a number of its own where they clash: */
+	uint32_t pid; /* of several hosts' a number of its own where they clash: */
 	uint32_t ppid;
-	uint32_t ns_pid;            /* 0 when it is pid */
-	uint32_t host;              /* index into the report's hosts */
-	uint32_t host_pid;          /* there; 0 when it is pid (host_pid.h) */
+	uint32_t ns_pid; /* 0 when it is pid */
+	uint32_t host; /* index into the report's hosts */
+	uint32_t host_pid; /* there; 0 when it is pid (host_pid.h) */
 	const char *name;
-	const char *python;         /* version, "" when unknown */
-	const char *container;      /* "" on the host */
+	const char *python; /* version, "" when unknown */
+	const char *container; /* "" on the host */
 	const char **cmdline;
 	size_t cmdline_count;
-	uint64_t start_ns;          /* CLOCK_MONOTONIC */
+	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	uint64_t end_ns;
 	struct rls_library_entry *libraries;
 	size_t library_count;
@@ -83,7 +83,7 @@ struct rls_thread_entry {
 	uint32_t pid;
 	uint32_t tid;
 	const char *name;
-	uint64_t wall_ns;           /* exactly the sum of its cpu and cpu+gpu rows */
+	uint64_t wall_ns; /* exactly the sum of its cpu and cpu+gpu rows */
 	uint64_t on_cpu_ns;
 };
 
@@ -91,18 +91,18 @@ struct rls_thread_entry {
  *
  *     subtracted × (relative error of the calibration) + wall × lost / (lost + emitted)
  *     + half of what would have been subtracted besides, had it been hit as often as its thread
- *     + what CUPTI may have cost beyond what was charged for it (cupti_doubt.h)
+ *     + what CUPTI may have cost beyond what was charged for it (cupti_error.h)
  *
  * subtracted = wall_ns - corrected_ns. The relative error is the worst error / value among
  * the calibrated figures of the trace, 25 % when it has none, at most 100 %. lost and emitted
  * are the numbers of thread-state events of the whole recording: a lost event leaves a
  * thread in its old state until its next event, so that share of the time is in doubt.
  * Never more than wall_ns. What samples say of the time between windows (estimate/untraced_time.h) is in doubt for
- * other reasons: squares of both are added. What samples divide among operations (operation_shares.h) is in
+ * other reasons: squares of both are added. What samples divide among operations (sampled_operations.h) is in
  * doubt by that much more, which may be more than was found. */
 struct rls_breakdown_row {
 	uint32_t pid;
-	uint32_t tid;               /* 0 for resource gpu, and where rows were grouped over threads */
+	uint32_t tid; /* 0 for resource gpu, and where rows were grouped over threads */
 	const char *phase;
 	const char *operation;
 	enum rls_category category; /* meaningless for resource gpu: shown as "" */
@@ -111,11 +111,13 @@ struct rls_breakdown_row {
 	uint64_t wall_ns;
 	uint64_t on_cpu_ns;
 	uint64_t corrected_ns;
-	uint64_t others_cost_ns;    /* of what it is corrected by, what lies in waiting for other threads' hits */
+	uint64_t
+		others_cost_ns; /* of what it is corrected by, what lies in waiting for other threads' hits */
 	uint64_t error_ns;
-	struct {                    /* the same without the question which operation the time is of: */
-		enum rls_method method; /* samples may say that (operation_shares.h), while the sum */
-		uint64_t error_ns;      /* over operations is traced */
+	struct { /* the same without the question which operation the time is of: */
+		enum rls_method
+			method; /* samples may say that (sampled_operations.h), while the sum */
+		uint64_t error_ns; /* over operations is traced */
 	} undivided;
 };
 
@@ -129,9 +131,9 @@ struct rls_transition_row {
 	const char *operation;
 	enum rls_category from;
 	enum rls_category to;
-	uint64_t count;             /* or RLS_COUNT_UNKNOWN */
-	enum rls_method method;     /* scaled: from the time that was traced to all of it */
-	uint64_t count_error;       /* half width; of a traced count by what was lost */
+	uint64_t count; /* or RLS_COUNT_UNKNOWN */
+	enum rls_method method; /* scaled: from the time that was traced to all of it */
+	uint64_t count_error; /* half width; of a traced count by what was lost */
 };
 
 /* How often an operation was entered. One already running when its thread's life in the trace
@@ -139,7 +141,7 @@ struct rls_transition_row {
 struct rls_operation_row {
 	uint32_t pid;
 	uint32_t tid;
-	const char *phase;          /* in which it was entered */
+	const char *phase; /* in which it was entered */
 	const char *operation;
 	uint64_t entries;
 };
@@ -150,27 +152,27 @@ struct rls_stack_row {
 	uint32_t pid;
 	uint32_t tid;
 	const char *phase;
-	const char **operations;    /* outermost first */
+	const char **operations; /* outermost first */
 	size_t depth;
 	enum rls_category category;
-	bool gpu_alone;             /* the GPU at work without a thread: tid 0, gpu_ns only */
+	bool gpu_alone; /* the GPU at work without a thread: tid 0, gpu_ns only */
 	uint64_t wall_ns;
 	uint64_t on_cpu_ns;
 	uint64_t corrected_ns;
-	uint64_t gpu_ns;            /* of wall_ns, the GPU busy meanwhile */
-	uint64_t transitions;       /* into the category */
+	uint64_t gpu_ns; /* of wall_ns, the GPU busy meanwhile */
+	uint64_t transitions; /* into the category */
 };
 
 /* What samples say of a place in the program. The first fields are uint64_t all of them. */
 struct rls_sampled_times {
 	uint64_t samples;
-	uint64_t python_ns;         /* the interpreter, */
-	uint64_t runtime_ns;        /* of it what is not the evaluation of code itself */
-	uint64_t native_ns;         /* libraries called from there */
-	uint64_t system_ns;         /* the kernel for it */
-	uint64_t waiting_ns;        /* not running, of it: */
+	uint64_t python_ns; /* the interpreter, */
+	uint64_t runtime_ns; /* of it what is not the evaluation of code itself */
+	uint64_t native_ns; /* libraries called from there */
+	uint64_t system_ns; /* the kernel for it */
+	uint64_t waiting_ns; /* not running, of it: */
 	uint64_t lock_ns, io_ns, sleep_ns, child_ns, gpu_ns, run_queue_ns, other_ns;
-	uint64_t error_ns;          /* half width of the 95 % interval of their sum */
+	uint64_t error_ns; /* half width of the 95 % interval of their sum */
 	double variance_ns2;
 };
 
@@ -188,7 +190,7 @@ void rls_sampled_times_add(struct rls_sampled_times *into, const struct rls_samp
 struct rls_line_row {
 	uint32_t pid;
 	const char *file;
-	uint32_t line;              /* 0: the function's code without a line */
+	uint32_t line; /* 0: the function's code without a line */
 	const char *function;
 	const char *phase;
 	const char *operation;
@@ -222,24 +224,24 @@ struct rls_sample_row {
 };
 
 /* A category's running time in a process by the trace and by samples, both while everything was
- * traced: what is looked at in between (shares.h) is no check of it. */
+ * traced: what is looked at in between (untraced_time.h) is no check of it. */
 struct rls_check_row {
 	uint32_t pid;
 	enum rls_category category;
 	uint64_t traced_ns;
 	uint64_t sampled_ns;
-	uint64_t error_ns;          /* half width of its 95 % interval */
-	uint64_t unseen_ns;         /* of sampled_ns, in code of another category: what probes missed */
-	uint64_t probes_ns;         /* of sampled_ns, at probed addresses: what probes cost */
+	uint64_t error_ns; /* half width of its 95 % interval */
+	uint64_t unseen_ns; /* of sampled_ns, in code of another category: what probes missed */
+	uint64_t probes_ns; /* of sampled_ns, at probed addresses: what probes cost */
 	double variance_ns2;
 };
 
 /* A frame of sampled stacks; its callers are found by going up. */
 struct rls_stack_frame {
-	uint32_t parent;            /* 1 + index of the caller; 0: none, or not known */
-	uint32_t line;              /* 0: none, or not known */
-	const char *function;       /* "" when it has no name */
-	const char *file;           /* as the target sees it; of a native one its library */
+	uint32_t parent; /* 1 + index of the caller; 0: none, or not known */
+	uint32_t line; /* 0: none, or not known */
+	const char *function; /* "" when it has no name */
+	const char *file; /* as the target sees it; of a native one its library */
 	bool native;
 };
 
@@ -251,11 +253,11 @@ struct rls_stack_frame {
 struct rls_sampled_stack_row {
 	uint32_t pid;
 	const char *phase;
-	const char **operations;    /* outermost first */
+	const char **operations; /* outermost first */
 	size_t depth;
 	enum rls_category category;
 	enum rls_sample_kind kind;
-	uint32_t frame;             /* 1 + index of the innermost; 0: nothing is known */
+	uint32_t frame; /* 1 + index of the innermost; 0: nothing is known */
 	uint64_t samples;
 	uint64_t ns;
 };
@@ -263,26 +265,26 @@ struct rls_sampled_stack_row {
 struct rls_gpu_operation {
 	const char *phase;
 	const char *operation;
-	uint64_t busy_ns;           /* union of the intervals it launched */
+	uint64_t busy_ns; /* union of the intervals it launched */
 	uint64_t kernels;
-	uint64_t kernel_ns;         /* sum */
+	uint64_t kernel_ns; /* sum */
 	uint64_t idle_host_late_ns; /* of the device, until work of this operation began: why */
-	uint64_t idle_queue_ns;     /* (analysis/gpu/gpu_work.h) */
+	uint64_t idle_queue_ns; /* (analysis/gpu/gpu_work.h) */
 	uint64_t idle_other_ns;
 };
 
 struct rls_gpu_entry {
 	uint32_t pid;
 	uint32_t device;
-	uint64_t busy_ns;           /* union; kernels, copies, sets, graphs; never waits */
-	uint64_t kernel_ns;         /* sums */
+	uint64_t busy_ns; /* union; kernels, copies, sets, graphs; never waits */
+	uint64_t kernel_ns; /* sums */
 	uint64_t memcpy_ns;
 	uint64_t kernels;
 	uint64_t idle_host_late_ns; /* between its first and its last work: sums over operations */
 	uint64_t idle_queue_ns;
 	uint64_t idle_other_ns;
-	double smi_style_percent;   /* what a sampler of "was any kernel running" would say */
-	struct rls_gpu_operation *operations;   /* by the operation that launched */
+	double smi_style_percent; /* what a sampler of "was any kernel running" would say */
+	struct rls_gpu_operation *operations; /* by the operation that launched */
 	size_t operation_count;
 };
 
@@ -291,13 +293,13 @@ struct rls_cuda_call_row {
 	uint32_t pid;
 	uint32_t tid;
 	const char *phase;
-	const char *operation;      /* in which they ended */
-	const char *name;           /* of the entry point, as its library exports it */
-	uint64_t count;             /* these three may be RLS_COUNT_UNKNOWN */
+	const char *operation; /* in which they ended */
+	const char *name; /* of the entry point, as its library exports it */
+	uint64_t count; /* these three may be RLS_COUNT_UNKNOWN */
 	uint64_t wall_ns;
-	uint64_t launches;          /* of them, those that start work on a GPU */
-	enum rls_method method;     /* scaled: from the time that was traced to all of it */
-	uint64_t count_error;       /* half widths */
+	uint64_t launches; /* of them, those that start work on a GPU */
+	enum rls_method method; /* scaled: from the time that was traced to all of it */
+	uint64_t count_error; /* half widths */
 	uint64_t error_ns;
 };
 
@@ -307,24 +309,24 @@ struct rls_cuda_operation_row {
 	uint32_t pid;
 	const char *phase;
 	const char *operation;
-	uint64_t calls;             /* these three may be RLS_COUNT_UNKNOWN */
+	uint64_t calls; /* these three may be RLS_COUNT_UNKNOWN */
 	uint64_t api_ns;
 	uint64_t launches;
 	uint64_t kernels;
 	uint64_t kernel_ns;
-	double api_to_kernel;       /* api_ns / kernel_ns; 0 when it launched no kernel, NAN when unknown */
-	enum rls_method method;     /* of calls, api_ns and launches; kernels are all counted */
-	uint64_t count_error;       /* of calls, half width */
-	uint64_t error_ns;          /* of api_ns, half width */
+	double api_to_kernel; /* api_ns / kernel_ns; 0 when it launched no kernel, NAN when unknown */
+	enum rls_method method; /* of calls, api_ns and launches; kernels are all counted */
+	uint64_t count_error; /* of calls, half width */
+	uint64_t error_ns; /* of api_ns, half width */
 };
 
 /* How far CUPTI's own clock was from CLOCK_MONOTONIC, on which all times here are. */
 struct rls_gpu_clock_row {
 	uint32_t pid;
 	uint64_t readings;
-	double gap_ns;              /* the one farthest from 0 */
-	uint64_t width_ns;          /* the widest: what a reading is uncertain by */
-	double drift_ppm;           /* of the gap, over all readings */
+	double gap_ns; /* the one farthest from 0 */
+	uint64_t width_ns; /* the widest: what a reading is uncertain by */
+	double drift_ppm; /* of the gap, over all readings */
 };
 
 struct rls_calibration_entry {
@@ -335,20 +337,21 @@ struct rls_calibration_entry {
 
 /* How the recording was kept within its budget; percent 0: everything was traced. */
 struct rls_budget_entry {
-	double percent;             /* what was asked for */
-	uint64_t windows;           /* stretches in which every site was traced */
-	uint64_t traced_ns;         /* of the threads' time; the rest is known by looks (shares.h) */
+	double percent; /* what was asked for */
+	uint64_t windows; /* stretches in which every site was traced */
+	uint64_t traced_ns; /* of the threads' time; the rest is known by looks (untraced_time.h) */
 	uint64_t looks;
-	uint32_t windowed_sites;    /* probed in windows only */
-	uint32_t given_up_sites;    /* their calls count as their callers' time, and as no transitions */
-	double given_up_percent;    /* of the time, at most, in such calls */
+	uint32_t windowed_sites; /* probed in windows only */
+	uint32_t
+		given_up_sites; /* their calls count as their callers' time, and as no transitions */
+	double given_up_percent; /* of the time, at most, in such calls */
 };
 
 struct rls_overhead {
-	uint64_t hits;              /* every probe hit, silent ones included */
-	uint64_t events;            /* emitted category, operation, phase and launch events */
-	uint64_t estimated_ns;      /* hits × calibrated cost; what could not be subtracted included */
-	double percent;             /* of the threads' wall time */
+	uint64_t hits; /* every probe hit, silent ones included */
+	uint64_t events; /* emitted category, operation, phase and launch events */
+	uint64_t estimated_ns; /* hits × calibrated cost; what could not be subtracted included */
+	double percent; /* of the threads' wall time */
 	struct rls_budget_entry budget;
 	struct rls_calibration_entry *calibration;
 	size_t calibration_count;
@@ -361,42 +364,42 @@ struct rls_loss_entry {
 
 /* What a thread did over time, coarsely: overview.h says how time is cut. */
 struct rls_overview_part {
-	uint64_t bucket;            /* covers [bucket << shift, bucket + 1 << shift) */
+	uint64_t bucket; /* covers [bucket << shift, bucket + 1 << shift) */
 	const char *phase;
-	const char *operation;      /* NULL: several operations in one */
+	const char *operation; /* NULL: several operations in one */
 	enum rls_category category;
 	uint64_t wall_ns;
-	uint64_t gpu_ns;            /* of wall_ns, with the GPU busy */
+	uint64_t gpu_ns; /* of wall_ns, with the GPU busy */
 };
 
 struct rls_overview_entry {
 	uint32_t pid;
 	uint32_t tid;
 	unsigned int shift;
-	uint64_t start_ns;          /* of the first part's bucket */
-	struct rls_overview_part *parts;        /* by bucket; they sum to the thread's wall_ns */
+	uint64_t start_ns; /* of the first part's bucket */
+	struct rls_overview_part *parts; /* by bucket; they sum to the thread's wall_ns */
 	size_t part_count;
 };
 
 struct rls_report {
-	const char *tool;           /* that recorded the trace */
-	bool timed;                 /* the trace has any instant; else 0 to 0 */
-	uint64_t start_ns;          /* earliest and latest instant of the trace */
+	const char *tool; /* that recorded the trace */
+	bool timed; /* the trace has any instant; else 0 to 0 */
+	uint64_t start_ns; /* earliest and latest instant of the trace */
 	uint64_t end_ns;
-	bool complete;              /* the end mark says so and nothing was unreadable */
+	bool complete; /* the end mark says so and nothing was unreadable */
 	enum rls_group group;
 
-	bool clocked;               /* the next four are known (facts.h); of the first trace that
+	bool clocked; /* the next four are known (trace_metadata.h); of the first trace that
 				     * has a clock, where several are merged */
 	const char *boot;
 	int64_t clock_offset_ns;
 	uint64_t clock_width_ns, clock_change_ns;
 
 	const char *kernel;
-	const char *gpus;           /* JSON array text, always valid */
+	const char *gpus; /* JSON array text, always valid */
 	uint32_t cpus;
 
-	struct rls_host_entry *hosts;   /* none unless there are several */
+	struct rls_host_entry *hosts; /* none unless there are several */
 	size_t host_count;
 	struct rls_process_entry *processes;
 	size_t process_count;
@@ -408,21 +411,21 @@ struct rls_report {
 	size_t transition_count;
 	struct rls_operation_row *operations;
 	size_t operation_count;
-	struct rls_stack_row *stacks;   /* never grouped */
+	struct rls_stack_row *stacks; /* never grouped */
 	size_t stack_count;
 	struct rls_gpu_entry *gpu;
 	size_t gpu_count;
-	struct rls_line_row *lines;     /* empty without samples, like the next two */
+	struct rls_line_row *lines; /* empty without samples, like the next two */
 	size_t line_count;
 	struct rls_function_row *functions;
 	size_t function_count;
 	struct rls_sample_row *samples;
 	size_t sample_count;
-	struct rls_check_row *checks;   /* never grouped */
+	struct rls_check_row *checks; /* never grouped */
 	size_t check_count;
 	struct rls_stack_frame *stack_frames;
 	size_t stack_frame_count;
-	struct rls_sampled_stack_row *sampled_stacks;   /* never grouped */
+	struct rls_sampled_stack_row *sampled_stacks; /* never grouped */
 	size_t sampled_stack_count;
 	struct rls_cuda_call_row *cuda_calls;
 	size_t cuda_call_count;
@@ -435,10 +438,10 @@ struct rls_report {
 	size_t loss_count;
 	const char **warnings;
 	size_t warning_count;
-	struct rls_overview_entry *overviews;   /* one per thread that lived; never grouped */
+	struct rls_overview_entry *overviews; /* one per thread that lived; never grouped */
 	size_t overview_count;
 
-	struct rls_string_pool *strings;        /* every string above */
+	struct rls_string_pool *strings; /* every string above */
 };
 
 #endif

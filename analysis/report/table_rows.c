@@ -371,8 +371,9 @@ static int append_bare(const struct rls_table *table, enum rls_report_table numb
 	return 0;
 }
 
-static int append(struct rls_report *report, const struct rls_table *table, struct array array,
-		  struct array more, const struct rls_table_move *move)
+static int table_rows_append(struct rls_report *report, const struct rls_table *table,
+			     struct array array, struct array more,
+			     const struct rls_table_move *move)
 {
 	enum rls_report_table number = (enum rls_report_table)(table - rls_report_tables);
 	size_t before = *array.count;
@@ -386,8 +387,8 @@ static int append(struct rls_report *report, const struct rls_table *table, stru
 			err = err ? err : adopt_value(report, column, row, from, move);
 		FOR_EACH_INNER (inner, number)
 			err = err ? err
-				  : append(report, inner, array_of(inner, row),
-					   array_of(inner, from), move);
+				  : table_rows_append(report, inner, array_of(inner, row),
+						      array_of(inner, from), move);
 		if (!err && table->shift)
 			table->shift(row, move->shift_ns);
 	}
@@ -399,5 +400,5 @@ int rls_table_append(struct rls_report *report, const struct rls_report *other,
 {
 	const struct rls_table *of = &rls_report_tables[table];
 
-	return append(report, of, array_of(of, report), array_of(of, other), move);
+	return table_rows_append(report, of, array_of(of, report), array_of(of, other), move);
 }

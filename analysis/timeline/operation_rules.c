@@ -71,14 +71,14 @@ static rls_string_id match(const struct rls_operation_rules *rules,
 
 rls_string_id rls_operation_rules_find(const struct rls_operation_rules *rules,
 				       const struct rls_string_pool *strings,
-				       struct rls_sample_book *book, uint32_t frame,
+				       struct rls_sample_totals *book, uint32_t frame,
 				       bool qualified)
 {
 	rls_string_id found = 0;
 	uint32_t id = frame;
 	int depth = 0;
 
-	for (; depth < RLS_FRAME_DEPTH_MAX && rls_sample_book_node(book, id); depth++) {
+	for (; depth < RLS_FRAME_DEPTH_MAX && rls_sample_totals_node(book, id); depth++) {
 		const struct rls_frame_node *node = &book->frames[id];
 
 		if (node->ruled)
@@ -91,7 +91,7 @@ rls_string_id rls_operation_rules_find(const struct rls_operation_rules *rules,
 	}
 	/* All on the way are in the same operation. */
 	id = frame;
-	for (int i = 0; i <= depth && rls_sample_book_node(book, id); i++) {
+	for (int i = 0; i <= depth && rls_sample_totals_node(book, id); i++) {
 		book->frames[id].ruled = true;
 		book->frames[id].operation = found;
 		id = book->frames[id].parent;

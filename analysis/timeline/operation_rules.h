@@ -17,18 +17,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/event/event.h"
 #include "analysis/base/string_pool.h"
+#include "analysis/event/event.h"
 
 /* More are left out. */
 #define RLS_OPERATION_RULES_MAX 256
 
-struct rls_sample_book;
+struct rls_sample_totals;
 
 struct rls_operation_rule {
 	rls_string_id operation;
-	rls_string_id function;     /* glob */
-	rls_string_id file;         /* glob: of the path, or without a slash of its last part; 0: any */
+	rls_string_id function; /* glob */
+	rls_string_id file; /* glob: of the path, or without a slash of its last part; 0: any */
 };
 
 /* Zeroed is empty. */
@@ -47,7 +47,7 @@ int rls_operation_rules_add(struct rls_operation_rules *rules, const struct rls_
  * frames, so rules must come before. */
 rls_string_id rls_operation_rules_find(const struct rls_operation_rules *rules,
 				       const struct rls_string_pool *strings,
-				       struct rls_sample_book *book, uint32_t frame,
+				       struct rls_sample_totals *book, uint32_t frame,
 				       bool qualified);
 
 #endif

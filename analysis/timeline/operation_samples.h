@@ -12,13 +12,13 @@
 struct rls_sample_weights {
 	double running[RLS_CATEGORY_MAX];
 	double waiting_ns[RLS_CATEGORY_MAX];
-	double variance_ns2[RLS_CATEGORY_MAX];  /* of the waits */
+	double variance_ns2[RLS_CATEGORY_MAX]; /* of the waits */
 };
 
 struct rls_operation_samples {
 	struct rls_operation_samples *next;
 	rls_string_id operation;
-	struct rls_sample_weights seen, guessed;           /* guessed: by what was guessed */
+	struct rls_sample_weights seen, guessed; /* guessed: by what was guessed */
 };
 
 void rls_operation_samples_free(struct rls_operation_samples *samples);

@@ -14,8 +14,9 @@ void rls_overview_free(struct rls_overview *overview)
 }
 
 /* The cell of the last bucket, or NULL. Latest first: threads go to and fro. */
-static struct rls_overview_cell *find(const struct rls_overview *overview, uint64_t bucket,
-				      const struct rls_scope *scope, enum rls_category category)
+static struct rls_overview_cell *overview_find(const struct rls_overview *overview, uint64_t bucket,
+					       const struct rls_scope *scope,
+					       enum rls_category category)
 {
 	for (size_t i = overview->count; i-- > overview->last_begin;) {
 		struct rls_overview_cell *cell = &overview->cells[i];
@@ -28,8 +29,9 @@ static struct rls_overview_cell *find(const struct rls_overview *overview, uint6
 	return NULL;
 }
 
-static struct rls_overview_cell *append(struct rls_overview *overview, uint64_t bucket,
-					const struct rls_scope *scope, enum rls_category category)
+static struct rls_overview_cell *overview_append(struct rls_overview *overview, uint64_t bucket,
+						 const struct rls_scope *scope,
+						 enum rls_category category)
 {
 	size_t at = overview->count++;
 
@@ -37,13 +39,13 @@ static struct rls_overview_cell *append(struct rls_overview *overview, uint64_t 
 		overview->last_begin = at;
 		memset(overview->recent, 0, sizeof(overview->recent));
 	}
-	overview->cells[at] = (struct rls_overview_cell){
-		.bucket = bucket, .scope = scope, .category = category};
+	overview->cells[at] =
+		(struct rls_overview_cell){.bucket = bucket, .scope = scope, .category = category};
 	return &overview->cells[at];
 }
 
-static void remember(struct rls_overview *overview, const struct rls_scope *scope,
-		     enum rls_category category, const struct rls_overview_cell *cell)
+static void overview_record(struct rls_overview *overview, const struct rls_scope *scope,
+			    enum rls_category category, const struct rls_overview_cell *cell)
 {
 	if (overview->recent_scope != scope) {
 		memset(overview->recent, 0, sizeof(overview->recent));
@@ -56,18 +58,19 @@ static void remember(struct rls_overview *overview, const struct rls_scope *scop
 static void book(struct rls_overview *overview, const struct rls_overview_cell *what)
 {
 	const struct rls_scope *scope = what->scope;
-	struct rls_overview_cell *cell = find(overview, what->bucket, scope, what->category);
+	struct rls_overview_cell *cell =
+		overview_find(overview, what->bucket, scope, what->category);
 
 	if (!cell && overview->count - overview->last_begin >= RLS_OVERVIEW_BUCKET_CELLS_MAX &&
 	    overview->cells[overview->count - 1].bucket == what->bucket) {
 		scope = NULL;
-		cell = find(overview, what->bucket, scope, what->category);
+		cell = overview_find(overview, what->bucket, scope, what->category);
 	}
 	if (!cell)
-		cell = append(overview, what->bucket, scope, what->category);
+		cell = overview_append(overview, what->bucket, scope, what->category);
 	cell->wall_ns += what->wall_ns;
 	cell->gpu_ns += what->gpu_ns;
-	remember(overview, what->scope, what->category, cell);
+	overview_record(overview, what->scope, what->category, cell);
 }
 
 /* Most spans: of what the thread was just in, within the last bucket. */
@@ -138,7 +141,8 @@ static int make_room(struct rls_overview *overview, uint64_t start_ns, uint64_t 
 }
 
 int rls_overview_add(struct rls_overview *overview, const struct rls_scope *scope,
-		     enum rls_category category, uint64_t start_ns, uint64_t end_ns, uint64_t gpu_ns)
+		     enum rls_category category, uint64_t start_ns, uint64_t end_ns,
+		     uint64_t gpu_ns)
 {
 	struct rls_overview_cell part = {.scope = scope, .category = category};
 	uint64_t length_ns = end_ns - start_ns, given_ns = 0;

@@ -25,20 +25,20 @@
 struct rls_scope;
 
 struct rls_overview_cell {
-	uint64_t bucket;            /* covers [bucket << shift, bucket + 1 << shift) */
-	const struct rls_scope *scope;  /* borrowed; NULL: others */
+	uint64_t bucket; /* covers [bucket << shift, bucket + 1 << shift) */
+	const struct rls_scope *scope; /* borrowed; NULL: others */
 	enum rls_category category;
 	uint64_t wall_ns;
-	uint64_t gpu_ns;            /* of wall_ns, with the GPU busy; a span that goes on into the
+	uint64_t gpu_ns; /* of wall_ns, with the GPU busy; a span that goes on into the
 				     * next bucket gives each its share by length */
 };
 
 /* Zeroed: nothing yet. */
 struct rls_overview {
-	struct rls_overview_cell *cells;        /* by bucket */
+	struct rls_overview_cell *cells; /* by bucket */
 	size_t count;
 	size_t capacity;
-	size_t last_begin;          /* first cell of the last bucket */
+	size_t last_begin; /* first cell of the last bucket */
 	unsigned int shift;
 
 	/* Threads go to and fro in one operation: its cells of the last bucket, 1 + index. */

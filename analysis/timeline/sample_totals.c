@@ -9,7 +9,7 @@
 
 #define FIRST_FRAMES 1024
 
-void rls_sample_book_free(struct rls_sample_book *book)
+void rls_sample_totals_free(struct rls_sample_totals *book)
 {
 	while (book->cells) {
 		struct rls_sample_cell *cell = book->cells;
@@ -26,10 +26,10 @@ void rls_sample_book_free(struct rls_sample_book *book)
 	rls_index_map_free(&book->cell_map);
 	rls_index_map_free(&book->tally_map);
 	free(book->frames);
-	*book = (struct rls_sample_book){0};
+	*book = (struct rls_sample_totals){0};
 }
 
-static int make_room(struct rls_sample_book *book, uint32_t id)
+static int make_room(struct rls_sample_totals *book, uint32_t id)
 {
 	size_t room = book->frame_room ? book->frame_room : FIRST_FRAMES;
 	struct rls_frame_node *frames;
@@ -47,7 +47,7 @@ static int make_room(struct rls_sample_book *book, uint32_t id)
 	return 0;
 }
 
-int rls_sample_book_frame(struct rls_sample_book *book, const struct rls_event *event)
+int rls_sample_totals_frame(struct rls_sample_totals *book, const struct rls_event *event)
 {
 	uint32_t id = event->frame.id;
 	int err;
@@ -70,7 +70,8 @@ int rls_sample_book_frame(struct rls_sample_book *book, const struct rls_event *
 	return 0;
 }
 
-const struct rls_frame_node *rls_sample_book_node(const struct rls_sample_book *book, uint32_t id)
+const struct rls_frame_node *rls_sample_totals_node(const struct rls_sample_totals *book,
+						    uint32_t id)
 {
 	return id && id < book->frame_room && book->frames[id].known ? &book->frames[id] : NULL;
 }
@@ -84,14 +85,14 @@ double rls_sample_variance_ns2(const struct rls_event *event)
 	return event->sample.every > 1 ? ns * ns * (1 - 1.0 / event->sample.every) : 0;
 }
 
-static void add(struct rls_sample_sum *sum, const struct rls_event *event)
+static void sample_totals_add(struct rls_sample_sum *sum, const struct rls_event *event)
 {
 	sum->samples++;
 	rls_add_bounded(&sum->ns, event->sample.ns);
 	sum->variance_ns2 += rls_sample_variance_ns2(event);
 }
 
-static int cell_of(struct rls_sample_book *book, const struct rls_process *process,
+static int cell_of(struct rls_sample_totals *book, const struct rls_process *process,
 		   const struct rls_scope *scope, uint32_t frame, enum rls_category category,
 		   enum rls_sample_kind kind, struct rls_sample_cell **out)
 {
@@ -119,7 +120,7 @@ static int cell_of(struct rls_sample_book *book, const struct rls_process *proce
 	return 0;
 }
 
-static int tally_of(struct rls_sample_book *book, const struct rls_process *process,
+static int tally_of(struct rls_sample_totals *book, const struct rls_process *process,
 		    const struct rls_scope *scope, enum rls_category category, bool guessed,
 		    const struct rls_event *event, struct rls_sample_tally **out)
 {
@@ -151,9 +152,9 @@ static int tally_of(struct rls_sample_book *book, const struct rls_process *proc
 	return 0;
 }
 
-int rls_sample_book_add(struct rls_sample_book *book, const struct rls_event *event,
-			const struct rls_process *process, const struct rls_scope *scope,
-			enum rls_category category, bool guessed)
+int rls_sample_totals_add(struct rls_sample_totals *book, const struct rls_event *event,
+			  const struct rls_process *process, const struct rls_scope *scope,
+			  enum rls_category category, bool guessed)
 {
 	struct rls_sample_tally *tally;
 	struct rls_sample_cell *cell;
@@ -164,7 +165,7 @@ int rls_sample_book_add(struct rls_sample_book *book, const struct rls_event *ev
 		err = tally_of(book, process, scope, category, guessed, event, &tally);
 	if (err)
 		return err;
-	add(&cell->sum, event);
-	add(&tally->sum, event);
+	sample_totals_add(&cell->sum, event);
+	sample_totals_add(&tally->sum, event);
 	return 0;
 }

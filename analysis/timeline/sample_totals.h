@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/base/index_map.h"
 #include "analysis/event/category.h"
 #include "analysis/event/event.h"
-#include "analysis/base/index_map.h"
 
 /* Ids of frames above this are nobody's: a recorder gives them out from 1. */
 #define RLS_FRAME_ID_MAX (1U << 20)
@@ -27,13 +27,13 @@ struct rls_process;
 struct rls_scope;
 
 struct rls_frame_node {
-	uint32_t parent;            /* 0: none */
+	uint32_t parent; /* 0: none */
 	uint32_t line;
 	rls_string_id function, file;
 	bool known;
 	bool native;
-	bool ruled;                 /* operation holds: operation_rules.h */
-	rls_string_id operation;    /* of a stack with this frame innermost */
+	bool ruled; /* operation holds: operation_rules.h */
+	rls_string_id operation; /* of a stack with this frame innermost */
 };
 
 /* Samples are independent looks: the variance of their sum is the sum of theirs. That of a
@@ -51,7 +51,7 @@ struct rls_sample_cell {
 	struct rls_sample_cell *next;
 	const struct rls_process *process;
 	const struct rls_scope *scope;
-	uint32_t frame;             /* 0: nothing is known of the stack */
+	uint32_t frame; /* 0: nothing is known of the stack */
 	enum rls_category category;
 	enum rls_sample_kind kind;
 	struct rls_sample_sum sum;
@@ -62,33 +62,34 @@ struct rls_sample_tally {
 	const struct rls_process *process;
 	const struct rls_scope *scope;
 	enum rls_category category;
-	bool guessed;               /* the category: tracing was off */
+	bool guessed; /* the category: tracing was off */
 	enum rls_sample_kind kind;
 	enum rls_category code;
 	struct rls_sample_sum sum;
 };
 
 /* Zeroed is empty. */
-struct rls_sample_book {
+struct rls_sample_totals {
 	struct rls_frame_node *frames; /* by id */
 	size_t frame_room;
 	struct rls_index_map cell_map, tally_map;
 	struct rls_sample_cell *cells;
 	struct rls_sample_tally *tallies;
-	uint64_t left_out;          /* frames whose id nobody gives out */
+	uint64_t left_out; /* frames whose id nobody gives out */
 };
 
-void rls_sample_book_free(struct rls_sample_book *book);
+void rls_sample_totals_free(struct rls_sample_totals *book);
 
 /* A FRAME event. 0 or -ENOMEM. */
-int rls_sample_book_frame(struct rls_sample_book *book, const struct rls_event *event);
+int rls_sample_totals_frame(struct rls_sample_totals *book, const struct rls_event *event);
 
 /* A SAMPLE event of a thread in this scope and category, which may be guessed. 0 or -ENOMEM. */
-int rls_sample_book_add(struct rls_sample_book *book, const struct rls_event *event,
-			const struct rls_process *process, const struct rls_scope *scope,
-			enum rls_category category, bool guessed);
+int rls_sample_totals_add(struct rls_sample_totals *book, const struct rls_event *event,
+			  const struct rls_process *process, const struct rls_scope *scope,
+			  enum rls_category category, bool guessed);
 
 /* The frame of an id, NULL for 0 and for what no FRAME event told of. */
-const struct rls_frame_node *rls_sample_book_node(const struct rls_sample_book *book, uint32_t id);
+const struct rls_frame_node *rls_sample_totals_node(const struct rls_sample_totals *book,
+						    uint32_t id);
 
 #endif

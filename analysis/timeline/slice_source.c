@@ -11,18 +11,18 @@
 struct cut {
 	struct rls_event_source source;
 	struct rls_event_source *whole;
-	struct rls_timeline swept;      /* all before the cut; then on with lives and marks */
-	uint64_t from_ns, to_ns;        /* since the first instant, until that is known */
-	bool placed;                    /* they are instants now */
+	struct rls_timeline swept; /* all before the cut; then on with lives and marks */
+	uint64_t from_ns, to_ns; /* since the first instant, until that is known */
+	bool placed; /* they are instants now */
 	bool begun;
-	bool past;                      /* something at its end or later was read */
+	bool past; /* something at its end or later was read */
 	bool ended;
 
-	struct kept_gpu *gpu;           /* until then: work that reaches into the cut */
+	struct kept_gpu *gpu; /* until then: work that reaches into the cut */
 	size_t gpu_count, gpu_capacity;
-	struct rls_index_map told;      /* processes ended before the cut that it has told of */
+	struct rls_index_map told; /* processes ended before the cut that it has told of */
 
-	struct rls_event *queue;        /* what the cut begins with */
+	struct rls_event *queue; /* what the cut begins with */
 	size_t count, capacity, next;
 };
 
@@ -52,8 +52,8 @@ static bool is_fact(enum rls_event_kind kind)
 /* --- the beginning ------------------------------------------------------------------ */
 
 /* A zeroed event at the cut's beginning, to be filled in. */
-static int add(struct cut *cut, enum rls_event_kind kind, uint32_t pid, uint32_t tid,
-	       struct rls_event **out)
+static int slice_source_add(struct cut *cut, enum rls_event_kind kind, uint32_t pid, uint32_t tid,
+			    struct rls_event **out)
 {
 	int err = rls_grow(&cut->queue, &cut->capacity, cut->count);
 
@@ -72,7 +72,8 @@ static int add(struct cut *cut, enum rls_event_kind kind, uint32_t pid, uint32_t
 static int add_category(struct cut *cut, const struct rls_thread *thread)
 {
 	struct rls_event *event;
-	int err = add(cut, RLS_EVENT_CATEGORY, thread->process->pid, thread->tid, &event);
+	int err = slice_source_add(cut, RLS_EVENT_CATEGORY, thread->process->pid, thread->tid,
+				   &event);
 
 	if (!err)
 		event->category.category = thread->category;
@@ -82,7 +83,7 @@ static int add_category(struct cut *cut, const struct rls_thread *thread)
 static int add_window(struct cut *cut, bool open)
 {
 	struct rls_event *event;
-	int err = add(cut, RLS_EVENT_WINDOW, 0, 0, &event);
+	int err = slice_source_add(cut, RLS_EVENT_WINDOW, 0, 0, &event);
 
 	if (!err)
 		event->window.open = open;
@@ -93,11 +94,11 @@ static int add_thread(struct cut *cut, const struct rls_thread *thread)
 {
 	uint32_t pid = thread->process->pid;
 	struct rls_event *event;
-	int err = add(cut, RLS_EVENT_THREAD, pid, thread->tid, &event);
+	int err = slice_source_add(cut, RLS_EVENT_THREAD, pid, thread->tid, &event);
 
 	if (!err) {
 		event->thread.name = thread->name;
-		err = add(cut, RLS_EVENT_OPERATION, pid, thread->tid, &event);
+		err = slice_source_add(cut, RLS_EVENT_OPERATION, pid, thread->tid, &event);
 	}
 	if (!err) {
 		event->operation.depth = (uint16_t)rls_stack_tree_names(
@@ -115,7 +116,7 @@ static int add_libraries(struct cut *cut, const struct rls_process *process)
 		const struct rls_process_library *library = &process->libraries[i];
 		struct rls_event *event;
 
-		err = add(cut, RLS_EVENT_LIBRARY, process->pid, 0, &event);
+		err = slice_source_add(cut, RLS_EVENT_LIBRARY, process->pid, 0, &event);
 		if (err)
 			break;
 		event->library.path = library->path;
@@ -128,7 +129,7 @@ static int add_libraries(struct cut *cut, const struct rls_process *process)
 static int add_process(struct cut *cut, const struct rls_process *process)
 {
 	struct rls_event *event;
-	int err = add(cut, RLS_EVENT_PROCESS, process->pid, 0, &event);
+	int err = slice_source_add(cut, RLS_EVENT_PROCESS, process->pid, 0, &event);
 
 	if (!err) {
 		event->process.ppid = process->ppid;
@@ -140,7 +141,7 @@ static int add_process(struct cut *cut, const struct rls_process *process)
 		err = add_libraries(cut, process);
 	}
 	if (!err)
-		err = add(cut, RLS_EVENT_PHASE, process->pid, 0, &event);
+		err = slice_source_add(cut, RLS_EVENT_PHASE, process->pid, 0, &event);
 	if (!err)
 		event->phase.phase = process->phase;
 	for (const struct rls_thread *t = process->alive; !err && t; t = t->next_alive)
@@ -176,7 +177,7 @@ static int add_seen(struct cut *cut)
 static int add_gpu(struct cut *cut, const struct kept_gpu *gpu)
 {
 	struct rls_event *event;
-	int err = add(cut, RLS_EVENT_GPU, gpu->event.pid, 0, &event);
+	int err = slice_source_add(cut, RLS_EVENT_GPU, gpu->event.pid, 0, &event);
 
 	if (!err)
 		event->gpu = gpu->event.gpu;
@@ -189,7 +190,7 @@ static int add_ended(struct cut *cut, const struct rls_process *process)
 	struct rls_event *event;
 	int err = add_process(cut, process);
 
-	return err ? err : add(cut, RLS_EVENT_PROCESS_END, process->pid, 0, &event);
+	return err ? err : slice_source_add(cut, RLS_EVENT_PROCESS_END, process->pid, 0, &event);
 }
 
 static int tell_ended(struct cut *cut, const struct rls_process *process)
@@ -219,7 +220,7 @@ static int add_work_of_ended(struct cut *cut)
 
 /* Where a thread is unseen, everything begins with a window's end, and what is seen after all
  * with another one's beginning. */
-static int begin(struct cut *cut)
+static int slice_source_begin(struct cut *cut)
 {
 	bool unseen = any_unseen(cut);
 	int err = unseen ? add_window(cut, false) : 0;
@@ -269,7 +270,8 @@ static uint64_t share_until(uint64_t since_ns, uint64_t at_ns, uint64_t value, u
 }
 
 /* The part in the cut: parts of one report sum to it exactly. */
-static uint64_t share(const struct cut *cut, uint64_t since_ns, uint64_t at_ns, uint64_t value)
+static uint64_t slice_source_share(const struct cut *cut, uint64_t since_ns, uint64_t at_ns,
+				   uint64_t value)
 {
 	if (cut->from_ns <= since_ns && at_ns <= cut->to_ns)
 		return value;
@@ -306,12 +308,12 @@ static bool clip_hits(const struct cut *cut, uint64_t since_ns, struct rls_event
 	uint64_t at_ns = event->time_ns;
 
 	if (event->hits.count) {
-		event->hits.count = share(cut, since_ns, at_ns, event->hits.count);
-		event->hits.cost_ns = share(cut, since_ns, at_ns, event->hits.cost_ns);
+		event->hits.count = slice_source_share(cut, since_ns, at_ns, event->hits.count);
+		event->hits.cost_ns = slice_source_share(cut, since_ns, at_ns, event->hits.cost_ns);
 		if (!event->hits.count && event->hits.cost_ns)
 			event->hits.count = 1;
 	} else if (at_ns <= cut->from_ns || at_ns > cut->to_ns) {
-		event->hits.cost_ns = 0;        /* the cost of what ends at that instant */
+		event->hits.cost_ns = 0; /* the cost of what ends at that instant */
 	}
 	return event->hits.count || event->hits.cost_ns;
 }
@@ -331,7 +333,8 @@ static bool clip_report(struct cut *cut, struct rls_event *event)
 	if (hits) {
 		some = clip_hits(cut, since_ns, event);
 	} else {
-		event->off_cpu.ns = share(cut, since_ns, event->time_ns, event->off_cpu.ns);
+		event->off_cpu.ns =
+			slice_source_share(cut, since_ns, event->time_ns, event->off_cpu.ns);
 		some = event->off_cpu.ns;
 	}
 	some |= !cut->past;
@@ -351,15 +354,15 @@ static bool clip_sample(struct cut *cut, struct rls_event *event)
 		waited_ns /= event->sample.every;
 	if (waited_ns > at_ns)
 		waited_ns = at_ns;
-	event->sample.ns = share(cut, at_ns - waited_ns, at_ns, event->sample.ns);
-	if (cut->past && !(process && process->started && !process->ended &&
-			   process->start_ns < cut->to_ns))
+	event->sample.ns = slice_source_share(cut, at_ns - waited_ns, at_ns, event->sample.ns);
+	if (cut->past &&
+	    !(process && process->started && !process->ended && process->start_ns < cut->to_ns))
 		return false;
 	bring_back(cut, event);
 	return event->sample.ns;
 }
 
-/* What trails after an end is nothing to the sweep (lives.h), but would begin a life in a cut that has
+/* What trails after an end is nothing to the sweep (thread_life.h), but would begin a life in a cut that has
  * not seen the end. */
 static bool is_late(struct cut *cut, const struct rls_event *event)
 {
@@ -378,7 +381,7 @@ static bool is_late(struct cut *cut, const struct rls_event *event)
 }
 
 /* Makes the event the part of it that the cut has. False: none. */
-static bool clip(struct cut *cut, struct rls_event *event)
+static bool slice_source_clip(struct cut *cut, struct rls_event *event)
 {
 	if (is_late(cut, event))
 		return false;
@@ -457,7 +460,7 @@ static bool is_followed(struct cut *cut, const struct rls_event *event)
 }
 
 /* Which part of the cut a report tells of shows with what threads have told in it before. */
-static int follow(struct cut *cut, const struct rls_event *event)
+static int slice_source_follow(struct cut *cut, const struct rls_event *event)
 {
 	return is_followed(cut, event) ? rls_sweep_event(&cut->swept, event) : 0;
 }
@@ -478,15 +481,15 @@ static int tell_owner(struct cut *cut, const struct rls_event *event)
 }
 
 /* The event as the cut has it: 1, 0 if it has nothing of it, or -errno. */
-static int fit(struct cut *cut, struct rls_event *event)
+static int slice_source_fit(struct cut *cut, struct rls_event *event)
 {
 	int err;
 
 	cut->past |= event->time_ns >= cut->to_ns && event->kind != RLS_EVENT_LIBRARY;
-	err = follow(cut, event);
+	err = slice_source_follow(cut, event);
 	if (!err && !cut->past && event->kind == RLS_EVENT_GPU)
 		err = tell_owner(cut, event);
-	return err ? err : clip(cut, event);
+	return err ? err : slice_source_clip(cut, event);
 }
 
 /* Only then: what threads did up to the cut's end is told of afterwards. */
@@ -520,9 +523,9 @@ static int next_first(struct cut *cut, struct rls_event *event)
 
 	if (more <= 0 || is_fact(event->kind))
 		return more;
-	err = begin(cut);
+	err = slice_source_begin(cut);
 	if (!err)
-		err = fit(cut, event);
+		err = slice_source_fit(cut, event);
 	return err > 0 ? add_last(cut, event) : err;
 }
 
@@ -542,7 +545,7 @@ static int next(struct rls_event_source *source, struct rls_event *event)
 	while (!cut->ended && (more = cut->whole->next(cut->whole, event)) != 0) {
 		source->damaged = cut->whole->damaged;
 		if (more > 0 && !is_fact(event->kind))
-			more = fit(cut, event);
+			more = slice_source_fit(cut, event);
 		if (more > 0 && cut->next < cut->count) {
 			int err = add_last(cut, event);
 
@@ -567,8 +570,8 @@ static void free_cut(struct rls_event_source *source)
 	free(cut);
 }
 
-int rls_cut_source_new(struct rls_event_source *source, uint64_t from_ns, uint64_t to_ns,
-		       struct rls_event_source **out)
+int rls_slice_source_new(struct rls_event_source *source, uint64_t from_ns, uint64_t to_ns,
+			 struct rls_event_source **out)
 {
 	struct cut *cut = calloc(1, sizeof(*cut));
 

@@ -15,7 +15,7 @@
 /* Takes the source over, also on failure. Nanoseconds since the trace's first instant;
  * from_ns < to_ns; to_ns UINT64_MAX: to its end. Reading fails with -ERANGE when the trace ends
  * before from_ns. 0 and *out, or -ENOMEM. */
-int rls_cut_source_new(struct rls_event_source *source, uint64_t from_ns, uint64_t to_ns,
-		       struct rls_event_source **out);
+int rls_slice_source_new(struct rls_event_source *source, uint64_t from_ns, uint64_t to_ns,
+			 struct rls_event_source **out);
 
 #endif

@@ -27,14 +27,14 @@ static int on_process(struct rls_timeline *timeline, const struct rls_event *eve
 		if (err)
 			return err;
 	}
-	rls_lives_start_process(timeline, process);
+	rls_thread_life_start_process(timeline, process);
 	if (event->process.ppid)
 		process->ppid = event->process.ppid;
 	if (event->process.ns_pid)
 		process->ns_pid = event->process.ns_pid;
 	take_string(&process->name, event->process.name);
 	if (event->process.cmdline && event->process.cmdline != process->cmdline)
-		process->python = 0;    /* another program runs there since */
+		process->python = 0; /* another program runs there since */
 	take_string(&process->python, event->process.python);
 	take_string(&process->cmdline, event->process.cmdline);
 	take_string(&process->container, event->process.container);
@@ -44,15 +44,15 @@ static int on_process(struct rls_timeline *timeline, const struct rls_event *eve
 static int on_process_end(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_process *process;
-	int err = rls_lives_find_process(timeline, event, &process);
+	int err = rls_thread_life_find_process(timeline, event, &process);
 
-	return err || !process ? err : rls_lives_end_process(timeline, process);
+	return err || !process ? err : rls_thread_life_end_process(timeline, process);
 }
 
 static int on_thread(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_thread *thread;
-	int err = rls_lives_find_thread(timeline, event, &thread);
+	int err = rls_thread_life_find_thread(timeline, event, &thread);
 
 	if (!err && thread)
 		take_string(&thread->name, event->thread.name);
@@ -62,9 +62,9 @@ static int on_thread(struct rls_timeline *timeline, const struct rls_event *even
 static int on_thread_end(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_thread *thread;
-	int err = rls_lives_find_thread(timeline, event, &thread);
+	int err = rls_thread_life_find_thread(timeline, event, &thread);
 
-	return err || !thread ? err : rls_lives_end_thread(timeline, thread);
+	return err || !thread ? err : rls_thread_life_end_thread(timeline, thread);
 }
 
 static int on_category(struct rls_timeline *timeline, const struct rls_event *event)
@@ -72,21 +72,21 @@ static int on_category(struct rls_timeline *timeline, const struct rls_event *ev
 	enum rls_category from, to = event->category.category;
 	struct rls_thread *thread;
 	struct rls_scope *scope;
-	int err = rls_lives_find_thread(timeline, event, &thread);
+	int err = rls_thread_life_find_thread(timeline, event, &thread);
 
 	timeline->emitted++;
 	if (err || !thread)
 		return err;
 	if ((unsigned int)to >= RLS_CATEGORY_MAX)
 		to = RLS_CATEGORY_UNKNOWN;
-	err = rls_lives_close_span(timeline, thread);
+	err = rls_thread_life_close_span(timeline, thread);
 	from = thread->category;
 	if (!err && from != to)
-		err = rls_lives_show_state(timeline, thread);
+		err = rls_thread_life_show_state(timeline, thread);
 	/* Between windows some sites still tell, but not all. */
 	if (!thread->unseen && from != to && from != RLS_CATEGORY_UNKNOWN &&
 	    to != RLS_CATEGORY_UNKNOWN) {
-		scope = rls_lives_scope(timeline, thread);
+		scope = rls_thread_life_scope(timeline, thread);
 		if (!scope)
 			return -ENOMEM;
 		scope->transitions[from][to]++;
@@ -123,7 +123,7 @@ static int on_operation(struct rls_timeline *timeline, const struct rls_event *e
 	unsigned int depth = event->operation.depth;
 	rls_stack_id stack, before;
 	struct rls_thread *thread;
-	int err = rls_lives_find_thread(timeline, event, &thread);
+	int err = rls_thread_life_find_thread(timeline, event, &thread);
 
 	timeline->emitted++;
 	if (err || !thread)
@@ -134,9 +134,9 @@ static int on_operation(struct rls_timeline *timeline, const struct rls_event *e
 	err = rls_stack_tree_find(&timeline->stacks, event->operation.stack, depth, &stack);
 	if (err || stack == before)
 		return err;
-	err = rls_lives_close_span(timeline, thread);
+	err = rls_thread_life_close_span(timeline, thread);
 	if (!err)
-		err = rls_lives_show_state(timeline, thread);
+		err = rls_thread_life_show_state(timeline, thread);
 	thread->stack = stack;
 	thread->scope = NULL;
 	return err ? err : count_entries(timeline, thread, before);
@@ -145,20 +145,20 @@ static int on_operation(struct rls_timeline *timeline, const struct rls_event *e
 static int on_phase(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_process *process;
-	int err = rls_lives_find_process(timeline, event, &process);
+	int err = rls_thread_life_find_process(timeline, event, &process);
 
 	timeline->emitted++;
 	if (err || !process || process->phase == event->phase.phase)
 		return err;
 	if (!process->alive)
-		err = rls_lives_book_alone(timeline, process,
-				 rls_gpu_busy_until(&process->busy, timeline->now_ns));
+		err = rls_thread_life_book_alone(
+			timeline, process, rls_gpu_busy_until(&process->busy, timeline->now_ns));
 	if (!err)
-		err = rls_lives_show_phase(timeline, process);
+		err = rls_thread_life_show_phase(timeline, process);
 	for (struct rls_thread *t = process->alive; !err && t; t = t->next_alive) {
-		err = rls_lives_close_span(timeline, t);
+		err = rls_thread_life_close_span(timeline, t);
 		if (!err)
-			err = rls_lives_show_state(timeline, t);
+			err = rls_thread_life_show_state(timeline, t);
 		t->scope = NULL;
 	}
 	process->phase = event->phase.phase;
@@ -166,7 +166,8 @@ static int on_phase(struct rls_timeline *timeline, const struct rls_event *event
 }
 
 /* The innermost. */
-static rls_string_id operation_of(const struct rls_timeline *timeline, const struct rls_thread *thread)
+static rls_string_id operation_of(const struct rls_timeline *timeline,
+				  const struct rls_thread *thread)
 {
 	return rls_stack_tree_node(&timeline->stacks, thread->stack).name;
 }
@@ -174,7 +175,7 @@ static rls_string_id operation_of(const struct rls_timeline *timeline, const str
 static int on_launch(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_thread *thread;
-	int err = rls_lives_find_thread(timeline, event, &thread);
+	int err = rls_thread_life_find_thread(timeline, event, &thread);
 
 	timeline->emitted++;
 	if (err || !thread)
@@ -195,7 +196,7 @@ static int on_launch(struct rls_timeline *timeline, const struct rls_event *even
 static int on_cuda_call(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_thread *thread;
-	int err = rls_lives_find_thread(timeline, event, &thread);
+	int err = rls_thread_life_find_thread(timeline, event, &thread);
 
 	if (err || !thread)
 		return err;
@@ -242,7 +243,7 @@ static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
 		if (err)
 			return err;
 	}
-	rls_lives_start_process(timeline, process);
+	rls_thread_life_start_process(timeline, process);
 	err = timeline->tracks ? rls_tracks_gpu(timeline, process, event) : 0;
 	if (event->gpu.end_ns > timeline->last_gpu_ns)
 		timeline->last_gpu_ns = event->gpu.end_ns;
@@ -253,14 +254,15 @@ static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
 }
 
 /* Other threads may wait for this one, which took so much longer. */
-static int tell_others(struct rls_timeline *timeline, const struct rls_thread *thread, uint64_t cost_ns)
+static int tell_others(struct rls_timeline *timeline, const struct rls_thread *thread,
+		       uint64_t cost_ns)
 {
 	struct rls_process *process = thread->process;
-	const struct rls_others_charge charge = { timeline->now_ns, cost_ns, thread, thread->stack };
+	const struct rls_others_charge charge = {timeline->now_ns, cost_ns, thread, thread->stack};
 
 	if (!cost_ns || !process->alive || !process->alive->next_alive)
 		return 0;
-	return rls_others_cost_add(&process->others_cost, &charge);
+	return rls_induced_wait_add(&process->others_cost, &charge);
 }
 
 /* A hits or off-CPU report ends a span, so that it is dealt out to what lies before it. */
@@ -268,35 +270,37 @@ static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_unsubtracted left;
 	struct rls_thread *thread;
-	int err = rls_lives_find_thread(timeline, event, &thread);
+	int err = rls_thread_life_find_thread(timeline, event, &thread);
 
 	rls_add_bounded(&timeline->hits, event->hits.count);
 	rls_add_bounded(&timeline->hits_cost_ns, event->hits.cost_ns);
 	if (err || !thread)
 		return err;
-	err = rls_lives_close_span(timeline, thread);
+	err = rls_thread_life_close_span(timeline, thread);
 	if (event->hits.count)
 		rls_mark_set(&thread->window.hits, timeline->now_ns);
 	left = rls_span_window_subtract(&thread->window, event->hits.cost_ns);
-	rls_add_bounded(&timeline->hits_homeless_ns, left.homeless_ns);
+	rls_add_bounded(&timeline->hits_unplaced_ns, left.homeless_ns);
 	rls_add_bounded(&timeline->hits_under_gpu_ns, left.under_gpu_ns);
-	return err ? err : tell_others(timeline, thread, event->hits.cost_ns - left.homeless_ns -
-						      left.under_gpu_ns);
+	return err ? err
+		   : tell_others(timeline, thread,
+				 event->hits.cost_ns - left.homeless_ns - left.under_gpu_ns);
 }
 
 static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	uint64_t off_ns, others_ns;
 	struct rls_thread *thread;
-	int err = rls_lives_find_thread(timeline, event, &thread);
+	int err = rls_thread_life_find_thread(timeline, event, &thread);
 
 	if (err || !thread)
 		return err;
-	err = rls_lives_close_span(timeline, thread);
+	err = rls_thread_life_close_span(timeline, thread);
 	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
-	off_ns = event->off_cpu.ns - rls_span_window_take_off_cpu(&thread->window, event->off_cpu.ns);
-	others_ns = rls_others_cost_since(&thread->process->others_cost, timeline->now_ns - off_ns,
-					  thread, thread->stack);
+	off_ns = event->off_cpu.ns -
+		 rls_span_window_take_off_cpu(&thread->window, event->off_cpu.ns);
+	others_ns = rls_induced_wait_since(&thread->process->others_cost, timeline->now_ns - off_ns,
+					   thread, thread->stack);
 	rls_span_window_note_others(&thread->window, others_ns < off_ns ? others_ns : off_ns);
 	return err;
 }
@@ -308,9 +312,9 @@ static int see(struct rls_timeline *timeline, struct rls_thread *thread, enum rl
 
 	if (category == thread->category)
 		return 0;
-	err = rls_lives_close_span(timeline, thread);
+	err = rls_thread_life_close_span(timeline, thread);
 	if (!err)
-		err = rls_lives_show_state(timeline, thread);
+		err = rls_thread_life_show_state(timeline, thread);
 	thread->category = category;
 	return err;
 }
@@ -318,10 +322,10 @@ static int see(struct rls_timeline *timeline, struct rls_thread *thread, enum rl
 static int on_share(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	enum rls_category guess = event->share.category;
-	struct rls_unseen *unseen;
+	struct rls_untraced *unseen;
 	struct rls_thread *thread;
 	struct rls_scope *scope;
-	int err = rls_lives_find_thread(timeline, event, &thread);
+	int err = rls_thread_life_find_thread(timeline, event, &thread);
 
 	if (err || !thread)
 		return err;
@@ -333,17 +337,18 @@ static int on_share(struct rls_timeline *timeline, const struct rls_event *event
 				      timeline->now_ns, timeline->windows);
 		return 0;
 	}
-	scope = rls_lives_scope(timeline, thread);
+	scope = rls_thread_life_scope(timeline, thread);
 	unseen = scope ? rls_timeline_scope_untraced(scope) : NULL;
 	if (!unseen)
 		return -ENOMEM;
 	if (event->share.waited_ns) {
-		err = rls_lives_close_span(timeline, thread);
-		rls_span_window_note_wait(&thread->window, timeline->now_ns, event->share.waited_ns);
+		err = rls_thread_life_close_span(timeline, thread);
+		rls_span_window_note_wait(&thread->window, timeline->now_ns,
+					  event->share.waited_ns);
 	}
 	timeline->looks++;
-	rls_looks_add(event->share.waited_ns ? &unseen->waiting : &unseen->running, guess,
-		      event->share.waited_ns);
+	rls_category_samples_add(event->share.waited_ns ? &unseen->waiting : &unseen->running,
+				 guess, event->share.waited_ns);
 	return err ? err : see(timeline, thread, guess);
 }
 
@@ -359,7 +364,7 @@ static int on_window(struct rls_timeline *timeline, const struct rls_event *even
 	timeline->closed_first |= closed && timeline->now_ns == timeline->first_ns;
 	for (struct rls_process *p = timeline->processes; closed && !err && p; p = p->next) {
 		for (struct rls_thread *t = p->alive; !err && t; t = t->next_alive) {
-			err = rls_lives_close_span(timeline, t);
+			err = rls_thread_life_close_span(timeline, t);
 			t->unseen = true;
 		}
 	}
@@ -384,7 +389,8 @@ static bool is_qualified(const struct rls_timeline *timeline, const struct rls_p
 {
 	unsigned int minor;
 
-	return sscanf(rls_string_pool_get(timeline->strings, process->python), "3.%u", &minor) != 1 ||
+	return sscanf(rls_string_pool_get(timeline->strings, process->python), "3.%u", &minor) !=
+		       1 ||
 	       minor >= 11;
 }
 
@@ -398,15 +404,15 @@ static int apply_rules(struct rls_timeline *timeline, const struct rls_process *
 
 	if (*stack || !timeline->rules.count || !timeline->strings)
 		return 0;
-	operation = rls_operation_rules_find(&timeline->rules, timeline->strings,
-					     &timeline->samples, event->sample.frame,
-					     is_qualified(timeline, process));
+	operation =
+		rls_operation_rules_find(&timeline->rules, timeline->strings, &timeline->samples,
+					 event->sample.frame, is_qualified(timeline, process));
 	if (thread) {
-		struct rls_scope *scope = rls_lives_scope(timeline, thread);
+		struct rls_scope *scope = rls_thread_life_scope(timeline, thread);
 
-		err = scope ? rls_operation_samples_add(&scope->sampled, operation, thread->category,
-							thread->unseen, event) :
-			      -ENOMEM;
+		err = scope ? rls_operation_samples_add(&scope->sampled, operation,
+							thread->category, thread->unseen, event)
+			    : -ENOMEM;
 	}
 	if (!err && operation)
 		err = rls_stack_tree_find(&timeline->stacks, &operation, 1, stack);
@@ -420,7 +426,7 @@ static int on_sample(struct rls_timeline *timeline, const struct rls_event *even
 	struct rls_process *process;
 	struct rls_scope *scope;
 	rls_stack_id stack;
-	int err = rls_lives_find_process(timeline, event, &process);
+	int err = rls_thread_life_find_process(timeline, event, &process);
 
 	if (err || !process)
 		return err;
@@ -434,14 +440,14 @@ static int on_sample(struct rls_timeline *timeline, const struct rls_event *even
 		err = rls_timeline_scope(timeline, process, &process->scopes, process->phase, stack,
 					 &scope);
 	return err ? err
-		   : rls_sample_book_add(&timeline->samples, event, process, scope,
-					 thread ? thread->category : RLS_CATEGORY_UNKNOWN,
-					 thread ? thread->unseen : timeline->closed);
+		   : rls_sample_totals_add(&timeline->samples, event, process, scope,
+					   thread ? thread->category : RLS_CATEGORY_UNKNOWN,
+					   thread ? thread->unseen : timeline->closed);
 }
 
 static int on_frame(struct rls_timeline *timeline, const struct rls_event *event)
 {
-	return rls_sample_book_frame(&timeline->samples, event);
+	return rls_sample_totals_frame(&timeline->samples, event);
 }
 
 static int on_operation_rule(struct rls_timeline *timeline, const struct rls_event *event)
@@ -472,19 +478,19 @@ static int on_end(struct rls_timeline *timeline, const struct rls_event *event)
 	timeline->end_complete = event->end.complete;
 	timeline->end_seen = true;
 	timeline->end_ns = timeline->now_ns;
-	return rls_lives_end_processes(timeline);
+	return rls_thread_life_end_processes(timeline);
 }
 
 static int on_fact(struct rls_timeline *timeline, const struct rls_event *event)
 {
-	return rls_facts_add(&timeline->facts, event);
+	return rls_trace_metadata_add(&timeline->facts, event);
 }
 
 /* The first reading says where the trace's times lie beside those of the traces before it. */
 static int on_clock(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	bool first = !timeline->facts.clock.known;
-	int err = rls_facts_add(&timeline->facts, event);
+	int err = rls_trace_metadata_add(&timeline->facts, event);
 
 	if (!err && first && timeline->tracks)
 		err = rls_tracks_clock(timeline, &timeline->facts.clock);
@@ -495,7 +501,7 @@ static int on_clock(struct rls_timeline *timeline, const struct rls_event *event
 
 static const struct {
 	int (*take)(struct rls_timeline *timeline, const struct rls_event *event);
-	bool timed;                 /* its instant counts */
+	bool timed; /* its instant counts */
 } handlers[RLS_EVENT_MAX] = {
 	[RLS_EVENT_PROCESS] = {on_process, true},
 	[RLS_EVENT_PROCESS_END] = {on_process_end, true},
@@ -526,7 +532,7 @@ static const struct {
 };
 
 /* False: the event cannot be placed. */
-static bool advance(struct rls_timeline *timeline, const struct rls_event *event)
+static bool sweep_advance(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	if (event->kind == RLS_EVENT_GPU && !is_possible(timeline, event)) {
 		timeline->impossible_gpu++;
@@ -556,7 +562,7 @@ int rls_sweep_event(struct rls_timeline *timeline, const struct rls_event *event
 {
 	if ((unsigned int)event->kind >= RLS_EVENT_MAX || !handlers[event->kind].take)
 		return 0;
-	if (handlers[event->kind].timed && !advance(timeline, event))
+	if (handlers[event->kind].timed && !sweep_advance(timeline, event))
 		return 0;
 	return handlers[event->kind].take(timeline, event);
 }
@@ -570,10 +576,10 @@ int rls_sweep_end(struct rls_timeline *timeline)
 			timeline->now_ns = timeline->last_gpu_ns;
 		timeline->end_ns = timeline->now_ns;
 	}
-	err = rls_lives_end_processes(timeline);
+	err = rls_thread_life_end_processes(timeline);
 	for (struct rls_process *p = timeline->processes; !err && p; p = p->next) {
 		/* Nothing is alive any more: what the GPU did after the last thread. */
-		err = rls_lives_book_alone(timeline, p, rls_gpu_busy_total(&p->busy));
+		err = rls_thread_life_book_alone(timeline, p, rls_gpu_busy_total(&p->busy));
 		if (!err)
 			err = rls_gpu_work_finish(&p->gpu);
 		if (!err && timeline->tracks)

@@ -16,7 +16,7 @@ static void begin_window(struct rls_scope *scope, uint32_t window)
 
 /* Only a thread that does something in a phase has a scope of it: phases may change faster than
  * threads run, and all threads times all phases would be many. */
-struct rls_scope *rls_lives_scope(struct rls_timeline *timeline, struct rls_thread *thread)
+struct rls_scope *rls_thread_life_scope(struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	if (!thread->scope &&
 	    rls_timeline_scope(timeline, thread, &thread->scopes, thread->process->phase,
@@ -28,8 +28,8 @@ struct rls_scope *rls_lives_scope(struct rls_timeline *timeline, struct rls_thre
 /* Where the thread's time is booked. NULL: no memory. */
 static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread *thread)
 {
-	struct rls_scope *scope = rls_lives_scope(timeline, thread);
-	struct rls_unseen *unseen;
+	struct rls_scope *scope = rls_thread_life_scope(timeline, thread);
+	struct rls_untraced *unseen;
 
 	if (!scope)
 		return NULL;
@@ -42,7 +42,7 @@ static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread
 }
 
 /* Books the thread's time up to now. */
-int rls_lives_close_span(struct rls_timeline *timeline, struct rls_thread *thread)
+int rls_thread_life_close_span(struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	uint64_t now_ns = timeline->now_ns;
 	struct rls_cell *cell;
@@ -68,7 +68,7 @@ int rls_lives_close_span(struct rls_timeline *timeline, struct rls_thread *threa
 }
 
 /* Before the thread's category, stack or phase changes: tells whoever looks of the time in it. */
-int rls_lives_show_state(struct rls_timeline *timeline, struct rls_thread *thread)
+int rls_thread_life_show_state(struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	uint64_t start_ns = thread->state_ns;
 
@@ -78,7 +78,7 @@ int rls_lives_show_state(struct rls_timeline *timeline, struct rls_thread *threa
 	return rls_tracks_span(timeline, thread, start_ns);
 }
 
-int rls_lives_show_phase(struct rls_timeline *timeline, struct rls_process *process)
+int rls_thread_life_show_phase(struct rls_timeline *timeline, struct rls_process *process)
 {
 	uint64_t start_ns = process->phase_ns;
 
@@ -89,7 +89,8 @@ int rls_lives_show_phase(struct rls_timeline *timeline, struct rls_process *proc
 }
 
 /* Books what the GPU did since the process was left without threads. */
-int rls_lives_book_alone(struct rls_timeline *timeline, struct rls_process *process, uint64_t busy_ns)
+int rls_thread_life_book_alone(struct rls_timeline *timeline, struct rls_process *process,
+			       uint64_t busy_ns)
 {
 	uint64_t alone_ns = busy_ns - process->alone_busy_ns;
 	struct rls_scope *scope;
@@ -108,7 +109,7 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 {
 	struct rls_process *process = thread->process;
 	uint64_t busy_ns = rls_gpu_busy_until(&process->busy, timeline->now_ns);
-	int err = process->alive ? 0 : rls_lives_book_alone(timeline, process, busy_ns);
+	int err = process->alive ? 0 : rls_thread_life_book_alone(timeline, process, busy_ns);
 
 	if (err)
 		return err;
@@ -129,12 +130,12 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 	return 0;
 }
 
-int rls_lives_end_thread(struct rls_timeline *timeline, struct rls_thread *thread)
+int rls_thread_life_end_thread(struct rls_timeline *timeline, struct rls_thread *thread)
 {
-	int err = rls_lives_close_span(timeline, thread);
+	int err = rls_thread_life_close_span(timeline, thread);
 
 	if (!err)
-		err = rls_lives_show_state(timeline, thread);
+		err = rls_thread_life_show_state(timeline, thread);
 	if (!err && timeline->tracks)
 		err = rls_tracks_thread_end(timeline, thread);
 	*thread->alive_link = thread->next_alive;
@@ -145,7 +146,7 @@ int rls_lives_end_thread(struct rls_timeline *timeline, struct rls_thread *threa
 	return err;
 }
 
-void rls_lives_start_process(struct rls_timeline *timeline, struct rls_process *process)
+void rls_thread_life_start_process(struct rls_timeline *timeline, struct rls_process *process)
 {
 	if (process->started)
 		return;
@@ -153,15 +154,15 @@ void rls_lives_start_process(struct rls_timeline *timeline, struct rls_process *
 	process->start_ns = process->phase_ns = timeline->now_ns;
 }
 
-int rls_lives_end_process(struct rls_timeline *timeline, struct rls_process *process)
+int rls_thread_life_end_process(struct rls_timeline *timeline, struct rls_process *process)
 {
 	int err = 0;
 
 	while (!err && process->alive)
-		err = rls_lives_end_thread(timeline, process->alive);
-	rls_lives_start_process(timeline, process);
+		err = rls_thread_life_end_thread(timeline, process->alive);
+	rls_thread_life_start_process(timeline, process);
 	if (!err)
-		err = rls_lives_show_phase(timeline, process);
+		err = rls_thread_life_show_phase(timeline, process);
 	process->ended = true;
 	process->end_ns = timeline->now_ns;
 	timeline->living--;
@@ -169,13 +170,13 @@ int rls_lives_end_process(struct rls_timeline *timeline, struct rls_process *pro
 }
 
 /* The living are the latest, mostly: the walk ends with the last of them. */
-int rls_lives_end_processes(struct rls_timeline *timeline)
+int rls_thread_life_end_processes(struct rls_timeline *timeline)
 {
 	int err = 0;
 
 	for (struct rls_process *p = timeline->processes; !err && timeline->living; p = p->next) {
 		if (!p->ended)
-			err = rls_lives_end_process(timeline, p);
+			err = rls_thread_life_end_process(timeline, p);
 	}
 	return err;
 }
@@ -196,8 +197,8 @@ static bool may_trail(enum rls_event_kind kind)
 }
 
 /* The process, made if it was never heard of. *out NULL: there is none, nothing to do. */
-int rls_lives_find_process(struct rls_timeline *timeline, const struct rls_event *event,
-			struct rls_process **out)
+int rls_thread_life_find_process(struct rls_timeline *timeline, const struct rls_event *event,
+				 struct rls_process **out)
 {
 	struct rls_process *process = rls_timeline_process(timeline, event->pid);
 	int err;
@@ -214,7 +215,7 @@ int rls_lives_find_process(struct rls_timeline *timeline, const struct rls_event
 		timeline->strays += !may_trail(event->kind);
 		process = NULL;
 	} else {
-		rls_lives_start_process(timeline, process);
+		rls_thread_life_start_process(timeline, process);
 	}
 	*out = process;
 	return 0;
@@ -222,8 +223,8 @@ int rls_lives_find_process(struct rls_timeline *timeline, const struct rls_event
 
 /* The living thread, begun if it was never heard of or if the event proves it alive again.
  * *out NULL: there is none, nothing to do. */
-int rls_lives_find_thread(struct rls_timeline *timeline, const struct rls_event *event,
-		       struct rls_thread **out)
+int rls_thread_life_find_thread(struct rls_timeline *timeline, const struct rls_event *event,
+				struct rls_thread **out)
 {
 	struct rls_thread *thread = timeline->recent;
 	struct rls_process *process;
@@ -234,7 +235,7 @@ int rls_lives_find_thread(struct rls_timeline *timeline, const struct rls_event 
 		*out = thread;
 		return 0;
 	}
-	err = rls_lives_find_process(timeline, event, &process);
+	err = rls_thread_life_find_process(timeline, event, &process);
 	if (err)
 		return err;
 	*out = NULL;

@@ -5,7 +5,7 @@
 
 #include "analysis/base/grow.h"
 
-static uint64_t pair(uint32_t high, uint32_t low)
+static uint64_t timeline_pair(uint32_t high, uint32_t low)
 {
 	return (uint64_t)high << 32 | low;
 }
@@ -36,7 +36,7 @@ static void free_process(struct rls_process *process)
 	free_scopes(process->scopes);
 	rls_gpu_work_free(&process->gpu);
 	rls_call_set_free(&process->calls);
-	rls_others_cost_free(&process->others_cost);
+	rls_induced_wait_free(&process->others_cost);
 	free(process->libraries);
 	free(process);
 }
@@ -54,8 +54,8 @@ void rls_timeline_free(struct rls_timeline *timeline)
 	rls_index_map_free(&timeline->scope_map);
 	rls_index_map_free(&timeline->library_map);
 	rls_stack_tree_free(&timeline->stacks);
-	rls_facts_free(&timeline->facts);
-	rls_sample_book_free(&timeline->samples);
+	rls_trace_metadata_free(&timeline->facts);
+	rls_sample_totals_free(&timeline->samples);
 	rls_operation_rules_free(&timeline->rules);
 	*timeline = (struct rls_timeline){0};
 }
@@ -65,8 +65,7 @@ struct rls_process *rls_timeline_process(const struct rls_timeline *timeline, ui
 	return rls_index_map_get(&timeline->process_map, pid, 0);
 }
 
-int rls_timeline_add_process(struct rls_timeline *timeline, uint32_t pid,
-			     struct rls_process **out)
+int rls_timeline_add_process(struct rls_timeline *timeline, uint32_t pid, struct rls_process **out)
 {
 	struct rls_process *process = calloc(1, sizeof(*process));
 	int err;
@@ -124,7 +123,7 @@ int rls_timeline_scope(struct rls_timeline *timeline, const void *owner, struct 
 		       rls_string_id phase, rls_stack_id stack, struct rls_scope **out)
 {
 	struct rls_scope *scope = rls_index_map_get(&timeline->scope_map, (uintptr_t)owner,
-						    pair(phase, stack));
+						    timeline_pair(phase, stack));
 	int err;
 
 	if (!scope) {
@@ -132,7 +131,7 @@ int rls_timeline_scope(struct rls_timeline *timeline, const void *owner, struct 
 		if (!scope)
 			return -ENOMEM;
 		err = rls_index_map_put(&timeline->scope_map, (uintptr_t)owner,
-					pair(phase, stack), scope);
+					timeline_pair(phase, stack), scope);
 		if (err) {
 			free(scope);
 			return err;
@@ -167,7 +166,7 @@ int rls_timeline_add_library(struct rls_timeline *timeline, struct rls_process *
 			     const struct rls_process_library *library)
 {
 	size_t place = (uintptr_t)rls_index_map_get(&timeline->library_map, (uintptr_t)process,
-						    pair(library->path, library->role));
+						    timeline_pair(library->path, library->role));
 	int err;
 
 	if (place) {
@@ -177,7 +176,7 @@ int rls_timeline_add_library(struct rls_timeline *timeline, struct rls_process *
 	err = rls_grow(&process->libraries, &process->library_capacity, process->library_count);
 	if (!err)
 		err = rls_index_map_put(&timeline->library_map, (uintptr_t)process,
-					pair(library->path, library->role),
+					timeline_pair(library->path, library->role),
 					(void *)(process->library_count + 1));
 	if (err)
 		return err;
@@ -185,7 +184,7 @@ int rls_timeline_add_library(struct rls_timeline *timeline, struct rls_process *
 	return 0;
 }
 
-struct rls_unseen *rls_timeline_scope_untraced(struct rls_scope *scope)
+struct rls_untraced *rls_timeline_scope_untraced(struct rls_scope *scope)
 {
 	if (!scope->unseen)
 		scope->unseen = calloc(1, sizeof(*scope->unseen));

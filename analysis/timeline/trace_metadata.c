@@ -16,17 +16,17 @@ enum list {
 	LIST_WARNING,
 };
 
-void rls_facts_free(struct rls_facts *facts)
+void rls_trace_metadata_free(struct rls_trace_metadata *facts)
 {
 	free(facts->losses);
 	free(facts->calibration);
 	rls_index_map_free(&facts->map);
-	*facts = (struct rls_facts){0};
+	*facts = (struct rls_trace_metadata){0};
 }
 
 /* Place of a string in a list; a new one is at count. */
-static int find(struct rls_facts *facts, enum list list, rls_string_id string, size_t count,
-		size_t *place)
+static int trace_metadata_find(struct rls_trace_metadata *facts, enum list list,
+			       rls_string_id string, size_t count, size_t *place)
 {
 	size_t known = (uintptr_t)rls_index_map_get(&facts->map, list, string);
 
@@ -36,13 +36,13 @@ static int find(struct rls_facts *facts, enum list list, rls_string_id string, s
 	return rls_index_map_put(&facts->map, list, string, (void *)(count + 1));
 }
 
-static int add_loss(struct rls_facts *facts, rls_string_id buffer, uint64_t dropped)
+static int add_loss(struct rls_trace_metadata *facts, rls_string_id buffer, uint64_t dropped)
 {
 	size_t place;
 	int err = rls_grow(&facts->losses, &facts->loss_capacity, facts->loss_count);
 
 	if (!err)
-		err = find(facts, LIST_LOSS, buffer, facts->loss_count, &place);
+		err = trace_metadata_find(facts, LIST_LOSS, buffer, facts->loss_count, &place);
 	if (err)
 		return err;
 	if (place == facts->loss_count)
@@ -52,15 +52,15 @@ static int add_loss(struct rls_facts *facts, rls_string_id buffer, uint64_t drop
 	return 0;
 }
 
-static int add_calibration(struct rls_facts *facts, const struct rls_event *event)
+static int add_calibration(struct rls_trace_metadata *facts, const struct rls_event *event)
 {
 	size_t place;
 	int err = rls_grow(&facts->calibration, &facts->calibration_capacity,
 			   facts->calibration_count);
 
 	if (!err)
-		err = find(facts, LIST_CALIBRATION, event->calibration.name,
-			   facts->calibration_count, &place);
+		err = trace_metadata_find(facts, LIST_CALIBRATION, event->calibration.name,
+					  facts->calibration_count, &place);
 	if (err)
 		return err;
 	facts->calibration[place] = (struct rls_fact_calibration){
@@ -72,7 +72,7 @@ static int add_calibration(struct rls_facts *facts, const struct rls_event *even
 	return 0;
 }
 
-static int add_warning(struct rls_facts *facts, rls_string_id text)
+static int add_warning(struct rls_trace_metadata *facts, rls_string_id text)
 {
 	size_t place;
 	int err;
@@ -81,7 +81,7 @@ static int add_warning(struct rls_facts *facts, rls_string_id text)
 		facts->warnings_left_out += !rls_index_map_get(&facts->map, LIST_WARNING, text);
 		return 0;
 	}
-	err = find(facts, LIST_WARNING, text, facts->warning_count, &place);
+	err = trace_metadata_find(facts, LIST_WARNING, text, facts->warning_count, &place);
 	if (err)
 		return err;
 	facts->warnings[place] = text;
@@ -99,16 +99,15 @@ static void add_clock(struct rls_host_clock *clock, const struct rls_event *even
 		*clock = (struct rls_host_clock){true, event->clock.boot, offset_ns, 0, 0};
 	if (clock->boot != event->clock.boot)
 		return;
-	change_ns = offset_ns > clock->offset_ns ?
-			    (uint64_t)offset_ns - (uint64_t)clock->offset_ns :
-			    (uint64_t)clock->offset_ns - (uint64_t)offset_ns;
+	change_ns = offset_ns > clock->offset_ns ? (uint64_t)offset_ns - (uint64_t)clock->offset_ns
+						 : (uint64_t)clock->offset_ns - (uint64_t)offset_ns;
 	if (change_ns > clock->change_ns)
 		clock->change_ns = change_ns;
 	if (event->clock.width_ns > clock->width_ns)
 		clock->width_ns = event->clock.width_ns;
 }
 
-int rls_facts_add(struct rls_facts *facts, const struct rls_event *event)
+int rls_trace_metadata_add(struct rls_trace_metadata *facts, const struct rls_event *event)
 {
 	switch (event->kind) {
 	case RLS_EVENT_HOST:
@@ -143,16 +142,16 @@ int rls_facts_add(struct rls_facts *facts, const struct rls_event *event)
 static double relative_error(const struct rls_fact_calibration *figure)
 {
 	/* Written so that a NaN counts as unknown, not as exact. */
-	double relative = figure->value_ns > 0 && figure->error_ns >= 0 ?
-				  figure->error_ns / figure->value_ns :
-				  1;
+	double relative = figure->value_ns > 0 && figure->error_ns >= 0
+				  ? figure->error_ns / figure->value_ns
+				  : 1;
 
 	return relative <= 1 ? relative : 1;
 }
 
 /* The figure of that kind and name. Each scope asks, and there may be as many figures: they are
  * found by their names' ids. */
-static const struct rls_fact_calibration *find_figure(const struct rls_facts *facts,
+static const struct rls_fact_calibration *find_figure(const struct rls_trace_metadata *facts,
 						      const struct rls_string_pool *strings,
 						      const char *kind, const char *name)
 {
@@ -169,10 +168,11 @@ static const struct rls_fact_calibration *find_figure(const struct rls_facts *fa
 	return place ? &facts->calibration[place - 1] : NULL;
 }
 
-double rls_facts_calibration_error(const struct rls_facts *facts,
-				   const struct rls_string_pool *strings)
+double rls_trace_metadata_calibration_error(const struct rls_trace_metadata *facts,
+					    const struct rls_string_pool *strings)
 {
-	const struct rls_fact_calibration *whole = find_figure(facts, strings, RLS_FIGURE_WORKLOAD, "");
+	const struct rls_fact_calibration *whole =
+		find_figure(facts, strings, RLS_FIGURE_WORKLOAD, "");
 	double worst = 0;
 
 	if (!facts->calibration_count)
@@ -190,25 +190,28 @@ double rls_facts_calibration_error(const struct rls_facts *facts,
 	return worst;
 }
 
-double rls_facts_operation_error(const struct rls_facts *facts,
-				 const struct rls_string_pool *strings, rls_string_id operation,
-				 double otherwise)
+double rls_trace_metadata_operation_error(const struct rls_trace_metadata *facts,
+					  const struct rls_string_pool *strings,
+					  rls_string_id operation, double otherwise)
 {
 	const char *name = rls_string_pool_get(strings, operation);
-	const struct rls_fact_calibration *own = find_figure(facts, strings, RLS_FIGURE_SPILL, name);
+	const struct rls_fact_calibration *own =
+		find_figure(facts, strings, RLS_FIGURE_SPILL, name);
 
 	if (!own)
 		own = find_figure(facts, strings, RLS_FIGURE_OPERATION, name);
 	return own ? relative_error(own) : otherwise;
 }
 
-bool rls_facts_knows_spill(const struct rls_facts *facts, const struct rls_string_pool *strings,
-			   rls_string_id operation)
+bool rls_trace_metadata_knows_spill(const struct rls_trace_metadata *facts,
+				    const struct rls_string_pool *strings, rls_string_id operation)
 {
-	return find_figure(facts, strings, RLS_FIGURE_SPILL, rls_string_pool_get(strings, operation));
+	return find_figure(facts, strings, RLS_FIGURE_SPILL,
+			   rls_string_pool_get(strings, operation));
 }
 
-double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_string_pool *strings)
+double rls_trace_metadata_cupti_error(const struct rls_trace_metadata *facts,
+				      const struct rls_string_pool *strings)
 {
 	double worst = 0;
 
@@ -223,18 +226,20 @@ double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_str
 	return worst;
 }
 
-bool rls_facts_knows_cupti(const struct rls_facts *facts, const struct rls_string_pool *strings, const char *name)
+bool rls_trace_metadata_knows_cupti(const struct rls_trace_metadata *facts,
+				    const struct rls_string_pool *strings, const char *name)
 {
 	return find_figure(facts, strings, RLS_FIGURE_CUPTI, name);
 }
 
 static bool is_of_gpu(const char *buffer)
 {
-	return !strcmp(buffer, "gpu") || !strncmp(buffer, "gpu_", 4) || !strncmp(buffer, "cupti", 5);
+	return !strcmp(buffer, "gpu") || !strncmp(buffer, "gpu_", 4) ||
+	       !strncmp(buffer, "cupti", 5);
 }
 
-static uint64_t dropped(const struct rls_facts *facts, const struct rls_string_pool *strings,
-			bool of_gpu)
+static uint64_t dropped(const struct rls_trace_metadata *facts,
+			const struct rls_string_pool *strings, bool of_gpu)
 {
 	uint64_t sum = 0;
 
@@ -248,12 +253,14 @@ static uint64_t dropped(const struct rls_facts *facts, const struct rls_string_p
 	return sum;
 }
 
-uint64_t rls_facts_dropped(const struct rls_facts *facts, const struct rls_string_pool *strings)
+uint64_t rls_trace_metadata_dropped(const struct rls_trace_metadata *facts,
+				    const struct rls_string_pool *strings)
 {
 	return dropped(facts, strings, false);
 }
 
-uint64_t rls_facts_dropped_gpu(const struct rls_facts *facts, const struct rls_string_pool *strings)
+uint64_t rls_trace_metadata_dropped_gpu(const struct rls_trace_metadata *facts,
+					const struct rls_string_pool *strings)
 {
 	return dropped(facts, strings, true);
 }

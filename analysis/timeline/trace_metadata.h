@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/event/event.h"
 #include "analysis/base/index_map.h"
 #include "analysis/base/string_pool.h"
+#include "analysis/event/event.h"
 
 /* More warnings than these are only counted: a broken trace must not bury the report. */
 #define RLS_WARNINGS_MAX 200
@@ -42,13 +42,13 @@ struct rls_fact_calibration {
 struct rls_host_clock {
 	bool known;
 	rls_string_id boot;
-	int64_t offset_ns;          /* realtime - monotonic, at the first reading */
-	uint64_t width_ns;          /* the widest reading, */
-	uint64_t change_ns;         /* and how far the offset was from the first since */
+	int64_t offset_ns; /* realtime - monotonic, at the first reading */
+	uint64_t width_ns; /* the widest reading, */
+	uint64_t change_ns; /* and how far the offset was from the first since */
 };
 
 /* Zeroed: none yet. */
-struct rls_facts {
+struct rls_trace_metadata {
 	rls_string_id kernel;
 	rls_string_id gpus;
 	rls_string_id tool;
@@ -60,43 +60,47 @@ struct rls_facts {
 		double percent, given_up_percent;
 		uint32_t windowed_sites, given_up_sites;
 	} budget;
-	struct rls_fact_loss *losses;           /* one per buffer, the largest total seen */
+	struct rls_fact_loss *losses; /* one per buffer, the largest total seen */
 	size_t loss_count, loss_capacity;
-	struct rls_fact_calibration *calibration;       /* one per name, the latest */
+	struct rls_fact_calibration *calibration; /* one per name, the latest */
 	size_t calibration_count, calibration_capacity;
-	rls_string_id warnings[RLS_WARNINGS_MAX];       /* each once */
+	rls_string_id warnings[RLS_WARNINGS_MAX]; /* each once */
 	size_t warning_count;
 	uint64_t warnings_left_out;
-	struct rls_index_map map;               /* (list, string) -> 1 + index */
+	struct rls_index_map map; /* (list, string) -> 1 + index */
 };
 
-void rls_facts_free(struct rls_facts *facts);
+void rls_trace_metadata_free(struct rls_trace_metadata *facts);
 
 /* Takes a host, loss, calibration, budget or warning event. 0, or -ENOMEM. */
-int rls_facts_add(struct rls_facts *facts, const struct rls_event *event);
+int rls_trace_metadata_add(struct rls_trace_metadata *facts, const struct rls_event *event);
 
 /* The relative error, 0..1, of what all hits are said to cost: of the figure that was measured
  * for it, that of the workload rather than that of the machine; without either the worst among
  * the figures; 0.25 when there are none. */
-double rls_facts_calibration_error(const struct rls_facts *facts,
-				   const struct rls_string_pool *strings);
+double rls_trace_metadata_calibration_error(const struct rls_trace_metadata *facts,
+					    const struct rls_string_pool *strings);
 /* The same of hits in one operation, by its own figure: of what others' hits cost it, where that is
  * known, as it has hardly any. Without a figure: otherwise, the error of all hits. */
-double rls_facts_operation_error(const struct rls_facts *facts,
-				 const struct rls_string_pool *strings, rls_string_id operation,
-				 double otherwise);
+double rls_trace_metadata_operation_error(const struct rls_trace_metadata *facts,
+					  const struct rls_string_pool *strings,
+					  rls_string_id operation, double otherwise);
 /* What others' hits cost the operation was charged. */
-bool rls_facts_knows_spill(const struct rls_facts *facts, const struct rls_string_pool *strings,
-			   rls_string_id operation);
+bool rls_trace_metadata_knows_spill(const struct rls_trace_metadata *facts,
+				    const struct rls_string_pool *strings, rls_string_id operation);
 /* The worst of the figures of CUPTI's costs; 0 without any. */
-double rls_facts_cupti_error(const struct rls_facts *facts, const struct rls_string_pool *strings);
+double rls_trace_metadata_cupti_error(const struct rls_trace_metadata *facts,
+				      const struct rls_string_pool *strings);
 
 /* What CUPTI costs calls of that name was charged. */
-bool rls_facts_knows_cupti(const struct rls_facts *facts, const struct rls_string_pool *strings, const char *name);
+bool rls_trace_metadata_knows_cupti(const struct rls_trace_metadata *facts,
+				    const struct rls_string_pool *strings, const char *name);
 
 /* Total over the buffers of what threads do, and over those of GPU work: "gpu" and what begins
  * with "gpu_" or "cupti". */
-uint64_t rls_facts_dropped(const struct rls_facts *facts, const struct rls_string_pool *strings);
-uint64_t rls_facts_dropped_gpu(const struct rls_facts *facts, const struct rls_string_pool *strings);
+uint64_t rls_trace_metadata_dropped(const struct rls_trace_metadata *facts,
+				    const struct rls_string_pool *strings);
+uint64_t rls_trace_metadata_dropped_gpu(const struct rls_trace_metadata *facts,
+					const struct rls_string_pool *strings);
 
 #endif

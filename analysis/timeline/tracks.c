@@ -14,7 +14,7 @@
 #define NAME_BYTES 128
 
 static const char *const slice_kind_names[] = {
-	[RLS_SLICE_PHASE] = "phase",   [RLS_SLICE_OPERATION] = "operation",
+	[RLS_SLICE_PHASE] = "phase",       [RLS_SLICE_OPERATION] = "operation",
 	[RLS_SLICE_CATEGORY] = "category", [RLS_SLICE_GPU] = "gpu",
 	[RLS_SLICE_LAUNCH] = "launch",
 };
@@ -23,13 +23,13 @@ _Static_assert(sizeof(slice_kind_names) / sizeof(*slice_kind_names) == RLS_SLICE
 
 struct rls_shown_track {
 	struct rls_track track;
-	struct rls_shown_track *next;           /* of all */
-	struct rls_shown_track *next_lane;      /* of a stream */
+	struct rls_shown_track *next; /* of all */
+	struct rls_shown_track *next_lane; /* of a stream */
 
-	bool open;                  /* thread: a category's slice is open, and these operations' */
+	bool open; /* thread: a category's slice is open, and these operations' */
 	rls_stack_id stack;
-	uint64_t end_ns;            /* GPU lane: of its last interval */
-	struct rls_gpu_busy busy;   /* GPU busy: the run that may still grow is not told yet */
+	uint64_t end_ns; /* GPU lane: of its last interval */
+	struct rls_gpu_busy busy; /* GPU busy: the run that may still grow is not told yet */
 };
 
 struct rls_tracks {
@@ -41,15 +41,15 @@ struct rls_tracks {
 	/* The sink's names, and what the strings of the present trace are there. */
 	struct rls_string_pool *names;
 	const struct rls_string_pool *strings;
-	rls_string_id *known;       /* by the trace's id; 0: not yet asked for */
+	rls_string_id *known; /* by the trace's id; 0: not yet asked for */
 	size_t known_count;
 
 	int64_t shift_ns;
-	uint32_t count_before;      /* tracks of the traces before the present one */
-	int64_t offset_ns;          /* of the first trace whose clock is known */
-	rls_string_id *boots;       /* in names: of each host, that trace's first */
+	uint32_t count_before; /* tracks of the traces before the present one */
+	int64_t offset_ns; /* of the first trace whose clock is known */
+	rls_string_id *boots; /* in names: of each host, that trace's first */
 	size_t host_count, host_capacity;
-	uint32_t host;              /* of the present trace */
+	uint32_t host; /* of the present trace */
 	/* Of the present trace: (process, device and stream) -> track. */
 	struct rls_index_map maps[RLS_TRACK_KIND_MAX];
 };
@@ -132,7 +132,7 @@ static uint64_t shifted(const struct rls_tracks *tracks, uint64_t ns)
 	return ns + (uint64_t)tracks->shift_ns;
 }
 
-static int intern(struct rls_tracks *tracks, const char *text, rls_string_id *out)
+static int tracks_intern(struct rls_tracks *tracks, const char *text, rls_string_id *out)
 {
 	return rls_string_pool_add(tracks->names, text, strlen(text), out);
 }
@@ -161,7 +161,7 @@ int rls_tracks_clock(struct rls_timeline *timeline, const struct rls_host_clock 
 	struct rls_tracks *tracks = timeline->tracks;
 	rls_string_id boot;
 	uint32_t host;
-	int err = intern(tracks, rls_string_pool_get(tracks->strings, clock->boot), &boot);
+	int err = tracks_intern(tracks, rls_string_pool_get(tracks->strings, clock->boot), &boot);
 
 	if (err)
 		return err;
@@ -189,8 +189,7 @@ static int make_room(struct rls_tracks *tracks, rls_string_id id)
 	known = reallocarray(tracks->known, count, sizeof(*known));
 	if (!known)
 		return -ENOMEM;
-	memset(known + tracks->known_count, 0,
-	       (count - tracks->known_count) * sizeof(*known));
+	memset(known + tracks->known_count, 0, (count - tracks->known_count) * sizeof(*known));
 	tracks->known = known;
 	tracks->known_count = count;
 	return 0;
@@ -206,8 +205,8 @@ static int translate(struct rls_tracks *tracks, rls_string_id id, rls_string_id 
 		id = 0;
 	err = make_room(tracks, id);
 	if (!err && !tracks->known[id])
-		err = intern(tracks, rls_string_pool_get(tracks->strings, id),
-			     &tracks->known[id]);
+		err = tracks_intern(tracks, rls_string_pool_get(tracks->strings, id),
+				    &tracks->known[id]);
 	if (!err)
 		*out = tracks->known[id];
 	return err;
@@ -234,7 +233,7 @@ static int new_track(struct rls_tracks *tracks, enum rls_track_kind kind,
 	va_start(arguments, format);
 	vsnprintf(name, sizeof(name), format, arguments);
 	va_end(arguments);
-	err = intern(tracks, name, &id);
+	err = tracks_intern(tracks, name, &id);
 	if (err) {
 		free(track);
 		return err;
@@ -252,7 +251,7 @@ static int new_track(struct rls_tracks *tracks, enum rls_track_kind kind,
 	return 0;
 }
 
-static int tell(struct rls_tracks *tracks, const struct rls_shown_track *track)
+static int tracks_report(struct rls_tracks *tracks, const struct rls_shown_track *track)
 {
 	return tracks->sink->track(tracks->sink, &track->track);
 }
@@ -289,7 +288,7 @@ static int process_track(struct rls_timeline *timeline, struct rls_process *proc
 			return err;
 		process->track->track.host = tracks->host;
 		process->track->track.pid = shown_pid(tracks, process->pid);
-		err = tell(tracks, process->track);
+		err = tracks_report(tracks, process->track);
 	}
 	*out = process->track;
 	return err;
@@ -311,37 +310,39 @@ static int thread_track(struct rls_timeline *timeline, struct rls_thread *thread
 		if (err)
 			return err;
 		thread->track->track.tid = thread->tid;
-		err = tell(tracks, thread->track);
+		err = tracks_report(tracks, thread->track);
 	}
 	*out = thread->track;
 	return err;
 }
 
 /* The only track of a kind that a process has for this key; *out is NULL when it is not there. */
-static struct rls_shown_track *find(const struct rls_tracks *tracks, enum rls_track_kind kind,
-				    const struct rls_process *process, uint64_t key)
+static struct rls_shown_track *tracks_find(const struct rls_tracks *tracks,
+					   enum rls_track_kind kind,
+					   const struct rls_process *process, uint64_t key)
 {
 	return rls_index_map_get(&tracks->maps[kind], (uintptr_t)process, key);
 }
 
-static int keep(struct rls_tracks *tracks, const struct rls_process *process, uint64_t key,
-		struct rls_shown_track *track)
+static int tracks_store(struct rls_tracks *tracks, const struct rls_process *process, uint64_t key,
+			struct rls_shown_track *track)
 {
-	int err = rls_index_map_put(&tracks->maps[track->track.kind], (uintptr_t)process, key,
-				    track);
+	int err =
+		rls_index_map_put(&tracks->maps[track->track.kind], (uintptr_t)process, key, track);
 
-	return err ? err : tell(tracks, track);
+	return err ? err : tracks_report(tracks, track);
 }
 
 /* --- slices ------------------------------------------------------------------------- */
 
-static int begin(struct rls_tracks *tracks, const struct rls_shown_track *track, uint64_t at_ns,
-		 const struct rls_slice *slice)
+static int tracks_begin(struct rls_tracks *tracks, const struct rls_shown_track *track,
+			uint64_t at_ns, const struct rls_slice *slice)
 {
 	return tracks->sink->begin(tracks->sink, &track->track, shifted(tracks, at_ns), slice);
 }
 
-static int end(struct rls_tracks *tracks, const struct rls_shown_track *track, uint64_t at_ns)
+static int tracks_end(struct rls_tracks *tracks, const struct rls_shown_track *track,
+		      uint64_t at_ns)
 {
 	return tracks->sink->end(tracks->sink, &track->track, shifted(tracks, at_ns));
 }
@@ -354,9 +355,9 @@ static int close_slices(struct rls_timeline *timeline, struct rls_shown_track *t
 
 	if (!track->open)
 		return 0;
-	err = end(timeline->tracks, track, at_ns);
+	err = tracks_end(timeline->tracks, track, at_ns);
 	while (!err && track->stack != stay) {
-		err = end(timeline->tracks, track, at_ns);
+		err = tracks_end(timeline->tracks, track, at_ns);
 		track->stack = rls_stack_tree_node(&timeline->stacks, track->stack).parent;
 	}
 	track->open = false;
@@ -376,7 +377,7 @@ static int open_operations(struct rls_timeline *timeline, struct rls_shown_track
 
 		err = translate(timeline->tracks, names[i], &slice.name);
 		if (!err)
-			err = begin(timeline->tracks, track, at_ns, &slice);
+			err = tracks_begin(timeline->tracks, track, at_ns, &slice);
 	}
 	track->stack = stack;
 	return err;
@@ -397,9 +398,9 @@ int rls_tracks_span(struct rls_timeline *timeline, struct rls_thread *thread, ui
 	if (!err)
 		err = open_operations(timeline, track, thread->stack, start_ns);
 	if (!err)
-		err = intern(tracks, rls_category_name(thread->category), &slice.name);
+		err = tracks_intern(tracks, rls_category_name(thread->category), &slice.name);
 	if (!err)
-		err = begin(tracks, track, start_ns, &slice);
+		err = tracks_begin(tracks, track, start_ns, &slice);
 	track->open = !err;
 	return err;
 }
@@ -413,7 +414,7 @@ int rls_tracks_phase(struct rls_timeline *timeline, struct rls_process *process,
 {
 	struct rls_tracks *tracks = timeline->tracks;
 	struct rls_slice slice = {.kind = RLS_SLICE_PHASE};
-	struct rls_shown_track *parent, *track = find(tracks, RLS_TRACK_PHASES, process, 0);
+	struct rls_shown_track *parent, *track = tracks_find(tracks, RLS_TRACK_PHASES, process, 0);
 	int err = translate(tracks, process->phase, &slice.name);
 
 	if (!err && !track) {
@@ -421,11 +422,11 @@ int rls_tracks_phase(struct rls_timeline *timeline, struct rls_process *process,
 		if (!err)
 			err = new_track(tracks, RLS_TRACK_PHASES, parent, &track, "phase");
 		if (!err)
-			err = keep(tracks, process, 0, track);
+			err = tracks_store(tracks, process, 0, track);
 	}
 	if (!err)
-		err = begin(tracks, track, start_ns, &slice);
-	return err ? err : end(tracks, track, timeline->now_ns);
+		err = tracks_begin(tracks, track, start_ns, &slice);
+	return err ? err : tracks_end(tracks, track, timeline->now_ns);
 }
 
 /* --- GPU ---------------------------------------------------------------------------- */
@@ -452,12 +453,12 @@ int rls_tracks_launch(struct rls_timeline *timeline, struct rls_thread *thread,
 
 	if (!err)
 		err = event->launch.name ? translate(tracks, event->launch.name, &slice.name)
-					 : intern(tracks, "launch", &slice.name);
+					 : tracks_intern(tracks, "launch", &slice.name);
 	if (err)
 		return err;
 	slice.flow = flow_of(thread->process->track, event->launch.correlation);
-	return tracks->sink->launch(tracks->sink, &track->track,
-				    shifted(tracks, event->time_ns), &slice);
+	return tracks->sink->launch(tracks->sink, &track->track, shifted(tracks, event->time_ns),
+				    &slice);
 }
 
 /* The lane on which an interval fits; *out NULL when there are too many. */
@@ -468,7 +469,7 @@ static int find_lane(struct rls_tracks *tracks, struct rls_process *process,
 	enum rls_track_kind kind = waits ? RLS_TRACK_GPU_WAITS : RLS_TRACK_GPU_STREAM;
 	uint32_t device = event->gpu.device, stream = waits ? 0 : event->gpu.stream;
 	uint64_t key = (uint64_t)device << 32 | stream;
-	struct rls_shown_track *last = NULL, *lane = find(tracks, kind, process, key);
+	struct rls_shown_track *last = NULL, *lane = tracks_find(tracks, kind, process, key);
 	int lanes = 1, err;
 	char suffix[16] = "";
 
@@ -489,9 +490,9 @@ static int find_lane(struct rls_tracks *tracks, struct rls_process *process,
 		return err;
 	*out = lane;
 	if (!last)
-		return keep(tracks, process, key, lane);
+		return tracks_store(tracks, process, key, lane);
 	last->next_lane = lane;
-	return tell(tracks, lane);
+	return tracks_report(tracks, lane);
 }
 
 /* Tells of the run that can grow no more, if there is one. */
@@ -511,14 +512,14 @@ static int count_busy(struct rls_tracks *tracks, struct rls_process *process,
 		      const struct rls_event *event)
 {
 	uint32_t device = event->gpu.device;
-	struct rls_shown_track *track = find(tracks, RLS_TRACK_GPU_BUSY, process, device);
+	struct rls_shown_track *track = tracks_find(tracks, RLS_TRACK_GPU_BUSY, process, device);
 	int err = 0;
 
 	if (!track) {
 		err = new_track(tracks, RLS_TRACK_GPU_BUSY, process->track, &track,
 				"GPU %" PRIu32 " busy", device);
 		if (!err)
-			err = keep(tracks, process, device, track);
+			err = tracks_store(tracks, process, device, track);
 		if (err)
 			return err;
 	}
@@ -551,11 +552,12 @@ int rls_tracks_gpu(struct rls_timeline *timeline, struct rls_process *process,
 	}
 	lane->end_ns = event->gpu.end_ns;
 	slice.flow = flow_of(parent, event->gpu.correlation);
-	err = event->gpu.name ? translate(tracks, event->gpu.name, &slice.name)
-			      : intern(tracks, rls_gpu_kind_name(event->gpu.kind), &slice.name);
+	err = event->gpu.name
+		      ? translate(tracks, event->gpu.name, &slice.name)
+		      : tracks_intern(tracks, rls_gpu_kind_name(event->gpu.kind), &slice.name);
 	if (!err)
-		err = begin(tracks, lane, event->time_ns, &slice);
-	return err ? err : end(tracks, lane, event->gpu.end_ns);
+		err = tracks_begin(tracks, lane, event->time_ns, &slice);
+	return err ? err : tracks_end(tracks, lane, event->gpu.end_ns);
 }
 
 int rls_tracks_process_end(struct rls_timeline *timeline, struct rls_process *process)
@@ -565,7 +567,7 @@ int rls_tracks_process_end(struct rls_timeline *timeline, struct rls_process *pr
 
 	for (const struct rls_gpu_device *d = process->gpu.devices; !err && d; d = d->next) {
 		const struct rls_shown_track *track =
-			find(tracks, RLS_TRACK_GPU_BUSY, process, d->device);
+			tracks_find(tracks, RLS_TRACK_GPU_BUSY, process, d->device);
 
 		if (track)
 			err = tell_run(tracks, track);

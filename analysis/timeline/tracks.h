@@ -1,7 +1,7 @@
 /* Tracks: a trace as pictures show it, told while the sweep passes over it.
  *
  *     sweep ──spans, phases, launches, GPU intervals──▶ tracks ──begin, end, ...──▶ track sink
- *     (sweep.h)                                                      (writers/perfetto.c, ...)
+ *     (sweep.h)                                                      (writers/export/perfetto.c, ...)
  *
  *     process ─┬─ phases       phase
  *              ├─ thread       operation > operation > category
@@ -25,29 +25,29 @@
 #include "analysis/event/event.h"
 #include "analysis/timeline/timeline.h"
 
-struct rls_report;                      /* report/rows.h */
+struct rls_report; /* report/rows.h */
 
 /* At most so many GPU intervals of one stream are shown side by side; more are left out. */
 #define RLS_TRACK_LANES_MAX 16
 
 enum rls_track_kind {
-	RLS_TRACK_PROCESS = 0,      /* holds the others, nothing else */
+	RLS_TRACK_PROCESS = 0, /* holds the others, nothing else */
 	RLS_TRACK_PHASES = 1,
 	RLS_TRACK_THREAD = 2,
 	RLS_TRACK_GPU_STREAM = 3,
 	RLS_TRACK_GPU_WAITS = 4,
-	RLS_TRACK_GPU_BUSY = 5,     /* counted, no slices */
+	RLS_TRACK_GPU_BUSY = 5, /* counted, no slices */
 	RLS_TRACK_KIND_MAX = 6,
 };
 
 struct rls_track {
-	uint32_t number;            /* from 1, in order of appearance */
+	uint32_t number; /* from 1, in order of appearance */
 	enum rls_track_kind kind;
-	const struct rls_track *process;        /* itself for a process */
-	uint32_t host;              /* of a process: 0 for the first */
-	uint32_t pid;               /* unlike all others, on several hosts too (host_pid.h) */
-	uint32_t tid;               /* of a thread */
-	const char *name;           /* to be shown; never empty; valid while the tracks are */
+	const struct rls_track *process; /* itself for a process */
+	uint32_t host; /* of a process: 0 for the first */
+	uint32_t pid; /* unlike all others, on several hosts too (host_pid.h) */
+	uint32_t tid; /* of a thread */
+	const char *name; /* to be shown; never empty; valid while the tracks are */
 };
 
 enum rls_slice_kind {
@@ -55,7 +55,7 @@ enum rls_slice_kind {
 	RLS_SLICE_OPERATION = 1,
 	RLS_SLICE_CATEGORY = 2,
 	RLS_SLICE_GPU = 3,
-	RLS_SLICE_LAUNCH = 4,       /* an instant */
+	RLS_SLICE_LAUNCH = 4, /* an instant */
 	RLS_SLICE_KIND_MAX = 5,
 };
 
@@ -64,8 +64,8 @@ const char *rls_slice_kind_name(enum rls_slice_kind kind);
 
 struct rls_slice {
 	enum rls_slice_kind kind;
-	rls_string_id name;         /* in the sink's names */
-	uint64_t flow;              /* shared by a launch and the work it began; 0: none */
+	rls_string_id name; /* in the sink's names */
+	uint64_t flow; /* shared by a launch and the work it began; 0: none */
 };
 
 /* A format's side. Every function returns 0 or -errno, which ends the reading; failures of a
@@ -98,7 +98,7 @@ void rls_tracks_free(struct rls_tracks *tracks);
 
 /* The trace whose sweep comes next; shift_ns is added to its times. */
 void rls_tracks_begin_trace(struct rls_tracks *tracks, const struct rls_string_pool *strings,
-			   int64_t shift_ns);
+			    int64_t shift_ns);
 
 /* How many GPU intervals were left out for want of lanes. */
 uint64_t rls_tracks_left_out(const struct rls_tracks *tracks);

@@ -14,7 +14,7 @@
 /* A moment in which guesses have much in common. */
 #define MOMENT_NS 50000000ULL
 
-uint64_t rls_looks_sum(const uint64_t *values)
+uint64_t rls_category_samples_sum(const uint64_t *values)
 {
 	uint64_t sum = 0;
 
@@ -23,7 +23,8 @@ uint64_t rls_looks_sum(const uint64_t *values)
 	return sum;
 }
 
-void rls_looks_add(struct rls_looks *looks, enum rls_category guess, uint64_t ns)
+void rls_category_samples_add(struct rls_category_samples *looks, enum rls_category guess,
+			      uint64_t ns)
 {
 	looks->count[guess]++;
 	looks->ns[guess] += ns;
@@ -62,7 +63,7 @@ void rls_truth_add(struct rls_truth *truth, enum rls_category guess, enum rls_ca
 double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
 		       enum rls_category category, double *known)
 {
-	double count = (double)rls_looks_sum(truth->count[guess]);
+	double count = (double)rls_category_samples_sum(truth->count[guess]);
 	double trust = guess == RLS_CATEGORY_UNKNOWN ? 0 : TRUST_LOOKS;
 
 	*known = count + trust;
@@ -75,7 +76,8 @@ double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
  * all others tells nothing of that. */
 static double variance_by_moments(const struct rls_truth *truth, int guess, int category)
 {
-	double looks = (double)rls_looks_sum(truth->count[guess]), moments = truth->moments[guess];
+	double looks = (double)rls_category_samples_sum(truth->count[guess]),
+	       moments = truth->moments[guess];
 	double count = (double)truth->count[guess][category];
 	double p, squares, quantile;
 
@@ -96,6 +98,5 @@ double rls_truth_variance(const struct rls_truth *truth, enum rls_category guess
 	double doubt = TRUST_DOUBT * TRUST_LOOKS / fmax(known, TRUST_LOOKS);
 	double about = fmin(fmax(p, doubt), 1 - doubt);
 
-	return fmax(about * (1 - about) / (known + 1),
-		    variance_by_moments(truth, guess, category));
+	return fmax(about * (1 - about) / (known + 1), variance_by_moments(truth, guess, category));
 }

@@ -13,14 +13,15 @@
 #include "analysis/event/category.h"
 
 /* Looks by what they guessed. */
-struct rls_looks {
+struct rls_category_samples {
 	uint64_t count[RLS_CATEGORY_MAX];
-	uint64_t ns[RLS_CATEGORY_MAX];  /* of waits */
+	uint64_t ns[RLS_CATEGORY_MAX]; /* of waits */
 };
 
 /* Of the counts x of the windows and their lengths t: what their spread takes. */
 struct rls_spread {
-	uint64_t counted[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];  /* x summed up, up to the last window */
+	uint64_t counted[RLS_CATEGORY_MAX]
+			[RLS_CATEGORY_MAX]; /* x summed up, up to the last window */
 	double counts_squared[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
 	double counts_by_time[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
 	double time_squared;
@@ -29,11 +30,11 @@ struct rls_spread {
 };
 
 /* A scope's, made when it first has closed time. */
-struct rls_unseen {
-	struct rls_cell cell;           /* the closed time, in no category yet */
-	struct rls_looks running, waiting;
+struct rls_untraced {
+	struct rls_cell cell; /* the closed time, in no category yet */
+	struct rls_category_samples running, waiting;
 	struct rls_spread spread;
-	uint32_t window;                /* the last one that had time in the scope */
+	uint32_t window; /* the last one that had time in the scope */
 };
 
 /* What the number and the time of CUDA calls are to be taken times, and by what share of the
@@ -46,12 +47,12 @@ struct rls_calls_scale {
 /* Guesses held against the truth. Those of one moment have much in common: what the thread is at
  * then is easier or harder to guess. So how moments differ is kept too. */
 struct rls_truth {
-	uint64_t count[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];    /* [guess][category] */
+	uint64_t count[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* [guess][category] */
 	/* Of the moments that are over, x of each count and n of each guess's. */
-	double squared[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];    /* Σ x² */
-	double by_looks[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];   /* Σ x n */
+	double squared[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* Σ x² */
+	double by_looks[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* Σ x n */
 	double looks_squared[RLS_CATEGORY_MAX];
-	uint32_t moments[RLS_CATEGORY_MAX];     /* n > 0 */
+	uint32_t moments[RLS_CATEGORY_MAX]; /* n > 0 */
 	uint32_t now[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
 	uint64_t since_ns;
 	uint32_t window;
@@ -73,9 +74,10 @@ double rls_truth_variance(const struct rls_truth *truth, enum rls_category guess
 			  enum rls_category category);
 
 /* A look at a thread of this scope in closed time. */
-void rls_looks_add(struct rls_looks *looks, enum rls_category guess, uint64_t ns);
+void rls_category_samples_add(struct rls_category_samples *looks, enum rls_category guess,
+			      uint64_t ns);
 
 /* Over all categories. */
-uint64_t rls_looks_sum(const uint64_t *values);
+uint64_t rls_category_samples_sum(const uint64_t *values);
 
 #endif

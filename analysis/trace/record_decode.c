@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/base/varint.h"
 #include "analysis/event/event_fields.h"
 #include "analysis/trace/trace_format.h"
-#include "analysis/base/varint.h"
 
 #define FIRST_THREADS 16
 
-void rls_record_decoder_init(struct rls_record_decoder *decoder, const uint8_t *bytes,
-			     size_t count, uint64_t min_time_ns)
+void rls_record_decoder_init(struct rls_record_decoder *decoder, const uint8_t *bytes, size_t count,
+			     uint64_t min_time_ns)
 {
 	*decoder = (struct rls_record_decoder){
 		.at = bytes, .end = bytes + count, .time_ns = min_time_ns};
@@ -23,7 +23,7 @@ void rls_record_decoder_clear(struct rls_record_decoder *decoder)
 	*decoder = (struct rls_record_decoder){0};
 }
 
-static bool get(struct rls_record_decoder *decoder, uint64_t *out)
+static bool record_decode_get(struct rls_record_decoder *decoder, uint64_t *out)
 {
 	return rls_varint_get(&decoder->at, decoder->end, out);
 }
@@ -32,18 +32,18 @@ static bool get_u32(struct rls_record_decoder *decoder, uint32_t *out)
 {
 	uint64_t value;
 
-	if (!get(decoder, &value) || value > UINT32_MAX)
+	if (!record_decode_get(decoder, &value) || value > UINT32_MAX)
 		return false;
 	*out = value;
 	return true;
 }
 
-static bool get_string(struct rls_record_decoder *decoder,
-		       const struct rls_record_strings *strings, rls_string_id *out)
+static bool get_string(struct rls_record_decoder *decoder, const struct rls_record_strings *strings,
+		       rls_string_id *out)
 {
 	uint64_t id;
 
-	if (!get(decoder, &id) || id >= strings->count)
+	if (!record_decode_get(decoder, &id) || id >= strings->count)
 		return false;
 	*out = strings->ids[id];
 	return true;
@@ -76,7 +76,7 @@ static int get_thread(struct rls_record_decoder *decoder, unsigned int bits)
 
 	if (bits == RLS_THREAD_SAME)
 		number = decoder->thread;
-	else if (bits == RLS_THREAD_LONG && !get(decoder, &number))
+	else if (bits == RLS_THREAD_LONG && !record_decode_get(decoder, &number))
 		return -EBADMSG;
 	if (number > decoder->thread_count ||
 	    (bits == RLS_THREAD_SAME && number == decoder->thread_count))
@@ -92,7 +92,8 @@ static int get_head(struct rls_record_decoder *decoder, unsigned int bits, struc
 
 	if (error)
 		return error;
-	if (!get(decoder, &passed_ns) || passed_ns > RLS_EVENT_NUMBER_MAX - decoder->time_ns)
+	if (!record_decode_get(decoder, &passed_ns) ||
+	    passed_ns > RLS_EVENT_NUMBER_MAX - decoder->time_ns)
 		return -EBADMSG;
 	decoder->time_ns += passed_ns;
 	decoder->passed_ns = passed_ns;
@@ -107,7 +108,7 @@ static bool get_stack(struct rls_record_decoder *decoder, const struct rls_recor
 {
 	uint64_t depth;
 
-	if (!get(decoder, &depth) || depth > RLS_OPERATION_DEPTH_MAX)
+	if (!record_decode_get(decoder, &depth) || depth > RLS_OPERATION_DEPTH_MAX)
 		return false;
 	out->operation.depth = depth;
 	for (uint64_t i = 0; i < depth; i++)
@@ -129,7 +130,7 @@ static bool get_bool(struct rls_record_decoder *decoder, bool *out)
 {
 	uint64_t value;
 
-	if (!get(decoder, &value) || value > 1)
+	if (!record_decode_get(decoder, &value) || value > 1)
 		return false;
 	*out = value;
 	return true;
@@ -150,7 +151,7 @@ static bool get_field(struct rls_record_decoder *decoder, const struct rls_recor
 	case RLS_FIELD_JSON:
 		return get_string(decoder, strings, value);
 	case RLS_FIELD_U64:
-		return get(decoder, value);
+		return record_decode_get(decoder, value);
 	case RLS_FIELD_BOOL:
 		return get_bool(decoder, value);
 	case RLS_FIELD_DOUBLE:
@@ -169,13 +170,14 @@ static int get_hits(struct rls_record_decoder *decoder, unsigned int code, struc
 	struct rls_record_thread *thread = &decoder->threads[decoder->thread];
 	uint64_t count, surprise = 0;
 
-	if (!get(decoder, &count) || (!rls_code_leaves_cost_out(code) && !get(decoder, &surprise)))
+	if (!record_decode_get(decoder, &count) ||
+	    (!rls_code_leaves_cost_out(code) && !record_decode_get(decoder, &surprise)))
 		return -EBADMSG;
 	out->kind = RLS_EVENT_HITS;
 	out->hits.count = count;
-	out->hits.cost_ns = code == RLS_CODE_CATEGORY_HITS_ALL ?
-				    decoder->passed_ns :
-				    count * thread->unit_cost_ns + rls_unzigzag(surprise);
+	out->hits.cost_ns = code == RLS_CODE_CATEGORY_HITS_ALL
+				    ? decoder->passed_ns
+				    : count * thread->unit_cost_ns + rls_unzigzag(surprise);
 	if (count && code != RLS_CODE_CATEGORY_HITS_ALL)
 		thread->unit_cost_ns = out->hits.cost_ns / count;
 	return rls_event_check(out) ? -EBADMSG : 1;

@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/base/varint.h"
 #include "analysis/event/event_fields.h"
 #include "analysis/trace/trace_format.h"
-#include "analysis/base/varint.h"
 
 #define FIRST_BYTES (128 * 1024)
 #define FIRST_THREADS 64
 /* No record is longer: tag, thread number, pid, tid, time, and a full stack or two
  * kinds' worth of numbers. */
-#define RECORD_BYTES_MAX \
+#define RECORD_BYTES_MAX                                                                           \
 	(1 + 5 * RLS_VARINT_BYTES_MAX + (RLS_OPERATION_DEPTH_MAX + 8) * RLS_VARINT_BYTES_MAX)
 
 struct rls_record_encoder {
@@ -20,8 +20,8 @@ struct rls_record_encoder {
 	uint64_t time_ns;
 	struct rls_record_thread *threads;
 	uint32_t thread_count, thread_room;
-	uint32_t thread;    /* of the record before */
-	uint32_t *slots;    /* open addressing, number + 1 of a thread; twice thread_room */
+	uint32_t thread; /* of the record before */
+	uint32_t *slots; /* open addressing, number + 1 of a thread; twice thread_room */
 };
 
 struct rls_record_encoder *rls_record_encoder_new(void)
@@ -52,7 +52,7 @@ void rls_record_encoder_free(struct rls_record_encoder *encoder)
 	free(encoder);
 }
 
-static void put(struct rls_record_encoder *encoder, uint64_t value)
+static void record_encode_write(struct rls_record_encoder *encoder, uint64_t value)
 {
 	encoder->to = rls_varint_put(encoder->to, value);
 }
@@ -95,8 +95,7 @@ static void add_slot(struct rls_record_encoder *encoder, uint32_t number)
 static int grow_threads(struct rls_record_encoder *encoder)
 {
 	uint32_t room = encoder->thread_room * 2;
-	struct rls_record_thread *threads =
-		reallocarray(encoder->threads, room, sizeof(*threads));
+	struct rls_record_thread *threads = reallocarray(encoder->threads, room, sizeof(*threads));
 
 	if (!threads)
 		return -ENOMEM;
@@ -143,16 +142,16 @@ static int put_head(struct rls_record_encoder *encoder, unsigned int code,
 		return -ENOMEM;
 	*encoder->to++ = code | thread_bits << RLS_CODE_BITS;
 	if (thread_bits == RLS_THREAD_LONG)
-		put(encoder, number);
+		record_encode_write(encoder, number);
 	if (number == encoder->thread_count) {
-		put(encoder, event->pid);
-		put(encoder, event->tid);
+		record_encode_write(encoder, event->pid);
+		record_encode_write(encoder, event->tid);
 		encoder->threads[number] =
 			(struct rls_record_thread){.pid = event->pid, .tid = event->tid};
 		add_slot(encoder, encoder->thread_count++);
 	}
 	encoder->thread = number;
-	put(encoder, event->time_ns - encoder->time_ns);
+	record_encode_write(encoder, event->time_ns - encoder->time_ns);
 	encoder->time_ns = event->time_ns;
 	return 0;
 }
@@ -169,22 +168,22 @@ static void put_field(struct rls_record_encoder *encoder, const struct rls_event
 	case RLS_FIELD_CATEGORY:
 	case RLS_FIELD_GPU_KIND:
 	case RLS_FIELD_SAMPLE_KIND:
-		put(encoder, *(const uint32_t *)value);
+		record_encode_write(encoder, *(const uint32_t *)value);
 		break;
 	case RLS_FIELD_U64:
-		put(encoder, *(const uint64_t *)value);
+		record_encode_write(encoder, *(const uint64_t *)value);
 		break;
 	case RLS_FIELD_BOOL:
-		put(encoder, *(const bool *)value);
+		record_encode_write(encoder, *(const bool *)value);
 		break;
 	case RLS_FIELD_DOUBLE:
 		memcpy(encoder->to, value, sizeof(double));
 		encoder->to += sizeof(double);
 		break;
 	case RLS_FIELD_STACK:
-		put(encoder, event->operation.depth);
+		record_encode_write(encoder, event->operation.depth);
 		for (unsigned int i = 0; i < event->operation.depth; i++)
-			put(encoder, event->operation.stack[i]);
+			record_encode_write(encoder, event->operation.stack[i]);
 		break;
 	case RLS_FIELD_END:
 		break;
@@ -205,9 +204,9 @@ static uint64_t cost_surprise(const struct rls_record_encoder *encoder, uint32_t
 static void put_hits(struct rls_record_encoder *encoder, const struct rls_event *hits,
 		     uint64_t surprise, unsigned int code)
 {
-	put(encoder, hits->hits.count);
+	record_encode_write(encoder, hits->hits.count);
 	if (!rls_code_leaves_cost_out(code))
-		put(encoder, surprise);
+		record_encode_write(encoder, surprise);
 	if (hits->hits.count && code != RLS_CODE_CATEGORY_HITS_ALL)
 		encoder->threads[encoder->thread].unit_cost_ns =
 			hits->hits.cost_ns / hits->hits.count;
@@ -221,7 +220,7 @@ static int put_category_hits(struct rls_record_encoder *encoder, const struct rl
 	unsigned int code = RLS_CODE_CATEGORY_HITS;
 	int error;
 
-	/* More is never charged than there was time (record/arrears.h), so often it is all. */
+	/* More is never charged than there was time (record/cost/cost_carryover.h), so often it is all. */
 	if (!surprise)
 		code = RLS_CODE_CATEGORY_HITS_UNIT;
 	else if (hits->hits.cost_ns == category->time_ns - encoder->time_ns)
@@ -229,7 +228,7 @@ static int put_category_hits(struct rls_record_encoder *encoder, const struct rl
 	error = put_head(encoder, code, category);
 	if (error)
 		return error;
-	put(encoder, category->category.category);
+	record_encode_write(encoder, category->category.category);
 	put_hits(encoder, hits, surprise, code);
 	return 0;
 }
@@ -241,7 +240,8 @@ static int put_event(struct rls_record_encoder *encoder, const struct rls_event 
 	if (error)
 		return error;
 	if (event->kind == RLS_EVENT_HITS) {
-		put_hits(encoder, event, cost_surprise(encoder, encoder->thread, event), RLS_EVENT_HITS);
+		put_hits(encoder, event, cost_surprise(encoder, encoder->thread, event),
+			 RLS_EVENT_HITS);
 		return 0;
 	}
 	for (const struct rls_event_field *field = rls_event_layout(event->kind)->fields;

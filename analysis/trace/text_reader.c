@@ -13,15 +13,15 @@
 #include "analysis/event/sample_kind.h"
 #include "analysis/trace/trace_damage.h"
 
-#define LINE_BYTES_MAX (4u << 20)   /* a full stack of the longest names, all escaped */
-#define TELL_LINES 16384           /* whoever watches is told so often */
-#define LINES_NAMED_MAX 10          /* broken lines that get a warning each */
+#define LINE_BYTES_MAX (4u << 20) /* a full stack of the longest names, all escaped */
+#define TELL_LINES 16384 /* whoever watches is told so often */
+#define LINES_NAMED_MAX 10 /* broken lines that get a warning each */
 #define WHOLE_REAL_MAX 9007199254740992.0 /* 2^53: larger reals are not exact */
 
 struct text_reader {
 	struct rls_event_store *store;
 	struct rls_string_pool *strings;
-	uint64_t last_ns;       /* latest event seen: warnings are put there */
+	uint64_t last_ns; /* latest event seen: warnings are put there */
 	uint64_t events, broken_lines;
 	bool end_seen, incomplete;
 	bool no_end_told, incomplete_told; /* the trace has that warning already */
@@ -65,7 +65,8 @@ static size_t count_fitting(const json_t *array)
 
 	for (i = 0; i < json_array_size(array); i++) {
 		bytes += json_dumpb(json_array_get(array, i), NULL, 0,
-				    JSON_COMPACT | JSON_ENCODE_ANY) + 1;
+				    JSON_COMPACT | JSON_ENCODE_ANY) +
+			 1;
 		if (bytes > RLS_STRING_BYTES_MAX)
 			break;
 	}
@@ -277,7 +278,8 @@ static int take_line(struct text_reader *reader, const char *line, size_t bytes,
 		return 0;
 	if (wrong)
 		snprintf(text, sizeof(text),
-			 "line %" PRIu64 " of the trace was left out: its \"%s\" is missing or wrong",
+			 "line %" PRIu64
+			 " of the trace was left out: its \"%s\" is missing or wrong",
 			 number, wrong);
 	else
 		snprintf(text, sizeof(text),
@@ -320,7 +322,8 @@ static int read_line(FILE *file, struct line *line)
 	return error ? error : c != EOF || line->bytes;
 }
 
-static void tell(struct rls_event_source_watch *watch, FILE *file, off_t whole, uint64_t events)
+static void text_reader_report(struct rls_event_source_watch *watch, FILE *file, off_t whole,
+			       uint64_t events)
 {
 	off_t at = ftello(file);
 
@@ -337,7 +340,7 @@ static int read_lines(struct text_reader *reader, FILE *file, struct rls_event_s
 	for (uint64_t number = 1; !error && (got = read_line(file, &line)) != 0; number++) {
 		error = got < 0 ? got : take_line(reader, line.text, line.bytes, number);
 		if (watch && number % TELL_LINES == 0)
-			tell(watch, file, whole, reader->events);
+			text_reader_report(watch, file, whole, reader->events);
 	}
 	free(line.text);
 	if (!error && ferror(file))
@@ -346,7 +349,7 @@ static int read_lines(struct text_reader *reader, FILE *file, struct rls_event_s
 }
 
 /* Warnings about the trace as a whole, once all of it is known. */
-static int conclude(struct text_reader *reader)
+static int text_reader_conclude(struct text_reader *reader)
 {
 	char text[96];
 	int error = 0;
@@ -376,13 +379,12 @@ static int read_text(struct text_reader *reader, FILE *file, struct rls_event_so
 	if (!error && !reader->events)
 		error = -EINVAL;
 	if (!error)
-		error = conclude(reader);
+		error = text_reader_conclude(reader);
 	if (error)
 		return error;
-	return rls_memory_source_take(reader->store, reader->strings,
-				      reader->broken_lines || !reader->end_seen ||
-					      reader->incomplete,
-				      out);
+	return rls_memory_source_take(
+		reader->store, reader->strings,
+		reader->broken_lines || !reader->end_seen || reader->incomplete, out);
 }
 
 int rls_text_reader_open(int fd, struct rls_event_source_watch *watch,

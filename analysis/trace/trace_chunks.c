@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/event/event_fields.h"
 #include "analysis/base/varint.h"
+#include "analysis/event/event_fields.h"
 
 #define FIRST_ROOM 64
 
@@ -242,7 +242,8 @@ int rls_trace_chunks_scan(struct rls_trace_chunks *chunks, int fd, struct rls_st
 	error = check_trace_header(chunks);
 	if (!error)
 		error = add_string(chunks, strings, "", 0);
-	for (uint32_t number = 0; !error && offset < chunks->file_bytes && !chunks->ended; number++) {
+	for (uint32_t number = 0; !error && offset < chunks->file_bytes && !chunks->ended;
+	     number++) {
 		struct rls_chunk chunk;
 
 		error = read_chunk_header(chunks, offset, number, &chunk);

@@ -22,14 +22,14 @@ struct rls_trace_chunks {
 	z_stream inflater;
 	bool inflater_ready;
 
-	struct rls_chunk *events;   /* EVENTS chunks, by min_time_ns */
+	struct rls_chunk *events; /* EVENTS chunks, by min_time_ns */
 	size_t count, room;
-	rls_string_id *string_ids;  /* by the file's id */
+	rls_string_id *string_ids; /* by the file's id */
 	uint32_t string_count, string_room;
 
-	bool ended;                 /* an END chunk was found, with this in it: */
+	bool ended; /* an END chunk was found, with this in it: */
 	enum rls_trace_end end;
-	bool broken;                /* the chain of chunks breaks at this byte: */
+	bool broken; /* the chain of chunks breaks at this byte: */
 	uint64_t broken_at;
 };
 

@@ -4,9 +4,10 @@
 #ifndef RLS_TRACE_DAMAGE_H
 #define RLS_TRACE_DAMAGE_H
 
-#define RLS_DAMAGE_NO_END \
-	"the trace has no end mark: its recording was cut short, and its last moments may be missing"
-#define RLS_DAMAGE_INCOMPLETE \
+#define RLS_DAMAGE_NO_END                                                                          \
+	"the trace has no end mark: its recording was cut short, and its last moments may be "     \
+	"missing"
+#define RLS_DAMAGE_INCOMPLETE                                                                      \
 	"the recording ended before it was complete: some of what happened is not in the trace"
 
 #endif

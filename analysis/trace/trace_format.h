@@ -84,23 +84,23 @@ static inline bool rls_code_leaves_cost_out(unsigned int code)
 struct rls_trace_header {
 	uint8_t magic[RLS_TRACE_MAGIC_BYTES];
 	uint32_t version;
-	uint32_t header_bytes;  /* where the first chunk begins */
+	uint32_t header_bytes; /* where the first chunk begins */
 	uint32_t reserved[3];
-	uint32_t crc;           /* of the bytes before it */
+	uint32_t crc; /* of the bytes before it */
 };
 
 struct rls_chunk_header {
 	uint32_t magic;
 	uint16_t type;
 	uint16_t flags;
-	uint32_t number;        /* 0, 1, 2, ... in the file */
-	uint32_t stored_bytes;  /* of payload, as it follows */
-	uint32_t raw_bytes;     /* of payload, inflated */
-	uint32_t records;       /* EVENTS: events; STRINGS: strings */
-	uint64_t min_time_ns;   /* EVENTS: of the first event */
-	uint64_t max_time_ns;   /* EVENTS: of the last */
-	uint32_t payload_crc;   /* as stored */
-	uint32_t crc;           /* of the bytes before it */
+	uint32_t number; /* 0, 1, 2, ... in the file */
+	uint32_t stored_bytes; /* of payload, as it follows */
+	uint32_t raw_bytes; /* of payload, inflated */
+	uint32_t records; /* EVENTS: events; STRINGS: strings */
+	uint64_t min_time_ns; /* EVENTS: of the first event */
+	uint64_t max_time_ns; /* EVENTS: of the last */
+	uint32_t payload_crc; /* as stored */
+	uint32_t crc; /* of the bytes before it */
 };
 
 _Static_assert(sizeof(struct rls_trace_header) == 32, "trace header");
@@ -108,6 +108,7 @@ _Static_assert(offsetof(struct rls_trace_header, crc) == 28, "trace header crc")
 _Static_assert(sizeof(struct rls_chunk_header) == 48, "chunk header");
 _Static_assert(offsetof(struct rls_chunk_header, min_time_ns) == 24, "chunk times");
 _Static_assert(offsetof(struct rls_chunk_header, crc) == 44, "chunk header crc");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are stored as they lie in memory");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "headers are stored as they lie in memory");
 
 #endif

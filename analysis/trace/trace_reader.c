@@ -27,8 +27,8 @@ struct rls_trace_reader {
 	struct rls_event_source source; /* first: the source is the reader */
 	struct rls_string_pool *strings;
 	struct rls_trace_chunks chunks;
-	size_t next_chunk;              /* chunks before it are or were loaded */
-	struct cursor **heap;           /* the earliest head is [0] */
+	size_t next_chunk; /* chunks before it are or were loaded */
+	struct cursor **heap; /* the earliest head is [0] */
 	size_t heap_count, heap_room;
 	uint64_t loaded_bytes;
 	struct rls_event notes[NOTES_MAX]; /* warnings of our own, due at the trace's end */
@@ -56,7 +56,7 @@ static void free_reader(struct rls_event_source *source)
 	free(reader);
 }
 
-static int note(struct rls_trace_reader *reader, uint64_t time_ns, const char *text)
+static int trace_reader_note(struct rls_trace_reader *reader, uint64_t time_ns, const char *text)
 {
 	struct rls_event *event = &reader->notes[reader->note_count];
 	int error;
@@ -100,7 +100,7 @@ static void sink(struct rls_trace_reader *reader, size_t at)
 	}
 }
 
-static int push(struct rls_trace_reader *reader, struct cursor *cursor)
+static int trace_reader_push(struct rls_trace_reader *reader, struct cursor *cursor)
 {
 	if (reader->heap_count == reader->heap_room) {
 		size_t room = reader->heap_room ? reader->heap_room * 2 : 16;
@@ -125,7 +125,7 @@ static struct rls_record_strings strings_of(const struct rls_trace_reader *reade
 	return (struct rls_record_strings){reader->chunks.string_ids, reader->chunks.string_count};
 }
 
-static void start(struct cursor *cursor, const struct rls_chunk_header *header)
+static void trace_reader_start(struct cursor *cursor, const struct rls_chunk_header *header)
 {
 	rls_record_decoder_clear(&cursor->decoder);
 	rls_record_decoder_init(&cursor->decoder, cursor->payload, header->raw_bytes,
@@ -143,7 +143,7 @@ static int validate(struct rls_trace_reader *reader, struct cursor *cursor,
 	uint32_t count = 0;
 	int got;
 
-	start(cursor, header);
+	trace_reader_start(cursor, header);
 	while ((got = rls_record_decode(&cursor->decoder, &strings, &events[count % 2])) > 0) {
 		const struct rls_event *event = &events[count % 2], *before = &events[!(count % 2)];
 
@@ -160,14 +160,14 @@ static int validate(struct rls_trace_reader *reader, struct cursor *cursor,
 }
 
 /* Steps to the chunk's next event: 1, 0 when there is none, -ENOMEM. */
-static int advance(struct rls_trace_reader *reader, struct cursor *cursor)
+static int trace_reader_advance(struct rls_trace_reader *reader, struct cursor *cursor)
 {
 	const struct rls_record_strings strings = strings_of(reader);
 
 	return rls_record_decode(&cursor->decoder, &strings, &cursor->head);
 }
 
-static int load(struct rls_trace_reader *reader, const struct rls_chunk *chunk)
+static int trace_reader_load(struct rls_trace_reader *reader, const struct rls_chunk *chunk)
 {
 	const struct rls_chunk_header *header = &chunk->header;
 	struct cursor *cursor;
@@ -184,8 +184,9 @@ static int load(struct rls_trace_reader *reader, const struct rls_chunk *chunk)
 	if (!error)
 		error = validate(reader, cursor, header);
 	if (!error) {
-		start(cursor, header);
-		error = advance(reader, cursor) > 0 ? push(reader, cursor) : -ENOMEM;
+		trace_reader_start(cursor, header);
+		error = trace_reader_advance(reader, cursor) > 0 ? trace_reader_push(reader, cursor)
+								 : -ENOMEM;
 	}
 	if (error)
 		free_cursor(reader, cursor);
@@ -200,9 +201,10 @@ static int break_off(struct rls_trace_reader *reader, uint64_t time_ns)
 	reader->next_chunk = reader->chunks.count;
 	for (unsigned int i = 0; i < reader->note_count; i++)
 		reader->notes[i].time_ns = time_ns;
-	return note(reader, time_ns,
-		    "the trace is damaged: a part of it cannot be read, and figures cover only the time "
-		    "before that part");
+	return trace_reader_note(reader, time_ns,
+				 "the trace is damaged: a part of it cannot be read, and figures "
+				 "cover only the time "
+				 "before that part");
 }
 
 /* Loads what may hold the next event. */
@@ -212,11 +214,10 @@ static int load_due(struct rls_trace_reader *reader)
 		const struct rls_chunk *chunk = &reader->chunks.events[reader->next_chunk];
 		int error;
 
-		if (reader->heap_count &&
-		    chunk->header.min_time_ns > reader->heap[0]->head.time_ns)
+		if (reader->heap_count && chunk->header.min_time_ns > reader->heap[0]->head.time_ns)
 			return 0;
 		reader->next_chunk++;
-		error = load(reader, chunk);
+		error = trace_reader_load(reader, chunk);
 		if (error == -EBADMSG)
 			error = break_off(reader, chunk->header.min_time_ns);
 		if (error)
@@ -246,15 +247,14 @@ static int next_event(struct rls_event_source *source, struct rls_event *out)
 	struct cursor *first = reader->heap[0];
 
 	if (reader->notes_given < reader->note_count &&
-	    rls_event_order(&reader->notes[reader->notes_given], &first->head,
-			    reader->strings) < 0)
+	    rls_event_order(&reader->notes[reader->notes_given], &first->head, reader->strings) < 0)
 		return give_note(reader, out);
 	*out = first->head;
 	/* The recorder's word for the whole does not hold for the part that is left. */
 	if (out->kind == RLS_EVENT_END && reader->source.damaged)
 		out->end.complete = false;
 
-	int got = advance(reader, first);
+	int got = trace_reader_advance(reader, first);
 
 	if (!got) {
 		reader->heap[0] = reader->heap[--reader->heap_count];
@@ -288,15 +288,15 @@ static int note_damage(struct rls_trace_reader *reader)
 			end_ns = chunks->events[i].header.max_time_ns;
 	/* In the order of their texts, as all else that ties. */
 	if (chunks->end == RLS_TRACE_END_INCOMPLETE)
-		error = note(reader, end_ns, RLS_DAMAGE_INCOMPLETE);
+		error = trace_reader_note(reader, end_ns, RLS_DAMAGE_INCOMPLETE);
 	if (!error && chunks->broken) {
 		snprintf(text, sizeof(text),
 			 "the trace is damaged or cut at byte %" PRIu64 " of %" PRIu64
 			 ": figures cover only what was written before it",
 			 chunks->broken_at, chunks->file_bytes);
-		error = note(reader, end_ns, text);
+		error = trace_reader_note(reader, end_ns, text);
 	} else if (!error && chunks->end == RLS_TRACE_END_NONE) {
-		error = note(reader, end_ns, RLS_DAMAGE_NO_END);
+		error = trace_reader_note(reader, end_ns, RLS_DAMAGE_NO_END);
 	}
 	return error;
 }
@@ -306,7 +306,8 @@ static const char *refusal(int error)
 	if (error == -EINVAL)
 		return "it is no trace, or its first bytes are damaged";
 	if (error == -EPROTONOSUPPORT)
-		return "it was written by another version of rlscope-bpf, in a form this one cannot read";
+		return "it was written by another version of rlscope-bpf, in a form this one "
+		       "cannot read";
 	return strerror(-error);
 }
 

@@ -36,17 +36,17 @@ struct rls_record_strings {
 struct rls_record_decoder {
 	const uint8_t *at, *end;
 	uint64_t time_ns;
-	uint64_t passed_ns;         /* since the record before */
+	uint64_t passed_ns; /* since the record before */
 	struct rls_record_thread *threads;
 	uint32_t thread_count, thread_room;
-	uint32_t thread;            /* of the record before */
-	bool hits_pending;          /* the second half of a CATEGORY_HITS is due */
-	struct rls_event hits;      /* that half */
+	uint32_t thread; /* of the record before */
+	bool hits_pending; /* the second half of a CATEGORY_HITS is due */
+	struct rls_event hits; /* that half */
 };
 
 /* bytes stay the caller's and must outlive the decoder. */
-void rls_record_decoder_init(struct rls_record_decoder *decoder, const uint8_t *bytes,
-			     size_t count, uint64_t min_time_ns);
+void rls_record_decoder_init(struct rls_record_decoder *decoder, const uint8_t *bytes, size_t count,
+			     uint64_t min_time_ns);
 void rls_record_decoder_clear(struct rls_record_decoder *decoder);
 
 /* 1 and *out, 0 at the end of the bytes, -EBADMSG for bytes that no encoder wrote, -ENOMEM.

@@ -7,28 +7,28 @@
 #include <zlib.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/base/private_file.h"
+#include "analysis/base/varint.h"
 #include "analysis/event/event_fields.h"
 #include "analysis/event/event_store.h"
-#include "analysis/base/private_file.h"
 #include "analysis/trace/trace_format.h"
 #include "analysis/trace/trace_record.h"
-#include "analysis/base/varint.h"
 
-#define CHUNK_EVENTS 32768                  /* about 64 KiB of records in a common recording */
-#define CHUNK_STORE_BYTES (2u << 20)        /* bounds a chunk of large events */
-#define STRINGS_BYTES (256u * 1024)         /* a STRINGS chunk is closed after so many */
+#define CHUNK_EVENTS 32768 /* about 64 KiB of records in a common recording */
+#define CHUNK_STORE_BYTES (2u << 20) /* bounds a chunk of large events */
+#define STRINGS_BYTES (256u * 1024) /* a STRINGS chunk is closed after so many */
 #define DEFLATE_LEVEL 1
 
 struct rls_trace_writer {
 	int fd;
-	int error;                  /* the first failure to write; it stays */
+	int error; /* the first failure to write; it stays */
 	const struct rls_string_pool *strings;
-	rls_string_id next_string;  /* ids below are in the file */
+	rls_string_id next_string; /* ids below are in the file */
 	struct rls_event_store *pending;
 	struct rls_record_encoder *encoder;
 	z_stream deflater;
 	bool deflater_ready;
-	uint8_t *out;               /* a chunk as written: header, payload */
+	uint8_t *out; /* a chunk as written: header, payload */
 	size_t out_room;
 	uint64_t file_bytes;
 	uint32_t chunks;
@@ -49,7 +49,7 @@ void rls_trace_writer_abandon(struct rls_trace_writer *writer)
 }
 
 /* Writes all of it at the end of the file, or nothing: a part of a chunk is taken back. */
-static int append(struct rls_trace_writer *writer, const void *bytes, size_t count)
+static int trace_writer_append(struct rls_trace_writer *writer, const void *bytes, size_t count)
 {
 	for (size_t done = 0; done < count;) {
 		ssize_t wrote = pwrite(writer->fd, (const char *)bytes + done, count - done,
@@ -77,7 +77,7 @@ static int write_header(struct rls_trace_writer *writer)
 
 	memcpy(header.magic, RLS_TRACE_MAGIC, sizeof(header.magic));
 	header.crc = crc32(0, (const Bytef *)&header, offsetof(struct rls_trace_header, crc));
-	return append(writer, &header, sizeof(header));
+	return trace_writer_append(writer, &header, sizeof(header));
 }
 
 int rls_trace_writer_open_fd(int fd, const struct rls_string_pool *strings,
@@ -169,7 +169,7 @@ static int write_chunk(struct rls_trace_writer *writer, struct rls_chunk_header 
 	header->payload_crc = crc32(0, writer->out + sizeof(*header), header->stored_bytes);
 	header->crc = crc32(0, (const Bytef *)header, offsetof(struct rls_chunk_header, crc));
 	memcpy(writer->out, header, sizeof(*header));
-	error = append(writer, writer->out, sizeof(*header) + header->stored_bytes);
+	error = trace_writer_append(writer, writer->out, sizeof(*header) + header->stored_bytes);
 	if (!error)
 		writer->chunks++;
 	return error;

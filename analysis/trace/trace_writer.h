@@ -13,8 +13,8 @@
 
 #include <stdint.h>
 
-#include "analysis/event/event.h"
 #include "analysis/base/string_pool.h"
+#include "analysis/event/event.h"
 
 struct rls_trace_writer;
 

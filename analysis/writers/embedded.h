@@ -2,7 +2,7 @@
 #ifndef RLS_EMBEDDED_H
 #define RLS_EMBEDDED_H
 
-extern const char rls_report_schema_json[];     /* report.schema.json */
+extern const char rls_report_schema_json[]; /* report.schema.json */
 
 /* html/ */
 extern const char rls_page_html[];

@@ -14,7 +14,7 @@
 enum rls_sort {
 	RLS_SORT_TIME = 0,
 	RLS_SORT_ON_CPU = 1,
-	RLS_SORT_GPU = 2,               /* time with the GPU busy */
+	RLS_SORT_GPU = 2, /* time with the GPU busy */
 	RLS_SORT_CORRECTED = 3,
 	RLS_SORT_ERROR = 4,
 	RLS_SORT_NAME = 5,
@@ -40,20 +40,21 @@ struct rls_named_report {
 };
 
 struct rls_write_options {
-	bool colour;                    /* text: escape sequences of a terminal */
-	unsigned int columns;           /* text: width to fit; 0: 80 */
-	unsigned int top;               /* text: lines of each table, the rest in one more; 0: all */
-	enum rls_sort sort;             /* text */
-	bool full;                      /* text: samples down to the least */
-	enum rls_report_table table;    /* csv: which array */
-	bool one_table;                 /* jsonl, sqlite: that table, not all */
-	const struct rls_named_report *reports; /* sqlite: of several traces; none: the report alone, of */
-	size_t report_count;            /* a trace without a name */
-	enum rls_stacks stacks;         /* folded */
-	struct rls_tracks *tracks;      /* what rls_report_writer_tracks gave; borrowed */
+	bool colour; /* text: escape sequences of a terminal */
+	unsigned int columns; /* text: width to fit; 0: 80 */
+	unsigned int top; /* text: lines of each table, the rest in one more; 0: all */
+	enum rls_sort sort; /* text */
+	bool full; /* text: samples down to the least */
+	enum rls_report_table table; /* csv: which array */
+	bool one_table; /* jsonl, sqlite: that table, not all */
+	const struct rls_named_report
+		*reports; /* sqlite: of several traces; none: the report alone, of */
+	size_t report_count; /* a trace without a name */
+	enum rls_stacks stacks; /* folded */
+	struct rls_tracks *tracks; /* what rls_report_writer_tracks gave; borrowed */
 };
 
-struct rls_report_writer;               /* writer.h */
+struct rls_report_writer; /* writer.h */
 
 /* The writer of a format ("text", "json", "csv", "chrome", ...), or NULL. */
 const struct rls_report_writer *rls_report_writer_find(const char *format);

@@ -10,17 +10,9 @@
 #include "analysis/base/cleanup.h"
 
 static const struct rls_report_writer *const writers[] = {
-	&rls_text_writer,
-	&rls_json_writer,
-	&rls_csv_writer,
-	&rls_jsonl_writer,
-	&rls_sqlite_writer,
-	&rls_html_writer,
-	&rls_perfetto_writer,
-	&rls_chrome_writer,
-	&rls_speedscope_writer,
-	&rls_pprof_writer,
-	&rls_folded_writer,
+	&rls_text_writer,       &rls_json_writer,  &rls_csv_writer,      &rls_jsonl_writer,
+	&rls_sqlite_writer,     &rls_html_writer,  &rls_perfetto_writer, &rls_chrome_writer,
+	&rls_speedscope_writer, &rls_pprof_writer, &rls_folded_writer,
 };
 
 #define WRITER_COUNT (sizeof(writers) / sizeof(*writers))

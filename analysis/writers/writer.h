@@ -11,16 +11,16 @@
 #include "analysis/writers/write.h"
 
 struct rls_report_writer {
-	const char *name;           /* as --format takes it */
+	const char *name; /* as --format takes it */
 	/* Writes; failures of the stream are noticed by the caller. 0, or -ENOMEM. NULL where
 	 * the format is one of tracks. */
 	int (*write)(const struct rls_report *report, FILE *output,
 		     const struct rls_write_options *options);
 	/* The format's side of the tracks, which writes to output; NULL when out of memory. */
 	struct rls_track_sink *(*open)(FILE *output);
-	bool binary;                /* nothing for a terminal */
-	bool unwarned;              /* has no room for the report's warnings */
-	bool separate;              /* takes several reports, rather than one merged of them */
+	bool binary; /* nothing for a terminal */
+	bool unwarned; /* has no room for the report's warnings */
+	bool separate; /* takes several reports, rather than one merged of them */
 	/* The format is written to files only, and replaces only such ones. At the file's beginning. */
 	bool (*is_own)(FILE *file);
 };

@@ -17,14 +17,14 @@ static __always_inline void fill_header(struct rls_wire_header *header, __u16 si
 }
 
 /* A control record of this type, header filled; NULL (and counted) when there is no room. */
-#define control_reserve(type, kind, pid, tid, time_ns)                                      \
-	({                                                                                  \
-		type *record_ = bpf_ringbuf_reserve(&control, sizeof(type), 0);             \
-		if (record_)                                                                \
-			fill_header(&record_->header, sizeof(type), kind, pid, tid, time_ns); \
-		else                                                                        \
-			count_drop(RLS_DROP_CONTROL);                                       \
-		record_;                                                                    \
+#define control_reserve(type, kind, pid, tid, time_ns)                                             \
+	({                                                                                         \
+		type *record_ = bpf_ringbuf_reserve(&control, sizeof(type), 0);                    \
+		if (record_)                                                                       \
+			fill_header(&record_->header, sizeof(type), kind, pid, tid, time_ns);      \
+		else                                                                               \
+			count_drop(RLS_DROP_CONTROL);                                              \
+		record_;                                                                           \
 	})
 
 #endif

@@ -39,26 +39,29 @@ extern void *bpf_rdonly_cast(const void *object, __u32 type_id) __ksym __weak;
 static __always_inline bool begins_with_run_ctx(void)
 {
 	if (bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx___session, session_ctx.run_ctx))
-		return !bpf_core_field_offset(struct bpf_uprobe_multi_run_ctx___session, session_ctx.run_ctx);
+		return !bpf_core_field_offset(struct bpf_uprobe_multi_run_ctx___session,
+					      session_ctx.run_ctx);
 	return bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx___plain, run_ctx) &&
 	       !bpf_core_field_offset(struct bpf_uprobe_multi_run_ctx___plain, run_ctx);
 }
 
 static __always_inline bool can_be_followed(void)
 {
-	return begins_with_run_ctx() && bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx___followed, uprobe) &&
+	return begins_with_run_ctx() &&
+	       bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx___followed, uprobe) &&
 	       bpf_core_field_exists(struct bpf_uprobe___followed, cookie) && bpf_rdonly_cast;
 }
 
 /* task: the one that runs; multi: the program is a uprobe_multi link's. */
-static __always_inline __u64 cookie_of(struct pt_regs *ctx, const struct task_struct *task, bool multi)
+static __always_inline __u64 cookie_of(struct pt_regs *ctx, const struct task_struct *task,
+				       bool multi)
 {
 	const struct bpf_uprobe_multi_run_ctx___followed *run_ctx;
 
 	if (!multi || !can_be_followed())
 		return bpf_get_attach_cookie(ctx);
-	run_ctx = bpf_rdonly_cast(task->bpf_ctx,
-				  bpf_core_type_id_kernel(struct bpf_uprobe_multi_run_ctx___followed));
+	run_ctx = bpf_rdonly_cast(
+		task->bpf_ctx, bpf_core_type_id_kernel(struct bpf_uprobe_multi_run_ctx___followed));
 	return run_ctx->uprobe->cookie;
 }
 

@@ -32,7 +32,8 @@ SUBPROGRAM bool may_be_in_python(__u32 pid)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 state = 0, frame = 0;
 
-	if (!interpreter || !read_word(BPF_CORE_READ(task, thread.fsbase) + interpreter->slot, &state))
+	if (!interpreter ||
+	    !read_word(BPF_CORE_READ(task, thread.fsbase) + interpreter->slot, &state))
 		return true;
 	if (!state)
 		return false;

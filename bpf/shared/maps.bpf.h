@@ -3,9 +3,9 @@
 #define RLS_MAPS_BPF_H
 
 #include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
 
 #include "bpf/wire/cookie.h"
 #include "bpf/wire/maps.h"
@@ -14,11 +14,11 @@
 
 /* Reads a register of the probed thread here and now: without it clang may form a pointer
  * into ctx first and dereference it later, which the verifier refuses. */
-#define READ_REGISTER(expression)                    \
-	({                                           \
-		__u64 register_ = (expression);      \
-		asm volatile("" : "+r"(register_)); \
-		register_;                           \
+#define READ_REGISTER(expression)                                                                  \
+	({                                                                                         \
+		__u64 register_ = (expression);                                                    \
+		asm volatile("" : "+r"(register_));                                                \
+		register_;                                                                         \
 	})
 
 /* x86: the privilege level is in the code segment. By its place, which is the same everywhere:
@@ -33,54 +33,54 @@
 /* Ranges of other people's APIs that are open on a thread, the outermost first (range_book.bpf.h). */
 #define RLS_RANGES_OPEN 32
 struct open_range {
-	__u64 token;            /* pairs it with its end; 0: none */
-	__u32 name;             /* id; 0: not to be seen, there for its end only */
-	__u32 over;             /* so many of the annotations that are open were before it */
+	__u64 token; /* pairs it with its end; 0: none */
+	__u32 name; /* id; 0: not to be seen, there for its end only */
+	__u32 over; /* so many of the annotations that are open were before it */
 };
 
 struct open_ranges {
 	__u32 count;
-	__u32 unkept;           /* open ones without a token that found no room */
-	__u32 annotation;       /* the innermost annotation's id, and how deep it is */
+	__u32 unkept; /* open ones without a token that found no room */
+	__u32 annotation; /* the innermost annotation's id, and how deep it is */
 	__u32 depth;
 	struct open_range range[RLS_RANGES_OPEN];
-	__u32 length;           /* of text */
+	__u32 length; /* of text */
 	__u32 reserved;
 	char text[RLS_WIRE_NAME_BYTES]; /* the name of one that begins now */
 };
 
 /* A thread's time off its CPU (absence.bpf.h). */
 struct absence {
-	__u64 since_ns;         /* 0: it is on one, as far as is known */
-	__u64 ran_ns;           /* what it had run for until then */
+	__u64 since_ns; /* 0: it is on one, as far as is known */
+	__u64 ran_ns; /* what it had run for until then */
 };
 
 /* How often a thread has waited of late, in one of the two ways. */
 struct frequency {
-	__u64 window_ns;        /* when the window began */
-	__u32 waits;            /* in it, so far */
-	__u32 every;            /* one of so many is told, by the window before */
+	__u64 window_ns; /* when the window began */
+	__u32 waits; /* in it, so far */
+	__u32 every; /* one of so many is told, by the window before */
 };
 
 /* What is sent of a thread's time off its CPU (wait.bpf.h). */
 struct wait {
 	struct frequency blocked, preempted;
 	__u64 since_ns;
-	__u64 end_ns;           /* of the last that is over, and how long it was */
+	__u64 end_ns; /* of the last that is over, and how long it was */
 	__u64 away_ns;
-	__u64 ticked_ran_ns;    /* what the thread had run for at its last tick, or when first seen */
-	__u8 open;              /* WAIT_*, of the last until its end has been sent */
+	__u64 ticked_ran_ns; /* what the thread had run for at its last tick, or when first seen */
+	__u8 open; /* WAIT_*, of the last until its end has been sent */
 };
-#define WAIT_ASLEEP 1           /* for something else than a CPU */
-#define WAIT_KEPT 2             /* it is in `pauses` */
-#define WAIT_TOLD 4             /* its beginning has been sent, with its stack */
+#define WAIT_ASLEEP 1 /* for something else than a CPU */
+#define WAIT_KEPT 2 /* it is in `pauses` */
+#define WAIT_TOLD 4 /* its beginning has been sent, with its stack */
 
 /* Names that a thread had lately, each in its place: most need no looking up. */
 #define NAMES_KNOWN 8
-#define NAME_PLACE(address) ((address) * 0x9e3779b97f4a7c15ULL >> 61)
+#define NAME_PLACE(address) ((address)*0x9e3779b97f4a7c15ULL >> 61)
 struct known_name {
 	__u64 address;
-	__u32 id;               /* when booking, else 1; 0: there is none */
+	__u32 id; /* when booking, else 1; 0: there is none */
 	__u32 reserved;
 };
 
@@ -88,36 +88,37 @@ struct known_name {
 struct thread_state {
 	__u32 pid, tid;
 	__u32 sequence;
-	__u32 generation;       /* of the process settings copied below */
-	struct rls_wire_pile pile;
-	__u64 event_ns;         /* of the last transition: the next one is later */
-	struct absence away;    /* since_ns: 0 while running */
+	__u32 generation; /* of the process settings copied below */
+	struct rls_wire_hit_totals pile;
+	__u64 event_ns; /* of the last transition: the next one is later */
+	struct absence away; /* since_ns: 0 while running */
 	struct wait wait;
-	__u64 lost_since_ns;    /* first transition lost since the last that got through */
+	__u64 lost_since_ns; /* first transition lost since the last that got through */
 	__u32 lost;
 	__u32 overflowed;
-	__u64 record;           /* annotation record, 0 while not found */
+	__u64 record; /* annotation record, 0 while not found */
 	__u64 annotate_offset;
 	__u64 edges_seen;
 	struct known_name names[NAMES_KNOWN]; /* that have been sent, by NAME_PLACE */
 	__u8 annotated;
 	__u8 record_seen;
 	__u8 announced;
-	__u8 base;              /* category below the first frame */
-	__u8 roleless;          /* that is Python, as of all that has no role: no Python frame was there */
-	__u8 category;          /* now: of the top frame, or base */
-	__u8 missed;            /* MISSED_*: what user space has not been told */
+	__u8 base; /* category below the first frame */
+	__u8 roleless; /* that is Python, as of all that has no role: no Python frame was there */
+	__u8 category; /* now: of the top frame, or base */
+	__u8 missed; /* MISSED_*: what user space has not been told */
 	__u16 depth;
-	__u32 window;           /* value of window_edges when the frames below were begun */
-	struct rls_wire_book book;  /* booking: where its process's scope has no room for it */
-	__u32 begun;            /* booking: its book has been opened */
-	__u32 place;            /* booking: its book in the scope, from 1; 0: none */
-	__u32 entered_site;     /* the same: the call that its last transition began */
+	__u32 window; /* value of window_edges when the frames below were begun */
+	struct rls_wire_thread_totals
+		book; /* booking: where its process's scope has no room for it */
+	__u32 begun; /* booking: its book has been opened */
+	__u32 place; /* booking: its book in the scope, from 1; 0: none */
+	__u32 entered_site; /* the same: the call that its last transition began */
 	__u32 entered_window;
 	__u16 entered_depth;
 	__u64 entered_ns;
-	__u64 frames[RLS_FRAMES_MAX];   /* FRAME_SP, and what FRAME_KIND says above it */
-	struct open_ranges ranges;      /* booking; the text also where not */
+	__u64 frames[RLS_FRAMES_MAX]; /* FRAME_SP, and what FRAME_KIND says above it */
+	struct open_ranges ranges; /* booking; the text also where not */
 };
 
 /* For want of room on the control ring. */
@@ -150,14 +151,14 @@ struct ranges_map {
 struct name_key {
 	__u64 address;
 	__u32 pid;
-	__u32 image;            /* tells programs apart that had this pid and this address */
+	__u32 image; /* tells programs apart that had this pid and this address */
 };
 
 struct names_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct name_key);
-	__type(value, __u32);   /* its id when booking, else 1 */
+	__type(value, __u32); /* its id when booking, else 1 */
 };
 
 struct site_hits_map {
@@ -193,7 +194,7 @@ struct site_calls_map {
 
 struct transitions_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 65536);     /* user space resizes before load */
+	__uint(max_entries, 65536); /* user space resizes before load */
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct rls_wire_place);
@@ -237,7 +238,7 @@ extern __u64 stopped_ns; /* the trace's end: what threads still hold is of befor
  * to: what was known of a thread's frames before is stale. Odd: they do not count. */
 extern __u32 window_edges;
 extern __u64 window_edge_ns; /* when it last did: written first */
-extern bool hits_uncounted;  /* nobody asks for site_hits any more */
+extern bool hits_uncounted; /* nobody asks for site_hits any more */
 /* Ends of other people's ranges are probed in windows only: none may begin. */
 extern bool ranges_windowed;
 extern __u64 ranges_begun[2]; /* somebody's; of PyTorch's own making */
@@ -246,7 +247,7 @@ extern __u32 settings_generation;
 /* Whose numbers user space goes by: the inode of its pid namespace; 0: the initial one. */
 extern __u32 pid_namespace;
 extern __u32 event_cost_ns; /* what emitting adds to a hit's cost */
-extern __u32 edge_cost_ns;  /* and each edge read from an annotation record, */
+extern __u32 edge_cost_ns; /* and each edge read from an annotation record, */
 extern __u32 later_edge_cost_ns; /* from the RLS_EDGES_COLD'th of a hit on */
 /* How much of a hit's cost is over when its time is taken: at sites, at return probes. */
 extern __u32 cost_before_ns[2];
@@ -259,7 +260,7 @@ extern __u32 close_look_cost_ns; /* of a tick of the timer that looks in windows
 extern __u64 drops[RLS_DROP_MAX];
 /* Times the batch site was hit, by whomever: user space tries out what a probe sees. */
 extern __u64 batch_hits;
-extern __u32 names_given;       /* ids, when booking */
+extern __u32 names_given; /* ids, when booking */
 extern __u64 burden[RLS_BURDENS];
 
 static __always_inline void count_drop(enum rls_drop_counter which)

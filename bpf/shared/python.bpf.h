@@ -15,7 +15,8 @@
 
 /* The thread's innermost frame; 0: none, and *end says why. */
 static __always_inline __u64 innermost_frame(struct task_struct *task,
-					     const struct rls_wire_interpreter *interpreter, __u8 *end)
+					     const struct rls_wire_interpreter *interpreter,
+					     __u8 *end)
 {
 	__u64 thread_pointer = BPF_CORE_READ(task, thread.fsbase), state = 0, frame = 0;
 

@@ -16,7 +16,7 @@
 
 #include "bpf/shared/interpreter.bpf.h"
 
-#define OBJECT_TYPE 8               /* where every object has its type */
+#define OBJECT_TYPE 8 /* where every object has its type */
 
 /* Entries from C have a frame of their own, without code. */
 static __always_inline bool is_shim(__u64 frame, const struct rls_wire_interpreter *interpreter)
@@ -24,7 +24,8 @@ static __always_inline bool is_shim(__u64 frame, const struct rls_wire_interpret
 	__u8 owner = 0;
 
 	return interpreter->frame_owner != RLS_STACK_NO_OFFSET &&
-	       !bpf_probe_read_user(&owner, sizeof(owner), (void *)(frame + interpreter->frame_owner)) &&
+	       !bpf_probe_read_user(&owner, sizeof(owner),
+				    (void *)(frame + interpreter->frame_owner)) &&
 	       owner >= interpreter->owner_of_shims;
 }
 
@@ -37,7 +38,8 @@ __noinline int is_entry(__u64 frame, const struct rls_wire_interpreter *interpre
 		return 0;
 	if (!interpreter->frame_is_entry)
 		return is_shim(frame, interpreter);
-	return !bpf_probe_read_user(&flag, sizeof(flag), (void *)(frame + interpreter->frame_is_entry)) &&
+	return !bpf_probe_read_user(&flag, sizeof(flag),
+				    (void *)(frame + interpreter->frame_is_entry)) &&
 	       flag;
 }
 

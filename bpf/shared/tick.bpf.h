@@ -12,8 +12,8 @@
 #include "bpf/shared/maps.bpf.h"
 
 struct tick {
-	__u64 at_ns;            /* a CPU's last */
-	__u64 ns;               /* how long it was after the one before, or what it stands for */
+	__u64 at_ns; /* a CPU's last */
+	__u64 ns; /* how long it was after the one before, or what it stands for */
 };
 
 struct tick_map {
@@ -37,9 +37,9 @@ struct tick_phases_map {
 };
 
 extern struct tick_phases_map tick_phases SEC(".maps");
-extern volatile __u64 tick_apart_ns;    /* 0: the timer is not taken */
-extern volatile __u64 tick_period_ns;   /* 0: the scheduler's ticks are not taken */
-extern volatile __u64 phase_due_ns;     /* no phase is noted before */
+extern volatile __u64 tick_apart_ns; /* 0: the timer is not taken */
+extern volatile __u64 tick_period_ns; /* 0: the scheduler's ticks are not taken */
+extern volatile __u64 phase_due_ns; /* no phase is noted before */
 
 /* A thread that waited begins to run. Not each time: waits may come by the dozen within a millisecond, as those
  * for the lock that probes are put on under, which says nothing of the next, be it on this CPU or on that of
@@ -65,7 +65,7 @@ static __always_inline void note_phase(__u64 now_ns)
 struct interrupted {
 	__u64 ip, sp;
 	bool user;
-	bool trapped;               /* in the kernel by a breakpoint or a step, or by an interrupt */
+	bool trapped; /* in the kernel by a breakpoint or a step, or by an interrupt */
 };
 
 /* What x86 keeps where a system call has its number and a page fault its error. */
@@ -74,8 +74,8 @@ struct interrupted {
 static __always_inline struct interrupted interrupted_at(bool user)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	struct interrupted at = { regs->ip, regs->sp, user,
-				  !user && (long)regs->orig_ax == ENTERED_BY_TRAP };
+	struct interrupted at = {regs->ip, regs->sp, user,
+				 !user && (long)regs->orig_ax == ENTERED_BY_TRAP};
 
 	return at;
 }
@@ -87,7 +87,7 @@ static __always_inline struct interrupted interrupted_by_timer(struct bpf_perf_e
 
 /* Interrupts of user mode are served on the thread's own kernel stack, which is empty then, all
  * others on the CPU's (x86's run_sysvec_on_irqstack_cond). The arguments that ctx points to are on
- * the stack in use. That it is so is tried before it is relied on (attach/kernel_ticks.c). */
+ * the stack in use. That it is so is tried before it is relied on (attach/kernel/kernel_sampling.c). */
 static __always_inline bool on_own_stack(const void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

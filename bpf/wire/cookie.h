@@ -5,7 +5,7 @@
 #include "bpf/wire/types.h"
 
 /*
- *  bits  0..31 site id   32..35 kind (enum rls_site_kind, plan/site.h)   36..39 category
+ *  bits  0..31 site id   32..35 kind (enum rls_site_kind, machine_code/site.h)   36..39 category
  *  bit   40 from_python  41..42 site class  43..44 exit (enum rls_site_exit)  45 jumped_to
  *  bits 36..45 of a LEAVE_RET, which says nothing of these: how many words above the stack pointer the
  *             return address lies
@@ -37,7 +37,7 @@
 /* A range site's cookie: bits 0..7 kind (enum rls_range_kind of
  * userspace/annotate/foreign_ranges.h), 8..15 the argument register with the name, 16..23
  * the one with the token that pairs push and pop (other than 0..5: none), 48..63 as above. */
-#define RLS_RANGE_COOKIE(kind, name, token, cost) \
+#define RLS_RANGE_COOKIE(kind, name, token, cost)                                                  \
 	((RLS_U64)(kind) | (RLS_U64)(name) << 8 | (RLS_U64)(token) << 16 | (RLS_U64)(cost) << 48)
 
 #endif

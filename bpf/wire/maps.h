@@ -13,9 +13,9 @@
  * what an event costs (scripts/bench/README.md). Between a look at the room and the taking others may take some: so
  * many places as SPARE says are kept free for those. */
 struct rls_wire_place {
-	RLS_U64 turn;               /* written last */
+	RLS_U64 turn; /* written last */
 	struct rls_wire_category event;
-	RLS_U64 reserved;           /* a line of memory each */
+	RLS_U64 reserved; /* a line of memory each */
 };
 
 #define RLS_PLACES_SPARE(places) ((places) / 4 < 1024 ? (places) / 4 : 1024)
@@ -27,12 +27,12 @@ struct rls_wire_place {
 
 /* tracked: thread group id → this. Children inherit it at fork. */
 struct rls_wire_process {
-	RLS_U64 annotate_offset;    /* (int64) thread pointer → address of the record's pointer; 0: none */
-	RLS_U32 flags;              /* RLS_PROCESS_* */
+	RLS_U64 annotate_offset; /* (int64) thread pointer → address of the record's pointer; 0: none */
+	RLS_U32 flags; /* RLS_PROCESS_* */
 	RLS_U32 reserved;
 };
-#define RLS_PROCESS_FOLLOW 1        /* its children are tracked too */
-#define RLS_PROCESS_ANNOTATED 2     /* annotate_offset is valid */
+#define RLS_PROCESS_FOLLOW 1 /* its children are tracked too */
+#define RLS_PROCESS_ANNOTATED 2 /* annotate_offset is valid */
 
 /* ranges: thread group id → executable ranges of libraries with a role; tells where a
  * caller that was never seen entering must have been. */
@@ -52,7 +52,7 @@ struct rls_wire_ranges {
 /* Operation edges that one hit reads: the first ones are charged what they cost amid cold code, as the calibration
  * measures it of so many at once, those after them what they cost in a loop. */
 #define RLS_EDGES_COLD 4
-#define RLS_BOOKED_EDGE 3       /* booking: each costs so many times as much */
+#define RLS_BOOKED_EDGE 3 /* booking: each costs so many times as much */
 
 /* site_calls: calls that were seen to begin and end, by site, on each CPU. */
 struct rls_wire_calls {
@@ -64,16 +64,16 @@ struct rls_wire_calls {
 #define RLS_BURDENS 4096
 #define RLS_BURDEN_OF(tid) ((tid) & (RLS_BURDENS - 1))
 
-#define RLS_FRAMES_MAX 256          /* nested category changes told apart per thread */
+#define RLS_FRAMES_MAX 256 /* nested category changes told apart per thread */
 
 enum rls_drop_counter {
 	RLS_DROP_TRANSITIONS = 0,
 	RLS_DROP_CONTROL = 1,
-	RLS_DROP_EDGES = 2,             /* annotation edges overwritten before they were read */
-	RLS_DROP_THREADS = 3,           /* hits of threads whose state could not be allocated */
-	RLS_DROP_GPU = 4,               /* batches */
+	RLS_DROP_EDGES = 2, /* annotation edges overwritten before they were read */
+	RLS_DROP_THREADS = 3, /* hits of threads whose state could not be allocated */
+	RLS_DROP_GPU = 4, /* batches */
 	RLS_DROP_SAMPLES = 5,
-	RLS_DROP_CELLS = 6,             /* stretches of time for which there was no cell */
+	RLS_DROP_CELLS = 6, /* stretches of time for which there was no cell */
 	RLS_DROP_MAX = 7,
 };
 

@@ -17,56 +17,57 @@
 
 enum rls_wire_kind {
 	RLS_WIRE_CATEGORY = 1,
-	RLS_WIRE_THREAD = 2,        /* a thread's first hit */
-	RLS_WIRE_FORK = 3,          /* a tracked process made a child process */
+	RLS_WIRE_THREAD = 2, /* a thread's first hit */
+	RLS_WIRE_FORK = 3, /* a tracked process made a child process */
 	RLS_WIRE_EXEC = 4,
 	RLS_WIRE_THREAD_EXIT = 5,
-	RLS_WIRE_NAME = 6,          /* text of an operation's name, before its first edge */
-	RLS_WIRE_EDGE = 7,          /* an edge from a thread's annotation ring */
-	RLS_WIRE_RANGE_PUSH = 8,    /* a range of someone else's API (NVTX, record_function) */
+	RLS_WIRE_NAME = 6, /* text of an operation's name, before its first edge */
+	RLS_WIRE_EDGE = 7, /* an edge from a thread's annotation ring */
+	RLS_WIRE_RANGE_PUSH = 8, /* a range of someone else's API (NVTX, record_function) */
 	RLS_WIRE_RANGE_POP = 9,
-	RLS_WIRE_LOSS = 10,         /* transitions lost on this thread */
-	RLS_WIRE_FINAL = 11,        /* a thread's state when recording stops */
-	RLS_WIRE_RENAME = 12,       /* a task's new comm */
+	RLS_WIRE_LOSS = 10, /* transitions lost on this thread */
+	RLS_WIRE_FINAL = 11, /* a thread's state when recording stops */
+	RLS_WIRE_RENAME = 12, /* a task's new comm */
 	/* 13: no longer sent */
-	RLS_WIRE_GPU_BATCH = 14,    /* as a CUPTI bridge gave it */
-	RLS_WIRE_EDGES = 15,        /* some edges in a row: they leave userspace/attach as so many RLS_WIRE_EDGE */
-	RLS_WIRE_LOOK = 20,         /* what a thread executes, or has waited in, and its stack */
+	RLS_WIRE_GPU_BATCH = 14, /* as a CUPTI bridge gave it */
+	RLS_WIRE_EDGES =
+		15, /* some edges in a row: they leave userspace/attach as so many RLS_WIRE_EDGE */
+	RLS_WIRE_CATEGORY_SAMPLE = 20, /* what a thread executes, or has waited in, and its stack */
 	/* 24, 25: wire/stack.h */
-	RLS_WIRE_BOOKED = 26,       /* booking, of a process with a CUPTI bridge: its operations */
-	RLS_WIRE_ABSENCE = 27,      /* a thread was off its CPU, if that is to be told */
+	RLS_WIRE_BOOKED = 26, /* booking, of a process with a CUPTI bridge: its operations */
+	RLS_WIRE_ABSENCE = 27, /* a thread was off its CPU, if that is to be told */
 };
 
 struct rls_wire_header {
-	RLS_U16 size;               /* of the whole record */
+	RLS_U16 size; /* of the whole record */
 	RLS_U8 kind;
 	RLS_U8 flags;
-	RLS_U32 pid;                /* thread group, in user space's pid namespace; tid too */
+	RLS_U32 pid; /* thread group, in user space's pid namespace; tid too */
 	RLS_U32 tid;
-	RLS_U32 sequence;           /* per thread, over the transitions ring; wraps */
-	RLS_U64 time_ns;            /* CLOCK_MONOTONIC */
+	RLS_U32 sequence; /* per thread, over the transitions ring; wraps */
+	RLS_U64 time_ns; /* CLOCK_MONOTONIC */
 };
 
 /* What has piled up on a thread since its previous record with one of these. */
-struct rls_wire_pile {
-	RLS_U32 hits;               /* probe hits, the one that emits included */
-	RLS_U32 cost_ns;            /* what they cost by the calibration in the cookies */
-	RLS_U64 off_cpu_ns;         /* not running */
+struct rls_wire_hit_totals {
+	RLS_U32 hits; /* probe hits, the one that emits included */
+	RLS_U32 cost_ns; /* what they cost by the calibration in the cookies */
+	RLS_U64 off_cpu_ns; /* not running */
 };
 
 struct rls_wire_category {
 	struct rls_wire_header header;
-	struct rls_wire_pile pile;
-	RLS_U8 category;            /* after the event */
-	RLS_U8 from;                /* before it */
-	RLS_U16 depth;              /* frames on the thread's stack of categories */
+	struct rls_wire_hit_totals pile;
+	RLS_U8 category; /* after the event */
+	RLS_U8 from; /* before it */
+	RLS_U16 depth; /* frames on the thread's stack of categories */
 	RLS_U32 site;
 };
 
 struct rls_wire_thread {
 	struct rls_wire_header header; /* time: when the thread's life began */
 	RLS_U32 ns_tid;
-	RLS_U32 category;           /* since then: its parent's where a fork could not be told; else 0 */
+	RLS_U32 category; /* since then: its parent's where a fork could not be told; else 0 */
 	char comm[RLS_WIRE_COMM_BYTES];
 };
 
@@ -74,7 +75,7 @@ struct rls_wire_fork {
 	struct rls_wire_header header; /* pid, tid: the parent's */
 	RLS_U32 child_pid;
 	RLS_U32 child_ns_pid;
-	RLS_U8 category;            /* what the child's only thread is in: its parent's state */
+	RLS_U8 category; /* what the child's only thread is in: its parent's state */
 	RLS_U8 reserved[7];
 	char comm[RLS_WIRE_COMM_BYTES];
 };
@@ -86,24 +87,24 @@ struct rls_wire_exec {
 
 struct rls_wire_exit {
 	struct rls_wire_header header;
-	struct rls_wire_pile pile;
-	RLS_U8 process_over;        /* it was the last thread of its process */
-	RLS_U8 traced;              /* the thread had been announced */
+	struct rls_wire_hit_totals pile;
+	RLS_U8 process_over; /* it was the last thread of its process */
+	RLS_U8 traced; /* the thread had been announced */
 	RLS_U8 reserved[6];
 };
 
 struct rls_wire_name {
 	struct rls_wire_header header;
-	RLS_U64 address;            /* of the name in the process's memory */
+	RLS_U64 address; /* of the name in the process's memory */
 	RLS_U32 length;
-	RLS_U32 id;                 /* in cells: of this name in this process; else 0 */
+	RLS_U32 id; /* in cells: of this name in this process; else 0 */
 	char text[RLS_WIRE_NAME_BYTES];
 };
 
 struct rls_wire_edge {
 	struct rls_wire_header header; /* time: the edge's own */
-	RLS_U64 name;               /* address, as in rls_wire_name; 0 for none */
-	RLS_U16 edge;               /* enum rls_edge_kind, or RLS_WIRE_EDGE_STACK */
+	RLS_U64 name; /* address, as in rls_wire_name; 0 for none */
+	RLS_U16 edge; /* enum rls_edge_kind, or RLS_WIRE_EDGE_STACK */
 	RLS_U16 depth;
 	RLS_U32 reserved;
 };
@@ -129,8 +130,8 @@ struct rls_wire_edges {
 
 struct rls_wire_range {
 	struct rls_wire_header header;
-	RLS_U64 token;              /* pairs a push with its pop; 0: innermost */
-	RLS_U32 length;             /* of text, may be cut */
+	RLS_U64 token; /* pairs a push with its pop; 0: innermost */
+	RLS_U32 length; /* of text, may be cut */
 	RLS_U32 reserved;
 	char text[RLS_WIRE_NAME_BYTES];
 };
@@ -139,50 +140,52 @@ struct rls_wire_range {
 
 /* What a thread is booked in from a moment on, so that its launches are found in it. */
 struct rls_wire_booked {
-	struct rls_wire_header header; /* time: since then; 0: since before. tid 0: the process's phase */
-	RLS_U32 name;               /* id of the operation, of the phase; 0: none */
-	RLS_U32 source;             /* 1: threads that have no operation of their own have this one */
+	struct rls_wire_header
+		header; /* time: since then; 0: since before. tid 0: the process's phase */
+	RLS_U32 name; /* id of the operation, of the phase; 0: none */
+	RLS_U32 source; /* 1: threads that have no operation of their own have this one */
 };
 
 struct rls_wire_absence {
 	struct rls_wire_header header; /* time: when it came back */
-	RLS_U64 away_ns;            /* before that; the next pile has it, too */
+	RLS_U64 away_ns; /* before that; the next pile has it, too */
 };
 
 struct rls_wire_loss {
 	struct rls_wire_header header; /* time: when the thread's next event got through */
-	RLS_U64 since_ns;           /* when the first one was lost */
+	RLS_U64 since_ns; /* when the first one was lost */
 	RLS_U32 lost;
 	RLS_U32 reserved;
 };
 
 struct rls_wire_final {
 	struct rls_wire_header header;
-	struct rls_wire_pile pile;
-	RLS_U64 record;             /* the thread's annotation record, 0 for none */
+	struct rls_wire_hit_totals pile;
+	RLS_U64 record; /* the thread's annotation record, 0 for none */
 	RLS_U64 edges_seen;
-	RLS_U32 overflowed_frames;  /* entries beyond RLS_FRAMES_MAX */
+	RLS_U32 overflowed_frames; /* entries beyond RLS_FRAMES_MAX */
 	RLS_U32 reserved;
 };
 
-#define RLS_LOOK_WORDS 128
-struct rls_wire_look {
+#define RLS_SAMPLE_WORDS 128
+struct rls_wire_category_sample {
 	struct rls_wire_header header;
-	struct rls_wire_pile pile;  /* empty unless it was found in user mode */
-	RLS_U64 ip;                 /* in user mode, or where it was left for the kernel */
-	RLS_U64 waited_ns;          /* 0: it is running; else it stands for so much waiting */
-	RLS_U32 operation, phase;   /* ids of names, when booking; 0: none */
-	RLS_U8 category;            /* the same: what its time is booked in, RLS_BOOK_CLOSED too */
+	struct rls_wire_hit_totals pile; /* empty unless it was found in user mode */
+	RLS_U64 ip; /* in user mode, or where it was left for the kernel */
+	RLS_U64 waited_ns; /* 0: it is running; else it stands for so much waiting */
+	RLS_U32 operation, phase; /* ids of names, when booking; 0: none */
+	RLS_U8 category; /* the same: what its time is booked in, RLS_BOOK_CLOSED too */
 	RLS_U8 reserved[7];
-	RLS_U64 words[RLS_LOOK_WORDS]; /* the top of its stack; zero where that is not there */
+	RLS_U64 words[RLS_SAMPLE_WORDS]; /* the top of its stack; zero where that is not there */
 };
-#define RLS_TICK_PHASES 16          /* parts of the time between two ticks (attach/tick_phases.h) */
-#define RLS_TICK_NS_MAX 100000000U  /* no tick stands for more */
+#define RLS_TICK_PHASES 16 /* parts of the time between two ticks (attach/tick_phases.h) */
+#define RLS_TICK_NS_MAX 100000000U /* no tick stands for more */
 
 /* Flags of their headers. */
-#define RLS_SAMPLE_KERNEL 1     /* the thread is in the kernel */
-#define RLS_LOOK_TRAPPED 4      /* a trap took it into the kernel: it is served as a probe's hit */
-#define RLS_LOOK_CLOSE 8        /* of the timer that ticks in windows: its cost is in the thread's pile */
+#define RLS_SAMPLE_KERNEL 1 /* the thread is in the kernel */
+#define RLS_SAMPLE_TRAPPED 4 /* a trap took it into the kernel: it is served as a probe's hit */
+#define RLS_SAMPLE_CLOSE                                                                           \
+	8 /* of the timer that ticks in windows: its cost is in the thread's pile */
 
 /* `bytes` bytes of what a target calls a batch (cupti_bridge/batch.h) follow, unchecked, and
  * then rubbish up to header.size: records of a few sizes only can be reserved. */
@@ -208,7 +211,7 @@ _Static_assert(sizeof(struct rls_wire_booked) == 32, "booked");
 _Static_assert(sizeof(struct rls_wire_absence) == 32, "absence");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
 _Static_assert(sizeof(struct rls_wire_final) == 64, "final");
-_Static_assert(sizeof(struct rls_wire_look) == 72 + 8 * RLS_LOOK_WORDS, "look");
+_Static_assert(sizeof(struct rls_wire_category_sample) == 72 + 8 * RLS_SAMPLE_WORDS, "look");
 _Static_assert(sizeof(struct rls_wire_gpu_batch) == 32, "gpu batch");
 #endif
 

@@ -7,43 +7,43 @@
 #include "bpf/wire/record.h"
 
 /* Kinds, of enum rls_wire_kind's numbers. */
-#define RLS_WIRE_STACK 24           /* what a thread executes, or where it begins to wait */
-#define RLS_WIRE_WAITED 25          /* a wait that was told of is over */
+#define RLS_WIRE_STACK 24 /* what a thread executes, or where it begins to wait */
+#define RLS_WIRE_WAITED 25 /* a wait that was told of is over */
 
 /* A thread's Python stack, innermost frame first, at an instant: found running by the timer
  * (flags RLS_SAMPLE_*), or (flag RLS_STACK_WAITS) when it stopped running. Only as
  * many frames as `frames` says are sent. */
 #define RLS_WALK_FRAMES_MAX 256
 struct rls_wire_frame {
-	RLS_U64 code;               /* address of the code object */
-	RLS_U32 at;                 /* (int32) byte offset of the instruction */
-	RLS_U32 identity;           /* of the code object: tells one from its successors there */
+	RLS_U64 code; /* address of the code object */
+	RLS_U32 at; /* (int32) byte offset of the instruction */
+	RLS_U32 identity; /* of the code object: tells one from its successors there */
 };
 struct rls_wire_stack {
 	struct rls_wire_header header;
-	RLS_U64 ip;                 /* in user mode, or where it was left for the kernel */
-	RLS_U8 category;            /* the thread's state */
-	RLS_U8 end;                 /* enum rls_stack_end */
+	RLS_U64 ip; /* in user mode, or where it was left for the kernel */
+	RLS_U8 category; /* the thread's state */
+	RLS_U8 end; /* enum rls_stack_end */
 	RLS_U16 frames;
-	RLS_U32 syscall;            /* waits: (int32) the system call it is in, -1 for none */
-	RLS_U32 every;              /* waits: one of so many is told, at random */
-	RLS_U32 argument;           /* waits: low half of that call's first argument; else ns since
+	RLS_U32 syscall; /* waits: (int32) the system call it is in, -1 for none */
+	RLS_U32 every; /* waits: one of so many is told, at random */
+	RLS_U32 argument; /* waits: low half of that call's first argument; else ns since
 				     * the CPU's tick before, RLS_TICK_NS_MAX at most */
 	struct rls_wire_frame frame[RLS_WALK_FRAMES_MAX];
 };
-#define RLS_STACK_HEAD_BYTES 48     /* up to frame */
+#define RLS_STACK_HEAD_BYTES 48 /* up to frame */
 /* More flags of its header. */
 #define RLS_STACK_WAITS 4
-#define RLS_STACK_PREEMPTED 8       /* it could have gone on: it waits for a CPU */
+#define RLS_STACK_PREEMPTED 8 /* it could have gone on: it waits for a CPU */
 
 /* Why a walk ended where it did. */
 enum rls_stack_end {
 	RLS_STACK_WHOLE = 0,
 	RLS_STACK_NO_INTERPRETER = 1, /* the process runs no Python that is known */
-	RLS_STACK_NO_STATE = 2,       /* the thread does not run Python */
-	RLS_STACK_FAULT = 3,          /* memory that cannot be read now */
-	RLS_STACK_TOO_DEEP = 4,       /* the outer frames are missing */
-	RLS_STACK_ENTERING = 5,     /* C enters Python: its frames are not linked yet */
+	RLS_STACK_NO_STATE = 2, /* the thread does not run Python */
+	RLS_STACK_FAULT = 3, /* memory that cannot be read now */
+	RLS_STACK_TOO_DEEP = 4, /* the outer frames are missing */
+	RLS_STACK_ENTERING = 5, /* C enters Python: its frames are not linked yet */
 	RLS_STACK_END_MAX = 6,
 };
 
@@ -52,27 +52,27 @@ struct rls_wire_waited {
 	RLS_U64 since_ns;
 };
 
-/* interpreters: thread group id → how to walk its Python stacks (discover/python_frames.h). */
+/* interpreters: thread group id → how to walk its Python stacks (python/python_frames.h). */
 #define RLS_STACK_NO_OFFSET 0xffff
 struct rls_wire_interpreter {
-	RLS_U32 slot;               /* thread pointer → address of the thread's state */
+	RLS_U32 slot; /* thread pointer → address of the thread's state */
 	RLS_U16 thread_frame, c_frame_frame;
 	RLS_U16 frame_back, frame_code, frame_instruction, frame_owner;
 	RLS_U16 code_start, code_first_line;
-	RLS_U16 code_file;          /* and what follows: names and line table */
+	RLS_U16 code_file; /* and what follows: names and line table */
 	RLS_U8 owner_of_shims;
 	RLS_U8 index_unit_bytes;
-	RLS_U8 code_pointers_more;  /* after the first, code_file */
+	RLS_U8 code_pointers_more; /* after the first, code_file */
 	RLS_U8 c_frame_back;
-	RLS_U8 frame_is_entry;      /* 0: entry frames are the shims */
+	RLS_U8 frame_is_entry; /* 0: entry frames are the shims */
 	RLS_U8 reserved[5];
-	RLS_U64 code_type;          /* what code objects point to as their type; 0: unknown */
+	RLS_U64 code_type; /* what code objects point to as their type; 0: unknown */
 };
 
 /* A code object's identity: of its first line and of its pointers to its file, its names and
  * its line table. One that takes the place of another, as where code is made by exec all the
  * time, may well be called the same and begin in the same line; hardly ever all of this. */
-#define RLS_CODE_POINTERS 4         /* before 3.11 three: the last is 0 */
+#define RLS_CODE_POINTERS 4 /* before 3.11 three: the last is 0 */
 static inline RLS_U32 rls_code_identity(RLS_U32 first_line, const RLS_U64 *pointers)
 {
 	RLS_U64 mixed = first_line;

@@ -88,8 +88,8 @@ struct rls_annotate_descriptor read_descriptor(pid_t pid)
 	struct rls_annotate_descriptor descriptor;
 
 	/* A forked child has it where we have it. */
-	assert_int_equal(read_memory(pid, (uintptr_t)own_descriptor(), &descriptor,
-				     sizeof(descriptor)), 0);
+	assert_int_equal(
+		read_memory(pid, (uintptr_t)own_descriptor(), &descriptor, sizeof(descriptor)), 0);
 	return descriptor;
 }
 
@@ -97,8 +97,10 @@ uint64_t record_address(pid_t pid, uint64_t thread_pointer)
 {
 	uint64_t address;
 
-	assert_int_equal(read_memory(pid, thread_pointer + read_descriptor(pid).thread_pointer_offset,
-				     &address, sizeof(address)), 0);
+	assert_int_equal(read_memory(pid,
+				     thread_pointer + read_descriptor(pid).thread_pointer_offset,
+				     &address, sizeof(address)),
+			 0);
 	return address;
 }
 

@@ -26,7 +26,8 @@ static struct found find(const char *path)
 		struct rls_instruction instruction;
 
 		assert_int_equal(rls_decode(rls_elf_bytes(elf, site->vaddr, 15), 15, site->vaddr,
-					    &instruction), 0);
+					    &instruction),
+				 0);
 		assert_true(rls_elf_is_executable(elf, site->vaddr));
 		found.emulated += instruction.site_class == RLS_SITE_EMULATED;
 		found.pushes += site->kind != RLS_RANGE_POP;

@@ -260,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_a_thread_flushes_when_it_ends),
 	};
 
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	return board == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,10 @@ static void test_long_names_are_cut_between_characters(void **state)
 	assert_int_equal(rls_name_intern(text, 130)->length, 126);
 	memcpy(text + 124, "\xf0\x9f\x98\x80", 4); /* four, of which three would fit */
 	assert_int_equal(rls_name_intern(text, 130)->length, 124);
-	memcpy(text + 123, "\xf0\x9f\x98\x80" "a", 5);
+	memcpy(text + 123,
+	       "\xf0\x9f\x98\x80"
+	       "a",
+	       5);
 	assert_int_equal(rls_name_intern(text, 130)->length, 127);
 	memset(text, 0x80, sizeof(text)); /* no UTF-8 at all */
 	assert_true(rls_name_intern(text, 130)->length <= 127);

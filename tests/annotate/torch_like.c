@@ -8,12 +8,11 @@ struct record {
 	long words[40];
 };
 
-void construct(struct record *record, unsigned char scope)
-	__asm__("_ZN2at14RecordFunctionC1ENS_11RecordScopeE");
+void construct(struct record *record,
+	       unsigned char scope) __asm__("_ZN2at14RecordFunctionC1ENS_11RecordScopeE");
 void end(struct record *record) __asm__("_ZN2at14RecordFunction3endEv");
-struct record *enter_new(struct record **out, const char *name, const char *args)
-	__asm__("_ZN5torch8autograd8profiler25record_function_enter_newE" STRING
-		"RKSt8optionalIS7_E");
+struct record *enter_new(struct record **out, const char *name, const char *args) __asm__(
+	"_ZN5torch8autograd8profiler25record_function_enter_newE" STRING "RKSt8optionalIS7_E");
 struct record *enter_legacy(struct record *record, const char *name, const char *args);
 void exit_new(struct record **record);
 void exit_legacy(struct record *record, int *count);

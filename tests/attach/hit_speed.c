@@ -32,10 +32,10 @@
 #define ROUNDS 301
 #define CALLS 300
 
-#define FUNCTION(name, first)                                                       \
-	void name(void);                                                            \
-	asm(".text\n.p2align 6\n.globl " #name "\n.type " #name ", @function\n" #name \
-	    ":\n" first "\n\tret\n.size " #name ", . - " #name "\n")
+#define FUNCTION(name, first)                                                                      \
+	void name(void);                                                                           \
+	asm(".text\n.p2align 6\n.globl " #name "\n.type " #name ", @function\n" #name ":\n" first  \
+	    "\n\tret\n.size " #name ", . - " #name "\n")
 #define PUSH "\tpush %rbp\n\tpop %rbp"
 
 FUNCTION(rls_plain, PUSH);
@@ -93,8 +93,8 @@ struct link_create {
 static int attach_empty(void (*function)(void), int type, unsigned int flags)
 {
 	const struct bpf_insn instructions[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 },
-		{ .code = BPF_JMP | BPF_EXIT },
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0},
+		{.code = BPF_JMP | BPF_EXIT},
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, load, .expected_attach_type = (enum bpf_attach_type)type);
 	unsigned long offset = offset_of(function);
@@ -102,7 +102,7 @@ static int attach_empty(void (*function)(void), int type, unsigned int flags)
 		.program = (uint32_t)bpf_prog_load(BPF_PROG_TYPE_KPROBE, "rls_empty", "GPL",
 						   instructions, 2, &load),
 		.type = (uint32_t)type,
-		.path = (uintptr_t)"/proc/self/exe",
+		.path = (uintptr_t) "/proc/self/exe",
 		.offsets = (uintptr_t)&offset,
 		.count = 1,
 		.flags = flags,
@@ -121,14 +121,14 @@ static int ignore(const struct rls_wire_header *record, size_t size, void *conte
 
 static int attach_own(struct rls_kernel **kernel)
 {
-	const struct rls_kernel_options options = { .transitions_bytes = 4 << 20,
-						    .control_bytes = 1 << 20 };
-	const struct rls_wire_process settings = { 0 };
+	const struct rls_kernel_options options = {.transitions_bytes = 4 << 20,
+						   .control_bytes = 1 << 20};
+	const struct rls_wire_process settings = {0};
 	struct rls_site sites[] = {
-		{ .file_offset = offset_of(rls_silent), .category = RLS_CATEGORY_PYTHON },
-		{ .file_offset = offset_of(rls_emitting), .category = RLS_CATEGORY_BACKEND },
-		{ .file_offset = offset_of(rls_stepped) + ENDBR64_BYTES,
-		  .category = RLS_CATEGORY_BACKEND },
+		{.file_offset = offset_of(rls_silent), .category = RLS_CATEGORY_PYTHON},
+		{.file_offset = offset_of(rls_emitting), .category = RLS_CATEGORY_BACKEND},
+		{.file_offset = offset_of(rls_stepped) + ENDBR64_BYTES,
+		 .category = RLS_CATEGORY_BACKEND},
 	};
 	uint64_t ignored_ns;
 	size_t attached;
@@ -151,9 +151,9 @@ static int attach_own(struct rls_kernel **kernel)
 /* [0] is the plain function; the others' figures are what they take more in the same round. */
 static void measure(struct rls_kernel *kernel)
 {
-	static void (*const functions[])(void) = { rls_plain, rls_empty, rls_session, rls_silent,
-						  rls_emitting };
-	static const char *const names[] = { "empty", "session", "silent", "emitting" };
+	static void (*const functions[])(void) = {rls_plain, rls_empty, rls_session, rls_silent,
+						  rls_emitting};
+	static const char *const names[] = {"empty", "session", "silent", "emitting"};
 	static double pairs_ns[5][ROUNDS], ratios[5][ROUNDS];
 
 	for (int round = 0; round < ROUNDS; round++) {
@@ -167,9 +167,10 @@ static void measure(struct rls_kernel *kernel)
 	for (int i = 1; i < 5; i++) {
 		qsort(pairs_ns[i], ROUNDS, sizeof(double), compare);
 		qsort(ratios[i], ROUNDS, sizeof(double), compare);
-		printf("%s\"%s\": {\"pair_ns\": %.1f, \"ratio\": %.3f, \"ratio_low\": %.3f, \"ratio_high\": %.3f}",
-		       i > 1 ? ", " : "", names[i - 1], pairs_ns[i][ROUNDS / 2], ratios[i][ROUNDS / 2],
-		       ratios[i][ROUNDS / 4], ratios[i][ROUNDS * 3 / 4]);
+		printf("%s\"%s\": {\"pair_ns\": %.1f, \"ratio\": %.3f, \"ratio_low\": %.3f, "
+		       "\"ratio_high\": %.3f}",
+		       i > 1 ? ", " : "", names[i - 1], pairs_ns[i][ROUNDS / 2],
+		       ratios[i][ROUNDS / 2], ratios[i][ROUNDS / 4], ratios[i][ROUNDS * 3 / 4]);
 	}
 	printf("}\n");
 }

@@ -45,16 +45,24 @@ static const struct {
 	enum rls_site_exit exit;
 	bool from_python;
 } probed[SITES] = {
-	[SITE_BACKEND] = { .function = into_backend, .category = RLS_CATEGORY_BACKEND,
-			   .exit = RLS_EXIT_RETURN_PROBE, .from_python = true },
-	[SITE_SIMULATOR] = { .function = into_simulator, .category = RLS_CATEGORY_SIMULATOR,
-			     .exit = RLS_EXIT_RETURN_PROBE },
-	[SITE_PYTHON] = { .function = into_python, .category = RLS_CATEGORY_PYTHON,
-			  .exit = RLS_EXIT_RETURN_PROBE },
-	[SITE_UNSEEN] = { .function = into_unseen, .category = RLS_CATEGORY_BACKEND,
-			  .exit = RLS_EXIT_UNSEEN, .from_python = true },
-	[SITE_JUMP] = { .function = into_jump, .category = RLS_CATEGORY_BACKEND,
-			.exit = RLS_EXIT_RETURN_PROBE, .from_python = true },
+	[SITE_BACKEND] = {.function = into_backend,
+			  .category = RLS_CATEGORY_BACKEND,
+			  .exit = RLS_EXIT_RETURN_PROBE,
+			  .from_python = true},
+	[SITE_SIMULATOR] = {.function = into_simulator,
+			    .category = RLS_CATEGORY_SIMULATOR,
+			    .exit = RLS_EXIT_RETURN_PROBE},
+	[SITE_PYTHON] = {.function = into_python,
+			 .category = RLS_CATEGORY_PYTHON,
+			 .exit = RLS_EXIT_RETURN_PROBE},
+	[SITE_UNSEEN] = {.function = into_unseen,
+			 .category = RLS_CATEGORY_BACKEND,
+			 .exit = RLS_EXIT_UNSEEN,
+			 .from_python = true},
+	[SITE_JUMP] = {.function = into_jump,
+		       .category = RLS_CATEGORY_BACKEND,
+		       .exit = RLS_EXIT_RETURN_PROBE,
+		       .from_python = true},
 };
 
 const void *probed_address(enum probed_site site)

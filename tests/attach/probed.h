@@ -8,8 +8,8 @@ typedef void (*body_function)(void *context);
 
 void into_backend(body_function body, void *context);
 void into_simulator(body_function body, void *context);
-void into_python(body_function body, void *context);    /* as a library calls back */
-void into_unseen(body_function body, void *context);    /* backend, with no probe on its end */
+void into_python(body_function body, void *context); /* as a library calls back */
+void into_unseen(body_function body, void *context); /* backend, with no probe on its end */
 /* Backend that ends in a jump into into_simulator. */
 void into_jump(body_function body, void *context);
 

@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "analysis/base/grow.h"
-#include "probed.h"
-#include "userspace/attach/features.h"
 #include "bpf/wire/maps.h"
 #include "bpf/wire/record.h"
+#include "probed.h"
+#include "userspace/attach/features.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/attach/kernel/kernel_sites.h"
@@ -32,7 +32,7 @@ pid_t own_tid(void)
 
 int recording_possible(void)
 {
-	const struct rls_kernel_options options = { .way = RLS_ATTACH_PERF };
+	const struct rls_kernel_options options = {.way = RLS_ATTACH_PERF};
 	struct rls_kernel *kernel;
 
 	if (geteuid()) {
@@ -63,7 +63,7 @@ __attribute__((constructor)) static void keep_original_code(void)
 
 void recording_wait_unprobed(enum probed_site site)
 {
-	const struct timespec pause = { .tv_nsec = 20000000 };
+	const struct timespec pause = {.tv_nsec = 20000000};
 
 	for (int i = 0; i < SITES; i++) {
 		int waits = 3000;
@@ -141,8 +141,8 @@ void recording_open(struct recording *recording, size_t transitions_bytes, size_
 
 void recording_track(struct recording *recording, uint32_t flags, uint64_t annotate_offset)
 {
-	const struct rls_wire_process settings = { .flags = flags,
-						   .annotate_offset = annotate_offset };
+	const struct rls_wire_process settings = {.flags = flags,
+						  .annotate_offset = annotate_offset};
 
 	assert_int_equal(rls_kernel_track(recording->kernel, getpid(), &settings), 0);
 	assert_true(rls_kernel_is_tracked(recording->kernel, getpid()));
@@ -210,8 +210,7 @@ const char *recording_path(const struct recording *recording, pid_t tid)
 		assert_true(transition->category < RLS_CATEGORY_MAX);
 		assert_true(length + 6 < sizeof(path));
 		length += (size_t)sprintf(path + length, "%s%c>%c", length ? " " : "",
-					  letters[transition->from],
-					  letters[transition->category]);
+					  letters[transition->from], letters[transition->category]);
 	}
 	return path;
 }
@@ -252,8 +251,8 @@ const union control_record *recording_control(const struct recording *recording,
 	for (size_t i = 0; i < recording->control_count; i++) {
 		const union control_record *control = &recording->controls[i];
 
-		if (control->header.kind == kind && (!pid || control->header.pid == (uint32_t)pid) &&
-		    !n--)
+		if (control->header.kind == kind &&
+		    (!pid || control->header.pid == (uint32_t)pid) && !n--)
 			return control;
 	}
 	return NULL;

@@ -26,7 +26,7 @@ union control_record {
 struct recording {
 	struct rls_kernel *kernel;
 	enum rls_attach_way way;
-	bool booking;           /* set before it is opened */
+	bool booking; /* set before it is opened */
 	struct rls_wire_category *transitions;
 	size_t transition_count, transition_room;
 	union control_record *controls;
@@ -71,8 +71,10 @@ int recording_set_up(void **state);
 int recording_tear_down(void **state);
 extern enum rls_attach_way multi_way, perf_way;
 
-#define BOTH_WAYS(test)                                                                        \
-	{ #test " (uprobe_multi)", test, recording_set_up, recording_tear_down, &multi_way },  \
-	{ #test " (perf events)", test, recording_set_up, recording_tear_down, &perf_way }
+#define BOTH_WAYS(test)                                                                            \
+	{#test " (uprobe_multi)", test, recording_set_up, recording_tear_down, &multi_way},        \
+	{                                                                                          \
+#test " (perf events)", test, recording_set_up, recording_tear_down, &perf_way     \
+	}
 
 #endif

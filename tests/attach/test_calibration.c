@@ -17,20 +17,21 @@
 #include "userspace/attach/calibration/calibration_file.h"
 #include "userspace/attach/calibration/disturb.h"
 
-static const struct rls_calibration_scope scope = { "boot-1", "6.18.0", "multi" };
+static const struct rls_calibration_scope scope = {"boot-1", "6.18.0", "multi"};
 
 static struct rls_calibration make_calibration(double ns)
 {
-	struct rls_calibration calibration = { .inside_ns = 345.5 };
+	struct rls_calibration calibration = {.inside_ns = 345.5};
 
 	for (int path = 0; path < RLS_PATH_MAX; path++)
-		calibration.paths[path] = (struct rls_calibrated){ ns + path, 10 + path, ns / 2 + path, 1 + path };
+		calibration.paths[path] =
+			(struct rls_calibrated){ns + path, 10 + path, ns / 2 + path, 1 + path};
 	return calibration;
 }
 
 static struct rls_calibration_file make_file(void)
 {
-	return (struct rls_calibration_file){ .calibration = make_calibration(700.25) };
+	return (struct rls_calibration_file){.calibration = make_calibration(700.25)};
 }
 
 static double mean_hit(const struct rls_calibration *calibration)
@@ -48,9 +49,11 @@ static void survives_a_round_trip(void **state)
 {
 	struct rls_calibration_file file = make_file(), back;
 	struct rls_workload workload = {
-		.command = "[\"python3\", \"train \\\"x\\\".py\"]", .factor = 1.25, .error = 0.03,
+		.command = "[\"python3\", \"train \\\"x\\\".py\"]",
+		.factor = 1.25,
+		.error = 0.03,
 		.calibration = make_calibration(910.75),
-		.operations = { { "", 1.5, 0.25 }, { "int\"erence é", 0.75, 0.125 } },
+		.operations = {{"", 1.5, 0.25}, {"int\"erence é", 0.75, 0.125}},
 		.operation_count = 2,
 	};
 	_cleanup_free_ char *text = NULL;
@@ -80,22 +83,24 @@ static void survives_a_round_trip(void **state)
 
 static void holds_for_its_scope_alone(void **state)
 {
-	const struct rls_calibration_scope others[] = { { "boot-2", "6.18.0", "multi" },
-							{ "boot-1", "6.18.1", "multi" },
-							{ "boot-1", "6.18.0", "perf" } };
+	const struct rls_calibration_scope others[] = {{"boot-2", "6.18.0", "multi"},
+						       {"boot-1", "6.18.1", "multi"},
+						       {"boot-1", "6.18.0", "perf"}};
 	struct rls_calibration_file file = make_file(), back;
 	_cleanup_free_ char *text = NULL;
 
 	(void)state;
 	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(rls_calibration_parse(text, strlen(text), &others[i], &back), -ESTALE);
+		assert_int_equal(rls_calibration_parse(text, strlen(text), &others[i], &back),
+				 -ESTALE);
 }
 
 /* As other versions' figures are: they may have been found in another way. */
 static void takes_no_other_versions_figures(void **state)
 {
-	static const char earlier[] = "{\"version\": 1, \"boot\": \"boot-1\"}", none[] = "{\"version\": \"1\"}";
+	static const char earlier[] = "{\"version\": 1, \"boot\": \"boot-1\"}",
+			  none[] = "{\"version\": \"1\"}";
 	struct rls_calibration_file back;
 
 	(void)state;
@@ -130,7 +135,8 @@ static void believes_no_impossible_figure(void **state)
 			rls_calibration_file_clear(&back);
 		}
 		text[i] = kept;
-		assert_int_not_equal(rls_calibration_parse(text, i, &scope, &back), 0); /* cut off */
+		assert_int_not_equal(rls_calibration_parse(text, i, &scope, &back),
+				     0); /* cut off */
 	}
 }
 
@@ -142,10 +148,14 @@ static void refuses_impossible_workloads(void **state)
 		"{\"command\": 7, \"factor\": 1, \"error\": 0}",
 		"{\"factor\": 1, \"error\": 0}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": {}}",
-		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"factor\": 1, \"error\": 0}]}",
-		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 0, \"error\": 0}]}",
-		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"operation\": \"o\", \"factor\": 101, \"error\": 0}]}",
-		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"inside_ns\": 1, \"paths\": {}}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"factor\": "
+		"1, \"error\": 0}]}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": "
+		"[{\"operation\": \"o\", \"factor\": 0, \"error\": 0}]}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": "
+		"[{\"operation\": \"o\", \"factor\": 101, \"error\": 0}]}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"inside_ns\": 1, \"paths\": "
+		"{}}",
 	};
 	struct rls_calibration_file file = make_file(), back;
 
@@ -157,9 +167,10 @@ static void refuses_impossible_workloads(void **state)
 		assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
 		empty = strstr(text, "\"workloads\": []");
 		assert_non_null(empty);
-		assert_true(asprintf(&changed, "%.*s\"workloads\": [%s]%s", (int)(empty - text), text,
-				     workloads[i], empty + strlen("\"workloads\": []")) > 0);
-		assert_int_equal(rls_calibration_parse(changed, strlen(changed), &scope, &back), -EINVAL);
+		assert_true(asprintf(&changed, "%.*s\"workloads\": [%s]%s", (int)(empty - text),
+				     text, workloads[i], empty + strlen("\"workloads\": []")) > 0);
+		assert_int_equal(rls_calibration_parse(changed, strlen(changed), &scope, &back),
+				 -EINVAL);
 	}
 }
 
@@ -167,10 +178,13 @@ static void refuses_impossible_workloads(void **state)
 static void ignores_what_is_no_longer_known(void **state)
 {
 	static const char none[] = "\"workloads\": []";
-	static const char one[] = "\"workloads\": [{\"command\": \"x\", \"factor\": 2, \"error\": 0.1, \"lasting_error\": 0.05, "
-				  "\"cuda\": [{\"name\": \"c\", \"ns\": 1, \"error_ns\": 0}], "
-				  "\"operations\": [{\"operation\": \"o\", \"factor\": 3, \"error\": 0.2, \"lasting_error\": 0.1, "
-				  "\"spill_ns\": 900, \"spill_error_ns\": 300, \"spill_lasting_error_ns\": 100}]}]";
+	static const char one[] =
+		"\"workloads\": [{\"command\": \"x\", \"factor\": 2, \"error\": 0.1, "
+		"\"lasting_error\": 0.05, "
+		"\"cuda\": [{\"name\": \"c\", \"ns\": 1, \"error_ns\": 0}], "
+		"\"operations\": [{\"operation\": \"o\", \"factor\": 3, \"error\": 0.2, "
+		"\"lasting_error\": 0.1, "
+		"\"spill_ns\": 900, \"spill_error_ns\": 300, \"spill_lasting_error_ns\": 100}]}]";
 	struct rls_calibration_file file = make_file(), back;
 	_cleanup_free_ char *text = NULL, *changed = NULL;
 	const char *empty;
@@ -179,12 +193,14 @@ static void ignores_what_is_no_longer_known(void **state)
 	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
 	empty = strstr(text, none);
 	assert_non_null(empty);
-	assert_true(asprintf(&changed, "%.*s%s%s", (int)(empty - text), text, one, empty + strlen(none)) > 0);
+	assert_true(asprintf(&changed, "%.*s%s%s", (int)(empty - text), text, one,
+			     empty + strlen(none)) > 0);
 	assert_int_equal(rls_calibration_parse(changed, strlen(changed), &scope, &back), 0);
 	assert_int_equal(back.workload_count, 1);
 	assert_true(back.workloads[0].factor == 2 && back.workloads[0].error == 0.1);
 	assert_int_equal(back.workloads[0].operation_count, 1);
-	assert_true(back.workloads[0].operations[0].factor == 3 && back.workloads[0].operations[0].error == 0.2);
+	assert_true(back.workloads[0].operations[0].factor == 3 &&
+		    back.workloads[0].operations[0].error == 0.2);
 	rls_calibration_file_clear(&back);
 }
 
@@ -192,7 +208,8 @@ static void ignores_what_is_no_longer_known(void **state)
 static void goes_by_the_machines_without_one_of_its_own(void **state)
 {
 	static const char none[] = "\"workloads\": []";
-	static const char one[] = "\"workloads\": [{\"command\": \"x\", \"factor\": 1, \"error\": 0}]";
+	static const char one[] =
+		"\"workloads\": [{\"command\": \"x\", \"factor\": 1, \"error\": 0}]";
 	struct rls_calibration_file file = make_file(), back;
 	_cleanup_free_ char *text = NULL, *changed = NULL;
 	const char *empty;
@@ -201,7 +218,8 @@ static void goes_by_the_machines_without_one_of_its_own(void **state)
 	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
 	empty = strstr(text, none);
 	assert_non_null(empty);
-	assert_true(asprintf(&changed, "%.*s%s%s", (int)(empty - text), text, one, empty + strlen(none)) > 0);
+	assert_true(asprintf(&changed, "%.*s%s%s", (int)(empty - text), text, one,
+			     empty + strlen(none)) > 0);
 	assert_int_equal(rls_calibration_parse(changed, strlen(changed), &scope, &back), 0);
 	assert_int_equal(back.workload_count, 1);
 	assert_same(&back.workloads[0].calibration, &file.calibration);
@@ -211,8 +229,9 @@ static void goes_by_the_machines_without_one_of_its_own(void **state)
 /* The factor goes with the figure that it is a share of. */
 static void goes_along_with_the_calibration(void **state)
 {
-	const struct rls_calibration dear = make_calibration(800), cheap = make_calibration(600), unknown = { 0 };
-	struct rls_workload workload = { .calibration = dear };
+	const struct rls_calibration dear = make_calibration(800), cheap = make_calibration(600),
+				     unknown = {0};
+	struct rls_workload workload = {.calibration = dear};
 	double factor = rls_workload_rescale(&workload, 1.5, &cheap);
 
 	(void)state;
@@ -226,7 +245,7 @@ static void goes_along_with_the_calibration(void **state)
 static void keeps_the_latest_workloads(void **state)
 {
 	struct rls_calibration_file file = make_file();
-	struct rls_workload workload = { .error = 0.1 };
+	struct rls_workload workload = {.error = 0.1};
 
 	(void)state;
 	for (int i = 0; i < RLS_WORKLOADS_MAX + 5; i++) {
@@ -353,7 +372,8 @@ static void costs_fit_the_figures(void **state)
 		costs = rls_calibration_costs(calibration);
 		for (int i = 0; i < RLS_SITE_CLASS_MAX; i++) {
 			assert_true(costs.ns[i][0] == lround(calibration->paths[i].value_ns));
-			assert_true(costs.ns[i][1] == lround(calibration->paths[RLS_PATH_RETURN].value_ns));
+			assert_true(costs.ns[i][1] ==
+				    lround(calibration->paths[RLS_PATH_RETURN].value_ns));
 		}
 		/* What is over when a hit's time is taken is no more than the hit. */
 		assert_true(costs.before_ns[0] <= costs.ns[RLS_SITE_EMULATED][0] + costs.event_ns);
@@ -363,13 +383,13 @@ static void costs_fit_the_figures(void **state)
 
 static void mean_hit_says_how_little_is_known(void **state)
 {
-	struct rls_calibration calibration = { 0 };
+	struct rls_calibration calibration = {0};
 	struct rls_calibrated hit;
 
 	(void)state;
-	calibration.paths[RLS_PATH_EMULATED_ENTRY] = (struct rls_calibrated){ 900, 0, 600, 0 };
-	calibration.paths[RLS_PATH_RETURN] = (struct rls_calibrated){ 490, 0, 360, 0 };
-	calibration.paths[RLS_PATH_EVENT] = (struct rls_calibrated){ 160, 0, 40, 0 };
+	calibration.paths[RLS_PATH_EMULATED_ENTRY] = (struct rls_calibrated){900, 0, 600, 0};
+	calibration.paths[RLS_PATH_RETURN] = (struct rls_calibrated){490, 0, 360, 0};
+	calibration.paths[RLS_PATH_EVENT] = (struct rls_calibrated){160, 0, 40, 0};
 	hit = rls_calibration_mean_hit(&calibration);
 	assert_true(hit.value_ns == 855 && hit.hot_ns == 520);
 	assert_true(hit.error_ns == 0.45 * 855); /* more than what it costs less when hot */

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <pthread.h>
@@ -27,7 +28,7 @@ static pid_t caller;
 int __wrap_bpf_link__destroy(struct bpf_link *link);
 int __wrap_bpf_link__destroy(struct bpf_link *link)
 {
-	const struct timespec pause = { .tv_nsec = 20000000 };
+	const struct timespec pause = {.tv_nsec = 20000000};
 	cpu_set_t cpus;
 
 	if (waits)
@@ -49,7 +50,7 @@ static bool close_all(size_t count)
 
 	caller = gettid();
 	for (size_t i = 0; i < LINKS; i++) {
-		links[i] = (struct rls_live_link){ .link = (struct bpf_link *)(i + 1) }; /* NOLINT */
+		links[i] = (struct rls_live_link){.link = (struct bpf_link *)(i + 1)}; /* NOLINT */
 		closed[i] = 0;
 	}
 	rls_closing_run(links, count);

@@ -26,27 +26,31 @@ static void assert_unpacks(const struct rls_site *site, uint32_t id, uint32_t co
 	assert_int_equal(RLS_COOKIE_FROM_PYTHON(cookie), site->from_python);
 	assert_int_equal(RLS_COOKIE_CLASS(cookie), site->site_class);
 	assert_int_equal(RLS_COOKIE_EXIT(cookie), site->exit);
-	assert_int_equal(RLS_COOKIE_WITHIN(cookie), site->kind == RLS_SITE_ENTER && site->slot_bytes);
+	assert_int_equal(RLS_COOKIE_WITHIN(cookie),
+			 site->kind == RLS_SITE_ENTER && site->slot_bytes);
 }
 
 /* Each value of each field, with the others at their extremes: none may touch another. */
 static void every_field_comes_back(void **state)
 {
-	static const uint32_t ids[] = { 0, 1, 0x80000000, UINT32_MAX };
-	static const uint32_t costs[] = { 0, 1, 1000, 4095, 4095U << 15 };
-	struct rls_site site = { 0 };
+	static const uint32_t ids[] = {0, 1, 0x80000000, UINT32_MAX};
+	static const uint32_t costs[] = {0, 1, 1000, 4095, 4095U << 15};
+	struct rls_site site = {0};
 
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++)
 		for (int kind = 0; kind < RLS_SITE_KIND_MAX; kind++)
-			for (int class = 0; class < RLS_SITE_CLASS_MAX; class++)
+			for (int class = 0; class < RLS_SITE_CLASS_MAX; class ++)
 				for (int exit = 0; exit <= RLS_EXIT_NONE; exit++)
 					for (int i = 0; i < 4 * 5 * 2; i++) {
 						site.category = (enum rls_category)category;
 						site.kind = (enum rls_site_kind)kind;
-						site.site_class = (enum rls_site_class)class;
+						site.site_class = (enum rls_site_class) class;
 						site.exit = (enum rls_site_exit)exit;
 						site.from_python = i & 1;
-						site.slot_bytes = i & 1 ? RLS_SITE_SLOT_BYTES_MAX - 8 : i & 2 ? 8 : 0;
+						site.slot_bytes =
+							i & 1   ? RLS_SITE_SLOT_BYTES_MAX - 8
+							: i & 2 ? 8
+								: 0;
 						assert_unpacks(&site, ids[i / 2 % 4], costs[i / 8]);
 					}
 }
@@ -78,7 +82,7 @@ static void costs_are_saturated(void **state)
 
 static void the_offsets_and_name_of_a_site_are_not_in_it(void **state)
 {
-	struct rls_site site = { .category = RLS_CATEGORY_BACKEND };
+	struct rls_site site = {.category = RLS_CATEGORY_BACKEND};
 	uint64_t cookie = rls_site_cookie(&site, 1, 2);
 
 	site.file_offset = site.vaddr = UINT64_MAX;
@@ -89,7 +93,8 @@ static void the_offsets_and_name_of_a_site_are_not_in_it(void **state)
 /* As bpf/operation.bpf.c takes it apart. */
 static void range_cookies(void **state)
 {
-	uint64_t cookie = RLS_RANGE_COOKIE(RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT, 3, rls_cookie_cost(1234));
+	uint64_t cookie =
+		RLS_RANGE_COOKIE(RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT, 3, rls_cookie_cost(1234));
 
 	assert_int_equal((uint8_t)cookie, RLS_RANGE_POP);
 	assert_int_equal((uint8_t)(cookie >> 8), RLS_RANGE_NO_ARGUMENT);

@@ -6,12 +6,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "userspace/attach/groups.h"
 
 #define FIRST 100
-#define SITES 40                /* three links: 16, 16, 8 */
+#define SITES 40 /* three links: 16, 16, 8 */
 
 struct made {
 	uint32_t ids[SITES];
@@ -65,7 +66,7 @@ void __wrap_rls_links_clear(struct rls_links *links, size_t first)
 		detached_links++;
 	}
 	free(links->items);
-	*links = (struct rls_links){ 0 };
+	*links = (struct rls_links){0};
 }
 
 int __wrap_rls_links_drop_returns(struct rls_links *links, uint32_t first_id);
@@ -78,24 +79,28 @@ int __wrap_rls_links_drop_returns(struct rls_links *links, uint32_t first_id)
 static struct rls_links more;
 
 static const struct rls_hit_costs costs = {
-	.ns = { [RLS_SITE_EMULATED] = { 500, 300 }, [RLS_SITE_SINGLE_STEP] = { 15000, 300 } },
+	.ns = {[RLS_SITE_EMULATED] = {500, 300}, [RLS_SITE_SINGLE_STEP] = {15000, 300}},
 };
 
 static void begin(struct rls_groups *groups, const char *path)
 {
 	struct rls_site sites[SITES];
-	struct rls_link_request request = { .multi = true, .path = path, .sites = sites,
-					    .count = SITES, .first_id = FIRST, .costs = &costs };
+	struct rls_link_request request = {.multi = true,
+					   .path = path,
+					   .sites = sites,
+					   .count = SITES,
+					   .first_id = FIRST,
+					   .costs = &costs};
 	size_t attached = 0;
 
 	memset(live, 0, sizeof(live));
 	attached_links = detached_links = 0;
 	refuse = 0;
-	*groups = (struct rls_groups){ 0 };
+	*groups = (struct rls_groups){0};
 	for (uint32_t i = 0; i < SITES; i++)
-		sites[i] = (struct rls_site){ .file_offset = 10 * (FIRST + i),
-					      .site_class = RLS_SITE_EMULATED,
-					      .exit = RLS_EXIT_RETURN_PROBE };
+		sites[i] = (struct rls_site){.file_offset = 10 * (FIRST + i),
+					     .site_class = RLS_SITE_EMULATED,
+					     .exit = RLS_EXIT_RETURN_PROBE};
 	sites[1].site_class = RLS_SITE_SINGLE_STEP;
 	sites[2].exit = RLS_EXIT_SITES;
 	assert_int_equal(rls_groups_add(groups, &request, &attached), 0);
@@ -232,10 +237,14 @@ static void return_probes_that_were_dropped_do_not_come_back(void **state)
 
 static void a_file_that_cannot_be_probed_is_refused(void **state)
 {
-	struct rls_groups groups = { 0 };
-	const struct rls_site site = { .file_offset = 10 * FIRST };
-	struct rls_link_request request = { .multi = true, .path = "/nowhere/at/all", .sites = &site,
-					    .count = 1, .first_id = FIRST, .costs = &costs };
+	struct rls_groups groups = {0};
+	const struct rls_site site = {.file_offset = 10 * FIRST};
+	struct rls_link_request request = {.multi = true,
+					   .path = "/nowhere/at/all",
+					   .sites = &site,
+					   .count = 1,
+					   .first_id = FIRST,
+					   .costs = &costs};
 	size_t attached = 7;
 
 	assert_int_equal(rls_groups_add(&groups, &request, &attached), -ENOENT);

@@ -12,20 +12,20 @@
 
 #include <cmocka.h>
 
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
 #include "probed.h"
 #include "recording.h"
 #include "userspace/annotate/annotate_wire.h"
-#include "bpf/wire/maps.h"
-#include "bpf/wire/record.h"
 #include "userspace/attach/kernel/kernel_rings.h"
 
 static __thread struct rls_thread_record *record;
 static struct rls_thread_record own_record;
 static struct rls_name names[4] = {
-	{ .length = 5, .text = "train" },
-	{ .length = 4, .text = "step" },
-	{ .length = RLS_NAME_BYTES + 1000, .text = "too long to be true" },
-	{ .length = 0, .text = "" },
+	{.length = 5, .text = "train"},
+	{.length = 4, .text = "step"},
+	{.length = RLS_NAME_BYTES + 1000, .text = "too long to be true"},
+	{.length = 0, .text = ""},
 };
 
 static uint64_t now_ns(void)
@@ -59,8 +59,8 @@ static void add_edge(uint16_t kind, uint16_t depth, const struct rls_name *name)
 {
 	struct rls_edge *edge = &own_record.edges[own_record.head % RLS_EDGE_RING];
 
-	*edge = (struct rls_edge){ .time_ns = now_ns(), .name = (uintptr_t)name, .kind = kind,
-				   .depth = depth };
+	*edge = (struct rls_edge){
+		.time_ns = now_ns(), .name = (uintptr_t)name, .kind = kind, .depth = depth};
 	own_record.depth = depth;
 	if (depth && depth <= RLS_STACK_MAX)
 		own_record.stack[depth - 1] = (uintptr_t)name;
@@ -102,7 +102,8 @@ static void edges_are_read_at_the_next_hit(void **state)
 	assert_edge(recording, 2, RLS_EDGE_POP, 1, &names[0]);
 	assert_edge(recording, 3, RLS_EDGE_PHASE, 1, &names[2]);
 	assert_edge(recording, 4, RLS_EDGE_POP, 0, NULL);
-	assert_int_equal(recording_control(recording, RLS_WIRE_EDGE, 0, 0)->header.time_ns, edge_ns);
+	assert_int_equal(recording_control(recording, RLS_WIRE_EDGE, 0, 0)->header.time_ns,
+			 edge_ns);
 	/* Each name once, ahead of its use, never longer than it can be. */
 	assert_int_equal(recording_controls(recording, RLS_WIRE_NAME, 0), 3);
 	name = recording_control(recording, RLS_WIRE_NAME, 0, 0);
@@ -143,12 +144,14 @@ static void overwritten_edges_are_counted_and_the_stack_sent(void **state)
 	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
 	into_backend(nothing, NULL);
 	for (int i = 0; i < RLS_EDGE_RING; i++) /* as many as the ring holds: none is lost */
-		add_edge(i % 2 ? RLS_EDGE_POP : RLS_EDGE_PUSH, i % 2 ? 1 : 2, &names[i % 2 ? 0 : 1]);
+		add_edge(i % 2 ? RLS_EDGE_POP : RLS_EDGE_PUSH, i % 2 ? 1 : 2,
+			 &names[i % 2 ? 0 : 1]);
 	for (int i = 0; i < 4; i++) /* a hit does not send them all */
 		into_backend(nothing, NULL);
 	assert_int_equal(recording_dropped(recording, RLS_DROP_EDGES), 0);
 	for (int i = 0; i < RLS_EDGE_RING + 1; i++)
-		add_edge(i % 2 ? RLS_EDGE_POP : RLS_EDGE_PUSH, i % 2 ? 1 : 2, &names[i % 2 ? 0 : 1]);
+		add_edge(i % 2 ? RLS_EDGE_POP : RLS_EDGE_PUSH, i % 2 ? 1 : 2,
+			 &names[i % 2 ? 0 : 1]);
 	into_backend(nothing, NULL);
 	recording_stop(recording);
 	assert_int_equal(recording_dropped(recording, RLS_DROP_EDGES), RLS_EDGE_RING + 1);
@@ -176,7 +179,8 @@ static void many_edges_at_once_take_little_room(void **state)
 
 	first = own_record.head;
 	for (uint64_t i = 0; i < many; i++)
-		add_edge(i % 2 ? RLS_EDGE_POP : RLS_EDGE_PUSH, (uint16_t)(1 - i % 2), i % 2 ? NULL : &names[i % 3]);
+		add_edge(i % 2 ? RLS_EDGE_POP : RLS_EDGE_PUSH, (uint16_t)(1 - i % 2),
+			 i % 2 ? NULL : &names[i % 3]);
 	into_backend(nothing, NULL);
 	into_backend(nothing, NULL);
 	recording_stop(recording);
@@ -187,8 +191,9 @@ static void many_edges_at_once_take_little_room(void **state)
 
 		assert_edge(recording, sent + i, edge->kind, edge->depth,
 			    (const struct rls_name *)(uintptr_t)edge->name);
-		assert_int_equal(recording_control(recording, RLS_WIRE_EDGE, 0, sent + i)->header.time_ns,
-				 edge->time_ns);
+		assert_int_equal(
+			recording_control(recording, RLS_WIRE_EDGE, 0, sent + i)->header.time_ns,
+			edge->time_ns);
 	}
 	assert_int_equal(recording_controls(recording, RLS_WIRE_NAME, 0), 3);
 }

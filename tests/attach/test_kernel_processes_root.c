@@ -138,9 +138,8 @@ static void exec_is_told_with_the_new_name(void **state)
 	assert_int_equal(exec_->header.tid, child);
 	assert_string_equal(exec_->exec.comm, "true");
 	assert_int_equal(recording_controls(recording, RLS_WIRE_THREAD_EXIT, child), 1);
-	assert_int_equal(recording_control(recording, RLS_WIRE_THREAD_EXIT, child, 0)
-				 ->exit.process_over,
-			 1);
+	assert_int_equal(
+		recording_control(recording, RLS_WIRE_THREAD_EXIT, child, 0)->exit.process_over, 1);
 }
 
 static void *exec_from_thread(void *context)
@@ -226,7 +225,7 @@ static void a_process_ends_once_and_each_of_its_threads(void **state)
 			traced += exit_->exit.traced;
 		}
 		assert_int_equal(over, 1);
-		assert_int_equal(traced, SIDE_BY_SIDE + 1);     /* the one that forked off too */
+		assert_int_equal(traced, SIDE_BY_SIDE + 1); /* the one that forked off too */
 		assert_false(rls_kernel_is_tracked(recording->kernel, child));
 	}
 	recording_stop(recording);

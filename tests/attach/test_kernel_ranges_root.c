@@ -13,19 +13,19 @@
 
 #include <cmocka.h>
 
+#include "bpf/wire/maps.h"
+#include "bpf/wire/record.h"
+#include "bpf/wire/totals.h"
 #include "probed.h"
 #include "recording.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/attach/features.h"
-#include "userspace/base/clock.h"
-#include "userspace/record/events/operation_stack.h"
-#include "bpf/wire/maps.h"
-#include "bpf/wire/record.h"
-#include "bpf/wire/totals.h"
 #include "userspace/attach/kernel/kernel_sites.h"
 #include "userspace/attach/kernel/kernel_totals.h"
 #include "userspace/attach/kernel/kernel_windows.h"
+#include "userspace/base/clock.h"
+#include "userspace/record/events/operation_stack.h"
 
 #define PROBED __attribute__((noinline, noclone))
 #define STEPS 2000
@@ -85,12 +85,12 @@ static const struct {
 	enum rls_range_kind kind;
 	uint8_t name, token;
 } kinds[] = {
-	{ (const void *)push_string, RLS_RANGE_PUSH_STD_STRING, 0, 1 },
-	{ (const void *)push_narrow, RLS_RANGE_PUSH_CSTR, 0, RLS_RANGE_NO_ARGUMENT },
-	{ (const void *)push_wide, RLS_RANGE_PUSH_WCSTR, 0, RLS_RANGE_NO_ARGUMENT },
-	{ (const void *)push_attributes, RLS_RANGE_PUSH_NVTX_ATTRIBUTES, 0, RLS_RANGE_NO_ARGUMENT },
-	{ (const void *)pop_token, RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT, 0 },
-	{ (const void *)pop, RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT, RLS_RANGE_NO_ARGUMENT },
+	{(const void *)push_string, RLS_RANGE_PUSH_STD_STRING, 0, 1},
+	{(const void *)push_narrow, RLS_RANGE_PUSH_CSTR, 0, RLS_RANGE_NO_ARGUMENT},
+	{(const void *)push_wide, RLS_RANGE_PUSH_WCSTR, 0, RLS_RANGE_NO_ARGUMENT},
+	{(const void *)push_attributes, RLS_RANGE_PUSH_NVTX_ATTRIBUTES, 0, RLS_RANGE_NO_ARGUMENT},
+	{(const void *)pop_token, RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT, 0},
+	{(const void *)pop, RLS_RANGE_POP, RLS_RANGE_NO_ARGUMENT, RLS_RANGE_NO_ARGUMENT},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -106,9 +106,10 @@ static void begin(struct recording *recording)
 		unsigned long offset;
 
 		assert_int_equal(rls_own_file_offset(kinds[i].function, &offset), 0);
-		sites[i] = (struct rls_range_site){ .file_offset = offset, .kind = kinds[i].kind,
-						    .name_argument = kinds[i].name,
-						    .token_argument = kinds[i].token };
+		sites[i] = (struct rls_range_site){.file_offset = offset,
+						   .kind = kinds[i].kind,
+						   .name_argument = kinds[i].name,
+						   .token_argument = kinds[i].token};
 	}
 	for (size_t i = 0; i < NAMES; i++)
 		annotations[i].length = (uint32_t)snprintf(annotations[i].text,
@@ -120,7 +121,8 @@ static void begin(struct recording *recording)
 	recording_track(recording, RLS_PROCESS_FOLLOW | RLS_PROCESS_ANNOTATED,
 			(uint64_t)((uintptr_t)&record - (uintptr_t)__builtin_thread_pointer()));
 	recording_attach(recording);
-	assert_int_equal(rls_kernel_attach_ranges(recording->kernel, "/proc/self/exe", sites, KINDS), 0);
+	assert_int_equal(
+		rls_kernel_attach_ranges(recording->kernel, "/proc/self/exe", sites, KINDS), 0);
 	recording_start(recording);
 	into_backend(nothing, NULL);
 }
@@ -129,8 +131,10 @@ static void annotate(uint16_t kind, uint16_t depth, const struct rls_name *name)
 {
 	struct rls_edge *edge = &own_record.edges[own_record.head % RLS_EDGE_RING];
 
-	*edge = (struct rls_edge){ .time_ns = rls_monotonic_ns(), .name = (uintptr_t)name,
-				   .kind = kind, .depth = depth };
+	*edge = (struct rls_edge){.time_ns = rls_monotonic_ns(),
+				  .name = (uintptr_t)name,
+				  .kind = kind,
+				  .depth = depth};
 	own_record.depth = depth;
 	if (kind == RLS_EDGE_PUSH)
 		own_record.stack[depth - 1] = (uintptr_t)name;
@@ -179,7 +183,7 @@ static int add_calls(void *context, const struct rls_wire_cell_key *key,
 /* In an operation of this name; NULL: in none. */
 static uint64_t calls_of(struct recording *recording, pid_t pid, const char *text)
 {
-	struct calls calls = { recording, text, pid, 0 };
+	struct calls calls = {recording, text, pid, 0};
 
 	recording_consume(recording);
 	assert_int_equal(rls_kernel_read_cells(recording->kernel, add_calls, &calls), 0);
@@ -202,13 +206,13 @@ static void assert_nothing_dropped(const struct recording *recording)
 static void names_of_every_kind(void **state)
 {
 	struct recording *recording = *state;
-	const struct attributes narrow = { .size = 48, .type = 1, .message = "of attributes" };
-	const struct attributes wide = { .size = 48, .type = 2, .message = L"wide, of attributes" };
-	const struct attributes small = { .size = 40, .type = 1, .message = "not to be read" };
+	const struct attributes narrow = {.size = 48, .type = 1, .message = "of attributes"};
+	const struct attributes wide = {.size = 48, .type = 2, .message = L"wide, of attributes"};
+	const struct attributes small = {.size = 40, .type = 1, .message = "not to be read"};
 	char same[] = "narrow";
 
 	begin(recording);
-	push_string(&(struct string){ "string", 6 }, 77);
+	push_string(&(struct string){"string", 6}, 77);
 	call();
 	push_narrow("narrow");
 	call();
@@ -312,8 +316,8 @@ static void step_annotation(struct model *model, rls_string_id name)
 	} else if (model->depth) {
 		model->depth--;
 		annotate(RLS_EDGE_POP, model->depth,
-			 model->depth ? (const struct rls_name *)own_record.stack[model->depth - 1] :
-					NULL);
+			 model->depth ? (const struct rls_name *)own_record.stack[model->depth - 1]
+				      : NULL);
 		rls_operation_stack_pop(&model->stack, model->depth);
 	}
 }
@@ -325,7 +329,7 @@ static void step_range(struct model *model, rls_string_id name, uint64_t token)
 
 	if (model->stack.count < 28 + (uint32_t)model->depth && rand() % 2) {
 		if (token)
-			push_string(&(struct string){ text, strlen(text) }, token);
+			push_string(&(struct string){text, strlen(text)}, token);
 		else
 			push_narrow(text);
 		if (!own)
@@ -346,7 +350,7 @@ static void step_range(struct model *model, rls_string_id name, uint64_t token)
 static void innermost_is_the_recorders(void **state)
 {
 	struct recording *recording = *state;
-	struct model model = { 0 };
+	struct model model = {0};
 	size_t used_names = 0;
 
 	begin(recording);
@@ -381,7 +385,7 @@ static uint64_t own_begun(const struct recording *recording)
 
 static void step_once(void)
 {
-	push_string(&(struct string){ OWN, strlen(OWN) }, 5);
+	push_string(&(struct string){OWN, strlen(OWN)}, 5);
 	pop_token(5);
 }
 
@@ -399,7 +403,7 @@ static void in_windows_alone(void **state)
 	assert_int_equal(rls_kernel_open_window(recording->kernel, &edge_ns), 0);
 	step_once();
 	assert_int_equal(own_begun(recording), 2);
-	push_string(&(struct string){ "counted", 7 }, 6); /* its end might not be seen */
+	push_string(&(struct string){"counted", 7}, 6); /* its end might not be seen */
 	call();
 	pop_token(6);
 	rls_kernel_close_window(recording->kernel, &edge_ns);
@@ -409,7 +413,7 @@ static void in_windows_alone(void **state)
 	step_once(); /* at once */
 	assert_int_equal(own_begun(recording), 3);
 	assert_int_equal(rls_kernel_open_window(recording->kernel, &edge_ns), 0);
-	push_string(&(struct string){ "somebody's", 10 }, 7);
+	push_string(&(struct string){"somebody's", 10}, 7);
 	call();
 	pop_token(7);
 	call();
@@ -422,13 +426,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH_WAYS(names_of_every_kind),
-		{ "deep_ones_come_back", deep_ones_come_back, recording_set_up, recording_tear_down,
-		  &multi_way },
-		{ "children_have_their_parents_ranges", children_have_their_parents_ranges,
-		  recording_set_up, recording_tear_down, &multi_way },
-		{ "innermost_is_the_recorders", innermost_is_the_recorders, recording_set_up,
-		  recording_tear_down, &multi_way },
-		{ "in_windows_alone", in_windows_alone, recording_set_up, recording_tear_down, &multi_way },
+		{"deep_ones_come_back", deep_ones_come_back, recording_set_up, recording_tear_down,
+		 &multi_way},
+		{"children_have_their_parents_ranges", children_have_their_parents_ranges,
+		 recording_set_up, recording_tear_down, &multi_way},
+		{"innermost_is_the_recorders", innermost_is_the_recorders, recording_set_up,
+		 recording_tear_down, &multi_way},
+		{"in_windows_alone", in_windows_alone, recording_set_up, recording_tear_down,
+		 &multi_way},
 	};
 	int impossible = recording_possible();
 

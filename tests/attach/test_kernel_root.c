@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "probed.h"
-#include "recording.h"
 #include "bpf/wire/maps.h"
 #include "bpf/wire/record.h"
+#include "probed.h"
+#include "recording.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_sites.h"
 
@@ -69,8 +69,7 @@ static void nested_changes_come_in_order(void **state)
 	into_backend(nothing, NULL);
 	recording_stop(recording);
 
-	assert_string_equal(recording_path(recording, tid),
-			    "?>P P>B B>P P>S S>P P>B B>P P>B B>P");
+	assert_string_equal(recording_path(recording, tid), "?>P P>B B>P P>S S>P P>B B>P P>B B>P");
 	assert_in_order(recording, tid);
 	assert_int_equal(recording_hits(recording, tid), 8);
 	assert_int_equal(recording->transitions[1].site, 100 + SITE_BACKEND);
@@ -133,7 +132,7 @@ static void recursion_beyond_the_pending_return_probes(void **state)
 
 	recording_begin(recording, 0);
 	for (int round = 0; round < 3; round++) {
-		struct recursion recursion = { 0 };
+		struct recursion recursion = {0};
 
 		recurse(&recursion);
 	}
@@ -176,8 +175,8 @@ static void call_python_that_jumps_out(void *context)
 static void assert_path_repeats(const struct recording *recording, const char *first,
 				const char *repeated, int times, const char *last)
 {
-	char *expected = malloc(strlen(first) + (size_t)times * (strlen(repeated) + 1) +
-				strlen(last) + 2);
+	char *expected =
+		malloc(strlen(first) + (size_t)times * (strlen(repeated) + 1) + strlen(last) + 2);
 
 	assert_non_null(expected);
 	strcpy(expected, first);
@@ -252,7 +251,7 @@ static void a_tail_jump_is_one_call(void **state)
 
 static void sleep_a_while(void *context)
 {
-	const struct timespec while_ = { .tv_nsec = SLEEP_NS };
+	const struct timespec while_ = {.tv_nsec = SLEEP_NS};
 
 	assert_int_equal(nanosleep(&while_, NULL), 0);
 }
@@ -413,8 +412,7 @@ static void detaching_since_a_mark_leaves_the_rest(void **state)
 	recording_wait_unprobed(SITE_SIMULATOR);
 	into_backend(call_simulator, NULL);
 	recording_stop(recording);
-	assert_string_equal(recording_path(recording, own_tid()),
-			    "?>P P>B B>S S>B B>P P>B B>P");
+	assert_string_equal(recording_path(recording, own_tid()), "?>P P>B B>S S>B B>P P>B B>P");
 	assert_int_equal(recording_hits(recording, own_tid()), 6);
 }
 

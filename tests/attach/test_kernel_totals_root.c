@@ -15,17 +15,17 @@
 #include <cmocka.h>
 
 #include "analysis/event/category.h"
-#include "probed.h"
-#include "recording.h"
-#include "userspace/annotate/annotate_wire.h"
-#include "userspace/base/clock.h"
 #include "bpf/wire/maps.h"
 #include "bpf/wire/record.h"
 #include "bpf/wire/totals.h"
+#include "probed.h"
+#include "recording.h"
+#include "userspace/annotate/annotate_wire.h"
 #include "userspace/attach/hit_costs.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_totals.h"
 #include "userspace/attach/kernel/kernel_windows.h"
+#include "userspace/base/clock.h"
 
 #define CELLS 64
 
@@ -39,9 +39,9 @@ static struct book book;
 static __thread struct rls_thread_record *record;
 static struct rls_thread_record own_record;
 static struct rls_name names[] = {
-	{ .length = 5, .text = "train" },
-	{ .length = 4, .text = "step" },
-	{ .length = 7, .text = "collect" },
+	{.length = 5, .text = "train"},
+	{.length = 4, .text = "step"},
+	{.length = 7, .text = "collect"},
 };
 
 static int add_cell(void *context, const struct rls_wire_cell_key *key,
@@ -56,7 +56,7 @@ static int add_cell(void *context, const struct rls_wire_cell_key *key,
 static void read_book(struct recording *recording)
 {
 	book.count = 0;
-	assert_int_equal(rls_kernel_flush_books(recording->kernel), 0);
+	assert_int_equal(rls_kernel_flush_totals(recording->kernel), 0);
 	recording_consume(recording);
 	assert_int_equal(rls_kernel_read_cells(recording->kernel, add_cell, NULL), 0);
 }
@@ -66,7 +66,8 @@ static uint32_t id_of(const struct recording *recording, const struct rls_name *
 {
 	const union control_record *sent;
 
-	for (size_t i = 0; name && (sent = recording_control(recording, RLS_WIRE_NAME, 0, i)); i++) {
+	for (size_t i = 0; name && (sent = recording_control(recording, RLS_WIRE_NAME, 0, i));
+	     i++) {
 		if (sent->name.address == (uintptr_t)name)
 			return sent->name.id;
 	}
@@ -78,7 +79,7 @@ static struct rls_wire_cell sum_of(const struct recording *recording, pid_t pid,
 				   const struct rls_name *operation, const struct rls_name *phase,
 				   int category)
 {
-	struct rls_wire_cell sum = { 0 };
+	struct rls_wire_cell sum = {0};
 
 	for (size_t i = 0; i < book.count; i++) {
 		const struct rls_wire_cell_key *key = &book.key[i];
@@ -108,7 +109,7 @@ static uint64_t all_ns(pid_t pid)
 
 static void wait_ms(void *context)
 {
-	const struct timespec pause = { .tv_nsec = (intptr_t)context * 1000000 };
+	const struct timespec pause = {.tv_nsec = (intptr_t)context * 1000000};
 
 	nanosleep(&pause, NULL);
 }
@@ -152,8 +153,10 @@ static void add_edge(uint16_t kind, uint16_t depth, const struct rls_name *name)
 {
 	struct rls_edge *edge = &own_record.edges[own_record.head % RLS_EDGE_RING];
 
-	*edge = (struct rls_edge){ .time_ns = rls_monotonic_ns(), .name = (uintptr_t)name,
-				   .kind = kind, .depth = depth };
+	*edge = (struct rls_edge){.time_ns = rls_monotonic_ns(),
+				  .name = (uintptr_t)name,
+				  .kind = kind,
+				  .depth = depth};
 	own_record.depth = depth;
 	if (depth && depth <= RLS_STACK_MAX)
 		own_record.stack[depth - 1] = (uintptr_t)name;
@@ -186,9 +189,8 @@ static void transitions_and_hits_are_counted_exactly(void **state)
 	assert_int_equal(backend.to[RLS_CATEGORY_PYTHON], 101);
 	assert_int_equal(python.to[RLS_CATEGORY_SIMULATOR], 0);
 	/* What comes before the first event is in no category, and no transition. */
-	assert_int_equal(python.hits + backend.hits +
-				 sum_of(recording, getpid(), NULL, NULL, 0).hits,
-			 202);
+	assert_int_equal(
+		python.hits + backend.hits + sum_of(recording, getpid(), NULL, NULL, 0).hits, 202);
 	assert_ms(backend.ns, 50, 10000);
 	/* All of its time since recording began, and none twice. */
 	assert_true(all_ns(getpid()) <= ended_ns - began_ns);
@@ -414,7 +416,8 @@ static void closed_time_is_in_no_category(void **state)
 				 .to[RLS_CATEGORY_BACKEND],
 			 2);
 	for (int to = 0; to < RLS_BOOK_CATEGORIES; to++)
-		assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_BOOK_CLOSED).to[to], 0);
+		assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_BOOK_CLOSED).to[to],
+				 0);
 	assert_nothing_dropped(recording);
 }
 
@@ -496,7 +499,8 @@ static void who_waits_stays_where_it_was(void **state)
 	read_book(recording);
 	closed = sum_of(recording, getpid(), NULL, NULL, RLS_BOOK_CLOSED);
 	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).off_cpu_ns -
-			  python.off_cpu_ns, 40, 10000);
+			  python.off_cpu_ns,
+		  40, 10000);
 	assert_ms(closed.ns - closed.off_cpu_ns, 35, 10000);
 	pthread_barrier_wait(&met);
 	assert_int_equal(pthread_join(helper, NULL), 0);
@@ -507,7 +511,7 @@ static void calls_and_burden_are_summed_up(void **state)
 {
 	struct recording *recording = *state;
 	struct rls_wire_calls calls[100 + SITES];
-	struct rls_hit_costs costs = { .event_ns = 100 };
+	struct rls_hit_costs costs = {.event_ns = 100};
 	uint64_t burden;
 
 	recording->booking = true;
@@ -530,7 +534,10 @@ static void calls_and_burden_are_summed_up(void **state)
 }
 
 /* Perf events take a second each to go. */
-#define MULTI_WAY(test) { #test, test, recording_set_up, recording_tear_down, &multi_way }
+#define MULTI_WAY(test)                                                                            \
+	{                                                                                          \
+#test, test, recording_set_up, recording_tear_down, &multi_way                     \
+	}
 
 int main(void)
 {

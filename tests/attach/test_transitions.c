@@ -70,7 +70,8 @@ static int see(void *context, const struct rls_wire_category *event)
 {
 	assert_ptr_equal(context, seen);
 	if (reads_within)
-		assert_int_equal(rls_transitions_read(&transitions, ends[RLS_END_TAKEN], see, seen), 0);
+		assert_int_equal(rls_transitions_read(&transitions, ends[RLS_END_TAKEN], see, seen),
+				 0);
 	seen[seen_count++ % (4 * PLACES)] = event->header.sequence;
 	return answer;
 }
@@ -175,7 +176,8 @@ static bool is_full(void)
 {
 	uint64_t read = __atomic_load_n(&ends[RLS_END_READ], __ATOMIC_SEQ_CST);
 
-	return __atomic_load_n(&ends[RLS_END_TAKEN], __ATOMIC_SEQ_CST) - read >= PLACES - RLS_PLACES_SPARE(PLACES);
+	return __atomic_load_n(&ends[RLS_END_TAKEN], __ATOMIC_SEQ_CST) - read >=
+	       PLACES - RLS_PLACES_SPARE(PLACES);
 }
 
 static void *write_many(void *argument)
@@ -212,7 +214,10 @@ static void all_of_many_writers_is_read_once_in_each_ones_order(void **state)
 	for (uintptr_t i = 0; i < WRITERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, write_many, (void *)i), 0);
 	while (of_all < WRITERS * EACH)
-		assert_int_equal(rls_transitions_read(&transitions, rls_transitions_end(&transitions), check_order, NULL), 0);
+		assert_int_equal(rls_transitions_read(&transitions,
+						      rls_transitions_end(&transitions),
+						      check_order, NULL),
+				 0);
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(transitions.overwritten, 0);

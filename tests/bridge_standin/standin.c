@@ -25,25 +25,26 @@ EXPORT unsigned int standin_armed(void)
 
 EXPORT void standin_send(const void *bytes, uint32_t size)
 {
-	__asm__ volatile("990:	.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
-			 "	.pushsection .note.stapsdt, \"\", \"note\"\n"
-			 "	.balign 4\n"
-			 "	.4byte 992f - 991f, 994f - 993f, 3\n"
-			 "991:	.asciz \"stapsdt\"\n"
-			 "992:	.balign 4\n"
-			 "993:	.8byte 990b, _.stapsdt.base, standin_semaphore\n"
-			 "	.asciz \"rlscope_cupti\", \"batch\", \"8@%%rdi 4@%%esi\"\n"
-			 "994:	.balign 4\n"
-			 "	.popsection\n"
-			 "	.ifndef _.stapsdt.base\n"
-			 "	.pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"
-			 "	.weak _.stapsdt.base\n"
-			 "	.hidden _.stapsdt.base\n"
-			 "_.stapsdt.base: .space 1\n"
-			 "	.size _.stapsdt.base, 1\n"
-			 "	.popsection\n"
-			 "	.endif\n"
-			 :
-			 : "D"(bytes), "S"(size)
-			 : "memory");
+	__asm__ volatile(
+		"990:	.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
+		"	.pushsection .note.stapsdt, \"\", \"note\"\n"
+		"	.balign 4\n"
+		"	.4byte 992f - 991f, 994f - 993f, 3\n"
+		"991:	.asciz \"stapsdt\"\n"
+		"992:	.balign 4\n"
+		"993:	.8byte 990b, _.stapsdt.base, standin_semaphore\n"
+		"	.asciz \"rlscope_cupti\", \"batch\", \"8@%%rdi 4@%%esi\"\n"
+		"994:	.balign 4\n"
+		"	.popsection\n"
+		"	.ifndef _.stapsdt.base\n"
+		"	.pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"
+		"	.weak _.stapsdt.base\n"
+		"	.hidden _.stapsdt.base\n"
+		"_.stapsdt.base: .space 1\n"
+		"	.size _.stapsdt.base, 1\n"
+		"	.popsection\n"
+		"	.endif\n"
+		:
+		: "D"(bytes), "S"(size)
+		: "memory");
 }

@@ -12,7 +12,7 @@
 
 static char *text_of(struct rls_check_row *rows, size_t count)
 {
-	const struct rls_report report = { .checks = rows, .check_count = count };
+	const struct rls_report report = {.checks = rows, .check_count = count};
 	char *text = NULL;
 	size_t length;
 	FILE *out = open_memstream(&text, &length);
@@ -26,25 +26,40 @@ static char *text_of(struct rls_check_row *rows, size_t count)
 static void processes_are_added_up(void **state)
 {
 	struct rls_check_row rows[] = {
-		{ .pid = 1, .category = RLS_CATEGORY_PYTHON, .traced_ns = 500, .sampled_ns = 400,
-		  .unseen_ns = 30, .probes_ns = 10, .variance_ns2 = 16 },
-		{ .pid = 2, .category = RLS_CATEGORY_PYTHON, .traced_ns = 100, .sampled_ns = 200,
-		  .unseen_ns = 10, .variance_ns2 = 9 },
-		{ .pid = 1, .category = RLS_CATEGORY_BACKEND, .traced_ns = 400, .sampled_ns = 400,
-		  .unseen_ns = 5, .probes_ns = 20 },
+		{.pid = 1,
+		 .category = RLS_CATEGORY_PYTHON,
+		 .traced_ns = 500,
+		 .sampled_ns = 400,
+		 .unseen_ns = 30,
+		 .probes_ns = 10,
+		 .variance_ns2 = 16},
+		{.pid = 2,
+		 .category = RLS_CATEGORY_PYTHON,
+		 .traced_ns = 100,
+		 .sampled_ns = 200,
+		 .unseen_ns = 10,
+		 .variance_ns2 = 9},
+		{.pid = 1,
+		 .category = RLS_CATEGORY_BACKEND,
+		 .traced_ns = 400,
+		 .sampled_ns = 400,
+		 .unseen_ns = 5,
+		 .probes_ns = 20},
 	};
 	char *text = text_of(rows, 3);
 
-	assert_string_equal(text,
-			    "verify: backend: traced 40.0 %, sampled 40.0 % (± 0.0), unseen 0.50 %, probes 2.00 %\n"
-			    "verify: python: traced 60.0 %, sampled 60.0 % (± 1.0), unseen 4.00 %, probes 1.00 %\n"
-			    "verify: all: traced 100.0 %, sampled 100.0 % (± 1.0), unseen 4.50 %, probes 3.00 %\n");
+	assert_string_equal(text, "verify: backend: traced 40.0 %, sampled 40.0 % (± 0.0), unseen "
+				  "0.50 %, probes 2.00 %\n"
+				  "verify: python: traced 60.0 %, sampled 60.0 % (± 1.0), unseen "
+				  "4.00 %, probes 1.00 %\n"
+				  "verify: all: traced 100.0 %, sampled 100.0 % (± 1.0), unseen "
+				  "4.50 %, probes 3.00 %\n");
 	free(text);
 }
 
 static void nothing_sampled_is_said(void **state)
 {
-	struct rls_check_row row = { .pid = 1, .category = RLS_CATEGORY_PYTHON, .traced_ns = 500 };
+	struct rls_check_row row = {.pid = 1, .category = RLS_CATEGORY_PYTHON, .traced_ns = 500};
 	char *text = text_of(&row, 1);
 
 	assert_string_equal(text, "verify: no thread was sampled running while it was traced\n");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "userspace/commands/shared/read_progress.h"

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <pthread.h>
@@ -39,8 +40,8 @@ static void leaves_what_is_taken(void **state)
 	check(0x3, 0x1, 0x2);
 	check(0xff, 0x81, 0x7e);
 	check(0x3, 0x0, 0x3);
-	check(0x3, 0x4, 0x3);   /* not ours to leave */
-	check(0x3, 0x3, 0x3);   /* nothing would be left */
+	check(0x3, 0x4, 0x3); /* not ours to leave */
+	check(0x3, 0x3, 0x3); /* nothing would be left */
 	check(0x2, 0x2, 0x2);
 }
 
@@ -97,10 +98,10 @@ static void visits_the_latest_and_leaves(void **state)
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_true(CPU_EQUAL(&now, &before));
 	assert_int_equal(getpriority(PRIO_PROCESS, 0), nice);
-	if (!sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 })) {
+	if (!sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1})) {
 		rls_affinity_visit(&affinity);
 		assert_false(affinity.visiting);
-		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
+		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 		rls_affinity_visit(&affinity);
 		assert_true(affinity.visiting);
 		rls_affinity_leave(&affinity);
@@ -128,7 +129,7 @@ static void *be_busy(void *unused)
  * from a child, for which nobody but that thread runs. */
 static void expects_the_busiest(void **state)
 {
-	struct rls_affinity affinity = { .latest = { 1, 1 } };
+	struct rls_affinity affinity = {.latest = {1, 1}};
 	int status = -1;
 	pthread_t thread;
 	pid_t child;

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <pthread.h>
@@ -18,7 +19,7 @@
 
 static void sleep_ms(long ms)
 {
-	const struct timespec time = { .tv_nsec = ms * 1000000 };
+	const struct timespec time = {.tv_nsec = ms * 1000000};
 
 	nanosleep(&time, NULL);
 }
@@ -98,13 +99,15 @@ static void is_ahead_for_a_while_once_it_was_late(void **state)
 	assert_true(rls_cpu_priority.until_ns > rls_monotonic_ns() + SECOND_NS / 2);
 	rls_priority_beat(rls_monotonic_ns());
 	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
-	__atomic_store_n(&rls_cpu_priority.until_ns, rls_monotonic_ns() - SECOND_NS / 2, __ATOMIC_RELEASE); /* it is over */
+	__atomic_store_n(&rls_cpu_priority.until_ns, rls_monotonic_ns() - SECOND_NS / 2,
+			 __ATOMIC_RELEASE); /* it is over */
 	rls_priority_beat(rls_monotonic_ns());
 	assert_int_equal(sched_getscheduler(0), SCHED_IDLE);
 	sleep_ms(200); /* late again, soon after */
 	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
 	assert_true(rls_cpu_priority.until_ns > rls_monotonic_ns() + 3 * SECOND_NS / 2);
-	__atomic_store_n(&rls_cpu_priority.until_ns, rls_monotonic_ns() - 1, __ATOMIC_RELEASE); /* it came around too late to see it */
+	__atomic_store_n(&rls_cpu_priority.until_ns, rls_monotonic_ns() - 1,
+			 __ATOMIC_RELEASE); /* it came around too late to see it */
 	rls_priority_beat(rls_monotonic_ns());
 	assert_int_equal(sched_getscheduler(0), SCHED_IDLE);
 	rls_priority_end();

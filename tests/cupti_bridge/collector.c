@@ -89,7 +89,7 @@ void collector_receive(const void *batch, uint32_t bytes)
 	struct rls_batch_view view;
 	struct rls_batch_record record;
 
-	REQUIRE(rls_batch_check(batch, bytes, &view) == RLS_BATCH_SOUND);
+	REQUIRE(rls_batch_validate(batch, bytes, &view) == RLS_BATCH_SOUND);
 	keep_header(&view.header);
 	for (size_t i = 0; i < view.header.count; i++) {
 		REQUIRE(!rls_batch_record(&view, i, &record));

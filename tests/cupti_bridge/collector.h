@@ -15,7 +15,8 @@
 #define COLLECTOR_KINDS 9
 
 struct collected_launch {
-	uint64_t start_ns, end_ns, call_ns; /* of the last work; of the runtime's call, or driver's */
+	uint64_t start_ns, end_ns,
+		call_ns; /* of the last work; of the runtime's call, or driver's */
 	uint32_t tid, name; /* name: the number at the end of a fake kernel's */
 	uint8_t works, runtime_calls, driver_calls;
 };

@@ -55,17 +55,33 @@ static size_t make(uint32_t i, void *record)
 	static const struct {
 		enum fake_work_kind kind;
 		uint32_t subkind;
-	} works[] = {{FAKE_KERNEL, 0}, {FAKE_MEMCPY, 8}, {FAKE_MEMSET, 3}, {FAKE_SYNC, 3},
+	} works[] = {{FAKE_KERNEL, 0},
+		     {FAKE_MEMCPY, 8},
+		     {FAKE_MEMSET, 3},
+		     {FAKE_SYNC, 3},
 		     {FAKE_GRAPH, 0}};
-	struct fake_api_record api = {i & 1 ? FAKE_RUNTIME : FAKE_DRIVER, i & 1 ? 211 : 307, 1, 77,
-				      100 + i, BEGIN_NS, BEGIN_NS + i};
+	struct fake_api_record api = {i & 1 ? FAKE_RUNTIME : FAKE_DRIVER,
+				      i & 1 ? 211 : 307,
+				      1,
+				      77,
+				      100 + i,
+				      BEGIN_NS,
+				      BEGIN_NS + i};
 
 	if (i < 5) {
 		const struct fake_work work = {
-			.kind = works[i].kind, .subkind = works[i].subkind, .start_ns = BEGIN_NS,
-			.end_ns = BEGIN_NS + i, .device = 1, .context = 2, .stream = 3,
-			.correlation = 100 + i, .bytes = 4096, .name = "rls_fake_kernel_0",
-			.graph_node = 9, .graph = 8,
+			.kind = works[i].kind,
+			.subkind = works[i].subkind,
+			.start_ns = BEGIN_NS,
+			.end_ns = BEGIN_NS + i,
+			.device = 1,
+			.context = 2,
+			.stream = 3,
+			.correlation = 100 + i,
+			.bytes = 4096,
+			.name = "rls_fake_kernel_0",
+			.graph_node = 9,
+			.graph = 8,
 		};
 
 		return fake_record_work(&work, record);
@@ -77,9 +93,9 @@ static size_t make(uint32_t i, void *record)
 
 static void check(uint32_t i, const struct rls_cupti_record *got, const char *name)
 {
-	static const uint8_t kinds[COUNT] = {RLS_CUPTI_KERNEL, RLS_CUPTI_MEMCPY, RLS_CUPTI_MEMSET,
-					     RLS_CUPTI_SYNC, RLS_CUPTI_GRAPH, RLS_CUPTI_API,
-					     RLS_CUPTI_API, RLS_CUPTI_OVERHEAD};
+	static const uint8_t kinds[COUNT] = {RLS_CUPTI_KERNEL, RLS_CUPTI_MEMCPY,  RLS_CUPTI_MEMSET,
+					     RLS_CUPTI_SYNC,   RLS_CUPTI_GRAPH,   RLS_CUPTI_API,
+					     RLS_CUPTI_API,    RLS_CUPTI_OVERHEAD};
 	bool is_work = i < 5, has_device = is_work && i != 3, is_kernel = !i;
 
 	if (got->kind != kinds[i] || got->start_ns != BEGIN_NS || got->end_ns != BEGIN_NS + i)
@@ -132,7 +148,7 @@ static int parse(const char *path)
  * there is a device. */
 static int has_default_clock(const char *path)
 {
-	int (*get_timestamp)(uint64_t *), (*register_clock)(uint64_t (*)(void));
+	int (*get_timestamp)(uint64_t *), (*register_clock)(uint64_t(*)(void));
 	struct rls_clock_reading reading;
 	void *cupti;
 	uint64_t own;
@@ -140,8 +156,8 @@ static int has_default_clock(const char *path)
 	load_driver();
 	cupti = dlopen(path, RTLD_NOW);
 	get_timestamp = (int (*)(uint64_t *))find(cupti, "cuptiGetTimestamp");
-	register_clock = (int (*)(uint64_t (*)(void)))find(
-		cupti, "cuptiActivityRegisterTimestampCallback");
+	register_clock =
+		(int (*)(uint64_t(*)(void)))find(cupti, "cuptiActivityRegisterTimestampCallback");
 	rls_clock_lend(false);
 	own = rls_clock_for_cupti();
 	if (rls_clock_read(get_timestamp, &reading) || rls_clock_is_ours(&reading))
@@ -164,15 +180,30 @@ static bool begins(const char *name, const char *const *prefixes)
 /* By its name: puts work on the GPU, or waits for it. */
 static bool is_meant(const char *name)
 {
-	static const char *const launching[] = {
-		"cudaLaunch", "__cudaLaunchKernel", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch",
-		"cudaThreadSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
-		"cudaDeviceSynchronize", "cudaExecutionCtxSynchronize", "cuSubgridScheduleLaunch", "cuLaunch", "cuMemcpy", "cu64Memcpy", "cuMemset",
-		"cu64Memset", "cuGraphLaunch", "cuCtxSynchronize", "cuStreamSynchronize",
-		"cuEventSynchronize", NULL};
-	static const char *const not[] = {"cudaLaunchHostFunc", "cuLaunchHostFunc", NULL};
+	static const char *const launching[] = {"cudaLaunch",
+						"__cudaLaunchKernel",
+						"cudaMemcpy",
+						"cudaMemset",
+						"cudaGraphLaunch",
+						"cudaThreadSynchronize",
+						"cudaStreamSynchronize",
+						"cudaEventSynchronize",
+						"cudaDeviceSynchronize",
+						"cudaExecutionCtxSynchronize",
+						"cuSubgridScheduleLaunch",
+						"cuLaunch",
+						"cuMemcpy",
+						"cu64Memcpy",
+						"cuMemset",
+						"cu64Memset",
+						"cuGraphLaunch",
+						"cuCtxSynchronize",
+						"cuStreamSynchronize",
+						"cuEventSynchronize",
+						NULL};
+	static const char *const not [] = {"cudaLaunchHostFunc", "cuLaunchHostFunc", NULL};
 
-	return begins(name, launching) && !begins(name, not);
+	return begins(name, launching) && !begins(name, not );
 }
 
 /* "    CUPTI_DRIVER_TRACE_CBID_cuInit    = 1," of NVIDIA's header. Returns how many there are. */

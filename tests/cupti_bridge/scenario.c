@@ -10,8 +10,10 @@
 
 struct fake_calls cuda;
 const struct fake_kernel kernels[4] = {
-	{"rls_fake_kernel_0", 500}, {"rls_fake_kernel_1", 700},
-	{"rls_fake_kernel_2", 900}, {"rls_fake_kernel_3", 1100},
+	{"rls_fake_kernel_0", 500},
+	{"rls_fake_kernel_1", 700},
+	{"rls_fake_kernel_2", 900},
+	{"rls_fake_kernel_3", 1100},
 };
 static void (*watch)(unsigned int);
 
@@ -109,7 +111,8 @@ static void launch_all(struct launches *launches, void *stream)
 	struct fake_dim3 one = {1, 1, 1};
 
 	for (unsigned long i = 0; i < launches->count; i++) {
-		REQUIRE(!cuda.launch(&kernels[(i + launches->thread) % 4], one, one, NULL, 0, stream));
+		REQUIRE(!cuda.launch(&kernels[(i + launches->thread) % 4], one, one, NULL, 0,
+				     stream));
 		launches->correlations[i] = cuda.last_correlation();
 		if (i % 1000 == 999)
 			cuda.wait_stream(stream);

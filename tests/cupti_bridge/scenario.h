@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "collector.h"
-#include "tests/cupti_bridge/fakes/fake_calls.h"
 #include "sink.h"
+#include "tests/cupti_bridge/fakes/fake_calls.h"
 
 struct scenario {
 	const char *name;
@@ -61,7 +61,7 @@ void launches_free(struct launches *launches);
 void launches_by_threads(struct launches *launches, unsigned int threads, unsigned long count);
 
 void *cupti_function(const char *name);
-unsigned long cupti_calls(void);  /* made to it */
+unsigned long cupti_calls(void); /* made to it */
 unsigned long cupti_stored(void); /* records that it wrote */
 unsigned long cupti_dropped(void);
 unsigned long cupti_left(void); /* how many times it has left the process */

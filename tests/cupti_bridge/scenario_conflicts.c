@@ -48,7 +48,8 @@ static void refused(void)
 	usleep(200000);
 	bridge_watch(1);
 	wait_for_more(said);
-	REQUIRE(collector.status_count <= 1 + at_most_since(begin_ns) && collector.last_status == setting("STATUS", 0));
+	REQUIRE(collector.status_count <= 1 + at_most_since(begin_ns) &&
+		collector.last_status == setting("STATUS", 0));
 }
 
 static void no_device(void)
@@ -99,7 +100,8 @@ static void slot_shared(void)
 	bridge_watch(1);
 	wait_for_status(RLS_CUPTI_SLOT_TAKEN);
 	work_on();
-	said = collector.status_count; /* again each second: the semaphore tells of one profiler, not two */
+	said = collector
+		       .status_count; /* again each second: the semaphore tells of one profiler, not two */
 	wait_for_more(said);
 	REQUIRE(collector.last_status == RLS_CUPTI_SLOT_TAKEN);
 	REQUIRE(!unsubscribe(handle));
@@ -116,7 +118,8 @@ static void slot_shared(void)
 	clock_gettime(CLOCK_REALTIME, &before);
 	REQUIRE(!get_timestamp(&timestamp));
 	clock_gettime(CLOCK_REALTIME, &after);
-	REQUIRE(timestamp / 1000000000 >= (uint64_t)before.tv_sec && timestamp / 1000000000 <= (uint64_t)after.tv_sec);
+	REQUIRE(timestamp / 1000000000 >= (uint64_t)before.tv_sec &&
+		timestamp / 1000000000 <= (uint64_t)after.tv_sec);
 }
 
 static uint64_t their_clock(void)
@@ -144,9 +147,10 @@ static void their_completion(void *context, uint32_t stream, uint8_t *buffer, si
 
 static void steal(void)
 {
-	int (*register_clock)(uint64_t (*)(void)) =
+	int (*register_clock)(uint64_t(*)(void)) =
 		cupti_function("cuptiActivityRegisterTimestampCallback");
-	int (*register_callbacks)(void *, void *) = cupti_function("cuptiActivityRegisterCallbacks");
+	int (*register_callbacks)(void *, void *) =
+		cupti_function("cuptiActivityRegisterCallbacks");
 
 	REQUIRE(!register_clock(their_clock));
 	REQUIRE(!register_callbacks((void *)their_request, (void *)their_completion));

@@ -29,7 +29,8 @@ static void idle(void)
 	child = fork();
 	if (!child)
 		exit(collector.batches == 0 ? 7 : 1);
-	REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+		WEXITSTATUS(status) == 7);
 	launches_free(&launches[0]);
 	launches_free(&launches[1]);
 }
@@ -213,7 +214,8 @@ static void switch_under_load(unsigned long rounds, unsigned long leaves)
 
 	for (int i = 0; i < 3; i++)
 		REQUIRE(!pthread_create(&threads[i], NULL, launch_on, NULL));
-	for (unsigned long i = 0; i < rounds || (!has_seen(rounds, leaves) && now_ns() < until_ns); i++) {
+	for (unsigned long i = 0; i < rounds || (!has_seen(rounds, leaves) && now_ns() < until_ns);
+	     i++) {
 		bridge_watch(1);
 		wait_for_status(RLS_CUPTI_ARMED);
 		usleep(i % 8 * 500);

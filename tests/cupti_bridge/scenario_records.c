@@ -165,10 +165,6 @@ static void starved(void)
 }
 
 const struct scenario record_scenarios[] = {
-	{"every-launch", every_launch},
-	{"dropped", dropped_by_cupti},
-	{"impossible", impossible},
-	{"all-kinds", all_kinds},
-	{"starved", starved},
-	{0},
+	{"every-launch", every_launch}, {"dropped", dropped_by_cupti}, {"impossible", impossible},
+	{"all-kinds", all_kinds},       {"starved", starved},          {0},
 };

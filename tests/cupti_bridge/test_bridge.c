@@ -81,14 +81,20 @@ static void play(void **state)
 static void exits_at_any_moment(void **state)
 {
 	/* Threads that run at the end cannot be stopped to look for leaks. */
-	const struct run run = {.cuda = "13", .settings = {"RLS_SINK_WATCHERS", "1",
-							   "ASAN_OPTIONS", "detect_leaks=0"}};
+	const struct run run = {
+		.cuda = "13",
+		.settings = {"RLS_SINK_WATCHERS", "1", "ASAN_OPTIONS", "detect_leaks=0"}};
 	int runs = is_plain ? 30 : 8;
 
 	for (int i = 0; i < runs; i++) {
 		char linger[16];
-		char *arguments[] = {(char *)job_program, "--threads=3", "--launches=100000000",
-				     "--exit-at-once", "--linger-ms", linger, NULL};
+		char *arguments[] = {(char *)job_program,
+				     "--threads=3",
+				     "--launches=100000000",
+				     "--exit-at-once",
+				     "--linger-ms",
+				     linger,
+				     NULL};
 
 		snprintf(linger, sizeof(linger), "%d", i * 60 / runs);
 		assert_int_equal(run_program(&run, arguments), 0);
@@ -102,10 +108,16 @@ static void preloaded(void **state)
 	struct run run = {.cuda = "13",
 			  .settings = {"LD_PRELOAD", bridge, "RLS_SINK_WATCHERS", "1",
 				       "RLS_SINK_FILE", file, "CUDA_INJECTION64_PATH", ""}};
-	char *shell[] = {"/bin/sh", "-c", "unset CUDA_INJECTION64_PATH; exec \"$0\" \"$@\"",
-			 (char *)job_program, "--launches=100", NULL};
-	char *other[] = {"/bin/sh", "-c", "unset CUDA_INJECTION64_PATH; exec grep Threads:.1$ "
-			 "/proc/self/status >/dev/null", NULL};
+	char *shell[] = {"/bin/sh",
+			 "-c",
+			 "unset CUDA_INJECTION64_PATH; exec \"$0\" \"$@\"",
+			 (char *)job_program,
+			 "--launches=100",
+			 NULL};
+	char *other[] = {"/bin/sh", "-c",
+			 "unset CUDA_INJECTION64_PATH; exec grep Threads:.1$ "
+			 "/proc/self/status >/dev/null",
+			 NULL};
 	struct stat before, after;
 
 	if (!is_plain)
@@ -123,7 +135,9 @@ static void preloaded(void **state)
 /* --- all ---------------------------------------------------------------------------------- */
 
 static struct run runs[] = {
-	{.scenario = "every-launch", .cuda = "13", .settings = {"LAUNCHES", "1000000"},
+	{.scenario = "every-launch",
+	 .cuda = "13",
+	 .settings = {"LAUNCHES", "1000000"},
 	 .plain_only = true},
 	{.scenario = "every-launch", .cuda = "11.8", .plain_only = true},
 	{.scenario = "every-launch", .cuda = "12", .plain_only = true},
@@ -134,18 +148,25 @@ static struct run runs[] = {
 	{.scenario = "all-kinds", .cuda = "13"},
 	{.scenario = "all-kinds", .cuda = "13", .settings = {"RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
 	{.scenario = "dropped", .cuda = "13", .settings = {"FAKE_CUPTI_DROP", "7"}},
-	{.scenario = "impossible", .cuda = "11.8", .settings = {"FAKE_CUPTI_ZERO", "10"},
+	{.scenario = "impossible",
+	 .cuda = "11.8",
+	 .settings = {"FAKE_CUPTI_ZERO", "10"},
 	 .plain_only = true},
 	{.scenario = "impossible", .cuda = "12", .settings = {"FAKE_CUPTI_BACKWARD", "10"}},
-	{.scenario = "impossible", .cuda = "13", .settings = {"FAKE_CUPTI_FUTURE", "10"},
+	{.scenario = "impossible",
+	 .cuda = "13",
+	 .settings = {"FAKE_CUPTI_FUTURE", "10"},
 	 .plain_only = true},
 	{.scenario = "impossible", .cuda = "13", .settings = {"FAKE_CUPTI_EARLY", "10"}},
-	{.scenario = "impossible", .cuda = "13",
+	{.scenario = "impossible",
+	 .cuda = "13",
 	 .settings = {"FAKE_CUPTI_EARLY", "10", "FAKE_CUPTI_REVERSE", "1"}},
 	{.scenario = "starved", .cuda = "13", .plain_only = true},
 	{.scenario = "idle", .cuda = "13"},
 	{.scenario = "again-and-again", .cuda = "13"},
-	{.scenario = "again-and-again", .cuda = "11.8", .settings = {"ROUNDS", "30"},
+	{.scenario = "again-and-again",
+	 .cuda = "11.8",
+	 .settings = {"ROUNDS", "30"},
 	 .plain_only = true},
 	{.scenario = "leaves", .cuda = "13", .settings = {LEAVE}},
 	{.scenario = "leaves-no-more", .cuda = "13", .settings = {LEAVE}},
@@ -154,24 +175,35 @@ static struct run runs[] = {
 	{.scenario = "never-leaves", .cuda = "11.8", .settings = {LEAVE}, .plain_only = true},
 	{.scenario = "never-leaves", .cuda = "12", .settings = {LEAVE}},
 	{.scenario = "never-leaves", .cuda = "13", .settings = {LEAVE, "FAKE_CUPTI_STAYS", "1"}},
-	{.scenario = "never-leaves", .cuda = "13", .settings = {LEAVE, "RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
+	{.scenario = "never-leaves",
+	 .cuda = "13",
+	 .settings = {LEAVE, "RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
 	{.scenario = "never-leaves-graphs", .cuda = "13", .settings = {LEAVE}},
-	{.scenario = "whole-graphs-again", .cuda = "13", .settings = {"RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
-	{.scenario = "whole-graphs-late", .cuda = "13", .settings = {"RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
+	{.scenario = "whole-graphs-again",
+	 .cuda = "13",
+	 .settings = {"RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
+	{.scenario = "whole-graphs-late",
+	 .cuda = "13",
+	 .settings = {"RLSCOPE_CUPTI_WHOLE_GRAPHS", "1"}},
 	{.scenario = "under-load", .cuda = "13"},
 	{.scenario = "second-profiler", .cuda = "13"},
 	{.scenario = "forks", .cuda = "13"},
 	{.scenario = "exits", .cuda = "12", .plain_only = true},
 	{.scenario = "exits", .cuda = "13"},
 	{.scenario = "signals", .cuda = "13"},
-	{.scenario = "refused", .cuda = "13",
+	{.scenario = "refused",
+	 .cuda = "13",
 	 .settings = {"FAKE_CUPTI_SLOT_TAKEN", "1", "STATUS", "5", "CODE", "39"}},
-	{.scenario = "refused", .cuda = "12",
+	{.scenario = "refused",
+	 .cuda = "12",
 	 .settings = {"FAKE_CUPTI_ENABLE", "35", "STATUS", "7", "CODE", "35"},
 	 .plain_only = true},
-	{.scenario = "refused", .cuda = "11.8",
+	{.scenario = "refused",
+	 .cuda = "11.8",
 	 .settings = {"FAKE_CUPTI_VERSION", "17", "STATUS", "4"}},
-	{.scenario = "no-device", .cuda = "11.8", .settings = {"FAKE_CUDA_NO_DEVICE", "1"},
+	{.scenario = "no-device",
+	 .cuda = "11.8",
+	 .settings = {"FAKE_CUDA_NO_DEVICE", "1"},
 	 .plain_only = true},
 	{.scenario = "no-device", .cuda = "13", .settings = {"FAKE_CUDA_NO_DEVICE", "1"}},
 	{.scenario = "no-driver", .cuda = "13"},
@@ -189,8 +221,8 @@ static void add_runs(struct CMUnitTest *tests, char (*names)[128])
 		for (int j = 0; runs[i].settings[j]; j += 2)
 			snprintf(names[i] + strlen(names[i]), sizeof(names[i]) - strlen(names[i]),
 				 ", %s=%s", runs[i].settings[j], runs[i].settings[j + 1]);
-		tests[i] = (struct CMUnitTest){.name = names[i], .test_func = play,
-					       .initial_state = &runs[i]};
+		tests[i] = (struct CMUnitTest){
+			.name = names[i], .test_func = play, .initial_state = &runs[i]};
 	}
 }
 
@@ -200,7 +232,8 @@ int main(int argc, char **argv)
 	static struct CMUnitTest tests[RUNS + 2];
 
 	if (argc != 6) {
-		fprintf(stderr, "usage: %s FAKES SCENARIO-PROGRAM JOB-PROGRAM BRIDGE KIND\n", argv[0]);
+		fprintf(stderr, "usage: %s FAKES SCENARIO-PROGRAM JOB-PROGRAM BRIDGE KIND\n",
+			argv[0]);
 		return 2;
 	}
 	fakes = argv[1];

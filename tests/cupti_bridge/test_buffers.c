@@ -55,8 +55,8 @@ static void is_bounded(void **state)
 	for (int i = 0; i < RLS_BUFFERS_MAX; i++) {
 		out[i] = request(&size);
 		assert_non_null(out[i]);
-		assert_int_equal(size, i < RLS_BUFFERS_LARGE ? RLS_BUFFER_BYTES
-							     : RLS_BUFFER_SMALL_BYTES);
+		assert_int_equal(size,
+				 i < RLS_BUFFERS_LARGE ? RLS_BUFFER_BYTES : RLS_BUFFER_SMALL_BYTES);
 		memset(out[i], i, size);
 		sum += size;
 	}

@@ -11,7 +11,7 @@
 
 #include "cupti_bridge/calls.h"
 #include "cupti_bridge/decode.h"
-#include "cupti_bridge/launches.h"
+#include "cupti_bridge/launch_history.h"
 
 static uint8_t bytes[256];
 static struct rls_cupti_record record;
@@ -143,7 +143,8 @@ static void knows_what_it_does_not_know(void **state)
 				 RLS_DECODE_UNKNOWN);
 	}
 	for (size_t length = 0; length < 4; length++)
-		assert_int_equal(rls_record_decode(bytes, length, &record, &name), RLS_DECODE_SHORT);
+		assert_int_equal(rls_record_decode(bytes, length, &record, &name),
+				 RLS_DECODE_SHORT);
 }
 
 static void refuses_impossible_times(void **state)
@@ -151,7 +152,7 @@ static void refuses_impossible_times(void **state)
 	const struct {
 		uint64_t start, end;
 		bool is_possible;
-	} cases[] = {{0, 0, false}, {0, 150, false}, {150, 0, false}, {150, 149, false},
+	} cases[] = {{0, 0, false},    {0, 150, false},  {150, 0, false},  {150, 149, false},
 		     {150, 150, true}, {100, 200, true}, {99, 150, false}, {150, 201, false}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -165,27 +166,27 @@ static void refuses_impossible_times(void **state)
 
 static void knows_launches(void **state)
 {
-	static struct rls_launches launches;
+	static struct rls_launch_history launches;
 	const uint64_t late_ns = 100 + RLS_CUPTI_EARLY_NS;
 	struct rls_cupti_record call = {.kind = RLS_CUPTI_API, .correlation = 5};
 	struct rls_cupti_record work = {.kind = RLS_CUPTI_KERNEL, .correlation = 5, .start_ns = 99};
 
-	assert_false(rls_launches_forbid(&launches, &work));
+	assert_false(rls_launch_history_forbid(&launches, &work));
 	call.start_ns = late_ns + 10; /* the driver's call, inside of */
-	rls_launches_add(&launches, &call);
+	rls_launch_history_add(&launches, &call);
 	call.start_ns = late_ns; /* the runtime's */
-	rls_launches_add(&launches, &call);
+	rls_launch_history_add(&launches, &call);
 	call.start_ns = late_ns + 20;
-	rls_launches_add(&launches, &call);
-	assert_true(rls_launches_forbid(&launches, &work));
+	rls_launch_history_add(&launches, &call);
+	assert_true(rls_launch_history_forbid(&launches, &work));
 	work.start_ns = 100; /* as far off as a GPU's clock may be */
-	assert_false(rls_launches_forbid(&launches, &work));
+	assert_false(rls_launch_history_forbid(&launches, &work));
 	work.start_ns = 1;
 	work.correlation = 5 + RLS_LAUNCHES; /* another, in the same place */
-	assert_false(rls_launches_forbid(&launches, &work));
+	assert_false(rls_launch_history_forbid(&launches, &work));
 	call.correlation = work.correlation;
-	rls_launches_add(&launches, &call);
-	assert_true(rls_launches_forbid(&launches, &work));
+	rls_launch_history_add(&launches, &call);
+	assert_true(rls_launch_history_forbid(&launches, &work));
 }
 
 static void knows_waits(void **state)
@@ -194,10 +195,12 @@ static void knows_waits(void **state)
 		unsigned int domain;
 		uint32_t cbid, type;
 	} calls[] = {
-		{RLS_CUPTI_RUNTIME, 131, 3}, {RLS_CUPTI_RUNTIME, 165, 4}, {RLS_CUPTI_RUNTIME, 137, 1},
-		{RLS_CUPTI_DRIVER, 126, 3}, {RLS_CUPTI_DRIVER, 17, 4}, {RLS_CUPTI_DRIVER, 121, 1},
+		{RLS_CUPTI_RUNTIME, 131, 3}, {RLS_CUPTI_RUNTIME, 165, 4},
+		{RLS_CUPTI_RUNTIME, 137, 1}, {RLS_CUPTI_DRIVER, 126, 3},
+		{RLS_CUPTI_DRIVER, 17, 4},   {RLS_CUPTI_DRIVER, 121, 1},
 		{RLS_CUPTI_RUNTIME, 534, 4}, {RLS_CUPTI_DRIVER, 800, 4},
-		{RLS_CUPTI_RUNTIME, 211, 0}, {RLS_CUPTI_RUNTIME, 17, 0}, {RLS_CUPTI_DRIVER, 307, 0}, {RLS_CUPTI_DRIVER, 131, 0},
+		{RLS_CUPTI_RUNTIME, 211, 0}, {RLS_CUPTI_RUNTIME, 17, 0},
+		{RLS_CUPTI_DRIVER, 307, 0},  {RLS_CUPTI_DRIVER, 131, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
@@ -218,28 +221,29 @@ static void knows_graphs(void **state)
 		assert_true(rls_call_launches_graph(RLS_CUPTI_DRIVER, of_driver[i]) &&
 			    rls_call_launches(RLS_CUPTI_DRIVER, of_driver[i]));
 	assert_false(rls_call_launches_graph(RLS_CUPTI_RUNTIME, 514));
-	assert_false(rls_call_launches_graph(RLS_CUPTI_RUNTIME, 211) || rls_call_launches_graph(RLS_CUPTI_DRIVER, 307));
+	assert_false(rls_call_launches_graph(RLS_CUPTI_RUNTIME, 211) ||
+		     rls_call_launches_graph(RLS_CUPTI_DRIVER, 307));
 }
 
 static void a_wait_is_claimed_once(void **state)
 {
-	static struct rls_launches launches;
+	static struct rls_launch_history launches;
 	struct rls_cupti_record call = {.kind = RLS_CUPTI_API, .correlation = 5, .start_ns = 100};
 
-	rls_launches_add(&launches, &call);
+	rls_launch_history_add(&launches, &call);
 	call.start_ns = 90;
-	rls_launches_add(&launches, &call);
-	assert_true(rls_launches_claim_wait(&launches, &call));
-	assert_false(rls_launches_claim_wait(&launches, &call));
-	rls_launches_add(&launches, &call); /* told of once more */
-	assert_false(rls_launches_claim_wait(&launches, &call));
+	rls_launch_history_add(&launches, &call);
+	assert_true(rls_launch_history_claim_wait(&launches, &call));
+	assert_false(rls_launch_history_claim_wait(&launches, &call));
+	rls_launch_history_add(&launches, &call); /* told of once more */
+	assert_false(rls_launch_history_claim_wait(&launches, &call));
 	call.correlation = 5 + RLS_LAUNCHES;
-	assert_true(rls_launches_claim_wait(&launches, &call)); /* not known */
-	rls_launches_add(&launches, &call);
-	assert_true(rls_launches_claim_wait(&launches, &call));
-	assert_false(rls_launches_claim_wait(&launches, &call));
+	assert_true(rls_launch_history_claim_wait(&launches, &call)); /* not known */
+	rls_launch_history_add(&launches, &call);
+	assert_true(rls_launch_history_claim_wait(&launches, &call));
+	assert_false(rls_launch_history_claim_wait(&launches, &call));
 	call.correlation = 0;
-	assert_true(rls_launches_claim_wait(&launches, &call));
+	assert_true(rls_launch_history_claim_wait(&launches, &call));
 }
 
 /* --- walks ---------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ void rls_site_send(const void *batch, uint32_t bytes)
 {
 	assert_true(bytes <= sizeof(last));
 	memcpy(last, batch, bytes);
-	assert_int_equal(rls_batch_check(last, bytes, &view), RLS_BATCH_SOUND);
+	assert_int_equal(rls_batch_validate(last, bytes, &view), RLS_BATCH_SOUND);
 	assert_int_equal(view.header.sequence, ++sent);
 }
 
@@ -45,7 +45,8 @@ static int begin(void **state)
 
 static void add(const char *name)
 {
-	const struct rls_cupti_record record = {.kind = RLS_CUPTI_KERNEL, .start_ns = 5, .end_ns = 6};
+	const struct rls_cupti_record record = {
+		.kind = RLS_CUPTI_KERNEL, .start_ns = 5, .end_ns = 6};
 
 	rls_sender_add(&sender, &record, name);
 }
@@ -98,7 +99,8 @@ static void keeps_names_apart(void **state)
 
 static void survives_names_that_are_gone(void **state)
 {
-	char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	assert_int_equal(munmap(pages + PAGE, PAGE), 0);

@@ -8,13 +8,12 @@
 
 struct child {
 	pid_t pid;
-	int to, from;               /* its stdin and stdout */
+	int to, from; /* its stdin and stdout */
 };
 
 /* Starts python on a program in the given folder; false when it cannot be started or does
  * not come to print "ready". The program's stdin and stdout are pipes. */
-bool child_start(struct child *child, const char *python, const char *folder,
-		 const char *program);
+bool child_start(struct child *child, const char *python, const char *folder, const char *program);
 /* Reads one line of its output (without the newline); false at its end. */
 bool child_line(struct child *child, char *line, size_t size_bytes);
 void child_say(struct child *child, const char *line);

@@ -35,29 +35,29 @@ __asm__(".text\n"
 	".type plain_frames, @function\n"
 	"plain_frames:\n"
 	".cfi_startproc\n"
-	"nop\n"                        /* 0 */
-	"push %rbx\n"                  /* 1 */
+	"nop\n" /* 0 */
+	"push %rbx\n" /* 1 */
 	".cfi_adjust_cfa_offset 8\n"
 	".cfi_rel_offset %rbx, 0\n"
-	"sub $64, %rsp\n"              /* 2 */
+	"sub $64, %rsp\n" /* 2 */
 	".cfi_adjust_cfa_offset 64\n"
 	".cfi_remember_state\n"
-	"add $64, %rsp\n"              /* 6 */
+	"add $64, %rsp\n" /* 6 */
 	".cfi_adjust_cfa_offset -64\n"
-	"pop %rbx\n"                   /* 10 */
+	"pop %rbx\n" /* 10 */
 	".cfi_adjust_cfa_offset -8\n"
 	".cfi_restore %rbx\n"
-	"ret\n"                        /* 11 */
+	"ret\n" /* 11 */
 	".cfi_restore_state\n"
-	".skip 1000, 0x90\n"           /* 12 */
-	"push %rbp\n"                  /* 1012 */
+	".skip 1000, 0x90\n" /* 12 */
+	"push %rbp\n" /* 1012 */
 	".cfi_adjust_cfa_offset 8\n"
-	"mov %rsp, %rbp\n"             /* 1013 */
+	"mov %rsp, %rbp\n" /* 1013 */
 	".cfi_def_cfa_register %rbp\n"
-	"nop\n"                        /* 1016 */
+	"nop\n" /* 1016 */
 	".cfi_def_cfa %rsp, 96\n"
-	"nop\n"                        /* 1017 */
+	"nop\n" /* 1017 */
 	".cfi_escape 0x0f, 0x02, 0x77, 0x08\n"
-	"nop\n"                        /* 1018: by an expression */
+	"nop\n" /* 1018: by an expression */
 	".cfi_endproc\n"
 	".size plain_frames, . - plain_frames\n");

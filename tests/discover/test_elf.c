@@ -9,13 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <elf.h>
 
+#include <cmocka.h>
+
 #include "analysis/base/cleanup.h"
-#include "userspace/elf/elf.h"
 #include "userspace/discover/harvest.h"
 #include "userspace/discover/library.h"
+#include "userspace/elf/elf.h"
 #include "userspace/process/space.h"
 
 static struct rls_elf *open_or_fail(const char *path)
@@ -84,7 +85,8 @@ static void shared_page_belongs_to_the_executable_segment(void **state)
 		if (!segments[i].executable)
 			continue;
 		executables++;
-		assert_int_equal(rls_elf_vaddr_of_offset(elf, segments[i].offset & ~4095ULL, &vaddr), 0);
+		assert_int_equal(
+			rls_elf_vaddr_of_offset(elf, segments[i].offset & ~4095ULL, &vaddr), 0);
 		assert_int_equal(vaddr, segments[i].vaddr - (segments[i].offset & 4095));
 	}
 	assert_true(executables >= 1);
@@ -133,10 +135,10 @@ static void extents_agree_with_symbol_sizes(void **state)
 static void frames_are_as_large_as_told(void **state)
 {
 	static const struct {
-		uint64_t at, bytes;     /* 0: not told */
+		uint64_t at, bytes; /* 0: not told */
 	} expected[] = {
-		{0, 8}, {1, 8}, {2, 16}, {5, 16}, {6, 80}, {9, 80}, {10, 16}, {11, 8}, {12, 80},
-		{1012, 80}, {1013, 88}, {1016, 0}, {1017, 96}, {1018, 0},
+		{0, 8},  {1, 8},   {2, 16},    {5, 16},    {6, 80},   {9, 80},    {10, 16},
+		{11, 8}, {12, 80}, {1012, 80}, {1013, 88}, {1016, 0}, {1017, 96}, {1018, 0},
 	};
 	struct rls_elf *elf = open_or_fail(PLAIN_LIBRARY);
 	struct rls_elf_symbol symbol;
@@ -215,7 +217,8 @@ static void knows_who_can_throw(void **state)
 /* It is what a library calls that counts, not what it is linked with. */
 static void knows_who_is_but_linked_with_cxx(void **state)
 {
-	struct rls_elf *linked = open_or_fail(LINKED_LIBRARY), *calling = open_or_fail(CALLING_LIBRARY);
+	struct rls_elf *linked = open_or_fail(LINKED_LIBRARY),
+		       *calling = open_or_fail(CALLING_LIBRARY);
 	struct rls_elf *cxx = open_or_fail(CXX_RUNTIME);
 
 	assert_false(rls_library_may_throw(linked));

@@ -17,7 +17,8 @@ static int release(void **state)
 
 static void add(struct rls_function_set *set, uint64_t vaddr, const char *name)
 {
-	const struct rls_find find = {.vaddr = vaddr, .name = (char *)name, .rank = RLS_NAME_SYMBOL};
+	const struct rls_find find = {
+		.vaddr = vaddr, .name = (char *)name, .rank = RLS_NAME_SYMBOL};
 
 	assert_int_equal(rls_function_set_add(set, &find), 0);
 }

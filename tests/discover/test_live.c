@@ -18,32 +18,46 @@
 #include "userspace/discover/discover.h"
 #include "userspace/elf/elf.h"
 
-#define PROGRAM                                                           \
-	"import sys, platform\n"                                          \
-	"sys.path.insert(0, '.')\n"                                       \
-	"print('ready', flush=True)\n"                                    \
-	"print(platform.python_version(), flush=True)\n"                  \
-	"sys.stdin.readline()\n"                                          \
-	"import truthsim\n"                                               \
-	"kept = truthsim.Heap()\n"                                        \
-	"print('imported', flush=True)\n"                                 \
+#define PROGRAM                                                                                    \
+	"import sys, platform\n"                                                                   \
+	"sys.path.insert(0, '.')\n"                                                                \
+	"print('ready', flush=True)\n"                                                             \
+	"print(platform.python_version(), flush=True)\n"                                           \
+	"sys.stdin.readline()\n"                                                                   \
+	"import truthsim\n"                                                                        \
+	"kept = truthsim.Heap()\n"                                                                 \
+	"print('imported', flush=True)\n"                                                          \
 	"sys.stdin.readline()\n"
 
 /* What Python calls in truthsim, the end of an object included. */
 static const char *const expected_symbols[] = {
-	"meth_o",         "meth_noargs",    "meth_varargs",   "meth_keywords",  "meth_fastcall",
-	"meth_fastcall_keywords", "meth_raises", "heap_noargs", "heap_o",       "heap_varargs",
-	"heap_fastcall",  "meth_callback",  "meth_recurse",   "slot_init",      "slot_hash",
-	"slot_iter",      "slot_iternext",  "slot_bool",      "slot_length",    "slot_contains",
-	"slot_subscript", "slot_ass_subscript", "slot_call",  "slot_add",       "slot_richcompare",
-	"slot_str",       "slot_repr",      "type_class",     "type_static",    "type_fastcall",
-	"type_noargs",    "type_o",         "get_value",      "set_value",      "seq_item",
-	"seq_ass_item",   "attr_getattro",  "attr_setattro",  "lifetime_new",
-	"lifetime_dealloc",
+	"meth_o",           "meth_noargs",
+	"meth_varargs",     "meth_keywords",
+	"meth_fastcall",    "meth_fastcall_keywords",
+	"meth_raises",      "heap_noargs",
+	"heap_o",           "heap_varargs",
+	"heap_fastcall",    "meth_callback",
+	"meth_recurse",     "slot_init",
+	"slot_hash",        "slot_iter",
+	"slot_iternext",    "slot_bool",
+	"slot_length",      "slot_contains",
+	"slot_subscript",   "slot_ass_subscript",
+	"slot_call",        "slot_add",
+	"slot_richcompare", "slot_str",
+	"slot_repr",        "type_class",
+	"type_static",      "type_fastcall",
+	"type_noargs",      "type_o",
+	"get_value",        "set_value",
+	"seq_item",         "seq_ass_item",
+	"attr_getattro",    "attr_setattro",
+	"lifetime_new",     "lifetime_dealloc",
 };
 /* Called in C only. */
 static const char *const unexpected_symbols[] = {
-	"PyInit_truthsim", "truth_methods_add", "call_object", "drop_last",
+	"PyInit_truthsim",
+	"truth_methods_add",
+	"call_object",
+	"drop_last",
 };
 
 struct interpreter {
@@ -143,9 +157,9 @@ static int check_symbol(const struct rls_elf_symbol *symbol, void *context)
 	if (is_in(expected_symbols, COUNT_OF(expected_symbols), symbol->name)) {
 		const struct rls_boundary_function *function =
 			function_at(check->library, symbol->vaddr);
-		enum rls_boundary_kind kind = strstr(symbol->name, "_dealloc") ?
-						      RLS_BOUNDARY_DROPPED :
-						      RLS_BOUNDARY_PYTHON_CALLS;
+		enum rls_boundary_kind kind = strstr(symbol->name, "_dealloc")
+						      ? RLS_BOUNDARY_DROPPED
+						      : RLS_BOUNDARY_PYTHON_CALLS;
 
 		check->expected++;
 		if (!function || function->kind != kind ||
@@ -281,10 +295,10 @@ static void discovers(const char *tag)
 	child_stop(&child);
 }
 
-#define VERSION(name, tag)                  \
-	static void name(void **state)      \
-	{                                   \
-		discovers(tag);             \
+#define VERSION(name, tag)                                                                         \
+	static void name(void **state)                                                             \
+	{                                                                                          \
+		discovers(tag);                                                                    \
 	}
 VERSION(discovers_in_3_8, "3.8")
 VERSION(discovers_in_3_9, "3.9")
@@ -308,8 +322,9 @@ static void narrowing_leaves_only_what_is_asked_for(void **state)
 	find_or_skip("system", &interpreter);
 	assert_int_equal(rls_roles_new(&roles), 0);
 	assert_int_equal(rls_roles_add(roles, RLS_ROLE_NATIVE, "truthsim*.so:*fastcall*"), 0);
-	assert_true(child_start(&child, interpreter.path, interpreter.folder,
-				"import sys, truthsim; print('ready', flush=True); sys.stdin.read()"));
+	assert_true(
+		child_start(&child, interpreter.path, interpreter.folder,
+			    "import sys, truthsim; print('ready', flush=True); sys.stdin.read()"));
 	assert_int_equal(rls_discover_process(child.pid, roles, &image), 0);
 	library = find_library(image, "truthsim");
 	assert_non_null(library);

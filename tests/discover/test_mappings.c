@@ -22,10 +22,10 @@ static struct rls_mappings parse(const char *text)
 
 static void reads_every_field(void **state)
 {
-	struct rls_mappings mappings = parse(
-		"55d0c0a00000-55d0c0a01000 r-xp 00002000 08:01 1234                       /usr/bin/x\n"
-		/* Descending: the kernel never prints that. */
-		"7ffd1000-7ffd3000 rw-s 00000000 00:00 0\n");
+	struct rls_mappings mappings = parse("55d0c0a00000-55d0c0a01000 r-xp 00002000 08:01 1234   "
+					     "                    /usr/bin/x\n"
+					     /* Descending: the kernel never prints that. */
+					     "7ffd1000-7ffd3000 rw-s 00000000 00:00 0\n");
 	const struct rls_mapping *first = &mappings.entries[0];
 
 	assert_int_equal(mappings.count, 1);
@@ -43,12 +43,12 @@ static void reads_every_field(void **state)
 
 static void paths_are_as_the_target_spells_them(void **state)
 {
-	struct rls_mappings mappings = parse(
-		"1000-2000 rw-p 00000000 00:00 0\n"
-		"2000-3000 r-xp 00000000 08:01 5   /a b/c  d.so\n"
-		"3000-4000 r-xp 00000000 08:01 6   /gone.so (deleted)\n"
-		"4000-5000 r-xp 00000000 08:01 7   /new\\012line.so\n"
-		"5000-6000 rw-p 00000000 00:00 0   [heap]");
+	struct rls_mappings mappings =
+		parse("1000-2000 rw-p 00000000 00:00 0\n"
+		      "2000-3000 r-xp 00000000 08:01 5   /a b/c  d.so\n"
+		      "3000-4000 r-xp 00000000 08:01 6   /gone.so (deleted)\n"
+		      "4000-5000 r-xp 00000000 08:01 7   /new\\012line.so\n"
+		      "5000-6000 rw-p 00000000 00:00 0   [heap]");
 
 	assert_int_equal(mappings.count, 5);
 	assert_string_equal(mappings.entries[0].path, "");
@@ -65,18 +65,17 @@ static void paths_are_as_the_target_spells_them(void **state)
 
 static void lines_that_are_none_are_left_out(void **state)
 {
-	struct rls_mappings mappings = parse(
-		"\n"
-		"garbage\n"
-		"1000-1000 r-xp 00000000 08:01 5 /empty\n"
-		"2000-1000 r-xp 00000000 08:01 5 /backwards\n"
-		"1000-2000\n"
-		"1000-2000 r-\n"
-		"1000-2000 r-xp\n"
-		"1000-2000 r-xp zzz 08:01 5 /x\n"
-		"1000-99999999999999999999 r-xp 0 08:01 5 /x\n"
-		"1000-2000 r-xp 00000000 08:01 5 /good\n"
-		"1800-2800 r-xp 00000000 08:01 5 /overlap\n");
+	struct rls_mappings mappings = parse("\n"
+					     "garbage\n"
+					     "1000-1000 r-xp 00000000 08:01 5 /empty\n"
+					     "2000-1000 r-xp 00000000 08:01 5 /backwards\n"
+					     "1000-2000\n"
+					     "1000-2000 r-\n"
+					     "1000-2000 r-xp\n"
+					     "1000-2000 r-xp zzz 08:01 5 /x\n"
+					     "1000-99999999999999999999 r-xp 0 08:01 5 /x\n"
+					     "1000-2000 r-xp 00000000 08:01 5 /good\n"
+					     "1800-2800 r-xp 00000000 08:01 5 /overlap\n");
 
 	assert_int_equal(mappings.count, 1);
 	assert_string_equal(mappings.entries[0].path, "/good");
@@ -89,7 +88,8 @@ static void lines_that_are_none_are_left_out(void **state)
 
 static void finds_by_address(void **state)
 {
-	struct rls_mappings mappings = parse("1000-2000 r-xp 0 00:00 0\n3000-4000 r-xp 0 00:00 0\n");
+	struct rls_mappings mappings =
+		parse("1000-2000 r-xp 0 00:00 0\n3000-4000 r-xp 0 00:00 0\n");
 
 	assert_null(rls_mappings_at(&mappings, 0xfff));
 	assert_ptr_equal(rls_mappings_at(&mappings, 0x1000), &mappings.entries[0]);

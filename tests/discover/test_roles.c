@@ -189,7 +189,8 @@ static void reads_a_configuration(void **state)
 {
 	assert_int_equal(parse_text(*state, "# mine\n\n  simulator libmysim*.so  # the fast one\n"
 					    "native\tlibhelp.so:h_*\n"
-					    "backend libback.so"), 0);
+					    "backend libback.so"),
+			 0);
 	assert_int_equal(role_of(*state, "/a/libmysim1.so"), RLS_ROLE_SIMULATOR);
 	assert_int_equal(role_of(*state, "/a/libhelp.so"), RLS_ROLE_NATIVE);
 	assert_int_equal(role_of(*state, "/a/libback.so"), RLS_ROLE_BACKEND);

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "userspace/python/cpython_layout.h"
 #include "userspace/discover/roles/function_set.h"
-#include "userspace/python/interpreter.h"
 #include "userspace/discover/scan.h"
+#include "userspace/python/cpython_layout.h"
+#include "userspace/python/interpreter.h"
 
 /* A library at 0x10000: data in its first half, code in its second; and a heap. */
 #define LIBRARY 0x10000UL
@@ -20,14 +20,16 @@
 #define HEAP 0x40000UL
 #define HEAP_BYTES 0x4000UL
 
-static const struct rls_scan_target target = {.begin = LIBRARY,
-					      .end = LIBRARY_END,
-					      .code_begin = CODE,
-					      .code_end = LIBRARY_END};
+static const struct rls_scan_target target = {
+	.begin = LIBRARY, .end = LIBRARY_END, .code_begin = CODE, .code_end = LIBRARY_END};
 
 static struct rls_mapping entries[] = {
 	{.start = LIBRARY, .end = CODE, .readable = true, .writable = true, .path = "/lib.so"},
-	{.start = CODE, .end = LIBRARY_END, .readable = true, .executable = true, .path = "/lib.so"},
+	{.start = CODE,
+	 .end = LIBRARY_END,
+	 .readable = true,
+	 .executable = true,
+	 .path = "/lib.so"},
 	{.start = HEAP, .end = HEAP + HEAP_BYTES, .readable = true, .writable = true, .path = ""},
 };
 static const struct rls_mappings mappings = {.entries = entries, .count = 3};
@@ -119,7 +121,8 @@ static void records_cut_by_the_block_are_not_read(void **state)
 static void method_flags_are_those_cpython_accepts(void **state)
 {
 	static const uint32_t valid[] = {0x1, 0x3, 0x4, 0x8, 0x80, 0x82, 0x282, 0x11, 0x28, 0x44};
-	static const uint32_t invalid[] = {0x0, 0x2, 0x5, 0xc, 0x10, 0x31, 0x81, 0x200, 0x202, 0x1000};
+	static const uint32_t invalid[] = {0x0,  0x2,  0x5,   0xc,   0x10,
+					   0x31, 0x81, 0x200, 0x202, 0x1000};
 
 	for (size_t i = 0; i < sizeof(valid) / sizeof(*valid); i++)
 		assert_true(rls_scan_method_flags_valid(valid[i]));
@@ -218,15 +221,17 @@ static void survives_random_memory(void **state)
 static void add(struct rls_function_set *set, uint64_t vaddr, const char *name,
 		enum rls_name_rank rank, unsigned int sources)
 {
-	assert_int_equal(rls_function_set_add(set, &(struct rls_find){
-							   .vaddr = vaddr,
-							   .name = (char *)name,
-							   .rank = rank,
-							   .sources = sources,
-							   .kind = rank == RLS_NAME_SYMBOL ?
-									   RLS_BOUNDARY_EXPORTED :
-									   RLS_BOUNDARY_PYTHON_CALLS,
-						   }), 0);
+	assert_int_equal(rls_function_set_add(set,
+					      &(struct rls_find){
+						      .vaddr = vaddr,
+						      .name = (char *)name,
+						      .rank = rank,
+						      .sources = sources,
+						      .kind = rank == RLS_NAME_SYMBOL
+								      ? RLS_BOUNDARY_EXPORTED
+								      : RLS_BOUNDARY_PYTHON_CALLS,
+					      }),
+			 0);
 }
 
 static void free_functions(struct rls_boundary_function *functions, size_t count)

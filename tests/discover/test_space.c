@@ -25,7 +25,8 @@ static pid_t fork_sharing(uint8_t **memory)
 {
 	pid_t child;
 
-	*memory = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	*memory = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
 	assert_ptr_not_equal(*memory, MAP_FAILED);
 	madvise(*memory, SHARED_BYTES, MADV_NOHUGEPAGE);
 	memset(*memory, FILL, SHARED_BYTES);
@@ -56,7 +57,8 @@ static size_t shared_bytes(pid_t pid)
 	file = fopen(path, "r");
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "Shared_Dirty: %zu", &kib) == 1 || sscanf(line, "Shared_Clean: %zu", &kib) == 1)
+		if (sscanf(line, "Shared_Dirty: %zu", &kib) == 1 ||
+		    sscanf(line, "Shared_Clean: %zu", &kib) == 1)
 			total += kib << 10;
 	fclose(file);
 	return total;
@@ -74,8 +76,9 @@ static void reading_leaves_shared_pages_shared(void **state)
 	rls_live_space_open(&live, child);
 	assert_int_equal(rls_live_space_probe(&live, (uintptr_t)memory), 0);
 	for (size_t at = 0; at < SHARED_BYTES; at += BLOCK_BYTES) {
-		assert_int_equal(live.space.read(&live.space, (uintptr_t)memory + at, block, BLOCK_BYTES),
-				 BLOCK_BYTES);
+		assert_int_equal(
+			live.space.read(&live.space, (uintptr_t)memory + at, block, BLOCK_BYTES),
+			BLOCK_BYTES);
 		assert_int_equal(block[0], FILL);
 		assert_int_equal(block[BLOCK_BYTES - 1], FILL);
 	}
@@ -97,11 +100,13 @@ static void what_is_not_there_is_not_read(void **state)
 	rls_live_space_open(&live, child);
 	assert_int_equal(live.space.read(&live.space, 8, &byte, 1), 0);
 	assert_int_equal(live.space.read(&live.space, UINT64_MAX - 8, &byte, 1), 0);
-	assert_int_equal(live.space.read(&live.space, last - sizeof(bytes), bytes, sizeof(bytes)), sizeof(bytes));
+	assert_int_equal(live.space.read(&live.space, last - sizeof(bytes), bytes, sizeof(bytes)),
+			 sizeof(bytes));
 	assert_int_equal(rls_live_read(child, last - sizeof(bytes), bytes, sizeof(bytes)), 0);
 	assert_int_equal(rls_live_read(child, 8, &byte, 1), -EFAULT);
 	end(child, memory);
-	assert_int_equal(live.space.read(&live.space, last - sizeof(bytes), bytes, sizeof(bytes)), 0);
+	assert_int_equal(live.space.read(&live.space, last - sizeof(bytes), bytes, sizeof(bytes)),
+			 0);
 	assert_int_not_equal(rls_live_read(child, last - sizeof(bytes), bytes, sizeof(bytes)), 0);
 	rls_live_space_close(&live);
 }

@@ -12,9 +12,9 @@
 #include "tests/discover/child.h"
 #include "userspace/discover/discover.h"
 
-#define PROGRAM                                  \
-	"import sys, torch, mujoco\n"            \
-	"print('ready', flush=True)\n"           \
+#define PROGRAM                                                                                    \
+	"import sys, torch, mujoco\n"                                                              \
+	"print('ready', flush=True)\n"                                                             \
 	"sys.stdin.read()\n"
 
 /* Of the oldest PyTorch that is tested with, Debian's 1.13; later ones have more. */

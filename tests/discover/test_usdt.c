@@ -20,7 +20,7 @@ static int look(const char *path, const char *provider, const char *probe)
 	int r;
 
 	assert_int_equal(rls_elf_open(path, &elf), 0);
-	usdt = (struct rls_elf_usdt){ 0 };
+	usdt = (struct rls_elf_usdt){0};
 	r = rls_elf_find_usdt(elf, provider, probe, &usdt);
 	assert_true(!r || r == -ENOENT);
 	rls_elf_close(elf);
@@ -29,7 +29,7 @@ static int look(const char *path, const char *provider, const char *probe)
 
 static void finds_the_site_and_its_semaphore(void **state)
 {
-	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 	struct rls_elf *elf;
 	uint64_t offset;
 
@@ -67,7 +67,7 @@ static void reads_spoilt_notes(void **state)
 		for (unsigned int way = 0; way < 3; way++) {
 			uint8_t kept = file[at];
 
-			file[at] = (uint8_t[]){ 0, 0xff, (uint8_t)(kept ^ 4) }[way];
+			file[at] = (uint8_t[]){0, 0xff, (uint8_t)(kept ^ 4)}[way];
 			assert_int_equal(pwrite(out, file, bytes, 0), bytes);
 			file[at] = kept;
 			look(path, "rlscope_cupti", "batch");

@@ -30,7 +30,8 @@ void fuzz_drain(struct rls_event_source *source)
 		fuzz_require(!rls_event_check(&event), "events are valid");
 		fuzz_require(first || rls_event_order(&before, &event, source->strings) <= 0,
 			     "events come in order");
-		fuzz_require(!rls_text_write_event(sink, &event, source->strings), "events are text");
+		fuzz_require(!rls_text_write_event(sink, &event, source->strings),
+			     "events are text");
 		warned |= event.kind == RLS_EVENT_WARNING;
 		before = event;
 		first = false;

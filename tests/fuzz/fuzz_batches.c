@@ -23,7 +23,7 @@ static void check(const uint8_t *data, size_t size)
 		abort();
 	exact = realloc(exact, size ? size : 1);
 	memcpy(exact, data, size);
-	if (!rls_batch_check(exact, size, &view)) {
+	if (!rls_batch_validate(exact, size, &view)) {
 		for (size_t i = 0; i < view.header.count; i++) {
 			if (rls_batch_record(&view, i, &record))
 				continue;
@@ -42,11 +42,12 @@ static void hand_over(struct rls_gpu *gpu, uint32_t pid, const uint8_t *data, si
 	if (!wire)
 		abort();
 	*wire = (struct rls_wire_gpu_batch){
-		.header = { .kind = RLS_WIRE_GPU_BATCH, .pid = pid, .time_ns = NOW },
+		.header = {.kind = RLS_WIRE_GPU_BATCH, .pid = pid, .time_ns = NOW},
 		.bytes = (uint32_t)size,
 	};
 	memcpy(wire + 1, data, size);
-	fuzz_require(!rls_gpu_add(gpu, &wire->header, sizeof(*wire) + size), "no batch is an error");
+	fuzz_require(!rls_gpu_add(gpu, &wire->header, sizeof(*wire) + size),
+		     "no batch is an error");
 	free(wire);
 }
 
@@ -56,16 +57,16 @@ static void hand_over(struct rls_gpu *gpu, uint32_t pid, const uint8_t *data, si
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct rls_process_watcher watcher = {0};
-	struct rls_trace_output output;
+	struct rls_event_output output;
 	struct rls_translator *translator;
 	struct rls_event_sink sink;
 	uint64_t batches = 0;
 	struct rls_gpu *gpu;
 	uint32_t pid = PID;
 
-	if (rls_trace_output_init(&output))
+	if (rls_event_output_init(&output))
 		abort();
-	sink = rls_trace_output_sink(&output);
+	sink = rls_event_output_sink(&output);
 	if (rls_translator_new(&sink, &watcher, &translator) ||
 	    rls_gpu_new(&output, translator, &gpu))
 		abort();
@@ -87,6 +88,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_require(output.waiting[i].time_ns <= NOW + 10000, "nothing is of the future");
 	rls_gpu_free(gpu);
 	rls_translator_free(translator);
-	rls_trace_output_close(&output);
+	rls_event_output_close(&output);
 	return 0;
 }

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (uint64_t vaddr = 0; vaddr < 0x2000; vaddr += 64) {
 			const char *name = rls_native_file_function(file, vaddr, &start);
 
-			fuzz_require(!*name || start <= vaddr, "a function begins before what it holds");
+			fuzz_require(!*name || start <= vaddr,
+				     "a function begins before what it holds");
 			rls_native_file_evaluates(file, vaddr);
 		}
 		rls_native_file_close(file);

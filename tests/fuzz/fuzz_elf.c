@@ -10,10 +10,10 @@
 
 #include "userspace/annotate/foreign_ranges.h"
 #include "userspace/discover/callbacks/callbacks.h"
-#include "userspace/elf/elf.h"
 #include "userspace/discover/library.h"
-#include "userspace/process/space.h"
+#include "userspace/elf/elf.h"
 #include "userspace/plan/planner.h"
+#include "userspace/process/space.h"
 
 #define LOAD_BIAS 0x7f0000000000ULL
 
@@ -41,7 +41,8 @@ static void read_tables(struct rls_elf *elf)
 	rls_elf_each_symbol(elf, visit_symbol, &bytes);
 	rls_elf_each_relocation(elf, visit_relocation, &bytes);
 	if (!rls_elf_find_symbol(elf, "mj_step", &symbol))
-		fuzz_require(!strcmp(symbol.name, "mj_step") && symbol.defined, "a symbol is found");
+		fuzz_require(!strcmp(symbol.name, "mj_step") && symbol.defined,
+			     "a symbol is found");
 	rls_library_may_throw(elf);
 	rls_calls_python_inline(elf);
 }
@@ -54,14 +55,14 @@ static void check_segments(const struct rls_elf *elf)
 
 	for (size_t i = 0; i < count; i++) {
 		fuzz_require(!i || segments[i - 1].vaddr + segments[i - 1].memory_bytes <=
-					   segments[i].vaddr,
+					     segments[i].vaddr,
 			     "segments ascend and are disjoint");
 		if (!segments[i].file_bytes)
 			continue;
-		fuzz_require(rls_elf_bytes(elf, segments[i].vaddr, segments[i].file_bytes) &&
-				     !rls_elf_bytes(elf, segments[i].vaddr,
-						    segments[i].file_bytes + 1),
-			     "a segment is as long as it is");
+		fuzz_require(
+			rls_elf_bytes(elf, segments[i].vaddr, segments[i].file_bytes) &&
+				!rls_elf_bytes(elf, segments[i].vaddr, segments[i].file_bytes + 1),
+			"a segment is as long as it is");
 		fuzz_require(!rls_elf_file_offset(elf, segments[i].vaddr, &offset) &&
 				     offset == segments[i].offset,
 			     "a segment begins at its offset");
@@ -77,7 +78,7 @@ static void check_extents(struct rls_elf *elf)
 
 	for (size_t i = 0; i < count; i++) {
 		fuzz_require(!i || extents[i - 1].vaddr + extents[i - 1].size_bytes <=
-					   extents[i].vaddr,
+					     extents[i].vaddr,
 			     "extents ascend and are disjoint");
 		fuzz_require(rls_elf_bytes(elf, extents[i].vaddr, extents[i].size_bytes),
 			     "an extent is in the file");

@@ -15,7 +15,8 @@ static void require_well_formed(const char *text, size_t bytes)
 
 		fuzz_require(step && text[i] != '"' && text[i] != '\n', "escaped UTF-8");
 		if (text[i] == '\\') {
-			fuzz_require(i + 2 < bytes && strchr("\\\"n", text[i + 1]), "a known escape");
+			fuzz_require(i + 2 < bytes && strchr("\\\"n", text[i + 1]),
+				     "a known escape");
 			step++;
 		}
 		i += step;

@@ -19,8 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!rls_monitor_config_parse(text, "fuzz", &config)) {
 		uint64_t interval_ns = rls_monitor_config_interval_ns(&config);
 
-		fuzz_require(interval_ns >= 100000000 && interval_ns <= 3600000000000, "the interval");
-		fuzz_require(!rls_monitor_config_overlay(&sum, &config), "what was read can be laid over");
+		fuzz_require(interval_ns >= 100000000 && interval_ns <= 3600000000000,
+			     "the interval");
+		fuzz_require(!rls_monitor_config_overlay(&sum, &config),
+			     "what was read can be laid over");
 		fuzz_require(sum.role_count == config.role_count, "roles are kept");
 		fuzz_require(!rls_monitor_config_add_roles(&sum, roles), "roles are good");
 	}

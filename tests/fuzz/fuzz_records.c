@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/event/event_fields.h"
 #include "analysis/base/string_pool.h"
+#include "analysis/event/event_fields.h"
 #include "analysis/trace/text_form.h"
 #include "userspace/record/events/translate.h"
 

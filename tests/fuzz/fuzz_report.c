@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/writers/write.h"
 #include "analysis/trace/text_form.h"
+#include "analysis/writers/write.h"
 
 static uint64_t sum_rows(const struct rls_report *report, const struct rls_thread_entry *thread)
 {

@@ -19,7 +19,8 @@ static void match_names(const struct rls_role_match *match)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const paths[] = {"/usr/lib/libmujoco.so.3", "/a/torch/_C.so", "[heap]", ""};
+	static const char *const paths[] = {"/usr/lib/libmujoco.so.3", "/a/torch/_C.so", "[heap]",
+					    ""};
 	char path[FUZZ_PATH_BYTES];
 	struct rls_role_match match;
 	struct rls_roles *roles;

@@ -101,9 +101,8 @@ static void scan_memory(struct memory *memory, unsigned int how, struct rls_elf 
 		{.start = CODE, .end = CODE + CODE_BYTES, .executable = true, .path = "/lib.so"},
 	};
 	static const struct rls_mappings mappings = {.entries = entries, .count = 2};
-	static const struct rls_role_rule whole = {.role = RLS_ROLE_NATIVE,
-						   .file_glob = "*",
-						   .methods = RLS_METHODS_ALL};
+	static const struct rls_role_rule whole = {
+		.role = RLS_ROLE_NATIVE, .file_glob = "*", .methods = RLS_METHODS_ALL};
 	const struct rls_role_match match = {
 		.role = RLS_ROLE_NATIVE, .rules = {&whole}, .count = 1};
 	struct rls_harvest_library library = {.elf = elf, .load_bias = LIBRARY, .match = &match};

@@ -50,7 +50,8 @@ static void repair(uint8_t *data, size_t size)
 		if (!(header.flags & RLS_CHUNK_DEFLATED))
 			header.raw_bytes = header.stored_bytes;
 		header.payload_crc = crc32(0, data + at + sizeof(header), header.stored_bytes);
-		header.crc = crc32(0, (const Bytef *)&header, offsetof(struct rls_chunk_header, crc));
+		header.crc =
+			crc32(0, (const Bytef *)&header, offsetof(struct rls_chunk_header, crc));
 		memcpy(data + at, &header, sizeof(header));
 		at += sizeof(header) + header.stored_bytes;
 	}

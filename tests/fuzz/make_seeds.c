@@ -58,8 +58,8 @@ static size_t inflate_trace(const unsigned char *from, size_t count, unsigned ch
 
 static void write_seed(const char *folder, unsigned int number)
 {
-	struct event_maker maker = {.random = 40 + number, .span_ns = 500,
-				    .strings = rls_string_pool_new()};
+	struct event_maker maker = {
+		.random = 40 + number, .span_ns = 500, .strings = rls_string_pool_new()};
 	struct rls_event events[8 * SEEDS];
 	static unsigned char plain[1 << 20];
 	struct rls_event_source *source;

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include <zlib.h>
+
+#include <cmocka.h>
 
 #include "analysis/base/cleanup.h"
 #include "analysis/writers/write.h"
@@ -22,10 +23,10 @@
 struct form {
 	const char *format;
 	const char *file;
-	const char *only;           /* the case that has it; NULL: each */
+	const char *only; /* the case that has it; NULL: each */
 	enum rls_group group;
 	enum rls_report_table table;
-	struct rls_write_options text;          /* colour, columns, top, sort, stacks */
+	struct rls_write_options text; /* colour, columns, top, sort, stacks */
 };
 
 static const struct form forms[] = {
@@ -39,19 +40,52 @@ static const struct form forms[] = {
 	{.format = "speedscope", .file = "expected.speedscope"},
 	{.format = "pprof", .file = "expected.pprof"},
 	{.format = "perfetto", .file = "expected.perfetto"},
-	{.format = "text", .file = "expected.wide.txt", .only = "two_processes", .text = {.colour = true, .columns = 120}},
-	{.format = "text", .file = "expected.top.txt", .only = "two_processes", .group = RLS_GROUP_OPERATION,
+	{.format = "text",
+	 .file = "expected.wide.txt",
+	 .only = "two_processes",
+	 .text = {.colour = true, .columns = 120}},
+	{.format = "text",
+	 .file = "expected.top.txt",
+	 .only = "two_processes",
+	 .group = RLS_GROUP_OPERATION,
 	 .text = {.columns = 66, .top = 1, .sort = RLS_SORT_NAME}},
-	{.format = "text", .file = "expected.threads.txt", .only = "two_processes", .group = RLS_GROUP_THREAD,
+	{.format = "text",
+	 .file = "expected.threads.txt",
+	 .only = "two_processes",
+	 .group = RLS_GROUP_THREAD,
 	 .text = {.sort = RLS_SORT_ERROR}},
-	{.format = "text", .file = "expected.phases.txt", .only = "two_processes", .group = RLS_GROUP_PHASE},
-	{.format = "text", .file = "expected.lines.txt", .only = "samples", .group = RLS_GROUP_LINE},
-	{.format = "text", .file = "expected.functions.txt", .only = "samples", .group = RLS_GROUP_FUNCTION},
-	{.format = "text", .file = "expected.files.txt", .only = "samples", .group = RLS_GROUP_FILE},
-	{.format = "folded", .file = "expected.sampled.folded", .only = "samples", .text = {.stacks = RLS_STACKS_SAMPLED}},
-	{.format = "csv", .file = "expected.lines.csv", .only = "samples", .table = RLS_TABLE_LINES},
-	{.format = "csv", .file = "expected.functions.csv", .only = "samples", .table = RLS_TABLE_FUNCTIONS},
-	{.format = "csv", .file = "expected.samples.csv", .only = "samples", .table = RLS_TABLE_SAMPLES},
+	{.format = "text",
+	 .file = "expected.phases.txt",
+	 .only = "two_processes",
+	 .group = RLS_GROUP_PHASE},
+	{.format = "text",
+	 .file = "expected.lines.txt",
+	 .only = "samples",
+	 .group = RLS_GROUP_LINE},
+	{.format = "text",
+	 .file = "expected.functions.txt",
+	 .only = "samples",
+	 .group = RLS_GROUP_FUNCTION},
+	{.format = "text",
+	 .file = "expected.files.txt",
+	 .only = "samples",
+	 .group = RLS_GROUP_FILE},
+	{.format = "folded",
+	 .file = "expected.sampled.folded",
+	 .only = "samples",
+	 .text = {.stacks = RLS_STACKS_SAMPLED}},
+	{.format = "csv",
+	 .file = "expected.lines.csv",
+	 .only = "samples",
+	 .table = RLS_TABLE_LINES},
+	{.format = "csv",
+	 .file = "expected.functions.csv",
+	 .only = "samples",
+	 .table = RLS_TABLE_FUNCTIONS},
+	{.format = "csv",
+	 .file = "expected.samples.csv",
+	 .only = "samples",
+	 .table = RLS_TABLE_SAMPLES},
 };
 
 struct content {

@@ -70,7 +70,8 @@ size_t __wrap_rls_buffers_take(struct rls_buffer **taken)
 	size_t count = __real_rls_buffers_take(taken);
 
 	for (size_t i = 0; file >= 0 && i < count && written < RLS_TAP_BYTES; i++) {
-		struct rls_walk walk = {.next = next_record, .buffer = taken[i]->bytes,
+		struct rls_walk walk = {.next = next_record,
+					.buffer = taken[i]->bytes,
 					.valid_bytes = taken[i]->valid_bytes};
 		const uint8_t *bytes;
 		size_t length;

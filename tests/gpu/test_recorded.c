@@ -45,7 +45,7 @@ struct pair {
 	struct bytes raw, batches;
 	size_t raw_at, batch_at, record_at;
 	struct rls_batch_view view;
-	uint64_t left_out;      /* by the bridge, in all */
+	uint64_t left_out; /* by the bridge, in all */
 	size_t compared, missing;
 };
 
@@ -56,9 +56,11 @@ static void open_batch(struct pair *pair)
 
 	assert_true(left >= sizeof(header));
 	memcpy(&header, pair->batches.data + pair->batch_at, sizeof(header));
-	size = sizeof(header) + header.count * sizeof(struct rls_cupti_record) + header.string_bytes;
+	size = sizeof(header) + header.count * sizeof(struct rls_cupti_record) +
+	       header.string_bytes;
 	assert_true(size <= left);
-	assert_int_equal(rls_batch_check(pair->batches.data + pair->batch_at, size, &pair->view), 0);
+	assert_int_equal(rls_batch_validate(pair->batches.data + pair->batch_at, size, &pair->view),
+			 0);
 	pair->left_out = header.refused + header.unpooled + header.unclaimed;
 	pair->batch_at += size;
 	pair->record_at = 0;
@@ -80,7 +82,8 @@ static bool next_told(struct pair *pair, struct rls_batch_record *out)
 }
 
 /* The next record of CUPTI's that the bridge reads; false: there is none. */
-static bool next_raw(struct pair *pair, struct rls_cupti_record *out, char name[RLS_CUPTI_NAME_BYTES_MAX])
+static bool next_raw(struct pair *pair, struct rls_cupti_record *out,
+		     char name[RLS_CUPTI_NAME_BYTES_MAX])
 {
 	uint32_t head[2];
 	const char *unused;
@@ -100,7 +103,8 @@ static bool next_raw(struct pair *pair, struct rls_cupti_record *out, char name[
 	return false;
 }
 
-static bool is_same(const struct rls_cupti_record *raw, const char *name, const struct rls_batch_record *told)
+static bool is_same(const struct rls_cupti_record *raw, const char *name,
+		    const struct rls_batch_record *told)
 {
 	struct rls_cupti_record record = told->record;
 
@@ -126,8 +130,8 @@ static void compare(struct pair *pair)
 	}
 	while (pair->batch_at < pair->batches.length)
 		open_batch(pair);
-	print_message("%s: %zu records alike, %zu left out by the bridge\n", pair->path, pair->compared,
-		      pair->missing);
+	print_message("%s: %zu records alike, %zu left out by the bridge\n", pair->path,
+		      pair->compared, pair->missing);
 	assert_true(pair->compared > 0);
 	assert_true(pair->missing <= pair->left_out);
 	assert_true(!has_told || pair->raw.length + RLS_CUPTI_NAME_BYTES_MAX + 512 > TAP_BYTES);
@@ -158,7 +162,8 @@ static void test_recorded(void **state)
 }
 
 /* The call of the wait's number; false: there is none. */
-static bool find_call(struct pair pair, const struct rls_cupti_record *wait, struct rls_cupti_record *out)
+static bool find_call(struct pair pair, const struct rls_cupti_record *wait,
+		      struct rls_cupti_record *out)
 {
 	char name[RLS_CUPTI_NAME_BYTES_MAX];
 	struct rls_cupti_record record;
@@ -210,7 +215,8 @@ static void test_waits_are_their_calls(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_recorded), cmocka_unit_test(test_waits_are_their_calls)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_recorded),
+					   cmocka_unit_test(test_waits_are_their_calls)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,7 @@
 #include "truth.h"
 
 struct slots_object {
-	PyObject_HEAD
-	long value;
+	PyObject_HEAD long value;
 };
 
 static int slot_init(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -158,10 +157,12 @@ static PyObject *type_static(PyObject *null, PyObject *arg)
 	return PyLong_FromLong(null == NULL);
 }
 
-#define SLOTS_METHODS                                                                         \
-	{"noargs", type_noargs, METH_NOARGS, NULL}, {"o", type_o, METH_O, NULL},              \
-		{"fastcall", (PyCFunction)(void (*)(void))type_fastcall, METH_FASTCALL, NULL}, \
-		{"klass", type_class, METH_NOARGS | METH_CLASS, NULL},                        \
-		{"static", type_static, METH_O | METH_STATIC, NULL}
+#define SLOTS_METHODS                                                                              \
+	{"noargs", type_noargs, METH_NOARGS, NULL}, {"o", type_o, METH_O, NULL},                   \
+		{"fastcall", (PyCFunction)(void (*)(void))type_fastcall, METH_FASTCALL, NULL},     \
+		{"klass", type_class, METH_NOARGS | METH_CLASS, NULL},                             \
+	{                                                                                          \
+		"static", type_static, METH_O | METH_STATIC, NULL                                  \
+	}
 
 #endif

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 struct truth_counts {
-	uint64_t entries;   /* from Python into this module */
-	uint64_t callouts;  /* from this module into Python */
+	uint64_t entries; /* from Python into this module */
+	uint64_t callouts; /* from this module into Python */
 	uint64_t crossings; /* from this module into another library with a role */
 };
 

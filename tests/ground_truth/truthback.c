@@ -1,6 +1,6 @@
 /* truthback: an extension with the role "backend", called by Python and by truthsim. */
-#include "truth.h"
 #include "spin.h"
+#include "truth.h"
 
 __thread struct truth_counts truth_counts;
 

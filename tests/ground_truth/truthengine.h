@@ -5,11 +5,13 @@
 #include <stdint.h>
 
 struct truthengine_work {
-	uint64_t (*call)(uint64_t ns);  /* of another library, `count` times through yet another and as often directly */
+	uint64_t (*call)(
+		uint64_t
+			ns); /* of another library, `count` times through yet another and as often directly */
 	uint64_t (*through)(uint64_t (*call)(uint64_t ns), uint64_t ns);
 	long count;
-	uint64_t each_ns;               /* in either call, and after them in the engine itself */
-	int (*ensure)(void);            /* PyGILState_Ensure and PyEval_SaveThread; NULL for neither */
+	uint64_t each_ns; /* in either call, and after them in the engine itself */
+	int (*ensure)(void); /* PyGILState_Ensure and PyEval_SaveThread; NULL for neither */
 	void *(*save)(void);
 };
 

@@ -1,7 +1,7 @@
 /* Module functions: every METH_ calling convention, once from a static table and once
  * from a table that is built on the heap at import (as torch builds its own). */
-#include "truth.h"
 #include "spin.h"
+#include "truth.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,10 +80,8 @@ static PyObject *meth_spin_nogil(PyObject *self, PyObject *arg)
 	wanted_ns = PyLong_AsUnsignedLongLong(arg);
 	if (PyErr_Occurred())
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS
-	spun_ns = truth_spin(wanted_ns);
-	Py_END_ALLOW_THREADS
-	return PyLong_FromUnsignedLongLong(spun_ns);
+	Py_BEGIN_ALLOW_THREADS spun_ns = truth_spin(wanted_ns);
+	Py_END_ALLOW_THREADS return PyLong_FromUnsignedLongLong(spun_ns);
 }
 
 /* Whether it is true, or, of what can be called, what it returns is; with a reference to what meth_brief will
@@ -129,7 +127,8 @@ static PyMethodDef static_table[] = {
 	{"noargs", meth_noargs, METH_NOARGS, "one call in"},
 	{"o", meth_o, METH_O, NULL},
 	{"varargs", meth_varargs, METH_VARARGS, NULL},
-	{"keywords", (PyCFunction)(void (*)(void))meth_keywords, METH_VARARGS | METH_KEYWORDS, NULL},
+	{"keywords", (PyCFunction)(void (*)(void))meth_keywords, METH_VARARGS | METH_KEYWORDS,
+	 NULL},
 	{"fastcall", (PyCFunction)(void (*)(void))meth_fastcall, METH_FASTCALL, NULL},
 	{"fastcall_keywords", (PyCFunction)(void (*)(void))meth_fastcall_keywords,
 	 METH_FASTCALL | METH_KEYWORDS, NULL},

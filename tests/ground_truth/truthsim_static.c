@@ -9,8 +9,7 @@ static PyMappingMethods static_mapping = {.mp_subscript = slot_subscript,
 static PyMethodDef static_methods[] = {SLOTS_METHODS, {NULL, NULL, 0, NULL}};
 
 static PyTypeObject static_type = {
-	PyVarObject_HEAD_INIT(NULL, 0)
-	.tp_name = "truthsim.Static",
+	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "truthsim.Static",
 	.tp_basicsize = sizeof(struct slots_object),
 	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
 	.tp_new = PyType_GenericNew,
@@ -44,8 +43,7 @@ static int seq_ass_item(PyObject *self, Py_ssize_t index, PyObject *value)
 static PySequenceMethods seq_sequence = {.sq_item = seq_item, .sq_ass_item = seq_ass_item};
 
 static PyTypeObject seq_type = {
-	PyVarObject_HEAD_INIT(NULL, 0)
-	.tp_name = "truthsim.Seq",
+	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "truthsim.Seq",
 	.tp_basicsize = sizeof(struct slots_object),
 	.tp_flags = Py_TPFLAGS_DEFAULT,
 	.tp_new = PyType_GenericNew,
@@ -67,8 +65,7 @@ static int attr_setattro(PyObject *self, PyObject *name, PyObject *value)
 }
 
 static PyTypeObject attr_type = {
-	PyVarObject_HEAD_INIT(NULL, 0)
-	.tp_name = "truthsim.Attr",
+	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "truthsim.Attr",
 	.tp_basicsize = sizeof(struct slots_object),
 	.tp_flags = Py_TPFLAGS_DEFAULT,
 	.tp_new = PyType_GenericNew,
@@ -89,8 +86,7 @@ static void lifetime_dealloc(PyObject *self)
 }
 
 static PyTypeObject lifetime_type = {
-	PyVarObject_HEAD_INIT(NULL, 0)
-	.tp_name = "truthsim.Lifetime",
+	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "truthsim.Lifetime",
 	.tp_basicsize = sizeof(struct slots_object),
 	.tp_flags = Py_TPFLAGS_DEFAULT,
 	.tp_new = lifetime_new,

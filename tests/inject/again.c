@@ -14,8 +14,8 @@ int main(int argc, char **argv)
 
 	if (argc != 5)
 		return 2;
-	injection = (struct rls_injection){ .pid = atoi(argv[1]), .library = argv[2],
-					    .start = argv[3], .limit_ns = 5000000000 };
+	injection = (struct rls_injection){
+		.pid = atoi(argv[1]), .library = argv[2], .start = argv[3], .limit_ns = 5000000000};
 	times = strtoul(argv[4], NULL, 10);
 	for (unsigned long i = 0; i < times; i++) {
 		if (!rls_inject(&injection, why)) {

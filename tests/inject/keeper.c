@@ -33,47 +33,84 @@ __attribute__((noinline)) static uint64_t keep(uint64_t seed)
 {
 	uint64_t same = 0;
 
-	__asm__ volatile(
-		"movq %[seed], -8(%%rsp)\n\t"
-		"movq %[seed], -128(%%rsp)\n\t"
-		"movq %[seed], %%xmm0\n\t"
-		"movq %[seed], %%xmm15\n\t"
-		"lea 1(%[seed]), %%rax\n\t" "lea 2(%[seed]), %%rbx\n\t" "lea 3(%[seed]), %%rdx\n\t"
-		"lea 4(%[seed]), %%rdi\n\t" "lea 5(%[seed]), %%r8\n\t" "lea 6(%[seed]), %%r9\n\t"
-		"lea 7(%[seed]), %%r10\n\t" "lea 8(%[seed]), %%r11\n\t" "lea 9(%[seed]), %%r12\n\t"
-		"lea 10(%[seed]), %%r13\n\t" "lea 11(%[seed]), %%r14\n\t" "lea 12(%[seed]), %%r15\n\t"
-		"movl %[round], %%ecx\n\t"
-		"stc\n"
-		"1:\n\t"
-		"dec %%ecx\n\t"
-		"jnz 1b\n\t"
-		"jnc 2f\n\t"
-		"dec %%rax\n\t" "cmp %[seed], %%rax\n\t" "jne 2f\n\t"
-		"sub $2, %%rbx\n\t" "cmp %[seed], %%rbx\n\t" "jne 2f\n\t"
-		"sub $3, %%rdx\n\t" "cmp %[seed], %%rdx\n\t" "jne 2f\n\t"
-		"sub $4, %%rdi\n\t" "cmp %[seed], %%rdi\n\t" "jne 2f\n\t"
-		"sub $5, %%r8\n\t" "cmp %[seed], %%r8\n\t" "jne 2f\n\t"
-		"sub $6, %%r9\n\t" "cmp %[seed], %%r9\n\t" "jne 2f\n\t"
-		"sub $7, %%r10\n\t" "cmp %[seed], %%r10\n\t" "jne 2f\n\t"
-		"sub $8, %%r11\n\t" "cmp %[seed], %%r11\n\t" "jne 2f\n\t"
-		"sub $9, %%r12\n\t" "cmp %[seed], %%r12\n\t" "jne 2f\n\t"
-		"sub $10, %%r13\n\t" "cmp %[seed], %%r13\n\t" "jne 2f\n\t"
-		"sub $11, %%r14\n\t" "cmp %[seed], %%r14\n\t" "jne 2f\n\t"
-		"sub $12, %%r15\n\t" "cmp %[seed], %%r15\n\t" "jne 2f\n\t"
-		"cmp %[seed], -8(%%rsp)\n\t" "jne 2f\n\t"
-		"cmp %[seed], -128(%%rsp)\n\t" "jne 2f\n\t"
-		"movq %%xmm0, %%rax\n\t" "cmp %[seed], %%rax\n\t" "jne 2f\n\t"
-		"movq %%xmm15, %%rax\n\t" "cmp %[seed], %%rax\n\t" "jne 2f\n\t"
-		"movl $1, %%eax\n\t"
-		"jmp 3f\n"
-		"2:\n\t"
-		"xorl %%eax, %%eax\n"
-		"3:\n\t"
-		"movq %%rax, %[seed]\n\t"
-		: [seed] "+&S"(seed)
-		: [round] "i"(ROUND)
-		: "rax", "rbx", "rcx", "rdx", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
-		  "r15", "xmm0", "xmm15", "cc", "memory");
+	__asm__ volatile("movq %[seed], -8(%%rsp)\n\t"
+			 "movq %[seed], -128(%%rsp)\n\t"
+			 "movq %[seed], %%xmm0\n\t"
+			 "movq %[seed], %%xmm15\n\t"
+			 "lea 1(%[seed]), %%rax\n\t"
+			 "lea 2(%[seed]), %%rbx\n\t"
+			 "lea 3(%[seed]), %%rdx\n\t"
+			 "lea 4(%[seed]), %%rdi\n\t"
+			 "lea 5(%[seed]), %%r8\n\t"
+			 "lea 6(%[seed]), %%r9\n\t"
+			 "lea 7(%[seed]), %%r10\n\t"
+			 "lea 8(%[seed]), %%r11\n\t"
+			 "lea 9(%[seed]), %%r12\n\t"
+			 "lea 10(%[seed]), %%r13\n\t"
+			 "lea 11(%[seed]), %%r14\n\t"
+			 "lea 12(%[seed]), %%r15\n\t"
+			 "movl %[round], %%ecx\n\t"
+			 "stc\n"
+			 "1:\n\t"
+			 "dec %%ecx\n\t"
+			 "jnz 1b\n\t"
+			 "jnc 2f\n\t"
+			 "dec %%rax\n\t"
+			 "cmp %[seed], %%rax\n\t"
+			 "jne 2f\n\t"
+			 "sub $2, %%rbx\n\t"
+			 "cmp %[seed], %%rbx\n\t"
+			 "jne 2f\n\t"
+			 "sub $3, %%rdx\n\t"
+			 "cmp %[seed], %%rdx\n\t"
+			 "jne 2f\n\t"
+			 "sub $4, %%rdi\n\t"
+			 "cmp %[seed], %%rdi\n\t"
+			 "jne 2f\n\t"
+			 "sub $5, %%r8\n\t"
+			 "cmp %[seed], %%r8\n\t"
+			 "jne 2f\n\t"
+			 "sub $6, %%r9\n\t"
+			 "cmp %[seed], %%r9\n\t"
+			 "jne 2f\n\t"
+			 "sub $7, %%r10\n\t"
+			 "cmp %[seed], %%r10\n\t"
+			 "jne 2f\n\t"
+			 "sub $8, %%r11\n\t"
+			 "cmp %[seed], %%r11\n\t"
+			 "jne 2f\n\t"
+			 "sub $9, %%r12\n\t"
+			 "cmp %[seed], %%r12\n\t"
+			 "jne 2f\n\t"
+			 "sub $10, %%r13\n\t"
+			 "cmp %[seed], %%r13\n\t"
+			 "jne 2f\n\t"
+			 "sub $11, %%r14\n\t"
+			 "cmp %[seed], %%r14\n\t"
+			 "jne 2f\n\t"
+			 "sub $12, %%r15\n\t"
+			 "cmp %[seed], %%r15\n\t"
+			 "jne 2f\n\t"
+			 "cmp %[seed], -8(%%rsp)\n\t"
+			 "jne 2f\n\t"
+			 "cmp %[seed], -128(%%rsp)\n\t"
+			 "jne 2f\n\t"
+			 "movq %%xmm0, %%rax\n\t"
+			 "cmp %[seed], %%rax\n\t"
+			 "jne 2f\n\t"
+			 "movq %%xmm15, %%rax\n\t"
+			 "cmp %[seed], %%rax\n\t"
+			 "jne 2f\n\t"
+			 "movl $1, %%eax\n\t"
+			 "jmp 3f\n"
+			 "2:\n\t"
+			 "xorl %%eax, %%eax\n"
+			 "3:\n\t"
+			 "movq %%rax, %[seed]\n\t"
+			 : [seed] "+&S"(seed)
+			 : [round] "i"(ROUND)
+			 : "rax", "rbx", "rcx", "rdx", "rdi", "r8", "r9", "r10", "r11", "r12",
+			   "r13", "r14", "r15", "xmm0", "xmm15", "cc", "memory");
 	same = seed;
 	return same;
 }
@@ -81,7 +118,7 @@ __attribute__((noinline)) static uint64_t keep(uint64_t seed)
 /* The same for the upper halves of the wide registers. */
 __attribute__((noinline, target("avx"))) static uint64_t keep_wide(uint64_t seed)
 {
-	uint64_t pattern[4] = { seed, ~seed, seed * 3, seed * 5 }, after[4] = { 0 };
+	uint64_t pattern[4] = {seed, ~seed, seed * 3, seed * 5}, after[4] = {0};
 
 	__asm__ volatile("vmovdqu %[pattern], %%ymm7\n\t"
 			 "movl %[round], %%ecx\n"
@@ -100,7 +137,7 @@ __attribute__((noinline, target("avx"))) static uint64_t keep_wide(uint64_t seed
 static void *run(void *number)
 {
 	static _Thread_local char stack[32768];
-	const stack_t mine = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	const stack_t mine = {.ss_sp = stack, .ss_size = sizeof(stack)};
 	bool has_avx = __builtin_cpu_supports("avx");
 	uint64_t seed = (uint64_t)(uintptr_t)number * 0x9e3779b97f4a7c15 + 77;
 	sigset_t mask, now;
@@ -115,7 +152,8 @@ static void *run(void *number)
 			lost++;
 		pthread_sigmask(SIG_SETMASK, NULL, &now);
 		sigaltstack(NULL, &found);
-		if (memcmp(&now, &mask, 8) || found.ss_sp != stack || found.ss_size != sizeof(stack))
+		if (memcmp(&now, &mask, 8) || found.ss_sp != stack ||
+		    found.ss_size != sizeof(stack))
 			lost++;
 		free(malloc(1000 + seed % 100000)); /* the C library's locks, now and then */
 		rounds++;
@@ -132,7 +170,7 @@ static void enter_sandbox(uint32_t answer)
 		BPF_STMT(BPF_RET | BPF_K, answer),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	const struct sock_fprog filter = { 4, program };
+	const struct sock_fprog filter = {4, program};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter))
@@ -160,7 +198,8 @@ static void guard_next_stack(void)
 	pthread_t thread;
 	void *lowest = NULL;
 
-	if (pthread_create(&thread, NULL, find_stack, &lowest) || pthread_join(thread, NULL) || !lowest)
+	if (pthread_create(&thread, NULL, find_stack, &lowest) || pthread_join(thread, NULL) ||
+	    !lowest)
 		perror("pthread_create");
 	else if (madvise(lowest, GUARD_BYTES, GUARD_INSTALL))
 		perror("no guard pages within a mapping here");

@@ -76,7 +76,7 @@ static bool nap(void)
 
 static bool nap_relative(void)
 {
-	const struct timespec length = { .tv_sec = 2 }; /* so that nobody wakes while it is tried */
+	const struct timespec length = {.tv_sec = 2}; /* so that nobody wakes while it is tried */
 	struct timespec at = in_a_while();
 
 	return !nanosleep(&length, NULL) && is_past(&at);
@@ -84,7 +84,7 @@ static bool nap_relative(void)
 
 static bool wait_by_poll(void)
 {
-	struct pollfd end = { .fd = ending[0], .events = POLLIN };
+	struct pollfd end = {.fd = ending[0], .events = POLLIN};
 
 	return poll(&end, 1, -1) == 1 && is_over;
 }
@@ -123,9 +123,9 @@ static const struct {
 	const char *name;
 	bool (*sleep)(void);
 } kinds[] = {
-	{ "condition", wait_condition }, { "instant", wait_until_instant }, { "nap", nap },
-	{ "poll", wait_by_poll },	 { "select", wait_by_select },	    { "thread", wait_for_thread },
-	{ "lock", wait_for_lock },	 { "relative", nap_relative },
+	{"condition", wait_condition}, {"instant", wait_until_instant}, {"nap", nap},
+	{"poll", wait_by_poll},        {"select", wait_by_select},      {"thread", wait_for_thread},
+	{"lock", wait_for_lock},       {"relative", nap_relative},
 };
 
 static void *run(void *kind)
@@ -157,7 +157,8 @@ int main(int argc, char **argv)
 	uintptr_t kind = 0;
 	char byte;
 
-	while (argc == 3 && kind < sizeof(kinds) / sizeof(kinds[0]) && strcmp(argv[2], kinds[kind].name))
+	while (argc == 3 && kind < sizeof(kinds) / sizeof(kinds[0]) &&
+	       strcmp(argv[2], kinds[kind].name))
 		kind++;
 	if (argc != 3 || kind == sizeof(kinds) / sizeof(kinds[0]) || pipe(ending))
 		return 2;

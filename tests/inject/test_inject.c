@@ -78,10 +78,11 @@ static int finish(struct keeper *keeper, char *said, size_t room)
 	return status;
 }
 
-static int inject(pid_t pid, const char *library, const char *function, uint64_t limit_ns, char *why)
+static int inject(pid_t pid, const char *library, const char *function, uint64_t limit_ns,
+		  char *why)
 {
-	const struct rls_injection injection = { .pid = pid, .library = library, .start = function,
-						 .limit_ns = limit_ns };
+	const struct rls_injection injection = {
+		.pid = pid, .library = library, .start = function, .limit_ns = limit_ns};
 
 	why[0] = '\0';
 	return rls_inject(&injection, why);
@@ -105,7 +106,7 @@ static void test_nothing_is_lost(void **state)
 /* Nobody runs: who sleeps makes the thread, and then sleeps on as if nothing had been. */
 static void test_nobody_runs(void **state)
 {
-	const char *const kinds[] = { "condition", "instant", "nap", "poll", "select", "thread" };
+	const char *const kinds[] = {"condition", "instant", "nap", "poll", "select", "thread"};
 
 	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
 		struct keeper keeper = start(FOLDER "/inject_sleeper", kinds[kind]);
@@ -150,8 +151,8 @@ static void test_copy(void **state)
 	if (inject(keeper.pid, library, "started", LIMIT_NS, why))
 		fail_msg("the process %s", why);
 	assert_int_equal(count_folders(), before);
-	snprintf(command, sizeof(command), "grep -q 'rlscope-bpf-.*/injected.so (deleted)' /proc/%d/maps",
-		 keeper.pid);
+	snprintf(command, sizeof(command),
+		 "grep -q 'rlscope-bpf-.*/injected.so (deleted)' /proc/%d/maps", keeper.pid);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(finish(&keeper, said, sizeof(said)), 0);
 	assert_string_equal(said, "started\nkept\n");
@@ -196,11 +197,12 @@ static void test_refusals(void **state)
 	expect_refusal(&keeper, LIBRARY, "started", -EBUSY, "stopped", &status);
 	assert_int_equal(status, 0);
 	keeper = start_keeper();
-	expect_refusal(&keeper, FOLDER "/CTestTestfile.cmake", "started", -ENOEXEC, "could not load",
-		       &status);
+	expect_refusal(&keeper, FOLDER "/CTestTestfile.cmake", "started", -ENOEXEC,
+		       "could not load", &status);
 	assert_int_equal(status, 0);
 	keeper = start_keeper();
-	expect_refusal(&keeper, LIBRARY, "nothing_of_this_name", -ENOEXEC, "could not load", &status);
+	expect_refusal(&keeper, LIBRARY, "nothing_of_this_name", -ENOEXEC, "could not load",
+		       &status);
 	assert_int_equal(status, 0);
 	assert_int_not_equal(inject(70000000, LIBRARY, "started", LIMIT_NS, why), 0);
 	assert_non_null(strstr(why, "has ended"));
@@ -208,7 +210,7 @@ static void test_refusals(void **state)
 
 static void test_sandboxes(void **state)
 {
-	const char *const kinds[] = { "errors", "kills" };
+	const char *const kinds[] = {"errors", "kills"};
 
 	for (int kills = 0; kills < 2; kills++) {
 		struct keeper keeper = start(FOLDER "/inject_keeper", kinds[kills]);
@@ -256,13 +258,15 @@ static void test_filters(void **state)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct sock_filter endless[] = {
-		BPF_STMT(BPF_JMP | BPF_JA, 0xffffffff), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_JMP | BPF_JA, 0xffffffff),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct sock_filter outside[] = {
-		BPF_STMT(BPF_LD | BPF_MEM, 16), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_LD | BPF_MEM, 16),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	const struct rls_sandbox_call thread = { SYS_clone, 0x3d0f00 }, space = { SYS_clone, 0x10000000 },
-				      other = { 500, 0 };
+	const struct rls_sandbox_call thread = {SYS_clone, 0x3d0f00},
+				      space = {SYS_clone, 0x10000000}, other = {500, 0};
 	const size_t count = sizeof(program) / sizeof(program[0]);
 
 	assert_int_equal(rls_sandbox_run(program, count, &thread), SECCOMP_RET_ALLOW);
@@ -284,7 +288,7 @@ static void test_killed(void **state)
 	fcntl(keeper.out, F_SETPIPE_SZ, 1 << 20);
 	srandom(6);
 	for (int i = 0; i < 60; i++) {
-		struct timespec life = { .tv_nsec = 1000000 + random() % 12000000 };
+		struct timespec life = {.tv_nsec = 1000000 + random() % 12000000};
 		pid_t pid = fork();
 
 		if (!pid) {
@@ -292,8 +296,8 @@ static void test_killed(void **state)
 
 			dup2(null, 1);
 			dup2(null, 2);
-			execl(FOLDER "/inject_again", "inject_again", number, LIBRARY, "started", "1000",
-			      NULL);
+			execl(FOLDER "/inject_again", "inject_again", number, LIBRARY, "started",
+			      "1000", NULL);
 			_exit(127);
 		}
 		nanosleep(&life, NULL);

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "tests/metrics/snapshot_maker.h"
-#include "userspace/metrics/presenter.h"
 #include "userspace/base/clock.h"
+#include "userspace/metrics/presenter.h"
 
 static int publish(struct rls_presenter *presenter, uint64_t step)
 {

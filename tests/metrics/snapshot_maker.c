@@ -3,9 +3,12 @@
 #define SECOND 1000000000ULL
 
 static struct rls_snapshot_row train_rows[] = {
-	{"collect", "simulation", RLS_CATEGORY_SIMULATOR, RLS_RESOURCE_CPU, RLS_METHOD_TRACED, 0, 0, 0},
-	{"collect", "simulation", RLS_CATEGORY_PYTHON, RLS_RESOURCE_CPU, RLS_METHOD_SAMPLED, 0, 0, 0},
-	{"update", "backpropagation", RLS_CATEGORY_BACKEND, RLS_RESOURCE_CPU_GPU, RLS_METHOD_TRACED, 0, 0, 0},
+	{"collect", "simulation", RLS_CATEGORY_SIMULATOR, RLS_RESOURCE_CPU, RLS_METHOD_TRACED, 0, 0,
+	 0},
+	{"collect", "simulation", RLS_CATEGORY_PYTHON, RLS_RESOURCE_CPU, RLS_METHOD_SAMPLED, 0, 0,
+	 0},
+	{"update", "backpropagation", RLS_CATEGORY_BACKEND, RLS_RESOURCE_CPU_GPU, RLS_METHOD_TRACED,
+	 0, 0, 0},
 	{"update", "", RLS_CATEGORY_PYTHON, RLS_RESOURCE_GPU, RLS_METHOD_TRACED, 0, 0, 0},
 };
 static struct rls_snapshot_transition train_transitions[] = {
@@ -20,17 +23,38 @@ static struct rls_snapshot_row odd_rows[] = {
 
 static struct rls_snapshot_job jobs[] = {
 	{
-		.id = 1, .name = "walker", .container = "0123456789ab", .unit = "train.service",
-		.cgroup = "/system.slice/train.service", .command = "python3", .python = "3.11.2",
-		.started_ns = 5 * SECOND, .processes_started = 3, .processes_alive = 2,
-		.rows = train_rows, .row_count = 4,
-		.transitions = train_transitions, .transition_count = 2,
-		.gpus = train_gpus, .gpu_count = 1, .has_on_cpu = true, .has_gpu_clock = true,
+		.id = 1,
+		.name = "walker",
+		.container = "0123456789ab",
+		.unit = "train.service",
+		.cgroup = "/system.slice/train.service",
+		.command = "python3",
+		.python = "3.11.2",
+		.started_ns = 5 * SECOND,
+		.processes_started = 3,
+		.processes_alive = 2,
+		.rows = train_rows,
+		.row_count = 4,
+		.transitions = train_transitions,
+		.transition_count = 2,
+		.gpus = train_gpus,
+		.gpu_count = 1,
+		.has_on_cpu = true,
+		.has_gpu_clock = true,
 	},
 	{
-		.id = 2, .name = "walker\xfe", .container = "", .unit = "", .cgroup = "/user.slice",
-		.command = "python\n", .python = "", .started_ns = 6 * SECOND,
-		.processes_started = 1, .processes_alive = 1, .rows = odd_rows, .row_count = 2,
+		.id = 2,
+		.name = "walker\xfe",
+		.container = "",
+		.unit = "",
+		.cgroup = "/user.slice",
+		.command = "python\n",
+		.python = "",
+		.started_ns = 6 * SECOND,
+		.processes_started = 1,
+		.processes_alive = 1,
+		.rows = odd_rows,
+		.row_count = 2,
 	},
 };
 static struct rls_snapshot_loss losses[] = {{"transitions", 0}, {"control", 7}};
@@ -38,10 +62,19 @@ static struct rls_snapshot_loss losses[] = {{"transitions", 0}, {"control", 7}};
 const struct rls_snapshot *snapshot_make(uint64_t step)
 {
 	static struct rls_snapshot snapshot = {
-		.version = "0.1.0", .jobs_seen = 4, .jobs_ended = 2, .jobs = jobs, .job_count = 2,
-		.losses = losses, .loss_count = 2,
-		.health = {.rss_bytes = 12345678, .cpu_ns = 1500000000, .live_jobs = 2,
-			   .open_files = 20, .sites = 2451, .budget_percent = 1},
+		.version = "0.1.0",
+		.jobs_seen = 4,
+		.jobs_ended = 2,
+		.jobs = jobs,
+		.job_count = 2,
+		.losses = losses,
+		.loss_count = 2,
+		.health = {.rss_bytes = 12345678,
+			   .cpu_ns = 1500000000,
+			   .live_jobs = 2,
+			   .open_files = 20,
+			   .sites = 2451,
+			   .budget_percent = 1},
 	};
 
 	snapshot.time_ns = (100 + step) * SECOND;

@@ -14,7 +14,9 @@
 #include "userspace/metrics/label_book.h"
 
 static const struct rls_exposition_outlets outlets = {
-	.realtime_ns = 1700000000123456789, .pages_served = 3, .requests_refused = 1,
+	.realtime_ns = 1700000000123456789,
+	.pages_served = 3,
+	.requests_refused = 1,
 };
 
 static struct rls_exposition *new_exposition(void)
@@ -76,8 +78,13 @@ static void assert_has(const char *page, const char *line)
 
 static void seconds_are_exact(void **state)
 {
-	struct rls_snapshot_job job = {.id = 1, .name = "j", .container = "", .unit = "",
-				       .cgroup = "", .command = "", .python = ""};
+	struct rls_snapshot_job job = {.id = 1,
+				       .name = "j",
+				       .container = "",
+				       .unit = "",
+				       .cgroup = "",
+				       .command = "",
+				       .python = ""};
 	struct rls_snapshot snapshot = {.version = "v", .jobs = &job, .job_count = 1};
 	static const struct {
 		uint64_t ns;
@@ -108,16 +115,24 @@ static void folds_into_other(void **state)
 	static struct rls_snapshot_row rows[COUNT];
 	static struct rls_snapshot_transition transitions[COUNT];
 	static char names[COUNT][16];
-	struct rls_snapshot_job job = {.id = 1, .name = "j", .container = "", .unit = "",
-				       .cgroup = "", .command = "", .python = "", .rows = rows,
-				       .row_count = COUNT, .transitions = transitions,
+	struct rls_snapshot_job job = {.id = 1,
+				       .name = "j",
+				       .container = "",
+				       .unit = "",
+				       .cgroup = "",
+				       .command = "",
+				       .python = "",
+				       .rows = rows,
+				       .row_count = COUNT,
+				       .transitions = transitions,
 				       .transition_count = COUNT};
 	struct rls_snapshot snapshot = {.version = "v", .jobs = &job, .job_count = 1};
 	char *page;
 
 	for (size_t i = 0; i < COUNT; i++) {
 		snprintf(names[i], sizeof(names[i]), "op%zu", i);
-		rows[i] = (struct rls_snapshot_row){.phase = "", .operation = names[i],
+		rows[i] = (struct rls_snapshot_row){.phase = "",
+						    .operation = names[i],
 						    .category = RLS_CATEGORY_PYTHON,
 						    .wall_ns = 1000000000};
 		transitions[i] = (struct rls_snapshot_transition){names[i], RLS_CATEGORY_PYTHON,
@@ -146,13 +161,21 @@ static void leaves_jobs_out_when_full(void **state)
 		snprintf(phases[i / OPERATIONS % PHASES], sizeof(phases[0]), "p%zu",
 			 i / OPERATIONS % PHASES);
 		rows[i] = (struct rls_snapshot_row){
-			.phase = phases[i / OPERATIONS % PHASES], .operation = names[i % OPERATIONS],
-			.category = (enum rls_category)(i / OPERATIONS / PHASES), .wall_ns = 1};
+			.phase = phases[i / OPERATIONS % PHASES],
+			.operation = names[i % OPERATIONS],
+			.category = (enum rls_category)(i / OPERATIONS / PHASES),
+			.wall_ns = 1};
 	}
 	for (size_t i = 0; i < JOBS; i++)
-		jobs[i] = (struct rls_snapshot_job){.id = i + 1, .name = "same", .container = "",
-						    .unit = "", .cgroup = "", .command = "",
-						    .python = "", .rows = rows, .row_count = ROWS};
+		jobs[i] = (struct rls_snapshot_job){.id = i + 1,
+						    .name = "same",
+						    .container = "",
+						    .unit = "",
+						    .cgroup = "",
+						    .command = "",
+						    .python = "",
+						    .rows = rows,
+						    .row_count = ROWS};
 	page = page_of(&snapshot);
 	for (const char *at = page; *at; at++)
 		lines += *at == '\n';
@@ -203,18 +226,26 @@ static void nonsense_is_left_out(void **state)
 	struct rls_snapshot_row rows[] = {
 		{"", "a", RLS_CATEGORY_MAX, RLS_RESOURCE_CPU, RLS_METHOD_TRACED, 5, 5, 5},
 		{"", "b", RLS_CATEGORY_PYTHON, RLS_RESOURCE_MAX, RLS_METHOD_TRACED, 5, 5, 5},
-		{"", "c", RLS_CATEGORY_PYTHON, RLS_RESOURCE_CPU, RLS_METHOD_SCALED, UINT64_MAX, 5, 5},
+		{"", "c", RLS_CATEGORY_PYTHON, RLS_RESOURCE_CPU, RLS_METHOD_SCALED, UINT64_MAX, 5,
+		 5},
 		{"", "c", RLS_CATEGORY_PYTHON, RLS_RESOURCE_CPU, RLS_METHOD_TRACED, 1, 5, 5},
 	};
-	struct rls_snapshot_job job = {.id = 1, .name = "j", .container = "", .unit = "",
-				       .cgroup = "", .command = "", .python = "", .rows = rows,
+	struct rls_snapshot_job job = {.id = 1,
+				       .name = "j",
+				       .container = "",
+				       .unit = "",
+				       .cgroup = "",
+				       .command = "",
+				       .python = "",
+				       .rows = rows,
 				       .row_count = 4};
 	struct rls_snapshot snapshot = {.version = "v", .jobs = &job, .job_count = 1};
 	char *page = page_of(&snapshot);
 
 	assert_null(strstr(page, "operation=\"a\""));
 	assert_null(strstr(page, "operation=\"b\""));
-	assert_has(page, "operation=\"c\",category=\"python\",resource=\"cpu\"} 18446744073.709551615\n");
+	assert_has(page,
+		   "operation=\"c\",category=\"python\",resource=\"cpu\"} 18446744073.709551615\n");
 	free(page);
 }
 

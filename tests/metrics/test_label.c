@@ -108,8 +108,10 @@ static void pairs_are_bounded(void **state)
 		for (size_t i = 0; i < 10 * 150; i++) {
 			snprintf(names_of[0], sizeof(names_of[0]), "p%zu", i % 10);
 			snprintf(names_of[1], sizeof(names_of[1]), "o%zu", i / 10);
-			assert_int_equal(rls_label_job_pair(rls_label_book_job(&book, 1), names_of[0],
-							    names_of[1], &phase, &operation), 0);
+			assert_int_equal(rls_label_job_pair(rls_label_book_job(&book, 1),
+							    names_of[0], names_of[1], &phase,
+							    &operation),
+					 0);
 			assert_int_equal(phase == 0, operation == 0);
 			own += phase != 0;
 		}

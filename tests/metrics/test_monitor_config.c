@@ -33,7 +33,9 @@ static void takes_settings(void **state)
 	struct rls_monitor_config config, given = {0};
 
 	assert_int_equal(parse("# a comment\n\n  listen\t[::1]:9000  # here\r\ntextfile /a b\n"
-			       "interval 0.5\nsimulator libsim*.so\nnative x.so:f_*", &config), 0);
+			       "interval 0.5\nsimulator libsim*.so\nnative x.so:f_*",
+			       &config),
+			 0);
 	assert_string_equal(rls_monitor_config_text(&config, RLS_SETTING_LISTEN), "[::1]:9000");
 	assert_string_equal(rls_monitor_config_text(&config, RLS_SETTING_TEXTFILE), "/a b");
 	assert_null(rls_monitor_config_text(&config, RLS_SETTING_AUTH_FILE));
@@ -55,9 +57,11 @@ static void takes_settings(void **state)
 static void refuses_nonsense(void **state)
 {
 	static const char *const texts[] = {
-		"listen", "listen ", "listen 1.2.3.4", "interval x", "interval nan", "interval 0",
-		"interval 1e9", "interval -1", "listen none\nlisten none", "simulator :", "backend a b",
-		"cuda libcuda.so", "Listen none", "textfile\n",
+		"listen",       "listen ",      "listen 1.2.3.4",
+		"interval x",   "interval nan", "interval 0",
+		"interval 1e9", "interval -1",  "listen none\nlisten none",
+		"simulator :",  "backend a b",  "cuda libcuda.so",
+		"Listen none",  "textfile\n",
 	};
 
 	rls_log_set_muted(true);
@@ -73,11 +77,26 @@ static void refuses_nonsense(void **state)
 
 static void addresses(void **state)
 {
-	static const char *const good[] = {"127.0.0.1:0", "localhost:9435", "[::]:65535", "0.0.0.0:1"};
+	static const char *const good[] = {"127.0.0.1:0", "localhost:9435", "[::]:65535",
+					   "0.0.0.0:1"};
 	static const char *const bad[] = {
-		"", ":", ":1", "1.2.3.4:", "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:+1", "::1:9435",
-		"[::1]", "[::1:1", "[]:1", "[1.2.3.4]:1", "example.com:1", "1.2.3.4:1x", "[::1]x:1",
-		"1.2.3.4:99999999999999999999", "1234567890123456789012345678901234567890123456:1",
+		"",
+		":",
+		":1",
+		"1.2.3.4:",
+		"1.2.3.4:65536",
+		"1.2.3.4:-1",
+		"1.2.3.4:+1",
+		"::1:9435",
+		"[::1]",
+		"[::1:1",
+		"[]:1",
+		"[1.2.3.4]:1",
+		"example.com:1",
+		"1.2.3.4:1x",
+		"[::1]x:1",
+		"1.2.3.4:99999999999999999999",
+		"1234567890123456789012345678901234567890123456:1",
 	};
 	struct rls_listen_address address;
 
@@ -98,15 +117,18 @@ static void accounts_are_checked(void **state)
 
 	/* openssl passwd -6 -salt rlscope secret */
 	fputs("\n# comment\n operator:$6$rlscope$"
-	      "8dUs/c2MLFO6jXwl0zfmeghSi6gC5rmYCZiCiVMbV5Ev7ZnK7xdZwfhhP.E.6lb0UypdwuQjZMVwI1m5U36zt."
-	      "\r\n", file);
+	      "8dUs/"
+	      "c2MLFO6jXwl0zfmeghSi6gC5rmYCZiCiVMbV5Ev7ZnK7xdZwfhhP.E.6lb0UypdwuQjZMVwI1m5U36zt."
+	      "\r\n",
+	      file);
 	fclose(file);
 	assert_int_equal(rls_accounts_read(path, &accounts), 0);
 	assert_int_equal(rls_accounts_check(accounts, "nobody", "x", now_ns), RLS_ACCOUNTS_WRONG);
 	assert_int_equal(rls_accounts_check(accounts, "operator", "x", now_ns), RLS_ACCOUNTS_WRONG);
 	assert_int_equal(rls_accounts_check(accounts, "", "", now_ns), RLS_ACCOUNTS_WRONG);
 	for (int i = 0; i < 20; i++)
-		busy += rls_accounts_check(accounts, "operator", "guess", now_ns) == RLS_ACCOUNTS_BUSY;
+		busy += rls_accounts_check(accounts, "operator", "guess", now_ns) ==
+			RLS_ACCOUNTS_BUSY;
 	assert_in_range(busy, 17, 18);
 	now_ns += 10 * SECOND_NS;
 	assert_int_equal(rls_accounts_check(accounts, "operator", "secret", now_ns),

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "userspace/monitor/cells.h"
@@ -58,7 +59,7 @@ bool __wrap_rls_kernel_is_tracked(const struct rls_kernel *unused, pid_t pid)
 
 static void identify(pid_t pid, struct rls_job_identity *out)
 {
-	*out = (struct rls_job_identity){ .name = "train" };
+	*out = (struct rls_job_identity){.name = "train"};
 }
 
 static struct rls_job *begin(uint32_t pid)
@@ -71,8 +72,8 @@ static struct rls_job *begin(uint32_t pid)
 
 static struct rls_wire_cell *cell_of(uint32_t pid, uint32_t operation, uint32_t category)
 {
-	kernel.key[kernel.count] = (struct rls_wire_cell_key){ pid, operation, 0, category };
-	kernel.cell[kernel.count] = (struct rls_wire_cell){ 0 };
+	kernel.key[kernel.count] = (struct rls_wire_cell_key){pid, operation, 0, category};
+	kernel.cell[kernel.count] = (struct rls_wire_cell){0};
 	return &kernel.cell[kernel.count++];
 }
 
@@ -118,7 +119,7 @@ static void growth_is_added_once(void **state)
 
 static void cells_wait_for_their_process_and_name(void **state)
 {
-	struct rls_wire_name name = { .header.pid = 7, .id = 5, .length = 4, .text = "step" };
+	struct rls_wire_name name = {.header.pid = 7, .id = 5, .length = 4, .text = "step"};
 	struct rls_job *job;
 
 	cell_of(7, 5, RLS_CATEGORY_PYTHON)->ns = 100;

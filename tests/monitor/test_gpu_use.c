@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "userspace/monitor/gpu_use.h"
@@ -16,7 +17,7 @@ static struct rls_gpu_use use;
 
 static int begin(void **state)
 {
-	use = (struct rls_gpu_use){ .since_ns = SECOND_NS };
+	use = (struct rls_gpu_use){.since_ns = SECOND_NS};
 	return 0;
 }
 
@@ -28,7 +29,7 @@ static int clear(void **state)
 
 static void add(uint32_t device, enum rls_gpu_kind kind, uint64_t start_ms, uint64_t end_ms)
 {
-	struct rls_event event = { .kind = RLS_EVENT_GPU, .time_ns = SECOND_NS + start_ms * MS };
+	struct rls_event event = {.kind = RLS_EVENT_GPU, .time_ns = SECOND_NS + start_ms * MS};
 
 	event.gpu.end_ns = SECOND_NS + end_ms * MS;
 	event.gpu.device = device;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "userspace/monitor/identity.h"
@@ -19,14 +20,16 @@ static const char *job_of(const char *text, size_t length)
 static void the_environment_names_a_job(void **state)
 {
 	static const char text[] = "PATH=/bin\0RLSCOPE_JOB=walker\0HOME=/root";
-	static const char other[] = "XRLSCOPE_JOB=no\0RLSCOPE_JOBS=no\0RLSCOPE_JOB=\0A=RLSCOPE_JOB=no";
+	static const char other[] =
+		"XRLSCOPE_JOB=no\0RLSCOPE_JOBS=no\0RLSCOPE_JOB=\0A=RLSCOPE_JOB=no";
 
 	assert_string_equal(job_of(text, sizeof(text)), "walker");
 	assert_string_equal(job_of(text, sizeof(text) - 1), "walker");
 	assert_string_equal(job_of(other, sizeof(other)), "");
 	assert_string_equal(job_of("", 0), "");
 	/* Cut in the middle by the kernel: no byte is read beyond. */
-	assert_string_equal(job_of(text, strlen("PATH=/bin") + 1 + strlen("RLSCOPE_JOB=wal")), "wal");
+	assert_string_equal(job_of(text, strlen("PATH=/bin") + 1 + strlen("RLSCOPE_JOB=wal")),
+			    "wal");
 }
 
 static void a_hostile_name_is_tamed(void **state)
@@ -75,7 +78,7 @@ static void the_innermost_unit_counts(void **state)
 
 static void names_are_chosen_in_order(void **state)
 {
-	struct rls_job_identity job = { .command = "python3" };
+	struct rls_job_identity job = {.command = "python3"};
 
 	rls_job_name("", &job);
 	assert_string_equal(job.name, "python3");

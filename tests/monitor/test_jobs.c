@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "userspace/monitor/jobs.h"
@@ -15,7 +16,7 @@ static struct rls_jobs jobs;
 
 static void identify(pid_t pid, struct rls_job_identity *out)
 {
-	*out = (struct rls_job_identity){ .name = "train" };
+	*out = (struct rls_job_identity){.name = "train"};
 	if (pid >= 1000)
 		snprintf(out->name, sizeof(out->name), "job-%d", pid);
 }
@@ -62,7 +63,8 @@ static void a_tree_is_one_job(void **state)
 
 static void equal_names_are_told_apart_and_kept(void **state)
 {
-	struct rls_job *first = begin(10, 1, 1), *second = begin(20, 1, 2), *third = begin(30, 1, 3);
+	struct rls_job *first = begin(10, 1, 1), *second = begin(20, 1, 2),
+		       *third = begin(30, 1, 3);
 
 	assert_string_equal(first->name, "train");
 	assert_string_equal(second->name, "train#2");
@@ -121,7 +123,8 @@ static void a_number_may_come_again(void **state)
 static void churn_leaves_a_bounded_number(void **state)
 {
 	for (uint32_t i = 0; i < 5000; i++) {
-		uint64_t now_ns = (1 + i) * SECOND_NS / 100; /* so fast that time alone drops none */
+		uint64_t now_ns =
+			(1 + i) * SECOND_NS / 100; /* so fast that time alone drops none */
 
 		begin(1000 + i, 1, now_ns);
 		rls_jobs_end(&jobs, 1000 + i, now_ns + 1);

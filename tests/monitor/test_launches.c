@@ -4,11 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
-#include "userspace/monitor/launches.h"
 #include "bpf/wire/record.h"
 #include "bpf/wire/totals.h"
+#include "userspace/monitor/launches.h"
 
 #define MAIN 10
 #define HELPER 11
@@ -25,15 +26,14 @@ static int clear(void **state)
 static void tell(uint32_t tid, uint64_t since_ns, uint32_t name, bool source)
 {
 	const struct rls_wire_booked booked = {
-		.header = { .tid = tid, .time_ns = since_ns }, .name = name, .source = source
-	};
+		.header = {.tid = tid, .time_ns = since_ns}, .name = name, .source = source};
 
 	assert_int_equal(rls_launches_tell(&launches, &booked), 0);
 }
 
 static void launch(uint64_t correlation, uint32_t tid, uint64_t time_ns)
 {
-	struct rls_event event = { .kind = RLS_EVENT_LAUNCH, .tid = tid, .time_ns = time_ns };
+	struct rls_event event = {.kind = RLS_EVENT_LAUNCH, .tid = tid, .time_ns = time_ns};
 
 	event.launch.correlation = correlation;
 	assert_int_equal(rls_launches_add(&launches, &event), 0);

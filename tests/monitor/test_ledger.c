@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "userspace/monitor/ledger.h"
@@ -33,12 +34,13 @@ static struct rls_ledger_scope *scope_of(const char *operation, const char *phas
 
 static void add(struct rls_ledger_scope *scope, uint32_t category, uint64_t ns)
 {
-	const struct rls_wire_cell more = { .ns = ns };
+	const struct rls_wire_cell more = {.ns = ns};
 
 	rls_ledger_add(&ledger, scope, category, &more);
 }
 
-static void look(struct rls_ledger_scope *scope, uint32_t category, enum rls_category guess, int times)
+static void look(struct rls_ledger_scope *scope, uint32_t category, enum rls_category guess,
+		 int times)
 {
 	for (int i = 0; i < times; i++)
 		rls_ledger_look(&ledger, scope, category, guess, 4 * MS);
@@ -46,7 +48,7 @@ static void look(struct rls_ledger_scope *scope, uint32_t category, enum rls_cat
 
 static void show(void)
 {
-	rls_ledger_settle(&ledger, false);
+	rls_ledger_apportion(&ledger, false);
 	assert_int_equal(rls_ledger_show(&ledger), 0);
 }
 
@@ -85,8 +87,8 @@ static uint64_t all_ns(void)
 static void traced_time_is_added_up(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "train");
-	const struct rls_wire_cell more = { .ns = 50, .hits = 3, .cost_ns = 10,
-					    .to = { [BACKEND] = 2 } };
+	const struct rls_wire_cell more = {
+		.ns = 50, .hits = 3, .cost_ns = 10, .to = {[BACKEND] = 2}};
 
 	assert_ptr_equal(scope_of("step", "train"), step);
 	assert_ptr_not_equal(scope_of("step", ""), step);
@@ -123,8 +125,8 @@ static void closed_time_goes_by_looks(void **state)
 static void waiting_goes_by_how_it_was_waited(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "");
-	const struct rls_wire_cell slept = { .ns = 100 * MS, .off_cpu_ns = 100 * MS };
-	const struct rls_wire_cell both = { .ns = 2000 * MS, .off_cpu_ns = 1000 * MS };
+	const struct rls_wire_cell slept = {.ns = 100 * MS, .off_cpu_ns = 100 * MS};
+	const struct rls_wire_cell both = {.ns = 2000 * MS, .off_cpu_ns = 1000 * MS};
 
 	rls_ledger_add(&ledger, step, BACKEND, &slept);
 	add(step, PYTHON, 100 * MS);
@@ -141,8 +143,8 @@ static void waiting_goes_by_how_it_was_waited(void **state)
 static void counts_are_scaled_within_reason(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "");
-	const struct rls_wire_cell traced = { .ns = 100 * MS, .hits = 1000, .cost_ns = 99 * MS,
-					      .to = { [BACKEND] = 1000 } };
+	const struct rls_wire_cell traced = {
+		.ns = 100 * MS, .hits = 1000, .cost_ns = 99 * MS, .to = {[BACKEND] = 1000}};
 
 	rls_ledger_add(&ledger, step, PYTHON, &traced);
 	add(step, RLS_BOOK_CLOSED, 100 * MS);
@@ -184,7 +186,7 @@ static void nothing_to_go_by_waits_for_the_end(void **state)
 	add(step, RLS_BOOK_CLOSED, 400);
 	show();
 	assert_int_equal(ledger.row_count, 0);
-	rls_ledger_settle(&ledger, true);
+	rls_ledger_apportion(&ledger, true);
 	show();
 	assert_int_equal(row_of("step", RLS_CATEGORY_UNKNOWN)->wall_ns, 400);
 }
@@ -192,7 +194,7 @@ static void nothing_to_go_by_waits_for_the_end(void **state)
 static void transitions_are_scaled_to_closed_time(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "");
-	const struct rls_wire_cell traced = { .ns = 100 * MS, .to = { [BACKEND] = 1000 } };
+	const struct rls_wire_cell traced = {.ns = 100 * MS, .to = {[BACKEND] = 1000}};
 
 	rls_ledger_add(&ledger, step, PYTHON, &traced);
 	add(step, RLS_BOOK_CLOSED, 900 * MS);
@@ -209,7 +211,8 @@ static void transitions_are_scaled_to_closed_time(void **state)
 /* In the update what looks like Python is the backend, elsewhere it is what it looks like. */
 static void guesses_are_judged_by_their_own_operation(void **state)
 {
-	struct rls_ledger_scope *update = scope_of("update", ""), *rollout = scope_of("rollout", "");
+	struct rls_ledger_scope *update = scope_of("update", ""),
+				*rollout = scope_of("rollout", "");
 
 	for (int i = 0; i < 200; i++) {
 		rls_ledger_look(&ledger, update, BACKEND, PYTHON, MS);
@@ -230,9 +233,8 @@ static double error_after(int sweeps, uint64_t some, uint64_t other)
 	struct rls_ledger_scope *step = scope_of("step", "");
 
 	for (int i = 0; i < sweeps; i++) {
-		const struct rls_wire_cell more = {
-			.ns = 20 * MS, .to = { [BACKEND] = i % 2 ? some : other }
-		};
+		const struct rls_wire_cell more = {.ns = 20 * MS,
+						   .to = {[BACKEND] = i % 2 ? some : other}};
 
 		rls_ledger_add(&ledger, step, PYTHON, &more);
 		add(step, RLS_BOOK_CLOSED, 5000 * MS);
@@ -255,20 +257,22 @@ static void counts_say_how_far_they_may_be_off(void **state)
 
 static void no_figure_goes_back(void **state)
 {
-	uint64_t wall_ns[RLS_CATEGORY_MAX] = { 0 }, corrected_ns[RLS_CATEGORY_MAX] = { 0 };
+	uint64_t wall_ns[RLS_CATEGORY_MAX] = {0}, corrected_ns[RLS_CATEGORY_MAX] = {0};
 	uint64_t count = 0, given_ns = 0;
 	struct rls_ledger_scope *step = scope_of("step", "");
 
 	srand(7);
 	for (int round = 0; round < 2000; round++) {
 		uint64_t ns = (uint64_t)(rand() % 1000);
-		const struct rls_wire_cell more = { .ns = ns, .hits = 1,
-						    .cost_ns = (uint64_t)(rand() % 1200),
-						    .to = { [SIMULATOR] = (uint64_t)(rand() % 5) } };
+		const struct rls_wire_cell more = {.ns = ns,
+						   .hits = 1,
+						   .cost_ns = (uint64_t)(rand() % 1200),
+						   .to = {[SIMULATOR] = (uint64_t)(rand() % 5)}};
 		uint32_t category = (uint32_t)(rand() % 4);
 
 		rls_ledger_add(&ledger, step, category ? category : RLS_BOOK_CLOSED, &more);
-		look(step, rand() % 2 ? RLS_BOOK_CLOSED : BACKEND, (enum rls_category)(rand() % 4), 3);
+		look(step, rand() % 2 ? RLS_BOOK_CLOSED : BACKEND, (enum rls_category)(rand() % 4),
+		     3);
 		given_ns += ns;
 		show();
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
@@ -283,7 +287,7 @@ static void no_figure_goes_back(void **state)
 		assert_true(count_of("step", PYTHON, SIMULATOR) >= count);
 		count = count_of("step", PYTHON, SIMULATOR);
 	}
-	rls_ledger_settle(&ledger, true);
+	rls_ledger_apportion(&ledger, true);
 	show();
 	assert_int_equal(all_ns(), given_ns);
 }

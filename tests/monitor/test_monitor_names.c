@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "userspace/monitor/names.h"
@@ -18,7 +19,7 @@ static int clear(void **state)
 
 static void add(uint32_t id, uint32_t pid, const char *text, uint32_t length)
 {
-	struct rls_wire_name name = { .header.pid = pid, .id = id, .length = length };
+	struct rls_wire_name name = {.header.pid = pid, .id = id, .length = length};
 
 	memcpy(name.text, text, strlen(text));
 	assert_int_equal(rls_names_add(&names, &name), 0);

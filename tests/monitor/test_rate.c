@@ -4,13 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "userspace/monitor/rate.h"
 
 static void nothing_is_known_of_one_stretch(void **state)
 {
-	struct rls_rate rate = { 0 };
+	struct rls_rate rate = {0};
 
 	assert_true(rls_rate_error(&rate) == 1);
 	rls_rate_add(&rate, 1000, 1e6);
@@ -19,7 +20,7 @@ static void nothing_is_known_of_one_stretch(void **state)
 
 static void what_is_always_the_same_is_known_well(void **state)
 {
-	struct rls_rate rate = { 0 };
+	struct rls_rate rate = {0};
 
 	for (int i = 1; i <= 20; i++)
 		rls_rate_add(&rate, 10000 * i, 1e6 * i);
@@ -29,7 +30,7 @@ static void what_is_always_the_same_is_known_well(void **state)
 
 static double of_two_phases(int stretches)
 {
-	struct rls_rate rate = { 0 };
+	struct rls_rate rate = {0};
 
 	for (int i = 0; i < stretches; i++)
 		rls_rate_add(&rate, i % 2 ? 1900 : 100, 1e6);
@@ -46,7 +47,7 @@ static void what_differs_is_known_the_better_the_more_there_are(void **state)
 
 static void what_is_old_counts_for_less(void **state)
 {
-	struct rls_rate rate = { 0 };
+	struct rls_rate rate = {0};
 
 	for (int i = 0; i < 20; i++)
 		rls_rate_add(&rate, i % 2 ? 1900 : 100, 1e6);
@@ -64,7 +65,7 @@ static void the_error_holds_the_truth(void **state)
 	unsigned int seed = 1, held = 0;
 
 	for (int draw = 0; draw < 1000; draw++) {
-		struct rls_rate rate = { 0 };
+		struct rls_rate rate = {0};
 		double off;
 
 		for (int i = 0; i < 30; i++) {

@@ -12,13 +12,13 @@
 
 #include "tests/discover/child.h"
 #include "userspace/process/mappings.h"
-#include "userspace/python/python_frames.h"
 #include "userspace/python/code_object.h"
 #include "userspace/python/interpreter.h"
+#include "userspace/python/python_frames.h"
 
 #define DEPTH_MAX 64
-#define PROGRAM                                                        \
-	"print('ready', flush=True)\n"                                 \
+#define PROGRAM                                                                                    \
+	"print('ready', flush=True)\n"                                                             \
 	"exec(compile(open('nested.py').read(), 'nested.py', 'exec'))\n"
 
 static const char *const interpreters[] = {INTERPRETERS};
@@ -55,7 +55,8 @@ static bool is_shim(const struct walk *walk)
 
 	if (walk->layout->frame_owner == RLS_FRAMES_NO_OFFSET)
 		return false;
-	assert_true(rls_space_read(walk->space, walk->frame + walk->layout->frame_owner, &owner, 1));
+	assert_true(
+		rls_space_read(walk->space, walk->frame + walk->layout->frame_owner, &owner, 1));
 	return owner >= walk->layout->owner_of_shims;
 }
 
@@ -71,8 +72,8 @@ static bool next_frame(struct walk *walk, uint64_t *code, int32_t *at)
 		return false;
 	*code = pointer_at(walk->space, walk->frame + layout->frame_code) & ~3ULL;
 	instruction = pointer_at(walk->space, walk->frame + layout->frame_instruction);
-	*at = layout->index_unit_bytes ? (int32_t)instruction * layout->index_unit_bytes :
-					 (int32_t)(instruction - *code - layout->code_start);
+	*at = layout->index_unit_bytes ? (int32_t)instruction * layout->index_unit_bytes
+				       : (int32_t)(instruction - *code - layout->code_start);
 	walk->frame = pointer_at(walk->space, walk->frame + layout->frame_back);
 	return true;
 }

@@ -67,7 +67,8 @@ static void check(const char *interpreter)
 		file = rls_code_map_native(map, child.pid, &place, &vaddr);
 		assert_non_null(file);
 		assert_false(rls_native_file_hides_evaluation(file));
-		evaluates += rls_native_file_is_interpreter(file) && rls_native_file_evaluates(file, vaddr);
+		evaluates += rls_native_file_is_interpreter(file) &&
+			     rls_native_file_evaluates(file, vaddr);
 	}
 	rls_code_map_free(map);
 	child_stop(&child);

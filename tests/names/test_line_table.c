@@ -29,7 +29,10 @@ static size_t check_ranges(FILE *from, enum rls_line_encoding encoding, const ui
 
 	assert_int_equal(fread(&ranges, sizeof(ranges), 1, from), 1);
 	for (uint32_t i = 0; i < ranges; i++) {
-		struct { uint32_t start, end; int32_t line; } range;
+		struct {
+			uint32_t start, end;
+			int32_t line;
+		} range;
 
 		assert_int_equal(fread(&range, sizeof(range), 1, from), 1);
 		for (uint32_t at = range.start; at < range.end; at += 2, instructions++)
@@ -43,7 +46,10 @@ static size_t check_ranges(FILE *from, enum rls_line_encoding encoding, const ui
 static void compare(const char *interpreter, int share)
 {
 	size_t objects = 0, instructions = 0;
-	struct { int32_t first_line; uint32_t bytes; } head;
+	struct {
+		int32_t first_line;
+		uint32_t bytes;
+	} head;
 	uint8_t *table = malloc(TABLE_BYTES_MAX);
 	char command[4096];
 	uint32_t minor;
@@ -57,8 +63,8 @@ static void compare(const char *interpreter, int share)
 	while (fread(&head, sizeof(head), 1, from) == 1) {
 		assert_true(head.bytes <= TABLE_BYTES_MAX);
 		assert_int_equal(fread(table, 1, head.bytes, from), head.bytes);
-		instructions += check_ranges(from, encoding_of(minor), table,
-					     head.bytes, head.first_line);
+		instructions +=
+			check_ranges(from, encoding_of(minor), table, head.bytes, head.first_line);
 		objects++;
 	}
 	assert_int_equal(pclose(from), 0);

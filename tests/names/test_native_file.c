@@ -23,8 +23,8 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/elf/elf.h"
 #include "userspace/names/debug_file.h"
-#include "userspace/record/samples/code_map.h"
 #include "userspace/names/native_file.h"
+#include "userspace/record/samples/code_map.h"
 
 struct truth {
 	struct rls_native_file *file;
@@ -39,8 +39,9 @@ static int check_function(const struct rls_elf_symbol *symbol, void *context)
 	if (strncmp(symbol->name, "named_", 6))
 		return 0;
 	for (uint64_t at = 0; at < symbol->size_bytes; at++) {
-		assert_string_equal(rls_native_file_function(truth->file, symbol->vaddr + at, &start),
-				    symbol->name);
+		assert_string_equal(
+			rls_native_file_function(truth->file, symbol->vaddr + at, &start),
+			symbol->name);
 		assert_int_equal(start, symbol->vaddr);
 	}
 	truth->functions++;
@@ -124,7 +125,8 @@ static void check_stub(const char *with_names, const char *path)
 	stub = called_first(elf, "named_caller");
 	assert_int_equal(rls_native_file_open(path, 0, path, &file), 0);
 	for (uint64_t at = 0; at < 11; at++) { /* the least that stubs of three instructions have */
-		assert_string_equal(rls_native_file_function(file, stub + at, &start), "getppid@plt");
+		assert_string_equal(rls_native_file_function(file, stub + at, &start),
+				    "getppid@plt");
 		assert_int_equal(start, stub);
 	}
 	assert_string_not_equal(rls_native_file_function(file, stub - 1, &start), "getppid@plt");
@@ -273,7 +275,10 @@ static void broken_packed_symbols_are_none(void **state)
 	for (int round = 0; round < 2000; round++) {
 		struct rls_elf *elf, *mini;
 		uint8_t *copy = malloc(count);
-		uint8_t *packed = memmem(bytes, count, "\xfd" "7zXZ", 6);
+		uint8_t *packed = memmem(bytes, count,
+					 "\xfd"
+					 "7zXZ",
+					 6);
 		size_t at = (size_t)(packed - bytes);
 
 		assert_true(packed && copy);
@@ -309,7 +314,8 @@ static void the_vdso_has_names(void **state)
 		skip();
 	}
 	assert_int_equal(rls_code_map_new(NULL, &map), 0);
-	assert_int_equal(rls_code_map_find(map, getpid(), 1, (uintptr_t)function + 1, true, &place), 0);
+	assert_int_equal(rls_code_map_find(map, getpid(), 1, (uintptr_t)function + 1, true, &place),
+			 0);
 	assert_string_equal(place.mapping->path, RLS_VDSO_PATH);
 	file = rls_code_map_native(map, getpid(), &place, &vaddr);
 	assert_non_null(file);

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "tests/discover/child.h"
-#include "userspace/record/samples/code_map.h"
 #include "userspace/names/perf_map.h"
+#include "userspace/record/samples/code_map.h"
 
 static const char *const interpreters[] = {INTERPRETERS};
 
@@ -44,7 +44,8 @@ static void check(const struct rls_perf_map *map, uint64_t address, const char *
 
 static void names_end_where_their_code_does(void **state)
 {
-	struct rls_perf_map *map = parse("1000 10 first\n2000 100 a name with spaces\n1010 8 next\n");
+	struct rls_perf_map *map =
+		parse("1000 10 first\n2000 100 a name with spaces\n1010 8 next\n");
 
 	(void)state;
 	check(map, 0xfff, NULL);

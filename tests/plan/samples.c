@@ -4,12 +4,14 @@
  * function's extent. A label at every instruction that matters. PyObject_* stay undefined
  * and make PLT stubs and GOT words.
  */
-#define FUNCTION(name, ...)                                                                     \
-	__asm__(".pushsection .text\n.p2align 4\n.globl " name "\n.type " name ", @function\n"   \
-		name ":\n.cfi_startproc\n" __VA_ARGS__                                          \
+#define FUNCTION(name, ...)                                                                        \
+	__asm__(".pushsection .text\n.p2align 4\n.globl " name "\n.type " name                     \
+		", @function\n" name ":\n.cfi_startproc\n" __VA_ARGS__                             \
 		"\n.cfi_endproc\n.size " name ", . - " name "\n.popsection\n")
 #define LABEL(name) ".globl " name "\n" name ":\n"
 
+/* A line for each instruction or so. */
+/* clang-format off */
 FUNCTION("two_rets", "test %rdi,%rdi\n" LABEL("two_rets_site") "je 1f\n"
 	 LABEL("two_rets_first") "ret\n1:\nxor %eax,%eax\n" LABEL("two_rets_second") "ret");
 
@@ -157,3 +159,4 @@ FUNCTION("fills_taken", GOT(PyObject_CallObject, "%rax") "mov %rax,taken(%rip)\n
 FUNCTION("takes", "movups %xmm0,taken-8(%rip)\nret");
 FUNCTION("calls_taken", "mov taken(%rip),%rax\ncall *%rax\nmov begun(%rip),%rax\ncall *%rax\nret");
 FUNCTION("calls_crowded", "lea crowded(%rip),%rdx\ncall *(%rdx,%rdi,8)\nret");
+/* clang-format on */

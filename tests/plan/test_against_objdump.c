@@ -77,8 +77,8 @@ static size_t check_extent(const struct rls_elf *elf, const struct rls_elf_exten
 	for (uint64_t at = 0; at < extent->size_bytes; at += instruction.length, checked++) {
 		if (!is_boundary(boundaries, count, extent->vaddr + at))
 			fail_msg("objdump sees no instruction at %" PRIx64, extent->vaddr + at);
-		assert_int_equal(rls_decode(bytes + at, extent->size_bytes - at,
-					    extent->vaddr + at, &instruction),
+		assert_int_equal(rls_decode(bytes + at, extent->size_bytes - at, extent->vaddr + at,
+					    &instruction),
 				 0);
 	}
 	return checked;

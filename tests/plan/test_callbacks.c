@@ -95,8 +95,7 @@ static void keeps_the_protocol_apart(void **state)
 	assert_int_equal(rls_find_callbacks_of(samples, RLS_CALLBACKS_PROTOCOL, &functions, &count),
 			 0);
 	assert_int_equal(count, 1);
-	assert_string_equal(found_at(functions, count, "attribute_call")->name,
-			    "PyObject_GetAttr");
+	assert_string_equal(found_at(functions, count, "attribute_call")->name, "PyObject_GetAttr");
 	rls_callbacks_free(functions, count);
 	assert_int_equal(rls_find_callbacks_of(samples, 0, &functions, &count), 0);
 	assert_int_equal(count, 0);
@@ -106,21 +105,45 @@ static void keeps_the_protocol_apart(void **state)
 static void sorts_libpython_into_families(void **state)
 {
 	static const char *const calling[] = {
-		"PyObject_Call", "PyObject_CallMethodObjArgs", "_PyObject_CallFunction_SizeT",
-		"PyObject_VectorcallMethod", "PyEval_EvalCodeEx",
-		"_PyEval_EvalFrameDefault", "PyRun_StringFlags", "PyImport_ImportModule",
-		"PyIter_Next", "PyIter_Send", "PyEval_CallObjectWithKeywords",
+		"PyObject_Call",
+		"PyObject_CallMethodObjArgs",
+		"_PyObject_CallFunction_SizeT",
+		"PyObject_VectorcallMethod",
+		"PyEval_EvalCodeEx",
+		"_PyEval_EvalFrameDefault",
+		"PyRun_StringFlags",
+		"PyImport_ImportModule",
+		"PyIter_Next",
+		"PyIter_Send",
+		"PyEval_CallObjectWithKeywords",
 	};
 	static const char *const protocol[] = {
-		"PyObject_GetAttrString", "PyObject_GetItem", "PyObject_RichCompareBool",
-		"PyNumber_Add", "PySequence_Tuple", "PyMapping_Keys", "PyObject_IsTrue",
-		"PyObject_CallFinalizerFromDealloc", "_PyObject_MakeTpCall",
+		"PyObject_GetAttrString",   "PyObject_GetItem",
+		"PyObject_RichCompareBool", "PyNumber_Add",
+		"PySequence_Tuple",         "PyMapping_Keys",
+		"PyObject_IsTrue",          "PyObject_CallFinalizerFromDealloc",
+		"_PyObject_MakeTpCall",
 	};
 	static const char *const neither[] = {
-		"PyIter_Check", "PyNumber_Check", "PySequence_Check", "_Py_Dealloc", "PyTuple_New",
-		"PyEval_SaveThread", "PyEval_RestoreThread", "PyEval_GetBuiltins", "PyErr_Occurred",
-		"PyImport_AddModule", "PyObject_Malloc", "PyObject_GetBuffer", "PyGILState_Ensure",
-		"_Py_CheckFunctionResult", "PyObject_Calloc", "xPyObject_Call", "", "Py", "malloc",
+		"PyIter_Check",
+		"PyNumber_Check",
+		"PySequence_Check",
+		"_Py_Dealloc",
+		"PyTuple_New",
+		"PyEval_SaveThread",
+		"PyEval_RestoreThread",
+		"PyEval_GetBuiltins",
+		"PyErr_Occurred",
+		"PyImport_AddModule",
+		"PyObject_Malloc",
+		"PyObject_GetBuffer",
+		"PyGILState_Ensure",
+		"_Py_CheckFunctionResult",
+		"PyObject_Calloc",
+		"xPyObject_Call",
+		"",
+		"Py",
+		"malloc",
 	};
 
 	for (size_t i = 0; i < sizeof(calling) / sizeof(calling[0]); i++)

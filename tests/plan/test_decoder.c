@@ -155,7 +155,7 @@ static void knows_what_moves_the_stack(void **state)
 		uint8_t bytes[8];
 		size_t length;
 		bool moves;
-		int lowered_bytes;          /* UNTOLD: not in the instruction, or too many */
+		int lowered_bytes; /* UNTOLD: not in the instruction, or too many */
 	} stack[] = {
 		{"push %rbx", {0x53}, 1, true, 8},
 		{"sub $8,%rsp", {0x48, 0x83, 0xec, 0x08}, 4, true, 8},
@@ -189,8 +189,9 @@ static void knows_what_moves_the_stack(void **state)
 		print_message("%s\n", stack[i].text);
 		assert_int_equal(rls_decode_moves_stack(stack[i].bytes, stack[i].length),
 				 stack[i].moves);
-		assert_int_equal(rls_decode_lowers_stack(stack[i].bytes, stack[i].length, &lowered_bytes),
-				 stack[i].lowered_bytes == UNTOLD ? -EOPNOTSUPP : 0);
+		assert_int_equal(
+			rls_decode_lowers_stack(stack[i].bytes, stack[i].length, &lowered_bytes),
+			stack[i].lowered_bytes == UNTOLD ? -EOPNOTSUPP : 0);
 		assert_int_equal(lowered_bytes, stack[i].lowered_bytes);
 	}
 }

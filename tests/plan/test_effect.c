@@ -13,15 +13,16 @@
 
 enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, R12 = 12, NONE = RLS_NO_REGISTER };
 
-#define READ(...)                                                                   \
-	({                                                                          \
-		const uint8_t bytes_[] = {__VA_ARGS__};                             \
-		struct rls_effect effect_;                                          \
-		assert_int_equal(rls_decode_effect(bytes_, sizeof(bytes_), VADDR, &effect_), 0); \
-		effect_;                                                            \
+#define READ(...)                                                                                  \
+	({                                                                                         \
+		const uint8_t bytes_[] = {__VA_ARGS__};                                            \
+		struct rls_effect effect_;                                                         \
+		assert_int_equal(rls_decode_effect(bytes_, sizeof(bytes_), VADDR, &effect_), 0);   \
+		effect_;                                                                           \
 	})
 
-static void assert_spot(struct rls_spot spot, enum rls_spot_kind kind, int base, int index, int64_t displacement)
+static void assert_spot(struct rls_spot spot, enum rls_spot_kind kind, int base, int index,
+			int64_t displacement)
 {
 	assert_int_equal(spot.kind, kind);
 	assert_int_equal(spot.base, base);
@@ -75,7 +76,8 @@ static void reads_null_pointers(void **state)
 	assert_int_equal(READ(0x31, 0xc8).source.kind, RLS_SPOT_NONE); /* xor %ecx,%eax */
 	/* movq $0,(%rip) */
 	assert_int_equal(READ(0x48, 0xc7, 0x05, 0, 0, 0, 0, 0, 0, 0, 0).source.kind, RLS_SPOT_ZERO);
-	assert_spot(READ(0x48, 0xc7, 0x05, 0, 0, 0, 0, 0, 0, 0, 0).target, RLS_SPOT_MEMORY, NONE, NONE, VADDR + 11);
+	assert_spot(READ(0x48, 0xc7, 0x05, 0, 0, 0, 0, 0, 0, 0, 0).target, RLS_SPOT_MEMORY, NONE,
+		    NONE, VADDR + 11);
 	/* xor %al,%al leaves the rest. */
 	assert_int_equal(READ(0x30, 0xc0).source.kind, RLS_SPOT_NONE);
 }
@@ -103,9 +105,11 @@ static void reads_calls(void **state)
 {
 	assert_register(READ(0xff, 0xd0).source, RAX); /* call *%rax */
 	assert_register(READ(0x41, 0xff, 0xe4).source, R12); /* jmp *%r12 */
-	assert_spot(READ(0xff, 0x54, 0x24, 0x08).source, RLS_SPOT_MEMORY, RLS_RSP, NONE, 8); /* call *8(%rsp) */
+	assert_spot(READ(0xff, 0x54, 0x24, 0x08).source, RLS_SPOT_MEMORY, RLS_RSP, NONE,
+		    8); /* call *8(%rsp) */
 	/* call *0x10(%rip) */
-	assert_spot(READ(0xff, 0x15, 0x10, 0, 0, 0).source, RLS_SPOT_MEMORY, NONE, NONE, VADDR + 6 + 0x10);
+	assert_spot(READ(0xff, 0x15, 0x10, 0, 0, 0).source, RLS_SPOT_MEMORY, NONE, NONE,
+		    VADDR + 6 + 0x10);
 	assert_int_equal(READ(0xe8, 0x10, 0, 0, 0).source.kind, RLS_SPOT_NONE); /* call rel32 */
 }
 
@@ -115,12 +119,15 @@ static void knows_what_else_is_written(void **state)
 	assert_int_equal(READ(0x89, 0xf8).target.kind, RLS_SPOT_NONE); /* mov %edi,%eax */
 	assert_int_equal(READ(0x89, 0xf8).written, 1 << RAX);
 	assert_int_equal(READ(0x48, 0xf7, 0xe1).written, 1 << RAX | 1 << RDX); /* mul %rcx */
-	assert_int_equal(READ(0xf3, 0x48, 0xab).written & (1 << RDI | 1 << RCX), 1 << RDI | 1 << RCX); /* rep stos */
+	assert_int_equal(READ(0xf3, 0x48, 0xab).written & (1 << RDI | 1 << RCX),
+			 1 << RDI | 1 << RCX); /* rep stos */
 	/* movups %xmm0,8(%rip) */
 	assert_int_equal(READ(0x0f, 0x11, 0x05, 8, 0, 0, 0).stored_bytes, 16);
-	assert_spot(READ(0x0f, 0x11, 0x05, 8, 0, 0, 0).stored, RLS_SPOT_MEMORY, NONE, NONE, VADDR + 15);
+	assert_spot(READ(0x0f, 0x11, 0x05, 8, 0, 0, 0).stored, RLS_SPOT_MEMORY, NONE, NONE,
+		    VADDR + 15);
 	/* mov %fs:0x28,%rax: its address is another's. */
-	assert_int_equal(READ(0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0).source.kind, RLS_SPOT_NONE);
+	assert_int_equal(READ(0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0).source.kind,
+			 RLS_SPOT_NONE);
 	/* mov (%edx),%rax: so is that of 32 bits. */
 	assert_int_equal(READ(0x67, 0x48, 0x8b, 0x02).source.kind, RLS_SPOT_NONE);
 }

@@ -76,8 +76,8 @@ static void assert_enter(const struct rls_plan *got, const char *label, enum rls
 	assert_int_equal(site->category, RLS_CATEGORY_SIMULATOR);
 }
 
-static void assert_leave_as(const struct rls_plan *got, const char *label, enum rls_site_class site_class,
-			    uint32_t slot_bytes)
+static void assert_leave_as(const struct rls_plan *got, const char *label,
+			    enum rls_site_class site_class, uint32_t slot_bytes)
 {
 	const struct rls_site *site = site_at(got, label);
 
@@ -92,7 +92,8 @@ static void assert_leave(const struct rls_plan *got, const char *label)
 	assert_leave_as(got, label, RLS_SITE_SINGLE_STEP, 0);
 }
 
-static void assert_leave_at_check(const struct rls_plan *got, const char *label, uint32_t slot_bytes)
+static void assert_leave_at_check(const struct rls_plan *got, const char *label,
+				  uint32_t slot_bytes)
 {
 	assert_leave_as(got, label, RLS_SITE_EMULATED, slot_bytes);
 }
@@ -146,11 +147,11 @@ static void sees_ends_at_the_stack_protectors_check(void **state)
 static void keeps_to_the_ret_where_the_check_does_not_tell(void **state)
 {
 	static const char *const functions[][2] = {
-		{ "guard_passed_by", "guard_passed_by_ret" },
-		{ "guard_in_frame", "guard_in_frame_ret" },
-		{ "guard_too_deep", "guard_too_deep_ret" },
-		{ "guards_nothing", "guards_nothing_ret" },
-		{ "guards_nothing", "guards_nothing_either_ret" },
+		{"guard_passed_by", "guard_passed_by_ret"},
+		{"guard_in_frame", "guard_in_frame_ret"},
+		{"guard_too_deep", "guard_too_deep_ret"},
+		{"guards_nothing", "guards_nothing_ret"},
+		{"guards_nothing", "guards_nothing_either_ret"},
 	};
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
@@ -164,13 +165,14 @@ static void keeps_to_the_ret_where_the_check_does_not_tell(void **state)
 static void sees_brief_functions_from_within(void **state)
 {
 	for (int kind = 0; kind < 2; kind++) {
-		struct rls_plan got = plan_one("brief", kind ? RLS_BOUNDARY_EXPORTED : RLS_BOUNDARY_PYTHON_CALLS,
-					       true);
+		struct rls_plan got = plan_one(
+			"brief", kind ? RLS_BOUNDARY_EXPORTED : RLS_BOUNDARY_PYTHON_CALLS, true);
 
 		assert_int_equal(got.count, 2);
 		assert_enter(&got, "brief_call", RLS_EXIT_SITES);
 		assert_int_equal(site_at(&got, "brief_call")->site_class, RLS_SITE_EMULATED);
-		assert_int_equal(site_at(&got, "brief_call")->slot_bytes, RLS_SITE_ENTER_SLOT_BYTES);
+		assert_int_equal(site_at(&got, "brief_call")->slot_bytes,
+				 RLS_SITE_ENTER_SLOT_BYTES);
 		assert_int_equal(site_at(&got, "brief_call")->from_python, !kind);
 		assert_leave_at_check(&got, "brief_je", 8);
 		rls_plan_clear(&got);
@@ -180,8 +182,12 @@ static void sees_brief_functions_from_within(void **state)
 static void keeps_brief_functions_and_callbacks_apart(void **state)
 {
 	struct rls_boundary_function functions[] = {
-		{ .vaddr = address("brief_calls_back"), .name = "brief", .kind = RLS_BOUNDARY_PYTHON_CALLS },
-		{ .vaddr = address("brief_back_call"), .name = "back", .kind = RLS_BOUNDARY_CALLBACK_CALL },
+		{.vaddr = address("brief_calls_back"),
+		 .name = "brief",
+		 .kind = RLS_BOUNDARY_PYTHON_CALLS},
+		{.vaddr = address("brief_back_call"),
+		 .name = "back",
+		 .kind = RLS_BOUNDARY_CALLBACK_CALL},
 	};
 	struct rls_plan got = plan(functions, 2, true);
 
@@ -257,8 +263,7 @@ static void assert_python(const struct rls_plan *got, const char *label, enum rl
 	assert_int_equal(site->kind, kind);
 	assert_int_equal(site->category, RLS_CATEGORY_PYTHON);
 	assert_int_equal(site->exit, exit);
-	assert_string_equal(rls_site_class_name(site->site_class),
-			    rls_site_class_name(site_class));
+	assert_string_equal(rls_site_class_name(site->site_class), rls_site_class_name(site_class));
 }
 
 static void assert_back(const struct rls_plan *got, const char *label,
@@ -268,8 +273,7 @@ static void assert_back(const struct rls_plan *got, const char *label,
 
 	assert_int_equal(site->kind, RLS_SITE_LEAVE_AFTER);
 	assert_int_equal(site->category, RLS_CATEGORY_SIMULATOR);
-	assert_string_equal(rls_site_class_name(site->site_class),
-			    rls_site_class_name(site_class));
+	assert_string_equal(rls_site_class_name(site->site_class), rls_site_class_name(site_class));
 }
 
 static void brackets_calls_into_python(void **state)
@@ -290,8 +294,7 @@ static void brackets_calls_into_python(void **state)
 		      RLS_EXIT_UNSEEN);
 	assert_python(&got, "twice_third", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED, RLS_EXIT_SITES);
 	assert_back(&got, "twice_after", RLS_SITE_SINGLE_STEP);
-	assert_python(&got, "word_call", RLS_SITE_ENTER_CALL, RLS_SITE_SINGLE_STEP,
-		      RLS_EXIT_SITES);
+	assert_python(&got, "word_call", RLS_SITE_ENTER_CALL, RLS_SITE_SINGLE_STEP, RLS_EXIT_SITES);
 	assert_back(&got, "word_after", RLS_SITE_SINGLE_STEP);
 	assert_python(&got, "jumps_back_jump", RLS_SITE_ENTER, RLS_SITE_EMULATED,
 		      RLS_EXIT_RETURN_PROBE);
@@ -299,13 +302,15 @@ static void brackets_calls_into_python(void **state)
 		      RLS_EXIT_RETURN_PROBE);
 	assert_python(&got, "is_a_jump_back", RLS_SITE_ENTER, RLS_SITE_EMULATED,
 		      RLS_EXIT_RETURN_PROBE);
-	assert_python(&got, "plt_got_call", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED,
-		      RLS_EXIT_SITES);
+	assert_python(&got, "plt_got_call", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED, RLS_EXIT_SITES);
 	assert_back(&got, "plt_got_after", RLS_SITE_SINGLE_STEP);
-	assert_python(&got, "brief_back_call", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED, RLS_EXIT_SITES);
+	assert_python(&got, "brief_back_call", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED,
+		      RLS_EXIT_SITES);
 	assert_back(&got, "brief_back_after", RLS_SITE_EMULATED);
-	assert_python(&got, "register_call", RLS_SITE_ENTER_CALL, RLS_SITE_SINGLE_STEP, RLS_EXIT_SITES);
-	assert_python(&got, "cmov_jump", RLS_SITE_ENTER, RLS_SITE_SINGLE_STEP, RLS_EXIT_RETURN_PROBE);
+	assert_python(&got, "register_call", RLS_SITE_ENTER_CALL, RLS_SITE_SINGLE_STEP,
+		      RLS_EXIT_SITES);
+	assert_python(&got, "cmov_jump", RLS_SITE_ENTER, RLS_SITE_SINGLE_STEP,
+		      RLS_EXIT_RETURN_PROBE);
 	/* 28 ways into Python, and behind each call that no other call ends. */
 	assert_int_equal(count, 28);
 	assert_int_equal(got.count, 49);
@@ -315,7 +320,8 @@ static void brackets_calls_into_python(void **state)
 
 static void sees_calls_coming_where_that_is_cheaper(void **state)
 {
-	static const char *const at_call[] = {"mixed_call", "deeper_call", "leaving_call", "cmov_word_call"};
+	static const char *const at_call[] = {"mixed_call", "deeper_call", "leaving_call",
+					      "cmov_word_call"};
 	struct rls_boundary_function *callbacks;
 	struct rls_plan got;
 	size_t count;
@@ -327,7 +333,8 @@ static void sees_calls_coming_where_that_is_cheaper(void **state)
 	assert_python(&got, "again_site", RLS_SITE_ENTER_CALL, RLS_SITE_EMULATED, RLS_EXIT_SITES);
 	assert_no_site(&got, "again_call");
 	for (size_t i = 0; i < sizeof(at_call) / sizeof(at_call[0]); i++)
-		assert_python(&got, at_call[i], RLS_SITE_ENTER_CALL, RLS_SITE_SINGLE_STEP, RLS_EXIT_SITES);
+		assert_python(&got, at_call[i], RLS_SITE_ENTER_CALL, RLS_SITE_SINGLE_STEP,
+			      RLS_EXIT_SITES);
 	rls_plan_clear(&got);
 	rls_callbacks_free(callbacks, count);
 }
@@ -338,12 +345,14 @@ static void keeps_entry_and_callback_apart(void **state)
 {
 	struct rls_boundary_function functions[] = {
 		{.vaddr = address("jumps_back"), .name = "jumps_back"},
-		{.vaddr = address("jumps_back_jump"), .name = "PyObject_CallObject",
+		{.vaddr = address("jumps_back_jump"),
+		 .name = "PyObject_CallObject",
 		 .kind = RLS_BOUNDARY_CALLBACK_JUMP},
 	};
 	struct rls_boundary_function only[] = {
 		{.vaddr = address("is_a_jump_back"), .name = "is_a_jump_back"},
-		{.vaddr = address("is_a_jump_back"), .name = "PyObject_CallObject",
+		{.vaddr = address("is_a_jump_back"),
+		 .name = "PyObject_CallObject",
 		 .kind = RLS_BOUNDARY_CALLBACK_JUMP},
 	};
 	struct rls_plan got = plan(functions, 2, false);
@@ -403,9 +412,9 @@ static void has_no_return_probe_where_something_may_unwind(void **state)
 static void knows_what_is_jumped_to(void **state)
 {
 	struct rls_boundary_function functions[] = {
-		{ .vaddr = address("tail_callee"), .name = "callee", .kind = RLS_BOUNDARY_EXPORTED },
-		{ .vaddr = address("tail_caller"), .name = "caller", .kind = RLS_BOUNDARY_EXPORTED },
-		{ .vaddr = address("self_tail"), .name = "self", .kind = RLS_BOUNDARY_EXPORTED },
+		{.vaddr = address("tail_callee"), .name = "callee", .kind = RLS_BOUNDARY_EXPORTED},
+		{.vaddr = address("tail_caller"), .name = "caller", .kind = RLS_BOUNDARY_EXPORTED},
+		{.vaddr = address("self_tail"), .name = "self", .kind = RLS_BOUNDARY_EXPORTED},
 	};
 	struct rls_plan got = plan(functions, 3, true);
 

@@ -125,9 +125,9 @@ static enum rls_site_class class_of(const struct reading *reading)
 			return RLS_SITE_NOP5;
 		return RLS_SITE_SINGLE_STEP;
 	case ZYDIS_MNEMONIC_PUSH:
-		return reading->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER ?
-			       RLS_SITE_EMULATED :
-			       RLS_SITE_SINGLE_STEP;
+		return reading->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER
+			       ? RLS_SITE_EMULATED
+			       : RLS_SITE_SINGLE_STEP;
 	case ZYDIS_MNEMONIC_JRCXZ:
 	case ZYDIS_MNEMONIC_JECXZ:
 	case ZYDIS_MNEMONIC_LOOP:
@@ -181,8 +181,9 @@ static const struct rls_site *site_at(const struct rls_plan *plan, uint64_t vadd
 
 /* A function seen from within: what its sites say of the return address is so on each way from vaddr
  * on, each passes a way out, and behind that nothing is called. Returns how many ways there are. */
-static size_t check_ways(struct rls_elf *elf, const struct rls_plan *plan, const struct rls_elf_extent *extent,
-			 uint64_t vaddr, int64_t depth_bytes, bool left)
+static size_t check_ways(struct rls_elf *elf, const struct rls_plan *plan,
+			 const struct rls_elf_extent *extent, uint64_t vaddr, int64_t depth_bytes,
+			 bool left)
 {
 	const uint64_t end = extent->vaddr + extent->size_bytes;
 	struct reading reading;
@@ -194,7 +195,8 @@ static size_t check_ways(struct rls_elf *elf, const struct rls_plan *plan, const
 		ZyanU64 target = 0;
 
 		assert_true(vaddr < end);
-		assert_true(read_one(&reading, rls_elf_bytes(elf, vaddr, end - vaddr), end - vaddr));
+		assert_true(
+			read_one(&reading, rls_elf_bytes(elf, vaddr, end - vaddr), end - vaddr));
 		if (site && site->kind == RLS_SITE_LEAVE_RET) {
 			assert_int_equal(site->slot_bytes, depth_bytes);
 			assert_int_equal(site->site_class, RLS_SITE_EMULATED);
@@ -213,7 +215,8 @@ static size_t check_ways(struct rls_elf *elf, const struct rls_plan *plan, const
 		if (!branches(&reading))
 			continue;
 		assert_true(is_direct_branch(&reading));
-		ZydisCalcAbsoluteAddress(&reading.instruction, &reading.operands[0], vaddr, &target);
+		ZydisCalcAbsoluteAddress(&reading.instruction, &reading.operands[0], vaddr,
+					 &target);
 		if (target < extent->vaddr || target >= end) {
 			assert_true(left && depth_bytes == 0);
 			ways++;
@@ -313,7 +316,8 @@ static void check_library(const char *path)
 	assert_int_equal(rls_plan_library(&library, elf, &plan), 0);
 	took_ms = now_ms() - start_ms;
 	within = check_plan(elf, &plan, &entries);
-	print_message("%6zu functions, %zu seen from within, %5.1f %% emulated, %zu not probeable, %.1f ms: %s\n",
+	print_message("%6zu functions, %zu seen from within, %5.1f %% emulated, %zu not probeable, "
+		      "%.1f ms: %s\n",
 		      library.function_count, within,
 		      100.0 * plan.class_counts[RLS_SITE_EMULATED] / (plan.count + !plan.count),
 		      plan.skipped[RLS_PLAN_NOT_PROBEABLE], took_ms, path);

@@ -142,5 +142,5 @@ static int intern(void *context, const char *text, size_t length, rls_string_id 
 
 struct rls_event_sink event_log_sink(struct event_log *log)
 {
-	return (struct rls_event_sink){ add, intern, log };
+	return (struct rls_event_sink){add, intern, log};
 }

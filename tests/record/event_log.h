@@ -20,8 +20,8 @@ struct event_log {
 	char strings[EVENT_LOG_STRINGS][RLS_WIRE_NAME_BYTES + 1];
 	rls_string_id string_count;
 	size_t events;
-	int fail_after;             /* events until add fails with -ENOSPC; 0: never */
-	bool quiet;                 /* check the events, keep no text */
+	int fail_after; /* events until add fails with -ENOSPC; 0: never */
+	bool quiet; /* check the events, keep no text */
 };
 
 void event_log_clear(struct event_log *log);
@@ -33,10 +33,10 @@ void event_log_note(struct event_log *log, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Compares the text with expected, then empties it. */
-#define assert_log(log, expected)                             \
-	do {                                                  \
-		assert_string_equal((log)->text, expected);   \
-		event_log_empty(log);                         \
+#define assert_log(log, expected)                                                                  \
+	do {                                                                                       \
+		assert_string_equal((log)->text, expected);                                        \
+		event_log_empty(log);                                                              \
 	} while (0)
 
 #endif

@@ -27,8 +27,8 @@ static void note_final(void *context, const struct rls_wire_final *final)
 
 int set_up(void **state)
 {
-	const struct rls_process_watcher watcher = { note_forked, note_execed, note_ended,
-						     note_final, NULL, &event_log };
+	const struct rls_process_watcher watcher = {note_forked, note_execed, note_ended,
+						    note_final,  NULL,        &event_log};
 	struct rls_event_sink sink = event_log_sink(&event_log);
 	struct rls_translator *translator;
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-void send_category(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-		   uint64_t time_ns, uint8_t category, struct rls_wire_pile pile)
+void send_category(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t time_ns,
+		   uint8_t category, struct rls_wire_hit_totals pile)
 {
 	struct rls_wire_category record = {
 		HEADER(struct rls_wire_category, RLS_WIRE_CATEGORY, pid, tid, time_ns),
@@ -20,8 +20,8 @@ void send_category(struct rls_translator *translator, uint32_t pid, uint32_t tid
 	SEND(translator, record);
 }
 
-void send_thread(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-		 uint64_t time_ns, uint32_t ns_tid, const char *comm)
+void send_thread(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t time_ns,
+		 uint32_t ns_tid, const char *comm)
 {
 	struct rls_wire_thread record = {
 		HEADER(struct rls_wire_thread, RLS_WIRE_THREAD, pid, tid, time_ns),
@@ -32,8 +32,8 @@ void send_thread(struct rls_translator *translator, uint32_t pid, uint32_t tid,
 	SEND(translator, record);
 }
 
-void send_fork(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-	       uint64_t time_ns, uint32_t child, uint32_t ns_child, uint8_t category)
+void send_fork(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t time_ns,
+	       uint32_t child, uint32_t ns_child, uint8_t category)
 {
 	struct rls_wire_fork record = {
 		HEADER(struct rls_wire_fork, RLS_WIRE_FORK, pid, tid, time_ns),
@@ -46,8 +46,7 @@ void send_fork(struct rls_translator *translator, uint32_t pid, uint32_t tid,
 	SEND(translator, record);
 }
 
-void send_exec(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-	       uint64_t time_ns)
+void send_exec(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
 	struct rls_wire_exec record = {
 		HEADER(struct rls_wire_exec, RLS_WIRE_EXEC, pid, tid, time_ns),
@@ -57,8 +56,8 @@ void send_exec(struct rls_translator *translator, uint32_t pid, uint32_t tid,
 	SEND(translator, record);
 }
 
-void send_exit(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-	       uint64_t time_ns, bool over, bool traced)
+void send_exit(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t time_ns,
+	       bool over, bool traced)
 {
 	struct rls_wire_exit record = {
 		HEADER(struct rls_wire_exit, RLS_WIRE_THREAD_EXIT, pid, tid, time_ns),
@@ -69,8 +68,7 @@ void send_exit(struct rls_translator *translator, uint32_t pid, uint32_t tid,
 	SEND(translator, record);
 }
 
-void send_name(struct rls_translator *translator, uint32_t pid, uint64_t address,
-	       const char *text)
+void send_name(struct rls_translator *translator, uint32_t pid, uint64_t address, const char *text)
 {
 	struct rls_wire_name record = {
 		HEADER(struct rls_wire_name, RLS_WIRE_NAME, pid, pid, 0),
@@ -83,8 +81,7 @@ void send_name(struct rls_translator *translator, uint32_t pid, uint64_t address
 }
 
 void send_edge_flags(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-		     uint64_t time_ns, uint16_t edge, uint16_t depth, uint64_t name,
-		     uint8_t flags)
+		     uint64_t time_ns, uint16_t edge, uint16_t depth, uint64_t name, uint8_t flags)
 {
 	struct rls_wire_edge record = {
 		HEADER(struct rls_wire_edge, RLS_WIRE_EDGE, pid, tid, time_ns),
@@ -97,8 +94,8 @@ void send_edge_flags(struct rls_translator *translator, uint32_t pid, uint32_t t
 	SEND(translator, record);
 }
 
-void send_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-	       uint64_t time_ns, uint16_t edge, uint16_t depth, uint64_t name)
+void send_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t time_ns,
+	       uint16_t edge, uint16_t depth, uint64_t name)
 {
 	send_edge_flags(translator, pid, tid, time_ns, edge, depth, name, 0);
 }
@@ -116,8 +113,8 @@ void send_range(struct rls_translator *translator, uint8_t kind, uint32_t pid, u
 	SEND(translator, record);
 }
 
-void send_loss(struct rls_translator *translator, uint32_t pid, uint32_t tid,
-	       uint64_t since_ns, uint64_t time_ns, uint32_t lost)
+void send_loss(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t since_ns,
+	       uint64_t time_ns, uint32_t lost)
 {
 	struct rls_wire_loss record = {
 		HEADER(struct rls_wire_loss, RLS_WIRE_LOSS, pid, tid, time_ns),

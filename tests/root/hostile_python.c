@@ -25,7 +25,7 @@ struct object {
 struct text {
 	struct object head;
 	int64_t length, hash;
-	uint32_t state, padding;    /* interned 2, kind 3, compact 1, ascii 1 */
+	uint32_t state, padding; /* interned 2, kind 3, compact 1, ascii 1 */
 	char characters[56];
 };
 _Static_assert(offsetof(struct text, characters) == 40, "str");
@@ -81,7 +81,7 @@ _Static_assert(offsetof(struct state, c_frame) == 56 && offsetof(struct state, t
 
 const unsigned long Py_Version = 0x030c01f0; /* 3.12.1 */
 const char PyCode_Type[64] = "a type";
-struct state *main_state[10];       /* an interpreter: its threads at 72 */
+struct state *main_state[10]; /* an interpreter: its threads at 72 */
 struct {
 	char unused[40];
 	void *interpreter;
@@ -89,8 +89,8 @@ struct {
 
 /* ---- honest code, which all kinds but the random ones are made of ---- */
 
-static struct text file_name = { { 1, NULL }, 10, 0, ASCII, 0, "hostile.py" };
-static const struct bytes one_line = { { 1, NULL }, 3, 0, { 0x80 | 13 << 3 | 7, 0, 0 } };
+static struct text file_name = {{1, NULL}, 10, 0, ASCII, 0, "hostile.py"};
+static const struct bytes one_line = {{1, NULL}, 3, 0, {0x80 | 13 << 3 | 7, 0, 0}};
 
 struct named {
 	struct text name;
@@ -99,11 +99,14 @@ struct named {
 
 static void name(struct named *named, const char *text, int line)
 {
-	*named = (struct named){ .name = { { 1, NULL }, (int64_t)strlen(text), 0, ASCII, 0, "" } };
+	*named = (struct named){.name = {{1, NULL}, (int64_t)strlen(text), 0, ASCII, 0, ""}};
 	strcpy(named->name.characters, text);
-	named->code = (struct code){ .head = { 1, PyCode_Type }, .first_line = line,
-				     .file = &file_name, .name = &named->name,
-				     .qualified_name = &named->name, .lines = &one_line };
+	named->code = (struct code){.head = {1, PyCode_Type},
+				    .first_line = line,
+				    .file = &file_name,
+				    .name = &named->name,
+				    .qualified_name = &named->name,
+				    .lines = &one_line};
 }
 
 static void *map(size_t size)
@@ -114,13 +117,14 @@ static void *map(size_t size)
 }
 
 #define SHIM 3
-static const struct frame entry = { .owner = SHIM };
+static const struct frame entry = {.owner = SHIM};
 
 /* In back, or entered from C. */
 static struct frame frame_of(const struct named *named, const struct frame *back)
 {
-	return (struct frame){ .code = &named->code, .back = back ? back : &entry,
-			       .instruction = named->code.instructions };
+	return (struct frame){.code = &named->code,
+			      .back = back ? back : &entry,
+			      .instruction = named->code.instructions};
 }
 
 /* ---- kinds of stacks: each makes one and says which frame is the innermost ---- */
@@ -134,7 +138,7 @@ static const struct frame *sane(void)
 	static struct frame frames[3];
 
 	for (int i = 0; i < 3; i++) {
-		name(&names[i], (const char *[]){ "outer", "middle", "inner" }[i], 10 * (i + 1));
+		name(&names[i], (const char *[]){"outer", "middle", "inner"}[i], 10 * (i + 1));
 		frames[i] = frame_of(&names[i], i ? &frames[i - 1] : NULL);
 	}
 	return &frames[2];
@@ -156,7 +160,7 @@ static const struct frame *shims(void)
 {
 	static struct frame frame;
 
-	frame = (struct frame){ .back = &frame, .owner = SHIM };
+	frame = (struct frame){.back = &frame, .owner = SHIM};
 	return &frame;
 }
 
@@ -175,8 +179,13 @@ static const struct frame *nowhere(void)
 {
 	static struct named named;
 	static struct frame frames[7];
-	static const uint64_t places[] = { 1, 0xfff, 0x7fffffffe000, 0x8000000000000000,
-					   0xffff888000000000, 0xffffffffffffffff, 0xdeadbeef000 };
+	static const uint64_t places[] = {1,
+					  0xfff,
+					  0x7fffffffe000,
+					  0x8000000000000000,
+					  0xffff888000000000,
+					  0xffffffffffffffff,
+					  0xdeadbeef000};
 
 	name(&named, "lost", 6);
 	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
@@ -188,8 +197,8 @@ static const struct frame *nowhere(void)
 static const struct frame *names(void)
 {
 	static struct named named[6];
-	static struct bytes endless = { .head = { 1, NULL }, .size = INT64_MAX };
-	static struct bytes negative = { .head = { 1, NULL }, .size = -1 };
+	static struct bytes endless = {.head = {1, NULL}, .size = INT64_MAX};
+	static struct bytes negative = {.head = {1, NULL}, .size = -1};
 	static struct frame frames[6];
 
 	for (int i = 0; i < 6; i++) {
@@ -214,7 +223,7 @@ static const struct frame *unfilled(void)
 
 	name(&named, "of another call", 7);
 	caller = frame_of(&named, NULL);
-	last = (struct frame){ .back = &caller, .owner = SHIM };
+	last = (struct frame){.back = &caller, .owner = SHIM};
 	caller = frame_of(&named, &last);
 	return &caller;
 }
@@ -241,9 +250,9 @@ static struct kind {
 	struct c_frame c_frame;
 	atomic_ulong rounds;
 } kinds[] = {
-	{ "sane", sane }, { "cycle", cycle }, { "shims", shims }, { "deep", deep },
-	{ "nowhere", nowhere }, { "names", names }, { "random", random_bytes }, { "flickers", sane },
-	{ "unfilled", unfilled },
+	{"sane", sane},           {"cycle", cycle},     {"shims", shims},
+	{"deep", deep},           {"nowhere", nowhere}, {"names", names},
+	{"random", random_bytes}, {"flickers", sane},   {"unfilled", unfilled},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -262,8 +271,9 @@ static void stir(void)
 	for (int i = 0; i < 64; i++) {
 		uint64_t at = draw() % (ARENA_BYTES / 8), drawn = draw();
 
-		arena[at] = drawn % 3 ? (uintptr_t)arena + drawn % ARENA_BYTES :
-			    drawn % 2 ? (uintptr_t)PyCode_Type : drawn;
+		arena[at] = drawn % 3   ? (uintptr_t)arena + drawn % ARENA_BYTES
+			    : drawn % 2 ? (uintptr_t)PyCode_Type
+					: drawn;
 	}
 }
 
@@ -275,8 +285,9 @@ __attribute__((noinline)) void *_PyEval_EvalFrameDefault(struct kind *kind)
 		if (kind->make == random_bytes)
 			stir();
 		if (!strcmp(kind->name, "flickers")) /* its state comes and goes, and is none */
-			pthread_setspecific(key, kind->rounds % 3 == 0 ? (void *)&kind->state :
-						 kind->rounds % 3 == 1 ? (void *)(uintptr_t)draw() : NULL);
+			pthread_setspecific(key, kind->rounds % 3 == 0   ? (void *)&kind->state
+						 : kind->rounds % 3 == 1 ? (void *)(uintptr_t)draw()
+									 : NULL);
 		atomic_fetch_add(&kind->rounds, 1);
 	}
 	return NULL;
@@ -288,7 +299,7 @@ static void *run(void *context)
 
 	static const struct c_frame first;
 
-	kind->c_frame = (struct c_frame){ kind->make(), &first };
+	kind->c_frame = (struct c_frame){kind->make(), &first};
 	kind->state.c_frame = &kind->c_frame;
 	kind->state.thread_id = (uint64_t)pthread_self();
 	pthread_setspecific(key, &kind->state);

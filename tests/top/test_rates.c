@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
+
+#include <cmocka.h>
 
 #include "analysis/writers/text/text_format.h"
 #include "tests/metrics/snapshot_maker.h"
@@ -59,15 +60,36 @@ static void differences_are_exact_and_sorted(void **state)
 
 static void jobs_come_and_go(void **state)
 {
-	struct rls_snapshot_row row = {"", "a", RLS_CATEGORY_PYTHON, RLS_RESOURCE_CPU,
-				       RLS_METHOD_TRACED, 5 * SECOND_NS, 0, 0};
+	struct rls_snapshot_row row = {
+		"", "a", RLS_CATEGORY_PYTHON, RLS_RESOURCE_CPU, RLS_METHOD_TRACED, 5 * SECOND_NS,
+		0,  0};
 	struct rls_snapshot_job jobs[] = {
-		{.id = 1, .name = "gone", .container = "", .unit = "", .cgroup = "", .command = "",
-		 .python = "", .ended_ns = 7},
-		{.id = 2, .name = "ending", .container = "", .unit = "", .cgroup = "", .command = "",
-		 .python = "", .rows = &row, .row_count = 1},
-		{.id = 3, .name = "new", .container = "", .unit = "", .cgroup = "", .command = "",
-		 .python = "", .rows = &row, .row_count = 1},
+		{.id = 1,
+		 .name = "gone",
+		 .container = "",
+		 .unit = "",
+		 .cgroup = "",
+		 .command = "",
+		 .python = "",
+		 .ended_ns = 7},
+		{.id = 2,
+		 .name = "ending",
+		 .container = "",
+		 .unit = "",
+		 .cgroup = "",
+		 .command = "",
+		 .python = "",
+		 .rows = &row,
+		 .row_count = 1},
+		{.id = 3,
+		 .name = "new",
+		 .container = "",
+		 .unit = "",
+		 .cgroup = "",
+		 .command = "",
+		 .python = "",
+		 .rows = &row,
+		 .row_count = 1},
 	};
 	struct rls_snapshot snapshot = {.version = "", .jobs = jobs, .job_count = 2};
 	struct rls_kept_snapshot kept = {0};

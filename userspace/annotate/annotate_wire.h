@@ -34,30 +34,30 @@ typedef __u8 rls_u8;
 
 #define RLS_ANNOTATE_MAGIC 0x31414e4e41534c52ULL /* "RLSANNA1" */
 #define RLS_ANNOTATE_VERSION 1
-#define RLS_EDGE_RING 256       /* edges kept per thread; a power of two */
-#define RLS_EDGE_FLUSH 64       /* every so many edges the library calls its flush site */
-#define RLS_STACK_MAX 64        /* operations distinguished per thread */
-#define RLS_NAME_BYTES 128      /* longest name kept, NUL included */
+#define RLS_EDGE_RING 256 /* edges kept per thread; a power of two */
+#define RLS_EDGE_FLUSH 64 /* every so many edges the library calls its flush site */
+#define RLS_STACK_MAX 64 /* operations distinguished per thread */
+#define RLS_NAME_BYTES 128 /* longest name kept, NUL included */
 
 /* One interned name. Immutable once its address has been published. */
 struct rls_name {
-	rls_u32 length;             /* bytes of text, NUL excluded, < RLS_NAME_BYTES */
+	rls_u32 length; /* bytes of text, NUL excluded, < RLS_NAME_BYTES */
 	rls_u32 reserved;
 	char text[RLS_NAME_BYTES];
 };
 
 enum rls_edge_kind {
-	RLS_EDGE_PUSH = 1,          /* name: the operation entered */
-	RLS_EDGE_POP = 2,           /* name: the operation that is innermost now, or 0 */
-	RLS_EDGE_PHASE = 3,         /* name: the process's phase from here on */
-	RLS_EDGE_PROCESS_NAME = 4,  /* name: what the user calls this process */
+	RLS_EDGE_PUSH = 1, /* name: the operation entered */
+	RLS_EDGE_POP = 2, /* name: the operation that is innermost now, or 0 */
+	RLS_EDGE_PHASE = 3, /* name: the process's phase from here on */
+	RLS_EDGE_PROCESS_NAME = 4, /* name: what the user calls this process */
 };
 
 struct rls_edge {
-	rls_u64 time_ns;            /* CLOCK_MONOTONIC */
-	rls_u64 name;               /* address of a struct rls_name, or 0 */
-	rls_u16 kind;               /* enum rls_edge_kind */
-	rls_u16 depth;              /* operation depth after the edge (may exceed RLS_STACK_MAX) */
+	rls_u64 time_ns; /* CLOCK_MONOTONIC */
+	rls_u64 name; /* address of a struct rls_name, or 0 */
+	rls_u16 kind; /* enum rls_edge_kind */
+	rls_u16 depth; /* operation depth after the edge (may exceed RLS_STACK_MAX) */
 	rls_u32 reserved;
 };
 
@@ -75,9 +75,9 @@ struct rls_edge {
  * unmapped when the thread ends, after the pointer to them has been cleared. After fork the
  * child's record has the child's tid and keeps the older edges, those of the parent. */
 struct rls_thread_record {
-	rls_u64 head;               /* number of edges ever written */
-	rls_u32 tid;                /* as the thread itself sees it (its pid namespace) */
-	rls_u32 depth;              /* operation depth now */
+	rls_u64 head; /* number of edges ever written */
+	rls_u32 tid; /* as the thread itself sees it (its pid namespace) */
+	rls_u32 depth; /* operation depth now */
 	rls_u64 stack[RLS_STACK_MAX]; /* names, outermost first */
 	struct rls_edge edges[RLS_EDGE_RING];
 };
@@ -86,15 +86,15 @@ struct rls_thread_record {
 struct rls_annotate_descriptor {
 	rls_u64 magic;
 	rls_u32 version;
-	rls_u32 size;               /* of this struct */
+	rls_u32 size; /* of this struct */
 	rls_u64 thread_pointer_offset; /* (int64) from the thread pointer (fsbase) to a
 	                                * struct rls_thread_record *, same in every thread */
-	rls_u64 phase;              /* address of the current phase's struct rls_name, or 0 */
-	rls_u64 process_name;       /* address of a struct rls_name, or 0 */
-	rls_u64 flush_site;         /* address of the nop5 site hit every RLS_EDGE_FLUSH edges and
+	rls_u64 phase; /* address of the current phase's struct rls_name, or 0 */
+	rls_u64 process_name; /* address of a struct rls_name, or 0 */
+	rls_u64 flush_site; /* address of the nop5 site hit every RLS_EDGE_FLUSH edges and
 	                             * at thread end while listeners > 0; the site's argument
 	                             * (rdi) is the struct rls_thread_record * */
-	rls_u32 listeners;          /* USDT-style semaphore: raised by the kernel while a
+	rls_u32 listeners; /* USDT-style semaphore: raised by the kernel while a
 	                             * flush-site probe is attached (ref_ctr_offset) */
 	rls_u32 reserved;
 };

@@ -7,8 +7,8 @@
 #include "userspace/annotate/library_ranges.h"
 #include "userspace/machine_code/decoder.h"
 
-#define RECORD_FUNCTION_ENTER                                                                    \
-	"_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_stringIcSt" \
+#define RECORD_FUNCTION_ENTER                                                                      \
+	"_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_stringIcSt"   \
 	"11char_traitsIcESaIcEEERK"
 #define RECORD_FUNCTION_CONSTRUCTOR "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"
 #define RECORD_FUNCTION_END "_ZN2at14RecordFunction3endEv"
@@ -39,9 +39,7 @@ static const struct entry_hook nvtx_hooks[] = {
 };
 
 #define BEGINNING(text) text,
-static const char *const library_own_prefixes[] = {
-	RLS_LIBRARY_RANGES(BEGINNING)
-};
+static const char *const library_own_prefixes[] = {RLS_LIBRARY_RANGES(BEGINNING)};
 #undef BEGINNING
 
 #define NVTX_HOOKS (sizeof(nvtx_hooks) / sizeof(nvtx_hooks[0]))
@@ -66,7 +64,8 @@ struct finder {
 	size_t pushes;
 };
 
-static int decode(const struct rls_elf *elf, uint64_t vaddr, struct rls_instruction *out)
+static int foreign_ranges_decode(const struct rls_elf *elf, uint64_t vaddr,
+				 struct rls_instruction *out)
 {
 	size_t left = rls_elf_bytes_left(elf, vaddr);
 	const uint8_t *bytes = left ? rls_elf_bytes(elf, vaddr, left) : NULL;
@@ -82,7 +81,7 @@ static void add_site(struct finder *finder, uint64_t vaddr, enum rls_range_kind 
 
 	/* A symbol of that name may be anything. */
 	if (finder->count == RLS_RANGE_SITES_MAX || !rls_elf_is_executable(finder->elf, vaddr) ||
-	    decode(finder->elf, vaddr, &instruction) || !instruction.probeable ||
+	    foreign_ranges_decode(finder->elf, vaddr, &instruction) || !instruction.probeable ||
 	    rls_elf_file_offset(finder->elf, vaddr, &site->file_offset) < 0)
 		return;
 	site->vaddr = vaddr;
@@ -140,9 +139,10 @@ static uint64_t stub_word(const struct rls_elf *elf, uint64_t vaddr)
 {
 	struct rls_instruction instruction;
 
-	if (decode(elf, vaddr, &instruction))
+	if (foreign_ranges_decode(elf, vaddr, &instruction))
 		return 0;
-	if (instruction.endbr && decode(elf, vaddr + instruction.length, &instruction))
+	if (instruction.endbr &&
+	    foreign_ranges_decode(elf, vaddr + instruction.length, &instruction))
 		return 0;
 	return instruction.flow == RLS_FLOW_JUMP_INDIRECT ? instruction.target : 0;
 }
@@ -179,7 +179,8 @@ static void each_branch(struct rls_elf *elf, const struct rls_elf_extent *extent
 	uint64_t vaddr = extent->vaddr, end = extent->vaddr + extent->size_bytes;
 	struct rls_instruction instruction;
 
-	for (; vaddr < end && !decode(elf, vaddr, &instruction); vaddr += instruction.length) {
+	for (; vaddr < end && !foreign_ranges_decode(elf, vaddr, &instruction);
+	     vaddr += instruction.length) {
 		if (!is_direct(&instruction) && instruction.flow != RLS_FLOW_CALL_INDIRECT &&
 		    instruction.flow != RLS_FLOW_JUMP_INDIRECT)
 			continue;
@@ -264,7 +265,8 @@ static void find_record_function(struct finder *finder)
 	each_branch(finder->elf, extent, visit_inner, &inner);
 	search.inner = inner.inner;
 	if (!search.inner)
-		add_site(finder, finder->enter, RLS_RANGE_PUSH_STD_STRING, 1, RLS_RANGE_NO_ARGUMENT);
+		add_site(finder, finder->enter, RLS_RANGE_PUSH_STD_STRING, 1,
+			 RLS_RANGE_NO_ARGUMENT);
 	search_nearby(&search, finder->enter);
 }
 
@@ -273,7 +275,7 @@ static uint64_t behind_endbr(const struct rls_elf *elf, uint64_t vaddr)
 {
 	struct rls_instruction instruction;
 
-	if (decode(elf, vaddr, &instruction) || !instruction.endbr)
+	if (foreign_ranges_decode(elf, vaddr, &instruction) || !instruction.endbr)
 		return vaddr;
 	return vaddr + instruction.length;
 }

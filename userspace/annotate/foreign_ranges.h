@@ -85,9 +85,9 @@
 
 /* Numbers are handed to the kernel side: append only. */
 enum rls_range_kind {
-	RLS_RANGE_PUSH_STD_STRING = 1,      /* const std::string * */
-	RLS_RANGE_PUSH_CSTR = 2,            /* const char *, NUL-terminated */
-	RLS_RANGE_PUSH_WCSTR = 3,           /* const wchar_t *, UTF-32, NUL-terminated */
+	RLS_RANGE_PUSH_STD_STRING = 1, /* const std::string * */
+	RLS_RANGE_PUSH_CSTR = 2, /* const char *, NUL-terminated */
+	RLS_RANGE_PUSH_WCSTR = 3, /* const wchar_t *, UTF-32, NUL-terminated */
 	RLS_RANGE_PUSH_NVTX_ATTRIBUTES = 4, /* const nvtxEventAttributes_t * */
 	RLS_RANGE_POP = 5,
 };
@@ -96,11 +96,11 @@ enum rls_range_kind {
 #define RLS_RANGE_NO_ARGUMENT 0xff
 
 struct rls_range_site {
-	uint64_t file_offset;           /* where the uprobe goes */
+	uint64_t file_offset; /* where the uprobe goes */
 	uint64_t vaddr;
 	enum rls_range_kind kind;
-	uint8_t name_argument;          /* PUSH: the register that holds the name */
-	uint8_t token_argument;         /* the one that holds what pairs push and pop, or
+	uint8_t name_argument; /* PUSH: the register that holds the name */
+	uint8_t token_argument; /* the one that holds what pairs push and pop, or
 	                                 * RLS_RANGE_NO_ARGUMENT: the innermost */
 };
 

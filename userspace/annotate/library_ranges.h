@@ -3,15 +3,15 @@
 #ifndef RLS_LIBRARY_RANGES_H
 #define RLS_LIBRARY_RANGES_H
 
-#define RLS_LIBRARY_RANGES(X)          \
-	X("Optimizer.step#")           \
-	X("Optimizer.zero_grad#")      \
-	X("enumerate(DataLoader)#")    \
-	X("DataParallel.forward")      \
-	X("DistributedDataParallel.")  \
-	X("FullyShardedDataParallel.") \
-	X("FSDP::")                    \
-	X("ProfilerStep#")             \
+#define RLS_LIBRARY_RANGES(X)                                                                      \
+	X("Optimizer.step#")                                                                       \
+	X("Optimizer.zero_grad#")                                                                  \
+	X("enumerate(DataLoader)#")                                                                \
+	X("DataParallel.forward")                                                                  \
+	X("DistributedDataParallel.")                                                              \
+	X("FullyShardedDataParallel.")                                                             \
+	X("FSDP::")                                                                                \
+	X("ProfilerStep#")                                                                         \
 	X("## ")
 
 #endif

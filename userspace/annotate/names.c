@@ -43,16 +43,15 @@ static size_t cut(const char *text, size_t length)
 	return kept;
 }
 
-static const struct rls_name *take(const char *text, size_t length)
+static const struct rls_name *names_accept(const char *text, size_t length)
 {
 	uint32_t index = atomic_load_explicit(&names_taken, memory_order_relaxed);
 
 	do {
 		if (index >= RLS_NAMES_MAX)
 			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(&names_taken, &index, index + 1,
-							memory_order_relaxed,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&names_taken, &index, index + 1, memory_order_relaxed, memory_order_relaxed));
 	memcpy(names[index].text, text, length);
 	names[index].length = length;
 	return &names[index];
@@ -76,7 +75,7 @@ const struct rls_name *rls_name_intern(const char *text, size_t length)
 
 		if (!found) {
 			if (!mine)
-				mine = take(text, length);
+				mine = names_accept(text, length);
 			if (!mine)
 				return &other;
 			if (atomic_compare_exchange_strong_explicit(&slots[slot], &found, mine,

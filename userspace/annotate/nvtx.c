@@ -80,7 +80,7 @@ static const struct rls_name *name_of(const struct nvtx_attributes *attributes)
 	}
 }
 
-static int push(const struct rls_name *name)
+static int nvtx_push(const struct rls_name *name)
 {
 	rlscope_operation_begin_name(name);
 	return depth++;
@@ -96,17 +96,17 @@ static int pop(void)
 
 static int range_push_ex(const struct nvtx_attributes *attributes)
 {
-	return push(name_of(attributes));
+	return nvtx_push(name_of(attributes));
 }
 
 static int range_push_narrow(const char *text)
 {
-	return push(intern_narrow(text));
+	return nvtx_push(intern_narrow(text));
 }
 
 static int range_push_wide(const wchar_t *text)
 {
-	return push(intern_wide(text));
+	return nvtx_push(intern_wide(text));
 }
 
 static int range_pop(void)
@@ -126,7 +126,7 @@ static bool is_a_librarys(const void *domain)
 
 static int domain_range_push_ex(const void *domain, const struct nvtx_attributes *attributes)
 {
-	return is_a_librarys(domain) ? NVTX_NO_LEVEL : push(name_of(attributes));
+	return is_a_librarys(domain) ? NVTX_NO_LEVEL : nvtx_push(name_of(attributes));
 }
 
 static int domain_range_pop(const void *domain)

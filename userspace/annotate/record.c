@@ -68,9 +68,8 @@ static struct rls_thread_record *create(void)
 	int saved_errno = errno;
 	/* Own pages, populated: BPF must never fault on them, and a reader that comes too
 	 * late gets an error instead of somebody else's heap. */
-	struct rls_thread_record *record =
-		mmap(NULL, sizeof(*record), PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct rls_thread_record *record = mmap(NULL, sizeof(*record), PROT_READ | PROT_WRITE,
+						MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	errno = saved_errno;
 	if (record == MAP_FAILED)
@@ -92,8 +91,8 @@ struct rls_thread_record *rls_record_get(void)
 	return current ? current : create();
 }
 
-static void append(struct rls_thread_record *record, enum rls_edge_kind kind,
-		   const struct rls_name *name)
+static void record_append(struct rls_thread_record *record, enum rls_edge_kind kind,
+			  const struct rls_name *name)
 {
 	rls_u64 head = record->head;
 	struct rls_edge *edge = &record->edges[head % RLS_EDGE_RING];
@@ -119,7 +118,7 @@ void rls_record_push(struct rls_thread_record *record, const struct rls_name *na
 	if (record->depth < RLS_STACK_MAX)
 		record->stack[record->depth] = (uintptr_t)name;
 	record->depth++;
-	append(record, RLS_EDGE_PUSH, name);
+	record_append(record, RLS_EDGE_PUSH, name);
 }
 
 int rls_record_pop(struct rls_thread_record *record)
@@ -127,14 +126,14 @@ int rls_record_pop(struct rls_thread_record *record)
 	if (!record->depth)
 		return -ENOENT;
 	record->depth--;
-	append(record, RLS_EDGE_POP, rls_record_innermost(record));
+	record_append(record, RLS_EDGE_POP, rls_record_innermost(record));
 	return 0;
 }
 
 void rls_record_mark(struct rls_thread_record *record, enum rls_edge_kind kind,
 		     const struct rls_name *name)
 {
-	append(record, kind, name);
+	record_append(record, kind, name);
 }
 
 /* The thread ends. The pointer goes first: whoever follows it from here on finds NULL, and

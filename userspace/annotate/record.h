@@ -12,8 +12,8 @@
 #include "userspace/annotate/annotate_wire.h"
 
 /* Exported under this name for readers from outside. */
-extern __attribute__((visibility("protected"))) struct rls_annotate_descriptor
-	rlscope_annotate_descriptor;
+extern __attribute__((
+	visibility("protected"))) struct rls_annotate_descriptor rlscope_annotate_descriptor;
 
 /* The thread's record, made if need be; NULL when out of memory. */
 struct rls_thread_record *rls_record_get(void);

@@ -63,7 +63,7 @@ namespace rlscope
 /* An operation that lasts as long as the object: ended by return and by exception alike. */
 class operation
 {
-public:
+      public:
 	explicit operation(const char *name)
 	{
 		rlscope_operation_begin(name);

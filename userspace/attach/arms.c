@@ -12,11 +12,11 @@
 #include "userspace/attach/links.h"
 #include "userspace/cpu/cpu_priority.h"
 
-static struct bpf_link *attach(const struct rls_arm_request *request)
+static struct bpf_link *arms_attach(const struct rls_arm_request *request)
 {
 	LIBBPF_OPTS(bpf_uprobe_multi_opts, multi, .offsets = &request->site_offset, .cnt = 1,
-		    .ref_ctr_offsets = request->semaphore_offset ? &request->semaphore_offset :
-								   NULL);
+		    .ref_ctr_offsets =
+			    request->semaphore_offset ? &request->semaphore_offset : NULL);
 	LIBBPF_OPTS(bpf_uprobe_opts, perf, .ref_ctr_offset = request->semaphore_offset);
 
 	if (request->multi)
@@ -32,10 +32,10 @@ int rls_arms_add(struct rls_arms *arms, const struct rls_arm_request *request)
 
 	if (rls_grow(&arms->items, &arms->room, arms->count))
 		return -ENOMEM;
-	link = attach(request);
+	link = arms_attach(request);
 	if (!link)
 		return -errno;
-	arms->items[arms->count++] = (struct rls_arm){ request->pid, link };
+	arms->items[arms->count++] = (struct rls_arm){request->pid, link};
 	return 0;
 }
 
@@ -80,7 +80,7 @@ void rls_arms_hand_over(struct rls_arms *arms, struct rls_links *links)
 	for (size_t i = 0; i < arms->count; i++)
 		rls_links_add(links, arms->items[i].link); /* destroys it where it fails */
 	free(arms->items);
-	*arms = (struct rls_arms){ 0 };
+	*arms = (struct rls_arms){0};
 }
 
 /* ---- what this kernel does ---- */
@@ -99,14 +99,14 @@ static void *hit_site(void *context)
 
 bool rls_arms_multi_sees_threads(const struct bpf_program *program, const uint64_t *hits)
 {
-	struct rls_arm_request request = { program, true, getpid(), "/proc/self/exe", 0, 0 };
+	struct rls_arm_request request = {program, true, getpid(), "/proc/self/exe", 0, 0};
 	uint64_t before;
 	struct bpf_link *link;
 	pthread_t thread;
 
 	if (rls_own_file_offset((const void *)(uintptr_t)site, &request.site_offset))
 		return false;
-	link = attach(&request);
+	link = arms_attach(&request);
 	if (!link)
 		return false;
 	before = __atomic_load_n(hits, __ATOMIC_RELAXED);

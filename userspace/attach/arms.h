@@ -19,13 +19,13 @@ struct rls_arms {
 	struct rls_arm {
 		pid_t pid;
 		struct bpf_link *link;
-	} *items;
+	} * items;
 	size_t count, room;
 };
 
 struct rls_arm_request {
 	const struct bpf_program *program;
-	bool multi;             /* a uprobe_multi link, else a perf event */
+	bool multi; /* a uprobe_multi link, else a perf event */
 	pid_t pid;
 	const char *path;
 	unsigned long site_offset, semaphore_offset; /* in the file */

@@ -16,13 +16,13 @@
 #define STACK_BYTES 65536
 
 static struct crew {
-	pid_t owner;                    /* whose threads they are: a child of it has none */
+	pid_t owner; /* whose threads they are: a child of it has none */
 	size_t size;
 	struct member {
 		sem_t go;
 		pid_t tid;
 	} members[CREW_MAX];
-	sem_t ready;                    /* a member has begun, or is through */
+	sem_t ready; /* a member has begun, or is through */
 	const struct rls_live_link *items;
 	size_t count, next;
 } crew;

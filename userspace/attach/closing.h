@@ -15,8 +15,8 @@ struct bpf_link;
 
 struct rls_live_link {
 	struct bpf_link *link;
-	uint32_t first_id;      /* of the request it belongs to */
-	bool returns;           /* return probes: all of such a link are */
+	uint32_t first_id; /* of the request it belongs to */
+	bool returns; /* return probes: all of such a link are */
 };
 
 /* Makes the threads for this many links; missing ones are made when needed. */

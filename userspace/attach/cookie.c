@@ -17,7 +17,8 @@ _Static_assert(RLS_RANGE_PUSH_STD_STRING == 1 && RLS_RANGE_PUSH_CSTR == 2 &&
 		       RLS_RANGE_POP == 5,
 	       "bpf/operation.bpf.c");
 
-_Static_assert(RLS_SITE_SLOT_BYTES_MAX == 1024 * 8 && RLS_SITE_ENTER_SLOT_BYTES == 8, "cookie fields");
+_Static_assert(RLS_SITE_SLOT_BYTES_MAX == 1024 * 8 && RLS_SITE_ENTER_SLOT_BYTES == 8,
+	       "cookie fields");
 
 #define FACTOR_MAX 0xfff
 #define EXPONENT_MAX 15
@@ -41,6 +42,7 @@ uint64_t rls_site_cookie(const struct rls_site *site, uint32_t id, uint32_t cost
 	if (site->kind == RLS_SITE_LEAVE_RET)
 		return RLS_LEAVE_COOKIE(id, site->kind, site->slot_bytes, rls_cookie_cost(cost_ns));
 	return RLS_COOKIE(id, site->category, site->kind, site->from_python, site->site_class,
-			  site->exit, site->jumped_to, site->kind == RLS_SITE_ENTER && site->slot_bytes,
+			  site->exit, site->jumped_to,
+			  site->kind == RLS_SITE_ENTER && site->slot_bytes,
 			  rls_cookie_cost(cost_ns));
 }

@@ -17,7 +17,7 @@
 /* enum bpf_attach_type of kernel 6.6; Debian 12's own <linux/bpf.h> is older. */
 #define ATTACH_TYPE_UPROBE_MULTI 48
 #define UPROBE_MULTI_RETURN 1
-#define SYSCALL_URETPROBE 335   /* of x86-64 alone */
+#define SYSCALL_URETPROBE 335 /* of x86-64 alone */
 
 int rls_own_file_offset(const void *address, unsigned long *out)
 {
@@ -48,8 +48,8 @@ __attribute__((noinline)) static void probe_target(void)
 static int probe_by_multi(unsigned int flags)
 {
 	static const struct bpf_insn return_zero[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
-		{ .code = BPF_JMP | BPF_EXIT },
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
+		{.code = BPF_JMP | BPF_EXIT},
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, load, .expected_attach_type = ATTACH_TYPE_UPROBE_MULTI);
 	LIBBPF_OPTS(bpf_link_create_opts, link);
@@ -86,7 +86,7 @@ __attribute__((noreturn)) static void return_in_sandbox(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog filter = { .len = sizeof(rules) / sizeof(rules[0]), .filter = rules };
+	struct sock_fprog filter = {.len = sizeof(rules) / sizeof(rules[0]), .filter = rules};
 
 	prctl(PR_SET_DUMPABLE, 0); /* no core file of it */
 	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
@@ -118,14 +118,19 @@ static bool loads(const struct bpf_insn *code, size_t count)
 }
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define RETURN_ZERO \
-	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 }, \
-	{ .code = BPF_JMP | BPF_EXIT }
-#define CALL(helper) { .code = BPF_JMP | BPF_CALL, .imm = (helper) }
+#define RETURN_ZERO                                                                                \
+	{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},                     \
+	{                                                                                          \
+		.code = BPF_JMP | BPF_EXIT                                                         \
+	}
+#define CALL(helper)                                                                               \
+	{                                                                                          \
+		.code = BPF_JMP | BPF_CALL, .imm = (helper)                                        \
+	}
 
 bool rls_feature_probe_programs(void)
 {
-	static const struct bpf_insn code[] = { RETURN_ZERO };
+	static const struct bpf_insn code[] = {RETURN_ZERO};
 
 	return loads(code, COUNT_OF(code));
 }
@@ -136,11 +141,12 @@ const char *rls_feature_lacking(void)
 		CALL(BPF_FUNC_get_attach_cookie),
 		RETURN_ZERO,
 	};
-	static const struct bpf_insn read_kernel[] = { /* 8 bytes at 0 onto the stack */
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10 },
-		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = -8 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 8 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 0 },
+	static const struct bpf_insn read_kernel[] = {
+		/* 8 bytes at 0 onto the stack */
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = -8},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 8},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 0},
 		CALL(BPF_FUNC_probe_read_kernel),
 		RETURN_ZERO,
 	};

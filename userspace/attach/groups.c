@@ -14,11 +14,11 @@
  * few sites a link, that those beside a busy one do not matter, and not too few for the number
  * of descriptors. */
 #define SITES_A_LINK 16
-#define GO_ON_LINKS 4           /* half a millisecond */
+#define GO_ON_LINKS 4 /* half a millisecond */
 
 struct chunk {
-	size_t first, count;        /* of the file's sites */
-	bool changed;               /* the duty of a site, since its probes were put on */
+	size_t first, count; /* of the file's sites */
+	bool changed; /* the duty of a site, since its probes were put on */
 	struct rls_links always;
 };
 
@@ -29,7 +29,7 @@ struct rls_group_file {
 	struct rls_site *sites;
 	size_t count;
 	uint32_t first_id;
-	bool windowed;              /* some sites are */
+	bool windowed; /* some sites are */
 	bool without_returns;
 	struct chunk *chunks;
 	size_t chunk_count;
@@ -47,13 +47,14 @@ static void file_free(struct rls_group_file *file, struct rls_links *gone)
 	free(file);
 }
 
-static void divide(struct rls_group_file *file)
+static void groups_divide(struct rls_group_file *file)
 {
 	for (size_t first = 0; first < file->count; first += SITES_A_LINK) {
 		size_t rest = file->count - first;
 
 		file->chunks[file->chunk_count++] = (struct chunk){
-			.first = first, .count = rest < SITES_A_LINK ? rest : SITES_A_LINK,
+			.first = first,
+			.count = rest < SITES_A_LINK ? rest : SITES_A_LINK,
 		};
 	}
 }
@@ -76,10 +77,10 @@ static int file_new(const struct rls_link_request *request, struct rls_group_fil
 	if (!r && (!file->sites || !file->chunks))
 		r = -ENOMEM;
 	if (r) {
-		file_free(file, &(struct rls_links){ 0 });
+		file_free(file, &(struct rls_links){0});
 		return r;
 	}
-	divide(file);
+	groups_divide(file);
 	memcpy(file->sites, request->sites, request->count * sizeof(*file->sites));
 	for (size_t i = 0; i < file->count; i++)
 		file->sites[i].name = NULL; /* borrowed for the request only */
@@ -100,16 +101,23 @@ static void go_on(const struct rls_groups *groups, size_t links)
 }
 
 /* Puts on the sites [first, first + count) of the file that have this duty. */
-static int attach(const struct rls_groups *groups, const struct rls_group_file *file, size_t first,
-		  size_t count, enum rls_duty duty, const struct rls_hit_costs *costs,
-		  struct rls_links *links, size_t *attached)
+static int groups_attach(const struct rls_groups *groups, const struct rls_group_file *file,
+			 size_t first, size_t count, enum rls_duty duty,
+			 const struct rls_hit_costs *costs, struct rls_links *links,
+			 size_t *attached)
 {
 	_cleanup_free_ struct rls_site *sites = calloc(count, sizeof(*sites));
 	_cleanup_free_ uint32_t *ids = calloc(count, sizeof(*ids));
 	struct rls_link_request request = {
-		.on_site = file->on_site, .on_return = file->on_return, .multi = true,
-		.path = file->held.path, .sites = sites, .ids = ids, .costs = costs,
-		.first_id = file->first_id, .windowed = duty == RLS_DUTY_WINDOWS,
+		.on_site = file->on_site,
+		.on_return = file->on_return,
+		.multi = true,
+		.path = file->held.path,
+		.sites = sites,
+		.ids = ids,
+		.costs = costs,
+		.first_id = file->first_id,
+		.windowed = duty == RLS_DUTY_WINDOWS,
 	};
 
 	if (!sites || !ids)
@@ -130,11 +138,12 @@ static int attach(const struct rls_groups *groups, const struct rls_group_file *
 
 /* The same for a file that has been attached to before. Where the kernel refuses all of it, as when the file is shorter
  * by now, these sites are lost and nothing else is. */
-static int attach_again(const struct rls_groups *groups, const struct rls_group_file *file, size_t first,
-			size_t count, enum rls_duty duty, const struct rls_hit_costs *costs, struct rls_links *links)
+static int attach_again(const struct rls_groups *groups, const struct rls_group_file *file,
+			size_t first, size_t count, enum rls_duty duty,
+			const struct rls_hit_costs *costs, struct rls_links *links)
 {
 	size_t attached;
-	int r = attach(groups, file, first, count, duty, costs, links, &attached);
+	int r = groups_attach(groups, file, first, count, duty, costs, links, &attached);
 
 	return r == -EINVAL ? 0 : r;
 }
@@ -163,14 +172,14 @@ int rls_groups_add(struct rls_groups *groups, const struct rls_link_request *req
 		int failed;
 
 		go_on(groups, i);
-		failed = attach(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS,
-				    request->costs, &chunk->always, &more);
+		failed = groups_attach(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS,
+				       request->costs, &chunk->always, &more);
 
 		live += more;
 		r = failed ? failed : r;
 	}
 	if (!live && r) {
-		file_free(file, &(struct rls_links){ 0 });
+		file_free(file, &(struct rls_links){0});
 		return r;
 	}
 	groups->files[groups->count++] = file;
@@ -218,8 +227,9 @@ static int regroup_file(const struct rls_groups *groups, struct rls_group_file *
 		if (!chunk->changed)
 			continue;
 		go_on(groups, links++);
-		chunk->always = (struct rls_links){ 0 };
-		failed = attach_again(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS, costs, &chunk->always);
+		chunk->always = (struct rls_links){0};
+		failed = attach_again(groups, file, chunk->first, chunk->count, RLS_DUTY_ALWAYS,
+				      costs, &chunk->always);
 		rls_links_gather(&old, gone);
 		chunk->changed = false;
 		r = failed ? failed : r;
@@ -234,7 +244,7 @@ static int regroup_file(const struct rls_groups *groups, struct rls_group_file *
 int rls_groups_regroup(struct rls_groups *groups, const struct rls_hit_costs *costs,
 		       struct rls_links *more)
 {
-	struct rls_links gone = { 0 };
+	struct rls_links gone = {0};
 	int r = 0;
 
 	rls_links_gather(more, &gone);
@@ -273,14 +283,15 @@ int rls_groups_open(struct rls_groups *groups, const struct rls_hit_costs *costs
 		struct rls_group_file *file = groups->files[i];
 
 		if (file->windowed)
-			r = attach_again(groups, file, 0, file->count, RLS_DUTY_WINDOWS, costs, &file->windows);
+			r = attach_again(groups, file, 0, file->count, RLS_DUTY_WINDOWS, costs,
+					 &file->windows);
 	}
 	return r;
 }
 
 void rls_groups_close(struct rls_groups *groups, struct rls_links *more)
 {
-	struct rls_links gone = { 0 };
+	struct rls_links gone = {0};
 
 	rls_links_gather(more, &gone);
 	for (size_t i = 0; i < groups->count; i++)
@@ -308,7 +319,7 @@ int rls_groups_drop_returns(struct rls_groups *groups, uint32_t first_id)
 
 void rls_groups_remove(struct rls_groups *groups, uint32_t first_id)
 {
-	struct rls_links gone = { 0 };
+	struct rls_links gone = {0};
 	size_t kept = 0;
 
 	for (size_t i = 0; i < groups->count; i++) {
@@ -323,12 +334,12 @@ void rls_groups_remove(struct rls_groups *groups, uint32_t first_id)
 
 void rls_groups_clear(struct rls_groups *groups)
 {
-	struct rls_links gone = { 0 };
+	struct rls_links gone = {0};
 
 	for (size_t i = 0; i < groups->count; i++)
 		file_free(groups->files[i], &gone);
 	rls_links_clear(&gone, 0);
 	free(groups->files);
 	free(groups->duties);
-	*groups = (struct rls_groups){ .switching = groups->switching };
+	*groups = (struct rls_groups){.switching = groups->switching};
 }

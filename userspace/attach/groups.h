@@ -21,7 +21,7 @@
 /* When a site is probed, from the next rls_kernel_regroup on. Only where options.windows was set
  * and probes can be taken off together (rls_kernel_has_windows). */
 enum rls_duty {
-	RLS_DUTY_ALWAYS,        /* as every site begins */
+	RLS_DUTY_ALWAYS, /* as every site begins */
 	RLS_DUTY_WINDOWS,
 	RLS_DUTY_NEVER,
 };
@@ -31,9 +31,10 @@ struct rls_group_file;
 struct rls_groups {
 	struct rls_group_file **files;
 	size_t count, room;
-	uint8_t *duties;            /* enum rls_duty by site id */
+	uint8_t *duties; /* enum rls_duty by site id */
 	size_t duty_room;
-	const struct rls_kernel_switching *switching; /* whose begin is called while much is put on; NULL: nobody's */
+	const struct rls_kernel_switching
+		*switching; /* whose begin is called while much is put on; NULL: nobody's */
 };
 
 /* So many sites are to be added, and will go off together. */

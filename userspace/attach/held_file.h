@@ -5,8 +5,8 @@
 #define RLS_HELD_FILE_H
 
 struct rls_held_file {
-	int fd;             /* -1: none */
-	char path[32];      /* /proc/self/fd/N: as good as the file's own while it is held */
+	int fd; /* -1: none */
+	char path[32]; /* /proc/self/fd/N: as good as the file's own while it is held */
 };
 
 /* 0 or -errno. The caller closes it. */

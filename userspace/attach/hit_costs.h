@@ -14,9 +14,9 @@
 struct rls_hit_costs {
 	uint32_t ns[RLS_SITE_CLASS_MAX][2];
 	uint32_t event_ns;
-	uint32_t edge_ns;           /* each operation edge that a hit reads, up to RLS_EDGES_COLD */
-	uint32_t later_edge_ns;     /* and each after those */
-	uint32_t before_ns[2];      /* how much of a hit's cost is over when its time is taken */
+	uint32_t edge_ns; /* each operation edge that a hit reads, up to RLS_EDGES_COLD */
+	uint32_t later_edge_ns; /* and each after those */
+	uint32_t before_ns[2]; /* how much of a hit's cost is over when its time is taken */
 };
 
 #endif

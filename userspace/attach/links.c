@@ -1,5 +1,5 @@
-#include "bpf/wire/cookie.h"
 #include "userspace/attach/links.h"
+#include "bpf/wire/cookie.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ int rls_links_add(struct rls_links *links, struct bpf_link *link)
 		links->items = grown;
 		links->capacity = capacity;
 	}
-	links->items[links->count++] = (struct rls_live_link){ .link = link };
+	links->items[links->count++] = (struct rls_live_link){.link = link};
 	return 0;
 }
 
@@ -95,9 +95,9 @@ static int attach_multi(struct rls_links *links, const struct rls_link_request *
 		    .cookies = batch->cookies, .cnt = batch->count, .retprobe = returns);
 	const struct bpf_program *program = returns ? request->on_return : request->on_site;
 
-	return add_probes(links, request, returns,
-			  bpf_program__attach_uprobe_multi(program, -1, request->path, NULL,
-							   &options));
+	return add_probes(
+		links, request, returns,
+		bpf_program__attach_uprobe_multi(program, -1, request->path, NULL, &options));
 }
 
 /* One refused site fails the whole link: halve until it is alone, and leave it out. */
@@ -128,13 +128,14 @@ void rls_links_allow_descriptors(size_t more)
 
 	allowed += more;
 	count = allowed;
-	wanted = (struct rlimit){ count, count };
+	wanted = (struct rlimit){count, count};
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= count)
 		return;
 	if (limit.rlim_max > count)
 		wanted.rlim_max = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &wanted))
-		rls_warning("at most %ju files can be open, too few for these probes: raise `ulimit -n`",
+		rls_warning("at most %ju files can be open, too few for these probes: raise "
+			    "`ulimit -n`",
 			    (uintmax_t)limit.rlim_cur);
 }
 
@@ -162,14 +163,14 @@ static size_t attach_perf(struct rls_links *links, const struct rls_link_request
 static int attach_batch(struct rls_links *links, const struct rls_link_request *request,
 			bool returns, size_t *wanted, size_t *attached)
 {
-	__attribute__((cleanup(batch_clear))) struct batch batch = { 0 };
+	__attribute__((cleanup(batch_clear))) struct batch batch = {0};
 	int r = batch_fill(&batch, request, returns);
 
 	if (r)
 		return r;
 	*wanted = batch.count;
-	*attached = request->multi ? attach_multi_halving(links, request, &batch, returns) :
-				     attach_perf(links, request, &batch, returns);
+	*attached = request->multi ? attach_multi_halving(links, request, &batch, returns)
+				   : attach_perf(links, request, &batch, returns);
 	return 0;
 }
 
@@ -218,8 +219,7 @@ static void forget_all_but_links(int gate)
 
 /* The process that waits for the kernel in our stead; its descriptors are copies of ours.
  * It begins when the gate's other end is closed. */
-__attribute__((noreturn))
-static void close_as_heir(struct rls_links *links, const int gate[2])
+__attribute__((noreturn)) static void close_as_heir(struct rls_links *links, const int gate[2])
 {
 	char byte;
 
@@ -278,7 +278,7 @@ static int move(struct rls_links *from, struct rls_links *to)
 	to->count = total;
 	to->slow |= from->slow;
 	free(from->items);
-	*from = (struct rls_links){ 0 };
+	*from = (struct rls_links){0};
 	return 0;
 }
 
@@ -296,7 +296,7 @@ void rls_links_clear(struct rls_links *links, size_t first)
 	}
 	if (!links->count) {
 		free(links->items);
-		*links = (struct rls_links){ 0 };
+		*links = (struct rls_links){0};
 	}
 }
 
@@ -304,7 +304,8 @@ void rls_links_leave(struct rls_links *links)
 {
 	if (links->slow && links->count) {
 		if (links->count > MANY_SLOW_LINKS)
-			rls_info("this kernel removes probes one at a time: the process rlscope-detach continues to remove %zu",
+			rls_info("this kernel removes probes one at a time: the process "
+				 "rlscope-detach continues to remove %zu",
 				 links->count);
 		close_through_heir(links);
 		links->count = 0;
@@ -312,9 +313,9 @@ void rls_links_leave(struct rls_links *links)
 	rls_links_clear(links, 0);
 }
 
-static int drop(struct rls_links *links, uint32_t first_id, bool returns_alone)
+static int links_drop(struct rls_links *links, uint32_t first_id, bool returns_alone)
 {
-	struct rls_links dropped = { .slow = links->slow };
+	struct rls_links dropped = {.slow = links->slow};
 	size_t kept = 0;
 
 	dropped.items = calloc(links->count + 1, sizeof(*dropped.items));
@@ -336,10 +337,10 @@ static int drop(struct rls_links *links, uint32_t first_id, bool returns_alone)
 
 int rls_links_drop_returns(struct rls_links *links, uint32_t first_id)
 {
-	return drop(links, first_id, true);
+	return links_drop(links, first_id, true);
 }
 
 int rls_links_drop(struct rls_links *links, uint32_t first_id)
 {
-	return drop(links, first_id, false);
+	return links_drop(links, first_id, false);
 }

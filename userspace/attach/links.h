@@ -16,7 +16,7 @@ struct bpf_program;
 struct rls_links {
 	struct rls_live_link *items;
 	size_t count, capacity;
-	bool slow;              /* some are perf events */
+	bool slow; /* some are perf events */
 };
 
 struct rls_link_request {
@@ -27,8 +27,8 @@ struct rls_link_request {
 	const struct rls_site *sites;
 	size_t count;
 	uint32_t first_id;
-	const uint32_t *ids;    /* of each site; NULL: first_id, first_id + 1, ... */
-	bool windowed;          /* their cookies say so */
+	const uint32_t *ids; /* of each site; NULL: first_id, first_id + 1, ... */
+	bool windowed; /* their cookies say so */
 	const struct rls_hit_costs *costs;
 };
 

@@ -15,8 +15,8 @@
 #include "userspace/attach/links.h"
 
 #define DRAW_EVERY_NS 100000000ULL
-#define SPREAD 0.2              /* periods are so much shorter or longer */
-#define LATE 0.1                /* and ticks so much late, or they were held back */
+#define SPREAD 0.2 /* periods are so much shorter or longer */
+#define LATE 0.1 /* and ticks so much late, or they were held back */
 
 static uint64_t draw_period_ns(struct rls_sampler *sampler)
 {
@@ -34,8 +34,8 @@ static int attach_cpu(struct rls_sampler *sampler, struct rls_links *links,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = 1000000000ULL / sampler->hz,
 	};
-	_cleanup_close_ int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1,
-					      PERF_FLAG_FD_CLOEXEC);
+	_cleanup_close_ int fd =
+		(int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	int r = fd < 0 ? -errno : rls_grow(&sampler->fds, &sampler->capacity, sampler->count);
 	struct bpf_link *link;
 	int again;

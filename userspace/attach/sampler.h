@@ -15,8 +15,8 @@ struct rls_links;
 
 /* Zeroed is none. */
 struct rls_sampler {
-	unsigned int hz;        /* on average */
-	int *fds;               /* of the events: links keep them alive, these reach them */
+	unsigned int hz; /* on average */
+	int *fds; /* of the events: links keep them alive, these reach them */
 	size_t count, capacity;
 	uint64_t drawn_ns;
 	unsigned int random;

@@ -5,7 +5,7 @@
 /* Called around each time that many probes are put on or taken off, the last one excepted, on the thread that does
  * it: from where it is done matters to the target (cpu/cpu_affinity.h). Not at all until it is set. */
 struct rls_kernel_switching {
-	void (*begin)(void *context);   /* again every so often while it goes on */
+	void (*begin)(void *context); /* again every so often while it goes on */
 	void (*end)(void *context);
 	void *context;
 };

@@ -27,7 +27,8 @@ static inline uint64_t rls_since_boot_ns(void)
 
 static inline struct timespec rls_monotonic_timespec(uint64_t time_ns)
 {
-	return (struct timespec){ .tv_sec = (time_t)(time_ns / 1000000000), .tv_nsec = (long)(time_ns % 1000000000) };
+	return (struct timespec){.tv_sec = (time_t)(time_ns / 1000000000),
+				 .tv_nsec = (long)(time_ns % 1000000000)};
 }
 
 /* One that is waited for until a time of this clock. */

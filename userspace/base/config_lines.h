@@ -10,10 +10,10 @@
 #include <stdio.h>
 
 struct rls_config_line {
-	const char *path;       /* for messages: "PATH, line NUMBER: ..." */
-	unsigned int number;    /* from 1 */
+	const char *path; /* for messages: "PATH, line NUMBER: ..." */
+	unsigned int number; /* from 1 */
 	const char *word;
-	const char *value;      /* the rest, without blanks at its ends; "" where there is none */
+	const char *value; /* the rest, without blanks at its ends; "" where there is none */
 };
 
 /* A value that is no more than one word. */

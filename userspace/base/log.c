@@ -25,7 +25,7 @@ static size_t character_bytes(const unsigned char *text)
 {
 	static const struct {
 		unsigned char mask, lead;
-	} forms[] = { { 0x80, 0x00 }, { 0xe0, 0xc0 }, { 0xf0, 0xe0 }, { 0xf8, 0xf0 } };
+	} forms[] = {{0x80, 0x00}, {0xe0, 0xc0}, {0xf0, 0xe0}, {0xf8, 0xf0}};
 	size_t more = 0;
 
 	if (text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0))
@@ -66,12 +66,12 @@ static void print_line(const char *prefix, const char *format, va_list arguments
 	funlockfile(stderr);
 }
 
-#define PRINT_LINE(prefix)                            \
-	do {                                          \
-		va_list arguments_;                   \
-		va_start(arguments_, format);         \
-		print_line(prefix, format, arguments_); \
-		va_end(arguments_);                   \
+#define PRINT_LINE(prefix)                                                                         \
+	do {                                                                                       \
+		va_list arguments_;                                                                \
+		va_start(arguments_, format);                                                      \
+		print_line(prefix, format, arguments_);                                            \
+		va_end(arguments_);                                                                \
 	} while (0)
 
 void rls_error(const char *format, ...)

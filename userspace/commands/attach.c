@@ -4,13 +4,13 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "userspace/base/log.h"
 #include "userspace/commands/options/arguments.h"
-#include "userspace/commands/shared/commands.h"
 #include "userspace/commands/options/help.h"
+#include "userspace/commands/options/select_options.h"
+#include "userspace/commands/shared/commands.h"
 #include "userspace/commands/shared/inject_bridges.h"
 #include "userspace/commands/shared/recording.h"
-#include "userspace/commands/options/select_options.h"
-#include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/targets/process_info.h"
 
@@ -26,12 +26,15 @@ struct attach_options {
 #define PATIENCE_NS 2000000000ULL
 
 static const struct argp_option option_table[] = {
-	{ "inject", KEY_INJECT, NULL, 0,
-	  "Load the CUPTI bridge into each --pid process that uses CUDA without it, for its GPU times. One "
-	  "of its threads is stopped by ptrace for 0.1 ms and starts another, which loads the library. The "
-	  "library stays", 4 },
-	{ "help", 'h', NULL, 0, "Print this", 5 },
-	{ 0 },
+	{"inject", KEY_INJECT, NULL, 0,
+	 "Load the CUPTI bridge into each --pid process that uses CUDA without it, for its GPU "
+	 "times. One "
+	 "of its threads is stopped by ptrace for 0.1 ms and starts another, which loads the "
+	 "library. The "
+	 "library stays",
+	 4},
+	{"help", 'h', NULL, 0, "Print this", 5},
+	{0},
 };
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -52,7 +55,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		rls_error("unexpected argument '%s': processes are named with --pid", argument);
 		return EINVAL;
 	case ARGP_KEY_END:
-		if (!options->select.pid_count && !options->select.selection.count && !options->help) {
+		if (!options->select.pid_count && !options->select.selection.count &&
+		    !options->help) {
 			rls_error("which process? name it with --pid PID, or see --help");
 			return EINVAL;
 		}
@@ -67,9 +71,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-	{ &rls_select_argp, 0, NULL, 0 },
-	{ &rls_record_argp, 0, NULL, 0 },
-	{ 0 },
+	{&rls_select_argp, 0, NULL, 0},
+	{&rls_record_argp, 0, NULL, 0},
+	{0},
 };
 
 static const struct argp argp = {
@@ -77,8 +81,10 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.args_doc = "--pid PID|--name GLOB|--cgroup PATH|--container ID|--all ...",
 	.doc = "Record running processes and report where their time goes.\v"
-	       "Selectors may be combined. Recording ends with Ctrl-C, after --duration, or when all "
-	       "processes named by --pid have ended and there is no other selector. The report then goes "
+	       "Selectors may be combined. Recording ends with Ctrl-C, after --duration, or when "
+	       "all "
+	       "processes named by --pid have ended and there is no other selector. The report "
+	       "then goes "
 	       "to stdout, and the trace file stays for `rlscope-bpf report`.",
 	.children = children,
 };
@@ -98,12 +104,14 @@ static int open_recorder(struct attach_options *options, struct rls_recorder **o
 {
 	const struct rls_select_options *select = &options->select;
 	pid_t first = select->pid_count ? select->pids[0] : 0;
-	struct rls_process_info info = { 0 };
+	struct rls_process_info info = {0};
 	int r;
 
 	if (first)
-		rls_process_info_read(first, &info); /* a process that has ended is reported when it is added */
-	r = rls_recording_open(&options->record, &select->selection, first ? first : getpid(), info.cmdline, out);
+		rls_process_info_read(
+			first, &info); /* a process that has ended is reported when it is added */
+	r = rls_recording_open(&options->record, &select->selection, first ? first : getpid(),
+			       info.cmdline, out);
 	rls_process_info_clear(&info);
 	if (r)
 		return r;
@@ -115,9 +123,9 @@ static int open_recorder(struct attach_options *options, struct rls_recorder **o
 	return r;
 }
 
-static int attach(struct attach_options *options)
+static int attach_targets(struct attach_options *options)
 {
-	const struct rls_recorder_hooks hooks = { 0 };
+	const struct rls_recorder_hooks hooks = {0};
 	struct rls_recorder *recorder;
 	enum rls_stop why;
 	int r, status;
@@ -142,7 +150,7 @@ static int attach(struct attach_options *options)
 
 int rls_command_attach(int argc, char **argv)
 {
-	struct attach_options options = { 0 };
+	struct attach_options options = {0};
 	int status = RLS_EXIT_FAILED;
 
 	if (rls_record_options_init(&options.record))
@@ -152,7 +160,7 @@ int rls_command_attach(int argc, char **argv)
 	else if (options.help)
 		status = RLS_EXIT_DONE;
 	else if (!rls_record_options_finish(&options.record))
-		status = attach(&options);
+		status = attach_targets(&options);
 	rls_record_options_clear(&options.record);
 	rls_select_options_clear(&options.select);
 	return status;

@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/commands/options/arguments.h"
-#include "userspace/commands/shared/commands.h"
-#include "userspace/commands/options/help.h"
-#include "userspace/commands/in_vivo.h"
-#include "userspace/commands/shared/print_json.h"
-#include "userspace/commands/options/seconds.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/in_vivo.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/commands/options/seconds.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/shared/print_json.h"
 #include "userspace/record/cost/calibration_cache.h"
 
 #define MACHINE_ROUNDS 99
@@ -25,8 +25,8 @@
 #define KEPT_ERROR 0.5
 
 struct arguments {
-	bool command;           /* there is one, which calibrate no longer takes */
-	pid_t pid;              /* 0: the machine */
+	bool command; /* there is one, which calibrate no longer takes */
+	pid_t pid; /* 0: the machine */
 	uint64_t duration_ns;
 	bool json, perf_events, help;
 };
@@ -37,20 +37,21 @@ static const struct row {
 	enum rls_calibrated_path path;
 	bool emits;
 } rows[] = {
-	{ "nop5.entry.silent", "entry, 5-byte nop", RLS_PATH_NOP5_ENTRY, false },
-	{ "nop5.entry.emitting", "  with an event", RLS_PATH_NOP5_ENTRY, true },
-	{ "emulated.entry.silent", "entry, emulated", RLS_PATH_EMULATED_ENTRY, false },
-	{ "emulated.entry.emitting", "  with an event", RLS_PATH_EMULATED_ENTRY, true },
-	{ "single-step.entry.silent", "entry, single-stepped", RLS_PATH_SINGLE_STEP_ENTRY, false },
-	{ "single-step.entry.emitting", "  with an event", RLS_PATH_SINGLE_STEP_ENTRY, true },
-	{ "return.silent", "return probe", RLS_PATH_RETURN, false },
-	{ "return.emitting", "  with an event", RLS_PATH_RETURN, true },
-	{ "usdt", "USDT site", RLS_PATH_USDT, false },
-	{ "annotation.edge", "operation edge", RLS_PATH_EDGE, false },
+	{"nop5.entry.silent", "entry, 5-byte nop", RLS_PATH_NOP5_ENTRY, false},
+	{"nop5.entry.emitting", "  with an event", RLS_PATH_NOP5_ENTRY, true},
+	{"emulated.entry.silent", "entry, emulated", RLS_PATH_EMULATED_ENTRY, false},
+	{"emulated.entry.emitting", "  with an event", RLS_PATH_EMULATED_ENTRY, true},
+	{"single-step.entry.silent", "entry, single-stepped", RLS_PATH_SINGLE_STEP_ENTRY, false},
+	{"single-step.entry.emitting", "  with an event", RLS_PATH_SINGLE_STEP_ENTRY, true},
+	{"return.silent", "return probe", RLS_PATH_RETURN, false},
+	{"return.emitting", "  with an event", RLS_PATH_RETURN, true},
+	{"usdt", "USDT site", RLS_PATH_USDT, false},
+	{"annotation.edge", "operation edge", RLS_PATH_EDGE, false},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static struct rls_calibrated figures(const struct rls_calibration *calibration, const struct row *row)
+static struct rls_calibrated figures(const struct rls_calibration *calibration,
+				     const struct row *row)
 {
 	struct rls_calibrated sum = calibration->paths[row->path];
 	const struct rls_calibrated *event = &calibration->paths[RLS_PATH_EVENT];
@@ -75,12 +76,13 @@ static int print_text(const struct rls_calibration *calibration)
 		printf("%-24s %7.0f ± %4.0f  %5.0f ± %2.0f\n", rows[i].title, row.value_ns,
 		       row.error_ns, row.hot_ns, row.hot_error_ns);
 	}
-	printf("\nThe mean hit of a call out of Python: %.0f ± %.0f ns, kept for this boot in %s.\n",
+	printf("\nThe mean hit of a call out of Python: %.0f ± %.0f ns, kept for this boot in "
+	       "%s.\n",
 	       hit.value_ns, hit.error_ns, RLS_CALIBRATION_PATH);
 	return 0;
 }
 
-static json_t *describe(const struct rls_calibrated *figure)
+static json_t *calibrate_describe(const struct rls_calibrated *figure)
 {
 	return json_pack("{s:f, s:f, s:f, s:f}", "ns", figure->value_ns, "error_ns",
 			 figure->error_ns, "hot_ns", figure->hot_ns, "hot_error_ns",
@@ -95,13 +97,15 @@ static int print_json(const struct rls_calibration *calibration)
 	for (size_t i = 0; i < ROWS; i++) {
 		struct rls_calibrated row = figures(calibration, &rows[i]);
 
-		if (json_object_set_new(paths, rows[i].name, describe(&row))) {
+		if (json_object_set_new(paths, rows[i].name, calibrate_describe(&row))) {
 			json_decref(paths);
 			return -ENOMEM;
 		}
 	}
 	return rls_print_json(json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "tool",
-					"rlscope-bpf " RLS_VERSION, "hit", describe(&hit), "paths", paths), 2);
+					"rlscope-bpf " RLS_VERSION, "hit", calibrate_describe(&hit),
+					"paths", paths),
+			      2);
 }
 
 static bool is_certain(double factor, double error)
@@ -115,7 +119,8 @@ static const char *doubt(const struct rls_delta_in_vivo *found)
 	if (!is_certain(found->factor, found->error))
 		return "the cost of the probes is smaller than the job's own variation";
 	if (!is_certain(found->factor, found->spread))
-		return "the kinds of its work differ too much for pieces of one kind to be the same work, as when "
+		return "the kinds of its work differ too much for pieces of one kind to be the "
+		       "same work, as when "
 		       "operations begin by the clock";
 	return NULL;
 }
@@ -146,52 +151,57 @@ static int calibrate_machine(const struct arguments *arguments, struct rls_calib
 
 	if (r)
 		return r;
-	r = rls_costs_measure(kernel, MACHINE_ROUNDS, file);
+	r = rls_calibration_cache_measure(kernel, MACHINE_ROUNDS, file);
 	rls_kernel_close(kernel);
 	return r;
 }
 
 /* Beside the machine's, which stays where there is one. */
-static int keep(const struct rls_workload *workload, enum rls_attach_way way)
+static int calibrate_store(const struct rls_workload *workload, enum rls_attach_way way)
 {
 	struct rls_calibration_file file;
 	struct rls_calibration_scope scope;
 	int r = rls_calibration_scope_init(&scope, way);
 
 	if (!r && rls_calibration_load(RLS_CALIBRATION_PATH, &scope, &file))
-		file = (struct rls_calibration_file){ .calibration = workload->calibration };
+		file = (struct rls_calibration_file){.calibration = workload->calibration};
 	if (!r) {
 		r = rls_calibration_add_workload(&file, workload);
 		if (!r)
 			r = rls_calibration_save(RLS_CALIBRATION_PATH, &scope, &file);
 		rls_calibration_file_clear(&file);
 	}
-	return r ? rls_error_r(r, "cannot write the calibration to %s: %s", RLS_CALIBRATION_PATH, strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot write the calibration to %s: %s", RLS_CALIBRATION_PATH,
+			       strerror(-r))
+		 : 0;
 }
 
 static int print_in_vivo_json(const struct rls_in_vivo *in_vivo)
 {
 	const struct rls_delta_in_vivo *found = &in_vivo->delta;
 
-	return rls_print_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o}", "version", 1,
-					"tool", "rlscope-bpf " RLS_VERSION, "factor", found->factor,
-					"error", found->error, "deviation", found->deviation, "spread",
-					found->spread, "hit_ns", found->hit_ns, "inflation",
-					found->inflation, "segments", (json_int_t)found->segments,
-					"labels", (json_int_t)found->labels, "operations",
+	return rls_print_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o}",
+					"version", 1, "tool", "rlscope-bpf " RLS_VERSION, "factor",
+					found->factor, "error", found->error, "deviation",
+					found->deviation, "spread", found->spread, "hit_ns",
+					found->hit_ns, "inflation", found->inflation, "segments",
+					(json_int_t)found->segments, "labels",
+					(json_int_t)found->labels, "operations",
 					rls_operation_costs_describe(in_vivo->operations,
-								     in_vivo->operation_count)), 2);
+								     in_vivo->operation_count)),
+			      2);
 }
 
 static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 {
 	const struct rls_delta_in_vivo *found = &in_vivo->delta;
 
-	printf("%zu pieces of work, of %zu kinds, took %.3f times as long with probes: %.0f ns a hit\n"
-	       "That is %.3f ± %.3f of the host's calibration, ± %.3f from second to second, ± %.3f between kinds%s.\n",
+	printf("%zu pieces of work, of %zu kinds, took %.3f times as long with probes: %.0f ns a "
+	       "hit\n"
+	       "That is %.3f ± %.3f of the host's calibration, ± %.3f from second to second, ± "
+	       "%.3f between kinds%s.\n",
 	       found->segments, found->labels, found->inflation, found->hit_ns, found->factor,
-	       found->error, found->deviation, found->spread,
-	       go_by_it(!doubt(found)));
+	       found->error, found->deviation, found->spread, go_by_it(!doubt(found)));
 	for (size_t i = 0; i < in_vivo->operation_count; i++) {
 		const struct rls_operation_cost *cost = &in_vivo->operations[i];
 
@@ -202,7 +212,7 @@ static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 }
 
 /* What recordings of this command are to go by. */
-static void conclude(const struct rls_in_vivo *found, struct rls_workload *out)
+static void calibrate_conclude(const struct rls_in_vivo *found, struct rls_workload *out)
 {
 	memcpy(out->command, found->command, strlen(found->command) + 1);
 	out->factor = found->delta.factor;
@@ -214,8 +224,8 @@ static void conclude(const struct rls_in_vivo *found, struct rls_workload *out)
 
 static int calibrate_job(const struct arguments *arguments)
 {
-	struct rls_workload workload = { 0 };
-	struct rls_in_vivo found = { 0 };
+	struct rls_workload workload = {0};
+	struct rls_in_vivo found = {0};
 	_cleanup_free_ char *command = NULL;
 	const char *doubted;
 	int r = rls_in_vivo_measure(arguments->pid, arguments->duration_ns, &found);
@@ -226,12 +236,12 @@ static int calibrate_job(const struct arguments *arguments)
 				arguments->pid);
 	if (r)
 		return r;
-	conclude(&found, &workload);
+	calibrate_conclude(&found, &workload);
 	doubted = doubt(&found.delta);
 	if (doubted)
 		rls_warning("%s: nothing is kept", doubted);
 	else
-		r = keep(&workload, found.way);
+		r = calibrate_store(&workload, found.way);
 	if (r)
 		return r;
 	return arguments->json ? print_in_vivo_json(&found) : print_in_vivo(&found);
@@ -239,7 +249,7 @@ static int calibrate_job(const struct arguments *arguments)
 
 static int calibrate(const struct arguments *arguments)
 {
-	struct rls_calibration_file file = { 0 };
+	struct rls_calibration_file file = {0};
 	int r = calibrate_machine(arguments, &file);
 
 	if (!r)
@@ -305,24 +315,26 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 int rls_command_calibrate(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{ "json", 'j', NULL, 0, "Print JSON", 0 },
-		{ "pid", 'p', "PID", 0, "Measure in this running job", 0 },
-		{ "duration", 'd', "SECONDS", 0, "How long to measure with --pid (default 30)", 0 },
-		{ "verbose", 'v', NULL, 0, "Print more on stderr", 0 },
-		{ "perf-events", OPTION_PERF_EVENTS, NULL, 0,
-		  "Attach one by one even where uprobe_multi works", 0 },
-		{ "help", 'h', NULL, 0, "Print this", 0 },
-		{ 0 },
+		{"json", 'j', NULL, 0, "Print JSON", 0},
+		{"pid", 'p', "PID", 0, "Measure in this running job", 0},
+		{"duration", 'd', "SECONDS", 0, "How long to measure with --pid (default 30)", 0},
+		{"verbose", 'v', NULL, 0, "Print more on stderr", 0},
+		{"perf-events", OPTION_PERF_EVENTS, NULL, 0,
+		 "Attach one by one even where uprobe_multi works", 0},
+		{"help", 'h', NULL, 0, "Print this", 0},
+		{0},
 	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse_option,
 		.args_doc = "[--pid PID]",
-		.doc = "Measures what a probe hit costs on this host, and keeps it for this boot. With --pid: "
-		       "enables and disables a job's probes at random instants, and keeps what its own hits "
+		.doc = "Measures what a probe hit costs on this host, and keeps it for this boot. "
+		       "With --pid: "
+		       "enables and disables a job's probes at random instants, and keeps what its "
+		       "own hits "
 		       "cost relative to that.",
 	};
-	struct arguments arguments = { .duration_ns = IN_VIVO_NS };
+	struct arguments arguments = {.duration_ns = IN_VIVO_NS};
 	int r;
 
 	if (rls_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &arguments))
@@ -330,7 +342,8 @@ int rls_command_calibrate(int argc, char **argv)
 	if (arguments.help)
 		return RLS_EXIT_DONE;
 	if (arguments.command) {
-		rls_error("calibrate: it takes no command: start the command and calibrate it with --pid PID");
+		rls_error("calibrate: it takes no command: start the command and calibrate it with "
+			  "--pid PID");
 		return RLS_EXIT_USAGE;
 	}
 	r = arguments.pid ? calibrate_job(&arguments) : calibrate(&arguments);

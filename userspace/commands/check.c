@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/commands/options/arguments.h"
-#include "userspace/commands/shared/commands.h"
-#include "userspace/commands/options/help.h"
-#include "userspace/host/host.h"
-#include "userspace/commands/shared/print_json.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/shared/print_json.h"
+#include "userspace/host/host.h"
 
 typedef int (*print_answers)(const struct rls_host_answer *answers);
 
@@ -32,12 +32,13 @@ static void print_verdict(const struct rls_host_answer *answers)
 		return;
 	}
 	answer = &answers[check - rls_host_checks];
-	printf("\nThis host cannot profile: %s; %s.\n", answer->detail, rls_host_remedy(check, answer));
+	printf("\nThis host cannot profile: %s; %s.\n", answer->detail,
+	       rls_host_remedy(check, answer));
 }
 
 static int print_text(const struct rls_host_answer *answers)
 {
-	static const char *const marks[] = { "NO", "no", "note" }; /* by need */
+	static const char *const marks[] = {"NO", "no", "note"}; /* by need */
 
 	for (size_t i = 0; i < rls_host_check_count; i++) {
 		const struct rls_host_check *check = &rls_host_checks[i];
@@ -51,7 +52,8 @@ static int print_text(const struct rls_host_answer *answers)
 	return 0;
 }
 
-static json_t *describe(const struct rls_host_check *check, const struct rls_host_answer *answer)
+static json_t *check_describe(const struct rls_host_check *check,
+			      const struct rls_host_answer *answer)
 {
 	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s}", "name", check->name, "need",
 			 rls_host_need_name(check->need), "yes", answer->yes, "claim", check->claim,
@@ -65,7 +67,8 @@ static int print_json(const struct rls_host_answer *answers)
 	json_t *root;
 
 	for (size_t i = 0; i < rls_host_check_count; i++)
-		if (json_array_append_new(checks, describe(&rls_host_checks[i], &answers[i]))) {
+		if (json_array_append_new(checks,
+					  check_describe(&rls_host_checks[i], &answers[i]))) {
 			json_decref(checks);
 			return -ENOMEM;
 		}
@@ -79,8 +82,8 @@ static const struct {
 	const char *name;
 	print_answers print;
 } formats[] = {
-	{ "text", print_text },
-	{ "json", print_json },
+	{"text", print_text},
+	{"json", print_json},
 };
 
 static print_answers find_format(const char *name)
@@ -120,17 +123,17 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 int rls_command_check(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{ "format", 'f', "FORMAT", 0, "text (default) or json", 0 },
-		{ "json", KEY_JSON, NULL, 0, "The same as --format json", 0 },
-		{ "help", 'h', NULL, 0, "Print this", 0 },
-		{ 0 },
+		{"format", 'f', "FORMAT", 0, "text (default) or json", 0},
+		{"json", KEY_JSON, NULL, 0, "The same as --format json", 0},
+		{"help", 'h', NULL, 0, "Print this", 0},
+		{0},
 	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse_option,
 		.doc = "Says whether this host can profile, each answer with its remedy.",
 	};
-	struct arguments arguments = { .print = print_text };
+	struct arguments arguments = {.print = print_text};
 	_cleanup_free_ struct rls_host_answer *answers = NULL;
 	bool able;
 

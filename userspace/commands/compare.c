@@ -9,11 +9,11 @@
 #include "analysis/compare/compare.h"
 #include "analysis/compare/rule.h"
 #include "analysis/writers/compare/compare_writers.h"
-#include "userspace/commands/options/arguments.h"
-#include "userspace/commands/shared/commands.h"
-#include "userspace/commands/options/help.h"
-#include "userspace/commands/shared/read_progress.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/shared/read_progress.h"
 
 #define NOISE_DEFAULT 0.02
 
@@ -43,7 +43,7 @@ struct arguments {
 	size_t *starts; /* of each side, in traces */
 	size_t trace_count, side_count;
 	bool grouped; /* --against was given: it begins a side, not every trace */
-	bool begin;   /* the next trace begins one */
+	bool begin; /* the next trace begins one */
 	const char *output; /* NULL: stdout */
 	write_form write;
 	struct rls_compare_options options;
@@ -54,8 +54,8 @@ struct arguments {
 
 static error_t add_rule(struct arguments *arguments, const char *text)
 {
-	struct rls_compare_rule *rules = reallocarray(arguments->rules, arguments->rule_count + 1,
-						      sizeof(*rules));
+	struct rls_compare_rule *rules =
+		reallocarray(arguments->rules, arguments->rule_count + 1, sizeof(*rules));
 	char message[300];
 	int error;
 
@@ -286,10 +286,11 @@ static int verdict(const struct arguments *arguments, const struct rls_compare_r
 	return status;
 }
 
-static int compare(const struct arguments *arguments)
+static int compare_sides_one(const struct arguments *arguments)
 {
 	_cleanup_free_ struct rls_compare_run *runs = calloc(arguments->trace_count, sizeof(*runs));
-	_cleanup_free_ struct rls_compare_side *sides = calloc(arguments->side_count, sizeof(*sides));
+	_cleanup_free_ struct rls_compare_side *sides =
+		calloc(arguments->side_count, sizeof(*sides));
 	int status = RLS_EXIT_FAILED;
 
 	if (!runs || !sides) {
@@ -313,15 +314,23 @@ int rls_command_compare(int argc, char **argv)
 		{"json", KEY_JSON, NULL, 0, "The same as --format json", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"metric", KEY_METRIC, "WHAT", 0,
-		 "ran (default): time without waiting; wall: with it; corrected: without the probes' cost; or cpu: without either", 0},
+		 "ran (default): time without waiting; wall: with it; corrected: without the "
+		 "probes' cost; or cpu: without either",
+		 0},
 		{"noise", KEY_NOISE, "PERCENT", 0,
-		 "What two runs of one program may differ by: less is never significant (default 2%)", 0},
+		 "What two runs of one program may differ by: less is never significant (default "
+		 "2%)",
+		 0},
 		{"fail-if", KEY_FAIL_IF, "CONDITION", 0,
-		 "Exit with status 4 if a trace breaks this, as in 'backpropagation.total > +5%'; may be repeated", 0},
+		 "Exit with status 4 if a trace breaks this, as in 'backpropagation.total > +5%'; "
+		 "may be repeated",
+		 0},
 		{"against", KEY_AGAINST, NULL, 0,
 		 "Between runs of one side and runs of the next: A1 A2 --against B1 B2", 0},
 		{"normalise", KEY_NORMALISE, "BY", 0,
-		 "speed: judge against the factor common to all; none: as it is; auto (default): speed where each side is one run", 0},
+		 "speed: judge against the factor common to all; none: as it is; auto (default): "
+		 "speed where each side is one run",
+		 0},
 		{"help", 'h', NULL, 0, "Print this", 0},
 		{0},
 	};
@@ -329,7 +338,8 @@ int rls_command_compare(int argc, char **argv)
 		.options = options,
 		.parser = parse_option,
 		.args_doc = "TRACE TRACE...\nTRACE... --against TRACE...",
-		.doc = "Compares recordings with the first: time per call of each operation. Needs no root.",
+		.doc = "Compares recordings with the first: time per call of each operation. Needs "
+		       "no root.",
 	};
 	struct arguments arguments = {
 		.write = rls_compare_write_text,
@@ -346,7 +356,7 @@ int rls_command_compare(int argc, char **argv)
 	arguments.traces = traces;
 	arguments.starts = starts;
 	if (!rls_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &arguments))
-		status = arguments.help ? RLS_EXIT_DONE : compare(&arguments);
+		status = arguments.help ? RLS_EXIT_DONE : compare_sides_one(&arguments);
 	for (size_t i = 0; i < arguments.rule_count; i++)
 		rls_compare_rule_free(&arguments.rules[i]);
 	free(arguments.rules);

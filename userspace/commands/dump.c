@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/event/event_source.h"
 #include "analysis/base/private_file.h"
+#include "analysis/event/event_source.h"
 #include "analysis/trace/text_form.h"
-#include "userspace/commands/options/arguments.h"
-#include "userspace/commands/shared/commands.h"
-#include "userspace/commands/options/help.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/commands.h"
 
 struct arguments {
 	const char *trace;
@@ -97,8 +97,9 @@ static int dump(const struct arguments *arguments)
 		return RLS_EXIT_FAILED;
 	if (!source->damaged)
 		return RLS_EXIT_DONE;
-	rls_warning("%s is damaged or incomplete: the warnings among its events say what is missing",
-		    arguments->trace);
+	rls_warning(
+		"%s is damaged or incomplete: the warnings among its events say what is missing",
+		arguments->trace);
 	return RLS_EXIT_DAMAGED;
 }
 
@@ -113,7 +114,8 @@ int rls_command_dump(int argc, char **argv)
 		.options = options,
 		.parser = parse_option,
 		.args_doc = "TRACE",
-		.doc = "Prints a trace of any form as JSON Lines, one event a line, in order of time.",
+		.doc = "Prints a trace of any form as JSON Lines, one event a line, in order of "
+		       "time.",
 	};
 	struct arguments arguments = {0};
 

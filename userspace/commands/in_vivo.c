@@ -8,8 +8,8 @@
 
 #include "analysis/base/cleanup.h"
 #include "userspace/attach/kernel/kernel.h"
-#include "userspace/commands/shared/recording.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/shared/recording.h"
 #include "userspace/record/targets/process_info.h"
 
 static int read_command(pid_t pid, char **out)
@@ -24,10 +24,10 @@ static int read_command(pid_t pid, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-static int record(struct rls_record_options *options, pid_t pid, struct rls_in_vivo *out)
+static int in_vivo_record(struct rls_record_options *options, pid_t pid, struct rls_in_vivo *out)
 {
-	const struct rls_recorder_hooks hooks = { 0 };
-	const struct rls_selection nobody = { 0 };
+	const struct rls_recorder_hooks hooks = {0};
+	const struct rls_selection nobody = {0};
 	struct rls_recorder *recorder;
 	enum rls_stop why;
 	int found = -ENODATA;
@@ -49,7 +49,8 @@ static int record(struct rls_record_options *options, pid_t pid, struct rls_in_v
 	if (!r && why == RLS_STOP_FAILED)
 		r = rls_error_r(-EIO, "the measurement could not continue");
 	if (!r && found == -ENODATA)
-		rls_error("too few pieces of its work could be compared: its operations (annotations, ranges) must change "
+		rls_error("too few pieces of its work could be compared: its operations "
+			  "(annotations, ranges) must change "
 			  "several times a second; else give it a longer --duration");
 	if (!r)
 		r = found;
@@ -81,7 +82,7 @@ int rls_in_vivo_measure(pid_t pid, uint64_t duration_ns, struct rls_in_vivo *out
 		r = -ENOMEM;
 	}
 	if (!r) {
-		r = record(&options, pid, out);
+		r = in_vivo_record(&options, pid, out);
 		unlink(options.trace_path);
 		rmdir(folder);
 	}

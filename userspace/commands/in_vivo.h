@@ -11,11 +11,11 @@
 
 struct rls_in_vivo {
 	struct rls_delta_in_vivo delta;
-	struct rls_calibration calibration;     /* that factors are shares of */
+	struct rls_calibration calibration; /* that factors are shares of */
 	enum rls_attach_way way;
-	struct rls_operation_cost operations[RLS_OPERATION_COSTS_MAX];  /* delta's, by name */
+	struct rls_operation_cost operations[RLS_OPERATION_COSTS_MAX]; /* delta's, by name */
 	size_t operation_count;
-	char *command;          /* its words, as RLS_EVENT_PROCESS has them; the caller's to free */
+	char *command; /* its words, as RLS_EVENT_PROCESS has them; the caller's to free */
 };
 
 /* Watches the process for so long, or until it ends. 0 or -errno, and has said why; -ENODATA when

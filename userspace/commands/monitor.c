@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "userspace/commands/options/arguments.h"
-#include "userspace/commands/shared/commands.h"
-#include "userspace/commands/options/watch_options.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/options/watch_options.h"
+#include "userspace/commands/shared/commands.h"
 #include "userspace/metrics/exposition.h"
 #include "userspace/metrics/presenter.h"
 #include "userspace/monitor/monitor.h"
@@ -23,22 +23,22 @@ struct monitor_options {
 
 enum key {
 	KEY_PRINT = 768,
-	KEY_SETTING,            /* and on, by enum rls_monitor_setting */
+	KEY_SETTING, /* and on, by enum rls_monitor_setting */
 };
 
 static const struct argp_option option_table[] = {
-	{ "listen", KEY_SETTING + RLS_SETTING_LISTEN, "ADDRESS:PORT|none", 0,
-	  "Serve the metrics there (default 127.0.0.1:9435)", 0 },
-	{ "tls-cert", KEY_SETTING + RLS_SETTING_TLS_CERT, "FILE", 0, "Serve them over TLS", 0 },
-	{ "tls-key", KEY_SETTING + RLS_SETTING_TLS_KEY, "FILE", 0, "The certificate's key", 0 },
-	{ "auth-file", KEY_SETTING + RLS_SETTING_AUTH_FILE, "FILE", 0,
-	  "Require a name and password from FILE", 0 },
-	{ "textfile", KEY_SETTING + RLS_SETTING_TEXTFILE, "DIR", 0,
-	  "Write them to DIR/rlscope.prom, for node_exporter", 0 },
-	{ "interval", KEY_SETTING + RLS_SETTING_INTERVAL, "SECONDS", 0,
-	  "Time between new figures (default 5)", 0 },
-	{ "print", KEY_PRINT, NULL, 0, "Print the metrics on stdout at the end", 1 },
-	{ 0 },
+	{"listen", KEY_SETTING + RLS_SETTING_LISTEN, "ADDRESS:PORT|none", 0,
+	 "Serve the metrics there (default 127.0.0.1:9435)", 0},
+	{"tls-cert", KEY_SETTING + RLS_SETTING_TLS_CERT, "FILE", 0, "Serve them over TLS", 0},
+	{"tls-key", KEY_SETTING + RLS_SETTING_TLS_KEY, "FILE", 0, "The certificate's key", 0},
+	{"auth-file", KEY_SETTING + RLS_SETTING_AUTH_FILE, "FILE", 0,
+	 "Require a name and password from FILE", 0},
+	{"textfile", KEY_SETTING + RLS_SETTING_TEXTFILE, "DIR", 0,
+	 "Write them to DIR/rlscope.prom, for node_exporter", 0},
+	{"interval", KEY_SETTING + RLS_SETTING_INTERVAL, "SECONDS", 0,
+	 "Time between new figures (default 5)", 0},
+	{"print", KEY_PRINT, NULL, 0, "Print the metrics on stdout at the end", 1},
+	{0},
 };
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -46,8 +46,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	struct monitor_options *options = state->input;
 
 	if (key >= KEY_SETTING && key < KEY_SETTING + RLS_SETTING_MAX)
-		return -rls_monitor_config_set(&options->shown,
-					       (enum rls_monitor_setting)(key - KEY_SETTING), argument);
+		return -rls_monitor_config_set(
+			&options->shown, (enum rls_monitor_setting)(key - KEY_SETTING), argument);
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &options->watch;
@@ -60,21 +60,22 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &rls_watch_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = {{&rls_watch_argp, 0, NULL, 0}, {0}};
 
 static const struct argp argp = {
 	.options = option_table,
 	.parser = parse_option,
 	.args_doc = "",
 	.doc = "Watch every training job on the host and serve where their time goes, as metrics.\v"
-	       "Without a selector it watches every Python process that loads a simulator, an ML backend "
+	       "Without a selector it watches every Python process that loads a simulator, an ML "
+	       "backend "
 	       "or CUDA, from then to its end, with everything it starts. Ends with Ctrl-C.",
 	.children = children,
 };
 
 static int print_metrics(struct rls_monitor *monitor)
 {
-	struct rls_exposition_outlets outlets = { 0 };
+	struct rls_exposition_outlets outlets = {0};
 	const struct rls_snapshot *snapshot;
 	struct rls_exposition *exposition;
 	struct timespec now;
@@ -99,7 +100,7 @@ struct showing {
 	uint64_t due_ns;
 };
 
-static int show(void *context, uint64_t time_ns)
+static int monitor_show(void *context, uint64_t time_ns)
 {
 	struct showing *showing = context;
 	const struct rls_snapshot *snapshot;
@@ -130,10 +131,10 @@ static void say_where(void *context)
 		rls_info("metrics at %s", url);
 }
 
-static int watch(struct monitor_options *options, struct rls_presenter *presenter)
+static int monitor_watch(struct monitor_options *options, struct rls_presenter *presenter)
 {
-	struct showing showing = { .presenter = presenter };
-	const struct rls_monitor_hooks hooks = { say_where, show, on_signal, &showing };
+	struct showing showing = {.presenter = presenter};
+	const struct rls_monitor_hooks hooks = {say_where, monitor_show, on_signal, &showing};
 	int r = rls_watch_options_open(&options->watch, &showing.monitor);
 
 	if (r)
@@ -157,7 +158,7 @@ static void block_signals(void)
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-static int run(struct monitor_options *options, const char *config_path)
+static int monitor_run(struct monitor_options *options, const char *config_path)
 {
 	struct rls_presenter *presenter;
 	int r;
@@ -166,16 +167,17 @@ static int run(struct monitor_options *options, const char *config_path)
 	r = rls_presenter_open(config_path, &options->shown, &presenter);
 	if (r)
 		return RLS_EXIT_FAILED;
-	r = rls_monitor_config_add_roles(rls_presenter_config(presenter), options->watch.record.roles);
+	r = rls_monitor_config_add_roles(rls_presenter_config(presenter),
+					 options->watch.record.roles);
 	if (!r)
-		r = watch(options, presenter);
+		r = monitor_watch(options, presenter);
 	rls_presenter_free(presenter);
 	return r ? RLS_EXIT_FAILED : RLS_EXIT_DONE;
 }
 
 int rls_command_monitor(int argc, char **argv)
 {
-	struct monitor_options options = { 0 };
+	struct monitor_options options = {0};
 	struct rls_record_options *record = &options.watch.record;
 	const char *config_path;
 	int status = RLS_EXIT_FAILED;
@@ -191,7 +193,7 @@ int rls_command_monitor(int argc, char **argv)
 		config_path = record->config_path;
 		record->config_path = NULL;
 		if (!rls_record_options_finish(record))
-			status = run(&options, config_path);
+			status = monitor_run(&options, config_path);
 	}
 	rls_monitor_config_clear(&options.shown);
 	rls_watch_options_clear(&options.watch);

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/log.h"
 #include "userspace/commands/options/arguments.h"
-#include "userspace/commands/shared/commands.h"
 #include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/commands.h"
 #include "userspace/commands/shared/print_json.h"
 #include "userspace/discover/discover.h"
 #include "userspace/elf/elf.h"
-#include "userspace/base/log.h"
 #include "userspace/plan/planner.h"
 
 /* --- what there is to print ------------------------------------------------------------ */
@@ -92,12 +92,9 @@ static const struct {
 	enum rls_boundary_source source;
 	const char *name;
 } sources[] = {
-	{ RLS_SOURCE_SYMBOL, "symbol" },
-	{ RLS_SOURCE_METHOD_FILE, "method-file" },
-	{ RLS_SOURCE_METHOD_LIVE, "method-live" },
-	{ RLS_SOURCE_SLOT, "slot" },
-	{ RLS_SOURCE_GETTER, "getter" },
-	{ RLS_SOURCE_CALLBACK, "callback" },
+	{RLS_SOURCE_SYMBOL, "symbol"},           {RLS_SOURCE_METHOD_FILE, "method-file"},
+	{RLS_SOURCE_METHOD_LIVE, "method-live"}, {RLS_SOURCE_SLOT, "slot"},
+	{RLS_SOURCE_GETTER, "getter"},           {RLS_SOURCE_CALLBACK, "callback"},
 };
 #define SOURCE_COUNT (sizeof(sources) / sizeof(sources[0]))
 
@@ -143,7 +140,7 @@ static void print_library(const struct rls_library *library, const struct rls_pl
 {
 	printf("\n%s  %s  %zu functions, %zu sites", library->path, rls_role_name(library->role),
 	       library->function_count, plan->count);
-	for (int class = 0; class < RLS_SITE_CLASS_MAX; class++)
+	for (int class = 0; class < RLS_SITE_CLASS_MAX; class ++)
 		if (plan->class_counts[class])
 			printf(", %zu %s", plan->class_counts[class], rls_site_class_name(class));
 	putchar('\n');
@@ -197,10 +194,10 @@ static json_t *describe_sites(const struct rls_library *library, const struct rl
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct rls_site *site = &plan->sites[i];
 		json_t *entry = json_pack(
-			"{s:o, s:I, s:s, s:s, s:s, s:o}", "name", rls_json_text(site->name), "offset",
-			(json_int_t)site->file_offset, "kind", kind_name(site->kind), "class",
-			rls_site_class_name(site->site_class), "exit", exit_name(site->exit),
-			"source", source_names(sources_of(library, site)));
+			"{s:o, s:I, s:s, s:s, s:s, s:o}", "name", rls_json_text(site->name),
+			"offset", (json_int_t)site->file_offset, "kind", kind_name(site->kind),
+			"class", rls_site_class_name(site->site_class), "exit",
+			exit_name(site->exit), "source", source_names(sources_of(library, site)));
 
 		if (json_array_append_new(sites, entry)) {
 			json_decref(sites);
@@ -216,10 +213,11 @@ static json_t *describe_libraries(const struct plans *plans)
 
 	for (size_t i = 0; i < plans->image->library_count; i++) {
 		const struct rls_library *library = plans->image->libraries[i];
-		json_t *entry = json_pack("{s:o, s:s, s:I, s:o}", "path", rls_json_text(library->path),
-					  "role", rls_role_name(library->role), "functions",
-					  (json_int_t)library->function_count, "sites",
-					  describe_sites(library, &plans->plans[i]));
+		json_t *entry =
+			json_pack("{s:o, s:s, s:I, s:o}", "path", rls_json_text(library->path),
+				  "role", rls_role_name(library->role), "functions",
+				  (json_int_t)library->function_count, "sites",
+				  describe_sites(library, &plans->plans[i]));
 
 		if (json_array_append_new(libraries, entry)) {
 			json_decref(libraries);
@@ -240,10 +238,10 @@ static json_t *describe_warnings(const struct rls_process_image *image)
 
 static int print_json(const struct plans *plans)
 {
-	json_t *root = json_pack("{s:i, s:s, s:i, s:s, s:o, s:o}", "version", 1, "tool",
-				 "rlscope-bpf " RLS_VERSION, "pid", plans->image->pid, "python",
-				 plans->image->python.version, "libraries", describe_libraries(plans),
-				 "warnings", describe_warnings(plans->image));
+	json_t *root = json_pack(
+		"{s:i, s:s, s:i, s:s, s:o, s:o}", "version", 1, "tool", "rlscope-bpf " RLS_VERSION,
+		"pid", plans->image->pid, "python", plans->image->python.version, "libraries",
+		describe_libraries(plans), "warnings", describe_warnings(plans->image));
 
 	return rls_print_json(root, 1);
 }
@@ -252,8 +250,8 @@ static const struct format {
 	const char *name;
 	int (*print)(const struct plans *plans);
 } formats[] = {
-	{ "text", print_text },
-	{ "json", print_json },
+	{"text", print_text},
+	{"json", print_json},
 };
 
 /* --- the command ----------------------------------------------------------------------- */
@@ -338,18 +336,21 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 static const struct argp argp = {
 	.options =
 		(const struct argp_option[]){
-			{ "pid", 'p', "PID", 0, "The process to examine", 0 },
-			{ "format", 'f', "FORMAT", 0, "text (default) or json", 0 },
-			{ "json", KEY_JSON, NULL, 0, "The same as --format json", 0 },
-			{ "simulator", KEY_SIMULATOR, "GLOB", 0,
-			  "Libraries of this name are a simulator; GLOB:SYMBOLGLOB restricts that to "
-			  "functions", 1 },
-			{ "backend", KEY_BACKEND, "GLOB", 0, "The same for an ML backend", 1 },
-			{ "native", KEY_NATIVE, "GLOB", 0, "The same for a library without a role", 1 },
-			{ "config", KEY_CONFIG, "FILE", 0, "Read roles from FILE too", 1 },
-			{ "verbose", 'v', NULL, 0, "Print how long each step takes", 2 },
-			{ "help", 'h', NULL, 0, "Print this", 2 },
-			{ 0 },
+			{"pid", 'p', "PID", 0, "The process to examine", 0},
+			{"format", 'f', "FORMAT", 0, "text (default) or json", 0},
+			{"json", KEY_JSON, NULL, 0, "The same as --format json", 0},
+			{"simulator", KEY_SIMULATOR, "GLOB", 0,
+			 "Libraries of this name are a simulator; GLOB:SYMBOLGLOB restricts that "
+			 "to "
+			 "functions",
+			 1},
+			{"backend", KEY_BACKEND, "GLOB", 0, "The same for an ML backend", 1},
+			{"native", KEY_NATIVE, "GLOB", 0, "The same for a library without a role",
+			 1},
+			{"config", KEY_CONFIG, "FILE", 0, "Read roles from FILE too", 1},
+			{"verbose", 'v', NULL, 0, "Print how long each step takes", 2},
+			{"help", 'h', NULL, 0, "Print this", 2},
+			{0},
 		},
 	.parser = parse_option,
 	.doc = "Lists what would be probed in a process, without attaching.",
@@ -371,15 +372,16 @@ static int discover(const struct arguments *arguments, struct rls_process_image 
 		rls_warning("%s", image->warnings[i]);
 	if (!rls_process_image_known_libraries(image))
 		rls_warning("process %d has no library of a known role (yet): name yours with "
-			    "--simulator, --backend or --native", arguments->pid);
+			    "--simulator, --backend or --native",
+			    arguments->pid);
 	*out = image;
 	return 0;
 }
 
-static int show(const struct arguments *arguments)
+static int probes_show(const struct arguments *arguments)
 {
 	struct rls_process_image *image = NULL;
-	struct plans plans = { 0 };
+	struct plans plans = {0};
 	int r = discover(arguments, &image);
 
 	if (r)
@@ -403,7 +405,7 @@ static int read_roles(const struct arguments *arguments)
 	return r;
 }
 
-static int run(struct arguments *arguments, int argc, char **argv)
+static int probes_run(struct arguments *arguments, int argc, char **argv)
 {
 	if (rls_arguments_parse(&argp, argc, argv, 0, arguments))
 		return RLS_EXIT_USAGE;
@@ -414,17 +416,17 @@ static int run(struct arguments *arguments, int argc, char **argv)
 		return RLS_EXIT_USAGE;
 	}
 	rls_log_set_verbose(arguments->verbose);
-	return read_roles(arguments) || show(arguments) ? RLS_EXIT_FAILED : RLS_EXIT_DONE;
+	return read_roles(arguments) || probes_show(arguments) ? RLS_EXIT_FAILED : RLS_EXIT_DONE;
 }
 
 int rls_command_probes(int argc, char **argv)
 {
-	struct arguments arguments = { .format = &formats[0] };
+	struct arguments arguments = {.format = &formats[0]};
 	int status;
 
 	if (rls_roles_new(&arguments.roles))
 		return RLS_EXIT_FAILED;
-	status = run(&arguments, argc, argv);
+	status = probes_run(&arguments, argc, argv);
 	rls_roles_free(arguments.roles);
 	return status;
 }

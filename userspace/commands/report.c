@@ -9,15 +9,15 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/timeline/slice_source.h"
 #include "analysis/event/event_source.h"
+#include "analysis/timeline/slice_source.h"
 #include "analysis/writers/write.h"
+#include "userspace/base/log.h"
 #include "userspace/commands/options/arguments.h"
-#include "userspace/commands/shared/commands.h"
 #include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/commands.h"
 #include "userspace/commands/shared/read_progress.h"
 #include "userspace/commands/shared/warnings.h"
-#include "userspace/base/log.h"
 
 #define SECONDS_MAX 1e9
 
@@ -46,8 +46,8 @@ struct arguments {
 	unsigned int top;
 	bool full;
 	bool one_table;
-	uint64_t from_ns;   /* since the trace's beginning */
-	uint64_t to_ns;     /* UINT64_MAX: its end */
+	uint64_t from_ns; /* since the trace's beginning */
+	uint64_t to_ns; /* UINT64_MAX: its end */
 	bool schema;
 	bool help;
 };
@@ -107,11 +107,11 @@ static error_t check_together(const struct arguments *arguments)
 	return EINVAL;
 }
 
-static error_t parse_option(int key, char *value, struct argp_state *state)
+/* Options whose value is one of several words. */
+static error_t parse_choice(int key, char *value, struct arguments *arguments)
 {
-	struct arguments *arguments = state->input;
-	char names[RLS_TABLE_NAMES_BYTES > RLS_WRITER_NAMES_BYTES ? RLS_TABLE_NAMES_BYTES :
-								       RLS_WRITER_NAMES_BYTES];
+	char names[RLS_TABLE_NAMES_BYTES > RLS_WRITER_NAMES_BYTES ? RLS_TABLE_NAMES_BYTES
+								  : RLS_WRITER_NAMES_BYTES];
 
 	switch (key) {
 	case 'f':
@@ -120,20 +120,13 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 			return 0;
 		rls_error("'%s' is not a report format: %s", value, rls_report_writer_names(names));
 		return EINVAL;
-	case KEY_JSON:
-		arguments->writer = rls_report_writer_find("json");
-		return 0;
-	case 'o':
-		arguments->output = value;
-		return 0;
 	case KEY_BY:
 		if (!rls_group_parse(value, &arguments->group))
 			return 0;
-		rls_error("--by takes process, thread, operation, phase, line, function or file, not '%s'", value);
+		rls_error("--by takes process, thread, operation, phase, line, function or file, "
+			  "not '%s'",
+			  value);
 		return EINVAL;
-	case KEY_FULL:
-		arguments->full = true;
-		return 0;
 	case KEY_TOP:
 		if (!parse_top(value, &arguments->top))
 			return 0;
@@ -142,7 +135,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_SORT:
 		if (!rls_sort_parse(value, &arguments->sort))
 			return 0;
-		rls_error("--sort takes time, on-cpu, gpu, corrected, error or name, not '%s'", value);
+		rls_error("--sort takes time, on-cpu, gpu, corrected, error or name, not '%s'",
+			  value);
 		return EINVAL;
 	case KEY_TABLE:
 		arguments->one_table = true;
@@ -155,6 +149,25 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 			return 0;
 		rls_error("--stacks takes traced or sampled, not '%s'", value);
 		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key) {
+	case KEY_JSON:
+		arguments->writer = rls_report_writer_find("json");
+		return 0;
+	case 'o':
+		arguments->output = value;
+		return 0;
+	case KEY_FULL:
+		arguments->full = true;
+		return 0;
 	case KEY_FROM:
 		return parse_seconds("--from", value, &arguments->from_ns);
 	case KEY_TO:
@@ -175,7 +188,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 			return 0;
 		return check_together(arguments);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_choice(key, value, arguments);
 	}
 }
 
@@ -197,8 +210,10 @@ static int warn_of_cut(const struct arguments *arguments, struct rls_report *rep
 	if (!is_cut(arguments))
 		return 0;
 	if (arguments->to_ns == UINT64_MAX)
-		return rls_report_warn(report, "only a part of the trace is shown: from %g s on", from);
-	return rls_report_warn(report, "only a part of the trace is shown: from %g s to %g s", from, to);
+		return rls_report_warn(report, "only a part of the trace is shown: from %g s on",
+				       from);
+	return rls_report_warn(report, "only a part of the trace is shown: from %g s to %g s", from,
+			       to);
 }
 
 static int read_trace(const struct arguments *arguments, const char *path,
@@ -215,7 +230,7 @@ static int read_trace(const struct arguments *arguments, const char *path,
 		struct rls_event_source *whole = source;
 
 		source = NULL;
-		error = rls_cut_source_new(whole, arguments->from_ns, arguments->to_ns, &source);
+		error = rls_slice_source_new(whole, arguments->from_ns, arguments->to_ns, &source);
 	}
 	if (!error)
 		error = rls_report_build_tracks(source, tracks, out);
@@ -245,15 +260,17 @@ static int read_traces(const struct arguments *arguments, struct rls_tracks *tra
 			return error;
 		error = rls_report_merge(report, other, &pid);
 		if (error == -EEXIST)
-			return rls_error_r(error,
-					   "%s holds process %u, as a trace before it does: report them "
-					   "one by one",
-					   arguments->traces[i], pid);
+			return rls_error_r(
+				error,
+				"%s holds process %u, as a trace before it does: report them "
+				"one by one",
+				arguments->traces[i], pid);
 		if (error == -ERANGE)
-			return rls_error_r(error,
-					   "%s lies before the start of the first trace's host: name it "
-					   "before that",
-					   arguments->traces[i]);
+			return rls_error_r(
+				error,
+				"%s lies before the start of the first trace's host: name it "
+				"before that",
+				arguments->traces[i]);
 		if (error)
 			return rls_error_r(error, "cannot read %s: %s", arguments->traces[i],
 					   strerror(-error));
@@ -281,7 +298,8 @@ static enum rls_report_table table_of(const struct arguments *arguments)
 
 /* tracks, or reports: as the format takes them. */
 static int write_report(const struct arguments *arguments, struct rls_report *report,
-			struct rls_tracks *tracks, const struct rls_named_report *reports, FILE *output)
+			struct rls_tracks *tracks, const struct rls_named_report *reports,
+			FILE *output)
 {
 	struct rls_write_options options = {
 		.reports = reports,
@@ -297,7 +315,8 @@ static int write_report(const struct arguments *arguments, struct rls_report *re
 	int error;
 
 	if (arguments->stacks == RLS_STACKS_SAMPLED && !report->sampled_stack_count)
-		return rls_error_r(-ENODATA, "there are no sampled stacks: record with --sample-hz");
+		return rls_error_r(-ENODATA,
+				   "there are no sampled stacks: record with --sample-hz");
 	rls_write_options_fit(&options, output);
 	error = rls_report_write(report, arguments->writer, output, &options);
 	if (error)
@@ -346,7 +365,8 @@ static int report_separately(const struct arguments *arguments, FILE *output, bo
 			error = read_trace(arguments, arguments->traces[i], NULL, &report);
 		if (error)
 			return error;
-		reports.named[reports.count++] = (struct rls_named_report){arguments->traces[i], report};
+		reports.named[reports.count++] =
+			(struct rls_named_report){arguments->traces[i], report};
 		*complete = *complete && report->complete;
 		rls_report_group(report, arguments->group);
 	}
@@ -373,8 +393,10 @@ static int check_traces(const struct arguments *arguments)
 			return rls_error_r(error, "%s", message);
 		if (exists && !stat(path, &trace) && trace.st_dev == output.st_dev &&
 		    trace.st_ino == output.st_ino)
-			return rls_error_r(-EINVAL, "%s is one of the traces: the report needs a file of "
-					   "its own", arguments->output);
+			return rls_error_r(-EINVAL,
+					   "%s is one of the traces: the report needs a file of "
+					   "its own",
+					   arguments->output);
 	}
 	return 0;
 }
@@ -386,8 +408,10 @@ static int open_output(const struct arguments *arguments, FILE **out)
 	if (error)
 		return error;
 	if (rls_report_writer_check(arguments->writer, arguments->output))
-		return rls_error_r(-EEXIST, "%s is there already, and no report of this format: it is left "
-				   "alone", arguments->output);
+		return rls_error_r(-EEXIST,
+				   "%s is there already, and no report of this format: it is left "
+				   "alone",
+				   arguments->output);
 	*out = fopen(arguments->output, "we");
 	if (*out)
 		return 0;
@@ -448,20 +472,30 @@ static int report(const struct arguments *arguments)
 int rls_command_report(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"format", 'f', "FORMAT", 0, "text (default), json, jsonl, csv, sqlite, html, perfetto, chrome, speedscope, pprof or folded", 0},
+		{"format", 'f', "FORMAT", 0,
+		 "text (default), json, jsonl, csv, sqlite, html, perfetto, chrome, speedscope, "
+		 "pprof or folded",
+		 0},
 		{"json", KEY_JSON, NULL, 0, "The same as --format json", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"by", KEY_BY, "WHAT", 0,
-		 "Sum the figures by process, thread, operation or phase; samples by line, function or file", 0},
-		{"top", KEY_TOP, "N", 0, "text: only so many lines of each table, the rest summed", 0},
+		 "Sum the figures by process, thread, operation or phase; samples by line, "
+		 "function or file",
+		 0},
+		{"top", KEY_TOP, "N", 0, "text: only so many lines of each table, the rest summed",
+		 0},
 		{"sort", KEY_SORT, "KEY", 0,
 		 "text: by time (default), on-cpu, gpu, corrected, error or name", 0},
-		{"full", KEY_FULL, NULL, 0, "text: lines and functions below 1 % of the time too", 0},
+		{"full", KEY_FULL, NULL, 0, "text: lines and functions below 1 % of the time too",
+		 0},
 		{"table", KEY_TABLE, "NAME", 0,
-		 "csv, jsonl and sqlite: which table (csv: breakdown, or what --by says, by default)", 0},
+		 "csv, jsonl and sqlite: which table (csv: breakdown, or what --by says, by "
+		 "default)",
+		 0},
 		{"stacks", KEY_STACKS, "WHICH", 0,
 		 "folded: the traced stacks (default), or the sampled ones", 0},
-		{"from", KEY_FROM, "SECONDS", 0, "Leave out what lies before, since the trace's beginning", 0},
+		{"from", KEY_FROM, "SECONDS", 0,
+		 "Leave out what lies before, since the trace's beginning", 0},
 		{"to", KEY_TO, "SECONDS", 0, "Leave out what lies behind", 0},
 		{"json-schema", KEY_SCHEMA, NULL, 0, "Print the JSON Schema of --format json", 0},
 		{"help", 'h', NULL, 0, "Print this", 0},

@@ -3,12 +3,12 @@
 #include <errno.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/commands/options/arguments.h"
-#include "userspace/commands/shared/commands.h"
-#include "userspace/commands/options/help.h"
-#include "userspace/commands/shared/launch.h"
-#include "userspace/commands/shared/recording.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/options/help.h"
+#include "userspace/commands/shared/child_command.h"
+#include "userspace/commands/shared/commands.h"
+#include "userspace/commands/shared/recording.h"
 #include "userspace/record/targets/process_info.h"
 
 struct run_options {
@@ -18,8 +18,8 @@ struct run_options {
 };
 
 static const struct argp_option option_table[] = {
-	{ "help", 'h', NULL, 0, "Print this", 5 },
-	{ 0 },
+	{"help", 'h', NULL, 0, "Print this", 5},
+	{0},
 };
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -48,34 +48,36 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &rls_record_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = {{&rls_record_argp, 0, NULL, 0}, {0}};
 
 static const struct argp argp = {
 	.options = option_table,
 	.parser = parse_option,
 	.args_doc = "-- COMMAND [ARGUMENT...]",
 	.doc = "Run a command and record it from its first instruction.\v"
-	       "The command keeps its stdin, stdout and stderr. The report follows on stdout when it has "
-	       "ended; --report FILE writes it elsewhere. The exit status is the command's own, or 128 + "
+	       "The command keeps its stdin, stdout and stderr. The report follows on stdout when "
+	       "it has "
+	       "ended; --report FILE writes it elsewhere. The exit status is the command's own, or "
+	       "128 + "
 	       "the signal that killed it.",
 	.children = children,
 };
 
 static void let_go(void *context)
 {
-	rls_launch_let_go(context);
+	rls_child_command_let_go(context);
 }
 
 static bool pass_on_signal(void *context, int signal, bool from_terminal)
 {
-	return rls_launch_signal(context, signal, from_terminal);
+	return rls_child_command_signal(context, signal, from_terminal);
 }
 
 /* *recorded: there is a trace to report. */
-static int record(struct run_options *options, struct rls_launch *launch, bool *recorded)
+static int run_record(struct run_options *options, struct rls_child_command *launch, bool *recorded)
 {
-	const struct rls_recorder_hooks hooks = { let_go, pass_on_signal, launch };
-	const struct rls_selection none = { 0 };
+	const struct rls_recorder_hooks hooks = {let_go, pass_on_signal, launch};
+	const struct rls_selection none = {0};
 	struct rls_recorder *recorder;
 	_cleanup_free_ char *command = NULL;
 	enum rls_stop why;
@@ -95,26 +97,26 @@ static int record(struct run_options *options, struct rls_launch *launch, bool *
 	return r;
 }
 
-static int run(struct run_options *options)
+static int run_command(struct run_options *options)
 {
-	struct rls_launch launch;
+	struct rls_child_command launch;
 	bool recorded = false;
 	int r, ended, status;
 
 	/* Started before the recorder blocks signals, held until it records. */
-	if (rls_launch_hold(options->command, &launch))
+	if (rls_child_command_hold(options->command, &launch))
 		return RLS_EXIT_FAILED;
-	r = record(options, &launch, &recorded);
-	ended = rls_launch_reap(&launch);
+	r = run_record(options, &launch, &recorded);
+	ended = rls_child_command_reap(&launch);
 	if (!recorded)
 		return RLS_EXIT_FAILED;
 	status = rls_recording_report(&options->record);
-	return r || ended || status ? RLS_EXIT_FAILED : rls_launch_status(&launch);
+	return r || ended || status ? RLS_EXIT_FAILED : rls_child_command_status(&launch);
 }
 
 int rls_command_run(int argc, char **argv)
 {
-	struct run_options options = { 0 };
+	struct run_options options = {0};
 	int status = RLS_EXIT_FAILED;
 
 	if (rls_record_options_init(&options.record))
@@ -124,7 +126,7 @@ int rls_command_run(int argc, char **argv)
 	else if (options.help)
 		status = RLS_EXIT_DONE;
 	else if (!rls_record_options_finish(&options.record))
-		status = run(&options);
+		status = run_command(&options);
 	rls_record_options_clear(&options.record);
 	return status;
 }

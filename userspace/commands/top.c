@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "userspace/commands/options/arguments.h"
-#include "userspace/commands/shared/commands.h"
-#include "userspace/commands/options/watch_options.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/options/arguments.h"
+#include "userspace/commands/options/watch_options.h"
+#include "userspace/commands/shared/commands.h"
 #include "userspace/monitor/monitor.h"
 #include "userspace/top/kept_snapshot.h"
 #include "userspace/top/rates.h"
@@ -37,10 +37,10 @@ enum key {
 };
 
 static const struct argp_option option_table[] = {
-	{ "once", KEY_ONCE, NULL, 0, "Print one interval as plain text, and exit", 1 },
-	{ "json", KEY_JSON, NULL, 0, "Print each interval as a line of JSON", 1 },
-	{ "interval", KEY_INTERVAL, "SECONDS", 0, "Time between refreshes (default 1)", 1 },
-	{ 0 },
+	{"once", KEY_ONCE, NULL, 0, "Print one interval as plain text, and exit", 1},
+	{"json", KEY_JSON, NULL, 0, "Print each interval as a line of JSON", 1},
+	{"interval", KEY_INTERVAL, "SECONDS", 0, "Time between refreshes (default 1)", 1},
+	{0},
 };
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -68,7 +68,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &rls_watch_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = {{&rls_watch_argp, 0, NULL, 0}, {0}};
 
 static const struct argp argp = {
 	.options = option_table,
@@ -85,8 +85,8 @@ struct showing {
 	struct rls_monitor *monitor;
 	uint64_t due_ns, keys_due_ns;
 	struct rls_screen_size size; /* that was drawn for */
-	bool live;                  /* a screen, not lines one after another */
-	struct rls_rates rates;     /* of the last interval */
+	bool live; /* a screen, not lines one after another */
+	struct rls_rates rates; /* of the last interval */
 	struct rls_kept_snapshot now;
 };
 
@@ -100,9 +100,9 @@ static void draw(struct showing *showing)
 		return;
 	showing->size = rls_screen_size();
 	rls_top_write_text(out, &showing->rates,
-			   &(struct rls_top_view){ .columns = showing->size.columns,
-						   .lines = showing->size.lines,
-						   .colour = !getenv("NO_COLOR") });
+			   &(struct rls_top_view){.columns = showing->size.columns,
+						  .lines = showing->size.lines,
+						  .colour = !getenv("NO_COLOR")});
 	if (!fclose(out))
 		rls_screen_show(text, bytes);
 	free(text);
@@ -115,7 +115,7 @@ static int print(const struct showing *showing)
 		rls_top_write_json(stdout, &showing->rates);
 	else
 		rls_top_write_text(stdout, &showing->rates,
-				   &(struct rls_top_view){ .columns = PLAIN_COLUMNS });
+				   &(struct rls_top_view){.columns = PLAIN_COLUMNS});
 	if (fflush(stdout) || ferror(stdout))
 		return rls_error_r(-EIO, "cannot print: %s", strerror(errno ? errno : EIO));
 	return 0;
@@ -131,7 +131,7 @@ static int show_interval(struct showing *showing)
 
 	if (r)
 		return rls_error_r(r, "cannot take the figures: %s", strerror(-r));
-	showing->now = (struct rls_kept_snapshot){ 0 };
+	showing->now = (struct rls_kept_snapshot){0};
 	r = rls_kept_snapshot_take(&showing->now, snapshot);
 	if (!r && before.arena)
 		r = rls_rates_make(&before.snapshot, &showing->now.snapshot, &rates);
@@ -163,7 +163,7 @@ static int look_at_screen(struct showing *showing)
 	return 0;
 }
 
-static int tick(void *context, uint64_t time_ns)
+static int top_tick(void *context, uint64_t time_ns)
 {
 	struct showing *showing = context;
 	int r = 0;
@@ -188,7 +188,7 @@ static void started(void *context)
 		showing->live = false;
 }
 
-static int show(const struct top_options *options, struct rls_monitor *monitor)
+static int top_show(const struct top_options *options, struct rls_monitor *monitor)
 {
 	struct showing showing = {
 		.options = options,
@@ -197,7 +197,7 @@ static int show(const struct top_options *options, struct rls_monitor *monitor)
 	};
 	const struct rls_monitor_hooks hooks = {
 		.started = started,
-		.tick = tick,
+		.tick = top_tick,
 		.context = &showing,
 	};
 	int r = rls_monitor_run(monitor, &hooks);
@@ -208,21 +208,21 @@ static int show(const struct top_options *options, struct rls_monitor *monitor)
 	return r < 0 ? r : 0;
 }
 
-static int run(struct top_options *options)
+static int top_run(struct top_options *options)
 {
 	struct rls_monitor *monitor;
 	int r = rls_watch_options_open(&options->watch, &monitor);
 
 	if (r)
 		return RLS_EXIT_FAILED;
-	r = show(options, monitor);
+	r = top_show(options, monitor);
 	rls_monitor_free(monitor);
 	return r ? RLS_EXIT_FAILED : RLS_EXIT_DONE;
 }
 
 int rls_command_top(int argc, char **argv)
 {
-	struct top_options options = { .interval_ns = INTERVAL_NS };
+	struct top_options options = {.interval_ns = INTERVAL_NS};
 	int status = RLS_EXIT_FAILED;
 
 	if (rls_watch_options_init(&options.watch))
@@ -232,7 +232,7 @@ int rls_command_top(int argc, char **argv)
 	else if (options.watch.help)
 		status = RLS_EXIT_DONE;
 	else if (!rls_record_options_finish(&options.watch.record))
-		status = run(&options);
+		status = top_run(&options);
 	rls_watch_options_clear(&options.watch);
 	return status;
 }

@@ -13,9 +13,9 @@
 
 void rls_affinity_open(struct rls_affinity *affinity)
 {
-	*affinity = (struct rls_affinity){ 0 };
+	*affinity = (struct rls_affinity){0};
 	affinity->able = !sched_getaffinity(0, sizeof(affinity->allowed), &affinity->allowed) &&
-		      CPU_COUNT(&affinity->allowed) > 1;
+			 CPU_COUNT(&affinity->allowed) > 1;
 }
 
 void rls_affinity_close(struct rls_affinity *affinity)
@@ -58,7 +58,8 @@ static int read_cpu(uint32_t pid, uint32_t tid)
 {
 	char text[STAT_BYTES];
 
-	return read_stat(pid, tid, text) && rls_stat_word(text, 39) ? (int)stat_number(text, 39) : -1;
+	return read_stat(pid, tid, text) && rls_stat_word(text, 39) ? (int)stat_number(text, 39)
+								    : -1;
 }
 
 /* In /proc's ticks; one that runs now is above all that do not. */
@@ -90,7 +91,7 @@ void rls_affinity_expect(struct rls_affinity *affinity, pid_t pid)
 		if (busy <= most)
 			continue;
 		most = busy;
-		affinity->latest = (struct rls_affinity_thread){ (uint32_t)pid, tid };
+		affinity->latest = (struct rls_affinity_thread){(uint32_t)pid, tid};
 	}
 	if (tasks)
 		closedir(tasks);
@@ -116,8 +117,9 @@ static bool go_to(struct rls_affinity *affinity, int cpu)
 
 void rls_affinity_visit(struct rls_affinity *affinity)
 {
-	int cpu = affinity->able && affinity->latest.tid && makes_way(affinity->latest.tid) ?
-			  read_cpu(affinity->latest.pid, affinity->latest.tid) : -1;
+	int cpu = affinity->able && affinity->latest.tid && makes_way(affinity->latest.tid)
+			  ? read_cpu(affinity->latest.pid, affinity->latest.tid)
+			  : -1;
 
 	if (cpu < 0 || !CPU_ISSET_S((size_t)cpu, sizeof(cpu_set_t), &affinity->allowed) ||
 	    (affinity->visiting && cpu == affinity->visited))
@@ -126,10 +128,12 @@ void rls_affinity_visit(struct rls_affinity *affinity)
 		go_to(affinity, cpu);
 		return;
 	}
-	affinity->visiting = !sched_getaffinity(0, sizeof(affinity->left), &affinity->left) && go_to(affinity, cpu);
+	affinity->visiting = !sched_getaffinity(0, sizeof(affinity->left), &affinity->left) &&
+			     go_to(affinity, cpu);
 	if (!affinity->visiting)
 		return;
-	affinity->left_nice = rls_priority_raise(); /* the thread is not to run amid what is half done */
+	affinity->left_nice =
+		rls_priority_raise(); /* the thread is not to run amid what is half done */
 }
 
 /* Left to itself the thread would stay beside the one that it has visited, or where a scheduler has moved that meanwhile. */

@@ -15,18 +15,18 @@
 #define RLS_AFFINITY_THREADS 8
 
 struct rls_affinity {
-	cpu_set_t allowed;      /* to us, at first */
-	bool able;              /* false: there is one CPU, or we cannot tell */
+	cpu_set_t allowed; /* to us, at first */
+	bool able; /* false: there is one CPU, or we cannot tell */
 	bool moved;
 	uint64_t due_ns;
 	struct rls_affinity_thread {
 		uint32_t pid, tid;
-	} threads[RLS_AFFINITY_THREADS];   /* that were recorded since; tid 0: none */
+	} threads[RLS_AFFINITY_THREADS]; /* that were recorded since; tid 0: none */
 	unsigned int next;
 	struct rls_affinity_thread latest; /* of all; tid 0: none */
-	cpu_set_t left;                 /* where we were before a visit */
+	cpu_set_t left; /* where we were before a visit */
 	int left_nice;
-	int visited;                    /* the CPU */
+	int visited; /* the CPU */
 	bool visiting;
 };
 
@@ -38,13 +38,14 @@ void rls_affinity_close(struct rls_affinity *affinity);
 static inline void rls_affinity_saw(struct rls_affinity *affinity, uint32_t pid, uint32_t tid)
 {
 	const struct rls_affinity_thread *last =
-		&affinity->threads[(affinity->next + RLS_AFFINITY_THREADS - 1) % RLS_AFFINITY_THREADS];
+		&affinity->threads[(affinity->next + RLS_AFFINITY_THREADS - 1) %
+				   RLS_AFFINITY_THREADS];
 
 	if (last->tid == tid)
 		return;
-	affinity->threads[affinity->next] = (struct rls_affinity_thread){ pid, tid };
+	affinity->threads[affinity->next] = (struct rls_affinity_thread){pid, tid};
 	affinity->next = (affinity->next + 1) % RLS_AFFINITY_THREADS;
-	affinity->latest = (struct rls_affinity_thread){ pid, tid };
+	affinity->latest = (struct rls_affinity_thread){pid, tid};
 }
 
 /* Moves when it is time to. */

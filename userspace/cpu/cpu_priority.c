@@ -10,8 +10,8 @@
 #include "userspace/base/log.h"
 #include "userspace/base/quiet_thread.h"
 
-#define NICE_AHEAD -20          /* of what all others ask for */
-#define NICE_POLITE 10          /* a tenth of what a thread of usual priority gets beside it */
+#define NICE_AHEAD -20 /* of what all others ask for */
+#define NICE_POLITE 10 /* a tenth of what a thread of usual priority gets beside it */
 /* The loop waits for 10 ms at most. The rings hold what the fastest loops write in tenths of a second. */
 #define LATE_NS 20000000ULL
 #define WATCH_MS 20
@@ -25,12 +25,13 @@ static struct rls_cpu_priority *const state = &rls_cpu_priority;
 
 static void apply(enum rls_priority priority)
 {
-	const struct sched_param parameters = { 0 };
+	const struct sched_param parameters = {0};
 	int nice = state->records ? NICE_AHEAD : state->nice;
 
 	if (priority == RLS_PRIORITY_POLITE && nice < NICE_POLITE)
 		nice = NICE_POLITE;
-	sched_setscheduler(state->thread, priority == RLS_PRIORITY_SPARE ? SCHED_IDLE : SCHED_OTHER, &parameters);
+	sched_setscheduler(state->thread, priority == RLS_PRIORITY_SPARE ? SCHED_IDLE : SCHED_OTHER,
+			   &parameters);
 	setpriority(PRIO_PROCESS, (id_t)state->thread, nice);
 }
 
@@ -58,13 +59,15 @@ static void hold(uint64_t now_ns)
 	else if (state->hold_ns < HOLD_NS_MAX)
 		state->hold_ns *= 2;
 	__atomic_store_n(&state->until_ns, now_ns + state->hold_ns, __ATOMIC_RELEASE);
-	rls_debug("others want all CPUs: we run ahead of them for %.0f s", (double)state->hold_ns / 1e9);
+	rls_debug("others want all CPUs: we run ahead of them for %.0f s",
+		  (double)state->hold_ns / 1e9);
 }
 
-static void look(uint64_t now_ns)
+static void cpu_priority_check(uint64_t now_ns)
 {
-	uint64_t late_ns = state->records ? __atomic_load_n(&state->beat_ns, __ATOMIC_ACQUIRE) + LATE_NS :
-					    state->until_ns;
+	uint64_t late_ns = state->records
+				   ? __atomic_load_n(&state->beat_ns, __ATOMIC_ACQUIRE) + LATE_NS
+				   : state->until_ns;
 
 	if (is_usual() || now_ns < late_ns)
 		return;
@@ -81,10 +84,10 @@ static void alarm_loop(uint64_t now_ns)
 		raise_thread();
 }
 
-static void *watch(void *unused)
+static void *cpu_priority_watch(void *unused)
 {
-	struct pollfd fds[] = { { .fd = state->end_fd, .events = POLLIN },
-				{ .fd = state->alarm_fd, .events = POLLIN } };
+	struct pollfd fds[] = {{.fd = state->end_fd, .events = POLLIN},
+			       {.fd = state->alarm_fd, .events = POLLIN}};
 	bool alarmed = false;
 
 	(void)unused;
@@ -99,7 +102,7 @@ static void *watch(void *unused)
 		if (alarmed)
 			alarm_loop(rls_monotonic_ns());
 		else
-			look(rls_monotonic_ns());
+			cpu_priority_check(rls_monotonic_ns());
 	}
 }
 
@@ -120,25 +123,30 @@ static bool start_watch(void)
 	state->end_fd = eventfd(0, EFD_CLOEXEC);
 	if (state->end_fd < 0)
 		return false;
-	if (!rls_quiet_thread_create(&state->watch, NULL, watch, NULL))
+	if (!rls_quiet_thread_create(&state->watch, NULL, cpu_priority_watch, NULL))
 		return true;
 	close(state->end_fd);
 	return false;
 }
 
-static void begin(bool records, uint64_t until_ns, int alarm_fd)
+static void cpu_priority_begin(bool records, uint64_t until_ns, int alarm_fd)
 {
-	*state = (struct rls_cpu_priority){ .begun = true, .records = records, .thread = gettid(),
-					    .nice = getpriority(PRIO_PROCESS, 0), .until_ns = until_ns,
-					    .hold_ns = HOLD_NS_MIN, .beat_ns = rls_monotonic_ns(),
-					    .end_fd = -1, .alarm_fd = alarm_fd };
+	*state = (struct rls_cpu_priority){.begun = true,
+					   .records = records,
+					   .thread = gettid(),
+					   .nice = getpriority(PRIO_PROCESS, 0),
+					   .until_ns = until_ns,
+					   .hold_ns = HOLD_NS_MIN,
+					   .beat_ns = rls_monotonic_ns(),
+					   .end_fd = -1,
+					   .alarm_fd = alarm_fd};
 }
 
 void rls_priority_prepare(uint64_t patience_ns)
 {
 	if (state->begun)
 		return;
-	begin(false, rls_monotonic_ns() + patience_ns, -1);
+	cpu_priority_begin(false, rls_monotonic_ns() + patience_ns, -1);
 	state->able = can_raise() && start_watch();
 }
 
@@ -148,15 +156,16 @@ void rls_priority_record(int alarm_fd)
 
 	if (state->begun)
 		return;
-	begin(true, 0, alarm_fd);
+	cpu_priority_begin(true, 0, alarm_fd);
 	if (setpriority(PRIO_PROCESS, 0, NICE_AHEAD))
 		return;
-	state->able = sched_getscheduler(0) == SCHED_OTHER && !sched_getaffinity(0, sizeof(cpus), &cpus) &&
-		      CPU_COUNT(&cpus) > 1 && start_watch();
+	state->able = sched_getscheduler(0) == SCHED_OTHER &&
+		      !sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) > 1 &&
+		      start_watch();
 }
 
 /* It may be put off after each step: the watch is not to take it for usual before it is, nor after. */
-static void change(enum rls_priority priority)
+static void cpu_priority_change(enum rls_priority priority)
 {
 	if (!state->able || state->now == priority)
 		return;
@@ -175,7 +184,7 @@ enum rls_priority rls_priority_set(enum rls_priority priority)
 		return RLS_PRIORITY_USUAL;
 	if (__atomic_load_n(&state->raised, __ATOMIC_ACQUIRE)) /* for good */
 		priority = RLS_PRIORITY_USUAL;
-	change(priority);
+	cpu_priority_change(priority);
 	return before;
 }
 
@@ -186,13 +195,15 @@ void rls_priority_beat(uint64_t now_ns)
 	__atomic_store_n(&state->beat_ns, now_ns, __ATOMIC_RELEASE);
 	if (__atomic_exchange_n(&state->raised, false, __ATOMIC_ACQ_REL))
 		__atomic_store_n(&state->now, RLS_PRIORITY_USUAL, __ATOMIC_RELEASE);
-	change(now_ns < __atomic_load_n(&state->until_ns, __ATOMIC_ACQUIRE) ? RLS_PRIORITY_USUAL : RLS_PRIORITY_SPARE);
+	cpu_priority_change(now_ns < __atomic_load_n(&state->until_ns, __ATOMIC_ACQUIRE)
+				    ? RLS_PRIORITY_USUAL
+				    : RLS_PRIORITY_SPARE);
 }
 
 void rls_priority_hurry(void)
 {
 	if (state->records)
-		change(RLS_PRIORITY_USUAL);
+		cpu_priority_change(RLS_PRIORITY_USUAL);
 }
 
 void rls_priority_end(void)
@@ -200,13 +211,13 @@ void rls_priority_end(void)
 	if (!state->begun)
 		return;
 	if (state->able) {
-		change(RLS_PRIORITY_USUAL);
+		cpu_priority_change(RLS_PRIORITY_USUAL);
 		eventfd_write(state->end_fd, 1);
 		pthread_join(state->watch, NULL);
 		close(state->end_fd);
 	}
 	setpriority(PRIO_PROCESS, (id_t)state->thread, state->nice);
-	*state = (struct rls_cpu_priority){ 0 };
+	*state = (struct rls_cpu_priority){0};
 }
 
 int rls_priority_raise(void)
@@ -224,7 +235,7 @@ void rls_priority_lower(int nice)
 
 void rls_priority_leave_spare(void)
 {
-	const struct sched_param parameters = { 0 };
+	const struct sched_param parameters = {0};
 
 	if (sched_getscheduler(0) == SCHED_IDLE)
 		sched_setscheduler(0, SCHED_OTHER, &parameters);
@@ -233,7 +244,7 @@ void rls_priority_leave_spare(void)
 void rls_priority_copy_to(pid_t thread)
 {
 	int policy = sched_getscheduler(0);
-	const struct sched_param parameters = { 0 };
+	const struct sched_param parameters = {0};
 
 	setpriority(PRIO_PROCESS, (id_t)thread, getpriority(PRIO_PROCESS, 0));
 	if (policy == SCHED_OTHER || policy == SCHED_IDLE)

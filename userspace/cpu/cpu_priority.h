@@ -24,26 +24,26 @@
 #include <sys/types.h>
 
 enum rls_priority {
-	RLS_PRIORITY_USUAL,     /* what targets wait for, like probes being put on; while recording: ahead of all */
-	RLS_PRIORITY_POLITE,    /* behind others, but never for long: reading a target's memory takes
+	RLS_PRIORITY_USUAL, /* what targets wait for, like probes being put on; while recording: ahead of all */
+	RLS_PRIORITY_POLITE, /* behind others, but never for long: reading a target's memory takes
 				 * a lock that it may want */
-	RLS_PRIORITY_SPARE,     /* only when a CPU has nothing else to do: work in our own memory */
+	RLS_PRIORITY_SPARE, /* only when a CPU has nothing else to do: work in our own memory */
 };
 
 /* Zeroed: not begun. For tests; all else is by the functions. */
 extern struct rls_cpu_priority {
 	pthread_t watch;
-	int end_fd;             /* the watch ends when it can be read */
-	int alarm_fd;           /* its reader may not wait for a CPU; -1: there is none */
-	bool begun, able;       /* able: there is a watch, and priorities can be raised again */
-	bool records;           /* else it prepares */
+	int end_fd; /* the watch ends when it can be read */
+	int alarm_fd; /* its reader may not wait for a CPU; -1: there is none */
+	bool begun, able; /* able: there is a watch, and priorities can be raised again */
+	bool records; /* else it prepares */
 	pid_t thread;
-	int nice;               /* its own, before */
-	enum rls_priority now;  /* as the thread has it */
-	bool raised;            /* by the watch, which the thread has not seen yet */
-	uint64_t beat_ns;       /* when the loop came around last */
-	uint64_t until_ns;      /* the watch's: when patience ends; or so long the loop is ahead */
-	uint64_t hold_ns;       /* the watch's: how long it stays ahead once it was late */
+	int nice; /* its own, before */
+	enum rls_priority now; /* as the thread has it */
+	bool raised; /* by the watch, which the thread has not seen yet */
+	uint64_t beat_ns; /* when the loop came around last */
+	uint64_t until_ns; /* the watch's: when patience ends; or so long the loop is ahead */
+	uint64_t hold_ns; /* the watch's: how long it stays ahead once it was late */
 } rls_cpu_priority;
 
 /* The calling thread prepares a recording, and is usual after so long, whatever is set. */

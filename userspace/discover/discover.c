@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/discover/look.h"
-#include "userspace/python/python_frames.h"
-#include "userspace/process/seen_files.h"
 #include "userspace/base/log.h"
+#include "userspace/discover/inspection.h"
+#include "userspace/process/seen_files.h"
+#include "userspace/python/python_frames.h"
 
 /* Makes the look's libraries part of the image. */
-static int keep_libraries(struct rls_look *look)
+static int keep_libraries(struct rls_inspection *look)
 {
 	struct rls_process_image *image = look->image;
 	struct rls_library **larger = reallocarray(
@@ -27,8 +27,11 @@ static int keep_libraries(struct rls_look *look)
 		int error;
 
 		if (functions->full)
-			rls_image_warn(image, "%s has too many functions: the first %zu of them are probed, "
-				       "the rest are not", library->path, functions->finds.count);
+			rls_image_warn(
+				image,
+				"%s has too many functions: the first %zu of them are probed, "
+				"the rest are not",
+				library->path, functions->finds.count);
 		error = rls_function_set_finish(functions, &library->functions,
 						&library->function_count);
 		if (error)
@@ -38,19 +41,19 @@ static int keep_libraries(struct rls_look *look)
 	return 0;
 }
 
-static int look_at_new(struct rls_look *look, enum rls_live_scan_extent extent)
+static int look_at_new(struct rls_inspection *look, enum rls_live_scan_extent extent)
 {
-	int error = rls_look_add_libraries(look, RLS_LOOK_AT_NEW);
+	int error = rls_inspection_add_libraries(look, RLS_INSPECT_NEW);
 
 	if (error || !look->count)
 		return error;
-	error = rls_look_scan_files(look);
+	error = rls_inspection_scan_files(look);
 	if (error)
 		return error;
-	error = rls_look_add_eval_entry(look);
+	error = rls_inspection_add_eval_entry(look);
 	if (error)
 		return error;
-	error = rls_look_scan_memory(look, extent);
+	error = rls_inspection_scan_memory(look, extent);
 	if (error)
 		return error;
 	return keep_libraries(look);
@@ -58,7 +61,7 @@ static int look_at_new(struct rls_look *look, enum rls_live_scan_extent extent)
 
 /* --- the interpreter --------------------------------------------------------------------- */
 
-static int find_python(struct rls_look *look)
+static int find_python(struct rls_inspection *look)
 {
 	struct rls_process_image *image = look->image;
 	int error = rls_python_find(image->pid, &look->mappings, &image->python);
@@ -70,11 +73,15 @@ static int find_python(struct rls_look *look)
 	if (!image->python_path)
 		return -ENOMEM;
 	if (image->python.free_threaded)
-		rls_image_warn(image, "Python %s is a free-threaded build: its methods are found by "
-			       "their tables, its slots and getters are not", image->python.version);
+		rls_image_warn(image,
+			       "Python %s is a free-threaded build: its methods are found by "
+			       "their tables, its slots and getters are not",
+			       image->python.version);
 	else if (!image->python.layout_known)
-		rls_image_warn(image, "Python %s is not one of 3.8 to 3.14: its methods are found by "
-			       "their tables, its slots and getters are not", image->python.version);
+		rls_image_warn(image,
+			       "Python %s is not one of 3.8 to 3.14: its methods are found by "
+			       "their tables, its slots and getters are not",
+			       image->python.version);
 	return 0;
 }
 
@@ -84,8 +91,9 @@ static uint64_t count_modules(const struct rls_process_image *image)
 	const struct rls_frame_layout *layout = rls_frame_layout_of(&image->python);
 	uint64_t count;
 
-	return layout && !rls_frame_count_modules(image->pid, &image->python, layout, &count) ? count :
-												0;
+	return layout && !rls_frame_count_modules(image->pid, &image->python, layout, &count)
+		       ? count
+		       : 0;
 }
 
 /* --- what was not there before --------------------------------------------------------- */
@@ -147,7 +155,7 @@ static int extend(struct rls_library *known, const struct rls_library *additions
 	return 0;
 }
 
-static int add_additions(struct rls_process_image *image, struct rls_look *look,
+static int add_additions(struct rls_process_image *image, struct rls_inspection *look,
 			 struct rls_process_image *added)
 {
 	for (size_t i = 0; i < look->count; i++) {
@@ -191,8 +199,8 @@ static struct rls_process_image *new_image(pid_t pid)
 
 static int look_at_process(struct rls_process_image *image, const struct rls_roles *roles)
 {
-	struct rls_look look;
-	int error = rls_look_begin(&look, image, roles);
+	struct rls_inspection look;
+	int error = rls_inspection_begin(&look, image, roles);
 
 	if (error)
 		return error;
@@ -201,12 +209,11 @@ static int look_at_process(struct rls_process_image *image, const struct rls_rol
 	if (!error)
 		error = look_at_new(&look, RLS_LIVE_SCAN_ALL);
 	image->python.mapping = NULL;
-	rls_look_release(&look);
+	rls_inspection_release(&look);
 	return error;
 }
 
-int rls_discover_process(pid_t pid, const struct rls_roles *roles,
-			 struct rls_process_image **out)
+int rls_discover_process(pid_t pid, const struct rls_roles *roles, struct rls_process_image **out)
 {
 	struct rls_process_image *image = new_image(pid);
 	int error;
@@ -226,8 +233,8 @@ int rls_discover_new_libraries(struct rls_process_image *image, const struct rls
 			       size_t *first_new)
 {
 	size_t before = image->library_count;
-	struct rls_look look;
-	int error = rls_look_begin(&look, image, roles);
+	struct rls_inspection look;
+	int error = rls_inspection_begin(&look, image, roles);
 
 	if (error)
 		return error;
@@ -237,7 +244,7 @@ int rls_discover_new_libraries(struct rls_process_image *image, const struct rls
 	if (!error)
 		error = look_at_new(&look, RLS_LIVE_SCAN_TARGETS);
 	image->python.mapping = NULL;
-	rls_look_release(&look);
+	rls_inspection_release(&look);
 	if (!error)
 		*first_new = before;
 	return error;
@@ -246,22 +253,22 @@ int rls_discover_new_libraries(struct rls_process_image *image, const struct rls
 static int look_again(struct rls_process_image *image, const struct rls_roles *roles,
 		      struct rls_process_image *added)
 {
-	struct rls_look look;
-	int error = rls_look_begin(&look, image, roles);
+	struct rls_inspection look;
+	int error = rls_inspection_begin(&look, image, roles);
 
 	if (error)
 		return error;
-	error = rls_look_add_libraries(&look, RLS_LOOK_AT_ALL);
+	error = rls_inspection_add_libraries(&look, RLS_INSPECT_ALL);
 	if (!error)
-		error = rls_look_add_eval_entry(&look);
+		error = rls_inspection_add_eval_entry(&look);
 	if (!error)
-		error = rls_look_scan_memory(&look, RLS_LIVE_SCAN_ALL);
+		error = rls_inspection_scan_memory(&look, RLS_LIVE_SCAN_ALL);
 	added->libraries = calloc(look.count + 1, sizeof(*added->libraries));
 	if (!error && !added->libraries)
 		error = -ENOMEM;
 	if (!error)
 		error = add_additions(image, &look, added);
-	rls_look_release(&look);
+	rls_inspection_release(&look);
 	return error;
 }
 
@@ -298,10 +305,14 @@ int rls_discover_explain(pid_t pid, int error)
 	case -EPERM:
 	case -EACCES:
 		if (geteuid() != 0)
-			return rls_error_r(error, "not allowed to read process %d: run as root "
-					   "(sudo)", pid);
-		return rls_error_r(error, "not allowed to read process %d, even as root: CAP_SYS_PTRACE "
-				   "is missing, or a user namespace or security module protects it", pid);
+			return rls_error_r(error,
+					   "not allowed to read process %d: run as root "
+					   "(sudo)",
+					   pid);
+		return rls_error_r(error,
+				   "not allowed to read process %d, even as root: CAP_SYS_PTRACE "
+				   "is missing, or a user namespace or security module protects it",
+				   pid);
 	default:
 		return rls_error_r(error, "cannot read process %d: %s", pid, strerror(-error));
 	}

@@ -26,8 +26,7 @@
 
 /* 0; -ESRCH: no such process; -EPERM, -EACCES: not allowed to read it; -errno. A process
  * without Python, or without any library, is no error: look at the image. */
-int rls_discover_process(pid_t pid, const struct rls_roles *roles,
-			 struct rls_process_image **out);
+int rls_discover_process(pid_t pid, const struct rls_roles *roles, struct rls_process_image **out);
 
 /* Adds what has been mapped since the image was last brought up to date: the libraries from
  * *first_new on are new. Of the process's memory only their own data is read. 0 or as above. */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "userspace/python/cpython_layout.h"
 #include "userspace/discover/type_slots.h"
+#include "userspace/python/cpython_layout.h"
 
 #define NAME_BYTES 256
 #define QUALIFIED_BYTES (2 * NAME_BYTES)
@@ -25,7 +25,7 @@ struct harvest {
 	int error;
 };
 
-static uint64_t load(const uint8_t *bytes)
+static uint64_t harvest_load(const uint8_t *bytes)
 {
 	uint64_t word;
 
@@ -67,7 +67,7 @@ struct found {
 };
 
 /* Adds a function if it is a target's and begins where its unwind table says. */
-static void add(struct harvest *harvest, const struct found *found)
+static void harvest_add(struct harvest *harvest, const struct found *found)
 {
 	const struct rls_scan_target *target =
 		rls_scan_target_of_code(harvest->scan, found->function);
@@ -110,19 +110,21 @@ static void walk_methods(struct harvest *harvest, uint64_t table, const char *sc
 		uint32_t flags;
 
 		if (!rls_space_read(harvest->space, table, method, sizeof(method)) ||
-		    !load(method + METHOD_NAME))
+		    !harvest_load(method + METHOD_NAME))
 			return;
 		memcpy(&flags, method + METHOD_FLAGS, sizeof(flags));
 		if (!rls_scan_method_flags_valid(flags))
 			return;
-		if (!rls_scan_target_of_code(harvest->scan, load(method + METHOD_FUNCTION)) ||
-		    !read_identifier(harvest, load(method + METHOD_NAME), name))
+		if (!rls_scan_target_of_code(harvest->scan,
+					     harvest_load(method + METHOD_FUNCTION)) ||
+		    !read_identifier(harvest, harvest_load(method + METHOD_NAME), name))
 			continue;
 		qualify(qualified, scope, name);
-		add(harvest, &(struct found){.function = load(method + METHOD_FUNCTION),
-					     .name = qualified,
-					     .rank = RLS_NAME_QUALIFIED,
-					     .source = harvest->method_source});
+		harvest_add(harvest,
+			    &(struct found){.function = harvest_load(method + METHOD_FUNCTION),
+					    .name = qualified,
+					    .rank = RLS_NAME_QUALIFIED,
+					    .source = harvest->method_source});
 	}
 }
 
@@ -140,23 +142,22 @@ static void walk_getters(struct harvest *harvest, uint64_t table, const char *sc
 
 	for (; table && may_read_entry(harvest); table += GETSET_BYTES) {
 		uint8_t getset[GETSET_BYTES];
-		struct found found = {.name = qualified,
-				      .rank = RLS_NAME_GETTER,
-				      .source = RLS_SOURCE_GETTER};
+		struct found found = {
+			.name = qualified, .rank = RLS_NAME_GETTER, .source = RLS_SOURCE_GETTER};
 
 		if (!rls_space_read(harvest->space, table, getset, sizeof(getset)) ||
-		    !load(getset + GETSET_NAME))
+		    !harvest_load(getset + GETSET_NAME))
 			return;
-		if (!read_identifier(harvest, load(getset + GETSET_NAME), name))
+		if (!read_identifier(harvest, harvest_load(getset + GETSET_NAME), name))
 			return;
 		if (is_kept_by_node(name))
 			continue;
 		qualify(qualified, scope, name);
-		found.function = load(getset + GETSET_GET);
-		add(harvest, &found);
+		found.function = harvest_load(getset + GETSET_GET);
+		harvest_add(harvest, &found);
 		strncat(qualified, " (set)", sizeof(qualified) - strlen(qualified) - 1);
-		found.function = load(getset + GETSET_SET);
-		add(harvest, &found);
+		found.function = harvest_load(getset + GETSET_SET);
+		harvest_add(harvest, &found);
 	}
 }
 
@@ -168,11 +169,11 @@ static void add_slot(struct harvest *harvest, uint64_t function, const char *sco
 	if (!function || !rls_scan_target_of_code(harvest->scan, function))
 		return;
 	qualify(qualified, scope, slot);
-	add(harvest, &(struct found){.function = function,
-				     .name = qualified,
-				     .rank = RLS_NAME_SLOT,
-				     .source = RLS_SOURCE_SLOT,
-				     .kind = kind});
+	harvest_add(harvest, &(struct found){.function = function,
+					     .name = qualified,
+					     .rank = RLS_NAME_SLOT,
+					     .source = RLS_SOURCE_SLOT,
+					     .kind = kind});
 }
 
 static void walk_slot_table(struct harvest *harvest, const struct rls_slot_table *table,
@@ -187,7 +188,7 @@ static void walk_slot_table(struct harvest *harvest, const struct rls_slot_table
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (table->names[i])
-			add_slot(harvest, load(words + i * 8), scope, table->names[i],
+			add_slot(harvest, harvest_load(words + i * 8), scope, table->names[i],
 				 RLS_BOUNDARY_PYTHON_CALLS);
 }
 
@@ -197,17 +198,18 @@ static void harvest_type(struct harvest *harvest, uint64_t address)
 	char scope[NAME_BYTES];
 
 	if (!rls_space_read(harvest->space, address, type, sizeof(type)) ||
-	    !read_identifier(harvest, load(type + TYPE_NAME), scope))
+	    !read_identifier(harvest, harvest_load(type + TYPE_NAME), scope))
 		return;
 	for (size_t i = 0; i < rls_type_slot_count; i++)
-		add_slot(harvest, load(type + rls_type_slots[i].offset), scope,
+		add_slot(harvest, harvest_load(type + rls_type_slots[i].offset), scope,
 			 rls_type_slots[i].name, RLS_BOUNDARY_PYTHON_CALLS);
-	add_slot(harvest, load(type + TYPE_DEALLOC), scope, "tp_dealloc", RLS_BOUNDARY_DROPPED);
+	add_slot(harvest, harvest_load(type + TYPE_DEALLOC), scope, "tp_dealloc",
+		 RLS_BOUNDARY_DROPPED);
 	for (size_t i = 0; i < rls_slot_table_count; i++)
 		walk_slot_table(harvest, &rls_slot_tables[i],
-				load(type + rls_slot_tables[i].type_offset), scope);
-	walk_methods(harvest, load(type + TYPE_METHODS), scope);
-	walk_getters(harvest, load(type + TYPE_GETSET), scope);
+				harvest_load(type + rls_slot_tables[i].type_offset), scope);
+	walk_methods(harvest, harvest_load(type + TYPE_METHODS), scope);
+	walk_getters(harvest, harvest_load(type + TYPE_GETSET), scope);
 }
 
 static void harvest_module(struct harvest *harvest, uint64_t address)
@@ -216,9 +218,9 @@ static void harvest_module(struct harvest *harvest, uint64_t address)
 	char scope[NAME_BYTES];
 
 	if (!rls_space_read(harvest->space, address, definition, sizeof(definition)) ||
-	    !read_identifier(harvest, load(definition + MODULE_DEF_NAME), scope))
+	    !read_identifier(harvest, harvest_load(definition + MODULE_DEF_NAME), scope))
 		return;
-	walk_methods(harvest, load(definition + MODULE_DEF_METHODS), scope);
+	walk_methods(harvest, harvest_load(definition + MODULE_DEF_METHODS), scope);
 }
 
 static void harvest_method(struct harvest *harvest, const struct rls_scan_method *method)
@@ -227,10 +229,10 @@ static void harvest_method(struct harvest *harvest, const struct rls_scan_method
 
 	if (!read_identifier(harvest, method->name, name))
 		return;
-	add(harvest, &(struct found){.function = method->function,
-				     .name = name,
-				     .rank = RLS_NAME_METHOD,
-				     .source = harvest->method_source});
+	harvest_add(harvest, &(struct found){.function = method->function,
+					     .name = name,
+					     .rank = RLS_NAME_METHOD,
+					     .source = harvest->method_source});
 }
 
 static const struct rls_scan_type *find_type(const struct rls_scan *scan, uint64_t address)
@@ -262,7 +264,7 @@ static bool wraps_a_method(const struct harvest *harvest, const uint64_t *object
 		return false;
 	memcpy(&flags, method + METHOD_FLAGS, sizeof(flags));
 	return rls_scan_method_flags_valid(flags) &&
-	       rls_scan_target_of_code(harvest->scan, load(method + METHOD_FUNCTION)) ==
+	       rls_scan_target_of_code(harvest->scan, harvest_load(method + METHOD_FUNCTION)) ==
 		       rls_scan_target_of_code(harvest->scan, vectorcall);
 }
 
@@ -281,7 +283,8 @@ static void harvest_callable(struct harvest *harvest, const struct rls_scan_call
 		if (offset == FUNCTION_VECTORCALL &&
 		    wraps_a_method(harvest, object, callable->function))
 			continue;
-		if (rls_space_read(harvest->space, type->address + TYPE_NAME, &name, sizeof(name)) &&
+		if (rls_space_read(harvest->space, type->address + TYPE_NAME, &name,
+				   sizeof(name)) &&
 		    read_identifier(harvest, name, scope))
 			add_slot(harvest, callable->function, scope, "vectorcall",
 				 RLS_BOUNDARY_PYTHON_CALLS);

@@ -7,10 +7,10 @@
 #ifndef RLS_HARVEST_H
 #define RLS_HARVEST_H
 
-#include "userspace/elf/elf.h"
 #include "userspace/discover/roles/function_set.h"
 #include "userspace/discover/roles/roles.h"
 #include "userspace/discover/scan.h"
+#include "userspace/elf/elf.h"
 #include "userspace/process/space.h"
 
 /* A library that functions are collected for. */

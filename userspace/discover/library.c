@@ -40,7 +40,8 @@ bool rls_library_may_throw(const struct rls_elf *elf)
 {
 	static const char *const throwers[] = {"_Z", "__cxa_throw", "__cxa_rethrow", "_Unwind_"};
 
-	return !rls_elf_has_section(elf, ".text") || rls_elf_has_section(elf, ".gcc_except_table") ||
+	return !rls_elf_has_section(elf, ".text") ||
+	       rls_elf_has_section(elf, ".gcc_except_table") ||
 	       rls_elf_imports_prefix(elf, throwers, sizeof(throwers) / sizeof(*throwers));
 }
 

@@ -2,15 +2,15 @@
 #ifndef RLS_LIBRARY_H
 #define RLS_LIBRARY_H
 
-#include "userspace/discover/roles/boundary.h"
-#include "userspace/elf/elf.h"
 #include "userspace/discover/harvest.h"
-#include "userspace/process/mappings.h"
+#include "userspace/discover/roles/boundary.h"
 #include "userspace/discover/roles/roles.h"
+#include "userspace/elf/elf.h"
+#include "userspace/process/mappings.h"
 
 struct rls_open_library {
-	struct rls_library *library;    /* without functions until rls_open_library_finish */
-	struct rls_elf *elf;            /* NULL when the role has nothing to take from it */
+	struct rls_library *library; /* without functions until rls_open_library_finish */
+	struct rls_elf *elf; /* NULL when the role has nothing to take from it */
 	struct rls_role_match match;
 };
 

@@ -12,8 +12,8 @@
 #include "userspace/process/space.h"
 
 enum rls_live_scan_extent {
-	RLS_LIVE_SCAN_TARGETS,      /* the target libraries' own data */
-	RLS_LIVE_SCAN_ALL,          /* everything writable and private */
+	RLS_LIVE_SCAN_TARGETS, /* the target libraries' own data */
+	RLS_LIVE_SCAN_ALL, /* everything writable and private */
 };
 
 /* scan is initialised and has its mappings. *cut_bytes: what the limit left out. 0 or

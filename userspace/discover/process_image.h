@@ -13,16 +13,16 @@ struct rls_seen_files;
 
 struct rls_process_image {
 	pid_t pid;
-	struct rls_python python;       /* version "" when it runs no Python; mapping is NULL */
-	char *python_path;              /* its library or executable, as the target sees it */
+	struct rls_python python; /* version "" when it runs no Python; mapping is NULL */
+	char *python_path; /* its library or executable, as the target sees it */
 	/* Those with a role, the interpreter among them, in the order of their addresses
 	 * (later ones behind). A library stays where it is until the image is freed. */
 	struct rls_library **libraries;
 	size_t library_count;
-	char **warnings;                /* a sentence each */
+	char **warnings; /* a sentence each */
 	size_t warning_count;
 	struct rls_seen_files *seen;
-	uint64_t modules;               /* imported before all its memory was last read; 0: unknown */
+	uint64_t modules; /* imported before all its memory was last read; 0: unknown */
 };
 
 void rls_process_image_free(struct rls_process_image *image);

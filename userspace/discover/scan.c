@@ -21,7 +21,7 @@ struct block {
 	size_t length;
 };
 
-static uint64_t load(const uint8_t *bytes)
+static uint64_t scan_load(const uint8_t *bytes)
 {
 	uint64_t word;
 
@@ -43,7 +43,8 @@ void rls_scan_init(struct rls_scan *scan, const struct rls_scan_target *targets,
 
 		for (uint64_t granule = first;
 		     granule <= last && granule - first < RLS_SCAN_GRANULES; granule++)
-			scan->near_targets[granule % RLS_SCAN_GRANULES / 64] |= 1ULL << granule % 64;
+			scan->near_targets[granule % RLS_SCAN_GRANULES / 64] |= 1ULL
+										<< granule % 64;
 	}
 }
 
@@ -81,8 +82,7 @@ static const struct rls_scan_target *target_of(const struct rls_scan *scan, uint
 	return &scan->targets[low];
 }
 
-const struct rls_scan_target *rls_scan_target_of_code(const struct rls_scan *scan,
-						      uint64_t address)
+const struct rls_scan_target *rls_scan_target_of_code(const struct rls_scan *scan, uint64_t address)
 {
 	const struct rls_scan_target *target = target_of(scan, address);
 
@@ -93,8 +93,8 @@ const struct rls_scan_target *rls_scan_target_of_code(const struct rls_scan *sca
 
 static bool is_mapped(const struct rls_scan *scan, uint64_t address)
 {
-	return scan->mappings ? rls_mappings_at(scan->mappings, address) != NULL :
-				target_of(scan, address) != NULL;
+	return scan->mappings ? rls_mappings_at(scan->mappings, address) != NULL
+			      : target_of(scan, address) != NULL;
 }
 
 static bool is_code(const struct rls_scan *scan, uint64_t address)
@@ -127,10 +127,10 @@ bool rls_scan_method_flags_valid(uint32_t flags)
 	}
 }
 
-#define note(list, ...)                                                                  \
-	({                                                                                \
-		if ((list)->count < MAX_FOUND && rls_list_push(list, __VA_ARGS__))        \
-			scan->error = -ENOMEM;                                            \
+#define NOTE(list, ...)                                                                            \
+	({                                                                                         \
+		if ((list)->count < MAX_FOUND && rls_list_push(list, __VA_ARGS__))                 \
+			scan->error = -ENOMEM;                                                     \
 	})
 
 /* The word at `at` points to a target's code: is it the function of a PyMethodDef? */
@@ -145,12 +145,12 @@ static bool note_method(struct rls_scan *scan, const struct block *block, size_t
 	memcpy(&flags, block->bytes + start + METHOD_FLAGS, sizeof(flags));
 	if (!rls_scan_method_flags_valid(flags))
 		return false;
-	name = load(block->bytes + start + METHOD_NAME);
-	doc = load(block->bytes + start + METHOD_DOC);
+	name = scan_load(block->bytes + start + METHOD_NAME);
+	doc = scan_load(block->bytes + start + METHOD_DOC);
 	if (!is_mapped(scan, name) || is_code(scan, name) || (doc && !is_mapped(scan, doc)))
 		return false;
-	note(&scan->methods, (struct rls_scan_method){.address = block->address + start,
-						      .function = load(block->bytes + at),
+	NOTE(&scan->methods, (struct rls_scan_method){.address = block->address + start,
+						      .function = scan_load(block->bytes + at),
 						      .name = name});
 	return true;
 }
@@ -187,7 +187,7 @@ static void thin_callables(struct rls_scan *scan)
 static void note_callable(struct rls_scan *scan, const struct block *block, size_t at)
 {
 	struct rls_scan_callable callable = {.address = block->address + at,
-					     .function = load(block->bytes + at)};
+					     .function = scan_load(block->bytes + at)};
 
 	if (!scan->mappings || at < sizeof(callable.before) || target_of(scan, callable.address))
 		return;
@@ -195,19 +195,19 @@ static void note_callable(struct rls_scan *scan, const struct block *block, size
 	       sizeof(callable.before));
 	if (scan->callables.count >= scan->callable_limit)
 		thin_callables(scan);
-	note(&scan->callables, callable);
+	NOTE(&scan->callables, callable);
 }
 
 /* Fields of a PyTypeObject that hold a function, and those that hold a pointer to data. */
 static const uint16_t function_fields[] = {
-	TYPE_DEALLOC, TYPE_REPR,     TYPE_HASH,      TYPE_CALL,      TYPE_STR,  TYPE_GETATTRO,
-	TYPE_SETATTRO, TYPE_TRAVERSE, TYPE_CLEAR,    TYPE_RICHCOMPARE, TYPE_ITER, TYPE_ITERNEXT,
-	TYPE_DESCR_GET, TYPE_DESCR_SET, TYPE_INIT,   TYPE_ALLOC,     TYPE_NEW,  TYPE_FREE,
-	TYPE_IS_GC,   TYPE_DEL,      TYPE_FINALIZE,  TYPE_VECTORCALL,
+	TYPE_DEALLOC,   TYPE_REPR,      TYPE_HASH,     TYPE_CALL,        TYPE_STR,  TYPE_GETATTRO,
+	TYPE_SETATTRO,  TYPE_TRAVERSE,  TYPE_CLEAR,    TYPE_RICHCOMPARE, TYPE_ITER, TYPE_ITERNEXT,
+	TYPE_DESCR_GET, TYPE_DESCR_SET, TYPE_INIT,     TYPE_ALLOC,       TYPE_NEW,  TYPE_FREE,
+	TYPE_IS_GC,     TYPE_DEL,       TYPE_FINALIZE, TYPE_VECTORCALL,
 };
 static const uint16_t data_fields[] = {
-	TYPE_NAME,    TYPE_AS_ASYNC, TYPE_AS_NUMBER, TYPE_AS_SEQUENCE, TYPE_AS_MAPPING,
-	TYPE_AS_BUFFER, TYPE_DOC,    TYPE_METHODS,   TYPE_MEMBERS,     TYPE_GETSET,
+	TYPE_NAME,      TYPE_AS_ASYNC, TYPE_AS_NUMBER, TYPE_AS_SEQUENCE, TYPE_AS_MAPPING,
+	TYPE_AS_BUFFER, TYPE_DOC,      TYPE_METHODS,   TYPE_MEMBERS,     TYPE_GETSET,
 };
 /* Set by PyType_Ready, so null in a file and not null in a readied type. */
 static const uint16_t ready_fields[] = {TYPE_BASES, TYPE_MRO};
@@ -219,7 +219,7 @@ static bool fields_are_null_or(const struct rls_scan *scan, const uint8_t *type,
 			       bool (*test)(const struct rls_scan *, uint64_t))
 {
 	for (size_t i = 0; i < count; i++) {
-		uint64_t word = load(type + fields[i]);
+		uint64_t word = scan_load(type + fields[i]);
 
 		if (word && !test(scan, word))
 			return false;
@@ -229,25 +229,27 @@ static bool fields_are_null_or(const struct rls_scan *scan, const uint8_t *type,
 
 static bool sizes_are_plausible(const uint8_t *type)
 {
-	uint64_t basic_size = load(type + TYPE_BASIC_SIZE);
+	uint64_t basic_size = scan_load(type + TYPE_BASIC_SIZE);
 
 	return basic_size >= 16 && basic_size <= MAX_BASIC_SIZE &&
-	       load(type + TYPE_ITEM_SIZE) <= MAX_ITEM_SIZE &&
-	       load(type + TYPE_VECTORCALL_OFFSET) < basic_size;
+	       scan_load(type + TYPE_ITEM_SIZE) <= MAX_ITEM_SIZE &&
+	       scan_load(type + TYPE_VECTORCALL_OFFSET) < basic_size;
 }
 
 static bool is_ready_type(const struct rls_scan *scan, const uint8_t *type)
 {
-	if (!sizes_are_plausible(type) || !is_mapped(scan, load(type + OBJECT_TYPE)) ||
-	    !is_mapped(scan, load(type + TYPE_NAME)))
+	if (!sizes_are_plausible(type) || !is_mapped(scan, scan_load(type + OBJECT_TYPE)) ||
+	    !is_mapped(scan, scan_load(type + TYPE_NAME)))
 		return false;
 	for (size_t i = 0; i < COUNT_OF(ready_fields); i++)
-		if (!is_mapped(scan, load(type + ready_fields[i])))
+		if (!is_mapped(scan, scan_load(type + ready_fields[i])))
 			return false;
 	/* Inherited from object when the type has none of its own. */
-	if (!load(type + TYPE_DEALLOC) || !load(type + TYPE_GETATTRO) || !load(type + TYPE_FREE))
+	if (!scan_load(type + TYPE_DEALLOC) || !scan_load(type + TYPE_GETATTRO) ||
+	    !scan_load(type + TYPE_FREE))
 		return false;
-	return fields_are_null_or(scan, type, function_fields, COUNT_OF(function_fields), is_code) &&
+	return fields_are_null_or(scan, type, function_fields, COUNT_OF(function_fields),
+				  is_code) &&
 	       fields_are_null_or(scan, type, data_fields, COUNT_OF(data_fields), is_mapped);
 }
 
@@ -257,13 +259,14 @@ static bool is_static_type(const struct rls_scan *scan, const uint8_t *type)
 	static const uint16_t null_fields[] = {TYPE_DICT,       TYPE_BASES,    TYPE_MRO, TYPE_CACHE,
 					       TYPE_SUBCLASSES, TYPE_WEAKLIST, TYPE_DEL};
 
-	if (!sizes_are_plausible(type) || !is_mapped(scan, load(type + TYPE_NAME)) ||
-	    load(type + TYPE_FLAGS) >> 32 || load(type + TYPE_FLAGS) & TYPE_FLAG_HEAP)
+	if (!sizes_are_plausible(type) || !is_mapped(scan, scan_load(type + TYPE_NAME)) ||
+	    scan_load(type + TYPE_FLAGS) >> 32 || scan_load(type + TYPE_FLAGS) & TYPE_FLAG_HEAP)
 		return false;
 	for (size_t i = 0; i < COUNT_OF(null_fields); i++)
-		if (load(type + null_fields[i]))
+		if (scan_load(type + null_fields[i]))
 			return false;
-	return fields_are_null_or(scan, type, function_fields, COUNT_OF(function_fields), is_code) &&
+	return fields_are_null_or(scan, type, function_fields, COUNT_OF(function_fields),
+				  is_code) &&
 	       fields_are_null_or(scan, type, data_fields, COUNT_OF(data_fields), is_mapped);
 }
 
@@ -271,12 +274,12 @@ static bool is_static_type(const struct rls_scan *scan, const uint8_t *type)
  * counts: a type may have nothing else of its library's but methods in a heap table. */
 static bool is_related(const struct rls_scan *scan, const uint8_t *type, size_t length)
 {
-	size_t end = load(type + TYPE_FLAGS) & TYPE_FLAG_HEAP ? HEAP_TYPE_BYTES : TYPE_BYTES;
+	size_t end = scan_load(type + TYPE_FLAGS) & TYPE_FLAG_HEAP ? HEAP_TYPE_BYTES : TYPE_BYTES;
 
 	if (end > length)
 		end = length & ~(size_t)7;
 	for (size_t at = TYPE_NAME; at < end; at += 8) {
-		uint64_t word = load(type + at);
+		uint64_t word = scan_load(type + at);
 
 		if (word && target_of(scan, word))
 			return true;
@@ -289,12 +292,12 @@ static void note_type(struct rls_scan *scan, const struct block *block, size_t s
 	const uint8_t *bytes = block->bytes + start;
 	struct rls_scan_type type = {.address = block->address + start};
 
-	if (load(bytes + TYPE_FLAGS) & TYPE_FLAG_VECTORCALL)
-		type.vectorcall_offset = load(bytes + TYPE_VECTORCALL_OFFSET);
+	if (scan_load(bytes + TYPE_FLAGS) & TYPE_FLAG_VECTORCALL)
+		type.vectorcall_offset = scan_load(bytes + TYPE_VECTORCALL_OFFSET);
 	type.related = is_related(scan, bytes, block->length - start);
 	if (!type.related && !type.vectorcall_offset)
 		return;
-	note(&scan->types, type);
+	NOTE(&scan->types, type);
 }
 
 /* The word at `at` could be the tp_flags of a readied type. */
@@ -331,7 +334,7 @@ static void consider(struct rls_scan *scan, const struct block *block, size_t at
 {
 	if (word == scan->module_def_type) {
 		if (at >= OBJECT_TYPE)
-			note(&scan->module_defs, block->address + at - OBJECT_TYPE);
+			NOTE(&scan->module_defs, block->address + at - OBJECT_TYPE);
 	} else if (is_near_target(scan, word) && rls_scan_target_of_code(scan, word)) {
 		if (!note_method(scan, block, at))
 			note_callable(scan, block, at);
@@ -356,7 +359,7 @@ void rls_scan_block(struct rls_scan *scan, uint64_t address, const uint8_t *byte
 	scan->scanned_bytes += length;
 	/* Hundreds of megabytes go through here, nearly all of no interest. */
 	for (size_t at = -address & 7; at + 8 <= length; at += 8) {
-		uint64_t word = load(bytes + at);
+		uint64_t word = scan_load(bytes + at);
 		if (word - lowest >= span && (word >> 32 || !word || (word & mask) != flags) &&
 		    word != module_def_type)
 			continue;
@@ -395,8 +398,7 @@ static size_t make_unique(void *items, size_t count, size_t item_bytes,
 		return 0;
 	qsort(items, count, item_bytes, compare);
 	for (size_t i = 1; i < count; i++)
-		if (compare(bytes + i * item_bytes, bytes + kept * item_bytes) &&
-		    ++kept != i)
+		if (compare(bytes + i * item_bytes, bytes + kept * item_bytes) && ++kept != i)
 			memcpy(bytes + kept * item_bytes, bytes + i * item_bytes, item_bytes);
 	return kept + 1;
 }
@@ -407,9 +409,8 @@ int rls_scan_finish(struct rls_scan *scan)
 					  sizeof(*scan->methods.items), method_by_address);
 	scan->types.count = make_unique(scan->types.items, scan->types.count,
 					sizeof(*scan->types.items), type_by_address);
-	scan->module_defs.count =
-		make_unique(scan->module_defs.items, scan->module_defs.count,
-			    sizeof(*scan->module_defs.items), word_by_value);
+	scan->module_defs.count = make_unique(scan->module_defs.items, scan->module_defs.count,
+					      sizeof(*scan->module_defs.items), word_by_value);
 	if (scan->callables.count)
 		thin_callables(scan);
 	return scan->error;

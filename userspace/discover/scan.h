@@ -16,9 +16,9 @@
 
 /* A library to look for, at its runtime addresses. */
 struct rls_scan_target {
-	uint64_t begin, end;            /* all of it */
-	uint64_t code_begin, code_end;  /* its executable part */
-	size_t library;                 /* index for the caller */
+	uint64_t begin, end; /* all of it */
+	uint64_t code_begin, code_end; /* its executable part */
+	size_t library; /* index for the caller */
 };
 
 /* A PyMethodDef. */
@@ -29,7 +29,7 @@ struct rls_scan_method {
 /* A PyTypeObject that has to do with a target, or whose objects carry a vectorcall pointer. */
 struct rls_scan_type {
 	uint64_t address;
-	uint64_t vectorcall_offset;     /* 0: none */
+	uint64_t vectorcall_offset; /* 0: none */
 	bool related;
 };
 
@@ -47,9 +47,9 @@ struct rls_scan {
 	/* given */
 	const struct rls_scan_target *targets; /* ascending, disjoint; borrowed */
 	size_t target_count;
-	const struct rls_mappings *mappings;   /* NULL: a file's image, types not yet readied */
-	uint64_t module_def_type;              /* address of PyModuleDef_Type; 0: unknown */
-	bool objects;                          /* object headers have the known layout */
+	const struct rls_mappings *mappings; /* NULL: a file's image, types not yet readied */
+	uint64_t module_def_type; /* address of PyModuleDef_Type; 0: unknown */
+	bool objects; /* object headers have the known layout */
 	uint64_t near_targets[RLS_SCAN_GRANULES / 64]; /* by rls_scan_init: where targets are,
 	                                        * roughly: a bit per granule, modulo */
 
@@ -60,7 +60,7 @@ struct rls_scan {
 	RLS_LIST(uint64_t) module_defs;
 	size_t callable_limit;
 	uint64_t scanned_bytes;
-	int error;                             /* -ENOMEM: what is found is not all */
+	int error; /* -ENOMEM: what is found is not all */
 };
 
 /* Blocks that belong together must overlap by this much for nothing to be cut in two. */

@@ -5,14 +5,22 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
 const struct rls_slot rls_type_slots[] = {
-	{TYPE_GETATTR, "tp_getattr"},         {TYPE_SETATTR, "tp_setattr"},
-	{TYPE_REPR, "tp_repr"},               {TYPE_HASH, "tp_hash"},
-	{TYPE_CALL, "tp_call"},               {TYPE_STR, "tp_str"},
-	{TYPE_GETATTRO, "tp_getattro"},       {TYPE_SETATTRO, "tp_setattro"},
-	{TYPE_RICHCOMPARE, "tp_richcompare"}, {TYPE_ITER, "tp_iter"},
-	{TYPE_ITERNEXT, "tp_iternext"},       {TYPE_DESCR_GET, "tp_descr_get"},
-	{TYPE_DESCR_SET, "tp_descr_set"},     {TYPE_INIT, "tp_init"},
-	{TYPE_NEW, "tp_new"},                 {TYPE_VECTORCALL, "tp_vectorcall"},
+	{TYPE_GETATTR, "tp_getattr"},
+	{TYPE_SETATTR, "tp_setattr"},
+	{TYPE_REPR, "tp_repr"},
+	{TYPE_HASH, "tp_hash"},
+	{TYPE_CALL, "tp_call"},
+	{TYPE_STR, "tp_str"},
+	{TYPE_GETATTRO, "tp_getattro"},
+	{TYPE_SETATTRO, "tp_setattro"},
+	{TYPE_RICHCOMPARE, "tp_richcompare"},
+	{TYPE_ITER, "tp_iter"},
+	{TYPE_ITERNEXT, "tp_iternext"},
+	{TYPE_DESCR_GET, "tp_descr_get"},
+	{TYPE_DESCR_SET, "tp_descr_set"},
+	{TYPE_INIT, "tp_init"},
+	{TYPE_NEW, "tp_new"},
+	{TYPE_VECTORCALL, "tp_vectorcall"},
 };
 const size_t rls_type_slot_count = COUNT_OF(rls_type_slots);
 
@@ -56,12 +64,15 @@ static const char *const number_slots[] = {
 };
 
 static const char *const sequence_slots[] = {
-	"sq_length", "sq_concat",
-	"sq_repeat", "sq_item",
+	"sq_length",
+	"sq_concat",
+	"sq_repeat",
+	"sq_item",
 	NULL, /* was_sq_slice */
 	"sq_ass_item",
 	NULL, /* was_sq_ass_slice */
-	"sq_contains", "sq_inplace_concat",
+	"sq_contains",
+	"sq_inplace_concat",
 	"sq_inplace_repeat",
 };
 

@@ -23,8 +23,8 @@ extern const size_t rls_type_slot_count;
 
 /* Protocol tables that a PyTypeObject points to. Slot offsets are in the table. */
 struct rls_slot_table {
-	uint16_t type_offset;       /* where the type keeps the pointer */
-	const char *const *names;   /* word by word; NULL: not a function */
+	uint16_t type_offset; /* where the type keeps the pointer */
+	const char *const *names; /* word by word; NULL: not a function */
 	size_t count;
 };
 extern const struct rls_slot_table rls_slot_tables[];

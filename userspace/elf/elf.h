@@ -44,13 +44,13 @@ struct rls_elf_segment {
 size_t rls_elf_segments(const struct rls_elf *elf, const struct rls_elf_segment **out);
 
 struct rls_elf_symbol {
-	const char *name;           /* never NULL */
-	uint64_t vaddr;             /* 0 when undefined here */
+	const char *name; /* never NULL */
+	uint64_t vaddr; /* 0 when undefined here */
 	uint64_t size_bytes;
-	bool function;              /* STT_FUNC or STT_GNU_IFUNC */
+	bool function; /* STT_FUNC or STT_GNU_IFUNC */
 	bool defined;
-	bool exported;              /* global or weak, default or protected visibility */
-	bool indirect;              /* STT_GNU_IFUNC: vaddr is the resolver, no boundary function */
+	bool exported; /* global or weak, default or protected visibility */
+	bool indirect; /* STT_GNU_IFUNC: vaddr is the resolver, no boundary function */
 };
 /* Calls visit for each symbol of .dynsym, then (if there) .symtab; stops on non-zero and
  * returns that. static_only symbols come with exported == false. */
@@ -74,16 +74,17 @@ bool rls_elf_imports_any(const struct rls_elf *elf, const char *const *names, si
 bool rls_elf_imports_prefix(const struct rls_elf *elf, const char *const *prefixes, size_t count);
 
 struct rls_elf_relocation {
-	uint64_t vaddr;             /* the word relocated */
-	uint32_t type;              /* R_X86_64_* */
+	uint64_t vaddr; /* the word relocated */
+	uint32_t type; /* R_X86_64_* */
 	int64_t addend;
-	const char *symbol;         /* NULL for none */
-	uint64_t symbol_vaddr;      /* 0 when undefined here */
-	bool plt;                   /* from DT_JMPREL */
+	const char *symbol; /* NULL for none */
+	uint64_t symbol_vaddr; /* 0 when undefined here */
+	bool plt; /* from DT_JMPREL */
 };
 /* Every dynamic relocation: DT_RELA, DT_JMPREL and DT_RELR (given as R_X86_64_RELATIVE). */
 int rls_elf_each_relocation(const struct rls_elf *elf,
-			    int (*visit)(const struct rls_elf_relocation *relocation, void *context),
+			    int (*visit)(const struct rls_elf_relocation *relocation,
+					 void *context),
 			    void *context);
 
 bool rls_elf_has_section(const struct rls_elf *elf, const char *name);

@@ -96,7 +96,8 @@ static size_t encoded_bytes(uint8_t encoding)
 static const uint8_t *find_end(const struct reader *reader)
 {
 	return memchr(reader->at, '\0',
-		      reader->left < AUGMENTATION_BYTES_MAX ? reader->left : AUGMENTATION_BYTES_MAX);
+		      reader->left < AUGMENTATION_BYTES_MAX ? reader->left
+							    : AUGMENTATION_BYTES_MAX);
 }
 
 static struct reader reader_at(const struct rls_elf *elf, uint64_t vaddr)

@@ -27,17 +27,17 @@ int64_t reader_sleb128(struct reader *reader);
 /* What the FDEs of a CIE have in common. */
 struct eh_cie {
 	uint64_t vaddr;
-	uint8_t encoding;           /* of their addresses */
-	bool signal;                /* frames of signal handlers */
-	bool augmented;             /* the FDEs have something before their programs */
+	uint8_t encoding; /* of their addresses */
+	bool signal; /* frames of signal handlers */
+	bool augmented; /* the FDEs have something before their programs */
 	uint64_t code_alignment;
 	int64_t data_alignment;
-	struct reader program;      /* what holds at the entry of each function */
+	struct reader program; /* what holds at the entry of each function */
 };
 
 /* A function's. */
 struct eh_fde {
-	uint64_t size_bytes;        /* of its code */
+	uint64_t size_bytes; /* of its code */
 	struct reader program;
 };
 

@@ -8,9 +8,9 @@
 
 #include "userspace/elf/elf_eh_frame.h"
 
-#define STACK_POINTER 7         /* DWARF's number of it on x86-64 */
+#define STACK_POINTER 7 /* DWARF's number of it on x86-64 */
 #define REMEMBERED_MAX 8
-#define STEPS_MAX 10000         /* a hostile file's program ends too */
+#define STEPS_MAX 10000 /* a hostile file's program ends too */
 
 /* With an operand in the lower six bits. */
 #define OP_ADVANCE 0x40
@@ -45,21 +45,21 @@ enum {
 };
 
 struct frame {
-	bool told;                  /* not by an expression */
-	uint64_t base;              /* a register */
+	bool told; /* not by an expression */
+	uint64_t base; /* a register */
 	int64_t offset;
 };
 
 struct machine {
 	const struct eh_cie *cie;
-	uint64_t left;              /* of the code before the address that is asked for */
-	bool there;                 /* the code has come to that address */
+	uint64_t left; /* of the code before the address that is asked for */
+	bool there; /* the code has come to that address */
 	bool failed;
 	struct frame frame, remembered[REMEMBERED_MAX];
 	unsigned int depth;
 };
 
-static void advance(struct machine *machine, uint64_t units)
+static void elf_frame_advance(struct machine *machine, uint64_t units)
 {
 	uint64_t bytes;
 
@@ -70,7 +70,7 @@ static void advance(struct machine *machine, uint64_t units)
 		machine->left -= bytes;
 }
 
-static void remember(struct machine *machine)
+static void elf_frame_record(struct machine *machine)
 {
 	if (machine->depth == REMEMBERED_MAX)
 		machine->failed = true;
@@ -78,7 +78,7 @@ static void remember(struct machine *machine)
 		machine->remembered[machine->depth++] = machine->frame;
 }
 
-static void restore(struct machine *machine)
+static void elf_frame_restore(struct machine *machine)
 {
 	if (!machine->depth)
 		machine->failed = true;
@@ -105,8 +105,8 @@ static bool define(struct machine *machine, struct reader *program, uint8_t op)
 	case OP_DEFINE_SIGNED:
 		frame->told = true;
 		frame->base = reader_uleb128(program);
-		frame->offset = op == OP_DEFINE ? (int64_t)reader_uleb128(program) :
-						  take_factored(machine, program);
+		frame->offset = op == OP_DEFINE ? (int64_t)reader_uleb128(program)
+						: take_factored(machine, program);
 		return true;
 	case OP_DEFINE_REGISTER:
 		frame->base = reader_uleb128(program);
@@ -162,7 +162,7 @@ static void step(struct machine *machine, struct reader *program)
 
 	switch (op & 0xc0) {
 	case OP_ADVANCE:
-		advance(machine, operand);
+		elf_frame_advance(machine, operand);
 		return;
 	case OP_OFFSET:
 		reader_uleb128(program);
@@ -173,17 +173,18 @@ static void step(struct machine *machine, struct reader *program)
 		break;
 	}
 	if (op == OP_ADVANCE1 || op == OP_ADVANCE2 || op == OP_ADVANCE4)
-		advance(machine, reader_number(program, op == OP_ADVANCE1 ? 1 :
-							op == OP_ADVANCE2 ? 2 : 4));
+		elf_frame_advance(machine, reader_number(program, op == OP_ADVANCE1   ? 1
+								  : op == OP_ADVANCE2 ? 2
+										      : 4));
 	else if (op == OP_REMEMBER_STATE)
-		remember(machine);
+		elf_frame_record(machine);
 	else if (op == OP_RESTORE_STATE)
-		restore(machine);
+		elf_frame_restore(machine);
 	else if (!define(machine, program, op) && !pass_over(program, op))
 		machine->failed = true; /* OP_SET_LOCATION, which no compiler writes, among them */
 }
 
-static void run(struct machine *machine, struct reader program)
+static void elf_frame_run(struct machine *machine, struct reader program)
 {
 	for (int i = 0; program.left && !machine->there && !machine->failed; i++) {
 		step(machine, &program);
@@ -192,7 +193,8 @@ static void run(struct machine *machine, struct reader program)
 }
 
 /* The last function that begins at or before the address, and its record. */
-static bool find(const struct rls_elf *elf, uint64_t vaddr, uint64_t *function, uint64_t *fde)
+static bool elf_frame_find(const struct rls_elf *elf, uint64_t vaddr, uint64_t *function,
+			   uint64_t *fde)
 {
 	struct elf_table table = eh_search_table(elf);
 	size_t low = 0, high = table.count;
@@ -218,13 +220,14 @@ int rls_elf_frame_bytes(const struct rls_elf *elf, uint64_t vaddr, uint64_t *out
 	uint64_t function, record;
 	struct eh_fde fde;
 
-	if (!find(elf, vaddr, &function, &record) || !eh_read_fde(elf, record, &cie, &fde) ||
-	    vaddr < function || vaddr - function >= fde.size_bytes || cie.signal)
+	if (!elf_frame_find(elf, vaddr, &function, &record) ||
+	    !eh_read_fde(elf, record, &cie, &fde) || vaddr < function ||
+	    vaddr - function >= fde.size_bytes || cie.signal)
 		return -ENOENT;
 	machine.left = UINT64_MAX;
-	run(&machine, cie.program);
+	elf_frame_run(&machine, cie.program);
 	machine.left = vaddr - function;
-	run(&machine, fde.program);
+	elf_frame_run(&machine, fde.program);
 	if (machine.failed || !machine.frame.told || machine.frame.base != STACK_POINTER ||
 	    machine.frame.offset < (int64_t)sizeof(uint64_t))
 		return -ENOENT;

@@ -17,7 +17,7 @@
 #define PAGE_BYTES 4096UL
 
 static struct {
-	_Atomic uintptr_t begin;    /* 0: the slot is free; 1: being filled */
+	_Atomic uintptr_t begin; /* 0: the slot is free; 1: being filled */
 	_Atomic uintptr_t end;
 } slots[GUARD_SLOTS];
 

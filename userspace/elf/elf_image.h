@@ -28,8 +28,8 @@ struct elf_dynamic {
 struct rls_elf {
 	const uint8_t *data;
 	size_t size_bytes;
-	uint8_t *owned;             /* data, where it is no file's */
-	int guard;                  /* slot of elf_guard.c */
+	uint8_t *owned; /* data, where it is no file's */
+	int guard; /* slot of elf_guard.c */
 
 	struct rls_elf_segment *segments; /* ascending, disjoint */
 	size_t segment_count;

@@ -201,7 +201,7 @@ static int map_file(struct rls_elf *elf, int fd)
 	return 0;
 }
 
-static int load(struct rls_elf *elf)
+static int elf_open_load(struct rls_elf *elf)
 {
 	Elf64_Ehdr header;
 	int error = check_header(elf, &header);
@@ -227,7 +227,7 @@ int rls_elf_open_fd(int fd, struct rls_elf **out)
 	elf->guard = -1;
 	error = map_file(elf, fd);
 	if (!error)
-		error = load(elf);
+		error = elf_open_load(elf);
 	if (error) {
 		rls_elf_close(elf);
 		return error;
@@ -255,7 +255,7 @@ int rls_elf_open_bytes(uint8_t *bytes, size_t size_bytes, struct rls_elf **out)
 	elf->guard = -1;
 	elf->data = elf->owned = bytes;
 	elf->size_bytes = size_bytes;
-	error = load(elf);
+	error = elf_open_load(elf);
 	if (error) {
 		rls_elf_close(elf);
 		return error;

@@ -133,8 +133,8 @@ static bool visible(const Elf64_Sym *symbol)
 	       (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
 }
 
-static struct rls_elf_symbol describe(const Elf64_Sym *symbol, const struct elf_strings *strings,
-				      bool dynamic)
+static struct rls_elf_symbol elf_symbols_describe(const Elf64_Sym *symbol,
+						  const struct elf_strings *strings, bool dynamic)
 {
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 	bool defined = symbol->st_shndx != SHN_UNDEF;
@@ -162,7 +162,7 @@ static int each_in_table(const struct elf_table *table, const struct elf_strings
 		int error;
 
 		elf_table_entry(table, i, &entry);
-		symbol = describe(&entry, strings, dynamic);
+		symbol = elf_symbols_describe(&entry, strings, dynamic);
 		error = visit(&symbol, context);
 		if (error)
 			return error;
@@ -174,8 +174,8 @@ int rls_elf_each_symbol(const struct rls_elf *elf,
 			int (*visit)(const struct rls_elf_symbol *symbol, void *context),
 			void *context)
 {
-	int error = each_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, true, visit,
-				  context);
+	int error =
+		each_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, true, visit, context);
 
 	return error ? error : rls_elf_each_static_symbol(elf, visit, context);
 }
@@ -205,7 +205,7 @@ static bool find_in_table(const struct elf_table *table, const struct elf_string
 		    strings->size_bytes - entry.st_name < bytes ||
 		    memcmp(strings->data + entry.st_name, name, bytes))
 			continue;
-		*out = describe(&entry, strings, dynamic);
+		*out = elf_symbols_describe(&entry, strings, dynamic);
 		return true;
 	}
 	return false;
@@ -258,7 +258,8 @@ static bool imports_in_table(const struct elf_table *table, const struct elf_str
 static bool imports(const struct rls_elf *elf, const char *const *wanted, size_t count,
 		    bool (*matches)(const char *name, const char *wanted))
 {
-	return imports_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, wanted, count, matches) ||
+	return imports_in_table(&elf->dynamic_symbols, &elf->dynamic_strings, wanted, count,
+				matches) ||
 	       imports_in_table(&elf->static_symbols, &elf->static_strings, wanted, count, matches);
 }
 
@@ -288,7 +289,7 @@ static struct rls_elf_relocation describe_rela(const struct rls_elf *elf, const 
 		struct rls_elf_symbol symbol;
 
 		elf_table_entry(&elf->dynamic_symbols, index, &entry);
-		symbol = describe(&entry, &elf->dynamic_strings, true);
+		symbol = elf_symbols_describe(&entry, &elf->dynamic_strings, true);
 		relocation.symbol = symbol.name;
 		relocation.symbol_vaddr = symbol.vaddr;
 	}
@@ -350,7 +351,8 @@ static int each_relr(const struct rls_elf *elf, relocation_visit *visit, void *c
 			error = visit_relr_word(elf, entry, visit, context);
 			next = entry + 8;
 		} else {
-			for (uint64_t bits = entry >> 1, at = next; bits && !error; bits >>= 1, at += 8)
+			for (uint64_t bits = entry >> 1, at = next; bits && !error;
+			     bits >>= 1, at += 8)
 				if (bits & 1)
 					error = visit_relr_word(elf, at, visit, context);
 			next += 63 * 8;
@@ -362,7 +364,8 @@ static int each_relr(const struct rls_elf *elf, relocation_visit *visit, void *c
 }
 
 int rls_elf_each_relocation(const struct rls_elf *elf,
-			    int (*visit)(const struct rls_elf_relocation *relocation, void *context),
+			    int (*visit)(const struct rls_elf_relocation *relocation,
+					 void *context),
 			    void *context)
 {
 	const struct elf_dynamic *dynamic = &elf->dynamic;

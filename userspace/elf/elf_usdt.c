@@ -64,8 +64,8 @@ int rls_elf_find_usdt(const struct rls_elf *elf, const char *provider, const cha
 
 	if (elf_find_section(elf, SHT_NOTE, ".note.stapsdt", &section))
 		return -ENOENT;
-	notes = (struct notes){ elf_file_bytes(elf, section.sh_offset, section.sh_size),
-				section.sh_size };
+	notes = (struct notes){elf_file_bytes(elf, section.sh_offset, section.sh_size),
+			       section.sh_size};
 	if (!notes.at)
 		return -ENOENT;
 	while (next_note(&notes, &description, &bytes)) {

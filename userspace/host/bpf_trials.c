@@ -24,14 +24,34 @@
 #define COOKIE 7
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-#define CALL(helper) { .code = BPF_JMP | BPF_CALL, .imm = (helper) }
-#define MOVE(to, from) { .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (to), .src_reg = (from) }
-#define SET(to, value) { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (to), .imm = (value) }
-#define ADD(to, value) { .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = (to), .imm = (value) }
-#define LOAD_MAP(to, fd) \
-	{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = (to), .src_reg = BPF_PSEUDO_MAP_FD, .imm = (fd) }, \
-	{ .code = 0 }
-#define EXIT { .code = BPF_JMP | BPF_EXIT }
+#define CALL(helper)                                                                               \
+	{                                                                                          \
+		.code = BPF_JMP | BPF_CALL, .imm = (helper)                                        \
+	}
+#define MOVE(to, from)                                                                             \
+	{                                                                                          \
+		.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (to), .src_reg = (from)            \
+	}
+#define SET(to, value)                                                                             \
+	{                                                                                          \
+		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (to), .imm = (value)               \
+	}
+#define ADD(to, value)                                                                             \
+	{                                                                                          \
+		.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = (to), .imm = (value)               \
+	}
+#define LOAD_MAP(to, fd)                                                                           \
+	{.code = BPF_LD | BPF_DW | BPF_IMM,                                                        \
+	 .dst_reg = (to),                                                                          \
+	 .src_reg = BPF_PSEUDO_MAP_FD,                                                             \
+	 .imm = (fd)},                                                                             \
+	{                                                                                          \
+		.code = 0                                                                          \
+	}
+#define EXIT                                                                                       \
+	{                                                                                          \
+		.code = BPF_JMP | BPF_EXIT                                                         \
+	}
 
 /* A program that adds to a counter each time it runs. */
 struct counter {
@@ -46,12 +66,15 @@ static void free_counter(const struct counter *counter)
 }
 
 #define _cleanup_counter_ __attribute__((cleanup(free_counter)))
-#define NO_COUNTER { .map = -1, .program = -1 }
+#define NO_COUNTER                                                                                 \
+	{                                                                                          \
+		.map = -1, .program = -1                                                           \
+	}
 
 /* Adds 1, or with `cookie` the cookie its link was made with. Where the helper is missing
  * (before 5.15) the load fails, as it must: cookies distinguish sites. */
-static int make_counter(enum bpf_prog_type type, struct bpf_prog_load_opts *options,
-			bool cookie, struct counter *counter)
+static int make_counter(enum bpf_prog_type type, struct bpf_prog_load_opts *options, bool cookie,
+			struct counter *counter)
 {
 	counter->map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rls_count", 4, 8, 1, NULL);
 	if (counter->map < 0)
@@ -62,14 +85,16 @@ static int make_counter(enum bpf_prog_type type, struct bpf_prog_load_opts *opti
 	const struct bpf_insn code[] = {
 		cookie ? get_cookie : one,
 		MOVE(BPF_REG_7, BPF_REG_0),
-		{ .code = BPF_ST | BPF_W | BPF_MEM, .dst_reg = BPF_REG_10, .off = -4 },
+		{.code = BPF_ST | BPF_W | BPF_MEM, .dst_reg = BPF_REG_10, .off = -4},
 		MOVE(BPF_REG_2, BPF_REG_10),
 		ADD(BPF_REG_2, -4),
 		LOAD_MAP(BPF_REG_1, counter->map),
 		CALL(BPF_FUNC_map_lookup_elem),
-		{ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_0, .off = 1 },
-		{ .code = BPF_STX | BPF_DW | BPF_ATOMIC, .dst_reg = BPF_REG_0,
-		  .src_reg = BPF_REG_7, .imm = BPF_ADD },
+		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_0, .off = 1},
+		{.code = BPF_STX | BPF_DW | BPF_ATOMIC,
+		 .dst_reg = BPF_REG_0,
+		 .src_reg = BPF_REG_7,
+		 .imm = BPF_ADD},
 		SET(BPF_REG_0, 0),
 		EXIT,
 	};
@@ -150,7 +175,8 @@ int rls_trial_task_storage(void)
 		EXIT,
 	};
 
-	program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "rls_task", "GPL", code, COUNT_OF(code), NULL);
+	program =
+		bpf_prog_load(BPF_PROG_TYPE_KPROBE, "rls_task", "GPL", code, COUNT_OF(code), NULL);
 	return program < 0 ? program : 0;
 }
 
@@ -164,7 +190,7 @@ static int open_uprobe_event(unsigned long offset)
 {
 	_cleanup_fclose_ FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
 	struct perf_event_attr attributes = {
-		.config1 = (uintptr_t)"/proc/self/exe",
+		.config1 = (uintptr_t) "/proc/self/exe",
 		.config2 = offset,
 	};
 

@@ -18,14 +18,14 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/attach/features.h"
 #include "userspace/attach/kernel/kernel.h"
+#include "userspace/base/log.h"
 #include "userspace/host/bpf_trials.h"
 #include "userspace/process/space.h"
-#include "userspace/base/log.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-__attribute__((format(printf, 3, 4)))
-static void reply(struct rls_host_answer *answer, bool yes, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void reply(struct rls_host_answer *answer, bool yes,
+							const char *format, ...)
 {
 	va_list arguments;
 
@@ -80,9 +80,9 @@ static void probe_privileges(struct rls_host_answer *answer)
 		int number;
 		int instead;
 	} wanted[] = {
-		{ "CAP_BPF", CAP_BPF, CAP_SYS_ADMIN },
-		{ "CAP_PERFMON", CAP_PERFMON, CAP_SYS_ADMIN },
-		{ "CAP_SYS_PTRACE", CAP_SYS_PTRACE, CAP_SYS_PTRACE },
+		{"CAP_BPF", CAP_BPF, CAP_SYS_ADMIN},
+		{"CAP_PERFMON", CAP_PERFMON, CAP_SYS_ADMIN},
+		{"CAP_SYS_PTRACE", CAP_SYS_PTRACE, CAP_SYS_PTRACE},
 	};
 	char missing[64] = "";
 	uint64_t held = 0;
@@ -101,7 +101,8 @@ static void probe_privileges(struct rls_host_answer *answer)
 	if (missing[0])
 		reply(answer, false, "user %u lacks%s", geteuid(), missing);
 	else
-		reply(answer, true, "user %u has CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", geteuid());
+		reply(answer, true, "user %u has CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+		      geteuid());
 }
 
 static void probe_btf(struct rls_host_answer *answer)
@@ -111,20 +112,22 @@ static void probe_btf(struct rls_host_answer *answer)
 	if (types)
 		reply(answer, true, "%u types", btf__type_cnt(types));
 	else
-		reply(answer, false, "this kernel has no BTF type information (/sys/kernel/btf/vmlinux)");
+		reply(answer, false,
+		      "this kernel has no BTF type information (/sys/kernel/btf/vmlinux)");
 	btf__free(types);
 }
 
 static void probe_kernel(struct rls_host_answer *answer)
 {
-	struct utsname system = { 0 };
+	struct utsname system = {0};
 	int r = rls_trial_cookie();
 
 	uname(&system);
 	if (!r)
 		reply(answer, true, "Linux %s tells probes apart", system.release);
 	else if (r == -EINVAL)
-		reply(answer, false, "Linux %s is too old, 5.15 or newer is needed", system.release);
+		reply(answer, false, "Linux %s is too old, 5.15 or newer is needed",
+		      system.release);
 	else
 		reply_trial(answer, r);
 }
@@ -270,7 +273,8 @@ static void probe_paranoid(struct rls_host_answer *answer)
 	if (read_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line)))
 		reply(answer, false, "kernel.perf_event_paranoid is missing: no perf events");
 	else
-		reply(answer, true, "kernel.perf_event_paranoid is %s, which CAP_PERFMON overrides", line);
+		reply(answer, true, "kernel.perf_event_paranoid is %s, which CAP_PERFMON overrides",
+		      line);
 }
 
 static void probe_unprivileged(struct rls_host_answer *answer)
@@ -285,14 +289,16 @@ static void probe_unprivileged(struct rls_host_answer *answer)
 
 static void probe_memlock(struct rls_host_answer *answer)
 {
-	struct rlimit limit = { 0 };
+	struct rlimit limit = {0};
 
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (limit.rlim_cur == RLIM_INFINITY)
 		reply(answer, true, "locked memory is unlimited");
 	else
-		reply(answer, true, "locked memory is limited to %llu KiB, which kernels since 5.11 "
-		      "do not count BPF against", (unsigned long long)limit.rlim_cur / 1024);
+		reply(answer, true,
+		      "locked memory is limited to %llu KiB, which kernels since 5.11 "
+		      "do not count BPF against",
+		      (unsigned long long)limit.rlim_cur / 1024);
 }
 
 static void probe_bpf_stats(struct rls_host_answer *answer)
@@ -305,59 +311,63 @@ static void probe_bpf_stats(struct rls_host_answer *answer)
 		reply(answer, line[0] == '0', "kernel.bpf_stats_enabled is %s", line);
 }
 
-#define NEWER_KERNEL "use a kernel >= 5.15 built with CONFIG_BPF_SYSCALL, CONFIG_UPROBE_EVENTS and CONFIG_DEBUG_INFO_BTF"
+#define NEWER_KERNEL                                                                               \
+	"use a kernel >= 5.15 built with CONFIG_BPF_SYSCALL, CONFIG_UPROBE_EVENTS and "            \
+	"CONFIG_DEBUG_INFO_BTF"
 
 const struct rls_host_check rls_host_checks[] = {
-	{ "privileges", RLS_HOST_REQUIRED, "the user may load BPF programs and read other processes",
-	  probe_privileges, "run with sudo, or give the program CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; in a container also allow bpf() and perf_event_open()" },
-	{ "btf", RLS_HOST_REQUIRED, "the kernel describes its types (BTF)",
-	  probe_btf, "use a kernel built with CONFIG_DEBUG_INFO_BTF; in a container mount /sys" },
-	{ "lockdown", RLS_HOST_REQUIRED, "BPF programs may read memory",
-	  probe_lockdown, "boot with lockdown=integrity or without lockdown" },
-	{ "kernel", RLS_HOST_REQUIRED, "the kernel is new enough",
-	  probe_kernel, NEWER_KERNEL },
-	{ "bpf", RLS_HOST_REQUIRED, "BPF maps and programs load",
-	  probe_bpf, NEWER_KERNEL },
-	{ "ring-buffer", RLS_HOST_REQUIRED, "BPF ring buffers exist",
-	  probe_ring_buffer, NEWER_KERNEL },
-	{ "task-storage", RLS_HOST_REQUIRED, "BPF programs keep state per thread",
-	  probe_task_storage, NEWER_KERNEL },
-	{ "tracepoint", RLS_HOST_REQUIRED, "new processes are seen",
-	  probe_tracepoint, NEWER_KERNEL },
-	{ "uprobe", RLS_HOST_REQUIRED, "a probed function runs our program, cookie included",
-	  probe_uprobe, NEWER_KERNEL },
-	{ "sandbox", RLS_HOST_REQUIRED, "probes spare processes in a sandbox (seccomp)",
-	  probe_sandbox, "update the kernel: 6.14 is repaired, and so are later 6.12 and 6.13" },
-	{ "programs", RLS_HOST_REQUIRED, "the profiler's own BPF programs load",
-	  probe_programs, "repair what is no above; if nothing is, report this with `rlscope-bpf check --format json`" },
-	{ "memory", RLS_HOST_REQUIRED, "other processes' memory can be read",
-	  probe_memory, "run as root; set kernel.yama.ptrace_scope below 3, which needs a reboot" },
-	{ "uprobe-multi", RLS_HOST_BETTER, "thousands of probes attach at once",
-	  probe_uprobe_multi, "a kernel >= 6.6 has it; without it probes go on one by one, and off at 0.1 s each by a process of its own after the report" },
-	{ "sampling", RLS_HOST_BETTER, "the software clock samples",
-	  probe_sampling, "allow perf_event_open(); without it sampled figures are left out" },
-	{ "bpf-stats", RLS_HOST_REMARK, "the kernel does not time every BPF program",
-	  probe_bpf_stats, "sysctl kernel.bpf_stats_enabled=0 makes each probe less expensive" },
-	{ "ptrace-scope", RLS_HOST_REMARK, "Yama does not forbid reading processes",
-	  probe_ptrace_scope, "set kernel.yama.ptrace_scope below 3, which needs a reboot" },
-	{ "perf-paranoid", RLS_HOST_REMARK, "perf events exist",
-	  probe_paranoid, "use a kernel built with CONFIG_PERF_EVENTS" },
-	{ "unprivileged-bpf", RLS_HOST_REMARK, "only the privileged may use BPF",
-	  probe_unprivileged, "not needed by this program; sysctl kernel.unprivileged_bpf_disabled=2 is safer" },
-	{ "memlock", RLS_HOST_REMARK, "locked memory suffices",
-	  probe_memlock, "ulimit -l unlimited" },
+	{"privileges", RLS_HOST_REQUIRED, "the user may load BPF programs and read other processes",
+	 probe_privileges,
+	 "run with sudo, or give the program CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; in a "
+	 "container also allow bpf() and perf_event_open()"},
+	{"btf", RLS_HOST_REQUIRED, "the kernel describes its types (BTF)", probe_btf,
+	 "use a kernel built with CONFIG_DEBUG_INFO_BTF; in a container mount /sys"},
+	{"lockdown", RLS_HOST_REQUIRED, "BPF programs may read memory", probe_lockdown,
+	 "boot with lockdown=integrity or without lockdown"},
+	{"kernel", RLS_HOST_REQUIRED, "the kernel is new enough", probe_kernel, NEWER_KERNEL},
+	{"bpf", RLS_HOST_REQUIRED, "BPF maps and programs load", probe_bpf, NEWER_KERNEL},
+	{"ring-buffer", RLS_HOST_REQUIRED, "BPF ring buffers exist", probe_ring_buffer,
+	 NEWER_KERNEL},
+	{"task-storage", RLS_HOST_REQUIRED, "BPF programs keep state per thread",
+	 probe_task_storage, NEWER_KERNEL},
+	{"tracepoint", RLS_HOST_REQUIRED, "new processes are seen", probe_tracepoint, NEWER_KERNEL},
+	{"uprobe", RLS_HOST_REQUIRED, "a probed function runs our program, cookie included",
+	 probe_uprobe, NEWER_KERNEL},
+	{"sandbox", RLS_HOST_REQUIRED, "probes spare processes in a sandbox (seccomp)",
+	 probe_sandbox, "update the kernel: 6.14 is repaired, and so are later 6.12 and 6.13"},
+	{"programs", RLS_HOST_REQUIRED, "the profiler's own BPF programs load", probe_programs,
+	 "repair what is no above; if nothing is, report this with `rlscope-bpf check --format "
+	 "json`"},
+	{"memory", RLS_HOST_REQUIRED, "other processes' memory can be read", probe_memory,
+	 "run as root; set kernel.yama.ptrace_scope below 3, which needs a reboot"},
+	{"uprobe-multi", RLS_HOST_BETTER, "thousands of probes attach at once", probe_uprobe_multi,
+	 "a kernel >= 6.6 has it; without it probes go on one by one, and off at 0.1 s each by a "
+	 "process of its own after the report"},
+	{"sampling", RLS_HOST_BETTER, "the software clock samples", probe_sampling,
+	 "allow perf_event_open(); without it sampled figures are left out"},
+	{"bpf-stats", RLS_HOST_REMARK, "the kernel does not time every BPF program",
+	 probe_bpf_stats, "sysctl kernel.bpf_stats_enabled=0 makes each probe less expensive"},
+	{"ptrace-scope", RLS_HOST_REMARK, "Yama does not forbid reading processes",
+	 probe_ptrace_scope, "set kernel.yama.ptrace_scope below 3, which needs a reboot"},
+	{"perf-paranoid", RLS_HOST_REMARK, "perf events exist", probe_paranoid,
+	 "use a kernel built with CONFIG_PERF_EVENTS"},
+	{"unprivileged-bpf", RLS_HOST_REMARK, "only the privileged may use BPF", probe_unprivileged,
+	 "not needed by this program; sysctl kernel.unprivileged_bpf_disabled=2 is safer"},
+	{"memlock", RLS_HOST_REMARK, "locked memory suffices", probe_memlock,
+	 "ulimit -l unlimited"},
 };
 const size_t rls_host_check_count = COUNT_OF(rls_host_checks);
 
 const char *rls_host_need_name(enum rls_host_need need)
 {
-	static const char *const names[] = { "required", "better", "remark" };
+	static const char *const names[] = {"required", "better", "remark"};
 
 	_Static_assert(COUNT_OF(names) == RLS_HOST_NEED_MAX, "names of needs");
 	return names[need];
 }
 
-const char *rls_host_remedy(const struct rls_host_check *check, const struct rls_host_answer *answer)
+const char *rls_host_remedy(const struct rls_host_check *check,
+			    const struct rls_host_answer *answer)
 {
 	if (answer->yes)
 		return "";

@@ -9,24 +9,24 @@
 #include <stddef.h>
 
 enum rls_host_need {
-	RLS_HOST_REQUIRED,      /* without it nothing can be profiled */
-	RLS_HOST_BETTER,        /* without it something is slower or left out */
-	RLS_HOST_REMARK,        /* worth knowing; never stands in the way for root */
+	RLS_HOST_REQUIRED, /* without it nothing can be profiled */
+	RLS_HOST_BETTER, /* without it something is slower or left out */
+	RLS_HOST_REMARK, /* worth knowing; never stands in the way for root */
 	RLS_HOST_NEED_MAX,
 };
 
 struct rls_host_answer {
 	bool yes;
-	bool denied;            /* no, for want of privileges: nothing is known of the kernel */
-	char detail[192];       /* what was seen: a clause, no full stop */
+	bool denied; /* no, for want of privileges: nothing is known of the kernel */
+	char detail[192]; /* what was seen: a clause, no full stop */
 };
 
 struct rls_host_check {
-	const char *name;       /* stable, for scripts */
+	const char *name; /* stable, for scripts */
 	enum rls_host_need need;
-	const char *claim;      /* what holds when the answer is yes */
+	const char *claim; /* what holds when the answer is yes */
 	void (*probe)(struct rls_host_answer *answer);
-	const char *remedy;     /* what to do when it is no */
+	const char *remedy; /* what to do when it is no */
 };
 
 extern const struct rls_host_check rls_host_checks[];
@@ -35,7 +35,8 @@ extern const size_t rls_host_check_count;
 const char *rls_host_need_name(enum rls_host_need need); /* "required", "better", "remark" */
 
 /* What to do about a no; "" for a yes. */
-const char *rls_host_remedy(const struct rls_host_check *check, const struct rls_host_answer *answer);
+const char *rls_host_remedy(const struct rls_host_check *check,
+			    const struct rls_host_answer *answer);
 
 /* The first required check that says no, of which later ones are consequences; NULL when the host
  * can profile. */

@@ -13,22 +13,22 @@
 #include <time.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/clock.h"
 #include "userspace/inject/moment.h"
 #include "userspace/inject/refuse.h"
 #include "userspace/inject/sandbox.h"
 #include "userspace/inject/sigframe.h"
 #include "userspace/inject/tracee.h"
-#include "userspace/base/clock.h"
 
 #define TEXT_BYTES 256
 #define STOP_NS 500000000ULL
 #define CREATE_NS 2000000000ULL
-#define BETWEEN_NS 1000000              /* looks at who runs; attempts too */
+#define BETWEEN_NS 1000000 /* looks at who runs; attempts too */
 #define FIRST_RUN_NS 10000
-#define RUNS 10                         /* the last is 5 ms long */
-#define SLEEPER_EACH 4                  /* of so many attempts one is at who sleeps, if anybody does */
-#define DENIALS 10                      /* in a row; one alone is of a thread that has just ended */
-#define CARRY_FLAGS 0x202               /* interrupts on, direction up, nothing else */
+#define RUNS 10 /* the last is 5 ms long */
+#define SLEEPER_EACH 4 /* of so many attempts one is at who sleeps, if anybody does */
+#define DENIALS 10 /* in a row; one alone is of a thread that has just ended */
+#define CARRY_FLAGS 0x202 /* interrupts on, direction up, nothing else */
 
 /* ---- who runs, and who sleeps ---- */
 
@@ -64,14 +64,16 @@ static bool is_asleep(pid_t pid, pid_t tid)
 	char text[TEXT_BYTES];
 
 	return read_of_thread(pid, tid, "syscall", text) &&
-	       sscanf(text, "%" SCNu64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+	       sscanf(text,
+		      "%" SCNu64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+		      " %" SCNx64,
 		      &number, &arguments[0], &arguments[1], &arguments[2], &arguments[3],
 		      &arguments[4], &arguments[5]) == 7 &&
 	       rls_moment_may_repeat(number, arguments);
 }
 
 /* One of those that are so, none twice in a row if there are others. 0: none is. */
-static pid_t choose(pid_t pid, pid_t not_again, bool (*is_so)(pid_t pid, pid_t tid))
+static pid_t carrier_choose(pid_t pid, pid_t not_again, bool (*is_so)(pid_t pid, pid_t tid))
 {
 	struct dirent *entry;
 	pid_t chosen = 0;
@@ -96,9 +98,9 @@ static pid_t choose(pid_t pid, pid_t not_again, bool (*is_so)(pid_t pid, pid_t t
 static pid_t choose_any(pid_t pid, pid_t not_again, unsigned int attempts)
 {
 	bool is_for_sleeper = attempts % SLEEPER_EACH == SLEEPER_EACH - 1;
-	pid_t tid = choose(pid, not_again, is_for_sleeper ? is_asleep : is_running);
+	pid_t tid = carrier_choose(pid, not_again, is_for_sleeper ? is_asleep : is_running);
 
-	return tid ? tid : choose(pid, not_again, is_for_sleeper ? is_running : is_asleep);
+	return tid ? tid : carrier_choose(pid, not_again, is_for_sleeper ? is_running : is_asleep);
 }
 
 /* ---- the call ---- */
@@ -112,7 +114,7 @@ struct carrier {
 
 static int read_state(struct carrier *carrier)
 {
-	struct iovec vectors = { carrier->vectors, sizeof(carrier->vectors) };
+	struct iovec vectors = {carrier->vectors, sizeof(carrier->vectors)};
 
 	if (ptrace(PTRACE_GETSIGMASK, carrier->tid, sizeof(carrier->state.signal_mask),
 		   &carrier->state.signal_mask) ||
@@ -193,7 +195,8 @@ static int find_moment(struct carrier *carrier, const struct rls_grounds *ground
 
 		if (r)
 			return -EAGAIN;
-		if (rls_moment_is_good(carrier->tid, &carrier->state.registers, grounds, mappings) ||
+		if (rls_moment_is_good(carrier->tid, &carrier->state.registers, grounds,
+				       mappings) ||
 		    rls_moment_is_sleep(carrier->tid, &carrier->state.registers, grounds, mappings))
 			return 0;
 		r = rls_tracee_run(carrier->tid, run_ns);
@@ -232,13 +235,14 @@ static int attempt(struct carrier *carrier, const struct rls_grounds *grounds,
 int rls_carrier_make_thread(const struct rls_grounds *grounds, uint64_t until_ns, pid_t *guest,
 			    char why[RLS_INJECT_WHY_BYTES])
 {
-	const struct timespec pause = { .tv_nsec = BETWEEN_NS };
+	const struct timespec pause = {.tv_nsec = BETWEEN_NS};
 	_cleanup_free_ struct carrier *carrier = calloc(1, sizeof(*carrier));
 	unsigned int denied = 0, attempts = 0;
 	int r = -EAGAIN;
 
 	if (!carrier)
-		return rls_refuse(why, -ENOMEM, "cannot be given a library: the profiler has no memory left");
+		return rls_refuse(why, -ENOMEM,
+				  "cannot be given a library: the profiler has no memory left");
 	while (r == -EAGAIN && rls_monotonic_ns() < until_ns) {
 		struct rls_mappings mappings;
 
@@ -256,15 +260,21 @@ int rls_carrier_make_thread(const struct rls_grounds *grounds, uint64_t until_ns
 	case 0:
 		return 0;
 	case EAGAIN:
-		return rls_refuse(why, r, "was never seen in a state in which it could safely start a thread (it waits for something that must not be interrupted, or is always within its C library)");
+		return rls_refuse(why, r,
+				  "was never seen in a state in which it could safely start a "
+				  "thread (it waits for something that must not be interrupted, or "
+				  "is always within its C library)");
 	case ENOMEM:
 		return rls_refuse(why, r, "could start no more threads");
 	case EKEYREJECTED:
-		return rls_refuse(why, r, "is in a sandbox (seccomp) that would kill it for the system calls needed");
+		return rls_refuse(
+			why, r,
+			"is in a sandbox (seccomp) that would kill it for the system calls needed");
 	case EACCES:
 		return rls_refuse(why, r, "is in a sandbox (seccomp) whose filters cannot be read");
 	case EPERM:
-		return rls_refuse(why, r, "may not be traced (ptrace(2); Yama, or a container's limits)");
+		return rls_refuse(why, r,
+				  "may not be traced (ptrace(2); Yama, or a container's limits)");
 	default:
 		return rls_refuse(why, r, "could not be given a thread: %s", strerror(-r));
 	}

@@ -12,7 +12,7 @@
 
 #define STATUS_BYTES 8192
 
-static const uint8_t restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+static const uint8_t restorer_code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 
 /* ---- addresses ---- */
 
@@ -101,16 +101,21 @@ static size_t nop_before(const uint8_t *code, const uint8_t *begin)
 		size_t length;
 		uint8_t bytes[8];
 	} nops[] = {
-		{ 1, { 0x90 } }, { 2, { 0x66, 0x90 } }, { 3, { 0x0f, 0x1f, 0x00 } },
-		{ 4, { 0x0f, 0x1f, 0x40 } }, { 5, { 0x0f, 0x1f, 0x44 } },
-		{ 6, { 0x66, 0x0f, 0x1f, 0x44 } }, { 7, { 0x0f, 0x1f, 0x80 } },
-		{ 8, { 0x0f, 0x1f, 0x84 } },
+		{1, {0x90}},
+		{2, {0x66, 0x90}},
+		{3, {0x0f, 0x1f, 0x00}},
+		{4, {0x0f, 0x1f, 0x40}},
+		{5, {0x0f, 0x1f, 0x44}},
+		{6, {0x66, 0x0f, 0x1f, 0x44}},
+		{7, {0x0f, 0x1f, 0x80}},
+		{8, {0x0f, 0x1f, 0x84}},
 	};
 
 	for (size_t i = 0; i < sizeof(nops) / sizeof(nops[0]); i++) {
 		size_t length = nops[i].length;
 
-		if ((size_t)(code - begin) >= length && !memcmp(code - length, nops[i].bytes, length))
+		if ((size_t)(code - begin) >= length &&
+		    !memcmp(code - length, nops[i].bytes, length))
 			return length;
 	}
 	return 0;
@@ -151,14 +156,14 @@ static int survey_libc(struct rls_grounds *grounds, const struct rls_mapping *ma
 		r = function_at(elf, bias, "dlopen", &grounds->dlopen);
 	if (!r)
 		r = find_restorer(elf, bias, mapping, grounds);
-	grounds->libc = (struct rls_range){ mapping->start, mapping->end };
+	grounds->libc = (struct rls_range){mapping->start, mapping->end};
 	rls_elf_close(elf);
 	return r;
 }
 
 static bool has_allocator(pid_t pid, const struct rls_mapping *mapping)
 {
-	static const char *const names[] = { "malloc", "calloc" };
+	static const char *const names[] = {"malloc", "calloc"};
 	struct rls_elf_symbol symbol;
 	struct rls_elf *elf;
 	bool has = false;
@@ -175,8 +180,7 @@ static int add_unsafe(struct rls_grounds *grounds, const struct rls_mapping *map
 {
 	if (grounds->unsafe_count == RLS_UNSAFE_MAX)
 		return -E2BIG;
-	grounds->unsafe[grounds->unsafe_count++] =
-		(struct rls_range){ mapping->start, mapping->end };
+	grounds->unsafe[grounds->unsafe_count++] = (struct rls_range){mapping->start, mapping->end};
 	return 0;
 }
 
@@ -253,7 +257,7 @@ static int check_status(const char *status, char why[RLS_INJECT_WHY_BYTES])
 
 int rls_grounds_survey(pid_t pid, struct rls_grounds *out, char why[RLS_INJECT_WHY_BYTES])
 {
-	struct rls_grounds grounds = { .pid = pid };
+	struct rls_grounds grounds = {.pid = pid};
 	const struct rls_mapping *libc = NULL;
 	struct rls_mappings mappings;
 	char status[STATUS_BYTES];
@@ -271,7 +275,8 @@ int rls_grounds_survey(pid_t pid, struct rls_grounds *out, char why[RLS_INJECT_W
 	if (r)
 		rls_refuse(why, r, "has too many allocators");
 	else if (!libc)
-		r = rls_refuse(why, -ENOTSUP, "is linked statically, or to another C library than glibc");
+		r = rls_refuse(why, -ENOTSUP,
+			       "is linked statically, or to another C library than glibc");
 	else if (survey_libc(&grounds, libc))
 		r = rls_refuse(why, -ENOTSUP, "has a C library older than glibc 2.34");
 	else

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "userspace/process/mappings.h"
 #include "userspace/inject/refuse.h"
+#include "userspace/process/mappings.h"
 
 #define RLS_UNSAFE_MAX 32
 
@@ -20,11 +20,11 @@ struct rls_grounds {
 	pid_t pid;
 	/* Of the process's C library, runtime addresses. */
 	uint64_t pthread_create, pthread_detach, sched_yield, dlopen;
-	uint64_t restorer;              /* mov $15, %rax; syscall: where signal handlers return to */
+	uint64_t restorer; /* mov $15, %rax; syscall: where signal handlers return to */
 	/* The same through the nop before it. It distinguishes our frames, parts of which may stay on
 	 * stacks, from those of signals. */
 	uint64_t way_back;
-	struct rls_range libc;          /* its code */
+	struct rls_range libc; /* its code */
 	/* Code in which a thread may hold a lock that making a thread wants: the C library, the
 	 * loader, and whatever else has an allocator of its own. Those last come first. */
 	struct rls_range unsafe[RLS_UNSAFE_MAX];

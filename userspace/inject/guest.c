@@ -9,7 +9,7 @@
 
 #include "userspace/inject/tracee.h"
 
-#define YIELD_CODE_BYTES 32     /* sched_yield is a system call and its return */
+#define YIELD_CODE_BYTES 32 /* sched_yield is a system call and its return */
 #define TEXT_ROOM_BYTES 8192
 #define TEXT_DEPTH_BYTES (128u << 10) /* further down its stack than loading a library comes */
 #define PAGE_BYTES 4096
@@ -17,8 +17,8 @@
 /* Runs on to where sched_yield has been entered with this stack pointer (0: any), and out of it. */
 static int run_to_yield(struct rls_guest *guest, uint64_t stack)
 {
-	const struct rls_range yield = { guest->grounds->sched_yield,
-					 guest->grounds->sched_yield + YIELD_CODE_BYTES };
+	const struct rls_range yield = {guest->grounds->sched_yield,
+					guest->grounds->sched_yield + YIELD_CODE_BYTES};
 	struct rls_tracee_call call;
 	int r;
 
@@ -31,7 +31,7 @@ static int run_to_yield(struct rls_guest *guest, uint64_t stack)
 	return rls_tracee_step(guest->tid, guest->until_ns, &call);
 }
 
-static int leave(struct rls_guest *guest, int error)
+static int guest_leave(struct rls_guest *guest, int error)
 {
 	if (error == -ETIME)
 		rls_tracee_let_go(guest->tid);
@@ -48,30 +48,30 @@ static int check_home(const struct rls_guest *guest)
 
 	if (r)
 		return r;
-	return guest->home.rsp % 16 == 8 && rls_range_holds(&guest->grounds->libc, back) ? 0 :
-											  -EPROTO;
+	return guest->home.rsp % 16 == 8 && rls_range_holds(&guest->grounds->libc, back) ? 0
+											 : -EPROTO;
 }
 
 int rls_guest_receive(const struct rls_grounds *grounds, pid_t tid, uint64_t until_ns,
 		      struct rls_guest *out)
 {
-	struct rls_guest guest = { .grounds = grounds, .tid = tid, .until_ns = until_ns };
+	struct rls_guest guest = {.grounds = grounds, .tid = tid, .until_ns = until_ns};
 	int status, r = rls_tracee_wait(tid, until_ns, &status);
 
 	if (r)
-		return leave(&guest, r);
+		return guest_leave(&guest, r);
 	if (!WIFSTOPPED(status))
 		return -ESRCH;
 	/* Threads that the library makes are none of our business. */
 	if (ptrace(PTRACE_SETOPTIONS, tid, 0, PTRACE_O_TRACESYSGOOD))
-		return leave(&guest, -errno);
+		return guest_leave(&guest, -errno);
 	r = run_to_yield(&guest, 0);
 	if (!r)
 		r = rls_tracee_get(tid, &guest.home);
 	if (!r)
 		r = check_home(&guest);
 	if (r)
-		return leave(&guest, r);
+		return guest_leave(&guest, r);
 	guest.home.orig_rax = ~0ULL;
 	*out = guest;
 	return 0;
@@ -92,7 +92,8 @@ static int find_room(const struct rls_guest *guest, uint64_t *address)
 	if (!stack || !stack->writable || top - stack->start < 4 * TEXT_ROOM_BYTES)
 		r = -EFAULT;
 	else
-		*address = top - stack->start > TEXT_DEPTH_BYTES ? (top - TEXT_DEPTH_BYTES) & -16ULL : stack->start;
+		*address = top - stack->start > TEXT_DEPTH_BYTES ? (top - TEXT_DEPTH_BYTES) & -16ULL
+								 : stack->start;
 	rls_mappings_release(&mappings);
 	return r;
 }
@@ -122,7 +123,7 @@ static int put_text(const struct rls_guest *guest, const char *text, uint64_t *a
 static int begin_call(const struct rls_guest *guest, uint64_t function, uint64_t first,
 		      uint64_t second)
 {
-	const uint64_t returns[] = { guest->grounds->sched_yield, guest->grounds->sched_yield };
+	const uint64_t returns[] = {guest->grounds->sched_yield, guest->grounds->sched_yield};
 	struct user_regs_struct registers = guest->home;
 	int r;
 
@@ -146,7 +147,7 @@ int rls_guest_call(struct rls_guest *guest, uint64_t function, const char *text,
 		r = run_to_yield(guest, guest->home.rsp - sizeof(uint64_t));
 	if (!r)
 		r = rls_tracee_set(guest->tid, &guest->home);
-	return r ? leave(guest, r) : 0;
+	return r ? guest_leave(guest, r) : 0;
 }
 
 uint64_t rls_guest_self(const struct rls_guest *guest)

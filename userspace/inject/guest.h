@@ -10,7 +10,7 @@ struct rls_guest {
 	const struct rls_grounds *grounds;
 	pid_t tid;
 	uint64_t until_ns;
-	struct user_regs_struct home;   /* in sched_yield, from which it ends of itself */
+	struct user_regs_struct home; /* in sched_yield, from which it ends of itself */
 };
 
 /* Takes over a thread as rls_carrier_make_thread made it, and runs it to its home. On failure it

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/clock.h"
 #include "userspace/inject/carrier.h"
 #include "userspace/inject/grounds.h"
 #include "userspace/inject/guest.h"
 #include "userspace/inject/refuse.h"
 #include "userspace/inject/visible.h"
-#include "userspace/base/clock.h"
 
 /* By its file's name: what was injected before may have been a copy. */
 static const struct rls_mapping *find_library(const struct rls_mappings *mappings, const char *file)
@@ -38,12 +38,13 @@ static int find_start(const struct rls_injection *injection, uint64_t *out)
 	if (r)
 		return r;
 	mapping = find_library(&mappings, injection->library);
-	r = mapping ? rls_grounds_function(injection->pid, mapping, injection->start, out) : -ENOENT;
+	r = mapping ? rls_grounds_function(injection->pid, mapping, injection->start, out)
+		    : -ENOENT;
 	rls_mappings_release(&mappings);
 	return r;
 }
 
-static int load(struct rls_guest *guest, const char *path, char why[RLS_INJECT_WHY_BYTES])
+static int inject_load(struct rls_guest *guest, const char *path, char why[RLS_INJECT_WHY_BYTES])
 {
 	int r = rls_guest_call(guest, guest->grounds->dlopen, path, 0, RTLD_NOW | RTLD_LOCAL);
 
@@ -57,21 +58,23 @@ static int load_and_start(struct rls_guest *guest, const struct rls_injection *i
 			  const struct rls_visible *file, char why[RLS_INJECT_WHY_BYTES])
 {
 	uint64_t start;
-	int r = rls_guest_call(guest, guest->grounds->pthread_detach, NULL, rls_guest_self(guest), 0);
+	int r = rls_guest_call(guest, guest->grounds->pthread_detach, NULL, rls_guest_self(guest),
+			       0);
 
 	if (r)
 		return rls_refuse(why, r, "lost the thread that it was given");
 	if (find_start(injection, &start)) {
-		r = load(guest, file->path, why);
+		r = inject_load(guest, file->path, why);
 		if (r)
 			return r;
 		r = find_start(injection, &start);
 	}
 	if (r) {
 		rls_guest_dismiss(guest);
-		return rls_refuse(why, -ENOEXEC,
-				  "could not load %s (no access, a C library too old for it, or not ours)",
-				  file->path);
+		return rls_refuse(
+			why, -ENOEXEC,
+			"could not load %s (no access, a C library too old for it, or not ours)",
+			file->path);
 	}
 	r = rls_guest_call(guest, start, NULL, 0, 0);
 	if (r)

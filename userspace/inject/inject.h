@@ -24,9 +24,9 @@
 
 struct rls_injection {
 	pid_t pid;
-	const char *library;    /* absolute, as we see it; not loaded again where it is */
-	const char *start;      /* a function of it, int (void); called each time */
-	uint64_t limit_ns;      /* until the library is in or we have let go */
+	const char *library; /* absolute, as we see it; not loaded again where it is */
+	const char *start; /* a function of it, int (void); called each time */
+	uint64_t limit_ns; /* until the library is in or we have let go */
 };
 
 /* 0; else -errno, and why[] holds a clause about the process ("is stopped"): it is then as it

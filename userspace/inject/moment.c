@@ -10,9 +10,9 @@
 
 #include "userspace/inject/tracee.h"
 
-#define USER_CODE_64 0x33               /* CS of 64-bit programs */
-#define STACK_ROOM_BYTES (64 << 10)     /* for the frame, and for making a thread */
-#define LOOK_UP_BYTES (256 << 10)       /* how far up the stack is looked at */
+#define USER_CODE_64 0x33 /* CS of 64-bit programs */
+#define STACK_ROOM_BYTES (64 << 10) /* for the frame, and for making a thread */
+#define LOOK_UP_BYTES (256 << 10) /* how far up the stack is looked at */
 #define CHUNK_WORDS 512
 #define SYSCALL_BYTES 2
 
@@ -23,9 +23,9 @@
 #define ERESTART_RESTARTBLOCK 516
 
 /* Of the kernel's frame of a signal, from its return address on (rt_sigframe). */
-#define FRAME_FLAGS_WORD 1              /* ucontext.uc_flags */
+#define FRAME_FLAGS_WORD 1 /* ucontext.uc_flags */
 #define FRAME_FLAGS_MAX 7
-#define FRAME_SEGMENT_WORD 24           /* cs in the lower half */
+#define FRAME_SEGMENT_WORD 24 /* cs in the lower half */
 #define FRAME_WORDS 25
 
 /* Linux 5.13 */
@@ -34,18 +34,19 @@ struct rseq_configuration {
 	uint64_t address;
 	uint32_t size, signature, flags, padding;
 };
-#define RSEQ_SECTION_OFFSET 8           /* struct rseq.rseq_cs */
+#define RSEQ_SECTION_OFFSET 8 /* struct rseq.rseq_cs */
 
 /* The kernel would restart the sequence if the thread went on from where it is, but not if it
  * came back by a return from a signal. */
 static bool is_in_sequence(pid_t tid)
 {
-	struct rseq_configuration rseq = { 0 };
+	struct rseq_configuration rseq = {0};
 	uint64_t section = 0;
 
 	if (ptrace(GET_RSEQ_CONFIGURATION, tid, sizeof(rseq), &rseq) <= 0 || !rseq.address)
 		return false;
-	return rls_tracee_read(tid, rseq.address + RSEQ_SECTION_OFFSET, &section, sizeof(section)) ||
+	return rls_tracee_read(tid, rseq.address + RSEQ_SECTION_OFFSET, &section,
+			       sizeof(section)) ||
 	       section;
 }
 
@@ -140,9 +141,9 @@ static bool is_interrupted(const struct user_regs_struct *registers)
 bool rls_moment_is_sleep(pid_t tid, struct user_regs_struct *registers,
 			 const struct rls_grounds *grounds, const struct rls_mappings *mappings)
 {
-	static const uint8_t syscall_code[SYSCALL_BYTES] = { 0x0f, 0x05 };
-	const uint64_t arguments[6] = { registers->rdi, registers->rsi, registers->rdx,
-					registers->r10, registers->r8,	registers->r9 };
+	static const uint8_t syscall_code[SYSCALL_BYTES] = {0x0f, 0x05};
+	const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
+				       registers->r10, registers->r8,  registers->r9};
 	uint64_t call = registers->rip - SYSCALL_BYTES;
 	uint8_t code[SYSCALL_BYTES];
 

@@ -6,8 +6,8 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include "userspace/process/mappings.h"
 #include "userspace/inject/grounds.h"
+#include "userspace/process/mappings.h"
 
 /* It is in its own code and in no system call; in no code of the C library, the loader or an
  * allocator, nor below one on its stack; in no signal handler and no restartable sequence; on a

@@ -7,9 +7,8 @@
 
 #define RLS_INJECT_WHY_BYTES 240
 
-__attribute__((format(printf, 3, 4))) static inline int rls_refuse(char why[RLS_INJECT_WHY_BYTES],
-								   int error,
-								   const char *format, ...)
+__attribute__((format(printf, 3, 4))) static inline int
+rls_refuse(char why[RLS_INJECT_WHY_BYTES], int error, const char *format, ...)
 {
 	va_list arguments;
 

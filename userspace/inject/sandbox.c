@@ -13,20 +13,38 @@
 
 #include "analysis/base/cleanup.h"
 
-#define GET_FILTER 0x420c               /* PTRACE_SECCOMP_GET_FILTER */
+#define GET_FILTER 0x420c /* PTRACE_SECCOMP_GET_FILTER */
 #define INSTRUCTIONS_MAX 65536
 #define FILTERS_MAX 256
-#define THREAD_FLAGS 0x3d0f00           /* of the C library's clone() for a thread */
+#define THREAD_FLAGS 0x3d0f00 /* of the C library's clone() for a thread */
 
 /* What making a thread, loading a library and the bridge's own thread ask the kernel for. */
 static const struct rls_sandbox_call needed[] = {
-	{ SYS_mmap, 0 }, { SYS_mprotect, 0 }, { SYS_munmap, 0 }, { SYS_madvise, 0 }, { SYS_brk, 0 },
-	{ SYS_clone3, 0 }, { SYS_clone, THREAD_FLAGS }, { SYS_rseq, 0 }, { SYS_set_robust_list, 0 },
-	{ SYS_rt_sigprocmask, 0 }, { SYS_sched_yield, 0 }, { SYS_futex, 0 }, { SYS_exit, 0 },
-	{ SYS_openat, 0 }, { SYS_read, 0 }, { SYS_pread64, 0 }, { SYS_fstat, 0 },
-	{ SYS_newfstatat, 0 }, { SYS_close, 0 }, { SYS_getrandom, 0 }, { SYS_getpid, 0 },
-	{ SYS_prctl, PR_SET_NAME }, { SYS_prctl, PR_SET_TIMERSLACK }, { SYS_clock_nanosleep, 0 },
-	{ SYS_process_vm_readv, 0 },
+	{SYS_mmap, 0},
+	{SYS_mprotect, 0},
+	{SYS_munmap, 0},
+	{SYS_madvise, 0},
+	{SYS_brk, 0},
+	{SYS_clone3, 0},
+	{SYS_clone, THREAD_FLAGS},
+	{SYS_rseq, 0},
+	{SYS_set_robust_list, 0},
+	{SYS_rt_sigprocmask, 0},
+	{SYS_sched_yield, 0},
+	{SYS_futex, 0},
+	{SYS_exit, 0},
+	{SYS_openat, 0},
+	{SYS_read, 0},
+	{SYS_pread64, 0},
+	{SYS_fstat, 0},
+	{SYS_newfstatat, 0},
+	{SYS_close, 0},
+	{SYS_getrandom, 0},
+	{SYS_getpid, 0},
+	{SYS_prctl, PR_SET_NAME},
+	{SYS_prctl, PR_SET_TIMERSLACK},
+	{SYS_clock_nanosleep, 0},
+	{SYS_process_vm_readv, 0},
 };
 
 /* ---- one filter: what seccomp(2) allows of classic BPF ---- */
@@ -39,32 +57,47 @@ struct machine {
 static uint32_t calculate(uint32_t operation, uint32_t a, uint32_t b)
 {
 	switch (operation) {
-	case BPF_ADD: return a + b;
-	case BPF_SUB: return a - b;
-	case BPF_MUL: return a * b;
-	case BPF_DIV: return b ? a / b : 0;
-	case BPF_MOD: return b ? a % b : 0;
-	case BPF_OR: return a | b;
-	case BPF_AND: return a & b;
-	case BPF_XOR: return a ^ b;
-	case BPF_LSH: return b < 32 ? a << b : 0;
-	case BPF_RSH: return b < 32 ? a >> b : 0;
-	default: return -a; /* BPF_NEG */
+	case BPF_ADD:
+		return a + b;
+	case BPF_SUB:
+		return a - b;
+	case BPF_MUL:
+		return a * b;
+	case BPF_DIV:
+		return b ? a / b : 0;
+	case BPF_MOD:
+		return b ? a % b : 0;
+	case BPF_OR:
+		return a | b;
+	case BPF_AND:
+		return a & b;
+	case BPF_XOR:
+		return a ^ b;
+	case BPF_LSH:
+		return b < 32 ? a << b : 0;
+	case BPF_RSH:
+		return b < 32 ? a >> b : 0;
+	default:
+		return -a; /* BPF_NEG */
 	}
 }
 
-static bool compare(uint32_t operation, uint32_t a, uint32_t b)
+static bool sandbox_compare(uint32_t operation, uint32_t a, uint32_t b)
 {
 	switch (operation) {
-	case BPF_JEQ: return a == b;
-	case BPF_JGT: return a > b;
-	case BPF_JGE: return a >= b;
-	default: return a & b; /* BPF_JSET */
+	case BPF_JEQ:
+		return a == b;
+	case BPF_JGT:
+		return a > b;
+	case BPF_JGE:
+		return a >= b;
+	default:
+		return a & b; /* BPF_JSET */
 	}
 }
 
 /* False: an access outside of what there is. */
-static bool load(const struct machine *machine, const struct sock_filter *at, uint32_t *out)
+static bool sandbox_load(const struct machine *machine, const struct sock_filter *at, uint32_t *out)
 {
 	switch (BPF_MODE(at->code)) {
 	case BPF_IMM:
@@ -90,9 +123,9 @@ static bool execute(struct machine *machine, const struct sock_filter *at)
 {
 	switch (BPF_CLASS(at->code)) {
 	case BPF_LD:
-		return load(machine, at, &machine->a);
+		return sandbox_load(machine, at, &machine->a);
 	case BPF_LDX:
-		return load(machine, at, &machine->x);
+		return sandbox_load(machine, at, &machine->x);
 	case BPF_ST:
 	case BPF_STX:
 		if (at->k < BPF_MEMWORDS)
@@ -116,8 +149,7 @@ uint32_t rls_sandbox_run(const struct sock_filter *program, size_t length,
 			 const struct rls_sandbox_call *call)
 {
 	struct machine machine = {
-		.data = { .nr = (int)call->number, .arch = AUDIT_ARCH_X86_64,
-			  .args = { call->first } },
+		.data = {.nr = (int)call->number, .arch = AUDIT_ARCH_X86_64, .args = {call->first}},
 	};
 
 	for (size_t i = 0; i < length; i++) { /* jumps lead forward only */
@@ -131,10 +163,10 @@ uint32_t rls_sandbox_run(const struct sock_filter *program, size_t length,
 		} else if (BPF_OP(at->code) == BPF_JA) {
 			i += at->k;
 		} else {
-			i += compare(BPF_OP(at->code), machine.a,
-				     BPF_SRC(at->code) == BPF_X ? machine.x : at->k) ?
-				     at->jt :
-				     at->jf;
+			i += sandbox_compare(BPF_OP(at->code), machine.a,
+					     BPF_SRC(at->code) == BPF_X ? machine.x : at->k)
+				     ? at->jt
+				     : at->jf;
 		}
 	}
 	return SECCOMP_RET_KILL_PROCESS;
@@ -151,15 +183,14 @@ static bool is_allowed(uint32_t answer)
 
 static bool is_harmless(const struct sock_filter *program, size_t length)
 {
-	const struct rls_sandbox_call way_back = { SYS_rt_sigreturn, 0 };
+	const struct rls_sandbox_call way_back = {SYS_rt_sigreturn, 0};
 
 	if (!is_allowed(rls_sandbox_run(program, length, &way_back)))
 		return false;
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
 		uint32_t answer = rls_sandbox_run(program, length, &needed[i]);
 
-		if (!is_allowed(answer) &&
-		    (answer & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO)
+		if (!is_allowed(answer) && (answer & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO)
 			return false;
 	}
 	return true;

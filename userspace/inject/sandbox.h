@@ -17,7 +17,7 @@ int rls_sandbox_check(pid_t pid, pid_t tid);
  * that is not well formed, SECCOMP_RET_KILL_PROCESS. Pure. */
 struct rls_sandbox_call {
 	uint32_t number;
-	uint64_t first;         /* argument; the others are 0 */
+	uint64_t first; /* argument; the others are 0 */
 };
 uint32_t rls_sandbox_run(const struct sock_filter *program, size_t length,
 			 const struct rls_sandbox_call *call);

@@ -8,11 +8,11 @@
 
 #define RED_ZONE_BYTES 128
 #define VECTOR_ALIGNMENT 64
-#define LEGACY_BYTES 512                /* FXSAVE's area */
-#define MINIMUM_BYTES 576               /* with XSAVE's header */
-#define SOFTWARE_OFFSET 464             /* struct _fpx_sw_bytes in it; ptrace: the mask XCR0 */
-#define IN_USE_OFFSET 512               /* XSTATE_BV */
-#define TILES (3ULL << 17)              /* AMX: not in every task's frame */
+#define LEGACY_BYTES 512 /* FXSAVE's area */
+#define MINIMUM_BYTES 576 /* with XSAVE's header */
+#define SOFTWARE_OFFSET 464 /* struct _fpx_sw_bytes in it; ptrace: the mask XCR0 */
+#define IN_USE_OFFSET 512 /* XSTATE_BV */
+#define TILES (3ULL << 17) /* AMX: not in every task's frame */
 #define COMPONENTS 63
 
 /* ucontext.uc_flags */
@@ -81,12 +81,24 @@ static void put_vectors(uint8_t *to, const struct rls_sigframe_state *state, uin
 static void put_registers(greg_t *to, const struct user_regs_struct *from)
 {
 	const greg_t values[NGREG] = {
-		[REG_R8] = from->r8, [REG_R9] = from->r9, [REG_R10] = from->r10,
-		[REG_R11] = from->r11, [REG_R12] = from->r12, [REG_R13] = from->r13,
-		[REG_R14] = from->r14, [REG_R15] = from->r15, [REG_RDI] = from->rdi,
-		[REG_RSI] = from->rsi, [REG_RBP] = from->rbp, [REG_RBX] = from->rbx,
-		[REG_RDX] = from->rdx, [REG_RAX] = from->rax, [REG_RCX] = from->rcx,
-		[REG_RSP] = from->rsp, [REG_RIP] = from->rip, [REG_EFL] = from->eflags,
+		[REG_R8] = from->r8,
+		[REG_R9] = from->r9,
+		[REG_R10] = from->r10,
+		[REG_R11] = from->r11,
+		[REG_R12] = from->r12,
+		[REG_R13] = from->r13,
+		[REG_R14] = from->r14,
+		[REG_R15] = from->r15,
+		[REG_RDI] = from->rdi,
+		[REG_RSI] = from->rsi,
+		[REG_RBP] = from->rbp,
+		[REG_RBX] = from->rbx,
+		[REG_RDX] = from->rdx,
+		[REG_RAX] = from->rax,
+		[REG_RCX] = from->rcx,
+		[REG_RSP] = from->rsp,
+		[REG_RIP] = from->rip,
+		[REG_EFL] = from->eflags,
 		[REG_CSGSFS] = (greg_t)((from->cs & 0xffff) | (from->ss & 0xffff) << 48),
 	};
 
@@ -98,7 +110,7 @@ int rls_sigframe_make(const struct rls_sigframe_state *state, uint64_t restorer,
 {
 	const uint64_t top = state->registers.rsp - RED_ZONE_BYTES;
 	uint64_t components, vectors;
-	struct frame frame = { .restorer = restorer };
+	struct frame frame = {.restorer = restorer};
 	size_t bytes;
 
 	if (state->vector_bytes < MINIMUM_BYTES)
@@ -115,7 +127,8 @@ int rls_sigframe_make(const struct rls_sigframe_state *state, uint64_t restorer,
 	out->length = vectors - out->address + bytes + sizeof(uint32_t);
 
 	frame.context.uc_flags = HAS_VECTORS | HAS_SS | STRICT_SS;
-	frame.context.uc_stack.ss_flags = -1; /* not valid: the thread's signal stack stays as it is */
+	frame.context.uc_stack.ss_flags =
+		-1; /* not valid: the thread's signal stack stays as it is */
 	put_registers(frame.context.uc_mcontext.gregs, &state->registers);
 	frame.context.uc_mcontext.fpregs = (fpregset_t)(uintptr_t)vectors;
 	memcpy(&frame.context.uc_sigmask, &state->signal_mask, sizeof(state->signal_mask));

@@ -23,8 +23,8 @@ struct rls_sigframe_state {
 };
 
 struct rls_sigframe {
-	uint64_t address;       /* of bytes[0], and the stack pointer of the call */
-	uint64_t scratch;       /* 64 bytes that the callee may be given to write to */
+	uint64_t address; /* of bytes[0], and the stack pointer of the call */
+	uint64_t scratch; /* 64 bytes that the callee may be given to write to */
 	size_t length;
 	uint8_t bytes[RLS_SIGFRAME_BYTES_MAX];
 };

@@ -20,7 +20,7 @@
 
 int rls_tracee_wait(pid_t tid, uint64_t until_ns, int *status)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
 
 	for (;;) {
 		pid_t answer = waitpid(tid, status, __WALL | WNOHANG);
@@ -99,8 +99,7 @@ void rls_tracee_let_go(pid_t tid)
 	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 	if (!rls_tracee_wait(tid, until_ns, &status) && WIFSTOPPED(status))
 		ptrace(PTRACE_DETACH, tid, 0,
-		       event_of(status) || WSTOPSIG(status) == SYSCALL_STOP ? 0 :
-									     WSTOPSIG(status));
+		       event_of(status) || WSTOPSIG(status) == SYSCALL_STOP ? 0 : WSTOPSIG(status));
 }
 
 /* Leaves of system calls, and what is on its way, are passed over. */
@@ -124,8 +123,8 @@ static int await_stop(pid_t tid, uint64_t until_ns)
 		    info.op == PTRACE_SYSCALL_INFO_ENTRY)
 			return -EBUSY;
 		if (ptrace(PTRACE_SYSCALL, tid, 0,
-			   event_of(status) || WSTOPSIG(status) == SYSCALL_STOP ? 0 :
-										WSTOPSIG(status)))
+			   event_of(status) || WSTOPSIG(status) == SYSCALL_STOP ? 0
+										: WSTOPSIG(status)))
 			return -EAGAIN;
 	}
 }
@@ -147,7 +146,7 @@ int rls_tracee_run(pid_t tid, uint64_t for_ns)
 	return r;
 }
 
-static int describe(pid_t tid, struct rls_tracee_call *call)
+static int tracee_describe(pid_t tid, struct rls_tracee_call *call)
 {
 	struct __ptrace_syscall_info info;
 
@@ -168,7 +167,7 @@ static int describe_clone(pid_t tid, struct rls_tracee_call *call)
 
 	if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &number))
 		return -errno;
-	*call = (struct rls_tracee_call){ .new_tid = (pid_t)number };
+	*call = (struct rls_tracee_call){.new_tid = (pid_t)number};
 	return 0;
 }
 
@@ -186,7 +185,7 @@ int rls_tracee_step(pid_t tid, uint64_t until_ns, struct rls_tracee_call *call)
 		if (!WIFSTOPPED(status))
 			return -ESRCH;
 		if (WSTOPSIG(status) == SYSCALL_STOP)
-			return describe(tid, call);
+			return tracee_describe(tid, call);
 		if (event_of(status) == PTRACE_EVENT_CLONE)
 			return describe_clone(tid, call);
 		/* Somebody stopped the whole process: it stays so until he continues it. */
@@ -207,8 +206,8 @@ int rls_tracee_set(pid_t tid, const struct user_regs_struct *registers)
 
 int rls_tracee_read(pid_t tid, uint64_t address, void *bytes, size_t length)
 {
-	struct iovec local = { bytes, length };
-	struct iovec remote = { (void *)(uintptr_t)address, length };
+	struct iovec local = {bytes, length};
+	struct iovec remote = {(void *)(uintptr_t)address, length};
 	ssize_t got = process_vm_readv(tid, &local, 1, &remote, 1, 0);
 
 	if (got < 0)
@@ -218,8 +217,8 @@ int rls_tracee_read(pid_t tid, uint64_t address, void *bytes, size_t length)
 
 int rls_tracee_write(pid_t tid, uint64_t address, const void *bytes, size_t length)
 {
-	struct iovec local = { (void *)(uintptr_t)bytes, length };
-	struct iovec remote = { (void *)(uintptr_t)address, length };
+	struct iovec local = {(void *)(uintptr_t)bytes, length};
+	struct iovec remote = {(void *)(uintptr_t)address, length};
 	ssize_t put = process_vm_writev(tid, &local, 1, &remote, 1, 0);
 
 	if (put < 0)

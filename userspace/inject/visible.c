@@ -84,7 +84,8 @@ static int copy_bytes(int from, int to)
  * mounted one of the host's: ours is empty of rights for others, and lies on the place's file system. */
 static int open_made(int place, const char *folder)
 {
-	_cleanup_close_ int made = openat(place, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int made =
+		openat(place, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat around, inside;
 
 	if (made < 0 || fstat(place, &around) || fstat(made, &inside))
@@ -123,8 +124,7 @@ static void remove_copy(int place, const char *folder, int folder_fd, const char
 	unlinkat(place, folder, AT_REMOVEDIR);
 }
 
-static int copy_to(int root, const char *where, const char *name, int from,
-		   struct rls_visible *out)
+static int copy_to(int root, const char *where, const char *name, int from, struct rls_visible *out)
 {
 	_cleanup_close_ int place = open_within(root, where, O_RDONLY | O_DIRECTORY), folder = -1;
 	int r;
@@ -151,9 +151,9 @@ static int copy_to(int root, const char *where, const char *name, int from,
 
 int rls_visible_make(pid_t pid, const char *file, struct rls_visible *out)
 {
-	static const char *const places[] = { "/tmp", "/var/tmp", "/dev/shm", "/run" };
+	static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm", "/run"};
 	const char *name = strrchr(file, '/') + 1;
-	struct rls_visible visible = { .place_fd = -1, .folder_fd = -1 };
+	struct rls_visible visible = {.place_fd = -1, .folder_fd = -1};
 	_cleanup_close_ int root = open_root(pid), from = -1;
 	struct stat ours, theirs;
 	int r = -ENOENT;
@@ -179,7 +179,8 @@ void rls_visible_remove(struct rls_visible *visible)
 {
 	if (visible->place_fd < 0)
 		return;
-	remove_copy(visible->place_fd, visible->folder, visible->folder_fd, strrchr(visible->path, '/') + 1);
+	remove_copy(visible->place_fd, visible->folder, visible->folder_fd,
+		    strrchr(visible->path, '/') + 1);
 	close(visible->folder_fd);
 	close(visible->place_fd);
 	visible->place_fd = visible->folder_fd = -1;

@@ -6,10 +6,10 @@
 #include <sys/types.h>
 
 struct rls_visible {
-	char path[PATH_MAX];    /* for the process */
-	int place_fd;           /* where a copy's folder is; -1: there is no copy */
-	char folder[64];        /* its name there, which the process may give to another meanwhile */
-	int folder_fd;          /* itself */
+	char path[PATH_MAX]; /* for the process */
+	int place_fd; /* where a copy's folder is; -1: there is no copy */
+	char folder[64]; /* its name there, which the process may give to another meanwhile */
+	int folder_fd; /* itself */
 };
 
 /* The file itself where the process sees it and everybody may read it; else a copy in a folder

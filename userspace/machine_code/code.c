@@ -66,7 +66,7 @@ int rls_ways_out_add(struct rls_ways_out *ways, struct rls_way_out way)
 void rls_ways_out_clear(struct rls_ways_out *ways)
 {
 	free(ways->items);
-	*ways = (struct rls_ways_out){ 0 };
+	*ways = (struct rls_ways_out){0};
 }
 
 /* A jump table's jump reads its target just computed (`add %rdx,%rax; jmp *%rax`), or
@@ -100,7 +100,7 @@ static int note_direct(struct rls_code *code, const struct rls_instruction *inst
 /* By the check before it where there is one, as it seems: what jumps there is not known yet. */
 static int note_return(struct rls_code *code, uint64_t vaddr, const struct rls_epilogue *epilogue)
 {
-	struct rls_way_out way = { .ret_vaddr = vaddr, .vaddr = vaddr };
+	struct rls_way_out way = {.ret_vaddr = vaddr, .vaddr = vaddr};
 
 	if (epilogue->check_vaddr) {
 		way.vaddr = epilogue->check_vaddr;
@@ -109,8 +109,9 @@ static int note_return(struct rls_code *code, uint64_t vaddr, const struct rls_e
 	return rls_ways_out_add(&code->returns, way);
 }
 
-static int note(struct rls_code *code, const struct rls_instruction *instruction,
-		const uint8_t *previous, size_t previous_length, const struct rls_epilogue *epilogue)
+static int code_note(struct rls_code *code, const struct rls_instruction *instruction,
+		     const uint8_t *previous, size_t previous_length,
+		     const struct rls_epilogue *epilogue)
 {
 	switch (instruction->flow) {
 	case RLS_FLOW_JUMP:
@@ -142,7 +143,7 @@ static int read_instructions(struct rls_code *code, const uint8_t *bytes)
 {
 	uint64_t size = code->end - code->start, at = 0;
 	struct rls_instruction instruction = {0};
-	struct rls_epilogue epilogue = { 0 };
+	struct rls_epilogue epilogue = {0};
 
 	while (at < size) {
 		size_t previous_length = instruction.length;
@@ -152,7 +153,8 @@ static int read_instructions(struct rls_code *code, const uint8_t *bytes)
 		if (rls_decode(bytes + at, size - at, code->start + at, &instruction) < 0)
 			return 0;
 		rls_epilogue_read(&epilogue, &instruction, bytes + at);
-		err = note(code, &instruction, bytes + at - previous_length, previous_length, &epilogue);
+		err = code_note(code, &instruction, bytes + at - previous_length, previous_length,
+				&epilogue);
 		if (err < 0)
 			return err;
 		at += instruction.length;
@@ -167,7 +169,8 @@ static void settle_returns(struct rls_code *code)
 	for (size_t i = 0; i < code->returns.count; i++) {
 		struct rls_way_out *way = &code->returns.items[i];
 
-		if (code->complete && !rls_addresses_any(&code->targets, way->vaddr + 1, way->ret_vaddr))
+		if (code->complete &&
+		    !rls_addresses_any(&code->targets, way->vaddr + 1, way->ret_vaddr))
 			continue;
 		way->vaddr = way->ret_vaddr;
 		way->slot_bytes = 0;

@@ -28,7 +28,7 @@ void rls_addresses_clear(struct rls_addresses *addresses);
 /* Where a ret's end of the function is seen: at the ret itself, or at a cheaper check before it (epilogue.h). */
 struct rls_way_out {
 	uint64_t ret_vaddr, vaddr;
-	uint32_t slot_bytes;            /* how far above rsp the return address lies at vaddr */
+	uint32_t slot_bytes; /* how far above rsp the return address lies at vaddr */
 };
 
 struct rls_ways_out {
@@ -42,14 +42,14 @@ void rls_ways_out_clear(struct rls_ways_out *ways);
 
 struct rls_code {
 	uint64_t start, end;
-	bool complete;                  /* decoded to the end */
-	bool indirect_exit;             /* an indirect jump that is no jump table */
-	bool calls;                     /* has call instructions or system calls */
-	bool indirect_calls;            /* some through pointers, other than to imported functions */
-	bool restarts;                  /* jumps to its first instruction */
-	struct rls_addresses targets;   /* inside the extent, of direct jumps and calls; sorted */
-	struct rls_ways_out returns;    /* of probeable ret instructions, ascending */
-	struct rls_addresses exits;     /* targets of direct jumps out of the extent; sorted */
+	bool complete; /* decoded to the end */
+	bool indirect_exit; /* an indirect jump that is no jump table */
+	bool calls; /* has call instructions or system calls */
+	bool indirect_calls; /* some through pointers, other than to imported functions */
+	bool restarts; /* jumps to its first instruction */
+	struct rls_addresses targets; /* inside the extent, of direct jumps and calls; sorted */
+	struct rls_ways_out returns; /* of probeable ret instructions, ascending */
+	struct rls_addresses exits; /* targets of direct jumps out of the extent; sorted */
 };
 
 /* Reads [start, start + size_bytes), at most 1 MiB of it (complete is false beyond).

@@ -7,7 +7,7 @@
 
 enum {
 	REX_B = 0x41,
-	MODRM_CALL = 2,             /* ff /2 and /3 (far) call, /4 and /5 (far) jump */
+	MODRM_CALL = 2, /* ff /2 and /3 (far) call, /4 and /5 (far) jump */
 	MODRM_FAR_JUMP = 5,
 	SEGMENT_SS = 2,
 };
@@ -16,15 +16,47 @@ enum {
 static bool refuses_opcode(uint8_t opcode)
 {
 	switch (opcode) {
-	case 0x06: case 0x07: case 0x0e: case 0x16: case 0x17: case 0x1e: case 0x1f:
-	case 0x27: case 0x2f: case 0x37: case 0x3f:         /* not in 64-bit mode */
-	case 0x60: case 0x61: case 0x62: case 0x82: case 0x9a: case 0xea:
-	case 0xd4: case 0xd5: case 0xd6:
-	case 0x6c: case 0x6d: case 0x6e: case 0x6f:         /* ins, outs */
-	case 0xcc: case 0xcd: case 0xce: case 0xcf:         /* int3, int, into, iret */
-	case 0xe4: case 0xe5: case 0xe6: case 0xe7:         /* in, out */
-	case 0xec: case 0xed: case 0xee: case 0xef:
-	case 0xf0: case 0xf1: case 0xf4: case 0xfa: case 0xfb: /* lock, int1, hlt, cli, sti */
+	case 0x06:
+	case 0x07:
+	case 0x0e:
+	case 0x16:
+	case 0x17:
+	case 0x1e:
+	case 0x1f:
+	case 0x27:
+	case 0x2f:
+	case 0x37:
+	case 0x3f: /* not in 64-bit mode */
+	case 0x60:
+	case 0x61:
+	case 0x62:
+	case 0x82:
+	case 0x9a:
+	case 0xea:
+	case 0xd4:
+	case 0xd5:
+	case 0xd6:
+	case 0x6c:
+	case 0x6d:
+	case 0x6e:
+	case 0x6f: /* ins, outs */
+	case 0xcc:
+	case 0xcd:
+	case 0xce:
+	case 0xcf: /* int3, int, into, iret */
+	case 0xe4:
+	case 0xe5:
+	case 0xe6:
+	case 0xe7: /* in, out */
+	case 0xec:
+	case 0xed:
+	case 0xee:
+	case 0xef:
+	case 0xf0:
+	case 0xf1:
+	case 0xf4:
+	case 0xfa:
+	case 0xfb: /* lock, int1, hlt, cli, sti */
 		return true;
 	default:
 		return false;
@@ -35,12 +67,23 @@ static bool refuses_opcode(uint8_t opcode)
 static bool refuses_opcode_0f(uint8_t opcode)
 {
 	switch (opcode) {
-	case 0x00: case 0x01:                               /* system groups */
-	case 0x05: case 0x06: case 0x07: case 0x08: case 0x09: /* syscall, clts, sysret, … */
-	case 0x0b: case 0xb9: case 0xff:                    /* ud2, ud1, ud0 */
-	case 0x30: case 0x34: case 0x35: case 0x37:         /* wrmsr, sysenter, sysexit, getsec */
-	case 0x78: case 0x79:                               /* vmread, vmwrite */
-	case 0xae:                                          /* fences, fxsave, … */
+	case 0x00:
+	case 0x01: /* system groups */
+	case 0x05:
+	case 0x06:
+	case 0x07:
+	case 0x08:
+	case 0x09: /* syscall, clts, sysret, … */
+	case 0x0b:
+	case 0xb9:
+	case 0xff: /* ud2, ud1, ud0 */
+	case 0x30:
+	case 0x34:
+	case 0x35:
+	case 0x37: /* wrmsr, sysenter, sysexit, getsec */
+	case 0x78:
+	case 0x79: /* vmread, vmwrite */
+	case 0xae: /* fences, fxsave, … */
 		return true;
 	default:
 		return false;
@@ -142,21 +185,32 @@ static enum rls_flow flow_of_one_byte(const ZydisDecodedInstruction *zydis)
 	if ((opcode & 0xf0) == 0x70)
 		return RLS_FLOW_BRANCH;
 	switch (opcode) {
-	case 0xe0: case 0xe1: case 0xe2: case 0xe3:
+	case 0xe0:
+	case 0xe1:
+	case 0xe2:
+	case 0xe3:
 		return RLS_FLOW_BRANCH;
 	case 0xe8:
 		return RLS_FLOW_CALL;
-	case 0xe9: case 0xeb:
+	case 0xe9:
+	case 0xeb:
 		return RLS_FLOW_JUMP;
-	case 0xc2: case 0xc3:
+	case 0xc2:
+	case 0xc3:
 		return RLS_FLOW_RETURN;
 	case 0xff:
 		return flow_of_group5(zydis);
-	case 0xc6:                                          /* c6 f8: xabort */
+	case 0xc6: /* c6 f8: xabort */
 		return zydis->raw.modrm.reg == 7 ? RLS_FLOW_STOP : RLS_FLOW_NEXT;
-	case 0xc7:                                          /* c7 f8: xbegin */
+	case 0xc7: /* c7 f8: xbegin */
 		return zydis->raw.modrm.reg == 7 ? RLS_FLOW_BRANCH : RLS_FLOW_NEXT;
-	case 0xca: case 0xcb: case 0xcc: case 0xcd: case 0xcf: case 0xf1: case 0xf4:
+	case 0xca:
+	case 0xcb:
+	case 0xcc:
+	case 0xcd:
+	case 0xcf:
+	case 0xf1:
+	case 0xf4:
 		return RLS_FLOW_STOP;
 	default:
 		return RLS_FLOW_NEXT;
@@ -172,15 +226,20 @@ static enum rls_flow flow_of(const ZydisDecodedInstruction *zydis)
 	if ((zydis->opcode & 0xf0) == 0x80)
 		return RLS_FLOW_BRANCH;
 	switch (zydis->opcode) {
-	case 0x05: case 0x07: case 0x0b: case 0x34: case 0x35: case 0xb9: case 0xff:
+	case 0x05:
+	case 0x07:
+	case 0x0b:
+	case 0x34:
+	case 0x35:
+	case 0xb9:
+	case 0xff:
 		return RLS_FLOW_STOP;
 	default:
 		return RLS_FLOW_NEXT;
 	}
 }
 
-static uint64_t target_of(const ZydisDecodedInstruction *zydis, enum rls_flow flow,
-			  uint64_t vaddr)
+static uint64_t target_of(const ZydisDecodedInstruction *zydis, enum rls_flow flow, uint64_t vaddr)
 {
 	uint64_t next = vaddr + zydis->length;
 
@@ -199,8 +258,7 @@ static uint64_t target_of(const ZydisDecodedInstruction *zydis, enum rls_flow fl
 	}
 }
 
-int rls_decode(const uint8_t *bytes, size_t available, uint64_t vaddr,
-	       struct rls_instruction *out)
+int rls_decode(const uint8_t *bytes, size_t available, uint64_t vaddr, struct rls_instruction *out)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	ZydisDecodedInstruction zydis;
@@ -246,7 +304,8 @@ static bool decode_full(const uint8_t *bytes, size_t length, struct full *out)
 	ZydisDecoder decoder;
 
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, length, &out->zydis, out->operands));
+	return ZYAN_SUCCESS(
+		ZydisDecoderDecodeFull(&decoder, bytes, length, &out->zydis, out->operands));
 }
 
 static bool moves_stack(const struct full *full)
@@ -272,7 +331,8 @@ static bool is_immediate_of_rsp(const struct full *full)
 	return full->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 	       full->operands[0].reg.value == ZYDIS_REGISTER_RSP &&
 	       number->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-	       number->imm.value.s > -RLS_SITE_SLOT_BYTES_MAX && number->imm.value.s < RLS_SITE_SLOT_BYTES_MAX;
+	       number->imm.value.s > -RLS_SITE_SLOT_BYTES_MAX &&
+	       number->imm.value.s < RLS_SITE_SLOT_BYTES_MAX;
 }
 
 int rls_decode_lowers_stack(const uint8_t *bytes, size_t length, int *lowered_bytes)

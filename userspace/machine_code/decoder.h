@@ -22,32 +22,31 @@
 #include "userspace/machine_code/site.h"
 
 enum rls_flow {
-	RLS_FLOW_NEXT,              /* falls through */
-	RLS_FLOW_JUMP,              /* direct jmp */
-	RLS_FLOW_BRANCH,            /* direct and conditional: jcc, loop, jrcxz, xbegin */
-	RLS_FLOW_CALL,              /* direct call */
+	RLS_FLOW_NEXT, /* falls through */
+	RLS_FLOW_JUMP, /* direct jmp */
+	RLS_FLOW_BRANCH, /* direct and conditional: jcc, loop, jrcxz, xbegin */
+	RLS_FLOW_CALL, /* direct call */
 	RLS_FLOW_JUMP_INDIRECT,
 	RLS_FLOW_CALL_INDIRECT,
-	RLS_FLOW_RETURN,            /* near ret, any prefix */
-	RLS_FLOW_STOP,              /* traps and system calls: what follows comes later, or never */
+	RLS_FLOW_RETURN, /* near ret, any prefix */
+	RLS_FLOW_STOP, /* traps and system calls: what follows comes later, or never */
 };
 
 struct rls_instruction {
 	uint64_t vaddr;
-	uint64_t target;            /* direct: where to; indirect through a word at a
+	uint64_t target; /* direct: where to; indirect through a word at a
 	                             * rip-relative address: that word; else 0 */
-	uint8_t length;             /* bytes */
+	uint8_t length; /* bytes */
 	enum rls_flow flow;
 	enum rls_site_class site_class;
 	bool probeable;
-	bool endbr;                 /* endbr64 */
-	bool notrack;               /* of an indirect jump: compilers mark jump tables so */
+	bool endbr; /* endbr64 */
+	bool notrack; /* of an indirect jump: compilers mark jump tables so */
 };
 
 /* Decodes the instruction at the beginning of bytes, which lies at vaddr; needs no more
  * than 15 bytes. 0, or -EILSEQ when there is none (bad or cut off). */
-int rls_decode(const uint8_t *bytes, size_t available, uint64_t vaddr,
-	       struct rls_instruction *out);
+int rls_decode(const uint8_t *bytes, size_t available, uint64_t vaddr, struct rls_instruction *out);
 
 /* Whether a successfully decoded instruction writes rsp, a call's own push included. */
 bool rls_decode_moves_stack(const uint8_t *bytes, size_t length);

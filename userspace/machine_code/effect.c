@@ -25,11 +25,12 @@ static uint8_t number_of(ZydisRegister part)
 
 static bool has_other_segment(const ZydisDecodedOperand *operand)
 {
-	return operand->mem.segment == ZYDIS_REGISTER_FS || operand->mem.segment == ZYDIS_REGISTER_GS;
+	return operand->mem.segment == ZYDIS_REGISTER_FS ||
+	       operand->mem.segment == ZYDIS_REGISTER_GS;
 }
 
-static struct rls_spot spot_of_memory(const struct reading *reading, const ZydisDecodedOperand *operand,
-				      enum rls_spot_kind kind)
+static struct rls_spot spot_of_memory(const struct reading *reading,
+				      const ZydisDecodedOperand *operand, enum rls_spot_kind kind)
 {
 	struct rls_spot spot = {
 		.kind = kind,
@@ -59,8 +60,8 @@ static struct rls_spot spot_of(const struct reading *reading, const ZydisDecoded
 		return spot;
 	case ZYDIS_OPERAND_TYPE_MEMORY:
 		return spot_of_memory(reading, operand,
-				      operand->mem.type == ZYDIS_MEMOP_TYPE_AGEN ?
-					      RLS_SPOT_ADDRESS : RLS_SPOT_MEMORY);
+				      operand->mem.type == ZYDIS_MEMOP_TYPE_AGEN ? RLS_SPOT_ADDRESS
+										 : RLS_SPOT_MEMORY);
 	case ZYDIS_OPERAND_TYPE_IMMEDIATE:
 		if (!operand->imm.value.u)
 			spot.kind = RLS_SPOT_ZERO;

@@ -19,11 +19,12 @@
 
 /* The instructions read so far. Zeroed: none. */
 struct rls_epilogue {
-	uint64_t check_vaddr;       /* of a check that nothing but an epilogue has followed since; 0: none */
-	uint32_t slot_bytes;        /* how far above rsp at the check rsp is now */
-	bool loaded;                /* the last one read the canary into a register */
-	bool compared;              /* the last one compared it */
-	bool over;                  /* it was the ret */
+	uint64_t
+		check_vaddr; /* of a check that nothing but an epilogue has followed since; 0: none */
+	uint32_t slot_bytes; /* how far above rsp at the check rsp is now */
+	bool loaded; /* the last one read the canary into a register */
+	bool compared; /* the last one compared it */
+	bool over; /* it was the ret */
 };
 
 /* The next instruction, and its bytes; after a ret whose end the check tells, check_vaddr and slot_bytes are

@@ -9,9 +9,9 @@ static size_t endbr_before(const uint8_t *bytes, size_t at)
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
 	return at >= sizeof(endbr64) &&
-	       memcmp(bytes + at - sizeof(endbr64), endbr64, sizeof(endbr64)) == 0 ?
-		       sizeof(endbr64) :
-		       0;
+			       memcmp(bytes + at - sizeof(endbr64), endbr64, sizeof(endbr64)) == 0
+		       ? sizeof(endbr64)
+		       : 0;
 }
 
 /* Stubs are aligned to 8 and look like

@@ -22,10 +22,11 @@ struct search {
 	const struct rls_trace_code *code;
 	uint64_t *steps_left;
 	unsigned int steps;
-	bool base;                  /* what is searched is an address, no word's content */
+	bool base; /* what is searched is an address, no word's content */
 	struct question open[RLS_TRACE_BRANCHES];
 	struct question asked[RLS_TRACE_BRANCHES]; /* of steps that are jumped to */
-	struct question pointers[RLS_TRACE_ORIGINS]; /* words behind a pointer, to be searched in turn */
+	struct question
+		pointers[RLS_TRACE_ORIGINS]; /* words behind a pointer, to be searched in turn */
 	size_t open_count, asked_count, pointer_count;
 	struct rls_origins *origins;
 };
@@ -34,8 +35,8 @@ static int compare_edges(const void *left, const void *right)
 {
 	const struct rls_trace_edge *a = left, *b = right;
 
-	return a->target != b->target ? (a->target > b->target) - (a->target < b->target) :
-					(a->source > b->source) - (a->source < b->source);
+	return a->target != b->target ? (a->target > b->target) - (a->target < b->target)
+				      : (a->source > b->source) - (a->source < b->source);
 }
 
 static int add_step(struct rls_trace_code *code, const struct rls_instruction *instruction,
@@ -90,7 +91,8 @@ int rls_trace_code_read(const struct rls_elf *elf, const struct rls_elf_extent *
 
 	int err = 0;
 
-	code.bytes = size && size <= EXTENT_BYTES_MAX ? rls_elf_bytes(elf, extent->vaddr, size) : NULL;
+	code.bytes =
+		size && size <= EXTENT_BYTES_MAX ? rls_elf_bytes(elf, extent->vaddr, size) : NULL;
 	if (!code.bytes)
 		return -EFAULT;
 	for (size_t at = 0; err == 0 && at < size; at += instruction.length) {
@@ -127,7 +129,8 @@ int rls_trace_effect(const struct rls_trace_code *code, size_t step, struct rls_
 static int add_origin(struct rls_origins *origins, struct rls_trace_origin origin)
 {
 	for (size_t i = 0; i < origins->count; i++)
-		if (origins->items[i].kind == origin.kind && origins->items[i].vaddr == origin.vaddr &&
+		if (origins->items[i].kind == origin.kind &&
+		    origins->items[i].vaddr == origin.vaddr &&
 		    origins->items[i].table == origin.table)
 			return 0;
 	if (origins->count == RLS_TRACE_ORIGINS)
@@ -167,7 +170,7 @@ static int ask(struct search *search, size_t step, const struct rls_spot *spot)
 }
 
 /* The value is that of source before the step. */
-static int follow(struct search *search, size_t step, const struct rls_spot *source)
+static int pointer_trace_follow(struct search *search, size_t step, const struct rls_spot *source)
 {
 	switch (source->kind) {
 	case RLS_SPOT_ZERO:
@@ -227,13 +230,13 @@ static int pass_back(struct search *search, size_t step, const struct rls_spot *
 		return -ENOENT;
 	--*search->steps_left;
 	if (flow == RLS_FLOW_CALL || flow == RLS_FLOW_CALL_INDIRECT)
-		return is_register && (CALL_CLOBBERS >> spot->base & 1) ? -ENOENT :
-									  ask(search, step, spot);
+		return is_register && (CALL_CLOBBERS >> spot->base & 1) ? -ENOENT
+									: ask(search, step, spot);
 	if (rls_trace_effect(search->code, step, &effect) < 0)
 		return -ENOENT;
 	if (is_same_spot(&effect.target, spot)) {
 		err = effect.may_keep ? ask(search, step, spot) : 0;
-		return err ? err : follow(search, step, &effect.source);
+		return err ? err : pointer_trace_follow(search, step, &effect.source);
 	}
 	if (!is_register)
 		return pass_by_frame(search, step, *spot, &effect);
@@ -327,7 +330,7 @@ static int answer(struct search *search, struct question question)
 	return err;
 }
 
-static int run(struct search *search)
+static int pointer_trace_run(struct search *search)
 {
 	int err = 0;
 
@@ -344,18 +347,23 @@ static int add_behind_pointer(const struct search *outer, const struct question 
 		.kind = RLS_SPOT_REGISTER, .base = word->base, .index = RLS_NO_REGISTER};
 	bool table = word->index != RLS_NO_REGISTER;
 	struct rls_origins bases = {0};
-	struct search search = {.code = outer->code, .steps_left = outer->steps_left, .base = true,
-				.open = {{pointer->step, base}}, .open_count = 1, .origins = &bases};
+	struct search search = {.code = outer->code,
+				.steps_left = outer->steps_left,
+				.base = true,
+				.open = {{pointer->step, base}},
+				.open_count = 1,
+				.origins = &bases};
 
 	if (base.base == RLS_NO_REGISTER || (table && word->scale != WORD_BYTES))
 		return -ENOENT;
-	if (run(&search) < 0 || bases.count != 1)
+	if (pointer_trace_run(&search) < 0 || bases.count != 1)
 		return -ENOENT;
-	return add_origin(outer->origins, (struct rls_trace_origin){
-						  .kind = RLS_SPOT_MEMORY,
-						  .table = table,
-						  .vaddr = bases.items[0].vaddr + (uint64_t)word->displacement,
-					  });
+	return add_origin(outer->origins,
+			  (struct rls_trace_origin){
+				  .kind = RLS_SPOT_MEMORY,
+				  .table = table,
+				  .vaddr = bases.items[0].vaddr + (uint64_t)word->displacement,
+			  });
 }
 
 int rls_trace(const struct rls_trace_code *code, size_t step, const struct rls_spot *spot,
@@ -365,9 +373,9 @@ int rls_trace(const struct rls_trace_code *code, size_t step, const struct rls_s
 	int err;
 
 	out->count = 0;
-	err = follow(&search, step, spot);
+	err = pointer_trace_follow(&search, step, spot);
 	if (err == 0)
-		err = run(&search);
+		err = pointer_trace_run(&search);
 	for (size_t i = 0; err == 0 && i < search.pointer_count; i++)
 		err = add_behind_pointer(&search, &search.pointers[i]);
 	return err;

@@ -23,21 +23,21 @@
 #define RLS_TRACE_STEPS 4096
 
 struct rls_trace_step {
-	uint32_t offset;            /* from the extent's start */
+	uint32_t offset; /* from the extent's start */
 	uint8_t length;
-	uint8_t flow;               /* enum rls_flow */
+	uint8_t flow; /* enum rls_flow */
 };
 
 struct rls_trace_edge {
-	uint32_t target, source;    /* steps */
+	uint32_t target, source; /* steps */
 };
 
 /* One extent of machine code, decoded. */
 struct rls_trace_code {
-	const uint8_t *bytes;       /* borrowed from the file */
+	const uint8_t *bytes; /* borrowed from the file */
 	uint64_t vaddr;
 	struct rls_trace_step *steps;
-	struct rls_trace_edge *edges;   /* direct jumps, by target */
+	struct rls_trace_edge *edges; /* direct jumps, by target */
 	size_t step_count, step_capacity, edge_count, edge_capacity;
 	bool has_landing_pads;
 };
@@ -58,11 +58,11 @@ size_t rls_trace_edges(const struct rls_trace_code *code, size_t step);
 
 struct rls_origins {
 	struct rls_trace_origin {
-		enum rls_spot_kind kind;        /* MEMORY: the word at vaddr; ADDRESS: vaddr itself */
-		bool table;             /* MEMORY: one of the words from vaddr on, picked by an index */
+		enum rls_spot_kind kind; /* MEMORY: the word at vaddr; ADDRESS: vaddr itself */
+		bool table; /* MEMORY: one of the words from vaddr on, picked by an index */
 		uint64_t vaddr;
-	} items[RLS_TRACE_ORIGINS];     /* unique */
-	size_t count;               /* 0: always a null pointer */
+	} items[RLS_TRACE_ORIGINS]; /* unique */
+	size_t count; /* 0: always a null pointer */
 };
 
 /* What spot holds just before the step. steps_left: what may still be read of this file, for hostile

@@ -8,9 +8,9 @@
 
 /* What the page says beside the snapshot. */
 struct rls_exposition_outlets {
-	uint64_t realtime_ns;       /* CLOCK_REALTIME when the snapshot was taken */
-	uint64_t pages_served;      /* by HTTP, since the start */
-	uint64_t requests_refused;  /* every other answer, connections cut included */
+	uint64_t realtime_ns; /* CLOCK_REALTIME when the snapshot was taken */
+	uint64_t pages_served; /* by HTTP, since the start */
+	uint64_t requests_refused; /* every other answer, connections cut included */
 	uint64_t textfile_failures;
 };
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void add(uint64_t *sum, uint64_t more)
+static void fold_add(uint64_t *sum, uint64_t more)
 {
 	if (__builtin_add_overflow(*sum, more, sum))
 		*sum = UINT64_MAX;
@@ -49,8 +49,8 @@ static void merge_cells(struct rls_fold *fold)
 			fold->cells[++kept] = *cell;
 			continue;
 		}
-		add(&into->wall_ns, cell->wall_ns);
-		add(&into->on_cpu_ns, cell->on_cpu_ns);
+		fold_add(&into->wall_ns, cell->wall_ns);
+		fold_add(&into->on_cpu_ns, cell->on_cpu_ns);
 	}
 	fold->cell_count = kept + 1;
 }
@@ -69,7 +69,7 @@ static void merge_transitions(struct rls_fold *fold)
 		if (compare_transitions(into, &fold->transitions[i]))
 			fold->transitions[++kept] = fold->transitions[i];
 		else
-			add(&into->count, fold->transitions[i].count);
+			fold_add(&into->count, fold->transitions[i].count);
 	}
 	fold->transition_count = kept + 1;
 }
@@ -89,13 +89,14 @@ static int fold_rows(struct rls_label_job *labels, struct rls_fold *fold)
 				       &cell->operation);
 		if (r)
 			return r;
-		cell->category = row->resource == RLS_RESOURCE_GPU ? RLS_CATEGORY_MAX : row->category;
+		cell->category =
+			row->resource == RLS_RESOURCE_GPU ? RLS_CATEGORY_MAX : row->category;
 		cell->resource = row->resource;
 		cell->wall_ns = row->wall_ns;
 		cell->on_cpu_ns = row->on_cpu_ns;
 		fold->cell_count++;
 		if (row->method != RLS_METHOD_TRACED)
-			add(&fold->estimated_ns, row->wall_ns);
+			fold_add(&fold->estimated_ns, row->wall_ns);
 	}
 	merge_cells(fold);
 	return 0;

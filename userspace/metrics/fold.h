@@ -5,7 +5,7 @@
 #include "userspace/metrics/label_book.h"
 
 struct rls_fold_cell {
-	size_t phase, operation;    /* numbers of the label book */
+	size_t phase, operation; /* numbers of the label book */
 	enum rls_category category; /* RLS_CATEGORY_MAX: none, time of GPUs */
 	enum rls_resource resource;
 	uint64_t wall_ns;
@@ -25,7 +25,7 @@ struct rls_fold {
 	size_t cell_count;
 	struct rls_fold_transition *transitions;
 	size_t transition_count;
-	uint64_t estimated_ns;      /* of all rows, those that are not wholly traced */
+	uint64_t estimated_ns; /* of all rows, those that are not wholly traced */
 };
 
 /* Rows with numbers out of range are left out. Sums end at UINT64_MAX. The fold borrows both.

@@ -16,8 +16,9 @@ void rls_label_clean(const char *text, char out[static RLS_LABEL_BYTES])
 	size_t used = 0, left = strnlen(text, RLS_LABEL_BYTES);
 
 	while (left) {
-		struct rls_utf8_piece piece = is_control((unsigned char)*text) ? rls_utf8_replaced() :
-										 rls_utf8_piece(text, left);
+		struct rls_utf8_piece piece = is_control((unsigned char)*text)
+						      ? rls_utf8_replaced()
+						      : rls_utf8_piece(text, left);
 
 		if (used + piece.bytes >= RLS_LABEL_BYTES)
 			break;

@@ -122,11 +122,12 @@ static char *label_of(const struct rls_label_book *book, const struct rls_snapsh
 	rls_label_clean(stem, clean);
 	for (size_t attempt = 0; is_taken(book, clean); attempt++) {
 		if (attempt)
-			snprintf(numbered, sizeof(numbered), "%.180s#%" PRIu64 ".%zu", stem, job->id,
-				 attempt);
+			snprintf(numbered, sizeof(numbered), "%.180s#%" PRIu64 ".%zu", stem,
+				 job->id, attempt);
 		else
 			snprintf(numbered, sizeof(numbered), "%.180s#%" PRIu64, stem, job->id);
-		rls_label_clean(numbered, clean); /* the stem may have been cut inside a character */
+		rls_label_clean(numbered,
+				clean); /* the stem may have been cut inside a character */
 	}
 	return strdup(clean);
 }

@@ -24,19 +24,19 @@
 
 struct rls_label_name {
 	uint64_t hash;
-	char *text;                 /* clean */
+	char *text; /* clean */
 };
 
 /* Number 0 is "other". A name that is itself "other" is number 0 too. */
 struct rls_label_names {
 	struct rls_label_name *names; /* number - 1 */
 	size_t count, room;
-	struct rls_text_seed seed;  /* drawn at the first name */
+	struct rls_text_seed seed; /* drawn at the first name */
 };
 
 struct rls_label_job {
 	uint64_t id;
-	char *label;                /* clean, and no other job's */
+	char *label; /* clean, and no other job's */
 	bool present;
 	struct rls_label_names operations, phases;
 	size_t pair_count;

@@ -120,8 +120,10 @@ static int take_role(struct rls_monitor_config *config, const struct rls_config_
 		return rls_error_r(-EINVAL, "%s, line %u: '%s' is no setting", line->path,
 				   line->number, line->word);
 	if (!is_pattern(role, line->value))
-		return rls_error_r(-EINVAL, "%s, line %u: '%s' is not a library pattern: "
-				   "GLOB or GLOB:SYMBOLGLOB", line->path, line->number, line->value);
+		return rls_error_r(-EINVAL,
+				   "%s, line %u: '%s' is not a library pattern: "
+				   "GLOB or GLOB:SYMBOLGLOB",
+				   line->path, line->number, line->value);
 	return append_role(config, role, line->value);
 }
 
@@ -130,8 +132,8 @@ static int take_line(void *context, const struct rls_config_line *line)
 	struct rls_monitor_config *config = context;
 
 	if (!*line->value)
-		return rls_error_r(-EINVAL, "%s, line %u: '%s' has no value", line->path, line->number,
-				   line->word);
+		return rls_error_r(-EINVAL, "%s, line %u: '%s' has no value", line->path,
+				   line->number, line->word);
 	for (enum rls_monitor_setting i = 0; i < RLS_SETTING_MAX; i++) {
 		if (strcmp(line->word, settings_of[i].name))
 			continue;
@@ -139,8 +141,9 @@ static int take_line(void *context, const struct rls_config_line *line)
 			return rls_error_r(-EINVAL, "%s, line %u: %s is there twice", line->path,
 					   line->number, line->word);
 		if (!settings_of[i].is_good(line->value))
-			return rls_error_r(-EINVAL, "%s, line %u: %s takes %s, not '%s'", line->path,
-					   line->number, line->word, settings_of[i].what, line->value);
+			return rls_error_r(-EINVAL, "%s, line %u: %s takes %s, not '%s'",
+					   line->path, line->number, line->word,
+					   settings_of[i].what, line->value);
 		return rls_monitor_config_set(config, i, line->value);
 	}
 	return take_role(config, line);

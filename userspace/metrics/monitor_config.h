@@ -28,7 +28,7 @@ enum rls_monitor_setting {
 	RLS_SETTING_TLS_KEY,
 	RLS_SETTING_AUTH_FILE,
 	RLS_SETTING_TEXTFILE,
-	RLS_SETTING_INTERVAL,       /* seconds, 0.1 to an hour */
+	RLS_SETTING_INTERVAL, /* seconds, 0.1 to an hour */
 	RLS_SETTING_MAX,
 };
 

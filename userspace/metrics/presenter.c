@@ -8,12 +8,12 @@
 #include <time.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/clock.h"
 #include "userspace/base/log.h"
 #include "userspace/metrics/exposition.h"
 #include "userspace/metrics/http/page_store.h"
 #include "userspace/metrics/http/server.h"
 #include "userspace/metrics/text_file.h"
-#include "userspace/base/clock.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define STALE_INTERVALS 3
@@ -26,7 +26,7 @@ struct rls_presenter {
 	struct rls_page_store *store;
 	struct rls_server *server;
 	uint64_t textfile_failures;
-	bool textfile_fails;        /* the last time; it has been said */
+	bool textfile_fails; /* the last time; it has been said */
 };
 
 static uint64_t stale_ns(const struct rls_monitor_config *config)
@@ -159,7 +159,8 @@ static void write_text_file(struct rls_presenter *presenter, const char *text, s
 		presenter->textfile_failures++;
 	if (r && !presenter->textfile_fails)
 		rls_warning("cannot write %s/" RLS_TEXT_FILE_NAME ": %s; this is tried again every "
-			    "%g s", directory, strerror(-r),
+			    "%g s",
+			    directory, strerror(-r),
 			    (double)rls_presenter_interval_ns(presenter) / SECOND_NS);
 	if (!r && presenter->textfile_fails)
 		rls_info("%s/" RLS_TEXT_FILE_NAME " is written again", directory);

@@ -16,7 +16,7 @@ struct rls_cells_entry {
 	struct rls_wire_cell_key key;
 	struct rls_wire_cell last;
 	struct rls_ledger_scope *scope; /* NULL: not placed yet */
-	unsigned int waited, idle;      /* sweeps */
+	unsigned int waited, idle; /* sweeps */
 };
 
 struct sweep {
@@ -34,7 +34,7 @@ void rls_cells_clear(struct rls_cells *cells)
 		free(entry);
 	}
 	rls_index_map_free(&cells->map);
-	*cells = (struct rls_cells){ 0 };
+	*cells = (struct rls_cells){0};
 }
 
 static uint64_t first_key(const struct rls_wire_cell_key *key)
@@ -50,8 +50,8 @@ static uint64_t second_key(const struct rls_wire_cell_key *key)
 static struct rls_cells_entry *find_entry(struct rls_cells *cells,
 					  const struct rls_wire_cell_key *key)
 {
-	struct rls_cells_entry *entry = rls_index_map_get(&cells->map, first_key(key),
-							  second_key(key));
+	struct rls_cells_entry *entry =
+		rls_index_map_get(&cells->map, first_key(key), second_key(key));
 
 	if (entry)
 		return entry;
@@ -67,8 +67,8 @@ static struct rls_cells_entry *find_entry(struct rls_cells *cells,
 }
 
 /* Which scope the cell belongs to, if that is known by now. */
-static int place(const struct sweep *sweep, struct rls_cells_entry *entry,
-		 const struct rls_member *member)
+static int cells_place(const struct sweep *sweep, struct rls_cells_entry *entry,
+		       const struct rls_member *member)
 {
 	const char *operation = rls_names_text(sweep->names, entry->key.operation);
 	const char *phase = rls_names_text(sweep->names, entry->key.phase);
@@ -80,8 +80,8 @@ static int place(const struct sweep *sweep, struct rls_cells_entry *entry,
 	return rls_ledger_scope(&member->job->ledger, operation, phase, &entry->scope);
 }
 
-static struct rls_wire_cell growth(const struct rls_wire_cell *before,
-				   const struct rls_wire_cell *now)
+static struct rls_wire_cell cells_growth(const struct rls_wire_cell *before,
+					 const struct rls_wire_cell *now)
 {
 	struct rls_wire_cell more = {
 		.ns = now->ns - before->ns,
@@ -110,10 +110,10 @@ static int visit_cell(void *context, const struct rls_wire_cell_key *key,
 		entry->waited++;
 		return 0;
 	}
-	r = place(sweep, entry, member);
+	r = cells_place(sweep, entry, member);
 	if (r || !entry->scope)
 		return r;
-	more = growth(&entry->last, cell);
+	more = cells_growth(&entry->last, cell);
 	entry->last = *cell;
 	entry->idle = more.ns || more.hits ? 0 : entry->idle + 1;
 	rls_ledger_add(&member->job->ledger, entry->scope, key->category, &more);
@@ -123,7 +123,7 @@ static int visit_cell(void *context, const struct rls_wire_cell_key *key,
 int rls_cells_sweep(struct rls_cells *cells, struct rls_kernel *kernel, const struct rls_jobs *jobs,
 		    struct rls_names *names)
 {
-	struct sweep sweep = { cells, jobs, names };
+	struct sweep sweep = {cells, jobs, names};
 
 	return rls_kernel_read_cells(kernel, visit_cell, &sweep);
 }

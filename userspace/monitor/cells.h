@@ -16,12 +16,12 @@
 #include "userspace/monitor/jobs.h"
 #include "userspace/monitor/names.h"
 
-#define RLS_CELLS_CROWDED 49152         /* of 65536 that there is room for */
+#define RLS_CELLS_CROWDED 49152 /* of 65536 that there is room for */
 
 struct rls_cells {
-	struct rls_index_map map;       /* its key → struct rls_cells_entry of cells.c */
+	struct rls_index_map map; /* its key → struct rls_cells_entry of cells.c */
 	struct rls_cells_entry *all;
-	uint64_t homeless;              /* cells of processes that were never reported */
+	uint64_t homeless; /* cells of processes that were never reported */
 };
 
 void rls_cells_clear(struct rls_cells *cells);

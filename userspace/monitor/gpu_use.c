@@ -12,7 +12,7 @@ void rls_gpu_use_clear(struct rls_gpu_use *use)
 		free(use->devices[i].waiting);
 	free(use->devices);
 	free(use->shown);
-	*use = (struct rls_gpu_use){ 0 };
+	*use = (struct rls_gpu_use){0};
 }
 
 static struct rls_gpu_use_device *find_device(struct rls_gpu_use *use, uint32_t number)
@@ -28,7 +28,7 @@ static struct rls_gpu_use_device *find_device(struct rls_gpu_use *use, uint32_t 
 	if (rls_grow(&use->devices, &use->room, use->count))
 		return NULL;
 	device = &use->devices[use->count++];
-	*device = (struct rls_gpu_use_device){ .device = number, .fed_ns = use->since_ns };
+	*device = (struct rls_gpu_use_device){.device = number, .fed_ns = use->since_ns};
 	return device;
 }
 

@@ -14,8 +14,8 @@
 #include "userspace/monitor/snapshot.h"
 
 #define RLS_GPU_USE_HOLD_NS 5000000000ULL
-#define RLS_GPU_USE_WAITING 65536       /* intervals of a device */
-#define RLS_GPU_USE_DEVICES 64          /* of a job; more count as the last */
+#define RLS_GPU_USE_WAITING 65536 /* intervals of a device */
+#define RLS_GPU_USE_DEVICES 64 /* of a job; more count as the last */
 
 struct rls_gpu_use_interval {
 	uint64_t start_ns, end_ns;
@@ -27,7 +27,7 @@ struct rls_gpu_use_interval {
 struct rls_gpu_use_device {
 	uint32_t device;
 	uint64_t kernels;
-	uint64_t fed_ns;                /* no interval that begins before then can be fed any more */
+	uint64_t fed_ns; /* no interval that begins before then can be fed any more */
 	struct rls_gpu_busy busy;
 	struct rls_smi_windows smi;
 	struct rls_gpu_use_interval *waiting;
@@ -35,7 +35,7 @@ struct rls_gpu_use_device {
 };
 
 struct rls_gpu_use {
-	uint64_t since_ns;              /* the job began: what its windows are counted from */
+	uint64_t since_ns; /* the job began: what its windows are counted from */
 	/* Called with each interval that counts and the place of its device, in the order of their
 	 * start, once it has waited; NULL: not called. */
 	void (*fed)(void *context, size_t place, const struct rls_gpu_use_interval *interval);

@@ -101,7 +101,7 @@ void rls_job_identity_read(pid_t pid, struct rls_job_identity *out)
 {
 	_cleanup_free_ char *environment = NULL, *cgroup = NULL, *command = NULL;
 	char asked[RLS_JOB_NAME_BYTES] = "";
-	struct rls_job_identity identity = { 0 };
+	struct rls_job_identity identity = {0};
 	size_t length;
 
 	if (!rls_process_read(pid, "environ", &environment, &length))

@@ -15,7 +15,7 @@
 
 #define RLS_JOB_NAME_BYTES 128
 #define RLS_JOB_CGROUP_BYTES 512
-#define RLS_JOB_CONTAINER_DIGITS 12     /* of its id, in a job's name */
+#define RLS_JOB_CONTAINER_DIGITS 12 /* of its id, in a job's name */
 
 struct rls_job_identity {
 	char name[RLS_JOB_NAME_BYTES];

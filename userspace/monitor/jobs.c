@@ -32,7 +32,7 @@ void rls_jobs_clear(struct rls_jobs *jobs)
 	}
 	free(jobs->jobs);
 	rls_index_map_free(&jobs->members);
-	*jobs = (struct rls_jobs){ 0 };
+	*jobs = (struct rls_jobs){0};
 }
 
 struct rls_member *rls_jobs_find(const struct rls_jobs *jobs, uint32_t pid)
@@ -81,7 +81,7 @@ static int add_member(struct rls_jobs *jobs, uint32_t pid, struct rls_job *job)
 		free(member);
 		return -ENOMEM;
 	}
-	*member = (struct rls_member){ .next = jobs->all_members, .pid = pid, .job = job };
+	*member = (struct rls_member){.next = jobs->all_members, .pid = pid, .job = job};
 	jobs->all_members = member;
 	job->processes_started++;
 	job->processes_alive++;

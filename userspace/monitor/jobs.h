@@ -20,14 +20,14 @@
 #include "userspace/monitor/ledger.h"
 
 #define RLS_JOBS_KEPT_NS 300000000000ULL /* after its end: several scrapes at any usual interval */
-#define RLS_JOBS_ENDED_MAX 500          /* kept so: the oldest go first */
+#define RLS_JOBS_ENDED_MAX 500 /* kept so: the oldest go first */
 
 struct rls_job {
 	uint64_t id;
 	char name[RLS_JOB_NAME_BYTES + 16];
 	struct rls_job_identity identity;
 	char python[32];
-	uint64_t started_ns, ended_ns;  /* 0: it lives */
+	uint64_t started_ns, ended_ns; /* 0: it lives */
 	uint64_t processes_started, processes_alive;
 	struct rls_ledger ledger;
 	struct rls_gpu_use gpu;
@@ -36,7 +36,7 @@ struct rls_job {
 struct rls_member {
 	struct rls_member *next;
 	uint32_t pid;
-	uint64_t ended_ns;              /* 0: it lives */
+	uint64_t ended_ns; /* 0: it lives */
 	struct rls_job *job;
 	struct rls_launches launches;
 };
@@ -44,7 +44,7 @@ struct rls_member {
 struct rls_jobs {
 	struct rls_job **jobs;
 	size_t count, room;
-	struct rls_index_map members;   /* pid → struct rls_member */
+	struct rls_index_map members; /* pid → struct rls_member */
 	struct rls_member *all_members;
 	uint64_t seen, ended;
 };

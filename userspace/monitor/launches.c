@@ -1,5 +1,5 @@
-#include "bpf/wire/totals.h"
 #include "userspace/monitor/launches.h"
+#include "bpf/wire/totals.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ void rls_launches_clear(struct rls_launches *launches)
 	free(launches->source.changes);
 	free(launches->phase.changes);
 	free(launches->slots);
-	*launches = (struct rls_launches){ 0 };
+	*launches = (struct rls_launches){0};
 }
 
 /* ---- what was since when ---- */
@@ -38,7 +38,7 @@ static void drop_first(struct rls_launches_history *history, size_t count)
 }
 
 /* Times are the target's word: none is before the last. */
-static int change(struct rls_launches_history *history, uint64_t since_ns, uint32_t name)
+static int launches_change(struct rls_launches_history *history, uint64_t since_ns, uint32_t name)
 {
 	if (history->count == RLS_LAUNCHES_CHANGES)
 		drop_first(history, RLS_LAUNCHES_CHANGES / 2);
@@ -46,7 +46,7 @@ static int change(struct rls_launches_history *history, uint64_t since_ns, uint3
 		return -ENOMEM;
 	if (history->count && since_ns < history->changes[history->count - 1].since_ns)
 		since_ns = history->changes[history->count - 1].since_ns;
-	history->changes[history->count++] = (struct rls_launches_change){ since_ns, name };
+	history->changes[history->count++] = (struct rls_launches_change){since_ns, name};
 	return 0;
 }
 
@@ -107,13 +107,13 @@ int rls_launches_tell(struct rls_launches *launches, const struct rls_wire_booke
 	int r;
 
 	if (!header->tid)
-		return change(&launches->phase, header->time_ns, booked->name);
+		return launches_change(&launches->phase, header->time_ns, booked->name);
 	r = find_history(launches, header->tid, &own);
 	if (!r && own)
-		r = change(own, header->time_ns, booked->name);
+		r = launches_change(own, header->time_ns, booked->name);
 	/* A source that ends leaves the others in what they were. */
 	if (!r && booked->source && booked->name != RLS_BOOK_INHERITS)
-		r = change(&launches->source, header->time_ns, booked->name);
+		r = launches_change(&launches->source, header->time_ns, booked->name);
 	return r;
 }
 
@@ -126,7 +126,7 @@ int rls_launches_add(struct rls_launches *launches, const struct rls_event *even
 	if (!launches->slots)
 		return -ENOMEM;
 	launches->slots[correlation % RLS_LAUNCHES_KEPT] =
-		(struct rls_launches_slot){ correlation, event->time_ns, event->tid };
+		(struct rls_launches_slot){correlation, event->time_ns, event->tid};
 	return 0;
 }
 

@@ -13,30 +13,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/event/event.h"
 #include "analysis/base/index_map.h"
+#include "analysis/event/event.h"
 #include "bpf/wire/record.h"
 
-#define RLS_LAUNCHES_KEPT 65536         /* a later one with the same last digits takes its place */
-#define RLS_LAUNCHES_CHANGES 65536      /* of what a thread is in; then the older half goes */
-#define RLS_LAUNCHES_THREADS 4096       /* others have the source's */
+#define RLS_LAUNCHES_KEPT 65536 /* a later one with the same last digits takes its place */
+#define RLS_LAUNCHES_CHANGES 65536 /* of what a thread is in; then the older half goes */
+#define RLS_LAUNCHES_THREADS 4096 /* others have the source's */
 
 struct rls_launches_history {
 	struct rls_launches_change {
 		uint64_t since_ns;
 		uint32_t name;
-	} *changes;
+	} * changes;
 	size_t count, room;
 };
 
 /* Zeroed: nothing yet. */
 struct rls_launches {
-	struct rls_index_map threads;   /* tid → struct rls_launches_history */
+	struct rls_index_map threads; /* tid → struct rls_launches_history */
 	struct rls_launches_history source, phase;
 	struct rls_launches_slot {
 		uint64_t correlation, time_ns;
 		uint32_t tid;
-	} *slots;
+	} * slots;
 };
 
 void rls_launches_clear(struct rls_launches *launches);

@@ -40,7 +40,7 @@ void rls_ledger_clear(struct rls_ledger *ledger)
 	free(ledger->scopes);
 	free(ledger->rows);
 	free(ledger->transitions);
-	*ledger = (struct rls_ledger){ 0 };
+	*ledger = (struct rls_ledger){0};
 }
 
 /* ---- names and scopes ---- */
@@ -164,7 +164,7 @@ int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_
 	while (scope->gpu_count <= place) {
 		if (rls_grow(&scope->gpus, &scope->gpu_room, scope->gpu_count))
 			return -ENOMEM;
-		scope->gpus[scope->gpu_count++] = (struct rls_gpu_busy){ 0 };
+		scope->gpus[scope->gpu_count++] = (struct rls_gpu_busy){0};
 	}
 	rls_gpu_busy_add(&scope->gpus[place], start_ns, end_ns);
 	return 0;
@@ -240,14 +240,14 @@ static bool find_shares(const struct rls_ledger *ledger, const struct rls_ledger
 	return last;
 }
 
-static void divide(struct rls_ledger_scope *scope, const double *of)
+static void ledger_divide(struct rls_ledger_scope *scope, const double *of)
 {
 	const double *waiting = sum_of(scope->waits_ns) > 0 ? scope->waits_ns : of;
 	uint64_t ran[RLS_CATEGORY_MAX], waited[RLS_CATEGORY_MAX], costs[RLS_CATEGORY_MAX];
 
-	rls_divide(scope->closed.ran_ns, of, RLS_CATEGORY_MAX, ran);
-	rls_divide(scope->closed.waited_ns, waiting, RLS_CATEGORY_MAX, waited);
-	rls_divide(scope->closed.cost_ns, of, RLS_CATEGORY_MAX, costs);
+	rls_apportion(scope->closed.ran_ns, of, RLS_CATEGORY_MAX, ran);
+	rls_apportion(scope->closed.waited_ns, waiting, RLS_CATEGORY_MAX, waited);
+	rls_apportion(scope->closed.cost_ns, of, RLS_CATEGORY_MAX, costs);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		scope->wall_ns[i] += ran[i] + waited[i];
 		scope->off_cpu_ns[i] += waited[i];
@@ -301,9 +301,9 @@ static void age(struct rls_ledger_scope *scope)
 	scope->rate_cost_ns *= RATE_KEEP;
 }
 
-void rls_ledger_settle(struct rls_ledger *ledger, bool last)
+void rls_ledger_apportion(struct rls_ledger *ledger, bool last)
 {
-	double others_ns[RLS_CATEGORY_MAX] = { 0 }, of[RLS_CATEGORY_MAX];
+	double others_ns[RLS_CATEGORY_MAX] = {0}, of[RLS_CATEGORY_MAX];
 
 	all_looks(ledger, others_ns);
 	for (size_t s = 0; s < ledger->count; s++) {
@@ -312,7 +312,7 @@ void rls_ledger_settle(struct rls_ledger *ledger, bool last)
 		if (!(scope->closed.ran_ns + scope->closed.waited_ns) ||
 		    !find_shares(ledger, scope, others_ns, last, of))
 			continue;
-		divide(scope, of);
+		ledger_divide(scope, of);
 		scale(scope);
 		age(scope);
 	}
@@ -369,14 +369,15 @@ static int show_gpu_row(struct rls_ledger *ledger, const struct rls_ledger_scope
 /* Over the phases of an operation. */
 static int show_transitions(struct rls_ledger *ledger, uint16_t operation)
 {
-	double sums[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX] = { 0 };
+	double sums[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX] = {0};
 
 	for (size_t s = 0; s < ledger->count; s++) {
 		const struct rls_ledger_scope *scope = ledger->scopes[s];
 
 		for (int i = 0; scope->operation == operation && i < RLS_CATEGORY_MAX; i++) {
 			for (int k = 0; k < RLS_CATEGORY_MAX; k++)
-				sums[i][k] += (double)scope->transitions[i][k] + scope->scaled[i][k];
+				sums[i][k] +=
+					(double)scope->transitions[i][k] + scope->scaled[i][k];
 		}
 	}
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {

@@ -34,30 +34,31 @@
 
 /* One operation in one phase. */
 struct rls_ledger_scope {
-	uint16_t operation, phase;      /* places in the ledger's names */
+	uint16_t operation, phase; /* places in the ledger's names */
 	uint64_t wall_ns[RLS_CATEGORY_MAX];
-	uint64_t off_cpu_ns[RLS_CATEGORY_MAX];  /* of that, waiting */
-	uint64_t looked_ns[RLS_CATEGORY_MAX];   /* of what ran, divided by looks */
-	bool traced_lately;             /* since rates were aged */
-	bool guessed[RLS_CATEGORY_MAX];         /* some of it was closed time */
+	uint64_t off_cpu_ns[RLS_CATEGORY_MAX]; /* of that, waiting */
+	uint64_t looked_ns[RLS_CATEGORY_MAX]; /* of what ran, divided by looks */
+	bool traced_lately; /* since rates were aged */
+	bool guessed[RLS_CATEGORY_MAX]; /* some of it was closed time */
 	uint64_t cost_ns[RLS_CATEGORY_MAX];
 	uint64_t corrected_ns[RLS_CATEGORY_MAX]; /* as shown last */
 	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
 	double scaled[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* more of them, in closed time */
 	double rate_counts[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* lately, while traced */
-	double rate_ns, rate_cost_ns;   /* in how much running time that was, and what probes cost of it */
-	struct rls_rate rate;           /* of all of them together */
+	double rate_ns,
+		rate_cost_ns; /* in how much running time that was, and what probes cost of it */
+	struct rls_rate rate; /* of all of them together */
 	struct {
 		double count, ran_ns, cost_ns;
-	} traced;                       /* since that was reported */
-	struct rls_truth truth;         /* of guesses in this scope */
+	} traced; /* since that was reported */
+	struct rls_truth truth; /* of guesses in this scope */
 	double waits_ns[RLS_CATEGORY_MAX]; /* waiting lately, while traced */
 	struct {
 		uint64_t ran_ns, waited_ns, cost_ns;
-	} closed;                       /* to be divided */
-	double unscaled_ns;             /* divided, its transitions not reported yet */
+	} closed; /* to be divided */
+	double unscaled_ns; /* divided, its transitions not reported yet */
 	double looks_ns[RLS_CATEGORY_MAX]; /* by what they seemed to show, lately */
-	struct rls_gpu_busy *gpus;      /* what was launched in it, by the device's place */
+	struct rls_gpu_busy *gpus; /* what was launched in it, by the device's place */
 	size_t gpu_count, gpu_room;
 };
 
@@ -70,14 +71,14 @@ struct rls_ledger {
 	struct rls_ledger_names operations, phases;
 	struct rls_ledger_scope **scopes;
 	size_t count, room;
-	struct rls_truth truth;         /* of guesses in all of them */
+	struct rls_truth truth; /* of guesses in all of them */
 	uint64_t hits, cost_ns;
 	/* For whoever reads; valid until the next rls_ledger_show. */
 	struct rls_snapshot_row *rows;
 	size_t row_count, row_room;
 	struct rls_snapshot_transition *transitions;
 	size_t transition_count, transition_room;
-	double transitions_error;       /* how much of the counts may be wrong */
+	double transitions_error; /* how much of the counts may be wrong */
 };
 
 void rls_ledger_clear(struct rls_ledger *ledger);
@@ -97,10 +98,11 @@ void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, 
 		     enum rls_category guess, uint64_t ns);
 
 /* What the scope launched was busy on the job's device in this place. By start. 0 or -ENOMEM. */
-int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_ns, uint64_t end_ns);
+int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_ns,
+		   uint64_t end_ns);
 
 /* Divides what has come since. last: nothing more will. */
-void rls_ledger_settle(struct rls_ledger *ledger, bool last);
+void rls_ledger_apportion(struct rls_ledger *ledger, bool last);
 
 /* Fills rows and transitions, and the error (95 %) of the latter: of counts that were scaled from windows,
  * by how windows differ and by the error of the calibration. 0 or -ENOMEM. */

@@ -13,19 +13,19 @@
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/attach/kernel/kernel_totals.h"
+#include "userspace/base/clock.h"
 #include "userspace/base/hangup.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/monitor/cells.h"
 #include "userspace/monitor/jobs.h"
-#include "userspace/base/clock.h"
-#include "userspace/record/probes/libraries.h"
-#include "userspace/record/events/losses.h"
 #include "userspace/record/budget/overhead_controller.h"
+#include "userspace/record/events/losses.h"
+#include "userspace/record/probes/libraries.h"
 
 #define SWEEP_EVERY_NS 5000000000ULL
 #define FLUSH_AGAIN_NS 50000000ULL
-#define SWEEP_AGAIN_NS 200000000ULL     /* for a snapshot: figures older than that are read anew */
+#define SWEEP_AGAIN_NS 200000000ULL /* for a snapshot: figures older than that are read anew */
 /* A process after its end: its last time is booked as its threads end, its GPU work comes later. */
 #define ENDED_KEPT_NS 8000000000ULL
 /* Work waits on the GPU's queue, and then for RLS_GPU_USE_HOLD_NS. */
@@ -43,10 +43,10 @@ struct rls_monitor {
 	struct rls_names names;
 	struct rls_cells cells;
 	uint64_t swept_ns, flushed_ns;
-	bool newcomers;                 /* since the last flush */
-	bool over;                      /* the kernel side has stopped */
-	int trouble;                    /* met where it could not be returned */
-	int wish;                       /* what a tick returned to end it */
+	bool newcomers; /* since the last flush */
+	bool over; /* the kernel side has stopped */
+	int trouble; /* met where it could not be returned */
+	int wish; /* what a tick returned to end it */
 	struct rls_snapshot snapshot;
 	struct rls_snapshot_job *shown;
 	size_t shown_room;
@@ -59,10 +59,10 @@ static void forget_ended(struct rls_monitor *monitor, uint64_t before_ns);
 
 /* listen: what waits in the rings is taken first, for names come before the cells that they are
  * the names of. Not from within a record's handler. */
-static int sweep(struct rls_monitor *monitor, uint64_t now_ns, bool listen)
+static int monitor_sweep(struct rls_monitor *monitor, uint64_t now_ns, bool listen)
 {
 	struct rls_kernel *kernel = rls_recorder_kernel(monitor->recorder);
-	int r = rls_kernel_flush_books(kernel);
+	int r = rls_kernel_flush_totals(kernel);
 
 	if (!r && listen)
 		r = rls_recorder_consume(monitor->recorder);
@@ -74,9 +74,11 @@ static int sweep(struct rls_monitor *monitor, uint64_t now_ns, bool listen)
 	for (size_t i = 0; i < monitor->jobs.count; i++) {
 		struct rls_job *job = monitor->jobs.jobs[i];
 
-		rls_ledger_settle(&job->ledger, job->ended_ns != 0);
-		rls_gpu_use_advance(&job->gpu, job->ended_ns && now_ns > job->ended_ns + ENDED_KEPT_NS ?
-						       UINT64_MAX : now_ns);
+		rls_ledger_apportion(&job->ledger, job->ended_ns != 0);
+		rls_gpu_use_advance(&job->gpu,
+				    job->ended_ns && now_ns > job->ended_ns + ENDED_KEPT_NS
+					    ? UINT64_MAX
+					    : now_ns);
 	}
 	for (struct rls_member *m = monitor->jobs.all_members; m; m = m->next)
 		rls_launches_forget(&m->launches, now_ns - LAUNCHES_KEPT_NS);
@@ -136,7 +138,7 @@ static int begin_process(struct rls_monitor *monitor, const struct rls_event *ev
 	int r = 0;
 
 	if (before && before->ended_ns) { /* another one has its number */
-		r = sweep(monitor, rls_monotonic_ns(), false);
+		r = monitor_sweep(monitor, rls_monotonic_ns(), false);
 		if (!r)
 			forget_ended(monitor, before->ended_ns + 1);
 	}
@@ -191,7 +193,8 @@ static int on_booked(void *context, const struct rls_wire_booked *booked)
 	return member ? rls_launches_tell(&member->launches, booked) : 0;
 }
 
-static int on_look(void *context, const struct rls_wire_look *look, enum rls_category guess)
+static int on_look(void *context, const struct rls_wire_category_sample *look,
+		   enum rls_category guess)
 {
 	struct rls_monitor *monitor = context;
 	struct rls_member *member = rls_jobs_find(&monitor->jobs, look->header.pid);
@@ -203,8 +206,7 @@ static int on_look(void *context, const struct rls_wire_look *look, enum rls_cat
 	r = rls_ledger_scope(&member->job->ledger, rls_names_text(&monitor->names, look->operation),
 			     rls_names_text(&monitor->names, look->phase), &scope);
 	if (!r)
-		rls_ledger_look(&member->job->ledger, scope, look->category, guess,
-				LOOK_STANDS_NS);
+		rls_ledger_look(&member->job->ledger, scope, look->category, guess, LOOK_STANDS_NS);
 	return r;
 }
 
@@ -217,10 +219,10 @@ static int on_tick(void *context, uint64_t time_ns)
 	if (monitor->newcomers && time_ns - monitor->flushed_ns >= FLUSH_AGAIN_NS) {
 		monitor->newcomers = false;
 		monitor->flushed_ns = time_ns;
-		r = rls_kernel_flush_books(rls_recorder_kernel(monitor->recorder));
+		r = rls_kernel_flush_totals(rls_recorder_kernel(monitor->recorder));
 	}
 	if (!r && time_ns - monitor->swept_ns >= SWEEP_EVERY_NS)
-		r = sweep(monitor, time_ns, true);
+		r = monitor_sweep(monitor, time_ns, true);
 	if (!r && monitor->hooks.tick)
 		r = monitor->hooks.tick(monitor->hooks.context, time_ns);
 	monitor->wish = r;
@@ -245,8 +247,8 @@ int rls_monitor_open(const struct rls_monitor_options *options, struct rls_monit
 	if (!monitor)
 		return -ENOMEM;
 	monitor->budget_percent = options->budget_percent;
-	monitor->listener = (struct rls_recorder_listener){ on_event, on_name, on_booked,
-							    on_look, on_tick, monitor };
+	monitor->listener = (struct rls_recorder_listener){on_event, on_name, on_booked,
+							   on_look,  on_tick, monitor};
 	recorder.listener = &monitor->listener;
 	rls_priority_prepare(PATIENCE_NS);
 	r = rls_recorder_open(&recorder, &monitor->recorder);
@@ -293,7 +295,7 @@ static bool on_signal(void *context, int signal, bool from_terminal)
 
 int rls_monitor_run(struct rls_monitor *monitor, const struct rls_monitor_hooks *hooks)
 {
-	const struct rls_recorder_hooks recorder_hooks = { on_started, on_signal, monitor };
+	const struct rls_recorder_hooks recorder_hooks = {on_started, on_signal, monitor};
 	enum rls_stop why;
 	int r, finished;
 
@@ -304,9 +306,10 @@ int rls_monitor_run(struct rls_monitor *monitor, const struct rls_monitor_hooks 
 	if (why == RLS_STOP_FAILED && monitor->wish <= 0)
 		r = monitor->wish ? monitor->wish : -EIO;
 	if (!r)
-		r = sweep(monitor, rls_monotonic_ns(), true);
+		r = monitor_sweep(monitor, rls_monotonic_ns(), true);
 	monitor->over = true;
-	finished = rls_recorder_finish(monitor->recorder); /* the bridges' last batches come with it */
+	finished =
+		rls_recorder_finish(monitor->recorder); /* the bridges' last batches come with it */
 	for (size_t i = 0; i < monitor->jobs.count; i++)
 		rls_gpu_use_advance(&monitor->jobs.jobs[i]->gpu, UINT64_MAX);
 	return r ? r : finished;
@@ -341,7 +344,7 @@ static uint64_t resident_bytes(void)
 
 static void show_health(struct rls_monitor *monitor, struct rls_snapshot *snapshot)
 {
-	struct timespec cpu = { 0 };
+	struct timespec cpu = {0};
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	snapshot->health = (struct rls_snapshot_health){
@@ -362,8 +365,7 @@ static void show_losses(struct rls_monitor *monitor, struct rls_snapshot *snapsh
 	drops[RLS_DROP_CELLS] += monitor->cells.homeless;
 	for (int i = 0; i < RLS_DROP_MAX; i++)
 		monitor->losses[i] = (struct rls_snapshot_loss){
-			rls_drop_name((enum rls_drop_counter)i), drops[i]
-		};
+			rls_drop_name((enum rls_drop_counter)i), drops[i]};
 	snapshot->losses = monitor->losses;
 	snapshot->loss_count = RLS_DROP_MAX;
 }
@@ -407,7 +409,7 @@ int rls_monitor_snapshot(struct rls_monitor *monitor, const struct rls_snapshot 
 	int r = 0;
 
 	if (!monitor->over && now_ns - monitor->swept_ns > SWEEP_AGAIN_NS)
-		r = sweep(monitor, now_ns, true);
+		r = monitor_sweep(monitor, now_ns, true);
 	for (size_t i = 0; !r && i < monitor->jobs.count; i++) {
 		r = rls_grow(&monitor->shown, &monitor->shown_room, i);
 		if (!r)

@@ -21,11 +21,11 @@
 /* What it points to must stay until the monitor is freed. */
 struct rls_monitor_options {
 	const struct rls_roles *roles;
-	const struct rls_selection *selection;  /* resolved, not empty */
-	uint64_t duration_ns;           /* 0: no limit */
+	const struct rls_selection *selection; /* resolved, not empty */
+	uint64_t duration_ns; /* 0: no limit */
 	bool follow_children;
-	double budget_percent;          /* below 0: none */
-	bool perf_events;               /* attach one by one even where uprobe_multi works */
+	double budget_percent; /* below 0: none */
+	bool perf_events; /* attach one by one even where uprobe_multi works */
 };
 
 /* Any of them may be NULL. */

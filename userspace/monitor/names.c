@@ -20,7 +20,7 @@ void rls_names_clear(struct rls_names *names)
 		free(entry);
 	}
 	rls_index_map_free(&names->map);
-	*names = (struct rls_names){ 0 };
+	*names = (struct rls_names){0};
 }
 
 int rls_names_add(struct rls_names *names, const struct rls_wire_name *name)
@@ -36,8 +36,8 @@ int rls_names_add(struct rls_names *names, const struct rls_wire_name *name)
 		free(entry);
 		return -ENOMEM;
 	}
-	*entry = (struct rls_name_entry){ .next = names->all, .number = name->id,
-					  .pid = name->header.pid, .used = true };
+	*entry = (struct rls_name_entry){
+		.next = names->all, .number = name->id, .pid = name->header.pid, .used = true};
 	memcpy(entry->text, name->text, length);
 	entry->text[length] = '\0';
 	names->all = entry;

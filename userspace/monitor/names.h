@@ -17,7 +17,7 @@
 #define RLS_NAMES_OTHER "other"
 
 struct rls_names {
-	struct rls_index_map map;       /* number → struct name of names.c */
+	struct rls_index_map map; /* number → struct name of names.c */
 	struct rls_name_entry *all;
 };
 

@@ -36,7 +36,7 @@ double rls_rate_error(const struct rls_rate *rate)
 	squares = rate->counts_squared - 2 * per_ns * rate->counts_by_time +
 		  per_ns * per_ns * rate->time_squared;
 	squares *= rate->stretches / freedom;
-	return fmin(rls_student_quantile(CONFIDENCE, freedom) *
-			    sqrt(fmax(squares, rate->counts)) / rate->counts,
+	return fmin(rls_student_quantile(CONFIDENCE, freedom) * sqrt(fmax(squares, rate->counts)) /
+			    rate->counts,
 		    1);
 }

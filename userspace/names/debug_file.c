@@ -14,15 +14,15 @@
 #include "userspace/process/target_file.h"
 
 #define DEBUG_FOLDER "/usr/lib/debug"
-#define BUILD_ID_BYTES_MIN 8        /* fewer tell nothing apart */
+#define BUILD_ID_BYTES_MIN 8 /* fewer tell nothing apart */
 #define BUILD_ID_BYTES_MAX 64
 #define UNPACK_MEMORY_BYTES (64U << 20) /* the dictionary of xz -9 */
 
 /* What a stripped file says of its other half. */
 struct wanted {
 	const uint8_t *build_id;
-	size_t build_id_bytes;      /* 0: none */
-	const char *link;           /* a file name, or NULL */
+	size_t build_id_bytes; /* 0: none */
+	const char *link; /* a file name, or NULL */
 	uint32_t link_checksum;
 };
 
@@ -65,7 +65,8 @@ static bool is_wanted(const struct wanted *wanted, const struct rls_elf *debug, 
 	if (!rls_elf_has_static_symbols(debug))
 		return false;
 	if (bytes && wanted->build_id_bytes)
-		return bytes == wanted->build_id_bytes && !memcmp(build_id, wanted->build_id, bytes);
+		return bytes == wanted->build_id_bytes &&
+		       !memcmp(build_id, wanted->build_id, bytes);
 	return wanted->link && checksum_matches(fd, wanted->link_checksum);
 }
 
@@ -100,7 +101,9 @@ static int open_by_link(const struct wanted *wanted, pid_t pid, const char *path
 			struct rls_elf **out)
 {
 	static const char *const places[][2] = {
-		{ "", "" }, { "", "/.debug" }, { DEBUG_FOLDER, "" },
+		{"", ""},
+		{"", "/.debug"},
+		{DEBUG_FOLDER, ""},
 	};
 	const char *slash = strrchr(path, '/');
 	int r = -ENOENT;
@@ -136,7 +139,7 @@ int rls_debug_file_open(const struct rls_elf *elf, pid_t pid, const char *path,
 
 /* ---- packed symbols ---- */
 
-static int unpack(lzma_stream *stream, uint8_t **out, size_t *count)
+static int debug_file_unpack(lzma_stream *stream, uint8_t **out, size_t *count)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t capacity = 0;
@@ -145,8 +148,8 @@ static int unpack(lzma_stream *stream, uint8_t **out, size_t *count)
 	while (state == LZMA_OK) {
 		if (!stream->avail_out) {
 			size_t larger = capacity ? capacity * 2 : 1U << 16;
-			uint8_t *moved = capacity < RLS_DEBUG_DATA_BYTES_MAX ?
-						 realloc(bytes, larger) : NULL;
+			uint8_t *moved =
+				capacity < RLS_DEBUG_DATA_BYTES_MAX ? realloc(bytes, larger) : NULL;
 
 			if (!moved)
 				return capacity < RLS_DEBUG_DATA_BYTES_MAX ? -ENOMEM : -EINVAL;
@@ -178,7 +181,7 @@ int rls_debug_data_open(const struct rls_elf *elf, struct rls_elf **out)
 		return -ENOMEM;
 	stream.next_in = packed;
 	stream.avail_in = count;
-	r = unpack(&stream, &bytes, &count);
+	r = debug_file_unpack(&stream, &bytes, &count);
 	lzma_end(&stream);
 	if (!r)
 		r = rls_elf_open_bytes(bytes, count, out);

@@ -7,13 +7,13 @@
 
 #include "analysis/base/grow.h"
 #include "userspace/elf/elf.h"
-#include "userspace/process/mappings.h"
 #include "userspace/names/debug_file.h"
-#include "userspace/python/evaluation.h"
 #include "userspace/names/plt.h"
+#include "userspace/process/mappings.h"
+#include "userspace/python/evaluation.h"
 
 #define EVALUATION_LOOP "_PyEval_EvalFrameDefault"
-#define EVALUATION_STEP "_TAIL_CALL_"  /* 3.14 and later, by some compilers: one each */
+#define EVALUATION_STEP "_TAIL_CALL_" /* 3.14 and later, by some compilers: one each */
 /* A loop has every instruction in it: 34 to 86 KB in 3.8 to 3.14. */
 #define EVALUATION_BYTES_MIN 16384
 
@@ -24,10 +24,10 @@ struct function {
 
 struct rls_native_file {
 	struct rls_elf *elf;
-	struct rls_elf *debug;      /* its static symbols are the file's; NULL: none */
+	struct rls_elf *debug; /* its static symbols are the file's; NULL: none */
 	struct rls_evaluation evaluation;
 	RLS_LIST(struct function) functions; /* ascending; read at the first question */
-	struct rls_plt *plt;        /* NULL: out of memory */
+	struct rls_plt *plt; /* NULL: out of memory */
 	bool read;
 	bool has_steps;
 };
@@ -69,7 +69,8 @@ int rls_native_file_open(const char *path, pid_t pid, const char *seen_path,
 	if (r)
 		return r;
 	/* Now, while the process can still be asked where it is. */
-	if (!rls_elf_has_static_symbols(elf) && rls_debug_file_open(elf, pid, seen_path, &file->debug))
+	if (!rls_elf_has_static_symbols(elf) &&
+	    rls_debug_file_open(elf, pid, seen_path, &file->debug))
 		file->debug = NULL;
 	r = find_evaluation(file);
 	if (r) {
@@ -141,8 +142,8 @@ static int add_function(const struct rls_elf_symbol *symbol, void *context)
 	if (!symbol->defined || !symbol->function || !symbol->size_bytes || !*symbol->name)
 		return 0;
 	file->has_steps |= is_step(symbol->name);
-	return rls_list_push(&file->functions, (struct function){ symbol->vaddr, symbol->size_bytes,
-								   symbol->name });
+	return rls_list_push(&file->functions,
+			     (struct function){symbol->vaddr, symbol->size_bytes, symbol->name});
 }
 
 /* Of several names for one place the shortest, then the first: without @versions and the like. */
@@ -243,7 +244,7 @@ bool rls_native_file_is_interpreter(const struct rls_native_file *file)
 
 void rls_native_file_evaluation(const struct rls_native_file *file, struct rls_evaluation *out)
 {
-	struct rls_evaluation found = { .count = 0 };
+	struct rls_evaluation found = {.count = 0};
 
 	for (size_t i = 0; i < file->evaluation.count; i++) {
 		struct rls_elf_extent part = file->evaluation.parts[i];

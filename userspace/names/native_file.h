@@ -13,7 +13,7 @@
 
 #include "userspace/python/evaluation.h"
 
-#define RLS_VDSO_PATH "[vdso]"      /* as mappings call it */
+#define RLS_VDSO_PATH "[vdso]" /* as mappings call it */
 
 struct rls_native_file;
 
@@ -36,8 +36,7 @@ int rls_native_file_frame_bytes(const struct rls_native_file *file, uint64_t vad
 
 /* The function holding vaddr: its name, or "" for one without; *start is its address. The name
  * is the file's, as long as that is open. */
-const char *rls_native_file_function(struct rls_native_file *file, uint64_t vaddr,
-				     uint64_t *start);
+const char *rls_native_file_function(struct rls_native_file *file, uint64_t vaddr, uint64_t *start);
 
 /* Whether it is a Python interpreter, and then whether vaddr is in its evaluation loop (or, in
  * builds without a loop, the code of an instruction). */

@@ -18,14 +18,14 @@
 
 struct line {
 	uint64_t start, end;
-	uint64_t reach;             /* the greatest end of this and all before it */
-	size_t number;              /* in the file */
+	uint64_t reach; /* the greatest end of this and all before it */
+	size_t number; /* in the file */
 	const char *name;
 };
 
 struct rls_perf_map {
 	RLS_LIST(struct line) lines; /* ascending by start, then number */
-	char *text;                 /* owns the names */
+	char *text; /* owns the names */
 	size_t bytes;
 };
 
@@ -81,7 +81,7 @@ static int parse(struct rls_perf_map *map)
 
 	while (at < end) {
 		char *newline = memchr(at, '\n', (size_t)(end - at));
-		struct line line = { .number = number++ };
+		struct line line = {.number = number++};
 
 		if (!newline) /* being written */
 			break;
@@ -130,7 +130,8 @@ static int read_identity(pid_t pid, unsigned int *number, uid_t *user)
 	while (status && fgets(line, sizeof(line), status)) {
 		found += sscanf(line, "Uid:\t%u", user) == 1;
 		if (!strncmp(line, "NSpid:", 6))
-			found += sscanf(strrchr(line, '\t') ? strrchr(line, '\t') : "", "%u", number) == 1;
+			found += sscanf(strrchr(line, '\t') ? strrchr(line, '\t') : "", "%u",
+					number) == 1;
 	}
 	return found == 2 ? 0 : -ESRCH;
 }
@@ -170,8 +171,10 @@ int rls_perf_map_read(pid_t pid, struct rls_perf_map **out)
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode) ||
 	    (status.st_uid && status.st_uid != user))
 		return -ENOENT;
-	return read_text(fd, status.st_size < RLS_PERF_MAP_BYTES_MAX ? (size_t)status.st_size :
-								       RLS_PERF_MAP_BYTES_MAX, out);
+	return read_text(fd,
+			 status.st_size < RLS_PERF_MAP_BYTES_MAX ? (size_t)status.st_size
+								 : RLS_PERF_MAP_BYTES_MAX,
+			 out);
 }
 
 const char *rls_perf_map_find(const struct rls_perf_map *map, uint64_t address, uint64_t *start)
@@ -187,7 +190,8 @@ const char *rls_perf_map_find(const struct rls_perf_map *map, uint64_t address, 
 		else
 			high = middle;
 	}
-	for (size_t i = low; i > 0 && low - i < OVERLAPPING_MAX && lines[i - 1].reach > address; i--) {
+	for (size_t i = low; i > 0 && low - i < OVERLAPPING_MAX && lines[i - 1].reach > address;
+	     i--) {
 		const struct line *line = &lines[i - 1];
 
 		if (line->end > address && (!found || line->number > found->number))

@@ -17,7 +17,7 @@ enum { STUB_BYTES = 16, SHORT_STUB_BYTES = 8, JUMP_BYTES = 6 };
 struct word {
 	uint64_t vaddr;
 	const char *symbol;
-	char *name;                 /* of stubs; NULL: not yet asked for */
+	char *name; /* of stubs; NULL: not yet asked for */
 };
 
 struct rls_plt {
@@ -37,7 +37,8 @@ static int add_word(const struct rls_elf_relocation *relocation, void *context)
 	if ((relocation->type != R_X86_64_GLOB_DAT && relocation->type != R_X86_64_JUMP_SLOT) ||
 	    !relocation->symbol || !*relocation->symbol)
 		return 0;
-	return rls_list_push(&plt->words, (struct word){ relocation->vaddr, relocation->symbol, NULL });
+	return rls_list_push(&plt->words,
+			     (struct word){relocation->vaddr, relocation->symbol, NULL});
 }
 
 static int by_vaddr(const void *left, const void *right)

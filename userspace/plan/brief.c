@@ -4,12 +4,13 @@
 
 struct step {
 	struct rls_instruction instruction;
-	int lowered_bytes;      /* by it: rsp, for those behind */
-	size_t target;          /* where it jumps to, or NOWHERE */
+	int lowered_bytes; /* by it: rsp, for those behind */
+	size_t target; /* where it jumps to, or NOWHERE */
 	bool reached;
-	bool inside;            /* on some way there no way out was passed */
-	bool calls;             /* it, or something behind it */
-	uint32_t depth_bytes;   /* how far above rsp the return address lies before it; where reached */
+	bool inside; /* on some way there no way out was passed */
+	bool calls; /* it, or something behind it */
+	uint32_t
+		depth_bytes; /* how far above rsp the return address lies before it; where reached */
 };
 
 struct reading {
@@ -41,7 +42,7 @@ static bool falls_through(const struct step *step)
 
 static int read_step(const struct rls_elf *elf, uint64_t vaddr, struct step *out)
 {
-	struct step step = { .target = NOWHERE };
+	struct step step = {.target = NOWHERE};
 	int err = rls_code_decode(elf, vaddr, &step.instruction);
 	const uint8_t *bytes;
 
@@ -163,7 +164,8 @@ static void find_calls(struct reading *reading)
 
 		step->calls = step->instruction.flow == RLS_FLOW_CALL ||
 			      step->instruction.flow == RLS_FLOW_CALL_INDIRECT ||
-			      (falls_through(step) && i + 1 < reading->count && reading->steps[i + 1].calls) ||
+			      (falls_through(step) && i + 1 < reading->count &&
+			       reading->steps[i + 1].calls) ||
 			      (step->target != NOWHERE && reading->steps[step->target].calls);
 	}
 }
@@ -238,8 +240,8 @@ static bool is_taken(const struct rls_addresses *taken, const struct rls_brief *
 int rls_brief_find(const struct rls_elf *elf, const struct rls_code *code,
 		   const struct rls_addresses *taken, struct rls_brief *out)
 {
-	struct rls_brief brief = { 0 };
-	struct reading reading = { 0 };
+	struct rls_brief brief = {0};
+	struct reading reading = {0};
 	size_t entry;
 
 	if (!code->complete || read_all(elf, code, &reading) < 0 || find_depths(&reading) < 0 ||

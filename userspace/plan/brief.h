@@ -28,8 +28,9 @@
 #define RLS_BRIEF_WAYS_OUT 4
 
 struct rls_brief {
-	struct rls_instruction entry;   /* there the return address is RLS_SITE_ENTER_SLOT_BYTES above rsp */
-	struct rls_way_out ways_out[RLS_BRIEF_WAYS_OUT];        /* ascending; all emulated. No ret_vaddr */
+	struct rls_instruction
+		entry; /* there the return address is RLS_SITE_ENTER_SLOT_BYTES above rsp */
+	struct rls_way_out ways_out[RLS_BRIEF_WAYS_OUT]; /* ascending; all emulated. No ret_vaddr */
 	size_t way_out_count;
 };
 

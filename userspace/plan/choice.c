@@ -5,8 +5,8 @@
 /* What the walk has come across; a length of 0 means none. */
 struct candidates {
 	struct rls_instruction emulated;
-	struct rls_instruction first;       /* the first probeable one, whatever its class */
-	struct rls_instruction landing;     /* endbr64 at start */
+	struct rls_instruction first; /* the first probeable one, whatever its class */
+	struct rls_instruction landing; /* endbr64 at start */
 };
 
 static bool moves_stack(const struct rls_elf *elf, const struct rls_instruction *instruction)

@@ -6,7 +6,7 @@ struct search {
 	struct rls_elf *elf;
 	uint64_t *bytes_left;
 	struct rls_exits exits;
-	uint64_t extents[RLS_EXITS_EXTENTS];    /* starts of those met, read or not */
+	uint64_t extents[RLS_EXITS_EXTENTS]; /* starts of those met, read or not */
 	size_t extent_count;
 };
 
@@ -25,13 +25,12 @@ static bool is_stub(const struct rls_elf *elf, uint64_t vaddr)
 
 	if (rls_code_decode(elf, vaddr, &instruction) < 0)
 		return false;
-	if (instruction.endbr &&
-	    rls_code_decode(elf, vaddr + instruction.length, &instruction) < 0)
+	if (instruction.endbr && rls_code_decode(elf, vaddr + instruction.length, &instruction) < 0)
 		return false;
 	return instruction.flow == RLS_FLOW_JUMP_INDIRECT;
 }
 
-static void meet(struct search *search, uint64_t target)
+static void exits_reach(struct search *search, uint64_t target)
 {
 	const struct rls_elf_extent *extent = rls_elf_extent_at(search->elf, target);
 
@@ -48,7 +47,7 @@ static void meet(struct search *search, uint64_t target)
 	search->extents[search->extent_count++] = extent->vaddr;
 }
 
-static int take(struct search *search, const struct rls_code *code)
+static int exits_accept(struct search *search, const struct rls_code *code)
 {
 	struct rls_ways_out *returns = &search->exits.returns;
 
@@ -65,12 +64,12 @@ static int take(struct search *search, const struct rls_code *code)
 	for (size_t i = 0; i < code->exits.count; i++) {
 		if (rls_addresses_add(&search->exits.jumps, code->exits.items[i]) < 0)
 			return -ENOMEM;
-		meet(search, code->exits.items[i]);
+		exits_reach(search, code->exits.items[i]);
 	}
 	return 0;
 }
 
-static int follow(struct search *search, uint64_t start)
+static int exits_follow(struct search *search, uint64_t start)
 {
 	const struct rls_elf_extent *extent = rls_elf_extent_at(search->elf, start);
 	struct rls_code code;
@@ -83,7 +82,7 @@ static int follow(struct search *search, uint64_t start)
 	}
 	if (err < 0)
 		return err;
-	err = take(search, &code);
+	err = exits_accept(search, &code);
 	rls_code_clear(&code);
 	return err;
 }
@@ -103,11 +102,11 @@ int rls_exits_find(struct rls_elf *elf, const struct rls_code *code, uint64_t *b
 
 	if (code) {
 		search.extents[search.extent_count++] = code->start;
-		err = take(&search, code);
+		err = exits_accept(&search, code);
 	}
 	/* extents grows under the loop: it is the work list. */
 	for (size_t i = 1; err == 0 && i < search.extent_count; i++)
-		err = follow(&search, search.extents[i]);
+		err = exits_follow(&search, search.extents[i]);
 	if (err < 0) {
 		rls_exits_clear(&search.exits);
 		return err;

@@ -18,8 +18,8 @@
 
 struct rls_exits {
 	struct rls_ways_out returns;
-	struct rls_addresses jumps;     /* where control is given to by jumping; sorted */
-	bool complete;                  /* every way out ends in one of these */
+	struct rls_addresses jumps; /* where control is given to by jumping; sorted */
+	bool complete; /* every way out ends in one of these */
 };
 
 /* code: the extent the function begins in, or NULL. bytes_left: as for rls_code_read. 0 or

@@ -11,7 +11,7 @@ struct region {
 	size_t count;
 };
 
-static bool holds(const struct region *region, size_t step)
+static bool lead_in_holds(const struct region *region, size_t step)
 {
 	for (size_t i = 0; i < region->count; i++)
 		if (region->steps[i] == step)
@@ -41,7 +41,7 @@ static bool leads_in(const struct region *region, size_t step)
 
 	switch (region->code->steps[step].flow) {
 	case RLS_FLOW_NEXT:
-		if (!holds(region, step + 1))
+		if (!lead_in_holds(region, step + 1))
 			return false;
 		break;
 	case RLS_FLOW_JUMP:
@@ -49,13 +49,14 @@ static bool leads_in(const struct region *region, size_t step)
 			return false;
 		break;
 	case RLS_FLOW_BRANCH:
-		if (!holds(region, step + 1) || !jumps_into(region, step))
+		if (!lead_in_holds(region, step + 1) || !jumps_into(region, step))
 			return false;
 		break;
 	default:
 		return false;
 	}
-	return rls_trace_effect(region->code, step, &effect) == 0 && !(effect.written & 1U << RLS_RSP);
+	return rls_trace_effect(region->code, step, &effect) == 0 &&
+	       !(effect.written & 1U << RLS_RSP);
 }
 
 static bool is_padding(const struct rls_trace_code *code, size_t step)
@@ -85,8 +86,8 @@ static int find_before(const struct rls_trace_code *code, size_t step, size_t be
 }
 
 struct border {
-	size_t entry, entry_count;      /* steps that the region is entered by, the last of them */
-	size_t before;                  /* a step that leads in */
+	size_t entry, entry_count; /* steps that the region is entered by, the last of them */
+	size_t before; /* a step that leads in */
 	bool has_before;
 };
 
@@ -101,7 +102,7 @@ static struct border find_border(const struct region *region)
 		if (entered)
 			count = 0;
 		for (size_t k = 0; k < count; k++) {
-			if (holds(region, before[k]))
+			if (lead_in_holds(region, before[k]))
 				continue;
 			entered = true;
 			if (!border.has_before && leads_in(region, before[k])) {
@@ -134,14 +135,17 @@ static int find_step(const struct rls_trace_code *code, uint64_t vaddr, size_t *
 	return 0;
 }
 
-static int decode(const struct rls_trace_code *code, size_t step, struct rls_instruction *out)
+static int lead_in_decode(const struct rls_trace_code *code, size_t step,
+			  struct rls_instruction *out)
 {
 	uint32_t offset = code->steps[step].offset;
 
-	return rls_decode(code->bytes + offset, code->steps[step].length, code->vaddr + offset, out);
+	return rls_decode(code->bytes + offset, code->steps[step].length, code->vaddr + offset,
+			  out);
 }
 
-int rls_lead_in_find(const struct rls_trace_code *code, uint64_t call_vaddr, struct rls_instruction *out)
+int rls_lead_in_find(const struct rls_trace_code *code, uint64_t call_vaddr,
+		     struct rls_instruction *out)
 {
 	struct region region = {.code = code, .count = 1};
 	struct rls_instruction instruction;
@@ -151,7 +155,8 @@ int rls_lead_in_find(const struct rls_trace_code *code, uint64_t call_vaddr, str
 	for (;;) {
 		struct border border = find_border(&region);
 
-		if (border.entry_count == 1 && decode(code, border.entry, &instruction) == 0 &&
+		if (border.entry_count == 1 &&
+		    lead_in_decode(code, border.entry, &instruction) == 0 &&
 		    instruction.probeable && instruction.site_class == RLS_SITE_EMULATED) {
 			*out = instruction;
 			return 0;

@@ -22,6 +22,7 @@
 #define RLS_LEAD_IN_STEPS 24
 
 /* 0; -ENOENT when there is none; then *out is untouched. */
-int rls_lead_in_find(const struct rls_trace_code *code, uint64_t call_vaddr, struct rls_instruction *out);
+int rls_lead_in_find(const struct rls_trace_code *code, uint64_t call_vaddr,
+		     struct rls_instruction *out);
 
 #endif

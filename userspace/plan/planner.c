@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "analysis/base/grow.h"
+#include "userspace/machine_code/code.h"
 #include "userspace/plan/brief.h"
 #include "userspace/plan/choice.h"
-#include "userspace/machine_code/code.h"
 #include "userspace/plan/exits.h"
 #include "userspace/plan/lead_in.h"
 
@@ -16,13 +16,15 @@ struct planner {
 	struct rls_plan plan;
 	size_t capacity;
 	struct rls_addresses callbacks; /* where calls and jumps into Python are seen, sorted */
-	struct rls_instruction *calls;  /* by function: where a callback's call is seen; zeroed for others */
-	struct rls_trace_code trace;    /* the extent of the last single-stepped call; step_count 0: none */
-	struct rls_addresses jumps;     /* what functions with exits of their own jump to */
+	struct rls_instruction
+		*calls; /* by function: where a callback's call is seen; zeroed for others */
+	struct rls_trace_code
+		trace; /* the extent of the last single-stepped call; step_count 0: none */
+	struct rls_addresses jumps; /* what functions with exits of their own jump to */
 	/* The extent read last: functions are sorted, and many callbacks lie in one. */
 	struct rls_code code;
 	bool has_code;
-	uint64_t bytes_left;            /* of code to read */
+	uint64_t bytes_left; /* of code to read */
 };
 
 /* Of one file: the code of PyTorch's largest library four times over. Beyond it sites are
@@ -47,7 +49,7 @@ void rls_plan_clear(struct rls_plan *plan)
 	*plan = (struct rls_plan){0};
 }
 
-static int append(struct planner *planner, const struct rls_site *site)
+static int planner_append(struct planner *planner, const struct rls_site *site)
 {
 	struct rls_plan *plan = &planner->plan;
 
@@ -57,8 +59,8 @@ static int append(struct planner *planner, const struct rls_site *site)
 	return 0;
 }
 
-static int add(struct planner *planner, struct rls_site site,
-	       const struct rls_instruction *instruction)
+static int planner_add(struct planner *planner, struct rls_site site,
+		       const struct rls_instruction *instruction)
 {
 	site.vaddr = instruction->vaddr;
 	site.site_class = instruction->site_class;
@@ -66,7 +68,7 @@ static int add(struct planner *planner, struct rls_site site,
 		planner->plan.skipped[RLS_PLAN_NOT_CODE]++;
 		return 0;
 	}
-	return append(planner, &site);
+	return planner_append(planner, &site);
 }
 
 /* The extent that holds vaddr, from .eh_frame or else from the function's symbol; NULL
@@ -109,8 +111,8 @@ static bool needs_return_probe(const struct planner *planner, const struct rls_c
 	       !code->indirect_exit;
 }
 
-static int add_ways_out(struct planner *planner, const char *name, const struct rls_way_out *ways_out,
-			size_t count)
+static int add_ways_out(struct planner *planner, const char *name,
+			const struct rls_way_out *ways_out, size_t count)
 {
 	struct rls_site site = {
 		.name = name,
@@ -126,7 +128,7 @@ static int add_ways_out(struct planner *planner, const char *name, const struct 
 		site.slot_bytes = ways_out[i].slot_bytes;
 		err = rls_code_decode(planner->elf, ways_out[i].vaddr, &instruction);
 		if (err == 0)
-			err = add(planner, site, &instruction);
+			err = planner_add(planner, site, &instruction);
 	}
 	return err;
 }
@@ -195,7 +197,7 @@ static int add_brief(struct planner *planner, struct rls_site entry, const struc
 
 	entry.exit = RLS_EXIT_SITES;
 	entry.slot_bytes = RLS_SITE_ENTER_SLOT_BYTES;
-	err = add(planner, entry, &brief->entry);
+	err = planner_add(planner, entry, &brief->entry);
 	return err ? err : add_ways_out(planner, entry.name, brief->ways_out, brief->way_out_count);
 }
 
@@ -206,9 +208,9 @@ static int plan_entry(struct planner *planner, const struct rls_boundary_functio
 		.name = function->name,
 		.kind = RLS_SITE_ENTER,
 		.exit = RLS_EXIT_RETURN_PROBE,
-		.category = function->kind == RLS_BOUNDARY_CALLBACK_ENTRY ?
-				    RLS_CATEGORY_PYTHON :
-				    rls_role_category(planner->library->role),
+		.category = function->kind == RLS_BOUNDARY_CALLBACK_ENTRY
+				    ? RLS_CATEGORY_PYTHON
+				    : rls_role_category(planner->library->role),
 		.from_python = python_calls,
 	};
 	struct rls_instruction instruction;
@@ -235,7 +237,7 @@ static int plan_entry(struct planner *planner, const struct rls_boundary_functio
 		if (err < 0)
 			return err;
 	}
-	return add(planner, site, &instruction);
+	return planner_add(planner, site, &instruction);
 }
 
 static int plan_jump(struct planner *planner, const struct rls_boundary_function *function)
@@ -243,7 +245,8 @@ static int plan_jump(struct planner *planner, const struct rls_boundary_function
 	struct rls_site site = {
 		.name = function->name,
 		.kind = RLS_SITE_ENTER,
-		.exit = planner->library->may_switch_stacks ? RLS_EXIT_UNSEEN : RLS_EXIT_RETURN_PROBE,
+		.exit = planner->library->may_switch_stacks ? RLS_EXIT_UNSEEN
+							    : RLS_EXIT_RETURN_PROBE,
 		.category = RLS_CATEGORY_PYTHON,
 		.jumped_to = true,
 	};
@@ -254,7 +257,7 @@ static int plan_jump(struct planner *planner, const struct rls_boundary_function
 		planner->plan.skipped[RLS_PLAN_NOT_PROBEABLE]++;
 		return 0;
 	}
-	return add(planner, site, &instruction);
+	return planner_add(planner, site, &instruction);
 }
 
 /* Where the thread is known to be back from a call: the cheapest instruction behind it,
@@ -279,7 +282,7 @@ static int add_after_call(struct planner *planner, const struct rls_boundary_fun
 	if (rls_addresses_any(&planner->callbacks, instruction.vaddr, instruction.vaddr))
 		return 0;
 	*exit = RLS_EXIT_SITES;
-	return add(planner, site, &instruction);
+	return planner_add(planner, site, &instruction);
 }
 
 static int plan_call(struct planner *planner, const struct rls_boundary_function *function)
@@ -289,7 +292,8 @@ static int plan_call(struct planner *planner, const struct rls_boundary_function
 		.kind = RLS_SITE_ENTER_CALL,
 		.category = RLS_CATEGORY_PYTHON,
 	};
-	const struct rls_instruction *seen = &planner->calls[function - planner->library->functions];
+	const struct rls_instruction *seen =
+		&planner->calls[function - planner->library->functions];
 	struct rls_instruction call;
 	const struct rls_code *code;
 	int err = code_at(planner, function->vaddr, 0, &code);
@@ -303,7 +307,7 @@ static int plan_call(struct planner *planner, const struct rls_boundary_function
 	err = add_after_call(planner, function, call.vaddr + call.length, code, &site.exit);
 	if (err < 0)
 		return err;
-	return add(planner, site, seen);
+	return planner_add(planner, site, seen);
 }
 
 static int plan_function(struct planner *planner, const struct rls_boundary_function *function)
@@ -425,9 +429,8 @@ static void mark_jumped_to(struct planner *planner)
 		const struct rls_elf_extent *extent = rls_elf_extent_at(planner->elf, site->vaddr);
 
 		if (site->kind == RLS_SITE_ENTER)
-			site->jumped_to |= rls_addresses_any(&planner->jumps,
-							     extent ? extent->vaddr : site->vaddr,
-							     site->vaddr);
+			site->jumped_to |= rls_addresses_any(
+				&planner->jumps, extent ? extent->vaddr : site->vaddr, site->vaddr);
 	}
 }
 
@@ -439,8 +442,7 @@ static void count_sites(struct rls_plan *plan)
 	}
 }
 
-int rls_plan_library(const struct rls_library *library, struct rls_elf *elf,
-		     struct rls_plan *out)
+int rls_plan_library(const struct rls_library *library, struct rls_elf *elf, struct rls_plan *out)
 {
 	struct planner planner = {.library = library, .elf = elf, .bytes_left = CODE_BYTES_MAX};
 	int err = collect_callbacks(&planner);

@@ -37,23 +37,22 @@
 
 /* Why a boundary function has no site. */
 enum rls_plan_skip {
-	RLS_PLAN_NOT_CODE,          /* not in a file-backed executable segment */
-	RLS_PLAN_NOT_PROBEABLE,     /* the kernel refuses to probe what is there */
+	RLS_PLAN_NOT_CODE, /* not in a file-backed executable segment */
+	RLS_PLAN_NOT_PROBEABLE, /* the kernel refuses to probe what is there */
 	RLS_PLAN_SKIP_MAX,
 };
 
 struct rls_plan {
-	struct rls_site *sites;     /* sorted by file offset, unique; owned. Names are the
+	struct rls_site *sites; /* sorted by file offset, unique; owned. Names are the
 	                             * library's: it must outlive the plan */
 	size_t count;
 	size_t class_counts[RLS_SITE_CLASS_MAX];
 	size_t skipped[RLS_PLAN_SKIP_MAX];
-	size_t unseen_exits;        /* ENTER and ENTER_CALL sites with RLS_EXIT_UNSEEN */
+	size_t unseen_exits; /* ENTER and ENTER_CALL sites with RLS_EXIT_UNSEEN */
 };
 
 /* elf: the library's file. 0 or -ENOMEM; on failure *out is untouched. */
-int rls_plan_library(const struct rls_library *library, struct rls_elf *elf,
-		     struct rls_plan *out);
+int rls_plan_library(const struct rls_library *library, struct rls_elf *elf, struct rls_plan *out);
 void rls_plan_clear(struct rls_plan *plan);
 
 /* "not in executable code", … : for the warning that goes with a count. */

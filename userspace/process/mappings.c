@@ -205,12 +205,13 @@ bool rls_mapping_is_file(const struct rls_mapping *mapping)
  * containers of one image share. There a file is known by what is its own in each mount: inode, size and time. */
 static dev_t device_of(const char *path, const struct stat *status)
 {
-	const uint64_t parts[] = { (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
-				   (uint64_t)status->st_mtim.tv_nsec };
+	const uint64_t parts[] = {(uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
+				  (uint64_t)status->st_mtim.tv_nsec};
 	uint64_t hash = 0xcbf29ce484222325ULL;
 	struct statfs system;
 
-	if (major(status->st_dev) || statfs(path, &system) || system.f_type != OVERLAYFS_SUPER_MAGIC)
+	if (major(status->st_dev) || statfs(path, &system) ||
+	    system.f_type != OVERLAYFS_SUPER_MAGIC)
 		return status->st_dev;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		hash = (hash ^ parts[i]) * 0x9e3779b97f4a7c15ULL;
@@ -227,8 +228,8 @@ int rls_mapping_locate(pid_t pid, const struct rls_mapping *mapping, char **path
 	bool path_found, address_found;
 
 	if (asprintf(&by_path, "/proc/%d/root%s", pid, mapping->path) < 0 ||
-	    asprintf(&by_address, "/proc/%d/map_files/%lx-%lx", pid, mapping->start,
-		     mapping->end) < 0)
+	    asprintf(&by_address, "/proc/%d/map_files/%lx-%lx", pid, mapping->start, mapping->end) <
+		    0)
 		return -ENOMEM;
 	path_found = !mapping->deleted && !stat(by_path, &path_status);
 	/* A different inode: an overlay file system, or something mounted over the path. The

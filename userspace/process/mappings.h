@@ -8,19 +8,19 @@
 #include <sys/types.h>
 
 struct rls_mapping {
-	uint64_t start, end;        /* addresses in the process */
+	uint64_t start, end; /* addresses in the process */
 	uint64_t file_offset;
-	uint64_t inode;             /* as the kernel prints it; not stat()'s on overlayfs */
+	uint64_t inode; /* as the kernel prints it; not stat()'s on overlayfs */
 	uint32_t device_major, device_minor; /* the same */
 	bool readable, writable, executable, shared;
-	bool deleted;               /* the path has been unlinked or replaced */
-	const char *path;           /* "" when anonymous, "[heap]", "/usr/lib/..." */
+	bool deleted; /* the path has been unlinked or replaced */
+	const char *path; /* "" when anonymous, "[heap]", "/usr/lib/..." */
 };
 
 struct rls_mappings {
 	struct rls_mapping *entries; /* ascending, disjoint */
 	size_t count;
-	char *text;                 /* owns the paths */
+	char *text; /* owns the paths */
 };
 
 /* Takes over text (of length bytes and a NUL behind them; modified). Lines that do not read

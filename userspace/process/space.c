@@ -47,7 +47,8 @@ static ssize_t read_memory(const struct rls_live_space *live, uint64_t address, 
 	return process_vm_readv(live->pid, &local, 1, &remote, 1, 0);
 }
 
-static size_t read_live(const struct rls_space *space, uint64_t address, void *buffer, size_t length)
+static size_t read_live(const struct rls_space *space, uint64_t address, void *buffer,
+			size_t length)
 {
 	ssize_t got = read_memory((const struct rls_live_space *)space, address, buffer, length);
 

@@ -30,7 +30,7 @@ bool rls_space_read_name(const struct rls_space *space, uint64_t address, char *
 struct rls_live_space {
 	struct rls_space space;
 	pid_t pid;
-	int memory;                 /* -1: not opened */
+	int memory; /* -1: not opened */
 };
 /* Nothing can be read of a process that is not there. To be closed in any case. */
 void rls_live_space_open(struct rls_live_space *live, pid_t pid);

@@ -16,11 +16,11 @@ enum {
 	TEXT_LENGTH = 0,
 	TEXT_STATE = 16,
 	/* A str that is not ASCII has more fields ahead of its characters. */
-	WIDE_TEXT_FIELDS_OLD = 24,  /* utf8_length, utf8, wstr_length: before 3.12 */
-	WIDE_TEXT_FIELDS = 16,      /* utf8_length, utf8 */
+	WIDE_TEXT_FIELDS_OLD = 24, /* utf8_length, utf8, wstr_length: before 3.12 */
+	WIDE_TEXT_FIELDS = 16, /* utf8_length, utf8 */
 };
 #define REPLACEMENT 0xfffd
-#define TEXT_LENGTH_MAX (1U << 24)  /* what is longer is no name */
+#define TEXT_LENGTH_MAX (1U << 24) /* what is longer is no name */
 
 /* The bits of a str's state: interned 2, kind 3, compact 1, ascii 1. The first 3.14s gave
  * `interned` 16 bits. */
@@ -35,8 +35,8 @@ struct text_state {
 static bool state_from(uint32_t bits, unsigned int interned_bits, struct text_state *out)
 {
 	bits >>= interned_bits;
-	*out = (struct text_state){ .kind = bits & 7, .compact = bits >> 3 & 1,
-				    .ascii = bits >> 4 & 1 };
+	*out = (struct text_state){
+		.kind = bits & 7, .compact = bits >> 3 & 1, .ascii = bits >> 4 & 1};
 	return out->compact && (out->kind == 1 || out->kind == 2 || out->kind == 4);
 }
 
@@ -73,8 +73,7 @@ static bool is_alive(const struct rls_space *space, const struct rls_frame_layou
 
 static size_t put_utf8(char *to, uint32_t c)
 {
-	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c < ' ' ||
-	    (c >= 0x7f && c < 0xa0))
+	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c < ' ' || (c >= 0x7f && c < 0xa0))
 		c = REPLACEMENT;
 	if (c < 0x80) {
 		to[0] = (char)c;
@@ -166,8 +165,8 @@ static int read_lines(const struct rls_space *space, const struct rls_frame_layo
 	if (!code->lines)
 		return -ENOMEM;
 	code->lines_bytes = size;
-	if (size && !rls_space_read(space, object + layout->object_bytes + BYTES_DATA, code->lines,
-				    size))
+	if (size &&
+	    !rls_space_read(space, object + layout->object_bytes + BYTES_DATA, code->lines, size))
 		return -EFAULT;
 	return is_alive(space, layout, object) ? 0 : -EFAULT;
 }
@@ -198,7 +197,7 @@ int rls_code_object_read(const struct rls_space *space, const struct rls_frame_l
 {
 	bool qualified = layout->code_qualified_name != RLS_FRAMES_NO_OFFSET;
 	uint16_t name = qualified ? layout->code_qualified_name : layout->code_name;
-	struct rls_code_object code = { .encoding = encoding_of(layout->minor) };
+	struct rls_code_object code = {.encoding = encoding_of(layout->minor)};
 	uint64_t type;
 	int r;
 
@@ -213,7 +212,8 @@ int rls_code_object_read(const struct rls_space *space, const struct rls_frame_l
 	if (!r)
 		r = read_lines(space, layout, address + layout->code_lines, &code);
 	/* At last, so that it is another's if another took the place meanwhile. */
-	if (!r && (!read_identity(space, layout, address, &code) || !is_alive(space, layout, address)))
+	if (!r &&
+	    (!read_identity(space, layout, address, &code) || !is_alive(space, layout, address)))
 		r = -EFAULT;
 	if (r) {
 		rls_code_object_release(&code);
@@ -235,6 +235,6 @@ int32_t rls_code_object_line(const struct rls_code_object *code, int32_t at)
 {
 	if (at < 0)
 		return code->first_line > 0 ? code->first_line : 0;
-	return rls_line_table_find(code->encoding, code->lines, code->lines_bytes,
-				   code->first_line, (uint32_t)at);
+	return rls_line_table_find(code->encoding, code->lines, code->lines_bytes, code->first_line,
+				   (uint32_t)at);
 }

@@ -7,18 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "userspace/python/python_frames.h"
 #include "userspace/process/space.h"
 #include "userspace/python/line_table.h"
+#include "userspace/python/python_frames.h"
 
-#define RLS_CODE_NAME_BYTES 256     /* longest name kept, NUL included */
+#define RLS_CODE_NAME_BYTES 256 /* longest name kept, NUL included */
 #define RLS_CODE_FILE_BYTES 1024
 #define RLS_CODE_LINES_BYTES_MAX (1U << 20)
 
 struct rls_code_object {
-	char *file, *function;      /* co_filename; co_qualname, before 3.11 co_name */
+	char *file, *function; /* co_filename; co_qualname, before 3.11 co_name */
 	int32_t first_line;
-	uint32_t identity;          /* rls_code_identity */
+	uint32_t identity; /* rls_code_identity */
 	enum rls_line_encoding encoding;
 	uint8_t *lines;
 	size_t lines_bytes;

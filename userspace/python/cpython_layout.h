@@ -9,27 +9,27 @@
 #define RLS_CPYTHON_LAYOUT_H
 
 enum {
-	OBJECT_TYPE = 8,            /* PyObject.ob_type */
+	OBJECT_TYPE = 8, /* PyObject.ob_type */
 
-	METHOD_NAME = 0,            /* PyMethodDef */
+	METHOD_NAME = 0, /* PyMethodDef */
 	METHOD_FUNCTION = 8,
 	METHOD_FLAGS = 16,
 	METHOD_DOC = 24,
 	METHOD_BYTES = 32,
 
-	GETSET_NAME = 0,            /* PyGetSetDef */
+	GETSET_NAME = 0, /* PyGetSetDef */
 	GETSET_GET = 8,
 	GETSET_SET = 16,
 	GETSET_BYTES = 40,
 
-	MODULE_DEF_NAME = 40,       /* PyModuleDef */
+	MODULE_DEF_NAME = 40, /* PyModuleDef */
 	MODULE_DEF_METHODS = 64,
 	MODULE_DEF_BYTES = 104,
 
-	FUNCTION_METHOD = 16,       /* PyCFunctionObject.m_ml */
-	FUNCTION_VECTORCALL = 48,   /* PyCFunctionObject.vectorcall */
+	FUNCTION_METHOD = 16, /* PyCFunctionObject.m_ml */
+	FUNCTION_VECTORCALL = 48, /* PyCFunctionObject.vectorcall */
 
-	TYPE_NAME = 24,             /* PyTypeObject */
+	TYPE_NAME = 24, /* PyTypeObject */
 	TYPE_BASIC_SIZE = 32,
 	TYPE_ITEM_SIZE = 40,
 	TYPE_DEALLOC = 48,
@@ -77,7 +77,7 @@ enum {
 	TYPE_FINALIZE = 392,
 	TYPE_VECTORCALL = 400,
 	TYPE_BYTES = 408,
-	HEAP_TYPE_BYTES = 856,      /* with the protocol tables that follow in a heap type */
+	HEAP_TYPE_BYTES = 856, /* with the protocol tables that follow in a heap type */
 };
 
 #define TYPE_FLAG_HEAP (1UL << 9)

@@ -4,7 +4,7 @@
 
 #include "userspace/machine_code/code.h"
 
-#define BYTES_MAX (4U << 20)        /* read in all; the largest loop known has 100 KB */
+#define BYTES_MAX (4U << 20) /* read in all; the largest loop known has 100 KB */
 
 bool rls_evaluation_holds(const struct rls_evaluation *evaluation, uint64_t vaddr)
 {
@@ -32,7 +32,7 @@ static void add_jumped_into(struct rls_elf *elf, const struct rls_code *code,
 int rls_evaluation_find(struct rls_elf *elf, uint64_t vaddr, uint64_t size_bytes,
 			struct rls_evaluation *out)
 {
-	struct rls_evaluation found = { .parts = { { vaddr, size_bytes } }, .count = 1 };
+	struct rls_evaluation found = {.parts = {{vaddr, size_bytes}}, .count = 1};
 	uint64_t bytes_left = BYTES_MAX;
 
 	for (size_t i = 0; i < found.count; i++) {

@@ -17,7 +17,7 @@
 
 struct rls_evaluation {
 	struct rls_elf_extent parts[RLS_EVALUATION_PARTS_MAX];
-	size_t count;               /* 0: no interpreter */
+	size_t count; /* 0: no interpreter */
 };
 
 /* Of the interpreter in elf, whose loop begins at vaddr and is so long by its symbol. What

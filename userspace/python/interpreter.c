@@ -8,8 +8,8 @@
 
 #include "analysis/base/cleanup.h"
 #include "userspace/elf/elf.h"
-#include "userspace/python/python_frames.h"
 #include "userspace/process/space.h"
+#include "userspace/python/python_frames.h"
 
 #define DATA_LIMIT_BYTES (16UL << 20)
 /* The layouts of cpython_layout.h. */
@@ -102,8 +102,7 @@ static bool version_from_memory(const struct rls_elf *elf, const struct rls_live
 			return false;
 		length = live->space.read(&live->space, segments[i].vaddr + python->load_bias,
 					  bytes, length);
-		if (rls_python_version_in(bytes, length, python->version,
-					  sizeof(python->version)))
+		if (rls_python_version_in(bytes, length, python->version, sizeof(python->version)))
 			return true;
 	}
 	return false;
@@ -171,8 +170,8 @@ static bool is_free_threaded(const struct rls_live_space *live, const struct rls
 	return head.free_threaded != 0;
 }
 
-static bool describe(pid_t pid, const struct rls_elf *elf, const struct rls_mapping *mapping,
-		     struct rls_python *python)
+static bool interpreter_describe(pid_t pid, const struct rls_elf *elf,
+				 const struct rls_mapping *mapping, struct rls_python *python)
 {
 	_cleanup_live_space_ struct rls_live_space live = {.memory = -1};
 	uint64_t vaddr;
@@ -211,7 +210,7 @@ static bool try_mapping(pid_t pid, const struct rls_mapping *mapping, struct rls
 
 	if (rls_mapping_locate(pid, mapping, &path, &device, &inode) || rls_elf_open(path, &elf))
 		return false;
-	found = describe(pid, elf, mapping, &python);
+	found = interpreter_describe(pid, elf, mapping, &python);
 	rls_elf_close(elf);
 	if (found)
 		*out = python;

@@ -1,6 +1,5 @@
 #include "userspace/python/line_table.h"
 
-
 #define NO_LINE_DELTA (-128)
 #define CODE_UNIT_BYTES 2
 

@@ -34,20 +34,20 @@ struct rls_frame_layout {
 	uint16_t runtime_interpreters, interpreter_threads, thread_next, thread_id;
 	uint16_t interpreter_modules;
 	/* from the thread's state to its innermost frame */
-	uint16_t thread_frame;      /* or its C frame */
-	uint16_t c_frame_frame;     /* RLS_FRAMES_NO_OFFSET: there is no C frame */
+	uint16_t thread_frame; /* or its C frame */
+	uint16_t c_frame_frame; /* RLS_FRAMES_NO_OFFSET: there is no C frame */
 	uint8_t c_frame_back;
 	/* frames */
 	uint16_t frame_back, frame_code, frame_instruction;
-	uint16_t frame_owner;       /* RLS_FRAMES_NO_OFFSET: all frames are Python's */
-	uint8_t owner_of_shims;     /* frames with this owner or a greater one have no code */
-	uint8_t frame_is_entry;     /* 0: those are the ones by which C entered */
-	uint8_t index_unit_bytes;   /* instruction is an index of units; 0: an address */
+	uint16_t frame_owner; /* RLS_FRAMES_NO_OFFSET: all frames are Python's */
+	uint8_t owner_of_shims; /* frames with this owner or a greater one have no code */
+	uint8_t frame_is_entry; /* 0: those are the ones by which C entered */
+	uint8_t index_unit_bytes; /* instruction is an index of units; 0: an address */
 	/* code objects */
 	uint16_t code_file, code_name, code_qualified_name, code_first_line, code_lines;
-	uint16_t code_start;        /* of the instructions, where instruction is an address */
-	uint16_t ascii_text;        /* PyASCIIObject → characters */
-	uint8_t object_bytes;       /* PyObject: what every object begins with */
+	uint16_t code_start; /* of the instructions, where instruction is an address */
+	uint16_t ascii_text; /* PyASCIIObject → characters */
+	uint8_t object_bytes; /* PyObject: what every object begins with */
 };
 
 /* NULL: none is known for this interpreter. */

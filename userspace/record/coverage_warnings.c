@@ -6,30 +6,32 @@
 
 #define BRIDGE_PATIENCE_NS 2000000000ULL
 
-static void warn(struct rls_trace_output *output, uint64_t time_ns, const char *text)
+static void coverage_warnings_warn(struct rls_event_output *output, uint64_t time_ns,
+				   const char *text)
 {
 	rls_warning("%s", text);
-	rls_trace_output_warning(output, time_ns, text);
+	rls_event_output_warning(output, time_ns, text);
 }
 
-void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_trace_output *output,
+void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_event_output *output,
 			  pid_t pid, uint64_t time_ns)
 {
 	char text[200];
 
 	if (!rls_libraries_python(libraries, pid)[0]) {
 		snprintf(text, sizeof(text), "process %d is not a Python process (yet)", pid);
-		warn(output, time_ns, text);
+		coverage_warnings_warn(output, time_ns, text);
 	} else if (!rls_libraries_count(libraries, pid)) {
 		snprintf(text, sizeof(text),
-			 "process %d has loaded no simulator, ML backend or CUDA library that is known (yet); name yours with --simulator, --backend or --native",
+			 "process %d has loaded no simulator, ML backend or CUDA library that is "
+			 "known (yet); name yours with --simulator, --backend or --native",
 			 pid);
-		warn(output, time_ns, text);
+		coverage_warnings_warn(output, time_ns, text);
 	}
 }
 
 void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls_cuda_calls *calls,
-			 struct rls_trace_output *output, struct rls_targets *followed,
+			 struct rls_event_output *output, struct rls_targets *followed,
 			 uint64_t now_ns, uint64_t time_ns)
 {
 	for (size_t i = 0; i < followed->count; i++) {
@@ -45,8 +47,11 @@ void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls
 			continue;
 		process->told_blind = true;
 		snprintf(text, sizeof(text),
-			 "process %d uses CUDA without the CUPTI bridge, so its GPU times are not known: start it with CUDA_INJECTION64_PATH set to our librlscope_cupti.so, as `rlscope-bpf run` does, or load that now with `attach --inject`",
+			 "process %d uses CUDA without the CUPTI bridge, so its GPU times are not "
+			 "known: start it with CUDA_INJECTION64_PATH set to our "
+			 "librlscope_cupti.so, as `rlscope-bpf run` does, or load that now with "
+			 "`attach --inject`",
 			 process->pid);
-		warn(output, time_ns, text);
+		coverage_warnings_warn(output, time_ns, text);
 	}
 }

@@ -6,20 +6,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "userspace/record/events/event_output.h"
 #include "userspace/record/gpu/cuda_calls.h"
 #include "userspace/record/probes/libraries.h"
 #include "userspace/record/targets/target_table.h"
-#include "userspace/record/events/event_output.h"
 
 /* When recording starts: no Python (yet), no library with a role (yet). */
-void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_trace_output *output,
+void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_event_output *output,
 			  pid_t pid, uint64_t time_ns);
 
 /* Processes that have called CUDA for a while without a CUPTI bridge, each told of once. libcuda is
  * often mapped long before, by those too that never call it. A CUDA job loads the bridge when it
  * initialises CUDA, so it gets a moment's time; UINT64_MAX: no more. */
 void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls_cuda_calls *calls,
-			 struct rls_trace_output *output, struct rls_targets *followed,
+			 struct rls_event_output *output, struct rls_targets *followed,
 			 uint64_t now_ns, uint64_t time_ns);
 
 #endif

@@ -10,7 +10,7 @@
 
 int rls_settle(struct rls_kernel *kernel, struct rls_gpu *gpu, uint64_t stop_ns)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_EVERY_NS };
+	const struct timespec pause = {.tv_nsec = LOOK_EVERY_NS};
 	int r;
 
 	rls_gpu_stop(gpu, stop_ns);

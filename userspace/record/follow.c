@@ -2,15 +2,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include "userspace/discover/discover.h"
 #include "userspace/base/log.h"
-#include "userspace/record/targets/process_info.h"
-#include "userspace/record/samples/interpreters.h"
+#include "userspace/discover/discover.h"
 #include "userspace/record/recorder.h"
-#include "userspace/record/session.h"
+#include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/stack_samples.h"
+#include "userspace/record/session.h"
+#include "userspace/record/targets/process_info.h"
 
-static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
+static int follow_process(struct rls_recorder *recorder, pid_t pid, bool root)
 {
 	int r = rls_targets_add(&recorder->targets, pid, root);
 
@@ -19,7 +19,7 @@ static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
 	if (!r)
 		r = rls_describe_settings(&recorder->describer, pid);
 	if (!r)
-		r = rls_pythons_look(recorder->pythons, pid, rls_monotonic_ns());
+		r = rls_interpreters_look(recorder->pythons, pid, rls_monotonic_ns());
 	if (!r)
 		r = rls_samples_began(recorder->samples, pid, rls_monotonic_ns());
 	if (!r)
@@ -35,14 +35,15 @@ static int follow(struct rls_recorder *recorder, pid_t pid, bool root)
 static int follow_descendant(pid_t pid, void *context)
 {
 	struct rls_recorder *recorder = context;
-	int r = rls_targets_find(&recorder->targets, pid) ? 0 : follow(recorder, pid, false);
+	int r = rls_targets_find(&recorder->targets, pid) ? 0
+							  : follow_process(recorder, pid, false);
 
 	return r == -ESRCH || r == -EACCES ? 0 : r;
 }
 
 int rls_recorder_follow_tree(struct rls_recorder *recorder, pid_t pid, bool root)
 {
-	int r = follow(recorder, pid, root);
+	int r = follow_process(recorder, pid, root);
 
 	if (!r && recorder->options.follow_children)
 		r = rls_each_descendant(pid, follow_descendant, recorder);
@@ -55,7 +56,8 @@ static bool anything_to_see(const struct rls_recorder *recorder)
 	for (size_t i = 0; i < recorder->targets.count; i++) {
 		pid_t pid = recorder->targets.all[i]->pid;
 
-		if (rls_recorder_is_python(recorder, pid) || rls_libraries_count(recorder->libraries, pid))
+		if (rls_recorder_is_python(recorder, pid) ||
+		    rls_libraries_count(recorder->libraries, pid))
 			return true;
 	}
 	return false;
@@ -71,8 +73,9 @@ int rls_recorder_add(struct rls_recorder *recorder, pid_t pid)
 	if (r)
 		return rls_discover_explain(pid, r);
 	if (!anything_to_see(recorder))
-		return rls_error_r(-ENOEXEC, "process %d is not a Python process%s", pid,
-				   recorder->options.follow_children ? ", nor is any of its children" : "");
+		return rls_error_r(
+			-ENOEXEC, "process %d is not a Python process%s", pid,
+			recorder->options.follow_children ? ", nor is any of its children" : "");
 	return 0;
 }
 

@@ -16,13 +16,14 @@
 #define PLACE_ERROR 0.1
 
 /* What a hit costs. error: as a share of it. */
-static int add_hit_figure(const struct rls_describer *describer, const char *kind, const char *name, double ns,
-			  double error, uint64_t time_ns)
+static int add_hit_figure(const struct rls_describer *describer, const char *kind, const char *name,
+			  double ns, double error, uint64_t time_ns)
 {
 	char figure[sizeof(RLS_FIGURE_OPERATION) + RLS_OPERATION_BYTES];
 
 	snprintf(figure, sizeof(figure), "%s%s", kind, name);
-	return rls_host_figure(describer->output, figure, ns, hypot(error, PLACE_ERROR) * ns, time_ns);
+	return rls_host_figure(describer->output, figure, ns, hypot(error, PLACE_ERROR) * ns,
+			       time_ns);
 }
 
 /* Of hits in its operations: a factor each, where they were told apart. */
@@ -40,8 +41,8 @@ static int apply_operations(const struct rls_describer *describer, pid_t pid,
 		r = rls_translator_set_operation_factor(describer->translator, (uint32_t)pid,
 							cost->operation, factor);
 		if (!r)
-			r = add_hit_figure(describer, RLS_FIGURE_OPERATION, cost->operation, factor * hit_ns,
-					   cost->error / cost->factor, time_ns);
+			r = add_hit_figure(describer, RLS_FIGURE_OPERATION, cost->operation,
+					   factor * hit_ns, cost->error / cost->factor, time_ns);
 	}
 	return r;
 }
@@ -67,16 +68,19 @@ static int apply_workload(const struct rls_describer *describer, pid_t pid, cons
 }
 
 /* Its words. A short command may have ended before anyone looks: then it has none any more, but was started with some. */
-static const char *words_of(const struct rls_describer *describer, pid_t pid, const struct rls_process_info *info)
+static const char *words_of(const struct rls_describer *describer, pid_t pid,
+			    const struct rls_process_info *info)
 {
 	bool has_none = !strcmp(info->cmdline, "[]");
 
-	return has_none && pid == describer->launched && describer->words ? describer->words : info->cmdline;
+	return has_none && pid == describer->launched && describer->words ? describer->words
+									  : info->cmdline;
 }
 
 int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint64_t time_ns)
 {
-	struct rls_event event = { .kind = RLS_EVENT_PROCESS, .pid = (uint32_t)pid, .time_ns = time_ns };
+	struct rls_event event = {
+		.kind = RLS_EVENT_PROCESS, .pid = (uint32_t)pid, .time_ns = time_ns};
 	struct rls_process_info info;
 	const char *words;
 	int r = rls_process_info_read(pid, &info);
@@ -86,14 +90,14 @@ int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint6
 	words = words_of(describer, pid, &info);
 	event.process.ppid = (uint32_t)info.ppid;
 	event.process.ns_pid = info.ns_pid == pid ? 0 : (uint32_t)info.ns_pid;
-	r = rls_trace_output_string(describer->output, info.name, &event.process.name);
+	r = rls_event_output_string(describer->output, info.name, &event.process.name);
 	if (!r)
-		r = rls_trace_output_string(describer->output, words, &event.process.cmdline);
+		r = rls_event_output_string(describer->output, words, &event.process.cmdline);
 	if (!r)
-		r = rls_trace_output_string(describer->output, info.container,
+		r = rls_event_output_string(describer->output, info.container,
 					    &event.process.container);
 	if (!r)
-		r = rls_trace_output_string(describer->output,
+		r = rls_event_output_string(describer->output,
 					    rls_libraries_python(describer->libraries, pid),
 					    &event.process.python);
 	if (!r)
@@ -104,13 +108,13 @@ int rls_describe_process(const struct rls_describer *describer, pid_t pid, uint6
 
 int rls_describe_settings(const struct rls_describer *describer, pid_t pid)
 {
-	struct rls_wire_process settings = { 0 };
+	struct rls_wire_process settings = {0};
 	struct rls_annotate_descriptor descriptor;
 	uint64_t address = rls_libraries_annotation(describer->libraries, pid);
 
 	if (describer->follow_children)
 		settings.flags |= RLS_PROCESS_FOLLOW;
-	if (address && !rls_annotations_descriptor(pid, address, &descriptor)) {
+	if (address && !rls_annotation_reader_descriptor(pid, address, &descriptor)) {
 		settings.annotate_offset = descriptor.thread_pointer_offset;
 		settings.flags |= RLS_PROCESS_ANNOTATED;
 	}
@@ -120,9 +124,9 @@ int rls_describe_settings(const struct rls_describer *describer, pid_t pid)
 static int add_edge(const struct rls_describer *describer, pid_t pid, uint64_t time_ns,
 		    enum rls_edge_kind kind, uint64_t name_address)
 {
-	struct rls_edge edge = { .time_ns = time_ns, .kind = kind, .name = name_address };
+	struct rls_edge edge = {.time_ns = time_ns, .kind = kind, .name = name_address};
 	char name[RLS_NAME_BYTES];
-	int length = name_address ? rls_annotations_name(pid, name_address, name) : -ENOENT;
+	int length = name_address ? rls_annotation_reader_name(pid, name_address, name) : -ENOENT;
 
 	if (length < 0)
 		return 0;
@@ -136,7 +140,7 @@ int rls_describe_phase(const struct rls_describer *describer, pid_t pid, uint64_
 	struct rls_annotate_descriptor descriptor;
 	int r;
 
-	if (!address || rls_annotations_descriptor(pid, address, &descriptor))
+	if (!address || rls_annotation_reader_descriptor(pid, address, &descriptor))
 		return 0;
 	r = add_edge(describer, pid, time_ns, RLS_EDGE_PROCESS_NAME, descriptor.process_name);
 	return r ? r : add_edge(describer, pid, time_ns, RLS_EDGE_PHASE, descriptor.phase);

@@ -8,14 +8,14 @@
 
 #include "userspace/attach/calibration/calibration_file.h"
 #include "userspace/attach/kernel/kernel.h"
-#include "userspace/record/probes/libraries.h"
 #include "userspace/record/events/event_output.h"
 #include "userspace/record/events/translate.h"
+#include "userspace/record/probes/libraries.h"
 
 /* All borrowed. */
 struct rls_describer {
 	struct rls_kernel *kernel;
-	struct rls_trace_output *output;
+	struct rls_event_output *output;
 	struct rls_translator *translator;
 	const struct rls_libraries *libraries;
 	bool follow_children;

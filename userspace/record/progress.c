@@ -18,7 +18,7 @@ void rls_progress_tick(struct rls_progress *progress, uint64_t now_ns)
 
 	if (!progress->terminal || passed_ns < 1000000000ULL)
 		return;
-	fprintf(stderr, "\r%4" PRIu64 " s, %.0f events/s \033[K", 
+	fprintf(stderr, "\r%4" PRIu64 " s, %.0f events/s \033[K",
 		(now_ns - progress->start_ns) / UINT64_C(1000000000),
 		(double)(progress->events - progress->shown_events) * 1e9 / (double)passed_ns);
 	progress->shown_ns = now_ns;

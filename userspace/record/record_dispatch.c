@@ -2,18 +2,18 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bpf/wire/record.h"
+#include "bpf/wire/stack.h"
+#include "userspace/attach/kernel/kernel_sampling.h"
 #include "userspace/base/log.h"
+#include "userspace/record/budget/overhead_controller.h"
 #include "userspace/record/calibrate/probe_toggle.h"
 #include "userspace/record/events/annotation_reader.h"
 #include "userspace/record/gpu/gpu_activity.h"
 #include "userspace/record/samples/code_map.h"
 #include "userspace/record/samples/interpreters.h"
-#include "userspace/record/session.h"
 #include "userspace/record/samples/stack_samples.h"
-#include "userspace/record/budget/overhead_controller.h"
-#include "bpf/wire/record.h"
-#include "bpf/wire/stack.h"
-#include "userspace/attach/kernel/kernel_sampling.h"
+#include "userspace/record/session.h"
 
 static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t time_ns)
 {
@@ -29,8 +29,8 @@ static void on_forked(void *context, uint32_t parent, uint32_t child, uint64_t t
 static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 {
 	struct rls_recorder *recorder = context;
-	struct rls_event event = { .kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid,
-				   .time_ns = time_ns };
+	struct rls_event event = {
+		.kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid, .time_ns = time_ns};
 
 	if (rls_targets_execed(&recorder->targets, (pid_t)pid, time_ns) || recorder->draining ||
 	    rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
@@ -38,7 +38,7 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 	rls_describe_process(&recorder->describer, (pid_t)pid, time_ns);
 	event.category.category = RLS_CATEGORY_PYTHON;
 	if (rls_recorder_is_python(recorder, (pid_t)pid))
-		rls_trace_output_add(&recorder->output, &event);
+		rls_event_output_add(&recorder->output, &event);
 	rls_targets_look(&recorder->targets, (pid_t)pid, time_ns + RLS_LOOK_DELAY_NS);
 }
 
@@ -56,8 +56,8 @@ static void on_final(void *context, const struct rls_wire_final *final)
 
 	if (!final->record)
 		return;
-	r = rls_annotations_rest((pid_t)final->header.pid, final->header.tid, final->record,
-				 final->edges_seen, recorder->stop_ns, recorder->translator);
+	r = rls_annotation_reader_rest((pid_t) final->header.pid, final->header.tid, final->record,
+				       final->edges_seen, recorder->stop_ns, recorder->translator);
 	if (r)
 		rls_debug("the last operations of thread %u are not known: %s", final->header.tid,
 			  strerror(-r));
@@ -67,25 +67,26 @@ static int on_turned(void *context, uint32_t tid, const struct rls_queued_edge *
 {
 	struct rls_recorder *recorder = context;
 
-	return recorder->alternator ? rls_alternator_turned(recorder->alternator, tid, edge) : 0;
+	return recorder->alternator ? rls_probe_toggle_turned(recorder->alternator, tid, edge) : 0;
 }
 
 struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder)
 {
-	return (struct rls_process_watcher){ on_forked, on_execed, on_ended, on_final, on_turned,
-					     recorder };
+	return (struct rls_process_watcher){on_forked, on_execed, on_ended,
+					    on_final,  on_turned, recorder};
 }
 
 /* What it cost is charged with the hits around it. Where these come in windows only, what was between
  * windows would be charged within them. */
-static int add_stack(struct rls_recorder *recorder, const struct rls_wire_header *record, size_t size)
+static int add_stack(struct rls_recorder *recorder, const struct rls_wire_header *record,
+		     size_t size)
 {
 	const struct rls_wire_stack *stack = (const void *)record;
 
 	if (!recorder->throttle && size >= RLS_STACK_HEAD_BYTES && record->kind == RLS_WIRE_STACK &&
 	    !(record->flags & RLS_STACK_WAITS))
-		rls_translator_sampled(recorder->translator, record->pid, record->tid, stack->category,
-				       rls_kernel_tick_cost_ns(recorder->kernel));
+		rls_translator_sampled(recorder->translator, record->pid, record->tid,
+				       stack->category, rls_kernel_tick_cost_ns(recorder->kernel));
 	return rls_samples_add(recorder->samples, record, size);
 }
 
@@ -96,22 +97,24 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 	int r;
 
 	if (listener && record->kind == RLS_WIRE_NAME)
-		return size < sizeof(struct rls_wire_name) ?
-			       0 :
-			       listener->name(listener->context, (const void *)record);
+		return size < sizeof(struct rls_wire_name)
+			       ? 0
+			       : listener->name(listener->context, (const void *)record);
 	if (listener && record->kind == RLS_WIRE_BOOKED)
-		return size < sizeof(struct rls_wire_booked) ?
-			       0 :
-			       listener->booked(listener->context, (const void *)record);
+		return size < sizeof(struct rls_wire_booked)
+			       ? 0
+			       : listener->booked(listener->context, (const void *)record);
 	if (record->kind == RLS_WIRE_ABSENCE)
-		return recorder->alternator ? rls_alternator_add(recorder->alternator, record, size) : 0;
+		return recorder->alternator
+			       ? rls_probe_toggle_add(recorder->alternator, record, size)
+			       : 0;
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
 		return add_stack(recorder, record, size);
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
 		return -ENOMEM;
-	r = recorder->throttle ? rls_throttle_add(recorder->throttle, record, size) : 0;
+	r = recorder->throttle ? rls_overhead_controller_add(recorder->throttle, record, size) : 0;
 	if (!r && recorder->alternator)
-		r = rls_alternator_add(recorder->alternator, record, size);
+		r = rls_probe_toggle_add(recorder->alternator, record, size);
 	if (r)
 		return r;
 	recorder->progress.events++;

@@ -8,25 +8,25 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "userspace/base/log.h"
-#include "userspace/cpu/cpu_priority.h"
-#include "userspace/record/calibrate/probe_toggle.h"
-#include "userspace/record/gpu/cuda_calls.h"
-#include "userspace/record/gpu/gpu_activity.h"
-#include "userspace/record/events/host_events.h"
-#include "userspace/record/coverage_warnings.h"
-#include "userspace/record/events/operation_globs.h"
-#include "userspace/record/targets/process_info.h"
-#include "userspace/record/recorder.h"
-#include "userspace/record/session.h"
-#include "userspace/record/samples/stack_samples.h"
-#include "userspace/record/drain.h"
-#include "userspace/record/budget/overhead_controller.h"
-#include "userspace/record/events/translate.h"
 #include "bpf/wire/maps.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/attach/kernel/kernel_sampling.h"
+#include "userspace/base/log.h"
+#include "userspace/cpu/cpu_priority.h"
+#include "userspace/record/budget/overhead_controller.h"
+#include "userspace/record/calibrate/probe_toggle.h"
+#include "userspace/record/coverage_warnings.h"
+#include "userspace/record/drain.h"
+#include "userspace/record/events/host_events.h"
+#include "userspace/record/events/operation_globs.h"
+#include "userspace/record/events/translate.h"
+#include "userspace/record/gpu/cuda_calls.h"
+#include "userspace/record/gpu/gpu_activity.h"
+#include "userspace/record/recorder.h"
+#include "userspace/record/samples/stack_samples.h"
+#include "userspace/record/session.h"
+#include "userspace/record/targets/process_info.h"
 
 #define TICK_MS 10
 
@@ -120,18 +120,19 @@ static void forget_ended_roots(struct rls_recorder *recorder)
 	}
 }
 
-static int tick(struct rls_recorder *recorder, uint64_t time_ns)
+static int recorder_tick(struct rls_recorder *recorder, uint64_t time_ns)
 {
 	const struct rls_recorder_listener *listener = recorder->options.listener;
 	int r = 0;
 
 	if (recorder->throttle)
-		rls_throttle_probed(recorder->throttle, rls_libraries_sites(recorder->libraries));
+		rls_overhead_controller_probed(recorder->throttle,
+					       rls_libraries_sites(recorder->libraries));
 	if (recorder->throttle && listener && !recorder->targets.count)
-		rls_throttle_idle(recorder->throttle, time_ns);
+		rls_overhead_controller_idle(recorder->throttle, time_ns);
 	else if (recorder->throttle)
-		r = rls_throttle_tick(recorder->throttle, time_ns,
-				      rls_libraries_site_ids(recorder->libraries));
+		r = rls_overhead_controller_tick(recorder->throttle, time_ns,
+						 rls_libraries_site_ids(recorder->libraries));
 	return r || !listener ? r : listener->tick(listener->context, time_ns);
 }
 
@@ -151,14 +152,14 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		if (rls_libraries_look_at_files(recorder->libraries) ||
 		    rls_kernel_watch_ticks(recorder->kernel, time_ns) ||
 		    rls_recorder_consume_timely(recorder, time_ns) < 0 ||
-		    rls_trace_output_tick(&recorder->output, time_ns))
+		    rls_event_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
-		if (tick(recorder, time_ns))
+		if (recorder_tick(recorder, time_ns))
 			return RLS_STOP_FAILED;
 		rls_affinity_tick(&recorder->affinity, time_ns);
 		if (recorder->alternator &&
-		    rls_alternator_tick(recorder->alternator, time_ns,
-					rls_libraries_site_ids(recorder->libraries)))
+		    rls_probe_toggle_tick(recorder->alternator, time_ns,
+					  rls_libraries_site_ids(recorder->libraries)))
 			return RLS_STOP_FAILED;
 		if (take_signals(recorder, hooks))
 			return RLS_STOP_SIGNAL;
@@ -174,7 +175,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			rls_missing_bridges(recorder->libraries, rls_gpu_calls(recorder->gpu),
 					    &recorder->output, &recorder->targets, time_ns,
 					    time_ns);
-			if (rls_catch_up(&recorder->catch_up, rls_recorder_welcome, recorder))
+			if (rls_catch_up(&recorder->catch_up, rls_recorder_adopt, recorder))
 				return RLS_STOP_FAILED;
 		}
 		rls_recorder_look_around(recorder, time_ns);
@@ -188,7 +189,7 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	int r = 0;
 
 	if (!recorder->options.listener)
-		r = rls_trace_output_open(&recorder->output, recorder->options.trace_path);
+		r = rls_event_output_open(&recorder->output, recorder->options.trace_path);
 	if (!r)
 		r = rls_host_clock(&recorder->output); /* before all it is to date */
 	if (!r)
@@ -203,17 +204,18 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	rls_gpu_begin(recorder->gpu, recorder->start_ns);
 	announce(recorder);
 	if (recorder->throttle)
-		rls_throttle_start(recorder->throttle, recorder->start_ns,
-				   rls_libraries_sites(recorder->libraries));
+		rls_overhead_controller_start(recorder->throttle, recorder->start_ns,
+					      rls_libraries_sites(recorder->libraries));
 	if (recorder->alternator)
-		rls_alternator_start(recorder->alternator, recorder->start_ns);
+		rls_probe_toggle_start(recorder->alternator, recorder->start_ns);
 	if (hooks->started)
 		hooks->started(hooks->context);
 	rls_priority_record(rls_libraries_written_fd(recorder->libraries));
 	*why = loop(recorder, hooks);
 	rls_priority_end();
 	rls_progress_end(&recorder->progress);
-	recorder->failed = *why == RLS_STOP_FAILED && !recorder->options.listener; /* who listens may end it so */
+	recorder->failed = *why == RLS_STOP_FAILED &&
+			   !recorder->options.listener; /* who listens may end it so */
 	return 0;
 }
 
@@ -223,7 +225,8 @@ int rls_recorder_in_vivo(const struct rls_recorder *recorder, struct rls_delta_i
 			 struct rls_calibration *calibration)
 {
 	*calibration = recorder->costs.calibration;
-	return recorder->alternator ? rls_alternator_conclude(recorder->alternator, out) : -ENODATA;
+	return recorder->alternator ? rls_probe_toggle_conclude(recorder->alternator, out)
+				    : -ENODATA;
 }
 
 size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
@@ -239,7 +242,8 @@ size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
 		if (strlen(name) >= sizeof(out->operation))
 			continue;
 		out[count] = (struct rls_operation_cost){
-			.factor = part->factor, .error = part->error,
+			.factor = part->factor,
+			.error = part->error,
 		};
 		strcpy(out[count++].operation, name);
 	}
@@ -260,7 +264,7 @@ static void detach(struct rls_recorder *recorder)
 
 int rls_recorder_finish(struct rls_recorder *recorder)
 {
-	struct rls_event end = { .kind = RLS_EVENT_END };
+	struct rls_event end = {.kind = RLS_EVENT_END};
 	uint64_t drops[RLS_DROP_MAX];
 	int r, failed;
 
@@ -279,13 +283,13 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	rls_losses_report(&recorder->losses, drops, &recorder->output, recorder->start_ns,
 			  recorder->stop_ns);
 	if (recorder->throttle)
-		rls_throttle_report(recorder->throttle, recorder->stop_ns);
+		rls_overhead_controller_report(recorder->throttle, recorder->stop_ns);
 	if (recorder->samples)
 		rls_samples_finish(recorder->samples, recorder->stop_ns);
 	end.time_ns = recorder->stop_ns;
 	end.end.complete = !recorder->failed;
-	rls_trace_output_add(&recorder->output, &end);
-	r = rls_trace_output_close(&recorder->output);
+	rls_event_output_add(&recorder->output, &end);
+	r = rls_event_output_close(&recorder->output);
 	if (r && !recorder->options.listener)
 		return rls_error_r(r, "the trace %s could not be written to its end: %s",
 				   recorder->options.trace_path, strerror(-r));

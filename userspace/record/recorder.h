@@ -42,10 +42,10 @@ int rls_recorder_add_selected(struct rls_recorder *recorder);
 int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid);
 
 enum rls_stop {
-	RLS_STOP_ENDED,         /* the processes ended */
+	RLS_STOP_ENDED, /* the processes ended */
 	RLS_STOP_DURATION,
 	RLS_STOP_SIGNAL,
-	RLS_STOP_FAILED,        /* the trace could not be written any further */
+	RLS_STOP_FAILED, /* the trace could not be written any further */
 };
 
 /* Each may be NULL. */

@@ -22,7 +22,8 @@ struct rls_recorder_listener {
 	/* What a thread of a process with a CUPTI bridge is in from a moment on. */
 	int (*booked)(void *context, const struct rls_wire_booked *booked);
 	/* A look at a thread, and what it seems to be in. */
-	int (*look)(void *context, const struct rls_wire_look *look, enum rls_category guess);
+	int (*look)(void *context, const struct rls_wire_category_sample *look,
+		    enum rls_category guess);
 	/* Every few milliseconds. */
 	int (*tick)(void *context, uint64_t time_ns);
 	void *context;
@@ -33,17 +34,17 @@ struct rls_recorder_options {
 	const char *trace_path;
 	const struct rls_recorder_listener *listener; /* NULL: none, a trace is written */
 	const struct rls_roles *roles;
-	const struct rls_selection *selection;  /* resolved; may be empty */
+	const struct rls_selection *selection; /* resolved; may be empty */
 	/* Whose hits they are for the most part, as RLS_EVENT_PROCESS has it: calibrated by itself, its own calibration is gone
 	 * by. NULL: nobody's, or the machine's is wanted */
 	const char *command;
-	uint64_t duration_ns;           /* 0: no limit */
+	uint64_t duration_ns; /* 0: no limit */
 	bool follow_children;
-	unsigned int sample_hz;         /* stacks of running threads; 0: no samples */
-	const struct rls_operation_globs *operations;   /* by functions on them; NULL: none */
-	double budget_percent;          /* of a thread's time that probes may cost; below 0: no limit */
-	bool perf_events;               /* attach one by one even where uprobe_multi works */
-	bool alternate;                 /* turn probes on and off to see what hits cost (alternator.h) */
+	unsigned int sample_hz; /* stacks of running threads; 0: no samples */
+	const struct rls_operation_globs *operations; /* by functions on them; NULL: none */
+	double budget_percent; /* of a thread's time that probes may cost; below 0: no limit */
+	bool perf_events; /* attach one by one even where uprobe_multi works */
+	bool alternate; /* turn probes on and off to see what hits cost (probe_toggle.h) */
 };
 
 #endif

@@ -7,6 +7,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "bpf/wire/maps.h"
+#include "userspace/attach/hit_costs.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/attach/kernel/kernel_sampling.h"
+#include "userspace/attach/kernel/kernel_windows.h"
 #include "userspace/base/hangup.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
@@ -19,12 +25,6 @@
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/session.h"
 #include "userspace/record/targets/mmap_watch.h"
-#include "bpf/wire/maps.h"
-#include "userspace/attach/hit_costs.h"
-#include "userspace/attach/kernel/kernel.h"
-#include "userspace/attach/kernel/kernel_rings.h"
-#include "userspace/attach/kernel/kernel_sampling.h"
-#include "userspace/attach/kernel/kernel_windows.h"
 
 /* Waits whose stacks are walked, of a thread in a second: at 5 us each where a sample is 25, as much of a
  * budget; all that matter where there is none. */
@@ -67,7 +67,8 @@ static int open_kernel(struct rls_recorder *recorder)
 	int r = rls_kernel_open(&options, &recorder->kernel);
 
 	if (!r)
-		r = rls_costs_open(recorder->kernel, recorder->options.command, &recorder->costs);
+		r = rls_calibration_cache_open(recorder->kernel, recorder->options.command,
+					       &recorder->costs);
 	return r || !recorder->options.listener ? r : open_booking(recorder, &options);
 }
 
@@ -96,7 +97,7 @@ static void close_probes(struct rls_recorder *recorder)
 
 /* ---- staying off the targets' CPUs ---- */
 
-static void visit(void *context)
+static void recorder_parts_visit(void *context)
 {
 	struct rls_recorder *recorder = context;
 
@@ -104,7 +105,7 @@ static void visit(void *context)
 	rls_affinity_visit(&recorder->affinity);
 }
 
-static void leave(void *context)
+static void recorder_parts_leave(void *context)
 {
 	struct rls_recorder *recorder = context;
 
@@ -113,7 +114,8 @@ static void leave(void *context)
 
 static int open_affinity(struct rls_recorder *recorder)
 {
-	const struct rls_kernel_switching switching = { visit, leave, recorder };
+	const struct rls_kernel_switching switching = {recorder_parts_visit, recorder_parts_leave,
+						       recorder};
 
 	rls_affinity_open(&recorder->affinity);
 	rls_kernel_set_switching(recorder->kernel, &switching);
@@ -130,23 +132,23 @@ static void close_affinity(struct rls_recorder *recorder)
 static int open_output(struct rls_recorder *recorder)
 {
 	const struct rls_recorder_listener *listener = recorder->options.listener;
-	int r = rls_trace_output_init(&recorder->output);
+	int r = rls_event_output_init(&recorder->output);
 
 	if (!r && listener)
-		rls_trace_output_listen(&recorder->output, listener->event, listener->context);
+		rls_event_output_listen(&recorder->output, listener->event, listener->context);
 	return r;
 }
 
 static void close_output(struct rls_recorder *recorder)
 {
 	if (recorder->output.strings)
-		rls_trace_output_close(&recorder->output);
+		rls_event_output_close(&recorder->output);
 }
 
 static int open_translator(struct rls_recorder *recorder)
 {
 	const struct rls_process_watcher watcher = rls_recorder_watcher(recorder);
-	struct rls_event_sink sink = rls_trace_output_sink(&recorder->output);
+	struct rls_event_sink sink = rls_event_output_sink(&recorder->output);
 	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
 	int r = rls_translator_new(&sink, &watcher, &recorder->translator);
 
@@ -169,7 +171,7 @@ static void close_targets(struct rls_recorder *recorder)
 
 static int open_newcomers(struct rls_recorder *recorder)
 {
-	recorder->newcomers = (struct rls_newcomers){
+	recorder->newcomers = (struct rls_new_processes){
 		.selection = recorder->options.selection,
 		.roles = recorder->options.roles,
 		.followed = &recorder->targets,
@@ -180,14 +182,14 @@ static int open_newcomers(struct rls_recorder *recorder)
 
 static void close_newcomers(struct rls_recorder *recorder)
 {
-	rls_newcomers_clear(&recorder->newcomers);
+	rls_new_processes_clear(&recorder->newcomers);
 }
 
 static int open_catch_up(struct rls_recorder *recorder)
 {
-	recorder->catch_up = (struct rls_catch_up){ .kernel = recorder->kernel,
-						    .translator = recorder->translator,
-						    .followed = &recorder->targets };
+	recorder->catch_up = (struct rls_catch_up){.kernel = recorder->kernel,
+						   .translator = recorder->translator,
+						   .followed = &recorder->targets};
 	return 0;
 }
 
@@ -198,10 +200,14 @@ static void close_losses(struct rls_recorder *recorder)
 
 static int open_describer(struct rls_recorder *recorder)
 {
-	recorder->describer = (struct rls_describer){ recorder->kernel, &recorder->output,
-						      recorder->translator, recorder->libraries,
-						      recorder->options.follow_children,
-						      &recorder->costs, 0, NULL };
+	recorder->describer = (struct rls_describer){recorder->kernel,
+						     &recorder->output,
+						     recorder->translator,
+						     recorder->libraries,
+						     recorder->options.follow_children,
+						     &recorder->costs,
+						     0,
+						     NULL};
 	return 0;
 }
 
@@ -250,7 +256,8 @@ static int open_gpu(struct rls_recorder *recorder)
 	if (r)
 		return r;
 	rls_gpu_set_refresh(recorder->gpu, consume_control, recorder->kernel);
-	rls_libraries_on_cuda_entry(recorder->libraries, name_cuda_entry, rls_gpu_calls(recorder->gpu));
+	rls_libraries_on_cuda_entry(recorder->libraries, name_cuda_entry,
+				    rls_gpu_calls(recorder->gpu));
 	return 0;
 }
 
@@ -268,15 +275,15 @@ static bool wants_alternator(const struct rls_recorder *recorder)
 
 static int open_pythons(struct rls_recorder *recorder)
 {
-	struct rls_event_sink sink = rls_trace_output_sink(&recorder->output);
+	struct rls_event_sink sink = rls_event_output_sink(&recorder->output);
 
-	return rls_pythons_new(recorder->kernel, recorder->options.sample_hz ? &sink : NULL,
-			       &recorder->targets, &recorder->pythons);
+	return rls_interpreters_new(recorder->kernel, recorder->options.sample_hz ? &sink : NULL,
+				    &recorder->targets, &recorder->pythons);
 }
 
 static void close_pythons(struct rls_recorder *recorder)
 {
-	rls_pythons_free(recorder->pythons);
+	rls_interpreters_free(recorder->pythons);
 }
 
 static int open_code_map(struct rls_recorder *recorder)
@@ -297,8 +304,8 @@ static bool wants_samples(const struct rls_recorder *recorder)
 static int open_samples(struct rls_recorder *recorder)
 {
 	unsigned int hz = recorder->options.sample_hz, waits_hz = WAITS_A_SAMPLE * hz;
-	int r = rls_samples_new(recorder->kernel, recorder->pythons, recorder->code_map, &recorder->output,
-				&recorder->samples);
+	int r = rls_samples_new(recorder->kernel, recorder->pythons, recorder->code_map,
+				&recorder->output, &recorder->samples);
 
 	if (recorder->options.budget_percent < 0 || waits_hz > WAITS_HZ_MAX)
 		waits_hz = WAITS_HZ_MAX;
@@ -319,13 +326,14 @@ static int open_alternator(struct rls_recorder *recorder)
 	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
 
 	if (!rls_kernel_has_windows(recorder->kernel))
-		return rls_error_r(-ENOTSUP, "probes cannot go on and off together on this kernel (it needs 6.6 or newer)");
-	return rls_alternator_new(recorder->kernel, hit, &recorder->alternator);
+		return rls_error_r(-ENOTSUP, "probes cannot go on and off together on this kernel "
+					     "(it needs 6.6 or newer)");
+	return rls_probe_toggle_new(recorder->kernel, hit, &recorder->alternator);
 }
 
 static void close_alternator(struct rls_recorder *recorder)
 {
-	rls_alternator_free(recorder->alternator);
+	rls_probe_toggle_free(recorder->alternator);
 }
 
 static bool wants_throttle(const struct rls_recorder *recorder)
@@ -337,34 +345,37 @@ static int open_throttle(struct rls_recorder *recorder)
 {
 	const struct rls_recorder_listener *listener = recorder->options.listener;
 	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
-	int r = rls_throttle_new(recorder->kernel, recorder->code_map, &recorder->output,
-				 recorder->options.budget_percent, hit.value_ns, &recorder->throttle);
+	int r = rls_overhead_controller_new(recorder->kernel, recorder->code_map, &recorder->output,
+					    recorder->options.budget_percent, hit.value_ns,
+					    &recorder->throttle);
 
 	if (!r)
 		rls_libraries_count_to(recorder->libraries, RLS_SITES_COUNTED);
-	return r || !listener ? r :
-				rls_throttle_book(recorder->throttle, listener->look,
-						  listener->context);
+	return r || !listener ? r
+			      : rls_overhead_controller_use_totals(
+					recorder->throttle, listener->look, listener->context);
 }
 
 static void close_throttle(struct rls_recorder *recorder)
 {
-	rls_throttle_free(recorder->throttle);
+	rls_overhead_controller_free(recorder->throttle);
 }
 
 /* ---- event loop ---- */
 
 static int add_to_loop(struct rls_recorder *recorder)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = {.events = EPOLLIN};
 	int written_fd = rls_libraries_written_fd(recorder->libraries);
 
 	recorder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (recorder->signal_fd < 0 || recorder->epoll_fd < 0)
 		return -errno;
 	if (epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, recorder->signal_fd, &event) ||
-	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_kernel_poll_fd(recorder->kernel), &event) ||
-	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_mmap_watch_fd(recorder->mmap_watch), &event))
+	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_kernel_poll_fd(recorder->kernel),
+		      &event) ||
+	    epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, rls_mmap_watch_fd(recorder->mmap_watch),
+		      &event))
 		return -errno;
 	if (written_fd >= 0)
 		epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, written_fd, &event);
@@ -400,31 +411,32 @@ static void close_loop(struct rls_recorder *recorder)
 
 /* A part may use those above it. */
 static const struct part {
-	bool (*wanted)(const struct rls_recorder *recorder);    /* NULL: always */
-	int (*open)(struct rls_recorder *recorder);             /* NULL: nothing is to be done; 0 or -errno */
-	void (*close)(struct rls_recorder *recorder);           /* NULL: the same; open may have failed half way */
+	bool (*wanted)(const struct rls_recorder *recorder); /* NULL: always */
+	int (*open)(struct rls_recorder *recorder); /* NULL: nothing is to be done; 0 or -errno */
+	void (*close)(
+		struct rls_recorder *recorder); /* NULL: the same; open may have failed half way */
 } parts[] = {
-	{ NULL, open_kernel, close_kernel },
-	{ NULL, open_output, close_output },
-	{ NULL, open_affinity, close_affinity },
-	{ NULL, NULL, close_targets },
-	{ NULL, open_newcomers, close_newcomers },
-	{ NULL, open_pythons, close_pythons },
-	{ NULL, open_translator, close_translator },
-	{ NULL, open_catch_up, close_losses },
-	{ NULL, open_libraries, close_libraries },
-	{ NULL, open_gpu, close_gpu },
-	{ NULL, open_describer, NULL },
-	{ NULL, open_handler, NULL },
-	{ NULL, open_code_map, close_code_map },
-	{ wants_samples, open_samples, close_samples },
-	{ NULL, rls_recorder_observe_targets, NULL },
-	{ wants_alternator, open_alternator, close_alternator },
-	{ wants_throttle, open_throttle, close_throttle },
-	{ NULL, open_ticks, NULL },
-	{ NULL, open_mmap_watch, close_mmap_watch },
-	{ NULL, open_loop, close_loop },
-	{ NULL, NULL, close_probes },
+	{NULL, open_kernel, close_kernel},
+	{NULL, open_output, close_output},
+	{NULL, open_affinity, close_affinity},
+	{NULL, NULL, close_targets},
+	{NULL, open_newcomers, close_newcomers},
+	{NULL, open_pythons, close_pythons},
+	{NULL, open_translator, close_translator},
+	{NULL, open_catch_up, close_losses},
+	{NULL, open_libraries, close_libraries},
+	{NULL, open_gpu, close_gpu},
+	{NULL, open_describer, NULL},
+	{NULL, open_handler, NULL},
+	{NULL, open_code_map, close_code_map},
+	{wants_samples, open_samples, close_samples},
+	{NULL, rls_recorder_observe_targets, NULL},
+	{wants_alternator, open_alternator, close_alternator},
+	{wants_throttle, open_throttle, close_throttle},
+	{NULL, open_ticks, NULL},
+	{NULL, open_mmap_watch, close_mmap_watch},
+	{NULL, open_loop, close_loop},
+	{NULL, NULL, close_probes},
 };
 
 static bool is_wanted(const struct part *part, const struct rls_recorder *recorder)

@@ -8,20 +8,20 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
-#include "userspace/base/log.h"
-#include "userspace/base/clock.h"
-#include "userspace/record/targets/process_info.h"
 #include "bpf/wire/maps.h"
 #include "bpf/wire/record.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/base/clock.h"
+#include "userspace/base/log.h"
+#include "userspace/record/targets/process_info.h"
 
 struct thread_id {
 	uint32_t pid, tid;
 };
 
-static int find_missed(const struct rls_catch_up *catch_up,
-		       void (*found)(void *context, pid_t pid), void *context)
+static int find_missed(const struct rls_catch_up *catch_up, void (*found)(void *context, pid_t pid),
+		       void *context)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t count;
@@ -56,15 +56,18 @@ static int note_if_gone(void *context, uint32_t pid, uint32_t tid)
 
 	if (!is_gone(gone->catch_up, pid, tid))
 		return 0;
-	return rls_list_push(&gone->threads, (struct thread_id){ pid, tid });
+	return rls_list_push(&gone->threads, (struct thread_id){pid, tid});
 }
 
-static int end(const struct rls_catch_up *catch_up, const struct thread_id *thread,
-	       uint64_t time_ns)
+static int resync_end(const struct rls_catch_up *catch_up, const struct thread_id *thread,
+		      uint64_t time_ns)
 {
 	const struct rls_wire_exit record = {
-		.header = { .size = sizeof(record), .kind = RLS_WIRE_THREAD_EXIT,
-			    .pid = thread->pid, .tid = thread->tid, .time_ns = time_ns },
+		.header = {.size = sizeof(record),
+			   .kind = RLS_WIRE_THREAD_EXIT,
+			   .pid = thread->pid,
+			   .tid = thread->tid,
+			   .time_ns = time_ns},
 		.process_over = thread->tid == thread->pid,
 	};
 
@@ -78,7 +81,7 @@ static int end(const struct rls_catch_up *catch_up, const struct thread_id *thre
  * did would have it live on. */
 static int end_the_gone(const struct rls_catch_up *catch_up)
 {
-	struct gone gone = { .catch_up = catch_up };
+	struct gone gone = {.catch_up = catch_up};
 	int r = rls_translator_each_thread(catch_up->translator, note_if_gone, &gone);
 	int consumed = r ? r : rls_kernel_consume(catch_up->kernel);
 	uint64_t time_ns = rls_monotonic_ns();
@@ -86,12 +89,13 @@ static int end_the_gone(const struct rls_catch_up *catch_up)
 	if (consumed < 0)
 		r = consumed;
 	for (size_t i = 0; !r && i < gone.threads.count; i++)
-		r = end(catch_up, &gone.threads.items[i], time_ns);
+		r = resync_end(catch_up, &gone.threads.items[i], time_ns);
 	free(gone.threads.items);
 	return r;
 }
 
-int rls_catch_up(struct rls_catch_up *catch_up, void (*found)(void *context, pid_t pid), void *context)
+int rls_catch_up(struct rls_catch_up *catch_up, void (*found)(void *context, pid_t pid),
+		 void *context)
 {
 	uint64_t drops[RLS_DROP_MAX], lost;
 	int r;
@@ -101,7 +105,8 @@ int rls_catch_up(struct rls_catch_up *catch_up, void (*found)(void *context, pid
 	if (!lost && !catch_up->again)
 		return 0;
 	if (lost)
-		rls_debug("%llu control records were lost: looking for what they told", (unsigned long long)lost);
+		rls_debug("%llu control records were lost: looking for what they told",
+			  (unsigned long long)lost);
 	catch_up->lost = drops[RLS_DROP_CONTROL];
 	catch_up->again = lost;
 	r = find_missed(catch_up, found, context);

@@ -15,18 +15,19 @@
 #include <sys/types.h>
 
 #include "userspace/attach/kernel/kernel.h"
-#include "userspace/record/targets/target_table.h"
 #include "userspace/record/events/translate.h"
+#include "userspace/record/targets/target_table.h"
 
 struct rls_catch_up {
-	struct rls_kernel *kernel;              /* all borrowed */
+	struct rls_kernel *kernel; /* all borrowed */
 	struct rls_translator *translator;
 	const struct rls_targets *followed;
-	uint64_t lost;                          /* control records, when last caught up */
-	bool again;                             /* whose end was lost a moment ago may still have been there */
+	uint64_t lost; /* control records, when last caught up */
+	bool again; /* whose end was lost a moment ago may still have been there */
 };
 
 /* Calls found for each process missed. Reads the rings. 0 or -errno. */
-int rls_catch_up(struct rls_catch_up *catch_up, void (*found)(void *context, pid_t pid), void *context);
+int rls_catch_up(struct rls_catch_up *catch_up, void (*found)(void *context, pid_t pid),
+		 void *context);
 
 #endif

@@ -14,43 +14,45 @@
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/base/clock.h"
 #include "userspace/cpu/cpu_affinity.h"
-#include "userspace/record/resync.h"
 #include "userspace/record/cost/calibration_cache.h"
-#include "userspace/record/process_events.h"
-#include "userspace/record/probes/libraries.h"
+#include "userspace/record/events/event_output.h"
 #include "userspace/record/events/losses.h"
-#include "userspace/record/targets/new_processes.h"
-#include "userspace/record/targets/target_table.h"
+#include "userspace/record/probes/libraries.h"
+#include "userspace/record/process_events.h"
 #include "userspace/record/progress.h"
 #include "userspace/record/recorder_options.h"
-#include "userspace/record/events/event_output.h"
+#include "userspace/record/resync.h"
+#include "userspace/record/targets/new_processes.h"
+#include "userspace/record/targets/target_table.h"
 
 struct rls_recorder {
 	struct rls_recorder_options options;
 	struct rls_kernel *kernel;
-	struct rls_trace_output output;
+	struct rls_event_output output;
 	struct rls_translator *translator;
 	struct rls_libraries *libraries;
 	struct rls_describer describer;
 	struct rls_targets targets;
-	struct rls_newcomers newcomers;
+	struct rls_new_processes newcomers;
 	struct rls_mmap_watch *mmap_watch;
 	struct rls_progress progress;
 	struct rls_calibration_file costs;
 	struct rls_code_map *code_map;
-	struct rls_samples *samples;    /* NULL: not asked for */
-	struct rls_pythons *pythons;    /* also where nothing is sampled: who is in Python at all */
+	struct rls_samples *samples; /* NULL: not asked for */
+	struct rls_interpreters
+		*pythons; /* also where nothing is sampled: who is in Python at all */
 	struct rls_gpu *gpu;
-	struct rls_alternator *alternator; /* NULL: not asked for */
-	struct rls_throttle *throttle;  /* NULL: no budget, or nothing can go on and off here */
+	struct rls_probe_toggle *alternator; /* NULL: not asked for */
+	struct rls_overhead_controller
+		*throttle; /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;
 	struct rls_catch_up catch_up;
 	struct rls_affinity affinity;
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
 	size_t parts_open;
-	bool draining;          /* recording is over: watchers no longer act */
-	bool failed;            /* it ended early */
+	bool draining; /* recording is over: watchers no longer act */
+	bool failed; /* it ended early */
 };
 
 static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, pid_t pid)
@@ -58,7 +60,7 @@ static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, p
 	return rls_libraries_python(recorder->libraries, pid)[0] != '\0';
 }
 
-#define RLS_LOOK_DELAY_NS 20000000ULL   /* a burst of dlopen is looked at once */
+#define RLS_LOOK_DELAY_NS 20000000ULL /* a burst of dlopen is looked at once */
 
 /* 0, or -errno after a message; what was opened by then is to be closed in either case. */
 int rls_recorder_open_parts(struct rls_recorder *recorder);
@@ -79,7 +81,7 @@ int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
  * context: the recorder. */
 void rls_recorder_drain_maps(void *context);
 /* A process that has begun to be selected, and what it has started by now. context: the recorder. */
-void rls_recorder_welcome(void *context, pid_t pid);
+void rls_recorder_adopt(void *context, pid_t pid);
 /* For who has come, and for what has been mapped: it may take a second where that is large. */
 void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns);
 

@@ -65,11 +65,12 @@ static void forget_samples(void *context, struct rls_target *target, enum rls_ta
 int rls_recorder_observe_targets(struct rls_recorder *recorder)
 {
 	const struct rls_target_observer observers[] = {
-		{ NULL, forget_in_kernel, recorder },
-		{ NULL, forget_threads, recorder },
-		{ NULL, forget_gpu, recorder },
-		{ NULL, forget_code, recorder },
-		{ fork_samples, forget_samples, recorder }, /* the last to come is the first to forget */
+		{NULL, forget_in_kernel, recorder},
+		{NULL, forget_threads, recorder},
+		{NULL, forget_gpu, recorder},
+		{NULL, forget_code, recorder},
+		{fork_samples, forget_samples,
+		 recorder}, /* the last to come is the first to forget */
 	};
 	size_t place;
 	int r = 0;

@@ -1,16 +1,16 @@
 /* The recorder looks around: who has come, and what processes have mapped since. */
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
-#include "userspace/record/targets/mmap_watch.h"
+#include "userspace/record/budget/overhead_controller.h"
 #include "userspace/record/samples/code_map.h"
 #include "userspace/record/samples/interpreters.h"
-#include "userspace/record/session.h"
 #include "userspace/record/samples/stack_samples.h"
-#include "userspace/record/budget/overhead_controller.h"
+#include "userspace/record/session.h"
+#include "userspace/record/targets/mmap_watch.h"
 
 int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
 {
-	if (recorder->throttle && rls_throttle_is_beginning(recorder->throttle, time_ns))
+	if (recorder->throttle && rls_overhead_controller_is_beginning(recorder->throttle, time_ns))
 		return rls_kernel_consume_all_but_stacks(recorder->kernel);
 	return rls_kernel_consume(recorder->kernel);
 }
@@ -27,7 +27,7 @@ static void look_at(struct rls_recorder *recorder, struct rls_target *followed, 
 		return; /* it has ended, or is just being replaced */
 	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);
 	if (rls_recorder_is_python(recorder, pid)) {
-		rls_pythons_look(recorder->pythons, pid, time_ns);
+		rls_interpreters_look(recorder->pythons, pid, time_ns);
 		if (!was_python)
 			rls_describe_process(&recorder->describer, pid, time_ns);
 	}
@@ -62,9 +62,11 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 	rls_code_map_forget(recorder->code_map, pid);
 	/* A library with a role may be called as soon as it is loaded. */
 	rls_targets_look(&recorder->targets, pid,
-			   rls_monotonic_ns() + (rls_roles_match(recorder->options.roles, path, &match) ?
-					       0 : RLS_LOOK_DELAY_NS));
-	rls_newcomers_mapped(&recorder->newcomers, pid);
+			 rls_monotonic_ns() +
+				 (rls_roles_match(recorder->options.roles, path, &match)
+					  ? 0
+					  : RLS_LOOK_DELAY_NS));
+	rls_new_processes_mapped(&recorder->newcomers, pid);
 }
 
 void rls_recorder_drain_maps(void *context)
@@ -74,7 +76,7 @@ void rls_recorder_drain_maps(void *context)
 	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
 }
 
-void rls_recorder_welcome(void *context, pid_t pid)
+void rls_recorder_adopt(void *context, pid_t pid)
 {
 	struct rls_recorder *recorder = context;
 	size_t known = recorder->targets.count;
@@ -91,7 +93,7 @@ void rls_recorder_welcome(void *context, pid_t pid)
 		rls_targets_look(&recorder->targets, added, time_ns + RLS_LOOK_DELAY_NS);
 	}
 	if (recorder->throttle)
-		rls_throttle_adopt(recorder->throttle, time_ns);
+		rls_overhead_controller_adopt(recorder->throttle, time_ns);
 	rls_debug("process %d is recorded from now on", pid);
 	/* Discovery takes its time: do not let the rings run full meanwhile. */
 	rls_recorder_consume_timely(recorder, rls_monotonic_ns());
@@ -100,8 +102,8 @@ void rls_recorder_welcome(void *context, pid_t pid)
 void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns)
 {
 	rls_recorder_drain_maps(recorder);
-	if (recorder->throttle && rls_throttle_is_brief(recorder->throttle, time_ns))
+	if (recorder->throttle && rls_overhead_controller_is_brief(recorder->throttle, time_ns))
 		return;
-	rls_newcomers_look(&recorder->newcomers, time_ns, rls_recorder_welcome, recorder);
+	rls_new_processes_look(&recorder->newcomers, time_ns, rls_recorder_adopt, recorder);
 	look_where_due(recorder);
 }

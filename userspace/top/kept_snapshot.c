@@ -7,11 +7,11 @@
 
 /* Laid out twice by the same code: once without a place, to learn how much there is. */
 struct arena {
-	char *at;                   /* NULL: only counts */
+	char *at; /* NULL: only counts */
 	size_t used;
 };
 
-static void *put(struct arena *arena, const void *from, size_t bytes)
+static void *kept_snapshot_write(struct arena *arena, const void *from, size_t bytes)
 {
 	size_t aligned = (arena->used + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
 	char *to = arena->at ? arena->at + aligned : NULL;
@@ -24,7 +24,7 @@ static void *put(struct arena *arena, const void *from, size_t bytes)
 
 static void put_text(struct arena *arena, const char **text)
 {
-	const char *copy = put(arena, *text, strlen(*text) + 1);
+	const char *copy = kept_snapshot_write(arena, *text, strlen(*text) + 1);
 
 	if (copy)
 		*text = copy;
@@ -32,7 +32,8 @@ static void put_text(struct arena *arena, const char **text)
 
 static void put_rows(struct arena *arena, struct rls_snapshot_job *job)
 {
-	struct rls_snapshot_row *rows = put(arena, job->rows, job->row_count * sizeof(*rows));
+	struct rls_snapshot_row *rows =
+		kept_snapshot_write(arena, job->rows, job->row_count * sizeof(*rows));
 	struct rls_snapshot_transition *transitions;
 
 	for (size_t i = 0; i < job->row_count; i++) {
@@ -43,7 +44,8 @@ static void put_rows(struct arena *arena, struct rls_snapshot_job *job)
 		if (rows)
 			rows[i] = row;
 	}
-	transitions = put(arena, job->transitions, job->transition_count * sizeof(*transitions));
+	transitions = kept_snapshot_write(arena, job->transitions,
+					  job->transition_count * sizeof(*transitions));
 	for (size_t i = 0; i < job->transition_count; i++) {
 		struct rls_snapshot_transition transition = job->transitions[i];
 
@@ -51,7 +53,7 @@ static void put_rows(struct arena *arena, struct rls_snapshot_job *job)
 		if (transitions)
 			transitions[i] = transition;
 	}
-	job->gpus = put(arena, job->gpus, job->gpu_count * sizeof(*job->gpus));
+	job->gpus = kept_snapshot_write(arena, job->gpus, job->gpu_count * sizeof(*job->gpus));
 	job->rows = rows;
 	job->transitions = transitions;
 }
@@ -63,7 +65,7 @@ static struct rls_snapshot lay_out(struct arena *arena, const struct rls_snapsho
 	struct rls_snapshot_loss *losses;
 
 	put_text(arena, &snapshot.version);
-	jobs = put(arena, from->jobs, from->job_count * sizeof(*jobs));
+	jobs = kept_snapshot_write(arena, from->jobs, from->job_count * sizeof(*jobs));
 	for (size_t i = 0; i < from->job_count; i++) {
 		struct rls_snapshot_job job = from->jobs[i];
 
@@ -77,7 +79,7 @@ static struct rls_snapshot lay_out(struct arena *arena, const struct rls_snapsho
 		if (jobs)
 			jobs[i] = job;
 	}
-	losses = put(arena, from->losses, from->loss_count * sizeof(*losses));
+	losses = kept_snapshot_write(arena, from->losses, from->loss_count * sizeof(*losses));
 	for (size_t i = 0; i < from->loss_count; i++) {
 		struct rls_snapshot_loss loss = from->losses[i];
 

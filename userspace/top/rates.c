@@ -26,8 +26,8 @@ static bool same_row(const struct rls_snapshot_row *a, const struct rls_snapshot
 }
 
 /* Rows mostly stay where they were: that place is tried first. */
-static uint64_t row_before(const struct rls_snapshot_job *before, const struct rls_snapshot_row *row,
-			   size_t place)
+static uint64_t row_before(const struct rls_snapshot_job *before,
+			   const struct rls_snapshot_row *row, size_t place)
 {
 	if (!before)
 		return 0;
@@ -45,7 +45,8 @@ static uint64_t count_before(const struct rls_snapshot_job *before,
 	size_t count = before ? before->transition_count : 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct rls_snapshot_transition *it = &before->transitions[(place + i) % count];
+		const struct rls_snapshot_transition *it =
+			&before->transitions[(place + i) % count];
 
 		if (it->from == transition->from && it->to == transition->to &&
 		    !strcmp(it->operation, transition->operation))

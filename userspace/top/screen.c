@@ -23,7 +23,7 @@ static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
 static struct {
 	volatile sig_atomic_t on;
 	struct termios before;
-	int messages;               /* what waits for stderr; -1: nothing does */
+	int messages; /* what waits for stderr; -1: nothing does */
 	int stderr_before;
 } screen = {.messages = -1, .stderr_before = -1};
 
@@ -33,7 +33,7 @@ bool rls_screen_is_there(void)
 }
 
 /* Async-signal-safe. */
-static void put(const char *text, size_t bytes)
+static void screen_write(const char *text, size_t bytes)
 {
 	while (bytes) {
 		ssize_t written = write(STDOUT_FILENO, text, bytes);
@@ -47,24 +47,25 @@ static void put(const char *text, size_t bytes)
 	}
 }
 
-static void restore(void)
+static void screen_restore(void)
 {
 	if (!screen.on)
 		return;
 	screen.on = 0;
-	put(LEAVE, sizeof(LEAVE) - 1);
+	screen_write(LEAVE, sizeof(LEAVE) - 1);
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &screen.before);
 }
 
 static void restore_and_die(int number)
 {
-	restore();
+	screen_restore();
 	raise(number); /* the handler is gone: SA_RESETHAND */
 }
 
 static void watch_deadly(void)
 {
-	struct sigaction action = {.sa_handler = restore_and_die, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
+	struct sigaction action = {.sa_handler = restore_and_die,
+				   .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
 
 	for (size_t i = 0; i < DEADLY_COUNT; i++)
 		sigaction(deadly[i], &action, NULL);
@@ -118,13 +119,13 @@ int rls_screen_enter(void)
 		return -errno;
 	}
 	hold_messages();
-	put(ENTER, sizeof(ENTER) - 1);
+	screen_write(ENTER, sizeof(ENTER) - 1);
 	return 0;
 }
 
 void rls_screen_leave(void)
 {
-	restore();
+	screen_restore();
 	release_messages();
 }
 
@@ -155,7 +156,7 @@ void rls_screen_show(const char *text, size_t bytes)
 	}
 	fputs(END_OF_SCREEN, out);
 	if (!fclose(out))
-		put(whole, whole_bytes);
+		screen_write(whole, whole_bytes);
 	free(whole);
 }
 

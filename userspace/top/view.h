@@ -8,8 +8,8 @@
 #include "userspace/top/rates.h"
 
 struct rls_top_view {
-	unsigned int columns;       /* lines are cut to them */
-	unsigned int lines;         /* of the terminal, the last left free; 0: as many as it takes */
+	unsigned int columns; /* lines are cut to them */
+	unsigned int lines; /* of the terminal, the last left free; 0: as many as it takes */
 	bool colour;
 };
 

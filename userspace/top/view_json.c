@@ -32,7 +32,8 @@ static void put_job(FILE *out, const struct rls_rates_job *job)
 	put_text(out, "container", job->job->container);
 	fprintf(out, ",\"processes\":%" PRIu64, job->job->processes_alive);
 	put_sums(out, &job->sums);
-	fprintf(out, ",\"gpu_busy_ns\":%" PRIu64 ",\"gpu_smi_style_ns\":%" PRIu64
+	fprintf(out,
+		",\"gpu_busy_ns\":%" PRIu64 ",\"gpu_smi_style_ns\":%" PRIu64
 		",\"overhead_ns\":%" PRIu64 ",\"operations\":[",
 		job->gpu_busy_ns, job->smi_style_ns, job->overhead_ns);
 	for (size_t i = 0; i < job->operation_count; i++) {

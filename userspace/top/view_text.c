@@ -14,7 +14,7 @@ struct line {
 	const struct rls_rates *rates;
 	const struct rls_rates_job *job;
 	const struct rls_rates_sums *sums;
-	uint64_t whole_ns;          /* that its share is of */
+	uint64_t whole_ns; /* that its share is of */
 };
 
 typedef const char *(*print_cell)(const struct line *line, char *buffer);
@@ -93,14 +93,15 @@ static const char *print_transitions(const struct line *line, char *buffer)
 {
 	double seconds = (double)line->rates->elapsed_ns / SECOND_NS;
 
-	return rls_text_count(buffer, seconds > 0 ? (uint64_t)((double)line->sums->transitions /
-							       seconds + 0.5)
-						  : 0);
+	return rls_text_count(
+		buffer,
+		seconds > 0 ? (uint64_t)((double)line->sums->transitions / seconds + 0.5) : 0);
 }
 
 static const char *print_overhead(const struct line *line, char *buffer)
 {
-	return line->job ? rls_text_share(buffer, line->job->overhead_ns, line->sums->total_ns) : "";
+	return line->job ? rls_text_share(buffer, line->job->overhead_ns, line->sums->total_ns)
+			 : "";
 }
 
 /* The later ones go first where there is no room. */
@@ -129,12 +130,12 @@ struct table {
 	struct rls_page page;
 	const struct rls_rates *rates;
 	unsigned int name_columns;
-	size_t columns;             /* of the list, those that fit */
-	unsigned int left;          /* lines; UINT_MAX: any number */
+	size_t columns; /* of the list, those that fit */
+	unsigned int left; /* lines; UINT_MAX: any number */
 	size_t omitted;
 };
 
-static void fit(struct table *table)
+static void view_text_fit(struct table *table)
 {
 	unsigned int used = NAME_LEAST;
 
@@ -214,7 +215,8 @@ static void print_job(struct table *table, const struct rls_rates_job *job)
 			continue;
 		line = (struct line){table->rates, NULL, &operation->sums, job->sums.total_ns};
 		fprintf(table->page.out, "%*s", (int)indent, "");
-		rls_text_print(table->page.out, *operation->name ? operation->name : "(no operation)",
+		rls_text_print(table->page.out,
+			       *operation->name ? operation->name : "(no operation)",
 			       table->name_columns - indent);
 		print_cells(table, &line);
 	}
@@ -257,7 +259,7 @@ void rls_top_write_text(FILE *out, const struct rls_rates *rates, const struct r
 		.left = view->lines ? (view->lines > 2 ? view->lines - 2 : 0) : UINT32_MAX,
 	};
 
-	fit(&table);
+	view_text_fit(&table);
 	print_head(&table);
 	print_titles(&table);
 	for (size_t i = 0; i < rates->job_count; i++)

@@ -48,7 +48,9 @@ static void print_run(FILE *out, const struct rls_compare_run *run, size_t side)
 	rls_json_print_path(out, run->name);
 	fprintf(out, ", \"side\": %zu, \"tool\": ", side);
 	rls_json_print_string(out, report->tool);
-	fprintf(out, ", \"duration_ns\": %" PRIu64 ", \"complete\": %s, \"left_out\": %s, \"warnings\": ",
+	fprintf(out,
+		", \"duration_ns\": %" PRIu64
+		", \"complete\": %s, \"left_out\": %s, \"warnings\": ",
 		run->series->duration_ns, report->complete ? "true" : "false",
 		run->series->cut ? "true" : "false");
 	rls_json_print_strings(out, report->warnings, report->warning_count);
@@ -75,7 +77,8 @@ void rls_compare_write_json(FILE *out, const struct rls_compare_side *sides, siz
 {
 	const char *separator = "\n  ";
 
-	fprintf(out, "{\"version\": 1, \"metric\": \"%s\", \"noise_percent\": %.15g,\n\"traces\": [",
+	fprintf(out,
+		"{\"version\": 1, \"metric\": \"%s\", \"noise_percent\": %.15g,\n\"traces\": [",
 		rls_compare_metric_name(options->metric), 100 * options->noise);
 	for (size_t i = 0; i < count; i++) {
 		for (size_t r = 0; r < sides[i].run_count; r++) {

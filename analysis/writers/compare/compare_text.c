@@ -6,10 +6,9 @@
 
 #define NAME_WIDTH 24
 #define TIME_WIDTH 10
-#define ROWS_MAX 40             /* beyond, only what is significant is of interest */
+#define ROWS_MAX 40 /* beyond, only what is significant is of interest */
 
-static void print_time(FILE *out, const struct rls_compare_value *value,
-		       enum rls_compare_unit unit)
+static void print_time(FILE *out, const struct rls_compare_value *value, enum rls_compare_unit unit)
 {
 	static const char *const marks[] = {
 		[RLS_COMPARE_PER_CALL] = "  ",
@@ -19,7 +18,8 @@ static void print_time(FILE *out, const struct rls_compare_value *value,
 	char text[RLS_TEXT_NUMBER_BYTES];
 
 	putc(' ', out);
-	rls_text_print_right(out, value->ns > 0 ? rls_text_ns(text, (uint64_t)llround(value->ns)) : "-",
+	rls_text_print_right(out,
+			     value->ns > 0 ? rls_text_ns(text, (uint64_t)llround(value->ns)) : "-",
 			     TIME_WIDTH);
 	fputs(value->ns > 0 ? marks[unit] : "  ", out);
 }
@@ -50,12 +50,14 @@ static void print_speed(FILE *out, const struct rls_comparison *comparison)
 	double percent = 100 * (comparison->speed - 1);
 
 	if (!comparison->speed_known) {
-		fputs("Too few figures to tell whether something slowed down or everything.\n", out);
+		fputs("Too few figures to tell whether something slowed down or everything.\n",
+		      out);
 		return;
 	}
 	fprintf(out, "Common to all rows: %+.1f%% ± %.1f%% from A to B", percent,
 		100 * comparison->speed * comparison->speed_error);
-	fputs(comparison->normalised ? ", by the machine or by all of the program;\nchanges are judged against that.\n"
+	fputs(comparison->normalised ? ", by the machine or by all of the program;\nchanges are "
+				       "judged against that.\n"
 				     : ".\n",
 	      out);
 }
@@ -94,7 +96,8 @@ static void print_run(FILE *out, char letter, const struct rls_compare_run *run)
 		putc('\n', out);
 	}
 	if (run->series->cut)
-		fputs("   warning: too many operations and phases: those seen last are left out\n", out);
+		fputs("   warning: too many operations and phases: those seen last are left out\n",
+		      out);
 }
 
 void rls_compare_write_text(FILE *out, const struct rls_compare_side *sides, size_t count,
@@ -107,7 +110,8 @@ void rls_compare_write_text(FILE *out, const struct rls_compare_side *sides, siz
 			print_run(out, 'A', &sides[0].runs[r]);
 		for (size_t r = 0; r < sides[i].run_count; r++)
 			print_run(out, 'B', &sides[i].runs[r]);
-		fprintf(out, "%s time per call of the operation (/i: per call of those within it)\n",
+		fprintf(out,
+			"%s time per call of the operation (/i: per call of those within it)\n",
 			rls_compare_metric_name(options->metric));
 		print_speed(out, &sides[i].comparison);
 		print_rows(out, &sides[i].comparison);

@@ -10,7 +10,7 @@
 struct rls_compare_side {
 	const struct rls_compare_run *runs;
 	size_t run_count;
-	struct rls_comparison comparison;       /* with side 0; of side 0 empty */
+	struct rls_comparison comparison; /* with side 0; of side 0 empty */
 };
 
 /* Failures of the stream are the caller's to notice. */

@@ -18,7 +18,7 @@ struct chrome {
 	bool any;
 };
 
-static struct chrome *of(struct rls_track_sink *sink)
+static struct chrome *chrome_of(struct rls_track_sink *sink)
 {
 	return (struct chrome *)sink;
 }
@@ -56,13 +56,13 @@ static void print_flow(struct chrome *chrome, char phase, const struct rls_track
 {
 	print_head(chrome, phase, track);
 	print_time(chrome, at_ns);
-	fprintf(chrome->out, ",\"cat\":\"flow\",\"name\":\"launch\",\"id\":\"0x%" PRIx64 "\"%s}", flow,
-		phase == 'f' ? ",\"bp\":\"e\"" : "");
+	fprintf(chrome->out, ",\"cat\":\"flow\",\"name\":\"launch\",\"id\":\"0x%" PRIx64 "\"%s}",
+		flow, phase == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
 static int print_track(struct rls_track_sink *sink, const struct rls_track *track)
 {
-	struct chrome *chrome = of(sink);
+	struct chrome *chrome = chrome_of(sink);
 	bool is_process = track->kind == RLS_TRACK_PROCESS;
 
 	if (track->kind == RLS_TRACK_GPU_BUSY)
@@ -78,7 +78,7 @@ static int print_track(struct rls_track_sink *sink, const struct rls_track *trac
 static int print_begin(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
 		       const struct rls_slice *slice)
 {
-	struct chrome *chrome = of(sink);
+	struct chrome *chrome = chrome_of(sink);
 
 	print_head(chrome, 'B', track);
 	print_time(chrome, at_ns);
@@ -91,7 +91,7 @@ static int print_begin(struct rls_track_sink *sink, const struct rls_track *trac
 
 static int print_end(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns)
 {
-	struct chrome *chrome = of(sink);
+	struct chrome *chrome = chrome_of(sink);
 
 	print_head(chrome, 'E', track);
 	print_time(chrome, at_ns);
@@ -102,7 +102,7 @@ static int print_end(struct rls_track_sink *sink, const struct rls_track *track,
 static int print_launch(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
 			const struct rls_slice *slice)
 {
-	struct chrome *chrome = of(sink);
+	struct chrome *chrome = chrome_of(sink);
 
 	print_head(chrome, 'i', track);
 	print_time(chrome, at_ns);
@@ -116,7 +116,7 @@ static int print_launch(struct rls_track_sink *sink, const struct rls_track *tra
 static int print_count(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
 		       uint64_t value)
 {
-	struct chrome *chrome = of(sink);
+	struct chrome *chrome = chrome_of(sink);
 
 	print_head(chrome, 'C', track);
 	print_time(chrome, at_ns);
@@ -128,7 +128,7 @@ static int print_count(struct rls_track_sink *sink, const struct rls_track *trac
 
 static int print_rest(struct rls_track_sink *sink, const struct rls_report *report)
 {
-	struct chrome *chrome = of(sink);
+	struct chrome *chrome = chrome_of(sink);
 
 	fputs("\n],\"otherData\":{\"tool\":", chrome->out);
 	rls_json_print_string(chrome->out, report->tool);
@@ -140,7 +140,7 @@ static int print_rest(struct rls_track_sink *sink, const struct rls_report *repo
 
 static void free_chrome(struct rls_track_sink *sink)
 {
-	free(of(sink));
+	free(chrome_of(sink));
 }
 
 static struct rls_track_sink *open_chrome(FILE *output)

@@ -44,8 +44,8 @@ static bool same_stack(const struct rls_stack_row *a, const struct rls_stack_row
 	return true;
 }
 
-static void print_stack(FILE *out, const struct rls_report *report,
-			const struct rls_stack_row *row, uint64_t wall_ns)
+static void print_stack(FILE *out, const struct rls_report *report, const struct rls_stack_row *row,
+			uint64_t wall_ns)
 {
 	print_owner(out, rls_report_process_name(report, row->pid), "process", row->pid);
 	print_owner(out, rls_report_thread_name(report, row->pid, row->tid), "thread", row->tid);
@@ -130,4 +130,5 @@ int rls_stacks_parse(const char *name, enum rls_stacks *out)
 	return 0;
 }
 
-const struct rls_report_writer rls_folded_writer = {.name = "folded", .write = write_folded, .unwarned = true};
+const struct rls_report_writer rls_folded_writer = {
+	.name = "folded", .write = write_folded, .unwarned = true};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#define GZIP_WINDOW (15 + 16)   /* zlib's way to say: with gzip's header, not its own */
+#define GZIP_WINDOW (15 + 16) /* zlib's way to say: with gzip's header, not its own */
 #define MEMORY_LEVEL 8
 #define BLOCK_BYTES 16384
 

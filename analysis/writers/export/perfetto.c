@@ -21,24 +21,24 @@
 struct perfetto {
 	struct rls_track_sink sink;
 	struct rls_proto_stream stream;
-	bool begun;                 /* the sequence's first packet is out */
-	bool *sent;                 /* by name id */
+	bool begun; /* the sequence's first packet is out */
+	bool *sent; /* by name id */
 	size_t sent_count;
 	bool kind_sent[RLS_SLICE_KIND_MAX];
 };
 
-static struct perfetto *of(struct rls_track_sink *sink)
+static struct perfetto *perfetto_of(struct rls_track_sink *sink)
 {
 	return (struct perfetto *)sink;
 }
 
-static int put(struct perfetto *perfetto, RlsPerfetto__TracePacket *packet)
+static int perfetto_write(struct perfetto *perfetto, RlsPerfetto__TracePacket *packet)
 {
 	packet->has_trusted_packet_sequence_id = true;
 	packet->trusted_packet_sequence_id = SEQUENCE;
 	packet->has_sequence_flags = true;
-	packet->sequence_flags = perfetto->begun ? NEEDS_INCREMENTAL_STATE
-						 : INCREMENTAL_STATE_CLEARED;
+	packet->sequence_flags =
+		perfetto->begun ? NEEDS_INCREMENTAL_STATE : INCREMENTAL_STATE_CLEARED;
 	perfetto->begun = true;
 	return rls_proto_stream_put(&perfetto->stream, PACKET_FIELD, &packet->base);
 }
@@ -53,7 +53,7 @@ static int put_descriptor(struct perfetto *perfetto, RlsPerfetto__TrackDescripto
 	descriptor->has_uuid = true;
 	descriptor->uuid = uuid;
 	packet.track_descriptor = descriptor;
-	return put(perfetto, &packet);
+	return perfetto_write(perfetto, &packet);
 }
 
 static int put_process(struct perfetto *perfetto, const struct rls_track *track)
@@ -89,15 +89,15 @@ static int put_track(struct rls_track_sink *sink, const struct rls_track *track)
 	RlsPerfetto__CounterDescriptor counter = RLS_PERFETTO__COUNTER_DESCRIPTOR__INIT;
 
 	if (track->kind == RLS_TRACK_PROCESS)
-		return put_process(of(sink), track);
+		return put_process(perfetto_of(sink), track);
 	if (track->kind == RLS_TRACK_THREAD)
-		return put_thread(of(sink), track);
+		return put_thread(perfetto_of(sink), track);
 	descriptor.name = (char *)track->name;
 	descriptor.has_parent_uuid = true;
 	descriptor.parent_uuid = track->process->number;
 	if (track->kind == RLS_TRACK_GPU_BUSY)
 		descriptor.counter = &counter;
-	return put_descriptor(of(sink), &descriptor, track->number);
+	return put_descriptor(perfetto_of(sink), &descriptor, track->number);
 }
 
 /* --- events ------------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ static int put_event(struct perfetto *perfetto, RlsPerfetto__TrackEvent *event,
 	packet->has_timestamp = true;
 	packet->timestamp = at_ns;
 	packet->track_event = event;
-	return put(perfetto, packet);
+	return perfetto_write(perfetto, packet);
 }
 
 /* Ids of the format begin at 1: its own are the names' and kinds' plus one. */
@@ -179,7 +179,7 @@ static int put_begin(struct rls_track_sink *sink, const struct rls_track *track,
 	event.type = RLS_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN;
 	event.n_terminating_flow_ids = flow ? 1 : 0;
 	event.terminating_flow_ids = &flow;
-	return put_slice(of(sink), &event, track, at_ns, slice);
+	return put_slice(perfetto_of(sink), &event, track, at_ns, slice);
 }
 
 static int put_launch(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
@@ -191,7 +191,7 @@ static int put_launch(struct rls_track_sink *sink, const struct rls_track *track
 	event.type = RLS_PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT;
 	event.n_flow_ids = flow ? 1 : 0;
 	event.flow_ids = &flow;
-	return put_slice(of(sink), &event, track, at_ns, slice);
+	return put_slice(perfetto_of(sink), &event, track, at_ns, slice);
 }
 
 static int put_end(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns)
@@ -200,7 +200,7 @@ static int put_end(struct rls_track_sink *sink, const struct rls_track *track, u
 	RlsPerfetto__TrackEvent event = RLS_PERFETTO__TRACK_EVENT__INIT;
 
 	event.type = RLS_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END;
-	return put_event(of(sink), &event, &packet, track, at_ns);
+	return put_event(perfetto_of(sink), &event, &packet, track, at_ns);
 }
 
 static int put_count(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
@@ -212,7 +212,7 @@ static int put_count(struct rls_track_sink *sink, const struct rls_track *track,
 	event.type = RLS_PERFETTO__TRACK_EVENT__TYPE__TYPE_COUNTER;
 	event.has_counter_value = true;
 	event.counter_value = (int64_t)value;
-	return put_event(of(sink), &event, &packet, track, at_ns);
+	return put_event(perfetto_of(sink), &event, &packet, track, at_ns);
 }
 
 /* --- the end ------------------------------------------------------------------------ */
@@ -226,7 +226,7 @@ static int put_warnings(struct rls_track_sink *sink, const struct rls_report *re
 	if (!report->warning_count)
 		return 0;
 	descriptor.name = "warnings of rlscope-bpf";
-	err = put_descriptor(of(sink), &descriptor, WARNINGS_TRACK);
+	err = put_descriptor(perfetto_of(sink), &descriptor, WARNINGS_TRACK);
 	for (size_t i = 0; !err && i < report->warning_count; i++) {
 		RlsPerfetto__TracePacket packet = RLS_PERFETTO__TRACE_PACKET__INIT;
 		RlsPerfetto__TrackEvent event = RLS_PERFETTO__TRACK_EVENT__INIT;
@@ -237,14 +237,14 @@ static int put_warnings(struct rls_track_sink *sink, const struct rls_report *re
 		event.name = (char *)report->warnings[i];
 		packet.timestamp = report->end_ns;
 		packet.track_event = &event;
-		err = put(of(sink), &packet);
+		err = perfetto_write(perfetto_of(sink), &packet);
 	}
 	return err;
 }
 
 static void free_perfetto(struct rls_track_sink *sink)
 {
-	struct perfetto *perfetto = of(sink);
+	struct perfetto *perfetto = perfetto_of(sink);
 
 	rls_proto_stream_free(&perfetto->stream);
 	free(perfetto->sent);

@@ -56,10 +56,10 @@ static const struct {
 struct pprof {
 	struct rls_proto_stream stream;
 	struct rls_string_pool *strings;
-	struct rls_index_map functions;         /* (name, file) -> number */
-	struct rls_index_map locations;         /* (function, line) -> number */
-	size_t value_count;         /* of each sample */
-	int err;                    /* the first failure; nothing is done after it */
+	struct rls_index_map functions; /* (name, file) -> number */
+	struct rls_index_map locations; /* (function, line) -> number */
+	size_t value_count; /* of each sample */
+	int err; /* the first failure; nothing is done after it */
 };
 
 static int64_t string(struct pprof *pprof, const char *text)
@@ -72,7 +72,7 @@ static int64_t string(struct pprof *pprof, const char *text)
 	return id;
 }
 
-static void put(struct pprof *pprof, unsigned int field, const ProtobufCMessage *message)
+static void pprof_write(struct pprof *pprof, unsigned int field, const ProtobufCMessage *message)
 {
 	if (!pprof->err)
 		pprof->err = rls_proto_stream_put(&pprof->stream, field, message);
@@ -84,7 +84,7 @@ static void put_type(struct pprof *pprof, const char *name, const char *unit)
 
 	type.type_string = string(pprof, name);
 	type.unit_string = string(pprof, unit);
-	put(pprof, SAMPLE_TYPE, &type.base);
+	pprof_write(pprof, SAMPLE_TYPE, &type.base);
 	pprof->value_count++;
 }
 
@@ -127,12 +127,12 @@ static uint64_t function_of(struct pprof *pprof, const char *name, const char *f
 		return id;
 	function.name_string = function.system_name_string = name_string;
 	function.filename_string = file_string;
-	put(pprof, FUNCTION, &function.base);
+	pprof_write(pprof, FUNCTION, &function.base);
 	return id;
 }
 
 /* The number of a location, likewise. Frames that are in no program have no file and line. */
-static uint64_t place(struct pprof *pprof, const char *name, const char *file, uint32_t line)
+static uint64_t pprof_place(struct pprof *pprof, const char *name, const char *file, uint32_t line)
 {
 	RlsPprof__Location location = RLS_PPROF__LOCATION__INIT;
 	RlsPprof__Line lines = RLS_PPROF__LINE__INIT, *pointer = &lines;
@@ -145,7 +145,7 @@ static uint64_t place(struct pprof *pprof, const char *name, const char *file, u
 	lines.line = line;
 	location.n_line = 1;
 	location.line = &pointer;
-	put(pprof, LOCATION, &location.base);
+	pprof_write(pprof, LOCATION, &location.base);
 	return id;
 }
 
@@ -165,8 +165,7 @@ static RlsPprof__Label *new_label(struct pprof *pprof, struct labels *labels, co
 	return label;
 }
 
-static void add_label(struct pprof *pprof, struct labels *labels, const char *key,
-		      const char *text)
+static void add_label(struct pprof *pprof, struct labels *labels, const char *key, const char *text)
 {
 	if (*text)
 		new_label(pprof, labels, key)->str_string = string(pprof, text);
@@ -180,8 +179,7 @@ static void make_labels(struct pprof *pprof, struct labels *labels, const struct
 	new_label(pprof, labels, "pid")->num = row->pid;
 	new_label(pprof, labels, "tid")->num = row->tid;
 	add_label(pprof, labels, "phase", row->phase);
-	add_label(pprof, labels, "operation",
-		  row->depth ? row->operations[row->depth - 1] : "");
+	add_label(pprof, labels, "operation", row->depth ? row->operations[row->depth - 1] : "");
 	if (!row->gpu_alone)
 		add_label(pprof, labels, "category", rls_category_name(row->category));
 }
@@ -195,11 +193,11 @@ static void put_sample(struct pprof *pprof, const struct rls_report *report,
 	int64_t figures[VALUE_COUNT + SAMPLED_VALUE_COUNT] = {0};
 
 	/* The leaf comes first. */
-	locations[sample.n_location_id++] =
-		place(pprof, row->gpu_alone ? "GPU without a thread"
-					    : rls_category_name(row->category), "", 0);
+	locations[sample.n_location_id++] = pprof_place(
+		pprof, row->gpu_alone ? "GPU without a thread" : rls_category_name(row->category),
+		"", 0);
 	for (size_t i = row->depth; i-- && sample.n_location_id < FRAMES_MAX;)
-		locations[sample.n_location_id++] = place(pprof, row->operations[i], "", 0);
+		locations[sample.n_location_id++] = pprof_place(pprof, row->operations[i], "", 0);
 	for (size_t i = 0; i < VALUE_COUNT; i++)
 		figures[i] = *(const int64_t *)((const char *)row + values[i].offset);
 	make_labels(pprof, &labels, report, row);
@@ -208,7 +206,7 @@ static void put_sample(struct pprof *pprof, const struct rls_report *report,
 	sample.value = figures;
 	sample.n_label = labels.count;
 	sample.label = labels.pointers;
-	put(pprof, SAMPLE, &sample.base);
+	pprof_write(pprof, SAMPLE, &sample.base);
 }
 
 static void make_sampled_labels(struct pprof *pprof, struct labels *labels,
@@ -218,8 +216,7 @@ static void make_sampled_labels(struct pprof *pprof, struct labels *labels,
 	add_label(pprof, labels, "process", rls_report_process_name(report, row->pid));
 	new_label(pprof, labels, "pid")->num = row->pid;
 	add_label(pprof, labels, "phase", row->phase);
-	add_label(pprof, labels, "operation",
-		  row->depth ? row->operations[row->depth - 1] : "");
+	add_label(pprof, labels, "operation", row->depth ? row->operations[row->depth - 1] : "");
 	add_label(pprof, labels, "category", rls_category_name(row->category));
 	add_label(pprof, labels, "kind", rls_sample_kind_name(row->kind));
 }
@@ -236,11 +233,11 @@ static void put_sampled(struct pprof *pprof, const struct rls_report *report,
 
 	for (size_t i = 0; i < count; i++)
 		locations[sample.n_location_id++] =
-			place(pprof, frames[i]->function, frames[i]->file, frames[i]->line);
+			pprof_place(pprof, frames[i]->function, frames[i]->file, frames[i]->line);
 	locations[sample.n_location_id++] =
-		place(pprof, rls_category_name(row->category), "", 0);
+		pprof_place(pprof, rls_category_name(row->category), "", 0);
 	for (size_t i = row->depth; i-- && sample.n_location_id < FRAMES_MAX;)
-		locations[sample.n_location_id++] = place(pprof, row->operations[i], "", 0);
+		locations[sample.n_location_id++] = pprof_place(pprof, row->operations[i], "", 0);
 	for (size_t i = 0; i < SAMPLED_VALUE_COUNT; i++)
 		figures[VALUE_COUNT + i] =
 			*(const int64_t *)((const char *)row + sampled_values[i].offset);
@@ -250,7 +247,7 @@ static void put_sampled(struct pprof *pprof, const struct rls_report *report,
 	sample.value = figures;
 	sample.n_label = labels.count;
 	sample.label = labels.pointers;
-	put(pprof, SAMPLE, &sample.base);
+	pprof_write(pprof, SAMPLE, &sample.base);
 }
 
 /* The fields that are no samples, at once; the strings of all come last. */

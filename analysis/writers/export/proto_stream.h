@@ -12,7 +12,7 @@
 
 /* Zeroed: ready. */
 struct rls_proto_stream {
-	FILE *out;                  /* whose failures the caller notices */
+	FILE *out; /* whose failures the caller notices */
 	uint8_t *bytes;
 	size_t capacity;
 };

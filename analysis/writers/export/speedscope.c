@@ -11,9 +11,9 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
-#include "analysis/writers/table/json_string.h"
 #include "analysis/writers/export/speedscope_samples.h"
 #include "analysis/writers/export/spool.h"
+#include "analysis/writers/table/json_string.h"
 #include "analysis/writers/writer.h"
 
 struct profile {
@@ -21,7 +21,7 @@ struct profile {
 	bool any;
 	int64_t start_ns;
 	int64_t end_ns;
-	rls_string_id *open;        /* the names of its open slices: an end has to repeat them */
+	rls_string_id *open; /* the names of its open slices: an end has to repeat them */
 	size_t open_count, open_capacity;
 };
 
@@ -29,13 +29,13 @@ struct speedscope {
 	struct rls_track_sink sink;
 	FILE *out;
 	struct rls_spool *spool;
-	struct profile *profiles;   /* in the order of the tracks; not every track is one */
+	struct profile *profiles; /* in the order of the tracks; not every track is one */
 	size_t count, capacity;
-	size_t *by_track;           /* track number -> 1 + index */
+	size_t *by_track; /* track number -> 1 + index */
 	size_t track_count, track_capacity;
 };
 
-static struct speedscope *of(struct rls_track_sink *sink)
+static struct speedscope *speedscope_of(struct rls_track_sink *sink)
 {
 	return (struct speedscope *)sink;
 }
@@ -47,7 +47,7 @@ static bool is_profile(const struct rls_track *track)
 
 static int add_track(struct rls_track_sink *sink, const struct rls_track *track)
 {
-	struct speedscope *scope = of(sink);
+	struct speedscope *scope = speedscope_of(sink);
 	int err;
 
 	while (scope->track_count <= track->number) {
@@ -83,10 +83,10 @@ static int add_event(struct speedscope *scope, const struct rls_track *track, ch
 	return rls_spool_put(scope->spool, track->number, text, (size_t)length);
 }
 
-static int begin(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns,
-		 const struct rls_slice *slice)
+static int speedscope_begin(struct rls_track_sink *sink, const struct rls_track *track,
+			    uint64_t at_ns, const struct rls_slice *slice)
 {
-	struct speedscope *scope = of(sink);
+	struct speedscope *scope = speedscope_of(sink);
 	struct profile *profile;
 	int err;
 
@@ -100,9 +100,10 @@ static int begin(struct rls_track_sink *sink, const struct rls_track *track, uin
 	return add_event(scope, track, 'O', slice->name, at_ns);
 }
 
-static int end(struct rls_track_sink *sink, const struct rls_track *track, uint64_t at_ns)
+static int speedscope_end(struct rls_track_sink *sink, const struct rls_track *track,
+			  uint64_t at_ns)
 {
-	struct speedscope *scope = of(sink);
+	struct speedscope *scope = speedscope_of(sink);
 	struct profile *profile;
 
 	if (!is_profile(track))
@@ -165,7 +166,8 @@ static int print_profile(struct speedscope *scope, const struct profile *profile
 
 static void print_head(FILE *out, const struct rls_report *report)
 {
-	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"exporter\":", out);
+	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"exporter\":",
+	      out);
 	rls_json_print_string(out, report->tool);
 	/* The only free text that speedscope shows. */
 	fprintf(out, ",\n\"name\":\"rlscope-bpf%s\",\n\"warnings\":",
@@ -175,8 +177,9 @@ static void print_head(FILE *out, const struct rls_report *report)
 
 static int finish(struct rls_track_sink *sink, const struct rls_report *report)
 {
-	struct speedscope *scope = of(sink);
-	__attribute__((cleanup(rls_speedscope_samples_free))) struct rls_speedscope_samples samples = {
+	struct speedscope *scope = speedscope_of(sink);
+	__attribute__((
+		cleanup(rls_speedscope_samples_free))) struct rls_speedscope_samples samples = {
 		.report = report,
 		.first_frame = rls_string_pool_count(sink->names),
 	};
@@ -207,7 +210,7 @@ static int finish(struct rls_track_sink *sink, const struct rls_report *report)
 
 static void free_speedscope(struct rls_track_sink *sink)
 {
-	struct speedscope *scope = of(sink);
+	struct speedscope *scope = speedscope_of(sink);
 
 	for (size_t i = 0; i < scope->count; i++)
 		free(scope->profiles[i].open);
@@ -225,8 +228,8 @@ static struct rls_track_sink *open_speedscope(FILE *output)
 		return NULL;
 	scope->sink = (struct rls_track_sink){
 		.track = add_track,
-		.begin = begin,
-		.end = end,
+		.begin = speedscope_begin,
+		.end = speedscope_end,
 		.launch = ignore_launch,
 		.count = ignore_count,
 		.finish = finish,

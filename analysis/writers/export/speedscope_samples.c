@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analysis/event/bounded.h"
 #include "analysis/base/cleanup.h"
-#include "analysis/event/sample_kind.h"
 #include "analysis/base/string_pool.h"
+#include "analysis/event/bounded.h"
+#include "analysis/event/sample_kind.h"
 #include "analysis/report/report.h"
 #include "analysis/writers/table/json_string.h"
 
@@ -23,7 +23,8 @@ static int print_name_index(struct rls_speedscope_samples *samples, FILE *out, c
 	int err = rls_string_pool_add(samples->names, name, strlen(name), &id);
 
 	if (!err)
-		fprintf(out, "%zu,", samples->first_frame + samples->report->stack_frame_count + id);
+		fprintf(out, "%zu,",
+			samples->first_frame + samples->report->stack_frame_count + id);
 	return err;
 }
 
@@ -41,7 +42,8 @@ static int print_stack(struct rls_speedscope_samples *samples, FILE *out,
 	if (!err)
 		err = print_name_index(samples, out, rls_category_name(row->category));
 	while (!err && count--)
-		fprintf(out, "%zu,", samples->first_frame +
+		fprintf(out, "%zu,",
+			samples->first_frame +
 				(size_t)(frames[count] - samples->report->stack_frames));
 	/* The kind is a frame like any, in brackets as no function's name is. */
 	if (!err) {
@@ -51,7 +53,8 @@ static int print_stack(struct rls_speedscope_samples *samples, FILE *out,
 		err = rls_string_pool_add(samples->names, kind, strlen(kind), &id);
 	}
 	if (!err)
-		fprintf(out, "%zu]", samples->first_frame + samples->report->stack_frame_count + id);
+		fprintf(out, "%zu]",
+			samples->first_frame + samples->report->stack_frame_count + id);
 	return err;
 }
 
@@ -73,8 +76,9 @@ static int print_profile(struct rls_speedscope_samples *samples, FILE *out, size
 		rls_add_bounded(&total_ns, rows[i].ns);
 	fputs("{\"type\":\"sampled\",\"name\":", out);
 	rls_json_print_string(out, name);
-	fprintf(out, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" PRIu64
-		",\"samples\":[", total_ns);
+	fprintf(out,
+		",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
+		total_ns);
 	for (size_t i = from; !err && i < to; i++) {
 		fputs(i > from ? ",\n" : "\n", out);
 		err = print_stack(samples, out, &rows[i]);

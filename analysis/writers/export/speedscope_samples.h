@@ -14,7 +14,7 @@
 struct rls_speedscope_samples {
 	const struct rls_report *report;
 	size_t first_frame;
-	struct rls_string_pool *names;  /* of operations, categories and kinds; NULL: none yet */
+	struct rls_string_pool *names; /* of operations, categories and kinds; NULL: none yet */
 };
 
 void rls_speedscope_samples_free(struct rls_speedscope_samples *samples);

@@ -10,16 +10,16 @@
 #include "analysis/base/grow.h"
 
 struct text {
-	uint64_t *offsets;          /* of its full blocks in the file */
+	uint64_t *offsets; /* of its full blocks in the file */
 	size_t block_count, block_capacity;
 	char *block;
 	size_t used;
 };
 
 struct rls_spool {
-	struct text *texts;         /* of number i: texts[i] */
+	struct text *texts; /* of number i: texts[i] */
 	size_t text_count;
-	int fd;                     /* -1: not yet needed */
+	int fd; /* -1: not yet needed */
 	uint64_t file_bytes;
 };
 
@@ -79,7 +79,7 @@ static int open_file(struct rls_spool *spool)
 	return 0;
 }
 
-static int find(struct rls_spool *spool, uint32_t number, struct text **out)
+static int spool_find(struct rls_spool *spool, uint32_t number, struct text **out)
 {
 	size_t count = spool->text_count;
 	struct text *text;
@@ -127,7 +127,7 @@ static int write_block(struct rls_spool *spool, struct text *text)
 int rls_spool_put(struct rls_spool *spool, uint32_t number, const char *bytes, size_t count)
 {
 	struct text *text;
-	int err = find(spool, number, &text);
+	int err = spool_find(spool, number, &text);
 
 	while (!err && count) {
 		size_t room = RLS_SPOOL_BLOCK_BYTES - text->used;

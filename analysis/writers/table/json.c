@@ -69,7 +69,8 @@ void rls_json_print_strings(FILE *out, const char *const *items, size_t count)
 
 /* --- tables ------------------------------------------------------------------------- */
 
-static void print_value(FILE *out, const struct rls_column *column, const struct rls_table_place *place)
+static void print_value(FILE *out, const struct rls_column *column,
+			const struct rls_table_place *place)
 {
 	char number[RLS_COLUMN_NUMBER_BYTES];
 	const char *text;
@@ -101,7 +102,8 @@ static bool is_left_out(const struct rls_column *column, const struct rls_table_
 }
 
 /* The columns of one row, without the braces. */
-static void print_columns(FILE *out, const struct rls_table *table, const struct rls_table_place *place)
+static void print_columns(FILE *out, const struct rls_table *table,
+			  const struct rls_table_place *place)
 {
 	bool first = true;
 
@@ -137,8 +139,8 @@ static enum rls_report_table inner_of(enum rls_report_table outer)
 {
 	int table = 0;
 
-	while (table < RLS_TABLE_MAX && !(rls_report_tables[table].json_name &&
-					  rls_report_tables[table].outer == outer))
+	while (table < RLS_TABLE_MAX &&
+	       !(rls_report_tables[table].json_name && rls_report_tables[table].outer == outer))
 		table++;
 	return table < RLS_TABLE_MAX ? (enum rls_report_table)table : RLS_TABLE_ALL;
 }
@@ -204,9 +206,8 @@ static void print_budget(FILE *out, const struct rls_budget_entry *budget)
 {
 	fprintf(out,
 		", \"budget\": {\"percent\": %.15g, \"windows\": %" PRIu64
-		", \"traced_ns\": %" PRIu64 ", \"looks\": %" PRIu64
-		", \"windowed_sites\": %" PRIu32 ", \"given_up_sites\": %" PRIu32
-		", \"given_up_percent\": %.15g}",
+		", \"traced_ns\": %" PRIu64 ", \"looks\": %" PRIu64 ", \"windowed_sites\": %" PRIu32
+		", \"given_up_sites\": %" PRIu32 ", \"given_up_percent\": %.15g}",
 		budget->percent, budget->windows, budget->traced_ns, budget->looks,
 		budget->windowed_sites, budget->given_up_sites, budget->given_up_percent);
 }

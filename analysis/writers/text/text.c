@@ -28,9 +28,9 @@ void rls_page_style(const struct rls_page *page, enum rls_style style)
 void rls_page_category(const struct rls_page *page, enum rls_category category)
 {
 	static const char *const escapes[RLS_CATEGORY_MAX] = {
-		[RLS_CATEGORY_UNKNOWN] = "\033[90m",	[RLS_CATEGORY_PYTHON] = "\033[34m",
+		[RLS_CATEGORY_UNKNOWN] = "\033[90m",   [RLS_CATEGORY_PYTHON] = "\033[34m",
 		[RLS_CATEGORY_SIMULATOR] = "\033[32m", [RLS_CATEGORY_BACKEND] = "\033[33m",
-		[RLS_CATEGORY_CUDA_API] = "\033[35m",	[RLS_CATEGORY_NATIVE] = "\033[36m",
+		[RLS_CATEGORY_CUDA_API] = "\033[35m",  [RLS_CATEGORY_NATIVE] = "\033[36m",
 	};
 
 	if (page->colour)
@@ -76,7 +76,7 @@ const char *rls_page_label(const struct rls_page *page, const struct rls_process
 	}
 }
 
-static const char *plural(uint64_t count)
+static const char *text_plural(uint64_t count)
 {
 	return count == 1 ? "" : "s";
 }
@@ -91,7 +91,8 @@ static void print_head(const struct rls_page *page)
 	rls_page_style(page, RLS_STYLE_HEADING);
 	rls_text_print(page->out, report->tool, 0);
 	rls_page_plain(page);
-	fprintf(page->out, ": %s recorded, ", rls_text_ns(number, report->end_ns - report->start_ns));
+	fprintf(page->out, ": %s recorded, ",
+		rls_text_ns(number, report->end_ns - report->start_ns));
 	if (!report->complete)
 		rls_page_style(page, RLS_STYLE_WARNING);
 	fputs(report->complete ? "complete" : "INCOMPLETE (see warnings)", page->out);
@@ -102,13 +103,14 @@ static void print_head(const struct rls_page *page)
 		rls_text_print(page->out, report->kernel, 0);
 	}
 	if (report->cpus)
-		fprintf(page->out, ", %" PRIu32 " CPU%s", report->cpus, plural(report->cpus));
+		fprintf(page->out, ", %" PRIu32 " CPU%s", report->cpus, text_plural(report->cpus));
 	putc('\n', page->out);
 }
 
 /* --- processes ---------------------------------------------------------------------- */
 
-static void print_process_number(const struct rls_page *page, const struct rls_process_entry *process)
+static void print_process_number(const struct rls_page *page,
+				 const struct rls_process_entry *process)
 {
 	fprintf(page->out, " (pid %" PRIu32, process->host_pid ? process->host_pid : process->pid);
 	if (page->report->host_count)
@@ -129,7 +131,8 @@ static void print_process_head(const struct rls_page *page, const struct rls_pro
 	if (process->ns_pid)
 		fprintf(page->out, ", in its namespace %" PRIu32, process->ns_pid);
 	fprintf(page->out, "): %s, %zu thread%s",
-		rls_text_ns(number, process->end_ns - process->start_ns), threads, plural(threads));
+		rls_text_ns(number, process->end_ns - process->start_ns), threads,
+		text_plural(threads));
 	if (*process->python) {
 		fputs(", Python ", page->out);
 		rls_text_print(page->out, process->python, 0);
@@ -214,13 +217,14 @@ static void print_budget(const struct rls_page *page)
 		"budget %g%%: %s of threads' time traced, in %" PRIu64
 		" window%s; the rest divided by %s sample%s, counts (~) scaled\n",
 		budget->percent, rls_text_share(traced, budget->traced_ns, wall_ns),
-		budget->windows, plural(budget->windows), rls_text_count(looks, budget->looks),
-		plural(budget->looks));
+		budget->windows, text_plural(budget->windows), rls_text_count(looks, budget->looks),
+		text_plural(budget->looks));
 	if (budget->given_up_sites)
 		fprintf(page->out,
-			"%" PRIu32 " function%s with calls shorter than their probes given up: at most "
+			"%" PRIu32
+			" function%s with calls shorter than their probes given up: at most "
 			"%.2f%% of the time counts as their callers'\n",
-			budget->given_up_sites, plural(budget->given_up_sites),
+			budget->given_up_sites, text_plural(budget->given_up_sites),
 			budget->given_up_percent);
 }
 
@@ -232,10 +236,12 @@ static void print_divided(const struct rls_page *page)
 	for (size_t i = 0; i < report->breakdown_count; i++) {
 		const struct rls_breakdown_row *row = &report->breakdown[i];
 
-		if (row->method == row->undivided.method && row->error_ns == row->undivided.error_ns)
+		if (row->method == row->undivided.method &&
+		    row->error_ns == row->undivided.error_ns)
 			continue;
 		fputs("time outside annotated operations divided by samples, as --operation says; "
-		      "which of them its transitions are of is not known\n", page->out);
+		      "which of them its transitions are of is not known\n",
+		      page->out);
 		return;
 	}
 }
@@ -245,8 +251,9 @@ static void print_foot(const struct rls_page *page)
 	const struct rls_report *report = page->report;
 	char hits[RLS_TEXT_NUMBER_BYTES], cost[RLS_TEXT_NUMBER_BYTES];
 
-	fprintf(page->out, "\nprofiler: %s probe hit%s, estimated cost %s (%.2f%% of threads' time)\n",
-		rls_text_count(hits, report->overhead.hits), plural(report->overhead.hits),
+	fprintf(page->out,
+		"\nprofiler: %s probe hit%s, estimated cost %s (%.2f%% of threads' time)\n",
+		rls_text_count(hits, report->overhead.hits), text_plural(report->overhead.hits),
 		rls_text_ns(cost, report->overhead.estimated_ns), report->overhead.percent);
 	print_budget(page);
 	print_divided(page);
@@ -256,8 +263,8 @@ static void print_foot(const struct rls_page *page)
 		if (!loss->dropped)
 			continue;
 		rls_page_style(page, RLS_STYLE_WARNING);
-		fprintf(page->out, "lost: %s event%s of buffer ", rls_text_count(hits, loss->dropped),
-			plural(loss->dropped));
+		fprintf(page->out, "lost: %s event%s of buffer ",
+			rls_text_count(hits, loss->dropped), text_plural(loss->dropped));
 		rls_text_print(page->out, loss->buffer, 0);
 		rls_page_plain(page);
 		putc('\n', page->out);

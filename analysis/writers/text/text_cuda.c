@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/event/bounded.h"
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
+#include "analysis/event/bounded.h"
 #include "analysis/writers/text/text_page.h"
 
 #define LABEL_COLUMNS 40
 #define LABEL_BYTES 512
 #define CALLS_SHOWN 10
 
-static const char *plural(uint64_t count)
+static const char *text_cuda_plural(uint64_t count)
 {
 	return count == 1 ? "" : "s";
 }
@@ -34,7 +34,8 @@ static void print_label(const struct rls_page *page, const char *operation, cons
 static void print_idle(const struct rls_page *page, const char *what, uint64_t late_ns,
 		       uint64_t queue_ns, uint64_t other_ns)
 {
-	char late[RLS_TEXT_NUMBER_BYTES], queue[RLS_TEXT_NUMBER_BYTES], other[RLS_TEXT_NUMBER_BYTES];
+	char late[RLS_TEXT_NUMBER_BYTES], queue[RLS_TEXT_NUMBER_BYTES],
+		other[RLS_TEXT_NUMBER_BYTES];
 
 	if (!late_ns && !queue_ns && !other_ns)
 		return;
@@ -54,7 +55,8 @@ static void print_launched(const struct rls_page *page, const struct rls_gpu_ent
 		print_label(page, operation->operation, operation->phase, LABEL_COLUMNS - 8);
 		fprintf(page->out, " busy %s, %s kernel%s\n",
 			rls_text_ns(number, operation->busy_ns),
-			rls_text_count(kernels, operation->kernels), plural(operation->kernels));
+			rls_text_count(kernels, operation->kernels),
+			text_cuda_plural(operation->kernels));
 		print_idle(page, "      idle before", operation->idle_host_late_ns,
 			   operation->idle_queue_ns, operation->idle_other_ns);
 	}
@@ -75,7 +77,7 @@ static void print_gpus(const struct rls_page *page, const struct rls_process_ent
 			rls_text_share(other, gpu->busy_ns, life_ns));
 		fprintf(page->out, " (nvidia-smi would say %.1f%%)\n", gpu->smi_style_percent);
 		fprintf(page->out, "    %s kernel%s in %s", rls_text_count(number, gpu->kernels),
-			plural(gpu->kernels), rls_text_ns(other, gpu->kernel_ns));
+			text_cuda_plural(gpu->kernels), rls_text_ns(other, gpu->kernel_ns));
 		fprintf(page->out, ", copies %s\n", rls_text_ns(number, gpu->memcpy_ns));
 		print_idle(page, "    idle in between", gpu->idle_host_late_ns, gpu->idle_queue_ns,
 			   gpu->idle_other_ns);
@@ -90,7 +92,8 @@ struct call_layout {
 	int label, calls, time, rest;
 };
 
-static const struct call_layout exact_operations = {30, 8, 10, 12}, scaled_operations = {20, 16, 17, 11};
+static const struct call_layout exact_operations = {30, 8, 10, 12},
+				scaled_operations = {20, 16, 17, 11};
 static const struct call_layout exact_names = {30, 8, 10, 12}, scaled_names = {30, 16, 17, 11};
 
 static bool is_exact(enum rls_method method, uint64_t count_error, uint64_t error_ns)
@@ -123,7 +126,8 @@ static void print_operation(const struct rls_page *page, const struct call_layou
 	putc('\n', page->out);
 }
 
-static bool is_shown(const struct rls_cuda_operation_row *row, const struct rls_process_entry *process)
+static bool is_shown(const struct rls_cuda_operation_row *row,
+		     const struct rls_process_entry *process)
 {
 	return row->pid == process->pid && (row->calls || row->kernels);
 }
@@ -142,9 +146,9 @@ static void print_operations(const struct rls_page *page, const struct rls_proce
 			layout = &scaled_operations;
 	}
 	if (any)
-		fprintf(page->out, "\n  %-*s %*s %*s %*s %10s\n", layout->label, "CUDA API by operation",
-			layout->calls, "calls", layout->time, "API time", layout->rest, "kernel time",
-			"API/kernel");
+		fprintf(page->out, "\n  %-*s %*s %*s %*s %10s\n", layout->label,
+			"CUDA API by operation", layout->calls, "calls", layout->time, "API time",
+			layout->rest, "kernel time", "API/kernel");
 	for (size_t i = 0; i < page->report->cuda_operation_count; i++) {
 		if (is_shown(&rows[i], process))
 			print_operation(page, layout, &rows[i]);
@@ -207,7 +211,8 @@ static void print_call(const struct rls_page *page, const struct call_layout *la
 		       const struct rls_cuda_call_row *row)
 {
 	char number[RLS_TEXT_NUMBER_BYTES];
-	bool known = row->count && row->count != RLS_COUNT_UNKNOWN && row->wall_ns != RLS_COUNT_UNKNOWN;
+	bool known =
+		row->count && row->count != RLS_COUNT_UNKNOWN && row->wall_ns != RLS_COUNT_UNKNOWN;
 
 	fputs("  ", page->out);
 	rls_text_print(page->out, row->name, (unsigned int)layout->label);
@@ -218,7 +223,8 @@ static void print_call(const struct rls_page *page, const struct call_layout *la
 	if (row->method != RLS_METHOD_TRACED && known) {
 		char mean[RLS_TEXT_NUMBER_BYTES];
 
-		snprintf(number, sizeof(number), "~%.30s", rls_text_ns(mean, row->wall_ns / row->count));
+		snprintf(number, sizeof(number), "~%.30s",
+			 rls_text_ns(mean, row->wall_ns / row->count));
 	} else if (known) {
 		rls_text_ns(number, row->wall_ns / row->count);
 	}
@@ -239,8 +245,8 @@ static int print_calls(const struct rls_page *page, const struct rls_process_ent
 		if (!is_exact(rows[i].method, rows[i].count_error, rows[i].error_ns))
 			layout = &scaled_names;
 	}
-	fprintf(page->out, "\n  %-*s %*s %*s %*s\n", layout->label, "CUDA API by name", layout->calls,
-		"calls", layout->time, "API time", layout->rest, "a call");
+	fprintf(page->out, "\n  %-*s %*s %*s %*s\n", layout->label, "CUDA API by name",
+		layout->calls, "calls", layout->time, "API time", layout->rest, "a call");
 	for (size_t i = 0; i < count && i < CALLS_SHOWN; i++)
 		print_call(page, layout, &rows[i]);
 	if (count > CALLS_SHOWN)

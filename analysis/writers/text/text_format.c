@@ -16,7 +16,10 @@ struct unit {
 };
 
 static const struct unit time_units[] = {
-	{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "µs"}, {1, "ns"},
+	{NS_PER_S, "s"},
+	{NS_PER_MS, "ms"},
+	{NS_PER_US, "µs"},
+	{1, "ns"},
 };
 static const struct unit count_units[] = {
 	{1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"},
@@ -31,7 +34,11 @@ const char *rls_text_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns)
 		unit++;
 	value = (double)ns / unit->size;
 	snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%.*f %s",
-		 unit->size == 1 ? 0 : value < 10 ? 3 : value < 100 ? 2 : 1, value, unit->name);
+		 unit->size == 1 ? 0
+		 : value < 10    ? 3
+		 : value < 100   ? 2
+				 : 1,
+		 value, unit->name);
 	return buffer;
 }
 
@@ -94,13 +101,12 @@ const char *rls_text_estimate(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_
 		unit++;
 	value = (double)count / unit->size;
 	digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-	snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%s%.*f %s ± %.*f %s", about, digits, value, unit->name,
-		 digits, (double)error / unit->size, unit->name);
+	snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%s%.*f %s ± %.*f %s", about, digits, value,
+		 unit->name, digits, (double)error / unit->size, unit->name);
 	return buffer;
 }
 
-const char *rls_text_share(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t part,
-			   uint64_t whole)
+const char *rls_text_share(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t part, uint64_t whole)
 {
 	if (!whole)
 		return "-";
@@ -118,7 +124,7 @@ void rls_text_bar(FILE *out, unsigned int eighths)
 }
 
 /* One code point; moves *text behind it. A name cut in the middle of one gives a control. */
-static uint32_t decode(const char **text)
+static uint32_t text_format_decode(const char **text)
 {
 	const unsigned char *p = (const unsigned char *)*text;
 	int more = p[0] >= 0xf0 ? 3 : p[0] >= 0xe0 ? 2 : p[0] >= 0xc0 ? 1 : 0;
@@ -164,7 +170,7 @@ unsigned int rls_text_width(const char *text)
 	unsigned int width = 0;
 
 	while (*text)
-		width += point_width(decode(&text));
+		width += point_width(text_format_decode(&text));
 	return width;
 }
 
@@ -176,7 +182,7 @@ void rls_text_print(FILE *out, const char *text, unsigned int columns)
 
 	while (*text) {
 		const char *from = text;
-		uint32_t point = decode(&text);
+		uint32_t point = text_format_decode(&text);
 		unsigned int width = point_width(point);
 
 		if (cut && used + width > room)

@@ -2,9 +2,9 @@
 #ifndef RLS_TEXT_PAGE_H
 #define RLS_TEXT_PAGE_H
 
-#include "analysis/writers/write.h"
 #include "analysis/writers/text/text_format.h"
 #include "analysis/writers/text/text_view.h"
+#include "analysis/writers/write.h"
 
 #define RLS_PAGE_COLUMNS 80
 
@@ -12,9 +12,9 @@ struct rls_page {
 	FILE *out;
 	bool colour;
 	unsigned int columns;
-	bool cut;                   /* lines end with the columns: a terminal's */
-	bool full;                  /* nothing is left out for being little */
-	unsigned int top;           /* of each table, the rest in one line; 0: all */
+	bool cut; /* lines end with the columns: a terminal's */
+	bool full; /* nothing is left out for being little */
+	unsigned int top; /* of each table, the rest in one line; 0: all */
 	enum rls_sort sort;
 	const struct rls_report *report;
 };

@@ -12,15 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/event/bounded.h"
 #include "analysis/base/cleanup.h"
+#include "analysis/event/bounded.h"
 #include "analysis/writers/text/text_page.h"
 
-#define SHOWN_MAX 300               /* lines of a table, unless all are asked for */
-#define SHOWN_SHARE 0.01            /* of the process's sampled time */
+#define SHOWN_MAX 300 /* lines of a table, unless all are asked for */
+#define SHOWN_SHARE 0.01 /* of the process's sampled time */
 #define HOTTEST 5
 #define SOURCE_LINE_BYTES 1024
-#define FIGURES_COLUMNS 59          /* of a table's line, before its name */
+#define FIGURES_COLUMNS 59 /* of a table's line, before its name */
 
 static uint64_t total_of(const struct rls_sampled_times *times)
 {
@@ -52,8 +52,8 @@ static bool is_shown(const struct rls_page *page, uint64_t ns, uint64_t whole_ns
 static void print_heading(const struct rls_page *page, const char *what, const char *name)
 {
 	rls_page_style(page, RLS_STYLE_FAINT);
-	fprintf(page->out, "  %9s %6s %7s %7s %7s %7s %9s  %s\n", what, "share", "python",
-		"native", "system", "waiting", "± error", name);
+	fprintf(page->out, "  %9s %6s %7s %7s %7s %7s %9s  %s\n", what, "share", "python", "native",
+		"system", "waiting", "± error", name);
 	rls_page_plain(page);
 }
 
@@ -130,8 +130,8 @@ static const char *read_source(FILE *file, uint32_t line, uint32_t *at,
 	return buffer;
 }
 
-static void print_line(const struct rls_page *page, const struct rls_line_row *row, const char *source,
-		       uint64_t whole_ns)
+static void print_line(const struct rls_page *page, const struct rls_line_row *row,
+		       const char *source, uint64_t whole_ns)
 {
 	char label[SOURCE_LINE_BYTES + 64];
 
@@ -189,7 +189,8 @@ static void print_file(const struct rls_page *page, size_t first, size_t end, ui
 		if (rows[i].line > 1 && last + 1 < rows[i].line && source)
 			print_neighbour(page, rows[i].line - 1,
 					read_source(source, rows[i].line - 1, &at, buffer));
-		print_line(page, &rows[i], read_source(source, rows[i].line, &at, buffer), whole_ns);
+		print_line(page, &rows[i], read_source(source, rows[i].line, &at, buffer),
+			   whole_ns);
 		last = rows[i].line;
 	}
 }
@@ -200,9 +201,9 @@ static int print_lines(const struct rls_page *page, uint32_t pid, uint64_t whole
 	size_t shown = 0;
 
 	for (size_t i = 0, end; i < report->line_count; i = end) {
-		for (end = i + 1; end < report->line_count &&
-				  report->lines[end].pid == report->lines[i].pid &&
-				  !strcmp(report->lines[end].file, report->lines[i].file);
+		for (end = i + 1;
+		     end < report->line_count && report->lines[end].pid == report->lines[i].pid &&
+		     !strcmp(report->lines[end].file, report->lines[i].file);
 		     end++)
 			;
 		if (report->lines[i].pid == pid)
@@ -219,7 +220,7 @@ struct entry {
 	uint64_t ns;
 	struct rls_sampled_times times;
 	const char *name, *file;
-	uint32_t line;              /* 0: a function or file */
+	uint32_t line; /* 0: a function or file */
 	bool native;
 };
 
@@ -301,9 +302,11 @@ static int print_functions(const struct rls_page *page, uint32_t pid, uint64_t w
 		const struct rls_function_row *row = &report->functions[i];
 
 		if (row->pid == pid)
-			entries[count++] = (struct entry){ .ns = row->total_ns, .times = row->times,
-							   .name = row->function, .file = row->file,
-							   .native = row->native };
+			entries[count++] = (struct entry){.ns = row->total_ns,
+							  .times = row->times,
+							  .name = row->function,
+							  .file = row->file,
+							  .native = row->native};
 	}
 	putc('\n', page->out);
 	print_heading(page, "total", "function (kinds: its own time)");
@@ -324,11 +327,11 @@ static int print_ranked(const struct rls_page *page, uint32_t pid, uint64_t whol
 		const struct rls_line_row *row = &report->lines[i];
 
 		if (row->pid == pid)
-			entries[count++] = (struct entry){ .ns = total_of(&row->times),
-							   .times = row->times,
-							   .name = files ? row->file : row->function,
-							   .file = row->file,
-							   .line = files ? 0 : row->line };
+			entries[count++] = (struct entry){.ns = total_of(&row->times),
+							  .times = row->times,
+							  .name = files ? row->file : row->function,
+							  .file = row->file,
+							  .line = files ? 0 : row->line};
 	}
 	putc('\n', page->out);
 	print_heading(page, "time", files ? "file" : "line");

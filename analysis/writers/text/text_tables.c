@@ -21,7 +21,8 @@ static const char *wall(char *buffer, const struct rls_view_line *line, uint64_t
 	return rls_text_ns(buffer, line->wall_ns);
 }
 
-static const char *share(char *buffer, const struct rls_view_line *line, uint64_t total_ns)
+static const char *text_tables_share(char *buffer, const struct rls_view_line *line,
+				     uint64_t total_ns)
 {
 	return rls_text_share(buffer, line->wall_ns, total_ns);
 }
@@ -51,21 +52,18 @@ enum { COLUMN_WITH_GPU = 3, COLUMN_COUNT = 6 };
 static const struct {
 	const char *heading;
 	unsigned int width;
-	unsigned int rank;          /* on a narrow page the highest goes first */
+	unsigned int rank; /* on a narrow page the highest goes first */
 	const char *(*text)(char *buffer, const struct rls_view_line *line, uint64_t total_ns);
 } columns[COLUMN_COUNT] = {
-	{"time", 9, 0, wall},
-	{"share", 7, 0, share},
-	{"on CPU", 7, 2, on_cpu},
-	[COLUMN_WITH_GPU] = {"with GPU", 9, 1, with_gpu},
-	{"corrected", 9, 3, corrected},
-	{"± error", 9, 4, error},
+	{"time", 9, 0, wall},           {"share", 7, 0, text_tables_share},
+	{"on CPU", 7, 2, on_cpu},       [COLUMN_WITH_GPU] = {"with GPU", 9, 1, with_gpu},
+	{"corrected", 9, 3, corrected}, {"± error", 9, 4, error},
 };
 
 struct layout {
-	unsigned int label;         /* columns for the label */
-	unsigned int bar;           /* for the bar at the end; 0: none */
-	uint64_t full_ns;           /* what a whole bar stands for */
+	unsigned int label; /* columns for the label */
+	unsigned int bar; /* for the bar at the end; 0: none */
+	uint64_t full_ns; /* what a whole bar stands for */
 	bool shown[COLUMN_COUNT];
 };
 
@@ -139,7 +137,7 @@ static void print_line(const struct rls_page *page, const struct layout *layout,
 	for (int i = 0; i < COLUMN_COUNT; i++) {
 		if (layout->shown[i])
 			rls_text_print_right(page->out, columns[i].text(number, line, total_ns),
-				    columns[i].width);
+					     columns[i].width);
 	}
 }
 
@@ -263,8 +261,8 @@ static void print_groups(const struct rls_page *page, const struct rls_process_e
 	size_t i;
 
 	for (i = 0; i < view->count; i++) {
-		width = rls_text_width(rls_page_label(page, process, &view->lines[i].key, label,
-						      sizeof(label)));
+		width = rls_text_width(
+			rls_page_label(page, process, &view->lines[i].key, label, sizeof(label)));
 		longest = width > longest ? width : longest;
 	}
 	layout = lay_out(page, view, longest);
@@ -279,8 +277,8 @@ int rls_page_breakdown(const struct rls_page *page, const struct rls_process_ent
 {
 	char number[RLS_TEXT_NUMBER_BYTES];
 	struct rls_view view;
-	int err = rls_view_breakdown(page->report, process ? &process->pid : NULL, page->sort,
-				     &view);
+	int err =
+		rls_view_breakdown(page->report, process ? &process->pid : NULL, page->sort, &view);
 
 	if (err)
 		return err;
@@ -314,7 +312,8 @@ static struct transition_layout lay_out_transitions(const struct rls_page *page,
 	unsigned int rest;
 
 	for (size_t i = 0; i < count && !layout.methods; i++)
-		layout.methods = transitions[i].method != RLS_METHOD_TRACED || transitions[i].count_error;
+		layout.methods =
+			transitions[i].method != RLS_METHOD_TRACED || transitions[i].count_error;
 	if (layout.methods) {
 		layout.count = 16;
 		layout.rate = 10;
@@ -357,7 +356,8 @@ static void print_transition(const struct rls_page *page, const char *label,
 			     layout->count);
 	rls_text_print_right(page->out, rate_of(number, transition, life_ns), layout->rate);
 	if (layout->methods)
-		rls_text_print_right(page->out, rls_method_name(transition->method), METHOD_COLUMNS);
+		rls_text_print_right(page->out, rls_method_name(transition->method),
+				     METHOD_COLUMNS);
 	putc('\n', page->out);
 }
 
@@ -380,14 +380,14 @@ static void print_transition_headings(const struct rls_page *page,
 int rls_page_transitions(const struct rls_page *page, const struct rls_process_entry *process)
 {
 	const struct rls_report *report = page->report;
-	uint64_t life_ns = process ? process->end_ns - process->start_ns
-				   : report->end_ns - report->start_ns;
+	uint64_t life_ns =
+		process ? process->end_ns - process->start_ns : report->end_ns - report->start_ns;
 	_cleanup_free_ struct rls_view_transition *transitions = NULL;
 	struct transition_layout layout;
 	char label[LABEL_BYTES];
 	size_t count, shown;
-	int err = rls_view_transitions(report, process ? &process->pid : NULL, &transitions,
-				       &count);
+	int err =
+		rls_view_transitions(report, process ? &process->pid : NULL, &transitions, &count);
 
 	if (err)
 		return err;
@@ -397,10 +397,10 @@ int rls_page_transitions(const struct rls_page *page, const struct rls_process_e
 	print_transition_headings(page, &layout);
 	shown = page->top && page->top < count ? page->top : count;
 	for (size_t i = 0; i < shown; i++)
-		print_transition(page,
-				 rls_page_label(page, process, &transitions[i].key, label,
-						sizeof(label)),
-				 &layout, &transitions[i], life_ns);
+		print_transition(
+			page,
+			rls_page_label(page, process, &transitions[i].key, label, sizeof(label)),
+			&layout, &transitions[i], life_ns);
 	if (shown < count)
 		fprintf(page->out, "%*s(%zu more)\n", INDENT, "", count - shown);
 	return 0;

@@ -10,8 +10,8 @@
 
 struct walk {
 	const struct rls_report *report;
-	const struct rls_process_entry **by_parent;     /* sorted by ppid, then pid */
-	bool *placed;                                   /* by index into report->processes */
+	const struct rls_process_entry **by_parent; /* sorted by ppid, then pid */
+	bool *placed; /* by index into report->processes */
 	struct rls_tree_node *nodes;
 	size_t count;
 };
@@ -42,7 +42,8 @@ static size_t first_child(const struct walk *walk, uint32_t pid)
 	return low;
 }
 
-static void place(struct walk *walk, const struct rls_process_entry *process, unsigned int depth)
+static void text_tree_place(struct walk *walk, const struct rls_process_entry *process,
+			    unsigned int depth)
 {
 	size_t index = (size_t)(process - walk->report->processes);
 
@@ -55,7 +56,7 @@ static void place(struct walk *walk, const struct rls_process_entry *process, un
 	for (size_t i = first_child(walk, process->pid);
 	     i < walk->report->process_count && walk->by_parent[i]->ppid == process->pid; i++) {
 		if (walk->by_parent[i]->host == process->host)
-			place(walk, walk->by_parent[i], depth + 1);
+			text_tree_place(walk, walk->by_parent[i], depth + 1);
 	}
 }
 
@@ -79,7 +80,8 @@ static bool has_parent(const struct rls_report *report, const struct rls_process
 int rls_tree_order(const struct rls_report *report, struct rls_tree_node **out)
 {
 	size_t count = report->process_count;
-	_cleanup_free_ const struct rls_process_entry **parents = calloc(count + 1, sizeof(*parents));
+	_cleanup_free_ const struct rls_process_entry **parents =
+		calloc(count + 1, sizeof(*parents));
 	_cleanup_free_ bool *placed = calloc(count + 1, sizeof(*placed));
 	_cleanup_free_ struct rls_tree_node *nodes = calloc(count + 1, sizeof(*nodes));
 	struct walk walk = {report, parents, placed, nodes, 0};
@@ -91,11 +93,11 @@ int rls_tree_order(const struct rls_report *report, struct rls_tree_node **out)
 	qsort(parents, count, sizeof(*parents), by_parent);
 	for (size_t i = 0; i < count; i++) {
 		if (!has_parent(report, &report->processes[i]))
-			place(&walk, &report->processes[i], 0);
+			text_tree_place(&walk, &report->processes[i], 0);
 	}
 	/* What is left is deeper than is drawn, or its own ancestor. */
 	for (size_t i = 0; i < count; i++)
-		place(&walk, &report->processes[i], 0);
+		text_tree_place(&walk, &report->processes[i], 0);
 	*out = rls_take(nodes);
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 struct rls_tree_node {
 	const struct rls_process_entry *process;
-	unsigned int depth;         /* 0: a root, its parent is not in the report */
+	unsigned int depth; /* 0: a root, its parent is not in the report */
 };
 
 /* One node per process; the caller frees *out. 0, or -ENOMEM. */

@@ -133,8 +133,8 @@ static void sum_groups(struct rls_view *view, enum rls_sort sort)
 	for (size_t i = 0, end; i < view->count; i = end) {
 		struct rls_view_line sum = {0};
 
-		for (end = i; end < view->count && rls_view_key_equal(&view->lines[i].key,
-								      &view->lines[end].key);
+		for (end = i; end < view->count &&
+			      rls_view_key_equal(&view->lines[i].key, &view->lines[end].key);
 		     end++)
 			rls_view_line_add(&sum, &view->lines[end]);
 		for (size_t k = i; k < end; k++)

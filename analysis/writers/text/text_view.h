@@ -6,8 +6,8 @@
 
 /* What a table's lines are labelled by. */
 struct rls_view_key {
-	uint32_t tid;               /* 0 unless the report is grouped by thread */
-	const char *label;          /* operation, phase, or "" */
+	uint32_t tid; /* 0 unless the report is grouped by thread */
+	const char *label; /* operation, phase, or "" */
 };
 
 struct rls_view_line {
@@ -17,8 +17,8 @@ struct rls_view_line {
 	uint64_t on_cpu_ns;
 	uint64_t corrected_ns;
 	uint64_t error_ns;
-	uint64_t cpu_gpu_ns;        /* of wall_ns, with the GPU busy */
-	uint64_t order_ns;          /* what all lines of this key are sorted by */
+	uint64_t cpu_gpu_ns; /* of wall_ns, with the GPU busy */
+	uint64_t order_ns; /* what all lines of this key are sorted by */
 };
 
 /* Lines of one key stand together, keys in the order asked for, lines by falling time. */
@@ -26,16 +26,16 @@ struct rls_view {
 	struct rls_view_line *lines;
 	size_t count;
 	struct rls_view_line total;
-	uint64_t gpu_alone_ns;      /* GPU time without a thread: in no line */
+	uint64_t gpu_alone_ns; /* GPU time without a thread: in no line */
 };
 
 struct rls_view_transition {
 	struct rls_view_key key;
 	enum rls_category from;
 	enum rls_category to;
-	uint64_t count;             /* or RLS_COUNT_UNKNOWN */
-	uint64_t count_error;       /* half width */
-	enum rls_method method;     /* the worst of what is in it */
+	uint64_t count; /* or RLS_COUNT_UNKNOWN */
+	uint64_t count_error; /* half width */
+	enum rls_method method; /* the worst of what is in it */
 };
 
 /* The threads' time of one process, or of all together (pid NULL). 0, or -ENOMEM. */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/report/rows.h"
@@ -117,8 +118,8 @@ static int end(struct rls_track_sink *sink, const struct rls_track *track, uint6
 	checked->last_ns = at_ns;
 	if (slice->kind == RLS_SLICE_CATEGORY)
 		add_sum(of(sink), track,
-			checked->depth ? rls_string_pool_get(
-						 sink->names, checked->open[checked->depth - 1].name)
+			checked->depth ? rls_string_pool_get(sink->names,
+							     checked->open[checked->depth - 1].name)
 				       : "",
 			rls_string_pool_get(sink->names, slice->name),
 			at_ns - checked->begin_ns[checked->depth]);

@@ -52,7 +52,7 @@ static const struct rls_event *in_force(const struct script *script, enum rls_ev
 }
 
 struct life {
-	uint64_t start, end;        /* start > end: never seen */
+	uint64_t start, end; /* start > end: never seen */
 };
 
 static struct life life_of(const struct script *script, uint32_t pid, uint32_t tid)
@@ -187,10 +187,9 @@ static void count_transitions(const struct place *place)
 		to = event->category.category;
 		if (from == to || !from || !to)
 			continue;
-		place->out->transitions[place->pid - 1][place->tid - 1]
-				       [phase_at(place->script, place->pid, at)]
-				       [operation_at(place->script, place->pid, place->tid, at)]
-				       [from][to]++;
+		place->out->transitions[place->pid - 1][place->tid - 1][phase_at(
+			place->script, place->pid, at)][operation_at(place->script, place->pid,
+								     place->tid, at)][from][to]++;
 	}
 }
 

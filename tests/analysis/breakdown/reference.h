@@ -12,15 +12,15 @@
 
 enum {
 	REFERENCE_TIMES = 64,
-	REFERENCE_PIDS = 2,         /* 1, 2 */
-	REFERENCE_TIDS = 3,         /* 1..3 in each */
-	REFERENCE_NAMES = 4,        /* "", "a", "b", "c", for phases and operations */
+	REFERENCE_PIDS = 2, /* 1, 2 */
+	REFERENCE_TIDS = 3, /* 1..3 in each */
+	REFERENCE_NAMES = 4, /* "", "a", "b", "c", for phases and operations */
 };
 
 struct reference_cell {
-	uint64_t wall[2];           /* cpu, cpu+gpu */
+	uint64_t wall[2]; /* cpu, cpu+gpu */
 	uint64_t subtracted;
-	uint64_t off_cpu;           /* of both */
+	uint64_t off_cpu; /* of both */
 };
 
 struct reference {

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/base/grow.h"
@@ -122,9 +123,8 @@ struct rls_report *script_report(const struct script *script)
 	struct rls_event_source *source;
 	struct rls_report *report;
 
-	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
-					       &source),
-			 0);
+	assert_int_equal(
+		rls_memory_source_new(script->events, script->count, script->strings, &source), 0);
 	assert_int_equal(rls_report_build_tracks(source, tracks, &report), 0);
 	source->free(source);
 	assert_int_equal(rls_tracks_finish(tracks, report), 0);
@@ -137,9 +137,8 @@ struct rls_report *script_report_alone(const struct script *script)
 	struct rls_event_source *source;
 	struct rls_report *report;
 
-	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
-					       &source),
-			 0);
+	assert_int_equal(
+		rls_memory_source_new(script->events, script->count, script->strings, &source), 0);
 	assert_int_equal(rls_report_build(source, &report), 0);
 	source->free(source);
 	return report;

@@ -1,18 +1,19 @@
 /* Comparing recordings: what is equal is said to be, what is slower is found and named. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/compare/compare.h"
 #include "analysis/compare/rule.h"
-#include "analysis/writers/compare/compare_writers.h"
 #include "analysis/event/memory_source.h"
+#include "analysis/writers/compare/compare_writers.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define STEPS 2000
@@ -34,9 +35,8 @@ static void finish(struct script *script, struct rls_series **series)
 {
 	struct rls_event_source *source;
 
-	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
-					       &source),
-			 0);
+	assert_int_equal(
+		rls_memory_source_new(script->events, script->count, script->strings, &source), 0);
 	assert_int_equal(rls_series_read(source, series), 0);
 	source->free(source);
 	script_end(script);
@@ -125,8 +125,8 @@ static struct rls_series *record_uneven(uint64_t seed, double slow)
 			add_category(&script, at += (uint64_t)(pace * 100000 * noise()), 1, 1,
 				     simulates ? RLS_CATEGORY_SIMULATOR : RLS_CATEGORY_BACKEND);
 			add_category(&script,
-				     at += (uint64_t)((simulates ? sqrt(pace) : pace) * 300000 *
-						      noise()),
+				     at +=
+				     (uint64_t)((simulates ? sqrt(pace) : pace) * 300000 * noise()),
 				     1, 1, RLS_CATEGORY_PYTHON);
 		}
 	}
@@ -204,7 +204,8 @@ static void test_blocks_sum_to_their_stratum(void **unused)
 static void test_equal_runs_do_not_differ(void **unused)
 {
 	for (uint64_t seed = 1; seed <= 10; seed++) {
-		struct rls_series *a = record(seed, 1, STEPS), *b = record(100 + seed, 1, STEPS / 2);
+		struct rls_series *a = record(seed, 1, STEPS),
+				  *b = record(100 + seed, 1, STEPS / 2);
 		struct rls_comparison comparison;
 
 		assert_int_equal(compare_two(a, b, &comparison), 0);
@@ -359,8 +360,10 @@ static void test_names_of_files_may_be_no_utf8(void **unused)
 
 static void test_rules(void **unused)
 {
-	static const char *const wrong[] = {"", "a.total", "total > 5%", "a.total > 5", "a.no > 5%",
-					    "a.total > x%", "a.total > 5% more", "> 5%", "a.total >"};
+	static const char *const wrong[] = {
+		"",          "a.total",      "total > 5%",        "a.total > 5",
+		"a.no > 5%", "a.total > x%", "a.total > 5% more", "> 5%",
+		"a.total >"};
 	struct rls_series *a = record(1, 1, STEPS), *b = record(2, 1.1, STEPS);
 	const struct {
 		const char *text;
@@ -382,9 +385,8 @@ static void test_rules(void **unused)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
 		bool known;
 
-		assert_int_equal(rls_compare_rule_parse(rules[i].text, &rule, message,
-							sizeof(message)),
-				 0);
+		assert_int_equal(
+			rls_compare_rule_parse(rules[i].text, &rule, message, sizeof(message)), 0);
 		assert_int_equal(!!rls_compare_rule_check(&rule, &comparison, &known),
 				 rules[i].broken);
 		assert_int_equal(known, rules[i].known);
@@ -393,9 +395,8 @@ static void test_rules(void **unused)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		assert_int_equal(rls_compare_rule_parse(wrong[i], &rule, message, sizeof(message)),
 				 -EINVAL);
-	assert_int_equal(rls_compare_rule_parse("a > b.total > -5%", &rule, message,
-						sizeof(message)),
-			 0);
+	assert_int_equal(
+		rls_compare_rule_parse("a > b.total > -5%", &rule, message, sizeof(message)), 0);
 	assert_string_equal(rule.operation, "a > b");
 	rls_compare_rule_free(&rule);
 	rls_comparison_free(&comparison);

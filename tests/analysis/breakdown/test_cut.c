@@ -1,14 +1,15 @@
 /* Parts of a trace: what holds for the whole is told of each, and the parts sum to the whole,
  * wherever it is cut. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <errno.h>
 #include <string.h>
+
 #include <cmocka.h>
 
-#include "analysis/timeline/slice_source.h"
 #include "analysis/event/memory_source.h"
+#include "analysis/timeline/slice_source.h"
 #include "tests/analysis/breakdown/script.h"
 
 #define STEP_NS 1000
@@ -54,10 +55,9 @@ static struct rls_report *cut(const struct script *script, uint64_t from_ns, uin
 	struct rls_event_source *source, *part;
 	struct rls_report *report;
 
-	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
-					       &source),
-			 0);
-	assert_int_equal(rls_cut_source_new(source, from_ns, to_ns, &part), 0);
+	assert_int_equal(
+		rls_memory_source_new(script->events, script->count, script->strings, &source), 0);
+	assert_int_equal(rls_slice_source_new(source, from_ns, to_ns, &part), 0);
 	assert_int_equal(rls_report_build(part, &report), 0);
 	part->free(part);
 	return report;
@@ -108,9 +108,9 @@ static void test_a_thread_not_yet_seen_in_a_window_is_sampled(void **unused)
 	report = cut(&script, 19000, 22000);
 	assert_int_equal(report->overhead.budget.traced_ns, 2000);
 	assert_int_equal(report->overhead.budget.windows, 1);
-	assert_int_equal(transition_count(report, 1, "step", RLS_CATEGORY_BACKEND,
-					  RLS_CATEGORY_PYTHON),
-			 1 + 1); /* seen once in two thirds of the time */
+	assert_int_equal(
+		transition_count(report, 1, "step", RLS_CATEGORY_BACKEND, RLS_CATEGORY_PYTHON),
+		1 + 1); /* seen once in two thirds of the time */
 	rls_report_free(report);
 	script_end(&script);
 }
@@ -391,10 +391,9 @@ static void test_a_process_is_told_of_before_its_work(void **unused)
 
 	begin(&script);
 	add_gpu(&script, 2000, 7000, 1, RLS_GPU_KERNEL, 0);
-	assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings,
-					       &source),
-			 0);
-	assert_int_equal(rls_cut_source_new(source, 4000, UINT64_MAX, &part), 0);
+	assert_int_equal(
+		rls_memory_source_new(script.events, script.count, script.strings, &source), 0);
+	assert_int_equal(rls_slice_source_new(source, 4000, UINT64_MAX, &part), 0);
 	while (part->next(part, &event) > 0) {
 		told |= event.kind == RLS_EVENT_PROCESS;
 		worked |= event.kind == RLS_EVENT_GPU;
@@ -430,10 +429,9 @@ static void test_a_part_beyond_the_end_is_refused(void **unused)
 	struct script script;
 
 	begin(&script);
-	assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings,
-					       &source),
-			 0);
-	assert_int_equal(rls_cut_source_new(source, 2 * END_NS, UINT64_MAX, &part), 0);
+	assert_int_equal(
+		rls_memory_source_new(script.events, script.count, script.strings, &source), 0);
+	assert_int_equal(rls_slice_source_new(source, 2 * END_NS, UINT64_MAX, &part), 0);
 	assert_int_equal(rls_report_build(part, &report), -ERANGE);
 	part->free(part);
 	script_end(&script);

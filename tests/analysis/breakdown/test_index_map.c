@@ -1,6 +1,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
 #include <cmocka.h>
 
 #include "analysis/base/index_map.h"
@@ -20,7 +21,8 @@ static void test_puts_and_removes(void **unused)
 		uint32_t key = (random = random * 1664525 + 1013904223) >> 16 & (KEYS - 1);
 
 		if (random & 1) {
-			assert_int_equal(rls_index_map_put(&map, key / 8, key % 8, &values[key]), 0);
+			assert_int_equal(rls_index_map_put(&map, key / 8, key % 8, &values[key]),
+					 0);
 			count += !expected[key];
 			expected[key] = &values[key];
 		} else {

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
 #include <cmocka.h>
 
 #include "tests/analysis/breakdown/script.h"
@@ -20,7 +21,8 @@ static struct rls_report *record(uint32_t pid, uint64_t from_ns, uint64_t end_ns
 	add_category(&script, from_ns, pid, pid, RLS_CATEGORY_PYTHON);
 	if (percent > 0) {
 		script_add(&script, RLS_EVENT_BUDGET, from_ns, 0, 0)->budget.percent = percent;
-		script_add(&script, RLS_EVENT_WINDOW, (from_ns + end_ns) / 2, 0, 0)->window.open = false;
+		script_add(&script, RLS_EVENT_WINDOW, (from_ns + end_ns) / 2, 0, 0)->window.open =
+			false;
 	}
 	add_end(&script, end_ns);
 	report = script_report_alone(&script);
@@ -56,11 +58,14 @@ static struct rls_report *merge(struct rls_report *report, struct rls_report *ot
 static void test_facts_alone_have_no_extent(void **unused)
 {
 	for (int facts_at = 0; facts_at < 4; facts_at++) {
-		struct rls_report *report = facts_at == 0 ? record_facts() : record(1, 100 * S, 110 * S, 0);
+		struct rls_report *report =
+			facts_at == 0 ? record_facts() : record(1, 100 * S, 110 * S, 0);
 
-		report = merge(report, facts_at == 0 ? record(1, 100 * S, 110 * S, 0) : record_facts());
+		report = merge(report,
+			       facts_at == 0 ? record(1, 100 * S, 110 * S, 0) : record_facts());
 		if (facts_at > 1)
-			report = merge(report, facts_at == 2 ? record_facts() : record(2, 105 * S, 120 * S, 0));
+			report = merge(report, facts_at == 2 ? record_facts()
+							     : record(2, 105 * S, 120 * S, 0));
 		assert_int_equal(report->start_ns, 100 * S);
 		assert_int_equal(report->end_ns, (facts_at == 3 ? 120 : 110) * S);
 		assert_int_equal(report->overhead.calibration_count, 1);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/base/apportion.h"
@@ -21,13 +22,20 @@ static void test_glob(void **unused)
 		const char *pattern, *name;
 		bool fits;
 	} cases[] = {
-		{"step", "step", true},           {"step", "Env.step", false},
-		{"*.step", "Env.step", true},     {"*.step", "step", false},
-		{"*.step", "Env.stepper", false}, {"*step*", "Env.stepper", true},
-		{"E?v.*", "Env.step", true},      {"E?v", "Ev", false},
-		{"", "", true},                   {"*", "", true},
-		{"?", "", false},                 {"a*b*c", "a-b-b-c", true},
-		{"a*b*c", "a-b-b-c-", false},     {"[ab]", "a", false},
+		{"step", "step", true},
+		{"step", "Env.step", false},
+		{"*.step", "Env.step", true},
+		{"*.step", "step", false},
+		{"*.step", "Env.stepper", false},
+		{"*step*", "Env.stepper", true},
+		{"E?v.*", "Env.step", true},
+		{"E?v", "Ev", false},
+		{"", "", true},
+		{"*", "", true},
+		{"?", "", false},
+		{"a*b*c", "a-b-b-c", true},
+		{"a*b*c", "a-b-b-c-", false},
+		{"[ab]", "a", false},
 		{"*.<locals>.*", "f.<locals>.g", true},
 	};
 	char stars[201], name[4001];
@@ -60,7 +68,7 @@ static void test_divide(void **unused)
 		weights[seed % 8]++;
 		for (int i = 0; i < 8; i++)
 			all += weights[i];
-		rls_divide(total, weights, 8, parts);
+		rls_apportion(total, weights, 8, parts);
 		for (int i = 0; i < 8; i++) {
 			sum += parts[i];
 			assert_true(weights[i] > 0 || !parts[i]);
@@ -108,8 +116,8 @@ static struct rls_report *report_of(const struct script *script)
 	struct rls_event_source *source;
 	struct rls_report *report = NULL;
 
-	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
-					       &source), 0);
+	assert_int_equal(
+		rls_memory_source_new(script->events, script->count, script->strings, &source), 0);
 	assert_int_equal(rls_report_build(source, &report), 0);
 	source->free(source);
 	return report;
@@ -199,7 +207,7 @@ static void test_annotation_wins(void **unused)
 
 /* --- sums and errors ---------------------------------------------------------------- */
 
-#define OPERATIONS 3            /* the last of them is none */
+#define OPERATIONS 3 /* the last of them is none */
 #define SECONDS 20
 #define PERIOD_NS (5 * MS)
 
@@ -244,8 +252,8 @@ static void live(struct script *script, struct truth *truth, unsigned int seed)
 		}
 		if (waits) {
 			add_off_cpu(script, end_ns - 1, 1, 1, end_ns - now_ns - 1);
-			add_sample(script, end_ns - 1, (uint32_t)operation + 1, RLS_SAMPLE_WAIT_LOCK,
-				   end_ns - now_ns - 1);
+			add_sample(script, end_ns - 1, (uint32_t)operation + 1,
+				   RLS_SAMPLE_WAIT_LOCK, end_ns - now_ns - 1);
 		}
 		truth->wall_ns[operation][category] += (double)(end_ns - now_ns);
 		now_ns = end_ns;
@@ -259,7 +267,8 @@ static void assert_same_sums(struct rls_report *with, struct rls_report *without
 	rls_report_group(without, RLS_GROUP_THREAD);
 	assert_int_equal(with->breakdown_count, without->breakdown_count);
 	for (size_t i = 0; i < with->breakdown_count; i++) {
-		const struct rls_breakdown_row *a = &with->breakdown[i], *b = &without->breakdown[i];
+		const struct rls_breakdown_row *a = &with->breakdown[i],
+					       *b = &without->breakdown[i];
 
 		assert_int_equal(a->category, b->category);
 		assert_int_equal(a->wall_ns, b->wall_ns);
@@ -349,7 +358,7 @@ static void test_others_cost_goes_with_the_waits(void **unused)
 	static const struct {
 		const char *operation;
 		uint64_t others_ns;
-	} rows[] = { { "x", 300 }, { "", 100 } };
+	} rows[] = {{"x", 300}, {"", 100}};
 	struct rls_report *report;
 	struct script script;
 

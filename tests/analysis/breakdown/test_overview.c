@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/estimate/estimate_untraced.h"
@@ -40,7 +41,8 @@ static void assert_in_order(const struct rls_overview *overview)
 		assert_true(bucket_ns <= 1ull << overview->shift);
 	}
 	if (overview->count)
-		assert_true(overview->cells[overview->count - 1].bucket - overview->cells[0].bucket <
+		assert_true(overview->cells[overview->count - 1].bucket -
+				    overview->cells[0].bucket <
 			    RLS_OVERVIEW_BUCKETS_MAX);
 }
 
@@ -124,9 +126,9 @@ static void test_ends_of_time(void **unused)
 	assert_int_equal(sum(&overview, NULL, RLS_CATEGORY_PYTHON), 2);
 	assert_in_order(&overview);
 	rls_overview_free(&overview);
-	assert_int_equal(rls_overview_add(&overview, NULL, RLS_CATEGORY_PYTHON, 0, UINT64_MAX,
-					  UINT64_MAX),
-			 0);
+	assert_int_equal(
+		rls_overview_add(&overview, NULL, RLS_CATEGORY_PYTHON, 0, UINT64_MAX, UINT64_MAX),
+		0);
 	assert_int_equal(sum(&overview, NULL, RLS_CATEGORY_PYTHON), UINT64_MAX);
 	assert_int_equal(rls_overview_add(&overview, NULL, RLS_CATEGORY_PYTHON, 9, 9, 0), 0);
 	rls_overview_free(&overview);
@@ -213,7 +215,7 @@ static size_t count_scopes(const struct rls_timeline *timeline)
 /* Memory is that of the report: a phase in which a thread did nothing is no row of it. */
 static void test_phases_without_time_take_no_room(void **unused)
 {
-	struct rls_timeline timeline = { 0 };
+	struct rls_timeline timeline = {0};
 	struct rls_report *report;
 	struct script script;
 	char phase[16];
@@ -240,8 +242,10 @@ static void test_phases_without_time_take_no_room(void **unused)
 	report = script_report(&script);
 	assert_int_equal(report->breakdown_count, 20 * 2);
 	assert_int_equal(find_row(report, 1, 1, "", "", "python", RLS_RESOURCE_CPU)->wall_ns, 10);
-	assert_int_equal(find_row(report, 1, 1, "last", "", "backend", RLS_RESOURCE_CPU)->wall_ns, 10);
-	assert_int_equal(find_row(report, 1, 20, "last", "", "unknown", RLS_RESOURCE_CPU)->wall_ns, 10);
+	assert_int_equal(find_row(report, 1, 1, "last", "", "backend", RLS_RESOURCE_CPU)->wall_ns,
+			 10);
+	assert_int_equal(find_row(report, 1, 20, "last", "", "unknown", RLS_RESOURCE_CPU)->wall_ns,
+			 10);
 	assert_int_equal(report->transition_count, 1);
 	assert_string_equal(report->transitions[0].phase, "last");
 	rls_report_free(report);

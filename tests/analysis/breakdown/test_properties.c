@@ -5,11 +5,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
-#include "analysis/timeline/slice_source.h"
 #include "analysis/event/memory_source.h"
 #include "analysis/report/tables.h"
+#include "analysis/timeline/slice_source.h"
 #include "tests/analysis/breakdown/reference.h"
 
 #define CASES 3000
@@ -355,10 +356,9 @@ static struct rls_report *report_part(const struct script *script, uint64_t from
 	struct rls_event_source *source;
 	struct rls_report *report;
 
-	assert_int_equal(rls_memory_source_new(script->events, script->count, script->strings,
-					       &source),
-			 0);
-	assert_int_equal(rls_cut_source_new(source, from, to, &source), 0);
+	assert_int_equal(
+		rls_memory_source_new(script->events, script->count, script->strings, &source), 0);
+	assert_int_equal(rls_slice_source_new(source, from, to, &source), 0);
 	assert_int_equal(rls_report_build(source, &report), 0);
 	source->free(source);
 	return report;
@@ -475,10 +475,9 @@ static void test_a_part_beyond_the_end_is_none(void **unused)
 	struct script script;
 
 	random_script(&script, 1);
-	assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings,
-					       &source),
-			 0);
-	assert_int_equal(rls_cut_source_new(source, 1000, UINT64_MAX, &source), 0);
+	assert_int_equal(
+		rls_memory_source_new(script.events, script.count, script.strings, &source), 0);
+	assert_int_equal(rls_slice_source_new(source, 1000, UINT64_MAX, &source), 0);
 	assert_int_equal(rls_report_build(source, &report), -ERANGE);
 	source->free(source);
 	script_end(&script);

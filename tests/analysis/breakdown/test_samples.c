@@ -4,9 +4,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/event/sample_kind.h"
@@ -42,7 +43,8 @@ static void add_frames(struct script *script)
 static void add_samples(struct script *script, struct sums *sums)
 {
 	for (int i = 0; i < SAMPLES; i++) {
-		struct rls_event *event = script_add(script, RLS_EVENT_SAMPLE, 10 + (uint64_t)i, 1, 1);
+		struct rls_event *event =
+			script_add(script, RLS_EVENT_SAMPLE, 10 + (uint64_t)i, 1, 1);
 		double ns, of;
 
 		event->sample.frame = (uint32_t)rand() % (FRAMES + 1);
@@ -56,7 +58,8 @@ static void add_samples(struct script *script, struct sums *sums)
 		sums->ns += event->sample.ns;
 		sums->root_ns += event->sample.frame ? event->sample.ns : 0;
 		sums->count++;
-		sums->variance_ns2 += ns * ns * (rls_sample_kind_waits(event->sample.kind) ? of : 1);
+		sums->variance_ns2 +=
+			ns * ns * (rls_sample_kind_waits(event->sample.kind) ? of : 1);
 		if (i % 50 == 25)
 			add_operation(script, 10 + (uint64_t)i, 1, 1, i % 100 == 25 ? "step" : "");
 		if (i % 30 == 3)
@@ -77,9 +80,9 @@ static void check_lines(const struct rls_report *report, const struct sums *sums
 	for (size_t i = 0; i < report->line_count; i++) {
 		const struct rls_sampled_times *times = &report->lines[i].times;
 
-		assert_int_equal(times->waiting_ns, times->lock_ns + times->io_ns + times->sleep_ns +
-				 times->child_ns + times->gpu_ns + times->run_queue_ns +
-				 times->other_ns);
+		assert_int_equal(times->waiting_ns,
+				 times->lock_ns + times->io_ns + times->sleep_ns + times->child_ns +
+					 times->gpu_ns + times->run_queue_ns + times->other_ns);
 		assert_true(times->runtime_ns <= times->python_ns);
 		ns += total_of(times);
 		count += times->samples;
@@ -124,7 +127,7 @@ static void check_functions(const struct rls_report *report, const struct sums *
 		own_ns += row->native ? 0 : total_of(&row->times);
 		root_ns += strcmp(row->function, "f0") ? 0 : row->total_ns;
 	}
-	assert_int_equal(own_ns, sums->ns);     /* as lines have it */
+	assert_int_equal(own_ns, sums->ns); /* as lines have it */
 	assert_int_equal(root_ns, sums->root_ns);
 }
 

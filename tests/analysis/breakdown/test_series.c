@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/compare/compare.h"
@@ -11,9 +12,9 @@
 #include "tests/analysis/breakdown/script.h"
 
 #define STEPS 4000
-#define CYCLE 50                /* steps */
-#define TRACED 10               /* of a cycle */
-#define LOOK_NS 701000          /* from look to look */
+#define CYCLE 50 /* steps */
+#define TRACED 10 /* of a cycle */
+#define LOOK_NS 701000 /* from look to look */
 
 static uint64_t state, next_look_ns;
 
@@ -64,9 +65,8 @@ static struct rls_series *record(uint64_t seed, double simulator)
 		at_ns = spend(&script, at_ns, traced, RLS_CATEGORY_BACKEND, 400000);
 	}
 	add_end(&script, at_ns);
-	assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings,
-					       &source),
-			 0);
+	assert_int_equal(
+		rls_memory_source_new(script.events, script.count, script.strings, &source), 0);
 	assert_int_equal(rls_series_read(source, &series), 0);
 	source->free(source);
 	script_end(&script);
@@ -91,7 +91,8 @@ static struct rls_series *record_wait(uint64_t gpu_ns)
 	add_hits(&script, 1001, 1, 2, 10, 400);
 	add_off_cpu(&script, 2000, 1, 1, 1000);
 	add_end(&script, 2000);
-	assert_int_equal(rls_memory_source_new(script.events, script.count, script.strings, &source), 0);
+	assert_int_equal(
+		rls_memory_source_new(script.events, script.count, script.strings, &source), 0);
 	assert_int_equal(rls_series_read(source, &series), 0);
 	source->free(source);
 	script_end(&script);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/writers/write.h"
@@ -13,7 +14,7 @@
 
 #define WINDOW_NS 100000
 #define WINDOWS 20
-#define CLOSED 4                /* of five stretches */
+#define CLOSED 4 /* of five stretches */
 
 static void add_window(struct script *script, uint64_t time_ns, bool open)
 {
@@ -57,12 +58,14 @@ static struct rls_report *record_beside(double hit_error, uint64_t cost_ns, uint
 			add_category(&script, at_ns + WINDOW_NS / 20, 1, 1, RLS_CATEGORY_BACKEND);
 			add_look(&script, at_ns + WINDOW_NS / 20 + 10,
 				 i % 2 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_BACKEND);
-			add_category(&script, at_ns + WINDOW_NS / 10 - 1, 1, 1, RLS_CATEGORY_PYTHON);
+			add_category(&script, at_ns + WINDOW_NS / 10 - 1, 1, 1,
+				     RLS_CATEGORY_PYTHON);
 			add_hits(&script, at_ns + WINDOW_NS / 10 - 1, 1, 1, 2, cost_ns);
 		}
 		add_window(&script, at_ns, false);
 		for (int i = 0; i < 10 * CLOSED; i++, at_ns += WINDOW_NS / 10)
-			add_look(&script, at_ns + 10, i % 4 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_BACKEND);
+			add_look(&script, at_ns + 10,
+				 i % 4 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_BACKEND);
 	}
 	add_end(&script, at_ns);
 	report = script_report_alone(&script);
@@ -89,9 +92,10 @@ static const struct rls_transition_row *calls_of(const struct rls_report *report
 static void test_looks_are_corrected_by_what_is_known_of_them(void **unused)
 {
 	struct rls_report *report = record(0, 0);
-	const struct rls_breakdown_row *row = find_row(report, 1, 1, "", "step", "backend",
-						       RLS_RESOURCE_CPU);
-	double traced_ns = WINDOWS * WINDOW_NS / 2.0, closed_ns = WINDOWS * WINDOW_NS * 1.0 * CLOSED;
+	const struct rls_breakdown_row *row =
+		find_row(report, 1, 1, "", "step", "backend", RLS_RESOURCE_CPU);
+	double traced_ns = WINDOWS * WINDOW_NS / 2.0,
+	       closed_ns = WINDOWS * WINDOW_NS * 1.0 * CLOSED;
 
 	assert_int_equal(row->method, RLS_METHOD_SAMPLED);
 	assert_true(fabs((double)row->wall_ns - traced_ns - closed_ns * (0.25 + 0.75 * 100 / 110)) <
@@ -106,12 +110,14 @@ static void test_counts_are_scaled_by_time(void **unused)
 	const struct rls_transition_row *row = calls_of(report);
 
 	assert_string_equal(rls_method_name(row->method), "scaled");
-	assert_in_range(row->count, 10 * WINDOWS * (1 + CLOSED) - 20, 10 * WINDOWS * (1 + CLOSED) + 20);
+	assert_in_range(row->count, 10 * WINDOWS * (1 + CLOSED) - 20,
+			10 * WINDOWS * (1 + CLOSED) + 20);
 	assert_in_range(row->count_error, 1, row->count / 4);
 	rls_report_free(report);
 }
 
-static void add_cuda_call(struct script *script, uint64_t time_ns, uint32_t tid, uint64_t duration_ns)
+static void add_cuda_call(struct script *script, uint64_t time_ns, uint32_t tid,
+			  uint64_t duration_ns)
 {
 	struct rls_event *event = script_add(script, RLS_EVENT_CUDA_CALL, time_ns, 1, tid);
 
@@ -141,12 +147,14 @@ static struct rls_report *record_cuda_calls(void)
 			add_look(&script, at_ns + 10, RLS_CATEGORY_PYTHON);
 			add_category(&script, at_ns + WINDOW_NS / 20, 1, 1, RLS_CATEGORY_CUDA_API);
 			add_look(&script, at_ns + WINDOW_NS / 20 + 10, RLS_CATEGORY_CUDA_API);
-			add_category(&script, at_ns + WINDOW_NS / 10 - 1, 1, 1, RLS_CATEGORY_PYTHON);
+			add_category(&script, at_ns + WINDOW_NS / 10 - 1, 1, 1,
+				     RLS_CATEGORY_PYTHON);
 			add_cuda_call(&script, at_ns + WINDOW_NS / 10 - 1, 1, WINDOW_NS / 20 - 1);
 		}
 		add_window(&script, at_ns, false);
 		for (int i = 0; i < 10 * CLOSED; i++, at_ns += WINDOW_NS / 10)
-			add_look(&script, at_ns + 10, i % 4 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_CUDA_API);
+			add_look(&script, at_ns + 10,
+				 i % 4 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_CUDA_API);
 	}
 	add_end(&script, at_ns);
 	report = script_report_alone(&script);
@@ -157,8 +165,8 @@ static struct rls_report *record_cuda_calls(void)
 static void test_cuda_calls_are_scaled_to_their_category(void **unused)
 {
 	struct rls_report *report = record_cuda_calls();
-	const struct rls_breakdown_row *row = find_row(report, 1, 1, "", "step", "cuda_api",
-						       RLS_RESOURCE_CPU);
+	const struct rls_breakdown_row *row =
+		find_row(report, 1, 1, "", "step", "cuda_api", RLS_RESOURCE_CPU);
 	double expected_ns = WINDOWS * WINDOW_NS * (0.5 + 0.25 * CLOSED);
 
 	assert_true(fabs((double)row->wall_ns - expected_ns) < 0.02 * expected_ns);
@@ -186,14 +194,16 @@ static void test_cuda_calls_are_scaled_to_their_category(void **unused)
 /* A fifth of the windows' time was the hits': without it there is room for more calls. */
 static void test_windows_are_shorter_without_their_hits(void **unused)
 {
-	struct rls_report *report = record(0, WINDOW_NS / 50), *doubtful = record(0.5, WINDOW_NS / 50);
+	struct rls_report *report = record(0, WINDOW_NS / 50),
+			  *doubtful = record(0.5, WINDOW_NS / 50);
 	const struct rls_transition_row *row = calls_of(report), *other = calls_of(doubtful);
 	double expected = 10 * WINDOWS * (1 + CLOSED / 0.8);
 
 	assert_true(fabs((double)row->count - expected) < 0.02 * expected);
 	assert_int_equal(other->count, row->count);
 	/* Were the cost nothing, there would be a sixth less; it is in doubt by half. */
-	assert_true(fabs((double)(other->count_error - row->count_error) / (double)row->count - 0.5 / 6) < 0.01);
+	assert_true(fabs((double)(other->count_error - row->count_error) / (double)row->count -
+			 0.5 / 6) < 0.01);
 	rls_report_free(report);
 	rls_report_free(doubtful);
 }
@@ -201,9 +211,10 @@ static void test_windows_are_shorter_without_their_hits(void **unused)
 /* Nothing is taken from time when the GPU is busy too, but the windows are as much shorter. */
 static void test_hits_beside_the_gpu_make_windows_longer_too(void **unused)
 {
-	struct rls_report *report = record_beside(0, WINDOW_NS / 50, WINDOWS * WINDOW_NS * (1 + CLOSED));
-	const struct rls_breakdown_row *row = find_row(report, 1, 1, "", "step", "python",
-						       RLS_RESOURCE_CPU_GPU);
+	struct rls_report *report =
+		record_beside(0, WINDOW_NS / 50, WINDOWS * WINDOW_NS * (1 + CLOSED));
+	const struct rls_breakdown_row *row =
+		find_row(report, 1, 1, "", "step", "python", RLS_RESOURCE_CPU_GPU);
 	double expected = 10 * WINDOWS * (1 + CLOSED / 0.8);
 
 	assert_true(fabs((double)calls_of(report)->count - expected) < 0.02 * expected);
@@ -277,11 +288,10 @@ static void test_waits_lie_where_a_look_saw_them_end(void **unused)
 	static const struct {
 		uint64_t looked_ns, waited_ns, rest_ns, work_ns, step_ns;
 	} rows[] = {
-		{ 0, 4900, 1900, 3000, 300 },           /* nobody looked: the latest time first */
-		{ 4900, 4900, 4900, 0, 300 },
-		{ 4700, 4900, 4700, 200, 300 },         /* and waited again */
-		{ 9000, 4900, 4900, 0, 300 },           /* most of which was reported before */
-		{ 9000, 7000, 5000, 1000, 1300 },       /* no more than there was */
+		{0, 4900, 1900, 3000, 300}, /* nobody looked: the latest time first */
+		{4900, 4900, 4900, 0, 300},     {4700, 4900, 4700, 200, 300}, /* and waited again */
+		{9000, 4900, 4900, 0, 300}, /* most of which was reported before */
+		{9000, 7000, 5000, 1000, 1300}, /* no more than there was */
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -319,7 +329,8 @@ static void test_a_parked_thread_is_known_by_its_waits_elsewhere(void **unused)
 		row = find_row(report, 1, 1, "", "rest", "backend", RLS_RESOURCE_CPU);
 		assert_non_null(row);
 		assert_int_equal(row->wall_ns - row->on_cpu_ns, 100 * (7000 - ran_ns));
-		assert_true(ran_ns ? row->error_ns > row->wall_ns / 2 : row->error_ns < row->wall_ns / 8);
+		assert_true(ran_ns ? row->error_ns > row->wall_ns / 2
+				   : row->error_ns < row->wall_ns / 8);
 		rls_report_free(report);
 		script_end(&script);
 	}
@@ -331,7 +342,7 @@ static void test_others_cost_goes_with_closed_waits(void **unused)
 {
 	static const struct {
 		uint64_t gpu_ns, taken_ns;
-	} cases[] = { { 0, 500 }, { 300, 200 }, { 100, 0 } };
+	} cases[] = {{0, 500}, {300, 200}, {100, 0}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t wall_ns = 0, corrected_ns = 0, others_ns = 0;
@@ -425,7 +436,8 @@ static void assert_written(const struct rls_report *report, const char *format,
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	assert_int_equal(rls_report_write(report, rls_report_writer_find(format), out, &options), 0);
+	assert_int_equal(rls_report_write(report, rls_report_writer_find(format), out, &options),
+			 0);
 	fclose(out);
 	if (!strstr(text, expected))
 		fail_msg("there is no '%s' in\n%s", expected, text);
@@ -474,7 +486,8 @@ static void test_lost_events_leave_counts_in_doubt(void **unused)
 
 	begin(&script, 0);
 	for (uint64_t at_ns = 0; at_ns < 1000; at_ns++)
-		add_category(&script, at_ns, 1, 1, at_ns % 2 ? RLS_CATEGORY_BACKEND : RLS_CATEGORY_PYTHON);
+		add_category(&script, at_ns, 1, 1,
+			     at_ns % 2 ? RLS_CATEGORY_BACKEND : RLS_CATEGORY_PYTHON);
 	event = script_add(&script, RLS_EVENT_LOSS, 1000, 0, 0);
 	event->loss.buffer = script_string(&script, "transitions");
 	event->loss.dropped = 100;
@@ -518,19 +531,19 @@ static void test_what_nobody_looked_at_is_there(void **unused)
 #define LOOK_NS 1000
 #define TRIALS 150
 
-static const enum rls_category kinds[KINDS] = { RLS_CATEGORY_PYTHON, RLS_CATEGORY_SIMULATOR,
-						RLS_CATEGORY_BACKEND };
+static const enum rls_category kinds[KINDS] = {RLS_CATEGORY_PYTHON, RLS_CATEGORY_SIMULATOR,
+					       RLS_CATEGORY_BACKEND};
 
 /* Rollouts and updates, say: a window lies in one of them. */
 struct mode {
-	double part;            /* of the time */
+	double part; /* of the time */
 	double share[KINDS];
-	double wrong;           /* of the guesses */
+	double wrong; /* of the guesses */
 };
 
 struct world {
 	struct mode modes[2];
-	int windows, open_looks, closed_looks;  /* for each window */
+	int windows, open_looks, closed_looks; /* for each window */
 	uint64_t random;
 };
 
@@ -557,8 +570,8 @@ static const struct mode *draw_mode(struct world *world)
 	return &world->modes[draw(world) >= world->modes[0].part];
 }
 
-static void look(struct script *script, struct world *world, const struct mode *mode, uint64_t at_ns,
-		 int kind)
+static void look(struct script *script, struct world *world, const struct mode *mode,
+		 uint64_t at_ns, int kind)
 {
 	if (draw(world) < mode->wrong)
 		kind = (kind + 1 + (draw(world) < 0.5)) % KINDS;
@@ -610,16 +623,18 @@ static double coverage(struct world world)
 	int rows = 0, inside = 0;
 
 	for (int t = 0; t < TRIALS; t++) {
-		double traced_ns[KINDS] = { 0 }, closed_ns;
+		double traced_ns[KINDS] = {0}, closed_ns;
 		struct rls_report *report = record_world(&world, traced_ns, &closed_ns);
 
 		for (int i = 0; i < KINDS; i++) {
-			const struct rls_breakdown_row *row = find_row(report, 1, 1, "", "step",
-						rls_category_name(kinds[i]), RLS_RESOURCE_CPU);
+			const struct rls_breakdown_row *row =
+				find_row(report, 1, 1, "", "step", rls_category_name(kinds[i]),
+					 RLS_RESOURCE_CPU);
 			double true_ns = traced_ns[i] + closed_ns * true_share(&world, i);
 
 			rows++;
-			inside += row && fabs((double)row->wall_ns - true_ns) <= (double)row->error_ns;
+			inside += row &&
+				  fabs((double)row->wall_ns - true_ns) <= (double)row->error_ns;
 		}
 		rls_report_free(report);
 	}
@@ -628,16 +643,16 @@ static double coverage(struct world world)
 
 static void test_stated_errors_hold(void **unused)
 {
-	static const double wrongs[] = { 0, 0.005, 0.015, 0.05, 0.15 };
-	static const int looks[] = { 2, 7, 30 };
-	struct world world = { .windows = 20, .closed_looks = 50, .random = 88172645463325252ULL };
+	static const double wrongs[] = {0, 0.005, 0.015, 0.05, 0.15};
+	static const int looks[] = {2, 7, 30};
+	struct world world = {.windows = 20, .closed_looks = 50, .random = 88172645463325252ULL};
 
 	for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++) {
 		for (size_t k = 0; k < sizeof(looks) / sizeof(*looks); k++) {
 			double held;
 
-			world.modes[0] = (struct mode){ 0.6, { 0.5, 0.3, 0.2 }, wrongs[i] / 2 };
-			world.modes[1] = (struct mode){ 0.4, { 0.2, 0, 0.8 }, wrongs[i] * 1.75 };
+			world.modes[0] = (struct mode){0.6, {0.5, 0.3, 0.2}, wrongs[i] / 2};
+			world.modes[1] = (struct mode){0.4, {0.2, 0, 0.8}, wrongs[i] * 1.75};
 			world.open_looks = looks[k];
 			held = coverage(world);
 			/* Guesses so bad are not what is held of them beforehand. */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/event/stack_tree.h"
@@ -90,8 +91,8 @@ static void test_rows_are_summed_by_the_innermost(void **unused)
 {
 	struct script script;
 	struct rls_report *report = report_of_nested(&script);
-	const struct rls_breakdown_row *row = find_row(report, 1, 1, "", "infer", "python",
-						       RLS_RESOURCE_CPU);
+	const struct rls_breakdown_row *row =
+		find_row(report, 1, 1, "", "infer", "python", RLS_RESOURCE_CPU);
 
 	assert_non_null(row);
 	assert_int_equal(row->wall_ns, 10 + 35);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/timeline/trace_metadata.h"
@@ -48,7 +49,7 @@ static void test_hits_belong_to_what_ends_with_them(void **unused)
 	add_category(&script, 50, 1, 1, RLS_CATEGORY_BACKEND);
 	add_hits(&script, 50, 1, 1, 2, 15);
 	add_category(&script, 60, 1, 1, RLS_CATEGORY_PYTHON);
-	add_hits(&script, 60, 1, 1, 1, 25);     /* 15 of it find no room in backend's 10 */
+	add_hits(&script, 60, 1, 1, 1, 25); /* 15 of it find no room in backend's 10 */
 	add_end(&script, 100);
 	report = script_report(&script);
 	assert_int_equal(subtracted_of(report, "", "python"), 15);
@@ -57,7 +58,7 @@ static void test_hits_belong_to_what_ends_with_them(void **unused)
 	assert_int_equal(report->overhead.estimated_ns, 40);
 	assert_int_equal(report->overhead.events, 3);
 	assert_true(report->overhead.percent > 44.4 && report->overhead.percent < 44.5);
-	assert_int_equal(report->warning_count, 1);     /* of 15 in 40 */
+	assert_int_equal(report->warning_count, 1); /* of 15 in 40 */
 	rls_report_free(report);
 	script_end(&script);
 }
@@ -71,7 +72,7 @@ static void test_hits_reach_back_over_operations_latest_first(void **unused)
 	add_operation(&script, 20, 1, 1, "a");
 	add_operation(&script, 30, 1, 1, "b");
 	add_gpu(&script, 32, 36, 1, RLS_GPU_KERNEL, 0);
-	add_hits(&script, 40, 1, 1, 1, 12);     /* 6 of b's cpu part, 6 of a */
+	add_hits(&script, 40, 1, 1, 1, 12); /* 6 of b's cpu part, 6 of a */
 	add_end(&script, 40);
 	report = script_report(&script);
 	assert_int_equal(subtracted_of(report, "b", "python"), 6);
@@ -97,7 +98,7 @@ static void test_hits_under_a_busy_gpu_are_said_apart(void **unused)
 	static const struct {
 		uint64_t cost_ns;
 		bool under_gpu, homeless;
-	} cases[] = { { 10, false, false }, { 12, false, false }, { 30, true, false }, { 60, true, true } };
+	} cases[] = {{10, false, false}, {12, false, false}, {30, true, false}, {60, true, true}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rls_report *report;
@@ -143,7 +144,7 @@ static void test_who_waits_for_hits_of_others_waits_longer(void **unused)
 	static const struct {
 		const char *operation;
 		uint64_t waited_ns, taken_ns;
-	} cases[] = { { "a", 25, 12 }, { "a", 20, 7 }, { "a", 6, 6 }, { "a", 5, 0 }, { "b", 25, 0 } };
+	} cases[] = {{"a", 25, 12}, {"a", 20, 7}, {"a", 6, 6}, {"a", 5, 0}, {"b", 25, 0}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct rls_breakdown_row *row;
@@ -183,7 +184,7 @@ static void test_off_cpu_is_shared_between_parts(void **unused)
 
 	begin(&script);
 	add_gpu(&script, 20, 35, 1, RLS_GPU_KERNEL, 0);
-	add_off_cpu(&script, 30, 1, 1, 10);     /* 10 cpu and 10 cpu+gpu so far */
+	add_off_cpu(&script, 30, 1, 1, 10); /* 10 cpu and 10 cpu+gpu so far */
 	add_end(&script, 40);
 	report = script_report(&script);
 	row = find_row(report, 1, 1, "", "", "python", CPU);
@@ -229,7 +230,7 @@ static void test_work_is_filed_where_it_was_launched(void **unused)
 	add_operation(&script, 12, 1, 1, "a");
 	add_launch(&script, 14, 1, 1, 7);
 	add_operation(&script, 16, 1, 1, "b");
-	add_launch(&script, 16, 1, 1, 8);       /* at the edge: already b */
+	add_launch(&script, 16, 1, 1, 8); /* at the edge: already b */
 	add_gpu(&script, 18, 30, 1, RLS_GPU_KERNEL, 7);
 	add_gpu(&script, 20, 25, 1, RLS_GPU_KERNEL, 7);
 	add_gpu(&script, 26, 36, 1, RLS_GPU_KERNEL, 8);
@@ -366,21 +367,21 @@ static void test_transitions(void **unused)
 	struct rls_report *report;
 	struct script script;
 
-	begin(&script);                                            /* unknown → python: none */
+	begin(&script); /* unknown → python: none */
 	add_operation(&script, 20, 1, 1, "a");
-	add_category(&script, 20, 1, 1, RLS_CATEGORY_BACKEND);     /* at a's edge: in a */
-	add_category(&script, 30, 1, 1, RLS_CATEGORY_BACKEND);     /* no change */
-	add_category(&script, 40, 1, 1, RLS_CATEGORY_UNKNOWN);     /* none */
-	add_category(&script, 50, 1, 1, RLS_CATEGORY_PYTHON);      /* none */
+	add_category(&script, 20, 1, 1, RLS_CATEGORY_BACKEND); /* at a's edge: in a */
+	add_category(&script, 30, 1, 1, RLS_CATEGORY_BACKEND); /* no change */
+	add_category(&script, 40, 1, 1, RLS_CATEGORY_UNKNOWN); /* none */
+	add_category(&script, 50, 1, 1, RLS_CATEGORY_PYTHON); /* none */
 	add_category(&script, 60, 1, 1, RLS_CATEGORY_BACKEND);
 	add_operation(&script, 70, 1, 1, "");
-	add_category(&script, 70, 1, 1, RLS_CATEGORY_PYTHON);      /* a has ended */
+	add_category(&script, 70, 1, 1, RLS_CATEGORY_PYTHON); /* a has ended */
 	add_end(&script, 80);
 	report = script_report(&script);
-	assert_int_equal(transition_count(report, 1, "a", RLS_CATEGORY_PYTHON,
-					  RLS_CATEGORY_BACKEND), 2);
-	assert_int_equal(transition_count(report, 1, "", RLS_CATEGORY_BACKEND,
-					  RLS_CATEGORY_PYTHON), 1);
+	assert_int_equal(
+		transition_count(report, 1, "a", RLS_CATEGORY_PYTHON, RLS_CATEGORY_BACKEND), 2);
+	assert_int_equal(transition_count(report, 1, "", RLS_CATEGORY_BACKEND, RLS_CATEGORY_PYTHON),
+			 1);
 	assert_int_equal(report->transition_count, 2);
 	rls_report_free(report);
 	script_end(&script);
@@ -407,23 +408,23 @@ static void test_lives(void **unused)
 
 	script_begin(&script);
 	add_process(&script, 10, 1, "first");
-	add_category(&script, 20, 1, 2, RLS_CATEGORY_PYTHON);      /* no thread event */
+	add_category(&script, 20, 1, 2, RLS_CATEGORY_PYTHON); /* no thread event */
 	script_add(&script, RLS_EVENT_THREAD_END, 30, 1, 2);
-	add_thread(&script, 40, 1, 2);                             /* the tid again */
+	add_thread(&script, 40, 1, 2); /* the tid again */
 	add_process(&script, 44, 1, "python");
 	script.events[script.count - 1].process.python = script_string(&script, "3.11.2");
 	script.events[script.count - 1].process.cmdline = script_string(&script, "[\"python\"]");
 	add_process(&script, 45, 1, "renamed");
 	script.events[script.count - 1].process.cmdline = script_string(&script, "[\"ls\"]");
 	script_add(&script, RLS_EVENT_PROCESS_END, 50, 1, 0);
-	add_category(&script, 55, 1, 2, RLS_CATEGORY_BACKEND);     /* a stray */
-	add_process(&script, 60, 1, "second");                     /* the pid again */
+	add_category(&script, 55, 1, 2, RLS_CATEGORY_BACKEND); /* a stray */
+	add_process(&script, 60, 1, "second"); /* the pid again */
 	add_thread(&script, 60, 1, 1);
 	add_end(&script, 90);
 	report = script_report(&script);
 	assert_int_equal(report->process_count, 2);
 	assert_string_equal(report->processes[0].name, "renamed");
-	assert_string_equal(report->processes[0].python, "");      /* it is not that any more */
+	assert_string_equal(report->processes[0].python, ""); /* it is not that any more */
 	assert_int_equal(report->processes[0].start_ns, 10);
 	assert_int_equal(report->processes[0].end_ns, 50);
 	assert_string_equal(report->processes[1].name, "second");
@@ -451,7 +452,7 @@ static void test_error_is_honest(void **unused)
 	add_end(&script, 2010);
 	report = script_report(&script);
 	row = find_row(report, 1, 1, "", "", "python", CPU);
-	assert_int_equal(row->error_ns, 25);    /* not calibrated: a quarter of what was taken */
+	assert_int_equal(row->error_ns, 25); /* not calibrated: a quarter of what was taken */
 	/* It may have borne the 50 that are its share by time. */
 	assert_int_equal(find_row(report, 1, 1, "", "", "backend", CPU)->error_ns, 50);
 	rls_report_free(report);
@@ -462,7 +463,7 @@ static void test_error_is_honest(void **unused)
 	event->calibration.error_ns = 70;
 	event = script_add(&script, RLS_EVENT_LOSS, 2000, 0, 0);
 	event->loss.buffer = script_string(&script, "transitions");
-	event->loss.dropped = 2;                /* as many as were emitted */
+	event->loss.dropped = 2; /* as many as were emitted */
 	report = script_report(&script);
 	row = find_row(report, 1, 1, "", "", "python", CPU);
 	assert_int_equal(row->error_ns, 10 + 500);
@@ -527,7 +528,8 @@ static void test_the_longest_name_has_no_figure(void **unused)
 	add_end(&script, 3010);
 	report = script_report(&script);
 	assert_int_equal(find_row(report, 1, 1, "", operation, "python", CPU)->error_ns, 30);
-	assert_int_equal(find_row(report, 1, 1, "", operation + BEFORE, "python", CPU)->error_ns, 10);
+	assert_int_equal(find_row(report, 1, 1, "", operation + BEFORE, "python", CPU)->error_ns,
+			 10);
 	rls_report_free(report);
 	script_end(&script);
 }

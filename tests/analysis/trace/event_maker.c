@@ -13,10 +13,21 @@
 #include "analysis/trace/trace_writer.h"
 
 static const char *const texts[] = {
-	"", "a", "inference", "back\\slash", "quo\"te", "new\nline", "\x01\x1f\x7f", "naïve λ 模型 🤖",
-	"{\"event\":\"end\"}", "[not json", "/usr/lib/x.so", "\xff\xfe broken",
+	"",
+	"a",
+	"inference",
+	"back\\slash",
+	"quo\"te",
+	"new\nline",
+	"\x01\x1f\x7f",
+	"naïve λ 模型 🤖",
+	"{\"event\":\"end\"}",
+	"[not json",
+	"/usr/lib/x.so",
+	"\xff\xfe broken",
 };
-static const char *const arrays[] = {"", "[]", "[\"python3\",\"-c\",\"a \\\"b\\\"\"]", "[1,2]", "[cut"};
+static const char *const arrays[] = {"", "[]", "[\"python3\",\"-c\",\"a \\\"b\\\"\"]", "[1,2]",
+				     "[cut"};
 
 uint32_t event_maker_draw(struct event_maker *maker, uint32_t below)
 {
@@ -54,7 +65,8 @@ static rls_string_id string(struct event_maker *maker, const char *const *from, 
 
 static double figure(struct event_maker *maker)
 {
-	static const double figures[] = {0, -0.0, 0.1, 640, 9.2e3, -1e-300, 1.7976931348623157e308, 5e-324};
+	static const double figures[] = {
+		0, -0.0, 0.1, 640, 9.2e3, -1e-300, 1.7976931348623157e308, 5e-324};
 
 	return figures[event_maker_draw(maker, sizeof(figures) / sizeof(figures[0]))];
 }
@@ -65,8 +77,7 @@ static void fill_stack(struct event_maker *maker, struct rls_event *event)
 					 ? event_maker_draw(maker, 4)
 					 : event_maker_draw(maker, RLS_OPERATION_DEPTH_MAX + 1);
 	for (unsigned int i = 0; i < event->operation.depth; i++)
-		event->operation.stack[i] =
-			string(maker, texts, sizeof(texts) / sizeof(texts[0]));
+		event->operation.stack[i] = string(maker, texts, sizeof(texts) / sizeof(texts[0]));
 }
 
 static void fill(struct event_maker *maker, struct rls_event *event,
@@ -128,16 +139,17 @@ struct rls_event event_maker_event(struct event_maker *maker)
 	struct rls_event event = {0};
 	const struct rls_event_layout *layout;
 
-	event.kind = event_maker_draw(maker, 2) ? common[event_maker_draw(maker, 2)]
-						: draw_kind(maker);
+	event.kind =
+		event_maker_draw(maker, 2) ? common[event_maker_draw(maker, 2)] : draw_kind(maker);
 	layout = rls_event_layout(event.kind);
 	event.time_ns = event_maker_draw(maker, 200) ? event_maker_draw(maker, maker->span_ns)
 						     : number(maker, RLS_EVENT_NUMBER_MAX);
 	if (layout->scope != RLS_SCOPE_TRACE)
 		event.pid = 1 + event_maker_draw(maker, 3);
 	if (layout->scope == RLS_SCOPE_THREAD)
-		event.tid = event_maker_draw(maker, 50) ? event.pid * 10 + event_maker_draw(maker, 4)
-							: number(maker, UINT32_MAX);
+		event.tid = event_maker_draw(maker, 50)
+				    ? event.pid * 10 + event_maker_draw(maker, 4)
+				    : number(maker, UINT32_MAX);
 	for (const struct rls_event_field *field = layout->fields; field->name; field++)
 		fill(maker, &event, field);
 	if (event.kind == RLS_EVENT_GPU && event.gpu.end_ns < event.time_ns)

@@ -9,7 +9,7 @@
 struct event_maker {
 	uint64_t random;
 	struct rls_string_pool *strings;
-	uint64_t span_ns;       /* times are drawn below it; small gives many ties */
+	uint64_t span_ns; /* times are drawn below it; small gives many ties */
 };
 
 uint32_t event_maker_draw(struct event_maker *maker, uint32_t below);

@@ -17,7 +17,7 @@ struct stretch {
 	uint64_t wanted;
 	uint64_t written;
 	uint64_t shift_ns;
-	bool timed;                 /* the two below hold */
+	bool timed; /* the two below hold */
 	uint64_t first_ns, last_ns;
 };
 
@@ -39,7 +39,8 @@ static bool is_told_once(enum rls_event_kind kind)
 
 static bool is_end(enum rls_event_kind kind)
 {
-	return kind == RLS_EVENT_END || kind == RLS_EVENT_PROCESS_END || kind == RLS_EVENT_THREAD_END;
+	return kind == RLS_EVENT_END || kind == RLS_EVENT_PROCESS_END ||
+	       kind == RLS_EVENT_THREAD_END;
 }
 
 /* 0, or -errno. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "analysis/event/event_source.h"
@@ -82,7 +83,9 @@ static void refuses_with_a_sentence(void **state)
 		{"", 0, "it is empty"},
 		{"\0\0\0", 3, "it is no trace"},
 		{"  \n\n", 4, "it is no trace"},
-		{"\x7f" "ELF and so on", 14, "it is no trace"},
+		{"\x7f"
+		 "ELF and so on",
+		 14, "it is no trace"},
 		{"{\"version\": 1}", 14, "none of its lines is an event"},
 		{RLS_TRACE_MAGIC, 8, "first bytes are damaged"},
 	};

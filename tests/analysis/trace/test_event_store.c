@@ -7,12 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/event/event_fields.h"
 #include "analysis/event/event_order.h"
 #include "analysis/event/memory_source.h"
-#include "analysis/event/event_fields.h"
 #include "event_maker.h"
 
 #define EVENTS 600
@@ -20,12 +20,15 @@
 static void orders_an_instant_by_meaning(void **state)
 {
 	static const enum rls_event_kind order[] = {
-		RLS_EVENT_HOST, RLS_EVENT_CALIBRATION, RLS_EVENT_OPERATION_RULE, RLS_EVENT_PROCESS,
-		RLS_EVENT_LIBRARY, RLS_EVENT_THREAD, RLS_EVENT_CUDA_CALL, RLS_EVENT_PHASE,
-		RLS_EVENT_WINDOW, RLS_EVENT_OPERATION, RLS_EVENT_CATEGORY, RLS_EVENT_HITS, RLS_EVENT_OFF_CPU,
-		RLS_EVENT_SHARE, RLS_EVENT_LAUNCH, RLS_EVENT_GPU, RLS_EVENT_GPU_CLOCK, RLS_EVENT_FRAME,
-		RLS_EVENT_SAMPLE, RLS_EVENT_BUDGET, RLS_EVENT_LOSS, RLS_EVENT_WARNING,
-		RLS_EVENT_THREAD_END, RLS_EVENT_PROCESS_END, RLS_EVENT_CLOCK, RLS_EVENT_END,
+		RLS_EVENT_HOST,      RLS_EVENT_CALIBRATION, RLS_EVENT_OPERATION_RULE,
+		RLS_EVENT_PROCESS,   RLS_EVENT_LIBRARY,     RLS_EVENT_THREAD,
+		RLS_EVENT_CUDA_CALL, RLS_EVENT_PHASE,       RLS_EVENT_WINDOW,
+		RLS_EVENT_OPERATION, RLS_EVENT_CATEGORY,    RLS_EVENT_HITS,
+		RLS_EVENT_OFF_CPU,   RLS_EVENT_SHARE,       RLS_EVENT_LAUNCH,
+		RLS_EVENT_GPU,       RLS_EVENT_GPU_CLOCK,   RLS_EVENT_FRAME,
+		RLS_EVENT_SAMPLE,    RLS_EVENT_BUDGET,      RLS_EVENT_LOSS,
+		RLS_EVENT_WARNING,   RLS_EVENT_THREAD_END,  RLS_EVENT_PROCESS_END,
+		RLS_EVENT_CLOCK,     RLS_EVENT_END,
 	};
 	const size_t count = sizeof(order) / sizeof(order[0]);
 
@@ -107,7 +110,8 @@ static void order_of_adding_never_shows(void **state)
 	static struct rls_event events[EVENTS];
 
 	for (unsigned int round = 0; round < 30; round++) {
-		struct event_maker maker = {.random = 77 + round, .span_ns = 1 + round * round,
+		struct event_maker maker = {.random = 77 + round,
+					    .span_ns = 1 + round * round,
 					    .strings = rls_string_pool_new()};
 
 		for (size_t i = 0; i < EVENTS; i++)

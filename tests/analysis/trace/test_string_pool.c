@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/base/string_pool.h"
@@ -66,12 +67,14 @@ static void replaces_what_is_not_utf8(void **state)
 	} cases[] = {
 		{"plain", 5, "plain"},
 		{"\xc3\xa9\xe6\xa8\xa1\xf0\x9f\xa4\x96", 9, "\xc3\xa9\xe6\xa8\xa1\xf0\x9f\xa4\x96"},
-		{"a\xff" "b", 3, "a" BAD "b"},
-		{"\xc0\xaf", 2, BAD BAD},             /* overlong */
-		{"\xed\xa0\x80", 3, BAD BAD BAD},     /* surrogate */
+		{"a\xff"
+		 "b",
+		 3, "a" BAD "b"},
+		{"\xc0\xaf", 2, BAD BAD}, /* overlong */
+		{"\xed\xa0\x80", 3, BAD BAD BAD}, /* surrogate */
 		{"\xf4\x90\x80\x80", 4, BAD BAD BAD BAD}, /* above U+10FFFF */
-		{"\xe6\xa8", 2, BAD BAD},             /* cut */
-		{"a\0b", 3, "a" BAD "b"},             /* would end the C string */
+		{"\xe6\xa8", 2, BAD BAD}, /* cut */
+		{"a\0b", 3, "a" BAD "b"}, /* would end the C string */
 	};
 	struct rls_string_pool *pool = rls_string_pool_new();
 
@@ -147,15 +150,9 @@ static int by_value(const void *a, const void *b)
 static void names_made_to_collide_do_not(void **state)
 {
 	static const char *const pairs[10][2] = {
-		{"yiijsv", "ktodoe"},
-		{"trmicl", "biexpa"},
-		{"thvycu", "vhjtor"},
-		{"elwqsh", "smhkqr"},
-		{"lxaprf", "pkkagq"},
-		{"usypzr", "menlbu"},
-		{"sabuwq", "yjttbx"},
-		{"rrtjjp", "xexdpe"},
-		{"kupmoz", "mrukyt"},
+		{"yiijsv", "ktodoe"}, {"trmicl", "biexpa"}, {"thvycu", "vhjtor"},
+		{"elwqsh", "smhkqr"}, {"lxaprf", "pkkagq"}, {"usypzr", "menlbu"},
+		{"sabuwq", "yjttbx"}, {"rrtjjp", "xexdpe"}, {"kupmoz", "mrukyt"},
 		{"qbmnsp", "hgbujw"},
 	};
 	const struct rls_text_seed seed = {0x0123456789abcdef, 0xfedcba9876543210};

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "analysis/event/memory_source.h"
@@ -22,8 +23,8 @@ static char *read_text(const char *text, bool *damaged)
 	struct rls_event_source *source;
 	char message[200];
 
-	assert_int_equal(rls_text_reader_open(memory_file(text, strlen(text)), NULL, &source, message,
-					      sizeof(message)),
+	assert_int_equal(rls_text_reader_open(memory_file(text, strlen(text)), NULL, &source,
+					      message, sizeof(message)),
 			 0);
 
 	char *got = render(source);
@@ -45,26 +46,32 @@ static void assert_reads_as(const char *text, const char *expected, bool expecte
 
 /* In order of time and meaning, as the writer spells them: each reads back as itself. */
 static const char all_kinds[] =
-	"{\"event\":\"host\",\"time_ns\":0,\"kernel\":\"6.18\",\"gpus\":[\"H100\"],\"tool\":\"rlscope-bpf 0\",\"cpus\":2}\n"
-	"{\"event\":\"calibration\",\"time_ns\":0,\"name\":\"emulated.entry\",\"value_ns\":640.5,\"error_ns\":-0.0}\n"
+	"{\"event\":\"host\",\"time_ns\":0,\"kernel\":\"6.18\",\"gpus\":[\"H100\"],\"tool\":"
+	"\"rlscope-bpf 0\",\"cpus\":2}\n"
+	"{\"event\":\"calibration\",\"time_ns\":0,\"name\":\"emulated.entry\",\"value_ns\":640.5,"
+	"\"error_ns\":-0.0}\n"
 	"{\"event\":\"process\",\"time_ns\":0,\"pid\":1,\"ppid\":0,\"name\":\"python3\"}\n"
-	"{\"event\":\"process\",\"time_ns\":0,\"pid\":2,\"ppid\":1,\"name\":\"w\",\"ns_pid\":9,\"python\":\"3.11.2\","
+	"{\"event\":\"process\",\"time_ns\":0,\"pid\":2,\"ppid\":1,\"name\":\"w\",\"ns_pid\":9,"
+	"\"python\":\"3.11.2\","
 	"\"cmdline\":[\"python3\",\"a b\"],\"container\":\"c0\"}\n"
-	"{\"event\":\"library\",\"time_ns\":0,\"pid\":1,\"path\":\"/x.so\",\"role\":\"backend\",\"sites\":3}\n"
+	"{\"event\":\"library\",\"time_ns\":0,\"pid\":1,\"path\":\"/"
+	"x.so\",\"role\":\"backend\",\"sites\":3}\n"
 	"{\"event\":\"thread\",\"time_ns\":0,\"pid\":1,\"tid\":1,\"name\":\"\"}\n"
 	"{\"event\":\"phase\",\"time_ns\":0,\"pid\":1,\"phase\":\"train\"}\n"
-	"{\"event\":\"operation\",\"time_ns\":5,\"pid\":1,\"tid\":1,\"stack\":[\"step\",\"inference\"]}\n"
+	"{\"event\":\"operation\",\"time_ns\":5,\"pid\":1,\"tid\":1,\"stack\":[\"step\","
+	"\"inference\"]}\n"
 	"{\"event\":\"operation\",\"time_ns\":6,\"pid\":1,\"tid\":1,\"stack\":[]}\n"
 	"{\"event\":\"category\",\"time_ns\":10,\"pid\":1,\"tid\":1,\"category\":\"backend\"}\n"
 	"{\"event\":\"hits\",\"time_ns\":10,\"pid\":1,\"tid\":1,\"count\":3,\"cost_ns\":2100}\n"
 	"{\"event\":\"off_cpu\",\"time_ns\":10,\"pid\":1,\"tid\":1,\"ns\":9223372036854775807}\n"
-	"{\"event\":\"launch\",\"time_ns\":20,\"pid\":1,\"tid\":1,\"name\":\"cudaLaunchKernel\",\"correlation\":7}\n"
-	"{\"event\":\"gpu\",\"start_ns\":30,\"pid\":1,\"end_ns\":40,\"device\":0,\"kind\":\"kernel\",\"name\":\"g\\\"\\\\\\u000a\",\"correlation\":7}\n"
+	"{\"event\":\"launch\",\"time_ns\":20,\"pid\":1,\"tid\":1,\"name\":\"cudaLaunchKernel\","
+	"\"correlation\":7}\n"
+	"{\"event\":\"gpu\",\"start_ns\":30,\"pid\":1,\"end_ns\":40,\"device\":0,\"kind\":"
+	"\"kernel\",\"name\":\"g\\\"\\\\\\u000a\",\"correlation\":7}\n"
 	"{\"event\":\"loss\",\"time_ns\":50,\"buffer\":\"transitions\",\"dropped\":4}\n"
 	"{\"event\":\"warning\",\"time_ns\":50,\"text\":\"naïve 模型\"}\n"
 	"{\"event\":\"thread_end\",\"time_ns\":90,\"pid\":1,\"tid\":1}\n"
-	"{\"event\":\"process_end\",\"time_ns\":90,\"pid\":1}\n"
-	END_LINE;
+	"{\"event\":\"process_end\",\"time_ns\":90,\"pid\":1}\n" END_LINE;
 
 static void every_kind_reads_back_as_itself(void **state)
 {
@@ -97,12 +104,14 @@ static void takes_what_others_may_write(void **state)
 			" \"category\": \"python\", \"later\": {\"x\": [1]} }\r\n"
 			"{\"event\":\"from_a_later_version\",\"time_ns\":-4}\n"
 			"{\"event\":\"process\",\"time_ns\":0,\"pid\":1}\n"
-			"{\"event\":\"process\",\"time_ns\":1,\"pid\":1,\"name\":null,\"cmdline\":[ \"a\" , \"\\u00e9\" ]}\n"
+			"{\"event\":\"process\",\"time_ns\":1,\"pid\":1,\"name\":null,\"cmdline\":["
+			" \"a\" , \"\\u00e9\" ]}\n"
 			"{\"event\":\"end\",\"time_ns\":100,\"complete\":true}", /* no line end */
 			"{\"event\":\"process\",\"time_ns\":0,\"pid\":1,\"ppid\":0,\"name\":\"\"}\n"
-			"{\"event\":\"process\",\"time_ns\":1,\"pid\":1,\"ppid\":0,\"name\":\"\",\"cmdline\":[\"a\",\"é\"]}\n"
-			"{\"event\":\"category\",\"time_ns\":10,\"pid\":1,\"tid\":1,\"category\":\"python\"}\n"
-			END_LINE,
+			"{\"event\":\"process\",\"time_ns\":1,\"pid\":1,\"ppid\":0,\"name\":\"\","
+			"\"cmdline\":[\"a\",\"é\"]}\n"
+			"{\"event\":\"category\",\"time_ns\":10,\"pid\":1,\"tid\":1,\"category\":"
+			"\"python\"}\n" END_LINE,
 			false);
 }
 
@@ -120,10 +129,12 @@ static void a_broken_line_is_named_and_left_out(void **state)
 		 "no JSON object"},
 		{"{\"event\":\"thread_end\",\"time_ns\":1e300,\"pid\":1,\"tid\":1}", "\"time_ns\""},
 		{"{\"event\":\"thread_end\",\"time_ns\":1,\"tid\":1}", "\"pid\""},
-		{"{\"event\":\"thread_end\",\"time_ns\":1,\"pid\":4294967296,\"tid\":1}", "\"pid\""},
+		{"{\"event\":\"thread_end\",\"time_ns\":1,\"pid\":4294967296,\"tid\":1}",
+		 "\"pid\""},
 		{"{\"event\":\"thread_end\",\"time_ns\":1,\"pid\":1}", "\"tid\""},
 		{"{\"event\":\"category\",\"time_ns\":1,\"pid\":1,\"tid\":1}", "\"category\""},
-		{"{\"event\":\"category\",\"time_ns\":1,\"pid\":1,\"tid\":1,\"category\":\"coffee\"}",
+		{"{\"event\":\"category\",\"time_ns\":1,\"pid\":1,\"tid\":1,\"category\":"
+		 "\"coffee\"}",
 		 "\"category\""},
 		{"{\"event\":\"category\",\"time_ns\":1,\"pid\":1,\"tid\":1,\"category\":null}",
 		 "\"category\""},
@@ -143,7 +154,8 @@ static void a_broken_line_is_named_and_left_out(void **state)
 
 		assert_true(damaged);
 		assert_non_null(strstr(got, END_LINE));
-		assert_non_null(strstr(got, "{\"event\":\"warning\",\"time_ns\":100,\"text\":\"line 3 "));
+		assert_non_null(
+			strstr(got, "{\"event\":\"warning\",\"time_ns\":100,\"text\":\"line 3 "));
 		snprintf(text, sizeof(text), "%s", broken[i][1]);
 		/* Quotes are escaped in the warning's own line. */
 		if (text[0] == '"')
@@ -193,8 +205,7 @@ static void an_overlong_line_does_not_fill_memory(void **state)
 
 static void tells_a_missing_or_incomplete_end(void **state)
 {
-	static const char warning[] =
-		"{\"event\":\"warning\",\"time_ns\":7,\"text\":\"%s\"}\n%s";
+	static const char warning[] = "{\"event\":\"warning\",\"time_ns\":7,\"text\":\"%s\"}\n%s";
 	static const char process_end[] = "{\"event\":\"process_end\",\"time_ns\":7,\"pid\":1}\n";
 	static const char incomplete[] = "{\"event\":\"end\",\"time_ns\":7,\"complete\":false}\n";
 	char expected[512];
@@ -209,7 +220,8 @@ static void tells_a_missing_or_incomplete_end(void **state)
 
 static void deep_stacks_keep_their_outer_names(void **state)
 {
-	char text[4096] = "{\"event\":\"operation\",\"time_ns\":1,\"pid\":1,\"tid\":1,\"stack\":[\"0\"";
+	char text[4096] =
+		"{\"event\":\"operation\",\"time_ns\":1,\"pid\":1,\"tid\":1,\"stack\":[\"0\"";
 	struct rls_event_source *source;
 	struct rls_event event;
 	char message[200];
@@ -217,8 +229,8 @@ static void deep_stacks_keep_their_outer_names(void **state)
 	for (int i = 1; i < 100; i++)
 		sprintf(text + strlen(text), ",\"%d\"", i);
 	strcat(text, "]}\n" END_LINE);
-	assert_int_equal(rls_text_reader_open(memory_file(text, strlen(text)), NULL, &source, message,
-					      sizeof(message)),
+	assert_int_equal(rls_text_reader_open(memory_file(text, strlen(text)), NULL, &source,
+					      message, sizeof(message)),
 			 0);
 	assert_int_equal(source->next(source, &event), 1);
 	assert_int_equal(event.operation.depth, RLS_OPERATION_DEPTH_MAX);
@@ -232,7 +244,8 @@ static void long_command_lines_stay_arrays(void **state)
 	size_t bytes = 3 * RLS_STRING_BYTES_MAX;
 	char *text = malloc(bytes);
 	bool damaged;
-	size_t at = sprintf(text, "{\"event\":\"process\",\"time_ns\":0,\"pid\":1,\"cmdline\":[\"a\"");
+	size_t at =
+		sprintf(text, "{\"event\":\"process\",\"time_ns\":0,\"pid\":1,\"cmdline\":[\"a\"");
 
 	while (at < bytes - 300)
 		at += sprintf(text + at, ",\"argument %zu\"", at);
@@ -250,8 +263,10 @@ static void long_command_lines_stay_arrays(void **state)
 static char *with_ones(const char *word, size_t ones)
 {
 	char *text = malloc(200 + strlen(word) + 2 * ones);
-	size_t at = sprintf(text, "{\"event\":\"process\",\"time_ns\":0,\"pid\":1,\"ppid\":0,"
-				  "\"name\":\"\",\"cmdline\":[%s", word);
+	size_t at = sprintf(text,
+			    "{\"event\":\"process\",\"time_ns\":0,\"pid\":1,\"ppid\":0,"
+			    "\"name\":\"\",\"cmdline\":[%s",
+			    word);
 
 	while (ones--)
 		at += sprintf(text + at, ",1");
@@ -266,10 +281,16 @@ static void a_command_line_keeps_all_items_that_fit(void **state)
 		size_t ones, kept;
 	} cases[] = {
 		/* "[10" and "]" leave room for 2,046 times ",1": to the last byte. */
-		{"10", 2045, 2045}, {"10", 2046, 2046}, {"10", 2047, 2046}, {"10", 60000, 2046},
-		{"9", 2046, 2046}, {"9", 2047, 2046},
+		{"10", 2045, 2045},
+		{"10", 2046, 2046},
+		{"10", 2047, 2046},
+		{"10", 60000, 2046},
+		{"9", 2046, 2046},
+		{"9", 2047, 2046},
 		/* Escapes, an array and characters of more than a byte count as they are written. */
-		{"\"\\n\"", 2047, 2045}, {"[1,[]]", 2046, 2044}, {"\"\xc3\xa9\"", 2046, 2045},
+		{"\"\\n\"", 2047, 2045},
+		{"[1,[]]", 2046, 2044},
+		{"\"\xc3\xa9\"", 2046, 2045},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -301,7 +322,8 @@ static void an_item_that_is_too_long_takes_those_after_it_along(void **state)
 
 static void refuses_what_holds_no_event(void **state)
 {
-	static const char *const texts[] = {"", "\n\n", "{\"version\": 1}\n", "{\n\"a\": [\n]}\n", "{"};
+	static const char *const texts[] = {"", "\n\n", "{\"version\": 1}\n", "{\n\"a\": [\n]}\n",
+					    "{"};
 	struct rls_event_source *source;
 	char message[200];
 
@@ -321,7 +343,8 @@ static void both_forms_are_equal(void **state)
 	bool damaged;
 
 	for (unsigned int round = 0; round < 30; round++) {
-		struct event_maker maker = {.random = 900 + round, .span_ns = 1ull << round,
+		struct event_maker maker = {.random = 900 + round,
+					    .span_ns = 1ull << round,
 					    .strings = rls_string_pool_new()};
 		struct rls_event_source *source;
 		size_t count = 50 * round;
@@ -365,7 +388,8 @@ static void take_note(struct rls_event_source_watch *watch, double share, uint64
 /* Lines may come in any order: all are read before the first event is given. */
 static void tells_how_far_it_is(void **unused)
 {
-	static const char line[] = "{\"event\":\"phase\",\"time_ns\":1,\"pid\":1,\"phase\":\"a\"}\n";
+	static const char line[] =
+		"{\"event\":\"phase\",\"time_ns\":1,\"pid\":1,\"phase\":\"a\"}\n";
 	struct watch noted = {.watch.tell = take_note};
 	struct rls_event_source *source;
 	char message[200], *text = NULL;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+
 #include <cmocka.h>
 
 #include "analysis/trace/trace_damage.h"
@@ -86,8 +87,8 @@ static bool read_damaged(const unsigned char *bytes, size_t count, const char *w
 {
 	struct rls_event_source *source;
 	char message[200] = "";
-	int error = rls_trace_reader_open(memory_file(bytes, count), &source, message,
-					  sizeof(message));
+	int error =
+		rls_trace_reader_open(memory_file(bytes, count), &source, message, sizeof(message));
 
 	if (error) {
 		assert_true(error == -EINVAL || error == -EPROTONOSUPPORT);
@@ -122,8 +123,9 @@ static void any_byte_changed(void **state)
 	for (size_t at = 0; at < trace->count; at++) {
 		unsigned char was = trace->bytes[at];
 		/* Every bit, and a few whole bytes. */
-		unsigned char values[] = {was ^ 1,  was ^ 2,  was ^ 4,   was ^ 8,  was ^ 16, was ^ 32,
-					  was ^ 64, was ^ 128, was ^ 255, was + 1, was - 1};
+		unsigned char values[] = {was ^ 1,   was ^ 2,  was ^ 4,  was ^ 8,
+					  was ^ 16,  was ^ 32, was ^ 64, was ^ 128,
+					  was ^ 255, was + 1,  was - 1};
 
 		for (size_t i = 0; i < sizeof(values); i++) {
 			trace->bytes[at] = values[i];
@@ -176,9 +178,9 @@ static void read_hostile(const unsigned char *bytes, size_t count)
 	struct rls_event_source *source;
 	char message[200];
 
-	assert_int_equal(rls_trace_reader_open(memory_file(bytes, count), &source, message,
-					       sizeof(message)),
-			 0);
+	assert_int_equal(
+		rls_trace_reader_open(memory_file(bytes, count), &source, message, sizeof(message)),
+		0);
 
 	char *text = render(source);
 
@@ -215,10 +217,14 @@ static void hostile_content_with_good_checksums(void **state)
 static void unknown_chunks_are_skipped(void **state)
 {
 	const struct trace *trace = *state;
-	const size_t end_bytes = sizeof(struct rls_chunk_header) + 1, before = trace->count - end_bytes;
+	const size_t end_bytes = sizeof(struct rls_chunk_header) + 1,
+		     before = trace->count - end_bytes;
 	struct rls_chunk_header end = header_at(trace->bytes + before);
-	struct rls_chunk_header added = {.magic = RLS_CHUNK_MAGIC, .type = 200,
-					 .number = end.number++, .stored_bytes = 3, .raw_bytes = 3};
+	struct rls_chunk_header added = {.magic = RLS_CHUNK_MAGIC,
+					 .type = 200,
+					 .number = end.number++,
+					 .stored_bytes = 3,
+					 .raw_bytes = 3};
 	const size_t added_bytes = sizeof(added) + 3;
 	unsigned char *bytes = malloc(trace->count + added_bytes);
 	struct rls_event_source *source;
@@ -266,15 +272,15 @@ static struct rls_trace_header header_of_version(const struct trace *trace, uint
 
 static void another_version_is_refused(void **state)
 {
-	static const uint32_t versions[] = { RLS_TRACE_VERSION + 1, RLS_TRACE_VERSION_OLDEST - 1 };
+	static const uint32_t versions[] = {RLS_TRACE_VERSION + 1, RLS_TRACE_VERSION_OLDEST - 1};
 	struct rls_event_source *source;
 	char message[200];
 
 	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
 		struct rls_trace_header header = header_of_version(*state, versions[i]);
 
-		assert_int_equal(rls_trace_reader_open(memory_file(&header, sizeof(header)), &source,
-						       message, sizeof(message)),
+		assert_int_equal(rls_trace_reader_open(memory_file(&header, sizeof(header)),
+						       &source, message, sizeof(message)),
 				 -EPROTONOSUPPORT);
 		assert_non_null(strstr(message, "version"));
 	}
@@ -292,7 +298,8 @@ static void an_older_version_is_read(void **state)
 	memcpy(bytes, trace->bytes, trace->count);
 	memcpy(bytes, &header, sizeof(header));
 	assert_int_equal(rls_trace_reader_open(memory_file(bytes, trace->count), &source, message,
-					       sizeof(message)), 0);
+					       sizeof(message)),
+			 0);
 	text = render(source);
 	assert_false(source->damaged);
 	assert_string_equal(text, trace->text);

@@ -2,6 +2,7 @@
  * chunks they were written in, and whatever ended the writer.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -11,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "analysis/event/memory_source.h"
@@ -96,7 +97,9 @@ static void takes_thousands_of_threads(void **state)
 	bool damaged;
 
 	for (uint32_t i = 0; i < 2 * THREADS; i++)
-		events[i] = (struct rls_event){.kind = RLS_EVENT_HITS, .time_ns = i, .pid = 7,
+		events[i] = (struct rls_event){.kind = RLS_EVENT_HITS,
+					       .time_ns = i,
+					       .pid = 7,
 					       .tid = i % THREADS * 977,
 					       .hits = {.count = 2, .cost_ns = 1280}};
 
@@ -128,15 +131,22 @@ static void costs_of_all_the_time_come_back(void **state)
 		uint64_t count = event_maker_draw(&maker, 3);
 
 		now_ns += passed_ns;
-		events[2 * i] = (struct rls_event){.kind = RLS_EVENT_CATEGORY, .time_ns = now_ns, .pid = 7,
-						   .tid = tid, .category.category = 1 + i % 2};
+		events[2 * i] = (struct rls_event){.kind = RLS_EVENT_CATEGORY,
+						   .time_ns = now_ns,
+						   .pid = 7,
+						   .tid = tid,
+						   .category.category = 1 + i % 2};
 		events[2 * i + 1] = (struct rls_event){
-			.kind = RLS_EVENT_HITS, .time_ns = now_ns, .pid = 7, .tid = tid,
+			.kind = RLS_EVENT_HITS,
+			.time_ns = now_ns,
+			.pid = 7,
+			.tid = tid,
 			.hits = {.count = count,
 				 .cost_ns = event_maker_draw(&maker, 2) ? passed_ns : count * 700}};
 	}
 	for (size_t flush_every = 0; flush_every < 60; flush_every += 30) {
-		char *got = render_trace(write_trace(events, 2 * PAIRS, strings, flush_every), &damaged);
+		char *got = render_trace(write_trace(events, 2 * PAIRS, strings, flush_every),
+					 &damaged);
 		char *expected = render_expected(events, 2 * PAIRS, strings);
 
 		assert_false(damaged);

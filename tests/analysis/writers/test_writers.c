@@ -1,12 +1,13 @@
 /* The three forms of one report: complete, exact, and harmless whatever a target is called. */
+#include <errno.h>
+#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "analysis/base/cleanup.h"
@@ -23,8 +24,7 @@ static char *render(const struct rls_report *report, const char *format,
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	assert_int_equal(rls_report_write(report, rls_report_writer_find(format), out, options),
-			 0);
+	assert_int_equal(rls_report_write(report, rls_report_writer_find(format), out, options), 0);
 	fclose(out);
 	return text;
 }
@@ -95,8 +95,8 @@ static bool has_one_of(const json_t *value, const json_t *types)
 
 	if (json_is_string(types))
 		return has_type(value, json_string_value(types));
-	json_array_foreach(types, i, type)
-		found = found || has_type(value, json_string_value(type));
+	json_array_foreach(types, i, type) found =
+		found || has_type(value, json_string_value(type));
 	return found;
 }
 
@@ -148,16 +148,14 @@ static void validate(const json_t *root, const json_t *schema, const json_t *val
 	if (choices) {
 		bool found = false;
 
-		json_array_foreach(choices, i, item)
-			found = found || json_equal(item, value);
+		json_array_foreach(choices, i, item) found = found || json_equal(item, value);
 		assert_true(found);
 	}
 	if (json_is_object(value))
 		validate_object(root, schema, value);
 	if (!json_is_array(value) || !json_object_get(schema, "items"))
 		return;
-	json_array_foreach(value, i, item)
-		validate(root, json_object_get(schema, "items"), item);
+	json_array_foreach(value, i, item) validate(root, json_object_get(schema, "items"), item);
 }
 
 static void test_json_keeps_to_the_schema(void **unused)
@@ -227,8 +225,8 @@ static void check_column(const json_t *schema, const json_t *items, const struct
 	bool nullable;
 
 	if (!known)
-		fail_msg("the schema's %s lacks \"%s\": {\"type\": \"%s\"}", table->name, column->name,
-			 schema_type(column));
+		fail_msg("the schema's %s lacks \"%s\": {\"type\": \"%s\"}", table->name,
+			 column->name, schema_type(column));
 	if (is_required(items, column->name) == !!(column->flags & RLS_OPTIONAL))
 		fail_msg("%s.%s is %s", table->name, column->name,
 			 column->flags & RLS_OPTIONAL ? "optional" : "required");
@@ -242,7 +240,8 @@ static void check_column(const json_t *schema, const json_t *items, const struct
 	}
 	nullable = has_one_of(null, types);
 	if (nullable != !!(column->flags & RLS_NULLABLE))
-		fail_msg("%s.%s %s null", table->name, column->name, nullable ? "may not be" : "may be");
+		fail_msg("%s.%s %s null", table->name, column->name,
+			 nullable ? "may not be" : "may be");
 	if (json_is_array(types))
 		types = json_array_get(types, 0);
 	assert_string_equal(json_string_value(types), schema_type(column));
@@ -261,8 +260,10 @@ static void check_items(const json_t *schema, const json_t *items, const struct 
 	}
 	for (int i = 0; i < RLS_TABLE_MAX; i++) {
 		const struct rls_table *held = &rls_report_tables[i];
-		const json_t *array = held->json_name ? json_object_get(json_object_get(items, "properties"),
-									held->json_name) : NULL;
+		const json_t *array =
+			held->json_name ? json_object_get(json_object_get(items, "properties"),
+							  held->json_name)
+					: NULL;
 
 		if (!held->json_name || &rls_report_tables[held->outer] != table)
 			continue;
@@ -312,21 +313,27 @@ static void test_tables_are_sound(void **unused)
 		for (size_t k = 0; k < table->column_count; k++) {
 			const struct rls_column *column = &table->columns[k];
 
-			assert_true(column->key <= 8 && !(keys & 1u << column->key >> 1 && column->key));
+			assert_true(column->key <= 8 &&
+				    !(keys & 1u << column->key >> 1 && column->key));
 			keys |= column->key ? 1u << (column->key - 1) : 0;
 			/* A row that is summed into another one is dropped as it is. */
 			assert_false(summed && column->type == RLS_COLUMN_STRINGS);
 			assert_true(!(column->flags & RLS_SUM) || column->type == RLS_COLUMN_U64 ||
 				    column->type == RLS_COLUMN_DOUBLE);
-			assert_true(!(column->flags & RLS_WORST) || column->type == RLS_COLUMN_METHOD);
-			assert_true(!(column->flags & RLS_INSTANT) || column->type == RLS_COLUMN_U64);
-			assert_true(!(column->flags & (RLS_PID | RLS_FRAME)) || column->type == RLS_COLUMN_U32);
-			assert_true(!(column->flags & RLS_NULLABLE) || column->type == RLS_COLUMN_U64 ||
+			assert_true(!(column->flags & RLS_WORST) ||
+				    column->type == RLS_COLUMN_METHOD);
+			assert_true(!(column->flags & RLS_INSTANT) ||
+				    column->type == RLS_COLUMN_U64);
+			assert_true(!(column->flags & (RLS_PID | RLS_FRAME)) ||
+				    column->type == RLS_COLUMN_U32);
+			assert_true(!(column->flags & RLS_NULLABLE) ||
+				    column->type == RLS_COLUMN_U64 ||
 				    column->type == RLS_COLUMN_DOUBLE);
 			assert_true(!(column->flags & RLS_OUTER) || table->inner);
 			/* Blanked and not told apart by it any more: so it must be a key. */
-			assert_true(!(column->flags & (RLS_BY_THREAD | RLS_BY_PHASE | RLS_BY_OPERATION |
-						       RLS_BY_PLACE)) || column->key);
+			assert_true(!(column->flags & (RLS_BY_THREAD | RLS_BY_PHASE |
+						       RLS_BY_OPERATION | RLS_BY_PLACE)) ||
+				    column->key);
 		}
 		/* 1, 2, 3, without a gap. */
 		assert_int_equal(keys & (keys + 1), 0);
@@ -347,13 +354,16 @@ static void test_csv_quotes(void **unused)
 	free(text);
 	options.table = RLS_TABLE_GPU;
 	text = render(report, "csv", &options);
-	assert_string_equal(text, "pid,device,busy_ns,kernel_ns,memcpy_ns,kernels,smi_style_percent,idle_host_late_ns,idle_queue_ns,idle_other_ns\n"
+	assert_string_equal(text, "pid,device,busy_ns,kernel_ns,memcpy_ns,kernels,smi_style_"
+				  "percent,idle_host_late_ns,idle_queue_ns,idle_other_ns\n"
 				  "1,0,32,32,0,2,100,0,0,58\n");
 	free(text);
 	options.table = RLS_TABLE_GPU_OPERATIONS;
 	text = render(report, "csv", &options);
-	assert_string_equal(text, "pid,device,phase,operation,busy_ns,kernels,kernel_ns,idle_host_late_ns,idle_queue_ns,idle_other_ns\n"
-				  "1,0,,,22,1,22,0,0,58\n1,0,,\"op,\"\"\xc3\xa9\"\"\",10,1,10,0,0,0\n");
+	assert_string_equal(text,
+			    "pid,device,phase,operation,busy_ns,kernels,kernel_ns,idle_host_late_"
+			    "ns,idle_queue_ns,idle_other_ns\n"
+			    "1,0,,,22,1,22,0,0,58\n1,0,,\"op,\"\"\xc3\xa9\"\"\",10,1,10,0,0,0\n");
 	free(text);
 	rls_report_free(report);
 	script_end(&script);
@@ -486,14 +496,20 @@ static void test_numbers(void **unused)
 	assert_string_equal(rls_text_count(buffer, 12345678), "12,345,678");
 	assert_string_equal(rls_text_share(buffer, 1, 3), "33.3%");
 	assert_string_equal(rls_text_estimate(buffer, 1945556, 0, RLS_METHOD_TRACED), "1,945,556");
-	assert_string_equal(rls_text_estimate(buffer, 1945556, 200000, RLS_METHOD_SCALED), "~1.95 M ± 0.20 M");
-	assert_string_equal(rls_text_estimate(buffer, 999999, 12345, RLS_METHOD_SCALED), "~1.00 M ± 0.01 M");
+	assert_string_equal(rls_text_estimate(buffer, 1945556, 200000, RLS_METHOD_SCALED),
+			    "~1.95 M ± 0.20 M");
+	assert_string_equal(rls_text_estimate(buffer, 999999, 12345, RLS_METHOD_SCALED),
+			    "~1.00 M ± 0.01 M");
 	assert_string_equal(rls_text_estimate(buffer, 45, 28, RLS_METHOD_SCALED), "~45 ± 28");
-	assert_string_equal(rls_text_estimate(buffer, 5, 123456, RLS_METHOD_SCALED), "~0.01 k ± 123.46 k");
+	assert_string_equal(rls_text_estimate(buffer, 5, 123456, RLS_METHOD_SCALED),
+			    "~0.01 k ± 123.46 k");
 	assert_string_equal(rls_text_estimate(buffer, 500, 20, RLS_METHOD_TRACED), "500 ± 20");
-	assert_string_equal(rls_text_estimate(buffer, RLS_COUNT_UNKNOWN, 0, RLS_METHOD_SCALED), "not known");
-	assert_string_equal(rls_text_estimate_ns(buffer, 12345678, 1200000, RLS_METHOD_SCALED), "~12.3 ± 1.2 ms");
-	assert_string_equal(rls_text_estimate_ns(buffer, 12345678, 0, RLS_METHOD_TRACED), "12.35 ms");
+	assert_string_equal(rls_text_estimate(buffer, RLS_COUNT_UNKNOWN, 0, RLS_METHOD_SCALED),
+			    "not known");
+	assert_string_equal(rls_text_estimate_ns(buffer, 12345678, 1200000, RLS_METHOD_SCALED),
+			    "~12.3 ± 1.2 ms");
+	assert_string_equal(rls_text_estimate_ns(buffer, 12345678, 0, RLS_METHOD_TRACED),
+			    "12.35 ms");
 	assert_string_equal(rls_text_estimate_ns(buffer, 999, 5, RLS_METHOD_SCALED), "~999 ± 5 ns");
 	assert_string_equal(rls_text_share(buffer, 1, 0), "-");
 }
@@ -586,9 +602,9 @@ static void test_a_full_disk_is_noticed(void **unused)
 		FILE *out = fopen("/dev/full", "we");
 
 		assert_non_null(out);
-		assert_int_equal(rls_report_write(report, rls_report_writer_find(formats[i]), out,
-						  NULL),
-				 -ENOSPC);
+		assert_int_equal(
+			rls_report_write(report, rls_report_writer_find(formats[i]), out, NULL),
+			-ENOSPC);
 		fclose(out);
 	}
 	rls_report_free(report);

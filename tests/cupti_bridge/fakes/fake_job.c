@@ -21,7 +21,11 @@ static struct job {
 	unsigned int threads, names, pause_ms, linger_ms, devices;
 	unsigned long launches, kernel_ns, every_ns, copy_every, graph_every, sync_every, fork_at;
 	bool uses_driver, maps_cupti, exits_at_once;
-} job = {.threads = 1, .names = 4, .devices = 1, .launches = 1000, .kernel_ns = 1000,
+} job = {.threads = 1,
+	 .names = 4,
+	 .devices = 1,
+	 .launches = 1000,
+	 .kernel_ns = 1000,
 	 .sync_every = 1000};
 
 static struct fake_calls cuda;
@@ -202,7 +206,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {options, parse, NULL, "Uses the fake CUDA libraries.",
-					 NULL, NULL, NULL};
+					 NULL,    NULL,  NULL};
 	pthread_t threads[THREADS_MAX];
 	int devices = 0;
 

@@ -126,7 +126,8 @@ static void inject(void)
 	static bool is_done;
 	const char *path = getenv("CUDA_INJECTION64_PATH");
 	void *library = path && *path && !is_done ? dlopen(path, RTLD_NOW) : NULL;
-	int (*initialise)(void) = library ? (int (*)(void))dlsym(library, "InitializeInjection") : NULL;
+	int (*initialise)(void) =
+		library ? (int (*)(void))dlsym(library, "InitializeInjection") : NULL;
 
 	is_done = initialise && initialise();
 }
@@ -142,7 +143,8 @@ FAKE_EXPORT int cuInit(unsigned int flags)
 		device_count = device_count > 64 ? 64 : device_count;
 		latency_ns = setting("FAKE_CUDA_LATENCY_NS", 2000);
 		for (stream_count = 0; stream_count < device_count; stream_count++)
-			streams[stream_count] = (struct fake_stream){.id = FIRST_STREAM_ID, .device = stream_count};
+			streams[stream_count] =
+				(struct fake_stream){.id = FIRST_STREAM_ID, .device = stream_count};
 		is_initialised = true;
 	}
 	pthread_mutex_unlock(&init_lock);
@@ -299,9 +301,13 @@ static int synchronise(uint32_t cbid, uint32_t type, struct fake_stream *only)
 	uint32_t correlation = fake_cuda_enter(FAKE_DRIVER, cbid);
 	const struct fake_observer *who = atomic_load(&observer);
 	uint64_t until_ns = 0;
-	struct fake_work work = {.kind = FAKE_SYNC, .subkind = type, .start_ns = now_ns(),
-				 .device = own_device, .context = own_device + 1,
-				 .stream = only ? only->id : 0, .correlation = correlation};
+	struct fake_work work = {.kind = FAKE_SYNC,
+				 .subkind = type,
+				 .start_ns = now_ns(),
+				 .device = own_device,
+				 .context = own_device + 1,
+				 .stream = only ? only->id : 0,
+				 .correlation = correlation};
 
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < stream_count; i++)
@@ -386,8 +392,8 @@ FAKE_EXPORT int cuMemFree_v2(uint64_t address)
 }
 
 /* The addresses that are exported, as the real one answers; the newest of a name. */
-FAKE_EXPORT int cuGetProcAddress_v2(const char *symbol, void **address, int version,
-				    uint64_t flags, int *status)
+FAKE_EXPORT int cuGetProcAddress_v2(const char *symbol, void **address, int version, uint64_t flags,
+				    int *status)
 {
 	void *self = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
 	char newest[128] = "";

@@ -35,10 +35,23 @@ static int driver_result = NO_DRIVER;
 static void load_driver(void)
 {
 	static const char *const names[] = {
-		"cuInit", "cuLaunchKernel", "cuGraphLaunch", "cuMemcpyHtoDAsync",
-		"cuMemcpyDtoHAsync", "cuMemcpyDtoDAsync", "cuMemsetD8Async", "cuStreamSynchronize",
-		"cuCtxSynchronize", "cuEventSynchronize", "cuStreamCreate", "cuStreamDestroy",
-		"cuMemAlloc", "cuMemFree", "cuDeviceGetCount", "cuCtxSetCurrent", "fake_cuda_enter",
+		"cuInit",
+		"cuLaunchKernel",
+		"cuGraphLaunch",
+		"cuMemcpyHtoDAsync",
+		"cuMemcpyDtoHAsync",
+		"cuMemcpyDtoDAsync",
+		"cuMemsetD8Async",
+		"cuStreamSynchronize",
+		"cuCtxSynchronize",
+		"cuEventSynchronize",
+		"cuStreamCreate",
+		"cuStreamDestroy",
+		"cuMemAlloc",
+		"cuMemFree",
+		"cuDeviceGetCount",
+		"cuCtxSetCurrent",
+		"fake_cuda_enter",
 		"fake_cuda_leave",
 	};
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -63,30 +76,30 @@ static bool is_ready(void)
 }
 
 /* Every entry point: nothing without a driver, else the call between enter and leave. */
-#define CALL(cbid, work)                                              \
-	do {                                                          \
-		if (!is_ready())                                      \
-			return driver_result;                         \
-		uint32_t correlation = driver.enter(FAKE_RUNTIME, cbid); \
-		int result = (work);                                  \
-		driver.leave(FAKE_RUNTIME, cbid, correlation);        \
-		return result;                                        \
+#define CALL(cbid, work)                                                                           \
+	do {                                                                                       \
+		if (!is_ready())                                                                   \
+			return driver_result;                                                      \
+		uint32_t correlation = driver.enter(FAKE_RUNTIME, cbid);                           \
+		int result = (work);                                                               \
+		driver.leave(FAKE_RUNTIME, cbid, correlation);                                     \
+		return result;                                                                     \
 	} while (0)
 
 FAKE_EXPORT int cudaLaunchKernel(const void *function, struct fake_dim3 grid,
 				 struct fake_dim3 block, void **arguments, size_t shared,
 				 void *stream)
 {
-	CALL(211, driver.launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-				shared, stream, arguments, NULL));
+	CALL(211, driver.launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,
+				stream, arguments, NULL));
 }
 
 FAKE_EXPORT int cudaLaunchKernel_ptsz(const void *function, struct fake_dim3 grid,
 				      struct fake_dim3 block, void **arguments, size_t shared,
 				      void *stream)
 {
-	CALL(214, driver.launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-				shared, stream, arguments, NULL));
+	CALL(214, driver.launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,
+				stream, arguments, NULL));
 }
 
 FAKE_EXPORT int cudaGraphLaunch(const void *graph, void *stream)

@@ -75,7 +75,8 @@ static atomic_uint thread_id_type;
 static pid_t owner;
 static atomic_ulong call_count, thread_count;
 static atomic_uint flushing;
-static _Thread_local uint64_t entered_ns[3]; /* by domain; [0]: not 0 where a call is told to have ended well */
+static _Thread_local uint64_t
+	entered_ns[3]; /* by domain; [0]: not 0 where a call is told to have ended well */
 static _Thread_local unsigned long thread_number;
 
 static uint64_t monotonic_ns(void)
@@ -316,8 +317,8 @@ static void lock_to_flush(void)
 
 static bool wants_call(enum fake_domain domain, uint32_t cbid)
 {
-	return cbid < CALLS_MAX && atomic_load_explicit(&call_is_on[domain][cbid],
-							memory_order_relaxed);
+	return cbid < CALLS_MAX &&
+	       atomic_load_explicit(&call_is_on[domain][cbid], memory_order_relaxed);
 }
 
 struct api_callback_data {
@@ -371,8 +372,11 @@ static void keep_books(uint64_t ns)
 static void on_leave(enum fake_domain domain, uint32_t cbid, uint32_t correlation)
 {
 	uint8_t record[FAKE_RECORD_BYTES_MAX];
-	struct fake_api_record api = {.domain = domain, .cbid = cbid, .pid = getpid(),
-				      .correlation = correlation, .start_ns = entered_ns[domain]};
+	struct fake_api_record api = {.domain = domain,
+				      .cbid = cbid,
+				      .pid = getpid(),
+				      .correlation = correlation,
+				      .start_ns = entered_ns[domain]};
 
 	tell_subscriber(domain, cbid, 1);
 	if (!api.start_ns || !wants_call(domain, cbid))
@@ -431,7 +435,8 @@ static void observe(void)
 FAKE_EXPORT int cuptiGetVersion(uint32_t *version)
 {
 	begin(__func__);
-	*version = setting("FAKE_CUPTI_VERSION") ? setting("FAKE_CUPTI_VERSION") : FAKE_CUPTI_VERSION;
+	*version =
+		setting("FAKE_CUPTI_VERSION") ? setting("FAKE_CUPTI_VERSION") : FAKE_CUPTI_VERSION;
 	return SUCCESS;
 }
 
@@ -673,7 +678,8 @@ FAKE_EXPORT int cuptiActivityFlushAll(uint32_t flag)
 	settle(flag & 1);
 	if (atomic_load(&kind_is_on[FAKE_OVERHEAD]) && places[0].used)
 		store(&places[0], record,
-		      fake_record_overhead(1 << 16, getpid(), gettid(), start_ns, clock_ns(), record));
+		      fake_record_overhead(1 << 16, getpid(), gettid(), start_ns, clock_ns(),
+					   record));
 	for (size_t i = 0; i < count; i++) {
 		struct place *place = &places[is_reversed ? count - 1 - i : i];
 

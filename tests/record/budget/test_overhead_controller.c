@@ -6,20 +6,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
-#include "userspace/record/samples/infer_category.h"
-#include "userspace/record/budget/overhead_controller.h"
 #include "bpf/wire/maps.h"
 #include "bpf/wire/record.h"
 #include "userspace/attach/groups.h"
+#include "userspace/record/budget/overhead_controller.h"
+#include "userspace/record/samples/infer_category.h"
 
 #define TICK_NS 10000000ULL
 #define SECOND_NS 1000000000ULL
 #define HIT_NS 500
 #define SITES 3
-#define BUSY 1                  /* the site that is hit all the time */
-#define NEW 2                   /* one that is not hit at first */
+#define BUSY 1 /* the site that is hit all the time */
+#define NEW 2 /* one that is not hit at first */
 
 static struct {
 	uint64_t now_ns;
@@ -36,20 +37,20 @@ static struct {
 	size_t count;
 } world;
 
-void __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
-void __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
+void __wrap_rls_kernel_attach_category_samples(struct rls_kernel *kernel, unsigned int hz);
+void __wrap_rls_kernel_attach_category_samples(struct rls_kernel *kernel, unsigned int hz)
 {
 }
 
-void __wrap_rls_kernel_look_closely(struct rls_kernel *kernel, bool closely);
-void __wrap_rls_kernel_look_closely(struct rls_kernel *kernel, bool closely)
+void __wrap_rls_kernel_sample_closely(struct rls_kernel *kernel, bool closely);
+void __wrap_rls_kernel_sample_closely(struct rls_kernel *kernel, bool closely)
 {
 	assert_true(world.open);
 	world.closely = closely;
 }
 
-void __wrap_rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);
-void __wrap_rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz)
+void __wrap_rls_kernel_pace_category_samples(struct rls_kernel *kernel, unsigned int hz);
+void __wrap_rls_kernel_pace_category_samples(struct rls_kernel *kernel, unsigned int hz)
 {
 }
 
@@ -105,8 +106,10 @@ int __wrap_rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits,
 	return 0;
 }
 
-void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uint64_t *others);
-void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uint64_t *others)
+void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own,
+				    uint64_t *others);
+void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own,
+				    uint64_t *others)
 {
 	(void)kernel;
 	*own = *others = 0;
@@ -139,17 +142,17 @@ int __wrap_rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wir
 	return 0;
 }
 
-int __wrap_rls_guess(struct rls_code_map *map, const struct rls_wire_look *look,
-		     enum rls_category *out);
-int __wrap_rls_guess(struct rls_code_map *map, const struct rls_wire_look *look,
-		     enum rls_category *out)
+int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+			      enum rls_category *out);
+int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+			      enum rls_category *out)
 {
 	*out = RLS_CATEGORY_BACKEND;
 	return world.guess_result;
 }
 
-int __wrap_rls_trace_output_add(struct rls_trace_output *output, const struct rls_event *event);
-int __wrap_rls_trace_output_add(struct rls_trace_output *output, const struct rls_event *event)
+int __wrap_rls_event_output_add(struct rls_event_output *output, const struct rls_event *event);
+int __wrap_rls_event_output_add(struct rls_event_output *output, const struct rls_event *event)
 {
 	assert_true(world.count < sizeof(world.events) / sizeof(*world.events));
 	world.events[world.count++] = *event;
@@ -165,35 +168,38 @@ static size_t count_events(enum rls_event_kind kind)
 	return count;
 }
 
-static struct rls_throttle *begin(double percent)
+static struct rls_overhead_controller *begin(double percent)
 {
-	struct rls_throttle *throttle = NULL;
+	struct rls_overhead_controller *throttle = NULL;
 
 	memset(&world, 0, sizeof(world));
 	world.open = true;
 	world.now_ns = SECOND_NS;
-	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, percent, HIT_NS, &throttle), 0);
-	rls_throttle_start(throttle, world.now_ns, 0);
+	assert_int_equal(rls_overhead_controller_new(NULL, NULL, NULL, percent, HIT_NS, &throttle),
+			 0);
+	rls_overhead_controller_start(throttle, world.now_ns, 0);
 	return throttle;
 }
 
-static void category(struct rls_throttle *throttle, uint32_t tid, uint64_t time_ns, uint16_t depth,
-		     uint32_t site, uint32_t cost_ns)
+static void category(struct rls_overhead_controller *throttle, uint32_t tid, uint64_t time_ns,
+		     uint16_t depth, uint32_t site, uint32_t cost_ns)
 {
 	const struct rls_wire_category record = {
-		.header = { .size = sizeof(record), .kind = RLS_WIRE_CATEGORY, .tid = tid,
-			    .time_ns = time_ns },
-		.pile = { .hits = 1, .cost_ns = cost_ns },
+		.header = {.size = sizeof(record),
+			   .kind = RLS_WIRE_CATEGORY,
+			   .tid = tid,
+			   .time_ns = time_ns},
+		.pile = {.hits = 1, .cost_ns = cost_ns},
 		.depth = depth,
 		.site = site,
 	};
 
-	assert_int_equal(rls_throttle_add(throttle, &record.header, sizeof(record)), 0);
+	assert_int_equal(rls_overhead_controller_add(throttle, &record.header, sizeof(record)), 0);
 }
 
 /* A tick in which calls of the busy site cost each of the threads `rate` of its time, while its
  * probes are on. Calls are 50 us long. */
-static void tick(struct rls_throttle *throttle, double rate, uint32_t threads)
+static void tick(struct rls_overhead_controller *throttle, double rate, uint32_t threads)
 {
 	uint64_t calls = world.open ? (uint64_t)(rate * TICK_NS / (2 * HIT_NS)) : 0;
 
@@ -206,10 +212,10 @@ static void tick(struct rls_throttle *throttle, double rate, uint32_t threads)
 	world.hits[BUSY] += 2 * calls * threads;
 	world.hits[0] += world.open;
 	world.now_ns += TICK_NS;
-	assert_int_equal(rls_throttle_tick(throttle, world.now_ns, SITES), 0);
+	assert_int_equal(rls_overhead_controller_tick(throttle, world.now_ns, SITES), 0);
 }
 
-static void edges_are_in_the_trace(struct rls_throttle *throttle)
+static void edges_are_in_the_trace(struct rls_overhead_controller *throttle)
 {
 	bool open = true;
 	uint64_t at_ns = 0;
@@ -228,19 +234,19 @@ static void edges_are_in_the_trace(struct rls_throttle *throttle)
 
 static void what_is_within_the_budget_is_traced_throughout(void **state)
 {
-	struct rls_throttle *throttle = begin(2);
+	struct rls_overhead_controller *throttle = begin(2);
 
 	for (int i = 0; i < 3000; i++)
 		tick(throttle, 0.006, 1);
-	assert_int_equal(rls_throttle_report(throttle, world.now_ns), 0);
+	assert_int_equal(rls_overhead_controller_report(throttle, world.now_ns), 0);
 	assert_int_equal(world.closed, 0);
 	assert_int_equal(world.count, 0); /* nothing needs to be said */
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 static void a_busy_site_goes_into_windows_and_a_rare_one_stays_on(void **state)
 {
-	struct rls_throttle *throttle = begin(2);
+	struct rls_overhead_controller *throttle = begin(2);
 	double open_ns = 0;
 	const struct rls_event *said;
 
@@ -256,24 +262,24 @@ static void a_busy_site_goes_into_windows_and_a_rare_one_stays_on(void **state)
 	/* 2 % of a minute, at 15 % while open, and what switching costs. */
 	assert_true(open_ns * 0.15 < 0.022 * 60 * SECOND_NS);
 	assert_true(open_ns * 0.15 > 0.01 * 60 * SECOND_NS);
-	assert_int_equal(rls_throttle_report(throttle, world.now_ns), 0);
+	assert_int_equal(rls_overhead_controller_report(throttle, world.now_ns), 0);
 	said = &world.events[world.count - 1];
 	assert_int_equal(said->kind, RLS_EVENT_BUDGET);
 	assert_int_equal(said->budget.windowed_sites, 1);
 	assert_int_equal(said->budget.given_up_sites, 0);
 	assert_true(said->budget.percent == 2);
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 /* The thread that pays most counts, not all of them together. */
 static void each_thread_may_pay_the_budget(void **state)
 {
-	struct rls_throttle *throttle = begin(2);
+	struct rls_overhead_controller *throttle = begin(2);
 
 	for (int i = 0; i < 1500; i++)
 		tick(throttle, 0.006, 8);
 	assert_int_equal(world.closed, 0);
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 /* Hits that are heard of after their window was closed do not count for the time after it,
@@ -283,7 +289,7 @@ static void late_hits_are_paid_for(void **state)
 	uint64_t waited[2];
 
 	for (int late = 0; late < 2; late++) {
-		struct rls_throttle *throttle = begin(2);
+		struct rls_overhead_controller *throttle = begin(2);
 		uint64_t closed_ns;
 
 		while (!world.closed)
@@ -294,19 +300,22 @@ static void late_hits_are_paid_for(void **state)
 		while (!world.opened && world.now_ns < closed_ns + 60 * SECOND_NS)
 			tick(throttle, 0.15, 1);
 		waited[late] = world.now_ns - closed_ns;
-		rls_throttle_free(throttle);
+		rls_overhead_controller_free(throttle);
 	}
 	assert_true(waited[1] > waited[0] + 5 * SECOND_NS);
 }
 
 static void looks_become_shares(void **state)
 {
-	struct rls_throttle *throttle = begin(2);
-	struct rls_wire_look look = { .header = { .size = sizeof(look), .kind = RLS_WIRE_LOOK,
-						  .pid = 5, .tid = 6, .time_ns = SECOND_NS + 77 },
-				      .waited_ns = 12 };
+	struct rls_overhead_controller *throttle = begin(2);
+	struct rls_wire_category_sample look = {.header = {.size = sizeof(look),
+							   .kind = RLS_WIRE_CATEGORY_SAMPLE,
+							   .pid = 5,
+							   .tid = 6,
+							   .time_ns = SECOND_NS + 77},
+						.waited_ns = 12};
 
-	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)), 0);
 	assert_int_equal(world.count, 1);
 	assert_int_equal(world.events[0].kind, RLS_EVENT_SHARE);
 	assert_int_equal(world.events[0].pid, 5);
@@ -315,21 +324,22 @@ static void looks_become_shares(void **state)
 	assert_int_equal(world.events[0].share.category, RLS_CATEGORY_BACKEND);
 	assert_int_equal(world.events[0].share.waited_ns, 12);
 	/* Cut short; the profiler's own time; a process that is gone: nothing is said. */
-	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look) - 1), 0);
+	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look) - 1), 0);
 	world.guess_result = -EAGAIN;
-	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)), 0);
 	world.guess_result = -ESRCH;
-	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)), 0);
 	assert_int_equal(world.count, 1);
 	world.guess_result = -ENOMEM;
-	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), -ENOMEM);
-	rls_throttle_free(throttle);
+	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)),
+			 -ENOMEM);
+	rls_overhead_controller_free(throttle);
 }
 
 /* A site that was never hit before is, in closed time, as when a rollout is over. */
 static void sites_met_in_closed_time_calm_down(void **state)
 {
-	struct rls_throttle *throttle = begin(2);
+	struct rls_overhead_controller *throttle = begin(2);
 	size_t regrouped;
 	double on_ns = 0;
 
@@ -346,20 +356,21 @@ static void sites_met_in_closed_time_calm_down(void **state)
 		if (hits)
 			category(throttle, 1, world.now_ns, 0, NEW, (uint32_t)hits * HIT_NS);
 		world.now_ns += TICK_NS;
-		assert_int_equal(rls_throttle_tick(throttle, world.now_ns, SITES), 0);
+		assert_int_equal(rls_overhead_controller_tick(throttle, world.now_ns, SITES), 0);
 	}
 	assert_true(world.regrouped > regrouped);
 	assert_int_equal(world.duties[NEW], RLS_DUTY_WINDOWS);
 	assert_true(on_ns * 0.1 < 0.025 * 60 * SECOND_NS);
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 /* One that takes more than sites that stay on may, not enough to be dear at once, while a debt leaves no
  * windows to find it in. */
 static void sites_that_the_first_stretch_missed_are_found(void **state)
 {
-	const uint64_t hits = TICK_NS / 100 * 3 / 4 / (8 * HIT_NS); /* each the first after others */
-	struct rls_throttle *throttle = begin(2);
+	const uint64_t hits =
+		TICK_NS / 100 * 3 / 4 / (8 * HIT_NS); /* each the first after others */
+	struct rls_overhead_controller *throttle = begin(2);
 	size_t regrouped;
 	uint64_t since_ns;
 
@@ -373,33 +384,34 @@ static void sites_that_the_first_stretch_missed_are_found(void **state)
 		for (uint64_t i = 0; i < hits; i++)
 			category(throttle, 1, world.now_ns, 0, NEW, HIT_NS);
 		world.now_ns += TICK_NS;
-		assert_int_equal(rls_throttle_tick(throttle, world.now_ns, SITES), 0);
+		assert_int_equal(rls_overhead_controller_tick(throttle, world.now_ns, SITES), 0);
 	}
 	assert_int_equal(world.opened, 0);
 	assert_int_equal(world.duties[NEW], RLS_DUTY_WINDOWS);
 	assert_in_range(world.now_ns - since_ns, 4 * SECOND_NS, 5 * SECOND_NS);
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 /* ---- where the kernel side books ---- */
 
-static int looked(void *context, const struct rls_wire_look *look, enum rls_category guess)
+static int looked(void *context, const struct rls_wire_category_sample *look,
+		  enum rls_category guess)
 {
 	assert_int_equal(guess, RLS_CATEGORY_BACKEND);
 	world.looked++;
 	return 0;
 }
 
-static struct rls_throttle *begin_booking(double percent)
+static struct rls_overhead_controller *begin_booking(double percent)
 {
-	struct rls_throttle *throttle = begin(percent);
+	struct rls_overhead_controller *throttle = begin(percent);
 
-	assert_int_equal(rls_throttle_book(throttle, looked, NULL), 0);
+	assert_int_equal(rls_overhead_controller_use_totals(throttle, looked, NULL), 0);
 	return throttle;
 }
 
 /* As tick, summed up by the kernel side. */
-static void booked_tick(struct rls_throttle *throttle, double rate, uint32_t threads)
+static void booked_tick(struct rls_overhead_controller *throttle, double rate, uint32_t threads)
 {
 	uint64_t calls = world.open ? (uint64_t)(rate * TICK_NS / (2 * HIT_NS)) : 0;
 
@@ -410,12 +422,12 @@ static void booked_tick(struct rls_throttle *throttle, double rate, uint32_t thr
 	world.calls[BUSY].time_ns += calls * threads * 50000;
 	world.hits[0] += world.open && world.now_ns / TICK_NS % 8 == 0; /* seldom */
 	world.now_ns += TICK_NS;
-	assert_int_equal(rls_throttle_tick(throttle, world.now_ns, SITES), 0);
+	assert_int_equal(rls_overhead_controller_tick(throttle, world.now_ns, SITES), 0);
 }
 
 static void sums_keep_the_budget_as_records_do(void **state)
 {
-	struct rls_throttle *throttle = begin_booking(1);
+	struct rls_overhead_controller *throttle = begin_booking(1);
 	double open_ns = 0;
 
 	for (int i = 0; i < 6000; i++) {
@@ -426,47 +438,47 @@ static void sums_keep_the_budget_as_records_do(void **state)
 	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
 	assert_true(open_ns * 0.15 < 0.011 * 60 * SECOND_NS);
 	assert_true(open_ns * 0.15 > 0.004 * 60 * SECOND_NS);
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 /* Hours without a job are no reason to think that sites are hit seldom. */
 static void idle_time_says_nothing_of_sites(void **state)
 {
-	struct rls_throttle *throttle = begin_booking(1);
+	struct rls_overhead_controller *throttle = begin_booking(1);
 
 	for (int i = 0; i < 60000; i++) {
 		world.now_ns += TICK_NS;
-		rls_throttle_idle(throttle, world.now_ns);
+		rls_overhead_controller_idle(throttle, world.now_ns);
 	}
 	for (int i = 0; i < 3000 && !world.closed; i++)
 		booked_tick(throttle, 0.15, 1);
 	assert_int_equal(world.closed, 1);
 	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 /* What the job before was met by is held against its own time. */
 static void what_was_seen_before_idle_time_counts(void **state)
 {
-	struct rls_throttle *throttle = begin_booking(1);
+	struct rls_overhead_controller *throttle = begin_booking(1);
 
 	for (int i = 0; i < 30000; i++)
 		booked_tick(throttle, 0.0005, 1);
 	for (int i = 0; i < 100; i++) {
 		world.now_ns += TICK_NS;
-		rls_throttle_idle(throttle, world.now_ns);
+		rls_overhead_controller_idle(throttle, world.now_ns);
 	}
 	assert_int_equal(world.closed, 0);
 	while (!world.closed)
 		booked_tick(throttle, 0.15, 1);
 	assert_int_equal(world.duties[0], RLS_DUTY_ALWAYS); /* one hit a tick, 0.04 % */
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 /* A job that was cheap for long is followed by one that is not. */
 static void what_sites_cost_is_learnt_anew(void **state)
 {
-	struct rls_throttle *throttle = begin_booking(1);
+	struct rls_overhead_controller *throttle = begin_booking(1);
 
 	for (int i = 0; i < 30000; i++)
 		booked_tick(throttle, 0.0005, 1);
@@ -474,25 +486,26 @@ static void what_sites_cost_is_learnt_anew(void **state)
 	for (int i = 0; i < 6000; i++)
 		booked_tick(throttle, 0.15, 1);
 	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 static void booked_looks_go_to_who_listens(void **state)
 {
-	struct rls_throttle *throttle = begin_booking(1);
-	const struct rls_wire_look look = { .header = { .size = sizeof(look), .kind = RLS_WIRE_LOOK } };
+	struct rls_overhead_controller *throttle = begin_booking(1);
+	const struct rls_wire_category_sample look = {
+		.header = {.size = sizeof(look), .kind = RLS_WIRE_CATEGORY_SAMPLE}};
 
-	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)), 0);
 	world.guess_result = -EAGAIN; /* our own time */
-	assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)), 0);
 	assert_int_equal(world.looked, 1);
 	assert_int_equal(world.count, 0);
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 static void what_fails_is_told(void **state)
 {
-	struct rls_throttle *throttle = begin(2);
+	struct rls_overhead_controller *throttle = begin(2);
 	int r = 0;
 
 	while (!world.closed)
@@ -500,23 +513,24 @@ static void what_fails_is_told(void **state)
 	world.refuse_window = -ENOMEM;
 	while (!r) {
 		world.now_ns += TICK_NS;
-		r = rls_throttle_tick(throttle, world.now_ns, SITES);
+		r = rls_overhead_controller_tick(throttle, world.now_ns, SITES);
 	}
 	assert_int_equal(r, -ENOMEM);
-	rls_throttle_free(throttle);
-	rls_throttle_free(NULL);
+	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(NULL);
 }
 
 /* The timer's looks: in windows alone, until what looks mistake is known well; not within a small budget. */
 static void looks_closely_in_windows(void **state)
 {
-	struct rls_wire_look look = { .header = { .size = sizeof(look), .kind = RLS_WIRE_LOOK,
-						  .flags = RLS_LOOK_CLOSE } };
-	struct rls_throttle *throttle = begin(1);
+	struct rls_wire_category_sample look = {.header = {.size = sizeof(look),
+							   .kind = RLS_WIRE_CATEGORY_SAMPLE,
+							   .flags = RLS_SAMPLE_CLOSE}};
+	struct rls_overhead_controller *throttle = begin(1);
 
 	(void)state;
 	assert_false(world.closely);
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 	throttle = begin(2);
 	assert_true(world.closely);
 	while (world.opened < 2) {
@@ -525,12 +539,13 @@ static void looks_closely_in_windows(void **state)
 	}
 	for (int i = 0; i < 1000; i++) {
 		world.count = 0;
-		assert_int_equal(rls_throttle_add(throttle, &look.header, sizeof(look)), 0);
+		assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)),
+				 0);
 	}
 	while (world.opened < 4)
 		tick(throttle, 0.15, 1);
 	assert_true(world.open && !world.closely);
-	rls_throttle_free(throttle);
+	rls_overhead_controller_free(throttle);
 }
 
 int main(void)

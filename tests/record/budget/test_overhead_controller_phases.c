@@ -6,34 +6,36 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
-#include "userspace/record/samples/infer_category.h"
-#include "userspace/record/budget/overhead_controller.h"
 #include "bpf/wire/maps.h"
 #include "bpf/wire/record.h"
 #include "userspace/attach/groups.h"
+#include "userspace/record/budget/overhead_controller.h"
+#include "userspace/record/samples/infer_category.h"
 
 #define TICK_NS 10000000ULL
 #define SECOND_NS 1000000000ULL
 #define MINUTES 20
 #define TICKS (MINUTES * 60 * SECOND_NS / TICK_NS)
 #define TICKS_A_SECOND (SECOND_NS / TICK_NS)
-#define HIT_NS 700              /* as calibrated */
-#define IN_WINDOWS 1.3          /* times as much is what one takes in a window, */
-#define SPARSE 9.0              /* between them, */
-#define DENSE 1.2               /* and there where more than DENSE_RATE of the time are hits */
+#define HIT_NS 700 /* as calibrated */
+#define IN_WINDOWS 1.3 /* times as much is what one takes in a window, */
+#define SPARSE 9.0 /* between them, */
+#define DENSE 1.2 /* and there where more than DENSE_RATE of the time are hits */
 #define DENSE_RATE 0.05
-#define HELD_UP_NS 20000        /* by a site that goes on or off */
+#define HELD_UP_NS 20000 /* by a site that goes on or off */
 #define LOOK_NS 24000
-#define CLOSELY 0.04            /* of the time, while looks have a timer of their own */
+#define CLOSELY 0.04 /* of the time, while looks have a timer of their own */
 #define SITES 120
-#define PHASE_SITES 50          /* of the first phase, then of the second; the rest are hit by both, seldom */
+#define PHASE_SITES                                                                                \
+	50 /* of the first phase, then of the second; the rest are hit by both, seldom */
 #define TID 77
 
 /* How long each phase is, and what of it probes take that are all on, by the calibration. */
-static const uint64_t phase_ns[2] = { 4 * SECOND_NS, 6 * SECOND_NS };
-static const double phase_rate[2] = { 0.2, 0.6 };
+static const uint64_t phase_ns[2] = {4 * SECOND_NS, 6 * SECOND_NS};
+static const double phase_rate[2] = {0.2, 0.6};
 
 static struct {
 	bool books, open, closely;
@@ -41,11 +43,11 @@ static struct {
 	enum rls_duty wanted[SITES], duties[SITES];
 	unsigned int looks_hz;
 	double hits[SITES], untold_hits; /* with fractions */
-	double cost_ns;                 /* true, of this tick */
+	double cost_ns; /* true, of this tick */
 	double open_ns[2];
 	double costs_ns[TICKS];
 	size_t opened[2], ticks;
-	struct rls_throttle *throttle;
+	struct rls_overhead_controller *throttle;
 	uint64_t burden[RLS_BURDENS];
 } world;
 
@@ -76,14 +78,18 @@ static double hits_a_second(size_t site, unsigned int phase)
 static void tell_pile(uint32_t hits)
 {
 	const struct rls_wire_category record = {
-		.header = { .size = sizeof(record), .kind = RLS_WIRE_CATEGORY, .tid = TID,
-			    .time_ns = world.now_ns },
-		.pile = { .hits = hits, .cost_ns = hits * HIT_NS },
+		.header = {.size = sizeof(record),
+			   .kind = RLS_WIRE_CATEGORY,
+			   .tid = TID,
+			   .time_ns = world.now_ns},
+		.pile = {.hits = hits, .cost_ns = hits * HIT_NS},
 	};
 
 	world.burden[RLS_BURDEN_OF(TID)] += record.pile.cost_ns;
 	if (!world.books)
-		assert_int_equal(rls_throttle_add(world.throttle, &record.header, sizeof(record)), 0);
+		assert_int_equal(
+			rls_overhead_controller_add(world.throttle, &record.header, sizeof(record)),
+			0);
 }
 
 /* Sparse ones one by one. */
@@ -145,21 +151,21 @@ static size_t windowed(void)
 
 /* ---- the kernel ---- */
 
-void __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
-void __wrap_rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
+void __wrap_rls_kernel_attach_category_samples(struct rls_kernel *kernel, unsigned int hz);
+void __wrap_rls_kernel_attach_category_samples(struct rls_kernel *kernel, unsigned int hz)
 {
 	world.looks_hz = hz;
 }
 
-void __wrap_rls_kernel_look_closely(struct rls_kernel *kernel, bool closely);
-void __wrap_rls_kernel_look_closely(struct rls_kernel *kernel, bool closely)
+void __wrap_rls_kernel_sample_closely(struct rls_kernel *kernel, bool closely);
+void __wrap_rls_kernel_sample_closely(struct rls_kernel *kernel, bool closely)
 {
 	(void)kernel;
 	world.closely = closely;
 }
 
-void __wrap_rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);
-void __wrap_rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz)
+void __wrap_rls_kernel_pace_category_samples(struct rls_kernel *kernel, unsigned int hz);
+void __wrap_rls_kernel_pace_category_samples(struct rls_kernel *kernel, unsigned int hz)
 {
 	world.looks_hz = hz;
 }
@@ -212,8 +218,10 @@ int __wrap_rls_kernel_site_hits(const struct rls_kernel *kernel, uint64_t *hits,
 	return 0;
 }
 
-void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uint64_t *others);
-void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uint64_t *others)
+void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own,
+				    uint64_t *others);
+void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own,
+				    uint64_t *others)
 {
 	(void)kernel;
 	*own = *others = 0;
@@ -247,35 +255,38 @@ int __wrap_rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wir
 	return 0;
 }
 
-int __wrap_rls_guess(struct rls_code_map *map, const struct rls_wire_look *look,
-		     enum rls_category *out);
-int __wrap_rls_guess(struct rls_code_map *map, const struct rls_wire_look *look,
-		     enum rls_category *out)
+int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+			      enum rls_category *out);
+int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+			      enum rls_category *out)
 {
 	*out = RLS_CATEGORY_PYTHON;
 	return 0;
 }
 
-int __wrap_rls_trace_output_add(struct rls_trace_output *output, const struct rls_event *event);
-int __wrap_rls_trace_output_add(struct rls_trace_output *output, const struct rls_event *event)
+int __wrap_rls_event_output_add(struct rls_event_output *output, const struct rls_event *event);
+int __wrap_rls_event_output_add(struct rls_event_output *output, const struct rls_event *event)
 {
 	return 0;
 }
 
 /* ---- the job ---- */
 
-static int looked(void *context, const struct rls_wire_look *look, enum rls_category guess)
+static int looked(void *context, const struct rls_wire_category_sample *look,
+		  enum rls_category guess)
 {
 	return 0;
 }
 
 static void look(void)
 {
-	const struct rls_wire_look record = {
-		.header = { .size = sizeof(record), .kind = RLS_WIRE_LOOK, .tid = TID,
-			    .time_ns = world.now_ns } };
+	const struct rls_wire_category_sample record = {.header = {.size = sizeof(record),
+								   .kind = RLS_WIRE_CATEGORY_SAMPLE,
+								   .tid = TID,
+								   .time_ns = world.now_ns}};
 
-	assert_int_equal(rls_throttle_add(world.throttle, &record.header, sizeof(record)), 0);
+	assert_int_equal(
+		rls_overhead_controller_add(world.throttle, &record.header, sizeof(record)), 0);
 }
 
 /* Costs are told by the tick that ends after the switch that they belong to. */
@@ -287,10 +298,12 @@ static void run(double percent, bool books, uint64_t began_ns)
 	world.books = books;
 	world.open = true;
 	world.now_ns = world.began_ns = began_ns;
-	assert_int_equal(rls_throttle_new(NULL, NULL, NULL, percent, HIT_NS, &world.throttle), 0);
+	assert_int_equal(
+		rls_overhead_controller_new(NULL, NULL, NULL, percent, HIT_NS, &world.throttle), 0);
 	if (books)
-		assert_int_equal(rls_throttle_book(world.throttle, looked, NULL), 0);
-	rls_throttle_start(world.throttle, world.now_ns, 0);
+		assert_int_equal(rls_overhead_controller_use_totals(world.throttle, looked, NULL),
+				 0);
+	rls_overhead_controller_start(world.throttle, world.now_ns, 0);
 	while (world.now_ns < began_ns + MINUTES * 60 * SECOND_NS - SECOND_NS) {
 		size_t tick = (world.now_ns - began_ns) / TICK_NS;
 
@@ -298,11 +311,12 @@ static void run(double percent, bool books, uint64_t began_ns)
 		pass(TICK_NS);
 		for (looks += world.looks_hz * (double)TICK_NS / 1e9; looks >= 1; looks--)
 			look();
-		assert_int_equal(rls_throttle_tick(world.throttle, world.now_ns, SITES), 0);
+		assert_int_equal(rls_overhead_controller_tick(world.throttle, world.now_ns, SITES),
+				 0);
 		world.costs_ns[tick] = world.cost_ns;
 	}
 	world.ticks = (world.now_ns - began_ns) / TICK_NS;
-	rls_throttle_free(world.throttle);
+	rls_overhead_controller_free(world.throttle);
 }
 
 /* The most that any stretch of this length has cost, of its time, after so many ticks. */

@@ -14,7 +14,7 @@
 #define SECOND 1000000000ULL
 #define START (5 * SECOND)
 #define HIT_NS 750
-#define FEW 20  /* of PyTorch's own a second: 0.03 % of the time */
+#define FEW 20 /* of PyTorch's own a second: 0.03 % of the time */
 #define MANY 500
 
 static struct {
@@ -24,8 +24,10 @@ static struct {
 	int result;
 } job;
 
-void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uint64_t *others);
-void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own, uint64_t *others)
+void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own,
+				    uint64_t *others);
+void __wrap_rls_kernel_ranges_begun(const struct rls_kernel *kernel, uint64_t *own,
+				    uint64_t *others)
 {
 	(void)kernel;
 	*own = job.own;

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include "userspace/record/budget/token_bucket.h"
@@ -10,7 +11,7 @@
 #define TICK_NS 10000000ULL
 #define SHARE 0.02
 #define SWITCH_NS 1500000.0
-#define LOAN_NS 300e6            /* a quarter of what a minute earns */
+#define LOAN_NS 300e6 /* a quarter of what a minute earns */
 
 struct outcome {
 	double spent_ns, first_spent_ns, open_ns;
@@ -20,27 +21,28 @@ struct outcome {
 
 struct job {
 	double loan_ns;
-	double rate;            /* what the loop's first half of each period costs; the second as much again */
-	double closed_rate;     /* what the first half costs while windows are closed; the second nothing */
+	double rate; /* what the loop's first half of each period costs; the second as much again */
+	double closed_rate; /* what the first half costs while windows are closed; the second nothing */
 };
 
-static struct outcome run_job(const struct job *job, uint64_t length_ns, uint64_t period_ns, uint64_t seed)
+static struct outcome run_job(const struct job *job, uint64_t length_ns, uint64_t period_ns,
+			      uint64_t seed)
 {
-	struct rls_budget budget;
-	struct outcome out = { 0 };
+	struct rls_token_bucket budget;
+	struct outcome out = {0};
 	double cost_ns = 0;
 
-	rls_budget_start(&budget, SHARE, 0, seed);
-	rls_budget_lend(&budget, job->loan_ns);
+	rls_token_bucket_start(&budget, SHARE, 0, seed);
+	rls_token_bucket_lend(&budget, job->loan_ns);
 	for (uint64_t now_ns = TICK_NS; now_ns <= length_ns; now_ns += TICK_NS) {
 		unsigned int half = now_ns % period_ns >= period_ns / 2;
-		enum rls_budget_step step;
+		enum rls_token_bucket_step step;
 
 		cost_ns = (budget.open ? job->rate * (1 + half) : job->closed_rate * (1 - half)) *
 			  (double)TICK_NS;
 		out.spent_ns += cost_ns;
 		out.open_ns += budget.open ? (double)TICK_NS : 0;
-		step = rls_budget_tick(&budget, now_ns, cost_ns);
+		step = rls_token_bucket_tick(&budget, now_ns, cost_ns);
 		if (step == RLS_BUDGET_STAY)
 			continue;
 		assert_int_equal(step == RLS_BUDGET_OPEN, !budget.open);
@@ -51,7 +53,7 @@ static struct outcome run_job(const struct job *job, uint64_t length_ns, uint64_
 		out.windows += step == RLS_BUDGET_OPEN;
 		out.windows_by_half[half] += step == RLS_BUDGET_OPEN;
 		out.spent_ns += SWITCH_NS;
-		rls_budget_switched(&budget, step == RLS_BUDGET_OPEN, now_ns, SWITCH_NS);
+		rls_token_bucket_switched(&budget, step == RLS_BUDGET_OPEN, now_ns, SWITCH_NS);
 	}
 	return out;
 }
@@ -59,7 +61,7 @@ static struct outcome run_job(const struct job *job, uint64_t length_ns, uint64_
 static struct outcome run_lent(double loan_ns, double rate, uint64_t length_ns, uint64_t period_ns,
 			       uint64_t seed)
 {
-	return run_job(&(struct job){ .loan_ns = loan_ns, .rate = rate }, length_ns, period_ns, seed);
+	return run_job(&(struct job){.loan_ns = loan_ns, .rate = rate}, length_ns, period_ns, seed);
 }
 
 static struct outcome run(double rate, uint64_t length_ns, uint64_t period_ns, uint64_t seed)
@@ -84,7 +86,7 @@ static void begins_with_everything_traced(void **state)
 
 static void keeps_within_the_budget(void **state)
 {
-	static const double rates[] = { 0.03, 0.15, 0.6 };
+	static const double rates[] = {0.03, 0.15, 0.6};
 
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -103,9 +105,11 @@ static void pays_back_what_putting_probes_on_has_cost(void **state)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		double length_ns = 60e9;
-		struct outcome lent = run_lent(LOAN_NS, 0.15, (uint64_t)length_ns, 700000000ULL, seed);
+		struct outcome lent =
+			run_lent(LOAN_NS, 0.15, (uint64_t)length_ns, 700000000ULL, seed);
 		struct outcome not_lent = run(0.15, (uint64_t)length_ns, 700000000ULL, seed);
-		double later_ns = run_lent(LOAN_NS, 0.15, 180000000000ULL, 700000000ULL, seed).spent_ns;
+		double later_ns =
+			run_lent(LOAN_NS, 0.15, 180000000000ULL, 700000000ULL, seed).spent_ns;
 
 		assert_int_equal(lent.first_close_ns, not_lent.first_close_ns);
 		assert_true(lent.spent_ns + LOAN_NS <= 1.1 * SHARE * length_ns);
@@ -143,7 +147,7 @@ static void keeps_out_of_step(void **state)
 /* Nor where little is left for them, and the more so in one half. */
 static void keeps_out_of_step_where_credit_is_short(void **state)
 {
-	static const struct job job = { .rate = 0.4, .closed_rate = 0.03 };
+	static const struct job job = {.rate = 0.4, .closed_rate = 0.03};
 	unsigned int first = 0, second = 0;
 
 	for (uint64_t seed = 1; seed <= 40; seed++) {

@@ -3,13 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include "userspace/record/calibrate/absence_queue.h"
 
 static void takes_what_is_over(void **state)
 {
-	struct rls_absence_queue queue = { 0 };
+	struct rls_absence_queue queue = {0};
 
 	(void)state;
 	assert_int_equal(rls_absence_queue_sum(&queue, UINT64_MAX), 0);
@@ -28,7 +29,7 @@ static void takes_what_is_over(void **state)
 
 static void oldest_make_room(void **state)
 {
-	struct rls_absence_queue queue = { 0 };
+	struct rls_absence_queue queue = {0};
 
 	(void)state;
 	for (uint64_t round = 0; round < 2; round++) {

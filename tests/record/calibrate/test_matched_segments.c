@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <errno.h>
@@ -13,27 +14,27 @@
 #include "userspace/record/calibrate/matched_segments.h"
 
 #define STRETCH_NS 300000000ULL
-#define SAID_NS 700             /* a hit, by the calibration */
+#define SAID_NS 700 /* a hit, by the calibration */
 #define OTHER 100
 
 struct job {
-	double factor[2];       /* what hits cost in either kind of segment, of what they are said to */
-	double noise;           /* of a segment's length, relative */
-	double drift;           /* by how much of itself the machine gets slower in the whole time */
-	double interrupted;     /* share of segments during which it did not run for 5 ms */
-	double bursts;          /* share of stretches in which everything takes twice as long */
-	bool loses;             /* every 50th record */
-	bool one_kind;          /* one operation after the other, so one label */
+	double factor[2]; /* what hits cost in either kind of segment, of what they are said to */
+	double noise; /* of a segment's length, relative */
+	double drift; /* by how much of itself the machine gets slower in the whole time */
+	double interrupted; /* share of segments during which it did not run for 5 ms */
+	double bursts; /* share of stretches in which everything takes twice as long */
+	bool loses; /* every 50th record */
+	bool one_kind; /* one operation after the other, so one label */
 	uint64_t length_ns;
 	unsigned int seed;
 };
 
 struct thread {
-	struct rls_segments *segments;
+	struct rls_matched_segments *segments;
 	uint64_t now_ns, off_cpu_ns;
 	uint32_t sequence, hits;
 	bool loses, in_burst;
-	double waits;           /* share of pieces in which it waits for 1 ms; 0: 0.02 */
+	double waits; /* share of pieces in which it waits for 1 ms; 0: 0.02 */
 	bool tells_waits;
 };
 
@@ -45,31 +46,35 @@ static double random_share(void)
 static void record(struct thread *thread, uint16_t depth)
 {
 	const struct rls_wire_category event = {
-		.header = { .tid = 5, .sequence = ++thread->sequence, .time_ns = thread->now_ns },
-		.pile = { .hits = thread->hits, .cost_ns = thread->hits * SAID_NS, .off_cpu_ns = thread->off_cpu_ns },
-		.site = OTHER, .depth = depth,
+		.header = {.tid = 5, .sequence = ++thread->sequence, .time_ns = thread->now_ns},
+		.pile = {.hits = thread->hits,
+			 .cost_ns = thread->hits * SAID_NS,
+			 .off_cpu_ns = thread->off_cpu_ns},
+		.site = OTHER,
+		.depth = depth,
 	};
 
 	thread->hits = 0;
 	thread->off_cpu_ns = 0;
 	if (!thread->loses || thread->sequence % 50)
-		assert_int_equal(rls_segments_add(thread->segments, &event), 0);
+		assert_int_equal(rls_matched_segments_add(thread->segments, &event), 0);
 }
 
 static void turn(struct thread *thread, rls_string_id operation)
 {
-	const struct rls_queued_edge edge = { .time_ns = thread->now_ns, .now = operation };
+	const struct rls_queued_edge edge = {.time_ns = thread->now_ns, .now = operation};
 
-	assert_int_equal(rls_segments_turned(thread->segments, 5, &edge), 0);
+	assert_int_equal(rls_matched_segments_turned(thread->segments, 5, &edge), 0);
 }
 
 static void wait_told(struct thread *thread, uint64_t until_ns, uint64_t away_ns)
 {
 	const struct rls_wire_absence absence = {
-		.header = { .tid = 5, .time_ns = until_ns }, .away_ns = away_ns,
+		.header = {.tid = 5, .time_ns = until_ns},
+		.away_ns = away_ns,
 	};
 
-	assert_int_equal(rls_segments_away(thread->segments, &absence), 0);
+	assert_int_equal(rls_matched_segments_away(thread->segments, &absence), 0);
 }
 
 enum { OPERATION_A = 7, OPERATION_B = 9 };
@@ -101,8 +106,8 @@ static void work(struct thread *thread, const struct job *job, int operation, bo
 
 static int run(const struct job *job, struct rls_delta_in_vivo *out)
 {
-	struct rls_segments segments = { 0 };
-	struct thread thread = { .segments = &segments, .now_ns = 1, .loses = job->loses };
+	struct rls_matched_segments segments = {0};
+	struct thread thread = {.segments = &segments, .now_ns = 1, .loses = job->loses};
 	bool probed = false;
 	int r;
 
@@ -112,27 +117,33 @@ static int run(const struct job *job, struct rls_delta_in_vivo *out)
 
 		thread.in_burst = random_share() < job->bursts;
 		while (thread.now_ns < since_ns + STRETCH_NS)
-			work(&thread, job, job->one_kind || rand() % 2 ? OPERATION_A : OPERATION_B, probed);
-		rls_segments_stretch(&segments, since_ns, thread.now_ns, probed);
+			work(&thread, job, job->one_kind || rand() % 2 ? OPERATION_A : OPERATION_B,
+			     probed);
+		rls_matched_segments_stretch(&segments, since_ns, thread.now_ns, probed);
 		probed = !probed;
 	}
-	r = rls_segments_conclude(&segments, out);
-	rls_segments_clear(&segments);
+	r = rls_matched_segments_conclude(&segments, out);
+	rls_matched_segments_clear(&segments);
 	return r;
 }
 
 static void finds_what_hits_cost(void **state)
 {
-	static const double factors[] = { 0.6, 1, 1.7 };
+	static const double factors[] = {0.6, 1, 1.7};
 	unsigned int held = 0, count = 0;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
 		for (unsigned int seed = 1; seed <= 20; seed++) {
-			struct job job = { { factors[i], factors[i] }, .noise = 0.3, .drift = 0.2,
-					   .interrupted = 0.02, .length_ns = 12000000000, .seed = seed };
+			struct job job = {{factors[i], factors[i]},
+					  .noise = 0.3,
+					  .drift = 0.2,
+					  .interrupted = 0.02,
+					  .length_ns = 12000000000,
+					  .seed = seed};
 			struct rls_delta_in_vivo found;
-			double truth = factors[i] * 1.1; /* the machine is slower by the drift's half */
+			double truth =
+				factors[i] * 1.1; /* the machine is slower by the drift's half */
 
 			assert_int_equal(run(&job, &found), 0);
 			assert_true(fabs(found.factor / truth - 1) < 0.06);
@@ -150,7 +161,7 @@ static void finds_what_hits_cost(void **state)
 /* Somebody else has the machine now and then: no more than a wider interval. */
 static void bursts_do_not_spoil_it(void **state)
 {
-	struct job job = { { 1.4, 1.4 }, .noise = 0.2, .bursts = 0.06, .length_ns = 40000000000 };
+	struct job job = {{1.4, 1.4}, .noise = 0.2, .bursts = 0.06, .length_ns = 40000000000};
 	unsigned int held = 0;
 
 	(void)state;
@@ -166,7 +177,7 @@ static void bursts_do_not_spoil_it(void **state)
 
 static void says_where_parts_differ(void **state)
 {
-	struct job job = { { 1, 1 }, .noise = 0.1, .length_ns = 20000000000, .seed = 3 };
+	struct job job = {{1, 1}, .noise = 0.1, .length_ns = 20000000000, .seed = 3};
 	struct rls_delta_in_vivo alike, unlike;
 
 	(void)state;
@@ -182,7 +193,7 @@ static void says_where_parts_differ(void **state)
 
 enum { OUTSIDE, INFERENCE, UPDATE, SELDOM, ONCE, OPERATIONS };
 
-static const double operation_factors[OPERATIONS] = { 1.2, 1.4, 0.8, 1.1, 3 };
+static const double operation_factors[OPERATIONS] = {1.2, 1.4, 0.8, 1.1, 3};
 
 /* So many hits, if all are probed, amid so much work; waits for a moment now and then. */
 static void hit(struct thread *thread, int operation, double work_ns, uint32_t hits, bool probed)
@@ -209,9 +220,16 @@ static void hit(struct thread *thread, int operation, double work_ns, uint32_t h
 /* One step of a job with operations. */
 static void step(struct thread *thread, size_t number, bool probed)
 {
-	static const struct { int operation; double work_ns; uint32_t hits; size_t every, until; } does[] = {
-		{ INFERENCE, 100000, 120, 1, SIZE_MAX }, { UPDATE, 300000, 200, 2, SIZE_MAX },
-		{ SELDOM, 15000000, 9000, 400, SIZE_MAX }, { ONCE, 500000, 300, 1, 2 },
+	static const struct {
+		int operation;
+		double work_ns;
+		uint32_t hits;
+		size_t every, until;
+	} does[] = {
+		{INFERENCE, 100000, 120, 1, SIZE_MAX},
+		{UPDATE, 300000, 200, 2, SIZE_MAX},
+		{SELDOM, 15000000, 9000, 400, SIZE_MAX},
+		{ONCE, 500000, 300, 1, 2},
 	};
 
 	hit(thread, OUTSIDE, 40000, 20, probed);
@@ -237,7 +255,7 @@ static void run_pieces(struct thread *thread, unsigned int seed, uint64_t until_
 
 		while (thread->now_ns < since_ns + STRETCH_NS)
 			piece(thread, number++, probed);
-		rls_segments_stretch(thread->segments, since_ns, thread->now_ns, probed);
+		rls_matched_segments_stretch(thread->segments, since_ns, thread->now_ns, probed);
 		probed = !probed;
 	}
 }
@@ -247,16 +265,17 @@ static void find_in_pieces(struct thread thread, unsigned int seed, uint64_t unt
 			   void (*piece)(struct thread *thread, size_t number, bool probed),
 			   struct rls_delta_in_vivo *out)
 {
-	struct rls_segments segments = { 0 };
+	struct rls_matched_segments segments = {0};
 
 	thread.segments = &segments;
 	thread.now_ns = 1;
 	run_pieces(&thread, seed, until_ns, piece);
-	assert_int_equal(rls_segments_conclude(&segments, out), 0);
-	rls_segments_clear(&segments);
+	assert_int_equal(rls_matched_segments_conclude(&segments, out), 0);
+	rls_matched_segments_clear(&segments);
 }
 
-static const struct rls_part_cost *find_part(const struct rls_delta_in_vivo *found, rls_string_id id)
+static const struct rls_part_cost *find_part(const struct rls_delta_in_vivo *found,
+					     rls_string_id id)
 {
 	for (size_t i = 0; i < found->part_count; i++) {
 		if (found->parts[i].operation == id)
@@ -268,10 +287,10 @@ static const struct rls_part_cost *find_part(const struct rls_delta_in_vivo *fou
 /* A range's hit tells that the operation changes. */
 static void turn_by_hit(struct thread *thread, rls_string_id operation)
 {
-	struct rls_queued_edge edge = { .now = operation, .hit = true };
+	struct rls_queued_edge edge = {.now = operation, .hit = true};
 
 	edge.time_ns = thread->now_ns += SAID_NS / 2;
-	assert_int_equal(rls_segments_turned(thread->segments, 5, &edge), 0);
+	assert_int_equal(rls_matched_segments_turned(thread->segments, 5, &edge), 0);
 	thread->now_ns += SAID_NS / 2;
 	thread->hits++;
 }
@@ -291,7 +310,7 @@ static void hits_of_ranges_are_no_difference(void **state)
 	struct rls_delta_in_vivo found;
 
 	(void)state;
-	find_in_pieces((struct thread){ .waits = 1e-9 }, 14, 15000000000, two_ranges, &found);
+	find_in_pieces((struct thread){.waits = 1e-9}, 14, 15000000000, two_ranges, &found);
 	assert_true(fabs(find_part(&found, INFERENCE)->factor - 1.4) < 0.03);
 	assert_true(fabs(find_part(&found, UPDATE)->factor - 0.8) < 0.03);
 }
@@ -303,7 +322,8 @@ static void finds_what_hits_cost_in_operations(void **state)
 	for (unsigned int seed = 1; seed <= 5; seed++) {
 		struct rls_delta_in_vivo found;
 
-		find_in_pieces((struct thread){ .tells_waits = true }, seed, 25000000000, step, &found);
+		find_in_pieces((struct thread){.tells_waits = true}, seed, 25000000000, step,
+			       &found);
 		for (rls_string_id id = OUTSIDE; id <= SELDOM; id++) {
 			const struct rls_part_cost *part = find_part(&found, id);
 
@@ -320,27 +340,32 @@ static void finds_what_hits_cost_in_operations(void **state)
 
 static int run_waiting(double waits, bool tells, struct rls_delta_in_vivo *out)
 {
-	struct rls_segments segments = { 0 };
-	struct thread thread = { .segments = &segments, .now_ns = 1, .waits = waits, .tells_waits = tells };
+	struct rls_matched_segments segments = {0};
+	struct thread thread = {
+		.segments = &segments, .now_ns = 1, .waits = waits, .tells_waits = tells};
 	int r;
 
 	run_pieces(&thread, 12, 20000000000, step);
-	r = rls_segments_conclude(&segments, out);
-	rls_segments_clear(&segments);
+	r = rls_matched_segments_conclude(&segments, out);
+	rls_matched_segments_clear(&segments);
 	return r;
 }
 
 /* A job that waits all the time is compared only if it is told when. */
 static void bears_waits_that_are_told(void **state)
 {
-	static const struct { double waits; bool tells; } jobs[] = { { 0.001, false }, { 0.1, true }, { 0.9, true } };
+	static const struct {
+		double waits;
+		bool tells;
+	} jobs[] = {{0.001, false}, {0.1, true}, {0.9, true}};
 	struct rls_delta_in_vivo found;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
 		assert_int_equal(run_waiting(jobs[i].waits, jobs[i].tells, &found), 0);
 		for (rls_string_id id = OUTSIDE; id <= UPDATE; id++)
-			assert_true(fabs(find_part(&found, id)->factor - operation_factors[id]) < 0.05);
+			assert_true(fabs(find_part(&found, id)->factor - operation_factors[id]) <
+				    0.05);
 	}
 	assert_int_equal(run_waiting(0.1, false, &found), -ENODATA);
 }
@@ -363,7 +388,7 @@ static void pieces_without_hits_have_no_factor(void **state)
 	struct rls_delta_in_vivo found;
 
 	(void)state;
-	find_in_pieces((struct thread){ .waits = 1e-9 }, 13, 15000000000,
+	find_in_pieces((struct thread){.waits = 1e-9}, 13, 15000000000,
 		       two_pieces_with_hits_and_one_without, &found);
 	assert_true(fabs(found.factor - (1.4 + 0.8) / 2 - spill_ns / (240 * SAID_NS)) < 0.04);
 	assert_true(find_part(&found, INFERENCE)->factor > find_part(&found, UPDATE)->factor + 0.4);
@@ -374,7 +399,8 @@ static void pieces_without_hits_have_no_factor(void **state)
 /* Where there is one operation its factor is the whole's. */
 static void tells_of_no_parts_where_there_is_one(void **state)
 {
-	struct job job = { { 1, 1.5 }, .noise = 0.1, .one_kind = true, .length_ns = 10000000000, .seed = 8 };
+	struct job job = {
+		{1, 1.5}, .noise = 0.1, .one_kind = true, .length_ns = 10000000000, .seed = 8};
 	struct rls_delta_in_vivo found;
 
 	(void)state;
@@ -398,7 +424,8 @@ static void bears_any_number_of_operations(void **state)
 	struct rls_delta_in_vivo found;
 
 	(void)state;
-	find_in_pieces((struct thread){ .tells_waits = true }, 11, 8000000000, many_operations, &found);
+	find_in_pieces((struct thread){.tells_waits = true}, 11, 8000000000, many_operations,
+		       &found);
 	assert_true(found.part_count >= RLS_PARTS_MAX - 3 && found.part_count < RLS_PARTS_MAX);
 	assert_true(fabs(find_part(&found, 7)->factor / 1.2 - 1) < 0.1);
 	assert_true(fabs(found.factor / 1.2 - 1) < 0.1);
@@ -407,7 +434,8 @@ static void bears_any_number_of_operations(void **state)
 /* One label is no sign that all parts are alike. */
 static void one_label_tells_of_no_spread(void **state)
 {
-	struct job job = { { 1.4, 1 }, .noise = 0.1, .one_kind = true, .length_ns = 10000000000, .seed = 6 };
+	struct job job = {
+		{1.4, 1}, .noise = 0.1, .one_kind = true, .length_ns = 10000000000, .seed = 6};
 	struct rls_delta_in_vivo found;
 
 	(void)state;
@@ -419,7 +447,8 @@ static void one_label_tells_of_no_spread(void **state)
 
 static void leaves_out_what_has_lost_records(void **state)
 {
-	struct job job = { { 1.4, 1.4 }, .noise = 0.2, .loses = true, .length_ns = 20000000000, .seed = 4 };
+	struct job job = {
+		{1.4, 1.4}, .noise = 0.2, .loses = true, .length_ns = 20000000000, .seed = 4};
 	struct rls_delta_in_vivo found;
 
 	(void)state;
@@ -429,14 +458,14 @@ static void leaves_out_what_has_lost_records(void **state)
 
 static void wants_enough_to_compare(void **state)
 {
-	struct job job = { { 1, 1 }, .length_ns = 3000000000, .seed = 5 };
-	struct rls_segments none = { 0 };
+	struct job job = {{1, 1}, .length_ns = 3000000000, .seed = 5};
+	struct rls_matched_segments none = {0};
 	struct rls_delta_in_vivo found;
 
 	(void)state;
 	assert_int_equal(run(&job, &found), -ENODATA);
-	assert_int_equal(rls_segments_conclude(&none, &found), -ENODATA);
-	rls_segments_clear(&none);
+	assert_int_equal(rls_matched_segments_conclude(&none, &found), -ENODATA);
+	rls_matched_segments_clear(&none);
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <math.h>
@@ -16,7 +17,7 @@
 
 /* Milliseconds of a block. */
 struct truth {
-	double plain, cost, factor, noise;      /* noise: of what is seen of the factor, a block */
+	double plain, cost, factor, noise; /* noise: of what is seen of the factor, a block */
 };
 
 static double random_normal(void)
@@ -30,17 +31,21 @@ static double random_normal(void)
 
 static void draw(const struct truth parts[PARTS], struct rls_delta_in_vivo *out)
 {
-	struct rls_difference differences[BLOCKS * PARTS];
+	struct rls_overhead_factor differences[BLOCKS * PARTS];
 	struct rls_part costs[PARTS];
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < PARTS; i++) {
-		costs[i] = (struct rls_part){ .operation = i + 1, .cost_ns = BLOCKS * 1e6 * parts[i].cost };
+		costs[i] = (struct rls_part){.operation = i + 1,
+					     .cost_ns = BLOCKS * 1e6 * parts[i].cost};
 		for (uint32_t block = 0; block < BLOCKS; block++) {
 			double seen = parts[i].factor + parts[i].noise * random_normal();
 
-			differences[count++] = (struct rls_difference){
-				.label = i, .block = block, .part = i, .count = 1,
+			differences[count++] = (struct rls_overhead_factor){
+				.label = i,
+				.block = block,
+				.part = i,
+				.count = 1,
 				.plain_ns = 1e6 * parts[i].plain,
 				.cost_ns = 1e6 * parts[i].cost,
 				.delta_ns = 1e6 * parts[i].cost * seen,
@@ -48,7 +53,7 @@ static void draw(const struct truth parts[PARTS], struct rls_delta_in_vivo *out)
 			};
 		}
 	}
-	assert_int_equal(rls_differences_conclude(differences, count, costs, PARTS, out), 0);
+	assert_int_equal(rls_overhead_factors_conclude(differences, count, costs, PARTS, out), 0);
 	assert_int_equal(out->part_count, PARTS);
 }
 
@@ -90,11 +95,13 @@ static void assert_found(const struct truth parts[PARTS], const double most[PART
 static void small_parts_have_their_own(void **state)
 {
 	const struct truth parts[PARTS] = {
-		{ 800, 100, 1.05, 0.3 }, { 25, 3, 1.6, 0.4 }, { 20, 5, 1.2, 0.2 },
+		{800, 100, 1.05, 0.3},
+		{25, 3, 1.6, 0.4},
+		{20, 5, 1.2, 0.2},
 	};
 
 	(void)state;
-	assert_found(parts, (double[PARTS]){ 0.11, 0.25, 0.1 });
+	assert_found(parts, (double[PARTS]){0.11, 0.25, 0.1});
 }
 
 /* What is little known and might as well be alike is taken to be alike: by itself each of the small ones
@@ -102,11 +109,13 @@ static void small_parts_have_their_own(void **state)
 static void noise_makes_no_parts_differ(void **state)
 {
 	const struct truth parts[PARTS] = {
-		{ 800, 100, 1.1, 0.1 }, { 25, 3, 1.1, 1.2 }, { 20, 3, 1.1, 1.2 },
+		{800, 100, 1.1, 0.1},
+		{25, 3, 1.1, 1.2},
+		{20, 3, 1.1, 1.2},
 	};
 
 	(void)state;
-	assert_found(parts, (double[PARTS]){ 0.05, 0.25, 0.25 });
+	assert_found(parts, (double[PARTS]){0.05, 0.25, 0.25});
 }
 
 int main(void)

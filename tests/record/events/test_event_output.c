@@ -36,26 +36,26 @@ static int remove_folder(void **state)
 
 static struct rls_event category_at(uint64_t time_ns)
 {
-	struct rls_event event = { .kind = RLS_EVENT_CATEGORY, .pid = 7, .tid = 8,
-				   .time_ns = time_ns };
+	struct rls_event event = {
+		.kind = RLS_EVENT_CATEGORY, .pid = 7, .tid = 8, .time_ns = time_ns};
 
 	event.category.category = 1 + time_ns % 2;
 	return event;
 }
 
-static int add_category(struct rls_trace_output *output, uint64_t time_ns)
+static int add_category(struct rls_event_output *output, uint64_t time_ns)
 {
 	const struct rls_event event = category_at(time_ns);
 
-	return rls_trace_output_add(output, &event);
+	return rls_event_output_add(output, &event);
 }
 
-static int add_end(struct rls_trace_output *output, uint64_t time_ns)
+static int add_end(struct rls_event_output *output, uint64_t time_ns)
 {
-	struct rls_event event = { .kind = RLS_EVENT_END, .time_ns = time_ns };
+	struct rls_event event = {.kind = RLS_EVENT_END, .time_ns = time_ns};
 
 	event.end.complete = true;
-	return rls_trace_output_add(output, &event);
+	return rls_event_output_add(output, &event);
 }
 
 static struct rls_event_source *open_trace(void)
@@ -69,21 +69,21 @@ static struct rls_event_source *open_trace(void)
 
 static void events_wait_until_the_file_is_there(void **state)
 {
-	struct rls_trace_output output;
+	struct rls_event_output output;
 	struct rls_event_source *source;
 	struct rls_event event;
 
-	assert_int_equal(rls_trace_output_init(&output), 0);
+	assert_int_equal(rls_event_output_init(&output), 0);
 	for (uint64_t i = 0; i < 100; i++)
 		assert_int_equal(add_category(&output, 1000 + i), 0);
-	assert_int_equal(rls_trace_output_warning(&output, 1100, "beware"), 0);
-	assert_int_equal(rls_trace_output_tick(&output, 5000000000ULL), 0);
+	assert_int_equal(rls_event_output_warning(&output, 1100, "beware"), 0);
+	assert_int_equal(rls_event_output_tick(&output, 5000000000ULL), 0);
 	assert_int_equal(access(trace_path, F_OK), -1);
 
-	assert_int_equal(rls_trace_output_open(&output, trace_path), 0);
-	assert_int_equal(rls_trace_output_loss(&output, 1101, "transitions", 12), 0);
+	assert_int_equal(rls_event_output_open(&output, trace_path), 0);
+	assert_int_equal(rls_event_output_loss(&output, 1101, "transitions", 12), 0);
 	assert_int_equal(add_end(&output, 1200), 0);
-	assert_int_equal(rls_trace_output_close(&output), 0);
+	assert_int_equal(rls_event_output_close(&output), 0);
 
 	source = open_trace();
 	for (uint64_t i = 0; i < 100; i++) {
@@ -107,30 +107,30 @@ static void events_wait_until_the_file_is_there(void **state)
 
 static void closing_unopened_leaves_nothing(void **state)
 {
-	struct rls_trace_output output;
+	struct rls_event_output output;
 
-	assert_int_equal(rls_trace_output_init(&output), 0);
+	assert_int_equal(rls_event_output_init(&output), 0);
 	assert_int_equal(add_category(&output, 1), 0);
-	assert_int_equal(rls_trace_output_close(&output), 0);
+	assert_int_equal(rls_event_output_close(&output), 0);
 	assert_int_equal(access(trace_path, F_OK), -1);
 }
 
 static void an_impossible_event_alone_is_left_out(void **state)
 {
 	struct rls_event event = category_at(10);
-	struct rls_trace_output output;
+	struct rls_event_output output;
 	struct rls_event_source *source;
 
-	assert_int_equal(rls_trace_output_init(&output), 0);
-	assert_int_equal(rls_trace_output_open(&output, trace_path), 0);
+	assert_int_equal(rls_event_output_init(&output), 0);
+	assert_int_equal(rls_event_output_open(&output, trace_path), 0);
 	event.category.category = 200;
-	assert_int_equal(rls_trace_output_add(&output, &event), 0);
-	event = (struct rls_event){ .kind = RLS_EVENT_PHASE, .pid = 7, .time_ns = 11 };
+	assert_int_equal(rls_event_output_add(&output, &event), 0);
+	event = (struct rls_event){.kind = RLS_EVENT_PHASE, .pid = 7, .time_ns = 11};
 	event.phase.phase = 12345; /* no such string */
-	assert_int_equal(rls_trace_output_add(&output, &event), 0);
+	assert_int_equal(rls_event_output_add(&output, &event), 0);
 	assert_int_equal(add_category(&output, 12), 0);
 	assert_int_equal(add_end(&output, 13), 0);
-	assert_int_equal(rls_trace_output_close(&output), 0);
+	assert_int_equal(rls_event_output_close(&output), 0);
 
 	source = open_trace();
 	assert_int_equal(source->next(source, &event), 1);
@@ -143,31 +143,31 @@ static void an_impossible_event_alone_is_left_out(void **state)
 
 static void is_flushed_once_a_second(void **state)
 {
-	struct rls_trace_output output;
+	struct rls_event_output output;
 	struct stat before, after;
 
-	assert_int_equal(rls_trace_output_init(&output), 0);
-	assert_int_equal(rls_trace_output_open(&output, trace_path), 0);
-	assert_int_equal(rls_trace_output_tick(&output, 5000000000ULL), 0);
+	assert_int_equal(rls_event_output_init(&output), 0);
+	assert_int_equal(rls_event_output_open(&output, trace_path), 0);
+	assert_int_equal(rls_event_output_tick(&output, 5000000000ULL), 0);
 	assert_int_equal(add_category(&output, 1), 0);
 	assert_int_equal(stat(trace_path, &before), 0);
-	assert_int_equal(rls_trace_output_tick(&output, 5999999999ULL), 0);
+	assert_int_equal(rls_event_output_tick(&output, 5999999999ULL), 0);
 	assert_int_equal(stat(trace_path, &after), 0);
 	assert_int_equal(after.st_size, before.st_size);
-	assert_int_equal(rls_trace_output_tick(&output, 6000000000ULL), 0);
+	assert_int_equal(rls_event_output_tick(&output, 6000000000ULL), 0);
 	assert_int_equal(stat(trace_path, &after), 0);
 	assert_true(after.st_size > before.st_size);
-	assert_int_equal(rls_trace_output_close(&output), 0);
+	assert_int_equal(rls_event_output_close(&output), 0);
 }
 
 static void a_path_that_cannot_be_is_an_error(void **state)
 {
-	struct rls_trace_output output;
+	struct rls_event_output output;
 
-	assert_int_equal(rls_trace_output_init(&output), 0);
-	assert_int_equal(rls_trace_output_open(&output, "/nonexistent/x.trace"), -ENOENT);
+	assert_int_equal(rls_event_output_init(&output), 0);
+	assert_int_equal(rls_event_output_open(&output, "/nonexistent/x.trace"), -ENOENT);
 	assert_int_equal(add_category(&output, 1), 0); /* still waits */
-	assert_int_equal(rls_trace_output_close(&output), 0);
+	assert_int_equal(rls_event_output_close(&output), 0);
 }
 
 /* A file system of 64 KiB over folder, for this process only. */
@@ -182,7 +182,7 @@ static int mount_small(void)
 
 static void a_full_disk_ends_the_trace_and_spoils_nothing(void **state)
 {
-	struct rls_trace_output output;
+	struct rls_event_output output;
 	struct rls_event_source *source;
 	struct rls_event event;
 	uint64_t time_ns = 1, last_ns = 0;
@@ -194,17 +194,17 @@ static void a_full_disk_ends_the_trace_and_spoils_nothing(void **state)
 		skip();
 	}
 	assert_int_equal(mount_small(), 0);
-	assert_int_equal(rls_trace_output_init(&output), 0);
-	assert_int_equal(rls_trace_output_open(&output, trace_path), 0);
+	assert_int_equal(rls_event_output_init(&output), 0);
+	assert_int_equal(rls_event_output_open(&output, trace_path), 0);
 	for (; !r && time_ns < 1000000; time_ns++) {
 		r = add_category(&output, time_ns * 1000003);
 		if (!r && time_ns % 1000 == 0)
-			r = rls_trace_output_tick(&output, time_ns * 1000000000ULL);
+			r = rls_event_output_tick(&output, time_ns * 1000000000ULL);
 	}
 	assert_int_equal(r, -ENOSPC);
 	assert_int_equal(add_category(&output, time_ns), -ENOSPC);
-	assert_int_equal(rls_trace_output_tick(&output, UINT64_MAX), -ENOSPC);
-	assert_int_equal(rls_trace_output_close(&output), -ENOSPC);
+	assert_int_equal(rls_event_output_tick(&output, UINT64_MAX), -ENOSPC);
+	assert_int_equal(rls_event_output_close(&output), -ENOSPC);
 
 	source = open_trace();
 	while (source->next(source, &event) > 0) {
@@ -226,7 +226,7 @@ static void a_full_disk_ends_the_trace_and_spoils_nothing(void **state)
 static void a_disk_that_was_full_before(void **state)
 {
 	char filler_path[96], block[4096] = "";
-	struct rls_trace_output output;
+	struct rls_event_output output;
 	int filler, opened, closed;
 
 	if (geteuid()) {
@@ -240,10 +240,10 @@ static void a_disk_that_was_full_before(void **state)
 	while (write(filler, block, sizeof(block)) > 0)
 		;
 	close(filler);
-	assert_int_equal(rls_trace_output_init(&output), 0);
+	assert_int_equal(rls_event_output_init(&output), 0);
 	assert_int_equal(add_category(&output, 1), 0);
-	opened = rls_trace_output_open(&output, trace_path);
-	closed = rls_trace_output_close(&output);
+	opened = rls_event_output_open(&output, trace_path);
+	closed = rls_event_output_close(&output);
 	assert_int_equal(opened ? opened : closed, -ENOSPC);
 	assert_int_equal(umount2(folder, MNT_DETACH), 0);
 }
@@ -256,23 +256,23 @@ static int count_event(void *context, const struct rls_event *event)
 
 static void a_listener_hears_all_at_once_and_nothing_is_kept(void **state)
 {
-	struct rls_trace_output output;
+	struct rls_event_output output;
 	rls_string_id id = 7;
 	int heard = 0;
 
-	assert_int_equal(rls_trace_output_init(&output), 0);
-	rls_trace_output_listen(&output, count_event, &heard);
+	assert_int_equal(rls_event_output_init(&output), 0);
+	rls_event_output_listen(&output, count_event, &heard);
 	assert_int_equal(add_category(&output, 1), 0);
 	assert_int_equal(heard, 1);
-	assert_int_equal(rls_trace_output_string(&output, "made up by a target", &id), 0);
+	assert_int_equal(rls_event_output_string(&output, "made up by a target", &id), 0);
 	assert_int_equal(id, 0);
 	assert_int_equal(rls_string_pool_count(output.strings), 1);
-	assert_int_equal(rls_trace_output_warning(&output, 2, "careful"), 0);
+	assert_int_equal(rls_event_output_warning(&output, 2, "careful"), 0);
 	assert_int_equal(add_category(&output, 13), -ENOMEM);
 	assert_int_equal(heard, 3);
 	assert_int_equal(output.waiting_count, 0);
-	assert_int_equal(rls_trace_output_tick(&output, UINT64_MAX), 0);
-	assert_int_equal(rls_trace_output_close(&output), 0);
+	assert_int_equal(rls_event_output_tick(&output, UINT64_MAX), 0);
+	assert_int_equal(rls_event_output_close(&output), 0);
 	assert_int_not_equal(access(trace_path, F_OK), 0);
 }
 

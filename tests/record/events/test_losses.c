@@ -10,26 +10,29 @@
 #include "userspace/record/events/losses.h"
 
 /* A file that is never opened keeps its events waiting, to be looked at. */
-static struct rls_trace_output output;
+static struct rls_event_output output;
 static struct rls_losses losses;
 static const uint64_t no_drops[RLS_DROP_MAX];
 
 static int set_up(void **state)
 {
-	return rls_trace_output_init(&output);
+	return rls_event_output_init(&output);
 }
 
 static int tear_down(void **state)
 {
 	rls_losses_clear(&losses);
-	return rls_trace_output_close(&output);
+	return rls_event_output_close(&output);
 }
 
 static void lose(uint32_t tid, uint64_t since_ns, uint64_t until_ns, uint32_t lost)
 {
 	const struct rls_wire_loss record = {
-		.header = { .size = sizeof(record), .kind = RLS_WIRE_LOSS, .pid = 7, .tid = tid,
-			    .time_ns = until_ns },
+		.header = {.size = sizeof(record),
+			   .kind = RLS_WIRE_LOSS,
+			   .pid = 7,
+			   .tid = tid,
+			   .time_ns = until_ns},
 		.since_ns = since_ns,
 		.lost = lost,
 	};
@@ -46,9 +49,9 @@ static const char *text_at(size_t i)
 
 static void every_buffer_has_its_total(void **state)
 {
-	const uint64_t drops[RLS_DROP_MAX] = { 5, 6, 7, 8, 9, 10 };
-	static const char *const names[] = { "transitions", "control", "operations", "threads",
-					     "gpu", "samples" };
+	const uint64_t drops[RLS_DROP_MAX] = {5, 6, 7, 8, 9, 10};
+	static const char *const names[] = {"transitions", "control", "operations",
+					    "threads",     "gpu",     "samples"};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == RLS_DROP_CELLS, "a name per buffer");
 
@@ -74,10 +77,14 @@ static void threads_are_told_of_the_worst_first(void **state)
 	assert_int_equal(rls_losses_report(&losses, no_drops, &output, 0, 4000000000 - 1), 0);
 	assert_int_equal(output.waiting_count, RLS_DROP_CELLS + 3);
 	assert_string_equal(text_at(RLS_DROP_CELLS),
-			    "thread 9 of process 7: 4 transitions lost (gaps: 1); what it did then is unknown: 2.000 s, 50.0 % of the recording");
+			    "thread 9 of process 7: 4 transitions lost (gaps: 1); what it did then "
+			    "is unknown: 2.000 s, 50.0 % of the recording");
 	assert_string_equal(text_at(RLS_DROP_CELLS + 1),
-			    "thread 8 of process 7: 15 transitions lost (gaps: 2); what it did then is unknown: 0.600 s, 15.0 % of the recording");
-	assert_non_null(strstr(text_at(RLS_DROP_CELLS + 2), "thread 10 of process 7: 1 transitions lost (gaps: 1); what it did then is unknown: 0.000 s"));
+			    "thread 8 of process 7: 15 transitions lost (gaps: 2); what it did "
+			    "then is unknown: 0.600 s, 15.0 % of the recording");
+	assert_non_null(strstr(text_at(RLS_DROP_CELLS + 2),
+			       "thread 10 of process 7: 1 transitions lost (gaps: 1); what it did "
+			       "then is unknown: 0.000 s"));
 }
 
 static void thousands_of_threads_need_no_more_memory(void **state)
@@ -93,7 +100,7 @@ static void thousands_of_threads_need_no_more_memory(void **state)
 
 static void what_is_no_loss_is_left_alone(void **state)
 {
-	struct rls_wire_loss record = { .header = { .kind = RLS_WIRE_LOSS } };
+	struct rls_wire_loss record = {.header = {.kind = RLS_WIRE_LOSS}};
 
 	assert_int_equal(rls_losses_add(&losses, &record.header, sizeof(record.header)), 0);
 	record.header.kind = RLS_WIRE_FORK;
@@ -105,7 +112,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_buffer_has_its_total, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(threads_are_told_of_the_worst_first, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(threads_are_told_of_the_worst_first, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(thousands_of_threads_need_no_more_memory, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(what_is_no_loss_is_left_alone, set_up, tear_down),

@@ -11,16 +11,16 @@
 #include "userspace/record/events/operation_stack.h"
 
 /* The names shown, outermost first, as text: "1 2 3". */
-#define assert_stack(stack, expected)                           \
-	do {                                                    \
-		char shown_[8 * RLS_OPERATION_DEPTH_MAX];       \
-		show(stack, shown_, sizeof(shown_));            \
-		assert_string_equal(shown_, expected);          \
+#define assert_stack(stack, expected)                                                              \
+	do {                                                                                       \
+		char shown_[8 * RLS_OPERATION_DEPTH_MAX];                                          \
+		show(stack, shown_, sizeof(shown_));                                               \
+		assert_string_equal(shown_, expected);                                             \
 	} while (0)
 
 static void show(const struct rls_operation_stack *stack, char *out, size_t room)
 {
-	struct rls_event event = { .kind = RLS_EVENT_OPERATION };
+	struct rls_event event = {.kind = RLS_EVENT_OPERATION};
 	size_t at = 0;
 
 	rls_operation_stack_fill(stack, &event);
@@ -32,7 +32,7 @@ static void show(const struct rls_operation_stack *stack, char *out, size_t room
 
 static uint16_t depth_of(const struct rls_operation_stack *stack)
 {
-	struct rls_event event = { .kind = RLS_EVENT_OPERATION };
+	struct rls_event event = {.kind = RLS_EVENT_OPERATION};
 
 	rls_operation_stack_fill(stack, &event);
 	return event.operation.depth;
@@ -40,7 +40,7 @@ static uint16_t depth_of(const struct rls_operation_stack *stack)
 
 static void pushes_nest_and_pops_unnest(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	assert_stack(&stack, "");
 	rls_operation_stack_push(&stack, 1, 10);
@@ -59,7 +59,7 @@ static void pushes_nest_and_pops_unnest(void **state)
 
 static void a_push_says_how_deep_it_is(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	/* Edges may have been missed: depth is believed, not counted. */
 	rls_operation_stack_push(&stack, 1, 10);
@@ -78,7 +78,7 @@ static void a_push_says_how_deep_it_is(void **state)
 
 static void hostile_depths_do_no_harm(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	rls_operation_stack_push(&stack, 0, 9);
 	assert_stack(&stack, "");
@@ -98,7 +98,7 @@ static void hostile_depths_do_no_harm(void **state)
 
 static void annotations_beyond_64_are_not_told_apart(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	for (uint16_t depth = 1; depth <= 100; depth++)
 		rls_operation_stack_push(&stack, depth, depth);
@@ -116,7 +116,7 @@ static void annotations_beyond_64_are_not_told_apart(void **state)
 
 static void ranges_are_paired_by_token(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	rls_operation_stack_push_range(&stack, 1, 0xa);
 	rls_operation_stack_push_range(&stack, 2, 0xb);
@@ -135,7 +135,7 @@ static void ranges_are_paired_by_token(void **state)
 
 static void ranges_without_token_end_the_innermost_of_their_kind(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	assert_false(rls_operation_stack_pop_range(&stack, 0));
 	rls_operation_stack_push_range(&stack, 1, 0);
@@ -152,7 +152,7 @@ static void ranges_without_token_end_the_innermost_of_their_kind(void **state)
 
 static void sources_nest_in_the_order_of_time(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	rls_operation_stack_push(&stack, 1, 1);
 	rls_operation_stack_push_range(&stack, 2, 0);
@@ -169,7 +169,7 @@ static void sources_nest_in_the_order_of_time(void **state)
 
 static void hidden_ranges_are_not_shown_and_end_no_other(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	rls_operation_stack_push_range(&stack, 1, 0);
 	rls_operation_stack_push_hidden(&stack);
@@ -183,7 +183,7 @@ static void hidden_ranges_are_not_shown_and_end_no_other(void **state)
 
 static void ranges_beyond_64_pair_all_the_same(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	for (uint32_t i = 1; i <= 70; i++)
 		rls_operation_stack_push_range(&stack, i, 0);
@@ -202,7 +202,7 @@ static void ranges_beyond_64_pair_all_the_same(void **state)
 
 static void room_made_below_does_not_confuse_pairs(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	rls_operation_stack_push_range(&stack, 7, 0);
 	for (uint16_t depth = 1; depth <= 63; depth++)
@@ -221,7 +221,7 @@ static void room_made_below_does_not_confuse_pairs(void **state)
 /* Whatever comes: no more than 64 entries, and each call changes what is shown as it says. */
 static void any_sequence_stays_in_bounds(void **state)
 {
-	struct rls_operation_stack stack = { 0 };
+	struct rls_operation_stack stack = {0};
 
 	srand(7);
 	for (int i = 0; i < 200000; i++) {

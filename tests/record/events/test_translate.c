@@ -11,7 +11,7 @@
 #include "tests/record/fixture.h"
 #include "tests/record/wire_records.h"
 
-static const struct rls_wire_pile no_pile;
+static const struct rls_wire_hit_totals no_pile;
 
 static rls_string_id string(const char *text)
 {
@@ -30,9 +30,9 @@ static void threads_and_categories(void **state)
 	send_thread(*state, 7, 8, 11, 2, "sixteen-bytes-xx");
 	send_category(*state, 7, 8, 20, RLS_CATEGORY_BACKEND, no_pile);
 	send_category(*state, 7, 8, 25, RLS_CATEGORY_PYTHON,
-		      (struct rls_wire_pile){ .hits = 3, .cost_ns = 900, .off_cpu_ns = 0 });
+		      (struct rls_wire_hit_totals){.hits = 3, .cost_ns = 900, .off_cpu_ns = 0});
 	send_category(*state, 7, 8, 30, RLS_CATEGORY_SIMULATOR,
-		      (struct rls_wire_pile){ .hits = 1, .cost_ns = 4, .off_cpu_ns = 1 });
+		      (struct rls_wire_hit_totals){.hits = 1, .cost_ns = 4, .off_cpu_ns = 1});
 	assert_log(&event_log, "10 7/7 thread python3 ns_tid=0\n"
 			       "11 7/8 thread sixteen-bytes-xx ns_tid=2\n"
 			       "20 7/8 category backend\n"
@@ -48,8 +48,11 @@ static void threads_and_categories(void **state)
 static void a_thread_may_begin_in_a_category(void **state)
 {
 	const struct rls_wire_thread record = {
-		.header = { .size = sizeof(record), .kind = RLS_WIRE_THREAD, .pid = 7, .tid = 7,
-			    .time_ns = 10 },
+		.header = {.size = sizeof(record),
+			   .kind = RLS_WIRE_THREAD,
+			   .pid = 7,
+			   .tid = 7,
+			   .time_ns = 10},
 		.ns_tid = 7,
 		.category = RLS_CATEGORY_PYTHON,
 		.comm = "child",
@@ -64,8 +67,12 @@ static void a_thread_may_begin_in_a_category(void **state)
 static void a_first_event_tells_what_was_before(void **state)
 {
 	struct rls_wire_category record = {
-		.header = { .size = sizeof(record), .kind = RLS_WIRE_CATEGORY, .pid = 7, .tid = 7,
-			    .sequence = 1, .time_ns = 20 },
+		.header = {.size = sizeof(record),
+			   .kind = RLS_WIRE_CATEGORY,
+			   .pid = 7,
+			   .tid = 7,
+			   .sequence = 1,
+			   .time_ns = 20},
 		.category = RLS_CATEGORY_SIMULATOR,
 		.from = RLS_CATEGORY_PYTHON,
 	};
@@ -120,10 +127,10 @@ static void a_loss_makes_the_stretch_unknown(void **state)
 static void send_hits(struct rls_translator *translator, uint64_t time_ns, uint8_t category)
 {
 	send_category(translator, 7, 8, time_ns, category,
-		      (struct rls_wire_pile){ .hits = 1, .cost_ns = 1000 });
+		      (struct rls_wire_hit_totals){.hits = 1, .cost_ns = 1000});
 	event_log_empty(&event_log);
 	send_category(translator, 7, 8, time_ns + 100000, category,
-		      (struct rls_wire_pile){ .hits = 2, .cost_ns = 1000 });
+		      (struct rls_wire_hit_totals){.hits = 2, .cost_ns = 1000});
 }
 
 /* Edges are heard of ahead of the hits before them. */
@@ -161,9 +168,9 @@ static void factors_are_inherited_and_replaced(void **state)
 	assert_int_equal(rls_translator_set_cost_factor(*state, 7, 3), 0);
 	event_log_empty(&event_log);
 	send_category(*state, 9, 9, 20000, RLS_CATEGORY_PYTHON,
-		      (struct rls_wire_pile){ .hits = 2, .cost_ns = 1000 });
+		      (struct rls_wire_hit_totals){.hits = 2, .cost_ns = 1000});
 	send_category(*state, 7, 7, 20000, RLS_CATEGORY_PYTHON,
-		      (struct rls_wire_pile){ .hits = 2, .cost_ns = 1000 });
+		      (struct rls_wire_hit_totals){.hits = 2, .cost_ns = 1000});
 	assert_log(&event_log, "20000 9/9 category python\n"
 			       "20000 9/9 hits 2 cost=4000\n"
 			       "20000 7/7 category python\n"
@@ -176,7 +183,7 @@ static void send_hits_from(struct rls_translator *translator, uint64_t time_ns, 
 		HEADER(struct rls_wire_category, RLS_WIRE_CATEGORY, 7, 8, time_ns),
 		.from = from,
 		.category = RLS_CATEGORY_PYTHON,
-		.pile = { .hits = 1, .cost_ns = 1000 },
+		.pile = {.hits = 1, .cost_ns = 1000},
 	};
 
 	event_log_empty(&event_log);
@@ -211,7 +218,7 @@ static void final_states_are_handed_on(void **state)
 {
 	struct rls_wire_final record = {
 		HEADER(struct rls_wire_final, RLS_WIRE_FINAL, 7, 8, 90),
-		.pile = { .hits = 2, .cost_ns = 50, .off_cpu_ns = 60 },
+		.pile = {.hits = 2, .cost_ns = 50, .off_cpu_ns = 60},
 		.record = 0xabc,
 		.edges_seen = 12,
 	};
@@ -271,7 +278,7 @@ static void a_name_is_cut_to_its_field(void **state)
 
 static void phases_and_process_names(void **state)
 {
-	struct rls_event described = { .kind = RLS_EVENT_PROCESS, .pid = 7, .time_ns = 1 };
+	struct rls_event described = {.kind = RLS_EVENT_PROCESS, .pid = 7, .time_ns = 1};
 
 	send_name(*state, 7, 0x100, "warmup");
 	send_name(*state, 7, 0x200, "worker");
@@ -314,11 +321,11 @@ static void edges_of_unknown_kind_are_ignored_and_counted(void **state)
 
 static void edges_read_by_the_recorder_are_like_the_kernels(void **state)
 {
-	struct rls_edge edge = { .time_ns = 10, .name = 0x100, .kind = RLS_EDGE_PUSH, .depth = 1 };
+	struct rls_edge edge = {.time_ns = 10, .name = 0x100, .kind = RLS_EDGE_PUSH, .depth = 1};
 
 	assert_int_equal(rls_translator_add_edge(*state, 7, 8, &edge, "late", 4), 0);
 	send_edge(*state, 7, 8, 11, RLS_EDGE_PUSH, 2, 0x100); /* the name is known now */
-	edge = (struct rls_edge){ .time_ns = 12, .kind = RLS_EDGE_POP };
+	edge = (struct rls_edge){.time_ns = 12, .kind = RLS_EDGE_POP};
 	assert_int_equal(rls_translator_add_edge(*state, 7, 8, &edge, "", 0), 0);
 	assert_log(&event_log, "10 7/8 operation late\n"
 			       "11 7/8 operation late>late\n"
@@ -347,8 +354,12 @@ static void ranges_are_operations(void **state)
 static void after_a_loss_no_earlier_range_is_open(void **state)
 {
 	struct rls_wire_range range = {
-		.header = { .size = sizeof(range), .kind = RLS_WIRE_RANGE_PUSH,
-			    .flags = RLS_WIRE_RANGE_AFTER_LOSS, .pid = 7, .tid = 8, .time_ns = 12 },
+		.header = {.size = sizeof(range),
+			   .kind = RLS_WIRE_RANGE_PUSH,
+			   .flags = RLS_WIRE_RANGE_AFTER_LOSS,
+			   .pid = 7,
+			   .tid = 8,
+			   .time_ns = 12},
 		.length = 5,
 		.text = "later",
 	};
@@ -413,7 +424,8 @@ static void helper_threads_have_the_operation_of_the_annotated_one(void **state)
 	send_name(*state, 7, 0x200, "step");
 	send_thread(*state, 7, 8, 1, 8, "main");
 	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
-	send_thread(*state, 7, 9, 20, 9, "loader"); /* its operation is certain with the next edge */
+	send_thread(*state, 7, 9, 20, 9,
+		    "loader"); /* its operation is certain with the next edge */
 	send_edge(*state, 7, 8, 15, RLS_EDGE_PUSH, 2, 0x200); /* heard of late */
 	send_edge(*state, 7, 8, 30, RLS_EDGE_POP, 1, 0x100);
 	assert_log(&event_log, "1 7/8 thread main ns_tid=0\n"
@@ -473,7 +485,7 @@ static void a_helper_that_slept_through_operations_has_the_one_it_is_met_in(void
 
 static void describe_parent(struct rls_translator *translator)
 {
-	struct rls_event event = { .kind = RLS_EVENT_PROCESS, .pid = 7, .time_ns = 1 };
+	struct rls_event event = {.kind = RLS_EVENT_PROCESS, .pid = 7, .time_ns = 1};
 
 	event.process.ppid = 1;
 	event.process.name = string("python3");
@@ -573,7 +585,7 @@ static void ends_of_threads_and_processes(void **state)
 {
 	struct rls_wire_exit last = {
 		HEADER(struct rls_wire_exit, RLS_WIRE_THREAD_EXIT, 7, 7, 30),
-		.pile = { .hits = 4, .cost_ns = 40, .off_cpu_ns = 400 },
+		.pile = {.hits = 4, .cost_ns = 40, .off_cpu_ns = 400},
 		.process_over = 1,
 		.traced = 1,
 	};
@@ -617,7 +629,7 @@ static void operations_without_a_traced_thread_end_with_it(void **state)
 static void watchers_may_be_missing(void **state)
 {
 	struct rls_event_sink sink = event_log_sink(&event_log);
-	const struct rls_process_watcher nobody = { 0 };
+	const struct rls_process_watcher nobody = {0};
 	struct rls_wire_final final = {
 		HEADER(struct rls_wire_final, RLS_WIRE_FINAL, 7, 7, 4),
 		.record = 1,

@@ -46,7 +46,7 @@ static void truncated_records_are_ignored_and_counted(void **state)
 	uint64_t ignored = 0;
 
 	for (size_t kind = 1; kind < KINDS; kind++) {
-		uint64_t bytes[64] = { 0 };
+		uint64_t bytes[64] = {0};
 		struct rls_wire_header *header = (struct rls_wire_header *)bytes;
 
 		header->kind = (uint8_t)kind;
@@ -64,7 +64,7 @@ static void longer_records_are_taken(void **state)
 		struct rls_wire_loss record;
 		char more[16];
 	} longer = {
-		.record = { HEADER(struct rls_wire_loss, RLS_WIRE_LOSS, 7, 8, 40), .since_ns = 30 },
+		.record = {HEADER(struct rls_wire_loss, RLS_WIRE_LOSS, 7, 8, 40), .since_ns = 30},
 	};
 
 	assert_int_equal(translate_bytes(*state, &longer, sizeof(longer)), 0);
@@ -73,7 +73,7 @@ static void longer_records_are_taken(void **state)
 
 static void unknown_kinds_are_ignored_and_counted(void **state)
 {
-	uint64_t bytes[64] = { 0 };
+	uint64_t bytes[64] = {0};
 	struct rls_wire_header *header = (struct rls_wire_header *)bytes;
 	uint64_t ignored = 0;
 
@@ -152,7 +152,8 @@ static size_t make_record(union any_record *record)
 		record->name.address = random_below(16);
 	if (kind == RLS_WIRE_EDGE) {
 		record->edge.name = random_below(16);
-		record->edge.depth = (uint16_t)(random_below(4) ? random_below(6) : random_below(65536));
+		record->edge.depth =
+			(uint16_t)(random_below(4) ? random_below(6) : random_below(65536));
 		record->edge.edge = (uint16_t)random_below(6);
 		if (record->edge.edge == 5)
 			record->edge.edge = RLS_WIRE_EDGE_STACK;

@@ -5,8 +5,10 @@
 void batch_begin(struct batch_maker *maker, uint64_t sequence)
 {
 	*maker = (struct batch_maker){
-		.header = { .magic = RLS_CUPTI_MAGIC, .version = RLS_CUPTI_VERSION,
-			    .record_bytes = sizeof(struct rls_cupti_record), .sequence = sequence },
+		.header = {.magic = RLS_CUPTI_MAGIC,
+			   .version = RLS_CUPTI_VERSION,
+			   .record_bytes = sizeof(struct rls_cupti_record),
+			   .sequence = sequence},
 	};
 }
 

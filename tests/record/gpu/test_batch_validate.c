@@ -22,7 +22,7 @@ static enum rls_batch_fault check(size_t size)
 	exact = malloc(size + !size);
 	assert_non_null(exact);
 	memcpy(exact, bytes, size);
-	return rls_batch_check(exact, size, &view);
+	return rls_batch_validate(exact, size, &view);
 }
 
 static enum rls_batch_fault check_made(void)
@@ -33,10 +33,13 @@ static enum rls_batch_fault check_made(void)
 static void two_records(void)
 {
 	batch_begin(&maker, 1);
-	batch_add(&maker, (struct rls_cupti_record){ .kind = RLS_CUPTI_KERNEL, .start_ns = 5,
-						     .end_ns = 9, .correlation = 3 }, "gemm");
-	batch_add(&maker, (struct rls_cupti_record){ .kind = RLS_CUPTI_MEMSET, .start_ns = 7,
-						     .end_ns = 7 }, NULL);
+	batch_add(&maker,
+		  (struct rls_cupti_record){
+			  .kind = RLS_CUPTI_KERNEL, .start_ns = 5, .end_ns = 9, .correlation = 3},
+		  "gemm");
+	batch_add(&maker,
+		  (struct rls_cupti_record){.kind = RLS_CUPTI_MEMSET, .start_ns = 7, .end_ns = 7},
+		  NULL);
 }
 
 static void takes_what_is_sound(void **state)
@@ -113,7 +116,7 @@ static int judge(struct rls_cupti_record bad, uint32_t name)
 
 static void refuses_a_record_that_cannot_be(void **state)
 {
-	const struct rls_cupti_record good = { .kind = RLS_CUPTI_KERNEL, .start_ns = 5, .end_ns = 9 };
+	const struct rls_cupti_record good = {.kind = RLS_CUPTI_KERNEL, .start_ns = 5, .end_ns = 9};
 	struct rls_cupti_record bad = good;
 
 	assert_int_equal(judge(good, 0), 0);
@@ -133,7 +136,7 @@ static void refuses_a_record_that_cannot_be(void **state)
 	assert_int_equal(judge(bad, 0), -EINVAL);
 	bad.end_ns = UINT64_MAX;
 	assert_int_equal(judge(bad, 0), -EINVAL);
-	bad = (struct rls_cupti_record){ .kind = RLS_CUPTI_STATUS };
+	bad = (struct rls_cupti_record){.kind = RLS_CUPTI_STATUS};
 	assert_int_equal(judge(bad, 0), 0);
 }
 
@@ -142,11 +145,14 @@ static void refuses_a_name_that_is_too_long(void **state)
 	static char name[RLS_CUPTI_NAME_BYTES_MAX + 1];
 	struct rls_batch_record record;
 
-	for (size_t length = RLS_CUPTI_NAME_BYTES_MAX - 1; length <= RLS_CUPTI_NAME_BYTES_MAX; length++) {
+	for (size_t length = RLS_CUPTI_NAME_BYTES_MAX - 1; length <= RLS_CUPTI_NAME_BYTES_MAX;
+	     length++) {
 		memset(name, 'k', length);
 		batch_begin(&maker, 1);
-		batch_add(&maker, (struct rls_cupti_record){ .kind = RLS_CUPTI_KERNEL, .start_ns = 1,
-							     .end_ns = 1 }, name);
+		batch_add(&maker,
+			  (struct rls_cupti_record){
+				  .kind = RLS_CUPTI_KERNEL, .start_ns = 1, .end_ns = 1},
+			  name);
 		assert_int_equal(check_made(), RLS_BATCH_SOUND);
 		assert_int_equal(rls_batch_record(&view, 0, &record),
 				 length < RLS_CUPTI_NAME_BYTES_MAX ? 0 : -EINVAL);

@@ -12,16 +12,16 @@
 enum { LAUNCH = 7, SYNC = 8, HOST_FUNCTION = 9, OTHER = 50 };
 
 /* A file that is never opened keeps its events waiting, to be looked at. */
-static struct rls_trace_output output;
+static struct rls_event_output output;
 static struct rls_cuda_calls calls;
 static uint32_t sequence;
 static char told[400];
 
 static int set_up(void **state)
 {
-	int r = rls_trace_output_init(&output);
+	int r = rls_event_output_init(&output);
 
-	calls = (struct rls_cuda_calls){ .output = &output };
+	calls = (struct rls_cuda_calls){.output = &output};
 	sequence = 0;
 	if (!r)
 		r = rls_cuda_calls_site(&calls, LAUNCH, "cudaLaunchKernel");
@@ -33,15 +33,19 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	rls_cuda_calls_clear(&calls);
-	return rls_trace_output_close(&output);
+	return rls_event_output_close(&output);
 }
 
 static void transition(uint32_t tid, uint64_t time_ns, uint8_t from, uint8_t to, uint16_t depth,
 		       uint32_t site)
 {
 	const struct rls_wire_category record = {
-		.header = { .size = sizeof(record), .kind = RLS_WIRE_CATEGORY, .pid = 3, .tid = tid,
-			    .sequence = ++sequence, .time_ns = time_ns },
+		.header = {.size = sizeof(record),
+			   .kind = RLS_WIRE_CATEGORY,
+			   .pid = 3,
+			   .tid = tid,
+			   .sequence = ++sequence,
+			   .time_ns = time_ns},
 		.category = to,
 		.from = from,
 		.depth = depth,
@@ -109,21 +113,21 @@ static void tells_calls_in_callbacks_too(void **state)
 
 static void tells_nothing_of_what_is_not_whole(void **state)
 {
-	leave(50, 0);           /* begun before we came */
+	leave(50, 0); /* begun before we came */
 	enter(100, 1, LAUNCH);
-	sequence += 2;          /* its end was lost, and another's beginning */
+	sequence += 2; /* its end was lost, and another's beginning */
 	leave(900, 0);
 	enter(1000, 1, LAUNCH);
 	enter(1100, 1, LAUNCH); /* the end of the first was lost */
 	leave(1110, 0);
-	enter(1200, 1, OTHER);  /* not at an entry of CUDA */
+	enter(1200, 1, OTHER); /* not at an entry of CUDA */
 	leave(1210, 0);
 	assert_string_equal(all_told(), "cudaLaunchKernel 10 1@1110;");
 }
 
 static void keeps_threads_apart_until_after_their_end(void **state)
 {
-	struct rls_wire_header end = { .pid = 3, .tid = 3, .time_ns = 200 };
+	struct rls_wire_header end = {.pid = 3, .tid = 3, .time_ns = 200};
 
 	enter(100, 1, LAUNCH);
 	/* The end of a thread is told of on another ring, and may come first. */
@@ -158,7 +162,8 @@ static void bounds_what_is_open(void **state)
 {
 	for (uint16_t depth = 1; depth < 60; depth += 2) {
 		enter(100 + depth, depth, LAUNCH);
-		transition(3, 101 + depth, RLS_CATEGORY_CUDA_API, RLS_CATEGORY_PYTHON, depth + 1, OTHER);
+		transition(3, 101 + depth, RLS_CATEGORY_CUDA_API, RLS_CATEGORY_PYTHON, depth + 1,
+			   OTHER);
 	}
 	for (uint16_t depth = 59; depth < 60; depth -= 2)
 		leave(1000, depth - 1);

@@ -12,23 +12,23 @@
 #include "batch_maker.h"
 #include "userspace/record/gpu/gpu_activity.h"
 
-#define PID 70000000u           /* there is no such process */
+#define PID 70000000u /* there is no such process */
 #define START 1000000ULL
 #define NOW 900000000ULL
 
 /* A file that is never opened keeps its events waiting, to be looked at. */
-static struct rls_trace_output output;
+static struct rls_event_output output;
 static struct rls_translator *translator;
 static struct rls_gpu *gpu;
 static struct batch_maker maker;
 
 static int set_up(void **state)
 {
-	const struct rls_process_watcher watcher = { 0 };
+	const struct rls_process_watcher watcher = {0};
 	struct rls_event_sink sink;
-	int r = rls_trace_output_init(&output);
+	int r = rls_event_output_init(&output);
 
-	sink = rls_trace_output_sink(&output);
+	sink = rls_event_output_sink(&output);
 	if (!r)
 		r = rls_translator_new(&sink, &watcher, &translator);
 	if (!r)
@@ -42,7 +42,7 @@ static int tear_down(void **state)
 {
 	rls_gpu_free(gpu);
 	rls_translator_free(translator);
-	return rls_trace_output_close(&output);
+	return rls_event_output_close(&output);
 }
 
 static void send_at(uint32_t pid, uint64_t time_ns)
@@ -53,8 +53,10 @@ static void send_at(uint32_t pid, uint64_t time_ns)
 	} record;
 
 	record.wire = (struct rls_wire_gpu_batch){
-		.header = { .size = sizeof(record), .kind = RLS_WIRE_GPU_BATCH, .pid = pid,
-			    .time_ns = time_ns },
+		.header = {.size = sizeof(record),
+			   .kind = RLS_WIRE_GPU_BATCH,
+			   .pid = pid,
+			   .time_ns = time_ns},
 		.bytes = (uint32_t)batch_bytes(&maker, record.bytes),
 	};
 	assert_int_equal(rls_gpu_add(gpu, &record.wire.header, sizeof(record)), 0);
@@ -67,14 +69,20 @@ static void send(void)
 
 static void add(uint8_t kind, uint64_t start_ns, uint64_t end_ns, uint32_t correlation)
 {
-	batch_add(&maker, (struct rls_cupti_record){ .kind = kind, .start_ns = start_ns,
-						     .end_ns = end_ns, .correlation = correlation,
-						     .tid = PID, .device = 1, .stream = 7 }, "k");
+	batch_add(&maker,
+		  (struct rls_cupti_record){.kind = kind,
+					    .start_ns = start_ns,
+					    .end_ns = end_ns,
+					    .correlation = correlation,
+					    .tid = PID,
+					    .device = 1,
+					    .stream = 7},
+		  "k");
 }
 
 static void status(uint8_t which, const char *said)
 {
-	batch_add(&maker, (struct rls_cupti_record){ .kind = RLS_CUPTI_STATUS, .subkind = which },
+	batch_add(&maker, (struct rls_cupti_record){.kind = RLS_CUPTI_STATUS, .subkind = which},
 		  said);
 }
 
@@ -125,10 +133,13 @@ static const char *warning(size_t n)
 
 static void tells_launches_and_work(void **state)
 {
-	static const struct { uint8_t kind; enum rls_gpu_kind as; } kinds[] = {
-		{ RLS_CUPTI_KERNEL, RLS_GPU_KERNEL }, { RLS_CUPTI_MEMCPY, RLS_GPU_MEMCPY },
-		{ RLS_CUPTI_MEMSET, RLS_GPU_MEMSET }, { RLS_CUPTI_SYNC, RLS_GPU_SYNC },
-		{ RLS_CUPTI_GRAPH, RLS_GPU_GRAPH },
+	static const struct {
+		uint8_t kind;
+		enum rls_gpu_kind as;
+	} kinds[] = {
+		{RLS_CUPTI_KERNEL, RLS_GPU_KERNEL}, {RLS_CUPTI_MEMCPY, RLS_GPU_MEMCPY},
+		{RLS_CUPTI_MEMSET, RLS_GPU_MEMSET}, {RLS_CUPTI_SYNC, RLS_GPU_SYNC},
+		{RLS_CUPTI_GRAPH, RLS_GPU_GRAPH},
 	};
 
 	batch_begin(&maker, 1);
@@ -239,7 +250,8 @@ static void keeps_work_that_is_placed_a_little_early(void **state)
 	assert_int_equal(count(RLS_EVENT_GPU), 2);
 	assert_int_equal(loss("gpu_impossible"), 0);
 	assert_int_equal(count(RLS_EVENT_WARNING), 1);
-	assert_non_null(strstr(warning(0), "2 pieces of GPU work lie before their launches, by up to 50 us"));
+	assert_non_null(strstr(warning(0),
+			       "2 pieces of GPU work lie before their launches, by up to 50 us"));
 }
 
 static void says_that_cupti_is_in_no_budget(void **state)
@@ -261,7 +273,8 @@ static void says_when_no_launches_are_told(void **state)
 	for (uint64_t i = 1; i <= 2; i++) {
 		batch_begin(&maker, i);
 		for (uint64_t j = 0; j < 60; j++)
-			add(RLS_CUPTI_KERNEL, START + 100 * j, START + 100 * j + 50, (uint32_t)(60 * i + j));
+			add(RLS_CUPTI_KERNEL, START + 100 * j, START + 100 * j + 50,
+			    (uint32_t)(60 * i + j));
 		send();
 	}
 	report();
@@ -313,7 +326,7 @@ static void says_what_troubles_a_bridge_once(void **state)
 static void leaves_out_what_is_no_batch(void **state)
 {
 	struct rls_wire_gpu_batch lying = {
-		.header = { .size = sizeof(lying), .kind = RLS_WIRE_GPU_BATCH, .pid = PID },
+		.header = {.size = sizeof(lying), .kind = RLS_WIRE_GPU_BATCH, .pid = PID},
 		.bytes = 4096,
 	};
 
@@ -332,24 +345,36 @@ static void leaves_out_what_is_no_batch(void **state)
 static void places_launches_by_the_targets_own_numbers(void **state)
 {
 	const struct rls_wire_thread thread = {
-		.header = { .size = sizeof(thread), .kind = RLS_WIRE_THREAD, .pid = PID,
-			    .tid = PID + 5, .time_ns = START },
+		.header = {.size = sizeof(thread),
+			   .kind = RLS_WIRE_THREAD,
+			   .pid = PID,
+			   .tid = PID + 5,
+			   .time_ns = START},
 		.ns_tid = 23,
 	};
 
 	assert_int_equal(rls_gpu_add(gpu, &thread.header, sizeof(thread)), 0);
 	batch_begin(&maker, 1);
-	batch_add(&maker, (struct rls_cupti_record){ .kind = RLS_CUPTI_API, .start_ns = START + 1,
-						     .end_ns = START + 2, .correlation = 1,
-						     .tid = 23 }, NULL);
-	batch_add(&maker, (struct rls_cupti_record){ .kind = RLS_CUPTI_API, .start_ns = START + 1,
-						     .end_ns = START + 2, .correlation = 2,
-						     .tid = 24 }, NULL);
+	batch_add(&maker,
+		  (struct rls_cupti_record){.kind = RLS_CUPTI_API,
+					    .start_ns = START + 1,
+					    .end_ns = START + 2,
+					    .correlation = 1,
+					    .tid = 23},
+		  NULL);
+	batch_add(&maker,
+		  (struct rls_cupti_record){.kind = RLS_CUPTI_API,
+					    .start_ns = START + 1,
+					    .end_ns = START + 2,
+					    .correlation = 2,
+					    .tid = 24},
+		  NULL);
 	send();
 	assert_int_equal(count(RLS_EVENT_LAUNCH), 1);
 	assert_int_equal(nth(RLS_EVENT_LAUNCH, 0)->tid, PID + 5);
 	report();
-	assert_non_null(strstr(warning(count(RLS_EVENT_WARNING) - 1), "1 launches were made by threads"));
+	assert_non_null(
+		strstr(warning(count(RLS_EVENT_WARNING) - 1), "1 launches were made by threads"));
 }
 
 static void keeps_the_clock_once_a_second(void **state)
@@ -407,9 +432,11 @@ static void bounds_the_names_it_keeps(void **state)
 			char name[32];
 
 			snprintf(name, sizeof(name), "%zu", (size_t)(i * 128 + k));
-			batch_add(&maker, (struct rls_cupti_record){ .kind = RLS_CUPTI_KERNEL,
-								     .start_ns = START + i,
-								     .end_ns = START + i + 1 }, name);
+			batch_add(&maker,
+				  (struct rls_cupti_record){.kind = RLS_CUPTI_KERNEL,
+							    .start_ns = START + i,
+							    .end_ns = START + i + 1},
+				  name);
 		}
 		send();
 	}
@@ -420,17 +447,20 @@ static void bounds_the_names_it_keeps(void **state)
 /* Both have the same 64-bit FNV-1a hash: a name must not pass for another that is as long. */
 static void keeps_names_apart_whose_hashes_collide(void **state)
 {
-	static const char *const names[] = { "8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ" };
+	static const char *const names[] = {"8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"};
 
 	batch_begin(&maker, 1);
 	for (size_t i = 0; i < 2; i++)
-		batch_add(&maker, (struct rls_cupti_record){ .kind = RLS_CUPTI_KERNEL,
-							     .start_ns = START + i,
-							     .end_ns = START + i + 1 }, names[i]);
+		batch_add(&maker,
+			  (struct rls_cupti_record){.kind = RLS_CUPTI_KERNEL,
+						    .start_ns = START + i,
+						    .end_ns = START + i + 1},
+			  names[i]);
 	send();
 	for (size_t i = 0; i < 2; i++)
-		assert_string_equal(rls_string_pool_get(output.strings, nth(RLS_EVENT_GPU, i)->gpu.name),
-				    names[i]);
+		assert_string_equal(
+			rls_string_pool_get(output.strings, nth(RLS_EVENT_GPU, i)->gpu.name),
+			names[i]);
 }
 
 int main(void)

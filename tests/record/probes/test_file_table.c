@@ -14,7 +14,7 @@
 static void a_file_is_there_once(void **state)
 {
 	struct rls_file *first, *again, *other;
-	struct rls_files files = { 0 };
+	struct rls_files files = {0};
 
 	assert_null(rls_files_find(&files, 1, 2));
 	assert_int_equal(rls_files_get(&files, 1, 2, &first), 0);
@@ -24,7 +24,8 @@ static void a_file_is_there_once(void **state)
 	assert_int_equal(rls_files_get(&files, 1, 2, &again), 0);
 	assert_ptr_equal(first, again);
 	assert_true(again->switches_stacks);
-	assert_int_equal(rls_files_get(&files, 2, 2, &other), 0); /* the same number on another device */
+	assert_int_equal(rls_files_get(&files, 2, 2, &other),
+			 0); /* the same number on another device */
 	assert_ptr_not_equal(first, other);
 	assert_false(other->switches_stacks);
 	rls_files_clear(&files);
@@ -34,7 +35,7 @@ static void a_file_is_there_once(void **state)
 static void mappings_of_one_file_lead_to_one_entry(void **state)
 {
 	struct rls_file *found = NULL;
-	struct rls_files files = { 0 };
+	struct rls_files files = {0};
 	struct rls_mappings mappings;
 	size_t mapped = 0;
 	struct stat self;
@@ -45,9 +46,11 @@ static void mappings_of_one_file_lead_to_one_entry(void **state)
 		struct rls_file *file;
 		char *path;
 
-		if (mappings.entries[i].inode != self.st_ino || !rls_mapping_is_file(&mappings.entries[i]))
+		if (mappings.entries[i].inode != self.st_ino ||
+		    !rls_mapping_is_file(&mappings.entries[i]))
 			continue;
-		assert_int_equal(rls_files_locate(&files, getpid(), &mappings.entries[i], &path, &file), 0);
+		assert_int_equal(
+			rls_files_locate(&files, getpid(), &mappings.entries[i], &path, &file), 0);
 		assert_int_equal(access(path, R_OK), 0);
 		free(path);
 		assert_true(!found || found == file);

@@ -1,8 +1,9 @@
 /* Which libraries switch stacks, and what a process that has one takes with it. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include <string.h>
@@ -16,21 +17,21 @@ static void test_names(void **state)
 	static const char *const switchers[] = {
 		"/usr/lib/python3/dist-packages/greenlet/_greenlet.cpython-311-x86_64-linux-gnu.so",
 		"_greenlet.abi3.so", "/opt/greenlet.cpython-38-x86_64-linux-gnu.so",
-		"/usr/lib/x86_64-linux-gnu/libboost_context.so.1.74.0" };
-	static const char *const others[] = { "", "/usr/lib/libgreen.so", "/greenlet/libc.so.6",
-					      "/x/greenlet.py", "/usr/lib/libboost_system.so.1" };
+		"/usr/lib/x86_64-linux-gnu/libboost_context.so.1.74.0"};
+	static const char *const others[] = {"", "/usr/lib/libgreen.so", "/greenlet/libc.so.6",
+					     "/x/greenlet.py", "/usr/lib/libboost_system.so.1"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(switchers) / sizeof(switchers[0]); i++)
-		assert_true(rls_switchers_name(switchers[i]));
+		assert_true(rls_stack_switching_name(switchers[i]));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		assert_false(rls_switchers_name(others[i]));
+		assert_false(rls_stack_switching_name(others[i]));
 }
 
 /* This process's own mappings, as if one of its files were greenlet. */
 static void test_takes_all_that_is_mapped_beside_it(void **state)
 {
-	struct rls_files files = { 0 };
+	struct rls_files files = {0};
 	const struct rls_file *own;
 	struct rls_mappings mappings;
 	struct stat self;
@@ -39,7 +40,7 @@ static void test_takes_all_that_is_mapped_beside_it(void **state)
 	(void)state;
 	assert_int_equal(stat("/proc/self/exe", &self), 0);
 	assert_int_equal(rls_mappings_read(getpid(), &mappings), 0);
-	assert_int_equal(rls_switchers_take(&files, getpid(), &mappings, &more), 0);
+	assert_int_equal(rls_stack_switching_take(&files, getpid(), &mappings, &more), 0);
 	assert_false(more);
 	assert_null(rls_files_find(&files, self.st_dev, self.st_ino));
 
@@ -47,10 +48,10 @@ static void test_takes_all_that_is_mapped_beside_it(void **state)
 		if (mappings.entries[i].executable && strstr(mappings.entries[i].path, "libc.so"))
 			mappings.entries[i].path = "/x/_greenlet.so";
 	}
-	assert_int_equal(rls_switchers_take(&files, getpid(), &mappings, &more), 0);
+	assert_int_equal(rls_stack_switching_take(&files, getpid(), &mappings, &more), 0);
 	own = rls_files_find(&files, self.st_dev, self.st_ino);
 	assert_true(more && own && own->switches_stacks);
-	assert_int_equal(rls_switchers_take(&files, getpid(), &mappings, &more), 0);
+	assert_int_equal(rls_stack_switching_take(&files, getpid(), &mappings, &more), 0);
 	assert_false(more);
 	rls_mappings_release(&mappings);
 	rls_files_clear(&files);

@@ -21,9 +21,9 @@
 #define AGAIN_NS 100000000ULL
 
 /* One file has a role, once it is known. */
-static const uint64_t sites[] = { 0x40, 0x80 };
+static const uint64_t sites[] = {0x40, 0x80};
 static struct rls_file identity;
-static struct rls_probed_file probed = { .role = RLS_ROLE_BACKEND };
+static struct rls_probed_file probed = {.role = RLS_ROLE_BACKEND};
 static size_t known;
 static int libraries;
 
@@ -34,10 +34,10 @@ size_t __wrap_rls_libraries_known(const struct rls_libraries *unused)
 	return known;
 }
 
-const struct rls_probed_file *__wrap_rls_libraries_file(const struct rls_libraries *unused, dev_t device,
-							ino_t inode);
-const struct rls_probed_file *__wrap_rls_libraries_file(const struct rls_libraries *unused, dev_t device,
-							ino_t inode)
+const struct rls_probed_file *__wrap_rls_libraries_file(const struct rls_libraries *unused,
+							dev_t device, ino_t inode);
+const struct rls_probed_file *__wrap_rls_libraries_file(const struct rls_libraries *unused,
+							dev_t device, ino_t inode)
 {
 	(void)unused, (void)device;
 	return known && inode == identity.inode ? &probed : NULL;
@@ -52,12 +52,13 @@ static struct rls_code_map *begin(void)
 	return map;
 }
 
-static struct rls_code_place find(struct rls_code_map *map, pid_t pid, uint64_t time_ns, const void *address,
-				  bool certain)
+static struct rls_code_place find(struct rls_code_map *map, pid_t pid, uint64_t time_ns,
+				  const void *address, bool certain)
 {
 	struct rls_code_place place;
 
-	assert_int_equal(rls_code_map_find(map, pid, time_ns, (uintptr_t)address, certain, &place), 0);
+	assert_int_equal(rls_code_map_find(map, pid, time_ns, (uintptr_t)address, certain, &place),
+			 0);
 	assert_int_equal(place.address, (uintptr_t)address);
 	return place;
 }
@@ -111,11 +112,13 @@ static void what_is_not_known_is_read_again_in_time(void **state)
 	find(map, getpid(), 1, &status, true);
 	at = map_self(&status);
 	assert_null(find(map, getpid(), AGAIN_NS, at, true).mapping);
-	assert_null(find(map, getpid(), AGAIN_NS + 1, at, false).mapping); /* it may be no address at all */
+	assert_null(find(map, getpid(), AGAIN_NS + 1, at, false)
+			    .mapping); /* it may be no address at all */
 	assert_non_null(find(map, getpid(), AGAIN_NS + 1, at, true).mapping);
 	assert_non_null(find(map, getpid(), AGAIN_NS + 1, at, false).mapping);
 	munmap(at, 4096);
-	assert_non_null(find(map, getpid(), 10 * AGAIN_NS, at, true).mapping); /* as far as is known */
+	assert_non_null(
+		find(map, getpid(), 10 * AGAIN_NS, at, true).mapping); /* as far as is known */
 	rls_code_map_forget(map, getpid());
 	assert_null(find(map, getpid(), 10 * AGAIN_NS, at, true).mapping);
 	at = map_self(&status);
@@ -128,7 +131,7 @@ static void what_is_not_known_is_read_again_in_time(void **state)
 static void roles_may_come_later(void **state)
 {
 	struct rls_code_map *map = begin();
-	const struct rls_leaf_file *role;
+	const struct rls_code_file *role;
 	struct stat status;
 	void *at = map_self(&status);
 
@@ -170,7 +173,8 @@ static void a_child_has_its_parents_mappings(void **state)
 	assert_non_null(find(map, child, 2, at, true).mapping);
 	rls_code_map_forget(map, child);
 	assert_int_equal(rls_code_map_find(map, child, 2, (uintptr_t)at, true, &place), -ESRCH);
-	assert_int_equal(rls_code_map_fork(map, child, child + 1, 2), 0); /* gone: nothing is known */
+	assert_int_equal(rls_code_map_fork(map, child, child + 1, 2),
+			 0); /* gone: nothing is known */
 	rls_code_map_free(map);
 }
 

@@ -39,9 +39,9 @@ static uint32_t id_of(struct rls_frame_tree *tree, uint32_t parent, struct rls_f
 static void a_place_is_told_once(void **state)
 {
 	struct log log = {0};
-	const struct rls_event_sink sink = { .add = take, .context = &log };
-	struct rls_frame_tree tree = { .sink = &sink };
-	const struct rls_frame frame = { .function = 1, .file = 2, .line = 3 };
+	const struct rls_event_sink sink = {.add = take, .context = &log};
+	struct rls_frame_tree tree = {.sink = &sink};
+	const struct rls_frame frame = {.function = 1, .file = 2, .line = 3};
 	struct rls_frame other = frame;
 	uint32_t first = id_of(&tree, 0, frame);
 
@@ -74,10 +74,10 @@ static void a_place_is_told_once(void **state)
 
 static void what_cannot_be_told_has_no_place(void **state)
 {
-	struct log log = { .answer = -EIO };
-	const struct rls_event_sink sink = { .add = take, .context = &log };
-	struct rls_frame_tree tree = { .sink = &sink };
-	const struct rls_frame frame = { .function = 1 };
+	struct log log = {.answer = -EIO};
+	const struct rls_event_sink sink = {.add = take, .context = &log};
+	struct rls_frame_tree tree = {.sink = &sink};
+	const struct rls_frame frame = {.function = 1};
 	uint32_t id = 77;
 
 	(void)state;
@@ -89,15 +89,15 @@ static void what_cannot_be_told_has_no_place(void **state)
 static void a_full_tree_gives_the_caller(void **state)
 {
 	struct log log = {0};
-	const struct rls_event_sink sink = { .add = take, .context = &log };
-	struct rls_frame_tree tree = { .sink = &sink, .count = RLS_FRAME_TREE_MAX - 1 };
+	const struct rls_event_sink sink = {.add = take, .context = &log};
+	struct rls_frame_tree tree = {.sink = &sink, .count = RLS_FRAME_TREE_MAX - 1};
 
 	(void)state;
-	assert_int_equal(id_of(&tree, 3, (struct rls_frame){ .line = 1 }), RLS_FRAME_TREE_MAX);
+	assert_int_equal(id_of(&tree, 3, (struct rls_frame){.line = 1}), RLS_FRAME_TREE_MAX);
 	assert_false(tree.full);
-	assert_int_equal(id_of(&tree, 3, (struct rls_frame){ .line = 2 }), 3);
+	assert_int_equal(id_of(&tree, 3, (struct rls_frame){.line = 2}), 3);
 	assert_true(tree.full);
-	assert_int_equal(id_of(&tree, 3, (struct rls_frame){ .line = 1 }), RLS_FRAME_TREE_MAX);
+	assert_int_equal(id_of(&tree, 3, (struct rls_frame){.line = 1}), RLS_FRAME_TREE_MAX);
 	assert_int_equal(log.count, 1);
 	rls_frame_tree_free(&tree);
 }

@@ -4,49 +4,63 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include "userspace/record/samples/infer_category.h"
 
 /* The process: 0x1000 bytes of code each. Offsets in a file are those from its start. */
-enum { LIBC = 0x10000, PYTHON = 0x20000, TORCH = 0x30000, MUJOCO = 0x40000, UPROBES = 0x50000,
-       HEAP = 0x60000, NUMPY = 0x70000 };
-#define LOOP (PYTHON + 0x100)   /* of bytecode: up to 0x200 */
+enum {
+	LIBC = 0x10000,
+	PYTHON = 0x20000,
+	TORCH = 0x30000,
+	MUJOCO = 0x40000,
+	UPROBES = 0x50000,
+	HEAP = 0x60000,
+	NUMPY = 0x70000
+};
+#define LOOP (PYTHON + 0x100) /* of bytecode: up to 0x200 */
 #define TORCH_SITE (TORCH + 0x80)
 
-static const uint64_t torch_sites[] = { 0x80 };
-static const struct rls_leaf_file files[] = {
-	{ .role = RLS_ROLE_PYTHON, .evaluation = { { { 0x100, 0x100 } }, 1 } },
-	{ .role = RLS_ROLE_BACKEND, .sites = torch_sites, .site_count = 1 },
-	{ .role = RLS_ROLE_SIMULATOR },
+static const uint64_t torch_sites[] = {0x80};
+static const struct rls_code_file files[] = {
+	{.role = RLS_ROLE_PYTHON, .evaluation = {{{0x100, 0x100}}, 1}},
+	{.role = RLS_ROLE_BACKEND, .sites = torch_sites, .site_count = 1},
+	{.role = RLS_ROLE_SIMULATOR},
 };
 static const struct {
 	struct rls_mapping mapping;
-	const struct rls_leaf_file *role;
+	const struct rls_code_file *role;
 } places[] = {
-	{ { .start = LIBC, .end = LIBC + 0x1000, .executable = true, .path = "/libc.so.6" }, NULL },
-	{ { .start = PYTHON, .end = PYTHON + 0x1000, .executable = true, .path = "/python" }, &files[0] },
-	{ { .start = TORCH, .end = TORCH + 0x1000, .executable = true, .path = "/torch" }, &files[1] },
-	{ { .start = MUJOCO, .end = MUJOCO + 0x1000, .executable = true, .path = "/mujoco" }, &files[2] },
-	{ { .start = UPROBES, .end = UPROBES + 0x1000, .executable = true, .path = "[uprobes]" }, NULL },
-	{ { .start = NUMPY, .end = NUMPY + 0x1000, .executable = true,
-	    .path = "/numpy/_umath.cpython-311-x86_64-linux-gnu.so" }, NULL },
-	{ { .start = HEAP, .end = HEAP + 0x1000, .path = "[heap]" }, &files[1] },
+	{{.start = LIBC, .end = LIBC + 0x1000, .executable = true, .path = "/libc.so.6"}, NULL},
+	{{.start = PYTHON, .end = PYTHON + 0x1000, .executable = true, .path = "/python"},
+	 &files[0]},
+	{{.start = TORCH, .end = TORCH + 0x1000, .executable = true, .path = "/torch"}, &files[1]},
+	{{.start = MUJOCO, .end = MUJOCO + 0x1000, .executable = true, .path = "/mujoco"},
+	 &files[2]},
+	{{.start = UPROBES, .end = UPROBES + 0x1000, .executable = true, .path = "[uprobes]"},
+	 NULL},
+	{{.start = NUMPY,
+	  .end = NUMPY + 0x1000,
+	  .executable = true,
+	  .path = "/numpy/_umath.cpython-311-x86_64-linux-gnu.so"},
+	 NULL},
+	{{.start = HEAP, .end = HEAP + 0x1000, .path = "[heap]"}, &files[1]},
 };
 
 static int fail_with;
 
-int __wrap_rls_code_map_find(struct rls_code_map *unused, pid_t pid, uint64_t time_ns, uint64_t address,
-			   bool certain, struct rls_code_place *out);
-int __wrap_rls_code_map_find(struct rls_code_map *unused, pid_t pid, uint64_t time_ns, uint64_t address,
-			   bool certain, struct rls_code_place *out)
+int __wrap_rls_code_map_find(struct rls_code_map *unused, pid_t pid, uint64_t time_ns,
+			     uint64_t address, bool certain, struct rls_code_place *out);
+int __wrap_rls_code_map_find(struct rls_code_map *unused, pid_t pid, uint64_t time_ns,
+			     uint64_t address, bool certain, struct rls_code_place *out)
 {
-	*out = (struct rls_code_place){ .address = address };
+	*out = (struct rls_code_place){.address = address};
 	assert_int_equal(pid, 7);
 	assert_int_equal(time_ns, 1234);
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		if (address >= places[i].mapping.start && address < places[i].mapping.end)
-			*out = (struct rls_code_place){ address, &places[i].mapping, places[i].role };
+			*out = (struct rls_code_place){address, &places[i].mapping, places[i].role};
 	}
 	return certain ? 0 : fail_with;
 }
@@ -60,23 +74,25 @@ int __wrap_rls_code_map_frame_bytes(struct rls_code_map *unused, pid_t pid,
 				    const struct rls_code_place *place, uint64_t *out)
 {
 	assert_int_equal(pid, 7);
-	assert_true(place->address >= place->mapping->start && place->address < place->mapping->end);
+	assert_true(place->address >= place->mapping->start &&
+		    place->address < place->mapping->end);
 	if ((place->address & 0xf00) != 0xc00)
 		return -ENOENT;
 	*out = 8 * (place->address & 0xff);
 	return 0;
 }
 
-static struct rls_wire_look look_at(uint64_t ip)
+static struct rls_wire_category_sample look_at(uint64_t ip)
 {
-	return (struct rls_wire_look){ .header = { .pid = 7, .tid = 8, .time_ns = 1234 }, .ip = ip };
+	return (struct rls_wire_category_sample){.header = {.pid = 7, .tid = 8, .time_ns = 1234},
+						 .ip = ip};
 }
 
-static void assert_guess(const struct rls_wire_look *look, enum rls_category expected)
+static void assert_guess(const struct rls_wire_category_sample *look, enum rls_category expected)
 {
 	enum rls_category category = RLS_CATEGORY_MAX;
 
-	assert_int_equal(rls_guess(NULL, look, &category), 0);
+	assert_int_equal(rls_infer_category(NULL, look, &category), 0);
 	assert_int_equal(category, expected);
 }
 
@@ -97,7 +113,7 @@ static void hints(void **state)
 
 static void code_of_a_library_or_of_the_loop_tells_by_itself(void **state)
 {
-	struct rls_wire_look look = look_at(TORCH + 0x10);
+	struct rls_wire_category_sample look = look_at(TORCH + 0x10);
 
 	look.words[0] = LOOP + 1;
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
@@ -109,7 +125,7 @@ static void code_of_a_library_or_of_the_loop_tells_by_itself(void **state)
 /* Data, zeros and what maps no code are passed by; the nearest that tells is taken. */
 static void anywhere_else_the_nearest_return_address_tells(void **state)
 {
-	struct rls_wire_look look = look_at(LIBC + 4);
+	struct rls_wire_category_sample look = look_at(LIBC + 4);
 
 	look.words[1] = 42;
 	look.words[2] = HEAP + 8;
@@ -124,7 +140,7 @@ static void anywhere_else_the_nearest_return_address_tells(void **state)
 /* A library calls the interpreter's functions too: it is Python's only if nobody else's. */
 static void the_interpreters_own_functions_are_somebodys(void **state)
 {
-	struct rls_wire_look look = look_at(PYTHON + 0x800);
+	struct rls_wire_category_sample look = look_at(PYTHON + 0x800);
 
 	assert_guess(&look, RLS_CATEGORY_PYTHON);
 	look.words[9] = TORCH + 0x30;
@@ -137,7 +153,7 @@ static void the_interpreters_own_functions_are_somebodys(void **state)
 /* What a module without a role does is its caller's; a library that calls it is nearer. */
 static void extension_modules_are_called_by_python(void **state)
 {
-	struct rls_wire_look look = look_at(NUMPY + 0x10);
+	struct rls_wire_category_sample look = look_at(NUMPY + 0x10);
 
 	assert_guess(&look, RLS_CATEGORY_PYTHON);
 	look.words[9] = TORCH + 0x30;
@@ -150,10 +166,10 @@ static void extension_modules_are_called_by_python(void **state)
 /* The nearest that tells is left over from an earlier call: it lies within a frame. */
 static void frames_are_passed_by(void **state)
 {
-	struct rls_wire_look look = look_at(NUMPY + FRAME(4));
+	struct rls_wire_category_sample look = look_at(NUMPY + FRAME(4));
 
 	look.words[1] = TORCH + 0x30;
-	look.words[3] = PYTHON + FRAME(2) + 1;  /* a call before it */
+	look.words[3] = PYTHON + FRAME(2) + 1; /* a call before it */
 	look.words[4] = MUJOCO + 0x30;
 	look.words[5] = LOOP + 1;
 	assert_guess(&look, RLS_CATEGORY_PYTHON);
@@ -165,13 +181,13 @@ static void frames_are_passed_by(void **state)
 /* From there on the words above are searched. */
 static void where_no_frame_is_known_the_words_above_tell(void **state)
 {
-	struct rls_wire_look look = look_at(LIBC + FRAME(3));
+	struct rls_wire_category_sample look = look_at(LIBC + FRAME(3));
 
 	look.words[0] = TORCH + 0x30;
 	look.words[2] = LIBC + 0x20;
 	look.words[8] = MUJOCO + 0x30;
 	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
-	look.words[2] = 0;      /* broken */
+	look.words[2] = 0; /* broken */
 	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
 	look.ip = LIBC + FRAME(0);
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
@@ -181,21 +197,21 @@ static void where_no_frame_is_known_the_words_above_tell(void **state)
  * against the interpreter; better than nothing otherwise. */
 static void frames_may_end_beyond_what_is_known(void **state)
 {
-	struct rls_wire_look look = look_at(PYTHON + FRAME(RLS_LOOK_WORDS + 1));
+	struct rls_wire_category_sample look = look_at(PYTHON + FRAME(RLS_SAMPLE_WORDS + 1));
 
 	look.words[5] = TORCH + 0x30;
 	assert_guess(&look, RLS_CATEGORY_PYTHON);
-	look.ip = LIBC + FRAME(RLS_LOOK_WORDS + 1);
+	look.ip = LIBC + FRAME(RLS_SAMPLE_WORDS + 1);
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
-	look.ip = LIBC + FRAME(RLS_LOOK_WORDS);
-	look.words[RLS_LOOK_WORDS - 1] = MUJOCO + 0x30;
+	look.ip = LIBC + FRAME(RLS_SAMPLE_WORDS);
+	look.words[RLS_SAMPLE_WORDS - 1] = MUJOCO + 0x30;
 	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
 }
 
 /* A probe lies where a call goes back to: that is the library's, not the probe. */
 static void a_return_address_is_its_calls(void **state)
 {
-	struct rls_wire_look look = look_at(PYTHON + FRAME(1));
+	struct rls_wire_category_sample look = look_at(PYTHON + FRAME(1));
 
 	look.words[0] = TORCH_SITE;
 	look.words[1] = LOOP + 1;
@@ -204,14 +220,14 @@ static void a_return_address_is_its_calls(void **state)
 
 static void nothing_found_is_unknown(void **state)
 {
-	struct rls_wire_look look = look_at(LIBC);
+	struct rls_wire_category_sample look = look_at(LIBC);
 
 	assert_guess(&look, RLS_CATEGORY_UNKNOWN);
 }
 
 static void the_kernel_works_for_who_called_it(void **state)
 {
-	struct rls_wire_look look = look_at(TORCH + 0x10);
+	struct rls_wire_category_sample look = look_at(TORCH + 0x10);
 
 	look.header.flags = RLS_SAMPLE_KERNEL;
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
@@ -222,30 +238,30 @@ static void the_kernel_works_for_who_called_it(void **state)
 
 static void the_profilers_own_time_is_nobodys(void **state)
 {
-	struct rls_wire_look look = look_at(UPROBES + 0x10);
+	struct rls_wire_category_sample look = look_at(UPROBES + 0x10);
 	enum rls_category category = RLS_CATEGORY_MAX;
 
-	assert_int_equal(rls_guess(NULL, &look, &category), -EAGAIN);
+	assert_int_equal(rls_infer_category(NULL, &look, &category), -EAGAIN);
 	look = look_at(TORCH_SITE);
-	assert_int_equal(rls_guess(NULL, &look, &category), -EAGAIN);
+	assert_int_equal(rls_infer_category(NULL, &look, &category), -EAGAIN);
 	look = look_at(TORCH_SITE + 1); /* behind the breakpoint, trapped */
 	look.header.flags = RLS_SAMPLE_KERNEL;
-	assert_int_equal(rls_guess(NULL, &look, &category), -EAGAIN);
+	assert_int_equal(rls_infer_category(NULL, &look, &category), -EAGAIN);
 	look.header.flags = 0;
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
-	look = look_at(LOOP);   /* where a function returns to, as its probe is served */
-	look.header.flags = RLS_SAMPLE_KERNEL | RLS_LOOK_TRAPPED;
-	assert_int_equal(rls_guess(NULL, &look, &category), -EAGAIN);
+	look = look_at(LOOP); /* where a function returns to, as its probe is served */
+	look.header.flags = RLS_SAMPLE_KERNEL | RLS_SAMPLE_TRAPPED;
+	assert_int_equal(rls_infer_category(NULL, &look, &category), -EAGAIN);
 }
 
 static void a_process_that_is_gone_is_told(void **state)
 {
-	struct rls_wire_look look = look_at(LIBC);
+	struct rls_wire_category_sample look = look_at(LIBC);
 	enum rls_category category = RLS_CATEGORY_MAX;
 
 	look.words[0] = MUJOCO + 8;
 	fail_with = -ESRCH;
-	assert_int_equal(rls_guess(NULL, &look, &category), -ESRCH);
+	assert_int_equal(rls_infer_category(NULL, &look, &category), -ESRCH);
 	fail_with = 0;
 }
 

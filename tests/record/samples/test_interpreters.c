@@ -18,21 +18,21 @@
 #define MS 1000000ULL
 #define PARENT 10
 #define CHILD 11
-#define BIG (40U << 20)             /* two of it are more code than is kept of a family */
+#define BIG (40U << 20) /* two of it are more code than is kept of a family */
 
 /* A code object that each process in `alive` has. */
 struct kept_code {
 	uint64_t address;
 	uint32_t identity, lines_bytes;
 	const char *function, *file;
-	bool gone[32];              /* by pid */
+	bool gone[32]; /* by pid */
 };
 
 static struct {
 	struct rls_python python;
-	int slot;                   /* what looking for it says */
+	int slot; /* what looking for it says */
 	unsigned int looks, reads;
-	int interpreter_of[32];     /* by pid: 1 set, -1 taken back */
+	int interpreter_of[32]; /* by pid: 1 set, -1 taken back */
 	struct kept_code codes[4];
 	char strings[16][64];
 	rls_string_id string_count;
@@ -93,11 +93,11 @@ int __wrap_rls_code_object_read(const struct rls_space *space,
 
 		if (code->address != address || code->gone[live->pid])
 			continue;
-		*out = (struct rls_code_object){ .file = strdup(code->file),
-						 .function = strdup(code->function),
-						 .first_line = 30,
-						 .identity = code->identity,
-						 .lines_bytes = code->lines_bytes };
+		*out = (struct rls_code_object){.file = strdup(code->file),
+						.function = strdup(code->function),
+						.first_line = 30,
+						.identity = code->identity,
+						.lines_bytes = code->lines_bytes};
 		return 0;
 	}
 	return -EFAULT;
@@ -126,39 +126,44 @@ static int intern(void *context, const char *text, size_t length, rls_string_id 
 	return 0;
 }
 
-static const struct rls_event_sink sink = { .add = add, .intern = intern };
+static const struct rls_event_sink sink = {.add = add, .intern = intern};
 
 static struct rls_targets targets;
 
-static void end(struct rls_pythons *pythons)
+static void end(struct rls_interpreters *pythons)
 {
-	rls_pythons_free(pythons);
+	rls_interpreters_free(pythons);
 	rls_targets_clear(&targets);
 }
 
 /* With one target. */
-static struct rls_pythons *begin(void)
+static struct rls_interpreters *begin(void)
 {
-	struct rls_pythons *pythons;
+	struct rls_interpreters *pythons;
 
 	memset(&world, 0, sizeof(world));
-	world.python = (struct rls_python){ .version = "3.11.2", .major = 3, .minor = 11,
-					    .runtime = 0x1000, .code_type = 0x2000 };
-	world.codes[0] = (struct kept_code){ 0x100, 1, 10, "Env.step", "/env.py", {0} };
-	world.codes[1] = (struct kept_code){ 0x200, 2, 10, "__init__", "__init__", {0} };
-	world.codes[2] = (struct kept_code){ 0x300, 3, BIG, "big", "/big.py", {0} };
-	world.codes[3] = (struct kept_code){ 0x400, 4, BIG, "bigger", "/big.py", {0} };
-	assert_int_equal(rls_pythons_new(NULL, &sink, &targets, &pythons), 0);
+	world.python = (struct rls_python){.version = "3.11.2",
+					   .major = 3,
+					   .minor = 11,
+					   .runtime = 0x1000,
+					   .code_type = 0x2000};
+	world.codes[0] = (struct kept_code){0x100, 1, 10, "Env.step", "/env.py", {0}};
+	world.codes[1] = (struct kept_code){0x200, 2, 10, "__init__", "__init__", {0}};
+	world.codes[2] = (struct kept_code){0x300, 3, BIG, "big", "/big.py", {0}};
+	world.codes[3] = (struct kept_code){0x400, 4, BIG, "bigger", "/big.py", {0}};
+	assert_int_equal(rls_interpreters_new(NULL, &sink, &targets, &pythons), 0);
 	assert_int_equal(rls_targets_add(&targets, PARENT, true), 0);
 	return pythons;
 }
 
 /* The function of a frame; NULL when it cannot be told, "-" for the interpreter's own. */
-static const char *name(struct rls_pythons *pythons, pid_t pid, uint64_t code, uint32_t identity)
+static const char *name(struct rls_interpreters *pythons, pid_t pid, uint64_t code,
+			uint32_t identity)
 {
-	const struct rls_wire_frame frame = { .code = code, .at = (uint32_t)-1, .identity = identity };
+	const struct rls_wire_frame frame = {
+		.code = code, .at = (uint32_t)-1, .identity = identity};
 	struct rls_frame out;
-	int r = rls_pythons_name(pythons, pid, &frame, &out);
+	int r = rls_interpreters_name(pythons, pid, &frame, &out);
 
 	if (r) {
 		assert_true(r == 1 || r == -ENOENT);
@@ -171,7 +176,7 @@ static const char *name(struct rls_pythons *pythons, pid_t pid, uint64_t code, u
 
 static void a_process_is_looked_at_less_and_less_often(void **state)
 {
-	struct rls_pythons *pythons = begin();
+	struct rls_interpreters *pythons = begin();
 	uint64_t now_ns = 1000 * MS;
 
 	(void)state;
@@ -179,42 +184,46 @@ static void a_process_is_looked_at_less_and_less_often(void **state)
 	for (unsigned int wait_ms = 50; wait_ms < 100000; wait_ms *= 2) {
 		unsigned int looks = world.looks, step_ms = wait_ms < 5000 ? wait_ms : 5000;
 
-		assert_int_equal(rls_pythons_look(pythons, PARENT, now_ns), 0);
+		assert_int_equal(rls_interpreters_look(pythons, PARENT, now_ns), 0);
 		assert_int_equal(world.looks, looks + 1);
 		now_ns += step_ms * MS - 1;
-		assert_int_equal(rls_pythons_miss(pythons, PARENT, now_ns), 0);
+		assert_int_equal(rls_interpreters_miss(pythons, PARENT, now_ns), 0);
 		assert_int_equal(world.looks, looks + 1);
 		now_ns++;
 	}
-	assert_int_equal(rls_pythons_missed(pythons), 0); /* it may be no Python at all */
+	assert_int_equal(rls_interpreters_missed(pythons), 0); /* it may be no Python at all */
 	world.slot = 0;
-	assert_int_equal(rls_pythons_look(pythons, PARENT, now_ns), 0);
+	assert_int_equal(rls_interpreters_look(pythons, PARENT, now_ns), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 1);
-	assert_int_equal(rls_pythons_missed(pythons), 11);
-	assert_int_equal(rls_pythons_miss(pythons, PARENT, now_ns), 0); /* taken before, read now */
-	assert_int_equal(rls_pythons_missed(pythons), 12);
-	assert_int_equal(rls_pythons_refused(pythons), 0);
+	assert_int_equal(rls_interpreters_missed(pythons), 11);
+	assert_int_equal(rls_interpreters_miss(pythons, PARENT, now_ns),
+			 0); /* taken before, read now */
+	assert_int_equal(rls_interpreters_missed(pythons), 12);
+	assert_int_equal(rls_interpreters_refused(pythons), 0);
 	end(pythons);
 }
 
 static void what_nobody_knows_how_to_walk_is_counted_as_such(void **state)
 {
-	struct rls_pythons *pythons = begin();
+	struct rls_interpreters *pythons = begin();
 
 	(void)state;
 	for (pid_t pid = CHILD; pid <= CHILD + 1; pid++)
 		assert_int_equal(rls_targets_add(&targets, pid, false), 0);
-	world.python = (struct rls_python){ .version = "3.15.1", .major = 3, .minor = 15,
-					    .runtime = 0x1000 };
+	world.python = (struct rls_python){
+		.version = "3.15.1", .major = 3, .minor = 15, .runtime = 0x1000};
 	for (uint64_t i = 0; i < 5; i++)
-		assert_int_equal(rls_pythons_miss(pythons, PARENT, i * MS), 0);
-	world.python = (struct rls_python){ .version = "3.12.1", .major = 3, .minor = 12,
-					    .runtime = 0x1000, .free_threaded = true };
-	assert_int_equal(rls_pythons_miss(pythons, CHILD, 0), 0);
+		assert_int_equal(rls_interpreters_miss(pythons, PARENT, i * MS), 0);
+	world.python = (struct rls_python){.version = "3.12.1",
+					   .major = 3,
+					   .minor = 12,
+					   .runtime = 0x1000,
+					   .free_threaded = true};
+	assert_int_equal(rls_interpreters_miss(pythons, CHILD, 0), 0);
 	world.python = (struct rls_python){0}; /* no Python */
-	assert_int_equal(rls_pythons_miss(pythons, CHILD + 1, 0), 0);
-	assert_int_equal(rls_pythons_refused(pythons), 6);
-	assert_int_equal(rls_pythons_missed(pythons), 0);
+	assert_int_equal(rls_interpreters_miss(pythons, CHILD + 1, 0), 0);
+	assert_int_equal(rls_interpreters_refused(pythons), 6);
+	assert_int_equal(rls_interpreters_missed(pythons), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 0);
 	assert_null(name(pythons, PARENT, 0x100, 1));
 	end(pythons);
@@ -222,10 +231,10 @@ static void what_nobody_knows_how_to_walk_is_counted_as_such(void **state)
 
 static void code_is_read_once(void **state)
 {
-	struct rls_pythons *pythons = begin();
+	struct rls_interpreters *pythons = begin();
 
 	(void)state;
-	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1), 0);
 	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
 	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
 	assert_int_equal(world.reads, 1);
@@ -240,10 +249,10 @@ static void code_is_read_once(void **state)
 /* Where another code object has taken the place, it is told by what was met there. */
 static void what_took_the_place_is_never_taken_for_the_other(void **state)
 {
-	struct rls_pythons *pythons = begin();
+	struct rls_interpreters *pythons = begin();
 
 	(void)state;
-	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1), 0);
 	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
 	world.codes[0].identity = 7;
 	world.codes[0].function = "Env.reset";
@@ -255,10 +264,10 @@ static void what_took_the_place_is_never_taken_for_the_other(void **state)
 
 static void a_child_has_its_parents_code(void **state)
 {
-	struct rls_pythons *pythons = begin();
+	struct rls_interpreters *pythons = begin();
 
 	(void)state;
-	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1), 0);
 	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
 	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
 	assert_int_equal(world.looks, 1);
@@ -280,10 +289,10 @@ static void a_child_has_its_parents_code(void **state)
 
 static void what_one_has_lost_another_may_have(void **state)
 {
-	struct rls_pythons *pythons = begin();
+	struct rls_interpreters *pythons = begin();
 
 	(void)state;
-	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1), 0);
 	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
 	world.codes[0].gone[PARENT] = true;
 	assert_null(name(pythons, PARENT, 0x100, 1));
@@ -295,7 +304,7 @@ static void what_one_has_lost_another_may_have(void **state)
 /* A child whose parent's interpreter is not known is looked at itself. */
 static void a_child_of_an_unknown_parent_is_looked_at(void **state)
 {
-	struct rls_pythons *pythons = begin();
+	struct rls_interpreters *pythons = begin();
 
 	(void)state;
 	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
@@ -307,21 +316,21 @@ static void a_child_of_an_unknown_parent_is_looked_at(void **state)
 /* A sample may come after its process has ended: nothing would ever forget that. */
 static void of_others_nothing_is_kept(void **state)
 {
-	struct rls_pythons *pythons = begin();
+	struct rls_interpreters *pythons = begin();
 
 	(void)state;
-	assert_int_equal(rls_pythons_miss(pythons, CHILD, 1), 0);
-	assert_int_equal(rls_pythons_look(pythons, CHILD, 2), 0);
+	assert_int_equal(rls_interpreters_miss(pythons, CHILD, 1), 0);
+	assert_int_equal(rls_interpreters_look(pythons, CHILD, 2), 0);
 	assert_int_equal(world.looks, 0);
 	end(pythons);
 }
 
 static void no_family_keeps_code_without_end(void **state)
 {
-	struct rls_pythons *pythons = begin();
+	struct rls_interpreters *pythons = begin();
 
 	(void)state;
-	assert_int_equal(rls_pythons_look(pythons, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1), 0);
 	assert_string_equal(name(pythons, PARENT, 0x300, 3), "big");
 	assert_string_equal(name(pythons, PARENT, 0x400, 4), "bigger");
 	assert_string_equal(name(pythons, PARENT, 0x300, 3), "big");

@@ -18,26 +18,33 @@
 #define PID 7
 #define TID 8
 /* Code by what it is. */
-enum { LOOP = 0x1000, RUNTIME = 0x2000, LIBRARY = 0x3000, NAMELESS = 0x4000, COMPILED = 0x5000,
-       NOWHERE = 0x6000, SITE = 0x3080 };
+enum {
+	LOOP = 0x1000,
+	RUNTIME = 0x2000,
+	LIBRARY = 0x3000,
+	NAMELESS = 0x4000,
+	COMPILED = 0x5000,
+	NOWHERE = 0x6000,
+	SITE = 0x3080
+};
 /* Frames by the addresses of their code. */
 enum { CODE_INTERNAL = 98, CODE_GONE = 99 };
 
 static struct rls_native_file *const interpreter = (void *)1, *const library = (void *)2;
-static const struct rls_leaf_file torch = { .role = RLS_ROLE_BACKEND,
-					    .sites = (const uint64_t[]){ 0x80 }, .site_count = 1 };
+static const struct rls_code_file torch = {
+	.role = RLS_ROLE_BACKEND, .sites = (const uint64_t[]){0x80}, .site_count = 1};
 static const struct rls_mapping mappings[] = {
-	{ .start = LOOP, .end = LIBRARY, .executable = true, .path = "/python3" },
-	{ .start = LIBRARY, .end = COMPILED, .executable = true, .path = "/torch.so" },
-	{ .start = COMPILED, .end = NOWHERE, .executable = true, .path = "" },
+	{.start = LOOP, .end = LIBRARY, .executable = true, .path = "/python3"},
+	{.start = LIBRARY, .end = COMPILED, .executable = true, .path = "/torch.so"},
+	{.start = COMPILED, .end = NOWHERE, .executable = true, .path = ""},
 };
 
 static struct {
-	char text[4096];            /* of what was told, a line each */
+	char text[4096]; /* of what was told, a line each */
 	char strings[32][64];
 	rls_string_id string_count;
 	unsigned int missed, looked, consumed, refused;
-	int fail_with;              /* what the sink says */
+	int fail_with; /* what the sink says */
 } world;
 
 static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -90,16 +97,16 @@ static int intern(void *context, const char *text, size_t length, rls_string_id 
 	return 0;
 }
 
-struct rls_event_sink __wrap_rls_trace_output_sink(struct rls_trace_output *output);
-struct rls_event_sink __wrap_rls_trace_output_sink(struct rls_trace_output *output)
+struct rls_event_sink __wrap_rls_event_output_sink(struct rls_event_output *output);
+struct rls_event_sink __wrap_rls_event_output_sink(struct rls_event_output *output)
 {
 	(void)output;
-	return (struct rls_event_sink){ .add = add, .intern = intern };
+	return (struct rls_event_sink){.add = add, .intern = intern};
 }
 
-int __wrap_rls_trace_output_warning(struct rls_trace_output *output, uint64_t time_ns,
+int __wrap_rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns,
 				    const char *text);
-int __wrap_rls_trace_output_warning(struct rls_trace_output *output, uint64_t time_ns,
+int __wrap_rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns,
 				    const char *text)
 {
 	(void)output;
@@ -115,40 +122,40 @@ int __wrap_rls_kernel_consume_stacks(struct rls_kernel *kernel)
 	return 0;
 }
 
-int __wrap_rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
-int __wrap_rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+int __wrap_rls_interpreters_look(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns);
+int __wrap_rls_interpreters_look(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns)
 {
 	(void)pythons, (void)pid, (void)time_ns;
 	world.looked++;
 	return 0;
 }
 
-int __wrap_rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
-int __wrap_rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+int __wrap_rls_interpreters_miss(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns);
+int __wrap_rls_interpreters_miss(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns)
 {
 	(void)pythons, (void)pid, (void)time_ns;
 	world.missed++;
 	return 0;
 }
 
-uint64_t __wrap_rls_pythons_missed(const struct rls_pythons *pythons);
-uint64_t __wrap_rls_pythons_missed(const struct rls_pythons *pythons)
+uint64_t __wrap_rls_interpreters_missed(const struct rls_interpreters *pythons);
+uint64_t __wrap_rls_interpreters_missed(const struct rls_interpreters *pythons)
 {
 	(void)pythons;
 	return 0;
 }
 
-uint64_t __wrap_rls_pythons_refused(const struct rls_pythons *pythons);
-uint64_t __wrap_rls_pythons_refused(const struct rls_pythons *pythons)
+uint64_t __wrap_rls_interpreters_refused(const struct rls_interpreters *pythons);
+uint64_t __wrap_rls_interpreters_refused(const struct rls_interpreters *pythons)
 {
 	(void)pythons;
 	return world.refused;
 }
 
-int __wrap_rls_pythons_name(struct rls_pythons *pythons, pid_t pid,
-			    const struct rls_wire_frame *frame, struct rls_frame *out);
-int __wrap_rls_pythons_name(struct rls_pythons *pythons, pid_t pid,
-			    const struct rls_wire_frame *frame, struct rls_frame *out)
+int __wrap_rls_interpreters_name(struct rls_interpreters *pythons, pid_t pid,
+				 const struct rls_wire_frame *frame, struct rls_frame *out);
+int __wrap_rls_interpreters_name(struct rls_interpreters *pythons, pid_t pid,
+				 const struct rls_wire_frame *frame, struct rls_frame *out)
 {
 	char name[16];
 
@@ -157,21 +164,21 @@ int __wrap_rls_pythons_name(struct rls_pythons *pythons, pid_t pid,
 		return 1;
 	if (frame->code == CODE_GONE)
 		return -ENOENT;
-	*out = (struct rls_frame){ .line = frame->at };
+	*out = (struct rls_frame){.line = frame->at};
 	snprintf(name, sizeof(name), "f%lu", frame->code);
 	intern(NULL, name, strlen(name), &out->function);
 	return intern(NULL, "/job.py", strlen("/job.py"), &out->file);
 }
 
-int __wrap_rls_code_map_find(struct rls_code_map *map, pid_t pid, uint64_t time_ns, uint64_t address,
-			     bool certain, struct rls_code_place *out);
-int __wrap_rls_code_map_find(struct rls_code_map *map, pid_t pid, uint64_t time_ns, uint64_t address,
-			     bool certain, struct rls_code_place *out)
+int __wrap_rls_code_map_find(struct rls_code_map *map, pid_t pid, uint64_t time_ns,
+			     uint64_t address, bool certain, struct rls_code_place *out);
+int __wrap_rls_code_map_find(struct rls_code_map *map, pid_t pid, uint64_t time_ns,
+			     uint64_t address, bool certain, struct rls_code_place *out)
 {
 	(void)map, (void)time_ns;
 	assert_int_equal(pid, PID);
 	assert_true(certain);
-	*out = (struct rls_code_place){ .address = address };
+	*out = (struct rls_code_place){.address = address};
 	for (size_t i = 0; i < sizeof(mappings) / sizeof(mappings[0]); i++) {
 		if (address >= mappings[i].start && address < mappings[i].end)
 			out->mapping = &mappings[i];
@@ -182,9 +189,11 @@ int __wrap_rls_code_map_find(struct rls_code_map *map, pid_t pid, uint64_t time_
 }
 
 struct rls_native_file *__wrap_rls_code_map_native(struct rls_code_map *map, pid_t pid,
-						   const struct rls_code_place *place, uint64_t *vaddr);
+						   const struct rls_code_place *place,
+						   uint64_t *vaddr);
 struct rls_native_file *__wrap_rls_code_map_native(struct rls_code_map *map, pid_t pid,
-						   const struct rls_code_place *place, uint64_t *vaddr)
+						   const struct rls_code_place *place,
+						   uint64_t *vaddr)
 {
 	(void)map, (void)pid;
 	*vaddr = place->address;
@@ -247,13 +256,16 @@ static struct rls_samples *begin(void)
 static struct rls_wire_stack stack_at(uint64_t time_ns, uint64_t ip, unsigned int depth)
 {
 	struct rls_wire_stack stack = {
-		.header = { .kind = RLS_WIRE_STACK, .pid = PID, .tid = TID, .time_ns = time_ns },
-		.ip = ip, .frames = (uint16_t)depth, .syscall = (uint32_t)-1, .every = 1,
+		.header = {.kind = RLS_WIRE_STACK, .pid = PID, .tid = TID, .time_ns = time_ns},
+		.ip = ip,
+		.frames = (uint16_t)depth,
+		.syscall = (uint32_t)-1,
+		.every = 1,
 		.argument = 5000,
 	};
 
 	for (unsigned int i = 0; i < depth; i++)
-		stack.frame[i] = (struct rls_wire_frame){ .code = i + 1, .at = 10 * (i + 1) };
+		stack.frame[i] = (struct rls_wire_frame){.code = i + 1, .at = 10 * (i + 1)};
 	return stack;
 }
 
@@ -279,20 +291,21 @@ static void take_wait(struct rls_samples *samples, uint64_t since_ns, uint32_t t
 	take(samples, &stack);
 }
 
-static void take_waited(struct rls_samples *samples, uint64_t since_ns, uint32_t tid, uint64_t end_ns)
+static void take_waited(struct rls_samples *samples, uint64_t since_ns, uint32_t tid,
+			uint64_t end_ns)
 {
 	const struct rls_wire_waited record = {
-		.header = { .kind = RLS_WIRE_WAITED, .pid = PID, .tid = tid, .time_ns = end_ns },
+		.header = {.kind = RLS_WIRE_WAITED, .pid = PID, .tid = tid, .time_ns = end_ns},
 		.since_ns = since_ns,
 	};
 
 	assert_int_equal(rls_samples_add(samples, &record.header, sizeof(record)), 0);
 }
 
-#define assert_told(expected)                               \
-	do {                                                \
-		assert_string_equal(world.text, expected);  \
-		world.text[0] = '\0';                       \
+#define assert_told(expected)                                                                      \
+	do {                                                                                       \
+		assert_string_equal(world.text, expected);                                         \
+		world.text[0] = '\0';                                                              \
 	} while (0)
 
 static void running_python_is_the_innermost_line(void **state)
@@ -319,20 +332,25 @@ static void code_below_python_has_a_frame_of_its_own(void **state)
 		uint8_t flags;
 		const char *told;
 	} rows[] = {
-		{ RUNTIME, 0, "frame 2 in 1: gc_collect_main of /python3, line 0, native\n"
-			      "1 runtime in 2, 5000 ns\n" },
-		{ LIBRARY, 0, "frame 3 in 1: at::matmul of /torch.so, line 0, native\n"
-			      "1 native in 3, 5000 ns, code of backend\n" },
-		{ NAMELESS + 8, 0, "frame 4 in 1: 0x4000 of /torch.so, line 0, native\n"
-				   "1 native in 4, 5000 ns\n" },
-		{ COMPILED, 0, "frame 5 in 1: kernel_of_triton of [compiled], line 0, native\n"
-			       "1 native in 5, 5000 ns\n" },
-		{ LIBRARY, RLS_SAMPLE_KERNEL, "1 system in 3, 5000 ns\n" },
-		{ LOOP, RLS_SAMPLE_KERNEL, "frame 6 in 1: the loop of /python3, line 0, native\n"
-					   "1 system in 6, 5000 ns\n" },
-		{ SITE, 0, "1 probe in 3, 5000 ns\n" },
-		{ SITE + 1, RLS_SAMPLE_KERNEL, "1 probe in 3, 5000 ns\n" }, /* its trap */
-		{ NOWHERE, 0, "1 native in 1, 5000 ns\n" },
+		{RUNTIME, 0,
+		 "frame 2 in 1: gc_collect_main of /python3, line 0, native\n"
+		 "1 runtime in 2, 5000 ns\n"},
+		{LIBRARY, 0,
+		 "frame 3 in 1: at::matmul of /torch.so, line 0, native\n"
+		 "1 native in 3, 5000 ns, code of backend\n"},
+		{NAMELESS + 8, 0,
+		 "frame 4 in 1: 0x4000 of /torch.so, line 0, native\n"
+		 "1 native in 4, 5000 ns\n"},
+		{COMPILED, 0,
+		 "frame 5 in 1: kernel_of_triton of [compiled], line 0, native\n"
+		 "1 native in 5, 5000 ns\n"},
+		{LIBRARY, RLS_SAMPLE_KERNEL, "1 system in 3, 5000 ns\n"},
+		{LOOP, RLS_SAMPLE_KERNEL,
+		 "frame 6 in 1: the loop of /python3, line 0, native\n"
+		 "1 system in 6, 5000 ns\n"},
+		{SITE, 0, "1 probe in 3, 5000 ns\n"},
+		{SITE + 1, RLS_SAMPLE_KERNEL, "1 probe in 3, 5000 ns\n"}, /* its trap */
+		{NOWHERE, 0, "1 native in 1, 5000 ns\n"},
 	};
 	struct rls_samples *samples = begin();
 	struct rls_wire_stack stack = stack_at(1, LOOP, 1);
@@ -364,7 +382,8 @@ static void frames_without_a_name_are_left_out_and_counted(void **state)
 		    "frame 2 in 1: f1 of /job.py, line 10\n"
 		    "1 python in 2, 5000 ns\n");
 	rls_samples_finish(samples, 9);
-	assert_told("9 samples: of 1, 1 frames were of code that was gone before it could be named\n");
+	assert_told(
+		"9 samples: of 1, 1 frames were of code that was gone before it could be named\n");
 	rls_samples_free(samples);
 }
 
@@ -384,10 +403,14 @@ static void ends_of_walks_are_counted_by_cause(void **state)
 	assert_int_equal(world.missed, 2);
 	world.text[0] = '\0';
 	rls_samples_finish(samples, 9);
-	assert_told("9 samples: of 21, 2 were of Python builds whose stacks cannot be walked: they lack Python's frames\n"
-		    "9 samples: of 21, 4 met memory that could not be read then: their outer frames are missing\n"
-		    "9 samples: of 21, 6 were of threads that were entering Python from C just then: they lack its frames\n"
-		    "9 samples: of 21, 5 were of deeper stacks than are walked: their outer frames are missing\n");
+	assert_told("9 samples: of 21, 2 were of Python builds whose stacks cannot be walked: they "
+		    "lack Python's frames\n"
+		    "9 samples: of 21, 4 met memory that could not be read then: their outer "
+		    "frames are missing\n"
+		    "9 samples: of 21, 6 were of threads that were entering Python from C just "
+		    "then: they lack its frames\n"
+		    "9 samples: of 21, 5 were of deeper stacks than are walked: their outer frames "
+		    "are missing\n");
 	rls_samples_free(samples);
 }
 

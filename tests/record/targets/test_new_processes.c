@@ -13,9 +13,9 @@
 #include "userspace/record/targets/new_processes.h"
 
 struct finding {
-	struct rls_newcomers *newcomers;
+	struct rls_new_processes *newcomers;
 	size_t found;
-	pid_t maps_meanwhile;       /* 0: nobody does */
+	pid_t maps_meanwhile; /* 0: nobody does */
 };
 
 static void on_found(void *context, pid_t pid)
@@ -25,18 +25,18 @@ static void on_found(void *context, pid_t pid)
 	(void)pid;
 	finding->found++;
 	if (finding->maps_meanwhile)
-		rls_newcomers_mapped(finding->newcomers, finding->maps_meanwhile);
+		rls_new_processes_mapped(finding->newcomers, finding->maps_meanwhile);
 	finding->maps_meanwhile = 0;
 }
 
 /* To follow one takes a while. Another one, looked at just before, may map its library then. */
 static void who_maps_while_another_is_followed_is_looked_at_again(void **state)
 {
-	struct rls_selection selection = { 0 };
-	struct rls_targets followed = { 0 };
-	struct rls_newcomers newcomers = { .selection = &selection, .followed = &followed,
-					   .sweep_ns = UINT64_MAX };
-	struct finding finding = { .newcomers = &newcomers };
+	struct rls_selection selection = {0};
+	struct rls_targets followed = {0};
+	struct rls_new_processes newcomers = {
+		.selection = &selection, .followed = &followed, .sweep_ns = UINT64_MAX};
+	struct finding finding = {.newcomers = &newcomers};
 	pid_t child = fork();
 
 	(void)state;
@@ -48,16 +48,16 @@ static void who_maps_while_another_is_followed_is_looked_at_again(void **state)
 	assert_true(child > 0);
 	assert_int_equal(rls_selection_add(&selection, RLS_SELECT_NAME, "test_new_process*"), 0);
 	finding.maps_meanwhile = child;
-	rls_newcomers_mapped(&newcomers, child);
-	rls_newcomers_look(&newcomers, 0, on_found, &finding);
+	rls_new_processes_mapped(&newcomers, child);
+	rls_new_processes_look(&newcomers, 0, on_found, &finding);
 	assert_int_equal(finding.found, 1);
-	rls_newcomers_look(&newcomers, 0, on_found, &finding);
+	rls_new_processes_look(&newcomers, 0, on_found, &finding);
 	assert_int_equal(finding.found, 2);
-	rls_newcomers_look(&newcomers, 0, on_found, &finding);
+	rls_new_processes_look(&newcomers, 0, on_found, &finding);
 	assert_int_equal(finding.found, 2);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	rls_newcomers_clear(&newcomers);
+	rls_new_processes_clear(&newcomers);
 	rls_selection_clear(&selection);
 }
 

@@ -14,8 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
+
+#include <cmocka.h>
 
 #include "analysis/base/string_pool.h"
 #include "userspace/base/proc_stat.h"
@@ -47,11 +48,12 @@ static void containers_of_each_engine(void **state)
 			 "kubepods-burstable-pod1b2c3d4e_1111_2222_3333_444455556666.slice/"
 			 "cri-containerd-" ID ".scope\n",
 			 ID);
-	assert_container("0::/kubepods.slice/kubepods-pod1b2c3d4e_1111_2222_3333_444455556666.slice/"
-			 "crio-" ID ".scope\n",
-			 ID);
-	assert_container("4:cpu:/kubepods/besteffort/pod1b2c3d4e-1111-2222-3333-444455556666/" ID "\n",
-			 ID);
+	assert_container(
+		"0::/kubepods.slice/kubepods-pod1b2c3d4e_1111_2222_3333_444455556666.slice/"
+		"crio-" ID ".scope\n",
+		ID);
+	assert_container(
+		"4:cpu:/kubepods/besteffort/pod1b2c3d4e-1111-2222-3333-444455556666/" ID "\n", ID);
 	assert_container("0::/system.slice/containerd.service/"
 			 "kubepods-burstable-pod1b2c.slice:cri-containerd:" ID "\n",
 			 ID);
@@ -81,7 +83,8 @@ static void the_host_is_no_container(void **state)
 			 "vte-spawn-1b2c3d4e-1111-2222-3333-444455556666.scope\n",
 			 "");
 	assert_container("0::/system.slice/run-r0123456789abcdef0123456789abcdef.scope\n", "");
-	assert_container("0::/system.slice/slurmstepd.scope/job_123456789012/step_0/user/task_0\n", "");
+	assert_container("0::/system.slice/slurmstepd.scope/job_123456789012/step_0/user/task_0\n",
+			 "");
 	assert_container("4:cpu:/kubepods/pod1b2c3d4e-1111-2222-3333-444455556666\n", "");
 	assert_container("0::/deadbeef\n", "");
 	/* Ids that a host gives its own groups. */
@@ -240,7 +243,7 @@ static pid_t spawn_program(char *const words[])
 
 static void command_lines_are_json_whatever_is_in_them(void **state)
 {
-	char *words[] = { "sh", "-c", "sleep 60; :", "a \"b\"\n", "\xff\xfe", "", NULL };
+	char *words[] = {"sh", "-c", "sleep 60; :", "a \"b\"\n", "\xff\xfe", "", NULL};
 	pid_t pid = spawn_program(words);
 	struct rls_process_info info;
 	char *beforehand;
@@ -257,7 +260,7 @@ static void command_lines_are_json_whatever_is_in_them(void **state)
 
 static void long_command_lines_stay_json_that_a_trace_can_hold(void **state)
 {
-	char word[2001], *words[40] = { "sh", "-c", "sleep 60; :" };
+	char word[2001], *words[40] = {"sh", "-c", "sleep 60; :"};
 	struct rls_process_info info;
 	char *beforehand;
 	const char *cut;
@@ -265,7 +268,7 @@ static void long_command_lines_stay_json_that_a_trace_can_hold(void **state)
 	pid_t pid;
 
 	memset(word, '\001', sizeof(word) - 1); /* six bytes each as JSON */
-	memcpy(word + 511, "\xe2\x82\xac", 3);  /* a character across the cut */
+	memcpy(word + 511, "\xe2\x82\xac", 3); /* a character across the cut */
 	word[sizeof(word) - 1] = '\0';
 	for (size_t i = 3; i < 39; i++)
 		words[i] = word;
@@ -390,7 +393,7 @@ static int visit(pid_t pid, void *context)
 static void descendants_parents_first(void **state)
 {
 	pid_t family = spawn(make_family), single = spawn(tell);
-	struct visits visits = { .stop_after = 0 };
+	struct visits visits = {.stop_after = 0};
 	struct rls_process_info info;
 
 	assert_int_equal(rls_each_descendant(getpid(), visit, &visits), 0);
@@ -401,10 +404,10 @@ static void descendants_parents_first(void **state)
 	assert_int_equal(info.ppid, family);
 	rls_process_info_clear(&info);
 
-	visits = (struct visits){ .stop_after = 2 };
+	visits = (struct visits){.stop_after = 2};
 	assert_int_equal(rls_each_descendant(getpid(), visit, &visits), -EINTR);
 	assert_int_equal(visits.count, 2);
-	visits = (struct visits){ .stop_after = 0 };
+	visits = (struct visits){.stop_after = 0};
 	assert_int_equal(rls_each_descendant(single, visit, &visits), 0);
 	assert_int_equal(visits.count, 0);
 	end(family);

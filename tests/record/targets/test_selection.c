@@ -20,8 +20,8 @@
 
 static bool is_named(const char *glob, const char *comm, const char *cmdline, size_t bytes)
 {
-	struct rls_selector selector = { RLS_SELECT_NAME, (char *)glob, 0 };
-	struct rls_candidate candidate = { .cmdline = (char *)cmdline, .cmdline_bytes = bytes };
+	struct rls_selector selector = {RLS_SELECT_NAME, (char *)glob, 0};
+	struct rls_candidate candidate = {.cmdline = (char *)cmdline, .cmdline_bytes = bytes};
 
 	strncpy(candidate.comm, comm, sizeof(candidate.comm) - 1);
 	return rls_selector_matches(&selector, &candidate);
@@ -69,10 +69,10 @@ static void hostile_command_lines_do_no_harm(void **state)
 
 static void selectors_are_a_union(void **state)
 {
-	struct rls_selection selection = { 0 };
-	struct rls_candidate job = { .comm = "python3", .is_job = true };
-	struct rls_candidate contained = { .comm = "bash", .container = ID };
-	struct rls_candidate grouped = { .comm = "sh", .cgroup = (char *)"0::/jobs/one\n" };
+	struct rls_selection selection = {0};
+	struct rls_candidate job = {.comm = "python3", .is_job = true};
+	struct rls_candidate contained = {.comm = "bash", .container = ID};
+	struct rls_candidate grouped = {.comm = "sh", .cgroup = (char *)"0::/jobs/one\n"};
 
 	assert_false(rls_selection_matches(&selection, &job));
 	assert_int_equal(rls_selection_add(&selection, RLS_SELECT_CONTAINER, "0123456789AB"), 0);
@@ -93,7 +93,7 @@ static void selectors_are_a_union(void **state)
 
 static void texts_that_select_nothing_are_refused(void **state)
 {
-	struct rls_selection selection = { 0 };
+	struct rls_selection selection = {0};
 
 	assert_int_equal(rls_selection_add(&selection, RLS_SELECT_NAME, ""), -EINVAL);
 	assert_int_equal(rls_selection_add(&selection, RLS_SELECT_CGROUP, ""), -EINVAL);
@@ -110,11 +110,12 @@ static void texts_that_select_nothing_are_refused(void **state)
 
 static void our_own_process_is_no_candidate(void **state)
 {
-	struct rls_selection selection = { .kinds = RLS_SELECT_NAME };
-	struct rls_candidate candidate = { .pid = 7 };
+	struct rls_selection selection = {.kinds = RLS_SELECT_NAME};
+	struct rls_candidate candidate = {.pid = 7};
 
 	assert_int_equal(rls_candidate_read(&selection, NULL, getpid(), &candidate), -ESRCH);
-	assert_int_equal(rls_candidate_read(&selection, NULL, 2, &candidate), -ESRCH); /* kthreadd */
+	assert_int_equal(rls_candidate_read(&selection, NULL, 2, &candidate),
+			 -ESRCH); /* kthreadd */
 	assert_int_equal(candidate.pid, 7);
 }
 
@@ -152,7 +153,7 @@ static int collect(const struct rls_candidate *candidate, void *context)
 static void a_scan_finds_those_who_live(void **state)
 {
 	const char *name = ") S 1 (x\\*"; /* looks like the fields behind it */
-	struct rls_selection selection = { 0 };
+	struct rls_selection selection = {0};
 	pid_t pid = start_named(name), found = 0;
 	siginfo_t ended;
 

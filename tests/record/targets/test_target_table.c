@@ -12,7 +12,7 @@
 
 static void a_process_is_there_once(void **state)
 {
-	struct rls_targets targets = { 0 };
+	struct rls_targets targets = {0};
 
 	assert_null(rls_targets_find(&targets, 7));
 	assert_int_equal(rls_targets_add(&targets, 7, false), 0);
@@ -28,7 +28,7 @@ static void a_process_is_there_once(void **state)
 
 static void removing_keeps_the_others(void **state)
 {
-	struct rls_targets targets = { 0 };
+	struct rls_targets targets = {0};
 
 	for (pid_t pid = 1; pid <= 100; pid++)
 		assert_int_equal(rls_targets_add(&targets, pid, pid % 10 == 0), 0);
@@ -54,7 +54,7 @@ static void removing_keeps_the_others(void **state)
 
 static void the_earliest_look_wins(void **state)
 {
-	struct rls_targets targets = { 0 };
+	struct rls_targets targets = {0};
 
 	rls_targets_add(&targets, 7, true);
 	rls_targets_add(&targets, 8, false);
@@ -79,7 +79,7 @@ struct observer {
 	size_t place;
 	const struct rls_targets *targets;
 	unsigned int forks, orphans, forgotten[RLS_TARGET_CLOSED + 1];
-	unsigned int order;             /* of its last forget among all */
+	unsigned int order; /* of its last forget among all */
 	int error;
 };
 
@@ -113,7 +113,7 @@ static void on_forget(void *context, struct rls_target *target, enum rls_target_
 static void observe(struct rls_targets *targets, struct observer *observers)
 {
 	for (size_t i = 0; i < OBSERVERS; i++) {
-		const struct rls_target_observer observer = { on_fork, on_forget, &observers[i] };
+		const struct rls_target_observer observer = {on_fork, on_forget, &observers[i]};
 
 		observers[i].targets = targets;
 		assert_int_equal(rls_targets_observe(targets, &observer, &observers[i].place), 0);
@@ -134,11 +134,11 @@ static void each_event_reaches_every_observer(void **state)
 		void (*happen)(struct rls_targets *targets, pid_t pid, uint64_t time_ns);
 		enum rls_target_over why;
 	} ends[] = {
-		{ rls_targets_ended, RLS_TARGET_ENDED },
-		{ rls_targets_unfollow, RLS_TARGET_UNFOLLOWED },
+		{rls_targets_ended, RLS_TARGET_ENDED},
+		{rls_targets_unfollow, RLS_TARGET_UNFOLLOWED},
 	};
-	struct observer observers[OBSERVERS] = { 0 };
-	struct rls_targets targets = { 0 };
+	struct observer observers[OBSERVERS] = {0};
+	struct rls_targets targets = {0};
 
 	observe(&targets, observers);
 	rls_targets_add(&targets, 1, true);
@@ -156,7 +156,8 @@ static void each_event_reaches_every_observer(void **state)
 		for (enum rls_target_over why = 0; why < RLS_TARGET_CLOSED; why++)
 			assert_int_equal(observers[i].forgotten[why], 1);
 	}
-	assert_true(observers[0].order > observers[1].order && observers[1].order > observers[2].order);
+	assert_true(observers[0].order > observers[1].order &&
+		    observers[1].order > observers[2].order);
 	leave(&targets, observers);
 	for (size_t i = 0; i < OBSERVERS; i++)
 		assert_int_equal(observers[i].forgotten[RLS_TARGET_CLOSED], 1);
@@ -164,8 +165,8 @@ static void each_event_reaches_every_observer(void **state)
 
 static void one_that_fails_keeps_nothing_from_the_others(void **state)
 {
-	struct observer observers[OBSERVERS] = { { .error = -ENOMEM } };
-	struct rls_targets targets = { 0 };
+	struct observer observers[OBSERVERS] = {{.error = -ENOMEM}};
+	struct rls_targets targets = {0};
 
 	observe(&targets, observers);
 	assert_int_equal(rls_targets_forked(&targets, 5, 70000000, 100), -ENOMEM);
@@ -177,8 +178,8 @@ static void one_that_fails_keeps_nothing_from_the_others(void **state)
 /* Its number is that of a process whose end was missed. */
 static void a_number_that_is_used_again_is_another_process(void **state)
 {
-	struct observer observers[OBSERVERS] = { 0 };
-	struct rls_targets targets = { 0 };
+	struct observer observers[OBSERVERS] = {0};
+	struct rls_targets targets = {0};
 
 	observe(&targets, observers);
 	assert_int_equal(rls_targets_forked(&targets, 5, 70000000, 100), 0);
@@ -194,8 +195,8 @@ static void a_number_that_is_used_again_is_another_process(void **state)
 /* Who was found in /proc may be told of as a child after that. */
 static void a_fork_told_late_is_of_the_same_process(void **state)
 {
-	struct observer observers[OBSERVERS] = { 0 };
-	struct rls_targets targets = { 0 };
+	struct observer observers[OBSERVERS] = {0};
+	struct rls_targets targets = {0};
 
 	observe(&targets, observers);
 	assert_int_equal(rls_targets_add(&targets, getpid(), true), 0);
@@ -211,8 +212,8 @@ static void a_fork_told_late_is_of_the_same_process(void **state)
 /* Whatever its fork's record was lost for. */
 static void who_executes_is_a_target(void **state)
 {
-	struct observer observers[OBSERVERS] = { 0 };
-	struct rls_targets targets = { 0 };
+	struct observer observers[OBSERVERS] = {0};
+	struct rls_targets targets = {0};
 
 	observe(&targets, observers);
 	assert_int_equal(rls_targets_execed(&targets, 70000000, 100), 0);

@@ -26,10 +26,8 @@ PyAPI_FUNC(const char *) PyUnicode_AsUTF8AndSize(PyObject *text, Py_ssize_t *len
 #define METHOD(function) ((PyCFunction)(void (*)(void))(function))
 
 struct operation {
-	PyObject_HEAD
-	rlscope_name name;
+	PyObject_HEAD rlscope_name name;
 };
-
 
 /* A str with lone surrogates has no UTF-8; a training script must not die of that. */
 static rlscope_name intern_escaped(PyObject *text)
@@ -45,7 +43,7 @@ static rlscope_name intern_escaped(PyObject *text)
 }
 
 /* NULL with TypeError for what is no str. */
-static rlscope_name intern(PyObject *text)
+static rlscope_name annotate_intern(PyObject *text)
 {
 	Py_ssize_t length;
 	const char *bytes;
@@ -72,7 +70,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
 		text = PyTuple_GetItem(args, 0);
 	else if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:operation", names, &text))
 		return NULL;
-	name = intern(text);
+	name = annotate_intern(text);
 	if (!name)
 		return NULL;
 	self = PyObject_New(struct operation, type);
@@ -150,7 +148,7 @@ static PyType_Spec operation_spec = {
 /* The C API takes NUL-terminated text; interning first gives us that and the cut. */
 static PyObject *set_with(void (*set)(const char *), PyObject *text)
 {
-	rlscope_name name = intern(text);
+	rlscope_name name = annotate_intern(text);
 
 	if (!name)
 		return NULL;
@@ -185,7 +183,7 @@ static PyMethodDef module_methods[] = {
 	{NULL, NULL, 0, NULL},
 };
 
-static int fill(PyObject *module)
+static int annotate_fill(PyObject *module)
 {
 	PyObject *type = PyType_FromSpec(&operation_spec);
 
@@ -199,7 +197,7 @@ static int fill(PyObject *module)
 }
 
 static PyModuleDef_Slot module_slots[] = {
-	{Py_mod_exec, fill},
+	{Py_mod_exec, annotate_fill},
 	{0, NULL},
 };
 

@@ -7,13 +7,13 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "userspace/annotate/annotate_wire.h"
-#include "userspace/base/clock.h"
 #include "bpf/wire/maps.h"
 #include "bpf/wire/record.h"
+#include "userspace/annotate/annotate_wire.h"
 #include "userspace/attach/hit_costs.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/base/clock.h"
 
 #define ROUNDS_MAX 99
 
@@ -23,7 +23,7 @@
 #define NICE_LEAST (-20)
 
 #define LOOK_MEMORIES 5
-#define LOOK_HOT_BATCHES 3      /* amid each */
+#define LOOK_HOT_BATCHES 3 /* amid each */
 #define LOOK_COLD_BATCHES 7
 
 /* Of a check's time. While others run in between, hits among other work cost more, and everything takes longer. */
@@ -84,8 +84,7 @@ void rls_median_interval(double *values, size_t count, double *median, double *h
 	qsort(values, count, sizeof(*values), compare_doubles);
 	low = (double)count / 2 > reach ? (size_t)((double)count / 2 - reach) : 0;
 	high = count - 1 - low;
-	*median = count % 2 ? values[count / 2] :
-			      (values[count / 2 - 1] + values[count / 2]) / 2;
+	*median = count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 	*half_width = fmax(values[high] - *median, *median - values[low]);
 }
 
@@ -146,8 +145,7 @@ static int collect_gap(const struct rls_wire_header *record, size_t size, void *
 	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*event))
 		return 0;
 	gap_ns = (double)(record->time_ns - gaps->last_ns);
-	if (gaps->last_ns && event->category == RLS_CATEGORY_PYTHON &&
-	    gaps->inside < GAPS_MAX)
+	if (gaps->last_ns && event->category == RLS_CATEGORY_PYTHON && gaps->inside < GAPS_MAX)
 		gaps->inside_ns[gaps->inside++] = gap_ns;
 	gaps->last_ns = record->time_ns;
 	return 0;
@@ -165,7 +163,8 @@ static double median_gap(struct gaps *gaps)
 struct rounds {
 	double hot_ns[RLS_PATH_MAX][ROUNDS_MAX], cold_ns[RLS_PATH_MAX][ROUNDS_MAX];
 	double inside_ns[ROUNDS_MAX];
-	double plain_ns[ROUNDS_MAX];    /* all that had no probes, amid other work: how fast the machine was */
+	double plain_ns
+		[ROUNDS_MAX]; /* all that had no probes, amid other work: how fast the machine was */
 	size_t count;
 };
 
@@ -186,7 +185,7 @@ static int measure_hot(struct rls_kernel *kernel, struct gaps *gaps, struct roun
 /* Amid other memory each time, as where that lies in the caches is good for some percent. */
 static int measure_cold(struct rls_kernel *kernel, struct rounds *rounds)
 {
-	struct rls_disturb disturb = { 0 };
+	struct rls_disturb disturb = {0};
 	int r = start_disturb(&disturb);
 	double plain_ns = 0;
 
@@ -200,7 +199,7 @@ static int measure_cold(struct rls_kernel *kernel, struct rounds *rounds)
 	return end_disturb(&disturb, kernel, r);
 }
 
-static int measure(struct rls_kernel *kernel, size_t count, struct rounds *rounds)
+static int calibrate_measure(struct rls_kernel *kernel, size_t count, struct rounds *rounds)
 {
 	static struct gaps gaps;
 	uint64_t end_ns = rls_monotonic_ns() + MEASURED_NS_MAX;
@@ -209,7 +208,8 @@ static int measure(struct rls_kernel *kernel, size_t count, struct rounds *round
 	if (!r)
 		r = rls_micro_target_begin(kernel);
 	rounds->count = 0;
-	while (!r && rounds->count < count && (rounds->count < ROUNDS_ENOUGH || rls_monotonic_ns() < end_ns)) {
+	while (!r && rounds->count < count &&
+	       (rounds->count < ROUNDS_ENOUGH || rls_monotonic_ns() < end_ns)) {
 		r = measure_hot(kernel, &gaps, rounds);
 		if (!r)
 			r = measure_cold(kernel, rounds);
@@ -223,12 +223,12 @@ static int measure(struct rls_kernel *kernel, size_t count, struct rounds *round
 /* a - b */
 static struct figure less(struct figure a, struct figure b)
 {
-	return (struct figure){ a.median_ns - b.median_ns, hypot(a.half_width_ns, b.half_width_ns) };
+	return (struct figure){a.median_ns - b.median_ns, hypot(a.half_width_ns, b.half_width_ns)};
 }
 
 static struct figure divided(struct figure a, double by)
 {
-	return (struct figure){ a.median_ns / by, a.half_width_ns / by };
+	return (struct figure){a.median_ns / by, a.half_width_ns / by};
 }
 
 /* What was measured of whole calls becomes what each path costs by itself. */
@@ -242,13 +242,14 @@ static void split(struct figure paths[RLS_PATH_MAX], unsigned int edges_a_hit)
 	paths[RLS_PATH_EDGE] = divided(less(paths[RLS_PATH_EDGE], entry), edges_a_hit);
 }
 
-static struct figure spilt(struct figure hot, struct figure cold)
+static struct figure calibrate_evicted_cost(struct figure hot, struct figure cold)
 {
-	return (struct figure){ hot.median_ns + SINGLE_STEP_SPILL * fmax(cold.median_ns - hot.median_ns, 0),
-				hypot(SINGLE_STEP_SPILL * cold.half_width_ns, hot.half_width_ns) };
+	return (struct figure){hot.median_ns +
+				       SINGLE_STEP_SPILL * fmax(cold.median_ns - hot.median_ns, 0),
+			       hypot(SINGLE_STEP_SPILL * cold.half_width_ns, hot.half_width_ns)};
 }
 
-static void conclude(struct rounds *rounds, struct rls_calibration *out)
+static void calibrate_conclude(struct rounds *rounds, struct rls_calibration *out)
 {
 	struct figure hot[RLS_PATH_MAX], cold[RLS_PATH_MAX];
 
@@ -257,7 +258,8 @@ static void conclude(struct rounds *rounds, struct rls_calibration *out)
 		cold[path] = figure_of(rounds->cold_ns[path], rounds->plain_ns, rounds->count);
 	}
 	out->inside_ns = figure_of(rounds->inside_ns, rounds->plain_ns, rounds->count).median_ns;
-	cold[RLS_PATH_SINGLE_STEP_ENTRY] = spilt(hot[RLS_PATH_SINGLE_STEP_ENTRY], cold[RLS_PATH_SINGLE_STEP_ENTRY]);
+	cold[RLS_PATH_SINGLE_STEP_ENTRY] = calibrate_evicted_cost(hot[RLS_PATH_SINGLE_STEP_ENTRY],
+								  cold[RLS_PATH_SINGLE_STEP_ENTRY]);
 	split(hot, RLS_EDGE_FLUSH);
 	split(cold, RLS_EDGES_COLD);
 	for (int path = 0; path < RLS_PATH_MAX; path++)
@@ -272,16 +274,16 @@ static void conclude(struct rounds *rounds, struct rls_calibration *out)
 int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_calibration *out)
 {
 	static struct rounds measured;
-	struct rls_calibration result = { 0 };
+	struct rls_calibration result = {0};
 	size_t mark = rls_kernel_mark(kernel);
 	_first_;
 	int r, ended;
 
-	r = measure(kernel, rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX, &measured);
+	r = calibrate_measure(kernel, rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX, &measured);
 	ended = rls_micro_target_end(kernel, mark);
 	if (r || ended)
 		return r ? r : ended;
-	conclude(&measured, &result);
+	calibrate_conclude(&measured, &result);
 	*out = result;
 	return 0;
 }
@@ -297,26 +299,29 @@ static struct clocks clocks_now(void)
 	struct timespec cpu;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-	return (struct clocks){ rls_monotonic_ns(), (uint64_t)cpu.tv_sec * 1000000000ULL + (uint64_t)cpu.tv_nsec };
+	return (struct clocks){rls_monotonic_ns(),
+			       (uint64_t)cpu.tv_sec * 1000000000ULL + (uint64_t)cpu.tv_nsec};
 }
 
 static bool others_ran(struct clocks since)
 {
 	struct clocks now = clocks_now();
 
-	return (double)(now.cpu_ns - since.cpu_ns) < RAN_SHARE_MIN * (double)(now.wall_ns - since.wall_ns);
+	return (double)(now.cpu_ns - since.cpu_ns) <
+	       RAN_SHARE_MIN * (double)(now.wall_ns - since.wall_ns);
 }
 
 /* What an entry and its return took, hot and amid other work, and what work without probes did then. */
 struct pairs {
 	double hot_ns[LOOK_MEMORIES * LOOK_HOT_BATCHES];
-	double cold_ns[LOOK_MEMORIES * LOOK_COLD_BATCHES], plain_ns[LOOK_MEMORIES * LOOK_COLD_BATCHES];
+	double cold_ns[LOOK_MEMORIES * LOOK_COLD_BATCHES],
+		plain_ns[LOOK_MEMORIES * LOOK_COLD_BATCHES];
 	size_t hot, cold;
 };
 
 static int look_once(struct rls_kernel *kernel, struct pairs *pairs)
 {
-	struct rls_disturb disturb = { 0 };
+	struct rls_disturb disturb = {0};
 	int r;
 
 	rls_micro_target_hot(RLS_PATH_RETURN); /* warm */
@@ -352,12 +357,12 @@ static double share_of(double now_ns, double entry_ns, double return_ns)
 	return entry_ns + return_ns > 0 ? now_ns / (entry_ns + return_ns) : INFINITY;
 }
 
-static int look(struct rls_kernel *kernel, const struct rls_calibration *calibration,
-		struct rls_calibration_look *out)
+static int calibrate_check(struct rls_kernel *kernel, const struct rls_calibration *calibration,
+			   struct rls_calibration_look *out)
 {
 	const struct rls_calibrated *entry = &calibration->paths[RLS_PATH_EMULATED_ENTRY];
 	const struct rls_calibrated *leave = &calibration->paths[RLS_PATH_RETURN];
-	struct pairs pairs = { 0 };
+	struct pairs pairs = {0};
 	double hot_ns, half_width_ns, cold_ns;
 	bool busy;
 	int r = look_until(kernel, &pairs, &busy);
@@ -384,7 +389,7 @@ static int ignore(const struct rls_wire_header *record, size_t size, void *conte
 int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *calibration,
 		       struct rls_calibration_look *out)
 {
-	struct rls_calibration_look seen = { 0 };
+	struct rls_calibration_look seen = {0};
 	size_t mark = rls_kernel_mark(kernel);
 	_first_;
 	int r, ended;
@@ -393,7 +398,7 @@ int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *
 	if (!r)
 		r = rls_micro_target_begin(kernel);
 	if (!r)
-		r = look(kernel, calibration, &seen);
+		r = calibrate_check(kernel, calibration, &seen);
 	ended = rls_micro_target_end(kernel, mark);
 	if (r || ended)
 		return r ? r : ended;
@@ -406,7 +411,7 @@ int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *
  * calls one after another. The return's is taken to be a fair share. The events' times are those
  * of the hot loop; what cold hits cost more is inside and outside alike, as what one drives out of the
  * caches is missed after it: so categories got what samples say of them. */
-static void divide(const struct rls_calibration *calibration, struct rls_hit_costs *costs)
+static void calibrate_divide(const struct rls_calibration *calibration, struct rls_hit_costs *costs)
 {
 	const struct rls_calibrated *paths = calibration->paths;
 	double hot_ns = paths[RLS_PATH_EMULATED_ENTRY].hot_ns + paths[RLS_PATH_RETURN].hot_ns +
@@ -437,7 +442,7 @@ struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibra
 		costs.ns[i][0] = (uint32_t)lround(paths[i].value_ns);
 		costs.ns[i][1] = (uint32_t)lround(paths[RLS_PATH_RETURN].value_ns);
 	}
-	divide(calibration, &costs);
+	calibrate_divide(calibration, &costs);
 	return costs;
 }
 

@@ -12,19 +12,19 @@
 #ifndef RLS_CALIBRATE_H
 #define RLS_CALIBRATE_H
 
-#include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/calibration/micro_target.h"
+#include "userspace/attach/kernel/kernel.h"
 
 struct rls_calibrated {
-	double value_ns;        /* with other work between the calls */
-	double error_ns;        /* half width of its 95 % interval */
-	double hot_ns;          /* in a loop of nothing else */
+	double value_ns; /* with other work between the calls */
+	double error_ns; /* half width of its 95 % interval */
+	double hot_ns; /* in a loop of nothing else */
 	double hot_error_ns;
 };
 
 struct rls_calibration {
 	struct rls_calibrated paths[RLS_PATH_MAX];
-	double inside_ns;       /* from an entry's event to its return's, hot */
+	double inside_ns; /* from an entry's event to its return's, hot */
 };
 
 /* Uses the kernel's own programs, with this process tracked for a moment: before any
@@ -36,7 +36,7 @@ int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_cal
  * that says nothing. */
 struct rls_calibration_look {
 	double hot_share;
-	double cold_share;      /* to some 10 %; no number where the machine is too busy to tell */
+	double cold_share; /* to some 10 %; no number where the machine is too busy to tell */
 };
 
 /* In some 0.1 s of CPU time, measured the same way. 0 or -errno. */

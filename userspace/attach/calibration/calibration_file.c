@@ -31,7 +31,7 @@ static void put_json(json_t **json)
 void rls_calibration_file_clear(struct rls_calibration_file *file)
 {
 	free(file->workloads);
-	*file = (struct rls_calibration_file){ 0 };
+	*file = (struct rls_calibration_file){0};
 }
 
 int rls_calibration_scope_init(struct rls_calibration_scope *scope, enum rls_attach_way way)
@@ -170,25 +170,27 @@ static int take_workloads(const json_t *array, struct rls_calibration_file *out)
 	return 0;
 }
 
-static bool says(const json_t *root, const char *name, const char *text)
+static bool calibration_file_matches(const json_t *root, const char *name, const char *text)
 {
 	const char *said = json_string_value(json_object_get(root, name));
 
 	return said && !strcmp(said, text);
 }
 
-int rls_calibration_parse(const char *text, size_t length, const struct rls_calibration_scope *scope,
+int rls_calibration_parse(const char *text, size_t length,
+			  const struct rls_calibration_scope *scope,
 			  struct rls_calibration_file *out)
 {
 	_cleanup_json_ json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
-	struct rls_calibration_file file = { 0 };
+	struct rls_calibration_file file = {0};
 	int r;
 
 	if (!json_is_integer(json_object_get(root, "version")))
 		return -EINVAL;
 	if (json_integer_value(json_object_get(root, "version")) != VERSION ||
-	    !says(root, "boot", scope->boot) || !says(root, "kernel", scope->kernel) ||
-	    !says(root, "way", scope->way))
+	    !calibration_file_matches(root, "boot", scope->boot) ||
+	    !calibration_file_matches(root, "kernel", scope->kernel) ||
+	    !calibration_file_matches(root, "way", scope->way))
 		return -ESTALE;
 	r = take_calibration(root, &file.calibration);
 	if (!r)
@@ -216,9 +218,9 @@ json_t *rls_operation_costs_describe(const struct rls_operation_cost *costs, siz
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(
-			array, json_pack("{s:s, s:f, s:f}", "operation", costs[i].operation, "factor",
-					 costs[i].factor, "error", costs[i].error));
+		json_array_append_new(array, json_pack("{s:s, s:f, s:f}", "operation",
+						       costs[i].operation, "factor",
+						       costs[i].factor, "error", costs[i].error));
 	return array;
 }
 
@@ -227,27 +229,29 @@ static json_t *describe_paths(const struct rls_calibration *calibration)
 	json_t *paths = json_object();
 
 	for (int path = 0; path < RLS_PATH_MAX; path++)
-		json_object_set_new(paths, rls_path_name(path), describe_path(&calibration->paths[path]));
+		json_object_set_new(paths, rls_path_name(path),
+				    describe_path(&calibration->paths[path]));
 	return paths;
 }
 
 static json_t *describe_workload(const struct rls_workload *workload)
 {
-	return json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "command", workload->command, "factor",
-			 workload->factor, "error", workload->error,
-			 "inside_ns", workload->calibration.inside_ns,
-			 "paths", describe_paths(&workload->calibration),
-			 "operations", rls_operation_costs_describe(workload->operations,
-								    workload->operation_count));
+	return json_pack(
+		"{s:s, s:f, s:f, s:f, s:o, s:o}", "command", workload->command, "factor",
+		workload->factor, "error", workload->error, "inside_ns",
+		workload->calibration.inside_ns, "paths", describe_paths(&workload->calibration),
+		"operations",
+		rls_operation_costs_describe(workload->operations, workload->operation_count));
 }
 
 int rls_calibration_format(const struct rls_calibration_file *file,
 			   const struct rls_calibration_scope *scope, char **text)
 {
-	_cleanup_json_ json_t *root = json_pack(
-		"{s:i, s:s, s:s, s:s, s:f, s:f, s:o, s:[]}", "version", VERSION, "boot", scope->boot,
-		"kernel", scope->kernel, "way", scope->way, "until_s", file->until_s, "inside_ns",
-		file->calibration.inside_ns, "paths", describe_paths(&file->calibration), "workloads");
+	_cleanup_json_ json_t *root =
+		json_pack("{s:i, s:s, s:s, s:s, s:f, s:f, s:o, s:[]}", "version", VERSION, "boot",
+			  scope->boot, "kernel", scope->kernel, "way", scope->way, "until_s",
+			  file->until_s, "inside_ns", file->calibration.inside_ns, "paths",
+			  describe_paths(&file->calibration), "workloads");
 	json_t *workloads = json_object_get(root, "workloads");
 	int failed = 0;
 
@@ -269,8 +273,8 @@ static bool is_ours(const struct stat *status)
 static int open_folder(const char *path, bool make)
 {
 	const char *slash = strrchr(path, '/');
-	_cleanup_free_ char *folder = slash && slash > path ? strndup(path, (size_t)(slash - path)) :
-							      NULL;
+	_cleanup_free_ char *folder =
+		slash && slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
 	_cleanup_close_ int fd = -1;
 	struct stat status;
 
@@ -385,7 +389,8 @@ double rls_workload_rescale(const struct rls_workload *workload, double factor,
 	return own_ns > 0 && other_ns > 0 ? factor * own_ns / other_ns : factor;
 }
 
-struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file, const char *command)
+struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,
+					      const char *command)
 {
 	for (size_t i = 0; i < file->workload_count; i++) {
 		if (!strcmp(file->workloads[i].command, command))

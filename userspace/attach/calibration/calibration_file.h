@@ -20,7 +20,7 @@
 /* What hits in one operation cost; "": outside any. */
 struct rls_operation_cost {
 	char operation[RLS_OPERATION_BYTES];
-	double factor, error;   /* as the workload's */
+	double factor, error; /* as the workload's */
 };
 
 /* As the file has them, and `calibrate --json`. The caller's to release. */
@@ -28,9 +28,9 @@ struct json_t *rls_operation_costs_describe(const struct rls_operation_cost *cos
 
 /* What was found in a job with this command line, with and without probes. */
 struct rls_workload {
-	char command[RLS_COMMAND_BYTES];        /* its words as a JSON array */
-	double factor;          /* what its hits cost, as a share of what its calibration says */
-	double error;           /* half width of its 95 % interval, for a short recording */
+	char command[RLS_COMMAND_BYTES]; /* its words as a JSON array */
+	double factor; /* what its hits cost, as a share of what its calibration says */
+	double error; /* half width of its 95 % interval, for a short recording */
 	/* Factors are relative to this one. Another calibration with the same mean hit may differ by a quarter for the
 	 * job's own mixture of paths, hot and cold. */
 	struct rls_calibration calibration;
@@ -41,8 +41,8 @@ struct rls_workload {
 
 struct rls_calibration_file {
 	struct rls_calibration calibration;
-	double until_s;         /* used until then, by CLOCK_BOOTTIME; 0: for as long as it holds */
-	struct rls_workload *workloads;         /* the latest first */
+	double until_s; /* used until then, by CLOCK_BOOTTIME; 0: for as long as it holds */
+	struct rls_workload *workloads; /* the latest first */
 	size_t workload_count;
 };
 
@@ -50,7 +50,7 @@ struct rls_calibration_file {
 struct rls_calibration_scope {
 	char boot[64];
 	char kernel[128];
-	const char *way;        /* "multi" or "perf" */
+	const char *way; /* "multi" or "perf" */
 };
 
 void rls_calibration_file_clear(struct rls_calibration_file *file);
@@ -60,7 +60,8 @@ int rls_calibration_scope_init(struct rls_calibration_scope *scope, enum rls_att
 
 /* Pure: the text of a file into figures and back; *text is the caller's to free. -EINVAL for
  * what is no calibration, -ESTALE for one of another scope or version. */
-int rls_calibration_parse(const char *text, size_t length, const struct rls_calibration_scope *scope,
+int rls_calibration_parse(const char *text, size_t length,
+			  const struct rls_calibration_scope *scope,
 			  struct rls_calibration_file *out);
 int rls_calibration_format(const struct rls_calibration_file *file,
 			   const struct rls_calibration_scope *scope, char **text);
@@ -77,7 +78,8 @@ double rls_workload_rescale(const struct rls_workload *workload, double factor,
 			    const struct rls_calibration *calibration);
 
 /* What is known of this command (a JSON array, as RLS_EVENT_PROCESS has it), or NULL. */
-struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file, const char *command);
+struct rls_workload *rls_calibration_workload(const struct rls_calibration_file *file,
+					      const char *command);
 /* Puts it first, in place of what was known of the command; the oldest beyond the limit is
  * forgotten. 0 or -ENOMEM. */
 int rls_calibration_add_workload(struct rls_calibration_file *file,

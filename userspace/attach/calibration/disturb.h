@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 struct rls_disturb {
-	uint8_t *bytes;         /* where it loads and stores */
-	uint64_t mask;          /* of its size, a power of two */
-	uint64_t seed;          /* of what it does next */
+	uint8_t *bytes; /* where it loads and stores */
+	uint64_t mask; /* of its size, a power of two */
+	uint64_t seed; /* of what it does next */
 };
 
 /* size_bytes: a power of two >= 4096. 0 or -ENOMEM. */

@@ -4,15 +4,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf/wire/maps.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/attach/features.h"
-#include "userspace/base/clock.h"
-#include "bpf/wire/maps.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/base/clock.h"
 
-#define HOT_SINGLE_STEP_CALLS 20        /* each takes some 10 us in a virtual machine */
+#define HOT_SINGLE_STEP_CALLS 20 /* each takes some 10 us in a virtual machine */
 #define COLD_CALLS 40
 #define COLD_SINGLE_STEP_CALLS 10
 
@@ -27,14 +27,14 @@
 
 /* Two functions that begin with the same instruction, on lines of their own: one to be
  * probed, one not. In assembler, so that they stay what they are. */
-#define ONE(name, first)                               \
-	void name(void);                               \
-	asm(".text\n.p2align 6\n.globl " #name "\n"    \
-	    ".hidden " #name "\n"                       \
-	    ".type " #name ", @function\n" #name ":\n" \
-	    first "\n\tret\n.size " #name ", . - " #name "\n")
-#define TARGET(name, first)                  \
-	ONE(rls_probed_##name, first);       \
+#define ONE(name, first)                                                                           \
+	void name(void);                                                                           \
+	asm(".text\n.p2align 6\n.globl " #name "\n"                                                \
+	    ".hidden " #name "\n"                                                                  \
+	    ".type " #name ", @function\n" #name ":\n" first "\n\tret\n.size " #name               \
+	    ", . - " #name "\n")
+#define TARGET(name, first)                                                                        \
+	ONE(rls_probed_##name, first);                                                             \
 	ONE(rls_plain_##name, first)
 
 #define NOP5 "\t.byte 0x0f, 0x1f, 0x44, 0x00, 0x00"
@@ -48,18 +48,18 @@ TARGET(event, PUSH);
 TARGET(usdt, NOP5);
 TARGET(edge, PUSH);
 
-/* By path; what one is probed with is in attach(). */
+/* By path; what one is probed with is in micro_target_attach(). */
 static const struct {
 	const char *name;
 	void (*probed)(void), (*plain)(void);
 } targets[RLS_PATH_MAX] = {
-	[RLS_PATH_NOP5_ENTRY] = { "nop5.entry", rls_probed_nop5, rls_plain_nop5 },
-	[RLS_PATH_EMULATED_ENTRY] = { "emulated.entry", rls_probed_push, rls_plain_push },
-	[RLS_PATH_SINGLE_STEP_ENTRY] = { "single-step.entry", rls_probed_mov, rls_plain_mov },
-	[RLS_PATH_RETURN] = { "return", rls_probed_return, rls_plain_return },
-	[RLS_PATH_EVENT] = { "event", rls_probed_event, rls_plain_event },
-	[RLS_PATH_USDT] = { "usdt", rls_probed_usdt, rls_plain_usdt },
-	[RLS_PATH_EDGE] = { "annotation.edge", rls_probed_edge, rls_plain_edge },
+	[RLS_PATH_NOP5_ENTRY] = {"nop5.entry", rls_probed_nop5, rls_plain_nop5},
+	[RLS_PATH_EMULATED_ENTRY] = {"emulated.entry", rls_probed_push, rls_plain_push},
+	[RLS_PATH_SINGLE_STEP_ENTRY] = {"single-step.entry", rls_probed_mov, rls_plain_mov},
+	[RLS_PATH_RETURN] = {"return", rls_probed_return, rls_plain_return},
+	[RLS_PATH_EVENT] = {"event", rls_probed_event, rls_plain_event},
+	[RLS_PATH_USDT] = {"usdt", rls_probed_usdt, rls_plain_usdt},
+	[RLS_PATH_EDGE] = {"annotation.edge", rls_probed_edge, rls_plain_edge},
 };
 
 _Static_assert(RLS_PATH_NOP5_ENTRY == (int)RLS_SITE_NOP5 &&
@@ -76,8 +76,8 @@ const char *rls_path_name(enum rls_calibrated_path path)
 
 static _Thread_local struct rls_thread_record *annotated;
 static struct rls_thread_record edges;
-static const struct rls_name edges_name = { .length = 4, .text = "none" };
-static bool edges_count;        /* calls without probes make them in vain: nobody would read them */
+static const struct rls_name edges_name = {.length = 4, .text = "none"};
+static bool edges_count; /* calls without probes make them in vain: nobody would read them */
 
 static void make_edges(unsigned int count)
 {
@@ -135,7 +135,8 @@ static void do_nothing(void)
 static int hot_calls(enum rls_calibrated_path path)
 {
 	if (path == RLS_PATH_EDGE)
-		return RLS_HOT_CALLS * RLS_EDGES_COLD / RLS_EDGE_FLUSH; /* what they send is to find room */
+		return RLS_HOT_CALLS * RLS_EDGES_COLD /
+		       RLS_EDGE_FLUSH; /* what they send is to find room */
 	return path == RLS_PATH_SINGLE_STEP_ENTRY ? HOT_SINGLE_STEP_CALLS : RLS_HOT_CALLS;
 }
 
@@ -150,11 +151,13 @@ struct rls_batch rls_micro_target_cold(enum rls_calibrated_path path, struct rls
 
 	for (int i = 0; i < calls; i++) {
 		edges_count = false;
-		plain_ns += cold_ns(targets[path].plain, before, disturb, before_steps, after_steps);
+		plain_ns +=
+			cold_ns(targets[path].plain, before, disturb, before_steps, after_steps);
 		edges_count = true;
-		probed_ns += cold_ns(targets[path].probed, before, disturb, before_steps, after_steps);
+		probed_ns +=
+			cold_ns(targets[path].probed, before, disturb, before_steps, after_steps);
 	}
-	return (struct rls_batch){ (probed_ns - plain_ns) / calls, plain_ns / calls };
+	return (struct rls_batch){(probed_ns - plain_ns) / calls, plain_ns / calls};
 }
 
 struct rls_batch rls_micro_target_hot(enum rls_calibrated_path path)
@@ -165,7 +168,8 @@ struct rls_batch rls_micro_target_hot(enum rls_calibrated_path path)
 	edges_count = false;
 	plain_ns = hot_ns(targets[path].plain, before, hot_calls(path));
 	edges_count = true;
-	return (struct rls_batch){ hot_ns(targets[path].probed, before, hot_calls(path)) - plain_ns, plain_ns };
+	return (struct rls_batch){hot_ns(targets[path].probed, before, hot_calls(path)) - plain_ns,
+				  plain_ns};
 }
 
 /* ---- probing ---- */
@@ -190,7 +194,7 @@ static int make_site(enum rls_calibrated_path path, struct rls_site *site)
 	return 0;
 }
 
-static int attach(struct rls_kernel *kernel)
+static int micro_target_attach(struct rls_kernel *kernel)
 {
 	struct rls_site sites[RLS_PATH_MAX];
 	size_t count = 0, attached;
@@ -211,8 +215,8 @@ static int attach(struct rls_kernel *kernel)
 int rls_micro_target_begin(struct rls_kernel *kernel)
 {
 	const struct rls_wire_process settings = {
-		.annotate_offset = (uint64_t)((uintptr_t)&annotated -
-					      (uintptr_t)__builtin_thread_pointer()),
+		.annotate_offset =
+			(uint64_t)((uintptr_t)&annotated - (uintptr_t)__builtin_thread_pointer()),
 		.flags = RLS_PROCESS_ANNOTATED,
 	};
 	uint64_t ignored_ns;
@@ -222,7 +226,7 @@ int rls_micro_target_begin(struct rls_kernel *kernel)
 	annotated = &edges;
 	r = rls_kernel_track(kernel, getpid(), &settings);
 	if (!r)
-		r = attach(kernel);
+		r = micro_target_attach(kernel);
 	return r ? r : rls_kernel_start(kernel, &ignored_ns);
 }
 
@@ -235,4 +239,3 @@ int rls_micro_target_end(struct rls_kernel *kernel, size_t mark)
 	annotated = NULL;
 	return rls_kernel_consume(kernel) < 0 ? -EIO : 0;
 }
-

@@ -10,22 +10,22 @@
 /* What is measured. A hit costs its site's entry or the return, plus the event when it emits
  * one, plus the edges that it reads from the thread's annotation record. */
 enum rls_calibrated_path {
-	RLS_PATH_NOP5_ENTRY,    /* the first three: as enum rls_site_class */
+	RLS_PATH_NOP5_ENTRY, /* the first three: as enum rls_site_class */
 	RLS_PATH_EMULATED_ENTRY,
 	RLS_PATH_SINGLE_STEP_ENTRY,
-	RLS_PATH_RETURN,        /* a return probe, its share of the entry included */
-	RLS_PATH_EVENT,         /* what emitting adds */
-	RLS_PATH_USDT,          /* the annotation library's USDT site, nothing to read */
-	RLS_PATH_EDGE,          /* reading one operation edge */
+	RLS_PATH_RETURN, /* a return probe, its share of the entry included */
+	RLS_PATH_EVENT, /* what emitting adds */
+	RLS_PATH_USDT, /* the annotation library's USDT site, nothing to read */
+	RLS_PATH_EDGE, /* reading one operation edge */
 	RLS_PATH_MAX,
 };
 
-const char *rls_path_name(enum rls_calibrated_path path);       /* "emulated.entry", ... */
+const char *rls_path_name(enum rls_calibrated_path path); /* "emulated.entry", ... */
 
 /* Of some calls in a row: the mean of one. */
 struct rls_batch {
-	double more_ns;         /* with probes than without */
-	double plain_ns;        /* without */
+	double more_ns; /* with probes than without */
+	double plain_ns; /* without */
 };
 
 /* A batch makes at most so many calls with probes; each call of RLS_PATH_EVENT makes two events. */

@@ -25,8 +25,8 @@
 
 enum rls_attach_way {
 	RLS_ATTACH_AUTO,
-	RLS_ATTACH_MULTI,       /* one uprobe_multi link per file: kernel >= 6.6 */
-	RLS_ATTACH_PERF,        /* one perf event per site: 5.15 and later, slow to detach */
+	RLS_ATTACH_MULTI, /* one uprobe_multi link per file: kernel >= 6.6 */
+	RLS_ATTACH_PERF, /* one perf event per site: 5.15 and later, slow to detach */
 };
 
 /* Called with each record, in order per ring; size has been checked to hold a header. */
@@ -34,13 +34,13 @@ typedef int (*rls_record_handler)(const struct rls_wire_header *record, size_t s
 
 struct rls_kernel_options {
 	enum rls_attach_way way;
-	size_t transitions_bytes;   /* ring sizes: powers of two, multiples of the page size */
+	size_t transitions_bytes; /* ring sizes: powers of two, multiples of the page size */
 	size_t control_bytes;
 	size_t gpu_bytes;
-	bool windows;               /* sites will be put on and off while recording */
-	bool booking;               /* sums instead of records of transitions and edges */
-	bool absences;              /* each is reported, by RLS_WIRE_ABSENCE, for threads that have hit something */
-	size_t stacks_bytes;        /* rls_kernel_attach_stacks will be, with a ring of this size; 0: not */
+	bool windows; /* sites will be put on and off while recording */
+	bool booking; /* sums instead of records of transitions and edges */
+	bool absences; /* each is reported, by RLS_WIRE_ABSENCE, for threads that have hit something */
+	size_t stacks_bytes; /* rls_kernel_attach_stacks will be, with a ring of this size; 0: not */
 };
 
 struct rls_kernel;
@@ -57,11 +57,13 @@ int rls_kernel_untrack(struct rls_kernel *kernel, pid_t pid);
 bool rls_kernel_is_tracked(const struct rls_kernel *kernel, pid_t pid);
 /* All that are tracked, by the kernel side's own doing too; *pids is the caller's to free. */
 int rls_kernel_tracked(const struct rls_kernel *kernel, pid_t **pids, size_t *count);
-int rls_kernel_set_ranges(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_ranges *known);
+int rls_kernel_set_ranges(struct rls_kernel *kernel, pid_t pid,
+			  const struct rls_wire_ranges *known);
 
 void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs *costs);
 
-void rls_kernel_set_switching(struct rls_kernel *kernel, const struct rls_kernel_switching *switching);
+void rls_kernel_set_switching(struct rls_kernel *kernel,
+			      const struct rls_kernel_switching *switching);
 
 int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns);
 /* Of processes that are tracked since recording began: follows the threads that they have, waiting or not.

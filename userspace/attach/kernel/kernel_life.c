@@ -15,14 +15,14 @@
 #include "bpf/wire/cookie.h"
 #include "userspace/attach/cookie.h"
 #include "userspace/attach/features.h"
-#include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/kernel/kernel_sampling.h"
 #include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/links.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 
-#define INITIAL_NAMESPACE_INODE 0xeffffffcU     /* the same on every host */
+#define INITIAL_NAMESPACE_INODE 0xeffffffcU /* the same on every host */
 /* Two timers of three each (event, link, its copy), the watch of mappings, and one to spare. */
 #define DESCRIPTORS_A_CPU 8
 
@@ -43,8 +43,9 @@ static int set_places(struct rlscope *skeleton, uint32_t places)
 
 static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options *options)
 {
-	size_t places = options->transitions_bytes ? options->transitions_bytes / sizeof(struct rls_wire_place) :
-						     bpf_map__max_entries(skeleton->maps.transitions);
+	size_t places = options->transitions_bytes
+				? options->transitions_bytes / sizeof(struct rls_wire_place)
+				: bpf_map__max_entries(skeleton->maps.transitions);
 	int r = set_places(skeleton, (uint32_t)places);
 
 	if (!r && options->control_bytes)
@@ -62,13 +63,14 @@ static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options 
  * that books take the place of where it is. */
 static int size_books(struct rlscope *skeleton, bool booking)
 {
-	struct bpf_map *maps[] = { skeleton->maps.cells, skeleton->maps.scopes,
-				   skeleton->maps.site_calls };
+	struct bpf_map *maps[] = {skeleton->maps.cells, skeleton->maps.scopes,
+				  skeleton->maps.site_calls};
 	int r = 0;
 
 	skeleton->rodata->booking = booking;
 	if (booking)
-		return set_places(skeleton, (uint32_t)sysconf(_SC_PAGESIZE) / sizeof(struct rls_wire_place));
+		return set_places(skeleton,
+				  (uint32_t)sysconf(_SC_PAGESIZE) / sizeof(struct rls_wire_place));
 	for (size_t i = 0; !r && i < sizeof(maps) / sizeof(maps[0]); i++)
 		r = bpf_map__set_max_entries(maps[i], 1);
 	return r;
@@ -79,12 +81,16 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 {
 	bool multi = kernel->way == RLS_ATTACH_MULTI;
 	struct bpf_program *for_multi[] = {
-		kernel->skeleton->progs.on_site_multi, kernel->skeleton->progs.on_return_multi,
-		kernel->skeleton->progs.on_flush_multi, kernel->skeleton->progs.on_range_multi,
+		kernel->skeleton->progs.on_site_multi,
+		kernel->skeleton->progs.on_return_multi,
+		kernel->skeleton->progs.on_flush_multi,
+		kernel->skeleton->progs.on_range_multi,
 	};
 	struct bpf_program *for_perf[] = {
-		kernel->skeleton->progs.on_site, kernel->skeleton->progs.on_return,
-		kernel->skeleton->progs.on_flush, kernel->skeleton->progs.on_range,
+		kernel->skeleton->progs.on_site,
+		kernel->skeleton->progs.on_return,
+		kernel->skeleton->progs.on_flush,
+		kernel->skeleton->progs.on_range,
 	};
 
 	for (size_t i = 0; i < sizeof(for_multi) / sizeof(for_multi[0]); i++) {
@@ -108,9 +114,11 @@ static int load_error(int r)
 
 	/* The verifier says EACCES too, of programs that reach where they must not. */
 	if (r == -EPERM || (r == -EACCES && !rls_feature_probe_programs()))
-		return rls_error_r(r, "loading BPF programs is not permitted: run as root (or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE)");
+		return rls_error_r(r, "loading BPF programs is not permitted: run as root (or with "
+				      "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE)");
 	if (r == -ESRCH || r == -ENOENT)
-		return rls_error_r(r, "this kernel has no BTF type information (/sys/kernel/btf/vmlinux), which is needed");
+		return rls_error_r(r, "this kernel has no BTF type information "
+				      "(/sys/kernel/btf/vmlinux), which is needed");
 	lacking = rls_feature_lacking();
 	if (lacking)
 		return rls_error_r(r, "this kernel refuses the BPF programs: %s", lacking);
@@ -121,8 +129,8 @@ static int load_error(int r)
 static int attach_tracepoints(struct rls_kernel *kernel)
 {
 	struct rlscope *skeleton = kernel->skeleton;
-	struct bpf_program *programs[] = { skeleton->progs.on_switch, skeleton->progs.on_fork,
-					   skeleton->progs.on_exec, skeleton->progs.on_exit };
+	struct bpf_program *programs[] = {skeleton->progs.on_switch, skeleton->progs.on_fork,
+					  skeleton->progs.on_exec, skeleton->progs.on_exit};
 	int r;
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
@@ -137,7 +145,7 @@ static int attach_tracepoints(struct rls_kernel *kernel)
 }
 
 /* Verifying is half a second's work. */
-static int load(struct rls_kernel *kernel, const struct rls_kernel_options *options)
+static int kernel_life_load(struct rls_kernel *kernel, const struct rls_kernel_options *options)
 {
 	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
 	int r;
@@ -161,7 +169,7 @@ static int load(struct rls_kernel *kernel, const struct rls_kernel_options *opti
 	if (r && r != -EPERM && kernel->booking && !kernel->blind_flush) {
 		rlscope__destroy(kernel->skeleton);
 		kernel->blind_flush = true;
-		return load(kernel, options);
+		return kernel_life_load(kernel, options);
 	}
 	if (r)
 		return load_error(r);
@@ -178,9 +186,10 @@ static int set_namespace(struct rls_kernel *kernel)
 	if (stat("/proc/self/ns/pid", &namespace))
 		return rls_error_r(-errno, "/proc is not mounted");
 	if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || atoi(self) != getpid())
-		return rls_error_r(-EXDEV, "/proc belongs to another pid namespace: mount that of this one (mount -t proc proc /proc)");
+		return rls_error_r(-EXDEV, "/proc belongs to another pid namespace: mount that of "
+					   "this one (mount -t proc proc /proc)");
 	if (namespace.st_ino != INITIAL_NAMESPACE_INODE)
-		kernel->skeleton->bss->pid_namespace = (uint32_t)namespace.st_ino;
+		kernel->skeleton->bss->pid_namespace = (uint32_t) namespace.st_ino;
 	return 0;
 }
 
@@ -192,12 +201,14 @@ int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel 
 	if (!kernel)
 		return -ENOMEM;
 	rls_links_allow_descriptors(DESCRIPTORS_A_CPU * (size_t)sysconf(_SC_NPROCESSORS_CONF));
-	r = load(kernel, options);
+	r = kernel_life_load(kernel, options);
 	if (!r)
 		r = set_namespace(kernel);
 	/* Without return probes most ends of calls would be seen late, and times be wrong. */
 	if (!r && rls_feature_returns_kill())
-		r = rls_error_r(-EOPNOTSUPP, "this kernel's return probes make sandboxes (seccomp) kill the processes in them: update it, 6.12 and 6.14 are repaired");
+		r = rls_error_r(-EOPNOTSUPP,
+				"this kernel's return probes make sandboxes (seccomp) kill the "
+				"processes in them: update it, 6.12 and 6.14 are repaired");
 	if (r) {
 		rls_kernel_close(kernel);
 		return r;
@@ -228,8 +239,8 @@ int rls_kernel_track(struct rls_kernel *kernel, pid_t pid, const struct rls_wire
 	int r = kernel->booking ? rls_kernel_open_scope(kernel, key) : 0;
 
 	if (!r)
-		r = bpf_map__update_elem(kernel->skeleton->maps.tracked, &key, sizeof(key), settings,
-					 sizeof(*settings), BPF_ANY);
+		r = bpf_map__update_elem(kernel->skeleton->maps.tracked, &key, sizeof(key),
+					 settings, sizeof(*settings), BPF_ANY);
 
 	/* Threads look their settings up again when this has changed. */
 	__atomic_fetch_add(&kernel->skeleton->bss->settings_generation, 1, __ATOMIC_RELEASE);
@@ -294,7 +305,8 @@ void rls_kernel_set_costs(struct rls_kernel *kernel, const struct rls_hit_costs 
 	memcpy(kernel->skeleton->bss->cost_before_ns, costs->before_ns, sizeof(costs->before_ns));
 }
 
-void rls_kernel_set_switching(struct rls_kernel *kernel, const struct rls_kernel_switching *switching)
+void rls_kernel_set_switching(struct rls_kernel *kernel,
+			      const struct rls_kernel_switching *switching)
 {
 	kernel->switching = *switching;
 	kernel->groups.switching = &kernel->switching;
@@ -338,8 +350,8 @@ int rls_kernel_attach_sites(struct rls_kernel *kernel, const char *path,
 	int r;
 
 	rls_kernel_begin_switching(kernel);
-	r = kernel->windows ? rls_groups_add(&kernel->groups, &request, attached) :
-			      rls_links_attach(&kernel->links, &request, attached);
+	r = kernel->windows ? rls_groups_add(&kernel->groups, &request, attached)
+			    : rls_links_attach(&kernel->links, &request, attached);
 	rls_kernel_end_switching(kernel);
 	return r;
 }
@@ -377,10 +389,10 @@ int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
 	LIBBPF_OPTS(bpf_uprobe_opts, perf, .ref_ctr_offset = ref_counter, .bpf_cookie = cookie);
 
 	if (kernel->way == RLS_ATTACH_MULTI)
-		return rls_links_add(links, bpf_program__attach_uprobe_multi(multi_program, -1, path,
-									     NULL, &multi));
-	return rls_links_add(links, bpf_program__attach_uprobe_opts(perf_program, -1, path, offset,
-								    &perf));
+		return rls_links_add(links, bpf_program__attach_uprobe_multi(multi_program, -1,
+									     path, NULL, &multi));
+	return rls_links_add(
+		links, bpf_program__attach_uprobe_opts(perf_program, -1, path, offset, &perf));
 }
 
 int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_t site_offset,
@@ -401,9 +413,10 @@ static bool arms_by_multi(struct rls_kernel *kernel)
 		kernel->arm_way = kernel->way == RLS_ATTACH_MULTI &&
 						  rls_arms_multi_sees_threads(
 							  kernel->skeleton->progs.on_batch_multi,
-							  (const uint64_t *)&kernel->skeleton->bss->batch_hits) ?
-					  ARM_WAY_MULTI :
-					  ARM_WAY_PERF;
+							  (const uint64_t *)&kernel->skeleton->bss
+								  ->batch_hits)
+					  ? ARM_WAY_MULTI
+					  : ARM_WAY_PERF;
 	return kernel->arm_way == ARM_WAY_MULTI;
 }
 
@@ -412,8 +425,8 @@ int rls_kernel_arm(struct rls_kernel *kernel, pid_t pid, const char *path, uint6
 {
 	bool multi = arms_by_multi(kernel);
 	struct rls_arm_request request = {
-		.program = multi ? kernel->skeleton->progs.on_batch_multi :
-				   kernel->skeleton->progs.on_batch,
+		.program = multi ? kernel->skeleton->progs.on_batch_multi
+				 : kernel->skeleton->progs.on_batch,
 		.multi = multi,
 		.pid = pid,
 		.path = path,

@@ -5,8 +5,8 @@
 #include "analysis/base/grow.h"
 #include "bpf/wire/cookie.h"
 #include "userspace/attach/cookie.h"
-#include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/attach/kernel/kernel_state.h"
 
 static int attach_range(struct rls_kernel *kernel, struct rls_links *links, const char *path,
 			uint64_t offset, uint64_t cookie)
@@ -17,14 +17,16 @@ static int attach_range(struct rls_kernel *kernel, struct rls_links *links, cons
 
 static int attach_kept(struct rls_kernel *kernel, const struct rls_range_probe *probe)
 {
-	return attach_range(kernel, &kernel->ranges.links, probe->file.path, probe->offset, probe->cookie);
+	return attach_range(kernel, &kernel->ranges.links, probe->file.path, probe->offset,
+			    probe->cookie);
 }
 
 /* One that may go off and on again. */
-static int keep(struct rls_kernel *kernel, const char *path, uint64_t offset, uint64_t cookie)
+static int kernel_ranges_store(struct rls_kernel *kernel, const char *path, uint64_t offset,
+			       uint64_t cookie)
 {
 	struct rls_range_probes *ranges = &kernel->ranges;
-	struct rls_range_probe probe = { .offset = offset, .cookie = cookie };
+	struct rls_range_probe probe = {.offset = offset, .cookie = cookie};
 	int r = rls_grow(&ranges->items, &ranges->room, ranges->count);
 
 	if (!r)
@@ -48,13 +50,15 @@ int rls_kernel_attach_ranges(struct rls_kernel *kernel, const char *path,
 	int r = 0;
 
 	for (size_t i = 0; !r && i < count; i++) {
-		uint64_t cookie = RLS_RANGE_COOKIE(sites[i].kind, sites[i].name_argument,
-						   sites[i].token_argument, rls_cookie_cost(cost_ns));
+		uint64_t cookie =
+			RLS_RANGE_COOKIE(sites[i].kind, sites[i].name_argument,
+					 sites[i].token_argument, rls_cookie_cost(cost_ns));
 
 		if (may_go_off(&sites[i]))
-			r = keep(kernel, path, sites[i].file_offset, cookie);
+			r = kernel_ranges_store(kernel, path, sites[i].file_offset, cookie);
 		else
-			r = attach_range(kernel, &kernel->links, path, sites[i].file_offset, cookie);
+			r = attach_range(kernel, &kernel->links, path, sites[i].file_offset,
+					 cookie);
 	}
 	return r;
 }
@@ -118,5 +122,5 @@ void rls_kernel_leave_ranges(struct rls_kernel *kernel)
 	for (size_t i = 0; i < ranges->count; i++)
 		rls_held_file_close(&ranges->items[i].file);
 	free(ranges->items);
-	*ranges = (struct rls_range_probes){ 0 };
+	*ranges = (struct rls_range_probes){0};
 }

@@ -7,8 +7,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/base/log.h"
 
 /* Places in the ring_buffer. Control first: names and threads come before what refers to
@@ -18,7 +18,7 @@ enum { RING_CONTROL, RING_GPU, RING_STACKS };
 /* What was sent together leaves as if it had not been. */
 static int handle_edges(struct rls_kernel *kernel, const struct rls_wire_edges *record)
 {
-	struct rls_wire_edge edge = { .header = record->header };
+	struct rls_wire_edge edge = {.header = record->header};
 	int r = 0;
 
 	edge.header.size = sizeof(edge);
@@ -74,7 +74,8 @@ static int map_transitions(struct rls_kernel *kernel)
 	const struct bpf_map *map = kernel->skeleton->maps.transitions;
 
 	return rls_transitions_map(bpf_map__fd(map), bpf_map__max_entries(map),
-				   (uint64_t *)kernel->skeleton->bss->transition_ends, &kernel->transitions);
+				   (uint64_t *)kernel->skeleton->bss->transition_ends,
+				   &kernel->transitions);
 }
 
 int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler, void *context)
@@ -85,8 +86,8 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 	kernel->handler_context = context;
 	if (kernel->rings)
 		return 0;
-	kernel->rings = ring_buffer__new(bpf_map__fd(kernel->skeleton->maps.control),
-					 handle_record, kernel, NULL);
+	kernel->rings = ring_buffer__new(bpf_map__fd(kernel->skeleton->maps.control), handle_record,
+					 kernel, NULL);
 	if (!kernel->rings)
 		return rls_error_r(-errno, "cannot map the ring buffers: %s", strerror(errno));
 	r = map_transitions(kernel);
@@ -136,7 +137,9 @@ static int consume_transitions(struct rls_kernel *kernel, uint64_t end_position)
 
 int rls_kernel_consume_transitions(struct rls_kernel *kernel)
 {
-	return kernel->rings ? consume_transitions(kernel, rls_transitions_end(&kernel->transitions)) : 0;
+	return kernel->rings
+		       ? consume_transitions(kernel, rls_transitions_end(&kernel->transitions))
+		       : 0;
 }
 
 /* What was sent before a transition comes before it, its thread's operations above all: all that are there now have
@@ -144,7 +147,7 @@ int rls_kernel_consume_transitions(struct rls_kernel *kernel)
  * there may be others behind it. */
 static int consume_in_order(struct rls_kernel *kernel)
 {
-	const struct timespec moment = { .tv_nsec = 20000 };
+	const struct timespec moment = {.tv_nsec = 20000};
 	struct ring *control;
 	unsigned long control_end;
 	uint64_t transitions_end;
@@ -193,7 +196,7 @@ int rls_kernel_consume_stacks(struct rls_kernel *kernel)
 }
 
 #define RING_BYTES_PER_CPU (32UL << 20)
-#define RING_BYTES_MAX (128UL << 20)    /* beyond it the reader is the limit */
+#define RING_BYTES_MAX (128UL << 20) /* beyond it the reader is the limit */
 #define RING_BYTES_MIN (4UL << 20)
 #define MEMORY_SHARE 64
 

@@ -11,8 +11,8 @@
 #include <bpf/libbpf.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/kernel/kernel_sampling.h"
+#include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/tick_phases.h"
 #include "userspace/base/log.h"
 
@@ -36,7 +36,9 @@ void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kern
 	bpf_program__set_autoload(skeleton->progs.on_tick, any);
 	bpf_program__set_autoload(skeleton->progs.on_scheduler_tick, any);
 	bpf_program__set_autoload(skeleton->progs.on_close_look, kernel->windows);
-	bpf_map__set_autocreate(skeleton->maps.pauses, kernel->windows && !kernel->booking); /* waiting is booked as such */
+	bpf_map__set_autocreate(skeleton->maps.pauses,
+				kernel->windows &&
+					!kernel->booking); /* waiting is booked as such */
 	bpf_map__set_autocreate(skeleton->maps.stacks, stacks);
 	bpf_map__set_autocreate(skeleton->maps.samples, stacks);
 }
@@ -62,19 +64,20 @@ static void attach_close_looks(struct rls_kernel *kernel)
 	int r;
 
 	sampler->hz = CLOSE_LOOKS_HZ;
-	kernel->skeleton->bss->close_look_cost_ns = is_virtual_machine() ? CLOSE_LOOK_NS : TIMER_TICK_NS;
+	kernel->skeleton->bss->close_look_cost_ns =
+		is_virtual_machine() ? CLOSE_LOOK_NS : TIMER_TICK_NS;
 	r = rls_sampler_attach(sampler, &kernel->links, kernel->skeleton->progs.on_close_look);
 	rls_sampler_enable(sampler, false);
 	if (r)
 		rls_debug("no timer looks more closely in windows: %s", strerror(-r));
 }
 
-void rls_kernel_look_closely(struct rls_kernel *kernel, bool closely)
+void rls_kernel_sample_closely(struct rls_kernel *kernel, bool closely)
 {
 	rls_sampler_enable(&kernel->close_looks, closely && kernel->scheduler_ticks);
 }
 
-void rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz)
+void rls_kernel_attach_category_samples(struct rls_kernel *kernel, unsigned int hz)
 {
 	attach_close_looks(kernel);
 	want_ticks(kernel, hz);
@@ -194,7 +197,8 @@ static int start_timer(struct rls_kernel *kernel)
 	kernel->tick_cost_ns = is_virtual_machine() ? VIRTUAL_TIMER_TICK_NS : TIMER_TICK_NS;
 	kernel->sampler.random = (unsigned int)rls_monotonic_ns();
 	tell_pace_of_timer(kernel);
-	return rls_sampler_attach(&kernel->sampler, &kernel->links, kernel->skeleton->progs.on_tick);
+	return rls_sampler_attach(&kernel->sampler, &kernel->links,
+				  kernel->skeleton->progs.on_tick);
 }
 
 int rls_kernel_start_ticks(struct rls_kernel *kernel)
@@ -226,11 +230,11 @@ int rls_kernel_watch_ticks(struct rls_kernel *kernel, uint64_t time_ns)
 	if (!kernel->scheduler_ticks || time_ns < kernel->phases_seen_ns + LOOK_AT_PHASES_NS)
 		return 0;
 	kernel->phases_seen_ns = time_ns;
-	if (rls_kernel_sum_sites(kernel->skeleton->maps.tick_phases, RLS_TICK_PHASES,
-				 counts, 1) ||
+	if (rls_kernel_sum_sites(kernel->skeleton->maps.tick_phases, RLS_TICK_PHASES, counts, 1) ||
 	    !rls_tick_phases_in_step(counts))
 		return 0;
-	rls_debug("threads keep step with the scheduler's ticks: samples have a timer of their own from now on");
+	rls_debug("threads keep step with the scheduler's ticks: samples have a timer of their own "
+		  "from now on");
 	rls_kernel_leave_scheduler_ticks(kernel);
 	r = start_timer(kernel);
 	return r ? rls_error_r(r, "cannot sample: %s", strerror(-r)) : 0;
@@ -246,7 +250,7 @@ void rls_kernel_draw_ticks(struct rls_kernel *kernel, uint64_t time_ns)
 	rls_sampler_draw(&kernel->sampler, time_ns);
 }
 
-void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz)
+void rls_kernel_pace_category_samples(struct rls_kernel *kernel, unsigned int hz)
 {
 	if (kernel->scheduler_ticks)
 		pace_scheduler_ticks(kernel, hz > kernel->others_hz ? hz : kernel->others_hz);

@@ -15,17 +15,17 @@ unsigned int rls_scheduler_hz(void);
 
 /* Samplers share their ticks, which come as often as the fastest wants: the scheduler's own, taken at
  * random, if those are often enough, for they cost next to nothing; else one timer a CPU has. This
- * one sends an RLS_WIRE_LOOK record for each traced thread found running, at least hz times a
+ * one sends an RLS_WIRE_CATEGORY_SAMPLE record for each traced thread found running, at least hz times a
  * second, from start on, and of waits too: for windows (rls_kernel_has_windows). */
-void rls_kernel_attach_looks(struct rls_kernel *kernel, unsigned int hz);
+void rls_kernel_attach_category_samples(struct rls_kernel *kernel, unsigned int hz);
 
 /* So many of them a second from now on, or as many as the scheduler ticks; not fewer than anything
  * else that samples takes, and just as many where that has a timer. */
-void rls_kernel_pace_looks(struct rls_kernel *kernel, unsigned int hz);
+void rls_kernel_pace_category_samples(struct rls_kernel *kernel, unsigned int hz);
 
 /* Whether there are more of them, by a timer of their own, while a window is open: for as long as that is
  * not for long, as each costs the thread what its interrupt does. Not where there is a timer already. */
-void rls_kernel_look_closely(struct rls_kernel *kernel, bool closely);
+void rls_kernel_sample_closely(struct rls_kernel *kernel, bool closely);
 
 /* Samples with Python stacks (bpf/wire/stack.h) of tracked threads, and of each wait, or so many a second of a thread's
  * that has more, at random: RLS_WIRE_STACK and RLS_WIRE_WAITED records. */

@@ -15,9 +15,9 @@
 #include "userspace/attach/groups.h"
 #include "userspace/attach/held_file.h"
 #include "userspace/attach/kernel/kernel.h"
+#include "userspace/attach/kernel/transitions.h"
 #include "userspace/attach/links.h"
 #include "userspace/attach/sampler.h"
-#include "userspace/attach/kernel/transitions.h"
 #include "userspace/base/clock.h"
 
 /* Sites of other people's ranges that may go off and on again. */
@@ -26,7 +26,7 @@ struct rls_range_probes {
 		struct rls_held_file file;
 		uint64_t offset;
 		uint64_t cookie;
-	} *items;
+	} * items;
 	size_t count, room;
 	struct rls_links links;
 	bool windowed, off;
@@ -38,13 +38,15 @@ struct rls_kernel {
 	struct rls_range_probes ranges;
 	struct rls_arms arms;
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
-	struct rls_groups groups;       /* sites that may go on and off; else they are in links */
-	struct rls_sampler sampler;     /* the one timer of all that samples */
-	struct rls_sampler close_looks; /* ticks in windows, where the scheduler's ticks are taken */
-	uint32_t tick_cost_ns;          /* a tick's, of whatever ticks, also of those read after it has gone */
-	unsigned int others_hz;         /* what samples besides looks; 0: nothing */
+	struct rls_groups groups; /* sites that may go on and off; else they are in links */
+	struct rls_sampler sampler; /* the one timer of all that samples */
+	struct rls_sampler
+		close_looks; /* ticks in windows, where the scheduler's ticks are taken */
+	uint32_t
+		tick_cost_ns; /* a tick's, of whatever ticks, also of those read after it has gone */
+	unsigned int others_hz; /* what samples besides looks; 0: nothing */
 	struct bpf_link *scheduler_ticks; /* which are taken instead; NULL: they are not */
-	uint64_t phases_seen_ns;        /* when it was last seen whether threads keep step with them */
+	uint64_t phases_seen_ns; /* when it was last seen whether threads keep step with them */
 	struct ring_buffer *rings;
 	struct rls_transitions transitions;
 	struct rls_hit_costs costs;
@@ -52,10 +54,10 @@ struct rls_kernel {
 	struct rls_kernel_switching switching;
 	bool windows;
 	bool booking;
-	bool blind_flush;               /* booking: without a look at what threads have yet to read */
+	bool blind_flush; /* booking: without a look at what threads have yet to read */
 	rls_record_handler handler;
 	void *handler_context;
-	struct ring *reading;           /* the ring that is being read, up to here: */
+	struct ring *reading; /* the ring that is being read, up to here: */
 	unsigned long end_position;
 };
 
@@ -63,7 +65,8 @@ void rls_kernel_begin_switching(const struct rls_kernel *kernel);
 void rls_kernel_end_switching(const struct rls_kernel *kernel);
 
 /* Before loading: the samplers' programs that will be attached. */
-void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kernel_options *options);
+void rls_kernel_choose_samplers(struct rls_kernel *kernel,
+				const struct rls_kernel_options *options);
 void rls_kernel_leave_scheduler_ticks(struct rls_kernel *kernel);
 
 /* Of a map of each CPU's sums by site or other small key, `words` numbers each: those of all CPUs.

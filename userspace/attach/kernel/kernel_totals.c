@@ -13,17 +13,17 @@
 
 int rls_kernel_open_scope(struct rls_kernel *kernel, uint32_t pid)
 {
-	const struct rls_wire_scope scope = { .since_ns = rls_monotonic_ns() };
+	const struct rls_wire_scope scope = {.since_ns = rls_monotonic_ns()};
 	int r = bpf_map__update_elem(kernel->skeleton->maps.scopes, &pid, sizeof(pid), &scope,
 				     sizeof(scope), BPF_NOEXIST);
 
 	return r == -EEXIST ? 0 : r;
 }
 
-int rls_kernel_flush_books(struct rls_kernel *kernel)
+int rls_kernel_flush_totals(struct rls_kernel *kernel)
 {
-	return rls_kernel_iterate(kernel->blind_flush ? kernel->skeleton->progs.flush_books_blind :
-							kernel->skeleton->progs.flush_books);
+	return rls_kernel_iterate(kernel->blind_flush ? kernel->skeleton->progs.flush_books_blind
+						      : kernel->skeleton->progs.flush_books);
 }
 
 int rls_kernel_read_cells(struct rls_kernel *kernel,

@@ -12,7 +12,7 @@
 #include "userspace/attach/kernel/kernel.h"
 
 /* Books the time of every thread up to now, of those that wait as well. */
-int rls_kernel_flush_books(struct rls_kernel *kernel);
+int rls_kernel_flush_totals(struct rls_kernel *kernel);
 /* Every cell, once; others may be added meanwhile. Until visit returns other than 0, which is
  * returned; -errno. */
 int rls_kernel_read_cells(struct rls_kernel *kernel,

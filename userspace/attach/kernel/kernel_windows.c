@@ -7,8 +7,8 @@
 #include <bpf/libbpf.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/kernel/kernel_totals.h"
 #include "userspace/attach/kernel/kernel_windows.h"
 
@@ -34,12 +34,12 @@ static void pass_edge(struct rls_kernel *kernel, bool closed, uint64_t *edge_ns)
 	__atomic_store_n(edges, ((*edges + 1) | 1) + !closed, __ATOMIC_RELEASE);
 	/* Nobody's time is to lie across two edges. */
 	if (kernel->booking && closed)
-		rls_kernel_flush_books(kernel);
+		rls_kernel_flush_totals(kernel);
 }
 
 int rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns)
 {
-	struct rls_links ranges = { 0 };
+	struct rls_links ranges = {0};
 	int r;
 
 	rls_kernel_begin_switching(kernel);
@@ -52,7 +52,7 @@ int rls_kernel_regroup(struct rls_kernel *kernel, uint64_t *edge_ns)
 
 int rls_kernel_open_window(struct rls_kernel *kernel, uint64_t *edge_ns)
 {
-	struct rls_links ranges = { 0 };
+	struct rls_links ranges = {0};
 	int r;
 
 	rls_kernel_begin_switching(kernel);
@@ -71,7 +71,7 @@ int rls_kernel_open_window(struct rls_kernel *kernel, uint64_t *edge_ns)
 
 void rls_kernel_close_window(struct rls_kernel *kernel, uint64_t *edge_ns)
 {
-	struct rls_links ranges = { 0 };
+	struct rls_links ranges = {0};
 
 	rls_kernel_begin_switching(kernel);
 	pass_edge(kernel, true, edge_ns);

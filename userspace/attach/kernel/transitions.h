@@ -13,10 +13,11 @@
 #include "bpf/wire/record.h"
 
 struct rls_transitions {
-	const struct rls_wire_place *places;    /* mapped; NULL: not yet */
-	size_t count;                           /* of places: a power of two */
-	uint64_t *ends;                         /* the kernel side's, RLS_END_* */
-	uint64_t overwritten;                   /* before they were read: there were more writers at once than SPARE */
+	const struct rls_wire_place *places; /* mapped; NULL: not yet */
+	size_t count; /* of places: a power of two */
+	uint64_t *ends; /* the kernel side's, RLS_END_* */
+	uint64_t
+		overwritten; /* before they were read: there were more writers at once than SPARE */
 	bool reading;
 };
 
@@ -30,6 +31,7 @@ uint64_t rls_transitions_end(const struct rls_transitions *transitions);
 /* Hands over what there is up to a position, until the first that is still being written. The handler returns 0 or
  * -errno, which ends it. Within a handler: nothing. 0 or what the handler returned. */
 int rls_transitions_read(struct rls_transitions *transitions, uint64_t end_position,
-			 int (*handler)(void *context, const struct rls_wire_category *event), void *context);
+			 int (*handler)(void *context, const struct rls_wire_category *event),
+			 void *context);
 
 #endif

@@ -36,10 +36,10 @@ static void print_sentence(const char *said)
 error_t rls_arguments_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
 			    void *input)
 {
-	const struct argp_child children[] = { { .argp = argp }, { 0 } };
-	const struct argp root = { .parser = start_child, .children = children };
+	const struct argp_child children[] = {{.argp = argp}, {0}};
+	const struct argp root = {.parser = start_child, .children = children};
 	_cleanup_free_ char *said = NULL;
-	struct quiet quiet = { .input = input };
+	struct quiet quiet = {.input = input};
 	size_t size = 0;
 	error_t r;
 

@@ -28,30 +28,37 @@ enum key {
 };
 
 static const struct argp_option tracing_table[] = {
-	{ "duration", KEY_DURATION, "SECONDS", 0, "Stop recording after SECONDS", 1 },
-	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow child processes", 1 },
-	{ "simulator", KEY_SIMULATOR, "GLOB[:SYMBOLS]", 0, "A library whose time is simulator time", 2 },
-	{ "backend", KEY_BACKEND, "GLOB[:SYMBOLS]", 0, "A library that is an ML backend", 2 },
-	{ "native", KEY_NATIVE, "GLOB[:SYMBOLS]", 0, "A library to probe that is neither", 2 },
-	{ "config", KEY_CONFIG, "FILE", 0, "Read roles of libraries from FILE too", 2 },
-	{ "overhead-budget", KEY_BUDGET, "P%|none", 0,
-	  "What probes may cost the target, 2% by default (none: trace everything)", 3 },
-	{ "perf-events", KEY_PERF_EVENTS, NULL, 0,
-	  "Attach probes one by one, as on kernels before 6.6", 3 },
-	{ "verbose", KEY_VERBOSE, NULL, 0, "Print more on stderr", 4 },
-	{ 0 },
+	{"duration", KEY_DURATION, "SECONDS", 0, "Stop recording after SECONDS", 1},
+	{"no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow child processes", 1},
+	{"simulator", KEY_SIMULATOR, "GLOB[:SYMBOLS]", 0, "A library whose time is simulator time",
+	 2},
+	{"backend", KEY_BACKEND, "GLOB[:SYMBOLS]", 0, "A library that is an ML backend", 2},
+	{"native", KEY_NATIVE, "GLOB[:SYMBOLS]", 0, "A library to probe that is neither", 2},
+	{"config", KEY_CONFIG, "FILE", 0, "Read roles of libraries from FILE too", 2},
+	{"overhead-budget", KEY_BUDGET, "P%|none", 0,
+	 "What probes may cost the target, 2% by default (none: trace everything)", 3},
+	{"perf-events", KEY_PERF_EVENTS, NULL, 0,
+	 "Attach probes one by one, as on kernels before 6.6", 3},
+	{"verbose", KEY_VERBOSE, NULL, 0, "Print more on stderr", 4},
+	{0},
 };
 
 static const struct argp_option recording_table[] = {
-	{ "output", KEY_OUTPUT, "TRACE", 0, "Write the trace to TRACE (default rlscope-PID.trace)", 1 },
-	{ "report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "Report as text (default), json, csv or another format of `report`", 1 },
-	{ "json", KEY_JSON, NULL, 0, "The same as --format json", 1 },
-	{ "sample-hz", KEY_SAMPLE_HZ, "HZ", 0, "Sample stacks HZ times a second (199 by default, fewer with a budget below 4%: 99 at 2%, 49 at 1%; 0: none)", 3 },
-	{ "operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
-	  "Time is of operation NAME where a sampled stack has this function (globs)", 3 },
-	{ "verify", KEY_VERIFY, NULL, 0, "Print how far samples and probes agree, and what the probes missed", 3 },
-	{ 0 },
+	{"output", KEY_OUTPUT, "TRACE", 0, "Write the trace to TRACE (default rlscope-PID.trace)",
+	 1},
+	{"report", KEY_REPORT, "FILE", 0, "Write the report to FILE instead of stdout", 1},
+	{"format", KEY_FORMAT, "FORMAT", 0,
+	 "Report as text (default), json, csv or another format of `report`", 1},
+	{"json", KEY_JSON, NULL, 0, "The same as --format json", 1},
+	{"sample-hz", KEY_SAMPLE_HZ, "HZ", 0,
+	 "Sample stacks HZ times a second (199 by default, fewer with a budget below 4%: 99 at 2%, "
+	 "49 at 1%; 0: none)",
+	 3},
+	{"operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
+	 "Time is of operation NAME where a sampled stack has this function (globs)", 3},
+	{"verify", KEY_VERIFY, NULL, 0,
+	 "Print how far samples and probes agree, and what the probes missed", 3},
+	{0},
 };
 
 static int parse_hz(const char *text, unsigned int *out)
@@ -122,15 +129,18 @@ static error_t check_together(const struct rls_record_options *options)
 			  options->operations.count ? "--operation" : "--verify");
 		return EINVAL;
 	}
-	if (options->trace_path && options->report_path && !strcmp(options->trace_path, options->report_path)) {
-		rls_error("the trace and the report cannot both be written to %s", options->trace_path);
+	if (options->trace_path && options->report_path &&
+	    !strcmp(options->trace_path, options->report_path)) {
+		rls_error("the trace and the report cannot both be written to %s",
+			  options->trace_path);
 		return EINVAL;
 	}
 	switch (rls_report_writer_check(options->writer, options->report_path)) {
 	case 0:
 		return 0;
 	case -EINVAL:
-		rls_error("a report of this format is written to a file, not to stdout: use --report FILE");
+		rls_error("a report of this format is written to a file, not to stdout: use "
+			  "--report FILE");
 		return EINVAL;
 	default:
 		rls_error("%s is there already, and no report of this format: it is left alone",
@@ -206,7 +216,8 @@ static error_t parse_tracing(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_BUDGET:
 		if (parse_budget(argument, &options->budget_percent)) {
-			rls_error("--overhead-budget takes a percentage or none, not '%s'", argument);
+			rls_error("--overhead-budget takes a percentage or none, not '%s'",
+				  argument);
 			return EINVAL;
 		}
 		return 0;
@@ -221,12 +232,12 @@ static error_t parse_tracing(int key, char *argument, struct argp_state *state)
 	}
 }
 
-const struct argp rls_tracing_argp = { .options = tracing_table, .parser = parse_tracing };
+const struct argp rls_tracing_argp = {.options = tracing_table, .parser = parse_tracing};
 
-static const struct argp_child children[] = { { &rls_tracing_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = {{&rls_tracing_argp, 0, NULL, 0}, {0}};
 
-const struct argp rls_record_argp = { .options = recording_table, .parser = parse_recording,
-				      .children = children };
+const struct argp rls_record_argp = {
+	.options = recording_table, .parser = parse_recording, .children = children};
 
 int rls_record_options_init(struct rls_record_options *options)
 {
@@ -245,7 +256,7 @@ void rls_record_options_clear(struct rls_record_options *options)
 	rls_operation_globs_clear(&options->operations);
 	free(options->trace_path);
 	free(options->report_path);
-	*options = (struct rls_record_options){ 0 };
+	*options = (struct rls_record_options){0};
 }
 
 /* No more than need no timer, and than a small budget can bear: at 25 us each, an eighth of it.

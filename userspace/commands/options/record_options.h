@@ -12,24 +12,24 @@
 #include "userspace/record/events/operation_globs.h"
 
 #define RLS_SAMPLE_HZ_MAX 10000
-#define RLS_SAMPLE_HZ 199           /* unless said; fewer with a budget below 4 % */
+#define RLS_SAMPLE_HZ 199 /* unless said; fewer with a budget below 4 % */
 #define RLS_SAMPLE_HZ_LEAST 19
 #define RLS_SAMPLE_HZ_UNSAID UINT32_MAX
 
 struct rls_record_options {
-	char *trace_path;               /* NULL: rlscope-PID.trace */
-	char *report_path;              /* NULL: stdout */
+	char *trace_path; /* NULL: rlscope-PID.trace */
+	char *report_path; /* NULL: stdout */
 	const char *config_path;
 	const struct rls_report_writer *writer;
 	struct rls_roles *roles;
 	struct rls_operation_globs operations;
 	uint64_t duration_ns;
-	double budget_percent;          /* < 0: none, trace everything */
-	unsigned int sample_hz;         /* 0: no samples; once finished never RLS_SAMPLE_HZ_UNSAID */
+	double budget_percent; /* < 0: none, trace everything */
+	unsigned int sample_hz; /* 0: no samples; once finished never RLS_SAMPLE_HZ_UNSAID */
 	bool children;
 	bool verify;
 	bool perf_events;
-	bool alternate;                 /* calibrate --pid alone */
+	bool alternate; /* calibrate --pid alone */
 	bool verbose;
 };
 

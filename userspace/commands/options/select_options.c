@@ -18,17 +18,18 @@ enum key {
 };
 
 static const struct argp_option pid_table[] = {
-	{ "pid", KEY_PID, "PID", 0, "A process, with its children", 0 },
-	{ 0 },
+	{"pid", KEY_PID, "PID", 0, "A process, with its children", 0},
+	{0},
 };
 
 static const struct argp_option selector_table[] = {
-	{ "name", KEY_NAME, "GLOB", 0,
-	  "Processes by their name, that of their program or of their script", 0 },
-	{ "cgroup", KEY_CGROUP, "PATH", 0, "Processes in a cgroup (v2), and below it", 0 },
-	{ "container", KEY_CONTAINER, "ID", 0, "Processes in a container, by the beginning of its id", 0 },
-	{ "all", KEY_ALL, NULL, 0, "Every Python process with a known library", 0 },
-	{ 0 },
+	{"name", KEY_NAME, "GLOB", 0,
+	 "Processes by their name, that of their program or of their script", 0},
+	{"cgroup", KEY_CGROUP, "PATH", 0, "Processes in a cgroup (v2), and below it", 0},
+	{"container", KEY_CONTAINER, "ID", 0,
+	 "Processes in a container, by the beginning of its id", 0},
+	{"all", KEY_ALL, NULL, 0, "Every Python process with a known library", 0},
+	{0},
 };
 
 static int add_pid(struct rls_select_options *options, const char *text)
@@ -49,7 +50,8 @@ static int add_pid(struct rls_select_options *options, const char *text)
 	return 0;
 }
 
-static int add(struct rls_select_options *options, enum rls_selector_kind kind, const char *text)
+static int select_options_add(struct rls_select_options *options, enum rls_selector_kind kind,
+			      const char *text)
 {
 	int r = rls_selection_add(&options->selection, kind, text);
 
@@ -81,30 +83,30 @@ static error_t parse_selector(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case KEY_NAME:
-		return add(options, RLS_SELECT_NAME, argument);
+		return select_options_add(options, RLS_SELECT_NAME, argument);
 	case KEY_CGROUP:
-		return add(options, RLS_SELECT_CGROUP, argument);
+		return select_options_add(options, RLS_SELECT_CGROUP, argument);
 	case KEY_CONTAINER:
-		return add(options, RLS_SELECT_CONTAINER, argument);
+		return select_options_add(options, RLS_SELECT_CONTAINER, argument);
 	case KEY_ALL:
-		return add(options, RLS_SELECT_ALL, NULL);
+		return select_options_add(options, RLS_SELECT_ALL, NULL);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-const struct argp rls_selectors_argp = { .options = selector_table, .parser = parse_selector };
+const struct argp rls_selectors_argp = {.options = selector_table, .parser = parse_selector};
 
-static const struct argp_child children[] = { { &rls_selectors_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = {{&rls_selectors_argp, 0, NULL, 0}, {0}};
 
-const struct argp rls_select_argp = { .options = pid_table, .parser = parse_pid,
-				      .children = children };
+const struct argp rls_select_argp = {
+	.options = pid_table, .parser = parse_pid, .children = children};
 
 void rls_select_options_clear(struct rls_select_options *options)
 {
 	free(options->pids);
 	rls_selection_clear(&options->selection);
-	*options = (struct rls_select_options){ 0 };
+	*options = (struct rls_select_options){0};
 }
 
 /* A selector that selects nothing yet is worth a word, unless it is all there is. */

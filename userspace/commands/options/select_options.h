@@ -22,7 +22,7 @@ extern const struct argp rls_selectors_argp;
 
 void rls_select_options_clear(struct rls_select_options *options);
 
-/* Makes the selection exact (record/scan.h). Each pid must exist, and something be selected
+/* Makes the selection exact (record/targets/scan.h). Each pid must exist, and something be selected
  * now unless --all waits for it. 0 or -errno, said on stderr. */
 int rls_select_options_resolve(struct rls_select_options *options);
 

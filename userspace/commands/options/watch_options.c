@@ -3,15 +3,15 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "userspace/commands/options/help.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/options/help.h"
 #include "userspace/record/targets/scan.h"
 
 #define BUDGET_PERCENT 1
 
 static const struct argp_option option_table[] = {
-	{ "help", 'h', NULL, 0, "Print this", 5 },
-	{ 0 },
+	{"help", 'h', NULL, 0, "Print this", 5},
+	{0},
 };
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -34,19 +34,19 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-	{ &rls_selectors_argp, 0, NULL, 0 },
-	{ &rls_tracing_argp, 0, NULL, 0 },
-	{ 0 },
+	{&rls_selectors_argp, 0, NULL, 0},
+	{&rls_tracing_argp, 0, NULL, 0},
+	{0},
 };
 
-const struct argp rls_watch_argp = { .options = option_table, .parser = parse_option,
-				     .children = children };
+const struct argp rls_watch_argp = {
+	.options = option_table, .parser = parse_option, .children = children};
 
 int rls_watch_options_init(struct rls_watch_options *options)
 {
 	int r;
 
-	*options = (struct rls_watch_options){ 0 };
+	*options = (struct rls_watch_options){0};
 	r = rls_record_options_init(&options->record);
 	if (!r)
 		options->record.budget_percent = BUDGET_PERCENT;

@@ -12,7 +12,7 @@
 struct rls_watch_options {
 	struct rls_record_options record;
 	struct rls_select_options select;
-	bool help;                      /* it was asked for, and has been printed */
+	bool help; /* it was asked for, and has been printed */
 };
 
 /* To be the only child of a command's own argp; its input is a struct rls_watch_options. A bad

@@ -21,10 +21,12 @@ static double percent(double part, uint64_t whole)
 	return whole ? 100 * part / (double)whole : 0;
 }
 
-static void write_row(const char *name, const struct rls_check_row *row, const struct rls_check_row *whole,
-		      FILE *out)
+static void write_row(const char *name, const struct rls_check_row *row,
+		      const struct rls_check_row *whole, FILE *out)
 {
-	fprintf(out, "verify: %s: traced %.1f %%, sampled %.1f %% (± %.1f), unseen %.2f %%, probes %.2f %%\n",
+	fprintf(out,
+		"verify: %s: traced %.1f %%, sampled %.1f %% (± %.1f), unseen %.2f %%, probes %.2f "
+		"%%\n",
 		name, percent((double)row->traced_ns, whole->traced_ns),
 		percent((double)row->sampled_ns, whole->sampled_ns),
 		percent(INTERVAL_95 * sqrt(row->variance_ns2), whole->sampled_ns),
@@ -34,7 +36,7 @@ static void write_row(const char *name, const struct rls_check_row *row, const s
 
 int rls_cross_check_write(const struct rls_report *report, FILE *out)
 {
-	struct rls_check_row sums[RLS_CATEGORY_MAX] = { 0 }, whole = { 0 };
+	struct rls_check_row sums[RLS_CATEGORY_MAX] = {0}, whole = {0};
 
 	for (size_t i = 0; i < report->check_count; i++) {
 		add_row(&sums[report->checks[i].category], &report->checks[i]);

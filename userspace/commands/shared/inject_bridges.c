@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/log.h"
 #include "userspace/host/own_library.h"
 #include "userspace/inject/inject.h"
-#include "userspace/base/log.h"
 #include "userspace/record/probes/cupti_bridges.h"
 #include "userspace/record/targets/process_info.h"
 
@@ -41,15 +41,15 @@ static bool has_bridge_thread(pid_t pid)
 	return has;
 }
 
-static int look(pid_t pid, struct presence *out)
+static int inject_bridges_check(pid_t pid, struct presence *out)
 {
 	struct rls_mappings mappings;
 	int r = rls_mappings_read(pid, &mappings);
 
 	if (r)
 		return r;
-	out->cuda = rls_bridges_cuda_mapped(&mappings);
-	out->bridge = rls_bridges_mapped(&mappings) && has_bridge_thread(pid);
+	out->cuda = rls_cupti_bridges_cuda_mapped(&mappings);
+	out->bridge = rls_cupti_bridges_mapped(&mappings) && has_bridge_thread(pid);
 	rls_mappings_release(&mappings);
 	return 0;
 }
@@ -78,20 +78,22 @@ void rls_inject_bridges(const pid_t *pids, size_t count)
 	rls_own_library(RLS_BRIDGE_LIBRARY, relative);
 	library = relative[0] ? realpath(relative, NULL) : NULL;
 	if (!library) {
-		rls_warning("there is no %s beside this program: nothing is injected", RLS_BRIDGE_LIBRARY);
+		rls_warning("there is no %s beside this program: nothing is injected",
+			    RLS_BRIDGE_LIBRARY);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct presence presence;
-		int r = look(pids[i], &presence);
+		int r = inject_bridges_check(pids[i], &presence);
 
 		if (r)
-			rls_warning("process %d cannot be read, so nothing is injected: %s", pids[i],
-				    strerror(-r));
+			rls_warning("process %d cannot be read, so nothing is injected: %s",
+				    pids[i], strerror(-r));
 		else if (presence.bridge)
 			rls_debug("process %d has the CUPTI bridge already", pids[i]);
 		else if (!presence.cuda)
-			rls_warning("process %d has not loaded CUDA (yet), so nothing is injected", pids[i]);
+			rls_warning("process %d has not loaded CUDA (yet), so nothing is injected",
+				    pids[i]);
 		else
 			inject(pids[i], library);
 	}

@@ -8,10 +8,10 @@
 #include "userspace/base/clock.h"
 
 #define NS_PER_S 1000000000ull
-#define FIRST_NS NS_PER_S               /* shorter waits need no line */
+#define FIRST_NS NS_PER_S /* shorter waits need no line */
 #define NEXT_NS (NS_PER_S / 4)
-#define LOOK_EVENTS 16384               /* the clock is looked at so often */
-#define SHARE_TOLD 0.005                /* a remaining time needs something to go by */
+#define LOOK_EVENTS 16384 /* the clock is looked at so often */
+#define SHARE_TOLD 0.005 /* a remaining time needs something to go by */
 
 /* The line, and when it is due. */
 struct progress {
@@ -28,7 +28,7 @@ struct watched_source {
 };
 
 struct opening {
-	struct rls_event_source_watch watch;    /* first: the watch is this */
+	struct rls_event_source_watch watch; /* first: the watch is this */
 	struct progress progress;
 };
 
@@ -49,14 +49,14 @@ const char *rls_read_progress_line(char buffer[static RLS_READ_PROGRESS_BYTES], 
 	return buffer;
 }
 
-static struct progress begin(void)
+static struct progress read_progress_begin(void)
 {
 	uint64_t now_ns = rls_monotonic_ns();
 
 	return (struct progress){.start_ns = now_ns, .due_ns = now_ns + FIRST_NS};
 }
 
-static void look(struct progress *progress, double share, uint64_t events)
+static void read_progress_check(struct progress *progress, double share, uint64_t events)
 {
 	char line[RLS_READ_PROGRESS_BYTES];
 	uint64_t now_ns = rls_monotonic_ns();
@@ -78,13 +78,14 @@ static void wipe(struct progress *progress)
 
 static void look_while_opening(struct rls_event_source_watch *watch, double share, uint64_t events)
 {
-	look(&((struct opening *)watch)->progress, share, events);
+	read_progress_check(&((struct opening *)watch)->progress, share, events);
 }
 
 int rls_read_progress_open(const char *path, struct rls_event_source **out, char *message,
 			   size_t message_bytes)
 {
-	struct opening opening = {.watch.tell = look_while_opening, .progress = begin()};
+	struct opening opening = {.watch.tell = look_while_opening,
+				  .progress = read_progress_begin()};
 	int error = rls_event_source_open_watched(
 		path, isatty(STDERR_FILENO) ? &opening.watch : NULL, out, message, message_bytes);
 
@@ -103,7 +104,8 @@ static int next_event(struct rls_event_source *source, struct rls_event *out)
 	if (got <= 0)
 		wipe(&watched->progress);
 	else if (++watched->events % LOOK_EVENTS == 0)
-		look(&watched->progress, rls_event_source_share(watched->inner), watched->events);
+		read_progress_check(&watched->progress, rls_event_source_share(watched->inner),
+				    watched->events);
 	return got;
 }
 
@@ -135,6 +137,6 @@ struct rls_event_source *rls_read_progress(struct rls_event_source *source)
 		.damaged = source->damaged,
 	};
 	watched->inner = source;
-	watched->progress = begin();
+	watched->progress = read_progress_begin();
 	return &watched->source;
 }

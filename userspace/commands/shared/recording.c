@@ -8,14 +8,14 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
-#include "analysis/event/event_source.h"
 #include "analysis/base/private_file.h"
+#include "analysis/event/event_source.h"
 #include "analysis/writers/write.h"
+#include "userspace/base/log.h"
 #include "userspace/commands/shared/commands.h"
 #include "userspace/commands/shared/cross_check.h"
 #include "userspace/commands/shared/read_progress.h"
 #include "userspace/commands/shared/warnings.h"
-#include "userspace/base/log.h"
 
 /* rlscope-PID.trace; where another recording is writing that, rlscope-PID-2.trace and so on.
  * NULL: no memory. */
@@ -96,16 +96,18 @@ static int build_report(const char *trace_path, struct rls_tracks *tracks, struc
 static void compare_with_budget(const struct rls_record_options *options,
 				const struct rls_report *report)
 {
-	if (options->budget_percent >= 0 && report->overhead.percent > 1.25 * options->budget_percent)
-		rls_warning("the probes took about %.1f %% of the threads' time, more than --overhead-budget %g%%",
+	if (options->budget_percent >= 0 &&
+	    report->overhead.percent > 1.25 * options->budget_percent)
+		rls_warning("the probes took about %.1f %% of the threads' time, more than "
+			    "--overhead-budget %g%%",
 			    report->overhead.percent, options->budget_percent);
 }
 
 int rls_recording_report(const struct rls_record_options *options)
 {
 	_cleanup_fclose_ FILE *opened = NULL;
-	struct rls_named_report named = { .trace = options->trace_path };
-	struct rls_write_options write = { .reports = &named, .report_count = 1 };
+	struct rls_named_report named = {.trace = options->trace_path};
+	struct rls_write_options write = {.reports = &named, .report_count = 1};
 	struct rls_report *report;
 	FILE *output = stdout;
 	int r;

@@ -6,8 +6,8 @@
 #define NAME_BYTES_MAX 127 /* libpython has none that is half as long */
 
 struct pattern {
-	const char *text;           /* a trailing * matches any rest */
-	unsigned int family;        /* 0: in none, against a wider pattern below */
+	const char *text; /* a trailing * matches any rest */
+	unsigned int family; /* 0: in none, against a wider pattern below */
 };
 
 /* The first match decides. */

@@ -5,17 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/machine_code/decoder.h"
-#include "userspace/machine_code/plt_stub.h"
 #include "userspace/discover/callbacks/leads.h"
 #include "userspace/discover/callbacks/loaded_calls.h"
+#include "userspace/machine_code/decoder.h"
+#include "userspace/machine_code/plt_stub.h"
 
 enum {
 	CALL_REL32 = 0xe8,
 	JUMP_REL32 = 0xe9,
 	GROUP5 = 0xff,
-	GROUP5_CALL_RIP = 0x15,     /* call *disp32(%rip) */
-	GROUP5_JUMP_RIP = 0x25,     /* jmp *disp32(%rip) */
+	GROUP5_CALL_RIP = 0x15, /* call *disp32(%rip) */
+	GROUP5_JUMP_RIP = 0x25, /* jmp *disp32(%rip) */
 	REL32_BYTES = 5,
 	RIP_BYTES = 6,
 };
@@ -29,7 +29,8 @@ struct finder {
 
 static int add_lead(struct rls_leads *leads, uint64_t vaddr, const char *symbol, bool jump)
 {
-	return rls_leads_add(leads, &(struct rls_lead){.vaddr = vaddr, .symbol = symbol, .jump = jump});
+	return rls_leads_add(leads,
+			     &(struct rls_lead){.vaddr = vaddr, .symbol = symbol, .jump = jump});
 }
 
 /* Words of the library that the loader fills: of the global offset table, or of its data. */
@@ -94,7 +95,7 @@ static int search_words(struct finder *finder, const uint8_t *bytes, size_t size
 		if (at[1] != GROUP5_CALL_RIP && at[1] != GROUP5_JUMP_RIP)
 			continue;
 		word = rls_leads_find(&finder->loaded.words,
-				 relative_target(at + 2, vaddr + offset + RIP_BYTES));
+				      relative_target(at + 2, vaddr + offset + RIP_BYTES));
 		if (!word)
 			continue;
 		jump = at[1] == GROUP5_JUMP_RIP;
@@ -131,8 +132,7 @@ static int search_stubs(struct finder *finder, const uint8_t *bytes, size_t size
 		stub = rls_leads_find(&finder->stubs, target);
 		if (!stub)
 			continue;
-		err = add_lead(&finder->places, vaddr + at, stub->symbol,
-			       bytes[at] == JUMP_REL32);
+		err = add_lead(&finder->places, vaddr + at, stub->symbol, bytes[at] == JUMP_REL32);
 		if (err < 0)
 			return err;
 	}
@@ -250,8 +250,8 @@ static int make_functions(const struct finder *finder, struct rls_boundary_funct
 			.size_bytes = place->length,
 			.name = strdup(place->symbol),
 			.sources = RLS_SOURCE_CALLBACK,
-			.kind = place->jump ? RLS_BOUNDARY_CALLBACK_JUMP :
-					      RLS_BOUNDARY_CALLBACK_CALL,
+			.kind = place->jump ? RLS_BOUNDARY_CALLBACK_JUMP
+					    : RLS_BOUNDARY_CALLBACK_CALL,
 		};
 		if (!functions[i].name) {
 			rls_callbacks_free(functions, i);
@@ -292,7 +292,9 @@ int rls_find_callbacks_of(struct rls_elf *elf, unsigned int families,
 	struct finder finder = {
 		.elf = elf,
 		.families = families,
-		.loaded = {.elf = elf, .steps_left = RLS_LOADED_STEPS, .tables_left = RLS_LOADED_TABLES},
+		.loaded = {.elf = elf,
+			   .steps_left = RLS_LOADED_STEPS,
+			   .tables_left = RLS_LOADED_TABLES},
 	};
 	int err = find_places(&finder);
 

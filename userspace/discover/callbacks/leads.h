@@ -9,10 +9,10 @@
 /* A word that holds the function's address, a stub that jumps there, a place that calls it. */
 struct rls_lead {
 	uint64_t vaddr;
-	const char *symbol;         /* borrowed */
-	bool data;                  /* of a word: in the library's data, not in its offset table */
-	bool jump;                  /* of a place: a tail jump */
-	uint8_t length;             /* of a confirmed place's instruction; 0: not confirmed yet */
+	const char *symbol; /* borrowed */
+	bool data; /* of a word: in the library's data, not in its offset table */
+	bool jump; /* of a place: a tail jump */
+	uint8_t length; /* of a confirmed place's instruction; 0: not confirmed yet */
 };
 
 struct rls_leads {

@@ -8,21 +8,22 @@
 enum {
 	WORD_BYTES = 8,
 	/* ModRM of a rip-relative operand, whatever its register */
-	MODRM_MASK = 0xc7, MODRM_RIP = 0x05,
+	MODRM_MASK = 0xc7,
+	MODRM_RIP = 0x05,
 	DISPLACEMENT_BYTES = 4,
 	STRUCTURE_BYTES = 64, /* of one searched for words: its first eight */
 	RIP_STORE_BYTES_MIN = 6, /* opcode, ModRM, displacement */
 	TABLE_WORDS_MAX = 4096,
-	SEARCH_STEPS = 4,        /* what beginning a search costs */
-	BYTES_OF_STEP = 16,      /* what is decoded in the time of a step */
+	SEARCH_STEPS = 4, /* what beginning a search costs */
+	BYTES_OF_STEP = 16, /* what is decoded in the time of a step */
 };
 
 /* An extent whose code names words, being looked at. */
 struct reading {
 	struct rls_loaded_calls *calls;
 	struct rls_trace_code code;
-	struct rls_leads *found;        /* variables, or places */
-	struct rls_leads *excluded;       /* words that something else is stored to */
+	struct rls_leads *found; /* variables, or places */
+	struct rls_leads *excluded; /* words that something else is stored to */
 };
 
 /* The word that a rip-relative operand names, with or without an immediate behind it; or the first of the
@@ -51,7 +52,8 @@ static int search_segment(const struct rls_elf_segment *segment, const uint8_t *
 		if ((bytes[at] & MODRM_MASK) != MODRM_RIP)
 			continue;
 		memcpy(&displacement, bytes + at + 1, sizeof(displacement));
-		named = segment->vaddr + at + 1 + DISPLACEMENT_BYTES + (uint64_t)(int64_t)displacement;
+		named = segment->vaddr + at + 1 + DISPLACEMENT_BYTES +
+			(uint64_t)(int64_t)displacement;
 		if (named - first > span)
 			continue;
 		word = word_at(words, named);
@@ -107,7 +109,8 @@ static const struct rls_lead *find_in_table(struct rls_loaded_calls *calls, uint
 	if (!first || !calls->tables_left)
 		return NULL;
 	calls->tables_left--;
-	for (size_t i = 0; i < TABLE_WORDS_MAX && rls_leads_find(&calls->words, neighbour.vaddr); i++)
+	for (size_t i = 0; i < TABLE_WORDS_MAX && rls_leads_find(&calls->words, neighbour.vaddr);
+	     i++)
 		neighbour.vaddr += WORD_BYTES;
 	rls_elf_each_relocation(calls->elf, visit_neighbour, &neighbour);
 	return neighbour.relocated ? NULL : first;
@@ -135,9 +138,9 @@ static const char *find_function(struct reading *reading, size_t step, const str
 		return NULL;
 	for (size_t i = 0; i < origins.count; i++) {
 		uint64_t vaddr = origins.items[i].vaddr;
-		const struct rls_lead *word = origins.items[i].table ?
-						      find_in_table(calls, vaddr) :
-						      rls_leads_find(&calls->words, vaddr);
+		const struct rls_lead *word = origins.items[i].table
+						      ? find_in_table(calls, vaddr)
+						      : rls_leads_find(&calls->words, vaddr);
 
 		if (!word)
 			return NULL;
@@ -222,8 +225,8 @@ static int each_instruction(struct reading *reading, const struct rls_leads *ref
 		if (!spend(reading->calls, extent->size_bytes / BYTES_OF_STEP))
 			break;
 		end = extent->vaddr + extent->size_bytes;
-		err = rls_trace_code_read(reading->calls->elf, extent, reading->calls->has_landing_pads,
-					  &reading->code);
+		err = rls_trace_code_read(reading->calls->elf, extent,
+					  reading->calls->has_landing_pads, &reading->code);
 		for (size_t step = 0; err == 0 && step < reading->code.step_count; step++)
 			err = read(reading, step);
 		rls_trace_code_clear(&reading->code);
@@ -261,7 +264,7 @@ static int visit_beginning(const struct rls_elf_relocation *relocation, void *co
 
 /* Variables that begin as something else than a null pointer. */
 static int exclude_filled(const struct rls_loaded_calls *calls, const struct rls_leads *variables,
-			struct rls_leads *excluded)
+			  struct rls_leads *excluded)
 {
 	static const uint8_t null[WORD_BYTES];
 	struct beginnings beginnings = {&calls->words, variables, excluded};

@@ -9,8 +9,8 @@
 #ifndef RLS_LOADED_CALLS_H
 #define RLS_LOADED_CALLS_H
 
-#include "userspace/elf/elf.h"
 #include "userspace/discover/callbacks/leads.h"
+#include "userspace/elf/elf.h"
 
 /* Of each file, half a second's worth. Extents that name a word take a step for each 16 bytes. */
 #define RLS_LOADED_STEPS (1U << 22)
@@ -20,10 +20,11 @@ struct rls_loaded_calls {
 	struct rls_elf *elf;
 	/* What holds the functions' addresses; from rls_loaded_words() on with the library's variables. */
 	struct rls_leads words;
-	struct rls_leads references;    /* where code names a word other than by a call or jump through it */
-	bool has_landing_pads;          /* the library catches C++ exceptions */
-	uint64_t steps_left;            /* of work on this file, which may be hostile */
-	size_t tables_left;             /* likewise */
+	struct rls_leads
+		references; /* where code names a word other than by a call or jump through it */
+	bool has_landing_pads; /* the library catches C++ exceptions */
+	uint64_t steps_left; /* of work on this file, which may be hostile */
+	size_t tables_left; /* likewise */
 };
 
 /* Adds to words, which hold those that relocations fill, the variables that the library's code fills from

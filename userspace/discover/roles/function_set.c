@@ -68,7 +68,8 @@ static size_t count_names(const struct rls_find *finds, size_t count)
 }
 
 /* All finds of one address, best name first. */
-static int merge(const struct rls_find *finds, size_t count, struct rls_boundary_function *out)
+static int function_set_merge(const struct rls_find *finds, size_t count,
+			      struct rls_boundary_function *out)
 {
 	size_t names = count_names(finds, count);
 	struct rls_boundary_function function = {
@@ -115,7 +116,7 @@ int rls_function_set_finish(struct rls_function_set *set, struct rls_boundary_fu
 	for (size_t first = 0, next; first < total; first = next) {
 		for (next = first + 1; next < total && finds[next].vaddr == finds[first].vaddr;)
 			next++;
-		if (merge(&finds[first], next - first, &functions[merged])) {
+		if (function_set_merge(&finds[first], next - first, &functions[merged])) {
 			while (merged)
 				free(functions[--merged].name);
 			free(functions);

@@ -8,14 +8,14 @@
 #include "userspace/discover/roles/boundary.h"
 
 /* What is kept of one library, whatever its file says: many symbols may share one long name. */
-#define RLS_FIND_NAME_BYTES 1023        /* longer names are cut, at a character's start */
+#define RLS_FIND_NAME_BYTES 1023 /* longer names are cut, at a character's start */
 #define RLS_FINDS_MAX 262144
 #define RLS_FIND_NAMES_BYTES (64UL << 20)
 
 /* Which of several names a function is shown under: the lowest. */
 enum rls_name_rank {
-	RLS_NAME_QUALIFIED,         /* "torch._C.TensorBase.add" */
-	RLS_NAME_METHOD,            /* "add" */
+	RLS_NAME_QUALIFIED, /* "torch._C.TensorBase.add" */
+	RLS_NAME_METHOD, /* "add" */
 	RLS_NAME_SYMBOL,
 	RLS_NAME_GETTER,
 	RLS_NAME_SLOT,
@@ -33,7 +33,7 @@ struct rls_find {
 struct rls_function_set {
 	RLS_LIST(struct rls_find) finds;
 	size_t name_bytes;
-	bool full;                  /* something was left out */
+	bool full; /* something was left out */
 };
 
 /* Takes a copy of name, which is the find's; the rest of find is copied. What a full set is given it

@@ -11,16 +11,38 @@
 #include "userspace/discover/roles/roles.h"
 
 static const char *const mujoco_exports[] = {
-	"mj_step",      "mj_step1",        "mj_step2",       "mj_forward",     "mj_inverse",
-	"mj_resetData", "mj_resetDataKeyframe", "mj_resetDataDebug", "mj_loadXML", "mj_loadModel",
-	"mj_makeData",  "mj_copyData",     "mj_deleteData",  "mj_deleteModel", "mj_saveModel",
-	"mj_compile",   "mj_parseXML",     "mj_rollout",     "mjd_transitionFD", "mjd_inverseFD",
-	"mjr_render",   "mjr_readPixels",  "mjr_makeContext", "mjr_freeContext", "mjv_updateScene",
-	"mjv_makeScene", "mjv_freeScene",  NULL,
+	"mj_step",
+	"mj_step1",
+	"mj_step2",
+	"mj_forward",
+	"mj_inverse",
+	"mj_resetData",
+	"mj_resetDataKeyframe",
+	"mj_resetDataDebug",
+	"mj_loadXML",
+	"mj_loadModel",
+	"mj_makeData",
+	"mj_copyData",
+	"mj_deleteData",
+	"mj_deleteModel",
+	"mj_saveModel",
+	"mj_compile",
+	"mj_parseXML",
+	"mj_rollout",
+	"mjd_transitionFD",
+	"mjd_inverseFD",
+	"mjr_render",
+	"mjr_readPixels",
+	"mjr_makeContext",
+	"mjr_freeContext",
+	"mjv_updateScene",
+	"mjv_makeScene",
+	"mjv_freeScene",
+	NULL,
 };
 
-static const char *const ale_exports[] = {"act", "reset_game", "loadROM", "getScreen*", "getRAM",
-					  NULL};
+static const char *const ale_exports[] = {"act",        "reset_game", "loadROM",
+					  "getScreen*", "getRAM",     NULL};
 
 static const char *const bullet_exports[] = {"b3SubmitClientCommandAndWaitStatus",
 					     "b3ConnectPhysics*", NULL};
@@ -28,25 +50,68 @@ static const char *const bullet_exports[] = {"b3SubmitClientCommandAndWaitStatus
 /* Entry points that user code and the frameworks call; cudart's own helpers
  * (__cudaRegister*, __cudaPushCallConfiguration) are left out. */
 static const char *const cudart_exports[] = {
-	"cudaLaunch*",     "cudaMemcpy*",  "cudaMemset*",       "cudaMemPrefetch*",
-	"cudaMalloc*",     "cudaFree*",    "cudaHostAlloc",     "cudaHostRegister",
-	"cudaHostUnregister", "cudaStream*", "cudaDeviceSynchronize", "cudaThreadSynchronize",
-	"cudaDeviceReset", "cudaEvent*",   "cudaGraphLaunch*",  "cudaGraphInstantiate*",
-	"cudaGraphExec*",  "cudaGraphUpload*", "cudaSetDevice", "cudaMemPool*",
-	"cudaIpc*",        NULL,
+	"cudaLaunch*",
+	"cudaMemcpy*",
+	"cudaMemset*",
+	"cudaMemPrefetch*",
+	"cudaMalloc*",
+	"cudaFree*",
+	"cudaHostAlloc",
+	"cudaHostRegister",
+	"cudaHostUnregister",
+	"cudaStream*",
+	"cudaDeviceSynchronize",
+	"cudaThreadSynchronize",
+	"cudaDeviceReset",
+	"cudaEvent*",
+	"cudaGraphLaunch*",
+	"cudaGraphInstantiate*",
+	"cudaGraphExec*",
+	"cudaGraphUpload*",
+	"cudaSetDevice",
+	"cudaMemPool*",
+	"cudaIpc*",
+	NULL,
 };
 
 static const char *const cuda_driver_exports[] = {
-	"cuLaunch*",    "cuMemcpy*",     "cuMemset*",       "cuMemAlloc*",  "cuMemFree*",
-	"cuMemHost*",   "cuMemPrefetch*", "cuMemCreate",    "cuMemMap*",    "cuMemUnmap",
-	"cuMemRelease", "cuStream*",     "cuEvent*",        "cuGraphLaunch*", "cuGraphInstantiate*",
-	"cuGraphExec*", "cuGraphUpload*", "cuCtxSynchronize*", "cuModuleLoad*", "cuModuleUnload",
-	"cuLibraryLoad*", "cuInit",      NULL,
+	"cuLaunch*",
+	"cuMemcpy*",
+	"cuMemset*",
+	"cuMemAlloc*",
+	"cuMemFree*",
+	"cuMemHost*",
+	"cuMemPrefetch*",
+	"cuMemCreate",
+	"cuMemMap*",
+	"cuMemUnmap",
+	"cuMemRelease",
+	"cuStream*",
+	"cuEvent*",
+	"cuGraphLaunch*",
+	"cuGraphInstantiate*",
+	"cuGraphExec*",
+	"cuGraphUpload*",
+	"cuCtxSynchronize*",
+	"cuModuleLoad*",
+	"cuModuleUnload",
+	"cuLibraryLoad*",
+	"cuInit",
+	NULL,
 };
 
-#define MODULE(role_, glob_) {RLS_ROLE_##role_, glob_, RLS_METHODS_ALL, NULL}
-#define EXPORTS(role_, glob_, symbols_) {RLS_ROLE_##role_, glob_, RLS_METHODS_NONE, symbols_}
-#define BEHIND(role_, glob_) {RLS_ROLE_##role_, glob_, RLS_METHODS_NONE, NULL}
+#define MODULE(role_, glob_)                                                                       \
+	{                                                                                          \
+		RLS_ROLE_##role_, glob_, RLS_METHODS_ALL, NULL                                     \
+	}
+#define EXPORTS(role_, glob_, symbols_)                                                            \
+	{                                                                                          \
+		RLS_ROLE_##role_, glob_, RLS_METHODS_NONE, symbols_                                \
+	}
+#define BEHIND(role_, glob_)                                                                       \
+	{                                                                                          \
+		RLS_ROLE_##role_, glob_, RLS_METHODS_NONE, NULL                                    \
+	}
 
 const struct rls_role_rule rls_role_table[] = {
 	/* PyTorch and what is built on it */

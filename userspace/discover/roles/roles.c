@@ -37,7 +37,7 @@ enum rls_category rls_role_category(enum rls_role role)
 /* A user's rule owns its strings; the table's are static. */
 struct user_rule {
 	struct rls_role_rule rule;
-	char *text;                 /* "GLOB\0SYMBOLGLOB\0" */
+	char *text; /* "GLOB\0SYMBOLGLOB\0" */
 	const char *symbols[2];
 	struct user_rule *next;
 };
@@ -128,12 +128,14 @@ static int take_line(void *context, const struct rls_config_line *line)
 	int error;
 
 	if (rls_role_parse(line->word, &role))
-		return rls_error_r(-EINVAL,
-				   "%s, line %u: '%s' is not a role; a line is simulator, backend or "
-				   "native and a file glob", line->path, line->number, line->word);
+		return rls_error_r(
+			-EINVAL,
+			"%s, line %u: '%s' is not a role; a line is simulator, backend or "
+			"native and a file glob",
+			line->path, line->number, line->word);
 	if (!rls_config_is_word(line->value))
-		return rls_error_r(-EINVAL, "%s, line %u: one file glob must follow '%s'", line->path,
-				   line->number, line->word);
+		return rls_error_r(-EINVAL, "%s, line %u: one file glob must follow '%s'",
+				   line->path, line->number, line->word);
 	error = rls_roles_add(context, role, line->value);
 	if (error == -EINVAL)
 		return rls_error_r(error, "%s, line %u: '%s' is not GLOB or GLOB:SYMBOLGLOB",
@@ -286,9 +288,10 @@ bool rls_role_match_wants_method(const struct rls_role_match *match, const char 
 static bool is_glue(const char *symbol)
 {
 	static const char *const globs[] = {
-		"PyInit_*", "_init",    "_fini",    "_ZT[hvc]*", "_ZSt*",     "_ZNSt*",
-		"_ZNKSt*",  "_ZN9__gnu_cxx*", "_ZNK9__gnu_cxx*", "__cxa_*", "__gxx_*",
-		"_Unwind_*", "__clang_*", "__do_*", "_Zn[wa]*", "_Zd[la]*", NULL,
+		"PyInit_*", "_init",     "_fini",          "_ZT[hvc]*",       "_ZSt*",
+		"_ZNSt*",   "_ZNKSt*",   "_ZN9__gnu_cxx*", "_ZNK9__gnu_cxx*", "__cxa_*",
+		"__gxx_*",  "_Unwind_*", "__clang_*",      "__do_*",          "_Zn[wa]*",
+		"_Zd[la]*", NULL,
 	};
 
 	for (const char *const *glob = globs; *glob; glob++)

@@ -13,15 +13,15 @@
 #include "userspace/discover/roles/boundary.h"
 
 enum rls_role_methods {
-	RLS_METHODS_NONE,           /* nothing Python calls: not examined */
-	RLS_METHODS_CALLBACKS,      /* only its own calls into Python */
-	RLS_METHODS_ALL,            /* Python methods, slots and getters */
-	RLS_METHODS_MATCHING,       /* those whose Python name matches the symbol globs */
+	RLS_METHODS_NONE, /* nothing Python calls: not examined */
+	RLS_METHODS_CALLBACKS, /* only its own calls into Python */
+	RLS_METHODS_ALL, /* Python methods, slots and getters */
+	RLS_METHODS_MATCHING, /* those whose Python name matches the symbol globs */
 };
 
 struct rls_role_rule {
 	enum rls_role role;
-	const char *file_glob;      /* against the base name, the path, and any tail of the path */
+	const char *file_glob; /* against the base name, the path, and any tail of the path */
 	enum rls_role_methods methods;
 	const char *const *symbols; /* globs over exported functions, NULL-terminated; NULL: none */
 };

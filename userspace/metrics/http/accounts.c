@@ -16,14 +16,14 @@
 
 struct account {
 	char *user, *hash;
-	char *proven;               /* the password that was right; NULL before */
+	char *proven; /* the password that was right; NULL before */
 };
 
 struct rls_accounts {
 	struct account *accounts;
 	size_t count, room;
-	uint64_t free_at_ns;        /* tries are spent up to here */
-	struct crypt_data crypt;    /* too large for a stack */
+	uint64_t free_at_ns; /* tries are spent up to here */
+	struct crypt_data crypt; /* too large for a stack */
 };
 
 static void free_secret(char *text)
@@ -154,7 +154,8 @@ enum rls_accounts_verdict rls_accounts_check(struct rls_accounts *accounts, cons
 	if (!may_try(accounts, now_ns))
 		return RLS_ACCOUNTS_BUSY;
 	/* Somebody's hash for nobody, so that it takes as long. */
-	made = crypt_r(password, account ? account->hash : accounts->accounts->hash, &accounts->crypt);
+	made = crypt_r(password, account ? account->hash : accounts->accounts->hash,
+		       &accounts->crypt);
 	right = account && made && made[0] != '*' && equal(account->hash, made);
 	explicit_bzero(&accounts->crypt, sizeof(accounts->crypt));
 	if (!right)

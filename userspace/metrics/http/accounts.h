@@ -18,7 +18,7 @@ struct rls_accounts;
 enum rls_accounts_verdict {
 	RLS_ACCOUNTS_RIGHT,
 	RLS_ACCOUNTS_WRONG,
-	RLS_ACCOUNTS_BUSY,          /* too many were tried just now: ask again later */
+	RLS_ACCOUNTS_BUSY, /* too many were tried just now: ask again later */
 };
 
 /* 0, or -errno, said on stderr: a file that cannot be read, is empty, or has a line that is none. */

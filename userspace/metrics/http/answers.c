@@ -1,8 +1,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "userspace/metrics/http/server_private.h"
 #include "userspace/base/clock.h"
+#include "userspace/metrics/http/server_private.h"
 
 #define REALM "rlscope-bpf"
 
@@ -24,13 +24,13 @@ static const struct {
 			     MHD_HTTP_HEADER_RETRY_AFTER, "1"},
 };
 
-static struct MHD_Response *make(enum rls_answer answer)
+static struct MHD_Response *answers_make(enum rls_answer answer)
 {
 	const char *text = answers_of[answer].text, *header = answers_of[answer].header;
 	struct MHD_Response *response;
 
-	response = MHD_create_response_from_buffer(strlen(text), (void *)text,
-						   MHD_RESPMEM_PERSISTENT);
+	response =
+		MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
 	if (!response)
 		return NULL;
 	if (MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
@@ -46,7 +46,7 @@ static struct MHD_Response *make(enum rls_answer answer)
 int rls_answers_make(struct rls_answers *answers)
 {
 	for (enum rls_answer answer = 0; answer < RLS_ANSWER_MAX; answer++) {
-		answers->responses[answer] = make(answer);
+		answers->responses[answer] = answers_make(answer);
 		if (!answers->responses[answer]) {
 			rls_answers_clear(answers);
 			return -ENOMEM;
@@ -83,8 +83,9 @@ static enum rls_accounts_verdict authorize(const struct rls_answers *answers,
 }
 
 /* RLS_ANSWER_MAX: the page. */
-static enum rls_answer choose(const struct rls_answers *answers, struct MHD_Connection *connection,
-			      const char *url, const char *method)
+static enum rls_answer answers_choose(const struct rls_answers *answers,
+				      struct MHD_Connection *connection, const char *url,
+				      const char *method)
 {
 	bool metrics = !strcmp(url, "/metrics");
 
@@ -110,7 +111,7 @@ enum MHD_Result rls_answers_queue(const struct rls_answers *answers,
 				  struct MHD_Connection *connection, struct rls_connection *state,
 				  const char *url, const char *method)
 {
-	enum rls_answer answer = choose(answers, connection, url, method);
+	enum rls_answer answer = answers_choose(answers, connection, url, method);
 
 	state->answered = true;
 	if (answer == RLS_ANSWER_MAX) {

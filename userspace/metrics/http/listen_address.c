@@ -30,7 +30,8 @@ static int parse_port(const char *text, in_port_t *out)
 }
 
 /* host: without brackets, which only IPv6 has. */
-static int fill(const char *host, bool brackets, in_port_t port, struct rls_listen_address *out)
+static int listen_address_fill(const char *host, bool brackets, in_port_t port,
+			       struct rls_listen_address *out)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)&out->address;
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&out->address;
@@ -70,7 +71,7 @@ int rls_listen_address_parse(const char *text, struct rls_listen_address *out)
 		return -EINVAL;
 	memcpy(host, begin, (size_t)(end - begin));
 	host[end - begin] = '\0';
-	if (fill(host, brackets, port, &address))
+	if (listen_address_fill(host, brackets, port, &address))
 		return -EINVAL;
 	*out = address;
 	return 0;

@@ -8,7 +8,7 @@
 #include <microhttpd.h>
 
 struct rls_page_store {
-	pthread_mutex_t lock;       /* of the next three */
+	pthread_mutex_t lock; /* of the next three */
 	struct MHD_Response *page;
 	uint64_t put_ns, stale_ns;
 	atomic_uint_fast64_t served, refused;

@@ -12,12 +12,12 @@
 #include <sys/socket.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/clock.h"
 #include "userspace/base/log.h"
+#include "userspace/base/quiet_thread.h"
 #include "userspace/metrics/http/listen_address.h"
 #include "userspace/metrics/http/server_private.h"
 #include "userspace/metrics/http/small_file.h"
-#include "userspace/base/clock.h"
-#include "userspace/base/quiet_thread.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define NICE 10 /* a tenth of a busy CPU: scrapes still come through, floods do not hurt */
@@ -27,7 +27,7 @@ struct rls_server {
 	struct rls_answers answers;
 	struct MHD_Daemon *daemon;
 	char *listen, *cert, *key;
-	int listen_fd;              /* the daemon's, ours to close */
+	int listen_fd; /* the daemon's, ours to close */
 	int stop_fd;
 	pthread_t thread;
 	bool running;
@@ -165,7 +165,8 @@ static int read_files(struct rls_server *server, const struct rls_server_config 
 	int r = 0;
 
 	if (!config->tls_cert != !config->tls_key)
-		return rls_error_r(-EINVAL, "TLS takes both a certificate and its key: %s is missing",
+		return rls_error_r(-EINVAL,
+				   "TLS takes both a certificate and its key: %s is missing",
 				   config->tls_cert ? "the key" : "the certificate");
 	if (config->tls_cert)
 		r = rls_small_file_read(config->tls_cert, &server->cert);
@@ -191,8 +192,10 @@ static int open_socket(struct rls_server *server, const struct rls_server_config
 	struct rls_listen_address address;
 
 	if (rls_listen_address_parse(config->listen, &address))
-		return rls_error_r(-EINVAL, "'%s' is not an address to listen on: ADDRESS:PORT or "
-				   "[ADDRESS]:PORT", config->listen);
+		return rls_error_r(-EINVAL,
+				   "'%s' is not an address to listen on: ADDRESS:PORT or "
+				   "[ADDRESS]:PORT",
+				   config->listen);
 	server->listen = strdup(config->listen);
 	if (!server->listen)
 		return -ENOMEM;
@@ -221,21 +224,19 @@ static int start_daemon(struct rls_server *server, const struct rls_server_confi
 	else
 		flags |= MHD_USE_TLS;
 	server->daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, answer_request, server,
-		MHD_OPTION_EXTERNAL_LOGGER, say_why, server,
-		MHD_OPTION_LISTEN_SOCKET, server->listen_fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)RLS_SERVER_CONNECTIONS_MAX,
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)RLS_SERVER_CONNECTIONS_PER_ADDRESS,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)RLS_SERVER_REQUEST_SECONDS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)RLS_SERVER_REQUEST_BYTES_MAX,
-		MHD_OPTION_NOTIFY_CONNECTION, notify_connection, server,
-		MHD_OPTION_ARRAY, tls,
-		MHD_OPTION_END);
+		flags, 0, NULL, NULL, answer_request, server, MHD_OPTION_EXTERNAL_LOGGER, say_why,
+		server, MHD_OPTION_LISTEN_SOCKET, server->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned int)RLS_SERVER_CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		(unsigned int)RLS_SERVER_CONNECTIONS_PER_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned int)RLS_SERVER_REQUEST_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)RLS_SERVER_REQUEST_BYTES_MAX, MHD_OPTION_NOTIFY_CONNECTION,
+		notify_connection, server, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 	if (server->daemon)
 		return 0;
-	return rls_error_r(-EIO, server->cert ? "cannot serve with %s and %s: are they a "
-					       "certificate and its key, as PEM?"
-					     : "cannot serve on %s%s",
+	return rls_error_r(-EIO,
+			   server->cert ? "cannot serve with %s and %s: are they a "
+					  "certificate and its key, as PEM?"
+					: "cannot serve on %s%s",
 			   server->cert ? config->tls_cert : config->listen,
 			   server->cert ? config->tls_key : "");
 }

@@ -21,10 +21,10 @@
 #define RLS_SERVER_CONNECTION_SECONDS 60
 
 struct rls_server_config {
-	const char *listen;         /* ADDR:PORT */
-	const char *tls_cert;       /* PEM files; both or neither */
+	const char *listen; /* ADDR:PORT */
+	const char *tls_cert; /* PEM files; both or neither */
 	const char *tls_key;
-	const char *auth_file;      /* NULL: no password is asked for */
+	const char *auth_file; /* NULL: no password is asked for */
 };
 
 struct rls_server;

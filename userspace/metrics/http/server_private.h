@@ -12,7 +12,7 @@
 enum rls_answer {
 	RLS_ANSWER_HEALTHY,
 	RLS_ANSWER_STALE,
-	RLS_ANSWER_EMPTY,           /* no page yet */
+	RLS_ANSWER_EMPTY, /* no page yet */
 	RLS_ANSWER_NOT_FOUND,
 	RLS_ANSWER_NOT_ALLOWED,
 	RLS_ANSWER_UNAUTHORIZED,
@@ -31,8 +31,8 @@ struct rls_answers {
 struct rls_connection {
 	int fd;
 	uint64_t since_ns;
-	bool answered;              /* an answer has been queued */
-	bool served;                /* and it is the page, or good health */
+	bool answered; /* an answer has been queued */
+	bool served; /* and it is the page, or good health */
 };
 
 /* 0 or -ENOMEM. */

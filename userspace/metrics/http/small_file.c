@@ -33,7 +33,8 @@ int rls_small_file_read(const char *path, char **out)
 		used += got > 0 ? (size_t)got : 0;
 	}
 	if (used > RLS_SMALL_FILE_BYTES_MAX || memchr(text, '\0', used))
-		return rls_error_r(-EFBIG, "cannot read %s: it is not a text of less than 1 MiB", path);
+		return rls_error_r(-EFBIG, "cannot read %s: it is not a text of less than 1 MiB",
+				   path);
 	text[used] = '\0';
 	*out = rls_take(text);
 	return 0;

@@ -9,18 +9,18 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/index_map.h"
-#include "userspace/base/log.h"
-#include "userspace/base/clock.h"
-#include "userspace/record/budget/token_bucket.h"
-#include "userspace/record/samples/infer_category.h"
-#include "userspace/record/budget/range_duty.h"
-#include "userspace/record/budget/site_value.h"
 #include "bpf/wire/maps.h"
 #include "bpf/wire/record.h"
 #include "userspace/attach/kernel/kernel_sampling.h"
 #include "userspace/attach/kernel/kernel_sites.h"
 #include "userspace/attach/kernel/kernel_totals.h"
 #include "userspace/attach/kernel/kernel_windows.h"
+#include "userspace/base/clock.h"
+#include "userspace/base/log.h"
+#include "userspace/record/budget/range_duty.h"
+#include "userspace/record/budget/site_value.h"
+#include "userspace/record/budget/token_bucket.h"
+#include "userspace/record/samples/infer_category.h"
 
 /* What the target is held up for, per site put on or taken off: its page is copied, its memory map
  * locked, and what it runs next is no longer in its caches. Most of the time it takes us is waiting.
@@ -37,9 +37,9 @@
  * a pile, less for those right after it (all of them where the kernel side books, which counts no piles). */
 #define WINDOW_HIT 1.25
 #define DENSE_HIT 1.15
-#define DENSE_RATE 0.05         /* of the time, in the last tick */
-#define TICK_MORE_NS 10000      /* than a tick costs, as what it brings out of the caches does too */
-#define WAITED_LOOK_NS 26000    /* where nothing interrupts, with that */
+#define DENSE_RATE 0.05 /* of the time, in the last tick */
+#define TICK_MORE_NS 10000 /* than a tick costs, as what it brings out of the caches does too */
+#define WAITED_LOOK_NS 26000 /* where nothing interrupts, with that */
 
 /* Of what is asked for: what comes in between, from a page fault to a scan of tables, is charged to nobody, and a
  * budget is to hold in nearly every minute. */
@@ -76,54 +76,55 @@
 struct known {
 	uint64_t hits[RLS_SITES_COUNTED];
 	uint64_t at_ns;
-	double spent_ns;                /* of budget.spent_ns */
+	double spent_ns; /* of budget.spent_ns */
 };
 
-struct rls_throttle {
+struct rls_overhead_controller {
 	struct rls_kernel *kernel;
 	struct rls_code_map *code_map;
-	struct rls_trace_output *output;
-	struct rls_budget budget;
-	struct rls_site_use use;
+	struct rls_event_output *output;
+	struct rls_token_bucket budget;
+	struct rls_site_value use;
 	struct rls_site_sorting sorting;
-	struct rls_index_map costs;     /* tid → cost of this tick + 1 */
-	double worst_ns;                /* the largest of them */
-	double percent;                 /* of the time, asked for */
+	struct rls_index_map costs; /* tid → cost of this tick + 1 */
+	double worst_ns; /* the largest of them */
+	double percent; /* of the time, asked for */
 	double hit_ns;
 	uint64_t start_ns, opened_ns, sorted_ns;
-	size_t lent_sites;              /* what putting these on costs is lent by the budget */
-	double before_ns;               /* of budget.spent_ns, before opened_ns */
-	uint64_t passed_ns;             /* closed time up to here is in use */
-	uint64_t quiet_ns;              /* until then probes were being taken off */
-	struct known recent, earlier;   /* in closed time, a moment ago and some seconds ago */
-	uint64_t ranges;                /* of PyTorch's own that have begun by the last tick */
+	size_t lent_sites; /* what putting these on costs is lent by the budget */
+	double before_ns; /* of budget.spent_ns, before opened_ns */
+	uint64_t passed_ns; /* closed time up to here is in use */
+	uint64_t quiet_ns; /* until then probes were being taken off */
+	struct known recent, earlier; /* in closed time, a moment ago and some seconds ago */
+	uint64_t ranges; /* of PyTorch's own that have begun by the last tick */
 	struct rls_range_duty range_duty;
 	bool looks_closely;
-	size_t close_looks;             /* so far, by the timer */
-	bool dense;                     /* hits in the last tick, at ticked_ns */
+	size_t close_looks; /* so far, by the timer */
+	bool dense; /* hits in the last tick, at ticked_ns */
 	uint64_t ticked_ns;
 	size_t windows;
-	struct books *books;            /* NULL: the kernel side sends records */
+	struct books *books; /* NULL: the kernel side sends records */
 };
 
 /* What was read of the kernel side's sums last. */
 struct books {
-	int (*looked)(void *context, const struct rls_wire_look *look, enum rls_category guess);
+	int (*looked)(void *context, const struct rls_wire_category_sample *look,
+		      enum rls_category guess);
 	void *context;
 	uint64_t burden[RLS_BURDENS];
 	uint64_t hits[RLS_SITES_COUNTED];
 	struct rls_wire_calls calls[RLS_SITES_COUNTED];
 };
 
-int rls_throttle_new(struct rls_kernel *kernel, struct rls_code_map *code_map,
-		     struct rls_trace_output *output, double percent, double hit_ns,
-		     struct rls_throttle **out)
+int rls_overhead_controller_new(struct rls_kernel *kernel, struct rls_code_map *code_map,
+				struct rls_event_output *output, double percent, double hit_ns,
+				struct rls_overhead_controller **out)
 {
-	struct rls_throttle *throttle = calloc(1, sizeof(*throttle));
+	struct rls_overhead_controller *throttle = calloc(1, sizeof(*throttle));
 
 	if (!throttle)
 		return -ENOMEM;
-	rls_kernel_attach_looks(kernel, RLS_LOOKS_HZ);
+	rls_kernel_attach_category_samples(kernel, RLS_LOOKS_HZ);
 	throttle->kernel = kernel;
 	throttle->code_map = code_map;
 	throttle->output = output;
@@ -134,20 +135,21 @@ int rls_throttle_new(struct rls_kernel *kernel, struct rls_code_map *code_map,
 	return 0;
 }
 
-void rls_throttle_free(struct rls_throttle *throttle)
+void rls_overhead_controller_free(struct rls_overhead_controller *throttle)
 {
 	if (!throttle)
 		return;
 	rls_index_map_free(&throttle->costs);
-	rls_site_use_clear(&throttle->use);
+	rls_site_value_clear(&throttle->use);
 	free(throttle->books);
 	free(throttle);
 }
 
-int rls_throttle_book(struct rls_throttle *throttle,
-		      int (*looked)(void *context, const struct rls_wire_look *look,
-				    enum rls_category guess),
-		      void *context)
+int rls_overhead_controller_use_totals(struct rls_overhead_controller *throttle,
+				       int (*looked)(void *context,
+						     const struct rls_wire_category_sample *look,
+						     enum rls_category guess),
+				       void *context)
 {
 	throttle->books = calloc(1, sizeof(*throttle->books));
 	if (!throttle->books)
@@ -159,34 +161,38 @@ int rls_throttle_book(struct rls_throttle *throttle,
 
 /* Looks cost as much as hits: they are many only where the truth is told beside them, which is not
  * for long. */
-static void pace_looks(struct rls_throttle *throttle, bool closely)
+static void pace_looks(struct rls_overhead_controller *throttle, bool closely)
 {
 	if (throttle->looks_closely == closely)
 		return;
 	throttle->looks_closely = closely;
-	rls_kernel_look_closely(throttle->kernel, closely && throttle->percent >= LOOK_CLOSELY_PERCENT &&
-							 throttle->close_looks < CLOSE_LOOKS_ENOUGH);
-	rls_kernel_pace_looks(throttle->kernel, closely ? RLS_LOOKS_OPEN_HZ : RLS_LOOKS_HZ);
+	rls_kernel_sample_closely(throttle->kernel,
+				  closely && throttle->percent >= LOOK_CLOSELY_PERCENT &&
+					  throttle->close_looks < CLOSE_LOOKS_ENOUGH);
+	rls_kernel_pace_category_samples(throttle->kernel,
+					 closely ? RLS_LOOKS_OPEN_HZ : RLS_LOOKS_HZ);
 }
 
-void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+void rls_overhead_controller_start(struct rls_overhead_controller *throttle, uint64_t time_ns,
+				   size_t sites)
 {
 	throttle->start_ns = throttle->opened_ns = throttle->sorted_ns = time_ns;
 	throttle->ticked_ns = throttle->range_duty.since_ns = time_ns;
-	rls_budget_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
-	rls_throttle_probed(throttle, sites);
+	rls_token_bucket_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
+	rls_overhead_controller_probed(throttle, sites);
 	pace_looks(throttle, true);
 }
 
-void rls_throttle_probed(struct rls_throttle *throttle, size_t sites)
+void rls_overhead_controller_probed(struct rls_overhead_controller *throttle, size_t sites)
 {
 	if (sites <= throttle->lent_sites)
 		return;
-	rls_budget_lend(&throttle->budget, FIRST_AND_LAST_NS_A_SITE * (double)(sites - throttle->lent_sites));
+	rls_token_bucket_lend(&throttle->budget,
+			      FIRST_AND_LAST_NS_A_SITE * (double)(sites - throttle->lent_sites));
 	throttle->lent_sites = sites;
 }
 
-void rls_throttle_adopt(struct rls_throttle *throttle, uint64_t time_ns)
+void rls_overhead_controller_adopt(struct rls_overhead_controller *throttle, uint64_t time_ns)
 {
 	rls_range_duty_restart(&throttle->range_duty, throttle->kernel, time_ns);
 }
@@ -194,23 +200,25 @@ void rls_throttle_adopt(struct rls_throttle *throttle, uint64_t time_ns)
 /* ---- what records tell ---- */
 
 /* From before the last edge, or while probes went off after it: a window's, for the most part. */
-static bool is_late(const struct rls_throttle *throttle, const struct rls_wire_header *header)
+static bool is_late(const struct rls_overhead_controller *throttle,
+		    const struct rls_wire_header *header)
 {
 	return header->time_ns < throttle->budget.edge_ns || header->time_ns < throttle->quiet_ns;
 }
 
-static double hit_charge(const struct rls_throttle *throttle, bool late)
+static double hit_charge(const struct rls_overhead_controller *throttle, bool late)
 {
 	return throttle->budget.settled && (throttle->budget.open || late) ? WINDOW_HIT : DENSE_HIT;
 }
 
-static bool is_sparse(const struct rls_throttle *throttle, bool late)
+static bool is_sparse(const struct rls_overhead_controller *throttle, bool late)
 {
 	return !throttle->budget.open && !throttle->dense && !late;
 }
 
-static uint32_t hits_ns(const struct rls_throttle *throttle, const struct rls_wire_header *header,
-			const struct rls_wire_pile *pile)
+static uint32_t hits_ns(const struct rls_overhead_controller *throttle,
+			const struct rls_wire_header *header,
+			const struct rls_wire_hit_totals *pile)
 {
 	bool late = is_late(throttle, header);
 	double cost_ns = hit_charge(throttle, late) * pile->cost_ns;
@@ -222,7 +230,7 @@ static uint32_t hits_ns(const struct rls_throttle *throttle, const struct rls_wi
 }
 
 /* The thread that pays most is the one that must not pay too much: others may wait for it. */
-static int charge(struct rls_throttle *throttle, const struct rls_wire_header *header,
+static int charge(struct rls_overhead_controller *throttle, const struct rls_wire_header *header,
 		  uint32_t cost_ns)
 {
 	uint32_t tid = header->tid;
@@ -230,7 +238,7 @@ static int charge(struct rls_throttle *throttle, const struct rls_wire_header *h
 	uintptr_t sum = (known ? known : 1) + cost_ns;
 
 	if (is_late(throttle, header)) {
-		rls_budget_charge_late(&throttle->budget, cost_ns);
+		rls_token_bucket_charge_late(&throttle->budget, cost_ns);
 		return 0;
 	}
 	if ((double)(sum - 1) > throttle->worst_ns)
@@ -238,61 +246,69 @@ static int charge(struct rls_throttle *throttle, const struct rls_wire_header *h
 	return rls_index_map_put(&throttle->costs, tid, 0, (void *)sum);
 }
 
-static uint32_t look_ns(const struct rls_throttle *throttle, const struct rls_wire_look *look)
+static uint32_t look_ns(const struct rls_overhead_controller *throttle,
+			const struct rls_wire_category_sample *look)
 {
-	if (look->header.flags & RLS_LOOK_CLOSE)
+	if (look->header.flags & RLS_SAMPLE_CLOSE)
 		return 0; /* it is in some pile */
-	return look->waited_ns ? WAITED_LOOK_NS : rls_kernel_tick_cost_ns(throttle->kernel) + TICK_MORE_NS;
+	return look->waited_ns ? WAITED_LOOK_NS
+			       : rls_kernel_tick_cost_ns(throttle->kernel) + TICK_MORE_NS;
 }
 
-static int take_look(struct rls_throttle *throttle, const struct rls_wire_look *look)
+static int take_look(struct rls_overhead_controller *throttle,
+		     const struct rls_wire_category_sample *look)
 {
-	struct rls_event event = { .kind = RLS_EVENT_SHARE, .pid = look->header.pid,
-				   .tid = look->header.tid, .time_ns = look->header.time_ns,
-				   .share.waited_ns = look->waited_ns };
-	int r = rls_guess(throttle->code_map, look, &event.share.category);
+	struct rls_event event = {.kind = RLS_EVENT_SHARE,
+				  .pid = look->header.pid,
+				  .tid = look->header.tid,
+				  .time_ns = look->header.time_ns,
+				  .share.waited_ns = look->waited_ns};
+	int r = rls_infer_category(throttle->code_map, look, &event.share.category);
 
-	throttle->close_looks += !!(look->header.flags & RLS_LOOK_CLOSE);
+	throttle->close_looks += !!(look->header.flags & RLS_SAMPLE_CLOSE);
 	if (r == -ENOMEM)
 		return r;
 	if (!r && throttle->books)
 		r = throttle->books->looked(throttle->books->context, look, event.share.category);
 	else if (!r)
-		r = rls_trace_output_add(throttle->output, &event);
+		r = rls_event_output_add(throttle->output, &event);
 	else
 		r = 0; /* the profiler's own time, or the process is gone */
-	return r ? r : charge(throttle, &look->header,
-			      hits_ns(throttle, &look->header, &look->pile) + look_ns(throttle, look));
+	return r ? r
+		 : charge(throttle, &look->header,
+			  hits_ns(throttle, &look->header, &look->pile) + look_ns(throttle, look));
 }
 
-int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
-		     size_t size)
+int rls_overhead_controller_add(struct rls_overhead_controller *throttle,
+				const struct rls_wire_header *record, size_t size)
 {
 	const struct rls_wire_category *category = (const void *)record;
 	int r = 0;
 
-	if (record->kind == RLS_WIRE_LOOK && size >= sizeof(struct rls_wire_look))
+	if (record->kind == RLS_WIRE_CATEGORY_SAMPLE &&
+	    size >= sizeof(struct rls_wire_category_sample))
 		return take_look(throttle, (const void *)record);
 	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*category))
 		return 0;
 	if (category->pile.cost_ns)
 		r = charge(throttle, record, hits_ns(throttle, record, &category->pile));
-	return r || !throttle->budget.open ? r : rls_site_use_add(&throttle->use, category);
+	return r || !throttle->budget.open ? r : rls_site_value_add(&throttle->use, category);
 }
 
 /* ---- windows ---- */
 
-static int tell(struct rls_throttle *throttle, bool open, uint64_t edge_ns)
+static int overhead_controller_report(struct rls_overhead_controller *throttle, bool open,
+				      uint64_t edge_ns)
 {
-	const struct rls_event event = { .kind = RLS_EVENT_WINDOW, .time_ns = edge_ns,
-					 .window.open = open };
+	const struct rls_event event = {
+		.kind = RLS_EVENT_WINDOW, .time_ns = edge_ns, .window.open = open};
 
-	return rls_trace_output_add(throttle->output, &event);
+	return rls_event_output_add(throttle->output, &event);
 }
 
 /* What the most burdened thread has paid since the last time. Two threads may share a sum: then
  * too much is taken to be one's, rather than too little. */
-static double read_burden(struct rls_throttle *throttle)
+static double read_burden(struct rls_overhead_controller *throttle)
 {
 	const volatile uint64_t *burden = rls_kernel_burden(throttle->kernel);
 	double worst_ns = 0;
@@ -307,7 +323,7 @@ static double read_burden(struct rls_throttle *throttle)
 }
 
 /* What is new since the last time. */
-static int read_sums(struct rls_throttle *throttle, uint64_t *hits, size_t sites)
+static int read_sums(struct rls_overhead_controller *throttle, uint64_t *hits, size_t sites)
 {
 	_cleanup_free_ struct rls_wire_calls *calls = calloc(sites + 1, sizeof(*calls));
 	struct books *books = throttle->books;
@@ -324,7 +340,7 @@ static int read_sums(struct rls_throttle *throttle, uint64_t *hits, size_t sites
 
 		books->hits[i] = hits[i];
 		books->calls[i] = calls[i];
-		r = rls_site_use_more(&throttle->use, i, &more);
+		r = rls_site_value_more(&throttle->use, i, &more);
 	}
 	return r;
 }
@@ -335,7 +351,7 @@ static size_t counted(size_t sites)
 	return sites < RLS_SITES_COUNTED ? sites : RLS_SITES_COUNTED;
 }
 
-static int read_hits(struct rls_throttle *throttle, size_t sites)
+static int read_hits(struct rls_overhead_controller *throttle, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
 	int r;
@@ -346,16 +362,16 @@ static int read_hits(struct rls_throttle *throttle, size_t sites)
 	r = rls_kernel_site_hits(throttle->kernel, hits, sites);
 	if (!r && throttle->books)
 		return read_sums(throttle, hits, sites);
-	return r ? r : rls_site_use_hits(&throttle->use, hits, sites);
+	return r ? r : rls_site_value_hits(&throttle->use, hits, sites);
 }
 
-static bool must_sort(const struct rls_throttle *throttle, uint64_t time_ns)
+static bool must_sort(const struct rls_overhead_controller *throttle, uint64_t time_ns)
 {
 	return !throttle->budget.settled || time_ns - throttle->sorted_ns > SORT_AGAIN_NS;
 }
 
 /* Which sites are worth what they cost, by all that was seen of them until now. */
-static int sort_sites(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+static int sort_sites(struct rls_overhead_controller *throttle, uint64_t time_ns, size_t sites)
 {
 	int r = read_hits(throttle, sites);
 
@@ -363,15 +379,16 @@ static int sort_sites(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 		return r;
 	for (uint32_t i = 0; i < throttle->use.count; i++) {
 		if (throttle->use.sites[i].hits)
-			throttle->use.sites[i].hit_ns = rls_kernel_site_cost_ns(throttle->kernel, i);
+			throttle->use.sites[i].hit_ns =
+				rls_kernel_site_cost_ns(throttle->kernel, i);
 	}
-	rls_site_use_sort(&throttle->use, throttle->hit_ns, throttle->budget.share,
-			  !throttle->books && time_ns - throttle->start_ns > DEMOTE_AFTER_NS,
-			  &throttle->sorting);
+	rls_site_value_sort(&throttle->use, throttle->hit_ns, throttle->budget.share,
+			    !throttle->books && time_ns - throttle->start_ns > DEMOTE_AFTER_NS,
+			    &throttle->sorting);
 	for (uint32_t i = 0; !r && i < throttle->use.count; i++)
 		r = rls_kernel_set_duty(throttle->kernel, i, throttle->use.sites[i].duty);
 	if (throttle->books)
-		rls_site_use_age(&throttle->use, BOOKS_KEEP);
+		rls_site_value_age(&throttle->use, BOOKS_KEEP);
 	throttle->sorted_ns = time_ns;
 	rls_debug("sites: %zu always on, %zu in windows, %zu given up (%.2f %% of the time)",
 		  throttle->sorting.always, throttle->sorting.windowed, throttle->sorting.never,
@@ -386,24 +403,26 @@ static double switch_ns(size_t sites)
 
 /* Probes have been put on or taken off, which took so long after the edge: what they were hit
  * meanwhile is neither a window's nor closed time's. */
-static void end_switching(struct rls_throttle *throttle, uint64_t edge_ns, uint64_t took_ns)
+static void end_switching(struct rls_overhead_controller *throttle, uint64_t edge_ns,
+			  uint64_t took_ns)
 {
 	throttle->quiet_ns = edge_ns + took_ns;
 	if (throttle->books)
-		rls_budget_charge_late(&throttle->budget,
-				       hit_charge(throttle, true) * read_burden(throttle));
+		rls_token_bucket_charge_late(&throttle->budget,
+					     hit_charge(throttle, true) * read_burden(throttle));
 }
 
-static int remember(struct rls_throttle *throttle, struct known *known, uint64_t time_ns, size_t sites)
+static int overhead_controller_record(struct rls_overhead_controller *throttle, struct known *known,
+				      uint64_t time_ns, size_t sites)
 {
 	known->at_ns = time_ns;
 	known->spent_ns = throttle->budget.spent_ns;
 	return rls_kernel_site_hits(throttle->kernel, known->hits, counted(sites));
 }
 
-static int remember_all(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+static int remember_all(struct rls_overhead_controller *throttle, uint64_t time_ns, size_t sites)
 {
-	int r = remember(throttle, &throttle->recent, time_ns, sites);
+	int r = overhead_controller_record(throttle, &throttle->recent, time_ns, sites);
 
 	if (!r)
 		throttle->earlier = throttle->recent;
@@ -412,7 +431,7 @@ static int remember_all(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 
 /* How long what was done since the window opened takes while it is closed, when sites are met as much
  * more often. */
-static uint64_t untraced_ns(const struct rls_throttle *throttle, uint64_t time_ns)
+static uint64_t untraced_ns(const struct rls_overhead_controller *throttle, uint64_t time_ns)
 {
 	double passed_ns = (double)(time_ns - throttle->opened_ns);
 	double spent_ns = throttle->budget.spent_ns - throttle->before_ns;
@@ -420,7 +439,7 @@ static uint64_t untraced_ns(const struct rls_throttle *throttle, uint64_t time_n
 	return (uint64_t)fmax(passed_ns - spent_ns, UNTRACED_SHARE_MIN * passed_ns);
 }
 
-static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+static int close_window(struct rls_overhead_controller *throttle, uint64_t time_ns, size_t sites)
 {
 	uint64_t began_ns = rls_monotonic_ns(), edge_ns;
 	size_t windowed = throttle->sorting.windowed;
@@ -428,7 +447,7 @@ static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 	int r = 0;
 
 	if (sort) {
-		rls_site_use_cut(&throttle->use, untraced_ns(throttle, time_ns));
+		rls_site_value_cut(&throttle->use, untraced_ns(throttle, time_ns));
 		r = sort_sites(throttle, time_ns, sites);
 	}
 	if (r)
@@ -439,26 +458,28 @@ static int close_window(struct rls_throttle *throttle, uint64_t time_ns, size_t 
 	else
 		rls_kernel_close_window(throttle->kernel, &edge_ns);
 	if (!sort)
-		rls_site_use_cut(&throttle->use, untraced_ns(throttle, edge_ns));
+		rls_site_value_cut(&throttle->use, untraced_ns(throttle, edge_ns));
 	throttle->passed_ns = edge_ns;
 	throttle->windows++;
 	rls_debug("closed time costs %.2f %%, windows %.2f %%", 100 * throttle->budget.closed_rate,
 		  100 * throttle->budget.open_rate);
-	rls_debug("window %zu closed after %.1f ms, in %.1f ms; credit %.1f ms",
-		  throttle->windows, (double)(edge_ns - throttle->opened_ns) / 1e6,
+	rls_debug("window %zu closed after %.1f ms, in %.1f ms; credit %.1f ms", throttle->windows,
+		  (double)(edge_ns - throttle->opened_ns) / 1e6,
 		  (double)(rls_monotonic_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
-	rls_budget_switched(&throttle->budget, false, edge_ns, sort ? 0 : switch_ns(windowed));
+	rls_token_bucket_switched(&throttle->budget, false, edge_ns,
+				  sort ? 0 : switch_ns(windowed));
 	if (sort)
-		rls_budget_charge_late(&throttle->budget,
-				       switch_ns(windowed) +
-					       REGROUP_NS_A_SITE * (double)throttle->sorting.changed);
+		rls_token_bucket_charge_late(&throttle->budget,
+					     switch_ns(windowed) +
+						     REGROUP_NS_A_SITE *
+							     (double)throttle->sorting.changed);
 	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
 	if (!r)
 		r = remember_all(throttle, edge_ns, sites);
-	return r ? r : tell(throttle, false, edge_ns);
+	return r ? r : overhead_controller_report(throttle, false, edge_ns);
 }
 
-static int open_window(struct rls_throttle *throttle)
+static int open_window(struct rls_overhead_controller *throttle)
 {
 	uint64_t began_ns = rls_monotonic_ns(), edge_ns;
 	int r;
@@ -466,21 +487,22 @@ static int open_window(struct rls_throttle *throttle)
 	r = rls_kernel_open_window(throttle->kernel, &edge_ns);
 	if (r)
 		return r;
-	rls_site_use_pass(&throttle->use, edge_ns - throttle->passed_ns);
+	rls_site_value_pass(&throttle->use, edge_ns - throttle->passed_ns);
 	throttle->opened_ns = edge_ns;
 	pace_looks(throttle, true);
-	rls_debug("window opened in %.1f ms; credit %.1f ms", (double)(rls_monotonic_ns() - began_ns) / 1e6,
-		  throttle->budget.credit_ns / 1e6);
-	rls_budget_switched(&throttle->budget, true, edge_ns,
-			    switch_ns(throttle->sorting.windowed));
+	rls_debug("window opened in %.1f ms; credit %.1f ms",
+		  (double)(rls_monotonic_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
+	rls_token_bucket_switched(&throttle->budget, true, edge_ns,
+				  switch_ns(throttle->sorting.windowed));
 	throttle->before_ns = 0;
 	end_switching(throttle, edge_ns, 0);
-	return tell(throttle, true, edge_ns);
+	return overhead_controller_report(throttle, true, edge_ns);
 }
 
 /* ---- between windows ---- */
 
-static int take_off(struct rls_throttle *throttle, size_t moved, uint64_t time_ns, size_t sites)
+static int take_off(struct rls_overhead_controller *throttle, size_t moved, uint64_t time_ns,
+		    size_t sites)
 {
 	uint64_t edge_ns, began_ns;
 	int r = 0;
@@ -490,21 +512,22 @@ static int take_off(struct rls_throttle *throttle, size_t moved, uint64_t time_n
 	if (r)
 		return r;
 	throttle->sorting.windowed += moved;
-	throttle->sorting.always -= moved < throttle->sorting.always ? moved : throttle->sorting.always;
-	rls_site_use_pass(&throttle->use, time_ns - throttle->passed_ns);
+	throttle->sorting.always -=
+		moved < throttle->sorting.always ? moved : throttle->sorting.always;
+	rls_site_value_pass(&throttle->use, time_ns - throttle->passed_ns);
 	throttle->passed_ns = time_ns;
 	began_ns = rls_monotonic_ns();
 	r = rls_kernel_regroup(throttle->kernel, &edge_ns);
-	rls_budget_calmed(&throttle->budget, edge_ns, REGROUP_NS_A_SITE * (double)moved);
+	rls_token_bucket_calmed(&throttle->budget, edge_ns, REGROUP_NS_A_SITE * (double)moved);
 	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
-	rls_debug("they went in %.1f ms; credit %.1f ms", (double)(rls_monotonic_ns() - began_ns) / 1e6,
-		  throttle->budget.credit_ns / 1e6);
+	rls_debug("they went in %.1f ms; credit %.1f ms",
+		  (double)(rls_monotonic_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
 	return r ? r : remember_all(throttle, edge_ns, sites);
 }
 
 /* A site that nobody had met is on. The target may have gone over to something else since. */
-static int calm(struct rls_throttle *throttle, struct known *known, double times, uint64_t time_ns,
-		size_t sites)
+static int calm(struct rls_overhead_controller *throttle, struct known *known, double times,
+		uint64_t time_ns, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
 	uint64_t since_ns = time_ns - known->at_ns;
@@ -516,19 +539,21 @@ static int calm(struct rls_throttle *throttle, struct known *known, double times
 	for (size_t i = 0; !r && i < sites; i++)
 		hits[i] -= known->hits[i];
 	if (!r)
-		r = rls_site_use_calm(&throttle->use, hits, sites, since_ns, throttle->hit_ns,
-				      throttle->budget.share, times, &moved);
+		r = rls_site_value_calm(&throttle->use, hits, sites, since_ns, throttle->hit_ns,
+					throttle->budget.share, times, &moved);
 	if (r || !moved)
-		return r ? r : remember(throttle, known, time_ns, sites);
-	rls_debug("%zu more sites go into windows: the last %.0f ms of closed time have cost %.2f %%",
-		  moved, (double)since_ns / 1e6,
-		  100 * (throttle->budget.spent_ns - known->spent_ns) / (double)since_ns);
+		return r ? r : overhead_controller_record(throttle, known, time_ns, sites);
+	rls_debug(
+		"%zu more sites go into windows: the last %.0f ms of closed time have cost %.2f %%",
+		moved, (double)since_ns / 1e6,
+		100 * (throttle->budget.spent_ns - known->spent_ns) / (double)since_ns);
 	return take_off(throttle, moved, time_ns, sites);
 }
 
-static int watch_closed_time(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+static int watch_closed_time(struct rls_overhead_controller *throttle, uint64_t time_ns,
+			     size_t sites)
 {
-	const struct rls_budget *budget = &throttle->budget;
+	const struct rls_token_bucket *budget = &throttle->budget;
 	struct known *recent = &throttle->recent;
 	double spent_ns = budget->spent_ns - recent->spent_ns;
 	double at_once_ns = CALM_AT_ONCE * budget->share * (double)CALM_EVERY_NS;
@@ -543,38 +568,41 @@ static int watch_closed_time(struct rls_throttle *throttle, uint64_t time_ns, si
 		return calm(throttle, recent, 1, time_ns, sites);
 	if (time_ns - throttle->earlier.at_ns > CALM_SLOWLY_NS)
 		return calm(throttle, &throttle->earlier, CALM_SLOWLY_TIMES, time_ns, sites);
-	return remember(throttle, recent, time_ns, sites);
+	return overhead_controller_record(throttle, recent, time_ns, sites);
 }
 
 /* The ranges that PyTorch's optimizers begin are far from each other, and go into the pile of whatever is hit
  * next. */
-static double ranges_ns(struct rls_throttle *throttle)
+static double ranges_ns(struct rls_overhead_controller *throttle)
 {
 	uint64_t own, others, before = throttle->ranges;
 
 	rls_kernel_ranges_begun(throttle->kernel, &own, &others);
 	throttle->ranges = own;
-	return throttle->budget.open ?
-		       0 : (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT) * throttle->hit_ns * (double)(own - before);
+	return throttle->budget.open ? 0
+				     : (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT) * throttle->hit_ns *
+					       (double)(own - before);
 }
 
-int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites)
+int rls_overhead_controller_tick(struct rls_overhead_controller *throttle, uint64_t time_ns,
+				 size_t sites)
 {
 	double cost_ns = throttle->worst_ns + ranges_ns(throttle);
 	int r;
 
 	if (throttle->books)
-		cost_ns += (is_sparse(throttle, false) ? RLS_FOLLOWING_HIT : hit_charge(throttle, false)) *
+		cost_ns += (is_sparse(throttle, false) ? RLS_FOLLOWING_HIT
+						       : hit_charge(throttle, false)) *
 			   read_burden(throttle);
 	throttle->worst_ns = 0;
 	throttle->dense = cost_ns > DENSE_RATE * (double)(time_ns - throttle->ticked_ns);
 	throttle->ticked_ns = time_ns;
 	rls_index_map_free(&throttle->costs);
-	r = rls_range_duty_tick(&throttle->range_duty, throttle->kernel, throttle->hit_ns, throttle->budget.share,
-				time_ns);
+	r = rls_range_duty_tick(&throttle->range_duty, throttle->kernel, throttle->hit_ns,
+				throttle->budget.share, time_ns);
 	if (r)
 		return r;
-	switch (rls_budget_tick(&throttle->budget, time_ns, cost_ns)) {
+	switch (rls_token_bucket_tick(&throttle->budget, time_ns, cost_ns)) {
 	case RLS_BUDGET_CLOSE:
 		return close_window(throttle, time_ns, sites);
 	case RLS_BUDGET_OPEN:
@@ -582,29 +610,33 @@ int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t si
 	default:
 		if (!throttle->budget.open)
 			return watch_closed_time(throttle, time_ns, sites);
-		if (time_ns > throttle->budget.due_ns && time_ns > throttle->opened_ns + LOOKS_CLOSELY_NS)
+		if (time_ns > throttle->budget.due_ns &&
+		    time_ns > throttle->opened_ns + LOOKS_CLOSELY_NS)
 			pace_looks(throttle, false); /* it stays open: all is cheap */
 		return 0;
 	}
 }
 
-bool rls_throttle_is_beginning(const struct rls_throttle *throttle, uint64_t time_ns)
+bool rls_overhead_controller_is_beginning(const struct rls_overhead_controller *throttle,
+					  uint64_t time_ns)
 {
 	return !throttle->budget.settled && time_ns < throttle->start_ns + BEGINNING_NS;
 }
 
-bool rls_throttle_is_brief(const struct rls_throttle *throttle, uint64_t time_ns)
+bool rls_overhead_controller_is_brief(const struct rls_overhead_controller *throttle,
+				      uint64_t time_ns)
 {
 	return throttle->budget.open && throttle->budget.settled &&
 	       time_ns < throttle->budget.due_ns + 2 * TICK_NS;
 }
 
-void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns)
+void rls_overhead_controller_idle(struct rls_overhead_controller *throttle, uint64_t time_ns)
 {
 	/* Nothing is learnt of sites while nobody could have hit them. */
 	if (throttle->budget.open) {
 		if (throttle->ticked_ns > throttle->opened_ns)
-			rls_site_use_cut(&throttle->use, untraced_ns(throttle, throttle->ticked_ns));
+			rls_site_value_cut(&throttle->use,
+					   untraced_ns(throttle, throttle->ticked_ns));
 		throttle->opened_ns = time_ns;
 		throttle->before_ns = throttle->budget.spent_ns;
 	}
@@ -612,17 +644,18 @@ void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns)
 	throttle->worst_ns = 0;
 }
 
-int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns)
+int rls_overhead_controller_report(struct rls_overhead_controller *throttle, uint64_t time_ns)
 {
 	const struct rls_event event = {
-		.kind = RLS_EVENT_BUDGET, .time_ns = time_ns,
-		.budget = { .percent = throttle->percent,
-			    .given_up_percent = 100 * throttle->sorting.demoted_share,
-			    .windowed_sites = (uint32_t)throttle->sorting.windowed,
-			    .given_up_sites = (uint32_t)throttle->sorting.never },
+		.kind = RLS_EVENT_BUDGET,
+		.time_ns = time_ns,
+		.budget = {.percent = throttle->percent,
+			   .given_up_percent = 100 * throttle->sorting.demoted_share,
+			   .windowed_sites = (uint32_t)throttle->sorting.windowed,
+			   .given_up_sites = (uint32_t)throttle->sorting.never},
 	};
 
 	if (!throttle->budget.settled)
 		return 0; /* all was traced */
-	return rls_trace_output_add(throttle->output, &event);
+	return rls_event_output_add(throttle->output, &event);
 }

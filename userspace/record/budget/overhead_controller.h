@@ -1,7 +1,7 @@
 /* Throttle: keeps what probes cost within the budget, while recording.
  *
- *     records ─▶ cost per thread, use of sites ─▶ budget.h: when ─▶ windows open and close
- *                                              └▶ site_use.h: which sites
+ *     records ─▶ cost per thread, use of sites ─▶ token_bucket.h: when ─▶ windows open and close
+ *                                              └▶ site_value.h: which sites
  *
  * Each edge of a window is in the trace (RLS_EVENT_WINDOW). One thread.
  */
@@ -14,8 +14,8 @@
 
 #include "analysis/event/category.h"
 #include "userspace/attach/kernel/kernel.h"
-#include "userspace/record/samples/code_map.h"
 #include "userspace/record/events/event_output.h"
+#include "userspace/record/samples/code_map.h"
 
 /* Looks at running threads a second, on each CPU: between windows; and while one is open, where the
  * truth stands beside them and time is short (as many as the scheduler ticks, and from 2 % on twice as many
@@ -24,46 +24,51 @@
 #define RLS_LOOKS_HZ 79
 #define RLS_LOOKS_OPEN_HZ 499
 
-struct rls_throttle;
+struct rls_overhead_controller;
 
 /* percent: of the time of the most burdened thread. hit_ns: what a hit costs about. */
-int rls_throttle_new(struct rls_kernel *kernel, struct rls_code_map *code_map,
-		     struct rls_trace_output *output, double percent, double hit_ns,
-		     struct rls_throttle **out);
-void rls_throttle_free(struct rls_throttle *throttle);
+int rls_overhead_controller_new(struct rls_kernel *kernel, struct rls_code_map *code_map,
+				struct rls_event_output *output, double percent, double hit_ns,
+				struct rls_overhead_controller **out);
+void rls_overhead_controller_free(struct rls_overhead_controller *throttle);
 
 /* The kernel side books (bpf/totals.bpf.h): costs and calls are read from there, looks go to looked
  * with what they seem to show instead of into the trace, and no site is given up for good, as what
  * runs on the host changes. Before start. 0 or -ENOMEM. */
-int rls_throttle_book(struct rls_throttle *throttle,
-		      int (*looked)(void *context, const struct rls_wire_look *look,
-				    enum rls_category guess),
-		      void *context);
+int rls_overhead_controller_use_totals(struct rls_overhead_controller *throttle,
+				       int (*looked)(void *context,
+						     const struct rls_wire_category_sample *look,
+						     enum rls_category guess),
+				       void *context);
 
 /* sites: how many were put on, which has held the targets up already. */
-void rls_throttle_start(struct rls_throttle *throttle, uint64_t time_ns, size_t sites);
+void rls_overhead_controller_start(struct rls_overhead_controller *throttle, uint64_t time_ns,
+				   size_t sites);
 /* So many are live by now: what those that came later have cost is charged as well. */
-void rls_throttle_probed(struct rls_throttle *throttle, size_t sites);
+void rls_overhead_controller_probed(struct rls_overhead_controller *throttle, size_t sites);
 
 /* A process is recorded from now on that was not. */
-void rls_throttle_adopt(struct rls_throttle *throttle, uint64_t time_ns);
+void rls_overhead_controller_adopt(struct rls_overhead_controller *throttle, uint64_t time_ns);
 
 /* Any record of the kernel's. 0 or -ENOMEM. */
-int rls_throttle_add(struct rls_throttle *throttle, const struct rls_wire_header *record,
-		     size_t size);
+int rls_overhead_controller_add(struct rls_overhead_controller *throttle,
+				const struct rls_wire_header *record, size_t size);
 
 /* Opens or closes a window when it is time. sites: ids given so far. 0 or -errno. */
-int rls_throttle_tick(struct rls_throttle *throttle, uint64_t time_ns, size_t sites);
+int rls_overhead_controller_tick(struct rls_overhead_controller *throttle, uint64_t time_ns,
+				 size_t sites);
 
 /* This may be the first stretch still: what takes long makes the target pay for it. */
-bool rls_throttle_is_beginning(const struct rls_throttle *throttle, uint64_t time_ns);
+bool rls_overhead_controller_is_beginning(const struct rls_overhead_controller *throttle,
+					  uint64_t time_ns);
 /* A window is open that will be over in a moment: nothing that takes long is to be begun. */
-bool rls_throttle_is_brief(const struct rls_throttle *throttle, uint64_t time_ns);
+bool rls_overhead_controller_is_brief(const struct rls_overhead_controller *throttle,
+				      uint64_t time_ns);
 
 /* Instead of a tick while there is nobody to trace. */
-void rls_throttle_idle(struct rls_throttle *throttle, uint64_t time_ns);
+void rls_overhead_controller_idle(struct rls_overhead_controller *throttle, uint64_t time_ns);
 
 /* Recording has ended: puts what was done into the trace. */
-int rls_throttle_report(struct rls_throttle *throttle, uint64_t time_ns);
+int rls_overhead_controller_report(struct rls_overhead_controller *throttle, uint64_t time_ns);
 
 #endif

@@ -18,11 +18,13 @@ static void leave_windows(struct rls_range_duty *duty, struct rls_kernel *kernel
 	int r = rls_kernel_window_ranges(kernel, false);
 
 	if (r)
-		rls_warning("ranges (record_function, NVTX) are not seen any more: %s", strerror(-r));
+		rls_warning("ranges (record_function, NVTX) are not seen any more: %s",
+			    strerror(-r));
 	duty->windowed_ns = 0;
 }
 
-void rls_range_duty_restart(struct rls_range_duty *duty, struct rls_kernel *kernel, uint64_t time_ns)
+void rls_range_duty_restart(struct rls_range_duty *duty, struct rls_kernel *kernel,
+			    uint64_t time_ns)
 {
 	uint64_t others;
 
@@ -35,14 +37,15 @@ void rls_range_duty_restart(struct rls_range_duty *duty, struct rls_kernel *kern
 /* Somebody's first has begun in a window. */
 static void end_windows(struct rls_range_duty *duty, struct rls_kernel *kernel, uint64_t time_ns)
 {
-	rls_warning("ranges of the program's own (record_function) begin now: in the last %.0f s they were watched in "
+	rls_warning("ranges of the program's own (record_function) begin now: in the last %.0f s "
+		    "they were watched in "
 		    "windows only, so earlier ones may be missing",
 		    (double)(time_ns - duty->windowed_ns) / 1e9);
 	leave_windows(duty, kernel);
 }
 
-int rls_range_duty_tick(struct rls_range_duty *duty, struct rls_kernel *kernel, double hit_ns, double share,
-			uint64_t time_ns)
+int rls_range_duty_tick(struct rls_range_duty *duty, struct rls_kernel *kernel, double hit_ns,
+			double share, uint64_t time_ns)
 {
 	uint64_t own, others, watched_ns = time_ns - duty->since_ns;
 	double cost_ns;
@@ -65,6 +68,7 @@ int rls_range_duty_tick(struct rls_range_duty *duty, struct rls_kernel *kernel, 
 	if (r)
 		return r;
 	duty->windowed_ns = time_ns;
-	rls_info("PyTorch's own ranges are many: ranges (record_function) are watched in windows only from here on");
+	rls_info("PyTorch's own ranges are many: ranges (record_function) are watched in windows "
+		 "only from here on");
 	return 0;
 }

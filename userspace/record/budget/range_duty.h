@@ -15,16 +15,17 @@ struct rls_kernel;
 
 /* All zero but for since_ns. */
 struct rls_range_duty {
-	uint64_t since_ns;      /* all are watched since then */
-	uint64_t own;           /* of PyTorch's own, those that had begun by then */
-	uint64_t windowed_ns;   /* in windows only since then; 0: always */
+	uint64_t since_ns; /* all are watched since then */
+	uint64_t own; /* of PyTorch's own, those that had begun by then */
+	uint64_t windowed_ns; /* in windows only since then; 0: always */
 };
 
 /* A new process may have ranges: all are watched for a while again. */
-void rls_range_duty_restart(struct rls_range_duty *duty, struct rls_kernel *kernel, uint64_t time_ns);
+void rls_range_duty_restart(struct rls_range_duty *duty, struct rls_kernel *kernel,
+			    uint64_t time_ns);
 
 /* Called often. hit_ns: what a hit costs on the average; share: the budget's. 0 or -errno. */
-int rls_range_duty_tick(struct rls_range_duty *duty, struct rls_kernel *kernel, double hit_ns, double share,
-			uint64_t time_ns);
+int rls_range_duty_tick(struct rls_range_duty *duty, struct rls_kernel *kernel, double hit_ns,
+			double share, uint64_t time_ns);
 
 #endif

@@ -19,7 +19,7 @@
 
 struct thread {
 	struct thread *next;
-	uint64_t entered_ns;        /* 0: the last event was no entry */
+	uint64_t entered_ns; /* 0: the last event was no entry */
 	uint32_t site;
 	uint16_t depth;
 };
@@ -29,7 +29,7 @@ static void free_thread(struct thread *thread)
 	free(thread);
 }
 
-static void each_thread(struct rls_site_use *use, void (*visit)(struct thread *thread))
+static void each_thread(struct rls_site_value *use, void (*visit)(struct thread *thread))
 {
 	for (size_t i = 0; i < use->threads.capacity; i++) {
 		if (use->threads.entries[i].value)
@@ -37,15 +37,15 @@ static void each_thread(struct rls_site_use *use, void (*visit)(struct thread *t
 	}
 }
 
-void rls_site_use_clear(struct rls_site_use *use)
+void rls_site_value_clear(struct rls_site_value *use)
 {
 	each_thread(use, free_thread);
 	rls_index_map_free(&use->threads);
 	free(use->sites);
-	*use = (struct rls_site_use){ 0 };
+	*use = (struct rls_site_value){0};
 }
 
-static int need_site(struct rls_site_use *use, size_t site)
+static int need_site(struct rls_site_value *use, size_t site)
 {
 	size_t room = use->room ? use->room : 1024;
 	void *grown;
@@ -66,7 +66,7 @@ static int need_site(struct rls_site_use *use, size_t site)
 	return 0;
 }
 
-static struct thread *find_thread(struct rls_site_use *use, uint32_t tid)
+static struct thread *find_thread(struct rls_site_value *use, uint32_t tid)
 {
 	struct thread *thread = rls_index_map_get(&use->threads, tid, 0);
 
@@ -80,7 +80,7 @@ static struct thread *find_thread(struct rls_site_use *use, uint32_t tid)
 	return thread;
 }
 
-int rls_site_use_add(struct rls_site_use *use, const struct rls_wire_category *record)
+int rls_site_value_add(struct rls_site_value *use, const struct rls_wire_category *record)
 {
 	struct thread *thread = find_thread(use, record->header.tid);
 	uint64_t time_ns = record->header.time_ns;
@@ -104,13 +104,13 @@ static void forget_call(struct thread *thread)
 	thread->depth = 0;
 }
 
-void rls_site_use_cut(struct rls_site_use *use, uint64_t stretch_ns)
+void rls_site_value_cut(struct rls_site_value *use, uint64_t stretch_ns)
 {
 	each_thread(use, forget_call);
 	use->traced_ns += stretch_ns;
 }
 
-void rls_site_use_pass(struct rls_site_use *use, uint64_t closed_ns)
+void rls_site_value_pass(struct rls_site_value *use, uint64_t closed_ns)
 {
 	use->closed_ns += closed_ns;
 	for (size_t i = 0; i < use->count; i++) {
@@ -119,7 +119,7 @@ void rls_site_use_pass(struct rls_site_use *use, uint64_t closed_ns)
 	}
 }
 
-int rls_site_use_hits(struct rls_site_use *use, const uint64_t *hits, size_t count)
+int rls_site_value_hits(struct rls_site_value *use, const uint64_t *hits, size_t count)
 {
 	int r = count ? need_site(use, count - 1) : 0;
 
@@ -133,7 +133,7 @@ static uint64_t part_of(uint64_t value, double keep)
 	return (uint64_t)((double)value * keep);
 }
 
-void rls_site_use_age(struct rls_site_use *use, double keep)
+void rls_site_value_age(struct rls_site_value *use, double keep)
 {
 	use->traced_ns = part_of(use->traced_ns, keep);
 	use->closed_ns = part_of(use->closed_ns, keep);
@@ -145,7 +145,7 @@ void rls_site_use_age(struct rls_site_use *use, double keep)
 	}
 }
 
-int rls_site_use_more(struct rls_site_use *use, size_t site, const struct rls_site_count *more)
+int rls_site_value_more(struct rls_site_value *use, size_t site, const struct rls_site_count *more)
 {
 	int r = need_site(use, site);
 
@@ -161,8 +161,8 @@ int rls_site_use_more(struct rls_site_use *use, size_t site, const struct rls_si
 
 struct ranked {
 	uint32_t site;
-	double rate;                /* what it would cost per time, were it on alone */
-	double taken;               /* share of the traced time in its calls */
+	double rate; /* what it would cost per time, were it on alone */
+	double taken; /* share of the traced time in its calls */
 	enum rls_duty before;
 };
 
@@ -181,14 +181,15 @@ static bool is_short(const struct rls_site_count *site, double hit_ns)
 }
 
 /* For how long its probes have been on. */
-static double live_ns(const struct rls_site_use *use, const struct rls_site_count *site)
+static double live_ns(const struct rls_site_value *use, const struct rls_site_count *site)
 {
 	uint64_t kept_ns = use->closed_ns > site->away_ns ? use->closed_ns - site->away_ns : 0;
 
 	return (double)(use->traced_ns + kept_ns);
 }
 
-static size_t rank(const struct rls_site_use *use, double hit_ns, struct ranked *ranked)
+static size_t site_value_rank(const struct rls_site_value *use, double hit_ns,
+			      struct ranked *ranked)
 {
 	size_t count = 0;
 
@@ -209,7 +210,7 @@ static size_t rank(const struct rls_site_use *use, double hit_ns, struct ranked 
 }
 
 /* The dearest first. */
-static void demote_short(struct rls_site_use *use, const struct ranked *ranked, size_t count,
+static void demote_short(struct rls_site_value *use, const struct ranked *ranked, size_t count,
 			 double hit_ns, double taken)
 {
 	for (size_t i = count; i-- > 0;) {
@@ -229,13 +230,13 @@ static double cheap_rate(const struct rls_site_count *site, double share)
 	return CHEAP_SHARE * share * (site->duty == RLS_DUTY_WINDOWS ? CHEAPER : 1);
 }
 
-void rls_site_use_sort(struct rls_site_use *use, double hit_ns, double share, bool demote,
-		       struct rls_site_sorting *out)
+void rls_site_value_sort(struct rls_site_value *use, double hit_ns, double share, bool demote,
+			 struct rls_site_sorting *out)
 {
 	_cleanup_free_ struct ranked *ranked = calloc(use->count + 1, sizeof(*ranked));
-	struct rls_site_sorting sorting = { 0 };
+	struct rls_site_sorting sorting = {0};
 	double kept = 0, demoted = 0;
-	size_t count = ranked && use->traced_ns ? rank(use, hit_ns, ranked) : 0;
+	size_t count = ranked && use->traced_ns ? site_value_rank(use, hit_ns, ranked) : 0;
 
 	for (size_t i = 0; i < count; i++) {
 		struct rls_site_count *site = &use->sites[ranked[i].site];
@@ -264,8 +265,8 @@ void rls_site_use_sort(struct rls_site_use *use, double hit_ns, double share, bo
 	*out = sorting;
 }
 
-int rls_site_use_calm(struct rls_site_use *use, const uint64_t *hits, size_t count,
-		      uint64_t span_ns, double hit_ns, double share, double times, size_t *moved)
+int rls_site_value_calm(struct rls_site_value *use, const uint64_t *hits, size_t count,
+			uint64_t span_ns, double hit_ns, double share, double times, size_t *moved)
 {
 	_cleanup_free_ struct ranked *ranked = calloc(count + 1, sizeof(*ranked));
 	size_t busy = 0, windowed = 0;

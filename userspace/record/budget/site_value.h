@@ -40,9 +40,9 @@ struct rls_site_count {
 	uint64_t hits;
 	uint64_t calls;
 	uint64_t time_ns;
-	uint64_t away_ns;           /* of the closed time, for which its probes were off */
-	double hit_ns;              /* what a hit costs; 0: as others */
-	double given_up_share;      /* of the traced time in its calls, when it became `never` */
+	uint64_t away_ns; /* of the closed time, for which its probes were off */
+	double hit_ns; /* what a hit costs; 0: as others */
+	double given_up_share; /* of the traced time in its calls, when it became `never` */
 	enum rls_duty duty;
 };
 
@@ -52,50 +52,50 @@ static inline double rls_site_hit_ns(const struct rls_site_count *site, double h
 	return site->hit_ns > 0 ? site->hit_ns : hit_ns;
 }
 
-struct rls_site_use {
-	struct rls_site_count *sites;   /* by id */
+struct rls_site_value {
+	struct rls_site_count *sites; /* by id */
 	size_t count, room;
-	struct rls_index_map threads;   /* tid → struct thread of site_use.c */
-	uint64_t traced_ns;             /* for how long all that was counted, as long as it takes untraced */
-	uint64_t closed_ns;             /* and for how long beside only what is always on */
+	struct rls_index_map threads; /* tid → struct thread of site_value.c */
+	uint64_t traced_ns; /* for how long all that was counted, as long as it takes untraced */
+	uint64_t closed_ns; /* and for how long beside only what is always on */
 };
 
-void rls_site_use_clear(struct rls_site_use *use);
+void rls_site_value_clear(struct rls_site_value *use);
 
 /* A category record of a traced stretch. 0 or -ENOMEM. */
-int rls_site_use_add(struct rls_site_use *use, const struct rls_wire_category *record);
+int rls_site_value_add(struct rls_site_value *use, const struct rls_wire_category *record);
 
 /* A stretch of tracing has ended, which would have been so long without: calls under way will not be
  * seen to end. */
-void rls_site_use_cut(struct rls_site_use *use, uint64_t stretch_ns);
+void rls_site_value_cut(struct rls_site_value *use, uint64_t stretch_ns);
 
 /* So much closed time has passed. */
-void rls_site_use_pass(struct rls_site_use *use, uint64_t closed_ns);
+void rls_site_value_pass(struct rls_site_value *use, uint64_t closed_ns);
 
 /* What sites have been hit so far, all in all. 0 or -ENOMEM. */
-int rls_site_use_hits(struct rls_site_use *use, const uint64_t *hits, size_t count);
+int rls_site_value_hits(struct rls_site_value *use, const uint64_t *hits, size_t count);
 
 /* For sums that are made elsewhere: what was known counts for so much of itself, and more is new of
  * a site. 0 or -ENOMEM. */
-void rls_site_use_age(struct rls_site_use *use, double keep);
-int rls_site_use_more(struct rls_site_use *use, size_t site, const struct rls_site_count *more);
+void rls_site_value_age(struct rls_site_value *use, double keep);
+int rls_site_value_more(struct rls_site_value *use, size_t site, const struct rls_site_count *more);
 
 /* Sites that are always on have been hit so often in the last span_ns: where they cost more than so many
  * times what is next to nothing, the dearest go into windows until the rest does not cost more than that
  * once. *moved: how many. 0 or -ENOMEM. */
-int rls_site_use_calm(struct rls_site_use *use, const uint64_t *hits, size_t count,
-		      uint64_t span_ns, double hit_ns, double share, double times, size_t *moved);
+int rls_site_value_calm(struct rls_site_value *use, const uint64_t *hits, size_t count,
+			uint64_t span_ns, double hit_ns, double share, double times, size_t *moved);
 
 /* What was sorted out last. */
 struct rls_site_sorting {
 	size_t always, windowed, never; /* sites that were hit, by duty */
-	size_t changed;                 /* of them have another duty than before */
-	double demoted_share;           /* of the traced time: what calls to `never` sites took */
+	size_t changed; /* of them have another duty than before */
+	double demoted_share; /* of the traced time: what calls to `never` sites took */
 };
 
 /* Sets each site's duty. hit_ns: what a hit costs; share: the budget's; demote: some may be
  * given up for good. What has been never stays so. */
-void rls_site_use_sort(struct rls_site_use *use, double hit_ns, double share, bool demote,
-		       struct rls_site_sorting *out);
+void rls_site_value_sort(struct rls_site_value *use, double hit_ns, double share, bool demote,
+			 struct rls_site_sorting *out);
 
 #endif

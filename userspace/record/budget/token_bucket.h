@@ -23,51 +23,53 @@
 #define RLS_BUDGET_SPAN_NS 10000000000ULL
 #define RLS_BUDGET_LOAN_NS 60000000000ULL
 
-enum rls_budget_step {
+enum rls_token_bucket_step {
 	RLS_BUDGET_STAY,
-	RLS_BUDGET_OPEN,            /* a window is due */
+	RLS_BUDGET_OPEN, /* a window is due */
 	RLS_BUDGET_CLOSE,
 };
 
-struct rls_budget {
-	double share;               /* of the time, 0..1 */
+struct rls_token_bucket {
+	double share; /* of the time, 0..1 */
 	double credit_ns;
 	uint64_t start_ns;
-	uint64_t at_ns;             /* credit has grown up to here */
+	uint64_t at_ns; /* credit has grown up to here */
 	bool open;
-	bool settled;               /* the first traced stretch is over */
-	uint64_t edge_ns;           /* the last one */
-	uint64_t due_ns;            /* the next one */
-	double spent_ns;            /* since the last edge */
-	double open_rate;           /* cost per time, lately */
+	bool settled; /* the first traced stretch is over */
+	uint64_t edge_ns; /* the last one */
+	uint64_t due_ns; /* the next one */
+	double spent_ns; /* since the last edge */
+	double open_rate; /* cost per time, lately */
 	double closed_rate;
-	double switch_ns;           /* what a window's two edges cost, lately */
-	double loan_ns;             /* still to be paid back */
-	double repaid_share;        /* of the time, while there is a loan */
+	double switch_ns; /* what a window's two edges cost, lately */
+	double loan_ns; /* still to be paid back */
+	double repaid_share; /* of the time, while there is a loan */
 	uint64_t random;
 };
 
 /* Open, with full credit. seed: any number. */
-void rls_budget_start(struct rls_budget *budget, double share, uint64_t time_ns, uint64_t seed);
+void rls_token_bucket_start(struct rls_token_bucket *budget, double share, uint64_t time_ns,
+			    uint64_t seed);
 
 /* That much has been, or will be, spent besides, once: paid back evenly until RLS_BUDGET_LOAN_NS after
  * the start (or, if later, for as long), or for longer, as it takes no more than three quarters of what is earned. The first span's credit
  * stays, so that a short recording is traced from end to end all the same. */
-void rls_budget_lend(struct rls_budget *budget, double cost_ns);
+void rls_token_bucket_lend(struct rls_token_bucket *budget, double cost_ns);
 
 /* Time has come to time_ns, and hits have cost that much since the last call. */
-enum rls_budget_step rls_budget_tick(struct rls_budget *budget, uint64_t time_ns,
-				     double cost_ns);
+enum rls_token_bucket_step rls_token_bucket_tick(struct rls_token_bucket *budget, uint64_t time_ns,
+						 double cost_ns);
 
 /* Hits before the last edge have cost that much, as is heard only now. */
-void rls_budget_charge_late(struct rls_budget *budget, double cost_ns);
+void rls_token_bucket_charge_late(struct rls_token_bucket *budget, double cost_ns);
 
 /* In closed time, which goes on: what was dear in it has been taken off at time_ns, which held the
  * target up for about cost_ns. Nothing is learnt of what it cost until then. */
-void rls_budget_calmed(struct rls_budget *budget, uint64_t time_ns, double cost_ns);
+void rls_token_bucket_calmed(struct rls_token_bucket *budget, uint64_t time_ns, double cost_ns);
 
 /* The window was opened or closed at time_ns, which held the target up for about cost_ns; 0:
  * that was out of the ordinary. */
-void rls_budget_switched(struct rls_budget *budget, bool open, uint64_t time_ns, double cost_ns);
+void rls_token_bucket_switched(struct rls_token_bucket *budget, bool open, uint64_t time_ns,
+			       double cost_ns);
 
 #endif

@@ -6,15 +6,16 @@
 void rls_absence_queue_clear(struct rls_absence_queue *queue)
 {
 	free(queue->absences);
-	*queue = (struct rls_absence_queue){ 0 };
+	*queue = (struct rls_absence_queue){0};
 }
 
-static struct rls_queued_absence *at(const struct rls_absence_queue *queue, uint32_t number)
+static struct rls_queued_absence *absence_queue_at(const struct rls_absence_queue *queue,
+						   uint32_t number)
 {
 	return &queue->absences[(queue->first + number) % RLS_ABSENCES_QUEUED];
 }
 
-static void drop(struct rls_absence_queue *queue, uint32_t count)
+static void absence_queue_drop(struct rls_absence_queue *queue, uint32_t count)
 {
 	queue->first = (queue->first + count) % RLS_ABSENCES_QUEUED;
 	queue->count -= count;
@@ -28,8 +29,8 @@ int rls_absence_queue_add(struct rls_absence_queue *queue, uint64_t until_ns, ui
 			return -ENOMEM;
 	}
 	if (queue->count == RLS_ABSENCES_QUEUED)
-		drop(queue, 1);
-	*at(queue, queue->count++) = (struct rls_queued_absence){ until_ns, away_ns };
+		absence_queue_drop(queue, 1);
+	*absence_queue_at(queue, queue->count++) = (struct rls_queued_absence){until_ns, away_ns};
 	return 0;
 }
 
@@ -37,8 +38,10 @@ static uint64_t sum(const struct rls_absence_queue *queue, uint64_t until_ns, ui
 {
 	uint64_t away_ns = 0;
 
-	for (*count = 0; *count < queue->count && at(queue, *count)->until_ns <= until_ns; (*count)++)
-		away_ns += at(queue, *count)->away_ns;
+	for (*count = 0;
+	     *count < queue->count && absence_queue_at(queue, *count)->until_ns <= until_ns;
+	     (*count)++)
+		away_ns += absence_queue_at(queue, *count)->away_ns;
 	return away_ns;
 }
 
@@ -54,6 +57,6 @@ uint64_t rls_absence_queue_take(struct rls_absence_queue *queue, uint64_t until_
 	uint32_t count;
 	uint64_t away_ns = sum(queue, until_ns, &count);
 
-	drop(queue, count);
+	absence_queue_drop(queue, count);
 	return away_ns;
 }

@@ -13,7 +13,7 @@
 struct rls_absence_queue {
 	struct rls_queued_absence {
 		uint64_t until_ns, away_ns;
-	} *absences;            /* a ring; NULL until there is one */
+	} * absences; /* a ring; NULL until there is one */
 	uint32_t first, count;
 };
 

@@ -8,8 +8,8 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
 #include "userspace/record/calibrate/absence_queue.h"
-#include "userspace/record/cost/hit_cost_model.h"
 #include "userspace/record/calibrate/overhead_factor.h"
+#include "userspace/record/cost/hit_cost_model.h"
 
 /* Stretches that are compared with each other; at least two of each kind. */
 #define STRETCHES_A_BLOCK 4
@@ -40,25 +40,25 @@ struct rls_stretch {
 
 /* What has happened on a thread since a segment's beginning. */
 struct span {
-	uint64_t begin_ns;      /* 0: none, or something since was lost */
-	size_t part, from;      /* its operation, and the one before it */
+	uint64_t begin_ns; /* 0: none, or something since was lost */
+	size_t part, from; /* its operation, and the one before it */
 	uint64_t off_cpu_ns, cost_ns, hits;
 };
 
 struct thread {
 	struct thread *next;
-	uint64_t record_ns;     /* its last one */
-	uint32_t range_hits;    /* since its last record: the next will tell of them again */
-	uint32_t earlier_hits;  /* those of them that came before the last turn */
+	uint64_t record_ns; /* its last one */
+	uint32_t range_hits; /* since its last record: the next will tell of them again */
+	uint32_t earlier_hits; /* those of them that came before the last turn */
 	uint32_t sequence;
 	size_t part;
-	struct span piece;      /* since its last change of operation */
-	struct rls_density density;
+	struct span piece; /* since its last change of operation */
+	struct rls_hit_cost_model density;
 	struct rls_edge_queue edges;
 	struct rls_absence_queue absences;
 };
 
-void rls_segments_clear(struct rls_segments *segments)
+void rls_matched_segments_clear(struct rls_matched_segments *segments)
 {
 	for (size_t i = 0; i < segments->threads.capacity; i++) {
 		struct thread *thread = segments->threads.entries[i].value;
@@ -72,12 +72,12 @@ void rls_segments_clear(struct rls_segments *segments)
 	rls_index_map_free(&segments->threads);
 	free(segments->items);
 	free(segments->stretches);
-	*segments = (struct rls_segments){ 0 };
+	*segments = (struct rls_matched_segments){0};
 }
 
 /* ---- taking records in ---- */
 
-static struct thread *find_thread(struct rls_segments *segments, uint32_t tid)
+static struct thread *find_thread(struct rls_matched_segments *segments, uint32_t tid)
 {
 	struct thread *thread = rls_index_map_get(&segments->threads, tid, 0);
 
@@ -92,7 +92,7 @@ static struct thread *find_thread(struct rls_segments *segments, uint32_t tid)
 }
 
 /* The part of the work that an operation is. */
-static size_t part_of(struct rls_segments *segments, rls_string_id operation)
+static size_t part_of(struct rls_matched_segments *segments, rls_string_id operation)
 {
 	if (!segments->part_count) {
 		segments->part_count = 1; /* the first: outside any */
@@ -119,7 +119,8 @@ static size_t label_part(uint64_t label)
 }
 
 /* What the thread has done in the span, up to end_ns. */
-static int put(struct rls_segments *segments, const struct span *span, uint64_t end_ns, size_t to)
+static int matched_segments_add(struct rls_matched_segments *segments, const struct span *span,
+				uint64_t end_ns, size_t to)
 {
 	uint64_t wall_ns = end_ns - span->begin_ns;
 
@@ -143,8 +144,8 @@ static int put(struct rls_segments *segments, const struct span *span, uint64_t 
 
 /* Takes the edges that come before a record; *any: there are some. What it says of waiting beyond what is told may
  * have been on either side of them, and what was lost before it too: then nothing of the piece is certain. */
-static int turn(struct rls_segments *segments, struct thread *thread, uint64_t until_ns,
-		bool certain, bool *any)
+static int matched_segments_switch(struct rls_matched_segments *segments, struct thread *thread,
+				   uint64_t until_ns, bool certain, bool *any)
 {
 	struct rls_queued_edge edge;
 	int r = 0;
@@ -158,8 +159,9 @@ static int turn(struct rls_segments *segments, struct thread *thread, uint64_t u
 		thread->range_hits += edge.hit;
 		thread->piece.off_cpu_ns += rls_absence_queue_take(&thread->absences, edge.time_ns);
 		if (certain && !edge.gap)
-			r = put(segments, &thread->piece, edge.time_ns, part);
-		thread->piece = (struct span){ .begin_ns = edge.time_ns, .part = part, .from = thread->part };
+			r = matched_segments_add(segments, &thread->piece, edge.time_ns, part);
+		thread->piece =
+			(struct span){.begin_ns = edge.time_ns, .part = part, .from = thread->part};
 		thread->part = part;
 	}
 	if (*any && !certain)
@@ -178,7 +180,7 @@ static bool waits_are_told(const struct thread *thread, const struct rls_wire_ca
 
 /* Hits since the last record, and what they cost; where ranges begin and end amid nothing else, most of those
  * that one tells of came before the last turn. */
-static void take_pile(struct thread *thread, const struct rls_wire_pile *pile, bool turned)
+static void take_pile(struct thread *thread, const struct rls_wire_hit_totals *pile, bool turned)
 {
 	uint32_t earlier = thread->earlier_hits < pile->hits ? thread->earlier_hits : pile->hits;
 	uint64_t away_ns = rls_absence_queue_take(&thread->absences, thread->record_ns);
@@ -191,11 +193,12 @@ static void take_pile(struct thread *thread, const struct rls_wire_pile *pile, b
 	thread->range_hits = thread->earlier_hits = 0;
 }
 
-int rls_segments_add(struct rls_segments *segments, const struct rls_wire_category *record)
+int rls_matched_segments_add(struct rls_matched_segments *segments,
+			     const struct rls_wire_category *record)
 {
 	struct thread *thread = find_thread(segments, record->header.tid);
 	uint64_t time_ns = record->header.time_ns;
-	struct rls_wire_pile pile = record->pile;
+	struct rls_wire_hit_totals pile = record->pile;
 	bool lost, turned;
 	int r;
 
@@ -204,9 +207,12 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	lost = record->header.sequence != thread->sequence + 1;
 	if (lost)
 		thread->piece.begin_ns = 0;
-	r = turn(segments, thread, time_ns, !lost && waits_are_told(thread, record), &turned);
-	pile.cost_ns = (uint32_t)fmin(round(rls_density_cost(&thread->density, segments->excess_ns, time_ns, &pile)),
-				      UINT32_MAX);
+	r = matched_segments_switch(segments, thread, time_ns,
+				    !lost && waits_are_told(thread, record), &turned);
+	pile.cost_ns =
+		(uint32_t)fmin(round(rls_hit_cost_model_cost(&thread->density, segments->excess_ns,
+							     time_ns, &pile)),
+			       UINT32_MAX);
 	segments->parts[thread->part].cost_ns += pile.cost_ns;
 	thread->sequence = record->header.sequence;
 	thread->record_ns = time_ns;
@@ -214,29 +220,31 @@ int rls_segments_add(struct rls_segments *segments, const struct rls_wire_catego
 	return r;
 }
 
-int rls_segments_turned(struct rls_segments *segments, uint32_t tid,
-			const struct rls_queued_edge *edge)
+int rls_matched_segments_turned(struct rls_matched_segments *segments, uint32_t tid,
+				const struct rls_queued_edge *edge)
 {
 	struct thread *thread = find_thread(segments, tid);
 
 	return thread ? rls_edge_queue_add(&thread->edges, edge) : -ENOMEM;
 }
 
-int rls_segments_away(struct rls_segments *segments, const struct rls_wire_absence *absence)
+int rls_matched_segments_away(struct rls_matched_segments *segments,
+			      const struct rls_wire_absence *absence)
 {
 	struct thread *thread = find_thread(segments, absence->header.tid);
 
-	return thread ? rls_absence_queue_add(&thread->absences, absence->header.time_ns, absence->away_ns) :
-			-ENOMEM;
+	return thread ? rls_absence_queue_add(&thread->absences, absence->header.time_ns,
+					      absence->away_ns)
+		      : -ENOMEM;
 }
 
-int rls_segments_stretch(struct rls_segments *segments, uint64_t from_ns, uint64_t to_ns,
-			 bool probed)
+int rls_matched_segments_stretch(struct rls_matched_segments *segments, uint64_t from_ns,
+				 uint64_t to_ns, bool probed)
 {
 	if (rls_grow(&segments->stretches, &segments->stretch_room, segments->stretch_count))
 		return -ENOMEM;
 	segments->stretches[segments->stretch_count++] =
-		(struct rls_stretch){ from_ns, to_ns, probed };
+		(struct rls_stretch){from_ns, to_ns, probed};
 	return 0;
 }
 
@@ -254,7 +262,7 @@ struct mean {
 	double ran_ns, cost_ns, hits;
 };
 
-static size_t count_blocks(const struct rls_segments *segments)
+static size_t count_blocks(const struct rls_matched_segments *segments)
 {
 	size_t blocks = segments->stretch_count / STRETCHES_A_BLOCK;
 
@@ -262,7 +270,7 @@ static size_t count_blocks(const struct rls_segments *segments)
 }
 
 /* The index of the last stretch that begins no later; the count when there is none. */
-static size_t find_stretch(const struct rls_segments *segments, uint64_t time_ns)
+static size_t find_stretch(const struct rls_matched_segments *segments, uint64_t time_ns)
 {
 	size_t low = 0, high = segments->stretch_count;
 
@@ -277,7 +285,7 @@ static size_t find_stretch(const struct rls_segments *segments, uint64_t time_ns
 	return low ? low - 1 : segments->stretch_count;
 }
 
-static size_t take_samples(const struct rls_segments *segments, struct sample *out)
+static size_t take_samples(const struct rls_matched_segments *segments, struct sample *out)
 {
 	size_t count = 0;
 
@@ -317,7 +325,7 @@ static int by_label(const void *left, const void *right)
  * them, that in the middle. */
 static void give_blocks(struct sample *samples, size_t count, size_t stretches, size_t blocks)
 {
-	size_t kinds[2] = { 0 }, rounds;
+	size_t kinds[2] = {0}, rounds;
 
 	for (size_t i = 0; i < count; i++)
 		kinds[samples[i].probed]++;
@@ -362,7 +370,7 @@ static int compare_samples(const void *left, const void *right)
 static struct mean trimmed_mean(const struct sample *samples, size_t count)
 {
 	size_t kept = count - (size_t)(TRIMMED_TOP * (double)count);
-	struct mean mean = { 0 };
+	struct mean mean = {0};
 
 	for (size_t i = 0; i < kept; i++) {
 		mean.ran_ns += samples[i].ran_ns / (double)kept;
@@ -379,12 +387,13 @@ static bool same_group(const struct sample *a, const struct sample *b)
 
 /* Of samples in order, all of one group, the first of them without probes: but for ranges' hits, which are on both
  * sides. */
-static struct rls_difference compare_group(const struct sample *samples, size_t plain, size_t count)
+static struct rls_overhead_factor compare_group(const struct sample *samples, size_t plain,
+						size_t count)
 {
 	struct mean without = trimmed_mean(samples, plain);
 	struct mean with = trimmed_mean(samples + plain, count - plain);
 
-	return (struct rls_difference){
+	return (struct rls_overhead_factor){
 		.block = samples->block,
 		.label = samples->label,
 		.part = (uint32_t)label_part(samples->label),
@@ -398,7 +407,7 @@ static struct rls_difference compare_group(const struct sample *samples, size_t 
 
 /* samples in order. Returns how many differences there are. */
 static size_t take_differences(const struct sample *samples, size_t count,
-			       struct rls_difference *out)
+			       struct rls_overhead_factor *out)
 {
 	size_t differences = 0, end;
 
@@ -414,10 +423,11 @@ static size_t take_differences(const struct sample *samples, size_t count,
 	return differences;
 }
 
-int rls_segments_conclude(const struct rls_segments *segments, struct rls_delta_in_vivo *out)
+int rls_matched_segments_conclude(const struct rls_matched_segments *segments,
+				  struct rls_delta_in_vivo *out)
 {
 	_cleanup_free_ struct sample *samples = calloc(segments->count + 1, sizeof(*samples));
-	_cleanup_free_ struct rls_difference *differences =
+	_cleanup_free_ struct rls_overhead_factor *differences =
 		calloc(segments->count / (2 * IN_GROUP_MIN) + 1, sizeof(*differences));
 	size_t blocks = count_blocks(segments), count;
 
@@ -429,5 +439,6 @@ int rls_segments_conclude(const struct rls_segments *segments, struct rls_delta_
 	give_all_blocks(samples, count, segments->stretch_count, blocks);
 	qsort(samples, count, sizeof(*samples), compare_samples);
 	count = take_differences(samples, count, differences);
-	return rls_differences_conclude(differences, count, segments->parts, RLS_PARTS_MAX, out);
+	return rls_overhead_factors_conclude(differences, count, segments->parts, RLS_PARTS_MAX,
+					     out);
 }

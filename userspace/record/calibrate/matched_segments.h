@@ -33,35 +33,39 @@ struct rls_segment;
 struct rls_stretch;
 
 /* Zeroed but for excess_ns: none yet. */
-struct rls_segments {
-	double excess_ns;               /* as charging has it (density.h) */
-	struct rls_index_map threads;   /* tid → struct thread of segments.c */
+struct rls_matched_segments {
+	double excess_ns; /* as charging has it (hit_cost_model.h) */
+	struct rls_index_map threads; /* tid → struct thread of matched_segments.c */
 	/* By the time of their end; RLS_SEGMENTS_MAX at most. */
 	struct rls_segment *items;
 	size_t count, room;
 	struct rls_stretch *stretches;
 	size_t stretch_count, stretch_room;
-	struct rls_part parts[RLS_PARTS_MAX];   /* the first: outside any operation; the last: mixed */
+	struct rls_part
+		parts[RLS_PARTS_MAX]; /* the first: outside any operation; the last: mixed */
 	size_t part_count;
 };
 
-void rls_segments_clear(struct rls_segments *segments);
+void rls_matched_segments_clear(struct rls_matched_segments *segments);
 
 /* A transition. 0 or -ENOMEM. */
-int rls_segments_add(struct rls_segments *segments, const struct rls_wire_category *record);
+int rls_matched_segments_add(struct rls_matched_segments *segments,
+			     const struct rls_wire_category *record);
 
 /* The thread's innermost operation changes: told before the records after it. 0 or -ENOMEM. */
-int rls_segments_turned(struct rls_segments *segments, uint32_t tid,
-			const struct rls_queued_edge *edge);
+int rls_matched_segments_turned(struct rls_matched_segments *segments, uint32_t tid,
+				const struct rls_queued_edge *edge);
 
 /* Sites were probed, or were not, from one instant to the other. In the order of time. 0 or -ENOMEM. */
-int rls_segments_stretch(struct rls_segments *segments, uint64_t from_ns, uint64_t to_ns,
-			 bool probed);
+int rls_matched_segments_stretch(struct rls_matched_segments *segments, uint64_t from_ns,
+				 uint64_t to_ns, bool probed);
 
 /* The thread was off its CPU: told before the records after it. 0 or -ENOMEM. */
-int rls_segments_away(struct rls_segments *segments, const struct rls_wire_absence *absence);
+int rls_matched_segments_away(struct rls_matched_segments *segments,
+			      const struct rls_wire_absence *absence);
 
 /* -ENODATA while there is too little to compare; -ENOMEM. */
-int rls_segments_conclude(const struct rls_segments *segments, struct rls_delta_in_vivo *out);
+int rls_matched_segments_conclude(const struct rls_matched_segments *segments,
+				  struct rls_delta_in_vivo *out);
 
 #endif

@@ -32,7 +32,7 @@ struct sums {
 	double count, delta_ns, cost_ns, hits, plain_ns;
 };
 
-static void add(struct sums *sums, const struct rls_difference *difference)
+static void overhead_factor_add(struct sums *sums, const struct rls_overhead_factor *difference)
 {
 	sums->count += difference->count;
 	sums->delta_ns += difference->count * difference->delta_ns;
@@ -66,7 +66,7 @@ static int compare_numbers(double a, double b)
 
 static int by_label(const void *left, const void *right)
 {
-	const struct rls_difference *a = left, *b = right;
+	const struct rls_overhead_factor *a = left, *b = right;
 
 	if (a->label != b->label)
 		return a->label > b->label ? 1 : -1;
@@ -75,7 +75,7 @@ static int by_label(const void *left, const void *right)
 
 /* How far the labels' own factors are from the whole's beyond what their noise explains: those
  * of much cost and little noise tell most. Sorts by label. */
-static double find_spread(struct rls_difference *differences, size_t count, double factor,
+static double find_spread(struct rls_overhead_factor *differences, size_t count, double factor,
 			  size_t *labels)
 {
 	double weighted = 0, weights = 0;
@@ -84,13 +84,14 @@ static double find_spread(struct rls_difference *differences, size_t count, doub
 	qsort(differences, count, sizeof(*differences), by_label);
 	*labels = 0;
 	for (size_t i = 0; i < count; i = end) {
-		struct sums blocks[RLS_BLOCKS_MAX] = { 0 }, whole = { 0 };
+		struct sums blocks[RLS_BLOCKS_MAX] = {0}, whole = {0};
 		size_t used = 0;
 		double noise, off, weight;
 
-		for (end = i; end < count && differences[end].label == differences[i].label; end++) {
-			add(&blocks[used++], &differences[end]);
-			add(&whole, &differences[end]);
+		for (end = i; end < count && differences[end].label == differences[i].label;
+		     end++) {
+			overhead_factor_add(&blocks[used++], &differences[end]);
+			overhead_factor_add(&whole, &differences[end]);
 		}
 		++*labels;
 		if (used < BLOCKS_OF_SPREAD || !(whole.cost_ns > 0))
@@ -109,7 +110,7 @@ static double find_spread(struct rls_difference *differences, size_t count, doub
 }
 
 struct interval {
-	double middle, half;    /* 95 % */
+	double middle, half; /* 95 % */
 };
 
 struct ratio {
@@ -122,7 +123,7 @@ static int by_value(const void *left, const void *right)
 			       ((const struct ratio *)right)->value);
 }
 
-static double clip(const struct ratio *ratios, size_t i, size_t low, size_t high)
+static double overhead_factor_clip(const struct ratio *ratios, size_t i, size_t low, size_t high)
 {
 	return ratios[i < low ? low : i > high ? high : i].value;
 }
@@ -144,8 +145,8 @@ static size_t combine(const struct sums blocks[RLS_BLOCKS_MAX], size_t least, st
 
 	for (i = 0; i < RLS_BLOCKS_MAX; i++) {
 		if (blocks[i].cost_ns > 0)
-			ratios[count++] = (struct ratio){ blocks[i].delta_ns / blocks[i].cost_ns,
-							  blocks[i].cost_ns };
+			ratios[count++] = (struct ratio){blocks[i].delta_ns / blocks[i].cost_ns,
+							 blocks[i].cost_ns};
 	}
 	if (count < least)
 		return count;
@@ -158,14 +159,14 @@ static size_t combine(const struct sums blocks[RLS_BLOCKS_MAX], size_t least, st
 	}
 	out->middle = sum / weights;
 	for (i = 0; i < count; i++)
-		middle += clip(ratios, i, cut, count - cut - 1) / n;
+		middle += overhead_factor_clip(ratios, i, cut, count - cut - 1) / n;
 	for (i = 0; i < count; i++) {
-		double off = clip(ratios, i, cut, count - cut - 1) - middle;
+		double off = overhead_factor_clip(ratios, i, cut, count - cut - 1) - middle;
 
 		squares += off * off;
 	}
 	out->half = rls_student_quantile(CONFIDENCE, n - 2 * (double)cut - 1) *
-		     sqrt(squares / (n - 1) / n) / (1 - 2 * (double)cut / n);
+		    sqrt(squares / (n - 1) / n) / (1 - 2 * (double)cut / n);
 	return count;
 }
 
@@ -173,21 +174,21 @@ static size_t combine(const struct sums blocks[RLS_BLOCKS_MAX], size_t least, st
 
 struct part {
 	bool compared;
-	double factor, noise;   /* its own, and how well it is known: one sigma */
-	double cost_ns;         /* of the hits compared */
+	double factor, noise; /* its own, and how well it is known: one sigma */
+	double cost_ns; /* of the hits compared */
 };
 
-static void compare_parts(const struct rls_difference *differences, size_t count,
+static void compare_parts(const struct rls_overhead_factor *differences, size_t count,
 			  struct part parts[RLS_PARTS_MAX])
 {
 	for (size_t i = 0; i < RLS_PARTS_MAX; i++) {
-		struct sums blocks[RLS_BLOCKS_MAX] = { 0 };
-		struct interval own = { 0 };
+		struct sums blocks[RLS_BLOCKS_MAX] = {0};
+		struct interval own = {0};
 
 		for (size_t k = 0; k < count; k++) {
 			if (differences[k].part != i)
 				continue;
-			add(&blocks[differences[k].block], &differences[k]);
+			overhead_factor_add(&blocks[differences[k].block], &differences[k]);
 			parts[i].cost_ns += differences[k].count * differences[k].cost_ns;
 		}
 		parts[i].compared = combine(blocks, BLOCKS_OF_PART, &own) >= BLOCKS_OF_PART;
@@ -221,7 +222,7 @@ static double find_variance(const struct part parts[RLS_PARTS_MAX], size_t count
 /* What was compared of all parts together; the factor is the mean of theirs. */
 static struct part sum_parts(const struct part parts[RLS_PARTS_MAX], size_t count)
 {
-	struct part all = { 0 };
+	struct part all = {0};
 	double weighted = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -247,11 +248,11 @@ static double clamp(double factor)
 }
 
 /* The factors of parts, and the whole's by them. */
-static void conclude_parts(const struct rls_difference *differences, size_t count,
+static void conclude_parts(const struct rls_overhead_factor *differences, size_t count,
 			   const struct rls_part *costs, size_t part_count,
 			   struct rls_delta_in_vivo *result)
 {
-	struct part parts[RLS_PARTS_MAX] = { 0 };
+	struct part parts[RLS_PARTS_MAX] = {0};
 	double whole = result->factor, weighted = 0, weights = 0, between, scale;
 	struct part all;
 	size_t told = 0;
@@ -273,7 +274,8 @@ static void conclude_parts(const struct rls_difference *differences, size_t coun
 		weights += costs[i].cost_ns;
 		if (parts[i].compared && !costs[i].mixed) {
 			/* It may be as far from the whole as it seems. */
-			double own = hypot(2 * sqrt(share * noise), (1 - share) * (parts[i].factor - whole));
+			double own = hypot(2 * sqrt(share * noise),
+					   (1 - share) * (parts[i].factor - whole));
 
 			result->parts[result->part_count++] = (struct rls_part_cost){
 				.operation = costs[i].operation,
@@ -289,20 +291,21 @@ static void conclude_parts(const struct rls_difference *differences, size_t coun
 }
 
 /* Puts the differences of parts that are hardly hit behind all others. Returns how many others there are. */
-static size_t set_spared_aside(struct rls_difference *differences, size_t count)
+static size_t set_spared_aside(struct rls_overhead_factor *differences, size_t count)
 {
-	struct sums parts[RLS_PARTS_MAX] = { 0 }, whole = { 0 };
+	struct sums parts[RLS_PARTS_MAX] = {0}, whole = {0};
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		add(&parts[differences[i].part], &differences[i]);
-		add(&whole, &differences[i]);
+		overhead_factor_add(&parts[differences[i].part], &differences[i]);
+		overhead_factor_add(&whole, &differences[i]);
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct rls_difference difference = differences[i];
+		const struct rls_overhead_factor difference = differences[i];
 		const struct sums *part = &parts[difference.part];
 
-		if (part->cost_ns * whole.plain_ns < SPARED_DENSITY * whole.cost_ns * part->plain_ns)
+		if (part->cost_ns * whole.plain_ns <
+		    SPARED_DENSITY * whole.cost_ns * part->plain_ns)
 			continue;
 		differences[i] = differences[kept];
 		differences[kept++] = difference;
@@ -310,18 +313,18 @@ static size_t set_spared_aside(struct rls_difference *differences, size_t count)
 	return kept;
 }
 
-int rls_differences_conclude(struct rls_difference *differences, size_t count,
-			     const struct rls_part *parts, size_t part_count,
-			     struct rls_delta_in_vivo *out)
+int rls_overhead_factors_conclude(struct rls_overhead_factor *differences, size_t count,
+				  const struct rls_part *parts, size_t part_count,
+				  struct rls_delta_in_vivo *out)
 {
 	size_t hit = set_spared_aside(differences, count);
-	struct sums blocks[RLS_BLOCKS_MAX] = { 0 }, whole = { 0 };
-	struct rls_delta_in_vivo result = { 0 };
+	struct sums blocks[RLS_BLOCKS_MAX] = {0}, whole = {0};
+	struct rls_delta_in_vivo result = {0};
 	struct interval interval;
 
 	for (size_t i = 0; i < count; i++) {
-		add(&blocks[differences[i].block], &differences[i]);
-		add(&whole, &differences[i]);
+		overhead_factor_add(&blocks[differences[i].block], &differences[i]);
+		overhead_factor_add(&whole, &differences[i]);
 	}
 	result.blocks = combine(blocks, RLS_BLOCKS_MIN, &interval);
 	if (result.blocks < RLS_BLOCKS_MIN || !(whole.plain_ns > 0))

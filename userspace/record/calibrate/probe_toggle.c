@@ -6,13 +6,13 @@
 #include <stdlib.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/base/log.h"
-#include "userspace/base/clock.h"
-#include "userspace/base/jitter.h"
 #include "bpf/wire/maps.h"
 #include "bpf/wire/record.h"
 #include "userspace/attach/kernel/kernel_sites.h"
 #include "userspace/attach/kernel/kernel_windows.h"
+#include "userspace/base/clock.h"
+#include "userspace/base/jitter.h"
+#include "userspace/base/log.h"
 
 /* How long all is traced at first, to see which sites are hit. */
 #define FIRST_NS 2560000000ULL
@@ -23,19 +23,19 @@
 /* What a switch leaves behind (pages copied, translations gone) is over by then. */
 #define SETTLE_NS 20000000ULL
 
-struct rls_alternator {
+struct rls_probe_toggle {
 	struct rls_kernel *kernel;
-	struct rls_segments segments;
-	bool begun;                     /* the first look is over */
+	struct rls_matched_segments segments;
+	bool begun; /* the first look is over */
 	bool probed;
 	uint64_t since_ns, due_ns;
 	uint64_t random;
 };
 
-int rls_alternator_new(struct rls_kernel *kernel, struct rls_calibrated hit,
-		       struct rls_alternator **out)
+int rls_probe_toggle_new(struct rls_kernel *kernel, struct rls_calibrated hit,
+			 struct rls_probe_toggle **out)
 {
-	struct rls_alternator *alternator = calloc(1, sizeof(*alternator));
+	struct rls_probe_toggle *alternator = calloc(1, sizeof(*alternator));
 
 	if (!alternator)
 		return -ENOMEM;
@@ -45,41 +45,41 @@ int rls_alternator_new(struct rls_kernel *kernel, struct rls_calibrated hit,
 	return 0;
 }
 
-void rls_alternator_free(struct rls_alternator *alternator)
+void rls_probe_toggle_free(struct rls_probe_toggle *alternator)
 {
 	if (!alternator)
 		return;
-	rls_segments_clear(&alternator->segments);
+	rls_matched_segments_clear(&alternator->segments);
 	free(alternator);
 }
 
-void rls_alternator_start(struct rls_alternator *alternator, uint64_t time_ns)
+void rls_probe_toggle_start(struct rls_probe_toggle *alternator, uint64_t time_ns)
 {
 	alternator->random = time_ns | 1;
 	alternator->due_ns = time_ns + FIRST_NS;
 	alternator->probed = true;
 }
 
-int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_header *record,
-		       size_t size)
+int rls_probe_toggle_add(struct rls_probe_toggle *alternator, const struct rls_wire_header *record,
+			 size_t size)
 {
 	if (record->kind == RLS_WIRE_ABSENCE && size >= sizeof(struct rls_wire_absence))
-		return rls_segments_away(&alternator->segments, (const void *)record);
+		return rls_matched_segments_away(&alternator->segments, (const void *)record);
 	if (record->kind == RLS_WIRE_CATEGORY && size >= sizeof(struct rls_wire_category))
-		return rls_segments_add(&alternator->segments, (const void *)record);
+		return rls_matched_segments_add(&alternator->segments, (const void *)record);
 	return 0;
 }
 
-int rls_alternator_turned(struct rls_alternator *alternator, uint32_t tid,
-			  const struct rls_queued_edge *edge)
+int rls_probe_toggle_turned(struct rls_probe_toggle *alternator, uint32_t tid,
+			    const struct rls_queued_edge *edge)
 {
-	return rls_segments_turned(&alternator->segments, tid, edge);
+	return rls_matched_segments_turned(&alternator->segments, tid, edge);
 }
 
 /* ---- on and off ---- */
 
 /* The first look is over: sites that were hit go on and off, all others stay as they are. */
-static int begin(struct rls_alternator *alternator, size_t sites)
+static int probe_toggle_begin(struct rls_probe_toggle *alternator, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
 	size_t windowed = 0;
@@ -99,16 +99,16 @@ static int begin(struct rls_alternator *alternator, size_t sites)
 	return r;
 }
 
-static int end_stretch(struct rls_alternator *alternator, uint64_t time_ns)
+static int end_stretch(struct rls_probe_toggle *alternator, uint64_t time_ns)
 {
 	rls_debug("sites were %s from %" PRIu64 " to %" PRIu64, alternator->probed ? "on" : "off",
 		  alternator->since_ns, time_ns);
-	return rls_segments_stretch(&alternator->segments, alternator->since_ns, time_ns,
-				    alternator->probed);
+	return rls_matched_segments_stretch(&alternator->segments, alternator->since_ns, time_ns,
+					    alternator->probed);
 }
 
 /* The stretch that ends now is told; the next begins once all is quiet. */
-static int turn(struct rls_alternator *alternator, uint64_t time_ns)
+static int probe_toggle_switch(struct rls_probe_toggle *alternator, uint64_t time_ns)
 {
 	bool first = !alternator->begun;
 	uint64_t edge_ns;
@@ -125,15 +125,16 @@ static int turn(struct rls_alternator *alternator, uint64_t time_ns)
 	alternator->begun = true;
 	alternator->probed = !alternator->probed;
 	alternator->since_ns = rls_monotonic_ns() + SETTLE_NS;
-	alternator->due_ns = alternator->since_ns +
-			     rls_random_between(&alternator->random, STRETCH_NS_MIN, STRETCH_NS_MAX);
+	alternator->due_ns =
+		alternator->since_ns +
+		rls_random_between(&alternator->random, STRETCH_NS_MIN, STRETCH_NS_MAX);
 	return r;
 }
 
 /* PyTorch's own ranges are no operations: what hits on them cost is found as of any other site, and
  * nothing of them is left in stretches without, where they would be amid cold code. Somebody's tell
  * pieces apart, so they are always on. */
-static int sort_ranges(struct rls_alternator *alternator)
+static int sort_ranges(struct rls_probe_toggle *alternator)
 {
 	uint64_t own, others;
 
@@ -141,7 +142,7 @@ static int sort_ranges(struct rls_alternator *alternator)
 	return rls_kernel_window_ranges(alternator->kernel, own && !others);
 }
 
-int rls_alternator_tick(struct rls_alternator *alternator, uint64_t time_ns, size_t sites)
+int rls_probe_toggle_tick(struct rls_probe_toggle *alternator, uint64_t time_ns, size_t sites)
 {
 	int r;
 
@@ -149,11 +150,12 @@ int rls_alternator_tick(struct rls_alternator *alternator, uint64_t time_ns, siz
 		return 0;
 	r = sort_ranges(alternator);
 	if (!r && !alternator->begun)
-		r = begin(alternator, sites);
-	return r ? r : turn(alternator, rls_monotonic_ns());
+		r = probe_toggle_begin(alternator, sites);
+	return r ? r : probe_toggle_switch(alternator, rls_monotonic_ns());
 }
 
-int rls_alternator_conclude(const struct rls_alternator *alternator, struct rls_delta_in_vivo *out)
+int rls_probe_toggle_conclude(const struct rls_probe_toggle *alternator,
+			      struct rls_delta_in_vivo *out)
 {
-	return rls_segments_conclude(&alternator->segments, out);
+	return rls_matched_segments_conclude(&alternator->segments, out);
 }

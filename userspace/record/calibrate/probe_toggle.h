@@ -1,7 +1,7 @@
 /* Alternator: measures in a running job what its own hits cost, by turning probes on and off.
  *
  *     all on for a moment ─▶ off ─▶ on ─▶ off ─▶ …, at random instants
- *     records ────────────────────▶ segments.h ─▶ factor and error
+ *     records ────────────────────▶ matched_segments.h ─▶ factor and error
  *
  * Ranges that PyTorch opens by itself go on and off too, where there are no others.
  * One thread.
@@ -16,27 +16,28 @@
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/record/calibrate/matched_segments.h"
 
-struct rls_alternator;
+struct rls_probe_toggle;
 
 /* hit: the calibration's mean one. 0 or -ENOMEM. */
-int rls_alternator_new(struct rls_kernel *kernel, struct rls_calibrated hit,
-		       struct rls_alternator **out);
-void rls_alternator_free(struct rls_alternator *alternator);
+int rls_probe_toggle_new(struct rls_kernel *kernel, struct rls_calibrated hit,
+			 struct rls_probe_toggle **out);
+void rls_probe_toggle_free(struct rls_probe_toggle *alternator);
 
-void rls_alternator_start(struct rls_alternator *alternator, uint64_t time_ns);
+void rls_probe_toggle_start(struct rls_probe_toggle *alternator, uint64_t time_ns);
 
 /* Any record of the kernel's. 0 or -ENOMEM. */
-int rls_alternator_add(struct rls_alternator *alternator, const struct rls_wire_header *record,
-		       size_t size);
+int rls_probe_toggle_add(struct rls_probe_toggle *alternator, const struct rls_wire_header *record,
+			 size_t size);
 
 /* A thread's operation changes (translate.h). 0 or -ENOMEM. */
-int rls_alternator_turned(struct rls_alternator *alternator, uint32_t tid,
-			  const struct rls_queued_edge *edge);
+int rls_probe_toggle_turned(struct rls_probe_toggle *alternator, uint32_t tid,
+			    const struct rls_queued_edge *edge);
 
 /* Turns probes on or off when it is time. sites: ids given so far. 0 or -errno. */
-int rls_alternator_tick(struct rls_alternator *alternator, uint64_t time_ns, size_t sites);
+int rls_probe_toggle_tick(struct rls_probe_toggle *alternator, uint64_t time_ns, size_t sites);
 
-/* As rls_segments_conclude. */
-int rls_alternator_conclude(const struct rls_alternator *alternator, struct rls_delta_in_vivo *out);
+/* As rls_matched_segments_conclude. */
+int rls_probe_toggle_conclude(const struct rls_probe_toggle *alternator,
+			      struct rls_delta_in_vivo *out);
 
 #endif

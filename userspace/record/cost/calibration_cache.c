@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "userspace/base/log.h"
 #include "userspace/base/clock.h"
+#include "userspace/base/log.h"
 
 #define ROUNDS 25
 
@@ -40,15 +40,17 @@ static bool has_passed(const struct rls_calibration_file *file)
 static bool is_steady(const struct rls_calibration *calibration)
 {
 	const struct rls_calibrated *paths = calibration->paths;
-	double error_ns = (paths[RLS_PATH_EMULATED_ENTRY].error_ns + paths[RLS_PATH_RETURN].error_ns) / 2 +
-			  paths[RLS_PATH_EVENT].error_ns;
+	double error_ns =
+		(paths[RLS_PATH_EMULATED_ENTRY].error_ns + paths[RLS_PATH_RETURN].error_ns) / 2 +
+		paths[RLS_PATH_EVENT].error_ns;
 
 	return error_ns <= UNSTEADY_SHARE * rls_calibration_mean_hit(calibration).value_ns;
 }
 
 /* asked: by the user, who then has it kept for good. */
-static int measure(struct rls_kernel *kernel, unsigned int rounds, bool asked,
-		   const struct rls_calibration_scope *scope, struct rls_calibration_file *file)
+static int calibration_cache_measure(struct rls_kernel *kernel, unsigned int rounds, bool asked,
+				     const struct rls_calibration_scope *scope,
+				     struct rls_calibration_file *file)
 {
 	int r = rls_calibrate(kernel, rounds, &file->calibration);
 	bool steady;
@@ -57,7 +59,8 @@ static int measure(struct rls_kernel *kernel, unsigned int rounds, bool asked,
 		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
 	steady = is_steady(&file->calibration);
 	if (!steady && asked)
-		rls_warning("the machine is too busy for steady figures: calibrate again when it is quieter");
+		rls_warning("the machine is too busy for steady figures: calibrate again when it "
+			    "is quieter");
 	file->until_s = steady || asked ? 0 : now_s() + UNSTEADY_KEPT_S;
 	r = rls_calibration_save(RLS_CALIBRATION_PATH, scope, file);
 	if (r)
@@ -66,7 +69,8 @@ static int measure(struct rls_kernel *kernel, unsigned int rounds, bool asked,
 	return 0;
 }
 
-static int load(const struct rls_calibration_scope *scope, struct rls_calibration_file *out)
+static int calibration_cache_load(const struct rls_calibration_scope *scope,
+				  struct rls_calibration_file *out)
 {
 	int r = rls_calibration_load(RLS_CALIBRATION_PATH, scope, out);
 
@@ -86,9 +90,10 @@ static bool agrees(const struct rls_calibration_look *now)
 
 /* *share: what hits cost now, of what the calibration says, by that look which is nearest to it; 0: none could be
  * taken. */
-static bool holds(struct rls_kernel *kernel, const struct rls_calibration *calibration, double *share)
+static bool calibration_cache_holds(struct rls_kernel *kernel,
+				    const struct rls_calibration *calibration, double *share)
 {
-	const struct timespec between = { .tv_nsec = BETWEEN_LOOKS_NS };
+	const struct timespec between = {.tv_nsec = BETWEEN_LOOKS_NS};
 	struct rls_calibration_look now;
 
 	*share = 0;
@@ -99,8 +104,8 @@ static bool holds(struct rls_kernel *kernel, const struct rls_calibration *calib
 			nanosleep(&between, NULL);
 		if (rls_calibrate_look(kernel, calibration, &now))
 			return false;
-		rls_debug("a hit costs %.0f %% of what was calibrated, %.0f %% amid other work", now.hot_share * 100,
-			  now.cold_share * 100);
+		rls_debug("a hit costs %.0f %% of what was calibrated, %.0f %% amid other work",
+			  now.hot_share * 100, now.cold_share * 100);
 		if (agrees(&now))
 			return true;
 		seen = isnan(now.cold_share) ? now.hot_share : now.cold_share;
@@ -118,10 +123,11 @@ static void look_at(struct rls_kernel *kernel, struct rls_workload *own)
 {
 	double share, off;
 
-	if (holds(kernel, &own->calibration, &share))
+	if (calibration_cache_holds(kernel, &own->calibration, &share))
 		return;
 	if (share > 0 && isfinite(share))
-		rls_warning("hits seem to cost %.0f %% of what they did when this command was calibrated: calibrate it again",
+		rls_warning("hits seem to cost %.0f %% of what they did when this command was "
+			    "calibrated: calibrate it again",
 			    share * 100);
 	else
 		rls_warning("what hits cost now cannot be seen: calibrate this command again");
@@ -139,7 +145,7 @@ static void look_at(struct rls_kernel *kernel, struct rls_workload *own)
 static int obtain(struct rls_kernel *kernel, unsigned int rounds, bool anew, const char *command,
 		  struct rls_calibration_file *out)
 {
-	struct rls_calibration_file file = { 0 };
+	struct rls_calibration_file file = {0};
 	struct rls_calibration_scope scope;
 	struct rls_workload *own = NULL;
 	struct rls_hit_costs costs;
@@ -149,14 +155,15 @@ static int obtain(struct rls_kernel *kernel, unsigned int rounds, bool anew, con
 
 	if (r)
 		return rls_error_r(r, "cannot tell which boot this is: %s", strerror(-r));
-	is_known = !load(&scope, &file) && !anew;
+	is_known = !calibration_cache_load(&scope, &file) && !anew;
 	if (is_known && command)
 		own = rls_calibration_workload(&file, command);
 	if (own) {
 		look_at(kernel, own);
 		file.calibration = own->calibration;
-	} else if (!is_known || has_passed(&file) || !holds(kernel, &file.calibration, &share)) {
-		r = measure(kernel, rounds, anew, &scope, &file);
+	} else if (!is_known || has_passed(&file) ||
+		   !calibration_cache_holds(kernel, &file.calibration, &share)) {
+		r = calibration_cache_measure(kernel, rounds, anew, &scope, &file);
 	}
 	if (r) {
 		rls_calibration_file_clear(&file);
@@ -168,13 +175,14 @@ static int obtain(struct rls_kernel *kernel, unsigned int rounds, bool anew, con
 	return 0;
 }
 
-int rls_costs_open(struct rls_kernel *kernel, const char *command, struct rls_calibration_file *out)
+int rls_calibration_cache_open(struct rls_kernel *kernel, const char *command,
+			       struct rls_calibration_file *out)
 {
 	return obtain(kernel, ROUNDS, false, command, out);
 }
 
-int rls_costs_measure(struct rls_kernel *kernel, unsigned int rounds,
-		      struct rls_calibration_file *out)
+int rls_calibration_cache_measure(struct rls_kernel *kernel, unsigned int rounds,
+				  struct rls_calibration_file *out)
 {
 	return obtain(kernel, rounds, true, NULL, out);
 }

@@ -13,10 +13,11 @@
  * measured anew, the machine's would say as much of all hits, and up to a quarter more or less of this command's mixture. Where
  * it seems not to hold that is said, and what was found of the command is in doubt by as much.
  * *out is the caller's to clear. 0 or -errno, and has said why. */
-int rls_costs_open(struct rls_kernel *kernel, const char *command, struct rls_calibration_file *out);
+int rls_calibration_cache_open(struct rls_kernel *kernel, const char *command,
+			       struct rls_calibration_file *out);
 
 /* The same, measured anew at length whatever is known; what is known of workloads stays. */
-int rls_costs_measure(struct rls_kernel *kernel, unsigned int rounds,
-		      struct rls_calibration_file *out);
+int rls_calibration_cache_measure(struct rls_kernel *kernel, unsigned int rounds,
+				  struct rls_calibration_file *out);
 
 #endif

@@ -1,9 +1,9 @@
 #include "userspace/record/cost/cost_carryover.h"
 
-#define SPILT_PARTS 4           /* one of them of each time pays for what was spilt */
+#define SPILT_PARTS 4 /* one of them of each time pays for what was spilt */
 
 /* Of room_ns, what goes into paying what was spilt. */
-static uint64_t pay_spilt(struct rls_arrears *arrears, uint64_t room_ns)
+static uint64_t pay_spilt(struct rls_cost_carryover *arrears, uint64_t room_ns)
 {
 	uint64_t paid_ns = room_ns / SPILT_PARTS;
 
@@ -14,7 +14,7 @@ static uint64_t pay_spilt(struct rls_arrears *arrears, uint64_t room_ns)
 }
 
 /* Running time since the last charge; before the first there may be any amount. */
-static uint64_t take_room(struct rls_arrears *arrears, uint64_t now_ns)
+static uint64_t take_room(struct rls_cost_carryover *arrears, uint64_t now_ns)
 {
 	uint64_t room_ns = arrears->since_ns ? 0 : UINT64_MAX;
 
@@ -27,15 +27,16 @@ static uint64_t take_room(struct rls_arrears *arrears, uint64_t now_ns)
 	return room_ns;
 }
 
-void rls_arrears_off_cpu(struct rls_arrears *arrears, uint64_t ns)
+void rls_cost_carryover_off_cpu(struct rls_cost_carryover *arrears, uint64_t ns)
 {
 	arrears->off_cpu_ns += ns;
 }
 
-uint64_t rls_arrears_charge(struct rls_arrears *arrears, enum rls_category category,
-			    uint64_t now_ns, uint64_t cost_ns, bool spills)
+uint64_t rls_cost_carryover_charge(struct rls_cost_carryover *arrears, enum rls_category category,
+				   uint64_t now_ns, uint64_t cost_ns, bool spills)
 {
-	uint64_t *owed_ns = &arrears->owed_ns[category], room_ns = take_room(arrears, now_ns), charged_ns;
+	uint64_t *owed_ns = &arrears->owed_ns[category], room_ns = take_room(arrears, now_ns),
+		 charged_ns;
 
 	if (spills && cost_ns > room_ns) {
 		arrears->spilt_ns += cost_ns - room_ns;

@@ -18,19 +18,19 @@
 #include "analysis/event/category.h"
 
 /* Of one thread. Zeroed: none, and nothing is known of its time yet. */
-struct rls_arrears {
-	uint64_t since_ns;      /* the last charge */
-	uint64_t off_cpu_ns;    /* since then */
+struct rls_cost_carryover {
+	uint64_t since_ns; /* the last charge */
+	uint64_t off_cpu_ns; /* since then */
 	uint64_t owed_ns[RLS_CATEGORY_MAX];
-	uint64_t spilt_ns;      /* owed by all */
+	uint64_t spilt_ns; /* owed by all */
 };
 
 /* Some of the time since the last charge, or of that before the next, was spent off the CPU. */
-void rls_arrears_off_cpu(struct rls_arrears *arrears, uint64_t ns);
+void rls_cost_carryover_off_cpu(struct rls_cost_carryover *arrears, uint64_t ns);
 
 /* The thread was in that category until now, and hits since the last charge cost that much; spills: there
  * was a single step among them. How much of it, and of what is owed, the running time since then has room for. */
-uint64_t rls_arrears_charge(struct rls_arrears *arrears, enum rls_category category,
-			    uint64_t now_ns, uint64_t cost_ns, bool spills);
+uint64_t rls_cost_carryover_charge(struct rls_cost_carryover *arrears, enum rls_category category,
+				   uint64_t now_ns, uint64_t cost_ns, bool spills);
 
 #endif

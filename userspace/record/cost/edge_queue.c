@@ -6,10 +6,10 @@
 void rls_edge_queue_clear(struct rls_edge_queue *queue)
 {
 	free(queue->edges);
-	*queue = (struct rls_edge_queue){ 0 };
+	*queue = (struct rls_edge_queue){0};
 }
 
-static struct rls_queued_edge *at(const struct rls_edge_queue *queue, uint32_t number)
+static struct rls_queued_edge *edge_queue_at(const struct rls_edge_queue *queue, uint32_t number)
 {
 	return &queue->edges[(queue->first + number) % RLS_EDGES_QUEUED];
 }
@@ -29,18 +29,18 @@ int rls_edge_queue_add(struct rls_edge_queue *queue, const struct rls_queued_edg
 	}
 	if (queue->count == RLS_EDGES_QUEUED) {
 		drop_first(queue);
-		at(queue, 0)->gap = true;
+		edge_queue_at(queue, 0)->gap = true;
 	}
-	*at(queue, queue->count++) = *edge;
+	*edge_queue_at(queue, queue->count++) = *edge;
 	return 0;
 }
 
 bool rls_edge_queue_take(struct rls_edge_queue *queue, uint64_t until_ns,
 			 struct rls_queued_edge *out)
 {
-	if (!queue->count || at(queue, 0)->time_ns > until_ns)
+	if (!queue->count || edge_queue_at(queue, 0)->time_ns > until_ns)
 		return false;
-	*out = *at(queue, 0);
+	*out = *edge_queue_at(queue, 0);
 	drop_first(queue);
 	return true;
 }

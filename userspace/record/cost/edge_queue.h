@@ -18,14 +18,14 @@
 
 struct rls_queued_edge {
 	uint64_t time_ns;
-	rls_string_id now;      /* the innermost operation from then on; 0: none */
-	bool gap;               /* others may have come just before, unseen */
-	bool hit;               /* a probe's hit told of it: it is a range's */
+	rls_string_id now; /* the innermost operation from then on; 0: none */
+	bool gap; /* others may have come just before, unseen */
+	bool hit; /* a probe's hit told of it: it is a range's */
 };
 
 /* Zeroed: empty. */
 struct rls_edge_queue {
-	struct rls_queued_edge *edges;  /* a ring; NULL until there is one */
+	struct rls_queued_edge *edges; /* a ring; NULL until there is one */
 	uint32_t first, count;
 };
 

@@ -9,29 +9,30 @@
 /* A mean of hits that none has without a single step among them. */
 #define STEPPED_NS 4000
 
-void rls_charge_clear(struct rls_hit_cost_state *thread)
+void rls_hit_cost_clear(struct rls_hit_cost_state *thread)
 {
 	rls_edge_queue_clear(&thread->edges);
 }
 
 /* ---- factors ---- */
 
-int rls_charge_set_factor(struct rls_hit_cost_factors *factors, rls_string_id operation, double factor)
+int rls_hit_cost_set_factor(struct rls_hit_cost_factors *factors, rls_string_id operation,
+			    double factor)
 {
 	if (rls_grow(&factors->operations, &factors->room, factors->count))
 		return -ENOMEM;
-	factors->operations[factors->count++] = (struct rls_operation_factor){ operation, factor };
+	factors->operations[factors->count++] = (struct rls_operation_factor){operation, factor};
 	return 0;
 }
 
-int rls_charge_copy_factors(struct rls_hit_cost_factors *factors,
-			    const struct rls_hit_cost_factors *from)
+int rls_hit_cost_copy_factors(struct rls_hit_cost_factors *factors,
+			      const struct rls_hit_cost_factors *from)
 {
-	rls_charge_forget_factors(factors);
+	rls_hit_cost_forget_factors(factors);
 	factors->factor = from->factor;
 	for (size_t i = 0; i < from->count; i++) {
-		int r = rls_charge_set_factor(factors, from->operations[i].operation,
-					      from->operations[i].factor);
+		int r = rls_hit_cost_set_factor(factors, from->operations[i].operation,
+						from->operations[i].factor);
 
 		if (r)
 			return r;
@@ -39,10 +40,10 @@ int rls_charge_copy_factors(struct rls_hit_cost_factors *factors,
 	return 0;
 }
 
-void rls_charge_forget_factors(struct rls_hit_cost_factors *factors)
+void rls_hit_cost_forget_factors(struct rls_hit_cost_factors *factors)
 {
 	free(factors->operations);
-	*factors = (struct rls_hit_cost_factors){ 0 };
+	*factors = (struct rls_hit_cost_factors){0};
 }
 
 static const struct rls_operation_factor *find_own(const struct rls_hit_cost_factors *factors,
@@ -74,36 +75,38 @@ static double find_factor(const struct rls_charged *charged, uint64_t time_ns)
 
 /* ---- charging ---- */
 
-void rls_charge_begin(struct rls_hit_cost_state *thread, rls_string_id operation)
+void rls_hit_cost_begin(struct rls_hit_cost_state *thread, rls_string_id operation)
 {
 	rls_edge_queue_clear(&thread->edges);
 	thread->operation = operation;
 }
 
-int rls_charge_turn(const struct rls_hit_cost_factors *factors, struct rls_hit_cost_state *thread,
-		    const struct rls_queued_edge *edge)
+int rls_hit_cost_turn(const struct rls_hit_cost_factors *factors, struct rls_hit_cost_state *thread,
+		      const struct rls_queued_edge *edge)
 {
 	return factors->count ? rls_edge_queue_add(&thread->edges, edge) : 0;
 }
 
-uint32_t rls_charge(const struct rls_charged *charged, double excess_ns,
-		    const struct rls_wire_pile *pile, enum rls_category category, uint64_t time_ns)
+uint32_t rls_hit_cost(const struct rls_charged *charged, double excess_ns,
+		      const struct rls_wire_hit_totals *pile, enum rls_category category,
+		      uint64_t time_ns)
 {
 	struct rls_hit_cost_state *thread = charged->thread;
 	double factor = charged->factors ? find_factor(charged, time_ns) : 0;
-	double own_ns = thread ? rls_density_cost(&thread->density, excess_ns, time_ns, pile) : pile->cost_ns;
+	double own_ns = thread ? rls_hit_cost_model_cost(&thread->density, excess_ns, time_ns, pile)
+			       : pile->cost_ns;
 	uint64_t cost_ns = (uint64_t)round(factor > 0 ? factor * own_ns : own_ns);
 
 	if (thread)
-		rls_arrears_off_cpu(&thread->arrears, pile->off_cpu_ns);
+		rls_cost_carryover_off_cpu(&thread->arrears, pile->off_cpu_ns);
 	if (thread && pile->hits)
-		cost_ns = rls_arrears_charge(&thread->arrears, category, time_ns, cost_ns,
-					     pile->cost_ns / pile->hits > STEPPED_NS);
+		cost_ns = rls_cost_carryover_charge(&thread->arrears, category, time_ns, cost_ns,
+						    pile->cost_ns / pile->hits > STEPPED_NS);
 	return cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;
 }
 
-void rls_charge_sample(struct rls_hit_cost_state *thread, enum rls_category category,
-		       uint32_t cost_ns)
+void rls_hit_cost_sample(struct rls_hit_cost_state *thread, enum rls_category category,
+			 uint32_t cost_ns)
 {
 	thread->arrears.owed_ns[category] += cost_ns;
 }

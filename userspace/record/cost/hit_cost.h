@@ -1,8 +1,8 @@
 /* Charge: what a thread's hits are taken to have cost. Pure.
  *
  * A hit costs more amid cold code than amid hot code: how much, goes by how close together a thread's hits
- * come (density.h); calibration in the running job finds a factor beyond that for each operation
- * (segments.h). What finds no time is owed (arrears.h). Samples cost too, and are owed at once: when
+ * come (hit_cost_model.h); calibration in the running job finds a factor beyond that for each operation
+ * (matched_segments.h). What finds no time is owed (cost_carryover.h). Samples cost too, and are owed at once: when
  * within a thread's time they came does not matter, and their records come on a ring of their own.
  */
 #ifndef RLS_HIT_COST_H
@@ -17,51 +17,55 @@
 
 /* Of a thread. Zeroed: nothing is known of it yet. */
 struct rls_hit_cost_state {
-	struct rls_density density;
-	struct rls_arrears arrears;
-	struct rls_edge_queue edges;    /* changes of its operation that its hits have not come to yet */
-	rls_string_id operation;        /* at its last hit */
+	struct rls_hit_cost_model density;
+	struct rls_cost_carryover arrears;
+	struct rls_edge_queue
+		edges; /* changes of its operation that its hits have not come to yet */
+	rls_string_id operation; /* at its last hit */
 };
 
 /* Of a process: what hits cost, as a share of what the calibration says. Zeroed: as much. */
 struct rls_hit_cost_factors {
-	double factor;                  /* 0: 1 */
+	double factor; /* 0: 1 */
 	struct rls_operation_factor {
 		rls_string_id operation;
 		double factor;
-	} *operations;                  /* those that have one of their own */
+	} * operations; /* those that have one of their own */
 	size_t count, room;
 };
 
-void rls_charge_clear(struct rls_hit_cost_state *thread);
+void rls_hit_cost_clear(struct rls_hit_cost_state *thread);
 
 /* Hits in the operation cost this share. 0 or -ENOMEM. */
-int rls_charge_set_factor(struct rls_hit_cost_factors *factors, rls_string_id operation, double factor);
+int rls_hit_cost_set_factor(struct rls_hit_cost_factors *factors, rls_string_id operation,
+			    double factor);
 /* Those of from's in place of its own. 0 or -ENOMEM. */
-int rls_charge_copy_factors(struct rls_hit_cost_factors *factors,
-			    const struct rls_hit_cost_factors *from);
-void rls_charge_forget_factors(struct rls_hit_cost_factors *factors);
+int rls_hit_cost_copy_factors(struct rls_hit_cost_factors *factors,
+			      const struct rls_hit_cost_factors *from);
+void rls_hit_cost_forget_factors(struct rls_hit_cost_factors *factors);
 
 /* The thread is in that operation from its beginning, or from the beginning of its program. */
-void rls_charge_begin(struct rls_hit_cost_state *thread, rls_string_id operation);
+void rls_hit_cost_begin(struct rls_hit_cost_state *thread, rls_string_id operation);
 /* Its innermost operation has changed, of its own doing. 0 or -ENOMEM. */
-int rls_charge_turn(const struct rls_hit_cost_factors *factors, struct rls_hit_cost_state *thread,
-		    const struct rls_queued_edge *edge);
+int rls_hit_cost_turn(const struct rls_hit_cost_factors *factors, struct rls_hit_cost_state *thread,
+		      const struct rls_queued_edge *edge);
 
 /* What a pile's hits are charged by. Each is NULL when it is not known. */
 struct rls_charged {
 	const struct rls_hit_cost_factors *factors;
 	struct rls_hit_cost_state *thread;
-	struct rls_hit_cost_state *source;      /* whose operation the thread is in: its own, or whom it helps */
+	struct rls_hit_cost_state
+		*source; /* whose operation the thread is in: its own, or whom it helps */
 };
 
 /* What the pile's hits cost, as much as there was time for since the last charge. excess_ns: as
- * rls_density_cost(); category: what the thread was in until then. */
-uint32_t rls_charge(const struct rls_charged *charged, double excess_ns,
-		    const struct rls_wire_pile *pile, enum rls_category category, uint64_t time_ns);
+ * rls_hit_cost_model_cost(); category: what the thread was in until then. */
+uint32_t rls_hit_cost(const struct rls_charged *charged, double excess_ns,
+		      const struct rls_wire_hit_totals *pile, enum rls_category category,
+		      uint64_t time_ns);
 
 /* A sample of the thread, in that category, cost it so much. */
-void rls_charge_sample(struct rls_hit_cost_state *thread, enum rls_category category,
-		       uint32_t cost_ns);
+void rls_hit_cost_sample(struct rls_hit_cost_state *thread, enum rls_category category,
+			 uint32_t cost_ns);
 
 #endif

@@ -3,10 +3,10 @@
 #include <math.h>
 
 #define MEMORY_HITS 64
-#define HALF_NS 900             /* of own time, with which a hit costs halfway between hot and cold */
-#define TYPICAL_SHARE 0.60      /* of the way to cold, what the calibration says */
-#define GAP_NS_MAX 50000        /* a hit after that finds all cold, however much longer it is */
-#define PAUSE_NS 10000000       /* such a gap tells nothing of what the thread does */
+#define HALF_NS 900 /* of own time, with which a hit costs halfway between hot and cold */
+#define TYPICAL_SHARE 0.60 /* of the way to cold, what the calibration says */
+#define GAP_NS_MAX 50000 /* a hit after that finds all cold, however much longer it is */
+#define PAUSE_NS 10000000 /* such a gap tells nothing of what the thread does */
 
 /* Not fmin() and fmax(), which are calls: this is done for every record. */
 static double smaller(double a, double b)
@@ -19,7 +19,8 @@ static double positive(double a)
 	return a > 0 ? a : 0;
 }
 
-static void learn(struct rls_density *density, double ran_ns, const struct rls_wire_pile *pile)
+static void hit_cost_model_learn(struct rls_hit_cost_model *density, double ran_ns,
+				 const struct rls_wire_hit_totals *pile)
 {
 	double hits = pile->hits, weight;
 
@@ -30,7 +31,7 @@ static void learn(struct rls_density *density, double ran_ns, const struct rls_w
 }
 
 /* own + hot + range * own / (own + half) = ran, solved for own. */
-static double own_ns(const struct rls_density *density, double excess_ns)
+static double own_ns(const struct rls_hit_cost_model *density, double excess_ns)
 {
 	double range_ns = excess_ns / TYPICAL_SHARE;
 	double beyond_ns = density->ran_ns - (density->cost_ns - excess_ns);
@@ -39,8 +40,8 @@ static double own_ns(const struct rls_density *density, double excess_ns)
 	return beyond_ns > 0 ? (sqrt(b * b + 4 * HALF_NS * beyond_ns) - b) / 2 : 0;
 }
 
-double rls_density_cost(struct rls_density *density, double excess_ns, uint64_t time_ns,
-			const struct rls_wire_pile *pile)
+double rls_hit_cost_model_cost(struct rls_hit_cost_model *density, double excess_ns,
+			       uint64_t time_ns, const struct rls_wire_hit_totals *pile)
 {
 	double since_ns = (double)density->since_ns, gap_ns = (double)time_ns - since_ns, own;
 
@@ -48,9 +49,10 @@ double rls_density_cost(struct rls_density *density, double excess_ns, uint64_t 
 		return pile->cost_ns;
 	density->since_ns = time_ns;
 	if (since_ns > 0 && gap_ns > 0 && gap_ns < PAUSE_NS)
-		learn(density, positive(gap_ns - (double)pile->off_cpu_ns), pile);
+		hit_cost_model_learn(density, positive(gap_ns - (double)pile->off_cpu_ns), pile);
 	if (!(density->hits > 0))
 		return pile->cost_ns;
 	own = own_ns(density, excess_ns);
-	return positive(pile->cost_ns + pile->hits * excess_ns * (own / (own + HALF_NS) / TYPICAL_SHARE - 1));
+	return positive(pile->cost_ns +
+			pile->hits * excess_ns * (own / (own + HALF_NS) / TYPICAL_SHARE - 1));
 }

@@ -18,16 +18,16 @@
 #include "bpf/wire/record.h"
 
 /* Of one thread. Zeroed: nothing is known of it yet. */
-struct rls_density {
-	uint64_t since_ns;      /* the last pile */
-	double hits;            /* that the means are of, a limited number */
-	double ran_ns;          /* mean from hit to hit, off-CPU time left out */
-	double cost_ns;         /* mean of a hit, by the calibration */
+struct rls_hit_cost_model {
+	uint64_t since_ns; /* the last pile */
+	double hits; /* that the means are of, a limited number */
+	double ran_ns; /* mean from hit to hit, off-CPU time left out */
+	double cost_ns; /* mean of a hit, by the calibration */
 };
 
 /* What a pile's hits cost, told at time_ns; excess_ns: how much more the calibration says of a hit
  * than it costs hot, 0 when that is not known. */
-double rls_density_cost(struct rls_density *density, double excess_ns, uint64_t time_ns,
-			const struct rls_wire_pile *pile);
+double rls_hit_cost_model_cost(struct rls_hit_cost_model *density, double excess_ns,
+			       uint64_t time_ns, const struct rls_wire_hit_totals *pile);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "userspace/process/space.h"
 
-int rls_annotations_descriptor(pid_t pid, uint64_t address, struct rls_annotate_descriptor *out)
+int rls_annotation_reader_descriptor(pid_t pid, uint64_t address,
+				     struct rls_annotate_descriptor *out)
 {
 	struct rls_annotate_descriptor descriptor;
 	int r = rls_live_read(pid, address, &descriptor, sizeof(descriptor));
@@ -19,7 +20,7 @@ int rls_annotations_descriptor(pid_t pid, uint64_t address, struct rls_annotate_
 	return 0;
 }
 
-int rls_annotations_name(pid_t pid, uint64_t address, char out[RLS_NAME_BYTES])
+int rls_annotation_reader_name(pid_t pid, uint64_t address, char out[RLS_NAME_BYTES])
 {
 	struct rls_name name;
 	int r = rls_live_read(pid, address, &name, sizeof(name));
@@ -33,8 +34,8 @@ int rls_annotations_name(pid_t pid, uint64_t address, char out[RLS_NAME_BYTES])
 	return (int)name.length;
 }
 
-int rls_annotations_rest(pid_t pid, uint32_t tid, uint64_t address, uint64_t edges_seen,
-			 uint64_t end_ns, struct rls_translator *translator)
+int rls_annotation_reader_rest(pid_t pid, uint32_t tid, uint64_t address, uint64_t edges_seen,
+			       uint64_t end_ns, struct rls_translator *translator)
 {
 	struct rls_thread_record record;
 	uint64_t head;
@@ -43,7 +44,7 @@ int rls_annotations_rest(pid_t pid, uint32_t tid, uint64_t address, uint64_t edg
 	/* The thread may be writing: what it has overwritten, or may be, shows in head by now. */
 	if (!r)
 		r = rls_live_read(pid, address + offsetof(struct rls_thread_record, head), &head,
-				sizeof(head));
+				  sizeof(head));
 	if (r)
 		return r;
 	if (record.head - edges_seen > RLS_EDGE_RING || head - edges_seen >= RLS_EDGE_RING)
@@ -51,7 +52,7 @@ int rls_annotations_rest(pid_t pid, uint32_t tid, uint64_t address, uint64_t edg
 	for (uint64_t i = edges_seen; i != record.head; i++) {
 		const struct rls_edge *edge = &record.edges[i % RLS_EDGE_RING];
 		char name[RLS_NAME_BYTES] = "";
-		int length = edge->name ? rls_annotations_name(pid, edge->name, name) : 0;
+		int length = edge->name ? rls_annotation_reader_name(pid, edge->name, name) : 0;
 
 		if (length < 0)
 			return length;

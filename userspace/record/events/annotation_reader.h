@@ -12,14 +12,14 @@
 #include "userspace/record/events/translate.h"
 
 /* The descriptor at this address: 0; -EINVAL when it is none of ours; -errno. */
-int rls_annotations_descriptor(pid_t pid, uint64_t address,
-			       struct rls_annotate_descriptor *out);
+int rls_annotation_reader_descriptor(pid_t pid, uint64_t address,
+				     struct rls_annotate_descriptor *out);
 
 /* A name's text, NUL-terminated, cut to RLS_NAME_BYTES - 1: its length, or -errno. */
-int rls_annotations_name(pid_t pid, uint64_t address, char out[RLS_NAME_BYTES]);
+int rls_annotation_reader_name(pid_t pid, uint64_t address, char out[RLS_NAME_BYTES]);
 
 /* Adds the edges of a thread's record that the kernel side has not seen, up to end_ns. */
-int rls_annotations_rest(pid_t pid, uint32_t tid, uint64_t record, uint64_t edges_seen,
-			 uint64_t end_ns, struct rls_translator *translator);
+int rls_annotation_reader_rest(pid_t pid, uint32_t tid, uint64_t record, uint64_t edges_seen,
+			       uint64_t end_ns, struct rls_translator *translator);
 
 #endif

@@ -9,13 +9,13 @@
 
 #define FLUSH_EVERY_NS 1000000000ULL
 
-int rls_trace_output_init(struct rls_trace_output *output)
+int rls_event_output_init(struct rls_event_output *output)
 {
-	*output = (struct rls_trace_output){ .strings = rls_string_pool_new() };
+	*output = (struct rls_event_output){.strings = rls_string_pool_new()};
 	return output->strings ? 0 : -ENOMEM;
 }
 
-void rls_trace_output_listen(struct rls_trace_output *output,
+void rls_event_output_listen(struct rls_event_output *output,
 			     int (*listener)(void *context, const struct rls_event *event),
 			     void *context)
 {
@@ -23,7 +23,7 @@ void rls_trace_output_listen(struct rls_trace_output *output,
 	output->listener_context = context;
 }
 
-int rls_trace_output_open(struct rls_trace_output *output, const char *path)
+int rls_event_output_open(struct rls_event_output *output, const char *path)
 {
 	int r = rls_trace_writer_open(path, output->strings, &output->writer);
 
@@ -31,14 +31,14 @@ int rls_trace_output_open(struct rls_trace_output *output, const char *path)
 		return rls_error_r(r, "cannot create the trace file %s: %s", path,
 				   r == -EBUSY ? "another recording is writing it" : strerror(-r));
 	for (size_t i = 0; !r && i < output->waiting_count; i++)
-		r = rls_trace_output_add(output, &output->waiting[i]);
+		r = rls_event_output_add(output, &output->waiting[i]);
 	free(output->waiting);
 	output->waiting = NULL;
 	output->waiting_count = output->waiting_room = 0;
 	return r ? rls_error_r(r, "cannot write the trace file %s: %s", path, strerror(-r)) : 0;
 }
 
-int rls_trace_output_close(struct rls_trace_output *output)
+int rls_event_output_close(struct rls_event_output *output)
 {
 	int r = output->error;
 
@@ -49,11 +49,11 @@ int rls_trace_output_close(struct rls_trace_output *output)
 	}
 	free(output->waiting);
 	rls_string_pool_free(output->strings);
-	*output = (struct rls_trace_output){ .error = r };
+	*output = (struct rls_event_output){.error = r};
 	return r;
 }
 
-static int wait_for_file(struct rls_trace_output *output, const struct rls_event *event)
+static int wait_for_file(struct rls_event_output *output, const struct rls_event *event)
 {
 	if (rls_grow(&output->waiting, &output->waiting_room, output->waiting_count))
 		return -ENOMEM;
@@ -61,7 +61,7 @@ static int wait_for_file(struct rls_trace_output *output, const struct rls_event
 	return 0;
 }
 
-int rls_trace_output_add(struct rls_trace_output *output, const struct rls_event *event)
+int rls_event_output_add(struct rls_event_output *output, const struct rls_event *event)
 {
 	int r;
 
@@ -78,8 +78,8 @@ int rls_trace_output_add(struct rls_trace_output *output, const struct rls_event
 	return r == -EINVAL ? 0 : r;
 }
 
-static int intern(struct rls_trace_output *output, const char *text, size_t length,
-		  rls_string_id *out)
+static int event_output_intern(struct rls_event_output *output, const char *text, size_t length,
+			       rls_string_id *out)
 {
 	if (!output->listener)
 		return rls_string_pool_add(output->strings, text, length, out);
@@ -89,43 +89,43 @@ static int intern(struct rls_trace_output *output, const char *text, size_t leng
 
 static int sink_add(void *context, const struct rls_event *event)
 {
-	return rls_trace_output_add(context, event);
+	return rls_event_output_add(context, event);
 }
 
 static int sink_intern(void *context, const char *text, size_t length, rls_string_id *out)
 {
-	return intern(context, text, length, out);
+	return event_output_intern(context, text, length, out);
 }
 
-struct rls_event_sink rls_trace_output_sink(struct rls_trace_output *output)
+struct rls_event_sink rls_event_output_sink(struct rls_event_output *output)
 {
-	return (struct rls_event_sink){ sink_add, sink_intern, output };
+	return (struct rls_event_sink){sink_add, sink_intern, output};
 }
 
-int rls_trace_output_string(struct rls_trace_output *output, const char *text, rls_string_id *out)
+int rls_event_output_string(struct rls_event_output *output, const char *text, rls_string_id *out)
 {
-	return intern(output, text, strlen(text), out);
+	return event_output_intern(output, text, strlen(text), out);
 }
 
-int rls_trace_output_warning(struct rls_trace_output *output, uint64_t time_ns, const char *text)
+int rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns, const char *text)
 {
-	struct rls_event event = { .kind = RLS_EVENT_WARNING, .time_ns = time_ns };
-	int r = rls_trace_output_string(output, text, &event.warning.text);
+	struct rls_event event = {.kind = RLS_EVENT_WARNING, .time_ns = time_ns};
+	int r = rls_event_output_string(output, text, &event.warning.text);
 
-	return r ? r : rls_trace_output_add(output, &event);
+	return r ? r : rls_event_output_add(output, &event);
 }
 
-int rls_trace_output_loss(struct rls_trace_output *output, uint64_t time_ns, const char *buffer,
+int rls_event_output_loss(struct rls_event_output *output, uint64_t time_ns, const char *buffer,
 			  uint64_t dropped)
 {
-	struct rls_event event = { .kind = RLS_EVENT_LOSS, .time_ns = time_ns };
-	int r = rls_trace_output_string(output, buffer, &event.loss.buffer);
+	struct rls_event event = {.kind = RLS_EVENT_LOSS, .time_ns = time_ns};
+	int r = rls_event_output_string(output, buffer, &event.loss.buffer);
 
 	event.loss.dropped = dropped;
-	return r ? r : rls_trace_output_add(output, &event);
+	return r ? r : rls_event_output_add(output, &event);
 }
 
-int rls_trace_output_tick(struct rls_trace_output *output, uint64_t now_ns)
+int rls_event_output_tick(struct rls_event_output *output, uint64_t now_ns)
 {
 	int r;
 

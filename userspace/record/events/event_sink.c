@@ -3,7 +3,7 @@
 #include <string.h>
 
 struct rls_event rls_event_at(enum rls_event_kind kind, uint32_t pid, uint32_t tid,
-				 uint64_t time_ns)
+			      uint64_t time_ns)
 {
 	struct rls_event event;
 
@@ -17,8 +17,8 @@ struct rls_event rls_event_at(enum rls_event_kind kind, uint32_t pid, uint32_t t
 
 /* The same without clearing all of it: most of an event is room for a stack of operations,
  * and these are made for every transition. The caller fills the kind's own member. */
-static void begin(struct rls_event *event, enum rls_event_kind kind, uint32_t pid, uint32_t tid,
-		  uint64_t time_ns)
+static void event_sink_begin(struct rls_event *event, enum rls_event_kind kind, uint32_t pid,
+			     uint32_t tid, uint64_t time_ns)
 {
 	event->kind = kind;
 	event->pid = pid;
@@ -32,23 +32,23 @@ int rls_emit(const struct rls_event_sink *sink, const struct rls_event *event)
 }
 
 int rls_emit_intern(const struct rls_event_sink *sink, const char *text, size_t length,
-		  rls_string_id *out)
+		    rls_string_id *out)
 {
 	return sink->intern(sink->context, text, length, out);
 }
 
 int rls_emit_category(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid,
-			uint64_t time_ns, enum rls_category category)
+		      uint64_t time_ns, enum rls_category category)
 {
 	struct rls_event event;
 
-	begin(&event, RLS_EVENT_CATEGORY, pid, tid, time_ns);
+	event_sink_begin(&event, RLS_EVENT_CATEGORY, pid, tid, time_ns);
 	event.category.category = category;
 	return rls_emit(sink, &event);
 }
 
 int rls_emit_operation(const struct rls_event_sink *sink, uint32_t pid,
-			 const struct rls_living_thread *thread, uint64_t time_ns)
+		       const struct rls_live_thread *thread, uint64_t time_ns)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_OPERATION, pid, thread->tid, time_ns);
 
@@ -56,8 +56,8 @@ int rls_emit_operation(const struct rls_event_sink *sink, uint32_t pid,
 	return rls_emit(sink, &event);
 }
 
-int rls_emit_thread(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid,
-		      uint32_t ns_tid, uint64_t time_ns, const char *comm)
+int rls_emit_thread(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid, uint32_t ns_tid,
+		    uint64_t time_ns, const char *comm)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_THREAD, pid, tid, time_ns);
 	int r = rls_emit_intern(sink, comm, strnlen(comm, RLS_WIRE_COMM_BYTES), &event.thread.name);
@@ -69,20 +69,20 @@ int rls_emit_thread(const struct rls_event_sink *sink, uint32_t pid, uint32_t ti
 }
 
 int rls_emit_thread_end(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid,
-			  uint64_t time_ns)
+			uint64_t time_ns)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_THREAD_END, pid, tid, time_ns);
 
 	return rls_emit(sink, &event);
 }
 
-int rls_emit_pile(const struct rls_event_sink *sink, const struct rls_wire_header *header,
-		    const struct rls_wire_pile *pile)
+int rls_emit_hit_totals(const struct rls_event_sink *sink, const struct rls_wire_header *header,
+			const struct rls_wire_hit_totals *pile)
 {
 	struct rls_event event;
 	int r = 0;
 
-	begin(&event, RLS_EVENT_HITS, header->pid, header->tid, header->time_ns);
+	event_sink_begin(&event, RLS_EVENT_HITS, header->pid, header->tid, header->time_ns);
 	if (pile->hits || pile->cost_ns) { /* none: an event's since the last hits, or a look's */
 		event.hits.count = pile->hits;
 		event.hits.cost_ns = pile->cost_ns;

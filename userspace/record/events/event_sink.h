@@ -20,16 +20,16 @@ struct rls_event rls_event_at(enum rls_event_kind kind, uint32_t pid, uint32_t t
 			      uint64_t time_ns);
 int rls_emit(const struct rls_event_sink *sink, const struct rls_event *event);
 int rls_emit_intern(const struct rls_event_sink *sink, const char *text, size_t length,
-		  rls_string_id *out);
+		    rls_string_id *out);
 int rls_emit_category(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid,
 		      uint64_t time_ns, enum rls_category category);
 int rls_emit_operation(const struct rls_event_sink *sink, uint32_t pid,
-			 const struct rls_living_thread *thread, uint64_t time_ns);
-int rls_emit_thread(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid,
-		      uint32_t ns_tid, uint64_t time_ns, const char *comm);
+		       const struct rls_live_thread *thread, uint64_t time_ns);
+int rls_emit_thread(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid, uint32_t ns_tid,
+		    uint64_t time_ns, const char *comm);
 int rls_emit_thread_end(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid,
-			  uint64_t time_ns);
-int rls_emit_pile(const struct rls_event_sink *sink, const struct rls_wire_header *header,
-		    const struct rls_wire_pile *pile);
+			uint64_t time_ns);
+int rls_emit_hit_totals(const struct rls_event_sink *sink, const struct rls_wire_header *header,
+			const struct rls_wire_hit_totals *pile);
 
 #endif

@@ -36,7 +36,7 @@ static void add_gpu(json_t *gpus, const char *path)
 static char *list_gpus(void)
 {
 	json_t *gpus = json_array();
-	glob_t found = { 0 };
+	glob_t found = {0};
 	char *text;
 
 	if (!glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found)) {
@@ -74,9 +74,9 @@ static void read_clocks(struct rls_event *event)
 	}
 }
 
-int rls_host_clock(struct rls_trace_output *output)
+int rls_host_clock(struct rls_event_output *output)
 {
-	struct rls_event event = { .kind = RLS_EVENT_CLOCK };
+	struct rls_event event = {.kind = RLS_EVENT_CLOCK};
 	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 	char boot[64];
 	int r;
@@ -86,13 +86,13 @@ int rls_host_clock(struct rls_trace_output *output)
 		return 0;
 	boot[strcspn(boot, "\n")] = '\0';
 	read_clocks(&event);
-	r = rls_trace_output_string(output, boot, &event.clock.boot);
-	return r ? r : rls_trace_output_add(output, &event);
+	r = rls_event_output_string(output, boot, &event.clock.boot);
+	return r ? r : rls_event_output_add(output, &event);
 }
 
-int rls_host_event(struct rls_trace_output *output, uint64_t time_ns)
+int rls_host_event(struct rls_event_output *output, uint64_t time_ns)
 {
-	struct rls_event event = { .kind = RLS_EVENT_HOST, .time_ns = time_ns };
+	struct rls_event event = {.kind = RLS_EVENT_HOST, .time_ns = time_ns};
 	_cleanup_free_ char *gpus = list_gpus();
 	struct utsname name;
 	int r;
@@ -101,26 +101,26 @@ int rls_host_event(struct rls_trace_output *output, uint64_t time_ns)
 		return -ENOMEM;
 	uname(&name);
 	event.host.cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-	r = rls_trace_output_string(output, name.release, &event.host.kernel);
+	r = rls_event_output_string(output, name.release, &event.host.kernel);
 	if (!r)
-		r = rls_trace_output_string(output, gpus, &event.host.gpus);
+		r = rls_event_output_string(output, gpus, &event.host.gpus);
 	if (!r)
-		r = rls_trace_output_string(output, "rlscope-bpf " RLS_VERSION, &event.host.tool);
-	return r ? r : rls_trace_output_add(output, &event);
+		r = rls_event_output_string(output, "rlscope-bpf " RLS_VERSION, &event.host.tool);
+	return r ? r : rls_event_output_add(output, &event);
 }
 
-int rls_host_figure(struct rls_trace_output *output, const char *name, double value_ns,
+int rls_host_figure(struct rls_event_output *output, const char *name, double value_ns,
 		    double error_ns, uint64_t time_ns)
 {
-	struct rls_event event = { .kind = RLS_EVENT_CALIBRATION, .time_ns = time_ns };
-	int r = rls_trace_output_string(output, name, &event.calibration.name);
+	struct rls_event event = {.kind = RLS_EVENT_CALIBRATION, .time_ns = time_ns};
+	int r = rls_event_output_string(output, name, &event.calibration.name);
 
 	event.calibration.value_ns = value_ns;
 	event.calibration.error_ns = error_ns;
-	return r ? r : rls_trace_output_add(output, &event);
+	return r ? r : rls_event_output_add(output, &event);
 }
 
-int rls_host_calibration(struct rls_trace_output *output, const struct rls_calibration *calibration,
+int rls_host_calibration(struct rls_event_output *output, const struct rls_calibration *calibration,
 			 uint64_t time_ns)
 {
 	struct rls_calibrated hit = rls_calibration_mean_hit(calibration);

@@ -8,14 +8,14 @@
 #include "userspace/record/events/event_output.h"
 
 /* Adds a CLOCK event: both clocks, read now. */
-int rls_host_clock(struct rls_trace_output *output);
+int rls_host_clock(struct rls_event_output *output);
 /* Adds the HOST event. */
-int rls_host_event(struct rls_trace_output *output, uint64_t time_ns);
+int rls_host_event(struct rls_event_output *output, uint64_t time_ns);
 /* Adds a CALIBRATION event. */
-int rls_host_figure(struct rls_trace_output *output, const char *name, double value_ns,
+int rls_host_figure(struct rls_event_output *output, const char *name, double value_ns,
 		    double error_ns, uint64_t time_ns);
 /* One for each path, and the mean hit, whose error is that of all costs. */
-int rls_host_calibration(struct rls_trace_output *output, const struct rls_calibration *calibration,
+int rls_host_calibration(struct rls_event_output *output, const struct rls_calibration *calibration,
 			 uint64_t time_ns);
 
 #endif

@@ -8,13 +8,13 @@
 #include "analysis/base/grow.h"
 #include "userspace/base/log.h"
 
-#define THREADS_KEPT 1024       /* bounds memory where thousands of threads come and go */
+#define THREADS_KEPT 1024 /* bounds memory where thousands of threads come and go */
 #define THREADS_NAMED 5
 
 void rls_losses_clear(struct rls_losses *losses)
 {
 	free(losses->threads);
-	*losses = (struct rls_losses){ 0 };
+	*losses = (struct rls_losses){0};
 }
 
 /* NULL when there is no place for one more; *r says whether for want of memory. */
@@ -35,7 +35,7 @@ static struct rls_thread_losses *thread_get(struct rls_losses *losses,
 	if (*r)
 		return NULL;
 	thread = &losses->threads[losses->count++];
-	*thread = (struct rls_thread_losses){ .pid = header->pid, .tid = header->tid };
+	*thread = (struct rls_thread_losses){.pid = header->pid, .tid = header->tid};
 	return thread;
 }
 
@@ -66,13 +66,13 @@ static int by_time(const void *a, const void *b)
 	return (left->unknown_ns < right->unknown_ns) - (left->unknown_ns > right->unknown_ns);
 }
 
-static int warn(struct rls_trace_output *output, uint64_t time_ns, const char *text)
+static int losses_warn(struct rls_event_output *output, uint64_t time_ns, const char *text)
 {
 	rls_warning("%s", text);
-	return rls_trace_output_warning(output, time_ns, text);
+	return rls_event_output_warning(output, time_ns, text);
 }
 
-static int warn_of_thread(const struct rls_thread_losses *thread, struct rls_trace_output *output,
+static int warn_of_thread(const struct rls_thread_losses *thread, struct rls_event_output *output,
 			  uint64_t start_ns, uint64_t stop_ns)
 {
 	char text[200];
@@ -83,10 +83,10 @@ static int warn_of_thread(const struct rls_thread_losses *thread, struct rls_tra
 		 thread->tid, thread->pid, thread->events, thread->stretches,
 		 (double)thread->unknown_ns / 1e9,
 		 100 * (double)thread->unknown_ns / (double)(stop_ns - start_ns + 1));
-	return warn(output, stop_ns, text);
+	return losses_warn(output, stop_ns, text);
 }
 
-static int warn_of_rest(const struct rls_losses *losses, struct rls_trace_output *output,
+static int warn_of_rest(const struct rls_losses *losses, struct rls_event_output *output,
 			uint64_t stop_ns)
 {
 	uint64_t unknown_ns = 0, stretches = losses->others;
@@ -101,7 +101,7 @@ static int warn_of_rest(const struct rls_losses *losses, struct rls_trace_output
 	snprintf(text, sizeof(text),
 		 "other threads lost transitions too (gaps: %" PRIu64 "): %.3f s or more",
 		 stretches, (double)unknown_ns / 1e9);
-	return warn(output, stop_ns, text);
+	return losses_warn(output, stop_ns, text);
 }
 
 const char *rls_drop_name(enum rls_drop_counter which)
@@ -120,13 +120,13 @@ const char *rls_drop_name(enum rls_drop_counter which)
 }
 
 int rls_losses_report(struct rls_losses *losses, const uint64_t drops[RLS_DROP_MAX],
-		      struct rls_trace_output *output, uint64_t start_ns, uint64_t stop_ns)
+		      struct rls_event_output *output, uint64_t start_ns, uint64_t stop_ns)
 {
 	int r = 0;
 
 	/* Cells are not of a recording. */
 	for (int i = 0; !r && i < RLS_DROP_CELLS; i++)
-		r = rls_trace_output_loss(output, stop_ns, rls_drop_name((enum rls_drop_counter)i),
+		r = rls_event_output_loss(output, stop_ns, rls_drop_name((enum rls_drop_counter)i),
 					  drops[i]);
 	if (losses->count)
 		qsort(losses->threads, losses->count, sizeof(*losses->threads), by_time);

@@ -15,16 +15,16 @@
 
 struct rls_thread_losses {
 	uint32_t pid, tid;
-	uint64_t events;        /* transitions */
-	uint64_t stretches;     /* without a gap */
-	uint64_t unknown_ns;    /* how long they were */
+	uint64_t events; /* transitions */
+	uint64_t stretches; /* without a gap */
+	uint64_t unknown_ns; /* how long they were */
 };
 
 /* Zeroed is empty. */
 struct rls_losses {
 	struct rls_thread_losses *threads;
 	size_t count, room;
-	uint64_t others;        /* stretches of threads beyond those kept */
+	uint64_t others; /* stretches of threads beyond those kept */
 };
 
 void rls_losses_clear(struct rls_losses *losses);
@@ -37,6 +37,6 @@ const char *rls_drop_name(enum rls_drop_counter which);
 
 /* Adds a total for each buffer, and a warning for each of the threads that lost most. */
 int rls_losses_report(struct rls_losses *losses, const uint64_t drops[RLS_DROP_MAX],
-		      struct rls_trace_output *output, uint64_t start_ns, uint64_t stop_ns);
+		      struct rls_event_output *output, uint64_t start_ns, uint64_t stop_ns);
 
 #endif

@@ -62,22 +62,23 @@ int rls_operation_globs_add(struct rls_operation_globs *globs, const char *text)
 }
 
 int rls_operation_globs_emit(const struct rls_operation_globs *globs,
-			     struct rls_trace_output *output, uint64_t time_ns)
+			     struct rls_event_output *output, uint64_t time_ns)
 {
 	int r = 0;
 
 	for (size_t i = 0; !r && i < globs->count; i++) {
-		struct rls_event event = { .kind = RLS_EVENT_OPERATION_RULE, .time_ns = time_ns + i };
+		struct rls_event event = {.kind = RLS_EVENT_OPERATION_RULE, .time_ns = time_ns + i};
 		const struct rls_operation_glob *glob = &globs->items[i];
 
-		r = rls_trace_output_string(output, glob->operation, &event.operation_rule.operation);
+		r = rls_event_output_string(output, glob->operation,
+					    &event.operation_rule.operation);
 		if (!r)
-			r = rls_trace_output_string(output, glob->function,
+			r = rls_event_output_string(output, glob->function,
 						    &event.operation_rule.function);
 		if (!r)
-			r = rls_trace_output_string(output, glob->file, &event.operation_rule.file);
+			r = rls_event_output_string(output, glob->file, &event.operation_rule.file);
 		if (!r)
-			r = rls_trace_output_add(output, &event);
+			r = rls_event_output_add(output, &event);
 	}
 	return r;
 }

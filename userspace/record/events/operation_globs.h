@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct rls_trace_output;
+struct rls_event_output;
 
 struct rls_operation_globs {
 	struct rls_operation_glob {
-		char *operation, *file, *function;      /* file "": any */
-	} *items;
+		char *operation, *file, *function; /* file "": any */
+	} * items;
 	size_t count, room;
 };
 
@@ -24,6 +24,6 @@ int rls_operation_globs_add(struct rls_operation_globs *globs, const char *text)
 /* One event each, in their order, from time_ns on a nanosecond apart: events of one instant
  * have no order. 0 or -errno. */
 int rls_operation_globs_emit(const struct rls_operation_globs *globs,
-			     struct rls_trace_output *output, uint64_t time_ns);
+			     struct rls_event_output *output, uint64_t time_ns);
 
 #endif

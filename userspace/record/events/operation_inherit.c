@@ -5,8 +5,8 @@
 /* Of a helper that was only now met, and has lived for long, what the source was in before is not known any more: it has
  * slept through that. */
 static int tell_inherited(const struct rls_event_sink *sink, uint32_t pid,
-			  struct rls_living_thread *helper,
-			  const struct rls_living_thread *source, uint64_t since_ns)
+			  struct rls_live_thread *helper, const struct rls_live_thread *source,
+			  uint64_t since_ns)
 {
 	if (since_ns < source->operations_since_ns)
 		since_ns = source->operations_since_ns;
@@ -15,10 +15,10 @@ static int tell_inherited(const struct rls_event_sink *sink, uint32_t pid,
 }
 
 /* What the source is in up to time_ns is certain: helpers born before then have it. */
-static int settle_helpers(const struct rls_event_sink *sink, struct rls_living_process *process,
-			  const struct rls_living_thread *source, uint64_t time_ns)
+static int settle_helpers(const struct rls_event_sink *sink, struct rls_live_process *process,
+			  const struct rls_live_thread *source, uint64_t time_ns)
 {
-	struct rls_living_thread *helper = process->all_threads;
+	struct rls_live_thread *helper = process->all_threads;
 	int r = 0;
 
 	for (; !r && helper; helper = helper->next) {
@@ -33,17 +33,18 @@ static int settle_helpers(const struct rls_event_sink *sink, struct rls_living_p
 	return r;
 }
 
-static struct rls_living_thread *source_of(const struct rls_living_process *process)
+static struct rls_live_thread *source_of(const struct rls_live_process *process)
 {
-	return process->annotated_tid ?
-		       rls_index_map_get(&process->threads, process->annotated_tid, 0) :
-		       NULL;
+	return process->annotated_tid
+		       ? rls_index_map_get(&process->threads, process->annotated_tid, 0)
+		       : NULL;
 }
 
-int rls_inherit_before(const struct rls_event_sink *sink, struct rls_living_process *process,
-			    struct rls_living_thread *thread, uint64_t time_ns)
+int rls_operation_inherit_before(const struct rls_event_sink *sink,
+				 struct rls_live_process *process, struct rls_live_thread *thread,
+				 uint64_t time_ns)
 {
-	struct rls_living_thread *source = source_of(process);
+	struct rls_live_thread *source = source_of(process);
 
 	if (!thread->annotated) {
 		if (source && source != thread)
@@ -52,15 +53,15 @@ int rls_inherit_before(const struct rls_event_sink *sink, struct rls_living_proc
 		if (!source || thread->tid == process->event.pid)
 			process->annotated_tid = thread->tid;
 	}
-	return thread->tid == process->annotated_tid ?
-		       settle_helpers(sink, process, thread, time_ns) :
-		       0;
+	return thread->tid == process->annotated_tid
+		       ? settle_helpers(sink, process, thread, time_ns)
+		       : 0;
 }
 
-int rls_inherit_after(const struct rls_event_sink *sink, struct rls_living_process *process,
-			   const struct rls_living_thread *thread, uint64_t time_ns)
+int rls_operation_inherit_after(const struct rls_event_sink *sink, struct rls_live_process *process,
+				const struct rls_live_thread *thread, uint64_t time_ns)
 {
-	struct rls_living_thread *helper = process->all_threads;
+	struct rls_live_thread *helper = process->all_threads;
 	int r = rls_emit_operation(sink, process->event.pid, thread, time_ns);
 
 	if (thread->tid != process->annotated_tid)
@@ -72,10 +73,10 @@ int rls_inherit_after(const struct rls_event_sink *sink, struct rls_living_proce
 	return r;
 }
 
-int rls_inherit_last(const struct rls_event_sink *sink, struct rls_living_process *process,
-		     struct rls_living_thread *thread)
+int rls_operation_inherit_last(const struct rls_event_sink *sink, struct rls_live_process *process,
+			       struct rls_live_thread *thread)
 {
-	const struct rls_living_thread *source = source_of(process);
+	const struct rls_live_thread *source = source_of(process);
 	uint64_t since_ns;
 
 	if (!source || thread->annotated || !thread->inherits_since_ns)

@@ -12,13 +12,14 @@
 #include "userspace/record/events/thread_table.h"
 
 /* Before an operation of the thread's own changes at time_ns. */
-int rls_inherit_before(const struct rls_event_sink *sink, struct rls_living_process *process,
-		       struct rls_living_thread *thread, uint64_t time_ns);
+int rls_operation_inherit_before(const struct rls_event_sink *sink,
+				 struct rls_live_process *process, struct rls_live_thread *thread,
+				 uint64_t time_ns);
 /* After it: tells the thread's operations, and those of its helpers. */
-int rls_inherit_after(const struct rls_event_sink *sink, struct rls_living_process *process,
-		      const struct rls_living_thread *thread, uint64_t time_ns);
+int rls_operation_inherit_after(const struct rls_event_sink *sink, struct rls_live_process *process,
+				const struct rls_live_thread *thread, uint64_t time_ns);
 /* The thread ends, or the recording: no later edge will come. */
-int rls_inherit_last(const struct rls_event_sink *sink, struct rls_living_process *process,
-		     struct rls_living_thread *thread);
+int rls_operation_inherit_last(const struct rls_event_sink *sink, struct rls_live_process *process,
+			       struct rls_live_thread *thread);
 
 #endif

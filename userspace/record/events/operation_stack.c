@@ -7,7 +7,8 @@ static void remove_at(struct rls_operation_stack *stack, uint32_t index)
 	stack->count--;
 }
 
-static bool append(struct rls_operation_stack *stack, const struct rls_operation_entry *entry)
+static bool operation_stack_append(struct rls_operation_stack *stack,
+				   const struct rls_operation_entry *entry)
 {
 	if (stack->count == RLS_OPERATION_DEPTH_MAX)
 		return false;
@@ -19,7 +20,7 @@ static bool append(struct rls_operation_stack *stack, const struct rls_operation
 static void append_without_token(struct rls_operation_stack *stack,
 				 const struct rls_operation_entry *entry)
 {
-	if (stack->unkept || !append(stack, entry))
+	if (stack->unkept || !operation_stack_append(stack, entry))
 		stack->unkept++;
 }
 
@@ -33,18 +34,18 @@ void rls_operation_stack_pop(struct rls_operation_stack *stack, uint16_t depth)
 
 void rls_operation_stack_push(struct rls_operation_stack *stack, uint16_t depth, rls_string_id name)
 {
-	struct rls_operation_entry entry = { .name = name, .depth = depth };
+	struct rls_operation_entry entry = {.name = name, .depth = depth};
 
 	if (!depth)
 		return;
 	rls_operation_stack_pop(stack, depth - 1);
-	append(stack, &entry);
+	operation_stack_append(stack, &entry);
 }
 
 void rls_operation_stack_push_range(struct rls_operation_stack *stack, rls_string_id name,
 				    uint64_t token)
 {
-	struct rls_operation_entry entry = { .name = name, .token = token };
+	struct rls_operation_entry entry = {.name = name, .token = token};
 
 	if (!token) {
 		append_without_token(stack, &entry);
@@ -52,12 +53,12 @@ void rls_operation_stack_push_range(struct rls_operation_stack *stack, rls_strin
 	}
 	/* The same object again: its earlier range is over. */
 	rls_operation_stack_pop_range(stack, token);
-	append(stack, &entry);
+	operation_stack_append(stack, &entry);
 }
 
 void rls_operation_stack_push_hidden(struct rls_operation_stack *stack)
 {
-	append_without_token(stack, &(struct rls_operation_entry){ .hidden = true });
+	append_without_token(stack, &(struct rls_operation_entry){.hidden = true});
 }
 
 bool rls_operation_stack_pop_range(struct rls_operation_stack *stack, uint64_t token)

@@ -14,19 +14,20 @@
 
 struct rls_operation_entry {
 	rls_string_id name;
-	uint16_t depth;     /* among annotations; 0: a range */
-	bool hidden;        /* there for its pop only */
-	uint64_t token;     /* pairs a range's push and pop; 0: the innermost */
+	uint16_t depth; /* among annotations; 0: a range */
+	bool hidden; /* there for its pop only */
+	uint64_t token; /* pairs a range's push and pop; 0: the innermost */
 };
 
 struct rls_operation_stack {
-	uint32_t count;     /* entries beyond RLS_OPERATION_DEPTH_MAX are not told apart */
-	uint32_t unkept;    /* ranges without a token among those, open */
+	uint32_t count; /* entries beyond RLS_OPERATION_DEPTH_MAX are not told apart */
+	uint32_t unkept; /* ranges without a token among those, open */
 	struct rls_operation_entry entries[RLS_OPERATION_DEPTH_MAX];
 };
 
 /* The annotation stack is now `depth` deep, `name` innermost: entered (push) or left to. */
-void rls_operation_stack_push(struct rls_operation_stack *stack, uint16_t depth, rls_string_id name);
+void rls_operation_stack_push(struct rls_operation_stack *stack, uint16_t depth,
+			      rls_string_id name);
 void rls_operation_stack_pop(struct rls_operation_stack *stack, uint16_t depth);
 void rls_operation_stack_push_range(struct rls_operation_stack *stack, rls_string_id name,
 				    uint64_t token);

@@ -5,41 +5,40 @@
 
 #include "analysis/base/grow.h"
 
-struct rls_living_process *rls_living_find(const struct rls_living *living, uint32_t pid)
+struct rls_live_process *rls_thread_table_find(const struct rls_thread_table *living, uint32_t pid)
 {
 	return rls_index_map_get(&living->map, pid, 0);
 }
 
-static void thread_free(struct rls_living_thread *thread)
+static void thread_free(struct rls_live_thread *thread)
 {
-	rls_charge_clear(&thread->cost);
+	rls_hit_cost_clear(&thread->cost);
 	free(thread);
 }
 
-static void process_free(struct rls_living_process *process)
+static void process_free(struct rls_live_process *process)
 {
 	while (process->all_threads) {
-		struct rls_living_thread *thread = process->all_threads;
+		struct rls_live_thread *thread = process->all_threads;
 
 		process->all_threads = thread->next;
 		thread_free(thread);
 	}
-	rls_charge_forget_factors(&process->cost);
+	rls_hit_cost_forget_factors(&process->cost);
 	rls_index_map_free(&process->names);
 	rls_index_map_free(&process->threads);
 	free(process);
 }
 
-int rls_living_process(struct rls_living *living, uint32_t pid, struct rls_living_process **out)
+int rls_live_process(struct rls_thread_table *living, uint32_t pid, struct rls_live_process **out)
 {
-	struct rls_living_process *process = rls_living_find(living, pid);
+	struct rls_live_process *process = rls_thread_table_find(living, pid);
 
 	if (process) {
 		*out = process;
 		return 0;
 	}
-	if (rls_grow(&living->all, &living->room,
-		     living->count))
+	if (rls_grow(&living->all, &living->room, living->count))
 		return -ENOMEM;
 	process = calloc(1, sizeof(*process));
 	if (!process || rls_index_map_put(&living->map, pid, 0, process)) {
@@ -52,29 +51,28 @@ int rls_living_process(struct rls_living *living, uint32_t pid, struct rls_livin
 	return 0;
 }
 
-void rls_living_forget_process(struct rls_living *living, uint32_t pid)
+void rls_thread_table_forget_process(struct rls_thread_table *living, uint32_t pid)
 {
-	struct rls_living_process *process = rls_living_find(living, pid);
+	struct rls_live_process *process = rls_thread_table_find(living, pid);
 
 	if (!process)
 		return;
 	rls_index_map_remove(&living->map, pid, 0);
 	for (size_t i = 0; i < living->count; i++) {
 		if (living->all[i] == process) {
-			living->all[i] =
-				living->all[--living->count];
+			living->all[i] = living->all[--living->count];
 			break;
 		}
 	}
 	process_free(process);
 }
 
-int rls_living_thread(struct rls_living *living, uint32_t pid, uint32_t tid,
-		      struct rls_living_process **process_out, struct rls_living_thread **out)
+int rls_live_thread(struct rls_thread_table *living, uint32_t pid, uint32_t tid,
+		    struct rls_live_process **process_out, struct rls_live_thread **out)
 {
-	struct rls_living_process *process;
-	struct rls_living_thread *thread;
-	int r = rls_living_process(living, pid, &process);
+	struct rls_live_process *process;
+	struct rls_live_thread *thread;
+	int r = rls_live_process(living, pid, &process);
 
 	if (r)
 		return r;
@@ -94,14 +92,14 @@ int rls_living_thread(struct rls_living *living, uint32_t pid, uint32_t tid,
 	return 0;
 }
 
-void rls_living_forget_thread(struct rls_living_process *process, uint32_t tid)
+void rls_thread_table_forget_thread(struct rls_live_process *process, uint32_t tid)
 {
-	struct rls_living_thread **link = &process->all_threads;
+	struct rls_live_thread **link = &process->all_threads;
 
 	rls_index_map_remove(&process->threads, tid, 0);
 	for (; *link; link = &(*link)->next) {
 		if ((*link)->tid == tid) {
-			struct rls_living_thread *thread = *link;
+			struct rls_live_thread *thread = *link;
 
 			*link = thread->next;
 			thread_free(thread);
@@ -110,11 +108,11 @@ void rls_living_forget_thread(struct rls_living_process *process, uint32_t tid)
 	}
 }
 
-void rls_living_clear(struct rls_living *living)
+void rls_thread_table_clear(struct rls_thread_table *living)
 {
 	for (size_t i = 0; i < living->count; i++)
 		process_free(living->all[i]);
 	free(living->all);
 	rls_index_map_free(&living->map);
-	*living = (struct rls_living){ 0 };
+	*living = (struct rls_thread_table){0};
 }

@@ -7,49 +7,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/event/event.h"
 #include "analysis/base/index_map.h"
+#include "analysis/event/event.h"
 #include "userspace/record/cost/hit_cost.h"
 #include "userspace/record/events/operation_stack.h"
 
-struct rls_living_thread {
-	struct rls_living_thread *next;
+struct rls_live_thread {
+	struct rls_live_thread *next;
 	uint32_t tid;
-	bool announced;                 /* its life in the trace has begun */
-	bool annotated;                 /* has had an operation of its own */
-	uint64_t inherits_since_ns;     /* its operation is not told yet from then on; 0: it is */
+	bool announced; /* its life in the trace has begun */
+	bool annotated; /* has had an operation of its own */
+	uint64_t inherits_since_ns; /* its operation is not told yet from then on; 0: it is */
 	struct rls_hit_cost_state cost;
 	struct rls_operation_stack operations;
-	uint64_t operations_since_ns;   /* when they were entered, or returned to */
+	uint64_t operations_since_ns; /* when they were entered, or returned to */
 };
 
-struct rls_living_process {
-	struct rls_event event;         /* as last described; kind 0 before that */
+struct rls_live_process {
+	struct rls_event event; /* as last described; kind 0 before that */
 	rls_string_id phase;
-	struct rls_index_map names;     /* address → string id + 1 */
-	struct rls_index_map threads;   /* tid → struct rls_living_thread */
-	struct rls_living_thread *all_threads;
+	struct rls_index_map names; /* address → string id + 1 */
+	struct rls_index_map threads; /* tid → struct rls_live_thread */
+	struct rls_live_thread *all_threads;
 	struct rls_hit_cost_factors cost;
-	uint32_t annotated_tid;         /* whose operation helper threads have; 0: nobody's */
+	uint32_t annotated_tid; /* whose operation helper threads have; 0: nobody's */
 };
 
-struct rls_living {
-	struct rls_index_map map;       /* pid → struct rls_living_process */
-	struct rls_living_process **all;
+struct rls_thread_table {
+	struct rls_index_map map; /* pid → struct rls_live_process */
+	struct rls_live_process **all;
 	size_t count, room;
 };
 
-void rls_living_clear(struct rls_living *living);
+void rls_thread_table_clear(struct rls_thread_table *living);
 
 /* NULL when it is not known. */
-struct rls_living_process *rls_living_find(const struct rls_living *living, uint32_t pid);
+struct rls_live_process *rls_thread_table_find(const struct rls_thread_table *living, uint32_t pid);
 
 /* The process, the thread with its process: made when they are new. 0 or -ENOMEM. */
-int rls_living_process(struct rls_living *living, uint32_t pid, struct rls_living_process **out);
-int rls_living_thread(struct rls_living *living, uint32_t pid, uint32_t tid,
-		      struct rls_living_process **process, struct rls_living_thread **out);
+int rls_live_process(struct rls_thread_table *living, uint32_t pid, struct rls_live_process **out);
+int rls_live_thread(struct rls_thread_table *living, uint32_t pid, uint32_t tid,
+		    struct rls_live_process **process, struct rls_live_thread **out);
 
-void rls_living_forget_process(struct rls_living *living, uint32_t pid);
-void rls_living_forget_thread(struct rls_living_process *process, uint32_t tid);
+void rls_thread_table_forget_process(struct rls_thread_table *living, uint32_t pid);
+void rls_thread_table_forget_thread(struct rls_live_process *process, uint32_t tid);
 
 #endif

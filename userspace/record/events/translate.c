@@ -14,13 +14,13 @@
 struct rls_translator {
 	struct rls_event_sink sink;
 	struct rls_process_watcher watcher;
-	struct rls_living living;
+	struct rls_thread_table living;
 	double excess_ns;
 	uint64_t ignored;
 };
 
-static int add_phase(struct rls_translator *translator, struct rls_living_process *process, uint64_t time_ns,
-		     rls_string_id phase)
+static int add_phase(struct rls_translator *translator, struct rls_live_process *process,
+		     uint64_t time_ns, rls_string_id phase)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_PHASE, process->event.pid, 0, time_ns);
 
@@ -30,8 +30,8 @@ static int add_phase(struct rls_translator *translator, struct rls_living_proces
 }
 
 /* Helpers work for the annotated thread (operation_inherit.h). */
-static struct rls_living_thread *whose_operation(const struct rls_living_process *process,
-						 struct rls_living_thread *thread)
+static struct rls_live_thread *whose_operation(const struct rls_live_process *process,
+					       struct rls_live_thread *thread)
 {
 	if (!thread || thread->annotated || !process->annotated_tid)
 		return thread;
@@ -40,33 +40,34 @@ static struct rls_living_thread *whose_operation(const struct rls_living_process
 
 /* category: what the thread was in until now. */
 static int add_pile(struct rls_translator *translator, const struct rls_wire_header *header,
-		    const struct rls_wire_pile *pile, enum rls_category category)
+		    const struct rls_wire_hit_totals *pile, enum rls_category category)
 {
-	const struct rls_living_process *process = rls_living_find(&translator->living, header->pid);
-	struct rls_living_thread *thread =
+	const struct rls_live_process *process =
+		rls_thread_table_find(&translator->living, header->pid);
+	struct rls_live_thread *thread =
 		process ? rls_index_map_get(&process->threads, header->tid, 0) : NULL;
-	struct rls_living_thread *source = process ? whose_operation(process, thread) : NULL;
+	struct rls_live_thread *source = process ? whose_operation(process, thread) : NULL;
 	const struct rls_charged by = {
 		.factors = process ? &process->cost : NULL,
 		.thread = thread ? &thread->cost : NULL,
 		.source = source ? &source->cost : NULL,
 	};
-	struct rls_wire_pile charged = *pile;
+	struct rls_wire_hit_totals charged = *pile;
 
-	charged.cost_ns = rls_charge(&by, translator->excess_ns, pile, category, header->time_ns);
-	return rls_emit_pile(&translator->sink, header, &charged);
+	charged.cost_ns = rls_hit_cost(&by, translator->excess_ns, pile, category, header->time_ns);
+	return rls_emit_hit_totals(&translator->sink, header, &charged);
 }
 
 /* The thread's operations have changed: edge has all but what is the innermost since. */
-static int turn(struct rls_translator *translator, struct rls_living_process *process,
-		struct rls_living_thread *thread, struct rls_queued_edge edge)
+static int translate_switch(struct rls_translator *translator, struct rls_live_process *process,
+			    struct rls_live_thread *thread, struct rls_queued_edge edge)
 {
-	int r = rls_inherit_after(&translator->sink, process, thread, edge.time_ns);
+	int r = rls_operation_inherit_after(&translator->sink, process, thread, edge.time_ns);
 
 	thread->operations_since_ns = edge.time_ns;
 	edge.now = rls_operation_stack_innermost(&thread->operations);
 	if (!r)
-		r = rls_charge_turn(&process->cost, &thread->cost, &edge);
+		r = rls_hit_cost_turn(&process->cost, &thread->cost, &edge);
 	if (!r && translator->watcher.turned)
 		r = translator->watcher.turned(translator->watcher.context, thread->tid, &edge);
 	return r;
@@ -88,16 +89,18 @@ static int on_category(struct rls_translator *translator, const void *data)
 	if (!r)
 		r = rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
 				      record->header.time_ns, record->category);
-	return r ? r : add_pile(translator, &record->header, &record->pile,
+	return r ? r
+		 : add_pile(translator, &record->header, &record->pile,
 			    record->from < RLS_CATEGORY_MAX ? record->from : RLS_CATEGORY_UNKNOWN);
 }
 
 static int on_thread(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_thread *record = data;
-	struct rls_living_process *process;
-	struct rls_living_thread *thread;
-	int r = rls_living_thread(&translator->living, record->header.pid, record->header.tid, &process, &thread);
+	struct rls_live_process *process;
+	struct rls_live_thread *thread;
+	int r = rls_live_thread(&translator->living, record->header.pid, record->header.tid,
+				&process, &thread);
 
 	if (r)
 		return r;
@@ -114,7 +117,7 @@ static int on_thread(struct rls_translator *translator, const void *data)
 
 /* The child's description begins as its parent's; its thread goes on where the parent's was. */
 static int describe_child(struct rls_translator *translator, const struct rls_wire_fork *record,
-			  const struct rls_living_process *parent)
+			  const struct rls_live_process *parent)
 {
 	struct rls_event event = parent->event;
 	int r;
@@ -125,8 +128,8 @@ static int describe_child(struct rls_translator *translator, const struct rls_wi
 	event.time_ns = record->header.time_ns;
 	event.process.ppid = record->header.pid;
 	event.process.ns_pid = record->child_ns_pid == record->child_pid ? 0 : record->child_ns_pid;
-	r = rls_emit_intern(&translator->sink, record->comm, strnlen(record->comm, sizeof(record->comm)),
-		   &event.process.name);
+	r = rls_emit_intern(&translator->sink, record->comm,
+			    strnlen(record->comm, sizeof(record->comm)), &event.process.name);
 	return r ? r : rls_translator_describe(translator, &event);
 }
 
@@ -134,35 +137,37 @@ static int on_fork(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_fork *record = data;
 	uint64_t time_ns = record->header.time_ns;
-	struct rls_living_process *parent, *child;
-	struct rls_living_thread *parent_thread, *thread;
+	struct rls_live_process *parent, *child;
+	struct rls_live_thread *parent_thread, *thread;
 	int r;
 
 	if (record->child_pid != record->header.pid) /* the number may have been used before */
-		rls_living_forget_process(&translator->living, record->child_pid);
-	r = rls_living_thread(&translator->living, record->header.pid, record->header.tid, &parent, &parent_thread);
+		rls_thread_table_forget_process(&translator->living, record->child_pid);
+	r = rls_live_thread(&translator->living, record->header.pid, record->header.tid, &parent,
+			    &parent_thread);
 	if (!r)
 		r = describe_child(translator, record, parent);
 	if (!r)
-		r = rls_living_thread(&translator->living, record->child_pid, record->child_pid, &child, &thread);
+		r = rls_live_thread(&translator->living, record->child_pid, record->child_pid,
+				    &child, &thread);
 	if (!r)
 		r = rls_emit_thread(&translator->sink, record->child_pid, record->child_pid,
-			       record->child_ns_pid, time_ns, record->comm);
+				    record->child_ns_pid, time_ns, record->comm);
 	if (r)
 		return r;
-	r = rls_charge_copy_factors(&child->cost, &parent->cost);
+	r = rls_hit_cost_copy_factors(&child->cost, &parent->cost);
 	if (!r && parent->phase)
 		r = add_phase(translator, child, time_ns, parent->phase);
 	thread->operations = parent_thread->operations;
-	rls_charge_begin(&thread->cost, rls_operation_stack_innermost(&thread->operations));
+	rls_hit_cost_begin(&thread->cost, rls_operation_stack_innermost(&thread->operations));
 	thread->announced = true;
 	thread->annotated = parent_thread->annotated;
 	child->annotated_tid = thread->annotated ? thread->tid : 0;
 	if (!r && thread->operations.count)
 		r = rls_emit_operation(&translator->sink, record->child_pid, thread, time_ns);
 	if (!r && record->category)
-		r = rls_emit_category(&translator->sink, record->child_pid, record->child_pid, time_ns,
-				 record->category);
+		r = rls_emit_category(&translator->sink, record->child_pid, record->child_pid,
+				      time_ns, record->category);
 	if (!r && translator->watcher.forked)
 		translator->watcher.forked(translator->watcher.context, record->header.pid,
 					   record->child_pid, time_ns);
@@ -170,12 +175,12 @@ static int on_fork(struct rls_translator *translator, const void *data)
 }
 
 /* One thread is left, the one that called; from now on it has the process's number. */
-static int keep_first_thread(struct rls_translator *translator, struct rls_living_process *process,
+static int keep_first_thread(struct rls_translator *translator, struct rls_live_process *process,
 			     const struct rls_wire_header *header)
 {
 	if (header->tid == header->pid)
 		return 0;
-	rls_living_forget_thread(process, header->tid);
+	rls_thread_table_forget_thread(process, header->tid);
 	return rls_emit_thread_end(&translator->sink, header->pid, header->tid, header->time_ns);
 }
 
@@ -184,22 +189,23 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	const struct rls_wire_exec *record = data;
 	uint32_t pid = record->header.pid;
 	uint64_t time_ns = record->header.time_ns;
-	struct rls_living_process *process;
-	struct rls_living_thread *thread;
-	int r = rls_living_thread(&translator->living, pid, pid, &process, &thread);
+	struct rls_live_process *process;
+	struct rls_live_thread *thread;
+	int r = rls_live_thread(&translator->living, pid, pid, &process, &thread);
 
 	if (!r)
 		r = keep_first_thread(translator, process, &record->header);
 	if (r)
 		return r;
 	rls_index_map_free(&process->names);
-	process->names = (struct rls_index_map){ 0 };
+	process->names = (struct rls_index_map){0};
 	memset(&thread->operations, 0, sizeof(thread->operations));
 	thread->announced = true;
 	thread->annotated = false;
 	process->annotated_tid = 0;
-	r = rls_emit_thread(&translator->sink, pid, pid, process->event.process.ns_pid, time_ns, record->comm);
-	rls_charge_begin(&thread->cost, 0);
+	r = rls_emit_thread(&translator->sink, pid, pid, process->event.process.ns_pid, time_ns,
+			    record->comm);
+	rls_hit_cost_begin(&thread->cost, 0);
 	if (!r)
 		r = rls_emit_operation(&translator->sink, pid, thread, time_ns);
 	if (!r)
@@ -215,38 +221,40 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_exit *record = data;
 	const struct rls_wire_header *header = &record->header;
-	struct rls_living_process *process = rls_living_find(&translator->living, header->pid);
-	struct rls_living_thread *thread;
+	struct rls_live_process *process = rls_thread_table_find(&translator->living, header->pid);
+	struct rls_live_thread *thread;
 	struct rls_event event;
 	int r = 0;
 
 	thread = process ? rls_index_map_get(&process->threads, header->tid, 0) : NULL;
 	if (record->traced || thread) {
 		if (thread)
-			r = rls_inherit_last(&translator->sink, process, thread);
+			r = rls_operation_inherit_last(&translator->sink, process, thread);
 		if (!r)
 			r = add_pile(translator, header, &record->pile, RLS_CATEGORY_UNKNOWN);
 		if (!r)
-			r = rls_emit_thread_end(&translator->sink, header->pid, header->tid, header->time_ns);
+			r = rls_emit_thread_end(&translator->sink, header->pid, header->tid,
+						header->time_ns);
 		if (process)
-			rls_living_forget_thread(process, header->tid);
+			rls_thread_table_forget_thread(process, header->tid);
 	}
 	if (r || !record->process_over)
 		return r;
 	event = rls_event_at(RLS_EVENT_PROCESS_END, header->pid, 0, header->time_ns);
 	r = rls_emit(&translator->sink, &event);
-	rls_living_forget_process(&translator->living, header->pid);
+	rls_thread_table_forget_process(&translator->living, header->pid);
 	if (!r && translator->watcher.ended)
-		translator->watcher.ended(translator->watcher.context, header->pid, header->time_ns);
+		translator->watcher.ended(translator->watcher.context, header->pid,
+					  header->time_ns);
 	return r;
 }
 
 static int learn_name(struct rls_translator *translator, uint32_t pid, uint64_t address,
 		      const char *text, size_t length, rls_string_id *out)
 {
-	struct rls_living_process *process;
+	struct rls_live_process *process;
 	rls_string_id id;
-	int r = rls_living_process(&translator->living, pid, &process);
+	int r = rls_live_process(&translator->living, pid, &process);
 
 	if (!r)
 		r = rls_emit_intern(&translator->sink, text, length, &id);
@@ -260,15 +268,15 @@ static int learn_name(struct rls_translator *translator, uint32_t pid, uint64_t 
 static int on_name(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_name *record = data;
-	size_t length = record->length < sizeof(record->text) ? record->length :
-								sizeof(record->text);
+	size_t length =
+		record->length < sizeof(record->text) ? record->length : sizeof(record->text);
 	rls_string_id ignored;
 
 	return learn_name(translator, record->header.pid, record->address, record->text, length,
 			  &ignored);
 }
 
-static int rename_process(struct rls_translator *translator, struct rls_living_process *process,
+static int rename_process(struct rls_translator *translator, struct rls_live_process *process,
 			  uint64_t time_ns, rls_string_id name)
 {
 	struct rls_event event = process->event;
@@ -284,14 +292,14 @@ static int rename_process(struct rls_translator *translator, struct rls_living_p
 static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
 		      const struct rls_edge *edge, rls_string_id name)
 {
-	struct rls_living_process *process;
-	struct rls_living_thread *thread;
-	int r = rls_living_thread(&translator->living, pid, tid, &process, &thread);
+	struct rls_live_process *process;
+	struct rls_live_thread *thread;
+	int r = rls_live_thread(&translator->living, pid, tid, &process, &thread);
 
 	if (r)
 		return r;
 	if (edge->kind == RLS_EDGE_PUSH || edge->kind == RLS_EDGE_POP)
-		r = rls_inherit_before(&translator->sink, process, thread, edge->time_ns);
+		r = rls_operation_inherit_before(&translator->sink, process, thread, edge->time_ns);
 	if (r)
 		return r;
 	switch (edge->kind) {
@@ -309,22 +317,25 @@ static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t 
 		translator->ignored++;
 		return 0;
 	}
-	return turn(translator, process, thread, (struct rls_queued_edge){ .time_ns = edge->time_ns });
+	return translate_switch(translator, process, thread,
+				(struct rls_queued_edge){.time_ns = edge->time_ns});
 }
 
 static int apply_stack_entry(struct rls_translator *translator, const struct rls_wire_edge *record,
 			     rls_string_id name)
 {
-	struct rls_living_process *process;
-	struct rls_living_thread *thread;
-	int r = rls_living_thread(&translator->living, record->header.pid, record->header.tid, &process, &thread);
+	struct rls_live_process *process;
+	struct rls_live_thread *thread;
+	int r = rls_live_thread(&translator->living, record->header.pid, record->header.tid,
+				&process, &thread);
 
 	if (r)
 		return r;
 	if (!record->depth && !thread->annotated)
 		return 0; /* it has annotated, but is in no operation */
 	if (record->depth <= 1)
-		r = rls_inherit_before(&translator->sink, process, thread, record->header.time_ns);
+		r = rls_operation_inherit_before(&translator->sink, process, thread,
+						 record->header.time_ns);
 	if (r)
 		return r;
 	if (record->depth <= 1)
@@ -332,19 +343,22 @@ static int apply_stack_entry(struct rls_translator *translator, const struct rls
 	rls_operation_stack_push(&thread->operations, record->depth, name);
 	if (!(record->header.flags & RLS_WIRE_STACK_END))
 		return 0;
-	return turn(translator, process, thread,
-		    (struct rls_queued_edge){ .time_ns = record->header.time_ns, .gap = true });
+	return translate_switch(
+		translator, process, thread,
+		(struct rls_queued_edge){.time_ns = record->header.time_ns, .gap = true});
 }
 
 static int on_edge(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_edge *record = data;
-	struct rls_edge edge = { .time_ns = record->header.time_ns, .name = record->name,
-				 .kind = record->edge, .depth = record->depth };
-	struct rls_living_process *process;
+	struct rls_edge edge = {.time_ns = record->header.time_ns,
+				.name = record->name,
+				.kind = record->edge,
+				.depth = record->depth};
+	struct rls_live_process *process;
 	uintptr_t known;
 	rls_string_id name;
-	int r = rls_living_process(&translator->living, record->header.pid, &process);
+	int r = rls_live_process(&translator->living, record->header.pid, &process);
 
 	if (r)
 		return r;
@@ -352,7 +366,8 @@ static int on_edge(struct rls_translator *translator, const void *data)
 	name = known ? (rls_string_id)(known - 1) : 0;
 	if (record->name && !known) {
 		/* Its text was lost or unreadable: an operation all the same. */
-		r = rls_emit_intern(&translator->sink, "(unreadable)", strlen("(unreadable)"), &name);
+		r = rls_emit_intern(&translator->sink, "(unreadable)", strlen("(unreadable)"),
+				    &name);
 		if (r)
 			return r;
 	}
@@ -362,9 +377,9 @@ static int on_edge(struct rls_translator *translator, const void *data)
 }
 
 /* The library's own ranges are not the user's operations. *seen: something has changed. */
-static int push_range(struct rls_translator *translator, struct rls_living_process *process,
-		      struct rls_living_thread *thread,
-		      const struct rls_wire_range *record, bool *seen)
+static int push_range(struct rls_translator *translator, struct rls_live_process *process,
+		      struct rls_live_thread *thread, const struct rls_wire_range *record,
+		      bool *seen)
 {
 	char text[RLS_WIRE_NAME_BYTES];
 	rls_string_id name;
@@ -376,8 +391,8 @@ static int push_range(struct rls_translator *translator, struct rls_living_proce
 	if (!rls_range_is_library_own(text)) {
 		r = rls_emit_intern(&translator->sink, text, strlen(text), &name);
 		if (!r)
-			r = rls_inherit_before(&translator->sink, process, thread,
-					       record->header.time_ns);
+			r = rls_operation_inherit_before(&translator->sink, process, thread,
+							 record->header.time_ns);
 		if (!r)
 			rls_operation_stack_push_range(&thread->operations, name, record->token);
 		return r;
@@ -395,10 +410,10 @@ static int on_range(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_range *record = data;
 	const struct rls_wire_header *header = &record->header;
-	struct rls_living_process *process;
-	struct rls_living_thread *thread;
+	struct rls_live_process *process;
+	struct rls_live_thread *thread;
 	bool seen = false, lost = header->flags & RLS_WIRE_RANGE_AFTER_LOSS;
-	int r = rls_living_thread(&translator->living, header->pid, header->tid, &process, &thread);
+	int r = rls_live_thread(&translator->living, header->pid, header->tid, &process, &thread);
 
 	if (!r && lost) /* none, rather than one that may be over */
 		rls_operation_stack_clear_ranges(&thread->operations);
@@ -410,28 +425,29 @@ static int on_range(struct rls_translator *translator, const void *data)
 		seen = true;
 	if (r || !seen)
 		return r;
-	return turn(translator, process, thread,
-		    (struct rls_queued_edge){ .time_ns = header->time_ns, .gap = lost, .hit = true });
+	return translate_switch(
+		translator, process, thread,
+		(struct rls_queued_edge){.time_ns = header->time_ns, .gap = lost, .hit = true});
 }
 
 static int on_loss(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_loss *record = data;
 
-	return rls_emit_category(&translator->sink, record->header.pid, record->header.tid, record->since_ns,
-			    RLS_CATEGORY_UNKNOWN);
+	return rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
+				 record->since_ns, RLS_CATEGORY_UNKNOWN);
 }
 
 static int on_final(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_final *record = data;
-	struct rls_living_process *process;
-	struct rls_living_thread *thread;
-	int r = rls_living_thread(&translator->living, record->header.pid, record->header.tid,
-				  &process, &thread);
+	struct rls_live_process *process;
+	struct rls_live_thread *thread;
+	int r = rls_live_thread(&translator->living, record->header.pid, record->header.tid,
+				&process, &thread);
 
 	if (!r)
-		r = rls_inherit_last(&translator->sink, process, thread);
+		r = rls_operation_inherit_last(&translator->sink, process, thread);
 	if (!r)
 		r = add_pile(translator, &record->header, &record->pile, RLS_CATEGORY_UNKNOWN);
 	if (!r && translator->watcher.final)
@@ -439,10 +455,10 @@ static int on_final(struct rls_translator *translator, const void *data)
 	return r;
 }
 
-/* What it tells of the thread's category is for record/guess.h. */
+/* What it tells of the thread's category is for record/samples/infer_category.h. */
 static int on_look(struct rls_translator *translator, const void *data)
 {
-	const struct rls_wire_look *record = data;
+	const struct rls_wire_category_sample *record = data;
 
 	return add_pile(translator, &record->header, &record->pile, RLS_CATEGORY_UNKNOWN);
 }
@@ -451,18 +467,18 @@ static const struct {
 	size_t size;
 	int (*handle)(struct rls_translator *translator, const void *data);
 } handlers[] = {
-	[RLS_WIRE_CATEGORY] = { sizeof(struct rls_wire_category), on_category },
-	[RLS_WIRE_THREAD] = { sizeof(struct rls_wire_thread), on_thread },
-	[RLS_WIRE_FORK] = { sizeof(struct rls_wire_fork), on_fork },
-	[RLS_WIRE_EXEC] = { sizeof(struct rls_wire_exec), on_exec },
-	[RLS_WIRE_THREAD_EXIT] = { sizeof(struct rls_wire_exit), on_thread_exit },
-	[RLS_WIRE_NAME] = { sizeof(struct rls_wire_name), on_name },
-	[RLS_WIRE_EDGE] = { sizeof(struct rls_wire_edge), on_edge },
-	[RLS_WIRE_RANGE_PUSH] = { sizeof(struct rls_wire_range), on_range },
-	[RLS_WIRE_RANGE_POP] = { sizeof(struct rls_wire_range), on_range },
-	[RLS_WIRE_LOSS] = { sizeof(struct rls_wire_loss), on_loss },
-	[RLS_WIRE_FINAL] = { sizeof(struct rls_wire_final), on_final },
-	[RLS_WIRE_LOOK] = { sizeof(struct rls_wire_look), on_look },
+	[RLS_WIRE_CATEGORY] = {sizeof(struct rls_wire_category), on_category},
+	[RLS_WIRE_THREAD] = {sizeof(struct rls_wire_thread), on_thread},
+	[RLS_WIRE_FORK] = {sizeof(struct rls_wire_fork), on_fork},
+	[RLS_WIRE_EXEC] = {sizeof(struct rls_wire_exec), on_exec},
+	[RLS_WIRE_THREAD_EXIT] = {sizeof(struct rls_wire_exit), on_thread_exit},
+	[RLS_WIRE_NAME] = {sizeof(struct rls_wire_name), on_name},
+	[RLS_WIRE_EDGE] = {sizeof(struct rls_wire_edge), on_edge},
+	[RLS_WIRE_RANGE_PUSH] = {sizeof(struct rls_wire_range), on_range},
+	[RLS_WIRE_RANGE_POP] = {sizeof(struct rls_wire_range), on_range},
+	[RLS_WIRE_LOSS] = {sizeof(struct rls_wire_loss), on_loss},
+	[RLS_WIRE_FINAL] = {sizeof(struct rls_wire_final), on_final},
+	[RLS_WIRE_CATEGORY_SAMPLE] = {sizeof(struct rls_wire_category_sample), on_look},
 };
 
 /* ---- the door ---- */
@@ -484,7 +500,7 @@ void rls_translator_free(struct rls_translator *translator)
 {
 	if (!translator)
 		return;
-	rls_living_clear(&translator->living);
+	rls_thread_table_clear(&translator->living);
 	free(translator);
 }
 
@@ -508,12 +524,12 @@ void rls_translator_set_excess(struct rls_translator *translator, double excess_
 
 int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t pid, double factor)
 {
-	struct rls_living_process *process;
-	int r = rls_living_process(&translator->living, pid, &process);
+	struct rls_live_process *process;
+	int r = rls_live_process(&translator->living, pid, &process);
 
 	if (r)
 		return r;
-	rls_charge_forget_factors(&process->cost);
+	rls_hit_cost_forget_factors(&process->cost);
 	process->cost.factor = factor;
 	return 0;
 }
@@ -521,30 +537,30 @@ int rls_translator_set_cost_factor(struct rls_translator *translator, uint32_t p
 int rls_translator_set_operation_factor(struct rls_translator *translator, uint32_t pid,
 					const char *operation, double factor)
 {
-	struct rls_living_process *process;
+	struct rls_live_process *process;
 	rls_string_id id;
-	int r = rls_living_process(&translator->living, pid, &process);
+	int r = rls_live_process(&translator->living, pid, &process);
 
 	if (!r)
 		r = rls_emit_intern(&translator->sink, operation, strlen(operation), &id);
-	return r ? r : rls_charge_set_factor(&process->cost, id, factor);
+	return r ? r : rls_hit_cost_set_factor(&process->cost, id, factor);
 }
 
 void rls_translator_sampled(const struct rls_translator *translator, uint32_t pid, uint32_t tid,
 			    unsigned int category, uint32_t cost_ns)
 {
-	const struct rls_living_process *process = rls_living_find(&translator->living, pid);
-	struct rls_living_thread *thread =
+	const struct rls_live_process *process = rls_thread_table_find(&translator->living, pid);
+	struct rls_live_thread *thread =
 		process ? rls_index_map_get(&process->threads, tid, 0) : NULL;
 
 	if (thread && category < RLS_CATEGORY_MAX)
-		rls_charge_sample(&thread->cost, category, cost_ns);
+		rls_hit_cost_sample(&thread->cost, category, cost_ns);
 }
 
 int rls_translator_describe(struct rls_translator *translator, const struct rls_event *event)
 {
-	struct rls_living_process *process;
-	int r = rls_living_process(&translator->living, event->pid, &process);
+	struct rls_live_process *process;
+	int r = rls_live_process(&translator->living, event->pid, &process);
 
 	if (r)
 		return r;
@@ -555,14 +571,14 @@ int rls_translator_describe(struct rls_translator *translator, const struct rls_
 const struct rls_event *rls_translator_process(const struct rls_translator *translator,
 					       uint32_t pid)
 {
-	const struct rls_living_process *process = rls_living_find(&translator->living, pid);
+	const struct rls_live_process *process = rls_thread_table_find(&translator->living, pid);
 
 	return process && process->event.kind ? &process->event : NULL;
 }
 
 void rls_translator_forget(struct rls_translator *translator, uint32_t pid)
 {
-	rls_living_forget_process(&translator->living, pid);
+	rls_thread_table_forget_process(&translator->living, pid);
 }
 
 int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
@@ -578,7 +594,7 @@ int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uin
 
 bool rls_translator_knows(const struct rls_translator *translator, uint32_t pid, uint32_t tid)
 {
-	const struct rls_living_process *process = rls_living_find(&translator->living, pid);
+	const struct rls_live_process *process = rls_thread_table_find(&translator->living, pid);
 
 	return process && (tid == pid || rls_index_map_get(&process->threads, tid, 0));
 }
@@ -587,15 +603,15 @@ int rls_translator_each_thread(const struct rls_translator *translator,
 			       int (*visit)(void *context, uint32_t pid, uint32_t tid),
 			       void *context)
 {
-	const struct rls_living *living = &translator->living;
+	const struct rls_thread_table *living = &translator->living;
 	int r = 0;
 
 	for (size_t i = 0; !r && i < living->count; i++) {
-		const struct rls_living_process *process = living->all[i];
+		const struct rls_live_process *process = living->all[i];
 		uint32_t pid = process->event.pid;
 
 		r = visit(context, pid, pid);
-		for (const struct rls_living_thread *thread = process->all_threads; !r && thread;
+		for (const struct rls_live_thread *thread = process->all_threads; !r && thread;
 		     thread = thread->next)
 			r = thread->tid == pid ? 0 : visit(context, pid, thread->tid);
 	}

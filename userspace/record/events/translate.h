@@ -44,7 +44,7 @@ void rls_translator_free(struct rls_translator *translator);
 int rls_translate(struct rls_translator *translator, const struct rls_wire_header *record,
 		  size_t size);
 
-/* How much more the calibration says of a hit than it costs amid hot code (density.h); 0, as at first: what it
+/* How much more the calibration says of a hit than it costs amid hot code (hit_cost_model.h); 0, as at first: what it
  * says is charged as it is. */
 void rls_translator_set_excess(struct rls_translator *translator, double excess_ns);
 

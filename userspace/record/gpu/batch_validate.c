@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum rls_batch_fault rls_batch_check(const void *bytes, size_t size, struct rls_batch_view *out)
+enum rls_batch_fault rls_batch_validate(const void *bytes, size_t size, struct rls_batch_view *out)
 {
 	const size_t record_bytes = sizeof(struct rls_cupti_record);
 	struct rls_batch_view view;
@@ -65,7 +65,7 @@ static bool is_possible(const struct rls_cupti_record *record)
 
 int rls_batch_record(const struct rls_batch_view *view, size_t i, struct rls_batch_record *out)
 {
-	struct rls_batch_record result = { .name = "" };
+	struct rls_batch_record result = {.name = ""};
 
 	memcpy(&result.record, view->records + i * sizeof(result.record), sizeof(result.record));
 	if (!is_possible(&result.record) || result.record.name > view->header.string_bytes)

@@ -14,29 +14,29 @@
 
 struct rls_batch_view {
 	struct rls_cupti_batch header;
-	const uint8_t *records;     /* header.count of them, unaligned */
-	const char *strings;        /* header.string_bytes, the last one a NUL */
+	const uint8_t *records; /* header.count of them, unaligned */
+	const char *strings; /* header.string_bytes, the last one a NUL */
 };
 
 enum rls_batch_fault {
 	RLS_BATCH_SOUND = 0,
-	RLS_BATCH_SHORT,            /* not even a header */
-	RLS_BATCH_FOREIGN,          /* not a batch */
-	RLS_BATCH_VERSION,          /* of a bridge of another version */
-	RLS_BATCH_SIZE,             /* its parts do not make up its size, or are too many */
-	RLS_BATCH_STRINGS,          /* the last is not ended */
+	RLS_BATCH_SHORT, /* not even a header */
+	RLS_BATCH_FOREIGN, /* not a batch */
+	RLS_BATCH_VERSION, /* of a bridge of another version */
+	RLS_BATCH_SIZE, /* its parts do not make up its size, or are too many */
+	RLS_BATCH_STRINGS, /* the last is not ended */
 };
 
 /* What is wrong with a batch of exactly these bytes; *out is filled when it is sound. */
-enum rls_batch_fault rls_batch_check(const void *bytes, size_t size, struct rls_batch_view *out);
+enum rls_batch_fault rls_batch_validate(const void *bytes, size_t size, struct rls_batch_view *out);
 
 /* Static storage: "of another version", ... */
 const char *rls_batch_fault_text(enum rls_batch_fault fault);
 
 struct rls_batch_record {
 	struct rls_cupti_record record;
-	const char *name;           /* in the view's strings, "" for none */
-	size_t name_bytes;          /* without its NUL */
+	const char *name; /* in the view's strings, "" for none */
+	size_t name_bytes; /* without its NUL */
 };
 
 /* Record i, i < count. 0; -EINVAL for a kind that is none, a name that is not in the strings

@@ -10,7 +10,7 @@
 
 /* Calls open in one another on one thread, through callbacks; deeper ones are not told of. */
 #define OPEN_MAX 8
-#define KEPT_NS 2000000000ULL   /* a thread after its end */
+#define KEPT_NS 2000000000ULL /* a thread after its end */
 
 struct rls_cuda_site {
 	rls_string_id name;
@@ -20,9 +20,9 @@ struct rls_cuda_site {
 struct open_call {
 	const struct rls_cuda_site *site;
 	uint64_t start_ns;
-	uint32_t sequence;              /* of its entry */
-	uint16_t depth;                 /* of the thread's frames inside it */
-	bool called_back;               /* other events have come between */
+	uint32_t sequence; /* of its entry */
+	uint16_t depth; /* of the thread's frames inside it */
+	bool called_back; /* other events have come between */
 };
 
 struct rls_cuda_thread {
@@ -31,8 +31,8 @@ struct rls_cuda_thread {
 };
 
 struct rls_cuda_process {
-	bool called;                    /* a call of it has been seen */
-	struct rls_index_map threads;   /* tid → struct rls_cuda_thread */
+	bool called; /* a call of it has been seen */
+	struct rls_index_map threads; /* tid → struct rls_cuda_thread */
 };
 
 static void free_values(struct rls_index_map *map)
@@ -40,7 +40,7 @@ static void free_values(struct rls_index_map *map)
 	for (size_t i = 0; i < map->capacity; i++)
 		free(map->entries[i].value);
 	rls_index_map_free(map);
-	*map = (struct rls_index_map){ 0 };
+	*map = (struct rls_index_map){0};
 }
 
 static void process_free(struct rls_cuda_process *process)
@@ -68,7 +68,7 @@ static bool is_launch(const char *name)
 
 int rls_cuda_calls_site(struct rls_cuda_calls *calls, uint32_t site, const char *name)
 {
-	struct rls_event_sink sink = rls_trace_output_sink(calls->output);
+	struct rls_event_sink sink = rls_event_output_sink(calls->output);
 	struct rls_cuda_site *made = malloc(sizeof(*made));
 	int r;
 
@@ -133,18 +133,18 @@ static bool is_whole(const struct open_call *call, const struct rls_wire_categor
 	       record->header.time_ns >= call->start_ns;
 }
 
-static int tell(struct rls_cuda_calls *calls, struct rls_cuda_process *process,
-		const struct open_call *call, const struct rls_wire_category *record)
+static int cuda_calls_report(struct rls_cuda_calls *calls, struct rls_cuda_process *process,
+			     const struct open_call *call, const struct rls_wire_category *record)
 {
 	const struct rls_wire_header *header = &record->header;
-	struct rls_event event = rls_event_at(RLS_EVENT_CUDA_CALL, header->pid, header->tid,
-					      header->time_ns);
+	struct rls_event event =
+		rls_event_at(RLS_EVENT_CUDA_CALL, header->pid, header->tid, header->time_ns);
 
 	process->called = true;
 	event.cuda_call.name = call->site->name;
 	event.cuda_call.duration_ns = header->time_ns - call->start_ns;
 	event.cuda_call.launches = call->site->launches;
-	return rls_trace_output_add(calls->output, &event);
+	return rls_event_output_add(calls->output, &event);
 }
 
 static void enter(struct rls_cuda_thread *thread, const struct rls_cuda_site *site,
@@ -178,11 +178,12 @@ int rls_cuda_calls_add(struct rls_cuda_calls *calls, const struct rls_wire_categ
 	if (enters)
 		site = rls_index_map_get(&calls->sites, record->site, 0);
 	/* Those that this event proves over, one of which it may be the end of. */
-	while (thread->count && thread->open[thread->count - 1].depth > record->depth - (site ? 1 : 0)) {
+	while (thread->count &&
+	       thread->open[thread->count - 1].depth > record->depth - (site ? 1 : 0)) {
 		const struct open_call *call = &thread->open[--thread->count];
 
 		if (!r && !enters && is_whole(call, record))
-			r = tell(calls, process, call, record);
+			r = cuda_calls_report(calls, process, call, record);
 	}
 	if (thread->count)
 		thread->open[thread->count - 1].called_back = true;
@@ -203,18 +204,19 @@ static int note_end(struct rls_cuda_calls *calls, struct rls_cuda_ended ended)
 
 int rls_cuda_calls_end(struct rls_cuda_calls *calls, const struct rls_wire_header *header)
 {
-	const struct rls_cuda_process *process = rls_index_map_get(&calls->processes, header->pid, 0);
+	const struct rls_cuda_process *process =
+		rls_index_map_get(&calls->processes, header->pid, 0);
 
 	if (!process || !rls_index_map_get(&process->threads, header->tid, 0))
 		return 0;
-	return note_end(calls, (struct rls_cuda_ended){ header->time_ns, header->pid, header->tid });
+	return note_end(calls, (struct rls_cuda_ended){header->time_ns, header->pid, header->tid});
 }
 
 int rls_cuda_calls_end_process(struct rls_cuda_calls *calls, uint32_t pid, uint64_t time_ns)
 {
 	if (!rls_index_map_get(&calls->processes, pid, 0))
 		return 0;
-	return note_end(calls, (struct rls_cuda_ended){ time_ns, pid, 0 });
+	return note_end(calls, (struct rls_cuda_ended){time_ns, pid, 0});
 }
 
 void rls_cuda_calls_forget(struct rls_cuda_calls *calls, uint32_t pid)

@@ -20,13 +20,13 @@
 
 /* Zeroed but for output: nothing yet. */
 struct rls_cuda_calls {
-	struct rls_trace_output *output;        /* borrowed */
-	struct rls_index_map sites;             /* site → struct rls_cuda_site */
-	struct rls_index_map processes;         /* pid → struct rls_cuda_process */
+	struct rls_event_output *output; /* borrowed */
+	struct rls_index_map sites; /* site → struct rls_cuda_site */
+	struct rls_index_map processes; /* pid → struct rls_cuda_process */
 	struct rls_cuda_ended {
 		uint64_t time_ns;
-		uint32_t pid, tid;              /* 0: the process */
-	} *ended;                               /* to be forgotten, first come first */
+		uint32_t pid, tid; /* 0: the process */
+	} * ended; /* to be forgotten, first come first */
 	size_t ended_count, ended_room;
 };
 

@@ -14,18 +14,19 @@
 #include "userspace/record/gpu/gpu_status.h"
 #include "userspace/record/gpu/gpu_thread.h"
 
-#define NAMES_MAX 65536                 /* told apart; the rest have one name together */
-#define LAUNCHES 65536                  /* of a process, the latest; a power of two */
+#define NAMES_MAX 65536 /* told apart; the rest have one name together */
+#define LAUNCHES 65536 /* of a process, the latest; a power of two */
 #define CLOCK_EVERY_NS 1000000000ULL
-#define CLOCK_GRACE_NS 10000            /* what a GPU's time on our clock may be wrong by */
-#define KEPT_NS 5000000000ULL           /* a process after its end: its last batches come late */
-#define WARNINGS_MAX 8                  /* of one process */
-#define OVERHEAD_SHARE 0.01             /* of the recording: more is worth a word */
-#define CUPTI_LAUNCH_NS 4000            /* armed it takes 2.2 to 4.3 us of a launch, and jobs some more (analysis/correct/cupti_error.h) */
-#define UNLAUNCHED_MANY 100             /* more than was launched before recording, or by a graph */
+#define CLOCK_GRACE_NS 10000 /* what a GPU's time on our clock may be wrong by */
+#define KEPT_NS 5000000000ULL /* a process after its end: its last batches come late */
+#define WARNINGS_MAX 8 /* of one process */
+#define OVERHEAD_SHARE 0.01 /* of the recording: more is worth a word */
+#define CUPTI_LAUNCH_NS                                                                            \
+	4000 /* armed it takes 2.2 to 4.3 us of a launch, and jobs some more (analysis/correct/cupti_error.h) */
+#define UNLAUNCHED_MANY 100 /* more than was launched before recording, or by a graph */
 
 struct launch {
-	uint32_t correlation;           /* 0: none */
+	uint32_t correlation; /* 0: none */
 	uint64_t start_ns;
 };
 
@@ -37,15 +38,15 @@ struct left_out {
 struct gpu_process {
 	struct gpu_process *next;
 	uint32_t pid;
-	uint64_t ended_ns;              /* 0: lives */
+	uint64_t ended_ns; /* 0: lives */
 	struct rls_gpu_threads threads;
-	struct launch *launches;        /* NULL until the first; by the correlation's low bits */
-	uint64_t works;                 /* passed on */
+	struct launch *launches; /* NULL until the first; by the correlation's low bits */
+	uint64_t works; /* passed on */
 
-	uint64_t sequence;              /* of the last batch; 0: none yet */
-	struct left_out base, now;      /* before we came; as last told */
+	uint64_t sequence; /* of the last batch; 0: none yet */
+	struct left_out base, now; /* before we came; as last told */
 	uint64_t flushed_ns;
-	uint8_t status;                 /* enum rls_cupti_status; 0: not told */
+	uint8_t status; /* enum rls_cupti_status; 0: not told */
 	unsigned int warnings;
 
 	uint64_t clock_first_ns, clock_told_ns;
@@ -53,30 +54,30 @@ struct gpu_process {
 };
 
 struct rls_gpu {
-	struct rls_trace_output *output;
+	struct rls_event_output *output;
 	const struct rls_translator *translator;
 	struct gpu_process *processes;
 	void (*refresh)(void *context); /* NULL: none */
 	void *refresh_context;
 	struct rls_cuda_calls calls;
-	size_t names;                   /* that are in the pool for our sake */
-	uint64_t start_ns, stop_ns;     /* 0: not yet */
-	bool met;                       /* a batch ever came */
+	size_t names; /* that are in the pool for our sake */
+	uint64_t start_ns, stop_ns; /* 0: not yet */
+	bool met; /* a batch ever came */
 
-	struct left_out total;          /* of what has ended or begun anew */
-	uint64_t impossible;            /* records that we refused */
-	uint64_t missed;                /* batches, by the gaps between their numbers */
-	uint64_t bad;                   /* batches refused whole */
-	uint64_t unplaced;              /* launches of threads that there are not */
-	uint64_t early, early_ns;       /* work that lies before its launch, and by how much at most */
-	uint64_t unlaunched;            /* work of processes of whose launches none was told */
-	uint64_t launches;              /* told of */
-	uint64_t overhead_ns;           /* CUPTI's own, as far as it tells of it */
+	struct left_out total; /* of what has ended or begun anew */
+	uint64_t impossible; /* records that we refused */
+	uint64_t missed; /* batches, by the gaps between their numbers */
+	uint64_t bad; /* batches refused whole */
+	uint64_t unplaced; /* launches of threads that there are not */
+	uint64_t early, early_ns; /* work that lies before its launch, and by how much at most */
+	uint64_t unlaunched; /* work of processes of whose launches none was told */
+	uint64_t launches; /* told of */
+	uint64_t overhead_ns; /* CUPTI's own, as far as it tells of it */
 };
 
 /* ---- processes ---- */
 
-static struct gpu_process *find(const struct rls_gpu *gpu, uint32_t pid)
+static struct gpu_process *gpu_activity_find(const struct rls_gpu *gpu, uint32_t pid)
 {
 	struct gpu_process *process = gpu->processes;
 
@@ -92,9 +93,9 @@ static uint32_t own_pid(const struct rls_gpu *gpu, uint32_t pid)
 	return event && event->process.ns_pid ? event->process.ns_pid : pid;
 }
 
-static int get(struct rls_gpu *gpu, uint32_t pid, struct gpu_process **out)
+static int gpu_activity_get(struct rls_gpu *gpu, uint32_t pid, struct gpu_process **out)
 {
-	struct gpu_process *process = find(gpu, pid);
+	struct gpu_process *process = gpu_activity_find(gpu, pid);
 
 	if (!process) {
 		process = calloc(1, sizeof(*process));
@@ -154,9 +155,10 @@ void rls_gpu_tick(struct rls_gpu *gpu, uint64_t now_ns)
 
 /* A target that makes names up must not fill our memory with them: what the pool has is free, and
  * the pool compares texts, not hashes. */
-static int intern(struct rls_gpu *gpu, const char *text, size_t bytes, rls_string_id *out)
+static int gpu_activity_intern(struct rls_gpu *gpu, const char *text, size_t bytes,
+			       rls_string_id *out)
 {
-	struct rls_event_sink sink = rls_trace_output_sink(gpu->output);
+	struct rls_event_sink sink = rls_event_output_sink(gpu->output);
 	uint32_t before = rls_string_pool_count(gpu->output->strings);
 	rls_string_id known = rls_string_pool_find(gpu->output->strings, text, bytes);
 	int r;
@@ -166,7 +168,7 @@ static int intern(struct rls_gpu *gpu, const char *text, size_t bytes, rls_strin
 		return 0;
 	}
 	if (gpu->names >= NAMES_MAX)
-		return rls_trace_output_string(gpu->output, "(more names)", out);
+		return rls_event_output_string(gpu->output, "(more names)", out);
 	r = rls_emit_intern(&sink, text, bytes, out);
 	gpu->names += rls_string_pool_count(gpu->output->strings) > before;
 	return r;
@@ -217,7 +219,7 @@ static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
 	launch = launch_of(process, record->correlation);
 	if (!record->correlation || launch->correlation == record->correlation)
 		return 0;
-	*launch = (struct launch){ record->correlation, record->start_ns };
+	*launch = (struct launch){record->correlation, record->start_ns};
 	if (record->start_ns < gpu->start_ns || (gpu->stop_ns && record->start_ns > gpu->stop_ns))
 		return 0;
 	event.tid = find_thread(gpu, process, record->tid);
@@ -227,16 +229,16 @@ static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
 	}
 	event.launch.correlation = record->correlation;
 	gpu->launches++;
-	r = intern(gpu, from->name, from->name_bytes, &event.launch.name);
-	return r ? r : rls_trace_output_add(gpu->output, &event);
+	r = gpu_activity_intern(gpu, from->name, from->name_bytes, &event.launch.name);
+	return r ? r : rls_event_output_add(gpu->output, &event);
 }
 
 /* How long before its launch it lies; 0 also when that is not known, as it may be told of later. */
 static uint64_t early_ns(const struct gpu_process *process, const struct rls_cupti_record *record)
 {
-	const struct launch *launch = process->launches && record->correlation ?
-					      launch_of(process, record->correlation) :
-					      NULL;
+	const struct launch *launch = process->launches && record->correlation
+					      ? launch_of(process, record->correlation)
+					      : NULL;
 
 	if (!launch || launch->correlation != record->correlation ||
 	    record->start_ns >= launch->start_ns)
@@ -284,14 +286,14 @@ static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
 	event.gpu.kind = kind;
 	process->works++;
 	note_early(gpu, before_ns);
-	r = intern(gpu, name, name_bytes, &event.gpu.name);
-	return r ? r : rls_trace_output_add(gpu->output, &event);
+	r = gpu_activity_intern(gpu, name, name_bytes, &event.gpu.name);
+	return r ? r : rls_event_output_add(gpu->output, &event);
 }
 
-static int warn(struct rls_gpu *gpu, uint64_t time_ns, const char *text)
+static int gpu_activity_warn(struct rls_gpu *gpu, uint64_t time_ns, const char *text)
 {
 	rls_warning("%s", text);
-	return rls_trace_output_warning(gpu->output, time_ns, text);
+	return rls_event_output_warning(gpu->output, time_ns, text);
 }
 
 static int take_status(struct rls_gpu *gpu, struct gpu_process *process,
@@ -307,7 +309,7 @@ static int take_status(struct rls_gpu *gpu, struct gpu_process *process,
 	    !rls_gpu_status_text(process->pid, from, text))
 		return 0;
 	process->warnings++;
-	return warn(gpu, now_ns, text);
+	return gpu_activity_warn(gpu, now_ns, text);
 }
 
 static int take_record(struct rls_gpu *gpu, struct gpu_process *process,
@@ -345,13 +347,13 @@ static bool went_back(const struct left_out *now, const struct left_out *before)
 static void take_totals(struct rls_gpu *gpu, struct gpu_process *process,
 			const struct rls_cupti_batch *header)
 {
-	const struct left_out now = { header->dropped, header->refused, header->unpooled,
-				      header->unclaimed };
+	const struct left_out now = {header->dropped, header->refused, header->unpooled,
+				     header->unclaimed};
 
 	if (header->sequence <= process->sequence || went_back(&now, &process->now)) {
 		add_left_out(&gpu->total, &process->base, &process->now);
 		process->sequence = 0;
-		process->base = process->now = (struct left_out){ 0 };
+		process->base = process->now = (struct left_out){0};
 		process->clock_first_ns = 0;
 		process->ended_ns = 0;
 		forget_launches(process);
@@ -368,11 +370,11 @@ static void take_totals(struct rls_gpu *gpu, struct gpu_process *process,
 static int take_clock(struct rls_gpu *gpu, struct gpu_process *process,
 		      const struct rls_cupti_batch *header, uint64_t now_ns)
 {
-	struct rls_event event = rls_event_at(RLS_EVENT_GPU_CLOCK, process->pid, 0,
-					      header->clock_ns);
-	double gap_ns = header->clock_cupti_ns > header->clock_ns ?
-				(double)(header->clock_cupti_ns - header->clock_ns) :
-				-(double)(header->clock_ns - header->clock_cupti_ns);
+	struct rls_event event =
+		rls_event_at(RLS_EVENT_GPU_CLOCK, process->pid, 0, header->clock_ns);
+	double gap_ns = header->clock_cupti_ns > header->clock_ns
+				? (double)(header->clock_cupti_ns - header->clock_ns)
+				: -(double)(header->clock_ns - header->clock_cupti_ns);
 
 	if (!gpu->start_ns || header->clock_ns < gpu->start_ns || header->clock_ns > now_ns ||
 	    (gpu->stop_ns && header->clock_ns > gpu->stop_ns) ||
@@ -388,7 +390,7 @@ static int take_clock(struct rls_gpu *gpu, struct gpu_process *process,
 	if (header->clock_ns > process->clock_first_ns)
 		event.gpu_clock.drift_ppm = 1e6 * (gap_ns - process->clock_first_gap_ns) /
 					    (double)(header->clock_ns - process->clock_first_ns);
-	return rls_trace_output_add(gpu->output, &event);
+	return rls_event_output_add(gpu->output, &event);
 }
 
 static int add_batch(struct rls_gpu *gpu, const struct rls_wire_gpu_batch *wire, size_t size)
@@ -401,14 +403,14 @@ static int add_batch(struct rls_gpu *gpu, const struct rls_wire_gpu_batch *wire,
 	if (size < sizeof(*wire) || wire->bytes > size - sizeof(*wire))
 		return 0;
 	gpu->met = true;
-	fault = rls_batch_check(wire + 1, wire->bytes, &view);
+	fault = rls_batch_validate(wire + 1, wire->bytes, &view);
 	if (fault) {
 		if (!gpu->bad++)
 			rls_warning("process %u: a batch of GPU records is left out, it is %s",
 				    wire->header.pid, rls_batch_fault_text(fault));
 		return 0;
 	}
-	r = get(gpu, wire->header.pid, &process);
+	r = gpu_activity_get(gpu, wire->header.pid, &process);
 	if (r)
 		return r;
 	take_totals(gpu, process, &view.header);
@@ -425,7 +427,7 @@ static int add_batch(struct rls_gpu *gpu, const struct rls_wire_gpu_batch *wire,
 
 /* ---- the door ---- */
 
-int rls_gpu_new(struct rls_trace_output *output, const struct rls_translator *translator,
+int rls_gpu_new(struct rls_event_output *output, const struct rls_translator *translator,
 		struct rls_gpu **out)
 {
 	struct rls_gpu *gpu = calloc(1, sizeof(*gpu));
@@ -472,7 +474,7 @@ void rls_gpu_begin(struct rls_gpu *gpu, uint64_t start_ns)
 static int learn_thread(struct rls_gpu *gpu, uint32_t pid, uint32_t ns_tid, uint32_t tid)
 {
 	struct gpu_process *process;
-	int r = get(gpu, pid, &process);
+	int r = gpu_activity_get(gpu, pid, &process);
 
 	if (!r)
 		rls_gpu_threads_add(&process->threads, ns_tid, tid);
@@ -481,7 +483,7 @@ static int learn_thread(struct rls_gpu *gpu, uint32_t pid, uint32_t ns_tid, uint
 
 void rls_gpu_ended(struct rls_gpu *gpu, uint32_t pid, uint64_t time_ns)
 {
-	struct gpu_process *process = find(gpu, pid);
+	struct gpu_process *process = gpu_activity_find(gpu, pid);
 
 	if (process && !process->ended_ns)
 		process->ended_ns = time_ns;
@@ -500,19 +502,20 @@ int rls_gpu_add(struct rls_gpu *gpu, const struct rls_wire_header *record, size_
 
 	switch (record->kind) {
 	case RLS_WIRE_CATEGORY:
-		return size < sizeof(struct rls_wire_category) ?
-			       0 :
-			       rls_cuda_calls_add(&gpu->calls, data);
+		return size < sizeof(struct rls_wire_category)
+			       ? 0
+			       : rls_cuda_calls_add(&gpu->calls, data);
 	case RLS_WIRE_GPU_BATCH:
 		return add_batch(gpu, data, size);
 	case RLS_WIRE_THREAD:
-		return size < sizeof(struct rls_wire_thread) ?
-			       0 :
-			       learn_thread(gpu, record->pid,
-					    ((const struct rls_wire_thread *)data)->ns_tid,
-					    record->tid);
+		return size < sizeof(struct rls_wire_thread)
+			       ? 0
+			       : learn_thread(gpu, record->pid,
+					      ((const struct rls_wire_thread *)data)->ns_tid,
+					      record->tid);
 	case RLS_WIRE_THREAD_EXIT:
-		return size < sizeof(struct rls_wire_exit) ? 0 : rls_cuda_calls_end(&gpu->calls, data);
+		return size < sizeof(struct rls_wire_exit) ? 0
+							   : rls_cuda_calls_end(&gpu->calls, data);
 	default:
 		return 0;
 	}
@@ -542,7 +545,7 @@ static int warn_count(struct rls_gpu *gpu, uint64_t count, const char *what)
 	if (!count)
 		return 0;
 	snprintf(text, sizeof(text), "%" PRIu64 " %s", count, what);
-	return warn(gpu, gpu->stop_ns, text);
+	return gpu_activity_warn(gpu, gpu->stop_ns, text);
 }
 
 static int report_early(struct rls_gpu *gpu)
@@ -552,9 +555,10 @@ static int report_early(struct rls_gpu *gpu)
 	if (gpu->early_ns < CLOCK_GRACE_NS)
 		return 0;
 	snprintf(text, sizeof(text),
-		 "%" PRIu64 " pieces of GPU work lie before their launches, by up to %.0f us: CUPTI places the GPU's times no better than that on the CPU's clock",
+		 "%" PRIu64 " pieces of GPU work lie before their launches, by up to %.0f us: "
+		 "CUPTI places the GPU's times no better than that on the CPU's clock",
 		 gpu->early, (double)gpu->early_ns / 1000);
-	return warn(gpu, gpu->stop_ns, text);
+	return gpu_activity_warn(gpu, gpu->stop_ns, text);
 }
 
 /* The probes' cost is counted and bounded; CUPTI's is neither, and users are to know of it. */
@@ -567,9 +571,10 @@ static int report_launch_cost(struct rls_gpu *gpu)
 	if (share < OVERHEAD_SHARE)
 		return 0;
 	snprintf(text, sizeof(text),
-		 "CUPTI's own cost is in no budget: at 2 to 7 us a launch, as on an H100 and an H200, some %.0f%% of a thread's time for %" PRIu64 " launches",
+		 "CUPTI's own cost is in no budget: at 2 to 7 us a launch, as on an H100 and an "
+		 "H200, some %.0f%% of a thread's time for %" PRIu64 " launches",
 		 100 * share, gpu->launches);
-	return warn(gpu, gpu->stop_ns, text);
+	return gpu_activity_warn(gpu, gpu->stop_ns, text);
 }
 
 static int report_overhead(struct rls_gpu *gpu)
@@ -580,9 +585,10 @@ static int report_overhead(struct rls_gpu *gpu)
 	if (share < OVERHEAD_SHARE)
 		return 0;
 	snprintf(text, sizeof(text),
-		 "CUPTI itself took %.3f s of the recorded processes' time (%.1f %%), which is part of the figures",
+		 "CUPTI itself took %.3f s of the recorded processes' time (%.1f %%), which is "
+		 "part of the figures",
 		 (double)gpu->overhead_ns / 1e9, 100 * share);
-	return warn(gpu, gpu->stop_ns, text);
+	return gpu_activity_warn(gpu, gpu->stop_ns, text);
 }
 
 int rls_gpu_report(struct rls_gpu *gpu, uint64_t *batches)
@@ -601,21 +607,27 @@ int rls_gpu_report(struct rls_gpu *gpu, uint64_t *batches)
 		*batches = gpu->missed;
 	rls_add_bounded(batches, gpu->bad);
 	rls_add_bounded(&left_out.refused, gpu->impossible);
-	r = rls_gpu_settled(gpu) ? 0 : warn(gpu, gpu->stop_ns, "a CUPTI bridge did not hand over its last records: GPU work of the last moments may be missing");
+	r = rls_gpu_settled(gpu)
+		    ? 0
+		    : gpu_activity_warn(gpu, gpu->stop_ns,
+					"a CUPTI bridge did not hand over its last records: GPU "
+					"work of the last moments may be missing");
 	if (!r)
-		r = rls_trace_output_loss(gpu->output, gpu->stop_ns, "cupti", left_out.dropped);
+		r = rls_event_output_loss(gpu->output, gpu->stop_ns, "cupti", left_out.dropped);
 	if (!r)
-		r = rls_trace_output_loss(gpu->output, gpu->stop_ns, "cupti_bridge",
+		r = rls_event_output_loss(gpu->output, gpu->stop_ns, "cupti_bridge",
 					  left_out.unpooled);
 	if (!r)
-		r = rls_trace_output_loss(gpu->output, gpu->stop_ns, "gpu_impossible",
+		r = rls_event_output_loss(gpu->output, gpu->stop_ns, "gpu_impossible",
 					  left_out.refused);
 	if (!r)
 		r = warn_count(gpu, gpu->unplaced,
-			       "launches were made by threads that are not known: their GPU work has no operation");
+			       "launches were made by threads that are not known: their GPU work "
+			       "has no operation");
 	if (!r)
 		r = warn_count(gpu, homeless,
-			       "pieces of GPU work came of processes of whose launches CUPTI told none: they have no operation");
+			       "pieces of GPU work came of processes of whose launches CUPTI told "
+			       "none: they have no operation");
 	if (!r)
 		r = report_early(gpu);
 	if (!r)

@@ -27,7 +27,7 @@ struct rls_cuda_calls;
 struct rls_gpu;
 
 /* Both borrowed. 0 or -ENOMEM. */
-int rls_gpu_new(struct rls_trace_output *output, const struct rls_translator *translator,
+int rls_gpu_new(struct rls_event_output *output, const struct rls_translator *translator,
 		struct rls_gpu **out);
 void rls_gpu_free(struct rls_gpu *gpu);
 

@@ -7,8 +7,10 @@
 
 static const char *const troubles[] = {
 	[RLS_CUPTI_NO_CUPTI] = "has no CUPTI library that can be used",
-	[RLS_CUPTI_SLOT_TAKEN] = "is being traced by another tool (torch.profiler, nsys), and CUPTI serves one at a time",
-	[RLS_CUPTI_STOLEN] = "had its GPU records taken over by another tool (torch.profiler) while it was recorded",
+	[RLS_CUPTI_SLOT_TAKEN] = "is being traced by another tool (torch.profiler, nsys), and "
+				 "CUPTI serves one at a time",
+	[RLS_CUPTI_STOLEN] = "had its GPU records taken over by another tool (torch.profiler) "
+			     "while it was recorded",
 	[RLS_CUPTI_FAILED] = "was refused by CUPTI",
 	[RLS_CUPTI_FORKED] = "is a child of a process that used CUDA, in which CUPTI does not work",
 };
@@ -35,7 +37,8 @@ bool rls_gpu_status_text(uint32_t pid, const struct rls_batch_record *record,
 	if (status == RLS_CUPTI_FAILED)
 		snprintf(code, sizeof(code), " (result %" PRIu64 ")", record->record.value);
 	snprintf(out, RLS_GPU_STATUS_BYTES,
-		 "process %u %s%s%s%s: its GPU times are missing or incomplete, all else is recorded",
+		 "process %u %s%s%s%s: its GPU times are missing or incomplete, all else is "
+		 "recorded",
 		 pid, troubles[status], code, said[0] ? ": " : "", said);
 	return true;
 }
@@ -44,17 +47,24 @@ const char *rls_gpu_work_name(const struct rls_cupti_record *record)
 {
 	/* CUPTI's copy kinds. */
 	static const char *const copies[] = {
-		"memcpy",           "memcpy host to device",  "memcpy device to host",
-		"memcpy host to array", "memcpy array to host", "memcpy array to array",
-		"memcpy array to device", "memcpy device to array", "memcpy device to device",
-		"memcpy host to host", "memcpy peer to peer",
+		"memcpy",
+		"memcpy host to device",
+		"memcpy device to host",
+		"memcpy host to array",
+		"memcpy array to host",
+		"memcpy array to array",
+		"memcpy array to device",
+		"memcpy device to array",
+		"memcpy device to device",
+		"memcpy host to host",
+		"memcpy peer to peer",
 	};
 
 	switch (record->kind) {
 	case RLS_CUPTI_MEMCPY:
-		return record->subkind < sizeof(copies) / sizeof(copies[0]) ?
-			       copies[record->subkind] :
-			       copies[0];
+		return record->subkind < sizeof(copies) / sizeof(copies[0])
+			       ? copies[record->subkind]
+			       : copies[0];
 	case RLS_CUPTI_MEMSET:
 		return "memset";
 	case RLS_CUPTI_SYNC:

@@ -11,19 +11,19 @@
 #include "userspace/record/targets/process_info.h"
 
 #define THREADS_MAX 65536
-#define REST_SHARE 20           /* a target that makes numbers up must not keep us busy: 5 % */
+#define REST_SHARE 20 /* a target that makes numbers up must not keep us busy: 5 % */
 
 void rls_gpu_threads_clear(struct rls_gpu_threads *threads)
 {
 	rls_index_map_free(&threads->map);
-	*threads = (struct rls_gpu_threads){ 0 };
+	*threads = (struct rls_gpu_threads){0};
 }
 
 void rls_gpu_threads_add(struct rls_gpu_threads *threads, uint32_t ns_tid, uint32_t tid)
 {
 	if (threads->map.count >= THREADS_MAX) {
 		rls_index_map_free(&threads->map);
-		threads->map = (struct rls_index_map){ 0 };
+		threads->map = (struct rls_index_map){0};
 	}
 	if (ns_tid && tid)
 		rls_index_map_put(&threads->map, ns_tid, 0, (void *)(uintptr_t)tid);

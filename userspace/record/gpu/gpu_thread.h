@@ -13,9 +13,9 @@
 
 struct rls_gpu_threads {
 	uint32_t pid;
-	uint32_t ns_pid;                /* the process's number in its own namespace */
-	struct rls_index_map map;       /* its number → ours */
-	uint64_t rests_until_ns;        /* /proc is not asked before */
+	uint32_t ns_pid; /* the process's number in its own namespace */
+	struct rls_index_map map; /* its number → ours */
+	uint64_t rests_until_ns; /* /proc is not asked before */
 };
 
 void rls_gpu_threads_clear(struct rls_gpu_threads *threads);

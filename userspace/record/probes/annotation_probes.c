@@ -7,18 +7,18 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/annotate/foreign_ranges.h"
-#include "userspace/elf/elf.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
+#include "userspace/elf/elf.h"
 #include "userspace/record/events/annotation_reader.h"
-#include "userspace/attach/kernel/kernel_sites.h"
 
 #define ANNOTATE_LIBRARY "librlscope_annotate.so"
 #define DESCRIPTOR_SYMBOL "rlscope_annotate_descriptor"
 
-static void attach_flush(struct rls_kernel *kernel, const char *path,
-			 const struct rls_elf *elf, uint64_t load_bias,
-			 const struct rls_annotate_descriptor *descriptor, uint64_t descriptor_vaddr)
+static void attach_flush(struct rls_kernel *kernel, const char *path, const struct rls_elf *elf,
+			 uint64_t load_bias, const struct rls_annotate_descriptor *descriptor,
+			 uint64_t descriptor_vaddr)
 {
 	uint64_t counter_vaddr =
 		descriptor_vaddr + offsetof(struct rls_annotate_descriptor, listeners);
@@ -48,10 +48,11 @@ static void find_annotation(struct rls_kernel *kernel, struct rls_files *files, 
 	if (!rls_elf_find_symbol(elf, DESCRIPTOR_SYMBOL, &symbol) &&
 	    !rls_elf_vaddr_of_offset(elf, mapping->file_offset, &vaddr)) {
 		load_bias = mapping->start - vaddr;
-		if (!rls_annotations_descriptor(pid, symbol.vaddr + load_bias, &descriptor)) {
+		if (!rls_annotation_reader_descriptor(pid, symbol.vaddr + load_bias, &descriptor)) {
 			*annotation = symbol.vaddr + load_bias;
 			if (!file->tells_operations)
-				attach_flush(kernel, path, elf, load_bias, &descriptor, symbol.vaddr);
+				attach_flush(kernel, path, elf, load_bias, &descriptor,
+					     symbol.vaddr);
 			file->tells_operations = true;
 		}
 	}
@@ -87,8 +88,8 @@ static void probe_ranges(struct rls_kernel *kernel, struct rls_files *files, pid
 		  r ? strerror(-r) : "");
 }
 
-void rls_operation_files_scan(struct rls_kernel *kernel, struct rls_files *files, pid_t pid,
-			      const struct rls_mappings *mappings, uint64_t *annotation)
+void rls_annotation_probes_scan(struct rls_kernel *kernel, struct rls_files *files, pid_t pid,
+				const struct rls_mappings *mappings, uint64_t *annotation)
 {
 	*annotation = 0;
 	for (size_t i = 0; i < mappings->count; i++) {

@@ -13,7 +13,7 @@
 /* Probes what is new among the process's mappings. *annotation: where the process has its
  * rls_annotate_descriptor, 0 when it has none. Failures are debug messages: operations are
  * then less exact, nothing else. */
-void rls_operation_files_scan(struct rls_kernel *kernel, struct rls_files *files, pid_t pid,
-			      const struct rls_mappings *mappings, uint64_t *annotation);
+void rls_annotation_probes_scan(struct rls_kernel *kernel, struct rls_files *files, pid_t pid,
+				const struct rls_mappings *mappings, uint64_t *annotation);
 
 #endif

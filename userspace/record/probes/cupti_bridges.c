@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/elf/elf.h"
-#include "userspace/base/log.h"
 #include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/base/log.h"
+#include "userspace/elf/elf.h"
 
 #define DRIVER_LIBRARY "libcuda.so"
 
-void rls_bridges_clear(struct rls_bridges *bridges)
+void rls_cupti_bridges_clear(struct rls_cupti_bridges *bridges)
 {
 	free(bridges->seen.items);
-	*bridges = (struct rls_bridges){ 0 };
+	*bridges = (struct rls_cupti_bridges){0};
 }
 
 static bool is_named(const struct rls_mapping *mapping, const char *library)
@@ -33,18 +33,18 @@ static bool any_named(const struct rls_mappings *mappings, const char *library)
 	return false;
 }
 
-bool rls_bridges_mapped(const struct rls_mappings *mappings)
+bool rls_cupti_bridges_mapped(const struct rls_mappings *mappings)
 {
 	return any_named(mappings, RLS_BRIDGE_LIBRARY);
 }
 
-bool rls_bridges_cuda_mapped(const struct rls_mappings *mappings)
+bool rls_cupti_bridges_cuda_mapped(const struct rls_mappings *mappings)
 {
 	return any_named(mappings, DRIVER_LIBRARY);
 }
 
 /* False when it has been looked at before, or there is no memory. */
-static bool remember(struct rls_bridges *bridges, const struct rls_file *file)
+static bool cupti_bridges_record(struct rls_cupti_bridges *bridges, const struct rls_file *file)
 {
 	for (size_t i = 0; i < bridges->seen.count; i++) {
 		if (bridges->seen.items[i] == file)
@@ -73,7 +73,8 @@ static int find_site(const char *path, uint64_t *site, uint64_t *semaphore)
 	return r;
 }
 
-static void arm(struct rls_kernel *kernel, pid_t pid, const struct rls_mapping *mapping, const char *path)
+static void arm(struct rls_kernel *kernel, pid_t pid, const struct rls_mapping *mapping,
+		const char *path)
 {
 	uint64_t site, semaphore;
 	int r;
@@ -82,14 +83,16 @@ static void arm(struct rls_kernel *kernel, pid_t pid, const struct rls_mapping *
 	if (!r)
 		r = rls_kernel_arm(kernel, pid, path, site, semaphore);
 	if (r)
-		rls_warning("process %d: its CUPTI bridge %s cannot be armed, so its GPU times are not known: %s",
+		rls_warning("process %d: its CUPTI bridge %s cannot be armed, so its GPU times are "
+			    "not known: %s",
 			    pid, mapping->path, strerror(-r));
 	else
 		rls_debug("process %d: the CUPTI bridge is armed", pid);
 }
 
-void rls_bridges_scan(struct rls_kernel *kernel, struct rls_files *files, struct rls_bridges *bridges,
-		      pid_t pid, const struct rls_mappings *mappings)
+void rls_cupti_bridges_scan(struct rls_kernel *kernel, struct rls_files *files,
+			    struct rls_cupti_bridges *bridges, pid_t pid,
+			    const struct rls_mappings *mappings)
 {
 	for (size_t i = 0; i < mappings->count; i++) {
 		const struct rls_mapping *mapping = &mappings->entries[i];
@@ -97,12 +100,14 @@ void rls_bridges_scan(struct rls_kernel *kernel, struct rls_files *files, struct
 		struct rls_file *file;
 
 		if (is_named(mapping, RLS_BRIDGE_LIBRARY) &&
-		    !rls_files_locate(files, pid, mapping, &path, &file) && remember(bridges, file))
+		    !rls_files_locate(files, pid, mapping, &path, &file) &&
+		    cupti_bridges_record(bridges, file))
 			arm(kernel, pid, mapping, path);
 	}
 }
 
-void rls_bridges_disarm(struct rls_kernel *kernel, const struct rls_bridges *bridges, pid_t pid)
+void rls_cupti_bridges_disarm(struct rls_kernel *kernel, const struct rls_cupti_bridges *bridges,
+			      pid_t pid)
 {
 	if (bridges->seen.count)
 		rls_kernel_disarm(kernel, pid);

@@ -17,19 +17,21 @@
 #define RLS_BRIDGE_LIBRARY "librlscope_cupti.so"
 
 /* Of one process: the bridges that it maps, as far as they have been looked at. Zeroed: none. */
-struct rls_bridges {
+struct rls_cupti_bridges {
 	RLS_LIST(const struct rls_file *) seen;
 };
 
 /* Arms what is new among the process's mappings. What cannot be is a warning. */
-void rls_bridges_scan(struct rls_kernel *kernel, struct rls_files *files, struct rls_bridges *bridges,
-		      pid_t pid, const struct rls_mappings *mappings);
+void rls_cupti_bridges_scan(struct rls_kernel *kernel, struct rls_files *files,
+			    struct rls_cupti_bridges *bridges, pid_t pid,
+			    const struct rls_mappings *mappings);
 /* The process has ended, or become another program. */
-void rls_bridges_disarm(struct rls_kernel *kernel, const struct rls_bridges *bridges, pid_t pid);
-void rls_bridges_clear(struct rls_bridges *bridges);
+void rls_cupti_bridges_disarm(struct rls_kernel *kernel, const struct rls_cupti_bridges *bridges,
+			      pid_t pid);
+void rls_cupti_bridges_clear(struct rls_cupti_bridges *bridges);
 
 /* Whether the mappings hold a bridge; the CUDA driver. */
-bool rls_bridges_mapped(const struct rls_mappings *mappings);
-bool rls_bridges_cuda_mapped(const struct rls_mappings *mappings);
+bool rls_cupti_bridges_mapped(const struct rls_mappings *mappings);
+bool rls_cupti_bridges_cuda_mapped(const struct rls_mappings *mappings);
 
 #endif

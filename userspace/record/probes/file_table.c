@@ -10,7 +10,7 @@ void rls_files_clear(struct rls_files *files)
 	for (size_t i = 0; i < files->by_identity.capacity; i++)
 		free(files->by_identity.entries[i].value);
 	rls_index_map_free(&files->by_identity);
-	*files = (struct rls_files){ 0 };
+	*files = (struct rls_files){0};
 }
 
 struct rls_file *rls_files_find(const struct rls_files *files, dev_t device, ino_t inode)
@@ -35,8 +35,8 @@ int rls_files_get(struct rls_files *files, dev_t device, ino_t inode, struct rls
 	return 0;
 }
 
-int rls_files_locate(struct rls_files *files, pid_t pid, const struct rls_mapping *mapping, char **path,
-		     struct rls_file **out)
+int rls_files_locate(struct rls_files *files, pid_t pid, const struct rls_mapping *mapping,
+		     char **path, struct rls_file **out)
 {
 	_cleanup_free_ char *found = NULL;
 	dev_t device;

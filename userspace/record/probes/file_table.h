@@ -18,14 +18,15 @@ struct rls_probed_file;
 struct rls_file {
 	dev_t device;
 	ino_t inode;
-	struct rls_probed_file *probed; /* NULL: none with a role, or not seen as such yet (probed_files.h) */
-	bool switches_stacks;           /* a process that does maps it (stack_switching.h) */
-	bool tells_operations;          /* it has been probed for them (annotation_probes.h) */
+	struct rls_probed_file
+		*probed; /* NULL: none with a role, or not seen as such yet (probed_files.h) */
+	bool switches_stacks; /* a process that does maps it (stack_switching.h) */
+	bool tells_operations; /* it has been probed for them (annotation_probes.h) */
 };
 
 /* Zeroed: empty. */
 struct rls_files {
-	struct rls_index_map by_identity;       /* device, inode → struct rls_file */
+	struct rls_index_map by_identity; /* device, inode → struct rls_file */
 };
 
 void rls_files_clear(struct rls_files *files);
@@ -37,7 +38,7 @@ int rls_files_get(struct rls_files *files, dev_t device, ino_t inode, struct rls
 
 /* The file of a process's mapping, made when it is new, and where the host finds it, which is the caller's.
  * 0; -ENOMEM; another -errno when it cannot be found. */
-int rls_files_locate(struct rls_files *files, pid_t pid, const struct rls_mapping *mapping, char **path,
-		     struct rls_file **out);
+int rls_files_locate(struct rls_files *files, pid_t pid, const struct rls_mapping *mapping,
+		     char **path, struct rls_file **out);
 
 #endif

@@ -7,27 +7,29 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/index_map.h"
-#include "userspace/discover/discover.h"
-#include "userspace/elf/elf.h"
-#include "userspace/base/log.h"
-#include "userspace/base/clock.h"
-#include "userspace/record/probes/cupti_bridges.h"
-#include "userspace/record/probes/annotation_probes.h"
-#include "userspace/record/probes/file_table.h"
-#include "userspace/record/probes/probed_files.h"
-#include "userspace/record/probes/rescan_schedule.h"
 #include "bpf/wire/maps.h"
 #include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/base/clock.h"
+#include "userspace/base/log.h"
+#include "userspace/discover/discover.h"
+#include "userspace/elf/elf.h"
+#include "userspace/record/probes/annotation_probes.h"
+#include "userspace/record/probes/cupti_bridges.h"
+#include "userspace/record/probes/file_table.h"
+#include "userspace/record/probes/probed_files.h"
+#include "userspace/record/probes/rescan_schedule.h"
 #include "userspace/record/probes/stack_switching.h"
 
 /* A library as one process maps it. */
 struct use {
 	struct rls_probed_file *file;
 	char *path;
-	struct { uint64_t start, end; } code;
-	size_t told_sites;              /* of the last LIBRARY event */
+	struct {
+		uint64_t start, end;
+	} code;
+	size_t told_sites; /* of the last LIBRARY event */
 	bool told;
 };
 
@@ -37,23 +39,23 @@ struct process {
 	struct rls_process_image *image; /* NULL while all is as in the parent it was forked from */
 	struct use *uses;
 	size_t use_count, use_room;
-	uint64_t mapped;                /* fingerprint of the executable mappings looked at */
+	uint64_t mapped; /* fingerprint of the executable mappings looked at */
 	uint64_t annotation;
-	struct rls_table_looks looks;
-	bool is_blind;                  /* it maps CUDA and no bridge */
+	struct rls_rescan_schedule looks;
+	bool is_blind; /* it maps CUDA and no bridge */
 	char python[32];
 	bool warned_of_switchers;
-	struct rls_bridges bridges;
+	struct rls_cupti_bridges bridges;
 };
 
 struct rls_libraries {
 	struct rls_kernel *kernel;
 	const struct rls_roles *roles;
-	struct rls_trace_output *output;
+	struct rls_event_output *output;
 	struct rls_probed_files files;
-	struct rls_files table;         /* what is known of files, probed or not */
+	struct rls_files table; /* what is known of files, probed or not */
 	struct rls_targets *targets;
-	size_t place;                   /* of struct process among a target's states */
+	size_t place; /* of struct process among a target's states */
 	void (*probed)(void *context);
 	void *probed_context;
 };
@@ -88,7 +90,7 @@ static void process_free(struct process *process)
 	for (size_t i = 0; i < process->use_count; i++)
 		free(process->uses[i].path);
 	free(process->uses);
-	rls_bridges_clear(&process->bridges);
+	rls_cupti_bridges_clear(&process->bridges);
 	rls_process_image_free(process->image);
 	free(process);
 }
@@ -111,7 +113,7 @@ static struct use *use_add(struct process *process, struct rls_probed_file *file
 		process->use_room = room;
 	}
 	use = &process->uses[process->use_count];
-	*use = (struct use){ .file = file, .path = strdup(path) };
+	*use = (struct use){.file = file, .path = strdup(path)};
 	if (!use->path)
 		return NULL;
 	process->use_count++;
@@ -126,19 +128,20 @@ static int tell_libraries(struct rls_libraries *libraries, struct process *proce
 
 	for (size_t i = 0; !r && i < process->use_count; i++) {
 		struct use *use = &process->uses[i];
-		struct rls_event event = { .kind = RLS_EVENT_LIBRARY, .pid = (uint32_t)process->pid,
-					   .time_ns = now_ns };
+		struct rls_event event = {.kind = RLS_EVENT_LIBRARY,
+					  .pid = (uint32_t)process->pid,
+					  .time_ns = now_ns};
 
 		if (use->told && (use->told_sites == use->file->sites || use->file->written))
 			continue;
 		event.library.sites = (uint32_t)use->file->sites;
-		r = rls_trace_output_string(libraries->output, use->path, &event.library.path);
+		r = rls_event_output_string(libraries->output, use->path, &event.library.path);
 		if (!r)
-			r = rls_trace_output_string(libraries->output,
+			r = rls_event_output_string(libraries->output,
 						    rls_role_name(use->file->role),
 						    &event.library.role);
 		if (!r)
-			r = rls_trace_output_add(libraries->output, &event);
+			r = rls_event_output_add(libraries->output, &event);
 		use->told = true;
 		use->told_sites = use->file->sites;
 	}
@@ -147,7 +150,7 @@ static int tell_libraries(struct rls_libraries *libraries, struct process *proce
 
 static int tell_ranges(struct rls_libraries *libraries, const struct process *process)
 {
-	struct rls_wire_ranges known = { 0 };
+	struct rls_wire_ranges known = {0};
 
 	for (size_t i = 0; i < process->use_count && known.count < RLS_RANGES_MAX; i++) {
 		const struct use *use = &process->uses[i];
@@ -234,7 +237,7 @@ static void take_warnings(struct rls_libraries *libraries, const struct rls_proc
 {
 	for (size_t i = from; i < image->warning_count; i++) {
 		rls_warning("%s", image->warnings[i]);
-		rls_trace_output_warning(libraries->output, now_ns, image->warnings[i]);
+		rls_event_output_warning(libraries->output, now_ns, image->warnings[i]);
 	}
 }
 
@@ -244,11 +247,13 @@ static int plan_again(struct rls_libraries *libraries, const struct rls_probed_f
 	for (size_t t = 0; t < libraries->targets->count; t++) {
 		const struct process *process = libraries->targets->all[t]->state[libraries->place];
 
-		for (size_t i = 0; process && process->image && i < process->image->library_count; i++) {
+		for (size_t i = 0; process && process->image && i < process->image->library_count;
+		     i++) {
 			struct rls_library *library = process->image->libraries[i];
 			int r;
 
-			if (library->inode != file->identity->inode || library->device != file->identity->device)
+			if (library->inode != file->identity->inode ||
+			    library->device != file->identity->device)
 				continue;
 			r = rls_probed_files_add(&libraries->files, library);
 			if (r == -ENOMEM)
@@ -281,7 +286,7 @@ static int spare_switchers(struct rls_libraries *libraries)
 static int look_for_switchers(struct rls_libraries *libraries, pid_t pid,
 			      const struct rls_mappings *mappings, bool *more)
 {
-	int r = rls_switchers_take(&libraries->table, pid, mappings, more);
+	int r = rls_stack_switching_take(&libraries->table, pid, mappings, more);
 
 	return r || !*more ? r : spare_switchers(libraries);
 }
@@ -291,10 +296,11 @@ static int warn_of_switchers(struct rls_libraries *libraries, pid_t pid, uint64_
 	char text[200];
 
 	snprintf(text, sizeof(text),
-		 "process %d has loaded greenlet or its like: calls that switch stacks before they return are not timed exactly, and each return costs more",
+		 "process %d has loaded greenlet or its like: calls that switch stacks before they "
+		 "return are not timed exactly, and each return costs more",
 		 pid);
 	rls_warning("%s", text);
-	return rls_trace_output_warning(libraries->output, now_ns, text);
+	return rls_event_output_warning(libraries->output, now_ns, text);
 }
 
 static int take_switchers(struct rls_libraries *libraries, struct process *process,
@@ -303,7 +309,7 @@ static int take_switchers(struct rls_libraries *libraries, struct process *proce
 	bool more;
 	int r;
 
-	if (!rls_switchers_among(mappings))
+	if (!rls_stack_switching_among(mappings))
 		return 0;
 	r = look_for_switchers(libraries, process->pid, mappings, &more);
 	if (r || process->warned_of_switchers)
@@ -320,10 +326,10 @@ int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char 
 	int r;
 
 	if (!pid) {
-		r = rls_switchers_take_all(&libraries->table, &more);
+		r = rls_stack_switching_take_all(&libraries->table, &more);
 		return r || !more ? r : spare_switchers(libraries);
 	}
-	if (!rls_switchers_name(path) && !rls_roles_match(libraries->roles, path, &match))
+	if (!rls_stack_switching_name(path) && !rls_roles_match(libraries->roles, path, &match))
 		return 0;
 	if (rls_mappings_read(pid, &mappings))
 		return 0; /* it has ended */
@@ -373,7 +379,7 @@ static int look_at_new(struct rls_libraries *libraries, struct process *process,
 	take_warnings(libraries, process->image, warned, now_ns);
 	snprintf(process->python, sizeof(process->python), "%s", process->image->python.version);
 	if (first_new < process->image->library_count)
-		rls_table_looks_start(&process->looks, process->pid, first, now_ns);
+		rls_rescan_schedule_start(&process->looks, process->pid, first, now_ns);
 	r = take_libraries(libraries, process, mappings, process->image->libraries + first_new,
 			   process->image->library_count - first_new);
 	if (!r)
@@ -385,8 +391,10 @@ static int look_at_new(struct rls_libraries *libraries, struct process *process,
 static void look_for_bridge(struct rls_libraries *libraries, struct process *process,
 			    const struct rls_mappings *mappings)
 {
-	process->is_blind = rls_bridges_cuda_mapped(mappings) && !rls_bridges_mapped(mappings);
-	rls_bridges_scan(libraries->kernel, &libraries->table, &process->bridges, process->pid, mappings);
+	process->is_blind =
+		rls_cupti_bridges_cuda_mapped(mappings) && !rls_cupti_bridges_mapped(mappings);
+	rls_cupti_bridges_scan(libraries->kernel, &libraries->table, &process->bridges,
+			       process->pid, mappings);
 }
 
 /* Changes whenever something executable is mapped or unmapped. */
@@ -405,7 +413,7 @@ static uint64_t fingerprint(const struct rls_mappings *mappings)
 
 static bool look_is_due(const struct process *process, uint64_t now_ns)
 {
-	uint64_t due_ns = rls_table_looks_due_ns(&process->looks);
+	uint64_t due_ns = rls_rescan_schedule_due_ns(&process->looks);
 
 	return process->image && due_ns && now_ns >= due_ns;
 }
@@ -415,8 +423,8 @@ static int look_at_changes(struct rls_libraries *libraries, struct process *proc
 {
 	int r;
 
-	rls_operation_files_scan(libraries->kernel, &libraries->table, process->pid, mappings,
-				 &process->annotation);
+	rls_annotation_probes_scan(libraries->kernel, &libraries->table, process->pid, mappings,
+				   &process->annotation);
 	r = take_switchers(libraries, process, mappings, now_ns);
 	if (!r)
 		r = look_at_new(libraries, process, mappings, now_ns);
@@ -448,7 +456,8 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 	if (has_changed) {
 		r = look_at_changes(libraries, process, &mappings, now_ns);
 	} else if (look_is_due(process, now_ns) &&
-		   rls_table_looks_take(&process->looks, rls_discover_imported(process->image))) {
+		   rls_rescan_schedule_take(&process->looks,
+					    rls_discover_imported(process->image))) {
 		r = look_at_tables_again(libraries, process, &mappings);
 	}
 	if (!r)
@@ -463,19 +472,19 @@ uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid)
 {
 	const struct process *process = process_find(libraries, pid);
 
-	return process ? rls_table_looks_due_ns(&process->looks) : 0;
+	return process ? rls_rescan_schedule_due_ns(&process->looks) : 0;
 }
 
 /* ---- a target's life ---- */
 
-static void forget(void *context, struct rls_target *target, enum rls_target_over why,
-		   uint64_t time_ns)
+static void libraries_forget(void *context, struct rls_target *target, enum rls_target_over why,
+			     uint64_t time_ns)
 {
 	struct rls_libraries *libraries = context;
 	struct process *process = target->state[libraries->place];
 
 	if (process && why != RLS_TARGET_CLOSED) /* all probes go then */
-		rls_bridges_disarm(libraries->kernel, &process->bridges, target->pid);
+		rls_cupti_bridges_disarm(libraries->kernel, &process->bridges, target->pid);
 	process_free(process);
 	target->state[libraries->place] = NULL;
 }
@@ -490,7 +499,8 @@ static int forked(void *context, const struct rls_target *parent, struct rls_tar
 
 	if (!from || parent == child)
 		return 0;
-	forget(libraries, child, RLS_TARGET_EXECED, time_ns); /* what was found of it before its fork */
+	libraries_forget(libraries, child, RLS_TARGET_EXECED,
+			 time_ns); /* what was found of it before its fork */
 	to = process_get(libraries, child);
 	if (!to)
 		return -ENOMEM;
@@ -520,11 +530,13 @@ static int warn_of_written(void *context, const struct rls_probed_file *file)
 	struct rls_libraries *libraries = context;
 	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text, "%s is written to while it is probed: its probes are off, and calls into it are not seen any more",
+	if (asprintf(&text,
+		     "%s is written to while it is probed: its probes are off, and calls into it "
+		     "are not seen any more",
 		     file->path) < 0)
 		return -ENOMEM;
 	rls_warning("%s", text);
-	return rls_trace_output_warning(libraries->output, rls_monotonic_ns(), text);
+	return rls_event_output_warning(libraries->output, rls_monotonic_ns(), text);
 }
 
 int rls_libraries_look_at_files(struct rls_libraries *libraries)
@@ -598,11 +610,11 @@ size_t rls_libraries_files(const struct rls_libraries *libraries)
 }
 
 int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
-		      struct rls_trace_output *output, struct rls_targets *targets,
+		      struct rls_event_output *output, struct rls_targets *targets,
 		      struct rls_libraries **out)
 {
 	struct rls_libraries *libraries = calloc(1, sizeof(*libraries));
-	const struct rls_target_observer observer = { forked, forget, libraries };
+	const struct rls_target_observer observer = {forked, libraries_forget, libraries};
 	int r = libraries ? rls_targets_observe(targets, &observer, &libraries->place) : -ENOMEM;
 
 	if (r) {

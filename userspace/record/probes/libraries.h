@@ -5,7 +5,7 @@
  *
  * Probes belong to files. A file seen before costs a process that maps it nothing but a
  * look at its mappings. Tables of Python methods may fill long after their file was
- * mapped, so a process is looked at again after something new was (table_looks.h).
+ * mapped, so a process is looked at again after something new was (rescan_schedule.h).
  */
 #ifndef RLS_LIBRARIES_H
 #define RLS_LIBRARIES_H
@@ -25,7 +25,7 @@ struct rls_libraries;
 
 /* All borrowed. It observes the targets: to it, only they are processes. 0 or -errno. */
 int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
-		      struct rls_trace_output *output, struct rls_targets *targets,
+		      struct rls_event_output *output, struct rls_targets *targets,
 		      struct rls_libraries **out);
 /* Calls back for each site at an entry of CUDA from here on, before its first hit: 0 or -errno. */
 void rls_libraries_on_cuda_entry(struct rls_libraries *libraries,
@@ -43,7 +43,7 @@ void rls_libraries_on_probed(struct rls_libraries *libraries, void (*probed)(voi
 			     void *context);
 
 /* Some process of the host, recorded or not, has mapped path (pid 0: anyone anything). Takes
- * return probes off at once where they would harm it (switchers.h). 0 or -ENOMEM. */
+ * return probes off at once where they would harm it (stack_switching.h). 0 or -ENOMEM. */
 int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char *path);
 
 /* When a scan of this process is due again because of young files; 0: not by itself. */

@@ -4,23 +4,23 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-int rls_written_files_open(void)
+int rls_modified_files_open(void)
 {
 	return inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 }
 
-int rls_written_files_watch(int fd, const char *path)
+int rls_modified_files_watch(int fd, const char *path)
 {
 	return fd < 0 ? -1 : inotify_add_watch(fd, path, IN_MODIFY);
 }
 
-void rls_written_files_unwatch(int fd, int number)
+void rls_modified_files_unwatch(int fd, int number)
 {
 	if (fd >= 0 && number >= 0)
 		inotify_rm_watch(fd, number);
 }
 
-size_t rls_written_files_read(int fd, int *numbers, size_t room)
+size_t rls_modified_files_read(int fd, int *numbers, size_t room)
 {
 	_Alignas(struct inotify_event) uint8_t events[4096];
 	size_t count = 0;

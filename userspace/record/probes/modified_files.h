@@ -11,13 +11,13 @@
 #include <stddef.h>
 
 /* A descriptor to poll, -1: they cannot be watched here. The caller closes it. */
-int rls_written_files_open(void);
+int rls_modified_files_open(void);
 
 /* From now on: the file's number among the watched ones; -1: it is not watched. */
-int rls_written_files_watch(int fd, const char *path);
-void rls_written_files_unwatch(int fd, int number);
+int rls_modified_files_watch(int fd, const char *path);
+void rls_modified_files_unwatch(int fd, int number);
 
 /* The numbers of files that have been written to since, some of them twice; how many. Does not wait. */
-size_t rls_written_files_read(int fd, int *numbers, size_t room);
+size_t rls_modified_files_read(int fd, int *numbers, size_t room);
 
 #endif

@@ -8,17 +8,17 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
-#include "userspace/elf/elf.h"
+#include "userspace/attach/kernel/kernel_sites.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
+#include "userspace/elf/elf.h"
 #include "userspace/record/probes/modified_files.h"
-#include "userspace/attach/kernel/kernel_sites.h"
 
 #define WRITTEN_AT_ONCE 64
 
 void rls_probed_files_open(struct rls_probed_files *files)
 {
-	files->written_fd = rls_written_files_open();
+	files->written_fd = rls_modified_files_open();
 }
 
 void rls_probed_files_clear(struct rls_probed_files *files)
@@ -62,7 +62,8 @@ static int new_file(struct rls_probed_files *files, const struct rls_library *li
 	}
 	file->identity = identity;
 	file->role = library->role;
-	file->watch = rls_written_files_watch(files->written_fd, library->host_path); /* before it is read */
+	file->watch = rls_modified_files_watch(files->written_fd,
+					       library->host_path); /* before it is read */
 	file->spared = identity->switches_stacks;
 	identity->probed = file;
 	files->files[files->count++] = file;
@@ -82,7 +83,8 @@ static bool contains(const uint64_t *sorted, size_t count, uint64_t value)
 	return count && bsearch(&value, sorted, count, sizeof(value), compare_offsets);
 }
 
-static int merge(uint64_t **sorted, size_t *count, const uint64_t *values, size_t value_count)
+static int probed_files_merge(uint64_t **sorted, size_t *count, const uint64_t *values,
+			      size_t value_count)
 {
 	uint64_t *grown;
 
@@ -118,7 +120,7 @@ static int remember_sites(struct rls_probed_file *file, const struct rls_site *s
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		offsets[i] = sites[i].file_offset;
-	return merge(&file->offsets, &file->offset_count, offsets, count);
+	return probed_files_merge(&file->offsets, &file->offset_count, offsets, count);
 }
 
 /* Calls into Python are planned again with every batch: where they are limits the sites of
@@ -152,7 +154,7 @@ static int take_new_functions(struct rls_probed_file *file, const struct rls_lib
 		if (!known)
 			fresh[fresh_count++] = function->vaddr;
 	}
-	r = merge(&file->functions, &file->function_count, fresh, fresh_count);
+	r = probed_files_merge(&file->functions, &file->function_count, fresh, fresh_count);
 	if (r)
 		return r;
 	*out = *library;
@@ -171,8 +173,8 @@ static int name_sites(struct rls_probed_files *files, const struct rls_plan *pla
 		const struct rls_site *site = &plan->sites[i];
 
 		if (site->category == RLS_CATEGORY_CUDA_API && site->kind == RLS_SITE_ENTER)
-			r = files->cuda_entry(files->cuda_entry_context, files->next_site + (uint32_t)i,
-					      site->name);
+			r = files->cuda_entry(files->cuda_entry_context,
+					      files->next_site + (uint32_t)i, site->name);
 	}
 	return r;
 }
@@ -186,7 +188,9 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 	if (!count)
 		return 0;
 	if (files->sites_max && files->next_site + count > files->sites_max)
-		return rls_error_r(-ENOSPC, "%s is not probed: with its %zu probes there would be more than the %" PRIu32 " that a budget can count",
+		return rls_error_r(-ENOSPC,
+				   "%s is not probed: with its %zu probes there would be more than "
+				   "the %" PRIu32 " that a budget can count",
 				   file->path, count, files->sites_max);
 	r = remember_sites(file, plan->sites, count);
 	if (!r)
@@ -197,8 +201,8 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 	r = name_sites(files, plan, count);
 	if (r)
 		return r;
-	r = rls_kernel_attach_sites(files->kernel, host_path, plan->sites, count,
-				    files->next_site, &attached);
+	r = rls_kernel_attach_sites(files->kernel, host_path, plan->sites, count, files->next_site,
+				    &attached);
 	files->next_site += (uint32_t)count;
 	file->sites += attached;
 	files->sites += attached;
@@ -206,7 +210,7 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 }
 
 static int plan_in_spare_time(const struct rls_library *library, struct rls_elf *elf,
-			 struct rls_plan *out)
+			      struct rls_plan *out)
 {
 	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
 
@@ -233,8 +237,8 @@ static int plan_new_functions(const struct rls_library *library, struct rls_plan
 int rls_probed_files_plan(struct rls_probed_files *files, const struct rls_library *library,
 			  struct rls_probed_plan *out)
 {
-	struct rls_probed_plan planned = { .host_path = library->host_path };
-	struct rls_library fresh = { 0 };
+	struct rls_probed_plan planned = {.host_path = library->host_path};
+	struct rls_library fresh = {0};
 	struct rls_file *identity;
 	int r = rls_files_get(files->table, library->device, library->inode, &identity);
 
@@ -289,7 +293,7 @@ static int let_be(struct rls_probed_files *files, struct rls_probed_file *file)
 
 	for (size_t i = 0; !r && i < file->batch_count; i++)
 		r = rls_kernel_detach_sites(files->kernel, file->batches[i]);
-	rls_written_files_unwatch(files->written_fd, file->watch);
+	rls_modified_files_unwatch(files->written_fd, file->watch);
 	file->watch = -1;
 	file->written = true;
 	file->batch_count = 0;
@@ -299,10 +303,11 @@ static int let_be(struct rls_probed_files *files, struct rls_probed_file *file)
 }
 
 int rls_probed_files_look(struct rls_probed_files *files,
-			  int (*tell)(void *context, const struct rls_probed_file *file), void *context)
+			  int (*tell)(void *context, const struct rls_probed_file *file),
+			  void *context)
 {
 	int numbers[WRITTEN_AT_ONCE], r = 0;
-	size_t count = rls_written_files_read(files->written_fd, numbers, WRITTEN_AT_ONCE);
+	size_t count = rls_modified_files_read(files->written_fd, numbers, WRITTEN_AT_ONCE);
 
 	for (size_t i = 0; !r && i < count; i++) {
 		struct rls_probed_file *file = find_watched(files, numbers[i]);

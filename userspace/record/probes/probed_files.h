@@ -1,7 +1,7 @@
 /* Probed files: which library files have probes, and where.
  *
- * What a file had probes on stays probed until the recording ends, but for return probes that would harm (switchers.h), and for files that are written to
- * (written_files.h); functions found later only add sites.
+ * What a file had probes on stays probed until the recording ends, but for return probes that would harm (stack_switching.h), and for files that are written to
+ * (modified_files.h); functions found later only add sites.
  */
 #ifndef RLS_PROBED_FILES_H
 #define RLS_PROBED_FILES_H
@@ -19,18 +19,18 @@
 struct rls_probed_file {
 	struct rls_file *identity;
 	enum rls_role role;
-	size_t sites;           /* live probes */
-	uint64_t *offsets;      /* of the sites tried, ascending */
+	size_t sites; /* live probes */
+	uint64_t *offsets; /* of the sites tried, ascending */
 	size_t offset_count;
-	uint64_t *functions;    /* addresses of the functions planned, ascending: a function found
+	uint64_t *functions; /* addresses of the functions planned, ascending: a function found
 	                         * again must not get a second site */
 	size_t function_count;
-	uint32_t *batches;      /* the first ids of the sites that were attached together */
+	uint32_t *batches; /* the first ids of the sites that were attached together */
 	size_t batch_count, batch_room;
-	bool spared;            /* no return probes, see switchers.h */
-	int watch;              /* its number in written_files.h; -1: none */
-	bool written;           /* to, since it was probed: it has no probes any more, and gets none */
-	char *path;             /* as the first process that mapped it sees it */
+	bool spared; /* no return probes, see stack_switching.h */
+	int watch; /* its number in modified_files.h; -1: none */
+	bool written; /* to, since it was probed: it has no probes any more, and gets none */
+	char *path; /* as the first process that mapped it sees it */
 };
 
 struct rls_probed_files {
@@ -41,10 +41,11 @@ struct rls_probed_files {
 	struct rls_files *table;
 	struct rls_probed_file **files;
 	size_t count, room;
-	int written_fd;         /* of written_files.h; -1: there is none */
-	uint32_t sites_max;     /* ids from here on are not given: no budget could count their hits; 0: there is none */
-	uint32_t next_site;     /* ids go up and are never used again */
-	size_t sites;           /* live, over all files */
+	int written_fd; /* of modified_files.h; -1: there is none */
+	uint32_t
+		sites_max; /* ids from here on are not given: no budget could count their hits; 0: there is none */
+	uint32_t next_site; /* ids go up and are never used again */
+	size_t sites; /* live, over all files */
 };
 
 /* Zeroed but for what is borrowed, it may be used after this. */
@@ -54,8 +55,8 @@ void rls_probed_files_clear(struct rls_probed_files *files);
 /* What is to be probed in a file. */
 struct rls_probed_plan {
 	struct rls_probed_file *file;
-	const char *host_path;  /* the library's, as are names in the plan */
-	bool spared;            /* the file was when it was planned */
+	const char *host_path; /* the library's, as are names in the plan */
+	bool spared; /* the file was when it was planned */
 	struct rls_plan plan;
 };
 
@@ -73,7 +74,8 @@ int rls_probed_files_add(struct rls_probed_files *files, const struct rls_librar
 /* Takes all probes off the files that somebody writes to, tells of each that had any, and lets them be from then on.
  * Cheap where there is none: for each turn of the loop. 0, -ENOMEM or what tell said. */
 int rls_probed_files_look(struct rls_probed_files *files,
-			  int (*tell)(void *context, const struct rls_probed_file *file), void *context);
+			  int (*tell)(void *context, const struct rls_probed_file *file),
+			  void *context);
 
 /* Takes the return probes off; the file's functions count as new again, so that adding its
  * library gives them other ends. 0 or -ENOMEM. */

@@ -2,8 +2,8 @@
 
 #include "userspace/record/targets/process_info.h"
 
-static const uint64_t ages_ns[] = { 50000000,   200000000,  500000000,  1200000000,
-				    3000000000, 8000000000, 20000000000 };
+static const uint64_t ages_ns[] = {50000000,   200000000,  500000000,  1200000000,
+				   3000000000, 8000000000, 20000000000};
 #define LOOKS (sizeof(ages_ns) / sizeof(ages_ns[0]))
 /* A process that had run for so long when it was first looked at has most likely filled them. */
 #define OLD_NS 60000000000ULL
@@ -16,17 +16,18 @@ static bool is_old(pid_t pid)
 	return !rls_process_age(pid, &age_ns) && age_ns > OLD_NS;
 }
 
-void rls_table_looks_start(struct rls_table_looks *looks, pid_t pid, bool first, uint64_t now_ns)
+void rls_rescan_schedule_start(struct rls_rescan_schedule *looks, pid_t pid, bool first,
+			       uint64_t now_ns)
 {
 	/* What is mapped under our eyes is being imported, whether that has begun or not. */
-	*looks = (struct rls_table_looks){
+	*looks = (struct rls_rescan_schedule){
 		.since_ns = now_ns,
 		.done = first && is_old(pid) ? LOOKS_OF_OLD : 0,
 		.importing = !first,
 	};
 }
 
-uint64_t rls_table_looks_due_ns(const struct rls_table_looks *looks)
+uint64_t rls_rescan_schedule_due_ns(const struct rls_rescan_schedule *looks)
 {
 	if (!looks->since_ns || looks->done >= LOOKS)
 		return 0;
@@ -34,7 +35,7 @@ uint64_t rls_table_looks_due_ns(const struct rls_table_looks *looks)
 }
 
 /* After an import one look more: the module may have been about to fill its tables. */
-bool rls_table_looks_take(struct rls_table_looks *looks, bool imported)
+bool rls_rescan_schedule_take(struct rls_rescan_schedule *looks, bool imported)
 {
 	bool was_importing = looks->importing;
 

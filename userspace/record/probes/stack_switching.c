@@ -8,14 +8,14 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/record/targets/process_info.h"
 
-bool rls_switchers_name(const char *path)
+bool rls_stack_switching_name(const char *path)
 {
 	/* gevent, eventlet and Playwright stand on greenlet; fibers and C++ coroutines with stacks
 	 * of their own on Boost.Context, where it is a library of its own. */
-	static const char *const globs[] = { "_greenlet*.so", "greenlet*.so", "_tealet*.so",
-					     "libtealet*.so*", "_stackless*.so",
-					     "libboost_context*.so*", "libboost_coroutine*.so*",
-					     "libboost_fiber*.so*" };
+	static const char *const globs[] = {
+		"_greenlet*.so",           "greenlet*.so",       "_tealet*.so",
+		"libtealet*.so*",          "_stackless*.so",     "libboost_context*.so*",
+		"libboost_coroutine*.so*", "libboost_fiber*.so*"};
 	const char *slash = strrchr(path, '/');
 
 	for (size_t i = 0; i < sizeof(globs) / sizeof(globs[0]); i++) {
@@ -30,16 +30,18 @@ static bool is_code(const struct rls_mapping *mapping)
 	return mapping->executable && rls_mapping_is_file(mapping);
 }
 
-bool rls_switchers_among(const struct rls_mappings *mappings)
+bool rls_stack_switching_among(const struct rls_mappings *mappings)
 {
 	for (size_t i = 0; i < mappings->count; i++) {
-		if (is_code(&mappings->entries[i]) && rls_switchers_name(mappings->entries[i].path))
+		if (is_code(&mappings->entries[i]) &&
+		    rls_stack_switching_name(mappings->entries[i].path))
 			return true;
 	}
 	return false;
 }
 
-static int take_file(struct rls_files *files, pid_t pid, const struct rls_mapping *mapping, bool *more)
+static int take_file(struct rls_files *files, pid_t pid, const struct rls_mapping *mapping,
+		     bool *more)
 {
 	_cleanup_free_ char *path = NULL;
 	struct rls_file *file;
@@ -52,12 +54,13 @@ static int take_file(struct rls_files *files, pid_t pid, const struct rls_mappin
 	return 0;
 }
 
-int rls_switchers_take(struct rls_files *files, pid_t pid, const struct rls_mappings *mappings, bool *more)
+int rls_stack_switching_take(struct rls_files *files, pid_t pid,
+			     const struct rls_mappings *mappings, bool *more)
 {
 	int r = 0;
 
 	*more = false;
-	if (!rls_switchers_among(mappings))
+	if (!rls_stack_switching_among(mappings))
 		return 0;
 	for (size_t i = 0; !r && i < mappings->count; i++) {
 		if (is_code(&mappings->entries[i]))
@@ -80,15 +83,15 @@ static int take_process(pid_t pid, void *context)
 
 	if (rls_mappings_read(pid, &mappings))
 		return 0; /* it has ended, or is not ours to look at */
-	r = rls_switchers_take(taking->files, pid, &mappings, &more);
+	r = rls_stack_switching_take(taking->files, pid, &mappings, &more);
 	rls_mappings_release(&mappings);
 	taking->more |= more;
 	return r;
 }
 
-int rls_switchers_take_all(struct rls_files *files, bool *more)
+int rls_stack_switching_take_all(struct rls_files *files, bool *more)
 {
-	struct taking taking = { .files = files };
+	struct taking taking = {.files = files};
 	int r = rls_each_process(take_process, &taking);
 
 	*more = taking.more;

@@ -16,13 +16,14 @@
 #include "userspace/record/probes/file_table.h"
 
 /* Whether a library of this name switches stacks. */
-bool rls_switchers_name(const char *path);
-bool rls_switchers_among(const struct rls_mappings *mappings);
+bool rls_stack_switching_name(const char *path);
+bool rls_stack_switching_among(const struct rls_mappings *mappings);
 
 /* Notes of all files that the process maps that it switches stacks, when a switcher is among them. *more:
  * whether that is new of any. 0 or -ENOMEM. */
-int rls_switchers_take(struct rls_files *files, pid_t pid, const struct rls_mappings *mappings, bool *more);
+int rls_stack_switching_take(struct rls_files *files, pid_t pid,
+			     const struct rls_mappings *mappings, bool *more);
 /* The same of every process there is. */
-int rls_switchers_take_all(struct rls_files *files, bool *more);
+int rls_stack_switching_take_all(struct rls_files *files, bool *more);
 
 #endif

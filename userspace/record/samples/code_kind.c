@@ -10,7 +10,7 @@ static bool is_uprobe_page(const struct rls_mapping *mapping)
 	       !strcmp(mapping->path, "[uprobes-trampoline]");
 }
 
-static bool is_site(const struct rls_leaf_file *file, uint64_t offset)
+static bool is_site(const struct rls_code_file *file, uint64_t offset)
 {
 	size_t low = 0, high = file->site_count;
 
@@ -25,7 +25,7 @@ static bool is_site(const struct rls_leaf_file *file, uint64_t offset)
 	return low < file->site_count && file->sites[low] == offset;
 }
 
-static bool is_probe(const struct rls_mapping *mapping, const struct rls_leaf_file *file,
+static bool is_probe(const struct rls_mapping *mapping, const struct rls_code_file *file,
 		     uint64_t address, bool in_kernel)
 {
 	uint64_t offset = address - mapping->start + mapping->file_offset;
@@ -36,8 +36,9 @@ static bool is_probe(const struct rls_mapping *mapping, const struct rls_leaf_fi
 	return file && (is_site(file, offset) || (in_kernel && is_site(file, offset - 1)));
 }
 
-enum rls_leaf rls_leaf_of(const struct rls_mapping *mapping, const struct rls_leaf_file *file,
-			  uint64_t address, bool in_kernel)
+enum rls_code_kind rls_code_kind_of(const struct rls_mapping *mapping,
+				    const struct rls_code_file *file, uint64_t address,
+				    bool in_kernel)
 {
 	uint64_t offset;
 
@@ -50,8 +51,8 @@ enum rls_leaf rls_leaf_of(const struct rls_mapping *mapping, const struct rls_le
 	offset = address - mapping->start + mapping->file_offset;
 	switch (file->role) {
 	case RLS_ROLE_PYTHON:
-		return rls_evaluation_holds(&file->evaluation, offset) ? RLS_LEAF_EVALUATION :
-									 RLS_LEAF_INTERPRETER;
+		return rls_evaluation_holds(&file->evaluation, offset) ? RLS_LEAF_EVALUATION
+								       : RLS_LEAF_INTERPRETER;
 	case RLS_ROLE_SIMULATOR:
 		return RLS_LEAF_SIMULATOR;
 	case RLS_ROLE_BACKEND:
@@ -65,7 +66,7 @@ enum rls_leaf rls_leaf_of(const struct rls_mapping *mapping, const struct rls_le
 	}
 }
 
-bool rls_leaf_has_category(enum rls_leaf leaf, enum rls_category *out)
+bool rls_code_kind_has_category(enum rls_code_kind leaf, enum rls_category *out)
 {
 	static const enum rls_category categories[RLS_LEAF_MAX] = {
 		[RLS_LEAF_SIMULATOR] = RLS_CATEGORY_SIMULATOR,

@@ -22,8 +22,8 @@ struct code_file {
 	bool opened;
 	struct rls_native_file *native; /* NULL: not opened, or cannot be read */
 	const struct rls_probed_file *probed; /* NULL: no role */
-	struct rls_leaf_file role;      /* of that */
-	size_t known;                   /* files with a role when the role was asked for: more may have come */
+	struct rls_code_file role; /* of that */
+	size_t known; /* files with a role when the role was asked for: more may have come */
 };
 
 /* What a process maps. A child has its parent's until either maps something else. */
@@ -31,22 +31,22 @@ struct view {
 	unsigned int users;
 	uint64_t read_ns;
 	struct rls_mappings mappings;
-	struct slot {                   /* one for each mapping */
+	struct slot { /* one for each mapping */
 		bool asked;
 		struct code_file *file; /* NULL: memory of no file */
-	} *slots;
+	} * slots;
 };
 
 struct process {
 	struct view *view;
-	struct rls_perf_map *compiled;  /* NULL: not read, or none */
-	uint64_t compiled_again_ns;     /* not to be read again before */
+	struct rls_perf_map *compiled; /* NULL: not read, or none */
+	uint64_t compiled_again_ns; /* not to be read again before */
 };
 
 struct rls_code_map {
 	const struct rls_libraries *libraries;
 	struct rls_index_map processes; /* pid → struct process */
-	struct rls_index_map files;     /* device, inode → struct code_file */
+	struct rls_index_map files; /* device, inode → struct code_file */
 	struct code_file *all_files;
 };
 
@@ -186,8 +186,8 @@ static int file_of(struct rls_code_map *map, pid_t pid, const struct rls_mapping
 	ino_t inode = 0;
 
 	*out = NULL;
-	if (!is_vdso(mapping) &&
-	    (!rls_mapping_is_file(mapping) || rls_mapping_locate(pid, mapping, &path, &device, &inode)))
+	if (!is_vdso(mapping) && (!rls_mapping_is_file(mapping) ||
+				  rls_mapping_locate(pid, mapping, &path, &device, &inode)))
 		return 0;
 	*out = rls_index_map_get(&map->files, device, inode);
 	return *out ? 0 : file_new(map, device, inode, out);
@@ -195,7 +195,8 @@ static int file_of(struct rls_code_map *map, pid_t pid, const struct rls_mapping
 
 /* By a process that maps it. Words of a stack point into files of which nothing more is asked: it waits for a
  * question. */
-static struct rls_native_file *file_open(struct code_file *file, pid_t pid, const struct rls_mapping *mapping)
+static struct rls_native_file *file_open(struct code_file *file, pid_t pid,
+					 const struct rls_mapping *mapping)
 {
 	_cleanup_free_ char *path = NULL;
 	dev_t device;
@@ -207,8 +208,8 @@ static struct rls_native_file *file_open(struct code_file *file, pid_t pid, cons
 				  device != file->device || inode != file->inode))
 		return NULL;
 	file->opened = true;
-	if (is_vdso(mapping) ? rls_native_file_open_vdso(&file->native) :
-			       rls_native_file_open(path, pid, mapping->path, &file->native))
+	if (is_vdso(mapping) ? rls_native_file_open_vdso(&file->native)
+			     : rls_native_file_open(path, pid, mapping->path, &file->native))
 		file->native = NULL;
 	return file->native;
 }
@@ -230,8 +231,9 @@ static int slot_at(struct rls_code_map *map, pid_t pid, const struct view *view,
 }
 
 /* A file may be found to have a role, and more of it be probed, after it was first seen here. */
-static const struct rls_leaf_file *role_of(const struct rls_code_map *map, pid_t pid,
-					   const struct rls_mapping *mapping, struct code_file *file)
+static const struct rls_code_file *role_of(const struct rls_code_map *map, pid_t pid,
+					   const struct rls_mapping *mapping,
+					   struct code_file *file)
 {
 	size_t known = map->libraries ? rls_libraries_known(map->libraries) : 0;
 
@@ -240,7 +242,8 @@ static const struct rls_leaf_file *role_of(const struct rls_code_map *map, pid_t
 		file->probed = rls_libraries_file(map->libraries, file->device, file->inode);
 		if (file->probed)
 			file->role.role = file->probed->role;
-		if (file->probed && file->role.role == RLS_ROLE_PYTHON && file_open(file, pid, mapping))
+		if (file->probed && file->role.role == RLS_ROLE_PYTHON &&
+		    file_open(file, pid, mapping))
 			rls_native_file_evaluation(file->native, &file->role.evaluation);
 	}
 	if (!file->probed)
@@ -253,8 +256,8 @@ static const struct rls_leaf_file *role_of(const struct rls_code_map *map, pid_t
 /* ---- questions ---- */
 
 /* *mapping is NULL where nothing is known. */
-static int mapping_at(struct process *process, pid_t pid, uint64_t time_ns, uint64_t address, bool certain,
-		      const struct rls_mapping **mapping)
+static int mapping_at(struct process *process, pid_t pid, uint64_t time_ns, uint64_t address,
+		      bool certain, const struct rls_mapping **mapping)
 {
 	struct view *view;
 	int r;
@@ -274,7 +277,7 @@ static int mapping_at(struct process *process, pid_t pid, uint64_t time_ns, uint
 int rls_code_map_find(struct rls_code_map *map, pid_t pid, uint64_t time_ns, uint64_t address,
 		      bool certain, struct rls_code_place *out)
 {
-	struct rls_code_place place = { .address = address };
+	struct rls_code_place place = {.address = address};
 	struct code_file *file = NULL;
 	struct process *process;
 	int r = process_have(map, pid, time_ns, &process);
@@ -303,13 +306,15 @@ struct rls_native_file *rls_code_map_native(struct rls_code_map *map, pid_t pid,
 	if (!process || slot_at(map, pid, process->view, mapping, &file) || !file)
 		return NULL;
 	native = file_open(file, pid, mapping);
-	if (!native || rls_native_file_vaddr(native, place->address - mapping->start + mapping->file_offset, vaddr))
+	if (!native ||
+	    rls_native_file_vaddr(native, place->address - mapping->start + mapping->file_offset,
+				  vaddr))
 		return NULL;
 	return native;
 }
 
-int rls_code_map_frame_bytes(struct rls_code_map *map, pid_t pid, const struct rls_code_place *place,
-			     uint64_t *out)
+int rls_code_map_frame_bytes(struct rls_code_map *map, pid_t pid,
+			     const struct rls_code_place *place, uint64_t *out)
 {
 	uint64_t vaddr;
 	const struct rls_native_file *file = rls_code_map_native(map, pid, place, &vaddr);
@@ -326,7 +331,8 @@ const char *rls_code_map_compiled(struct rls_code_map *map, pid_t pid, uint64_t 
 
 	if (!process || !place->mapping || !place->mapping->executable)
 		return NULL;
-	name = process->compiled ? rls_perf_map_find(process->compiled, place->address, start) : NULL;
+	name = process->compiled ? rls_perf_map_find(process->compiled, place->address, start)
+				 : NULL;
 	if (name || time_ns < process->compiled_again_ns)
 		return name;
 	process->compiled_again_ns = time_ns + READ_AGAIN_NS;

@@ -23,8 +23,8 @@ struct rls_code_map;
 /* What lies at an address. Good until anything else is asked. */
 struct rls_code_place {
 	uint64_t address;
-	const struct rls_mapping *mapping;      /* NULL: nothing, as far as is known */
-	const struct rls_leaf_file *role;       /* NULL: its file has none */
+	const struct rls_mapping *mapping; /* NULL: nothing, as far as is known */
+	const struct rls_code_file *role; /* NULL: its file has none */
 };
 
 /* libraries: say which files have a role; borrowed, stay. NULL: none has. 0 or -ENOMEM. */
@@ -49,12 +49,13 @@ const char *rls_code_map_compiled(struct rls_code_map *map, pid_t pid, uint64_t 
 
 /* How far a return address lies above the stack pointer at a place, as rls_elf_frame_bytes says. 0; -ENOENT
  * when it is not known. */
-int rls_code_map_frame_bytes(struct rls_code_map *map, pid_t pid, const struct rls_code_place *place,
-			     uint64_t *out);
+int rls_code_map_frame_bytes(struct rls_code_map *map, pid_t pid,
+			     const struct rls_code_place *place, uint64_t *out);
 
 /* Reads the names of what the process maps so much code of, ahead of the first question. 0; -ESRCH or
  * another -errno when it cannot be asked. */
-int rls_code_map_prepare(struct rls_code_map *map, pid_t pid, uint64_t code_bytes, uint64_t time_ns);
+int rls_code_map_prepare(struct rls_code_map *map, pid_t pid, uint64_t code_bytes,
+			 uint64_t time_ns);
 
 /* A forked child maps what its parent maps, and may have ended before it is asked for. 0 or -ENOMEM. */
 int rls_code_map_fork(struct rls_code_map *map, pid_t parent, pid_t child, uint64_t time_ns);

@@ -7,8 +7,8 @@ void rls_frame_tree_free(struct rls_frame_tree *tree)
 	rls_index_map_free(&tree->ids);
 }
 
-static int add(struct rls_frame_tree *tree, uint32_t parent, const struct rls_frame *frame,
-	       uint64_t time_ns, uint32_t id)
+static int frame_tree_add(struct rls_frame_tree *tree, uint32_t parent,
+			  const struct rls_frame *frame, uint64_t time_ns, uint32_t id)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_FRAME, 0, 0, time_ns);
 
@@ -42,7 +42,7 @@ int rls_frame_tree_id(struct rls_frame_tree *tree, uint32_t parent, const struct
 	known = tree->count + 1;
 	r = rls_index_map_put(&tree->ids, place, name, (void *)known); /* NOLINT: a number */
 	if (!r)
-		r = add(tree, parent, frame, time_ns, (uint32_t)known);
+		r = frame_tree_add(tree, parent, frame, time_ns, (uint32_t)known);
 	if (r)
 		return r;
 	tree->count++;

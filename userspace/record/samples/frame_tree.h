@@ -18,9 +18,9 @@ struct rls_frame {
 
 struct rls_frame_tree {
 	const struct rls_event_sink *sink;
-	struct rls_index_map ids;   /* (parent and line, function and file) → id */
+	struct rls_index_map ids; /* (parent and line, function and file) → id */
 	uint32_t count;
-	bool full;                  /* some frames were left out */
+	bool full; /* some frames were left out */
 };
 
 /* More places than any program has; what comes beyond is its caller's. */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum rls_hint rls_hint_of(enum rls_leaf leaf, enum rls_category *category)
+enum rls_hint rls_hint_of(enum rls_code_kind leaf, enum rls_category *category)
 {
 	switch (leaf) {
 	case RLS_LEAF_PROBE:
@@ -15,17 +15,18 @@ enum rls_hint rls_hint_of(enum rls_leaf leaf, enum rls_category *category)
 	case RLS_LEAF_INTERPRETER:
 		return RLS_HINT_INTERPRETER;
 	default:
-		return rls_leaf_has_category(leaf, category) ? RLS_HINT_CATEGORY : RLS_HINT_NOTHING;
+		return rls_code_kind_has_category(leaf, category) ? RLS_HINT_CATEGORY
+								  : RLS_HINT_NOTHING;
 	}
 }
 
 static enum rls_hint hint_at(const struct rls_code_place *place, uint64_t address, bool in_kernel,
 			     enum rls_category *category)
 {
-	enum rls_leaf leaf = rls_leaf_of(place->mapping, place->role, address, in_kernel);
+	enum rls_code_kind leaf = rls_code_kind_of(place->mapping, place->role, address, in_kernel);
 
 	if (leaf == RLS_LEAF_KERNEL) /* entered for the code that called it */
-		leaf = rls_leaf_of(place->mapping, place->role, address, false);
+		leaf = rls_code_kind_of(place->mapping, place->role, address, false);
 	return rls_hint_of(leaf, category);
 }
 
@@ -40,19 +41,19 @@ static bool is_extension(const struct rls_code_place *place)
 
 /* What is found on the way from the leaf to whom it works for. */
 struct trail {
-	size_t word;                /* the first above the frames that were passed */
-	bool interpreter;           /* passed through it, or one of Python's extension modules */
+	size_t word; /* the first above the frames that were passed */
+	bool interpreter; /* passed through it, or one of Python's extension modules */
 	bool found;
 	enum rls_category category;
 };
 
 /* Of a return address: what the call before it is of, which may be its function's last instruction. r of rls_code_map_find. */
-static int take_word(struct rls_code_map *map, const struct rls_wire_look *look, uint64_t address,
-		     struct trail *trail, struct rls_code_place *place)
+static int take_word(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+		     uint64_t address, struct trail *trail, struct rls_code_place *place)
 {
 	enum rls_hint hint;
 	int r = rls_code_map_find(map, (pid_t)look->header.pid, look->header.time_ns, address - 1,
-				false, place);
+				  false, place);
 
 	if (r || !place->mapping || !place->mapping->executable)
 		return r;
@@ -63,8 +64,9 @@ static int take_word(struct rls_code_map *map, const struct rls_wire_look *look,
 }
 
 /* From frame to frame, while their sizes are known and they lie in what is known of the stack. */
-static int follow(struct rls_code_map *map, const struct rls_wire_look *look,
-		  struct rls_code_place *place, struct trail *trail)
+static int infer_category_follow(struct rls_code_map *map,
+				 const struct rls_wire_category_sample *look,
+				 struct rls_code_place *place, struct trail *trail)
 {
 	uint64_t address, bytes;
 	int r = 0;
@@ -73,8 +75,8 @@ static int follow(struct rls_code_map *map, const struct rls_wire_look *look,
 		r = rls_code_map_frame_bytes(map, (pid_t)look->header.pid, place, &bytes);
 		if (r || !bytes || bytes % sizeof(*look->words))
 			break;
-		if (bytes / sizeof(*look->words) > RLS_LOOK_WORDS - trail->word) {
-			trail->word = RLS_LOOK_WORDS;
+		if (bytes / sizeof(*look->words) > RLS_SAMPLE_WORDS - trail->word) {
+			trail->word = RLS_SAMPLE_WORDS;
 			break;
 		}
 		trail->word += bytes / sizeof(*look->words);
@@ -87,11 +89,12 @@ static int follow(struct rls_code_map *map, const struct rls_wire_look *look,
 }
 
 /* The nearest word that points into code which tells; some are left over from earlier calls. */
-static int search(struct rls_code_map *map, const struct rls_wire_look *look, struct trail *trail)
+static int search(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+		  struct trail *trail)
 {
 	int r = 0;
 
-	for (size_t i = trail->word; !r && !trail->found && i < RLS_LOOK_WORDS; i++) {
+	for (size_t i = trail->word; !r && !trail->found && i < RLS_SAMPLE_WORDS; i++) {
 		struct rls_code_place place;
 
 		if (look->words[i])
@@ -100,31 +103,33 @@ static int search(struct rls_code_map *map, const struct rls_wire_look *look, st
 	return r;
 }
 
-int rls_guess(struct rls_code_map *map, const struct rls_wire_look *look, enum rls_category *out)
+int rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+		       enum rls_category *out)
 {
 	bool in_kernel = look->header.flags & RLS_SAMPLE_KERNEL;
-	struct trail trail = { 0 };
+	struct trail trail = {0};
 	struct rls_code_place place;
 	enum rls_hint hint;
 	int r = rls_code_map_find(map, (pid_t)look->header.pid, look->header.time_ns, look->ip,
-				true, &place);
+				  true, &place);
 
 	if (r)
 		return r;
 	hint = hint_at(&place, look->ip, in_kernel, out);
-	if (hint == RLS_HINT_PROBE || look->header.flags & RLS_LOOK_TRAPPED)
+	if (hint == RLS_HINT_PROBE || look->header.flags & RLS_SAMPLE_TRAPPED)
 		return -EAGAIN;
 	if (hint == RLS_HINT_CATEGORY)
 		return 0;
 	trail.interpreter = hint == RLS_HINT_INTERPRETER || is_extension(&place);
-	r = follow(map, look, &place, &trail);
-	if (!r && trail.word == RLS_LOOK_WORDS && !trail.interpreter)
-		trail.word = 0;     /* nothing is known but what lies there */
+	r = infer_category_follow(map, look, &place, &trail);
+	if (!r && trail.word == RLS_SAMPLE_WORDS && !trail.interpreter)
+		trail.word = 0; /* nothing is known but what lies there */
 	if (!r)
 		r = search(map, look, &trail);
 	if (r)
 		return r;
-	*out = trail.found ? trail.category :
-	       trail.interpreter ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_UNKNOWN;
+	*out = trail.found         ? trail.category
+	       : trail.interpreter ? RLS_CATEGORY_PYTHON
+				   : RLS_CATEGORY_UNKNOWN;
 	return 0;
 }

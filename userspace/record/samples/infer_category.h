@@ -26,14 +26,15 @@
 /* A step of the search: what an address tells. Pure. */
 enum rls_hint {
 	RLS_HINT_NOTHING,
-	RLS_HINT_INTERPRETER,       /* Python, unless something nearer says otherwise */
+	RLS_HINT_INTERPRETER, /* Python, unless something nearer says otherwise */
 	RLS_HINT_CATEGORY,
-	RLS_HINT_PROBE,             /* the profiler's own */
+	RLS_HINT_PROBE, /* the profiler's own */
 };
-enum rls_hint rls_hint_of(enum rls_leaf leaf, enum rls_category *category);
+enum rls_hint rls_hint_of(enum rls_code_kind leaf, enum rls_category *category);
 
 /* 0 and *out, unknown when nothing was found; -EAGAIN for the profiler's own time, which is
  * nobody's; -ENOMEM; -errno when the process is gone. */
-int rls_guess(struct rls_code_map *map, const struct rls_wire_look *look, enum rls_category *out);
+int rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+		       enum rls_category *out);
 
 #endif

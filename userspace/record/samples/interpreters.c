@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "analysis/base/index_map.h"
-#include "userspace/process/mappings.h"
-#include "userspace/python/interpreter.h"
-#include "userspace/python/python_frames.h"
-#include "userspace/process/space.h"
-#include "userspace/base/log.h"
-#include "userspace/python/code_object.h"
 #include "bpf/wire/stack.h"
 #include "userspace/attach/kernel/kernel_sampling.h"
+#include "userspace/base/log.h"
+#include "userspace/process/mappings.h"
+#include "userspace/process/space.h"
+#include "userspace/python/code_object.h"
+#include "userspace/python/interpreter.h"
+#include "userspace/python/python_frames.h"
 
-#define LOOK_AGAIN_NS 50000000ULL           /* doubles with each look in vain */
+#define LOOK_AGAIN_NS 50000000ULL /* doubles with each look in vain */
 #define LOOK_AGAIN_MAX_NS 5000000000ULL
 /* Code objects of a family that are kept; PyTorch's have 20 MB. A program that makes code by
  * exec without end, or a hostile one, has them read again. */
@@ -25,10 +25,10 @@ _Static_assert(RLS_STACK_NO_OFFSET == RLS_FRAMES_NO_OFFSET, "one word for none")
 struct code {
 	struct rls_code_object object;
 	rls_string_id function, file;
-	uint32_t identity;          /* of the one that was asked for */
-	pid_t asked;                /* where; another may still have what this one has lost */
+	uint32_t identity; /* of the one that was asked for */
+	pid_t asked; /* where; another may still have what this one has lost */
 	bool readable;
-	bool internal;              /* of the interpreter's own */
+	bool internal; /* of the interpreter's own */
 };
 
 /* A process and its children have the same code at the same addresses, as far as they have
@@ -38,7 +38,7 @@ struct family {
 	unsigned int members;
 	pid_t founder;
 	struct rls_index_map codes; /* address → struct code */
-	uint64_t codes_bytes;       /* roughly what they take */
+	uint64_t codes_bytes; /* roughly what they take */
 };
 
 struct python {
@@ -46,17 +46,17 @@ struct python {
 	struct rls_wire_interpreter wire; /* the same and where, for the kernel side */
 	uint64_t code_type;
 	uint64_t looked_ns, wait_ns;
-	uint64_t missed;            /* samples, while there is no layout */
-	bool refused;               /* there will be none: nobody knows this interpreter's */
-	struct family *family;      /* NULL while there is no layout */
+	uint64_t missed; /* samples, while there is no layout */
+	bool refused; /* there will be none: nobody knows this interpreter's */
+	struct family *family; /* NULL while there is no layout */
 };
 
-struct rls_pythons {
+struct rls_interpreters {
 	struct rls_kernel *kernel;
 	struct rls_event_sink names;
 	bool named;
 	struct rls_targets *targets;
-	size_t place;                   /* of struct python among a target's states */
+	size_t place; /* of struct python among a target's states */
 	uint64_t missed, refused;
 };
 
@@ -105,7 +105,7 @@ static void python_free(struct python *python)
 static void forget(void *context, struct rls_target *target, enum rls_target_over why,
 		   uint64_t time_ns)
 {
-	const struct rls_pythons *pythons = context;
+	const struct rls_interpreters *pythons = context;
 	struct python *python = target->state[pythons->place];
 
 	if (!python)
@@ -117,14 +117,15 @@ static void forget(void *context, struct rls_target *target, enum rls_target_ove
 }
 
 /* NULL when it is no target, or nothing is known of it. */
-static struct python *python_find(const struct rls_pythons *pythons, pid_t pid)
+static struct python *python_find(const struct rls_interpreters *pythons, pid_t pid)
 {
 	const struct rls_target *target = rls_targets_find(pythons->targets, pid);
 
 	return target ? target->state[pythons->place] : NULL;
 }
 
-static int python_get(const struct rls_pythons *pythons, struct rls_target *target, struct python **out)
+static int python_get(const struct rls_interpreters *pythons, struct rls_target *target,
+		      struct python **out)
 {
 	if (!target->state[pythons->place])
 		target->state[pythons->place] = calloc(1, sizeof(struct python));
@@ -155,17 +156,18 @@ static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *la
 	};
 }
 
-static void refuse(const struct rls_pythons *pythons, struct python *python, pid_t pid,
-		   const struct rls_python *found)
+static void interpreters_refuse(const struct rls_interpreters *pythons, struct python *python,
+				pid_t pid, const struct rls_python *found)
 {
 	if (!python->refused && pythons->named)
-		rls_warning("the stacks of process %d cannot be walked: its Python is %s%s; its samples have no Python functions and lines",
+		rls_warning("the stacks of process %d cannot be walked: its Python is %s%s; its "
+			    "samples have no Python functions and lines",
 			    pid, found->version, found->free_threaded ? ", free-threaded" : "");
 	python->refused = true;
 }
 
 /* 0 when its stacks can be walked from now on. */
-static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct python *python)
+static int find_interpreter(struct rls_interpreters *pythons, pid_t pid, struct python *python)
 {
 	const struct rls_frame_layout *layout;
 	struct rls_mappings mappings;
@@ -178,7 +180,7 @@ static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct pytho
 	r = rls_python_find(pid, &mappings, &found);
 	layout = r ? NULL : rls_frame_layout_of(&found);
 	if (!r && !layout && found.version[0])
-		refuse(pythons, python, pid, &found);
+		interpreters_refuse(pythons, python, pid, &found);
 	if (!layout)
 		r = -ENOENT;
 	if (!r)
@@ -201,12 +203,13 @@ static int find_interpreter(struct rls_pythons *pythons, pid_t pid, struct pytho
 	return 0;
 }
 
-static int look(struct rls_pythons *pythons, struct rls_target *target, uint64_t time_ns)
+static int look(struct rls_interpreters *pythons, struct rls_target *target, uint64_t time_ns)
 {
 	struct python *python;
 	int r = python_get(pythons, target, &python);
 
-	if (r || python->layout || (python->wait_ns && time_ns < python->looked_ns + python->wait_ns))
+	if (r || python->layout ||
+	    (python->wait_ns && time_ns < python->looked_ns + python->wait_ns))
 		return r;
 	python->looked_ns = time_ns;
 	python->wait_ns = python->wait_ns ? python->wait_ns * 2 : LOOK_AGAIN_NS;
@@ -216,7 +219,7 @@ static int look(struct rls_pythons *pythons, struct rls_target *target, uint64_t
 	return r == -ENOMEM ? r : 0;
 }
 
-int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+int rls_interpreters_look(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns)
 {
 	struct rls_target *target = rls_targets_find(pythons->targets, pid);
 
@@ -227,7 +230,7 @@ int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
 static int forked(void *context, const struct rls_target *parent, struct rls_target *child,
 		  uint64_t time_ns)
 {
-	struct rls_pythons *pythons = context;
+	struct rls_interpreters *pythons = context;
 	const struct python *from = parent ? parent->state[pythons->place] : NULL;
 	struct python *python;
 	int r;
@@ -249,11 +252,11 @@ static int forked(void *context, const struct rls_target *parent, struct rls_tar
 	return 0;
 }
 
-int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *names,
-		    struct rls_targets *targets, struct rls_pythons **out)
+int rls_interpreters_new(struct rls_kernel *kernel, const struct rls_event_sink *names,
+			 struct rls_targets *targets, struct rls_interpreters **out)
 {
-	struct rls_pythons *pythons = calloc(1, sizeof(*pythons));
-	const struct rls_target_observer observer = { forked, forget, pythons };
+	struct rls_interpreters *pythons = calloc(1, sizeof(*pythons));
+	const struct rls_target_observer observer = {forked, forget, pythons};
 	int r = pythons ? rls_targets_observe(targets, &observer, &pythons->place) : -ENOMEM;
 
 	if (r) {
@@ -269,7 +272,7 @@ int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *name
 	return 0;
 }
 
-void rls_pythons_free(struct rls_pythons *pythons)
+void rls_interpreters_free(struct rls_interpreters *pythons)
 {
 	if (!pythons)
 		return;
@@ -277,7 +280,7 @@ void rls_pythons_free(struct rls_pythons *pythons)
 	free(pythons);
 }
 
-int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
+int rls_interpreters_miss(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns)
 {
 	struct rls_target *target = rls_targets_find(pythons->targets, pid);
 	struct python *python;
@@ -295,12 +298,12 @@ int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns)
 	return r;
 }
 
-uint64_t rls_pythons_missed(const struct rls_pythons *pythons)
+uint64_t rls_interpreters_missed(const struct rls_interpreters *pythons)
 {
 	return pythons->missed;
 }
 
-uint64_t rls_pythons_refused(const struct rls_pythons *pythons)
+uint64_t rls_interpreters_refused(const struct rls_interpreters *pythons)
 {
 	return pythons->refused;
 }
@@ -331,7 +334,7 @@ static int read_object(pid_t pid, const struct python *python, const struct rls_
 }
 
 /* What cannot be read is remembered too: it would be asked for again and again. */
-static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct python *python,
+static int read_code(const struct rls_interpreters *pythons, pid_t pid, const struct python *python,
 		     const struct rls_wire_frame *frame, struct code *code)
 {
 	int r = read_object(pid, python, frame, &code->object);
@@ -351,7 +354,7 @@ static int read_code(const struct rls_pythons *pythons, pid_t pid, const struct 
 }
 
 /* In place of another that was at the address. */
-static int add_code(struct rls_pythons *pythons, pid_t pid, struct python *python,
+static int add_code(struct rls_interpreters *pythons, pid_t pid, struct python *python,
 		    const struct rls_wire_frame *frame, struct code **out)
 {
 	struct code *code = calloc(1, sizeof(*code)), *old;
@@ -380,8 +383,8 @@ static int add_code(struct rls_pythons *pythons, pid_t pid, struct python *pytho
 	return 0;
 }
 
-int rls_pythons_name(struct rls_pythons *pythons, pid_t pid, const struct rls_wire_frame *frame,
-		     struct rls_frame *out)
+int rls_interpreters_name(struct rls_interpreters *pythons, pid_t pid,
+			  const struct rls_wire_frame *frame, struct rls_frame *out)
 {
 	struct python *python = python_find(pythons, pid);
 	struct code *code;

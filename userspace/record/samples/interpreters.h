@@ -18,27 +18,27 @@
 #include "userspace/record/samples/frame_tree.h"
 #include "userspace/record/targets/target_table.h"
 
-struct rls_pythons;
+struct rls_interpreters;
 
 /* names: where they go, copied; NULL where none will be asked for. It observes the targets, borrowed: of other
  * processes nothing is known. 0 or -errno. */
-int rls_pythons_new(struct rls_kernel *kernel, const struct rls_event_sink *names,
-		    struct rls_targets *targets, struct rls_pythons **out);
-void rls_pythons_free(struct rls_pythons *pythons);
+int rls_interpreters_new(struct rls_kernel *kernel, const struct rls_event_sink *names,
+			 struct rls_targets *targets, struct rls_interpreters **out);
+void rls_interpreters_free(struct rls_interpreters *pythons);
 
 /* It begins to be recorded, or may have become Python. 0 or -ENOMEM. */
-int rls_pythons_look(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
+int rls_interpreters_look(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns);
 /* A sample of it could not be walked for want of an interpreter: looks again. 0 or -ENOMEM. */
-int rls_pythons_miss(struct rls_pythons *pythons, pid_t pid, uint64_t time_ns);
+int rls_interpreters_miss(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns);
 /* How many of those were of processes whose interpreter was found later. */
-uint64_t rls_pythons_missed(const struct rls_pythons *pythons);
+uint64_t rls_interpreters_missed(const struct rls_interpreters *pythons);
 /* And of processes whose interpreter nobody knows how to walk: a build or a version of its own. */
-uint64_t rls_pythons_refused(const struct rls_pythons *pythons);
+uint64_t rls_interpreters_refused(const struct rls_interpreters *pythons);
 
 /* What a frame of the process is called. 0; 1: it is none of the program's, the interpreter
  * made it for its own use; -ENOENT: its code object could not be read; -ENOMEM
  * or the sink's -errno. */
-int rls_pythons_name(struct rls_pythons *pythons, pid_t pid, const struct rls_wire_frame *frame,
-		     struct rls_frame *out);
+int rls_interpreters_name(struct rls_interpreters *pythons, pid_t pid,
+			  const struct rls_wire_frame *frame, struct rls_frame *out);
 
 #endif

@@ -8,16 +8,16 @@
 
 #include "analysis/base/index_map.h"
 #include "analysis/event/sample_kind.h"
+#include "bpf/wire/record.h"
+#include "bpf/wire/stack.h"
+#include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/samples/frame_tree.h"
 #include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/wait_reason.h"
-#include "bpf/wire/record.h"
-#include "bpf/wire/stack.h"
-#include "userspace/attach/kernel/kernel_rings.h"
 
-#define COMPILED "[compiled]"       /* in place of a file, where the process made the code itself */
+#define COMPILED "[compiled]" /* in place of a file, where the process made the code itself */
 
 /* A wait that has begun. */
 struct wait {
@@ -29,21 +29,22 @@ struct wait {
 
 struct rls_samples {
 	struct rls_kernel *kernel;
-	struct rls_trace_output *output;
+	struct rls_event_output *output;
 	struct rls_event_sink sink;
 	struct rls_frame_tree tree;
-	struct rls_pythons *pythons;
+	struct rls_interpreters *pythons;
 	struct rls_code_map *code_map;
 	struct rls_index_map waits; /* tid → struct wait */
-	uint64_t taken;             /* stacks, of both sorts */
+	uint64_t taken; /* stacks, of both sorts */
 	uint64_t ends[RLS_STACK_END_MAX];
-	uint64_t nameless;          /* frames whose code object could not be read */
-	uint64_t nowhere;           /* leaves that are in no mapping */
-	uint64_t indistinct;        /* leaves in an interpreter of which it is not known what evaluates */
+	uint64_t nameless; /* frames whose code object could not be read */
+	uint64_t nowhere; /* leaves that are in no mapping */
+	uint64_t indistinct; /* leaves in an interpreter of which it is not known what evaluates */
 };
 
-int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, struct rls_code_map *code_map,
-		    struct rls_trace_output *output, struct rls_samples **out)
+int rls_samples_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
+		    struct rls_code_map *code_map, struct rls_event_output *output,
+		    struct rls_samples **out)
 {
 	struct rls_samples *samples = calloc(1, sizeof(*samples));
 
@@ -52,7 +53,7 @@ int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, stru
 	samples->kernel = kernel;
 	samples->output = output;
 	samples->code_map = code_map;
-	samples->sink = rls_trace_output_sink(output);
+	samples->sink = rls_event_output_sink(output);
 	samples->tree.sink = &samples->sink;
 	samples->pythons = pythons;
 	*out = samples;
@@ -77,7 +78,8 @@ void rls_samples_free(struct rls_samples *samples)
 int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns)
 {
 	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
-	int r = samples ? rls_code_map_prepare(samples->code_map, pid, LARGE_CODE_BYTES, time_ns) : 0;
+	int r = samples ? rls_code_map_prepare(samples->code_map, pid, LARGE_CODE_BYTES, time_ns)
+			: 0;
 
 	return r == -ENOMEM ? r : 0;
 }
@@ -102,8 +104,8 @@ static int add_python_frames(struct rls_samples *samples, const struct rls_wire_
 	*leaf = 0;
 	for (unsigned int i = stack->frames; i > 0; i--) {
 		struct rls_frame frame;
-		int r = rls_pythons_name(samples->pythons, (pid_t)stack->header.pid,
-					 &stack->frame[i - 1], &frame);
+		int r = rls_interpreters_name(samples->pythons, (pid_t)stack->header.pid,
+					      &stack->frame[i - 1], &frame);
 
 		samples->nameless += r == -ENOENT;
 		if (r == -ENOENT || r == 1)
@@ -120,7 +122,7 @@ static int add_python_frames(struct rls_samples *samples, const struct rls_wire_
 /* Where a thread is: the place, and what is there. */
 struct leaf {
 	struct rls_code_place place;
-	struct rls_native_file *file;   /* NULL: memory of no file, or one that cannot be read */
+	struct rls_native_file *file; /* NULL: memory of no file, or one that cannot be read */
 	uint64_t vaddr;
 };
 
@@ -136,8 +138,8 @@ static int name_native(struct rls_samples *samples, const struct rls_wire_stack 
 	if (at->file)
 		name = rls_native_file_function(at->file, at->vaddr, &start);
 	else
-		name = rls_code_map_compiled(samples->code_map, (pid_t)stack->header.pid, stack->header.time_ns,
-					     &at->place, &start);
+		name = rls_code_map_compiled(samples->code_map, (pid_t)stack->header.pid,
+					     stack->header.time_ns, &at->place, &start);
 	if (name && !at->file)
 		path = COMPILED;
 	if (!name)
@@ -161,15 +163,18 @@ static enum rls_sample_kind kind_of(const struct rls_wire_stack *stack, const st
 		return RLS_SAMPLE_SYSTEM;
 	if (!at->file || !rls_native_file_is_interpreter(at->file))
 		return RLS_SAMPLE_NATIVE;
-	return rls_native_file_evaluates(at->file, at->vaddr) ? RLS_SAMPLE_PYTHON : RLS_SAMPLE_RUNTIME;
+	return rls_native_file_evaluates(at->file, at->vaddr) ? RLS_SAMPLE_PYTHON
+							      : RLS_SAMPLE_RUNTIME;
 }
 
 /* Where the thread is; nowhere when its process is gone. 0 or -ENOMEM. */
-static int find_leaf(struct rls_samples *samples, const struct rls_wire_stack *stack, struct leaf *out)
+static int find_leaf(struct rls_samples *samples, const struct rls_wire_stack *stack,
+		     struct leaf *out)
 {
-	struct leaf at = { .place = { .address = stack->ip } };
+	struct leaf at = {.place = {.address = stack->ip}};
 	pid_t pid = (pid_t)stack->header.pid;
-	int r = rls_code_map_find(samples->code_map, pid, stack->header.time_ns, stack->ip, true, &at.place);
+	int r = rls_code_map_find(samples->code_map, pid, stack->header.time_ns, stack->ip, true,
+				  &at.place);
 
 	if (r == -ENOMEM)
 		return r;
@@ -181,8 +186,8 @@ static int find_leaf(struct rls_samples *samples, const struct rls_wire_stack *s
 
 /* Below its Python frames the stack has the function that really runs; the evaluation loop
  * itself is no function of the program's. */
-static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *stack, const struct leaf *at,
-		    enum rls_sample_kind kind, uint32_t *leaf)
+static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *stack,
+		    const struct leaf *at, enum rls_sample_kind kind, uint32_t *leaf)
 {
 	struct rls_frame frame;
 	int r;
@@ -191,30 +196,33 @@ static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *st
 		samples->nowhere++;
 		return 0;
 	}
-	samples->indistinct += kind == RLS_SAMPLE_RUNTIME && rls_native_file_hides_evaluation(at->file);
+	samples->indistinct +=
+		kind == RLS_SAMPLE_RUNTIME && rls_native_file_hides_evaluation(at->file);
 	if (kind == RLS_SAMPLE_PYTHON || kind == RLS_SAMPLE_WAIT_CPU)
 		return 0;
 	r = name_native(samples, stack, at, &frame);
-	return r ? r : rls_frame_tree_id(&samples->tree, *leaf, &frame, stack->header.time_ns, leaf);
+	return r ? r
+		 : rls_frame_tree_id(&samples->tree, *leaf, &frame, stack->header.time_ns, leaf);
 }
 
 /* ---- samples ---- */
 
 /* What running code is judged by: a probe, or a library with a role. */
-static void judge(const struct rls_wire_stack *stack, const struct rls_code_place *place,
-		  struct rls_event *event)
+static void stack_samples_judge(const struct rls_wire_stack *stack,
+				const struct rls_code_place *place, struct rls_event *event)
 {
-	enum rls_leaf leaf = rls_leaf_of(place->mapping, place->role, stack->ip,
-					 stack->header.flags & RLS_SAMPLE_KERNEL);
+	enum rls_code_kind leaf = rls_code_kind_of(place->mapping, place->role, stack->ip,
+						   stack->header.flags & RLS_SAMPLE_KERNEL);
 
 	if (leaf == RLS_LEAF_PROBE)
 		event->sample.kind = RLS_SAMPLE_PROBE;
 	else
-		(void)rls_leaf_has_category(leaf, &event->sample.code);
+		(void)rls_code_kind_has_category(leaf, &event->sample.code);
 }
 
 static int emit_running(struct rls_samples *samples, const struct rls_wire_stack *stack,
-			const struct rls_code_place *place, uint32_t frame, enum rls_sample_kind kind)
+			const struct rls_code_place *place, uint32_t frame,
+			enum rls_sample_kind kind)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_SAMPLE, stack->header.pid,
 					      stack->header.tid, stack->header.time_ns);
@@ -222,7 +230,7 @@ static int emit_running(struct rls_samples *samples, const struct rls_wire_stack
 	event.sample.frame = frame;
 	event.sample.kind = kind;
 	event.sample.ns = stack->argument;
-	judge(stack, place, &event);
+	stack_samples_judge(stack, place, &event);
 	return rls_emit(&samples->sink, &event);
 }
 
@@ -252,8 +260,12 @@ static int begin_wait(struct rls_samples *samples, const struct rls_wire_stack *
 			return r;
 		}
 	}
-	*wait = (struct wait){ .since_ns = stack->header.time_ns, .pid = stack->header.pid,
-			       .tid = tid, .frame = frame, .every = stack->every, .kind = kind };
+	*wait = (struct wait){.since_ns = stack->header.time_ns,
+			      .pid = stack->header.pid,
+			      .tid = tid,
+			      .frame = frame,
+			      .every = stack->every,
+			      .kind = kind};
 	return 0;
 }
 
@@ -280,11 +292,11 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 
 	samples->taken++;
 	if (stack->end == RLS_STACK_NO_INTERPRETER)
-		r = rls_pythons_miss(samples->pythons, (pid_t)stack->header.pid,
-				     stack->header.time_ns);
+		r = rls_interpreters_miss(samples->pythons, (pid_t)stack->header.pid,
+					  stack->header.time_ns);
 	else /* a child may be sampled before its fork is told of */
-		r = rls_pythons_look(samples->pythons, (pid_t)stack->header.pid,
-				     stack->header.time_ns);
+		r = rls_interpreters_look(samples->pythons, (pid_t)stack->header.pid,
+					  stack->header.time_ns);
 	samples->ends[stack->end]++;
 	if (!r)
 		r = add_python_frames(samples, stack, &leaf);
@@ -316,7 +328,8 @@ int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *r
 
 /* ---- finishing ---- */
 
-static int warn(struct rls_samples *samples, uint64_t time_ns, uint64_t count, const char *what)
+static int stack_samples_warn(struct rls_samples *samples, uint64_t time_ns, uint64_t count,
+			      const char *what)
 {
 	char text[200];
 
@@ -325,7 +338,7 @@ static int warn(struct rls_samples *samples, uint64_t time_ns, uint64_t count, c
 	snprintf(text, sizeof(text), "samples: of %" PRIu64 ", %" PRIu64 " %s", samples->taken,
 		 count, what);
 	rls_warning("%s", text);
-	return rls_trace_output_warning(samples->output, time_ns, text);
+	return rls_event_output_warning(samples->output, time_ns, text);
 }
 
 int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
@@ -337,31 +350,38 @@ int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
 			r = end_wait(samples, samples->waits.entries[i].value, stop_ns);
 	}
 	if (!r)
-		r = warn(samples, stop_ns, rls_pythons_missed(samples->pythons),
-			 "were taken before their Python interpreter was known: they lack its frames");
+		r = stack_samples_warn(samples, stop_ns, rls_interpreters_missed(samples->pythons),
+				       "were taken before their Python interpreter was known: they "
+				       "lack its frames");
 	if (!r)
-		r = warn(samples, stop_ns, rls_pythons_refused(samples->pythons),
-			 "were of Python builds whose stacks cannot be walked: they lack Python's frames");
+		r = stack_samples_warn(samples, stop_ns, rls_interpreters_refused(samples->pythons),
+				       "were of Python builds whose stacks cannot be walked: they "
+				       "lack Python's frames");
 	if (!r)
-		r = warn(samples, stop_ns, samples->ends[RLS_STACK_FAULT],
-			 "met memory that could not be read then: their outer frames are missing");
+		r = stack_samples_warn(
+			samples, stop_ns, samples->ends[RLS_STACK_FAULT],
+			"met memory that could not be read then: their outer frames are missing");
 	if (!r)
-		r = warn(samples, stop_ns, samples->ends[RLS_STACK_ENTERING],
-			 "were of threads that were entering Python from C just then: they lack its frames");
+		r = stack_samples_warn(samples, stop_ns, samples->ends[RLS_STACK_ENTERING],
+				       "were of threads that were entering Python from C just "
+				       "then: they lack its frames");
 	if (!r)
-		r = warn(samples, stop_ns, samples->ends[RLS_STACK_TOO_DEEP],
-			 "were of deeper stacks than are walked: their outer frames are missing");
+		r = stack_samples_warn(
+			samples, stop_ns, samples->ends[RLS_STACK_TOO_DEEP],
+			"were of deeper stacks than are walked: their outer frames are missing");
 	if (!r)
-		r = warn(samples, stop_ns, samples->nameless,
-			 "frames were of code that was gone before it could be named");
+		r = stack_samples_warn(
+			samples, stop_ns, samples->nameless,
+			"frames were of code that was gone before it could be named");
 	if (!r)
-		r = warn(samples, stop_ns, samples->nowhere,
-			 "were in memory that is no longer known");
+		r = stack_samples_warn(samples, stop_ns, samples->nowhere,
+				       "were in memory that is no longer known");
 	if (!r)
-		r = warn(samples, stop_ns, samples->indistinct,
-			 "were in a Python built without an evaluation loop and stripped: evaluating code counts as its runtime's");
+		r = stack_samples_warn(samples, stop_ns, samples->indistinct,
+				       "were in a Python built without an evaluation loop and "
+				       "stripped: evaluating code counts as its runtime's");
 	if (!r && samples->tree.full)
-		r = warn(samples, stop_ns, RLS_FRAME_TREE_MAX,
-			 "places in the program are told apart, not more");
+		r = stack_samples_warn(samples, stop_ns, RLS_FRAME_TREE_MAX,
+				       "places in the program are told apart, not more");
 	return r;
 }

@@ -15,15 +15,16 @@
 
 #include "bpf/wire/stack.h"
 #include "userspace/attach/kernel/kernel.h"
-#include "userspace/record/samples/code_map.h"
 #include "userspace/record/events/event_output.h"
+#include "userspace/record/samples/code_map.h"
 
-struct rls_pythons;
+struct rls_interpreters;
 struct rls_samples;
 
 /* pythons, code_map: borrowed, stay; pythons gives names. */
-int rls_samples_new(struct rls_kernel *kernel, struct rls_pythons *pythons, struct rls_code_map *code_map,
-		    struct rls_trace_output *output, struct rls_samples **out);
+int rls_samples_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
+		    struct rls_code_map *code_map, struct rls_event_output *output,
+		    struct rls_samples **out);
 void rls_samples_free(struct rls_samples *samples);
 
 /* One record of kind RLS_WIRE_STACK or RLS_WIRE_WAITED. 0 or -errno. */

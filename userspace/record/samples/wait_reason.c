@@ -8,31 +8,19 @@ static const struct {
 	int32_t system_call;
 	enum rls_sample_kind kind;
 } reasons[] = {
-	{ SYS_futex, RLS_SAMPLE_WAIT_LOCK },
-	{ SYS_semop, RLS_SAMPLE_WAIT_LOCK },
-	{ SYS_semtimedop, RLS_SAMPLE_WAIT_LOCK },
-	{ SYS_flock, RLS_SAMPLE_WAIT_LOCK },
-	{ SYS_nanosleep, RLS_SAMPLE_WAIT_SLEEP },
-	{ SYS_clock_nanosleep, RLS_SAMPLE_WAIT_SLEEP },
-	{ SYS_pause, RLS_SAMPLE_WAIT_SLEEP },
-	{ SYS_rt_sigtimedwait, RLS_SAMPLE_WAIT_SLEEP },
-	{ SYS_rt_sigsuspend, RLS_SAMPLE_WAIT_SLEEP },
-	{ SYS_wait4, RLS_SAMPLE_WAIT_CHILD },
-	{ SYS_waitid, RLS_SAMPLE_WAIT_CHILD },
-	{ SYS_vfork, RLS_SAMPLE_WAIT_CHILD },
-	{ SYS_ioctl, RLS_SAMPLE_WAIT_GPU }, /* CUDA drivers wait so; terminals do not */
-	{ SYS_sched_yield, RLS_SAMPLE_WAIT_CPU },
-	{ SYS_mmap, RLS_SAMPLE_WAIT_OTHER },
-	{ SYS_munmap, RLS_SAMPLE_WAIT_OTHER },
-	{ SYS_madvise, RLS_SAMPLE_WAIT_OTHER },
-	{ SYS_mprotect, RLS_SAMPLE_WAIT_OTHER },
-	{ SYS_brk, RLS_SAMPLE_WAIT_OTHER },
-	{ SYS_clone, RLS_SAMPLE_WAIT_OTHER },
-	{ SYS_clone3, RLS_SAMPLE_WAIT_OTHER },
-	{ SYS_fork, RLS_SAMPLE_WAIT_OTHER },
-	{ SYS_execve, RLS_SAMPLE_WAIT_OTHER },
-	{ SYS_exit, RLS_SAMPLE_WAIT_OTHER },
-	{ SYS_exit_group, RLS_SAMPLE_WAIT_OTHER },
+	{SYS_futex, RLS_SAMPLE_WAIT_LOCK},          {SYS_semop, RLS_SAMPLE_WAIT_LOCK},
+	{SYS_semtimedop, RLS_SAMPLE_WAIT_LOCK},     {SYS_flock, RLS_SAMPLE_WAIT_LOCK},
+	{SYS_nanosleep, RLS_SAMPLE_WAIT_SLEEP},     {SYS_clock_nanosleep, RLS_SAMPLE_WAIT_SLEEP},
+	{SYS_pause, RLS_SAMPLE_WAIT_SLEEP},         {SYS_rt_sigtimedwait, RLS_SAMPLE_WAIT_SLEEP},
+	{SYS_rt_sigsuspend, RLS_SAMPLE_WAIT_SLEEP}, {SYS_wait4, RLS_SAMPLE_WAIT_CHILD},
+	{SYS_waitid, RLS_SAMPLE_WAIT_CHILD},        {SYS_vfork, RLS_SAMPLE_WAIT_CHILD},
+	{SYS_ioctl, RLS_SAMPLE_WAIT_GPU}, /* CUDA drivers wait so; terminals do not */
+	{SYS_sched_yield, RLS_SAMPLE_WAIT_CPU},     {SYS_mmap, RLS_SAMPLE_WAIT_OTHER},
+	{SYS_munmap, RLS_SAMPLE_WAIT_OTHER},        {SYS_madvise, RLS_SAMPLE_WAIT_OTHER},
+	{SYS_mprotect, RLS_SAMPLE_WAIT_OTHER},      {SYS_brk, RLS_SAMPLE_WAIT_OTHER},
+	{SYS_clone, RLS_SAMPLE_WAIT_OTHER},         {SYS_clone3, RLS_SAMPLE_WAIT_OTHER},
+	{SYS_fork, RLS_SAMPLE_WAIT_OTHER},          {SYS_execve, RLS_SAMPLE_WAIT_OTHER},
+	{SYS_exit, RLS_SAMPLE_WAIT_OTHER},          {SYS_exit_group, RLS_SAMPLE_WAIT_OTHER},
 };
 
 enum rls_sample_kind rls_wait_reason(int32_t system_call, uint32_t argument, bool preempted)

@@ -27,8 +27,8 @@ static size_t hex_run(const char *text, size_t length)
  * UUIDs and the ids that hosts give their own groups. */
 static bool is_engine_prefix(const char *text, size_t length)
 {
-	static const char *const prefixes[] = { "docker-", "cri-containerd-", "crio-", "libpod-",
-						"nerdctl-" };
+	static const char *const prefixes[] = {"docker-", "cri-containerd-", "crio-", "libpod-",
+					       "nerdctl-"};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		if (length == strlen(prefixes[i]) && !memcmp(text, prefixes[i], length))

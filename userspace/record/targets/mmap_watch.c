@@ -38,10 +38,11 @@ static int open_ring(struct rls_mmap_watch *watch, int cpu)
 		.wakeup_events = 1,
 	};
 	struct cpu_ring *ring = &watch->rings[watch->count];
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = watch->count };
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = watch->count};
 	void *memory;
 
-	ring->fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	ring->fd =
+		(int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (ring->fd < 0)
 		return -errno;
 	watch->count++;
@@ -153,8 +154,7 @@ static void drain_ring(struct rls_mmap_watch *watch, struct cpu_ring *ring,
 }
 
 void rls_mmap_watch_drain(struct rls_mmap_watch *watch,
-			  void (*mapped)(void *context, pid_t pid, const char *path),
-			  void *context)
+			  void (*mapped)(void *context, pid_t pid, const char *path), void *context)
 {
 	for (size_t i = 0; i < watch->count; i++)
 		drain_ring(watch, &watch->rings[i], mapped, context);

@@ -6,22 +6,22 @@
 #include "userspace/base/clock.h"
 
 #define SWEEP_EVERY_NS 250000000ULL
-#define SWEEP_SHARE 50          /* it takes one part in so many of the time */
+#define SWEEP_SHARE 50 /* it takes one part in so many of the time */
 
 struct look {
-	const struct rls_newcomers *newcomers;
+	const struct rls_new_processes *newcomers;
 	void (*found)(void *context, pid_t pid);
 	void *context;
 };
 
-void rls_newcomers_clear(struct rls_newcomers *newcomers)
+void rls_new_processes_clear(struct rls_new_processes *newcomers)
 {
 	free(newcomers->waiting.items);
 	newcomers->waiting.items = NULL;
 	newcomers->waiting.count = newcomers->waiting.capacity = 0;
 }
 
-static bool is_waiting(const struct rls_newcomers *newcomers, pid_t pid)
+static bool is_waiting(const struct rls_new_processes *newcomers, pid_t pid)
 {
 	for (size_t i = 0; i < newcomers->waiting.count; i++) {
 		if (newcomers->waiting.items[i] == pid)
@@ -30,7 +30,7 @@ static bool is_waiting(const struct rls_newcomers *newcomers, pid_t pid)
 	return false;
 }
 
-void rls_newcomers_mapped(struct rls_newcomers *newcomers, pid_t pid)
+void rls_new_processes_mapped(struct rls_new_processes *newcomers, pid_t pid)
 {
 	if (!pid)
 		newcomers->lost = true;
@@ -39,10 +39,10 @@ void rls_newcomers_mapped(struct rls_newcomers *newcomers, pid_t pid)
 		rls_list_push(&newcomers->waiting, pid); /* no memory: a sweep may find it */
 }
 
-static int take(const struct rls_candidate *candidate, void *context)
+static int new_processes_accept(const struct rls_candidate *candidate, void *context)
 {
 	const struct look *look = context;
-	const struct rls_newcomers *newcomers = look->newcomers;
+	const struct rls_new_processes *newcomers = look->newcomers;
 
 	if (rls_targets_find(newcomers->followed, candidate->pid))
 		return 0;
@@ -54,7 +54,7 @@ static int take(const struct rls_candidate *candidate, void *context)
 }
 
 /* Who maps something while another is being followed is to be looked at again: it joins a new list. */
-static void look_at_waiting(struct rls_newcomers *newcomers, struct look *look)
+static void look_at_waiting(struct rls_new_processes *newcomers, struct look *look)
 {
 	_cleanup_free_ pid_t *pids = newcomers->waiting.items;
 	size_t count = newcomers->waiting.count;
@@ -67,12 +67,12 @@ static void look_at_waiting(struct rls_newcomers *newcomers, struct look *look)
 		if (rls_candidate_read(newcomers->selection, newcomers->roles, pids[i], &candidate))
 			continue;
 		if (rls_selection_matches(newcomers->selection, &candidate))
-			take(&candidate, look);
+			new_processes_accept(&candidate, look);
 		rls_candidate_clear(&candidate);
 	}
 }
 
-static void sweep(struct rls_newcomers *newcomers, struct look *look)
+static void new_processes_sweep(struct rls_new_processes *newcomers, struct look *look)
 {
 	struct rls_selection selection = *newcomers->selection;
 	uint64_t begin_ns = rls_monotonic_ns(), end_ns, pause_ns;
@@ -81,20 +81,20 @@ static void sweep(struct rls_newcomers *newcomers, struct look *look)
 		selection.kinds &= ~RLS_SELECT_ALL;
 	newcomers->lost = false;
 	if (selection.kinds)
-		rls_scan(&selection, newcomers->roles, take, look);
+		rls_scan(&selection, newcomers->roles, new_processes_accept, look);
 	end_ns = rls_monotonic_ns();
 	pause_ns = SWEEP_SHARE * (end_ns - begin_ns);
 	newcomers->sweep_ns = end_ns + (pause_ns > SWEEP_EVERY_NS ? pause_ns : SWEEP_EVERY_NS);
 }
 
-void rls_newcomers_look(struct rls_newcomers *newcomers, uint64_t now_ns,
-			void (*found)(void *context, pid_t pid), void *context)
+void rls_new_processes_look(struct rls_new_processes *newcomers, uint64_t now_ns,
+			    void (*found)(void *context, pid_t pid), void *context)
 {
-	struct look look = { newcomers, found, context };
+	struct look look = {newcomers, found, context};
 
 	if (!newcomers->selection->count)
 		return;
 	look_at_waiting(newcomers, &look);
 	if (now_ns >= newcomers->sweep_ns)
-		sweep(newcomers, &look);
+		new_processes_sweep(newcomers, &look);
 }

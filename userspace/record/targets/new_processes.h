@@ -17,23 +17,23 @@
 #include "userspace/record/targets/scan.h"
 #include "userspace/record/targets/target_table.h"
 
-struct rls_newcomers {
+struct rls_new_processes {
 	const struct rls_selection *selection;
 	const struct rls_roles *roles;
 	const struct rls_targets *followed;
 	bool follow_children;
-	RLS_LIST(pid_t) waiting;        /* to be looked at with the next look, each once */
-	uint64_t sweep_ns;              /* when the next one is due */
-	bool lost;                      /* the watch could not tell of all: --all is swept too */
+	RLS_LIST(pid_t) waiting; /* to be looked at with the next look, each once */
+	uint64_t sweep_ns; /* when the next one is due */
+	bool lost; /* the watch could not tell of all: --all is swept too */
 };
 
-void rls_newcomers_clear(struct rls_newcomers *newcomers);
+void rls_new_processes_clear(struct rls_new_processes *newcomers);
 
 /* pid has mapped something executable; 0: anyone may have. */
-void rls_newcomers_mapped(struct rls_newcomers *newcomers, pid_t pid);
+void rls_new_processes_mapped(struct rls_new_processes *newcomers, pid_t pid);
 
 /* Calls found for each newcomer, which is to be followed then. */
-void rls_newcomers_look(struct rls_newcomers *newcomers, uint64_t now_ns,
-			void (*found)(void *context, pid_t pid), void *context);
+void rls_new_processes_look(struct rls_new_processes *newcomers, uint64_t now_ns,
+			    void (*found)(void *context, pid_t pid), void *context);
 
 #endif

@@ -159,7 +159,7 @@ int rls_process_container(pid_t pid, char out[RLS_CONTAINER_BYTES])
 int rls_process_info_read(pid_t pid, struct rls_process_info *out)
 {
 	_cleanup_free_ char *comm = NULL, *cmdline = NULL, *status = NULL;
-	struct rls_process_info info = { 0 };
+	struct rls_process_info info = {0};
 	char container[RLS_CONTAINER_BYTES] = "";
 	size_t length;
 	int r;
@@ -191,7 +191,7 @@ void rls_process_info_clear(struct rls_process_info *info)
 	free(info->name);
 	free(info->cmdline);
 	free(info->container);
-	*info = (struct rls_process_info){ 0 };
+	*info = (struct rls_process_info){0};
 }
 
 int rls_process_exists(pid_t pid)
@@ -265,7 +265,7 @@ static int add_pair(pid_t pid, void *context)
 	if (rls_grow(&pairs->entries, &pairs->room, pairs->count))
 		return -ENOMEM;
 	pairs->entries[pairs->count++] =
-		(struct pid_pair){ pid, number_in_status(status, "\nPPid:") };
+		(struct pid_pair){pid, number_in_status(status, "\nPPid:")};
 	return 0;
 }
 
@@ -295,7 +295,7 @@ static int visit_descendants(struct pid_pairs *pairs, pid_t *queue,
 
 int rls_each_descendant(pid_t pid, int (*visit)(pid_t pid, void *context), void *context)
 {
-	struct pid_pairs pairs = { 0 };
+	struct pid_pairs pairs = {0};
 	_cleanup_free_ pid_t *queue = NULL;
 	int r = rls_each_process(add_pair, &pairs);
 

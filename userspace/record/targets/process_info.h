@@ -9,10 +9,10 @@
 
 struct rls_process_info {
 	pid_t ppid;
-	pid_t ns_pid;           /* in its innermost pid namespace; equals pid when in ours */
-	char *name;             /* comm */
-	char *cmdline;          /* JSON array text that fits a trace's string, cut with "…" */
-	char *container;        /* its id, or "" */
+	pid_t ns_pid; /* in its innermost pid namespace; equals pid when in ours */
+	char *name; /* comm */
+	char *cmdline; /* JSON array text that fits a trace's string, cut with "…" */
+	char *container; /* its id, or "" */
 };
 
 /* 0, -ESRCH, -ENOMEM. *out is to be cleared by the caller. */

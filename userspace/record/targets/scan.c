@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/process/mappings.h"
-#include "userspace/python/interpreter.h"
 #include "userspace/base/log.h"
 #include "userspace/base/proc_stat.h"
+#include "userspace/process/mappings.h"
+#include "userspace/python/interpreter.h"
 
 /* Of the flags in /proc/PID/stat. */
 #define FLAG_EXITING 0x00000004
@@ -92,7 +92,7 @@ static int read_candidate(unsigned int kinds, const struct rls_roles *roles, pid
 static int read_kinds(unsigned int kinds, const struct rls_roles *roles, pid_t pid,
 		      struct rls_candidate *out)
 {
-	struct rls_candidate candidate = { 0 };
+	struct rls_candidate candidate = {0};
 	int r = read_candidate(kinds, roles, pid, &candidate);
 
 	if (r)
@@ -112,7 +112,7 @@ void rls_candidate_clear(struct rls_candidate *candidate)
 {
 	free(candidate->cmdline);
 	free(candidate->cgroup);
-	*candidate = (struct rls_candidate){ 0 };
+	*candidate = (struct rls_candidate){0};
 }
 
 /* ---- scanning ---- */
@@ -141,7 +141,7 @@ static int scan_one(pid_t pid, void *context)
 int rls_scan(const struct rls_selection *selection, const struct rls_roles *roles,
 	     int (*visit)(const struct rls_candidate *candidate, void *context), void *context)
 {
-	struct scan scan = { selection, roles, visit, context };
+	struct scan scan = {selection, roles, visit, context};
 
 	return rls_each_process(scan_one, &scan);
 }
@@ -151,7 +151,7 @@ int rls_scan(const struct rls_selection *selection, const struct rls_roles *role
 /* Where the cgroup v2 hierarchy is mounted; on hybrid hosts beside the old ones. */
 static const char *cgroup_mount(void)
 {
-	static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	static const char *const places[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 	struct statfs info;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
@@ -169,7 +169,8 @@ static int resolve_cgroup(struct rls_selector *selector)
 	char *own;
 
 	if (!mount)
-		return rls_error_r(-ENOENT, "no cgroup v2 hierarchy is mounted below /sys/fs/cgroup");
+		return rls_error_r(-ENOENT,
+				   "no cgroup v2 hierarchy is mounted below /sys/fs/cgroup");
 	if (!strncmp(path, mount, strlen(mount)))
 		path += strlen(mount);
 	path += strspn(path, "/");
@@ -212,9 +213,9 @@ static int hold_against(pid_t pid, void *context)
 	return 0;
 }
 
-static int resolve(struct rls_selector *selector)
+static int scan_resolve(struct rls_selector *selector)
 {
-	struct resolution resolution = { .selector = selector };
+	struct resolution resolution = {.selector = selector};
 	int r = selector->kind == RLS_SELECT_CGROUP ? resolve_cgroup(selector) : 0;
 	char *whole;
 
@@ -244,7 +245,7 @@ int rls_selection_resolve(struct rls_selection *selection)
 
 	for (size_t i = 0; !r && i < selection->count; i++) {
 		if (selection->selectors[i].kind != RLS_SELECT_ALL)
-			r = resolve(&selection->selectors[i]);
+			r = scan_resolve(&selection->selectors[i]);
 	}
 	return r;
 }

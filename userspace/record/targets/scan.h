@@ -1,11 +1,11 @@
 /* Scan: holds the processes of the host against a selection.
  *
- *     resolve (before anything is recorded) ─▶ scan now ─▶ newcomers.h from then on
+ *     resolve (before anything is recorded) ─▶ scan now ─▶ new_processes.h from then on
  *
  * Of each process no more is read than the selectors go by: its stat for all, 20 us; the
  * mappings, which cost most, for --all alone. */
-#ifndef RLS_SCAN_H
-#define RLS_SCAN_H
+#ifndef RLS_TARGETS_SCAN_H
+#define RLS_TARGETS_SCAN_H
 
 #include "userspace/discover/roles/roles.h"
 #include "userspace/record/targets/selection.h"

@@ -23,7 +23,7 @@ static bool is_container_id(const char *text)
 int rls_selection_add(struct rls_selection *selection, enum rls_selector_kind kind,
 		      const char *text)
 {
-	struct rls_selector selector = { .kind = kind };
+	struct rls_selector selector = {.kind = kind};
 
 	if (kind != RLS_SELECT_ALL) {
 		if (!text[0] || (kind == RLS_SELECT_CONTAINER && !is_container_id(text)))
@@ -46,7 +46,7 @@ void rls_selection_clear(struct rls_selection *selection)
 	for (size_t i = 0; i < selection->count; i++)
 		free(selection->selectors[i].text);
 	free(selection->selectors);
-	*selection = (struct rls_selection){ 0 };
+	*selection = (struct rls_selection){0};
 }
 
 /* ---- names ---- */

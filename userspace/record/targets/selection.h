@@ -19,25 +19,25 @@ enum rls_selector_kind {
 
 struct rls_selector {
 	enum rls_selector_kind kind;
-	char *text;             /* glob, cgroup's path, container's id; NULL for ALL */
-	size_t matches;         /* processes it selected when it was resolved; not for ALL */
+	char *text; /* glob, cgroup's path, container's id; NULL for ALL */
+	size_t matches; /* processes it selected when it was resolved; not for ALL */
 };
 
 struct rls_selection {
 	struct rls_selector *selectors;
 	size_t count, room;
-	unsigned int kinds;     /* all their bits */
+	unsigned int kinds; /* all their bits */
 };
 
 /* What is known of a process. The texts are its own; NULL where no selector asks. */
 struct rls_candidate {
 	pid_t pid, ppid;
-	char comm[64];          /* 15 characters, those that stat escapes escaped */
-	char *cmdline;          /* words, a NUL behind each */
+	char comm[64]; /* 15 characters, those that stat escapes escaped */
+	char *cmdline; /* words, a NUL behind each */
 	size_t cmdline_bytes;
-	char *cgroup;           /* as /proc/PID/cgroup */
+	char *cgroup; /* as /proc/PID/cgroup */
 	char container[RLS_CONTAINER_BYTES];
-	bool is_job;            /* Python with a library that has a role */
+	bool is_job; /* Python with a library that has a role */
 };
 
 /* Adds a selector; text is copied. 0; -EINVAL for a text that can select nothing: an empty

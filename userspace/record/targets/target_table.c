@@ -12,7 +12,7 @@ void rls_targets_clear(struct rls_targets *targets)
 		free(targets->all[i]);
 	free(targets->all);
 	rls_index_map_free(&targets->by_pid);
-	*targets = (struct rls_targets){ 0 };
+	*targets = (struct rls_targets){0};
 }
 
 /* ---- observers ---- */
@@ -41,14 +41,14 @@ void rls_targets_leave(struct rls_targets *targets, size_t place)
 {
 	for (size_t i = 0; i < targets->count; i++)
 		have_forgotten(targets, place, targets->all[i], RLS_TARGET_CLOSED, 0);
-	targets->observers[place] = (struct rls_target_observer){ 0 };
+	targets->observers[place] = (struct rls_target_observer){0};
 	while (targets->observer_count && !targets->observers[targets->observer_count - 1].forget)
 		targets->observer_count--;
 }
 
 /* What came later may stand on what was there before. */
-static void forget(const struct rls_targets *targets, struct rls_target *target,
-		   enum rls_target_over why, uint64_t time_ns)
+static void target_table_forget(const struct rls_targets *targets, struct rls_target *target,
+				enum rls_target_over why, uint64_t time_ns)
 {
 	for (size_t place = targets->observer_count; place-- > 0;)
 		have_forgotten(targets, place, target, why, time_ns);
@@ -61,7 +61,7 @@ struct rls_target *rls_targets_find(const struct rls_targets *targets, pid_t pid
 	return rls_index_map_get(&targets->by_pid, (uint64_t)pid, 0);
 }
 
-static int add(struct rls_targets *targets, pid_t pid, struct rls_target **out)
+static int target_table_add(struct rls_targets *targets, pid_t pid, struct rls_target **out)
 {
 	struct rls_target *target = rls_targets_find(targets, pid);
 
@@ -86,7 +86,7 @@ static int add(struct rls_targets *targets, pid_t pid, struct rls_target **out)
 int rls_targets_add(struct rls_targets *targets, pid_t pid, bool root)
 {
 	struct rls_target *target;
-	int r = add(targets, pid, &target);
+	int r = target_table_add(targets, pid, &target);
 
 	if (r)
 		return r;
@@ -96,12 +96,12 @@ int rls_targets_add(struct rls_targets *targets, pid_t pid, bool root)
 	return 0;
 }
 
-static void drop(struct rls_targets *targets, struct rls_target *target, enum rls_target_over why,
-		 uint64_t time_ns)
+static void target_table_drop(struct rls_targets *targets, struct rls_target *target,
+			      enum rls_target_over why, uint64_t time_ns)
 {
 	struct rls_target *last = targets->all[targets->count - 1];
 
-	forget(targets, target, why, time_ns);
+	target_table_forget(targets, target, why, time_ns);
 	rls_index_map_remove(&targets->by_pid, (uint64_t)target->pid, 0);
 	targets->all[target->index] = last;
 	last->index = target->index;
@@ -118,7 +118,7 @@ size_t rls_targets_roots(const struct rls_targets *targets)
 	return roots;
 }
 
-static void look(struct rls_target *target, uint64_t when_ns)
+static void target_table_check(struct rls_target *target, uint64_t when_ns)
 {
 	if (!target->look_ns || when_ns < target->look_ns)
 		target->look_ns = when_ns;
@@ -129,9 +129,9 @@ void rls_targets_look(struct rls_targets *targets, pid_t pid, uint64_t when_ns)
 	struct rls_target *one = rls_targets_find(targets, pid);
 
 	if (one)
-		look(one, when_ns);
+		target_table_check(one, when_ns);
 	for (size_t i = 0; !pid && i < targets->count; i++)
-		look(targets->all[i], when_ns);
+		target_table_check(targets->all[i], when_ns);
 }
 
 /* ---- their lives ---- */
@@ -153,14 +153,15 @@ int rls_targets_forked(struct rls_targets *targets, pid_t parent, pid_t child, u
 	int r, first;
 
 	if (target && target != from && is_another(target))
-		drop(targets, target, RLS_TARGET_ENDED, time_ns);
-	first = add(targets, child, &target);
+		target_table_drop(targets, target, RLS_TARGET_ENDED, time_ns);
+	first = target_table_add(targets, child, &target);
 	if (first)
 		return first;
 	for (size_t place = 0; place < targets->observer_count; place++) {
 		const struct rls_target_observer *observer = &targets->observers[place];
 
-		r = observer->forked ? observer->forked(observer->context, from, target, time_ns) : 0;
+		r = observer->forked ? observer->forked(observer->context, from, target, time_ns)
+				     : 0;
 		first = first ? first : r;
 	}
 	return first;
@@ -169,11 +170,11 @@ int rls_targets_forked(struct rls_targets *targets, pid_t parent, pid_t child, u
 int rls_targets_execed(struct rls_targets *targets, pid_t pid, uint64_t time_ns)
 {
 	struct rls_target *target;
-	int r = add(targets, pid, &target);
+	int r = target_table_add(targets, pid, &target);
 
 	if (r)
 		return r;
-	forget(targets, target, RLS_TARGET_EXECED, time_ns);
+	target_table_forget(targets, target, RLS_TARGET_EXECED, time_ns);
 	target->called_ns = 0;
 	target->told_blind = false;
 	return 0;
@@ -185,7 +186,7 @@ static void drop_if_there(struct rls_targets *targets, pid_t pid, enum rls_targe
 	struct rls_target *target = rls_targets_find(targets, pid);
 
 	if (target)
-		drop(targets, target, why, time_ns);
+		target_table_drop(targets, target, why, time_ns);
 }
 
 void rls_targets_ended(struct rls_targets *targets, pid_t pid, uint64_t time_ns)

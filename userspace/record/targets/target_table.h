@@ -23,22 +23,24 @@
 
 struct rls_target {
 	pid_t pid;
-	uint64_t start_ticks;   /* when it began, as /proc has it: numbers are used again; 0: not known */
-	bool root;              /* named by the user: recording ends when all of these have */
-	uint64_t look_ns;       /* when to scan its mappings next; 0: not by itself */
+	uint64_t
+		start_ticks; /* when it began, as /proc has it: numbers are used again; 0: not known */
+	bool root; /* named by the user: recording ends when all of these have */
+	uint64_t look_ns; /* when to scan its mappings next; 0: not by itself */
 	uint64_t looked_ns;
-	uint64_t called_ns;     /* when it was first found to have called CUDA, with no bridge; 0: not */
-	bool told_blind;        /* that its GPU times are not known */
-	size_t index;           /* in the table's array */
-	void *state[RLS_TARGET_OBSERVERS_MAX];  /* each its observer's, at the observer's place */
+	uint64_t
+		called_ns; /* when it was first found to have called CUDA, with no bridge; 0: not */
+	bool told_blind; /* that its GPU times are not known */
+	size_t index; /* in the table's array */
+	void *state[RLS_TARGET_OBSERVERS_MAX]; /* each its observer's, at the observer's place */
 };
 
 /* Why what is known of a target is of no use any more. */
 enum rls_target_over {
-	RLS_TARGET_EXECED,      /* it runs another program, and stays a target */
+	RLS_TARGET_EXECED, /* it runs another program, and stays a target */
 	RLS_TARGET_ENDED,
-	RLS_TARGET_UNFOLLOWED,  /* it lives on, but is not recorded any more */
-	RLS_TARGET_CLOSED,      /* the observer leaves */
+	RLS_TARGET_UNFOLLOWED, /* it lives on, but is not recorded any more */
+	RLS_TARGET_CLOSED, /* the observer leaves */
 };
 
 struct rls_target_observer {
@@ -54,7 +56,7 @@ struct rls_target_observer {
 
 /* Zeroed: empty. */
 struct rls_targets {
-	struct rls_target **all;        /* in no order that lasts */
+	struct rls_target **all; /* in no order that lasts */
 	size_t count, room;
 	struct rls_index_map by_pid;
 	struct rls_target_observer observers[RLS_TARGET_OBSERVERS_MAX];

@@ -1,4 +1,4 @@
-#include "userspace/commands/shared/launch.h"
+#include "userspace/commands/shared/child_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
-#include "userspace/host/own_library.h"
 #include "userspace/base/log.h"
+#include "userspace/host/own_library.h"
 
 #define STATUS_CANNOT_EXECUTE 126
 #define STATUS_NOT_FOUND 127
@@ -27,7 +27,8 @@
 
 #define CUDA_INJECTION "CUDA_INJECTION64_PATH"
 #define BRIDGE "librlscope_cupti.so"
-#define BRIDGE_WAIT "RLSCOPE_CUPTI_AWAIT_MS" /* in cuInit, until we have found it: cupti_bridge/README.md */
+#define BRIDGE_WAIT                                                                                \
+	"RLSCOPE_CUPTI_AWAIT_MS" /* in cuInit, until we have found it: cupti_bridge/README.md */
 #define BRIDGE_WAIT_MS "500"
 
 /* What loads a library named in a variable is shown ours, unless the user has named one. */
@@ -45,7 +46,8 @@ static void warn_of_other_injection(void)
 	const char *named = getenv(CUDA_INJECTION);
 
 	if (named && !strstr(named, BRIDGE))
-		rls_warning("%s is set to %s, so our CUPTI bridge is not loaded and GPU times will be missing",
+		rls_warning("%s is set to %s, so our CUPTI bridge is not loaded and GPU times will "
+			    "be missing",
 			    CUDA_INJECTION, named);
 }
 
@@ -71,8 +73,8 @@ static void hold_then_execute(int go_fd, char **command, const struct sigaction 
 	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE);
 }
 
-/* Counts what it is sent, for rls_launch_signal to look at; ends with us. */
-static void witness(struct rls_launch_counts *counts)
+/* Counts what it is sent, for rls_child_command_signal to look at; ends with us. */
+static void witness(struct rls_child_command_counts *counts)
 {
 	sigset_t all;
 
@@ -89,10 +91,10 @@ static void witness(struct rls_launch_counts *counts)
 }
 
 /* Without one, what a group was sent reaches the command twice. */
-static void start_witness(struct rls_launch *launch)
+static void start_witness(struct rls_child_command *launch)
 {
-	struct rls_launch_counts *counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE,
-						MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct rls_child_command_counts *counts = mmap(
+		NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	sigset_t all, before;
 
 	if (counts == MAP_FAILED)
@@ -110,7 +112,7 @@ static void start_witness(struct rls_launch *launch)
 		munmap(counts, sizeof(*counts));
 }
 
-static void end_witness(struct rls_launch *launch)
+static void end_witness(struct rls_child_command *launch)
 {
 	if (launch->witness <= 0)
 		return;
@@ -121,11 +123,11 @@ static void end_witness(struct rls_launch *launch)
 	launch->counts = NULL;
 }
 
-int rls_launch_hold(char **command, struct rls_launch *out)
+int rls_child_command_hold(char **command, struct rls_child_command *out)
 {
-	struct rls_launch launch = { .witness = -1 };
+	struct rls_child_command launch = {.witness = -1};
 	/* Ignored, which is inherited, would have the kernel throw the command's status away. */
-	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	const struct sigaction usual = {.sa_handler = SIG_DFL};
 	struct sigaction child_ended;
 	int pipe_fds[2];
 
@@ -152,7 +154,7 @@ int rls_launch_hold(char **command, struct rls_launch *out)
 	return 0;
 }
 
-void rls_launch_let_go(struct rls_launch *launch)
+void rls_child_command_let_go(struct rls_child_command *launch)
 {
 	ssize_t written = write(launch->go_fd, "g", 1);
 
@@ -160,7 +162,7 @@ void rls_launch_let_go(struct rls_launch *launch)
 }
 
 /* The witness has been sent it and has not counted it yet. */
-static bool is_on_its_way(const struct rls_launch *launch, int signal)
+static bool is_on_its_way(const struct rls_child_command *launch, int signal)
 {
 	_cleanup_fclose_ FILE *status = NULL;
 	unsigned long long pending = 0;
@@ -176,9 +178,9 @@ static bool is_on_its_way(const struct rls_launch *launch, int signal)
 }
 
 /* Whether the witness has been sent this signal too, since it was last asked about it. */
-static bool sent_to_group(struct rls_launch *launch, int signal)
+static bool sent_to_group(struct rls_child_command *launch, int signal)
 {
-	const struct timespec delivery = { .tv_nsec = GROUP_DELIVERY_NS };
+	const struct timespec delivery = {.tv_nsec = GROUP_DELIVERY_NS};
 	unsigned int sent, before = launch->seen[signal];
 
 	if (!launch->counts)
@@ -191,7 +193,7 @@ static bool sent_to_group(struct rls_launch *launch, int signal)
 	return sent != before;
 }
 
-bool rls_launch_signal(struct rls_launch *launch, int signal, bool from_terminal)
+bool rls_child_command_signal(struct rls_child_command *launch, int signal, bool from_terminal)
 {
 	bool first = !launch->signalled;
 
@@ -202,9 +204,9 @@ bool rls_launch_signal(struct rls_launch *launch, int signal, bool from_terminal
 	return first;
 }
 
-int rls_launch_reap(struct rls_launch *launch)
+int rls_child_command_reap(struct rls_child_command *launch)
 {
-	const struct timespec tick = { .tv_nsec = 20000000 };
+	const struct timespec tick = {.tv_nsec = 20000000};
 	sigset_t signals;
 	pid_t ended;
 	int error;
@@ -220,14 +222,16 @@ int rls_launch_reap(struct rls_launch *launch)
 		siginfo_t info;
 
 		if (sigtimedwait(&signals, &info, &tick) > 0)
-			rls_launch_signal(launch, info.si_signo, info.si_code == SI_KERNEL);
+			rls_child_command_signal(launch, info.si_signo, info.si_code == SI_KERNEL);
 	}
 	error = ended < 0 ? errno : 0;
 	end_witness(launch);
-	return error ? rls_error_r(-error, "cannot find out how the command ended: %s", strerror(error)) : 0;
+	return error ? rls_error_r(-error, "cannot find out how the command ended: %s",
+				   strerror(error))
+		     : 0;
 }
 
-int rls_launch_status(const struct rls_launch *launch)
+int rls_child_command_status(const struct rls_child_command *launch)
 {
 	if (WIFSIGNALED(launch->status))
 		return 128 + WTERMSIG(launch->status);

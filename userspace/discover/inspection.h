@@ -1,6 +1,6 @@
 /* Look: one scan of a process, with its mappings and the open libraries that it is about. */
-#ifndef RLS_LOOK_H
-#define RLS_LOOK_H
+#ifndef RLS_INSPECTION_H
+#define RLS_INSPECTION_H
 
 #include "userspace/discover/library.h"
 #include "userspace/discover/live_scan.h"
@@ -8,34 +8,34 @@
 #include "userspace/discover/roles/roles.h"
 #include "userspace/discover/scan.h"
 
-struct rls_look {
+struct rls_inspection {
 	struct rls_process_image *image;
 	const struct rls_roles *roles;
 	struct rls_mappings mappings;
-	struct rls_open_library *open;       /* [count] */
+	struct rls_open_library *open; /* [count] */
 	struct rls_harvest_library *harvest; /* [count], the same order */
-	struct rls_scan_target *targets;     /* those to scan for */
+	struct rls_scan_target *targets; /* those to scan for */
 	size_t count, target_count;
 };
 
-enum rls_look_at {
-	RLS_LOOK_AT_NEW,            /* files the image has not seen (and now has) */
-	RLS_LOOK_AT_ALL,            /* whatever is mapped */
+enum rls_inspection_of {
+	RLS_INSPECT_NEW, /* files the image has not seen (and now has) */
+	RLS_INSPECT_ALL, /* whatever is mapped */
 };
 
 /* Reads the mappings. 0 or -errno. */
-int rls_look_begin(struct rls_look *look, struct rls_process_image *image,
-		   const struct rls_roles *roles);
-void rls_look_release(struct rls_look *look);
+int rls_inspection_begin(struct rls_inspection *look, struct rls_process_image *image,
+			 const struct rls_roles *roles);
+void rls_inspection_release(struct rls_inspection *look);
 
 /* Opens the libraries with a role; one that cannot be opened is a warning. 0 or -ENOMEM. */
-int rls_look_add_libraries(struct rls_look *look, enum rls_look_at which);
+int rls_inspection_add_libraries(struct rls_inspection *look, enum rls_inspection_of which);
 
 /* What the files say: exports, calls into Python, tables as the loader will leave them. */
-int rls_look_scan_files(struct rls_look *look);
+int rls_inspection_scan_files(struct rls_inspection *look);
 /* The interpreter's evaluation loop, if a library of this look needs it probed. 0 or -ENOMEM. */
-int rls_look_add_eval_entry(struct rls_look *look);
+int rls_inspection_add_eval_entry(struct rls_inspection *look);
 /* What the process's memory says. 0 or -errno. */
-int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent);
+int rls_inspection_scan_memory(struct rls_inspection *look, enum rls_live_scan_extent extent);
 
 #endif

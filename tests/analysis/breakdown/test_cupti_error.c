@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "analysis/correct/cupti_error.h"
 #include "analysis/base/string_pool.h"
+#include "analysis/correct/cupti_error.h"
 #include "script.h"
 
 #define US 1000
@@ -24,7 +24,8 @@ static void add_call(struct script *script, uint64_t time_ns, uint32_t tid)
 }
 
 /* From begin_ns on: so many calls of 10 us, each in 20 us of the backend's, in the operation. */
-static uint64_t add_calls(struct script *script, uint64_t begin_ns, uint32_t tid, const char *operation)
+static uint64_t add_calls(struct script *script, uint64_t begin_ns, uint32_t tid,
+			  const char *operation)
 {
 	uint64_t at_ns = begin_ns;
 
@@ -69,7 +70,8 @@ static struct rls_report *record(bool by_cupti, bool is_charged)
 	return report;
 }
 
-static uint64_t error_of(const struct rls_report *report, uint32_t tid, const char *operation, const char *category)
+static uint64_t error_of(const struct rls_report *report, uint32_t tid, const char *operation,
+			 const char *category)
 {
 	return find_row(report, 1, tid, "", operation, category, RLS_RESOURCE_CPU)->error_ns;
 }
@@ -111,7 +113,8 @@ static void states_less_where_calls_are_charged(void **state)
 	struct rls_report *report = record(true, true);
 
 	(void)state;
-	assert_int_equal(error_of(report, 1, "forward", "cuda_api"), 0); /* of nothing that was taken from it here */
+	assert_int_equal(error_of(report, 1, "forward", "cuda_api"),
+			 0); /* of nothing that was taken from it here */
 	assert_int_equal(error_of(report, 1, "forward", "backend"), CALLS * 4 * US);
 	assert_int_equal(error_of(report, 1, "backward", "backend"), CALLS * 4 * US);
 	rls_report_free(report);
@@ -119,21 +122,21 @@ static void states_less_where_calls_are_charged(void **state)
 
 static void counts_are_those_of_all_calls(void **state)
 {
-	struct rls_call_total calls = { .tid = 7, .phase = 1, .operation = 2, .name = 3, .count = 5 };
-	struct rls_cupti_doubt doubt = { 0 };
+	struct rls_call_total calls = {.tid = 7, .phase = 1, .operation = 2, .name = 3, .count = 5};
+	struct rls_cupti_error doubt = {0};
 	struct rls_doubted_calls own;
 
 	(void)state;
-	assert_int_equal(rls_cupti_doubt_add(&doubt, &calls, false), 0);
+	assert_int_equal(rls_cupti_error_add(&doubt, &calls, false), 0);
 	calls.name = 4;
-	assert_int_equal(rls_cupti_doubt_add(&doubt, &calls, true), 0);
+	assert_int_equal(rls_cupti_error_add(&doubt, &calls, true), 0);
 	calls.tid = 8;
-	assert_int_equal(rls_cupti_doubt_add(&doubt, &calls, false), 0);
-	own = rls_cupti_doubt_own(&doubt, 7, 1, 2);
+	assert_int_equal(rls_cupti_error_add(&doubt, &calls, false), 0);
+	own = rls_cupti_error_own(&doubt, 7, 1, 2);
 	assert_true(own.inside_ns == 5 * 4 * US && own.around_ns == 10 * 4 * US);
-	assert_true(rls_cupti_doubt_others_ns(&doubt, 7, 1, 2) == 5 * 8 * US);
-	assert_true(rls_cupti_doubt_own(&doubt, 7, 2, 1).around_ns == 0);
-	rls_cupti_doubt_free(&doubt);
+	assert_true(rls_cupti_error_others_ns(&doubt, 7, 1, 2) == 5 * 8 * US);
+	assert_true(rls_cupti_error_own(&doubt, 7, 2, 1).around_ns == 0);
+	rls_cupti_error_free(&doubt);
 }
 
 int main(void)

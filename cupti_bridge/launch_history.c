@@ -1,6 +1,7 @@
-#include "cupti_bridge/launches.h"
+#include "cupti_bridge/launch_history.h"
 
-void rls_launches_add(struct rls_launches *launches, const struct rls_cupti_record *record)
+void rls_launch_history_add(struct rls_launch_history *launches,
+			    const struct rls_cupti_record *record)
 {
 	size_t slot = record->correlation % RLS_LAUNCHES;
 	bool is_known = launches->calls[slot].correlation == record->correlation &&
@@ -15,12 +16,15 @@ void rls_launches_add(struct rls_launches *launches, const struct rls_cupti_reco
 }
 
 /* Is the call of that number there? */
-static bool knows(const struct rls_launches *launches, const struct rls_cupti_record *record)
+static bool knows(const struct rls_launch_history *launches, const struct rls_cupti_record *record)
 {
-	return record->correlation && launches->calls[record->correlation % RLS_LAUNCHES].correlation == record->correlation;
+	return record->correlation &&
+	       launches->calls[record->correlation % RLS_LAUNCHES].correlation ==
+		       record->correlation;
 }
 
-bool rls_launches_claim_wait(struct rls_launches *launches, const struct rls_cupti_record *record)
+bool rls_launch_history_claim_wait(struct rls_launch_history *launches,
+				   const struct rls_cupti_record *record)
 {
 	size_t slot = record->correlation % RLS_LAUNCHES;
 	bool is_claimed;
@@ -32,10 +36,11 @@ bool rls_launches_claim_wait(struct rls_launches *launches, const struct rls_cup
 	return !is_claimed;
 }
 
-bool rls_launches_forbid(const struct rls_launches *launches,
-			 const struct rls_cupti_record *record)
+bool rls_launch_history_forbid(const struct rls_launch_history *launches,
+			       const struct rls_cupti_record *record)
 {
 	size_t slot = record->correlation % RLS_LAUNCHES;
 
-	return knows(launches, record) && record->start_ns + RLS_CUPTI_EARLY_NS < launches->calls[slot].start_ns;
+	return knows(launches, record) &&
+	       record->start_ns + RLS_CUPTI_EARLY_NS < launches->calls[slot].start_ns;
 }

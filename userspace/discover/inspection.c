@@ -1,4 +1,4 @@
-#include "userspace/discover/look.h"
+#include "userspace/discover/inspection.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -7,19 +7,19 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/clock.h"
+#include "userspace/base/log.h"
+#include "userspace/cpu/cpu_priority.h"
 #include "userspace/discover/callbacks/callbacks.h"
 #include "userspace/discover/live_scan.h"
 #include "userspace/process/seen_files.h"
-#include "userspace/base/log.h"
-#include "userspace/cpu/cpu_priority.h"
-#include "userspace/base/clock.h"
 
 /* Small regions come first, so what a limit leaves out is tensors. */
 #define SCAN_LIMIT_BYTES (1UL << 30)
 
 /* --- the libraries of a look ----------------------------------------------------------- */
 
-void rls_look_release(struct rls_look *look)
+void rls_inspection_release(struct rls_inspection *look)
 {
 	for (size_t i = 0; i < look->count; i++) {
 		rls_function_set_release(&look->harvest[i].functions);
@@ -32,12 +32,12 @@ void rls_look_release(struct rls_look *look)
 }
 
 /* Room for one library per mapping is room enough. */
-int rls_look_begin(struct rls_look *look, struct rls_process_image *image,
-		   const struct rls_roles *roles)
+int rls_inspection_begin(struct rls_inspection *look, struct rls_process_image *image,
+			 const struct rls_roles *roles)
 {
 	int error;
 
-	*look = (struct rls_look){.image = image, .roles = roles};
+	*look = (struct rls_inspection){.image = image, .roles = roles};
 	error = rls_mappings_read(image->pid, &look->mappings);
 	if (error)
 		return error;
@@ -46,11 +46,11 @@ int rls_look_begin(struct rls_look *look, struct rls_process_image *image,
 	look->targets = calloc(look->mappings.count + 1, sizeof(*look->targets));
 	if (look->open && look->harvest && look->targets)
 		return 0;
-	rls_look_release(look);
+	rls_inspection_release(look);
 	return -ENOMEM;
 }
 
-static bool match_role(const struct rls_look *look, const struct rls_mapping *mapping,
+static bool match_role(const struct rls_inspection *look, const struct rls_mapping *mapping,
 		       struct rls_role_match *match)
 {
 	const char *python_path = look->image->python_path;
@@ -64,7 +64,7 @@ static bool match_role(const struct rls_look *look, const struct rls_mapping *ma
 }
 
 /* A library that cannot be opened is a warning: the others are still good. */
-static int add_library(struct rls_look *look, const struct rls_mapping *mapping,
+static int add_library(struct rls_inspection *look, const struct rls_mapping *mapping,
 		       const struct rls_role_match *match)
 {
 	struct rls_open_library *open = &look->open[look->count];
@@ -74,25 +74,24 @@ static int add_library(struct rls_look *look, const struct rls_mapping *mapping,
 	if (error == -ENOMEM)
 		return error;
 	if (error) {
-		rls_image_warn(look->image, "%s cannot be read (%s): it is not probed", mapping->path,
-		     strerror(-error));
+		rls_image_warn(look->image, "%s cannot be read (%s): it is not probed",
+			       mapping->path, strerror(-error));
 		return 0;
 	}
-	*harvest = (struct rls_harvest_library){.elf = open->elf,
-						.load_bias = open->library->load_bias,
-						.match = &open->match};
+	*harvest = (struct rls_harvest_library){
+		.elf = open->elf, .load_bias = open->library->load_bias, .match = &open->match};
 	if (rls_open_library_target(open, &look->targets[look->target_count]))
 		look->targets[look->target_count++].library = look->count;
 	look->count++;
 	return 0;
 }
 
-int rls_look_add_libraries(struct rls_look *look, enum rls_look_at which)
+int rls_inspection_add_libraries(struct rls_inspection *look, enum rls_inspection_of which)
 {
 	_cleanup_seen_ struct rls_seen_files *own = NULL;
 	struct rls_seen_files *seen = look->image->seen;
 
-	if (which == RLS_LOOK_AT_ALL) {
+	if (which == RLS_INSPECT_ALL) {
 		own = seen = rls_seen_files_new();
 		if (!own)
 			return -ENOMEM;
@@ -118,14 +117,14 @@ int rls_look_add_libraries(struct rls_look *look, enum rls_look_at which)
 
 /* --- functions ------------------------------------------------------------------------- */
 
-static void set_up_scan(const struct rls_look *look, struct rls_scan *scan)
+static void set_up_scan(const struct rls_inspection *look, struct rls_scan *scan)
 {
 	rls_scan_init(scan, look->targets, look->target_count);
 	scan->objects = look->image->python.layout_known;
 	scan->module_def_type = scan->objects ? look->image->python.module_def_type : 0;
 }
 
-static int scan_file(struct rls_look *look, const struct rls_scan_target *target)
+static int scan_file(struct rls_inspection *look, const struct rls_scan_target *target)
 {
 	struct rls_harvest_library *library = &look->harvest[target->library];
 	struct rls_image_space image;
@@ -147,7 +146,7 @@ static int scan_file(struct rls_look *look, const struct rls_scan_target *target
 	return error;
 }
 
-int rls_look_scan_files(struct rls_look *look)
+int rls_inspection_scan_files(struct rls_inspection *look)
 {
 	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
 	int error = 0;
@@ -169,7 +168,7 @@ static bool calls_python_inline(const struct rls_open_library *open)
 	       rls_calls_python_inline(open->elf);
 }
 
-static struct rls_harvest_library *find_interpreter(struct rls_look *look)
+static struct rls_harvest_library *find_interpreter(struct rls_inspection *look)
 {
 	const char *path = look->image->python_path;
 
@@ -179,7 +178,7 @@ static struct rls_harvest_library *find_interpreter(struct rls_look *look)
 	return NULL;
 }
 
-int rls_look_add_eval_entry(struct rls_look *look)
+int rls_inspection_add_eval_entry(struct rls_inspection *look)
 {
 	struct rls_harvest_library *interpreter = find_interpreter(look);
 	struct rls_boundary_function entry;
@@ -206,7 +205,7 @@ int rls_look_add_eval_entry(struct rls_look *look)
 	return error;
 }
 
-int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent)
+int rls_inspection_scan_memory(struct rls_inspection *look, enum rls_live_scan_extent extent)
 {
 	_priority_ = rls_priority_set(RLS_PRIORITY_POLITE);
 	_cleanup_live_space_ struct rls_live_space live = {.memory = -1};
@@ -230,13 +229,15 @@ int rls_look_scan_memory(struct rls_look *look, enum rls_live_scan_extent extent
 		error = rls_harvest(&scan, &live.space, look->harvest, RLS_SOURCE_METHOD_LIVE,
 				    look->image->python.minor);
 	rls_debug("memory of process %d: %lu KiB scanned in %lu us, harvested in %lu us (%zu "
-		  "methods, %zu types, %zu callables, %zu modules)", look->image->pid,
-		  scan.scanned_bytes >> 10, (scanned - start) / 1000, (rls_monotonic_ns() - scanned) / 1000,
-		  scan.methods.count, scan.types.count, scan.callables.count,
-		  scan.module_defs.count);
+		  "methods, %zu types, %zu callables, %zu modules)",
+		  look->image->pid, scan.scanned_bytes >> 10, (scanned - start) / 1000,
+		  (rls_monotonic_ns() - scanned) / 1000, scan.methods.count, scan.types.count,
+		  scan.callables.count, scan.module_defs.count);
 	rls_scan_release(&scan);
 	if (cut_bytes)
-		rls_image_warn(look->image, "%lu MiB of the process's largest mappings were not searched for "
-		     "method tables", cut_bytes >> 20);
+		rls_image_warn(look->image,
+			       "%lu MiB of the process's largest mappings were not searched for "
+			       "method tables",
+			       cut_bytes >> 20);
 	return error;
 }
