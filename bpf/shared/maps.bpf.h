@@ -255,7 +255,7 @@ extern __u32 cost_before_ns[2];
 extern bool looks_wanted, stacks_wanted;
 /* Threads that are met first now were off their CPUs since then, if they are. */
 extern __u64 states_since_ns;
-extern __u32 waits_per_window; /* whose stacks are walked, of a thread in 100 ms (stack.bpf.c) */
+extern __u32 waits_per_window; /* whose stacks are walked, of a thread in 100 ms (stack.bpf.h) */
 extern __u32 close_look_cost_ns; /* of a tick of the timer that looks in windows */
 extern __u64 drops[RLS_DROP_MAX];
 /* Times the batch site was hit, by whomever: user space tries out what a probe sees. */
