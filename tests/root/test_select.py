@@ -105,6 +105,34 @@ def by_name(checks, folder):
     harness.check_lossless(checks, report)
 
 
+# It meets no probe, and hardly ever a tick: it waits.
+SLEEPER = """
+import threading, time
+def sleep():
+    while True: time.sleep(0.1)
+threading.Thread(target=sleep, daemon=True).start()
+print("ready", flush=True)
+input()
+open("/proc/self/comm", "w").write("train_sleeper")
+input()
+"""
+
+
+def waits_of_who_comes_later(checks, folder):
+    """Threads that were there before their process was selected."""
+    with Job(folder, "train_sac.py", imports=False), \
+            harness.Process([harness.interpreter(), "-c", SLEEPER]) as sleeper, \
+            harness.Recording([], "-v", "--name", "train_*") as recording:
+        sleeper.out.wait("ready", harness.PATIENCE_SECONDS)
+        sleeper.say("")
+        await_newcomers(recording, sleeper)
+        time.sleep(2)
+        recording.stop()
+        report = recording.report()
+    slept_ns = sum(row["sleep_ns"] for row in report["lines"] if row["pid"] == sleeper.pid)
+    checks.that(slept_ns > 1e9, "its sleeping thread slept for %.2f s of 2" % (slept_ns / 1e9))
+
+
 def union(checks, folder):
     with Job(folder, "train_sac.py") as named, Job(folder, "evaluate.py") as numbered, \
             Job(folder, "worker.py") as other, \
@@ -215,7 +243,7 @@ def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
     with tempfile.TemporaryDirectory(prefix="rls-") as folder:
-        for test in (by_name, union, everyone):
+        for test in (by_name, waits_of_who_comes_later, union, everyone):
             test(checks, folder)
         if cgroups.root():
             by_cgroup(checks, folder)
