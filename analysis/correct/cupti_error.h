@@ -1,7 +1,7 @@
 /* CUPTI doubt: what CUPTI, while it records, may have cost beyond what was charged for it. Pure.
  *
- * It costs each call into CUDA time: inside of it, which earlier versions found by name and took from it where their
- * traces say so, and around it, where libraries have a runtime of their own (cuBLAS) and where its books are missed in the caches,
+ * It costs each call into CUDA time: inside of it, which `calibrate --pid` finds by name and recordings then subtract from
+ * it, and around it, where libraries have a runtime of their own (cuBLAS) and where its data displaces others' in the caches,
  * which nobody can tell from the job's own time. On two GPUs launches took 2 to 4.3 us longer inside, and jobs 3 to 7
  * in all. By so much rows may be too long: those of the calls, of what makes them, and of
  * threads that wait for another's of the same operation.

@@ -53,6 +53,8 @@ static void survives_a_round_trip(void **state)
 		.factor = 1.25,
 		.error = 0.03,
 		.calibration = make_calibration(910.75),
+		.cuda = {{"cudaLaunchKernel", 3100, 90.5}, {"cuMemcpyAsync", 900, 0}},
+		.cuda_count = 2,
 		.operations = {{"", 1.5, 0.25}, {"int\"erence é", 0.75, 0.125}},
 		.operation_count = 2,
 	};
@@ -69,6 +71,8 @@ static void survives_a_round_trip(void **state)
 	assert_same(&back.workloads[0].calibration, &workload.calibration);
 	assert_string_equal(back.workloads[0].command, workload.command);
 	assert_true(back.workloads[0].factor == 1.25 && back.workloads[0].error == 0.03);
+	assert_int_equal(back.workloads[0].cuda_count, 2);
+	assert_memory_equal(back.workloads[0].cuda, workload.cuda, sizeof(workload.cuda));
 	assert_int_equal(back.workloads[0].operation_count, 2);
 	for (int i = 0; i < 2; i++) {
 		const struct rls_operation_cost *cost = &back.workloads[0].operations[i];
@@ -147,6 +151,11 @@ static void refuses_impossible_workloads(void **state)
 		"{\"command\": \"x\", \"factor\": 101, \"error\": 0}",
 		"{\"command\": 7, \"factor\": 1, \"error\": 0}",
 		"{\"factor\": 1, \"error\": 0}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": 7}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": [{\"ns\": 1, "
+		"\"error_ns\": 0}]}",
+		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"cuda\": [{\"name\": \"c\", "
+		"\"ns\": -1, \"error_ns\": 0}]}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": {}}",
 		"{\"command\": \"x\", \"factor\": 1, \"error\": 0, \"operations\": [{\"factor\": "
 		"1, \"error\": 0}]}",
@@ -181,7 +190,6 @@ static void ignores_what_is_no_longer_known(void **state)
 	static const char one[] =
 		"\"workloads\": [{\"command\": \"x\", \"factor\": 2, \"error\": 0.1, "
 		"\"lasting_error\": 0.05, "
-		"\"cuda\": [{\"name\": \"c\", \"ns\": 1, \"error_ns\": 0}], "
 		"\"operations\": [{\"operation\": \"o\", \"factor\": 3, \"error\": 0.2, "
 		"\"lasting_error\": 0.1, "
 		"\"spill_ns\": 900, \"spill_error_ns\": 300, \"spill_lasting_error_ns\": 100}]}]";

@@ -114,8 +114,12 @@ static bool is_certain(double factor, double error)
 }
 
 /* What is wrong with it; NULL: nothing. */
-static const char *doubt(const struct rls_delta_in_vivo *found)
+static const char *doubt(const struct rls_in_vivo *in_vivo)
 {
+	const struct rls_delta_in_vivo *found = &in_vivo->delta;
+
+	if (!in_vivo->compared)
+		return "too few pieces of its work could be compared to know what its hits cost";
 	if (!is_certain(found->factor, found->error))
 		return "the cost of the probes is smaller than the job's own variation";
 	if (!is_certain(found->factor, found->spread))
@@ -176,50 +180,73 @@ static int calibrate_store(const struct rls_workload *workload, enum rls_attach_
 		 : 0;
 }
 
+/* null: not known. */
+static json_t *figure(const struct rls_in_vivo *in_vivo, double value)
+{
+	return in_vivo->compared ? json_real(value) : json_null();
+}
+
 static int print_in_vivo_json(const struct rls_in_vivo *in_vivo)
 {
 	const struct rls_delta_in_vivo *found = &in_vivo->delta;
 
-	return rls_print_json(json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o}",
-					"version", 1, "tool", "rlscope-bpf " RLS_VERSION, "factor",
-					found->factor, "error", found->error, "deviation",
-					found->deviation, "spread", found->spread, "hit_ns",
-					found->hit_ns, "inflation", found->inflation, "segments",
-					(json_int_t)found->segments, "labels",
-					(json_int_t)found->labels, "operations",
-					rls_operation_costs_describe(in_vivo->operations,
-								     in_vivo->operation_count)),
-			      2);
+	return rls_print_json(
+		json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "version",
+			  1, "tool", "rlscope-bpf " RLS_VERSION, "factor",
+			  figure(in_vivo, found->factor), "error", figure(in_vivo, found->error),
+			  "deviation", figure(in_vivo, found->deviation), "spread",
+			  figure(in_vivo, found->spread), "hit_ns", figure(in_vivo, found->hit_ns),
+			  "inflation", figure(in_vivo, found->inflation), "segments",
+			  (json_int_t)found->segments, "labels", (json_int_t)found->labels, "cuda",
+			  rls_cuda_costs_describe(in_vivo->cuda, in_vivo->cuda_count), "operations",
+			  rls_operation_costs_describe(in_vivo->operations,
+						       in_vivo->operation_count)),
+		2);
 }
 
 static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 {
 	const struct rls_delta_in_vivo *found = &in_vivo->delta;
 
-	printf("%zu pieces of work, of %zu kinds, took %.3f times as long with probes: %.0f ns a "
-	       "hit\n"
-	       "That is %.3f ± %.3f of the host's calibration, ± %.3f from second to second, ± "
-	       "%.3f between kinds%s.\n",
-	       found->segments, found->labels, found->inflation, found->hit_ns, found->factor,
-	       found->error, found->deviation, found->spread, go_by_it(!doubt(found)));
+	if (in_vivo->compared)
+		printf("%zu pieces of work, of %zu kinds, took %.3f times as long with probes: "
+		       "%.0f ns a hit\n"
+		       "That is %.3f ± %.3f of the host's calibration, ± %.3f from second to "
+		       "second, ± %.3f between kinds%s.\n",
+		       found->segments, found->labels, found->inflation, found->hit_ns,
+		       found->factor, found->error, found->deviation, found->spread,
+		       go_by_it(!doubt(in_vivo)));
 	for (size_t i = 0; i < in_vivo->operation_count; i++) {
 		const struct rls_operation_cost *cost = &in_vivo->operations[i];
 
 		printf("%.3f ± %.3f %s%s\n", cost->factor, cost->error,
 		       *cost->operation ? "in " : "outside any operation", cost->operation);
 	}
+	for (size_t i = 0; i < in_vivo->cuda_count; i++)
+		printf("%s takes %.0f ± %.0f ns longer while CUPTI is armed\n",
+		       in_vivo->cuda[i].name, in_vivo->cuda[i].ns, in_vivo->cuda[i].error_ns);
 	return 0;
 }
 
 /* What recordings of this command are to go by. */
 static void calibrate_conclude(const struct rls_in_vivo *found, struct rls_workload *out)
 {
+	struct rls_calibrated hit = rls_calibration_mean_hit(&found->calibration);
+
 	memcpy(out->command, found->command, strlen(found->command) + 1);
 	out->factor = found->delta.factor;
 	out->error = hypot(found->delta.deviation, found->delta.spread);
 	memcpy(out->operations, found->operations, sizeof(out->operations));
 	out->operation_count = found->operation_count;
+	if (doubt(found)) {
+		/* Only what CUPTI costs is kept: hits have the host's figures. */
+		out->factor = 1;
+		out->error = hit.error_ns / hit.value_ns;
+		out->operation_count = 0;
+	}
 	out->calibration = found->calibration;
+	memcpy(out->cuda, found->cuda, sizeof(out->cuda));
+	out->cuda_count = found->cuda_count;
 }
 
 static int calibrate_job(const struct arguments *arguments)
@@ -237,10 +264,13 @@ static int calibrate_job(const struct arguments *arguments)
 	if (r)
 		return r;
 	calibrate_conclude(&found, &workload);
-	doubted = doubt(&found.delta);
+	doubted = doubt(&found);
 	if (doubted)
-		rls_warning("%s: nothing is kept", doubted);
-	else
+		rls_warning("%s: nothing of it is kept", doubted);
+	if (found.bridged && !found.cuda_count)
+		rls_warning("what CUPTI adds to calls into CUDA is not known and stays in their "
+			    "time: use a longer --duration");
+	if (!doubted || found.cuda_count)
 		r = calibrate_store(&workload, found.way);
 	if (r)
 		return r;

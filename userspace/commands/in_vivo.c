@@ -39,8 +39,11 @@ static int in_vivo_record(struct rls_record_options *options, pid_t pid, struct 
 	if (!r)
 		r = rls_recorder_run(recorder, &hooks, &why);
 	if (!r) {
+		out->cuda_count = rls_recorder_cuda_costs(recorder, out->cuda, RLS_CUDA_COSTS_MAX,
+							  &out->bridged);
 		out->way = rls_kernel_way(rls_recorder_kernel(recorder));
 		found = rls_recorder_in_vivo(recorder, &out->delta, &out->calibration);
+		out->compared = !found;
 		if (!found)
 			out->operation_count = rls_recorder_operation_costs(recorder, &out->delta,
 									    out->operations);
@@ -48,6 +51,8 @@ static int in_vivo_record(struct rls_record_options *options, pid_t pid, struct 
 	}
 	if (!r && why == RLS_STOP_FAILED)
 		r = rls_error_r(-EIO, "the measurement could not continue");
+	if (!r && found == -ENODATA && out->cuda_count)
+		found = 0;
 	if (!r && found == -ENODATA)
 		rls_error("too few pieces of its work could be compared: its operations "
 			  "(annotations, ranges) must change "

@@ -3,6 +3,7 @@
 #ifndef RLS_IN_VIVO_H
 #define RLS_IN_VIVO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -10,16 +11,20 @@
 #include "userspace/record/calibrate/matched_segments.h"
 
 struct rls_in_vivo {
+	bool compared; /* enough pieces of its work were: delta is known */
 	struct rls_delta_in_vivo delta;
 	struct rls_calibration calibration; /* that factors are shares of */
 	enum rls_attach_way way;
+	struct rls_cuda_cost cuda[RLS_CUDA_COSTS_MAX];
+	size_t cuda_count;
+	bool bridged; /* it has a CUPTI bridge, which was armed and disarmed */
 	struct rls_operation_cost operations[RLS_OPERATION_COSTS_MAX]; /* delta's, by name */
 	size_t operation_count;
 	char *command; /* its words, as RLS_EVENT_PROCESS has them; the caller's to free */
 };
 
 /* Watches the process for so long, or until it ends. 0 or -errno, and has said why; -ENODATA when
- * there was too little to see. */
+ * there was too little to see: neither pieces of its work nor calls into CUDA could be compared. */
 int rls_in_vivo_measure(pid_t pid, uint64_t duration_ns, struct rls_in_vivo *out);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "userspace/record/events/annotation_reader.h"
 #include "userspace/record/events/host_events.h"
+#include "userspace/record/gpu/cuda_calls.h"
 #include "userspace/record/targets/process_info.h"
 
 /* How much of a row's correction may belong to its neighbours: of a pair of hits 39 to 43 % lie
@@ -47,6 +48,26 @@ static int apply_operations(const struct rls_describer *describer, pid_t pid,
 	return r;
 }
 
+/* What CUPTI, armed, adds to this command's calls into CUDA: a figure each, by name. */
+static int apply_cuda(const struct rls_describer *describer, pid_t pid,
+		      const struct rls_workload *workload, uint64_t time_ns)
+{
+	char figure[sizeof(RLS_FIGURE_CUPTI) + RLS_CUDA_NAME_BYTES];
+	int r = 0;
+
+	for (size_t i = 0; !r && i < workload->cuda_count; i++) {
+		const struct rls_cuda_cost *cost = &workload->cuda[i];
+
+		r = rls_cuda_calls_set_cost(describer->cuda_calls, (uint32_t)pid, cost->name,
+					    (uint64_t)llround(cost->ns));
+		snprintf(figure, sizeof(figure), RLS_FIGURE_CUPTI "%s", cost->name);
+		if (!r)
+			r = rls_host_figure(describer->output, figure, cost->ns, cost->error_ns,
+					    time_ns);
+	}
+	return r;
+}
+
 /* What was found of this very command, with and without probes. */
 static int apply_workload(const struct rls_describer *describer, pid_t pid, const char *command,
 			  uint64_t time_ns)
@@ -64,7 +85,9 @@ static int apply_workload(const struct rls_describer *describer, pid_t pid, cons
 	if (!r)
 		r = add_hit_figure(describer, RLS_FIGURE_WORKLOAD, "", factor * hit_ns,
 				   workload->error / workload->factor, time_ns);
-	return r ? r : apply_operations(describer, pid, workload, time_ns);
+	if (!r)
+		r = apply_operations(describer, pid, workload, time_ns);
+	return r ? r : apply_cuda(describer, pid, workload, time_ns);
 }
 
 /* Its words. A short command may have ended before anyone looks: then it has none any more, but was started with some. */

@@ -12,6 +12,8 @@
 #include "userspace/record/events/translate.h"
 #include "userspace/record/probes/libraries.h"
 
+struct rls_cuda_calls;
+
 /* All borrowed. */
 struct rls_describer {
 	struct rls_kernel *kernel;
@@ -20,6 +22,7 @@ struct rls_describer {
 	const struct rls_libraries *libraries;
 	bool follow_children;
 	const struct rls_calibration_file *costs;
+	struct rls_cuda_calls *cuda_calls;
 	/* A process of ours, which has not executed its program yet at the start, and the words of that. 0: none. */
 	pid_t launched;
 	const char *words;

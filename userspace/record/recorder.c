@@ -161,6 +161,8 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		    rls_probe_toggle_tick(recorder->alternator, time_ns,
 					  rls_libraries_site_ids(recorder->libraries)))
 			return RLS_STOP_FAILED;
+		if (recorder->alternator)
+			rls_cupti_toggle_tick(&recorder->cupti_toggle, time_ns);
 		if (take_signals(recorder, hooks))
 			return RLS_STOP_SIGNAL;
 		if (recorder->options.duration_ns &&
@@ -247,6 +249,23 @@ size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
 		};
 		strcpy(out[count++].operation, name);
 	}
+	return count;
+}
+
+size_t rls_recorder_cuda_costs(const struct rls_recorder *recorder, struct rls_cuda_cost *out,
+			       size_t max, bool *bridged)
+{
+	struct rls_cupti_cost found[RLS_CUDA_COSTS_MAX];
+	size_t count =
+		rls_cupti_overhead_conclude(&recorder->cupti_toggle.overhead, found,
+					    max < RLS_CUDA_COSTS_MAX ? max : RLS_CUDA_COSTS_MAX);
+
+	for (size_t i = 0; i < count; i++) {
+		out[i] = (struct rls_cuda_cost){.ns = found[i].ns, .error_ns = found[i].error_ns};
+		snprintf(out[i].name, sizeof(out[i].name), "%s",
+			 rls_string_pool_get(recorder->output.strings, found[i].name));
+	}
+	*bridged = rls_cupti_toggle_begun(&recorder->cupti_toggle);
 	return count;
 }
 

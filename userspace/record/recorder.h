@@ -74,6 +74,11 @@ size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
 				    const struct rls_delta_in_vivo *delta,
 				    struct rls_operation_cost *out);
 
+/* What CUPTI was found to add to calls into CUDA, by name; before the recording is finished.
+ * Returns how many, max at most; *bridged: there was a bridge to arm and disarm. */
+size_t rls_recorder_cuda_costs(const struct rls_recorder *recorder, struct rls_cuda_cost *out,
+			       size_t max, bool *bridged);
+
 /* Takes the last states, ends the trace, detaches. 0 or -errno; the trace is valid also
  * then, up to where writing failed. */
 int rls_recorder_finish(struct rls_recorder *recorder);

@@ -206,6 +206,7 @@ static int open_describer(struct rls_recorder *recorder)
 						     recorder->libraries,
 						     recorder->options.follow_children,
 						     &recorder->costs,
+						     rls_gpu_calls(recorder->gpu),
 						     0,
 						     NULL};
 	return 0;
@@ -269,6 +270,30 @@ static void close_gpu(struct rls_recorder *recorder)
 static bool wants_alternator(const struct rls_recorder *recorder)
 {
 	return recorder->options.alternate;
+}
+
+static void arm_bridges(void *libraries, bool armed)
+{
+	rls_libraries_arm(libraries, armed);
+}
+
+static bool is_bridged(void *libraries)
+{
+	return rls_libraries_bridged(libraries);
+}
+
+static int open_cupti_toggle(struct rls_recorder *recorder)
+{
+	recorder->cupti_toggle.bridges =
+		(struct rls_cupti_switch){recorder->libraries, arm_bridges, is_bridged};
+	rls_cuda_calls_listen(rls_gpu_calls(recorder->gpu), rls_cupti_toggle_call,
+			      &recorder->cupti_toggle);
+	return 0;
+}
+
+static void close_cupti_toggle(struct rls_recorder *recorder)
+{
+	rls_cupti_toggle_clear(&recorder->cupti_toggle);
 }
 
 /* ---- samples ---- */
@@ -426,6 +451,7 @@ static const struct part {
 	{NULL, open_catch_up, close_losses},
 	{NULL, open_libraries, close_libraries},
 	{NULL, open_gpu, close_gpu},
+	{wants_alternator, open_cupti_toggle, close_cupti_toggle},
 	{NULL, open_describer, NULL},
 	{NULL, open_handler, NULL},
 	{NULL, open_code_map, close_code_map},

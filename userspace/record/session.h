@@ -17,6 +17,7 @@
 #include "userspace/record/cost/calibration_cache.h"
 #include "userspace/record/events/event_output.h"
 #include "userspace/record/events/losses.h"
+#include "userspace/record/gpu/cupti_toggle.h"
 #include "userspace/record/probes/libraries.h"
 #include "userspace/record/process_events.h"
 #include "userspace/record/progress.h"
@@ -43,6 +44,7 @@ struct rls_recorder {
 		*pythons; /* also where nothing is sampled: who is in Python at all */
 	struct rls_gpu *gpu;
 	struct rls_probe_toggle *alternator; /* NULL: not asked for */
+	struct rls_cupti_toggle cupti_toggle; /* open where the alternator is */
 	struct rls_overhead_controller
 		*throttle; /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;

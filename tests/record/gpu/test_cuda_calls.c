@@ -170,6 +170,46 @@ static void bounds_what_is_open(void **state)
 	assert_true(output.waiting_count <= 8);
 }
 
+static void call(uint64_t from_ns, uint64_t to_ns)
+{
+	enter(from_ns, 1, LAUNCH);
+	leave(to_ns, 0);
+}
+
+/* While it is armed, in that process, of that name; and never more than the call took. */
+static void takes_off_what_cupti_costs(void **state)
+{
+	call(100, 130);
+	assert_int_equal(rls_cuda_calls_set_cost(&calls, 3, "cudaLaunchKernel", 30), 0);
+	assert_int_equal(rls_cuda_calls_set_cost(&calls, 3, "cudaLaunchKernel", 20), 0);
+	call(200, 230);
+	assert_int_equal(rls_cuda_calls_arm(&calls, 4, true), 0);
+	call(300, 330);
+	assert_int_equal(rls_cuda_calls_arm(&calls, 3, true), 0);
+	call(400, 430);
+	call(500, 505);
+	enter(600, 1, SYNC);
+	leave(650, 0);
+	assert_int_equal(rls_cuda_calls_arm(&calls, 3, false), 0);
+	call(700, 730);
+	assert_string_equal(all_told(),
+			    "cudaLaunchKernel 30 1@130;cudaLaunchKernel 30 1@230;"
+			    "cudaLaunchKernel 30 1@330;cudaLaunchKernel 30 1@430;cost 20@430;"
+			    "cudaLaunchKernel 5 1@505;cost 5@505;cuStreamSynchronize 50 0@650;"
+			    "cudaLaunchKernel 30 1@730;");
+}
+
+static void forgets_costs_with_their_process(void **state)
+{
+	assert_int_equal(rls_cuda_calls_set_cost(&calls, 3, "cudaLaunchKernel", 20), 0);
+	assert_int_equal(rls_cuda_calls_arm(&calls, 3, true), 0);
+	rls_cuda_calls_forget(&calls, 3); /* it runs another program */
+	call(100, 130);
+	assert_int_equal(rls_cuda_calls_arm(&calls, 3, true), 0);
+	call(200, 230);
+	assert_string_equal(all_told(), "cudaLaunchKernel 30 1@130;cudaLaunchKernel 30 1@230;");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +220,8 @@ int main(void)
 		TEST(keeps_threads_apart_until_after_their_end),
 		TEST(forgets_processes_that_are_over),
 		TEST(bounds_what_is_open),
+		TEST(takes_off_what_cupti_costs),
+		TEST(forgets_costs_with_their_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,6 +114,26 @@ static int take_calibration(const json_t *object, struct rls_calibration *out)
 	return r;
 }
 
+static int take_cuda_cost(const json_t *object, struct rls_cuda_cost *out)
+{
+	int r = take_text(object, "name", out->name, sizeof(out->name));
+
+	if (!r && !*out->name)
+		r = -EINVAL;
+	if (!r)
+		r = take_number(object, "ns", FIGURE_NS_MAX, &out->ns);
+	return r ? r : take_number(object, "error_ns", FIGURE_NS_MAX, &out->error_ns);
+}
+
+static int take_cuda_costs(const json_t *array, struct rls_workload *out)
+{
+	int r = take_count(array, RLS_CUDA_COSTS_MAX, &out->cuda_count);
+
+	for (size_t i = 0; !r && i < out->cuda_count; i++)
+		r = take_cuda_cost(json_array_get(array, i), &out->cuda[i]);
+	return r;
+}
+
 static int take_operation_cost(const json_t *object, struct rls_operation_cost *out)
 {
 	int r = take_text(object, "operation", out->operation, sizeof(out->operation));
@@ -144,6 +164,8 @@ static int take_workload(const json_t *object, struct rls_workload *out)
 		r = take_number(object, "error", FACTOR_MAX, &out->error);
 	if (!r && json_object_get(object, "paths")) /* else the machine's */
 		r = take_calibration(object, &out->calibration);
+	if (!r)
+		r = take_cuda_costs(json_object_get(object, "cuda"), out);
 	if (!r)
 		r = take_operation_costs(json_object_get(object, "operations"), out);
 	return r;
@@ -213,6 +235,17 @@ static json_t *describe_path(const struct rls_calibrated *path)
 			 "hot_ns", path->hot_ns, "hot_error_ns", path->hot_error_ns);
 }
 
+json_t *rls_cuda_costs_describe(const struct rls_cuda_cost *costs, size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array,
+				      json_pack("{s:s, s:f, s:f}", "name", costs[i].name, "ns",
+						costs[i].ns, "error_ns", costs[i].error_ns));
+	return array;
+}
+
 json_t *rls_operation_costs_describe(const struct rls_operation_cost *costs, size_t count)
 {
 	json_t *array = json_array();
@@ -237,10 +270,10 @@ static json_t *describe_paths(const struct rls_calibration *calibration)
 static json_t *describe_workload(const struct rls_workload *workload)
 {
 	return json_pack(
-		"{s:s, s:f, s:f, s:f, s:o, s:o}", "command", workload->command, "factor",
+		"{s:s, s:f, s:f, s:f, s:o, s:o, s:o}", "command", workload->command, "factor",
 		workload->factor, "error", workload->error, "inside_ns",
 		workload->calibration.inside_ns, "paths", describe_paths(&workload->calibration),
-		"operations",
+		"cuda", rls_cuda_costs_describe(workload->cuda, workload->cuda_count), "operations",
 		rls_operation_costs_describe(workload->operations, workload->operation_count));
 }
 

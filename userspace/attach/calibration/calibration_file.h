@@ -14,8 +14,19 @@
 #define RLS_CALIBRATION_PATH "/run/rlscope-bpf/calibration.json"
 #define RLS_WORKLOADS_MAX 64
 #define RLS_COMMAND_BYTES 4096
+#define RLS_CUDA_COSTS_MAX 24
+#define RLS_CUDA_NAME_BYTES 64
 #define RLS_OPERATION_COSTS_MAX 32
 #define RLS_OPERATION_BYTES 128
+
+/* What a call into CUDA takes longer while CUPTI is armed (record/gpu/cupti_overhead.h). */
+struct rls_cuda_cost {
+	char name[RLS_CUDA_NAME_BYTES];
+	double ns, error_ns;
+};
+
+/* As the file has them, and `calibrate --json`. The caller's to release. */
+struct json_t *rls_cuda_costs_describe(const struct rls_cuda_cost *costs, size_t count);
 
 /* What hits in one operation cost; "": outside any. */
 struct rls_operation_cost {
@@ -34,6 +45,8 @@ struct rls_workload {
 	/* Factors are relative to this one. Another calibration with the same mean hit may differ by a quarter for the
 	 * job's own mixture of paths, hot and cold. */
 	struct rls_calibration calibration;
+	struct rls_cuda_cost cuda[RLS_CUDA_COSTS_MAX];
+	size_t cuda_count;
 	/* Of operations with enough hits; other hits have the factor of the whole. */
 	struct rls_operation_cost operations[RLS_OPERATION_COSTS_MAX];
 	size_t operation_count;

@@ -32,6 +32,8 @@ struct rls_cuda_thread {
 
 struct rls_cuda_process {
 	bool called; /* a call of it has been seen */
+	bool armed; /* CUPTI is, in it */
+	struct rls_index_map costs; /* name → ns */
 	struct rls_index_map threads; /* tid → struct rls_cuda_thread */
 };
 
@@ -48,6 +50,7 @@ static void process_free(struct rls_cuda_process *process)
 	if (!process)
 		return;
 	free_values(&process->threads);
+	free_values(&process->costs);
 	free(process);
 }
 
@@ -86,6 +89,15 @@ int rls_cuda_calls_site(struct rls_cuda_calls *calls, uint32_t site, const char 
 	return r;
 }
 
+void rls_cuda_calls_listen(struct rls_cuda_calls *calls,
+			   int (*on_call)(void *context, rls_string_id name, uint64_t start_ns,
+					  uint64_t duration_ns),
+			   void *context)
+{
+	calls->on_call = on_call;
+	calls->on_call_context = context;
+}
+
 bool rls_cuda_calls_made(const struct rls_cuda_calls *calls, uint32_t pid)
 {
 	const struct rls_cuda_process *process = rls_index_map_get(&calls->processes, pid, 0);
@@ -93,7 +105,7 @@ bool rls_cuda_calls_made(const struct rls_cuda_calls *calls, uint32_t pid)
 	return process && process->called;
 }
 
-/* ---- calls ---- */
+/* ---- processes and threads ---- */
 
 static int process_get(struct rls_cuda_calls *calls, uint32_t pid, struct rls_cuda_process **out)
 {
@@ -125,6 +137,61 @@ static int thread_get(struct rls_cuda_process *process, uint32_t tid, struct rls
 	return 0;
 }
 
+/* ---- what CUPTI costs ---- */
+
+int rls_cuda_calls_set_cost(struct rls_cuda_calls *calls, uint32_t pid, const char *name,
+			    uint64_t cost_ns)
+{
+	struct rls_event_sink sink = rls_event_output_sink(calls->output);
+	struct rls_cuda_process *process;
+	rls_string_id id;
+	uint64_t *cost;
+	int r = rls_emit_intern(&sink, name, strlen(name), &id);
+
+	if (!r)
+		r = process_get(calls, pid, &process);
+	if (r)
+		return r;
+	cost = rls_index_map_get(&process->costs, id, 0);
+	if (!cost) {
+		cost = malloc(sizeof(*cost));
+		if (!cost || rls_index_map_put(&process->costs, id, 0, cost)) {
+			free(cost);
+			return -ENOMEM;
+		}
+	}
+	*cost = cost_ns;
+	return 0;
+}
+
+int rls_cuda_calls_arm(struct rls_cuda_calls *calls, uint32_t pid, bool armed)
+{
+	struct rls_cuda_process *process = rls_index_map_get(&calls->processes, pid, 0);
+	int r = 0;
+
+	if (!process && armed)
+		r = process_get(calls, pid, &process);
+	if (!r && process)
+		process->armed = armed;
+	return r;
+}
+
+/* Never more than the call took. */
+static int add_cost(struct rls_cuda_calls *calls, const struct rls_cuda_process *process,
+		    const struct rls_event *call)
+{
+	struct rls_event event = rls_event_at(RLS_EVENT_HITS, call->pid, call->tid, call->time_ns);
+	const uint64_t *cost_ns = rls_index_map_get(&process->costs, call->cuda_call.name, 0);
+
+	if (!cost_ns || !process->armed)
+		return 0;
+	event.hits.cost_ns =
+		*cost_ns < call->cuda_call.duration_ns ? *cost_ns : call->cuda_call.duration_ns;
+	return rls_event_output_add(calls->output, &event);
+}
+
+/* ---- calls ---- */
+
 /* Where nothing called back the exit is the very next event: else some are missing. */
 static bool is_whole(const struct open_call *call, const struct rls_wire_category *record)
 {
@@ -139,12 +206,19 @@ static int cuda_calls_report(struct rls_cuda_calls *calls, struct rls_cuda_proce
 	const struct rls_wire_header *header = &record->header;
 	struct rls_event event =
 		rls_event_at(RLS_EVENT_CUDA_CALL, header->pid, header->tid, header->time_ns);
+	int r;
 
 	process->called = true;
 	event.cuda_call.name = call->site->name;
 	event.cuda_call.duration_ns = header->time_ns - call->start_ns;
 	event.cuda_call.launches = call->site->launches;
-	return rls_event_output_add(calls->output, &event);
+	r = rls_event_output_add(calls->output, &event);
+	if (!r)
+		r = add_cost(calls, process, &event);
+	if (!r && calls->on_call)
+		r = calls->on_call(calls->on_call_context, call->site->name, call->start_ns,
+				   event.cuda_call.duration_ns);
+	return r;
 }
 
 static void enter(struct rls_cuda_thread *thread, const struct rls_cuda_site *site,

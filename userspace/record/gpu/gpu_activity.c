@@ -128,6 +128,7 @@ static uint64_t unlaunched(const struct gpu_process *process)
 static void process_free(struct rls_gpu *gpu, struct gpu_process *process)
 {
 	gpu->unlaunched += unlaunched(process);
+	rls_cuda_calls_arm(&gpu->calls, process->pid, false);
 	add_left_out(&gpu->total, &process->base, &process->now);
 	rls_gpu_threads_clear(&process->threads);
 	free(process->launches);
@@ -301,10 +302,14 @@ static int take_status(struct rls_gpu *gpu, struct gpu_process *process,
 {
 	bool changed = process->status != from->record.subkind;
 	char text[RLS_GPU_STATUS_BYTES];
+	int r;
 
 	process->status = from->record.subkind;
 	if (changed && process->status == RLS_CUPTI_ARMED)
 		forget_launches(process);
+	r = rls_cuda_calls_arm(&gpu->calls, process->pid, process->status == RLS_CUPTI_ARMED);
+	if (r)
+		return r;
 	if (!changed || process->warnings >= WARNINGS_MAX ||
 	    !rls_gpu_status_text(process->pid, from, text))
 		return 0;

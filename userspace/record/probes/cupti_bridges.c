@@ -13,6 +13,8 @@
 
 void rls_cupti_bridges_clear(struct rls_cupti_bridges *bridges)
 {
+	for (size_t i = 0; i < bridges->seen.count; i++)
+		free(bridges->seen.items[i].path);
 	free(bridges->seen.items);
 	*bridges = (struct rls_cupti_bridges){0};
 }
@@ -43,14 +45,17 @@ bool rls_cupti_bridges_cuda_mapped(const struct rls_mappings *mappings)
 	return any_named(mappings, DRIVER_LIBRARY);
 }
 
-/* False when it has been looked at before, or there is no memory. */
-static bool cupti_bridges_record(struct rls_cupti_bridges *bridges, const struct rls_file *file)
+/* NULL when it has been looked at before, or there is no memory. */
+static struct rls_bridge *cupti_bridges_record(struct rls_cupti_bridges *bridges,
+					       const struct rls_file *file)
 {
 	for (size_t i = 0; i < bridges->seen.count; i++) {
-		if (bridges->seen.items[i] == file)
-			return false;
+		if (bridges->seen.items[i].file == file)
+			return NULL;
 	}
-	return !rls_list_push(&bridges->seen, file);
+	if (rls_list_push(&bridges->seen, ((struct rls_bridge){.file = file})))
+		return NULL;
+	return &bridges->seen.items[bridges->seen.count - 1];
 }
 
 /* The file is the target's: what the note says must lie where code and data lie. */
@@ -73,15 +78,18 @@ static int find_site(const char *path, uint64_t *site, uint64_t *semaphore)
 	return r;
 }
 
+/* path: becomes the bridge's where it can be armed. */
 static void arm(struct rls_kernel *kernel, pid_t pid, const struct rls_mapping *mapping,
-		const char *path)
+		char **path, struct rls_bridge *bridge)
 {
-	uint64_t site, semaphore;
-	int r;
+	int r = find_site(*path, &bridge->site, &bridge->semaphore);
 
-	r = find_site(path, &site, &semaphore);
 	if (!r)
-		r = rls_kernel_arm(kernel, pid, path, site, semaphore);
+		r = rls_kernel_arm(kernel, pid, *path, bridge->site, bridge->semaphore);
+	if (!r) {
+		bridge->path = *path;
+		*path = NULL;
+	}
 	if (r)
 		rls_warning("process %d: its CUPTI bridge %s cannot be armed, so its GPU times are "
 			    "not known: %s",
@@ -97,12 +105,39 @@ void rls_cupti_bridges_scan(struct rls_kernel *kernel, struct rls_files *files,
 	for (size_t i = 0; i < mappings->count; i++) {
 		const struct rls_mapping *mapping = &mappings->entries[i];
 		_cleanup_free_ char *path = NULL;
+		struct rls_bridge *bridge;
 		struct rls_file *file;
 
-		if (is_named(mapping, RLS_BRIDGE_LIBRARY) &&
-		    !rls_files_locate(files, pid, mapping, &path, &file) &&
-		    cupti_bridges_record(bridges, file))
-			arm(kernel, pid, mapping, path);
+		if (!is_named(mapping, RLS_BRIDGE_LIBRARY) ||
+		    rls_files_locate(files, pid, mapping, &path, &file))
+			continue;
+		bridge = cupti_bridges_record(bridges, file);
+		if (bridge)
+			arm(kernel, pid, mapping, &path, bridge);
+	}
+}
+
+bool rls_cupti_bridges_can_arm(const struct rls_cupti_bridges *bridges)
+{
+	for (size_t i = 0; i < bridges->seen.count; i++) {
+		if (bridges->seen.items[i].path)
+			return true;
+	}
+	return false;
+}
+
+void rls_cupti_bridges_arm(struct rls_kernel *kernel, const struct rls_cupti_bridges *bridges,
+			   pid_t pid)
+{
+	for (size_t i = 0; i < bridges->seen.count; i++) {
+		const struct rls_bridge *bridge = &bridges->seen.items[i];
+		int r = bridge->path ? rls_kernel_arm(kernel, pid, bridge->path, bridge->site,
+						      bridge->semaphore)
+				     : 0;
+
+		if (r)
+			rls_debug("process %d: its CUPTI bridge is not armed again: %s", pid,
+				  strerror(-r));
 	}
 }
 

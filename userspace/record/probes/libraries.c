@@ -652,6 +652,30 @@ void rls_libraries_on_cuda_entry(struct rls_libraries *libraries,
 	libraries->files.cuda_entry_context = context;
 }
 
+bool rls_libraries_bridged(const struct rls_libraries *libraries)
+{
+	for (size_t i = 0; i < libraries->targets->count; i++) {
+		const struct process *process = libraries->targets->all[i]->state[libraries->place];
+
+		if (process && rls_cupti_bridges_can_arm(&process->bridges))
+			return true;
+	}
+	return false;
+}
+
+void rls_libraries_arm(struct rls_libraries *libraries, bool armed)
+{
+	for (size_t i = 0; i < libraries->targets->count; i++) {
+		const struct process *process = libraries->targets->all[i]->state[libraries->place];
+
+		if (process && armed)
+			rls_cupti_bridges_arm(libraries->kernel, &process->bridges, process->pid);
+		else if (process)
+			rls_cupti_bridges_disarm(libraries->kernel, &process->bridges,
+						 process->pid);
+	}
+}
+
 void rls_libraries_free(struct rls_libraries *libraries)
 {
 	if (!libraries)

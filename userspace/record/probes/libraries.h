@@ -31,6 +31,9 @@ int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
 void rls_libraries_on_cuda_entry(struct rls_libraries *libraries,
 				 int (*cuda_entry)(void *context, uint32_t site, const char *name),
 				 void *context);
+/* Whether some process has a CUPTI bridge that can be armed; arms or disarms all of them. */
+bool rls_libraries_bridged(const struct rls_libraries *libraries);
+void rls_libraries_arm(struct rls_libraries *libraries, bool armed);
 void rls_libraries_free(struct rls_libraries *libraries);
 
 /* Looks at what the process maps now, probes what is new and has a role. 0, or -errno
