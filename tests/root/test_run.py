@@ -28,9 +28,21 @@ def statuses(checks, folder, python):
         done = run(folder, [python, "-c", "import os; os.kill(os.getpid(), %d)" % number])
         checks.that(done.returncode == 128 + number, "killed by %d: status %d" % (
             number, done.returncode))
-    done = run(folder, ["/no/such/command"])
-    checks.that(done.returncode in (1, 126, 127) and "/no/such/command" in done.stderr,
-                "no such command: status %d, %r" % (done.returncode, done.stderr[:100]))
+
+
+def not_executed(checks, folder):
+    """What only the kernel finds out: a program whose loader is not there. tests/commands/run.py has the rest."""
+    with open("/bin/true", "rb") as stream:
+        program = stream.read().replace(b"/lib64/ld-linux-x86-64.so.2\0", b"/lib64/no-such-loader.so.2\0\0")
+    path, report = os.path.join(folder, "no-loader"), os.path.join(folder, "not-written")
+    with open(path, "wb") as stream:
+        stream.write(program)
+    os.chmod(path, 0o755)
+    done = run(folder, [path], "--report", report)
+    checks.that(done.returncode == 127 and "cannot run " + path in done.stderr and not done.stdout,
+                "no loader: status %d, %r, %r" % (done.returncode, done.stderr, done.stdout))
+    left = sorted(set(os.listdir(folder)) - {"no-loader"})
+    checks.that(not left, "neither a trace nor a report is left: %s" % left)
 
 
 def short_words(checks, folder):
@@ -161,6 +173,7 @@ def main():
     python = harness.interpreter()
     checks = harness.Checks()
     with tempfile.TemporaryDirectory(prefix="rls-") as folder:
+        not_executed(checks, folder)
         statuses(checks, folder, python)
         short_words(checks, folder)
         streams(checks, folder, python)

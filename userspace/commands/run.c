@@ -1,6 +1,7 @@
 /* rlscope-bpf run: run a command, record it from its first instruction, then report. */
 #include <argp.h>
 #include <errno.h>
+#include <unistd.h>
 
 #include "analysis/base/cleanup.h"
 #include "userspace/base/log.h"
@@ -8,6 +9,7 @@
 #include "userspace/commands/options/help.h"
 #include "userspace/commands/shared/child_command.h"
 #include "userspace/commands/shared/commands.h"
+#include "userspace/commands/shared/executable.h"
 #include "userspace/commands/shared/recording.h"
 #include "userspace/record/targets/process_info.h"
 
@@ -59,7 +61,9 @@ static const struct argp argp = {
 	       "it has "
 	       "ended; --report FILE writes it elsewhere. The exit status is the command's own, or "
 	       "128 + "
-	       "the signal that killed it.",
+	       "the signal that killed it. A command that cannot be executed leaves no trace and "
+	       "no report; "
+	       "the exit status is then 127 when it is not there, else 126.",
 	.children = children,
 };
 
@@ -103,6 +107,9 @@ static int run_command(struct run_options *options)
 	bool recorded = false;
 	int r, ended, status;
 
+	r = rls_executable_check(options->command[0]);
+	if (r)
+		return rls_executable_status(-r);
 	/* Started before the recorder blocks signals, held until it records. */
 	if (rls_child_command_hold(options->command, &launch))
 		return RLS_EXIT_FAILED;
@@ -110,6 +117,10 @@ static int run_command(struct run_options *options)
 	ended = rls_child_command_reap(&launch);
 	if (!recorded)
 		return RLS_EXIT_FAILED;
+	if (launch.exec_error) {
+		unlink(options->record.trace_path); /* only our own process was recorded */
+		return rls_executable_status(launch.exec_error);
+	}
 	status = rls_recording_report(&options->record);
 	return r || ended || status ? RLS_EXIT_FAILED : rls_child_command_status(&launch);
 }

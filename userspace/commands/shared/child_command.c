@@ -1,7 +1,6 @@
 #include "userspace/commands/shared/child_command.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -10,16 +9,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
 #include "userspace/base/log.h"
+#include "userspace/commands/shared/executable.h"
 #include "userspace/host/own_library.h"
-
-#define STATUS_CANNOT_EXECUTE 126
-#define STATUS_NOT_FOUND 127
 
 /* Long enough for a signal to have reached all of a process group. */
 #define GROUP_DELIVERY_NS 20000000
@@ -58,7 +56,7 @@ static void hold_then_execute(int go_fd, char **command, const struct sigaction 
 	int error;
 
 	if (read(go_fd, &byte, 1) != 1)
-		_exit(STATUS_CANNOT_EXECUTE); /* the profiler gave up */
+		_exit(rls_executable_status(0)); /* the profiler gave up */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	sigaction(SIGCHLD, child_ended, NULL);
@@ -70,7 +68,8 @@ static void hold_then_execute(int go_fd, char **command, const struct sigaction 
 	execvp(command[0], command);
 	error = errno;
 	rls_error("cannot run %s: %s", command[0], strerror(error));
-	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE);
+	send(go_fd, &error, sizeof(error), MSG_NOSIGNAL);
+	_exit(rls_executable_status(error));
 }
 
 /* Counts what it is sent, for rls_child_command_signal to look at; ends with us. */
@@ -129,36 +128,34 @@ int rls_child_command_hold(char **command, struct rls_child_command *out)
 	/* Ignored, which is inherited, would have the kernel throw the command's status away. */
 	const struct sigaction usual = {.sa_handler = SIG_DFL};
 	struct sigaction child_ended;
-	int pipe_fds[2];
+	int fds[2];
 
 	warn_of_other_injection();
-	if (pipe2(pipe_fds, O_CLOEXEC))
-		return rls_error_r(-errno, "cannot make a pipe: %s", strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		return rls_error_r(-errno, "cannot make a socket: %s", strerror(errno));
 	sigaction(SIGCHLD, &usual, &child_ended);
 	launch.pid = fork();
 	if (launch.pid < 0) {
 		int error = errno;
 
-		close(pipe_fds[0]);
-		close(pipe_fds[1]);
+		close(fds[0]);
+		close(fds[1]);
 		return rls_error_r(-error, "cannot start a process: %s", strerror(error));
 	}
 	if (!launch.pid) {
-		close(pipe_fds[1]);
-		hold_then_execute(pipe_fds[0], command, &child_ended);
+		close(fds[1]);
+		hold_then_execute(fds[0], command, &child_ended);
 	}
-	close(pipe_fds[0]);
+	close(fds[0]);
 	start_witness(&launch);
-	launch.go_fd = pipe_fds[1];
+	launch.go_fd = fds[1];
 	*out = launch;
 	return 0;
 }
 
 void rls_child_command_let_go(struct rls_child_command *launch)
 {
-	ssize_t written = write(launch->go_fd, "g", 1);
-
-	(void)written; /* it may be dead already: waitpid tells */
+	send(launch->go_fd, "g", 1, MSG_NOSIGNAL); /* it may be dead already: waitpid shows it */
 }
 
 /* The witness has been sent it and has not counted it yet. */
@@ -211,8 +208,7 @@ int rls_child_command_reap(struct rls_child_command *launch)
 	pid_t ended;
 	int error;
 
-	close(launch->go_fd);
-	launch->go_fd = -1;
+	shutdown(launch->go_fd, SHUT_WR);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
@@ -225,6 +221,10 @@ int rls_child_command_reap(struct rls_child_command *launch)
 			rls_child_command_signal(launch, info.si_signo, info.si_code == SI_KERNEL);
 	}
 	error = ended < 0 ? errno : 0;
+	if (recv(launch->go_fd, &launch->exec_error, sizeof(int), MSG_DONTWAIT) != sizeof(int))
+		launch->exec_error = 0;
+	close(launch->go_fd);
+	launch->go_fd = -1;
 	end_witness(launch);
 	return error ? rls_error_r(-error, "cannot find out how the command ended: %s",
 				   strerror(error))

@@ -26,6 +26,9 @@ struct rls_child_command {
 	struct rls_child_command_counts *counts; /* NULL without a witness */
 	unsigned int seen[RLS_LAUNCH_SIGNALS]; /* of the counts */
 	int go_fd; /* one byte lets it go; closed without, it exits */
+	/* After rls_child_command_reap: the errno where it could not be executed, which is
+	 * reported on stderr; 0: it was. */
+	int exec_error;
 	bool signalled;
 	int status; /* of waitpid, after rls_child_command_reap */
 };
