@@ -42,7 +42,7 @@ def ctypes_declare(library):
 
 
 def module_optional(options, name):
-    if name in options.without:
+    if name in getattr(options, "without", []):
         return None
     try:
         return importlib.import_module(name)

@@ -149,7 +149,11 @@ def on_thread(count):
 if sys.argv[2] == "once":
     calls(50)
     sys.exit()
-while not any("truthsim" in line and line.endswith(" is probed\\n") for line in open(sys.argv[2])):
+def is_counted():
+    said = list(open(sys.argv[2]))
+    return any(line.startswith("recording") for line in said) and any(
+        "truthsim" in line and line.endswith(" is probed\\n") for line in said)
+while not is_counted():
     time.sleep(0.02)
 on_thread(300)
 if os.fork() == 0:
