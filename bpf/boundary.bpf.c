@@ -6,28 +6,6 @@
 #include "bpf/shared/cookie.bpf.h"
 #include "bpf/state.bpf.h"
 
-__attribute__((noinline)) int emit_category(struct thread_state *thread, __u8 category, __u32 site)
-{
-	if (thread)
-		emit_category_here(thread, category, site);
-	return 0;
-}
-
-/* Verified by itself, as the loop is long: not once for each way that leads to it. */
-__attribute__((noinline)) int leave_further_frames(struct thread_state *thread, __u64 limit,
-						   __u32 site)
-{
-	__u8 below;
-
-	if (!thread)
-		return 0;
-	for (int i = 1; i < RLS_FRAMES_MAX && leave_frame(thread, limit, &below); i++) {
-		if (below != thread->category)
-			emit_category(thread, below, site);
-	}
-	return 0;
-}
-
 /* As enum rls_site_kind of userspace/machine_code/site.h; attach/cookie.c asserts it. */
 enum { ENTER, ENTER_CALL, LEAVE_RET, LEAVE_AFTER };
 

@@ -7,7 +7,7 @@
 
 #include "analysis/base/grow.h"
 #include "analysis/estimate/estimate_untraced.h"
-#include "analysis/report/report_private.h"
+#include "analysis/report/report_edit.h"
 #include "analysis/timeline/sweep.h"
 
 /* What a scope's cells said when a unit of it last began. */

@@ -14,15 +14,6 @@
 /* A little always is: a hit's cost lies partly after its event. */
 #define HOMELESS_SHARE_MAX 0.25
 
-void *rls_build_row(struct rls_builder *b, enum rls_report_table table)
-{
-	void *row = NULL;
-
-	if (!b->err)
-		b->err = rls_table_add(b->report, table, &b->capacity[table], &row);
-	return row;
-}
-
 /* --- processes ---------------------------------------------------------------------- */
 
 /* The JSON array of a process event, strings only: what else it holds is left out. */

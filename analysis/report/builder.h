@@ -9,7 +9,7 @@
 
 #include "analysis/base/grow.h"
 #include "analysis/correct/cupti_error.h"
-#include "analysis/report/report_private.h"
+#include "analysis/report/report_edit.h"
 #include "analysis/report/tables.h"
 
 struct rls_builder {

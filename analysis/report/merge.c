@@ -8,7 +8,7 @@
 #include "analysis/event/bounded.h"
 #include "analysis/event/event_fields.h"
 #include "analysis/report/report.h"
-#include "analysis/report/report_private.h"
+#include "analysis/report/report_edit.h"
 #include "analysis/report/tables.h"
 
 /* --- hosts -------------------------------------------------------------------------- */

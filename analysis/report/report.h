@@ -25,10 +25,6 @@ int rls_report_build_tracks(struct rls_event_source *source, struct rls_tracks *
 			    struct rls_report **out);
 void rls_report_free(struct rls_report *report);
 
-/* Appends a warning. 0, or -ENOMEM. */
-int rls_report_warn(struct rls_report *report, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
 /* What a process or thread is called; "" when it is not known. */
 const char *rls_report_process_name(const struct rls_report *report, uint32_t pid);
 const char *rls_report_thread_name(const struct rls_report *report, uint32_t pid, uint32_t tid);

@@ -5,7 +5,7 @@
 
 #include "analysis/base/grow.h"
 #include "analysis/event/bounded.h"
-#include "analysis/report/report_private.h"
+#include "analysis/report/report_edit.h"
 #include "analysis/report/tables.h"
 
 #define KEYS_MAX 8
@@ -401,4 +401,18 @@ int rls_table_append(struct rls_report *report, const struct rls_report *other,
 	const struct rls_table *of = &rls_report_tables[table];
 
 	return table_rows_append(report, of, array_of(of, report), array_of(of, other), move);
+}
+
+void rls_report_sort(struct rls_report *report)
+{
+	for (int table = 0; table < RLS_TABLE_ALL; table++) {
+		const struct rls_table *of = &rls_report_tables[table];
+
+		if (of->inner || of->flags & RLS_TABLE_OF_REPORT)
+			continue;
+		if (of->flags & RLS_TABLE_DISTINCT)
+			rls_table_sum(report, table);
+		else
+			rls_table_sort(report, table);
+	}
 }

@@ -10,6 +10,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/event/event_source.h"
+#include "analysis/report/report_edit.h"
 #include "analysis/timeline/slice_source.h"
 #include "analysis/writers/write.h"
 #include "userspace/base/log.h"

@@ -13,69 +13,6 @@
 #include "analysis/writers/text/text_tree.h"
 #include "analysis/writers/writer.h"
 
-void rls_page_style(const struct rls_page *page, enum rls_style style)
-{
-	static const char *const escapes[] = {
-		[RLS_STYLE_HEADING] = "\033[1m",
-		[RLS_STYLE_FAINT] = "\033[2m",
-		[RLS_STYLE_WARNING] = "\033[33m",
-	};
-
-	if (page->colour)
-		fputs(escapes[style], page->out);
-}
-
-void rls_page_category(const struct rls_page *page, enum rls_category category)
-{
-	static const char *const escapes[RLS_CATEGORY_MAX] = {
-		[RLS_CATEGORY_UNKNOWN] = "\033[90m",   [RLS_CATEGORY_PYTHON] = "\033[34m",
-		[RLS_CATEGORY_SIMULATOR] = "\033[32m", [RLS_CATEGORY_BACKEND] = "\033[33m",
-		[RLS_CATEGORY_CUDA_API] = "\033[35m",  [RLS_CATEGORY_NATIVE] = "\033[36m",
-	};
-
-	if (page->colour)
-		fputs(escapes[category], page->out);
-}
-
-void rls_page_plain(const struct rls_page *page)
-{
-	if (page->colour)
-		fputs("\033[0m", page->out);
-}
-
-static const char *process_name(const struct rls_process_entry *process)
-{
-	return *process->name ? process->name : "process";
-}
-
-static const char *thread_name(const struct rls_report *report, uint32_t tid)
-{
-	for (size_t i = 0; i < report->thread_count; i++) {
-		const struct rls_thread_entry *thread = &report->threads[i];
-
-		if (thread->tid == tid && *thread->name)
-			return thread->name;
-	}
-	return "thread";
-}
-
-const char *rls_page_label(const struct rls_page *page, const struct rls_process_entry *process,
-			   const struct rls_view_key *key, char *buffer, size_t buffer_bytes)
-{
-	switch (page->report->group) {
-	case RLS_GROUP_PROCESS:
-		return process ? process_name(process) : "all processes";
-	case RLS_GROUP_THREAD:
-		snprintf(buffer, buffer_bytes, "%s (%" PRIu32 ")",
-			 thread_name(page->report, key->tid), key->tid);
-		return buffer;
-	case RLS_GROUP_PHASE:
-		return *key->label ? key->label : "(no phase)";
-	default:
-		return *key->label ? key->label : "(no operation)";
-	}
-}
-
 static const char *text_plural(uint64_t count)
 {
 	return count == 1 ? "" : "s";
@@ -125,7 +62,7 @@ static void print_process_head(const struct rls_page *page, const struct rls_pro
 	for (size_t i = 0; i < page->report->thread_count; i++)
 		threads += page->report->threads[i].pid == process->pid;
 	rls_page_style(page, RLS_STYLE_HEADING);
-	rls_text_print(page->out, process_name(process), 0);
+	rls_text_print(page->out, rls_page_process_name(process), 0);
 	rls_page_plain(page);
 	print_process_number(page, process);
 	if (process->ns_pid)
@@ -171,7 +108,7 @@ static void print_tree_line(const struct rls_page *page, const struct rls_tree_n
 				   ? page->report->threads[i].wall_ns
 				   : 0;
 	fprintf(page->out, "%*s%s", 2 + 2 * (int)node->depth, "", node->depth ? "└ " : "");
-	rls_text_print(page->out, process_name(process), 0);
+	rls_text_print(page->out, rls_page_process_name(process), 0);
 	print_process_number(page, process);
 	fprintf(page->out, "): %s of threads\n", rls_text_ns(number, wall_ns));
 }

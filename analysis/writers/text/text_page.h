@@ -32,6 +32,9 @@ void rls_page_category(const struct rls_page *page, enum rls_category category);
 void rls_page_style(const struct rls_page *page, enum rls_style style);
 void rls_page_plain(const struct rls_page *page);
 
+/* Its name, "process" where it has none. */
+const char *rls_page_process_name(const struct rls_process_entry *process);
+
 /* What a table's lines are called by: "(no operation)", "name (tid)", ... `process` may be NULL. */
 const char *rls_page_label(const struct rls_page *page, const struct rls_process_entry *process,
 			   const struct rls_view_key *key, char *buffer, size_t buffer_bytes);

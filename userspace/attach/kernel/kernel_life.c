@@ -312,19 +312,6 @@ void rls_kernel_set_switching(struct rls_kernel *kernel,
 	kernel->groups.switching = &kernel->switching;
 }
 
-/* Perf events take so long that the target would be kept waiting. */
-void rls_kernel_begin_switching(const struct rls_kernel *kernel)
-{
-	if (kernel->switching.begin && kernel->way == RLS_ATTACH_MULTI)
-		kernel->switching.begin(kernel->switching.context);
-}
-
-void rls_kernel_end_switching(const struct rls_kernel *kernel)
-{
-	if (kernel->switching.end)
-		kernel->switching.end(kernel->switching.context);
-}
-
 void rls_kernel_expect_sites(const struct rls_kernel *kernel, size_t count)
 {
 	if (kernel->windows)
@@ -377,22 +364,6 @@ int rls_kernel_detach_returns(struct rls_kernel *kernel, uint32_t first_id)
 		r = rls_links_drop_returns(&kernel->links, first_id);
 	rls_kernel_end_switching(kernel);
 	return r;
-}
-
-int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
-			  const struct bpf_program *multi_program,
-			  const struct bpf_program *perf_program, const char *path,
-			  unsigned long offset, unsigned long ref_counter, __u64 cookie)
-{
-	LIBBPF_OPTS(bpf_uprobe_multi_opts, multi, .offsets = &offset, .cookies = &cookie, .cnt = 1,
-		    .ref_ctr_offsets = ref_counter ? &ref_counter : NULL);
-	LIBBPF_OPTS(bpf_uprobe_opts, perf, .ref_ctr_offset = ref_counter, .bpf_cookie = cookie);
-
-	if (kernel->way == RLS_ATTACH_MULTI)
-		return rls_links_add(links, bpf_program__attach_uprobe_multi(multi_program, -1,
-									     path, NULL, &multi));
-	return rls_links_add(
-		links, bpf_program__attach_uprobe_opts(perf_program, -1, path, offset, &perf));
 }
 
 int rls_kernel_attach_flush(struct rls_kernel *kernel, const char *path, uint64_t site_offset,
@@ -457,24 +428,6 @@ int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 void rls_kernel_pause(struct rls_kernel *kernel)
 {
 	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, 0, __ATOMIC_RELEASE);
-}
-
-int rls_kernel_iterate(struct bpf_program *program)
-{
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
-	char drain[64];
-	int fd;
-
-	if (!link)
-		return -errno;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd >= 0) {
-		while (read(fd, drain, sizeof(drain)) > 0)
-			;
-		close(fd);
-	}
-	bpf_link__destroy(link);
-	return fd < 0 ? fd : 0;
 }
 
 static int read_first_states(struct rls_kernel *kernel)

@@ -12,8 +12,6 @@
 #include "userspace/attach/kernel/kernel_totals.h"
 #include "userspace/attach/kernel/kernel_windows.h"
 
-#define SITES_AT_ONCE 1024
-
 bool rls_kernel_has_windows(const struct rls_kernel *kernel)
 {
 	return kernel->windows;
@@ -85,41 +83,6 @@ uint32_t rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site)
 	uint32_t silent_ns = rls_groups_cost_ns(&kernel->groups, site, &kernel->costs);
 
 	return silent_ns ? silent_ns + kernel->costs.event_ns : 0;
-}
-
-/* each: of `count` sites, on each CPU so many words. */
-static void add_up(const uint64_t *each, size_t count, size_t cpus, size_t words, uint64_t *sums)
-{
-	for (size_t i = 0; i < count * cpus * words; i++)
-		sums[i / (cpus * words) * words + i % words] += each[i];
-}
-
-int rls_kernel_sum_sites(const struct bpf_map *map, size_t words, uint64_t *sums, size_t count)
-{
-	int possible = libbpf_num_possible_cpus();
-	size_t cpus = possible > 0 ? (size_t)possible : 0;
-	_cleanup_free_ uint64_t *each = calloc(SITES_AT_ONCE * cpus * words, sizeof(*each));
-	_cleanup_free_ uint32_t *ids = calloc(SITES_AT_ONCE, sizeof(*ids));
-	uint32_t position = 0;
-	int r = each && ids ? 0 : -ENOMEM;
-
-	if (!cpus) /* the kernel writes as much as there are */
-		return possible ? possible : -EINVAL;
-	memset(sums, 0, count * words * sizeof(*sums));
-	for (size_t done = 0; !r && done < count;) {
-		size_t left = count - done;
-		uint32_t taken = left < SITES_AT_ONCE ? (uint32_t)left : SITES_AT_ONCE;
-
-		r = bpf_map_lookup_batch(bpf_map__fd(map), done ? &position : NULL, &position, ids,
-					 each, &taken, NULL);
-		if (r && r != -ENOENT) /* that is the map's end */
-			return r;
-		if (!taken)
-			break;
-		add_up(each, taken, cpus, words, sums + done * words);
-		done += taken;
-	}
-	return r == -ENOENT ? 0 : r;
 }
 
 void rls_kernel_stop_counting(struct rls_kernel *kernel)

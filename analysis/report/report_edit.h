@@ -1,6 +1,6 @@
-/* What the makers of a report share: interning, and the order of its tables. */
-#ifndef RLS_REPORT_PRIVATE_H
-#define RLS_REPORT_PRIVATE_H
+/* Edits of a report while it is made: strings, warnings, the order of its tables. */
+#ifndef RLS_REPORT_EDIT_H
+#define RLS_REPORT_EDIT_H
 
 #include "analysis/report/rows.h"
 #include "analysis/timeline/timeline.h"
@@ -11,6 +11,10 @@ int rls_report_new(struct rls_report **out);
 /* Interns text; "" and *err = -ENOMEM when there is no memory. *err is left alone otherwise,
  * so that a run of calls needs one check. */
 const char *rls_report_keep(struct rls_report *report, const char *text, int *err);
+
+/* Appends a warning. 0, or -ENOMEM. */
+int rls_report_warn(struct rls_report *report, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Fills an empty report from a finished timeline whose strings are in `strings`. 0, or
  * -ENOMEM. */
