@@ -10,7 +10,7 @@
  *
  * Who writes takes the next position, fills its place and then says so: position + 1 is its turn. The reader goes up to
  * the first place whose turn has not come. The kernel's own ring buffers take a lock and two calls a record, which is half of
- * what an event costs (scripts/bench/README.md). Between a look at the room and the taking others may take some: so
+ * what an event costs. Between a look at the room and the taking others may take some: so
  * many places as SPARE says are kept free for those. */
 struct rls_wire_place {
 	RLS_U64 turn; /* written last */
