@@ -1,12 +1,12 @@
-/* Looks: what a traced thread executes, or has waited in, for when the probes are off.
+/* Category samples: what a traced thread executes, or has waited in, while the probes are off.
  *
  *     tick, each CPU ───▶ the thread it interrupts ──────────────┐
  *     scheduler: off its CPU ─▶ (kept) ─▶ on again: for how long ─┴─▶ address, top of the stack
  *
- * User space tells what the thread is in, from whose code the address and the return addresses
- * on its stack are (record/samples/infer_category.h). The running thread's operations and hits are handed over
- * too, as probes would do. Of waits one is told whenever the thread has waited a certain time in
- * all: each stands for that time, long waits more often than short ones.
+ * User space infers the category from the address and from the return addresses on the stack
+ * (record/samples/infer_category.h). A sample also sends the running thread's operations and hits,
+ * as a probe would. A wait is sent whenever the thread has waited a fixed time in all. Each wait
+ * that is sent stands for that time, so long waits are sent more often than short ones.
  */
 #ifndef RLS_CATEGORY_SAMPLE_BPF_H
 #define RLS_CATEGORY_SAMPLE_BPF_H
@@ -18,7 +18,7 @@
 
 /* Where a thread has left its CPU. */
 struct pause {
-	__u64 waited_ns; /* not told of yet */
+	__u64 waited_ns; /* not sent yet */
 	__u64 ip;
 	__u64 words[RLS_SAMPLE_WORDS];
 };
@@ -79,7 +79,8 @@ static __always_inline void send_look(struct thread_state *thread, struct interr
 	bpf_ringbuf_submit(look, BPF_RB_NO_WAKEUP);
 }
 
-/* The thread leaves its CPU, of which it is to be told when it has waited long enough. False: there is no room. */
+/* The thread leaves its CPU. The wait is sent once it has been long enough. False: there is no
+ * room. */
 static __always_inline bool keep_pause(struct task_struct *task, const struct pt_regs *regs)
 {
 	struct pause *pause =

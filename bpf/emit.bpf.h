@@ -1,7 +1,8 @@
-/* Take a place, fill it, hand it over; every refusal is counted.
+/* Sending records: reserve a place, fill it, submit it. Every refusal is counted.
  *
- * The transitions ring, our own (bpf/wire/), never wakes its reader: user space looks every few milliseconds,
- * which costs the target nothing. The control ring wakes for what must be acted on.
+ * The transitions ring is our own (bpf/wire/). It never wakes its reader: user space reads it
+ * every few milliseconds, which costs the target nothing. The control ring wakes its reader, for
+ * records that must be acted on.
  */
 #ifndef RLS_EMIT_BPF_H
 #define RLS_EMIT_BPF_H
@@ -11,7 +12,8 @@
 #include "bpf/shared/off_cpu.bpf.h"
 #include "bpf/totals.bpf.h"
 
-/* Half of the ring is left to what must not be lost. That an absence is not told is seen by the next pile. */
+/* Half of the ring is kept for records that must not be lost. The next hit totals show an
+ * off-CPU period that was not sent. */
 static __always_inline void tell_absence(const struct thread_state *thread, __u64 until_ns,
 					 __u64 away_ns)
 {
@@ -44,7 +46,8 @@ static __always_inline __u64 add_off_cpu(struct thread_state *thread,
 	return away_ns;
 }
 
-/* It runs, yet nobody told of its return. (What is from before a pause of the recording, nobody knows.) */
+/* The thread runs, but the kernel did not report its return. (Nothing is known from before a
+ * pause of the recording.) */
 static __always_inline bool returned_unseen(const struct thread_state *thread)
 {
 	return thread->away.since_ns >= recording_since_ns;
@@ -102,8 +105,9 @@ static __always_inline void hand_over(struct rls_wire_place *place, __u64 turn)
 	*(volatile __u64 *)&place->turn = turn;
 }
 
-/* NULL when there is no room. What was lost before is told first, once for each stretch, when it ends: losses must not
- * fill the control ring, and what comes after one that is told is not to be lost itself. */
+/* NULL when there is no room. Earlier losses are sent first, one record for each stretch of
+ * losses, at its end: losses must not fill the control ring, and the record that follows must
+ * not be lost itself. */
 static __always_inline struct rls_wire_place *take_place_after_losses(struct thread_state *thread,
 								      __u64 now_ns, __u64 *turn)
 {

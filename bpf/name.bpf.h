@@ -1,4 +1,6 @@
-/* Names of operations and phases: sent to user space once each, with an id when booking. */
+/* Names of operations and phases: each is sent to user space once, with an id while totals are
+ * kept.
+ */
 #ifndef RLS_NAME_BPF_H
 #define RLS_NAME_BPF_H
 

@@ -192,7 +192,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		now_ns = bpf_ktime_get_ns();
 		if (returned_unseen(thread))
 			add_off_cpu(thread, task, now_ns);
-		end_wait(thread, task); /* it runs, though that was not told of */
+		end_wait(thread, task); /* it runs, though its return was not reported */
 		if (booking)
 			book_close(thread, now_ns);
 	}

@@ -160,7 +160,7 @@ __attribute__((noinline)) int book_annotation(struct thread_state *thread, __u64
 		return 0;
 	ranges = &thread->ranges;
 	depth = edge->depth < RLS_STACK_MAX ? edge->depth : RLS_STACK_MAX;
-	/* Of a stack that is told as a whole the order is not known: above all ranges, as in
+	/* A stack that was sent as a whole has no known order: it lies above all ranges, as in
 	 * record/events/translate.c. */
 	limit = edge->kind == RLS_EDGE_POP ? depth : 0;
 	if (edge->kind == RLS_EDGE_PUSH && depth)

@@ -1,14 +1,16 @@
-/* Booking with ranges of other people's APIs: which operation is a thread's innermost.
+/* Ranges while totals are kept: the innermost operation of a thread that also has ranges of other
+ * APIs.
  *
- * The recorder is sent every push and pop and keeps the stack (record/events/operation_stack.h); where
- * times are summed up here, here the stack is kept. Ranges and annotations nest in the order of
- * time. Of the annotations the innermost and their depth are enough, as each range knows how
- * deep they were when it was pushed, or have been since if that was less:
+ * A recorder is sent every push and pop, and it keeps the stack (record/events/operation_stack.h).
+ * Where the kernel side adds up times, it keeps the stack itself. Ranges and annotations nest in
+ * the order of time. Of the annotations only the innermost one and their depth are needed: each
+ * range holds the lowest depth that they have had since it was pushed.
  *
  *     annotations   depth 1 "train"   depth 2 "step"
  *     ranges                 ^ "forward", over 1      inner: step, for 2 > 1; after its pop: forward
  *
- * RLS_RANGES_OPEN are told apart on a thread, the outermost ones. Global functions: verified once.
+ * The RLS_RANGES_OPEN outermost ranges of a thread are distinguished. The functions are global, so
+ * the verifier checks each once.
  */
 #ifndef RLS_RANGE_TOTALS_BPF_H
 #define RLS_RANGE_TOTALS_BPF_H

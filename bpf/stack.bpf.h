@@ -1,8 +1,8 @@
-/* Stacks: where in the Python program a tracked thread runs, and where it begins to wait.
+/* Stack samples: where in the Python program a tracked thread runs, and where it begins to wait.
  *
- * Waits are told of where they begin, because only there is the thread's memory at hand. A
- * thread that waits very often is told of at random, one wait of `every`: walking would cost
- * it more than the waits are worth.
+ * A wait is sampled at its beginning, because only there can the thread's memory be read. Of a
+ * thread that waits very often, one wait of `every` is sampled, at random: walking each stack
+ * would cost more than the waits are worth.
  */
 #ifndef RLS_STACK_BPF_H
 #define RLS_STACK_BPF_H
@@ -94,7 +94,7 @@ static __always_inline void send_running(struct thread_state *thread, struct tas
 	send_stack_record(stack, task);
 }
 
-/* Whether this wait is one of those told of; *every: of how many. */
+/* Whether this wait is sampled; *every: of how many it is one. */
 static __always_inline bool choose_wait(struct frequency *frequency,
 					__u32 per_window, /* at least 1 */
 					__u64 now_ns, __u32 *every)
@@ -112,7 +112,7 @@ static __always_inline bool choose_wait(struct frequency *frequency,
 	return *every == 1 || bpf_get_prandom_u32() % *every == 0;
 }
 
-/* True: the wait that begins has been told of, and its end is to be. */
+/* True: the beginning of the wait was sent, so its end must be sent too. */
 static __always_inline bool send_wait(struct thread_state *thread, struct task_struct *task,
 				      const struct pt_regs *regs, bool asleep, __u64 now_ns)
 {

@@ -7,11 +7,11 @@
  *                       ├─ frame 1: sp = 0x7ffd10  python       it calls back
  *      low addresses    └─ frame 2: sp = 0x7ffc48  simulator    the callback steps the simulator
  *
- * A call from backend into backend changes nothing: no frame, no event, one silent hit.
- * A stack grows down, so any hit at a stack pointer at or above a frame's slot proves
- * that frame over, however it ended: by return, C++ exception, longjmp, or past the
- * kernel's limit of 64 pending return probes. Each frame dropped is one event, so
- * transitions are counted exactly even where the moment of the exit was not seen.
+ * A call from backend into backend changes nothing: no frame, no event, one silent hit. A stack
+ * grows down. So a hit at a stack pointer at or above a frame's slot proves that the frame is
+ * over, however it ended: by return, C++ exception, longjmp, or past the kernel's limit of 64
+ * pending return probes. Each frame that is dropped is one event. Transitions are therefore
+ * counted exactly, even where the exit itself was not detected.
  */
 #ifndef RLS_STATE_BPF_H
 #define RLS_STATE_BPF_H
@@ -248,9 +248,10 @@ static __always_inline bool becomes_python(struct thread_state *thread)
 	return true;
 }
 
-/* With no frame left, something has told what is below: Python, for good; or a library, until another tells. That
- * may be one that the thread was inside of when recording began, or whose own thread it is. CUDA's is the former:
- * what it does there is soon over, and with nobody else below, who comes back from it is not seen to. */
+/* With no frame left, a hit has shown what is below: Python, for good; or a library, until
+ * another hit shows more. The thread may have been inside that library when recording began, or
+ * the library may own the thread. CUDA is never such an owner: what a thread does there ends
+ * soon, and with nothing else below, its return is not detected. */
 static __always_inline void settle_base_category(struct thread_state *thread, __u8 base, __u32 site)
 {
 	if (thread->depth || is_python_s_own(thread) || thread->base == base)
@@ -264,7 +265,7 @@ static __always_inline void settle_base_category(struct thread_state *thread, __
 		emit_category(thread, base, site);
 }
 
-/* The same, told by an address that the thread came from or returns to. */
+/* The same, from an address that the thread came from or returns to. */
 static __always_inline void settle_base(struct thread_state *thread, __u64 address, __u32 site)
 {
 	if (!thread->depth && !is_python_s_own(thread))

@@ -1,19 +1,20 @@
-/* Booking: each thread's time goes into sums here, where the recorder would be sent an event.
+/* Totals: each thread's time is added up here, where a recorder would be sent an event instead.
  *
  *     a transition ─┐
- *     an edge       ├─▶ take the time since the last of these ─▶ cell of (process, operation,
+ *     an edge       ├─▶ take the time since the last of these ─▶ totals of (process, operation,
  *     a flush ──────┘                                             phase, category)
  *
- * A thread has a book: the category it is in and since when, in one word, and its operation. The
- * books of a process lie together in its scope, so that an edge of one thread can cut the time of
- * those that inherit its operation. Threads beyond RLS_BOOKS_MAX have a book of their own: their
- * time is cut at their own changes and at flushes only, and goes to what their process is in then.
- * A change of phase cuts everyone's time, whenever it is booked.
+ * The state of a thread is one word, its category and since when, and its operation. The states of
+ * a process lie together in its scope, so that an edge of one thread can divide the time of the
+ * threads that inherit its operation. Threads beyond RLS_BOOKS_MAX keep a state of their own.
+ * Their time is divided only at their own transitions and at flushes, and goes to the operation
+ * that their process is in then. A change of phase divides the time of every thread.
  *
- * An edge is read when its thread next meets a probe, a look or a flush of the annotation library,
- * or waits. What another thread books in between goes to the operation before the edge.
+ * An edge is read when its thread next meets a probe, a sample or a flush of the annotation
+ * library, or when it waits. What another thread adds in between goes to the operation before the
+ * edge.
  *
- * Global functions: verified once each, not once for every call.
+ * The functions are global: the verifier checks each once, not once for every call.
  */
 #ifndef RLS_TOTALS_BPF_H
 #define RLS_TOTALS_BPF_H
@@ -47,8 +48,8 @@ extern int book_fork(struct thread_state *parent, struct thread_state *child, __
 extern int book_exec(struct thread_state *thread, __u64 now_ns);
 /* The thread ends. */
 extern int book_close(struct thread_state *thread, __u64 now_ns);
-/* A CUPTI bridge of the process sends what the GPU did: from now on user space is told what its
- * threads are in, and first what they are in already. */
+/* A CUPTI bridge of the process sends what the GPU did: from now on the categories of its
+ * threads are sent to user space, and first those that they are in already. */
 extern int book_bridge(__u32 pid);
 /* What its time is booked in now. */
 extern int book_look(struct thread_state *thread, struct rls_wire_category_sample *look);

@@ -1,9 +1,9 @@
-/* The end of a thread's time off its CPU: what is sent of it.
+/* The end of a thread's off-CPU period: which records are sent of it.
  *
  *     out: begins (sample.bpf.c) ── away ── in: how long (emit.bpf.h) ─▶ at once, or when it is out again
  *
- * A return that the kernel did not tell of is seen by a probe's hit, which only notes it: what is to be sent
- * of it is sent at the next switch.
+ * The kernel may not report a return. Then the next hit of a probe detects and notes it, and the
+ * records are sent at the next switch.
  */
 #ifndef RLS_WAIT_BPF_H
 #define RLS_WAIT_BPF_H
@@ -27,7 +27,7 @@ static __always_inline void send_waited(const struct thread_state *thread)
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-/* It is over: add_off_cpu has been told. */
+/* The wait is over. add_off_cpu was called before. */
 SUBPROGRAM void end_wait(struct thread_state *thread, struct task_struct *task)
 {
 	__u8 open = thread->wait.open;

@@ -59,7 +59,7 @@ struct absence {
 struct frequency {
 	__u64 window_ns; /* when the window began */
 	__u32 waits; /* in it, so far */
-	__u32 every; /* one of so many is told, by the window before */
+	__u32 every; /* one of so many is sent, as the window before it suggests */
 };
 
 /* What is sent of a thread's time off its CPU (wait.bpf.h). */
@@ -106,7 +106,7 @@ struct thread_state {
 	__u8 base; /* category below the first frame */
 	__u8 roleless; /* that is Python, as of all that has no role: no Python frame was there */
 	__u8 category; /* now: of the top frame, or base */
-	__u8 missed; /* MISSED_*: what user space has not been told */
+	__u8 missed; /* MISSED_*: what has not been sent to user space */
 	__u16 depth;
 	__u32 window; /* value of window_edges when the frames below were begun */
 	struct rls_wire_thread_totals
@@ -224,7 +224,7 @@ extern const volatile bool booking;
 extern const volatile bool windows;
 /* Stacks are sampled. */
 extern const volatile bool stacks_sampled;
-/* Each absence of a thread's is told by itself. */
+/* Each off-CPU period of a thread is sent by itself. */
 extern const volatile bool absences_told;
 /* Of transitions: places, a power of two, less one; and how many may be taken and unread. */
 extern const volatile __u32 transitions_mask;

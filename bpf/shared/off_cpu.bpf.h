@@ -1,12 +1,13 @@
 /* How long a thread was off its CPU.
  *
- *     out ────── away ────── in                            told of both: in - out
- *     out ────── away ────── (in) ───── runs ────── next   of one: next - out - what it ran for
+ *     out ────── away ────── in                            both switches seen: in - out
+ *     out ────── away ────── (in) ───── runs ────── next   only one seen: next - out - time it ran
  *
- * Not every kernel tells of each switch: one made for virtual machines (6.18) leaves out up to one in ten of
- * those that end a CPU's idling. A thread would then be away until it is next seen to leave, or not at all.
- * So its own clock, which the scheduler keeps and which stands still while it is away, is held against ours.
- * While it runs that clock is some milliseconds behind: by so much its absence may be too long then.
+ * Not every kernel reports each switch. A kernel made for virtual machines (6.18) leaves out up to
+ * one in ten of the switches that end a CPU's idling. The thread would then seem to be off its CPU
+ * until it is next seen to leave. So our clock is compared with the thread's own clock, which the
+ * scheduler keeps and which stands still while the thread is off its CPU. While the thread runs,
+ * its clock lags by some milliseconds. The off-CPU period may be too long by that much.
  */
 #ifndef RLS_OFF_CPU_BPF_H
 #define RLS_OFF_CPU_BPF_H

@@ -1,10 +1,10 @@
-/* Ticks: what all that samples shares, at most as often as the scheduler's own ticks.
+/* Ticks: the common clock of all samples. They come at most as often as the scheduler's own ticks.
  *
  *     the scheduler's tick, some at random ─┐
- *     else a timer a CPU ───────────────────┴─▶ look, stack (sample.bpf.c)
+ *     else a timer a CPU ───────────────────┴─▶ category sample, stack sample (sample.bpf.c)
  *
- * An interrupt of our own costs a thread in a virtual machine up to a hundred microseconds; the
- * scheduler's comes anyway.
+ * An interrupt of our own costs a thread in a virtual machine up to a hundred microseconds. The
+ * scheduler's tick comes anyway.
  */
 #ifndef RLS_TICK_BPF_H
 #define RLS_TICK_BPF_H
@@ -41,10 +41,11 @@ extern volatile __u64 tick_apart_ns; /* 0: the timer is not taken */
 extern volatile __u64 tick_period_ns; /* 0: the scheduler's ticks are not taken */
 extern volatile __u64 phase_due_ns; /* no phase is noted before */
 
-/* A thread that waited begins to run. Not each time: waits may come by the dozen within a millisecond, as those
- * for the lock that probes are put on under, which says nothing of the next, be it on this CPU or on that of
- * whom it wakes: chance is reckoned by beginnings that have nothing to do with each other. And who always
- * waits would be met right after each period, were it not at random after that. */
+/* A thread that waited begins to run. Not each time: waits may come by the dozen within a
+ * millisecond, as those for the lock that probes are put on under, which says nothing of the
+ * next, be it on this CPU or on that of the thread it wakes: chance is reckoned by beginnings
+ * that have nothing to do with each other. And who always waits would be met right after each
+ * period, were it not at random after that. */
 static __always_inline void note_phase(__u64 now_ns)
 {
 	__u64 period_ns = tick_period_ns;

@@ -64,7 +64,7 @@ struct rls_wire_calls {
 #define RLS_BURDENS 4096
 #define RLS_BURDEN_OF(tid) ((tid) & (RLS_BURDENS - 1))
 
-#define RLS_FRAMES_MAX 256 /* nested category changes told apart per thread */
+#define RLS_FRAMES_MAX 256 /* nested category changes distinguished per thread */
 
 enum rls_drop_counter {
 	RLS_DROP_TRANSITIONS = 0,

@@ -1,11 +1,12 @@
 /* Records: what the kernel side sends to the recorder, in its ring buffers.
  *
  * `transitions` carries what the boundary probes see (struct rls_wire_category), in a ring of our
- * own (bpf/wire/maps.h). `control` carries all the rest: processes, threads, operations, losses. It
- * is never sampled and never starved by transition traffic.
- * `gpu` carries what the CUPTI bridges of the targets hand over (struct rls_wire_gpu_batch).
+ * own (bpf/wire/maps.h). `control` carries processes, threads, operations and losses. No record of
+ * `control` is left out by sampling, and transitions cannot take its room. `gpu` carries the
+ * batches of the targets' CUPTI bridges (struct rls_wire_gpu_batch).
  *
- * Every record begins with the same header. Sizes and offsets are asserted; numbers are append-only.
+ * Every record begins with the same header. Sizes and offsets are asserted; numbers are
+ * append-only.
  */
 #ifndef RLS_WIRE_RECORD_H
 #define RLS_WIRE_RECORD_H
@@ -35,7 +36,7 @@ enum rls_wire_kind {
 	RLS_WIRE_CATEGORY_SAMPLE = 20, /* what a thread executes, or has waited in, and its stack */
 	/* 24, 25: wire/stack.h */
 	RLS_WIRE_BOOKED = 26, /* booking, of a process with a CUPTI bridge: its operations */
-	RLS_WIRE_ABSENCE = 27, /* a thread was off its CPU, if that is to be told */
+	RLS_WIRE_ABSENCE = 27, /* a thread was off its CPU, if that is requested */
 };
 
 struct rls_wire_header {
@@ -67,7 +68,7 @@ struct rls_wire_category {
 struct rls_wire_thread {
 	struct rls_wire_header header; /* time: when the thread's life began */
 	RLS_U32 ns_tid;
-	RLS_U32 category; /* since then: its parent's where a fork could not be told; else 0 */
+	RLS_U32 category; /* since then: its parent's where the fork's record was lost; else 0 */
 	char comm[RLS_WIRE_COMM_BYTES];
 };
 

@@ -8,7 +8,7 @@
 
 /* Kinds, of enum rls_wire_kind's numbers. */
 #define RLS_WIRE_STACK 24 /* what a thread executes, or where it begins to wait */
-#define RLS_WIRE_WAITED 25 /* a wait that was told of is over */
+#define RLS_WIRE_WAITED 25 /* a wait whose beginning was sent is over */
 
 /* A thread's Python stack, innermost frame first, at an instant: found running by the timer
  * (flags RLS_SAMPLE_*), or (flag RLS_STACK_WAITS) when it stopped running. Only as
@@ -26,7 +26,7 @@ struct rls_wire_stack {
 	RLS_U8 end; /* enum rls_stack_end */
 	RLS_U16 frames;
 	RLS_U32 syscall; /* waits: (int32) the system call it is in, -1 for none */
-	RLS_U32 every; /* waits: one of so many is told, at random */
+	RLS_U32 every; /* waits: one of so many is sent, at random */
 	RLS_U32 argument; /* waits: low half of that call's first argument; else ns since
 				     * the CPU's tick before, RLS_TICK_NS_MAX at most */
 	struct rls_wire_frame frame[RLS_WALK_FRAMES_MAX];

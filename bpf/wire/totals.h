@@ -1,6 +1,7 @@
 /* Totals: what the kernel side adds up for the monitor, instead of sending records.
  *
- * `booking` is set before loading: then there are no records of transitions and edges, but sums.
+ * `booking` is set before loading. Then the kernel side sends no records of transitions and edges,
+ * and adds up times instead.
  */
 #ifndef RLS_WIRE_TOTALS_H
 #define RLS_WIRE_TOTALS_H
@@ -12,7 +13,7 @@
 #define RLS_BOOK_UNREADABLE 0xfffffffeU /* instead of an id */
 #define RLS_BOOK_OTHER 0xfffffffdU /* the same: its process has named more than its share */
 #define RLS_BOOK_NAMES_MAX 512 /* of a process */
-#define RLS_BOOK_CELLS_MAX 8192 /* the same; then its phases are not told apart any more */
+#define RLS_BOOK_CELLS_MAX 8192 /* the same; then its phases are not distinguished any more */
 struct rls_wire_cell_key {
 	RLS_U32 pid;
 	RLS_U32 operation;
