@@ -1,7 +1,7 @@
 /* Hash of names: SipHash-1-3 (Jean-Philippe Aumasson and Daniel J. Bernstein, public domain).
  *
  * Names come from targets and files, which could choose them so that all collide in a hash that
- * they can compute. Nobody can without the seed, which is drawn at random and told to no one.
+ * they can compute. Nobody can do so without the seed, which is random and never leaves the process.
  */
 #ifndef RLS_TEXT_HASH_H
 #define RLS_TEXT_HASH_H

@@ -58,7 +58,7 @@ struct rls_compare_row {
 	bool judged; /* what follows holds: both sides have the row */
 	double change; /* (b - a) / a */
 	double relative; /* change that is judged: against the common factor, or as it is */
-	double error; /* of relative; half width at 95 %; INFINITY: not to be told */
+	double error; /* of relative; half width at 95 %; INFINITY: unknown */
 	bool significant;
 	double weight; /* |relative| as a share of a's time */
 };

@@ -1,10 +1,10 @@
-/* Estimates: what a unit of an operation takes in one run, and how sure that is.
+/* Estimates: the time of one unit of an operation in one run, and its error.
  *
- * The mean of the blocks of a series (series.h), robustly: trimmed, with the Winsorised
+ * The estimate is a robust mean of the blocks of a series (series.h): trimmed, with the Winsorised
  * variance (Tukey and McLaughlin 1963; Wilcox, Introduction to Robust Estimation, 3.3), widened
- * where neighbouring blocks are alike. Blocks at the beginning that only warm up are left out
- * where that at least halves the squared error (MSER, White 1997). Phases are strata: a run's
- * figure is the mean over phases with weights that are the same for all runs compared.
+ * where neighbouring blocks are alike. Warm-up blocks at the beginning are left out if that at
+ * least halves the squared error (MSER, White 1997). Phases are strata: a run's figure is the mean
+ * over phases, with the same weights for all runs compared.
  */
 #ifndef RLS_ESTIMATE_H
 #define RLS_ESTIMATE_H
@@ -14,14 +14,14 @@
 struct rls_estimate {
 	bool present;
 	double ns; /* per unit */
-	double variance_ns2; /* of ns; INFINITY: not to be told */
+	double variance_ns2; /* of ns; INFINITY: unknown */
 	double freedom; /* degrees, of the variance */
 	double units; /* in the whole run */
 	double share; /* of the run's traced time, 0..1 */
 	double subtracted_ns; /* per unit, by the calibration */
 };
 
-/* The unit all runs can be told by. */
+/* The unit in which all runs can be measured. */
 enum rls_compare_unit rls_estimate_unit(const struct rls_compare_runs *runs, const char *operation);
 
 /* Of each run, to out[]. With `common`, a logarithm for each run, times are what they would be at

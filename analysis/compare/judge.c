@@ -148,7 +148,8 @@ int rls_compare_judge_common(const struct rls_compare_runs *runs, const struct r
 	return 0;
 }
 
-/* Each row's pace was told by others than itself: what is left in the middle is no row's doing. */
+/* The machine speed beside each row comes from the other rows: what is left in the middle is
+ * caused by no row. */
 static double centre_of(struct judge *judge)
 {
 	size_t n = 0;

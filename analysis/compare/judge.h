@@ -1,4 +1,4 @@
-/* Judging: from what rows take in each run to what differs between two sides. */
+/* Judging: from the time of each row in each run to the differences between two sides. */
 #ifndef RLS_JUDGE_H
 #define RLS_JUDGE_H
 

@@ -1,11 +1,12 @@
-/* Pace: how fast the machine was beside each block of a row, told by everything else that ran there.
+/* Machine speed: how fast the machine was beside each block of a row, measured by all other rows.
  *
- * A machine that others use is slow at times, for seconds and for whole recordings, and not for
- * all work alike: what waits for memory suffers most. So the blocks of all runs tell both how
- * slow it was, by the operations that are called as often and lie side by side in time, and by
- * how much of that the row went along (analysis of covariance; Fisher 1932). Where no other
- * operation is called as often, the factor common to the whole run stands for it, and a row is taken to go
- * along with that in full. What it does not is part of how rows scatter (judge.c).
+ * A machine that others use is slow at times, for seconds or for whole recordings. It does not
+ * slow down all work alike: work that waits for memory suffers most. So the blocks of all runs
+ * yield two figures. One is how slow the machine was, from the operations that are called as often
+ * and lie side by side in time. The other is how much of that slowness the row shared (analysis of
+ * covariance; Fisher 1932). If no other operation is called as often, the common factor of the
+ * whole run is used, and the row is assumed to share it in full. The part that it does not share
+ * belongs to the scatter of rows (judge.c).
  */
 #ifndef RLS_MACHINE_SPEED_H
 #define RLS_MACHINE_SPEED_H
@@ -45,7 +46,8 @@ struct rls_machine_speed_fit {
 void rls_machine_speed_fit_add(struct rls_machine_speed_fit *fit,
 			       const struct rls_machine_speed *pace, const double *row);
 
-/* told: by rls_machine_speed_find. Without, that ups and downs of blocks are alike says little of runs. */
+/* known: rls_machine_speed_find found the speed. Otherwise similar changes of blocks say little
+ * about runs. */
 struct rls_machine_speed_slope rls_machine_speed_fit_slope(const struct rls_machine_speed_fit *fit,
 							   bool told);
 

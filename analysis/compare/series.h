@@ -1,16 +1,16 @@
 /* Series: a trace's time per call of its operations, phase by phase, in blocks of calls.
  *
- * How much the time of a call varies from block to block within one recording says how far its
- * mean can be trusted when recordings are compared (compare.h). A block is so many consecutive
- * calls of an operation in a phase; a call's time goes to its block when the next call begins.
- * There are at most RLS_SERIES_BLOCKS of them, however long the trace: when they are used up,
- * each two become one. All threads and processes together.
+ * The variation of a call's time between blocks of one recording shows how far its mean can be
+ * trusted when recordings are compared (compare.h). A block is so many consecutive calls of an
+ * operation in a phase; a call's time goes to its block when the next call begins. There are at
+ * most RLS_SERIES_BLOCKS of them, however long the trace: when they are used up, each two become
+ * one. All threads and processes together.
  *
- * Time while nothing was traced (untraced_time.h) is in the blocks as it passed; how it is divided among
- * the categories is known of the whole only, and so each block has it divided alike.
+ * Untraced time (untraced_time.h) is part of the block in which it passed. Its division among
+ * categories is known for the whole only, so it is the same in each block.
  *
- * An outer operation that is entered once, such as a training loop, is told by its inner calls:
- * the calls of the operations directly within it.
+ * An outer operation that is entered once, such as a training loop, is measured per inner call: a
+ * call of an operation directly within it.
  */
 #ifndef RLS_SERIES_H
 #define RLS_SERIES_H

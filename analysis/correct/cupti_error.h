@@ -1,10 +1,11 @@
-/* CUPTI doubt: what CUPTI, while it records, may have cost beyond what was charged for it. Pure.
+/* CUPTI error: what CUPTI, while it records, may have cost beyond what was charged for it. Pure.
  *
- * It costs each call into CUDA time: inside of it, which `calibrate --pid` finds by name and recordings then subtract from
- * it, and around it, where libraries have a runtime of their own (cuBLAS) and where its data displaces others' in the caches,
- * which nobody can tell from the job's own time. On two GPUs launches took 2 to 4.3 us longer inside, and jobs 3 to 7
- * in all. By so much rows may be too long: those of the calls, of what makes them, and of
- * threads that wait for another's of the same operation.
+ * CUPTI costs each call into CUDA time. The part inside the call is found by name with `calibrate
+ * --pid`, and recordings subtract it. The other part arises around the call: in libraries with a
+ * runtime of their own (cuBLAS), and where CUPTI's data evicts other data from the caches. It
+ * cannot be separated from the job's own time. On two GPUs launches took 2 to 4.3 us longer
+ * inside, and jobs 3 to 7 us in all. Rows may be too long by the difference: the rows of the
+ * calls, of their callers, and of threads that wait for another thread of the same operation.
  */
 #ifndef RLS_CUPTI_ERROR_H
 #define RLS_CUPTI_ERROR_H

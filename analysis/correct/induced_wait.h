@@ -1,11 +1,13 @@
-/* Others' cost: what hits of a process's other threads cost while one of them waited. Pure.
+/* Induced wait: the cost of hits of a process's other threads while one of its threads waited.
+ * Pure.
  *
  *     thread 1   ──▶ backward ▁▁▁▁▁▁▁ waits ▁▁▁▁▁▁▁▁▁▁▁▁ ──▶
  *     thread 2           ▔▔▔▔▔▔▔▔▔▔h▔▔▔▔h▔▔▔▔▔h▔▔▔▔           h: hits
  *
- * Who waits for work that hits make longer waits longer, by as much: as for autograd's thread, which does each
- * backward pass on a GPU. What a wait is for is not known. But threads that work for another have its operation
- * (record/events/operation_inherit.h), so those in the same operation count, whichever of them waits.
+ * A thread that waits for work waits longer by as much as hits lengthen that work. An example is
+ * autograd's thread, which does each backward pass on a GPU. The reason of a wait is not known.
+ * But threads that work for another thread have its operation (record/events/operation_inherit.h).
+ * So threads in the same operation count, whichever of them waits.
  */
 #ifndef RLS_INDUCED_WAIT_H
 #define RLS_INDUCED_WAIT_H

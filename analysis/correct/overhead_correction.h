@@ -1,19 +1,20 @@
-/* Correction: gives costs and waiting back to the spans of a thread where they happened.
+/* Correction: subtracts costs and waiting from the spans of a thread in which they arose.
  *
- * Probe hits and off-CPU time are reported afterwards, as a sum since the thread's last
- * report. The spans since then are kept here, and a report at instant t is dealt out to
- * them latest first, because what was reported at t most likely happened just before:
+ * Probe hits and off-CPU time are reported afterwards, as a sum since the thread's last report.
+ * The spans since then are kept here. A report at instant t is distributed among them, the latest
+ * first, because what was reported at t most likely happened just before:
  *
  *     category          operation        operation     category + hits
  *        |----- span 1 -----|---- span 2 ---|-- span 3 --|
  *      mark                                            t: cost goes to 3, then 2, then 1
  *
- * Of off-CPU time a look may have told where some of it ended; that much goes to what lies before it.
+ * A sample may have shown where some of the off-CPU time ended; that much goes to the spans before
+ * it.
  *
- * Hits cost CPU time only: they are taken from a span's cpu part, never from cpu+gpu (how much
- * of it they are is kept apart) and never below zero. Off-CPU time goes to both parts of a span, in
- * proportion. What finds no room is dropped; of hits it is told whether it lies in cpu+gpu time or
- * nowhere.
+ * Hits cost CPU time only. They are subtracted from a span's cpu part, never from cpu+gpu (their
+ * part of it is kept separately) and never below zero. Off-CPU time goes to both parts of a span,
+ * in proportion. What finds no room is dropped; dropped hits are reported, in cpu+gpu time or
+ * outside of any.
  */
 #ifndef RLS_OVERHEAD_OVERHEAD_CORRECTIONION_H
 #define RLS_OVERHEAD_OVERHEAD_CORRECTIONION_H

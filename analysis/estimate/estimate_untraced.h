@@ -1,4 +1,4 @@
-/* What was not traced: divided among categories and operations once a sweep is over. */
+/* Untraced time: apportioned among categories and operations once a sweep is over. */
 #ifndef RLS_ESTIMATE_UNTRACED_H
 #define RLS_ESTIMATE_UNTRACED_H
 

@@ -104,7 +104,8 @@ static void by_nothing(enum rls_category category, struct shares *out)
 	}
 }
 
-/* A helper that is parked while whom it works for goes through operations: it runs in none of them. */
+/* A helper thread is parked while the thread that it works for passes through operations: the
+ * helper runs in none of them. */
 static bool was_parked(const struct pool *pool)
 {
 	return !rls_category_samples_sum(pool->running.count) &&
@@ -123,7 +124,7 @@ static void shares_of(const struct rls_thread *thread, const struct pool *pool,
 			(double)rls_category_samples_sum(pool->running.count), running) &&
 	    !by_traced(pool, running) && !by_weights(truth, all->running.count, 1, running))
 		by_nothing(thread->category, running);
-	/* Its waits have begun in other operations, or ended there, where looks told of them. */
+	/* Its waits have begun in other operations, or ended there, where samples reported them. */
 	if (!rls_category_samples_sum(waits->ns) && was_parked(pool))
 		waits = &all->waiting;
 	if (!by_weights(truth, waits->ns, (double)rls_category_samples_sum(waits->count), waiting))

@@ -1,13 +1,13 @@
-/* The event: the one currency between recorder, trace file, text form and analysis.
+/* The event: the only form in which recorder, trace file, text form and analysis exchange data.
  *
- * Everything a trace knows is a sequence of these: the recorder makes them from kernel
- * records, the trace file (trace_writer.h, trace_reader.h) and the text form
- * (text_form.h) store them, the analysis consumes them. A round trip through either
- * storage loses nothing that the analysis looks at, so both give identical figures.
+ * A trace is a sequence of events. The recorder makes them from kernel records, the trace file
+ * (trace_writer.h, trace_reader.h) and the text form (text_form.h) store them, and the analysis
+ * reads them. A round trip through either storage loses nothing that the analysis uses, so both
+ * give identical figures.
  *
- * Times are CLOCK_MONOTONIC nanoseconds. pids and tids are the host's.
- * Thread events carry the state AFTER them. Strings are ids of the string pool that
- * travels beside the events (string_pool.h); id 0 is always the empty string.
+ * Times are CLOCK_MONOTONIC nanoseconds. pids and tids are the host's. Thread events carry the
+ * state AFTER them. Strings are ids of the string pool that comes with the events (string_pool.h);
+ * id 0 is always the empty string.
  */
 #ifndef RLS_EVENT_H
 #define RLS_EVENT_H
@@ -18,8 +18,8 @@
 #include "analysis/base/string_pool.h"
 #include "analysis/event/category.h"
 
-/* Operations nested deeper than this are counted but not told apart: the innermost
- * of those kept stays the active one. */
+/* Operations nested deeper than this are counted but not distinguished: the innermost of those
+ * kept stays the active one. */
 #define RLS_OPERATION_DEPTH_MAX 64
 
 /* Numbers are in the trace file: append only. */
@@ -182,7 +182,7 @@ struct rls_event {
 			enum rls_sample_kind kind;
 			enum rls_category code; /* of the library that runs; 0: none with a role */
 			uint64_t ns; /* that it stands for; waits: up to time_ns */
-			uint32_t every; /* waits: one of so many was told of; 0: all */
+			uint32_t every; /* waits: one of so many was sampled; 0: all */
 		} sample;
 		struct {
 			rls_string_id operation;

@@ -1,9 +1,9 @@
 /* The order of events, down to their content.
  *
- * rls_event_compare (event_source.h) settles time, kind, pid and tid. Two events may still
- * tie there, say two categories of one thread in the same nanosecond. So that the order of
- * a file's lines or chunks never shows in a report, sources break such ties by content,
- * strings by their text. Equal then means: the same event.
+ * rls_event_compare (event_source.h) orders by time, kind, pid and tid. Two events may still tie,
+ * say two categories of one thread in the same nanosecond. Sources break such ties by content,
+ * strings by their text, so that the order of a file's lines or chunks never shows in a report.
+ * Equal then means: the same event.
  */
 #ifndef RLS_EVENT_ORDER_H
 #define RLS_EVENT_ORDER_H

@@ -22,13 +22,13 @@ struct rls_event_source {
 	bool damaged; /* something was unreadable or missing: exit status 3 */
 };
 
-/* Opens a trace file of any form, told by content (binary trace, JSON Lines).
- * 0 and *out; -EINVAL when it is neither or empty, else -errno from opening. On failure a
- * sentence for the user is put into message. The caller frees with (*out)->free(*out). */
+/* Opens a trace file of any form, recognised by its content (binary trace, JSON Lines). 0 and
+ * *out; -EINVAL when it is neither or empty, else -errno from opening. On failure a sentence for
+ * the user is put into message. The caller frees with (*out)->free(*out). */
 int rls_event_source_open(const char *path, struct rls_event_source **out, char *message,
 			  size_t message_bytes);
 
-/* Who is told how far the opening is, now and then, where a form must be read in whole for that
+/* Called now and then with the progress of the opening, for a form that must be read in whole
  * (JSON Lines, which may come in any order). share is from 0 to 1, negative where not known. */
 struct rls_event_source_watch {
 	void (*tell)(struct rls_event_source_watch *watch, double share, uint64_t events);

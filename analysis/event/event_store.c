@@ -21,7 +21,7 @@ struct packed {
 	uint32_t reserved;
 	union {
 		unsigned char here[INLINE_BYTES];
-		size_t offset; /* into spill, when bytes > INLINE_BYTES */
+		size_t offset; /* into the overflow buffer, when bytes > INLINE_BYTES */
 	};
 };
 _Static_assert(sizeof(struct packed) == 40, "an event costs what the header says");

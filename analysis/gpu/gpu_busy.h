@@ -1,9 +1,9 @@
 /* GPU busy time: the length of a union of intervals that arrive sorted by start.
  *
- * G(t), the busy time before instant t, is known at t once every interval starting before t
- * is in: a later one cannot change it. So a thread span [a, b) overlaps the GPU for exactly
- * G(b) - G(a), in O(1), however many kernels ran and whatever the number of threads: nobody
- * has to cut the threads' spans at GPU edges.
+ * G(t), the busy time before instant t, is known at t once every interval that starts before t has
+ * arrived: a later one cannot change it. So a thread span [a, b) overlaps the GPU for exactly G(b)
+ * - G(a). That costs O(1), however many kernels ran and whatever the number of threads, and no
+ * span is sliced at GPU edges.
  */
 #ifndef RLS_GPU_BUSY_H
 #define RLS_GPU_BUSY_H

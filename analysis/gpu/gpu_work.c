@@ -264,7 +264,7 @@ int rls_gpu_work_add(struct rls_gpu_work *work, const struct rls_event *event,
 	} else if (interval.kind == RLS_GPU_MEMCPY) {
 		rls_add_bounded(&device->memcpy_ns, length_ns);
 	}
-	/* A graph is kernels too, only not told apart. */
+	/* A graph is kernels too, only not listed one by one. */
 	if (in_life && (interval.kind == RLS_GPU_KERNEL || interval.kind == RLS_GPU_GRAPH))
 		add_to_windows(device, interval.start_ns - life_start_ns,
 			       interval.end_ns - life_start_ns);

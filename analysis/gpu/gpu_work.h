@@ -1,15 +1,15 @@
 /* GPU work of one process: per device how long it was busy, and for which operations.
  *
- * Work is filed under the phase and operation in which it was launched, found by the
- * correlation id that the launch on the CPU and the interval on the GPU share. Launches may
- * come after their work (clocks of two devices meet here), so intervals wait for a launch that
- * is not known yet, in order, so that each operation still sees its own sorted by start.
+ * Work belongs to the phase and operation in which it was launched. The launch on the CPU and the
+ * interval on the GPU share a correlation id. A launch may arrive after its work, because the
+ * clocks of two devices differ. So an interval waits for an unknown launch, in order, and each
+ * operation still sees its intervals sorted by start.
  *
- * Memory: the latest RLS_LAUNCHES_MAX launches and the latest RLS_WAITING_MAX intervals. What
- * has waited longer is filed under the empty phase and operation.
+ * Memory: the latest RLS_LAUNCHES_MAX launches and the latest RLS_WAITING_MAX intervals. An
+ * interval that waited longer goes to the empty phase and operation.
  *
- * A device is idle from the end of all that ran to the start of what runs next. Whose work it
- * is that runs next tells why:
+ * A device is idle from the end of all that ran to the start of the next work. The launch of that
+ * next work shows why:
  *
  *     end of work ──host late──▶ launch ──queue──▶ start      launched too late, or begun too late
  *     end of work ────────queue────────▶ start                launched before: it had to wait

@@ -224,13 +224,13 @@ static void add_warnings(struct rls_builder *b, bool damaged)
 	warn_count(b, timeline->strays, "events of processes that had ended were left out");
 	if (timeline->rules.count && !b->err)
 		b->err = rls_report_warn(b->report,
-					 "operations found on sampled stacks are told apart "
+					 "operations found on sampled stacks are distinguished "
 					 "in the breakdown alone: transitions, GPU work, "
 					 "timelines and compare know annotated ones only");
 	if (timeline->stacks.cut && !b->err)
 		b->err = rls_report_warn(b->report,
 					 "there are more than %u stacks of operations: "
-					 "of the others only the innermost is told",
+					 "of the others only the innermost is reported",
 					 RLS_STACKS_MAX);
 }
 

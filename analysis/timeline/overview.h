@@ -19,7 +19,7 @@
 
 #define RLS_OVERVIEW_BUCKETS_MAX 2048
 #define RLS_OVERVIEW_CELLS_MAX 8192
-/* Scopes and categories told apart in one bucket; time beyond goes to a cell without scope. */
+/* Scopes and categories distinguished in one bucket; time beyond goes to a cell without scope. */
 #define RLS_OVERVIEW_BUCKET_CELLS_MAX 64
 
 struct rls_scope;

@@ -1,11 +1,11 @@
-/* Sample book: what samples say, added up while a trace is swept.
+/* Sample totals: what samples say, added up while a trace is swept.
  *
  *     FRAME ─▶ tree of frames: (function, file, line) under a caller
- *     SAMPLE ─▶ cell of (scope, frame, category, kind): how many, how long
- *             └▶ tally of (scope, category, kind, code), to hold the samples against the trace
+ *     SAMPLE ─▶ totals of (scope, frame, category, kind): how many, how long
+ *             └▶ tally of (scope, category, kind, code), to compare the samples with the trace
  *
- * A scope is a process's phase and operation stack (timeline.h). Memory is that of the
- * different places in the program, not of the samples.
+ * A scope is a process's phase and operation stack (timeline.h). Memory follows the number of
+ * different places in the program, not the number of samples.
  */
 #ifndef RLS_SAMPLE_TOTALS_H
 #define RLS_SAMPLE_TOTALS_H
@@ -36,9 +36,9 @@ struct rls_frame_node {
 	rls_string_id operation; /* of a stack with this frame innermost */
 };
 
-/* Samples are independent looks: the variance of their sum is the sum of theirs. That of a
- * look at a timer's tick is its period squared (counts are Poisson's); a wait told of for
- * certain has none, and one of `every` at random has ns² × (1 - 1/every). */
+/* Samples are independent: the variance of their sum is the sum of theirs. That of a sample at a
+ * timer's tick is its period squared (counts are Poisson's); a wait that is always sampled has
+ * none, and one of `every` at random has ns² × (1 - 1/every). */
 double rls_sample_variance_ns2(const struct rls_event *event);
 
 struct rls_sample_sum {
@@ -88,7 +88,7 @@ int rls_sample_totals_add(struct rls_sample_totals *book, const struct rls_event
 			  const struct rls_process *process, const struct rls_scope *scope,
 			  enum rls_category category, bool guessed);
 
-/* The frame of an id, NULL for 0 and for what no FRAME event told of. */
+/* The frame of an id, NULL for 0 and for ids without a FRAME event. */
 const struct rls_frame_node *rls_sample_totals_node(const struct rls_sample_totals *book,
 						    uint32_t id);
 

@@ -20,7 +20,7 @@ struct cut {
 
 	struct kept_gpu *gpu; /* until then: work that reaches into the cut */
 	size_t gpu_count, gpu_capacity;
-	struct rls_index_map told; /* processes ended before the cut that it has told of */
+	struct rls_index_map told; /* processes that ended before the slice and were reported */
 
 	struct rls_event *queue; /* what the cut begins with */
 	size_t count, capacity, next;
@@ -160,7 +160,7 @@ static bool any_unseen(const struct cut *cut)
 	return cut->swept.closed;
 }
 
-/* In a window, of threads that have told something since it began. */
+/* In a window, of threads that have reported something since it began. */
 static int add_seen(struct cut *cut)
 {
 	int err = add_window(cut, true);
@@ -184,7 +184,7 @@ static int add_gpu(struct cut *cut, const struct kept_gpu *gpu)
 	return err;
 }
 
-/* A process that has ended is told of for its work's sake, and is not alive in the cut. */
+/* An ended process is reported because of its work, and is not alive in the slice. */
 static int add_ended(struct cut *cut, const struct rls_process *process)
 {
 	struct rls_event *event;
@@ -259,7 +259,7 @@ static int keep_gpu(struct cut *cut, const struct rls_event *event)
 
 /* --- within ------------------------------------------------------------------------- */
 
-/* Of what is told of [since_ns, at_ns) what lies before until_ns. */
+/* The part before until_ns of a value that is reported for [since_ns, at_ns). */
 static uint64_t share_until(uint64_t since_ns, uint64_t at_ns, uint64_t value, uint64_t until_ns)
 {
 	if (until_ns >= at_ns)
@@ -295,7 +295,7 @@ static uint64_t told_since(const struct rls_mark *mark, const struct rls_event *
 	return mark->latest_ns < event->time_ns ? mark->latest_ns : mark->before_ns;
 }
 
-/* What tells of a time up to its own instant is told at the cut's end where it came later. */
+/* An event about the time before it is moved to the slice's end if it came later. */
 static void bring_back(const struct cut *cut, struct rls_event *event)
 {
 	if (event->time_ns > cut->to_ns)
@@ -342,7 +342,7 @@ static bool clip_report(struct cut *cut, struct rls_event *event)
 	return some;
 }
 
-/* A wait is told of at its end, with the length of all that it stands for. */
+/* A wait is reported at its end, with the length of all waits that it stands for. */
 static bool clip_sample(struct cut *cut, struct rls_event *event)
 {
 	const struct rls_process *process = rls_timeline_process(&cut->swept, event->pid);
@@ -459,7 +459,7 @@ static bool is_followed(struct cut *cut, const struct rls_event *event)
 	}
 }
 
-/* Which part of the cut a report tells of shows with what threads have told in it before. */
+/* What threads have reported before shows which part of the slice a report covers. */
 static int slice_source_follow(struct cut *cut, const struct rls_event *event)
 {
 	return is_followed(cut, event) ? rls_sweep_event(&cut->swept, event) : 0;
@@ -492,7 +492,7 @@ static int slice_source_fit(struct cut *cut, struct rls_event *event)
 	return err ? err : slice_source_clip(cut, event);
 }
 
-/* Only then: what threads did up to the cut's end is told of afterwards. */
+/* Only then: what threads did up to the slice's end is reported afterwards. */
 static int next_end(struct cut *cut, struct rls_event *event)
 {
 	if (!cut->past || cut->ended)

@@ -1,11 +1,12 @@
-/* A part of a trace as a trace of its own: from one instant to another.
+/* Slice: a part of a trace as a trace of its own, from one instant to another.
  *
- * What lies before is read and swept (sweep.h), and stands at the cut's beginning as the state
- * that each process and thread is in then; of what lies behind, what holds for the whole trace is
- * told: losses, the budget, warnings. GPU work is clipped to the part. A thread's reports of hits or of
- * waiting, and samples of waits, tell of a time that may begin before the cut or end after it: the
- * share by time is kept, and told at the cut's end at the latest. For that all is read before the end
- * is told. GPU work launched before the cut has no launch.
+ * What lies before the slice is read and swept (sweep.h). The slice begins with the state that
+ * each process and thread has then. Of what lies behind, only what holds for the whole trace is
+ * passed on: losses, the budget, warnings. GPU work is clipped to the slice. A thread's reports of
+ * hits or of waiting, and samples of waits, cover a time that may begin before the slice or end
+ * after it: the share by time is kept, and is passed on at the slice's end at the latest. So the
+ * whole trace is read before the end is passed on. GPU work launched before the slice has no
+ * launch.
  */
 #ifndef RLS_SLICE_SOURCE_H
 #define RLS_SLICE_SOURCE_H

@@ -1,13 +1,13 @@
 /* Sweep: one pass over the events in time order, from which every figure comes.
  *
- * The algorithm is RL-Scope's cross-stack overlap (MLSys 2021, 3.3), made streaming: a thread
- * has one open span, closed and booked whenever its category, operation or phase changes.
- * How much of a closed span the GPU was busy is read off the process's busy function
- * (gpu_busy.h) instead of cutting every thread at every GPU edge.
+ * The algorithm is RL-Scope's cross-stack overlap (MLSys 2021, 3.3), made streaming. A thread has
+ * one open span. It is closed and added to the totals whenever the thread's category, operation or
+ * phase changes. The process's busy function (gpu_busy.h) says for how much of a closed span the
+ * GPU was busy, so no thread is sliced at GPU edges.
  *
- * A life begins at the THREAD or PROCESS event, or without one at the first event that speaks
- * of it, and ends at THREAD_END, PROCESS_END, the end mark, or the last instant of the trace.
- * Warnings, losses, calibration, host and libraries have no instant that matters.
+ * The life of a thread or process begins at its THREAD or PROCESS event, or without one at the
+ * first event about it. It ends at THREAD_END, PROCESS_END, the end mark, or the last instant of
+ * the trace. Warnings, losses, calibration, host and libraries have no instant that matters.
  */
 #ifndef RLS_SWEEP_H
 #define RLS_SWEEP_H

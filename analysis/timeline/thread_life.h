@@ -1,7 +1,7 @@
-/* Lives: whom an event speaks of, and where a thread's time is booked while it lives. Private
- * to the sweep (sweep.h), which says when a life begins and ends.
+/* Thread life: which thread an event is about, and where the thread's time is added up while it
+ * lives. Private to the sweep (sweep.h), which says when a life begins and ends.
  *
- * Those that return int: 0 or -ENOMEM.
+ * Functions that return int: 0 or -ENOMEM.
  */
 #ifndef RLS_THREAD_LIFE_H
 #define RLS_THREAD_LIFE_H

@@ -206,7 +206,7 @@ void rls_timeline_end_window(struct rls_scope *scope)
 	uint64_t so_far_ns = traced_ran_ns(scope);
 	double time = (double)(so_far_ns - spread->timed_ns);
 
-	/* Waits are told of afterwards: there may be less now than there was. */
+	/* Waits are reported afterwards: there may be less now than there was. */
 	if (so_far_ns <= spread->timed_ns)
 		return;
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {

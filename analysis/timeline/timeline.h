@@ -60,7 +60,7 @@ struct rls_thread {
 	struct rls_thread *next_alive; /* of the process; see alive_link */
 	struct rls_thread **alive_link; /* what points here; NULL: not alive */
 
-	bool unseen; /* tracing is off, or has told nothing since it is on */
+	bool unseen; /* tracing is off, or has reported nothing since it is on */
 	enum rls_category category; /* while unseen: by the latest look */
 	rls_stack_id stack;
 	struct rls_scope *
@@ -155,7 +155,8 @@ struct rls_timeline {
 	uint64_t strays; /* events of processes that had ended */
 
 	struct rls_thread *recent; /* the thread of the last event */
-	struct rls_tracks *tracks; /* told of everything in passing; NULL: nobody looks; borrowed */
+	struct rls_tracks
+		*tracks; /* called with everything that the sweep passes; NULL: none; borrowed */
 };
 
 void rls_timeline_free(struct rls_timeline *timeline);

@@ -1,4 +1,4 @@
-/* Facts: what a trace says beside its timeline. Host, calibration, losses, warnings.
+/* Trace metadata: what a trace says beside its timeline: host, calibration, losses, warnings.
  *
  * Strings stay ids of the source's pool here; the report copies them (report/build_report.c).
  */

@@ -29,7 +29,7 @@ struct rls_shown_track {
 	bool open; /* thread: a category's slice is open, and these operations' */
 	rls_stack_id stack;
 	uint64_t end_ns; /* GPU lane: of its last interval */
-	struct rls_gpu_busy busy; /* GPU busy: the run that may still grow is not told yet */
+	struct rls_gpu_busy busy; /* GPU busy: the run that may still grow is not reported yet */
 };
 
 struct rls_tracks {

@@ -1,4 +1,4 @@
-/* Tracks: a trace as pictures show it, told while the sweep passes over it.
+/* Tracks: a trace as a picture shows it, passed to a sink while the sweep runs over it.
  *
  *     sweep ──spans, phases, launches, GPU intervals──▶ tracks ──begin, end, ...──▶ track sink
  *     (sweep.h)                                                      (writers/export/perfetto.c, ...)
@@ -9,12 +9,12 @@
  *              ├─ GPU waits    synchronisation
  *              └─ GPU busy     1 while anything runs on the device, else 0
  *
- * On each track slices begin and end in time order and nest; between tracks there is no order,
- * because a slice of the sweep is known once it has ended. The slices of category on a
- * thread's track are cut wherever category, operations or phase change and cover its life
- * without a gap, so that their sums are the rows of the breakdown, to the nanosecond.
+ * On each track slices begin and end in time order and nest. Between tracks there is no order,
+ * because a slice of the sweep is known once it has ended. The category slices on a thread's track
+ * end wherever category, operations or phase change. They cover its life without a gap, so their
+ * sums are the rows of the breakdown, to the nanosecond.
  *
- * Memory: the tracks, the names, and what is open. Nothing is kept of what has passed.
+ * Memory: the tracks, the names, and what is open. Nothing that has passed is kept.
  */
 #ifndef RLS_TRACKS_H
 #define RLS_TRACKS_H
@@ -107,8 +107,8 @@ int rls_tracks_finish(struct rls_tracks *tracks, const struct rls_report *report
 
 /* --- for the sweep ------------------------------------------------------------------ */
 
-/* The trace's clock, before anything else is told of it: traces of other boots than the first
- * whose clock is known are shifted onto that one's. */
+/* The trace's clock, to be passed before anything else of it: traces of other boots than the
+ * first whose clock is known are shifted onto that one's. */
 int rls_tracks_clock(struct rls_timeline *timeline, const struct rls_host_clock *clock);
 
 /* The thread was in its present stack, category and phase for [start_ns, now). */

@@ -1,8 +1,8 @@
-/* Untraced state: what is kept of a thread's time while its boundaries were not traced, until it is
- * divided (analysis/estimate/untraced_time.h). Pure.
+/* Untraced state: what is kept of a thread's time while its boundaries were not traced, until it
+ * is apportioned (analysis/estimate/untraced_time.h). Pure.
  *
- * Looks are a sampler's guesses at the category. While tracing is on as well, the truth beside
- * each guess says how far guesses can be trusted.
+ * Each sample has an inferred category. While tracing is on as well, the traced category beside it
+ * shows how far inferred categories can be trusted.
  */
 #ifndef RLS_UNTRACED_STATE_H
 #define RLS_UNTRACED_STATE_H

@@ -164,7 +164,7 @@ static bool get_field(struct rls_record_decoder *decoder, const struct rls_recor
 	return false;
 }
 
-/* code: how the cost is told. */
+/* code: how the cost is written. */
 static int get_hits(struct rls_record_decoder *decoder, unsigned int code, struct rls_event *out)
 {
 	struct rls_record_thread *thread = &decoder->threads[decoder->thread];

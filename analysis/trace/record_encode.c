@@ -200,7 +200,7 @@ static uint64_t cost_surprise(const struct rls_record_encoder *encoder, uint32_t
 	return rls_zigzag(hits->hits.cost_ns - hits->hits.count * unit);
 }
 
-/* code: how the cost is told. */
+/* code: how the cost is written. */
 static void put_hits(struct rls_record_encoder *encoder, const struct rls_event *hits,
 		     uint64_t surprise, unsigned int code)
 {

@@ -14,7 +14,7 @@
 #include "analysis/trace/trace_damage.h"
 
 #define LINE_BYTES_MAX (4u << 20) /* a full stack of the longest names, all escaped */
-#define TELL_LINES 16384 /* whoever watches is told so often */
+#define TELL_LINES 16384 /* the watch is called every so many lines */
 #define LINES_NAMED_MAX 10 /* broken lines that get a warning each */
 #define WHOLE_REAL_MAX 9007199254740992.0 /* 2^53: larger reals are not exact */
 
@@ -94,7 +94,7 @@ static int get_stack(struct text_reader *reader, const json_t *json, struct rls_
 	if (!json_is_array(json))
 		return -EINVAL;
 	if (depth > RLS_OPERATION_DEPTH_MAX)
-		depth = RLS_OPERATION_DEPTH_MAX; /* event.h: deeper ones are not told apart */
+		depth = RLS_OPERATION_DEPTH_MAX; /* event.h: deeper ones are not distinguished */
 	out->operation.depth = depth;
 	for (size_t i = 0; i < depth; i++) {
 		int error = add_string(reader, json_array_get(json, i), &out->operation.stack[i]);
@@ -258,8 +258,8 @@ static bool blank(const char *line, size_t bytes)
 	return !bytes;
 }
 
-/* 0, or -ENOMEM. A blank line is nothing; a broken line is counted, and told about if it is
- * among the first. */
+/* 0, or -ENOMEM. A blank line is nothing; a broken line is counted, and reported if it is among
+ * the first. */
 static int take_line(struct text_reader *reader, const char *line, size_t bytes, uint64_t number)
 {
 	json_t *json;

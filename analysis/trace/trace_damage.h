@@ -1,5 +1,5 @@
-/* What readers of either form say when a trace ends as no finished recording does. The same
- * sentence from both, so that a dump of such a trace reports what the trace itself does.
+/* Trace damage: what the readers of both forms say of a trace without an end mark. The sentence is
+ * the same in both, so a dump of such a trace reports what the trace itself does.
  */
 #ifndef RLS_TRACE_DAMAGE_H
 #define RLS_TRACE_DAMAGE_H

@@ -1,5 +1,6 @@
-/* Missing: says what a recording will not see of a process, and what to do about it. Each is a
- * warning, on stderr and in the trace. */
+/* Coverage warnings: what a recording will not see of a process, and what to do about it. Each
+ * goes to stderr and into the trace.
+ */
 #ifndef RLS_COVERAGE_WARNINGS_H
 #define RLS_COVERAGE_WARNINGS_H
 
@@ -15,9 +16,9 @@
 void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_event_output *output,
 			  pid_t pid, uint64_t time_ns);
 
-/* Processes that have called CUDA for a while without a CUPTI bridge, each told of once. libcuda is
- * often mapped long before, by those too that never call it. A CUDA job loads the bridge when it
- * initialises CUDA, so it gets a moment's time; UINT64_MAX: no more. */
+/* Processes that have called CUDA for a while without a CUPTI bridge, each reported once.
+ * libcuda is often mapped long before, also by processes that never call it. A CUDA job loads
+ * the bridge when it initialises CUDA, so it gets a moment's time; UINT64_MAX: no more. */
 void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls_cuda_calls *calls,
 			 struct rls_event_output *output, struct rls_targets *followed,
 			 uint64_t now_ns, uint64_t time_ns);

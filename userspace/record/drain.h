@@ -1,4 +1,4 @@
-/* Settle: takes in what is still on its way when recording has ended. */
+/* Drain: takes in the records that are still in the rings when recording has ended. */
 #ifndef RLS_DRAIN_H
 #define RLS_DRAIN_H
 

@@ -27,7 +27,7 @@ static int add_hit_figure(const struct rls_describer *describer, const char *kin
 			       time_ns);
 }
 
-/* Of hits in its operations: a factor each, where they were told apart. */
+/* Of hits in its operations: a factor each, where they were distinguished. */
 static int apply_operations(const struct rls_describer *describer, pid_t pid,
 			    const struct rls_workload *workload, uint64_t time_ns)
 {

@@ -1,4 +1,4 @@
-/* Describe: what the trace and the kernel side are to know of a process that is followed. */
+/* Process events: what the trace and the kernel side are to know of a recorded process. */
 #ifndef RLS_PROCESS_EVENTS_H
 #define RLS_PROCESS_EVENTS_H
 

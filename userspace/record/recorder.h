@@ -2,11 +2,11 @@
  *
  *     open ─▶ (add processes) ─▶ start ─▶ loop ─▶ finish
  *
- * One thread does everything: it drains the ring buffers every few milliseconds, looks at
- * what processes map, attaches to libraries that appear, and writes the trace. It stops
- * for a signal, for the duration's end, when every process it was given has ended (unless
- * it has a selection, which others may come to belong to), or when the disk is full; what
- * was recorded by then is kept in every case.
+ * One thread does everything: it drains the ring buffers every few milliseconds, scans what
+ * processes map, attaches to libraries that appear, and writes the trace. It stops at a signal, at
+ * the end of the duration, when the disk is full, or when every process it was given has ended
+ * (unless it has a selection, to which new processes may belong). In every case it keeps what was
+ * recorded so far.
  */
 #ifndef RLS_RECORDER_H
 #define RLS_RECORDER_H

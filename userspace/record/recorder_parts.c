@@ -83,7 +83,7 @@ static int open_handler(struct rls_recorder *recorder)
 	return rls_kernel_set_handler(recorder->kernel, rls_recorder_take, recorder);
 }
 
-/* It takes a while to see whether they are any good: with probes on it would be dear. */
+/* It takes a while to see whether they work: with probes on, that would be expensive. */
 static int open_ticks(struct rls_recorder *recorder)
 {
 	return rls_kernel_start_ticks(recorder->kernel);

@@ -76,9 +76,9 @@ static int resync_end(const struct rls_catch_up *catch_up, const struct thread_i
 	return rls_translate(catch_up->translator, &record.header, sizeof(record));
 }
 
-/* Who is gone may have been told of a moment ago: only who is still known once the rings
- * have been read was lost. It ended before now and after all that they told of it: at an earlier time what it last
- * did would have it live on. */
+/* The end of a process that is gone may just have been reported: only if the process is still
+ * known once the rings are read, its end was lost. It ended before now and after all its
+ * records: an end before its last record would have it live on. */
 static int end_the_gone(const struct rls_catch_up *catch_up)
 {
 	struct gone gone = {.catch_up = catch_up};
@@ -105,7 +105,7 @@ int rls_catch_up(struct rls_catch_up *catch_up, void (*found)(void *context, pid
 	if (!lost && !catch_up->again)
 		return 0;
 	if (lost)
-		rls_debug("%llu control records were lost: looking for what they told",
+		rls_debug("%llu control records were lost: reading their content from /proc",
 			  (unsigned long long)lost);
 	catch_up->lost = drops[RLS_DROP_CONTROL];
 	catch_up->again = lost;

@@ -1,11 +1,11 @@
-/* Catch up: after records were lost on the control ring, looks up what they told.
+/* Resync: after records were lost on the control ring, finds in /proc what they said.
  *
  *     a process tracked by the kernel side but not followed      ─▶ found
  *     a process followed, not tracked and gone; a thread gone    ─▶ its end, late
  *
- * Operations and threads' beginnings are sent again by the kernel side itself. What a lost
- * exec changed is seen when the new program maps its libraries. The call after one that met a loss looks
- * once more. Costs nothing, but for one look at a counter, while nothing is lost.
+ * The kernel side itself sends operations and beginnings of threads again. A lost exec is detected
+ * when the new program maps its libraries. The call after one that met a loss checks once more.
+ * While nothing is lost this costs only the check of a counter.
  */
 #ifndef RLS_RESYNC_H
 #define RLS_RESYNC_H

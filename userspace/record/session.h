@@ -3,7 +3,7 @@
  *     recorder.c         recording, finishing
  *     recorder_parts.c   its parts, opened one after the other and closed in the opposite order
  *     record_dispatch.c  records of the kernel side, each to the parts that it concerns
- *     target_observers.c parts that hear of fork, exec and end of processes
+ *     target_observers.c parts that are called at fork, exec and end of processes
  *     watch_targets.c    processes that appear, and what processes map
  *     follow.c           which processes belong to it
  */

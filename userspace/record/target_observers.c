@@ -14,7 +14,7 @@ static void forget_in_kernel(void *context, struct rls_target *target, enum rls_
 		rls_kernel_untrack(recorder->kernel, target->pid);
 }
 
-/* It has told of the others. */
+/* The end of the process was reported for the other observers. */
 static void forget_threads(void *context, struct rls_target *target, enum rls_target_over why,
 			   uint64_t time_ns)
 {

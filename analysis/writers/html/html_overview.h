@@ -12,7 +12,7 @@
  *
  * A run is one key for so many buckets of 2^shift ns, beginning `skip` buckets after the
  * beginning of the run before it, the first at bucket `first`. In a run of several buckets
- * the key has all of the time. An operation is null where several are not told apart.
+ * the key has all of the time. An operation is null where several are not distinguished.
  * 0, or -ENOMEM. */
 int rls_html_overview_write(const struct rls_report *report, FILE *out);
 

@@ -59,15 +59,15 @@
 #define CALM_SLOWLY_TIMES 1.3
 /* At the least, of the time traced: where several threads pay, none of them pays all. */
 #define UNTRACED_SHARE_MIN 0.25
-/* Looks by a timer, which are dear, are for what looks mistake to be known soon: to a half of a point after so many.
- * Of a smaller budget they would take a tenth of the windows. */
+/* Samples by a timer are expensive. They are taken to know the errors of samples soon: to half a
+ * percentage point after so many. With a smaller budget they would take a tenth of the windows. */
 #define CLOSE_LOOKS_ENOUGH 1000
 #define LOOK_CLOSELY_PERCENT 2
 /* At most so long from the beginning, or of a window, looks are many. */
 #define LOOKS_CLOSELY_NS 1000000000ULL
 /* A first stretch that must end does so before. */
 #define BEGINNING_NS 500000000ULL
-/* So often it is told the time, when all is well. */
+/* How often the controller is called with the time, in the normal case. */
 #define TICK_NS 10000000ULL
 /* Of what was known of sites before, at each sorting: jobs come and go. */
 #define BOOKS_KEEP 0.7
@@ -159,8 +159,8 @@ int rls_overhead_controller_use_totals(struct rls_overhead_controller *throttle,
 	return 0;
 }
 
-/* Looks cost as much as hits: they are many only where the truth is told beside them, which is not
- * for long. */
+/* A sample costs as much as a hit. Samples are many only while tracing shows the true category
+ * beside them, which is not for long. */
 static void pace_looks(struct rls_overhead_controller *throttle, bool closely)
 {
 	if (throttle->looks_closely == closely)

@@ -1,9 +1,9 @@
-/* Throttle: keeps what probes cost within the budget, while recording.
+/* Overhead controller: keeps what probes cost within the budget, while recording.
  *
  *     records ─▶ cost per thread, use of sites ─▶ token_bucket.h: when ─▶ windows open and close
  *                                              └▶ site_value.h: which sites
  *
- * Each edge of a window is in the trace (RLS_EVENT_WINDOW). One thread.
+ * Each begin and end of a window is in the trace (RLS_EVENT_WINDOW). One thread.
  */
 #ifndef RLS_OVERHEAD_CONTROLLER_H
 #define RLS_OVERHEAD_CONTROLLER_H

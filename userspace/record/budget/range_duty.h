@@ -1,10 +1,11 @@
-/* Range duty: whether the sites of other libraries' ranges (record_function, NVTX) are probed always or in
- * windows only.
+/* Range duty: whether the sites of other libraries' ranges (record_function, NVTX) are probed
+ * always or in windows only.
  *
- * The program's own ranges are operations, so their sites stay on. PyTorch's optimizers begin ranges too, two a
- * step, which are no operations; each hit is cold and costs 6 to 8 us. Where all ranges of 10 s are PyTorch's and
- * cost too much of the budget, their sites go on and off with the windows, as other dear sites do, until a range of
- * the program's own begins in a window.
+ * The program's own ranges are operations, so their sites stay enabled. PyTorch's optimizers begin
+ * ranges too, two a step, which are no operations; each hit is cold and costs 6 to 8 us. If all
+ * ranges of 10 s are PyTorch's and cost too much of the budget, their sites are enabled in windows
+ * only, as other expensive sites are. This ends when a range of the program's own begins in a
+ * window.
  */
 #ifndef RLS_RANGE_DUTY_H
 #define RLS_RANGE_DUTY_H

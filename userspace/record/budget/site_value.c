@@ -209,7 +209,7 @@ static size_t site_value_rank(const struct rls_site_value *use, double hit_ns,
 	return count;
 }
 
-/* The dearest first. */
+/* The most expensive first. */
 static void demote_short(struct rls_site_value *use, const struct ranked *ranked, size_t count,
 			 double hit_ns, double taken)
 {

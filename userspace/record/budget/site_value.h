@@ -1,18 +1,18 @@
-/* Site use: what each site costs and what it is good for; and from that, its duty. Pure.
+/* Site value: what each site costs and how much it explains, and from both its duty. Pure.
  *
- * A site's calls are the entries that changed a thread's category; its time is what threads
- * spent in such calls until the next change. Its hits, from the kernel side, include those
- * that changed nothing, and returns.
+ * A site's calls are the entries that changed a thread's category; its time is what threads spent
+ * in such calls until the next change. Its hits, from the kernel side, include those that changed
+ * nothing, and returns.
  *
- * Sites are sorted by what a hit cannot be worth:
+ * Sites are sorted by what their hits cost and explain:
  *
- *     costs next to nothing                   ─▶ always on
- *     calls as short as a few probes          ─▶ never, the dearest first, as long as all their
- *                                                time together is a small share of the whole
+ *     negligible cost                         ─▶ always on
+ *     calls as short as a few probes          ─▶ never, the most expensive first, as long as all
+ *                                                their time together is a small share of the whole
  *     all others                              ─▶ in windows
  *
- * What a site costs is its hits over the time for which its probes were on: that of all windows,
- * and where it is always on all closed time beside.
+ * A site's cost is its hits, over the time in which its probes were on: all windows, and for a
+ * site that is always on also the time between windows.
  */
 #ifndef RLS_SITE_VALUE_H
 #define RLS_SITE_VALUE_H
@@ -80,9 +80,9 @@ int rls_site_value_hits(struct rls_site_value *use, const uint64_t *hits, size_t
 void rls_site_value_age(struct rls_site_value *use, double keep);
 int rls_site_value_more(struct rls_site_value *use, size_t site, const struct rls_site_count *more);
 
-/* Sites that are always on have been hit so often in the last span_ns: where they cost more than so many
- * times what is next to nothing, the dearest go into windows until the rest does not cost more than that
- * once. *moved: how many. 0 or -ENOMEM. */
+/* Sites that are always on have been hit so often in the last span_ns. If they cost more than so
+ * many times the negligible cost, the most expensive ones go into windows, until the rest costs
+ * no more than that once. *moved: how many. 0 or -ENOMEM. */
 int rls_site_value_calm(struct rls_site_value *use, const uint64_t *hits, size_t count,
 			uint64_t span_ns, double hit_ns, double share, double times, size_t *moved);
 

@@ -4,8 +4,9 @@
 
 #include "userspace/base/jitter.h"
 
-/* A window: tracing in it costs so many times what its edges do, so that there are many. Its length
- * is drawn before it begins: to end it by what it has met would be to see less of what is dear. */
+/* A window: tracing in it costs so many times what its edges do, so that there are many. Its
+ * length is drawn before it begins: a window that ended because of the hits in it would see too
+ * little of what is expensive. */
 #define WINDOW_NS_MIN 20e6
 #define WINDOW_NS_MAX 60e6
 #define WINDOW_WORTH 1.0

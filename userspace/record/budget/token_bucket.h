@@ -1,4 +1,4 @@
-/* Budget: when probes are on. Pure: told the time and the costs, it says what to do.
+/* Token bucket: when probes are on. Pure: from the time and the costs it decides what to do.
  *
  *     credit  ▲ share × span
  *             │╲ the first stretch
@@ -6,13 +6,13 @@
  *           0 ┼─────────────────────────────────────────────▶ time
  *                   a window, at a random instant   ▲ after a span credit grows
  *
- * A token bucket: what the first span (10 s) may cost is there from the start, so that a short
- * recording is traced from end to end; after that span, credit grows with time at the budget's
- * share. Hits are charged by what they cost the thread that is burdened most. When most of the
- * credit is gone tracing goes on in windows, which begin at random instants, half of a mean gap and
- * exponentially more apart: a loop in the target cannot keep step with them. Taking probes on and off is charged
- * too, and a debt is never more than what a span earns. What putting all probes on has cost, and
- * taking them off will, is a loan, paid back within a minute.
+ * The credit for the first span (10 s) is there from the start, so a short recording is traced
+ * from end to end. After that span, credit grows with time at the budget's share. Hits are charged
+ * by their cost to the thread that is burdened most. When most of the credit is used, tracing
+ * continues in windows. They begin at random instants: half of a mean gap and an exponential part
+ * apart, so that a loop in the target cannot keep step with them. Enabling and disabling probes is
+ * charged too. A debt is never more than what a span earns. The cost of enabling all probes, and
+ * of disabling them later, is a loan that is paid back within a minute.
  */
 #ifndef RLS_TOKEN_BUCKET_H
 #define RLS_TOKEN_BUCKET_H
@@ -63,8 +63,8 @@ enum rls_token_bucket_step rls_token_bucket_tick(struct rls_token_bucket *budget
 /* Hits before the last edge have cost that much, as is heard only now. */
 void rls_token_bucket_charge_late(struct rls_token_bucket *budget, double cost_ns);
 
-/* In closed time, which goes on: what was dear in it has been taken off at time_ns, which held the
- * target up for about cost_ns. Nothing is learnt of what it cost until then. */
+/* In closed time, which goes on: expensive sites were disabled at time_ns, which delayed the
+ * target for about cost_ns. Nothing is learnt of what they cost until then. */
 void rls_token_bucket_calmed(struct rls_token_bucket *budget, uint64_t time_ns, double cost_ns);
 
 /* The window was opened or closed at time_ns, which held the target up for about cost_ns; 0:

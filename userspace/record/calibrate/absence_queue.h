@@ -1,5 +1,5 @@
-/* Absence queue: when a thread was off its CPU, which is told as it returns, ahead of what it hits next. Pure.
- * They come in the order of time.
+/* Absence queue: the off-CPU periods of a thread, in the order of time. Pure. A period is reported
+ * when the thread returns, before the next hit of that thread.
  */
 #ifndef RLS_ABSENCE_QUEUE_H
 #define RLS_ABSENCE_QUEUE_H

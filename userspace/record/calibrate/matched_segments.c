@@ -19,8 +19,8 @@
 /* What is interrupted takes longer, never shorter. */
 #define TRIMMED_TOP 0.05
 
-/* Waiting that is not told by itself may have been on either side of a change. Up to so much of the time is left in:
- * others' interruptions, which are trimmed. */
+/* Waiting that is not reported by itself may have been on either side of a change. Up to so much
+ * of the time is left in: interruptions by other threads, which are trimmed. */
 #define WAITED_SHARE 0.03
 
 /* The part that is several operations, or one too many. */
@@ -142,8 +142,9 @@ static int matched_segments_add(struct rls_matched_segments *segments, const str
 	return 0;
 }
 
-/* Takes the edges that come before a record; *any: there are some. What it says of waiting beyond what is told may
- * have been on either side of them, and what was lost before it too: then nothing of the piece is certain. */
+/* Takes the edges that come before a record; *any: there are some. Waiting beyond the reported
+ * periods may have been on either side of the edges, and so may lost records: then nothing about
+ * the segment is certain. */
 static int matched_segments_switch(struct rls_matched_segments *segments, struct thread *thread,
 				   uint64_t until_ns, bool certain, bool *any)
 {
@@ -169,7 +170,8 @@ static int matched_segments_switch(struct rls_matched_segments *segments, struct
 	return r;
 }
 
-/* What the thread waited since its last record is told, but for so little that it hardly matters. */
+/* The waits of the thread since its last record are reported, but for so little that it hardly
+ * matters. */
 static bool waits_are_told(const struct thread *thread, const struct rls_wire_category *record)
 {
 	double ns = (double)record->header.time_ns - (double)thread->record_ns;

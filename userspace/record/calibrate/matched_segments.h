@@ -1,17 +1,18 @@
-/* Segments: what a program's own hits cost it, from the same pieces of its work with and
- * without probes. Pure: records and times go in, a figure comes out.
+/* Matched segments: what a program's own hits cost it, from the same pieces of its work with and
+ * without probes. Pure: records and times go in, a factor comes out.
  *
  *     probes       ▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▔▔▔▔▔▔   on and off at random instants
  *     operations   a  b  a    b    a    b a  b a  b  a    b
  *                  ├──┼──┤    ├────┤      ├──┼─┤            segments
  *
- * A segment is what lies on one thread between two changes of its innermost operation. The target tells
- * when these are, with probes and without; no hit is needed but for ranges (record_function). The label of
- * a segment is its operation with the ones before and after it. Segments of one label are the same work; what
- * they take longer while sites are probed is what the hits in them cost. That as a share of what the calibration
- * says is the factor. Only running time counts: segments are left out where it is not known on which side of a change
- * a thread has waited. Neighbouring stretches are compared with each other, block by block, so that what the
- * machine does meanwhile goes to both sides.
+ * A segment lies on one thread between two changes of its innermost operation. The target's
+ * annotations say when these are, with probes and without; only ranges (record_function) need a
+ * hit. The label of a segment is its operation with the ones before and after it. Segments of one
+ * label are the same work. The extra time that they take while sites are probed is the cost of
+ * their hits. The factor is that cost divided by what the calibration expects. Only running time
+ * counts: a segment is left out if a thread may have waited on either side of its ends.
+ * Neighbouring stretches are compared with each other, block by block, so that other load on the
+ * machine affects both sides.
  *
  * This is delta calibration (RL-Scope, MLSys 2021, appendix C) within one run.
  */
@@ -52,7 +53,7 @@ void rls_matched_segments_clear(struct rls_matched_segments *segments);
 int rls_matched_segments_add(struct rls_matched_segments *segments,
 			     const struct rls_wire_category *record);
 
-/* The thread's innermost operation changes: told before the records after it. 0 or -ENOMEM. */
+/* The thread's innermost operation changes: call this before the records after it. 0 or -ENOMEM. */
 int rls_matched_segments_turned(struct rls_matched_segments *segments, uint32_t tid,
 				const struct rls_queued_edge *edge);
 
@@ -60,7 +61,7 @@ int rls_matched_segments_turned(struct rls_matched_segments *segments, uint32_t 
 int rls_matched_segments_stretch(struct rls_matched_segments *segments, uint64_t from_ns,
 				 uint64_t to_ns, bool probed);
 
-/* The thread was off its CPU: told before the records after it. 0 or -ENOMEM. */
+/* The thread was off its CPU: call this before the records after it. 0 or -ENOMEM. */
 int rls_matched_segments_away(struct rls_matched_segments *segments,
 			      const struct rls_wire_absence *absence);
 

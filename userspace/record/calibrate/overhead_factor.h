@@ -1,14 +1,16 @@
-/* Differences: from what the same pieces of work took longer with probes (matched_segments.h) to what hits
- * cost: in all, and in each part of the work. Pure.
+/* Overhead factor: from the extra time that the same work takes with probes (matched_segments.h)
+ * to the cost of hits: in all, and in each part of the work. Pure.
  *
- * A part is what is done in one operation. Hits amid cold code cost more, so parts differ: by
- * 0.9 to 1.8 within one training job. A part's factor is its own as far as it is known, and the
- * whole's as far as it is not: (own - whole) is weighed by t^2 / (t^2 + s^2), where s is how well it
- * is known and t how far parts lie from the whole beyond that (empirical Bayes; Efron and Morris,
- * 1973). The whole's factor is the mean of theirs, weighted by what the hits of each cost.
+ * A part is the work of one operation. Hits amid cold code cost more, so parts differ: by 0.9 to
+ * 1.8 within one training job. A part's own factor counts as far as it is known, and the factor of
+ * the whole for the rest: (own - whole) is weighed by t^2 / (t^2 + s^2). Here s is the standard
+ * error of the part's factor, and t is the spread of parts around the whole beyond that (empirical
+ * Bayes; Efron and Morris, 1973). The factor of the whole is the mean of the parts', weighted by
+ * the cost of their hits.
  *
- * Pieces without hits take longer too, for hits elsewhere have driven what they need out of the
- * caches. A part that has hardly any hits has no factor of its own: the hits of the others are charged for it.
+ * Segments without hits take longer too: hits elsewhere have driven their code and data out of the
+ * caches. A part with hardly any hits has no factor of its own; its extra time is charged to the
+ * hits of the others.
  */
 #ifndef RLS_OVERHEAD_FACTOR_H
 #define RLS_OVERHEAD_FACTOR_H

@@ -107,7 +107,7 @@ static int end_stretch(struct rls_probe_toggle *alternator, uint64_t time_ns)
 					    alternator->probed);
 }
 
-/* The stretch that ends now is told; the next begins once all is quiet. */
+/* The stretch that ends now is complete; the next begins once the switch is over. */
 static int probe_toggle_switch(struct rls_probe_toggle *alternator, uint64_t time_ns)
 {
 	bool first = !alternator->begun;

@@ -1,10 +1,10 @@
-/* Alternator: measures in a running job what its own hits cost, by turning probes on and off.
+/* Probe toggle: measures in a running job what its own hits cost, by enabling and disabling
+ * probes.
  *
  *     all on for a moment ─▶ off ─▶ on ─▶ off ─▶ …, at random instants
  *     records ────────────────────▶ matched_segments.h ─▶ factor and error
  *
- * Ranges that PyTorch opens by itself go on and off too, where there are no others.
- * One thread.
+ * Where a job has no ranges but PyTorch's own, their probes are toggled too. One thread.
  */
 #ifndef RLS_PROBE_TOGGLE_H
 #define RLS_PROBE_TOGGLE_H

@@ -23,7 +23,8 @@
 #define LOOKS 3
 #define BETWEEN_LOOKS_NS 300000000
 
-/* What is found in a busy moment is gone by for a while, as long as it seems to hold; then it may be quieter. */
+/* Figures of a busy moment are used for a while, as long as they seem to hold; the machine may
+ * be quieter after that. */
 #define UNSTEADY_SHARE 0.2
 #define UNSTEADY_KEPT_S 600
 

@@ -1,4 +1,6 @@
-/* Costs: what probe hits cost here, measured once a boot and kept for all recorders. */
+/* Calibration cache: what probe hits cost on this machine, measured once a boot and kept for all
+ * recorders.
+ */
 #ifndef RLS_CALIBRATION_CACHE_H
 #define RLS_CALIBRATION_CACHE_H
 

@@ -1,8 +1,8 @@
 #include "userspace/record/cost/cost_carryover.h"
 
-#define SPILT_PARTS 4 /* one of them of each time pays for what was spilt */
+#define SPILT_PARTS 4 /* one of them of each time pays for cache pollution */
 
-/* Of room_ns, what goes into paying what was spilt. */
+/* The part of room_ns that pays for cache pollution. */
 static uint64_t pay_spilt(struct rls_cost_carryover *arrears, uint64_t room_ns)
 {
 	uint64_t paid_ns = room_ns / SPILT_PARTS;
@@ -33,12 +33,12 @@ void rls_cost_carryover_off_cpu(struct rls_cost_carryover *arrears, uint64_t ns)
 }
 
 uint64_t rls_cost_carryover_charge(struct rls_cost_carryover *arrears, enum rls_category category,
-				   uint64_t now_ns, uint64_t cost_ns, bool spills)
+				   uint64_t now_ns, uint64_t cost_ns, bool polluting)
 {
 	uint64_t *owed_ns = &arrears->owed_ns[category], room_ns = take_room(arrears, now_ns),
 		 charged_ns;
 
-	if (spills && cost_ns > room_ns) {
+	if (polluting && cost_ns > room_ns) {
 		arrears->spilt_ns += cost_ns - room_ns;
 		cost_ns = room_ns;
 	}

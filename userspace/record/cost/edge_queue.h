@@ -1,9 +1,10 @@
-/* Edge queue: a thread's changes of operation, which are heard of ahead of its hits. Pure.
+/* Edge queue: a thread's changes of operation, which arrive before the hits that follow them.
+ * Pure.
  *
  *     control ring       a────────b──a────      all that has been sent so far, read first
  *     transitions ring    x x x x  x x  x x     each is due once the edges before it are taken
  *
- * Edges carry the times that the target gave them: nothing is taken on trust of their order.
+ * Edges carry the times that the target wrote. Their order is checked, never assumed.
  */
 #ifndef RLS_EDGE_QUEUE_H
 #define RLS_EDGE_QUEUE_H
@@ -20,7 +21,7 @@ struct rls_queued_edge {
 	uint64_t time_ns;
 	rls_string_id now; /* the innermost operation from then on; 0: none */
 	bool gap; /* others may have come just before, unseen */
-	bool hit; /* a probe's hit told of it: it is a range's */
+	bool hit; /* it came with a probe's hit: it is a range's */
 };
 
 /* Zeroed: empty. */

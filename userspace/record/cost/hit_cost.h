@@ -1,9 +1,10 @@
-/* Charge: what a thread's hits are taken to have cost. Pure.
+/* Hit cost: the estimated cost of a thread's hits. Pure.
  *
- * A hit costs more amid cold code than amid hot code: how much, goes by how close together a thread's hits
- * come (hit_cost_model.h); calibration in the running job finds a factor beyond that for each operation
- * (matched_segments.h). What finds no time is owed (cost_carryover.h). Samples cost too, and are owed at once: when
- * within a thread's time they came does not matter, and their records come on a ring of their own.
+ * A hit costs more amid cold code than amid hot code. How much depends on how close together the
+ * thread's hits are (hit_cost_model.h). Calibration in the running job finds a further factor for
+ * each operation (matched_segments.h). A cost for which there is no room is carried over
+ * (cost_carryover.h). Samples cost too, and their cost is carried over at once: their records
+ * arrive on another ring, and it does not matter when within a thread's time they were taken.
  */
 #ifndef RLS_HIT_COST_H
 #define RLS_HIT_COST_H
@@ -54,8 +55,8 @@ int rls_hit_cost_turn(const struct rls_hit_cost_factors *factors, struct rls_hit
 struct rls_charged {
 	const struct rls_hit_cost_factors *factors;
 	struct rls_hit_cost_state *thread;
-	struct rls_hit_cost_state
-		*source; /* whose operation the thread is in: its own, or whom it helps */
+	struct rls_hit_cost_state *
+		source; /* whose operation the thread is in: its own, or that of the thread it helps */
 };
 
 /* What the pile's hits cost, as much as there was time for since the last charge. excess_ns: as

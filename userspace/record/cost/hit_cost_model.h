@@ -1,14 +1,15 @@
-/* Density: what a hit costs amid the code that a thread is in now. Pure.
+/* Hit cost model: what a hit costs amid the code that a thread runs now. Pure.
  *
- * Amid hot code a hit finds the kernel's code and data in the caches and drives out little that is
- * missed; the more a thread does of its own between two hits, the more of both. Of loops of a few
- * functions and of training jobs alike, hits were seen to cost
+ * Amid hot code the kernel's code and data for a hit are in the caches, and the hit evicts little
+ * that is needed again. The more a thread does of its own between two hits, the more is missing
+ * and evicted. Measured hits, of loops of a few functions and of training jobs alike, cost within
+ * some 10 %
  *
  *     hot + (cold - hot) * own / (own + 0.9 us)       own: the thread's own time from hit to hit
  *
- * within some 10 %. The calibration's figure is what that is in a training
- * loop in the mean. own is what lies between the thread's hits, some tens of them, less what they
- * cost; as the one depends on the other, both are solved for together.
+ * The calibration's figure is the mean of that in a training loop. own is the time between the
+ * thread's last hits, some tens of them, without the cost of those hits. Each depends on the
+ * other, so both are solved for together.
  */
 #ifndef RLS_HIT_COST_MODEL_H
 #define RLS_HIT_COST_MODEL_H
@@ -25,8 +26,8 @@ struct rls_hit_cost_model {
 	double cost_ns; /* mean of a hit, by the calibration */
 };
 
-/* What a pile's hits cost, told at time_ns; excess_ns: how much more the calibration says of a hit
- * than it costs hot, 0 when that is not known. */
+/* The cost of the hits in hit totals that came at time_ns; excess_ns: how much more the
+ * calibration says of a hit than it costs hot, 0 when that is not known. */
 double rls_hit_cost_model_cost(struct rls_hit_cost_model *density, double excess_ns,
 			       uint64_t time_ns, const struct rls_wire_hit_totals *pile);
 

@@ -1,4 +1,5 @@
-/* Emit: events into a sink, one function per kind. 0 or the sink's -errno. */
+/* Event sink: one function per kind of event, which passes it to a sink. 0 or the sink's -errno.
+ */
 #ifndef RLS_EVENT_SINK_H
 #define RLS_EVENT_SINK_H
 

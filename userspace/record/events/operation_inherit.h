@@ -1,9 +1,9 @@
-/* Inherit: the operations of helper threads.
+/* Inheritance: the operations of helper threads.
  *
- * A thread that never had an operation of its own (autograd, data loading) works for the one
- * that waits for it: it has that thread's operations. Who waits is not known; it is taken to
- * be the process's annotated thread, the main one if there are several. Edges are heard of
- * late, so what a new helper inherits is told with the next edge, when it is certain.
+ * A thread that never had an operation of its own (autograd, data loading) works for a thread that
+ * waits for it, and has the operations of that thread. Which thread waits is not known. It is
+ * assumed to be the process's annotated thread, the main one if there are several. Edges arrive
+ * late, so what a new helper thread inherits is reported with the next edge, when it is certain.
  */
 #ifndef RLS_OPERATION_OPERATION_INHERIT_H
 #define RLS_OPERATION_OPERATION_INHERIT_H

@@ -1,8 +1,8 @@
 /* Operation stack: what is active on one thread, from several sources at once.
  *
- * Our annotations come as edges with the depth after them; ranges of other people's APIs
- * (NVTX, record_function) as pushes and pops. They nest in the order of time: a pop of
- * one source takes that source's innermost entry, whatever lies above it.
+ * Our annotations come as edges, each with the depth after it. Ranges of other APIs (NVTX,
+ * record_function) come as pushes and pops. They nest in the order of time: a pop of one source
+ * removes that source's innermost entry, whatever lies above it.
  */
 #ifndef RLS_OPERATION_STACK_H
 #define RLS_OPERATION_STACK_H
@@ -20,7 +20,7 @@ struct rls_operation_entry {
 };
 
 struct rls_operation_stack {
-	uint32_t count; /* entries beyond RLS_OPERATION_DEPTH_MAX are not told apart */
+	uint32_t count; /* entries beyond RLS_OPERATION_DEPTH_MAX are not distinguished */
 	uint32_t unkept; /* ranges without a token among those, open */
 	struct rls_operation_entry entries[RLS_OPERATION_DEPTH_MAX];
 };

@@ -1,5 +1,7 @@
-/* The living: what the translator knows of the processes and threads that there are now.
- * What ends is forgotten, so memory follows the living. One thread. */
+/* Thread table: what the translator knows of the processes and threads that exist now. An entry is
+ * removed when its thread or process ends, so memory follows the number of live threads. One
+ * thread.
+ */
 #ifndef RLS_THREAD_TABLE_H
 #define RLS_THREAD_TABLE_H
 
@@ -17,7 +19,7 @@ struct rls_live_thread {
 	uint32_t tid;
 	bool announced; /* its life in the trace has begun */
 	bool annotated; /* has had an operation of its own */
-	uint64_t inherits_since_ns; /* its operation is not told yet from then on; 0: it is */
+	uint64_t inherits_since_ns; /* its operation is not reported yet from then on; 0: it is */
 	struct rls_hit_cost_state cost;
 	struct rls_operation_stack operations;
 	uint64_t operations_since_ns; /* when they were entered, or returned to */

@@ -1,13 +1,14 @@
 /* Translate: kernel records (bpf/wire/) become events (analysis/event/event.h).
  *
- *     ring buffers ──rls_translate──▶ sink (trace writer) 
+ *     ring buffers ──rls_translate──▶ sink (trace writer)
  *                          │
  *                          └──▶ watcher: what the recorder must act on (fork, exec, end)
  *
- * Keeps what the kernel side sends in pieces: names by address, each thread's operations
- * (from our annotations and from other people's ranges, innermost last), each process's
- * description. What ends is forgotten, so memory follows the living.
- * One thread. Records are the kernel's, but names in them are the target's.
+ * The translator keeps what the kernel side sends in pieces: names by address, the operations of
+ * each thread (from our annotations and from ranges of other APIs, innermost last), and the
+ * description of each process. It drops what belongs to ended threads, so memory follows the
+ * number of live ones. One thread. Records come from the kernel, but the names in them come from
+ * the target.
  */
 #ifndef RLS_TRANSLATE_H
 #define RLS_TRANSLATE_H
@@ -28,8 +29,8 @@ struct rls_process_watcher {
 	void (*ended)(void *context, uint32_t pid, uint64_t time_ns);
 	/* A thread's annotation record as far as the kernel side has read it. */
 	void (*final)(void *context, const struct rls_wire_final *final);
-	/* A thread's innermost operation, of its own doing, told before the hits after it. 0 or
-	 * -errno, which stops translation. */
+	/* A thread's innermost operation, not an inherited one; called before the hits after it.
+	 * 0 or -errno, which stops translation. */
 	int (*turned)(void *context, uint32_t tid, const struct rls_queued_edge *edge);
 	void *context;
 };

@@ -1,8 +1,9 @@
-/* Batch check: what a CUPTI bridge hands over (cupti_bridge/batch.h), held to its own rules.
+/* Batch validation: checks what a CUPTI bridge sends (cupti_bridge/batch.h) against the rules of
+ * its format.
  *
- * A batch is the target's word. One whose frame is wrong is refused whole; in a sound frame
- * each record is judged by itself. Pure: no state, nothing is allocated, nothing outside the
- * bytes is read, and they may lie anywhere.
+ * The target writes a batch, so nothing in it is trusted. A batch with a wrong frame is refused
+ * whole; in a sound frame each record is checked by itself. Pure: no state, no allocation, no read
+ * outside the bytes, which may have any alignment.
  */
 #ifndef RLS_BATCH_VALIDATE_H
 #define RLS_BATCH_VALIDATE_H

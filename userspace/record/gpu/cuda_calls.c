@@ -8,7 +8,7 @@
 #include "analysis/base/grow.h"
 #include "userspace/record/events/event_sink.h"
 
-/* Calls open in one another on one thread, through callbacks; deeper ones are not told of. */
+/* Calls open in one another on one thread, through callbacks; deeper ones are not reported. */
 #define OPEN_MAX 8
 #define KEPT_NS 2000000000ULL /* a thread after its end */
 

@@ -14,7 +14,7 @@
 #include "userspace/record/gpu/gpu_status.h"
 #include "userspace/record/gpu/gpu_thread.h"
 
-#define NAMES_MAX 65536 /* told apart; the rest have one name together */
+#define NAMES_MAX 65536 /* distinguished; the rest have one name together */
 #define LAUNCHES 65536 /* of a process, the latest; a power of two */
 #define CLOCK_EVERY_NS 1000000000ULL
 #define CLOCK_GRACE_NS 10000 /* what a GPU's time on our clock may be wrong by */
@@ -44,9 +44,9 @@ struct gpu_process {
 	uint64_t works; /* passed on */
 
 	uint64_t sequence; /* of the last batch; 0: none yet */
-	struct left_out base, now; /* before we came; as last told */
+	struct left_out base, now; /* before the recording; as last reported */
 	uint64_t flushed_ns;
-	uint8_t status; /* enum rls_cupti_status; 0: not told */
+	uint8_t status; /* enum rls_cupti_status; 0: not reported */
 	unsigned int warnings;
 
 	uint64_t clock_first_ns, clock_told_ns;
@@ -70,8 +70,8 @@ struct rls_gpu {
 	uint64_t bad; /* batches refused whole */
 	uint64_t unplaced; /* launches of threads that there are not */
 	uint64_t early, early_ns; /* work that lies before its launch, and by how much at most */
-	uint64_t unlaunched; /* work of processes of whose launches none was told */
-	uint64_t launches; /* told of */
+	uint64_t unlaunched; /* work of processes without any reported launch */
+	uint64_t launches; /* reported */
 	uint64_t overhead_ns; /* CUPTI's own, as far as it tells of it */
 };
 
@@ -187,8 +187,8 @@ static void forget_launches(struct gpu_process *process)
 		memset(process->launches, 0, LAUNCHES * sizeof(*process->launches));
 }
 
-/* A thread may have been born, and be gone, since the records of threads were read. Where it is in
- * /proc no more, what told of it has come by then. */
+/* A thread may have begun and ended since the records of threads were read. If it is no longer
+ * in /proc, its record has arrived by then. */
 static uint32_t find_thread(struct rls_gpu *gpu, struct gpu_process *process, uint32_t ns_tid)
 {
 	uint32_t tid = rls_gpu_threads_find(&process->threads, ns_tid);
@@ -199,8 +199,8 @@ static uint32_t find_thread(struct rls_gpu *gpu, struct gpu_process *process, ui
 	return rls_gpu_threads_find(&process->threads, ns_tid);
 }
 
-/* Not only the runtime's call but the driver's inside it is told of, with one correlation: the
- * first to come stands for both. */
+/* CUPTI reports the runtime's call and the driver's call inside it, with one correlation: the
+ * first to arrive stands for both. */
 static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
 		      const struct rls_batch_record *from, uint64_t now_ns)
 {
@@ -234,7 +234,8 @@ static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
 	return r ? r : rls_event_output_add(gpu->output, &event);
 }
 
-/* How long before its launch it lies; 0 also when that is not known, as it may be told of later. */
+/* How long before its launch it lies; 0 also when that is not known, as it may be reported
+ * later. */
 static uint64_t early_ns(const struct gpu_process *process, const struct rls_cupti_record *record)
 {
 	const struct launch *launch = process->launches && record->correlation
@@ -599,14 +600,14 @@ static int report_overhead(struct rls_gpu *gpu)
 int rls_gpu_report(struct rls_gpu *gpu, uint64_t *batches)
 {
 	struct left_out left_out = gpu->total;
-	uint64_t homeless = gpu->unlaunched;
+	uint64_t without_launch = gpu->unlaunched;
 	int r;
 
 	if (!gpu->met)
 		return 0;
 	for (const struct gpu_process *p = gpu->processes; p; p = p->next) {
 		add_left_out(&left_out, &p->base, &p->now);
-		homeless += unlaunched(p);
+		without_launch += unlaunched(p);
 	}
 	if (gpu->missed > *batches)
 		*batches = gpu->missed;
@@ -630,9 +631,10 @@ int rls_gpu_report(struct rls_gpu *gpu, uint64_t *batches)
 			       "launches were made by threads that are not known: their GPU work "
 			       "has no operation");
 	if (!r)
-		r = warn_count(gpu, homeless,
-			       "pieces of GPU work came of processes of whose launches CUPTI told "
-			       "none: they have no operation");
+		r = warn_count(
+			gpu, without_launch,
+			"pieces of GPU work came of processes of whose launches CUPTI reported "
+			"none: they have no operation");
 	if (!r)
 		r = report_early(gpu);
 	if (!r)

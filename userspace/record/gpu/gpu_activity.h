@@ -1,16 +1,15 @@
-/* GPU: the batches of the targets' CUPTI bridges become events.
+/* GPU activity: the batches of the targets' CUPTI bridges become events.
  *
- *     RLS_WIRE_GPU_BATCH ─▶ batch_check ─▶ per record:
+ *     RLS_WIRE_GPU_BATCH ─▶ batch_validate.h ─▶ per record:
  *         API      ─▶ LAUNCH, on the thread that called        (threads: gpu_thread.h)
- *         KERNEL … ─▶ GPU, cut to the recording                (impossible times: counted)
+ *         KERNEL … ─▶ GPU, clipped to the recording            (impossible times: counted)
  *         STATUS   ─▶ WARNING, a sentence for each trouble
  *     per batch: CUPTI's clock ─▶ GPU_CLOCK, once a second at most
  *     transitions, other than batches ─▶ cuda_calls.h
  *     at the end: what CUPTI, the bridge and we left out ─▶ LOSS
  *
- * A batch is its target's word, which can spoil its own process's GPU figures and nothing
- * else: memory is bounded per process (launches, threads) and over all (names).
- * One thread.
+ * The target writes a batch. It can spoil the GPU figures of its own process and nothing else:
+ * memory is bounded per process (launches, threads) and over all (names). One thread.
  */
 #ifndef RLS_GPU_ACTIVITY_ACTIVITY_H
 #define RLS_GPU_ACTIVITY_ACTIVITY_H
@@ -31,8 +30,8 @@ int rls_gpu_new(struct rls_event_output *output, const struct rls_translator *tr
 		struct rls_gpu **out);
 void rls_gpu_free(struct rls_gpu *gpu);
 
-/* Called when a launch is of a thread that is not known: takes what the kernel side has told of
- * threads meanwhile, through rls_gpu_add. */
+/* Called when a launch is of a thread that is not known: takes the records of threads that the
+ * kernel side has sent meanwhile, through rls_gpu_add. */
 void rls_gpu_set_refresh(struct rls_gpu *gpu, void (*refresh)(void *context), void *context);
 
 /* What of the records is calls into CUDA; for whoever knows their sites. */

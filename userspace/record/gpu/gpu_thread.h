@@ -1,8 +1,8 @@
-/* GPU threads: which thread of ours is meant by a number that a bridge gives.
+/* GPU threads: maps the thread number that a bridge gives to the thread that we know.
  *
- * A target numbers its threads in its own pid namespace, we in ours. What the kernel side
- * announces is kept for as long as the process lives, since a thread may have ended by the
- * time the launches that it made are handed over; what it could not is looked up in /proc.
+ * A target numbers its threads in its own pid namespace, and we in ours. What the kernel side
+ * announces is kept as long as the process lives, since a thread may have ended when its launches
+ * arrive. Threads that were not announced are looked up in /proc.
  */
 #ifndef RLS_GPU_THREAD_H
 #define RLS_GPU_THREAD_H

@@ -1,5 +1,6 @@
-/* Operation files: mapped files that tell of operations: our annotation library, and
- * libraries with ranges of their own (annotate/foreign_ranges.h). Probed once per file. */
+/* Annotation probes: mapped files that report operations, which are our annotation library and
+ * libraries with ranges of their own (annotate/foreign_ranges.h). Each file is probed once.
+ */
 #ifndef RLS_ANNOTATION_PROBES_H
 #define RLS_ANNOTATION_PROBES_H
 

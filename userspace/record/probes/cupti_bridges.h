@@ -1,5 +1,5 @@
-/* Bridges: the CUPTI bridges (cupti_bridge/) that followed processes map, each armed in its
- * process while we record.
+/* CUPTI bridges (cupti_bridge/) that recorded processes map. Each is armed in its process while we
+ * record.
  *
  *     mappings ─▶ librlscope_cupti.so ─▶ its note rlscope_cupti:batch ─▶ a probe on this process
  */

@@ -1,8 +1,8 @@
-/* File table: the mapped files that probes are about, each once, and what is known of it.
+/* File table: every mapped file that probes concern, once, and what is known of it.
  *
- * A file is known by device and inode, as rls_mapping_locate has them: where every mount of an overlay has a
- * device of its own, size and time of change stand for the device. It stays where it is until the table is
- * cleared. One thread.
+ * A file is identified by device and inode, as rls_mapping_locate reports them. Where every mount
+ * of an overlay has a device of its own, size and time of change replace the device. An entry
+ * keeps its address until the table is cleared. One thread.
  */
 #ifndef RLS_FILE_TABLE_H
 #define RLS_FILE_TABLE_H

@@ -3,9 +3,9 @@
  *     scan(pid): /proc/PID/maps ─▶ discover (new files only) ─▶ plan ─▶ attach
  *                                    └─▶ ranges for the kernel side, LIBRARY events
  *
- * Probes belong to files. A file seen before costs a process that maps it nothing but a
- * look at its mappings. Tables of Python methods may fill long after their file was
- * mapped, so a process is looked at again after something new was (rescan_schedule.h).
+ * Probes belong to files. A process that maps a known file costs only the scan of its mappings.
+ * Tables of Python methods may fill long after their file was mapped, so a process is scanned
+ * again after it mapped something new (rescan_schedule.h).
  */
 #ifndef RLS_LIBRARIES_H
 #define RLS_LIBRARIES_H

@@ -1,9 +1,10 @@
-/* Written files: which of the files that are probed somebody writes to.
+/* Modified files: detects that somebody writes to a probed file.
  *
- * A breakpoint has its place in a file, by which the kernel puts it into each process that maps it. Where a library
- * is written anew in place (cp; not by package managers and linkers, which make a new file), the place is in the
- * midst of another instruction of the next process, which goes wrong without a word. So probes go as soon as
- * writing begins, before which no one can map what is written. inotify(7).
+ * A breakpoint belongs to an offset in a file, and the kernel writes it into each process that
+ * maps the file. If a library is rewritten in place (by cp; not by package managers and linkers,
+ * which make a new file), the offset may be inside another instruction of the next process, which
+ * then fails without a message. So the probes are removed as soon as writing begins. No process
+ * can map the written bytes before that. See inotify(7).
  */
 #ifndef RLS_MODIFIED_FILES_H
 #define RLS_MODIFIED_FILES_H

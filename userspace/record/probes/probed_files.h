@@ -1,7 +1,8 @@
 /* Probed files: which library files have probes, and where.
  *
- * What a file had probes on stays probed until the recording ends, but for return probes that would harm (stack_switching.h), and for files that are written to
- * (modified_files.h); functions found later only add sites.
+ * A probed site stays probed until the recording ends. The exceptions are return probes that would
+ * harm (stack_switching.h) and files that are written to (modified_files.h). Functions that are
+ * found later only add sites.
  */
 #ifndef RLS_PROBED_FILES_H
 #define RLS_PROBED_FILES_H

@@ -1,10 +1,11 @@
-/* Table looks: when the tables of a process's modules are looked at again.
+/* Rescan schedule: when the method tables of a process's modules are scanned again.
  *
  * A library's tables of Python methods may fill long after it was mapped (PyTorch's do, while it
- * is imported), so after something new was mapped the process is looked at again, at growing
- * intervals. A look reads all of its memory, which costs a quarter of a second; modules fill
- * their tables while they are imported, so where none has been since, a look is left out. The
- * last one never is: what fills tables at its first use (PyTorch's part for CUDA) is seen then.
+ * is imported). So a process is scanned again after it mapped something new, at growing intervals.
+ * A scan reads all of its memory, which costs a quarter of a second. Modules fill their tables
+ * while they are imported, so a scan is skipped where nothing was imported since the last one. The
+ * final scan is never skipped: it finds tables that are filled at their first use (PyTorch's part
+ * for CUDA).
  */
 #ifndef RLS_RESCAN_SCHEDULE_H
 #define RLS_RESCAN_SCHEDULE_H

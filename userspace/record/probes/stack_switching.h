@@ -1,10 +1,11 @@
-/* Switchers: which files are mapped by a process that switches stacks (greenlet and its kin).
+/* Stack switching: which files are mapped by a process that switches stacks (greenlet and the
+ * like).
  *
  * The kernel keeps a thread's pending return probes in one list, last in, first out. Coroutines
- * that share a thread return in any order: one return probe under a switch sends the thread to
- * another function's caller, and the process dies. So files that such a process maps get no
- * return probes at all. Probes belong to files: that goes for every process of the host,
- * recorded or not.
+ * that share a thread return in any order. One return probe under a switch sends the thread to
+ * another function's caller, and the process dies. So files that such a process maps get no return
+ * probes at all. Probes belong to files, so this holds for every process of the host, recorded or
+ * not.
  */
 #ifndef RLS_STACK_SWITCHING_H
 #define RLS_STACK_SWITCHING_H

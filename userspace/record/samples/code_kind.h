@@ -1,8 +1,7 @@
-/* Leaf: whose code a sampled instruction is. Pure.
+/* Code kind: which file or other code a sampled instruction belongs to. Pure.
  *
- * Two kinds of leaf are set apart because they judge nothing: the kernel, and what the
- * probes themselves cost (the probed instruction, its out-of-line copy, the kernel's
- * pages for return probes, the trap).
+ * Two kinds say nothing about the category: the kernel, and the cost of the probes themselves (the
+ * probed instruction, its out-of-line copy, the kernel's pages for return probes, the trap).
  */
 #ifndef RLS_CODE_KIND_H
 #define RLS_CODE_KIND_H

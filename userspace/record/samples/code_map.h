@@ -2,9 +2,10 @@
  *
  *     pid ─▶ mappings ─▶ mapping ─▶ file (device, inode): native file (names, frames), role
  *
- * Mappings are read when an address is first asked for and again when something executes at one that is not
- * known (a library was loaded since), at most every 100 ms; so are the names of code that the process makes
- * itself. Files are opened once, whoever maps them. One thread.
+ * The mappings of a process are read when an address in it is first looked up. They are read
+ * again, at most every 100 ms, when code runs at an unknown address (a library was loaded since).
+ * So are the names of code that the process generates. A file is opened once for all processes
+ * that map it. One thread.
  */
 #ifndef RLS_CODE_MAP_H
 #define RLS_CODE_MAP_H

@@ -39,7 +39,7 @@ static bool is_extension(const struct rls_code_place *place)
 	return strstr(name, ".cpython-") || strstr(name, ".abi3.so");
 }
 
-/* What is found on the way from the leaf to whom it works for. */
+/* What is found on the way from the sampled code to the caller that it works for. */
 struct trail {
 	size_t word; /* the first above the frames that were passed */
 	bool interpreter; /* passed through it, or one of Python's extension modules */

@@ -1,17 +1,17 @@
-/* Guess: what a thread is in, from what it executes and what is on top of its stack.
+/* Inferred category: what a thread is in, from the code that it executes and the top of its stack.
  *
  *     address in a library with a role ─▶ that category
  *     in the interpreter's loop        ─▶ python
  *     anywhere else (libc, the kernel, the interpreter's C functions, generated code)
  *                                      ─▶ the nearest caller in one of the above; else
  *                                         python if the interpreter or one of Python's
- *                                         extension modules is among it
+ *                                         extension modules is among the callers
  *
- * Callers are found from frame to frame, while .eh_frame tells how far the return address lies
- * above the stack pointer; from where it does not, the words of the stack are searched for what
- * points into code, of which some are left over from earlier calls. What a library without a
- * probe on its way in executes is another's time by definition; so a guess is only held to be
- * as good as it turns out to be where tracing tells the truth beside it (analysis/estimate/untraced_time.h).
+ * Callers are found frame by frame, as long as .eh_frame gives the distance of the return address
+ * from the stack pointer. Beyond that, the words of the stack are searched for addresses of code;
+ * some of them are left over from earlier calls. Code in a library that was entered without a
+ * probe belongs to another category by definition. So an inferred category is trusted only as far
+ * as it agrees with tracing, where both are known (analysis/estimate/untraced_time.h).
  */
 #ifndef RLS_INFER_CATEGORY_H
 #define RLS_INFER_CATEGORY_H

@@ -1,10 +1,13 @@
-/* Pythons: the interpreters of recorded processes, and the names of their code objects.
+/* Interpreters: the Python interpreters of recorded processes, and the names of their code
+ * objects.
  *
- * A process is looked at when it begins to be recorded, then when it has loaded something or a sample of it comes
- * without a walk (RLS_STACK_NO_INTERPRETER), at most every so often; the kernel side is told from then on how to
- * walk its stacks, and where to see whether a thread is in Python at all. A forked child has its parent's, on both sides. A code object is read when it is
- * first met, while it most likely still exists, and kept until another takes its place, which
- * its identity tells (bpf/wire/stack.h).
+ * A process is checked for an interpreter when its recording begins. It is checked again, with a
+ * minimum interval, after it loaded something or when a sample comes without a walk
+ * (RLS_STACK_NO_INTERPRETER). The kernel side then gets what it needs to walk the stacks of the
+ * process, and to see whether a thread is in Python at all. A forked child has its parent's
+ * interpreter, on both sides. A code object is read when it is first met, while it most likely
+ * still exists. It is kept until another object takes its address, which its identity shows
+ * (bpf/wire/stack.h).
  */
 #ifndef RLS_INTERPRETERS_H
 #define RLS_INTERPRETERS_H

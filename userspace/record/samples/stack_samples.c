@@ -294,7 +294,7 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 	if (stack->end == RLS_STACK_NO_INTERPRETER)
 		r = rls_interpreters_miss(samples->pythons, (pid_t)stack->header.pid,
 					  stack->header.time_ns);
-	else /* a child may be sampled before its fork is told of */
+	else /* a child may be sampled before its fork is reported */
 		r = rls_interpreters_look(samples->pythons, (pid_t)stack->header.pid,
 					  stack->header.time_ns);
 	samples->ends[stack->end]++;
@@ -382,6 +382,6 @@ int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
 				       "stripped: evaluating code counts as its runtime's");
 	if (!r && samples->tree.full)
 		r = stack_samples_warn(samples, stop_ns, RLS_FRAME_TREE_MAX,
-				       "places in the program are told apart, not more");
+				       "places in the program are distinguished, not more");
 	return r;
 }

@@ -1,10 +1,10 @@
-/* Samples: records of stacks (bpf/wire/stack.h) become FRAME and SAMPLE events.
+/* Stack samples: records of stacks (bpf/wire/stack.h) become FRAME and SAMPLE events.
  *
- *     stack ─▶ names of its frames (pythons, code map) ─▶ frame tree ─▶ SAMPLE
+ *     stack ─▶ names of its frames (interpreters, code map) ─▶ frame tree ─▶ SAMPLE
  *     wait begins ─▶ kept, by thread ─▶ it is over ──────────────────▶ SAMPLE
  *
- * A running sample stands for the time since its CPU's tick before. A wait stands for itself, and for as
- * many others like it as were not told of.
+ * A running sample stands for the time since the previous tick of its CPU. A sampled wait stands
+ * for itself, and for the waits that were not sampled.
  */
 #ifndef RLS_STACK_STACK_SAMPLES_H
 #define RLS_STACK_STACK_SAMPLES_H
@@ -30,7 +30,7 @@ void rls_samples_free(struct rls_samples *samples);
 /* One record of kind RLS_WIRE_STACK or RLS_WIRE_WAITED. 0 or -errno. */
 int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *record, size_t size);
 
-/* Each may be told with samples NULL. */
+/* Each may be called with samples NULL. */
 int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns); /* 0 or -ENOMEM */
 int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns);
 /* Takes what waits on the samples' own ring: for what a process was seen doing before it is forgotten. */

@@ -23,8 +23,8 @@ static size_t hex_run(const char *text, size_t length)
 	return run;
 }
 
-/* What engines write before an id, so that even a short one is told from job numbers,
- * UUIDs and the ids that hosts give their own groups. */
+/* What engines write before an id, so that even a short id differs from job numbers, UUIDs and
+ * the ids that hosts give their own groups. */
 static bool is_engine_prefix(const char *text, size_t length)
 {
 	static const char *const prefixes[] = {"docker-", "cri-containerd-", "crio-", "libpod-",

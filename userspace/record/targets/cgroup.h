@@ -1,7 +1,9 @@
-/* Cgroup: what the text of /proc/PID/cgroup says of where a process belongs. Pure.
+/* Cgroup: finds out from the text of /proc/PID/cgroup which container and group a process belongs
+ * to. Pure.
  *
- * The text has a line for each hierarchy, "ID:CONTROLLERS:PATH"; that of cgroup v2 begins
- * with "0::". */
+ * The text has a line for each hierarchy, "ID:CONTROLLERS:PATH". The line of cgroup v2 begins with
+ * "0::".
+ */
 #ifndef RLS_CGROUP_H
 #define RLS_CGROUP_H
 

@@ -1,8 +1,8 @@
-/* Mmap watch: tells when a process maps something executable (dlopen, exec).
+/* Mmap watch: detects that a process maps something executable (dlopen, exec).
  *
- * A dummy software perf event per CPU carries PERF_RECORD_MMAP2 for the whole host: it
- * costs nothing where nothing is mapped, and needs neither tracefs nor kprobes. What is
- * mapped is looked up in /proc by whoever is told; the path is but a hint of where to hurry.
+ * A dummy software perf event per CPU carries PERF_RECORD_MMAP2 for the whole host. It costs
+ * nothing while nothing is mapped, and needs neither tracefs nor kprobes. The caller looks up in
+ * /proc what is mapped; the path in the record is only a hint whether that is urgent.
  */
 #ifndef RLS_MMAP_WATCH_H
 #define RLS_MMAP_WATCH_H

@@ -46,7 +46,7 @@ static int new_processes_accept(const struct rls_candidate *candidate, void *con
 
 	if (rls_targets_find(newcomers->followed, candidate->pid))
 		return 0;
-	/* The kernel side has told of it, or is about to. */
+	/* The kernel side has reported it, or is about to. */
 	if (newcomers->follow_children && rls_targets_find(newcomers->followed, candidate->ppid))
 		return 0;
 	look->found(look->context, candidate->pid);

@@ -1,15 +1,15 @@
-/* Newcomers: processes that begin to be selected while we record.
+/* New processes: processes that begin to match the selection while we record.
  *
  *     exec, dlopen ──mmap watch──▶ waiting ─┐
- *     setproctitle, a change of cgroup,     ├─look─▶ selected and not followed: found
- *     a fork of no one we follow ───sweep───┘
+ *     setproctitle, a change of cgroup,     ├─check─▶ selected and not followed: found
+ *     a fork of an unfollowed process ─sweep┘
  *
- * Whatever executes a program or loads a library maps something executable, and the watch
- * that serves the followed processes tells of everyone: such a process is looked at within
- * a tick. What happens without a mapping is found by going through /proc, every quarter of
- * a second or, where that takes long, so seldom that it costs 2 % of a CPU; --all needs no
- * sweeps, a job without a library is none. Who is forked by a followed process is left to
- * the kernel side. */
+ * A process that executes a program or loads a library maps something executable. The mmap watch
+ * reports every such process of the host, and it is checked within a tick. Changes without a
+ * mapping are found by a sweep through /proc: every quarter of a second or, where that takes long,
+ * so rarely that it costs 2 % of a CPU. --all needs no sweeps, because a job without a library is
+ * none. The kernel side reports the children of followed processes.
+ */
 #ifndef RLS_NEW_PROCESSES_H
 #define RLS_NEW_PROCESSES_H
 

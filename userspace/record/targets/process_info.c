@@ -174,7 +174,7 @@ int rls_process_info_read(pid_t pid, struct rls_process_info *out)
 	comm[strcspn(comm, "\n")] = '\0';
 	info.ppid = number_in_status(status, "\nPPid:");
 	info.ns_pid = number_in_status(status, "\nNSpid:"); /* innermost last */
-	rls_process_container(pid, container); /* unknown is told as none */
+	rls_process_container(pid, container); /* unknown is reported as none */
 	info.container = strdup(container);
 	r = info.container ? cmdline_to_json(cmdline, length, &info.cmdline) : -ENOMEM;
 	if (r) {

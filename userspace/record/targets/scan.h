@@ -1,9 +1,10 @@
-/* Scan: holds the processes of the host against a selection.
+/* Scan: compares the processes of the host with a selection.
  *
  *     resolve (before anything is recorded) ─▶ scan now ─▶ new_processes.h from then on
  *
- * Of each process no more is read than the selectors go by: its stat for all, 20 us; the
- * mappings, which cost most, for --all alone. */
+ * Only what the selectors need is read of each process: its stat for all of them, 20 us; its
+ * mappings, the most expensive part, for --all alone.
+ */
 #ifndef RLS_TARGETS_SCAN_H
 #define RLS_TARGETS_SCAN_H
 

@@ -5,9 +5,9 @@
  *     end       ─▶ rls_targets_ended    ─┼▶ every observer's forget()
  *     left out  ─▶ rls_targets_unfollow ─┘
  *
- * There is one target per process. Whoever keeps something for each process observes the table, and
- * gets a place in every target for that. No event of a process's life reaches some of them only:
- * the table alone tells of it. One thread.
+ * There is one target per process. A part that keeps something for each process observes the
+ * table, and gets a place in every target for it. The table alone calls the observers, so an event
+ * of a process reaches all of them or none. One thread.
  */
 #ifndef RLS_TARGET_TABLE_H
 #define RLS_TARGET_TABLE_H
