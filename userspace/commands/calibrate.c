@@ -266,7 +266,8 @@ static int calibrate_job(const struct arguments *arguments)
 	calibrate_conclude(&found, &workload);
 	doubted = doubt(&found);
 	if (doubted)
-		rls_warning("%s: nothing of it is kept", doubted);
+		rls_warning("%s: %s", doubted,
+			    found.cuda_count ? "only what CUPTI costs is kept" : "nothing is kept");
 	if (found.bridged && !found.cuda_count)
 		rls_warning("what CUPTI adds to calls into CUDA is not known and stays in their "
 			    "time: use a longer --duration");
