@@ -220,6 +220,17 @@ class Recording(Process):
                                       for line in self.err.seen)):
             raise RuntimeError("%s is not probed: %s" % (name, self.err.text()))
 
+    def wait_tables(self, pid):
+        """Until the process's method tables were read again after its last library was probed: modules
+        fill them after they are mapped. Of one recorded with -v."""
+        begin = "rlscope-bpf: debug: process %d: " % pid
+
+        def last(text):
+            return max((i for i, line in enumerate(self.err.seen)
+                        if line.startswith(begin) and text in line), default=-1)
+        if not eventually(lambda: last("tables read again") > last("is probed")):
+            raise RuntimeError("tables are not read again: %s" % self.err.text())
+
     def stop(self, number=signal.SIGINT):
         """Ends recording; the exit status."""
         start = time.monotonic()

@@ -96,6 +96,7 @@ def late_library(checks):
             target.ask(do="import", modules=harness.modules())
             for name in ("truthsim", "truthback"):
                 recording.wait_probed(target.pid, name)
+            recording.wait_tables(target.pid)
             rows = target.ask(do="kinds", count=200)
             status = recording.stop()
             report = recording.report()

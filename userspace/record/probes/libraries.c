@@ -347,10 +347,9 @@ static int look_at_tables_again(struct rls_libraries *libraries, struct process 
 
 	if (r)
 		return r;
-	if (added->library_count)
-		rls_debug("process %d: %zu libraries have new functions", process->pid,
-			  added->library_count);
 	r = take_libraries(libraries, process, mappings, added->libraries, added->library_count);
+	rls_debug("process %d: tables read again, %zu libraries have new functions", process->pid,
+		  added->library_count);
 	rls_process_image_free(added);
 	return r;
 }
