@@ -20,7 +20,7 @@ MANY = """
 import sys, threading, time
 def worker(n):
     exec("def of_thread_%d(end):\\n while time.thread_time() < end: pass\\nof_thread_%d(end)" % (n, n),
-         dict(time=time, end=time.thread_time() + 0.1))
+         dict(time=time, end=time.thread_time() + 0.05))
 print("ready", flush=True)
 sys.stdin.readline()
 threads = [threading.Thread(target=worker, args=(n,)) for n in range(32)]
