@@ -30,8 +30,8 @@ static __always_inline __u32 count_hit(struct thread_state *thread, __u64 cookie
 	if (before_ns > cost_ns)
 		before_ns = cost_ns;
 	count_site(RLS_COOKIE_SITE(cookie));
-	thread->pile.hits++;
-	thread->pile.cost_ns += before_ns;
+	thread->hit_totals.hits++;
+	thread->hit_totals.cost_ns += before_ns;
 	return cost_ns - before_ns;
 }
 
@@ -70,7 +70,7 @@ static __always_inline int handle_site(struct pt_regs *ctx, bool multi)
 	site = RLS_COOKIE_SITE(cookie);
 	rest_ns = count_hit(thread, cookie, cost_before_ns[0]);
 	if (is_out_of_window(cookie)) {
-		thread->pile.cost_ns += rest_ns;
+		thread->hit_totals.cost_ns += rest_ns;
 		return 0;
 	}
 	forget_stale_frames(thread);
@@ -98,7 +98,7 @@ static __always_inline int handle_site(struct pt_regs *ctx, bool multi)
 		enter_frame(thread, task, sp, RLS_COOKIE_CATEGORY(cookie), RLS_COOKIE_EXIT(cookie),
 			    site);
 	}
-	thread->pile.cost_ns += rest_ns;
+	thread->hit_totals.cost_ns += rest_ns;
 	return 0;
 }
 
@@ -118,7 +118,7 @@ static __always_inline int handle_return(struct pt_regs *ctx, bool multi)
 	site = RLS_COOKIE_SITE(cookie);
 	rest_ns = count_hit(thread, cookie, cost_before_ns[1]);
 	if (is_out_of_window(cookie)) {
-		thread->pile.cost_ns += rest_ns;
+		thread->hit_totals.cost_ns += rest_ns;
 		return 0;
 	}
 	forget_stale_frames(thread);
@@ -128,7 +128,7 @@ static __always_inline int handle_return(struct pt_regs *ctx, bool multi)
 		settle_base_category(thread, PYTHON, site);
 	else
 		settle_base(thread, ip, site);
-	thread->pile.cost_ns += rest_ns;
+	thread->hit_totals.cost_ns += rest_ns;
 	return 0;
 }
 

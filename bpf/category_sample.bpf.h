@@ -46,7 +46,7 @@ static __always_inline struct rls_wire_category_sample *begin_look(struct thread
 
 	if (!look)
 		return NULL;
-	__builtin_memset(&look->pile, 0, sizeof(look->pile));
+	__builtin_memset(&look->hit_totals, 0, sizeof(look->hit_totals));
 	look->waited_ns = 0;
 	look->operation = look->phase = 0;
 	look->category = 0;
@@ -70,7 +70,7 @@ static __always_inline void send_look(struct thread_state *thread, struct interr
 	if (at.user && booking)
 		book_hits(thread, look->header.time_ns);
 	else if (at.user)
-		take_pile(thread, &look->pile);
+		take_hit_totals(thread, &look->hit_totals);
 	look->header.flags =
 		flags | (at.user ? 0 : RLS_SAMPLE_KERNEL) | (at.trapped ? RLS_SAMPLE_TRAPPED : 0);
 	look->ip = at.ip;

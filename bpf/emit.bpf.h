@@ -36,12 +36,12 @@ static __always_inline __u64 add_off_cpu(struct thread_state *thread,
 {
 	__u64 since_ns = thread->away.since_ns, away_ns = end_absence(&thread->away, task, now_ns);
 
-	thread->pile.off_cpu_ns += away_ns;
+	thread->hit_totals.off_cpu_ns += away_ns;
 	if (since_ns) {
 		thread->wait.end_ns = since_ns + away_ns;
 		thread->wait.away_ns = away_ns;
 	}
-	if (absences_told && away_ns && thread->sequence)
+	if (absences_reported && away_ns && thread->sequence)
 		tell_absence(thread, since_ns + away_ns, away_ns);
 	return away_ns;
 }
@@ -53,12 +53,13 @@ static __always_inline bool returned_unseen(const struct thread_state *thread)
 	return thread->away.since_ns >= recording_since_ns;
 }
 
-static __always_inline void take_pile(struct thread_state *thread, struct rls_wire_hit_totals *out)
+static __always_inline void take_hit_totals(struct thread_state *thread,
+					    struct rls_wire_hit_totals *out)
 {
-	*out = thread->pile;
-	thread->pile.hits = 0;
-	thread->pile.cost_ns = 0;
-	thread->pile.off_cpu_ns = 0;
+	*out = thread->hit_totals;
+	thread->hit_totals.hits = 0;
+	thread->hit_totals.cost_ns = 0;
+	thread->hit_totals.off_cpu_ns = 0;
 }
 
 /* Tells user space what stretch of the thread's time is uncertain. False when there is no
@@ -150,8 +151,8 @@ static __always_inline void emit_category_here(struct thread_state *thread, __u8
 	fill_header(&event->header, sizeof(*event), RLS_WIRE_CATEGORY, thread->pid, thread->tid,
 		    now_ns);
 	event->header.sequence = thread->sequence;
-	take_pile(thread, &event->pile);
-	thread->pile.cost_ns += event_cost_ns; /* it is yet to come: the next event's */
+	take_hit_totals(thread, &event->hit_totals);
+	thread->hit_totals.cost_ns += event_cost_ns; /* it is yet to come: the next event's */
 	event->category = category;
 	event->from = from;
 	event->depth = thread->depth;

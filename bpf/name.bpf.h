@@ -32,7 +32,7 @@ static __always_inline __u32 find_name(struct thread_state *thread, __u64 addres
 		*lately = (struct known_name){.address = address, .id = *known};
 		return *known;
 	}
-	return booking && !book_may_name(thread->pid) ? RLS_BOOK_OTHER : 0;
+	return booking && !book_may_name(thread->pid) ? RLS_TOTALS_OTHER : 0;
 }
 
 /* NULL: no room. Length and text are to be filled in. */

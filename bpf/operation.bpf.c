@@ -26,7 +26,7 @@ SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
 	/* On two pages at most: with both ends all can be read. It is not read here, as the stack has no room for it. */
 	if (bpf_probe_read_user(&length, sizeof(length), (void *)address) ||
 	    bpf_probe_read_user(&last, sizeof(last), (void *)(text + RLS_NAME_BYTES - 1)))
-		return RLS_BOOK_UNREADABLE;
+		return RLS_TOTALS_UNREADABLE;
 	record = begin_name(thread, &key);
 	if (!record)
 		return 0;
@@ -158,7 +158,7 @@ __attribute__((noinline)) int send_edges(struct thread_state *thread, __u64 head
 		return 0;
 	if (head - thread->edges_seen < RLS_EDGES_SENT || !send_together(thread))
 		sent = send_singly(thread, head - thread->edges_seen);
-	thread->pile.cost_ns += edges_cost(number, sent);
+	thread->hit_totals.cost_ns += edges_cost(number, sent);
 	return sent;
 }
 
@@ -173,8 +173,8 @@ static __always_inline int handle_flush(struct pt_regs *ctx)
 	/* At thread end the library has already hidden its record: the site's argument is it. */
 	if (thread->annotated && !thread->record)
 		thread->record = record;
-	thread->pile.hits++;
-	thread->pile.cost_ns += RLS_COOKIE_COST_NS(bpf_get_attach_cookie(ctx));
+	thread->hit_totals.hits++;
+	thread->hit_totals.cost_ns += RLS_COOKIE_COST_NS(bpf_get_attach_cookie(ctx));
 	sync_operations(thread);
 	return 0;
 }

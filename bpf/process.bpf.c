@@ -151,14 +151,14 @@ static __always_inline void report_exit(struct thread_state *thread, __u32 pid, 
 
 	if (!record)
 		return;
-	__builtin_memset(&record->pile, 0, sizeof(record->pile));
+	__builtin_memset(&record->hit_totals, 0, sizeof(record->hit_totals));
 	__builtin_memset(record->reserved, 0, sizeof(record->reserved));
 	record->process_over = over;
 	record->traced = thread != NULL;
 	if (thread) {
 		if (thread->lost)
 			emit_loss(thread, record->header.time_ns);
-		take_pile(thread, &record->pile);
+		take_hit_totals(thread, &record->hit_totals);
 	}
 	bpf_ringbuf_submit(record, over ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
@@ -335,7 +335,7 @@ int final_states(struct bpf_iter__task *ctx)
 				 now_ns);
 	if (!record)
 		return 0;
-	take_pile(thread, &record->pile);
+	take_hit_totals(thread, &record->hit_totals);
 	record->record = thread->record;
 	record->edges_seen = thread->edges_seen;
 	record->overflowed_frames = thread->overflowed;

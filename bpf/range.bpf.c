@@ -164,8 +164,8 @@ static __always_inline int handle_range(struct pt_regs *ctx)
 	if (!thread)
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);
-	thread->pile.hits++;
-	thread->pile.cost_ns += RLS_COOKIE_COST_NS(cookie);
+	thread->hit_totals.hits++;
+	thread->hit_totals.cost_ns += RLS_COOKIE_COST_NS(cookie);
 	if ((__u8)cookie != POP && !count_begin(thread, &registers, cookie))
 		return 0;
 	sync_operations(thread);

@@ -134,15 +134,15 @@ __attribute__((noinline)) int name_range(struct thread_state *thread)
 	__u32 id;
 
 	if (!thread)
-		return RLS_BOOK_UNREADABLE;
+		return RLS_TOTALS_UNREADABLE;
 	if (!thread->ranges.text[0])
-		return RLS_BOOK_UNREADABLE;
+		return RLS_TOTALS_UNREADABLE;
 	id = find_name(thread, address_of_text(thread->ranges.text), &key);
 	if (id)
 		return id;
 	record = begin_name(thread, &key);
 	if (!record)
-		return RLS_BOOK_UNREADABLE;
+		return RLS_TOTALS_UNREADABLE;
 	record->length = thread->ranges.length;
 	__builtin_memcpy(record->text, thread->ranges.text, RLS_WIRE_NAME_BYTES);
 	return end_name(record, &key);

@@ -89,7 +89,7 @@ int on_close_look(struct bpf_perf_event_data *ctx)
 
 	if (!recording_since_ns || window_edges & 1 || !thread || !is_traced(thread))
 		return 0;
-	thread->pile.cost_ns += close_look_cost_ns;
+	thread->hit_totals.cost_ns += close_look_cost_ns;
 	send_look(thread, interrupted_by_timer(ctx), RLS_SAMPLE_CLOSE);
 	return 0;
 }

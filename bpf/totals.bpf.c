@@ -42,8 +42,8 @@ static __always_inline bool may_have_cell(__u32 pid)
 
 	if (!scope)
 		return true;
-	return scope->cells < RLS_BOOK_CELLS_MAX &&
-	       __sync_fetch_and_add(&scope->cells, 1) < RLS_BOOK_CELLS_MAX;
+	return scope->cells < RLS_TOTALS_CELLS_MAX &&
+	       __sync_fetch_and_add(&scope->cells, 1) < RLS_TOTALS_CELLS_MAX;
 }
 
 SUBPROGRAM struct rls_wire_cell *cell_of(const struct rls_wire_cell_key *key)
@@ -55,7 +55,7 @@ SUBPROGRAM struct rls_wire_cell *cell_of(const struct rls_wire_cell_key *key)
 		return cell;
 	own = *key;
 	if (!may_have_cell(own.pid))
-		own.phase = RLS_BOOK_OTHER;
+		own.phase = RLS_TOTALS_OTHER;
 	bpf_map_update_elem(&cells, &own, &empty_cell, BPF_NOEXIST);
 	cell = bpf_map_lookup_elem(&cells, &own);
 	if (!cell)
@@ -78,7 +78,7 @@ static __always_inline void add_time(const struct rls_wire_cell_key *key, __u64 
 /* Off the CPU a thread stays in what it was in, whether windows close or not. */
 static __always_inline bool is_known(__u64 word)
 {
-	return word & OFF_CPU && CATEGORY_OF(word) != RLS_BOOK_CLOSED;
+	return word & OFF_CPU && CATEGORY_OF(word) != RLS_TOTALS_CLOSED;
 }
 
 /* Of the running thread's ns, kept_ns at most were spent without a CPU. What is left of them. */
@@ -104,13 +104,13 @@ __attribute__((noinline)) __u32 add_stretch(struct rls_wire_cell_key *key, __u64
 		return 0;
 	own = *key; /* kernels before 6.2 take no key of a map but from the stack */
 	own.category = CATEGORY_OF(word);
-	if (word && window_edges & 1 && own.category != RLS_BOOK_CLOSED && !is_known(word) &&
+	if (word && window_edges & 1 && own.category != RLS_TOTALS_CLOSED && !is_known(word) &&
 	    until_ns > edge_ns) {
 		if (since_ns < edge_ns) {
 			kept_ns = add_running(&own, word, edge_ns - since_ns, kept_ns);
 			since_ns = edge_ns;
 		}
-		own.category = RLS_BOOK_CLOSED;
+		own.category = RLS_TOTALS_CLOSED;
 	}
 	if (word)
 		kept_ns = add_running(&own, word, until_ns - since_ns, kept_ns);
@@ -150,7 +150,7 @@ __attribute__((noinline)) int next_state(__u64 word, __u32 next)
 	__u32 off_cpu = next == LEAVES ? OFF_CPU : next == SAME ? (__u32)word & OFF_CPU : 0;
 
 	if (window_edges & 1 && !(next == SAME && is_known(word)))
-		category = RLS_BOOK_CLOSED;
+		category = RLS_TOTALS_CLOSED;
 	return category | off_cpu;
 }
 
@@ -185,7 +185,7 @@ static __always_inline struct rls_wire_thread_totals *book_of(struct thread_stat
 static __always_inline __u32 operation_of(const struct rls_wire_thread_totals *book,
 					  const struct rls_wire_scope *scope)
 {
-	return book->operation == RLS_BOOK_INHERITS ? scope->operation : book->operation;
+	return book->operation == RLS_TOTALS_INHERITS ? scope->operation : book->operation;
 }
 
 static __always_inline void book_until(struct rls_wire_scope *scope,
@@ -219,7 +219,7 @@ __attribute__((noinline)) int book_heirs(__u32 pid, __u64 at_ns)
 
 		if (i >= scope->places)
 			break;
-		if (book->tid && book->operation == RLS_BOOK_INHERITS)
+		if (book->tid && book->operation == RLS_TOTALS_INHERITS)
 			book_until(scope, book, pid, at_ns);
 	}
 	return 0;
@@ -232,16 +232,16 @@ static __always_inline void add_hits(struct thread_state *thread,
 {
 	struct rls_wire_cell *cell;
 
-	if (!thread->pile.hits && !thread->pile.cost_ns)
+	if (!thread->hit_totals.hits && !thread->hit_totals.cost_ns)
 		return;
 	cell = cell_of(key);
 	if (!cell)
 		return;
-	__sync_fetch_and_add(&cell->hits, thread->pile.hits);
-	__sync_fetch_and_add(&cell->cost_ns, thread->pile.cost_ns);
-	__sync_fetch_and_add(&burden[RLS_BURDEN_OF(thread->tid)], thread->pile.cost_ns);
-	thread->pile.hits = 0;
-	thread->pile.cost_ns = 0;
+	__sync_fetch_and_add(&cell->hits, thread->hit_totals.hits);
+	__sync_fetch_and_add(&cell->cost_ns, thread->hit_totals.cost_ns);
+	__sync_fetch_and_add(&burden[RLS_BURDEN_OF(thread->tid)], thread->hit_totals.cost_ns);
+	thread->hit_totals.hits = 0;
+	thread->hit_totals.cost_ns = 0;
 }
 
 /* The running thread's time and hits up to at_ns; false: there is nothing to book them in. *key
@@ -308,7 +308,7 @@ __attribute__((noinline)) int book_may_name(__u32 pid)
 	if (!booking)
 		return 1;
 	scope = find_scope(pid);
-	return scope ? __sync_fetch_and_add(&scope->names, 1) < RLS_BOOK_NAMES_MAX : 0;
+	return scope ? __sync_fetch_and_add(&scope->names, 1) < RLS_TOTALS_NAMES_MAX : 0;
 }
 
 __attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 since_ns,
@@ -327,11 +327,11 @@ __attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 sinc
 	thread->place = find_place(scope, thread->tid);
 	book = book_of(thread, scope);
 	book->tid = thread->tid;
-	book->operation = RLS_BOOK_INHERITS;
+	book->operation = RLS_TOTALS_INHERITS;
 	book->phase = scope->phase;
 	book->kept_ns = 0;
 	*(volatile __u64 *)&book->word =
-		WORD(since_ns, window_edges & 1 ? RLS_BOOK_CLOSED : category & 15);
+		WORD(since_ns, window_edges & 1 ? RLS_TOTALS_CLOSED : category & 15);
 	return 0;
 }
 
@@ -369,14 +369,14 @@ __attribute__((noinline)) int book_transition(struct thread_state *thread, __u64
 	scope = find_scope(thread->pid);
 	if (!scope || !totals_finish(thread, scope, now_ns, category & 15, &key))
 		return 0;
-	thread->pile.cost_ns += event_cost_ns; /* it is yet to come: the next stretch's */
+	thread->hit_totals.cost_ns += event_cost_ns; /* it is yet to come: the next stretch's */
 	/* Between windows some sites still tell, but not all. */
 	if (!key.category || !category || key.category == category ||
-	    key.category >= RLS_BOOK_CATEGORIES)
+	    key.category >= RLS_TOTALS_CATEGORIES)
 		return 0;
 	cell = cell_of(&key);
 	if (cell)
-		__sync_fetch_and_add(&cell->to[category & (RLS_BOOK_CATEGORIES - 1)], 1);
+		__sync_fetch_and_add(&cell->to[category & (RLS_TOTALS_CATEGORIES - 1)], 1);
 	return 0;
 }
 
@@ -407,7 +407,7 @@ __attribute__((noinline)) int book_bridge(__u32 pid)
 
 		if (i >= scope->places)
 			break;
-		if (book->tid && book->operation != RLS_BOOK_INHERITS)
+		if (book->tid && book->operation != RLS_TOTALS_INHERITS)
 			totals_report(scope, pid, book->tid, 0, book->operation);
 	}
 	return 0;
@@ -520,7 +520,7 @@ __attribute__((noinline)) int book_fork(struct thread_state *parent, struct thre
 		return 0;
 	childs->phase = phase;
 	book_of(child, childs)->phase = phase;
-	if (operation == RLS_BOOK_INHERITS)
+	if (operation == RLS_TOTALS_INHERITS)
 		return 0;
 	childs->operation = operation;
 	childs->source = child->tid;
@@ -539,7 +539,7 @@ __attribute__((noinline)) int book_exec(struct thread_state *thread, __u64 now_n
 	totals_finish(thread, scope, now_ns, 0, &key);
 	book = book_of(thread, scope);
 	book->tid = thread->pid;
-	book->operation = RLS_BOOK_INHERITS;
+	book->operation = RLS_TOTALS_INHERITS;
 	book->phase = 0;
 	scope->operation = 0;
 	scope->phase = 0;
@@ -578,6 +578,6 @@ __attribute__((noinline)) int book_look(struct thread_state *thread,
 	book = book_of(thread, scope);
 	look->operation = operation_of(book, scope);
 	look->phase = scope->phase;
-	look->category = window_edges & 1 ? RLS_BOOK_CLOSED : CATEGORY_OF(book->word);
+	look->category = window_edges & 1 ? RLS_TOTALS_CLOSED : CATEGORY_OF(book->word);
 	return 0;
 }

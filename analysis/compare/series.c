@@ -81,7 +81,7 @@ static void read_cell(const struct rls_cell *cell, struct rls_series_times *time
 	times->wall_ns[at] = (double)wall_ns;
 	times->corrected_ns[at] = (double)(wall_ns - cell->subtracted_ns);
 	times->cpu_ns[at] = without_waits(cell, times->corrected_ns[at]);
-	times->corrected_ns[at] -= (double)rls_cell_others_cost_ns(cell);
+	times->corrected_ns[at] -= (double)rls_cell_induced_wait_ns(cell);
 	times->ran_ns[at] = without_waits(cell, times->wall_ns[at]);
 }
 

@@ -26,11 +26,11 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-uint64_t rls_cell_others_cost_ns(const struct rls_cell *cell)
+uint64_t rls_cell_induced_wait_ns(const struct rls_cell *cell)
 {
 	uint64_t left_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
 
-	return min_u64(cell->others_cost_ns, min_u64(left_ns, cell->off_cpu_ns[RLS_PART_CPU]));
+	return min_u64(cell->induced_wait_ns, min_u64(left_ns, cell->off_cpu_ns[RLS_PART_CPU]));
 }
 
 /* Two spans may become one when no later report can tell them apart but by their order. */
@@ -206,7 +206,7 @@ void rls_span_window_note_others(struct rls_span_window *window, uint64_t cost_n
 
 		if (span->start_ns < window->off_cpu.before_ns)
 			break;
-		span->cell->others_cost_ns += noted;
+		span->cell->induced_wait_ns += noted;
 		cost_ns -= noted;
 	}
 }

@@ -34,17 +34,17 @@ struct rls_cell {
 	uint64_t off_cpu_ns[RLS_PART_MAX];
 	uint64_t subtracted_ns; /* from the cpu part */
 	uint64_t
-		others_cost_ns; /* of waiting in the cpu part, what other threads' hits made it longer (induced_wait.h) */
+		induced_wait_ns; /* of waiting in the cpu part, what other threads' hits made it longer (induced_wait.h) */
 	uint64_t under_gpu_ns; /* what hits cost in the cpu+gpu part, of which all is left there */
-	uint64_t looked_ns
+	uint64_t sampled_ns
 		[RLS_PART_MAX]; /* of the wall time, what is known by looks (untraced_time.h) */
 	double looked_error_ns[RLS_PART_MAX];
 	uint64_t divided_ns[RLS_PART_MAX]; /* of it, what is this operation's by samples */
 	double divided_error_ns[RLS_PART_MAX]; /* (sampled_operations.h) */
 };
 
-/* What of others_cost_ns is taken: it lies in waiting in the cpu part, and no time is taken twice. */
-uint64_t rls_cell_others_cost_ns(const struct rls_cell *cell);
+/* What of induced_wait_ns is taken: it lies in waiting in the cpu part, and no time is taken twice. */
+uint64_t rls_cell_induced_wait_ns(const struct rls_cell *cell);
 
 /* Keeps at most this many spans; beyond, the older half is merged by cell. */
 #define RLS_SPANS_MAX 1024

@@ -101,7 +101,7 @@ static struct rls_cell *cell_of(const struct scratch *scratch, size_t i, enum rl
 static void divide_others(const struct scratch *scratch, enum rls_category category,
 			  const struct rls_cell *whole)
 {
-	uint64_t others_ns = rls_cell_others_cost_ns(whole);
+	uint64_t others_ns = rls_cell_induced_wait_ns(whole);
 
 	if (!others_ns)
 		return;
@@ -109,7 +109,7 @@ static void divide_others(const struct scratch *scratch, enum rls_category categ
 		scratch->weights[i] = (double)scratch->waited[i];
 	rls_apportion(others_ns, scratch->weights, scratch->count, scratch->other);
 	for (size_t i = 0; i < scratch->count; i++)
-		cell_of(scratch, i, category)->others_cost_ns += scratch->other[i];
+		cell_of(scratch, i, category)->induced_wait_ns += scratch->other[i];
 }
 
 static void divide_part(const struct scratch *scratch, enum rls_category category,
@@ -126,7 +126,7 @@ static void divide_part(const struct scratch *scratch, enum rls_category categor
 	for (size_t i = 0; i < scratch->count; i++)
 		scratch->weights[i] = (double)(scratch->ran[i] + scratch->waited[i]);
 	if (whole->wall_ns[part])
-		rls_apportion(whole->looked_ns[part], scratch->weights, scratch->count,
+		rls_apportion(whole->sampled_ns[part], scratch->weights, scratch->count,
 			      scratch->other);
 	for (size_t i = 0; whole->wall_ns[part] && i < scratch->count; i++) {
 		const struct part *share = &scratch->parts[i];
@@ -135,7 +135,7 @@ static void divide_part(const struct scratch *scratch, enum rls_category categor
 
 		cell->wall_ns[part] += wall_ns;
 		cell->off_cpu_ns[part] += scratch->waited[i];
-		cell->looked_ns[part] += scratch->other[i];
+		cell->sampled_ns[part] += scratch->other[i];
 		cell->looked_error_ns[part] += whole->looked_error_ns[part] * (double)wall_ns /
 					       (double)whole->wall_ns[part];
 		cell->divided_ns[part] += wall_ns;

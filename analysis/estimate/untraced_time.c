@@ -136,7 +136,8 @@ static void shares_of(const struct rls_thread *thread, const struct pool *pool,
 /* What other threads' hits made the closed waits longer, by where these waits are now. */
 static void settle_others(struct rls_scope *scope, const uint64_t *waited)
 {
-	uint64_t others_ns = rls_cell_others_cost_ns(&scope->unseen->cell), parts[RLS_CATEGORY_MAX];
+	uint64_t others_ns = rls_cell_induced_wait_ns(&scope->unseen->cell),
+		 parts[RLS_CATEGORY_MAX];
 	double by[RLS_CATEGORY_MAX];
 
 	if (!others_ns)
@@ -145,7 +146,7 @@ static void settle_others(struct rls_scope *scope, const uint64_t *waited)
 		by[i] = (double)waited[i];
 	rls_apportion(others_ns, by, RLS_CATEGORY_MAX, parts);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		scope->cells[i].others_cost_ns += parts[i];
+		scope->cells[i].induced_wait_ns += parts[i];
 }
 
 static void settle_part(struct rls_scope *scope, enum rls_part part, const struct shares *running,
@@ -164,7 +165,7 @@ static void settle_part(struct rls_scope *scope, enum rls_part part, const struc
 			continue;
 		cell->wall_ns[part] += ran[i] + waited[i];
 		cell->off_cpu_ns[part] += waited[i];
-		cell->looked_ns[part] += ran[i] + waited[i];
+		cell->sampled_ns[part] += ran[i] + waited[i];
 		cell->looked_error_ns[part] +=
 			running->error[i] * (double)ran_ns + waiting->error[i] * (double)waited_ns;
 	}
@@ -181,7 +182,7 @@ static void settle_cost(struct rls_scope *scope)
 	if (!scope->unseen->cell.subtracted_ns)
 		return;
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		by[i] = (double)scope->cells[i].looked_ns[RLS_PART_CPU];
+		by[i] = (double)scope->cells[i].sampled_ns[RLS_PART_CPU];
 	rls_apportion(scope->unseen->cell.subtracted_ns, by, RLS_CATEGORY_MAX, parts);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		struct rls_cell *cell = &scope->cells[i];

@@ -99,15 +99,15 @@ static void add_row(struct rls_builder *b, const struct rls_breakdown_row *keys,
 	row->resource = part == RLS_PART_CPU ? RLS_RESOURCE_CPU : RLS_RESOURCE_CPU_GPU;
 	row->wall_ns = wall_ns;
 	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[part];
-	row->others_cost_ns = part == RLS_PART_CPU ? rls_cell_others_cost_ns(cell) : 0;
-	row->corrected_ns = wall_ns - subtracted_ns - row->others_cost_ns;
+	row->induced_wait_ns = part == RLS_PART_CPU ? rls_cell_induced_wait_ns(cell) : 0;
+	row->corrected_ns = wall_ns - subtracted_ns - row->induced_wait_ns;
 	row->error_ns = error_ns(b, row->category, wall_ns, subtracted_ns);
 	if (part == RLS_PART_CPU)
 		rls_add_bounded(&row->error_ns, spill_ns(b, cell));
 	/* What a wait was for is not known: all that was taken from it may be too much. */
-	rls_add_bounded(&row->error_ns, row->others_cost_ns);
+	rls_add_bounded(&row->error_ns, row->induced_wait_ns);
 	rls_add_bounded(&row->error_ns, rls_round_bounded(doubt_ns(b, scope, keys, part)));
-	if (cell->looked_ns[part]) {
+	if (cell->sampled_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
 		/* What hits cost and what looks saw have nothing to do with each other. */
 		row->error_ns = rls_round_bounded(
@@ -212,13 +212,13 @@ static void add_cell(struct rls_cell *into, const struct rls_cell *cell)
 	for (int part = 0; part < RLS_PART_MAX; part++) {
 		into->wall_ns[part] += cell->wall_ns[part];
 		into->off_cpu_ns[part] += cell->off_cpu_ns[part];
-		into->looked_ns[part] += cell->looked_ns[part];
+		into->sampled_ns[part] += cell->sampled_ns[part];
 		into->looked_error_ns[part] += cell->looked_error_ns[part];
 		into->divided_ns[part] += cell->divided_ns[part];
 		into->divided_error_ns[part] += cell->divided_error_ns[part];
 	}
 	into->subtracted_ns += cell->subtracted_ns;
-	into->others_cost_ns += cell->others_cost_ns;
+	into->induced_wait_ns += cell->induced_wait_ns;
 	into->under_gpu_ns += cell->under_gpu_ns;
 }
 
@@ -311,7 +311,7 @@ static void add_stack(struct rls_builder *b, const struct rls_thread *thread,
 	row->gpu_ns = cell->wall_ns[RLS_PART_CPU_GPU];
 	row->on_cpu_ns =
 		wall_ns - cell->off_cpu_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU_GPU];
-	row->corrected_ns = wall_ns - cell->subtracted_ns - rls_cell_others_cost_ns(cell);
+	row->corrected_ns = wall_ns - cell->subtracted_ns - rls_cell_induced_wait_ns(cell);
 	row->transitions = transitions;
 	row->operations = rls_build_operations(b, scope->stack, &row->depth);
 }
@@ -374,7 +374,7 @@ void rls_build_thread(struct rls_builder *b, const struct rls_thread *thread)
 			for (int part = 0; part < RLS_PART_MAX; part++) {
 				entry->wall_ns += cell->wall_ns[part];
 				entry->on_cpu_ns += cell->wall_ns[part] - cell->off_cpu_ns[part];
-				b->looked_ns += cell->looked_ns[part];
+				b->sampled_ns += cell->sampled_ns[part];
 			}
 			add_stack(b, thread, scope, i);
 		}

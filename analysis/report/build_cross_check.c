@@ -33,7 +33,7 @@ static uint64_t traced_ns(const struct rls_cell *cell)
 		double ran_ns = wall_ns - (double)cell->off_cpu_ns[part];
 
 		if (wall_ns > 0)
-			ns += ran_ns * (1 - (double)cell->looked_ns[part] / wall_ns);
+			ns += ran_ns * (1 - (double)cell->sampled_ns[part] / wall_ns);
 	}
 	return rls_round_bounded(ns);
 }

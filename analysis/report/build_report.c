@@ -126,7 +126,7 @@ static uint64_t traced_ns(const struct rls_builder *b)
 
 	for (size_t i = 0; i < b->report->thread_count; i++)
 		rls_add_bounded(&ns, b->report->threads[i].wall_ns);
-	return ns - (b->looked_ns < ns ? b->looked_ns : ns);
+	return ns - (b->sampled_ns < ns ? b->sampled_ns : ns);
 }
 
 static void add_overhead(struct rls_builder *b)

@@ -23,7 +23,7 @@ struct rls_builder {
 	double lost_share; /* of the thread-state events */
 	double spill_share; /* how much of others' cost rows of that operation may have borne */
 	double cost_density; /* of the thread at hand: what was subtracted, of its running time */
-	uint64_t looked_ns; /* of the threads' time, what was not traced */
+	uint64_t sampled_ns; /* of the threads' time, what was not traced */
 	size_t capacity[RLS_TABLE_ALL];
 	int err; /* the first failure */
 };

@@ -112,7 +112,7 @@ struct rls_breakdown_row {
 	uint64_t on_cpu_ns;
 	uint64_t corrected_ns;
 	uint64_t
-		others_cost_ns; /* of what it is corrected by, what lies in waiting for other threads' hits */
+		induced_wait_ns; /* of what it is corrected by, what lies in waiting for other threads' hits */
 	uint64_t error_ns;
 	struct { /* the same without the question which operation the time is of: */
 		enum rls_method

@@ -43,7 +43,7 @@ static const struct rls_column breakdown[] = {
 	/* Errors of one calibration go the same way: they add up, not cancel out. */
 	COLUMN(U64, rls_breakdown_row, error_ns, 0, RLS_SUM),
 	COLUMN(METHOD, rls_breakdown_row, method, 0, RLS_WORST),
-	COLUMN(U64, rls_breakdown_row, others_cost_ns, 0, RLS_SUM | RLS_HIDDEN),
+	COLUMN(U64, rls_breakdown_row, induced_wait_ns, 0, RLS_SUM | RLS_HIDDEN),
 	COLUMN(U64, rls_breakdown_row, undivided.error_ns, 0, RLS_SUM | RLS_HIDDEN),
 	COLUMN(METHOD, rls_breakdown_row, undivided.method, 0, RLS_WORST | RLS_HIDDEN),
 };

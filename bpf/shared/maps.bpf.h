@@ -89,7 +89,7 @@ struct thread_state {
 	__u32 pid, tid;
 	__u32 sequence;
 	__u32 generation; /* of the process settings copied below */
-	struct rls_wire_hit_totals pile;
+	struct rls_wire_hit_totals hit_totals;
 	__u64 event_ns; /* of the last transition: the next one is later */
 	struct absence away; /* since_ns: 0 while running */
 	struct wait wait;
@@ -225,7 +225,7 @@ extern const volatile bool windows;
 /* Stacks are sampled. */
 extern const volatile bool stacks_sampled;
 /* Each off-CPU period of a thread is sent by itself. */
-extern const volatile bool absences_told;
+extern const volatile bool absences_reported;
 /* Of transitions: places, a power of two, less one; and how many may be taken and unread. */
 extern const volatile __u32 transitions_mask;
 extern const volatile __u32 transitions_room;

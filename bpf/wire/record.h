@@ -58,7 +58,7 @@ struct rls_wire_hit_totals {
 
 struct rls_wire_category {
 	struct rls_wire_header header;
-	struct rls_wire_hit_totals pile;
+	struct rls_wire_hit_totals hit_totals;
 	RLS_U8 category; /* after the event */
 	RLS_U8 from; /* before it */
 	RLS_U16 depth; /* frames on the thread's stack of categories */
@@ -88,7 +88,7 @@ struct rls_wire_exec {
 
 struct rls_wire_exit {
 	struct rls_wire_header header;
-	struct rls_wire_hit_totals pile;
+	struct rls_wire_hit_totals hit_totals;
 	RLS_U8 process_over; /* it was the last thread of its process */
 	RLS_U8 traced; /* the thread had been announced */
 	RLS_U8 reserved[6];
@@ -149,7 +149,7 @@ struct rls_wire_booked {
 
 struct rls_wire_absence {
 	struct rls_wire_header header; /* time: when it came back */
-	RLS_U64 away_ns; /* before that; the next pile has it, too */
+	RLS_U64 away_ns; /* before that; the next hit totals include it */
 };
 
 struct rls_wire_loss {
@@ -161,7 +161,7 @@ struct rls_wire_loss {
 
 struct rls_wire_final {
 	struct rls_wire_header header;
-	struct rls_wire_hit_totals pile;
+	struct rls_wire_hit_totals hit_totals;
 	RLS_U64 record; /* the thread's annotation record, 0 for none */
 	RLS_U64 edges_seen;
 	RLS_U32 overflowed_frames; /* entries beyond RLS_FRAMES_MAX */
@@ -171,11 +171,11 @@ struct rls_wire_final {
 #define RLS_SAMPLE_WORDS 128
 struct rls_wire_category_sample {
 	struct rls_wire_header header;
-	struct rls_wire_hit_totals pile; /* empty unless it was found in user mode */
+	struct rls_wire_hit_totals hit_totals; /* empty unless it was found in user mode */
 	RLS_U64 ip; /* in user mode, or where it was left for the kernel */
 	RLS_U64 waited_ns; /* 0: it is running; else it stands for so much waiting */
 	RLS_U32 operation, phase; /* ids of names, when booking; 0: none */
-	RLS_U8 category; /* the same: what its time is booked in, RLS_BOOK_CLOSED too */
+	RLS_U8 category; /* the same: what its time is booked in, RLS_TOTALS_CLOSED too */
 	RLS_U8 reserved[7];
 	RLS_U64 words[RLS_SAMPLE_WORDS]; /* the top of its stack; zero where that is not there */
 };
@@ -186,7 +186,7 @@ struct rls_wire_category_sample {
 #define RLS_SAMPLE_KERNEL 1 /* the thread is in the kernel */
 #define RLS_SAMPLE_TRAPPED 4 /* a trap took it into the kernel: it is served as a probe's hit */
 #define RLS_SAMPLE_CLOSE                                                                           \
-	8 /* of the timer that ticks in windows: its cost is in the thread's pile */
+	8 /* of the timer that ticks in windows: its cost is in the thread's hit totals */
 
 /* `bytes` bytes of what a target calls a batch (cupti_bridge/batch.h) follow, unchecked, and
  * then rubbish up to header.size: records of a few sizes only can be reserved. */

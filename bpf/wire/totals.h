@@ -10,24 +10,24 @@
 
 /* cells: what a process did in an operation, a phase and a category. Operations and phases are
  * names by the id that RLS_WIRE_NAME gave them; 0: none. */
-#define RLS_BOOK_UNREADABLE 0xfffffffeU /* instead of an id */
-#define RLS_BOOK_OTHER 0xfffffffdU /* the same: its process has named more than its share */
-#define RLS_BOOK_NAMES_MAX 512 /* of a process */
-#define RLS_BOOK_CELLS_MAX 8192 /* the same; then its phases are not distinguished any more */
+#define RLS_TOTALS_UNREADABLE 0xfffffffeU /* instead of an id */
+#define RLS_TOTALS_OTHER 0xfffffffdU /* the same: its process has named more than its share */
+#define RLS_TOTALS_NAMES_MAX 512 /* of a process */
+#define RLS_TOTALS_CELLS_MAX 8192 /* the same; then its phases are not distinguished any more */
 struct rls_wire_cell_key {
 	RLS_U32 pid;
 	RLS_U32 operation;
 	RLS_U32 phase;
-	RLS_U32 category; /* enum rls_category, or RLS_BOOK_CLOSED */
+	RLS_U32 category; /* enum rls_category, or RLS_TOTALS_CLOSED */
 };
-#define RLS_BOOK_CLOSED 15 /* between windows: the category is not known */
-#define RLS_BOOK_CATEGORIES 8 /* room for enum rls_category */
+#define RLS_TOTALS_CLOSED 15 /* between windows: the category is not known */
+#define RLS_TOTALS_CATEGORIES 8 /* room for enum rls_category */
 struct rls_wire_cell {
 	RLS_U64 ns;
 	RLS_U64 off_cpu_ns; /* of ns: waiting, for a free CPU too */
 	RLS_U64 hits;
 	RLS_U64 cost_ns; /* of those hits */
-	RLS_U64 to[RLS_BOOK_CATEGORIES]; /* transitions out of the category */
+	RLS_U64 to[RLS_TOTALS_CATEGORIES]; /* transitions out of the category */
 };
 
 /* scopes: thread group id → what its threads are in. Whoever books a thread's time takes it
@@ -35,11 +35,11 @@ struct rls_wire_cell {
 struct rls_wire_thread_totals {
 	RLS_U64 word; /* since_ns << 5 | waits << 4 | category; 0: it has not begun */
 	RLS_U32 tid; /* 0: free */
-	RLS_U32 operation; /* its own innermost, or RLS_BOOK_INHERITS */
+	RLS_U32 operation; /* its own innermost, or RLS_TOTALS_INHERITS */
 	RLS_U32 phase; /* the process's at that instant */
 	RLS_U32 kept_ns; /* of the word's time: ready to run, without a CPU */
 };
-#define RLS_BOOK_INHERITS 0xffffffffU /* never had one: it has its process's */
+#define RLS_TOTALS_INHERITS 0xffffffffU /* never had one: it has its process's */
 #define RLS_BOOKS_MAX 64 /* threads of a process whose time is cut at others' edges */
 struct rls_wire_scope {
 	RLS_U64 since_ns; /* watched since then */
@@ -57,7 +57,7 @@ struct rls_wire_scope {
 
 #ifndef __VMLINUX_H__
 _Static_assert(sizeof(struct rls_wire_cell_key) == 16, "cell key");
-_Static_assert(sizeof(struct rls_wire_cell) == 32 + 8 * RLS_BOOK_CATEGORIES, "cell");
+_Static_assert(sizeof(struct rls_wire_cell) == 32 + 8 * RLS_TOTALS_CATEGORIES, "cell");
 _Static_assert(sizeof(struct rls_wire_scope) == 48 + 24 * RLS_BOOKS_MAX, "scope");
 #endif
 

@@ -230,7 +230,7 @@ uint64_t recording_hits(const struct recording *recording, pid_t tid)
 
 	for (size_t i = 0; i < recording->transition_count; i++) {
 		if (recording->transitions[i].header.tid == (uint32_t)tid)
-			hits += recording->transitions[i].pile.hits;
+			hits += recording->transitions[i].hit_totals.hits;
 	}
 	for (size_t i = 0; i < recording->control_count; i++) {
 		const union control_record *control = &recording->controls[i];
@@ -238,9 +238,9 @@ uint64_t recording_hits(const struct recording *recording, pid_t tid)
 		if (control->header.tid != (uint32_t)tid)
 			continue;
 		if (control->header.kind == RLS_WIRE_FINAL)
-			hits += control->final.pile.hits;
+			hits += control->final.hit_totals.hits;
 		else if (control->header.kind == RLS_WIRE_THREAD_EXIT)
-			hits += control->exit.pile.hits;
+			hits += control->exit.hit_totals.hits;
 	}
 	return hits;
 }

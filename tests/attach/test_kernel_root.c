@@ -102,7 +102,7 @@ static void silent_hits_are_counted(void **state)
 	into_python(nothing, NULL); /* silent at the end too */
 	recording_stop(recording);
 	assert_string_equal(recording_path(recording, tid), "?>P P>B B>P");
-	assert_int_equal(recording->transitions[2].pile.hits, 2001);
+	assert_int_equal(recording->transitions[2].hit_totals.hits, 2001);
 	assert_int_equal(recording_hits(recording, tid), 2004);
 }
 
@@ -268,9 +268,9 @@ static void sleeping_is_time_off_the_cpu(void **state)
 	entry = &recording->transitions[1];
 	exit = &recording->transitions[2];
 	/* The thread leaves the CPU some microseconds after it asked to sleep. */
-	assert_in_range(exit->pile.off_cpu_ns, SLEEP_NS - 1000000,
+	assert_in_range(exit->hit_totals.off_cpu_ns, SLEEP_NS - 1000000,
 			exit->header.time_ns - entry->header.time_ns);
-	assert_true(entry->pile.off_cpu_ns < SLEEP_NS);
+	assert_true(entry->hit_totals.off_cpu_ns < SLEEP_NS);
 }
 
 static void nobody_is_off_the_cpu_during_a_pause(void **state)
@@ -287,7 +287,7 @@ static void nobody_is_off_the_cpu_during_a_pause(void **state)
 	recording_stop(recording);
 	assert_string_equal(recording_path(recording, own_tid()), "?>P P>B B>P P>B B>P");
 	for (size_t i = 0; i < recording->transition_count; i++)
-		off_cpu_ns += recording->transitions[i].pile.off_cpu_ns;
+		off_cpu_ns += recording->transitions[i].hit_totals.off_cpu_ns;
 	assert_true(off_cpu_ns < SLEEP_NS);
 }
 

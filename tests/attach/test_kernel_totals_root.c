@@ -92,7 +92,7 @@ static struct rls_wire_cell sum_of(const struct recording *recording, pid_t pid,
 		sum.off_cpu_ns += book.cell[i].off_cpu_ns;
 		sum.hits += book.cell[i].hits;
 		sum.cost_ns += book.cell[i].cost_ns;
-		for (int to = 0; to < RLS_BOOK_CATEGORIES; to++)
+		for (int to = 0; to < RLS_TOTALS_CATEGORIES; to++)
 			sum.to[to] += book.cell[i].to[to];
 	}
 	return sum;
@@ -410,13 +410,13 @@ static void closed_time_is_in_no_category(void **state)
 	into_backend(nothing, NULL);
 	read_book(recording);
 
-	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_BOOK_CLOSED).ns, 30, 10000);
+	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_TOTALS_CLOSED).ns, 30, 10000);
 	assert_true(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns < 30000000);
 	assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON)
 				 .to[RLS_CATEGORY_BACKEND],
 			 2);
-	for (int to = 0; to < RLS_BOOK_CATEGORIES; to++)
-		assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_BOOK_CLOSED).to[to],
+	for (int to = 0; to < RLS_TOTALS_CATEGORIES; to++)
+		assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_TOTALS_CLOSED).to[to],
 				 0);
 	assert_nothing_dropped(recording);
 }
@@ -497,7 +497,7 @@ static void who_waits_stays_where_it_was(void **state)
 	rls_kernel_close_window(recording->kernel, &edge_ns);
 	run_ms((void *)40);
 	read_book(recording);
-	closed = sum_of(recording, getpid(), NULL, NULL, RLS_BOOK_CLOSED);
+	closed = sum_of(recording, getpid(), NULL, NULL, RLS_TOTALS_CLOSED);
 	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).off_cpu_ns -
 			  python.off_cpu_ns,
 		  40, 10000);

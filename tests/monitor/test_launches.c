@@ -80,8 +80,8 @@ static void helpers_are_in_what_the_source_is_in(void **state)
 	assert_in(3, 5, 0);
 	assert_in(4, 0, 0);
 	/* Its number is another thread's from then on. The source's end leaves things as they are. */
-	tell(OTHER, 200, RLS_BOOK_INHERITS, false);
-	tell(MAIN, 210, RLS_BOOK_INHERITS, true);
+	tell(OTHER, 200, RLS_TOTALS_INHERITS, false);
+	tell(MAIN, 210, RLS_TOTALS_INHERITS, true);
 	launch(5, OTHER, 220);
 	assert_in(5, 1, 0);
 }
@@ -91,7 +91,7 @@ static void what_is_old_is_forgotten_but_for_what_holds_on(void **state)
 	for (uint32_t i = 1; i <= 1000; i++)
 		tell(MAIN, i, i, true);
 	tell(OTHER, 10, 3, false);
-	tell(OTHER, 20, RLS_BOOK_INHERITS, false);
+	tell(OTHER, 20, RLS_TOTALS_INHERITS, false);
 	rls_launches_forget(&launches, 500);
 	assert_int_equal(launches.source.count, 501);
 	assert_null(rls_index_map_get(&launches.threads, OTHER, 0));

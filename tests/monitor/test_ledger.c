@@ -111,9 +111,9 @@ static void closed_time_goes_by_looks(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "");
 
-	add(step, RLS_BOOK_CLOSED, 1001);
-	look(step, RLS_BOOK_CLOSED, BACKEND, 30);
-	look(step, RLS_BOOK_CLOSED, PYTHON, 10);
+	add(step, RLS_TOTALS_CLOSED, 1001);
+	look(step, RLS_TOTALS_CLOSED, BACKEND, 30);
+	look(step, RLS_TOTALS_CLOSED, PYTHON, 10);
 	show();
 	assert_int_equal(all_ns(), 1001);
 	assert_in_range(row_of("step", BACKEND)->wall_ns, 750, 751);
@@ -130,8 +130,8 @@ static void waiting_goes_by_how_it_was_waited(void **state)
 
 	rls_ledger_add(&ledger, step, BACKEND, &slept);
 	add(step, PYTHON, 100 * MS);
-	rls_ledger_add(&ledger, step, RLS_BOOK_CLOSED, &both);
-	look(step, RLS_BOOK_CLOSED, PYTHON, 100);
+	rls_ledger_add(&ledger, step, RLS_TOTALS_CLOSED, &both);
+	look(step, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(row_of("step", BACKEND)->wall_ns, 1100 * MS - 1, 1100 * MS + 1);
 	assert_in_range(row_of("step", PYTHON)->wall_ns, 1100 * MS - 1, 1100 * MS + 1);
@@ -147,8 +147,8 @@ static void counts_are_scaled_within_reason(void **state)
 		.ns = 100 * MS, .hits = 1000, .cost_ns = 99 * MS, .to = {[BACKEND] = 1000}};
 
 	rls_ledger_add(&ledger, step, PYTHON, &traced);
-	add(step, RLS_BOOK_CLOSED, 100 * MS);
-	look(step, RLS_BOOK_CLOSED, PYTHON, 100);
+	add(step, RLS_TOTALS_CLOSED, 100 * MS);
+	look(step, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(count_of("step", PYTHON, BACKEND), 2000, 5000);
 }
@@ -160,8 +160,8 @@ static void guesses_are_as_good_as_they_turned_out(void **state)
 	/* While tracing could tell, what looked like the backend was Python as often as not. */
 	look(step, PYTHON, BACKEND, 5000);
 	look(step, BACKEND, BACKEND, 5000);
-	add(step, RLS_BOOK_CLOSED, 1000000);
-	look(step, RLS_BOOK_CLOSED, BACKEND, 100);
+	add(step, RLS_TOTALS_CLOSED, 1000000);
+	look(step, RLS_TOTALS_CLOSED, BACKEND, 100);
 	show();
 	assert_in_range(row_of("step", BACKEND)->wall_ns, 495000, 505000);
 	assert_in_range(row_of("step", PYTHON)->wall_ns, 495000, 505000);
@@ -173,7 +173,7 @@ static void time_without_looks_goes_by_what_was_traced(void **state)
 
 	add(step, PYTHON, 3000);
 	add(step, BACKEND, 1000);
-	add(step, RLS_BOOK_CLOSED, 400);
+	add(step, RLS_TOTALS_CLOSED, 400);
 	show();
 	assert_in_range(row_of("step", PYTHON)->wall_ns, 3299, 3301);
 	assert_in_range(row_of("step", BACKEND)->wall_ns, 1099, 1101);
@@ -183,7 +183,7 @@ static void nothing_to_go_by_waits_for_the_end(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "");
 
-	add(step, RLS_BOOK_CLOSED, 400);
+	add(step, RLS_TOTALS_CLOSED, 400);
 	show();
 	assert_int_equal(ledger.row_count, 0);
 	rls_ledger_apportion(&ledger, true);
@@ -197,13 +197,13 @@ static void transitions_are_scaled_to_closed_time(void **state)
 	const struct rls_wire_cell traced = {.ns = 100 * MS, .to = {[BACKEND] = 1000}};
 
 	rls_ledger_add(&ledger, step, PYTHON, &traced);
-	add(step, RLS_BOOK_CLOSED, 900 * MS);
-	look(step, RLS_BOOK_CLOSED, PYTHON, 100);
+	add(step, RLS_TOTALS_CLOSED, 900 * MS);
+	look(step, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(count_of("step", PYTHON, BACKEND), 9999, 10001);
 	/* A stretch that was only closed goes by what was seen before. */
-	add(step, RLS_BOOK_CLOSED, 1000 * MS);
-	look(step, RLS_BOOK_CLOSED, PYTHON, 100);
+	add(step, RLS_TOTALS_CLOSED, 1000 * MS);
+	look(step, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(count_of("step", PYTHON, BACKEND), 19990, 20010);
 }
@@ -218,10 +218,10 @@ static void guesses_are_judged_by_their_own_operation(void **state)
 		rls_ledger_look(&ledger, update, BACKEND, PYTHON, MS);
 		rls_ledger_look(&ledger, rollout, PYTHON, PYTHON, MS);
 	}
-	add(update, RLS_BOOK_CLOSED, 1000 * MS);
-	add(rollout, RLS_BOOK_CLOSED, 1000 * MS);
-	look(update, RLS_BOOK_CLOSED, PYTHON, 100);
-	look(rollout, RLS_BOOK_CLOSED, PYTHON, 100);
+	add(update, RLS_TOTALS_CLOSED, 1000 * MS);
+	add(rollout, RLS_TOTALS_CLOSED, 1000 * MS);
+	look(update, RLS_TOTALS_CLOSED, PYTHON, 100);
+	look(rollout, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(row_of("update", BACKEND)->wall_ns, 960 * MS, 1000 * MS);
 	assert_in_range(row_of("rollout", PYTHON)->wall_ns, 960 * MS, 1000 * MS);
@@ -237,7 +237,7 @@ static double error_after(int sweeps, uint64_t some, uint64_t other)
 						   .to = {[BACKEND] = i % 2 ? some : other}};
 
 		rls_ledger_add(&ledger, step, PYTHON, &more);
-		add(step, RLS_BOOK_CLOSED, 5000 * MS);
+		add(step, RLS_TOTALS_CLOSED, 5000 * MS);
 		show();
 	}
 	return ledger.transitions_error;
@@ -270,9 +270,9 @@ static void no_figure_goes_back(void **state)
 						   .to = {[SIMULATOR] = (uint64_t)(rand() % 5)}};
 		uint32_t category = (uint32_t)(rand() % 4);
 
-		rls_ledger_add(&ledger, step, category ? category : RLS_BOOK_CLOSED, &more);
-		look(step, rand() % 2 ? RLS_BOOK_CLOSED : BACKEND, (enum rls_category)(rand() % 4),
-		     3);
+		rls_ledger_add(&ledger, step, category ? category : RLS_TOTALS_CLOSED, &more);
+		look(step, rand() % 2 ? RLS_TOTALS_CLOSED : BACKEND,
+		     (enum rls_category)(rand() % 4), 3);
 		given_ns += ns;
 		show();
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {

@@ -40,8 +40,8 @@ static void texts_are_found(void **state)
 	assert_string_equal(rls_names_text(&names, 2), "cut");
 	assert_string_equal(rls_names_text(&names, 3), "as long as it says");
 	assert_string_equal(rls_names_text(&names, 0), "");
-	assert_string_equal(rls_names_text(&names, RLS_BOOK_UNREADABLE), "(unreadable)");
-	assert_string_equal(rls_names_text(&names, RLS_BOOK_OTHER), RLS_NAMES_OTHER);
+	assert_string_equal(rls_names_text(&names, RLS_TOTALS_UNREADABLE), "(unreadable)");
+	assert_string_equal(rls_names_text(&names, RLS_TOTALS_OTHER), RLS_NAMES_OTHER);
 	assert_null(rls_names_text(&names, 4));
 }
 

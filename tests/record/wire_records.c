@@ -9,11 +9,11 @@
 #include <cmocka.h>
 
 void send_category(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t time_ns,
-		   uint8_t category, struct rls_wire_hit_totals pile)
+		   uint8_t category, struct rls_wire_hit_totals hit_totals)
 {
 	struct rls_wire_category record = {
 		HEADER(struct rls_wire_category, RLS_WIRE_CATEGORY, pid, tid, time_ns),
-		.pile = pile,
+		.hit_totals = hit_totals,
 		.category = category,
 	};
 

@@ -19,7 +19,7 @@
 	assert_int_equal(rls_translate((translator), &(record).header, sizeof(record)), 0)
 
 void send_category(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t time_ns,
-		   uint8_t category, struct rls_wire_hit_totals pile);
+		   uint8_t category, struct rls_wire_hit_totals hit_totals);
 void send_thread(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t time_ns,
 		 uint32_t ns_tid, const char *comm);
 void send_fork(struct rls_translator *translator, uint32_t pid, uint32_t tid, uint64_t time_ns,

@@ -90,7 +90,7 @@ static struct rls_wire_cell cells_growth(const struct rls_wire_cell *before,
 		.cost_ns = now->cost_ns - before->cost_ns,
 	};
 
-	for (int i = 0; i < RLS_BOOK_CATEGORIES; i++)
+	for (int i = 0; i < RLS_TOTALS_CATEGORIES; i++)
 		more.to[i] = now->to[i] - before->to[i];
 	return more;
 }

@@ -112,7 +112,7 @@ int rls_launches_tell(struct rls_launches *launches, const struct rls_wire_booke
 	if (!r && own)
 		r = launches_change(own, header->time_ns, booked->name);
 	/* A source that ends leaves the others in what they were. */
-	if (!r && booked->source && booked->name != RLS_BOOK_INHERITS)
+	if (!r && booked->source && booked->name != RLS_TOTALS_INHERITS)
 		r = launches_change(&launches->source, header->time_ns, booked->name);
 	return r;
 }
@@ -143,8 +143,8 @@ void rls_launches_find(const struct rls_launches *launches, uint64_t correlation
 	if (!correlation || !slot || slot->correlation != correlation)
 		return;
 	own = rls_index_map_get(&launches->threads, slot->tid, 0);
-	*operation = own ? name_at(own, slot->time_ns, RLS_BOOK_INHERITS) : RLS_BOOK_INHERITS;
-	if (*operation == RLS_BOOK_INHERITS)
+	*operation = own ? name_at(own, slot->time_ns, RLS_TOTALS_INHERITS) : RLS_TOTALS_INHERITS;
+	if (*operation == RLS_TOTALS_INHERITS)
 		*operation = name_at(&launches->source, slot->time_ns, 0);
 	*phase = name_at(&launches->phase, slot->time_ns, 0);
 }
@@ -162,7 +162,7 @@ void rls_launches_forget(struct rls_launches *launches, uint64_t before_ns)
 		if (!own)
 			continue;
 		forget_changes(own, before_ns);
-		if (own->count == 1 && own->changes[0].name == RLS_BOOK_INHERITS &&
+		if (own->count == 1 && own->changes[0].name == RLS_TOTALS_INHERITS &&
 		    own->changes[0].since_ns <= before_ns && count < sizeof(over) / sizeof(over[0]))
 			over[count++] = launches->threads.entries[i].a;
 	}

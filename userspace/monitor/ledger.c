@@ -124,7 +124,7 @@ void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, u
 
 	ledger->hits += more->hits;
 	ledger->cost_ns += more->cost_ns;
-	if (category == RLS_BOOK_CLOSED) {
+	if (category == RLS_TOTALS_CLOSED) {
 		scope->closed.ran_ns += more->ns - waited_ns;
 		scope->closed.waited_ns += waited_ns;
 		scope->closed.cost_ns += more->cost_ns;
@@ -151,7 +151,7 @@ void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, u
 void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
 		     enum rls_category guess, uint64_t ns)
 {
-	if (category == RLS_BOOK_CLOSED)
+	if (category == RLS_TOTALS_CLOSED)
 		scope->looks_ns[guess] += (double)ns;
 	if (!category || category >= RLS_CATEGORY_MAX)
 		return;
@@ -215,7 +215,7 @@ static bool by_looks(const struct rls_ledger *ledger, const struct rls_ledger_sc
 static bool by_traced(const struct rls_ledger_scope *scope, double *of)
 {
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		of[i] = (double)(scope->wall_ns[i] - scope->off_cpu_ns[i] - scope->looked_ns[i]);
+		of[i] = (double)(scope->wall_ns[i] - scope->off_cpu_ns[i] - scope->sampled_ns[i]);
 	of[RLS_CATEGORY_UNKNOWN] = 0;
 	return sum_of(of) > 0;
 }
@@ -251,7 +251,7 @@ static void ledger_divide(struct rls_ledger_scope *scope, const double *of)
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		scope->wall_ns[i] += ran[i] + waited[i];
 		scope->off_cpu_ns[i] += waited[i];
-		scope->looked_ns[i] += ran[i];
+		scope->sampled_ns[i] += ran[i];
 		scope->guessed[i] |= ran[i] || waited[i];
 		scope->cost_ns[i] += costs[i];
 	}

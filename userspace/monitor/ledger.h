@@ -37,7 +37,7 @@ struct rls_ledger_scope {
 	uint16_t operation, phase; /* places in the ledger's names */
 	uint64_t wall_ns[RLS_CATEGORY_MAX];
 	uint64_t off_cpu_ns[RLS_CATEGORY_MAX]; /* of that, waiting */
-	uint64_t looked_ns[RLS_CATEGORY_MAX]; /* of what ran, divided by looks */
+	uint64_t sampled_ns[RLS_CATEGORY_MAX]; /* of what ran, divided by looks */
 	bool traced_lately; /* since rates were aged */
 	bool guessed[RLS_CATEGORY_MAX]; /* some of it was closed time */
 	uint64_t cost_ns[RLS_CATEGORY_MAX];
@@ -92,7 +92,7 @@ int rls_ledger_scope(struct rls_ledger *ledger, const char *operation, const cha
 void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
 		    const struct rls_wire_cell *more);
 
-/* A look that stands for so much time. category: what it is booked in, RLS_BOOK_CLOSED or the
+/* A look that stands for so much time. category: what it is booked in, RLS_TOTALS_CLOSED or the
  * truth. */
 void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
 		     enum rls_category guess, uint64_t ns);

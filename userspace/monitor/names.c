@@ -50,9 +50,9 @@ const char *rls_names_text(struct rls_names *names, uint32_t number)
 
 	if (!number)
 		return "";
-	if (number == RLS_BOOK_UNREADABLE)
+	if (number == RLS_TOTALS_UNREADABLE)
 		return "(unreadable)";
-	if (number == RLS_BOOK_OTHER)
+	if (number == RLS_TOTALS_OTHER)
 		return RLS_NAMES_OTHER;
 	entry = rls_index_map_get(&names->map, number, 0);
 	if (!entry)

@@ -26,7 +26,7 @@ void rls_names_clear(struct rls_names *names);
 /* 0 or -ENOMEM. */
 int rls_names_add(struct rls_names *names, const struct rls_wire_name *name);
 
-/* "" for 0, "(unreadable)" for RLS_BOOK_UNREADABLE, RLS_NAMES_OTHER for RLS_BOOK_OTHER; NULL: not
+/* "" for 0, "(unreadable)" for RLS_TOTALS_UNREADABLE, RLS_NAMES_OTHER for RLS_TOTALS_OTHER; NULL: not
  * known. Still in use: kept. */
 const char *rls_names_text(struct rls_names *names, uint32_t number);
 

@@ -22,7 +22,7 @@ static void look_at(struct rls_recorder *recorder, struct rls_target *followed, 
 	bool was_annotated = rls_libraries_annotation(recorder->libraries, pid) != 0;
 
 	followed->look_ns = 0;
-	followed->looked_ns = time_ns;
+	followed->checked_ns = time_ns;
 	if (rls_libraries_scan(recorder->libraries, pid, time_ns))
 		return; /* it has ended, or is just being replaced */
 	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);

@@ -383,7 +383,7 @@ static void test_others_cost_goes_with_the_waits(void **unused)
 
 		assert_non_null(row);
 		assert_int_equal(row->wall_ns - row->on_cpu_ns, 2 * rows[i].others_ns);
-		assert_int_equal(row->others_cost_ns, rows[i].others_ns);
+		assert_int_equal(row->induced_wait_ns, rows[i].others_ns);
 		assert_int_equal(row->wall_ns - row->corrected_ns, rows[i].others_ns);
 		assert_true(row->error_ns >= rows[i].others_ns);
 	}

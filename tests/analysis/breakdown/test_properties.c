@@ -140,8 +140,8 @@ static void settle_row(struct reference *left, const struct rls_breakdown_row *r
 	if (row->resource == RLS_RESOURCE_CPU_GPU)
 		assert_int_equal(row->corrected_ns, row->wall_ns);
 	cell->wall[row->resource == RLS_RESOURCE_CPU_GPU] -= row->wall_ns;
-	assert_true(row->others_cost_ns <= row->wall_ns - row->on_cpu_ns);
-	cell->subtracted -= row->wall_ns - row->corrected_ns - row->others_cost_ns;
+	assert_true(row->induced_wait_ns <= row->wall_ns - row->on_cpu_ns);
+	cell->subtracted -= row->wall_ns - row->corrected_ns - row->induced_wait_ns;
 	cell->off_cpu -= row->wall_ns - row->on_cpu_ns;
 }
 

@@ -256,9 +256,9 @@ static uint64_t waited_in(const struct rls_report *report, const char *operation
 	return ns;
 }
 
-/* 5 us in an operation of their own, of which a look tells looked_ns, then 3 us of work; what was waited in all is
+/* 5 us in an operation of their own, of which a look tells sampled_ns, then 3 us of work; what was waited in all is
  * only known at its end. */
-static struct rls_report *record_wait(uint64_t looked_ns, uint64_t waited_ns)
+static struct rls_report *record_wait(uint64_t sampled_ns, uint64_t waited_ns)
 {
 	struct rls_report *report;
 	struct script script;
@@ -267,9 +267,9 @@ static struct rls_report *record_wait(uint64_t looked_ns, uint64_t waited_ns)
 	add_category(&script, 0, 1, 1, RLS_CATEGORY_PYTHON);
 	add_window(&script, 100, false);
 	add_operation(&script, 1000, 1, 1, "rest");
-	if (looked_ns) {
+	if (sampled_ns) {
 		add_look(&script, 6000, RLS_CATEGORY_PYTHON);
-		script.events[script.count - 1].share.waited_ns = looked_ns;
+		script.events[script.count - 1].share.waited_ns = sampled_ns;
 	}
 	add_operation(&script, 6000, 1, 1, "work");
 	add_look(&script, 9000, RLS_CATEGORY_PYTHON);
@@ -286,7 +286,7 @@ static struct rls_report *record_wait(uint64_t looked_ns, uint64_t waited_ns)
 static void test_waits_lie_where_a_look_saw_them_end(void **unused)
 {
 	static const struct {
-		uint64_t looked_ns, waited_ns, rest_ns, work_ns, step_ns;
+		uint64_t sampled_ns, waited_ns, rest_ns, work_ns, step_ns;
 	} rows[] = {
 		{0, 4900, 1900, 3000, 300}, /* nobody looked: the latest time first */
 		{4900, 4900, 4900, 0, 300},     {4700, 4900, 4700, 200, 300}, /* and waited again */
@@ -295,7 +295,7 @@ static void test_waits_lie_where_a_look_saw_them_end(void **unused)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct rls_report *report = record_wait(rows[i].looked_ns, rows[i].waited_ns);
+		struct rls_report *report = record_wait(rows[i].sampled_ns, rows[i].waited_ns);
 
 		assert_int_equal(waited_in(report, "rest"), rows[i].rest_ns);
 		assert_int_equal(waited_in(report, "work"), rows[i].work_ns);
@@ -369,11 +369,11 @@ static void test_others_cost_goes_with_closed_waits(void **unused)
 
 			if (row->tid != 1)
 				continue;
-			assert_true(row->others_cost_ns <= row->wall_ns - row->on_cpu_ns);
-			assert_true(row->error_ns >= row->others_cost_ns);
+			assert_true(row->induced_wait_ns <= row->wall_ns - row->on_cpu_ns);
+			assert_true(row->error_ns >= row->induced_wait_ns);
 			wall_ns += row->wall_ns;
 			corrected_ns += row->corrected_ns;
-			others_ns += row->others_cost_ns;
+			others_ns += row->induced_wait_ns;
 		}
 		assert_int_equal(wall_ns, 2000);
 		assert_int_equal(others_ns, cases[i].taken_ns);

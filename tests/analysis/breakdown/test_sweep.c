@@ -164,9 +164,9 @@ static void test_who_waits_for_hits_of_others_waits_longer(void **unused)
 		report = script_report(&script);
 		row = find_row(report, 1, 1, "", "a", "python", CPU);
 		assert_non_null(row);
-		assert_int_equal(row->others_cost_ns, cases[i].taken_ns);
-		assert_int_equal(row->wall_ns - row->corrected_ns, 2 + row->others_cost_ns);
-		assert_true(row->error_ns >= row->others_cost_ns);
+		assert_int_equal(row->induced_wait_ns, cases[i].taken_ns);
+		assert_int_equal(row->wall_ns - row->corrected_ns, 2 + row->induced_wait_ns);
+		assert_true(row->error_ns >= row->induced_wait_ns);
 		row = find_row(report, 1, 2, "", cases[i].operation, "backend", CPU);
 		assert_non_null(row);
 		assert_int_equal(row->wall_ns - row->corrected_ns, 12);

@@ -189,7 +189,7 @@ static void category(struct rls_overhead_controller *throttle, uint32_t tid, uin
 			   .kind = RLS_WIRE_CATEGORY,
 			   .tid = tid,
 			   .time_ns = time_ns},
-		.pile = {.hits = 1, .cost_ns = cost_ns},
+		.hit_totals = {.hits = 1, .cost_ns = cost_ns},
 		.depth = depth,
 		.site = site,
 	};

@@ -75,17 +75,17 @@ static double hits_a_second(size_t site, unsigned int phase)
 	       (PHASE_SITES * (PHASE_SITES + 1));
 }
 
-static void tell_pile(uint32_t hits)
+static void report_hit_totals(uint32_t hits)
 {
 	const struct rls_wire_category record = {
 		.header = {.size = sizeof(record),
 			   .kind = RLS_WIRE_CATEGORY,
 			   .tid = TID,
 			   .time_ns = world.now_ns},
-		.pile = {.hits = hits, .cost_ns = hits * HIT_NS},
+		.hit_totals = {.hits = hits, .cost_ns = hits * HIT_NS},
 	};
 
-	world.burden[RLS_BURDEN_OF(TID)] += record.pile.cost_ns;
+	world.burden[RLS_BURDEN_OF(TID)] += record.hit_totals.cost_ns;
 	if (!world.books)
 		assert_int_equal(
 			rls_overhead_controller_add(world.throttle, &record.header, sizeof(record)),
@@ -101,9 +101,9 @@ static void tell_hits(double hits, bool sparse)
 	whole = (uint32_t)world.untold_hits;
 	world.untold_hits -= whole;
 	for (; sparse && whole; whole--)
-		tell_pile(1);
+		report_hit_totals(1);
 	if (whole)
-		tell_pile(whole);
+		report_hit_totals(whole);
 }
 
 static double times_dearer(double rate)

@@ -47,9 +47,9 @@ static void record(struct thread *thread, uint16_t depth)
 {
 	const struct rls_wire_category event = {
 		.header = {.tid = 5, .sequence = ++thread->sequence, .time_ns = thread->now_ns},
-		.pile = {.hits = thread->hits,
-			 .cost_ns = thread->hits * SAID_NS,
-			 .off_cpu_ns = thread->off_cpu_ns},
+		.hit_totals = {.hits = thread->hits,
+			       .cost_ns = thread->hits * SAID_NS,
+			       .off_cpu_ns = thread->off_cpu_ns},
 		.site = OTHER,
 		.depth = depth,
 	};

@@ -20,10 +20,10 @@ static double charged_ns(struct rls_hit_cost_model *density, double own_ns, doub
 	double sum_ns = 0;
 
 	for (int i = 0; i < hits; i++) {
-		const struct rls_wire_hit_totals pile = {.hits = 1, .cost_ns = HIT_NS};
+		const struct rls_wire_hit_totals hit_totals = {.hits = 1, .cost_ns = HIT_NS};
 
 		now_ns += (uint64_t)(own_ns + cost_ns);
-		sum_ns += rls_hit_cost_model_cost(density, EXCESS_NS, now_ns, &pile);
+		sum_ns += rls_hit_cost_model_cost(density, EXCESS_NS, now_ns, &hit_totals);
 	}
 	return sum_ns / hits;
 }
@@ -59,67 +59,70 @@ static void grows_from_hot_to_cold(void **state)
 static void keeps_what_hits_differ_by(void **state)
 {
 	struct rls_hit_cost_model density = {0};
-	struct rls_wire_hit_totals pile = {.hits = 1, .cost_ns = HIT_NS};
+	struct rls_wire_hit_totals hit_totals = {.hits = 1, .cost_ns = HIT_NS};
 	uint64_t now_ns = 1;
 	double plain_ns;
 
 	for (int i = 0; i < 1000; i++)
-		rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 700, &pile);
-	plain_ns = rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 700, &pile);
+		rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 700, &hit_totals);
+	plain_ns = rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 700, &hit_totals);
 	assert_true(plain_ns < HIT_NS - EXCESS_NS / 2.0);
-	pile.cost_ns += 45000;
-	assert_float_equal(rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 45700, &pile),
-			   plain_ns + 45000, EXCESS_NS);
-	pile = (struct rls_wire_hit_totals){.hits = 10, .cost_ns = 10 * HIT_NS};
-	assert_true(rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 7000, &pile) <
+	hit_totals.cost_ns += 45000;
+	assert_float_equal(
+		rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 45700, &hit_totals),
+		plain_ns + 45000, EXCESS_NS);
+	hit_totals = (struct rls_wire_hit_totals){.hits = 10, .cost_ns = 10 * HIT_NS};
+	assert_true(rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 7000, &hit_totals) <
 		    10 * HIT_NS);
 }
 
 static void waiting_makes_no_hit_dear(void **state)
 {
 	struct rls_hit_cost_model density = {0};
-	struct rls_wire_hit_totals pile = {.hits = 1, .cost_ns = HIT_NS};
+	struct rls_wire_hit_totals hit_totals = {.hits = 1, .cost_ns = HIT_NS};
 	uint64_t now_ns = 1;
 	double before_ns, after_ns;
 
 	for (int i = 0; i < 1000; i++)
-		before_ns = rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 800, &pile);
-	pile.off_cpu_ns = 5000000;
-	after_ns = rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 5000800, &pile);
+		before_ns =
+			rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 800, &hit_totals);
+	hit_totals.off_cpu_ns = 5000000;
+	after_ns = rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 5000800, &hit_totals);
 	assert_float_equal(after_ns, before_ns, 0.001);
-	pile.off_cpu_ns = 0;
+	hit_totals.off_cpu_ns = 0;
 	/* A pause, after which nothing is known of what came before; off-CPU for longer than there was. */
 	assert_float_equal(
-		rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 1000000000, &pile),
+		rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 1000000000, &hit_totals),
 		before_ns, 0.001);
-	pile.off_cpu_ns = 1000000;
-	assert_true(rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 800, &pile) >=
+	hit_totals.off_cpu_ns = 1000000;
+	assert_true(rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 800, &hit_totals) >=
 		    HIT_NS - EXCESS_NS);
 }
 
 static void says_what_the_calibration_says_where_it_knows_nothing(void **state)
 {
 	struct rls_hit_cost_model density = {0};
-	struct rls_wire_hit_totals pile = {.hits = 3, .cost_ns = 3 * HIT_NS};
+	struct rls_wire_hit_totals hit_totals = {.hits = 3, .cost_ns = 3 * HIT_NS};
 
-	assert_float_equal(rls_hit_cost_model_cost(&density, EXCESS_NS, 1000, &pile), 3 * HIT_NS,
+	assert_float_equal(rls_hit_cost_model_cost(&density, EXCESS_NS, 1000, &hit_totals),
+			   3 * HIT_NS, 0.001);
+
+	hit_totals = (struct rls_wire_hit_totals){.hits = 0, .cost_ns = 80000};
+	assert_float_equal(rls_hit_cost_model_cost(&density, EXCESS_NS, 2000, &hit_totals), 80000,
 			   0.001);
-
-	pile = (struct rls_wire_hit_totals){.hits = 0, .cost_ns = 80000};
-	assert_float_equal(rls_hit_cost_model_cost(&density, EXCESS_NS, 2000, &pile), 80000, 0.001);
 	/* Time that goes back, as records of two CPUs may. */
-	pile = (struct rls_wire_hit_totals){.hits = 1, .cost_ns = HIT_NS};
-	assert_true(rls_hit_cost_model_cost(&density, EXCESS_NS, 500, &pile) > 0);
+	hit_totals = (struct rls_wire_hit_totals){.hits = 1, .cost_ns = HIT_NS};
+	assert_true(rls_hit_cost_model_cost(&density, EXCESS_NS, 500, &hit_totals) > 0);
 }
 
 static void without_an_excess_nothing_changes(void **state)
 {
 	struct rls_hit_cost_model density = {0};
-	struct rls_wire_hit_totals pile = {.hits = 1, .cost_ns = HIT_NS};
+	struct rls_wire_hit_totals hit_totals = {.hits = 1, .cost_ns = HIT_NS};
 
 	for (uint64_t now_ns = 1; now_ns < 100000; now_ns += 700)
-		assert_float_equal(rls_hit_cost_model_cost(&density, 0, now_ns, &pile), HIT_NS,
-				   0.001);
+		assert_float_equal(rls_hit_cost_model_cost(&density, 0, now_ns, &hit_totals),
+				   HIT_NS, 0.001);
 }
 
 int main(void)

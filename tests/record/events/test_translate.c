@@ -22,7 +22,7 @@ static rls_string_id string(const char *text)
 	return id;
 }
 
-/* ---- threads, categories, piles ---- */
+/* ---- threads, categories, hit totals ---- */
 
 static void threads_and_categories(void **state)
 {
@@ -183,7 +183,7 @@ static void send_hits_from(struct rls_translator *translator, uint64_t time_ns, 
 		HEADER(struct rls_wire_category, RLS_WIRE_CATEGORY, 7, 8, time_ns),
 		.from = from,
 		.category = RLS_CATEGORY_PYTHON,
-		.pile = {.hits = 1, .cost_ns = 1000},
+		.hit_totals = {.hits = 1, .cost_ns = 1000},
 	};
 
 	event_log_empty(&event_log);
@@ -218,7 +218,7 @@ static void final_states_are_handed_on(void **state)
 {
 	struct rls_wire_final record = {
 		HEADER(struct rls_wire_final, RLS_WIRE_FINAL, 7, 8, 90),
-		.pile = {.hits = 2, .cost_ns = 50, .off_cpu_ns = 60},
+		.hit_totals = {.hits = 2, .cost_ns = 50, .off_cpu_ns = 60},
 		.record = 0xabc,
 		.edges_seen = 12,
 	};
@@ -585,7 +585,7 @@ static void ends_of_threads_and_processes(void **state)
 {
 	struct rls_wire_exit last = {
 		HEADER(struct rls_wire_exit, RLS_WIRE_THREAD_EXIT, 7, 7, 30),
-		.pile = {.hits = 4, .cost_ns = 40, .off_cpu_ns = 400},
+		.hit_totals = {.hits = 4, .cost_ns = 40, .off_cpu_ns = 400},
 		.process_over = 1,
 		.traced = 1,
 	};

@@ -138,7 +138,7 @@ static void *serve(void *context)
 	struct rls_server *server = context;
 	const union MHD_DaemonInfo *info;
 	struct pollfd fds[2] = {{.fd = server->stop_fd, .events = POLLIN}};
-	uint64_t looked_ns = rls_monotonic_ns();
+	uint64_t checked_ns = rls_monotonic_ns();
 
 	pthread_setname_np(pthread_self(), "metrics");
 	setpriority(PRIO_PROCESS, 0, NICE); /* of this thread alone, on Linux */
@@ -152,9 +152,9 @@ static void *serve(void *context)
 			timeout_ms = (int)wait_ms;
 		poll(fds, 2, timeout_ms);
 		MHD_run(server->daemon);
-		if (rls_monotonic_ns() - looked_ns < LOOK_MS * (SECOND_NS / 1000))
+		if (rls_monotonic_ns() - checked_ns < LOOK_MS * (SECOND_NS / 1000))
 			continue;
-		looked_ns = rls_monotonic_ns();
+		checked_ns = rls_monotonic_ns();
 		cut_overdue(server);
 	}
 	return NULL;

@@ -34,7 +34,7 @@
 /* Hits are charged by so much more than the calibration says, as a budget is a promise: as they were
  * seen to cost it, in windows, where they have just been put on; where much is
  * traced for longer, as in the first stretch; and in other closed time RLS_SPARSE_HIT for the first of
- * a pile, less for those right after it (all of them where the kernel side books, which counts no piles). */
+ * hit totals, less for those right after it (all of them where the kernel side books, which makes no hit totals). */
 #define WINDOW_HIT 1.25
 #define DENSE_HIT 1.15
 #define DENSE_RATE 0.05 /* of the time, in the last tick */
@@ -218,14 +218,15 @@ static bool is_sparse(const struct rls_overhead_controller *throttle, bool late)
 
 static uint32_t hits_ns(const struct rls_overhead_controller *throttle,
 			const struct rls_wire_header *header,
-			const struct rls_wire_hit_totals *pile)
+			const struct rls_wire_hit_totals *hit_totals)
 {
 	bool late = is_late(throttle, header);
-	double cost_ns = hit_charge(throttle, late) * pile->cost_ns;
+	double cost_ns = hit_charge(throttle, late) * hit_totals->cost_ns;
 
 	/* Each brings into the caches what it needs; edges of operations come with it. */
-	if (pile->hits && is_sparse(throttle, late))
-		cost_ns += throttle->hit_ns * (rls_cold_hits(pile->hits) - DENSE_HIT * pile->hits);
+	if (hit_totals->hits && is_sparse(throttle, late))
+		cost_ns += throttle->hit_ns *
+			   (rls_cold_hits(hit_totals->hits) - DENSE_HIT * hit_totals->hits);
 	return cost_ns < UINT32_MAX / 2 ? (uint32_t)cost_ns : UINT32_MAX / 2;
 }
 
@@ -250,7 +251,7 @@ static uint32_t look_ns(const struct rls_overhead_controller *throttle,
 			const struct rls_wire_category_sample *look)
 {
 	if (look->header.flags & RLS_SAMPLE_CLOSE)
-		return 0; /* it is in some pile */
+		return 0; /* it is in some hit totals */
 	return look->waited_ns ? WAITED_LOOK_NS
 			       : rls_kernel_tick_cost_ns(throttle->kernel) + TICK_MORE_NS;
 }
@@ -276,7 +277,8 @@ static int take_look(struct rls_overhead_controller *throttle,
 		r = 0; /* the profiler's own time, or the process is gone */
 	return r ? r
 		 : charge(throttle, &look->header,
-			  hits_ns(throttle, &look->header, &look->pile) + look_ns(throttle, look));
+			  hits_ns(throttle, &look->header, &look->hit_totals) +
+				  look_ns(throttle, look));
 }
 
 int rls_overhead_controller_add(struct rls_overhead_controller *throttle,
@@ -290,8 +292,8 @@ int rls_overhead_controller_add(struct rls_overhead_controller *throttle,
 		return take_look(throttle, (const void *)record);
 	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*category))
 		return 0;
-	if (category->pile.cost_ns)
-		r = charge(throttle, record, hits_ns(throttle, record, &category->pile));
+	if (category->hit_totals.cost_ns)
+		r = charge(throttle, record, hits_ns(throttle, record, &category->hit_totals));
 	return r || !throttle->budget.open ? r : rls_site_value_add(&throttle->use, category);
 }
 
@@ -571,7 +573,7 @@ static int watch_closed_time(struct rls_overhead_controller *throttle, uint64_t 
 	return overhead_controller_record(throttle, recent, time_ns, sites);
 }
 
-/* The ranges that PyTorch's optimizers begin are far from each other, and go into the pile of whatever is hit
+/* The ranges that PyTorch's optimizers begin are far from each other, and go into the hit totals of whatever is hit
  * next. */
 static double ranges_ns(struct rls_overhead_controller *throttle)
 {

@@ -177,21 +177,23 @@ static bool waits_are_told(const struct thread *thread, const struct rls_wire_ca
 	double ns = (double)record->header.time_ns - (double)thread->record_ns;
 	double told_ns = (double)rls_absence_queue_sum(&thread->absences, record->header.time_ns);
 
-	return fabs((double)record->pile.off_cpu_ns - told_ns) <= WAITED_SHARE * ns;
+	return fabs((double)record->hit_totals.off_cpu_ns - told_ns) <= WAITED_SHARE * ns;
 }
 
 /* Hits since the last record, and what they cost; where ranges begin and end amid nothing else, most of those
  * that one tells of came before the last turn. */
-static void take_pile(struct thread *thread, const struct rls_wire_hit_totals *pile, bool turned)
+static void take_hit_totals(struct thread *thread, const struct rls_wire_hit_totals *hit_totals,
+			    bool turned)
 {
-	uint32_t earlier = thread->earlier_hits < pile->hits ? thread->earlier_hits : pile->hits;
+	uint32_t earlier =
+		thread->earlier_hits < hit_totals->hits ? thread->earlier_hits : hit_totals->hits;
 	uint64_t away_ns = rls_absence_queue_take(&thread->absences, thread->record_ns);
 
-	thread->piece.hits += pile->hits - earlier;
-	thread->piece.cost_ns += pile->cost_ns;
+	thread->piece.hits += hit_totals->hits - earlier;
+	thread->piece.cost_ns += hit_totals->cost_ns;
 	if (earlier)
-		thread->piece.cost_ns -= (uint64_t)pile->cost_ns * earlier / pile->hits;
-	thread->piece.off_cpu_ns += turned ? away_ns : pile->off_cpu_ns;
+		thread->piece.cost_ns -= (uint64_t)hit_totals->cost_ns * earlier / hit_totals->hits;
+	thread->piece.off_cpu_ns += turned ? away_ns : hit_totals->off_cpu_ns;
 	thread->range_hits = thread->earlier_hits = 0;
 }
 
@@ -200,7 +202,7 @@ int rls_matched_segments_add(struct rls_matched_segments *segments,
 {
 	struct thread *thread = find_thread(segments, record->header.tid);
 	uint64_t time_ns = record->header.time_ns;
-	struct rls_wire_hit_totals pile = record->pile;
+	struct rls_wire_hit_totals hit_totals = record->hit_totals;
 	bool lost, turned;
 	int r;
 
@@ -211,14 +213,14 @@ int rls_matched_segments_add(struct rls_matched_segments *segments,
 		thread->piece.begin_ns = 0;
 	r = matched_segments_switch(segments, thread, time_ns,
 				    !lost && waits_are_told(thread, record), &turned);
-	pile.cost_ns =
+	hit_totals.cost_ns =
 		(uint32_t)fmin(round(rls_hit_cost_model_cost(&thread->density, segments->excess_ns,
-							     time_ns, &pile)),
+							     time_ns, &hit_totals)),
 			       UINT32_MAX);
-	segments->parts[thread->part].cost_ns += pile.cost_ns;
+	segments->parts[thread->part].cost_ns += hit_totals.cost_ns;
 	thread->sequence = record->header.sequence;
 	thread->record_ns = time_ns;
-	take_pile(thread, &pile, turned);
+	take_hit_totals(thread, &hit_totals, turned);
 	return r;
 }
 

@@ -88,20 +88,22 @@ int rls_hit_cost_turn(const struct rls_hit_cost_factors *factors, struct rls_hit
 }
 
 uint32_t rls_hit_cost(const struct rls_charged *charged, double excess_ns,
-		      const struct rls_wire_hit_totals *pile, enum rls_category category,
+		      const struct rls_wire_hit_totals *hit_totals, enum rls_category category,
 		      uint64_t time_ns)
 {
 	struct rls_hit_cost_state *thread = charged->thread;
 	double factor = charged->factors ? find_factor(charged, time_ns) : 0;
-	double own_ns = thread ? rls_hit_cost_model_cost(&thread->density, excess_ns, time_ns, pile)
-			       : pile->cost_ns;
+	double own_ns =
+		thread ? rls_hit_cost_model_cost(&thread->density, excess_ns, time_ns, hit_totals)
+		       : hit_totals->cost_ns;
 	uint64_t cost_ns = (uint64_t)round(factor > 0 ? factor * own_ns : own_ns);
 
 	if (thread)
-		rls_cost_carryover_off_cpu(&thread->arrears, pile->off_cpu_ns);
-	if (thread && pile->hits)
+		rls_cost_carryover_off_cpu(&thread->arrears, hit_totals->off_cpu_ns);
+	if (thread && hit_totals->hits)
 		cost_ns = rls_cost_carryover_charge(&thread->arrears, category, time_ns, cost_ns,
-						    pile->cost_ns / pile->hits > STEPPED_NS);
+						    hit_totals->cost_ns / hit_totals->hits >
+							    STEPPED_NS);
 	return cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;
 }
 

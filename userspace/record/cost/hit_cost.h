@@ -51,7 +51,7 @@ void rls_hit_cost_begin(struct rls_hit_cost_state *thread, rls_string_id operati
 int rls_hit_cost_turn(const struct rls_hit_cost_factors *factors, struct rls_hit_cost_state *thread,
 		      const struct rls_queued_edge *edge);
 
-/* What a pile's hits are charged by. Each is NULL when it is not known. */
+/* How the hits of hit totals are charged. Each is NULL when it is not known. */
 struct rls_charged {
 	const struct rls_hit_cost_factors *factors;
 	struct rls_hit_cost_state *thread;
@@ -59,10 +59,10 @@ struct rls_charged {
 		source; /* whose operation the thread is in: its own, or that of the thread it helps */
 };
 
-/* What the pile's hits cost, as much as there was time for since the last charge. excess_ns: as
+/* The cost of the hits in hit totals, as far as there was time for it since the last charge. excess_ns: as
  * rls_hit_cost_model_cost(); category: what the thread was in until then. */
 uint32_t rls_hit_cost(const struct rls_charged *charged, double excess_ns,
-		      const struct rls_wire_hit_totals *pile, enum rls_category category,
+		      const struct rls_wire_hit_totals *hit_totals, enum rls_category category,
 		      uint64_t time_ns);
 
 /* A sample of the thread, in that category, cost it so much. */

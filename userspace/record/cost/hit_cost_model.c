@@ -20,14 +20,14 @@ static double positive(double a)
 }
 
 static void hit_cost_model_learn(struct rls_hit_cost_model *density, double ran_ns,
-				 const struct rls_wire_hit_totals *pile)
+				 const struct rls_wire_hit_totals *hit_totals)
 {
-	double hits = pile->hits, weight;
+	double hits = hit_totals->hits, weight;
 
 	density->hits = smaller(density->hits + hits, hits < MEMORY_HITS ? MEMORY_HITS : hits);
 	weight = hits / density->hits;
 	density->ran_ns += weight * (smaller(ran_ns / hits, GAP_NS_MAX) - density->ran_ns);
-	density->cost_ns += weight * (pile->cost_ns / hits - density->cost_ns);
+	density->cost_ns += weight * (hit_totals->cost_ns / hits - density->cost_ns);
 }
 
 /* own + hot + range * own / (own + half) = ran, solved for own. */
@@ -41,18 +41,19 @@ static double own_ns(const struct rls_hit_cost_model *density, double excess_ns)
 }
 
 double rls_hit_cost_model_cost(struct rls_hit_cost_model *density, double excess_ns,
-			       uint64_t time_ns, const struct rls_wire_hit_totals *pile)
+			       uint64_t time_ns, const struct rls_wire_hit_totals *hit_totals)
 {
 	double since_ns = (double)density->since_ns, gap_ns = (double)time_ns - since_ns, own;
 
-	if (!pile->hits)
-		return pile->cost_ns;
+	if (!hit_totals->hits)
+		return hit_totals->cost_ns;
 	density->since_ns = time_ns;
 	if (since_ns > 0 && gap_ns > 0 && gap_ns < PAUSE_NS)
-		hit_cost_model_learn(density, positive(gap_ns - (double)pile->off_cpu_ns), pile);
+		hit_cost_model_learn(density, positive(gap_ns - (double)hit_totals->off_cpu_ns),
+				     hit_totals);
 	if (!(density->hits > 0))
-		return pile->cost_ns;
+		return hit_totals->cost_ns;
 	own = own_ns(density, excess_ns);
-	return positive(pile->cost_ns +
-			pile->hits * excess_ns * (own / (own + HALF_NS) / TYPICAL_SHARE - 1));
+	return positive(hit_totals->cost_ns +
+			hit_totals->hits * excess_ns * (own / (own + HALF_NS) / TYPICAL_SHARE - 1));
 }

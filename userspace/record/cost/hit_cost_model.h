@@ -20,7 +20,7 @@
 
 /* Of one thread. Zeroed: nothing is known of it yet. */
 struct rls_hit_cost_model {
-	uint64_t since_ns; /* the last pile */
+	uint64_t since_ns; /* the last hit totals */
 	double hits; /* that the means are of, a limited number */
 	double ran_ns; /* mean from hit to hit, off-CPU time left out */
 	double cost_ns; /* mean of a hit, by the calibration */
@@ -29,6 +29,6 @@ struct rls_hit_cost_model {
 /* The cost of the hits in hit totals that came at time_ns; excess_ns: how much more the
  * calibration says of a hit than it costs hot, 0 when that is not known. */
 double rls_hit_cost_model_cost(struct rls_hit_cost_model *density, double excess_ns,
-			       uint64_t time_ns, const struct rls_wire_hit_totals *pile);
+			       uint64_t time_ns, const struct rls_wire_hit_totals *hit_totals);
 
 #endif

@@ -77,20 +77,21 @@ int rls_emit_thread_end(const struct rls_event_sink *sink, uint32_t pid, uint32_
 }
 
 int rls_emit_hit_totals(const struct rls_event_sink *sink, const struct rls_wire_header *header,
-			const struct rls_wire_hit_totals *pile)
+			const struct rls_wire_hit_totals *hit_totals)
 {
 	struct rls_event event;
 	int r = 0;
 
 	event_sink_begin(&event, RLS_EVENT_HITS, header->pid, header->tid, header->time_ns);
-	if (pile->hits || pile->cost_ns) { /* none: an event's since the last hits, or a look's */
-		event.hits.count = pile->hits;
-		event.hits.cost_ns = pile->cost_ns;
+	if (hit_totals->hits ||
+	    hit_totals->cost_ns) { /* none: an event's since the last hits, or a look's */
+		event.hits.count = hit_totals->hits;
+		event.hits.cost_ns = hit_totals->cost_ns;
 		r = rls_emit(sink, &event);
 	}
-	if (!r && pile->off_cpu_ns) {
+	if (!r && hit_totals->off_cpu_ns) {
 		event.kind = RLS_EVENT_OFF_CPU;
-		event.off_cpu.ns = pile->off_cpu_ns;
+		event.off_cpu.ns = hit_totals->off_cpu_ns;
 		r = rls_emit(sink, &event);
 	}
 	return r;

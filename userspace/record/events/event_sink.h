@@ -31,6 +31,6 @@ int rls_emit_thread(const struct rls_event_sink *sink, uint32_t pid, uint32_t ti
 int rls_emit_thread_end(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid,
 			uint64_t time_ns);
 int rls_emit_hit_totals(const struct rls_event_sink *sink, const struct rls_wire_header *header,
-			const struct rls_wire_hit_totals *pile);
+			const struct rls_wire_hit_totals *hit_totals);
 
 #endif

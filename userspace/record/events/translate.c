@@ -39,8 +39,8 @@ static struct rls_live_thread *whose_operation(const struct rls_live_process *pr
 }
 
 /* category: what the thread was in until now. */
-static int add_pile(struct rls_translator *translator, const struct rls_wire_header *header,
-		    const struct rls_wire_hit_totals *pile, enum rls_category category)
+static int add_hit_totals(struct rls_translator *translator, const struct rls_wire_header *header,
+			  const struct rls_wire_hit_totals *hit_totals, enum rls_category category)
 {
 	const struct rls_live_process *process =
 		rls_thread_table_find(&translator->living, header->pid);
@@ -52,9 +52,10 @@ static int add_pile(struct rls_translator *translator, const struct rls_wire_hea
 		.thread = thread ? &thread->cost : NULL,
 		.source = source ? &source->cost : NULL,
 	};
-	struct rls_wire_hit_totals charged = *pile;
+	struct rls_wire_hit_totals charged = *hit_totals;
 
-	charged.cost_ns = rls_hit_cost(&by, translator->excess_ns, pile, category, header->time_ns);
+	charged.cost_ns =
+		rls_hit_cost(&by, translator->excess_ns, hit_totals, category, header->time_ns);
 	return rls_emit_hit_totals(&translator->sink, header, &charged);
 }
 
@@ -90,8 +91,9 @@ static int on_category(struct rls_translator *translator, const void *data)
 		r = rls_emit_category(&translator->sink, record->header.pid, record->header.tid,
 				      record->header.time_ns, record->category);
 	return r ? r
-		 : add_pile(translator, &record->header, &record->pile,
-			    record->from < RLS_CATEGORY_MAX ? record->from : RLS_CATEGORY_UNKNOWN);
+		 : add_hit_totals(translator, &record->header, &record->hit_totals,
+				  record->from < RLS_CATEGORY_MAX ? record->from
+								  : RLS_CATEGORY_UNKNOWN);
 }
 
 static int on_thread(struct rls_translator *translator, const void *data)
@@ -231,7 +233,8 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 		if (thread)
 			r = rls_operation_inherit_last(&translator->sink, process, thread);
 		if (!r)
-			r = add_pile(translator, header, &record->pile, RLS_CATEGORY_UNKNOWN);
+			r = add_hit_totals(translator, header, &record->hit_totals,
+					   RLS_CATEGORY_UNKNOWN);
 		if (!r)
 			r = rls_emit_thread_end(&translator->sink, header->pid, header->tid,
 						header->time_ns);
@@ -449,7 +452,8 @@ static int on_final(struct rls_translator *translator, const void *data)
 	if (!r)
 		r = rls_operation_inherit_last(&translator->sink, process, thread);
 	if (!r)
-		r = add_pile(translator, &record->header, &record->pile, RLS_CATEGORY_UNKNOWN);
+		r = add_hit_totals(translator, &record->header, &record->hit_totals,
+				   RLS_CATEGORY_UNKNOWN);
 	if (!r && translator->watcher.final)
 		translator->watcher.final(translator->watcher.context, record);
 	return r;
@@ -460,7 +464,8 @@ static int on_look(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_category_sample *record = data;
 
-	return add_pile(translator, &record->header, &record->pile, RLS_CATEGORY_UNKNOWN);
+	return add_hit_totals(translator, &record->header, &record->hit_totals,
+			      RLS_CATEGORY_UNKNOWN);
 }
 
 static const struct {

@@ -45,7 +45,7 @@ struct python {
 	const struct rls_frame_layout *layout; /* NULL: not found (yet) */
 	struct rls_wire_interpreter wire; /* the same and where, for the kernel side */
 	uint64_t code_type;
-	uint64_t looked_ns, wait_ns;
+	uint64_t checked_ns, wait_ns;
 	uint64_t missed; /* samples, while there is no layout */
 	bool refused; /* there will be none: nobody knows this interpreter's */
 	struct family *family; /* NULL while there is no layout */
@@ -209,9 +209,9 @@ static int look(struct rls_interpreters *pythons, struct rls_target *target, uin
 	int r = python_get(pythons, target, &python);
 
 	if (r || python->layout ||
-	    (python->wait_ns && time_ns < python->looked_ns + python->wait_ns))
+	    (python->wait_ns && time_ns < python->checked_ns + python->wait_ns))
 		return r;
-	python->looked_ns = time_ns;
+	python->checked_ns = time_ns;
 	python->wait_ns = python->wait_ns ? python->wait_ns * 2 : LOOK_AGAIN_NS;
 	if (python->wait_ns > LOOK_AGAIN_MAX_NS)
 		python->wait_ns = LOOK_AGAIN_MAX_NS;

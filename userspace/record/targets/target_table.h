@@ -27,7 +27,7 @@ struct rls_target {
 		start_ticks; /* when it began, as /proc has it: numbers are used again; 0: not known */
 	bool root; /* named by the user: recording ends when all of these have */
 	uint64_t look_ns; /* when to scan its mappings next; 0: not by itself */
-	uint64_t looked_ns;
+	uint64_t checked_ns;
 	uint64_t
 		called_ns; /* when it was first found to have called CUDA, with no bridge; 0: not */
 	bool told_blind; /* that its GPU times are not known */
