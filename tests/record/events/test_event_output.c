@@ -193,7 +193,12 @@ static void a_full_disk_ends_the_trace_and_spoils_nothing(void **state)
 		print_message("not root: no small file system to fill\n");
 		skip();
 	}
-	assert_int_equal(mount_small(), 0);
+	r = mount_small();
+	if (r == -EINVAL) { /* in a chroot: nothing mounted here would stay private */
+		print_message("/ is no mount point: no small file system to fill\n");
+		skip();
+	}
+	assert_int_equal(r, 0);
 	assert_int_equal(rls_event_output_init(&output), 0);
 	assert_int_equal(rls_event_output_open(&output, trace_path), 0);
 	for (; !r && time_ns < 1000000; time_ns++) {
@@ -227,13 +232,18 @@ static void a_disk_that_was_full_before(void **state)
 {
 	char filler_path[96], block[4096] = "";
 	struct rls_event_output output;
-	int filler, opened, closed;
+	int filler, opened, closed, r;
 
 	if (geteuid()) {
 		print_message("not root: no small file system to fill\n");
 		skip();
 	}
-	assert_int_equal(mount_small(), 0);
+	r = mount_small();
+	if (r == -EINVAL) { /* in a chroot: nothing mounted here would stay private */
+		print_message("/ is no mount point: no small file system to fill\n");
+		skip();
+	}
+	assert_int_equal(r, 0);
 	snprintf(filler_path, sizeof(filler_path), "%s/filler", folder);
 	filler = open(filler_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(filler >= 0);
