@@ -282,7 +282,10 @@ def check_job(checks):
 def check_by_the_clock(checks):
     """Pieces of one kind that are not the same work: nothing is kept, and why is said."""
     with running(BY_THE_CLOCK) as (job, words, environment):
-        done = calibrate("--pid", str(job.pid), "--duration", "14", env=environment)
+        for seconds in ("14", "40", "80"):     # a busy machine has the job do less in one
+            done = calibrate("--pid", str(job.pid), "--duration", seconds, env=environment)
+            if "longer --duration" not in done.stderr:
+                break
     checks.that(done.returncode == 0 and "nothing is kept" in done.stderr,
                 "pieces that end by the clock are not the same work: " + (done.stderr + done.stdout).strip())
     kept = [json.loads(known["command"]) for known in read_store()["workloads"]]
