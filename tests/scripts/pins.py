@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """pins.py: scripts/pins is whole (each package that a section wants is there, pip's with hashes), no script fetches
 around it, and `drift` says where something differs. Runs in scripts/."""
+import os
 import pathlib
 import re
 import subprocess
@@ -77,6 +78,7 @@ def check_latest():
 
 
 def main():
+    os.environ.pop("RLSCOPE_LATEST", None)  # `scripts/test --latest` runs this too
     everything = sections()
     for name, text in everything.items():
         check_section(name, text)
