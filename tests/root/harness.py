@@ -87,7 +87,8 @@ def ran_seconds(pid, tid):
 def let_run(pid, seconds, tids=()):
     """Until each of the threads, or the process's first, has run for so long from now on."""
     end = {tid: ran_seconds(pid, tid) + seconds for tid in tids or [pid]}
-    return eventually(lambda: all(ran_seconds(pid, tid) >= ran for tid, ran in end.items()))
+    if not eventually(lambda: all(ran_seconds(pid, tid) >= ran for tid, ran in end.items())):
+        raise RuntimeError("threads of process %d do not run: %s" % (pid, list(end)))
 
 
 class Checks:
