@@ -86,7 +86,7 @@ static void lifecycle_check(void)
 	}
 }
 
-/* Every RLS_CUPTI_FLUSH_NS, and at once when buffers pile up. */
+/* Every RLS_CUPTI_FLUSH_NS, and at once when many buffers wait. */
 static void flush(bool is_urgent)
 {
 	uint64_t now_ns = rls_clock_now_ns();

@@ -275,27 +275,27 @@ static void add_total(struct reader *reader, const struct rls_scope *scope, size
 }
 
 /* What is closed goes to the categories by what each of them got of the whole. */
-static void divide_closed(double *times, const double *traced, const double *settled)
+static void divide_closed(double *times, const double *traced, const double *estimated)
 {
 	double closed = times[RLS_SERIES_CLOSED], sum = 0;
 
 	times[RLS_SERIES_CLOSED] = 0;
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		sum += settled[i] - traced[i];
+		sum += estimated[i] - traced[i];
 	for (int i = 0; sum > 0 && i < RLS_CATEGORY_MAX; i++)
-		times[i] += closed * (settled[i] - traced[i]) / sum;
+		times[i] += closed * (estimated[i] - traced[i]) / sum;
 }
 
 static void divide_blocks(struct rls_series_blocks *blocks, const struct rls_series_times *traced,
-			  const struct rls_series_times *settled)
+			  const struct rls_series_times *estimated)
 {
 	for (size_t i = 0; i < blocks->count; i++) {
 		struct rls_series_times *times = &blocks->blocks[i].times;
 
-		divide_closed(times->wall_ns, traced->wall_ns, settled->wall_ns);
-		divide_closed(times->corrected_ns, traced->corrected_ns, settled->corrected_ns);
-		divide_closed(times->cpu_ns, traced->cpu_ns, settled->cpu_ns);
-		divide_closed(times->ran_ns, traced->ran_ns, settled->ran_ns);
+		divide_closed(times->wall_ns, traced->wall_ns, estimated->wall_ns);
+		divide_closed(times->corrected_ns, traced->corrected_ns, estimated->corrected_ns);
+		divide_closed(times->cpu_ns, traced->cpu_ns, estimated->cpu_ns);
+		divide_closed(times->ran_ns, traced->ran_ns, estimated->ran_ns);
 	}
 }
 

@@ -25,7 +25,7 @@
 struct rls_thread;
 struct rls_timeline;
 
-/* Nothing more will come, and shares are settled: turns time of the thread's scopes without an
+/* Nothing more will come, and shares were estimated: turns time of the thread's scopes without an
  * operation into time of scopes with one. 0, or -ENOMEM. */
 int rls_sampled_operations_divide(struct rls_timeline *timeline, struct rls_thread *thread);
 

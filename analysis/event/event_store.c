@@ -92,7 +92,7 @@ static void event_store_unpack(const struct rls_event_store *store, const struct
 	memcpy((char *)out + PAYLOAD, payload_of(store, packed), packed->bytes);
 }
 
-/* What rls_event_compare cannot tell apart is for the sort to settle. */
+/* What rls_event_compare cannot tell apart is for the sort to decide. */
 static bool in_order(const struct packed *before, const struct rls_event *event)
 {
 	struct rls_event earlier;

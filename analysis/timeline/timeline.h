@@ -39,7 +39,7 @@ struct rls_scope {
 	struct rls_cell cells[RLS_CATEGORY_MAX];
 	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* [from][to] */
 	float scaled_error[RLS_CATEGORY_MAX]
-			  [RLS_CATEGORY_MAX]; /* of them; once settled (untraced_time.h) */
+			  [RLS_CATEGORY_MAX]; /* of them; once estimated (untraced_time.h) */
 	float scaled_cost; /* share by which they change if no hit had cost anything */
 	struct rls_calls_scale calls_scale; /* of its CUDA calls */
 	struct rls_untraced *unseen; /* NULL: all was traced */

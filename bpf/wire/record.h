@@ -49,7 +49,7 @@ struct rls_wire_header {
 	RLS_U64 time_ns; /* CLOCK_MONOTONIC */
 };
 
-/* What has piled up on a thread since its previous record with one of these. */
+/* A thread's hits and off-CPU time since its previous record with one of these. */
 struct rls_wire_hit_totals {
 	RLS_U32 hits; /* probe hits, the one that emits included */
 	RLS_U32 cost_ns; /* what they cost by the calibration in the cookies */

@@ -24,7 +24,7 @@ static void work_on(void)
 	launches_free(&launches);
 }
 
-/* Trouble is told of when it begins, and again each second. */
+/* A fault is reported when it begins, and again each second. */
 static unsigned int at_most_since(uint64_t begin_ns)
 {
 	return 1 + (unsigned int)((now_ns() - begin_ns) / 1000000000);

@@ -76,7 +76,7 @@ static pid_t owner;
 static atomic_ulong call_count, thread_count;
 static atomic_uint flushing;
 static _Thread_local uint64_t
-	entered_ns[3]; /* by domain; [0]: not 0 where a call is told to have ended well */
+	entered_ns[3]; /* by domain; [0]: not 0 where a call is reported to have ended well */
 static _Thread_local unsigned long thread_number;
 
 static uint64_t monotonic_ns(void)

@@ -208,7 +208,8 @@ static bool is_late(const struct rls_overhead_controller *throttle,
 
 static double hit_charge(const struct rls_overhead_controller *throttle, bool late)
 {
-	return throttle->budget.settled && (throttle->budget.open || late) ? WINDOW_HIT : DENSE_HIT;
+	return throttle->budget.first_stretch_over && (throttle->budget.open || late) ? WINDOW_HIT
+										      : DENSE_HIT;
 }
 
 static bool is_sparse(const struct rls_overhead_controller *throttle, bool late)
@@ -369,7 +370,8 @@ static int read_hits(struct rls_overhead_controller *throttle, size_t sites)
 
 static bool must_sort(const struct rls_overhead_controller *throttle, uint64_t time_ns)
 {
-	return !throttle->budget.settled || time_ns - throttle->sorted_ns > SORT_AGAIN_NS;
+	return !throttle->budget.first_stretch_over ||
+	       time_ns - throttle->sorted_ns > SORT_AGAIN_NS;
 }
 
 /* Which sites are worth what they cost, by all that was seen of them until now. */
@@ -622,13 +624,13 @@ int rls_overhead_controller_tick(struct rls_overhead_controller *throttle, uint6
 bool rls_overhead_controller_is_beginning(const struct rls_overhead_controller *throttle,
 					  uint64_t time_ns)
 {
-	return !throttle->budget.settled && time_ns < throttle->start_ns + BEGINNING_NS;
+	return !throttle->budget.first_stretch_over && time_ns < throttle->start_ns + BEGINNING_NS;
 }
 
 bool rls_overhead_controller_is_brief(const struct rls_overhead_controller *throttle,
 				      uint64_t time_ns)
 {
-	return throttle->budget.open && throttle->budget.settled &&
+	return throttle->budget.open && throttle->budget.first_stretch_over &&
 	       time_ns < throttle->budget.due_ns + 2 * TICK_NS;
 }
 
@@ -657,7 +659,7 @@ int rls_overhead_controller_report(struct rls_overhead_controller *throttle, uin
 			   .given_up_sites = (uint32_t)throttle->sorting.never},
 	};
 
-	if (!throttle->budget.settled)
+	if (!throttle->budget.first_stretch_over)
 		return 0; /* all was traced */
 	return rls_event_output_add(throttle->output, &event);
 }

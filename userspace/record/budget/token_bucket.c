@@ -102,7 +102,7 @@ static double draw_window_ns(struct rls_token_bucket *budget)
 
 static enum rls_token_bucket_step step_when_open(const struct rls_token_bucket *budget)
 {
-	if (!budget->settled)
+	if (!budget->first_stretch_over)
 		return budget->credit_ns > FIRST_KEEPS * full(budget) ? RLS_BUDGET_STAY
 								      : RLS_BUDGET_CLOSE;
 	if (budget->credit_ns < -DEBT_SPANS * full(budget))
@@ -173,7 +173,7 @@ void rls_token_bucket_switched(struct rls_token_bucket *budget, bool open, uint6
 	budget->spent_ns = 0;
 	budget->edge_ns = time_ns;
 	budget->open = open;
-	budget->settled = budget->settled || !open;
+	budget->first_stretch_over = budget->first_stretch_over || !open;
 	budget->due_ns = time_ns + (uint64_t)(open ? draw_window_ns(budget) : draw_gap_ns(budget));
 }
 

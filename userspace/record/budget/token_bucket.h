@@ -35,7 +35,7 @@ struct rls_token_bucket {
 	uint64_t start_ns;
 	uint64_t at_ns; /* credit has grown up to here */
 	bool open;
-	bool settled; /* the first traced stretch is over */
+	bool first_stretch_over; /* the first traced stretch is over */
 	uint64_t edge_ns; /* the last one */
 	uint64_t due_ns; /* the next one */
 	double spent_ns; /* since the last edge */
