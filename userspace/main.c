@@ -1,5 +1,6 @@
 /* rlscope-bpf: one table of commands. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,7 +73,19 @@ static int run_named(int argc, char **argv)
 	return RLS_EXIT_USAGE;
 }
 
+/* Beyond the limit for files (ulimit -f) a write fails then, as on a full disk, and the recording
+ * ends with its report. What `run` starts has no signal blocked. */
+static void block_file_size_signal(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
 int main(int argc, char **argv)
 {
+	block_file_size_signal();
 	return check_stdout(run_named(argc, argv));
 }

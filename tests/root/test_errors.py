@@ -2,7 +2,9 @@
 """What cannot be done: one clear sentence on stderr, the right status, nothing lost."""
 
 import contextlib
+import json
 import os
+import resource
 import subprocess
 import tempfile
 
@@ -123,26 +125,34 @@ def small_disk(folder, kib):
         subprocess.run(["umount", place], check=True)
 
 
-def disk_full(checks, folder):
-    with small_disk(folder, 64) as place, harness.Target("exact.py") as target:
-        with harness.Process([harness.BINARY, "attach", "--pid", str(target.pid), *harness.EXACT,
-                              *harness.ROLES, "-o", os.path.join(place, "trace"), "--format",
-                              "json", "--report", os.path.join(folder, "full.json")]) as recorder:
+def file_ends(checks, name, trace, word, **options):
+    """A recording whose trace cannot grow ends by itself, and reports what it has."""
+    with harness.Target("exact.py") as target:
+        with harness.Process([harness.BINARY, "attach", "--pid", str(target.pid), *harness.EXACT, *harness.ROLES,
+                              "-o", trace, "--format", "json"], **options) as recorder:
             if recorder.err.wait("recording", harness.PATIENCE_SECONDS) is None:
-                checks.that(False, "full disk: never recording: %s" % recorder.err.text())
+                checks.that(False, "%s: never recording: %s" % (name, recorder.err.text()))
                 return
             target.ask(do="kinds", count=1000, seconds=120)
             status = recorder.wait()
-        checks.that(status == 1, "full disk: ends by itself with status %d" % status)
+        checks.that(status == 1, "%s: ends by itself with status %d" % (name, status))
         said = recorder.err.text()
-        checks.that("space" in said.lower() or "full" in said.lower(), "full disk: %r" % said[-200:])
+        checks.that(word in said.lower(), "%s: %r" % (name, said[-200:]))
         checks.that(target.ask(do="kinds", count=5, names=["methods.o"]), "the target works on")
-        report = os.path.join(folder, "full.json")
-        checks.that(os.path.exists(report) and os.path.getsize(report) > 100,
-                    "full disk: what was recorded is reported")
-        done = harness.run("report", os.path.join(place, "trace"), "--format", "json")
-        checks.that(done.returncode in (0, 3), "full disk: the trace reads, status %d" % (
-            done.returncode))
+        checks.that(json.loads(recorder.out.text())["processes"], "%s: what was recorded is reported" % name)
+        done = harness.run("report", trace, "--format", "json")
+        checks.that(done.returncode in (0, 3), "%s: the trace reads, status %d" % (name, done.returncode))
+
+
+def disk_full(checks, folder):
+    with small_disk(folder, 64) as place:
+        file_ends(checks, "full disk", os.path.join(place, "trace"), "space")
+
+
+def file_too_large(checks, folder):
+    limit = 64 << 10
+    file_ends(checks, "limit for files", os.path.join(folder, "limited"), "too large",
+              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
 
 
 def main():
@@ -156,6 +166,7 @@ def main():
         config_broken(checks, folder)
         output_unwritable(checks, folder)
         disk_full(checks, folder)
+        file_too_large(checks, folder)
     checks.finish()
 
 
