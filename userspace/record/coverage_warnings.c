@@ -1,10 +1,14 @@
 #include "userspace/record/coverage_warnings.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "userspace/base/log.h"
+#include "userspace/record/targets/process_info.h"
 
 #define BRIDGE_PATIENCE_NS 2000000000ULL
+/* So many are read at a time, which takes about a millisecond. */
+#define TRACERS_AT_ONCE 64
 
 static void coverage_warnings_warn(struct rls_event_output *output, uint64_t time_ns,
 				   const char *text)
@@ -54,4 +58,32 @@ void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls
 			 process->pid);
 		coverage_warnings_warn(output, time_ns, text);
 	}
+}
+
+static void warn_of_tracer(struct rls_event_output *output, struct rls_target *process,
+			   uint64_t time_ns)
+{
+	pid_t tracer = 0;
+	char text[240];
+
+	if (process->warned_of_tracer || rls_process_tracer(process->pid, &tracer) || !tracer ||
+	    tracer == getpid())
+		return;
+	process->warned_of_tracer = true;
+	snprintf(
+		text, sizeof(text),
+		"process %d is traced by process %d (a debugger?): its stops count as waits, and a "
+		"breakpoint on a probed instruction can end it when probes or debugger leave",
+		process->pid, tracer);
+	coverage_warnings_warn(output, time_ns, text);
+}
+
+void rls_warn_of_tracers(struct rls_event_output *output, struct rls_targets *followed,
+			 uint64_t time_ns)
+{
+	size_t count = followed->count < TRACERS_AT_ONCE ? followed->count : TRACERS_AT_ONCE;
+
+	for (size_t i = 0; i < count; i++, followed->tracer_at++)
+		warn_of_tracer(output, followed->all[followed->tracer_at % followed->count],
+			       time_ns);
 }

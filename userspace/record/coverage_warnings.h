@@ -23,4 +23,8 @@ void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls
 			 struct rls_event_output *output, struct rls_targets *followed,
 			 uint64_t now_ns, uint64_t time_ns);
 
+/* Processes that a debugger traces, each reported once. A few of many are read at a time. */
+void rls_warn_of_tracers(struct rls_event_output *output, struct rls_targets *followed,
+			 uint64_t time_ns);
+
 #endif

@@ -177,6 +177,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			rls_missing_bridges(recorder->libraries, rls_gpu_calls(recorder->gpu),
 					    &recorder->output, &recorder->targets, time_ns,
 					    time_ns);
+			rls_warn_of_tracers(&recorder->output, &recorder->targets, time_ns);
 			if (rls_catch_up(&recorder->catch_up, rls_recorder_adopt, recorder))
 				return RLS_STOP_FAILED;
 		}
@@ -203,6 +204,7 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 					     recorder->start_ns);
 	if (r)
 		return r;
+	rls_warn_of_tracers(&recorder->output, &recorder->targets, recorder->start_ns);
 	rls_gpu_begin(recorder->gpu, recorder->start_ns);
 	announce(recorder);
 	if (recorder->throttle)

@@ -204,6 +204,16 @@ int rls_process_exists(pid_t pid)
 	return is_zombie(status) || number_in_status(status, "\nTgid:") != pid ? -ESRCH : 0;
 }
 
+int rls_process_tracer(pid_t pid, pid_t *tracer)
+{
+	_cleanup_free_ char *status = NULL;
+
+	if (rls_process_read(pid, "status", &status, NULL))
+		return -ESRCH;
+	*tracer = number_in_status(status, "\nTracerPid:");
+	return 0;
+}
+
 int rls_process_start(pid_t pid, uint64_t *ticks)
 {
 	_cleanup_free_ char *stat = NULL;

@@ -43,6 +43,9 @@ int rls_each_process(int (*visit)(pid_t pid, void *context), void *context);
 /* Calls visit for each living process below pid, parents before children. */
 int rls_each_descendant(pid_t pid, int (*visit)(pid_t pid, void *context), void *context);
 
+/* The process that traces it (a debugger), 0 for none. 0 or -ESRCH. */
+int rls_process_tracer(pid_t pid, pid_t *tracer);
+
 /* 0 when the process exists, -ESRCH else: for zombies and for threads' numbers too. */
 int rls_process_exists(pid_t pid);
 

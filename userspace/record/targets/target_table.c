@@ -177,6 +177,7 @@ int rls_targets_execed(struct rls_targets *targets, pid_t pid, uint64_t time_ns)
 	target_table_forget(targets, target, RLS_TARGET_EXECED, time_ns);
 	target->called_ns = 0;
 	target->told_blind = false;
+	target->warned_of_tracer = false;
 	return 0;
 }
 

@@ -31,6 +31,7 @@ struct rls_target {
 	uint64_t
 		called_ns; /* when it was first found to have called CUDA, with no bridge; 0: not */
 	bool told_blind; /* that its GPU times are not known */
+	bool warned_of_tracer;
 	size_t index; /* in the table's array */
 	void *state[RLS_TARGET_OBSERVERS_MAX]; /* each its observer's, at the observer's place */
 };
@@ -61,6 +62,7 @@ struct rls_targets {
 	struct rls_index_map by_pid;
 	struct rls_target_observer observers[RLS_TARGET_OBSERVERS_MAX];
 	size_t observer_count;
+	size_t tracer_at; /* whose tracer is looked for next, modulo count */
 };
 
 /* The observers have left. */
