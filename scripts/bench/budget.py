@@ -52,7 +52,7 @@ def watched(job, command):
 
 
 def calibrate(job):
-    """What hits cost this job; the recordings go by it, unless it says that nothing is kept."""
+    """What hits cost this job; the recordings use it, unless it says that nothing is kept."""
     said = watched(job, [BINARY, "calibrate", "--pid", str(job.pid), "--duration", str(CALIBRATION_SECONDS)])[-1]
     say("\n".join(line for line in said.splitlines() if not line.startswith("recording ")))
 

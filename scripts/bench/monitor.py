@@ -166,7 +166,7 @@ def churn(seconds, count):
     monitor = Monitor("--name", NAME, "--overhead-budget", "1%")
     modules = os.path.join(os.environ["RLS_TRUTH"], "system")
     children, states = [], []
-    names = set()  # over all pages: those that ended minutes ago are told of no more
+    names = set()  # over all pages: those that ended minutes ago are no longer reported
     try:
         monitor.wait()
         start = time.monotonic()
@@ -181,14 +181,14 @@ def churn(seconds, count):
                 page = monitor.page()
                 names |= with_figures(page)
                 states.append(state(monitor, page))
-                budget.say("after %3d jobs: %6.1f MiB, %3d descriptors, %5d series, %3d jobs told of" % (
+                budget.say("after %3d jobs: %6.1f MiB, %3d descriptors, %5d series, %3d jobs reported" % (
                     number, *states[-1]))
         for child in children:
             child.wait()
         time.sleep(12)
         page = monitor.page()
         states.append(state(monitor, page))
-        budget.say("at the end:     %6.1f MiB, %3d descriptors, %5d series, %3d jobs told of" % states[-1])
+        budget.say("at the end:     %6.1f MiB, %3d descriptors, %5d series, %3d jobs reported" % states[-1])
         names |= with_figures(page)
         missing = [number for number in range(count) if "churn-%d" % number not in names]
         seen = sum(number for name, _, number in page if name == "rlscope_jobs_seen_total")

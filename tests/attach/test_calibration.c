@@ -237,17 +237,17 @@ static void goes_by_the_machines_without_one_of_its_own(void **state)
 /* The factor goes with the figure that it is a share of. */
 static void goes_along_with_the_calibration(void **state)
 {
-	const struct rls_calibration dear = make_calibration(800), cheap = make_calibration(600),
-				     unknown = {0};
-	struct rls_workload workload = {.calibration = dear};
-	double factor = rls_workload_rescale(&workload, 1.5, &cheap);
+	const struct rls_calibration expensive = make_calibration(800),
+				     inexpensive = make_calibration(600), unknown = {0};
+	struct rls_workload workload = {.calibration = expensive};
+	double factor = rls_workload_rescale(&workload, 1.5, &inexpensive);
 
 	(void)state;
-	assert_true(rls_workload_rescale(&workload, 1.5, &dear) == 1.5);
-	assert_float_equal(factor * mean_hit(&cheap), 1.5 * mean_hit(&dear), 1e-9);
+	assert_true(rls_workload_rescale(&workload, 1.5, &expensive) == 1.5);
+	assert_float_equal(factor * mean_hit(&inexpensive), 1.5 * mean_hit(&expensive), 1e-9);
 	assert_true(rls_workload_rescale(&workload, 1.5, &unknown) == 1.5);
 	workload.calibration = unknown;
-	assert_true(rls_workload_rescale(&workload, 1.5, &cheap) == 1.5);
+	assert_true(rls_workload_rescale(&workload, 1.5, &inexpensive) == 1.5);
 }
 
 static void keeps_the_latest_workloads(void **state)

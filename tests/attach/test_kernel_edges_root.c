@@ -322,7 +322,7 @@ static void a_child_sends_only_its_own_edges(void **state)
 	}
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	recording_stop(recording);
-	/* The parent's, after the stack that was empty, was sent before the child was told of. */
+	/* The parent's, after the stack that was empty, was sent before the child was reported. */
 	assert_int_equal(recording_controls(recording, RLS_WIRE_EDGE, getpid()), 2);
 	assert_edge(recording, 0, RLS_WIRE_EDGE_STACK, 0, NULL);
 	assert_edge(recording, 1, RLS_EDGE_PUSH, 1, &names[0]);
@@ -332,7 +332,7 @@ static void a_child_sends_only_its_own_edges(void **state)
 	edge = recording_control(recording, RLS_WIRE_EDGE, child, 0);
 	assert_int_equal(edge->edge.name, (uintptr_t)&names[1]);
 	assert_int_equal(edge->edge.depth, 2);
-	/* Names are told again to each process. */
+	/* Names are sent again for each process. */
 	assert_int_equal(recording_controls(recording, RLS_WIRE_NAME, child), 1);
 }
 

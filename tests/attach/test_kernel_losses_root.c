@@ -108,7 +108,7 @@ static void again_and_again(void **state)
 	assert_int_equal(recording_hits(recording, own_tid()), 2 * 20 * 50);
 }
 
-/* With no room to say so either, the losses are told when there is. */
+/* With no room to say so either, the losses are reported when there is. */
 static void both_rings_full(void **state)
 {
 	struct recording *recording = *state;

@@ -120,7 +120,7 @@ static void run_true(void *context)
 	_exit(1);
 }
 
-static void exec_is_told_with_the_new_name(void **state)
+static void exec_is_reported_with_the_new_name(void **state)
 {
 	struct recording *recording = *state;
 	const union control_record *exec_;
@@ -260,7 +260,7 @@ int main(void)
 		BOTH_WAYS(a_child_goes_on_where_its_parent_was),
 		BOTH_WAYS(grandchildren_are_followed),
 		BOTH_WAYS(children_are_left_alone_when_not_followed),
-		BOTH_WAYS(exec_is_told_with_the_new_name),
+		BOTH_WAYS(exec_is_reported_with_the_new_name),
 		BOTH_WAYS(a_thread_that_execs_says_who_it_was),
 		BOTH_WAYS(a_process_ends_once_and_each_of_its_threads),
 		BOTH_WAYS(a_killed_process_ends_too),

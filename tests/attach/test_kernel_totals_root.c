@@ -199,7 +199,7 @@ static void transitions_and_hits_are_counted_exactly(void **state)
 	assert_nothing_dropped(recording);
 }
 
-static void time_is_told_while_nothing_happens(void **state)
+static void time_is_reported_while_nothing_happens(void **state)
 {
 	struct recording *recording = *state;
 	uint64_t before_ns, after_ns;
@@ -265,16 +265,16 @@ static void operations_begun_before_are_known(void **state)
 	assert_ms(sum_of(recording, getpid(), &names[1], NULL, RLS_CATEGORY_BACKEND).ns, 10, 10000);
 }
 
-static atomic_int told;
+static atomic_int requested;
 
 static void tell(int step)
 {
-	atomic_store(&told, step);
+	atomic_store(&requested, step);
 }
 
 static void spin_while(int step)
 {
-	while (atomic_load(&told) == step)
+	while (atomic_load(&requested) == step)
 		;
 }
 
@@ -421,7 +421,7 @@ static void closed_time_is_in_no_category(void **state)
 	assert_nothing_dropped(recording);
 }
 
-static void waiting_is_told_from_running(void **state)
+static void waiting_is_distinguished_from_running(void **state)
 {
 	struct recording *recording = *state;
 	struct rls_wire_cell backend, simulator;
@@ -456,7 +456,7 @@ static void *contend(void *context)
 }
 
 /* Who is ready to run but another one has the CPU does not run. */
-static void kept_from_running_is_told_too(void **state)
+static void kept_from_running_is_reported_too(void **state)
 {
 	struct recording *recording = *state;
 	struct rls_wire_cell simulator;
@@ -543,7 +543,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH_WAYS(transitions_and_hits_are_counted_exactly),
-		MULTI_WAY(time_is_told_while_nothing_happens),
+		MULTI_WAY(time_is_reported_while_nothing_happens),
 		BOTH_WAYS(edges_cut_time_where_they_were),
 		MULTI_WAY(operations_begun_before_are_known),
 		MULTI_WAY(time_after_an_unread_edge_waits),
@@ -551,8 +551,8 @@ int main(void)
 		MULTI_WAY(helpers_are_cut_at_the_edges_of_others),
 		MULTI_WAY(children_go_on_in_their_parents_operation),
 		MULTI_WAY(closed_time_is_in_no_category),
-		MULTI_WAY(waiting_is_told_from_running),
-		MULTI_WAY(kept_from_running_is_told_too),
+		MULTI_WAY(waiting_is_distinguished_from_running),
+		MULTI_WAY(kept_from_running_is_reported_too),
 		MULTI_WAY(who_waits_stays_where_it_was),
 		MULTI_WAY(calls_and_burden_are_summed_up),
 	};

@@ -155,7 +155,7 @@ static void a_handler_that_reads_gets_nothing_twice(void **state)
 	assert_int_equal(seen_count, 10);
 }
 
-/* More writers at once than there are places to spare: told of, and the rest is read. */
+/* More writers at once than there are places to spare: reported, and the rest is read. */
 static void what_was_overwritten_is_counted(void **state)
 {
 	(void)state;

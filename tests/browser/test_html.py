@@ -201,7 +201,7 @@ def case_keyboard(browser, folder):
 
 
 def case_readable(browser, folder):
-    """What a screen reader is told: names for controls, heads for cells, words for bars."""
+    """What a screen reader gets: names for controls, heads for cells, words for bars."""
     path, _ = make_page(folder, GOLDEN / "two_processes/events.jsonl")
     page = browser.open(path, dark=True)
     nameless = page.evaluate("""[...document.querySelectorAll('button, input, select, [role=img], canvas')].filter((it) =>

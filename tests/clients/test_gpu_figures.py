@@ -120,7 +120,7 @@ def expected(events):
     return figures
 
 
-def told(report):
+def figures_of(report):
     figures = {"devices": {}, "launched": {}, "idle": collections.Counter(), "with_gpu": collections.Counter()}
     for gpu in report["gpu"]:
         figures["devices"][gpu["device"]] = (gpu["busy_ns"], gpu["kernels"], gpu["kernel_ns"])
@@ -162,7 +162,7 @@ def report_of(events, folder):
 def check(seed, folder):
     events = trace(seed, 1)
     report, dumped = report_of(events, folder)
-    for name, figure in told(report).items():
+    for name, figure in figures_of(report).items():
         for given in (events, dumped):
             right = expected(given)[name]
             if isinstance(right, collections.Counter):

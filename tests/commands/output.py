@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""output.py RLSCOPE_BPF EVENTS: what cannot be printed is no success, and a report never empties what it was not
-told to."""
+"""output.py RLSCOPE_BPF EVENTS: what cannot be printed is no success, and a report never empties a file
+that it was not asked to write."""
 import os
 import shutil
 import subprocess

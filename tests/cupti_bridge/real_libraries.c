@@ -49,7 +49,7 @@ static void *load_driver(void)
 	return driver;
 }
 
-/* One of each kind, told apart by their correlation numbers. */
+/* One of each kind, distinguished by their correlation numbers. */
 static size_t make(uint32_t i, void *record)
 {
 	static const struct {

@@ -43,7 +43,7 @@ static void every_launch(void)
 	REQUIRE(collector.clock_gap_ns > -1000000 && collector.clock_gap_ns < 1000000);
 }
 
-/* What came of CUPTI's: waits are told of by their calls' records. */
+/* What came of CUPTI's: waits are reported by their calls' records. */
 static unsigned long of_cupti(void)
 {
 	return collector_records() - atomic_load(&collector.count[RLS_CUPTI_SYNC]);

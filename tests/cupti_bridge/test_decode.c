@@ -235,7 +235,7 @@ static void a_wait_is_claimed_once(void **state)
 	rls_launch_history_add(&launches, &call);
 	assert_true(rls_launch_history_claim_wait(&launches, &call));
 	assert_false(rls_launch_history_claim_wait(&launches, &call));
-	rls_launch_history_add(&launches, &call); /* told of once more */
+	rls_launch_history_add(&launches, &call); /* reported once more */
 	assert_false(rls_launch_history_claim_wait(&launches, &call));
 	call.correlation = 5 + RLS_LAUNCHES;
 	assert_true(rls_launch_history_claim_wait(&launches, &call)); /* not known */

@@ -24,7 +24,7 @@ def probes(*arguments):
 
 
 class Target:
-    """A Python process that waits until it is told to end."""
+    """A Python process that waits for a request to end."""
 
     def __init__(self, program):
         self.process = subprocess.Popen(["/usr/bin/python3", "-c", program], text=True,

@@ -132,10 +132,10 @@ static void extents_agree_with_symbol_sizes(void **state)
 }
 
 /* As the directives in plain.c say. */
-static void frames_are_as_large_as_told(void **state)
+static void frames_are_as_large_as_stated(void **state)
 {
 	static const struct {
-		uint64_t at, bytes; /* 0: not told */
+		uint64_t at, bytes; /* 0: not given */
 	} expected[] = {
 		{0, 8},  {1, 8},   {2, 16},    {5, 16},    {6, 80},   {9, 80},    {10, 16},
 		{11, 8}, {12, 80}, {1012, 80}, {1013, 88}, {1016, 0}, {1017, 96}, {1018, 0},
@@ -429,7 +429,7 @@ int main(void)
 		cmocka_unit_test(shared_page_belongs_to_the_executable_segment),
 		cmocka_unit_test(bytes_end_with_their_segment),
 		cmocka_unit_test(extents_agree_with_symbol_sizes),
-		cmocka_unit_test(frames_are_as_large_as_told),
+		cmocka_unit_test(frames_are_as_large_as_stated),
 		cmocka_unit_test(relocations_carry_pointers_and_plt_names),
 		cmocka_unit_test(packed_relative_relocations_are_the_same),
 		cmocka_unit_test(knows_who_can_throw),

@@ -386,7 +386,7 @@ static void no_python_is_no_error(void **state)
 	assert_int_equal(rls_discover_process(getpid(), roles, &image), 0);
 	assert_string_equal(image->python.version, "");
 	assert_int_equal(image->library_count, 0);
-	assert_true(rls_discover_imported(image)); /* it cannot be told */
+	assert_true(rls_discover_imported(image)); /* it cannot be known */
 	rls_process_image_free(image);
 	assert_int_equal(rls_discover_process(0x3fffffff, roles, &image), -ESRCH);
 	rls_roles_free(roles);

@@ -3,10 +3,9 @@
 
 Every path that a document names exists, and every link leads somewhere. README.md is short, and so
 are sentences and entries of CHANGES. No document, manual page, comment or message has a word that
-the glossary has replaced. `unclean.txt` lists the sources in which such words are not removed yet.
+the glossary has replaced.
 """
 
-import fnmatch
 import glob
 import io
 import os
@@ -17,7 +16,6 @@ import tokenize
 import unittest
 
 SOURCE = sys.argv.pop(1)
-HERE = os.path.dirname(os.path.abspath(__file__))
 ROOMS = ("analysis", "bpf", "cmake", "cupti_bridge", "doc", "scripts", "tests", "userspace")
 README_LINES = 120
 SENTENCE_WORDS = 45
@@ -141,22 +139,29 @@ def script_words(text):
             yield line, comment.group()
 
 
+READERS = {".c": c_words, ".h": c_words, ".cpp": c_words, ".js": c_words, ".py": python_words,
+           ".cmake": script_words, ".sh": script_words}
+
+
+def reader_of(path):
+    """What finds the words of a source; None if it is none."""
+    extension = os.path.splitext(path)[1]
+    if extension:
+        return script_words if os.path.basename(path) == "CMakeLists.txt" else READERS.get(extension)
+    with open(os.path.join(SOURCE, path), "rb") as file:
+        first = file.readline()
+    if first.startswith(b"#!"):
+        return python_words if b"python" in first else script_words
+    return None
+
+
 def sources():
-    readers = {".c": c_words, ".h": c_words, ".py": python_words, ".cmake": script_words,
-               ".sh": script_words, ".txt": script_words}
     for room in ROOMS:
         for path in relative(room + "/**/*"):
-            extension = os.path.splitext(path)[1]
-            if extension == ".txt" and os.path.basename(path) != "CMakeLists.txt":
-                continue
             if path != "tests/docs/check_documents.py" and os.path.isfile(os.path.join(SOURCE, path)):
-                if extension in readers:
-                    yield path, readers[extension]
-
-
-def unclean():
-    with open(os.path.join(HERE, "unclean.txt")) as file:
-        return [line.strip() for line in file if line.strip() and not line.startswith("#")]
+                reader = reader_of(path)
+                if reader:
+                    yield path, reader
 
 
 def banned_in(parts):
@@ -228,11 +233,15 @@ class Documents(unittest.TestCase):
         self.assert_none(faults)
 
     def test_words_of_sources(self):
-        skipped = unclean()
         faults = ["%s:%d: %s" % (path, line, word) for path, parts in sources()
-                  if not any(fnmatch.fnmatch(path, pattern) for pattern in skipped)
                   for line, word in banned_in(parts(read(path)))]
         self.assert_none(faults)
+
+    def test_sources_are_found(self):
+        found = dict(sources())
+        for path, reader in (("scripts/test", script_words), ("scripts/drift", python_words),
+                             ("tests/root/harness.py", python_words), ("bpf/state.bpf.c", c_words)):
+            self.assertIs(found.get(path), reader, path)
 
     def test_table_of_benchmarks(self):
         """It is the one that the script makes of the kept results."""

@@ -37,7 +37,7 @@ void fuzz_drain(struct rls_event_source *source)
 		first = false;
 	}
 	fuzz_require(!got, "reading does not fail");
-	fuzz_require(warned || !source->damaged, "damage is told");
+	fuzz_require(warned || !source->damaged, "damage is reported");
 	fclose(sink);
 	source->free(source);
 }

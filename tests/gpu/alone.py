@@ -30,7 +30,7 @@ class Alone:
         more.setdefault("CUDA_INJECTION64_PATH", bench.alone)
         child = (bench.start_command(command, **more) if command else
                  bench.start(*arguments, kind=kind, **more))
-        self.told = bench.ended(child)
+        self.reported = bench.ended(child)
         self.status = child.returncode
         self.path = path
         self.batches, self.records = batches.read(files["RLS_SINK_FILE"])
@@ -69,13 +69,13 @@ class Alone:
 
 def counts(bench, kind):
     ran = Alone(bench, "--fixed", str(STEPS), kind=kind, keep="alone_" + kind)
-    kernels = ran.launched_between(ran.told["begin_ns"], ran.told["end_ns"])
-    homeless = sum(record.correlation not in ran.begun for record in ran.of(batches.KERNEL))
-    seen = ran.saw(kernels=len(kernels), steps=STEPS, without_launch=homeless,
+    kernels = ran.launched_between(ran.reported["begin_ns"], ran.reported["end_ns"])
+    unplaced = sum(record.correlation not in ran.begun for record in ran.of(batches.KERNEL))
+    seen = ran.saw(kernels=len(kernels), steps=STEPS, without_launch=unplaced,
                    names=sorted({record.name[:60] for record in kernels})[:4])
     if bench.fakes:
         seen["of"] = "stand-ins, not " + kind
-    return bool(kernels) and len(kernels) % STEPS == 0 and not homeless and not ran.lost, seen
+    return bool(kernels) and len(kernels) % STEPS == 0 and not unplaced and not ran.lost, seen
 
 
 def alone_pytorch(bench):
@@ -93,8 +93,8 @@ def alone_triton(bench):
 
 def alone_nvcc(bench):
     ran = Alone(bench, command=[bench.program("fixed"), str(STEPS), "50", "0"], keep="alone_nvcc")
-    seen = ran.saw(kernels=len(ran.of(batches.KERNEL)), told=ran.told)
-    return seen["kernels"] == ran.told["kernels"] and ran.told["right"] and not ran.lost, seen
+    seen = ran.saw(kernels=len(ran.of(batches.KERNEL)), reported=ran.reported)
+    return seen["kernels"] == ran.reported["kernels"] and ran.reported["right"] and not ran.lost, seen
 
 
 def alone_decoding(bench):
@@ -124,12 +124,12 @@ def alone_clock(bench):
 def alone_busy(bench):
     """The union of intervals against the job's own CUDA events round the same work."""
     ran = Alone(bench, "--seconds", "4", "--dense")
-    told = ran.told
-    if not told["events_ns"]:
+    reported = ran.reported
+    if not reported["events_ns"]:
         raise NotPossible("the job has no CUDA events")
     work = [(record.start_ns, record.end_ns) for record in ran.of(*batches.WORK)
-            if told["begin_ns"] <= record.start_ns <= told["end_ns"]]
-    seen = ran.saw(busy_ns=batches.union_ns(work), events_ns=told["events_ns"])
+            if reported["begin_ns"] <= record.start_ns <= reported["end_ns"]]
+    seen = ran.saw(busy_ns=batches.union_ns(work), events_ns=reported["events_ns"])
     return abs(seen["busy_ns"] - seen["events_ns"]) <= 0.01 * seen["events_ns"], seen
 
 
@@ -139,10 +139,10 @@ def alone_cost(bench):
     wanted = ("--seconds", "3", "--empty")
     seen = {"without": bench.ended(bench.start(*wanted, bridge=False)),
             "idle": bench.ended(bench.start(*wanted)),
-            "armed": Alone(bench, *wanted).told,
+            "armed": Alone(bench, *wanted).reported,
             "without_again": bench.ended(bench.start(*wanted, bridge=False))}
-    seen = {name: {"best_ns": told["launch_ns"], "median_ns": told["median_ns"]}
-            for name, told in seen.items()}
+    seen = {name: {"best_ns": reported["launch_ns"], "median_ns": reported["median_ns"]}
+            for name, reported in seen.items()}
     least = min(seen["without"]["best_ns"], seen["without_again"]["best_ns"])
     return seen["idle"]["best_ns"] < 1.05 * least + 50, seen
 
@@ -175,11 +175,11 @@ def alone_training(bench):
 def alone_in_mid_life(bench):
     """A job that has run for a while: armed, it shows work within a second."""
     ran = Alone(bench, "--seconds", "6", "--turns", "3,2", watchers="0")
-    armed_ns = ran.told["turns"][0][0]
+    armed_ns = ran.reported["turns"][0][0]
     first = min((record.start_ns for record in ran.of(*batches.WORK)), default=0)
     came = min((ran.flushed_ns(record) for record in ran.of(*batches.WORK)), default=0)
     seen = ran.saw(first_work_ms=(first - armed_ns) / 1e6 if first else None,
-                   told_ms=(came - armed_ns) / 1e6 if came else None)
+                   reported_ms=(came - armed_ns) / 1e6 if came else None)
     return bool(first) and first - armed_ns < 1e9 and came - armed_ns < 1e9, seen
 
 
@@ -187,7 +187,7 @@ def alone_again(bench):
     """Armed five times in one life: times are right each time."""
     ran = Alone(bench, "--seconds", "9", "--turns", ",".join(["0.5,1"] * 5), watchers="0")
     turns = []
-    for on_ns, off_ns in ran.told["turns"]:
+    for on_ns, off_ns in ran.reported["turns"]:
         mine = [record for record in ran.of(batches.KERNEL) if on_ns <= record.start_ns <= off_ns + 5e8]
         delays = sorted(record.start_ns - ran.begun[record.correlation] for record in mine
                         if record.correlation in ran.begun)
@@ -208,10 +208,10 @@ def alone_graphs(bench):
                                launches=len({record.correlation for record in mine})),
             "whole": whole.saw(graphs=len(whole.of(batches.GRAPH)),
                                kernels=sum(record.graph != 0 for record in whole.of(batches.KERNEL)))}
-    told = nodes.told
-    # One more launch than told has been made before the job was ready, if it is PyTorch's.
-    held = (len(mine) >= told["graphs"] * told["nodes"] and len(mine) % told["nodes"] == 0 and
-            len(mine) == told["nodes"] * seen["nodes"]["launches"] and
+    reported = nodes.reported
+    # One more launch than reported has been made before the job was ready, if it is PyTorch's.
+    held = (len(mine) >= reported["graphs"] * reported["nodes"] and len(mine) % reported["nodes"] == 0 and
+            len(mine) == reported["nodes"] * seen["nodes"]["launches"] and
             seen["whole"]["graphs"] == seen["nodes"]["launches"])
     return held, seen
 
@@ -226,9 +226,9 @@ def alone_never_idle(bench):
 
 def profiler(bench, *arguments, watchers):
     ran = Alone(bench, "--seconds", "6", *arguments, watchers=watchers)
-    if "profiler" not in ran.told:
+    if "profiler" not in ran.reported:
         raise NotPossible("the job has no torch.profiler")
-    return ran.status == 0, ran.saw(kernels=len(ran.of(batches.KERNEL)), profiler=ran.told["profiler"])
+    return ran.status == 0, ran.saw(kernels=len(ran.of(batches.KERNEL)), profiler=ran.reported["profiler"])
 
 
 def alone_profiler_before(bench):
@@ -255,11 +255,11 @@ def alone_injected(bench):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=60,
                           check=False)
     took = time.monotonic() - start
-    told = bench.ended(job)
+    reported = bench.ended(job)
     work = batches.read(path)[1] if os.path.exists(path) else []
     seen = {"injected": done.returncode == 0, "why": done.stderr.strip(), "seconds": round(took, 3),
             "kernels": sum(record.kind == batches.KERNEL for record in work),
-            "statuses": batches.statuses(work)[:4], "launches": told["launches"]}
+            "statuses": batches.statuses(work)[:4], "launches": reported["launches"]}
     return done.returncode == 0 and seen["kernels"] > 0 and job.returncode == 0, seen
 
 

@@ -46,9 +46,9 @@ def lost(batches):
     if not batches:
         return {"batches": "none came"}
     last = batches[-1]._asdict()
-    told = {name: last[name] for name in ("dropped", "refused", "unpooled", "unclaimed") if last[name]}
+    reported = {name: last[name] for name in ("dropped", "refused", "unpooled", "unclaimed") if last[name]}
     missing = batches[-1].sequence - len(batches)
-    return dict(told, missing=missing) if missing else told
+    return dict(reported, missing=missing) if missing else reported
 
 
 def statuses(records):

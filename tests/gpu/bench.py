@@ -108,12 +108,12 @@ class Bench:
 
     def ended(self, child):
         """What the job says at its end."""
-        told = child.stdout.read()
+        reported = child.stdout.read()
         child.wait(timeout=10)
-        return json.loads(told.splitlines()[-1])
+        return json.loads(reported.splitlines()[-1])
 
     def stopped(self, child):
-        """The same, of one that goes on until told to end (--until-told)."""
+        """The same, of one that goes on until its input ends (--until-input-ends)."""
         child.stdin.close()
         return self.ended(child)
 
@@ -173,19 +173,19 @@ class Bench:
 
 def follow(command, environment, on_recording):
     """Runs the recorder to its end; calls back when it has said that it records."""
-    told = []
+    reported = []
     with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, encoding="utf-8") as recorder:
         try:
             for line in recorder.stderr:
-                told.append(line.strip())
+                reported.append(line.strip())
                 if line.startswith("recording "):
                     on_recording()
         except BaseException:
             recorder.kill()
             raise
     if recorder.returncode:
-        raise NotPossible(told[-1] if told else "it failed")
+        raise NotPossible(reported[-1] if reported else "it failed")
 
 
 def find_alone(tree):

@@ -10,7 +10,7 @@ from bench import NotPossible, busy_ns, kernels, launch_delays, launched, lost
 
 def every_launch_is_a_kernel(bench):
     """A loop without graphs or copies: what the probes counted is what CUPTI recorded."""
-    job = bench.start("--until-told")
+    job = bench.start("--until-input-ends")
     report, events = bench.record(job, "--duration", "3", name="training_loop")
     bench.stopped(job)
     begun = launched(events)
@@ -31,16 +31,16 @@ def busy_time_is_that_of_events(bench):
     """The union of intervals against the job's own CUDA events round the same work."""
     job = bench.start("--seconds", "4", "--await-go", "--dense")
     report, _ = bench.record(job, go=True)
-    told = bench.ended(job)
-    seen = {"busy_ns": busy_ns(report), "events_ns": told["events_ns"]}
-    if not told["events_ns"]:
+    reported = bench.ended(job)
+    seen = {"busy_ns": busy_ns(report), "events_ns": reported["events_ns"]}
+    if not reported["events_ns"]:
         raise NotPossible("the job has no CUDA events")
     return abs(seen["busy_ns"] - seen["events_ns"]) <= 0.01 * seen["events_ns"], seen
 
 
 def in_mid_life(bench):
     """A job that has run for a minute shows GPU time within a second of attach."""
-    job = bench.start("--until-told")
+    job = bench.start("--until-input-ends")
     time.sleep(60)
     _, events = bench.record(job, "--duration", "2")
     bench.stopped(job)
@@ -52,7 +52,7 @@ def in_mid_life(bench):
 
 def clock(bench):
     """CUPTI's clock against ours; and launches that begin after their work."""
-    job = bench.start("--until-told")
+    job = bench.start("--until-input-ends")
     report, events = bench.record(job, "--duration", "3")
     bench.stopped(job)
     early = [-delay for delay in launch_delays(events) if delay < 0]
@@ -66,8 +66,8 @@ def cost(bench):
         job = bench.start("--seconds", "3", "--empty", *(["--await-go"] if recorded else []), **more)
         if recorded:
             bench.record(job, go=True)
-        told = bench.ended(job)
-        return {"best_ns": told["launch_ns"], "median_ns": told["median_ns"]}
+        reported = bench.ended(job)
+        return {"best_ns": reported["launch_ns"], "median_ns": reported["median_ns"]}
 
     seen = {"without": launch_ns(False, bridge=False), "idle": launch_ns(False), "recorded": launch_ns(True)}
     return seen["idle"]["best_ns"] < 1.05 * seen["without"]["best_ns"] + 50, seen
@@ -76,11 +76,11 @@ def cost(bench):
 def conflict(bench, order):
     job = bench.start("--seconds", "8", "--profiler", order, "--await-go")
     report, _ = bench.record(job, "--duration", "5", go=True)
-    told = bench.ended(job)
-    if "profiler" not in told:
+    reported = bench.ended(job)
+    if "profiler" not in reported:
         raise NotPossible("the job has no torch.profiler")
     return job.returncode == 0, {"kernels": kernels(report), "warnings": report["warnings"],
-                                 "profiler_kernels": told["profiler"]}
+                                 "profiler_kernels": reported["profiler"]}
 
 
 def profiler_before_us(bench):

@@ -148,7 +148,7 @@ class Triton:
 
 
 class Switch:
-    """Arms and disarms a bridge that has no profiler (RLS_ALONE), at times that are told afterwards."""
+    """Arms and disarms a bridge that has no profiler (RLS_ALONE), at times that it reports afterwards."""
 
     def __init__(self, path, turns):
         self.library = ctypes.CDLL(path)
@@ -167,19 +167,19 @@ class Switch:
                 self.library.sink_watch(0)
                 self.turns[-1].append(time.monotonic_ns())
 
-    def told(self):
+    def reported(self):
         self.thread.join()
         return {"turns": self.turns}
 
 
 class Watch:
-    """Is there time left, and has nobody told us to end (by closing our input)?"""
+    """Is there time left, and is our input still open? Closing it asks us to end."""
 
-    def __init__(self, seconds, until_told):
-        self.end, self.until_told = time.monotonic() + seconds, until_told
+    def __init__(self, seconds, until_input_ends):
+        self.end, self.until_input_ends = time.monotonic() + seconds, until_input_ends
 
     def goes_on(self):
-        if self.until_told and select.select([sys.stdin], [], [], 0)[0]:
+        if self.until_input_ends and select.select([sys.stdin], [], [], 0)[0]:
             return False
         return time.monotonic() < self.end
 
@@ -243,7 +243,7 @@ def launch_for(cuda, watch, step, dense):
 
 
 def profiled(cuda, seconds):
-    """How many kernels torch.profiler told of, or what it said instead: the job goes on."""
+    """How many kernels torch.profiler reported, or what it said instead: the job goes on."""
     try:
         profiler = cuda.profiler()
         if not profiler:
@@ -262,7 +262,7 @@ def work(cuda, graph, options):
     with operation("loop"):
         if options.fixed:
             return launch_fixed(cuda, options.fixed)
-        watch = Watch(options.seconds, options.until_told)
+        watch = Watch(options.seconds, options.until_input_ends)
         if options.no_idle:
             return launch_without_rest(cuda, watch)
         step = cuda.empty if options.empty else cuda.long if options.dense else cuda.step
@@ -273,7 +273,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=120, help="at most")
     parser.add_argument("--await-go", action="store_true", help="a line of input, before the first launch")
-    parser.add_argument("--until-told", action="store_true", help="end early when the input does")
+    parser.add_argument("--until-input-ends", action="store_true", help="end early when the input does")
     parser.add_argument("--empty", action="store_true", help="the smallest kernel there is")
     parser.add_argument("--dense", action="store_true", help="keep the device busy, with long kernels")
     parser.add_argument("--fixed", type=int, help="so many steps, and no more")
@@ -284,19 +284,19 @@ def main():
     options = parser.parse_args()
     cuda = JOBS[os.environ.get("RLS_JOB", "torch")]()
     graph = cuda.graph(4) if options.graphs else None
-    told = {}
+    reported = {}
     if options.profiler == "before":
-        told.update(profiled(cuda, 1))
+        reported.update(profiled(cuda, 1))
     print("ready", flush=True)
     if options.await_go:
         sys.stdin.readline()
     switch = Switch(os.environ["RLS_ALONE"], options.turns) if options.turns else None
     if options.profiler == "after":
-        told.update(profiled(cuda, options.seconds / 2))
-    told.update(work(cuda, graph, options))
+        reported.update(profiled(cuda, options.seconds / 2))
+    reported.update(work(cuda, graph, options))
     if switch:
-        told.update(switch.told())
-    print(json.dumps(told), flush=True)
+        reported.update(switch.reported())
+    print(json.dumps(reported), flush=True)
 
 
 if __name__ == "__main__":

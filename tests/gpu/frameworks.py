@@ -22,8 +22,8 @@ def counted(bench, kind, name):
     """Every step launches the same kernels: as many in all as calls, and a multiple of the steps."""
     job = bench.start("--fixed", str(STEPS), "--await-go", kind=kind)
     report, _ = bench.record(job, name=name, go=True)
-    told = bench.ended(job)
-    seen = {"calls": calls(report), "kernels": kernels(report), "steps": told["launches"],
+    reported = bench.ended(job)
+    seen = {"calls": calls(report), "kernels": kernels(report), "steps": reported["launches"],
             "lost": lost(report), "warnings": report["warnings"][:3]}
     if bench.fakes:
         seen["of"] = "stand-ins, not " + kind
@@ -47,9 +47,9 @@ def nvcc_counts(bench):
     """The runtime linked in: launches are seen at libcuda alone; captured ones run no kernel."""
     job = bench.start_command([bench.program("fixed"), str(STEPS), "50", "1"])
     report, _ = bench.record(job, name="nvcc", go=True)
-    told = bench.ended(job)
-    seen = {"calls": calls(report), "kernels": kernels(report), "told": told, "lost": lost(report)}
-    return (seen["calls"], seen["kernels"]) == (told["calls"], told["kernels"]) and told["right"], seen
+    reported = bench.ended(job)
+    seen = {"calls": calls(report), "kernels": kernels(report), "reported": reported, "lost": lost(report)}
+    return (seen["calls"], seen["kernels"]) == (reported["calls"], reported["kernels"]) and reported["right"], seen
 
 
 def of_graphs(report, events):
@@ -64,9 +64,9 @@ def graph_nodes(bench):
     """Every node is a kernel of the operation that launched the graph, not of the capture."""
     job = bench.start("--graphs", str(GRAPHS), "--await-go")
     report, events = bench.record(job, name="graphs", go=True)
-    told = bench.ended(job)
-    seen = dict(of_graphs(report, events), kernels=kernels(report), told=told)
-    expected = told["graphs"] * told["nodes"]
+    reported = bench.ended(job)
+    seen = dict(of_graphs(report, events), kernels=kernels(report), reported=reported)
+    expected = reported["graphs"] * reported["nodes"]
     return seen["kernels"] == seen["kernels_of_operation"] == expected and not seen["graphs"], seen
 
 
@@ -89,7 +89,7 @@ def from_the_first(bench):
 
 def armed_twice(bench):
     """Times are right after CUPTI's clock has been the default again."""
-    job = bench.start("--until-told")
+    job = bench.start("--until-input-ends")
     bench.record(job, "--duration", "1")
     report, events = bench.record(job, "--duration", "2")
     bench.stopped(job)
@@ -101,7 +101,7 @@ def armed_twice(bench):
 
 def never_idle(bench):
     """How soon records come while there is always work: CUPTI keeps an unfinished buffer back."""
-    job = bench.start("--until-told", "--no-idle")
+    job = bench.start("--until-input-ends", "--no-idle")
     report, _ = bench.record(job, "--duration", "3")
     bench.stopped(job)
     late = [warning for warning in report["warnings"] if "last records" in warning]
@@ -112,28 +112,28 @@ def never_idle(bench):
 def nesting(bench):
     """CUPTI's own record of a call and what the probes saw of it are one call, by clock and by thread: a
     runtime that is linked into a library is not probed, so that CUPTI's may begin some ns earlier."""
-    job = bench.start("--until-told")
+    job = bench.start("--until-input-ends")
     _, events = bench.record(job, "--duration", "3")
     bench.stopped(job)
     probed = sorted((event["time_ns"] - event["duration_ns"], event["time_ns"], event["tid"])
                     for event in events if event["event"] == "cuda_call" and event.get("launches"))
-    told = sorted((event["time_ns"], event["tid"]) for event in events if event["event"] == "launch")
+    reported = sorted((event["time_ns"], event["tid"]) for event in events if event["event"] == "launch")
     offsets, at = [], 0
-    for time_ns, tid in told:
+    for time_ns, tid in reported:
         while at + 1 < len(probed) and probed[at][1] < time_ns:
             at += 1
         if probed and -UNPROBED_NS <= time_ns - probed[at][0] <= probed[at][1] - probed[at][0] and \
                 probed[at][2] == tid:
             offsets.append(time_ns - probed[at][0])
     offsets.sort()
-    seen = {"launches": len(told), "matched": len(offsets), "from_entry_ns": quartiles(offsets)}
-    return bool(told) and len(offsets) >= 0.99 * len(told), seen
+    seen = {"launches": len(reported), "matched": len(offsets), "from_entry_ns": quartiles(offsets)}
+    return bool(reported) and len(offsets) >= 0.99 * len(reported), seen
 
 
 def later_session(bench):
     """A long recording after an earlier one and a rest, of the smallest kernels: none is lost, and how far
     before its launch CUPTI places any."""
-    job = bench.start("--until-told", "--empty")
+    job = bench.start("--until-input-ends", "--empty")
     bench.record(job, "--duration", "1")
     time.sleep(3)
     report, events = bench.record(job, "--duration", "10")

@@ -40,14 +40,14 @@ NOT_ASKED = [
 
 
 def answer(results, check, instead):
-    told = results.get(check, {"held": None, "seen": "not run"})
-    if told["held"] is None and instead in results:
+    reported = results.get(check, {"held": None, "seen": "not run"})
+    if reported["held"] is None and instead in results:
         return {"check": instead, **results[instead]}
-    return {"check": check, **told}
+    return {"check": check, **reported}
 
 
 def answers(results):
     """One entry a question, with its check's outcome, for the results file."""
-    told = [{"question": question, **answer(results, check, instead)} for question, check, instead in ANSWERED]
-    return told + [{"question": question, "check": None, "held": None, "seen": "not asked by this version"}
+    reported = [{"question": question, **answer(results, check, instead)} for question, check, instead in ANSWERED]
+    return reported + [{"question": question, "check": None, "held": None, "seen": "not asked by this version"}
                    for question in NOT_ASKED]

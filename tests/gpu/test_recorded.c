@@ -67,7 +67,7 @@ static void open_batch(struct pair *pair)
 }
 
 /* The next record of the batches that is not a word of the bridge's own; false: there is none. */
-static bool next_told(struct pair *pair, struct rls_batch_record *out)
+static bool next_reported(struct pair *pair, struct rls_batch_record *out)
 {
 	for (;;) {
 		while (pair->record_at == pair->view.header.count) {
@@ -104,26 +104,26 @@ static bool next_raw(struct pair *pair, struct rls_cupti_record *out,
 }
 
 static bool is_same(const struct rls_cupti_record *raw, const char *name,
-		    const struct rls_batch_record *told)
+		    const struct rls_batch_record *reported)
 {
-	struct rls_cupti_record record = told->record;
+	struct rls_cupti_record record = reported->record;
 
 	record.name = raw->name;
-	return !memcmp(&record, raw, sizeof(record)) && strlen(name) == told->name_bytes &&
-	       !memcmp(name, told->name, told->name_bytes);
+	return !memcmp(&record, raw, sizeof(record)) && strlen(name) == reported->name_bytes &&
+	       !memcmp(name, reported->name, reported->name_bytes);
 }
 
 static void compare(struct pair *pair)
 {
 	char name[RLS_CUPTI_NAME_BYTES_MAX];
 	struct rls_cupti_record raw;
-	struct rls_batch_record told;
-	bool has_told = next_told(pair, &told);
+	struct rls_batch_record reported;
+	bool has_reported = next_reported(pair, &reported);
 
 	while (next_raw(pair, &raw, name)) {
-		if (has_told && is_same(&raw, name, &told)) {
+		if (has_reported && is_same(&raw, name, &reported)) {
 			pair->compared++;
-			has_told = next_told(pair, &told);
+			has_reported = next_reported(pair, &reported);
 		} else {
 			pair->missing++;
 		}
@@ -134,7 +134,7 @@ static void compare(struct pair *pair)
 		      pair->compared, pair->missing);
 	assert_true(pair->compared > 0);
 	assert_true(pair->missing <= pair->left_out);
-	assert_true(!has_told || pair->raw.length + RLS_CUPTI_NAME_BYTES_MAX + 512 > TAP_BYTES);
+	assert_true(!has_reported || pair->raw.length + RLS_CUPTI_NAME_BYTES_MAX + 512 > TAP_BYTES);
 }
 
 static void test_recorded(void **state)
@@ -195,7 +195,7 @@ static size_t check_waits(struct pair pair)
 	return count;
 }
 
-/* CUPTI's records of waits, which it is not asked for any more, told what the calls' do. */
+/* CUPTI's records of waits, which it is not asked for any more, said what the calls' do. */
 static void test_waits_are_their_calls(void **state)
 {
 	size_t count = 0;
@@ -209,7 +209,7 @@ static void test_waits_are_their_calls(void **state)
 		free(pair.raw.data);
 	}
 	globfree(&found);
-	print_message("%zu waits are told of by their calls\n", count);
+	print_message("%zu waits are reported by their calls\n", count);
 	assert_true(count >= 10);
 }
 

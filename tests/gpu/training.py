@@ -45,15 +45,15 @@ class Job:
 
     def times(self, *parts):
         """By part."""
-        told = {part.__name__: [] for part in parts}
+        reported = {part.__name__: [] for part in parts}
         for _ in range(REPETITIONS):
             for part in parts:
                 begin_ns = time.perf_counter_ns()
                 part()
-                told[part.__name__].append(time.perf_counter_ns() - begin_ns)
+                reported[part.__name__].append(time.perf_counter_ns() - begin_ns)
         if DEVICE == "cuda":
             torch.cuda.synchronize()
-        return {name: quicker_half(values) for name, values in told.items()}
+        return {name: quicker_half(values) for name, values in reported.items()}
 
     def turn(self):
         return {**self.times(self.forward, self.backward, self.step), **self.times(self.infer)}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A process that makes a known number of boundary calls when told to.
+"""A process that makes a known number of boundary calls on request.
 
 Lines of JSON on stdin are commands, each answered by one line on stdout:
   {"do": "kinds", "count": n}             every kind n times, each on a thread of its own
@@ -185,7 +185,7 @@ def main():
     parser.add_argument("--modules", required=True)
     parser.add_argument("--libraries", default="")
     parser.add_argument("--without", action="append", default=[], help="a module not to import")
-    parser.add_argument("--late", action="store_true", help="import nothing until told")
+    parser.add_argument("--late", action="store_true", help="import nothing before the request")
     parser.add_argument("--self-check", action="store_true")
     options = parser.parse_args()
     gc.disable()

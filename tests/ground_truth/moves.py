@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Enters and leaves functions all the time, in ways that are known: who may call whom, where.
+"""Enters and leaves functions all the time, in ways that are known: which may call which, where.
 
 Waits for a line on stdin, works for --seconds of each thread's CPU time, prints its truth as
-one JSON line, waits for another line and ends. The truth, as sys.setprofile told it of one
+one JSON line, waits for another line and ends. The truth, as sys.setprofile reported it of one
 round beforehand: {"file", "calls": [[caller, line, callee]], "lines": {function: [first, last]},
 "first": [functions that are called otherwise]}.
 """

@@ -54,7 +54,7 @@ PyObject *truth_loaded_kept(PyObject *target)
 	return result;
 }
 
-/* As gcc spills it. */
+/* As gcc saves it on the stack. */
 PyObject *truth_loaded_frame(PyObject *target)
 {
 	truth_call volatile call = PyObject_CallObject;

@@ -173,7 +173,7 @@ static void cells_of_nobody_are_a_loss(void **state)
 	for (int i = 0; i < 10; i++)
 		sweep();
 	rls_cells_forget(&cells, NULL, &jobs, 1000);
-	assert_int_equal(kernel.count, 1); /* it may still be told of */
+	assert_int_equal(kernel.count, 1); /* it may still be reported */
 	kernel.tracked = false;
 	rls_cells_forget(&cells, NULL, &jobs, 1000);
 	assert_int_equal(kernel.count, 0);

@@ -64,7 +64,7 @@ static void work_waits_for_what_comes_later_but_began_before(void **state)
 	rls_gpu_use_advance(&use, LATER);
 	assert_int_equal(rls_gpu_use_show(&use), 0);
 	assert_int_equal(use.shown[0].busy_ns, 60 * MS);
-	/* Later than that: the part of it that can still be told. */
+	/* Later than that: the part of it that can still be reported. */
 	add(0, RLS_GPU_KERNEL, 0, 70);
 	rls_gpu_use_advance(&use, LATER);
 	assert_int_equal(rls_gpu_use_show(&use), 0);

@@ -1,4 +1,4 @@
-/* Which processes are whose, and how long a job is told of. */
+/* Which job a process belongs to, and how long a job is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static void a_tree_is_one_job(void **state)
 
 	assert_ptr_equal(begin(11, 10, 6), job);
 	assert_ptr_equal(begin(12, 11, 7), job);
-	assert_ptr_equal(begin(12, 11, 8), job); /* told of anew */
+	assert_ptr_equal(begin(12, 11, 8), job); /* reported anew */
 	assert_int_equal(job->processes_started, 3);
 	assert_int_equal(job->processes_alive, 3);
 	assert_int_equal(jobs.seen, 1);
@@ -61,7 +61,7 @@ static void a_tree_is_one_job(void **state)
 	assert_int_equal(jobs.ended, 1);
 }
 
-static void equal_names_are_told_apart_and_kept(void **state)
+static void equal_names_are_distinguished_and_kept(void **state)
 {
 	struct rls_job *first = begin(10, 1, 1), *second = begin(20, 1, 2),
 		       *third = begin(30, 1, 3);
@@ -79,7 +79,7 @@ static void equal_names_are_told_apart_and_kept(void **state)
 	assert_int_not_equal(second->id, third->id);
 }
 
-static void an_ended_job_is_told_of_for_a_while(void **state)
+static void an_ended_job_is_reported_for_a_while(void **state)
 {
 	struct rls_job *job = begin(10, 1, 1);
 
@@ -145,8 +145,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_tree_is_one_job),
-		TEST(equal_names_are_told_apart_and_kept),
-		TEST(an_ended_job_is_told_of_for_a_while),
+		TEST(equal_names_are_distinguished_and_kept),
+		TEST(an_ended_job_is_reported_for_a_while),
 		TEST(a_late_child_wakes_its_job),
 		TEST(a_number_may_come_again),
 		TEST(churn_leaves_a_bounded_number),

@@ -50,7 +50,7 @@ static void assert_in(uint64_t correlation, uint32_t operation, uint32_t phase)
 
 static void a_launch_is_in_what_its_thread_was_in(void **state)
 {
-	launch(1, MAIN, 150); /* told of before the operation is */
+	launch(1, MAIN, 150); /* reported before the operation is */
 	tell(0, 0, 7, false);
 	tell(MAIN, 0, 1, true);
 	tell(MAIN, 100, 2, true);

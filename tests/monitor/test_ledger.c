@@ -201,7 +201,7 @@ static void transitions_are_scaled_to_closed_time(void **state)
 	look(step, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(count_of("step", PYTHON, BACKEND), 9999, 10001);
-	/* A stretch that was only closed goes by what was seen before. */
+	/* A stretch that was only closed follows what was seen before. */
 	add(step, RLS_TOTALS_CLOSED, 1000 * MS);
 	look(step, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();

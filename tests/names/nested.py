@@ -1,4 +1,4 @@
-"""A stack of every kind of frame, told on stdout, that stays as it is until stdin speaks."""
+"""A stack of every kind of frame, printed to stdout, that stays as it is until a line comes on stdin."""
 import functools
 import sys
 

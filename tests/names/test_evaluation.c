@@ -22,7 +22,7 @@
 
 static const char *const interpreters[] = {INTERPRETERS};
 
-/* Locals that are told apart: nothing that the loop has others do. */
+/* Locals are distinguished: nothing that the loop lets others do. */
 static const char program[] = "def spin(a, b):\n"
 			      "    print('ready', flush=True)\n"
 			      "    while True:\n"

@@ -205,29 +205,29 @@ static void place_by_identity(const char *root)
 /* A process whose root is a folder, or 0 where that is not allowed. */
 static pid_t start_below(const char *root)
 {
-	int told[2];
+	int ready[2];
 	char byte;
 	pid_t pid;
 
-	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		/* root needs no name space of users, others may have one */
 		if ((!geteuid() || !unshare(CLONE_NEWUSER)) && !chroot(root) && !chdir("/"))
-			(void)!write(told[1], "y", 1);
-		close(told[1]);
+			(void)!write(ready[1], "y", 1);
+		close(ready[1]);
 		pause();
 		_exit(0);
 	}
-	close(told[1]);
+	close(ready[1]);
 	assert_true(pid > 0);
-	if (read(told[0], &byte, 1) != 1) {
+	if (read(ready[0], &byte, 1) != 1) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		pid = 0;
 	}
-	close(told[0]);
+	close(ready[0]);
 	return pid;
 }
 

@@ -25,7 +25,7 @@ struct row {
 #define NEXT RLS_FLOW_NEXT
 #define EMULATED RLS_SITE_EMULATED
 #define STEP RLS_SITE_SINGLE_STEP
-#define UNTOLD INT32_MAX
+#define UNKNOWN INT32_MAX
 
 static const struct row rows[] = {
 	{"push %rbx", {0x53}, 1, NEXT, EMULATED, true},
@@ -155,26 +155,26 @@ static void knows_what_moves_the_stack(void **state)
 		uint8_t bytes[8];
 		size_t length;
 		bool moves;
-		int lowered_bytes; /* UNTOLD: not in the instruction, or too many */
+		int lowered_bytes; /* UNKNOWN: not in the instruction, or too many */
 	} stack[] = {
 		{"push %rbx", {0x53}, 1, true, 8},
 		{"sub $8,%rsp", {0x48, 0x83, 0xec, 0x08}, 4, true, 8},
-		{"lea -8(%rsp),%rsp", {0x48, 0x8d, 0x64, 0x24, 0xf8}, 5, true, UNTOLD},
-		{"mov %eax,%esp", {0x89, 0xc4}, 2, true, UNTOLD},
-		{"xchg %rsp,%rax", {0x48, 0x94}, 2, true, UNTOLD},
-		{"leave", {0xc9}, 1, true, UNTOLD},
-		{"pushf", {0x9c}, 1, true, UNTOLD},
-		{"and $-32,%rsp", {0x48, 0x83, 0xe4, 0xe0}, 4, true, UNTOLD},
+		{"lea -8(%rsp),%rsp", {0x48, 0x8d, 0x64, 0x24, 0xf8}, 5, true, UNKNOWN},
+		{"mov %eax,%esp", {0x89, 0xc4}, 2, true, UNKNOWN},
+		{"xchg %rsp,%rax", {0x48, 0x94}, 2, true, UNKNOWN},
+		{"leave", {0xc9}, 1, true, UNKNOWN},
+		{"pushf", {0x9c}, 1, true, UNKNOWN},
+		{"and $-32,%rsp", {0x48, 0x83, 0xe4, 0xe0}, 4, true, UNKNOWN},
 		{"add $8,%rsp", {0x48, 0x83, 0xc4, 0x08}, 4, true, -8},
 		{"sub $-128,%rsp", {0x48, 0x83, 0xec, 0x80}, 4, true, -128},
 		{"sub $0x418,%rsp", {0x48, 0x81, 0xec, 0x18, 0x04, 0, 0}, 7, true, 0x418},
-		{"sub $0x2000,%rsp", {0x48, 0x81, 0xec, 0, 0x20, 0, 0}, 7, true, UNTOLD},
-		{"sub $8,%esp", {0x83, 0xec, 0x08}, 3, true, UNTOLD},
-		{"sub %rax,%rsp", {0x48, 0x29, 0xc4}, 3, true, UNTOLD},
+		{"sub $0x2000,%rsp", {0x48, 0x81, 0xec, 0, 0x20, 0, 0}, 7, true, UNKNOWN},
+		{"sub $8,%esp", {0x83, 0xec, 0x08}, 3, true, UNKNOWN},
+		{"sub %rax,%rsp", {0x48, 0x29, 0xc4}, 3, true, UNKNOWN},
 		{"push $1", {0x6a, 0x01}, 2, true, 8},
-		{"pushw %bx", {0x66, 0x53}, 2, true, UNTOLD},
+		{"pushw %bx", {0x66, 0x53}, 2, true, UNKNOWN},
 		{"pop %r12", {0x41, 0x5c}, 2, true, -8},
-		{"pop %rsp", {0x5c}, 1, true, UNTOLD},
+		{"pop %rsp", {0x5c}, 1, true, UNKNOWN},
 		{"add $8,%rbx", {0x48, 0x83, 0xc3, 0x08}, 4, false, 0},
 		{"mov %rsp,%rbp", {0x48, 0x89, 0xe5}, 3, false, 0},
 		{"mov %rdi,-8(%rsp)", {0x48, 0x89, 0x7c, 0x24, 0xf8}, 5, false, 0},
@@ -184,14 +184,14 @@ static void knows_what_moves_the_stack(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(stack) / sizeof(stack[0]); i++) {
-		int lowered_bytes = UNTOLD;
+		int lowered_bytes = UNKNOWN;
 
 		print_message("%s\n", stack[i].text);
 		assert_int_equal(rls_decode_moves_stack(stack[i].bytes, stack[i].length),
 				 stack[i].moves);
 		assert_int_equal(
 			rls_decode_lowers_stack(stack[i].bytes, stack[i].length, &lowered_bytes),
-			stack[i].lowered_bytes == UNTOLD ? -EOPNOTSUPP : 0);
+			stack[i].lowered_bytes == UNKNOWN ? -EOPNOTSUPP : 0);
 		assert_int_equal(lowered_bytes, stack[i].lowered_bytes);
 	}
 }

@@ -1,4 +1,4 @@
-"""file_job.py LIBRARY: calls a function of the library as often as it is told, a number a line."""
+"""file_job.py LIBRARY: calls a function of the library as often as stdin says, a number a line."""
 
 import ctypes
 import sys

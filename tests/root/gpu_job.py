@@ -4,7 +4,7 @@
 Commands are JSON lines, each answered by a JSON array:
 {"do": "launch", "count": n, "operation": name, "device": d, "sync_every": n}
 {"do": "graph", "count": n, "nodes": n, "operation": name}
-{"do": "begin"} / {"do": "finish"}     launches in a thread of its own until told to end: how many
+{"do": "begin"} / {"do": "finish"}     launches in a thread of its own until it is finished: how many
 {"do": "spawn"} / {"do": "fork"}       a child that launches 100 kernels / one that uses no CUDA
 With --script it launches 1000 kernels in "forward" once the bridge is armed, and ends; with --at-once 10 before;
 with --graphs a graph of four 50 times in "graph" after that.

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""A Python process that hands over batches as a CUPTI bridge would, as it is told.
+"""A Python process that hands over batches as a CUPTI bridge would, on request.
 
 The numbers are made up: nothing here says anything about a GPU. Commands are JSON lines:
 {"do": "armed"}                          what the semaphore says
-{"do": "load"}                           loads the stand-in library, when it was told not to at first
+{"do": "load"}                           loads the stand-in library, when it did not at first
 {"do": "work", "launches": n, ...}       n launches with a kernel each, in an operation
 {"do": "raw", "hex": "..."}              these bytes, whatever they are
 {"do": "serve", "seconds": s}            sends what a bridge sends when there is nothing to tell
@@ -88,7 +88,7 @@ class Bridge:
 
 
 def work_and_stay(bridge, launches):
-    """Nothing here is probed: that the thread is there is told by itself alone."""
+    """Nothing here is probed: only the thread itself shows that it is there."""
     bridge.work(launches)
     time.sleep(0.3)
 
@@ -130,14 +130,14 @@ def child_armed(bridge, how):
 
 def serve(bridge, seconds):
     """As a bridge does: looks at its semaphore, says when it is armed, and flushes."""
-    end, told = time.monotonic() + seconds, False
+    end, answered = time.monotonic() + seconds, False
     while time.monotonic() < end:
         armed = bridge.armed() > 0
-        if armed and not told:
+        if armed and not answered:
             bridge.status(ARMED)
         elif armed:
             bridge.batch()
-        told = armed
+        answered = armed
         time.sleep(0.1)
 
 
@@ -162,7 +162,7 @@ def answer(command, state):
         for thread in threads:
             thread.join()
         while len(os.listdir("/proc/self/task")) > before:
-            time.sleep(0.01)  # their operations are told as they end, a moment after join
+            time.sleep(0.01)  # their operations are reported as they end, a moment after join
         return [command["count"] * command["launches"]]
     if do == "raw":
         bridge.send(bytes.fromhex(command["hex"]))

@@ -2,7 +2,7 @@
  * those that samplers go by, and each of its threads has frames of a kind that no interpreter
  * has. usage: hostile_python [endless-list]
  *
- * Says {"ready": PID, "threads": {kind: TID, ...}}; when told anything, how often each thread
+ * Says {"ready": PID, "threads": {kind: TID, ...}}; after a line on stdin, how often each thread
  * came round meanwhile, and ends. */
 #include <pthread.h>
 #include <stdatomic.h>

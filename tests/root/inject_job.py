@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A job whose results depend on every step: inject_job.py threads|torch STEPS.
 
-Says "ready" and works; prints what came of each part after STEPS steps and, once a line has told how
+Says "ready" and works; prints what came of each part after STEPS steps and, once a line has said how
 many steps are enough and those are done, how many there were. Same steps, same results.
 """
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Attach to a PyTorch process and detach again: what it runs is counted, it has its speed again, and how long
-either took is told."""
+either took is printed."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`rlscope-bpf calibrate`: its figures, what is kept of them and who goes by it. No figure is
-held against another here: what a hit costs is the machine's affair."""
+"""`rlscope-bpf calibrate`: its figures, what is kept of them and what uses it. No figure is
+compared with another here: what a hit costs is the machine's affair."""
 
 import contextlib
 import json
@@ -129,7 +129,7 @@ def check_command(checks):
     command = [harness.interpreter(), "-c", WORK]
     before = recorded(command, environment)
     checks.that("hit" in before and "workload.hit" not in before,
-                "a recording goes by the machine's figures: %s" % sorted(before))
+                "a recording uses the machine's figures: %s" % sorted(before))
     store = read_store()
     words = json.dumps(command, separators=(",", ":"), ensure_ascii=False)
     store["workloads"] = [{"command": words, "factor": 2.0, "error": 0.25}]
@@ -151,7 +151,7 @@ def check_own_calibration(checks, command, environment):
     hit_ns, said = mean_hit(kept["paths"]), []
     write_store(store)
     figures = recorded(command, environment, said)
-    checks.that(abs(figures["hit"]["ns"] / hit_ns - 1) < 0.01, "a command's own calibration is gone by: %.0f ns of %.0f" %
+    checks.that(abs(figures["hit"]["ns"] / hit_ns - 1) < 0.01, "a command's own calibration is used: %.0f ns of %.0f" %
                 (figures["hit"]["ns"], hit_ns))
     checks.that(abs(figures["workload.hit"]["ns"] / hit_ns - 2) < 0.02, "whole: %.0f ns" % figures["workload.hit"]["ns"])
     checks.that("calibrate it again" in said[0], "that it seems not to hold is said: " + said[0].strip())
@@ -161,7 +161,7 @@ def check_own_calibration(checks, command, environment):
 
 
 def check_other_hour(checks):
-    """Figures amid other work that no longer hold are not gone by, though hot hits cost what they did."""
+    """Figures amid other work that no longer hold are not used, though hot hits cost what they did."""
     environment = dict(os.environ, PYTHONPATH=harness.modules())
     kept = read_store()
     paths = times(kept["paths"], 10)
@@ -176,7 +176,7 @@ def check_other_hour(checks):
 
 
 def check_passing(checks):
-    """What a busy moment told is gone by until its time is over, and no longer, though it seems to hold."""
+    """What a busy moment gave is used until its time is over, and no longer, though it seems to hold."""
     environment = dict(os.environ, PYTHONPATH=harness.modules())
     kept, now_s = read_store(), time.clock_gettime(time.CLOCK_BOOTTIME)
 
@@ -186,7 +186,7 @@ def check_passing(checks):
         write_store(dict(store, until_s=until_s, workloads=[]))
         found = recorded([harness.interpreter(), "-c", WORK], environment)["hit"]["ns"]
         return abs(found / hit_ns - 1) < 1e-6
-    checks.that(any(goes_by_it(now_s + 600) for _ in range(5)), "what a busy moment told is gone by")
+    checks.that(any(goes_by_it(now_s + 600) for _ in range(5)), "what a busy moment gave is used")
     checks.that(not goes_by_it(now_s), "until its time is over")
     until_s = read_store()["until_s"]
     checks.that(until_s == 0 or 0 < until_s - now_s < 660, "then what is found is kept, for a while or for good: %.0f" % until_s)
@@ -262,7 +262,7 @@ def running(program):
 
 
 def check_job(checks):
-    """In a running job: found, kept for its command line, and recordings go by it."""
+    """In a running job: found, kept for its command line, and used by recordings."""
     with running(JOB) as (job, words, environment):
         done = calibrate("--pid", str(job.pid), "--duration", "14", "--json", env=environment)
         checks.that(done.returncode == 0, "calibrate --pid ends with 0: " + done.stderr.strip())
@@ -279,12 +279,12 @@ def check_job(checks):
         checks.that(all(part["factor"] > 0 and part["error"] > 0 for part in parts.values()),
                     "each more than nothing, with an error")
         checks.that(kept["operations"] == found["operations"], "they are kept too")
-        told = attached(job.pid, environment)
-        checks.that({"workload.hit." + name for name in parts} <= set(told),
-                    "and recordings of it have them: %s" % sorted(told))
+        reported = attached(job.pid, environment)
+        checks.that({"workload.hit." + name for name in parts} <= set(reported),
+                    "and recordings of it have them: %s" % sorted(reported))
         short = calibrate("--pid", str(job.pid), "--duration", "2.5", env=environment)
         checks.that(short.returncode == 1 and "longer --duration" in short.stderr,
-                    "too short a look is told of: " + short.stderr.strip())
+                    "too short a calibration is reported: " + short.stderr.strip())
     gone = calibrate("--pid", str(job.pid))
     checks.that(gone.returncode == 1 and "no process" in gone.stderr, "and a process that is gone")
 
@@ -303,7 +303,7 @@ def check_by_the_clock(checks):
 
 
 def check_waiting(checks):
-    """When it waits is told while probes are off, so that its pieces can be compared."""
+    """Its waits are reported while probes are off, so that its pieces can be compared."""
     with running(WAITING) as (job, _, environment):
         done = calibrate("--pid", str(job.pid), "--duration", "14", "--json", env=environment)
     checks.that(done.returncode == 0, "calibrate --pid of a job that waits ends with 0: " + done.stderr.strip()[-200:])

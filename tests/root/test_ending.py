@@ -10,7 +10,7 @@ ALLOWED_NS = 30e6  # a child may wait for a CPU between its clock's reading and 
 
 
 def memory_is_there_at_exit():
-    """Whether a thread's end is told of before its memory is given up: Linux 6.16."""
+    """Whether a thread's end is reported before its memory is given up: Linux 6.16."""
     return tuple(int(number) for number in os.uname().release.split("-")[0].split(".")[:2]) >= (6, 16)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A thread that a library made is in that library, where it has a role: whatever it calls, through whatever others, and
-whether or not Python has a state for it. Where it has no role it is told as Python, as all that has none."""
+whether or not Python has a state for it. Where it has no role it counts as Python, as all that has none."""
 
 import os
 import shutil

@@ -108,7 +108,7 @@ def output_unwritable(checks, folder):
         os.mkdir(empty)
         done = attach(target.pid, empty, "--report", os.path.join(place, "report"))
         sentence(checks, "--report in a folder that is not there", done, 1, "nowhere")
-        checks.that(not os.listdir(empty), "which is told before anything is recorded")
+        checks.that(not os.listdir(empty), "which is reported before anything is recorded")
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ def test_written(checks, folder):
         answer.stdout.strip(), answer.stderr.strip()[-100:]))
     report = recording.report()
     checks.that(status == 0 and report["complete"], "recording goes on to its end")
-    checks.that(calls(report, job.pid) == COUNT, "what was seen before is told: %d" % calls(report, job.pid))
+    checks.that(calls(report, job.pid) == COUNT, "what was seen before is reported: %d" % calls(report, job.pid))
     checks.that(any("is written to" in warning for warning in report["warnings"]), "the report says so")
 
 
@@ -80,7 +80,8 @@ def test_containers(checks, folder):
     report = recording.report()
     checks.that(status == 0, "recorded in two containers of one image")
     for job, count in (first, COUNT), (second, 2 * COUNT):
-        checks.that(calls(report, job.pid) == count, "each call is told once: %d of %d" % (calls(report, job.pid), count))
+        counted = calls(report, job.pid)
+        checks.that(counted == count, "each call is counted once: %d of %d" % (counted, count))
     checks.that(report["overhead"]["hits"] <= 2 * 3 * COUNT, "and costs once: %d hits" % report["overhead"]["hits"])
 
 

@@ -88,7 +88,7 @@ def armed_alone(checks):
             recording.stop()
 
 
-def work_is_told(checks, *arguments):
+def work_is_reported(checks, *arguments):
     with GpuTarget() as target:
         with record(target, *arguments) as recording:
             target.ask(do="serve", during=60)
@@ -182,15 +182,15 @@ def hostile_batches(checks):
     checks.that(losses(report)["gpu"] >= 8, "the bad ones are counted: %s" % losses(report))
 
 
-def troubles_are_told(checks):
+def troubles_are_reported(checks):
     with GpuTarget() as target:
         with record(target) as recording:
             target.ask(do="status", status=5, said="held by\x1b[31m nsys")
             recording.stop()
             report = recording.report()
-    told = [w for w in report["warnings"] if "another tool" in w]
-    checks.that(len(told) == 1 and "nsys" in told[0] and "\x1b" not in told[0],
-                "a taken slot is told: %s" % told)
+    warnings = [w for w in report["warnings"] if "another tool" in w]
+    checks.that(len(warnings) == 1 and "nsys" in warnings[0] and "\x1b" not in warnings[0],
+                "a taken slot is reported: %s" % warnings)
 
 
 def children(checks):
@@ -212,14 +212,14 @@ def main():
         harness.skip("no stand-in at %s" % STANDIN)
     checks = harness.Checks()
     chosen = sys.argv[1:]
-    for test in (armed_while_recorded, armed_alone, work_is_told, short_threads, losses_are_counted, flood,
-                 hostile_batches, troubles_are_told, children):
+    for test in (armed_while_recorded, armed_alone, work_is_reported, short_threads, losses_are_counted, flood,
+                 hostile_batches, troubles_are_reported, children):
         if not chosen or test.__name__ in chosen:
             print(test.__name__, flush=True)
             test(checks)
     if not chosen:
-        print("work_is_told, by perf events", flush=True)
-        work_is_told(checks, "--perf-events")
+        print("work_is_reported, by perf events", flush=True)
+        work_is_reported(checks, "--perf-events")
     checks.finish()
 
 

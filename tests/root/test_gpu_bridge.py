@@ -2,8 +2,8 @@
 """The whole way of GPU records: job, bridge, kernel side, recorder, report.
 
 The bridge is the real one; libcuda, libcudart and libcupti are our own fakes, so no GPU is
-needed and nothing here says what one does. Intervals are known exactly: a kernel lasts what
-the fake was told.
+needed and nothing here says what one does. Intervals are known exactly: a kernel lasts as long
+as the fake was asked for.
 """
 
 import json
@@ -50,7 +50,7 @@ class Job(harness.Process):
 
 
 def record(job, *arguments, armed=True):
-    """A recording of a job whose bridge is armed, or has told why it is not."""
+    """A recording of a job whose bridge is armed, or has said why it is not."""
     recording = harness.Recording([job.pid], *arguments, roles=[])
     before = job.flushes()
     if job.bridged and armed:
@@ -187,7 +187,7 @@ def forced_losses(checks):
         report = recording.report()
     dropped = losses(report).get("cupti", 0)
     checks.that(dropped > 0 and kernels(report) < 5000 <= kernels(report) + dropped,
-                "CUPTI dropped: %d told, %d of 5000 kernels came" % (dropped, kernels(report)))
+                "CUPTI dropped: %d reported, %d of 5000 kernels came" % (dropped, kernels(report)))
     checks.that(any("lost or refused" in w for w in report["warnings"]), "and it is said")
     for fault in ("ZERO", "BACKWARD", "EARLY", "FUTURE"):
         with Job(**{"FAKE_CUPTI_" + fault: "10"}) as job, record(job) as recording:
@@ -215,20 +215,20 @@ def troubles(checks):
             job.launch(500, "forward")
             with record(job, armed=False) as late:  # for which the semaphore does not change
                 late.stop()
-                late_told = [warning for warning in late.report()["warnings"] if word in warning]
+                late_warnings = [warning for warning in late.report()["warnings"] if word in warning]
             status = recording.stop()
             report = recording.report()
-        told = [warning for warning in report["warnings"] if word in warning]
-        checks.that(status == 0 and told and kernels(report) == 0, "%s: %s" % (fault, told))
-        checks.that(len(late_told) == 1, "who comes late is told too: %s" % late_told)
+        reported = [warning for warning in report["warnings"] if word in warning]
+        checks.that(status == 0 and reported and kernels(report) == 0, "%s: %s" % (fault, reported))
+        checks.that(len(late_warnings) == 1, "a process that comes late is reported too: %s" % late_warnings)
         checks.that(launches_called(report) == 500, "calls are recorded all the same: %d" %
                     launches_called(report))
     with Job(bridge=False) as job, record(job) as recording:
         job.launch(500, "forward")
         recording.stop()
         report = recording.report()
-    told = [warning for warning in report["warnings"] if "without the CUPTI bridge" in warning]
-    checks.that(len(told) == 1, "without a bridge: %s" % told)
+    reported = [warning for warning in report["warnings"] if "without the CUPTI bridge" in warning]
+    checks.that(len(reported) == 1, "without a bridge: %s" % reported)
 
 
 def children(checks):
@@ -259,8 +259,8 @@ def run_offers_the_bridge(checks):
     report, _ = run_script("--at-once")
     checks.that(by_operation(report) == {"": 10, "forward": 1000},
                 "run sets the bridge up, and misses not even the first launches: %s" % by_operation(report))
-    report, told = run_script("--at-once", CUDA_INJECTION64_PATH="/nowhere/injection.so")
-    checks.that(kernels(report) == 0 and "is set to /nowhere/injection.so" in told,
+    report, reported = run_script("--at-once", CUDA_INJECTION64_PATH="/nowhere/injection.so")
+    checks.that(kernels(report) == 0 and "is set to /nowhere/injection.so" in reported,
                 "the user's own injection is kept, and said")
 
 

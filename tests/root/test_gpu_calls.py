@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What CUPTI costs calls into CUDA: `calibrate --pid` finds it by arming and disarming the bridge
-of a running job, recordings of the job go by it where CUPTI is armed, and nowhere else. The
-fakes' CUPTI costs what it is told to, so no GPU is needed.
+of a running job, recordings of the job use it where CUPTI is armed, and nowhere else. The
+fakes' CUPTI costs what it is set to, so no GPU is needed.
 """
 
 import contextlib

@@ -33,7 +33,7 @@ def check_sites(checks, pid):
     lines = [line.split() for line in probes.splitlines() if " cu" in line and " symbol" in line]
     single = [line for line in lines if "single-step" in line]
     checks.that(len(lines) > 200 and not single,
-                "%d entry points, %d of them dear to probe: %s" % (len(lines), len(single), single[:3]))
+                "%d entry points, %d of them single-step: %s" % (len(lines), len(single), single[:3]))
 
 
 def main():

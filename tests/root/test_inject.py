@@ -35,7 +35,7 @@ class Busy(harness.Process):
             raise RuntimeError("the job is not ready: %s" % self.err.text())
 
     def finish(self, steps=0):
-        """(status, what it said) once it has done at least as many steps as it was told."""
+        """(status, what it said) once it has done at least as many steps as were asked for."""
         self.say(str(steps))
         status = self.wait(300)
         return status, self.out.text()
@@ -49,23 +49,23 @@ def injected(job):
             time.sleep(0.5)     # for launches, which it makes all the time
             recording.stop()
             report = recording.report()
-        told = recording.err.text()
-        if "was never seen in a state" not in told:
+        messages = recording.err.text()
+        if "was never seen in a state" not in messages:
             break
-    return told, report
+    return messages, report
 
 
 def in_mid_life(checks, jobs=3):
     with Job(bridge=False) as job:
         job.launch(100, "unseen")
         job.ask(do="begin")
-        told, report = injected(job)
+        messages, report = injected(job)
         launched = job.ask(do="finish")[0]
-        if "was never seen in a state" in told and jobs > 1:
+        if "was never seen in a state" in messages and jobs > 1:
             # What lies about on a job's stack may forbid every moment of its life.
             checks.saw("no good moment in a whole job, once more with another")
             return in_mid_life(checks, jobs - 1)
-        checks.that("was loaded into process %d" % job.pid in told, "it says so: %s" % told[:600])
+        checks.that("was loaded into process %d" % job.pid in messages, "it says so: %s" % messages[:600])
         checks.that(0 < kernels(report) < launched and set(by_operation(report)) == {"loop"},
                     "GPU work is seen: %s of %d launches" % (by_operation(report), launched))
         before = job.flushes()
@@ -99,13 +99,13 @@ class Contained(harness.Process):
 def in_a_container(checks):
     """It is shown a copy, which is gone again when it has been loaded, and armed all the same."""
     with Contained() as job:
-        told, report = injected(job)
+        messages, report = injected(job)
         with open("/proc/%d/maps" % job.pid) as maps:
             mapped = [line for line in maps if os.path.basename(BRIDGE) in line]
         job.say("")
         status = job.wait()
         said = job.out.text()
-    checks.that(kernels(report) > 0, "in a container of its own: %s; %s" % (by_operation(report), told[-200:]))
+    checks.that(kernels(report) > 0, "in a container of its own: %s; %s" % (by_operation(report), messages[-200:]))
     checks.that(mapped and all("/rlscope-bpf-" in line and "(deleted)" in line for line in mapped),
                 "by a copy that is gone: %s" % mapped[:1])
     checks.that(status == 0 and "launched" in said, "the job ends as ever: %s %s" % (status, said.strip()))
@@ -161,17 +161,17 @@ def fresh(checks, python, kind, count):
     """Jobs that load the library, one after the other, at any moment of theirs."""
     with Busy(python, kind, STEPS) as job:
         expected = first_result(job.finish())
-    loaded, same, told = 0, 0, set()
+    loaded, same, reasons = 0, 0, set()
     for _ in range(count):
         with Busy(python, kind, STEPS) as job:
             has, why = inject(job.pid, 1)
             with open("/proc/%d/maps" % job.pid) as maps:
                 loaded += has and os.path.basename(BRIDGE) in maps.read()
-            told.add(why)
+            reasons.add(why)
             same += first_result(job.finish()) == expected
     checks.that(same == count, "%s: %d of %d jobs came to the same as alone" % (kind, same, count))
     checks.that(loaded == count, "%s: the library was loaded into %d of %d; %s" % (
-        kind, loaded, count, told))
+        kind, loaded, count, reasons))
 
 
 def main():

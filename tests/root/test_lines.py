@@ -91,7 +91,7 @@ def main():
     checks = harness.Checks()
     truth, status, report, csv_lines = record(tag)
     checks.that(status == 0, "profiler ended with %d" % status)
-    checks.that(len(truth["lines"]) >= 14, "the target told of %d lines" % len(truth["lines"]))
+    checks.that(len(truth["lines"]) >= 14, "the target reported %d lines" % len(truth["lines"]))
     check_sums(checks, report)
     checks.that([(int(row["line"]), int(row["native_ns"])) for row in csv_lines] == [
         (row["line"], row["native_ns"]) for row in report["lines"]], "CSV has the same lines")

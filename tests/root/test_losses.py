@@ -67,9 +67,9 @@ def main():
     checks.that(unknown_ns > 0 and rows_ns >= unknown_ns,
                 "%.3f s unknown in the trace, %.3f in the report" % (unknown_ns / 1e9, rows_ns / 1e9))
     # More than one where the recorder, let go on, had too little of a busy machine at first.
-    told = [text for text in report["warnings"] if "%d transitions lost (gaps: %d)" % (
+    warnings = [text for text in report["warnings"] if "%d transitions lost (gaps: %d)" % (
             dropped["transitions"], count) in text]
-    checks.that(len(told) == 1, "the report says on which thread: %s" % told)
+    checks.that(len(warnings) == 1, "the report says on which thread: %s" % warnings)
     harness.check_sums(checks, report)
     checks.finish()
 

@@ -67,7 +67,7 @@ def compare_transitions(checks, report, page, job):
 
 def check_lossless(checks, page):
     checks.that(page.sum("rlscope_lost_events_total") == 0, "nothing lost")
-    checks.that(len(page.values("rlscope_lost_events_total", "buffer")) > 3, "every buffer told of")
+    checks.that(len(page.values("rlscope_lost_events_total", "buffer")) > 3, "every buffer is reported")
 
 
 def compare_with_recording(checks):
@@ -81,7 +81,7 @@ def compare_with_recording(checks):
             with harness.Recording([target.pid], roles=ROLES) as recording:
                 target.say("go")
                 truth = json.loads(target.out.wait("[", harness.PATIENCE_SECONDS) or "[]")
-                checks.that(truth, "the target told %d rows" % len(truth))
+                checks.that(truth, "the target reported %d rows" % len(truth))
                 recording.stop()
                 report = recording.report()
             status, page = monitor.stop()
@@ -365,11 +365,11 @@ def check_gpu(checks):
         _, page = monitor.stop()
     kernels = page.sum("rlscope_gpu_kernels_total")
     checks.that(kernels == gpu.kernels(report) == 400, "%d kernels" % kernels)
-    told = sum(entry["busy_ns"] for entry in report["gpu"])
+    reported = sum(entry["busy_ns"] for entry in report["gpu"])
     busy = sum(round(1e9 * number) for name, _, number in page.samples
                if name == "rlscope_gpu_busy_seconds_total")
-    checks.that(told and abs(busy - told) <= 0.02 * told,
-                "busy for %d ns, %d in the recording" % (busy, told))
+    checks.that(reported and abs(busy - reported) <= 0.02 * reported,
+                "busy for %d ns, %d in the recording" % (busy, reported))
     launched = collections.Counter()
     for entry in report["gpu"]:
         for row in entry["by_launching_operation"]:

@@ -104,7 +104,8 @@ def check_scrapers(checks, folder):
             link.close()
         monitor.configure("nonsense\n")
         monitor.child.send_signal(signal.SIGHUP)
-        checks.that(monitor.err.wait("rlscope-bpf: %s, line 1" % monitor.config, harness.PATIENCE_SECONDS), "a bad file is told of")
+        checks.that(monitor.err.wait("rlscope-bpf: %s, line 1" % monitor.config, harness.PATIENCE_SECONDS),
+                    "a bad file is reported")
         monitor.configure("interval 0.2\n")
         monitor.child.send_signal(signal.SIGHUP)
         wanted.update(expected(target.ask(do="kinds", count=50, names=["methods.noargs"])))
@@ -207,7 +208,7 @@ def check_gone(checks):
         time.sleep(1)
         checks.that(process.child.poll() is None, "and goes on after a hang-up")
         process.child.send_signal(signal.SIGTERM)
-        checks.that(process.wait() == 0, "until it is told to end")
+        checks.that(process.wait() == 0, "until it is asked to end")
 
 
 def check_top(checks):

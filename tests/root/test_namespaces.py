@@ -119,7 +119,7 @@ def target_inside(checks):
     paths = {library["path"] for library in processes[pid]["libraries"]}
     for start, name in ((harness.modules(), "truthsim"), ("/mnt/modules", "truthback")):
         wanted = os.path.join(start, name)
-        checks.that(any(path.startswith(wanted) for path in paths), "%s… is told as the target sees "
+        checks.that(any(path.startswith(wanted) for path in paths), "%s… is given as the target sees "
                     "it" % wanted)
     harness.check_sums(checks, report)
     harness.check_lossless(checks, report)

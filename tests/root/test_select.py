@@ -44,7 +44,7 @@ def await_newcomers(recording, *jobs):
 
 
 class Job(harness.Process):
-    """A Python process that imports and calls when told to."""
+    """A Python process that imports and calls on request."""
 
     def __init__(self, folder, name, imports=True):
         path = os.path.join(folder, name)

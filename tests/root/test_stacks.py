@@ -152,9 +152,9 @@ def made_code_is_never_taken_for_another(checks, tag):
         if agree(found, expected, phase["spin"]):
             continue
         lacking += 1
-        made, told = (collections.Counter(stack) - collections.Counter(without_made(stack))
+        made, reported = (collections.Counter(stack) - collections.Counter(without_made(stack))
                       for stack in (expected, found))
-        if told - made or not agree(without_made(found), without_made(expected), phase["spin"]):
+        if reported - made or not agree(without_made(found), without_made(expected), phase["spin"]):
             wrong.append(first_difference(found, expected))
     said = [w for w in report["warnings"] if "gone before it could be named" in w]
     checks.that(status == 0 and samples >= LEAST_SAMPLES // 2 and not wrong,

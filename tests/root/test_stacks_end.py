@@ -54,11 +54,11 @@ def spin(seconds):
     end_s = time.thread_time() + seconds
     while time.thread_time() < end_s:
         pass
-def told(name):
+def report(name):
     print(name, os.getpid(), time.monotonic_ns(), flush=True)
 stage = int(sys.argv[2])
 exec("def of_stage_%d(): spin(0.5)" % stage)
-told("stage%d" % stage)
+report("stage%d" % stage)
 globals()["of_stage_%d" % stage]()
 if stage < 2:
     os.execv(sys.executable, [sys.executable, sys.argv[0], "-", str(stage + 1)])
@@ -66,12 +66,12 @@ def in_child(): spin(0.5)
 def in_parent(): spin(0.5)
 child = os.fork()
 if not child:
-    told("child")
+    report("child")
     in_child()
     os._exit(0)
 in_parent()
 os.waitpid(child, 0)
-told("end")
+report("end")
 """
 
 
@@ -148,19 +148,19 @@ def changing(checks, folder, python):
     with open(script, "w") as stream:
         stream.write(CHANGING)
     done, events, report = run(folder, [python, script, "-", "0"])
-    told = {line.split()[0]: (int(line.split()[1]), int(line.split()[2]))
+    stages = {line.split()[0]: (int(line.split()[1]), int(line.split()[2]))
             for line in done.stdout.splitlines() if len(line.split()) == 3}
-    checks.that(done.returncode == 0 and len(told) == 5, "execs and forks: status %d, %s" % (
-        done.returncode, sorted(told)))
+    checks.that(done.returncode == 0 and len(stages) == 5, "execs and forks: status %d, %s" % (
+        done.returncode, sorted(stages)))
     counts, wrong = collections.Counter(), []
     for event, names in functions_of(events):
         for name in names & {"of_stage_0", "of_stage_1", "of_stage_2", "in_child", "in_parent"}:
             counts[name] += 1
             stage = name.replace("of_stage_", "stage")
-            begin = told[stage][1] if stage in told else 0
-            pid = told["child"][0] if name == "in_child" else told["stage0"][0]
+            begin = stages[stage][1] if stage in stages else 0
+            pid = stages["child"][0] if name == "in_child" else stages["stage0"][0]
             following = "stage%s" % (int(name[-1]) + 1) if name[-1] in "01" else "end"
-            if event["pid"] != pid or not begin <= event["time_ns"] <= told[following][1] + 10**9 * (
+            if event["pid"] != pid or not begin <= event["time_ns"] <= stages[following][1] + 10**9 * (
                     following == "end"):
                 wrong.append((name, event))
     checks.that(len(counts) == 5 and min(counts.values()) > 20,

@@ -116,7 +116,7 @@ def hostile(checks):
                 "so does what is 100000 deep")
     checks.that(all(not stack for _, stack in found["shims"]), "a cycle without code has no frames")
     checks.that(all(not stack for kind in ("nowhere", "unfilled") for _, stack in found[kind]),
-                "none are told of that lead nowhere, or where C did not enter from")
+                "none are reported that lead nowhere, or where C did not enter from")
     checks.that(all(stack in (honest, []) for _, stack in found["flickers"]),
                 "a state that comes and goes: whole stacks or none")
     names = {name for _, stack in found["names"] for name, _ in stack}

@@ -47,7 +47,7 @@ def attempt(checks, tag):
         with harness.Recording([target.pid], roles=roles) as recording:
             target.say("go")
             truth = json.loads(target.out.wait("[", harness.PATIENCE_SECONDS) or "[]")
-            checks.that(truth, "the target told %d rows" % len(truth))
+            checks.that(truth, "the target reported %d rows" % len(truth))
             status = recording.stop()
             report = recording.report()
     checks.that(status == 0, "profiler ended with %d" % status)

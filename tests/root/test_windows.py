@@ -19,7 +19,7 @@ import time
 import harness
 
 # Percent, in turn until one recording has enough windows, which come at random instants. Where so little
-# runs that hardly anything is spent, less gives windows; where hits are dear, more does.
+# runs that hardly anything is spent, less gives windows; where hits are expensive, more does.
 BUDGETS = (2, 1, 3, 5, 8)
 EDGE_NS = 20e6              # a stalled machine may take so long about an edge
 REGROUP_NS = 1e9            # and so long to take off what was on from the beginning

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """style.py format SOURCES | style.py tidy SOURCES BUILD: the code holds to .clang-format, .clang-tidy.
 
-Both go by the versions that Debian 12 has (14): later ones lay some lines out otherwise. Without
+Both use the versions that Debian 12 has (14): later ones lay some lines out otherwise. Without
 them the check is skipped (77), and says so.
 """
 import json

@@ -8,9 +8,9 @@ apart from it: the work alone, the work with every probe, alone, with, alone; ea
 so many repetitions as take ALONE_SECONDS alone. Each recording's corrected time is held against the
 mean of its two neighbours alone, without the machine's bursts (trail.py), and as it is; and, as the machine changes
 its speed, beside its twin, which does the same work by turns with it and is never watched: what was found and what was
-removed are told as of one speed, that of the calibration too. By how much the twin takes longer
-while the other one is recorded is told, too: so much the one hides of what a recording costs. What the
-beginning of a recording costs besides is told by its first repetition, held against its others.
+removed are converted to one speed, that of the calibration too. The output also says how much longer the twin takes
+while the other one is recorded: the comparison hides so much of a recording's cost. A recording's first repetition,
+compared with its others, shows what its beginning costs besides.
 
 Intervals are of rounds, not of recordings: what a calibration is off by is in them too.
 
@@ -136,7 +136,7 @@ class Quiet:
 
 
 def operation_rows(quiet, alone, probed):
-    """What is told of each operation: of all recordings, and of how many each is within what it states itself."""
+    """The summary of each operation: over all recordings, and how many of them are within the error that they state."""
     rows = []
     for name in alone[0]["operations"]:
         if not name:        # waiting for `go` is in it
@@ -161,7 +161,7 @@ def operation_rows(quiet, alone, probed):
 def by_twin(twin, looks, alone, probed, removed):
     """(The same beside the twin; by how much that itself takes longer while the work is recorded), None both without
     one. What was removed is what hits cost at the pace of the calibration (looks: what the work says of itself during each),
-    and is told at the same pace as what pieces took."""
+    and is given at the same pace as what pieces took."""
     if not twin:
         return None, None
     paced = [ns / twin.during(looks[i // RECORDINGS]) for i, ns in enumerate(removed)]

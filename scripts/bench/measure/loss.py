@@ -3,7 +3,7 @@
 A child of work.py does its piece again and again, alone and watched by turns. Its pieces are held
 against what pieces of their label take in the stretches alone before and after (trail.py); the machine's drift goes
 from the one to the other. Beside its twin, too. Bursts of the machine are left
-out between beginning and end, where the profiler makes none; how much they are is told.
+out between beginning and end, where the profiler makes none; the output says how much they are.
 """
 
 import collections
@@ -119,7 +119,7 @@ def lost(some):
 
 def lost_ns(some, bursts):
     """What is lost of so much work beyond such a share, which the machine's bursts take of it. At a beginning and an end
-    they are not to be told from what the profiler does."""
+    they cannot be distinguished from what the profiler does."""
     return lost(some)[0] - bursts * sum(window.normal_ns for window in some)
 
 

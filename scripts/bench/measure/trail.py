@@ -1,8 +1,8 @@
 """Trails: what a work's pieces took, one by one, with and without a profiler.
 
 The machine changes its speed, by some 5 % from one second to the next here. So work can have a twin: another
-process, that does the same by turns with it, on the same CPU, for fractions of a second. What pieces took is told as
-of the pace that is usual by the twin: drifts of 9 % within a minute are some 0.5 then.
+process, that does the same by turns with it, on the same CPU, for fractions of a second. What pieces took is converted
+to the usual pace by the twin: drifts of 9 % within a minute are some 0.5 then.
 
 Its CPUs are not equally fast either (2 to 3 % here, in code as large as PyTorch's), so
 that pieces are compared with others on the same CPU.

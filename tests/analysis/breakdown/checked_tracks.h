@@ -1,4 +1,4 @@
-/* A track sink that checks what it is told: slices nest, in time order, and their sums are
+/* A track sink that checks what it is given: slices nest, in time order, and their sums are
  * those of the report. */
 #ifndef RLS_TEST_CHECKED_TRACKS_H
 #define RLS_TEST_CHECKED_TRACKS_H

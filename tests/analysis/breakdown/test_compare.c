@@ -249,7 +249,7 @@ static void test_a_slower_simulator_is_named(void **unused)
 }
 
 /* A machine's speed changes everything; one run each says so and blames nothing for it. */
-static void test_what_is_common_is_told_apart(void **unused)
+static void test_what_is_common_is_distinguished(void **unused)
 {
 	struct rls_series *a = record_many(1, 1, 1), *b = record_many(2, 1.15, 1),
 			  *c = record_many(3, 1.15, 1.1);
@@ -411,7 +411,7 @@ int main(void)
 		cmocka_unit_test(test_blocks_sum_to_their_stratum),
 		cmocka_unit_test(test_equal_runs_do_not_differ),
 		cmocka_unit_test(test_a_slower_simulator_is_named),
-		cmocka_unit_test(test_what_is_common_is_told_apart),
+		cmocka_unit_test(test_what_is_common_is_distinguished),
 		cmocka_unit_test(test_a_row_goes_along_by_half),
 		cmocka_unit_test(test_scatter_between_runs_counts),
 		cmocka_unit_test(test_too_little_to_tell),

@@ -1,4 +1,4 @@
-/* Parts of a trace: what holds for the whole is told of each, and the parts sum to the whole,
+/* Parts of a trace: each has what holds for the whole, and the parts sum to the whole,
  * wherever it is cut. */
 #include <errno.h>
 #include <setjmp.h>
@@ -63,7 +63,7 @@ static struct rls_report *cut(const struct script *script, uint64_t from_ns, uin
 	return report;
 }
 
-static void test_what_holds_for_the_whole_is_told_of_a_part(void **unused)
+static void test_what_holds_for_the_whole_is_kept_for_a_part(void **unused)
 {
 	struct rls_report *report;
 	struct script script;
@@ -98,7 +98,7 @@ static void test_a_part_between_windows_is_sampled(void **unused)
 	script_end(&script);
 }
 
-/* The window is open there, but the thread has not told anything in it yet. */
+/* The window is open there, but the thread has had no event in it yet. */
 static void test_a_thread_not_yet_seen_in_a_window_is_sampled(void **unused)
 {
 	struct rls_report *report;
@@ -157,8 +157,8 @@ static void test_each_thread_begins_as_it_was(void **unused)
 	script_end(&script);
 }
 
-/* A stack is told once, long before the samples that are taken in it. */
-static void test_stacks_told_before_a_part_are_known_in_it(void **unused)
+/* A stack is described once, long before the samples that are taken in it. */
+static void test_stacks_described_before_a_part_are_known_in_it(void **unused)
 {
 	struct rls_report *report;
 	struct rls_event *event;
@@ -210,7 +210,7 @@ static void test_a_report_since_an_edge_in_a_part_is_whole(void **unused)
 	script_end(&script);
 }
 
-/* One of two waits was told of, and stands for both. */
+/* One of two waits was recorded, and stands for both. */
 static void test_a_wait_that_began_before_a_part_is_clipped(void **unused)
 {
 	struct rls_report *report;
@@ -230,7 +230,7 @@ static void test_a_wait_that_began_before_a_part_is_clipped(void **unused)
 }
 
 /* Reports come after what they tell of: of the part's last time, after the part. */
-static void test_what_is_told_after_a_part_counts_in_it(void **unused)
+static void test_what_is_reported_after_a_part_counts_in_it(void **unused)
 {
 	const struct rls_breakdown_row *row;
 	struct rls_report *report;
@@ -381,11 +381,11 @@ static void test_work_of_an_ended_process_is_not_its_successors(void **unused)
 	script_end(&script);
 }
 
-/* Whoever looks at the time line takes a process's name from when its first work is told. */
-static void test_a_process_is_told_of_before_its_work(void **unused)
+/* Readers of the time line take a process's name at the time of its first work. */
+static void test_a_process_is_named_before_its_work(void **unused)
 {
 	struct rls_event_source *source, *part;
-	bool told = false, worked = false;
+	bool is_named = false, worked = false;
 	struct rls_event event;
 	struct script script;
 
@@ -395,9 +395,9 @@ static void test_a_process_is_told_of_before_its_work(void **unused)
 		rls_memory_source_new(script.events, script.count, script.strings, &source), 0);
 	assert_int_equal(rls_slice_source_new(source, 4000, UINT64_MAX, &part), 0);
 	while (part->next(part, &event) > 0) {
-		told |= event.kind == RLS_EVENT_PROCESS;
+		is_named |= event.kind == RLS_EVENT_PROCESS;
 		worked |= event.kind == RLS_EVENT_GPU;
-		assert_true(told || !worked);
+		assert_true(is_named || !worked);
 	}
 	assert_true(worked);
 	part->free(part);
@@ -440,22 +440,22 @@ static void test_a_part_beyond_the_end_is_refused(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_holds_for_the_whole_is_told_of_a_part),
+		cmocka_unit_test(test_what_holds_for_the_whole_is_kept_for_a_part),
 		cmocka_unit_test(test_a_part_between_windows_is_sampled),
 		cmocka_unit_test(test_a_thread_not_yet_seen_in_a_window_is_sampled),
 		cmocka_unit_test(test_parts_sum_to_the_whole),
 		cmocka_unit_test(test_each_thread_begins_as_it_was),
-		cmocka_unit_test(test_stacks_told_before_a_part_are_known_in_it),
+		cmocka_unit_test(test_stacks_described_before_a_part_are_known_in_it),
 		cmocka_unit_test(test_a_report_since_an_edge_in_a_part_is_whole),
 		cmocka_unit_test(test_a_wait_that_began_before_a_part_is_clipped),
-		cmocka_unit_test(test_what_is_told_after_a_part_counts_in_it),
+		cmocka_unit_test(test_what_is_reported_after_a_part_counts_in_it),
 		cmocka_unit_test(test_what_tells_of_later_does_not_count_in_a_part),
 		cmocka_unit_test(test_what_trails_after_an_end_begins_no_life),
 		cmocka_unit_test(test_a_report_without_a_share_begins_a_life),
 		cmocka_unit_test(test_a_wait_that_ends_after_a_part_is_clipped),
 		cmocka_unit_test(test_work_of_an_ended_process_does_not_revive_it),
 		cmocka_unit_test(test_work_of_an_ended_process_is_not_its_successors),
-		cmocka_unit_test(test_a_process_is_told_of_before_its_work),
+		cmocka_unit_test(test_a_process_is_named_before_its_work),
 		cmocka_unit_test(test_impossible_work_is_not_where_a_trace_begins),
 		cmocka_unit_test(test_a_part_beyond_the_end_is_refused),
 	};

@@ -88,7 +88,7 @@ static const struct rls_transition_row *calls_of(const struct rls_report *report
 }
 
 /* A quarter of the looks says backend, which is never Python; three quarters say Python, which
- * was always backend where tracing told: but for the trust in a guess as such, all is backend. */
+ * was always backend where it was traced. All is backend, but for the prior weight of an inferred category. */
 static void test_looks_are_corrected_by_what_is_known_of_them(void **unused)
 {
 	struct rls_report *report = record(0, 0);
@@ -299,13 +299,13 @@ static void test_waits_lie_where_a_look_saw_them_end(void **unused)
 
 		assert_int_equal(waited_in(report, "rest"), rows[i].rest_ns);
 		assert_int_equal(waited_in(report, "work"), rows[i].work_ns);
-		assert_int_equal(waited_in(report, "step"), rows[i].step_ns); /* told once */
+		assert_int_equal(waited_in(report, "step"), rows[i].step_ns); /* counted once */
 		rls_report_free(report);
 	}
 }
 
-/* A helper waits while the operation of whom it works for changes: looks at the ends of its waits, in the one, tell of
- * the other too. Where it ran there, they do not. */
+/* A helper waits while the operation of the thread that it works for changes: samples at the ends of its waits, in one
+ * operation, count for the other too. They do not where it ran there. */
 static void test_a_parked_thread_is_known_by_its_waits_elsewhere(void **unused)
 {
 	for (uint64_t ran_ns = 0; ran_ns <= 100; ran_ns += 100) {
@@ -336,8 +336,8 @@ static void test_a_parked_thread_is_known_by_its_waits_elsewhere(void **unused)
 	}
 }
 
-/* Thread 1 waits for thread 2, whose hits cost 500, while nothing is traced: its waits were backend by what looks
- * told. With the GPU busy from gpu_ns on, only what lies before is taken from. */
+/* Thread 1 waits for thread 2, whose hits cost 500, while nothing is traced: its waits were backend by what samples
+ * say. With the GPU busy from gpu_ns on, only what lies before is taken from. */
 static void test_others_cost_goes_with_closed_waits(void **unused)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* Stacks of operations: told apart by all of them, summed by the innermost, entries counted. */
+/* Stacks of operations: distinguished by all of them, summed by the innermost, entries counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +104,7 @@ static void test_rows_are_summed_by_the_innermost(void **unused)
 	script_end(&script);
 }
 
-static void test_stacks_are_told_apart(void **unused)
+static void test_stacks_are_distinguished(void **unused)
 {
 	struct script script;
 	struct rls_report *report = report_of_nested(&script);
@@ -192,7 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_entries_are_counted),
 		cmocka_unit_test(test_rows_are_summed_by_the_innermost),
-		cmocka_unit_test(test_stacks_are_told_apart),
+		cmocka_unit_test(test_stacks_are_distinguished),
 		cmocka_unit_test(test_merging_keeps_them),
 		cmocka_unit_test(test_gpu_alone_is_a_stack_of_its_own),
 		cmocka_unit_test(test_tree_is_bounded),

@@ -97,7 +97,7 @@ static void test_hits_under_a_busy_gpu_are_said_apart(void **unused)
 {
 	static const struct {
 		uint64_t cost_ns;
-		bool under_gpu, homeless;
+		bool under_gpu, unplaced;
 	} cases[] = {{10, false, false}, {12, false, false}, {30, true, false}, {60, true, true}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -111,7 +111,7 @@ static void test_hits_under_a_busy_gpu_are_said_apart(void **unused)
 		report = script_report(&script);
 		assert_int_equal(subtracted_of(report, "", "python"), 10); /* from 10 to 20 */
 		assert_int_equal(warns(report, "cpu+gpu"), cases[i].under_gpu);
-		assert_int_equal(warns(report, "calibrate again"), cases[i].homeless);
+		assert_int_equal(warns(report, "calibrate again"), cases[i].unplaced);
 		rls_report_free(report);
 		script_end(&script);
 	}

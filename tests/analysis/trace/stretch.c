@@ -1,7 +1,7 @@
 /* stretch TRACE EVENTS OUTPUT: a long trace, made of a recorded one played again and again.
  *
  * Each round continues where the last one stopped: states, names and rates are the recorded
- * ones, only ends, facts and births are told once.
+ * ones, only ends, metadata and births come once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct stretch {
 	uint64_t first_ns, last_ns;
 };
 
-static bool is_told_once(enum rls_event_kind kind)
+static bool comes_once(enum rls_event_kind kind)
 {
 	switch (kind) {
 	case RLS_EVENT_CATEGORY:
@@ -52,9 +52,9 @@ static int play(struct stretch *stretch, struct rls_event_source *source, bool f
 	while (stretch->written < stretch->wanted && (more = source->next(source, &event)) > 0) {
 		int err;
 
-		if (is_end(event.kind) || (!first_round && is_told_once(event.kind)))
+		if (is_end(event.kind) || (!first_round && comes_once(event.kind)))
 			continue;
-		if (!is_told_once(event.kind)) {
+		if (!comes_once(event.kind)) {
 			if (!stretch->timed)
 				stretch->first_ns = event.time_ns;
 			stretch->timed = true;

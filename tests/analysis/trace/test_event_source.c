@@ -1,4 +1,4 @@
-/* Opening a trace by path: told by content, refused with a sentence. */
+/* Opening a trace by path: recognised by content, refused with a sentence. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

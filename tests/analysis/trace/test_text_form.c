@@ -212,7 +212,7 @@ static void tells_a_missing_or_incomplete_end(void **state)
 
 	snprintf(expected, sizeof(expected), warning, RLS_DAMAGE_NO_END, process_end);
 	assert_reads_as(process_end, expected, true);
-	assert_reads_as(expected, expected, true); /* not told twice */
+	assert_reads_as(expected, expected, true); /* not written twice */
 	snprintf(expected, sizeof(expected), warning, RLS_DAMAGE_INCOMPLETE, incomplete);
 	assert_reads_as(incomplete, expected, true);
 	assert_reads_as(expected, expected, true);
@@ -372,7 +372,7 @@ static void both_forms_are_equal(void **state)
 
 struct watch {
 	struct rls_event_source_watch watch;
-	unsigned int told;
+	unsigned int reports;
 	double share;
 };
 
@@ -381,7 +381,7 @@ static void take_note(struct rls_event_source_watch *watch, double share, uint64
 	struct watch *noted = (struct watch *)watch;
 
 	assert_true(share > noted->share && share < 1);
-	assert_int_equal(events, ++noted->told * 16384);
+	assert_int_equal(events, ++noted->reports * 16384);
 	noted->share = share;
 }
 
@@ -403,7 +403,7 @@ static void tells_how_far_it_is(void **unused)
 	assert_int_equal(rls_text_reader_open(memory_file(text, bytes), &noted.watch, &source,
 					      message, sizeof(message)),
 			 0);
-	assert_int_equal(noted.told, 2);
+	assert_int_equal(noted.reports, 2);
 	source->free(source);
 	free(text);
 }

@@ -249,7 +249,7 @@ static void unknown_chunks_are_skipped(void **state)
 	free(bytes);
 }
 
-static void bytes_after_the_end_are_told(void **state)
+static void bytes_after_the_end_are_reported(void **state)
 {
 	const struct trace *trace = *state;
 	unsigned char *bytes = malloc(trace->count + 1);
@@ -316,7 +316,7 @@ int main(void)
 		cmocka_unit_test(a_chunk_taken_out),
 		cmocka_unit_test(hostile_content_with_good_checksums),
 		cmocka_unit_test(unknown_chunks_are_skipped),
-		cmocka_unit_test(bytes_after_the_end_are_told),
+		cmocka_unit_test(bytes_after_the_end_are_reported),
 		cmocka_unit_test(another_version_is_refused),
 		cmocka_unit_test(an_older_version_is_read),
 	};

@@ -113,8 +113,8 @@ static void takes_thousands_of_threads(void **state)
 	rls_string_pool_free(strings);
 }
 
-/* Of two threads by turns now and then: the time since the other's event is no time of one's own, but is told
- * as well. Costs that are all of it, in chunks' first records too, and the usual ones between them. */
+/* Of two threads by turns now and then: the time since the other's event is no time of one's own, but is
+ * stored as well. Costs that are all of it, in chunks' first records too, and the usual ones between them. */
 static void costs_of_all_the_time_come_back(void **state)
 {
 	enum { PAIRS = 3000 };

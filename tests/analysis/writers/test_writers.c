@@ -330,7 +330,7 @@ static void test_tables_are_sound(void **unused)
 				    column->type == RLS_COLUMN_U64 ||
 				    column->type == RLS_COLUMN_DOUBLE);
 			assert_true(!(column->flags & RLS_OUTER) || table->inner);
-			/* Blanked and not told apart by it any more: so it must be a key. */
+			/* Blanked, and no longer distinguished by it: so it must be a key. */
 			assert_true(!(column->flags & (RLS_BY_THREAD | RLS_BY_PHASE |
 						       RLS_BY_OPERATION | RLS_BY_PLACE)) ||
 				    column->key);

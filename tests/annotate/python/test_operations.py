@@ -167,7 +167,7 @@ class Decorated(unittest.TestCase):
             next(generator)
         self.assertEqual(stop.exception.value, "done")
 
-    def test_generator_is_told_of_throw_and_close(self):
+    def test_generator_sees_throw_and_close(self):
         seen = []
 
         @rlscope.operation("loader")

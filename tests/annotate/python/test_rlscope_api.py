@@ -66,8 +66,8 @@ class Api(unittest.TestCase):
             rlscope.prof.set_delay_passes(10, skip_if_set=False)
             rlscope.wrap_module(argparse, "Simulator C")
             rlscope.register_wrap_module(lambda: 0, lambda: 0)
-        told = [line.split()[1] for line in self.messages.lines]
-        self.assertEqual(sorted(told), sorted([
+        named = [line.split()[1] for line in self.messages.lines]
+        self.assertEqual(sorted(named), sorted([
             "--rlscope-trace-time-sec", "--rlscope-keep-traces", "set_max_passes()",
             "set_delay_passes()", "wrap_module()", "register_wrap_module()"]))
 

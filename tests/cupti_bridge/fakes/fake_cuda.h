@@ -3,7 +3,7 @@
  * and arguments, handles are the structures below.
  *
  * There is no GPU: each stream is a clock. Work starts when its stream is free, ends
- * `duration_ns` later, and is told to the observer (the fake libcupti) when it is submitted.
+ * `duration_ns` later, and is reported to the observer (the fake libcupti) when it is submitted.
  */
 #ifndef RLS_TESTS_FAKE_CUDA_H
 #define RLS_TESTS_FAKE_CUDA_H

@@ -69,7 +69,7 @@ static uint64_t drop_every, zero_every, backward_every, early_every, future_ever
 static bool is_reversed, is_subscribed, was_refused, were_settings_read;
 static atomic_bool was_enabled, are_graphs_broken, were_graphs_recorded;
 static _Atomic(api_callback) subscriber_callback;
-static atomic_bool is_told_of[3][CALLS_MAX];
+static atomic_bool is_enabled[3][CALLS_MAX];
 static atomic_uint finalized;
 static atomic_uint thread_id_type;
 static pid_t owner;
@@ -335,7 +335,7 @@ static void tell_subscriber(enum fake_domain domain, uint32_t cbid, uint32_t sit
 	int refused = 900, success = SUCCESS;
 	struct api_callback_data data = {.site = site};
 
-	if (!callback || cbid >= CALLS_MAX || !atomic_load(&is_told_of[domain][cbid]))
+	if (!callback || cbid >= CALLS_MAX || !atomic_load(&is_enabled[domain][cbid]))
 		return;
 	if (site) {
 		data.result = &refused;
@@ -493,7 +493,7 @@ FAKE_EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, int domai
 		return INVALID_PARAMETER;
 	if ((domain != FAKE_DRIVER && domain != FAKE_RUNTIME) || cbid >= CALLS_MAX)
 		return INVALID_PARAMETER;
-	atomic_store(&is_told_of[domain][cbid], enable);
+	atomic_store(&is_enabled[domain][cbid], enable);
 	return SUCCESS;
 }
 
@@ -505,7 +505,7 @@ static bool is_any_kind_on(void)
 	return false;
 }
 
-/* All that it was told is forgotten. */
+/* All settings are forgotten. */
 FAKE_EXPORT int cuptiFinalize(void)
 {
 	begin(__func__);
@@ -521,7 +521,7 @@ FAKE_EXPORT int cuptiFinalize(void)
 		return UNKNOWN;
 	for (int domain = FAKE_DRIVER; domain <= FAKE_RUNTIME; domain++)
 		for (size_t cbid = 0; cbid < CALLS_MAX; cbid++)
-			atomic_store(&is_told_of[domain][cbid], false);
+			atomic_store(&is_enabled[domain][cbid], false);
 	pthread_mutex_lock(&lock);
 	is_subscribed = false;
 	atomic_store(&subscriber_callback, NULL);

@@ -1,4 +1,4 @@
-/* The throttle with a kernel that only writes down what it is told, on a clock of its own. */
+/* The overhead controller with a kernel that only writes down its orders, on a clock of its own. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -364,7 +364,7 @@ static void sites_met_in_closed_time_calm_down(void **state)
 	rls_overhead_controller_free(throttle);
 }
 
-/* One that takes more than sites that stay on may, not enough to be dear at once, while a debt leaves no
+/* One that takes more than sites that stay on may, not enough to be too expensive at once, while a debt leaves no
  * windows to find it in. */
 static void sites_that_the_first_stretch_missed_are_found(void **state)
 {
@@ -503,7 +503,7 @@ static void booked_looks_go_to_who_listens(void **state)
 	rls_overhead_controller_free(throttle);
 }
 
-static void what_fails_is_told(void **state)
+static void what_fails_is_reported(void **state)
 {
 	struct rls_overhead_controller *throttle = begin(2);
 	int r = 0;
@@ -564,7 +564,7 @@ int main(void)
 		cmocka_unit_test(what_sites_cost_is_learnt_anew),
 		cmocka_unit_test(booked_looks_go_to_who_listens),
 		cmocka_unit_test(looks_closely_in_windows),
-		cmocka_unit_test(what_fails_is_told),
+		cmocka_unit_test(what_fails_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

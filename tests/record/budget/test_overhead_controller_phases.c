@@ -42,7 +42,7 @@ static struct {
 	uint64_t now_ns, began_ns;
 	enum rls_duty wanted[SITES], duties[SITES];
 	unsigned int looks_hz;
-	double hits[SITES], untold_hits; /* with fractions */
+	double hits[SITES], unreported_hits; /* with fractions */
 	double cost_ns; /* true, of this tick */
 	double open_ns[2];
 	double costs_ns[TICKS];
@@ -97,16 +97,16 @@ static void tell_hits(double hits, bool sparse)
 {
 	uint32_t whole;
 
-	world.untold_hits += hits;
-	whole = (uint32_t)world.untold_hits;
-	world.untold_hits -= whole;
+	world.unreported_hits += hits;
+	whole = (uint32_t)world.unreported_hits;
+	world.unreported_hits -= whole;
 	for (; sparse && whole; whole--)
 		report_hit_totals(1);
 	if (whole)
 		report_hit_totals(whole);
 }
 
-static double times_dearer(double rate)
+static double times_costlier(double rate)
 {
 	if (world.open)
 		return IN_WINDOWS;
@@ -126,11 +126,11 @@ static void pass(uint64_t ns)
 	if (world.closely)
 		cost_ns += CLOSELY * (double)ns;
 	looks_ns = world.looks_hz * LOOK_NS * (double)ns / 1e9;
-	world.cost_ns += looks_ns + cost_ns * times_dearer(cost_ns / (double)ns);
+	world.cost_ns += looks_ns + cost_ns * times_costlier(cost_ns / (double)ns);
 	if (world.open)
 		world.open_ns[phase_now()] += (double)ns;
 	world.now_ns += ns;
-	tell_hits(cost_ns / HIT_NS, times_dearer(cost_ns / (double)ns) == SPARSE);
+	tell_hits(cost_ns / HIT_NS, times_costlier(cost_ns / (double)ns) == SPARSE);
 }
 
 /* So many sites go on or off, which takes its time; the others are as they were. */
@@ -289,7 +289,7 @@ static void look(void)
 		rls_overhead_controller_add(world.throttle, &record.header, sizeof(record)), 0);
 }
 
-/* Costs are told by the tick that ends after the switch that they belong to. */
+/* Costs come with the tick that ends after the switch that they belong to. */
 static void run(double percent, bool books, uint64_t began_ns)
 {
 	double looks = 0;

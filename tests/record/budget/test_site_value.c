@@ -100,7 +100,7 @@ static void begin_second(struct rls_site_value *use, const uint64_t *hits, size_
 	assert_int_equal(rls_site_value_hits(use, hits, count), 0);
 }
 
-static void cheap_sites_stay_on_and_dear_ones_go_into_windows(void **state)
+static void inexpensive_sites_stay_on_and_expensive_ones_go_into_windows(void **state)
 {
 	/* Per second, sparse: 0.03 %, 0.085 % and 200 % of the time; the budget is 2 %, of which 6 %
 	 * are not worth switching. */
@@ -169,7 +169,7 @@ static void few_calls_are_not_judged_by(void **state)
 	rls_site_value_clear(&use);
 }
 
-/* Each takes 0.3 % of the time; all together may take 0.4 %: the dearest one goes. */
+/* Each takes 0.3 % of the time; all together may take 0.4 %: the most expensive one goes. */
 static void what_is_given_up_is_bounded(void **state)
 {
 	const uint64_t hits[] = {20000, 30000, 25000};
@@ -249,7 +249,7 @@ static void what_was_given_up_stays_in_mind(void **state)
 	rls_site_value_clear(&use);
 }
 
-static void dear_sites_calm_down(void **state)
+static void expensive_sites_calm_down(void **state)
 {
 	/* Of 2 % of a second no more than 6 % is for sites that stay on: 266 hits. */
 	const uint64_t hits[] = {160, 0, 40, 50000, 20000};
@@ -292,7 +292,7 @@ int main(void)
 		cmocka_unit_test(threads_do_not_mix),
 		cmocka_unit_test(calls_end_with_their_stretch),
 		cmocka_unit_test(sites_beyond_those_counted_are_left_out),
-		cmocka_unit_test(cheap_sites_stay_on_and_dear_ones_go_into_windows),
+		cmocka_unit_test(inexpensive_sites_stay_on_and_expensive_ones_go_into_windows),
 		cmocka_unit_test(what_a_hit_costs_there_counts),
 		cmocka_unit_test(short_calls_are_given_up),
 		cmocka_unit_test(few_calls_are_not_judged_by),
@@ -300,7 +300,7 @@ int main(void)
 		cmocka_unit_test(sums_are_added_to_part_of_what_was_known),
 		cmocka_unit_test(hits_are_held_against_the_time_they_could_be_in),
 		cmocka_unit_test(what_was_given_up_stays_in_mind),
-		cmocka_unit_test(dear_sites_calm_down),
+		cmocka_unit_test(expensive_sites_calm_down),
 		cmocka_unit_test(nothing_is_sorted_of_nothing),
 	};
 

@@ -100,7 +100,7 @@ static void keeps_within_the_budget(void **state)
 	}
 }
 
-/* The first stretch is as long as without it; the minute as a whole is not dearer. */
+/* The first stretch is as long as without it; the minute as a whole costs no more. */
 static void pays_back_what_putting_probes_on_has_cost(void **state)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {

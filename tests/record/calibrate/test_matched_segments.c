@@ -67,7 +67,7 @@ static void turn(struct thread *thread, rls_string_id operation)
 	assert_int_equal(rls_matched_segments_turned(thread->segments, 5, &edge), 0);
 }
 
-static void wait_told(struct thread *thread, uint64_t until_ns, uint64_t away_ns)
+static void wait_reported(struct thread *thread, uint64_t until_ns, uint64_t away_ns)
 {
 	const struct rls_wire_absence absence = {
 		.header = {.tid = 5, .time_ns = until_ns},
@@ -95,7 +95,7 @@ static void work(struct thread *thread, const struct job *job, int operation, bo
 	if (random_share() < job->interrupted) {
 		thread->off_cpu_ns += 5000000;
 		thread->now_ns += 5000000;
-		wait_told(thread, thread->now_ns, 5000000);
+		wait_reported(thread, thread->now_ns, 5000000);
 	}
 	thread->now_ns += (uint64_t)(ns * slow * burst);
 	if (probed) {
@@ -208,7 +208,7 @@ static void hit(struct thread *thread, int operation, double work_ns, uint32_t h
 		thread->off_cpu_ns += 1000000;
 		ns += 1000000;
 		if (thread->tells_waits)
-			wait_told(thread, thread->now_ns + 1000000, 1000000);
+			wait_reported(thread, thread->now_ns + 1000000, 1000000);
 	}
 	thread->now_ns += (uint64_t)ns;
 	if (probed) {
@@ -315,7 +315,7 @@ static void hits_of_ranges_are_no_difference(void **state)
 	assert_true(fabs(find_part(&found, UPDATE)->factor - 0.8) < 0.03);
 }
 
-/* Also of one that is seldom, beside many others; what was never compared is not told. */
+/* Also of one that is seldom, beside many others; what was never compared is not reported. */
 static void finds_what_hits_cost_in_operations(void **state)
 {
 	(void)state;
@@ -351,8 +351,8 @@ static int run_waiting(double waits, bool tells, struct rls_delta_in_vivo *out)
 	return r;
 }
 
-/* A job that waits all the time is compared only if it is told when. */
-static void bears_waits_that_are_told(void **state)
+/* A job that waits all the time is compared only if the waits are reported. */
+static void bears_waits_that_are_reported(void **state)
 {
 	static const struct {
 		double waits;
@@ -384,13 +384,13 @@ static void two_pieces_with_hits_and_one_without(struct thread *thread, size_t n
 /* Pieces without hits take a fifth longer amid others', which pay for them: they have no factor of their own. */
 static void pieces_without_hits_have_no_factor(void **state)
 {
-	const double spill_ns = 1.1 * 16000; /* as work is by a tenth more, in the mean */
+	const double pollution_ns = 1.1 * 16000; /* as work is by a tenth more, in the mean */
 	struct rls_delta_in_vivo found;
 
 	(void)state;
 	find_in_pieces((struct thread){.waits = 1e-9}, 13, 15000000000,
 		       two_pieces_with_hits_and_one_without, &found);
-	assert_true(fabs(found.factor - (1.4 + 0.8) / 2 - spill_ns / (240 * SAID_NS)) < 0.04);
+	assert_true(fabs(found.factor - (1.4 + 0.8) / 2 - pollution_ns / (240 * SAID_NS)) < 0.04);
 	assert_true(find_part(&found, INFERENCE)->factor > find_part(&found, UPDATE)->factor + 0.4);
 	assert_null(find_part(&found, SELDOM));
 	assert_true(found.spread < 0.8);
@@ -418,7 +418,7 @@ static void many_operations(struct thread *thread, size_t number, bool probed)
 	step(thread, 3, probed);
 }
 
-/* More operations than are told apart: those that are have their own, the whole is right. */
+/* More operations than are distinguished: those that are have their own, the whole is right. */
 static void bears_any_number_of_operations(void **state)
 {
 	struct rls_delta_in_vivo found;
@@ -475,7 +475,7 @@ int main(void)
 		cmocka_unit_test(bursts_do_not_spoil_it),
 		cmocka_unit_test(says_where_parts_differ),
 		cmocka_unit_test(finds_what_hits_cost_in_operations),
-		cmocka_unit_test(bears_waits_that_are_told),
+		cmocka_unit_test(bears_waits_that_are_reported),
 		cmocka_unit_test(pieces_without_hits_have_no_factor),
 		cmocka_unit_test(hits_of_ranges_are_no_difference),
 		cmocka_unit_test(tells_of_no_parts_where_there_is_one),

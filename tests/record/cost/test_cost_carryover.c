@@ -12,29 +12,31 @@
 
 static void charges_no_more_than_the_time(void **state)
 {
-	struct rls_cost_carryover arrears = {0};
+	struct rls_cost_carryover carryover = {0};
 
 	(void)state;
-	assert_int_equal(rls_cost_carryover_charge(&arrears, RLS_CATEGORY_PYTHON, 1000, 700, false),
-			 700);
 	assert_int_equal(
-		rls_cost_carryover_charge(&arrears, RLS_CATEGORY_BACKEND, 1500, 800, false), 500);
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_PYTHON, 1000, 700, false), 700);
+	assert_int_equal(
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_BACKEND, 1500, 800, false), 500);
 	/* The backend owes 300, Python nothing. */
-	assert_int_equal(rls_cost_carryover_charge(&arrears, RLS_CATEGORY_PYTHON, 9000, 700, false),
-			 700);
 	assert_int_equal(
-		rls_cost_carryover_charge(&arrears, RLS_CATEGORY_BACKEND, 10000, 800, false), 1000);
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_PYTHON, 9000, 700, false), 700);
 	assert_int_equal(
-		rls_cost_carryover_charge(&arrears, RLS_CATEGORY_PYTHON, 12000, 700, false), 700);
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_BACKEND, 10000, 800, false),
+		1000);
 	assert_int_equal(
-		rls_cost_carryover_charge(&arrears, RLS_CATEGORY_BACKEND, 15000, 800, false), 900);
-	assert_int_equal(rls_cost_carryover_charge(&arrears, RLS_CATEGORY_BACKEND, 15000, 0, false),
-			 0);
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_PYTHON, 12000, 700, false), 700);
+	assert_int_equal(
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_BACKEND, 15000, 800, false),
+		900);
+	assert_int_equal(
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_BACKEND, 15000, 0, false), 0);
 }
 
 static void pays_all(void **state)
 {
-	struct rls_cost_carryover arrears = {0};
+	struct rls_cost_carryover carryover = {0};
 	uint64_t now_ns = 1, said_ns = 0, charged_ns = 0, owed_ns = 0;
 
 	(void)state;
@@ -44,7 +46,7 @@ static void pays_all(void **state)
 		uint64_t charged;
 
 		now_ns += time_ns;
-		charged = rls_cost_carryover_charge(&arrears,
+		charged = rls_cost_carryover_charge(&carryover,
 						    (enum rls_category)(rand() % RLS_CATEGORY_MAX),
 						    now_ns, cost_ns, rand() % 20 == 0);
 		assert_true(!i || charged <= time_ns);
@@ -52,8 +54,8 @@ static void pays_all(void **state)
 		charged_ns += charged;
 	}
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++)
-		owed_ns += arrears.owed_ns[category];
-	owed_ns += arrears.spilt_ns;
+		owed_ns += carryover.owed_ns[category];
+	owed_ns += carryover.spilt_ns;
 	assert_int_equal(said_ns, charged_ns + owed_ns);
 	assert_true(owed_ns < said_ns / 1000);
 }
@@ -61,19 +63,19 @@ static void pays_all(void **state)
 /* Whatever the thread does next, a part of its time. */
 static void all_pay_for_a_single_step(void **state)
 {
-	struct rls_cost_carryover arrears = {0};
+	struct rls_cost_carryover carryover = {0};
 	uint64_t now_ns = 1000, paid_ns = 0;
 
 	(void)state;
-	rls_cost_carryover_charge(&arrears, RLS_CATEGORY_PYTHON, now_ns, 500, false);
-	assert_int_equal(rls_cost_carryover_charge(&arrears, RLS_CATEGORY_BACKEND, now_ns += 20000,
-						   47000, true),
+	rls_cost_carryover_charge(&carryover, RLS_CATEGORY_PYTHON, now_ns, 500, false);
+	assert_int_equal(rls_cost_carryover_charge(&carryover, RLS_CATEGORY_BACKEND,
+						   now_ns += 20000, 47000, true),
 			 20000);
 	for (int i = 0; i < 100; i++) {
 		enum rls_category category = i % 2 ? RLS_CATEGORY_BACKEND : RLS_CATEGORY_PYTHON;
-		uint64_t own_ns =
-			rls_cost_carryover_charge(&arrears, category, now_ns += 4900, 900, false) -
-			900;
+		uint64_t own_ns = rls_cost_carryover_charge(&carryover, category, now_ns += 4900,
+							    900, false) -
+				  900;
 
 		assert_true(own_ns <= 1000);
 		paid_ns += own_ns;
@@ -85,29 +87,31 @@ static void all_pay_for_a_single_step(void **state)
 
 static void waiting_pays_nothing(void **state)
 {
-	struct rls_cost_carryover arrears = {0};
+	struct rls_cost_carryover carryover = {0};
 
 	(void)state;
-	rls_cost_carryover_charge(&arrears, RLS_CATEGORY_BACKEND, 1000, 500, false);
+	rls_cost_carryover_charge(&carryover, RLS_CATEGORY_BACKEND, 1000, 500, false);
 	assert_int_equal(
-		rls_cost_carryover_charge(&arrears, RLS_CATEGORY_BACKEND, 21000, 60000, true),
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_BACKEND, 21000, 60000, true),
 		20000);
 	/* 40000 are owed by all, 4000 by the backend. */
 	assert_int_equal(
-		rls_cost_carryover_charge(&arrears, RLS_CATEGORY_BACKEND, 22000, 5000, false),
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_BACKEND, 22000, 5000, false),
 		1000);
-	rls_cost_carryover_off_cpu(&arrears, 2000000);
-	rls_cost_carryover_off_cpu(&arrears, 1000000);
+	rls_cost_carryover_off_cpu(&carryover, 2000000);
+	rls_cost_carryover_off_cpu(&carryover, 1000000);
 	assert_int_equal(
-		rls_cost_carryover_charge(&arrears, RLS_CATEGORY_BACKEND, 3026000, 0, false), 4000);
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_BACKEND, 3026000, 0, false),
+		4000);
 	assert_int_equal(
-		rls_cost_carryover_charge(&arrears, RLS_CATEGORY_PYTHON, 3030000, 0, false), 1000);
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_PYTHON, 3030000, 0, false),
+		1000);
 	/* Longer than there was, as records of two CPUs may say. */
-	rls_cost_carryover_off_cpu(&arrears, 9000);
+	rls_cost_carryover_off_cpu(&carryover, 9000);
 	assert_int_equal(
-		rls_cost_carryover_charge(&arrears, RLS_CATEGORY_PYTHON, 3034000, 700, false), 0);
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_PYTHON, 3034000, 700, false), 0);
 	assert_int_equal(
-		rls_cost_carryover_charge(&arrears, RLS_CATEGORY_PYTHON, 3038000, 0, false),
+		rls_cost_carryover_charge(&carryover, RLS_CATEGORY_PYTHON, 3038000, 0, false),
 		700 + 825);
 }
 

@@ -76,7 +76,7 @@ static void keeps_what_hits_differ_by(void **state)
 		    10 * HIT_NS);
 }
 
-static void waiting_makes_no_hit_dear(void **state)
+static void waiting_makes_no_hit_expensive(void **state)
 {
 	struct rls_hit_cost_model density = {0};
 	struct rls_wire_hit_totals hit_totals = {.hits = 1, .cost_ns = HIT_NS};
@@ -130,7 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(grows_from_hot_to_cold),
 		cmocka_unit_test(keeps_what_hits_differ_by),
-		cmocka_unit_test(waiting_makes_no_hit_dear),
+		cmocka_unit_test(waiting_makes_no_hit_expensive),
 		cmocka_unit_test(says_what_the_calibration_says_where_it_knows_nothing),
 		cmocka_unit_test(without_an_excess_nothing_changes),
 	};

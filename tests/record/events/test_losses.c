@@ -1,4 +1,4 @@
-/* What is told of lost transitions: every thread's exactly, the worst by name. */
+/* What is reported of lost transitions: every thread's exactly, the worst by name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void every_buffer_has_its_total(void **state)
 	}
 }
 
-static void threads_are_told_of_the_worst_first(void **state)
+static void threads_are_reported_the_worst_first(void **state)
 {
 	lose(8, 1000000000, 1500000000, 10);
 	lose(9, 1000000000, 3000000000, 4);
@@ -112,7 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_buffer_has_its_total, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(threads_are_told_of_the_worst_first, set_up,
+		cmocka_unit_test_setup_teardown(threads_are_reported_the_worst_first, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(thousands_of_threads_need_no_more_memory, set_up,
 						tear_down),

@@ -96,7 +96,7 @@ static void hostile_depths_do_no_harm(void **state)
 	assert_stack(&stack, "3");
 }
 
-static void annotations_beyond_64_are_not_told_apart(void **state)
+static void annotations_beyond_64_are_not_distinguished(void **state)
 {
 	struct rls_operation_stack stack = {0};
 
@@ -262,7 +262,7 @@ int main(void)
 		cmocka_unit_test(pushes_nest_and_pops_unnest),
 		cmocka_unit_test(a_push_says_how_deep_it_is),
 		cmocka_unit_test(hostile_depths_do_no_harm),
-		cmocka_unit_test(annotations_beyond_64_are_not_told_apart),
+		cmocka_unit_test(annotations_beyond_64_are_not_distinguished),
 		cmocka_unit_test(ranges_are_paired_by_token),
 		cmocka_unit_test(ranges_without_token_end_the_innermost_of_their_kind),
 		cmocka_unit_test(sources_nest_in_the_order_of_time),

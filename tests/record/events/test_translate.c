@@ -44,7 +44,7 @@ static void threads_and_categories(void **state)
 	assert_int_equal(rls_translator_ignored(*state), 0);
 }
 
-/* A child whose fork could not be told says itself where it was. */
+/* A child whose fork could not be reported says itself where it was. */
 static void a_thread_may_begin_in_a_category(void **state)
 {
 	const struct rls_wire_thread record = {
@@ -453,7 +453,7 @@ static void a_helper_with_an_operation_of_its_own_is_none(void **state)
 			       "50 7/8 operation train\n");
 }
 
-static void a_helper_that_ends_before_the_next_edge_is_told_its_operation(void **state)
+static void a_helper_that_ends_before_the_next_edge_gets_its_operation(void **state)
 {
 	send_name(*state, 7, 0x100, "train");
 	send_thread(*state, 7, 8, 1, 8, "main");
@@ -670,7 +670,7 @@ int main(void)
 		TEST(a_ranges_text_is_cut_to_its_field),
 		TEST(helper_threads_have_the_operation_of_the_annotated_one),
 		TEST(a_helper_with_an_operation_of_its_own_is_none),
-		TEST(a_helper_that_ends_before_the_next_edge_is_told_its_operation),
+		TEST(a_helper_that_ends_before_the_next_edge_gets_its_operation),
 		TEST(a_helper_that_slept_through_operations_has_the_one_it_is_met_in),
 		TEST(a_child_goes_on_where_its_parent_was),
 		TEST(a_child_of_an_idle_parent_inherits_nothing),

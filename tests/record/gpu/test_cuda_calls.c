@@ -15,7 +15,7 @@ enum { LAUNCH = 7, SYNC = 8, HOST_FUNCTION = 9, OTHER = 50 };
 static struct rls_event_output output;
 static struct rls_cuda_calls calls;
 static uint32_t sequence;
-static char told[400];
+static char reported[400];
 
 static int set_up(void **state)
 {
@@ -65,26 +65,26 @@ static void leave(uint64_t time_ns, uint16_t depth)
 	transition(3, time_ns, RLS_CATEGORY_CUDA_API, RLS_CATEGORY_PYTHON, depth, LAUNCH);
 }
 
-/* "name duration launches@end;" for each call told of. */
-static const char *all_told(void)
+/* "name duration launches@end;" for each call reported. */
+static const char *all_reported(void)
 {
-	told[0] = '\0';
+	reported[0] = '\0';
 	for (size_t i = 0; i < output.waiting_count; i++) {
 		const struct rls_event *event = &output.waiting[i];
 
 		if (event->kind == RLS_EVENT_HITS) {
 			assert_int_equal(event->hits.count, 0);
-			snprintf(told + strlen(told), sizeof(told) - strlen(told), "cost %d@%d;",
-				 (int)event->hits.cost_ns, (int)event->time_ns);
+			snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported),
+				 "cost %d@%d;", (int)event->hits.cost_ns, (int)event->time_ns);
 			continue;
 		}
 		assert_int_equal(event->kind, RLS_EVENT_CUDA_CALL);
-		snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s %d %u@%d;",
-			 rls_string_pool_get(output.strings, event->cuda_call.name),
+		snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported),
+			 "%s %d %u@%d;", rls_string_pool_get(output.strings, event->cuda_call.name),
 			 (int)event->cuda_call.duration_ns, event->cuda_call.launches,
 			 (int)event->time_ns);
 	}
-	return told;
+	return reported;
 }
 
 static void tells_calls_at_their_end(void **state)
@@ -95,8 +95,9 @@ static void tells_calls_at_their_end(void **state)
 	leave(250, 0);
 	enter(300, 1, HOST_FUNCTION); /* runs on the CPU */
 	leave(301, 0);
-	assert_string_equal(all_told(), "cudaLaunchKernel 30 1@130;cuStreamSynchronize 50 0@250;"
-					"cudaLaunchHostFunc 1 0@301;");
+	assert_string_equal(all_reported(),
+			    "cudaLaunchKernel 30 1@130;cuStreamSynchronize 50 0@250;"
+			    "cudaLaunchHostFunc 1 0@301;");
 }
 
 static void tells_calls_in_callbacks_too(void **state)
@@ -108,7 +109,8 @@ static void tells_calls_in_callbacks_too(void **state)
 	leave(125, 2);
 	transition(3, 140, RLS_CATEGORY_PYTHON, RLS_CATEGORY_CUDA_API, 1, OTHER);
 	leave(150, 0);
-	assert_string_equal(all_told(), "cudaLaunchKernel 5 1@125;cuStreamSynchronize 50 0@150;");
+	assert_string_equal(all_reported(),
+			    "cudaLaunchKernel 5 1@125;cuStreamSynchronize 50 0@150;");
 }
 
 static void tells_nothing_of_what_is_not_whole(void **state)
@@ -122,7 +124,7 @@ static void tells_nothing_of_what_is_not_whole(void **state)
 	leave(1110, 0);
 	enter(1200, 1, OTHER); /* not at an entry of CUDA */
 	leave(1210, 0);
-	assert_string_equal(all_told(), "cudaLaunchKernel 10 1@1110;");
+	assert_string_equal(all_reported(), "cudaLaunchKernel 10 1@1110;");
 }
 
 static void keeps_threads_apart_until_after_their_end(void **state)
@@ -130,14 +132,14 @@ static void keeps_threads_apart_until_after_their_end(void **state)
 	struct rls_wire_header end = {.pid = 3, .tid = 3, .time_ns = 200};
 
 	enter(100, 1, LAUNCH);
-	/* The end of a thread is told of on another ring, and may come first. */
+	/* The end of a thread is reported on another ring, and may come first. */
 	assert_int_equal(rls_cuda_calls_end(&calls, &end), 0);
 	rls_cuda_calls_tick(&calls, 1000000000);
 	leave(130, 0);
 	enter(140, 1, LAUNCH);
 	rls_cuda_calls_tick(&calls, 3000000000);
 	leave(3000000100, 0);
-	assert_string_equal(all_told(), "cudaLaunchKernel 30 1@130;");
+	assert_string_equal(all_reported(), "cudaLaunchKernel 30 1@130;");
 }
 
 static void forgets_processes_that_are_over(void **state)
@@ -192,7 +194,7 @@ static void takes_off_what_cupti_costs(void **state)
 	leave(650, 0);
 	assert_int_equal(rls_cuda_calls_arm(&calls, 3, false), 0);
 	call(700, 730);
-	assert_string_equal(all_told(),
+	assert_string_equal(all_reported(),
 			    "cudaLaunchKernel 30 1@130;cudaLaunchKernel 30 1@230;"
 			    "cudaLaunchKernel 30 1@330;cudaLaunchKernel 30 1@430;cost 20@430;"
 			    "cudaLaunchKernel 5 1@505;cost 5@505;cuStreamSynchronize 50 0@650;"
@@ -207,7 +209,7 @@ static void forgets_costs_with_their_process(void **state)
 	call(100, 130);
 	assert_int_equal(rls_cuda_calls_arm(&calls, 3, true), 0);
 	call(200, 230);
-	assert_string_equal(all_told(), "cudaLaunchKernel 30 1@130;cudaLaunchKernel 30 1@230;");
+	assert_string_equal(all_reported(), "cudaLaunchKernel 30 1@130;cudaLaunchKernel 30 1@230;");
 }
 
 int main(void)

@@ -108,7 +108,7 @@ static void finds_what_each_call_costs_more(void **state)
 /* In ten stretches, some eight seconds, of a busy machine. */
 static void bursts_hide_little(void **state)
 {
-	unsigned int told = 0;
+	unsigned int reported = 0;
 
 	(void)state;
 	for (unsigned int seed = 1; seed <= 40; seed++) {
@@ -118,10 +118,10 @@ static void bursts_hide_little(void **state)
 
 		if (!count || costs[0].name != LAUNCH)
 			continue;
-		told++;
+		reported++;
 		assert_true(fabs(costs[0].ns - 1.05 * job.launch_ns) < 0.5 * job.launch_ns);
 	}
-	assert_true(told >= 36);
+	assert_true(reported >= 36);
 }
 
 /* Of more than are kept those that come late count like the first. */

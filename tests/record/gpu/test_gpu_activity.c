@@ -1,4 +1,4 @@
-/* From batches to events: what is told, what is cut, what is refused and counted. */
+/* From batches to events: what is reported, what is cut, what is refused and counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -268,7 +268,7 @@ static void says_that_cupti_is_in_no_budget(void **state)
 	assert_non_null(strstr(warning(0), "some 3% of a thread's time for 6000 launches"));
 }
 
-static void says_when_no_launches_are_told(void **state)
+static void says_when_no_launches_are_reported(void **state)
 {
 	for (uint64_t i = 1; i <= 2; i++) {
 		batch_begin(&maker, i);
@@ -409,7 +409,7 @@ static void waits_for_flushes_of_the_armed_alone(void **state)
 	assert_true(rls_gpu_settled(gpu));
 }
 
-/* Nor of those that have ended, whoever told of it. */
+/* Nor of those that have ended, whatever reported it. */
 static void waits_for_nobody_who_has_ended(void **state)
 {
 	batch_begin(&maker, 1);
@@ -474,7 +474,7 @@ int main(void)
 		TEST(refuses_impossible_times_and_counts_them),
 		TEST(keeps_work_that_is_placed_a_little_early),
 		TEST(says_that_cupti_is_in_no_budget),
-		TEST(says_when_no_launches_are_told),
+		TEST(says_when_no_launches_are_reported),
 		TEST(counts_what_was_left_out_since_we_came),
 		TEST(counts_a_first_batch_from_the_beginning),
 		TEST(says_what_troubles_a_bridge_once),

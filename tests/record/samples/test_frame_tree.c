@@ -36,7 +36,7 @@ static uint32_t id_of(struct rls_frame_tree *tree, uint32_t parent, struct rls_f
 	return id;
 }
 
-static void a_place_is_told_once(void **state)
+static void a_place_is_reported_once(void **state)
 {
 	struct log log = {0};
 	const struct rls_event_sink sink = {.add = take, .context = &log};
@@ -72,7 +72,7 @@ static void a_place_is_told_once(void **state)
 	rls_frame_tree_free(&tree);
 }
 
-static void what_cannot_be_told_has_no_place(void **state)
+static void what_is_not_known_has_no_place(void **state)
 {
 	struct log log = {.answer = -EIO};
 	const struct rls_event_sink sink = {.add = take, .context = &log};
@@ -123,8 +123,8 @@ static void waits_have_reasons(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_place_is_told_once),
-		cmocka_unit_test(what_cannot_be_told_has_no_place),
+		cmocka_unit_test(a_place_is_reported_once),
+		cmocka_unit_test(what_is_not_known_has_no_place),
 		cmocka_unit_test(a_full_tree_gives_the_caller),
 		cmocka_unit_test(waits_have_reasons),
 	};

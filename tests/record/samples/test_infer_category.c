@@ -254,7 +254,7 @@ static void the_profilers_own_time_is_nobodys(void **state)
 	assert_int_equal(rls_infer_category(NULL, &look, &category), -EAGAIN);
 }
 
-static void a_process_that_is_gone_is_told(void **state)
+static void a_process_that_is_gone_is_reported(void **state)
 {
 	struct rls_wire_category_sample look = look_at(LIBC);
 	enum rls_category category = RLS_CATEGORY_MAX;
@@ -280,7 +280,7 @@ int main(void)
 		cmocka_unit_test(nothing_found_is_unknown),
 		cmocka_unit_test(the_kernel_works_for_who_called_it),
 		cmocka_unit_test(the_profilers_own_time_is_nobodys),
-		cmocka_unit_test(a_process_that_is_gone_is_told),
+		cmocka_unit_test(a_process_that_is_gone_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

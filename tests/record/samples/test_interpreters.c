@@ -156,7 +156,7 @@ static struct rls_interpreters *begin(void)
 	return pythons;
 }
 
-/* The function of a frame; NULL when it cannot be told, "-" for the interpreter's own. */
+/* The function of a frame; NULL when it is not known, "-" for the interpreter's own. */
 static const char *name(struct rls_interpreters *pythons, pid_t pid, uint64_t code,
 			uint32_t identity)
 {
@@ -242,11 +242,11 @@ static void code_is_read_once(void **state)
 	assert_null(name(pythons, PARENT, 0x500, 5));
 	assert_null(name(pythons, PARENT, 0x500, 5));
 	assert_int_equal(world.reads, 3); /* not again and again for what is not there */
-	assert_null(name(pythons, CHILD, 0x100, 1)); /* which nobody has told of */
+	assert_null(name(pythons, CHILD, 0x100, 1)); /* which nothing has reported */
 	end(pythons);
 }
 
-/* Where another code object has taken the place, it is told by what was met there. */
+/* Where another code object has taken the place, what was met there shows it. */
 static void what_took_the_place_is_never_taken_for_the_other(void **state)
 {
 	struct rls_interpreters *pythons = begin();

@@ -40,7 +40,7 @@ static const struct rls_mapping mappings[] = {
 };
 
 static struct {
-	char text[4096]; /* of what was told, a line each */
+	char text[4096]; /* of what was reported, a line each */
 	char strings[32][64];
 	rls_string_id string_count;
 	unsigned int missed, looked, consumed, refused;
@@ -302,7 +302,7 @@ static void take_waited(struct rls_samples *samples, uint64_t since_ns, uint32_t
 	assert_int_equal(rls_samples_add(samples, &record.header, sizeof(record)), 0);
 }
 
-#define assert_told(expected)                                                                      \
+#define assert_reported(expected)                                                                  \
 	do {                                                                                       \
 		assert_string_equal(world.text, expected);                                         \
 		world.text[0] = '\0';                                                              \
@@ -315,12 +315,12 @@ static void running_python_is_the_innermost_line(void **state)
 
 	(void)state;
 	take(samples, &stack);
-	assert_told("frame 1 in 0: f2 of /job.py, line 20\n"
-		    "frame 2 in 1: f1 of /job.py, line 10\n"
-		    "100 python in 2, 5000 ns\n");
+	assert_reported("frame 1 in 0: f2 of /job.py, line 20\n"
+			"frame 2 in 1: f1 of /job.py, line 10\n"
+			"100 python in 2, 5000 ns\n");
 	stack.header.time_ns = 200;
 	take(samples, &stack);
-	assert_told("200 python in 2, 5000 ns\n");
+	assert_reported("200 python in 2, 5000 ns\n");
 	assert_int_equal(world.looked, 2);
 	rls_samples_free(samples);
 }
@@ -330,7 +330,7 @@ static void code_below_python_has_a_frame_of_its_own(void **state)
 	static const struct {
 		uint64_t ip;
 		uint8_t flags;
-		const char *told;
+		const char *reported;
 	} rows[] = {
 		{RUNTIME, 0,
 		 "frame 2 in 1: gc_collect_main of /python3, line 0, native\n"
@@ -362,10 +362,10 @@ static void code_below_python_has_a_frame_of_its_own(void **state)
 		stack.ip = rows[i].ip;
 		stack.header.flags = rows[i].flags;
 		take(samples, &stack);
-		assert_told(rows[i].told);
+		assert_reported(rows[i].reported);
 	}
 	assert_int_equal(rls_samples_finish(samples, 9), 0);
-	assert_told("9 samples: of 10, 1 were in memory that is no longer known\n");
+	assert_reported("9 samples: of 10, 1 were in memory that is no longer known\n");
 	rls_samples_free(samples);
 }
 
@@ -378,11 +378,11 @@ static void frames_without_a_name_are_left_out_and_counted(void **state)
 	stack.frame[1].code = CODE_INTERNAL;
 	stack.frame[2].code = CODE_GONE;
 	take(samples, &stack);
-	assert_told("frame 1 in 0: f4 of /job.py, line 40\n"
-		    "frame 2 in 1: f1 of /job.py, line 10\n"
-		    "1 python in 2, 5000 ns\n");
+	assert_reported("frame 1 in 0: f4 of /job.py, line 40\n"
+			"frame 2 in 1: f1 of /job.py, line 10\n"
+			"1 python in 2, 5000 ns\n");
 	rls_samples_finish(samples, 9);
-	assert_told(
+	assert_reported(
 		"9 samples: of 1, 1 frames were of code that was gone before it could be named\n");
 	rls_samples_free(samples);
 }
@@ -403,18 +403,19 @@ static void ends_of_walks_are_counted_by_cause(void **state)
 	assert_int_equal(world.missed, 2);
 	world.text[0] = '\0';
 	rls_samples_finish(samples, 9);
-	assert_told("9 samples: of 21, 2 were of Python builds whose stacks cannot be walked: they "
-		    "lack Python's frames\n"
-		    "9 samples: of 21, 4 met memory that could not be read then: their outer "
-		    "frames are missing\n"
-		    "9 samples: of 21, 6 were of threads that were entering Python from C just "
-		    "then: they lack its frames\n"
-		    "9 samples: of 21, 5 were of deeper stacks than are walked: their outer frames "
-		    "are missing\n");
+	assert_reported(
+		"9 samples: of 21, 2 were of Python builds whose stacks cannot be walked: they "
+		"lack Python's frames\n"
+		"9 samples: of 21, 4 met memory that could not be read then: their outer "
+		"frames are missing\n"
+		"9 samples: of 21, 6 were of threads that were entering Python from C just "
+		"then: they lack its frames\n"
+		"9 samples: of 21, 5 were of deeper stacks than are walked: their outer frames "
+		"are missing\n");
 	rls_samples_free(samples);
 }
 
-static void a_wait_is_told_of_when_it_is_over(void **state)
+static void a_wait_is_reported_when_it_is_over(void **state)
 {
 	struct rls_samples *samples = begin();
 
@@ -423,12 +424,12 @@ static void a_wait_is_told_of_when_it_is_over(void **state)
 	take_wait(samples, 1100, TID + 1, SYS_read, 4);
 	world.text[0] = '\0'; /* the frames */
 	take_waited(samples, 1000, TID, 1700);
-	assert_told("1700 lock in 2, 700 ns\n");
+	assert_reported("1700 lock in 2, 700 ns\n");
 	take_waited(samples, 1100, TID + 1, 1200);
-	assert_told("1200 io in 2, 400 ns, one of 4\n");
+	assert_reported("1200 io in 2, 400 ns, one of 4\n");
 	take_waited(samples, 1100, TID + 1, 1300); /* over already */
 	take_waited(samples, 1, TID + 2, 1300); /* never begun */
-	assert_told("");
+	assert_reported("");
 	rls_samples_free(samples);
 }
 
@@ -442,11 +443,11 @@ static void ends_of_other_waits_end_none(void **state)
 	world.text[0] = '\0';
 	take_waited(samples, 900, TID, 1700);
 	take_waited(samples, 1000, TID, 1800);
-	assert_told("");
+	assert_reported("");
 	take_wait(samples, 2000, TID, SYS_futex, 1);
 	take_wait(samples, 3000, TID, SYS_read, 1); /* the end of the first is lost */
 	take_waited(samples, 3000, TID, 3500);
-	assert_told("3500 io in 2, 500 ns\n");
+	assert_reported("3500 io in 2, 500 ns\n");
 	rls_samples_free(samples);
 }
 
@@ -458,13 +459,13 @@ static void waits_end_with_the_recording(void **state)
 	take_wait(samples, 1000, TID, SYS_clock_nanosleep, 1);
 	world.text[0] = '\0';
 	rls_samples_finish(samples, 9000);
-	assert_told("9000 sleep in 2, 8000 ns\n");
+	assert_reported("9000 sleep in 2, 8000 ns\n");
 	rls_samples_free(samples);
 	samples = begin();
 	take_wait(samples, 1000, TID, SYS_clock_nanosleep, 1);
 	world.text[0] = '\0';
 	rls_samples_finish(samples, 999); /* no time goes backwards */
-	assert_told("999 sleep in 2, 0 ns\n");
+	assert_reported("999 sleep in 2, 0 ns\n");
 	rls_samples_free(samples);
 }
 
@@ -483,13 +484,13 @@ static void hostile_records_are_no_samples(void **state)
 	assert_int_equal(rls_samples_add(samples, &stack.header, sizeof(stack)), 0);
 	stack.header.kind = RLS_WIRE_WAITED;
 	assert_int_equal(rls_samples_add(samples, &stack.header, sizeof(stack.header)), 0);
-	assert_told("");
+	assert_reported("");
 	rls_samples_finish(samples, 9);
-	assert_told("");
+	assert_reported("");
 	rls_samples_free(samples);
 }
 
-static void what_cannot_be_kept_is_told(void **state)
+static void what_cannot_be_kept_is_reported(void **state)
 {
 	struct rls_samples *samples = begin();
 	struct rls_wire_stack stack = stack_at(1, LOOP, 1);
@@ -521,11 +522,11 @@ int main(void)
 		cmocka_unit_test(code_below_python_has_a_frame_of_its_own),
 		cmocka_unit_test(frames_without_a_name_are_left_out_and_counted),
 		cmocka_unit_test(ends_of_walks_are_counted_by_cause),
-		cmocka_unit_test(a_wait_is_told_of_when_it_is_over),
+		cmocka_unit_test(a_wait_is_reported_when_it_is_over),
 		cmocka_unit_test(ends_of_other_waits_end_none),
 		cmocka_unit_test(waits_end_with_the_recording),
 		cmocka_unit_test(hostile_records_are_no_samples),
-		cmocka_unit_test(what_cannot_be_kept_is_told),
+		cmocka_unit_test(what_cannot_be_kept_is_reported),
 		cmocka_unit_test(who_ends_is_read_of_first),
 	};
 

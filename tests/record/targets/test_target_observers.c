@@ -15,22 +15,22 @@
 #define JOB 70000000
 #define CHILD 70000001
 
-/* How often each was told of CHILD. */
+/* How often CHILD was reported to each. */
 static struct {
 	int kernel, threads, gpu_ended, gpu_execed, code, samples, samples_forked;
-} told;
+} reported;
 
 #define TELLS(call, parameters, pid, counter)                                                      \
 	call parameters;                                                                           \
 	call parameters                                                                            \
 	{                                                                                          \
-		told.counter += (pid) == CHILD;                                                    \
+		reported.counter += (pid) == CHILD;                                                \
 	}
 #define TELLS_AND_RETURNS(call, parameters, pid, counter)                                          \
 	call parameters;                                                                           \
 	call parameters                                                                            \
 	{                                                                                          \
-		told.counter += (pid) == CHILD;                                                    \
+		reported.counter += (pid) == CHILD;                                                \
 		return 0;                                                                          \
 	}
 
@@ -57,8 +57,8 @@ static int set_up(void **state)
 		r = rls_targets_add(&recorder.targets, JOB, true);
 	if (!r)
 		r = rls_targets_forked(&recorder.targets, JOB, CHILD, 1);
-	assert_int_equal(told.samples_forked, 1);
-	memset(&told, 0, sizeof(told));
+	assert_int_equal(reported.samples_forked, 1);
+	memset(&reported, 0, sizeof(reported));
 	return r;
 }
 
@@ -73,29 +73,29 @@ static int tear_down(void **state)
 static void all_forget_one_that_ends(void **state)
 {
 	rls_targets_ended(&recorder.targets, CHILD, 2);
-	assert_int_equal(told.gpu_ended, 1);
-	assert_int_equal(told.code, 1);
-	assert_int_equal(told.samples, 1);
-	assert_int_equal(told.kernel + told.threads, 0); /* they have told of it */
+	assert_int_equal(reported.gpu_ended, 1);
+	assert_int_equal(reported.code, 1);
+	assert_int_equal(reported.samples, 1);
+	assert_int_equal(reported.kernel + reported.threads, 0); /* they have reported it */
 }
 
 static void all_forget_one_that_is_left_out(void **state)
 {
 	rls_targets_unfollow(&recorder.targets, CHILD, 2);
-	assert_int_equal(told.kernel, 1);
-	assert_int_equal(told.threads, 1);
-	assert_int_equal(told.gpu_ended, 1);
-	assert_int_equal(told.code, 1);
-	assert_int_equal(told.samples, 1);
+	assert_int_equal(reported.kernel, 1);
+	assert_int_equal(reported.threads, 1);
+	assert_int_equal(reported.gpu_ended, 1);
+	assert_int_equal(reported.code, 1);
+	assert_int_equal(reported.samples, 1);
 }
 
 static void all_forget_what_ran_before_an_exec(void **state)
 {
 	assert_int_equal(rls_targets_execed(&recorder.targets, CHILD, 2), 0);
-	assert_int_equal(told.gpu_execed, 1);
-	assert_int_equal(told.code, 1);
-	assert_int_equal(told.samples, 1);
-	assert_int_equal(told.kernel + told.threads + told.gpu_ended, 0);
+	assert_int_equal(reported.gpu_execed, 1);
+	assert_int_equal(reported.code, 1);
+	assert_int_equal(reported.samples, 1);
+	assert_int_equal(reported.kernel + reported.threads + reported.gpu_ended, 0);
 }
 
 int main(void)

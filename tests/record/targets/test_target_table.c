@@ -192,8 +192,8 @@ static void a_number_that_is_used_again_is_another_process(void **state)
 	leave(&targets, observers);
 }
 
-/* Who was found in /proc may be told of as a child after that. */
-static void a_fork_told_late_is_of_the_same_process(void **state)
+/* A process that was found in /proc may be reported as a child after that. */
+static void a_fork_reported_late_is_of_the_same_process(void **state)
 {
 	struct observer observers[OBSERVERS] = {0};
 	struct rls_targets targets = {0};
@@ -230,7 +230,7 @@ int main(void)
 		cmocka_unit_test(each_event_reaches_every_observer),
 		cmocka_unit_test(one_that_fails_keeps_nothing_from_the_others),
 		cmocka_unit_test(a_number_that_is_used_again_is_another_process),
-		cmocka_unit_test(a_fork_told_late_is_of_the_same_process),
+		cmocka_unit_test(a_fork_reported_late_is_of_the_same_process),
 		cmocka_unit_test(who_executes_is_a_target),
 	};
 
