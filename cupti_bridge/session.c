@@ -365,14 +365,14 @@ static void session_drain(struct rls_session *session)
  * crash. With ours, which lie under `unpooled`. */
 static void count_losses(struct rls_session *session)
 {
-	static uint64_t told;
+	static uint64_t reported;
 	uint64_t lost = rls_buffers_lost();
 	size_t dropped = 0;
 
 	if (!session->cupti.get_dropped(NULL, 0, &dropped))
 		session->sender.header.dropped += dropped;
-	session->sender.header.unpooled += lost - told;
-	told = lost;
+	session->sender.header.unpooled += lost - reported;
+	reported = lost;
 }
 
 static void deliver(struct rls_session *session, uint32_t flag)

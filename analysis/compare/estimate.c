@@ -276,12 +276,12 @@ static const struct rls_series_stratum *stratum_of(const struct row_work *work, 
 static struct rls_machine_speed_slope find_pace(const struct row_work *work, const char *phase)
 {
 	struct rls_machine_speed_fit fit = {0};
-	bool told;
+	bool known;
 
 	if (!work->common)
 		return (struct rls_machine_speed_slope){0};
-	told = rls_machine_speed_find(work->runs, phase, work->row->operation, work->unit,
-				      work->metric, work->common, work->paces);
+	known = rls_machine_speed_find(work->runs, phase, work->row->operation, work->unit,
+				       work->metric, work->common, work->paces);
 	for (size_t r = 0; r < work->runs->count; r++) {
 		struct row_blocks blocks;
 
@@ -290,7 +290,7 @@ static struct rls_machine_speed_slope find_pace(const struct row_work *work, con
 		work->paces[r].first = blocks.first;
 		rls_machine_speed_fit_add(&fit, &work->paces[r], blocks.ns);
 	}
-	return rls_machine_speed_fit_slope(&fit, told);
+	return rls_machine_speed_fit_slope(&fit, known);
 }
 
 /* A phase that all runs have, at the same weight in each. */

@@ -177,13 +177,13 @@ bool rls_machine_speed_find(const struct rls_compare_runs *runs, const char *pha
 			    struct rls_machine_speed *paces)
 {
 	struct peers peers = {.metric = metric};
-	bool told;
+	bool known;
 
 	find_peers(runs->runs[0].series, rls_blocks_stratum(runs->runs[0].series, phase, operation),
 		   unit, &peers);
 	find_usual(runs, phase, operation, unit, &peers);
 	keep_telling(&peers);
-	told = peers.count >= PEERS_MIN;
+	known = peers.count >= PEERS_MIN;
 	for (size_t r = 0; r < runs->count; r++) {
 		const struct rls_series *series = runs->runs[r].series;
 		const struct rls_series_stratum *stratum =
@@ -197,10 +197,10 @@ bool rls_machine_speed_find(const struct rls_compare_runs *runs, const char *pha
 			for (size_t h = 0; h < 2; h++)
 				pace->halves[h][i] = pace_at(&peers, &blocks, i, h, 2);
 		}
-		pace->level = told ? mean_of(pace->log, pace->count) : common[r];
+		pace->level = known ? mean_of(pace->log, pace->count) : common[r];
 		about_mean(pace->log, pace->count);
 	}
-	return told;
+	return known;
 }
 
 /* --- what a row makes of it ----------------------------------------------------------- */
@@ -247,7 +247,7 @@ static double reliability(const struct rls_machine_speed_fit *fit)
  * means, it is made good. What was seen then counts against what was known before by its
  * precision. */
 struct rls_machine_speed_slope rls_machine_speed_fit_slope(const struct rls_machine_speed_fit *fit,
-							   bool told)
+							   bool known)
 {
 	struct rls_machine_speed_slope slope = {0, SLOPE_PRIOR};
 	double freedom = fit->blocks - fit->runs - 1, real, rest, precision;
@@ -258,7 +258,7 @@ struct rls_machine_speed_slope rls_machine_speed_fit_slope(const struct rls_mach
 	rest = (fit->row_squares - slope.within * fit->products) / freedom;
 	slope.within = fmin(fmax(slope.within, 0), SLOPE_MAX);
 	real = reliability(fit) * fit->squares;
-	if (!told || real <= 0 || rest <= 0)
+	if (!known || real <= 0 || rest <= 0)
 		return slope;
 	precision = real * real / (rest * fit->squares);
 	slope.level = (precision * fit->products / real + SLOPE_PRIOR / SLOPE_PRIOR_VARIANCE) /

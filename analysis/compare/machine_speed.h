@@ -49,6 +49,6 @@ void rls_machine_speed_fit_add(struct rls_machine_speed_fit *fit,
 /* known: rls_machine_speed_find found the speed. Otherwise similar changes of blocks say little
  * about runs. */
 struct rls_machine_speed_slope rls_machine_speed_fit_slope(const struct rls_machine_speed_fit *fit,
-							   bool told);
+							   bool known);
 
 #endif

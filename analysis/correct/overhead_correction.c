@@ -146,7 +146,7 @@ struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window,
 		left.under_gpu_ns += under;
 		cost_ns -= under;
 	}
-	left.homeless_ns = cost_ns;
+	left.unplaced_ns = cost_ns;
 	return left;
 }
 

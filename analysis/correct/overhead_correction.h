@@ -104,7 +104,7 @@ int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell, 
 /* What of a cost was taken from nowhere. */
 struct rls_unsubtracted {
 	uint64_t under_gpu_ns; /* it lies in cpu+gpu time, from which nothing is taken */
-	uint64_t homeless_ns; /* there was no time at all that it could be */
+	uint64_t unplaced_ns; /* there was no time at all that it could be */
 };
 
 /* The thread has waited until now, no longer than so: the next report will tell of it, and maybe of more. The span

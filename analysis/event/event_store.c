@@ -29,8 +29,8 @@ _Static_assert(sizeof(struct packed) == 40, "an event costs what the header says
 struct rls_event_store {
 	struct packed *events;
 	size_t count, room;
-	unsigned char *spill;
-	size_t spill_used, spill_room;
+	unsigned char *overflow;
+	size_t overflow_used, overflow_room;
 	bool unsorted; /* an event was added that may belong before the one before it */
 };
 
@@ -44,7 +44,7 @@ void rls_event_store_free(struct rls_event_store *store)
 	if (!store)
 		return;
 	free(store->events);
-	free(store->spill);
+	free(store->overflow);
 	free(store);
 }
 
@@ -59,14 +59,14 @@ static int reserve(struct rls_event_store *store, size_t bytes)
 		store->events = events;
 		store->room = room;
 	}
-	if (bytes > INLINE_BYTES && store->spill_room - store->spill_used < bytes) {
-		size_t room = store->spill_room * 2 + sizeof(struct rls_event);
-		unsigned char *spill = realloc(store->spill, room);
+	if (bytes > INLINE_BYTES && store->overflow_room - store->overflow_used < bytes) {
+		size_t room = store->overflow_room * 2 + sizeof(struct rls_event);
+		unsigned char *overflow = realloc(store->overflow, room);
 
-		if (!spill)
+		if (!overflow)
 			return -ENOMEM;
-		store->spill = spill;
-		store->spill_room = room;
+		store->overflow = overflow;
+		store->overflow_room = room;
 	}
 	return 0;
 }
@@ -74,7 +74,7 @@ static int reserve(struct rls_event_store *store, size_t bytes)
 static const unsigned char *payload_of(const struct rls_event_store *store,
 				       const struct packed *packed)
 {
-	return packed->bytes > INLINE_BYTES ? store->spill + packed->offset : packed->here;
+	return packed->bytes > INLINE_BYTES ? store->overflow + packed->offset : packed->here;
 }
 
 static void unpack_header(const struct packed *packed, struct rls_event *out)
@@ -122,9 +122,9 @@ int rls_event_store_add(struct rls_event_store *store, const struct rls_event *e
 	packed->kind = event->kind;
 	packed->bytes = bytes;
 	if (bytes > INLINE_BYTES) {
-		packed->offset = store->spill_used;
-		memcpy(store->spill + store->spill_used, payload, bytes);
-		store->spill_used += bytes;
+		packed->offset = store->overflow_used;
+		memcpy(store->overflow + store->overflow_used, payload, bytes);
+		store->overflow_used += bytes;
 	} else {
 		memcpy(packed->here, payload, bytes);
 	}
@@ -141,7 +141,7 @@ size_t rls_event_store_count(const struct rls_event_store *store)
 
 size_t rls_event_store_bytes(const struct rls_event_store *store)
 {
-	return store->count * sizeof(*store->events) + store->spill_used;
+	return store->count * sizeof(*store->events) + store->overflow_used;
 }
 
 void rls_event_store_get(const struct rls_event_store *store, size_t index, struct rls_event *out)
@@ -236,6 +236,6 @@ int rls_event_store_sort(struct rls_event_store *store, const struct rls_string_
 void rls_event_store_clear(struct rls_event_store *store)
 {
 	store->count = 0;
-	store->spill_used = 0;
+	store->overflow_used = 0;
 	store->unsorted = false;
 }

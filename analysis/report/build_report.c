@@ -12,7 +12,7 @@
 #include "analysis/report/report.h"
 
 /* A little always is: a hit's cost lies partly after its event. */
-#define HOMELESS_SHARE_MAX 0.25
+#define UNPLACED_SHARE_MAX 0.25
 
 /* --- processes ---------------------------------------------------------------------- */
 
@@ -178,18 +178,18 @@ static void warn_count(struct rls_builder *b, uint64_t count, const char *what)
 static void warn_of_unsubtracted_cost(struct rls_builder *b)
 {
 	const struct rls_timeline *timeline = b->timeline;
-	double homeless = (double)timeline->hits_unplaced_ns / (double)timeline->hits_cost_ns;
+	double unplaced = (double)timeline->hits_unplaced_ns / (double)timeline->hits_cost_ns;
 	double under_gpu = (double)timeline->hits_under_gpu_ns / (double)timeline->hits_cost_ns;
 
 	if (!timeline->hits_cost_ns)
 		return;
-	if (homeless > HOMELESS_SHARE_MAX && !b->err)
+	if (unplaced > UNPLACED_SHARE_MAX && !b->err)
 		b->err = rls_report_warn(
 			b->report,
 			"%.0f%% of the probes' estimated cost is more than the time it could be "
 			"taken from: calibrate again on a quiet machine",
-			100 * homeless);
-	if (under_gpu > HOMELESS_SHARE_MAX && !b->err)
+			100 * unplaced);
+	if (under_gpu > UNPLACED_SHARE_MAX && !b->err)
 		b->err = rls_report_warn(
 			b->report,
 			"%.0f%% of the probes' estimated cost lies in time when the GPU was busy "

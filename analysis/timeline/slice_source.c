@@ -20,7 +20,7 @@ struct cut {
 
 	struct kept_gpu *gpu; /* until then: work that reaches into the cut */
 	size_t gpu_count, gpu_capacity;
-	struct rls_index_map told; /* processes that ended before the slice and were reported */
+	struct rls_index_map reported; /* processes that ended before the slice and were reported */
 
 	struct rls_event *queue; /* what the cut begins with */
 	size_t count, capacity, next;
@@ -197,9 +197,9 @@ static int tell_ended(struct cut *cut, const struct rls_process *process)
 {
 	int err;
 
-	if (rls_index_map_get(&cut->told, (uintptr_t)process, 0))
+	if (rls_index_map_get(&cut->reported, (uintptr_t)process, 0))
 		return 0;
-	err = rls_index_map_put(&cut->told, (uintptr_t)process, 0, cut);
+	err = rls_index_map_put(&cut->reported, (uintptr_t)process, 0, cut);
 	return err ? err : add_ended(cut, process);
 }
 
@@ -290,7 +290,7 @@ static const struct rls_thread *reporting(struct cut *cut, const struct rls_even
 }
 
 /* The sweep has set the mark to the event's instant, unless it was there already. */
-static uint64_t told_since(const struct rls_mark *mark, const struct rls_event *event)
+static uint64_t reported_since(const struct rls_mark *mark, const struct rls_event *event)
 {
 	return mark->latest_ns < event->time_ns ? mark->latest_ns : mark->before_ns;
 }
@@ -327,7 +327,7 @@ static bool clip_report(struct cut *cut, struct rls_event *event)
 
 	if (!thread)
 		return !cut->past;
-	since_ns = told_since(hits ? &thread->window.hits : &thread->window.off_cpu, event);
+	since_ns = reported_since(hits ? &thread->window.hits : &thread->window.off_cpu, event);
 	if (since_ns >= cut->to_ns)
 		return false;
 	if (hits) {
@@ -564,7 +564,7 @@ static void free_cut(struct rls_event_source *source)
 
 	cut->whole->free(cut->whole);
 	rls_timeline_free(&cut->swept);
-	rls_index_map_free(&cut->told);
+	rls_index_map_free(&cut->reported);
 	free(cut->gpu);
 	free(cut->queue);
 	free(cut);

@@ -280,11 +280,11 @@ static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 	if (event->hits.count)
 		rls_mark_set(&thread->window.hits, timeline->now_ns);
 	left = rls_span_window_subtract(&thread->window, event->hits.cost_ns);
-	rls_add_bounded(&timeline->hits_unplaced_ns, left.homeless_ns);
+	rls_add_bounded(&timeline->hits_unplaced_ns, left.unplaced_ns);
 	rls_add_bounded(&timeline->hits_under_gpu_ns, left.under_gpu_ns);
 	return err ? err
 		   : tell_others(timeline, thread,
-				 event->hits.cost_ns - left.homeless_ns - left.under_gpu_ns);
+				 event->hits.cost_ns - left.unplaced_ns - left.under_gpu_ns);
 }
 
 static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *event)

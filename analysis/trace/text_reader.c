@@ -24,7 +24,7 @@ struct text_reader {
 	uint64_t last_ns; /* latest event seen: warnings are put there */
 	uint64_t events, broken_lines;
 	bool end_seen, incomplete;
-	bool no_end_told, incomplete_told; /* the trace has that warning already */
+	bool no_end_reported, incomplete_reported; /* the trace has that warning already */
 };
 
 static bool get_number(const json_t *json, uint64_t max, uint64_t *out)
@@ -226,8 +226,8 @@ static int add_event(struct text_reader *reader, const struct rls_event *event)
 	if (event->kind == RLS_EVENT_WARNING) {
 		const char *text = rls_string_pool_get(reader->strings, event->warning.text);
 
-		reader->no_end_told |= !strcmp(text, RLS_DAMAGE_NO_END);
-		reader->incomplete_told |= !strcmp(text, RLS_DAMAGE_INCOMPLETE);
+		reader->no_end_reported |= !strcmp(text, RLS_DAMAGE_NO_END);
+		reader->incomplete_reported |= !strcmp(text, RLS_DAMAGE_INCOMPLETE);
 	}
 	return rls_event_store_add(reader->store, event);
 }
@@ -359,9 +359,9 @@ static int text_reader_conclude(struct text_reader *reader)
 			 reader->broken_lines - LINES_NAMED_MAX);
 		error = add_warning(reader, text);
 	}
-	if (!error && !reader->end_seen && !reader->no_end_told)
+	if (!error && !reader->end_seen && !reader->no_end_reported)
 		error = add_warning(reader, RLS_DAMAGE_NO_END);
-	if (!error && reader->incomplete && !reader->incomplete_told)
+	if (!error && reader->incomplete && !reader->incomplete_reported)
 		error = add_warning(reader, RLS_DAMAGE_INCOMPLETE);
 	return error;
 }

@@ -163,7 +163,7 @@ static void ended_processes_are_folded_and_forgotten(void **state)
 	assert_int_equal(cells.map.count, 1);
 	sweep();
 	assert_int_equal(all_ns(job), 140);
-	assert_int_equal(cells.homeless, 0);
+	assert_int_equal(cells.unplaced, 0);
 }
 
 static void cells_of_nobody_are_a_loss(void **state)
@@ -178,7 +178,7 @@ static void cells_of_nobody_are_a_loss(void **state)
 	rls_cells_forget(&cells, NULL, &jobs, 1000);
 	assert_int_equal(kernel.count, 0);
 	assert_int_equal(cells.map.count, 0);
-	assert_int_equal(cells.homeless, 1);
+	assert_int_equal(cells.unplaced, 1);
 }
 
 #define TEST(test) cmocka_unit_test_teardown(test, clear)

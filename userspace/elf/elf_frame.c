@@ -45,7 +45,7 @@ enum {
 };
 
 struct frame {
-	bool told; /* not by an expression */
+	bool known; /* not by an expression */
 	uint64_t base; /* a register */
 	int64_t offset;
 };
@@ -103,7 +103,7 @@ static bool define(struct machine *machine, struct reader *program, uint8_t op)
 	switch (op) {
 	case OP_DEFINE:
 	case OP_DEFINE_SIGNED:
-		frame->told = true;
+		frame->known = true;
 		frame->base = reader_uleb128(program);
 		frame->offset = op == OP_DEFINE ? (int64_t)reader_uleb128(program)
 						: take_factored(machine, program);
@@ -118,7 +118,7 @@ static bool define(struct machine *machine, struct reader *program, uint8_t op)
 		frame->offset = take_factored(machine, program);
 		return true;
 	case OP_DEFINE_EXPRESSION:
-		frame->told = false;
+		frame->known = false;
 		reader_take(program, reader_uleb128(program));
 		return true;
 	default:
@@ -228,7 +228,7 @@ int rls_elf_frame_bytes(const struct rls_elf *elf, uint64_t vaddr, uint64_t *out
 	elf_frame_run(&machine, cie.program);
 	machine.left = vaddr - function;
 	elf_frame_run(&machine, fde.program);
-	if (machine.failed || !machine.frame.told || machine.frame.base != STACK_POINTER ||
+	if (machine.failed || !machine.frame.known || machine.frame.base != STACK_POINTER ||
 	    machine.frame.offset < (int64_t)sizeof(uint64_t))
 		return -ENOENT;
 	*out = (uint64_t)machine.frame.offset;

@@ -154,7 +154,7 @@ void rls_cells_forget(struct rls_cells *cells, struct rls_kernel *kernel,
 			link = &entry->next;
 			continue;
 		}
-		cells->homeless += !entry->scope;
+		cells->unplaced += !entry->scope;
 		rls_kernel_drop_cell(kernel, &entry->key);
 		*link = entry->next;
 		rls_index_map_remove(&cells->map, first_key(&entry->key), second_key(&entry->key));

@@ -21,7 +21,7 @@
 struct rls_cells {
 	struct rls_index_map map; /* its key → struct rls_cells_entry of cells.c */
 	struct rls_cells_entry *all;
-	uint64_t homeless; /* cells of processes that were never reported */
+	uint64_t unplaced; /* cells of processes that were never reported */
 };
 
 void rls_cells_clear(struct rls_cells *cells);

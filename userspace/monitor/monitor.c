@@ -362,7 +362,7 @@ static void show_losses(struct rls_monitor *monitor, struct rls_snapshot *snapsh
 	uint64_t drops[RLS_DROP_MAX];
 
 	rls_kernel_drops(rls_recorder_kernel(monitor->recorder), drops);
-	drops[RLS_DROP_CELLS] += monitor->cells.homeless;
+	drops[RLS_DROP_CELLS] += monitor->cells.unplaced;
 	for (int i = 0; i < RLS_DROP_MAX; i++)
 		monitor->losses[i] = (struct rls_snapshot_loss){
 			rls_drop_name((enum rls_drop_counter)i), drops[i]};

@@ -55,7 +55,7 @@ static void pays_all(void **state)
 	}
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++)
 		owed_ns += carryover.owed_ns[category];
-	owed_ns += carryover.spilt_ns;
+	owed_ns += carryover.pollution_ns;
 	assert_int_equal(said_ns, charged_ns + owed_ns);
 	assert_true(owed_ns < said_ns / 1000);
 }

@@ -5,7 +5,7 @@
 
 /* The writers look at what is read before each event: to tell them of each record would have that line of memory go
  * to and fro between CPUs. */
-#define TOLD_EACH 64
+#define REPORT_EACH 64
 
 int rls_transitions_map(int fd, size_t count, uint64_t *ends, struct rls_transitions *out)
 {
@@ -57,7 +57,7 @@ int rls_transitions_read(struct rls_transitions *transitions, uint64_t end_posit
 			r = handler(context, &place->event);
 		else
 			transitions->overwritten++;
-		if (position % TOLD_EACH == 0)
+		if (position % REPORT_EACH == 0)
 			transitions_report(transitions, position);
 	}
 	transitions_report(transitions, position);

@@ -11,7 +11,7 @@
 #define FIRST_NS NS_PER_S /* shorter waits need no line */
 #define NEXT_NS (NS_PER_S / 4)
 #define LOOK_EVENTS 16384 /* the clock is looked at so often */
-#define SHARE_TOLD 0.005 /* a remaining time needs something to go by */
+#define SHARE_MIN 0.005 /* a remaining time needs something to go by */
 
 /* The line, and when it is due. */
 struct progress {
@@ -43,7 +43,7 @@ const char *rls_read_progress_line(char buffer[static RLS_READ_PROGRESS_BYTES], 
 				 100 * share);
 	used += snprintf(buffer + used, RLS_READ_PROGRESS_BYTES - (size_t)used,
 			 "%.1f million events/s", (double)events / seconds / 1e6);
-	if (share >= SHARE_TOLD)
+	if (share >= SHARE_MIN)
 		snprintf(buffer + used, RLS_READ_PROGRESS_BYTES - (size_t)used, ", %.0f s left",
 			 seconds * (1 - share) / share);
 	return buffer;

@@ -10,7 +10,7 @@
 /* Whose ranges there are is known after so long. */
 #define WATCH_NS 10000000000ULL
 /* Of the budget, what the sites may cost to stay on. */
-#define DEAR_SHARE 0.1
+#define KEPT_SHARE 0.1
 #define HITS_A_RANGE 2
 
 static void leave_windows(struct rls_range_duty *duty, struct rls_kernel *kernel)
@@ -62,7 +62,7 @@ int rls_range_duty_tick(struct rls_range_duty *duty, struct rls_kernel *kernel, 
 	cost_ns = HITS_A_RANGE * RLS_SPARSE_HIT * hit_ns * (double)(own - duty->own);
 	duty->own = own;
 	duty->since_ns = time_ns;
-	if (others || cost_ns <= DEAR_SHARE * share * (double)watched_ns)
+	if (others || cost_ns <= KEPT_SHARE * share * (double)watched_ns)
 		return 0;
 	r = rls_kernel_window_ranges(kernel, true);
 	if (r)

@@ -172,12 +172,13 @@ static int matched_segments_switch(struct rls_matched_segments *segments, struct
 
 /* The waits of the thread since its last record are reported, but for so little that it hardly
  * matters. */
-static bool waits_are_told(const struct thread *thread, const struct rls_wire_category *record)
+static bool waits_are_reported(const struct thread *thread, const struct rls_wire_category *record)
 {
 	double ns = (double)record->header.time_ns - (double)thread->record_ns;
-	double told_ns = (double)rls_absence_queue_sum(&thread->absences, record->header.time_ns);
+	double reported_ns =
+		(double)rls_absence_queue_sum(&thread->absences, record->header.time_ns);
 
-	return fabs((double)record->hit_totals.off_cpu_ns - told_ns) <= WAITED_SHARE * ns;
+	return fabs((double)record->hit_totals.off_cpu_ns - reported_ns) <= WAITED_SHARE * ns;
 }
 
 /* Hits since the last record, and what they cost; where ranges begin and end amid nothing else, most of those
@@ -212,7 +213,7 @@ int rls_matched_segments_add(struct rls_matched_segments *segments,
 	if (lost)
 		thread->piece.begin_ns = 0;
 	r = matched_segments_switch(segments, thread, time_ns,
-				    !lost && waits_are_told(thread, record), &turned);
+				    !lost && waits_are_reported(thread, record), &turned);
 	hit_totals.cost_ns =
 		(uint32_t)fmin(round(rls_hit_cost_model_cost(&thread->density, segments->excess_ns,
 							     time_ns, &hit_totals)),

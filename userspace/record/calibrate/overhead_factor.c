@@ -255,7 +255,7 @@ static void conclude_parts(const struct rls_overhead_factor *differences, size_t
 	struct part parts[RLS_PARTS_MAX] = {0};
 	double whole = result->factor, weighted = 0, weights = 0, between, scale;
 	struct part all;
-	size_t told = 0;
+	size_t compared = 0;
 
 	compare_parts(differences, count, parts);
 	all = sum_parts(parts, part_count);
@@ -268,7 +268,7 @@ static void conclude_parts(const struct rls_overhead_factor *differences, size_t
 		if (parts[i].compared) {
 			share = between > 0 ? between / (between + noise) : 0;
 			factor = clamp(whole + share * (scale * parts[i].factor - whole));
-			told++;
+			compared++;
 		}
 		weighted += costs[i].cost_ns * factor;
 		weights += costs[i].cost_ns;
@@ -284,7 +284,7 @@ static void conclude_parts(const struct rls_overhead_factor *differences, size_t
 			};
 		}
 	}
-	if (told < 2)
+	if (compared < 2)
 		result->part_count = 0;
 	else
 		result->factor = weighted / weights;

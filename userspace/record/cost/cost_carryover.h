@@ -22,16 +22,16 @@ struct rls_cost_carryover {
 	uint64_t since_ns; /* the last charge */
 	uint64_t off_cpu_ns; /* since then */
 	uint64_t owed_ns[RLS_CATEGORY_MAX];
-	uint64_t spilt_ns; /* owed by all */
+	uint64_t pollution_ns; /* owed by all */
 };
 
 /* Some of the time since the last charge, or of that before the next, was spent off the CPU. */
-void rls_cost_carryover_off_cpu(struct rls_cost_carryover *arrears, uint64_t ns);
+void rls_cost_carryover_off_cpu(struct rls_cost_carryover *carryover, uint64_t ns);
 
 /* The thread was in that category until now, and hits since the last charge cost that much;
  * polluting: there was a single step among them, which pollutes the caches. Returns how much of it,
  * and of the carry-over, the running time since then has room for. */
-uint64_t rls_cost_carryover_charge(struct rls_cost_carryover *arrears, enum rls_category category,
+uint64_t rls_cost_carryover_charge(struct rls_cost_carryover *carryover, enum rls_category category,
 				   uint64_t now_ns, uint64_t cost_ns, bool polluting);
 
 #endif

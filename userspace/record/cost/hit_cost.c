@@ -99,9 +99,9 @@ uint32_t rls_hit_cost(const struct rls_charged *charged, double excess_ns,
 	uint64_t cost_ns = (uint64_t)round(factor > 0 ? factor * own_ns : own_ns);
 
 	if (thread)
-		rls_cost_carryover_off_cpu(&thread->arrears, hit_totals->off_cpu_ns);
+		rls_cost_carryover_off_cpu(&thread->carryover, hit_totals->off_cpu_ns);
 	if (thread && hit_totals->hits)
-		cost_ns = rls_cost_carryover_charge(&thread->arrears, category, time_ns, cost_ns,
+		cost_ns = rls_cost_carryover_charge(&thread->carryover, category, time_ns, cost_ns,
 						    hit_totals->cost_ns / hit_totals->hits >
 							    STEPPED_NS);
 	return cost_ns < UINT32_MAX ? (uint32_t)cost_ns : UINT32_MAX;
@@ -110,5 +110,5 @@ uint32_t rls_hit_cost(const struct rls_charged *charged, double excess_ns,
 void rls_hit_cost_sample(struct rls_hit_cost_state *thread, enum rls_category category,
 			 uint32_t cost_ns)
 {
-	thread->arrears.owed_ns[category] += cost_ns;
+	thread->carryover.owed_ns[category] += cost_ns;
 }

@@ -49,7 +49,7 @@ struct gpu_process {
 	uint8_t status; /* enum rls_cupti_status; 0: not reported */
 	unsigned int warnings;
 
-	uint64_t clock_first_ns, clock_told_ns;
+	uint64_t clock_first_ns, clock_event_ns;
 	double clock_first_gap_ns;
 };
 
@@ -384,13 +384,14 @@ static int take_clock(struct rls_gpu *gpu, struct gpu_process *process,
 
 	if (!gpu->start_ns || header->clock_ns < gpu->start_ns || header->clock_ns > now_ns ||
 	    (gpu->stop_ns && header->clock_ns > gpu->stop_ns) ||
-	    (process->clock_told_ns && header->clock_ns < process->clock_told_ns + CLOCK_EVERY_NS))
+	    (process->clock_event_ns &&
+	     header->clock_ns < process->clock_event_ns + CLOCK_EVERY_NS))
 		return 0;
 	if (!process->clock_first_ns) {
 		process->clock_first_ns = header->clock_ns;
 		process->clock_first_gap_ns = gap_ns;
 	}
-	process->clock_told_ns = header->clock_ns;
+	process->clock_event_ns = header->clock_ns;
 	event.gpu_clock.gap_ns = gap_ns;
 	event.gpu_clock.width_ns = header->clock_width_ns;
 	if (header->clock_ns > process->clock_first_ns)

@@ -29,8 +29,8 @@ struct use {
 	struct {
 		uint64_t start, end;
 	} code;
-	size_t told_sites; /* of the last LIBRARY event */
-	bool told;
+	size_t reported_sites; /* of the last LIBRARY event */
+	bool reported;
 };
 
 /* A target's state here. */
@@ -132,7 +132,8 @@ static int tell_libraries(struct rls_libraries *libraries, struct process *proce
 					  .pid = (uint32_t)process->pid,
 					  .time_ns = now_ns};
 
-		if (use->told && (use->told_sites == use->file->sites || use->file->written))
+		if (use->reported &&
+		    (use->reported_sites == use->file->sites || use->file->written))
 			continue;
 		event.library.sites = (uint32_t)use->file->sites;
 		r = rls_event_output_string(libraries->output, use->path, &event.library.path);
@@ -142,8 +143,8 @@ static int tell_libraries(struct rls_libraries *libraries, struct process *proce
 						    &event.library.role);
 		if (!r)
 			r = rls_event_output_add(libraries->output, &event);
-		use->told = true;
-		use->told_sites = use->file->sites;
+		use->reported = true;
+		use->reported_sites = use->file->sites;
 	}
 	return r;
 }
