@@ -156,18 +156,27 @@ build_product() {
 	step "building" build.log cmake --build "$build" --target product
 }
 
-# private_apt FOLDER SUITE COMPONENT: from here on apt uses that part of Debian alone, with lists
-# and a configuration of its own in FOLDER: this system's are neither used nor changed. Its
-# signatures are apt's to check.
-private_apt() {
-	local folder=$1 suite=$2 component=$3 mirror
-	local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+# The mirror that apt already uses for Debian itself; its proxies are kept too.
+debian_mirror() {
+	local mirror
 	mirror=$(apt-get indextargets --format "\$(REPO_URI)" 'Created-By: Packages' \
 		'Origin: Debian' 'Component: main' 2>/dev/null | grep -v security | head -n 1)
+	echo "${mirror:-http://deb.debian.org/debian}"
+}
+
+# write_apt_config FOLDER SUITE COMPONENT: FOLDER/apt.conf is a configuration of apt for that part of
+# Debian alone, with lists in FOLDER: this system's are neither used nor changed. apt checks the
+# signatures by Debian's keyring.
+write_apt_config() {
+	local folder=$1 suite=$2 component=$3 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	if [ ! -e "$keyring" ]; then
+		say "Debian's keyring is not here: install debian-archive-keyring"
+		return 1
+	fi
 	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
 	: >"$folder/status"
-	printf 'deb [signed-by=%s] %s %s %s\n' "$keyring" \
-		"${mirror:-http://deb.debian.org/debian}" "$suite" "$component" >"$folder/sources.list"
+	printf 'deb [signed-by=%s] %s %s %s\n' "$keyring" "$(debian_mirror)" "$suite" "$component" \
+		>"$folder/sources.list"
 	cat >"$folder/apt.conf" <<-END
 		Dir::Etc::sourcelist "$folder/sources.list";
 		Dir::Etc::sourceparts "/dev/null";
@@ -181,7 +190,13 @@ private_apt() {
 		APT::Sandbox::User "root";
 		APT::Update::Error-Mode "any";
 		Acquire::Languages "none";
+		Acquire::Retries "3";
 	END
-	export APT_CONFIG="$folder/apt.conf"
+}
+
+# private_apt FOLDER SUITE COMPONENT: from here on apt uses that part of Debian alone.
+private_apt() {
+	write_apt_config "$@" || return
+	export APT_CONFIG="$1/apt.conf"
 	apt-get -qq update
 }

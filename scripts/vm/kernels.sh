@@ -37,14 +37,6 @@ kernel_is_cached() {
 	[ -e "$cache/$1/initramfs" ] && [ "$(cat "$cache/$1/.complete" 2>/dev/null)" = "$(kernel_stamp "$1")" ]
 }
 
-# The mirror that apt already uses for Debian itself; its proxies are kept too.
-debian_mirror() {
-	local mirror
-	mirror=$(apt-get indextargets --format "\$(REPO_URI)" 'Created-By: Packages' \
-		'Origin: Debian' 'Component: main' 2>/dev/null | grep -v security | head -n 1)
-	echo "${mirror:-http://deb.debian.org/debian}"
-}
-
 # Runs an apt command that sees one suite and nothing of this system's packages.
 suite_apt() {
 	local suite=$1 folder="$cache/apt/$1"
@@ -53,29 +45,9 @@ suite_apt() {
 }
 
 read_suite() {
-	local suite=$1 folder="$cache/apt/$1" keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-	[ -e $keyring ] || fail_fetch "Debian's keyring is not here: install debian-archive-keyring"
-	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
-	: >"$folder/status"
-	printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$(debian_mirror)" "$suite" \
-		>"$folder/sources.list"
-	cat >"$folder/apt.conf" <<-END_OF_CONFIG
-		Dir::Etc::sourcelist "$folder/sources.list";
-		Dir::Etc::sourceparts "/dev/null";
-		Dir::Etc::preferences "/dev/null";
-		Dir::Etc::preferencesparts "/dev/null";
-		Dir::State "$folder";
-		Dir::State::status "$folder/status";
-		Dir::Cache "$folder/cache";
-		APT::Architecture "amd64";
-		APT::Architectures "amd64";
-		APT::Sandbox::User "root";
-		APT::Update::Error-Mode "any";
-		Acquire::Languages "none";
-		Acquire::Retries "3";
-	END_OF_CONFIG
-	say "reading the package list of $suite"
-	suite_apt "$suite" apt-get -qq update >&2
+	write_apt_config "$cache/apt/$1" "$1" main || return
+	say "reading the package list of $1"
+	suite_apt "$1" apt-get -qq update >&2
 }
 
 # Of a series NAME=VERSION: the pinned one while the archive has it, else the newest.
