@@ -100,10 +100,3 @@ int rls_error_r(int error, const char *format, ...)
 	PRINT_LINE("rlscope-bpf: ");
 	return error;
 }
-
-int rls_debug_r(int error, const char *format, ...)
-{
-	if (verbose_on)
-		PRINT_LINE("rlscope-bpf: debug: ");
-	return error;
-}

@@ -26,6 +26,5 @@ void rls_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void rls_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 int rls_error_r(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int rls_debug_r(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -66,11 +66,6 @@ void rls_monitor_config_clear(struct rls_monitor_config *config)
 	*config = (struct rls_monitor_config){0};
 }
 
-const char *rls_monitor_setting_name(enum rls_monitor_setting setting)
-{
-	return settings_of[setting].name;
-}
-
 int rls_monitor_config_set(struct rls_monitor_config *config, enum rls_monitor_setting setting,
 			   const char *value)
 {

@@ -46,9 +46,6 @@ struct rls_monitor_config {
 
 void rls_monitor_config_clear(struct rls_monitor_config *config);
 
-/* "listen", ... as in a file; the command line's have two dashes before. */
-const char *rls_monitor_setting_name(enum rls_monitor_setting setting);
-
 /* Checks the value, as far as text tells, and replaces what was said before. 0; -EINVAL, said on
  * stderr as of an option of the command line; -ENOMEM. */
 int rls_monitor_config_set(struct rls_monitor_config *config, enum rls_monitor_setting setting,
