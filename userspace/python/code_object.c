@@ -15,11 +15,13 @@ enum {
 	BYTES_DATA = 16,
 	TEXT_LENGTH = 0,
 	TEXT_STATE = 16,
+	CODE_BYTECODE = 32, /* PyCodeObject.co_code before 3.11 */
 	/* A str that is not ASCII has more fields ahead of its characters. */
 	WIDE_TEXT_FIELDS_OLD = 24, /* utf8_length, utf8, wstr_length: before 3.12 */
 	WIDE_TEXT_FIELDS = 16, /* utf8_length, utf8 */
 };
 #define REPLACEMENT 0xfffd
+#define UNLINED_CODE_BYTES_MAX (1U << 16)
 #define TEXT_LENGTH_MAX (1U << 24) /* what is longer is no name */
 
 /* The bits of a str's state: interned 2, kind 3, compact 1, ascii 1. The first 3.14s gave
@@ -171,6 +173,56 @@ static int read_lines(const struct rls_space *space, const struct rls_frame_layo
 	return is_alive(space, layout, object) ? 0 : -EFAULT;
 }
 
+/* How much code the line table covers; 0: all of it has a line, or it is too long to be looked into. */
+static size_t code_bytes_to_read(struct rls_line_cursor lines)
+{
+	struct rls_line_range range = {0};
+	bool lacks = false;
+
+	while (rls_line_cursor_next(&lines, &range))
+		lacks |= !range.line;
+	return lacks && range.end <= UNLINED_CODE_BYTES_MAX ? range.end : 0;
+}
+
+/* Where the bytecode is. False: not known, or it cannot be read now. */
+static bool find_bytecode(const struct rls_space *space, const struct rls_frame_layout *layout,
+			  uint64_t address, uint64_t *out)
+{
+	uint64_t bytes;
+
+	if (layout->code_start != RLS_FRAMES_NO_OFFSET) {
+		*out = address + layout->code_start;
+		return true;
+	}
+	if (!rls_space_read(space, address + layout->object_bytes + CODE_BYTECODE, &bytes,
+			    sizeof(bytes)))
+		return false;
+	*out = bytes + layout->object_bytes + BYTES_DATA;
+	return true;
+}
+
+/* Without the bytecode, those instructions have the line of what comes before them. */
+static int read_unlined(const struct rls_space *space, const struct rls_frame_layout *layout,
+			uint64_t address, struct rls_code_object *code)
+{
+	struct rls_line_cursor lines = rls_line_cursor_begin(code->encoding, code->lines,
+							     code->lines_bytes, code->first_line);
+	struct rls_bytecode bytecode = {.minor = layout->minor, .bytes = code_bytes_to_read(lines)};
+	_cleanup_free_ uint8_t *copy = NULL;
+	uint64_t at;
+
+	if (bytecode.bytes) {
+		copy = malloc(bytecode.bytes);
+		if (!copy)
+			return -ENOMEM;
+		if (!find_bytecode(space, layout, address, &at) ||
+		    !rls_space_read(space, at, copy, bytecode.bytes))
+			bytecode.bytes = 0;
+	}
+	bytecode.code = copy;
+	return rls_unlined_read(&bytecode, lines, &code->unlined);
+}
+
 /* File, names and line table lie one behind the other. */
 static bool read_identity(const struct rls_space *space, const struct rls_frame_layout *layout,
 			  uint64_t address, struct rls_code_object *code)
@@ -215,6 +267,8 @@ int rls_code_object_read(const struct rls_space *space, const struct rls_frame_l
 	if (!r &&
 	    (!read_identity(space, layout, address, &code) || !is_alive(space, layout, address)))
 		r = -EFAULT;
+	if (!r)
+		r = read_unlined(space, layout, address, &code);
 	if (r) {
 		rls_code_object_release(&code);
 		return r;
@@ -228,13 +282,17 @@ void rls_code_object_release(struct rls_code_object *code)
 	free(code->file);
 	free(code->function);
 	free(code->lines);
+	rls_unlined_release(&code->unlined);
 	*code = (struct rls_code_object){0};
 }
 
 int32_t rls_code_object_line(const struct rls_code_object *code, int32_t at)
 {
+	int32_t line;
+
 	if (at < 0)
 		return code->first_line > 0 ? code->first_line : 0;
-	return rls_line_table_find(code->encoding, code->lines, code->lines_bytes, code->first_line,
+	line = rls_line_table_find(code->encoding, code->lines, code->lines_bytes, code->first_line,
 				   (uint32_t)at);
+	return line ? line : rls_unlined_line(&code->unlined, (uint32_t)at);
 }

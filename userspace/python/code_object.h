@@ -10,6 +10,7 @@
 #include "userspace/process/space.h"
 #include "userspace/python/line_table.h"
 #include "userspace/python/python_frames.h"
+#include "userspace/python/unlined_code.h"
 
 #define RLS_CODE_NAME_BYTES 256 /* longest name kept, NUL included */
 #define RLS_CODE_FILE_BYTES 1024
@@ -22,6 +23,7 @@ struct rls_code_object {
 	enum rls_line_encoding encoding;
 	uint8_t *lines;
 	size_t lines_bytes;
+	struct rls_unlined unlined;
 };
 
 /* Reads the one at address, whose type must be code_type (the address of PyCode_Type; 0: not
@@ -30,8 +32,8 @@ int rls_code_object_read(const struct rls_space *space, const struct rls_frame_l
 			 uint64_t code_type, uint64_t address, struct rls_code_object *out);
 void rls_code_object_release(struct rls_code_object *code);
 
-/* Line of the instruction at byte offset `at`; before the first one (at < 0): the first line.
- * 0: it has none. */
+/* Line of the instruction at byte offset `at`; before the first one (at < 0): the first line. An
+ * instruction without a line has that of rls_unlined_line. 0: it has none. */
 int32_t rls_code_object_line(const struct rls_code_object *code, int32_t at);
 
 #endif

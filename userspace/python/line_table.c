@@ -30,20 +30,21 @@ static int32_t find_in_pairs(const uint8_t *table, size_t bytes, int64_t line, u
 	return line_or_none(line);
 }
 
-static int32_t find_in_ranges(const uint8_t *table, size_t bytes, int64_t line, uint32_t at)
+static bool next_in_ranges(struct rls_line_cursor *cursor, struct rls_line_range *out)
 {
-	uint64_t end = 0;
+	int8_t delta;
 
-	for (size_t i = 0; i + 1 < bytes; i += 2) {
-		int8_t delta = table[i + 1];
-
-		end += table[i];
-		if (delta != NO_LINE_DELTA)
-			line += delta;
-		if (at < end)
-			return delta == NO_LINE_DELTA ? 0 : line_or_none(line);
-	}
-	return 0;
+	if (cursor->end - cursor->here < 2)
+		return false;
+	delta = (int8_t)cursor->here[1];
+	if (delta != NO_LINE_DELTA)
+		cursor->line += delta;
+	out->begin = (uint32_t)cursor->covered;
+	cursor->covered += cursor->here[0];
+	out->end = (uint32_t)cursor->covered;
+	out->line = delta == NO_LINE_DELTA ? 0 : line_or_none(cursor->line);
+	cursor->here += 2;
+	return true;
 }
 
 /* Six bits a byte, least significant first, bit 6 set on all but the last; the sign is the
@@ -70,35 +71,58 @@ static int64_t line_delta(unsigned int kind, const uint8_t *at, const uint8_t *e
 }
 
 /* Every entry begins with a byte of which the highest bit is set, and only that one. */
-static int32_t find_in_locations(const uint8_t *table, size_t bytes, int64_t line, uint32_t at)
+static bool next_in_locations(struct rls_line_cursor *cursor, struct rls_line_range *out)
 {
-	const uint8_t *here = table, *end = table + bytes;
-	uint64_t covered = 0;
+	unsigned int kind;
 
-	while (here < end) {
-		unsigned int kind = (*here >> 3) & 15;
+	if (cursor->here >= cursor->end)
+		return false;
+	kind = (*cursor->here >> 3) & 15;
+	out->begin = (uint32_t)cursor->covered;
+	cursor->covered += ((*cursor->here & 7) + 1) * CODE_UNIT_BYTES;
+	out->end = (uint32_t)cursor->covered;
+	cursor->line += line_delta(kind, cursor->here + 1, cursor->end);
+	out->line = kind == LOCATION_NONE ? 0 : line_or_none(cursor->line);
+	do
+		cursor->here++;
+	while (cursor->here < cursor->end && !(*cursor->here & 0x80));
+	return true;
+}
 
-		covered += ((*here & 7) + 1) * CODE_UNIT_BYTES;
-		line += line_delta(kind, here + 1, end);
-		if (at < covered)
-			return kind == LOCATION_NONE ? 0 : line_or_none(line);
-		do
-			here++;
-		while (here < end && !(*here & 0x80));
+struct rls_line_cursor rls_line_cursor_begin(enum rls_line_encoding encoding, const uint8_t *table,
+					     size_t bytes, int32_t first_line)
+{
+	return (struct rls_line_cursor){
+		.encoding = encoding,
+		.here = table,
+		.end = table + bytes,
+		.line = first_line,
+	};
+}
+
+bool rls_line_cursor_next(struct rls_line_cursor *cursor, struct rls_line_range *out)
+{
+	switch (cursor->encoding) {
+	case RLS_LINES_PAIRS:
+		return false;
+	case RLS_LINES_RANGES:
+		return next_in_ranges(cursor, out);
+	case RLS_LINES_LOCATIONS:
+		return next_in_locations(cursor, out);
 	}
-	return 0;
+	return false;
 }
 
 int32_t rls_line_table_find(enum rls_line_encoding encoding, const uint8_t *table, size_t bytes,
 			    int32_t first_line, uint32_t at)
 {
-	switch (encoding) {
-	case RLS_LINES_PAIRS:
+	struct rls_line_cursor cursor = rls_line_cursor_begin(encoding, table, bytes, first_line);
+	struct rls_line_range range;
+
+	if (encoding == RLS_LINES_PAIRS)
 		return find_in_pairs(table, bytes, first_line, at);
-	case RLS_LINES_RANGES:
-		return find_in_ranges(table, bytes, first_line, at);
-	case RLS_LINES_LOCATIONS:
-		return find_in_locations(table, bytes, first_line, at);
-	}
+	while (rls_line_cursor_next(&cursor, &range))
+		if (at < range.end)
+			return range.line;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #ifndef RLS_LINE_TABLE_H
 #define RLS_LINE_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,5 +24,25 @@ enum rls_line_encoding {
  * beyond bytes, whatever the table holds. */
 int32_t rls_line_table_find(enum rls_line_encoding encoding, const uint8_t *table, size_t bytes,
 			    int32_t first_line, uint32_t at);
+
+/* Bytes of code from begin to before end; line 0: these have none. */
+struct rls_line_range {
+	uint32_t begin, end;
+	int32_t line;
+};
+
+/* Goes through the ranges of a table, of 3.10 and later: older ones have a line for every
+ * instruction. The table is borrowed. */
+struct rls_line_cursor {
+	enum rls_line_encoding encoding;
+	const uint8_t *here, *end;
+	int64_t line;
+	uint64_t covered;
+};
+
+struct rls_line_cursor rls_line_cursor_begin(enum rls_line_encoding encoding, const uint8_t *table,
+					     size_t bytes, int32_t first_line);
+/* False: that was the last one. */
+bool rls_line_cursor_next(struct rls_line_cursor *cursor, struct rls_line_range *out);
 
 #endif
