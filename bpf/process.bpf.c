@@ -294,26 +294,6 @@ int flush_books_blind(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Run by user space when recording starts, and when a process is met later: the threads there are, most of which sleep, and may
- * for long before they meet a probe. */
-SEC("iter/task")
-int first_states(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct thread_state *thread;
-	__u32 pid;
-
-	if (!task || !recording_since_ns)
-		return 0;
-	pid = process_number(task);
-	if (!bpf_map_lookup_elem(&tracked, &pid) || bpf_task_storage_get(&threads, task, NULL, 0))
-		return 0;
-	thread = begin_thread(task, pid, task_number(task));
-	if (thread && !BPF_CORE_READ(task, on_cpu))
-		begin_absence(&thread->away, task, states_since_ns);
-	return 0;
-}
-
 /* Run once by user space when recording stops: what each living thread still holds. */
 SEC("iter/task")
 int final_states(struct bpf_iter__task *ctx)

@@ -4,7 +4,8 @@
  *     sched_switch ──▶ the thread that leaves ───┴─▶ stack ──────────▶ samples ring
  *         └──────────▶ the thread that comes ──────▶ how long it was away
  *
- * One program for each, for all that samples: whose thread it is is looked up once.
+ * One program for each, for all that samples: whose thread it is is looked up once. Threads that wait when
+ * recording starts are met by an iterator that user space runs.
  */
 #include "bpf/category_sample.bpf.h"
 #include "bpf/shared/pids.bpf.h"
@@ -17,6 +18,14 @@ struct tick_phases_map tick_phases SEC(".maps");
 struct pauses_map pauses SEC(".maps");
 struct stacks_map stacks SEC(".maps");
 struct ring_map samples SEC(".maps");
+/* Numbers of threads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u8);
+} to_announce SEC(".maps");
 
 /* Of the scheduler's ticks so many in 2^32 are taken, each for so much time at least. */
 volatile __u32 tick_share;
@@ -211,5 +220,54 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	thread = bpf_task_storage_get(&threads, next, NULL, 0);
 	if (thread)
 		return_to_cpu(thread, next);
+	return 0;
+}
+
+/* ---- threads that were there before ---- */
+
+/* Run by user space when recording starts, and when a process is met later: the threads there are, most of which sleep, and may
+ * for long before they meet a probe. */
+SEC("iter/task")
+int first_states(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_state *thread;
+	bool away, asleep, waits;
+	__u32 pid;
+
+	if (!task || !recording_since_ns)
+		return 0;
+	pid = process_number(task);
+	if (!bpf_map_lookup_elem(&tracked, &pid) || bpf_task_storage_get(&threads, task, NULL, 0))
+		return 0;
+	away = !BPF_CORE_READ(task, on_cpu);
+	asleep = task->__state != 0;
+	waits = stacks_sampled && away && stacks_wanted && task->mm;
+	/* First of all: the iterator comes back to a task for which it has no room now. */
+	if (stacks_sampled && waits && !write_open_wait(ctx->meta->seq, task, pid, asleep))
+		return 0;
+	thread = begin_thread(task, pid, task_number(task));
+	if (!thread || !away || thread->away.since_ns) /* it has left its CPU just now */
+		return 0;
+	begin_absence(&thread->away, task, states_since_ns);
+	if (waits) {
+		thread->wait.since_ns = states_since_ns;
+		thread->wait.open = WAIT_TOLD | (asleep ? WAIT_ASLEEP : 0);
+	}
+	return 0;
+}
+
+/* Run by user space when it has read the stacks of those: they are in Python, so their lives in the trace begin. */
+SEC("iter/task")
+int announce_waiting(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_state *thread;
+
+	if (!task || !recording_since_ns)
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (thread && !thread->announced && bpf_map_lookup_elem(&to_announce, &thread->tid))
+		announce(thread, task);
 	return 0;
 }

@@ -10,39 +10,51 @@
 #include "bpf/shared/control.bpf.h"
 #include "bpf/shared/python.bpf.h"
 #include "bpf/shared/tick.bpf.h"
+#include "bpf/wait.bpf.h"
 
 /* Waits of one thread that are walked in one window: waits_per_window. Those for a CPU are many where threads
  * crowd, and short; they must not crowd out the others, of which a single one may be long. */
 #define PREEMPTIONS_A_WAIT 8
 #define WINDOW_NS 100000000ULL
 
-/* One for the timer and one for the scheduler: the timer may come while a switch is being
- * walked. */
+/* One for the timer, one for the scheduler and one for user space's iterator: each may come
+ * while another is being filled in. */
 struct stacks_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
+	__uint(max_entries, 3);
 	__type(key, __u32);
 	__type(value, struct rls_wire_stack);
 };
-enum { STACK_OF_TIMER, STACK_OF_SWITCH };
+enum { STACK_OF_TIMER, STACK_OF_SWITCH, STACK_OF_ITERATOR };
 
 extern struct stacks_map stacks SEC(".maps");
 extern struct ring_map samples SEC(".maps");
 
-static __always_inline struct rls_wire_stack *
-begin_stack(__u32 which, const struct thread_state *thread, __u8 flags, __u64 now_ns)
+static __always_inline struct rls_wire_stack *begin_stack_of(__u32 which, __u32 pid, __u32 tid,
+							     __u8 flags, __u64 now_ns)
 {
 	struct rls_wire_stack *stack = bpf_map_lookup_elem(&stacks, &which);
 
 	if (!stack)
 		return NULL;
-	fill_header(&stack->header, sizeof(*stack), RLS_WIRE_STACK, thread->pid, thread->tid,
-		    now_ns);
+	fill_header(&stack->header, sizeof(*stack), RLS_WIRE_STACK, pid, tid, now_ns);
 	stack->header.flags = flags;
-	stack->category = thread->category;
+	stack->category = 0;
 	stack->syscall = -1;
 	stack->every = 1;
 	stack->argument = 0;
+	stack->thread_pointer = stack->stack_pointer = 0;
+	return stack;
+}
+
+static __always_inline struct rls_wire_stack *
+begin_stack(__u32 which, const struct thread_state *thread, __u8 flags, __u64 now_ns)
+{
+	struct rls_wire_stack *stack =
+		begin_stack_of(which, thread->pid, thread->tid, flags, now_ns);
+
+	if (stack)
+		stack->category = thread->category;
 	return stack;
 }
 
@@ -112,6 +124,24 @@ static __always_inline bool choose_wait(struct frequency *frequency,
 	return *every == 1 || bpf_get_prandom_u32() % *every == 0;
 }
 
+#define STOPPED_STATES 0xc /* __TASK_STOPPED, __TASK_TRACED */
+
+static __always_inline __u8 wait_flags(const struct task_struct *task, bool asleep)
+{
+	return RLS_STACK_WAITS | (asleep ? 0 : RLS_STACK_PREEMPTED) |
+	       (asleep && task->__state & STOPPED_STATES ? RLS_STACK_STOPPED : 0);
+}
+
+static __always_inline void fill_wait(struct rls_wire_stack *stack, struct task_struct *task,
+				      const struct pt_regs *regs)
+{
+	stack->ip = regs->ip;
+	stack->syscall = regs->orig_ax;
+	stack->argument = (__u32)regs->di;
+	stack->thread_pointer = BPF_CORE_READ(task, thread.fsbase);
+	stack->stack_pointer = regs->sp;
+}
+
 /* True: the beginning of the wait was sent, so its end must be sent too. */
 static __always_inline bool send_wait(struct thread_state *thread, struct task_struct *task,
 				      const struct pt_regs *regs, bool asleep, __u64 now_ns)
@@ -123,15 +153,29 @@ static __always_inline bool send_wait(struct thread_state *thread, struct task_s
 		   : !choose_wait(&thread->wait.preempted,
 				  waits_per_window / PREEMPTIONS_A_WAIT + 1, now_ns, &every))
 		return false;
-	stack = begin_stack(STACK_OF_SWITCH, thread,
-			    RLS_STACK_WAITS | (asleep ? 0 : RLS_STACK_PREEMPTED), now_ns);
+	stack = begin_stack(STACK_OF_SWITCH, thread, wait_flags(task, asleep), now_ns);
 	if (!stack)
 		return false;
-	stack->ip = regs->ip;
-	stack->syscall = regs->orig_ax;
-	stack->argument = (__u32)regs->di;
+	fill_wait(stack, task, regs);
 	stack->every = every;
 	return send_stack_record(stack, task);
+}
+
+/* A wait that has begun before: its beginning, without frames, into what user space reads of the
+ * iterator. False: there is no room now; the iterator comes back to the task. */
+static __always_inline bool write_open_wait(struct seq_file *to, struct task_struct *task,
+					    __u32 pid, bool asleep)
+{
+	struct rls_wire_stack *stack = begin_stack_of(STACK_OF_ITERATOR, pid, task_number(task),
+						      wait_flags(task, asleep), states_since_ns);
+
+	if (!stack)
+		return true;
+	stack->header.size = RLS_STACK_HEAD_BYTES;
+	stack->end = RLS_STACK_ELSEWHERE;
+	stack->frames = 0;
+	fill_wait(stack, task, (const struct pt_regs *)bpf_task_pt_regs(task));
+	return !bpf_seq_write(to, stack, RLS_STACK_HEAD_BYTES);
 }
 
 #endif

@@ -68,7 +68,7 @@ enum rls_sample_kind {
 	RLS_SAMPLE_WAIT_CHILD = 7, /* another process's end */
 	RLS_SAMPLE_WAIT_GPU = 8, /* the GPU's driver */
 	RLS_SAMPLE_WAIT_CPU = 9, /* nothing but a free CPU */
-	RLS_SAMPLE_WAIT_OTHER = 10, /* page faults, and what is not known */
+	RLS_SAMPLE_WAIT_OTHER = 10, /* page faults, being stopped, and what is not known */
 	RLS_SAMPLE_PROBE = 11, /* running: what the probes cost it */
 	RLS_SAMPLE_KIND_MAX = 12,
 };

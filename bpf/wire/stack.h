@@ -29,12 +29,14 @@ struct rls_wire_stack {
 	RLS_U32 every; /* waits: one of so many is sent, at random */
 	RLS_U32 argument; /* waits: low half of that call's first argument; else ns since
 				     * the CPU's tick before, RLS_TICK_NS_MAX at most */
+	RLS_U64 thread_pointer, stack_pointer; /* waits: in user mode */
 	struct rls_wire_frame frame[RLS_WALK_FRAMES_MAX];
 };
-#define RLS_STACK_HEAD_BYTES 48 /* up to frame */
+#define RLS_STACK_HEAD_BYTES 64 /* up to frame */
 /* More flags of its header. */
 #define RLS_STACK_WAITS 4
 #define RLS_STACK_PREEMPTED 8 /* it could have gone on: it waits for a CPU */
+#define RLS_STACK_STOPPED 16 /* by a signal or a debugger */
 
 /* Why a walk ended where it did. */
 enum rls_stack_end {
@@ -44,7 +46,8 @@ enum rls_stack_end {
 	RLS_STACK_FAULT = 3, /* memory that cannot be read now */
 	RLS_STACK_TOO_DEEP = 4, /* the outer frames are missing */
 	RLS_STACK_ENTERING = 5, /* C enters Python: its frames are not linked yet */
-	RLS_STACK_END_MAX = 6,
+	RLS_STACK_ELSEWHERE = 6, /* of a thread that waited already: its frames are in its memory */
+	RLS_STACK_END_MAX = 7,
 };
 
 struct rls_wire_waited {

@@ -198,6 +198,8 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	if (!r)
 		r = rls_kernel_start(recorder->kernel, &recorder->start_ns);
 	if (!r)
+		r = rls_recorder_read_open_waits(recorder);
+	if (!r)
 		r = begin_trace(recorder);
 	if (!r && recorder->options.operations)
 		r = rls_operation_globs_emit(recorder->options.operations, &recorder->output,

@@ -84,6 +84,8 @@ int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
 void rls_recorder_drain_maps(void *context);
 /* A process that has begun to be selected, and what it has started by now. context: the recorder. */
 void rls_recorder_adopt(void *context, pid_t pid);
+/* What threads wait for that waited when recording began, or when their process was met. 0 or -errno. */
+int rls_recorder_read_open_waits(struct rls_recorder *recorder);
 /* For who has come, and for what has been mapped: it may take a second where that is large. */
 void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns);
 

@@ -4,6 +4,7 @@
 #include "userspace/record/budget/overhead_controller.h"
 #include "userspace/record/samples/code_map.h"
 #include "userspace/record/samples/interpreters.h"
+#include "userspace/record/samples/open_waits.h"
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/session.h"
 #include "userspace/record/targets/mmap_watch.h"
@@ -76,6 +77,17 @@ void rls_recorder_drain_maps(void *context)
 	rls_mmap_watch_drain(recorder->mmap_watch, on_mapped, recorder);
 }
 
+int rls_recorder_read_open_waits(struct rls_recorder *recorder)
+{
+	/* A process of ours that has not executed its program yet waits for us. */
+	bool ours = recorder->describer.launched != 0;
+	const struct rls_open_waits waits = {recorder->kernel, recorder->pythons,
+					     recorder->code_map, &recorder->output,
+					     ours ? NULL : recorder->samples};
+
+	return rls_open_waits_read(&waits);
+}
+
 void rls_recorder_adopt(void *context, pid_t pid)
 {
 	struct rls_recorder *recorder = context;
@@ -86,6 +98,7 @@ void rls_recorder_adopt(void *context, pid_t pid)
 	if (rls_recorder_follow_tree(recorder, pid, false))
 		return;
 	rls_kernel_meet(recorder->kernel, time_ns);
+	rls_recorder_read_open_waits(recorder);
 	for (size_t i = known; i < recorder->targets.count; i++) {
 		pid_t added = recorder->targets.all[i]->pid;
 

@@ -19,6 +19,8 @@
 #define SHOWN_MAX 300 /* lines of a table, unless all are asked for */
 #define SHOWN_SHARE 0.01 /* of the process's sampled time */
 #define HOTTEST 5
+#define HANGING 20 /* and more lines: those in which a thread waits all the time */
+#define HANGS_SHARE 0.99 /* of the life of its process */
 #define SOURCE_LINE_BYTES 1024
 #define FIGURES_COLUMNS 59 /* of a table's line, before its name */
 
@@ -314,28 +316,40 @@ static int print_functions(const struct rls_page *page, uint32_t pid, uint64_t w
 	return 0;
 }
 
-static int print_ranked(const struct rls_page *page, uint32_t pid, uint64_t whole_ns, bool files,
-			size_t limit)
+/* A job that hangs does so in more lines than those that matter most: each has a thread's whole time. */
+static size_t hanging_entries(const struct entry *entries, size_t count, uint64_t life_ns)
+{
+	size_t hanging = 0;
+
+	for (size_t i = 0; i < count; i++)
+		hanging += (double)entries[i].times.waiting_ns >= HANGS_SHARE * (double)life_ns;
+	return hanging < HANGING ? hanging : HANGING;
+}
+
+static int print_ranked(const struct rls_page *page, const struct rls_process_entry *process,
+			uint64_t whole_ns, bool files, size_t limit)
 {
 	const struct rls_report *report = page->report;
 	_cleanup_free_ struct entry *entries = calloc(report->line_count + 1, sizeof(*entries));
-	size_t count = 0;
+	size_t count = 0, hanging;
 
 	if (!entries)
 		return -ENOMEM;
 	for (size_t i = 0; i < report->line_count; i++) {
 		const struct rls_line_row *row = &report->lines[i];
 
-		if (row->pid == pid)
+		if (row->pid == process->pid)
 			entries[count++] = (struct entry){.ns = total_of(&row->times),
 							  .times = row->times,
 							  .name = files ? row->file : row->function,
 							  .file = row->file,
 							  .line = files ? 0 : row->line};
 	}
+	count = merge_entries(entries, count);
+	hanging = hanging_entries(entries, count, process->end_ns - process->start_ns);
 	putc('\n', page->out);
 	print_heading(page, "time", files ? "file" : "line");
-	print_entries(page, entries, merge_entries(entries, count), limit, whole_ns);
+	print_entries(page, entries, count, limit > hanging ? limit : hanging, whole_ns);
 	return 0;
 }
 
@@ -390,9 +404,9 @@ int rls_page_samples(const struct rls_page *page, const struct rls_process_entry
 	case RLS_GROUP_FUNCTION:
 		return print_functions(page, process->pid, whole_ns);
 	case RLS_GROUP_FILE:
-		return print_ranked(page, process->pid, whole_ns, true, SHOWN_MAX);
+		return print_ranked(page, process, whole_ns, true, SHOWN_MAX);
 	default:
-		return print_ranked(page, process->pid, whole_ns, false, HOTTEST);
+		return print_ranked(page, process, whole_ns, false, HOTTEST);
 	}
 }
 

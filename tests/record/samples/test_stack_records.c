@@ -404,14 +404,52 @@ static void ends_of_walks_are_counted_by_cause(void **state)
 	world.text[0] = '\0';
 	rls_samples_finish(samples, 9);
 	assert_reported(
-		"9 samples: of 21, 2 were of Python builds whose stacks cannot be walked: they "
+		"9 samples: of 28, 2 were of Python builds whose stacks cannot be walked: they "
 		"lack Python's frames\n"
-		"9 samples: of 21, 4 met memory that could not be read then: their outer "
+		"9 samples: of 28, 4 met memory that could not be read then: their outer "
 		"frames are missing\n"
-		"9 samples: of 21, 6 were of threads that were entering Python from C just "
+		"9 samples: of 28, 6 were of threads that were entering Python from C just "
 		"then: they lack its frames\n"
-		"9 samples: of 21, 5 were of deeper stacks than are walked: their outer frames "
+		"9 samples: of 28, 5 were of deeper stacks than are walked: their outer frames "
 		"are missing\n");
+	rls_samples_free(samples);
+}
+
+/* It began before the recording; its frames were read from outside, at time 20. */
+static void open_wait(struct rls_samples *samples, uint32_t tid, uint8_t flags)
+{
+	struct rls_wire_stack stack = stack_at(10, LIBRARY, 1);
+
+	stack.header.flags = RLS_STACK_WAITS | flags;
+	stack.header.tid = tid;
+	stack.syscall = SYS_wait4;
+	assert_int_equal(rls_samples_open_wait(samples, &stack, 20), 0);
+}
+
+static void open_waits_count_from_the_beginning(void **state)
+{
+	struct rls_samples *samples = begin();
+
+	(void)state;
+	open_wait(samples, 1, 0);
+	open_wait(samples, 2, 0);
+	open_wait(samples, 3, RLS_STACK_STOPPED);
+	open_wait(samples, 4, RLS_STACK_PREEMPTED);
+	open_wait(samples, 5, 0);
+	world.text[0] = '\0';
+	take_waited(samples, 10, 1, 30);
+	take_waited(samples, 10, 2, 15); /* it was over when its frames were read */
+	take_waited(samples, 10, 3, 30);
+	take_waited(samples, 10, 4, 30);
+	assert_reported("30 child in 2, 20 ns\n"
+			"15 child in 3, 5 ns\n"
+			"30 other in 2, 20 ns\n"
+			"30 cpu in 1, 20 ns\n");
+	assert_int_equal(rls_samples_finish(samples, 40), 0);
+	assert_reported(
+		"40 child in 2, 30 ns\n"
+		"40 samples: of 5, 1 waits ended while their stacks were read from outside: "
+		"they lack Python's frames\n");
 	rls_samples_free(samples);
 }
 
@@ -522,6 +560,7 @@ int main(void)
 		cmocka_unit_test(code_below_python_has_a_frame_of_its_own),
 		cmocka_unit_test(frames_without_a_name_are_left_out_and_counted),
 		cmocka_unit_test(ends_of_walks_are_counted_by_cause),
+		cmocka_unit_test(open_waits_count_from_the_beginning),
 		cmocka_unit_test(a_wait_is_reported_when_it_is_over),
 		cmocka_unit_test(ends_of_other_waits_end_none),
 		cmocka_unit_test(waits_end_with_the_recording),

@@ -106,6 +106,8 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 	bpf_program__set_autoload(kernel->skeleton->progs.flush_books_blind,
 				  options->booking && kernel->blind_flush);
 	bpf_program__set_autoload(kernel->skeleton->progs.first_states, !options->booking);
+	bpf_program__set_autoload(kernel->skeleton->progs.announce_waiting,
+				  !options->booking && options->stacks_bytes);
 }
 
 static int load_error(int r)
@@ -223,6 +225,7 @@ void rls_kernel_close(struct rls_kernel *kernel)
 		return;
 	rls_kernel_detach(kernel);
 	ring_buffer__free(kernel->rings);
+	free(kernel->waiting);
 	rls_transitions_unmap(&kernel->transitions);
 	rlscope__destroy(kernel->skeleton);
 	free(kernel);
@@ -434,7 +437,8 @@ static int read_first_states(struct rls_kernel *kernel)
 {
 	if (!bpf_program__autoload(kernel->skeleton->progs.first_states))
 		return 0;
-	return rls_kernel_iterate(kernel->skeleton->progs.first_states);
+	return rls_kernel_read_iterator(kernel->skeleton->progs.first_states, &kernel->waiting,
+					&kernel->waiting_bytes);
 }
 
 int rls_kernel_meet(struct rls_kernel *kernel, uint64_t time_ns)

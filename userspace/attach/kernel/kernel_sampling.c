@@ -41,6 +41,7 @@ void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kern
 					!kernel->booking); /* waiting is booked as such */
 	bpf_map__set_autocreate(skeleton->maps.stacks, stacks);
 	bpf_map__set_autocreate(skeleton->maps.samples, stacks);
+	bpf_map__set_autocreate(skeleton->maps.to_announce, stacks);
 }
 
 static void want_ticks(struct rls_kernel *kernel, unsigned int hz)
@@ -259,4 +260,32 @@ void rls_kernel_pace_category_samples(struct rls_kernel *kernel, unsigned int hz
 	rls_sampler_pace(&kernel->sampler, hz);
 	if (kernel->sampler.count)
 		tell_pace_of_timer(kernel);
+}
+
+/* ---- threads that waited before ---- */
+
+size_t rls_kernel_take_waiting(struct rls_kernel *kernel, struct rls_open_wait **out)
+{
+	size_t count = kernel->waiting_bytes / sizeof(**out);
+
+	*out = (struct rls_open_wait *)kernel->waiting;
+	kernel->waiting = NULL;
+	kernel->waiting_bytes = 0;
+	return count;
+}
+
+int rls_kernel_announce(struct rls_kernel *kernel, const uint32_t *tids, size_t count)
+{
+	struct bpf_map *map = kernel->skeleton->maps.to_announce;
+	const uint8_t one = 1;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < count; i++)
+		r = bpf_map__update_elem(map, &tids[i], sizeof(tids[i]), &one, sizeof(one),
+					 BPF_ANY);
+	if (count)
+		r = r ? r : rls_kernel_iterate(kernel->skeleton->progs.announce_waiting);
+	for (size_t i = 0; i < count; i++)
+		bpf_map__delete_elem(map, &tids[i], sizeof(tids[i]), 0);
+	return r;
 }

@@ -43,6 +43,18 @@ void rls_kernel_draw_ticks(struct rls_kernel *kernel, uint64_t time_ns);
 int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 			       const struct rls_wire_interpreter *interpreter);
 
+/* A wait that began before its recording did: what comes before the frames of an RLS_WIRE_STACK
+ * record. Its header's time is when it counts from. */
+struct rls_open_wait {
+	_Alignas(8) char head[RLS_STACK_HEAD_BYTES];
+};
+/* Those that start and meet have found since the last call, in no order; *out is the caller's to
+ * free, aligned as malloc does. Returns how many. Where stacks are not sampled: none. */
+size_t rls_kernel_take_waiting(struct rls_kernel *kernel, struct rls_open_wait **out);
+/* Threads whose lives in the trace begin without a hit: an RLS_WIRE_THREAD record each, unless it was sent before. Where
+ * stacks are sampled. 0 or -errno. */
+int rls_kernel_announce(struct rls_kernel *kernel, const uint32_t *tids, size_t count);
+
 /* Ticks, if anyone wants them and there are none yet: of a timer where the scheduler's are too few, or
  * are not what they should be, which takes 40 ms to see. Start does it else. */
 int rls_kernel_start_ticks(struct rls_kernel *kernel);

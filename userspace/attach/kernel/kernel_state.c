@@ -40,22 +40,45 @@ int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
 		links, bpf_program__attach_uprobe_opts(perf_program, -1, path, offset, &perf));
 }
 
-int rls_kernel_iterate(struct bpf_program *program)
+#define ITERATOR_BYTES 65536 /* as much as an iterator may write at once, and more */
+
+static int read_all(int fd, char **text, size_t *bytes)
+{
+	for (;;) {
+		char *larger = realloc(*text, *bytes + ITERATOR_BYTES);
+		ssize_t got;
+
+		if (!larger)
+			return -ENOMEM;
+		*text = larger;
+		got = read(fd, *text + *bytes, ITERATOR_BYTES);
+		if (got <= 0)
+			return got && errno != EINTR && errno != EAGAIN ? -errno : 0;
+		*bytes += (size_t)got;
+	}
+}
+
+int rls_kernel_read_iterator(struct bpf_program *program, char **text, size_t *bytes)
 {
 	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
-	char drain[64];
-	int fd;
+	int fd, r;
 
 	if (!link)
 		return -errno;
 	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd >= 0) {
-		while (read(fd, drain, sizeof(drain)) > 0)
-			;
+	r = fd < 0 ? fd : read_all(fd, text, bytes);
+	if (fd >= 0)
 		close(fd);
-	}
 	bpf_link__destroy(link);
-	return fd < 0 ? fd : 0;
+	return r;
+}
+
+int rls_kernel_iterate(struct bpf_program *program)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t bytes = 0;
+
+	return rls_kernel_read_iterator(program, &text, &bytes);
 }
 
 /* each: of `count` sites, on each CPU so many words. */

@@ -55,6 +55,8 @@ struct rls_kernel {
 	bool windows;
 	bool booking;
 	bool blind_flush; /* booking: without a look at what threads have yet to read */
+	char *waiting; /* what first_states has written and nobody has taken yet: whole records */
+	size_t waiting_bytes;
 	rls_record_handler handler;
 	void *handler_context;
 	struct ring *reading; /* the ring that is being read, up to here: */
@@ -90,6 +92,8 @@ void rls_kernel_close_ranges(struct rls_kernel *kernel, struct rls_links *gone);
 
 /* Runs an iterator over all tasks. 0 or -errno. */
 int rls_kernel_iterate(struct bpf_program *program);
+/* The same of one that writes: what it writes is added to *text, which the caller frees. */
+int rls_kernel_read_iterator(struct bpf_program *program, char **text, size_t *bytes);
 
 /* The process is watched from now on, if it is not already: where its threads' books go. */
 int rls_kernel_open_scope(struct rls_kernel *kernel, uint32_t pid);

@@ -13,6 +13,7 @@
 #include "userspace/python/code_object.h"
 #include "userspace/python/interpreter.h"
 #include "userspace/python/python_frames.h"
+#include "userspace/python/stack_walk.h"
 
 #define LOOK_AGAIN_NS 50000000ULL /* doubles with each look in vain */
 #define LOOK_AGAIN_MAX_NS 5000000000ULL
@@ -306,6 +307,19 @@ uint64_t rls_interpreters_missed(const struct rls_interpreters *pythons)
 uint64_t rls_interpreters_refused(const struct rls_interpreters *pythons)
 {
 	return pythons->refused;
+}
+
+void rls_interpreters_walk(const struct rls_interpreters *pythons, struct rls_wire_stack *stack)
+{
+	const struct python *python = python_find(pythons, (pid_t)stack->header.pid);
+	_cleanup_live_space_ struct rls_live_space live = {.memory = -1};
+
+	stack->frames = 0;
+	stack->end = RLS_STACK_NO_INTERPRETER;
+	if (!python || !python->layout)
+		return;
+	rls_live_space_open(&live, (pid_t)stack->header.pid);
+	rls_stack_walk(&live.space, &python->wire, stack->thread_pointer, stack);
 }
 
 /* Behind __init__, specialised calls of classes have a frame of code that looks after what it

@@ -38,6 +38,10 @@ uint64_t rls_interpreters_missed(const struct rls_interpreters *pythons);
 /* And of processes whose interpreter nobody knows how to walk: a build or a version of its own. */
 uint64_t rls_interpreters_refused(const struct rls_interpreters *pythons);
 
+/* The frames of a thread that waits, read from its process's memory now: of stack, its header and thread_pointer are
+ * given; frames and end are filled in. Whether it ran meanwhile is for the caller to find out. */
+void rls_interpreters_walk(const struct rls_interpreters *pythons, struct rls_wire_stack *stack);
+
 /* What a frame of the process is called. 0; 1: it is none of the program's, the interpreter
  * made it for its own use; -ENOENT: its code object could not be read; -ENOMEM
  * or the sink's -errno. */

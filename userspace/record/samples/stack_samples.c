@@ -25,6 +25,13 @@ struct wait {
 	uint32_t pid, tid;
 	uint32_t frame, every;
 	enum rls_sample_kind kind;
+	/* Its Python frames were read from outside by then: those of another wait, if this one was over. 0: they came
+	 * with its record. */
+	uint64_t walked_ns;
+	uint32_t bare; /* the frame without those of Python */
+	/* For as long as its process's interpreter is not known: to read them later. */
+	bool unwalked;
+	uint64_t ip, thread_pointer;
 };
 
 struct rls_samples {
@@ -37,6 +44,7 @@ struct rls_samples {
 	struct rls_index_map waits; /* tid → struct wait */
 	uint64_t taken; /* stacks, of both sorts */
 	uint64_t ends[RLS_STACK_END_MAX];
+	uint64_t outlived; /* waits that ended while their frames were read */
 	uint64_t nameless; /* frames whose code object could not be read */
 	uint64_t nowhere; /* leaves that are in no mapping */
 	uint64_t indistinct; /* leaves in an interpreter of which it is not known what evaluates */
@@ -156,6 +164,8 @@ static int name_native(struct rls_samples *samples, const struct rls_wire_stack 
 
 static enum rls_sample_kind kind_of(const struct rls_wire_stack *stack, const struct leaf *at)
 {
+	if (stack->header.flags & RLS_STACK_STOPPED)
+		return RLS_SAMPLE_WAIT_OTHER;
 	if (stack->header.flags & RLS_STACK_WAITS)
 		return rls_wait_reason((int32_t)stack->syscall, stack->argument,
 				       stack->header.flags & RLS_STACK_PREEMPTED);
@@ -239,6 +249,10 @@ static int end_wait(struct rls_samples *samples, const struct wait *wait, uint64
 	struct rls_event event = rls_event_at(RLS_EVENT_SAMPLE, wait->pid, wait->tid, time_ns);
 
 	event.sample.frame = wait->frame;
+	if (wait->walked_ns > time_ns) {
+		event.sample.frame = wait->bare;
+		samples->outlived++;
+	}
 	event.sample.kind = wait->kind;
 	event.sample.ns = time_ns > wait->since_ns ? (time_ns - wait->since_ns) * wait->every : 0;
 	event.sample.every = wait->every > 1 ? wait->every : 0;
@@ -246,7 +260,7 @@ static int end_wait(struct rls_samples *samples, const struct wait *wait, uint64
 }
 
 static int begin_wait(struct rls_samples *samples, const struct rls_wire_stack *stack,
-		      uint32_t frame, enum rls_sample_kind kind)
+		      uint32_t frame, enum rls_sample_kind kind, struct wait **out)
 {
 	uint32_t tid = stack->header.tid;
 	struct wait *wait = rls_index_map_get(&samples->waits, tid, 0);
@@ -265,7 +279,11 @@ static int begin_wait(struct rls_samples *samples, const struct rls_wire_stack *
 			      .tid = tid,
 			      .frame = frame,
 			      .every = stack->every,
-			      .kind = kind};
+			      .kind = kind,
+			      .unwalked = stack->end == RLS_STACK_NO_INTERPRETER,
+			      .ip = stack->ip,
+			      .thread_pointer = stack->thread_pointer};
+	*out = wait;
 	return 0;
 }
 
@@ -283,12 +301,29 @@ static int on_waited(struct rls_samples *samples, const struct rls_wire_waited *
 	return r;
 }
 
+/* Names of all frames, and what the thread is at. */
+static int name_stack(struct rls_samples *samples, const struct rls_wire_stack *stack,
+		      struct leaf *at, enum rls_sample_kind *kind, uint32_t *leaf)
+{
+	int r;
+
+	samples->ends[stack->end]++;
+	r = add_python_frames(samples, stack, leaf);
+	if (!r)
+		r = find_leaf(samples, stack, at);
+	if (r)
+		return r;
+	*kind = kind_of(stack, at);
+	return add_leaf(samples, stack, at, *kind, leaf);
+}
+
 static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *stack)
 {
 	enum rls_sample_kind kind;
+	struct wait *wait;
 	struct leaf at;
 	uint32_t leaf;
-	int r = 0;
+	int r;
 
 	samples->taken++;
 	if (stack->end == RLS_STACK_NO_INTERPRETER)
@@ -297,20 +332,34 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 	else /* a child may be sampled before its fork is reported */
 		r = rls_interpreters_look(samples->pythons, (pid_t)stack->header.pid,
 					  stack->header.time_ns);
-	samples->ends[stack->end]++;
 	if (!r)
-		r = add_python_frames(samples, stack, &leaf);
-	if (!r)
-		r = find_leaf(samples, stack, &at);
-	if (r)
-		return r;
-	kind = kind_of(stack, &at);
-	r = add_leaf(samples, stack, &at, kind, &leaf);
+		r = name_stack(samples, stack, &at, &kind, &leaf);
 	if (r)
 		return r;
 	if (stack->header.flags & RLS_STACK_WAITS)
-		return begin_wait(samples, stack, leaf, kind);
+		return begin_wait(samples, stack, leaf, kind, &wait);
 	return emit_running(samples, stack, &at.place, leaf, kind);
+}
+
+int rls_samples_open_wait(struct rls_samples *samples, const struct rls_wire_stack *stack,
+			  uint64_t walked_ns)
+{
+	enum rls_sample_kind kind;
+	struct wait *wait;
+	struct leaf at;
+	uint32_t leaf, bare = 0;
+	int r = name_stack(samples, stack, &at, &kind, &leaf);
+
+	samples->taken++;
+	if (!r)
+		r = add_leaf(samples, stack, &at, kind, &bare);
+	if (!r)
+		r = begin_wait(samples, stack, leaf, kind, &wait);
+	if (r)
+		return r;
+	wait->walked_ns = walked_ns;
+	wait->bare = bare;
+	return 0;
 }
 
 int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *record, size_t size)
@@ -361,6 +410,11 @@ int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
 		r = stack_samples_warn(
 			samples, stop_ns, samples->ends[RLS_STACK_FAULT],
 			"met memory that could not be read then: their outer frames are missing");
+	if (!r)
+		r = stack_samples_warn(
+			samples, stop_ns, samples->outlived,
+			"waits ended while their stacks were read from outside: they "
+			"lack Python's frames");
 	if (!r)
 		r = stack_samples_warn(samples, stop_ns, samples->ends[RLS_STACK_ENTERING],
 				       "were of threads that were entering Python from C just "

@@ -30,6 +30,11 @@ void rls_samples_free(struct rls_samples *samples);
 /* One record of kind RLS_WIRE_STACK or RLS_WIRE_WAITED. 0 or -errno. */
 int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *record, size_t size);
 
+/* A wait that began before its recording did, with frames that were read from outside by walked_ns: it counts from its
+ * header's time on. 0 or -errno. */
+int rls_samples_open_wait(struct rls_samples *samples, const struct rls_wire_stack *stack,
+			  uint64_t walked_ns);
+
 /* Each may be called with samples NULL. */
 int rls_samples_began(struct rls_samples *samples, pid_t pid, uint64_t time_ns); /* 0 or -ENOMEM */
 int rls_samples_forked(struct rls_samples *samples, pid_t parent, pid_t child, uint64_t time_ns);

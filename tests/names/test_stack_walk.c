@@ -1,0 +1,235 @@
+/* Walking a waiting thread's stack in memory that is the test's: whole stacks, and such as a hostile
+ * or a running process may show. Real interpreters are walked by the root tests. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "userspace/python/stack_walk.h"
+
+#define BASE 0x10000ULL
+#define THREAD BASE
+#define STATE (BASE + 0x1000)
+#define C_FRAME (BASE + 0x1800)
+#define FRAMES (BASE + 0x2000) /* 0x100 bytes each */
+#define CODES (BASE + 0x20000)
+#define CODE_TYPE 0x777000ULL
+#define SLOT 0x310
+
+/* In parts: an interpreter with C frames and shims has all that the others have. */
+static const struct rls_wire_interpreter layout = {
+	.slot = SLOT,
+	.thread_frame = 56,
+	.c_frame_frame = RLS_STACK_NO_OFFSET,
+	.frame_back = 8,
+	.frame_code = 0,
+	.frame_instruction = 56,
+	.frame_owner = 70,
+	.owner_of_shims = 3,
+	.code_file = 112,
+	.code_pointers_more = 3,
+	.code_first_line = 68,
+	.code_start = 192,
+	.code_type = CODE_TYPE,
+};
+
+static struct {
+	struct rls_space space;
+	uint8_t bytes[0x40000];
+} memory;
+
+static size_t read_memory(const struct rls_space *space, uint64_t address, void *buffer,
+			  size_t length)
+{
+	(void)space;
+	if (address < BASE || address >= BASE + sizeof(memory.bytes))
+		return 0;
+	if (length > BASE + sizeof(memory.bytes) - address)
+		length = BASE + sizeof(memory.bytes) - address;
+	memcpy(buffer, memory.bytes + (address - BASE), length);
+	return length;
+}
+
+static void put(uint64_t address, uint64_t word)
+{
+	memcpy(memory.bytes + (address - BASE), &word, sizeof(word));
+}
+
+static uint64_t frame_at(unsigned int i)
+{
+	return FRAMES + 0x100ULL * i;
+}
+
+static uint64_t code_at(unsigned int i)
+{
+	return CODES + 0x100ULL * i;
+}
+
+/* `depth` frames, the innermost first; each at the instruction with its number. */
+static void lay_out(unsigned int depth)
+{
+	memset(&memory, 0, sizeof(memory));
+	memory.space.read = read_memory;
+	put(THREAD + SLOT, STATE);
+	put(STATE + 56, depth ? frame_at(0) : 0);
+	for (unsigned int i = 0; i < depth; i++) {
+		put(frame_at(i), code_at(i));
+		put(frame_at(i) + 8, i + 1 < depth ? frame_at(i + 1) : 0);
+		put(frame_at(i) + 56, code_at(i) + 192 + i);
+		put(code_at(i) + 8, CODE_TYPE);
+		put(code_at(i) + 68, 100 + i);
+	}
+}
+
+static struct rls_wire_stack walk(const struct rls_wire_interpreter *interpreter,
+				  uint64_t thread_pointer)
+{
+	struct rls_wire_stack stack = {.frames = 7};
+
+	rls_stack_walk(&memory.space, interpreter, thread_pointer, &stack);
+	return stack;
+}
+
+static void each_frame_has_its_code_and_place(void **state)
+{
+	const uint64_t none[RLS_CODE_POINTERS] = {0};
+	struct rls_wire_stack stack;
+
+	(void)state;
+	lay_out(3);
+	stack = walk(&layout, THREAD);
+	assert_int_equal(stack.end, RLS_STACK_WHOLE);
+	assert_int_equal(stack.frames, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_equal(stack.frame[i].code, code_at(i));
+		assert_int_equal(stack.frame[i].at, i);
+		assert_int_equal(stack.frame[i].identity, rls_code_identity(100 + i, none));
+	}
+}
+
+static void shims_and_bits_of_pointers_are_no_frames(void **state)
+{
+	struct rls_wire_stack stack;
+
+	(void)state;
+	lay_out(3);
+	memory.bytes[frame_at(1) + 70 - BASE] = 3;
+	put(frame_at(1), 1); /* nothing of it is read */
+	put(frame_at(2), code_at(2) | 1);
+	stack = walk(&layout, THREAD);
+	assert_int_equal(stack.end, RLS_STACK_WHOLE);
+	assert_int_equal(stack.frames, 2);
+	assert_int_equal(stack.frame[1].code, code_at(2));
+}
+
+static void a_c_frame_leads_to_the_innermost(void **state)
+{
+	struct rls_wire_interpreter interpreter = layout;
+	struct rls_wire_stack stack;
+
+	(void)state;
+	interpreter.c_frame_frame = 16;
+	lay_out(2);
+	put(STATE + 56, C_FRAME);
+	put(C_FRAME + 16, frame_at(0));
+	stack = walk(&interpreter, THREAD);
+	assert_int_equal(stack.end, RLS_STACK_WHOLE);
+	assert_int_equal(stack.frames, 2);
+	put(STATE + 56, 0);
+	assert_int_equal(walk(&interpreter, THREAD).end, RLS_STACK_FAULT);
+}
+
+static void instructions_may_be_indices(void **state)
+{
+	struct rls_wire_interpreter interpreter = layout;
+	struct rls_wire_stack stack;
+
+	(void)state;
+	interpreter.index_unit_bytes = 2;
+	lay_out(2);
+	put(frame_at(0) + 56, (uint32_t)-1);
+	put(frame_at(1) + 56, 0xdead00000010ULL); /* the index has 4 bytes */
+	stack = walk(&interpreter, THREAD);
+	assert_int_equal((int32_t)stack.frame[0].at, -2);
+	assert_int_equal(stack.frame[1].at, 32);
+}
+
+static void threads_without_python_have_no_frames(void **state)
+{
+	(void)state;
+	lay_out(0);
+	assert_int_equal(walk(&layout, THREAD).end, RLS_STACK_WHOLE);
+	assert_int_equal(walk(&layout, THREAD).frames, 0);
+	assert_int_equal(walk(&layout, 0).end, RLS_STACK_NO_STATE);
+	assert_int_equal(walk(&layout, 0x500).end, RLS_STACK_NO_STATE);
+	put(THREAD + SLOT, 0);
+	assert_int_equal(walk(&layout, THREAD).end, RLS_STACK_NO_STATE);
+	put(THREAD + SLOT, 0x500);
+	assert_int_equal(walk(&layout, THREAD).end, RLS_STACK_FAULT);
+}
+
+static void what_is_no_code_object_ends_the_walk(void **state)
+{
+	struct rls_wire_stack stack;
+
+	(void)state;
+	lay_out(4);
+	put(code_at(2) + 8, CODE_TYPE + 8);
+	stack = walk(&layout, THREAD);
+	assert_int_equal(stack.end, RLS_STACK_FAULT);
+	assert_int_equal(stack.frames, 2);
+	lay_out(4);
+	put(frame_at(0) + 8, BASE + sizeof(memory.bytes) - 16); /* not all of a frame is there */
+	stack = walk(&layout, THREAD);
+	assert_int_equal(stack.end, RLS_STACK_FAULT);
+	assert_int_equal(stack.frames, 1);
+}
+
+static void circles_end(void **state)
+{
+	struct rls_wire_stack stack;
+
+	(void)state;
+	lay_out(2);
+	put(frame_at(1) + 8, frame_at(0));
+	stack = walk(&layout, THREAD);
+	assert_int_equal(stack.end, RLS_STACK_TOO_DEEP);
+	assert_int_equal(stack.frames, RLS_WALK_FRAMES_MAX);
+	memory.bytes[frame_at(0) + 70 - BASE] = memory.bytes[frame_at(1) + 70 - BASE] = 3;
+	stack = walk(&layout, THREAD); /* of shims alone */
+	assert_int_equal(stack.end, RLS_STACK_TOO_DEEP);
+	assert_int_equal(stack.frames, 0);
+}
+
+static void offsets_that_no_layout_has_are_refused(void **state)
+{
+	struct rls_wire_interpreter interpreter = layout;
+
+	(void)state;
+	lay_out(2);
+	interpreter.frame_back = 4000;
+	assert_int_equal(walk(&interpreter, THREAD).end, RLS_STACK_FAULT);
+	interpreter = layout;
+	interpreter.code_file = 4000;
+	assert_int_equal(walk(&interpreter, THREAD).end, RLS_STACK_FAULT);
+	assert_int_equal(walk(&interpreter, THREAD).frames, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_frame_has_its_code_and_place),
+		cmocka_unit_test(shims_and_bits_of_pointers_are_no_frames),
+		cmocka_unit_test(a_c_frame_leads_to_the_innermost),
+		cmocka_unit_test(instructions_may_be_indices),
+		cmocka_unit_test(threads_without_python_have_no_frames),
+		cmocka_unit_test(what_is_no_code_object_ends_the_walk),
+		cmocka_unit_test(circles_end),
+		cmocka_unit_test(offsets_that_no_layout_has_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
