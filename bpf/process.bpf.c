@@ -35,6 +35,13 @@ static __always_inline void track_child(__u32 parent_pid, __u32 child_pid,
 		bpf_map_update_elem(&interpreters, &child_pid, interpreter, BPF_ANY);
 }
 
+/* It is new, and has yet to be given a CPU. */
+static __always_inline void begin_off_cpu(struct thread_state *thread, struct task_struct *task)
+{
+	if (thread)
+		begin_absence(&thread->away, task, bpf_ktime_get_ns());
+}
+
 /* User space has heard of the thread, or is to hear of it by what follows. */
 static __always_inline bool is_known(const struct thread_state *thread)
 {
@@ -52,7 +59,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	process = bpf_map_lookup_elem(&tracked, &parent_pid);
 	if (parent->tgid == child->tgid) {
 		if (process && recording_since_ns && !booking)
-			begin_thread(child, parent_pid, task_number(child));
+			begin_off_cpu(begin_thread(child, parent_pid, task_number(child)), child);
 		return 0;
 	}
 	if (!process || !(process->flags & RLS_PROCESS_FOLLOW))
@@ -63,6 +70,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	mine = bpf_task_storage_get(&threads, parent, NULL, 0);
 	if ((mine || !booking) && recording_since_ns)
 		childs = begin_thread(child, child_pid, child_pid);
+	begin_off_cpu(childs, child);
 	if (mine && recording_since_ns) {
 		sync_operations(mine);
 		if (childs) {
@@ -164,14 +172,24 @@ static __always_inline void report_exit(struct thread_state *thread, __u32 pid, 
 }
 
 /* On the thread that ends: its memory is still there since Linux 6.16; before that nothing can be read, and nothing is.
- * Its record may be gone since the last hit, so it is looked up anew. */
-static __always_inline void sync_before_exit(struct thread_state *thread)
+ * Its record may be gone since the last hit, so it is looked up anew. A short worker may have met no probe at all. */
+static __always_inline void sync_before_exit(struct thread_state *thread, struct task_struct *task)
 {
-	if (!thread->annotated || !recording_since_ns)
+	struct rls_wire_process *process;
+
+	if (!recording_since_ns)
+		return;
+	process = bpf_map_lookup_elem(&tracked, &thread->pid);
+	if (process)
+		load_settings(thread, process);
+	if (!thread->annotated)
 		return;
 	find_record(thread);
-	if (thread->record)
-		sync_operations(thread);
+	if (!thread->record)
+		return;
+	if (!thread->announced)
+		announce(thread, task);
+	sync_operations(thread);
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -183,7 +201,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	__u64 now_ns;
 
 	if (thread)
-		sync_before_exit(thread);
+		sync_before_exit(thread, task);
 	/* Threads that end side by side may all see that none is alive: who forgets the process
 	 * reports its end, and the others are only threads. */
 	if (over && bpf_map_delete_elem(&tracked, &pid))

@@ -76,6 +76,46 @@ struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder)
 					    on_final,  on_turned, recorder};
 }
 
+/* A child that was there when recording began is described like all that were, unless it was found in /proc too. */
+static int adopt_early_child(struct rls_recorder *recorder, const struct rls_early_child *child)
+{
+	const uint64_t time_ns = recorder->start_ns;
+	int r;
+
+	on_forked(recorder, (uint32_t)child->parent, (uint32_t)child->pid, time_ns);
+	if (child->execed)
+		on_execed(recorder, (uint32_t)child->pid, time_ns);
+	if (rls_translator_process(recorder->translator, (uint32_t)child->pid))
+		return 0;
+	r = rls_describe(&recorder->describer, child->pid, time_ns);
+	return r == -ESRCH ? 0 : r; /* it has ended since; the kernel side tells */
+}
+
+int rls_recorder_adopt_early(struct rls_recorder *recorder)
+{
+	int r = 0;
+
+	if (recorder->early.over)
+		return 0;
+	recorder->early.over = true;
+	for (size_t i = 0; !r && i < recorder->early.children.count; i++)
+		r = adopt_early_child(recorder, &recorder->early.children.items[i]);
+	return r;
+}
+
+static int take_early(struct rls_recorder *recorder, const struct rls_wire_header *record,
+		      size_t size)
+{
+	pid_t ended, execed;
+	int r = rls_early_records_take(&recorder->early, record, size, &ended, &execed);
+
+	if (ended)
+		rls_targets_ended(&recorder->targets, ended, recorder->start_ns);
+	if (execed && rls_targets_find(&recorder->targets, execed))
+		on_execed(recorder, (uint32_t)execed, recorder->start_ns);
+	return r;
+}
+
 /* What it cost is charged with the hits around it. Where these come in windows only, what was between
  * windows would be charged within them. */
 static int add_stack(struct rls_recorder *recorder, const struct rls_wire_header *record,
@@ -110,6 +150,11 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 			       : 0;
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
 		return add_stack(recorder, record, size);
+	if (rls_early_records_has(&recorder->early, recorder->start_ns, record))
+		return take_early(recorder, record, size);
+	r = recorder->start_ns ? rls_recorder_adopt_early(recorder) : 0;
+	if (r)
+		return r;
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
 		return -ENOMEM;
 	r = recorder->throttle ? rls_overhead_controller_add(recorder->throttle, record, size) : 0;

@@ -61,7 +61,7 @@ void rls_recorder_free(struct rls_recorder *recorder)
 
 /* ---- recording ---- */
 
-/* Every process there is at the start. */
+/* Every process there is at the start; those forked while probes were put on come with the first records. */
 static int begin_trace(struct rls_recorder *recorder)
 {
 	int r = rls_host_event(&recorder->output, recorder->start_ns);
@@ -74,9 +74,11 @@ static int begin_trace(struct rls_recorder *recorder)
 		const struct rls_target *followed = recorder->targets.all[i];
 		pid_t pid = followed->pid;
 
+		if (rls_process_exists(pid))
+			continue; /* gone already; the kernel side tells */
 		r = rls_describe(&recorder->describer, pid, recorder->start_ns);
 		if (r == -ESRCH)
-			r = 0; /* gone already; the kernel side tells */
+			r = 0;
 		if (followed->root && !recorder->describer.launched)
 			rls_missing_at_start(recorder->libraries, &recorder->output, pid,
 					     recorder->start_ns);
@@ -152,6 +154,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		if (rls_libraries_look_at_files(recorder->libraries) ||
 		    rls_kernel_watch_ticks(recorder->kernel, time_ns) ||
 		    rls_recorder_consume_timely(recorder, time_ns) < 0 ||
+		    rls_recorder_adopt_early(recorder) ||
 		    rls_event_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
 		if (recorder_tick(recorder, time_ns))

@@ -196,6 +196,7 @@ static int open_catch_up(struct rls_recorder *recorder)
 static void close_losses(struct rls_recorder *recorder)
 {
 	rls_losses_clear(&recorder->losses);
+	rls_early_records_clear(&recorder->early);
 }
 
 static int open_describer(struct rls_recorder *recorder)

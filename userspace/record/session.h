@@ -15,6 +15,7 @@
 #include "userspace/base/clock.h"
 #include "userspace/cpu/cpu_affinity.h"
 #include "userspace/record/cost/calibration_cache.h"
+#include "userspace/record/early_records.h"
 #include "userspace/record/events/event_output.h"
 #include "userspace/record/events/losses.h"
 #include "userspace/record/gpu/cupti_toggle.h"
@@ -49,6 +50,7 @@ struct rls_recorder {
 		*throttle; /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;
 	struct rls_catch_up catch_up;
+	struct rls_early_records early;
 	struct rls_affinity affinity;
 	uint64_t start_ns, stop_ns;
 	int signal_fd, epoll_fd;
@@ -74,6 +76,10 @@ int rls_recorder_observe_targets(struct rls_recorder *recorder);
 struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder);
 /* A rls_record_handler; its context is the recorder. */
 int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *context);
+
+/* What the kernel side has reported from before recording began is over with: children that it reported become
+ * targets, and are described as of the beginning. 0 or -errno. */
+int rls_recorder_adopt_early(struct rls_recorder *recorder);
 
 /* What is in the rings, but for samples at the very beginning: the first native function to be named may have
  * symbols read for long. The number of records or -errno. */
