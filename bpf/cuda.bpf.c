@@ -5,6 +5,7 @@
  * here only its size counts, because of which the ring is reserved in one of a few sizes: a
  * probe may be preempted, so there is no scratch memory per CPU to build a record in.
  */
+#include "bpf/shared/clock.bpf.h"
 #include "bpf/shared/control.bpf.h"
 #include "bpf/shared/pids.bpf.h"
 #include "bpf/totals.bpf.h"
@@ -29,6 +30,7 @@ static __always_inline bool send_batch(__u32 pid, __u32 tid, __u64 address, __u3
 		    bpf_ktime_get_ns());
 	record->bytes = bytes;
 	record->reserved = 0;
+	record->clock_ahead_ns = clock_ahead_ns(bpf_get_current_task_btf());
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return true;
 }

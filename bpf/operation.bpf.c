@@ -97,6 +97,15 @@ static __always_inline bool are_named(struct thread_state *thread,
 	return true;
 }
 
+static __always_inline void to_host_clock(const struct thread_state *thread,
+					  struct rls_wire_edges *record)
+{
+	__s64 ahead_ns = thread->clock_ahead_ns;
+
+	for (int i = 0; ahead_ns && i < RLS_EDGES_SENT; i++)
+		record->edges[i].time_ns -= ahead_ns;
+}
+
 /* All of them in one record. Not where a name is new, the annotation ring ends amid them, or there is no room. */
 static __always_inline bool send_together(struct thread_state *thread)
 {
@@ -113,6 +122,7 @@ static __always_inline bool send_together(struct thread_state *thread)
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 		return false;
 	}
+	to_host_clock(thread, record);
 	fill_header(&record->header, sizeof(*record), RLS_WIRE_EDGES, thread->pid, thread->tid,
 		    record->edges[0].time_ns);
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
@@ -130,6 +140,7 @@ static __always_inline __u32 send_singly(struct thread_state *thread, __u64 coun
 		    bpf_probe_read_user(&edge, sizeof(edge),
 					(void *)EDGE_AT(thread->record, thread->edges_seen)))
 			break;
+		edge.time_ns -= thread->clock_ahead_ns;
 		send_edge(thread, &edge, 0);
 		thread->edges_seen++;
 	}

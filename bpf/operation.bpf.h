@@ -7,6 +7,7 @@
 #ifndef RLS_OPERATION_BPF_H
 #define RLS_OPERATION_BPF_H
 
+#include "bpf/shared/clock.bpf.h"
 #include "bpf/state.bpf.h"
 #include "userspace/annotate/annotate_wire.h"
 
@@ -29,7 +30,8 @@ SUBPROGRAM void send_stack(struct thread_state *thread, __u64 head)
 	if (head)
 		bpf_probe_read_user(&edge.time_ns, sizeof(edge.time_ns),
 				    (void *)EDGE_AT(record, head - 1));
-	if (edge.time_ns < recording_since_ns)
+	edge.time_ns -= thread->clock_ahead_ns;
+	if (!head || edge.time_ns < recording_since_ns)
 		edge.time_ns = recording_since_ns;
 	bpf_probe_read_user(&depth, sizeof(depth), (void *)RECORD_FIELD(record, depth));
 	if (depth > RLS_STACK_MAX)
@@ -62,7 +64,7 @@ static __always_inline bool replayable(const struct thread_state *thread, __u64 
 	if (!head || head > RLS_EDGE_RING)
 		return false;
 	bpf_probe_read_user(&first_ns, sizeof(first_ns), (void *)EDGE_AT(thread->record, 0));
-	return first_ns >= recording_since_ns;
+	return first_ns - thread->clock_ahead_ns >= recording_since_ns;
 }
 
 /* Up to RLS_EDGES_SENT of them; number: which one of the hit's comes first. Returns how many. */
@@ -118,6 +120,7 @@ static __always_inline void sync_operations(struct thread_state *thread)
 		return;
 	if (thread->record_seen && head == thread->edges_seen && !(thread->missed & MISSED_EDGES))
 		return;
+	thread->clock_ahead_ns = clock_ahead_ns(bpf_get_current_task_btf());
 	if (must_send_stack(thread, head)) {
 		send_stack(thread, head);
 		thread->edges_seen = head;

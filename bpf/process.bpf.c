@@ -257,7 +257,7 @@ static __always_inline __u64 first_unread_edge(struct task_struct *task,
 	if (bpf_copy_from_user_task(&time_ns, sizeof(time_ns), (void *)EDGE_AT(record, seen), task,
 				    0))
 		return ~0ULL;
-	return time_ns;
+	return time_ns - clock_ahead_ns(task);
 }
 
 /* The thread, if it is watched. First threads are from when their process is and has a library
@@ -336,6 +336,7 @@ int final_states(struct bpf_iter__task *ctx)
 	take_hit_totals(thread, &record->hit_totals);
 	record->record = thread->record;
 	record->edges_seen = thread->edges_seen;
+	record->clock_ahead_ns = thread->clock_ahead_ns;
 	record->overflowed_frames = thread->overflowed;
 	record->reserved = 0;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);

@@ -99,6 +99,7 @@ struct thread_state {
 	__u64 record; /* annotation record, 0 while not found */
 	__u64 annotate_offset;
 	__u64 edges_seen;
+	__s64 clock_ahead_ns; /* of the host's, when edges were last read (clock.bpf.h) */
 	struct known_name names[NAMES_KNOWN]; /* that have been sent, by NAME_PLACE */
 	__u8 annotated;
 	__u8 record_seen;

@@ -166,6 +166,7 @@ struct rls_wire_final {
 	RLS_U64 edges_seen;
 	RLS_U32 overflowed_frames; /* entries beyond RLS_FRAMES_MAX */
 	RLS_U32 reserved;
+	RLS_S64 clock_ahead_ns; /* the thread's own clock, of ours */
 };
 
 #define RLS_SAMPLE_WORDS 128
@@ -194,6 +195,7 @@ struct rls_wire_gpu_batch {
 	struct rls_wire_header header; /* tid: the bridge's own thread */
 	RLS_U32 bytes;
 	RLS_U32 reserved;
+	RLS_S64 clock_ahead_ns; /* the target's own clock, of ours: its times are on that */
 };
 
 #ifndef __VMLINUX_H__
@@ -211,9 +213,9 @@ _Static_assert(sizeof(struct rls_wire_range) == 168, "range");
 _Static_assert(sizeof(struct rls_wire_booked) == 32, "booked");
 _Static_assert(sizeof(struct rls_wire_absence) == 32, "absence");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
-_Static_assert(sizeof(struct rls_wire_final) == 64, "final");
+_Static_assert(sizeof(struct rls_wire_final) == 72, "final");
 _Static_assert(sizeof(struct rls_wire_category_sample) == 72 + 8 * RLS_SAMPLE_WORDS, "look");
-_Static_assert(sizeof(struct rls_wire_gpu_batch) == 32, "gpu batch");
+_Static_assert(sizeof(struct rls_wire_gpu_batch) == 40, "gpu batch");
 #endif
 
 #endif

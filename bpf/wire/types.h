@@ -7,6 +7,7 @@
 #define RLS_U16 __u16
 #define RLS_U32 __u32
 #define RLS_U64 __u64
+#define RLS_S64 __s64
 #else
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 #define RLS_U16 uint16_t
 #define RLS_U32 uint32_t
 #define RLS_U64 uint64_t
+#define RLS_S64 int64_t
 #endif
 
 #endif

@@ -192,12 +192,12 @@ class Target(Process):
 class Recording(Process):
     """rlscope-bpf attach; with `live` it returns when every probe is live."""
 
-    def __init__(self, pids, *arguments, roles=ROLES, folder=None, live=True, **options):
+    def __init__(self, pids, *arguments, roles=ROLES, folder=None, live=True, prefix=(), **options):
         self.owned = None if folder else tempfile.TemporaryDirectory(prefix="rls-")
         self.folder = folder or self.owned.name
         self.trace = os.path.join(self.folder, "trace")
         self.report_path = os.path.join(self.folder, "report.json")
-        command = [BINARY, "attach"]
+        command = [*prefix, BINARY, "attach"]
         for pid in pids:
             command += ["--pid", str(pid)]
         command += [*EXACT, *roles, "-o", self.trace, "--format", "json",

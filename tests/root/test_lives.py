@@ -2,6 +2,7 @@
 """Short lives: children that begin and end while the profiler sets up, and workers that meet no probe."""
 
 import json
+import os
 import time
 
 import harness
@@ -64,16 +65,16 @@ def at_setup(checks, seconds):
             harness.eventually(lambda: len(job.out.seen) > seen + 5)
             stop_ns = time.monotonic_ns()
             status = recording.stop()
-            report, told = recording.report(), events(recording.trace)
+            report, found = recording.report(), events(recording.trace)
             text = harness.run("report", recording.trace).stdout
         job.child.kill()
         ended = {int(pid): (int(end), int(ran)) for pid, end, ran in
                  (line.split() for line in job.out.seen[1:] if line.count(" ") == 2)}
     checks.that(status == 0, "children of %s s: profiler ended with %d" % (seconds, status))
-    begin_ns = next(event["time_ns"] for event in told if event["event"] == "host")
-    early = [event for event in told if event["event"] in ("process", "thread", "thread_end", "process_end", "category")
+    begin_ns = next(event["time_ns"] for event in found if event["event"] == "host")
+    early = [event for event in found if event["event"] in ("process", "thread", "thread_end", "process_end", "category")
              and event["time_ns"] < begin_ns]
-    checks.that(not early, "nothing is told of before the beginning: %s" % early[:3])
+    checks.that(not early, "nothing is reported of before the beginning: %s" % early[:3])
     checks.that(report["duration_ns"] <= stop_ns - begin_ns + 10**9 * recording.stop_seconds,
                 "recorded for no longer than it took: %d ms" % (report["duration_ns"] // 10**6))
     pids = [process["pid"] for process in report["processes"]]
@@ -96,7 +97,6 @@ def at_setup(checks, seconds):
 def unprobed(checks):
     """Their operations are read as they end, which Linux before 6.16 does too late."""
     command = [harness.interpreter(), "-c", WORKERS]
-    import os
     with harness.Process(command, env=dict(os.environ, PYTHONPATH=os.environ["RLS_PYTHONPATH"])) as job:
         job.out.wait("ready", harness.PATIENCE_SECONDS)
         with harness.Recording([job.pid]) as recording:
@@ -113,10 +113,10 @@ def unprobed(checks):
     checks.that(entries == WORKERS_COUNT, "%d workers, %d entries of their operation" % (WORKERS_COUNT, entries))
     wrong = []
     for pid, inner, outer in rows:
-        told = sum(row["wall_ns"] for row in report["breakdown"]
+        found = sum(row["wall_ns"] for row in report["breakdown"]
                    if row["pid"] == pid and row["operation"] == "worker")
-        if not inner <= told <= outer:
-            wrong.append((pid, inner, told, outer))
+        if not inner <= found <= outer:
+            wrong.append((pid, inner, found, outer))
     checks.that(not wrong, "each is as long as it was: %s" % wrong)
 
 

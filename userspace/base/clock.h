@@ -1,11 +1,28 @@
-/* Clocks. Everything is recorded on CLOCK_MONOTONIC, which bpf_ktime_get_ns() reads too. The kernel gives the start of
- * processes on CLOCK_BOOTTIME, which also runs while the machine sleeps. */
+/* Clocks. Everything is recorded on the host's CLOCK_MONOTONIC, which bpf_ktime_get_ns() reads too. In a time namespace
+ * our own clocks are ahead of the host's, and are set back to them. The kernel gives the start of processes on
+ * CLOCK_BOOTTIME, which also runs while the machine sleeps, as our own namespace has it. */
 #ifndef RLS_CLOCK_H
 #define RLS_CLOCK_H
 
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
+
+/* How far a time namespace's clocks are ahead of the host's. */
+struct rls_clocks_ahead {
+	int64_t monotonic_ns, boottime_ns;
+};
+
+/* Of our own namespace; 0 before rls_clock_join_host. */
+extern struct rls_clocks_ahead rls_clocks_ahead;
+
+/* Finds it out: to be called once, before any time is taken. 0; -ENODATA: we are in a time namespace that nobody knows
+ * the offsets of; -errno. */
+int rls_clock_join_host(void);
+
+/* The text of /proc/PID/timens_offsets: 0, or -EINVAL. */
+int rls_clocks_ahead_parse(FILE *file, struct rls_clocks_ahead *out);
 
 static inline uint64_t rls_clock_ns(clockid_t clock)
 {
@@ -17,7 +34,7 @@ static inline uint64_t rls_clock_ns(clockid_t clock)
 
 static inline uint64_t rls_monotonic_ns(void)
 {
-	return rls_clock_ns(CLOCK_MONOTONIC);
+	return rls_clock_ns(CLOCK_MONOTONIC) - (uint64_t)rls_clocks_ahead.monotonic_ns;
 }
 
 static inline uint64_t rls_since_boot_ns(void)
@@ -25,8 +42,16 @@ static inline uint64_t rls_since_boot_ns(void)
 	return rls_clock_ns(CLOCK_BOOTTIME);
 }
 
+/* The same time on the host's clock, for all processes of this boot. */
+static inline uint64_t rls_host_since_boot_ns(void)
+{
+	return rls_since_boot_ns() - (uint64_t)rls_clocks_ahead.boottime_ns;
+}
+
+/* What waits ask for, which is on our own clock. */
 static inline struct timespec rls_monotonic_timespec(uint64_t time_ns)
 {
+	time_ns += (uint64_t)rls_clocks_ahead.monotonic_ns;
 	return (struct timespec){.tv_sec = (time_t)(time_ns / 1000000000),
 				 .tv_nsec = (long)(time_ns % 1000000000)};
 }

@@ -56,8 +56,7 @@ static void on_final(void *context, const struct rls_wire_final *final)
 
 	if (!final->record)
 		return;
-	r = rls_annotation_reader_rest((pid_t) final->header.pid, final->header.tid, final->record,
-				       final->edges_seen, recorder->stop_ns, recorder->translator);
+	r = rls_annotation_reader_rest(final, recorder->stop_ns, recorder->translator);
 	if (r)
 		rls_debug("the last operations of thread %u are not known: %s", final->header.tid,
 			  strerror(-r));

@@ -159,10 +159,31 @@ static void refuses_a_name_that_is_too_long(void **state)
 	}
 }
 
+/* A bridge in a time namespace. */
+static void times_are_shifted(void **state)
+{
+	struct rls_batch_record record;
+
+	two_records();
+	maker.header.clock_ns = 100;
+	maker.header.clock_cupti_ns = 102;
+	assert_int_equal(check_made(), RLS_BATCH_SOUND);
+	rls_batch_shift(&view, 3);
+	assert_int_equal(rls_batch_record(&view, 0, &record), 0);
+	assert_int_equal(record.record.start_ns, 2);
+	assert_int_equal(record.record.end_ns, 6);
+	assert_int_equal(view.header.clock_ns, 97);
+	assert_int_equal(view.header.clock_cupti_ns, 99);
+	assert_int_equal(view.header.flushed_ns, 0); /* none */
+	rls_batch_shift(&view, 8); /* to before the machine's start: it cannot be */
+	assert_int_equal(rls_batch_record(&view, 0, &record), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_what_is_sound),
+		cmocka_unit_test(times_are_shifted),
 		cmocka_unit_test(refuses_a_frame_that_is_wrong),
 		cmocka_unit_test(refuses_counts_beyond_the_limits),
 		cmocka_unit_test(refuses_a_record_that_cannot_be),

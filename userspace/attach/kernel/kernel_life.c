@@ -19,6 +19,7 @@
 #include "userspace/attach/kernel/kernel_sites.h"
 #include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/links.h"
+#include "userspace/base/clock.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 
@@ -195,6 +196,17 @@ static int set_namespace(struct rls_kernel *kernel)
 	return 0;
 }
 
+/* What the kernel stamps is on the host's clock. */
+static int check_clock(void)
+{
+	int r = rls_clock_join_host();
+
+	return r ? rls_error_r(r,
+			       "this process is in a time namespace, and how far its clock is "
+			       "ahead of the host's cannot be found out: start it outside of that")
+		 : 0;
+}
+
 int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel **out)
 {
 	struct rls_kernel *kernel = calloc(1, sizeof(*kernel));
@@ -206,6 +218,8 @@ int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel 
 	r = kernel_life_load(kernel, options);
 	if (!r)
 		r = set_namespace(kernel);
+	if (!r)
+		r = check_clock();
 	/* Without return probes most ends of calls would be seen late, and times be wrong. */
 	if (!r && rls_feature_returns_kill())
 		r = rls_error_r(-EOPNOTSUPP,

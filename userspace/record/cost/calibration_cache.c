@@ -30,7 +30,7 @@
 
 static double now_s(void)
 {
-	return (double)rls_since_boot_ns() / 1e9;
+	return (double)rls_host_since_boot_ns() / 1e9;
 }
 
 static bool has_passed(const struct rls_calibration_file *file)

@@ -34,9 +34,11 @@ int rls_annotation_reader_name(pid_t pid, uint64_t address, char out[RLS_NAME_BY
 	return (int)name.length;
 }
 
-int rls_annotation_reader_rest(pid_t pid, uint32_t tid, uint64_t address, uint64_t edges_seen,
-			       uint64_t end_ns, struct rls_translator *translator)
+int rls_annotation_reader_rest(const struct rls_wire_final *final, uint64_t end_ns,
+			       struct rls_translator *translator)
 {
+	const pid_t pid = (pid_t) final->header.pid;
+	const uint64_t address = final->record, edges_seen = final->edges_seen;
 	struct rls_thread_record record;
 	uint64_t head;
 	int r = rls_live_read(pid, address, &record, sizeof(record));
@@ -50,16 +52,17 @@ int rls_annotation_reader_rest(pid_t pid, uint32_t tid, uint64_t address, uint64
 	if (record.head - edges_seen > RLS_EDGE_RING || head - edges_seen >= RLS_EDGE_RING)
 		return -EOVERFLOW;
 	for (uint64_t i = edges_seen; i != record.head; i++) {
-		const struct rls_edge *edge = &record.edges[i % RLS_EDGE_RING];
+		struct rls_edge *edge = &record.edges[i % RLS_EDGE_RING];
 		char name[RLS_NAME_BYTES] = "";
 		int length = edge->name ? rls_annotation_reader_name(pid, edge->name, name) : 0;
 
 		if (length < 0)
 			return length;
+		edge->time_ns -= (uint64_t) final->clock_ahead_ns;
 		if (edge->time_ns > end_ns)
 			break;
-		r = rls_translator_add_edge(translator, (uint32_t)pid, tid, edge, name,
-					    (size_t)length);
+		r = rls_translator_add_edge(translator, final->header.pid, final->header.tid, edge,
+					    name, (size_t)length);
 		if (r)
 			return r;
 	}

@@ -19,7 +19,7 @@ int rls_annotation_reader_descriptor(pid_t pid, uint64_t address,
 int rls_annotation_reader_name(pid_t pid, uint64_t address, char out[RLS_NAME_BYTES]);
 
 /* Adds the edges of a thread's record that the kernel side has not seen, up to end_ns. */
-int rls_annotation_reader_rest(pid_t pid, uint32_t tid, uint64_t record, uint64_t edges_seen,
-			       uint64_t end_ns, struct rls_translator *translator);
+int rls_annotation_reader_rest(const struct rls_wire_final *final, uint64_t end_ns,
+			       struct rls_translator *translator);
 
 #endif

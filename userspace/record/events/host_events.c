@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
 #include "analysis/base/cleanup.h"
 #include "analysis/timeline/trace_metadata.h"
+#include "userspace/base/clock.h"
 
 #define CLOCK_LOOKS 8
 
@@ -49,22 +49,14 @@ static char *list_gpus(void)
 	return text;
 }
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 /* The narrowest of a few looks: CLOCK_REALTIME between two readings of CLOCK_MONOTONIC. */
 static void read_clocks(struct rls_event *event)
 {
 	event->clock.width_ns = UINT64_MAX;
 	for (int look = 0; look < CLOCK_LOOKS; look++) {
-		uint64_t before_ns = read_clock(CLOCK_MONOTONIC);
-		uint64_t realtime_ns = read_clock(CLOCK_REALTIME);
-		uint64_t width_ns = read_clock(CLOCK_MONOTONIC) - before_ns;
+		uint64_t before_ns = rls_monotonic_ns();
+		uint64_t realtime_ns = rls_clock_ns(CLOCK_REALTIME);
+		uint64_t width_ns = rls_monotonic_ns() - before_ns;
 
 		if (width_ns >= event->clock.width_ns)
 			continue;

@@ -27,6 +27,7 @@ enum rls_batch_fault rls_batch_validate(const void *bytes, size_t size, struct r
 	view.strings = (const char *)view.records + records_bytes;
 	if (view.header.string_bytes && view.strings[view.header.string_bytes - 1])
 		return RLS_BATCH_STRINGS;
+	view.clock_ahead_ns = 0;
 	*out = view;
 	return RLS_BATCH_SOUND;
 }
@@ -63,11 +64,27 @@ static bool is_possible(const struct rls_cupti_record *record)
 				    record->end_ns <= INT64_MAX);
 }
 
+static void to_our_clock(uint64_t *time_ns, int64_t clock_ahead_ns)
+{
+	if (*time_ns)
+		*time_ns -= (uint64_t)clock_ahead_ns;
+}
+
+void rls_batch_shift(struct rls_batch_view *view, int64_t clock_ahead_ns)
+{
+	view->clock_ahead_ns = clock_ahead_ns;
+	to_our_clock(&view->header.clock_ns, clock_ahead_ns);
+	to_our_clock(&view->header.clock_cupti_ns, clock_ahead_ns);
+	to_our_clock(&view->header.flushed_ns, clock_ahead_ns);
+}
+
 int rls_batch_record(const struct rls_batch_view *view, size_t i, struct rls_batch_record *out)
 {
 	struct rls_batch_record result = {.name = ""};
 
 	memcpy(&result.record, view->records + i * sizeof(result.record), sizeof(result.record));
+	to_our_clock(&result.record.start_ns, view->clock_ahead_ns);
+	to_our_clock(&result.record.end_ns, view->clock_ahead_ns);
 	if (!is_possible(&result.record) || result.record.name > view->header.string_bytes)
 		return -EINVAL;
 	if (result.record.name) {

@@ -17,6 +17,7 @@ struct rls_batch_view {
 	struct rls_cupti_batch header;
 	const uint8_t *records; /* header.count of them, unaligned */
 	const char *strings; /* header.string_bytes, the last one a NUL */
+	int64_t clock_ahead_ns; /* what is subtracted from all times; see rls_batch_shift */
 };
 
 enum rls_batch_fault {
@@ -30,6 +31,10 @@ enum rls_batch_fault {
 
 /* What is wrong with a batch of exactly these bytes; *out is filled when it is sound. */
 enum rls_batch_fault rls_batch_validate(const void *bytes, size_t size, struct rls_batch_view *out);
+
+/* The bridge's clock is so far ahead of ours (a time namespace): times in the header and in the records are on ours from
+ * here on. What is 0 is no time, and stays so. */
+void rls_batch_shift(struct rls_batch_view *view, int64_t clock_ahead_ns);
 
 /* Static storage: "of another version", ... */
 const char *rls_batch_fault_text(enum rls_batch_fault fault);

@@ -420,6 +420,7 @@ static int add_batch(struct rls_gpu *gpu, const struct rls_wire_gpu_batch *wire,
 	r = gpu_activity_get(gpu, wire->header.pid, &process);
 	if (r)
 		return r;
+	rls_batch_shift(&view, wire->clock_ahead_ns);
 	take_totals(gpu, process, &view.header);
 	for (size_t i = 0; !r && i < view.header.count; i++) {
 		struct rls_batch_record record;
