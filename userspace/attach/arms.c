@@ -11,6 +11,7 @@
 #include "userspace/attach/features.h"
 #include "userspace/attach/links.h"
 #include "userspace/cpu/cpu_priority.h"
+#include "userspace/process/living_thread.h"
 
 static struct bpf_link *arms_attach(const struct rls_arm_request *request)
 {
@@ -18,11 +19,13 @@ static struct bpf_link *arms_attach(const struct rls_arm_request *request)
 		    .ref_ctr_offsets =
 			    request->semaphore_offset ? &request->semaphore_offset : NULL);
 	LIBBPF_OPTS(bpf_uprobe_opts, perf, .ref_ctr_offset = request->semaphore_offset);
+	pid_t living = rls_living_thread(request->pid);
 
-	if (request->multi)
+	/* A uprobe_multi link is for the memory of a process's first thread, which may have left. */
+	if (request->multi && living == request->pid)
 		return bpf_program__attach_uprobe_multi(request->program, request->pid,
 							request->path, NULL, &multi);
-	return bpf_program__attach_uprobe_opts(request->program, request->pid, request->path,
+	return bpf_program__attach_uprobe_opts(request->single, living, request->path,
 					       request->site_offset, &perf);
 }
 
@@ -99,7 +102,7 @@ static void *hit_site(void *context)
 
 bool rls_arms_multi_sees_threads(const struct bpf_program *program, const uint64_t *hits)
 {
-	struct rls_arm_request request = {program, true, getpid(), "/proc/self/exe", 0, 0};
+	struct rls_arm_request request = {program, NULL, true, getpid(), "/proc/self/exe", 0, 0};
 	uint64_t before;
 	struct bpf_link *link;
 	pthread_t thread;

@@ -24,8 +24,9 @@ struct rls_arms {
 };
 
 struct rls_arm_request {
-	const struct bpf_program *program;
-	bool multi; /* a uprobe_multi link, else a perf event */
+	const struct bpf_program *program; /* for a uprobe_multi link */
+	const struct bpf_program *single; /* for a perf event */
+	bool multi; /* a uprobe_multi link, where that can be */
 	pid_t pid;
 	const char *path;
 	unsigned long site_offset, semaphore_offset; /* in the file */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/process/living_thread.h"
 
 #define PAGE_BYTES 4096UL
 #define BLOCK_BYTES (1UL << 18)
@@ -135,12 +136,12 @@ int rls_live_scan(struct rls_scan *scan, const struct rls_live_space *space,
 	_cleanup_close_ int pagemap = -1;
 	struct live_scan live = {
 		.scan = scan, .space = &space->space, .left_bytes = limit_bytes, .block = block};
-	char path[64];
+	char path[RLS_PROCESS_PATH_BYTES];
 	size_t count;
 
 	if (!regions || !block)
 		return -ENOMEM;
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", space->pid);
+	rls_process_path(path, space->pid, "pagemap");
 	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	live.pagemap = pagemap;
 	count = choose_regions(scan, extent, regions);

@@ -9,6 +9,7 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/elf/elf.h"
 #include "userspace/inject/refuse.h"
+#include "userspace/process/living_thread.h"
 
 #define STATUS_BYTES 8192
 
@@ -218,9 +219,9 @@ static int survey_libraries(struct rls_grounds *grounds, const struct rls_mappin
 static int read_status(pid_t pid, char text[STATUS_BYTES])
 {
 	_cleanup_fclose_ FILE *file = NULL;
-	char path[48];
+	char path[RLS_PROCESS_PATH_BYTES];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	rls_process_path(path, pid, "status");
 	file = fopen(path, "re");
 	if (!file)
 		return -errno;

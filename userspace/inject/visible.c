@@ -15,6 +15,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "userspace/base/clock.h"
+#include "userspace/process/living_thread.h"
 
 #define EVERYBODY_ENTERS 0001
 #define EVERYBODY_READS 0004
@@ -33,10 +34,10 @@ static int open_within(int root, const char *path, int flags)
 
 static int open_root(pid_t pid)
 {
-	char path[48];
+	char path[RLS_PROCESS_PATH_BYTES];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	rls_process_path(path, pid, "root");
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

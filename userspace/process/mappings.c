@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/process/living_thread.h"
 
 #define DELETED_SUFFIX " (deleted)"
 
@@ -157,11 +158,11 @@ static int read_all(int fd, char **out, size_t *length)
 int rls_mappings_read(pid_t pid, struct rls_mappings *out)
 {
 	_cleanup_close_ int fd = -1;
-	char path[64], *text = NULL;
+	char path[RLS_PROCESS_PATH_BYTES], *text = NULL;
 	size_t length = 0;
 	int error;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	rls_process_path(path, pid, "maps");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -226,10 +227,11 @@ int rls_mapping_locate(pid_t pid, const struct rls_mapping *mapping, char **path
 	_cleanup_free_ char *by_path = NULL, *by_address = NULL;
 	struct stat path_status, address_status;
 	bool path_found, address_found;
+	pid_t living = rls_living_thread(pid);
 
-	if (asprintf(&by_path, "/proc/%d/root%s", pid, mapping->path) < 0 ||
-	    asprintf(&by_address, "/proc/%d/map_files/%lx-%lx", pid, mapping->start, mapping->end) <
-		    0)
+	if (asprintf(&by_path, "/proc/%d/root%s", living, mapping->path) < 0 ||
+	    asprintf(&by_address, "/proc/%d/map_files/%lx-%lx", living, mapping->start,
+		     mapping->end) < 0)
 		return -ENOMEM;
 	path_found = !mapping->deleted && !stat(by_path, &path_status);
 	/* A different inode: an overlay file system, or something mounted over the path. The

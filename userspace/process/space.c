@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/process/living_thread.h"
 
 /* Whole data segments of real libraries are a few MB; a hostile header is not believed. */
 #define MAX_SEGMENT_BYTES (256UL << 20)
@@ -44,7 +45,7 @@ static ssize_t read_memory(const struct rls_live_space *live, uint64_t address, 
 
 	if (live->memory >= 0)
 		return pread(live->memory, buffer, length, (off_t)address);
-	return process_vm_readv(live->pid, &local, 1, &remote, 1, 0);
+	return process_vm_readv(rls_living_thread(live->pid), &local, 1, &remote, 1, 0);
 }
 
 static size_t read_live(const struct rls_space *space, uint64_t address, void *buffer,
@@ -57,9 +58,9 @@ static size_t read_live(const struct rls_space *space, uint64_t address, void *b
 
 void rls_live_space_open(struct rls_live_space *live, pid_t pid)
 {
-	char path[64];
+	char path[RLS_PROCESS_PATH_BYTES];
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	rls_process_path(path, pid, "mem");
 	*live = (struct rls_live_space){.space.read = read_live, .pid = pid};
 	live->memory = open(path, O_RDONLY | O_CLOEXEC);
 }

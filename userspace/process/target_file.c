@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/process/living_thread.h"
 
 int rls_target_file_open(pid_t pid, const char *path)
 {
@@ -17,11 +18,11 @@ int rls_target_file_open(pid_t pid, const char *path)
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	_cleanup_close_ int root = -1;
-	char root_path[32] = "/";
+	char root_path[RLS_PROCESS_PATH_BYTES] = "/";
 	long fd;
 
 	if (pid)
-		snprintf(root_path, sizeof(root_path), "/proc/%d/root", pid);
+		rls_process_path(root_path, pid, "root");
 	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;

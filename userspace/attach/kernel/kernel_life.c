@@ -413,8 +413,8 @@ int rls_kernel_arm(struct rls_kernel *kernel, pid_t pid, const char *path, uint6
 {
 	bool multi = arms_by_multi(kernel);
 	struct rls_arm_request request = {
-		.program = multi ? kernel->skeleton->progs.on_batch_multi
-				 : kernel->skeleton->progs.on_batch,
+		.program = kernel->skeleton->progs.on_batch_multi,
+		.single = kernel->skeleton->progs.on_batch,
 		.multi = multi,
 		.pid = pid,
 		.path = path,

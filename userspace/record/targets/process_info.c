@@ -17,11 +17,18 @@
 #include "analysis/base/string_pool.h"
 #include "userspace/base/clock.h"
 #include "userspace/base/proc_stat.h"
+#include "userspace/process/living_thread.h"
 #include "userspace/record/targets/cgroup.h"
 
 #define PROC_TEXT_BYTES (128 * 1024)
 #define WORD_BYTES_MAX 512
 #define ELLIPSIS "\xe2\x80\xa6"
+
+/* The rest is also there where the first thread has left, and is about the process as such: its name, its numbers. */
+static bool is_of_memory(const char *name)
+{
+	return !strcmp(name, "cmdline") || !strcmp(name, "environ") || !strcmp(name, "cgroup");
+}
 
 int rls_process_read(pid_t pid, const char *name, char **out, size_t *length_out)
 {
@@ -33,7 +40,8 @@ int rls_process_read(pid_t pid, const char *name, char **out, size_t *length_out
 
 	if (!text)
 		return -ENOMEM;
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	snprintf(path, sizeof(path), "/proc/%d/%s",
+		 is_of_memory(name) ? rls_living_thread(pid) : pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -132,9 +140,11 @@ static pid_t number_in_status(const char *status, const char *key)
 	return (pid_t)strtol(line + length, NULL, 10);
 }
 
-static bool is_zombie(const char *status)
+/* Its first thread may have ended before the others. */
+static bool has_ended(pid_t pid, const char *status)
 {
-	return strstr(status, "\nState:\tZ") || strstr(status, "\nState:\tX");
+	return (strstr(status, "\nState:\tZ") || strstr(status, "\nState:\tX")) &&
+	       rls_living_thread(pid) == pid;
 }
 
 int rls_process_container(pid_t pid, char out[RLS_CONTAINER_BYTES])
@@ -201,7 +211,7 @@ int rls_process_exists(pid_t pid)
 	if (pid <= 0 || rls_process_read(pid, "status", &status, NULL))
 		return -ESRCH;
 	/* /proc has threads under their own numbers too. */
-	return is_zombie(status) || number_in_status(status, "\nTgid:") != pid ? -ESRCH : 0;
+	return has_ended(pid, status) || number_in_status(status, "\nTgid:") != pid ? -ESRCH : 0;
 }
 
 int rls_process_tracer(pid_t pid, pid_t *tracer)
@@ -270,7 +280,7 @@ static int add_pair(pid_t pid, void *context)
 	_cleanup_free_ char *status = NULL;
 	struct pid_pairs *pairs = context;
 
-	if (rls_process_read(pid, "status", &status, NULL) || is_zombie(status))
+	if (rls_process_read(pid, "status", &status, NULL) || has_ended(pid, status))
 		return 0;
 	if (rls_grow(&pairs->entries, &pairs->room, pairs->count))
 		return -ENOMEM;

@@ -28,7 +28,8 @@ int rls_process_words(char *const *words, char **out);
  * which is on the host whatever the host runs in. 0 or -ESRCH. */
 int rls_process_container(pid_t pid, char out[RLS_CONTAINER_BYTES]);
 
-/* The whole of /proc/PID/name, NUL-terminated, up to 128 KiB; *length may be NULL. The text is
+/* The whole of /proc/PID/name, NUL-terminated, up to 128 KiB; *length may be NULL. Where the first thread has left, what
+ * depends on its memory is read through another (userspace/process/living_thread.h). The text is
  * the caller's. 0, -ESRCH, -ENOMEM. */
 int rls_process_read(pid_t pid, const char *name, char **out, size_t *length);
 

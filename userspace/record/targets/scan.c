@@ -12,6 +12,7 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/base/log.h"
 #include "userspace/base/proc_stat.h"
+#include "userspace/process/living_thread.h"
 #include "userspace/process/mappings.h"
 #include "userspace/python/interpreter.h"
 
@@ -22,7 +23,7 @@
 /* ---- reading a process ---- */
 
 /* "PID (COMM) STATE PPID PGRP SESSION TTY TPGID FLAGS ...": COMM may hold anything. */
-static int parse_stat(const char *text, struct rls_candidate *out)
+static int parse_stat(pid_t pid, const char *text, struct rls_candidate *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 	const char *words = rls_stat_word(text, 3);
@@ -33,7 +34,9 @@ static int parse_stat(const char *text, struct rls_candidate *out)
 	if (!open || !words || close < open ||
 	    sscanf(words, "%c %d %*d %*d %*d %*d %u", &state, &ppid, &flags) != 3)
 		return -ESRCH;
-	if (state == 'Z' || state == 'X' || flags & (FLAG_EXITING | FLAG_KERNEL_THREAD))
+	if (flags & FLAG_KERNEL_THREAD)
+		return -ESRCH;
+	if ((state == 'Z' || state == 'X' || flags & FLAG_EXITING) && rls_living_thread(pid) == pid)
 		return -ESRCH;
 	out->ppid = ppid;
 	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close - open - 1), open + 1);
@@ -77,7 +80,7 @@ static int read_candidate(unsigned int kinds, const struct rls_roles *roles, pid
 
 	out->pid = pid;
 	if (!r)
-		r = parse_stat(stat, out);
+		r = parse_stat(pid, stat, out);
 	if (!r && kinds & RLS_SELECT_NAME)
 		r = rls_process_read(pid, "cmdline", &out->cmdline, &out->cmdline_bytes);
 	if (!r && kinds & RLS_SELECT_CGROUP)
