@@ -74,7 +74,7 @@ __attribute__((noinline)) int send_edge(struct thread_state *thread, const struc
 	record->name = edge->name;
 	record->edge = edge->kind;
 	record->depth = edge->depth;
-	record->reserved = 0;
+	record->flags = edge->flags;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -8,6 +8,7 @@
  * recording starts are met by an iterator that user space runs.
  */
 #include "bpf/category_sample.bpf.h"
+#include "bpf/operation.bpf.h"
 #include "bpf/shared/pids.bpf.h"
 #include "bpf/shared/tick.bpf.h"
 #include "bpf/stack.bpf.h"
@@ -189,6 +190,9 @@ static __always_inline void leave_cpu(struct thread_state *thread, struct task_s
 		sync_operations(thread);
 		book_leave(thread, now_ns);
 	}
+	/* It may meet no probe for long, and others inherit what it is in. */
+	if (!booking && asleep && task->mm)
+		read_annotations(thread, task);
 	if (!booking && task->mm) /* not a kernel thread, and not on its way out */
 		begin_wait(thread, task, asleep, now_ns);
 }

@@ -558,8 +558,14 @@ __attribute__((noinline)) int book_close(struct thread_state *thread, __u64 now_
 	if (!scope)
 		return 0;
 	totals_finish(thread, scope, now_ns, 0, &key);
-	if (scope->source == thread->tid)
+	if (scope->source == thread->tid) {
+		/* With it its operations end, for those too that have inherited them. */
+		book_heirs(thread->pid, now_ns);
+		if (scope->bridged && scope->operation)
+			totals_report(scope, thread->pid, thread->tid, now_ns, 0);
+		scope->operation = 0;
 		scope->source = 0;
+	}
 	book = book_of(thread, scope);
 	*(volatile __u64 *)&book->word = 0;
 	book->tid = 0;

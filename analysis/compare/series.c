@@ -170,12 +170,12 @@ static int begin_unit(struct reader *reader, const struct rls_scope *scope,
 	return err;
 }
 
-/* The operations that the thread has now and had not before were called, each in the next
- * outer one. */
+/* The operations that the thread has entered were called, each in the next outer one. */
 static int note_calls(struct reader *reader, struct rls_thread *thread, rls_stack_id before)
 {
 	struct rls_timeline *timeline = &reader->timeline;
-	rls_stack_id stay = rls_stack_tree_common(&timeline->stacks, before, thread->stack);
+	rls_stack_id stay =
+		rls_stack_tree_kept(&timeline->stacks, before, thread->stack, thread->continued);
 	int err = 0;
 
 	for (rls_stack_id stack = thread->stack; !err && stack != stay;) {

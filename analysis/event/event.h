@@ -105,6 +105,9 @@ struct rls_event {
 		} category;
 		struct {
 			uint16_t depth; /* entries in stack, outermost first */
+			/* So many of them, the outermost, this event does not enter: another thread
+			 * has, or this one had, and has come back to them. */
+			uint16_t continued;
 			rls_string_id stack[RLS_OPERATION_DEPTH_MAX];
 		} operation;
 		struct {

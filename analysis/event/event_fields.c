@@ -63,9 +63,12 @@ static const struct rls_event_layout layouts[RLS_EVENT_MAX] = {
 					SPARSE(U32, "launches", cuda_call.launches))},
 	[RLS_EVENT_PHASE] = {"phase", "time_ns", RLS_SCOPE_PROCESS, 7, MEMBER_BYTES(phase),
 			     FIELDS(REQUIRED(STRING, "phase", phase.phase))},
-	[RLS_EVENT_OPERATION] =
-		{"operation", "time_ns", RLS_SCOPE_THREAD, 9, MEMBER_BYTES(operation),
-		 FIELDS({.name = "stack", .type = RLS_FIELD_STACK, .required = true})},
+	[RLS_EVENT_OPERATION] = {"operation", "time_ns", RLS_SCOPE_THREAD, 9,
+				 MEMBER_BYTES(operation),
+				 FIELDS({.name = "stack",
+					 .type = RLS_FIELD_STACK,
+					 .required = true},
+					SPARSE(CONTINUED, "continued", operation.continued))},
 	[RLS_EVENT_CATEGORY] = {"category", "time_ns", RLS_SCOPE_THREAD, 10, MEMBER_BYTES(category),
 				FIELDS(REQUIRED(CATEGORY, "category", category.category))},
 	[RLS_EVENT_HITS] = {"hits", "time_ns", RLS_SCOPE_THREAD, 11, MEMBER_BYTES(hits),
@@ -150,6 +153,8 @@ static bool field_valid(const struct rls_event *event, const struct rls_event_fi
 		return isfinite(*(const double *)value);
 	case RLS_FIELD_STACK:
 		return event->operation.depth <= RLS_OPERATION_DEPTH_MAX;
+	case RLS_FIELD_CONTINUED:
+		return event->operation.continued <= event->operation.depth;
 	default:
 		return true;
 	}

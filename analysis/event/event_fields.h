@@ -24,6 +24,7 @@ enum rls_field_type {
 	RLS_FIELD_BOOL,
 	RLS_FIELD_DOUBLE,
 	RLS_FIELD_STACK, /* operation.depth and operation.stack; offset is unused */
+	RLS_FIELD_CONTINUED, /* operation.continued; the trace file has it with the stack */
 };
 
 struct rls_event_field {

@@ -79,6 +79,8 @@ static int order_fields(const struct rls_event *a, const struct rls_event *b,
 		return order_doubles(*(const double *)left, *(const double *)right);
 	case RLS_FIELD_STACK:
 		return order_stacks(a, b, strings);
+	case RLS_FIELD_CONTINUED:
+		return order_numbers(a->operation.continued, b->operation.continued);
 	case RLS_FIELD_END:
 		break;
 	}

@@ -90,3 +90,13 @@ rls_stack_id rls_stack_tree_common(const struct rls_stack_tree *tree, rls_stack_
 	}
 	return a;
 }
+
+rls_stack_id rls_stack_tree_kept(const struct rls_stack_tree *tree, rls_stack_id before,
+				 rls_stack_id now, uint32_t continued)
+{
+	rls_stack_id common = rls_stack_tree_common(tree, before, now);
+
+	while (now != common && rls_stack_tree_node(tree, now).depth > continued)
+		now = tree->nodes[now - 1].parent;
+	return now;
+}

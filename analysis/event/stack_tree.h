@@ -51,4 +51,10 @@ size_t rls_stack_tree_names(const struct rls_stack_tree *tree, rls_stack_id id,
 rls_stack_id rls_stack_tree_common(const struct rls_stack_tree *tree, rls_stack_id a,
 				   rls_stack_id b);
 
+/* Of a thread that was in `before` and is in `now`, `continued` of whose outermost operations it
+ * did not enter: the innermost stack that it was in, or did not enter. What lies above it in `now`
+ * was entered. */
+rls_stack_id rls_stack_tree_kept(const struct rls_stack_tree *tree, rls_stack_id before,
+				 rls_stack_id now, uint32_t continued);
+
 #endif

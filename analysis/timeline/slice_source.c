@@ -103,6 +103,9 @@ static int add_thread(struct cut *cut, const struct rls_thread *thread)
 	if (!err) {
 		event->operation.depth = (uint16_t)rls_stack_tree_names(
 			&cut->swept.stacks, thread->stack, event->operation.stack);
+		event->operation.continued = thread->continued < event->operation.depth
+						     ? thread->continued
+						     : event->operation.depth;
 		err = add_category(cut, thread);
 	}
 	return err;

@@ -98,12 +98,13 @@ static int on_category(struct rls_timeline *timeline, const struct rls_event *ev
 	return err;
 }
 
-/* Counts the operations of the thread's new stack that were not on the one it had. */
+/* Counts the operations of the thread's new stack that it has entered. */
 static int count_entries(struct rls_timeline *timeline, struct rls_thread *thread,
 			 rls_stack_id before)
 {
-	rls_stack_id stay = rls_stack_tree_common(&timeline->stacks, before, thread->stack);
 	rls_stack_id stack = thread->stack;
+	rls_stack_id stay =
+		rls_stack_tree_kept(&timeline->stacks, before, stack, thread->continued);
 
 	while (stack != stay) {
 		struct rls_scope *scope;
@@ -131,6 +132,7 @@ static int on_operation(struct rls_timeline *timeline, const struct rls_event *e
 	if (depth > RLS_OPERATION_DEPTH_MAX)
 		depth = RLS_OPERATION_DEPTH_MAX;
 	before = thread->stack;
+	thread->continued = event->operation.continued;
 	err = rls_stack_tree_find(&timeline->stacks, event->operation.stack, depth, &stack);
 	if (err || stack == before)
 		return err;

@@ -116,6 +116,7 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 	thread->category = RLS_CATEGORY_UNKNOWN;
 	thread->unseen = timeline->closed;
 	thread->stack = 0;
+	thread->continued = 0;
 	thread->scope = NULL;
 	thread->open_ns = timeline->now_ns;
 	thread->open_busy_ns = busy_ns;

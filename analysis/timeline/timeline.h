@@ -63,6 +63,7 @@ struct rls_thread {
 	bool unseen; /* tracing is off, or has reported nothing since it is on */
 	enum rls_category category; /* while unseen: by the latest look */
 	rls_stack_id stack;
+	uint16_t continued; /* so many of its outermost operations the thread has not entered */
 	struct rls_scope *
 		scope; /* of the stack, in the process's phase; NULL: not used yet (thread_life.h) */
 	uint64_t open_ns; /* booked up to here */

@@ -106,11 +106,16 @@ static int get_head(struct rls_record_decoder *decoder, unsigned int bits, struc
 static bool get_stack(struct rls_record_decoder *decoder, const struct rls_record_strings *strings,
 		      struct rls_event *out)
 {
-	uint64_t depth;
+	uint64_t number, depth, continued;
 
-	if (!record_decode_get(decoder, &depth) || depth > RLS_OPERATION_DEPTH_MAX)
+	if (!record_decode_get(decoder, &number))
 		return false;
-	out->operation.depth = depth;
+	depth = number & ((1u << RLS_DEPTH_BITS) - 1);
+	continued = number >> RLS_DEPTH_BITS;
+	if (depth > RLS_OPERATION_DEPTH_MAX || continued > depth)
+		return false;
+	out->operation.depth = (uint16_t)depth;
+	out->operation.continued = (uint16_t)continued;
 	for (uint64_t i = 0; i < depth; i++)
 		if (!get_string(decoder, strings, &out->operation.stack[i]))
 			return false;
@@ -158,6 +163,8 @@ static bool get_field(struct rls_record_decoder *decoder, const struct rls_recor
 		return get_double(decoder, value);
 	case RLS_FIELD_STACK:
 		return get_stack(decoder, strings, out);
+	case RLS_FIELD_CONTINUED:
+		return true;
 	case RLS_FIELD_END:
 		break;
 	}

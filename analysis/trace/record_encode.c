@@ -181,10 +181,13 @@ static void put_field(struct rls_record_encoder *encoder, const struct rls_event
 		encoder->to += sizeof(double);
 		break;
 	case RLS_FIELD_STACK:
-		record_encode_write(encoder, event->operation.depth);
+		record_encode_write(encoder,
+				    event->operation.depth | (uint64_t)event->operation.continued
+								     << RLS_DEPTH_BITS);
 		for (unsigned int i = 0; i < event->operation.depth; i++)
 			record_encode_write(encoder, event->operation.stack[i]);
 		break;
+	case RLS_FIELD_CONTINUED:
 	case RLS_FIELD_END:
 		break;
 	}

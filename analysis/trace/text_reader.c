@@ -146,6 +146,14 @@ static int get_value(struct text_reader *reader, json_t *json, const struct rls_
 		return json_is_number(json) ? 0 : -EINVAL;
 	case RLS_FIELD_STACK:
 		return get_stack(reader, json, event);
+	case RLS_FIELD_CONTINUED:
+		if (!get_number(json, UINT16_MAX, &number))
+			return -EINVAL;
+		/* Of a stack that was too deep the innermost are left out. */
+		event->operation.continued =
+			(uint16_t)(number < event->operation.depth ? number
+								   : event->operation.depth);
+		return 0;
 	case RLS_FIELD_END:
 		break;
 	}

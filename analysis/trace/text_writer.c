@@ -119,6 +119,9 @@ static void write_value(FILE *out, const struct rls_event *event,
 	case RLS_FIELD_STACK:
 		write_stack(out, event, strings);
 		break;
+	case RLS_FIELD_CONTINUED:
+		fprintf(out, "%u", event->operation.continued);
+		break;
 	case RLS_FIELD_END:
 		break;
 	}
@@ -127,6 +130,8 @@ static void write_value(FILE *out, const struct rls_event *event,
 /* Sparse fields are numbers and strings: 32 bits each, 0 meaning nothing. */
 static bool left_out(const struct rls_event *event, const struct rls_event_field *field)
 {
+	if (field->type == RLS_FIELD_CONTINUED)
+		return !event->operation.continued;
 	return field->sparse && !*(const uint32_t *)((const char *)event + field->offset);
 }
 

@@ -21,7 +21,8 @@
  *                     far is a new one: varint pid, varint tid follow.
  *             varint time difference, ns
  *             the kind's fields in the order of event_fields.c: numbers, strings, enums as
- *             varints, figures as 8 bytes, a stack as varint depth and that many strings.
+ *             varints, figures as 8 bytes, a stack as varint depth + 128 × continued, and
+ *             that many strings.
  *           The code is the event's kind, but for these, which carry most of a recording:
  *             HITS: count as varint, then zigzag(cost - count × unit) as varint, unit being
  *             the cost per hit of that thread's HITS before, 0 in a chunk's first;
@@ -43,8 +44,9 @@
 
 #define RLS_TRACE_MAGIC "\x89RLSTRC\n" /* not text, and damaged by a text-mode copy */
 #define RLS_TRACE_MAGIC_BYTES 8
-#define RLS_TRACE_VERSION 3
-#define RLS_TRACE_VERSION_OLDEST 2 /* that can be read: it has no RLS_CODE_CATEGORY_HITS_ALL */
+#define RLS_TRACE_VERSION 4
+/* That can be read: 2 has no RLS_CODE_CATEGORY_HITS_ALL, 3 no operations that are continued. */
+#define RLS_TRACE_VERSION_OLDEST 2
 #define RLS_CHUNK_MAGIC 0x4b484352u /* "RCHK" */
 
 /* Largest payload, inflated or not. A writer's chunk is closed long before. */
@@ -68,6 +70,7 @@ enum rls_trace_end {
 };
 
 #define RLS_CODE_BITS 5
+#define RLS_DEPTH_BITS 7
 #define RLS_CODE_CATEGORY_HITS_ALL 29
 #define RLS_CODE_CATEGORY_HITS 30
 #define RLS_CODE_CATEGORY_HITS_UNIT 31

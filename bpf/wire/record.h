@@ -107,7 +107,7 @@ struct rls_wire_edge {
 	RLS_U64 name; /* address, as in rls_wire_name; 0 for none */
 	RLS_U16 edge; /* enum rls_edge_kind, or RLS_WIRE_EDGE_STACK */
 	RLS_U16 depth;
-	RLS_U32 reserved;
+	RLS_U32 flags; /* enum rls_edge_flag */
 };
 /* Part of a whole stack, sent when a thread's record is first seen or edges were missed:
  * depth is the entry's place from 1; the last one has flag RLS_WIRE_STACK_END. An empty
@@ -125,7 +125,7 @@ struct rls_wire_edges {
 		RLS_U64 name;
 		RLS_U16 edge;
 		RLS_U16 depth;
-		RLS_U32 reserved;
+		RLS_U32 flags;
 	} edges[RLS_EDGES_SENT];
 };
 

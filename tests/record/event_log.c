@@ -54,6 +54,8 @@ static void log_operations(struct event_log *log, const struct rls_event *event)
 	event_log_note(log, "operation %s", event->operation.depth ? "" : "-");
 	for (uint16_t i = 0; i < event->operation.depth; i++)
 		event_log_note(log, "%s%s", i ? ">" : "", text_of(log, event->operation.stack[i]));
+	if (event->operation.continued)
+		event_log_note(log, " continued=%u", event->operation.continued);
 }
 
 static void log_process(struct event_log *log, const struct rls_event *event)

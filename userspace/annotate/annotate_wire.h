@@ -53,12 +53,17 @@ enum rls_edge_kind {
 	RLS_EDGE_PROCESS_NAME = 4, /* name: what the user calls this process */
 };
 
+enum rls_edge_flag {
+	RLS_EDGE_RESUMED = 1, /* PUSH: it was left when its coroutine or generator was suspended */
+	RLS_EDGE_DISORDER = 2, /* an operation was ended that was not the innermost, or not open */
+};
+
 struct rls_edge {
 	rls_u64 time_ns; /* CLOCK_MONOTONIC */
 	rls_u64 name; /* address of a struct rls_name, or 0 */
 	rls_u16 kind; /* enum rls_edge_kind */
 	rls_u16 depth; /* operation depth after the edge (may exceed RLS_STACK_MAX) */
-	rls_u32 reserved;
+	rls_u32 flags; /* enum rls_edge_flag */
 };
 
 /* One per annotated thread. Written by its own thread only; head is stored last, with

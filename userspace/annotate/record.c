@@ -100,6 +100,7 @@ static void record_append(struct rls_thread_record *record, enum rls_edge_kind k
 	edge->time_ns = now_ns();
 	edge->name = (uintptr_t)name;
 	edge->kind = kind;
+	edge->flags = 0;
 	edge->depth = record->depth < UINT16_MAX ? record->depth : UINT16_MAX;
 	__atomic_store_n(&record->head, head + 1, __ATOMIC_RELEASE);
 	if ((head + 1) % RLS_EDGE_FLUSH == 0 && is_listened_to())

@@ -304,6 +304,9 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	if (r < 0 && !failed)
 		failed = r;
 	detach(recorder);
+	r = rls_translator_finish(recorder->translator);
+	if (r && !failed)
+		failed = r;
 	rls_kernel_drops(recorder->kernel, drops);
 	rls_gpu_report(recorder->gpu, &drops[RLS_DROP_GPU]);
 	rls_losses_report(&recorder->losses, drops, &recorder->output, recorder->start_ns,

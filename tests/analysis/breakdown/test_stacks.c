@@ -11,7 +11,8 @@
 #include "tests/analysis/breakdown/script.h"
 
 /* "a;b;c", "" for none; of thread n in process n. */
-static void enter(struct script *script, uint64_t time_ns, uint32_t tid, const char *stack)
+static struct rls_event *enter(struct script *script, uint64_t time_ns, uint32_t tid,
+			       const char *stack)
 {
 	struct rls_event *event = script_add(script, RLS_EVENT_OPERATION, time_ns, tid, tid);
 	char copy[64], *rest = copy, *name;
@@ -19,6 +20,14 @@ static void enter(struct script *script, uint64_t time_ns, uint32_t tid, const c
 	snprintf(copy, sizeof(copy), "%s", stack);
 	while ((name = strtok_r(rest, ";", &rest)))
 		event->operation.stack[event->operation.depth++] = script_string(script, name);
+	return event;
+}
+
+static void go_on(struct script *script, uint64_t time_ns, uint32_t tid, const char *stack)
+{
+	struct rls_event *event = enter(script, time_ns, tid, stack);
+
+	event->operation.continued = event->operation.depth;
 }
 
 static uint64_t entries(const struct rls_report *report, uint32_t tid, const char *operation)
@@ -30,6 +39,33 @@ static uint64_t entries(const struct rls_report *report, uint32_t tid, const cha
 			return row->entries;
 	}
 	return 0;
+}
+
+/* Inherited from another thread, or resumed: the time counts, the entry does not. */
+static void test_what_is_continued_is_not_entered(void **unused)
+{
+	struct script script;
+	struct rls_report *report;
+
+	script_begin(&script);
+	add_process(&script, 0, 1, "python");
+	add_thread(&script, 0, 1, 1);
+	add_category(&script, 0, 1, 1, RLS_CATEGORY_PYTHON);
+	go_on(&script, 10, 1, "a;b");
+	enter(&script, 20, 1, "a");
+	enter(&script, 30, 1, "a;c");
+	enter(&script, 40, 1, "");
+	go_on(&script, 50, 1, "a;c");
+	enter(&script, 60, 1, "a;c;c")->operation.continued = 2;
+	enter(&script, 70, 1, "");
+	enter(&script, 80, 1, "a");
+	add_end(&script, 100);
+	report = script_report(&script);
+	assert_int_equal(entries(report, 1, "a"), 1);
+	assert_int_equal(entries(report, 1, "b"), 0);
+	assert_int_equal(entries(report, 1, "c"), 2);
+	rls_report_free(report);
+	script_end(&script);
 }
 
 /* The stack row of "a;b", by its operations. */
@@ -190,6 +226,7 @@ static void test_tree_is_bounded(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_continued_is_not_entered),
 		cmocka_unit_test(test_entries_are_counted),
 		cmocka_unit_test(test_rows_are_summed_by_the_innermost),
 		cmocka_unit_test(test_stacks_are_distinguished),

@@ -76,6 +76,7 @@ static void fill_stack(struct event_maker *maker, struct rls_event *event)
 	event->operation.depth = event_maker_draw(maker, 20)
 					 ? event_maker_draw(maker, 4)
 					 : event_maker_draw(maker, RLS_OPERATION_DEPTH_MAX + 1);
+	event->operation.continued = event_maker_draw(maker, event->operation.depth + 1);
 	for (unsigned int i = 0; i < event->operation.depth; i++)
 		event->operation.stack[i] = string(maker, texts, sizeof(texts) / sizeof(texts[0]));
 }
@@ -116,6 +117,7 @@ static void fill(struct event_maker *maker, struct rls_event *event,
 	case RLS_FIELD_STACK:
 		fill_stack(maker, event);
 		break;
+	case RLS_FIELD_CONTINUED: /* with the stack */
 	case RLS_FIELD_END:
 		break;
 	}

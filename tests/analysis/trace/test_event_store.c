@@ -65,6 +65,7 @@ static void refuses_what_no_trace_may_hold(void **state)
 		{.kind = RLS_EVENT_THREAD_END, .time_ns = 1ull << 63},
 		{.kind = RLS_EVENT_CATEGORY, .category.category = RLS_CATEGORY_MAX},
 		{.kind = RLS_EVENT_OPERATION, .operation.depth = RLS_OPERATION_DEPTH_MAX + 1},
+		{.kind = RLS_EVENT_OPERATION, .operation = {.depth = 1, .continued = 2}},
 		{.kind = RLS_EVENT_GPU, .time_ns = 7, .gpu.end_ns = 6},
 		{.kind = RLS_EVENT_GPU, .gpu.kind = RLS_GPU_KIND_MAX},
 		{.kind = RLS_EVENT_HITS, .hits.cost_ns = UINT64_MAX},

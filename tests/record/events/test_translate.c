@@ -417,72 +417,6 @@ static void a_ranges_text_is_cut_to_its_field(void **state)
 
 /* ---- processes ---- */
 
-/* Thread 9 loads data for thread 8 and has no annotations. */
-static void helper_threads_have_the_operation_of_the_annotated_one(void **state)
-{
-	send_name(*state, 7, 0x100, "train");
-	send_name(*state, 7, 0x200, "step");
-	send_thread(*state, 7, 8, 1, 8, "main");
-	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
-	send_thread(*state, 7, 9, 20, 9,
-		    "loader"); /* its operation is certain with the next edge */
-	send_edge(*state, 7, 8, 15, RLS_EDGE_PUSH, 2, 0x200); /* heard of late */
-	send_edge(*state, 7, 8, 30, RLS_EDGE_POP, 1, 0x100);
-	assert_log(&event_log, "1 7/8 thread main ns_tid=0\n"
-			       "10 7/8 operation train\n"
-			       "20 7/9 thread loader ns_tid=0\n"
-			       "15 7/8 operation train>step\n"
-			       "20 7/9 operation train>step\n"
-			       "30 7/8 operation train\n"
-			       "30 7/9 operation train\n");
-}
-
-static void a_helper_with_an_operation_of_its_own_is_none(void **state)
-{
-	send_name(*state, 7, 0x100, "train");
-	send_name(*state, 7, 0x200, "load");
-	send_thread(*state, 7, 8, 1, 8, "main");
-	send_thread(*state, 7, 9, 2, 9, "loader");
-	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
-	send_edge(*state, 7, 9, 20, RLS_EDGE_PUSH, 1, 0x200);
-	send_edge(*state, 7, 8, 30, RLS_EDGE_POP, 0, 0);
-	event_log_empty(&event_log);
-	send_edge(*state, 7, 9, 40, RLS_EDGE_POP, 0, 0);
-	send_edge(*state, 7, 8, 50, RLS_EDGE_PUSH, 1, 0x100);
-	assert_log(&event_log, "40 7/9 operation -\n"
-			       "50 7/8 operation train\n");
-}
-
-static void a_helper_that_ends_before_the_next_edge_gets_its_operation(void **state)
-{
-	send_name(*state, 7, 0x100, "train");
-	send_thread(*state, 7, 8, 1, 8, "main");
-	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
-	send_thread(*state, 7, 9, 20, 9, "loader");
-	event_log_empty(&event_log);
-	send_exit(*state, 7, 9, 25, false, true);
-	assert_log(&event_log, "20 7/9 operation train\n"
-			       "25 7/9 thread_end\n");
-}
-
-/* Met late, though it has lived since recording began. */
-static void a_helper_that_slept_through_operations_has_the_one_it_is_met_in(void **state)
-{
-	send_name(*state, 7, 0x100, "rollout");
-	send_name(*state, 7, 0x200, "update");
-	send_thread(*state, 7, 8, 1, 8, "main");
-	send_edge(*state, 7, 8, 10, RLS_EDGE_PUSH, 1, 0x100);
-	send_edge(*state, 7, 8, 80, RLS_EDGE_POP, 0, 0);
-	send_edge(*state, 7, 8, 90, RLS_EDGE_PUSH, 1, 0x200);
-	event_log_empty(&event_log);
-	send_thread(*state, 7, 9, 1, 9, "engine");
-	send_edge(*state, 7, 8, 120, RLS_EDGE_POP, 0, 0);
-	assert_log(&event_log, "1 7/9 thread engine ns_tid=0\n"
-			       "90 7/9 operation update\n"
-			       "120 7/8 operation -\n"
-			       "120 7/9 operation -\n");
-}
-
 static void describe_parent(struct rls_translator *translator)
 {
 	struct rls_event event = {.kind = RLS_EVENT_PROCESS, .pid = 7, .time_ns = 1};
@@ -509,7 +443,7 @@ static void a_child_goes_on_where_its_parent_was(void **state)
 		   " container=0123456789ab\n"
 		   "10 70/70 thread child ns_tid=4\n"
 		   "10 70/0 phase collect\n"
-		   "10 70/70 operation rollout\n"
+		   "10 70/70 operation rollout continued=1\n"
 		   "10 70/70 category simulator\n"
 		   "10 forked 7 70\n");
 	/* Its edges go on from there; its parent's stack is its parent's. */
@@ -563,7 +497,7 @@ static void exec_forgets_all_but_the_process(void **state)
 		   "12 70/0 process child ppid=7 ns_pid=0 python=3.11.2 cmdline=[\"train\"]"
 		   " container=0123456789ab\n"
 		   "12 70/70 thread child ns_tid=0\n"
-		   "12 70/70 operation (unreadable)\n"
+		   "12 70/70 operation (unreadable) continued=1\n"
 		   "12 forked 7 70\n");
 }
 
@@ -668,10 +602,6 @@ int main(void)
 		TEST(after_a_loss_no_earlier_range_is_open),
 		TEST(a_librarys_own_ranges_are_not_operations),
 		TEST(a_ranges_text_is_cut_to_its_field),
-		TEST(helper_threads_have_the_operation_of_the_annotated_one),
-		TEST(a_helper_with_an_operation_of_its_own_is_none),
-		TEST(a_helper_that_ends_before_the_next_edge_gets_its_operation),
-		TEST(a_helper_that_slept_through_operations_has_the_one_it_is_met_in),
 		TEST(a_child_goes_on_where_its_parent_was),
 		TEST(a_child_of_an_idle_parent_inherits_nothing),
 		TEST(a_number_used_again_is_another_process),

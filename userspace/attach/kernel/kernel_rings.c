@@ -28,6 +28,7 @@ static int handle_edges(struct rls_kernel *kernel, const struct rls_wire_edges *
 		edge.name = record->edges[i].name;
 		edge.edge = record->edges[i].edge;
 		edge.depth = record->edges[i].depth;
+		edge.flags = record->edges[i].flags;
 		r = kernel->handler(&edge.header, sizeof(edge), kernel->handler_context);
 	}
 	return r;

@@ -47,12 +47,14 @@ int rls_emit_category(const struct rls_event_sink *sink, uint32_t pid, uint32_t 
 	return rls_emit(sink, &event);
 }
 
-int rls_emit_operation(const struct rls_event_sink *sink, uint32_t pid,
-		       const struct rls_live_thread *thread, uint64_t time_ns)
+int rls_emit_operation(const struct rls_event_sink *sink, const struct rls_thread_operations *of,
+		       uint64_t time_ns)
 {
-	struct rls_event event = rls_event_at(RLS_EVENT_OPERATION, pid, thread->tid, time_ns);
+	struct rls_event event = rls_event_at(RLS_EVENT_OPERATION, of->pid, of->tid, time_ns);
 
-	rls_operation_stack_fill(&thread->operations, &event);
+	rls_operation_stack_fill(of->operations, &event);
+	event.operation.continued = of->continued < event.operation.depth ? (uint16_t)of->continued
+									  : event.operation.depth;
 	return rls_emit(sink, &event);
 }
 

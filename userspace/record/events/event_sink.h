@@ -24,8 +24,14 @@ int rls_emit_intern(const struct rls_event_sink *sink, const char *text, size_t 
 		    rls_string_id *out);
 int rls_emit_category(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid,
 		      uint64_t time_ns, enum rls_category category);
-int rls_emit_operation(const struct rls_event_sink *sink, uint32_t pid,
-		       const struct rls_live_thread *thread, uint64_t time_ns);
+
+struct rls_thread_operations {
+	uint32_t pid, tid;
+	const struct rls_operation_stack *operations;
+	uint32_t continued; /* at least so many of the outermost the thread does not enter now */
+};
+int rls_emit_operation(const struct rls_event_sink *sink, const struct rls_thread_operations *of,
+		       uint64_t time_ns);
 int rls_emit_thread(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid, uint32_t ns_tid,
 		    uint64_t time_ns, const char *comm);
 int rls_emit_thread_end(const struct rls_event_sink *sink, uint32_t pid, uint32_t tid,

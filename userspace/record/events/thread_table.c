@@ -24,6 +24,8 @@ static void process_free(struct rls_live_process *process)
 		process->all_threads = thread->next;
 		thread_free(thread);
 	}
+	free(process->heirs.edges);
+	free(process->heirs.ended);
 	rls_hit_cost_forget_factors(&process->cost);
 	rls_index_map_free(&process->names);
 	rls_index_map_free(&process->threads);

@@ -22,7 +22,21 @@ struct rls_live_thread {
 	uint64_t inherits_since_ns; /* its operation is not reported yet from then on; 0: it is */
 	struct rls_hit_cost_state cost;
 	struct rls_operation_stack operations;
-	uint64_t operations_since_ns; /* when they were entered, or returned to */
+};
+
+/* For operation_inherit.h. */
+struct rls_inheritance {
+	struct rls_source_edge {
+		uint64_t time_ns;
+		struct rls_operation_stack operations; /* since then */
+	} * edges; /* a ring of the latest; NULL before the first; owned */
+	uint64_t edge_count; /* so far */
+	struct rls_ended_helper {
+		uint32_t tid;
+		uint64_t since_ns; /* as inherits_since_ns */
+		uint64_t until_ns;
+	} * ended; /* owned */
+	size_t ended_count, ended_room;
 };
 
 struct rls_live_process {
@@ -33,6 +47,7 @@ struct rls_live_process {
 	struct rls_live_thread *all_threads;
 	struct rls_hit_cost_factors cost;
 	uint32_t annotated_tid; /* whose operation helper threads have; 0: nobody's */
+	struct rls_inheritance heirs;
 };
 
 struct rls_thread_table {

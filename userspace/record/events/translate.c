@@ -59,13 +59,28 @@ static int add_hit_totals(struct rls_translator *translator, const struct rls_wi
 	return rls_emit_hit_totals(&translator->sink, header, &charged);
 }
 
-/* The thread's operations have changed: edge has all but what is the innermost since. */
-static int translate_switch(struct rls_translator *translator, struct rls_live_process *process,
-			    struct rls_live_thread *thread, struct rls_queued_edge edge)
+static int emit_operations(struct rls_translator *translator, uint32_t pid,
+			   const struct rls_live_thread *thread, uint64_t time_ns, bool continued)
 {
-	int r = rls_operation_inherit_after(&translator->sink, process, thread, edge.time_ns);
+	const struct rls_thread_operations of = {
+		.pid = pid,
+		.tid = thread->tid,
+		.operations = &thread->operations,
+		.continued = continued ? thread->operations.count : 0,
+	};
 
-	thread->operations_since_ns = edge.time_ns;
+	return rls_emit_operation(&translator->sink, &of, time_ns);
+}
+
+/* The thread's operations have changed: edge has all but what is the innermost since. continued: it has entered none. */
+static int translate_switch(struct rls_translator *translator, struct rls_live_process *process,
+			    struct rls_live_thread *thread, struct rls_queued_edge edge,
+			    bool continued)
+{
+	int r = emit_operations(translator, process->event.pid, thread, edge.time_ns, continued);
+
+	if (!r)
+		r = rls_operation_inherit_after(&translator->sink, process, thread, edge.time_ns);
 	edge.now = rls_operation_stack_innermost(&thread->operations);
 	if (!r)
 		r = rls_hit_cost_turn(&process->cost, &thread->cost, &edge);
@@ -166,7 +181,9 @@ static int on_fork(struct rls_translator *translator, const void *data)
 	thread->annotated = parent_thread->annotated;
 	child->annotated_tid = thread->annotated ? thread->tid : 0;
 	if (!r && thread->operations.count)
-		r = rls_emit_operation(&translator->sink, record->child_pid, thread, time_ns);
+		r = emit_operations(translator, record->child_pid, thread, time_ns, true);
+	if (!r)
+		r = rls_operation_inherit_after(&translator->sink, child, thread, time_ns);
 	if (!r && record->category)
 		r = rls_emit_category(&translator->sink, record->child_pid, record->child_pid,
 				      time_ns, record->category);
@@ -196,9 +213,12 @@ static int on_exec(struct rls_translator *translator, const void *data)
 	int r = rls_live_thread(&translator->living, pid, pid, &process, &thread);
 
 	if (!r)
+		r = rls_operation_inherit_finish(&translator->sink, process);
+	if (!r)
 		r = keep_first_thread(translator, process, &record->header);
 	if (r)
 		return r;
+	process->heirs.edge_count = 0;
 	rls_index_map_free(&process->names);
 	process->names = (struct rls_index_map){0};
 	memset(&thread->operations, 0, sizeof(thread->operations));
@@ -209,7 +229,7 @@ static int on_exec(struct rls_translator *translator, const void *data)
 			    record->comm);
 	rls_hit_cost_begin(&thread->cost, 0);
 	if (!r)
-		r = rls_emit_operation(&translator->sink, pid, thread, time_ns);
+		r = emit_operations(translator, pid, thread, time_ns, false);
 	if (!r)
 		r = add_phase(translator, process, time_ns, 0);
 	if (!r)
@@ -231,7 +251,8 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 	thread = process ? rls_index_map_get(&process->threads, header->tid, 0) : NULL;
 	if (record->traced || thread) {
 		if (thread)
-			r = rls_operation_inherit_last(&translator->sink, process, thread);
+			r = rls_operation_inherit_end(&translator->sink, process, thread,
+						      header->time_ns);
 		if (!r)
 			r = add_hit_totals(translator, header, &record->hit_totals,
 					   RLS_CATEGORY_UNKNOWN);
@@ -241,6 +262,8 @@ static int on_thread_exit(struct rls_translator *translator, const void *data)
 		if (process)
 			rls_thread_table_forget_thread(process, header->tid);
 	}
+	if (!r && record->process_over && process)
+		r = rls_operation_inherit_finish(&translator->sink, process);
 	if (r || !record->process_over)
 		return r;
 	event = rls_event_at(RLS_EVENT_PROCESS_END, header->pid, 0, header->time_ns);
@@ -321,7 +344,8 @@ static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t 
 		return 0;
 	}
 	return translate_switch(translator, process, thread,
-				(struct rls_queued_edge){.time_ns = edge->time_ns});
+				(struct rls_queued_edge){.time_ns = edge->time_ns},
+				edge->flags & RLS_EDGE_RESUMED);
 }
 
 static int apply_stack_entry(struct rls_translator *translator, const struct rls_wire_edge *record,
@@ -348,7 +372,7 @@ static int apply_stack_entry(struct rls_translator *translator, const struct rls
 		return 0;
 	return translate_switch(
 		translator, process, thread,
-		(struct rls_queued_edge){.time_ns = record->header.time_ns, .gap = true});
+		(struct rls_queued_edge){.time_ns = record->header.time_ns, .gap = true}, false);
 }
 
 static int on_edge(struct rls_translator *translator, const void *data)
@@ -357,7 +381,8 @@ static int on_edge(struct rls_translator *translator, const void *data)
 	struct rls_edge edge = {.time_ns = record->header.time_ns,
 				.name = record->name,
 				.kind = record->edge,
-				.depth = record->depth};
+				.depth = record->depth,
+				.flags = record->flags};
 	struct rls_live_process *process;
 	uintptr_t known;
 	rls_string_id name;
@@ -430,7 +455,8 @@ static int on_range(struct rls_translator *translator, const void *data)
 		return r;
 	return translate_switch(
 		translator, process, thread,
-		(struct rls_queued_edge){.time_ns = header->time_ns, .gap = lost, .hit = true});
+		(struct rls_queued_edge){.time_ns = header->time_ns, .gap = lost, .hit = true},
+		false);
 }
 
 static int on_loss(struct rls_translator *translator, const void *data)
@@ -449,8 +475,6 @@ static int on_final(struct rls_translator *translator, const void *data)
 	int r = rls_live_thread(&translator->living, record->header.pid, record->header.tid,
 				&process, &thread);
 
-	if (!r)
-		r = rls_operation_inherit_last(&translator->sink, process, thread);
 	if (!r)
 		r = add_hit_totals(translator, &record->header, &record->hit_totals,
 				   RLS_CATEGORY_UNKNOWN);
@@ -581,8 +605,21 @@ const struct rls_event *rls_translator_process(const struct rls_translator *tran
 	return process && process->event.kind ? &process->event : NULL;
 }
 
+int rls_translator_finish(struct rls_translator *translator)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < translator->living.count; i++)
+		r = rls_operation_inherit_finish(&translator->sink, translator->living.all[i]);
+	return r;
+}
+
 void rls_translator_forget(struct rls_translator *translator, uint32_t pid)
 {
+	struct rls_live_process *process = rls_thread_table_find(&translator->living, pid);
+
+	if (process)
+		rls_operation_inherit_finish(&translator->sink, process);
 	rls_thread_table_forget_process(&translator->living, pid);
 }
 

@@ -67,6 +67,10 @@ int rls_translator_describe(struct rls_translator *translator, const struct rls_
 const struct rls_event *rls_translator_process(const struct rls_translator *translator,
 					       uint32_t pid);
 
+/* The recording is over: no more records will come. What helper threads were in last is emitted. 0
+ * or -errno. */
+int rls_translator_finish(struct rls_translator *translator);
+
 /* The process is not recorded any more, though it has not ended. */
 void rls_translator_forget(struct rls_translator *translator, uint32_t pid);
 
