@@ -361,6 +361,7 @@ static void add_overview(struct rls_builder *b, const struct rls_thread *thread)
 void rls_build_thread(struct rls_builder *b, const struct rls_thread *thread)
 {
 	struct rls_thread_entry *entry = rls_build_row(b, RLS_TABLE_THREADS);
+	uint64_t cost_ns = 0;
 
 	if (!entry)
 		return;
@@ -376,9 +377,11 @@ void rls_build_thread(struct rls_builder *b, const struct rls_thread *thread)
 				entry->on_cpu_ns += cell->wall_ns[part] - cell->off_cpu_ns[part];
 				b->sampled_ns += cell->sampled_ns[part];
 			}
+			cost_ns += cell->subtracted_ns + cell->under_gpu_ns;
 			add_stack(b, thread, scope, i);
 		}
 	}
+	rls_build_thread_cost(b, entry, cost_ns);
 	b->cost_density = find_density(thread);
 	add_scopes(b, thread);
 	add_overview(b, thread);

@@ -51,11 +51,8 @@ static void add_thread(struct rls_builder *b, const struct rls_thread *thread)
 	}
 }
 
-/* Whether it ran other code than the trace says. */
-static bool is_unseen(const struct rls_sample_tally *tally)
+bool rls_build_is_unseen(const struct rls_sample_tally *tally)
 {
-	if (tally->category == RLS_CATEGORY_UNKNOWN)
-		return false;
 	if (tally->kind == RLS_SAMPLE_PYTHON)
 		return tally->category != RLS_CATEGORY_PYTHON;
 	return tally->code && tally->code != tally->category;
@@ -73,7 +70,7 @@ static void add_tally(struct rls_builder *b, const struct rls_sample_tally *tall
 	rls_add_bounded(&row->sampled_ns, tally->sum.ns);
 	if (tally->kind == RLS_SAMPLE_PROBE)
 		rls_add_bounded(&row->probes_ns, tally->sum.ns);
-	else if (is_unseen(tally))
+	else if (rls_build_is_unseen(tally))
 		rls_add_bounded(&row->unseen_ns, tally->sum.ns);
 	row->variance_ns2 += tally->sum.variance_ns2;
 	row->error_ns = rls_interval_95_ns(row->variance_ns2);

@@ -119,6 +119,14 @@ static void add_budget(struct rls_builder *b)
 	budget->looks = b->timeline->looks;
 }
 
+/* A budget that never ran short is as good as none: everything was traced. */
+static bool had_windows(const struct rls_timeline *timeline)
+{
+	const struct rls_fact_budget *budget = &timeline->facts.budget;
+
+	return budget->windowed_sites || budget->given_up_sites || timeline->windows || timeline->closed || timeline->closed_first;
+}
+
 /* Known without a budget too: the report may be merged with one that has one. */
 static uint64_t traced_ns(const struct rls_builder *b)
 {
@@ -138,7 +146,7 @@ static void add_overhead(struct rls_builder *b)
 	overhead->events = b->timeline->emitted;
 	overhead->estimated_ns = b->timeline->hits_cost_ns;
 	overhead->budget.traced_ns = traced_ns(b);
-	if (facts->budgeted && facts->budget.percent > 0)
+	if (facts->budgeted && facts->budget.percent > 0 && had_windows(b->timeline))
 		add_budget(b);
 	for (size_t i = 0; i < facts->calibration_count; i++) {
 		const struct rls_fact_calibration *from = &facts->calibration[i];
@@ -272,9 +280,10 @@ int rls_report_from_timeline(struct rls_report *report, const struct rls_timelin
 	add_overhead(&b);
 	add_losses(&b);
 	add_warnings(&b, damaged);
+	rls_report_set_percent(report);
+	rls_build_accuracy(&b);
 	if (b.err)
 		return b.err;
-	rls_report_set_percent(report);
 	rls_report_sort(report);
 	return 0;
 }

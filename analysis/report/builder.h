@@ -24,6 +24,7 @@ struct rls_builder {
 	double spill_share; /* how much of others' cost rows of that operation may have borne */
 	double cost_density; /* of the thread at hand: what was subtracted, of its running time */
 	uint64_t sampled_ns; /* of the threads' time, what was not traced */
+	double worst_thread_percent; /* what hits and samples took of the thread that paid most */
 	size_t capacity[RLS_TABLE_ALL];
 	int err; /* the first failure */
 };
@@ -60,6 +61,17 @@ void rls_build_samples(struct rls_builder *b);
 
 /* Adds what samples say of the trace. */
 void rls_build_check(struct rls_builder *b);
+
+/* Whether such samples were taken in code of another category than the trace said, or while it said
+ * nothing of their thread. */
+bool rls_build_is_unseen(const struct rls_sample_tally *tally);
+
+/* Notes what the thread's hits and samples cost it. */
+void rls_build_thread_cost(struct rls_builder *b, const struct rls_thread_entry *entry,
+			   uint64_t cost_ns);
+
+/* Adds warnings where figures are worse than a reader may expect; when all else is there. */
+void rls_build_accuracy(struct rls_builder *b);
 
 /* Adds the stacks that samples were taken in, with their frames. */
 void rls_build_sampled_stacks(struct rls_builder *b);

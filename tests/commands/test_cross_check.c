@@ -12,7 +12,10 @@
 
 static char *text_of(struct rls_check_row *rows, size_t count)
 {
-	const struct rls_report report = {.checks = rows, .check_count = count};
+	struct rls_thread_entry threads[] = {{.pid = 1, .on_cpu_ns = 3000},
+					     {.pid = 2, .on_cpu_ns = 1000}};
+	const struct rls_report report = {
+		.checks = rows, .check_count = count, .threads = threads, .thread_count = 2};
 	char *text = NULL;
 	size_t length;
 	FILE *out = open_memstream(&text, &length);
@@ -53,7 +56,10 @@ static void processes_are_added_up(void **state)
 				  "verify: python: traced 60.0 %, sampled 60.0 % (± 1.0), unseen "
 				  "4.00 %, probes 1.00 %\n"
 				  "verify: all: traced 100.0 %, sampled 100.0 % (± 1.0), unseen "
-				  "4.50 %, probes 3.00 %\n");
+				  "4.50 %, probes 3.00 %\n"
+				  "verify: compares the 25.0 % of running time in which everything "
+				  "was traced; unseen is what ran in other code than the trace "
+				  "says, or while it says unknown\n");
 	free(text);
 }
 

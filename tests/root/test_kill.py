@@ -164,6 +164,30 @@ def trace_of_the_killed(checks):
                     size, done.returncode, done.stderr[:150]))
 
 
+def budget_of_the_killed(checks):
+    """What is scaled is known to be so, although the recorder never came to its end."""
+    command = dict(do="load", kinds=["load.fastest"], workers=0, threads=1, seconds=60, cpu=True)
+    with harness.Target("load.py", arguments=["--libraries", harness.TRUTH]) as target:
+        with harness.Recording([target.pid], "--overhead-budget", "2%") as recording:
+            target.say(json.dumps(command))
+
+            def is_windowed():
+                events = harness.run("dump", recording.trace).stdout.splitlines()
+                return any(json.loads(line).get("windowed_sites") for line in events if '"budget"' in line)
+            checks.that(harness.eventually(is_windowed), "sites went into windows")
+            recording.child.kill()
+            recording.wait()
+            report = json.loads(harness.run("report", recording.trace, "--format", "json").stdout)
+            text = harness.run("report", recording.trace).stdout
+    budget = report["overhead"].get("budget", {})
+    checks.that(budget.get("percent") == 2 and budget.get("windowed_sites"),
+                "killed within a budget: the report says %s" % budget)
+    checks.that("budget 2%" in text and "INCOMPLETE" in text, "and so does the text form")
+    scaled = [row for row in report["transitions"] if row["method"] == "scaled"]
+    checks.that(scaled and all(row["count"] is None or row["count_error"] for row in scaled),
+                "%d scaled counts, each with an error or not known" % len(scaled))
+
+
 def two_at_once(checks):
     with harness.Target("exact.py") as target:
         with harness.Recording([target.pid]) as first, harness.Recording([target.pid]) as second:
@@ -181,6 +205,7 @@ def main():
     checks = harness.Checks()
     killed_again_and_again(checks)
     trace_of_the_killed(checks)
+    budget_of_the_killed(checks)
     two_at_once(checks)
     checks.finish()
 

@@ -35,9 +35,35 @@ def other_thread(pid):
     return max((int(tid) for tid in os.listdir("/proc/%d/task" % pid) if int(tid) != pid), default=0)
 
 
+def losses_of_the_killed(checks):
+    """Totals are written as one goes, so that a trace without an end says what it lacks."""
+    command = dict(do="load", kinds=["load.fastest"], workers=0, threads=1, seconds=2 * SECONDS, cpu=True)
+    with harness.Target("load.py", arguments=["--libraries", harness.TRUTH]) as target:
+        with harness.Recording([target.pid]) as recording:
+            target.say(json.dumps(command))
+            tid = harness.eventually(lambda: other_thread(target.pid))
+            os.kill(recording.pid, signal.SIGSTOP)
+            harness.let_run(target.pid, HELD_SECONDS, [tid])
+            os.kill(recording.pid, signal.SIGCONT)
+            noted = harness.eventually(lambda: '"event":"loss"' in harness.run("dump", recording.trace).stdout)
+            recording.child.kill()
+            recording.wait()
+            if not noted:
+                checks.saw("all transitions fit the ring for %.1f s" % HELD_SECONDS)
+                return
+            done = harness.run("report", recording.trace, "--format", "json")
+    report = json.loads(done.stdout)
+    dropped = {loss["buffer"]: loss["dropped"] for loss in report["losses"]}
+    checks.that(done.returncode == 3 and dropped.get("transitions"),
+                "killed: status %d, losses %s" % (done.returncode, dropped))
+    checks.that(any("events were lost" in text for text in report["warnings"]),
+                "and a warning says so: %s" % report["warnings"])
+
+
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
+    losses_of_the_killed(checks)
     command = dict(do="load", kinds=["load.fastest"], workers=0, threads=1, seconds=SECONDS, cpu=True)
     with harness.Target("load.py", arguments=["--libraries", harness.TRUTH]) as target:
         with harness.Recording([target.pid]) as recording:

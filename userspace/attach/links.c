@@ -304,7 +304,8 @@ void rls_links_leave(struct rls_links *links)
 {
 	if (links->slow && links->count) {
 		if (links->count > MANY_SLOW_LINKS)
-			rls_info("this kernel removes probes one at a time: the process "
+			rls_info("rlscope-bpf: this kernel removes probes one at a time: the "
+				 "process "
 				 "rlscope-detach continues to remove %zu",
 				 links->count);
 		close_through_heir(links);

@@ -2,8 +2,15 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static bool verbose_on, muted;
+
+/* Under the lock of stderr. */
+static struct {
+	char *texts[RLS_WARNINGS_KEPT];
+	size_t count, taken;
+} kept;
 
 void rls_log_set_verbose(bool verbose)
 {
@@ -52,7 +59,48 @@ static void put_printable(const char *text)
 	}
 }
 
-static void print_line(const char *prefix, const char *format, va_list arguments)
+static bool is_kept(const char *text)
+{
+	for (size_t i = 0; i < kept.count; i++) {
+		if (!strcmp(kept.texts[i], text))
+			return true;
+	}
+	return false;
+}
+
+static void keep(const char *text)
+{
+	char *copy;
+
+	if (kept.count == RLS_WARNINGS_KEPT || is_kept(text))
+		return;
+	copy = strdup(text);
+	if (copy)
+		kept.texts[kept.count++] = copy;
+}
+
+const char *rls_log_take_warning(void)
+{
+	const char *text = NULL;
+
+	flockfile(stderr);
+	if (kept.taken < kept.count)
+		text = kept.texts[kept.taken++];
+	funlockfile(stderr);
+	return text;
+}
+
+bool rls_log_has_warned(const char *text)
+{
+	bool found;
+
+	flockfile(stderr);
+	found = is_kept(text);
+	funlockfile(stderr);
+	return found;
+}
+
+static void print_line(const char *prefix, bool keeps, const char *format, va_list arguments)
 {
 	char text[4096];
 
@@ -60,43 +108,45 @@ static void print_line(const char *prefix, const char *format, va_list arguments
 		return;
 	vsnprintf(text, sizeof(text), format, arguments);
 	flockfile(stderr);
+	if (keeps)
+		keep(text);
 	fputs(prefix, stderr);
 	put_printable(text);
 	fputc('\n', stderr);
 	funlockfile(stderr);
 }
 
-#define PRINT_LINE(prefix)                                                                         \
+#define PRINT_LINE(prefix, keeps)                                                                  \
 	do {                                                                                       \
 		va_list arguments_;                                                                \
 		va_start(arguments_, format);                                                      \
-		print_line(prefix, format, arguments_);                                            \
+		print_line(prefix, keeps, format, arguments_);                                     \
 		va_end(arguments_);                                                                \
 	} while (0)
 
 void rls_error(const char *format, ...)
 {
-	PRINT_LINE("rlscope-bpf: ");
+	PRINT_LINE("rlscope-bpf: ", true);
 }
 
 void rls_warning(const char *format, ...)
 {
-	PRINT_LINE("rlscope-bpf: warning: ");
+	PRINT_LINE("rlscope-bpf: warning: ", true);
 }
 
 void rls_info(const char *format, ...)
 {
-	PRINT_LINE("");
+	PRINT_LINE("", false);
 }
 
 void rls_debug(const char *format, ...)
 {
 	if (verbose_on)
-		PRINT_LINE("rlscope-bpf: debug: ");
+		PRINT_LINE("rlscope-bpf: debug: ", false);
 }
 
 int rls_error_r(int error, const char *format, ...)
 {
-	PRINT_LINE("rlscope-bpf: ");
+	PRINT_LINE("rlscope-bpf: ", true);
 	return error;
 }

@@ -15,6 +15,15 @@
 void rls_log_set_verbose(bool verbose);
 bool rls_log_verbose(void);
 
+/* Warnings and errors are kept, each once and RLS_WARNINGS_KEPT at most, so that they can be put
+ * into a trace as well: who reads the report later sees what was said here. */
+#define RLS_WARNINGS_KEPT 100
+/* The oldest kept one that was not taken yet, without its prefix; NULL: there is none. It is kept
+ * on, and lasts as long as the process. */
+const char *rls_log_take_warning(void);
+/* Whether this process has said so. */
+bool rls_log_has_warned(const char *text);
+
 /* Shows no messages while it is on: for trials whose outcome is reported in another way. */
 void rls_log_set_muted(bool on);
 

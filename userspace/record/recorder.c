@@ -138,6 +138,15 @@ static int recorder_tick(struct rls_recorder *recorder, uint64_t time_ns)
 	return r || !listener ? r : listener->tick(listener->context, time_ns);
 }
 
+/* As one goes: a recorder that is killed leaves a trace that says what it lacks. */
+static void note_losses(struct rls_recorder *recorder, uint64_t time_ns)
+{
+	uint64_t drops[RLS_DROP_MAX];
+
+	rls_kernel_drops(recorder->kernel, drops);
+	rls_losses_note(&recorder->losses, drops, &recorder->output, time_ns);
+}
+
 static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_recorder_hooks *hooks)
 {
 	uint64_t checked_ns = recorder->start_ns;
@@ -155,6 +164,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		    rls_kernel_watch_ticks(recorder->kernel, time_ns) ||
 		    rls_recorder_consume_timely(recorder, time_ns) < 0 ||
 		    rls_recorder_adopt_early(recorder) ||
+		    rls_event_output_said(&recorder->output, time_ns) ||
 		    rls_event_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
 		if (recorder_tick(recorder, time_ns))
@@ -177,6 +187,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			checked_ns = time_ns;
 			forget_ended_roots(recorder);
 			rls_gpu_tick(recorder->gpu, time_ns);
+			note_losses(recorder, time_ns);
 			rls_missing_bridges(recorder->libraries, rls_gpu_calls(recorder->gpu),
 					    &recorder->output, &recorder->targets, time_ns,
 					    time_ns);
@@ -213,8 +224,10 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	rls_gpu_begin(recorder->gpu, recorder->start_ns);
 	announce(recorder);
 	if (recorder->throttle)
-		rls_overhead_controller_start(recorder->throttle, recorder->start_ns,
-					      rls_libraries_sites(recorder->libraries));
+		r = rls_overhead_controller_start(recorder->throttle, recorder->start_ns,
+						  rls_libraries_sites(recorder->libraries));
+	if (r)
+		return r;
 	if (recorder->alternator)
 		rls_probe_toggle_start(recorder->alternator, recorder->start_ns);
 	if (hooks->started)
@@ -315,6 +328,7 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 		rls_overhead_controller_report(recorder->throttle, recorder->stop_ns);
 	if (recorder->samples)
 		rls_samples_finish(recorder->samples, recorder->stop_ns);
+	rls_event_output_said(&recorder->output, recorder->stop_ns);
 	end.time_ns = recorder->stop_ns;
 	end.end.complete = !recorder->failed;
 	rls_event_output_add(&recorder->output, &end);

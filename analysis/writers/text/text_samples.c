@@ -369,6 +369,24 @@ static void print_check(const struct rls_page *page, const struct rls_check_row 
 	putc('\n', page->out);
 }
 
+/* Within a budget it is a small part, and its shares are not those of the whole. */
+static void print_extent(const struct rls_page *page, const struct rls_process_entry *process,
+			 uint64_t traced_ns)
+{
+	const struct rls_report *report = page->report;
+	char share[RLS_TEXT_NUMBER_BYTES];
+	uint64_t ran_ns = 0;
+
+	for (size_t i = 0; i < report->thread_count; i++) {
+		if (report->threads[i].pid == process->pid)
+			rls_add_bounded(&ran_ns, report->threads[i].on_cpu_ns);
+	}
+	if (traced_ns < ran_ns)
+		fprintf(page->out,
+			"  of the %s of running time that was fully traced (not of the whole):\n",
+			rls_text_share(share, traced_ns, ran_ns));
+}
+
 void rls_page_cross_check(const struct rls_page *page, const struct rls_process_entry *process)
 {
 	const struct rls_report *report = page->report;
@@ -384,6 +402,7 @@ void rls_page_cross_check(const struct rls_page *page, const struct rls_process_
 		return;
 	putc('\n', page->out);
 	rls_page_style(page, RLS_STYLE_FAINT);
+	print_extent(page, process, whole.traced_ns);
 	fprintf(page->out, "  %-11s %7s %7s  %8s %7s %7s\n", "running", "traced", "sampled",
 		"± error", "unseen", "probes");
 	rls_page_plain(page);

@@ -44,6 +44,7 @@ static void begin(struct script *script)
 	add_window(script, 23000, false);
 	add_look(script, 26000, RLS_CATEGORY_PYTHON);
 	script_add(script, RLS_EVENT_BUDGET, END_NS, 0, 0)->budget.percent = 2;
+	script->events[script->count - 1].budget.windowed_sites = 1;
 	script_add(script, RLS_EVENT_LOSS, END_NS, 0, 0)->loss.buffer =
 		script_string(script, "control");
 	script->events[script->count - 1].loss.dropped = 3;

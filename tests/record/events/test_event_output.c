@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "analysis/event/event_source.h"
+#include "userspace/base/log.h"
 #include "userspace/record/events/event_output.h"
 
 static char folder[64], trace_path[96];
@@ -103,6 +104,42 @@ static void events_wait_until_the_file_is_there(void **state)
 	assert_int_equal(event.kind, RLS_EVENT_END);
 	assert_int_equal(source->next(source, &event), 0);
 	source->free(source);
+}
+
+static void a_warning_is_written_once(void **state)
+{
+	struct rls_event_output output;
+
+	assert_int_equal(rls_event_output_init(&output), 0);
+	assert_int_equal(rls_event_output_warning(&output, 1, "beware"), 0);
+	assert_int_equal(rls_event_output_warning(&output, 2, "beware"), 0);
+	assert_int_equal(rls_event_output_warning(&output, 3, "of the dog"), 0);
+	assert_int_equal(output.waiting_count, 2);
+	assert_int_equal(rls_event_output_close(&output), 0);
+}
+
+/* Before there is a file, too: while options are read, and probes are put on. */
+static void what_was_said_on_stderr_is_in_the_trace(void **state)
+{
+	struct rls_event_output output;
+
+	assert_int_equal(rls_event_output_init(&output), 0);
+	while (rls_log_take_warning())
+		;
+	rls_info("recording");
+	rls_warning("%d of %d probes refused", 1, 2);
+	rls_warning("%d of %d probes refused", 1, 2);
+	rls_error("cannot attach to %s", "it");
+	assert_true(rls_log_has_warned("1 of 2 probes refused"));
+	assert_false(rls_log_has_warned("recording"));
+	assert_int_equal(rls_event_output_said(&output, 7), 0);
+	assert_int_equal(rls_event_output_said(&output, 8), 0);
+	assert_int_equal(output.waiting_count, 2);
+	assert_int_equal(output.waiting[1].kind, RLS_EVENT_WARNING);
+	assert_int_equal(output.waiting[1].time_ns, 7);
+	assert_string_equal(rls_string_pool_get(output.strings, output.waiting[1].warning.text),
+			    "cannot attach to it");
+	assert_int_equal(rls_event_output_close(&output), 0);
 }
 
 static void closing_unopened_leaves_nothing(void **state)
@@ -292,6 +329,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(events_wait_until_the_file_is_there),
+		TEST(a_warning_is_written_once),
+		TEST(what_was_said_on_stderr_is_in_the_trace),
 		TEST(closing_unopened_leaves_nothing),
 		TEST(an_impossible_event_alone_is_left_out),
 		TEST(is_flushed_once_a_second),

@@ -68,6 +68,25 @@ static void every_buffer_has_its_total(void **state)
 	}
 }
 
+/* A recorder that is killed reports nothing at its end. */
+static void totals_are_noted_as_they_grow(void **state)
+{
+	uint64_t drops[RLS_DROP_MAX] = {[RLS_DROP_TRANSITIONS] = 5};
+
+	assert_int_equal(rls_losses_note(&losses, no_drops, &output, 10), 0);
+	assert_int_equal(output.waiting_count, 0);
+	assert_int_equal(rls_losses_note(&losses, drops, &output, 20), 0);
+	assert_int_equal(rls_losses_note(&losses, drops, &output, 30), 0);
+	assert_int_equal(output.waiting_count, 1);
+	drops[RLS_DROP_TRANSITIONS] = 6;
+	drops[RLS_DROP_CELLS] = 1;
+	assert_int_equal(rls_losses_note(&losses, drops, &output, 40), 0);
+	assert_int_equal(output.waiting_count, 2);
+	assert_int_equal(output.waiting[1].kind, RLS_EVENT_LOSS);
+	assert_int_equal(output.waiting[1].time_ns, 40);
+	assert_int_equal(output.waiting[1].loss.dropped, 6);
+}
+
 static void threads_are_reported_the_worst_first(void **state)
 {
 	lose(8, 1000000000, 1500000000, 10);
@@ -112,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_buffer_has_its_total, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(totals_are_noted_as_they_grow, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(threads_are_reported_the_worst_first, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(thousands_of_threads_need_no_more_memory, set_up,

@@ -382,8 +382,25 @@ static void frames_without_a_name_are_left_out_and_counted(void **state)
 			"frame 2 in 1: f1 of /job.py, line 10\n"
 			"1 python in 2, 5000 ns\n");
 	rls_samples_finish(samples, 9);
-	assert_reported(
-		"9 samples: of 1, 1 frames were of code that was gone before it could be named\n");
+	assert_reported("9 samples: of 4 Python frames, 1 were of code that was gone before it could "
+		    "be named\n");
+	rls_samples_free(samples);
+}
+
+/* Each recording has a few, and a warning that is always there is read by nobody. */
+static void a_few_that_lack_something_are_not_worth_a_warning(void **state)
+{
+	struct rls_samples *samples = begin();
+	struct rls_wire_stack stack = stack_at(1, LOOP, 1);
+
+	(void)state;
+	stack.frame[0].code = CODE_GONE;
+	take(samples, &stack);
+	stack.frame[0].code = 1;
+	for (int i = 1; i < 50; i++)
+		take(samples, &stack);
+	rls_samples_finish(samples, 9);
+	assert_null(strstr(world.text, "samples: of"));
 	rls_samples_free(samples);
 }
 
@@ -559,6 +576,7 @@ int main(void)
 		cmocka_unit_test(running_python_is_the_innermost_line),
 		cmocka_unit_test(code_below_python_has_a_frame_of_its_own),
 		cmocka_unit_test(frames_without_a_name_are_left_out_and_counted),
+		cmocka_unit_test(a_few_that_lack_something_are_not_worth_a_warning),
 		cmocka_unit_test(ends_of_walks_are_counted_by_cause),
 		cmocka_unit_test(open_waits_count_from_the_beginning),
 		cmocka_unit_test(a_wait_is_reported_when_it_is_over),

@@ -29,10 +29,15 @@
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
+	char text[1024];
+
 	/* One level down: libbpf's "warnings" are about attempts that we handle. */
 	if (!rls_log_verbose() || level == LIBBPF_DEBUG)
 		return 0;
-	return vfprintf(stderr, format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
+	text[strcspn(text, "\n")] = '\0';
+	rls_debug("%s", text);
+	return 0;
 }
 
 static int set_places(struct rlscope *skeleton, uint32_t places)

@@ -34,6 +34,20 @@ static void write_row(const char *name, const struct rls_check_row *row,
 		percent((double)row->probes_ns, whole->sampled_ns));
 }
 
+/* Most of a recording within a budget lies between windows. */
+static void write_extent(const struct rls_report *report, const struct rls_check_row *whole,
+			 FILE *out)
+{
+	uint64_t ran_ns = 0;
+
+	for (size_t i = 0; i < report->thread_count; i++)
+		rls_add_bounded(&ran_ns, report->threads[i].on_cpu_ns);
+	fprintf(out,
+		"verify: compares the %.1f %% of running time in which everything was traced; "
+		"unseen is what ran in other code than the trace says, or while it says unknown\n",
+		fmin(percent((double)whole->traced_ns, ran_ns), 100));
+}
+
 int rls_cross_check_write(const struct rls_report *report, FILE *out)
 {
 	struct rls_check_row sums[RLS_CATEGORY_MAX] = {0}, whole = {0};
@@ -48,7 +62,9 @@ int rls_cross_check_write(const struct rls_report *report, FILE *out)
 		if (sums[i].traced_ns || sums[i].sampled_ns)
 			write_row(rls_category_name(i), &sums[i], &whole, out);
 	}
-	if (whole.sampled_ns)
+	if (whole.sampled_ns) {
 		write_row("all", &whole, &whole, out);
+		write_extent(report, &whole, out);
+	}
 	return ferror(out) ? -EIO : 0;
 }

@@ -67,7 +67,7 @@ static void inject(pid_t pid, const char *library)
 	if (rls_inject(&injection, why))
 		rls_warning("process %d %s, so the CUPTI bridge is not injected", pid, why);
 	else
-		rls_info("the CUPTI bridge was loaded into process %d", pid);
+		rls_info("rlscope-bpf: the CUPTI bridge was loaded into process %d", pid);
 }
 
 void rls_inject_bridges(const pid_t *pids, size_t count)

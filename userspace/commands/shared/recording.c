@@ -15,7 +15,6 @@
 #include "userspace/commands/shared/commands.h"
 #include "userspace/commands/shared/cross_check.h"
 #include "userspace/commands/shared/read_progress.h"
-#include "userspace/commands/shared/warnings.h"
 
 /* rlscope-PID.trace; where another recording is writing that, rlscope-PID-2.trace and so on.
  * NULL: no memory. */
@@ -92,15 +91,13 @@ static int build_report(const char *trace_path, struct rls_tracks *tracks, struc
 	return r ? rls_error_r(r, "cannot analyse %s: %s", trace_path, strerror(-r)) : 0;
 }
 
-/* The budget is exceeded where the kernel cannot disable probes, or the first period was too expensive. */
-static void compare_with_budget(const struct rls_record_options *options,
-				const struct rls_report *report)
+/* What is found only now that the report is there. A user may read it much later. */
+static void warn_of_found(const struct rls_report *report)
 {
-	if (options->budget_percent >= 0 &&
-	    report->overhead.percent > 1.25 * options->budget_percent)
-		rls_warning("the probes took about %.1f %% of the threads' time, more than "
-			    "--overhead-budget %g%%",
-			    report->overhead.percent, options->budget_percent);
+	for (size_t i = 0; i < report->warning_count; i++) {
+		if (!rls_log_has_warned(report->warnings[i]))
+			rls_warning("%s", report->warnings[i]);
+	}
 }
 
 int rls_recording_report(const struct rls_record_options *options)
@@ -131,12 +128,10 @@ int rls_recording_report(const struct rls_record_options *options)
 		rls_tracks_free(write.tracks);
 		return RLS_EXIT_FAILED;
 	}
-	compare_with_budget(options, report);
+	warn_of_found(report);
 	rls_write_options_fit(&write, output);
 	named.report = report;
 	r = rls_report_write(report, options->writer, output, &write);
-	if (!r)
-		rls_warn_of_report(report, options->writer);
 	if (!r && options->verify)
 		r = rls_cross_check_write(report, stderr);
 	rls_report_free(report);

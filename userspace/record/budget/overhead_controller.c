@@ -173,14 +173,30 @@ static void pace_looks(struct rls_overhead_controller *throttle, bool closely)
 					 closely ? RLS_LOOKS_OPEN_HZ : RLS_LOOKS_HZ);
 }
 
-void rls_overhead_controller_start(struct rls_overhead_controller *throttle, uint64_t time_ns,
-				   size_t sites)
+/* As one goes, since a recorder may be killed: then what is scaled is known to be so. */
+static int write_budget(struct rls_overhead_controller *throttle, uint64_t time_ns)
+{
+	const struct rls_event event = {
+		.kind = RLS_EVENT_BUDGET,
+		.time_ns = time_ns,
+		.budget = {.percent = throttle->percent,
+			   .given_up_percent = 100 * throttle->sorting.demoted_share,
+			   .windowed_sites = (uint32_t)throttle->sorting.windowed,
+			   .given_up_sites = (uint32_t)throttle->sorting.never},
+	};
+
+	return throttle->books ? 0 : rls_event_output_add(throttle->output, &event);
+}
+
+int rls_overhead_controller_start(struct rls_overhead_controller *throttle, uint64_t time_ns,
+				  size_t sites)
 {
 	throttle->start_ns = throttle->opened_ns = throttle->sorted_ns = time_ns;
 	throttle->ticked_ns = throttle->range_duty.since_ns = time_ns;
 	rls_token_bucket_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
 	rls_overhead_controller_probed(throttle, sites);
 	pace_looks(throttle, true);
+	return write_budget(throttle, time_ns);
 }
 
 void rls_overhead_controller_probed(struct rls_overhead_controller *throttle, size_t sites)
@@ -480,6 +496,8 @@ static int close_window(struct rls_overhead_controller *throttle, uint64_t time_
 	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
 	if (!r)
 		r = remember_all(throttle, edge_ns, sites);
+	if (!r && sort)
+		r = write_budget(throttle, edge_ns);
 	return r ? r : overhead_controller_report(throttle, false, edge_ns);
 }
 
@@ -526,6 +544,8 @@ static int take_off(struct rls_overhead_controller *throttle, size_t moved, uint
 	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
 	rls_debug("they went in %.1f ms; credit %.1f ms",
 		  (double)(rls_monotonic_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
+	if (!r)
+		r = write_budget(throttle, edge_ns);
 	return r ? r : remember_all(throttle, edge_ns, sites);
 }
 
@@ -650,16 +670,5 @@ void rls_overhead_controller_idle(struct rls_overhead_controller *throttle, uint
 
 int rls_overhead_controller_report(struct rls_overhead_controller *throttle, uint64_t time_ns)
 {
-	const struct rls_event event = {
-		.kind = RLS_EVENT_BUDGET,
-		.time_ns = time_ns,
-		.budget = {.percent = throttle->percent,
-			   .given_up_percent = 100 * throttle->sorting.demoted_share,
-			   .windowed_sites = (uint32_t)throttle->sorting.windowed,
-			   .given_up_sites = (uint32_t)throttle->sorting.never},
-	};
-
-	if (!throttle->budget.first_stretch_over)
-		return 0; /* all was traced */
-	return rls_event_output_add(throttle->output, &event);
+	return throttle->budget.first_stretch_over ? write_budget(throttle, time_ns) : 0;
 }

@@ -41,9 +41,10 @@ int rls_overhead_controller_use_totals(struct rls_overhead_controller *throttle,
 						     enum rls_category guess),
 				       void *context);
 
-/* sites: how many were put on, which has held the targets up already. */
-void rls_overhead_controller_start(struct rls_overhead_controller *throttle, uint64_t time_ns,
-				   size_t sites);
+/* sites: how many were put on, which has held the targets up already. The trace gets the budget
+ * now and whenever sites are sorted. 0 or -errno. */
+int rls_overhead_controller_start(struct rls_overhead_controller *throttle, uint64_t time_ns,
+				  size_t sites);
 /* So many are live by now: what those that came later have cost is charged as well. */
 void rls_overhead_controller_probed(struct rls_overhead_controller *throttle, size_t sites);
 
@@ -68,7 +69,7 @@ bool rls_overhead_controller_is_brief(const struct rls_overhead_controller *thro
 /* Instead of a tick while there is nobody to trace. */
 void rls_overhead_controller_idle(struct rls_overhead_controller *throttle, uint64_t time_ns);
 
-/* Recording has ended: puts what was done into the trace. */
+/* Recording has ended: puts what was done into the trace, unless everything was traced. */
 int rls_overhead_controller_report(struct rls_overhead_controller *throttle, uint64_t time_ns);
 
 #endif

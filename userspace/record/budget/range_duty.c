@@ -68,7 +68,8 @@ int rls_range_duty_tick(struct rls_range_duty *duty, struct rls_kernel *kernel, 
 	if (r)
 		return r;
 	duty->windowed_ns = time_ns;
-	rls_info("PyTorch's own ranges are many: ranges (record_function) are watched in windows "
-		 "only from here on");
+	rls_warning(
+		"PyTorch's own ranges are many: ranges (record_function) are watched in windows "
+		"only from here on, and the first of the program's own may be missed");
 	return 0;
 }

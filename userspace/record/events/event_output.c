@@ -48,6 +48,7 @@ int rls_event_output_close(struct rls_event_output *output)
 		r = r ? r : closed;
 	}
 	free(output->waiting);
+	rls_index_map_free(&output->warned);
 	rls_string_pool_free(output->strings);
 	*output = (struct rls_event_output){.error = r};
 	return r;
@@ -112,7 +113,21 @@ int rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns, 
 	struct rls_event event = {.kind = RLS_EVENT_WARNING, .time_ns = time_ns};
 	int r = rls_event_output_string(output, text, &event.warning.text);
 
+	if (r || rls_index_map_get(&output->warned, event.warning.text, 0))
+		return r;
+	if (!output->listener)
+		r = rls_index_map_put(&output->warned, event.warning.text, 0, output);
 	return r ? r : rls_event_output_add(output, &event);
+}
+
+int rls_event_output_said(struct rls_event_output *output, uint64_t time_ns)
+{
+	const char *text;
+	int r = 0;
+
+	while (!r && !output->listener && (text = rls_log_take_warning()))
+		r = rls_event_output_warning(output, time_ns, text);
+	return r;
 }
 
 int rls_event_output_loss(struct rls_event_output *output, uint64_t time_ns, const char *buffer,

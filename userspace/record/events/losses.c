@@ -119,6 +119,22 @@ const char *rls_drop_name(enum rls_drop_counter which)
 	return buffers[which];
 }
 
+int rls_losses_note(struct rls_losses *losses, const uint64_t drops[RLS_DROP_MAX],
+		    struct rls_event_output *output, uint64_t time_ns)
+{
+	int r = 0;
+
+	/* Cells are not of a recording. */
+	for (int i = 0; !r && i < RLS_DROP_CELLS; i++) {
+		if (drops[i] == losses->noted[i])
+			continue;
+		losses->noted[i] = drops[i];
+		r = rls_event_output_loss(output, time_ns, rls_drop_name((enum rls_drop_counter)i),
+					  drops[i]);
+	}
+	return r;
+}
+
 int rls_losses_report(struct rls_losses *losses, const uint64_t drops[RLS_DROP_MAX],
 		      struct rls_event_output *output, uint64_t start_ns, uint64_t stop_ns)
 {

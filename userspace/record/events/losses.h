@@ -24,6 +24,7 @@ struct rls_thread_losses {
 struct rls_losses {
 	struct rls_thread_losses *threads;
 	size_t count, room;
+	uint64_t noted[RLS_DROP_MAX]; /* totals that are in the trace */
 	uint64_t others; /* stretches of threads beyond those kept */
 };
 
@@ -34,6 +35,10 @@ int rls_losses_add(struct rls_losses *losses, const struct rls_wire_header *reco
 
 /* The buffer's, as in `losses`. */
 const char *rls_drop_name(enum rls_drop_counter which);
+
+/* Adds the totals that have grown since the last call: for who reads a trace without an end. */
+int rls_losses_note(struct rls_losses *losses, const uint64_t drops[RLS_DROP_MAX],
+		    struct rls_event_output *output, uint64_t time_ns);
 
 /* Adds a total for each buffer, and a warning for each of the threads that lost most. */
 int rls_losses_report(struct rls_losses *losses, const uint64_t drops[RLS_DROP_MAX],

@@ -45,7 +45,8 @@ struct rls_samples {
 	uint64_t taken; /* stacks, of both sorts */
 	uint64_t ends[RLS_STACK_END_MAX];
 	uint64_t outlived; /* waits that ended while their frames were read */
-	uint64_t nameless; /* frames whose code object could not be read */
+	uint64_t framed; /* Python frames of stacks */
+	uint64_t nameless; /* of them, those whose code object could not be read */
 	uint64_t nowhere; /* leaves that are in no mapping */
 	uint64_t indistinct; /* leaves in an interpreter of which it is not known what evaluates */
 };
@@ -110,6 +111,7 @@ static int add_python_frames(struct rls_samples *samples, const struct rls_wire_
 			     uint32_t *leaf)
 {
 	*leaf = 0;
+	samples->framed += stack->frames;
 	for (unsigned int i = stack->frames; i > 0; i--) {
 		struct rls_frame frame;
 		int r = rls_interpreters_name(samples->pythons, (pid_t)stack->header.pid,
@@ -377,17 +379,56 @@ int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *r
 
 /* ---- finishing ---- */
 
+/* A few samples lack something in any recording: of processes that begin or end, say. Below this
+ * share it moves no figure by more than its error. */
+#define SHARE_TO_WARN_OF 0.05
+
+static bool is_much(uint64_t count, uint64_t whole)
+{
+	return (double)count > SHARE_TO_WARN_OF * (double)whole;
+}
+
+static int say(struct rls_samples *samples, uint64_t time_ns, const char *text)
+{
+	rls_warning("%s", text);
+	return rls_event_output_warning(samples->output, time_ns, text);
+}
+
 static int stack_samples_warn(struct rls_samples *samples, uint64_t time_ns, uint64_t count,
 			      const char *what)
 {
 	char text[200];
 
-	if (!count)
+	if (!is_much(count, samples->taken))
 		return 0;
 	snprintf(text, sizeof(text), "samples: of %" PRIu64 ", %" PRIu64 " %s", samples->taken,
 		 count, what);
-	rls_warning("%s", text);
-	return rls_event_output_warning(samples->output, time_ns, text);
+	return say(samples, time_ns, text);
+}
+
+static int warn_of_nameless(struct rls_samples *samples, uint64_t time_ns)
+{
+	char text[200];
+
+	if (!is_much(samples->nameless, samples->framed))
+		return 0;
+	snprintf(text, sizeof(text),
+		 "samples: of %" PRIu64 " Python frames, %" PRIu64
+		 " were of code that was gone before it could be named",
+		 samples->framed, samples->nameless);
+	return say(samples, time_ns, text);
+}
+
+static int warn_of_full_tree(struct rls_samples *samples, uint64_t time_ns)
+{
+	char text[200];
+
+	if (!samples->tree.full)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "samples: %u places in the program are distinguished, not more",
+		 RLS_FRAME_TREE_MAX);
+	return say(samples, time_ns, text);
 }
 
 int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
@@ -424,9 +465,7 @@ int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
 			samples, stop_ns, samples->ends[RLS_STACK_TOO_DEEP],
 			"were of deeper stacks than are walked: their outer frames are missing");
 	if (!r)
-		r = stack_samples_warn(
-			samples, stop_ns, samples->nameless,
-			"frames were of code that was gone before it could be named");
+		r = warn_of_nameless(samples, stop_ns);
 	if (!r)
 		r = stack_samples_warn(samples, stop_ns, samples->nowhere,
 				       "were in memory that is no longer known");
@@ -434,8 +473,5 @@ int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
 		r = stack_samples_warn(samples, stop_ns, samples->indistinct,
 				       "were in a Python built without an evaluation loop and "
 				       "stripped: evaluating code counts as its runtime's");
-	if (!r && samples->tree.full)
-		r = stack_samples_warn(samples, stop_ns, RLS_FRAME_TREE_MAX,
-				       "places in the program are distinguished, not more");
-	return r;
+	return r ? r : warn_of_full_tree(samples, stop_ns);
 }
