@@ -124,7 +124,8 @@ static bool had_windows(const struct rls_timeline *timeline)
 {
 	const struct rls_fact_budget *budget = &timeline->facts.budget;
 
-	return budget->windowed_sites || budget->given_up_sites || timeline->windows || timeline->closed || timeline->closed_first;
+	return budget->windowed_sites || budget->given_up_sites || timeline->windows ||
+	       timeline->closed || timeline->closed_first;
 }
 
 /* Known without a budget too: the report may be merged with one that has one. */
