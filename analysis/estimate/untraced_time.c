@@ -34,6 +34,7 @@ struct looks_of_thread {
 struct shares {
 	double of[RLS_CATEGORY_MAX];
 	double error[RLS_CATEGORY_MAX]; /* half width */
+	bool drawn; /* of samples, which nothing else was taken of */
 };
 
 /* The scopes of one operation and phase, and all that is known of them together. */
@@ -127,7 +128,9 @@ static void shares_of(const struct rls_thread *thread, const struct pool *pool,
 	/* Its waits have begun in other operations, or ended there, where samples reported them. */
 	if (!rls_category_samples_sum(waits->ns) && was_parked(pool))
 		waits = &all->waiting;
-	if (!by_weights(truth, waits->ns, (double)rls_category_samples_sum(waits->count), waiting))
+	waiting->drawn = by_weights(truth, waits->ns,
+				    (double)rls_category_samples_sum(waits->count), waiting);
+	if (!waiting->drawn)
 		*waiting = *running;
 }
 
@@ -149,6 +152,17 @@ static void settle_others(struct rls_scope *scope, const uint64_t *waited)
 		scope->cells[i].induced_wait_ns += parts[i];
 }
 
+/* Samples of running and of waiting threads are drawn apart, so squares add up; without any of waits the
+ * same ones stand for both. */
+static double split_error_ns(const struct shares *running, const struct shares *waiting,
+			     int category, double ran_ns, double waited_ns)
+{
+	double ran = running->error[category] * ran_ns;
+	double waited = waiting->error[category] * waited_ns;
+
+	return waiting->drawn ? hypot(ran, waited) : ran + waited;
+}
+
 static void settle_part(struct rls_scope *scope, enum rls_part part, const struct shares *running,
 			const struct shares *waiting)
 {
@@ -167,7 +181,7 @@ static void settle_part(struct rls_scope *scope, enum rls_part part, const struc
 		cell->off_cpu_ns[part] += waited[i];
 		cell->sampled_ns[part] += ran[i] + waited[i];
 		cell->looked_error_ns[part] +=
-			running->error[i] * (double)ran_ns + waiting->error[i] * (double)waited_ns;
+			split_error_ns(running, waiting, i, (double)ran_ns, (double)waited_ns);
 	}
 	if (part == RLS_PART_CPU)
 		settle_others(scope, waited);

@@ -16,13 +16,11 @@ static double relative_error(const struct rls_builder *b, enum rls_category cate
 						 : b->operation_error;
 }
 
-static uint64_t error_ns(const struct rls_builder *b, enum rls_category category, uint64_t wall_ns,
-			 uint64_t subtracted_ns)
+static uint64_t shared_ns(const struct rls_builder *b, enum rls_category category, uint64_t wall_ns,
+			  uint64_t subtracted_ns)
 {
-	double error = relative_error(b, category) * (double)subtracted_ns +
-		       b->lost_share * (double)wall_ns;
-
-	return error < (double)wall_ns ? (uint64_t)llround(error) : wall_ns;
+	return rls_round_bounded(relative_error(b, category) * (double)subtracted_ns +
+				 b->lost_share * (double)wall_ns);
 }
 
 /* How much of the others' cost a row may have borne that was hit less often than they: hits drive
@@ -33,12 +31,13 @@ static uint64_t error_ns(const struct rls_builder *b, enum rls_category category
  * for nine of ten.) */
 #define SPILL_SHARE_KNOWN 0.3
 
-static uint64_t spill_ns(const struct rls_builder *b, const struct rls_cell *cell)
+/* Whole nanoseconds, so that sums do not depend on their order. */
+static double moved_ns(const struct rls_builder *b, const struct rls_cell *cell)
 {
 	double ran_ns = (double)(cell->wall_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU]);
 	double less_ns = b->cost_density * ran_ns - (double)cell->subtracted_ns;
 
-	return rls_round_bounded(b->spill_share * less_ns);
+	return round(b->spill_share * less_ns);
 }
 
 static double find_density(const struct rls_thread *thread)
@@ -101,26 +100,24 @@ static void add_row(struct rls_builder *b, const struct rls_breakdown_row *keys,
 	row->on_cpu_ns = wall_ns - cell->off_cpu_ns[part];
 	row->induced_wait_ns = part == RLS_PART_CPU ? rls_cell_induced_wait_ns(cell) : 0;
 	row->corrected_ns = wall_ns - subtracted_ns - row->induced_wait_ns;
-	row->error_ns = error_ns(b, row->category, wall_ns, subtracted_ns);
+	row->error.shared_ns = shared_ns(b, row->category, wall_ns, subtracted_ns);
 	if (part == RLS_PART_CPU)
-		rls_add_bounded(&row->error_ns, spill_ns(b, cell));
+		row->error.moved_ns = moved_ns(b, cell);
 	/* What a wait was for is not known: all that was taken from it may be too much. */
-	rls_add_bounded(&row->error_ns, row->induced_wait_ns);
-	rls_add_bounded(&row->error_ns, rls_round_bounded(doubt_ns(b, scope, keys, part)));
+	rls_add_bounded(&row->error.shared_ns, row->induced_wait_ns);
+	rls_add_bounded(&row->error.shared_ns, rls_round_bounded(doubt_ns(b, scope, keys, part)));
 	if (cell->sampled_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
-		/* What hits cost and what looks saw have nothing to do with each other. */
-		row->error_ns = rls_round_bounded(
-			hypot((double)row->error_ns, cell->looked_error_ns[part]));
+		row->error.split_ns2 = cell->looked_error_ns[part] * cell->looked_error_ns[part];
 	}
-	if (row->error_ns > wall_ns)
-		row->error_ns = wall_ns;
-	row->undivided.method = row->method;
-	row->undivided.error_ns = row->error_ns;
+	row->undivided_method = row->method;
 	if (cell->divided_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
-		rls_add_bounded(&row->error_ns, rls_round_bounded(cell->divided_error_ns[part]));
+		row->error.divided_ns = rls_round_bounded(cell->divided_error_ns[part]);
 	}
+	row->error_ns = rls_row_error_ns(&row->error, RLS_ERROR_OF_ROWS, wall_ns);
+	b->thread_corrected_ns += row->corrected_ns;
+	rls_row_error_add(&b->thread_error, &row->error);
 }
 
 /* What was lost is taken to have been as what was not. */
@@ -383,7 +380,11 @@ void rls_build_thread(struct rls_builder *b, const struct rls_thread *thread)
 	}
 	rls_build_thread_cost(b, entry, cost_ns);
 	b->cost_density = find_density(thread);
+	b->thread_corrected_ns = 0;
+	b->thread_error = (struct rls_row_error){0};
 	add_scopes(b, thread);
+	entry->corrected_ns = b->thread_corrected_ns;
+	entry->error_ns = rls_row_error_ns(&b->thread_error, RLS_ERROR_OF_ALL, entry->wall_ns);
 	add_overview(b, thread);
 }
 
@@ -404,8 +405,8 @@ void rls_build_gpu_alone(struct rls_builder *b, const struct rls_process *proces
 		row->operation = rls_build_string(b, scope->operation);
 		row->resource = RLS_RESOURCE_GPU;
 		row->wall_ns = row->corrected_ns = scope->gpu_alone_ns;
-		row->error_ns = row->undivided.error_ns =
-			error_ns(b, RLS_CATEGORY_UNKNOWN, row->wall_ns, 0);
+		row->error.shared_ns = shared_ns(b, RLS_CATEGORY_UNKNOWN, row->wall_ns, 0);
+		row->error_ns = rls_row_error_ns(&row->error, RLS_ERROR_OF_ROWS, row->wall_ns);
 		stack->pid = process->pid;
 		stack->phase = row->phase;
 		stack->gpu_alone = true;

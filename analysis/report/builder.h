@@ -23,6 +23,8 @@ struct rls_builder {
 	double lost_share; /* of the thread-state events */
 	double spill_share; /* how much of others' cost rows of that operation may have borne */
 	double cost_density; /* of the thread at hand: what was subtracted, of its running time */
+	uint64_t thread_corrected_ns; /* of the thread at hand, over its rows so far, */
+	struct rls_row_error thread_error; /* and how far that may be wrong */
 	uint64_t sampled_ns; /* of the threads' time, what was not traced */
 	double worst_thread_percent; /* what hits and samples took of the thread that paid most */
 	size_t capacity[RLS_TABLE_ALL];

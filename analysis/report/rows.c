@@ -58,3 +58,26 @@ void rls_sampled_times_add(struct rls_sampled_times *into, const struct rls_samp
 	into->variance_ns2 += more->variance_ns2;
 	rls_sampled_times_derive(into);
 }
+
+void rls_row_error_add(struct rls_row_error *into, const struct rls_row_error *more)
+{
+	rls_add_bounded(&into->shared_ns, more->shared_ns);
+	into->moved_ns += more->moved_ns;
+	into->split_ns2 += more->split_ns2;
+	rls_add_bounded(&into->divided_ns, more->divided_ns);
+}
+
+uint64_t rls_row_error_ns(const struct rls_row_error *error, enum rls_error_of of, uint64_t wall_ns)
+{
+	uint64_t ns = error->shared_ns;
+
+	rls_add_bounded(&ns, rls_round_bounded(error->moved_ns));
+	/* What hits cost and what samples saw have nothing to do with each other. */
+	if (of == RLS_ERROR_OF_ROWS)
+		ns = rls_round_bounded(hypot((double)ns, sqrt(error->split_ns2)));
+	if (ns > wall_ns)
+		ns = wall_ns;
+	if (of != RLS_ERROR_OF_ALL)
+		rls_add_bounded(&ns, error->divided_ns);
+	return ns;
+}

@@ -85,21 +85,48 @@ struct rls_thread_entry {
 	const char *name;
 	uint64_t wall_ns; /* exactly the sum of its cpu and cpu+gpu rows */
 	uint64_t on_cpu_ns;
+	uint64_t corrected_ns; /* likewise */
+	uint64_t error_ns; /* of corrected_ns: what cancels in the sum is not in it */
 };
 
-/* error_ns is the half width of what the row may be wrong by:
+/* Why a row's corrected_ns may be wrong. Each part is half the width of a 95 % interval, or a bound,
+ * which is no less. What is wrong in one row is wrong in another, too:
  *
- *     subtracted × (relative error of the calibration) + wall × lost / (lost + emitted)
- *     + half of what would have been subtracted besides, had it been hit as often as its thread
- *     + what CUPTI may have cost beyond what was charged for it (cupti_error.h)
+ *     shared   in the same direction: parts add up
+ *              subtracted × (relative error of the calibration) + wall × lost / (lost + emitted)
+ *              + what was subtracted for other threads' hits
+ *              + what CUPTI may have cost beyond what was charged for it (cupti_error.h)
+ *     moved    in the opposite direction: cost of other rows' hits that this row may have borne, or,
+ *              below 0, of its hits that others may have. Over a thread it sums to 0
+ *     split    which category untraced time is of (untraced_time.h), squared: the draws of different
+ *              threads and operations are independent, and over all categories it cancels
+ *     divided  which operation the time is of (sampled_operations.h): over all operations it cancels
  *
- * subtracted = wall_ns - corrected_ns. The relative error is the worst error / value among
- * the calibrated figures of the trace, 25 % when it has none, at most 100 %. lost and emitted
- * are the numbers of thread-state events of the whole recording: a lost event leaves a
- * thread in its old state until its next event, so that share of the time is in doubt.
- * Never more than wall_ns. What samples say of the time between windows (estimate/untraced_time.h) is in doubt for
- * other reasons: squares of both are added. What samples divide among operations (sampled_operations.h) is in
- * doubt by that much more, which may be more than was found. */
+ * subtracted = wall_ns - corrected_ns. The relative error is the error / value of the figure that was
+ * measured for such hits, 25 % without any, at most 100 %. lost and emitted are the numbers of
+ * thread-state events of the whole recording: a lost event leaves a thread in its old state until
+ * its next event. */
+struct rls_row_error {
+	uint64_t shared_ns;
+	double moved_ns;
+	double split_ns2;
+	uint64_t divided_ns;
+};
+
+/* What was added up, which says what cancels. */
+enum rls_error_of {
+	RLS_ERROR_OF_ROWS = 0, /* of one category */
+	RLS_ERROR_OF_CATEGORIES = 1, /* all of them */
+	RLS_ERROR_OF_ALL = 2, /* all categories and operations */
+};
+
+void rls_row_error_add(struct rls_row_error *into, const struct rls_row_error *more);
+
+/* Half the width of the 95 % interval of what rows with wall_ns of time sum to: never more than that,
+ * except where samples say whose it is. */
+uint64_t rls_row_error_ns(const struct rls_row_error *error, enum rls_error_of of,
+			  uint64_t wall_ns);
+
 struct rls_breakdown_row {
 	uint32_t pid;
 	uint32_t tid; /* 0 for resource gpu, and where rows were grouped over threads */
@@ -114,11 +141,8 @@ struct rls_breakdown_row {
 	uint64_t
 		induced_wait_ns; /* of what it is corrected by, what lies in waiting for other threads' hits */
 	uint64_t error_ns;
-	struct { /* the same without the question which operation the time is of: */
-		enum rls_method
-			method; /* samples may say that (sampled_operations.h), while the sum */
-		uint64_t error_ns; /* over operations is traced */
-	} undivided;
+	enum rls_method undivided_method; /* without the question which operation the time is of */
+	struct rls_row_error error; /* of which error_ns follows */
 };
 
 /* The category column of a row: "" for GPU time without a thread. */

@@ -40,20 +40,29 @@ static const struct rls_column breakdown[] = {
 	COLUMN(U64, rls_breakdown_row, wall_ns, 0, RLS_SUM | RLS_TIE),
 	COLUMN(U64, rls_breakdown_row, on_cpu_ns, 0, RLS_SUM),
 	COLUMN(U64, rls_breakdown_row, corrected_ns, 0, RLS_SUM),
-	/* Errors of one calibration go the same way: they add up, not cancel out. */
-	COLUMN(U64, rls_breakdown_row, error_ns, 0, RLS_SUM),
+	COLUMN(U64, rls_breakdown_row, error_ns, 0, 0), /* derived */
 	COLUMN(METHOD, rls_breakdown_row, method, 0, RLS_WORST),
 	COLUMN(U64, rls_breakdown_row, induced_wait_ns, 0, RLS_SUM | RLS_HIDDEN),
-	COLUMN(U64, rls_breakdown_row, undivided.error_ns, 0, RLS_SUM | RLS_HIDDEN),
-	COLUMN(METHOD, rls_breakdown_row, undivided.method, 0, RLS_WORST | RLS_HIDDEN),
+	COLUMN(METHOD, rls_breakdown_row, undivided_method, 0, RLS_WORST | RLS_HIDDEN),
+	NAMED(U64, "error_shared_ns", rls_breakdown_row, error.shared_ns, RLS_SUM),
+	NAMED(DOUBLE, "error_moved_ns", rls_breakdown_row, error.moved_ns, RLS_SUM),
+	NAMED(DOUBLE, "error.split_ns2", rls_breakdown_row, error.split_ns2, RLS_SUM | RLS_HIDDEN),
+	NAMED(U64, "error_divided_ns", rls_breakdown_row, error.divided_ns, RLS_SUM | RLS_OPTIONAL),
 };
+
+static void derive_breakdown(void *item)
+{
+	struct rls_breakdown_row *row = item;
+
+	row->error_ns = rls_row_error_ns(&row->error, RLS_ERROR_OF_ROWS, row->wall_ns);
+}
 
 static void undivide(void *item)
 {
 	struct rls_breakdown_row *row = item;
 
-	row->method = row->undivided.method;
-	row->error_ns = row->undivided.error_ns;
+	row->method = row->undivided_method;
+	row->error.divided_ns = 0;
 }
 
 static const struct rls_column transitions[] = {
@@ -78,6 +87,8 @@ static const struct rls_column threads[] = {
 	COLUMN(STRING, rls_thread_entry, name, 0, 0),
 	COLUMN(U64, rls_thread_entry, wall_ns, 0, RLS_TIE),
 	COLUMN(U64, rls_thread_entry, on_cpu_ns, 0, 0),
+	COLUMN(U64, rls_thread_entry, corrected_ns, 0, 0),
+	COLUMN(U64, rls_thread_entry, error_ns, 0, 0),
 };
 
 static const struct rls_column processes[] = {
@@ -365,7 +376,8 @@ const struct rls_table rls_report_tables[RLS_TABLE_ALL] = {
 				 ROWS(breakdown, breakdown_count),
 				 .flags = RLS_TABLE_GROUPED,
 				 .json = 4,
-				 .over_operations = undivide},
+				 .over_operations = undivide,
+				 .derive = derive_breakdown},
 	[RLS_TABLE_TRANSITIONS] = {.name = "transitions",
 				   COLUMNS(transitions),
 				   ROWS(transitions, transition_count),

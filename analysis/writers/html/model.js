@@ -40,16 +40,27 @@ function nameOfPhase(phase) {
 	return phase || "(no phase)";
 }
 
+/* What of a row's error is the question which category its time is of. */
+function splitError(row) {
+	const whole = Math.max(row.error_ns - (row.error_divided_ns || 0), 0);
+	const rest = Math.min((row.error_shared_ns || 0) + Math.max(row.error_moved_ns || 0, 0), whole);
+
+	return Math.sqrt(Math.max(whole * whole - rest * rest, 0));
+}
+
 /* One (category, resource) of a sum. */
 class Part {
 	constructor(category, resource) {
-		Object.assign(this, {category, resource, wall: 0, corrected: 0, error: 0, onCpu: 0, method: 0});
+		Object.assign(this, {category, resource, wall: 0, corrected: 0, shared: 0, moved: 0, split: 0, divided: 0, onCpu: 0, method: 0});
 	}
 
 	add(row) {
 		this.wall += row.wall_ns;
 		this.corrected += row.corrected_ns;
-		this.error += row.error_ns;
+		this.shared += row.error_shared_ns || 0;
+		this.moved += row.error_moved_ns || 0;
+		this.divided += row.error_divided_ns || 0;
+		this.split = Math.hypot(this.split, splitError(row));
 		this.onCpu += row.on_cpu_ns;
 		this.method = Math.max(this.method, METHODS.indexOf(row.method));
 	}
@@ -86,6 +97,14 @@ class Sum {
 
 	get time() {
 		return this.of("time");
+	}
+
+	/* Half the width of the 95 % interval. Over all categories their split cancels, and over a thread what
+	 * hits of some rows cost others. */
+	get error() {
+		const rest = this.of("shared") + Math.max(this.of("moved"), 0);
+
+		return Math.min(this.category ? Math.hypot(rest, this.of("split")) : rest, this.of("wall")) + this.of("divided");
 	}
 
 	get gpuAlone() {

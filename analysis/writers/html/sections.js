@@ -32,8 +32,8 @@ class SumTable {
 			{title: "Share", number: true, value: (sum) => sum.time, show: (sum) => formatShare(sum.time, this.total)},
 			{title: "On CPU", number: true, optional: true, value: (sum) => sum.of("onCpu") / (sum.of("wall") || 1),
 				show: (sum) => formatShare(sum.of("onCpu"), sum.of("wall"))},
-			{title: "± error", number: true, optional: true, value: (sum) => sum.of("error"),
-				show: (sum) => formatNs(sum.of("error"))},
+			{title: "± error", number: true, optional: true, value: (sum) => sum.error,
+				show: (sum) => formatNs(sum.error)},
 		];
 
 		if (anyGpu)

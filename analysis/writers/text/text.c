@@ -173,8 +173,7 @@ static void print_divided(const struct rls_page *page)
 	for (size_t i = 0; i < report->breakdown_count; i++) {
 		const struct rls_breakdown_row *row = &report->breakdown[i];
 
-		if (row->method == row->undivided.method &&
-		    row->error_ns == row->undivided.error_ns)
+		if (row->method == row->undivided_method && !row->error.divided_ns)
 			continue;
 		fputs("time outside annotated operations divided by samples, as --operation says; "
 		      "which of them its transitions are of is not known\n",

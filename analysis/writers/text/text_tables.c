@@ -222,7 +222,7 @@ static size_t print_group(const struct rls_page *page, const struct layout *layo
 	char label[LABEL_BYTES];
 
 	for (size_t i = begin; i < end; i++)
-		rls_view_line_add(&sum, &lines[i]);
+		rls_view_line_add(&sum, &lines[i], RLS_ERROR_OF_CATEGORIES);
 	print_sum(page, layout,
 		  rls_page_label(page, process, &lines[begin].key, label, sizeof(label)), &sum,
 		  &lines[begin], end - begin);
@@ -246,7 +246,7 @@ static void print_rest(const struct rls_page *page, const struct layout *layout,
 	for (size_t i = begin; i < view->count; i = end_of_group(view, i))
 		groups++;
 	for (size_t i = begin; i < view->count; i++)
-		rls_view_line_add(&sum, &view->lines[i]);
+		rls_view_line_add(&sum, &view->lines[i], RLS_ERROR_OF_CATEGORIES);
 	snprintf(label, sizeof(label), "(%zu more)", groups);
 	if (groups)
 		print_sum(page, layout, label, &sum, NULL, 0);

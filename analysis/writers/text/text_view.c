@@ -1,6 +1,7 @@
 #include "analysis/writers/text/text_view.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,13 +40,15 @@ static struct rls_view_key key_of(enum rls_group group, uint32_t tid, const char
 	}
 }
 
-void rls_view_line_add(struct rls_view_line *into, const struct rls_view_line *line)
+void rls_view_line_add(struct rls_view_line *into, const struct rls_view_line *line,
+		       enum rls_error_of of)
 {
 	into->wall_ns += line->wall_ns;
 	into->on_cpu_ns += line->on_cpu_ns;
 	into->corrected_ns += line->corrected_ns;
-	into->error_ns += line->error_ns;
 	into->cpu_gpu_ns += line->cpu_gpu_ns;
+	rls_row_error_add(&into->error, &line->error);
+	into->error_ns = rls_row_error_ns(&into->error, of, into->wall_ns);
 }
 
 static int by_key_and_category(const void *left, const void *right)
@@ -68,11 +71,28 @@ static int by_order(const void *left, const void *right)
 	return order ? order : order_numbers(a->category, b->category);
 }
 
+/* Where the GPU was busy or not was not drawn: what is wrong there has one cause. */
+static double joint_split_ns2(const struct rls_breakdown_row *row,
+			      const struct rls_breakdown_row *next)
+{
+	double sum = sqrt(row->error.split_ns2) + sqrt(next->error.split_ns2);
+
+	return sum * sum - row->error.split_ns2 - next->error.split_ns2;
+}
+
+static bool is_same_but_for_gpu(const struct rls_breakdown_row *a,
+				const struct rls_breakdown_row *b)
+{
+	return a->pid == b->pid && a->tid == b->tid && a->category == b->category &&
+	       a->resource != RLS_RESOURCE_GPU && !strcmp(a->phase, b->phase) &&
+	       !strcmp(a->operation, b->operation);
+}
+
 static void take_lines(const struct rls_report *report, const uint32_t *pid, struct rls_view *view)
 {
 	for (size_t i = 0; i < report->breakdown_count; i++) {
 		const struct rls_breakdown_row *row = &report->breakdown[i];
-		bool with_gpu = row->resource == RLS_RESOURCE_CPU_GPU;
+		struct rls_view_line *line;
 
 		if (pid && row->pid != *pid)
 			continue;
@@ -80,18 +100,20 @@ static void take_lines(const struct rls_report *report, const uint32_t *pid, str
 			view->gpu_alone_ns += row->wall_ns;
 			continue;
 		}
-		view->lines[view->count++] = (struct rls_view_line){
+		line = &view->lines[view->count++];
+		*line = (struct rls_view_line){
 			.key = key_of(report->group, row->tid, row->phase, row->operation),
 			.category = row->category,
 			.wall_ns = row->wall_ns,
 			.on_cpu_ns = row->on_cpu_ns,
 			.corrected_ns = row->corrected_ns,
+			.error = row->error,
 			.error_ns = row->error_ns,
-			.cpu_gpu_ns = with_gpu ? row->wall_ns : 0,
+			.cpu_gpu_ns = row->resource == RLS_RESOURCE_CPU_GPU ? row->wall_ns : 0,
 		};
-		rls_view_line_add(&view->total, &view->lines[view->count - 1]);
-		/* Which operation it is of is in doubt, not that it is. */
-		view->total.error_ns -= row->error_ns - row->undivided.error_ns;
+		if (i && is_same_but_for_gpu(row - 1, row))
+			line->error.split_ns2 += joint_split_ns2(row - 1, row);
+		rls_view_line_add(&view->total, line, RLS_ERROR_OF_ALL);
 	}
 }
 
@@ -102,7 +124,7 @@ static void merge_lines(struct rls_view *view)
 
 	for (size_t i = 0; i < view->count; i++) {
 		if (kept && !by_key_and_category(&lines[kept - 1], &lines[i]))
-			rls_view_line_add(&lines[kept - 1], &lines[i]);
+			rls_view_line_add(&lines[kept - 1], &lines[i], RLS_ERROR_OF_ROWS);
 		else
 			lines[kept++] = lines[i];
 	}
@@ -136,7 +158,7 @@ static void sum_groups(struct rls_view *view, enum rls_sort sort)
 		for (end = i; end < view->count &&
 			      rls_view_key_equal(&view->lines[i].key, &view->lines[end].key);
 		     end++)
-			rls_view_line_add(&sum, &view->lines[end]);
+			rls_view_line_add(&sum, &view->lines[end], RLS_ERROR_OF_CATEGORIES);
 		for (size_t k = i; k < end; k++)
 			view->lines[k].order_ns = figure(&sum, sort);
 	}

@@ -16,7 +16,8 @@ struct rls_view_line {
 	uint64_t wall_ns;
 	uint64_t on_cpu_ns;
 	uint64_t corrected_ns;
-	uint64_t error_ns;
+	struct rls_row_error error;
+	uint64_t error_ns; /* of which it follows */
 	uint64_t cpu_gpu_ns; /* of wall_ns, with the GPU busy */
 	uint64_t order_ns; /* what all lines of this key are sorted by */
 };
@@ -43,8 +44,9 @@ int rls_view_breakdown(const struct rls_report *report, const uint32_t *pid, enu
 		       struct rls_view *out);
 void rls_view_free(struct rls_view *view);
 
-/* Adds the figures of one line to another's. */
-void rls_view_line_add(struct rls_view_line *into, const struct rls_view_line *line);
+/* Adds the figures of one line to another's; `of` says what the sum is over. */
+void rls_view_line_add(struct rls_view_line *into, const struct rls_view_line *line,
+		       enum rls_error_of of);
 
 bool rls_view_key_equal(const struct rls_view_key *a, const struct rls_view_key *b);
 

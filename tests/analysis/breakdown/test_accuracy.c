@@ -164,12 +164,63 @@ static void code_of_threads_that_met_no_probe_counts(void **state)
 	expect_unseen(python, 2, 640, NULL); /* a plain script, without any library */
 }
 
+/* --- errors of sums ----------------------------------------------------------------- */
+
+static void errors_that_cancel_are_in_no_sum(void **state)
+{
+	const struct rls_row_error python = {
+		.shared_ns = 100, .moved_ns = 50, .split_ns2 = 80 * 80, .divided_ns = 7};
+	const struct rls_row_error backend = {
+		.shared_ns = 10, .moved_ns = -50, .split_ns2 = 80 * 80};
+	struct rls_row_error sum = python;
+
+	assert_int_equal(rls_row_error_ns(&python, RLS_ERROR_OF_ROWS, 1000), 170 + 7);
+	assert_int_equal(rls_row_error_ns(&backend, RLS_ERROR_OF_ROWS, 1000), 81);
+	rls_row_error_add(&sum, &backend);
+	assert_int_equal(rls_row_error_ns(&sum, RLS_ERROR_OF_CATEGORIES, 2000), 110 + 7);
+	assert_int_equal(rls_row_error_ns(&sum, RLS_ERROR_OF_ALL, 2000), 110);
+	assert_int_equal(rls_row_error_ns(&sum, RLS_ERROR_OF_ALL, 60), 60);
+	/* One category of two threads: drawn independently. */
+	assert_int_equal(rls_row_error_ns(&sum, RLS_ERROR_OF_ROWS, 2000), 158 + 7);
+}
+
+/* What is subtracted is known to a tenth; where it belongs is known less well. */
+static void a_total_has_an_error_of_its_own(void **state)
+{
+	struct rls_report *report;
+	struct script script;
+	uint64_t rows_ns = 0;
+
+	script_begin(&script);
+	add_process(&script, 0, 1, "job");
+	add_thread(&script, 0, 1, 1);
+	script_add(&script, RLS_EVENT_CALIBRATION, 0, 0, 0)->calibration.name =
+		script_string(&script, "hit");
+	script.events[script.count - 1].calibration.value_ns = 1000;
+	script.events[script.count - 1].calibration.error_ns = 100;
+	add_category(&script, 0, 1, 1, RLS_CATEGORY_PYTHON);
+	add_category(&script, 50000, 1, 1, RLS_CATEGORY_BACKEND);
+	add_category(&script, 100000, 1, 1, RLS_CATEGORY_PYTHON);
+	add_hits(&script, 100000, 1, 1, 10, 10000);
+	add_end(&script, 150000);
+	report = script_report(&script);
+	assert_int_equal(report->threads[0].corrected_ns, 140000);
+	assert_int_equal(report->threads[0].error_ns, 1000);
+	for (size_t i = 0; i < report->breakdown_count; i++)
+		rows_ns += report->breakdown[i].error_ns;
+	assert_true(rows_ns > 3 * report->threads[0].error_ns);
+	rls_report_free(report);
+	script_end(&script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_budget_that_was_exceeded_is_said),
 		cmocka_unit_test(a_budget_that_never_ran_short_is_no_budget),
 		cmocka_unit_test(code_that_no_probe_saw_is_said),
+		cmocka_unit_test(errors_that_cancel_are_in_no_sum),
+		cmocka_unit_test(a_total_has_an_error_of_its_own),
 		cmocka_unit_test(code_of_threads_that_met_no_probe_counts),
 	};
 

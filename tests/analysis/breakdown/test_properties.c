@@ -321,7 +321,7 @@ static void sum_rows(const struct rls_report *report, struct rls_breakdown_row *
 		sum->wall_ns += report->breakdown[i].wall_ns;
 		sum->on_cpu_ns += report->breakdown[i].on_cpu_ns;
 		sum->corrected_ns += report->breakdown[i].corrected_ns;
-		sum->error_ns += report->breakdown[i].error_ns;
+		rls_row_error_add(&sum->error, &report->breakdown[i].error);
 	}
 	for (size_t i = 0; i < report->transition_count; i++)
 		*transitions += report->transitions[i].count;
