@@ -133,7 +133,7 @@ def file_ends(checks, name, trace, word, **options):
             if recorder.err.wait("recording", harness.PATIENCE_SECONDS) is None:
                 checks.that(False, "%s: never recording: %s" % (name, recorder.err.text()))
                 return
-            target.ask(do="kinds", count=1000, seconds=120)
+            target.ask(do="kinds", count=1000)
             status = recorder.wait()
         checks.that(status == 1, "%s: ends by itself with status %d" % (name, status))
         said = recorder.err.text()

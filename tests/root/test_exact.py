@@ -12,7 +12,7 @@ def check_without_cython(checks, tag):
     each is seen by its own site."""
     with harness.Target("exact.py", tag, ["--libraries", harness.TRUTH, "--without", "truthcy"]) as target:
         with harness.Recording([target.pid]) as recording:
-            rows = target.ask(do="kinds", count=1000, seconds=120, names=[
+            rows = target.ask(do="kinds", count=1000, names=[
                 "nanobind.callback", "nanobind.translated", "pybind11.callback", "callbacks.call_object",
                 "loaded.loaded_either", "loaded.loaded_either_jump", "loaded.thrown"])
             recording.stop()
@@ -27,8 +27,8 @@ def main():
     checks = harness.Checks()
     with harness.Target("exact.py", tag, ["--libraries", harness.TRUTH]) as target:
         with harness.Recording([target.pid]) as recording:
-            rows = target.ask(do="kinds", count=1000, seconds=120)
-            mixed = target.ask(do="mix", threads=8, count=100, seconds=120)
+            rows = target.ask(do="kinds", count=1000)
+            mixed = target.ask(do="mix", threads=8, count=100)
             status = recording.stop()
             checks.that(status == 0, "profiler ended with %d" % status)
             report = recording.report()

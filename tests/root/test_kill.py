@@ -112,7 +112,7 @@ def until_none(look):
         nonlocal left
         left = look()
         return not left
-    harness.eventually(is_none, 60)
+    harness.eventually(is_none)
     return left
 
 

@@ -15,7 +15,7 @@ HELD_SECONDS = 1.5          # of it
 def stretches(trace):
     """How often a thread's category became unknown, and for how long in all."""
     since, count, total_ns = {}, 0, 0
-    for line in harness.run("dump", trace, timeout=300).stdout.splitlines():
+    for line in harness.run("dump", trace).stdout.splitlines():
         if '"category"' not in line:
             continue
         event = json.loads(line)

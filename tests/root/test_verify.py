@@ -45,7 +45,7 @@ def record(roles):
         with harness.Recording([target.pid], "--verify", "--overhead-budget", "none",
                                roles=roles) as recording:
             target.say("go")
-            truth = json.loads(target.out.wait("[", 120) or "[]")
+            truth = json.loads(target.out.wait("[", harness.PATIENCE_SECONDS) or "[]")
             status = recording.stop()
             said = said_of(recording.err.text())
             report = recording.report()
@@ -96,7 +96,7 @@ def one_not_probed(checks):
     environment = dict(os.environ, PYTHONPATH=harness.modules())
     command = [harness.interpreter(), "-c", UNPROBED]
     with harness.Process(command, env=environment) as target:
-        target.out.wait("ready", 30)
+        target.out.wait("ready", harness.PATIENCE_SECONDS)
         with open("/proc/%d/maps" % target.pid) as maps:
             if "/libz.so" not in maps.read():
                 checks.saw("zlib is no library of its own here: nothing unseen to look for")
@@ -105,7 +105,7 @@ def one_not_probed(checks):
         with harness.Recording([target.pid], "--verify", "--overhead-budget", "none",
                                roles=roles) as recording:
             target.say("go")
-            share = float((target.out.wait("share", 120) or "share nan").split()[1])
+            share = float((target.out.wait("share", harness.PATIENCE_SECONDS) or "share nan").split()[1])
             recording.stop()
             said = said_of(recording.err.text())
             report = recording.report()
