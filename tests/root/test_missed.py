@@ -31,8 +31,8 @@ def main():
             os.kill(recording.pid, signal.SIGSTOP)
             known.update(step(target, "flood"))
             os.kill(recording.pid, signal.SIGCONT)
-            # If the control ring held it all nothing is looked for.
-            harness.eventually(lambda: any("control records were lost" in line for line in recording.err.seen), 30)
+            # Not if the control ring held it all.
+            harness.eventually(lambda: any("is known again" in line for line in recording.err.seen))
             resumed = time.monotonic()
             time.sleep(2)
             step(target, "late")
@@ -53,7 +53,7 @@ def main():
     seen = harness.flows(report, of_process=True)[known["missed"]]["python->simulator"]
     checks.that(seen == 2 * CALLS, "its calls: %d of %d" % (seen, 2 * CALLS))
 
-    longest_ns = (resumed - start + 1.5) * 1e9
+    longest_ns = (resumed - start) * 1e9
     for thread in report["threads"]:
         if thread["tid"] in (known["thread"], known["early"]):
             checks.that(thread["wall_ns"] < longest_ns, "thread %d, which ended meanwhile, lasted %.2f s" % (

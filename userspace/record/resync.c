@@ -110,5 +110,9 @@ int rls_catch_up(struct rls_catch_up *catch_up, void (*found)(void *context, pid
 	catch_up->lost = drops[RLS_DROP_CONTROL];
 	catch_up->again = lost;
 	r = find_missed(catch_up, found, context);
-	return r ? r : end_the_gone(catch_up);
+	if (!r)
+		r = end_the_gone(catch_up);
+	if (!r)
+		rls_debug("what lost control records would have said is known again");
+	return r;
 }
