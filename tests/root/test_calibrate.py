@@ -45,6 +45,10 @@ def read_store():
         return json.load(file)
 
 
+def words_of(command):
+    return json.dumps(command, separators=(",", ":"), ensure_ascii=False)
+
+
 def write_store(store):
     with open(STORE, "w", encoding="utf-8") as file:
         json.dump(store, file)
@@ -68,10 +72,13 @@ def check_edges(checks):
     """Of operations that begin and end where nothing is probed, 64 edges are read at once, and all but the first
     few of them in a loop."""
     environment = dict(os.environ, PYTHONPATH=":".join([harness.modules(), os.environ.get("RLS_PYTHONPATH", "")]))
-    kept = read_store()
+    kept, command = read_store(), [harness.interpreter(), "-c", OPERATIONS]
     edge = {"ns": COLD_EDGE_NS, "error_ns": 1, "hot_ns": LATER_EDGE_NS, "hot_error_ns": 1}
-    write_store(dict(kept, paths=dict(kept["paths"], **{"annotation.edge": edge})))
-    overhead = overhead_of([harness.interpreter(), "-c", OPERATIONS], environment)
+    # The command's own figures are used even where the machine's would be measured anew.
+    own = {"command": words_of(command), "factor": 1.0, "error": 0.1, "inside_ns": kept["inside_ns"],
+           "paths": dict(kept["paths"], **{"annotation.edge": edge})}
+    write_store(dict(kept, workloads=[own]))
+    overhead = overhead_of(command, environment)
     write_store(kept)
     edges = overhead["events"]
     expected_ns = edges / 64 * (kept["paths"]["nop5.entry"]["ns"] + 4 * COLD_EDGE_NS + 60 * LATER_EDGE_NS)
@@ -95,12 +102,18 @@ def check_distrust(checks):
     checks.that(stat.S_IMODE(os.stat(STORE).st_mode) == 0o644, "and replaced")
 
 
+def go_first():
+    """On a busy machine, too, a recorder that goes first can see whether its figures hold."""
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
 def overhead_of(command, environment, said=None):
     """What a recording of the command says of what it cost; on stderr, into the list."""
     with harness.Process(command, env=environment) as job:
         if not job.out.wait("ready", harness.PATIENCE_SECONDS):
             raise RuntimeError("the job is not ready: " + job.err.text())
-        with harness.Recording([job.pid], "--overhead-budget", "none") as recording:
+        with harness.Recording([job.pid], "--overhead-budget", "none", preexec_fn=go_first) as recording:
             job.say("go")
             if recording.wait() != 0:
                 raise RuntimeError("no recording: " + recording.err.text())
@@ -131,8 +144,7 @@ def check_command(checks):
     checks.that("hit" in before and "workload.hit" not in before,
                 "a recording uses the machine's figures: %s" % sorted(before))
     store = read_store()
-    words = json.dumps(command, separators=(",", ":"), ensure_ascii=False)
-    store["workloads"] = [{"command": words, "factor": 2.0, "error": 0.25}]
+    store["workloads"] = [{"command": words_of(command), "factor": 2.0, "error": 0.25}]
     write_store(store)
     after = recorded(command, environment)
     checks.that("workload.hit" in after, "and by those of its own command where there are any")
@@ -165,7 +177,7 @@ def check_other_hour(checks):
     environment = dict(os.environ, PYTHONPATH=harness.modules())
     kept = read_store()
     paths = times(kept["paths"], 10)
-    for _ in range(5):      # a machine that is busy at the moment cannot tell
+    for _ in range(5):      # where others go first as well it cannot tell
         write_store(dict(kept, paths=paths, workloads=[]))
         hit_ns = recorded([harness.interpreter(), "-c", WORK], environment)["hit"]["ns"]
         if hit_ns < mean_hit(paths) / 2:
@@ -178,18 +190,21 @@ def check_other_hour(checks):
 def check_passing(checks):
     """What a busy moment gave is used until its time is over, and no longer, though it seems to hold."""
     environment = dict(os.environ, PYTHONPATH=harness.modules())
-    kept, now_s = read_store(), time.clock_gettime(time.CLOCK_BOOTTIME)
+    kept = read_store()
 
-    def goes_by_it(until_s):
+    def now_s():
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def uses_it(until_s):
         store = read_store()    # where the machine has changed, it is what was found then
         hit_ns = mean_hit(store["paths"])
         write_store(dict(store, until_s=until_s, workloads=[]))
         found = recorded([harness.interpreter(), "-c", WORK], environment)["hit"]["ns"]
         return abs(found / hit_ns - 1) < 1e-6
-    checks.that(any(goes_by_it(now_s + 600) for _ in range(5)), "what a busy moment gave is used")
-    checks.that(not goes_by_it(now_s), "until its time is over")
+    checks.that(any(uses_it(now_s() + 600) for _ in range(20)), "what a busy moment gave is used")
+    checks.that(not uses_it(now_s()), "until its time is over")
     until_s = read_store()["until_s"]
-    checks.that(until_s == 0 or 0 < until_s - now_s < 660, "then what is found is kept, for a while or for good: %.0f" % until_s)
+    checks.that(until_s == 0 or 0 < until_s - now_s() <= 600, "then what is found is kept, for a while or for good: %.0f" % until_s)
     write_store(kept)
 
 
@@ -261,10 +276,19 @@ def running(program):
             shutil.rmtree(folder)
 
 
+def calibrate_long_enough(pid, environment):
+    """On a busy machine the job does less in the same time."""
+    for seconds in ("14", "40", "80", "160"):
+        done = calibrate("--pid", str(pid), "--duration", seconds, "--json", env=environment)
+        if "longer --duration" not in done.stderr:
+            break
+    return done
+
+
 def check_job(checks):
     """In a running job: found, kept for its command line, and used by recordings."""
     with running(JOB) as (job, words, environment):
-        done = calibrate("--pid", str(job.pid), "--duration", "14", "--json", env=environment)
+        done = calibrate_long_enough(job.pid, environment)
         checks.that(done.returncode == 0, "calibrate --pid ends with 0: " + done.stderr.strip())
         found = json.loads(done.stdout or "{}")
         checks.that(found.get("factor", 0) > 0 and found.get("inflation", 0) > 1,
@@ -292,10 +316,7 @@ def check_job(checks):
 def check_by_the_clock(checks):
     """Pieces of one kind that are not the same work: nothing is kept, and why is said."""
     with running(BY_THE_CLOCK) as (job, words, environment):
-        for seconds in ("14", "40", "80"):     # a busy machine has the job do less in one
-            done = calibrate("--pid", str(job.pid), "--duration", seconds, env=environment)
-            if "longer --duration" not in done.stderr:
-                break
+        done = calibrate_long_enough(job.pid, environment)
     checks.that(done.returncode == 0 and "nothing is kept" in done.stderr,
                 "pieces that end by the clock are not the same work: " + (done.stderr + done.stdout).strip())
     kept = [json.loads(known["command"]) for known in read_store()["workloads"]]
@@ -305,7 +326,7 @@ def check_by_the_clock(checks):
 def check_waiting(checks):
     """Its waits are reported while probes are off, so that its pieces can be compared."""
     with running(WAITING) as (job, _, environment):
-        done = calibrate("--pid", str(job.pid), "--duration", "14", "--json", env=environment)
+        done = calibrate_long_enough(job.pid, environment)
     checks.that(done.returncode == 0, "calibrate --pid of a job that waits ends with 0: " + done.stderr.strip()[-200:])
     parts = {part["operation"]: part for part in json.loads(done.stdout or "{}").get("operations", [])}
     checks.that({"many", "few"} <= set(parts), "hits in each have a figure: %s" % sorted(parts))
