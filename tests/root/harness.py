@@ -65,6 +65,13 @@ def modules(tag="system"):
     return folder
 
 
+def name_of_its_own(folder, script):
+    """The name of a link to a script of the ground truth, which no process of others has: for --name."""
+    name = "%s-%d.py" % (os.path.splitext(script)[0], os.getpid())
+    os.symlink(os.path.join(TRUTH_SOURCES, script), os.path.join(folder, name))
+    return name
+
+
 def eventually(condition, seconds=PATIENCE_SECONDS):
     """What the condition comes to once it holds; or in the end."""
     end = time.monotonic() + seconds
@@ -89,6 +96,16 @@ def let_run(pid, seconds, tids=()):
     end = {tid: ran_seconds(pid, tid) + seconds for tid in tids or [pid]}
     if not eventually(lambda: all(ran_seconds(pid, tid) >= ran for tid, ran in end.items())):
         raise RuntimeError("threads of process %d do not run: %s" % (pid, list(end)))
+
+
+def let_workers_run(pid, seconds):
+    """Until the process's threads but for the first have run for so long from now on, all together."""
+    def ran():
+        tids = [int(tid) for tid in os.listdir("/proc/%d/task" % pid) if int(tid) != pid]
+        return sum(ran for ran in (ran_seconds(pid, tid) for tid in tids) if ran != float("inf"))
+    end = ran() + seconds
+    if not eventually(lambda: ran() >= end):
+        raise RuntimeError("the workers of process %d do not run" % pid)
 
 
 class Checks:

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
 import socket
@@ -85,7 +86,8 @@ def check_counts(checks, page, wanted, when):
 
 def check_scrapers(checks, folder):
     """Counts are exact under attack, and go on over a reload."""
-    with Served(folder, "--name", "exact.py") as monitor, harness.Target("exact.py") as target:
+    name = harness.name_of_its_own(folder, "exact.py")
+    with Served(folder, "--name", name) as monitor, harness.Target(name, folder=folder) as target:
         monitor.until(lambda page: page.sum("rlscope_jobs") == 1)
         enemy = threading.Thread(target=lambda: links.extend(be_hostile(monitor.port)))
         links, rows = [], []
@@ -146,7 +148,7 @@ class Terminal:
     def resize(self, columns, lines):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
-    def until(self, what, seconds=60):
+    def until(self, what, seconds=harness.PATIENCE_SECONDS):
         end = time.monotonic() + seconds
         while time.monotonic() < end and not what(self.text):
             if select.select([self.master], [], [], 0.1)[0]:
@@ -168,19 +170,32 @@ class Terminal:
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 
 
-def check_terminal(checks):
+def last_frame(text):
+    """The lines of the last one that was drawn whole, without what is not seen."""
+    frame = text.split(b"\x1b[H")[-2]
+    return re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\r", b"", frame).decode(errors="replace").split("\n")
+
+
+def keeps_to_size(text, columns=40, lines=5):
+    """Frames of before are still on their way at first."""
+    if text.count(b"\x1b[H") < 3:
+        return False
+    frame = last_frame(text)
+    return len(frame) <= lines + 1 and max(len(line) for line in frame) <= columns
+
+
+def check_terminal(checks, script):
     for name, end in (("q", lambda terminal: os.write(terminal.master, b"q")),
                       ("a crash", lambda terminal: terminal.child.send_signal(signal.SIGSEGV))):
         terminal = Terminal(100, 20, harness.BINARY, "top", "--interval", "0.2", *harness.EXACT, *ROLES,
-                            "--name", "exact.py")
+                            "--name", script)
         checks.that(terminal.until(lambda text: ENTER in text and text.count(b"rlscope-bpf top: ") >= 2),
                     "%s: the table is drawn again and again" % name)
         checks.that(b"python3" in terminal.text, "%s: with the job" % name)
         terminal.text = b""
         terminal.resize(40, 5)
-        checks.that(terminal.until(lambda text: text.count(b"\x1b[H") >= 3), "%s: in another size" % name)
-        last = terminal.text.split(b"\x1b[H")[-2]
-        checks.that(last.count(b"\n") <= 5, "%s: which it keeps to" % name)
+        checks.that(terminal.until(keeps_to_size), "%s: in another size, which it keeps to: %r" % (
+            name, last_frame(b"\x1b[H" + terminal.text)))
         end(terminal)
         status, restored = terminal.end()
         checks.that(status == (-signal.SIGSEGV if name == "a crash" else 0) and restored and LEAVE in terminal.text,
@@ -206,20 +221,22 @@ def check_gone(checks):
         checks.that(process.out.wait("{", harness.PATIENCE_SECONDS) is not None, "nohup top --json prints")
         process.child.send_signal(signal.SIGHUP)
         time.sleep(1)
-        checks.that(process.child.poll() is None, "and goes on after a hang-up")
+        more = [process.out.wait("{", harness.PATIENCE_SECONDS) for _ in range(10)]
+        checks.that(all(more) and process.child.poll() is None, "and goes on after a hang-up")
         process.child.send_signal(signal.SIGTERM)
         checks.that(process.wait() == 0, "until it is asked to end")
 
 
-def check_top(checks):
-    with harness.Target("exact.py") as target:
-        once = subprocess.run([harness.BINARY, "top", "--once", "--json", "--name", "exact.py", *ROLES],
+def check_top(checks, folder):
+    script = harness.name_of_its_own(folder, "exact.py")
+    with harness.Target(script, folder=folder) as target:
+        once = subprocess.run([harness.BINARY, "top", "--once", "--json", "--name", script, *ROLES],
                               capture_output=True, text=True, timeout=harness.PATIENCE_SECONDS)
         seen = json.loads(once.stdout)
         checks.that(once.returncode == 0 and len(seen["jobs"]) == 1, "top --once --json: %s" % once.stdout[:200])
         share = seen["jobs"][0]["total_ns"] / seen["elapsed_ns"]
         checks.that(0.8 < share < 1.2, "its one thread is one thread: %.3f" % share)
-        check_terminal(checks)
+        check_terminal(checks, script)
         rows = target.ask(do="kinds", count=5, names=["methods.noargs"])
         checks.that(len(rows) == 1, "and the target works on")
 
@@ -230,7 +247,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="rls-") as folder:
         check_without_root(checks, folder)
         check_scrapers(checks, folder)
-    check_top(checks)
+    with tempfile.TemporaryDirectory(prefix="rls-") as folder:
+        check_top(checks, folder)
     check_gone(checks)
     checks.finish()
 
