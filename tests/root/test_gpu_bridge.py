@@ -121,7 +121,7 @@ def in_mid_life(checks):
     with Job() as job:
         job.ask(do="begin")
         with record(job) as recording:
-            time.sleep(0.5)
+            harness.let_workers_run(job.pid, 0.2)
             recording.stop()
             dump = harness.run("dump", recording.trace).stdout
         job.ask(do="finish")

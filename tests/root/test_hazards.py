@@ -80,11 +80,17 @@ class Subject:
             (self.cycles >= CYCLES or not self.recorded))
 
     def idle(self):
-        """Whether it did nothing at all in each recording that saw no transition of it: others
-        may have had the CPUs."""
-        return all(set(categories) <= {"unknown"} for categories in self.unseen)
+        """Whether it did nothing at all, or not a whole round, in each recording that saw no transition of it:
+        others may have had the CPUs."""
+        return all(set(categories) <= {"unknown"} or not self.rounds_in([window])
+                   for window, categories in self.unseen)
 
-    def saw(self, report):
+    def rounds_in(self, windows):
+        """How many rounds were wholly in one of them."""
+        return sum(any(begin <= start and end <= stop for begin, stop in windows)
+                   for start, end in self.times)
+
+    def saw(self, report, window):
         """Whether its tree crossed the boundary in this recording."""
         family = {self.target.pid}
         for process in sorted(report["processes"], key=lambda process: process["start_ns"]):
@@ -93,8 +99,8 @@ class Subject:
         if any(flow["pid"] in family for flow in report["transitions"]):
             self.cycles += 1
         else:
-            self.unseen.append({row["category"]: row["wall_ns"] for row in report["breakdown"]
-                                if row["pid"] in family})
+            self.unseen.append((window, {row["category"]: row["wall_ns"] for row in report["breakdown"]
+                                         if row["pid"] in family}))
 
     def end(self):
         if self.target.child.poll() is None:
@@ -106,11 +112,9 @@ class Subject:
 
     def row(self, windows):
         """Rounds in all, wholly recorded, wholly not."""
-        inside = sum(any(begin <= start and end <= stop for begin, stop in windows)
-                     for start, end in self.times)
         outside = sum(all(end < begin or stop < start for begin, stop in windows)
                       for start, end in self.times)
-        return len(self.times), inside, outside
+        return len(self.times), self.rounds_in(windows), outside
 
 
 class Cycles:
@@ -123,7 +127,7 @@ class Cycles:
     def run(self):
         for subject in self.subjects:
             subject.target.say("go")
-        deadline = time.monotonic() + 60 + TIMES
+        deadline = time.monotonic() + harness.PATIENCE_SECONDS + TIMES
         while time.monotonic() < deadline and (
                 self.count < CYCLES or not all(subject.done() for subject in self.subjects)):
             self.once()
@@ -151,10 +155,10 @@ class Cycles:
         self.count += 1
 
     def take(self, report, recorded):
+        begin_ns = min(process["start_ns"] for process in report["processes"])
+        self.windows.append((begin_ns, begin_ns + report["duration_ns"]))
         for subject in recorded:
-            subject.saw(report)
-        starts = [process["start_ns"] for process in report["processes"]]
-        self.windows.append((min(starts), min(starts) + report["duration_ns"]))
+            subject.saw(report, self.windows[-1])
 
 
 def cycled(checks, names, bystanders=()):
@@ -184,7 +188,8 @@ def judge(checks, subject, cycles):
         "%s%s: %s, %d rounds, %d recorded, %d not; seen in %d of %d recordings%s%s" % (
             subject.name, "" if subject.recorded else " (a bystander)", short(subject.result),
             rounds, inside, outside, subject.cycles, cycles.count,
-            ", else %s" % subject.unseen if subject.recorded and subject.unseen else "",
+            ", else %s" % [(subject.rounds_in([window]), categories) for window, categories in subject.unseen]
+            if subject.recorded and subject.unseen else "",
             "" if same else "; alone " + short(subject.expected) + " " +
             subject.target.err.text()[-300:]))
     table = os.environ.get("RLS_HAZARD_TABLE")

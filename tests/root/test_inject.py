@@ -46,7 +46,7 @@ def injected(job):
     for _ in range(3):
         with harness.Recording([job.pid], "--inject", roles=[]) as recording:
             harness.eventually(lambda: job.flushes() or any("at no moment" in line for line in recording.err.seen))
-            time.sleep(0.5)     # for launches, which it makes all the time
+            harness.let_workers_run(job.pid, 0.2)   # for launches, which they make all the time
             recording.stop()
             report = recording.report()
         messages = recording.err.text()

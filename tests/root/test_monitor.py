@@ -272,12 +272,10 @@ def check_jobs(checks):
 
 def descriptors_left(monitor, files):
     """How many more it has than before, once no more are closed."""
-    end = time.monotonic() + 20
-    while True:
-        left = len(os.listdir("/proc/%d/fd" % monitor.pid)) - files
-        if left <= 2 or time.monotonic() > end:
-            return left
-        time.sleep(0.1)
+    def left():
+        return len(os.listdir("/proc/%d/fd" % monitor.pid)) - files
+    harness.eventually(lambda: left() <= 2)
+    return left()
 
 
 def check_churn(checks, jobs=50, at_once=5):

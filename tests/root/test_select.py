@@ -118,6 +118,15 @@ input()
 """
 
 
+def waits_of(pid):
+    """How often the process's threads have waited; but its first waits for us only."""
+    total = 0
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, tid)) as stream:
+            total += sum(int(line.split()[1]) for line in stream if line.startswith("voluntary_ctxt_switches"))
+    return total
+
+
 def waits_of_who_comes_later(checks, folder):
     """Threads that were there before their process was selected."""
     with Job(folder, "train_sac.py", imports=False), \
@@ -126,11 +135,12 @@ def waits_of_who_comes_later(checks, folder):
         sleeper.out.wait("ready", harness.PATIENCE_SECONDS)
         sleeper.say("")
         await_newcomers(recording, sleeper)
-        time.sleep(2)
+        enough = waits_of(sleeper.pid) + 20
+        harness.eventually(lambda: waits_of(sleeper.pid) > enough)
         recording.stop()
         report = recording.report()
     slept_ns = sum(row["sleep_ns"] for row in report["lines"] if row["pid"] == sleeper.pid)
-    checks.that(slept_ns > 1e9, "its sleeping thread slept for %.2f s of 2" % (slept_ns / 1e9))
+    checks.that(slept_ns > 1e9, "its sleeping thread slept for %.2f s in 20 waits of 0.1" % (slept_ns / 1e9))
 
 
 def union(checks, folder):

@@ -153,7 +153,7 @@ def made_code_is_never_taken_for_another(checks, tag):
             continue
         lacking += 1
         made, reported = (collections.Counter(stack) - collections.Counter(without_made(stack))
-                      for stack in (expected, found))
+                          for stack in (expected, found))
         if reported - made or not agree(without_made(found), without_made(expected), phase["spin"]):
             wrong.append(first_difference(found, expected))
     said = [w for w in report["warnings"] if "gone before it could be named" in w]
