@@ -50,6 +50,34 @@ static void the_table_knows_real_paths(void **state)
 		{"/v/nvidia/cuda_runtime/lib/libcudart.so.12", RLS_ROLE_CUDA},
 		{"/usr/lib/x86_64-linux-gnu/libcuda.so.550.54.14", RLS_ROLE_CUDA},
 		{"/usr/lib/libpython3.11.so.1.0", RLS_ROLE_PYTHON},
+		{"/v/jaxlib/libjax_common.so", RLS_ROLE_BACKEND},
+		{"/v/jaxlib/_jax.so", RLS_ROLE_BACKEND},
+		{"/tmp/torchinductor_u/qd/cqd2.main.so", RLS_ROLE_BACKEND},
+		{"/moved/cache/qd/cqd2.main.so", RLS_ROLE_BACKEND},
+		{"/v/tensorflow/python/lib_pywrap_tensorflow_common.so", RLS_ROLE_BACKEND},
+		{"/v/onnxruntime/capi/onnxruntime_pybind11_state.cpython-311-x86_64-linux-gnu.so",
+		 RLS_ROLE_BACKEND},
+		{"/v/cupy/_core/core.cpython-311-x86_64-linux-gnu.so", RLS_ROLE_BACKEND},
+		{"/v/triton/_C/libtriton.so", RLS_ROLE_BACKEND},
+		{"/v/xformers/_C.so", RLS_ROLE_BACKEND},
+		{"/v/vllm/_C_stable_libtorch.abi3.so", RLS_ROLE_BACKEND},
+		{"/v/envpool/mujoco/mujoco_gym_envpool.so", RLS_ROLE_SIMULATOR},
+		{"/v/pyspiel.so", RLS_ROLE_SIMULATOR},
+		{"/v/mujoco/libmujoco.so.4.0.1", RLS_ROLE_SIMULATOR},
+		{"/memfd:nle.so (deleted)", RLS_ROLE_SIMULATOR},
+		{"/v/vizdoom/vizdoom", RLS_ROLE_SIMULATOR},
+		{"/v/stable_retro/cores/snes9x_libretro.so", RLS_ROLE_SIMULATOR},
+		{"/v/ale_py.libs/libcudart-09529672.so.12.6.77", RLS_ROLE_CUDA},
+		{"/v/cv2/cv2.abi3.so", RLS_ROLE_NATIVE},
+		{"/v/tokenizers/tokenizers.abi3.so", RLS_ROLE_NATIVE},
+		{"/v/_polars_runtime_32/_polars_runtime.abi3.so", RLS_ROLE_NATIVE},
+		{"/v/pyarrow/_compute.cpython-311-x86_64-linux-gnu.so", RLS_ROLE_NATIVE},
+		{"/v/pyarrow/libarrow_compute.so.2600", RLS_ROLE_NATIVE},
+		{"/v/numba/_dispatcher.cpython-311-x86_64-linux-gnu.so", RLS_ROLE_NATIVE},
+		{"/v/xgboost/lib/libxgboost.so", RLS_ROLE_NATIVE},
+		{"/v/lightgbm/lib/lib_lightgbm.so", RLS_ROLE_NATIVE},
+		{"/v/pandas/_libs/algos.cpython-311-x86_64-linux-gnu.so", RLS_ROLE_NONE},
+		{"/v/sentencepiece/_sentencepiece.cpython-311-x86_64-linux-gnu.so", RLS_ROLE_NONE},
 		{"/v/numpy/_core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so", RLS_ROLE_NONE},
 		{"/usr/lib/x86_64-linux-gnu/libc.so.6", RLS_ROLE_NONE},
 	};
@@ -100,6 +128,16 @@ static void what_is_behind_a_binding_has_nothing_to_take(void **state)
 	assert_true(rls_role_match_takes_methods(&match));
 }
 
+/* They have no methods of their own. */
+static void what_a_thin_module_passes_on_to_has_the_methods(void **state)
+{
+	struct rls_role_match match;
+
+	assert_true(rls_roles_match(*state, "/v/jaxlib/libjax_common.so", &match));
+	assert_true(rls_role_match_takes_methods(&match));
+	assert_true(rls_role_match_takes_callbacks(&match));
+}
+
 static void only_outer_exports_of_a_plain_library(void **state)
 {
 	struct rls_role_match match;
@@ -112,6 +150,9 @@ static void only_outer_exports_of_a_plain_library(void **state)
 	assert_true(rls_roles_match(*state, "/v/libcudart.so.12", &match));
 	assert_true(rls_role_match_wants_export(&match, "cudaLaunchKernelExC"));
 	assert_false(rls_role_match_wants_export(&match, "__cudaRegisterFatBinary"));
+	assert_true(rls_roles_match(*state, "/v/lightgbm/lib/lib_lightgbm.so", &match));
+	assert_true(rls_role_match_wants_export(&match, "LGBM_BoosterUpdateOneIter"));
+	assert_false(rls_role_match_wants_export(&match, "omp_get_max_threads"));
 }
 
 static void the_users_rules_win(void **state)
@@ -219,6 +260,7 @@ int main(void)
 		with_roles(the_table_knows_real_paths),
 		with_roles(no_rule_hides_a_later_one),
 		with_roles(what_is_behind_a_binding_has_nothing_to_take),
+		with_roles(what_a_thin_module_passes_on_to_has_the_methods),
 		with_roles(only_outer_exports_of_a_plain_library),
 		with_roles(the_users_rules_win),
 		with_roles(globs_match_names_paths_and_tails),

@@ -44,6 +44,9 @@ static const char *const mujoco_exports[] = {
 static const char *const ale_exports[] = {"act",        "reset_game", "loadROM",
 					  "getScreen*", "getRAM",     NULL};
 
+static const char *const xgboost_exports[] = {"XG*", NULL};
+static const char *const lightgbm_exports[] = {"LGBM_*", NULL};
+
 static const char *const bullet_exports[] = {"b3SubmitClientCommandAndWaitStatus",
 					     "b3ConnectPhysics*", NULL};
 
@@ -130,6 +133,20 @@ const struct rls_role_rule rls_role_table[] = {
 	MODULE(BACKEND, "triton/_C/*.so"),
 	MODULE(BACKEND, "__triton_launcher*.so"),
 	MODULE(BACKEND, "cuda_utils*.so"),
+	MODULE(BACKEND, "hip_utils*.so"),
+	/* What torch.compile makes: in its own folder, or wherever TORCHINDUCTOR_CACHE_DIR says. */
+	MODULE(BACKEND, "torchinductor_*/*.so"),
+	MODULE(BACKEND, "*.main.so"),
+	MODULE(BACKEND, "*.wrapper.so"),
+	/* Operators that torch.ops calls, and modules with methods of their own */
+	MODULE(BACKEND, "xformers/*.so"),
+	MODULE(BACKEND, "vllm/*.so"),
+	MODULE(BACKEND, "flash_attn*.so"),
+	MODULE(BACKEND, "flashinfer/*.so"),
+	MODULE(BACKEND, "bitsandbytes/*.so"),
+	MODULE(BACKEND, "torch_scatter/*.so"),
+	MODULE(BACKEND, "torch_sparse/*.so"),
+	MODULE(BACKEND, "torch_cluster/*.so"),
 	/* TensorFlow */
 	MODULE(BACKEND, "_pywrap_*.so"),
 	MODULE(BACKEND, "tensorflow/python/*.so"),
@@ -137,7 +154,7 @@ const struct rls_role_rule rls_role_table[] = {
 	MODULE(BACKEND, "tensorflow/lite/*.so"),
 	BEHIND(BACKEND, "libtensorflow*.so*"),
 	/* JAX */
-	BEHIND(BACKEND, "jaxlib/libjax_common.so"),
+	MODULE(BACKEND, "jaxlib/libjax_common.so"),
 	MODULE(BACKEND, "jaxlib/*.so"),
 	MODULE(BACKEND, "xla_extension*.so"),
 	MODULE(BACKEND, "jax_cuda*_plugin/*.so"),
@@ -167,12 +184,16 @@ const struct rls_role_rule rls_role_table[] = {
 	MODULE(SIMULATOR, "stella*/*.so"),
 	MODULE(SIMULATOR, "retro/_retro*.so"),
 	MODULE(SIMULATOR, "stable_retro/_retro*.so"),
+	BEHIND(SIMULATOR, "*_libretro.so"),
 	EXPORTS(SIMULATOR, "procgen/*/libenv.so", ((const char *const[]){"libenv_*", NULL})),
 	MODULE(SIMULATOR, "procgen/*.so"),
+	BEHIND(SIMULATOR, "memfd:nle.so*"),
+	BEHIND(SIMULATOR, "nle/libnethack*.so"),
 	MODULE(SIMULATOR, "nle/_pynethack*.so"),
 	MODULE(SIMULATOR, "_pynethack*.so"),
 	MODULE(SIMULATOR, "pyspiel*.so"),
 	MODULE(SIMULATOR, "vizdoom*.so"),
+	BEHIND(SIMULATOR, "vizdoom/vizdoom"), /* the engine, a process of its own */
 	MODULE(SIMULATOR, "deepmind_lab*.so"),
 	MODULE(SIMULATOR, "envpool/*.so"),
 	MODULE(SIMULATOR, "gfootball_engine*.so"),
@@ -187,6 +208,21 @@ const struct rls_role_rule rls_role_table[] = {
 	MODULE(SIMULATOR, "omni/physx/*.so"),
 	MODULE(SIMULATOR, "pymunk/_chipmunk*.so"),
 	MODULE(SIMULATOR, "libsumo/*.so"),
+
+	/* Native libraries of which Python calls few functions, each long. Those that it calls for
+	 * single numbers (NumPy, pandas, SWIG bindings) would be slowed by probes: samples say what
+	 * runs in them. */
+	MODULE(NATIVE, "cv2*.so"),
+	MODULE(NATIVE, "tokenizers*.so"),
+	MODULE(NATIVE, "_polars_runtime*.so"),
+	MODULE(NATIVE, "polars/polars*.so"),
+	BEHIND(NATIVE, "pyarrow/libarrow*.so*"),
+	BEHIND(NATIVE, "pyarrow/libparquet*.so*"),
+	MODULE(NATIVE, "pyarrow/*.so"),
+	MODULE(NATIVE, "numba/_dispatcher*.so"),
+	MODULE(NATIVE, "taichi_python*.so"),
+	EXPORTS(NATIVE, "libxgboost*.so*", xgboost_exports),
+	EXPORTS(NATIVE, "lib_lightgbm*.so*", lightgbm_exports),
 
 	/* CUDA: the runtime sees only part of the launches, the driver all of them */
 	EXPORTS(CUDA, "libcudart*.so*", cudart_exports),

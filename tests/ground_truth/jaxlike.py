@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""A job that uses the stand-in for jaxlib (truthjax.cpp), and counts.
+
+{"compute": n, "here": n, "pool": n, "calls": m}: so many calls of each, those that call Python back with m
+calls each. The answer has the thread that each calls back on, and its transitions.
+"""
+
+import argparse
+import json
+import os
+import sys
+import threading
+
+SPIN_SECONDS = 0.0002
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--modules", required=True)
+    options = parser.parse_args()
+    sys.path.insert(0, os.path.join(options.modules, "jaxlib"))
+    import _jax
+    import time
+    pool = _jax.call_on_pool(lambda i: None, 1)
+
+    def back(i):
+        end = time.thread_time() + SPIN_SECONDS
+        while time.thread_time() < end:
+            pass
+
+    print(json.dumps({"ready": os.getpid()}), flush=True)
+    for line in sys.stdin:
+        command = json.loads(line)
+        for _ in range(command.get("compute", 0)):
+            _jax.compute(100)
+        for _ in range(command.get("here", 0)):
+            _jax.call_here(back, command["calls"])
+        for _ in range(command.get("pool", 0)):
+            _jax.call_on_pool(back, command["calls"])
+        print(json.dumps([{"main": threading.get_native_id(), "pool": pool}]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
