@@ -216,6 +216,7 @@ static void add_warnings(struct rls_builder *b, bool damaged)
 		b->err = rls_report_warn(b->report, "%s",
 					 rls_string_pool_get(b->strings, facts->warnings[i]));
 	warn_count(b, facts->warnings_left_out, "more warnings of the recording are left out");
+	rls_build_coverage(b);
 	if (!timeline->end_seen && !damaged && !b->err)
 		b->err = rls_report_warn(b->report, "the trace has no end mark: "
 						    "what came after its last event is missing");
@@ -277,6 +278,7 @@ int rls_report_from_timeline(struct rls_report *report, const struct rls_timelin
 	rls_cupti_error_free(&b.doubt);
 	rls_build_samples(&b);
 	rls_build_check(&b);
+	rls_build_sampled_libraries(&b);
 	rls_build_sampled_stacks(&b);
 	add_overhead(&b);
 	add_losses(&b);

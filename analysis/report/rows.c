@@ -2,6 +2,7 @@
 #include "analysis/report/rows.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "analysis/event/bounded.h"
 
@@ -30,6 +31,21 @@ const char *rls_resource_name(enum rls_resource resource)
 const char *rls_method_name(enum rls_method method)
 {
 	return (unsigned int)method < RLS_METHOD_MAX ? method_names[method] : "";
+}
+
+bool rls_report_role_category(const char *role, enum rls_category *out)
+{
+	enum rls_category category;
+
+	if (!strcmp(role, "cuda")) {
+		*out = RLS_CATEGORY_CUDA_API;
+		return true;
+	}
+	if (rls_category_parse(role, &category) || category < RLS_CATEGORY_SIMULATOR ||
+	    category == RLS_CATEGORY_CUDA_API)
+		return false;
+	*out = category;
+	return true;
 }
 
 const char *rls_breakdown_row_category(const struct rls_breakdown_row *row)

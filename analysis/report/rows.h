@@ -260,6 +260,24 @@ struct rls_check_row {
 	double variance_ns2;
 };
 
+/* A library by the samples of running code in it, all its functions together. */
+struct rls_sampled_library_row {
+	uint32_t pid;
+	const char *path; /* as the target sees it */
+	const char *role; /* as libraries have it; "" when it has none */
+	uint64_t samples;
+	uint64_t ns;
+	uint64_t error_ns; /* half width of the 95 % interval of ns */
+	uint64_t python_ns; /* of ns, while the trace said python */
+	uint64_t unknown_ns; /* of ns, while the trace said nothing of the thread */
+	uint64_t native_ns; /* of ns, while the trace said native; in no machine form */
+	double percent; /* ns, of all samples of running code of the process */
+	double variance_ns2;
+};
+
+/* The category of a library's role, false for "python", "" and other words. */
+bool rls_report_role_category(const char *role, enum rls_category *out);
+
 /* A frame of sampled stacks; its callers are found by going up. */
 struct rls_stack_frame {
 	uint32_t parent; /* 1 + index of the caller; 0: none, or not known */
@@ -447,6 +465,8 @@ struct rls_report {
 	size_t sample_count;
 	struct rls_check_row *checks; /* never grouped */
 	size_t check_count;
+	struct rls_sampled_library_row *sampled_libraries; /* never grouped */
+	size_t sampled_library_count;
 	struct rls_stack_frame *stack_frames;
 	size_t stack_frame_count;
 	struct rls_sampled_stack_row *sampled_stacks; /* never grouped */

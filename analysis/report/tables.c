@@ -252,6 +252,27 @@ static void derive_sample(void *item)
 	row->error_ns = rls_interval_95_ns(row->variance_ns2);
 }
 
+static const struct rls_column sampled_libraries[] = {
+	COLUMN(U32, rls_sampled_library_row, pid, 1, RLS_PID),
+	COLUMN(STRING, rls_sampled_library_row, path, 2, 0),
+	COLUMN(STRING, rls_sampled_library_row, role, 3, 0),
+	COLUMN(U64, rls_sampled_library_row, samples, 0, RLS_SUM),
+	COLUMN(U64, rls_sampled_library_row, ns, 0, RLS_SUM),
+	COLUMN(U64, rls_sampled_library_row, error_ns, 0, 0),
+	COLUMN(DOUBLE, rls_sampled_library_row, percent, 0, 0),
+	COLUMN(U64, rls_sampled_library_row, python_ns, 0, RLS_SUM),
+	COLUMN(U64, rls_sampled_library_row, unknown_ns, 0, RLS_SUM),
+	COLUMN(U64, rls_sampled_library_row, native_ns, 0, RLS_SUM | RLS_HIDDEN),
+	COLUMN(DOUBLE, rls_sampled_library_row, variance_ns2, 0, RLS_SUM | RLS_HIDDEN),
+};
+
+static void derive_sampled_library(void *item)
+{
+	struct rls_sampled_library_row *row = item;
+
+	row->error_ns = rls_interval_95_ns(row->variance_ns2);
+}
+
 /* --- the recording ------------------------------------------------------------------ */
 
 static const struct rls_column calibration[] = {
@@ -420,21 +441,28 @@ const struct rls_table rls_report_tables[RLS_TABLE_ALL] = {
 				   ROWS(checks, check_count),
 				   .json = 11,
 				   .json_when = RLS_JSON_SAMPLED},
+	[RLS_TABLE_SAMPLED_LIBRARIES] = {.name = "sampled_libraries",
+					 COLUMNS(sampled_libraries),
+					 ROWS(sampled_libraries, sampled_library_count),
+					 .flags = RLS_TABLE_DISTINCT,
+					 .json = 12,
+					 .json_when = RLS_JSON_SAMPLED,
+					 .derive = derive_sampled_library},
 	[RLS_TABLE_CUDA_CALLS] = {.name = "cuda_calls",
 				  COLUMNS(cuda_calls),
 				  ROWS(cuda_calls, cuda_call_count),
 				  .flags = RLS_TABLE_GROUPED,
-				  .json = 12,
+				  .json = 13,
 				  .json_when = RLS_JSON_ANY},
 	[RLS_TABLE_CUDA_OPERATIONS] = {.name = "cuda_operations",
 				       COLUMNS(cuda_operations),
 				       ROWS(cuda_operations, cuda_operation_count),
-				       .json = 13,
+				       .json = 14,
 				       .json_when = RLS_JSON_ANY},
 	[RLS_TABLE_GPU_CLOCKS] = {.name = "gpu_clocks",
 				  COLUMNS(gpu_clocks),
 				  ROWS(gpu_clocks, gpu_clock_count),
-				  .json = 14,
+				  .json = 15,
 				  .json_when = RLS_JSON_ANY},
 	[RLS_TABLE_CALIBRATION] = {.name = "calibration",
 				   COLUMNS(calibration),

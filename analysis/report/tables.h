@@ -40,13 +40,14 @@ enum rls_report_table {
 	RLS_TABLE_GPU_CLOCKS = 17,
 	RLS_TABLE_HOSTS = 18,
 	RLS_TABLE_CROSS_CHECK = 19,
-	RLS_TABLE_MAX = 20, /* those with names end here; the rest is in no machine form */
-	RLS_TABLE_STACKS = 20,
-	RLS_TABLE_STACK_FRAMES = 21,
-	RLS_TABLE_SAMPLED_STACKS = 22,
-	RLS_TABLE_OVERVIEWS = 23,
-	RLS_TABLE_OVERVIEW_PARTS = 24,
-	RLS_TABLE_ALL = 25,
+	RLS_TABLE_SAMPLED_LIBRARIES = 20,
+	RLS_TABLE_MAX = 21, /* those with names end here; the rest is in no machine form */
+	RLS_TABLE_STACKS = 21,
+	RLS_TABLE_STACK_FRAMES = 22,
+	RLS_TABLE_SAMPLED_STACKS = 23,
+	RLS_TABLE_OVERVIEWS = 24,
+	RLS_TABLE_OVERVIEW_PARTS = 25,
+	RLS_TABLE_ALL = 26,
 };
 
 enum rls_column_type {
