@@ -117,6 +117,21 @@ static __always_inline void forget_image(struct thread_state *thread, __u32 pid)
 	thread->announced = 1; /* user space takes the exec record for it */
 }
 
+/* A new program may be an interpreter that is known. */
+static __always_inline void begin_image(__u32 pid, struct linux_binprm *bprm)
+{
+	struct rls_wire_image image = {0};
+	struct rls_wire_interpreter *interpreter;
+
+	image.inode = BPF_CORE_READ(bprm, file, f_inode, i_ino);
+	image.device = BPF_CORE_READ(bprm, file, f_inode, i_sb, s_dev);
+	interpreter = bpf_map_lookup_elem(&images, &image);
+	if (interpreter)
+		bpf_map_update_elem(&interpreters, &pid, interpreter, BPF_ANY);
+	else
+		bpf_map_delete_elem(&interpreters, &pid);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
@@ -130,7 +145,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	process->flags &= ~RLS_PROCESS_ANNOTATED;
 	process->annotate_offset = 0;
 	bpf_map_delete_elem(&ranges, &pid);
-	bpf_map_delete_elem(&interpreters, &pid);
+	begin_image(pid, bprm);
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread && recording_since_ns && !booking)
 		thread = begin_thread(task, pid, pid);

@@ -16,7 +16,16 @@ struct interpreters_map {
 	__type(value, struct rls_wire_interpreter);
 };
 
+struct images_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RLS_IMAGES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct rls_wire_image);
+	__type(value, struct rls_wire_interpreter);
+};
+
 extern struct interpreters_map interpreters SEC(".maps");
+extern struct images_map images SEC(".maps");
 
 static __always_inline bool read_word(__u64 address, __u64 *out)
 {

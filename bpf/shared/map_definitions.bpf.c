@@ -5,6 +5,7 @@ struct threads_map threads SEC(".maps");
 struct tracked_map tracked SEC(".maps");
 struct ranges_map ranges SEC(".maps");
 struct interpreters_map interpreters SEC(".maps");
+struct images_map images SEC(".maps");
 struct names_map names_sent SEC(".maps");
 struct site_hits_map site_hits SEC(".maps");
 struct cells_map cells SEC(".maps");

@@ -72,6 +72,14 @@ struct rls_wire_interpreter {
 	RLS_U64 code_type; /* what code objects point to as their type; 0: unknown */
 };
 
+/* images: what is executed → as above, but for code_type: for a process as soon as it executes it. */
+#define RLS_IMAGES_MAX 256
+struct rls_wire_image {
+	RLS_U64 inode;
+	RLS_U32 device; /* as the kernel has it: major << 20 | minor */
+	RLS_U32 reserved;
+};
+
 /* A code object's identity: of its first line and of its pointers to its file, its names and
  * its line table. One that takes the place of another, as where code is made by exec all the
  * time, may well be called the same and begin in the same line; hardly ever all of this. */
@@ -91,6 +99,7 @@ _Static_assert(sizeof(struct rls_wire_stack) == RLS_STACK_HEAD_BYTES + 16 * RLS_
 	       "stack");
 _Static_assert(sizeof(struct rls_wire_waited) == 32, "waited");
 _Static_assert(sizeof(struct rls_wire_interpreter) == 40, "interpreter");
+_Static_assert(sizeof(struct rls_wire_image) == 16, "image");
 #endif
 
 #endif

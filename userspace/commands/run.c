@@ -77,6 +77,19 @@ static bool pass_on_signal(void *context, int signal, bool from_terminal)
 	return rls_child_command_signal(context, signal, from_terminal);
 }
 
+/* The command may be Python, or start it: what that is called on PATH. */
+static void expect_python(struct rls_recorder *recorder, const char *command)
+{
+	const char *const names[] = {command, "python3", "python"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char path[PATH_MAX];
+
+		if (!rls_executable_image(names[i], path))
+			rls_recorder_expect(recorder, path);
+	}
+}
+
 /* *recorded: there is a trace to report. */
 static int run_record(struct run_options *options, struct rls_child_command *launch, bool *recorded)
 {
@@ -91,6 +104,7 @@ static int run_record(struct run_options *options, struct rls_child_command *lau
 		r = rls_recording_open(&options->record, &none, launch->pid, command, &recorder);
 	if (r)
 		return r;
+	expect_python(recorder, options->command[0]);
 	r = rls_recorder_add_launch(recorder, launch->pid);
 	if (!r)
 		r = rls_recorder_run(recorder, &hooks, &why);

@@ -104,6 +104,11 @@ int rls_recorder_add_selected(struct rls_recorder *recorder)
 	return 0;
 }
 
+void rls_recorder_expect(struct rls_recorder *recorder, const char *path)
+{
+	rls_interpreters_expect(recorder->pythons, path);
+}
+
 int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid)
 {
 	int r = rls_targets_add(&recorder->targets, pid, true);

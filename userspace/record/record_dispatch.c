@@ -33,6 +33,7 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 		.kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid, .time_ns = time_ns};
 
 	if (rls_targets_execed(&recorder->targets, (pid_t)pid, time_ns) || recorder->draining ||
+	    rls_interpreters_execed(recorder->pythons, (pid_t)pid, time_ns) ||
 	    rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
 		return;
 	rls_describe_process(&recorder->describer, (pid_t)pid, time_ns);

@@ -24,6 +24,7 @@
 #include "userspace/record/gpu/cuda_calls.h"
 #include "userspace/record/gpu/gpu_activity.h"
 #include "userspace/record/recorder.h"
+#include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/session.h"
 #include "userspace/record/targets/process_info.h"
@@ -167,7 +168,8 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		    rls_event_output_said(&recorder->output, time_ns) ||
 		    rls_event_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
-		if (recorder_tick(recorder, time_ns))
+		if (recorder_tick(recorder, time_ns) ||
+		    rls_interpreters_tick(recorder->pythons, time_ns))
 			return RLS_STOP_FAILED;
 		rls_affinity_tick(&recorder->affinity, time_ns);
 		if (recorder->alternator &&

@@ -38,6 +38,8 @@ int rls_recorder_add(struct rls_recorder *recorder, pid_t pid);
  * come to be selected while it records are found then. -ENOEXEC when there is no Python among
  * them, unless all are selected: then they may come. It has been said why. */
 int rls_recorder_add_selected(struct rls_recorder *recorder);
+/* An executable that its processes may begin to run: if it is Python, its stacks are walked from the exec on. */
+void rls_recorder_expect(struct rls_recorder *recorder, const char *path);
 /* As rls_recorder_add, for a process of ours that has not yet executed its program. */
 int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid);
 

@@ -61,6 +61,7 @@ static void on_mapped(void *context, pid_t pid, const char *path)
 	if (rls_libraries_mapped(recorder->libraries, pid, path))
 		rls_debug("cannot see whether process %d switches stacks", pid);
 	rls_code_map_forget(recorder->code_map, pid);
+	rls_interpreters_mapped(recorder->pythons, pid);
 	/* A library with a role may be called as soon as it is loaded. */
 	rls_targets_look(&recorder->targets, pid,
 			 rls_monotonic_ns() +

@@ -13,6 +13,7 @@
 
 #include "userspace/process/mappings.h"
 #include "userspace/python/code_object.h"
+#include "userspace/record/samples/interpreter_images.h"
 #include "userspace/record/samples/interpreters.h"
 
 #define MS 1000000ULL
@@ -31,7 +32,8 @@ struct kept_code {
 static struct {
 	struct rls_python python;
 	int slot; /* what looking for it says */
-	unsigned int looks, reads;
+	unsigned int looks, reads, learned, found;
+	bool image_known; /* of every executable */
 	int interpreter_of[32]; /* by pid: 1 set, -1 taken back */
 	struct kept_code codes[4];
 	char strings[16][64];
@@ -86,7 +88,7 @@ int __wrap_rls_code_object_read(const struct rls_space *space,
 	const struct rls_live_space *live = (const struct rls_live_space *)space;
 
 	assert_int_equal(layout->minor, 11);
-	assert_int_equal(code_type, world.python.code_type);
+	assert_true(code_type == world.python.code_type || (world.image_known && !code_type));
 	world.reads++;
 	for (size_t i = 0; i < sizeof(world.codes) / sizeof(world.codes[0]); i++) {
 		const struct kept_code *code = &world.codes[i];
@@ -101,6 +103,36 @@ int __wrap_rls_code_object_read(const struct rls_space *space,
 		return 0;
 	}
 	return -EFAULT;
+}
+
+void __wrap_rls_interpreter_images_learn(struct rls_interpreter_images *images,
+					 struct rls_kernel *kernel, pid_t pid,
+					 const struct rls_frame_layout *layout,
+					 const struct rls_wire_interpreter *wire);
+void __wrap_rls_interpreter_images_learn(struct rls_interpreter_images *images,
+					 struct rls_kernel *kernel, pid_t pid,
+					 const struct rls_frame_layout *layout,
+					 const struct rls_wire_interpreter *wire)
+{
+	(void)kernel, (void)pid;
+	world.learned++;
+	images->all[0] = (struct rls_interpreter_image){.layout = layout, .wire = *wire};
+	images->all[0].wire.code_type = 0;
+}
+
+const struct rls_interpreter_image *
+__wrap_rls_interpreter_images_of(const struct rls_interpreter_images *images, pid_t pid);
+const struct rls_interpreter_image *
+__wrap_rls_interpreter_images_of(const struct rls_interpreter_images *images, pid_t pid)
+{
+	(void)pid;
+	return world.image_known ? &images->all[0] : NULL;
+}
+
+static void on_found(void *context, pid_t pid)
+{
+	(void)context, (void)pid;
+	world.found++;
 }
 
 static int add(void *context, const struct rls_event *event)
@@ -180,7 +212,8 @@ static void a_process_is_looked_at_less_and_less_often(void **state)
 	uint64_t now_ns = 1000 * MS;
 
 	(void)state;
-	world.slot = -ENOENT;
+	world.python.version[0] = '\0'; /* no Python */
+	world.python.runtime = 0;
 	for (unsigned int wait_ms = 50; wait_ms < 100000; wait_ms *= 2) {
 		unsigned int looks = world.looks, step_ms = wait_ms < 5000 ? wait_ms : 5000;
 
@@ -192,14 +225,71 @@ static void a_process_is_looked_at_less_and_less_often(void **state)
 		now_ns++;
 	}
 	assert_int_equal(rls_interpreters_missed(pythons), 0); /* it may be no Python at all */
-	world.slot = 0;
-	assert_int_equal(rls_interpreters_look(pythons, PARENT, now_ns), 0);
+	strcpy(world.python.version, "3.11.2");
+	world.python.runtime = 0x1000;
+	rls_interpreters_mapped(pythons, PARENT);
+	assert_int_equal(rls_interpreters_look(pythons, PARENT, now_ns - 1), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 1);
 	assert_int_equal(rls_interpreters_missed(pythons), 11);
 	assert_int_equal(rls_interpreters_miss(pythons, PARENT, now_ns),
 			 0); /* taken before, read now */
 	assert_int_equal(rls_interpreters_missed(pythons), 12);
 	assert_int_equal(rls_interpreters_refused(pythons), 0);
+	end(pythons);
+}
+
+/* Its threads come a moment after the interpreter has been mapped. */
+static void one_that_begins_is_looked_at_soon_again(void **state)
+{
+	struct rls_interpreters *pythons = begin();
+
+	(void)state;
+	rls_interpreters_on_found(pythons, on_found, NULL);
+	assert_int_equal(rls_interpreters_tick(pythons, 1 * MS), 0);
+	assert_int_equal(world.looks, 0); /* nobody has asked */
+	world.slot = -ENOENT;
+	assert_int_equal(rls_interpreters_look(pythons, PARENT, 100 * MS), 0);
+	assert_int_equal(rls_interpreters_tick(pythons, 105 * MS), 0);
+	assert_int_equal(world.looks, 1);
+	for (uint64_t ms = 110; ms < 2100; ms += 10)
+		assert_int_equal(rls_interpreters_tick(pythons, ms * MS), 0);
+	assert_int_equal(world.looks, 200);
+	assert_int_equal(world.found, 0);
+	world.slot = 0;
+	assert_int_equal(rls_interpreters_look(pythons, PARENT, 2100 * MS), 0);
+	assert_int_equal(world.interpreter_of[PARENT], 1);
+	assert_int_equal(world.found, 1);
+	assert_int_equal(world.learned, 1);
+	end(pythons);
+}
+
+/* Until its own is found. */
+static void a_new_program_has_the_interpreter_of_its_executable(void **state)
+{
+	struct rls_interpreters *pythons = begin();
+
+	(void)state;
+	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1 * MS), 0);
+	world.image_known = true;
+	world.slot = -ENOENT;
+	world.interpreter_of[PARENT] = 0;
+	assert_int_equal(rls_targets_execed(&targets, PARENT, 2 * MS), 0);
+	assert_int_equal(world.interpreter_of[PARENT], 0); /* the kernel side has set it itself */
+	assert_null(name(pythons, PARENT, 0x100, 1));
+	assert_int_equal(rls_interpreters_execed(pythons, PARENT, 2 * MS), 0);
+	assert_int_equal(world.interpreter_of[PARENT], 1);
+	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	world.slot = 0;
+	assert_int_equal(rls_interpreters_tick(pythons, 12 * MS), 0);
+	assert_int_equal(world.learned, 2);
+	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	assert_int_equal(world.reads, 1); /* what is known stays known */
+	/* The executable of one that nobody knows. */
+	world.python.minor = 99;
+	assert_int_equal(rls_targets_execed(&targets, PARENT, 20 * MS), 0);
+	assert_int_equal(rls_interpreters_execed(pythons, PARENT, 20 * MS), 0);
+	assert_int_equal(world.interpreter_of[PARENT], -1);
+	assert_null(name(pythons, PARENT, 0x100, 1));
 	end(pythons);
 }
 
@@ -345,6 +435,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_is_looked_at_less_and_less_often),
+		cmocka_unit_test(one_that_begins_is_looked_at_soon_again),
+		cmocka_unit_test(a_new_program_has_the_interpreter_of_its_executable),
 		cmocka_unit_test(what_nobody_knows_how_to_walk_is_counted_as_such),
 		cmocka_unit_test(code_is_read_once),
 		cmocka_unit_test(what_took_the_place_is_never_taken_for_the_other),

@@ -45,6 +45,8 @@ static struct {
 	rls_string_id string_count;
 	unsigned int missed, looked, consumed, refused;
 	int fail_with; /* what the sink says */
+	void (*found)(void *context, pid_t pid); /* an interpreter */
+	void *found_context;
 } world;
 
 static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -150,6 +152,27 @@ uint64_t __wrap_rls_interpreters_refused(const struct rls_interpreters *pythons)
 {
 	(void)pythons;
 	return world.refused;
+}
+
+void __wrap_rls_interpreters_on_found(struct rls_interpreters *pythons,
+				      void (*found)(void *context, pid_t pid), void *context);
+void __wrap_rls_interpreters_on_found(struct rls_interpreters *pythons,
+				      void (*found)(void *context, pid_t pid), void *context)
+{
+	(void)pythons;
+	world.found = found;
+	world.found_context = context;
+}
+
+void __wrap_rls_interpreters_walk(const struct rls_interpreters *pythons,
+				  struct rls_wire_stack *stack);
+void __wrap_rls_interpreters_walk(const struct rls_interpreters *pythons,
+				  struct rls_wire_stack *stack)
+{
+	(void)pythons;
+	assert_int_equal(stack->thread_pointer, 0x700000);
+	stack->frame[0] = (struct rls_wire_frame){.code = 1, .at = 10};
+	stack->frames = 1;
 }
 
 int __wrap_rls_interpreters_name(struct rls_interpreters *pythons, pid_t pid,
@@ -470,6 +493,33 @@ static void open_waits_count_from_the_beginning(void **state)
 	rls_samples_free(samples);
 }
 
+/* Which began before it was known how to walk the stacks of their process. */
+static void waits_get_their_frames_when_the_interpreter_is_found(void **state)
+{
+	struct rls_samples *samples = begin();
+	struct rls_wire_stack stack = stack_at(10, LIBRARY, 0);
+
+	(void)state;
+	stack.header.flags = RLS_STACK_WAITS;
+	stack.end = RLS_STACK_NO_INTERPRETER;
+	stack.syscall = SYS_wait4;
+	stack.thread_pointer = 0x700000;
+	take(samples, &stack);
+	stack.header.tid++;
+	take(samples, &stack);
+	assert_reported("frame 1 in 0: at::matmul of /torch.so, line 0, native\n");
+	world.found(world.found_context, PID + 1);
+	assert_reported("");
+	world.found(world.found_context, PID);
+	assert_reported("frame 2 in 0: f1 of /job.py, line 10\n"
+			"frame 3 in 2: at::matmul of /torch.so, line 0, native\n");
+	take_waited(samples, 10, TID, UINT64_MAX / 2);
+	take_waited(samples, 10, TID + 1, 20); /* long over */
+	assert_reported("9223372036854775807 child in 3, 9223372036854775797 ns\n"
+			"20 child in 1, 10 ns\n");
+	rls_samples_free(samples);
+}
+
 static void a_wait_is_reported_when_it_is_over(void **state)
 {
 	struct rls_samples *samples = begin();
@@ -579,6 +629,7 @@ int main(void)
 		cmocka_unit_test(a_few_that_lack_something_are_not_worth_a_warning),
 		cmocka_unit_test(ends_of_walks_are_counted_by_cause),
 		cmocka_unit_test(open_waits_count_from_the_beginning),
+		cmocka_unit_test(waits_get_their_frames_when_the_interpreter_is_found),
 		cmocka_unit_test(a_wait_is_reported_when_it_is_over),
 		cmocka_unit_test(ends_of_other_waits_end_none),
 		cmocka_unit_test(waits_end_with_the_recording),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -445,6 +446,18 @@ int rls_kernel_set_interpreter(struct rls_kernel *kernel, pid_t pid,
 		return bpf_map__delete_elem(map, &key, sizeof(key), 0);
 	return bpf_map__update_elem(map, &key, sizeof(key), interpreter, sizeof(*interpreter),
 				    BPF_ANY);
+}
+
+void rls_kernel_set_image(struct rls_kernel *kernel, dev_t device, ino_t inode,
+			  const struct rls_wire_interpreter *interpreter)
+{
+	const struct rls_wire_image image = {
+		.inode = inode,
+		.device = major(device) << 20 | minor(device),
+	};
+
+	bpf_map__update_elem(kernel->skeleton->maps.images, &image, sizeof(image), interpreter,
+			     sizeof(*interpreter), BPF_ANY);
 }
 
 void rls_kernel_pause(struct rls_kernel *kernel)

@@ -55,6 +55,11 @@ size_t rls_kernel_take_waiting(struct rls_kernel *kernel, struct rls_open_wait *
  * stacks are sampled. 0 or -errno. */
 int rls_kernel_announce(struct rls_kernel *kernel, const uint32_t *tids, size_t count);
 
+/* Who executes this file runs such an interpreter from then on (code_type 0: where that will be is not
+ * known). What does not fit in is left out. */
+void rls_kernel_set_image(struct rls_kernel *kernel, dev_t device, ino_t inode,
+			  const struct rls_wire_interpreter *interpreter);
+
 /* Ticks, if anyone wants them and there are none yet: of a timer where the scheduler's are too few, or
  * are not what they should be, which takes 40 ms to see. Start does it else. */
 int rls_kernel_start_ticks(struct rls_kernel *kernel);

@@ -69,23 +69,23 @@ static int executable_check_script(const char *path, char culprit[static FIRST_L
 	return r;
 }
 
-/* As execvp() goes through PATH: what is not there, or not for us, may be in a later folder. */
-static int executable_check_on_path(const char *command, char culprit[static FIRST_LINE_BYTES])
+/* As execvp() goes through PATH: what is not there, or not for us, may be in a later folder. path: where it is. */
+static int executable_check_on_path(const char *command, char culprit[static FIRST_LINE_BYTES],
+				    char path[static PATH_MAX])
 {
 	const char *folder = getenv("PATH");
 	bool denied = false;
 	const char *end;
 
 	for (folder = folder ? folder : DEFAULT_PATH;; folder = end + 1) {
-		char path[PATH_MAX];
 		int r, length;
 
 		end = strchrnul(folder, ':');
 		length = (int)(end - folder);
 		/* An empty one is the working directory. */
-		r = snprintf(path, sizeof(path), "%.*s%s%s", length, folder, length ? "/" : "",
+		r = snprintf(path, PATH_MAX, "%.*s%s%s", length, folder, length ? "/" : "",
 			     command);
-		r = r < (int)sizeof(path) ? executable_check_script(path, culprit) : -ENAMETOOLONG;
+		r = r < PATH_MAX ? executable_check_script(path, culprit) : -ENAMETOOLONG;
 		if (!r)
 			return 0;
 		denied = denied || r == -EACCES || r == -EISDIR;
@@ -94,15 +94,31 @@ static int executable_check_on_path(const char *command, char culprit[static FIR
 	}
 }
 
+static int executable_find(const char *command, char culprit[static FIRST_LINE_BYTES],
+			   char path[static PATH_MAX])
+{
+	if (!strchr(command, '/'))
+		return command[0] ? executable_check_on_path(command, culprit, path) : -ENOENT;
+	if (snprintf(path, PATH_MAX, "%s", command) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	return executable_check_script(command, culprit);
+}
+
+int rls_executable_image(const char *command, char path[static PATH_MAX])
+{
+	char interpreter[FIRST_LINE_BYTES] = "";
+	int r = executable_find(command, interpreter, path);
+
+	if (!r && interpreter[0])
+		memcpy(path, interpreter, sizeof(interpreter));
+	return r;
+}
+
 int rls_executable_check(const char *command)
 {
-	char culprit[FIRST_LINE_BYTES] = "";
-	int r = -ENOENT;
+	char culprit[FIRST_LINE_BYTES] = "", path[PATH_MAX];
+	int r = executable_find(command, culprit, path);
 
-	if (strchr(command, '/'))
-		r = executable_check_script(command, culprit);
-	else if (command[0])
-		r = executable_check_on_path(command, culprit);
 	if (r && culprit[0])
 		return rls_error_r(r, "cannot run %s: its interpreter %s: %s", command, culprit,
 				   strerror(-r));

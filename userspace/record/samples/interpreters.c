@@ -14,8 +14,12 @@
 #include "userspace/python/interpreter.h"
 #include "userspace/python/python_frames.h"
 #include "userspace/python/stack_walk.h"
+#include "userspace/record/samples/interpreter_images.h"
 
 #define LOOK_AGAIN_NS 50000000ULL /* doubles with each look in vain */
+/* While it is there, but has no thread yet that runs Python: for so long after that was first seen. */
+#define LOOK_SOON_NS 10000000ULL
+#define BEGINS_NS_MAX 2000000000ULL
 #define LOOK_AGAIN_MAX_NS 5000000000ULL
 /* Code objects of a family that are kept; PyTorch's have 20 MB. A program that makes code by
  * exec without end, or a hostile one, has them read again. */
@@ -48,6 +52,8 @@ struct python {
 	uint64_t code_type;
 	uint64_t checked_ns, wait_ns;
 	uint64_t missed; /* samples, while there is no layout */
+	bool assumed; /* the layout is that of other processes with this executable */
+	uint64_t begins_ns; /* since when it has an interpreter without threads; 0: it has not */
 	bool refused; /* there will be none: nobody knows this interpreter's */
 	struct family *family; /* NULL while there is no layout */
 };
@@ -58,6 +64,10 @@ struct rls_interpreters {
 	bool named;
 	struct rls_targets *targets;
 	size_t place; /* of struct python among a target's states */
+	struct rls_interpreter_images images;
+	size_t beginning; /* how many were to be looked at again soon, at most */
+	void (*found)(void *context, pid_t pid); /* NULL: nobody asks */
+	void *found_context;
 	uint64_t missed, refused;
 };
 
@@ -111,7 +121,8 @@ static void forget(void *context, struct rls_target *target, enum rls_target_ove
 
 	if (!python)
 		return;
-	if (why != RLS_TARGET_CLOSED)
+	/* At exec the kernel side has set that of the new program. */
+	if (why != RLS_TARGET_CLOSED && why != RLS_TARGET_EXECED)
 		rls_kernel_set_interpreter(pythons->kernel, target->pid, NULL);
 	target->state[pythons->place] = NULL;
 	python_free(python);
@@ -167,10 +178,48 @@ static void interpreters_refuse(const struct rls_interpreters *pythons, struct p
 	python->refused = true;
 }
 
+/* The interpreter is there, but no thread of it: it is looked at again soon. */
+static void begins(struct rls_interpreters *pythons, struct python *python, uint64_t time_ns)
+{
+	if (!python->begins_ns)
+		python->begins_ns = time_ns;
+	pythons->beginning++;
+}
+
+static int set_interpreter(struct rls_interpreters *pythons, pid_t pid, struct python *python,
+			   const struct rls_frame_layout *layout,
+			   const struct rls_wire_interpreter *wire)
+{
+	int r = rls_kernel_set_interpreter(pythons->kernel, pid, wire);
+
+	if (!r && !python->family)
+		r = family_new(pid, &python->family);
+	if (r)
+		return r;
+	python->layout = layout;
+	python->wire = *wire;
+	python->code_type = wire->code_type;
+	return 0;
+}
+
+/* What was assumed was wrong: nobody knows this one's stacks. */
+static void unset_interpreter(struct rls_interpreters *pythons, pid_t pid, struct python *python)
+{
+	if (!python->assumed)
+		return;
+	rls_kernel_set_interpreter(pythons->kernel, pid, NULL);
+	family_leave(python->family);
+	python->family = NULL;
+	python->layout = NULL;
+	python->assumed = false;
+}
+
 /* 0 when its stacks can be walked from now on. */
-static int find_interpreter(struct rls_interpreters *pythons, pid_t pid, struct python *python)
+static int find_interpreter(struct rls_interpreters *pythons, pid_t pid, struct python *python,
+			    uint64_t time_ns)
 {
 	const struct rls_frame_layout *layout;
+	struct rls_wire_interpreter wire;
 	struct rls_mappings mappings;
 	struct rls_python found;
 	uint32_t slot;
@@ -180,28 +229,55 @@ static int find_interpreter(struct rls_interpreters *pythons, pid_t pid, struct 
 		return r;
 	r = rls_python_find(pid, &mappings, &found);
 	layout = r ? NULL : rls_frame_layout_of(&found);
-	if (!r && !layout && found.version[0])
+	if (!r && !layout && found.version[0]) {
 		interpreters_refuse(pythons, python, pid, &found);
+		unset_interpreter(pythons, pid, python);
+	}
 	if (!layout)
 		r = -ENOENT;
-	if (!r)
+	if (!r) {
 		r = rls_frame_slot_find(pid, &found, layout, &slot);
+		if (r == -ENOENT)
+			begins(pythons, python, time_ns);
+	}
 	rls_mappings_release(&mappings);
 	if (r)
 		return r;
-	python->wire = on_the_wire(layout, slot, found.code_type);
-	r = rls_kernel_set_interpreter(pythons->kernel, pid, &python->wire);
+	wire = on_the_wire(layout, slot, found.code_type);
+	r = set_interpreter(pythons, pid, python, layout, &wire);
 	if (r)
 		return r;
-	r = family_new(pid, &python->family);
-	if (r)
-		return r;
-	python->layout = layout;
-	python->code_type = found.code_type;
+	python->assumed = false;
 	pythons->missed += python->missed;
+	python->missed = 0;
+	rls_interpreter_images_learn(&pythons->images, pythons->kernel, pid, layout, &wire);
 	rls_debug("the stacks of process %d are walked as those of Python 3.%u, slot %u", pid,
 		  layout->minor, slot);
+	if (pythons->found)
+		pythons->found(pythons->found_context, pid);
 	return 0;
+}
+
+static bool is_certain(const struct python *python)
+{
+	return python->layout && !python->assumed;
+}
+
+static bool is_beginning(const struct python *python, uint64_t time_ns)
+{
+	return !is_certain(python) && python->begins_ns &&
+	       time_ns < python->begins_ns + BEGINS_NS_MAX;
+}
+
+static void wait_for_next_look(struct python *python, uint64_t time_ns)
+{
+	if (is_beginning(python, time_ns)) {
+		python->wait_ns = LOOK_SOON_NS;
+		return;
+	}
+	python->wait_ns = python->wait_ns ? python->wait_ns * 2 : LOOK_AGAIN_NS;
+	if (python->wait_ns > LOOK_AGAIN_MAX_NS)
+		python->wait_ns = LOOK_AGAIN_MAX_NS;
 }
 
 static int look(struct rls_interpreters *pythons, struct rls_target *target, uint64_t time_ns)
@@ -209,14 +285,12 @@ static int look(struct rls_interpreters *pythons, struct rls_target *target, uin
 	struct python *python;
 	int r = python_get(pythons, target, &python);
 
-	if (r || python->layout ||
+	if (r || is_certain(python) ||
 	    (python->wait_ns && time_ns < python->checked_ns + python->wait_ns))
 		return r;
 	python->checked_ns = time_ns;
-	python->wait_ns = python->wait_ns ? python->wait_ns * 2 : LOOK_AGAIN_NS;
-	if (python->wait_ns > LOOK_AGAIN_MAX_NS)
-		python->wait_ns = LOOK_AGAIN_MAX_NS;
-	r = find_interpreter(pythons, target->pid, python);
+	r = find_interpreter(pythons, target->pid, python, time_ns);
+	wait_for_next_look(python, time_ns);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -225,6 +299,62 @@ int rls_interpreters_look(struct rls_interpreters *pythons, pid_t pid, uint64_t 
 	struct rls_target *target = rls_targets_find(pythons->targets, pid);
 
 	return target ? look(pythons, target, time_ns) : 0;
+}
+
+void rls_interpreters_mapped(struct rls_interpreters *pythons, pid_t pid)
+{
+	struct python *python = python_find(pythons, pid);
+
+	if (python)
+		python->wait_ns = 0;
+}
+
+int rls_interpreters_execed(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns)
+{
+	const struct rls_interpreter_image *image;
+	struct rls_target *target = rls_targets_find(pythons->targets, pid);
+	struct python *python;
+	int r = target ? python_get(pythons, target, &python) : -ESRCH;
+
+	if (r)
+		return r == -ESRCH ? 0 : r;
+	image = rls_interpreter_images_of(&pythons->images, pid);
+	if (image && !python->layout) {
+		r = set_interpreter(pythons, pid, python, image->layout, &image->wire);
+		python->assumed = !r;
+		begins(pythons, python, time_ns);
+	}
+	return r == -ENOMEM ? r : look(pythons, target, time_ns);
+}
+
+int rls_interpreters_tick(struct rls_interpreters *pythons, uint64_t time_ns)
+{
+	const struct rls_targets *targets = pythons->targets;
+	bool any = pythons->beginning != 0;
+	int r = 0;
+
+	pythons->beginning = 0;
+	for (size_t i = 0; any && !r && i < targets->count; i++) {
+		const struct python *python = targets->all[i]->state[pythons->place];
+
+		if (!python || !is_beginning(python, time_ns))
+			continue;
+		r = look(pythons, targets->all[i], time_ns);
+		pythons->beginning += is_beginning(python, time_ns);
+	}
+	return r;
+}
+
+void rls_interpreters_expect(struct rls_interpreters *pythons, const char *path)
+{
+	rls_interpreter_images_expect(&pythons->images, pythons->kernel, path, on_the_wire);
+}
+
+void rls_interpreters_on_found(struct rls_interpreters *pythons,
+			       void (*found)(void *context, pid_t pid), void *context)
+{
+	pythons->found = found;
+	pythons->found_context = context;
 }
 
 /* The same for a child, which goes on in its parent's memory. */
@@ -245,6 +375,9 @@ static int forked(void *context, const struct rls_target *parent, struct rls_tar
 	if (rls_kernel_set_interpreter(pythons->kernel, child->pid, &from->wire))
 		return look(pythons, child, time_ns);
 	python->layout = from->layout;
+	python->assumed = from->assumed;
+	python->begins_ns = from->assumed ? time_ns : 0;
+	pythons->beginning += from->assumed;
 	python->wire = from->wire;
 	python->code_type = from->code_type;
 	python->family = from->family;

@@ -31,6 +31,18 @@ void rls_interpreters_free(struct rls_interpreters *pythons);
 
 /* It begins to be recorded, or may have become Python. 0 or -ENOMEM. */
 int rls_interpreters_look(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns);
+/* It executes another program: an interpreter that was met before, or is expected, is taken for granted until the process's
+ * own is found. 0 or -ENOMEM. */
+int rls_interpreters_execed(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns);
+/* It has mapped something executable: the next look is in time. */
+void rls_interpreters_mapped(struct rls_interpreters *pythons, pid_t pid);
+/* Called often: looks at those again whose interpreter is about to start. 0 or -ENOMEM. */
+int rls_interpreters_tick(struct rls_interpreters *pythons, uint64_t time_ns);
+/* A file that may be executed soon. */
+void rls_interpreters_expect(struct rls_interpreters *pythons, const char *path);
+/* Who is called as soon as the stacks of a process can be walked; one at most. */
+void rls_interpreters_on_found(struct rls_interpreters *pythons,
+			       void (*found)(void *context, pid_t pid), void *context);
 /* A sample of it could not be walked for want of an interpreter: looks again. 0 or -ENOMEM. */
 int rls_interpreters_miss(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns);
 /* How many of those were of processes whose interpreter was found later. */

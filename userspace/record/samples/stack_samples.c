@@ -11,6 +11,7 @@
 #include "bpf/wire/record.h"
 #include "bpf/wire/stack.h"
 #include "userspace/attach/kernel/kernel_rings.h"
+#include "userspace/base/clock.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/samples/frame_tree.h"
@@ -50,24 +51,6 @@ struct rls_samples {
 	uint64_t nowhere; /* leaves that are in no mapping */
 	uint64_t indistinct; /* leaves in an interpreter of which it is not known what evaluates */
 };
-
-int rls_samples_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
-		    struct rls_code_map *code_map, struct rls_event_output *output,
-		    struct rls_samples **out)
-{
-	struct rls_samples *samples = calloc(1, sizeof(*samples));
-
-	if (!samples)
-		return -ENOMEM;
-	samples->kernel = kernel;
-	samples->output = output;
-	samples->code_map = code_map;
-	samples->sink = rls_event_output_sink(output);
-	samples->tree.sink = &samples->sink;
-	samples->pythons = pythons;
-	*out = samples;
-	return 0;
-}
 
 void rls_samples_free(struct rls_samples *samples)
 {
@@ -375,6 +358,72 @@ int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *r
 	    size < RLS_STACK_HEAD_BYTES + stack->frames * sizeof(stack->frame[0]))
 		return 0;
 	return on_stack(samples, stack);
+}
+
+/* A wait of which the kernel side could not walk the stack, now that it is known how. */
+static int walk_open_wait(struct rls_samples *samples, struct wait *wait)
+{
+	struct rls_wire_stack stack = {
+		.header = {.pid = wait->pid, .tid = wait->tid, .time_ns = wait->since_ns},
+		.ip = wait->ip,
+		.thread_pointer = wait->thread_pointer,
+	};
+	uint64_t walked_ns;
+	struct leaf at;
+	uint32_t frame;
+	int r;
+
+	rls_interpreters_walk(samples->pythons, &stack);
+	walked_ns = rls_monotonic_ns();
+	if (!stack.frames)
+		return 0;
+	r = add_python_frames(samples, &stack, &frame);
+	if (!r)
+		r = find_leaf(samples, &stack, &at);
+	if (!r)
+		r = add_leaf(samples, &stack, &at, wait->kind, &frame);
+	if (r)
+		return r;
+	wait->bare = wait->frame;
+	wait->frame = frame;
+	wait->walked_ns = walked_ns;
+	return 0;
+}
+
+static void walk_open_waits(void *context, pid_t pid)
+{
+	struct rls_samples *samples = context;
+
+	for (size_t i = 0; i < samples->waits.capacity; i++) {
+		struct wait *wait = samples->waits.entries[i].value;
+
+		if (!wait || !wait->unwalked || wait->pid != (uint32_t)pid)
+			continue;
+		wait->unwalked = false;
+		if (walk_open_wait(samples, wait))
+			return;
+	}
+}
+
+/* ---- opening ---- */
+
+int rls_samples_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
+		    struct rls_code_map *code_map, struct rls_event_output *output,
+		    struct rls_samples **out)
+{
+	struct rls_samples *samples = calloc(1, sizeof(*samples));
+
+	if (!samples)
+		return -ENOMEM;
+	samples->kernel = kernel;
+	samples->output = output;
+	samples->code_map = code_map;
+	samples->sink = rls_event_output_sink(output);
+	samples->tree.sink = &samples->sink;
+	samples->pythons = pythons;
+	rls_interpreters_on_found(pythons, walk_open_waits, samples);
+	*out = samples;
+	return 0;
 }
 
 /* ---- finishing ---- */
