@@ -55,6 +55,24 @@ static int now_nice(void)
 
 /* ---- recording ---- */
 
+static void end_hold(uint64_t ago_ns)
+{
+	__atomic_store_n(&rls_cpu_priority.until_ns, rls_monotonic_ns() - ago_ns, __ATOMIC_RELEASE);
+}
+
+/* Whether a beat has it take what others leave over. On a busy machine it may have no CPU at once, so that it is late
+ * and ahead for a while: then again. */
+static bool beat_leaves_cpus(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		rls_priority_beat(rls_monotonic_ns());
+		if (sched_getscheduler(0) == SCHED_IDLE)
+			return true;
+		end_hold(SECOND_NS / 2);
+	}
+	return false;
+}
+
 static void takes_what_is_left_over(void **state)
 {
 	const int nice = getpriority(PRIO_PROCESS, 0);
@@ -63,8 +81,7 @@ static void takes_what_is_left_over(void **state)
 	if (!begin_recording())
 		skip();
 	assert_int_equal(sched_getscheduler(0), SCHED_OTHER); /* until it has come around */
-	rls_priority_beat(rls_monotonic_ns());
-	assert_int_equal(sched_getscheduler(0), SCHED_IDLE);
+	assert_true(beat_leaves_cpus());
 	rls_priority_end();
 	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
 	assert_int_equal(getpriority(PRIO_PROCESS, 0), nice);
@@ -81,8 +98,7 @@ static void is_ahead_while_targets_wait(void **state)
 		assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
 		assert_int_equal(getpriority(PRIO_PROCESS, 0), -20);
 	}
-	rls_priority_beat(rls_monotonic_ns());
-	assert_int_equal(sched_getscheduler(0), SCHED_IDLE);
+	assert_true(beat_leaves_cpus());
 	rls_priority_end();
 }
 
@@ -99,17 +115,13 @@ static void is_ahead_for_a_while_once_it_was_late(void **state)
 	assert_true(rls_cpu_priority.until_ns > rls_monotonic_ns() + SECOND_NS / 2);
 	rls_priority_beat(rls_monotonic_ns());
 	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
-	__atomic_store_n(&rls_cpu_priority.until_ns, rls_monotonic_ns() - SECOND_NS / 2,
-			 __ATOMIC_RELEASE); /* it is over */
-	rls_priority_beat(rls_monotonic_ns());
-	assert_int_equal(sched_getscheduler(0), SCHED_IDLE);
+	end_hold(SECOND_NS / 2); /* it is over */
+	assert_true(beat_leaves_cpus());
 	sleep_ms(200); /* late again, soon after */
 	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
 	assert_true(rls_cpu_priority.until_ns > rls_monotonic_ns() + 3 * SECOND_NS / 2);
-	__atomic_store_n(&rls_cpu_priority.until_ns, rls_monotonic_ns() - 1,
-			 __ATOMIC_RELEASE); /* it came around too late to see it */
-	rls_priority_beat(rls_monotonic_ns());
-	assert_int_equal(sched_getscheduler(0), SCHED_IDLE);
+	end_hold(1); /* it came around too late to see it */
+	assert_true(beat_leaves_cpus());
 	rls_priority_end();
 }
 
