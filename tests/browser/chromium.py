@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import time
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 240
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
         "Home": 36, "Backspace": 8}
 

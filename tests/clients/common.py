@@ -86,7 +86,7 @@ class Trace:
     def report(self, form, *arguments):
         output = pathlib.Path(self.folder.name, f"report.{form}{''.join(arguments)}")
         run = subprocess.run([BIN, "report", "--format", form, "-o", output, *arguments, self.path], capture_output=True,
-                             text=True, timeout=60)
+                             text=True, timeout=600)
         assert run.returncode == self.status, run.stderr
         return output
 

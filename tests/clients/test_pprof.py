@@ -17,7 +17,7 @@ def pprof_command():
 
 
 def pprof(command, *arguments):
-    run = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=300)
+    run = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=600)
     assert run.returncode == 0, run.stderr
     return run.stdout
 

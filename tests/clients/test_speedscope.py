@@ -22,7 +22,7 @@ def show(page, profile, folder):
     script.write_text(f"speedscope.loadFileFromBase64('trace.json', '{content}')")
     run = subprocess.run([chromium.find(), "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000",
                           f"--user-data-dir={folder}/browser", "--dump-dom",
-                          f"file://{page}#view=sandwich&localProfilePath={script}"], capture_output=True, text=True, timeout=120)
+                          f"file://{page}#view=sandwich&localProfilePath={script}"], capture_output=True, text=True, timeout=600)
     assert run.returncode == 0, run.stderr
     return run.stdout
 

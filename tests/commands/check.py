@@ -8,7 +8,7 @@ NEEDS = {"required", "better", "remark"}
 
 
 def run(*arguments):
-    return subprocess.run([sys.argv[1], "check", *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.argv[1], "check", *arguments], capture_output=True, text=True, timeout=600)
 
 
 def main():
@@ -39,7 +39,7 @@ def main():
         assert run(*wrong).returncode == 2 and not run(*wrong).stdout, wrong
     unprivileged = subprocess.run(
         ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--", sys.argv[1], "check", "--format", "json"],
-        capture_output=True, text=True, timeout=60)
+        capture_output=True, text=True, timeout=600)
     if unprivileged.stdout:
         refused = json.loads(unprivileged.stdout)
         assert unprivileged.returncode == 1 and not refused["can_profile"]

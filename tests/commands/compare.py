@@ -64,7 +64,7 @@ def make_loop(path, seed, slow=1, simulator=1, evil=False):
 
 
 def compare(*arguments, cwd=None):
-    return subprocess.run([os.path.abspath(sys.argv[1]), "compare", *map(str, arguments)], capture_output=True, text=True, timeout=60, cwd=cwd)
+    return subprocess.run([os.path.abspath(sys.argv[1]), "compare", *map(str, arguments)], capture_output=True, text=True, timeout=600, cwd=cwd)
 
 
 def is_alike(left, right):

@@ -7,7 +7,7 @@ import sys
 
 def report(trace, form):
     return subprocess.run([sys.argv[1], "report", "--format", form, trace], capture_output=True,
-                          text=True, timeout=60)
+                          text=True, timeout=600)
 
 
 def main():

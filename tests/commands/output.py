@@ -9,7 +9,7 @@ import tempfile
 
 
 def run(*arguments, **options):
-    return subprocess.run([sys.argv[1], *arguments], stderr=subprocess.PIPE, text=True, timeout=60,
+    return subprocess.run([sys.argv[1], *arguments], stderr=subprocess.PIPE, text=True, timeout=600,
                           **{"stdout": subprocess.PIPE, **options})
 
 
@@ -56,7 +56,7 @@ def check_kept(folder):
     with open(trace) as stream:
         answer = run("report", "/dev/stdin", "-o", report, stdin=stream)
         piped = subprocess.run("cat %s | %s report /dev/stdin -o %s.piped" % (trace, sys.argv[1], report), shell=True,
-                               timeout=60)
+                               timeout=600)
     assert answer.returncode == piped.returncode == 0, (answer, piped)
     assert read(report) == read(report + ".piped") == run("report", trace).stdout.encode(), answer
     assert run("report", trace, "-o", "/dev/null").returncode == 0

@@ -16,7 +16,7 @@ def write(path, text, mode):
 
 def check(folder, command, status, *words, path=None):
     environment = dict(os.environ, PATH=os.environ["PATH"] if path is None else path)
-    answer = subprocess.run([sys.argv[1], "run", "--", command, "argument"], capture_output=True, text=True, timeout=60,
+    answer = subprocess.run([sys.argv[1], "run", "--", command, "argument"], capture_output=True, text=True, timeout=600,
                             cwd=folder, env=environment)
     lines = answer.stderr.splitlines()
     assert answer.returncode == status and not answer.stdout, answer

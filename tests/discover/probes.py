@@ -20,7 +20,7 @@ SOURCES = {"symbol", "method-file", "method-live", "slot", "getter", "callback"}
 
 def probes(*arguments):
     return subprocess.run([BINARY, "probes", *arguments], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=600, check=False)
 
 
 class Target:
@@ -135,7 +135,7 @@ class Probes(unittest.TestCase):
             with open("/dev/full", "w") as full, Target(PROGRAM) as pid:
                 result = subprocess.run([BINARY, "probes", "--pid", pid, "--format", form, "--simulator",
                                          "truthsim*.so"], stdout=full, stderr=subprocess.PIPE, text=True,
-                                        timeout=60, check=False)
+                                        timeout=600, check=False)
             self.assertEqual(result.returncode, 1)
             self.assertIn("No space left", result.stderr)
 

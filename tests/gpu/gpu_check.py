@@ -68,7 +68,7 @@ def run(check, bench, until):
 def said_by(*command):
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-                              errors="replace", timeout=30, check=False)
+                              errors="replace", timeout=600, check=False)
     except (OSError, subprocess.TimeoutExpired) as reason:
         return str(reason)
     return done.stdout.strip()[-2000:]

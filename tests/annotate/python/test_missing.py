@@ -54,7 +54,7 @@ class Missing(unittest.TestCase):
     def run_script(self, script):
         environment = dict(os.environ, PYTHONPATH=os.path.join(self.build, "python"))
         done = subprocess.run([sys.executable, "-W", "error", "-c", script], env=environment,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
         self.assertEqual((done.returncode, done.stderr.decode()), (0, ""))
         return done.stdout.decode().split()
 
