@@ -170,18 +170,18 @@ static size_t count_events(enum rls_event_kind kind)
 
 static struct rls_overhead_controller *begin(double percent)
 {
-	struct rls_overhead_controller *throttle = NULL;
+	struct rls_overhead_controller *controller = NULL;
 
 	memset(&world, 0, sizeof(world));
 	world.open = true;
 	world.now_ns = SECOND_NS;
-	assert_int_equal(rls_overhead_controller_new(NULL, NULL, NULL, percent, HIT_NS, &throttle),
-			 0);
-	rls_overhead_controller_start(throttle, world.now_ns, 0);
-	return throttle;
+	assert_int_equal(
+		rls_overhead_controller_new(NULL, NULL, NULL, percent, HIT_NS, &controller), 0);
+	rls_overhead_controller_start(controller, world.now_ns, 0);
+	return controller;
 }
 
-static void category(struct rls_overhead_controller *throttle, uint32_t tid, uint64_t time_ns,
+static void category(struct rls_overhead_controller *controller, uint32_t tid, uint64_t time_ns,
 		     uint16_t depth, uint32_t site, uint32_t cost_ns)
 {
 	const struct rls_wire_category record = {
@@ -194,28 +194,30 @@ static void category(struct rls_overhead_controller *throttle, uint32_t tid, uin
 		.site = site,
 	};
 
-	assert_int_equal(rls_overhead_controller_add(throttle, &record.header, sizeof(record)), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &record.header, sizeof(record)),
+			 0);
 }
 
 /* A tick in which calls of the busy site cost each of the threads `rate` of its time, while its
  * probes are on. Calls are 50 us long. */
-static void tick(struct rls_overhead_controller *throttle, double rate, uint32_t threads)
+static void tick(struct rls_overhead_controller *controller, double rate, uint32_t threads)
 {
 	uint64_t calls = world.open ? (uint64_t)(rate * TICK_NS / (2 * HIT_NS)) : 0;
 
 	for (uint32_t tid = 1; tid <= threads; tid++) {
 		for (uint64_t i = 0; i < calls; i++) {
-			category(throttle, tid, world.now_ns + i * 60000, 1, BUSY, HIT_NS);
-			category(throttle, tid, world.now_ns + i * 60000 + 50000, 0, BUSY, HIT_NS);
+			category(controller, tid, world.now_ns + i * 60000, 1, BUSY, HIT_NS);
+			category(controller, tid, world.now_ns + i * 60000 + 50000, 0, BUSY,
+				 HIT_NS);
 		}
 	}
 	world.hits[BUSY] += 2 * calls * threads;
 	world.hits[0] += world.open;
 	world.now_ns += TICK_NS;
-	assert_int_equal(rls_overhead_controller_tick(throttle, world.now_ns, SITES), 0);
+	assert_int_equal(rls_overhead_controller_tick(controller, world.now_ns, SITES), 0);
 }
 
-static void edges_are_in_the_trace(struct rls_overhead_controller *throttle)
+static void edges_are_in_the_trace(struct rls_overhead_controller *controller)
 {
 	bool open = true;
 	uint64_t at_ns = 0;
@@ -234,54 +236,54 @@ static void edges_are_in_the_trace(struct rls_overhead_controller *throttle)
 
 static void what_is_within_the_budget_is_traced_throughout(void **state)
 {
-	struct rls_overhead_controller *throttle = begin(2);
+	struct rls_overhead_controller *controller = begin(2);
 
 	for (int i = 0; i < 3000; i++)
-		tick(throttle, 0.006, 1);
-	assert_int_equal(rls_overhead_controller_report(throttle, world.now_ns), 0);
+		tick(controller, 0.006, 1);
+	assert_int_equal(rls_overhead_controller_report(controller, world.now_ns), 0);
 	assert_int_equal(world.closed, 0);
 	assert_int_equal(world.count, 1);
 	assert_int_equal(world.events[0].kind, RLS_EVENT_BUDGET); /* what was asked for */
 	assert_int_equal(world.events[0].budget.windowed_sites, 0);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 static void a_busy_site_goes_into_windows_and_a_rare_one_stays_on(void **state)
 {
-	struct rls_overhead_controller *throttle = begin(2);
+	struct rls_overhead_controller *controller = begin(2);
 	double open_ns = 0;
 	const struct rls_event *said;
 
 	for (int i = 0; i < 6000; i++) {
 		open_ns += world.open ? TICK_NS : 0;
-		tick(throttle, 0.15, 1);
+		tick(controller, 0.15, 1);
 	}
 	assert_true(world.opened >= 20);
 	assert_true(world.regrouped >= 1);
 	assert_int_equal(world.duties[0], RLS_DUTY_ALWAYS);
 	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
-	edges_are_in_the_trace(throttle);
+	edges_are_in_the_trace(controller);
 	/* 2 % of a minute, at 15 % while open, and what switching costs. */
 	assert_true(open_ns * 0.15 < 0.022 * 60 * SECOND_NS);
 	assert_true(open_ns * 0.15 > 0.01 * 60 * SECOND_NS);
-	assert_int_equal(rls_overhead_controller_report(throttle, world.now_ns), 0);
+	assert_int_equal(rls_overhead_controller_report(controller, world.now_ns), 0);
 	said = &world.events[world.count - 1];
 	assert_int_equal(said->kind, RLS_EVENT_BUDGET);
 	assert_int_equal(said->budget.windowed_sites, 1);
 	assert_int_equal(said->budget.given_up_sites, 0);
 	assert_true(said->budget.percent == 2);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 /* The thread that pays most counts, not all of them together. */
 static void each_thread_may_pay_the_budget(void **state)
 {
-	struct rls_overhead_controller *throttle = begin(2);
+	struct rls_overhead_controller *controller = begin(2);
 
 	for (int i = 0; i < 1500; i++)
-		tick(throttle, 0.006, 8);
+		tick(controller, 0.006, 8);
 	assert_int_equal(world.closed, 0);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 /* Hits that are heard of after their window was closed do not count for the time after it,
@@ -291,25 +293,25 @@ static void late_hits_are_paid_for(void **state)
 	uint64_t waited[2];
 
 	for (int late = 0; late < 2; late++) {
-		struct rls_overhead_controller *throttle = begin(2);
+		struct rls_overhead_controller *controller = begin(2);
 		uint64_t closed_ns;
 
 		while (!world.closed)
-			tick(throttle, 0.15, 1);
+			tick(controller, 0.15, 1);
 		closed_ns = world.now_ns;
 		if (late) /* 0.4 s: more than all that is left */
-			category(throttle, 1, closed_ns - 1000, 1, BUSY, 400000000);
+			category(controller, 1, closed_ns - 1000, 1, BUSY, 400000000);
 		while (!world.opened && world.now_ns < closed_ns + 60 * SECOND_NS)
-			tick(throttle, 0.15, 1);
+			tick(controller, 0.15, 1);
 		waited[late] = world.now_ns - closed_ns;
-		rls_overhead_controller_free(throttle);
+		rls_overhead_controller_free(controller);
 	}
 	assert_true(waited[1] > waited[0] + 5 * SECOND_NS);
 }
 
 static void looks_become_shares(void **state)
 {
-	struct rls_overhead_controller *throttle = begin(2);
+	struct rls_overhead_controller *controller = begin(2);
 	struct rls_wire_category_sample look = {.header = {.size = sizeof(look),
 							   .kind = RLS_WIRE_CATEGORY_SAMPLE,
 							   .pid = 5,
@@ -317,7 +319,7 @@ static void looks_become_shares(void **state)
 							   .time_ns = SECOND_NS + 77},
 						.waited_ns = 12};
 
-	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
 	assert_int_equal(world.count, 2); /* the first says the budget */
 	assert_int_equal(world.events[1].kind, RLS_EVENT_SHARE);
 	assert_int_equal(world.events[1].pid, 5);
@@ -326,27 +328,28 @@ static void looks_become_shares(void **state)
 	assert_int_equal(world.events[1].share.category, RLS_CATEGORY_BACKEND);
 	assert_int_equal(world.events[1].share.waited_ns, 12);
 	/* Cut short; the profiler's own time; a process that is gone: nothing is said. */
-	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look) - 1), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look) - 1),
+			 0);
 	world.guess_result = -EAGAIN;
-	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
 	world.guess_result = -ESRCH;
-	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
 	assert_int_equal(world.count, 2);
 	world.guess_result = -ENOMEM;
-	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)),
+	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)),
 			 -ENOMEM);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 /* A site that was never hit before is, in closed time, as when a rollout is over. */
 static void sites_met_in_closed_time_calm_down(void **state)
 {
-	struct rls_overhead_controller *throttle = begin(2);
+	struct rls_overhead_controller *controller = begin(2);
 	size_t regrouped;
 	double on_ns = 0;
 
 	while (!world.closed)
-		tick(throttle, 0.15, 1);
+		tick(controller, 0.15, 1);
 	regrouped = world.regrouped;
 	assert_int_equal(world.duties[NEW], RLS_DUTY_ALWAYS);
 	for (int i = 0; i < 6000; i++) {
@@ -356,14 +359,14 @@ static void sites_met_in_closed_time_calm_down(void **state)
 		on_ns += on ? TICK_NS : 0;
 		world.hits[NEW] += hits;
 		if (hits)
-			category(throttle, 1, world.now_ns, 0, NEW, (uint32_t)hits * HIT_NS);
+			category(controller, 1, world.now_ns, 0, NEW, (uint32_t)hits * HIT_NS);
 		world.now_ns += TICK_NS;
-		assert_int_equal(rls_overhead_controller_tick(throttle, world.now_ns, SITES), 0);
+		assert_int_equal(rls_overhead_controller_tick(controller, world.now_ns, SITES), 0);
 	}
 	assert_true(world.regrouped > regrouped);
 	assert_int_equal(world.duties[NEW], RLS_DUTY_WINDOWS);
 	assert_true(on_ns * 0.1 < 0.025 * 60 * SECOND_NS);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 /* One that takes more than sites that stay on may, not enough to be too expensive at once, while a debt leaves no
@@ -372,26 +375,26 @@ static void sites_that_the_first_stretch_missed_are_found(void **state)
 {
 	const uint64_t hits =
 		TICK_NS / 100 * 3 / 4 / (8 * HIT_NS); /* each the first after others */
-	struct rls_overhead_controller *throttle = begin(2);
+	struct rls_overhead_controller *controller = begin(2);
 	size_t regrouped;
 	uint64_t since_ns;
 
 	while (!world.closed)
-		tick(throttle, 0.15, 1);
-	category(throttle, 1, world.now_ns - 1, 0, BUSY, SECOND_NS / 5);
+		tick(controller, 0.15, 1);
+	category(controller, 1, world.now_ns - 1, 0, BUSY, SECOND_NS / 5);
 	regrouped = world.regrouped;
 	since_ns = world.now_ns;
 	while (world.regrouped == regrouped && world.now_ns < since_ns + 8 * SECOND_NS) {
 		world.hits[NEW] += hits;
 		for (uint64_t i = 0; i < hits; i++)
-			category(throttle, 1, world.now_ns, 0, NEW, HIT_NS);
+			category(controller, 1, world.now_ns, 0, NEW, HIT_NS);
 		world.now_ns += TICK_NS;
-		assert_int_equal(rls_overhead_controller_tick(throttle, world.now_ns, SITES), 0);
+		assert_int_equal(rls_overhead_controller_tick(controller, world.now_ns, SITES), 0);
 	}
 	assert_int_equal(world.opened, 0);
 	assert_int_equal(world.duties[NEW], RLS_DUTY_WINDOWS);
 	assert_in_range(world.now_ns - since_ns, 4 * SECOND_NS, 5 * SECOND_NS);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 /* ---- where the kernel side books ---- */
@@ -406,14 +409,14 @@ static int looked(void *context, const struct rls_wire_category_sample *look,
 
 static struct rls_overhead_controller *begin_booking(double percent)
 {
-	struct rls_overhead_controller *throttle = begin(percent);
+	struct rls_overhead_controller *controller = begin(percent);
 
-	assert_int_equal(rls_overhead_controller_use_totals(throttle, looked, NULL), 0);
-	return throttle;
+	assert_int_equal(rls_overhead_controller_use_totals(controller, looked, NULL), 0);
+	return controller;
 }
 
 /* As tick, summed up by the kernel side. */
-static void booked_tick(struct rls_overhead_controller *throttle, double rate, uint32_t threads)
+static void booked_tick(struct rls_overhead_controller *controller, double rate, uint32_t threads)
 {
 	uint64_t calls = world.open ? (uint64_t)(rate * TICK_NS / (2 * HIT_NS)) : 0;
 
@@ -424,101 +427,101 @@ static void booked_tick(struct rls_overhead_controller *throttle, double rate, u
 	world.calls[BUSY].time_ns += calls * threads * 50000;
 	world.hits[0] += world.open && world.now_ns / TICK_NS % 8 == 0; /* seldom */
 	world.now_ns += TICK_NS;
-	assert_int_equal(rls_overhead_controller_tick(throttle, world.now_ns, SITES), 0);
+	assert_int_equal(rls_overhead_controller_tick(controller, world.now_ns, SITES), 0);
 }
 
 static void sums_keep_the_budget_as_records_do(void **state)
 {
-	struct rls_overhead_controller *throttle = begin_booking(1);
+	struct rls_overhead_controller *controller = begin_booking(1);
 	double open_ns = 0;
 
 	for (int i = 0; i < 6000; i++) {
 		open_ns += world.open ? TICK_NS : 0;
-		booked_tick(throttle, 0.15, 3);
+		booked_tick(controller, 0.15, 3);
 	}
 	assert_int_equal(world.duties[0], RLS_DUTY_ALWAYS);
 	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
 	assert_true(open_ns * 0.15 < 0.011 * 60 * SECOND_NS);
 	assert_true(open_ns * 0.15 > 0.004 * 60 * SECOND_NS);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 /* Hours without a job are no reason to think that sites are hit seldom. */
 static void idle_time_says_nothing_of_sites(void **state)
 {
-	struct rls_overhead_controller *throttle = begin_booking(1);
+	struct rls_overhead_controller *controller = begin_booking(1);
 
 	for (int i = 0; i < 60000; i++) {
 		world.now_ns += TICK_NS;
-		rls_overhead_controller_idle(throttle, world.now_ns);
+		rls_overhead_controller_idle(controller, world.now_ns);
 	}
 	for (int i = 0; i < 3000 && !world.closed; i++)
-		booked_tick(throttle, 0.15, 1);
+		booked_tick(controller, 0.15, 1);
 	assert_int_equal(world.closed, 1);
 	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 /* What the job before was met by is held against its own time. */
 static void what_was_seen_before_idle_time_counts(void **state)
 {
-	struct rls_overhead_controller *throttle = begin_booking(1);
+	struct rls_overhead_controller *controller = begin_booking(1);
 
 	for (int i = 0; i < 30000; i++)
-		booked_tick(throttle, 0.0005, 1);
+		booked_tick(controller, 0.0005, 1);
 	for (int i = 0; i < 100; i++) {
 		world.now_ns += TICK_NS;
-		rls_overhead_controller_idle(throttle, world.now_ns);
+		rls_overhead_controller_idle(controller, world.now_ns);
 	}
 	assert_int_equal(world.closed, 0);
 	while (!world.closed)
-		booked_tick(throttle, 0.15, 1);
+		booked_tick(controller, 0.15, 1);
 	assert_int_equal(world.duties[0], RLS_DUTY_ALWAYS); /* one hit a tick, 0.04 % */
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 /* A job that was cheap for long is followed by one that is not. */
 static void what_sites_cost_is_learnt_anew(void **state)
 {
-	struct rls_overhead_controller *throttle = begin_booking(1);
+	struct rls_overhead_controller *controller = begin_booking(1);
 
 	for (int i = 0; i < 30000; i++)
-		booked_tick(throttle, 0.0005, 1);
+		booked_tick(controller, 0.0005, 1);
 	assert_int_equal(world.closed, 0);
 	for (int i = 0; i < 6000; i++)
-		booked_tick(throttle, 0.15, 1);
+		booked_tick(controller, 0.15, 1);
 	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 static void booked_looks_go_to_who_listens(void **state)
 {
-	struct rls_overhead_controller *throttle = begin_booking(1);
+	struct rls_overhead_controller *controller = begin_booking(1);
 	const struct rls_wire_category_sample look = {
 		.header = {.size = sizeof(look), .kind = RLS_WIRE_CATEGORY_SAMPLE}};
 
-	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
 	world.guess_result = -EAGAIN; /* our own time */
-	assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
 	assert_int_equal(world.looked, 1);
 	assert_int_equal(world.count, 1); /* of before there were books */
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 static void what_fails_is_reported(void **state)
 {
-	struct rls_overhead_controller *throttle = begin(2);
+	struct rls_overhead_controller *controller = begin(2);
 	int r = 0;
 
 	while (!world.closed)
-		tick(throttle, 0.15, 1);
+		tick(controller, 0.15, 1);
 	world.refuse_window = -ENOMEM;
 	while (!r) {
 		world.now_ns += TICK_NS;
-		r = rls_overhead_controller_tick(throttle, world.now_ns, SITES);
+		r = rls_overhead_controller_tick(controller, world.now_ns, SITES);
 	}
 	assert_int_equal(r, -ENOMEM);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 	rls_overhead_controller_free(NULL);
 }
 
@@ -528,26 +531,26 @@ static void looks_closely_in_windows(void **state)
 	struct rls_wire_category_sample look = {.header = {.size = sizeof(look),
 							   .kind = RLS_WIRE_CATEGORY_SAMPLE,
 							   .flags = RLS_SAMPLE_CLOSE}};
-	struct rls_overhead_controller *throttle = begin(1);
+	struct rls_overhead_controller *controller = begin(1);
 
 	(void)state;
 	assert_false(world.closely);
-	rls_overhead_controller_free(throttle);
-	throttle = begin(2);
+	rls_overhead_controller_free(controller);
+	controller = begin(2);
 	assert_true(world.closely);
 	while (world.opened < 2) {
-		tick(throttle, 0.15, 1);
+		tick(controller, 0.15, 1);
 		assert_true(world.closely == world.open);
 	}
 	for (int i = 0; i < 1000; i++) {
 		world.count = 0;
-		assert_int_equal(rls_overhead_controller_add(throttle, &look.header, sizeof(look)),
-				 0);
+		assert_int_equal(
+			rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
 	}
 	while (world.opened < 4)
-		tick(throttle, 0.15, 1);
+		tick(controller, 0.15, 1);
 	assert_true(world.open && !world.closely);
-	rls_overhead_controller_free(throttle);
+	rls_overhead_controller_free(controller);
 }
 
 int main(void)

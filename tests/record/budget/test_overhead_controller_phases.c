@@ -1,4 +1,4 @@
-/* The throttle on a simulated job of two phases of several seconds, each with sites of its own, as a
+/* The controller on a simulated job of two phases of several seconds, each with sites of its own, as a
  * rollout and an update are: what it costs at any time, and what windows see of either phase. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static struct {
 	double open_ns[2];
 	double costs_ns[TICKS];
 	size_t opened[2], ticks;
-	struct rls_overhead_controller *throttle;
+	struct rls_overhead_controller *controller;
 	uint64_t burden[RLS_BURDENS];
 } world;
 
@@ -87,9 +87,9 @@ static void report_hit_totals(uint32_t hits)
 
 	world.burden[RLS_BURDEN_OF(TID)] += record.hit_totals.cost_ns;
 	if (!world.books)
-		assert_int_equal(
-			rls_overhead_controller_add(world.throttle, &record.header, sizeof(record)),
-			0);
+		assert_int_equal(rls_overhead_controller_add(world.controller, &record.header,
+							     sizeof(record)),
+				 0);
 }
 
 /* Sparse ones one by one. */
@@ -286,7 +286,7 @@ static void look(void)
 								   .time_ns = world.now_ns}};
 
 	assert_int_equal(
-		rls_overhead_controller_add(world.throttle, &record.header, sizeof(record)), 0);
+		rls_overhead_controller_add(world.controller, &record.header, sizeof(record)), 0);
 }
 
 /* Costs come with the tick that ends after the switch that they belong to. */
@@ -299,11 +299,12 @@ static void run(double percent, bool books, uint64_t began_ns)
 	world.open = true;
 	world.now_ns = world.began_ns = began_ns;
 	assert_int_equal(
-		rls_overhead_controller_new(NULL, NULL, NULL, percent, HIT_NS, &world.throttle), 0);
+		rls_overhead_controller_new(NULL, NULL, NULL, percent, HIT_NS, &world.controller),
+		0);
 	if (books)
-		assert_int_equal(rls_overhead_controller_use_totals(world.throttle, looked, NULL),
+		assert_int_equal(rls_overhead_controller_use_totals(world.controller, looked, NULL),
 				 0);
-	rls_overhead_controller_start(world.throttle, world.now_ns, 0);
+	rls_overhead_controller_start(world.controller, world.now_ns, 0);
 	while (world.now_ns < began_ns + MINUTES * 60 * SECOND_NS - SECOND_NS) {
 		size_t tick = (world.now_ns - began_ns) / TICK_NS;
 
@@ -311,12 +312,12 @@ static void run(double percent, bool books, uint64_t began_ns)
 		pass(TICK_NS);
 		for (looks += world.looks_hz * (double)TICK_NS / 1e9; looks >= 1; looks--)
 			look();
-		assert_int_equal(rls_overhead_controller_tick(world.throttle, world.now_ns, SITES),
-				 0);
+		assert_int_equal(
+			rls_overhead_controller_tick(world.controller, world.now_ns, SITES), 0);
 		world.costs_ns[tick] = world.cost_ns;
 	}
 	world.ticks = (world.now_ns - began_ns) / TICK_NS;
-	rls_overhead_controller_free(world.throttle);
+	rls_overhead_controller_free(world.controller);
 }
 
 /* The most that any stretch of this length has cost, of its time, after so many ticks. */

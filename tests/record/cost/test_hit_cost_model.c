@@ -13,8 +13,7 @@
 
 /* The mean of what hits are charged that come with so much of the thread's own time in between, while they
  * truly cost that much. */
-static double charged_ns(struct rls_hit_cost_model *density, double own_ns, double cost_ns,
-			 int hits)
+static double charged_ns(struct rls_hit_cost_model *model, double own_ns, double cost_ns, int hits)
 {
 	static uint64_t now_ns = 1;
 	double sum_ns = 0;
@@ -23,17 +22,17 @@ static double charged_ns(struct rls_hit_cost_model *density, double own_ns, doub
 		const struct rls_wire_hit_totals hit_totals = {.hits = 1, .cost_ns = HIT_NS};
 
 		now_ns += (uint64_t)(own_ns + cost_ns);
-		sum_ns += rls_hit_cost_model_cost(density, EXCESS_NS, now_ns, &hit_totals);
+		sum_ns += rls_hit_cost_model_cost(model, EXCESS_NS, now_ns, &hit_totals);
 	}
 	return sum_ns / hits;
 }
 
 static double settled_ns(double own_ns, double cost_ns)
 {
-	struct rls_hit_cost_model density = {0};
+	struct rls_hit_cost_model model = {0};
 
-	charged_ns(&density, own_ns, cost_ns, 1000);
-	return charged_ns(&density, own_ns, cost_ns, 100);
+	charged_ns(&model, own_ns, cost_ns, 1000);
+	return charged_ns(&model, own_ns, cost_ns, 100);
 }
 
 static void grows_from_hot_to_cold(void **state)
@@ -46,7 +45,7 @@ static void grows_from_hot_to_cold(void **state)
 		double cost_ns = HIT_NS - EXCESS_NS + range_ns * own_ns / (own_ns + 900);
 		double found_ns = settled_ns(own_ns, cost_ns);
 
-		/* What hits of that density cost is found from what they take in all. */
+		/* What hits at that rate cost is found from what they take in all. */
 		assert_float_equal(found_ns, cost_ns, 2);
 		assert_true(found_ns >= before_ns);
 		before_ns = found_ns;
@@ -58,71 +57,69 @@ static void grows_from_hot_to_cold(void **state)
 /* Single steps, and hits that emit nothing, have costs of their own; the difference is that of any. */
 static void keeps_what_hits_differ_by(void **state)
 {
-	struct rls_hit_cost_model density = {0};
+	struct rls_hit_cost_model model = {0};
 	struct rls_wire_hit_totals hit_totals = {.hits = 1, .cost_ns = HIT_NS};
 	uint64_t now_ns = 1;
 	double plain_ns;
 
 	for (int i = 0; i < 1000; i++)
-		rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 700, &hit_totals);
-	plain_ns = rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 700, &hit_totals);
+		rls_hit_cost_model_cost(&model, EXCESS_NS, now_ns += 700, &hit_totals);
+	plain_ns = rls_hit_cost_model_cost(&model, EXCESS_NS, now_ns += 700, &hit_totals);
 	assert_true(plain_ns < HIT_NS - EXCESS_NS / 2.0);
 	hit_totals.cost_ns += 45000;
-	assert_float_equal(
-		rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 45700, &hit_totals),
-		plain_ns + 45000, EXCESS_NS);
+	assert_float_equal(rls_hit_cost_model_cost(&model, EXCESS_NS, now_ns += 45700, &hit_totals),
+			   plain_ns + 45000, EXCESS_NS);
 	hit_totals = (struct rls_wire_hit_totals){.hits = 10, .cost_ns = 10 * HIT_NS};
-	assert_true(rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 7000, &hit_totals) <
+	assert_true(rls_hit_cost_model_cost(&model, EXCESS_NS, now_ns += 7000, &hit_totals) <
 		    10 * HIT_NS);
 }
 
 static void waiting_makes_no_hit_expensive(void **state)
 {
-	struct rls_hit_cost_model density = {0};
+	struct rls_hit_cost_model model = {0};
 	struct rls_wire_hit_totals hit_totals = {.hits = 1, .cost_ns = HIT_NS};
 	uint64_t now_ns = 1;
 	double before_ns, after_ns;
 
 	for (int i = 0; i < 1000; i++)
-		before_ns =
-			rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 800, &hit_totals);
+		before_ns = rls_hit_cost_model_cost(&model, EXCESS_NS, now_ns += 800, &hit_totals);
 	hit_totals.off_cpu_ns = 5000000;
-	after_ns = rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 5000800, &hit_totals);
+	after_ns = rls_hit_cost_model_cost(&model, EXCESS_NS, now_ns += 5000800, &hit_totals);
 	assert_float_equal(after_ns, before_ns, 0.001);
 	hit_totals.off_cpu_ns = 0;
 	/* A pause, after which nothing is known of what came before; off-CPU for longer than there was. */
 	assert_float_equal(
-		rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 1000000000, &hit_totals),
+		rls_hit_cost_model_cost(&model, EXCESS_NS, now_ns += 1000000000, &hit_totals),
 		before_ns, 0.001);
 	hit_totals.off_cpu_ns = 1000000;
-	assert_true(rls_hit_cost_model_cost(&density, EXCESS_NS, now_ns += 800, &hit_totals) >=
+	assert_true(rls_hit_cost_model_cost(&model, EXCESS_NS, now_ns += 800, &hit_totals) >=
 		    HIT_NS - EXCESS_NS);
 }
 
 static void says_what_the_calibration_says_where_it_knows_nothing(void **state)
 {
-	struct rls_hit_cost_model density = {0};
+	struct rls_hit_cost_model model = {0};
 	struct rls_wire_hit_totals hit_totals = {.hits = 3, .cost_ns = 3 * HIT_NS};
 
-	assert_float_equal(rls_hit_cost_model_cost(&density, EXCESS_NS, 1000, &hit_totals),
+	assert_float_equal(rls_hit_cost_model_cost(&model, EXCESS_NS, 1000, &hit_totals),
 			   3 * HIT_NS, 0.001);
 
 	hit_totals = (struct rls_wire_hit_totals){.hits = 0, .cost_ns = 80000};
-	assert_float_equal(rls_hit_cost_model_cost(&density, EXCESS_NS, 2000, &hit_totals), 80000,
+	assert_float_equal(rls_hit_cost_model_cost(&model, EXCESS_NS, 2000, &hit_totals), 80000,
 			   0.001);
 	/* Time that goes back, as records of two CPUs may. */
 	hit_totals = (struct rls_wire_hit_totals){.hits = 1, .cost_ns = HIT_NS};
-	assert_true(rls_hit_cost_model_cost(&density, EXCESS_NS, 500, &hit_totals) > 0);
+	assert_true(rls_hit_cost_model_cost(&model, EXCESS_NS, 500, &hit_totals) > 0);
 }
 
 static void without_an_excess_nothing_changes(void **state)
 {
-	struct rls_hit_cost_model density = {0};
+	struct rls_hit_cost_model model = {0};
 	struct rls_wire_hit_totals hit_totals = {.hits = 1, .cost_ns = HIT_NS};
 
 	for (uint64_t now_ns = 1; now_ns < 100000; now_ns += 700)
-		assert_float_equal(rls_hit_cost_model_cost(&density, 0, now_ns, &hit_totals),
-				   HIT_NS, 0.001);
+		assert_float_equal(rls_hit_cost_model_cost(&model, 0, now_ns, &hit_totals), HIT_NS,
+				   0.001);
 }
 
 int main(void)

@@ -120,160 +120,162 @@ int rls_overhead_controller_new(struct rls_kernel *kernel, struct rls_code_map *
 				struct rls_event_output *output, double percent, double hit_ns,
 				struct rls_overhead_controller **out)
 {
-	struct rls_overhead_controller *throttle = calloc(1, sizeof(*throttle));
+	struct rls_overhead_controller *controller = calloc(1, sizeof(*controller));
 
-	if (!throttle)
+	if (!controller)
 		return -ENOMEM;
 	rls_kernel_attach_category_samples(kernel, RLS_LOOKS_HZ);
-	throttle->kernel = kernel;
-	throttle->code_map = code_map;
-	throttle->output = output;
-	throttle->percent = percent;
-	throttle->budget.share = AIM * percent / 100;
-	throttle->hit_ns = hit_ns;
-	*out = throttle;
+	controller->kernel = kernel;
+	controller->code_map = code_map;
+	controller->output = output;
+	controller->percent = percent;
+	controller->budget.share = AIM * percent / 100;
+	controller->hit_ns = hit_ns;
+	*out = controller;
 	return 0;
 }
 
-void rls_overhead_controller_free(struct rls_overhead_controller *throttle)
+void rls_overhead_controller_free(struct rls_overhead_controller *controller)
 {
-	if (!throttle)
+	if (!controller)
 		return;
-	rls_index_map_free(&throttle->costs);
-	rls_site_value_clear(&throttle->use);
-	free(throttle->books);
-	free(throttle);
+	rls_index_map_free(&controller->costs);
+	rls_site_value_clear(&controller->use);
+	free(controller->books);
+	free(controller);
 }
 
-int rls_overhead_controller_use_totals(struct rls_overhead_controller *throttle,
+int rls_overhead_controller_use_totals(struct rls_overhead_controller *controller,
 				       int (*looked)(void *context,
 						     const struct rls_wire_category_sample *look,
 						     enum rls_category guess),
 				       void *context)
 {
-	throttle->books = calloc(1, sizeof(*throttle->books));
-	if (!throttle->books)
+	controller->books = calloc(1, sizeof(*controller->books));
+	if (!controller->books)
 		return -ENOMEM;
-	throttle->books->looked = looked;
-	throttle->books->context = context;
+	controller->books->looked = looked;
+	controller->books->context = context;
 	return 0;
 }
 
 /* A sample costs as much as a hit. Samples are many only while tracing shows the true category
  * beside them, which is not for long. */
-static void pace_looks(struct rls_overhead_controller *throttle, bool closely)
+static void pace_looks(struct rls_overhead_controller *controller, bool closely)
 {
-	if (throttle->looks_closely == closely)
+	if (controller->looks_closely == closely)
 		return;
-	throttle->looks_closely = closely;
-	rls_kernel_sample_closely(throttle->kernel,
-				  closely && throttle->percent >= LOOK_CLOSELY_PERCENT &&
-					  throttle->close_looks < CLOSE_LOOKS_ENOUGH);
-	rls_kernel_pace_category_samples(throttle->kernel,
+	controller->looks_closely = closely;
+	rls_kernel_sample_closely(controller->kernel,
+				  closely && controller->percent >= LOOK_CLOSELY_PERCENT &&
+					  controller->close_looks < CLOSE_LOOKS_ENOUGH);
+	rls_kernel_pace_category_samples(controller->kernel,
 					 closely ? RLS_LOOKS_OPEN_HZ : RLS_LOOKS_HZ);
 }
 
 /* As one goes, since a recorder may be killed: then what is scaled is known to be so. */
-static int write_budget(struct rls_overhead_controller *throttle, uint64_t time_ns)
+static int write_budget(struct rls_overhead_controller *controller, uint64_t time_ns)
 {
 	const struct rls_event event = {
 		.kind = RLS_EVENT_BUDGET,
 		.time_ns = time_ns,
-		.budget = {.percent = throttle->percent,
-			   .given_up_percent = 100 * throttle->sorting.demoted_share,
-			   .windowed_sites = (uint32_t)throttle->sorting.windowed,
-			   .given_up_sites = (uint32_t)throttle->sorting.never},
+		.budget = {.percent = controller->percent,
+			   .given_up_percent = 100 * controller->sorting.demoted_share,
+			   .windowed_sites = (uint32_t)controller->sorting.windowed,
+			   .given_up_sites = (uint32_t)controller->sorting.never},
 	};
 
-	return throttle->books ? 0 : rls_event_output_add(throttle->output, &event);
+	return controller->books ? 0 : rls_event_output_add(controller->output, &event);
 }
 
-int rls_overhead_controller_start(struct rls_overhead_controller *throttle, uint64_t time_ns,
+int rls_overhead_controller_start(struct rls_overhead_controller *controller, uint64_t time_ns,
 				  size_t sites)
 {
-	throttle->start_ns = throttle->opened_ns = throttle->sorted_ns = time_ns;
-	throttle->ticked_ns = throttle->range_duty.since_ns = time_ns;
-	rls_token_bucket_start(&throttle->budget, throttle->budget.share, time_ns, time_ns);
-	rls_overhead_controller_probed(throttle, sites);
-	pace_looks(throttle, true);
-	return write_budget(throttle, time_ns);
+	controller->start_ns = controller->opened_ns = controller->sorted_ns = time_ns;
+	controller->ticked_ns = controller->range_duty.since_ns = time_ns;
+	rls_token_bucket_start(&controller->budget, controller->budget.share, time_ns, time_ns);
+	rls_overhead_controller_probed(controller, sites);
+	pace_looks(controller, true);
+	return write_budget(controller, time_ns);
 }
 
-void rls_overhead_controller_probed(struct rls_overhead_controller *throttle, size_t sites)
+void rls_overhead_controller_probed(struct rls_overhead_controller *controller, size_t sites)
 {
-	if (sites <= throttle->lent_sites)
+	if (sites <= controller->lent_sites)
 		return;
-	rls_token_bucket_lend(&throttle->budget,
-			      FIRST_AND_LAST_NS_A_SITE * (double)(sites - throttle->lent_sites));
-	throttle->lent_sites = sites;
+	rls_token_bucket_lend(&controller->budget,
+			      FIRST_AND_LAST_NS_A_SITE * (double)(sites - controller->lent_sites));
+	controller->lent_sites = sites;
 }
 
-void rls_overhead_controller_adopt(struct rls_overhead_controller *throttle, uint64_t time_ns)
+void rls_overhead_controller_adopt(struct rls_overhead_controller *controller, uint64_t time_ns)
 {
-	rls_range_duty_restart(&throttle->range_duty, throttle->kernel, time_ns);
+	rls_range_duty_restart(&controller->range_duty, controller->kernel, time_ns);
 }
 
 /* ---- what records tell ---- */
 
 /* From before the last edge, or while probes went off after it: a window's, for the most part. */
-static bool is_late(const struct rls_overhead_controller *throttle,
+static bool is_late(const struct rls_overhead_controller *controller,
 		    const struct rls_wire_header *header)
 {
-	return header->time_ns < throttle->budget.edge_ns || header->time_ns < throttle->quiet_ns;
+	return header->time_ns < controller->budget.edge_ns ||
+	       header->time_ns < controller->quiet_ns;
 }
 
-static double hit_charge(const struct rls_overhead_controller *throttle, bool late)
+static double hit_charge(const struct rls_overhead_controller *controller, bool late)
 {
-	return throttle->budget.first_stretch_over && (throttle->budget.open || late) ? WINDOW_HIT
-										      : DENSE_HIT;
+	return controller->budget.first_stretch_over && (controller->budget.open || late)
+		       ? WINDOW_HIT
+		       : DENSE_HIT;
 }
 
-static bool is_sparse(const struct rls_overhead_controller *throttle, bool late)
+static bool is_sparse(const struct rls_overhead_controller *controller, bool late)
 {
-	return !throttle->budget.open && !throttle->dense && !late;
+	return !controller->budget.open && !controller->dense && !late;
 }
 
-static uint32_t hits_ns(const struct rls_overhead_controller *throttle,
+static uint32_t hits_ns(const struct rls_overhead_controller *controller,
 			const struct rls_wire_header *header,
 			const struct rls_wire_hit_totals *hit_totals)
 {
-	bool late = is_late(throttle, header);
-	double cost_ns = hit_charge(throttle, late) * hit_totals->cost_ns;
+	bool late = is_late(controller, header);
+	double cost_ns = hit_charge(controller, late) * hit_totals->cost_ns;
 
 	/* Each brings into the caches what it needs; edges of operations come with it. */
-	if (hit_totals->hits && is_sparse(throttle, late))
-		cost_ns += throttle->hit_ns *
+	if (hit_totals->hits && is_sparse(controller, late))
+		cost_ns += controller->hit_ns *
 			   (rls_cold_hits(hit_totals->hits) - DENSE_HIT * hit_totals->hits);
 	return cost_ns < UINT32_MAX / 2 ? (uint32_t)cost_ns : UINT32_MAX / 2;
 }
 
 /* The thread that pays most is the one that must not pay too much: others may wait for it. */
-static int charge(struct rls_overhead_controller *throttle, const struct rls_wire_header *header,
+static int charge(struct rls_overhead_controller *controller, const struct rls_wire_header *header,
 		  uint32_t cost_ns)
 {
 	uint32_t tid = header->tid;
-	uintptr_t known = (uintptr_t)rls_index_map_get(&throttle->costs, tid, 0);
+	uintptr_t known = (uintptr_t)rls_index_map_get(&controller->costs, tid, 0);
 	uintptr_t sum = (known ? known : 1) + cost_ns;
 
-	if (is_late(throttle, header)) {
-		rls_token_bucket_charge_late(&throttle->budget, cost_ns);
+	if (is_late(controller, header)) {
+		rls_token_bucket_charge_late(&controller->budget, cost_ns);
 		return 0;
 	}
-	if ((double)(sum - 1) > throttle->worst_ns)
-		throttle->worst_ns = (double)(sum - 1);
-	return rls_index_map_put(&throttle->costs, tid, 0, (void *)sum);
+	if ((double)(sum - 1) > controller->worst_ns)
+		controller->worst_ns = (double)(sum - 1);
+	return rls_index_map_put(&controller->costs, tid, 0, (void *)sum);
 }
 
-static uint32_t look_ns(const struct rls_overhead_controller *throttle,
+static uint32_t look_ns(const struct rls_overhead_controller *controller,
 			const struct rls_wire_category_sample *look)
 {
 	if (look->header.flags & RLS_SAMPLE_CLOSE)
 		return 0; /* it is in some hit totals */
 	return look->waited_ns ? WAITED_LOOK_NS
-			       : rls_kernel_tick_cost_ns(throttle->kernel) + TICK_MORE_NS;
+			       : rls_kernel_tick_cost_ns(controller->kernel) + TICK_MORE_NS;
 }
 
-static int take_look(struct rls_overhead_controller *throttle,
+static int take_look(struct rls_overhead_controller *controller,
 		     const struct rls_wire_category_sample *look)
 {
 	struct rls_event event = {.kind = RLS_EVENT_SHARE,
@@ -281,24 +283,25 @@ static int take_look(struct rls_overhead_controller *throttle,
 				  .tid = look->header.tid,
 				  .time_ns = look->header.time_ns,
 				  .share.waited_ns = look->waited_ns};
-	int r = rls_infer_category(throttle->code_map, look, &event.share.category);
+	int r = rls_infer_category(controller->code_map, look, &event.share.category);
 
-	throttle->close_looks += !!(look->header.flags & RLS_SAMPLE_CLOSE);
+	controller->close_looks += !!(look->header.flags & RLS_SAMPLE_CLOSE);
 	if (r == -ENOMEM)
 		return r;
-	if (!r && throttle->books)
-		r = throttle->books->looked(throttle->books->context, look, event.share.category);
+	if (!r && controller->books)
+		r = controller->books->looked(controller->books->context, look,
+					      event.share.category);
 	else if (!r)
-		r = rls_event_output_add(throttle->output, &event);
+		r = rls_event_output_add(controller->output, &event);
 	else
 		r = 0; /* the profiler's own time, or the process is gone */
 	return r ? r
-		 : charge(throttle, &look->header,
-			  hits_ns(throttle, &look->header, &look->hit_totals) +
-				  look_ns(throttle, look));
+		 : charge(controller, &look->header,
+			  hits_ns(controller, &look->header, &look->hit_totals) +
+				  look_ns(controller, look));
 }
 
-int rls_overhead_controller_add(struct rls_overhead_controller *throttle,
+int rls_overhead_controller_add(struct rls_overhead_controller *controller,
 				const struct rls_wire_header *record, size_t size)
 {
 	const struct rls_wire_category *category = (const void *)record;
@@ -306,47 +309,47 @@ int rls_overhead_controller_add(struct rls_overhead_controller *throttle,
 
 	if (record->kind == RLS_WIRE_CATEGORY_SAMPLE &&
 	    size >= sizeof(struct rls_wire_category_sample))
-		return take_look(throttle, (const void *)record);
+		return take_look(controller, (const void *)record);
 	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*category))
 		return 0;
 	if (category->hit_totals.cost_ns)
-		r = charge(throttle, record, hits_ns(throttle, record, &category->hit_totals));
-	return r || !throttle->budget.open ? r : rls_site_value_add(&throttle->use, category);
+		r = charge(controller, record, hits_ns(controller, record, &category->hit_totals));
+	return r || !controller->budget.open ? r : rls_site_value_add(&controller->use, category);
 }
 
 /* ---- windows ---- */
 
-static int overhead_controller_report(struct rls_overhead_controller *throttle, bool open,
+static int overhead_controller_report(struct rls_overhead_controller *controller, bool open,
 				      uint64_t edge_ns)
 {
 	const struct rls_event event = {
 		.kind = RLS_EVENT_WINDOW, .time_ns = edge_ns, .window.open = open};
 
-	return rls_event_output_add(throttle->output, &event);
+	return rls_event_output_add(controller->output, &event);
 }
 
 /* What the most burdened thread has paid since the last time. Two threads may share a sum: then
  * too much is taken to be one's, rather than too little. */
-static double read_burden(struct rls_overhead_controller *throttle)
+static double read_burden(struct rls_overhead_controller *controller)
 {
-	const volatile uint64_t *burden = rls_kernel_burden(throttle->kernel);
+	const volatile uint64_t *burden = rls_kernel_burden(controller->kernel);
 	double worst_ns = 0;
 
 	for (size_t i = 0; i < RLS_BURDENS; i++) {
 		uint64_t sum_ns = burden[i];
 
-		worst_ns = fmax(worst_ns, (double)(sum_ns - throttle->books->burden[i]));
-		throttle->books->burden[i] = sum_ns;
+		worst_ns = fmax(worst_ns, (double)(sum_ns - controller->books->burden[i]));
+		controller->books->burden[i] = sum_ns;
 	}
 	return worst_ns;
 }
 
 /* What is new since the last time. */
-static int read_sums(struct rls_overhead_controller *throttle, uint64_t *hits, size_t sites)
+static int read_sums(struct rls_overhead_controller *controller, uint64_t *hits, size_t sites)
 {
 	_cleanup_free_ struct rls_wire_calls *calls = calloc(sites + 1, sizeof(*calls));
-	struct books *books = throttle->books;
-	int r = calls ? rls_kernel_site_calls(throttle->kernel, calls, sites) : -ENOMEM;
+	struct books *books = controller->books;
+	int r = calls ? rls_kernel_site_calls(controller->kernel, calls, sites) : -ENOMEM;
 
 	if (r)
 		return r;
@@ -359,7 +362,7 @@ static int read_sums(struct rls_overhead_controller *throttle, uint64_t *hits, s
 
 		books->hits[i] = hits[i];
 		books->calls[i] = calls[i];
-		r = rls_site_value_more(&throttle->use, i, &more);
+		r = rls_site_value_more(&controller->use, i, &more);
 	}
 	return r;
 }
@@ -370,7 +373,7 @@ static size_t counted(size_t sites)
 	return sites < RLS_SITES_COUNTED ? sites : RLS_SITES_COUNTED;
 }
 
-static int read_hits(struct rls_overhead_controller *throttle, size_t sites)
+static int read_hits(struct rls_overhead_controller *controller, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
 	int r;
@@ -378,41 +381,41 @@ static int read_hits(struct rls_overhead_controller *throttle, size_t sites)
 	sites = counted(sites);
 	if (!hits)
 		return -ENOMEM;
-	r = rls_kernel_site_hits(throttle->kernel, hits, sites);
-	if (!r && throttle->books)
-		return read_sums(throttle, hits, sites);
-	return r ? r : rls_site_value_hits(&throttle->use, hits, sites);
+	r = rls_kernel_site_hits(controller->kernel, hits, sites);
+	if (!r && controller->books)
+		return read_sums(controller, hits, sites);
+	return r ? r : rls_site_value_hits(&controller->use, hits, sites);
 }
 
-static bool must_sort(const struct rls_overhead_controller *throttle, uint64_t time_ns)
+static bool must_sort(const struct rls_overhead_controller *controller, uint64_t time_ns)
 {
-	return !throttle->budget.first_stretch_over ||
-	       time_ns - throttle->sorted_ns > SORT_AGAIN_NS;
+	return !controller->budget.first_stretch_over ||
+	       time_ns - controller->sorted_ns > SORT_AGAIN_NS;
 }
 
 /* Which sites are worth what they cost, by all that was seen of them until now. */
-static int sort_sites(struct rls_overhead_controller *throttle, uint64_t time_ns, size_t sites)
+static int sort_sites(struct rls_overhead_controller *controller, uint64_t time_ns, size_t sites)
 {
-	int r = read_hits(throttle, sites);
+	int r = read_hits(controller, sites);
 
 	if (r)
 		return r;
-	for (uint32_t i = 0; i < throttle->use.count; i++) {
-		if (throttle->use.sites[i].hits)
-			throttle->use.sites[i].hit_ns =
-				rls_kernel_site_cost_ns(throttle->kernel, i);
+	for (uint32_t i = 0; i < controller->use.count; i++) {
+		if (controller->use.sites[i].hits)
+			controller->use.sites[i].hit_ns =
+				rls_kernel_site_cost_ns(controller->kernel, i);
 	}
-	rls_site_value_sort(&throttle->use, throttle->hit_ns, throttle->budget.share,
-			    !throttle->books && time_ns - throttle->start_ns > DEMOTE_AFTER_NS,
-			    &throttle->sorting);
-	for (uint32_t i = 0; !r && i < throttle->use.count; i++)
-		r = rls_kernel_set_duty(throttle->kernel, i, throttle->use.sites[i].duty);
-	if (throttle->books)
-		rls_site_value_age(&throttle->use, BOOKS_KEEP);
-	throttle->sorted_ns = time_ns;
+	rls_site_value_sort(&controller->use, controller->hit_ns, controller->budget.share,
+			    !controller->books && time_ns - controller->start_ns > DEMOTE_AFTER_NS,
+			    &controller->sorting);
+	for (uint32_t i = 0; !r && i < controller->use.count; i++)
+		r = rls_kernel_set_duty(controller->kernel, i, controller->use.sites[i].duty);
+	if (controller->books)
+		rls_site_value_age(&controller->use, BOOKS_KEEP);
+	controller->sorted_ns = time_ns;
 	rls_debug("sites: %zu always on, %zu in windows, %zu given up (%.2f %% of the time)",
-		  throttle->sorting.always, throttle->sorting.windowed, throttle->sorting.never,
-		  100 * throttle->sorting.demoted_share);
+		  controller->sorting.always, controller->sorting.windowed,
+		  controller->sorting.never, 100 * controller->sorting.demoted_share);
 	return r;
 }
 
@@ -423,134 +426,137 @@ static double switch_ns(size_t sites)
 
 /* Probes have been put on or taken off, which took so long after the edge: what they were hit
  * meanwhile is neither a window's nor closed time's. */
-static void end_switching(struct rls_overhead_controller *throttle, uint64_t edge_ns,
+static void end_switching(struct rls_overhead_controller *controller, uint64_t edge_ns,
 			  uint64_t took_ns)
 {
-	throttle->quiet_ns = edge_ns + took_ns;
-	if (throttle->books)
-		rls_token_bucket_charge_late(&throttle->budget,
-					     hit_charge(throttle, true) * read_burden(throttle));
+	controller->quiet_ns = edge_ns + took_ns;
+	if (controller->books)
+		rls_token_bucket_charge_late(&controller->budget, hit_charge(controller, true) *
+									  read_burden(controller));
 }
 
-static int overhead_controller_record(struct rls_overhead_controller *throttle, struct known *known,
-				      uint64_t time_ns, size_t sites)
+static int overhead_controller_record(struct rls_overhead_controller *controller,
+				      struct known *known, uint64_t time_ns, size_t sites)
 {
 	known->at_ns = time_ns;
-	known->spent_ns = throttle->budget.spent_ns;
-	return rls_kernel_site_hits(throttle->kernel, known->hits, counted(sites));
+	known->spent_ns = controller->budget.spent_ns;
+	return rls_kernel_site_hits(controller->kernel, known->hits, counted(sites));
 }
 
-static int remember_all(struct rls_overhead_controller *throttle, uint64_t time_ns, size_t sites)
+static int remember_all(struct rls_overhead_controller *controller, uint64_t time_ns, size_t sites)
 {
-	int r = overhead_controller_record(throttle, &throttle->recent, time_ns, sites);
+	int r = overhead_controller_record(controller, &controller->recent, time_ns, sites);
 
 	if (!r)
-		throttle->earlier = throttle->recent;
+		controller->earlier = controller->recent;
 	return r;
 }
 
 /* How long what was done since the window opened takes while it is closed, when sites are met as much
  * more often. */
-static uint64_t untraced_ns(const struct rls_overhead_controller *throttle, uint64_t time_ns)
+static uint64_t untraced_ns(const struct rls_overhead_controller *controller, uint64_t time_ns)
 {
-	double passed_ns = (double)(time_ns - throttle->opened_ns);
-	double spent_ns = throttle->budget.spent_ns - throttle->before_ns;
+	double passed_ns = (double)(time_ns - controller->opened_ns);
+	double spent_ns = controller->budget.spent_ns - controller->before_ns;
 
 	return (uint64_t)fmax(passed_ns - spent_ns, UNTRACED_SHARE_MIN * passed_ns);
 }
 
-static int close_window(struct rls_overhead_controller *throttle, uint64_t time_ns, size_t sites)
+static int close_window(struct rls_overhead_controller *controller, uint64_t time_ns, size_t sites)
 {
 	uint64_t began_ns = rls_monotonic_ns(), edge_ns;
-	size_t windowed = throttle->sorting.windowed;
-	bool sort = must_sort(throttle, time_ns);
+	size_t windowed = controller->sorting.windowed;
+	bool sort = must_sort(controller, time_ns);
 	int r = 0;
 
 	if (sort) {
-		rls_site_value_cut(&throttle->use, untraced_ns(throttle, time_ns));
-		r = sort_sites(throttle, time_ns, sites);
+		rls_site_value_cut(&controller->use, untraced_ns(controller, time_ns));
+		r = sort_sites(controller, time_ns, sites);
 	}
 	if (r)
 		return r;
-	pace_looks(throttle, false); /* before probes go off, which takes a while */
+	pace_looks(controller, false); /* before probes go off, which takes a while */
 	if (sort)
-		r = rls_kernel_regroup(throttle->kernel, &edge_ns);
+		r = rls_kernel_regroup(controller->kernel, &edge_ns);
 	else
-		rls_kernel_close_window(throttle->kernel, &edge_ns);
+		rls_kernel_close_window(controller->kernel, &edge_ns);
 	if (!sort)
-		rls_site_value_cut(&throttle->use, untraced_ns(throttle, edge_ns));
-	throttle->passed_ns = edge_ns;
-	throttle->windows++;
-	rls_debug("closed time costs %.2f %%, windows %.2f %%", 100 * throttle->budget.closed_rate,
-		  100 * throttle->budget.open_rate);
-	rls_debug("window %zu closed after %.1f ms, in %.1f ms; credit %.1f ms", throttle->windows,
-		  (double)(edge_ns - throttle->opened_ns) / 1e6,
-		  (double)(rls_monotonic_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
-	rls_token_bucket_switched(&throttle->budget, false, edge_ns,
+		rls_site_value_cut(&controller->use, untraced_ns(controller, edge_ns));
+	controller->passed_ns = edge_ns;
+	controller->windows++;
+	rls_debug("closed time costs %.2f %%, windows %.2f %%",
+		  100 * controller->budget.closed_rate, 100 * controller->budget.open_rate);
+	rls_debug("window %zu closed after %.1f ms, in %.1f ms; credit %.1f ms",
+		  controller->windows, (double)(edge_ns - controller->opened_ns) / 1e6,
+		  (double)(rls_monotonic_ns() - began_ns) / 1e6,
+		  controller->budget.credit_ns / 1e6);
+	rls_token_bucket_switched(&controller->budget, false, edge_ns,
 				  sort ? 0 : switch_ns(windowed));
 	if (sort)
-		rls_token_bucket_charge_late(&throttle->budget,
+		rls_token_bucket_charge_late(&controller->budget,
 					     switch_ns(windowed) +
 						     REGROUP_NS_A_SITE *
-							     (double)throttle->sorting.changed);
-	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
+							     (double)controller->sorting.changed);
+	end_switching(controller, edge_ns, rls_monotonic_ns() - began_ns);
 	if (!r)
-		r = remember_all(throttle, edge_ns, sites);
+		r = remember_all(controller, edge_ns, sites);
 	if (!r && sort)
-		r = write_budget(throttle, edge_ns);
-	return r ? r : overhead_controller_report(throttle, false, edge_ns);
+		r = write_budget(controller, edge_ns);
+	return r ? r : overhead_controller_report(controller, false, edge_ns);
 }
 
-static int open_window(struct rls_overhead_controller *throttle)
+static int open_window(struct rls_overhead_controller *controller)
 {
 	uint64_t began_ns = rls_monotonic_ns(), edge_ns;
 	int r;
 
-	r = rls_kernel_open_window(throttle->kernel, &edge_ns);
+	r = rls_kernel_open_window(controller->kernel, &edge_ns);
 	if (r)
 		return r;
-	rls_site_value_pass(&throttle->use, edge_ns - throttle->passed_ns);
-	throttle->opened_ns = edge_ns;
-	pace_looks(throttle, true);
+	rls_site_value_pass(&controller->use, edge_ns - controller->passed_ns);
+	controller->opened_ns = edge_ns;
+	pace_looks(controller, true);
 	rls_debug("window opened in %.1f ms; credit %.1f ms",
-		  (double)(rls_monotonic_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
-	rls_token_bucket_switched(&throttle->budget, true, edge_ns,
-				  switch_ns(throttle->sorting.windowed));
-	throttle->before_ns = 0;
-	end_switching(throttle, edge_ns, 0);
-	return overhead_controller_report(throttle, true, edge_ns);
+		  (double)(rls_monotonic_ns() - began_ns) / 1e6,
+		  controller->budget.credit_ns / 1e6);
+	rls_token_bucket_switched(&controller->budget, true, edge_ns,
+				  switch_ns(controller->sorting.windowed));
+	controller->before_ns = 0;
+	end_switching(controller, edge_ns, 0);
+	return overhead_controller_report(controller, true, edge_ns);
 }
 
 /* ---- between windows ---- */
 
-static int take_off(struct rls_overhead_controller *throttle, size_t moved, uint64_t time_ns,
+static int take_off(struct rls_overhead_controller *controller, size_t moved, uint64_t time_ns,
 		    size_t sites)
 {
 	uint64_t edge_ns, began_ns;
 	int r = 0;
 
-	for (uint32_t i = 0; !r && i < throttle->use.count; i++)
-		r = rls_kernel_set_duty(throttle->kernel, i, throttle->use.sites[i].duty);
+	for (uint32_t i = 0; !r && i < controller->use.count; i++)
+		r = rls_kernel_set_duty(controller->kernel, i, controller->use.sites[i].duty);
 	if (r)
 		return r;
-	throttle->sorting.windowed += moved;
-	throttle->sorting.always -=
-		moved < throttle->sorting.always ? moved : throttle->sorting.always;
-	rls_site_value_pass(&throttle->use, time_ns - throttle->passed_ns);
-	throttle->passed_ns = time_ns;
+	controller->sorting.windowed += moved;
+	controller->sorting.always -=
+		moved < controller->sorting.always ? moved : controller->sorting.always;
+	rls_site_value_pass(&controller->use, time_ns - controller->passed_ns);
+	controller->passed_ns = time_ns;
 	began_ns = rls_monotonic_ns();
-	r = rls_kernel_regroup(throttle->kernel, &edge_ns);
-	rls_token_bucket_calmed(&throttle->budget, edge_ns, REGROUP_NS_A_SITE * (double)moved);
-	end_switching(throttle, edge_ns, rls_monotonic_ns() - began_ns);
+	r = rls_kernel_regroup(controller->kernel, &edge_ns);
+	rls_token_bucket_calmed(&controller->budget, edge_ns, REGROUP_NS_A_SITE * (double)moved);
+	end_switching(controller, edge_ns, rls_monotonic_ns() - began_ns);
 	rls_debug("they went in %.1f ms; credit %.1f ms",
-		  (double)(rls_monotonic_ns() - began_ns) / 1e6, throttle->budget.credit_ns / 1e6);
+		  (double)(rls_monotonic_ns() - began_ns) / 1e6,
+		  controller->budget.credit_ns / 1e6);
 	if (!r)
-		r = write_budget(throttle, edge_ns);
-	return r ? r : remember_all(throttle, edge_ns, sites);
+		r = write_budget(controller, edge_ns);
+	return r ? r : remember_all(controller, edge_ns, sites);
 }
 
 /* A site that nobody had met is on. The target may have gone over to something else since. */
-static int calm(struct rls_overhead_controller *throttle, struct known *known, double times,
+static int calm(struct rls_overhead_controller *controller, struct known *known, double times,
 		uint64_t time_ns, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
@@ -559,26 +565,26 @@ static int calm(struct rls_overhead_controller *throttle, struct known *known, d
 	int r;
 
 	sites = counted(sites);
-	r = hits ? rls_kernel_site_hits(throttle->kernel, hits, sites) : -ENOMEM;
+	r = hits ? rls_kernel_site_hits(controller->kernel, hits, sites) : -ENOMEM;
 	for (size_t i = 0; !r && i < sites; i++)
 		hits[i] -= known->hits[i];
 	if (!r)
-		r = rls_site_value_calm(&throttle->use, hits, sites, since_ns, throttle->hit_ns,
-					throttle->budget.share, times, &moved);
+		r = rls_site_value_calm(&controller->use, hits, sites, since_ns, controller->hit_ns,
+					controller->budget.share, times, &moved);
 	if (r || !moved)
-		return r ? r : overhead_controller_record(throttle, known, time_ns, sites);
+		return r ? r : overhead_controller_record(controller, known, time_ns, sites);
 	rls_debug(
 		"%zu more sites go into windows: the last %.0f ms of closed time have cost %.2f %%",
 		moved, (double)since_ns / 1e6,
-		100 * (throttle->budget.spent_ns - known->spent_ns) / (double)since_ns);
-	return take_off(throttle, moved, time_ns, sites);
+		100 * (controller->budget.spent_ns - known->spent_ns) / (double)since_ns);
+	return take_off(controller, moved, time_ns, sites);
 }
 
-static int watch_closed_time(struct rls_overhead_controller *throttle, uint64_t time_ns,
+static int watch_closed_time(struct rls_overhead_controller *controller, uint64_t time_ns,
 			     size_t sites)
 {
-	const struct rls_token_bucket *budget = &throttle->budget;
-	struct known *recent = &throttle->recent;
+	const struct rls_token_bucket *budget = &controller->budget;
+	struct known *recent = &controller->recent;
 	double spent_ns = budget->spent_ns - recent->spent_ns;
 	double at_once_ns = CALM_AT_ONCE * budget->share * (double)CALM_EVERY_NS;
 	uint64_t passed_ns;
@@ -589,86 +595,87 @@ static int watch_closed_time(struct rls_overhead_controller *throttle, uint64_t 
 	if (passed_ns < CALM_EVERY_NS && spent_ns < at_once_ns)
 		return 0;
 	if (spent_ns > CALM_SHARE * budget->share * (double)passed_ns)
-		return calm(throttle, recent, 1, time_ns, sites);
-	if (time_ns - throttle->earlier.at_ns > CALM_SLOWLY_NS)
-		return calm(throttle, &throttle->earlier, CALM_SLOWLY_TIMES, time_ns, sites);
-	return overhead_controller_record(throttle, recent, time_ns, sites);
+		return calm(controller, recent, 1, time_ns, sites);
+	if (time_ns - controller->earlier.at_ns > CALM_SLOWLY_NS)
+		return calm(controller, &controller->earlier, CALM_SLOWLY_TIMES, time_ns, sites);
+	return overhead_controller_record(controller, recent, time_ns, sites);
 }
 
 /* The ranges that PyTorch's optimizers begin are far from each other, and go into the hit totals of whatever is hit
  * next. */
-static double ranges_ns(struct rls_overhead_controller *throttle)
+static double ranges_ns(struct rls_overhead_controller *controller)
 {
-	uint64_t own, others, before = throttle->ranges;
+	uint64_t own, others, before = controller->ranges;
 
-	rls_kernel_ranges_begun(throttle->kernel, &own, &others);
-	throttle->ranges = own;
-	return throttle->budget.open ? 0
-				     : (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT) * throttle->hit_ns *
-					       (double)(own - before);
+	rls_kernel_ranges_begun(controller->kernel, &own, &others);
+	controller->ranges = own;
+	return controller->budget.open ? 0
+				       : (RLS_SPARSE_HIT - RLS_FOLLOWING_HIT) * controller->hit_ns *
+						 (double)(own - before);
 }
 
-int rls_overhead_controller_tick(struct rls_overhead_controller *throttle, uint64_t time_ns,
+int rls_overhead_controller_tick(struct rls_overhead_controller *controller, uint64_t time_ns,
 				 size_t sites)
 {
-	double cost_ns = throttle->worst_ns + ranges_ns(throttle);
+	double cost_ns = controller->worst_ns + ranges_ns(controller);
 	int r;
 
-	if (throttle->books)
-		cost_ns += (is_sparse(throttle, false) ? RLS_FOLLOWING_HIT
-						       : hit_charge(throttle, false)) *
-			   read_burden(throttle);
-	throttle->worst_ns = 0;
-	throttle->dense = cost_ns > DENSE_RATE * (double)(time_ns - throttle->ticked_ns);
-	throttle->ticked_ns = time_ns;
-	rls_index_map_free(&throttle->costs);
-	r = rls_range_duty_tick(&throttle->range_duty, throttle->kernel, throttle->hit_ns,
-				throttle->budget.share, time_ns);
+	if (controller->books)
+		cost_ns += (is_sparse(controller, false) ? RLS_FOLLOWING_HIT
+							 : hit_charge(controller, false)) *
+			   read_burden(controller);
+	controller->worst_ns = 0;
+	controller->dense = cost_ns > DENSE_RATE * (double)(time_ns - controller->ticked_ns);
+	controller->ticked_ns = time_ns;
+	rls_index_map_free(&controller->costs);
+	r = rls_range_duty_tick(&controller->range_duty, controller->kernel, controller->hit_ns,
+				controller->budget.share, time_ns);
 	if (r)
 		return r;
-	switch (rls_token_bucket_tick(&throttle->budget, time_ns, cost_ns)) {
+	switch (rls_token_bucket_tick(&controller->budget, time_ns, cost_ns)) {
 	case RLS_BUDGET_CLOSE:
-		return close_window(throttle, time_ns, sites);
+		return close_window(controller, time_ns, sites);
 	case RLS_BUDGET_OPEN:
-		return open_window(throttle);
+		return open_window(controller);
 	default:
-		if (!throttle->budget.open)
-			return watch_closed_time(throttle, time_ns, sites);
-		if (time_ns > throttle->budget.due_ns &&
-		    time_ns > throttle->opened_ns + LOOKS_CLOSELY_NS)
-			pace_looks(throttle, false); /* it stays open: all is cheap */
+		if (!controller->budget.open)
+			return watch_closed_time(controller, time_ns, sites);
+		if (time_ns > controller->budget.due_ns &&
+		    time_ns > controller->opened_ns + LOOKS_CLOSELY_NS)
+			pace_looks(controller, false); /* it stays open: all is cheap */
 		return 0;
 	}
 }
 
-bool rls_overhead_controller_is_beginning(const struct rls_overhead_controller *throttle,
+bool rls_overhead_controller_is_beginning(const struct rls_overhead_controller *controller,
 					  uint64_t time_ns)
 {
-	return !throttle->budget.first_stretch_over && time_ns < throttle->start_ns + BEGINNING_NS;
+	return !controller->budget.first_stretch_over &&
+	       time_ns < controller->start_ns + BEGINNING_NS;
 }
 
-bool rls_overhead_controller_is_brief(const struct rls_overhead_controller *throttle,
+bool rls_overhead_controller_is_brief(const struct rls_overhead_controller *controller,
 				      uint64_t time_ns)
 {
-	return throttle->budget.open && throttle->budget.first_stretch_over &&
-	       time_ns < throttle->budget.due_ns + 2 * TICK_NS;
+	return controller->budget.open && controller->budget.first_stretch_over &&
+	       time_ns < controller->budget.due_ns + 2 * TICK_NS;
 }
 
-void rls_overhead_controller_idle(struct rls_overhead_controller *throttle, uint64_t time_ns)
+void rls_overhead_controller_idle(struct rls_overhead_controller *controller, uint64_t time_ns)
 {
 	/* Nothing is learnt of sites while nobody could have hit them. */
-	if (throttle->budget.open) {
-		if (throttle->ticked_ns > throttle->opened_ns)
-			rls_site_value_cut(&throttle->use,
-					   untraced_ns(throttle, throttle->ticked_ns));
-		throttle->opened_ns = time_ns;
-		throttle->before_ns = throttle->budget.spent_ns;
+	if (controller->budget.open) {
+		if (controller->ticked_ns > controller->opened_ns)
+			rls_site_value_cut(&controller->use,
+					   untraced_ns(controller, controller->ticked_ns));
+		controller->opened_ns = time_ns;
+		controller->before_ns = controller->budget.spent_ns;
 	}
-	throttle->passed_ns = time_ns;
-	throttle->worst_ns = 0;
+	controller->passed_ns = time_ns;
+	controller->worst_ns = 0;
 }
 
-int rls_overhead_controller_report(struct rls_overhead_controller *throttle, uint64_t time_ns)
+int rls_overhead_controller_report(struct rls_overhead_controller *controller, uint64_t time_ns)
 {
-	return throttle->budget.first_stretch_over ? write_budget(throttle, time_ns) : 0;
+	return controller->budget.first_stretch_over ? write_budget(controller, time_ns) : 0;
 }

@@ -30,12 +30,12 @@ struct rls_overhead_controller;
 int rls_overhead_controller_new(struct rls_kernel *kernel, struct rls_code_map *code_map,
 				struct rls_event_output *output, double percent, double hit_ns,
 				struct rls_overhead_controller **out);
-void rls_overhead_controller_free(struct rls_overhead_controller *throttle);
+void rls_overhead_controller_free(struct rls_overhead_controller *controller);
 
 /* The kernel side books (bpf/totals.bpf.h): costs and calls are read from there, looks go to looked
  * with what they seem to show instead of into the trace, and no site is given up for good, as what
  * runs on the host changes. Before start. 0 or -ENOMEM. */
-int rls_overhead_controller_use_totals(struct rls_overhead_controller *throttle,
+int rls_overhead_controller_use_totals(struct rls_overhead_controller *controller,
 				       int (*looked)(void *context,
 						     const struct rls_wire_category_sample *look,
 						     enum rls_category guess),
@@ -43,33 +43,33 @@ int rls_overhead_controller_use_totals(struct rls_overhead_controller *throttle,
 
 /* sites: how many were put on, which has held the targets up already. The trace gets the budget
  * now and whenever sites are sorted. 0 or -errno. */
-int rls_overhead_controller_start(struct rls_overhead_controller *throttle, uint64_t time_ns,
+int rls_overhead_controller_start(struct rls_overhead_controller *controller, uint64_t time_ns,
 				  size_t sites);
 /* So many are live by now: what those that came later have cost is charged as well. */
-void rls_overhead_controller_probed(struct rls_overhead_controller *throttle, size_t sites);
+void rls_overhead_controller_probed(struct rls_overhead_controller *controller, size_t sites);
 
 /* A process is recorded from now on that was not. */
-void rls_overhead_controller_adopt(struct rls_overhead_controller *throttle, uint64_t time_ns);
+void rls_overhead_controller_adopt(struct rls_overhead_controller *controller, uint64_t time_ns);
 
 /* Any record of the kernel's. 0 or -ENOMEM. */
-int rls_overhead_controller_add(struct rls_overhead_controller *throttle,
+int rls_overhead_controller_add(struct rls_overhead_controller *controller,
 				const struct rls_wire_header *record, size_t size);
 
 /* Opens or closes a window when it is time. sites: ids given so far. 0 or -errno. */
-int rls_overhead_controller_tick(struct rls_overhead_controller *throttle, uint64_t time_ns,
+int rls_overhead_controller_tick(struct rls_overhead_controller *controller, uint64_t time_ns,
 				 size_t sites);
 
 /* This may be the first stretch still: what takes long makes the target pay for it. */
-bool rls_overhead_controller_is_beginning(const struct rls_overhead_controller *throttle,
+bool rls_overhead_controller_is_beginning(const struct rls_overhead_controller *controller,
 					  uint64_t time_ns);
 /* A window is open that will be over in a moment: nothing that takes long is to be begun. */
-bool rls_overhead_controller_is_brief(const struct rls_overhead_controller *throttle,
+bool rls_overhead_controller_is_brief(const struct rls_overhead_controller *controller,
 				      uint64_t time_ns);
 
 /* Instead of a tick while there is nobody to trace. */
-void rls_overhead_controller_idle(struct rls_overhead_controller *throttle, uint64_t time_ns);
+void rls_overhead_controller_idle(struct rls_overhead_controller *controller, uint64_t time_ns);
 
 /* Recording has ended: puts what was done into the trace, unless everything was traced. */
-int rls_overhead_controller_report(struct rls_overhead_controller *throttle, uint64_t time_ns);
+int rls_overhead_controller_report(struct rls_overhead_controller *controller, uint64_t time_ns);
 
 #endif

@@ -53,7 +53,7 @@ struct thread {
 	uint32_t sequence;
 	size_t part;
 	struct span piece; /* since its last change of operation */
-	struct rls_hit_cost_model density;
+	struct rls_hit_cost_model model;
 	struct rls_edge_queue edges;
 	struct rls_absence_queue absences;
 };
@@ -215,7 +215,7 @@ int rls_matched_segments_add(struct rls_matched_segments *segments,
 	r = matched_segments_switch(segments, thread, time_ns,
 				    !lost && waits_are_reported(thread, record), &turned);
 	hit_totals.cost_ns =
-		(uint32_t)fmin(round(rls_hit_cost_model_cost(&thread->density, segments->excess_ns,
+		(uint32_t)fmin(round(rls_hit_cost_model_cost(&thread->model, segments->excess_ns,
 							     time_ns, &hit_totals)),
 			       UINT32_MAX);
 	segments->parts[thread->part].cost_ns += hit_totals.cost_ns;

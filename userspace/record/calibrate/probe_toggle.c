@@ -35,51 +35,51 @@ struct rls_probe_toggle {
 int rls_probe_toggle_new(struct rls_kernel *kernel, struct rls_calibrated hit,
 			 struct rls_probe_toggle **out)
 {
-	struct rls_probe_toggle *alternator = calloc(1, sizeof(*alternator));
+	struct rls_probe_toggle *toggle = calloc(1, sizeof(*toggle));
 
-	if (!alternator)
+	if (!toggle)
 		return -ENOMEM;
-	alternator->kernel = kernel;
-	alternator->segments.excess_ns = rls_calibrated_excess(&hit);
-	*out = alternator;
+	toggle->kernel = kernel;
+	toggle->segments.excess_ns = rls_calibrated_excess(&hit);
+	*out = toggle;
 	return 0;
 }
 
-void rls_probe_toggle_free(struct rls_probe_toggle *alternator)
+void rls_probe_toggle_free(struct rls_probe_toggle *toggle)
 {
-	if (!alternator)
+	if (!toggle)
 		return;
-	rls_matched_segments_clear(&alternator->segments);
-	free(alternator);
+	rls_matched_segments_clear(&toggle->segments);
+	free(toggle);
 }
 
-void rls_probe_toggle_start(struct rls_probe_toggle *alternator, uint64_t time_ns)
+void rls_probe_toggle_start(struct rls_probe_toggle *toggle, uint64_t time_ns)
 {
-	alternator->random = time_ns | 1;
-	alternator->due_ns = time_ns + FIRST_NS;
-	alternator->probed = true;
+	toggle->random = time_ns | 1;
+	toggle->due_ns = time_ns + FIRST_NS;
+	toggle->probed = true;
 }
 
-int rls_probe_toggle_add(struct rls_probe_toggle *alternator, const struct rls_wire_header *record,
+int rls_probe_toggle_add(struct rls_probe_toggle *toggle, const struct rls_wire_header *record,
 			 size_t size)
 {
 	if (record->kind == RLS_WIRE_ABSENCE && size >= sizeof(struct rls_wire_absence))
-		return rls_matched_segments_away(&alternator->segments, (const void *)record);
+		return rls_matched_segments_away(&toggle->segments, (const void *)record);
 	if (record->kind == RLS_WIRE_CATEGORY && size >= sizeof(struct rls_wire_category))
-		return rls_matched_segments_add(&alternator->segments, (const void *)record);
+		return rls_matched_segments_add(&toggle->segments, (const void *)record);
 	return 0;
 }
 
-int rls_probe_toggle_turned(struct rls_probe_toggle *alternator, uint32_t tid,
+int rls_probe_toggle_turned(struct rls_probe_toggle *toggle, uint32_t tid,
 			    const struct rls_queued_edge *edge)
 {
-	return rls_matched_segments_turned(&alternator->segments, tid, edge);
+	return rls_matched_segments_turned(&toggle->segments, tid, edge);
 }
 
 /* ---- on and off ---- */
 
 /* The first look is over: sites that were hit go on and off, all others stay as they are. */
-static int probe_toggle_begin(struct rls_probe_toggle *alternator, size_t sites)
+static int probe_toggle_begin(struct rls_probe_toggle *toggle, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
 	size_t windowed = 0;
@@ -87,75 +87,73 @@ static int probe_toggle_begin(struct rls_probe_toggle *alternator, size_t sites)
 
 	if (sites > RLS_SITES_COUNTED)
 		sites = RLS_SITES_COUNTED;
-	r = hits ? rls_kernel_site_hits(alternator->kernel, hits, sites) : -ENOMEM;
+	r = hits ? rls_kernel_site_hits(toggle->kernel, hits, sites) : -ENOMEM;
 	for (uint32_t i = 0; !r && i < sites; i++) {
 		if (!hits[i])
 			continue;
-		r = rls_kernel_set_duty(alternator->kernel, i, RLS_DUTY_WINDOWS);
+		r = rls_kernel_set_duty(toggle->kernel, i, RLS_DUTY_WINDOWS);
 		windowed++;
 	}
-	rls_kernel_stop_counting(alternator->kernel);
+	rls_kernel_stop_counting(toggle->kernel);
 	rls_debug("%zu sites go on and off", windowed);
 	return r;
 }
 
-static int end_stretch(struct rls_probe_toggle *alternator, uint64_t time_ns)
+static int end_stretch(struct rls_probe_toggle *toggle, uint64_t time_ns)
 {
-	rls_debug("sites were %s from %" PRIu64 " to %" PRIu64, alternator->probed ? "on" : "off",
-		  alternator->since_ns, time_ns);
-	return rls_matched_segments_stretch(&alternator->segments, alternator->since_ns, time_ns,
-					    alternator->probed);
+	rls_debug("sites were %s from %" PRIu64 " to %" PRIu64, toggle->probed ? "on" : "off",
+		  toggle->since_ns, time_ns);
+	return rls_matched_segments_stretch(&toggle->segments, toggle->since_ns, time_ns,
+					    toggle->probed);
 }
 
 /* The stretch that ends now is complete; the next begins once the switch is over. */
-static int probe_toggle_switch(struct rls_probe_toggle *alternator, uint64_t time_ns)
+static int probe_toggle_switch(struct rls_probe_toggle *toggle, uint64_t time_ns)
 {
-	bool first = !alternator->begun;
+	bool first = !toggle->begun;
 	uint64_t edge_ns;
-	int r = first ? 0 : end_stretch(alternator, time_ns);
+	int r = first ? 0 : end_stretch(toggle, time_ns);
 
 	if (r)
 		return r;
 	if (first)
-		r = rls_kernel_regroup(alternator->kernel, &edge_ns);
-	else if (alternator->probed)
-		rls_kernel_close_window(alternator->kernel, &edge_ns);
+		r = rls_kernel_regroup(toggle->kernel, &edge_ns);
+	else if (toggle->probed)
+		rls_kernel_close_window(toggle->kernel, &edge_ns);
 	else
-		r = rls_kernel_open_window(alternator->kernel, &edge_ns);
-	alternator->begun = true;
-	alternator->probed = !alternator->probed;
-	alternator->since_ns = rls_monotonic_ns() + SETTLE_NS;
-	alternator->due_ns =
-		alternator->since_ns +
-		rls_random_between(&alternator->random, STRETCH_NS_MIN, STRETCH_NS_MAX);
+		r = rls_kernel_open_window(toggle->kernel, &edge_ns);
+	toggle->begun = true;
+	toggle->probed = !toggle->probed;
+	toggle->since_ns = rls_monotonic_ns() + SETTLE_NS;
+	toggle->due_ns = toggle->since_ns +
+			 rls_random_between(&toggle->random, STRETCH_NS_MIN, STRETCH_NS_MAX);
 	return r;
 }
 
 /* PyTorch's own ranges are no operations: what hits on them cost is found as of any other site, and
  * nothing of them is left in stretches without, where they would be amid cold code. Somebody's tell
  * pieces apart, so they are always on. */
-static int sort_ranges(struct rls_probe_toggle *alternator)
+static int sort_ranges(struct rls_probe_toggle *toggle)
 {
 	uint64_t own, others;
 
-	rls_kernel_ranges_begun(alternator->kernel, &own, &others);
-	return rls_kernel_window_ranges(alternator->kernel, own && !others);
+	rls_kernel_ranges_begun(toggle->kernel, &own, &others);
+	return rls_kernel_window_ranges(toggle->kernel, own && !others);
 }
 
-int rls_probe_toggle_tick(struct rls_probe_toggle *alternator, uint64_t time_ns, size_t sites)
+int rls_probe_toggle_tick(struct rls_probe_toggle *toggle, uint64_t time_ns, size_t sites)
 {
 	int r;
 
-	if (time_ns < alternator->due_ns)
+	if (time_ns < toggle->due_ns)
 		return 0;
-	r = sort_ranges(alternator);
-	if (!r && !alternator->begun)
-		r = probe_toggle_begin(alternator, sites);
-	return r ? r : probe_toggle_switch(alternator, rls_monotonic_ns());
+	r = sort_ranges(toggle);
+	if (!r && !toggle->begun)
+		r = probe_toggle_begin(toggle, sites);
+	return r ? r : probe_toggle_switch(toggle, rls_monotonic_ns());
 }
 
-int rls_probe_toggle_conclude(const struct rls_probe_toggle *alternator,
-			      struct rls_delta_in_vivo *out)
+int rls_probe_toggle_conclude(const struct rls_probe_toggle *toggle, struct rls_delta_in_vivo *out)
 {
-	return rls_matched_segments_conclude(&alternator->segments, out);
+	return rls_matched_segments_conclude(&toggle->segments, out);
 }

@@ -21,23 +21,22 @@ struct rls_probe_toggle;
 /* hit: the calibration's mean one. 0 or -ENOMEM. */
 int rls_probe_toggle_new(struct rls_kernel *kernel, struct rls_calibrated hit,
 			 struct rls_probe_toggle **out);
-void rls_probe_toggle_free(struct rls_probe_toggle *alternator);
+void rls_probe_toggle_free(struct rls_probe_toggle *toggle);
 
-void rls_probe_toggle_start(struct rls_probe_toggle *alternator, uint64_t time_ns);
+void rls_probe_toggle_start(struct rls_probe_toggle *toggle, uint64_t time_ns);
 
 /* Any record of the kernel's. 0 or -ENOMEM. */
-int rls_probe_toggle_add(struct rls_probe_toggle *alternator, const struct rls_wire_header *record,
+int rls_probe_toggle_add(struct rls_probe_toggle *toggle, const struct rls_wire_header *record,
 			 size_t size);
 
 /* A thread's operation changes (translate.h). 0 or -ENOMEM. */
-int rls_probe_toggle_turned(struct rls_probe_toggle *alternator, uint32_t tid,
+int rls_probe_toggle_turned(struct rls_probe_toggle *toggle, uint32_t tid,
 			    const struct rls_queued_edge *edge);
 
 /* Turns probes on or off when it is time. sites: ids given so far. 0 or -errno. */
-int rls_probe_toggle_tick(struct rls_probe_toggle *alternator, uint64_t time_ns, size_t sites);
+int rls_probe_toggle_tick(struct rls_probe_toggle *toggle, uint64_t time_ns, size_t sites);
 
 /* As rls_matched_segments_conclude. */
-int rls_probe_toggle_conclude(const struct rls_probe_toggle *alternator,
-			      struct rls_delta_in_vivo *out);
+int rls_probe_toggle_conclude(const struct rls_probe_toggle *toggle, struct rls_delta_in_vivo *out);
 
 #endif

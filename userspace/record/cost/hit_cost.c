@@ -94,7 +94,7 @@ uint32_t rls_hit_cost(const struct rls_charged *charged, double excess_ns,
 	struct rls_hit_cost_state *thread = charged->thread;
 	double factor = charged->factors ? find_factor(charged, time_ns) : 0;
 	double own_ns =
-		thread ? rls_hit_cost_model_cost(&thread->density, excess_ns, time_ns, hit_totals)
+		thread ? rls_hit_cost_model_cost(&thread->model, excess_ns, time_ns, hit_totals)
 		       : hit_totals->cost_ns;
 	uint64_t cost_ns = (uint64_t)round(factor > 0 ? factor * own_ns : own_ns);
 

@@ -18,7 +18,7 @@
 
 /* Of a thread. Zeroed: nothing is known of it yet. */
 struct rls_hit_cost_state {
-	struct rls_hit_cost_model density;
+	struct rls_hit_cost_model model;
 	struct rls_cost_carryover carryover;
 	struct rls_edge_queue
 		edges; /* changes of its operation that its hits have not come to yet */

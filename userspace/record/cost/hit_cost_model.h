@@ -28,7 +28,7 @@ struct rls_hit_cost_model {
 
 /* The cost of the hits in hit totals that came at time_ns; excess_ns: how much more the
  * calibration says of a hit than it costs hot, 0 when that is not known. */
-double rls_hit_cost_model_cost(struct rls_hit_cost_model *density, double excess_ns,
-			       uint64_t time_ns, const struct rls_wire_hit_totals *hit_totals);
+double rls_hit_cost_model_cost(struct rls_hit_cost_model *model, double excess_ns, uint64_t time_ns,
+			       const struct rls_wire_hit_totals *hit_totals);
 
 #endif
