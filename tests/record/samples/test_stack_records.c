@@ -405,8 +405,9 @@ static void frames_without_a_name_are_left_out_and_counted(void **state)
 			"frame 2 in 1: f1 of /job.py, line 10\n"
 			"1 python in 2, 5000 ns\n");
 	rls_samples_finish(samples, 9);
-	assert_reported("9 samples: of 4 Python frames, 1 were of code that was gone before it could "
-		    "be named\n");
+	assert_reported(
+		"9 samples: of 4 Python frames, 1 were of code that was gone before it could "
+		"be named\n");
 	rls_samples_free(samples);
 }
 
