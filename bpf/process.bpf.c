@@ -117,8 +117,8 @@ static __always_inline void forget_image(struct thread_state *thread, __u32 pid)
 	thread->announced = 1; /* user space takes the exec record for it */
 }
 
-/* A new program may be an interpreter that is known. */
-static __always_inline void begin_image(__u32 pid, struct linux_binprm *bprm)
+/* A new program may be an interpreter that is known: then nothing native can have been entered yet. */
+static __always_inline bool begin_image(__u32 pid, struct linux_binprm *bprm)
 {
 	struct rls_wire_image image = {0};
 	struct rls_wire_interpreter *interpreter;
@@ -130,6 +130,7 @@ static __always_inline void begin_image(__u32 pid, struct linux_binprm *bprm)
 		bpf_map_update_elem(&interpreters, &pid, interpreter, BPF_ANY);
 	else
 		bpf_map_delete_elem(&interpreters, &pid);
+	return interpreter != NULL;
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -139,13 +140,14 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	struct rls_wire_process *process = bpf_map_lookup_elem(&tracked, &pid);
 	struct thread_state *thread;
 	struct rls_wire_exec *record;
+	bool is_python;
 
 	if (!process)
 		return 0;
 	process->flags &= ~RLS_PROCESS_ANNOTATED;
 	process->annotate_offset = 0;
 	bpf_map_delete_elem(&ranges, &pid);
-	begin_image(pid, bprm);
+	is_python = begin_image(pid, bprm);
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread && recording_since_ns && !booking)
 		thread = begin_thread(task, pid, pid);
@@ -156,6 +158,9 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 			book_exec(thread, bpf_ktime_get_ns());
 		}
 		forget_image(thread, pid);
+		/* User space emits that too. What it forks has it from here. */
+		if (is_python && !booking)
+			thread->base = thread->category = PYTHON;
 	}
 	record = control_reserve(struct rls_wire_exec, RLS_WIRE_EXEC, pid, caller,
 				 bpf_ktime_get_ns());

@@ -34,11 +34,12 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 
 	if (rls_targets_execed(&recorder->targets, (pid_t)pid, time_ns) || recorder->draining ||
 	    rls_interpreters_execed(recorder->pythons, (pid_t)pid, time_ns) ||
-	    rls_libraries_scan(recorder->libraries, (pid_t)pid, time_ns))
+	    rls_recorder_scan(recorder, (pid_t)pid, time_ns))
 		return;
 	rls_describe_process(&recorder->describer, (pid_t)pid, time_ns);
 	event.category.category = RLS_CATEGORY_PYTHON;
-	if (rls_recorder_is_python(recorder, (pid_t)pid))
+	if (rls_recorder_is_python(recorder, (pid_t)pid) ||
+	    rls_interpreters_knows(recorder->pythons, (pid_t)pid))
 		rls_event_output_add(&recorder->output, &event);
 	rls_targets_look(&recorder->targets, (pid_t)pid, time_ns + RLS_LOOK_DELAY_NS);
 }
@@ -46,7 +47,10 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 static void on_ended(void *context, uint32_t pid, uint64_t time_ns)
 {
 	struct rls_recorder *recorder = context;
+	struct rls_target *target = rls_targets_find(&recorder->targets, (pid_t)pid);
 
+	if (target && !recorder->options.listener)
+		rls_late_probes_ended(&recorder->late, target, &recorder->output, time_ns);
 	rls_targets_ended(&recorder->targets, (pid_t)pid, time_ns);
 }
 

@@ -330,6 +330,9 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 		rls_overhead_controller_report(recorder->throttle, recorder->stop_ns);
 	if (recorder->samples)
 		rls_samples_finish(recorder->samples, recorder->stop_ns);
+	if (!recorder->options.listener)
+		rls_late_probes_finish(&recorder->late, &recorder->targets, &recorder->output,
+				       recorder->stop_ns);
 	rls_event_output_said(&recorder->output, recorder->stop_ns);
 	end.time_ns = recorder->stop_ns;
 	end.end.complete = !recorder->failed;

@@ -19,6 +19,7 @@
 #include "userspace/record/events/event_output.h"
 #include "userspace/record/events/losses.h"
 #include "userspace/record/gpu/cupti_toggle.h"
+#include "userspace/record/late_probes.h"
 #include "userspace/record/probes/libraries.h"
 #include "userspace/record/process_events.h"
 #include "userspace/record/progress.h"
@@ -49,6 +50,7 @@ struct rls_recorder {
 	struct rls_overhead_controller
 		*throttle; /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;
+	struct rls_late_probes late;
 	struct rls_catch_up catch_up;
 	struct rls_early_records early;
 	struct rls_affinity affinity;
@@ -90,6 +92,8 @@ int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
 void rls_recorder_drain_maps(void *context);
 /* A process that has begun to be selected, and what it has started by now. context: the recorder. */
 void rls_recorder_adopt(void *context, pid_t pid);
+/* rls_libraries_scan, and for how long what it probes was there before. */
+int rls_recorder_scan(struct rls_recorder *recorder, pid_t pid, uint64_t time_ns);
 /* What threads wait for that waited when recording began, or when their process was met. 0 or -errno. */
 int rls_recorder_read_open_waits(struct rls_recorder *recorder);
 /* For who has come, and for what has been mapped: it may take a second where that is large. */

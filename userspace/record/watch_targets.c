@@ -16,6 +16,33 @@ int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
 	return rls_kernel_consume(recorder->kernel);
 }
 
+int rls_recorder_scan(struct rls_recorder *recorder, pid_t pid, uint64_t time_ns)
+{
+	size_t sites = rls_libraries_sites(recorder->libraries);
+	int r = rls_libraries_scan(recorder->libraries, pid, time_ns);
+	struct rls_target *target = r ? NULL : rls_targets_find(&recorder->targets, pid);
+
+	if (target)
+		rls_late_probes_looked(target, rls_libraries_sites(recorder->libraries) > sites,
+				       rls_monotonic_ns());
+	return r;
+}
+
+/* From its exec on, if that was seen: nothing native can have been entered before. */
+static void become_python(struct rls_recorder *recorder, const struct rls_target *target,
+			  uint64_t time_ns)
+{
+	struct rls_event event = {.kind = RLS_EVENT_CATEGORY,
+				  .pid = (uint32_t)target->pid,
+				  .tid = (uint32_t)target->pid,
+				  .time_ns = target->execed_ns};
+
+	rls_describe_process(&recorder->describer, target->pid, time_ns);
+	event.category.category = RLS_CATEGORY_PYTHON;
+	if (target->execed_ns)
+		rls_event_output_add(&recorder->output, &event);
+}
+
 static void look_at(struct rls_recorder *recorder, struct rls_target *followed, uint64_t time_ns)
 {
 	pid_t pid = followed->pid;
@@ -24,13 +51,13 @@ static void look_at(struct rls_recorder *recorder, struct rls_target *followed, 
 
 	followed->look_ns = 0;
 	followed->checked_ns = time_ns;
-	if (rls_libraries_scan(recorder->libraries, pid, time_ns))
+	if (rls_recorder_scan(recorder, pid, time_ns))
 		return; /* it has ended, or is just being replaced */
 	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);
 	if (rls_recorder_is_python(recorder, pid)) {
 		rls_interpreters_look(recorder->pythons, pid, time_ns);
 		if (!was_python)
-			rls_describe_process(&recorder->describer, pid, time_ns);
+			become_python(recorder, followed, time_ns);
 	}
 	if (!was_annotated && rls_libraries_annotation(recorder->libraries, pid)) {
 		rls_describe_settings(&recorder->describer, pid);
@@ -53,15 +80,18 @@ static void look_where_due(struct rls_recorder *recorder)
 	}
 }
 
-static void on_mapped(void *context, pid_t pid, const char *path)
+static void on_mapped(void *context, pid_t pid, const char *path, uint64_t time_ns)
 {
 	struct rls_recorder *recorder = context;
+	struct rls_target *target = rls_targets_find(&recorder->targets, pid);
 	struct rls_role_match match;
 
 	if (rls_libraries_mapped(recorder->libraries, pid, path))
 		rls_debug("cannot see whether process %d switches stacks", pid);
 	rls_code_map_forget(recorder->code_map, pid);
 	rls_interpreters_mapped(recorder->pythons, pid);
+	if (target && !target->mapped_ns)
+		target->mapped_ns = time_ns;
 	/* A library with a role may be called as soon as it is loaded. */
 	rls_targets_look(&recorder->targets, pid,
 			 rls_monotonic_ns() +

@@ -45,6 +45,7 @@ static struct {
 	rls_string_id string_count;
 	unsigned int missed, looked, consumed, refused;
 	int fail_with; /* what the sink says */
+	bool known; /* how to walk stacks, by now */
 	void (*found)(void *context, pid_t pid); /* an interpreter */
 	void *found_context;
 } world;
@@ -162,6 +163,13 @@ void __wrap_rls_interpreters_on_found(struct rls_interpreters *pythons,
 	(void)pythons;
 	world.found = found;
 	world.found_context = context;
+}
+
+bool __wrap_rls_interpreters_knows(const struct rls_interpreters *pythons, pid_t pid);
+bool __wrap_rls_interpreters_knows(const struct rls_interpreters *pythons, pid_t pid)
+{
+	(void)pythons, (void)pid;
+	return world.known;
 }
 
 void __wrap_rls_interpreters_walk(const struct rls_interpreters *pythons,
@@ -518,6 +526,10 @@ static void waits_get_their_frames_when_the_interpreter_is_found(void **state)
 	take_waited(samples, 10, TID + 1, 20); /* long over */
 	assert_reported("9223372036854775807 child in 3, 9223372036854775797 ns\n"
 			"20 child in 1, 10 ns\n");
+	world.known = true; /* since the record was sent */
+	take(samples, &stack);
+	assert_int_equal(rls_samples_finish(samples, UINT64_MAX / 2), 0);
+	assert_non_null(strstr(world.text, " child in 3, "));
 	rls_samples_free(samples);
 }
 

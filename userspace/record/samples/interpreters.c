@@ -345,6 +345,13 @@ int rls_interpreters_tick(struct rls_interpreters *pythons, uint64_t time_ns)
 	return r;
 }
 
+bool rls_interpreters_knows(const struct rls_interpreters *pythons, pid_t pid)
+{
+	const struct python *python = python_find(pythons, pid);
+
+	return python && python->layout;
+}
+
 void rls_interpreters_expect(struct rls_interpreters *pythons, const char *path)
 {
 	rls_interpreter_images_expect(&pythons->images, pythons->kernel, path, on_the_wire);

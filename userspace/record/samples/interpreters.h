@@ -12,6 +12,7 @@
 #ifndef RLS_INTERPRETERS_H
 #define RLS_INTERPRETERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -38,6 +39,8 @@ int rls_interpreters_execed(struct rls_interpreters *pythons, pid_t pid, uint64_
 void rls_interpreters_mapped(struct rls_interpreters *pythons, pid_t pid);
 /* Called often: looks at those again whose interpreter is about to start. 0 or -ENOMEM. */
 int rls_interpreters_tick(struct rls_interpreters *pythons, uint64_t time_ns);
+/* Whether the process runs Python whose stacks can be walked, or is taken to. */
+bool rls_interpreters_knows(const struct rls_interpreters *pythons, pid_t pid);
 /* A file that may be executed soon. */
 void rls_interpreters_expect(struct rls_interpreters *pythons, const char *path);
 /* Who is called as soon as the stacks of a process can be walked; one at most. */

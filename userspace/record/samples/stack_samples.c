@@ -302,6 +302,36 @@ static int name_stack(struct rls_samples *samples, const struct rls_wire_stack *
 	return add_leaf(samples, stack, at, *kind, leaf);
 }
 
+/* A wait of which the kernel side could not walk the stack, now that it is known how. */
+static int walk_open_wait(struct rls_samples *samples, struct wait *wait)
+{
+	struct rls_wire_stack stack = {
+		.header = {.pid = wait->pid, .tid = wait->tid, .time_ns = wait->since_ns},
+		.ip = wait->ip,
+		.thread_pointer = wait->thread_pointer,
+	};
+	uint64_t walked_ns;
+	struct leaf at;
+	uint32_t frame;
+	int r;
+
+	rls_interpreters_walk(samples->pythons, &stack);
+	walked_ns = rls_monotonic_ns();
+	if (!stack.frames)
+		return 0;
+	r = add_python_frames(samples, &stack, &frame);
+	if (!r)
+		r = find_leaf(samples, &stack, &at);
+	if (!r)
+		r = add_leaf(samples, &stack, &at, wait->kind, &frame);
+	if (r)
+		return r;
+	wait->bare = wait->frame;
+	wait->frame = frame;
+	wait->walked_ns = walked_ns;
+	return 0;
+}
+
 static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *stack)
 {
 	enum rls_sample_kind kind;
@@ -321,9 +351,13 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 		r = name_stack(samples, stack, &at, &kind, &leaf);
 	if (r)
 		return r;
-	if (stack->header.flags & RLS_STACK_WAITS)
-		return begin_wait(samples, stack, leaf, kind, &wait);
-	return emit_running(samples, stack, &at.place, leaf, kind);
+	if (!(stack->header.flags & RLS_STACK_WAITS))
+		return emit_running(samples, stack, &at.place, leaf, kind);
+	r = begin_wait(samples, stack, leaf, kind, &wait);
+	if (r || !wait->unwalked || !rls_interpreters_knows(samples->pythons, (pid_t)wait->pid))
+		return r;
+	wait->unwalked = false; /* the interpreter was found since */
+	return walk_open_wait(samples, wait);
 }
 
 int rls_samples_open_wait(struct rls_samples *samples, const struct rls_wire_stack *stack,
@@ -358,36 +392,6 @@ int rls_samples_add(struct rls_samples *samples, const struct rls_wire_header *r
 	    size < RLS_STACK_HEAD_BYTES + stack->frames * sizeof(stack->frame[0]))
 		return 0;
 	return on_stack(samples, stack);
-}
-
-/* A wait of which the kernel side could not walk the stack, now that it is known how. */
-static int walk_open_wait(struct rls_samples *samples, struct wait *wait)
-{
-	struct rls_wire_stack stack = {
-		.header = {.pid = wait->pid, .tid = wait->tid, .time_ns = wait->since_ns},
-		.ip = wait->ip,
-		.thread_pointer = wait->thread_pointer,
-	};
-	uint64_t walked_ns;
-	struct leaf at;
-	uint32_t frame;
-	int r;
-
-	rls_interpreters_walk(samples->pythons, &stack);
-	walked_ns = rls_monotonic_ns();
-	if (!stack.frames)
-		return 0;
-	r = add_python_frames(samples, &stack, &frame);
-	if (!r)
-		r = find_leaf(samples, &stack, &at);
-	if (!r)
-		r = add_leaf(samples, &stack, &at, wait->kind, &frame);
-	if (r)
-		return r;
-	wait->bare = wait->frame;
-	wait->frame = frame;
-	wait->walked_ns = walked_ns;
-	return 0;
 }
 
 static void walk_open_waits(void *context, pid_t pid)

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
@@ -36,6 +37,10 @@ static int open_ring(struct rls_mmap_watch *watch, int cpu)
 		.mmap2 = 1,
 		.watermark = 0,
 		.wakeup_events = 1,
+		.sample_id_all = 1, /* each record ends with its time */
+		.sample_type = PERF_SAMPLE_TIME,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 	};
 	struct cpu_ring *ring = &watch->rings[watch->count];
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = watch->count};
@@ -127,7 +132,7 @@ static void copy_path(const struct rls_mmap_watch *watch, const struct cpu_ring 
 }
 
 static void drain_ring(struct rls_mmap_watch *watch, struct cpu_ring *ring,
-		       void (*mapped)(void *context, pid_t pid, const char *path), void *context)
+		       rls_mapped_handler mapped, void *context)
 {
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->page->data_tail;
@@ -135,26 +140,28 @@ static void drain_ring(struct rls_mmap_watch *watch, struct cpu_ring *ring,
 	while (tail < head) {
 		struct perf_event_header header;
 		char path[PATH_BYTES];
+		uint64_t time_ns;
 		uint32_t pid;
 
 		copy_out(watch, ring, tail, &header, sizeof(header));
-		if (header.size < sizeof(header) || header.size > head - tail)
+		if (header.size < sizeof(header) + sizeof(time_ns) || header.size > head - tail)
 			break;
+		copy_out(watch, ring, tail + header.size - sizeof(time_ns), &time_ns,
+			 sizeof(time_ns));
 		if (header.type == PERF_RECORD_MMAP2) {
 			copy_out(watch, ring, tail + sizeof(header), &pid, sizeof(pid));
 			copy_path(watch, ring, tail, &header, path);
 			if (pid) /* of our pid namespace */
-				mapped(context, (pid_t)pid, path);
+				mapped(context, (pid_t)pid, path, time_ns);
 		} else if (header.type == PERF_RECORD_LOST) {
-			mapped(context, 0, "");
+			mapped(context, 0, "", time_ns);
 		}
 		tail += header.size;
 	}
 	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
 }
 
-void rls_mmap_watch_drain(struct rls_mmap_watch *watch,
-			  void (*mapped)(void *context, pid_t pid, const char *path), void *context)
+void rls_mmap_watch_drain(struct rls_mmap_watch *watch, rls_mapped_handler mapped, void *context)
 {
 	for (size_t i = 0; i < watch->count; i++)
 		drain_ring(watch, &watch->rings[i], mapped, context);

@@ -28,6 +28,10 @@ struct rls_target {
 	bool root; /* named by the user: recording ends when all of these have */
 	uint64_t look_ns; /* when to scan its mappings next; 0: not by itself */
 	uint64_t checked_ns;
+	uint64_t execed_ns; /* when it executed its program; 0: before it was a target */
+	uint64_t
+		mapped_ns; /* when it first mapped something that has not been looked at; 0: nothing */
+	uint64_t late_ns; /* for so long in all something was mapped and not probed yet */
 	uint64_t
 		called_ns; /* when it was first found to have called CUDA, with no bridge; 0: not */
 	bool told_blind; /* that its GPU times are not known */

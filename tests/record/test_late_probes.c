@@ -1,0 +1,92 @@
+/* For how long libraries were there before their probes. What is reported goes to the test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "userspace/record/late_probes.h"
+
+#define MS 1000000ULL
+
+static struct {
+	unsigned int warnings;
+	char last[256];
+} world;
+
+int __wrap_rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns,
+				    const char *text);
+int __wrap_rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns,
+				    const char *text)
+{
+	(void)output, (void)time_ns;
+	world.warnings++;
+	snprintf(world.last, sizeof(world.last), "%s", text);
+	return 0;
+}
+
+static void times_of_a_process_are_summed(void **state)
+{
+	struct rls_late_probes late = {0};
+	struct rls_target target = {.pid = 7, .mapped_ns = 100 * MS};
+
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	rls_late_probes_looked(&target, true, 150 * MS);
+	rls_late_probes_looked(&target, true, 900 * MS); /* nothing was mapped in between */
+	target.mapped_ns = 1000 * MS;
+	rls_late_probes_looked(&target, false, 1400 * MS); /* others had it probed already */
+	target.mapped_ns = 2000 * MS;
+	rls_late_probes_looked(&target, true, 2070 * MS);
+	assert_int_equal(rls_late_probes_ended(&late, &target, NULL, 1), 0);
+	assert_string_equal(world.last,
+			    "0.12 s of process 7 were not traced in full: libraries were "
+			    "loaded, and their probes were not live yet");
+	assert_int_equal(rls_late_probes_ended(&late, &target, NULL, 1), 0);
+	assert_int_equal(world.warnings, 1);
+}
+
+static void what_is_short_is_not_reported(void **state)
+{
+	struct rls_late_probes late = {0};
+	struct rls_target target = {.pid = 7, .mapped_ns = 100 * MS};
+
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	rls_late_probes_looked(&target, true, 104 * MS);
+	assert_int_equal(rls_late_probes_ended(&late, &target, NULL, 1), 0);
+	assert_int_equal(world.warnings, 0);
+}
+
+static void many_processes_are_one_warning(void **state)
+{
+	struct rls_late_probes late = {0};
+	struct rls_targets targets = {0};
+
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	for (pid_t pid = 1; pid <= 100; pid++) {
+		assert_int_equal(rls_targets_add(&targets, pid, false), 0);
+		targets.all[targets.count - 1]->late_ns = 100 * MS;
+	}
+	assert_int_equal(rls_late_probes_finish(&late, &targets, NULL, 1), 0);
+	assert_int_equal(world.warnings, 9);
+	assert_string_equal(world.last,
+			    "9.20 s of 92 more processes were not traced in full, for the "
+			    "same reason");
+	rls_targets_clear(&targets);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_of_a_process_are_summed),
+		cmocka_unit_test(what_is_short_is_not_reported),
+		cmocka_unit_test(many_processes_are_one_warning),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+"""The beginning of a program: test_beginning.py TAG. A wait that begins as soon as a program can has
+its line, in `run`, in children that are started anew, and in an interpreter that nobody has met; what
+is not traced because libraries came before their probes is stated in seconds."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import harness
+
+SLEEP = "import time\ntime.sleep(%s)  # here\n"
+START = """import subprocess, sys
+children = [subprocess.Popen([sys.executable, %r]) for _ in range(4)]
+for child in children:
+    child.wait()
+"""
+# A library is loaded and called while the recorder stands still.
+LATE = """import sys, time
+sys.path.insert(0, %r)
+print("ready", flush=True)
+sys.stdin.readline()
+import truthsim
+start = time.monotonic()
+while time.monotonic() < start + 0.5:
+    truthsim.noargs()
+print("called", flush=True)
+sys.stdin.readline()
+"""
+
+
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w") as stream:
+        stream.write(text)
+    return path
+
+
+def run(folder, command, *options, env=None):
+    """The report of `run`."""
+    path = os.path.join(folder, "report.json")
+    done = harness.run("run", "-o", os.path.join(folder, "trace"), "--format", "json", "--report", path,
+                       *options, "--", *command, env=env)
+    if done.returncode:
+        raise RuntimeError("run ended with %d: %s" % (done.returncode, done.stderr))
+    with open(path) as stream:
+        return json.load(stream)
+
+
+def slept(report, pid, path):
+    return sum(row["sleep_ns"] for row in report["lines"]
+               if row["pid"] == pid and row["file"] == path and row["line"] == 2)
+
+
+def first_wait(checks, folder, python):
+    script = write(folder, "sleep_first.py", SLEEP % 1)
+    report = run(folder, [python, script])
+    pid = report["processes"][0]["pid"]
+    checks.that(slept(report, pid, script) >= 0.99e9, "the first wait has its line: %d ns of 1 s" %
+                slept(report, pid, script))
+    checks.that({row["category"] for row in report["breakdown"]} <= {"python", "unknown"},
+                "it is Python: %s" % {row["category"] for row in report["breakdown"]})
+
+
+def children_started_anew(checks, folder, python):
+    script = write(folder, "sleep_in_child.py", SLEEP % 3)
+    report = run(folder, [python, write(folder, "start.py", START % script)])
+    parent = report["processes"][0]["pid"]
+    children = {row["pid"] for row in report["processes"]} - {parent}
+    checks.that(len(children) == 4, "%d children" % len(children))
+    for pid in sorted(children):
+        wall = sum(row["wall_ns"] for row in report["breakdown"] if row["pid"] == pid)
+        python_ns = sum(row["wall_ns"] for row in report["breakdown"]
+                        if row["pid"] == pid and row["category"] == "python")
+        checks.that(slept(report, pid, script) >= 2.97e9, "its first wait has its line: %d ns of 3 s" %
+                    slept(report, pid, script))
+        checks.that(wall and python_ns >= 0.98 * wall, "%d of %d ns are Python" % (python_ns, wall))
+
+
+def unknown_executable(checks, folder, python):
+    """Whose name says nothing."""
+    prefix = subprocess.check_output([python, "-c", "import sys; print(sys.base_prefix)"], encoding="utf-8").strip()
+    real = subprocess.check_output([python, "-c", "import os, sys; print(os.path.realpath(sys.executable))"],
+                                   encoding="utf-8").strip()
+    snake = shutil.copy(real, os.path.join(folder, "snake"))
+    script = write(folder, "sleep_first.py", SLEEP % 3)
+    report = run(folder, [snake, script], env=dict(os.environ, PYTHONHOME=prefix))
+    pid = report["processes"][0]["pid"]
+    checks.that(slept(report, pid, script) >= 2.97e9, "so has that of an executable with another name: %d ns" %
+                slept(report, pid, script))
+
+
+def late_library(checks, folder, python, tag):
+    job = write(folder, "late.py", LATE % harness.modules(tag))
+    path = os.path.join(folder, "late.json")
+    command = [harness.BINARY, "run", *harness.ROLES, "--overhead-budget", "none", "-v", "-o",
+               os.path.join(folder, "late.trace"), "--format", "json", "--report", path, "--", python, job]
+    with harness.Process(command) as recorder:
+        recorder.out.wait("ready", harness.PATIENCE_SECONDS)
+        os.kill(recorder.pid, signal.SIGSTOP)
+        recorder.say("go")
+        recorder.out.wait("called", harness.PATIENCE_SECONDS)
+        os.kill(recorder.pid, signal.SIGCONT)
+        harness.eventually(lambda: any("truthsim" in line and line.endswith(" is probed\n")
+                                       for line in recorder.err.seen))
+        recorder.say("end")
+        recorder.wait()
+        with open(path) as stream:
+            report = json.load(stream)
+    found = re.findall(r"([\d.]+) s of process \d+ were not traced in full", " ".join(report["warnings"]))
+    checks.that(len(found) == 1 and float(found[0]) >= 0.5,
+                "a library came 0.5 s before its probes, and that is said: %s" % report["warnings"])
+    checks.that(any("not traced in full" in line for line in recorder.err.seen), "on stderr too")
+
+
+def main(tag):
+    harness.need_root_and_profiler()
+    checks = harness.Checks()
+    python = harness.interpreter(tag)
+    with tempfile.TemporaryDirectory(prefix="rls-") as folder:
+        first_wait(checks, folder, python)
+        children_started_anew(checks, folder, python)
+        if tag == "system":
+            unknown_executable(checks, folder, python)
+            late_library(checks, folder, python, tag)
+    checks.finish()
+
+
+main(sys.argv[1])

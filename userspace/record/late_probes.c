@@ -1,0 +1,59 @@
+#include "userspace/record/late_probes.h"
+
+#include <stdio.h>
+
+#include "userspace/base/log.h"
+
+#define REPORTED_MAX 8
+#define LEAST_NS 5000000ULL /* less is not worth a line */
+
+void rls_late_probes_looked(struct rls_target *target, bool probed, uint64_t now_ns)
+{
+	if (probed && target->mapped_ns && now_ns > target->mapped_ns)
+		target->late_ns += now_ns - target->mapped_ns;
+	target->mapped_ns = 0;
+}
+
+static int late_warn(struct rls_event_output *output, uint64_t time_ns, const char *text)
+{
+	rls_warning("%s", text);
+	return rls_event_output_warning(output, time_ns, text);
+}
+
+int rls_late_probes_ended(struct rls_late_probes *late, struct rls_target *target,
+			  struct rls_event_output *output, uint64_t time_ns)
+{
+	uint64_t late_ns = target->late_ns;
+	char text[160];
+
+	target->late_ns = 0;
+	if (late_ns < LEAST_NS)
+		return 0;
+	if (late->reported == REPORTED_MAX) {
+		late->others++;
+		late->others_ns += late_ns;
+		return 0;
+	}
+	late->reported++;
+	snprintf(text, sizeof(text),
+		 "%.2f s of process %d were not traced in full: libraries were loaded, and their "
+		 "probes were not live yet",
+		 (double)late_ns / 1e9, target->pid);
+	return late_warn(output, time_ns, text);
+}
+
+int rls_late_probes_finish(struct rls_late_probes *late, const struct rls_targets *targets,
+			   struct rls_event_output *output, uint64_t time_ns)
+{
+	char text[160];
+	int r = 0;
+
+	for (size_t i = 0; !r && i < targets->count; i++)
+		r = rls_late_probes_ended(late, targets->all[i], output, time_ns);
+	if (r || !late->others)
+		return r;
+	snprintf(text, sizeof(text),
+		 "%.2f s of %zu more processes were not traced in full, for the same reason",
+		 (double)late->others_ns / 1e9, late->others);
+	return late_warn(output, time_ns, text);
+}
