@@ -294,7 +294,12 @@ static __always_inline struct thread_state *watched_thread(struct task_struct *t
 		return NULL;
 	pid = process_number(task);
 	known = bpf_map_lookup_elem(&ranges, &pid);
-	return known && known->count ? create_thread(task) : NULL;
+	thread = known && known->count ? create_thread(task) : NULL;
+	if (thread && task->__state && !BPF_CORE_READ(task, on_cpu) && !thread->away.since_ns) {
+		begin_absence(&thread->away, task, bpf_ktime_get_ns());
+		book_waits(thread);
+	}
+	return thread;
 }
 
 /* Run by user space when it is about to read the cells: what is not in them yet. What comes after

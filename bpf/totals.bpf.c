@@ -479,6 +479,21 @@ __attribute__((noinline)) int book_leave(struct thread_state *thread, __u64 now_
 	return 0;
 }
 
+__attribute__((noinline)) int book_waits(struct thread_state *thread)
+{
+	struct rls_wire_scope *scope = books_of(thread);
+	struct rls_wire_thread_totals *book;
+	__u64 word;
+
+	if (!scope)
+		return 0;
+	book = book_of(thread, scope);
+	word = book->word;
+	if (word)
+		__sync_val_compare_and_swap(&book->word, word, word | OFF_CPU);
+	return 0;
+}
+
 __attribute__((noinline)) int book_return(struct thread_state *thread, __u64 now_ns, __u64 away_ns)
 {
 	struct rls_wire_cell_key key;

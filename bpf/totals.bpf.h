@@ -40,6 +40,8 @@ extern int book_flush(struct thread_state *thread, __u64 now_ns);
 /* It leaves its CPU to wait, on the thread itself. What it is in between windows is not known while
  * it runs; while it waits it stays where it was. */
 extern int book_leave(struct thread_state *thread, __u64 now_ns);
+/* Nobody saw it leave: it waits, as far as is known since its book was opened. From anywhere. */
+extern int book_waits(struct thread_state *thread);
 /* It comes back to a CPU after away_ns, of its own will or not. */
 extern int book_return(struct thread_state *thread, __u64 now_ns, __u64 away_ns);
 /* The child goes on where its parent is. */

@@ -350,6 +350,14 @@ def check_waiting(checks):
                     "%s: %.3f s, on a CPU %.3f s" % (operation, wall, on_cpu))
 
 
+def check_idle(checks):
+    """A job that waited before the monitor came, and never does anything."""
+    with Job("idle", JOB), served() as monitor:
+        page = monitor.until(lambda page: page.sum(SECONDS, job="idle") >= 1)
+        wall, on_cpu = page.sum(SECONDS, job="idle"), page.sum(ON_CPU, job="idle")
+        checks.that(on_cpu <= 0.05 * wall, "idle: %.3f s, on a CPU %.3f s" % (wall, on_cpu))
+
+
 def check_gpu(checks):
     """What a bridge tells, beside a recording of it; the numbers are a stand-in's."""
     roles = ["--native", "no-such-library"]
@@ -499,7 +507,7 @@ def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
     every = [check_known_target, check_jobs, check_churn, check_made_up_names, check_ranges,
-             check_waiting, check_gpu, check_losses, check_page, check_nobody]
+             check_waiting, check_idle, check_gpu, check_losses, check_page, check_nobody]
     for check in [globals()[name] for name in sys.argv[1:]] or every:
         checks.saw(check.__name__)
         check(checks)
