@@ -83,7 +83,7 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
  * targets, and are described as of the beginning. 0 or -errno. */
 int rls_recorder_adopt_early(struct rls_recorder *recorder);
 
-/* What is in the rings, but for samples at the very beginning: the first native function to be named may have
+/* What is in the rings, but for samples at the very beginning of `attach`: the first native function to be named may have
  * symbols read for long. The number of records or -errno. */
 int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns);
 

@@ -11,7 +11,9 @@
 
 int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
 {
-	if (recorder->throttle && rls_overhead_controller_is_beginning(recorder->throttle, time_ns))
+	/* A command of ours may be over by then, and the names of its code with it. */
+	if (recorder->throttle && !recorder->describer.launched &&
+	    rls_overhead_controller_is_beginning(recorder->throttle, time_ns))
 		return rls_kernel_consume_all_but_stacks(recorder->kernel);
 	return rls_kernel_consume(recorder->kernel);
 }
