@@ -87,11 +87,13 @@ static void read_cell(const struct rls_cell *cell, struct rls_series_times *time
 
 static void read_scope(const struct rls_scope *scope, struct rls_series_times *times)
 {
-	static const struct rls_cell nothing;
+	struct rls_cell untraced = {0};
 
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
 		read_cell(&scope->cells[i], times, i);
-	read_cell(scope->unseen ? &scope->unseen->cell : &nothing, times, RLS_SERIES_CLOSED);
+	if (scope->unseen)
+		rls_untraced_all(scope->unseen, &untraced);
+	read_cell(&untraced, times, RLS_SERIES_CLOSED);
 }
 
 /* sum += sign * times */

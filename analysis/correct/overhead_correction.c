@@ -26,6 +26,21 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+void rls_cell_add(struct rls_cell *into, const struct rls_cell *cell)
+{
+	for (int part = 0; part < RLS_PART_MAX; part++) {
+		into->wall_ns[part] += cell->wall_ns[part];
+		into->off_cpu_ns[part] += cell->off_cpu_ns[part];
+		into->sampled_ns[part] += cell->sampled_ns[part];
+		into->looked_error_ns[part] += cell->looked_error_ns[part];
+		into->divided_ns[part] += cell->divided_ns[part];
+		into->divided_error_ns[part] += cell->divided_error_ns[part];
+	}
+	into->subtracted_ns += cell->subtracted_ns;
+	into->induced_wait_ns += cell->induced_wait_ns;
+	into->under_gpu_ns += cell->under_gpu_ns;
+}
+
 uint64_t rls_cell_induced_wait_ns(const struct rls_cell *cell)
 {
 	uint64_t left_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
@@ -37,7 +52,7 @@ uint64_t rls_cell_induced_wait_ns(const struct rls_cell *cell)
 static bool can_merge(const struct rls_span_window *window, const struct rls_span *a,
 		      const struct rls_span *b)
 {
-	return a->cell == b->cell &&
+	return a->cell == b->cell && a->also == b->also &&
 	       (a->start_ns < window->hits.latest_ns) == (b->start_ns < window->hits.latest_ns) &&
 	       (a->start_ns < window->off_cpu.latest_ns) ==
 		       (b->start_ns < window->off_cpu.latest_ns) &&
@@ -98,8 +113,9 @@ static int make_room(struct rls_span_window *window)
 	return 0;
 }
 
-int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell, uint64_t start_ns,
-			 uint64_t end_ns, uint64_t cpu_gpu_ns)
+int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell,
+			 struct rls_cell *also, uint64_t start_ns, uint64_t end_ns,
+			 uint64_t cpu_gpu_ns)
 {
 	uint64_t reported_ns = min_u64(window->hits.latest_ns, window->off_cpu.latest_ns);
 	uint64_t cpu_ns = end_ns - start_ns - cpu_gpu_ns;
@@ -113,6 +129,7 @@ int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell, 
 		return err;
 	window->spans[window->count++] = (struct rls_span){
 		.cell = cell,
+		.also = also,
 		.start_ns = start_ns,
 		.end_ns = end_ns,
 		.unsubtracted_ns = cpu_ns,
@@ -135,6 +152,8 @@ struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window,
 
 		span->unsubtracted_ns -= taken;
 		span->cell->subtracted_ns += taken;
+		if (span->also)
+			span->also->subtracted_ns += taken;
 		cost_ns -= taken;
 	}
 	for (size_t i = window->count; i-- > first && cost_ns;) {
@@ -143,6 +162,8 @@ struct rls_unsubtracted rls_span_window_subtract(struct rls_span_window *window,
 
 		span->untaken_gpu_ns -= under;
 		span->cell->under_gpu_ns += under;
+		if (span->also)
+			span->also->under_gpu_ns += under;
 		left.under_gpu_ns += under;
 		cost_ns -= under;
 	}
@@ -154,6 +175,8 @@ static void overhead_correction_accept(struct rls_span *span, enum rls_part part
 {
 	span->running_ns[part] -= ns;
 	span->cell->off_cpu_ns[part] += ns;
+	if (span->also)
+		span->also->off_cpu_ns[part] += ns;
 }
 
 /* From spans that end no later than that. Returns what found no room. */

@@ -43,6 +43,8 @@ struct rls_cell {
 	double divided_error_ns[RLS_PART_MAX]; /* (sampled_operations.h) */
 };
 
+void rls_cell_add(struct rls_cell *into, const struct rls_cell *cell);
+
 /* What of induced_wait_ns is taken: it lies in waiting in the cpu part, and no time is taken twice. */
 uint64_t rls_cell_induced_wait_ns(const struct rls_cell *cell);
 
@@ -51,6 +53,7 @@ uint64_t rls_cell_induced_wait_ns(const struct rls_cell *cell);
 
 struct rls_span {
 	struct rls_cell *cell; /* where its time was booked; borrowed */
+	struct rls_cell *also; /* and where else; NULL: nowhere */
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint64_t unsubtracted_ns; /* what may still be taken from the cpu part */
@@ -97,9 +100,10 @@ static inline void rls_mark_set(struct rls_mark *mark, uint64_t at_ns)
 }
 
 /* Adds the span [start_ns, end_ns), cpu_gpu_ns of it with the GPU busy, already booked in
- * cell; start_ns >= the end of the last. 0, or -ENOMEM. */
-int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell, uint64_t start_ns,
-			 uint64_t end_ns, uint64_t cpu_gpu_ns);
+ * cell, and in also unless it is NULL; start_ns >= the end of the last. 0, or -ENOMEM. */
+int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell,
+			 struct rls_cell *also, uint64_t start_ns, uint64_t end_ns,
+			 uint64_t cpu_gpu_ns);
 
 /* What of a cost was taken from nowhere. */
 struct rls_unsubtracted {

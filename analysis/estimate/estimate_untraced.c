@@ -9,7 +9,7 @@ int rls_estimate_untraced(struct rls_timeline *timeline)
 
 	for (struct rls_process *p = timeline->processes; p; p = p->next) {
 		for (struct rls_thread *t = p->threads; !err && t; t = t->next) {
-			err = rls_untraced_time_divide(t);
+			err = rls_untraced_time_divide(timeline, t);
 			if (!err)
 				err = rls_sampled_operations_divide(timeline, t);
 		}

@@ -10,10 +10,18 @@
 #include "analysis/base/grow.h"
 #include "analysis/base/student.h"
 #include "analysis/event/bounded.h"
-#include "analysis/timeline/timeline.h"
+#include "analysis/timeline/window_counts.h"
 
 #define SIGMAS 1.96
 #define CONFIDENCE 0.95
+/* Fewer do not show how they differ: an interval of any width would be made up. */
+#define WINDOWS_MIN 5
+/* More likeness of neighbours leaves nothing to go by. */
+#define ALIKE_MAX 0.7
+/* A thread that hardly waits has no waits to misplace. */
+#define WAITS_MIN 0.1
+/* Of the traced time, untraced time that does not matter. */
+#define NEGLIGIBLE 0.02
 /* Of a thread's time, what it may run and still be held to have been waiting all along. */
 #define PARKED_SHARE 0.002
 
@@ -29,6 +37,7 @@ static double corrected_ran_ns(const struct rls_cell *cell)
 
 struct looks_of_thread {
 	struct rls_category_samples running, waiting;
+	double ran_ns; /* in untraced time */
 };
 
 struct shares {
@@ -45,6 +54,8 @@ struct pool {
 	struct rls_spread spread;
 	uint64_t traced_ns[RLS_CATEGORY_MAX];
 	uint64_t closed_ns;
+	double waits; /* share of the closed time */
+	double ran_error; /* share by which its running time may be another's */
 	struct {
 		double raw_ns, corrected_ns;
 	} traced, closed; /* running */
@@ -208,27 +219,71 @@ static void settle_cost(struct rls_scope *scope)
 
 /* --- counts --------------------------------------------------------------------------- */
 
-/* Of the closed time for one of the traced; 0: not known. */
-static double closed_factor(const struct pool *pool)
+/* What windows say of one kind of transition, over the scopes of a pool. */
+struct window_rates {
+	double windows;
+	double per_ns; /* of corrected running time */
+	double error_per_ns; /* half width of the 95 % interval */
+};
+
+/* d = x/W - rate × t/W of each window, squared, and times that of the window before. */
+static double residuals(const struct rls_spread *spread, int from, int to, double rate,
+			double *with_last)
 {
-	return pool->traced.corrected_ns > 0 ? pool->closed.corrected_ns / pool->traced.corrected_ns
-					     : 0;
+	*with_last = spread->rate_by_last[from][to] - rate * spread->rate_by_last_share[from][to] +
+		     rate * rate * spread->share_by_last;
+	return fmax(spread->rate_squared[from][to] - 2 * rate * spread->rate_by_share[from][to] +
+			    rate * rate * spread->share_squared,
+		    0);
 }
 
-/* Half width of the count that the closed time is held to have had. */
-static double count_error(const struct pool *pool, int from, int to, double count)
+/* A part of the time that so many windows have all missed may be this large, at 95 %. */
+static double missed_share(double windows)
+{
+	return fmin(-log(1 - CONFIDENCE) / windows, 1);
+}
+
+/* A ratio of means over windows (Cochran, ch. 6), each of which is one instant. Bursts that last longer than
+ * from one window to the next make neighbours alike: then there are fewer windows, in effect. What
+ * all windows have missed has no residual; it is as far from the mean as the extremes are. */
+static struct window_rates rates_of(const struct rls_spread *spread, int from, int to)
+{
+	struct window_rates out = {.windows = spread->windows, .error_per_ns = INFINITY};
+	double with_last, squares, alike, drawn, missed;
+
+	if (spread->windows < WINDOWS_MIN || spread->share <= 0)
+		return out;
+	out.per_ns = spread->rate[from][to] / spread->share;
+	squares = residuals(spread, from, to, out.per_ns, &with_last);
+	alike = squares > 0 ? fmin(fmax(with_last / squares, 0), ALIKE_MAX) : 0;
+	alike = (1 + alike) / (1 - alike);
+	squares *= alike * out.windows / (out.windows - 1);
+	squares = fmax(squares, spread->chance[from][to]);
+	drawn = rls_student_quantile(CONFIDENCE, fmax(out.windows / alike, 2) - 1) * sqrt(squares) /
+		spread->share;
+	missed = missed_share(out.windows) *
+		 fmax(spread->most[from][to] - out.per_ns, out.per_ns - spread->least[from][to]);
+	out.error_per_ns = hypot(drawn, missed);
+	return out;
+}
+
+/* Before its first transition in a window a thread ran, or waited. The more it waits, the less is known of which it
+ * was. Then the rate is between those with and without this time. */
+static void allow_for_late(const struct pool *pool, struct window_rates *rates)
 {
 	const struct rls_spread *spread = &pool->spread;
-	double time = (double)spread->timed_ns, rate = count / time, squares;
+	double seen = fmax(spread->share - spread->late_share, 0);
+	double waits = pool->waits, most;
 
-	/* How windows differ is not known. */
-	if (spread->windows < 2)
-		return count * closed_factor(pool);
-	squares = spread->counts_squared[from][to] - 2 * rate * spread->counts_by_time[from][to] +
-		  rate * rate * spread->time_squared;
-	squares *= spread->windows / (spread->windows - 1.0);
-	return rls_student_quantile(CONFIDENCE, spread->windows - 1.0) *
-	       sqrt(fmax(squares, count)) * closed_factor(pool);
+	if (isinf(rates->error_per_ns) || rates->per_ns <= 0 || spread->late_share <= 0)
+		return;
+	most = seen > 0 ? rates->per_ns * spread->share / seen : INFINITY;
+	if (isinf(most) && waits > 0)
+		rates->error_per_ns = INFINITY;
+	if (isinf(most))
+		return;
+	rates->error_per_ns = hypot(rates->error_per_ns, fmin(waits, 0.5) * (most - rates->per_ns));
+	rates->per_ns += waits * (most - rates->per_ns);
 }
 
 static double count_of(const struct pool *pool, int from, int to)
@@ -240,59 +295,76 @@ static double count_of(const struct pool *pool, int from, int to)
 	return count;
 }
 
-/* Hits make windows longer than they would be, and closed time hardly. */
-static double cost_share(const struct pool *pool, double factor)
+/* By how much of the estimate it is off for each part that the cost of hits is off by: a rate is by time
+ * without that cost. */
+static double cost_share(const struct pool *pool)
 {
-	double raw = pool->closed.raw_ns / pool->traced.raw_ns;
+	return pool->traced.corrected_ns > 0 ? (pool->traced.raw_ns - pool->traced.corrected_ns) /
+						       pool->traced.corrected_ns
+					     : 1;
+}
 
-	return fabs(factor - raw) / (1 + factor);
+static void scale_count(const struct pool *pool, int from, int to)
+{
+	struct window_rates rates = rates_of(&pool->spread, from, to);
+	double all = count_of(pool, from, to), more, error;
+
+	allow_for_late(pool, &rates);
+	more = rates.per_ns * pool->closed.corrected_ns;
+	error = hypot(rates.error_per_ns, pool->ran_error * rates.per_ns) *
+		pool->closed.corrected_ns;
+
+	/* Of so little nothing can be said, and nothing needs to be. */
+	if (isinf(error) && pool->closed.corrected_ns < NEGLIGIBLE * pool->traced.corrected_ns) {
+		more = all * pool->closed.corrected_ns / pool->traced.corrected_ns;
+		error = 2 * more;
+	}
+	for (size_t s = 0; all > 0 && s < pool->count; s++) {
+		struct rls_scope *scope = pool->scopes[s];
+		double share = (double)scope->transitions[from][to] / all;
+
+		rls_add_bounded(&scope->transitions[from][to], rls_round_bounded(more * share));
+		scope->scaled_error[from][to] = (float)(share > 0 ? error * share : 0);
+	}
 }
 
 static void scale_counts(const struct pool *pool)
 {
-	double factor = closed_factor(pool);
+	float cost = (float)cost_share(pool);
 
 	for (size_t s = 0; s < pool->count; s++)
-		pool->scopes[s]->scaled_cost = (float)cost_share(pool, factor);
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
-			double all = count_of(pool, i, k);
-			double error = all > 0 ? count_error(pool, i, k, all) : 0;
-
-			for (size_t s = 0; all > 0 && s < pool->count; s++) {
-				struct rls_scope *scope = pool->scopes[s];
-				double count = (double)scope->transitions[i][k];
-
-				rls_add_bounded(&scope->transitions[i][k],
-						rls_round_bounded(count * factor));
-				scope->scaled_error[i][k] = (float)(error * count / all);
-			}
-		}
+		pool->scopes[s]->scaled_cost = cost;
+	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
+		for (int to = 0; to < RLS_CATEGORY_MAX; to++)
+			scale_count(pool, from, to);
 	}
 }
 
-/* Of the number of calls, as a share of it: that of the transitions into them. */
-static double calls_error(const struct pool *pool)
+/* Transitions into calls, as they were seen: before counts are scaled, and after. */
+static double count_calls(const struct pool *pool, double *error)
 {
-	double factor = closed_factor(pool), count = 0, error = 0;
+	double count = 0;
 
+	*error = 0;
 	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
 		count += count_of(pool, from, RLS_CATEGORY_CUDA_API);
 		for (size_t s = 0; s < pool->count; s++)
-			error += pool->scopes[s]->scaled_error[from][RLS_CATEGORY_CUDA_API];
+			*error += pool->scopes[s]->scaled_error[from][RLS_CATEGORY_CUDA_API];
 	}
-	return count > 0 ? error / count : factor / (1 + factor);
+	return count;
 }
 
 /* Once all time is in its category, and counts are scaled. */
-static void scale_calls(const struct pool *pool)
+static void scale_calls(const struct pool *pool, double seen)
 {
 	uint64_t traced_ns = pool->traced_ns[RLS_CATEGORY_CUDA_API], all_ns = 0;
-	double factor = closed_factor(pool), looked_error_ns = 0;
+	double error, count = count_calls(pool, &error), looked_error_ns = 0;
+	float times = (float)(seen > 0 ? count / seen : 1);
 	struct rls_calls_scale scale = {
-		.count = (float)(1 + factor),
-		.time = (float)(1 + factor),
-		.count_error = (float)calls_error(pool),
+		.count = times,
+		.time = times,
+		/* Calls without a transition into them, in any window: nothing is known of them. */
+		.count_error = (float)(count > 0 ? error / count : INFINITY),
 	};
 
 	for (size_t s = 0; s < pool->count; s++) {
@@ -338,14 +410,24 @@ static void pool_spread(struct rls_spread *into, const struct rls_spread *spread
 {
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
-			into->counted[i][k] += spread->counted[i][k];
-			into->counts_squared[i][k] += spread->counts_squared[i][k];
-			into->counts_by_time[i][k] += spread->counts_by_time[i][k];
+			into->rate[i][k] += spread->rate[i][k];
+			into->rate_squared[i][k] += spread->rate_squared[i][k];
+			into->rate_by_share[i][k] += spread->rate_by_share[i][k];
+			into->chance[i][k] += spread->chance[i][k];
+			into->rate_by_last[i][k] += spread->rate_by_last[i][k];
+			into->rate_by_last_share[i][k] += spread->rate_by_last_share[i][k];
+			into->least[i][k] = into->pieces && spread->pieces
+						    ? fmin(into->least[i][k], spread->least[i][k])
+						    : into->least[i][k] + spread->least[i][k];
+			into->most[i][k] = fmax(into->most[i][k], spread->most[i][k]);
 		}
 	}
-	into->time_squared += spread->time_squared;
-	into->timed_ns += spread->timed_ns;
+	into->share += spread->share;
+	into->late_share += spread->late_share;
+	into->share_squared += spread->share_squared;
+	into->share_by_last += spread->share_by_last;
 	into->windows += spread->windows;
+	into->pieces += spread->pieces;
 }
 
 static void fill_pool(struct pool *pool)
@@ -360,24 +442,59 @@ static void fill_pool(struct pool *pool)
 		}
 		if (!scope->unseen)
 			continue;
-		rls_timeline_end_window(scope);
 		pool_looks(&pool->running, &scope->unseen->running);
 		pool_looks(&pool->waiting, &scope->unseen->waiting);
 		pool_spread(&pool->spread, &scope->unseen->spread);
-		pool->closed_ns += rls_cell_ns(&scope->unseen->cell);
+		/* Transitions of late time are known. */
+		pool->traced.raw_ns += (double)rls_cell_ran_ns(&scope->unseen->late);
+		pool->traced.corrected_ns += corrected_ran_ns(&scope->unseen->late);
 		pool->closed.raw_ns += (double)rls_cell_ran_ns(&scope->unseen->cell);
 		pool->closed.corrected_ns += corrected_ran_ns(&scope->unseen->cell);
+		rls_cell_add(&scope->unseen->cell, &scope->unseen->late);
+		scope->unseen->late = (struct rls_cell){0};
+		pool->closed_ns += rls_cell_ns(&scope->unseen->cell);
 	}
+}
+
+static double ran_of_untraced(const struct pool *pool)
+{
+	double ns = 0;
+
+	for (size_t s = 0; s < pool->count; s++) {
+		if (pool->scopes[s]->unseen)
+			ns += (double)rls_cell_ran_ns(&pool->scopes[s]->unseen->cell);
+	}
+	return ns;
+}
+
+/* Waits are reported by the thread's next event, which may be in another operation. How much ran in each is then
+ * known by samples too: what the two differ by is uncertain, and the truth may well lie between. */
+static void allow_for_misplaced_waits(struct pool *pool, const struct looks_of_thread *all)
+{
+	double looks = (double)rls_category_samples_sum(all->running.count);
+	double own = (double)rls_category_samples_sum(pool->running.count);
+	double ran_ns = ran_of_untraced(pool), by_looks_ns, half_ns;
+
+	if (looks <= 0 || ran_ns <= 0 || pool->waits < WAITS_MIN)
+		return;
+	by_looks_ns = all->ran_ns * own / looks;
+	half_ns = (by_looks_ns - ran_ns) / 2;
+	pool->closed.corrected_ns *= 1 + half_ns / ran_ns;
+	pool->ran_error = fabs(half_ns) / (ran_ns + half_ns) + SIGMAS / sqrt(own + 1) / 2;
 }
 
 static void settle_pool(const struct rls_thread *thread, struct pool *pool,
 			const struct looks_of_thread *all)
 {
 	struct shares running, waiting;
+	double calls, error;
 
 	fill_pool(pool);
+	calls = count_calls(pool, &error);
 	if (!pool->closed_ns)
 		return;
+	pool->waits = fmax(1 - ran_of_untraced(pool) / (double)pool->closed_ns, 0);
+	allow_for_misplaced_waits(pool, all);
 	shares_of(thread, pool, all, &running, &waiting);
 	if (pool->traced.corrected_ns > 0)
 		scale_counts(pool);
@@ -391,7 +508,7 @@ static void settle_pool(const struct rls_thread *thread, struct pool *pool,
 		settle_cost(scope);
 	}
 	if (pool->traced.corrected_ns > 0)
-		scale_calls(pool);
+		scale_calls(pool, calls);
 	else if (pool->closed.corrected_ns > 0)
 		doubt_counts(pool);
 }
@@ -406,7 +523,7 @@ static int order_scopes(const void *left, const void *right)
 	return (a->operation > b->operation) - (a->operation < b->operation);
 }
 
-int rls_untraced_time_divide(struct rls_thread *thread)
+int rls_untraced_time_divide(const struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	_cleanup_free_ struct rls_scope **sorted = NULL;
 	struct looks_of_thread all = {0};
@@ -422,8 +539,11 @@ int rls_untraced_time_divide(struct rls_thread *thread)
 		any |= s->unseen != NULL;
 		if (!s->unseen)
 			continue;
+		rls_window_counts_finish(timeline, s);
 		pool_looks(&all.running, &s->unseen->running);
 		pool_looks(&all.waiting, &s->unseen->waiting);
+		all.ran_ns += (double)rls_cell_ran_ns(&s->unseen->cell) +
+			      (double)rls_cell_ran_ns(&s->unseen->late);
 	}
 	if (!any)
 		return 0;

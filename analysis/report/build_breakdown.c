@@ -127,7 +127,17 @@ static double count_error(const struct rls_builder *b, const struct rls_scope *s
 	double error = scope->scaled_error[from][to], count = (double)scope->transitions[from][to];
 	double lost = count * b->lost_share / (1 - b->lost_share);
 
-	return error > 0 ? error + b->calibration_error * scope->scaled_cost * count + lost : lost;
+	return error > 0 ? hypot(error, b->calibration_error * scope->scaled_cost * count) + lost
+			 : lost;
+}
+
+/* An interval from half of the figure to three times that says less than that it is not known. */
+#define ERROR_SHARE_MAX 0.5
+
+static bool is_known(const struct rls_scope *scope, int from, int to, double error)
+{
+	return !(scope->scaled_error[from][to] > 0) ||
+	       error < ERROR_SHARE_MAX * (double)scope->transitions[from][to];
 }
 
 static void add_transitions(struct rls_builder *b, const struct rls_breakdown_row *keys,
@@ -136,6 +146,8 @@ static void add_transitions(struct rls_builder *b, const struct rls_breakdown_ro
 	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
 		for (int to = 0; to < RLS_CATEGORY_MAX; to++) {
 			bool scaled = scope->scaled_error[from][to] > 0;
+			double error = count_error(b, scope, from, to);
+			bool known = is_known(scope, from, to, error);
 			struct rls_transition_row *row;
 
 			if (!scope->transitions[from][to])
@@ -150,11 +162,9 @@ static void add_transitions(struct rls_builder *b, const struct rls_breakdown_ro
 				.operation = keys->operation,
 				.from = from,
 				.to = to,
-				.count = isinf(scope->scaled_error[from][to])
-						 ? RLS_COUNT_UNKNOWN
-						 : scope->transitions[from][to],
+				.count = known ? scope->transitions[from][to] : RLS_COUNT_UNKNOWN,
 				.method = scaled ? RLS_METHOD_SCALED : RLS_METHOD_TRACED,
-				.count_error = rls_round_bounded(count_error(b, scope, from, to)),
+				.count_error = known ? rls_round_bounded(error) : RLS_COUNT_UNKNOWN,
 			};
 		}
 	}
@@ -204,25 +214,10 @@ static void add_scope(struct rls_builder *b, const struct rls_scope *scope, uint
 	add_operation(b, &keys, scope->entries);
 }
 
-static void add_cell(struct rls_cell *into, const struct rls_cell *cell)
-{
-	for (int part = 0; part < RLS_PART_MAX; part++) {
-		into->wall_ns[part] += cell->wall_ns[part];
-		into->off_cpu_ns[part] += cell->off_cpu_ns[part];
-		into->sampled_ns[part] += cell->sampled_ns[part];
-		into->looked_error_ns[part] += cell->looked_error_ns[part];
-		into->divided_ns[part] += cell->divided_ns[part];
-		into->divided_error_ns[part] += cell->divided_error_ns[part];
-	}
-	into->subtracted_ns += cell->subtracted_ns;
-	into->induced_wait_ns += cell->induced_wait_ns;
-	into->under_gpu_ns += cell->under_gpu_ns;
-}
-
 static void sum_scope(struct rls_scope *into, const struct rls_scope *scope)
 {
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		add_cell(&into->cells[i], &scope->cells[i]);
+		rls_cell_add(&into->cells[i], &scope->cells[i]);
 		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
 			rls_add_bounded(&into->transitions[i][k], scope->transitions[i][k]);
 			into->scaled_error[i][k] += scope->scaled_error[i][k];

@@ -8,6 +8,7 @@
 #include "analysis/event/bounded.h"
 #include "analysis/timeline/thread_life.h"
 #include "analysis/timeline/tracks.h"
+#include "analysis/timeline/window_counts.h"
 
 /* --- one handler per kind ----------------------------------------------------------- */
 
@@ -83,13 +84,12 @@ static int on_category(struct rls_timeline *timeline, const struct rls_event *ev
 	from = thread->category;
 	if (!err && from != to)
 		err = rls_thread_life_show_state(timeline, thread);
-	/* Between windows some sites still tell, but not all. */
-	if (!thread->unseen && from != to && from != RLS_CATEGORY_UNKNOWN &&
+	/* Between windows some sites still report, but not all. The first event in a window says what the
+	 * thread was in until then, and is no transition. */
+	if (!err && !thread->unseen && from != to && from != RLS_CATEGORY_UNKNOWN &&
 	    to != RLS_CATEGORY_UNKNOWN) {
 		scope = rls_thread_life_scope(timeline, thread);
-		if (!scope)
-			return -ENOMEM;
-		scope->transitions[from][to]++;
+		err = scope ? rls_window_counts_add(timeline, scope, from, to) : -ENOMEM;
 	}
 	thread->category = to;
 	thread->unseen = timeline->closed;
@@ -364,14 +364,18 @@ static int on_window(struct rls_timeline *timeline, const struct rls_event *even
 	if (closed == timeline->closed)
 		return 0;
 	timeline->closed_first |= closed && timeline->now_ns == timeline->first_ns;
-	for (struct rls_process *p = timeline->processes; closed && !err && p; p = p->next) {
+	for (struct rls_process *p = timeline->processes; !err && p; p = p->next) {
 		for (struct rls_thread *t = p->alive; !err && t; t = t->next_alive) {
 			err = rls_thread_life_close_span(timeline, t);
-			t->unseen = true;
+			t->unseen |= closed;
 		}
 	}
+	if (!err && closed)
+		err = rls_window_counts_close(timeline);
 	timeline->closed = closed;
 	timeline->windows += !closed;
+	if (!closed)
+		timeline->opened_ns = timeline->now_ns;
 	return err;
 }
 

@@ -4,15 +4,7 @@
 #include <stddef.h>
 
 #include "analysis/timeline/tracks.h"
-
-/* Before traced time is booked in a scope, in the window of this number. */
-static void begin_window(struct rls_scope *scope, uint32_t window)
-{
-	if (!scope->unseen || scope->unseen->window == window)
-		return;
-	rls_timeline_end_window(scope);
-	scope->unseen->window = window;
-}
+#include "analysis/timeline/window_counts.h"
 
 /* Only a thread that does something in a phase has a scope of it: phases may change faster than
  * threads run, and all threads times all phases would be many. */
@@ -25,46 +17,56 @@ struct rls_scope *rls_thread_life_scope(struct rls_timeline *timeline, struct rl
 	return thread->scope;
 }
 
-/* Where the thread's time is booked. NULL: no memory. */
-static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread *thread)
+/* Where the thread's time is booked; *also: and where else, or NULL. NULL: no memory. */
+static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread *thread,
+				struct rls_cell **also)
 {
 	struct rls_scope *scope = rls_thread_life_scope(timeline, thread);
+	struct rls_window_part *part = NULL;
 	struct rls_untraced *unseen;
 
-	if (!scope)
+	*also = NULL;
+	if (!scope || (!timeline->closed && rls_window_counts_part(timeline, scope, &part)))
 		return NULL;
-	if (!thread->unseen) {
-		begin_window(scope, timeline->windows);
+	if (part)
+		*also = thread->unseen ? &part->late : &part->seen;
+	if (!thread->unseen)
 		return &scope->cells[thread->category];
-	}
 	unseen = rls_timeline_scope_untraced(scope);
-	return unseen ? &unseen->cell : NULL;
+	if (!unseen)
+		return NULL;
+	return timeline->closed ? &unseen->cell : &unseen->late;
 }
 
 /* Books the thread's time up to now. */
 int rls_thread_life_close_span(struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	uint64_t now_ns = timeline->now_ns;
-	struct rls_cell *cell;
+	struct rls_cell *cell, *also;
 	uint64_t start_ns = thread->open_ns;
 	uint64_t busy_ns, cpu_gpu_ns;
 	int err;
 
 	if (now_ns == start_ns)
 		return 0;
-	cell = cell_of(timeline, thread);
+	cell = cell_of(timeline, thread, &also);
 	if (!cell)
 		return -ENOMEM;
 	busy_ns = rls_gpu_busy_until(&thread->process->busy, now_ns);
 	cpu_gpu_ns = busy_ns - thread->open_busy_ns;
 	cell->wall_ns[RLS_PART_CPU] += now_ns - start_ns - cpu_gpu_ns;
 	cell->wall_ns[RLS_PART_CPU_GPU] += cpu_gpu_ns;
+	if (also) {
+		also->wall_ns[RLS_PART_CPU] += now_ns - start_ns - cpu_gpu_ns;
+		also->wall_ns[RLS_PART_CPU_GPU] += cpu_gpu_ns;
+	}
 	thread->open_ns = now_ns;
 	thread->open_busy_ns = busy_ns;
 	err = rls_overview_add(&thread->overview, thread->scope, thread->category, start_ns, now_ns,
 			       cpu_gpu_ns);
 	return err ? err
-		   : rls_span_window_push(&thread->window, cell, start_ns, now_ns, cpu_gpu_ns);
+		   : rls_span_window_push(&thread->window, cell, also, start_ns, now_ns,
+					  cpu_gpu_ns);
 }
 
 /* Before the thread's category, stack or phase changes: tells whoever looks of the time in it. */

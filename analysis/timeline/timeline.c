@@ -57,6 +57,7 @@ void rls_timeline_free(struct rls_timeline *timeline)
 	rls_trace_metadata_free(&timeline->facts);
 	rls_sample_totals_free(&timeline->samples);
 	rls_operation_rules_free(&timeline->rules);
+	free(timeline->window_lengths);
 	*timeline = (struct rls_timeline){0};
 }
 
@@ -191,34 +192,8 @@ struct rls_untraced *rls_timeline_scope_untraced(struct rls_scope *scope)
 	return scope->unseen;
 }
 
-static uint64_t traced_ran_ns(const struct rls_scope *scope)
+void rls_untraced_all(const struct rls_untraced *untraced, struct rls_cell *out)
 {
-	uint64_t ns = 0;
-
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		ns += rls_cell_ran_ns(&scope->cells[i]);
-	return ns;
-}
-
-void rls_timeline_end_window(struct rls_scope *scope)
-{
-	struct rls_spread *spread = &scope->unseen->spread;
-	uint64_t so_far_ns = traced_ran_ns(scope);
-	double time = (double)(so_far_ns - spread->timed_ns);
-
-	/* Waits are reported afterwards: there may be less now than there was. */
-	if (so_far_ns <= spread->timed_ns)
-		return;
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
-			double count = (double)(scope->transitions[i][k] - spread->counted[i][k]);
-
-			spread->counts_squared[i][k] += count * count;
-			spread->counts_by_time[i][k] += count * time;
-			spread->counted[i][k] = scope->transitions[i][k];
-		}
-	}
-	spread->time_squared += time * time;
-	spread->timed_ns = so_far_ns;
-	spread->windows++;
+	*out = untraced->cell;
+	rls_cell_add(out, &untraced->late);
 }

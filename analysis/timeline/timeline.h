@@ -144,6 +144,9 @@ struct rls_timeline {
 	bool closed; /* tracing is off (untraced_time.h) */
 	bool closed_first; /* it was from the first instant on */
 	uint32_t windows; /* begun so far, after the one that begins with the trace */
+	uint64_t opened_ns; /* the window that is open */
+	uint64_t *window_lengths; /* of those that are over, by number */
+	size_t window_capacity;
 	uint64_t looks; /* at threads in closed time */
 
 	uint64_t hits;
@@ -183,8 +186,8 @@ int rls_timeline_scope(struct rls_timeline *timeline, const void *owner, struct 
 /* What is kept of the scope's untraced time, made if it is not there. NULL: no memory. */
 struct rls_untraced *rls_timeline_scope_untraced(struct rls_scope *scope);
 
-/* Adds what the window that is over had of a scope with untraced time to its spread. */
-void rls_timeline_end_window(struct rls_scope *scope);
+/* All of it that is in no category yet. */
+void rls_untraced_all(const struct rls_untraced *untraced, struct rls_cell *out);
 
 /* A thread's overview is bounded; this bounds all together, the longest being folded first. */
 #define RLS_TIMELINE_CELLS_MAX 131072

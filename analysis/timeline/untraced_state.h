@@ -18,23 +18,58 @@ struct rls_category_samples {
 	uint64_t ns[RLS_CATEGORY_MAX]; /* of waits */
 };
 
-/* Of the counts x of the windows and their lengths t: what their spread takes. */
+#define RLS_TRANSITIONS_BY [RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]
+
+/* What windows at random instants say of a scope's transitions: of each window i the number x of them,
+ * the corrected running time t in the scope, and the window's length W, corrected too. Windows are of
+ * different lengths, the shorter the more there is in them; so each counts as one instant, by x/W and t/W.
+ * The first stretch is at no random instant, and is only in the extremes. */
 struct rls_spread {
-	uint64_t counted[RLS_CATEGORY_MAX]
-			[RLS_CATEGORY_MAX]; /* x summed up, up to the last window */
-	double counts_squared[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
-	double counts_by_time[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
-	double time_squared;
-	uint64_t timed_ns;
-	uint32_t windows;
+	uint64_t counted
+		RLS_TRANSITIONS_BY; /* x summed up, the first stretch too, up to the last window */
+	double rate RLS_TRANSITIONS_BY; /* Σ x/W */
+	double rate_squared RLS_TRANSITIONS_BY; /* Σ (x/W)² */
+	double rate_by_share RLS_TRANSITIONS_BY; /* Σ (x/W)(t/W) */
+	double chance RLS_TRANSITIONS_BY; /* Σ x/W²: the variance, were it chance alone */
+	double least RLS_TRANSITIONS_BY, most RLS_TRANSITIONS_BY; /* x/t of pieces */
+	struct rls_spread_piece {
+		double count RLS_TRANSITIONS_BY;
+		double time_ns;
+	} piece; /* that is too short to say anything yet */
+	double share, share_squared; /* Σ t/W, Σ (t/W)² */
+	double late_share; /* of the share, what lies before the first transition in its window */
+	/* With the window before. */
+	struct rls_spread_last {
+		double rate RLS_TRANSITIONS_BY;
+		double share;
+	} last;
+	double rate_by_last RLS_TRANSITIONS_BY; /* Σ (x/W)(x'/W') */
+	double rate_by_last_share RLS_TRANSITIONS_BY; /* Σ (x/W)(t'/W') + (x'/W')(t/W) */
+	double share_by_last; /* Σ (t/W)(t'/W') */
+	uint32_t windows; /* but the first stretch */
+	uint32_t pieces; /* in the extremes */
 };
 
-/* A scope's, made when it first has closed time. */
+/* What a scope had in one window. */
+struct rls_window_part {
+	uint32_t number; /* 0: none */
+	uint32_t count RLS_TRANSITIONS_BY;
+	struct rls_cell seen;
+	struct rls_cell late; /* before the thread's first transition in the window */
+};
+
+#define RLS_WINDOWS_KEPT 4
+
+/* A scope's, made when it first has closed time, or time in a later window. */
 struct rls_untraced {
 	struct rls_cell cell; /* the closed time, in no category yet */
+	/* In windows, from their beginning to the thread's first transition: in no category either, but
+	 * it is known that there were none. */
+	struct rls_cell late;
 	struct rls_category_samples running, waiting;
-	struct rls_spread spread;
-	uint32_t window; /* the last one that had time in the scope */
+	struct rls_window_part parts[RLS_WINDOWS_KEPT];
+	struct rls_spread spread; /* of what is no part any more */
+	uint32_t last; /* number of the latest part; 0: none yet */
 };
 
 /* What the number and the time of CUDA calls are to be taken times, and by what share of the

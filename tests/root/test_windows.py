@@ -197,6 +197,10 @@ def check_counts(checks, report, truth):
             rows = [entry for entry in report["transitions"]
                     if entry["operation"] == row["operation"] and
                     (entry["from"], entry["to"]) == pair]
+            if any(entry["count"] is None for entry in rows):
+                # On a busy machine, or of few windows, that is the right answer.
+                checks.saw("%s %s→%s is not known" % (row["operation"], *pair))
+                continue
             count = sum(entry["count"] for entry in rows)
             error = sum(entry["count_error"] for entry in rows)
             checks.that(rows and all(entry["method"] == "scaled" for entry in rows),

@@ -55,7 +55,7 @@ function piecesOf(sum) {
 
 /* A sum as a bar. Its error is drawn where the cost was taken out, for that is what it is of. */
 function sumBar(sum, full, options = {}) {
-	const error = view.corrected ? sum.of("error") : 0;
+	const error = view.corrected ? sum.error : 0;
 
 	return bar(piecesOf(sum), full, {error, label: sum.name + ": " + describeParts(sum.pieces), ...options});
 }
@@ -63,7 +63,7 @@ function sumBar(sum, full, options = {}) {
 /* The longest of these bars, whiskers included. */
 function fullOf(sums) {
 	return Math.max(1, ...sums.slice(0, 10000).map((sum) =>
-		sum.time + sum.gpuAlone + (view.corrected ? sum.of("error") : 0)));
+		sum.time + sum.gpuAlone + (view.corrected ? sum.error : 0)));
 }
 
 function dot(kind) {

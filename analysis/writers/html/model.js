@@ -68,6 +68,11 @@ class Part {
 	get time() {
 		return view.corrected ? this.corrected : this.wall;
 	}
+
+	/* Of one category, so its split does not cancel. */
+	get error() {
+		return Math.min(Math.hypot(this.shared + Math.max(this.moved, 0), this.split), this.wall) + this.divided;
+	}
 }
 
 /* A sum of breakdown rows. What the GPU did without any thread is kept apart: it is nobody's time. */
