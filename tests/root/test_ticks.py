@@ -85,10 +85,10 @@ def timers_of(pid):
 
 
 def record(program, seconds, *options):
-    """How many timers the recorder had in the end, what the program said, and the report."""
+    """How many timers the recorder had in the end, what the program said, and the report; prints why there are any."""
     with harness.Process([harness.interpreter(), "-c", program]) as target:
         target.out.wait("ready", harness.PATIENCE_SECONDS)
-        with harness.Recording([target.pid], *options, "--overhead-budget", "none",
+        with harness.Recording([target.pid], "-v", *options, "--overhead-budget", "none",
                                roles=[]) as recording:
             target.say(str(seconds))
             answer = target.out.wait("{", harness.PATIENCE_SECONDS)
@@ -96,6 +96,9 @@ def record(program, seconds, *options):
                 raise RuntimeError("the program has not done its work: %s" % target.err.text())
             timers = timers_of(recording.pid)
             recording.stop()
+            for line in recording.err.seen:
+                if "timer of their own" in line:
+                    print("      " + line.strip(), flush=True)
             return timers, json.loads(answer), recording.report()
 
 
