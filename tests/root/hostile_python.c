@@ -1,11 +1,12 @@
 /* What takes itself for CPython 3.12 and is not: its symbols and the layout of its memory are
  * those that samplers go by, and each of its threads has frames of a kind that no interpreter
- * has. usage: hostile_python [endless-list]
+ * has. usage: hostile_python [endless-list | KIND]; with KIND only that thread is there
  *
  * Says {"ready": PID, "threads": {kind: TID, ...}}; after a line on stdin, how often each thread
  * came round meanwhile, and ends. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -327,18 +328,24 @@ static void list_threads(int endless)
 
 int main(int argc, char **argv)
 {
+	bool endless = argc > 1 && !strcmp(argv[1], "endless-list");
+	const char *only = argc > 1 && !endless ? argv[1] : NULL, *comma = "";
 	char line[64];
 
 	pthread_key_create(&key, NULL);
 	for (size_t i = 0; i < KINDS; i++)
-		pthread_create(&kinds[i].thread, NULL, run, &kinds[i]);
+		if (!only || !strcmp(only, kinds[i].name))
+			pthread_create(&kinds[i].thread, NULL, run, &kinds[i]);
 	for (size_t i = 0; i < KINDS; i++)
-		while (!kinds[i].tid)
+		while (kinds[i].thread && !kinds[i].tid)
 			usleep(1000);
-	list_threads(argc > 1 && !strcmp(argv[1], "endless-list"));
+	list_threads(endless);
 	printf("{\"ready\": %d, \"threads\": {", getpid());
 	for (size_t i = 0; i < KINDS; i++)
-		printf("%s\"%s\": %d", i ? ", " : "", kinds[i].name, kinds[i].tid);
+		if (kinds[i].tid) {
+			printf("%s\"%s\": %d", comma, kinds[i].name, kinds[i].tid);
+			comma = ", ";
+		}
 	puts("}}");
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
