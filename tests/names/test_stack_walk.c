@@ -132,12 +132,26 @@ static void a_c_frame_leads_to_the_innermost(void **state)
 
 	(void)state;
 	interpreter.c_frame_frame = 16;
-	lay_out(2);
+	interpreter.c_frame_back = 24;
+	interpreter.frame_is_entry = 72;
+	lay_out(3);
 	put(STATE + 56, C_FRAME);
 	put(C_FRAME + 16, frame_at(0));
+	put(C_FRAME + 24, C_FRAME + 0x100);
+	put(C_FRAME + 0x100 + 16, frame_at(2)); /* where C entered from */
+	put(frame_at(1) + 72, 1);
 	stack = walk(&interpreter, THREAD);
 	assert_int_equal(stack.end, RLS_STACK_WHOLE);
-	assert_int_equal(stack.frames, 2);
+	assert_int_equal(stack.frames, 3);
+	put(C_FRAME + 0x100 + 16,
+	    frame_at(1)); /* what is left of another call enters from elsewhere */
+	stack = walk(&interpreter, THREAD);
+	assert_int_equal(stack.end, RLS_STACK_ENTERING);
+	assert_int_equal(stack.frames, 0);
+	put(C_FRAME + 24, 0); /* the first one, which nobody entered by */
+	assert_int_equal(walk(&interpreter, THREAD).end, RLS_STACK_ENTERING);
+	put(C_FRAME + 16, 0);
+	assert_int_equal(walk(&interpreter, THREAD).end, RLS_STACK_WHOLE);
 	put(STATE + 56, 0);
 	assert_int_equal(walk(&interpreter, THREAD).end, RLS_STACK_FAULT);
 }

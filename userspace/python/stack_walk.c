@@ -54,6 +54,70 @@ static size_t code_bytes(const struct rls_wire_interpreter *interpreter)
 		       interpreter->code_file + pointers_of(interpreter) * sizeof(uint64_t));
 }
 
+/* ---- where C enters, in interpreters that keep a C frame for each entry: as bpf/shared/python_entry.bpf.h has it ---- */
+
+static bool is_flag(const struct rls_space *space, uint64_t address, uint8_t least)
+{
+	uint8_t byte;
+
+	return rls_space_read(space, address, &byte, sizeof(byte)) && byte >= least;
+}
+
+static bool is_shim(const struct rls_space *space, const struct rls_wire_interpreter *interpreter,
+		    uint64_t frame)
+{
+	return interpreter->frame_owner != RLS_STACK_NO_OFFSET &&
+	       is_flag(space, frame + interpreter->frame_owner, interpreter->owner_of_shims);
+}
+
+static bool is_entry(const struct rls_space *space, const struct rls_wire_interpreter *interpreter,
+		     uint64_t frame)
+{
+	if (!interpreter->frame_is_entry)
+		return is_shim(space, interpreter, frame);
+	return is_flag(space, frame + interpreter->frame_is_entry, 1);
+}
+
+static bool has_code(const struct rls_space *space, const struct rls_wire_interpreter *interpreter,
+		     uint64_t frame)
+{
+	uint64_t code, type;
+
+	return is_shim(space, interpreter, frame) || !interpreter->code_type ||
+	       (read_word(space, frame + interpreter->frame_code, &code) &&
+		read_word(space, (code & POINTER_BITS) + OBJECT_TYPE, &type) &&
+		type == interpreter->code_type);
+}
+
+/* Whether the thread's C frame is its own: a thread that lost its CPU while it entered has what another call left. */
+static bool is_filled_in(const struct rls_space *space,
+			 const struct rls_wire_interpreter *interpreter, uint64_t c_frame)
+{
+	uint64_t frame, back, caller;
+	bool entered = false;
+
+	if (!read_word(space, c_frame + interpreter->c_frame_frame, &frame) ||
+	    !read_word(space, c_frame + interpreter->c_frame_back, &back))
+		return false;
+	if (!back) /* the first one, which nobody entered by */
+		return !frame;
+	if (!read_word(space, back + interpreter->c_frame_frame, &caller) || !frame ||
+	    !has_code(space, interpreter, frame))
+		return false;
+	for (int step = 0; step < RLS_WALK_FRAMES_MAX; step++) {
+		if (entered)
+			return frame == caller;
+		if (!frame)
+			return false;
+		entered = is_entry(space, interpreter, frame);
+		if (!read_word(space, frame + interpreter->frame_back, &frame))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the walk ---- */
+
 /* The thread's innermost frame; 0: none, and *end says why. */
 static uint64_t innermost_frame(const struct rls_space *space,
 				const struct rls_wire_interpreter *interpreter,
@@ -68,9 +132,16 @@ static uint64_t innermost_frame(const struct rls_space *space,
 	*end = RLS_STACK_FAULT;
 	if (!read_word(space, state + interpreter->thread_frame, &frame))
 		return 0;
-	if (interpreter->c_frame_frame != RLS_STACK_NO_OFFSET &&
-	    (!frame || !read_word(space, frame + interpreter->c_frame_frame, &frame)))
-		return 0;
+	if (interpreter->c_frame_frame != RLS_STACK_NO_OFFSET) {
+		if (!frame)
+			return 0;
+		*end = RLS_STACK_ENTERING;
+		if (!is_filled_in(space, interpreter, frame))
+			return 0;
+		*end = RLS_STACK_FAULT;
+		if (!read_word(space, frame + interpreter->c_frame_frame, &frame))
+			return 0;
+	}
 	*end = RLS_STACK_WHOLE;
 	return frame;
 }
