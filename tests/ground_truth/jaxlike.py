@@ -2,7 +2,8 @@
 """A job that uses the stand-in for jaxlib (truthjax.cpp), and counts.
 
 {"compute": n, "here": n, "pool": n, "calls": m}: so many calls of each, those that call Python back with m
-calls each. The answer has the thread that each calls back on, and its transitions.
+calls each. {"run": s, "of": "compute" or "plain"}: calls of it, or of a library without a role, until they took s
+seconds of CPU time. The answer has the thread that each calls back on, and its transitions.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import json
 import os
 import sys
 import threading
+import time
 
 SPIN_SECONDS = 0.0002
 
@@ -19,8 +21,9 @@ def main():
     parser.add_argument("--modules", required=True)
     options = parser.parse_args()
     sys.path.insert(0, os.path.join(options.modules, "jaxlib"))
+    sys.path.insert(0, options.modules)
     import _jax
-    import time
+    import truthplain
     pool = _jax.call_on_pool(lambda i: None, 1)
 
     def back(i):
@@ -37,6 +40,12 @@ def main():
             _jax.call_here(back, command["calls"])
         for _ in range(command.get("pool", 0)):
             _jax.call_on_pool(back, command["calls"])
+        end = time.thread_time() + command.get("run", 0)
+        while time.thread_time() < end:
+            if command["of"] == "plain":
+                truthplain.work(1000000)
+            else:
+                _jax.compute(1000)
         print(json.dumps([{"main": threading.get_native_id(), "pool": pool}]), flush=True)
 
 
