@@ -154,7 +154,8 @@ const struct rls_role_rule rls_role_table[] = {
 	MODULE(BACKEND, "tensorflow/lite/*.so"),
 	BEHIND(BACKEND, "libtensorflow*.so*"),
 	/* JAX */
-	MODULE(BACKEND, "jaxlib/libjax_common.so"),
+	/* Since 0.6 its modules are thin: their methods lie in libjax_common. */
+	MODULE(BACKEND, "libjax_common*.so*"),
 	MODULE(BACKEND, "jaxlib/*.so"),
 	MODULE(BACKEND, "xla_extension*.so"),
 	MODULE(BACKEND, "jax_cuda*_plugin/*.so"),

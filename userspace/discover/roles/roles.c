@@ -191,12 +191,16 @@ int rls_roles_parse_default_files(struct rls_roles *roles)
 	return error;
 }
 
-/* "torch/_C*.so" means that tail of any path. */
+/* "torch/_C*.so" means that tail of any path. What was loaded from memory has the name that its
+ * maker gave it. */
 static bool file_matches(const char *glob, const char *path)
 {
+	static const char memory[] = "/memfd:";
 	const char *base = strrchr(path, '/');
 
 	if (!fnmatch(glob, path, 0) || (base && !fnmatch(glob, base + 1, 0)))
+		return true;
+	if (!strncmp(path, memory, strlen(memory)) && file_matches(glob, path + strlen(memory)))
 		return true;
 	if (!strchr(glob, '/'))
 		return false;
