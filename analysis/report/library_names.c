@@ -11,8 +11,13 @@
 
 const char *rls_library_base(const char *path)
 {
-	const char *slash = strrchr(path, '/');
+	static const char memory[] = "/memfd:";
+	const char *slash;
 
+	/* Its maker's name of a file in memory, which may have slashes of its own. */
+	if (!strncmp(path, memory, strlen(memory)))
+		path += strlen(memory);
+	slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;
 }
 

@@ -15,7 +15,7 @@ enum rls_library_kind {
 
 enum rls_library_kind rls_library_kind_of(const char *path);
 
-/* The name behind the last slash. */
+/* The name behind the last slash, and behind "memfd:" of a file in memory. */
 const char *rls_library_base(const char *path);
 
 /* How much of the path is the folder of its package, behind site-packages or dist-packages, with the

@@ -63,6 +63,21 @@ static void paths_are_as_the_target_spells_them(void **state)
 	rls_mappings_release(&mappings);
 }
 
+static void libraries_in_memory_are_files(void **state)
+{
+	struct rls_mappings mappings =
+		parse("1000-2000 r-xp 00000000 00:01 12 /memfd:nle.so (deleted)\n"
+		      "2000-3000 r-xp 00000000 00:01 13 /memfd:jit (deleted)\n"
+		      "3000-4000 r-xp 00000000 00:01 14 /memfd: (deleted)\n");
+
+	assert_int_equal(mappings.count, 3);
+	assert_true(rls_mapping_is_file(&mappings.entries[0]));
+	assert_string_equal(mappings.entries[0].path, "/memfd:nle.so");
+	assert_false(rls_mapping_is_file(&mappings.entries[1]));
+	assert_false(rls_mapping_is_file(&mappings.entries[2]));
+	rls_mappings_release(&mappings);
+}
+
 static void lines_that_are_none_are_left_out(void **state)
 {
 	struct rls_mappings mappings = parse("\n"
@@ -169,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_every_field),
 		cmocka_unit_test(paths_are_as_the_target_spells_them),
+		cmocka_unit_test(libraries_in_memory_are_files),
 		cmocka_unit_test(lines_that_are_none_are_left_out),
 		cmocka_unit_test(finds_by_address),
 		cmocka_unit_test(reads_its_own),

@@ -4,6 +4,7 @@ in another library than its extension module, and which calls Python back from a
 is not traced is named: a library of a role without a probed call, and one without a role."""
 
 import os
+import re
 
 import harness
 
@@ -37,14 +38,14 @@ def check_named(checks, what, run, words, *roles):
     checks.that(len(rows) == 1 and rows[0]["percent"] > 50, "%s has one row: %s" % (what, rows))
 
 
-def check_traced(checks):
-    with harness.Target("jaxlike.py") as target:
+def check_traced(checks, *arguments):
+    with harness.Target("jaxlike.py", arguments=arguments) as target:
         with harness.Recording([target.pid], roles=[]) as recording:
             known = target.ask(compute=COMPUTE, here=HERE, pool=POOL, calls=CALLS)[0]
             status = recording.stop()
             report = recording.report()
     checks.that(status == 0, "profiler ended with %d" % status)
-    libraries = {os.path.basename(library["path"]): library for library in report["processes"][0]["libraries"]}
+    libraries = {re.split("[/:]", library["path"])[-1]: library for library in report["processes"][0]["libraries"]}
     common = libraries.get("libjax_common.so", {})
     checks.that(common.get("role") == "backend" and common.get("sites", 0) > 0,
                 "libjax_common.so is a backend with sites: %s" % common)
@@ -74,6 +75,7 @@ def main():
     if not os.path.isdir(os.path.join(harness.modules(), "jaxlib")):
         harness.skip("no nanobind, so no stand-in for jaxlib")
     check_traced(checks)
+    check_traced(checks, "--from-memory")
     # A role that is given to no function of it: as jaxlib was when its methods moved.
     check_named(checks, "a library without a probed call", "compute",
                 ["libjax_common.so", "no call into a library of the role backend was seen"],

@@ -196,10 +196,15 @@ const struct rls_mapping *rls_mappings_at(const struct rls_mappings *mappings, u
 	return &mappings->entries[low];
 }
 
+/* Of files in memory, those that are called like a library: others are memory that code is made in. */
 bool rls_mapping_is_file(const struct rls_mapping *mapping)
 {
-	return mapping->inode && mapping->path[0] == '/' && strncmp(mapping->path, "/dev/", 5) &&
-	       strncmp(mapping->path, "/memfd:", 7) && strncmp(mapping->path, "/SYSV", 5);
+	if (!mapping->inode || mapping->path[0] != '/')
+		return false;
+	if (!strncmp(mapping->path, "/memfd:", strlen("/memfd:")))
+		return strstr(mapping->path, ".so") != NULL;
+	return strncmp(mapping->path, "/dev/", strlen("/dev/")) &&
+	       strncmp(mapping->path, "/SYSV", strlen("/SYSV"));
 }
 
 /* Each mount of an overlay file system has a device of its own, while probes belong to the file below, which the

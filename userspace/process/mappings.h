@@ -34,7 +34,8 @@ void rls_mappings_release(struct rls_mappings *mappings);
 /* The mapping holding address, or NULL. */
 const struct rls_mapping *rls_mappings_at(const struct rls_mappings *mappings, uint64_t address);
 
-/* Whether it maps a file (and not a device, a pseudo-file or nothing). */
+/* Whether it maps a file (and not a device, a pseudo-file or nothing). A file in memory is one if its
+ * name has ".so" in it. */
 bool rls_mapping_is_file(const struct rls_mapping *mapping);
 
 /* A path that opens the mapped file from here, and its identity: stat()'s, and on overlay file systems one that is

@@ -285,7 +285,7 @@ static void globs_leave_out_what_differs_between_builds(void **unused)
 		{"/usr/lib/libarrow_compute.so.2600", "libarrow_compute*.so*",
 		 "libarrow_compute*.so*"},
 		{"/v/x.libs/libfoo-6cdc3b4a.so.1.2", "libfoo*.so*", "libfoo*.so*"},
-		{"/memfd:nle.so (deleted)", "memfd?nle*.so", "memfd?nle*.so"},
+		{"/memfd:nle.so (deleted)", "nle*.so", "nle*.so"},
 		{"/a/b[1]*?.so", "b?1???*.so", "b?1???*.so"},
 		{"/tmp/plain", "plain*.so", "plain*.so"},
 		{"", "*.so", "*.so"},
