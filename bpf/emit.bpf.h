@@ -31,6 +31,48 @@ static __always_inline void tell_absence(const struct thread_state *thread, __u6
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
+static __always_inline bool send_off_cpu(struct thread_state *thread)
+{
+	struct rls_wire_off_cpu *record;
+
+	if (bpf_ringbuf_query(&control, BPF_RB_AVAIL_DATA) >
+	    bpf_ringbuf_query(&control, BPF_RB_RING_SIZE) / 2)
+		return false;
+	record = bpf_ringbuf_reserve(&control, sizeof(*record), 0);
+	if (!record)
+		return false;
+	fill_header(&record->header, sizeof(*record), RLS_WIRE_OFF_CPU, thread->pid, thread->tid,
+		    thread->period.until_ns);
+	record->away_ns = thread->period.away_ns;
+	record->before_ns = thread->period.before_ns;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	thread->hit_totals.sent_ns += thread->period.away_ns + thread->period.before_ns;
+	thread->period.away_ns = 0;
+	return true;
+}
+
+/* A period by itself, with its begin and end, as the thread may have changed operations since the last hit and may
+ * again before the next. Where there is no room, the next hit totals have it alone; before the thread is announced
+ * the latest waits for that. */
+static __always_inline void report_off_cpu(struct thread_state *thread, __u64 until_ns,
+					   __u64 away_ns)
+{
+	__u64 unsent_ns = thread->hit_totals.off_cpu_ns - thread->hit_totals.sent_ns;
+	__u64 latest_ns = thread->period.away_ns ? thread->period.until_ns : 0;
+
+	/* What the latest one waits with is known: only what came since counts. */
+	if (latest_ns &&
+	    unsent_ns - thread->period.away_ns - thread->period.before_ns < RLS_OFF_CPU_SENT_NS)
+		return;
+	if (unsent_ns < RLS_OFF_CPU_SENT_NS)
+		return;
+	thread->period.until_ns = until_ns;
+	thread->period.away_ns = away_ns;
+	thread->period.before_ns = unsent_ns - away_ns;
+	if (thread->announced && !send_off_cpu(thread))
+		thread->period.away_ns = 0;
+}
+
 static __always_inline __u64 add_off_cpu(struct thread_state *thread,
 					 const struct task_struct *task, __u64 now_ns)
 {
@@ -43,6 +85,8 @@ static __always_inline __u64 add_off_cpu(struct thread_state *thread,
 	}
 	if (absences_reported && away_ns && thread->sequence)
 		tell_absence(thread, since_ns + away_ns, away_ns);
+	if (!absences_reported && !booking && away_ns)
+		report_off_cpu(thread, since_ns + away_ns, away_ns);
 	return away_ns;
 }
 
@@ -60,6 +104,8 @@ static __always_inline void take_hit_totals(struct thread_state *thread,
 	thread->hit_totals.hits = 0;
 	thread->hit_totals.cost_ns = 0;
 	thread->hit_totals.off_cpu_ns = 0;
+	thread->hit_totals.sent_ns = 0;
+	thread->period.away_ns = 0;
 }
 
 /* Tells user space what stretch of the thread's time is uncertain. False when there is no

@@ -15,7 +15,7 @@ SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
 	__u64 text = address + __builtin_offsetof(struct rls_name, text);
 	struct rls_wire_name *record;
 	struct name_key key;
-	__u32 id, length;
+	__u32 id, head[2]; /* length, flags */
 	__u8 last;
 
 	if (!address)
@@ -23,15 +23,23 @@ SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
 	id = find_name(thread, address, &key);
 	if (id)
 		return id;
-	/* On two pages at most: with both ends all can be read. It is not read here, as the stack has no room for it. */
-	if (bpf_probe_read_user(&length, sizeof(length), (void *)address) ||
-	    bpf_probe_read_user(&last, sizeof(last), (void *)(text + RLS_NAME_BYTES - 1)))
+	/* On two pages at most: with both ends all of the text can be read. It is not read here, as the stack has no room
+	 * for it. What lies behind the text may be on a page that libraries before 0.2.0 have never touched. */
+	if (bpf_probe_read_user(head, sizeof(head), (void *)address))
+		return RLS_TOTALS_UNREADABLE;
+	if (head[0] >= RLS_WIRE_NAME_BYTES)
+		head[0] = RLS_WIRE_NAME_BYTES - 1;
+	if (bpf_probe_read_user(&last, sizeof(last), (void *)(text + head[0])))
 		return RLS_TOTALS_UNREADABLE;
 	record = begin_name(thread, &key);
 	if (!record)
 		return 0;
-	record->length = length < RLS_WIRE_NAME_BYTES ? length : RLS_WIRE_NAME_BYTES - 1;
-	bpf_probe_read_user(record->text, RLS_WIRE_NAME_BYTES, (void *)text); /* else zeros */
+	record->length = head[0];
+	if (head[1] & RLS_NAME_STANDS_FOR_OTHERS)
+		record->header.flags = RLS_WIRE_NAME_OTHERS;
+	/* Else as far as its end. */
+	if (bpf_probe_read_user(record->text, RLS_WIRE_NAME_BYTES, (void *)text))
+		bpf_probe_read_user_str(record->text, RLS_WIRE_NAME_BYTES, (void *)text);
 	return end_name(record, &key);
 }
 

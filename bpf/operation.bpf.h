@@ -128,9 +128,10 @@ static __always_inline void sync_operations(struct thread_state *thread)
 	read_edges(thread, head);
 }
 
-/* The same of a thread that may not have met a probe yet, if it ever does. On the thread itself, while none of our
- * other programs is under way on it. */
-static __always_inline void read_annotations(struct thread_state *thread, struct task_struct *task)
+/* The same of a thread that may not have met a probe yet, if it ever does. On the thread itself; edges only while none
+ * of our other programs is under way on it. */
+static __always_inline void read_annotations(struct thread_state *thread, struct task_struct *task,
+					     bool edges)
 {
 	if (thread->generation != settings_generation) {
 		struct rls_wire_process *process = bpf_map_lookup_elem(&tracked, &thread->pid);
@@ -147,7 +148,8 @@ static __always_inline void read_annotations(struct thread_state *thread, struct
 			return;
 		announce(thread, task);
 	}
-	sync_operations(thread);
+	if (edges)
+		sync_operations(thread);
 }
 
 #endif

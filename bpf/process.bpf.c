@@ -72,7 +72,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		childs = begin_thread(child, child_pid, child_pid);
 	begin_off_cpu(childs, child);
 	if (mine && recording_since_ns) {
-		read_annotations(mine, parent);
+		read_annotations(mine, parent, true);
 		if (childs) {
 			inherit_state(childs, mine);
 			childs->missed = MISSED_EDGES | MISSED_RANGES;

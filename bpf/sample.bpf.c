@@ -191,8 +191,8 @@ static __always_inline void leave_cpu(struct thread_state *thread, struct task_s
 		book_leave(thread, now_ns);
 	}
 	/* It may meet no probe for long, and others inherit what it is in. */
-	if (!booking && asleep && task->mm)
-		read_annotations(thread, task);
+	if (!booking && task->mm)
+		read_annotations(thread, task, asleep);
 	if (!booking && task->mm) /* not a kernel thread, and not on its way out */
 		begin_wait(thread, task, asleep, now_ns);
 }

@@ -87,6 +87,8 @@ SUBPROGRAM void announce(struct thread_state *thread, struct task_struct *task)
 	BPF_CORE_READ_INTO(&record->comm, task, comm);
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	thread->announced = 1;
+	if (!booking && thread->period.away_ns)
+		send_off_cpu(thread);
 }
 
 SUBPROGRAM struct thread_state *create_thread(struct task_struct *task)

@@ -93,6 +93,9 @@ struct thread_state {
 	__u64 event_ns; /* of the last transition: the next one is later */
 	struct absence away; /* since_ns: 0 while running */
 	struct wait wait;
+	struct { /* off the CPU, to be sent; away_ns 0: none */
+		__u64 until_ns, away_ns, before_ns; /* as in rls_wire_off_cpu */
+	} period;
 	__u64 lost_since_ns; /* first transition lost since the last that got through */
 	__u32 lost;
 	__u32 overflowed;

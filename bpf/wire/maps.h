@@ -14,8 +14,7 @@
  * many places as SPARE says are kept free for those. */
 struct rls_wire_place {
 	RLS_U64 turn; /* written last */
-	struct rls_wire_category event;
-	RLS_U64 reserved; /* a line of memory each */
+	struct rls_wire_category event; /* both are a line of memory */
 };
 
 #define RLS_PLACES_SPARE(places) ((places) / 4 < 1024 ? (places) / 4 : 1024)

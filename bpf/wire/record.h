@@ -37,6 +37,7 @@ enum rls_wire_kind {
 	/* 24, 25: wire/stack.h */
 	RLS_WIRE_BOOKED = 26, /* booking, of a process with a CUPTI bridge: its operations */
 	RLS_WIRE_ABSENCE = 27, /* a thread was off its CPU, if that is requested */
+	RLS_WIRE_OFF_CPU = 28, /* the same, for the trace */
 };
 
 struct rls_wire_header {
@@ -54,6 +55,7 @@ struct rls_wire_hit_totals {
 	RLS_U32 hits; /* probe hits, the one that emits included */
 	RLS_U32 cost_ns; /* what they cost by the calibration in the cookies */
 	RLS_U64 off_cpu_ns; /* not running */
+	RLS_U64 sent_ns; /* of that, what rls_wire_off_cpu has reported by itself */
 };
 
 struct rls_wire_category {
@@ -101,6 +103,9 @@ struct rls_wire_name {
 	RLS_U32 id; /* in cells: of this name in this process; else 0 */
 	char text[RLS_WIRE_NAME_BYTES];
 };
+
+/* Flag of its header: it stands for all names that the library had no room for. */
+#define RLS_WIRE_NAME_OTHERS 1
 
 struct rls_wire_edge {
 	struct rls_wire_header header; /* time: the edge's own */
@@ -152,6 +157,14 @@ struct rls_wire_absence {
 	RLS_U64 away_ns; /* before that; the next hit totals include it */
 };
 
+/* Shorter periods are not sent by themselves, but with the one that makes them so much together. */
+#define RLS_OFF_CPU_SENT_NS 50000U
+struct rls_wire_off_cpu {
+	struct rls_wire_header header; /* time: when it came back */
+	RLS_U64 away_ns; /* until then */
+	RLS_U64 before_ns; /* and so much before, since the last such record or hit totals */
+};
+
 struct rls_wire_loss {
 	struct rls_wire_header header; /* time: when the thread's next event got through */
 	RLS_U64 since_ns; /* when the first one was lost */
@@ -201,20 +214,21 @@ struct rls_wire_gpu_batch {
 #ifndef __VMLINUX_H__
 _Static_assert(sizeof(struct rls_wire_header) == 24, "header");
 _Static_assert(offsetof(struct rls_wire_header, time_ns) == 16, "header");
-_Static_assert(sizeof(struct rls_wire_category) == 48, "category");
+_Static_assert(sizeof(struct rls_wire_category) == 56, "category");
 _Static_assert(sizeof(struct rls_wire_thread) == 48, "thread");
 _Static_assert(sizeof(struct rls_wire_fork) == 56, "fork");
 _Static_assert(sizeof(struct rls_wire_exec) == 40, "exec");
-_Static_assert(sizeof(struct rls_wire_exit) == 48, "exit");
+_Static_assert(sizeof(struct rls_wire_exit) == 56, "exit");
 _Static_assert(sizeof(struct rls_wire_name) == 168, "name");
 _Static_assert(sizeof(struct rls_wire_edge) == 40, "edge");
 _Static_assert(sizeof(struct rls_wire_edges) == 24 + 24 * RLS_EDGES_SENT, "edges");
 _Static_assert(sizeof(struct rls_wire_range) == 168, "range");
 _Static_assert(sizeof(struct rls_wire_booked) == 32, "booked");
 _Static_assert(sizeof(struct rls_wire_absence) == 32, "absence");
+_Static_assert(sizeof(struct rls_wire_off_cpu) == 40, "off cpu");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
-_Static_assert(sizeof(struct rls_wire_final) == 72, "final");
-_Static_assert(sizeof(struct rls_wire_category_sample) == 72 + 8 * RLS_SAMPLE_WORDS, "look");
+_Static_assert(sizeof(struct rls_wire_final) == 80, "final");
+_Static_assert(sizeof(struct rls_wire_category_sample) == 80 + 8 * RLS_SAMPLE_WORDS, "look");
 _Static_assert(sizeof(struct rls_wire_gpu_batch) == 40, "gpu batch");
 #endif
 

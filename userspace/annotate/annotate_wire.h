@@ -39,10 +39,12 @@ typedef __u8 rls_u8;
 #define RLS_STACK_MAX 64 /* operations distinguished per thread */
 #define RLS_NAME_BYTES 128 /* longest name kept, NUL included */
 
+#define RLS_NAME_STANDS_FOR_OTHERS 1 /* a flag: of all names for which there is no room */
+
 /* One interned name. Immutable once its address has been published. */
 struct rls_name {
 	rls_u32 length; /* bytes of text, NUL excluded, < RLS_NAME_BYTES */
-	rls_u32 reserved;
+	rls_u32 flags;
 	char text[RLS_NAME_BYTES];
 };
 

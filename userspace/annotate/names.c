@@ -10,7 +10,8 @@ static struct rls_name names[RLS_NAMES_MAX];
 static _Atomic(uint32_t) names_taken;
 static _Atomic(const struct rls_name *) slots[SLOTS];
 
-static const struct rls_name other = {.length = 7, .text = "(other)"};
+static const struct rls_name other = {
+	.length = 7, .flags = RLS_NAME_STANDS_FOR_OTHERS, .text = "(other)"};
 
 /* FNV-1a: names are short, and a target that makes them collide slows itself alone. */
 static uint32_t hash(const char *text, size_t length)
@@ -53,6 +54,9 @@ static const struct rls_name *names_accept(const char *text, size_t length)
 	} while (!atomic_compare_exchange_weak_explicit(
 		&names_taken, &index, index + 1, memory_order_relaxed, memory_order_relaxed));
 	memcpy(names[index].text, text, length);
+	/* Most are shorter than their room, which may reach into a page that was never touched: BPF could
+	 * not read it. */
+	*(volatile char *)&names[index].text[RLS_NAME_BYTES - 1] = '\0';
 	names[index].length = length;
 	return &names[index];
 }

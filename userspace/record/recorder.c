@@ -20,6 +20,7 @@
 #include "userspace/record/drain.h"
 #include "userspace/record/events/host_events.h"
 #include "userspace/record/events/operation_globs.h"
+#include "userspace/record/events/operation_warnings.h"
 #include "userspace/record/events/translate.h"
 #include "userspace/record/gpu/cuda_calls.h"
 #include "userspace/record/gpu/gpu_activity.h"
@@ -324,6 +325,8 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 		failed = r;
 	rls_kernel_drops(recorder->kernel, drops);
 	rls_gpu_report(recorder->gpu, &drops[RLS_DROP_GPU]);
+	rls_operation_warnings_report(rls_translator_oddities(recorder->translator),
+				      &recorder->output, recorder->stop_ns);
 	rls_losses_report(&recorder->losses, drops, &recorder->output, recorder->start_ns,
 			  recorder->stop_ns);
 	if (recorder->throttle)

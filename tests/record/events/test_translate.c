@@ -44,6 +44,31 @@ static void threads_and_categories(void **state)
 	assert_int_equal(rls_translator_ignored(*state), 0);
 }
 
+/* What a thread is in may change between a wait and its next hit: a wait has its own begin and end. */
+static void a_wait_is_reported_where_it_was(void **state)
+{
+	struct rls_wire_off_cpu record = {
+		HEADER(struct rls_wire_off_cpu, RLS_WIRE_OFF_CPU, 7, 8, 1000),
+		.away_ns = 400,
+		.before_ns = 30,
+	};
+
+	SEND(*state, record);
+	/* The hit totals have it too, and what came after it. */
+	send_category(*state, 7, 8, 2000, RLS_CATEGORY_PYTHON,
+		      (struct rls_wire_hit_totals){.off_cpu_ns = 435, .sent_ns = 430});
+	send_category(*state, 7, 8, 2100, RLS_CATEGORY_PYTHON,
+		      (struct rls_wire_hit_totals){.off_cpu_ns = 9, .sent_ns = 9});
+	assert_log(&event_log, "600 7/8 off_cpu 30\n"
+			       "1000 7/8 off_cpu 400\n"
+			       "2000 7/8 category python\n"
+			       "2000 7/8 off_cpu 5\n"
+			       "2100 7/8 category python\n");
+	record.away_ns = 1001;
+	SEND(*state, record);
+	assert_int_equal(rls_translator_ignored(*state), 1);
+}
+
 /* A child whose fork could not be reported says itself where it was. */
 static void a_thread_may_begin_in_a_category(void **state)
 {
@@ -583,6 +608,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(threads_and_categories),
+		TEST(a_wait_is_reported_where_it_was),
 		TEST(a_thread_may_begin_in_a_category),
 		TEST(a_first_event_tells_what_was_before),
 		TEST(who_lives_is_known),

@@ -91,9 +91,9 @@ int rls_emit_hit_totals(const struct rls_event_sink *sink, const struct rls_wire
 		event.hits.cost_ns = hit_totals->cost_ns;
 		r = rls_emit(sink, &event);
 	}
-	if (!r && hit_totals->off_cpu_ns) {
+	if (!r && hit_totals->off_cpu_ns > hit_totals->sent_ns) {
 		event.kind = RLS_EVENT_OFF_CPU;
-		event.off_cpu.ns = hit_totals->off_cpu_ns;
+		event.off_cpu.ns = hit_totals->off_cpu_ns - hit_totals->sent_ns;
 		r = rls_emit(sink, &event);
 	}
 	return r;

@@ -17,6 +17,7 @@ struct rls_translator {
 	struct rls_thread_table living;
 	double excess_ns;
 	uint64_t ignored;
+	struct rls_operation_oddities oddities;
 };
 
 static int add_phase(struct rls_translator *translator, struct rls_live_process *process,
@@ -298,6 +299,7 @@ static int on_name(struct rls_translator *translator, const void *data)
 		record->length < sizeof(record->text) ? record->length : sizeof(record->text);
 	rls_string_id ignored;
 
+	translator->oddities.names_left_out |= record->header.flags & RLS_WIRE_NAME_OTHERS;
 	return learn_name(translator, record->header.pid, record->address, record->text, length,
 			  &ignored);
 }
@@ -324,6 +326,7 @@ static int apply_edge(struct rls_translator *translator, uint32_t pid, uint32_t 
 
 	if (r)
 		return r;
+	translator->oddities.disorders += (edge->flags & RLS_EDGE_DISORDER) != 0;
 	if (edge->kind == RLS_EDGE_PUSH || edge->kind == RLS_EDGE_POP)
 		r = rls_operation_inherit_before(&translator->sink, process, thread, edge->time_ns);
 	if (r)
@@ -459,6 +462,27 @@ static int on_range(struct rls_translator *translator, const void *data)
 		false);
 }
 
+/* Its begin is reported too: what lies before it and after it was spent running, but for before_ns. */
+static int on_off_cpu(struct rls_translator *translator, const void *data)
+{
+	const struct rls_wire_off_cpu *record = data;
+	const struct rls_wire_header *header = &record->header;
+	struct rls_event event =
+		rls_event_at(RLS_EVENT_OFF_CPU, header->pid, header->tid, header->time_ns);
+	int r;
+
+	if (record->away_ns > header->time_ns) {
+		translator->ignored++;
+		return 0;
+	}
+	event.time_ns -= record->away_ns;
+	event.off_cpu.ns = record->before_ns;
+	r = rls_emit(&translator->sink, &event);
+	event.time_ns = header->time_ns;
+	event.off_cpu.ns = record->away_ns;
+	return r ? r : rls_emit(&translator->sink, &event);
+}
+
 static int on_loss(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_loss *record = data;
@@ -507,6 +531,7 @@ static const struct {
 	[RLS_WIRE_RANGE_POP] = {sizeof(struct rls_wire_range), on_range},
 	[RLS_WIRE_LOSS] = {sizeof(struct rls_wire_loss), on_loss},
 	[RLS_WIRE_FINAL] = {sizeof(struct rls_wire_final), on_final},
+	[RLS_WIRE_OFF_CPU] = {sizeof(struct rls_wire_off_cpu), on_off_cpu},
 	[RLS_WIRE_CATEGORY_SAMPLE] = {sizeof(struct rls_wire_category_sample), on_look},
 };
 
@@ -658,6 +683,12 @@ int rls_translator_each_thread(const struct rls_translator *translator,
 			r = thread->tid == pid ? 0 : visit(context, pid, thread->tid);
 	}
 	return r;
+}
+
+const struct rls_operation_oddities *
+rls_translator_oddities(const struct rls_translator *translator)
+{
+	return &translator->oddities;
 }
 
 uint64_t rls_translator_ignored(const struct rls_translator *translator)

@@ -21,6 +21,7 @@
 #include "bpf/wire/record.h"
 #include "userspace/annotate/annotate_wire.h"
 #include "userspace/record/events/event_sink.h"
+#include "userspace/record/events/operation_oddities.h"
 
 /* Each may be NULL. */
 struct rls_process_watcher {
@@ -86,6 +87,8 @@ int rls_translator_each_thread(const struct rls_translator *translator,
 			       int (*visit)(void *context, uint32_t pid, uint32_t tid),
 			       void *context);
 
+const struct rls_operation_oddities *
+rls_translator_oddities(const struct rls_translator *translator);
 uint64_t rls_translator_ignored(const struct rls_translator *translator);
 
 #endif
