@@ -52,7 +52,7 @@ void rlscope_operation_begin_name(rlscope_name name)
 
 	if (!record)
 		return;
-	rls_record_push(record, name);
+	rls_record_push(record, name, NULL);
 	if (is_raised(&rls_push_semaphore))
 		tell_push(name->text, record->depth);
 }
@@ -70,6 +70,51 @@ void rlscope_operation_end(void)
 		return;
 	if (is_raised(&rls_pop_semaphore))
 		tell_pop(text_of(rls_record_innermost(record)), record->depth);
+}
+
+void rlscope_operation_begin_owned(rlscope_name name, const void *owner)
+{
+	struct rls_thread_record *record = rls_record_get();
+
+	if (!record)
+		return;
+	rls_record_push(record, name, owner);
+	if (is_raised(&rls_push_semaphore))
+		tell_push(name->text, record->depth);
+}
+
+int rlscope_operation_end_owned(rlscope_name name, const void *owner)
+{
+	struct rls_thread_record *record = rls_record_peek();
+
+	if (!record || rls_record_end(record, name, owner) < 0)
+		return -1;
+	if (is_raised(&rls_pop_semaphore))
+		tell_pop(text_of(rls_record_innermost(record)), record->depth);
+	return 0;
+}
+
+void rlscope_operation_not_open(void)
+{
+	struct rls_thread_record *record = rls_record_get();
+
+	if (record)
+		rls_record_disorder(record);
+}
+
+unsigned int rlscope_operation_suspend(const void *owner, rlscope_name *names)
+{
+	struct rls_thread_record *record = rls_record_peek();
+
+	return record ? rls_record_suspend(record, owner, names) : 0;
+}
+
+void rlscope_operation_resume(const void *owner, const rlscope_name *names, unsigned int count)
+{
+	struct rls_thread_record *record = rls_record_get();
+
+	if (record)
+		rls_record_resume(record, owner, names, count);
 }
 
 /* Process-wide word in the descriptor first, for who looks now; then the edge, for when. */

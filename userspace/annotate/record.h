@@ -20,9 +20,22 @@ struct rls_thread_record *rls_record_get(void);
 /* The thread's record or NULL. */
 struct rls_thread_record *rls_record_peek(void);
 
-void rls_record_push(struct rls_thread_record *record, const struct rls_name *name);
+/* owner: who may suspend the operation, NULL for nobody; only ever compared. */
+void rls_record_push(struct rls_thread_record *record, const struct rls_name *name,
+		     const void *owner);
 /* Ends the innermost operation; 0, or -ENOENT without one. */
 int rls_record_pop(struct rls_thread_record *record);
+/* Ends the innermost operation of that name, the owner's before others'. Those above it go on, and the edge says so.
+ * -ENOENT: none of that name is open. */
+int rls_record_end(struct rls_thread_record *record, const struct rls_name *name,
+		   const void *owner);
+/* Notes that an operation was to be ended that is not open. */
+void rls_record_disorder(struct rls_thread_record *record);
+/* Leaves the owner's operations, and enters them again. Returns how many there are, names[] outermost first. */
+unsigned int rls_record_suspend(struct rls_thread_record *record, const void *owner,
+				const struct rls_name *names[RLS_STACK_MAX]);
+void rls_record_resume(struct rls_thread_record *record, const void *owner,
+		       const struct rls_name *const *names, unsigned int count);
 /* The innermost operation that has a slot in the stack, NULL without one. */
 const struct rls_name *rls_record_innermost(const struct rls_thread_record *record);
 /* An edge that leaves the operations alone: phase, process name. */

@@ -38,6 +38,19 @@ RLSCOPE_ANNOTATE_API void rlscope_operation_begin_name(rlscope_name name);
 /* Ends the innermost operation of the calling thread; without one, does nothing. */
 RLSCOPE_ANNOTATE_API void rlscope_operation_end(void);
 
+/* For languages with coroutines. An operation that has an owner (an address, only ever compared) is
+ * ended by name, whatever is innermost: 0, or -1 if none of that name is open on the thread. Where
+ * its owner stops running, its operations are left: names, at most RLSCOPE_SUSPENDED_MAX, outermost
+ * first; and entered again where it goes on, on whatever thread. */
+#define RLSCOPE_SUSPENDED_MAX 64
+RLSCOPE_ANNOTATE_API void rlscope_operation_begin_owned(rlscope_name name, const void *owner);
+RLSCOPE_ANNOTATE_API int rlscope_operation_end_owned(rlscope_name name, const void *owner);
+RLSCOPE_ANNOTATE_API unsigned int rlscope_operation_suspend(const void *owner, rlscope_name *names);
+RLSCOPE_ANNOTATE_API void rlscope_operation_resume(const void *owner, const rlscope_name *names,
+						   unsigned int count);
+/* An operation was to be ended that is not open: recordings count that and warn. */
+RLSCOPE_ANNOTATE_API void rlscope_operation_not_open(void);
+
 /* The phase of the whole process from here on; NULL or "" for none. A phase may change
  * inside an operation. */
 RLSCOPE_ANNOTATE_API void rlscope_set_phase(const char *phase);

@@ -7,6 +7,7 @@ import rlscope
 
 EDGE_RING, STACK_MAX = 256, 64
 PUSH, POP, PHASE, PROCESS_NAME = 1, 2, 3, 4
+RESUMED, DISORDER = 1, 2
 
 _library = ctypes.CDLL(os.path.join(
     os.path.dirname(rlscope.__file__), "..", "..", "librlscope_annotate.so"))
@@ -16,7 +17,7 @@ _library.rlscope_annotate_thread_record.restype = ctypes.c_void_p
 class Edge(ctypes.Structure):
     _fields_ = [("time_ns", ctypes.c_uint64), ("name", ctypes.c_uint64),
                 ("kind", ctypes.c_uint16), ("depth", ctypes.c_uint16),
-                ("reserved", ctypes.c_uint32)]
+                ("flags", ctypes.c_uint32)]
 
 
 class Record(ctypes.Structure):
@@ -43,8 +44,13 @@ def stack():
     return [_name(now.stack[i]) for i in range(now.depth)] if now else []
 
 
-def edges(since):
-    """(kind, name, depth) of the edges from number `since` on."""
+def flagged_edges(since):
+    """(kind, name, depth, flags) of the edges from number `since` on."""
     now = record()
     found = [now.edges[number % EDGE_RING] for number in range(since, now.head)] if now else []
-    return [(edge.kind, _name(edge.name), edge.depth) for edge in found]
+    return [(edge.kind, _name(edge.name), edge.depth, edge.flags) for edge in found]
+
+
+def edges(since):
+    """(kind, name, depth) of them."""
+    return [edge[:3] for edge in flagged_edges(since)]

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "rlscope_annotate.h"
+#include "userspace/annotate/python/follow.h"
 
 /* Both have been in every CPython since 3.7 with this value and signature, and part of the
  * stable ABI since 3.10; the headers hide them from whoever asks for less than 3.10. */
@@ -95,14 +96,43 @@ static PyObject *operation_repr(PyObject *self)
 
 static PyObject *operation_enter(PyObject *self, PyObject *unused)
 {
-	rlscope_operation_begin_name(((struct operation *)self)->name);
+	const void *owner = rls_follow_owner();
+
+	rlscope_operation_begin_owned(((struct operation *)self)->name, owner);
+	if (owner && rls_follow_begin(owner) < 0)
+		return NULL;
 	Py_INCREF(self);
 	return self;
 }
 
 static PyObject *operation_exit(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-	rlscope_operation_end();
+	rlscope_name name = ((struct operation *)self)->name;
+	const void *owner = rls_follow_owner();
+
+	if (rlscope_operation_end_owned(name, owner) < 0 && !rls_follow_end_suspended(owner, name))
+		rlscope_operation_not_open();
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+/* For the decorator, which knows by itself when its function stops and goes on. */
+static PyObject *operation_go_on(PyObject *self, PyObject *begun)
+{
+	rlscope_name name = ((struct operation *)self)->name;
+
+	if (begun == Py_True)
+		rlscope_operation_resume(NULL, &name, 1);
+	else
+		rlscope_operation_begin_name(name);
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+static PyObject *operation_pause(PyObject *self, PyObject *unused)
+{
+	if (rlscope_operation_end_owned(((struct operation *)self)->name, NULL) < 0)
+		rlscope_operation_not_open();
 	Py_INCREF(Py_None);
 	return Py_None;
 }
@@ -124,6 +154,8 @@ static PyObject *operation_call(PyObject *self, PyObject *args, PyObject *keywor
 static PyMethodDef operation_methods[] = {
 	{"__enter__", operation_enter, METH_NOARGS, "Begin the operation."},
 	{"__exit__", METHOD(operation_exit), METH_FASTCALL, "End the operation."},
+	{"_go_on", operation_go_on, METH_O, NULL},
+	{"_pause", operation_pause, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},
 };
 
@@ -180,6 +212,9 @@ static PyMethodDef module_methods[] = {
 	{"get_phase", get_phase, METH_NOARGS, "get_phase(): the phase now, \"\" for none."},
 	{"set_process_name", set_process_name, METH_O,
 	 "set_process_name(name): what to call this process in reports."},
+	{"_learn", METHOD(rls_follow_learn), METH_FASTCALL, NULL},
+	{"_on_yield", METHOD(rls_follow_on_yield), METH_FASTCALL, NULL},
+	{"_on_resume", METHOD(rls_follow_on_resume), METH_FASTCALL, NULL},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -33,20 +33,27 @@ def _wrap_plain(operation, function):
     return wrapper
 
 
-def _drive(operation, inner):
-    """A generator that runs `inner` (anything with send, throw and close) inside `operation`."""
+def _drive(operation, inner, begun=False):
+    """A generator that runs `inner` (anything with send, throw and close) inside `operation`.
+    begun: the operation has been entered before, and is only gone on with."""
     step, argument = inner.send, None
     while True:
+        operation._go_on(begun)
+        begun = True
         try:
-            with operation:
-                item = step(argument)
+            item = step(argument)
         except StopIteration as stop:
             return stop.value
+        finally:
+            operation._pause()
         try:
             step, argument = inner.send, (yield item)
         except GeneratorExit:
-            with operation:
+            operation._go_on(True)
+            try:
                 inner.close()
+            finally:
+                operation._pause()
             raise
         except BaseException as error:
             step, argument = inner.throw, error
@@ -75,13 +82,14 @@ def _wrap_async_generator(operation, function):
     @functools.wraps(function)
     async def wrapper(*args, **kwargs):
         inner = function(*args, **kwargs)
-        step, argument = inner.asend, None
+        step, argument, begun = inner.asend, None, False
         try:
             while True:
                 try:
-                    item = await _await(operation, step(argument))
+                    item = await _await(operation, step(argument), begun)
                 except StopAsyncIteration:
                     return
+                begun = True
                 try:
                     step, argument = inner.asend, (yield item)
                 except GeneratorExit:
