@@ -153,7 +153,8 @@ def flood(checks):
             recording.stop()
             report = recording.report()
     lost = losses(report)["gpu"]
-    checks.that(lost > 0 and kernels(report) + 64 * lost == 64 * 2501,
+    # The empty batch is lost too, if it comes before the recorder has made room.
+    checks.that(lost > 0 and kernels(report) + 64 * lost in (64 * 2501, 64 * 2502),
                 "%d kernels came, %d batches of 64 were lost" % (kernels(report), lost))
     checks.that(losses(report)["control"] == 0 and losses(report)["transitions"] == 0,
                 "nothing else was lost for it: %s" % losses(report))
