@@ -69,9 +69,7 @@ static __always_inline void report_off_cpu(struct thread_state *thread, __u64 un
 	thread->period.until_ns = until_ns;
 	thread->period.away_ns = away_ns;
 	thread->period.before_ns = unsent_ns - away_ns;
-	/* Our own threads are announced too, but not tracked. */
-	if (thread->announced &&
-	    (!bpf_map_lookup_elem(&tracked, &thread->pid) || !send_off_cpu(thread)))
+	if (thread->announced && !send_off_cpu(thread))
 		thread->period.away_ns = 0;
 }
 

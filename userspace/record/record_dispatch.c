@@ -159,6 +159,10 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 	r = recorder->start_ns ? rls_recorder_adopt_early(recorder) : 0;
 	if (r)
 		return r;
+	/* Our own threads are announced too, as calibration probes them. */
+	if (record->kind == RLS_WIRE_OFF_CPU &&
+	    !rls_targets_find(&recorder->targets, (pid_t)record->pid))
+		return 0;
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
 		return -ENOMEM;
 	r = recorder->throttle ? rls_overhead_controller_add(recorder->throttle, record, size) : 0;
