@@ -57,8 +57,9 @@ def look(checks, browser, path, model):
     page.type("no such name")
     page.wait_for("document.querySelectorAll('#where-table .empty').length === 1")
     pages.check_quiet(page)
-    counted = sum(row["count"] for row in model["transitions"])
-    checks.that(counted > 1000, "more than 1000 transitions: %d" % counted)
+    # A count is null where too few windows were seen, as in five seconds.
+    flows = {(row["from"], row["to"]) for row in model["transitions"]}
+    checks.that(("python", "backend") in flows, "transitions are there: %s" % flows)
 
 
 def main():
