@@ -110,6 +110,7 @@ def sharing(checks):
     command = [harness.interpreter(), "-c", SHARING, harness.modules()]
     with harness.Process(command) as target:
         worker = int(target.out.wait("ready", harness.PATIENCE_SECONDS).split()[1])
+        harness.eventually(lambda: shared_bytes(worker) > SHARED_BYTES, 30)
         before = shared_bytes(worker)
         with harness.Recording([worker]) as recording:
             during = shared_bytes(worker)
