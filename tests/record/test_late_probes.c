@@ -17,10 +17,10 @@ static struct {
 	char last[256];
 } world;
 
-int __wrap_rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns,
-				    const char *text);
-int __wrap_rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns,
-				    const char *text)
+int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns,
+				 const char *text);
+int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns,
+				 const char *text)
 {
 	(void)output, (void)time_ns;
 	world.warnings++;

@@ -3,19 +3,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "userspace/base/log.h"
 #include "userspace/record/targets/process_info.h"
 
 #define BRIDGE_PATIENCE_NS 2000000000ULL
 /* So many are read at a time, which takes about a millisecond. */
 #define TRACERS_AT_ONCE 64
-
-static void coverage_warnings_warn(struct rls_event_output *output, uint64_t time_ns,
-				   const char *text)
-{
-	rls_warning("%s", text);
-	rls_event_output_warning(output, time_ns, text);
-}
 
 void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_event_output *output,
 			  pid_t pid, uint64_t time_ns)
@@ -24,13 +16,13 @@ void rls_missing_at_start(const struct rls_libraries *libraries, struct rls_even
 
 	if (!rls_libraries_python(libraries, pid)[0]) {
 		snprintf(text, sizeof(text), "process %d is not a Python process (yet)", pid);
-		coverage_warnings_warn(output, time_ns, text);
+		rls_event_output_warn(output, time_ns, text);
 	} else if (!rls_libraries_count(libraries, pid)) {
 		snprintf(text, sizeof(text),
 			 "process %d has loaded no simulator, ML backend or CUDA library that is "
 			 "known (yet); name yours with --simulator, --backend or --native",
 			 pid);
-		coverage_warnings_warn(output, time_ns, text);
+		rls_event_output_warn(output, time_ns, text);
 	}
 }
 
@@ -56,7 +48,7 @@ void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls
 			 "librlscope_cupti.so, as `rlscope-bpf run` does, or load that now with "
 			 "`attach --inject`",
 			 process->pid);
-		coverage_warnings_warn(output, time_ns, text);
+		rls_event_output_warn(output, time_ns, text);
 	}
 }
 
@@ -75,7 +67,7 @@ static void warn_of_tracer(struct rls_event_output *output, struct rls_target *p
 		"process %d is traced by process %d (a debugger?): its stops count as waits, and a "
 		"breakpoint on a probed instruction can end it when probes or debugger leave",
 		process->pid, tracer);
-	coverage_warnings_warn(output, time_ns, text);
+	rls_event_output_warn(output, time_ns, text);
 }
 
 void rls_warn_of_tracers(struct rls_event_output *output, struct rls_targets *followed,

@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "userspace/base/log.h"
-
 #define REPORTED_MAX 8
 #define LEAST_NS 5000000ULL /* less is not worth a line */
 
@@ -12,12 +10,6 @@ void rls_late_probes_looked(struct rls_target *target, bool probed, uint64_t now
 	if (probed && target->mapped_ns && now_ns > target->mapped_ns)
 		target->late_ns += now_ns - target->mapped_ns;
 	target->mapped_ns = 0;
-}
-
-static int late_warn(struct rls_event_output *output, uint64_t time_ns, const char *text)
-{
-	rls_warning("%s", text);
-	return rls_event_output_warning(output, time_ns, text);
 }
 
 int rls_late_probes_ended(struct rls_late_probes *late, struct rls_target *target,
@@ -39,7 +31,7 @@ int rls_late_probes_ended(struct rls_late_probes *late, struct rls_target *targe
 		 "%.2f s of process %d were not traced in full: libraries were loaded, and their "
 		 "probes were not live yet",
 		 (double)late_ns / 1e9, target->pid);
-	return late_warn(output, time_ns, text);
+	return rls_event_output_warn(output, time_ns, text);
 }
 
 int rls_late_probes_finish(struct rls_late_probes *late, const struct rls_targets *targets,
@@ -55,5 +47,5 @@ int rls_late_probes_finish(struct rls_late_probes *late, const struct rls_target
 	snprintf(text, sizeof(text),
 		 "%.2f s of %zu more processes were not traced in full, for the same reason",
 		 (double)late->others_ns / 1e9, late->others);
-	return late_warn(output, time_ns, text);
+	return rls_event_output_warn(output, time_ns, text);
 }

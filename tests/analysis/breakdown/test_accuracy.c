@@ -48,18 +48,24 @@ static struct rls_report *record_cost(uint64_t seconds, uint32_t threads, uint64
 	return report;
 }
 
+/* text: what it must have in it; NULL: nothing may be said. */
+static void assert_said(const char *said, const char *text)
+{
+	if (!text) {
+		assert_null(said);
+		return;
+	}
+	assert_non_null(said);
+	assert_non_null(strstr(said, text));
+}
+
 static void expect_cost(uint64_t seconds, uint32_t threads, uint64_t hits, double percent,
 			const char *text)
 {
 	struct rls_report *report = record_cost(seconds, threads, hits, percent);
 	const char *said = warning(report, "--overhead-budget");
 
-	if (text)
-		assert_non_null(said);
-	else
-		assert_null(said);
-	if (text)
-		assert_non_null(strstr(said, text));
+	assert_said(said, text);
 	rls_report_free(report);
 }
 
@@ -129,12 +135,7 @@ static void expect_unseen(const struct mix *mixes, size_t count, uint64_t unseen
 	for (size_t i = 0; i < report->check_count; i++)
 		ns += report->checks[i].unseen_ns;
 	assert_int_equal(ns, unseen * TICK_NS);
-	if (text)
-		assert_non_null(said);
-	else
-		assert_null(said);
-	if (text)
-		assert_non_null(strstr(said, text));
+	assert_said(said, text);
 	rls_report_free(report);
 }
 

@@ -107,10 +107,10 @@ struct rls_event_sink __wrap_rls_event_output_sink(struct rls_event_output *outp
 	return (struct rls_event_sink){.add = add, .intern = intern};
 }
 
-int __wrap_rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns,
-				    const char *text);
-int __wrap_rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns,
-				    const char *text)
+int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns,
+				 const char *text);
+int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns,
+				 const char *text)
 {
 	(void)output;
 	note("%lu %s\n", time_ns, text);

@@ -120,6 +120,12 @@ int rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns, 
 	return r ? r : rls_event_output_add(output, &event);
 }
 
+int rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns, const char *text)
+{
+	rls_warning("%s", text);
+	return rls_event_output_warning(output, time_ns, text);
+}
+
 int rls_event_output_said(struct rls_event_output *output, uint64_t time_ns)
 {
 	const char *text;

@@ -44,6 +44,8 @@ int rls_event_output_add(struct rls_event_output *output, const struct rls_event
 int rls_event_output_string(struct rls_event_output *output, const char *text, rls_string_id *out);
 /* Writes each text once. */
 int rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns, const char *text);
+/* The same, and says it on stderr. */
+int rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns, const char *text);
 /* Writes what was said on stderr since the last time (userspace/base/log.h): all of it may matter to
  * who reads the figures. */
 int rls_event_output_said(struct rls_event_output *output, uint64_t time_ns);

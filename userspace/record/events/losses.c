@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "analysis/base/grow.h"
-#include "userspace/base/log.h"
 
 #define THREADS_KEPT 1024 /* bounds memory where thousands of threads come and go */
 #define THREADS_NAMED 5
@@ -66,12 +65,6 @@ static int by_time(const void *a, const void *b)
 	return (left->unknown_ns < right->unknown_ns) - (left->unknown_ns > right->unknown_ns);
 }
 
-static int losses_warn(struct rls_event_output *output, uint64_t time_ns, const char *text)
-{
-	rls_warning("%s", text);
-	return rls_event_output_warning(output, time_ns, text);
-}
-
 static int warn_of_thread(const struct rls_thread_losses *thread, struct rls_event_output *output,
 			  uint64_t start_ns, uint64_t stop_ns)
 {
@@ -83,7 +76,7 @@ static int warn_of_thread(const struct rls_thread_losses *thread, struct rls_eve
 		 thread->tid, thread->pid, thread->events, thread->stretches,
 		 (double)thread->unknown_ns / 1e9,
 		 100 * (double)thread->unknown_ns / (double)(stop_ns - start_ns + 1));
-	return losses_warn(output, stop_ns, text);
+	return rls_event_output_warn(output, stop_ns, text);
 }
 
 static int warn_of_rest(const struct rls_losses *losses, struct rls_event_output *output,
@@ -101,7 +94,7 @@ static int warn_of_rest(const struct rls_losses *losses, struct rls_event_output
 	snprintf(text, sizeof(text),
 		 "other threads lost transitions too (gaps: %" PRIu64 "): %.3f s or more",
 		 stretches, (double)unknown_ns / 1e9);
-	return losses_warn(output, stop_ns, text);
+	return rls_event_output_warn(output, stop_ns, text);
 }
 
 const char *rls_drop_name(enum rls_drop_counter which)

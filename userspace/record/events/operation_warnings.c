@@ -3,14 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "userspace/base/log.h"
 #include "userspace/record/events/event_output.h"
-
-static int operation_warn(struct rls_event_output *output, uint64_t time_ns, const char *text)
-{
-	rls_warning("%s", text);
-	return rls_event_output_warning(output, time_ns, text);
-}
 
 int rls_operation_warnings_report(const struct rls_operation_oddities *oddities,
 				  struct rls_event_output *output, uint64_t time_ns)
@@ -19,9 +12,10 @@ int rls_operation_warnings_report(const struct rls_operation_oddities *oddities,
 	int r = 0;
 
 	if (oddities->names_left_out)
-		r = operation_warn(output, time_ns,
-				   "a process has more than 65536 names of operations and phases: "
-				   "later ones are all reported as (other)");
+		r = rls_event_output_warn(
+			output, time_ns,
+			"a process has more than 65536 names of operations and phases: "
+			"later ones are all reported as (other)");
 	if (r || !oddities->disorders)
 		return r;
 	snprintf(text, sizeof(text),
@@ -29,5 +23,5 @@ int rls_operation_warnings_report(const struct rls_operation_oddities *oddities,
 		 " operations were ended that were not the innermost on their thread, or "
 		 "not open: the time of operations that overlap on one thread is not known",
 		 oddities->disorders);
-	return operation_warn(output, time_ns, text);
+	return rls_event_output_warn(output, time_ns, text);
 }

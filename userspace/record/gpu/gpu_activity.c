@@ -294,8 +294,7 @@ static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
 
 static int gpu_activity_warn(struct rls_gpu *gpu, uint64_t time_ns, const char *text)
 {
-	rls_warning("%s", text);
-	return rls_event_output_warning(gpu->output, time_ns, text);
+	return rls_event_output_warn(gpu->output, time_ns, text);
 }
 
 static int take_status(struct rls_gpu *gpu, struct gpu_process *process,

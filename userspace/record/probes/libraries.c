@@ -237,8 +237,7 @@ static void take_warnings(struct rls_libraries *libraries, const struct rls_proc
 			  size_t from, uint64_t now_ns)
 {
 	for (size_t i = from; i < image->warning_count; i++) {
-		rls_warning("%s", image->warnings[i]);
-		rls_event_output_warning(libraries->output, now_ns, image->warnings[i]);
+		rls_event_output_warn(libraries->output, now_ns, image->warnings[i]);
 	}
 }
 
@@ -300,8 +299,7 @@ static int warn_of_switchers(struct rls_libraries *libraries, pid_t pid, uint64_
 		 "process %d has loaded greenlet or its like: calls that switch stacks before they "
 		 "return are not timed exactly, and each return costs more",
 		 pid);
-	rls_warning("%s", text);
-	return rls_event_output_warning(libraries->output, now_ns, text);
+	return rls_event_output_warn(libraries->output, now_ns, text);
 }
 
 static int take_switchers(struct rls_libraries *libraries, struct process *process,
@@ -535,8 +533,7 @@ static int warn_of_written(void *context, const struct rls_probed_file *file)
 		     "are not seen any more",
 		     file->path) < 0)
 		return -ENOMEM;
-	rls_warning("%s", text);
-	return rls_event_output_warning(libraries->output, rls_monotonic_ns(), text);
+	return rls_event_output_warn(libraries->output, rls_monotonic_ns(), text);
 }
 
 int rls_libraries_look_at_files(struct rls_libraries *libraries)

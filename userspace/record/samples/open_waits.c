@@ -144,8 +144,7 @@ static int report(const struct rls_open_waits *waits, const struct walked_waits 
 		 "samples: of %zu threads that waited when their recording began, the Python "
 		 "frames of %zu were not read: there was no time for more",
 		 walked->count, walked->left_out);
-	rls_warning("%s", text);
-	return rls_event_output_warning(waits->output, walked->begun_ns, text);
+	return rls_event_output_warn(waits->output, walked->begun_ns, text);
 }
 
 int rls_open_waits_read(const struct rls_open_waits *waits)

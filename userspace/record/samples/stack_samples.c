@@ -443,8 +443,7 @@ static bool is_much(uint64_t count, uint64_t whole)
 
 static int say(struct rls_samples *samples, uint64_t time_ns, const char *text)
 {
-	rls_warning("%s", text);
-	return rls_event_output_warning(samples->output, time_ns, text);
+	return rls_event_output_warn(samples->output, time_ns, text);
 }
 
 static int stack_samples_warn(struct rls_samples *samples, uint64_t time_ns, uint64_t count,
