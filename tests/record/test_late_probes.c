@@ -28,6 +28,33 @@ int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_
 	return 0;
 }
 
+/* Nothing is mapped meanwhile. */
+static void look(struct rls_target *target, bool probed, uint64_t now_ns)
+{
+	rls_late_probes_looked(target, rls_late_probes_look(target), probed, now_ns);
+}
+
+/* A look that began for another reason finds it. */
+static void what_is_mapped_during_a_look_counts(void **state)
+{
+	struct rls_target target = {.pid = 7};
+	uint64_t since_ns = rls_late_probes_look(&target);
+
+	(void)state;
+	target.mapped_ns = 100 * MS;
+	rls_late_probes_looked(&target, since_ns, true, 600 * MS);
+	assert_int_equal(target.late_ns, 500 * MS);
+	look(&target, false, 601 * MS); /* the look that the mapping asked for */
+	assert_int_equal(target.late_ns, 500 * MS);
+	assert_int_equal(target.mapped_ns, 0);
+	target.mapped_ns = 700 * MS;
+	since_ns = rls_late_probes_look(&target);
+	target.mapped_ns = 750 * MS; /* not found by this look */
+	rls_late_probes_looked(&target, since_ns, true, 800 * MS);
+	look(&target, true, 900 * MS);
+	assert_int_equal(target.late_ns, 700 * MS);
+}
+
 static void times_of_a_process_are_summed(void **state)
 {
 	struct rls_late_probes late = {0};
@@ -35,12 +62,12 @@ static void times_of_a_process_are_summed(void **state)
 
 	(void)state;
 	memset(&world, 0, sizeof(world));
-	rls_late_probes_looked(&target, true, 150 * MS);
-	rls_late_probes_looked(&target, true, 900 * MS); /* nothing was mapped in between */
+	look(&target, true, 150 * MS);
+	look(&target, true, 900 * MS); /* nothing was mapped in between */
 	target.mapped_ns = 1000 * MS;
-	rls_late_probes_looked(&target, false, 1400 * MS); /* others had it probed already */
+	look(&target, false, 1400 * MS); /* others had it probed already */
 	target.mapped_ns = 2000 * MS;
-	rls_late_probes_looked(&target, true, 2070 * MS);
+	look(&target, true, 2070 * MS);
 	assert_int_equal(rls_late_probes_ended(&late, &target, NULL, 1), 0);
 	assert_string_equal(world.last,
 			    "0.12 s of process 7 were not traced in full: libraries were "
@@ -56,7 +83,7 @@ static void what_is_short_is_not_reported(void **state)
 
 	(void)state;
 	memset(&world, 0, sizeof(world));
-	rls_late_probes_looked(&target, true, 104 * MS);
+	look(&target, true, 104 * MS);
 	assert_int_equal(rls_late_probes_ended(&late, &target, NULL, 1), 0);
 	assert_int_equal(world.warnings, 0);
 }
@@ -83,6 +110,7 @@ static void many_processes_are_one_warning(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_mapped_during_a_look_counts),
 		cmocka_unit_test(times_of_a_process_are_summed),
 		cmocka_unit_test(what_is_short_is_not_reported),
 		cmocka_unit_test(many_processes_are_one_warning),

@@ -5,11 +5,24 @@
 #define REPORTED_MAX 8
 #define LEAST_NS 5000000ULL /* less is not worth a line */
 
-void rls_late_probes_looked(struct rls_target *target, bool probed, uint64_t now_ns)
+uint64_t rls_late_probes_look(struct rls_target *target)
 {
-	if (probed && target->mapped_ns && now_ns > target->mapped_ns)
-		target->late_ns += now_ns - target->mapped_ns;
+	uint64_t since_ns = target->mapped_ns;
+
 	target->mapped_ns = 0;
+	return since_ns;
+}
+
+void rls_late_probes_looked(struct rls_target *target, uint64_t since_ns, bool probed,
+			    uint64_t now_ns)
+{
+	if (!since_ns)
+		since_ns = target->mapped_ns;
+	if (!probed || !since_ns || now_ns <= since_ns)
+		return;
+	target->late_ns += now_ns - since_ns;
+	if (target->mapped_ns)
+		target->mapped_ns = now_ns; /* until now is counted; the rest is looked at again */
 }
 
 int rls_late_probes_ended(struct rls_late_probes *late, struct rls_target *target,

@@ -21,11 +21,15 @@ int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
 int rls_recorder_scan(struct rls_recorder *recorder, pid_t pid, uint64_t time_ns)
 {
 	size_t sites = rls_libraries_sites(recorder->libraries);
+	struct rls_target *target = rls_targets_find(&recorder->targets, pid);
+	uint64_t since_ns = target ? rls_late_probes_look(target) : 0;
 	int r = rls_libraries_scan(recorder->libraries, pid, time_ns);
-	struct rls_target *target = r ? NULL : rls_targets_find(&recorder->targets, pid);
 
+	/* It may have found what was mapped after the last drain. */
+	rls_recorder_drain_maps(recorder);
 	if (target)
-		rls_late_probes_looked(target, rls_libraries_sites(recorder->libraries) > sites,
+		rls_late_probes_looked(target, since_ns,
+				       !r && rls_libraries_sites(recorder->libraries) > sites,
 				       rls_monotonic_ns());
 	return r;
 }
@@ -50,12 +54,15 @@ static void look_at(struct rls_recorder *recorder, struct rls_target *followed, 
 	pid_t pid = followed->pid;
 	bool was_python = rls_recorder_is_python(recorder, pid);
 	bool was_annotated = rls_libraries_annotation(recorder->libraries, pid) != 0;
+	uint64_t due_ns;
 
 	followed->look_ns = 0;
 	followed->checked_ns = time_ns;
 	if (rls_recorder_scan(recorder, pid, time_ns))
 		return; /* it has ended, or is just being replaced */
-	followed->look_ns = rls_libraries_due_ns(recorder->libraries, pid);
+	due_ns = rls_libraries_due_ns(recorder->libraries, pid);
+	if (due_ns)
+		rls_targets_look(&recorder->targets, pid, due_ns);
 	if (rls_recorder_is_python(recorder, pid)) {
 		rls_interpreters_look(recorder->pythons, pid, time_ns);
 		if (!was_python)
