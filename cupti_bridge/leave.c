@@ -69,7 +69,7 @@ void rls_leave_callback(void *userdata, int domain, uint32_t cbid, const void *d
 	atomic_store(&state, is_anothers() || leaving->finalize() ? STAYS : HAS_LEFT);
 }
 
-static void tell_of_waits(const struct rls_cupti *cupti, void *subscriber, uint32_t is_on)
+static void trace_waits(const struct rls_cupti *cupti, void *subscriber, uint32_t is_on)
 {
 	for (size_t i = 0; i < WAITS; i++)
 		cupti->enable_callback(is_on, subscriber, waits[i].domain, waits[i].cbid);
@@ -79,7 +79,7 @@ static void tell_of_waits(const struct rls_cupti *cupti, void *subscriber, uint3
 void rls_leave_begin(const struct rls_cupti *cupti, void *subscriber)
 {
 	leaving = cupti;
-	tell_of_waits(cupti, subscriber, 1);
+	trace_waits(cupti, subscriber, 1);
 	atomic_store(&state, IS_TO_LEAVE);
 }
 
@@ -100,6 +100,6 @@ bool rls_leave_cancel(const struct rls_cupti *cupti, void *subscriber)
 		nanosleep(&poll, NULL);
 	if (atomic_load(&state) == HAS_LEFT)
 		return false;
-	tell_of_waits(cupti, subscriber, 0);
+	trace_waits(cupti, subscriber, 0);
 	return true;
 }

@@ -22,7 +22,7 @@
 
 /* --- one stratum -------------------------------------------------------------------- */
 
-static bool can_tell(const struct rls_series_stratum *stratum, enum rls_series_unit unit)
+static bool has_enough_blocks(const struct rls_series_stratum *stratum, enum rls_series_unit unit)
 {
 	return stratum->units[unit] >= UNITS_MIN &&
 	       rls_blocks_whole(&stratum->blocks[unit]) >= BLOCKS_MIN;
@@ -120,7 +120,7 @@ static void read_blocks(const struct rls_series_blocks *blocks, int category,
 			blocks->units_each;
 }
 
-/* Looks that a category's time rests on are in doubt together: blocks cannot tell how far. */
+/* Looks that a category's time rests on have one common error, which blocks do not show. */
 static double variance_of_looks(const struct rls_series_stratum *stratum, int category,
 				double units)
 {
@@ -183,7 +183,7 @@ static double common_weight(const struct rls_compare_runs *runs, const char *pha
 		const struct rls_series_stratum *stratum =
 			rls_blocks_stratum(series, phase, operation);
 
-		if (!stratum || !can_tell(stratum, unit))
+		if (!stratum || !has_enough_blocks(stratum, unit))
 			return 0;
 		weight += stratum->units[unit] / units_of(series, operation, unit);
 	}
@@ -320,7 +320,7 @@ static void estimate_own_phases(const struct row_work *work, size_t run)
 
 		if (strcmp(stratum->operation, work->row->operation))
 			continue;
-		if (!can_tell(stratum, work->unit)) {
+		if (!has_enough_blocks(stratum, work->unit)) {
 			work->phases[run].left_out += stratum->units[work->unit];
 			continue;
 		}

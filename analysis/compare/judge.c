@@ -33,7 +33,7 @@ struct judge {
 	double scatter2; /* about the common factor, beyond what is in the runs */
 	double prior_variance; /* between runs of a side */
 	size_t family; /* rows that may be significant */
-	double systematic; /* share of a figure that losses leave in doubt */
+	double systematic; /* share of a figure that losses make uncertain */
 	double calibration_error;
 };
 
@@ -245,7 +245,7 @@ static double calibration_error(const struct rls_report *report)
 	return fmin(worst, 1);
 }
 
-/* A lost event leaves its thread in doubt on either side. */
+/* A lost event makes its thread uncertain on either side. */
 static double lost_share(const struct rls_report *report)
 {
 	double lost = 0;
@@ -255,7 +255,7 @@ static double lost_share(const struct rls_report *report)
 	return lost > 0 ? lost / (lost + (double)report->overhead.events) : 0;
 }
 
-static void find_doubts(struct judge *judge)
+static void find_systematic_errors(struct judge *judge)
 {
 	for (size_t r = 0; r < judge->runs->count; r++) {
 		const struct rls_report *report = judge->runs->runs[r].series->report;
@@ -268,7 +268,7 @@ static void find_doubts(struct judge *judge)
 
 /* One machine's calibration errs the same way in both: what counts is the difference between
  * what was taken out of the sides. */
-static double calibration_doubt(const struct judge *judge, size_t row)
+static double row_calibration_error(const struct judge *judge, size_t row)
 {
 	double subtracted[2] = {0};
 
@@ -340,16 +340,16 @@ static void judge_row(const struct judge *judge, size_t index)
 	struct difference as_is = judge_measure(judge, index, false);
 	struct difference d = judge_measure(judge, index, judge->comparison->normalised);
 	double freedom, error = error_of(judge, &d, &freedom);
-	double doubt = judge->systematic + calibration_doubt(judge, index);
+	double lasting = judge->systematic + row_calibration_error(judge, index);
 	double strict = rls_student_quantile(1 - (1 - CONFIDENCE) / (double)judge->family, freedom);
 	double share = fmax(row->a.share, row->b.share);
 
 	row->judged = true;
 	row->change = expm1(as_is.value);
 	row->relative = expm1(d.value);
-	row->error = (error * rls_student_quantile(CONFIDENCE, freedom) + doubt) * exp(d.value);
+	row->error = (error * rls_student_quantile(CONFIDENCE, freedom) + lasting) * exp(d.value);
 	row->weight = fabs(row->relative) * row->a.share;
-	row->significant = fabs(d.value) > error * strict + doubt &&
+	row->significant = fabs(d.value) > error * strict + lasting &&
 			   fabs(row->relative) > judge->options->noise &&
 			   row->weight >= WEIGHT_MIN && share >= WEIGHT_MIN;
 }
@@ -392,7 +392,7 @@ int rls_compare_judge(const struct rls_compare_runs *runs,
 		return -ENOMEM;
 	find_speed(&judge);
 	judge_choose(&judge);
-	find_doubts(&judge);
+	find_systematic_errors(&judge);
 	judge_rows(&judge);
 	return 0;
 }

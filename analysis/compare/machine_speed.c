@@ -123,7 +123,7 @@ static bool machine_speed_shows(const double usual[static RLS_CATEGORY_MAX])
 	return false;
 }
 
-static void keep_telling(struct peers *peers)
+static void keep_known_peers(struct peers *peers)
 {
 	size_t kept = 0;
 
@@ -182,7 +182,7 @@ bool rls_machine_speed_find(const struct rls_compare_runs *runs, const char *pha
 	find_peers(runs->runs[0].series, rls_blocks_stratum(runs->runs[0].series, phase, operation),
 		   unit, &peers);
 	find_usual(runs, phase, operation, unit, &peers);
-	keep_telling(&peers);
+	keep_known_peers(&peers);
 	known = peers.count >= PEERS_MIN;
 	for (size_t r = 0; r < runs->count; r++) {
 		const struct rls_series *series = runs->runs[r].series;

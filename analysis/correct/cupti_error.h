@@ -17,23 +17,23 @@
 
 /* Of a process's calls. Zeroed: none, or CUPTI did not record. */
 struct rls_cupti_error {
-	struct rls_doubted_calls {
+	struct rls_cupti_error_sum {
 		double inside_ns, around_ns;
 	} * entries;
 	size_t count, capacity;
 	struct rls_index_map map; /* (tid, or 0 for all; phase and operation) -> 1 + index */
 };
 
-void rls_cupti_error_free(struct rls_cupti_error *doubt);
+void rls_cupti_error_free(struct rls_cupti_error *error);
 
 /* is_charged: is what CUPTI costs calls of that name taken from them? 0 or -ENOMEM. */
-int rls_cupti_error_add(struct rls_cupti_error *doubt, const struct rls_call_total *calls,
+int rls_cupti_error_add(struct rls_cupti_error *error, const struct rls_call_total *calls,
 			bool is_charged);
 
 /* Of that thread's calls in that operation, by themselves and in what made them; and of all other threads' in it. */
-struct rls_doubted_calls rls_cupti_error_own(const struct rls_cupti_error *doubt, uint32_t tid,
-					     rls_string_id phase, rls_string_id operation);
-double rls_cupti_error_others_ns(const struct rls_cupti_error *doubt, uint32_t tid,
+struct rls_cupti_error_sum rls_cupti_error_own(const struct rls_cupti_error *error, uint32_t tid,
+					       rls_string_id phase, rls_string_id operation);
+double rls_cupti_error_others_ns(const struct rls_cupti_error *error, uint32_t tid,
 				 rls_string_id phase, rls_string_id operation);
 
 #endif

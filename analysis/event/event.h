@@ -199,7 +199,7 @@ struct rls_event {
 			bool open; /* from here on every boundary is traced */
 		} window;
 		struct {
-			enum rls_category category; /* by the code it executes: a guess */
+			enum rls_category category; /* inferred from the code it executes */
 			uint64_t waited_ns; /* 0: it is running; else it has waited there so long */
 		} share;
 		struct {

@@ -31,7 +31,7 @@ int rls_event_source_open(const char *path, struct rls_event_source **out, char 
 /* Called now and then with the progress of the opening, for a form that must be read in whole
  * (JSON Lines, which may come in any order). share is from 0 to 1, negative where not known. */
 struct rls_event_source_watch {
-	void (*tell)(struct rls_event_source_watch *watch, double share, uint64_t events);
+	void (*report)(struct rls_event_source_watch *watch, double share, uint64_t events);
 };
 
 /* The same, with somebody watching; NULL: nobody. */

@@ -61,20 +61,20 @@ static struct rls_breakdown_row *new_row(struct rls_builder *b)
 }
 
 /* Dealt out to the cell's parts by their time: where within it calls were made is not known. */
-static double doubt_ns(const struct rls_builder *b, const struct rls_scope *scope,
-		       const struct rls_breakdown_row *keys, enum rls_part part)
+static double cupti_error_ns(const struct rls_builder *b, const struct rls_scope *scope,
+			     const struct rls_breakdown_row *keys, enum rls_part part)
 {
 	const struct rls_cell *cell = &scope->cells[keys->category];
 	uint64_t all_ns = cell->wall_ns[RLS_PART_CPU] + cell->wall_ns[RLS_PART_CPU_GPU];
-	struct rls_doubted_calls own =
-		rls_cupti_error_own(&b->doubt, keys->tid, scope->phase, scope->operation);
+	struct rls_cupti_error_sum own =
+		rls_cupti_error_own(&b->cupti_calls, keys->tid, scope->phase, scope->operation);
 	double share = all_ns ? (double)cell->wall_ns[part] / (double)all_ns : 0;
 	double ns = 0;
 
 	if (keys->category == RLS_CATEGORY_CUDA_API)
 		ns = own.inside_ns;
 	else if (keys->category == RLS_CATEGORY_BACKEND)
-		ns = own.around_ns + fmin(rls_cupti_error_others_ns(&b->doubt, keys->tid,
+		ns = own.around_ns + fmin(rls_cupti_error_others_ns(&b->cupti_calls, keys->tid,
 								    scope->phase, scope->operation),
 					  (double)(cell->off_cpu_ns[RLS_PART_CPU] +
 						   cell->off_cpu_ns[RLS_PART_CPU_GPU]));
@@ -105,7 +105,8 @@ static void add_row(struct rls_builder *b, const struct rls_breakdown_row *keys,
 		row->error.moved_ns = moved_ns(b, cell);
 	/* What a wait was for is not known: all that was taken from it may be too much. */
 	rls_add_bounded(&row->error.shared_ns, row->induced_wait_ns);
-	rls_add_bounded(&row->error.shared_ns, rls_round_bounded(doubt_ns(b, scope, keys, part)));
+	rls_add_bounded(&row->error.shared_ns,
+			rls_round_bounded(cupti_error_ns(b, scope, keys, part)));
 	if (cell->sampled_ns[part]) {
 		row->method = RLS_METHOD_SAMPLED;
 		row->error.split_ns2 = cell->looked_error_ns[part] * cell->looked_error_ns[part];

@@ -94,7 +94,7 @@ static int map_scales(const struct rls_process *process, struct rls_index_map *s
 /* Half width of a 95 % interval, in standard deviations. */
 #define INTERVAL_95 1.96
 
-/* Calls of one name are in doubt as all are, and by how few were seen. */
+/* Calls of one name have the error of all calls, and one from how few were seen. */
 static double count_error(const struct rls_builder *b, const struct rls_scope *scope, double seen,
 			  double count)
 {
@@ -103,7 +103,7 @@ static double count_error(const struct rls_builder *b, const struct rls_scope *s
 	       b->calibration_error * scope->scaled_cost * count;
 }
 
-static void doubt_call(struct rls_cuda_call_row *row)
+static void widen_call_error(struct rls_cuda_call_row *row)
 {
 	row->count = row->launches = row->wall_ns = RLS_COUNT_UNKNOWN;
 	row->count_error = row->error_ns = RLS_COUNT_UNKNOWN;
@@ -121,7 +121,7 @@ static void scale_call(const struct rls_builder *b, struct rls_cuda_call_row *ro
 	if (scale->count != 1 || scale->time != 1 || isinf(scale->count_error))
 		row->method = RLS_METHOD_SCALED;
 	if (isinf(scale->count_error)) {
-		doubt_call(row);
+		widen_call_error(row);
 		return;
 	}
 	row->count = rls_round_bounded(count);

@@ -55,9 +55,9 @@ static void add_libraries(struct rls_builder *b, struct rls_process_entry *entry
 }
 
 /* Where CUPTI recorded. */
-static void fill_doubt(struct rls_builder *b, const struct rls_process *process)
+static void fill_cupti_error(struct rls_builder *b, const struct rls_process *process)
 {
-	rls_cupti_error_free(&b->doubt);
+	rls_cupti_error_free(&b->cupti_calls);
 	if (!process->gpu.devices && !process->clock.readings)
 		return;
 	for (size_t i = 0; i < process->calls.count && !b->err; i++) {
@@ -65,7 +65,7 @@ static void fill_doubt(struct rls_builder *b, const struct rls_process *process)
 		const char *name = rls_string_pool_get(b->strings, calls->name);
 
 		b->err = rls_cupti_error_add(
-			&b->doubt, calls,
+			&b->cupti_calls, calls,
 			rls_trace_metadata_knows_cupti(&b->timeline->facts, b->strings, name));
 	}
 }
@@ -86,7 +86,7 @@ static void add_process(struct rls_builder *b, const struct rls_process *process
 	entry->end_ns = process->end_ns;
 	add_cmdline(b, entry, rls_string_pool_get(b->strings, process->cmdline));
 	add_libraries(b, entry, process);
-	fill_doubt(b, process);
+	fill_cupti_error(b, process);
 	for (const struct rls_thread *t = process->threads; t && !b->err; t = t->next)
 		rls_build_thread(b, t);
 	rls_build_gpu_alone(b, process);
@@ -275,7 +275,7 @@ int rls_report_from_timeline(struct rls_report *report, const struct rls_timelin
 	add_gpus(&b, rls_string_pool_get(strings, timeline->facts.gpus));
 	for (const struct rls_process *p = timeline->processes; p && !b.err; p = p->next)
 		add_process(&b, p);
-	rls_cupti_error_free(&b.doubt);
+	rls_cupti_error_free(&b.cupti_calls);
 	rls_build_samples(&b);
 	rls_build_check(&b);
 	rls_build_sampled_libraries(&b);

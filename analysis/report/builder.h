@@ -19,7 +19,7 @@ struct rls_builder {
 	double calibration_error; /* relative */
 	double operation_error; /* the same, of the operation at hand */
 	double cupti_error; /* of what CUPTI costs calls into CUDA, relative */
-	struct rls_cupti_error doubt; /* of the process at hand */
+	struct rls_cupti_error cupti_calls; /* of the process at hand */
 	double lost_share; /* of the thread-state events */
 	double spill_share; /* how much of others' cost rows of that operation may have borne */
 	double cost_density; /* of the thread at hand: what was subtracted, of its running time */

@@ -29,7 +29,7 @@ static int open_binary(int fd, struct rls_event_source_watch *unused, struct rls
 	return rls_trace_reader_open(fd, out, message, message_bytes);
 }
 
-static open_form tell_form(const struct beginning *beginning)
+static open_form recognise_form(const struct beginning *beginning)
 {
 	size_t blank = 0;
 
@@ -116,7 +116,7 @@ int rls_event_source_open_watched(const char *path, struct rls_event_source_watc
 		return error;
 	}
 
-	open_form form = tell_form(&beginning);
+	open_form form = recognise_form(&beginning);
 
 	if (!form) {
 		snprintf(message, message_bytes, "cannot read %s: it is %s", path,

@@ -14,7 +14,7 @@
 #include "analysis/trace/trace_damage.h"
 
 #define LINE_BYTES_MAX (4u << 20) /* a full stack of the longest names, all escaped */
-#define TELL_LINES 16384 /* the watch is called every so many lines */
+#define WATCH_LINES 16384 /* the watch is called every so many lines */
 #define LINES_NAMED_MAX 10 /* broken lines that get a warning each */
 #define WHOLE_REAL_MAX 9007199254740992.0 /* 2^53: larger reals are not exact */
 
@@ -335,7 +335,7 @@ static void text_reader_report(struct rls_event_source_watch *watch, FILE *file,
 {
 	off_t at = ftello(file);
 
-	watch->tell(watch, whole > 0 && at >= 0 ? (double)at / (double)whole : -1, events);
+	watch->report(watch, whole > 0 && at >= 0 ? (double)at / (double)whole : -1, events);
 }
 
 static int read_lines(struct text_reader *reader, FILE *file, struct rls_event_source_watch *watch)
@@ -347,7 +347,7 @@ static int read_lines(struct text_reader *reader, FILE *file, struct rls_event_s
 
 	for (uint64_t number = 1; !error && (got = read_line(file, &line)) != 0; number++) {
 		error = got < 0 ? got : take_line(reader, line.text, line.bytes, number);
-		if (watch && number % TELL_LINES == 0)
+		if (watch && number % WATCH_LINES == 0)
 			text_reader_report(watch, file, whole, reader->events);
 	}
 	free(line.text);

@@ -270,16 +270,16 @@ static void hostile_records_do_no_harm(void **state)
 	assert_string_equal(recording_path(recording, own_tid()), "?>P P>B B>P P>B B>P");
 }
 
-/* Each record that is heard of makes more of them, until all patience is gone. */
+/* Each record that is received makes more of them, up to PATIENCE. */
 #define PATIENCE 1000
 static int make_more(const struct rls_wire_header *header, size_t size, void *context)
 {
-	int *heard = context;
+	int *received = context;
 
 	(void)header;
 	(void)size;
-	if (++*heard < PATIENCE) {
-		add_edge(RLS_EDGE_PHASE, 0, &names[*heard % 2]);
+	if (++*received < PATIENCE) {
+		add_edge(RLS_EDGE_PHASE, 0, &names[*received % 2]);
 		into_backend(nothing, NULL);
 	}
 	return 0;
@@ -288,16 +288,16 @@ static int make_more(const struct rls_wire_header *header, size_t size, void *co
 static void who_makes_records_faster_than_they_are_read_is_not_read_for_ever(void **state)
 {
 	struct recording *recording = *state;
-	int heard = 0;
+	int received = 0;
 
 	begin_annotated(recording);
 	recording_start(recording);
 	into_backend(nothing, NULL);
-	assert_int_equal(rls_kernel_set_handler(recording->kernel, make_more, &heard), 0);
+	assert_int_equal(rls_kernel_set_handler(recording->kernel, make_more, &received), 0);
 	assert_int_equal(rls_kernel_consume(recording->kernel), 0);
-	assert_in_range(heard, 1, 100);
+	assert_in_range(received, 1, 100);
 	assert_int_equal(rls_kernel_consume(recording->kernel), 0);
-	assert_in_range(heard, 2, PATIENCE - 1);
+	assert_in_range(received, 2, PATIENCE - 1);
 	recording_stop(recording);
 }
 

@@ -267,7 +267,7 @@ static void operations_begun_before_are_known(void **state)
 
 static atomic_int requested;
 
-static void tell(int step)
+static void set_step(int step)
 {
 	atomic_store(&requested, step);
 }
@@ -286,10 +286,10 @@ static void *leave_edge_unread(void *context)
 	into_backend(nothing, NULL);
 	wait_ms((void *)20);
 	add_edge(RLS_EDGE_POP, 0, NULL);
-	tell(1);
+	set_step(1);
 	spin_while(1);
 	into_backend(nothing, NULL);
-	tell(3);
+	set_step(3);
 	spin_while(3);
 	return context;
 }
@@ -302,18 +302,18 @@ static void time_after_an_unread_edge_waits(void **state)
 
 	begin(recording);
 	record = NULL;
-	tell(0);
+	set_step(0);
 	assert_int_equal(pthread_create(&thread, NULL, leave_edge_unread, NULL), 0);
 	spin_while(0);
 	wait_ms((void *)40);
 	read_book(recording);
 	assert_ms(sum_of(recording, getpid(), &names[0], NULL, RLS_CATEGORY_PYTHON).ns, 20, 10000);
 	assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns, 0);
-	tell(2);
+	set_step(2);
 	spin_while(2);
 	read_book(recording);
 	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns, 40, 10000);
-	tell(4);
+	set_step(4);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
@@ -465,11 +465,11 @@ static void kept_from_running_is_reported_too(void **state)
 
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	begin(recording);
-	tell(0);
+	set_step(0);
 	assert_int_equal(pthread_create(&rival, NULL, contend, NULL), 0);
 	pin_to_first_cpu();
 	into_simulator(run_ms, (void *)60);
-	tell(1);
+	set_step(1);
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 	assert_int_equal(pthread_join(rival, NULL), 0);
 	read_book(recording);

@@ -28,7 +28,7 @@ static uint32_t draw(uint32_t below)
 /* Changes some bytes, or cuts, or repeats a stretch. Returns the new size. */
 static size_t change(uint8_t *data, size_t size)
 {
-	static const uint8_t telling[] = {0, 1, 0x7f, 0x80, 0xff, '"', '{', '\\', '\n', '9'};
+	static const uint8_t varied[] = {0, 1, 0x7f, 0x80, 0xff, '"', '{', '\\', '\n', '9'};
 
 	for (uint32_t edits = 1 + draw(4); size > 1 && edits; edits--) {
 		size_t at = draw(size), length = 1 + draw(size - at < 16 ? size - at : 16);
@@ -38,7 +38,7 @@ static size_t change(uint8_t *data, size_t size)
 			data[at] ^= 1u << draw(8);
 			break;
 		case 1:
-			data[at] = telling[draw(sizeof(telling))];
+			data[at] = varied[draw(sizeof(varied))];
 			break;
 		case 2:
 			data[at] += draw(2) ? 1 : -1;

@@ -45,7 +45,7 @@ def stack_of(frame):
     return stack
 
 
-def tell(start_ns, end_ns, lines):
+def note_stack(start_ns, end_ns, lines):
     """Of the caller's stack, which stood like that from start to end, in its lines."""
     PHASES.append({"tid": threading.get_native_id(), "start_ns": start_ns, "end_ns": end_ns,
                    "stack": stack_of(sys._getframe(1)), "spin": lines})
@@ -58,25 +58,25 @@ def spin_in_python(path, at):
     start_ns = now_ns()
     while cpu_ns() < end_ns:
         for _ in range(1000): _ * 3 % 7
-    tell(start_ns, now_ns(), list(range(line + 1, line + 5)))
+    note_stack(start_ns, now_ns(), list(range(line + 1, line + 5)))
 
 
 def spin_with_lock(path, at):
     spin, ns, line = MODULE.spin, path[at], sys._getframe().f_lineno + 1
     start_ns = now_ns(); spin(ns); end_ns = now_ns()
-    tell(start_ns, end_ns, [line])
+    note_stack(start_ns, end_ns, [line])
 
 
 def spin_without_lock(path, at):
     spin, ns, line = MODULE.spin_nogil, path[at], sys._getframe().f_lineno + 1
     start_ns = now_ns(); spin(ns); end_ns = now_ns()
-    tell(start_ns, end_ns, [line])
+    note_stack(start_ns, end_ns, [line])
 
 
 def sleep(path, at):
     seconds, line = path[at] / 1e9, sys._getframe().f_lineno + 1
     start_ns = now_ns(); time.sleep(seconds); end_ns = now_ns()
-    tell(start_ns, end_ns, [line])
+    note_stack(start_ns, end_ns, [line])
 
 
 ENDS = [spin_in_python, spin_with_lock, spin_without_lock, sleep]

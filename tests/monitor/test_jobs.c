@@ -54,7 +54,7 @@ static void a_tree_is_one_job(void **state)
 	rls_jobs_end(&jobs, 12, 23);
 	assert_int_equal(job->ended_ns, 0);
 	rls_jobs_end(&jobs, 13, 24);
-	rls_jobs_end(&jobs, 13, 25); /* heard of twice */
+	rls_jobs_end(&jobs, 13, 25); /* reported twice */
 	assert_int_equal(job->ended_ns, 24);
 	assert_int_equal(job->processes_started, 4);
 	assert_int_equal(job->processes_alive, 0);

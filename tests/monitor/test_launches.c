@@ -23,12 +23,12 @@ static int clear(void **state)
 	return 0;
 }
 
-static void tell(uint32_t tid, uint64_t since_ns, uint32_t name, bool source)
+static void queue_change(uint32_t tid, uint64_t since_ns, uint32_t name, bool source)
 {
 	const struct rls_wire_booked booked = {
 		.header = {.tid = tid, .time_ns = since_ns}, .name = name, .source = source};
 
-	assert_int_equal(rls_launches_tell(&launches, &booked), 0);
+	assert_int_equal(rls_launches_change(&launches, &booked), 0);
 }
 
 static void launch(uint64_t correlation, uint32_t tid, uint64_t time_ns)
@@ -51,11 +51,11 @@ static void assert_in(uint64_t correlation, uint32_t operation, uint32_t phase)
 static void a_launch_is_in_what_its_thread_was_in(void **state)
 {
 	launch(1, MAIN, 150); /* reported before the operation is */
-	tell(0, 0, 7, false);
-	tell(MAIN, 0, 1, true);
-	tell(MAIN, 100, 2, true);
-	tell(0, 180, 8, false);
-	tell(MAIN, 200, 0, true);
+	queue_change(0, 0, 7, false);
+	queue_change(MAIN, 0, 1, true);
+	queue_change(MAIN, 100, 2, true);
+	queue_change(0, 180, 8, false);
+	queue_change(MAIN, 200, 0, true);
 	launch(2, MAIN, 99);
 	launch(3, MAIN, 200);
 	launch(4, MAIN, 100);
@@ -69,8 +69,8 @@ static void a_launch_is_in_what_its_thread_was_in(void **state)
 
 static void helpers_are_in_what_the_source_is_in(void **state)
 {
-	tell(MAIN, 100, 1, true);
-	tell(OTHER, 150, 5, false);
+	queue_change(MAIN, 100, 1, true);
+	queue_change(OTHER, 150, 5, false);
 	launch(1, HELPER, 120);
 	launch(2, OTHER, 120);
 	launch(3, OTHER, 160);
@@ -80,8 +80,8 @@ static void helpers_are_in_what_the_source_is_in(void **state)
 	assert_in(3, 5, 0);
 	assert_in(4, 0, 0);
 	/* Its number is another thread's from then on. The source's end leaves things as they are. */
-	tell(OTHER, 200, RLS_TOTALS_INHERITS, false);
-	tell(MAIN, 210, RLS_TOTALS_INHERITS, true);
+	queue_change(OTHER, 200, RLS_TOTALS_INHERITS, false);
+	queue_change(MAIN, 210, RLS_TOTALS_INHERITS, true);
 	launch(5, OTHER, 220);
 	assert_in(5, 1, 0);
 }
@@ -89,9 +89,9 @@ static void helpers_are_in_what_the_source_is_in(void **state)
 static void what_is_old_is_forgotten_but_for_what_holds_on(void **state)
 {
 	for (uint32_t i = 1; i <= 1000; i++)
-		tell(MAIN, i, i, true);
-	tell(OTHER, 10, 3, false);
-	tell(OTHER, 20, RLS_TOTALS_INHERITS, false);
+		queue_change(MAIN, i, i, true);
+	queue_change(OTHER, 10, 3, false);
+	queue_change(OTHER, 20, RLS_TOTALS_INHERITS, false);
 	rls_launches_forget(&launches, 500);
 	assert_int_equal(launches.source.count, 501);
 	assert_null(rls_index_map_get(&launches.threads, OTHER, 0));
@@ -108,10 +108,10 @@ static void what_is_old_is_forgotten_but_for_what_holds_on(void **state)
 static void memory_is_bounded(void **state)
 {
 	for (uint32_t i = 0; i < 3 * RLS_LAUNCHES_CHANGES; i++)
-		tell(MAIN, i % 7 ? 1000 : i, i, true);
+		queue_change(MAIN, i % 7 ? 1000 : i, i, true);
 	assert_true(launches.source.count <= RLS_LAUNCHES_CHANGES);
 	for (uint32_t i = 1; i < 3 * RLS_LAUNCHES_THREADS; i++)
-		tell(i, 5, i, false);
+		queue_change(i, 5, i, false);
 	assert_true(launches.threads.count <= RLS_LAUNCHES_THREADS);
 	for (uint64_t i = 1; i < 3 * RLS_LAUNCHES_KEPT; i++)
 		launch(i, MAIN, i);

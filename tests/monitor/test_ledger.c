@@ -39,11 +39,11 @@ static void add(struct rls_ledger_scope *scope, uint32_t category, uint64_t ns)
 	rls_ledger_add(&ledger, scope, category, &more);
 }
 
-static void look(struct rls_ledger_scope *scope, uint32_t category, enum rls_category guess,
+static void look(struct rls_ledger_scope *scope, uint32_t category, enum rls_category inferred,
 		 int times)
 {
 	for (int i = 0; i < times; i++)
-		rls_ledger_look(&ledger, scope, category, guess, 4 * MS);
+		rls_ledger_look(&ledger, scope, category, inferred, 4 * MS);
 }
 
 static void show(void)
@@ -153,7 +153,7 @@ static void counts_are_scaled_within_reason(void **state)
 	assert_in_range(count_of("step", PYTHON, BACKEND), 2000, 5000);
 }
 
-static void guesses_are_as_good_as_they_turned_out(void **state)
+static void inferred_categories_count_by_how_often_they_were_right(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "");
 
@@ -209,7 +209,7 @@ static void transitions_are_scaled_to_closed_time(void **state)
 }
 
 /* In the update what looks like Python is the backend, elsewhere it is what it looks like. */
-static void guesses_are_judged_by_their_own_operation(void **state)
+static void inferred_categories_are_judged_by_their_own_operation(void **state)
 {
 	struct rls_ledger_scope *update = scope_of("update", ""),
 				*rollout = scope_of("rollout", "");
@@ -346,11 +346,11 @@ int main(void)
 		TEST(closed_time_goes_by_looks),
 		TEST(waiting_goes_by_how_it_was_waited),
 		TEST(counts_are_scaled_within_reason),
-		TEST(guesses_are_as_good_as_they_turned_out),
+		TEST(inferred_categories_count_by_how_often_they_were_right),
 		TEST(time_without_looks_goes_by_what_was_traced),
 		TEST(nothing_to_go_by_waits_for_the_end),
 		TEST(transitions_are_scaled_to_closed_time),
-		TEST(guesses_are_judged_by_their_own_operation),
+		TEST(inferred_categories_are_judged_by_their_own_operation),
 		TEST(counts_say_how_far_they_may_be_off),
 		TEST(no_figure_goes_back),
 		TEST(names_without_end_are_other),

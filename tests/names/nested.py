@@ -3,7 +3,7 @@ import functools
 import sys
 
 
-def tell(frame):
+def report_frame(frame):
     while frame:
         code = frame.f_code
         print(frame.f_lineno, getattr(code, "co_qualname", code.co_name), code.co_filename,
@@ -12,7 +12,7 @@ def tell(frame):
 
 
 def wait():
-    (tell(sys._getframe()), print("ready", flush=True), sys.stdin.readline())
+    (report_frame(sys._getframe()), print("ready", flush=True), sys.stdin.readline())
 
 
 class Größe:

@@ -144,7 +144,7 @@ static void sees_ends_at_the_stack_protectors_check(void **state)
 	rls_plan_clear(&got);
 }
 
-static void keeps_to_the_ret_where_the_check_does_not_tell(void **state)
+static void keeps_to_the_ret_where_the_check_shows_nothing(void **state)
 {
 	static const char *const functions[][2] = {
 		{"guard_passed_by", "guard_passed_by_ret"},
@@ -452,7 +452,7 @@ int main(void)
 		cmocka_unit_test(uses_a_return_probe_where_nothing_is_thrown),
 		cmocka_unit_test(probes_every_ret_of_what_may_throw),
 		cmocka_unit_test(sees_ends_at_the_stack_protectors_check),
-		cmocka_unit_test(keeps_to_the_ret_where_the_check_does_not_tell),
+		cmocka_unit_test(keeps_to_the_ret_where_the_check_shows_nothing),
 		cmocka_unit_test(sees_brief_functions_from_within),
 		cmocka_unit_test(keeps_brief_functions_and_callbacks_apart),
 		cmocka_unit_test(follows_jumps_out),

@@ -32,7 +32,7 @@ for line in sys.stdin:
 CALLS = {"python->simulator": 300, "simulator->python": 300}
 
 
-def await_newcomers(recording, *jobs):
+def await_new_processes(recording, *jobs):
     """Until the recording has found them."""
     waiting = {job.pid for job in jobs}
     while waiting:
@@ -88,7 +88,7 @@ def by_name(checks, folder):
             harness.Recording([], "-v", "--name", "train_*", "--name", "ray::*") as recording:
         with Job(folder, "train_ppo.py") as late:
             renamed.rename("ray::rollout")
-            await_newcomers(recording, late, renamed)
+            await_new_processes(recording, late, renamed)
             for job in (first, other, late, renamed):
                 job.call()
         first.child.kill()
@@ -134,7 +134,7 @@ def waits_of_who_comes_later(checks, folder):
             harness.Recording([], "-v", "--name", "train_*") as recording:
         sleeper.out.wait("ready", harness.PATIENCE_SECONDS)
         sleeper.say("")
-        await_newcomers(recording, sleeper)
+        await_new_processes(recording, sleeper)
         enough = waits_of(sleeper.pid) + 20
         harness.eventually(lambda: waits_of(sleeper.pid) > enough)
         recording.stop()
@@ -159,7 +159,7 @@ def everyone(checks, folder):
             Job(folder, "worker.py") as there, harness.Recording([], "-v", "--all") as recording:
         late.load()
         with Job(folder, "train_ppo.py") as new:
-            await_newcomers(recording, late, new)
+            await_new_processes(recording, late, new)
             for job in (late, there, new):
                 job.call()
         recording.stop()
@@ -193,7 +193,7 @@ def by_cgroup(checks, folder):
         move(sibling, outside)
         with harness.Recording([], "-v", "--cgroup", path) as recording:
             move(path, moved)
-            await_newcomers(recording, moved)
+            await_new_processes(recording, moved)
             for job in (inside, deeper, moved, outside):
                 job.call()
             recording.stop()

@@ -11,17 +11,17 @@ RLS_USDT_SEMAPHORE(rls_pop_semaphore);
 RLS_USDT_SEMAPHORE(rls_phase_semaphore);
 
 /* Out of line and cold: without a tool attached only the semaphore is looked at. */
-__attribute__((noinline, cold)) static void tell_push(const char *name, unsigned int depth)
+__attribute__((noinline, cold)) static void announce_push(const char *name, unsigned int depth)
 {
 	RLS_USDT("operation__push", rls_push_semaphore, name, depth);
 }
 
-__attribute__((noinline, cold)) static void tell_pop(const char *name, unsigned int depth)
+__attribute__((noinline, cold)) static void announce_pop(const char *name, unsigned int depth)
 {
 	RLS_USDT("operation__pop", rls_pop_semaphore, name, depth);
 }
 
-__attribute__((noinline, cold)) static void tell_phase(const char *name, unsigned int depth)
+__attribute__((noinline, cold)) static void announce_phase(const char *name, unsigned int depth)
 {
 	RLS_USDT("phase", rls_phase_semaphore, name, depth);
 }
@@ -54,7 +54,7 @@ void rlscope_operation_begin_name(rlscope_name name)
 		return;
 	rls_record_push(record, name, NULL);
 	if (is_raised(&rls_push_semaphore))
-		tell_push(name->text, record->depth);
+		announce_push(name->text, record->depth);
 }
 
 void rlscope_operation_begin(const char *name)
@@ -69,7 +69,7 @@ void rlscope_operation_end(void)
 	if (!record || rls_record_pop(record) < 0)
 		return;
 	if (is_raised(&rls_pop_semaphore))
-		tell_pop(text_of(rls_record_innermost(record)), record->depth);
+		announce_pop(text_of(rls_record_innermost(record)), record->depth);
 }
 
 void rlscope_operation_begin_owned(rlscope_name name, const void *owner)
@@ -80,7 +80,7 @@ void rlscope_operation_begin_owned(rlscope_name name, const void *owner)
 		return;
 	rls_record_push(record, name, owner);
 	if (is_raised(&rls_push_semaphore))
-		tell_push(name->text, record->depth);
+		announce_push(name->text, record->depth);
 }
 
 int rlscope_operation_end_owned(rlscope_name name, const void *owner)
@@ -90,7 +90,7 @@ int rlscope_operation_end_owned(rlscope_name name, const void *owner)
 	if (!record || rls_record_end(record, name, owner) < 0)
 		return -1;
 	if (is_raised(&rls_pop_semaphore))
-		tell_pop(text_of(rls_record_innermost(record)), record->depth);
+		announce_pop(text_of(rls_record_innermost(record)), record->depth);
 	return 0;
 }
 
@@ -132,7 +132,7 @@ void rlscope_set_phase(const char *phase)
 {
 	publish(&rlscope_annotate_descriptor.phase, RLS_EDGE_PHASE, phase);
 	if (is_raised(&rls_phase_semaphore))
-		tell_phase(rlscope_get_phase(), 0);
+		announce_phase(rlscope_get_phase(), 0);
 }
 
 const char *rlscope_get_phase(void)

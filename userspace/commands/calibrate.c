@@ -114,7 +114,7 @@ static bool is_certain(double factor, double error)
 }
 
 /* What is wrong with it; NULL: nothing. */
-static const char *doubt(const struct rls_in_vivo *in_vivo)
+static const char *unreliability(const struct rls_in_vivo *in_vivo)
 {
 	const struct rls_delta_in_vivo *found = &in_vivo->delta;
 
@@ -129,7 +129,7 @@ static const char *doubt(const struct rls_in_vivo *in_vivo)
 	return NULL;
 }
 
-static const char *go_by_it(bool kept)
+static const char *use_of_it(bool kept)
 {
 	return kept ? "; recordings of this command use it" : "";
 }
@@ -215,7 +215,7 @@ static int print_in_vivo(const struct rls_in_vivo *in_vivo)
 		       "second, ± %.3f between kinds%s.\n",
 		       found->segments, found->labels, found->inflation, found->hit_ns,
 		       found->factor, found->error, found->deviation, found->spread,
-		       go_by_it(!doubt(in_vivo)));
+		       use_of_it(!unreliability(in_vivo)));
 	for (size_t i = 0; i < in_vivo->operation_count; i++) {
 		const struct rls_operation_cost *cost = &in_vivo->operations[i];
 
@@ -238,7 +238,7 @@ static void calibrate_conclude(const struct rls_in_vivo *found, struct rls_workl
 	out->error = hypot(found->delta.deviation, found->delta.spread);
 	memcpy(out->operations, found->operations, sizeof(out->operations));
 	out->operation_count = found->operation_count;
-	if (doubt(found)) {
+	if (unreliability(found)) {
 		/* Only what CUPTI costs is kept: hits have the host's figures. */
 		out->factor = 1;
 		out->error = hit.error_ns / hit.value_ns;
@@ -254,7 +254,7 @@ static int calibrate_job(const struct arguments *arguments)
 	struct rls_workload workload = {0};
 	struct rls_in_vivo found = {0};
 	_cleanup_free_ char *command = NULL;
-	const char *doubted;
+	const char *unreliable;
 	int r = rls_in_vivo_measure(arguments->pid, arguments->duration_ns, &found);
 
 	command = found.command;
@@ -264,14 +264,14 @@ static int calibrate_job(const struct arguments *arguments)
 	if (r)
 		return r;
 	calibrate_conclude(&found, &workload);
-	doubted = doubt(&found);
-	if (doubted)
-		rls_warning("%s: %s", doubted,
+	unreliable = unreliability(&found);
+	if (unreliable)
+		rls_warning("%s: %s", unreliable,
 			    found.cuda_count ? "only what CUPTI costs is kept" : "nothing is kept");
 	if (found.bridged && !found.cuda_count)
 		rls_warning("what CUPTI adds to calls into CUDA is not known and stays in their "
 			    "time: use a longer --duration");
-	if (!doubted || found.cuda_count)
+	if (!unreliable || found.cuda_count)
 		r = calibrate_store(&workload, found.way);
 	if (r)
 		return r;

@@ -52,10 +52,10 @@ static bool is_of_interest(const struct rls_role_match *match)
 
 static bool may_switch_stacks(const struct rls_elf *elf)
 {
-	static const char *const switchers[] = {"swapcontext", "setcontext", "makecontext",
-						"jump_fcontext", "ontop_fcontext"};
+	static const char *const names[] = {"swapcontext", "setcontext", "makecontext",
+					    "jump_fcontext", "ontop_fcontext"};
 
-	return rls_elf_imports_any(elf, switchers, sizeof(switchers) / sizeof(*switchers));
+	return rls_elf_imports_any(elf, names, sizeof(names) / sizeof(*names));
 }
 
 static int open_file(struct rls_open_library *open, const struct rls_mapping *mapping)

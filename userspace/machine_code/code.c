@@ -149,7 +149,7 @@ static int read_instructions(struct rls_code *code, const uint8_t *bytes)
 		size_t previous_length = instruction.length;
 		int err;
 
-		/* Bytes that are no instruction end the reading: what follows is a guess. */
+		/* Bytes that are no instruction end the reading: what follows may be wrong. */
 		if (rls_decode(bytes + at, size - at, code->start + at, &instruction) < 0)
 			return 0;
 		rls_epilogue_read(&epilogue, &instruction, bytes + at);
@@ -164,7 +164,7 @@ static int read_instructions(struct rls_code *code, const uint8_t *bytes)
 }
 
 /* Back to the ret where a way there leads past the check, or may. */
-static void settle_returns(struct rls_code *code)
+static void classify_returns(struct rls_code *code)
 {
 	for (size_t i = 0; i < code->returns.count; i++) {
 		struct rls_way_out *way = &code->returns.items[i];
@@ -204,7 +204,7 @@ int rls_code_read(const struct rls_elf *elf, uint64_t start, uint64_t size_bytes
 		code.complete = false;
 	rls_addresses_sort(&code.targets);
 	rls_addresses_sort(&code.exits);
-	settle_returns(&code);
+	classify_returns(&code);
 	*out = code;
 	return 0;
 }

@@ -100,7 +100,7 @@ static int find_history(struct rls_launches *launches, uint32_t tid,
 	return 0;
 }
 
-int rls_launches_tell(struct rls_launches *launches, const struct rls_wire_booked *booked)
+int rls_launches_change(struct rls_launches *launches, const struct rls_wire_booked *booked)
 {
 	const struct rls_wire_header *header = &booked->header;
 	struct rls_launches_history *own;

@@ -42,7 +42,7 @@ struct rls_launches {
 void rls_launches_clear(struct rls_launches *launches);
 
 /* 0 or -ENOMEM. */
-int rls_launches_tell(struct rls_launches *launches, const struct rls_wire_booked *booked);
+int rls_launches_change(struct rls_launches *launches, const struct rls_wire_booked *booked);
 /* An event of kind LAUNCH. 0 or -ENOMEM. */
 int rls_launches_add(struct rls_launches *launches, const struct rls_event *event);
 

@@ -149,14 +149,14 @@ void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, u
 }
 
 void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
-		     enum rls_category guess, uint64_t ns)
+		     enum rls_category inferred, uint64_t ns)
 {
 	if (category == RLS_TOTALS_CLOSED)
-		scope->looks_ns[guess] += (double)ns;
+		scope->looks_ns[inferred] += (double)ns;
 	if (!category || category >= RLS_CATEGORY_MAX)
 		return;
-	scope->truth.count[guess][category]++;
-	ledger->truth.count[guess][category]++;
+	scope->truth.count[inferred][category]++;
+	ledger->truth.count[inferred][category]++;
 }
 
 int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_ns, uint64_t end_ns)
@@ -181,19 +181,19 @@ static double sum_of(const double *values)
 	return sum;
 }
 
-/* P(category | guess) in the scope; of none: in all of the job. */
+/* P(category | inferred) in the scope; of none: in all of the job. */
 static double truth_of(const struct rls_ledger *ledger, const struct rls_ledger_scope *scope,
-		       int guess, int category)
+		       int inferred, int category)
 {
-	double known, share = rls_truth_share(&ledger->truth, (enum rls_category)guess,
+	double known, share = rls_truth_share(&ledger->truth, (enum rls_category)inferred,
 					      (enum rls_category)category, &known);
 
 	known = 0;
 	for (int i = 0; scope && i < RLS_CATEGORY_MAX; i++)
-		known += (double)scope->truth.count[guess][i];
+		known += (double)scope->truth.count[inferred][i];
 	if (known <= 0)
 		return share;
-	return ((double)scope->truth.count[guess][category] + TRUST_LOOKS * share) /
+	return ((double)scope->truth.count[inferred][category] + TRUST_LOOKS * share) /
 	       (known + TRUST_LOOKS);
 }
 
@@ -205,9 +205,9 @@ static bool by_looks(const struct rls_ledger *ledger, const struct rls_ledger_sc
 	if (total < LOOKS_NS_MIN)
 		return false;
 	memset(of, 0, RLS_CATEGORY_MAX * sizeof(*of));
-	for (int guess = 0; guess < RLS_CATEGORY_MAX; guess++) {
-		for (int i = 0; looks_ns[guess] > 0 && i < RLS_CATEGORY_MAX; i++)
-			of[i] += looks_ns[guess] / total * truth_of(ledger, scope, guess, i);
+	for (int inferred = 0; inferred < RLS_CATEGORY_MAX; inferred++) {
+		for (int i = 0; looks_ns[inferred] > 0 && i < RLS_CATEGORY_MAX; i++)
+			of[i] += looks_ns[inferred] / total * truth_of(ledger, scope, inferred, i);
 	}
 	return true;
 }
@@ -252,7 +252,7 @@ static void ledger_divide(struct rls_ledger_scope *scope, const double *of)
 		scope->wall_ns[i] += ran[i] + waited[i];
 		scope->off_cpu_ns[i] += waited[i];
 		scope->sampled_ns[i] += ran[i];
-		scope->guessed[i] |= ran[i] || waited[i];
+		scope->is_sampled[i] |= ran[i] || waited[i];
 		scope->cost_ns[i] += costs[i];
 	}
 	if (scope->closed.ran_ns > scope->closed.cost_ns)
@@ -337,7 +337,7 @@ static int show_row(struct rls_ledger *ledger, struct rls_ledger_scope *scope, i
 		.operation = ledger->operations.texts[scope->operation],
 		.category = (enum rls_category)category,
 		.resource = RLS_RESOURCE_CPU,
-		.method = scope->guessed[category] ? RLS_METHOD_SAMPLED : RLS_METHOD_TRACED,
+		.method = scope->is_sampled[category] ? RLS_METHOD_SAMPLED : RLS_METHOD_TRACED,
 		.wall_ns = wall_ns,
 		.on_cpu_ns = wall_ns - scope->off_cpu_ns[category],
 		.corrected_ns = scope->corrected_ns[category],

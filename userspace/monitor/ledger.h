@@ -39,7 +39,7 @@ struct rls_ledger_scope {
 	uint64_t off_cpu_ns[RLS_CATEGORY_MAX]; /* of that, waiting */
 	uint64_t sampled_ns[RLS_CATEGORY_MAX]; /* of what ran, divided by looks */
 	bool traced_lately; /* since rates were aged */
-	bool guessed[RLS_CATEGORY_MAX]; /* some of it was closed time */
+	bool is_sampled[RLS_CATEGORY_MAX]; /* some of it was closed time */
 	uint64_t cost_ns[RLS_CATEGORY_MAX];
 	uint64_t corrected_ns[RLS_CATEGORY_MAX]; /* as shown last */
 	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
@@ -51,7 +51,7 @@ struct rls_ledger_scope {
 	struct {
 		double count, ran_ns, cost_ns;
 	} traced; /* since that was reported */
-	struct rls_truth truth; /* of guesses in this scope */
+	struct rls_truth truth; /* of inferred categories in this scope */
 	double waits_ns[RLS_CATEGORY_MAX]; /* waiting lately, while traced */
 	struct {
 		uint64_t ran_ns, waited_ns, cost_ns;
@@ -95,7 +95,7 @@ void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, u
 /* A look that stands for so much time. category: what it is booked in, RLS_TOTALS_CLOSED or the
  * truth. */
 void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
-		     enum rls_category guess, uint64_t ns);
+		     enum rls_category inferred, uint64_t ns);
 
 /* What the scope launched was busy on the job's device in this place. By start. 0 or -ENOMEM. */
 int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_ns,

@@ -43,7 +43,7 @@ struct rls_monitor {
 	struct rls_names names;
 	struct rls_cells cells;
 	uint64_t swept_ns, flushed_ns;
-	bool newcomers; /* since the last flush */
+	bool has_new_processes; /* since the last flush */
 	bool over; /* the kernel side has stopped */
 	int trouble; /* met where it could not be returned */
 	int wish; /* what a tick returned to end it */
@@ -147,7 +147,7 @@ static int begin_process(struct rls_monitor *monitor, const struct rls_event *ev
 				   rls_job_identity_read, &job);
 	if (r)
 		return r;
-	monitor->newcomers = true;
+	monitor->has_new_processes = true;
 	job->gpu.fed = on_gpu_fed;
 	job->gpu.context = monitor;
 	python = rls_libraries_python(rls_recorder_libraries(monitor->recorder), (pid_t)event->pid);
@@ -190,11 +190,11 @@ static int on_booked(void *context, const struct rls_wire_booked *booked)
 	struct rls_monitor *monitor = context;
 	struct rls_member *member = rls_jobs_find(&monitor->jobs, booked->header.pid);
 
-	return member ? rls_launches_tell(&member->launches, booked) : 0;
+	return member ? rls_launches_change(&member->launches, booked) : 0;
 }
 
 static int on_look(void *context, const struct rls_wire_category_sample *look,
-		   enum rls_category guess)
+		   enum rls_category inferred)
 {
 	struct rls_monitor *monitor = context;
 	struct rls_member *member = rls_jobs_find(&monitor->jobs, look->header.pid);
@@ -206,7 +206,8 @@ static int on_look(void *context, const struct rls_wire_category_sample *look,
 	r = rls_ledger_scope(&member->job->ledger, rls_names_text(&monitor->names, look->operation),
 			     rls_names_text(&monitor->names, look->phase), &scope);
 	if (!r)
-		rls_ledger_look(&member->job->ledger, scope, look->category, guess, LOOK_STANDS_NS);
+		rls_ledger_look(&member->job->ledger, scope, look->category, inferred,
+				LOOK_STANDS_NS);
 	return r;
 }
 
@@ -216,8 +217,8 @@ static int on_tick(void *context, uint64_t time_ns)
 	int r = 0;
 
 	/* A flush makes their first threads known. */
-	if (monitor->newcomers && time_ns - monitor->flushed_ns >= FLUSH_AGAIN_NS) {
-		monitor->newcomers = false;
+	if (monitor->has_new_processes && time_ns - monitor->flushed_ns >= FLUSH_AGAIN_NS) {
+		monitor->has_new_processes = false;
 		monitor->flushed_ns = time_ns;
 		r = rls_kernel_flush_totals(rls_recorder_kernel(monitor->recorder));
 	}

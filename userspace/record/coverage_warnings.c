@@ -34,14 +34,14 @@ void rls_missing_bridges(const struct rls_libraries *libraries, const struct rls
 		struct rls_target *process = followed->all[i];
 		char text[320];
 
-		if (process->told_blind || !rls_libraries_is_blind(libraries, process->pid) ||
+		if (process->blind_reported || !rls_libraries_is_blind(libraries, process->pid) ||
 		    !rls_cuda_calls_made(calls, (uint32_t)process->pid))
 			continue;
 		if (!process->called_ns)
 			process->called_ns = time_ns;
 		if (now_ns - process->called_ns < BRIDGE_PATIENCE_NS)
 			continue;
-		process->told_blind = true;
+		process->blind_reported = true;
 		snprintf(text, sizeof(text),
 			 "process %d uses CUDA without the CUPTI bridge, so its GPU times are not "
 			 "known: start it with CUDA_INJECTION64_PATH set to our "

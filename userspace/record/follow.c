@@ -19,7 +19,7 @@ static int follow_process(struct rls_recorder *recorder, pid_t pid, bool root)
 	if (!r)
 		r = rls_describe_settings(&recorder->describer, pid);
 	if (!r)
-		r = rls_interpreters_look(recorder->pythons, pid, rls_monotonic_ns());
+		r = rls_interpreters_look(recorder->interpreters, pid, rls_monotonic_ns());
 	if (!r)
 		r = rls_samples_began(recorder->samples, pid, rls_monotonic_ns());
 	if (!r)
@@ -106,7 +106,7 @@ int rls_recorder_add_selected(struct rls_recorder *recorder)
 
 void rls_recorder_expect(struct rls_recorder *recorder, const char *path)
 {
-	rls_interpreters_expect(recorder->pythons, path);
+	rls_interpreters_expect(recorder->interpreters, path);
 }
 
 int rls_recorder_add_launch(struct rls_recorder *recorder, pid_t pid)

@@ -33,13 +33,13 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 		.kind = RLS_EVENT_CATEGORY, .pid = pid, .tid = pid, .time_ns = time_ns};
 
 	if (rls_targets_execed(&recorder->targets, (pid_t)pid, time_ns) || recorder->draining ||
-	    rls_interpreters_execed(recorder->pythons, (pid_t)pid, time_ns) ||
+	    rls_interpreters_execed(recorder->interpreters, (pid_t)pid, time_ns) ||
 	    rls_recorder_scan(recorder, (pid_t)pid, time_ns))
 		return;
 	rls_describe_process(&recorder->describer, (pid_t)pid, time_ns);
 	event.category.category = RLS_CATEGORY_PYTHON;
 	if (rls_recorder_is_python(recorder, (pid_t)pid) ||
-	    rls_interpreters_knows(recorder->pythons, (pid_t)pid))
+	    rls_interpreters_knows(recorder->interpreters, (pid_t)pid))
 		rls_event_output_add(&recorder->output, &event);
 	rls_targets_look(&recorder->targets, (pid_t)pid, time_ns + RLS_LOOK_DELAY_NS);
 }
@@ -71,7 +71,8 @@ static int on_turned(void *context, uint32_t tid, const struct rls_queued_edge *
 {
 	struct rls_recorder *recorder = context;
 
-	return recorder->alternator ? rls_probe_toggle_turned(recorder->alternator, tid, edge) : 0;
+	return recorder->probe_toggle ? rls_probe_toggle_turned(recorder->probe_toggle, tid, edge)
+				      : 0;
 }
 
 struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder)
@@ -127,8 +128,8 @@ static int add_stack(struct rls_recorder *recorder, const struct rls_wire_header
 {
 	const struct rls_wire_stack *stack = (const void *)record;
 
-	if (!recorder->throttle && size >= RLS_STACK_HEAD_BYTES && record->kind == RLS_WIRE_STACK &&
-	    !(record->flags & RLS_STACK_WAITS))
+	if (!recorder->controller && size >= RLS_STACK_HEAD_BYTES &&
+	    record->kind == RLS_WIRE_STACK && !(record->flags & RLS_STACK_WAITS))
 		rls_translator_sampled(recorder->translator, record->pid, record->tid,
 				       stack->category, rls_kernel_tick_cost_ns(recorder->kernel));
 	return rls_samples_add(recorder->samples, record, size);
@@ -149,8 +150,8 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 			       ? 0
 			       : listener->booked(listener->context, (const void *)record);
 	if (record->kind == RLS_WIRE_ABSENCE)
-		return recorder->alternator
-			       ? rls_probe_toggle_add(recorder->alternator, record, size)
+		return recorder->probe_toggle
+			       ? rls_probe_toggle_add(recorder->probe_toggle, record, size)
 			       : 0;
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
 		return add_stack(recorder, record, size);
@@ -165,9 +166,10 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 		return 0;
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
 		return -ENOMEM;
-	r = recorder->throttle ? rls_overhead_controller_add(recorder->throttle, record, size) : 0;
-	if (!r && recorder->alternator)
-		r = rls_probe_toggle_add(recorder->alternator, record, size);
+	r = recorder->controller ? rls_overhead_controller_add(recorder->controller, record, size)
+				 : 0;
+	if (!r && recorder->probe_toggle)
+		r = rls_probe_toggle_add(recorder->probe_toggle, record, size);
 	if (r)
 		return r;
 	recorder->progress.events++;

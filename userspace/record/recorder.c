@@ -129,13 +129,13 @@ static int recorder_tick(struct rls_recorder *recorder, uint64_t time_ns)
 	const struct rls_recorder_listener *listener = recorder->options.listener;
 	int r = 0;
 
-	if (recorder->throttle)
-		rls_overhead_controller_probed(recorder->throttle,
+	if (recorder->controller)
+		rls_overhead_controller_probed(recorder->controller,
 					       rls_libraries_sites(recorder->libraries));
-	if (recorder->throttle && listener && !recorder->targets.count)
-		rls_overhead_controller_idle(recorder->throttle, time_ns);
-	else if (recorder->throttle)
-		r = rls_overhead_controller_tick(recorder->throttle, time_ns,
+	if (recorder->controller && listener && !recorder->targets.count)
+		rls_overhead_controller_idle(recorder->controller, time_ns);
+	else if (recorder->controller)
+		r = rls_overhead_controller_tick(recorder->controller, time_ns,
 						 rls_libraries_site_ids(recorder->libraries));
 	return r || !listener ? r : listener->tick(listener->context, time_ns);
 }
@@ -170,14 +170,14 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		    rls_event_output_tick(&recorder->output, time_ns))
 			return RLS_STOP_FAILED;
 		if (recorder_tick(recorder, time_ns) ||
-		    rls_interpreters_tick(recorder->pythons, time_ns))
+		    rls_interpreters_tick(recorder->interpreters, time_ns))
 			return RLS_STOP_FAILED;
 		rls_affinity_tick(&recorder->affinity, time_ns);
-		if (recorder->alternator &&
-		    rls_probe_toggle_tick(recorder->alternator, time_ns,
+		if (recorder->probe_toggle &&
+		    rls_probe_toggle_tick(recorder->probe_toggle, time_ns,
 					  rls_libraries_site_ids(recorder->libraries)))
 			return RLS_STOP_FAILED;
-		if (recorder->alternator)
+		if (recorder->probe_toggle)
 			rls_cupti_toggle_tick(&recorder->cupti_toggle, time_ns);
 		if (take_signals(recorder, hooks))
 			return RLS_STOP_SIGNAL;
@@ -226,13 +226,13 @@ int rls_recorder_run(struct rls_recorder *recorder, const struct rls_recorder_ho
 	rls_warn_of_tracers(&recorder->output, &recorder->targets, recorder->start_ns);
 	rls_gpu_begin(recorder->gpu, recorder->start_ns);
 	announce(recorder);
-	if (recorder->throttle)
-		r = rls_overhead_controller_start(recorder->throttle, recorder->start_ns,
+	if (recorder->controller)
+		r = rls_overhead_controller_start(recorder->controller, recorder->start_ns,
 						  rls_libraries_sites(recorder->libraries));
 	if (r)
 		return r;
-	if (recorder->alternator)
-		rls_probe_toggle_start(recorder->alternator, recorder->start_ns);
+	if (recorder->probe_toggle)
+		rls_probe_toggle_start(recorder->probe_toggle, recorder->start_ns);
 	if (hooks->started)
 		hooks->started(hooks->context);
 	rls_priority_record(rls_libraries_written_fd(recorder->libraries));
@@ -250,8 +250,8 @@ int rls_recorder_in_vivo(const struct rls_recorder *recorder, struct rls_delta_i
 			 struct rls_calibration *calibration)
 {
 	*calibration = recorder->costs.calibration;
-	return recorder->alternator ? rls_probe_toggle_conclude(recorder->alternator, out)
-				    : -ENODATA;
+	return recorder->probe_toggle ? rls_probe_toggle_conclude(recorder->probe_toggle, out)
+				      : -ENODATA;
 }
 
 size_t rls_recorder_operation_costs(const struct rls_recorder *recorder,
@@ -316,7 +316,7 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 	rls_recorder_drain_maps(recorder); /* the probes stay while what they saw is read */
 	rls_missing_bridges(recorder->libraries, rls_gpu_calls(recorder->gpu), &recorder->output,
 			    &recorder->targets, UINT64_MAX, recorder->stop_ns);
-	r = rls_settle(recorder->kernel, recorder->gpu, recorder->stop_ns);
+	r = rls_drain(recorder->kernel, recorder->gpu, recorder->stop_ns);
 	if (r < 0 && !failed)
 		failed = r;
 	detach(recorder);
@@ -329,8 +329,8 @@ int rls_recorder_finish(struct rls_recorder *recorder)
 				      &recorder->output, recorder->stop_ns);
 	rls_losses_report(&recorder->losses, drops, &recorder->output, recorder->start_ns,
 			  recorder->stop_ns);
-	if (recorder->throttle)
-		rls_overhead_controller_report(recorder->throttle, recorder->stop_ns);
+	if (recorder->controller)
+		rls_overhead_controller_report(recorder->controller, recorder->stop_ns);
 	if (recorder->samples)
 		rls_samples_finish(recorder->samples, recorder->stop_ns);
 	if (!recorder->options.listener)

@@ -23,7 +23,7 @@ struct rls_recorder_listener {
 	int (*booked)(void *context, const struct rls_wire_booked *booked);
 	/* A look at a thread, and what it seems to be in. */
 	int (*look)(void *context, const struct rls_wire_category_sample *look,
-		    enum rls_category guess);
+		    enum rls_category inferred);
 	/* Every few milliseconds. */
 	int (*tick)(void *context, uint64_t time_ns);
 	void *context;

@@ -89,7 +89,7 @@ static int open_ticks(struct rls_recorder *recorder)
 	return rls_kernel_start_ticks(recorder->kernel);
 }
 
-/* Probes come with processes. They go first of all, while everybody is there who hears of it. */
+/* Probes come with processes. They go first of all, while everybody is there who needs it. */
 static void close_probes(struct rls_recorder *recorder)
 {
 	rls_kernel_detach(recorder->kernel);
@@ -169,9 +169,9 @@ static void close_targets(struct rls_recorder *recorder)
 	rls_targets_clear(&recorder->targets);
 }
 
-static int open_newcomers(struct rls_recorder *recorder)
+static int open_new_processes(struct rls_recorder *recorder)
 {
-	recorder->newcomers = (struct rls_new_processes){
+	recorder->new_processes = (struct rls_new_processes){
 		.selection = recorder->options.selection,
 		.roles = recorder->options.roles,
 		.followed = &recorder->targets,
@@ -180,9 +180,9 @@ static int open_newcomers(struct rls_recorder *recorder)
 	return 0;
 }
 
-static void close_newcomers(struct rls_recorder *recorder)
+static void close_new_processes(struct rls_recorder *recorder)
 {
-	rls_new_processes_clear(&recorder->newcomers);
+	rls_new_processes_clear(&recorder->new_processes);
 }
 
 static int open_catch_up(struct rls_recorder *recorder)
@@ -268,7 +268,7 @@ static void close_gpu(struct rls_recorder *recorder)
 	rls_gpu_free(recorder->gpu);
 }
 
-static bool wants_alternator(const struct rls_recorder *recorder)
+static bool wants_probe_toggle(const struct rls_recorder *recorder)
 {
 	return recorder->options.alternate;
 }
@@ -299,17 +299,17 @@ static void close_cupti_toggle(struct rls_recorder *recorder)
 
 /* ---- samples ---- */
 
-static int open_pythons(struct rls_recorder *recorder)
+static int open_interpreters(struct rls_recorder *recorder)
 {
 	struct rls_event_sink sink = rls_event_output_sink(&recorder->output);
 
 	return rls_interpreters_new(recorder->kernel, recorder->options.sample_hz ? &sink : NULL,
-				    &recorder->targets, &recorder->pythons);
+				    &recorder->targets, &recorder->interpreters);
 }
 
-static void close_pythons(struct rls_recorder *recorder)
+static void close_interpreters(struct rls_recorder *recorder)
 {
-	rls_interpreters_free(recorder->pythons);
+	rls_interpreters_free(recorder->interpreters);
 }
 
 static int open_code_map(struct rls_recorder *recorder)
@@ -330,7 +330,7 @@ static bool wants_samples(const struct rls_recorder *recorder)
 static int open_samples(struct rls_recorder *recorder)
 {
 	unsigned int hz = recorder->options.sample_hz, waits_hz = WAITS_A_SAMPLE * hz;
-	int r = rls_samples_new(recorder->kernel, recorder->pythons, recorder->code_map,
+	int r = rls_samples_new(recorder->kernel, recorder->interpreters, recorder->code_map,
 				&recorder->output, &recorder->samples);
 
 	if (recorder->options.budget_percent < 0 || waits_hz > WAITS_HZ_MAX)
@@ -347,44 +347,44 @@ static void close_samples(struct rls_recorder *recorder)
 
 /* ---- when which probe is on ---- */
 
-static int open_alternator(struct rls_recorder *recorder)
+static int open_probe_toggle(struct rls_recorder *recorder)
 {
 	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
 
 	if (!rls_kernel_has_windows(recorder->kernel))
 		return rls_error_r(-ENOTSUP, "probes cannot go on and off together on this kernel "
 					     "(it needs 6.6 or newer)");
-	return rls_probe_toggle_new(recorder->kernel, hit, &recorder->alternator);
+	return rls_probe_toggle_new(recorder->kernel, hit, &recorder->probe_toggle);
 }
 
-static void close_alternator(struct rls_recorder *recorder)
+static void close_probe_toggle(struct rls_recorder *recorder)
 {
-	rls_probe_toggle_free(recorder->alternator);
+	rls_probe_toggle_free(recorder->probe_toggle);
 }
 
-static bool wants_throttle(const struct rls_recorder *recorder)
+static bool wants_controller(const struct rls_recorder *recorder)
 {
 	return !recorder->options.alternate && rls_kernel_has_windows(recorder->kernel);
 }
 
-static int open_throttle(struct rls_recorder *recorder)
+static int open_controller(struct rls_recorder *recorder)
 {
 	const struct rls_recorder_listener *listener = recorder->options.listener;
 	struct rls_calibrated hit = rls_calibration_mean_hit(&recorder->costs.calibration);
 	int r = rls_overhead_controller_new(recorder->kernel, recorder->code_map, &recorder->output,
 					    recorder->options.budget_percent, hit.value_ns,
-					    &recorder->throttle);
+					    &recorder->controller);
 
 	if (!r)
 		rls_libraries_count_to(recorder->libraries, RLS_SITES_COUNTED);
 	return r || !listener ? r
 			      : rls_overhead_controller_use_totals(
-					recorder->throttle, listener->look, listener->context);
+					recorder->controller, listener->look, listener->context);
 }
 
-static void close_throttle(struct rls_recorder *recorder)
+static void close_controller(struct rls_recorder *recorder)
 {
-	rls_overhead_controller_free(recorder->throttle);
+	rls_overhead_controller_free(recorder->controller);
 }
 
 /* ---- event loop ---- */
@@ -446,20 +446,20 @@ static const struct part {
 	{NULL, open_output, close_output},
 	{NULL, open_affinity, close_affinity},
 	{NULL, NULL, close_targets},
-	{NULL, open_newcomers, close_newcomers},
-	{NULL, open_pythons, close_pythons},
+	{NULL, open_new_processes, close_new_processes},
+	{NULL, open_interpreters, close_interpreters},
 	{NULL, open_translator, close_translator},
 	{NULL, open_catch_up, close_losses},
 	{NULL, open_libraries, close_libraries},
 	{NULL, open_gpu, close_gpu},
-	{wants_alternator, open_cupti_toggle, close_cupti_toggle},
+	{wants_probe_toggle, open_cupti_toggle, close_cupti_toggle},
 	{NULL, open_describer, NULL},
 	{NULL, open_handler, NULL},
 	{NULL, open_code_map, close_code_map},
 	{wants_samples, open_samples, close_samples},
 	{NULL, rls_recorder_observe_targets, NULL},
-	{wants_alternator, open_alternator, close_alternator},
-	{wants_throttle, open_throttle, close_throttle},
+	{wants_probe_toggle, open_probe_toggle, close_probe_toggle},
+	{wants_controller, open_controller, close_controller},
 	{NULL, open_ticks, NULL},
 	{NULL, open_mmap_watch, close_mmap_watch},
 	{NULL, open_loop, close_loop},

@@ -36,19 +36,19 @@ struct rls_recorder {
 	struct rls_libraries *libraries;
 	struct rls_describer describer;
 	struct rls_targets targets;
-	struct rls_new_processes newcomers;
+	struct rls_new_processes new_processes;
 	struct rls_mmap_watch *mmap_watch;
 	struct rls_progress progress;
 	struct rls_calibration_file costs;
 	struct rls_code_map *code_map;
 	struct rls_samples *samples; /* NULL: not asked for */
 	struct rls_interpreters
-		*pythons; /* also where nothing is sampled: who is in Python at all */
+		*interpreters; /* also where nothing is sampled: who is in Python at all */
 	struct rls_gpu *gpu;
-	struct rls_probe_toggle *alternator; /* NULL: not asked for */
-	struct rls_cupti_toggle cupti_toggle; /* open where the alternator is */
+	struct rls_probe_toggle *probe_toggle; /* NULL: not asked for */
+	struct rls_cupti_toggle cupti_toggle; /* open where the probe_toggle is */
 	struct rls_overhead_controller
-		*throttle; /* NULL: no budget, or nothing can go on and off here */
+		*controller; /* NULL: no budget, or nothing can go on and off here */
 	struct rls_losses losses;
 	struct rls_late_probes late;
 	struct rls_catch_up catch_up;
@@ -72,7 +72,7 @@ static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, p
 int rls_recorder_open_parts(struct rls_recorder *recorder);
 void rls_recorder_close_parts(struct rls_recorder *recorder);
 
-/* Has every part that keeps something for each process hear of the targets' lives. 0 or -ENOSPC. */
+/* Every part that keeps something for each process is called when a target forks, executes or ends. 0 or -ENOSPC. */
 int rls_recorder_observe_targets(struct rls_recorder *recorder);
 
 struct rls_process_watcher rls_recorder_watcher(struct rls_recorder *recorder);

@@ -1,4 +1,5 @@
-/* Parts of the recorder that keep tables of processes by themselves: each hears of a target's life here. */
+/* Parts of the recorder that keep tables of processes by themselves. Each is called when a target forks, executes or
+ * ends. */
 #include "userspace/record/gpu/gpu_activity.h"
 #include "userspace/record/samples/code_map.h"
 #include "userspace/record/samples/stack_samples.h"

@@ -12,8 +12,8 @@
 int rls_recorder_consume_timely(struct rls_recorder *recorder, uint64_t time_ns)
 {
 	/* A command of ours may be over by then, and the names of its code with it. */
-	if (recorder->throttle && !recorder->describer.launched &&
-	    rls_overhead_controller_is_beginning(recorder->throttle, time_ns))
+	if (recorder->controller && !recorder->describer.launched &&
+	    rls_overhead_controller_is_beginning(recorder->controller, time_ns))
 		return rls_kernel_consume_all_but_stacks(recorder->kernel);
 	return rls_kernel_consume(recorder->kernel);
 }
@@ -64,7 +64,7 @@ static void look_at(struct rls_recorder *recorder, struct rls_target *followed, 
 	if (due_ns)
 		rls_targets_look(&recorder->targets, pid, due_ns);
 	if (rls_recorder_is_python(recorder, pid)) {
-		rls_interpreters_look(recorder->pythons, pid, time_ns);
+		rls_interpreters_look(recorder->interpreters, pid, time_ns);
 		if (!was_python)
 			become_python(recorder, followed, time_ns);
 	}
@@ -98,7 +98,7 @@ static void on_mapped(void *context, pid_t pid, const char *path, uint64_t time_
 	if (rls_libraries_mapped(recorder->libraries, pid, path))
 		rls_debug("cannot see whether process %d switches stacks", pid);
 	rls_code_map_forget(recorder->code_map, pid);
-	rls_interpreters_mapped(recorder->pythons, pid);
+	rls_interpreters_mapped(recorder->interpreters, pid);
 	if (target && !target->mapped_ns)
 		target->mapped_ns = time_ns;
 	/* A library with a role may be called as soon as it is loaded. */
@@ -107,7 +107,7 @@ static void on_mapped(void *context, pid_t pid, const char *path, uint64_t time_
 				 (rls_roles_match(recorder->options.roles, path, &match)
 					  ? 0
 					  : RLS_LOOK_DELAY_NS));
-	rls_new_processes_mapped(&recorder->newcomers, pid);
+	rls_new_processes_mapped(&recorder->new_processes, pid);
 }
 
 void rls_recorder_drain_maps(void *context)
@@ -121,7 +121,7 @@ int rls_recorder_read_open_waits(struct rls_recorder *recorder)
 {
 	/* A process of ours that has not executed its program yet waits for us. */
 	bool ours = recorder->describer.launched != 0;
-	const struct rls_open_waits waits = {recorder->kernel, recorder->pythons,
+	const struct rls_open_waits waits = {recorder->kernel, recorder->interpreters,
 					     recorder->code_map, &recorder->output,
 					     ours ? NULL : recorder->samples};
 
@@ -145,8 +145,8 @@ void rls_recorder_adopt(void *context, pid_t pid)
 		rls_describe(&recorder->describer, added, time_ns);
 		rls_targets_look(&recorder->targets, added, time_ns + RLS_LOOK_DELAY_NS);
 	}
-	if (recorder->throttle)
-		rls_overhead_controller_adopt(recorder->throttle, time_ns);
+	if (recorder->controller)
+		rls_overhead_controller_adopt(recorder->controller, time_ns);
 	rls_debug("process %d is recorded from now on", pid);
 	/* Discovery takes its time: do not let the rings run full meanwhile. */
 	rls_recorder_consume_timely(recorder, rls_monotonic_ns());
@@ -155,8 +155,8 @@ void rls_recorder_adopt(void *context, pid_t pid)
 void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns)
 {
 	rls_recorder_drain_maps(recorder);
-	if (recorder->throttle && rls_overhead_controller_is_brief(recorder->throttle, time_ns))
+	if (recorder->controller && rls_overhead_controller_is_brief(recorder->controller, time_ns))
 		return;
-	rls_new_processes_look(&recorder->newcomers, time_ns, rls_recorder_adopt, recorder);
+	rls_new_processes_look(&recorder->new_processes, time_ns, rls_recorder_adopt, recorder);
 	look_where_due(recorder);
 }

@@ -322,7 +322,7 @@ const timeline = {
 				mark.style.left = Math.min(start.x, here) - box.left + "px";
 				mark.style.width = Math.abs(start.x - here) + "px";
 			}
-			this.tell(event);
+			this.describe(event);
 		});
 		holder.addEventListener("pointerup", (event) => end(event, true));
 		holder.addEventListener("pointercancel", (event) => end(event, false));
@@ -331,7 +331,7 @@ const timeline = {
 	},
 
 	/* What the thread under the pointer does at that instant. */
-	tell(event) {
+	describe(event) {
 		const found = this.drawn.find(([, canvas]) => {
 			const box = canvas.getBoundingClientRect();
 

@@ -27,7 +27,7 @@ class Job:
         self.work = pairs.Work(python, name)
         self.has_twin = twin = twin and self.work.twins
         self.work.say("twins" if twin else "run")
-        self.pid = self.work.hear("child")["child"]
+        self.pid = self.work.read_answer("child")["child"]
         self.of_twin = []       # what its twin said meanwhile
         allowed = sorted(os.sched_getaffinity(0))[-cpus:]
         if not twin:        # twins see to that themselves
@@ -37,7 +37,7 @@ class Job:
     def once(self):
         """What it says of a repetition."""
         self.work.say("trail %d" % next(self.turns))
-        while "twin" in (answer := self.work.hear("wall_ns")):
+        while "twin" in (answer := self.work.read_answer("wall_ns")):
             self.of_twin.append(answer)
         return answer
 

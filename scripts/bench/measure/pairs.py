@@ -71,13 +71,13 @@ class Work:
         self.process = start([python, os.path.join(HERE, "work.py"), name], env=environment())
         self.out, self.err = Lines(self.process.stdout), Lines(self.process.stderr)
         try:
-            ready = self.hear("ready")
+            ready = self.read_answer("ready")
             self.pid, self.twins = ready["ready"], ready["twins"]
         except Failed as error:
             self.close()
             raise Failed("%s: %s %s" % (name, error, "".join(self.err.seen[-1:]).strip())) from None
 
-    def hear(self, key):
+    def read_answer(self, key):
         answer = json.loads(self.out.wait("{"))
         if key not in answer:
             raise Failed("%s: %s" % (self.name, answer))
@@ -91,12 +91,12 @@ class Work:
         """One child's work, so many times, watched by the profiler: what the profiler has to say of it, and how long
         it took."""
         self.say("run")
-        pid = self.hear("child")["child"]
+        pid = self.read_answer("child")["child"]
         profiler.begin(pid)
         wall_ns = 0
         for _ in range(times):
             self.say("go")
-            wall_ns += self.hear("wall_ns")["wall_ns"]
+            wall_ns += self.read_answer("wall_ns")["wall_ns"]
         answer = dict(profiler.end(), wall_ns=wall_ns)
         self.say("end")
         answer["pid"] = pid

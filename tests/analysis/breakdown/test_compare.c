@@ -327,7 +327,7 @@ static void test_scatter_between_runs_counts(void **unused)
 }
 
 /* Nothing is claimed of what was seen too rarely. */
-static void test_too_little_to_tell(void **unused)
+static void test_too_little_to_decide(void **unused)
 {
 	struct rls_series *a = record(1, 1, 2), *b = record(2, 3, 2);
 	struct rls_comparison comparison;
@@ -414,7 +414,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_common_is_distinguished),
 		cmocka_unit_test(test_a_row_goes_along_by_half),
 		cmocka_unit_test(test_scatter_between_runs_counts),
-		cmocka_unit_test(test_too_little_to_tell),
+		cmocka_unit_test(test_too_little_to_decide),
 		cmocka_unit_test(test_names_of_files_may_be_no_utf8),
 		cmocka_unit_test(test_rules),
 	};

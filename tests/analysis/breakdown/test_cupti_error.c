@@ -123,20 +123,20 @@ static void states_less_where_calls_are_charged(void **state)
 static void counts_are_those_of_all_calls(void **state)
 {
 	struct rls_call_total calls = {.tid = 7, .phase = 1, .operation = 2, .name = 3, .count = 5};
-	struct rls_cupti_error doubt = {0};
-	struct rls_doubted_calls own;
+	struct rls_cupti_error cupti_error = {0};
+	struct rls_cupti_error_sum own;
 
 	(void)state;
-	assert_int_equal(rls_cupti_error_add(&doubt, &calls, false), 0);
+	assert_int_equal(rls_cupti_error_add(&cupti_error, &calls, false), 0);
 	calls.name = 4;
-	assert_int_equal(rls_cupti_error_add(&doubt, &calls, true), 0);
+	assert_int_equal(rls_cupti_error_add(&cupti_error, &calls, true), 0);
 	calls.tid = 8;
-	assert_int_equal(rls_cupti_error_add(&doubt, &calls, false), 0);
-	own = rls_cupti_error_own(&doubt, 7, 1, 2);
+	assert_int_equal(rls_cupti_error_add(&cupti_error, &calls, false), 0);
+	own = rls_cupti_error_own(&cupti_error, 7, 1, 2);
 	assert_true(own.inside_ns == 5 * 4 * US && own.around_ns == 10 * 4 * US);
-	assert_true(rls_cupti_error_others_ns(&doubt, 7, 1, 2) == 5 * 8 * US);
-	assert_true(rls_cupti_error_own(&doubt, 7, 2, 1).around_ns == 0);
-	rls_cupti_error_free(&doubt);
+	assert_true(rls_cupti_error_others_ns(&cupti_error, 7, 1, 2) == 5 * 8 * US);
+	assert_true(rls_cupti_error_own(&cupti_error, 7, 2, 1).around_ns == 0);
+	rls_cupti_error_free(&cupti_error);
 }
 
 int main(void)

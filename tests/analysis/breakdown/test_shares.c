@@ -480,7 +480,7 @@ static void test_scaled_counts_are_shown_as_such(void **unused)
 }
 
 /* Events of another operation were lost, or of this one: nobody knows. */
-static void test_lost_events_leave_counts_in_doubt(void **unused)
+static void test_lost_events_widen_the_error_of_counts(void **unused)
 {
 	struct rls_report *report;
 	struct rls_event *event;
@@ -679,7 +679,7 @@ int main(void)
 		cmocka_unit_test(test_scaled_counts_are_bounded),
 		cmocka_unit_test(test_counts_that_nothing_bounds_are_unknown),
 		cmocka_unit_test(test_scaled_counts_are_shown_as_such),
-		cmocka_unit_test(test_lost_events_leave_counts_in_doubt),
+		cmocka_unit_test(test_lost_events_widen_the_error_of_counts),
 		cmocka_unit_test(test_stated_errors_hold),
 	};
 

@@ -390,7 +390,7 @@ static void tells_how_far_it_is(void **unused)
 {
 	static const char line[] =
 		"{\"event\":\"phase\",\"time_ns\":1,\"pid\":1,\"phase\":\"a\"}\n";
-	struct watch noted = {.watch.tell = take_note};
+	struct watch noted = {.watch.report = take_note};
 	struct rls_event_source *source;
 	char message[200], *text = NULL;
 	size_t bytes;

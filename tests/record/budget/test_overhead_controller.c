@@ -32,7 +32,7 @@ static struct {
 	struct rls_wire_calls calls[SITES];
 	size_t looked;
 	bool closely;
-	int refuse_window, guess_result;
+	int refuse_window, sample_result;
 	struct rls_event events[4096];
 	size_t count;
 } world;
@@ -148,7 +148,7 @@ int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_ca
 			      enum rls_category *out)
 {
 	*out = RLS_CATEGORY_BACKEND;
-	return world.guess_result;
+	return world.sample_result;
 }
 
 int __wrap_rls_event_output_add(struct rls_event_output *output, const struct rls_event *event);
@@ -286,7 +286,7 @@ static void each_thread_may_pay_the_budget(void **state)
 	rls_overhead_controller_free(controller);
 }
 
-/* Hits that are heard of after their window was closed do not count for the time after it,
+/* Hits that are reported after their window was closed do not count for the time after it,
  * but they are paid for. */
 static void late_hits_are_paid_for(void **state)
 {
@@ -330,12 +330,12 @@ static void looks_become_shares(void **state)
 	/* Cut short; the profiler's own time; a process that is gone: nothing is said. */
 	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look) - 1),
 			 0);
-	world.guess_result = -EAGAIN;
+	world.sample_result = -EAGAIN;
 	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
-	world.guess_result = -ESRCH;
+	world.sample_result = -ESRCH;
 	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
 	assert_int_equal(world.count, 2);
-	world.guess_result = -ENOMEM;
+	world.sample_result = -ENOMEM;
 	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)),
 			 -ENOMEM);
 	rls_overhead_controller_free(controller);
@@ -400,9 +400,9 @@ static void sites_that_the_first_stretch_missed_are_found(void **state)
 /* ---- where the kernel side books ---- */
 
 static int looked(void *context, const struct rls_wire_category_sample *look,
-		  enum rls_category guess)
+		  enum rls_category inferred)
 {
-	assert_int_equal(guess, RLS_CATEGORY_BACKEND);
+	assert_int_equal(inferred, RLS_CATEGORY_BACKEND);
 	world.looked++;
 	return 0;
 }
@@ -501,7 +501,7 @@ static void booked_looks_go_to_who_listens(void **state)
 		.header = {.size = sizeof(look), .kind = RLS_WIRE_CATEGORY_SAMPLE}};
 
 	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
-	world.guess_result = -EAGAIN; /* our own time */
+	world.sample_result = -EAGAIN; /* our own time */
 	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
 	assert_int_equal(world.looked, 1);
 	assert_int_equal(world.count, 1); /* of before there were books */

@@ -93,7 +93,7 @@ static void report_hit_totals(uint32_t hits)
 }
 
 /* Sparse ones one by one. */
-static void tell_hits(double hits, bool sparse)
+static void report_hits(double hits, bool sparse)
 {
 	uint32_t whole;
 
@@ -130,7 +130,7 @@ static void pass(uint64_t ns)
 	if (world.open)
 		world.open_ns[phase_now()] += (double)ns;
 	world.now_ns += ns;
-	tell_hits(cost_ns / HIT_NS, times_costlier(cost_ns / (double)ns) == SPARSE);
+	report_hits(cost_ns / HIT_NS, times_costlier(cost_ns / (double)ns) == SPARSE);
 }
 
 /* So many sites go on or off, which takes its time; the others are as they were. */
@@ -273,7 +273,7 @@ int __wrap_rls_event_output_add(struct rls_event_output *output, const struct rl
 /* ---- the job ---- */
 
 static int looked(void *context, const struct rls_wire_category_sample *look,
-		  enum rls_category guess)
+		  enum rls_category inferred)
 {
 	return 0;
 }

@@ -35,7 +35,7 @@ struct thread {
 	uint32_t sequence, hits;
 	bool loses, in_burst;
 	double waits; /* share of pieces in which it waits for 1 ms; 0: 0.02 */
-	bool tells_waits;
+	bool reports_waits;
 };
 
 static double random_share(void)
@@ -207,7 +207,7 @@ static void hit(struct thread *thread, int operation, double work_ns, uint32_t h
 	if (random_share() < (thread->waits > 0 ? thread->waits : 0.02)) {
 		thread->off_cpu_ns += 1000000;
 		ns += 1000000;
-		if (thread->tells_waits)
+		if (thread->reports_waits)
 			wait_reported(thread, thread->now_ns + 1000000, 1000000);
 	}
 	thread->now_ns += (uint64_t)ns;
@@ -322,7 +322,7 @@ static void finds_what_hits_cost_in_operations(void **state)
 	for (unsigned int seed = 1; seed <= 5; seed++) {
 		struct rls_delta_in_vivo found;
 
-		find_in_pieces((struct thread){.tells_waits = true}, seed, 25000000000, step,
+		find_in_pieces((struct thread){.reports_waits = true}, seed, 25000000000, step,
 			       &found);
 		for (rls_string_id id = OUTSIDE; id <= SELDOM; id++) {
 			const struct rls_part_cost *part = find_part(&found, id);
@@ -342,7 +342,7 @@ static int run_waiting(double waits, bool tells, struct rls_delta_in_vivo *out)
 {
 	struct rls_matched_segments segments = {0};
 	struct thread thread = {
-		.segments = &segments, .now_ns = 1, .waits = waits, .tells_waits = tells};
+		.segments = &segments, .now_ns = 1, .waits = waits, .reports_waits = tells};
 	int r;
 
 	run_pieces(&thread, 12, 20000000000, step);
@@ -424,7 +424,7 @@ static void bears_any_number_of_operations(void **state)
 	struct rls_delta_in_vivo found;
 
 	(void)state;
-	find_in_pieces((struct thread){.tells_waits = true}, 11, 8000000000, many_operations,
+	find_in_pieces((struct thread){.reports_waits = true}, 11, 8000000000, many_operations,
 		       &found);
 	assert_true(found.part_count >= RLS_PARTS_MAX - 3 && found.part_count < RLS_PARTS_MAX);
 	assert_true(fabs(find_part(&found, 7)->factor / 1.2 - 1) < 0.1);

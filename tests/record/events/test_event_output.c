@@ -301,22 +301,22 @@ static int count_event(void *context, const struct rls_event *event)
 	return event->time_ns == 13 ? -ENOMEM : 0;
 }
 
-static void a_listener_hears_all_at_once_and_nothing_is_kept(void **state)
+static void a_listener_gets_all_at_once_and_nothing_is_kept(void **state)
 {
 	struct rls_event_output output;
 	rls_string_id id = 7;
-	int heard = 0;
+	int received = 0;
 
 	assert_int_equal(rls_event_output_init(&output), 0);
-	rls_event_output_listen(&output, count_event, &heard);
+	rls_event_output_listen(&output, count_event, &received);
 	assert_int_equal(add_category(&output, 1), 0);
-	assert_int_equal(heard, 1);
+	assert_int_equal(received, 1);
 	assert_int_equal(rls_event_output_string(&output, "made up by a target", &id), 0);
 	assert_int_equal(id, 0);
 	assert_int_equal(rls_string_pool_count(output.strings), 1);
 	assert_int_equal(rls_event_output_warning(&output, 2, "careful"), 0);
 	assert_int_equal(add_category(&output, 13), -ENOMEM);
-	assert_int_equal(heard, 3);
+	assert_int_equal(received, 3);
 	assert_int_equal(output.waiting_count, 0);
 	assert_int_equal(rls_event_output_tick(&output, UINT64_MAX), 0);
 	assert_int_equal(rls_event_output_close(&output), 0);
@@ -337,7 +337,7 @@ int main(void)
 		TEST(a_path_that_cannot_be_is_an_error),
 		TEST(a_full_disk_ends_the_trace_and_spoils_nothing),
 		TEST(a_disk_that_was_full_before),
-		TEST(a_listener_hears_all_at_once_and_nothing_is_kept),
+		TEST(a_listener_gets_all_at_once_and_nothing_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ static const char *all_reported(void)
 	return reported;
 }
 
-static void tells_calls_at_their_end(void **state)
+static void reports_calls_at_their_end(void **state)
 {
 	enter(100, 1, LAUNCH);
 	leave(130, 0);
@@ -100,7 +100,7 @@ static void tells_calls_at_their_end(void **state)
 			    "cudaLaunchHostFunc 1 0@301;");
 }
 
-static void tells_calls_in_callbacks_too(void **state)
+static void reports_calls_in_callbacks_too(void **state)
 {
 	enter(100, 1, SYNC);
 	transition(3, 110, RLS_CATEGORY_CUDA_API, RLS_CATEGORY_PYTHON, 2, OTHER);
@@ -113,7 +113,7 @@ static void tells_calls_in_callbacks_too(void **state)
 			    "cudaLaunchKernel 5 1@125;cuStreamSynchronize 50 0@150;");
 }
 
-static void tells_nothing_of_what_is_not_whole(void **state)
+static void reports_nothing_of_what_is_not_whole(void **state)
 {
 	leave(50, 0); /* begun before we came */
 	enter(100, 1, LAUNCH);
@@ -216,9 +216,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(tells_calls_at_their_end),
-		TEST(tells_calls_in_callbacks_too),
-		TEST(tells_nothing_of_what_is_not_whole),
+		TEST(reports_calls_at_their_end),
+		TEST(reports_calls_in_callbacks_too),
+		TEST(reports_nothing_of_what_is_not_whole),
 		TEST(keeps_threads_apart_until_after_their_end),
 		TEST(forgets_processes_that_are_over),
 		TEST(bounds_what_is_open),

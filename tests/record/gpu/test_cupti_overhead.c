@@ -147,7 +147,7 @@ static void of_many_calls_all_are_as_likely_to_count(void **state)
 }
 
 /* Neither waits, whose own length hides it, nor a name that came once a stretch, nor nothing. */
-static void says_nothing_of_what_it_cannot_tell(void **state)
+static void says_nothing_of_what_is_unknown(void **state)
 {
 	const struct job free_of_charge = {0, 0, 5, 20, 0};
 	struct rls_cupti_cost costs[8];
@@ -189,7 +189,7 @@ int main(void)
 		cmocka_unit_test(finds_what_each_call_costs_more),
 		cmocka_unit_test(bursts_hide_little),
 		cmocka_unit_test(of_many_calls_all_are_as_likely_to_count),
-		cmocka_unit_test(says_nothing_of_what_it_cannot_tell),
+		cmocka_unit_test(says_nothing_of_what_is_unknown),
 		cmocka_unit_test(wants_stretches_of_both_kinds),
 		cmocka_unit_test(made_up_names_are_bounded),
 	};

@@ -131,7 +131,7 @@ static const char *warning(size_t n)
 	return rls_string_pool_get(output.strings, nth(RLS_EVENT_WARNING, n)->warning.text);
 }
 
-static void tells_launches_and_work(void **state)
+static void reports_launches_and_work(void **state)
 {
 	static const struct {
 		uint8_t kind;
@@ -402,11 +402,11 @@ static void waits_for_flushes_of_the_armed_alone(void **state)
 	status(RLS_CUPTI_NO_DRIVER, NULL);
 	send_at(PID + 1, NOW);
 	rls_gpu_stop(gpu, START + 50);
-	assert_false(rls_gpu_settled(gpu));
+	assert_false(rls_gpu_is_drained(gpu));
 	batch_begin(&maker, 2);
 	maker.header.flushed_ns = START + 50;
 	send();
-	assert_true(rls_gpu_settled(gpu));
+	assert_true(rls_gpu_is_drained(gpu));
 }
 
 /* Nor of those that have ended, whatever reported it. */
@@ -417,9 +417,9 @@ static void waits_for_nobody_who_has_ended(void **state)
 	maker.header.flushed_ns = START;
 	send();
 	rls_gpu_stop(gpu, START + 50);
-	assert_false(rls_gpu_settled(gpu));
+	assert_false(rls_gpu_is_drained(gpu));
 	rls_gpu_ended(gpu, PID, START + 60);
-	assert_true(rls_gpu_settled(gpu));
+	assert_true(rls_gpu_is_drained(gpu));
 }
 
 static void bounds_the_names_it_keeps(void **state)
@@ -467,7 +467,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(tells_launches_and_work),
+		TEST(reports_launches_and_work),
 		TEST(begins_anew_with_numbers),
 		TEST(takes_runtime_and_driver_call_for_one_launch),
 		TEST(cuts_work_to_the_recording),

@@ -14,7 +14,7 @@
 
 static void test_names(void **state)
 {
-	static const char *const switchers[] = {
+	static const char *const names[] = {
 		"/usr/lib/python3/dist-packages/greenlet/_greenlet.cpython-311-x86_64-linux-gnu.so",
 		"_greenlet.abi3.so", "/opt/greenlet.cpython-38-x86_64-linux-gnu.so",
 		"/usr/lib/x86_64-linux-gnu/libboost_context.so.1.74.0"};
@@ -22,8 +22,8 @@ static void test_names(void **state)
 					     "/x/greenlet.py", "/usr/lib/libboost_system.so.1"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(switchers) / sizeof(switchers[0]); i++)
-		assert_true(rls_stack_switching_name(switchers[i]));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_true(rls_stack_switching_name(names[i]));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_false(rls_stack_switching_name(others[i]));
 }

@@ -53,33 +53,33 @@ static void test_leaf_is_whose_code_it_is(void **state)
 		bool in_kernel;
 		enum rls_code_kind leaf;
 	} rows[] = {
-		{0x400fff, false, RLS_LEAF_INTERPRETER},
-		{0x401000, false, RLS_LEAF_EVALUATION}, /* file offset 0x2000 */
-		{0x401fff, false, RLS_LEAF_EVALUATION},
-		{0x402000, false, RLS_LEAF_INTERPRETER},
-		{0x404fff, false, RLS_LEAF_INTERPRETER},
-		{0x405000, false, RLS_LEAF_EVALUATION}, /* what is set aside of the loop */
-		{0x40503f, false, RLS_LEAF_EVALUATION},
-		{0x405040, false, RLS_LEAF_INTERPRETER},
-		{0x408000, false, RLS_LEAF_PROBE}, /* a probe in the interpreter */
-		{0x7f0000000000, false, RLS_LEAF_SIMULATOR},
-		{0x7f0000000020, false, RLS_LEAF_PROBE},
-		{0x7f0000000021, false, RLS_LEAF_SIMULATOR},
-		{0x7f0000000021, true, RLS_LEAF_PROBE}, /* the trap is one byte long */
-		{0x7f0000000022, true, RLS_LEAF_KERNEL},
-		{0x7f0000000400, true, RLS_LEAF_PROBE},
-		{0x7f0000200090, false, RLS_LEAF_PROBE},
-		{0x7f0000200091, false, RLS_LEAF_BACKEND},
-		{0x7f0000201000, false, RLS_LEAF_PROBE},
-		{0x7f00002fffff, false, RLS_LEAF_BACKEND},
+		{0x400fff, false, RLS_CODE_INTERPRETER},
+		{0x401000, false, RLS_CODE_EVALUATION}, /* file offset 0x2000 */
+		{0x401fff, false, RLS_CODE_EVALUATION},
+		{0x402000, false, RLS_CODE_INTERPRETER},
+		{0x404fff, false, RLS_CODE_INTERPRETER},
+		{0x405000, false, RLS_CODE_EVALUATION}, /* what is set aside of the loop */
+		{0x40503f, false, RLS_CODE_EVALUATION},
+		{0x405040, false, RLS_CODE_INTERPRETER},
+		{0x408000, false, RLS_CODE_PROBE}, /* a probe in the interpreter */
+		{0x7f0000000000, false, RLS_CODE_SIMULATOR},
+		{0x7f0000000020, false, RLS_CODE_PROBE},
+		{0x7f0000000021, false, RLS_CODE_SIMULATOR},
+		{0x7f0000000021, true, RLS_CODE_PROBE}, /* the trap is one byte long */
+		{0x7f0000000022, true, RLS_CODE_KERNEL},
+		{0x7f0000000400, true, RLS_CODE_PROBE},
+		{0x7f0000200090, false, RLS_CODE_PROBE},
+		{0x7f0000200091, false, RLS_CODE_BACKEND},
+		{0x7f0000201000, false, RLS_CODE_PROBE},
+		{0x7f00002fffff, false, RLS_CODE_BACKEND},
 		{0x7f0000400040, false,
-		 RLS_LEAF_OTHER}, /* no role: no site at that offset either */
-		{0x7f0000400040, true, RLS_LEAF_KERNEL},
-		{0x7ffff7f00010, false, RLS_LEAF_PROBE},
-		{0x7fffffffe080, false, RLS_LEAF_PROBE},
-		{0x7fffffffe080, true, RLS_LEAF_PROBE},
-		{0x600000, false, RLS_LEAF_OTHER}, /* nothing mapped */
-		{0x600000, true, RLS_LEAF_KERNEL},
+		 RLS_CODE_OTHER}, /* no role: no site at that offset either */
+		{0x7f0000400040, true, RLS_CODE_KERNEL},
+		{0x7ffff7f00010, false, RLS_CODE_PROBE},
+		{0x7fffffffe080, false, RLS_CODE_PROBE},
+		{0x7fffffffe080, true, RLS_CODE_PROBE},
+		{0x600000, false, RLS_CODE_OTHER}, /* nothing mapped */
+		{0x600000, true, RLS_CODE_KERNEL},
 	};
 	struct rls_mappings mappings;
 
@@ -98,14 +98,14 @@ static void test_only_libraries_with_a_role_bind_a_leaf(void **state)
 {
 	enum rls_category category = RLS_CATEGORY_UNKNOWN;
 
-	assert_true(rls_code_kind_has_category(RLS_LEAF_SIMULATOR, &category));
+	assert_true(rls_code_kind_has_category(RLS_CODE_SIMULATOR, &category));
 	assert_int_equal(category, RLS_CATEGORY_SIMULATOR);
-	assert_true(rls_code_kind_has_category(RLS_LEAF_CUDA_API, &category));
+	assert_true(rls_code_kind_has_category(RLS_CODE_CUDA_API, &category));
 	assert_int_equal(category, RLS_CATEGORY_CUDA_API);
-	assert_false(rls_code_kind_has_category(RLS_LEAF_INTERPRETER, &category));
-	assert_false(rls_code_kind_has_category(RLS_LEAF_EVALUATION, &category));
-	assert_false(rls_code_kind_has_category(RLS_LEAF_KERNEL, &category));
-	assert_false(rls_code_kind_has_category(RLS_LEAF_PROBE, &category));
+	assert_false(rls_code_kind_has_category(RLS_CODE_INTERPRETER, &category));
+	assert_false(rls_code_kind_has_category(RLS_CODE_EVALUATION, &category));
+	assert_false(rls_code_kind_has_category(RLS_CODE_KERNEL, &category));
+	assert_false(rls_code_kind_has_category(RLS_CODE_PROBE, &category));
 }
 
 int main(void)

@@ -100,14 +100,14 @@ static void hints(void **state)
 {
 	enum rls_category category = RLS_CATEGORY_MAX;
 
-	assert_int_equal(rls_hint_of(RLS_LEAF_OTHER, &category), RLS_HINT_NOTHING);
-	assert_int_equal(rls_hint_of(RLS_LEAF_KERNEL, &category), RLS_HINT_NOTHING);
-	assert_int_equal(rls_hint_of(RLS_LEAF_INTERPRETER, &category), RLS_HINT_INTERPRETER);
-	assert_int_equal(rls_hint_of(RLS_LEAF_PROBE, &category), RLS_HINT_PROBE);
+	assert_int_equal(rls_hint_of(RLS_CODE_OTHER, &category), RLS_HINT_NOTHING);
+	assert_int_equal(rls_hint_of(RLS_CODE_KERNEL, &category), RLS_HINT_NOTHING);
+	assert_int_equal(rls_hint_of(RLS_CODE_INTERPRETER, &category), RLS_HINT_INTERPRETER);
+	assert_int_equal(rls_hint_of(RLS_CODE_PROBE, &category), RLS_HINT_PROBE);
 	assert_int_equal(category, RLS_CATEGORY_MAX);
-	assert_int_equal(rls_hint_of(RLS_LEAF_EVALUATION, &category), RLS_HINT_CATEGORY);
+	assert_int_equal(rls_hint_of(RLS_CODE_EVALUATION, &category), RLS_HINT_CATEGORY);
 	assert_int_equal(category, RLS_CATEGORY_PYTHON);
-	assert_int_equal(rls_hint_of(RLS_LEAF_CUDA_API, &category), RLS_HINT_CATEGORY);
+	assert_int_equal(rls_hint_of(RLS_CODE_CUDA_API, &category), RLS_HINT_CATEGORY);
 	assert_int_equal(category, RLS_CATEGORY_CUDA_API);
 }
 
@@ -123,7 +123,7 @@ static void code_of_a_library_or_of_the_loop_tells_by_itself(void **state)
 }
 
 /* Data, zeros and what maps no code are passed by; the nearest that tells is taken. */
-static void anywhere_else_the_nearest_return_address_tells(void **state)
+static void anywhere_else_the_nearest_return_address_decides(void **state)
 {
 	struct rls_wire_category_sample look = look_at(LIBC + 4);
 
@@ -179,7 +179,7 @@ static void frames_are_passed_by(void **state)
 }
 
 /* From there on the words above are searched. */
-static void where_no_frame_is_known_the_words_above_tell(void **state)
+static void where_no_frame_is_known_the_words_above_decide(void **state)
 {
 	struct rls_wire_category_sample look = look_at(LIBC + FRAME(3));
 
@@ -270,11 +270,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hints),
 		cmocka_unit_test(code_of_a_library_or_of_the_loop_tells_by_itself),
-		cmocka_unit_test(anywhere_else_the_nearest_return_address_tells),
+		cmocka_unit_test(anywhere_else_the_nearest_return_address_decides),
 		cmocka_unit_test(the_interpreters_own_functions_are_somebodys),
 		cmocka_unit_test(extension_modules_are_called_by_python),
 		cmocka_unit_test(frames_are_passed_by),
-		cmocka_unit_test(where_no_frame_is_known_the_words_above_tell),
+		cmocka_unit_test(where_no_frame_is_known_the_words_above_decide),
 		cmocka_unit_test(frames_may_end_beyond_what_is_known),
 		cmocka_unit_test(a_return_address_is_its_calls),
 		cmocka_unit_test(nothing_found_is_unknown),

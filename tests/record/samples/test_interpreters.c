@@ -162,16 +162,16 @@ static const struct rls_event_sink sink = {.add = add, .intern = intern};
 
 static struct rls_targets targets;
 
-static void end(struct rls_interpreters *pythons)
+static void end(struct rls_interpreters *interpreters)
 {
-	rls_interpreters_free(pythons);
+	rls_interpreters_free(interpreters);
 	rls_targets_clear(&targets);
 }
 
 /* With one target. */
 static struct rls_interpreters *begin(void)
 {
-	struct rls_interpreters *pythons;
+	struct rls_interpreters *interpreters;
 
 	memset(&world, 0, sizeof(world));
 	world.python = (struct rls_python){.version = "3.11.2",
@@ -183,19 +183,19 @@ static struct rls_interpreters *begin(void)
 	world.codes[1] = (struct kept_code){0x200, 2, 10, "__init__", "__init__", {0}};
 	world.codes[2] = (struct kept_code){0x300, 3, BIG, "big", "/big.py", {0}};
 	world.codes[3] = (struct kept_code){0x400, 4, BIG, "bigger", "/big.py", {0}};
-	assert_int_equal(rls_interpreters_new(NULL, &sink, &targets, &pythons), 0);
+	assert_int_equal(rls_interpreters_new(NULL, &sink, &targets, &interpreters), 0);
 	assert_int_equal(rls_targets_add(&targets, PARENT, true), 0);
-	return pythons;
+	return interpreters;
 }
 
 /* The function of a frame; NULL when it is not known, "-" for the interpreter's own. */
-static const char *name(struct rls_interpreters *pythons, pid_t pid, uint64_t code,
+static const char *name(struct rls_interpreters *interpreters, pid_t pid, uint64_t code,
 			uint32_t identity)
 {
 	const struct rls_wire_frame frame = {
 		.code = code, .at = (uint32_t)-1, .identity = identity};
 	struct rls_frame out;
-	int r = rls_interpreters_name(pythons, pid, &frame, &out);
+	int r = rls_interpreters_name(interpreters, pid, &frame, &out);
 
 	if (r) {
 		assert_true(r == 1 || r == -ENOENT);
@@ -208,7 +208,7 @@ static const char *name(struct rls_interpreters *pythons, pid_t pid, uint64_t co
 
 static void a_process_is_looked_at_less_and_less_often(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 	uint64_t now_ns = 1000 * MS;
 
 	(void)state;
@@ -217,85 +217,85 @@ static void a_process_is_looked_at_less_and_less_often(void **state)
 	for (unsigned int wait_ms = 50; wait_ms < 100000; wait_ms *= 2) {
 		unsigned int looks = world.looks, step_ms = wait_ms < 5000 ? wait_ms : 5000;
 
-		assert_int_equal(rls_interpreters_look(pythons, PARENT, now_ns), 0);
+		assert_int_equal(rls_interpreters_look(interpreters, PARENT, now_ns), 0);
 		assert_int_equal(world.looks, looks + 1);
 		now_ns += step_ms * MS - 1;
-		assert_int_equal(rls_interpreters_miss(pythons, PARENT, now_ns), 0);
+		assert_int_equal(rls_interpreters_miss(interpreters, PARENT, now_ns), 0);
 		assert_int_equal(world.looks, looks + 1);
 		now_ns++;
 	}
-	assert_int_equal(rls_interpreters_missed(pythons), 0); /* it may be no Python at all */
+	assert_int_equal(rls_interpreters_missed(interpreters), 0); /* it may be no Python at all */
 	strcpy(world.python.version, "3.11.2");
 	world.python.runtime = 0x1000;
-	rls_interpreters_mapped(pythons, PARENT);
-	assert_int_equal(rls_interpreters_look(pythons, PARENT, now_ns - 1), 0);
+	rls_interpreters_mapped(interpreters, PARENT);
+	assert_int_equal(rls_interpreters_look(interpreters, PARENT, now_ns - 1), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 1);
-	assert_int_equal(rls_interpreters_missed(pythons), 11);
-	assert_int_equal(rls_interpreters_miss(pythons, PARENT, now_ns),
+	assert_int_equal(rls_interpreters_missed(interpreters), 11);
+	assert_int_equal(rls_interpreters_miss(interpreters, PARENT, now_ns),
 			 0); /* taken before, read now */
-	assert_int_equal(rls_interpreters_missed(pythons), 12);
-	assert_int_equal(rls_interpreters_refused(pythons), 0);
-	end(pythons);
+	assert_int_equal(rls_interpreters_missed(interpreters), 12);
+	assert_int_equal(rls_interpreters_refused(interpreters), 0);
+	end(interpreters);
 }
 
 /* Its threads come a moment after the interpreter has been mapped. */
 static void one_that_begins_is_looked_at_soon_again(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	rls_interpreters_on_found(pythons, on_found, NULL);
-	assert_int_equal(rls_interpreters_tick(pythons, 1 * MS), 0);
+	rls_interpreters_on_found(interpreters, on_found, NULL);
+	assert_int_equal(rls_interpreters_tick(interpreters, 1 * MS), 0);
 	assert_int_equal(world.looks, 0); /* nobody has asked */
 	world.slot = -ENOENT;
-	assert_int_equal(rls_interpreters_look(pythons, PARENT, 100 * MS), 0);
-	assert_int_equal(rls_interpreters_tick(pythons, 105 * MS), 0);
+	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 100 * MS), 0);
+	assert_int_equal(rls_interpreters_tick(interpreters, 105 * MS), 0);
 	assert_int_equal(world.looks, 1);
 	for (uint64_t ms = 110; ms < 2100; ms += 10)
-		assert_int_equal(rls_interpreters_tick(pythons, ms * MS), 0);
+		assert_int_equal(rls_interpreters_tick(interpreters, ms * MS), 0);
 	assert_int_equal(world.looks, 200);
 	assert_int_equal(world.found, 0);
 	world.slot = 0;
-	assert_int_equal(rls_interpreters_look(pythons, PARENT, 2100 * MS), 0);
+	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 2100 * MS), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 1);
 	assert_int_equal(world.found, 1);
 	assert_int_equal(world.learned, 1);
-	end(pythons);
+	end(interpreters);
 }
 
 /* Until its own is found. */
 static void a_new_program_has_the_interpreter_of_its_executable(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1 * MS), 0);
+	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1 * MS), 0);
 	world.image_known = true;
 	world.slot = -ENOENT;
 	world.interpreter_of[PARENT] = 0;
 	assert_int_equal(rls_targets_execed(&targets, PARENT, 2 * MS), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 0); /* the kernel side has set it itself */
-	assert_null(name(pythons, PARENT, 0x100, 1));
-	assert_int_equal(rls_interpreters_execed(pythons, PARENT, 2 * MS), 0);
+	assert_null(name(interpreters, PARENT, 0x100, 1));
+	assert_int_equal(rls_interpreters_execed(interpreters, PARENT, 2 * MS), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 1);
-	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
 	world.slot = 0;
-	assert_int_equal(rls_interpreters_tick(pythons, 12 * MS), 0);
+	assert_int_equal(rls_interpreters_tick(interpreters, 12 * MS), 0);
 	assert_int_equal(world.learned, 2);
-	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
 	assert_int_equal(world.reads, 1); /* what is known stays known */
 	/* The executable of one that nobody knows. */
 	world.python.minor = 99;
 	assert_int_equal(rls_targets_execed(&targets, PARENT, 20 * MS), 0);
-	assert_int_equal(rls_interpreters_execed(pythons, PARENT, 20 * MS), 0);
+	assert_int_equal(rls_interpreters_execed(interpreters, PARENT, 20 * MS), 0);
 	assert_int_equal(world.interpreter_of[PARENT], -1);
-	assert_null(name(pythons, PARENT, 0x100, 1));
-	end(pythons);
+	assert_null(name(interpreters, PARENT, 0x100, 1));
+	end(interpreters);
 }
 
 static void what_nobody_knows_how_to_walk_is_counted_as_such(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
 	for (pid_t pid = CHILD; pid <= CHILD + 1; pid++)
@@ -303,132 +303,134 @@ static void what_nobody_knows_how_to_walk_is_counted_as_such(void **state)
 	world.python = (struct rls_python){
 		.version = "3.15.1", .major = 3, .minor = 15, .runtime = 0x1000};
 	for (uint64_t i = 0; i < 5; i++)
-		assert_int_equal(rls_interpreters_miss(pythons, PARENT, i * MS), 0);
+		assert_int_equal(rls_interpreters_miss(interpreters, PARENT, i * MS), 0);
 	world.python = (struct rls_python){.version = "3.12.1",
 					   .major = 3,
 					   .minor = 12,
 					   .runtime = 0x1000,
 					   .free_threaded = true};
-	assert_int_equal(rls_interpreters_miss(pythons, CHILD, 0), 0);
+	assert_int_equal(rls_interpreters_miss(interpreters, CHILD, 0), 0);
 	world.python = (struct rls_python){0}; /* no Python */
-	assert_int_equal(rls_interpreters_miss(pythons, CHILD + 1, 0), 0);
-	assert_int_equal(rls_interpreters_refused(pythons), 6);
-	assert_int_equal(rls_interpreters_missed(pythons), 0);
+	assert_int_equal(rls_interpreters_miss(interpreters, CHILD + 1, 0), 0);
+	assert_int_equal(rls_interpreters_refused(interpreters), 6);
+	assert_int_equal(rls_interpreters_missed(interpreters), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 0);
-	assert_null(name(pythons, PARENT, 0x100, 1));
-	end(pythons);
+	assert_null(name(interpreters, PARENT, 0x100, 1));
+	end(interpreters);
 }
 
 static void code_is_read_once(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1), 0);
-	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
-	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1), 0);
+	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
+	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
 	assert_int_equal(world.reads, 1);
-	assert_string_equal(name(pythons, PARENT, 0x200, 2), "-"); /* the interpreter's own */
-	assert_null(name(pythons, PARENT, 0x500, 5));
-	assert_null(name(pythons, PARENT, 0x500, 5));
+	assert_string_equal(name(interpreters, PARENT, 0x200, 2), "-"); /* the interpreter's own */
+	assert_null(name(interpreters, PARENT, 0x500, 5));
+	assert_null(name(interpreters, PARENT, 0x500, 5));
 	assert_int_equal(world.reads, 3); /* not again and again for what is not there */
-	assert_null(name(pythons, CHILD, 0x100, 1)); /* which nothing has reported */
-	end(pythons);
+	assert_null(name(interpreters, CHILD, 0x100, 1)); /* which nothing has reported */
+	end(interpreters);
 }
 
 /* Where another code object has taken the place, what was met there shows it. */
 static void what_took_the_place_is_never_taken_for_the_other(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1), 0);
-	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1), 0);
+	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
 	world.codes[0].identity = 7;
 	world.codes[0].function = "Env.reset";
-	assert_string_equal(name(pythons, PARENT, 0x100, 7), "Env.reset");
-	assert_null(name(pythons, PARENT, 0x100, 1)); /* a sample from before: gone */
-	assert_string_equal(name(pythons, PARENT, 0x100, 7), "Env.reset");
-	end(pythons);
+	assert_string_equal(name(interpreters, PARENT, 0x100, 7), "Env.reset");
+	assert_null(name(interpreters, PARENT, 0x100, 1)); /* a sample from before: gone */
+	assert_string_equal(name(interpreters, PARENT, 0x100, 7), "Env.reset");
+	end(interpreters);
 }
 
 static void a_child_has_its_parents_code(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1), 0);
-	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
+	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1), 0);
+	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
 	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
 	assert_int_equal(world.looks, 1);
 	assert_int_equal(world.interpreter_of[CHILD], 1);
-	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step");
+	assert_string_equal(name(interpreters, CHILD, 0x100, 1), "Env.step");
 	assert_int_equal(world.reads, 1);
 	/* It has ended before it is read of: the founder has it still. */
 	for (size_t i = 0; i < sizeof(world.codes) / sizeof(world.codes[0]); i++)
 		world.codes[i].gone[CHILD] = true;
-	assert_string_equal(name(pythons, CHILD, 0x300, 3), "big");
+	assert_string_equal(name(interpreters, CHILD, 0x300, 3), "big");
 	/* The founder is gone: what is not there for one may be for the other. */
 	rls_targets_ended(&targets, PARENT, 3);
 	assert_int_equal(world.interpreter_of[PARENT], -1);
-	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step");
+	assert_string_equal(name(interpreters, CHILD, 0x100, 1), "Env.step");
 	rls_targets_ended(&targets, CHILD, 3);
-	assert_null(name(pythons, CHILD, 0x100, 1));
-	end(pythons);
+	assert_null(name(interpreters, CHILD, 0x100, 1));
+	end(interpreters);
 }
 
 static void what_one_has_lost_another_may_have(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1), 0);
 	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
 	world.codes[0].gone[PARENT] = true;
-	assert_null(name(pythons, PARENT, 0x100, 1));
-	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step"); /* made since the fork */
-	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step");
-	end(pythons);
+	assert_null(name(interpreters, PARENT, 0x100, 1));
+	assert_string_equal(name(interpreters, CHILD, 0x100, 1),
+			    "Env.step"); /* made since the fork */
+	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
+	end(interpreters);
 }
 
 /* A child whose parent's interpreter is not known is looked at itself. */
 static void a_child_of_an_unknown_parent_is_looked_at(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
 	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
 	assert_int_equal(world.looks, 1);
-	assert_string_equal(name(pythons, CHILD, 0x100, 1), "Env.step");
-	end(pythons);
+	assert_string_equal(name(interpreters, CHILD, 0x100, 1), "Env.step");
+	end(interpreters);
 }
 
 /* A sample may come after its process has ended: nothing would ever forget that. */
 static void of_others_nothing_is_kept(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_miss(pythons, CHILD, 1), 0);
-	assert_int_equal(rls_interpreters_look(pythons, CHILD, 2), 0);
+	assert_int_equal(rls_interpreters_miss(interpreters, CHILD, 1), 0);
+	assert_int_equal(rls_interpreters_look(interpreters, CHILD, 2), 0);
 	assert_int_equal(world.looks, 0);
-	end(pythons);
+	end(interpreters);
 }
 
 static void no_family_keeps_code_without_end(void **state)
 {
-	struct rls_interpreters *pythons = begin();
+	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(pythons, PARENT, 1), 0);
-	assert_string_equal(name(pythons, PARENT, 0x300, 3), "big");
-	assert_string_equal(name(pythons, PARENT, 0x400, 4), "bigger");
-	assert_string_equal(name(pythons, PARENT, 0x300, 3), "big");
+	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1), 0);
+	assert_string_equal(name(interpreters, PARENT, 0x300, 3), "big");
+	assert_string_equal(name(interpreters, PARENT, 0x400, 4), "bigger");
+	assert_string_equal(name(interpreters, PARENT, 0x300, 3), "big");
 	assert_int_equal(world.reads, 2);
-	assert_string_equal(name(pythons, PARENT, 0x100, 1), "Env.step"); /* for which both go */
-	assert_string_equal(name(pythons, PARENT, 0x300, 3), "big");
+	assert_string_equal(name(interpreters, PARENT, 0x100, 1),
+			    "Env.step"); /* for which both go */
+	assert_string_equal(name(interpreters, PARENT, 0x300, 3), "big");
 	assert_int_equal(world.reads, 4);
-	end(pythons);
+	end(interpreters);
 }
 
 int main(void)

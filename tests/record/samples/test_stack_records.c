@@ -125,72 +125,74 @@ int __wrap_rls_kernel_consume_stacks(struct rls_kernel *kernel)
 	return 0;
 }
 
-int __wrap_rls_interpreters_look(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns);
-int __wrap_rls_interpreters_look(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns)
+int __wrap_rls_interpreters_look(struct rls_interpreters *interpreters, pid_t pid,
+				 uint64_t time_ns);
+int __wrap_rls_interpreters_look(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns)
 {
-	(void)pythons, (void)pid, (void)time_ns;
+	(void)interpreters, (void)pid, (void)time_ns;
 	world.looked++;
 	return 0;
 }
 
-int __wrap_rls_interpreters_miss(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns);
-int __wrap_rls_interpreters_miss(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns)
+int __wrap_rls_interpreters_miss(struct rls_interpreters *interpreters, pid_t pid,
+				 uint64_t time_ns);
+int __wrap_rls_interpreters_miss(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns)
 {
-	(void)pythons, (void)pid, (void)time_ns;
+	(void)interpreters, (void)pid, (void)time_ns;
 	world.missed++;
 	return 0;
 }
 
-uint64_t __wrap_rls_interpreters_missed(const struct rls_interpreters *pythons);
-uint64_t __wrap_rls_interpreters_missed(const struct rls_interpreters *pythons)
+uint64_t __wrap_rls_interpreters_missed(const struct rls_interpreters *interpreters);
+uint64_t __wrap_rls_interpreters_missed(const struct rls_interpreters *interpreters)
 {
-	(void)pythons;
+	(void)interpreters;
 	return 0;
 }
 
-uint64_t __wrap_rls_interpreters_refused(const struct rls_interpreters *pythons);
-uint64_t __wrap_rls_interpreters_refused(const struct rls_interpreters *pythons)
+uint64_t __wrap_rls_interpreters_refused(const struct rls_interpreters *interpreters);
+uint64_t __wrap_rls_interpreters_refused(const struct rls_interpreters *interpreters)
 {
-	(void)pythons;
+	(void)interpreters;
 	return world.refused;
 }
 
-void __wrap_rls_interpreters_on_found(struct rls_interpreters *pythons,
+void __wrap_rls_interpreters_on_found(struct rls_interpreters *interpreters,
 				      void (*found)(void *context, pid_t pid), void *context);
-void __wrap_rls_interpreters_on_found(struct rls_interpreters *pythons,
+void __wrap_rls_interpreters_on_found(struct rls_interpreters *interpreters,
 				      void (*found)(void *context, pid_t pid), void *context)
 {
-	(void)pythons;
+	(void)interpreters;
 	world.found = found;
 	world.found_context = context;
 }
 
-bool __wrap_rls_interpreters_knows(const struct rls_interpreters *pythons, pid_t pid);
-bool __wrap_rls_interpreters_knows(const struct rls_interpreters *pythons, pid_t pid)
+bool __wrap_rls_interpreters_knows(const struct rls_interpreters *interpreters, pid_t pid);
+bool __wrap_rls_interpreters_knows(const struct rls_interpreters *interpreters, pid_t pid)
 {
-	(void)pythons, (void)pid;
+	(void)interpreters, (void)pid;
 	return world.known;
 }
 
-void __wrap_rls_interpreters_walk(const struct rls_interpreters *pythons,
+void __wrap_rls_interpreters_walk(const struct rls_interpreters *interpreters,
 				  struct rls_wire_stack *stack);
-void __wrap_rls_interpreters_walk(const struct rls_interpreters *pythons,
+void __wrap_rls_interpreters_walk(const struct rls_interpreters *interpreters,
 				  struct rls_wire_stack *stack)
 {
-	(void)pythons;
+	(void)interpreters;
 	assert_int_equal(stack->thread_pointer, 0x700000);
 	stack->frame[0] = (struct rls_wire_frame){.code = 1, .at = 10};
 	stack->frames = 1;
 }
 
-int __wrap_rls_interpreters_name(struct rls_interpreters *pythons, pid_t pid,
+int __wrap_rls_interpreters_name(struct rls_interpreters *interpreters, pid_t pid,
 				 const struct rls_wire_frame *frame, struct rls_frame *out);
-int __wrap_rls_interpreters_name(struct rls_interpreters *pythons, pid_t pid,
+int __wrap_rls_interpreters_name(struct rls_interpreters *interpreters, pid_t pid,
 				 const struct rls_wire_frame *frame, struct rls_frame *out)
 {
 	char name[16];
 
-	(void)pythons, (void)pid;
+	(void)interpreters, (void)pid;
 	if (frame->code == CODE_INTERNAL)
 		return 1;
 	if (frame->code == CODE_GONE)

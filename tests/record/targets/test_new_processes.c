@@ -13,7 +13,7 @@
 #include "userspace/record/targets/new_processes.h"
 
 struct finding {
-	struct rls_new_processes *newcomers;
+	struct rls_new_processes *new_processes;
 	size_t found;
 	pid_t maps_meanwhile; /* 0: nobody does */
 };
@@ -25,7 +25,7 @@ static void on_found(void *context, pid_t pid)
 	(void)pid;
 	finding->found++;
 	if (finding->maps_meanwhile)
-		rls_new_processes_mapped(finding->newcomers, finding->maps_meanwhile);
+		rls_new_processes_mapped(finding->new_processes, finding->maps_meanwhile);
 	finding->maps_meanwhile = 0;
 }
 
@@ -34,9 +34,9 @@ static void who_maps_while_another_is_followed_is_looked_at_again(void **state)
 {
 	struct rls_selection selection = {0};
 	struct rls_targets followed = {0};
-	struct rls_new_processes newcomers = {
+	struct rls_new_processes new_processes = {
 		.selection = &selection, .followed = &followed, .sweep_ns = UINT64_MAX};
-	struct finding finding = {.newcomers = &newcomers};
+	struct finding finding = {.new_processes = &new_processes};
 	pid_t child = fork();
 
 	(void)state;
@@ -48,16 +48,16 @@ static void who_maps_while_another_is_followed_is_looked_at_again(void **state)
 	assert_true(child > 0);
 	assert_int_equal(rls_selection_add(&selection, RLS_SELECT_NAME, "test_new_process*"), 0);
 	finding.maps_meanwhile = child;
-	rls_new_processes_mapped(&newcomers, child);
-	rls_new_processes_look(&newcomers, 0, on_found, &finding);
+	rls_new_processes_mapped(&new_processes, child);
+	rls_new_processes_look(&new_processes, 0, on_found, &finding);
 	assert_int_equal(finding.found, 1);
-	rls_new_processes_look(&newcomers, 0, on_found, &finding);
+	rls_new_processes_look(&new_processes, 0, on_found, &finding);
 	assert_int_equal(finding.found, 2);
-	rls_new_processes_look(&newcomers, 0, on_found, &finding);
+	rls_new_processes_look(&new_processes, 0, on_found, &finding);
 	assert_int_equal(finding.found, 2);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	rls_new_processes_clear(&newcomers);
+	rls_new_processes_clear(&new_processes);
 	rls_selection_clear(&selection);
 }
 

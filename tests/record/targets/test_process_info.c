@@ -173,7 +173,7 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void tell(int ready)
+static void signal_ready(int ready)
 {
 	if (write(ready, "x", 1) != 1)
 		_exit(1);
@@ -204,7 +204,7 @@ static void reads_itself(void **state)
 static void take_a_hostile_name(int ready)
 {
 	prctl(PR_SET_NAME, "PPid:\t1\nNSpid:");
-	tell(ready);
+	signal_ready(ready);
 }
 
 static void a_name_does_not_pass_for_a_line(void **state)
@@ -366,13 +366,13 @@ static void make_family(int ready)
 	pid_t dead;
 
 	prctl(PR_SET_NAME, "PPid:\t1");
-	spawn(tell);
+	spawn(signal_ready);
 	dead = fork();
 	if (!dead)
 		_exit(0);
 	if (waitid(P_PID, (id_t)dead, &ended, WEXITED | WNOWAIT))
 		_exit(1);
-	tell(ready);
+	signal_ready(ready);
 }
 
 struct visits {
@@ -392,7 +392,7 @@ static int visit(pid_t pid, void *context)
 
 static void descendants_parents_first(void **state)
 {
-	pid_t family = spawn(make_family), single = spawn(tell);
+	pid_t family = spawn(make_family), single = spawn(signal_ready);
 	struct visits visits = {.stop_after = 0};
 	struct rls_process_info info;
 

@@ -1,4 +1,4 @@
-/* That each part of the recorder which keeps something for each process hears of its life. The parts are the
+/* That each part of the recorder which keeps something for each process is called when it forks, executes or ends. The parts are the
  * tests'. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,13 +20,13 @@ static struct {
 	int kernel, threads, gpu_ended, gpu_execed, code, samples, samples_forked;
 } reported;
 
-#define TELLS(call, parameters, pid, counter)                                                      \
+#define NOTES(call, parameters, pid, counter)                                                      \
 	call parameters;                                                                           \
 	call parameters                                                                            \
 	{                                                                                          \
 		reported.counter += (pid) == CHILD;                                                \
 	}
-#define TELLS_AND_RETURNS(call, parameters, pid, counter)                                          \
+#define NOTES_AND_RETURNS(call, parameters, pid, counter)                                          \
 	call parameters;                                                                           \
 	call parameters                                                                            \
 	{                                                                                          \
@@ -34,16 +34,16 @@ static struct {
 		return 0;                                                                          \
 	}
 
-TELLS_AND_RETURNS(int __wrap_rls_kernel_untrack, (struct rls_kernel * kernel, pid_t pid), pid,
+NOTES_AND_RETURNS(int __wrap_rls_kernel_untrack, (struct rls_kernel * kernel, pid_t pid), pid,
 		  kernel)
-TELLS(void __wrap_rls_translator_forget, (struct rls_translator * translator, uint32_t pid), pid,
+NOTES(void __wrap_rls_translator_forget, (struct rls_translator * translator, uint32_t pid), pid,
       threads)
-TELLS(void __wrap_rls_gpu_ended, (struct rls_gpu * gpu, uint32_t pid, uint64_t time_ns), pid,
+NOTES(void __wrap_rls_gpu_ended, (struct rls_gpu * gpu, uint32_t pid, uint64_t time_ns), pid,
       gpu_ended)
-TELLS(void __wrap_rls_gpu_execed, (struct rls_gpu * gpu, uint32_t pid), pid, gpu_execed)
-TELLS(void __wrap_rls_code_map_forget, (struct rls_code_map * map, pid_t pid), pid, code)
-TELLS(void __wrap_rls_samples_catch_up, (struct rls_samples * samples), CHILD, samples)
-TELLS_AND_RETURNS(int __wrap_rls_samples_forked,
+NOTES(void __wrap_rls_gpu_execed, (struct rls_gpu * gpu, uint32_t pid), pid, gpu_execed)
+NOTES(void __wrap_rls_code_map_forget, (struct rls_code_map * map, pid_t pid), pid, code)
+NOTES(void __wrap_rls_samples_catch_up, (struct rls_samples * samples), CHILD, samples)
+NOTES_AND_RETURNS(int __wrap_rls_samples_forked,
 		  (struct rls_samples * samples, pid_t parent, pid_t child, uint64_t time_ns),
 		  child, samples_forked)
 

@@ -127,7 +127,7 @@ static void leave(struct rls_targets *targets, const struct observer *observers)
 	rls_targets_clear(targets);
 }
 
-/* Whatever happens to a process, all who keep something of it hear of it. */
+/* Whatever happens to a process, all parts that keep something of it are called. */
 static void each_event_reaches_every_observer(void **state)
 {
 	static const struct {

@@ -189,7 +189,7 @@ static int take_scheduler_ticks(struct rls_kernel *kernel)
 }
 
 /* The period of the timer's ticks; that of the scheduler's is found in another way. */
-static void tell_pace_of_timer(struct rls_kernel *kernel)
+static void set_pace_of_timer(struct rls_kernel *kernel)
 {
 	kernel->skeleton->bss->tick_apart_ns = rls_sampler_apart_ns(&kernel->sampler);
 }
@@ -198,7 +198,7 @@ static int start_timer(struct rls_kernel *kernel)
 {
 	kernel->tick_cost_ns = is_virtual_machine() ? VIRTUAL_TIMER_TICK_NS : TIMER_TICK_NS;
 	kernel->sampler.random = (unsigned int)rls_monotonic_ns();
-	tell_pace_of_timer(kernel);
+	set_pace_of_timer(kernel);
 	return rls_sampler_attach(&kernel->sampler, &kernel->links,
 				  kernel->skeleton->progs.on_tick);
 }
@@ -260,7 +260,7 @@ void rls_kernel_pace_category_samples(struct rls_kernel *kernel, unsigned int hz
 		return;
 	rls_sampler_pace(&kernel->sampler, hz);
 	if (kernel->sampler.count)
-		tell_pace_of_timer(kernel);
+		set_pace_of_timer(kernel);
 }
 
 /* ---- threads that waited before ---- */

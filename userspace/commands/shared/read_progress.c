@@ -84,7 +84,7 @@ static void look_while_opening(struct rls_event_source_watch *watch, double shar
 int rls_read_progress_open(const char *path, struct rls_event_source **out, char *message,
 			   size_t message_bytes)
 {
-	struct opening opening = {.watch.tell = look_while_opening,
+	struct opening opening = {.watch.report = look_while_opening,
 				  .progress = read_progress_begin()};
 	int error = rls_event_source_open_watched(
 		path, isatty(STDERR_FILENO) ? &opening.watch : NULL, out, message, message_bytes);

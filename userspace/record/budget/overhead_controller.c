@@ -109,7 +109,7 @@ struct rls_overhead_controller {
 /* What was read of the kernel side's sums last. */
 struct books {
 	int (*looked)(void *context, const struct rls_wire_category_sample *look,
-		      enum rls_category guess);
+		      enum rls_category inferred);
 	void *context;
 	uint64_t burden[RLS_BURDENS];
 	uint64_t hits[RLS_SITES_COUNTED];
@@ -148,7 +148,7 @@ void rls_overhead_controller_free(struct rls_overhead_controller *controller)
 int rls_overhead_controller_use_totals(struct rls_overhead_controller *controller,
 				       int (*looked)(void *context,
 						     const struct rls_wire_category_sample *look,
-						     enum rls_category guess),
+						     enum rls_category inferred),
 				       void *context)
 {
 	controller->books = calloc(1, sizeof(*controller->books));

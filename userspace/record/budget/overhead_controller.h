@@ -38,7 +38,7 @@ void rls_overhead_controller_free(struct rls_overhead_controller *controller);
 int rls_overhead_controller_use_totals(struct rls_overhead_controller *controller,
 				       int (*looked)(void *context,
 						     const struct rls_wire_category_sample *look,
-						     enum rls_category guess),
+						     enum rls_category inferred),
 				       void *context);
 
 /* sites: how many were put on, which has held the targets up already. The trace gets the budget

@@ -60,7 +60,7 @@ void rls_token_bucket_lend(struct rls_token_bucket *budget, double cost_ns);
 enum rls_token_bucket_step rls_token_bucket_tick(struct rls_token_bucket *budget, uint64_t time_ns,
 						 double cost_ns);
 
-/* Hits before the last edge have cost that much, as is heard only now. */
+/* Hits before the last edge have cost that much, as is known only now. */
 void rls_token_bucket_charge_late(struct rls_token_bucket *budget, double cost_ns);
 
 /* In closed time, which goes on: expensive sites were disabled at time_ns, which delayed the

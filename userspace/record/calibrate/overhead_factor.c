@@ -11,9 +11,9 @@
 #define CONFIDENCE 0.95
 #define BLOCKS_OF_SPREAD 3
 #define BLOCKS_OF_PART 3
-/* Labels whose own factor is known better than that tell equally well. */
+/* Labels whose own factor is known better than that count equally. */
 #define CLEAR_NOISE 0.1
-/* Of the factor: the spread where one label alone cannot tell of any. Eight training jobs had
+/* Of the factor: the spread where one label alone shows none. Eight training jobs had
  * 0.005 to 0.28, half of them more than 0.08. */
 #define UNKNOWN_SPREAD 0.1
 /* What parts are taken to lie apart before any is compared, as if there were one more, known so well. */
@@ -74,12 +74,12 @@ static int by_label(const void *left, const void *right)
 }
 
 /* How far the labels' own factors are from the whole's beyond what their noise explains: those
- * of much cost and little noise tell most. Sorts by label. */
+ * of much cost and little noise count most. Sorts by label. */
 static double find_spread(struct rls_overhead_factor *differences, size_t count, double factor,
 			  size_t *labels)
 {
 	double weighted = 0, weights = 0;
-	size_t telling = 0, end;
+	size_t used_labels = 0, end;
 
 	qsort(differences, count, sizeof(*differences), by_label);
 	*labels = 0;
@@ -102,9 +102,9 @@ static double find_spread(struct rls_overhead_factor *differences, size_t count,
 		weight = whole.cost_ns / (noise * noise + CLEAR_NOISE * CLEAR_NOISE);
 		weighted += weight * (off * off - noise * noise);
 		weights += weight;
-		telling++;
+		used_labels++;
 	}
-	if (telling < 2)
+	if (used_labels < 2)
 		return UNKNOWN_SPREAD * factor;
 	return weights > 0 && weighted > 0 ? 2 * sqrt(weighted / weights) : 0;
 }
@@ -197,7 +197,7 @@ static void compare_parts(const struct rls_overhead_factor *differences, size_t 
 	}
 }
 
-/* How far parts lie from the whole beyond their noise, squared. All tell alike, however little they are
+/* How far parts lie from the whole beyond their noise, squared. All count alike, however little they are
  * hit, but for how well they are known; one that is most of the whole cannot lie far from it. */
 static double find_variance(const struct part parts[RLS_PARTS_MAX], size_t count,
 			    const struct part *all, double whole)
@@ -291,7 +291,7 @@ static void conclude_parts(const struct rls_overhead_factor *differences, size_t
 }
 
 /* Puts the differences of parts that are hardly hit behind all others. Returns how many others there are. */
-static size_t set_spared_aside(struct rls_overhead_factor *differences, size_t count)
+static size_t separate_spared(struct rls_overhead_factor *differences, size_t count)
 {
 	struct sums parts[RLS_PARTS_MAX] = {0}, whole = {0};
 	size_t kept = 0;
@@ -317,7 +317,7 @@ int rls_overhead_factors_conclude(struct rls_overhead_factor *differences, size_
 				  const struct rls_part *parts, size_t part_count,
 				  struct rls_delta_in_vivo *out)
 {
-	size_t hit = set_spared_aside(differences, count);
+	size_t hit = separate_spared(differences, count);
 	struct sums blocks[RLS_BLOCKS_MAX] = {0}, whole = {0};
 	struct rls_delta_in_vivo result = {0};
 	struct interval interval;

@@ -48,7 +48,7 @@ struct rls_delta_in_vivo {
 	                         * the work have their ups and downs, and a recording is one of them */
 	double spread; /* how far the factors of single labels lie from it beyond their noise: what
 	                         * a part of the work may differ from the whole. Half width, 95 %; a
-	                         * tenth of the factor where there is no second label to tell */
+	                         * tenth of the factor where there is no second label */
 	double hit_ns; /* what a hit cost */
 	double inflation; /* the time of the segments with probes, of that without */
 	size_t segments; /* compared */

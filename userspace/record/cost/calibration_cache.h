@@ -13,7 +13,7 @@
  *
  * Of a command (as RLS_EVENT_PROCESS has it, or NULL) that was calibrated by itself it is that one's own, which stands:
  * measured anew, the machine's would say as much of all hits, and up to a quarter more or less of this command's mixture. Where
- * it seems not to hold that is said, and what was found of the command is in doubt by as much.
+ * it seems not to hold that is said, and what was found of the command is wrong by as much.
  * *out is the caller's to clear. 0 or -errno, and has said why. */
 int rls_calibration_cache_open(struct rls_kernel *kernel, const char *command,
 			       struct rls_calibration_file *out);

@@ -533,7 +533,7 @@ void rls_gpu_stop(struct rls_gpu *gpu, uint64_t stop_ns)
 	gpu->stop_ns = stop_ns;
 }
 
-bool rls_gpu_settled(const struct rls_gpu *gpu)
+bool rls_gpu_is_drained(const struct rls_gpu *gpu)
 {
 	for (const struct gpu_process *p = gpu->processes; p; p = p->next) {
 		/* Armed by another recorder before, it did not say so to us. */
@@ -614,7 +614,7 @@ int rls_gpu_report(struct rls_gpu *gpu, uint64_t *batches)
 		*batches = gpu->missed;
 	rls_add_bounded(batches, gpu->bad);
 	rls_add_bounded(&left_out.refused, gpu->impossible);
-	r = rls_gpu_settled(gpu)
+	r = rls_gpu_is_drained(gpu)
 		    ? 0
 		    : gpu_activity_warn(gpu, gpu->stop_ns,
 					"a CUPTI bridge did not hand over its last records: GPU "

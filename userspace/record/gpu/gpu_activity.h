@@ -55,7 +55,7 @@ void rls_gpu_tick(struct rls_gpu *gpu, uint64_t now_ns);
 /* Recording has ended: what begins later is left out, what ends later is cut. */
 void rls_gpu_stop(struct rls_gpu *gpu, uint64_t stop_ns);
 /* Whether every armed bridge has flushed since: nothing more can be of this recording. */
-bool rls_gpu_settled(const struct rls_gpu *gpu);
+bool rls_gpu_is_drained(const struct rls_gpu *gpu);
 
 /* Adds what was left out: LOSS events and warnings. batches: lost by the kernel side, replaced
  * by what the gaps between those that came tell, where that is more. */

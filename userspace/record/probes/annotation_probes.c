@@ -50,10 +50,10 @@ static void find_annotation(struct rls_kernel *kernel, struct rls_files *files, 
 		load_bias = mapping->start - vaddr;
 		if (!rls_annotation_reader_descriptor(pid, symbol.vaddr + load_bias, &descriptor)) {
 			*annotation = symbol.vaddr + load_bias;
-			if (!file->tells_operations)
+			if (!file->has_operation_probes)
 				attach_flush(kernel, path, elf, load_bias, &descriptor,
 					     symbol.vaddr);
-			file->tells_operations = true;
+			file->has_operation_probes = true;
 		}
 	}
 	rls_elf_close(elf);
@@ -76,9 +76,9 @@ static void probe_ranges(struct rls_kernel *kernel, struct rls_files *files, pid
 	size_t count;
 	int r;
 
-	if (rls_files_locate(files, pid, mapping, &path, &file) || file->tells_operations)
+	if (rls_files_locate(files, pid, mapping, &path, &file) || file->has_operation_probes)
 		return;
-	file->tells_operations = true;
+	file->has_operation_probes = true;
 	if (rls_elf_open(path, &elf))
 		return;
 	count = find_sites(elf, sites);

@@ -21,7 +21,7 @@ struct rls_file {
 	struct rls_probed_file
 		*probed; /* NULL: none with a role, or not seen as such yet (probed_files.h) */
 	bool switches_stacks; /* a process that does maps it (stack_switching.h) */
-	bool tells_operations; /* it has been probed for them (annotation_probes.h) */
+	bool has_operation_probes; /* it has been probed for them (annotation_probes.h) */
 };
 
 /* Zeroed: empty. */

@@ -44,7 +44,7 @@ struct process {
 	struct rls_rescan_schedule looks;
 	bool is_blind; /* it maps CUDA and no bridge */
 	char python[32];
-	bool warned_of_switchers;
+	bool warned_of_switching;
 	struct rls_cupti_bridges bridges;
 };
 
@@ -122,7 +122,8 @@ static struct use *use_add(struct process *process, struct rls_probed_file *file
 
 /* ---- telling the trace and the kernel side ---- */
 
-static int tell_libraries(struct rls_libraries *libraries, struct process *process, uint64_t now_ns)
+static int report_libraries(struct rls_libraries *libraries, struct process *process,
+			    uint64_t now_ns)
 {
 	int r = 0;
 
@@ -149,7 +150,7 @@ static int tell_libraries(struct rls_libraries *libraries, struct process *proce
 	return r;
 }
 
-static int tell_ranges(struct rls_libraries *libraries, const struct process *process)
+static int set_ranges(struct rls_libraries *libraries, const struct process *process)
 {
 	struct rls_wire_ranges known = {0};
 
@@ -264,7 +265,7 @@ static int plan_again(struct rls_libraries *libraries, const struct rls_probed_f
 }
 
 /* Takes the return probes off all files that a process maps which switches stacks. */
-static int spare_switchers(struct rls_libraries *libraries)
+static int spare_stack_switching(struct rls_libraries *libraries)
 {
 	for (size_t i = 0; i < libraries->files.count; i++) {
 		struct rls_probed_file *file = libraries->files.files[i];
@@ -283,15 +284,15 @@ static int spare_switchers(struct rls_libraries *libraries)
 	return 0;
 }
 
-static int look_for_switchers(struct rls_libraries *libraries, pid_t pid,
-			      const struct rls_mappings *mappings, bool *more)
+static int note_stack_switching(struct rls_libraries *libraries, pid_t pid,
+				const struct rls_mappings *mappings, bool *more)
 {
 	int r = rls_stack_switching_take(&libraries->table, pid, mappings, more);
 
-	return r || !*more ? r : spare_switchers(libraries);
+	return r || !*more ? r : spare_stack_switching(libraries);
 }
 
-static int warn_of_switchers(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns)
+static int warn_of_switching(struct rls_libraries *libraries, pid_t pid, uint64_t now_ns)
 {
 	char text[200];
 
@@ -302,19 +303,19 @@ static int warn_of_switchers(struct rls_libraries *libraries, pid_t pid, uint64_
 	return rls_event_output_warn(libraries->output, now_ns, text);
 }
 
-static int take_switchers(struct rls_libraries *libraries, struct process *process,
-			  const struct rls_mappings *mappings, uint64_t now_ns)
+static int libraries_handle_switching(struct rls_libraries *libraries, struct process *process,
+				      const struct rls_mappings *mappings, uint64_t now_ns)
 {
 	bool more;
 	int r;
 
 	if (!rls_stack_switching_among(mappings))
 		return 0;
-	r = look_for_switchers(libraries, process->pid, mappings, &more);
-	if (r || process->warned_of_switchers)
+	r = note_stack_switching(libraries, process->pid, mappings, &more);
+	if (r || process->warned_of_switching)
 		return r;
-	process->warned_of_switchers = true;
-	return warn_of_switchers(libraries, process->pid, now_ns);
+	process->warned_of_switching = true;
+	return warn_of_switching(libraries, process->pid, now_ns);
 }
 
 int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char *path)
@@ -326,13 +327,13 @@ int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char 
 
 	if (!pid) {
 		r = rls_stack_switching_take_all(&libraries->table, &more);
-		return r || !more ? r : spare_switchers(libraries);
+		return r || !more ? r : spare_stack_switching(libraries);
 	}
 	if (!rls_stack_switching_name(path) && !rls_roles_match(libraries->roles, path, &match))
 		return 0;
 	if (rls_mappings_read(pid, &mappings))
 		return 0; /* it has ended */
-	r = look_for_switchers(libraries, pid, &mappings, &more);
+	r = note_stack_switching(libraries, pid, &mappings, &more);
 	rls_mappings_release(&mappings);
 	return r;
 }
@@ -423,7 +424,7 @@ static int look_at_changes(struct rls_libraries *libraries, struct process *proc
 
 	rls_annotation_probes_scan(libraries->kernel, &libraries->table, process->pid, mappings,
 				   &process->annotation);
-	r = take_switchers(libraries, process, mappings, now_ns);
+	r = libraries_handle_switching(libraries, process, mappings, now_ns);
 	if (!r)
 		r = look_at_new(libraries, process, mappings, now_ns);
 	if (!r)
@@ -459,11 +460,11 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 		r = look_at_tables_again(libraries, process, &mappings);
 	}
 	if (!r)
-		r = tell_ranges(libraries, process);
+		r = set_ranges(libraries, process);
 	if (has_changed && !is_first)
 		look_for_bridge(libraries, process, &mappings);
 	rls_mappings_release(&mappings);
-	return r ? r : tell_libraries(libraries, process, now_ns);
+	return r ? r : report_libraries(libraries, process, now_ns);
 }
 
 uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid)
@@ -504,7 +505,7 @@ static int forked(void *context, const struct rls_target *parent, struct rls_tar
 		return -ENOMEM;
 	to->mapped = from->mapped;
 	to->annotation = from->annotation;
-	to->warned_of_switchers = from->warned_of_switchers;
+	to->warned_of_switching = from->warned_of_switching;
 	to->is_blind = from->is_blind;
 	memcpy(to->python, from->python, sizeof(to->python));
 	for (size_t i = 0; i < from->use_count; i++) {
@@ -515,7 +516,7 @@ static int forked(void *context, const struct rls_target *parent, struct rls_tar
 		use->code.start = from->uses[i].code.start;
 		use->code.end = from->uses[i].code.end;
 	}
-	return tell_libraries(libraries, to, time_ns);
+	return report_libraries(libraries, to, time_ns);
 }
 
 int rls_libraries_written_fd(const struct rls_libraries *libraries)

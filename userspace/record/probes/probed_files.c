@@ -303,7 +303,7 @@ static int let_be(struct rls_probed_files *files, struct rls_probed_file *file)
 }
 
 int rls_probed_files_look(struct rls_probed_files *files,
-			  int (*tell)(void *context, const struct rls_probed_file *file),
+			  int (*report)(void *context, const struct rls_probed_file *file),
 			  void *context)
 {
 	int numbers[WRITTEN_AT_ONCE], r = 0;
@@ -316,7 +316,7 @@ int rls_probed_files_look(struct rls_probed_files *files,
 		if (file)
 			r = let_be(files, file);
 		if (!r && probed)
-			r = tell(context, file);
+			r = report(context, file);
 	}
 	return r;
 }

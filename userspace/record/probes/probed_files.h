@@ -72,10 +72,10 @@ int rls_probed_files_attach(struct rls_probed_files *files, struct rls_probed_pl
 /* One after the other. */
 int rls_probed_files_add(struct rls_probed_files *files, const struct rls_library *library);
 
-/* Takes all probes off the files that somebody writes to, tells of each that had any, and lets them be from then on.
- * Cheap where there is none: for each turn of the loop. 0, -ENOMEM or what tell said. */
+/* Takes all probes off the files that somebody writes to, reports each that had any, and lets them be from then on.
+ * Inexpensive where there is none, so it may be called often. 0, -ENOMEM or what report returned. */
 int rls_probed_files_look(struct rls_probed_files *files,
-			  int (*tell)(void *context, const struct rls_probed_file *file),
+			  int (*report)(void *context, const struct rls_probed_file *file),
 			  void *context);
 
 /* Takes the return probes off; the file's functions count as new again, so that adding its

@@ -20,7 +20,7 @@
 bool rls_stack_switching_name(const char *path);
 bool rls_stack_switching_among(const struct rls_mappings *mappings);
 
-/* Notes of all files that the process maps that it switches stacks, when a switcher is among them. *more:
+/* Notes of all files that the process maps that it switches stacks, when a library that switches stacks is among them. *more:
  * whether that is new of any. 0 or -ENOMEM. */
 int rls_stack_switching_take(struct rls_files *files, pid_t pid,
 			     const struct rls_mappings *mappings, bool *more);

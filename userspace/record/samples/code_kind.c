@@ -43,40 +43,40 @@ enum rls_code_kind rls_code_kind_of(const struct rls_mapping *mapping,
 	uint64_t offset;
 
 	if (mapping && is_probe(mapping, file, address, in_kernel))
-		return RLS_LEAF_PROBE;
+		return RLS_CODE_PROBE;
 	if (in_kernel)
-		return RLS_LEAF_KERNEL;
+		return RLS_CODE_KERNEL;
 	if (!mapping || !file)
-		return RLS_LEAF_OTHER;
+		return RLS_CODE_OTHER;
 	offset = address - mapping->start + mapping->file_offset;
 	switch (file->role) {
 	case RLS_ROLE_PYTHON:
-		return rls_evaluation_holds(&file->evaluation, offset) ? RLS_LEAF_EVALUATION
-								       : RLS_LEAF_INTERPRETER;
+		return rls_evaluation_holds(&file->evaluation, offset) ? RLS_CODE_EVALUATION
+								       : RLS_CODE_INTERPRETER;
 	case RLS_ROLE_SIMULATOR:
-		return RLS_LEAF_SIMULATOR;
+		return RLS_CODE_SIMULATOR;
 	case RLS_ROLE_BACKEND:
-		return RLS_LEAF_BACKEND;
+		return RLS_CODE_BACKEND;
 	case RLS_ROLE_CUDA:
-		return RLS_LEAF_CUDA_API;
+		return RLS_CODE_CUDA_API;
 	case RLS_ROLE_NATIVE:
-		return RLS_LEAF_NATIVE;
+		return RLS_CODE_NATIVE;
 	default:
-		return RLS_LEAF_OTHER;
+		return RLS_CODE_OTHER;
 	}
 }
 
-bool rls_code_kind_has_category(enum rls_code_kind leaf, enum rls_category *out)
+bool rls_code_kind_has_category(enum rls_code_kind kind, enum rls_category *out)
 {
-	static const enum rls_category categories[RLS_LEAF_MAX] = {
-		[RLS_LEAF_SIMULATOR] = RLS_CATEGORY_SIMULATOR,
-		[RLS_LEAF_BACKEND] = RLS_CATEGORY_BACKEND,
-		[RLS_LEAF_CUDA_API] = RLS_CATEGORY_CUDA_API,
-		[RLS_LEAF_NATIVE] = RLS_CATEGORY_NATIVE,
+	static const enum rls_category categories[RLS_CODE_MAX] = {
+		[RLS_CODE_SIMULATOR] = RLS_CATEGORY_SIMULATOR,
+		[RLS_CODE_BACKEND] = RLS_CATEGORY_BACKEND,
+		[RLS_CODE_CUDA_API] = RLS_CATEGORY_CUDA_API,
+		[RLS_CODE_NATIVE] = RLS_CATEGORY_NATIVE,
 	};
 
-	if (!categories[leaf])
+	if (!categories[kind])
 		return false;
-	*out = categories[leaf];
+	*out = categories[kind];
 	return true;
 }

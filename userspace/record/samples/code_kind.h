@@ -15,16 +15,16 @@
 #include "userspace/python/evaluation.h"
 
 enum rls_code_kind {
-	RLS_LEAF_OTHER, /* nobody's: libc, NumPy, generated code, ... */
-	RLS_LEAF_INTERPRETER, /* the interpreter's C functions: extension modules call them too */
-	RLS_LEAF_EVALUATION, /* the interpreter's loop over bytecode: Python itself */
-	RLS_LEAF_SIMULATOR,
-	RLS_LEAF_BACKEND,
-	RLS_LEAF_CUDA_API,
-	RLS_LEAF_NATIVE,
-	RLS_LEAF_KERNEL,
-	RLS_LEAF_PROBE,
-	RLS_LEAF_MAX,
+	RLS_CODE_OTHER, /* nobody's: libc, NumPy, generated code, ... */
+	RLS_CODE_INTERPRETER, /* the interpreter's C functions: extension modules call them too */
+	RLS_CODE_EVALUATION, /* the interpreter's loop over bytecode: Python itself */
+	RLS_CODE_SIMULATOR,
+	RLS_CODE_BACKEND,
+	RLS_CODE_CUDA_API,
+	RLS_CODE_NATIVE,
+	RLS_CODE_KERNEL,
+	RLS_CODE_PROBE,
+	RLS_CODE_MAX,
 };
 
 /* What must be known of a file with a role. */
@@ -41,7 +41,7 @@ enum rls_code_kind rls_code_kind_of(const struct rls_mapping *mapping,
 				    const struct rls_code_file *file, uint64_t address,
 				    bool in_kernel);
 
-/* The category a thread with such a leaf must be in; false for leaves found in any. */
-bool rls_code_kind_has_category(enum rls_code_kind leaf, enum rls_category *out);
+/* The category a thread that executes such code must be in; false where any can. */
+bool rls_code_kind_has_category(enum rls_code_kind kind, enum rls_category *out);
 
 #endif

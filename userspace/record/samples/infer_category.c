@@ -4,18 +4,18 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum rls_hint rls_hint_of(enum rls_code_kind leaf, enum rls_category *category)
+enum rls_hint rls_hint_of(enum rls_code_kind kind, enum rls_category *category)
 {
-	switch (leaf) {
-	case RLS_LEAF_PROBE:
+	switch (kind) {
+	case RLS_CODE_PROBE:
 		return RLS_HINT_PROBE;
-	case RLS_LEAF_EVALUATION:
+	case RLS_CODE_EVALUATION:
 		*category = RLS_CATEGORY_PYTHON;
 		return RLS_HINT_CATEGORY;
-	case RLS_LEAF_INTERPRETER:
+	case RLS_CODE_INTERPRETER:
 		return RLS_HINT_INTERPRETER;
 	default:
-		return rls_code_kind_has_category(leaf, category) ? RLS_HINT_CATEGORY
+		return rls_code_kind_has_category(kind, category) ? RLS_HINT_CATEGORY
 								  : RLS_HINT_NOTHING;
 	}
 }
@@ -23,11 +23,11 @@ enum rls_hint rls_hint_of(enum rls_code_kind leaf, enum rls_category *category)
 static enum rls_hint hint_at(const struct rls_code_place *place, uint64_t address, bool in_kernel,
 			     enum rls_category *category)
 {
-	enum rls_code_kind leaf = rls_code_kind_of(place->mapping, place->role, address, in_kernel);
+	enum rls_code_kind kind = rls_code_kind_of(place->mapping, place->role, address, in_kernel);
 
-	if (leaf == RLS_LEAF_KERNEL) /* entered for the code that called it */
-		leaf = rls_code_kind_of(place->mapping, place->role, address, false);
-	return rls_hint_of(leaf, category);
+	if (kind == RLS_CODE_KERNEL) /* entered for the code that called it */
+		kind = rls_code_kind_of(place->mapping, place->role, address, false);
+	return rls_hint_of(kind, category);
 }
 
 /* A module that Python loads and calls, by the names that it gives them (PEP 3149); such as have a

@@ -30,7 +30,7 @@ enum rls_hint {
 	RLS_HINT_CATEGORY,
 	RLS_HINT_PROBE, /* the profiler's own */
 };
-enum rls_hint rls_hint_of(enum rls_code_kind leaf, enum rls_category *category);
+enum rls_hint rls_hint_of(enum rls_code_kind kind, enum rls_category *category);
 
 /* 0 and *out, unknown when nothing was found; -EAGAIN for the profiler's own time, which is
  * nobody's; -ENOMEM; -errno when the process is gone. */

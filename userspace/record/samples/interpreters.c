@@ -116,32 +116,32 @@ static void python_free(struct python *python)
 static void forget(void *context, struct rls_target *target, enum rls_target_over why,
 		   uint64_t time_ns)
 {
-	const struct rls_interpreters *pythons = context;
-	struct python *python = target->state[pythons->place];
+	const struct rls_interpreters *interpreters = context;
+	struct python *python = target->state[interpreters->place];
 
 	if (!python)
 		return;
 	/* At exec the kernel side has set that of the new program. */
 	if (why != RLS_TARGET_CLOSED && why != RLS_TARGET_EXECED)
-		rls_kernel_set_interpreter(pythons->kernel, target->pid, NULL);
-	target->state[pythons->place] = NULL;
+		rls_kernel_set_interpreter(interpreters->kernel, target->pid, NULL);
+	target->state[interpreters->place] = NULL;
 	python_free(python);
 }
 
 /* NULL when it is no target, or nothing is known of it. */
-static struct python *python_find(const struct rls_interpreters *pythons, pid_t pid)
+static struct python *python_find(const struct rls_interpreters *interpreters, pid_t pid)
 {
-	const struct rls_target *target = rls_targets_find(pythons->targets, pid);
+	const struct rls_target *target = rls_targets_find(interpreters->targets, pid);
 
-	return target ? target->state[pythons->place] : NULL;
+	return target ? target->state[interpreters->place] : NULL;
 }
 
-static int python_get(const struct rls_interpreters *pythons, struct rls_target *target,
+static int python_get(const struct rls_interpreters *interpreters, struct rls_target *target,
 		      struct python **out)
 {
-	if (!target->state[pythons->place])
-		target->state[pythons->place] = calloc(1, sizeof(struct python));
-	*out = target->state[pythons->place];
+	if (!target->state[interpreters->place])
+		target->state[interpreters->place] = calloc(1, sizeof(struct python));
+	*out = target->state[interpreters->place];
 	return *out ? 0 : -ENOMEM;
 }
 
@@ -168,10 +168,10 @@ static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *la
 	};
 }
 
-static void interpreters_refuse(const struct rls_interpreters *pythons, struct python *python,
+static void interpreters_refuse(const struct rls_interpreters *interpreters, struct python *python,
 				pid_t pid, const struct rls_python *found)
 {
-	if (!python->refused && pythons->named)
+	if (!python->refused && interpreters->named)
 		rls_warning("the stacks of process %d cannot be walked: its Python is %s%s; its "
 			    "samples have no Python functions and lines",
 			    pid, found->version, found->free_threaded ? ", free-threaded" : "");
@@ -179,18 +179,18 @@ static void interpreters_refuse(const struct rls_interpreters *pythons, struct p
 }
 
 /* The interpreter is there, but no thread of it: it is looked at again soon. */
-static void begins(struct rls_interpreters *pythons, struct python *python, uint64_t time_ns)
+static void begins(struct rls_interpreters *interpreters, struct python *python, uint64_t time_ns)
 {
 	if (!python->begins_ns)
 		python->begins_ns = time_ns;
-	pythons->beginning++;
+	interpreters->beginning++;
 }
 
-static int set_interpreter(struct rls_interpreters *pythons, pid_t pid, struct python *python,
+static int set_interpreter(struct rls_interpreters *interpreters, pid_t pid, struct python *python,
 			   const struct rls_frame_layout *layout,
 			   const struct rls_wire_interpreter *wire)
 {
-	int r = rls_kernel_set_interpreter(pythons->kernel, pid, wire);
+	int r = rls_kernel_set_interpreter(interpreters->kernel, pid, wire);
 
 	if (!r && !python->family)
 		r = family_new(pid, &python->family);
@@ -203,11 +203,12 @@ static int set_interpreter(struct rls_interpreters *pythons, pid_t pid, struct p
 }
 
 /* What was assumed was wrong: nobody knows this one's stacks. */
-static void unset_interpreter(struct rls_interpreters *pythons, pid_t pid, struct python *python)
+static void unset_interpreter(struct rls_interpreters *interpreters, pid_t pid,
+			      struct python *python)
 {
 	if (!python->assumed)
 		return;
-	rls_kernel_set_interpreter(pythons->kernel, pid, NULL);
+	rls_kernel_set_interpreter(interpreters->kernel, pid, NULL);
 	family_leave(python->family);
 	python->family = NULL;
 	python->layout = NULL;
@@ -215,7 +216,7 @@ static void unset_interpreter(struct rls_interpreters *pythons, pid_t pid, struc
 }
 
 /* 0 when its stacks can be walked from now on. */
-static int find_interpreter(struct rls_interpreters *pythons, pid_t pid, struct python *python,
+static int find_interpreter(struct rls_interpreters *interpreters, pid_t pid, struct python *python,
 			    uint64_t time_ns)
 {
 	const struct rls_frame_layout *layout;
@@ -230,31 +231,32 @@ static int find_interpreter(struct rls_interpreters *pythons, pid_t pid, struct 
 	r = rls_python_find(pid, &mappings, &found);
 	layout = r ? NULL : rls_frame_layout_of(&found);
 	if (!r && !layout && found.version[0]) {
-		interpreters_refuse(pythons, python, pid, &found);
-		unset_interpreter(pythons, pid, python);
+		interpreters_refuse(interpreters, python, pid, &found);
+		unset_interpreter(interpreters, pid, python);
 	}
 	if (!layout)
 		r = -ENOENT;
 	if (!r) {
 		r = rls_frame_slot_find(pid, &found, layout, &slot);
 		if (r == -ENOENT)
-			begins(pythons, python, time_ns);
+			begins(interpreters, python, time_ns);
 	}
 	rls_mappings_release(&mappings);
 	if (r)
 		return r;
 	wire = on_the_wire(layout, slot, found.code_type);
-	r = set_interpreter(pythons, pid, python, layout, &wire);
+	r = set_interpreter(interpreters, pid, python, layout, &wire);
 	if (r)
 		return r;
 	python->assumed = false;
-	pythons->missed += python->missed;
+	interpreters->missed += python->missed;
 	python->missed = 0;
-	rls_interpreter_images_learn(&pythons->images, pythons->kernel, pid, layout, &wire);
+	rls_interpreter_images_learn(&interpreters->images, interpreters->kernel, pid, layout,
+				     &wire);
 	rls_debug("the stacks of process %d are walked as those of Python 3.%u, slot %u", pid,
 		  layout->minor, slot);
-	if (pythons->found)
-		pythons->found(pythons->found_context, pid);
+	if (interpreters->found)
+		interpreters->found(interpreters->found_context, pid);
 	return 0;
 }
 
@@ -280,178 +282,181 @@ static void wait_for_next_look(struct python *python, uint64_t time_ns)
 		python->wait_ns = LOOK_AGAIN_MAX_NS;
 }
 
-static int look(struct rls_interpreters *pythons, struct rls_target *target, uint64_t time_ns)
+static int look(struct rls_interpreters *interpreters, struct rls_target *target, uint64_t time_ns)
 {
 	struct python *python;
-	int r = python_get(pythons, target, &python);
+	int r = python_get(interpreters, target, &python);
 
 	if (r || is_certain(python) ||
 	    (python->wait_ns && time_ns < python->checked_ns + python->wait_ns))
 		return r;
 	python->checked_ns = time_ns;
-	r = find_interpreter(pythons, target->pid, python, time_ns);
+	r = find_interpreter(interpreters, target->pid, python, time_ns);
 	wait_for_next_look(python, time_ns);
 	return r == -ENOMEM ? r : 0;
 }
 
-int rls_interpreters_look(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns)
+int rls_interpreters_look(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns)
 {
-	struct rls_target *target = rls_targets_find(pythons->targets, pid);
+	struct rls_target *target = rls_targets_find(interpreters->targets, pid);
 
-	return target ? look(pythons, target, time_ns) : 0;
+	return target ? look(interpreters, target, time_ns) : 0;
 }
 
-void rls_interpreters_mapped(struct rls_interpreters *pythons, pid_t pid)
+void rls_interpreters_mapped(struct rls_interpreters *interpreters, pid_t pid)
 {
-	struct python *python = python_find(pythons, pid);
+	struct python *python = python_find(interpreters, pid);
 
 	if (python)
 		python->wait_ns = 0;
 }
 
-int rls_interpreters_execed(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns)
+int rls_interpreters_execed(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns)
 {
 	const struct rls_interpreter_image *image;
-	struct rls_target *target = rls_targets_find(pythons->targets, pid);
+	struct rls_target *target = rls_targets_find(interpreters->targets, pid);
 	struct python *python;
-	int r = target ? python_get(pythons, target, &python) : -ESRCH;
+	int r = target ? python_get(interpreters, target, &python) : -ESRCH;
 
 	if (r)
 		return r == -ESRCH ? 0 : r;
-	image = rls_interpreter_images_of(&pythons->images, pid);
+	image = rls_interpreter_images_of(&interpreters->images, pid);
 	if (image && !python->layout) {
-		r = set_interpreter(pythons, pid, python, image->layout, &image->wire);
+		r = set_interpreter(interpreters, pid, python, image->layout, &image->wire);
 		python->assumed = !r;
-		begins(pythons, python, time_ns);
+		begins(interpreters, python, time_ns);
 	}
-	return r == -ENOMEM ? r : look(pythons, target, time_ns);
+	return r == -ENOMEM ? r : look(interpreters, target, time_ns);
 }
 
-int rls_interpreters_tick(struct rls_interpreters *pythons, uint64_t time_ns)
+int rls_interpreters_tick(struct rls_interpreters *interpreters, uint64_t time_ns)
 {
-	const struct rls_targets *targets = pythons->targets;
-	bool any = pythons->beginning != 0;
+	const struct rls_targets *targets = interpreters->targets;
+	bool any = interpreters->beginning != 0;
 	int r = 0;
 
-	pythons->beginning = 0;
+	interpreters->beginning = 0;
 	for (size_t i = 0; any && !r && i < targets->count; i++) {
-		const struct python *python = targets->all[i]->state[pythons->place];
+		const struct python *python = targets->all[i]->state[interpreters->place];
 
 		if (!python || !is_beginning(python, time_ns))
 			continue;
-		r = look(pythons, targets->all[i], time_ns);
-		pythons->beginning += is_beginning(python, time_ns);
+		r = look(interpreters, targets->all[i], time_ns);
+		interpreters->beginning += is_beginning(python, time_ns);
 	}
 	return r;
 }
 
-bool rls_interpreters_knows(const struct rls_interpreters *pythons, pid_t pid)
+bool rls_interpreters_knows(const struct rls_interpreters *interpreters, pid_t pid)
 {
-	const struct python *python = python_find(pythons, pid);
+	const struct python *python = python_find(interpreters, pid);
 
 	return python && python->layout;
 }
 
-void rls_interpreters_expect(struct rls_interpreters *pythons, const char *path)
+void rls_interpreters_expect(struct rls_interpreters *interpreters, const char *path)
 {
-	rls_interpreter_images_expect(&pythons->images, pythons->kernel, path, on_the_wire);
+	rls_interpreter_images_expect(&interpreters->images, interpreters->kernel, path,
+				      on_the_wire);
 }
 
-void rls_interpreters_on_found(struct rls_interpreters *pythons,
+void rls_interpreters_on_found(struct rls_interpreters *interpreters,
 			       void (*found)(void *context, pid_t pid), void *context)
 {
-	pythons->found = found;
-	pythons->found_context = context;
+	interpreters->found = found;
+	interpreters->found_context = context;
 }
 
 /* The same for a child, which goes on in its parent's memory. */
 static int forked(void *context, const struct rls_target *parent, struct rls_target *child,
 		  uint64_t time_ns)
 {
-	struct rls_interpreters *pythons = context;
-	const struct python *from = parent ? parent->state[pythons->place] : NULL;
+	struct rls_interpreters *interpreters = context;
+	const struct python *from = parent ? parent->state[interpreters->place] : NULL;
 	struct python *python;
 	int r;
 
 	if (!from || !from->layout)
-		return look(pythons, child, time_ns);
-	r = python_get(pythons, child, &python);
+		return look(interpreters, child, time_ns);
+	r = python_get(interpreters, child, &python);
 	if (r || python->layout)
 		return r;
 	/* The kernel side knows too, unless the parent's was found after the fork. */
-	if (rls_kernel_set_interpreter(pythons->kernel, child->pid, &from->wire))
-		return look(pythons, child, time_ns);
+	if (rls_kernel_set_interpreter(interpreters->kernel, child->pid, &from->wire))
+		return look(interpreters, child, time_ns);
 	python->layout = from->layout;
 	python->assumed = from->assumed;
 	python->begins_ns = from->assumed ? time_ns : 0;
-	pythons->beginning += from->assumed;
+	interpreters->beginning += from->assumed;
 	python->wire = from->wire;
 	python->code_type = from->code_type;
 	python->family = from->family;
 	python->family->members++;
-	pythons->missed += python->missed;
+	interpreters->missed += python->missed;
 	return 0;
 }
 
 int rls_interpreters_new(struct rls_kernel *kernel, const struct rls_event_sink *names,
 			 struct rls_targets *targets, struct rls_interpreters **out)
 {
-	struct rls_interpreters *pythons = calloc(1, sizeof(*pythons));
-	const struct rls_target_observer observer = {forked, forget, pythons};
-	int r = pythons ? rls_targets_observe(targets, &observer, &pythons->place) : -ENOMEM;
+	struct rls_interpreters *interpreters = calloc(1, sizeof(*interpreters));
+	const struct rls_target_observer observer = {forked, forget, interpreters};
+	int r = interpreters ? rls_targets_observe(targets, &observer, &interpreters->place)
+			     : -ENOMEM;
 
 	if (r) {
-		free(pythons);
+		free(interpreters);
 		return r;
 	}
-	pythons->targets = targets;
-	pythons->kernel = kernel;
-	pythons->named = names != NULL;
+	interpreters->targets = targets;
+	interpreters->kernel = kernel;
+	interpreters->named = names != NULL;
 	if (names)
-		pythons->names = *names;
-	*out = pythons;
+		interpreters->names = *names;
+	*out = interpreters;
 	return 0;
 }
 
-void rls_interpreters_free(struct rls_interpreters *pythons)
+void rls_interpreters_free(struct rls_interpreters *interpreters)
 {
-	if (!pythons)
+	if (!interpreters)
 		return;
-	rls_targets_leave(pythons->targets, pythons->place);
-	free(pythons);
+	rls_targets_leave(interpreters->targets, interpreters->place);
+	free(interpreters);
 }
 
-int rls_interpreters_miss(struct rls_interpreters *pythons, pid_t pid, uint64_t time_ns)
+int rls_interpreters_miss(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns)
 {
-	struct rls_target *target = rls_targets_find(pythons->targets, pid);
+	struct rls_target *target = rls_targets_find(interpreters->targets, pid);
 	struct python *python;
-	int r = target ? python_get(pythons, target, &python) : -ESRCH;
+	int r = target ? python_get(interpreters, target, &python) : -ESRCH;
 
 	if (r)
 		return r == -ESRCH ? 0 : r; /* it has ended since */
 	if (python->layout) { /* found since the sample was taken */
-		pythons->missed++;
+		interpreters->missed++;
 		return 0;
 	}
 	python->missed++;
-	r = look(pythons, target, time_ns);
-	pythons->refused += python->refused;
+	r = look(interpreters, target, time_ns);
+	interpreters->refused += python->refused;
 	return r;
 }
 
-uint64_t rls_interpreters_missed(const struct rls_interpreters *pythons)
+uint64_t rls_interpreters_missed(const struct rls_interpreters *interpreters)
 {
-	return pythons->missed;
+	return interpreters->missed;
 }
 
-uint64_t rls_interpreters_refused(const struct rls_interpreters *pythons)
+uint64_t rls_interpreters_refused(const struct rls_interpreters *interpreters)
 {
-	return pythons->refused;
+	return interpreters->refused;
 }
 
-void rls_interpreters_walk(const struct rls_interpreters *pythons, struct rls_wire_stack *stack)
+void rls_interpreters_walk(const struct rls_interpreters *interpreters,
+			   struct rls_wire_stack *stack)
 {
-	const struct python *python = python_find(pythons, (pid_t)stack->header.pid);
+	const struct python *python = python_find(interpreters, (pid_t)stack->header.pid);
 	_cleanup_live_space_ struct rls_live_space live = {.memory = -1};
 
 	stack->frames = 0;
@@ -488,8 +493,9 @@ static int read_object(pid_t pid, const struct python *python, const struct rls_
 }
 
 /* What cannot be read is remembered too: it would be asked for again and again. */
-static int read_code(const struct rls_interpreters *pythons, pid_t pid, const struct python *python,
-		     const struct rls_wire_frame *frame, struct code *code)
+static int read_code(const struct rls_interpreters *interpreters, pid_t pid,
+		     const struct python *python, const struct rls_wire_frame *frame,
+		     struct code *code)
 {
 	int r = read_object(pid, python, frame, &code->object);
 
@@ -499,16 +505,16 @@ static int read_code(const struct rls_interpreters *pythons, pid_t pid, const st
 		return r == -ENOMEM ? r : 0;
 	code->readable = true;
 	code->internal = is_internal(&code->object);
-	r = rls_emit_intern(&pythons->names, code->object.function, strlen(code->object.function),
-			    &code->function);
+	r = rls_emit_intern(&interpreters->names, code->object.function,
+			    strlen(code->object.function), &code->function);
 	if (!r)
-		r = rls_emit_intern(&pythons->names, code->object.file, strlen(code->object.file),
-				    &code->file);
+		r = rls_emit_intern(&interpreters->names, code->object.file,
+				    strlen(code->object.file), &code->file);
 	return r;
 }
 
 /* In place of another that was at the address. */
-static int add_code(struct rls_interpreters *pythons, pid_t pid, struct python *python,
+static int add_code(struct rls_interpreters *interpreters, pid_t pid, struct python *python,
 		    const struct rls_wire_frame *frame, struct code **out)
 {
 	struct code *code = calloc(1, sizeof(*code)), *old;
@@ -519,7 +525,7 @@ static int add_code(struct rls_interpreters *pythons, pid_t pid, struct python *
 		*out = NULL;
 	}
 	old = *out;
-	r = code ? read_code(pythons, pid, python, frame, code) : -ENOMEM;
+	r = code ? read_code(interpreters, pid, python, frame, code) : -ENOMEM;
 
 	if (!r)
 		r = rls_index_map_put(&python->family->codes, frame->code, 0, code);
@@ -537,10 +543,10 @@ static int add_code(struct rls_interpreters *pythons, pid_t pid, struct python *
 	return 0;
 }
 
-int rls_interpreters_name(struct rls_interpreters *pythons, pid_t pid,
+int rls_interpreters_name(struct rls_interpreters *interpreters, pid_t pid,
 			  const struct rls_wire_frame *frame, struct rls_frame *out)
 {
-	struct python *python = python_find(pythons, pid);
+	struct python *python = python_find(interpreters, pid);
 	struct code *code;
 	int r;
 
@@ -548,7 +554,7 @@ int rls_interpreters_name(struct rls_interpreters *pythons, pid_t pid,
 		return -ENOENT;
 	code = rls_index_map_get(&python->family->codes, frame->code, 0);
 	if (!code || code->identity != frame->identity || (!code->readable && code->asked != pid)) {
-		r = add_code(pythons, pid, python, frame, &code);
+		r = add_code(interpreters, pid, python, frame, &code);
 		if (r)
 			return r;
 	}

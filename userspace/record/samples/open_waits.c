@@ -52,7 +52,7 @@ static int walk(const struct rls_open_waits *waits, const struct rls_open_wait *
 	memcpy(&stack, from->head, sizeof(from->head));
 	stack.frames = 0;
 	if (rls_monotonic_ns() - walked->begun_ns < WALK_NS_MAX)
-		rls_interpreters_walk(waits->pythons, &stack);
+		rls_interpreters_walk(waits->interpreters, &stack);
 	else
 		walked->left_out++;
 	bytes = RLS_STACK_HEAD_BYTES + stack.frames * sizeof(stack.frame[0]);

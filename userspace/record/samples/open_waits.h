@@ -18,7 +18,7 @@
 
 struct rls_open_waits {
 	struct rls_kernel *kernel;
-	struct rls_interpreters *pythons;
+	struct rls_interpreters *interpreters;
 	struct rls_code_map *code_map;
 	struct rls_event_output *output;
 	struct rls_samples *samples; /* NULL: not sampled; nothing is done */

@@ -40,7 +40,7 @@ struct rls_samples {
 	struct rls_event_output *output;
 	struct rls_event_sink sink;
 	struct rls_frame_tree tree;
-	struct rls_interpreters *pythons;
+	struct rls_interpreters *interpreters;
 	struct rls_code_map *code_map;
 	struct rls_index_map waits; /* tid → struct wait */
 	uint64_t taken; /* stacks, of both sorts */
@@ -97,7 +97,7 @@ static int add_python_frames(struct rls_samples *samples, const struct rls_wire_
 	samples->framed += stack->frames;
 	for (unsigned int i = stack->frames; i > 0; i--) {
 		struct rls_frame frame;
-		int r = rls_interpreters_name(samples->pythons, (pid_t)stack->header.pid,
+		int r = rls_interpreters_name(samples->interpreters, (pid_t)stack->header.pid,
 					      &stack->frame[i - 1], &frame);
 
 		samples->nameless += r == -ENOENT;
@@ -206,13 +206,13 @@ static int add_leaf(struct rls_samples *samples, const struct rls_wire_stack *st
 static void stack_samples_judge(const struct rls_wire_stack *stack,
 				const struct rls_code_place *place, struct rls_event *event)
 {
-	enum rls_code_kind leaf = rls_code_kind_of(place->mapping, place->role, stack->ip,
+	enum rls_code_kind code = rls_code_kind_of(place->mapping, place->role, stack->ip,
 						   stack->header.flags & RLS_SAMPLE_KERNEL);
 
-	if (leaf == RLS_LEAF_PROBE)
+	if (code == RLS_CODE_PROBE)
 		event->sample.kind = RLS_SAMPLE_PROBE;
 	else
-		(void)rls_code_kind_has_category(leaf, &event->sample.code);
+		(void)rls_code_kind_has_category(code, &event->sample.code);
 }
 
 static int emit_running(struct rls_samples *samples, const struct rls_wire_stack *stack,
@@ -315,7 +315,7 @@ static int walk_open_wait(struct rls_samples *samples, struct wait *wait)
 	uint32_t frame;
 	int r;
 
-	rls_interpreters_walk(samples->pythons, &stack);
+	rls_interpreters_walk(samples->interpreters, &stack);
 	walked_ns = rls_monotonic_ns();
 	if (!stack.frames)
 		return 0;
@@ -342,10 +342,10 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 
 	samples->taken++;
 	if (stack->end == RLS_STACK_NO_INTERPRETER)
-		r = rls_interpreters_miss(samples->pythons, (pid_t)stack->header.pid,
+		r = rls_interpreters_miss(samples->interpreters, (pid_t)stack->header.pid,
 					  stack->header.time_ns);
 	else /* a child may be sampled before its fork is reported */
-		r = rls_interpreters_look(samples->pythons, (pid_t)stack->header.pid,
+		r = rls_interpreters_look(samples->interpreters, (pid_t)stack->header.pid,
 					  stack->header.time_ns);
 	if (!r)
 		r = name_stack(samples, stack, &at, &kind, &leaf);
@@ -354,7 +354,8 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 	if (!(stack->header.flags & RLS_STACK_WAITS))
 		return emit_running(samples, stack, &at.place, leaf, kind);
 	r = begin_wait(samples, stack, leaf, kind, &wait);
-	if (r || !wait->unwalked || !rls_interpreters_knows(samples->pythons, (pid_t)wait->pid))
+	if (r || !wait->unwalked ||
+	    !rls_interpreters_knows(samples->interpreters, (pid_t)wait->pid))
 		return r;
 	wait->unwalked = false; /* the interpreter was found since */
 	return walk_open_wait(samples, wait);
@@ -411,7 +412,7 @@ static void walk_open_waits(void *context, pid_t pid)
 
 /* ---- opening ---- */
 
-int rls_samples_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
+int rls_samples_new(struct rls_kernel *kernel, struct rls_interpreters *interpreters,
 		    struct rls_code_map *code_map, struct rls_event_output *output,
 		    struct rls_samples **out)
 {
@@ -424,8 +425,8 @@ int rls_samples_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
 	samples->code_map = code_map;
 	samples->sink = rls_event_output_sink(output);
 	samples->tree.sink = &samples->sink;
-	samples->pythons = pythons;
-	rls_interpreters_on_found(pythons, walk_open_waits, samples);
+	samples->interpreters = interpreters;
+	rls_interpreters_on_found(interpreters, walk_open_waits, samples);
 	*out = samples;
 	return 0;
 }
@@ -492,11 +493,13 @@ int rls_samples_finish(struct rls_samples *samples, uint64_t stop_ns)
 			r = end_wait(samples, samples->waits.entries[i].value, stop_ns);
 	}
 	if (!r)
-		r = stack_samples_warn(samples, stop_ns, rls_interpreters_missed(samples->pythons),
+		r = stack_samples_warn(samples, stop_ns,
+				       rls_interpreters_missed(samples->interpreters),
 				       "were taken before their Python interpreter was known: they "
 				       "lack its frames");
 	if (!r)
-		r = stack_samples_warn(samples, stop_ns, rls_interpreters_refused(samples->pythons),
+		r = stack_samples_warn(samples, stop_ns,
+				       rls_interpreters_refused(samples->interpreters),
 				       "were of Python builds whose stacks cannot be walked: they "
 				       "lack Python's frames");
 	if (!r)

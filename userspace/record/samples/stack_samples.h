@@ -21,8 +21,8 @@
 struct rls_interpreters;
 struct rls_samples;
 
-/* pythons, code_map: borrowed, stay; pythons gives names. */
-int rls_samples_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
+/* interpreters, code_map: borrowed, stay; interpreters gives names. */
+int rls_samples_new(struct rls_kernel *kernel, struct rls_interpreters *interpreters,
 		    struct rls_code_map *code_map, struct rls_event_output *output,
 		    struct rls_samples **out);
 void rls_samples_free(struct rls_samples *samples);

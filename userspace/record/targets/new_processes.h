@@ -24,16 +24,16 @@ struct rls_new_processes {
 	bool follow_children;
 	RLS_LIST(pid_t) waiting; /* to be looked at with the next look, each once */
 	uint64_t sweep_ns; /* when the next one is due */
-	bool lost; /* the watch could not tell of all: --all is swept too */
+	bool lost; /* the watch has missed some: --all is swept too */
 };
 
-void rls_new_processes_clear(struct rls_new_processes *newcomers);
+void rls_new_processes_clear(struct rls_new_processes *new_processes);
 
 /* pid has mapped something executable; 0: anyone may have. */
-void rls_new_processes_mapped(struct rls_new_processes *newcomers, pid_t pid);
+void rls_new_processes_mapped(struct rls_new_processes *new_processes, pid_t pid);
 
-/* Calls found for each newcomer, which is to be followed then. */
-void rls_new_processes_look(struct rls_new_processes *newcomers, uint64_t now_ns,
+/* Calls found for each new process, which is to be followed then. */
+void rls_new_processes_look(struct rls_new_processes *new_processes, uint64_t now_ns,
 			    void (*found)(void *context, pid_t pid), void *context);
 
 #endif

@@ -177,7 +177,7 @@ int rls_targets_execed(struct rls_targets *targets, pid_t pid, uint64_t time_ns)
 	target_table_forget(targets, target, RLS_TARGET_EXECED, time_ns);
 	target->called_ns = 0;
 	target->execed_ns = target->mapped_ns = time_ns;
-	target->told_blind = false;
+	target->blind_reported = false;
 	target->warned_of_tracer = false;
 	return 0;
 }

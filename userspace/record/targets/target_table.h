@@ -34,7 +34,7 @@ struct rls_target {
 	uint64_t late_ns; /* for so long in all something was mapped and not probed yet */
 	uint64_t
 		called_ns; /* when it was first found to have called CUDA, with no bridge; 0: not */
-	bool told_blind; /* that its GPU times are not known */
+	bool blind_reported; /* that its GPU times are not known */
 	bool warned_of_tracer;
 	size_t index; /* in the table's array */
 	void *state[RLS_TARGET_OBSERVERS_MAX]; /* each its observer's, at the observer's place */
@@ -85,7 +85,7 @@ size_t rls_targets_roots(const struct rls_targets *targets);
 /* Asks for a look at pid (0: at all) not later than when_ns. */
 void rls_targets_look(struct rls_targets *targets, pid_t pid, uint64_t when_ns);
 
-/* The child becomes a target. All observers hear of it, those after one that fails too: 0 or the first -errno. */
+/* The child becomes a target. All observers are called, those after one that fails too: 0 or the first -errno. */
 int rls_targets_forked(struct rls_targets *targets, pid_t parent, pid_t child, uint64_t time_ns);
 /* It becomes a target if its fork was missed. Observers forget in the opposite order. 0 or -ENOMEM. */
 int rls_targets_execed(struct rls_targets *targets, pid_t pid, uint64_t time_ns);

@@ -1,7 +1,7 @@
 """The original RL-Scope's command-line options, for scripts that add them to their own.
 
 Every option is accepted, in argparse, absl/gflags and click. The few that can mean something
-to annotations are obeyed (see Profiler in api.py); of the others a script hears once that
+to annotations are obeyed (see Profiler in api.py); of the others a script is warned once that
 they do nothing.
 """
 
