@@ -20,7 +20,7 @@
 #define RLS_BUFFER_SMALL_BYTES (64u << 10)
 #define RLS_BUFFERS_LARGE 64
 #define RLS_BUFFERS_MAX 256
-#define RLS_BUFFERS_MANY 16 /* that wait: not to be left until the next look */
+#define RLS_BUFFERS_MANY 16 /* that wait: not to be left until the next poll */
 
 struct rls_buffer {
 	uint8_t *bytes;

@@ -55,7 +55,7 @@ static bool is_called(const char *path, const char *prefix)
 	return !strncmp(slash ? slash + 1 : path, prefix, strlen(prefix));
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+static int find_mapped(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct mapped *mapped = context;
 	const char *path = info->dlpi_name, *wheels = path ? strstr(path, "/nvidia/") : NULL;
@@ -210,7 +210,7 @@ int rls_cupti_find(struct rls_cupti *cupti)
 	struct mapped mapped = {0};
 	int error;
 
-	dl_iterate_phdr(look_at, &mapped);
+	dl_iterate_phdr(find_mapped, &mapped);
 	if (!*mapped.cupti)
 		return find_unmapped(&mapped, cupti);
 	error = cupti_accept(mapped.cupti, RTLD_NOLOAD, cupti);

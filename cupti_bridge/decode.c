@@ -222,7 +222,7 @@ bool rls_record_is_work(const struct rls_cupti_record *record)
 }
 
 /* Asks CUPTI for the record after `ahead`: it must lie behind that, and inside. */
-static void look_ahead(struct rls_walk *walk)
+static void read_ahead(struct rls_walk *walk)
 {
 	uint8_t *last = walk->ahead, *next = last;
 
@@ -242,12 +242,12 @@ int rls_walk_step(struct rls_walk *walk, const uint8_t **record, size_t *length)
 {
 	if (!walk->has_begun) {
 		walk->has_begun = true;
-		look_ahead(walk);
+		read_ahead(walk);
 	}
 	if (walk->has_ended)
 		return walk->error;
 	*record = walk->ahead;
-	look_ahead(walk);
+	read_ahead(walk);
 	*length = (walk->has_ended ? walk->buffer + walk->valid_bytes : walk->ahead) - *record;
 	return 1;
 }

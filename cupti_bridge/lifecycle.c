@@ -22,10 +22,10 @@
 #include "cupti_bridge/site.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
-#ifndef RLS_CUPTI_LOOK_NS /* tests check more often */
-#define RLS_CUPTI_LOOK_NS 100000000ull
+#ifndef RLS_CUPTI_POLL_NS /* tests check more often */
+#define RLS_CUPTI_POLL_NS 100000000ull
 #endif
-#define SLACK_NS (RLS_CUPTI_LOOK_NS / 5)
+#define SLACK_NS (RLS_CUPTI_POLL_NS / 5)
 #define REPEAT_NS 1000000000ull /* of trouble, for profilers that have come meanwhile */
 #define AWAIT_MS_MAX 1000
 #ifndef RLS_CUPTI_EXIT_WAIT_NS /* tests are more patient, on machines that are slower */
@@ -111,18 +111,18 @@ static bool must_end(void)
 
 static void *lifecycle_run(void *unused)
 {
-	uint64_t next_look_ns = 0;
+	uint64_t next_poll_ns = 0;
 
 	pthread_setname_np(pthread_self(), "rlscope-cupti");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
 	while (!must_end()) {
 		uint64_t now_ns = rls_clock_now_ns();
 
-		if (now_ns >= next_look_ns) {
+		if (now_ns >= next_poll_ns) {
 			lifecycle_check();
-			next_look_ns = now_ns + RLS_CUPTI_LOOK_NS;
+			next_poll_ns = now_ns + RLS_CUPTI_POLL_NS;
 		}
-		flush(rls_buffers_wait(next_look_ns));
+		flush(rls_buffers_wait(next_poll_ns));
 	}
 	session.wants_to_leave = false; /* the process ends */
 	if (session.is_armed)

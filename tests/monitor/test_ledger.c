@@ -39,11 +39,11 @@ static void add(struct rls_ledger_scope *scope, uint32_t category, uint64_t ns)
 	rls_ledger_add(&ledger, scope, category, &more);
 }
 
-static void look(struct rls_ledger_scope *scope, uint32_t category, enum rls_category inferred,
-		 int times)
+static void sample(struct rls_ledger_scope *scope, uint32_t category, enum rls_category inferred,
+		   int times)
 {
 	for (int i = 0; i < times; i++)
-		rls_ledger_look(&ledger, scope, category, inferred, 4 * MS);
+		rls_ledger_sample(&ledger, scope, category, inferred, 4 * MS);
 }
 
 static void show(void)
@@ -107,13 +107,13 @@ static void traced_time_is_added_up(void **state)
 	assert_int_equal(ledger.cost_ns, 30);
 }
 
-static void closed_time_goes_by_looks(void **state)
+static void closed_time_goes_by_samples(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "");
 
 	add(step, RLS_TOTALS_CLOSED, 1001);
-	look(step, RLS_TOTALS_CLOSED, BACKEND, 30);
-	look(step, RLS_TOTALS_CLOSED, PYTHON, 10);
+	sample(step, RLS_TOTALS_CLOSED, BACKEND, 30);
+	sample(step, RLS_TOTALS_CLOSED, PYTHON, 10);
 	show();
 	assert_int_equal(all_ns(), 1001);
 	assert_in_range(row_of("step", BACKEND)->wall_ns, 750, 751);
@@ -121,7 +121,7 @@ static void closed_time_goes_by_looks(void **state)
 	assert_int_equal(row_of("step", BACKEND)->method, RLS_METHOD_SAMPLED);
 }
 
-/* A helper sleeps in the backend, while another thread runs Python: looks see that one alone. */
+/* A helper sleeps in the backend, while another thread runs Python: samples see that one alone. */
 static void waiting_goes_by_how_it_was_waited(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "");
@@ -131,7 +131,7 @@ static void waiting_goes_by_how_it_was_waited(void **state)
 	rls_ledger_add(&ledger, step, BACKEND, &slept);
 	add(step, PYTHON, 100 * MS);
 	rls_ledger_add(&ledger, step, RLS_TOTALS_CLOSED, &both);
-	look(step, RLS_TOTALS_CLOSED, PYTHON, 100);
+	sample(step, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(row_of("step", BACKEND)->wall_ns, 1100 * MS - 1, 1100 * MS + 1);
 	assert_in_range(row_of("step", PYTHON)->wall_ns, 1100 * MS - 1, 1100 * MS + 1);
@@ -148,7 +148,7 @@ static void counts_are_scaled_within_reason(void **state)
 
 	rls_ledger_add(&ledger, step, PYTHON, &traced);
 	add(step, RLS_TOTALS_CLOSED, 100 * MS);
-	look(step, RLS_TOTALS_CLOSED, PYTHON, 100);
+	sample(step, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(count_of("step", PYTHON, BACKEND), 2000, 5000);
 }
@@ -158,16 +158,16 @@ static void inferred_categories_count_by_how_often_they_were_right(void **state)
 	struct rls_ledger_scope *step = scope_of("step", "");
 
 	/* While tracing could tell, what looked like the backend was Python as often as not. */
-	look(step, PYTHON, BACKEND, 5000);
-	look(step, BACKEND, BACKEND, 5000);
+	sample(step, PYTHON, BACKEND, 5000);
+	sample(step, BACKEND, BACKEND, 5000);
 	add(step, RLS_TOTALS_CLOSED, 1000000);
-	look(step, RLS_TOTALS_CLOSED, BACKEND, 100);
+	sample(step, RLS_TOTALS_CLOSED, BACKEND, 100);
 	show();
 	assert_in_range(row_of("step", BACKEND)->wall_ns, 495000, 505000);
 	assert_in_range(row_of("step", PYTHON)->wall_ns, 495000, 505000);
 }
 
-static void time_without_looks_goes_by_what_was_traced(void **state)
+static void time_without_samples_goes_by_what_was_traced(void **state)
 {
 	struct rls_ledger_scope *step = scope_of("step", "");
 
@@ -198,30 +198,30 @@ static void transitions_are_scaled_to_closed_time(void **state)
 
 	rls_ledger_add(&ledger, step, PYTHON, &traced);
 	add(step, RLS_TOTALS_CLOSED, 900 * MS);
-	look(step, RLS_TOTALS_CLOSED, PYTHON, 100);
+	sample(step, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(count_of("step", PYTHON, BACKEND), 9999, 10001);
 	/* A stretch that was only closed follows what was seen before. */
 	add(step, RLS_TOTALS_CLOSED, 1000 * MS);
-	look(step, RLS_TOTALS_CLOSED, PYTHON, 100);
+	sample(step, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(count_of("step", PYTHON, BACKEND), 19990, 20010);
 }
 
-/* In the update what looks like Python is the backend, elsewhere it is what it looks like. */
+/* In the update what samples like Python is the backend, elsewhere it is what it samples like. */
 static void inferred_categories_are_judged_by_their_own_operation(void **state)
 {
 	struct rls_ledger_scope *update = scope_of("update", ""),
 				*rollout = scope_of("rollout", "");
 
 	for (int i = 0; i < 200; i++) {
-		rls_ledger_look(&ledger, update, BACKEND, PYTHON, MS);
-		rls_ledger_look(&ledger, rollout, PYTHON, PYTHON, MS);
+		rls_ledger_sample(&ledger, update, BACKEND, PYTHON, MS);
+		rls_ledger_sample(&ledger, rollout, PYTHON, PYTHON, MS);
 	}
 	add(update, RLS_TOTALS_CLOSED, 1000 * MS);
 	add(rollout, RLS_TOTALS_CLOSED, 1000 * MS);
-	look(update, RLS_TOTALS_CLOSED, PYTHON, 100);
-	look(rollout, RLS_TOTALS_CLOSED, PYTHON, 100);
+	sample(update, RLS_TOTALS_CLOSED, PYTHON, 100);
+	sample(rollout, RLS_TOTALS_CLOSED, PYTHON, 100);
 	show();
 	assert_in_range(row_of("update", BACKEND)->wall_ns, 960 * MS, 1000 * MS);
 	assert_in_range(row_of("rollout", PYTHON)->wall_ns, 960 * MS, 1000 * MS);
@@ -271,8 +271,8 @@ static void no_figure_goes_back(void **state)
 		uint32_t category = (uint32_t)(rand() % 4);
 
 		rls_ledger_add(&ledger, step, category ? category : RLS_TOTALS_CLOSED, &more);
-		look(step, rand() % 2 ? RLS_TOTALS_CLOSED : BACKEND,
-		     (enum rls_category)(rand() % 4), 3);
+		sample(step, rand() % 2 ? RLS_TOTALS_CLOSED : BACKEND,
+		       (enum rls_category)(rand() % 4), 3);
 		given_ns += ns;
 		show();
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
@@ -343,11 +343,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(traced_time_is_added_up),
-		TEST(closed_time_goes_by_looks),
+		TEST(closed_time_goes_by_samples),
 		TEST(waiting_goes_by_how_it_was_waited),
 		TEST(counts_are_scaled_within_reason),
 		TEST(inferred_categories_count_by_how_often_they_were_right),
-		TEST(time_without_looks_goes_by_what_was_traced),
+		TEST(time_without_samples_goes_by_what_was_traced),
 		TEST(nothing_to_go_by_waits_for_the_end),
 		TEST(transitions_are_scaled_to_closed_time),
 		TEST(inferred_categories_are_judged_by_their_own_operation),

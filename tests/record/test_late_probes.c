@@ -31,26 +31,26 @@ int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_
 /* Nothing is mapped meanwhile. */
 static void look(struct rls_target *target, bool probed, uint64_t now_ns)
 {
-	rls_late_probes_looked(target, rls_late_probes_look(target), probed, now_ns);
+	rls_late_probes_scanned(target, rls_late_probes_begin_scan(target), probed, now_ns);
 }
 
 /* A look that began for another reason finds it. */
 static void what_is_mapped_during_a_look_counts(void **state)
 {
 	struct rls_target target = {.pid = 7};
-	uint64_t since_ns = rls_late_probes_look(&target);
+	uint64_t since_ns = rls_late_probes_begin_scan(&target);
 
 	(void)state;
 	target.mapped_ns = 100 * MS;
-	rls_late_probes_looked(&target, since_ns, true, 600 * MS);
+	rls_late_probes_scanned(&target, since_ns, true, 600 * MS);
 	assert_int_equal(target.late_ns, 500 * MS);
 	look(&target, false, 601 * MS); /* the look that the mapping asked for */
 	assert_int_equal(target.late_ns, 500 * MS);
 	assert_int_equal(target.mapped_ns, 0);
 	target.mapped_ns = 700 * MS;
-	since_ns = rls_late_probes_look(&target);
+	since_ns = rls_late_probes_begin_scan(&target);
 	target.mapped_ns = 750 * MS; /* not found by this look */
-	rls_late_probes_looked(&target, since_ns, true, 800 * MS);
+	rls_late_probes_scanned(&target, since_ns, true, 800 * MS);
 	look(&target, true, 900 * MS);
 	assert_int_equal(target.late_ns, 700 * MS);
 }

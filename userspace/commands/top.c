@@ -150,7 +150,7 @@ static int show_interval(struct showing *showing)
 }
 
 /* Keys, and another size of the terminal. */
-static int look_at_screen(struct showing *showing)
+static int read_screen(struct showing *showing)
 {
 	struct rls_screen_size size = rls_screen_size();
 	int key = rls_screen_key();
@@ -170,7 +170,7 @@ static int top_tick(void *context, uint64_t time_ns)
 
 	if (showing->live && time_ns >= showing->keys_due_ns) {
 		showing->keys_due_ns = time_ns + KEYS_EVERY_NS;
-		r = look_at_screen(showing);
+		r = read_screen(showing);
 	}
 	if (r || !showing->due_ns || time_ns < showing->due_ns)
 		return r;

@@ -36,7 +36,7 @@ static void apply(enum rls_priority priority)
 }
 
 /* ---- the watch: a thread of low priority may be put off amid anything, so there is no lock between the two.
- * Where both decide at once, the next look or beat finds it late, or raised. ---- */
+ * Where both decide at once, the next check or beat finds it late, or raised. ---- */
 
 static bool is_usual(void)
 {

@@ -11,19 +11,19 @@
 #include "userspace/process/seen_files.h"
 #include "userspace/python/python_frames.h"
 
-/* Makes the look's libraries part of the image. */
-static int keep_libraries(struct rls_inspection *look)
+/* Makes the inspected libraries part of the image. */
+static int keep_libraries(struct rls_inspection *inspection)
 {
-	struct rls_process_image *image = look->image;
+	struct rls_process_image *image = inspection->image;
 	struct rls_library **larger = reallocarray(
-		image->libraries, image->library_count + look->count + 1, sizeof(*larger));
+		image->libraries, image->library_count + inspection->count + 1, sizeof(*larger));
 
 	if (!larger)
 		return -ENOMEM;
 	image->libraries = larger;
-	for (size_t i = 0; i < look->count; i++) {
-		struct rls_library *library = look->open[i].library;
-		struct rls_function_set *functions = &look->harvest[i].functions;
+	for (size_t i = 0; i < inspection->count; i++) {
+		struct rls_library *library = inspection->open[i].library;
+		struct rls_function_set *functions = &inspection->harvest[i].functions;
 		int error;
 
 		if (functions->full)
@@ -36,35 +36,35 @@ static int keep_libraries(struct rls_inspection *look)
 						&library->function_count);
 		if (error)
 			return error;
-		image->libraries[image->library_count++] = rls_take(look->open[i].library);
+		image->libraries[image->library_count++] = rls_take(inspection->open[i].library);
 	}
 	return 0;
 }
 
-static int look_at_new(struct rls_inspection *look, enum rls_live_scan_extent extent)
+static int inspect_new(struct rls_inspection *inspection, enum rls_live_scan_extent extent)
 {
-	int error = rls_inspection_add_libraries(look, RLS_INSPECT_NEW);
+	int error = rls_inspection_add_libraries(inspection, RLS_INSPECT_NEW);
 
-	if (error || !look->count)
+	if (error || !inspection->count)
 		return error;
-	error = rls_inspection_scan_files(look);
+	error = rls_inspection_scan_files(inspection);
 	if (error)
 		return error;
-	error = rls_inspection_add_eval_entry(look);
+	error = rls_inspection_add_eval_entry(inspection);
 	if (error)
 		return error;
-	error = rls_inspection_scan_memory(look, extent);
+	error = rls_inspection_scan_memory(inspection, extent);
 	if (error)
 		return error;
-	return keep_libraries(look);
+	return keep_libraries(inspection);
 }
 
 /* --- the interpreter --------------------------------------------------------------------- */
 
-static int find_python(struct rls_inspection *look)
+static int find_python(struct rls_inspection *inspection)
 {
-	struct rls_process_image *image = look->image;
-	int error = rls_python_find(image->pid, &look->mappings, &image->python);
+	struct rls_process_image *image = inspection->image;
+	int error = rls_python_find(image->pid, &inspection->mappings, &image->python);
 
 	if (error || !image->python.version[0])
 		return error;
@@ -155,16 +155,16 @@ static int extend(struct rls_library *known, const struct rls_library *additions
 	return 0;
 }
 
-static int add_additions(struct rls_process_image *image, struct rls_inspection *look,
+static int add_additions(struct rls_process_image *image, struct rls_inspection *inspection,
 			 struct rls_process_image *added)
 {
-	for (size_t i = 0; i < look->count; i++) {
-		struct rls_library *found = look->open[i].library;
+	for (size_t i = 0; i < inspection->count; i++) {
+		struct rls_library *found = inspection->open[i].library;
 		struct rls_library *known = find_library(image, found);
 		int error;
 
-		error = rls_function_set_finish(&look->harvest[i].functions, &found->functions,
-						&found->function_count);
+		error = rls_function_set_finish(&inspection->harvest[i].functions,
+						&found->functions, &found->function_count);
 		if (error)
 			return error;
 		if (!known)
@@ -175,7 +175,7 @@ static int add_additions(struct rls_process_image *image, struct rls_inspection 
 		error = extend(known, found);
 		if (error)
 			return error;
-		added->libraries[added->library_count++] = rls_take(look->open[i].library);
+		added->libraries[added->library_count++] = rls_take(inspection->open[i].library);
 	}
 	return 0;
 }
@@ -197,19 +197,19 @@ static struct rls_process_image *new_image(pid_t pid)
 	return image;
 }
 
-static int look_at_process(struct rls_process_image *image, const struct rls_roles *roles)
+static int inspect_process(struct rls_process_image *image, const struct rls_roles *roles)
 {
-	struct rls_inspection look;
-	int error = rls_inspection_begin(&look, image, roles);
+	struct rls_inspection inspection;
+	int error = rls_inspection_begin(&inspection, image, roles);
 
 	if (error)
 		return error;
-	error = find_python(&look);
+	error = find_python(&inspection);
 	image->modules = count_modules(image);
 	if (!error)
-		error = look_at_new(&look, RLS_LIVE_SCAN_ALL);
+		error = inspect_new(&inspection, RLS_LIVE_SCAN_ALL);
 	image->python.mapping = NULL;
-	rls_inspection_release(&look);
+	rls_inspection_release(&inspection);
 	return error;
 }
 
@@ -220,7 +220,7 @@ int rls_discover_process(pid_t pid, const struct rls_roles *roles, struct rls_pr
 
 	if (!image)
 		return -ENOMEM;
-	error = look_at_process(image, roles);
+	error = inspect_process(image, roles);
 	if (error) {
 		rls_process_image_free(image);
 		return error;
@@ -233,42 +233,42 @@ int rls_discover_new_libraries(struct rls_process_image *image, const struct rls
 			       size_t *first_new)
 {
 	size_t before = image->library_count;
-	struct rls_inspection look;
-	int error = rls_inspection_begin(&look, image, roles);
+	struct rls_inspection inspection;
+	int error = rls_inspection_begin(&inspection, image, roles);
 
 	if (error)
 		return error;
 	/* `run` watches a process from before its interpreter was mapped. */
 	if (!image->python.version[0])
-		error = find_python(&look);
+		error = find_python(&inspection);
 	if (!error)
-		error = look_at_new(&look, RLS_LIVE_SCAN_TARGETS);
+		error = inspect_new(&inspection, RLS_LIVE_SCAN_TARGETS);
 	image->python.mapping = NULL;
-	rls_inspection_release(&look);
+	rls_inspection_release(&inspection);
 	if (!error)
 		*first_new = before;
 	return error;
 }
 
-static int look_again(struct rls_process_image *image, const struct rls_roles *roles,
-		      struct rls_process_image *added)
+static int inspect_again(struct rls_process_image *image, const struct rls_roles *roles,
+			 struct rls_process_image *added)
 {
-	struct rls_inspection look;
-	int error = rls_inspection_begin(&look, image, roles);
+	struct rls_inspection inspection;
+	int error = rls_inspection_begin(&inspection, image, roles);
 
 	if (error)
 		return error;
-	error = rls_inspection_add_libraries(&look, RLS_INSPECT_ALL);
+	error = rls_inspection_add_libraries(&inspection, RLS_INSPECT_ALL);
 	if (!error)
-		error = rls_inspection_add_eval_entry(&look);
+		error = rls_inspection_add_eval_entry(&inspection);
 	if (!error)
-		error = rls_inspection_scan_memory(&look, RLS_LIVE_SCAN_ALL);
-	added->libraries = calloc(look.count + 1, sizeof(*added->libraries));
+		error = rls_inspection_scan_memory(&inspection, RLS_LIVE_SCAN_ALL);
+	added->libraries = calloc(inspection.count + 1, sizeof(*added->libraries));
 	if (!error && !added->libraries)
 		error = -ENOMEM;
 	if (!error)
-		error = add_additions(image, &look, added);
-	rls_inspection_release(&look);
+		error = add_additions(image, &inspection, added);
+	rls_inspection_release(&inspection);
 	return error;
 }
 
@@ -282,7 +282,7 @@ int rls_discover_again(struct rls_process_image *image, const struct rls_roles *
 		return -ENOMEM;
 	additions->python = image->python;
 	image->modules = count_modules(image);
-	error = look_again(image, roles, additions);
+	error = inspect_again(image, roles, additions);
 	if (error) {
 		rls_process_image_free(additions);
 		return error;

@@ -17,87 +17,87 @@
 /* Small regions come first, so what a limit leaves out is tensors. */
 #define SCAN_LIMIT_BYTES (1UL << 30)
 
-/* --- the libraries of a look ----------------------------------------------------------- */
+/* --- the libraries of an inspection ----------------------------------------------------------- */
 
-void rls_inspection_release(struct rls_inspection *look)
+void rls_inspection_release(struct rls_inspection *inspection)
 {
-	for (size_t i = 0; i < look->count; i++) {
-		rls_function_set_release(&look->harvest[i].functions);
-		rls_open_library_release(&look->open[i]);
+	for (size_t i = 0; i < inspection->count; i++) {
+		rls_function_set_release(&inspection->harvest[i].functions);
+		rls_open_library_release(&inspection->open[i]);
 	}
-	free(look->open);
-	free(look->harvest);
-	free(look->targets);
-	rls_mappings_release(&look->mappings);
+	free(inspection->open);
+	free(inspection->harvest);
+	free(inspection->targets);
+	rls_mappings_release(&inspection->mappings);
 }
 
 /* Room for one library per mapping is room enough. */
-int rls_inspection_begin(struct rls_inspection *look, struct rls_process_image *image,
+int rls_inspection_begin(struct rls_inspection *inspection, struct rls_process_image *image,
 			 const struct rls_roles *roles)
 {
 	int error;
 
-	*look = (struct rls_inspection){.image = image, .roles = roles};
-	error = rls_mappings_read(image->pid, &look->mappings);
+	*inspection = (struct rls_inspection){.image = image, .roles = roles};
+	error = rls_mappings_read(image->pid, &inspection->mappings);
 	if (error)
 		return error;
-	look->open = calloc(look->mappings.count + 1, sizeof(*look->open));
-	look->harvest = calloc(look->mappings.count + 1, sizeof(*look->harvest));
-	look->targets = calloc(look->mappings.count + 1, sizeof(*look->targets));
-	if (look->open && look->harvest && look->targets)
+	inspection->open = calloc(inspection->mappings.count + 1, sizeof(*inspection->open));
+	inspection->harvest = calloc(inspection->mappings.count + 1, sizeof(*inspection->harvest));
+	inspection->targets = calloc(inspection->mappings.count + 1, sizeof(*inspection->targets));
+	if (inspection->open && inspection->harvest && inspection->targets)
 		return 0;
-	rls_inspection_release(look);
+	rls_inspection_release(inspection);
 	return -ENOMEM;
 }
 
-static bool match_role(const struct rls_inspection *look, const struct rls_mapping *mapping,
+static bool match_role(const struct rls_inspection *inspection, const struct rls_mapping *mapping,
 		       struct rls_role_match *match)
 {
-	const char *python_path = look->image->python_path;
+	const char *python_path = inspection->image->python_path;
 
 	/* Whatever it is called: a static python, a program that embeds one. */
 	if (python_path && !strcmp(python_path, mapping->path)) {
 		*match = (struct rls_role_match){.role = RLS_ROLE_PYTHON};
 		return true;
 	}
-	return rls_roles_match(look->roles, mapping->path, match);
+	return rls_roles_match(inspection->roles, mapping->path, match);
 }
 
 /* A library that cannot be opened is a warning: the others are still good. */
-static int add_library(struct rls_inspection *look, const struct rls_mapping *mapping,
+static int add_library(struct rls_inspection *inspection, const struct rls_mapping *mapping,
 		       const struct rls_role_match *match)
 {
-	struct rls_open_library *open = &look->open[look->count];
-	struct rls_harvest_library *harvest = &look->harvest[look->count];
-	int error = rls_open_library_init(look->image->pid, mapping, match, open);
+	struct rls_open_library *open = &inspection->open[inspection->count];
+	struct rls_harvest_library *harvest = &inspection->harvest[inspection->count];
+	int error = rls_open_library_init(inspection->image->pid, mapping, match, open);
 
 	if (error == -ENOMEM)
 		return error;
 	if (error) {
-		rls_image_warn(look->image, "%s cannot be read (%s): it is not probed",
+		rls_image_warn(inspection->image, "%s cannot be read (%s): it is not probed",
 			       mapping->path, strerror(-error));
 		return 0;
 	}
 	*harvest = (struct rls_harvest_library){
 		.elf = open->elf, .load_bias = open->library->load_bias, .match = &open->match};
-	if (rls_open_library_target(open, &look->targets[look->target_count]))
-		look->targets[look->target_count++].library = look->count;
-	look->count++;
+	if (rls_open_library_target(open, &inspection->targets[inspection->target_count]))
+		inspection->targets[inspection->target_count++].library = inspection->count;
+	inspection->count++;
 	return 0;
 }
 
-int rls_inspection_add_libraries(struct rls_inspection *look, enum rls_inspection_of which)
+int rls_inspection_add_libraries(struct rls_inspection *inspection, enum rls_inspection_of which)
 {
 	_cleanup_seen_ struct rls_seen_files *own = NULL;
-	struct rls_seen_files *seen = look->image->seen;
+	struct rls_seen_files *seen = inspection->image->seen;
 
 	if (which == RLS_INSPECT_ALL) {
 		own = seen = rls_seen_files_new();
 		if (!own)
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < look->mappings.count; i++) {
-		const struct rls_mapping *mapping = &look->mappings.entries[i];
+	for (size_t i = 0; i < inspection->mappings.count; i++) {
+		const struct rls_mapping *mapping = &inspection->mappings.entries[i];
 		struct rls_role_match match;
 		int error;
 
@@ -106,9 +106,9 @@ int rls_inspection_add_libraries(struct rls_inspection *look, enum rls_inspectio
 		error = rls_seen_files_add(seen, mapping);
 		if (error < 0)
 			return error;
-		if (!error || !match_role(look, mapping, &match))
+		if (!error || !match_role(inspection, mapping, &match))
 			continue;
-		error = add_library(look, mapping, &match);
+		error = add_library(inspection, mapping, &match);
 		if (error)
 			return error;
 	}
@@ -117,48 +117,49 @@ int rls_inspection_add_libraries(struct rls_inspection *look, enum rls_inspectio
 
 /* --- functions ------------------------------------------------------------------------- */
 
-static void set_up_scan(const struct rls_inspection *look, struct rls_scan *scan)
+static void set_up_scan(const struct rls_inspection *inspection, struct rls_scan *scan)
 {
-	rls_scan_init(scan, look->targets, look->target_count);
-	scan->objects = look->image->python.layout_known;
-	scan->module_def_type = scan->objects ? look->image->python.module_def_type : 0;
+	rls_scan_init(scan, inspection->targets, inspection->target_count);
+	scan->objects = inspection->image->python.layout_known;
+	scan->module_def_type = scan->objects ? inspection->image->python.module_def_type : 0;
 }
 
-static int scan_file(struct rls_inspection *look, const struct rls_scan_target *target)
+static int scan_file(struct rls_inspection *inspection, const struct rls_scan_target *target)
 {
-	struct rls_harvest_library *library = &look->harvest[target->library];
+	struct rls_harvest_library *library = &inspection->harvest[target->library];
 	struct rls_image_space image;
 	struct rls_scan scan;
 	int error = rls_image_space_init(&image, library->elf, library->load_bias);
 
 	if (error)
 		return error;
-	set_up_scan(look, &scan);
+	set_up_scan(inspection, &scan);
 	for (size_t i = 0; i < image.segment_count; i++)
 		rls_scan_block(&scan, image.segments[i].address, image.segments[i].bytes,
 			       image.segments[i].length_bytes);
 	error = rls_scan_finish(&scan);
 	if (!error)
-		error = rls_harvest(&scan, &image.space, look->harvest, RLS_SOURCE_METHOD_FILE,
-				    look->image->python.minor);
+		error = rls_harvest(&scan, &image.space, inspection->harvest,
+				    RLS_SOURCE_METHOD_FILE, inspection->image->python.minor);
 	rls_scan_release(&scan);
 	rls_image_space_release(&image);
 	return error;
 }
 
-int rls_inspection_scan_files(struct rls_inspection *look)
+int rls_inspection_scan_files(struct rls_inspection *inspection)
 {
 	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
 	int error = 0;
 
-	for (size_t i = 0; i < look->count && !error; i++) {
-		error = rls_open_library_add_exports(&look->open[i], &look->harvest[i].functions);
+	for (size_t i = 0; i < inspection->count && !error; i++) {
+		error = rls_open_library_add_exports(&inspection->open[i],
+						     &inspection->harvest[i].functions);
 		if (!error)
-			error = rls_open_library_add_callbacks(&look->open[i],
-							       &look->harvest[i].functions);
+			error = rls_open_library_add_callbacks(&inspection->open[i],
+							       &inspection->harvest[i].functions);
 	}
-	for (size_t i = 0; i < look->target_count && !error; i++)
-		error = scan_file(look, &look->targets[i]);
+	for (size_t i = 0; i < inspection->target_count && !error; i++)
+		error = scan_file(inspection, &inspection->targets[i]);
 	return error;
 }
 
@@ -168,26 +169,26 @@ static bool calls_python_inline(const struct rls_open_library *open)
 	       rls_calls_python_inline(open->elf);
 }
 
-static struct rls_harvest_library *find_interpreter(struct rls_inspection *look)
+static struct rls_harvest_library *find_interpreter(struct rls_inspection *inspection)
 {
-	const char *path = look->image->python_path;
+	const char *path = inspection->image->python_path;
 
-	for (size_t i = 0; path && i < look->count; i++)
-		if (!strcmp(look->open[i].library->path, path))
-			return &look->harvest[i];
+	for (size_t i = 0; path && i < inspection->count; i++)
+		if (!strcmp(inspection->open[i].library->path, path))
+			return &inspection->harvest[i];
 	return NULL;
 }
 
-int rls_inspection_add_eval_entry(struct rls_inspection *look)
+int rls_inspection_add_eval_entry(struct rls_inspection *inspection)
 {
-	struct rls_harvest_library *interpreter = find_interpreter(look);
+	struct rls_harvest_library *interpreter = find_interpreter(inspection);
 	struct rls_boundary_function entry;
 	const char *caller = NULL;
 	int error;
 
-	for (size_t i = 0; i < look->count && !caller; i++)
-		if (calls_python_inline(&look->open[i]))
-			caller = look->open[i].library->path;
+	for (size_t i = 0; i < inspection->count && !caller; i++)
+		if (calls_python_inline(&inspection->open[i]))
+			caller = inspection->open[i].library->path;
 	if (!caller || !interpreter || !interpreter->elf)
 		return 0;
 	error = rls_find_eval_entry(interpreter->elf, &entry);
@@ -205,7 +206,7 @@ int rls_inspection_add_eval_entry(struct rls_inspection *look)
 	return error;
 }
 
-int rls_inspection_scan_memory(struct rls_inspection *look, enum rls_live_scan_extent extent)
+int rls_inspection_scan_memory(struct rls_inspection *inspection, enum rls_live_scan_extent extent)
 {
 	_priority_ = rls_priority_set(RLS_PRIORITY_POLITE);
 	_cleanup_live_space_ struct rls_live_space live = {.memory = -1};
@@ -213,29 +214,29 @@ int rls_inspection_scan_memory(struct rls_inspection *look, enum rls_live_scan_e
 	uint64_t cut_bytes = 0, start = rls_monotonic_ns(), scanned;
 	int error;
 
-	if (!look->target_count)
+	if (!inspection->target_count)
 		return 0;
-	rls_live_space_open(&live, look->image->pid);
-	error = rls_live_space_probe(&live, look->mappings.entries[0].start);
+	rls_live_space_open(&live, inspection->image->pid);
+	error = rls_live_space_probe(&live, inspection->mappings.entries[0].start);
 	if (error)
 		return error;
-	set_up_scan(look, &scan);
-	scan.mappings = &look->mappings;
+	set_up_scan(inspection, &scan);
+	scan.mappings = &inspection->mappings;
 	error = rls_live_scan(&scan, &live, extent, SCAN_LIMIT_BYTES, &cut_bytes);
 	if (!error)
 		error = rls_scan_finish(&scan);
 	scanned = rls_monotonic_ns();
 	if (!error)
-		error = rls_harvest(&scan, &live.space, look->harvest, RLS_SOURCE_METHOD_LIVE,
-				    look->image->python.minor);
+		error = rls_harvest(&scan, &live.space, inspection->harvest, RLS_SOURCE_METHOD_LIVE,
+				    inspection->image->python.minor);
 	rls_debug("memory of process %d: %lu KiB scanned in %lu us, harvested in %lu us (%zu "
 		  "methods, %zu types, %zu callables, %zu modules)",
-		  look->image->pid, scan.scanned_bytes >> 10, (scanned - start) / 1000,
+		  inspection->image->pid, scan.scanned_bytes >> 10, (scanned - start) / 1000,
 		  (rls_monotonic_ns() - scanned) / 1000, scan.methods.count, scan.types.count,
 		  scan.callables.count, scan.module_defs.count);
 	rls_scan_release(&scan);
 	if (cut_bytes)
-		rls_image_warn(look->image,
+		rls_image_warn(inspection->image,
 			       "%lu MiB of the process's largest mappings were not searched for "
 			       "method tables",
 			       cut_bytes >> 20);

@@ -24,18 +24,18 @@ enum rls_inspection_of {
 };
 
 /* Reads the mappings. 0 or -errno. */
-int rls_inspection_begin(struct rls_inspection *look, struct rls_process_image *image,
+int rls_inspection_begin(struct rls_inspection *inspection, struct rls_process_image *image,
 			 const struct rls_roles *roles);
-void rls_inspection_release(struct rls_inspection *look);
+void rls_inspection_release(struct rls_inspection *inspection);
 
 /* Opens the libraries with a role; one that cannot be opened is a warning. 0 or -ENOMEM. */
-int rls_inspection_add_libraries(struct rls_inspection *look, enum rls_inspection_of which);
+int rls_inspection_add_libraries(struct rls_inspection *inspection, enum rls_inspection_of which);
 
 /* What the files say: exports, calls into Python, tables as the loader will leave them. */
-int rls_inspection_scan_files(struct rls_inspection *look);
-/* The interpreter's evaluation loop, if a library of this look needs it probed. 0 or -ENOMEM. */
-int rls_inspection_add_eval_entry(struct rls_inspection *look);
+int rls_inspection_scan_files(struct rls_inspection *inspection);
+/* The interpreter's evaluation loop, if a library of this inspection needs it probed. 0 or -ENOMEM. */
+int rls_inspection_add_eval_entry(struct rls_inspection *inspection);
 /* What the process's memory says. 0 or -errno. */
-int rls_inspection_scan_memory(struct rls_inspection *look, enum rls_live_scan_extent extent);
+int rls_inspection_scan_memory(struct rls_inspection *inspection, enum rls_live_scan_extent extent);
 
 #endif

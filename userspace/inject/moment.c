@@ -12,7 +12,7 @@
 
 #define USER_CODE_64 0x33 /* CS of 64-bit programs */
 #define STACK_ROOM_BYTES (64 << 10) /* for the frame, and for making a thread */
-#define LOOK_UP_BYTES (256 << 10) /* how far up the stack is looked at */
+#define SCAN_UP_BYTES (256 << 10) /* how far up the stack is looked at */
 #define CHUNK_WORDS 512
 #define SYSCALL_BYTES 2
 
@@ -91,7 +91,7 @@ static bool is_stack_good(pid_t tid, uint64_t pointer, const struct rls_grounds 
 
 	if (!stack || !stack->writable || pointer - stack->start < STACK_ROOM_BYTES)
 		return false;
-	end = stack->end - pointer > LOOK_UP_BYTES ? pointer + LOOK_UP_BYTES : stack->end;
+	end = stack->end - pointer > SCAN_UP_BYTES ? pointer + SCAN_UP_BYTES : stack->end;
 	return !is_below_a_lock(tid, pointer, end, grounds);
 }
 

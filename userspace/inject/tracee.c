@@ -10,7 +10,7 @@
 
 #include "userspace/base/clock.h"
 
-#define LOOK_NS 10000
+#define POLL_NS 10000
 #define RELEASE_NS 1000000000ULL
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* as PTRACE_O_TRACESYSGOOD has it */
 
@@ -20,7 +20,7 @@
 
 int rls_tracee_wait(pid_t tid, uint64_t until_ns, int *status)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	const struct timespec pause = {.tv_nsec = POLL_NS};
 
 	for (;;) {
 		pid_t answer = waitpid(tid, status, __WALL | WNOHANG);

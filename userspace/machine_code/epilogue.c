@@ -39,8 +39,8 @@ static bool jumps_if_unequal(const uint8_t *bytes, size_t length)
 	       (length == 6 && bytes[0] == 0x0f && bytes[1] == 0x85);
 }
 
-static void look_for_check(struct rls_epilogue *epilogue, const struct rls_instruction *instruction,
-			   const uint8_t *bytes)
+static void find_check(struct rls_epilogue *epilogue, const struct rls_instruction *instruction,
+		       const uint8_t *bytes)
 {
 	const struct rls_epilogue before = *epilogue;
 	uint8_t opcode = 0;
@@ -77,7 +77,7 @@ void rls_epilogue_read(struct rls_epilogue *epilogue, const struct rls_instructi
 		       const uint8_t *bytes)
 {
 	if (!epilogue->check_vaddr || epilogue->over)
-		look_for_check(epilogue, instruction, bytes);
+		find_check(epilogue, instruction, bytes);
 	else if (!epilogue_follow(epilogue, instruction, bytes))
 		*epilogue = (struct rls_epilogue){0};
 	else

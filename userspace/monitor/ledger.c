@@ -8,14 +8,14 @@
 #include "analysis/base/apportion.h"
 #include "analysis/base/grow.h"
 
-/* Of looks, at each settling, and of rates, at each that has seen a window: jobs change. */
-#define LOOKS_KEEP 0.5
+/* Of samples, at each settling, and of rates, at each that has seen a window: jobs change. */
+#define SAMPLES_KEEP 0.5
 #define RATE_KEEP 0.95
-/* Fewer looks than these stand for say less than what was traced. */
-#define LOOKS_NS_MIN 20e6
+/* Fewer samples than these stand for say less than what was traced. */
+#define SAMPLES_NS_MIN 20e6
 #define RATE_NS_MIN 1e6
 /* Inferred categories are assumed to be as good in a scope as in the whole job, with the weight of so many samples. */
-#define TRUST_LOOKS 10.0
+#define TRUST_SAMPLES 10.0
 /* What hits cost may be off by so much. */
 #define COST_ERROR 0.3
 /* So little is left of running time at least when the probes' cost is taken from it: what they are
@@ -148,11 +148,11 @@ void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, u
 	}
 }
 
-void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
-		     enum rls_category inferred, uint64_t ns)
+void rls_ledger_sample(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
+		       enum rls_category inferred, uint64_t ns)
 {
 	if (category == RLS_TOTALS_CLOSED)
-		scope->looks_ns[inferred] += (double)ns;
+		scope->samples_ns[inferred] += (double)ns;
 	if (!category || category >= RLS_CATEGORY_MAX)
 		return;
 	scope->truth.count[inferred][category]++;
@@ -193,21 +193,22 @@ static double truth_of(const struct rls_ledger *ledger, const struct rls_ledger_
 		known += (double)scope->truth.count[inferred][i];
 	if (known <= 0)
 		return share;
-	return ((double)scope->truth.count[inferred][category] + TRUST_LOOKS * share) /
-	       (known + TRUST_LOOKS);
+	return ((double)scope->truth.count[inferred][category] + TRUST_SAMPLES * share) /
+	       (known + TRUST_SAMPLES);
 }
 
-static bool by_looks(const struct rls_ledger *ledger, const struct rls_ledger_scope *scope,
-		     const double *looks_ns, double *of)
+static bool by_samples(const struct rls_ledger *ledger, const struct rls_ledger_scope *scope,
+		       const double *samples_ns, double *of)
 {
-	double total = sum_of(looks_ns);
+	double total = sum_of(samples_ns);
 
-	if (total < LOOKS_NS_MIN)
+	if (total < SAMPLES_NS_MIN)
 		return false;
 	memset(of, 0, RLS_CATEGORY_MAX * sizeof(*of));
 	for (int inferred = 0; inferred < RLS_CATEGORY_MAX; inferred++) {
-		for (int i = 0; looks_ns[inferred] > 0 && i < RLS_CATEGORY_MAX; i++)
-			of[i] += looks_ns[inferred] / total * truth_of(ledger, scope, inferred, i);
+		for (int i = 0; samples_ns[inferred] > 0 && i < RLS_CATEGORY_MAX; i++)
+			of[i] +=
+				samples_ns[inferred] / total * truth_of(ledger, scope, inferred, i);
 	}
 	return true;
 }
@@ -220,20 +221,20 @@ static bool by_traced(const struct rls_ledger_scope *scope, double *of)
 	return sum_of(of) > 0;
 }
 
-/* The looks of all scopes together: other operations of the same job. */
-static void all_looks(const struct rls_ledger *ledger, double *looks_ns)
+/* The samples of all scopes together: other operations of the same job. */
+static void all_samples(const struct rls_ledger *ledger, double *samples_ns)
 {
 	for (size_t s = 0; s < ledger->count; s++) {
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-			looks_ns[i] += ledger->scopes[s]->looks_ns[i];
+			samples_ns[i] += ledger->scopes[s]->samples_ns[i];
 	}
 }
 
 static bool find_shares(const struct rls_ledger *ledger, const struct rls_ledger_scope *scope,
 			const double *others_ns, bool last, double *of)
 {
-	if (by_looks(ledger, scope, scope->looks_ns, of) || by_traced(scope, of) ||
-	    by_looks(ledger, NULL, others_ns, of))
+	if (by_samples(ledger, scope, scope->samples_ns, of) || by_traced(scope, of) ||
+	    by_samples(ledger, NULL, others_ns, of))
 		return true;
 	memset(of, 0, RLS_CATEGORY_MAX * sizeof(*of));
 	of[RLS_CATEGORY_UNKNOWN] = 1;
@@ -283,7 +284,7 @@ static void scale(struct rls_ledger_scope *scope)
 static void age(struct rls_ledger_scope *scope)
 {
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		scope->looks_ns[i] *= LOOKS_KEEP;
+		scope->samples_ns[i] *= SAMPLES_KEEP;
 	if (!scope->traced_lately)
 		return;
 	scope->traced_lately = false;
@@ -305,7 +306,7 @@ void rls_ledger_apportion(struct rls_ledger *ledger, bool last)
 {
 	double others_ns[RLS_CATEGORY_MAX] = {0}, of[RLS_CATEGORY_MAX];
 
-	all_looks(ledger, others_ns);
+	all_samples(ledger, others_ns);
 	for (size_t s = 0; s < ledger->count; s++) {
 		struct rls_ledger_scope *scope = ledger->scopes[s];
 

@@ -37,7 +37,7 @@ struct rls_ledger_scope {
 	uint16_t operation, phase; /* places in the ledger's names */
 	uint64_t wall_ns[RLS_CATEGORY_MAX];
 	uint64_t off_cpu_ns[RLS_CATEGORY_MAX]; /* of that, waiting */
-	uint64_t sampled_ns[RLS_CATEGORY_MAX]; /* of what ran, divided by looks */
+	uint64_t sampled_ns[RLS_CATEGORY_MAX]; /* of what ran, divided by samples */
 	bool traced_lately; /* since rates were aged */
 	bool is_sampled[RLS_CATEGORY_MAX]; /* some of it was closed time */
 	uint64_t cost_ns[RLS_CATEGORY_MAX];
@@ -57,7 +57,7 @@ struct rls_ledger_scope {
 		uint64_t ran_ns, waited_ns, cost_ns;
 	} closed; /* to be divided */
 	double unscaled_ns; /* divided, its transitions not reported yet */
-	double looks_ns[RLS_CATEGORY_MAX]; /* by what they seemed to show, lately */
+	double samples_ns[RLS_CATEGORY_MAX]; /* by what they seemed to show, lately */
 	struct rls_gpu_busy *gpus; /* what was launched in it, by the device's place */
 	size_t gpu_count, gpu_room;
 };
@@ -92,10 +92,10 @@ int rls_ledger_scope(struct rls_ledger *ledger, const char *operation, const cha
 void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
 		    const struct rls_wire_cell *more);
 
-/* A look that stands for so much time. category: what it is booked in, RLS_TOTALS_CLOSED or the
+/* A sample that stands for so much time. category: what it is booked in, RLS_TOTALS_CLOSED or the
  * truth. */
-void rls_ledger_look(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
-		     enum rls_category inferred, uint64_t ns);
+void rls_ledger_sample(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
+		       enum rls_category inferred, uint64_t ns);
 
 /* What the scope launched was busy on the job's device in this place. By start. 0 or -ENOMEM. */
 int rls_ledger_gpu(struct rls_ledger_scope *scope, size_t place, uint64_t start_ns,

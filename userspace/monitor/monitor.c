@@ -32,7 +32,7 @@
 #define LAUNCHES_KEPT_NS 30000000000ULL
 /* For getting ready where others leave no CPU any time. */
 #define PATIENCE_NS 5000000000ULL
-#define LOOK_STANDS_NS (1000000000ULL / RLS_LOOKS_HZ)
+#define SAMPLE_STANDS_NS (1000000000ULL / RLS_CATEGORY_SAMPLES_HZ)
 
 struct rls_monitor {
 	struct rls_recorder_listener listener;
@@ -193,21 +193,22 @@ static int on_booked(void *context, const struct rls_wire_booked *booked)
 	return member ? rls_launches_change(&member->launches, booked) : 0;
 }
 
-static int on_look(void *context, const struct rls_wire_category_sample *look,
-		   enum rls_category inferred)
+static int on_category_sample(void *context, const struct rls_wire_category_sample *sample,
+			      enum rls_category inferred)
 {
 	struct rls_monitor *monitor = context;
-	struct rls_member *member = rls_jobs_find(&monitor->jobs, look->header.pid);
+	struct rls_member *member = rls_jobs_find(&monitor->jobs, sample->header.pid);
 	struct rls_ledger_scope *scope;
 	int r;
 
 	if (!member)
 		return 0;
-	r = rls_ledger_scope(&member->job->ledger, rls_names_text(&monitor->names, look->operation),
-			     rls_names_text(&monitor->names, look->phase), &scope);
+	r = rls_ledger_scope(&member->job->ledger,
+			     rls_names_text(&monitor->names, sample->operation),
+			     rls_names_text(&monitor->names, sample->phase), &scope);
 	if (!r)
-		rls_ledger_look(&member->job->ledger, scope, look->category, inferred,
-				LOOK_STANDS_NS);
+		rls_ledger_sample(&member->job->ledger, scope, sample->category, inferred,
+				  SAMPLE_STANDS_NS);
 	return r;
 }
 
@@ -248,8 +249,8 @@ int rls_monitor_open(const struct rls_monitor_options *options, struct rls_monit
 	if (!monitor)
 		return -ENOMEM;
 	monitor->budget_percent = options->budget_percent;
-	monitor->listener = (struct rls_recorder_listener){on_event, on_name, on_booked,
-							   on_look,  on_tick, monitor};
+	monitor->listener = (struct rls_recorder_listener){on_event,           on_name, on_booked,
+							   on_category_sample, on_tick, monitor};
 	recorder.listener = &monitor->listener;
 	rls_priority_prepare(PATIENCE_NS);
 	r = rls_recorder_open(&recorder, &monitor->recorder);

@@ -1,6 +1,6 @@
 /* Monitor: every training job on the host, as counters.
  *
- *     recorder (discovery, probes, budget) ─▶ events, names, looks ─┐
+ *     recorder (discovery, probes, budget) ─▶ events, names, samples ─┐
  *     kernel side's cells (bpf/totals.bpf.h) ─▶ sweep ────────────────┴▶ jobs ─▶ snapshot
  *
  * It is a recorder without a trace: the kernel side sums up, and the totals are read every few
@@ -42,7 +42,7 @@ struct rls_monitor_hooks {
 
 struct rls_monitor;
 
-/* Loads the kernel side, and looks for jobs that run now. 0 or -errno, and has said why. */
+/* Loads the kernel side, and samples for jobs that run now. 0 or -errno, and has said why. */
 int rls_monitor_open(const struct rls_monitor_options *options, struct rls_monitor **out);
 void rls_monitor_free(struct rls_monitor *monitor);
 

@@ -125,7 +125,7 @@ int rls_mappings_parse(char *text, size_t length, struct rls_mappings *out)
 	return 0;
 }
 
-/* Whole pages at a time: each read() is one consistent look of the kernel's at the list. */
+/* Whole pages at a time: each read() is one consistent reading of the list by the kernel. */
 static int read_all(int fd, char **out, size_t *length)
 {
 	size_t capacity = 256 * 1024, used = 0;

@@ -1,6 +1,6 @@
 /* Early records: what the kernel side reports of processes from before recording began.
  *
- * Processes are tracked from the first look at them, so that no child is missed while probes are put on, which may
+ * Processes are tracked from the first scan of them, so that no child is missed while probes are put on, which may
  * take seconds. What happens to them meanwhile changes who is recorded, and is no part of the recording: a child
  * that has ended by then is not in it, and one that is still there begins with it.
  */

@@ -19,7 +19,7 @@ static int follow_process(struct rls_recorder *recorder, pid_t pid, bool root)
 	if (!r)
 		r = rls_describe_settings(&recorder->describer, pid);
 	if (!r)
-		r = rls_interpreters_look(recorder->interpreters, pid, rls_monotonic_ns());
+		r = rls_interpreters_check(recorder->interpreters, pid, rls_monotonic_ns());
 	if (!r)
 		r = rls_samples_began(recorder->samples, pid, rls_monotonic_ns());
 	if (!r)

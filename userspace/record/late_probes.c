@@ -5,7 +5,7 @@
 #define REPORTED_MAX 8
 #define LEAST_NS 5000000ULL /* less is not worth a line */
 
-uint64_t rls_late_probes_look(struct rls_target *target)
+uint64_t rls_late_probes_begin_scan(struct rls_target *target)
 {
 	uint64_t since_ns = target->mapped_ns;
 
@@ -13,8 +13,8 @@ uint64_t rls_late_probes_look(struct rls_target *target)
 	return since_ns;
 }
 
-void rls_late_probes_looked(struct rls_target *target, uint64_t since_ns, bool probed,
-			    uint64_t now_ns)
+void rls_late_probes_scanned(struct rls_target *target, uint64_t since_ns, bool probed,
+			     uint64_t now_ns)
 {
 	if (!since_ns)
 		since_ns = target->mapped_ns;

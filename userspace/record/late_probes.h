@@ -25,11 +25,11 @@ struct rls_late_probes {
 
 /* The target is being looked at: since when something was mapped that has not been looked at, or 0. What is mapped
  * from now on sets mapped_ns anew. */
-uint64_t rls_late_probes_look(struct rls_target *target);
-/* It has been looked at, and mappings until now have been noted. since_ns: what rls_late_probes_look returned; probed:
+uint64_t rls_late_probes_begin_scan(struct rls_target *target);
+/* It has been looked at, and mappings until now have been noted. since_ns: what rls_late_probes_begin_scan returned; probed:
  * something of it was not probed before, and is now. */
-void rls_late_probes_looked(struct rls_target *target, uint64_t since_ns, bool probed,
-			    uint64_t now_ns);
+void rls_late_probes_scanned(struct rls_target *target, uint64_t since_ns, bool probed,
+			     uint64_t now_ns);
 /* Nothing more of it is probed. 0 or -errno. */
 int rls_late_probes_ended(struct rls_late_probes *late, struct rls_target *target,
 			  struct rls_event_output *output, uint64_t time_ns);

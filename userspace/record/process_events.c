@@ -90,7 +90,7 @@ static int apply_workload(const struct rls_describer *describer, pid_t pid, cons
 	return r ? r : apply_cuda(describer, pid, workload, time_ns);
 }
 
-/* Its words. A short command may have ended before anyone looks: then it has none any more, but was started with some. */
+/* Its words. A short command may have ended before anyone reads them: then it has none any more, but was started with some. */
 static const char *words_of(const struct rls_describer *describer, pid_t pid,
 			    const struct rls_process_info *info)
 {

@@ -41,7 +41,7 @@ static void on_execed(void *context, uint32_t pid, uint64_t time_ns)
 	if (rls_recorder_is_python(recorder, (pid_t)pid) ||
 	    rls_interpreters_knows(recorder->interpreters, (pid_t)pid))
 		rls_event_output_add(&recorder->output, &event);
-	rls_targets_look(&recorder->targets, (pid_t)pid, time_ns + RLS_LOOK_DELAY_NS);
+	rls_targets_scan_at(&recorder->targets, (pid_t)pid, time_ns + RLS_SCAN_DELAY_NS);
 }
 
 static void on_ended(void *context, uint32_t pid, uint64_t time_ns)

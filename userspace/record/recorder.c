@@ -160,9 +160,9 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 		epoll_wait(recorder->epoll_fd, events, 4, TICK_MS);
 		time_ns = rls_monotonic_ns();
 		rls_priority_beat(time_ns);
-		if (recorder->samples) /* looks alone count ticks */
+		if (recorder->samples) /* samples of categories alone count ticks */
 			rls_kernel_draw_ticks(recorder->kernel, time_ns);
-		if (rls_libraries_look_at_files(recorder->libraries) ||
+		if (rls_libraries_check_files(recorder->libraries) ||
 		    rls_kernel_watch_ticks(recorder->kernel, time_ns) ||
 		    rls_recorder_consume_timely(recorder, time_ns) < 0 ||
 		    rls_recorder_adopt_early(recorder) ||
@@ -198,7 +198,7 @@ static enum rls_stop loop(struct rls_recorder *recorder, const struct rls_record
 			if (rls_catch_up(&recorder->catch_up, rls_recorder_adopt, recorder))
 				return RLS_STOP_FAILED;
 		}
-		rls_recorder_look_around(recorder, time_ns);
+		rls_recorder_scan_targets(recorder, time_ns);
 		rls_progress_tick(&recorder->progress, time_ns);
 	}
 }

@@ -21,9 +21,9 @@ struct rls_recorder_listener {
 	int (*name)(void *context, const struct rls_wire_name *name);
 	/* What a thread of a process with a CUPTI bridge is in from a moment on. */
 	int (*booked)(void *context, const struct rls_wire_booked *booked);
-	/* A look at a thread, and what it seems to be in. */
-	int (*look)(void *context, const struct rls_wire_category_sample *look,
-		    enum rls_category inferred);
+	/* A sample of a thread, and its inferred category. */
+	int (*sampled)(void *context, const struct rls_wire_category_sample *sample,
+		       enum rls_category inferred);
 	/* Every few milliseconds. */
 	int (*tick)(void *context, uint64_t time_ns);
 	void *context;

@@ -379,7 +379,7 @@ static int open_controller(struct rls_recorder *recorder)
 		rls_libraries_count_to(recorder->libraries, RLS_SITES_COUNTED);
 	return r || !listener ? r
 			      : rls_overhead_controller_use_totals(
-					recorder->controller, listener->look, listener->context);
+					recorder->controller, listener->sampled, listener->context);
 }
 
 static void close_controller(struct rls_recorder *recorder)

@@ -66,7 +66,7 @@ static inline bool rls_recorder_is_python(const struct rls_recorder *recorder, p
 	return rls_libraries_python(recorder->libraries, pid)[0] != '\0';
 }
 
-#define RLS_LOOK_DELAY_NS 20000000ULL /* a burst of dlopen is looked at once */
+#define RLS_SCAN_DELAY_NS 20000000ULL /* a burst of dlopen is looked at once */
 
 /* 0, or -errno after a message; what was opened by then is to be closed in either case. */
 int rls_recorder_open_parts(struct rls_recorder *recorder);
@@ -97,7 +97,7 @@ int rls_recorder_scan(struct rls_recorder *recorder, pid_t pid, uint64_t time_ns
 /* What threads wait for that waited when recording began, or when their process was met. 0 or -errno. */
 int rls_recorder_read_open_waits(struct rls_recorder *recorder);
 /* For who has come, and for what has been mapped: it may take a second where that is large. */
-void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns);
+void rls_recorder_scan_targets(struct rls_recorder *recorder, uint64_t time_ns);
 
 /* Follows a process and, where children are followed, all that it has started. 0 or -errno. */
 int rls_recorder_follow_tree(struct rls_recorder *recorder, pid_t pid, bool root);

@@ -1,4 +1,4 @@
-/* The recorder looks around: who has come, and what processes have mapped since. */
+/* The recorder watches its targets: which processes are new, and what processes have mapped since. */
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/record/budget/overhead_controller.h"
@@ -22,15 +22,15 @@ int rls_recorder_scan(struct rls_recorder *recorder, pid_t pid, uint64_t time_ns
 {
 	size_t sites = rls_libraries_sites(recorder->libraries);
 	struct rls_target *target = rls_targets_find(&recorder->targets, pid);
-	uint64_t since_ns = target ? rls_late_probes_look(target) : 0;
+	uint64_t since_ns = target ? rls_late_probes_begin_scan(target) : 0;
 	int r = rls_libraries_scan(recorder->libraries, pid, time_ns);
 
 	/* It may have found what was mapped after the last drain. */
 	rls_recorder_drain_maps(recorder);
 	if (target)
-		rls_late_probes_looked(target, since_ns,
-				       !r && rls_libraries_sites(recorder->libraries) > sites,
-				       rls_monotonic_ns());
+		rls_late_probes_scanned(target, since_ns,
+					!r && rls_libraries_sites(recorder->libraries) > sites,
+					rls_monotonic_ns());
 	return r;
 }
 
@@ -49,22 +49,23 @@ static void become_python(struct rls_recorder *recorder, const struct rls_target
 		rls_event_output_add(&recorder->output, &event);
 }
 
-static void look_at(struct rls_recorder *recorder, struct rls_target *followed, uint64_t time_ns)
+static void scan_target(struct rls_recorder *recorder, struct rls_target *followed,
+			uint64_t time_ns)
 {
 	pid_t pid = followed->pid;
 	bool was_python = rls_recorder_is_python(recorder, pid);
 	bool was_annotated = rls_libraries_annotation(recorder->libraries, pid) != 0;
 	uint64_t due_ns;
 
-	followed->look_ns = 0;
+	followed->scan_ns = 0;
 	followed->checked_ns = time_ns;
 	if (rls_recorder_scan(recorder, pid, time_ns))
 		return; /* it has ended, or is just being replaced */
 	due_ns = rls_libraries_due_ns(recorder->libraries, pid);
 	if (due_ns)
-		rls_targets_look(&recorder->targets, pid, due_ns);
+		rls_targets_scan_at(&recorder->targets, pid, due_ns);
 	if (rls_recorder_is_python(recorder, pid)) {
-		rls_interpreters_look(recorder->interpreters, pid, time_ns);
+		rls_interpreters_check(recorder->interpreters, pid, time_ns);
 		if (!was_python)
 			become_python(recorder, followed, time_ns);
 	}
@@ -74,16 +75,16 @@ static void look_at(struct rls_recorder *recorder, struct rls_target *followed, 
 	}
 }
 
-static void look_where_due(struct rls_recorder *recorder)
+static void scan_where_due(struct rls_recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->targets.count; i++) {
 		struct rls_target *followed = recorder->targets.all[i];
 		uint64_t time_ns = rls_monotonic_ns();
 
-		if (!followed->look_ns || time_ns < followed->look_ns)
+		if (!followed->scan_ns || time_ns < followed->scan_ns)
 			continue;
 		rls_priority_hurry(); /* it may put probes on, which its calls wait for */
-		look_at(recorder, followed, time_ns);
+		scan_target(recorder, followed, time_ns);
 		/* Discovery takes its time: do not let the rings run full meanwhile. */
 		rls_recorder_consume_timely(recorder, rls_monotonic_ns());
 	}
@@ -102,11 +103,11 @@ static void on_mapped(void *context, pid_t pid, const char *path, uint64_t time_
 	if (target && !target->mapped_ns)
 		target->mapped_ns = time_ns;
 	/* A library with a role may be called as soon as it is loaded. */
-	rls_targets_look(&recorder->targets, pid,
-			 rls_monotonic_ns() +
-				 (rls_roles_match(recorder->options.roles, path, &match)
-					  ? 0
-					  : RLS_LOOK_DELAY_NS));
+	rls_targets_scan_at(&recorder->targets, pid,
+			    rls_monotonic_ns() +
+				    (rls_roles_match(recorder->options.roles, path, &match)
+					     ? 0
+					     : RLS_SCAN_DELAY_NS));
 	rls_new_processes_mapped(&recorder->new_processes, pid);
 }
 
@@ -143,7 +144,7 @@ void rls_recorder_adopt(void *context, pid_t pid)
 		pid_t added = recorder->targets.all[i]->pid;
 
 		rls_describe(&recorder->describer, added, time_ns);
-		rls_targets_look(&recorder->targets, added, time_ns + RLS_LOOK_DELAY_NS);
+		rls_targets_scan_at(&recorder->targets, added, time_ns + RLS_SCAN_DELAY_NS);
 	}
 	if (recorder->controller)
 		rls_overhead_controller_adopt(recorder->controller, time_ns);
@@ -152,11 +153,11 @@ void rls_recorder_adopt(void *context, pid_t pid)
 	rls_recorder_consume_timely(recorder, rls_monotonic_ns());
 }
 
-void rls_recorder_look_around(struct rls_recorder *recorder, uint64_t time_ns)
+void rls_recorder_scan_targets(struct rls_recorder *recorder, uint64_t time_ns)
 {
 	rls_recorder_drain_maps(recorder);
 	if (recorder->controller && rls_overhead_controller_is_brief(recorder->controller, time_ns))
 		return;
-	rls_new_processes_look(&recorder->new_processes, time_ns, rls_recorder_adopt, recorder);
-	look_where_due(recorder);
+	rls_new_processes_find(&recorder->new_processes, time_ns, rls_recorder_adopt, recorder);
+	scan_where_due(recorder);
 }

@@ -309,7 +309,7 @@ static void late_hits_are_paid_for(void **state)
 	assert_true(waited[1] > waited[0] + 5 * SECOND_NS);
 }
 
-static void looks_become_shares(void **state)
+static void category_samples_become_shares(void **state)
 {
 	struct rls_overhead_controller *controller = begin(2);
 	struct rls_wire_category_sample look = {.header = {.size = sizeof(look),
@@ -494,7 +494,7 @@ static void what_sites_cost_is_learnt_anew(void **state)
 	rls_overhead_controller_free(controller);
 }
 
-static void booked_looks_go_to_who_listens(void **state)
+static void category_samples_go_to_the_listener(void **state)
 {
 	struct rls_overhead_controller *controller = begin_booking(1);
 	const struct rls_wire_category_sample look = {
@@ -526,7 +526,7 @@ static void what_fails_is_reported(void **state)
 }
 
 /* The timer's looks: in windows alone, until what looks mistake is known well; not within a small budget. */
-static void looks_closely_in_windows(void **state)
+static void samples_closely_in_windows(void **state)
 {
 	struct rls_wire_category_sample look = {.header = {.size = sizeof(look),
 							   .kind = RLS_WIRE_CATEGORY_SAMPLE,
@@ -560,15 +560,15 @@ int main(void)
 		cmocka_unit_test(a_busy_site_goes_into_windows_and_a_rare_one_stays_on),
 		cmocka_unit_test(each_thread_may_pay_the_budget),
 		cmocka_unit_test(late_hits_are_paid_for),
-		cmocka_unit_test(looks_become_shares),
+		cmocka_unit_test(category_samples_become_shares),
 		cmocka_unit_test(sites_met_in_closed_time_calm_down),
 		cmocka_unit_test(sites_that_the_first_stretch_missed_are_found),
 		cmocka_unit_test(sums_keep_the_budget_as_records_do),
 		cmocka_unit_test(idle_time_says_nothing_of_sites),
 		cmocka_unit_test(what_was_seen_before_idle_time_counts),
 		cmocka_unit_test(what_sites_cost_is_learnt_anew),
-		cmocka_unit_test(booked_looks_go_to_who_listens),
-		cmocka_unit_test(looks_closely_in_windows),
+		cmocka_unit_test(category_samples_go_to_the_listener),
+		cmocka_unit_test(samples_closely_in_windows),
 		cmocka_unit_test(what_fails_is_reported),
 	};
 

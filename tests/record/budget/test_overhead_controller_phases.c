@@ -26,7 +26,7 @@
 #define DENSE 1.2 /* and there where more than DENSE_RATE of the time are hits */
 #define DENSE_RATE 0.05
 #define HELD_UP_NS 20000 /* by a site that goes on or off */
-#define LOOK_NS 24000
+#define SAMPLE_NS 24000
 #define CLOSELY 0.04 /* of the time, while looks have a timer of their own */
 #define SITES 120
 #define PHASE_SITES                                                                                \
@@ -41,7 +41,7 @@ static struct {
 	bool books, open, closely;
 	uint64_t now_ns, began_ns;
 	enum rls_duty wanted[SITES], duties[SITES];
-	unsigned int looks_hz;
+	unsigned int samples_hz;
 	double hits[SITES], unreported_hits; /* with fractions */
 	double cost_ns; /* true, of this tick */
 	double open_ns[2];
@@ -115,7 +115,7 @@ static double times_costlier(double rate)
 
 static void pass(uint64_t ns)
 {
-	double cost_ns = 0, looks_ns;
+	double cost_ns = 0, samples_ns;
 
 	for (size_t i = 0; i < SITES; i++) {
 		double hits = is_live(i) ? hits_a_second(i, phase_now()) * (double)ns / 1e9 : 0;
@@ -125,8 +125,8 @@ static void pass(uint64_t ns)
 	}
 	if (world.closely)
 		cost_ns += CLOSELY * (double)ns;
-	looks_ns = world.looks_hz * LOOK_NS * (double)ns / 1e9;
-	world.cost_ns += looks_ns + cost_ns * times_costlier(cost_ns / (double)ns);
+	samples_ns = world.samples_hz * SAMPLE_NS * (double)ns / 1e9;
+	world.cost_ns += samples_ns + cost_ns * times_costlier(cost_ns / (double)ns);
 	if (world.open)
 		world.open_ns[phase_now()] += (double)ns;
 	world.now_ns += ns;
@@ -154,7 +154,7 @@ static size_t windowed(void)
 void __wrap_rls_kernel_attach_category_samples(struct rls_kernel *kernel, unsigned int hz);
 void __wrap_rls_kernel_attach_category_samples(struct rls_kernel *kernel, unsigned int hz)
 {
-	world.looks_hz = hz;
+	world.samples_hz = hz;
 }
 
 void __wrap_rls_kernel_sample_closely(struct rls_kernel *kernel, bool closely);
@@ -167,7 +167,7 @@ void __wrap_rls_kernel_sample_closely(struct rls_kernel *kernel, bool closely)
 void __wrap_rls_kernel_pace_category_samples(struct rls_kernel *kernel, unsigned int hz);
 void __wrap_rls_kernel_pace_category_samples(struct rls_kernel *kernel, unsigned int hz)
 {
-	world.looks_hz = hz;
+	world.samples_hz = hz;
 }
 
 int __wrap_rls_kernel_set_duty(struct rls_kernel *kernel, uint32_t site, enum rls_duty duty);
@@ -231,7 +231,7 @@ uint32_t __wrap_rls_kernel_tick_cost_ns(const struct rls_kernel *kernel);
 uint32_t __wrap_rls_kernel_tick_cost_ns(const struct rls_kernel *kernel)
 {
 	(void)kernel;
-	return LOOK_NS;
+	return SAMPLE_NS;
 }
 
 uint32_t __wrap_rls_kernel_site_cost_ns(const struct rls_kernel *kernel, uint32_t site);
@@ -310,7 +310,7 @@ static void run(double percent, bool books, uint64_t began_ns)
 
 		world.cost_ns = 0;
 		pass(TICK_NS);
-		for (looks += world.looks_hz * (double)TICK_NS / 1e9; looks >= 1; looks--)
+		for (looks += world.samples_hz * (double)TICK_NS / 1e9; looks >= 1; looks--)
 			look();
 		assert_int_equal(
 			rls_overhead_controller_tick(world.controller, world.now_ns, SITES), 0);

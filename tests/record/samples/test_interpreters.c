@@ -217,7 +217,7 @@ static void a_process_is_looked_at_less_and_less_often(void **state)
 	for (unsigned int wait_ms = 50; wait_ms < 100000; wait_ms *= 2) {
 		unsigned int looks = world.looks, step_ms = wait_ms < 5000 ? wait_ms : 5000;
 
-		assert_int_equal(rls_interpreters_look(interpreters, PARENT, now_ns), 0);
+		assert_int_equal(rls_interpreters_check(interpreters, PARENT, now_ns), 0);
 		assert_int_equal(world.looks, looks + 1);
 		now_ns += step_ms * MS - 1;
 		assert_int_equal(rls_interpreters_miss(interpreters, PARENT, now_ns), 0);
@@ -228,7 +228,7 @@ static void a_process_is_looked_at_less_and_less_often(void **state)
 	strcpy(world.python.version, "3.11.2");
 	world.python.runtime = 0x1000;
 	rls_interpreters_mapped(interpreters, PARENT);
-	assert_int_equal(rls_interpreters_look(interpreters, PARENT, now_ns - 1), 0);
+	assert_int_equal(rls_interpreters_check(interpreters, PARENT, now_ns - 1), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 1);
 	assert_int_equal(rls_interpreters_missed(interpreters), 11);
 	assert_int_equal(rls_interpreters_miss(interpreters, PARENT, now_ns),
@@ -248,7 +248,7 @@ static void one_that_begins_is_looked_at_soon_again(void **state)
 	assert_int_equal(rls_interpreters_tick(interpreters, 1 * MS), 0);
 	assert_int_equal(world.looks, 0); /* nobody has asked */
 	world.slot = -ENOENT;
-	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 100 * MS), 0);
+	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 100 * MS), 0);
 	assert_int_equal(rls_interpreters_tick(interpreters, 105 * MS), 0);
 	assert_int_equal(world.looks, 1);
 	for (uint64_t ms = 110; ms < 2100; ms += 10)
@@ -256,7 +256,7 @@ static void one_that_begins_is_looked_at_soon_again(void **state)
 	assert_int_equal(world.looks, 200);
 	assert_int_equal(world.found, 0);
 	world.slot = 0;
-	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 2100 * MS), 0);
+	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 2100 * MS), 0);
 	assert_int_equal(world.interpreter_of[PARENT], 1);
 	assert_int_equal(world.found, 1);
 	assert_int_equal(world.learned, 1);
@@ -269,7 +269,7 @@ static void a_new_program_has_the_interpreter_of_its_executable(void **state)
 	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1 * MS), 0);
+	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 1 * MS), 0);
 	world.image_known = true;
 	world.slot = -ENOENT;
 	world.interpreter_of[PARENT] = 0;
@@ -324,7 +324,7 @@ static void code_is_read_once(void **state)
 	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 1), 0);
 	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
 	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
 	assert_int_equal(world.reads, 1);
@@ -342,7 +342,7 @@ static void what_took_the_place_is_never_taken_for_the_other(void **state)
 	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 1), 0);
 	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
 	world.codes[0].identity = 7;
 	world.codes[0].function = "Env.reset";
@@ -357,7 +357,7 @@ static void a_child_has_its_parents_code(void **state)
 	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 1), 0);
 	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
 	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
 	assert_int_equal(world.looks, 1);
@@ -382,7 +382,7 @@ static void what_one_has_lost_another_may_have(void **state)
 	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 1), 0);
 	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
 	world.codes[0].gone[PARENT] = true;
 	assert_null(name(interpreters, PARENT, 0x100, 1));
@@ -411,7 +411,7 @@ static void of_others_nothing_is_kept(void **state)
 
 	(void)state;
 	assert_int_equal(rls_interpreters_miss(interpreters, CHILD, 1), 0);
-	assert_int_equal(rls_interpreters_look(interpreters, CHILD, 2), 0);
+	assert_int_equal(rls_interpreters_check(interpreters, CHILD, 2), 0);
 	assert_int_equal(world.looks, 0);
 	end(interpreters);
 }
@@ -421,7 +421,7 @@ static void no_family_keeps_code_without_end(void **state)
 	struct rls_interpreters *interpreters = begin();
 
 	(void)state;
-	assert_int_equal(rls_interpreters_look(interpreters, PARENT, 1), 0);
+	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 1), 0);
 	assert_string_equal(name(interpreters, PARENT, 0x300, 3), "big");
 	assert_string_equal(name(interpreters, PARENT, 0x400, 4), "bigger");
 	assert_string_equal(name(interpreters, PARENT, 0x300, 3), "big");

@@ -125,9 +125,10 @@ int __wrap_rls_kernel_consume_stacks(struct rls_kernel *kernel)
 	return 0;
 }
 
-int __wrap_rls_interpreters_look(struct rls_interpreters *interpreters, pid_t pid,
-				 uint64_t time_ns);
-int __wrap_rls_interpreters_look(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns)
+int __wrap_rls_interpreters_check(struct rls_interpreters *interpreters, pid_t pid,
+				  uint64_t time_ns);
+int __wrap_rls_interpreters_check(struct rls_interpreters *interpreters, pid_t pid,
+				  uint64_t time_ns)
 {
 	(void)interpreters, (void)pid, (void)time_ns;
 	world.looked++;

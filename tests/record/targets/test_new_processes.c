@@ -49,11 +49,11 @@ static void who_maps_while_another_is_followed_is_looked_at_again(void **state)
 	assert_int_equal(rls_selection_add(&selection, RLS_SELECT_NAME, "test_new_process*"), 0);
 	finding.maps_meanwhile = child;
 	rls_new_processes_mapped(&new_processes, child);
-	rls_new_processes_look(&new_processes, 0, on_found, &finding);
+	rls_new_processes_find(&new_processes, 0, on_found, &finding);
 	assert_int_equal(finding.found, 1);
-	rls_new_processes_look(&new_processes, 0, on_found, &finding);
+	rls_new_processes_find(&new_processes, 0, on_found, &finding);
 	assert_int_equal(finding.found, 2);
-	rls_new_processes_look(&new_processes, 0, on_found, &finding);
+	rls_new_processes_find(&new_processes, 0, on_found, &finding);
 	assert_int_equal(finding.found, 2);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

@@ -58,16 +58,16 @@ static void the_earliest_look_wins(void **state)
 
 	rls_targets_add(&targets, 7, true);
 	rls_targets_add(&targets, 8, false);
-	rls_targets_look(&targets, 7, 500);
-	rls_targets_look(&targets, 7, 900);
-	assert_int_equal(rls_targets_find(&targets, 7)->look_ns, 500);
-	rls_targets_look(&targets, 7, 300);
-	assert_int_equal(rls_targets_find(&targets, 7)->look_ns, 300);
-	assert_int_equal(rls_targets_find(&targets, 8)->look_ns, 0);
-	rls_targets_look(&targets, 9, 100); /* nobody's */
-	rls_targets_look(&targets, 0, 400); /* everybody */
-	assert_int_equal(rls_targets_find(&targets, 7)->look_ns, 300);
-	assert_int_equal(rls_targets_find(&targets, 8)->look_ns, 400);
+	rls_targets_scan_at(&targets, 7, 500);
+	rls_targets_scan_at(&targets, 7, 900);
+	assert_int_equal(rls_targets_find(&targets, 7)->scan_ns, 500);
+	rls_targets_scan_at(&targets, 7, 300);
+	assert_int_equal(rls_targets_find(&targets, 7)->scan_ns, 300);
+	assert_int_equal(rls_targets_find(&targets, 8)->scan_ns, 0);
+	rls_targets_scan_at(&targets, 9, 100); /* nobody's */
+	rls_targets_scan_at(&targets, 0, 400); /* everybody */
+	assert_int_equal(rls_targets_find(&targets, 7)->scan_ns, 300);
+	assert_int_equal(rls_targets_find(&targets, 8)->scan_ns, 400);
 	rls_targets_clear(&targets);
 }
 

@@ -22,9 +22,9 @@
 #define MEASURED_NS_MAX 4000000000ULL
 #define NICE_LEAST (-20)
 
-#define LOOK_MEMORIES 5
-#define LOOK_HOT_BATCHES 3 /* amid each */
-#define LOOK_COLD_BATCHES 7
+#define CHECK_MEMORIES 5
+#define CHECK_HOT_BATCHES 3 /* amid each */
+#define CHECK_COLD_BATCHES 7
 
 /* Of a check's time. While others run in between, hits among other work cost more, and everything takes longer. */
 #define RAN_SHARE_MIN 0.9
@@ -313,22 +313,22 @@ static bool others_ran(struct clocks since)
 
 /* What an entry and its return took, hot and amid other work, and what work without probes did then. */
 struct pairs {
-	double hot_ns[LOOK_MEMORIES * LOOK_HOT_BATCHES];
-	double cold_ns[LOOK_MEMORIES * LOOK_COLD_BATCHES],
-		plain_ns[LOOK_MEMORIES * LOOK_COLD_BATCHES];
+	double hot_ns[CHECK_MEMORIES * CHECK_HOT_BATCHES];
+	double cold_ns[CHECK_MEMORIES * CHECK_COLD_BATCHES],
+		plain_ns[CHECK_MEMORIES * CHECK_COLD_BATCHES];
 	size_t hot, cold;
 };
 
-static int look_once(struct rls_kernel *kernel, struct pairs *pairs)
+static int check_once(struct rls_kernel *kernel, struct pairs *pairs)
 {
 	struct rls_disturb disturb = {0};
 	int r;
 
 	rls_micro_target_hot(RLS_PATH_RETURN); /* warm */
-	for (int i = 0; i < LOOK_HOT_BATCHES; i++)
+	for (int i = 0; i < CHECK_HOT_BATCHES; i++)
 		pairs->hot_ns[pairs->hot++] = rls_micro_target_hot(RLS_PATH_RETURN).more_ns;
 	r = start_disturb(&disturb);
-	for (int i = 0; !r && i < LOOK_COLD_BATCHES; i++) {
+	for (int i = 0; !r && i < CHECK_COLD_BATCHES; i++) {
 		struct rls_batch batch = rls_micro_target_cold(RLS_PATH_RETURN, &disturb);
 
 		pairs->cold_ns[pairs->cold] = batch.more_ns;
@@ -338,14 +338,14 @@ static int look_once(struct rls_kernel *kernel, struct pairs *pairs)
 }
 
 /* Until it is known, or others are seen to run. */
-static int look_until(struct rls_kernel *kernel, struct pairs *pairs, bool *busy)
+static int check_until(struct rls_kernel *kernel, struct pairs *pairs, bool *busy)
 {
 	struct clocks begin = clocks_now();
 	int r = 0;
 
 	*busy = false;
-	for (int memory = 0; !r && !*busy && memory < LOOK_MEMORIES; memory++) {
-		r = look_once(kernel, pairs);
+	for (int memory = 0; !r && !*busy && memory < CHECK_MEMORIES; memory++) {
+		r = check_once(kernel, pairs);
 		*busy = others_ran(begin);
 	}
 	return r;
@@ -358,20 +358,20 @@ static double share_of(double now_ns, double entry_ns, double return_ns)
 }
 
 static int calibrate_check(struct rls_kernel *kernel, const struct rls_calibration *calibration,
-			   struct rls_calibration_look *out)
+			   struct rls_calibration_check *out)
 {
 	const struct rls_calibrated *entry = &calibration->paths[RLS_PATH_EMULATED_ENTRY];
 	const struct rls_calibrated *leave = &calibration->paths[RLS_PATH_RETURN];
 	struct pairs pairs = {0};
 	double hot_ns, half_width_ns, cold_ns;
 	bool busy;
-	int r = look_until(kernel, &pairs, &busy);
+	int r = check_until(kernel, &pairs, &busy);
 
 	if (r)
 		return r;
 	rls_median_interval(pairs.hot_ns, pairs.hot, &hot_ns, &half_width_ns);
 	cold_ns = busy ? NAN : figure_of(pairs.cold_ns, pairs.plain_ns, pairs.cold).median_ns;
-	*out = (struct rls_calibration_look){
+	*out = (struct rls_calibration_check){
 		.hot_share = share_of(hot_ns, entry->hot_ns, leave->hot_ns),
 		.cold_share = share_of(cold_ns, entry->value_ns, leave->value_ns),
 	};
@@ -386,10 +386,10 @@ static int ignore(const struct rls_wire_header *record, size_t size, void *conte
 	return 0;
 }
 
-int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *calibration,
-		       struct rls_calibration_look *out)
+int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration *calibration,
+			struct rls_calibration_check *out)
 {
-	struct rls_calibration_look seen = {0};
+	struct rls_calibration_check seen = {0};
 	size_t mark = rls_kernel_mark(kernel);
 	_first_;
 	int r, ended;

@@ -34,14 +34,14 @@ int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_cal
 
 /* What an entry at an emulated site and its return cost now, as a share of what a calibration says; infinite where
  * that says nothing. */
-struct rls_calibration_look {
+struct rls_calibration_check {
 	double hot_share;
 	double cold_share; /* to some 10 %; no number where the machine is too busy to tell */
 };
 
 /* In some 0.1 s of CPU time, measured the same way. 0 or -errno. */
-int rls_calibrate_look(struct rls_kernel *kernel, const struct rls_calibration *calibration,
-		       struct rls_calibration_look *out);
+int rls_calibrate_check(struct rls_kernel *kernel, const struct rls_calibration *calibration,
+			struct rls_calibration_check *out);
 
 /* For rls_kernel_set_costs. */
 struct rls_hit_costs rls_calibration_costs(const struct rls_calibration *calibration);

@@ -22,7 +22,7 @@
 #define SCHEDULER_TICK_NS 16000
 #define TIMER_TICK_NS 20000
 #define VIRTUAL_TIMER_TICK_NS 115000
-/* Of the timer that looks in windows, which is taken out of what these traced: between what a small loop has of
+/* Of the timer that samples windows, which is taken out of what these traced: between what a small loop has of
  * such a tick, 18 us, and a training job, 75 to 115. */
 #define CLOSE_LOOK_NS 80000
 #define CLOSE_LOOKS_HZ 997
@@ -58,7 +58,7 @@ static bool is_virtual_machine(void)
 	return __get_cpuid(1, &unused, &unused, &features, &unused) && features >> 31;
 }
 
-/* Without them less is known of what other looks mistake. */
+/* Without them less is known of what other samples mistake. */
 static void attach_close_looks(struct rls_kernel *kernel)
 {
 	struct rls_sampler *sampler = &kernel->close_looks;
@@ -70,7 +70,7 @@ static void attach_close_looks(struct rls_kernel *kernel)
 	r = rls_sampler_attach(sampler, &kernel->links, kernel->skeleton->progs.on_close_look);
 	rls_sampler_enable(sampler, false);
 	if (r)
-		rls_debug("no timer looks more closely in windows: %s", strerror(-r));
+		rls_debug("no timer samples windows closely: %s", strerror(-r));
 }
 
 void rls_kernel_sample_closely(struct rls_kernel *kernel, bool closely)
@@ -96,7 +96,7 @@ void rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz, unsign
 /* ---- the scheduler's ticks ---- */
 
 #define TICKS_AWAITED 4
-#define LOOK_AT_PHASES_NS 500000000ULL
+#define CHECK_PHASES_NS 500000000ULL
 
 /* The coarse clock goes on with each tick, so that is what it can tell apart. */
 static uint64_t scheduler_period_ns(void)
@@ -229,7 +229,7 @@ int rls_kernel_watch_ticks(struct rls_kernel *kernel, uint64_t time_ns)
 	uint64_t counts[RLS_TICK_PHASES];
 	int r;
 
-	if (!kernel->scheduler_ticks || time_ns < kernel->phases_seen_ns + LOOK_AT_PHASES_NS)
+	if (!kernel->scheduler_ticks || time_ns < kernel->phases_seen_ns + CHECK_PHASES_NS)
 		return 0;
 	kernel->phases_seen_ns = time_ns;
 	if (rls_kernel_sum_sites(kernel->skeleton->maps.tick_phases, RLS_TICK_PHASES, counts, 1) ||

@@ -44,7 +44,7 @@ struct rls_kernel {
 		close_looks; /* ticks in windows, where the scheduler's ticks are taken */
 	uint32_t
 		tick_cost_ns; /* a tick's, of whatever ticks, also of those read after it has gone */
-	unsigned int others_hz; /* what samples besides looks; 0: nothing */
+	unsigned int others_hz; /* what samples stacks; 0: nothing */
 	struct bpf_link *scheduler_ticks; /* which are taken instead; NULL: they are not */
 	uint64_t phases_seen_ns; /* when it was last seen whether threads keep step with them */
 	struct ring_buffer *rings;

@@ -10,7 +10,7 @@
 #define NS_PER_S 1000000000ull
 #define FIRST_NS NS_PER_S /* shorter waits need no line */
 #define NEXT_NS (NS_PER_S / 4)
-#define LOOK_EVENTS 16384 /* the clock is looked at so often */
+#define REPORT_EVENTS 16384 /* the clock is looked at so often */
 #define SHARE_MIN 0.005 /* a remaining time needs something to go by */
 
 /* The line, and when it is due. */
@@ -76,7 +76,7 @@ static void wipe(struct progress *progress)
 	progress->shown = false;
 }
 
-static void look_while_opening(struct rls_event_source_watch *watch, double share, uint64_t events)
+static void report_opening(struct rls_event_source_watch *watch, double share, uint64_t events)
 {
 	read_progress_check(&((struct opening *)watch)->progress, share, events);
 }
@@ -84,7 +84,7 @@ static void look_while_opening(struct rls_event_source_watch *watch, double shar
 int rls_read_progress_open(const char *path, struct rls_event_source **out, char *message,
 			   size_t message_bytes)
 {
-	struct opening opening = {.watch.report = look_while_opening,
+	struct opening opening = {.watch.report = report_opening,
 				  .progress = read_progress_begin()};
 	int error = rls_event_source_open_watched(
 		path, isatty(STDERR_FILENO) ? &opening.watch : NULL, out, message, message_bytes);
@@ -103,7 +103,7 @@ static int next_event(struct rls_event_source *source, struct rls_event *out)
 	source->damaged = watched->inner->damaged;
 	if (got <= 0)
 		wipe(&watched->progress);
-	else if (++watched->events % LOOK_EVENTS == 0)
+	else if (++watched->events % REPORT_EVENTS == 0)
 		read_progress_check(&watched->progress, rls_event_source_share(watched->inner),
 				    watched->events);
 	return got;

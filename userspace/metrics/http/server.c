@@ -21,7 +21,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define NICE 10 /* a tenth of a busy CPU: scrapes still come through, floods do not hurt */
-#define LOOK_MS 1000 /* how often connections are looked at whose time may be up */
+#define POLL_MS 1000 /* how often connections are looked at whose time may be up */
 
 struct rls_server {
 	struct rls_answers answers;
@@ -146,13 +146,13 @@ static void *serve(void *context)
 	fds[1] = (struct pollfd){.fd = info->epoll_fd, .events = POLLIN};
 	while (!(fds[0].revents & POLLIN)) {
 		MHD_UNSIGNED_LONG_LONG wait_ms;
-		int timeout_ms = LOOK_MS;
+		int timeout_ms = POLL_MS;
 
-		if (MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES && wait_ms < LOOK_MS)
+		if (MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES && wait_ms < POLL_MS)
 			timeout_ms = (int)wait_ms;
 		poll(fds, 2, timeout_ms);
 		MHD_run(server->daemon);
-		if (rls_monotonic_ns() - checked_ns < LOOK_MS * (SECOND_NS / 1000))
+		if (rls_monotonic_ns() - checked_ns < POLL_MS * (SECOND_NS / 1000))
 			continue;
 		checked_ns = rls_monotonic_ns();
 		cut_overdue(server);

@@ -39,7 +39,7 @@
 #define DENSE_HIT 1.15
 #define DENSE_RATE 0.05 /* of the time, in the last tick */
 #define TICK_MORE_NS 10000 /* than a tick costs, as what it brings out of the caches does too */
-#define WAITED_LOOK_NS 26000 /* where nothing interrupts, with that */
+#define WAITED_SAMPLE_NS 26000 /* where nothing interrupts, with that */
 
 /* Of what is asked for: what comes in between, from a page fault to a scan of tables, is charged to nobody, and a
  * budget is to hold in nearly every minute. */
@@ -61,10 +61,10 @@
 #define UNTRACED_SHARE_MIN 0.25
 /* Samples by a timer are expensive. They are taken to know the errors of samples soon: to half a
  * percentage point after so many. With a smaller budget they would take a tenth of the windows. */
-#define CLOSE_LOOKS_ENOUGH 1000
-#define LOOK_CLOSELY_PERCENT 2
-/* At most so long from the beginning, or of a window, looks are many. */
-#define LOOKS_CLOSELY_NS 1000000000ULL
+#define CLOSE_SAMPLES_ENOUGH 1000
+#define SAMPLE_CLOSELY_PERCENT 2
+/* At most so long from the beginning, or of a window, samples are many. */
+#define SAMPLES_CLOSELY_NS 1000000000ULL
 /* A first stretch that must end does so before. */
 #define BEGINNING_NS 500000000ULL
 /* How often the controller is called with the time, in the normal case. */
@@ -98,8 +98,8 @@ struct rls_overhead_controller {
 	struct known recent, earlier; /* in closed time, a moment ago and some seconds ago */
 	uint64_t ranges; /* of PyTorch's own that have begun by the last tick */
 	struct rls_range_duty range_duty;
-	bool looks_closely;
-	size_t close_looks; /* so far, by the timer */
+	bool samples_closely;
+	size_t close_samples; /* so far, by the timer */
 	bool dense; /* hits in the last tick, at ticked_ns */
 	uint64_t ticked_ns;
 	size_t windows;
@@ -108,8 +108,8 @@ struct rls_overhead_controller {
 
 /* What was read of the kernel side's sums last. */
 struct books {
-	int (*looked)(void *context, const struct rls_wire_category_sample *look,
-		      enum rls_category inferred);
+	int (*sampled)(void *context, const struct rls_wire_category_sample *sample,
+		       enum rls_category inferred);
 	void *context;
 	uint64_t burden[RLS_BURDENS];
 	uint64_t hits[RLS_SITES_COUNTED];
@@ -124,7 +124,7 @@ int rls_overhead_controller_new(struct rls_kernel *kernel, struct rls_code_map *
 
 	if (!controller)
 		return -ENOMEM;
-	rls_kernel_attach_category_samples(kernel, RLS_LOOKS_HZ);
+	rls_kernel_attach_category_samples(kernel, RLS_CATEGORY_SAMPLES_HZ);
 	controller->kernel = kernel;
 	controller->code_map = code_map;
 	controller->output = output;
@@ -146,31 +146,31 @@ void rls_overhead_controller_free(struct rls_overhead_controller *controller)
 }
 
 int rls_overhead_controller_use_totals(struct rls_overhead_controller *controller,
-				       int (*looked)(void *context,
-						     const struct rls_wire_category_sample *look,
-						     enum rls_category inferred),
+				       int (*sampled)(void *context,
+						      const struct rls_wire_category_sample *sample,
+						      enum rls_category inferred),
 				       void *context)
 {
 	controller->books = calloc(1, sizeof(*controller->books));
 	if (!controller->books)
 		return -ENOMEM;
-	controller->books->looked = looked;
+	controller->books->sampled = sampled;
 	controller->books->context = context;
 	return 0;
 }
 
 /* A sample costs as much as a hit. Samples are many only while tracing shows the true category
  * beside them, which is not for long. */
-static void pace_looks(struct rls_overhead_controller *controller, bool closely)
+static void pace_samples(struct rls_overhead_controller *controller, bool closely)
 {
-	if (controller->looks_closely == closely)
+	if (controller->samples_closely == closely)
 		return;
-	controller->looks_closely = closely;
+	controller->samples_closely = closely;
 	rls_kernel_sample_closely(controller->kernel,
-				  closely && controller->percent >= LOOK_CLOSELY_PERCENT &&
-					  controller->close_looks < CLOSE_LOOKS_ENOUGH);
-	rls_kernel_pace_category_samples(controller->kernel,
-					 closely ? RLS_LOOKS_OPEN_HZ : RLS_LOOKS_HZ);
+				  closely && controller->percent >= SAMPLE_CLOSELY_PERCENT &&
+					  controller->close_samples < CLOSE_SAMPLES_ENOUGH);
+	rls_kernel_pace_category_samples(controller->kernel, closely ? RLS_CATEGORY_SAMPLES_OPEN_HZ
+								     : RLS_CATEGORY_SAMPLES_HZ);
 }
 
 /* As one goes, since a recorder may be killed: then what is scaled is known to be so. */
@@ -195,7 +195,7 @@ int rls_overhead_controller_start(struct rls_overhead_controller *controller, ui
 	controller->ticked_ns = controller->range_duty.since_ns = time_ns;
 	rls_token_bucket_start(&controller->budget, controller->budget.share, time_ns, time_ns);
 	rls_overhead_controller_probed(controller, sites);
-	pace_looks(controller, true);
+	pace_samples(controller, true);
 	return write_budget(controller, time_ns);
 }
 
@@ -266,39 +266,39 @@ static int charge(struct rls_overhead_controller *controller, const struct rls_w
 	return rls_index_map_put(&controller->costs, tid, 0, (void *)sum);
 }
 
-static uint32_t look_ns(const struct rls_overhead_controller *controller,
-			const struct rls_wire_category_sample *look)
+static uint32_t scan_ns(const struct rls_overhead_controller *controller,
+			const struct rls_wire_category_sample *sample)
 {
-	if (look->header.flags & RLS_SAMPLE_CLOSE)
+	if (sample->header.flags & RLS_SAMPLE_CLOSE)
 		return 0; /* it is in some hit totals */
-	return look->waited_ns ? WAITED_LOOK_NS
-			       : rls_kernel_tick_cost_ns(controller->kernel) + TICK_MORE_NS;
+	return sample->waited_ns ? WAITED_SAMPLE_NS
+				 : rls_kernel_tick_cost_ns(controller->kernel) + TICK_MORE_NS;
 }
 
-static int take_look(struct rls_overhead_controller *controller,
-		     const struct rls_wire_category_sample *look)
+static int take_sample(struct rls_overhead_controller *controller,
+		       const struct rls_wire_category_sample *sample)
 {
 	struct rls_event event = {.kind = RLS_EVENT_SHARE,
-				  .pid = look->header.pid,
-				  .tid = look->header.tid,
-				  .time_ns = look->header.time_ns,
-				  .share.waited_ns = look->waited_ns};
-	int r = rls_infer_category(controller->code_map, look, &event.share.category);
+				  .pid = sample->header.pid,
+				  .tid = sample->header.tid,
+				  .time_ns = sample->header.time_ns,
+				  .share.waited_ns = sample->waited_ns};
+	int r = rls_infer_category(controller->code_map, sample, &event.share.category);
 
-	controller->close_looks += !!(look->header.flags & RLS_SAMPLE_CLOSE);
+	controller->close_samples += !!(sample->header.flags & RLS_SAMPLE_CLOSE);
 	if (r == -ENOMEM)
 		return r;
 	if (!r && controller->books)
-		r = controller->books->looked(controller->books->context, look,
-					      event.share.category);
+		r = controller->books->sampled(controller->books->context, sample,
+					       event.share.category);
 	else if (!r)
 		r = rls_event_output_add(controller->output, &event);
 	else
 		r = 0; /* the profiler's own time, or the process is gone */
 	return r ? r
-		 : charge(controller, &look->header,
-			  hits_ns(controller, &look->header, &look->hit_totals) +
-				  look_ns(controller, look));
+		 : charge(controller, &sample->header,
+			  hits_ns(controller, &sample->header, &sample->hit_totals) +
+				  scan_ns(controller, sample));
 }
 
 int rls_overhead_controller_add(struct rls_overhead_controller *controller,
@@ -309,7 +309,7 @@ int rls_overhead_controller_add(struct rls_overhead_controller *controller,
 
 	if (record->kind == RLS_WIRE_CATEGORY_SAMPLE &&
 	    size >= sizeof(struct rls_wire_category_sample))
-		return take_look(controller, (const void *)record);
+		return take_sample(controller, (const void *)record);
 	if (record->kind != RLS_WIRE_CATEGORY || size < sizeof(*category))
 		return 0;
 	if (category->hit_totals.cost_ns)
@@ -475,7 +475,7 @@ static int close_window(struct rls_overhead_controller *controller, uint64_t tim
 	}
 	if (r)
 		return r;
-	pace_looks(controller, false); /* before probes go off, which takes a while */
+	pace_samples(controller, false); /* before probes go off, which takes a while */
 	if (sort)
 		r = rls_kernel_regroup(controller->kernel, &edge_ns);
 	else
@@ -515,7 +515,7 @@ static int open_window(struct rls_overhead_controller *controller)
 		return r;
 	rls_site_value_pass(&controller->use, edge_ns - controller->passed_ns);
 	controller->opened_ns = edge_ns;
-	pace_looks(controller, true);
+	pace_samples(controller, true);
 	rls_debug("window opened in %.1f ms; credit %.1f ms",
 		  (double)(rls_monotonic_ns() - began_ns) / 1e6,
 		  controller->budget.credit_ns / 1e6);
@@ -641,8 +641,8 @@ int rls_overhead_controller_tick(struct rls_overhead_controller *controller, uin
 		if (!controller->budget.open)
 			return watch_closed_time(controller, time_ns, sites);
 		if (time_ns > controller->budget.due_ns &&
-		    time_ns > controller->opened_ns + LOOKS_CLOSELY_NS)
-			pace_looks(controller, false); /* it stays open: all is cheap */
+		    time_ns > controller->opened_ns + SAMPLES_CLOSELY_NS)
+			pace_samples(controller, false); /* it stays open: all is cheap */
 		return 0;
 	}
 }

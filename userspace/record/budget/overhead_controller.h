@@ -19,10 +19,10 @@
 
 /* Looks at running threads a second, on each CPU: between windows; and while one is open, where the
  * truth stands beside them and time is short (as many as the scheduler ticks, and from 2 % on twice as many
- * more by a timer, until what looks mistake is known well). Odd, so that they do not keep step with timers of
+ * more by a timer, until what samples mistake is known well). Odd, so that they do not keep step with timers of
  * the target. */
-#define RLS_LOOKS_HZ 79
-#define RLS_LOOKS_OPEN_HZ 499
+#define RLS_CATEGORY_SAMPLES_HZ 79
+#define RLS_CATEGORY_SAMPLES_OPEN_HZ 499
 
 struct rls_overhead_controller;
 
@@ -32,13 +32,13 @@ int rls_overhead_controller_new(struct rls_kernel *kernel, struct rls_code_map *
 				struct rls_overhead_controller **out);
 void rls_overhead_controller_free(struct rls_overhead_controller *controller);
 
-/* The kernel side books (bpf/totals.bpf.h): costs and calls are read from there, looks go to looked
+/* The kernel side books (bpf/totals.bpf.h): costs and calls are read from there, samples go to sampled
  * with what they seem to show instead of into the trace, and no site is given up for good, as what
  * runs on the host changes. Before start. 0 or -ENOMEM. */
 int rls_overhead_controller_use_totals(struct rls_overhead_controller *controller,
-				       int (*looked)(void *context,
-						     const struct rls_wire_category_sample *look,
-						     enum rls_category inferred),
+				       int (*sampled)(void *context,
+						      const struct rls_wire_category_sample *sample,
+						      enum rls_category inferred),
 				       void *context);
 
 /* sites: how many were put on, which has held the targets up already. The trace gets the budget

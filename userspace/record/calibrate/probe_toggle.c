@@ -26,7 +26,7 @@
 struct rls_probe_toggle {
 	struct rls_kernel *kernel;
 	struct rls_matched_segments segments;
-	bool begun; /* the first look is over */
+	bool begun; /* the first check is over */
 	bool probed;
 	uint64_t since_ns, due_ns;
 	uint64_t random;
@@ -78,7 +78,7 @@ int rls_probe_toggle_turned(struct rls_probe_toggle *toggle, uint32_t tid,
 
 /* ---- on and off ---- */
 
-/* The first look is over: sites that were hit go on and off, all others stay as they are. */
+/* the first check is over: sites that were hit go on and off, all others stay as they are. */
 static int probe_toggle_begin(struct rls_probe_toggle *toggle, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));

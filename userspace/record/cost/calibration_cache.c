@@ -19,9 +19,9 @@
 #define COLD_SHARE_MIN 0.8
 #define COLD_SHARE_MAX 1.25
 
-/* A burst of the machine's lasts for some tenths of a second: it spoils one look, seldom all. */
-#define LOOKS 3
-#define BETWEEN_LOOKS_NS 300000000
+/* A burst of the machine's lasts for some tenths of a second: it spoils one check, seldom all. */
+#define CHECKS 3
+#define BETWEEN_CHECKS_NS 300000000
 
 /* Figures of a busy moment are used for a while, as long as they seem to hold; the machine may
  * be quieter after that. */
@@ -81,7 +81,7 @@ static int calibration_cache_load(const struct rls_calibration_scope *scope,
 	return r;
 }
 
-static bool agrees(const struct rls_calibration_look *now)
+static bool agrees(const struct rls_calibration_check *now)
 {
 	if (!(now->hot_share >= HOT_SHARE_MIN && now->hot_share <= HOT_SHARE_MAX))
 		return false;
@@ -89,21 +89,21 @@ static bool agrees(const struct rls_calibration_look *now)
 	       (now->cold_share >= COLD_SHARE_MIN && now->cold_share <= COLD_SHARE_MAX);
 }
 
-/* *share: what hits cost now, of what the calibration says, by that look which is nearest to it; 0: none could be
+/* *share: what hits cost now, of what the calibration says, by that check which is nearest to it; 0: none could be
  * taken. */
 static bool calibration_cache_holds(struct rls_kernel *kernel,
 				    const struct rls_calibration *calibration, double *share)
 {
-	const struct timespec between = {.tv_nsec = BETWEEN_LOOKS_NS};
-	struct rls_calibration_look now;
+	const struct timespec between = {.tv_nsec = BETWEEN_CHECKS_NS};
+	struct rls_calibration_check now;
 
 	*share = 0;
-	for (int i = 0; i < LOOKS; i++) {
+	for (int i = 0; i < CHECKS; i++) {
 		double seen;
 
 		if (i)
 			nanosleep(&between, NULL);
-		if (rls_calibrate_look(kernel, calibration, &now))
+		if (rls_calibrate_check(kernel, calibration, &now))
 			return false;
 		rls_debug("a hit costs %.0f %% of what was calibrated, %.0f %% amid other work",
 			  now.hot_share * 100, now.cold_share * 100);
@@ -118,9 +118,9 @@ static bool calibration_cache_holds(struct rls_kernel *kernel,
 
 /* ---- a command's own ---- */
 
-/* A job's hits were seen to follow the calibration's from one hour to another, to within a tenth; but looks are brief, and
+/* A job's hits were seen to follow the calibration's from one hour to another, to within a tenth; but checks are brief, and
  * the job's own figure stands until it is found anew. */
-static void look_at(struct rls_kernel *kernel, struct rls_workload *own)
+static void check_workload(struct rls_kernel *kernel, struct rls_workload *own)
 {
 	double share, off;
 
@@ -160,7 +160,7 @@ static int obtain(struct rls_kernel *kernel, unsigned int rounds, bool anew, con
 	if (is_known && command)
 		own = rls_calibration_workload(&file, command);
 	if (own) {
-		look_at(kernel, own);
+		check_workload(kernel, own);
 		file.calibration = own->calibration;
 	} else if (!is_known || has_passed(&file) ||
 		   !calibration_cache_holds(kernel, &file.calibration, &share)) {

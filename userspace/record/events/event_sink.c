@@ -86,7 +86,7 @@ int rls_emit_hit_totals(const struct rls_event_sink *sink, const struct rls_wire
 
 	event_sink_begin(&event, RLS_EVENT_HITS, header->pid, header->tid, header->time_ns);
 	if (hit_totals->hits ||
-	    hit_totals->cost_ns) { /* none: an event's since the last hits, or a look's */
+	    hit_totals->cost_ns) { /* none: an event's since the last hits, or a sample.s */
 		event.hits.count = hit_totals->hits;
 		event.hits.cost_ns = hit_totals->cost_ns;
 		r = rls_emit(sink, &event);

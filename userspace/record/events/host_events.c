@@ -14,7 +14,7 @@
 #include "analysis/timeline/trace_metadata.h"
 #include "userspace/base/clock.h"
 
-#define CLOCK_LOOKS 8
+#define CLOCK_READINGS 8
 
 /* The model line that NVIDIA's driver shows for each device. */
 static void add_gpu(json_t *gpus, const char *path)
@@ -49,11 +49,11 @@ static char *list_gpus(void)
 	return text;
 }
 
-/* The narrowest of a few looks: CLOCK_REALTIME between two readings of CLOCK_MONOTONIC. */
+/* The narrowest of a few readings: CLOCK_REALTIME between two readings of CLOCK_MONOTONIC. */
 static void read_clocks(struct rls_event *event)
 {
 	event->clock.width_ns = UINT64_MAX;
-	for (int look = 0; look < CLOCK_LOOKS; look++) {
+	for (int i = 0; i < CLOCK_READINGS; i++) {
 		uint64_t before_ns = rls_monotonic_ns();
 		uint64_t realtime_ns = rls_clock_ns(CLOCK_REALTIME);
 		uint64_t width_ns = rls_monotonic_ns() - before_ns;

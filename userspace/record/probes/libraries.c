@@ -41,7 +41,7 @@ struct process {
 	size_t use_count, use_room;
 	uint64_t mapped; /* fingerprint of the executable mappings looked at */
 	uint64_t annotation;
-	struct rls_rescan_schedule looks;
+	struct rls_rescan_schedule rescans;
 	bool is_blind; /* it maps CUDA and no bridge */
 	char python[32];
 	bool warned_of_switching;
@@ -339,8 +339,8 @@ int rls_libraries_mapped(struct rls_libraries *libraries, pid_t pid, const char 
 }
 
 /* The tables that modules fill after they are mapped. */
-static int look_at_tables_again(struct rls_libraries *libraries, struct process *process,
-				const struct rls_mappings *mappings)
+static int rescan_tables(struct rls_libraries *libraries, struct process *process,
+			 const struct rls_mappings *mappings)
 {
 	struct rls_process_image *added;
 	int r = rls_discover_again(process->image, libraries->roles, &added);
@@ -360,8 +360,8 @@ static void log_probed(pid_t pid, struct rls_library *const *libraries, size_t c
 		rls_debug("process %d: %s is probed", pid, libraries[i]->path);
 }
 
-static int look_at_new(struct rls_libraries *libraries, struct process *process,
-		       const struct rls_mappings *mappings, uint64_t now_ns)
+static int scan_new(struct rls_libraries *libraries, struct process *process,
+		    const struct rls_mappings *mappings, uint64_t now_ns)
 {
 	size_t first_new = 0, warned = 0;
 	bool first = !process->image;
@@ -378,7 +378,7 @@ static int look_at_new(struct rls_libraries *libraries, struct process *process,
 	take_warnings(libraries, process->image, warned, now_ns);
 	snprintf(process->python, sizeof(process->python), "%s", process->image->python.version);
 	if (first_new < process->image->library_count)
-		rls_rescan_schedule_start(&process->looks, process->pid, first, now_ns);
+		rls_rescan_schedule_start(&process->rescans, process->pid, first, now_ns);
 	r = take_libraries(libraries, process, mappings, process->image->libraries + first_new,
 			   process->image->library_count - first_new);
 	if (!r)
@@ -387,8 +387,8 @@ static int look_at_new(struct rls_libraries *libraries, struct process *process,
 	return r;
 }
 
-static void look_for_bridge(struct rls_libraries *libraries, struct process *process,
-			    const struct rls_mappings *mappings)
+static void find_bridge(struct rls_libraries *libraries, struct process *process,
+			const struct rls_mappings *mappings)
 {
 	process->is_blind =
 		rls_cupti_bridges_cuda_mapped(mappings) && !rls_cupti_bridges_mapped(mappings);
@@ -410,15 +410,15 @@ static uint64_t fingerprint(const struct rls_mappings *mappings)
 	return hash;
 }
 
-static bool look_is_due(const struct process *process, uint64_t now_ns)
+static bool rescan_is_due(const struct process *process, uint64_t now_ns)
 {
-	uint64_t due_ns = rls_rescan_schedule_due_ns(&process->looks);
+	uint64_t due_ns = rls_rescan_schedule_due_ns(&process->rescans);
 
 	return process->image && due_ns && now_ns >= due_ns;
 }
 
-static int look_at_changes(struct rls_libraries *libraries, struct process *process,
-			   const struct rls_mappings *mappings, uint64_t now_ns)
+static int scan_changes(struct rls_libraries *libraries, struct process *process,
+			const struct rls_mappings *mappings, uint64_t now_ns)
 {
 	int r;
 
@@ -426,7 +426,7 @@ static int look_at_changes(struct rls_libraries *libraries, struct process *proc
 				   &process->annotation);
 	r = libraries_handle_switching(libraries, process, mappings, now_ns);
 	if (!r)
-		r = look_at_new(libraries, process, mappings, now_ns);
+		r = scan_new(libraries, process, mappings, now_ns);
 	if (!r)
 		process->mapped = fingerprint(mappings);
 	return r;
@@ -451,18 +451,18 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 	is_first = !process->image;
 	has_changed = fingerprint(&mappings) != process->mapped;
 	if (has_changed && is_first)
-		look_for_bridge(libraries, process, &mappings);
+		find_bridge(libraries, process, &mappings);
 	if (has_changed) {
-		r = look_at_changes(libraries, process, &mappings, now_ns);
-	} else if (look_is_due(process, now_ns) &&
-		   rls_rescan_schedule_take(&process->looks,
+		r = scan_changes(libraries, process, &mappings, now_ns);
+	} else if (rescan_is_due(process, now_ns) &&
+		   rls_rescan_schedule_take(&process->rescans,
 					    rls_discover_imported(process->image))) {
-		r = look_at_tables_again(libraries, process, &mappings);
+		r = rescan_tables(libraries, process, &mappings);
 	}
 	if (!r)
 		r = set_ranges(libraries, process);
 	if (has_changed && !is_first)
-		look_for_bridge(libraries, process, &mappings);
+		find_bridge(libraries, process, &mappings);
 	rls_mappings_release(&mappings);
 	return r ? r : report_libraries(libraries, process, now_ns);
 }
@@ -471,7 +471,7 @@ uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid)
 {
 	const struct process *process = process_find(libraries, pid);
 
-	return process ? rls_rescan_schedule_due_ns(&process->looks) : 0;
+	return process ? rls_rescan_schedule_due_ns(&process->rescans) : 0;
 }
 
 /* ---- a target's life ---- */
@@ -537,9 +537,9 @@ static int warn_of_written(void *context, const struct rls_probed_file *file)
 	return rls_event_output_warn(libraries->output, rls_monotonic_ns(), text);
 }
 
-int rls_libraries_look_at_files(struct rls_libraries *libraries)
+int rls_libraries_check_files(struct rls_libraries *libraries)
 {
-	return rls_probed_files_look(&libraries->files, warn_of_written, libraries);
+	return rls_probed_files_check(&libraries->files, warn_of_written, libraries);
 }
 
 /* ---- asking ---- */

@@ -63,7 +63,7 @@ uint64_t rls_libraries_annotation(const struct rls_libraries *libraries, pid_t p
 
 /* Takes probes off files that are written to, and says so: for each turn of the loop, which may wait for the
  * descriptor (-1: there is none). 0 or -errno. */
-int rls_libraries_look_at_files(struct rls_libraries *libraries);
+int rls_libraries_check_files(struct rls_libraries *libraries);
 int rls_libraries_written_fd(const struct rls_libraries *libraries);
 
 /* Files whose sites would get ids from this one on are not probed, with a message. */

@@ -302,9 +302,9 @@ static int let_be(struct rls_probed_files *files, struct rls_probed_file *file)
 	return r;
 }
 
-int rls_probed_files_look(struct rls_probed_files *files,
-			  int (*report)(void *context, const struct rls_probed_file *file),
-			  void *context)
+int rls_probed_files_check(struct rls_probed_files *files,
+			   int (*report)(void *context, const struct rls_probed_file *file),
+			   void *context)
 {
 	int numbers[WRITTEN_AT_ONCE], r = 0;
 	size_t count = rls_modified_files_read(files->written_fd, numbers, WRITTEN_AT_ONCE);

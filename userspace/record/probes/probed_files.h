@@ -74,9 +74,9 @@ int rls_probed_files_add(struct rls_probed_files *files, const struct rls_librar
 
 /* Takes all probes off the files that somebody writes to, reports each that had any, and lets them be from then on.
  * Inexpensive where there is none, so it may be called often. 0, -ENOMEM or what report returned. */
-int rls_probed_files_look(struct rls_probed_files *files,
-			  int (*report)(void *context, const struct rls_probed_file *file),
-			  void *context);
+int rls_probed_files_check(struct rls_probed_files *files,
+			   int (*report)(void *context, const struct rls_probed_file *file),
+			   void *context);
 
 /* Takes the return probes off; the file's functions count as new again, so that adding its
  * library gives them other ends. 0 or -ENOMEM. */

@@ -18,18 +18,18 @@
 struct rls_rescan_schedule {
 	uint64_t since_ns; /* when something new was last mapped; 0: never */
 	size_t done;
-	bool importing; /* it was when the last look was due */
+	bool importing; /* it was when the last rescan was due */
 };
 
 /* first: the process itself is new to us, as it is after exec. */
-void rls_rescan_schedule_start(struct rls_rescan_schedule *looks, pid_t pid, bool first,
+void rls_rescan_schedule_start(struct rls_rescan_schedule *schedule, pid_t pid, bool first,
 			       uint64_t now_ns);
 
 /* When the next is due; 0: none is. */
-uint64_t rls_rescan_schedule_due_ns(const struct rls_rescan_schedule *looks);
+uint64_t rls_rescan_schedule_due_ns(const struct rls_rescan_schedule *schedule);
 
-/* Takes the next look as done; imported: whether the process has imported since its memory was
- * last read. True: the caller has to look. */
-bool rls_rescan_schedule_take(struct rls_rescan_schedule *looks, bool imported);
+/* Takes the next rescan as done; imported: whether the process has imported since its memory was
+ * last read. True: the caller has to rescan. */
+bool rls_rescan_schedule_take(struct rls_rescan_schedule *schedule, bool imported);
 
 #endif

@@ -48,12 +48,12 @@ struct trail {
 };
 
 /* Of a return address: what the call before it is of, which may be its function's last instruction. r of rls_code_map_find. */
-static int take_word(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+static int take_word(struct rls_code_map *map, const struct rls_wire_category_sample *sample,
 		     uint64_t address, struct trail *trail, struct rls_code_place *place)
 {
 	enum rls_hint hint;
-	int r = rls_code_map_find(map, (pid_t)look->header.pid, look->header.time_ns, address - 1,
-				  false, place);
+	int r = rls_code_map_find(map, (pid_t)sample->header.pid, sample->header.time_ns,
+				  address - 1, false, place);
 
 	if (r || !place->mapping || !place->mapping->executable)
 		return r;
@@ -65,31 +65,31 @@ static int take_word(struct rls_code_map *map, const struct rls_wire_category_sa
 
 /* From frame to frame, while their sizes are known and they lie in what is known of the stack. */
 static int infer_category_follow(struct rls_code_map *map,
-				 const struct rls_wire_category_sample *look,
+				 const struct rls_wire_category_sample *sample,
 				 struct rls_code_place *place, struct trail *trail)
 {
 	uint64_t address, bytes;
 	int r = 0;
 
 	while (!r && !trail->found && place->mapping && place->mapping->executable) {
-		r = rls_code_map_frame_bytes(map, (pid_t)look->header.pid, place, &bytes);
-		if (r || !bytes || bytes % sizeof(*look->words))
+		r = rls_code_map_frame_bytes(map, (pid_t)sample->header.pid, place, &bytes);
+		if (r || !bytes || bytes % sizeof(*sample->words))
 			break;
-		if (bytes / sizeof(*look->words) > RLS_SAMPLE_WORDS - trail->word) {
+		if (bytes / sizeof(*sample->words) > RLS_SAMPLE_WORDS - trail->word) {
 			trail->word = RLS_SAMPLE_WORDS;
 			break;
 		}
-		trail->word += bytes / sizeof(*look->words);
-		address = look->words[trail->word - 1];
+		trail->word += bytes / sizeof(*sample->words);
+		address = sample->words[trail->word - 1];
 		if (!address)
 			break;
-		r = take_word(map, look, address, trail, place);
+		r = take_word(map, sample, address, trail, place);
 	}
 	return r == -ENOENT ? 0 : r;
 }
 
 /* The nearest word that points into code which tells; some are left over from earlier calls. */
-static int search(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+static int search(struct rls_code_map *map, const struct rls_wire_category_sample *sample,
 		  struct trail *trail)
 {
 	int r = 0;
@@ -97,35 +97,35 @@ static int search(struct rls_code_map *map, const struct rls_wire_category_sampl
 	for (size_t i = trail->word; !r && !trail->found && i < RLS_SAMPLE_WORDS; i++) {
 		struct rls_code_place place;
 
-		if (look->words[i])
-			r = take_word(map, look, look->words[i], trail, &place);
+		if (sample->words[i])
+			r = take_word(map, sample, sample->words[i], trail, &place);
 	}
 	return r;
 }
 
-int rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+int rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *sample,
 		       enum rls_category *out)
 {
-	bool in_kernel = look->header.flags & RLS_SAMPLE_KERNEL;
+	bool in_kernel = sample->header.flags & RLS_SAMPLE_KERNEL;
 	struct trail trail = {0};
 	struct rls_code_place place;
 	enum rls_hint hint;
-	int r = rls_code_map_find(map, (pid_t)look->header.pid, look->header.time_ns, look->ip,
-				  true, &place);
+	int r = rls_code_map_find(map, (pid_t)sample->header.pid, sample->header.time_ns,
+				  sample->ip, true, &place);
 
 	if (r)
 		return r;
-	hint = hint_at(&place, look->ip, in_kernel, out);
-	if (hint == RLS_HINT_PROBE || look->header.flags & RLS_SAMPLE_TRAPPED)
+	hint = hint_at(&place, sample->ip, in_kernel, out);
+	if (hint == RLS_HINT_PROBE || sample->header.flags & RLS_SAMPLE_TRAPPED)
 		return -EAGAIN;
 	if (hint == RLS_HINT_CATEGORY)
 		return 0;
 	trail.interpreter = hint == RLS_HINT_INTERPRETER || is_extension(&place);
-	r = infer_category_follow(map, look, &place, &trail);
+	r = infer_category_follow(map, sample, &place, &trail);
 	if (!r && trail.word == RLS_SAMPLE_WORDS && !trail.interpreter)
 		trail.word = 0; /* nothing is known but what lies there */
 	if (!r)
-		r = search(map, look, &trail);
+		r = search(map, sample, &trail);
 	if (r)
 		return r;
 	*out = trail.found         ? trail.category

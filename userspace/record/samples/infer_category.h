@@ -34,7 +34,7 @@ enum rls_hint rls_hint_of(enum rls_code_kind kind, enum rls_category *category);
 
 /* 0 and *out, unknown when nothing was found; -EAGAIN for the profiler's own time, which is
  * nobody's; -ENOMEM; -errno when the process is gone. */
-int rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+int rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *sample,
 		       enum rls_category *out);
 
 #endif

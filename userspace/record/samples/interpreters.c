@@ -16,11 +16,11 @@
 #include "userspace/python/stack_walk.h"
 #include "userspace/record/samples/interpreter_images.h"
 
-#define LOOK_AGAIN_NS 50000000ULL /* doubles with each look in vain */
+#define CHECK_AGAIN_NS 50000000ULL /* doubles with each check in vain */
 /* While it is there, but has no thread yet that runs Python: for so long after that was first seen. */
-#define LOOK_SOON_NS 10000000ULL
+#define CHECK_SOON_NS 10000000ULL
 #define BEGINS_NS_MAX 2000000000ULL
-#define LOOK_AGAIN_MAX_NS 5000000000ULL
+#define CHECK_AGAIN_MAX_NS 5000000000ULL
 /* Code objects of a family that are kept; PyTorch's have 20 MB. A program that makes code by
  * exec without end, or a hostile one, has them read again. */
 #define CODES_BYTES_MAX (64ULL << 20)
@@ -271,18 +271,18 @@ static bool is_beginning(const struct python *python, uint64_t time_ns)
 	       time_ns < python->begins_ns + BEGINS_NS_MAX;
 }
 
-static void wait_for_next_look(struct python *python, uint64_t time_ns)
+static void wait_for_next_check(struct python *python, uint64_t time_ns)
 {
 	if (is_beginning(python, time_ns)) {
-		python->wait_ns = LOOK_SOON_NS;
+		python->wait_ns = CHECK_SOON_NS;
 		return;
 	}
-	python->wait_ns = python->wait_ns ? python->wait_ns * 2 : LOOK_AGAIN_NS;
-	if (python->wait_ns > LOOK_AGAIN_MAX_NS)
-		python->wait_ns = LOOK_AGAIN_MAX_NS;
+	python->wait_ns = python->wait_ns ? python->wait_ns * 2 : CHECK_AGAIN_NS;
+	if (python->wait_ns > CHECK_AGAIN_MAX_NS)
+		python->wait_ns = CHECK_AGAIN_MAX_NS;
 }
 
-static int look(struct rls_interpreters *interpreters, struct rls_target *target, uint64_t time_ns)
+static int check(struct rls_interpreters *interpreters, struct rls_target *target, uint64_t time_ns)
 {
 	struct python *python;
 	int r = python_get(interpreters, target, &python);
@@ -292,15 +292,15 @@ static int look(struct rls_interpreters *interpreters, struct rls_target *target
 		return r;
 	python->checked_ns = time_ns;
 	r = find_interpreter(interpreters, target->pid, python, time_ns);
-	wait_for_next_look(python, time_ns);
+	wait_for_next_check(python, time_ns);
 	return r == -ENOMEM ? r : 0;
 }
 
-int rls_interpreters_look(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns)
+int rls_interpreters_check(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns)
 {
 	struct rls_target *target = rls_targets_find(interpreters->targets, pid);
 
-	return target ? look(interpreters, target, time_ns) : 0;
+	return target ? check(interpreters, target, time_ns) : 0;
 }
 
 void rls_interpreters_mapped(struct rls_interpreters *interpreters, pid_t pid)
@@ -326,7 +326,7 @@ int rls_interpreters_execed(struct rls_interpreters *interpreters, pid_t pid, ui
 		python->assumed = !r;
 		begins(interpreters, python, time_ns);
 	}
-	return r == -ENOMEM ? r : look(interpreters, target, time_ns);
+	return r == -ENOMEM ? r : check(interpreters, target, time_ns);
 }
 
 int rls_interpreters_tick(struct rls_interpreters *interpreters, uint64_t time_ns)
@@ -341,7 +341,7 @@ int rls_interpreters_tick(struct rls_interpreters *interpreters, uint64_t time_n
 
 		if (!python || !is_beginning(python, time_ns))
 			continue;
-		r = look(interpreters, targets->all[i], time_ns);
+		r = check(interpreters, targets->all[i], time_ns);
 		interpreters->beginning += is_beginning(python, time_ns);
 	}
 	return r;
@@ -377,13 +377,13 @@ static int forked(void *context, const struct rls_target *parent, struct rls_tar
 	int r;
 
 	if (!from || !from->layout)
-		return look(interpreters, child, time_ns);
+		return check(interpreters, child, time_ns);
 	r = python_get(interpreters, child, &python);
 	if (r || python->layout)
 		return r;
 	/* The kernel side knows too, unless the parent's was found after the fork. */
 	if (rls_kernel_set_interpreter(interpreters->kernel, child->pid, &from->wire))
-		return look(interpreters, child, time_ns);
+		return check(interpreters, child, time_ns);
 	python->layout = from->layout;
 	python->assumed = from->assumed;
 	python->begins_ns = from->assumed ? time_ns : 0;
@@ -438,7 +438,7 @@ int rls_interpreters_miss(struct rls_interpreters *interpreters, pid_t pid, uint
 		return 0;
 	}
 	python->missed++;
-	r = look(interpreters, target, time_ns);
+	r = check(interpreters, target, time_ns);
 	interpreters->refused += python->refused;
 	return r;
 }

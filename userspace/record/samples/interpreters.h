@@ -31,11 +31,11 @@ int rls_interpreters_new(struct rls_kernel *kernel, const struct rls_event_sink 
 void rls_interpreters_free(struct rls_interpreters *interpreters);
 
 /* It begins to be recorded, or may have become Python. 0 or -ENOMEM. */
-int rls_interpreters_look(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns);
+int rls_interpreters_check(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns);
 /* It executes another program: an interpreter that was met before, or is expected, is taken for granted until the process's
  * own is found. 0 or -ENOMEM. */
 int rls_interpreters_execed(struct rls_interpreters *interpreters, pid_t pid, uint64_t time_ns);
-/* It has mapped something executable: the next look is in time. */
+/* It has mapped something executable: the next check is soon enough. */
 void rls_interpreters_mapped(struct rls_interpreters *interpreters, pid_t pid);
 /* Called often: looks at those again whose interpreter is about to start. 0 or -ENOMEM. */
 int rls_interpreters_tick(struct rls_interpreters *interpreters, uint64_t time_ns);

@@ -86,14 +86,14 @@ static int walk_all(const struct rls_open_waits *waits, struct walked_waits *wal
 static int infer(const struct rls_open_waits *waits, const struct rls_wire_stack *stack,
 		 enum rls_category *out)
 {
-	struct rls_wire_category_sample look = {.header = stack->header, .ip = stack->ip};
+	struct rls_wire_category_sample sample = {.header = stack->header, .ip = stack->ip};
 	enum rls_category category = RLS_CATEGORY_UNKNOWN;
 	int r;
 
-	look.header.flags = RLS_SAMPLE_KERNEL;
-	(void)rls_live_read((pid_t)stack->header.pid, stack->stack_pointer, look.words,
-			    sizeof(look.words));
-	r = rls_infer_category(waits->code_map, &look, &category);
+	sample.header.flags = RLS_SAMPLE_KERNEL;
+	(void)rls_live_read((pid_t)stack->header.pid, stack->stack_pointer, sample.words,
+			    sizeof(sample.words));
+	r = rls_infer_category(waits->code_map, &sample, &category);
 	if (r == -ENOMEM)
 		return r;
 	*out = r || category == RLS_CATEGORY_UNKNOWN ? RLS_CATEGORY_PYTHON : category;

@@ -345,8 +345,8 @@ static int on_stack(struct rls_samples *samples, const struct rls_wire_stack *st
 		r = rls_interpreters_miss(samples->interpreters, (pid_t)stack->header.pid,
 					  stack->header.time_ns);
 	else /* a child may be sampled before its fork is reported */
-		r = rls_interpreters_look(samples->interpreters, (pid_t)stack->header.pid,
-					  stack->header.time_ns);
+		r = rls_interpreters_check(samples->interpreters, (pid_t)stack->header.pid,
+					   stack->header.time_ns);
 	if (!r)
 		r = name_stack(samples, stack, &at, &kind, &leaf);
 	if (r)

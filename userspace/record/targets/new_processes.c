@@ -8,7 +8,7 @@
 #define SWEEP_EVERY_NS 250000000ULL
 #define SWEEP_SHARE 50 /* it takes one part in so many of the time */
 
-struct look {
+struct search {
 	const struct rls_new_processes *new_processes;
 	void (*found)(void *context, pid_t pid);
 	void *context;
@@ -41,8 +41,8 @@ void rls_new_processes_mapped(struct rls_new_processes *new_processes, pid_t pid
 
 static int new_processes_accept(const struct rls_candidate *candidate, void *context)
 {
-	const struct look *look = context;
-	const struct rls_new_processes *new_processes = look->new_processes;
+	const struct search *search = context;
+	const struct rls_new_processes *new_processes = search->new_processes;
 
 	if (rls_targets_find(new_processes->followed, candidate->pid))
 		return 0;
@@ -50,12 +50,12 @@ static int new_processes_accept(const struct rls_candidate *candidate, void *con
 	if (new_processes->follow_children &&
 	    rls_targets_find(new_processes->followed, candidate->ppid))
 		return 0;
-	look->found(look->context, candidate->pid);
+	search->found(search->context, candidate->pid);
 	return 0;
 }
 
 /* Who maps something while another is being followed is to be looked at again: it joins a new list. */
-static void look_at_waiting(struct rls_new_processes *new_processes, struct look *look)
+static void check_waiting(struct rls_new_processes *new_processes, struct search *search)
 {
 	_cleanup_free_ pid_t *pids = new_processes->waiting.items;
 	size_t count = new_processes->waiting.count;
@@ -69,12 +69,12 @@ static void look_at_waiting(struct rls_new_processes *new_processes, struct look
 				       &candidate))
 			continue;
 		if (rls_selection_matches(new_processes->selection, &candidate))
-			new_processes_accept(&candidate, look);
+			new_processes_accept(&candidate, search);
 		rls_candidate_clear(&candidate);
 	}
 }
 
-static void new_processes_sweep(struct rls_new_processes *new_processes, struct look *look)
+static void new_processes_sweep(struct rls_new_processes *new_processes, struct search *search)
 {
 	struct rls_selection selection = *new_processes->selection;
 	uint64_t begin_ns = rls_monotonic_ns(), end_ns, pause_ns;
@@ -83,20 +83,20 @@ static void new_processes_sweep(struct rls_new_processes *new_processes, struct 
 		selection.kinds &= ~RLS_SELECT_ALL;
 	new_processes->lost = false;
 	if (selection.kinds)
-		rls_scan(&selection, new_processes->roles, new_processes_accept, look);
+		rls_scan(&selection, new_processes->roles, new_processes_accept, search);
 	end_ns = rls_monotonic_ns();
 	pause_ns = SWEEP_SHARE * (end_ns - begin_ns);
 	new_processes->sweep_ns = end_ns + (pause_ns > SWEEP_EVERY_NS ? pause_ns : SWEEP_EVERY_NS);
 }
 
-void rls_new_processes_look(struct rls_new_processes *new_processes, uint64_t now_ns,
+void rls_new_processes_find(struct rls_new_processes *new_processes, uint64_t now_ns,
 			    void (*found)(void *context, pid_t pid), void *context)
 {
-	struct look look = {new_processes, found, context};
+	struct search search = {new_processes, found, context};
 
 	if (!new_processes->selection->count)
 		return;
-	look_at_waiting(new_processes, &look);
+	check_waiting(new_processes, &search);
 	if (now_ns >= new_processes->sweep_ns)
-		new_processes_sweep(new_processes, &look);
+		new_processes_sweep(new_processes, &search);
 }

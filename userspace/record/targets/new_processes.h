@@ -22,7 +22,7 @@ struct rls_new_processes {
 	const struct rls_roles *roles;
 	const struct rls_targets *followed;
 	bool follow_children;
-	RLS_LIST(pid_t) waiting; /* to be looked at with the next look, each once */
+	RLS_LIST(pid_t) waiting; /* to be looked at with the next check, each once */
 	uint64_t sweep_ns; /* when the next one is due */
 	bool lost; /* the watch has missed some: --all is swept too */
 };
@@ -33,7 +33,7 @@ void rls_new_processes_clear(struct rls_new_processes *new_processes);
 void rls_new_processes_mapped(struct rls_new_processes *new_processes, pid_t pid);
 
 /* Calls found for each new process, which is to be followed then. */
-void rls_new_processes_look(struct rls_new_processes *new_processes, uint64_t now_ns,
+void rls_new_processes_find(struct rls_new_processes *new_processes, uint64_t now_ns,
 			    void (*found)(void *context, pid_t pid), void *context);
 
 #endif

@@ -58,7 +58,7 @@ static bool maps_library_with_role(const struct rls_mappings *mappings,
 	return false;
 }
 
-static int look_for_job(const struct rls_roles *roles, pid_t pid, bool *is_job)
+static int find_job(const struct rls_roles *roles, pid_t pid, bool *is_job)
 {
 	struct rls_mappings mappings;
 	struct rls_python python;
@@ -88,7 +88,7 @@ static int read_candidate(unsigned int kinds, const struct rls_roles *roles, pid
 	if (!r && kinds & RLS_SELECT_CONTAINER)
 		r = rls_process_container(pid, out->container);
 	if (!r && kinds & RLS_SELECT_ALL)
-		r = look_for_job(roles, pid, &out->is_job);
+		r = find_job(roles, pid, &out->is_job);
 	return r;
 }
 

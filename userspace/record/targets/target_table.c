@@ -120,11 +120,11 @@ size_t rls_targets_roots(const struct rls_targets *targets)
 
 static void target_table_check(struct rls_target *target, uint64_t when_ns)
 {
-	if (!target->look_ns || when_ns < target->look_ns)
-		target->look_ns = when_ns;
+	if (!target->scan_ns || when_ns < target->scan_ns)
+		target->scan_ns = when_ns;
 }
 
-void rls_targets_look(struct rls_targets *targets, pid_t pid, uint64_t when_ns)
+void rls_targets_scan_at(struct rls_targets *targets, pid_t pid, uint64_t when_ns)
 {
 	struct rls_target *one = rls_targets_find(targets, pid);
 

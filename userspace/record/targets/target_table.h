@@ -26,7 +26,7 @@ struct rls_target {
 	uint64_t
 		start_ticks; /* when it began, as /proc has it: numbers are used again; 0: not known */
 	bool root; /* named by the user: recording ends when all of these have */
-	uint64_t look_ns; /* when to scan its mappings next; 0: not by itself */
+	uint64_t scan_ns; /* when to scan its mappings next; 0: not by itself */
 	uint64_t checked_ns;
 	uint64_t execed_ns; /* when it executed its program; 0: before it was a target */
 	uint64_t
@@ -82,8 +82,8 @@ void rls_targets_leave(struct rls_targets *targets, size_t place);
 int rls_targets_add(struct rls_targets *targets, pid_t pid, bool root);
 struct rls_target *rls_targets_find(const struct rls_targets *targets, pid_t pid);
 size_t rls_targets_roots(const struct rls_targets *targets);
-/* Asks for a look at pid (0: at all) not later than when_ns. */
-void rls_targets_look(struct rls_targets *targets, pid_t pid, uint64_t when_ns);
+/* Asks for a scan of pid (0: at all) not later than when_ns. */
+void rls_targets_scan_at(struct rls_targets *targets, pid_t pid, uint64_t when_ns);
 
 /* The child becomes a target. All observers are called, those after one that fails too: 0 or the first -errno. */
 int rls_targets_forked(struct rls_targets *targets, pid_t parent, pid_t child, uint64_t time_ns);
