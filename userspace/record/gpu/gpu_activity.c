@@ -1,8 +1,6 @@
 #include "userspace/record/gpu/gpu_activity.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,28 +9,20 @@
 #include "userspace/base/log.h"
 #include "userspace/record/gpu/batch_validate.h"
 #include "userspace/record/gpu/cuda_calls.h"
+#include "userspace/record/gpu/gpu_losses.h"
 #include "userspace/record/gpu/gpu_status.h"
 #include "userspace/record/gpu/gpu_thread.h"
 
 #define NAMES_MAX 65536 /* distinguished; the rest have one name together */
 #define LAUNCHES 65536 /* of a process, the latest; a power of two */
 #define CLOCK_EVERY_NS 1000000000ULL
-#define CLOCK_GRACE_NS 10000 /* what a GPU's time on our clock may be wrong by */
 #define KEPT_NS 5000000000ULL /* a process after its end: its last batches come late */
 #define WARNINGS_MAX 8 /* of one process */
-#define OVERHEAD_SHARE 0.01 /* of the recording: more is worth a word */
-#define CUPTI_LAUNCH_NS                                                                            \
-	4000 /* armed it takes 2.2 to 4.3 us of a launch, and jobs some more (analysis/correct/cupti_error.h) */
 #define UNLAUNCHED_MANY 100 /* more than was launched before recording, or by a graph */
 
 struct launch {
 	uint32_t correlation; /* 0: none */
 	uint64_t start_ns;
-};
-
-/* What was left out on the way, since the process began. */
-struct left_out {
-	uint64_t dropped, refused, unpooled, unclaimed;
 };
 
 struct gpu_process {
@@ -44,7 +34,7 @@ struct gpu_process {
 	uint64_t works; /* passed on */
 
 	uint64_t sequence; /* of the last batch; 0: none yet */
-	struct left_out base, now; /* before the recording; as last reported */
+	struct rls_gpu_left_out base, now; /* before the recording; as last reported */
 	uint64_t flushed_ns;
 	uint8_t status; /* enum rls_cupti_status; 0: not reported */
 	unsigned int warnings;
@@ -64,15 +54,7 @@ struct rls_gpu {
 	uint64_t start_ns, stop_ns; /* 0: not yet */
 	bool met; /* a batch ever came */
 
-	struct left_out total; /* of what has ended or begun anew */
-	uint64_t impossible; /* records that we refused */
-	uint64_t missed; /* batches, by the gaps between their numbers */
-	uint64_t bad; /* batches refused whole */
-	uint64_t unplaced; /* launches of threads that there are not */
-	uint64_t early, early_ns; /* work that lies before its launch, and by how much at most */
-	uint64_t unlaunched; /* work of processes without any reported launch */
-	uint64_t launches; /* reported */
-	uint64_t overhead_ns; /* CUPTI's own, as far as it tells of it */
+	struct rls_gpu_losses losses;
 };
 
 /* ---- processes ---- */
@@ -111,15 +93,6 @@ static int gpu_activity_get(struct rls_gpu *gpu, uint32_t pid, struct gpu_proces
 	return 0;
 }
 
-static void add_left_out(struct left_out *into, const struct left_out *base,
-			 const struct left_out *now)
-{
-	rls_add_bounded(&into->dropped, now->dropped - base->dropped);
-	rls_add_bounded(&into->refused, now->refused - base->refused);
-	rls_add_bounded(&into->unpooled, now->unpooled - base->unpooled);
-	rls_add_bounded(&into->unclaimed, now->unclaimed - base->unclaimed);
-}
-
 static uint64_t unlaunched(const struct gpu_process *process)
 {
 	return process->launches || process->works < UNLAUNCHED_MANY ? 0 : process->works;
@@ -127,9 +100,9 @@ static uint64_t unlaunched(const struct gpu_process *process)
 
 static void process_free(struct rls_gpu *gpu, struct gpu_process *process)
 {
-	gpu->unlaunched += unlaunched(process);
+	gpu->losses.unlaunched += unlaunched(process);
 	rls_cuda_calls_arm(&gpu->calls, process->pid, false);
-	add_left_out(&gpu->total, &process->base, &process->now);
+	rls_gpu_left_out_add(&gpu->losses.total, &process->base, &process->now);
 	rls_gpu_threads_clear(&process->threads);
 	free(process->launches);
 	free(process);
@@ -213,8 +186,8 @@ static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
 		process->launches = calloc(LAUNCHES, sizeof(*process->launches));
 	if (!process->launches)
 		return -ENOMEM;
-	if (record->end_ns > now_ns + CLOCK_GRACE_NS) {
-		gpu->impossible++;
+	if (record->end_ns > now_ns + RLS_GPU_CLOCK_GRACE_NS) {
+		gpu->losses.impossible++;
 		return 0;
 	}
 	launch = launch_of(process, record->correlation);
@@ -225,11 +198,11 @@ static int add_launch(struct rls_gpu *gpu, struct gpu_process *process,
 		return 0;
 	event.tid = find_thread(gpu, process, record->tid);
 	if (!event.tid) {
-		gpu->unplaced++;
+		gpu->losses.unplaced++;
 		return 0;
 	}
 	event.launch.correlation = record->correlation;
-	gpu->launches++;
+	gpu->losses.launches++;
 	r = gpu_activity_intern(gpu, from->name, from->name_bytes, &event.launch.name);
 	return r ? r : rls_event_output_add(gpu->output, &event);
 }
@@ -248,13 +221,6 @@ static uint64_t early_ns(const struct gpu_process *process, const struct rls_cup
 	return launch->start_ns - record->start_ns;
 }
 
-static void note_early(struct rls_gpu *gpu, uint64_t ns)
-{
-	gpu->early += ns > 0;
-	if (ns > gpu->early_ns)
-		gpu->early_ns = ns;
-}
-
 static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
 		    const struct rls_batch_record *from, enum rls_gpu_kind kind, uint64_t now_ns)
 {
@@ -266,8 +232,8 @@ static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
 	uint64_t before_ns = early_ns(process, record);
 	int r;
 
-	if (end_ns > now_ns + CLOCK_GRACE_NS || before_ns > RLS_CUPTI_EARLY_NS) {
-		gpu->impossible++;
+	if (end_ns > now_ns + RLS_GPU_CLOCK_GRACE_NS || before_ns > RLS_CUPTI_EARLY_NS) {
+		gpu->losses.impossible++;
 		return 0;
 	}
 	if (end_ns <= gpu->start_ns || (gpu->stop_ns && start_ns >= gpu->stop_ns))
@@ -287,14 +253,9 @@ static int add_work(struct rls_gpu *gpu, struct gpu_process *process,
 	event.gpu.stream = record->stream;
 	event.gpu.kind = kind;
 	process->works++;
-	note_early(gpu, before_ns);
+	rls_gpu_losses_note_early(&gpu->losses, before_ns);
 	r = gpu_activity_intern(gpu, name, name_bytes, &event.gpu.name);
 	return r ? r : rls_event_output_add(gpu->output, &event);
-}
-
-static int gpu_activity_warn(struct rls_gpu *gpu, uint64_t time_ns, const char *text)
-{
-	return rls_event_output_warn(gpu->output, time_ns, text);
 }
 
 static int take_status(struct rls_gpu *gpu, struct gpu_process *process,
@@ -314,7 +275,7 @@ static int take_status(struct rls_gpu *gpu, struct gpu_process *process,
 	    !rls_gpu_status_text(process->pid, from, text))
 		return 0;
 	process->warnings++;
-	return gpu_activity_warn(gpu, now_ns, text);
+	return rls_event_output_warn(gpu->output, now_ns, text);
 }
 
 static int take_record(struct rls_gpu *gpu, struct gpu_process *process,
@@ -333,7 +294,8 @@ static int take_record(struct rls_gpu *gpu, struct gpu_process *process,
 	if (from->record.kind == RLS_CUPTI_API)
 		return add_launch(gpu, process, from, now_ns);
 	if (from->record.kind == RLS_CUPTI_OVERHEAD) {
-		rls_add_bounded(&gpu->overhead_ns, from->record.end_ns - from->record.start_ns);
+		rls_add_bounded(&gpu->losses.overhead_ns,
+				from->record.end_ns - from->record.start_ns);
 		return 0;
 	}
 	return add_work(gpu, process, from, kinds[from->record.kind], now_ns);
@@ -341,24 +303,18 @@ static int take_record(struct rls_gpu *gpu, struct gpu_process *process,
 
 /* ---- batches ---- */
 
-static bool went_back(const struct left_out *now, const struct left_out *before)
-{
-	return now->dropped < before->dropped || now->refused < before->refused ||
-	       now->unpooled < before->unpooled || now->unclaimed < before->unclaimed;
-}
-
 /* Numbers that go back are a new program's under an old pid. What a process had left out before
  * its first batch for us was nobody's loss, unless it is its first of all. */
 static void take_totals(struct rls_gpu *gpu, struct gpu_process *process,
 			const struct rls_cupti_batch *header)
 {
-	const struct left_out now = {header->dropped, header->refused, header->unpooled,
-				     header->unclaimed};
+	const struct rls_gpu_left_out now = rls_gpu_left_out_of(header);
 
-	if (header->sequence <= process->sequence || went_back(&now, &process->now)) {
-		add_left_out(&gpu->total, &process->base, &process->now);
+	if (header->sequence <= process->sequence ||
+	    rls_gpu_left_out_went_back(&now, &process->now)) {
+		rls_gpu_left_out_add(&gpu->losses.total, &process->base, &process->now);
 		process->sequence = 0;
-		process->base = process->now = (struct left_out){0};
+		process->base = process->now = (struct rls_gpu_left_out){0};
 		process->clock_first_ns = 0;
 		process->ended_ns = 0;
 		forget_launches(process);
@@ -366,7 +322,7 @@ static void take_totals(struct rls_gpu *gpu, struct gpu_process *process,
 	if (!process->sequence && header->sequence != 1)
 		process->base = now;
 	else if (process->sequence)
-		rls_add_bounded(&gpu->missed, header->sequence - process->sequence - 1);
+		rls_add_bounded(&gpu->losses.missed, header->sequence - process->sequence - 1);
 	process->sequence = header->sequence;
 	process->now = now;
 	process->flushed_ns = header->flushed_ns;
@@ -411,7 +367,7 @@ static int add_batch(struct rls_gpu *gpu, const struct rls_wire_gpu_batch *wire,
 	gpu->met = true;
 	fault = rls_batch_validate(wire + 1, wire->bytes, &view);
 	if (fault) {
-		if (!gpu->bad++)
+		if (!gpu->losses.bad++)
 			rls_warning("process %u: a batch of GPU records is left out, it is %s",
 				    wire->header.pid, rls_batch_fault_text(fault));
 		return 0;
@@ -425,7 +381,7 @@ static int add_batch(struct rls_gpu *gpu, const struct rls_wire_gpu_batch *wire,
 		struct rls_batch_record record;
 
 		if (rls_batch_record(&view, i, &record))
-			gpu->impossible++;
+			gpu->losses.impossible++;
 		else
 			r = take_record(gpu, process, &record, wire->header.time_ns);
 	}
@@ -545,100 +501,16 @@ bool rls_gpu_is_drained(const struct rls_gpu *gpu)
 	return true;
 }
 
-static int warn_count(struct rls_gpu *gpu, uint64_t count, const char *what)
-{
-	char text[200];
-
-	if (!count)
-		return 0;
-	snprintf(text, sizeof(text), "%" PRIu64 " %s", count, what);
-	return gpu_activity_warn(gpu, gpu->stop_ns, text);
-}
-
-static int report_early(struct rls_gpu *gpu)
-{
-	char text[200];
-
-	if (gpu->early_ns < CLOCK_GRACE_NS)
-		return 0;
-	snprintf(text, sizeof(text),
-		 "%" PRIu64 " pieces of GPU work lie before their launches, by up to %.0f us: "
-		 "CUPTI places the GPU's times no better than that on the CPU's clock",
-		 gpu->early, (double)gpu->early_ns / 1000);
-	return gpu_activity_warn(gpu, gpu->stop_ns, text);
-}
-
-/* The probes' cost is counted and bounded; CUPTI's is neither, and users are to know of it. */
-static int report_launch_cost(struct rls_gpu *gpu)
-{
-	double recorded_ns = (double)(gpu->stop_ns - gpu->start_ns + 1);
-	double share = (double)gpu->launches * CUPTI_LAUNCH_NS / recorded_ns;
-	char text[200];
-
-	if (share < OVERHEAD_SHARE)
-		return 0;
-	snprintf(text, sizeof(text),
-		 "CUPTI's own cost is in no budget: at 2 to 7 us a launch, as on an H100 and an "
-		 "H200, some %.0f%% of a thread's time for %" PRIu64 " launches",
-		 100 * share, gpu->launches);
-	return gpu_activity_warn(gpu, gpu->stop_ns, text);
-}
-
-static int report_overhead(struct rls_gpu *gpu)
-{
-	double share = (double)gpu->overhead_ns / (double)(gpu->stop_ns - gpu->start_ns + 1);
-	char text[200];
-
-	if (share < OVERHEAD_SHARE)
-		return 0;
-	snprintf(text, sizeof(text),
-		 "CUPTI itself took %.3f s of the recorded processes' time (%.1f %%), which is "
-		 "part of the figures",
-		 (double)gpu->overhead_ns / 1e9, 100 * share);
-	return gpu_activity_warn(gpu, gpu->stop_ns, text);
-}
-
 int rls_gpu_report(struct rls_gpu *gpu, uint64_t *batches)
 {
-	struct left_out left_out = gpu->total;
-	uint64_t without_launch = gpu->unlaunched;
-	int r;
+	struct rls_gpu_losses losses = gpu->losses;
 
 	if (!gpu->met)
 		return 0;
 	for (const struct gpu_process *p = gpu->processes; p; p = p->next) {
-		add_left_out(&left_out, &p->base, &p->now);
-		without_launch += unlaunched(p);
+		rls_gpu_left_out_add(&losses.total, &p->base, &p->now);
+		losses.unlaunched += unlaunched(p);
 	}
-	if (gpu->missed > *batches)
-		*batches = gpu->missed;
-	rls_add_bounded(batches, gpu->bad);
-	rls_add_bounded(&left_out.refused, gpu->impossible);
-	r = rls_gpu_is_drained(gpu)
-		    ? 0
-		    : gpu_activity_warn(gpu, gpu->stop_ns,
-					"a CUPTI bridge did not hand over its last records: GPU "
-					"work of the last moments may be missing");
-	if (!r)
-		r = rls_event_output_loss(gpu->output, gpu->stop_ns, "cupti", left_out.dropped);
-	if (!r)
-		r = rls_event_output_loss(gpu->output, gpu->stop_ns, "cupti_bridge",
-					  left_out.unpooled);
-	if (!r)
-		r = rls_event_output_loss(gpu->output, gpu->stop_ns, "gpu_impossible",
-					  left_out.refused);
-	if (!r)
-		r = warn_count(gpu, gpu->unplaced,
-			       "launches were made by threads that are not known: their GPU work "
-			       "has no operation");
-	if (!r)
-		r = warn_count(
-			gpu, without_launch,
-			"pieces of GPU work came of processes of whose launches CUPTI reported "
-			"none: they have no operation");
-	if (!r)
-		r = report_early(gpu);
-	if (!r)
-		r = report_launch_cost(gpu);
-	return r ? r : report_overhead(gpu);
+	return rls_gpu_losses_report(&losses, gpu->output, gpu->start_ns, gpu->stop_ns,
+				     rls_gpu_is_drained(gpu), batches);
 }

@@ -6,7 +6,10 @@
  *         STATUS   ─▶ WARNING, a sentence for each trouble
  *     per batch: CUPTI's clock ─▶ GPU_CLOCK, once a second at most
  *     transitions, other than batches ─▶ cuda_calls.h
- *     at the end: what CUPTI, the bridge and we left out ─▶ LOSS
+ *     at the end: what CUPTI, the bridge and we left out ─▶ LOSS (gpu_losses.h)
+ *
+ * Processes are kept in a list of its own, not in the table of targets: batches of a process arrive
+ * for seconds after its end, when it is no target any more.
  *
  * The target writes a batch. It can spoil the GPU figures of its own process and nothing else:
  * memory is bounded per process (launches, threads) and over all (names). One thread.
