@@ -17,6 +17,8 @@
 #include "userspace/attach/kernel/kernel_windows.h"
 #include "userspace/base/clock.h"
 #include "userspace/base/log.h"
+#include "userspace/record/budget/closed_time.h"
+#include "userspace/record/budget/controller_totals.h"
 #include "userspace/record/budget/range_duty.h"
 #include "userspace/record/budget/site_value.h"
 #include "userspace/record/budget/token_bucket.h"
@@ -34,7 +36,8 @@
 /* Hits are charged by so much more than the calibration says, as a budget is a promise: as they were
  * seen to cost it, in windows, where they have just been put on; where much is
  * traced for longer, as in the first stretch; and in other closed time RLS_SPARSE_HIT for the first of
- * hit totals, less for those right after it (all of them where the kernel side books, which makes no hit totals). */
+ * hit totals, less for those right after it (all of them where the kernel side keeps totals, which makes no
+ * hit totals). */
 #define WINDOW_HIT 1.25
 #define DENSE_HIT 1.15
 #define DENSE_RATE 0.05 /* of the time, in the last tick */
@@ -48,15 +51,6 @@
 /* Sites are given up only when they have been watched for so long. */
 #define DEMOTE_AFTER_NS 5000000000ULL
 #define SORT_AGAIN_NS 10000000000ULL
-/* Closed time that costs more of the budget than this has sites on that should not be; looked at
- * so often, and at once when so many times the budget for that has gone. */
-#define CALM_SHARE 0.8
-#define CALM_EVERY_NS 200000000ULL
-#define CALM_AT_ONCE 2.0
-/* And so often whether hits cost so many times what sites that stay on may, as the first stretch may have
- * been too short to meet all that the target does. */
-#define CALM_SLOWLY_NS 4000000000ULL
-#define CALM_SLOWLY_TIMES 1.3
 /* At the least, of the time traced: where several threads pay, none of them pays all. */
 #define UNTRACED_SHARE_MIN 0.25
 /* Samples by a timer are expensive. They are taken to know the errors of samples soon: to half a
@@ -70,14 +64,7 @@
 /* How often the controller is called with the time, in the normal case. */
 #define TICK_NS 10000000ULL
 /* Of what was known of sites before, at each sorting: jobs come and go. */
-#define BOOKS_KEEP 0.7
-
-/* What was known of closed time at an instant. */
-struct known {
-	uint64_t hits[RLS_SITES_COUNTED];
-	uint64_t at_ns;
-	double spent_ns; /* of budget.spent_ns */
-};
+#define TOTALS_KEEP 0.7
 
 struct rls_overhead_controller {
 	struct rls_kernel *kernel;
@@ -95,7 +82,7 @@ struct rls_overhead_controller {
 	double before_ns; /* of budget.spent_ns, before opened_ns */
 	uint64_t passed_ns; /* closed time up to here is in use */
 	uint64_t quiet_ns; /* until then probes were being taken off */
-	struct known recent, earlier; /* in closed time, a moment ago and some seconds ago */
+	struct rls_closed_time closed;
 	uint64_t ranges; /* of PyTorch's own that have begun by the last tick */
 	struct rls_range_duty range_duty;
 	bool samples_closely;
@@ -103,17 +90,10 @@ struct rls_overhead_controller {
 	bool dense; /* hits in the last tick, at ticked_ns */
 	uint64_t ticked_ns;
 	size_t windows;
-	struct books *books; /* NULL: the kernel side sends records */
-};
-
-/* What was read of the kernel side's sums last. */
-struct books {
+	struct rls_controller_totals *totals; /* NULL: the kernel side sends records */
 	int (*sampled)(void *context, const struct rls_wire_category_sample *sample,
-		       enum rls_category inferred);
-	void *context;
-	uint64_t burden[RLS_BURDENS];
-	uint64_t hits[RLS_SITES_COUNTED];
-	struct rls_wire_calls calls[RLS_SITES_COUNTED];
+		       enum rls_category inferred); /* with totals: where samples go */
+	void *sampled_context;
 };
 
 int rls_overhead_controller_new(struct rls_kernel *kernel, struct rls_code_map *code_map,
@@ -131,6 +111,12 @@ int rls_overhead_controller_new(struct rls_kernel *kernel, struct rls_code_map *
 	controller->percent = percent;
 	controller->budget.share = AIM * percent / 100;
 	controller->hit_ns = hit_ns;
+	controller->closed = (struct rls_closed_time){
+		.kernel = kernel,
+		.use = &controller->use,
+		.budget = &controller->budget,
+		.hit_ns = hit_ns,
+	};
 	*out = controller;
 	return 0;
 }
@@ -141,7 +127,7 @@ void rls_overhead_controller_free(struct rls_overhead_controller *controller)
 		return;
 	rls_index_map_free(&controller->costs);
 	rls_site_value_clear(&controller->use);
-	free(controller->books);
+	free(controller->totals);
 	free(controller);
 }
 
@@ -151,11 +137,11 @@ int rls_overhead_controller_use_totals(struct rls_overhead_controller *controlle
 						      enum rls_category inferred),
 				       void *context)
 {
-	controller->books = calloc(1, sizeof(*controller->books));
-	if (!controller->books)
+	controller->totals = calloc(1, sizeof(*controller->totals));
+	if (!controller->totals)
 		return -ENOMEM;
-	controller->books->sampled = sampled;
-	controller->books->context = context;
+	controller->sampled = sampled;
+	controller->sampled_context = context;
 	return 0;
 }
 
@@ -185,7 +171,7 @@ static int write_budget(struct rls_overhead_controller *controller, uint64_t tim
 			   .given_up_sites = (uint32_t)controller->sorting.never},
 	};
 
-	return controller->books ? 0 : rls_event_output_add(controller->output, &event);
+	return controller->totals ? 0 : rls_event_output_add(controller->output, &event);
 }
 
 int rls_overhead_controller_start(struct rls_overhead_controller *controller, uint64_t time_ns,
@@ -288,9 +274,8 @@ static int take_sample(struct rls_overhead_controller *controller,
 	controller->close_samples += !!(sample->header.flags & RLS_SAMPLE_CLOSE);
 	if (r == -ENOMEM)
 		return r;
-	if (!r && controller->books)
-		r = controller->books->sampled(controller->books->context, sample,
-					       event.share.category);
+	if (!r && controller->totals)
+		r = controller->sampled(controller->sampled_context, sample, event.share.category);
 	else if (!r)
 		r = rls_event_output_add(controller->output, &event);
 	else
@@ -328,62 +313,18 @@ static int overhead_controller_report(struct rls_overhead_controller *controller
 	return rls_event_output_add(controller->output, &event);
 }
 
-/* What the most burdened thread has paid since the last time. Two threads may share a sum: then
- * too much is taken to be one's, rather than too little. */
-static double read_burden(struct rls_overhead_controller *controller)
-{
-	const volatile uint64_t *burden = rls_kernel_burden(controller->kernel);
-	double worst_ns = 0;
-
-	for (size_t i = 0; i < RLS_BURDENS; i++) {
-		uint64_t sum_ns = burden[i];
-
-		worst_ns = fmax(worst_ns, (double)(sum_ns - controller->books->burden[i]));
-		controller->books->burden[i] = sum_ns;
-	}
-	return worst_ns;
-}
-
-/* What is new since the last time. */
-static int read_sums(struct rls_overhead_controller *controller, uint64_t *hits, size_t sites)
-{
-	_cleanup_free_ struct rls_wire_calls *calls = calloc(sites + 1, sizeof(*calls));
-	struct books *books = controller->books;
-	int r = calls ? rls_kernel_site_calls(controller->kernel, calls, sites) : -ENOMEM;
-
-	if (r)
-		return r;
-	for (size_t i = 0; !r && i < sites; i++) {
-		const struct rls_site_count more = {
-			.hits = hits[i] - books->hits[i],
-			.calls = calls[i].calls - books->calls[i].calls,
-			.time_ns = calls[i].time_ns - books->calls[i].time_ns,
-		};
-
-		books->hits[i] = hits[i];
-		books->calls[i] = calls[i];
-		r = rls_site_value_more(&controller->use, i, &more);
-	}
-	return r;
-}
-
-/* Later ones are hit uncounted. */
-static size_t counted(size_t sites)
-{
-	return sites < RLS_SITES_COUNTED ? sites : RLS_SITES_COUNTED;
-}
-
 static int read_hits(struct rls_overhead_controller *controller, size_t sites)
 {
 	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
 	int r;
 
-	sites = counted(sites);
+	sites = rls_sites_counted(sites);
 	if (!hits)
 		return -ENOMEM;
 	r = rls_kernel_site_hits(controller->kernel, hits, sites);
-	if (!r && controller->books)
-		return read_sums(controller, hits, sites);
+	if (!r && controller->totals)
+		return rls_controller_totals_sites(controller->totals, controller->kernel, hits,
+						   sites, &controller->use);
 	return r ? r : rls_site_value_hits(&controller->use, hits, sites);
 }
 
@@ -406,12 +347,12 @@ static int sort_sites(struct rls_overhead_controller *controller, uint64_t time_
 				rls_kernel_site_cost_ns(controller->kernel, i);
 	}
 	rls_site_value_sort(&controller->use, controller->hit_ns, controller->budget.share,
-			    !controller->books && time_ns - controller->start_ns > DEMOTE_AFTER_NS,
+			    !controller->totals && time_ns - controller->start_ns > DEMOTE_AFTER_NS,
 			    &controller->sorting);
 	for (uint32_t i = 0; !r && i < controller->use.count; i++)
 		r = rls_kernel_set_duty(controller->kernel, i, controller->use.sites[i].duty);
-	if (controller->books)
-		rls_site_value_age(&controller->use, BOOKS_KEEP);
+	if (controller->totals)
+		rls_site_value_age(&controller->use, TOTALS_KEEP);
 	controller->sorted_ns = time_ns;
 	rls_debug("sites: %zu always on, %zu in windows, %zu given up (%.2f %% of the time)",
 		  controller->sorting.always, controller->sorting.windowed,
@@ -430,26 +371,12 @@ static void end_switching(struct rls_overhead_controller *controller, uint64_t e
 			  uint64_t took_ns)
 {
 	controller->quiet_ns = edge_ns + took_ns;
-	if (controller->books)
-		rls_token_bucket_charge_late(&controller->budget, hit_charge(controller, true) *
-									  read_burden(controller));
-}
-
-static int overhead_controller_record(struct rls_overhead_controller *controller,
-				      struct known *known, uint64_t time_ns, size_t sites)
-{
-	known->at_ns = time_ns;
-	known->spent_ns = controller->budget.spent_ns;
-	return rls_kernel_site_hits(controller->kernel, known->hits, counted(sites));
-}
-
-static int remember_all(struct rls_overhead_controller *controller, uint64_t time_ns, size_t sites)
-{
-	int r = overhead_controller_record(controller, &controller->recent, time_ns, sites);
-
-	if (!r)
-		controller->earlier = controller->recent;
-	return r;
+	if (controller->totals)
+		rls_token_bucket_charge_late(
+			&controller->budget,
+			hit_charge(controller, true) *
+				rls_controller_totals_burden(controller->totals,
+							     controller->kernel));
 }
 
 /* How long what was done since the window opened takes while it is closed, when sites are met as much
@@ -499,7 +426,7 @@ static int close_window(struct rls_overhead_controller *controller, uint64_t tim
 							     (double)controller->sorting.changed);
 	end_switching(controller, edge_ns, rls_monotonic_ns() - began_ns);
 	if (!r)
-		r = remember_all(controller, edge_ns, sites);
+		r = rls_closed_time_begin(&controller->closed, edge_ns, sites);
 	if (!r && sort)
 		r = write_budget(controller, edge_ns);
 	return r ? r : overhead_controller_report(controller, false, edge_ns);
@@ -552,53 +479,16 @@ static int take_off(struct rls_overhead_controller *controller, size_t moved, ui
 		  controller->budget.credit_ns / 1e6);
 	if (!r)
 		r = write_budget(controller, edge_ns);
-	return r ? r : remember_all(controller, edge_ns, sites);
-}
-
-/* A site that nobody had met is on. The target may have gone over to something else since. */
-static int calm(struct rls_overhead_controller *controller, struct known *known, double times,
-		uint64_t time_ns, size_t sites)
-{
-	_cleanup_free_ uint64_t *hits = calloc(sites + 1, sizeof(*hits));
-	uint64_t since_ns = time_ns - known->at_ns;
-	size_t moved = 0;
-	int r;
-
-	sites = counted(sites);
-	r = hits ? rls_kernel_site_hits(controller->kernel, hits, sites) : -ENOMEM;
-	for (size_t i = 0; !r && i < sites; i++)
-		hits[i] -= known->hits[i];
-	if (!r)
-		r = rls_site_value_calm(&controller->use, hits, sites, since_ns, controller->hit_ns,
-					controller->budget.share, times, &moved);
-	if (r || !moved)
-		return r ? r : overhead_controller_record(controller, known, time_ns, sites);
-	rls_debug(
-		"%zu more sites go into windows: the last %.0f ms of closed time have cost %.2f %%",
-		moved, (double)since_ns / 1e6,
-		100 * (controller->budget.spent_ns - known->spent_ns) / (double)since_ns);
-	return take_off(controller, moved, time_ns, sites);
+	return r ? r : rls_closed_time_begin(&controller->closed, edge_ns, sites);
 }
 
 static int watch_closed_time(struct rls_overhead_controller *controller, uint64_t time_ns,
 			     size_t sites)
 {
-	const struct rls_token_bucket *budget = &controller->budget;
-	struct known *recent = &controller->recent;
-	double spent_ns = budget->spent_ns - recent->spent_ns;
-	double at_once_ns = CALM_AT_ONCE * budget->share * (double)CALM_EVERY_NS;
-	uint64_t passed_ns;
+	size_t moved;
+	int r = rls_closed_time_watch(&controller->closed, time_ns, sites, &moved);
 
-	if (time_ns <= recent->at_ns)
-		return 0;
-	passed_ns = time_ns - recent->at_ns;
-	if (passed_ns < CALM_EVERY_NS && spent_ns < at_once_ns)
-		return 0;
-	if (spent_ns > CALM_SHARE * budget->share * (double)passed_ns)
-		return calm(controller, recent, 1, time_ns, sites);
-	if (time_ns - controller->earlier.at_ns > CALM_SLOWLY_NS)
-		return calm(controller, &controller->earlier, CALM_SLOWLY_TIMES, time_ns, sites);
-	return overhead_controller_record(controller, recent, time_ns, sites);
+	return r || !moved ? r : take_off(controller, moved, time_ns, sites);
 }
 
 /* The ranges that PyTorch's optimizers begin are far from each other, and go into the hit totals of whatever is hit
@@ -620,10 +510,10 @@ int rls_overhead_controller_tick(struct rls_overhead_controller *controller, uin
 	double cost_ns = controller->worst_ns + ranges_ns(controller);
 	int r;
 
-	if (controller->books)
+	if (controller->totals)
 		cost_ns += (is_sparse(controller, false) ? RLS_FOLLOWING_HIT
 							 : hit_charge(controller, false)) *
-			   read_burden(controller);
+			   rls_controller_totals_burden(controller->totals, controller->kernel);
 	controller->worst_ns = 0;
 	controller->dense = cost_ns > DENSE_RATE * (double)(time_ns - controller->ticked_ns);
 	controller->ticked_ns = time_ns;

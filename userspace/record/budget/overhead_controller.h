@@ -32,7 +32,7 @@ int rls_overhead_controller_new(struct rls_kernel *kernel, struct rls_code_map *
 				struct rls_overhead_controller **out);
 void rls_overhead_controller_free(struct rls_overhead_controller *controller);
 
-/* The kernel side books (bpf/totals.bpf.h): costs and calls are read from there, samples go to sampled
+/* The kernel side keeps totals (bpf/totals.bpf.h): costs and calls are read from there, samples go to sampled
  * with what they seem to show instead of into the trace, and no site is given up for good, as what
  * runs on the host changes. Before start. 0 or -ENOMEM. */
 int rls_overhead_controller_use_totals(struct rls_overhead_controller *controller,
