@@ -7,38 +7,24 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/index_map.h"
-#include "bpf/wire/maps.h"
-#include "userspace/attach/kernel/kernel.h"
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/attach/kernel/kernel_sites.h"
 #include "userspace/base/clock.h"
 #include "userspace/base/log.h"
 #include "userspace/discover/discover.h"
-#include "userspace/elf/elf.h"
 #include "userspace/record/probes/annotation_probes.h"
 #include "userspace/record/probes/cupti_bridges.h"
 #include "userspace/record/probes/file_table.h"
+#include "userspace/record/probes/library_uses.h"
 #include "userspace/record/probes/probed_files.h"
 #include "userspace/record/probes/rescan_schedule.h"
 #include "userspace/record/probes/stack_switching.h"
-
-/* A library as one process maps it. */
-struct use {
-	struct rls_probed_file *file;
-	char *path;
-	struct {
-		uint64_t start, end;
-	} code;
-	size_t reported_sites; /* of the last LIBRARY event */
-	bool reported;
-};
 
 /* A target's state here. */
 struct process {
 	pid_t pid;
 	struct rls_process_image *image; /* NULL while all is as in the parent it was forked from */
-	struct use *uses;
-	size_t use_count, use_room;
+	struct rls_library_uses uses;
 	uint64_t mapped; /* fingerprint of the executable mappings looked at */
 	uint64_t annotation;
 	struct rls_rescan_schedule rescans;
@@ -87,102 +73,13 @@ static void process_free(struct process *process)
 {
 	if (!process)
 		return;
-	for (size_t i = 0; i < process->use_count; i++)
-		free(process->uses[i].path);
-	free(process->uses);
+	rls_library_uses_clear(&process->uses);
 	rls_cupti_bridges_clear(&process->bridges);
 	rls_process_image_free(process->image);
 	free(process);
 }
 
-static struct use *use_add(struct process *process, struct rls_probed_file *file, const char *path)
-{
-	struct use *use;
-
-	for (size_t i = 0; i < process->use_count; i++) {
-		if (process->uses[i].file == file)
-			return &process->uses[i];
-	}
-	if (process->use_count == process->use_room) {
-		size_t room = process->use_room ? 2 * process->use_room : 16;
-		void *grown = reallocarray(process->uses, room, sizeof(*process->uses));
-
-		if (!grown)
-			return NULL;
-		process->uses = grown;
-		process->use_room = room;
-	}
-	use = &process->uses[process->use_count];
-	*use = (struct use){.file = file, .path = strdup(path)};
-	if (!use->path)
-		return NULL;
-	process->use_count++;
-	return use;
-}
-
-/* ---- telling the trace and the kernel side ---- */
-
-static int report_libraries(struct rls_libraries *libraries, struct process *process,
-			    uint64_t now_ns)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < process->use_count; i++) {
-		struct use *use = &process->uses[i];
-		struct rls_event event = {.kind = RLS_EVENT_LIBRARY,
-					  .pid = (uint32_t)process->pid,
-					  .time_ns = now_ns};
-
-		if (use->reported &&
-		    (use->reported_sites == use->file->sites || use->file->written))
-			continue;
-		event.library.sites = (uint32_t)use->file->sites;
-		r = rls_event_output_string(libraries->output, use->path, &event.library.path);
-		if (!r)
-			r = rls_event_output_string(libraries->output,
-						    rls_role_name(use->file->role),
-						    &event.library.role);
-		if (!r)
-			r = rls_event_output_add(libraries->output, &event);
-		use->reported = true;
-		use->reported_sites = use->file->sites;
-	}
-	return r;
-}
-
-static int set_ranges(struct rls_libraries *libraries, const struct process *process)
-{
-	struct rls_wire_ranges known = {0};
-
-	for (size_t i = 0; i < process->use_count && known.count < RLS_RANGES_MAX; i++) {
-		const struct use *use = &process->uses[i];
-
-		if (use->file->role == RLS_ROLE_PYTHON || use->code.start >= use->code.end)
-			continue;
-		known.range[known.count].start = use->code.start;
-		known.range[known.count].end = use->code.end;
-		known.range[known.count].category = rls_role_category(use->file->role);
-		known.count++;
-	}
-	return rls_kernel_set_ranges(libraries->kernel, process->pid, &known);
-}
-
-/* ---- looking ---- */
-
-static void find_code(const struct rls_library *library, const struct rls_mappings *mappings,
-		      struct use *use)
-{
-	for (size_t i = 0; i < mappings->count; i++) {
-		const struct rls_mapping *mapping = &mappings->entries[i];
-
-		if (!mapping->executable || strcmp(mapping->path, library->path))
-			continue;
-		if (use->code.start == use->code.end || mapping->start < use->code.start)
-			use->code.start = mapping->start;
-		if (mapping->end > use->code.end)
-			use->code.end = mapping->end;
-	}
-}
+/* ---- scanning ---- */
 
 /* Something may have taken a while: do not let the ring run full meanwhile. */
 static void catch_breath(struct rls_libraries *libraries)
@@ -197,17 +94,11 @@ static int take_library(struct rls_libraries *libraries, struct process *process
 			struct rls_probed_plan *planned)
 {
 	int r = rls_probed_files_attach(&libraries->files, planned);
-	struct use *use;
 
 	catch_breath(libraries);
 	if (r)
 		return r == -ENOMEM ? r : 0; /* said already; the others can still be probed */
-	use = use_add(process, planned->file, library->path);
-	if (!use)
-		return -ENOMEM;
-	if (use->code.start == use->code.end)
-		find_code(library, mappings, use);
-	return 0;
+	return rls_library_uses_add(&process->uses, planned->file, library->path, mappings);
 }
 
 static int take_libraries(struct rls_libraries *libraries, struct process *process,
@@ -460,11 +351,12 @@ int rls_libraries_scan(struct rls_libraries *libraries, pid_t pid, uint64_t now_
 		r = rescan_tables(libraries, process, &mappings);
 	}
 	if (!r)
-		r = set_ranges(libraries, process);
+		r = rls_library_uses_set_ranges(&process->uses, libraries->kernel, pid);
 	if (has_changed && !is_first)
 		find_bridge(libraries, process, &mappings);
 	rls_mappings_release(&mappings);
-	return r ? r : report_libraries(libraries, process, now_ns);
+	return r ? r
+		 : rls_library_uses_report(&process->uses, libraries->output, process->pid, now_ns);
 }
 
 uint64_t rls_libraries_due_ns(const struct rls_libraries *libraries, pid_t pid)
@@ -495,6 +387,7 @@ static int forked(void *context, const struct rls_target *parent, struct rls_tar
 	struct rls_libraries *libraries = context;
 	const struct process *from = parent ? parent->state[libraries->place] : NULL;
 	struct process *to;
+	int r;
 
 	if (!from || parent == child)
 		return 0;
@@ -508,15 +401,8 @@ static int forked(void *context, const struct rls_target *parent, struct rls_tar
 	to->warned_of_switching = from->warned_of_switching;
 	to->is_blind = from->is_blind;
 	memcpy(to->python, from->python, sizeof(to->python));
-	for (size_t i = 0; i < from->use_count; i++) {
-		struct use *use = use_add(to, from->uses[i].file, from->uses[i].path);
-
-		if (!use)
-			return -ENOMEM;
-		use->code.start = from->uses[i].code.start;
-		use->code.end = from->uses[i].code.end;
-	}
-	return report_libraries(libraries, to, time_ns);
+	r = rls_library_uses_copy(&to->uses, &from->uses);
+	return r ? r : rls_library_uses_report(&to->uses, libraries->output, to->pid, time_ns);
 }
 
 int rls_libraries_written_fd(const struct rls_libraries *libraries)
@@ -554,11 +440,8 @@ const char *rls_libraries_python(const struct rls_libraries *libraries, pid_t pi
 size_t rls_libraries_count(const struct rls_libraries *libraries, pid_t pid)
 {
 	const struct process *process = process_find(libraries, pid);
-	size_t count = 0;
 
-	for (size_t i = 0; process && i < process->use_count; i++)
-		count += process->uses[i].file->role != RLS_ROLE_PYTHON;
-	return count;
+	return process ? rls_library_uses_count(&process->uses) : 0;
 }
 
 bool rls_libraries_is_blind(const struct rls_libraries *libraries, pid_t pid)
