@@ -2,8 +2,10 @@
  *
  * A library with a role into which no call was seen, a library with a role that ran while the
  * trace said python, and a library without a role in which much ran. All of them are
- * named; shares are those of the running samples of the whole job. */
+ * named; shares are those of the running samples of the whole job. And for each process, code
+ * that ran in another category than the trace said. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -353,4 +355,63 @@ void rls_build_coverage(struct rls_builder *b)
 	}
 	suggest_all(&coverage);
 	free(coverage.shares);
+}
+
+/* --- by process: code that the trace did not see entered -------------------------------- */
+
+/* Of what ran while everything was traced. In a job whose functions are all probed it is below a
+ * hundredth, where a library was loaded late a few. */
+#define UNSEEN_MAX 0.1
+
+struct unseen {
+	uint64_t all_ns;
+	uint64_t ns; /* in a library with a role */
+	double variance_ns2; /* of ns */
+};
+
+/* Python code while nothing is known yet is no call that was missed. */
+static bool is_missed(const struct rls_sample_tally *tally)
+{
+	return rls_build_is_unseen(tally) && (tally->category != RLS_CATEGORY_UNKNOWN ||
+					      (tally->kind != RLS_SAMPLE_PYTHON && tally->code &&
+					       tally->code != RLS_CATEGORY_PYTHON));
+}
+
+static struct unseen unseen_of(const struct rls_builder *b, const struct rls_process *process)
+{
+	struct unseen found = {0};
+
+	for (const struct rls_sample_tally *t = b->timeline->samples.tallies; t; t = t->next) {
+		if (t->process != process || t->guessed || rls_sample_kind_waits(t->kind))
+			continue;
+		rls_add_bounded(&found.all_ns, t->sum.ns);
+		if (!is_missed(t))
+			continue;
+		rls_add_bounded(&found.ns, t->sum.ns);
+		found.variance_ns2 += t->sum.variance_ns2;
+	}
+	return found;
+}
+
+static void warn_of_unseen(struct rls_builder *b, const struct rls_process *process)
+{
+	struct unseen found = unseen_of(b, process);
+	double limit_ns = UNSEEN_MAX * (double)found.all_ns;
+	double error_ns = (double)rls_interval_95_ns(found.variance_ns2);
+
+	if (!found.ns || (double)found.ns <= limit_ns ||
+	    (double)found.ns - error_ns <= limit_ns / 2 || b->err)
+		return;
+	b->err = rls_report_warn(
+		b->report,
+		"process %" PRIu32 ": %.0f %% of the samples that were taken while everything was "
+		"traced lie in code that the trace did not see entered (unseen): the time of such "
+		"calls counts as their caller's, and they are in no count",
+		process->pid, 100 * (double)found.ns / (double)found.all_ns);
+}
+
+void rls_build_unseen(struct rls_builder *b)
+{
+	for (const struct rls_process *p = b->timeline->processes; p && !b->err; p = p->next)
+		warn_of_unseen(b, p);
 }

@@ -284,7 +284,8 @@ int rls_report_from_timeline(struct rls_report *report, const struct rls_timelin
 	add_losses(&b);
 	add_warnings(&b, damaged);
 	rls_report_set_percent(report);
-	rls_build_accuracy(&b);
+	rls_build_budget(&b);
+	rls_build_unseen(&b);
 	if (b.err)
 		return b.err;
 	rls_report_sort(report);

@@ -72,14 +72,16 @@ bool rls_build_is_unseen(const struct rls_sample_tally *tally);
 void rls_build_thread_cost(struct rls_builder *b, const struct rls_thread_entry *entry,
 			   uint64_t cost_ns);
 
-/* Adds warnings where figures are worse than a reader may expect; when all else is there. */
-void rls_build_accuracy(struct rls_builder *b);
+/* Warns where more than the budget was spent; when all else is there. */
+void rls_build_budget(struct rls_builder *b);
 
 /* Adds what samples say of libraries. */
 void rls_build_sampled_libraries(struct rls_builder *b);
 
 /* Warns of what ran and was not traced, when all tables that it reads are there. */
 void rls_build_coverage(struct rls_builder *b);
+/* The same for each process, by samples that were taken while everything was traced. */
+void rls_build_unseen(struct rls_builder *b);
 
 /* Adds the stacks that samples were taken in, with their frames. */
 void rls_build_sampled_stacks(struct rls_builder *b);
