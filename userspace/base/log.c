@@ -74,7 +74,9 @@ static void keep(const char *text)
 
 	if (kept.count == RLS_WARNINGS_KEPT || is_kept(text))
 		return;
-	copy = strdup(text);
+	copy = strdup(kept.count < RLS_WARNINGS_KEPT - 1 ? text
+							 : "the recorder has said more than is "
+							   "kept: the rest is on its stderr alone");
 	if (copy)
 		kept.texts[kept.count++] = copy;
 }

@@ -16,8 +16,9 @@ void rls_log_set_verbose(bool verbose);
 bool rls_log_verbose(void);
 
 /* Warnings and errors are kept, each once and RLS_WARNINGS_KEPT at most, so that they can be put
- * into a trace as well: who reads the report later sees what was said here. */
-#define RLS_WARNINGS_KEPT 100
+ * into a trace as well: who reads the report later sees what was said here. What comes after those is
+ * on stderr alone, and the last that is kept says so. */
+#define RLS_WARNINGS_KEPT 1000
 /* The oldest kept one that was not taken yet, without its prefix; NULL: there is none. It is kept
  * on, and lasts as long as the process. */
 const char *rls_log_take_warning(void);

@@ -77,7 +77,7 @@ static void events_wait_until_the_file_is_there(void **state)
 	assert_int_equal(rls_event_output_init(&output), 0);
 	for (uint64_t i = 0; i < 100; i++)
 		assert_int_equal(add_category(&output, 1000 + i), 0);
-	assert_int_equal(rls_event_output_warning(&output, 1100, "beware"), 0);
+	assert_int_equal(rls_event_output_warn(&output, 1100, "beware"), 0);
 	assert_int_equal(rls_event_output_tick(&output, 5000000000ULL), 0);
 	assert_int_equal(access(trace_path, F_OK), -1);
 
@@ -111,10 +111,29 @@ static void a_warning_is_written_once(void **state)
 	struct rls_event_output output;
 
 	assert_int_equal(rls_event_output_init(&output), 0);
-	assert_int_equal(rls_event_output_warning(&output, 1, "beware"), 0);
-	assert_int_equal(rls_event_output_warning(&output, 2, "beware"), 0);
-	assert_int_equal(rls_event_output_warning(&output, 3, "of the dog"), 0);
+	assert_int_equal(rls_event_output_warn(&output, 1, "beware of dogs"), 0);
+	assert_int_equal(rls_event_output_warn(&output, 2, "beware of dogs"), 0);
+	assert_int_equal(rls_event_output_warn(&output, 3, "beware of cats"), 0);
 	assert_int_equal(output.waiting_count, 2);
+	assert_int_equal(rls_event_output_close(&output), 0);
+}
+
+/* A target can make warnings up. Runs last: the process has said so much then. */
+static void what_is_said_is_bounded(void **state)
+{
+	struct rls_event_output output;
+	char text[40];
+
+	assert_int_equal(rls_event_output_init(&output), 0);
+	for (int i = 0; i < RLS_WARNINGS_KEPT + 10; i++) {
+		snprintf(text, sizeof(text), "warning number %d", i);
+		assert_int_equal(rls_event_output_warn(&output, 1, text), 0);
+	}
+	assert_in_range(output.waiting_count, RLS_WARNINGS_KEPT / 2, RLS_WARNINGS_KEPT);
+	assert_non_null(
+		strstr(rls_string_pool_get(output.strings,
+					   output.waiting[output.waiting_count - 1].warning.text),
+		       "said more than is kept"));
 	assert_int_equal(rls_event_output_close(&output), 0);
 }
 
@@ -314,9 +333,9 @@ static void a_listener_gets_all_at_once_and_nothing_is_kept(void **state)
 	assert_int_equal(rls_event_output_string(&output, "made up by a target", &id), 0);
 	assert_int_equal(id, 0);
 	assert_int_equal(rls_string_pool_count(output.strings), 1);
-	assert_int_equal(rls_event_output_warning(&output, 2, "careful"), 0);
+	assert_int_equal(rls_event_output_warn(&output, 2, "careful"), 0);
 	assert_int_equal(add_category(&output, 13), -ENOMEM);
-	assert_int_equal(received, 3);
+	assert_int_equal(received, 2);
 	assert_int_equal(output.waiting_count, 0);
 	assert_int_equal(rls_event_output_tick(&output, UINT64_MAX), 0);
 	assert_int_equal(rls_event_output_close(&output), 0);
@@ -338,6 +357,7 @@ int main(void)
 		TEST(a_full_disk_ends_the_trace_and_spoils_nothing),
 		TEST(a_disk_that_was_full_before),
 		TEST(a_listener_gets_all_at_once_and_nothing_is_kept),
+		TEST(what_is_said_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

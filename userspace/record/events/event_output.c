@@ -48,7 +48,6 @@ int rls_event_output_close(struct rls_event_output *output)
 		r = r ? r : closed;
 	}
 	free(output->waiting);
-	rls_index_map_free(&output->warned);
 	rls_string_pool_free(output->strings);
 	*output = (struct rls_event_output){.error = r};
 	return r;
@@ -108,22 +107,19 @@ int rls_event_output_string(struct rls_event_output *output, const char *text, r
 	return event_output_intern(output, text, strlen(text), out);
 }
 
-int rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns, const char *text)
+static int event_output_add_warning(struct rls_event_output *output, uint64_t time_ns,
+				    const char *text)
 {
 	struct rls_event event = {.kind = RLS_EVENT_WARNING, .time_ns = time_ns};
 	int r = rls_event_output_string(output, text, &event.warning.text);
 
-	if (r || rls_index_map_get(&output->warned, event.warning.text, 0))
-		return r;
-	if (!output->listener)
-		r = rls_index_map_put(&output->warned, event.warning.text, 0, output);
 	return r ? r : rls_event_output_add(output, &event);
 }
 
 int rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns, const char *text)
 {
 	rls_warning("%s", text);
-	return rls_event_output_warning(output, time_ns, text);
+	return rls_event_output_said(output, time_ns);
 }
 
 int rls_event_output_said(struct rls_event_output *output, uint64_t time_ns)
@@ -132,7 +128,7 @@ int rls_event_output_said(struct rls_event_output *output, uint64_t time_ns)
 	int r = 0;
 
 	while (!r && !output->listener && (text = rls_log_take_warning()))
-		r = rls_event_output_warning(output, time_ns, text);
+		r = event_output_add_warning(output, time_ns, text);
 	return r;
 }
 

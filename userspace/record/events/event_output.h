@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/base/index_map.h"
 #include "analysis/base/string_pool.h"
 #include "analysis/event/event.h"
 #include "analysis/trace/trace_writer.h"
@@ -20,7 +19,6 @@ struct rls_event_output {
 	struct rls_trace_writer *writer; /* NULL until opened */
 	struct rls_event *waiting;
 	size_t waiting_count, waiting_room;
-	struct rls_index_map warned; /* texts of warnings */
 	uint64_t flushed_ns;
 	/* Instead of a file, when set. */
 	int (*listener)(void *context, const struct rls_event *event);
@@ -42,12 +40,10 @@ int rls_event_output_close(struct rls_event_output *output);
 struct rls_event_sink rls_event_output_sink(struct rls_event_output *output);
 int rls_event_output_add(struct rls_event_output *output, const struct rls_event *event);
 int rls_event_output_string(struct rls_event_output *output, const char *text, rls_string_id *out);
-/* Writes each text once. */
-int rls_event_output_warning(struct rls_event_output *output, uint64_t time_ns, const char *text);
-/* The same, and says it on stderr. */
+/* Says it on stderr, and writes it as rls_event_output_said does. */
 int rls_event_output_warn(struct rls_event_output *output, uint64_t time_ns, const char *text);
-/* Writes what was said on stderr since the last time (userspace/base/log.h): all of it may matter to
- * who reads the figures. */
+/* Writes what was said on stderr since the last time (userspace/base/log.h), each text once: all of it
+ * may matter to who reads the figures. To a listener nothing. 0 or -errno. */
 int rls_event_output_said(struct rls_event_output *output, uint64_t time_ns);
 int rls_event_output_loss(struct rls_event_output *output, uint64_t time_ns, const char *buffer,
 			  uint64_t dropped);
