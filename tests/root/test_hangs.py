@@ -103,7 +103,7 @@ def all_shapes_hang(checks, tag, *arguments):
                 rows = waits(report, pid, "worker") or waits(report, pid, "run")
                 checks.that(sum(row["sleep_ns"] for row in rows) >= 0.99 * report["duration_ns"],
                             "the worker that is waited for sleeps in %s" % [row["function"] for row in rows])
-            os.system("kill $(ps -o pid= --ppid %d) 2>/dev/null" % job.pid)
+            os.system("kill -9 $(ps -o pid= --ppid %d) 2>/dev/null" % job.pid)
 
 
 def wait_ends_meanwhile(checks, tag):
