@@ -53,7 +53,10 @@ enum rls_event_kind {
 	RLS_EVENT_CLOCK = 25, /* a reading of the host's other clock, for traces of several hosts */
 	RLS_EVENT_OPERATION_RULE =
 		26, /* functions that are an operation where sampled stacks have them */
-	RLS_EVENT_MAX = 27,
+	RLS_EVENT_MEMORY_LINE = 27, /* what a line has allocated and freed, so far */
+	RLS_EVENT_MEMORY_AGES = 28, /* how long its blocks lived, so far */
+	RLS_EVENT_MEMORY_USE = 29, /* what a process, or it on one GPU, uses at an instant */
+	RLS_EVENT_MAX = 30,
 };
 
 /* What a sampled thread was doing. Running: whose code it executed. Waiting: for what. */
@@ -80,6 +83,34 @@ enum rls_gpu_kind {
 	RLS_GPU_SYNC = 3, /* a wait: never counts as busy */
 	RLS_GPU_GRAPH = 4, /* a whole graph launch (when nodes are not traced) */
 	RLS_GPU_KIND_MAX = 5,
+};
+
+/* Who reported a block of memory. */
+enum rls_memory_source {
+	RLS_MEMORY_TENSOR = 0, /* torch's allocator on the CPU */
+	RLS_MEMORY_ARRAY = 1, /* PyTraceMalloc_Track: NumPy's arrays, and whoever else calls it */
+	RLS_MEMORY_MALLOC = 2, /* the C library; what others have reported is left out */
+	RLS_MEMORY_PYTHON = 3, /* Python's own allocators */
+	RLS_MEMORY_GPU = 4, /* a caching allocator of a GPU's memory */
+	RLS_MEMORY_SOURCE_MAX = 5,
+};
+
+enum rls_memory_method {
+	RLS_MEMORY_COUNTED = 0, /* every block */
+	RLS_MEMORY_SAMPLED = 1, /* some blocks, each of which stands for others */
+	RLS_MEMORY_SCALED = 2, /* every block in windows */
+	RLS_MEMORY_METHOD_MAX = 3,
+};
+
+/* Where the blocks of an event were allocated. Events of equal fields are of the same line. */
+struct rls_memory_line {
+	rls_string_id file; /* of the innermost Python frame, as the target sees it; "": none */
+	rls_string_id function; /* qualified as far as known */
+	uint32_t line; /* 0: none, or none known */
+	enum rls_memory_source source;
+	uint32_t device; /* source gpu: its number; else 0 */
+	rls_string_id operation; /* the innermost of the allocating thread at that instant */
+	rls_string_id phase;
 };
 
 struct rls_event {
@@ -195,6 +226,30 @@ struct rls_event {
 		struct {
 			bool complete;
 		} end;
+		struct { /* sums since the recording began; frees: of blocks that were born in it */
+			struct rls_memory_line of;
+			uint64_t allocs, alloc_bytes;
+			uint64_t frees, freed_bytes;
+			uint64_t peak_bytes; /* the most that lived at once */
+			uint64_t temporary_bytes; /* of freed_bytes: lived less than 10 ms */
+			uint64_t error_bytes; /* of alloc_bytes, one standard deviation */
+			enum rls_memory_method method;
+		} memory_line;
+		struct { /* blocks that lived from_ns <= ns < to_ns */
+			struct rls_memory_line of;
+			bool freed; /* else they live at time_ns, and that is their age */
+			uint64_t from_ns, to_ns;
+			uint64_t count, bytes;
+		} memory_ages;
+		struct { /* 0: not known */
+			bool gpu; /* of the process on one GPU, device; else of its main memory */
+			uint32_t device;
+			uint64_t rss_bytes; /* resident */
+			uint64_t used_bytes; /* of the limit: by all for which it holds */
+			uint64_t limit_bytes; /* a cgroup's, or all that the machine or GPU has */
+			uint64_t allocated_bytes, reserved_bytes; /* by a GPU's caching allocator */
+			bool out_of_memory; /* an allocation has failed, or the kernel chose it to die */
+		} memory_use;
 		struct {
 			bool open; /* from here on every boundary is traced */
 		} window;

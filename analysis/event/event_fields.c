@@ -21,6 +21,12 @@
 		.name = name_, .type = RLS_FIELD_##type_,                                          \
 		.offset = offsetof(struct rls_event, member_), .sparse = true                      \
 	}
+/* struct rls_memory_line, a member. */
+#define MEMORY_LINE(of_)                                                                           \
+	SPARSE(STRING, "file", of_.file), SPARSE(U32, "line", of_.line),                           \
+		SPARSE(STRING, "function", of_.function),                                          \
+		REQUIRED(MEMORY_SOURCE, "source", of_.source), SPARSE(U32, "device", of_.device),  \
+		SPARSE(STRING, "operation", of_.operation), SPARSE(STRING, "phase", of_.phase)
 #define FIELDS(...) ((const struct rls_event_field[]){__VA_ARGS__ __VA_OPT__(, ){.name = NULL}})
 
 /* Ranks: what others build upon comes first, ends come last. */
@@ -79,7 +85,7 @@ static const struct rls_event_layout layouts[RLS_EVENT_MAX] = {
 	[RLS_EVENT_SHARE] = {"share", "time_ns", RLS_SCOPE_THREAD, 13, MEMBER_BYTES(share),
 			     FIELDS(REQUIRED(CATEGORY, "category", share.category),
 				    SPARSE(U64, "waited_ns", share.waited_ns))},
-	[RLS_EVENT_BUDGET] = {"budget", "time_ns", RLS_SCOPE_TRACE, 19, MEMBER_BYTES(budget),
+	[RLS_EVENT_BUDGET] = {"budget", "time_ns", RLS_SCOPE_TRACE, 22, MEMBER_BYTES(budget),
 			      FIELDS(REQUIRED(DOUBLE, "percent", budget.percent),
 				     FIELD(DOUBLE, "given_up_percent", budget.given_up_percent),
 				     FIELD(U32, "windowed_sites", budget.windowed_sites),
@@ -114,18 +120,48 @@ static const struct rls_event_layout layouts[RLS_EVENT_MAX] = {
 				     REQUIRED(U64, "ns", sample.ns),
 				     SPARSE(U32, "every", sample.every),
 				     SPARSE(CATEGORY, "code", sample.code))},
-	[RLS_EVENT_LOSS] = {"loss", "time_ns", RLS_SCOPE_TRACE, 20, MEMBER_BYTES(loss),
+	[RLS_EVENT_MEMORY_LINE] = {"memory_line", "time_ns", RLS_SCOPE_PROCESS, 19,
+				   MEMBER_BYTES(memory_line),
+				   FIELDS(MEMORY_LINE(memory_line.of),
+					  REQUIRED(U64, "allocs", memory_line.allocs),
+					  REQUIRED(U64, "alloc_bytes", memory_line.alloc_bytes),
+					  FIELD(U64, "frees", memory_line.frees),
+					  FIELD(U64, "freed_bytes", memory_line.freed_bytes),
+					  FIELD(U64, "peak_bytes", memory_line.peak_bytes),
+					  SPARSE(U64,
+						 "temporary_bytes", memory_line.temporary_bytes),
+					  SPARSE(U64, "error_bytes", memory_line.error_bytes),
+					  FIELD(MEMORY_METHOD, "method", memory_line.method))},
+	[RLS_EVENT_MEMORY_AGES] = {"memory_ages", "time_ns", RLS_SCOPE_PROCESS, 20,
+				   MEMBER_BYTES(memory_ages),
+				   FIELDS(MEMORY_LINE(memory_ages.of),
+					  REQUIRED(BOOL, "freed", memory_ages.freed),
+					  FIELD(U64, "from_ns", memory_ages.from_ns),
+					  REQUIRED(U64, "to_ns", memory_ages.to_ns),
+					  REQUIRED(U64, "count", memory_ages.count),
+					  FIELD(U64, "bytes", memory_ages.bytes))},
+	[RLS_EVENT_MEMORY_USE] = {"memory_use", "time_ns", RLS_SCOPE_PROCESS, 21,
+				  MEMBER_BYTES(memory_use),
+				  FIELDS(SPARSE(BOOL, "gpu", memory_use.gpu),
+					 SPARSE(U32, "device", memory_use.device),
+					 SPARSE(U64, "rss_bytes", memory_use.rss_bytes),
+					 SPARSE(U64, "used_bytes", memory_use.used_bytes),
+					 SPARSE(U64, "limit_bytes", memory_use.limit_bytes),
+					 SPARSE(U64, "allocated_bytes", memory_use.allocated_bytes),
+					 SPARSE(U64, "reserved_bytes", memory_use.reserved_bytes),
+					 SPARSE(BOOL, "out_of_memory", memory_use.out_of_memory))},
+	[RLS_EVENT_LOSS] = {"loss", "time_ns", RLS_SCOPE_TRACE, 23, MEMBER_BYTES(loss),
 			    FIELDS(REQUIRED(STRING, "buffer", loss.buffer),
 				   REQUIRED(U64, "dropped", loss.dropped))},
-	[RLS_EVENT_WARNING] = {"warning", "time_ns", RLS_SCOPE_TRACE, 21, MEMBER_BYTES(warning),
+	[RLS_EVENT_WARNING] = {"warning", "time_ns", RLS_SCOPE_TRACE, 24, MEMBER_BYTES(warning),
 			       FIELDS(REQUIRED(STRING, "text", warning.text))},
-	[RLS_EVENT_THREAD_END] = {"thread_end", "time_ns", RLS_SCOPE_THREAD, 22, 0, FIELDS()},
-	[RLS_EVENT_PROCESS_END] = {"process_end", "time_ns", RLS_SCOPE_PROCESS, 23, 0, FIELDS()},
-	[RLS_EVENT_CLOCK] = {"clock", "time_ns", RLS_SCOPE_TRACE, 24, MEMBER_BYTES(clock),
+	[RLS_EVENT_THREAD_END] = {"thread_end", "time_ns", RLS_SCOPE_THREAD, 25, 0, FIELDS()},
+	[RLS_EVENT_PROCESS_END] = {"process_end", "time_ns", RLS_SCOPE_PROCESS, 26, 0, FIELDS()},
+	[RLS_EVENT_CLOCK] = {"clock", "time_ns", RLS_SCOPE_TRACE, 27, MEMBER_BYTES(clock),
 			     FIELDS(REQUIRED(STRING, "boot", clock.boot),
 				    REQUIRED(U64, "realtime_ns", clock.realtime_ns),
 				    FIELD(U64, "width_ns", clock.width_ns))},
-	[RLS_EVENT_END] = {"end", "time_ns", RLS_SCOPE_TRACE, 25, MEMBER_BYTES(end),
+	[RLS_EVENT_END] = {"end", "time_ns", RLS_SCOPE_TRACE, 28, MEMBER_BYTES(end),
 			   FIELDS(REQUIRED(BOOL, "complete", end.complete))},
 };
 
@@ -149,6 +185,10 @@ static bool field_valid(const struct rls_event *event, const struct rls_event_fi
 		return *(const uint32_t *)value < RLS_GPU_KIND_MAX;
 	case RLS_FIELD_SAMPLE_KIND:
 		return *(const uint32_t *)value < RLS_SAMPLE_KIND_MAX;
+	case RLS_FIELD_MEMORY_SOURCE:
+		return *(const uint32_t *)value < RLS_MEMORY_SOURCE_MAX;
+	case RLS_FIELD_MEMORY_METHOD:
+		return *(const uint32_t *)value < RLS_MEMORY_METHOD_MAX;
 	case RLS_FIELD_DOUBLE:
 		return isfinite(*(const double *)value);
 	case RLS_FIELD_STACK:
@@ -170,6 +210,9 @@ int rls_event_check(const struct rls_event *event)
 		if (!field_valid(event, field))
 			return -EINVAL;
 	if (event->kind == RLS_EVENT_GPU && event->gpu.end_ns < event->time_ns)
+		return -EINVAL;
+	if (event->kind == RLS_EVENT_MEMORY_AGES &&
+	    event->memory_ages.to_ns <= event->memory_ages.from_ns)
 		return -EINVAL;
 	return 0;
 }

@@ -21,6 +21,8 @@ enum rls_field_type {
 	RLS_FIELD_CATEGORY,
 	RLS_FIELD_GPU_KIND,
 	RLS_FIELD_SAMPLE_KIND,
+	RLS_FIELD_MEMORY_SOURCE,
+	RLS_FIELD_MEMORY_METHOD,
 	RLS_FIELD_BOOL,
 	RLS_FIELD_DOUBLE,
 	RLS_FIELD_STACK, /* operation.depth and operation.stack; offset is unused */
@@ -55,7 +57,7 @@ const struct rls_event_layout *rls_event_layout(enum rls_event_kind kind);
 
 /* 0, or -EINVAL for an event that no trace may hold: an unknown kind or enum value, a number
  * above RLS_EVENT_NUMBER_MAX, too deep a stack, a GPU interval that ends before it begins, a
- * figure that is not finite. Writers and readers both ask. */
+ * range of ages that is empty, a figure that is not finite. Writers and readers both ask. */
 int rls_event_check(const struct rls_event *event);
 
 /* Bytes of the union that hold something. The event must have passed the check. */

@@ -151,6 +151,8 @@ static bool get_field(struct rls_record_decoder *decoder, const struct rls_recor
 	case RLS_FIELD_CATEGORY:
 	case RLS_FIELD_GPU_KIND:
 	case RLS_FIELD_SAMPLE_KIND:
+	case RLS_FIELD_MEMORY_SOURCE:
+	case RLS_FIELD_MEMORY_METHOD:
 		return get_u32(decoder, value);
 	case RLS_FIELD_STRING:
 	case RLS_FIELD_JSON:
@@ -223,6 +225,17 @@ static int get_fields(struct rls_record_decoder *decoder, const struct rls_recor
 	return rls_event_check(out) ? -EBADMSG : 1;
 }
 
+/* A kind whose number is no code. */
+static int get_further(struct rls_record_decoder *decoder, const struct rls_record_strings *strings,
+		       struct rls_event *out)
+{
+	uint32_t kind;
+
+	if (!get_u32(decoder, &kind) || kind < RLS_CODE_FURTHER)
+		return -EBADMSG;
+	return get_fields(decoder, strings, kind, out);
+}
+
 int rls_record_decode(struct rls_record_decoder *decoder, const struct rls_record_strings *strings,
 		      struct rls_event *out)
 {
@@ -247,6 +260,8 @@ int rls_record_decode(struct rls_record_decoder *decoder, const struct rls_recor
 	case RLS_CODE_CATEGORY_HITS_UNIT:
 	case RLS_CODE_CATEGORY_HITS_ALL:
 		return get_category_hits(decoder, code, out);
+	case RLS_CODE_FURTHER:
+		return get_further(decoder, strings, out);
 	default:
 		return get_fields(decoder, strings, code, out);
 	}

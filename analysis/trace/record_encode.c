@@ -128,7 +128,7 @@ static uint32_t find_thread(const struct rls_record_encoder *encoder, uint32_t p
 	return encoder->thread_count;
 }
 
-/* Writes a record's tag, thread and time; the fields follow. */
+/* Writes a record's tag, thread and time; the fields follow, or first a further kind. */
 static int put_head(struct rls_record_encoder *encoder, unsigned int code,
 		    const struct rls_event *event)
 {
@@ -168,6 +168,8 @@ static void put_field(struct rls_record_encoder *encoder, const struct rls_event
 	case RLS_FIELD_CATEGORY:
 	case RLS_FIELD_GPU_KIND:
 	case RLS_FIELD_SAMPLE_KIND:
+	case RLS_FIELD_MEMORY_SOURCE:
+	case RLS_FIELD_MEMORY_METHOD:
 		record_encode_write(encoder, *(const uint32_t *)value);
 		break;
 	case RLS_FIELD_U64:
@@ -238,10 +240,13 @@ static int put_category_hits(struct rls_record_encoder *encoder, const struct rl
 
 static int put_event(struct rls_record_encoder *encoder, const struct rls_event *event)
 {
-	int error = put_head(encoder, event->kind, event);
+	bool further = event->kind >= RLS_CODE_FURTHER;
+	int error = put_head(encoder, further ? RLS_CODE_FURTHER : event->kind, event);
 
 	if (error)
 		return error;
+	if (further)
+		record_encode_write(encoder, event->kind);
 	if (event->kind == RLS_EVENT_HITS) {
 		put_hits(encoder, event, cost_surprise(encoder, encoder->thread, event),
 			 RLS_EVENT_HITS);

@@ -10,6 +10,7 @@
 #include "analysis/event/event_fields.h"
 #include "analysis/event/event_store.h"
 #include "analysis/event/memory_source.h"
+#include "analysis/event/memory_words.h"
 #include "analysis/event/sample_kind.h"
 #include "analysis/trace/trace_damage.h"
 
@@ -113,6 +114,10 @@ static int get_word(const json_t *json, enum rls_field_type type, void *out)
 		return rls_category_parse(json_string_value(json), out);
 	if (type == RLS_FIELD_SAMPLE_KIND)
 		return rls_sample_kind_parse(json_string_value(json), out);
+	if (type == RLS_FIELD_MEMORY_SOURCE)
+		return rls_memory_source_parse(json_string_value(json), out);
+	if (type == RLS_FIELD_MEMORY_METHOD)
+		return rls_memory_method_parse(json_string_value(json), out);
 	return rls_gpu_kind_parse(json_string_value(json), out);
 }
 
@@ -137,6 +142,8 @@ static int get_value(struct text_reader *reader, json_t *json, const struct rls_
 	case RLS_FIELD_CATEGORY:
 	case RLS_FIELD_GPU_KIND:
 	case RLS_FIELD_SAMPLE_KIND:
+	case RLS_FIELD_MEMORY_SOURCE:
+	case RLS_FIELD_MEMORY_METHOD:
 		return get_word(json, field->type, out);
 	case RLS_FIELD_BOOL:
 		*(bool *)out = json_is_true(json);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/event/event_fields.h"
+#include "analysis/event/memory_words.h"
 #include "analysis/event/sample_kind.h"
 
 static const char *const gpu_kinds[] = {
@@ -110,6 +111,12 @@ static void write_value(FILE *out, const struct rls_event *event,
 	case RLS_FIELD_SAMPLE_KIND:
 		write_string(out, rls_sample_kind_name(*(const enum rls_sample_kind *)value));
 		break;
+	case RLS_FIELD_MEMORY_SOURCE:
+		write_string(out, rls_memory_source_name(*(const enum rls_memory_source *)value));
+		break;
+	case RLS_FIELD_MEMORY_METHOD:
+		write_string(out, rls_memory_method_name(*(const enum rls_memory_method *)value));
+		break;
 	case RLS_FIELD_BOOL:
 		fputs(*(const bool *)value ? "true" : "false", out);
 		break;
@@ -127,12 +134,20 @@ static void write_value(FILE *out, const struct rls_event *event,
 	}
 }
 
-/* Sparse fields are numbers and strings: 32 bits each, 0 meaning nothing. */
+/* Sparse fields are numbers, strings and words, 0 meaning nothing. */
 static bool left_out(const struct rls_event *event, const struct rls_event_field *field)
 {
+	const void *value = (const char *)event + field->offset;
+
 	if (field->type == RLS_FIELD_CONTINUED)
 		return !event->operation.continued;
-	return field->sparse && !*(const uint32_t *)((const char *)event + field->offset);
+	if (!field->sparse)
+		return false;
+	if (field->type == RLS_FIELD_U64)
+		return !*(const uint64_t *)value;
+	if (field->type == RLS_FIELD_BOOL)
+		return !*(const bool *)value;
+	return !*(const uint32_t *)value;
 }
 
 int rls_text_write_event(FILE *out, const struct rls_event *event,

@@ -30,6 +30,7 @@
  *             RLS_CODE_CATEGORY_HITS_UNIT: the same, the cost being as predicted, left out
  *             RLS_CODE_CATEGORY_HITS_ALL: the same, the cost being all the time since the
  *             record before, left out; it is no unit
+ *             RLS_CODE_FURTHER: any kind from that number on, as varint, and then its fields
  * END       one byte, enum rls_trace_end.
  *
  * Chunk types a reader does not know are skipped. Whatever changes the meaning of a type
@@ -44,8 +45,9 @@
 
 #define RLS_TRACE_MAGIC "\x89RLSTRC\n" /* not text, and damaged by a text-mode copy */
 #define RLS_TRACE_MAGIC_BYTES 8
-#define RLS_TRACE_VERSION 4
-/* That can be read: 2 has no RLS_CODE_CATEGORY_HITS_ALL, 3 no operations that are continued. */
+#define RLS_TRACE_VERSION 5
+/* That can be read: 2 has no RLS_CODE_CATEGORY_HITS_ALL, 3 no operations that are continued, 4 no
+ * RLS_CODE_FURTHER and no kinds beyond. */
 #define RLS_TRACE_VERSION_OLDEST 2
 #define RLS_CHUNK_MAGIC 0x4b484352u /* "RCHK" */
 
@@ -71,6 +73,7 @@ enum rls_trace_end {
 
 #define RLS_CODE_BITS 5
 #define RLS_DEPTH_BITS 7
+#define RLS_CODE_FURTHER 28
 #define RLS_CODE_CATEGORY_HITS_ALL 29
 #define RLS_CODE_CATEGORY_HITS 30
 #define RLS_CODE_CATEGORY_HITS_UNIT 31

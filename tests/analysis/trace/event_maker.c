@@ -108,6 +108,12 @@ static void fill(struct event_maker *maker, struct rls_event *event,
 	case RLS_FIELD_SAMPLE_KIND:
 		*(enum rls_sample_kind *)value = event_maker_draw(maker, RLS_SAMPLE_KIND_MAX);
 		break;
+	case RLS_FIELD_MEMORY_SOURCE:
+		*(enum rls_memory_source *)value = event_maker_draw(maker, RLS_MEMORY_SOURCE_MAX);
+		break;
+	case RLS_FIELD_MEMORY_METHOD:
+		*(enum rls_memory_method *)value = event_maker_draw(maker, RLS_MEMORY_METHOD_MAX);
+		break;
 	case RLS_FIELD_BOOL:
 		*(bool *)value = event_maker_draw(maker, 2);
 		break;
@@ -156,6 +162,11 @@ struct rls_event event_maker_event(struct event_maker *maker)
 		fill(maker, &event, field);
 	if (event.kind == RLS_EVENT_GPU && event.gpu.end_ns < event.time_ns)
 		event.gpu.end_ns = event.time_ns;
+	if (event.kind == RLS_EVENT_MEMORY_AGES &&
+	    event.memory_ages.to_ns <= event.memory_ages.from_ns) {
+		event.memory_ages.from_ns = event.memory_ages.to_ns / 2;
+		event.memory_ages.to_ns = event.memory_ages.from_ns + 1;
+	}
 	return event;
 }
 
