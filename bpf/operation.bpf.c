@@ -8,9 +8,7 @@ _Static_assert(sizeof(((struct rls_wire_edges *)0)->edges) ==
 	       "they are copied as they are");
 _Static_assert(RLS_NAME_BYTES == RLS_WIRE_NAME_BYTES, "so are names");
 
-/* The text of a name goes ahead of its first use, once per process. Returns its id when booking,
- * else 1; 0 for no name, and when there was no room to send it. */
-SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
+__attribute__((noinline)) int send_name(struct thread_state *thread, __u64 address)
 {
 	__u64 text = address + __builtin_offsetof(struct rls_name, text);
 	struct rls_wire_name *record;
@@ -18,7 +16,7 @@ SUBPROGRAM __u32 send_name(struct thread_state *thread, __u64 address)
 	__u32 id, head[2]; /* length, flags */
 	__u8 last;
 
-	if (!address)
+	if (!thread || !address)
 		return 0;
 	id = find_name(thread, address, &key);
 	if (id)

@@ -11,6 +11,7 @@ static __always_inline void inherit_state(struct thread_state *child,
 	child->generation = parent->generation;
 	child->record = parent->record;
 	child->annotate_offset = parent->annotate_offset;
+	child->phase_address = parent->phase_address;
 	child->edges_seen = parent->edges_seen;
 	child->annotated = parent->annotated;
 	child->record_seen = parent->record_seen;
@@ -110,6 +111,8 @@ static __always_inline void forget_image(struct thread_state *thread, __u32 pid)
 	thread->record = 0;
 	thread->record_seen = 0;
 	thread->annotated = 0;
+	thread->noted = 0;
+	thread->phase_address = 0;
 	thread->edges_seen = 0;
 	__builtin_memset(thread->names, 0, sizeof(thread->names));
 	thread->generation = 0;
@@ -146,7 +149,9 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		return 0;
 	process->flags &= ~RLS_PROCESS_ANNOTATED;
 	process->annotate_offset = 0;
+	process->phase_address = 0;
 	bpf_map_delete_elem(&ranges, &pid);
+	bpf_map_delete_elem(&annotated_threads, &pid);
 	is_python = begin_image(pid, bprm);
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread && recording_since_ns && !booking)
@@ -237,6 +242,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (over) {
 		bpf_map_delete_elem(&ranges, &pid);
 		bpf_map_delete_elem(&interpreters, &pid);
+		bpf_map_delete_elem(&annotated_threads, &pid);
 	}
 	if (thread && !is_known(thread))
 		thread = NULL;

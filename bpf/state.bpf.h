@@ -48,6 +48,7 @@ static __always_inline void load_settings(struct thread_state *thread,
 	if ((process->flags & RLS_PROCESS_ANNOTATED) && !thread->annotated) {
 		thread->annotated = 1;
 		thread->annotate_offset = process->annotate_offset;
+		thread->phase_address = process->phase_address;
 	}
 }
 

@@ -7,6 +7,7 @@ struct ranges_map ranges SEC(".maps");
 struct interpreters_map interpreters SEC(".maps");
 struct images_map images SEC(".maps");
 struct names_map names_sent SEC(".maps");
+struct annotated_threads_map annotated_threads SEC(".maps");
 struct site_hits_map site_hits SEC(".maps");
 struct cells_map cells SEC(".maps");
 struct scopes_map scopes SEC(".maps");

@@ -101,10 +101,12 @@ struct thread_state {
 	__u32 overflowed;
 	__u64 record; /* annotation record, 0 while not found */
 	__u64 annotate_offset;
+	__u64 phase_address; /* where its process keeps its phase; 0: nowhere */
 	__u64 edges_seen;
 	__s64 clock_ahead_ns; /* of the host's, when edges were last read (clock.bpf.h) */
 	struct known_name names[NAMES_KNOWN]; /* that have been sent, by NAME_PLACE */
 	__u8 annotated;
+	__u8 noted; /* its helpers may have its operations (memory.bpf.h) */
 	__u8 record_seen;
 	__u8 announced;
 	__u8 base; /* category below the first frame */
@@ -165,6 +167,21 @@ struct names_map {
 	__type(value, __u32); /* its id when booking, else 1 */
 };
 
+/* The thread of a process whose operations its helpers have (memory.bpf.h). */
+struct annotated_thread {
+	__u64 record;
+	__u32 tid; /* as it sees itself */
+	__u32 reserved;
+};
+
+struct annotated_threads_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct annotated_thread);
+};
+
 struct site_hits_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, RLS_SITES_COUNTED);
@@ -213,6 +230,7 @@ extern struct threads_map threads SEC(".maps");
 extern struct tracked_map tracked SEC(".maps");
 extern struct ranges_map ranges SEC(".maps");
 extern struct names_map names_sent SEC(".maps");
+extern struct annotated_threads_map annotated_threads SEC(".maps");
 extern struct site_hits_map site_hits SEC(".maps");
 extern struct cells_map cells SEC(".maps");
 extern struct scopes_map scopes SEC(".maps");

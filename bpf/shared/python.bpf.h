@@ -42,10 +42,11 @@ static __always_inline __u64 innermost_frame(struct task_struct *task,
 	return frame;
 }
 
-/* A global function: the verifier then looks at it once, not at each step of the walk. How many frames are filled
+/* A global function: the verifier then looks at it once, not at each step of the walk. Weak, as are those below: several
+ * programs walk. How many frames are filled
  * in: none for what is no frame of Python's own; -1: not all could be read. */
-__noinline int read_python_frame(__u64 frame, const struct rls_wire_interpreter *interpreter,
-				 struct rls_wire_frame *out)
+__weak __noinline int read_python_frame(__u64 frame, const struct rls_wire_interpreter *interpreter,
+					struct rls_wire_frame *out)
 {
 	__u64 code = 0, instruction = 0, pointers[RLS_CODE_POINTERS] = {0};
 	__u32 first_line = 0, more;

@@ -30,7 +30,7 @@ static __always_inline bool is_shim(__u64 frame, const struct rls_wire_interpret
 }
 
 /* Whether a frame is the one by which C entered. */
-__noinline int is_entry(__u64 frame, const struct rls_wire_interpreter *interpreter)
+__weak __noinline int is_entry(__u64 frame, const struct rls_wire_interpreter *interpreter)
 {
 	__u8 flag = 0;
 
@@ -55,7 +55,7 @@ static __always_inline bool has_code(__u64 frame, const struct rls_wire_interpre
 
 /* Whether a C frame has been filled in; one whose entry is deeper than is walked has. A global
  * function: the verifier then looks at it once. */
-__noinline int is_filled_in(__u64 c_frame, const struct rls_wire_interpreter *interpreter)
+__weak __noinline int is_filled_in(__u64 c_frame, const struct rls_wire_interpreter *interpreter)
 {
 	__u64 frame = 0, back = 0, caller = 0;
 	bool entered = false;

@@ -27,6 +27,7 @@ struct rls_wire_place {
 /* tracked: thread group id → this. Children inherit it at fork. */
 struct rls_wire_process {
 	RLS_U64 annotate_offset; /* (int64) thread pointer → address of the record's pointer; 0: none */
+	RLS_U64 phase_address; /* of the word that has its phase's name; 0: none */
 	RLS_U32 flags; /* RLS_PROCESS_* */
 	RLS_U32 reserved;
 };

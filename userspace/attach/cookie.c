@@ -1,6 +1,7 @@
 #include "userspace/attach/cookie.h"
 
 #include "bpf/wire/cookie.h"
+#include "analysis/event/event.h"
 #include "userspace/annotate/foreign_ranges.h"
 
 /* The kernel side knows these numbers by heart. */
@@ -16,6 +17,9 @@ _Static_assert(RLS_RANGE_PUSH_STD_STRING == 1 && RLS_RANGE_PUSH_CSTR == 2 &&
 		       RLS_RANGE_PUSH_WCSTR == 3 && RLS_RANGE_PUSH_NVTX_ATTRIBUTES == 4 &&
 		       RLS_RANGE_POP == 5,
 	       "bpf/operation.bpf.c");
+
+_Static_assert(RLS_MEMORY_TENSOR == 0 && RLS_MEMORY_ARRAY == 1 && RLS_MEMORY_GPU == 4,
+	       "bpf/memory.bpf.h");
 
 _Static_assert(RLS_SITE_SLOT_BYTES_MAX == 1024 * 8 && RLS_SITE_ENTER_SLOT_BYTES == 8,
 	       "cookie fields");

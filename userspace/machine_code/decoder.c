@@ -323,6 +323,36 @@ bool rls_decode_moves_stack(const uint8_t *bytes, size_t length)
 	return !decode_full(bytes, length, &full) || moves_stack(&full);
 }
 
+static bool writes_argument(const ZydisDecodedOperand *operand)
+{
+	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+		return false;
+	switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand->reg.value)) {
+	case ZYDIS_REGISTER_RDI:
+	case ZYDIS_REGISTER_RSI:
+	case ZYDIS_REGISTER_RDX:
+	case ZYDIS_REGISTER_RCX:
+	case ZYDIS_REGISTER_R8:
+	case ZYDIS_REGISTER_R9:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool rls_decode_writes_argument(const uint8_t *bytes, size_t length)
+{
+	struct full full;
+
+	if (!decode_full(bytes, length, &full))
+		return true;
+	for (unsigned int i = 0; i < full.zydis.operand_count; i++)
+		if (writes_argument(&full.operands[i]))
+			return true;
+	return false;
+}
+
 /* sub or add $n,%rsp */
 static bool is_immediate_of_rsp(const struct full *full)
 {

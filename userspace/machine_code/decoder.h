@@ -51,6 +51,9 @@ int rls_decode(const uint8_t *bytes, size_t available, uint64_t vaddr, struct rl
 /* Whether a successfully decoded instruction writes rsp, a call's own push included. */
 bool rls_decode_moves_stack(const uint8_t *bytes, size_t length);
 
+/* Whether it may write a register that has one of a function's first six integer arguments. */
+bool rls_decode_writes_argument(const uint8_t *bytes, size_t length);
+
 /* By how many bytes one that is no branch, call or ret lowers rsp; negative where it raises it. 0, -EILSEQ,
  * or -EOPNOTSUPP when that is not in the instruction (leave, and) or is RLS_SITE_SLOT_BYTES_MAX or more. */
 int rls_decode_lowers_stack(const uint8_t *bytes, size_t length, int *lowered_bytes);

@@ -139,6 +139,7 @@ int rls_describe_settings(const struct rls_describer *describer, pid_t pid)
 		settings.flags |= RLS_PROCESS_FOLLOW;
 	if (address && !rls_annotation_reader_descriptor(pid, address, &descriptor)) {
 		settings.annotate_offset = descriptor.thread_pointer_offset;
+		settings.phase_address = address + offsetof(struct rls_annotate_descriptor, phase);
 		settings.flags |= RLS_PROCESS_ANNOTATED;
 	}
 	return rls_kernel_track(describer->kernel, pid, &settings);

@@ -172,6 +172,11 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 		r = rls_probe_toggle_add(recorder->probe_toggle, record, size);
 	if (r)
 		return r;
+	/* Names of what has ended cannot be read any more. */
+	if (recorder->memory && record->kind == RLS_WIRE_THREAD_EXIT)
+		r = rls_memory_name(recorder->memory);
+	if (r)
+		return r;
 	recorder->progress.events++;
 	rls_affinity_saw(&recorder->affinity, record->pid, record->tid);
 	r = rls_gpu_add(recorder->gpu, record, size);

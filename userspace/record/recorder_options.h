@@ -29,6 +29,12 @@ struct rls_recorder_listener {
 	void *context;
 };
 
+enum rls_memory_mode {
+	RLS_MEMORY_OFF,
+	RLS_MEMORY_AUTO, /* while that is within the budget */
+	RLS_MEMORY_ALL, /* whatever it costs */
+};
+
 /* What it points to must stay until the recorder is freed. */
 struct rls_recorder_options {
 	const char *trace_path;
@@ -43,6 +49,7 @@ struct rls_recorder_options {
 	unsigned int sample_hz; /* stacks of running threads; 0: no samples */
 	const struct rls_operation_globs *operations; /* by functions on them; NULL: none */
 	double budget_percent; /* of a thread's time that probes may cost; below 0: no limit */
+	enum rls_memory_mode memory;
 	bool perf_events; /* attach one by one even where uprobe_multi works */
 	bool alternate; /* turn probes on and off to see what hits cost (probe_toggle.h) */
 };

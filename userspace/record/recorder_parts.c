@@ -53,6 +53,11 @@ static int open_booking(struct rls_recorder *recorder, struct rls_kernel_options
 	return r;
 }
 
+static bool wants_memory(const struct rls_recorder *recorder)
+{
+	return recorder->options.memory != RLS_MEMORY_OFF && !recorder->options.listener;
+}
+
 static int open_kernel(struct rls_recorder *recorder)
 {
 	struct rls_kernel_options options = {
@@ -61,6 +66,7 @@ static int open_kernel(struct rls_recorder *recorder)
 		.control_bytes = CONTROL_BYTES,
 		.gpu_bytes = GPU_BYTES,
 		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
+		.memory = wants_memory(recorder),
 		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
 		.absences = recorder->options.alternate,
 	};
@@ -303,8 +309,10 @@ static int open_interpreters(struct rls_recorder *recorder)
 {
 	struct rls_event_sink sink = rls_event_output_sink(&recorder->output);
 
-	return rls_interpreters_new(recorder->kernel, recorder->options.sample_hz ? &sink : NULL,
-				    &recorder->targets, &recorder->interpreters);
+	bool named = recorder->options.sample_hz || wants_memory(recorder);
+
+	return rls_interpreters_new(recorder->kernel, named ? &sink : NULL, &recorder->targets,
+				    &recorder->interpreters);
 }
 
 static void close_interpreters(struct rls_recorder *recorder)
@@ -343,6 +351,31 @@ static int open_samples(struct rls_recorder *recorder)
 static void close_samples(struct rls_recorder *recorder)
 {
 	rls_samples_free(recorder->samples);
+}
+
+/* ---- memory ---- */
+
+static int open_memory(struct rls_recorder *recorder)
+{
+	const struct rls_memory_parts parts = {
+		.kernel = recorder->kernel,
+		.pythons = recorder->interpreters,
+		.translator = recorder->translator,
+		.output = &recorder->output,
+		.targets = &recorder->targets,
+	};
+	int r = rls_memory_new(&parts, &recorder->memory);
+
+	if (r)
+		return rls_error_r(r, "cannot record memory: %s", strerror(-r));
+	rls_libraries_on_mappings(recorder->libraries, rls_memory_mapped, recorder->memory);
+	return 0;
+}
+
+static void close_memory(struct rls_recorder *recorder)
+{
+	rls_libraries_on_mappings(recorder->libraries, NULL, NULL);
+	rls_memory_free(recorder->memory);
 }
 
 /* ---- when which probe is on ---- */
@@ -458,6 +491,8 @@ static const struct part {
 	{NULL, open_code_map, close_code_map},
 	{wants_samples, open_samples, close_samples},
 	{NULL, rls_recorder_observe_targets, NULL},
+	/* The last to come is the first to forget: names are asked for until then. */
+	{wants_memory, open_memory, close_memory},
 	{wants_probe_toggle, open_probe_toggle, close_probe_toggle},
 	{wants_controller, open_controller, close_controller},
 	{NULL, open_ticks, NULL},

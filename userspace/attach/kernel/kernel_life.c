@@ -172,6 +172,8 @@ static int kernel_life_load(struct rls_kernel *kernel, const struct rls_kernel_o
 	r = size_rings(kernel->skeleton, options);
 	if (!r)
 		r = size_books(kernel->skeleton, options->booking);
+	if (!r)
+		r = rls_kernel_size_memory(kernel, options->memory && !options->booking);
 	if (r)
 		return rls_error_r(r, "cannot size the ring buffers: %s", strerror(-r));
 	r = rlscope__load(kernel->skeleton);
@@ -182,6 +184,9 @@ static int kernel_life_load(struct rls_kernel *kernel, const struct rls_kernel_o
 	}
 	if (r)
 		return load_error(r);
+	r = rls_kernel_map_memory(kernel);
+	if (r)
+		return rls_error_r(r, "cannot map what is counted of memory: %s", strerror(-r));
 	return attach_tracepoints(kernel);
 }
 
@@ -247,6 +252,7 @@ void rls_kernel_close(struct rls_kernel *kernel)
 	ring_buffer__free(kernel->rings);
 	free(kernel->waiting);
 	rls_transitions_unmap(&kernel->transitions);
+	rls_kernel_unmap_memory(kernel);
 	rlscope__destroy(kernel->skeleton);
 	free(kernel);
 }
@@ -509,6 +515,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 		kernel->links.slow = true;
 	rls_arms_hand_over(&kernel->arms, &kernel->links);
 	rls_kernel_leave_ranges(kernel);
+	rls_kernel_leave_memory(kernel);
 	rls_groups_clear(&kernel->groups);
 	rls_sampler_clear(&kernel->sampler);
 	rls_sampler_clear(&kernel->close_looks);

@@ -6,10 +6,12 @@
  *     kernel_sampling.c     what samples
  *     kernel_totals.c     what is summed up there instead
  *     kernel_ranges.c    other people's ranges
+ *     kernel_memory.c    what allocators report
  */
 #ifndef RLS_KERNEL_STATE_H
 #define RLS_KERNEL_STATE_H
 
+#include "bpf/wire/memory.h"
 #include "rlscope.skel.h"
 #include "userspace/attach/arms.h"
 #include "userspace/attach/groups.h"
@@ -32,10 +34,22 @@ struct rls_range_probes {
 	bool windowed, off;
 };
 
+/* Sites of allocators' reports. */
+struct rls_memory_probes {
+	bool wanted;
+	struct rls_wire_memory_line *lines; /* the map of that name */
+	struct rls_memory_file {
+		uint32_t file; /* the caller's number */
+		struct rls_links links;
+	} * files;
+	size_t count, room;
+};
+
 struct rls_kernel {
 	struct rlscope *skeleton;
 	struct rls_links links;
 	struct rls_range_probes ranges;
+	struct rls_memory_probes memory;
 	struct rls_arms arms;
 	enum { ARM_WAY_UNTRIED, ARM_WAY_MULTI, ARM_WAY_PERF } arm_way;
 	struct rls_groups groups; /* sites that may go on and off; else they are in links */
@@ -84,6 +98,12 @@ int rls_kernel_attach_one(struct rls_kernel *kernel, struct rls_links *links,
 
 /* To be detached with all others. */
 void rls_kernel_leave_ranges(struct rls_kernel *kernel);
+void rls_kernel_leave_memory(struct rls_kernel *kernel);
+
+/* Before loading, once it is known how probes are attached; and after it. 0 or -errno. */
+int rls_kernel_size_memory(struct rls_kernel *kernel, bool memory);
+int rls_kernel_map_memory(struct rls_kernel *kernel);
+void rls_kernel_unmap_memory(struct rls_kernel *kernel);
 
 /* With the edges of a window: what goes off where ranges go with it is the caller's to detach. Nothing where
  * they do not. 0 or -errno. */

@@ -25,6 +25,7 @@ enum key {
 	KEY_VERIFY,
 	KEY_PERF_EVENTS,
 	KEY_JSON,
+	KEY_MEMORY,
 };
 
 static const struct argp_option tracing_table[] = {
@@ -56,6 +57,10 @@ static const struct argp_option recording_table[] = {
 	 3},
 	{"operation", KEY_OPERATION, "NAME=[FILE:]FUNCTION", 0,
 	 "Time is of operation NAME where a sampled stack has this function (globs)", 3},
+	{"memory", KEY_MEMORY, "auto|off|all", 0,
+	 "Count the memory that lines allocate: while that is within the budget (auto, the "
+	 "default), not at all, or whatever it costs",
+	 3},
 	{"verify", KEY_VERIFY, NULL, 0,
 	 "Print how far samples and probes agree, and what the probes missed", 3},
 	{0},
@@ -88,6 +93,20 @@ static int parse_budget(const char *text, double *out)
 		return -EINVAL;
 	*out = percent;
 	return 0;
+}
+
+static int parse_memory(const char *text, enum rls_memory_mode *out)
+{
+	static const char *const names[] = {
+		[RLS_MEMORY_OFF] = "off", [RLS_MEMORY_AUTO] = "auto", [RLS_MEMORY_ALL] = "all"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]))
+			continue;
+		*out = (enum rls_memory_mode)i;
+		return 0;
+	}
+	return -EINVAL;
 }
 
 static int replace(char **where, const char *text)
@@ -181,6 +200,11 @@ static error_t parse_recording(int key, char *argument, struct argp_state *state
 		return EINVAL;
 	case KEY_OPERATION:
 		return add_operation(options, argument);
+	case KEY_MEMORY:
+		if (!parse_memory(argument, &options->memory))
+			return 0;
+		rls_error("--memory takes auto, off or all, not '%s'", argument);
+		return EINVAL;
 	case KEY_VERIFY:
 		options->verify = true;
 		return 0;
@@ -243,6 +267,7 @@ int rls_record_options_init(struct rls_record_options *options)
 {
 	*options = (struct rls_record_options){
 		.children = true,
+		.memory = RLS_MEMORY_AUTO,
 		.budget_percent = 2,
 		.sample_hz = RLS_SAMPLE_HZ_UNSAID,
 	};

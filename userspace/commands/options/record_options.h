@@ -10,6 +10,7 @@
 #include "userspace/commands/options/seconds.h"
 #include "userspace/discover/roles/roles.h"
 #include "userspace/record/events/operation_globs.h"
+#include "userspace/record/recorder_options.h"
 
 #define RLS_SAMPLE_HZ_MAX 10000
 #define RLS_SAMPLE_HZ 199 /* unless said; fewer with a budget below 4 % */
@@ -26,6 +27,7 @@ struct rls_record_options {
 	uint64_t duration_ns;
 	double budget_percent; /* < 0: none, trace everything */
 	unsigned int sample_hz; /* 0: no samples; once finished never RLS_SAMPLE_HZ_UNSAID */
+	enum rls_memory_mode memory;
 	bool children;
 	bool verify;
 	bool perf_events;

@@ -61,6 +61,7 @@ int rls_recording_open(struct rls_record_options *options, const struct rls_sele
 		.sample_hz = options->sample_hz,
 		.operations = &options->operations,
 		.budget_percent = options->budget_percent,
+		.memory = options->memory,
 		.perf_events = options->perf_events,
 		.alternate = options->alternate,
 	};

@@ -659,6 +659,18 @@ int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uin
 	return r ? r : apply_edge(translator, pid, tid, edge, id);
 }
 
+int rls_translator_name(const struct rls_translator *translator, uint32_t pid, uint64_t address,
+			rls_string_id *out)
+{
+	const struct rls_live_process *process = rls_thread_table_find(&translator->living, pid);
+	uintptr_t known = process ? (uintptr_t)rls_index_map_get(&process->names, address, 0) : 0;
+
+	if (!known)
+		return 0;
+	*out = (rls_string_id)(known - 1);
+	return 1;
+}
+
 bool rls_translator_knows(const struct rls_translator *translator, uint32_t pid, uint32_t tid)
 {
 	const struct rls_live_process *process = rls_thread_table_find(&translator->living, pid);

@@ -80,6 +80,10 @@ void rls_translator_forget(struct rls_translator *translator, uint32_t pid);
 int rls_translator_add_edge(struct rls_translator *translator, uint32_t pid, uint32_t tid,
 			    const struct rls_edge *edge, const char *name, size_t name_bytes);
 
+/* What a name at this address of a process is, as far as it has come. 1 and *out, or 0. */
+int rls_translator_name(const struct rls_translator *translator, uint32_t pid, uint64_t address,
+			rls_string_id *out);
+
 /* Whether a thread is known and has not ended; the first one stands for its process. */
 bool rls_translator_knows(const struct rls_translator *translator, uint32_t pid, uint32_t tid);
 /* Calls visit for each of those until it returns other than 0, which is returned. */

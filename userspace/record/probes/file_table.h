@@ -21,6 +21,7 @@ struct rls_file {
 	struct rls_probed_file
 		*probed; /* NULL: none with a role, or not seen as such yet (probed_files.h) */
 	bool switches_stacks; /* a process that does maps it (stack_switching.h) */
+	bool reports_memory; /* it has been looked at for that (memory/reporters.h) */
 	bool has_operation_probes; /* it has been probed for them (annotation_probes.h) */
 };
 

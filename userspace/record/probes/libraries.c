@@ -44,6 +44,9 @@ struct rls_libraries {
 	size_t place; /* of struct process among a target's states */
 	void (*probed)(void *context);
 	void *probed_context;
+	int (*mappings)(void *context, struct rls_files *files, pid_t pid,
+			const struct rls_mappings *mappings);
+	void *mappings_context;
 };
 
 /* ---- processes ---- */
@@ -316,6 +319,9 @@ static int scan_changes(struct rls_libraries *libraries, struct process *process
 	rls_annotation_probes_scan(libraries->kernel, &libraries->table, process->pid, mappings,
 				   &process->annotation);
 	r = libraries_handle_switching(libraries, process, mappings, now_ns);
+	if (!r && libraries->mappings)
+		r = libraries->mappings(libraries->mappings_context, &libraries->table,
+					process->pid, mappings);
 	if (!r)
 		r = scan_new(libraries, process, mappings, now_ns);
 	if (!r)
@@ -523,6 +529,15 @@ void rls_libraries_on_probed(struct rls_libraries *libraries, void (*probed)(voi
 void rls_libraries_count_to(struct rls_libraries *libraries, uint32_t sites_max)
 {
 	libraries->files.sites_max = sites_max;
+}
+
+void rls_libraries_on_mappings(struct rls_libraries *libraries,
+			       int (*mapped)(void *context, struct rls_files *files, pid_t pid,
+					     const struct rls_mappings *mappings),
+			       void *context)
+{
+	libraries->mappings = mapped;
+	libraries->mappings_context = context;
 }
 
 void rls_libraries_on_cuda_entry(struct rls_libraries *libraries,

@@ -19,6 +19,8 @@
 #include "userspace/record/events/event_output.h"
 #include "userspace/record/targets/target_table.h"
 
+struct rls_files;
+struct rls_mappings;
 struct rls_probed_file;
 struct rls_roles;
 struct rls_libraries;
@@ -27,6 +29,11 @@ struct rls_libraries;
 int rls_libraries_new(struct rls_kernel *kernel, const struct rls_roles *roles,
 		      struct rls_event_output *output, struct rls_targets *targets,
 		      struct rls_libraries **out);
+/* Calls back with the files that a process maps whenever these have changed. 0 or -ENOMEM. */
+void rls_libraries_on_mappings(struct rls_libraries *libraries,
+			       int (*mapped)(void *context, struct rls_files *files, pid_t pid,
+					     const struct rls_mappings *mappings),
+			       void *context);
 /* Calls back for each site at an entry of CUDA from here on, before its first hit: 0 or -errno. */
 void rls_libraries_on_cuda_entry(struct rls_libraries *libraries,
 				 int (*cuda_entry)(void *context, uint32_t site, const char *name),

@@ -1,0 +1,302 @@
+/* Memory: what the allocators of stock libraries report of each block (bpf/wire/memory.h). */
+#include "bpf/memory.bpf.h"
+#include "bpf/name.bpf.h"
+
+/* User space sizes them, and leaves them one entry each where memory is not recorded. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RLS_MEMORY_LINES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct rls_wire_memory_line);
+} memory_lines SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RLS_MEMORY_LINES);
+	__type(key, struct rls_wire_memory_key);
+	__type(value, __u32);
+} memory_places SEC(".maps");
+/* Places that were given back. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, RLS_MEMORY_LINES);
+	__uint(key_size, 0);
+	__type(value, __u32);
+} memory_free_places SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RLS_MEMORY_BLOCKS);
+	__type(key, struct rls_wire_block_key);
+	__type(value, struct rls_wire_block);
+} memory_blocks SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RLS_MEMORY_DEVICES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct rls_wire_device_key);
+	__type(value, struct rls_wire_device);
+} memory_devices SEC(".maps");
+
+__u64 memory_counts[RLS_MEMORY_COUNT_MAX] = {};
+/* Whether blocks are counted now. Those that live are followed anyway. */
+bool memory_wanted = false;
+
+/* A body that was interrupted took longer than what it cost. */
+#define BODY_NS_MAX 20000
+
+static __always_inline void count_memory(enum rls_memory_count which, __u64 by)
+{
+	__sync_fetch_and_add(&memory_counts[which], by);
+}
+
+/* ---- lines ---- */
+
+static __always_inline bool take_line_place(__u32 *place)
+{
+	__u64 next;
+
+	if (memory_counts[RLS_MEMORY_PLACES] < RLS_MEMORY_LINES) {
+		next = __sync_fetch_and_add(&memory_counts[RLS_MEMORY_PLACES], 1);
+		if (next < RLS_MEMORY_LINES) {
+			*place = next;
+			return true;
+		}
+	}
+	return !bpf_map_pop_elem(&memory_free_places, place);
+}
+
+/* A place for a key that is new. Another CPU may be about to make one too. */
+__noinline int make_line(struct thread_state *thread, const struct rls_wire_memory_key *key)
+{
+	struct rls_wire_memory_line *line;
+	__u32 place = 0, *made;
+
+	if (!thread || !key)
+		return -1;
+	if (!take_line_place(&place))
+		return -1;
+	line = bpf_map_lookup_elem(&memory_lines, &place);
+	if (!line)
+		return -1;
+	line->key = *key;
+	if (bpf_map_update_elem(&memory_places, key, &place, BPF_NOEXIST)) {
+		line->key.pid = 0;
+		bpf_map_push_elem(&memory_free_places, &place, 0);
+		made = bpf_map_lookup_elem(&memory_places, key);
+		return made ? (int)*made : -1;
+	}
+	count_memory(RLS_MEMORY_MADE, 1);
+	return place;
+}
+
+static __always_inline int find_line(struct thread_state *thread,
+				     const struct rls_wire_memory_key *key)
+{
+	__u32 *place = bpf_map_lookup_elem(&memory_places, key);
+
+	if (place)
+		return *place;
+	send_name(thread, key->operation);
+	send_name(thread, key->phase);
+	return make_line(thread, key);
+}
+
+static __always_inline void raise_peak(struct rls_wire_memory_line *line, __u64 live_bytes)
+{
+	__u64 peak_bytes = *(volatile __u64 *)&line->peak_bytes;
+
+	if ((__s64)live_bytes > (__s64)peak_bytes)
+		*(volatile __u64 *)&line->peak_bytes = live_bytes;
+}
+
+static __always_inline void count_alloc(struct rls_wire_memory_line *line, __u64 bytes)
+{
+	__u64 before_bytes = __sync_fetch_and_add(&line->alloc_bytes, bytes);
+
+	__sync_fetch_and_add(&line->allocs, 1);
+	raise_peak(line, before_bytes + bytes - *(volatile __u64 *)&line->freed_bytes);
+}
+
+static __always_inline void count_free(const struct rls_wire_block *block, __u64 now_ns)
+{
+	struct rls_wire_memory_line *line = bpf_map_lookup_elem(&memory_lines, &block->line);
+	__u64 lived_ns = now_ns - block->born_ns;
+	__u32 bucket = rls_age_bucket(lived_ns);
+
+	if (!line)
+		return;
+	__sync_fetch_and_add(&line->frees, 1);
+	__sync_fetch_and_add(&line->freed_bytes, block->bytes);
+	if (lived_ns < RLS_TEMPORARY_NS)
+		__sync_fetch_and_add(&line->temporary_bytes, block->bytes);
+	if (bucket < RLS_AGES)
+		__sync_fetch_and_add(&line->ages[bucket], 1);
+}
+
+/* ---- blocks ---- */
+
+/* A hit. */
+struct memory_hit {
+	struct rls_wire_block_key block;
+	__u64 bytes;
+	__u64 now_ns;
+};
+
+/* Blocks from before the recording are not there, nor are those of a parent in its child. */
+__noinline int end_block(const struct memory_hit *hit)
+{
+	struct rls_wire_block *found, block;
+
+	if (!hit)
+		return 0;
+	found = bpf_map_lookup_elem(&memory_blocks, &hit->block);
+	if (!found)
+		return 0;
+	block = *found;
+	if (!bpf_map_delete_elem(&memory_blocks, &hit->block))
+		count_free(&block, hit->now_ns);
+	return 0;
+}
+
+__noinline int begin_block(struct thread_state *thread, const struct memory_hit *hit)
+{
+	struct rls_wire_memory_key key = {0};
+	struct rls_wire_memory_line *line;
+	struct rls_wire_block block = {0};
+	__u32 place;
+	int found;
+
+	if (!thread || !hit)
+		return 0;
+	key.pid = thread->pid;
+	key.image = hit->block.image;
+	key.source = hit->block.source;
+	key.device = key.source == MEMORY_GPU ? hit->block.domain : 0;
+	read_line(bpf_get_current_task_btf(), &key);
+	read_operation(thread, &key);
+	found = find_line(thread, &key);
+	place = found;
+	line = found < 0 ? NULL : bpf_map_lookup_elem(&memory_lines, &place);
+	if (!line) {
+		count_memory(RLS_MEMORY_LOST_LINES, 1);
+		return 0;
+	}
+	count_alloc(line, hit->bytes);
+	block.bytes = hit->bytes;
+	block.born_ns = hit->now_ns;
+	block.line = place;
+	if (bpf_map_update_elem(&memory_blocks, &hit->block, &block, BPF_ANY))
+		count_memory(RLS_MEMORY_LOST_BLOCKS, 1);
+	return 0;
+}
+
+/* ---- reports ---- */
+
+/* What a caching allocator has of a device now. */
+static __always_inline void note_device(struct thread_state *thread, const struct memory_hit *hit,
+					__u64 allocated_bytes, __u64 reserved_bytes, bool full)
+{
+	struct rls_wire_device_key key = {.pid = thread->pid, .device = hit->block.domain};
+	struct rls_wire_device *known = bpf_map_lookup_elem(&memory_devices, &key), device = {0};
+
+	if (known && known->image == hit->block.image)
+		device.full_ns = known->full_ns;
+	device.allocated_bytes = allocated_bytes;
+	device.reserved_bytes = reserved_bytes;
+	device.image = hit->block.image;
+	if (full)
+		device.full_ns = hit->now_ns;
+	bpf_map_update_elem(&memory_devices, &key, &device, BPF_ANY);
+	count_memory(RLS_MEMORY_REPORTS, 1);
+}
+
+/* c10::Device: its type, then its index. The CPU's memory has a reporter of its own. */
+#define DEVICE_TYPE(device) ((device)&0xff)
+#define DEVICE_INDEX(device) ((device) >> 8 & 0xff)
+
+static __always_inline void take_report(struct thread_state *thread, __u32 report,
+					const __u64 argument[5], struct memory_hit *hit)
+{
+	switch (report) {
+	case RLS_MEMORY_TENSOR_NEW:
+	case RLS_MEMORY_TENSOR_DELETE:
+		hit->block.source = MEMORY_TENSOR;
+		hit->block.address = argument[1];
+		hit->bytes = argument[2];
+		break;
+	case RLS_MEMORY_TRACK:
+	case RLS_MEMORY_UNTRACK:
+		hit->block.source = MEMORY_ARRAY;
+		hit->block.domain = argument[0];
+		hit->block.address = argument[1];
+		hit->bytes = argument[2];
+		break;
+	case RLS_MEMORY_DEVICE:
+		if (!DEVICE_TYPE(argument[4]))
+			return;
+		hit->block.source = MEMORY_GPU;
+		hit->block.domain = DEVICE_INDEX(argument[4]);
+		hit->block.address = argument[0];
+		hit->bytes = argument[1];
+		note_device(thread, hit, argument[2], argument[3], false);
+		break;
+	case RLS_MEMORY_DEVICE_FULL:
+		if (!DEVICE_TYPE(argument[3]))
+			return;
+		hit->block.domain = DEVICE_INDEX(argument[3]);
+		note_device(thread, hit, argument[1], argument[2], true);
+		return;
+	default:
+		return;
+	}
+	if (!hit->block.address)
+		return;
+	/* Also what is followed at this address: its end was not seen. */
+	end_block(hit);
+	if (report == RLS_MEMORY_TENSOR_DELETE || report == RLS_MEMORY_UNTRACK ||
+	    (report == RLS_MEMORY_DEVICE && (__s64)hit->bytes <= 0))
+		return;
+	begin_block(thread, hit);
+}
+
+static __always_inline int handle_memory(struct pt_regs *ctx)
+{
+	__u64 argument[5] = {
+		READ_REGISTER(PT_REGS_PARM1(ctx)), READ_REGISTER(PT_REGS_PARM2(ctx)),
+		READ_REGISTER(PT_REGS_PARM3(ctx)), READ_REGISTER(PT_REGS_PARM4(ctx)),
+		READ_REGISTER(PT_REGS_PARM5(ctx)),
+	};
+	struct thread_state *thread = current_thread();
+	struct memory_hit hit = {0};
+	__u64 cookie, body_ns;
+
+	if (!thread || !memory_wanted)
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	hit.now_ns = bpf_ktime_get_ns();
+	hit.block.pid = thread->pid;
+	hit.block.image = current_image();
+	take_report(thread, (__u8)cookie, argument, &hit);
+	body_ns = bpf_ktime_get_ns() - hit.now_ns;
+	if (body_ns > BODY_NS_MAX)
+		body_ns = 0;
+	body_ns += RLS_COOKIE_COST_NS(cookie);
+	thread->hit_totals.hits++;
+	thread->hit_totals.cost_ns += body_ns;
+	count_memory(RLS_MEMORY_HITS, 1);
+	count_memory(RLS_MEMORY_HIT_NS, body_ns);
+	return 0;
+}
+
+/* Twice: for uprobe_multi links (kernel >= 6.6) and for perf events. */
+SEC("uprobe.multi")
+int on_memory_multi(struct pt_regs *ctx)
+{
+	return handle_memory(ctx);
+}
+
+SEC("uprobe")
+int on_memory(struct pt_regs *ctx)
+{
+	return handle_memory(ctx);
+}

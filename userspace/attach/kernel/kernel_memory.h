@@ -1,0 +1,43 @@
+/* Memory: sites of allocators' reports, and what the kernel side counts there (bpf/wire/memory.h).
+ * Only where options.memory was set; elsewhere nothing is attached, and there is nothing to read.
+ */
+#ifndef RLS_KERNEL_MEMORY_H
+#define RLS_KERNEL_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/wire/memory.h"
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/plan/memory_sites.h"
+
+/* Puts probes on the sites of one file, of which `file` is the caller's number. path must open from here. 0 or -errno. */
+int rls_kernel_attach_memory(struct rls_kernel *kernel, uint32_t file, const char *path,
+			     const struct rls_memory_site *sites, size_t count);
+/* Takes off those of a file, or (UINT32_MAX) of all. */
+void rls_kernel_detach_memory(struct rls_kernel *kernel, uint32_t file);
+
+/* RLS_MEMORY_LINES places, which go on changing; NULL: there are none. */
+const volatile struct rls_wire_memory_line *
+rls_kernel_memory_lines(const struct rls_kernel *kernel);
+/* enum rls_memory_count. */
+uint64_t rls_kernel_memory_count(const struct rls_kernel *kernel, enum rls_memory_count which);
+
+/* The blocks that live, once each; others may come and go meanwhile. Until visit returns other than 0, which
+ * is returned; -errno. */
+int rls_kernel_each_block(struct rls_kernel *kernel,
+			  int (*visit)(void *context, const struct rls_wire_block_key *key,
+				       const struct rls_wire_block *block),
+			  void *context);
+int rls_kernel_drop_block(struct rls_kernel *kernel, const struct rls_wire_block_key *key);
+/* A line's process has ended: its place is given back. Its blocks have been dropped. */
+void rls_kernel_drop_line(struct rls_kernel *kernel, uint32_t place);
+
+int rls_kernel_each_device(struct rls_kernel *kernel,
+			   int (*visit)(void *context, const struct rls_wire_device_key *key,
+					const struct rls_wire_device *device),
+			   void *context);
+int rls_kernel_drop_device(struct rls_kernel *kernel, const struct rls_wire_device_key *key);
+
+#endif

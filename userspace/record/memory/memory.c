@@ -1,0 +1,181 @@
+#include "userspace/record/memory/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/base/cleanup.h"
+#include "userspace/attach/kernel/kernel_memory.h"
+#include "userspace/base/clock.h"
+#include "userspace/record/memory/memory_rows.h"
+#include "userspace/record/memory/memory_use.h"
+#include "userspace/record/memory/reporters.h"
+
+#define FLUSH_EVERY_NS 100000000ULL
+
+struct rls_memory {
+	struct rls_memory_parts parts;
+	struct rls_reporters reporters;
+	struct rls_memory_rows *rows;
+	size_t place; /* of struct rls_memory_use among a target's states */
+	uint64_t flushed_ns;
+	uint64_t reports; /* of devices that have been taken */
+};
+
+/* ---- targets ---- */
+
+static void memory_forget(void *context, struct rls_target *target, enum rls_target_over why,
+			  uint64_t time_ns)
+{
+	struct rls_memory *memory = context;
+	struct rls_memory_use *use = target->state[memory->place];
+
+	if (why == RLS_TARGET_ENDED || why == RLS_TARGET_UNFOLLOWED)
+		rls_memory_rows_end(memory->rows, target->pid, time_ns);
+	else if (why == RLS_TARGET_EXECED)
+		rls_memory_rows_name(memory->rows);
+	if (use)
+		rls_memory_use_clear(use);
+	free(use);
+	target->state[memory->place] = NULL;
+}
+
+int rls_memory_new(const struct rls_memory_parts *parts, struct rls_memory **out)
+{
+	struct rls_memory *memory = calloc(1, sizeof(*memory));
+	const struct rls_target_observer observer = {NULL, memory_forget, memory};
+	int r;
+
+	if (!memory)
+		return -ENOMEM;
+	memory->parts = *parts;
+	r = rls_memory_rows_new(parts->kernel, parts->pythons, parts->translator, parts->output,
+				&memory->rows);
+	if (!r)
+		r = rls_targets_observe(parts->targets, &observer, &memory->place);
+	if (r) {
+		rls_memory_rows_free(memory->rows);
+		free(memory);
+		return r;
+	}
+	rls_reporters_open(&memory->reporters, parts->kernel);
+	*out = memory;
+	return 0;
+}
+
+void rls_memory_free(struct rls_memory *memory)
+{
+	if (!memory)
+		return;
+	rls_targets_leave(memory->parts.targets, memory->place);
+	rls_reporters_clear(&memory->reporters);
+	rls_memory_rows_free(memory->rows);
+	free(memory);
+}
+
+/* ---- files ---- */
+
+int rls_memory_mapped(void *context, struct rls_files *files, pid_t pid,
+		      const struct rls_mappings *mappings)
+{
+	struct rls_memory *memory = context;
+
+	return rls_reporters_scan(&memory->reporters, files, pid, mappings);
+}
+
+static int warn_of_written(void *context, const char *path)
+{
+	struct rls_memory *memory = context;
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text,
+		     "%s is written to while it is probed: its probes are off, and memory is not "
+		     "counted there any more",
+		     path) < 0)
+		return -ENOMEM;
+	return rls_event_output_warn(memory->parts.output, rls_monotonic_ns(), text);
+}
+
+/* ---- use ---- */
+
+static int look_at_targets(struct rls_memory *memory, uint64_t time_ns)
+{
+	const struct rls_targets *targets = memory->parts.targets;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < targets->count; i++) {
+		struct rls_target *target = targets->all[i];
+		struct rls_memory_use *use = target->state[memory->place];
+
+		if (!use)
+			use = target->state[memory->place] = calloc(1, sizeof(*use));
+		r = use ? rls_memory_use_look(use, target->pid, memory->parts.output, time_ns)
+			: -ENOMEM;
+	}
+	return r;
+}
+
+struct device_look {
+	struct rls_memory *memory;
+	uint64_t time_ns;
+};
+
+static int take_device(void *context, const struct rls_wire_device_key *key,
+		       const struct rls_wire_device *device)
+{
+	const struct device_look *look = context;
+	struct rls_event event = rls_event_at(RLS_EVENT_MEMORY_USE, key->pid, 0, look->time_ns);
+
+	event.memory_use.gpu = true;
+	event.memory_use.device = key->device;
+	event.memory_use.allocated_bytes = device->allocated_bytes;
+	event.memory_use.reserved_bytes = device->reserved_bytes;
+	event.memory_use.out_of_memory = device->full_ns != 0;
+	return rls_event_output_add(look->memory->parts.output, &event);
+}
+
+static int look_at_devices(struct rls_memory *memory, uint64_t time_ns)
+{
+	uint64_t reports = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_REPORTS);
+	struct device_look look = {memory, time_ns};
+
+	if (reports == memory->reports)
+		return 0;
+	memory->reports = reports;
+	return rls_kernel_each_device(memory->parts.kernel, take_device, &look);
+}
+
+/* ---- going on ---- */
+
+int rls_memory_name(struct rls_memory *memory)
+{
+	return rls_memory_rows_name(memory->rows);
+}
+
+int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
+{
+	int r = rls_reporters_look(&memory->reporters, warn_of_written, memory);
+
+	if (!r)
+		r = rls_memory_rows_name(memory->rows);
+	if (r || time_ns - memory->flushed_ns < FLUSH_EVERY_NS)
+		return r;
+	memory->flushed_ns = time_ns;
+	r = rls_memory_rows_flush(memory->rows, time_ns);
+	if (!r)
+		r = look_at_targets(memory, time_ns);
+	if (!r)
+		r = look_at_devices(memory, time_ns);
+	return r ? r : rls_memory_rows_losses(memory->rows, time_ns);
+}
+
+int rls_memory_finish(struct rls_memory *memory, uint64_t stop_ns)
+{
+	int r = rls_memory_rows_end(memory->rows, 0, stop_ns);
+
+	if (!r)
+		r = look_at_targets(memory, stop_ns);
+	if (!r)
+		r = look_at_devices(memory, stop_ns);
+	return r ? r : rls_memory_rows_losses(memory->rows, stop_ns);
+}

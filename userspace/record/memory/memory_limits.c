@@ -1,0 +1,210 @@
+#include "userspace/record/memory/memory_limits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/cleanup.h"
+
+#define TEXT_BYTES 65536
+#define PATH_BYTES 4096
+#define ANCESTORS_MAX 64
+/* Version 1 has no word for none: its largest number, in whole pages. */
+#define NONE_BYTES (UINT64_MAX / 4)
+
+/* "" when it cannot be read. */
+static void read_text(const char *path, char *out, size_t room)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	size_t got = file ? fread(out, 1, room - 1, file) : 0;
+
+	out[got] = '\0';
+}
+
+/* 0: none, "max", or no file. */
+static uint64_t read_number(const char *folder, const char *name)
+{
+	char path[PATH_BYTES], text[64], *end;
+	uint64_t number;
+
+	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+		return 0;
+	read_text(path, text, sizeof(text));
+	number = strtoull(text, &end, 10);
+	return end == text || number > NONE_BYTES ? 0 : number;
+}
+
+static uint64_t limit_of(const char *folder, int version)
+{
+	return read_number(folder, version == 2 ? "memory.max" : "memory.limit_in_bytes");
+}
+
+/* Whether a comma-separated list holds a word. */
+static bool lists(const char *list, size_t length, const char *word)
+{
+	size_t wanted = strlen(word);
+
+	for (size_t at = 0; at < length;) {
+		size_t next = at;
+
+		while (next < length && list[next] != ',')
+			next++;
+		if (next - at == wanted && !memcmp(list + at, word, wanted))
+			return true;
+		at = next + 1;
+	}
+	return false;
+}
+
+/* The process's path in the hierarchy that has its memory: "0::PATH", or "N:…,memory,…:PATH". */
+static const char *path_in(const char *text, int version, size_t *length)
+{
+	for (const char *line = text; *line;) {
+		size_t whole = strcspn(line, "\n");
+		const char *first = memchr(line, ':', whole);
+		const char *second =
+			first ? memchr(first + 1, ':', whole - (size_t)(first + 1 - line)) : NULL;
+
+		if (second) {
+			size_t listed = (size_t)(second - first - 1);
+			bool found = version == 2 ? !listed && line[0] == '0'
+						  : lists(first + 1, listed, "memory");
+
+			if (found) {
+				*length = whole - (size_t)(second + 1 - line);
+				return second + 1;
+			}
+		}
+		line += whole;
+		line += *line != '\0';
+	}
+	return NULL;
+}
+
+/* Where such a hierarchy is mounted, into out; the folder of it that is mounted into root. A line of mountinfo:
+ * "36 35 98:0 /root /mount options … - type source super-options" */
+static bool find_mount(const char *text, int version, char out[PATH_BYTES], char root[PATH_BYTES])
+{
+	for (const char *line = text; *line;) {
+		size_t whole = strcspn(line, "\n");
+		char type[64], super[1024], *dash;
+		_cleanup_free_ char *copy = strndup(line, whole);
+
+		line += whole;
+		line += *line != '\0';
+		dash = copy ? strstr(copy, " - ") : NULL;
+		if (!dash || sscanf(dash, " - %63s %*s %1023s", type, super) != 2 ||
+		    sscanf(copy, "%*s %*s %*s %4095s %4095s", root, out) != 2)
+			continue;
+		if (version == 2 ? !strcmp(type, "cgroup2")
+				 : !strcmp(type, "cgroup") && lists(super, strlen(super), "memory"))
+			return true;
+	}
+	return false;
+}
+
+/* Goes up from the process's own: true when one has a limit. */
+static bool find_tightest(const char *cgroup_text, const char *mountinfo_text, int version,
+			  struct rls_memory_group *out)
+{
+	char mount[PATH_BYTES], root[PATH_BYTES], folder[2 * PATH_BYTES];
+	size_t length, top;
+	const char *path = path_in(cgroup_text, version, &length);
+	uint64_t least = 0;
+
+	if (!path || length >= PATH_BYTES || !find_mount(mountinfo_text, version, mount, root))
+		return false;
+	/* What is mounted may be a folder of the hierarchy, as in containers. */
+	if (strcmp(root, "/") && !strncmp(path, root, strlen(root)) && length >= strlen(root)) {
+		path += strlen(root);
+		length -= strlen(root);
+	}
+	top = strlen(mount);
+	snprintf(folder, sizeof(folder), "%s%.*s", mount, (int)length, path);
+	for (int i = 0; i < ANCESTORS_MAX && strlen(folder) >= top; i++) {
+		uint64_t limit = limit_of(folder, version);
+		char *slash = strrchr(folder, '/');
+
+		if (limit && (!least || limit < least)) {
+			char *copy = strdup(folder);
+
+			if (!copy)
+				break;
+			free(out->path);
+			*out = (struct rls_memory_group){.path = copy, .version = version};
+			least = limit;
+		}
+		if (!slash || slash == folder)
+			break;
+		*slash = '\0';
+	}
+	return least != 0;
+}
+
+void rls_memory_group_find_in(const char *cgroup_text, const char *mountinfo_text,
+			      struct rls_memory_group *out)
+{
+	*out = (struct rls_memory_group){0};
+	if (!find_tightest(cgroup_text, mountinfo_text, 2, out))
+		find_tightest(cgroup_text, mountinfo_text, 1, out);
+}
+
+void rls_memory_group_find(pid_t pid, struct rls_memory_group *out)
+{
+	_cleanup_free_ char *cgroup = malloc(TEXT_BYTES), *mountinfo = malloc(TEXT_BYTES);
+	char path[64];
+
+	*out = (struct rls_memory_group){0};
+	if (!cgroup || !mountinfo)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	read_text(path, cgroup, TEXT_BYTES);
+	read_text("/proc/self/mountinfo", mountinfo, TEXT_BYTES);
+	rls_memory_group_find_in(cgroup, mountinfo, out);
+}
+
+void rls_memory_group_clear(struct rls_memory_group *group)
+{
+	free(group->path);
+	*group = (struct rls_memory_group){0};
+}
+
+/* In KiB there; 0 when it is not there. */
+static uint64_t meminfo_bytes(const char *text, const char *name)
+{
+	const char *line = strstr(text, name);
+	uint64_t kib = 0;
+
+	if (!line || sscanf(line + strlen(name), ": %" SCNu64, &kib) != 1)
+		return 0;
+	return kib * 1024;
+}
+
+static void read_machine(struct rls_memory_limit *out)
+{
+	char text[4096];
+	uint64_t free_bytes;
+
+	read_text("/proc/meminfo", text, sizeof(text));
+	out->limit_bytes = meminfo_bytes(text, "MemTotal");
+	free_bytes = meminfo_bytes(text, "MemAvailable");
+	out->used_bytes = out->limit_bytes > free_bytes ? out->limit_bytes - free_bytes : 0;
+}
+
+void rls_memory_limit_read(const struct rls_memory_group *group, struct rls_memory_limit *out)
+{
+	struct rls_memory_limit limit = {0};
+
+	if (group->path) {
+		limit.limit_bytes = limit_of(group->path, group->version);
+		limit.used_bytes =
+			read_number(group->path, group->version == 2 ? "memory.current"
+								     : "memory.usage_in_bytes");
+	}
+	if (!limit.limit_bytes)
+		read_machine(&limit);
+	*out = limit;
+}

@@ -1,0 +1,429 @@
+#include "userspace/record/memory/memory_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/base/grow.h"
+#include "analysis/base/index_map.h"
+#include "analysis/event/event_fields.h"
+#include "userspace/attach/kernel/kernel_memory.h"
+#include "userspace/record/events/annotation_reader.h"
+
+/* Sums of a place or a row. */
+struct sums {
+	uint64_t allocs, alloc_bytes, frees, freed_bytes, temporary_bytes;
+};
+
+struct row {
+	uint32_t pid;
+	struct rls_memory_line of;
+	struct sums sums;
+	uint64_t peak_bytes; /* the most that lived at once, as far as is known */
+	uint32_t places;
+	bool changed; /* since its last event */
+	uint64_t *freed; /* blocks by age, RLS_AGES; NULL: none; owned */
+	uint64_t *living; /* the same of those that live, at the end; and their bytes behind that */
+};
+
+struct place {
+	uint32_t row; /* plus one; 0: it has not been named */
+	struct sums seen;
+	uint32_t ages[RLS_AGES];
+};
+
+struct rls_memory_rows {
+	struct rls_kernel *kernel;
+	struct rls_interpreters *pythons;
+	const struct rls_translator *translator;
+	struct rls_event_output *output;
+	const volatile struct rls_wire_memory_line *lines;
+	struct place *places; /* RLS_MEMORY_LINES */
+	struct row *rows;
+	size_t count, room;
+	struct rls_index_map by_key; /* two digests of a row's key → its number + 1 */
+	uint64_t made; /* places that had been made when all were named */
+	uint64_t lost[2];
+};
+
+int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
+			const struct rls_translator *translator, struct rls_event_output *output,
+			struct rls_memory_rows **out)
+{
+	struct rls_memory_rows *rows = calloc(1, sizeof(*rows));
+
+	if (!rows)
+		return -ENOMEM;
+	*rows = (struct rls_memory_rows){.kernel = kernel,
+					 .pythons = pythons,
+					 .translator = translator,
+					 .output = output,
+					 .lines = rls_kernel_memory_lines(kernel),
+					 .places = calloc(RLS_MEMORY_LINES, sizeof(struct place))};
+	if (!rows->places) {
+		free(rows);
+		return -ENOMEM;
+	}
+	*out = rows;
+	return 0;
+}
+
+void rls_memory_rows_free(struct rls_memory_rows *rows)
+{
+	if (!rows)
+		return;
+	for (size_t i = 0; i < rows->count; i++) {
+		free(rows->rows[i].freed);
+		free(rows->rows[i].living);
+	}
+	free(rows->rows);
+	free(rows->places);
+	rls_index_map_free(&rows->by_key);
+	free(rows);
+}
+
+/* ---- rows ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+static bool is_row(const struct row *row, uint32_t pid, const struct rls_memory_line *of)
+{
+	return row->pid == pid && row->of.file == of->file && row->of.function == of->function &&
+	       row->of.line == of->line && row->of.source == of->source &&
+	       row->of.device == of->device && row->of.operation == of->operation &&
+	       row->of.phase == of->phase;
+}
+
+static int find_row(struct rls_memory_rows *rows, uint32_t pid, const struct rls_memory_line *of,
+		    uint32_t *out)
+{
+	uint64_t first = mix(mix(pid, of->file), (uint64_t)of->line << 32 | of->function);
+	uint64_t second =
+		mix(mix(of->operation, of->phase), (uint64_t)of->source << 32 | of->device);
+	int r;
+
+	/* Digests of different keys may be equal: then the next one is taken. */
+	for (;; second++) {
+		uintptr_t known = (uintptr_t)rls_index_map_get(&rows->by_key, first, second);
+
+		if (!known)
+			break;
+		if (is_row(&rows->rows[known - 1], pid, of)) {
+			*out = (uint32_t)known - 1;
+			return 0;
+		}
+	}
+	r = rls_grow(&rows->rows, &rows->room, rows->count);
+	if (!r)
+		r = rls_index_map_put(&rows->by_key, first, second,
+				      (void *)(rows->count + 1)); /* NOLINT: a number */
+	if (r)
+		return r;
+	*out = (uint32_t)rows->count;
+	rows->rows[rows->count++] = (struct row){.pid = pid, .of = *of};
+	return 0;
+}
+
+/* ---- naming ---- */
+
+/* An operation or a phase, by the address of its name. What cannot be read any more has none. */
+static int name_of(struct rls_memory_rows *rows, uint32_t pid, uint64_t address, rls_string_id *out)
+{
+	char text[RLS_NAME_BYTES];
+
+	*out = 0;
+	if (!address || rls_translator_name(rows->translator, pid, address, out))
+		return 0;
+	if (rls_annotation_reader_name((pid_t)pid, address, text) < 0)
+		return 0;
+	return rls_event_output_string(rows->output, text, out);
+}
+
+static int name_line(struct rls_memory_rows *rows, const struct rls_wire_memory_key *key,
+		     struct rls_memory_line *out)
+{
+	const struct rls_wire_frame frame = {
+		.code = key->code, .at = key->at, .identity = key->identity};
+	struct rls_frame named;
+	int r;
+
+	if (!key->code)
+		return 0;
+	r = rls_interpreters_name(rows->pythons, (pid_t)key->pid, &frame, &named);
+	if (r == 1 || r == -ENOENT)
+		return 0;
+	if (r)
+		return r;
+	out->file = named.file;
+	out->function = named.function;
+	out->line = named.line;
+	return 0;
+}
+
+static int name_place(struct rls_memory_rows *rows, const struct rls_wire_memory_key *key,
+		      struct place *place)
+{
+	struct rls_memory_line of = {.source = key->source, .device = key->device};
+	uint32_t row;
+	int r = name_line(rows, key, &of);
+
+	if (!r)
+		r = name_of(rows, key->pid, key->operation, &of.operation);
+	if (!r)
+		r = name_of(rows, key->pid, key->phase, &of.phase);
+	if (!r)
+		r = find_row(rows, key->pid, &of, &row);
+	if (r)
+		return r;
+	place->row = row + 1;
+	rows->rows[row].places++;
+	return 0;
+}
+
+static uint64_t place_count(const struct rls_memory_rows *rows)
+{
+	uint64_t count = rls_kernel_memory_count(rows->kernel, RLS_MEMORY_PLACES);
+
+	return count < RLS_MEMORY_LINES ? count : RLS_MEMORY_LINES;
+}
+
+/* Its key is whole by the time something has been counted. */
+static bool is_used(const volatile struct rls_wire_memory_line *line)
+{
+	return __atomic_load_n(&line->allocs, __ATOMIC_ACQUIRE) && line->key.pid;
+}
+
+int rls_memory_rows_name(struct rls_memory_rows *rows)
+{
+	uint64_t made = rls_kernel_memory_count(rows->kernel, RLS_MEMORY_MADE);
+	bool all = true;
+	int r = 0;
+
+	if (made == rows->made)
+		return 0;
+	for (size_t i = 0, count = place_count(rows); !r && i < count; i++) {
+		struct rls_wire_memory_key key;
+
+		if (rows->places[i].row)
+			continue;
+		if (!is_used(&rows->lines[i])) {
+			all = false;
+			continue;
+		}
+		key = *(const struct rls_wire_memory_key *)&rows->lines[i].key;
+		r = name_place(rows, &key, &rows->places[i]);
+	}
+	if (!r && all)
+		rows->made = made;
+	return r;
+}
+
+/* ---- sums ---- */
+
+/* What is freed is read first: it must never be more than what was allocated. */
+static struct sums read_sums(const volatile struct rls_wire_memory_line *line)
+{
+	struct sums sums;
+
+	sums.temporary_bytes = __atomic_load_n(&line->temporary_bytes, __ATOMIC_ACQUIRE);
+	sums.freed_bytes = __atomic_load_n(&line->freed_bytes, __ATOMIC_ACQUIRE);
+	sums.frees = __atomic_load_n(&line->frees, __ATOMIC_ACQUIRE);
+	sums.allocs = __atomic_load_n(&line->allocs, __ATOMIC_ACQUIRE);
+	sums.alloc_bytes = __atomic_load_n(&line->alloc_bytes, __ATOMIC_ACQUIRE);
+	return sums;
+}
+
+static void take_place(struct rls_memory_rows *rows, size_t number)
+{
+	struct place *place = &rows->places[number];
+	struct row *row = &rows->rows[place->row - 1];
+	struct sums now = read_sums(&rows->lines[number]);
+	uint64_t peak_bytes = rows->lines[number].peak_bytes, live_bytes;
+
+	if (!memcmp(&now, &place->seen, sizeof(now)))
+		return;
+	row->sums.allocs += now.allocs - place->seen.allocs;
+	row->sums.alloc_bytes += now.alloc_bytes - place->seen.alloc_bytes;
+	row->sums.frees += now.frees - place->seen.frees;
+	row->sums.freed_bytes += now.freed_bytes - place->seen.freed_bytes;
+	row->sums.temporary_bytes += now.temporary_bytes - place->seen.temporary_bytes;
+	place->seen = now;
+	row->changed = true;
+	live_bytes = row->sums.alloc_bytes - row->sums.freed_bytes;
+	if (peak_bytes > row->peak_bytes)
+		row->peak_bytes = peak_bytes;
+	if (row->places > 1 && live_bytes > row->peak_bytes)
+		row->peak_bytes = live_bytes;
+}
+
+static int emit_row(struct rls_memory_rows *rows, struct row *row, uint64_t time_ns)
+{
+	struct rls_event event = rls_event_at(RLS_EVENT_MEMORY_LINE, row->pid, 0, time_ns);
+
+	event.memory_line.of = row->of;
+	event.memory_line.allocs = row->sums.allocs;
+	event.memory_line.alloc_bytes = row->sums.alloc_bytes;
+	event.memory_line.frees = row->sums.frees;
+	event.memory_line.freed_bytes = row->sums.freed_bytes;
+	event.memory_line.temporary_bytes = row->sums.temporary_bytes;
+	event.memory_line.peak_bytes = row->peak_bytes;
+	row->changed = false;
+	return rls_event_output_add(rows->output, &event);
+}
+
+/* pid 0: of all processes. */
+static int flush_rows(struct rls_memory_rows *rows, pid_t pid, uint64_t time_ns)
+{
+	int r = rls_memory_rows_name(rows);
+
+	for (size_t i = 0, count = place_count(rows); !r && i < count; i++)
+		if (rows->places[i].row)
+			take_place(rows, i);
+	for (size_t i = 0; !r && i < rows->count; i++)
+		if (rows->rows[i].changed && (!pid || rows->rows[i].pid == (uint32_t)pid))
+			r = emit_row(rows, &rows->rows[i], time_ns);
+	return r;
+}
+
+int rls_memory_rows_flush(struct rls_memory_rows *rows, uint64_t time_ns)
+{
+	return flush_rows(rows, 0, time_ns);
+}
+
+/* ---- ends ---- */
+
+static int add_ages(struct rls_memory_rows *rows, size_t number)
+{
+	struct place *place = &rows->places[number];
+	struct row *row = &rows->rows[place->row - 1];
+
+	if (!row->freed)
+		row->freed = calloc(RLS_AGES, sizeof(*row->freed));
+	if (!row->freed)
+		return -ENOMEM;
+	for (size_t i = 0; i < RLS_AGES; i++) {
+		uint32_t now = rows->lines[number].ages[i];
+
+		row->freed[i] += now - place->ages[i];
+		place->ages[i] = now;
+	}
+	return 0;
+}
+
+struct living {
+	struct rls_memory_rows *rows;
+	uint32_t pid; /* 0: all */
+	uint64_t time_ns;
+};
+
+static int add_living(void *context, const struct rls_wire_block_key *key,
+		      const struct rls_wire_block *block)
+{
+	struct living *living = context;
+	struct rls_memory_rows *rows = living->rows;
+	uint64_t age_ns = living->time_ns > block->born_ns ? living->time_ns - block->born_ns : 0;
+	struct row *row;
+	uint32_t bucket = rls_age_bucket(age_ns);
+
+	if (living->pid && key->pid != living->pid)
+		return 0;
+	if (block->line >= RLS_MEMORY_LINES || !rows->places[block->line].row)
+		return 0;
+	row = &rows->rows[rows->places[block->line].row - 1];
+	if (!row->living)
+		row->living = calloc(2 * RLS_AGES, sizeof(*row->living));
+	if (!row->living)
+		return -ENOMEM;
+	row->living[bucket]++;
+	row->living[RLS_AGES + bucket] += block->bytes;
+	return living->pid ? rls_kernel_drop_block(rows->kernel, key) : 0;
+}
+
+static int emit_ages(struct rls_memory_rows *rows, const struct row *row, bool freed,
+		     uint64_t time_ns)
+{
+	const uint64_t *counts = freed ? row->freed : row->living;
+	struct rls_event event = rls_event_at(RLS_EVENT_MEMORY_AGES, row->pid, 0, time_ns);
+	int r = 0;
+
+	event.memory_ages.of = row->of;
+	event.memory_ages.freed = freed;
+	for (uint32_t i = 0; counts && !r && i < RLS_AGES; i++) {
+		if (!counts[i])
+			continue;
+		event.memory_ages.from_ns = rls_age_from_ns(i);
+		event.memory_ages.to_ns =
+			i + 1 < RLS_AGES ? rls_age_from_ns(i + 1) : RLS_EVENT_NUMBER_MAX;
+		event.memory_ages.count = counts[i];
+		event.memory_ages.bytes = freed ? 0 : counts[RLS_AGES + i];
+		r = rls_event_output_add(rows->output, &event);
+	}
+	return r;
+}
+
+/* Its places may be another process's from now on. */
+static void drop_places(struct rls_memory_rows *rows, uint32_t pid)
+{
+	for (size_t i = 0, count = place_count(rows); i < count; i++) {
+		if (!rows->places[i].row || rows->lines[i].key.pid != pid)
+			continue;
+		rows->rows[rows->places[i].row - 1].places--;
+		rows->places[i] = (struct place){0};
+		rls_kernel_drop_line(rows->kernel, (uint32_t)i);
+	}
+}
+
+int rls_memory_rows_end(struct rls_memory_rows *rows, pid_t pid, uint64_t time_ns)
+{
+	struct living living = {.rows = rows, .pid = (uint32_t)pid, .time_ns = time_ns};
+	int r = flush_rows(rows, pid, time_ns);
+	bool any = false;
+
+	for (size_t i = 0; !r && i < rows->count; i++)
+		any |= !pid || rows->rows[i].pid == (uint32_t)pid;
+	if (r || !any) /* most children allocate nothing that is reported */
+		return r;
+	for (size_t i = 0, count = place_count(rows); !r && i < count; i++)
+		if (rows->places[i].row && (!pid || rows->lines[i].key.pid == (uint32_t)pid))
+			r = add_ages(rows, i);
+	if (!r)
+		r = rls_kernel_each_block(rows->kernel, add_living, &living);
+	for (size_t i = 0; !r && i < rows->count; i++) {
+		struct row *row = &rows->rows[i];
+
+		if (pid ? row->pid != (uint32_t)pid : !row->places)
+			continue; /* another's, or what was reported when its process ended */
+		r = emit_ages(rows, row, true, time_ns);
+		if (!r)
+			r = emit_ages(rows, row, false, time_ns);
+		free(row->living);
+		row->living = NULL;
+	}
+	if (pid)
+		drop_places(rows, (uint32_t)pid);
+	return r;
+}
+
+int rls_memory_rows_losses(struct rls_memory_rows *rows, uint64_t time_ns)
+{
+	static const struct {
+		enum rls_memory_count which;
+		const char *buffer;
+	} losses[] = {{RLS_MEMORY_LOST_BLOCKS, "memory_blocks"},
+		      {RLS_MEMORY_LOST_LINES, "memory_lines"}};
+	int r = 0;
+
+	for (size_t i = 0; !r && i < sizeof(losses) / sizeof(losses[0]); i++) {
+		uint64_t lost = rls_kernel_memory_count(rows->kernel, losses[i].which);
+
+		if (lost == rows->lost[i])
+			continue;
+		rows->lost[i] = lost;
+		r = rls_event_output_loss(rows->output, time_ns, losses[i].buffer, lost);
+	}
+	return r;
+}

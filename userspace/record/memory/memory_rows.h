@@ -1,0 +1,38 @@
+/* Memory rows: what the kernel side counts by place in code becomes MEMORY_LINE and MEMORY_AGES
+ * events by line.
+ *
+ *     place (code object, instruction, operation, …) ─▶ row (file, line, function, operation, …) ─▶ event
+ *
+ * Several places may be one row: a line has several instructions, and a function one code object for
+ * each process that it is in. Names are read when a place is first met, while its code object exists.
+ */
+#ifndef RLS_MEMORY_ROWS_H
+#define RLS_MEMORY_ROWS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/record/events/event_output.h"
+#include "userspace/record/samples/interpreters.h"
+
+struct rls_memory_rows;
+
+/* All borrowed. 0 or -ENOMEM. */
+int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
+			const struct rls_translator *translator, struct rls_event_output *output,
+			struct rls_memory_rows **out);
+void rls_memory_rows_free(struct rls_memory_rows *rows);
+
+/* Names places that are new. Cheap where there are none. 0 or -errno. */
+int rls_memory_rows_name(struct rls_memory_rows *rows);
+/* An event for each row that has changed since its last one. 0 or -errno. */
+int rls_memory_rows_flush(struct rls_memory_rows *rows, uint64_t time_ns);
+/* The process has ended, or (0) the recording has: the last events of its rows, with ages. What the kernel side has of
+ * a process is dropped. 0 or -errno. */
+int rls_memory_rows_end(struct rls_memory_rows *rows, pid_t pid, uint64_t time_ns);
+/* Allocations that could not be counted, blocks that could not be followed: LOSS events where there are more than
+ * before. 0 or -errno. */
+int rls_memory_rows_losses(struct rls_memory_rows *rows, uint64_t time_ns);
+
+#endif

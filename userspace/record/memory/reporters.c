@@ -1,0 +1,138 @@
+#include "userspace/record/memory/reporters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/base/cleanup.h"
+#include "analysis/base/grow.h"
+#include "userspace/attach/kernel/kernel_memory.h"
+#include "userspace/base/log.h"
+#include "userspace/cpu/cpu_priority.h"
+#include "userspace/elf/elf.h"
+#include "userspace/record/probes/modified_files.h"
+
+#define WRITTEN_AT_ONCE 16
+
+void rls_reporters_open(struct rls_reporters *reporters, struct rls_kernel *kernel)
+{
+	*reporters =
+		(struct rls_reporters){.kernel = kernel, .written_fd = rls_modified_files_open()};
+}
+
+void rls_reporters_clear(struct rls_reporters *reporters)
+{
+	for (size_t i = 0; i < reporters->count; i++)
+		free(reporters->files[i].path);
+	free(reporters->files);
+	if (reporters->kernel && reporters->written_fd >= 0)
+		close(reporters->written_fd);
+	*reporters = (struct rls_reporters){.written_fd = -1};
+}
+
+static size_t find_sites(const char *path, struct rls_memory_site *sites)
+{
+	_priority_ = rls_priority_set(RLS_PRIORITY_SPARE);
+	struct rls_elf *elf;
+	size_t count;
+
+	if (rls_elf_open(path, &elf))
+		return 0;
+	count = rls_memory_sites(elf, sites);
+	rls_elf_close(elf);
+	return count;
+}
+
+static int add_file(struct rls_reporters *reporters, const char *host_path, const char *path,
+		    size_t *number)
+{
+	struct rls_reporter_file file;
+	int r = rls_grow(&reporters->files, &reporters->room, reporters->count);
+
+	if (r)
+		return r;
+	file.path = strdup(path);
+	if (!file.path)
+		return -ENOMEM;
+	file.watch = rls_modified_files_watch(reporters->written_fd, host_path);
+	*number = reporters->count;
+	reporters->files[reporters->count++] = file;
+	return 0;
+}
+
+/* It is watched before it is read. */
+static int probe_file(struct rls_reporters *reporters, const char *host_path, const char *path)
+{
+	struct rls_memory_site sites[RLS_MEMORY_SITES_MAX];
+	size_t number, count;
+	int r = add_file(reporters, host_path, path, &number);
+
+	if (r)
+		return r;
+	count = find_sites(host_path, sites);
+	r = rls_kernel_attach_memory(reporters->kernel, (uint32_t)number, host_path, sites, count);
+	if (!r)
+		reporters->sites += count;
+	if (r || !count)
+		rls_modified_files_unwatch(reporters->written_fd, reporters->files[number].watch);
+	rls_debug("%s: %zu memory sites%s%s", path, count, r ? ": " : "", r ? strerror(-r) : "");
+	return r == -ENOMEM ? r : 0;
+}
+
+/* The program itself may contain an interpreter under any name. It lies first, as a rule. */
+static bool may_report(const struct rls_mapping *mapping, bool first)
+{
+	const char *name = strrchr(mapping->path, '/');
+
+	return name && (first || rls_memory_sites_library(name + 1));
+}
+
+int rls_reporters_scan(struct rls_reporters *reporters, struct rls_files *table, pid_t pid,
+		       const struct rls_mappings *mappings)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct rls_mapping *mapping = &mappings->entries[i];
+		_cleanup_free_ char *path = NULL;
+		struct rls_file *file;
+		int r;
+
+		if (!mapping->executable || !rls_mapping_is_file(mapping))
+			continue;
+		if (!may_report(mapping, first))
+			continue;
+		first = false;
+		r = rls_files_locate(table, pid, mapping, &path, &file);
+		if (r == -ENOMEM)
+			return r;
+		if (r || file->reports_memory)
+			continue;
+		file->reports_memory = true;
+		r = probe_file(reporters, path, mapping->path);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int rls_reporters_look(struct rls_reporters *reporters,
+		       int (*tell)(void *context, const char *path), void *context)
+{
+	int numbers[WRITTEN_AT_ONCE], r = 0;
+	size_t count = rls_modified_files_read(reporters->written_fd, numbers, WRITTEN_AT_ONCE);
+
+	for (size_t i = 0; !r && i < count; i++) {
+		for (size_t k = 0; !r && k < reporters->count; k++) {
+			if (reporters->files[k].watch < 0 ||
+			    reporters->files[k].watch != numbers[i])
+				continue;
+			rls_kernel_detach_memory(reporters->kernel, (uint32_t)k);
+			rls_modified_files_unwatch(reporters->written_fd, numbers[i]);
+			reporters->files[k].watch = -1;
+			r = tell(context, reporters->files[k].path);
+		}
+	}
+	return r;
+}

@@ -1,0 +1,35 @@
+/* Reporters: which mapped files have probes where allocators report blocks of memory (plan/memory_sites.h). Each file
+ * is probed once. Its probes go when somebody writes to it (modified_files.h).
+ */
+#ifndef RLS_REPORTERS_H
+#define RLS_REPORTERS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "userspace/attach/kernel/kernel.h"
+#include "userspace/process/mappings.h"
+#include "userspace/record/probes/file_table.h"
+
+struct rls_reporters {
+	struct rls_kernel *kernel;
+	int written_fd; /* of modified_files.h */
+	struct rls_reporter_file {
+		int watch;
+		char *path; /* as the first process that mapped it sees it; owned */
+	} * files;
+	size_t count, room;
+	size_t sites; /* put on so far */
+};
+
+void rls_reporters_open(struct rls_reporters *reporters, struct rls_kernel *kernel);
+void rls_reporters_clear(struct rls_reporters *reporters);
+
+/* Probes what is new among a process's mappings. 0 or -ENOMEM; a file that cannot be probed is a debug message. */
+int rls_reporters_scan(struct rls_reporters *reporters, struct rls_files *table, pid_t pid,
+		       const struct rls_mappings *mappings);
+/* For each turn of the loop: takes the probes off files that are written to, and tells of each. 0 or what tell said. */
+int rls_reporters_look(struct rls_reporters *reporters,
+		       int (*tell)(void *context, const char *path), void *context);
+
+#endif
