@@ -38,7 +38,7 @@ struct {
 } memory_devices SEC(".maps");
 
 __u64 memory_counts[RLS_MEMORY_COUNT_MAX] = {};
-/* Whether blocks are counted now. Those that live are followed anyway. */
+/* Whether blocks are counted now. */
 bool memory_wanted = false;
 
 /* A body that was interrupted took longer than what it cost. */

@@ -30,6 +30,8 @@
  * budget; all that matter where there is none. */
 #define WAITS_A_SAMPLE 5
 #define WAITS_HZ_MAX 2560
+/* Of the overhead budget, what counting memory may cost. */
+#define MEMORY_SHARE 0.5
 #define CONTROL_BYTES (8U << 20)
 #define GPU_BYTES (16U << 20)
 #define STACKS_BYTES (8U << 20)
@@ -363,6 +365,9 @@ static int open_memory(struct rls_recorder *recorder)
 		.translator = recorder->translator,
 		.output = &recorder->output,
 		.targets = &recorder->targets,
+		.share = recorder->options.memory == RLS_MEMORY_ALL
+				 ? -1
+				 : MEMORY_SHARE * recorder->options.budget_percent / 100,
 	};
 	int r = rls_memory_new(&parts, &recorder->memory);
 

@@ -47,8 +47,13 @@ int rls_kernel_map_memory(struct rls_kernel *kernel)
 	if (lines == MAP_FAILED)
 		return -errno;
 	kernel->memory.lines = lines;
-	__atomic_store_n(&kernel->skeleton->bss->memory_wanted, true, __ATOMIC_RELEASE);
+	rls_kernel_count_memory(kernel, true);
 	return 0;
+}
+
+void rls_kernel_count_memory(struct rls_kernel *kernel, bool counted)
+{
+	__atomic_store_n(&kernel->skeleton->bss->memory_wanted, counted, __ATOMIC_RELEASE);
 }
 
 void rls_kernel_unmap_memory(struct rls_kernel *kernel)

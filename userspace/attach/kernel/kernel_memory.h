@@ -18,6 +18,9 @@ int rls_kernel_attach_memory(struct rls_kernel *kernel, uint32_t file, const cha
 /* Takes off those of a file, or (UINT32_MAX) of all. */
 void rls_kernel_detach_memory(struct rls_kernel *kernel, uint32_t file);
 
+/* Whether blocks are counted, from now on: they are at first. */
+void rls_kernel_count_memory(struct rls_kernel *kernel, bool counted);
+
 /* RLS_MEMORY_LINES places, which go on changing; NULL: there are none. */
 const volatile struct rls_wire_memory_line *
 rls_kernel_memory_lines(const struct rls_kernel *kernel);

@@ -12,6 +12,7 @@
 #include "userspace/record/memory/reporters.h"
 
 #define FLUSH_EVERY_NS 100000000ULL
+#define CREDIT_SPAN_NS 10000000000ULL
 
 struct rls_memory {
 	struct rls_memory_parts parts;
@@ -20,6 +21,11 @@ struct rls_memory {
 	size_t place; /* of struct rls_memory_use among a target's states */
 	uint64_t flushed_ns;
 	uint64_t reports; /* of devices that have been taken */
+	uint64_t start_ns; /* of the first tick */
+	uint64_t spent_ns; /* so far */
+	double credit_ns;
+	uint64_t credit_at_ns;
+	bool over; /* nothing is counted any more */
 };
 
 /* ---- targets ---- */
@@ -80,7 +86,7 @@ int rls_memory_mapped(void *context, struct rls_files *files, pid_t pid,
 {
 	struct rls_memory *memory = context;
 
-	return rls_reporters_scan(&memory->reporters, files, pid, mappings);
+	return memory->over ? 0 : rls_reporters_scan(&memory->reporters, files, pid, mappings);
 }
 
 static int warn_of_written(void *context, const char *path)
@@ -145,6 +151,46 @@ static int look_at_devices(struct rls_memory *memory, uint64_t time_ns)
 	return rls_kernel_each_device(memory->parts.kernel, take_device, &look);
 }
 
+/* ---- budget ---- */
+
+static int end_counting(struct rls_memory *memory, uint64_t time_ns)
+{
+	double seconds = (double)(time_ns - memory->start_ns) / 1e9;
+	_cleanup_free_ char *text = NULL;
+
+	memory->over = true;
+	rls_kernel_count_memory(memory->parts.kernel, false);
+	rls_kernel_detach_memory(memory->parts.kernel, UINT32_MAX);
+	if (asprintf(&text,
+		     "memory is counted for the first %.1f s only: it costs %.1f %% of the time, "
+		     "which is more than the overhead budget has for it (--memory all counts on)",
+		     seconds,
+		     100 * (double)memory->spent_ns / (double)(time_ns - memory->start_ns)) < 0)
+		return -ENOMEM;
+	return rls_event_output_warn(memory->parts.output, time_ns, text);
+}
+
+/* The sum over all threads: several that allocate side by side are taken for one. */
+static int watch_budget(struct rls_memory *memory, uint64_t time_ns)
+{
+	uint64_t spent_ns = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_HIT_NS);
+	double most_ns = memory->parts.share * (double)CREDIT_SPAN_NS;
+
+	if (!memory->start_ns) {
+		memory->start_ns = memory->credit_at_ns = time_ns;
+		memory->credit_ns = most_ns;
+	}
+	memory->credit_ns += memory->parts.share * (double)(time_ns - memory->credit_at_ns);
+	if (memory->credit_ns > most_ns)
+		memory->credit_ns = most_ns;
+	memory->credit_ns -= (double)(spent_ns - memory->spent_ns);
+	memory->credit_at_ns = time_ns;
+	memory->spent_ns = spent_ns;
+	if (memory->parts.share < 0 || memory->over || memory->credit_ns >= 0)
+		return 0;
+	return end_counting(memory, time_ns);
+}
+
 /* ---- going on ---- */
 
 int rls_memory_name(struct rls_memory *memory)
@@ -158,6 +204,8 @@ int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 
 	if (!r)
 		r = rls_memory_rows_name(memory->rows);
+	if (!r)
+		r = watch_budget(memory, time_ns);
 	if (r || time_ns - memory->flushed_ns < FLUSH_EVERY_NS)
 		return r;
 	memory->flushed_ns = time_ns;

@@ -26,6 +26,9 @@ struct rls_memory_parts {
 	const struct rls_translator *translator;
 	struct rls_event_output *output;
 	struct rls_targets *targets;
+	/* Of the time, what counting may cost; below 0: no limit. Recordings that cost more in the end may cost as much as
+	 * is earned in 10 s at first. When that is used up, counting ends, with a warning. */
+	double share;
 };
 
 /* It observes the targets. 0 or -errno. */
