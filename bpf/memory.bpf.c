@@ -101,20 +101,38 @@ static __always_inline int find_line(struct thread_state *thread,
 	return make_line(thread, key);
 }
 
-static __always_inline void raise_peak(struct rls_wire_memory_line *line, __u64 live_bytes)
-{
-	__u64 peak_bytes = *(volatile __u64 *)&line->peak_bytes;
+/* A row's places form a ring, of which so many are added up. */
+#define PLACES_ADDED 4
 
-	if ((__s64)live_bytes > (__s64)peak_bytes)
+static __always_inline __u64 live_bytes_of(const struct rls_wire_memory_line *line)
+{
+	__u64 freed_bytes = *(volatile __u64 *)&line->freed_bytes;
+
+	return *(volatile __u64 *)&line->alloc_bytes - freed_bytes;
+}
+
+static __always_inline void raise_peak(struct rls_wire_memory_line *line)
+{
+	__u64 live_bytes = live_bytes_of(line);
+	struct rls_wire_memory_line *other = line;
+
+	for (int i = 1; i < PLACES_ADDED && other->next; i++) {
+		__u32 next = other->next - 1;
+
+		other = bpf_map_lookup_elem(&memory_lines, &next);
+		if (!other || other == line)
+			break;
+		live_bytes += live_bytes_of(other);
+	}
+	if ((__s64)live_bytes > (__s64) * (volatile __u64 *)&line->peak_bytes)
 		*(volatile __u64 *)&line->peak_bytes = live_bytes;
 }
 
 static __always_inline void count_alloc(struct rls_wire_memory_line *line, __u64 bytes)
 {
-	__u64 before_bytes = __sync_fetch_and_add(&line->alloc_bytes, bytes);
-
+	__sync_fetch_and_add(&line->alloc_bytes, bytes);
 	__sync_fetch_and_add(&line->allocs, 1);
-	raise_peak(line, before_bytes + bytes - *(volatile __u64 *)&line->freed_bytes);
+	raise_peak(line);
 }
 
 static __always_inline void count_free(const struct rls_wire_block *block, __u64 now_ns)

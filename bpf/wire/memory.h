@@ -48,7 +48,9 @@ struct rls_wire_memory_line {
 	RLS_U64 allocs, alloc_bytes;
 	RLS_U64 frees, freed_bytes;
 	RLS_U64 temporary_bytes;
-	RLS_U64 peak_bytes;
+	RLS_U64 peak_bytes; /* with those below */
+	RLS_U32 next; /* plus one: another place of the same row, as user space has found; 0: none */
+	RLS_U32 reserved;
 	RLS_U32 ages[RLS_AGES]; /* of blocks that were freed */
 };
 #define RLS_MEMORY_LINES 16384
@@ -127,7 +129,7 @@ static inline RLS_U64 rls_age_from_ns(RLS_U32 bucket)
 
 #ifndef __VMLINUX_H__
 _Static_assert(sizeof(struct rls_wire_memory_key) == 48, "memory key");
-_Static_assert(sizeof(struct rls_wire_memory_line) == 96 + 4 * RLS_AGES, "memory line");
+_Static_assert(sizeof(struct rls_wire_memory_line) == 104 + 4 * RLS_AGES, "memory line");
 _Static_assert(sizeof(struct rls_wire_memory_line) % 8 == 0, "an array of them has no gaps");
 _Static_assert(sizeof(struct rls_wire_block_key) == 24, "block key");
 _Static_assert(sizeof(struct rls_wire_block) == 24, "block");

@@ -21,7 +21,7 @@ static const struct reporter {
 	{"_ZN3c1025ProfiledCPUMemoryReporter3NewEPv", RLS_MEMORY_TENSOR_NEW, false},
 	{"_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv", RLS_MEMORY_TENSOR_DELETE, false},
 	{"_ZN3c1027reportMemoryUsageToProfilerEPv", RLS_MEMORY_DEVICE, false},
-	{"_ZN3c1028reportOutOfMemoryToProfilerE", RLS_MEMORY_DEVICE_FULL, false},
+	{"_ZN3c1027reportOutOfMemoryToProfilerE", RLS_MEMORY_DEVICE_FULL, false},
 	{"PyTraceMalloc_Track", RLS_MEMORY_TRACK, true},
 	{"PyTraceMalloc_Untrack", RLS_MEMORY_UNTRACK, true},
 };

@@ -166,6 +166,15 @@ int rls_kernel_drop_block(struct rls_kernel *kernel, const struct rls_wire_block
 	return bpf_map__delete_elem(kernel->skeleton->maps.memory_blocks, key, sizeof(*key), 0);
 }
 
+void rls_kernel_join_line(struct rls_kernel *kernel, uint32_t place, uint32_t before)
+{
+	struct rls_wire_memory_line *lines = kernel->memory.lines;
+	uint32_t next = lines[before].next;
+
+	__atomic_store_n(&lines[place].next, next ? next : before + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&lines[before].next, place + 1, __ATOMIC_RELEASE);
+}
+
 void rls_kernel_drop_line(struct rls_kernel *kernel, uint32_t place)
 {
 	struct rls_wire_memory_line *line = &kernel->memory.lines[place];

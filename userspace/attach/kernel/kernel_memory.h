@@ -34,6 +34,8 @@ int rls_kernel_each_block(struct rls_kernel *kernel,
 				       const struct rls_wire_block *block),
 			  void *context);
 int rls_kernel_drop_block(struct rls_kernel *kernel, const struct rls_wire_block_key *key);
+/* Another place after which this one comes in the ring of its row, so that their peak is one. */
+void rls_kernel_join_line(struct rls_kernel *kernel, uint32_t place, uint32_t before);
 /* A line's process has ended: its place is given back. Its blocks have been dropped. */
 void rls_kernel_drop_line(struct rls_kernel *kernel, uint32_t place);
 

@@ -21,6 +21,7 @@ struct row {
 	struct sums sums;
 	uint64_t peak_bytes; /* the most that lived at once, as far as is known */
 	uint32_t places;
+	uint32_t place; /* one of these */
 	bool changed; /* since its last event */
 	uint64_t *freed; /* blocks by age, RLS_AGES; NULL: none; owned */
 	uint64_t *living; /* the same of those that live, at the end; and their bytes behind that */
@@ -180,7 +181,10 @@ static int name_place(struct rls_memory_rows *rows, const struct rls_wire_memory
 	if (r)
 		return r;
 	place->row = row + 1;
-	rows->rows[row].places++;
+	if (rows->rows[row].places++)
+		rls_kernel_join_line(rows->kernel, (uint32_t)(place - rows->places),
+				     rows->rows[row].place);
+	rows->rows[row].place = (uint32_t)(place - rows->places);
 	return 0;
 }
 

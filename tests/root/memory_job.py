@@ -1,0 +1,192 @@
+"""A job that allocates: memory_job.py STANDIN.
+
+Each line of stdin is the name of a function here; what it does with memory is known to the byte. The
+answer is "did" and the name. Lines are found by the comment behind them."""
+
+import ctypes
+import os
+import sys
+import threading
+import time
+
+try:
+    import rlscope
+except ImportError:
+    rlscope = None
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+standin = ctypes.PyDLL(sys.argv[1])
+NEW = standin._ZN3c1025ProfiledCPUMemoryReporter3NewEPvm
+NEW.argtypes = [ctypes.c_size_t] * 3
+DELETE = standin._ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv
+DELETE.argtypes = [ctypes.c_size_t] * 2
+DEVICE = standin._ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE
+DEVICE.argtypes = [ctypes.c_size_t, ctypes.c_ssize_t, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_uint16]
+FULL = standin._ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE
+FULL.argtypes = [ctypes.c_ssize_t, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_uint16]
+TRACK = ctypes.pythonapi.PyTraceMalloc_Track
+TRACK.argtypes = [ctypes.c_uint, ctypes.c_size_t, ctypes.c_size_t]
+UNTRACK = ctypes.pythonapi.PyTraceMalloc_Untrack
+UNTRACK.argtypes = [ctypes.c_uint, ctypes.c_size_t]
+kept = []
+
+
+def early():
+    for i in range(5):
+        NEW(0, 0x9000000 + i, 1 << 20)  # early
+
+
+def free_early():
+    for i in range(5):
+        DELETE(0, 0x9000000 + i)
+
+
+def kept_tensors():
+    for i in range(100):
+        NEW(0, 0x1000000 + i * 64, 1000 + i)  # kept_tensors
+
+
+def temporary_tensors():
+    for i in range(200):
+        NEW(0, 0x2000000, 1 << 20)  # temporary_tensors
+        DELETE(0, 0x2000000)
+
+
+def reused():
+    for _ in range(10):  # nobody sees the frees
+        NEW(0, 0x3000000, 4096)  # reused
+
+
+def nothing():
+    NEW(0, 0, 0)
+    DELETE(0, 0)
+    UNTRACK(3, 0x123450)
+
+
+def arrays():
+    for i in range(60):
+        TRACK(3, 0x1000000 + i, 1 << 33)  # arrays
+    for i in range(20):
+        UNTRACK(3, 0x1000000 + i)
+    for i in range(20):
+        UNTRACK(4, 0x1000030 + i)  # another domain: not these
+
+
+def two_places():
+    TRACK(3, 0x5000000, 1000), TRACK(3, 0x5000001, 500)  # two_places
+    UNTRACK(3, 0x5000000)
+
+
+CUDA = 1
+
+
+def devices():
+    for i in range(8):
+        DEVICE(0x7000000 + i * 512, 512, (i + 1) * 512, 1 << 21, CUDA | 3 << 8)  # devices
+    for i in range(3):
+        DEVICE(0x7000000 + i * 512, -512, (7 - i) * 512, 1 << 21, CUDA | 3 << 8)
+    DEVICE(0x7000000, 512, 512, 1 << 21, 0)  # the CPU, which has a reporter of its own
+    FULL(1 << 40, 5 * 512, 1 << 21, CUDA | 3 << 8)
+
+
+def allocate(base, count):
+    for i in range(count):
+        TRACK(3, base + i, 10)  # allocate
+
+
+def operations():
+    rlscope.set_phase("first")
+    allocate(0x10000, 10)
+    with rlscope.operation("outer"):
+        allocate(0x20000, 20)
+        with rlscope.operation("inner"):
+            allocate(0x30000, 30)
+            helper = threading.Thread(target=allocate, args=(0x40000, 40))
+            helper.start()
+            helper.join()
+        allocate(0x50000, 50)
+    allocate(0x60000, 60)
+
+
+def end_of(pid):
+    if os.waitpid(pid, 0)[1]:
+        raise RuntimeError("a child failed")
+
+
+def forked():
+    NEW(0, 0x8000000, 7000)  # forked by the parent
+    pid = os.fork()
+    if not pid:
+        DELETE(0, 0x8000000)  # its copy of a block that was not born in it
+        NEW(0, 0x8000000, 70)  # forked
+        NEW(0, 0x8000100, 700)  # forked again
+        DELETE(0, 0x8000000)
+        time.sleep(0.5)
+        os._exit(0)
+    end_of(pid)
+
+
+def executed():
+    pid = os.fork()
+    if not pid:
+        NEW(0, 0xa000000, 100)  # executed
+        time.sleep(0.5)
+        os.execv(sys.executable, [sys.executable, __file__, sys.argv[1], "after_exec"])
+    end_of(pid)
+
+
+def after_exec():
+    NEW(0, 0xa000000, 200)  # after_exec
+    DELETE(0, 0xa000000)
+    time.sleep(0.5)
+
+
+def threads():
+    def work(number):
+        for i in range(2000):
+            NEW(0, 0xb000000 + number * 0x100000, 16)  # threads
+            DELETE(0, 0xb000000 + number * 0x100000)
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def numpy_arrays():
+    for _ in range(50):
+        kept.append(numpy.empty(1 << 17, numpy.uint8))  # numpy_arrays
+    for _ in range(50):
+        numpy.zeros(1 << 18, numpy.uint8)  # numpy_temporaries
+    del kept[:20]
+
+
+def torch_tensors():
+    for _ in range(50):
+        kept.append(torch.empty(1 << 17, dtype=torch.uint8))  # torch_tensors
+    for _ in range(50):
+        torch.empty(1 << 18, dtype=torch.uint8)  # torch_temporaries
+
+
+def grow():
+    kept.append(bytearray(b"x") * (64 << 20))
+
+
+def endless():
+    for i in range(1 << 40):
+        NEW(0, 0xc000000 + i % 1000 * 64, 64)  # endless
+
+
+if sys.argv[2:]:
+    if sys.argv[2] != "torch":
+        globals()[sys.argv[2]]()
+        sys.exit()
+    import torch
+early()
+print("ready", "numpy" if numpy else "-", "rlscope" if rlscope else "-", flush=True)
+for line in sys.stdin:
+    globals()[line.strip()]()
+    print("did", line.strip(), flush=True)
