@@ -39,7 +39,7 @@ static void memory_forget(void *context, struct rls_target *target, enum rls_tar
 	if (why == RLS_TARGET_ENDED || why == RLS_TARGET_UNFOLLOWED)
 		rls_memory_rows_end(memory->rows, target->pid, time_ns);
 	else if (why == RLS_TARGET_EXECED)
-		rls_memory_rows_name(memory->rows);
+		rls_memory_rows_name(memory->rows, target->pid);
 	if (use)
 		rls_memory_use_clear(use);
 	free(use);
@@ -195,7 +195,7 @@ static int watch_budget(struct rls_memory *memory, uint64_t time_ns)
 
 int rls_memory_name(struct rls_memory *memory)
 {
-	return rls_memory_rows_name(memory->rows);
+	return rls_memory_rows_name(memory->rows, 0);
 }
 
 int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
@@ -203,7 +203,7 @@ int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 	int r = rls_reporters_look(&memory->reporters, warn_of_written, memory);
 
 	if (!r)
-		r = rls_memory_rows_name(memory->rows);
+		r = rls_memory_rows_name(memory->rows, 0);
 	if (!r)
 		r = watch_budget(memory, time_ns);
 	if (r || time_ns - memory->flushed_ns < FLUSH_EVERY_NS)

@@ -8,7 +8,10 @@
 #include "analysis/base/index_map.h"
 #include "analysis/event/event_fields.h"
 #include "userspace/attach/kernel/kernel_memory.h"
+#include "userspace/base/clock.h"
 #include "userspace/record/events/annotation_reader.h"
+
+#define WAIT_NS 1000000000ULL
 
 /* Sums of a place or a row. */
 struct sums {
@@ -29,6 +32,7 @@ struct row {
 
 struct place {
 	uint32_t row; /* plus one; 0: it has not been named */
+	uint64_t waits_ns; /* for its process's interpreter, since then; 0: it does not */
 	struct sums seen;
 	uint32_t ages[RLS_AGES];
 };
@@ -43,7 +47,7 @@ struct rls_memory_rows {
 	struct row *rows;
 	size_t count, room;
 	struct rls_index_map by_key; /* two digests of a row's key → its number + 1 */
-	uint64_t made; /* places that had been made when all were named */
+	uint64_t named; /* places, so far */
 	uint64_t lost[2];
 };
 
@@ -165,6 +169,19 @@ static int name_line(struct rls_memory_rows *rows, const struct rls_wire_memory_
 	return 0;
 }
 
+/* Records of forks are on their way for a moment. */
+static bool must_wait(const struct rls_memory_rows *rows, const struct rls_wire_memory_key *key,
+		      struct place *place)
+{
+	uint64_t now_ns = rls_monotonic_ns();
+
+	if (!key->code || rls_interpreters_knows(rows->pythons, (pid_t)key->pid))
+		return false;
+	if (!place->waits_ns)
+		place->waits_ns = now_ns;
+	return now_ns - place->waits_ns < WAIT_NS;
+}
+
 static int name_place(struct rls_memory_rows *rows, const struct rls_wire_memory_key *key,
 		      struct place *place)
 {
@@ -201,28 +218,23 @@ static bool is_used(const volatile struct rls_wire_memory_line *line)
 	return __atomic_load_n(&line->allocs, __ATOMIC_ACQUIRE) && line->key.pid;
 }
 
-int rls_memory_rows_name(struct rls_memory_rows *rows)
+int rls_memory_rows_name(struct rls_memory_rows *rows, pid_t last)
 {
 	uint64_t made = rls_kernel_memory_count(rows->kernel, RLS_MEMORY_MADE);
-	bool all = true;
 	int r = 0;
 
-	if (made == rows->made)
-		return 0;
-	for (size_t i = 0, count = place_count(rows); !r && i < count; i++) {
+	for (size_t i = 0, count = place_count(rows); !r && rows->named < made && i < count; i++) {
 		struct rls_wire_memory_key key;
 
-		if (rows->places[i].row)
+		if (rows->places[i].row || !is_used(&rows->lines[i]))
 			continue;
-		if (!is_used(&rows->lines[i])) {
-			all = false;
-			continue;
-		}
 		key = *(const struct rls_wire_memory_key *)&rows->lines[i].key;
+		if (last >= 0 && key.pid != (uint32_t)last &&
+		    must_wait(rows, &key, &rows->places[i]))
+			continue;
 		r = name_place(rows, &key, &rows->places[i]);
+		rows->named++;
 	}
-	if (!r && all)
-		rows->made = made;
 	return r;
 }
 
@@ -280,9 +292,9 @@ static int emit_row(struct rls_memory_rows *rows, struct row *row, uint64_t time
 }
 
 /* pid 0: of all processes. */
-static int flush_rows(struct rls_memory_rows *rows, pid_t pid, uint64_t time_ns)
+static int flush_rows(struct rls_memory_rows *rows, pid_t pid, pid_t last, uint64_t time_ns)
 {
-	int r = rls_memory_rows_name(rows);
+	int r = rls_memory_rows_name(rows, last);
 
 	for (size_t i = 0, count = place_count(rows); !r && i < count; i++)
 		if (rows->places[i].row)
@@ -295,7 +307,7 @@ static int flush_rows(struct rls_memory_rows *rows, pid_t pid, uint64_t time_ns)
 
 int rls_memory_rows_flush(struct rls_memory_rows *rows, uint64_t time_ns)
 {
-	return flush_rows(rows, 0, time_ns);
+	return flush_rows(rows, 0, 0, time_ns);
 }
 
 /* ---- ends ---- */
@@ -384,7 +396,7 @@ static void drop_places(struct rls_memory_rows *rows, uint32_t pid)
 int rls_memory_rows_end(struct rls_memory_rows *rows, pid_t pid, uint64_t time_ns)
 {
 	struct living living = {.rows = rows, .pid = (uint32_t)pid, .time_ns = time_ns};
-	int r = flush_rows(rows, pid, time_ns);
+	int r = flush_rows(rows, pid, pid ? pid : -1, time_ns);
 	bool any = false;
 
 	for (size_t i = 0; !r && i < rows->count; i++)
