@@ -66,23 +66,25 @@ static __always_inline bool take_line_place(__u32 *place)
 }
 
 /* A place for a key that is new. Another CPU may be about to make one too. */
-__noinline int make_line(struct thread_state *thread, const struct rls_wire_memory_key *key)
+__noinline int make_line(struct thread_state *thread, const struct rls_wire_memory_key *of)
 {
 	struct rls_wire_memory_line *line;
+	struct rls_wire_memory_key key;
 	__u32 place = 0, *made;
 
-	if (!thread || !key)
+	if (!thread || !of)
 		return -1;
+	key = *of; /* before 6.2 keys of maps must lie on the stack */
 	if (!take_line_place(&place))
 		return -1;
 	line = bpf_map_lookup_elem(&memory_lines, &place);
 	if (!line)
 		return -1;
-	line->key = *key;
-	if (bpf_map_update_elem(&memory_places, key, &place, BPF_NOEXIST)) {
+	line->key = key;
+	if (bpf_map_update_elem(&memory_places, &key, &place, BPF_NOEXIST)) {
 		line->key.pid = 0;
 		bpf_map_push_elem(&memory_free_places, &place, 0);
-		made = bpf_map_lookup_elem(&memory_places, key);
+		made = bpf_map_lookup_elem(&memory_places, &key);
 		return made ? (int)*made : -1;
 	}
 	count_memory(RLS_MEMORY_MADE, 1);
@@ -164,14 +166,16 @@ struct memory_hit {
 __noinline int end_block(const struct memory_hit *hit)
 {
 	struct rls_wire_block *found, block;
+	struct rls_wire_block_key key;
 
 	if (!hit)
 		return 0;
-	found = bpf_map_lookup_elem(&memory_blocks, &hit->block);
+	key = hit->block;
+	found = bpf_map_lookup_elem(&memory_blocks, &key);
 	if (!found)
 		return 0;
 	block = *found;
-	if (!bpf_map_delete_elem(&memory_blocks, &hit->block))
+	if (!bpf_map_delete_elem(&memory_blocks, &key))
 		count_free(&block, hit->now_ns);
 	return 0;
 }
@@ -179,6 +183,7 @@ __noinline int end_block(const struct memory_hit *hit)
 __noinline int begin_block(struct thread_state *thread, const struct memory_hit *hit)
 {
 	struct rls_wire_memory_key key = {0};
+	struct rls_wire_block_key block_key;
 	struct rls_wire_memory_line *line;
 	struct rls_wire_block block = {0};
 	__u32 place;
@@ -203,7 +208,8 @@ __noinline int begin_block(struct thread_state *thread, const struct memory_hit 
 	block.bytes = hit->bytes;
 	block.born_ns = hit->now_ns;
 	block.line = place;
-	if (bpf_map_update_elem(&memory_blocks, &hit->block, &block, BPF_ANY))
+	block_key = hit->block;
+	if (bpf_map_update_elem(&memory_blocks, &block_key, &block, BPF_ANY))
 		count_memory(RLS_MEMORY_LOST_BLOCKS, 1);
 	return 0;
 }

@@ -41,20 +41,23 @@ static __always_inline void note_annotated(struct thread_state *thread,
 					   const struct record_head *head)
 {
 	struct annotated_thread own = {.record = thread->record, .tid = head->tid};
+	__u32 pid = thread->pid;
 
 	if (thread->noted)
 		return;
 	thread->noted = 1;
-	bpf_map_update_elem(&annotated_threads, &thread->pid, &own,
-			    thread->tid == thread->pid ? BPF_ANY : BPF_NOEXIST);
+	bpf_map_update_elem(&annotated_threads, &pid, &own,
+			    thread->tid == pid ? BPF_ANY : BPF_NOEXIST);
 }
 
 static __always_inline __u64 inherited_operation(const struct thread_state *thread)
 {
-	struct annotated_thread *source = bpf_map_lookup_elem(&annotated_threads, &thread->pid);
+	struct annotated_thread *source;
 	struct record_head head;
+	__u32 pid = thread->pid;
 	__u64 record;
 
+	source = bpf_map_lookup_elem(&annotated_threads, &pid);
 	if (!source)
 		return 0;
 	record = source->record;

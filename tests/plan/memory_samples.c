@@ -7,7 +7,7 @@
 FUNCTION(PyTraceMalloc_Track, "push %rbx\npop %rbx\nret")
 FUNCTION(_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, "push %rbx\npop %rbx\nret")
 #else
-/* An argument is gone by the time of the push. */
+/* An argument has been overwritten at the push. */
 FUNCTION(PyTraceMalloc_Track,
 	 ".globl site_track\nsite_track: xor %edi,%edi\npush %rbx\npop %rbx\nret")
 FUNCTION(PyTraceMalloc_Untrack,
