@@ -201,7 +201,7 @@ def check_budget(checks, tag):
     """What costs more than its part of the budget is not counted on; what was until then stays."""
     with Job(harness.interpreter(tag)) as job:
         job.say("endless")
-        with harness.Recording([job.pid], "--overhead-budget", "1", roles=[]) as recording:
+        with harness.Recording([job.pid], "--overhead-budget", "1", "--memory", "auto", roles=[]) as recording:
             warned = harness.eventually(
                 lambda: any("memory is counted for the first" in line for line in recording.err.seen))
             status = recording.stop()
@@ -217,8 +217,10 @@ def check_budget(checks, tag):
 def check_off(checks, tag):
     """--memory off; words that are none."""
     with Job(harness.interpreter(tag)) as job:
-        found = record(job, "kept_tensors", arguments=("--memory", "off"))
-    checks.that(not [event for event in found if event["event"].startswith("memory")], "off: nothing is recorded")
+        for arguments in ("--memory", "off"), ():
+            found = record(job, "kept_tensors", arguments=arguments)
+            checks.that(not [event for event in found if event["event"].startswith("memory")],
+                        "%s: nothing is recorded" % (" ".join(arguments) or "by default"))
     done = harness.run("attach", "--memory", "some", "--pid", str(os.getpid()))
     checks.that(done.returncode == 2 and "auto, off or all" in done.stderr, "a bad word: %d, %s" % (
         done.returncode, done.stderr.strip()))
