@@ -14,6 +14,15 @@
 /* A little always is: a hit's cost lies partly after its event. */
 #define UNPLACED_SHARE_MAX 0.25
 
+void *rls_build_row(struct rls_builder *b, enum rls_report_table table)
+{
+	void *row = NULL;
+
+	if (!b->err)
+		b->err = rls_table_add(b->report, table, &b->capacity[table], &row);
+	return row;
+}
+
 /* --- processes ---------------------------------------------------------------------- */
 
 /* The JSON array of a process event, strings only: what else it holds is left out. */
@@ -91,6 +100,7 @@ static void add_process(struct rls_builder *b, const struct rls_process *process
 		rls_build_thread(b, t);
 	rls_build_gpu_alone(b, process);
 	rls_build_cuda(b, process);
+	rls_build_memory(b, process);
 }
 
 /* --- the recording ------------------------------------------------------------------ */
@@ -232,6 +242,8 @@ static void add_warnings(struct rls_builder *b, bool damaged)
 	warn_count(b, timeline->impossible_gpu, "GPU records with impossible times were left out");
 	warn_count(b, timeline->unsorted, "events out of time order were left out");
 	warn_count(b, timeline->strays, "events of processes that had ended were left out");
+	warn_count(b, timeline->memory.left_out,
+		   "figures of lines that allocate are left out: there are too many lines");
 	if (timeline->rules.count && !b->err)
 		b->err = rls_report_warn(b->report,
 					 "operations found on sampled stacks are distinguished "

@@ -90,6 +90,9 @@ void rls_build_sampled_stacks(struct rls_builder *b);
  * NULL for none, or after a failure. */
 const char **rls_build_operations(struct rls_builder *b, rls_stack_id stack, size_t *depth);
 
+/* Adds the process's memory, and the lines that allocated. */
+void rls_build_memory(struct rls_builder *b, const struct rls_process *process);
+
 /* Adds the process's GPUs, its calls into CUDA, and what each operation had of both. */
 void rls_build_cuda(struct rls_builder *b, const struct rls_process *process);
 

@@ -5,7 +5,8 @@
 #include "analysis/report/report.h"
 #include "analysis/report/tables.h"
 
-#define BY_ALL (RLS_BY_THREAD | RLS_BY_PHASE | RLS_BY_OPERATION | RLS_BY_PLACE)
+#define BY_SUMMED_PLACE (RLS_BY_FILE | RLS_BY_FUNCTION | RLS_BY_LINE)
+#define BY_ALL (RLS_BY_THREAD | RLS_BY_PHASE | RLS_BY_OPERATION | RLS_BY_PLACE | BY_SUMMED_PLACE)
 
 /* Which columns a group keeps; the pid is kept by all. */
 static const struct {
@@ -17,9 +18,9 @@ static const struct {
 	[RLS_GROUP_THREAD] = {"thread", RLS_BY_PLACE | RLS_BY_THREAD},
 	[RLS_GROUP_OPERATION] = {"operation", RLS_BY_PLACE | RLS_BY_OPERATION},
 	[RLS_GROUP_PHASE] = {"phase", RLS_BY_PLACE | RLS_BY_PHASE},
-	[RLS_GROUP_LINE] = {"line", RLS_BY_PLACE},
-	[RLS_GROUP_FUNCTION] = {"function", RLS_BY_PLACE},
-	[RLS_GROUP_FILE] = {"file", 0},
+	[RLS_GROUP_LINE] = {"line", RLS_BY_PLACE | BY_SUMMED_PLACE},
+	[RLS_GROUP_FUNCTION] = {"function", RLS_BY_PLACE | RLS_BY_FILE | RLS_BY_FUNCTION},
+	[RLS_GROUP_FILE] = {"file", RLS_BY_FILE},
 };
 _Static_assert(sizeof(groups) / sizeof(*groups) == RLS_GROUP_MAX, "a line per group");
 

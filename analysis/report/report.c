@@ -61,6 +61,11 @@ const char *rls_report_thread_name(const struct rls_report *report, uint32_t pid
 		       : "";
 }
 
+bool rls_report_has_memory(const struct rls_report *report)
+{
+	return report->memory_count || report->memory_line_count || report->copy_count;
+}
+
 size_t rls_report_frames(const struct rls_report *report, const struct rls_sampled_stack_row *row,
 			 const struct rls_stack_frame *frames[static RLS_STACK_FRAMES_MAX])
 {

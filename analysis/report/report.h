@@ -29,6 +29,9 @@ void rls_report_free(struct rls_report *report);
 const char *rls_report_process_name(const struct rls_report *report, uint32_t pid);
 const char *rls_report_thread_name(const struct rls_report *report, uint32_t pid, uint32_t tid);
 
+/* Whether anything is known of memory. */
+bool rls_report_has_memory(const struct rls_report *report);
+
 /* The frames of a sampled stack into frames[], innermost first. Returns how many. */
 size_t rls_report_frames(const struct rls_report *report, const struct rls_sampled_stack_row *row,
 			 const struct rls_stack_frame *frames[static RLS_STACK_FRAMES_MAX]);

@@ -194,6 +194,12 @@ static int order_by(const struct rls_column *column, const char *a, const char *
 	case RLS_COLUMN_DOUBLE:
 		return (*(const double *)left > *(const double *)right) -
 		       (*(const double *)left < *(const double *)right);
+	case RLS_COLUMN_I32:
+		return (*(const int32_t *)left > *(const int32_t *)right) -
+		       (*(const int32_t *)left < *(const int32_t *)right);
+	case RLS_COLUMN_I64:
+		return (*(const int64_t *)left > *(const int64_t *)right) -
+		       (*(const int64_t *)left < *(const int64_t *)right);
 	case RLS_COLUMN_STRING:
 		return order_texts(*(const char *const *)left, *(const char *const *)right);
 	case RLS_COLUMN_STRINGS:
@@ -206,7 +212,9 @@ static int order_by(const struct rls_column *column, const char *a, const char *
 	}
 }
 _Static_assert(sizeof(enum rls_category) == 4 && sizeof(enum rls_resource) == 4 &&
-		       sizeof(enum rls_method) == 4 && sizeof(enum rls_sample_kind) == 4,
+		       sizeof(enum rls_method) == 4 && sizeof(enum rls_sample_kind) == 4 &&
+		       sizeof(enum rls_memory_source) == 4 && sizeof(enum rls_memory_method) == 4 &&
+		       sizeof(enum rls_copy_kind) == 4,
 	       "enums are compared as 32 bits");
 
 /* Most keys are numbers, or strings that are the same. */
@@ -268,8 +276,9 @@ static void add_value(const struct rls_column *column, void *into, void *more)
 {
 	void *to = value_of(column, into), *from = value_of(column, more);
 
-	if (column->flags & RLS_WORST && *(enum rls_method *)from > *(enum rls_method *)to)
-		*(enum rls_method *)to = *(enum rls_method *)from;
+	/* Either method's enum: 32 bits, better ones first. */
+	if (column->flags & RLS_WORST && *(const uint32_t *)from > *(const uint32_t *)to)
+		memcpy(to, from, sizeof(uint32_t));
 	if (!(column->flags & RLS_SUM))
 		return;
 	if (column->type == RLS_COLUMN_DOUBLE)
@@ -293,6 +302,8 @@ void rls_table_sum(struct rls_report *report, enum rls_report_table table)
 		if (kept && !order_rows(into, row, order.keys, &order)) {
 			FOR_EACH_COLUMN (column, of)
 				add_value(column, into, row);
+			if (of->add)
+				of->add(into, row);
 		} else {
 			into = *array.rows + kept++ * of->row_bytes;
 			if (into != row)

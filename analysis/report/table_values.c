@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analysis/event/memory_words.h"
 #include "analysis/event/sample_kind.h"
 #include "analysis/report/tables.h"
 
@@ -26,6 +27,12 @@ static const char *name_of(const struct rls_column *column, const void *row, con
 		return rls_method_name(*(const enum rls_method *)value);
 	case RLS_COLUMN_SAMPLE_KIND:
 		return rls_sample_kind_name(*(const enum rls_sample_kind *)value);
+	case RLS_COLUMN_MEMORY_SOURCE:
+		return rls_memory_source_name(*(const enum rls_memory_source *)value);
+	case RLS_COLUMN_MEMORY_METHOD:
+		return rls_memory_method_name(*(const enum rls_memory_method *)value);
+	case RLS_COLUMN_COPY_KIND:
+		return rls_copy_kind_name(*(const enum rls_copy_kind *)value);
 	default:
 		return "";
 	}
@@ -34,6 +41,11 @@ static const char *name_of(const struct rls_column *column, const void *row, con
 static struct rls_value integer(uint64_t number)
 {
 	return (struct rls_value){.kind = RLS_VALUE_INTEGER, .integer = number};
+}
+
+static struct rls_value negatable(int64_t number)
+{
+	return (struct rls_value){.kind = RLS_VALUE_SIGNED, .number = number};
 }
 
 struct rls_value rls_column_value(const struct rls_column *column,
@@ -52,6 +64,10 @@ struct rls_value rls_column_value(const struct rls_column *column,
 		if (nullable && *(const uint64_t *)at == RLS_COUNT_UNKNOWN)
 			return (struct rls_value){.kind = RLS_VALUE_NULL};
 		return integer(*(const uint64_t *)at);
+	case RLS_COLUMN_I32:
+		return negatable(*(const int32_t *)at);
+	case RLS_COLUMN_I64:
+		return negatable(*(const int64_t *)at);
 	case RLS_COLUMN_DOUBLE:
 		if (nullable && isnan(*(const double *)at))
 			return (struct rls_value){.kind = RLS_VALUE_NULL};
@@ -66,6 +82,8 @@ bool rls_value_is_empty(const struct rls_value *value)
 	switch (value->kind) {
 	case RLS_VALUE_INTEGER:
 		return !value->integer;
+	case RLS_VALUE_SIGNED:
+		return !value->number;
 	case RLS_VALUE_REAL:
 		return value->real == 0;
 	case RLS_VALUE_TEXT:
@@ -85,6 +103,9 @@ const char *rls_column_text(const struct rls_column *column, const struct rls_ta
 		if (column->type == RLS_COLUMN_BOOL)
 			return value.integer ? "true" : "false";
 		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%" PRIu64, value.integer);
+		return buffer;
+	case RLS_VALUE_SIGNED:
+		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%" PRId64, value.number);
 		return buffer;
 	case RLS_VALUE_REAL:
 		snprintf(buffer, RLS_COLUMN_NUMBER_BYTES, "%.15g", value.real);
@@ -108,6 +129,7 @@ const char *const *rls_column_strings(const struct rls_column *column,
 bool rls_column_is_number(const struct rls_column *column)
 {
 	return column->type == RLS_COLUMN_U32 || column->type == RLS_COLUMN_U64 ||
+	       column->type == RLS_COLUMN_I32 || column->type == RLS_COLUMN_I64 ||
 	       column->type == RLS_COLUMN_DOUBLE || column->type == RLS_COLUMN_BOOL;
 }
 

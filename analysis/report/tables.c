@@ -273,6 +273,74 @@ static void derive_sampled_library(void *item)
 	row->error_ns = rls_interval_95_ns(row->variance_ns2);
 }
 
+/* --- memory ------------------------------------------------------------------------- */
+
+/* A line of a program, in a phase and operation. */
+#define PLACE_KEYS(struct_)                                                                        \
+	COLUMN(U32, struct_, pid, 1, RLS_PID), COLUMN(STRING, struct_, file, 4, RLS_BY_FILE),      \
+		COLUMN(U32, struct_, line, 5, RLS_BY_LINE),                                        \
+		COLUMN(STRING, struct_, function, 6, RLS_BY_FUNCTION),                             \
+		COLUMN(STRING, struct_, phase, 2, RLS_BY_PHASE),                                   \
+		COLUMN(STRING, struct_, operation, 3, RLS_BY_OPERATION)
+
+/* Of sources that do not say when blocks are freed, most figures are not known. */
+static const struct rls_column memory_lines[] = {
+	PLACE_KEYS(rls_memory_line_row),
+	COLUMN(MEMORY_SOURCE, rls_memory_line_row, source, 7, 0),
+	COLUMN(I32, rls_memory_line_row, device, 8, 0),
+	COLUMN(U64, rls_memory_line_row, allocs, 0, RLS_SUM),
+	COLUMN(U64, rls_memory_line_row, alloc_bytes, 0, RLS_SUM | RLS_TIE),
+	COLUMN(U64, rls_memory_line_row, frees, 0, RLS_SUM | RLS_HIDDEN),
+	COLUMN(U64, rls_memory_line_row, freed_bytes, 0, RLS_SUM | RLS_NULLABLE),
+	COLUMN(U64, rls_memory_line_row, growth_bytes, 0, RLS_SUM | RLS_NULLABLE),
+	COLUMN(U64, rls_memory_line_row, live_bytes, 0, RLS_SUM | RLS_NULLABLE),
+	COLUMN(U64, rls_memory_line_row, peak_bytes, 0, RLS_NULLABLE), /* derived */
+	COLUMN(U64, rls_memory_line_row, bytes_at_process_peak, 0, RLS_SUM | RLS_NULLABLE),
+	COLUMN(U64, rls_memory_line_row, temporary_bytes, 0, RLS_SUM | RLS_NULLABLE),
+	COLUMN(U64, rls_memory_line_row, median_lifetime_ns, 0, RLS_NULLABLE), /* derived */
+	COLUMN(U64, rls_memory_line_row, error_bytes, 0, 0), /* derived */
+	COLUMN(MEMORY_METHOD, rls_memory_line_row, method, 0, RLS_WORST),
+	COLUMN(DOUBLE, rls_memory_line_row, leak_score, 0,
+	       RLS_NULLABLE), /* derived, all of these */
+	COLUMN(DOUBLE, rls_memory_line_row, growth_bytes_per_s, 0, RLS_NULLABLE),
+	COLUMN(U64, rls_memory_line_row, survivors, 0, RLS_NULLABLE),
+	COLUMN(U64, rls_memory_line_row, observed, 0, RLS_NULLABLE),
+	COLUMN(DOUBLE, rls_memory_line_row, variance_bytes2, 0, RLS_SUM | RLS_HIDDEN),
+	COLUMN(U64, rls_memory_line_row, ageless_allocs, 0, RLS_SUM | RLS_HIDDEN),
+	COLUMN(U64, rls_memory_line_row, ageless_frees, 0, RLS_SUM | RLS_HIDDEN),
+};
+
+static const struct rls_column copies[] = {
+	PLACE_KEYS(rls_copy_row),
+	COLUMN(COPY_KIND, rls_copy_row, kind, 7, 0),
+	COLUMN(U64, rls_copy_row, copies, 0, RLS_SUM),
+	COLUMN(U64, rls_copy_row, bytes, 0, RLS_SUM | RLS_TIE),
+	COLUMN(DOUBLE, rls_copy_row, bytes_per_s, 0, RLS_SUM),
+};
+
+static const struct rls_column memory[] = {
+	COLUMN(U32, rls_memory_row, pid, 1, RLS_PID),
+	COLUMN(I32, rls_memory_row, device, 2, 0),
+	COLUMN(U64, rls_memory_row, rss_start_bytes, 0, 0),
+	COLUMN(U64, rls_memory_row, rss_end_bytes, 0, 0),
+	COLUMN(U64, rls_memory_row, rss_peak_bytes, 0, 0),
+	COLUMN(U64, rls_memory_row, peak_time_ns, 0, RLS_INSTANT | RLS_TIE),
+	COLUMN(U64, rls_memory_row, tracked_growth_bytes, 0, 0),
+	COLUMN(I64, rls_memory_row, untracked_bytes, 0, 0),
+	COLUMN(DOUBLE, rls_memory_row, growth_bytes_per_s, 0, 0),
+	COLUMN(U64, rls_memory_row, limit_bytes, 0, RLS_NULLABLE),
+	COLUMN(DOUBLE, rls_memory_row, limit_in_s, 0, RLS_NULLABLE),
+	COLUMN(BOOL, rls_memory_row, out_of_memory, 0, 0),
+};
+
+static const struct rls_column memory_timeline[] = {
+	COLUMN(U32, rls_memory_timeline_row, pid, 1, RLS_PID),
+	COLUMN(I32, rls_memory_timeline_row, device, 2, 0),
+	COLUMN(U64, rls_memory_timeline_row, time_ns, 3, RLS_INSTANT),
+	COLUMN(U64, rls_memory_timeline_row, rss_bytes, 0, RLS_TIE),
+	COLUMN(U64, rls_memory_timeline_row, live_bytes, 0, 0),
+};
+
 /* --- the recording ------------------------------------------------------------------ */
 
 static const struct rls_column calibration[] = {
@@ -464,6 +532,26 @@ const struct rls_table rls_report_tables[RLS_TABLE_ALL] = {
 				  ROWS(gpu_clocks, gpu_clock_count),
 				  .json = 15,
 				  .json_when = RLS_JSON_ANY},
+	[RLS_TABLE_MEMORY] = {.name = "memory",
+			      COLUMNS(memory),
+			      ROWS(memory, memory_count),
+			      .json = 16},
+	[RLS_TABLE_MEMORY_LINES] = {.name = "memory_lines",
+				    COLUMNS(memory_lines),
+				    ROWS(memory_lines, memory_line_count),
+				    .flags = RLS_TABLE_GROUPED | RLS_TABLE_DISTINCT,
+				    .json = 17,
+				    .derive = rls_memory_line_derive,
+				    .add = rls_memory_line_add},
+	[RLS_TABLE_COPIES] = {.name = "copies",
+			      COLUMNS(copies),
+			      ROWS(copies, copy_count),
+			      .flags = RLS_TABLE_GROUPED | RLS_TABLE_DISTINCT,
+			      .json = 18},
+	[RLS_TABLE_MEMORY_TIMELINE] = {.name = "memory_timeline",
+				       COLUMNS(memory_timeline),
+				       ROWS(memory_timeline, memory_timeline_count),
+				       .json = 19},
 	[RLS_TABLE_CALIBRATION] = {.name = "calibration",
 				   COLUMNS(calibration),
 				   ROWS(overhead.calibration, overhead.calibration_count),

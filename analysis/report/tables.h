@@ -41,13 +41,17 @@ enum rls_report_table {
 	RLS_TABLE_HOSTS = 18,
 	RLS_TABLE_CROSS_CHECK = 19,
 	RLS_TABLE_SAMPLED_LIBRARIES = 20,
-	RLS_TABLE_MAX = 21, /* those with names end here; the rest is in no machine form */
-	RLS_TABLE_STACKS = 21,
-	RLS_TABLE_STACK_FRAMES = 22,
-	RLS_TABLE_SAMPLED_STACKS = 23,
-	RLS_TABLE_OVERVIEWS = 24,
-	RLS_TABLE_OVERVIEW_PARTS = 25,
-	RLS_TABLE_ALL = 26,
+	RLS_TABLE_MEMORY_LINES = 21,
+	RLS_TABLE_COPIES = 22,
+	RLS_TABLE_MEMORY = 23,
+	RLS_TABLE_MEMORY_TIMELINE = 24,
+	RLS_TABLE_MAX = 25, /* those with names end here; the rest is in no machine form */
+	RLS_TABLE_STACKS = 25,
+	RLS_TABLE_STACK_FRAMES = 26,
+	RLS_TABLE_SAMPLED_STACKS = 27,
+	RLS_TABLE_OVERVIEWS = 28,
+	RLS_TABLE_OVERVIEW_PARTS = 29,
+	RLS_TABLE_ALL = 30,
 };
 
 enum rls_column_type {
@@ -62,18 +66,26 @@ enum rls_column_type {
 	RLS_COLUMN_RESOURCE = 8,
 	RLS_COLUMN_METHOD = 9,
 	RLS_COLUMN_SAMPLE_KIND = 10,
+	RLS_COLUMN_MEMORY_SOURCE = 11,
+	RLS_COLUMN_MEMORY_METHOD = 12,
+	RLS_COLUMN_COPY_KIND = 13,
+	RLS_COLUMN_I32 = 14,
+	RLS_COLUMN_I64 = 15,
 };
 
 /* What a column is for; units are in names (_ns, _percent, ...). */
 enum rls_column_flag {
 	/* When rows of equal keys become one. */
 	RLS_SUM = 1 << 0, /* U64 (bounded) and DOUBLE: added up */
-	RLS_WORST = 1 << 1, /* METHOD: the larger */
+	RLS_WORST = 1 << 1, /* METHOD, MEMORY_METHOD: the larger */
 	/* When --by does not keep them, blanked to 0 and "". */
 	RLS_BY_THREAD = 1 << 2,
 	RLS_BY_PHASE = 1 << 3,
 	RLS_BY_OPERATION = 1 << 4,
 	RLS_BY_PLACE = 1 << 5, /* within a file */
+	RLS_BY_FILE = 1 << 15, /* these are of tables that are summed over files, too */
+	RLS_BY_FUNCTION = 1 << 16,
+	RLS_BY_LINE = 1 << 17,
 	/* When rows come from the trace of another host. */
 	RLS_PID = 1 << 6, /* U32: renumbered where numbers clash */
 	RLS_INSTANT = 1 << 7, /* U64: brought onto the first trace's clock */
@@ -125,16 +137,17 @@ struct rls_table {
 	enum rls_json_when json_when;
 	const char *json_name; /* of an inner table in its outer row */
 	/* Each may be NULL. Before a row is summed over operations; what follows from a row's other
-	 * figures; what else becomes later by shift_ns on another clock. */
+	 * figures; what else a sum needs; what else becomes later by shift_ns on another clock. */
 	void (*over_operations)(void *row);
 	void (*derive)(void *row);
+	void (*add)(void *into, const void *more);
 	void (*shift)(void *row, int64_t shift_ns);
 };
 
 extern const struct rls_table rls_report_tables[RLS_TABLE_ALL];
 
 /* Every table that has a name, for a message: "breakdown, transitions, ...". */
-#define RLS_TABLE_NAMES_BYTES 400
+#define RLS_TABLE_NAMES_BYTES 500
 const char *rls_report_table_names(char buffer[static RLS_TABLE_NAMES_BYTES]);
 
 /* "breakdown", "transitions", ... to *out and 0; -EINVAL for another word. */
@@ -187,6 +200,7 @@ int rls_table_append(struct rls_report *report, const struct rls_report *other,
 enum rls_value_kind {
 	RLS_VALUE_NULL = 0,
 	RLS_VALUE_INTEGER = 1, /* RLS_COLUMN_BOOL too: 0 or 1 */
+	RLS_VALUE_SIGNED = 4,
 	RLS_VALUE_REAL = 2,
 	RLS_VALUE_TEXT = 3, /* borrowed */
 };
@@ -195,6 +209,7 @@ struct rls_value {
 	enum rls_value_kind kind;
 	union {
 		uint64_t integer;
+		int64_t number;
 		double real;
 		const char *text;
 	};

@@ -1,5 +1,6 @@
 #include "analysis/timeline/operation_rules.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,4 +98,11 @@ rls_string_id rls_operation_rules_find(const struct rls_operation_rules *rules,
 		id = book->frames[id].parent;
 	}
 	return found;
+}
+
+bool rls_operation_rules_qualified(const char *python)
+{
+	unsigned int minor;
+
+	return sscanf(python, "3.%u", &minor) != 1 || minor >= 11;
 }

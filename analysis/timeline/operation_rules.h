@@ -43,6 +43,10 @@ void rls_operation_rules_free(struct rls_operation_rules *rules);
 /* An OPERATION_RULE event. 0 or -ENOMEM. */
 int rls_operation_rules_add(struct rls_operation_rules *rules, const struct rls_event *event);
 
+/* Whether code objects of this version of Python ("3.10.2") know their qualified name: from 3.11 on,
+ * and those of an unknown one. */
+bool rls_operation_rules_qualified(const char *python);
+
 /* The operation of a stack by its innermost frame; 0: none. What is found is kept in the book's
  * frames, so rules must come before. */
 rls_string_id rls_operation_rules_find(const struct rls_operation_rules *rules,

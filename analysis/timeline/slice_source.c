@@ -398,6 +398,9 @@ static bool slice_source_clip(struct cut *cut, struct rls_event *event)
 		return clip_report(cut, event);
 	case RLS_EVENT_SAMPLE:
 		return clip_sample(cut, event);
+	case RLS_EVENT_MEMORY_LINE:
+	case RLS_EVENT_MEMORY_AGES:
+		return !cut->past && rls_timeline_slice_memory(&cut->swept, event);
 	default:
 		return !cut->past;
 	}

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "analysis/event/bounded.h"
 #include "analysis/timeline/thread_life.h"
@@ -233,18 +232,21 @@ static bool is_possible(const struct rls_timeline *timeline, const struct rls_ev
 	       (unsigned int)event->gpu.kind < RLS_GPU_KIND_MAX;
 }
 
+/* Of this number, ended or not, made if there is none. */
+static int process_of(struct rls_timeline *timeline, uint32_t pid, struct rls_process **out)
+{
+	*out = rls_timeline_process(timeline, pid);
+	return *out ? 0 : rls_timeline_add_process(timeline, pid, out);
+}
+
 /* The work of a process that has ended is still its own: records are delivered late. */
 static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	struct rls_process *process;
-	int err;
+	int err = process_of(timeline, event->pid, &process);
 
-	process = rls_timeline_process(timeline, event->pid);
-	if (!process) {
-		err = rls_timeline_add_process(timeline, event->pid, &process);
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	rls_thread_life_start_process(timeline, process);
 	err = timeline->tracks ? rls_tracks_gpu(timeline, process, event) : 0;
 	if (event->gpu.end_ns > timeline->last_gpu_ns)
@@ -390,16 +392,6 @@ static const struct rls_thread *stand_in(struct rls_timeline *timeline,
 	return first && first->alive_link ? first : NULL;
 }
 
-/* Before CPython 3.11 code objects do not know their qualified name. */
-static bool is_qualified(const struct rls_timeline *timeline, const struct rls_process *process)
-{
-	unsigned int minor;
-
-	return sscanf(rls_string_pool_get(timeline->strings, process->python), "3.%u", &minor) !=
-		       1 ||
-	       minor >= 11;
-}
-
 /* Outside annotated operations rules say what the sample's stack is in. */
 static int apply_rules(struct rls_timeline *timeline, const struct rls_process *process,
 		       struct rls_thread *thread, const struct rls_event *event,
@@ -410,9 +402,10 @@ static int apply_rules(struct rls_timeline *timeline, const struct rls_process *
 
 	if (*stack || !timeline->rules.count || !timeline->strings)
 		return 0;
-	operation =
-		rls_operation_rules_find(&timeline->rules, timeline->strings, &timeline->samples,
-					 event->sample.frame, is_qualified(timeline, process));
+	operation = rls_operation_rules_find(&timeline->rules, timeline->strings,
+					     &timeline->samples, event->sample.frame,
+					     rls_operation_rules_qualified(rls_string_pool_get(
+						     timeline->strings, process->python)));
 	if (thread) {
 		struct rls_scope *scope = rls_thread_life_scope(timeline, thread);
 
@@ -456,6 +449,15 @@ static int on_frame(struct rls_timeline *timeline, const struct rls_event *event
 	return rls_sample_totals_frame(&timeline->samples, event);
 }
 
+static int on_memory(struct rls_timeline *timeline, const struct rls_event *event)
+{
+	struct rls_process *process;
+	int err = rls_thread_life_find_process(timeline, event, &process);
+
+	return err || !process ? err
+			       : rls_memory_totals_add(&timeline->memory, &process->memory, event);
+}
+
 static int on_operation_rule(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	return rls_operation_rules_add(&timeline->rules, event);
@@ -468,15 +470,10 @@ static int on_library(struct rls_timeline *timeline, const struct rls_event *eve
 		.role = event->library.role,
 		.sites = event->library.sites,
 	};
-	struct rls_process *process = rls_timeline_process(timeline, event->pid);
-	int err;
+	struct rls_process *process;
+	int err = process_of(timeline, event->pid, &process);
 
-	if (!process) {
-		err = rls_timeline_add_process(timeline, event->pid, &process);
-		if (err)
-			return err;
-	}
-	return rls_timeline_add_library(timeline, process, &library);
+	return err ? err : rls_timeline_add_library(timeline, process, &library);
 }
 
 static int on_end(struct rls_timeline *timeline, const struct rls_event *event)
@@ -528,6 +525,9 @@ static const struct {
 	[RLS_EVENT_FRAME] = {on_frame, false},
 	[RLS_EVENT_OPERATION_RULE] = {on_operation_rule, false},
 	[RLS_EVENT_SAMPLE] = {on_sample, true},
+	[RLS_EVENT_MEMORY_LINE] = {on_memory, true},
+	[RLS_EVENT_MEMORY_AGES] = {on_memory, true},
+	[RLS_EVENT_MEMORY_USE] = {on_memory, true},
 	[RLS_EVENT_HOST] = {on_fact, false},
 	[RLS_EVENT_CLOCK] = {on_clock, false},
 	[RLS_EVENT_LOSS] = {on_fact, false},

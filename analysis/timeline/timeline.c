@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/base/grow.h"
+#include "analysis/memory/memory_slice.h"
 
 static uint64_t timeline_pair(uint32_t high, uint32_t low)
 {
@@ -36,6 +37,7 @@ static void free_process(struct rls_process *process)
 	free_scopes(process->scopes);
 	rls_gpu_work_free(&process->gpu);
 	rls_call_set_free(&process->calls);
+	rls_process_memory_free(&process->memory);
 	rls_induced_wait_free(&process->others_cost);
 	free(process->libraries);
 	free(process);
@@ -57,6 +59,7 @@ void rls_timeline_free(struct rls_timeline *timeline)
 	rls_trace_metadata_free(&timeline->facts);
 	rls_sample_totals_free(&timeline->samples);
 	rls_operation_rules_free(&timeline->rules);
+	rls_memory_totals_free(&timeline->memory);
 	free(timeline->window_lengths);
 	*timeline = (struct rls_timeline){0};
 }
@@ -196,4 +199,12 @@ void rls_untraced_all(const struct rls_untraced *untraced, struct rls_cell *out)
 {
 	*out = untraced->cell;
 	rls_cell_add(out, &untraced->late);
+}
+
+bool rls_timeline_slice_memory(const struct rls_timeline *before, struct rls_event *event)
+{
+	const struct rls_process *process = rls_timeline_process(before, event->pid);
+
+	return !process || process->ended ||
+	       rls_memory_slice(&before->memory, &process->memory, event);
 }

@@ -22,6 +22,7 @@
 #include "analysis/gpu/call_set.h"
 #include "analysis/gpu/gpu_busy.h"
 #include "analysis/gpu/gpu_work.h"
+#include "analysis/memory/memory_totals.h"
 #include "analysis/timeline/operation_rules.h"
 #include "analysis/timeline/operation_samples.h"
 #include "analysis/timeline/overview.h"
@@ -109,6 +110,7 @@ struct rls_process {
 		double drift_ppm; /* of the last */
 	} clock;
 	struct rls_call_set calls;
+	struct rls_process_memory memory;
 	struct rls_induced_wait others_cost; /* while more than one thread is alive */
 	uint64_t alone_busy_ns; /* while no thread is alive: G(booked up to here) */
 
@@ -129,6 +131,7 @@ struct rls_timeline {
 	struct rls_stack_tree stacks;
 	struct rls_trace_metadata facts;
 	struct rls_sample_totals samples;
+	struct rls_memory_totals memory;
 	struct rls_operation_rules rules;
 	const struct rls_string_pool
 		*strings; /* of the events; NULL: rules are not applied; borrowed */
@@ -196,5 +199,9 @@ void rls_timeline_shrink_overviews(struct rls_timeline *timeline);
 /* Adds a library to a process or updates its sites. 0, or -ENOMEM. */
 int rls_timeline_add_library(struct rls_timeline *timeline, struct rls_process *process,
 			     const struct rls_process_library *library);
+
+/* Makes a MEMORY_LINE or MEMORY_AGES event the part of it after what was swept (memory_slice.h). False:
+ * there is none. */
+bool rls_timeline_slice_memory(const struct rls_timeline *before, struct rls_event *event);
 
 #endif

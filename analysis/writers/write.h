@@ -44,7 +44,8 @@ struct rls_write_options {
 	unsigned int columns; /* text: width to fit; 0: 80 */
 	unsigned int top; /* text: lines of each table, the rest in one more; 0: all */
 	enum rls_sort sort; /* text */
-	bool full; /* text: samples down to the least */
+	bool full; /* text: samples and memory down to the least */
+	bool memory; /* text, pprof: memory alone */
 	enum rls_report_table table; /* csv: which array */
 	bool one_table; /* jsonl, sqlite: that table, not all */
 	const struct rls_named_report
@@ -53,6 +54,10 @@ struct rls_write_options {
 	enum rls_stacks stacks; /* folded */
 	struct rls_tracks *tracks; /* what rls_report_writer_tracks gave; borrowed */
 };
+
+/* Instead of a report about memory that has none. */
+#define RLS_NO_MEMORY                                                                              \
+	"no memory was recorded: the recording had --memory off, or saw nothing that allocates"
 
 struct rls_report_writer; /* writer.h */
 

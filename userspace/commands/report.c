@@ -33,6 +33,7 @@ enum {
 	KEY_FROM,
 	KEY_TO,
 	KEY_JSON,
+	KEY_MEMORY,
 };
 
 struct arguments {
@@ -46,6 +47,7 @@ struct arguments {
 	enum rls_stacks stacks;
 	unsigned int top;
 	bool full;
+	bool memory;
 	bool one_table;
 	uint64_t from_ns; /* since the trace's beginning */
 	uint64_t to_ns; /* UINT64_MAX: its end */
@@ -169,6 +171,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_FULL:
 		arguments->full = true;
 		return 0;
+	case KEY_MEMORY:
+		arguments->memory = true;
+		return 0;
 	case KEY_FROM:
 		return parse_seconds("--from", value, &arguments->from_ns);
 	case KEY_TO:
@@ -208,8 +213,17 @@ static int warn_of_cut(const struct arguments *arguments, struct rls_report *rep
 {
 	double from = (double)arguments->from_ns / 1e9, to = (double)arguments->to_ns / 1e9;
 
+	int err = 0;
+
 	if (!is_cut(arguments))
 		return 0;
+	if (arguments->from_ns && report->memory_line_count)
+		err = rls_report_warn(report,
+				      "of lines' memory only blocks are shown that were allocated "
+				      "in this part of the trace, and of their frees at most so "
+				      "many bytes as were allocated in it");
+	if (err)
+		return err;
 	if (arguments->to_ns == UINT64_MAX)
 		return rls_report_warn(report, "only a part of the trace is shown: from %g s on",
 				       from);
@@ -286,6 +300,8 @@ static enum rls_report_table table_of(const struct arguments *arguments)
 {
 	if (arguments->one_table)
 		return arguments->table;
+	if (arguments->memory)
+		return RLS_TABLE_MEMORY_LINES;
 	switch (arguments->group) {
 	case RLS_GROUP_LINE:
 	case RLS_GROUP_FILE:
@@ -309,6 +325,7 @@ static int write_report(const struct arguments *arguments, struct rls_report *re
 		.one_table = arguments->one_table,
 		.tracks = tracks,
 		.full = arguments->full,
+		.memory = arguments->memory,
 		.top = arguments->top,
 		.sort = arguments->sort,
 		.stacks = arguments->stacks,
@@ -325,6 +342,9 @@ static int write_report(const struct arguments *arguments, struct rls_report *re
 				   arguments->output ? arguments->output : "the report",
 				   strerror(-error));
 	rls_warn_of_report(report, arguments->writer);
+	if (arguments->memory && !rls_report_has_memory(report) &&
+	    arguments->writer != rls_report_writer_find("text"))
+		rls_info(RLS_NO_MEMORY);
 	return 0;
 }
 
@@ -480,15 +500,20 @@ int rls_command_report(int argc, char **argv)
 		{"json", KEY_JSON, NULL, 0, "The same as --format json", 0},
 		{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
 		{"by", KEY_BY, "WHAT", 0,
-		 "Sum the figures by process, thread, operation or phase; samples by line, "
-		 "function or file",
+		 "Sum the figures by process, thread, operation or phase; samples and memory by "
+		 "line, function or file",
+		 0},
+		{"memory", KEY_MEMORY, NULL, 0,
+		 "text, csv and pprof: memory alone: what processes use, which lines allocate, "
+		 "keep "
+		 "and leak",
 		 0},
 		{"top", KEY_TOP, "N", 0, "text: only so many lines of each table, the rest summed",
 		 0},
 		{"sort", KEY_SORT, "KEY", 0,
 		 "text: by time (default), on-cpu, gpu, corrected, error or name", 0},
-		{"full", KEY_FULL, NULL, 0, "text: lines and functions below 1 % of the time too",
-		 0},
+		{"full", KEY_FULL, NULL, 0,
+		 "text: lines and functions below 1 % of the time or memory too", 0},
 		{"table", KEY_TABLE, "NAME", 0,
 		 "csv, jsonl and sqlite: which table (csv: breakdown, or what --by says, by "
 		 "default)",

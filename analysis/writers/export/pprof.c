@@ -5,6 +5,9 @@
  *
  * Stacks that were sampled follow with sample types of their own, 0 in the others, as the
  * traced have 0 in theirs: no sum is of both.
+ *
+ * A profile of memory has lines in operations as samples, and types by the names that heap profiles of
+ * other tools have.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +15,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/index_map.h"
+#include "analysis/event/memory_words.h"
 #include "analysis/event/sample_kind.h"
 #include "analysis/writers/export/gzip.h"
 #include "analysis/writers/export/proto_stream.h"
@@ -51,6 +55,16 @@ static const struct {
 	{"sampled", "nanoseconds", offsetof(struct rls_sampled_stack_row, ns)},
 };
 #define SAMPLED_VALUE_COUNT (sizeof(sampled_values) / sizeof(*sampled_values))
+
+/* Of lines that allocate: all that there is in a profile of memory. */
+static const struct {
+	const char *name;
+	size_t offset;
+} memory_values[] = {
+	{"alloc_space", offsetof(struct rls_memory_line_row, alloc_bytes)},
+	{"inuse_space", offsetof(struct rls_memory_line_row, live_bytes)},
+};
+#define MEMORY_VALUE_COUNT (sizeof(memory_values) / sizeof(*memory_values))
 
 /* The format's string table is a string pool: dense, and "" is its number 0. */
 struct pprof {
@@ -250,8 +264,58 @@ static void put_sampled(struct pprof *pprof, const struct rls_report *report,
 	pprof_write(pprof, SAMPLE, &sample.base);
 }
 
+static void put_memory(struct pprof *pprof, const struct rls_report *report,
+		       const struct rls_memory_line_row *row)
+{
+	RlsPprof__Sample sample = RLS_PPROF__SAMPLE__INIT;
+	int64_t figures[MEMORY_VALUE_COUNT];
+	struct labels labels = {.count = 0};
+	uint64_t locations[2];
+
+	locations[sample.n_location_id++] =
+		pprof_place(pprof, *row->file || row->line ? row->function : "(no Python code)",
+			    row->file, row->line);
+	if (*row->operation)
+		locations[sample.n_location_id++] = pprof_place(pprof, row->operation, "", 0);
+	for (size_t i = 0; i < MEMORY_VALUE_COUNT; i++) {
+		figures[i] = *(const int64_t *)((const char *)row + memory_values[i].offset);
+		if ((uint64_t)figures[i] == RLS_COUNT_UNKNOWN)
+			figures[i] = 0;
+	}
+	add_label(pprof, &labels, "process", rls_report_process_name(report, row->pid));
+	new_label(pprof, &labels, "pid")->num = row->pid;
+	add_label(pprof, &labels, "phase", row->phase);
+	add_label(pprof, &labels, "operation", row->operation);
+	add_label(pprof, &labels, "source", rls_memory_source_name(row->source));
+	if (row->device >= 0)
+		new_label(pprof, &labels, "device")->num = row->device;
+	sample.location_id = locations;
+	sample.n_value = pprof->value_count;
+	sample.value = figures;
+	sample.n_label = labels.count;
+	sample.label = labels.pointers;
+	pprof_write(pprof, SAMPLE, &sample.base);
+}
+
+static void put_time_profile(struct pprof *pprof, const struct rls_report *report)
+{
+	put_types(pprof, report->sampled_stack_count);
+	for (size_t i = 0; i < report->stack_count; i++)
+		put_sample(pprof, report, &report->stacks[i]);
+	for (size_t i = 0; i < report->sampled_stack_count; i++)
+		put_sampled(pprof, report, &report->sampled_stacks[i]);
+}
+
+static void put_memory_profile(struct pprof *pprof, const struct rls_report *report)
+{
+	for (size_t i = 0; i < MEMORY_VALUE_COUNT; i++)
+		put_type(pprof, memory_values[i].name, "bytes");
+	for (size_t i = 0; i < report->memory_line_count; i++)
+		put_memory(pprof, report, &report->memory_lines[i]);
+}
+
 /* The fields that are no samples, at once; the strings of all come last. */
-static void put_rest(struct pprof *pprof, const struct rls_report *report)
+static void put_rest(struct pprof *pprof, const struct rls_report *report, const char *type)
 {
 	RlsPprof__Profile profile = RLS_PPROF__PROFILE__INIT;
 	_cleanup_free_ int64_t *comments = calloc(report->warning_count + 1, sizeof(*comments));
@@ -264,7 +328,7 @@ static void put_rest(struct pprof *pprof, const struct rls_report *report)
 	}
 	profile.comment_string = comments;
 	profile.duration_nanos = (int64_t)(report->end_ns - report->start_ns);
-	profile.default_sample_type_string = string(pprof, values[0].name);
+	profile.default_sample_type_string = string(pprof, type);
 
 	profile.n_string_table = rls_string_pool_count(pprof->strings);
 	strings = calloc(profile.n_string_table, sizeof(*strings));
@@ -290,12 +354,11 @@ static int write_pprof(const struct rls_report *report, FILE *output,
 		return -ENOMEM;
 	}
 	pprof.stream.out = gzip;
-	put_types(&pprof, report->sampled_stack_count);
-	for (size_t i = 0; i < report->stack_count; i++)
-		put_sample(&pprof, report, &report->stacks[i]);
-	for (size_t i = 0; i < report->sampled_stack_count; i++)
-		put_sampled(&pprof, report, &report->sampled_stacks[i]);
-	put_rest(&pprof, report);
+	if (options->memory)
+		put_memory_profile(&pprof, report);
+	else
+		put_time_profile(&pprof, report);
+	put_rest(&pprof, report, options->memory ? "inuse_space" : values[0].name);
 	fclose(gzip);
 	rls_proto_stream_free(&pprof.stream);
 	rls_string_pool_free(pprof.strings);

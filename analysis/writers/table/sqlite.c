@@ -208,6 +208,8 @@ static int bind_value(sqlite3_stmt *insert, int number, const struct rls_column 
 		return sqlite3_bind_int64(insert, number,
 					  value.integer > INT64_MAX ? INT64_MAX
 								    : (sqlite3_int64)value.integer);
+	case RLS_VALUE_SIGNED:
+		return sqlite3_bind_int64(insert, number, value.number);
 	case RLS_VALUE_REAL:
 		return sqlite3_bind_double(insert, number, value.real);
 	case RLS_VALUE_TEXT:

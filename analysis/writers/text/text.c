@@ -83,8 +83,12 @@ static int print_process(const struct rls_page *page, const struct rls_process_e
 
 	putc('\n', page->out);
 	print_process_head(page, process);
-	if (rls_page_is_sampled(page))
-		return rls_page_samples(page, process);
+	if (page->memory)
+		return rls_page_memory(page, process);
+	if (rls_page_is_sampled(page)) {
+		err = rls_page_samples(page, process);
+		return err ? err : rls_page_memory(page, process);
+	}
 	err = rls_page_breakdown(page, process);
 	if (!err)
 		err = rls_page_transitions(page, process);
@@ -94,7 +98,7 @@ static int print_process(const struct rls_page *page, const struct rls_process_e
 		err = rls_page_samples(page, process);
 	if (!err)
 		rls_page_cross_check(page, process);
-	return err;
+	return err ? err : rls_page_memory(page, process);
 }
 
 static void print_tree_line(const struct rls_page *page, const struct rls_tree_node *node)
@@ -128,7 +132,7 @@ static int print_processes(const struct rls_page *page)
 	}
 	for (size_t i = 0; !err && i < count; i++)
 		err = print_process(page, nodes[i].process);
-	if (err || count < 2 || rls_page_is_sampled(page))
+	if (err || count < 2 || page->memory || rls_page_is_sampled(page))
 		return err;
 	putc('\n', page->out);
 	rls_page_style(page, RLS_STYLE_HEADING);
@@ -223,12 +227,17 @@ static int write_text(const struct rls_report *report, FILE *out,
 		.columns = options->columns ? options->columns : RLS_PAGE_COLUMNS,
 		.cut = options->columns != 0,
 		.full = options->full,
+		.memory = options->memory,
 		.top = options->top,
 		.sort = options->sort,
 		.report = report,
 	};
 	int err;
 
+	if (page.memory && !rls_report_has_memory(report)) {
+		fputs(RLS_NO_MEMORY "\n", out);
+		return 0;
+	}
 	print_head(&page);
 	err = print_processes(&page);
 	if (!err)

@@ -1,6 +1,7 @@
 #include "analysis/writers/text/text_format.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -21,24 +22,55 @@ static const struct unit time_units[] = {
 	{NS_PER_US, "µs"},
 	{1, "ns"},
 };
+static const struct unit byte_units[] = {
+	{0x1p60, "EiB"}, {0x1p50, "PiB"}, {0x1p40, "TiB"}, {0x1p30, "GiB"},
+	{0x1p20, "MiB"}, {0x1p10, "KiB"}, {1, "B"},
+};
 static const struct unit count_units[] = {
 	{1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"},
 };
 
-const char *rls_text_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns)
+/* In the unit that fits, the last of which is 1. */
+static const char *in_units(char buffer[static RLS_TEXT_NUMBER_BYTES], const struct unit *unit,
+			    uint64_t number)
 {
-	const struct unit *unit = time_units;
 	double value;
 
-	while (unit->size > 1 && (double)ns < unit->size)
+	while (unit->size > 1 && (double)number < unit->size)
 		unit++;
-	value = (double)ns / unit->size;
+	value = (double)number / unit->size;
 	snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%.*f %s",
 		 unit->size == 1 ? 0
 		 : value < 10    ? 3
 		 : value < 100   ? 2
 				 : 1,
 		 value, unit->name);
+	return buffer;
+}
+
+const char *rls_text_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns)
+{
+	return in_units(buffer, time_units, ns);
+}
+
+const char *rls_text_bytes(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t bytes)
+{
+	return in_units(buffer, byte_units, bytes);
+}
+
+const char *rls_text_duration(char buffer[static RLS_TEXT_NUMBER_BYTES], double seconds)
+{
+	double minutes = floor(seconds / 60);
+
+	if (seconds < 120)
+		snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%.0f s", seconds);
+	else if (minutes < 120)
+		snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%.0f min", minutes);
+	else if (minutes < 2.0 * 24 * 60)
+		snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%.0f h %.0f min", floor(minutes / 60),
+			 fmod(minutes, 60));
+	else
+		snprintf(buffer, RLS_TEXT_NUMBER_BYTES, "%.3g days", seconds / 86400);
 	return buffer;
 }
 

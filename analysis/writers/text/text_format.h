@@ -11,6 +11,10 @@
 
 /* "790 ns", "1.700 ms", "640.0 µs": four digits in the unit that fits, eight columns up to 999.9 s. */
 const char *rls_text_ns(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t ns);
+/* "790 B", "1.700 MiB": likewise. */
+const char *rls_text_bytes(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t bytes);
+/* "45 s", "12 min", "3 h 10 min", "12 days". */
+const char *rls_text_duration(char buffer[static RLS_TEXT_NUMBER_BYTES], double seconds);
 /* "1,234,567" */
 const char *rls_text_count(char buffer[static RLS_TEXT_NUMBER_BYTES], uint64_t count);
 /* A count as well as it is known: "1,234" when every one was counted, else "~1.95 M ± 0.20 M"; "not

@@ -14,6 +14,7 @@ struct rls_page {
 	unsigned int columns;
 	bool cut; /* lines end with the columns: a terminal's */
 	bool full; /* nothing is left out for being little */
+	bool memory; /* about memory alone */
 	unsigned int top; /* of each table, the rest in one line; 0: all */
 	enum rls_sort sort;
 	const struct rls_report *report;
@@ -45,6 +46,8 @@ int rls_page_transitions(const struct rls_page *page, const struct rls_process_e
 /* Where its samples fell: by line, function or file as the report is grouped, else the hottest
  * lines. Nothing without samples. */
 int rls_page_samples(const struct rls_page *page, const struct rls_process_entry *process);
+/* Its memory, and the lines that allocated. Nothing where no line did, unless the page is about it. */
+int rls_page_memory(const struct rls_page *page, const struct rls_process_entry *process);
 /* Running time by category as traced beside as sampled. Nothing without samples. */
 void rls_page_cross_check(const struct rls_page *page, const struct rls_process_entry *process);
 /* Whether that is what the report is about. */

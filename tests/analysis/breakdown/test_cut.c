@@ -423,6 +423,52 @@ static void test_impossible_work_is_not_where_a_trace_begins(void **unused)
 	script_end(&script);
 }
 
+static void add_memory(struct script *script, uint64_t time_ns, uint64_t born, uint64_t freed)
+{
+	struct rls_event *event = script_add(script, RLS_EVENT_MEMORY_LINE, time_ns, 1, 0);
+
+	event->memory_line.of.line = 7;
+	event->memory_line.allocs = born / 10;
+	event->memory_line.alloc_bytes = born;
+	event->memory_line.frees = freed / 10;
+	event->memory_line.freed_bytes = freed;
+	event->memory_line.peak_bytes = born;
+}
+
+/* Sums are from the recording's beginning on; a part has what they grew by in it. */
+static void test_memory_of_parts_sums_to_the_whole(void **unused)
+{
+	struct rls_report *first, *second, *whole;
+	struct script script;
+
+	begin(&script);
+	add_memory(&script, 2000, 300, 0);
+	add_memory(&script, 9000, 500, 100);
+	add_memory(&script, 15000, 900, 150);
+	add_memory(&script, 29000, 1000, 800);
+	whole = cut(&script, 0, UINT64_MAX);
+	first = cut(&script, 0, 10000);
+	second = cut(&script, 10000, UINT64_MAX);
+	assert_int_equal(whole->memory_lines[0].alloc_bytes, 1000);
+	assert_int_equal(whole->memory_lines[0].peak_bytes, 1000);
+	assert_int_equal(first->memory_lines[0].alloc_bytes, 500);
+	assert_int_equal(first->memory_lines[0].live_bytes, 400);
+	assert_int_equal(first->memory_lines[0].allocs + second->memory_lines[0].allocs,
+			 whole->memory_lines[0].allocs);
+	/* 700 bytes were freed in it, of blocks that it does not know in part. */
+	assert_int_equal(second->memory_lines[0].alloc_bytes, 500);
+	assert_int_equal(second->memory_lines[0].freed_bytes, 500);
+	assert_int_equal(second->memory_lines[0].live_bytes, 0);
+	assert_int_equal(second->memory_lines[0].peak_bytes, 350);
+	rls_report_free(first);
+	rls_report_free(second);
+	rls_report_free(whole);
+	first = cut(&script, 16000, 20000);
+	assert_int_equal(first->memory_line_count, 0);
+	rls_report_free(first);
+	script_end(&script);
+}
+
 static void test_a_part_beyond_the_end_is_refused(void **unused)
 {
 	struct rls_event_source *source, *part;
@@ -458,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_work_of_an_ended_process_is_not_its_successors),
 		cmocka_unit_test(test_a_process_is_named_before_its_work),
 		cmocka_unit_test(test_impossible_work_is_not_where_a_trace_begins),
+		cmocka_unit_test(test_memory_of_parts_sums_to_the_whole),
 		cmocka_unit_test(test_a_part_beyond_the_end_is_refused),
 	};
 

@@ -204,6 +204,8 @@ static const char *schema_type(const struct rls_column *column)
 	switch (column->type) {
 	case RLS_COLUMN_U32:
 	case RLS_COLUMN_U64:
+	case RLS_COLUMN_I32:
+	case RLS_COLUMN_I64:
 		return "integer";
 	case RLS_COLUMN_DOUBLE:
 		return "number";
@@ -321,7 +323,8 @@ static void test_tables_are_sound(void **unused)
 			assert_true(!(column->flags & RLS_SUM) || column->type == RLS_COLUMN_U64 ||
 				    column->type == RLS_COLUMN_DOUBLE);
 			assert_true(!(column->flags & RLS_WORST) ||
-				    column->type == RLS_COLUMN_METHOD);
+				    column->type == RLS_COLUMN_METHOD ||
+				    column->type == RLS_COLUMN_MEMORY_METHOD);
 			assert_true(!(column->flags & RLS_INSTANT) ||
 				    column->type == RLS_COLUMN_U64);
 			assert_true(!(column->flags & (RLS_PID | RLS_FRAME)) ||
@@ -331,9 +334,11 @@ static void test_tables_are_sound(void **unused)
 				    column->type == RLS_COLUMN_DOUBLE);
 			assert_true(!(column->flags & RLS_OUTER) || table->inner);
 			/* Blanked, and no longer distinguished by it: so it must be a key. */
-			assert_true(!(column->flags & (RLS_BY_THREAD | RLS_BY_PHASE |
-						       RLS_BY_OPERATION | RLS_BY_PLACE)) ||
-				    column->key);
+			assert_true(
+				!(column->flags &
+				  (RLS_BY_THREAD | RLS_BY_PHASE | RLS_BY_OPERATION | RLS_BY_PLACE |
+				   RLS_BY_FILE | RLS_BY_FUNCTION | RLS_BY_LINE)) ||
+				column->key);
 		}
 		/* 1, 2, 3, without a gap. */
 		assert_int_equal(keys & (keys + 1), 0);
