@@ -14,6 +14,7 @@ extern const char rls_table_js[];
 extern const char rls_model_js[];
 extern const char rls_sections_js[];
 extern const char rls_timeline_js[];
+extern const char rls_memory_js[];
 extern const char rls_report_js[];
 extern const char rls_compare_html[];
 extern const char rls_compare_js[];

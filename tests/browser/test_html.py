@@ -230,6 +230,31 @@ def case_readable(browser, folder):
     check_quiet(page)
 
 
+def case_memory(browser, folder):
+    """Each use of memory has its curve with the peak, and lines sort by any figure."""
+    path, model = make_page(folder, GOLDEN / "memory/events.jsonl")
+    page = browser.open(path)
+    peaks = page.evaluate("[...document.querySelectorAll('.memory-use')].map((it) => [it.querySelector('p').textContent, it.querySelectorAll('polyline').length, it.querySelector('.peak').dataset.tip])")
+    assert len(peaks) == len(model["memory"]) == 3, peaks
+    assert peaks[0][1] == 2 and peaks[0][2] == "peak 320.0 MiB after 25.00 s", peaks
+    assert "160.0 MiB tracked, -40.00 MiB untracked" in peaks[0][0], peaks
+    first = "document.querySelector('#memory-table tbody tr').cells[0].textContent"
+    rows = "document.querySelectorAll('#memory-table tbody tr').length"
+    assert page.evaluate(rows) == len(model["memory_lines"])
+    assert "train.py:41" in page.evaluate(first), page.evaluate(first)
+    assert page.evaluate("[...document.querySelectorAll('#memory-table .leak')].map((it) => it.textContent)") == ["0.98"]
+    for title, place in (("Temporary", "model.py:7"), ("Growth", "train.py:4"), ("Allocated", "model.py:7")):
+        page.focus_by_tab(f"it.closest('#memory-table thead') && it.textContent === '{title}'")
+        page.press("Enter")
+        assert place in page.evaluate(first), (title, page.evaluate(first))
+    check_quiet(page)
+    shoot(page, "memory")
+    path, _ = make_page(folder, GOLDEN / "figure3/events.jsonl")
+    page = browser.open(path)
+    assert page.evaluate("document.getElementById('memory').hidden")
+    check_quiet(page)
+
+
 HOSTILE = ["<script>document.title='owned'</script>", "</script><script>document.title='owned'</script>", "<!--<script>", "]]>", "-->",
            "<img src=x onerror=\"document.title='owned'\">", "\"'><svg onload=document.title='owned'>", "&lt;b&gt;", "{{body}}", "{{style}}",
            "\u202egnp.exe\u2066", "\u2028line\u2029", "\x01one\x1b[31m\x7f", "\U0001f40d" * 40, "e\u0301\u0323" * 200, "ﷺ" * 50, "__proto__", "constructor",
@@ -247,6 +272,8 @@ def case_hostile(browser, folder):
         events += [{"event": "phase", "time_ns": index * 1000, "pid": 1, "phase": name},
                    {"event": "operation", "time_ns": index * 1000, "pid": 1, "tid": 1, "stack": [name]},
                    {"event": "category", "time_ns": index * 1000, "pid": 1, "tid": 1, "category": "python"},
+                   {"event": "memory_line", "time_ns": index * 1000, "pid": 1, "file": name, "function": name, "operation": name,
+                    "phase": name, "source": "tensor", "allocs": 1, "alloc_bytes": 64, "frees": 0, "freed_bytes": 0},
                    {"event": "category", "time_ns": index * 1000 + 500 + index, "pid": 1, "tid": 1, "category": "backend"}]
     events.append({"event": "end", "time_ns": len(HOSTILE) * 1000, "complete": True})
     path, model = make_page(folder, write_trace(folder, events))

@@ -53,8 +53,8 @@ static int write_html(const struct rls_report *report, FILE *out,
 		      const struct rls_write_options *options)
 {
 	static const char *const scripts[] = {
-		rls_dom_js,      rls_model_js,    rls_bars_js,   rls_table_js,
-		rls_sections_js, rls_timeline_js, rls_report_js, NULL,
+		rls_dom_js,      rls_model_js,  rls_bars_js,   rls_table_js, rls_sections_js,
+		rls_timeline_js, rls_memory_js, rls_report_js, NULL,
 	};
 	char title[TITLE_BYTES];
 	int err;

@@ -1,6 +1,6 @@
 /* The page as a whole: its head, what the reader chooses, and the sections in their order. */
 
-const SECTIONS = [where, timeline, phases, transitions, processes, gpus, lines, cost, recording];
+const SECTIONS = [where, timeline, phases, transitions, processes, gpus, lines, memory, cost, recording];
 
 function refresh() {
 	SECTIONS.forEach((section) => section.update());
