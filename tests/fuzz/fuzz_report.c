@@ -43,6 +43,25 @@ static void check_times(const struct rls_report *report)
 			     "a part of a time is no more than all of it");
 }
 
+/* A row whose source does not report frees has none of these. */
+static void check_memory(const struct rls_report *report)
+{
+	for (size_t i = 0; i < report->memory_line_count; i++) {
+		const struct rls_memory_line_row *row = &report->memory_lines[i];
+
+		if (row->live_bytes == RLS_COUNT_UNKNOWN)
+			continue;
+		fuzz_require(row->leak_score >= 0 && row->leak_score <= 1,
+			     "a leak score is from 0 to 1");
+		fuzz_require(row->survivors <= row->observed, "survivors are among the observed");
+		fuzz_require(row->live_bytes <= row->peak_bytes &&
+				     row->bytes_at_process_peak <= row->peak_bytes,
+			     "a peak is the most there was");
+	}
+	fuzz_require(report->memory_timeline_count <= 100 * report->memory_count,
+		     "a timeline is short");
+}
+
 /* Over all threads, as ids of threads may be used twice. */
 static void check_overviews(const struct rls_report *report)
 {
@@ -83,15 +102,19 @@ static void write_as(const struct rls_report *report, const char *format,
 static void show(struct rls_report *report)
 {
 	const struct rls_write_options narrow = {.columns = 40, .colour = true};
+	const struct rls_write_options memory = {.memory = true, .full = true};
 
 	write_as(report, "json", NULL);
 	write_as(report, "text", NULL);
+	write_as(report, "text", &memory);
+	write_as(report, "pprof", &memory);
 	write_as(report, "html", NULL);
 	write_as(report, "folded", NULL);
 	for (int table = 0; table < RLS_TABLE_MAX; table++)
 		write_as(report, "csv", &(struct rls_write_options){.table = table});
 	for (int group = RLS_GROUP_THREAD; group < RLS_GROUP_MAX; group++) {
 		rls_report_group(report, group);
+		check_memory(report);
 		write_as(report, "text", &narrow);
 		write_as(report, "json", NULL);
 	}
@@ -138,6 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_require(!rls_report_build(source, &report), "what can be read can be reported");
 	source->free(source);
 	check_times(report);
+	check_memory(report);
 	check_overviews(report);
 	show(report);
 	rls_report_free(report);
