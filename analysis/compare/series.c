@@ -1,6 +1,7 @@
 #include "analysis/compare/series.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,10 +283,11 @@ static void divide_closed(double *times, const double *traced, const double *est
 	double closed = times[RLS_SERIES_CLOSED], sum = 0;
 
 	times[RLS_SERIES_CLOSED] = 0;
+	/* Less than was traced: some of it was found to be native. */
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		sum += estimated[i] - traced[i];
+		sum += fmax(estimated[i] - traced[i], 0);
 	for (int i = 0; sum > 0 && i < RLS_CATEGORY_MAX; i++)
-		times[i] += closed * (estimated[i] - traced[i]) / sum;
+		times[i] += closed * fmax(estimated[i] - traced[i], 0) / sum;
 }
 
 static void divide_blocks(struct rls_series_blocks *blocks, const struct rls_series_times *traced,

@@ -36,6 +36,7 @@ void rls_cell_add(struct rls_cell *into, const struct rls_cell *cell)
 		into->divided_ns[part] += cell->divided_ns[part];
 		into->divided_error_ns[part] += cell->divided_error_ns[part];
 	}
+	into->roleless_ran_ns += cell->roleless_ran_ns;
 	into->subtracted_ns += cell->subtracted_ns;
 	into->induced_wait_ns += cell->induced_wait_ns;
 	into->under_gpu_ns += cell->under_gpu_ns;

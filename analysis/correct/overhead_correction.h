@@ -39,6 +39,7 @@ struct rls_cell {
 	uint64_t sampled_ns
 		[RLS_PART_MAX]; /* of the wall time, what is known by looks (untraced_time.h) */
 	double looked_error_ns[RLS_PART_MAX];
+	uint64_t roleless_ran_ns; /* of native: running time traced as python (roleless_code.h) */
 	uint64_t divided_ns[RLS_PART_MAX]; /* of it, what is this operation's by samples */
 	double divided_error_ns[RLS_PART_MAX]; /* (sampled_operations.h) */
 };
@@ -47,6 +48,9 @@ void rls_cell_add(struct rls_cell *into, const struct rls_cell *cell);
 
 /* What of induced_wait_ns is taken: it lies in waiting in the cpu part, and no time is taken twice. */
 uint64_t rls_cell_induced_wait_ns(const struct rls_cell *cell);
+
+/* into += cell, all figures. */
+void rls_cell_add(struct rls_cell *into, const struct rls_cell *cell);
 
 /* Keeps at most this many spans; beyond, the older half is merged by cell. */
 #define RLS_SPANS_MAX 1024

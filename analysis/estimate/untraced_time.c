@@ -9,6 +9,7 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
 #include "analysis/base/student.h"
+#include "analysis/estimate/category_shares.h"
 #include "analysis/event/bounded.h"
 #include "analysis/timeline/window_counts.h"
 
@@ -35,15 +36,10 @@ static double corrected_ran_ns(const struct rls_cell *cell)
 
 /* --- shares --------------------------------------------------------------------------- */
 
-struct looks_of_thread {
-	struct rls_category_samples running, waiting;
-	double ran_ns; /* in untraced time */
-};
-
-struct shares {
-	double of[RLS_CATEGORY_MAX];
-	double error[RLS_CATEGORY_MAX]; /* half width */
-	bool drawn; /* of samples, which nothing else was taken of */
+/* In any operation: of the thread, and of all threads of its process that meet no probe. */
+struct looks {
+	struct rls_sample_pair own, others;
+	double ran_ns; /* of the thread, in untraced time */
 };
 
 /* The scopes of one operation and phase, and all that is known of them together. */
@@ -53,68 +49,13 @@ struct pool {
 	struct rls_category_samples running, waiting;
 	struct rls_spread spread;
 	uint64_t traced_ns[RLS_CATEGORY_MAX];
-	uint64_t closed_ns;
+	uint64_t closed_ns, unreported_ns;
 	double waits; /* share of the closed time */
 	double ran_error; /* share by which its running time may be another's */
 	struct {
 		double raw_ns, corrected_ns;
 	} traced, closed; /* running */
 };
-
-/* weight: of each guess, summing to 1, drawn so many times. */
-static void untraced_time_judge(const struct rls_truth *truth, const double *weight, double draws,
-				struct shares *out)
-{
-	for (int c = 0; c < RLS_CATEGORY_MAX; c++) {
-		double share = 0, variance = 0, about;
-
-		for (int g = 0; g < RLS_CATEGORY_MAX; g++) {
-			double known, p = rls_truth_share(truth, g, c, &known);
-
-			share += weight[g] * p;
-			if (known > 0)
-				variance += weight[g] * weight[g] * rls_truth_variance(truth, g, c);
-		}
-		about = (share * draws + 1) / (draws + 2); /* none of few is not never */
-		variance += about * (1 - about) / (draws + 1);
-		out->of[c] = share;
-		out->error[c] = fmin(SIGMAS * sqrt(variance), 1);
-	}
-}
-
-/* False when there is nothing to go by. */
-static bool by_weights(const struct rls_truth *truth, const uint64_t *weights, double draws,
-		       struct shares *out)
-{
-	double total = (double)rls_category_samples_sum(weights), weight[RLS_CATEGORY_MAX];
-
-	if (total <= 0)
-		return false;
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
-		weight[i] = (double)weights[i] / total;
-	untraced_time_judge(truth, weight, draws, out);
-	return true;
-}
-
-/* Known of another time, so it is in doubt altogether. */
-static bool by_traced(const struct pool *pool, struct shares *out)
-{
-	double total = (double)rls_category_samples_sum(pool->traced_ns);
-
-	for (int i = 0; total > 0 && i < RLS_CATEGORY_MAX; i++) {
-		out->of[i] = (double)pool->traced_ns[i] / total;
-		out->error[i] = fmax(out->of[i], 1 - out->of[i]);
-	}
-	return total > 0;
-}
-
-static void by_nothing(enum rls_category category, struct shares *out)
-{
-	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		out->of[i] = i == (int)category;
-		out->error[i] = 1;
-	}
-}
 
 /* A helper thread is parked while the thread that it works for passes through operations: the
  * helper runs in none of them. */
@@ -124,34 +65,61 @@ static bool was_parked(const struct pool *pool)
 	       pool->closed.raw_ns < PARKED_SHARE * (double)pool->closed_ns;
 }
 
-/* all: of the thread in any operation. */
-static void shares_of(const struct rls_thread *thread, const struct pool *pool,
-		      const struct looks_of_thread *all, struct shares *running,
-		      struct shares *waiting)
+/* What tracing says of guesses. A thread that meets no probe is what its samples are: NULL. */
+static const struct rls_truth *truth_of(const struct rls_thread *thread)
 {
-	const struct rls_truth *truth = &thread->process->truth;
-	const struct rls_category_samples *waits = &pool->waiting;
+	return thread->reported ? &thread->process->truth : NULL;
+}
 
-	if (!by_weights(truth, pool->running.count,
-			(double)rls_category_samples_sum(pool->running.count), running) &&
-	    !by_traced(pool, running) && !by_weights(truth, all->running.count, 1, running))
-		by_nothing(thread->category, running);
+/* Threads that were never found running have waited, or worked as the others of their process. */
+static bool by_others(const struct looks *looks, struct rls_category_shares *out)
+{
+	return rls_category_shares_by_samples(NULL, looks->own.waiting.ns, 1, out) ||
+	       rls_category_shares_by_samples(NULL, looks->others.running.count, 1, out) ||
+	       rls_category_shares_by_samples(NULL, looks->others.waiting.ns, 1, out);
+}
+
+static double draws_of(const struct rls_truth *truth, const struct rls_category_samples *waits)
+{
+	return truth ? (double)rls_category_samples_sum(waits->count)
+		     : rls_category_samples_waits(waits);
+}
+
+/* False: nothing at all is known. */
+static bool shares_of(const struct rls_thread *thread, const struct pool *pool,
+		      const struct looks *looks, struct rls_category_shares *running,
+		      struct rls_category_shares *waiting)
+{
+	const struct rls_truth *truth = truth_of(thread);
+	const struct rls_category_samples *waits = &pool->waiting;
+	bool known = true;
+
+	if (!rls_category_shares_by_samples(truth, pool->running.count,
+					    (double)rls_category_samples_sum(pool->running.count),
+					    running) &&
+	    !rls_category_shares_by_time(pool->traced_ns, running) &&
+	    !rls_category_shares_by_samples(truth, looks->own.running.count, 1, running) &&
+	    (thread->reported || !by_others(looks, running))) {
+		rls_category_shares_by_nothing(thread->category, running);
+		known = thread->category != RLS_CATEGORY_UNKNOWN;
+	}
 	/* Its waits have begun in other operations, or ended there, where samples reported them. */
 	if (!rls_category_samples_sum(waits->ns) && was_parked(pool))
-		waits = &all->waiting;
-	waiting->drawn = by_weights(truth, waits->ns,
-				    (double)rls_category_samples_sum(waits->count), waiting);
+		waits = &looks->own.waiting;
+	waiting->drawn =
+		rls_category_shares_by_samples(truth, waits->ns, draws_of(truth, waits), waiting);
 	if (!waiting->drawn)
 		*waiting = *running;
+	return known;
 }
 
 /* --- dividing ------------------------------------------------------------------------- */
 
 /* What other threads' hits made the closed waits longer, by where these waits are now. */
-static void settle_others(struct rls_scope *scope, const uint64_t *waited)
+static void settle_others(struct rls_scope *scope, const struct rls_cell *closed,
+			  const uint64_t *waited)
 {
-	uint64_t others_ns = rls_cell_induced_wait_ns(&scope->unseen->cell),
-		 parts[RLS_CATEGORY_MAX];
+	uint64_t others_ns = rls_cell_induced_wait_ns(closed), parts[RLS_CATEGORY_MAX];
 	double by[RLS_CATEGORY_MAX];
 
 	if (!others_ns)
@@ -165,8 +133,9 @@ static void settle_others(struct rls_scope *scope, const uint64_t *waited)
 
 /* Samples of running and of waiting threads are drawn apart, so squares add up; without any of waits the
  * same ones stand for both. */
-static double split_error_ns(const struct shares *running, const struct shares *waiting,
-			     int category, double ran_ns, double waited_ns)
+static double split_error_ns(const struct rls_category_shares *running,
+			     const struct rls_category_shares *waiting, int category, double ran_ns,
+			     double waited_ns)
 {
 	double ran = running->error[category] * ran_ns;
 	double waited = waiting->error[category] * waited_ns;
@@ -174,10 +143,10 @@ static double split_error_ns(const struct shares *running, const struct shares *
 	return waiting->drawn ? hypot(ran, waited) : ran + waited;
 }
 
-static void settle_part(struct rls_scope *scope, enum rls_part part, const struct shares *running,
-			const struct shares *waiting)
+static void settle_part(struct rls_scope *scope, const struct rls_cell *closed, enum rls_part part,
+			const struct rls_category_shares *running,
+			const struct rls_category_shares *waiting)
 {
-	const struct rls_cell *closed = &scope->unseen->cell;
 	uint64_t waited_ns = closed->off_cpu_ns[part], ran_ns = closed->wall_ns[part] - waited_ns;
 	uint64_t ran[RLS_CATEGORY_MAX], waited[RLS_CATEGORY_MAX];
 
@@ -195,20 +164,20 @@ static void settle_part(struct rls_scope *scope, enum rls_part part, const struc
 			split_error_ns(running, waiting, i, (double)ran_ns, (double)waited_ns);
 	}
 	if (part == RLS_PART_CPU)
-		settle_others(scope, waited);
+		settle_others(scope, closed, waited);
 }
 
 /* What probes cost in closed time, where it was. */
-static void settle_cost(struct rls_scope *scope)
+static void settle_cost(struct rls_scope *scope, const struct rls_cell *closed)
 {
 	uint64_t parts[RLS_CATEGORY_MAX];
 	double by[RLS_CATEGORY_MAX];
 
-	if (!scope->unseen->cell.subtracted_ns)
+	if (!closed->subtracted_ns)
 		return;
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
 		by[i] = (double)scope->cells[i].sampled_ns[RLS_PART_CPU];
-	rls_apportion(scope->unseen->cell.subtracted_ns, by, RLS_CATEGORY_MAX, parts);
+	rls_apportion(closed->subtracted_ns, by, RLS_CATEGORY_MAX, parts);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		struct rls_cell *cell = &scope->cells[i];
 		uint64_t room_ns = cell->wall_ns[RLS_PART_CPU] - cell->subtracted_ns;
@@ -445,9 +414,12 @@ static void fill_pool(struct pool *pool)
 		pool_looks(&pool->running, &scope->unseen->running);
 		pool_looks(&pool->waiting, &scope->unseen->waiting);
 		pool_spread(&pool->spread, &scope->unseen->spread);
-		/* Transitions of late time are known. */
-		pool->traced.raw_ns += (double)rls_cell_ran_ns(&scope->unseen->late);
-		pool->traced.corrected_ns += corrected_ran_ns(&scope->unseen->late);
+		/* Transitions of late time are known, and of unreported time. */
+		pool->traced.raw_ns += (double)rls_cell_ran_ns(&scope->unseen->late) +
+				       (double)rls_cell_ran_ns(&scope->unseen->unreported);
+		pool->traced.corrected_ns += corrected_ran_ns(&scope->unseen->late) +
+					     corrected_ran_ns(&scope->unseen->unreported);
+		pool->unreported_ns += rls_cell_ns(&scope->unseen->unreported);
 		pool->closed.raw_ns += (double)rls_cell_ran_ns(&scope->unseen->cell);
 		pool->closed.corrected_ns += corrected_ran_ns(&scope->unseen->cell);
 		rls_cell_add(&scope->unseen->cell, &scope->unseen->late);
@@ -462,51 +434,76 @@ static double ran_of_untraced(const struct pool *pool)
 
 	for (size_t s = 0; s < pool->count; s++) {
 		if (pool->scopes[s]->unseen)
-			ns += (double)rls_cell_ran_ns(&pool->scopes[s]->unseen->cell);
+			ns += (double)rls_cell_ran_ns(&pool->scopes[s]->unseen->cell) +
+			      (double)rls_cell_ran_ns(&pool->scopes[s]->unseen->unreported);
 	}
 	return ns;
 }
 
 /* Waits are reported by the thread's next event, which may be in another operation. How much ran in each is then
  * known by samples too: what the two differ by is uncertain, and the truth may well lie between. */
-static void allow_for_misplaced_waits(struct pool *pool, const struct looks_of_thread *all)
+static void allow_for_misplaced_waits(struct pool *pool, const struct looks *looks)
 {
-	double looks = (double)rls_category_samples_sum(all->running.count);
+	double all = (double)rls_category_samples_sum(looks->own.running.count);
 	double own = (double)rls_category_samples_sum(pool->running.count);
 	double ran_ns = ran_of_untraced(pool), by_looks_ns, half_ns;
 
-	if (looks <= 0 || ran_ns <= 0 || pool->waits < WAITS_MIN)
+	if (all <= 0 || ran_ns <= 0 || pool->waits < WAITS_MIN)
 		return;
-	by_looks_ns = all->ran_ns * own / looks;
+	by_looks_ns = looks->ran_ns * own / all;
 	half_ns = (by_looks_ns - ran_ns) / 2;
 	pool->closed.corrected_ns *= 1 + half_ns / ran_ns;
 	pool->ran_error = fabs(half_ns) / (ran_ns + half_ns) + SIGMAS / sqrt(own + 1) / 2;
 }
 
-static void settle_pool(const struct rls_thread *thread, struct pool *pool,
-			const struct looks_of_thread *all)
+static void settle_cell(struct rls_scope *scope, const struct rls_cell *cell,
+			const struct rls_category_shares *running,
+			const struct rls_category_shares *waiting)
 {
-	struct shares running, waiting;
-	double calls, error;
+	for (int part = 0; part < RLS_PART_MAX; part++)
+		settle_part(scope, cell, part, running, waiting);
+	settle_cost(scope, cell);
+}
 
-	fill_pool(pool);
-	calls = count_calls(pool, &error);
-	if (!pool->closed_ns)
-		return;
-	pool->waits = fmax(1 - ran_of_untraced(pool) / (double)pool->closed_ns, 0);
-	allow_for_misplaced_waits(pool, all);
-	shares_of(thread, pool, all, &running, &waiting);
-	if (pool->traced.corrected_ns > 0)
-		scale_counts(pool);
+static void settle_cells(const struct pool *pool, const struct rls_category_shares *running,
+			 const struct rls_category_shares *waiting, bool known)
+{
 	for (size_t s = 0; s < pool->count; s++) {
 		struct rls_scope *scope = pool->scopes[s];
 
 		if (!scope->unseen)
 			continue;
-		for (int part = 0; part < RLS_PART_MAX; part++)
-			settle_part(scope, part, &running, &waiting);
-		settle_cost(scope);
+		settle_cell(scope, &scope->unseen->cell, running, waiting);
+		if (known)
+			settle_cell(scope, &scope->unseen->unreported, running, waiting);
+		else
+			rls_cell_add(&scope->cells[RLS_CATEGORY_UNKNOWN],
+				     &scope->unseen->unreported);
 	}
+}
+
+static void settle_pool(const struct rls_thread *thread, struct pool *pool,
+			const struct looks *looks)
+{
+	struct rls_category_shares running, waiting;
+	double calls, error;
+	bool known;
+
+	fill_pool(pool);
+	calls = count_calls(pool, &error);
+	if (!pool->closed_ns && !pool->unreported_ns)
+		return;
+	pool->waits = fmax(
+		1 - ran_of_untraced(pool) / (double)(pool->closed_ns + pool->unreported_ns), 0);
+	allow_for_misplaced_waits(pool, looks);
+	/* What a probe has not reported, and no sample: that stays unknown. */
+	known = shares_of(thread, pool, looks, &running, &waiting) &&
+		(thread->looked || !thread->reported);
+	if (pool->closed_ns && pool->traced.corrected_ns > 0)
+		scale_counts(pool);
+	settle_cells(pool, &running, &waiting, known);
+	if (!pool->closed_ns)
+		return;
 	if (pool->traced.corrected_ns > 0)
 		scale_calls(pool, calls);
 	else if (pool->closed.corrected_ns > 0)
@@ -523,10 +520,31 @@ static int order_scopes(const void *left, const void *right)
 	return (a->operation > b->operation) - (a->operation < b->operation);
 }
 
-int rls_untraced_time_divide(const struct rls_timeline *timeline, struct rls_thread *thread)
+static void pool_thread(const struct rls_thread *thread, struct rls_sample_pair *into)
+{
+	for (struct rls_scope *s = thread->scopes; s; s = s->next) {
+		if (!s->unseen)
+			continue;
+		pool_looks(&into->running, &s->unseen->running);
+		pool_looks(&into->waiting, &s->unseen->waiting);
+	}
+}
+
+void rls_untraced_time_pool(const struct rls_process *process, struct rls_sample_pair *out)
+{
+	*out = (struct rls_sample_pair){0};
+	for (const struct rls_thread *t = process->threads; t; t = t->next) {
+		if (!t->reported)
+			pool_thread(t, out);
+	}
+}
+
+int rls_untraced_time_divide(const struct rls_timeline *timeline, struct rls_thread *thread,
+			     const struct rls_sample_pair *others)
 {
 	_cleanup_free_ struct rls_scope **sorted = NULL;
-	struct looks_of_thread all = {0};
+	struct looks looks = {.others = *others};
+	struct rls_cell untraced;
 	size_t count = 0, capacity = 0;
 	bool any = false;
 
@@ -540,13 +558,12 @@ int rls_untraced_time_divide(const struct rls_timeline *timeline, struct rls_thr
 		if (!s->unseen)
 			continue;
 		rls_window_counts_finish(timeline, s);
-		pool_looks(&all.running, &s->unseen->running);
-		pool_looks(&all.waiting, &s->unseen->waiting);
-		all.ran_ns += (double)rls_cell_ran_ns(&s->unseen->cell) +
-			      (double)rls_cell_ran_ns(&s->unseen->late);
+		rls_untraced_all(s->unseen, &untraced);
+		looks.ran_ns += (double)rls_cell_ran_ns(&untraced);
 	}
 	if (!any)
 		return 0;
+	pool_thread(thread, &looks.own);
 	rls_truth_end_moment(&thread->process->truth);
 	qsort(sorted, count, sizeof(*sorted), order_scopes);
 	for (size_t i = 0, end; i < count; i = end) {
@@ -555,7 +572,7 @@ int rls_untraced_time_divide(const struct rls_timeline *timeline, struct rls_thr
 		for (end = i + 1; end < count && !order_scopes(&sorted[i], &sorted[end]);)
 			end++;
 		pool.count = end - i;
-		settle_pool(thread, &pool, &all);
+		settle_pool(thread, &pool, &looks);
 	}
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* Untraced time: a thread's time while its boundaries were not traced, and how it is apportioned.
+/* Untraced time: a thread's time of which no probe tells what it was, and how it is apportioned.
  *
  *     windows      ▁▁▁▁▁▁████▁▁▁▁▁▁▁▁▁▁▁▁███▁▁▁▁▁▁▁▁       untraced time lies between windows
  *     samples      · · · ····  · · · · ·  ··· · · · ·      inferred categories
@@ -15,6 +15,11 @@
  * operation without samples uses its traced time, else the thread's other samples. An operation in
  * which the thread never ran uses the samples of its waits in other operations, for those are the
  * same waits.
+ *
+ * Threads that meet no probe (those of a library's pool, Python threads that enter no library with a
+ * role) have nothing but samples: their category is the inferred one. So is that of a thread before
+ * its first hit. Such time is unreported, not closed: counts are not scaled by it. A thread that was
+ * never sampled is taken to be as the others of its process that meet no probe.
  *
  * Inexpensive boundaries stay enabled in untraced time and still report their calls, but no figure
  * is exact for that. Inside such a call a thread may pass through a disabled boundary (back into
@@ -41,11 +46,17 @@
 #ifndef RLS_UNTRACED_TIME_H
 #define RLS_UNTRACED_TIME_H
 
+struct rls_process;
+struct rls_sample_pair;
 struct rls_thread;
 struct rls_timeline;
 
-/* Nothing more will come: turns the closed time of all of the thread's scopes into time of their
- * cells, and scales their transitions. 0, or -ENOMEM. */
-int rls_untraced_time_divide(const struct rls_timeline *timeline, struct rls_thread *thread);
+/* Samples of the process's threads that meet no probe. Before any of them is divided. */
+void rls_untraced_time_pool(const struct rls_process *process, struct rls_sample_pair *out);
+
+/* Nothing more will come: turns the untraced time of all of the thread's scopes into time of their
+ * cells, and scales their transitions. others: the pool of its process. 0, or -ENOMEM. */
+int rls_untraced_time_divide(const struct rls_timeline *timeline, struct rls_thread *thread,
+			     const struct rls_sample_pair *others);
 
 #endif

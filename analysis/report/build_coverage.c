@@ -244,7 +244,7 @@ static void warn_of_role(struct coverage *coverage, const struct share *share,
 
 /* --- it has no role ---------------------------------------------------------------------- */
 
-/* What counts as its caller's. */
+/* Of which samples alone tell. */
 static double untraced_ns(const struct coverage *coverage, const struct share *share)
 {
 	return share->python_ns + share->unknown_ns +
@@ -295,8 +295,7 @@ static void write_suggestion(struct coverage *coverage, const struct suggestion 
 	coverage->b->err =
 		rls_report_warn(coverage->b->report,
 				"%.0f%% of the samples of running code are in %s%s, without a "
-				"role: its time counts "
-				"as its caller's; %s%s%s",
+				"role: only samples tell its time; %s%s%s",
 				100 * suggestion->ns / coverage->running_ns,
 				kind == RLS_LIBRARY_COMPILED ? "code that the process compiled"
 							     : rls_library_base(path),

@@ -38,11 +38,24 @@ static uint64_t traced_ns(const struct rls_cell *cell)
 	return rls_round_bounded(ns);
 }
 
+/* What was found to be native was traced as Python. */
+static uint64_t traced_as(const struct rls_scope *scope, enum rls_category category)
+{
+	uint64_t ns = traced_ns(&scope->cells[category]);
+	uint64_t roleless_ns = scope->cells[RLS_CATEGORY_NATIVE].roleless_ran_ns;
+
+	if (category == RLS_CATEGORY_PYTHON)
+		ns += roleless_ns;
+	if (category == RLS_CATEGORY_NATIVE)
+		ns -= roleless_ns < ns ? roleless_ns : ns;
+	return ns;
+}
+
 static void add_thread(struct rls_builder *b, const struct rls_thread *thread)
 {
 	for (const struct rls_scope *scope = thread->scopes; scope; scope = scope->next) {
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-			uint64_t ns = traced_ns(&scope->cells[i]);
+			uint64_t ns = traced_as(scope, i);
 			struct rls_check_row *row = ns ? row_of(b, thread->process->pid, i) : NULL;
 
 			if (row)

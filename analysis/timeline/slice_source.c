@@ -76,7 +76,8 @@ static int add_category(struct cut *cut, const struct rls_thread *thread)
 				   &event);
 
 	if (!err)
-		event->category.category = thread->category;
+		event->category.category =
+			thread->unreported ? RLS_CATEGORY_UNKNOWN : thread->category;
 	return err;
 }
 
@@ -156,7 +157,7 @@ static bool any_unseen(const struct cut *cut)
 {
 	for (const struct rls_process *p = cut->swept.processes; p; p = p->next) {
 		for (const struct rls_thread *t = p->alive; t; t = t->next_alive) {
-			if (t->unseen)
+			if (t->unseen && !t->unreported)
 				return true;
 		}
 	}
@@ -170,7 +171,7 @@ static int add_seen(struct cut *cut)
 
 	for (const struct rls_process *p = cut->swept.processes; !err && p; p = p->next) {
 		for (const struct rls_thread *t = p->alive; !err && t; t = t->next_alive) {
-			if (!t->unseen)
+			if (!t->unseen || t->unreported)
 				err = add_category(cut, t);
 		}
 	}

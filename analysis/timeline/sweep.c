@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "analysis/event/bounded.h"
 #include "analysis/timeline/thread_life.h"
@@ -91,7 +92,9 @@ static int on_category(struct rls_timeline *timeline, const struct rls_event *ev
 		err = scope ? rls_window_counts_add(timeline, scope, from, to) : -ENOMEM;
 	}
 	thread->category = to;
-	thread->unseen = timeline->closed;
+	thread->unseen = timeline->closed || to == RLS_CATEGORY_UNKNOWN;
+	thread->unreported = !timeline->closed && to == RLS_CATEGORY_UNKNOWN;
+	thread->reported |= to != RLS_CATEGORY_UNKNOWN;
 	rls_mark_set(&thread->window.hits, timeline->now_ns);
 	rls_mark_set(&thread->window.off_cpu, timeline->now_ns);
 	return err;
@@ -323,6 +326,32 @@ static int see(struct rls_timeline *timeline, struct rls_thread *thread, enum rl
 	return err;
 }
 
+/* A look at a thread whose category is traced. Code without a role, called from Python, is native:
+ * the trace cannot say so, and does not say otherwise. */
+static int look_at_traced(struct rls_timeline *timeline, struct rls_thread *thread,
+			  enum rls_category guess, uint64_t waited_ns)
+{
+	enum rls_category category = thread->category;
+	struct rls_scope *scope;
+
+	if (category == RLS_CATEGORY_PYTHON) {
+		scope = rls_thread_life_scope(timeline, thread);
+		if (scope && !scope->python)
+			scope->python = calloc(1, sizeof(*scope->python));
+		if (!scope || !scope->python)
+			return -ENOMEM;
+		if (guess == RLS_CATEGORY_NATIVE)
+			category = guess;
+		rls_category_samples_add(waited_ns ? &scope->python->waiting
+						   : &scope->python->running,
+					 category, waited_ns);
+	}
+	if (!waited_ns)
+		rls_truth_add(&thread->process->truth, guess, category, timeline->now_ns,
+			      timeline->windows);
+	return 0;
+}
+
 static int on_share(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	enum rls_category guess = event->share.category;
@@ -335,12 +364,9 @@ static int on_share(struct rls_timeline *timeline, const struct rls_event *event
 		return err;
 	if ((unsigned int)guess >= RLS_CATEGORY_MAX)
 		guess = RLS_CATEGORY_UNKNOWN;
-	if (!thread->unseen) {
-		if (!event->share.waited_ns && thread->category != RLS_CATEGORY_UNKNOWN)
-			rls_truth_add(&thread->process->truth, guess, thread->category,
-				      timeline->now_ns, timeline->windows);
-		return 0;
-	}
+	if (!thread->unseen)
+		return look_at_traced(timeline, thread, guess, event->share.waited_ns);
+	thread->looked = true;
 	scope = rls_thread_life_scope(timeline, thread);
 	unseen = scope ? rls_timeline_scope_untraced(scope) : NULL;
 	if (!unseen)
@@ -370,6 +396,7 @@ static int on_window(struct rls_timeline *timeline, const struct rls_event *even
 		for (struct rls_thread *t = p->alive; !err && t; t = t->next_alive) {
 			err = rls_thread_life_close_span(timeline, t);
 			t->unseen |= closed;
+			t->unreported &= !closed;
 		}
 	}
 	if (!err && closed)
@@ -418,6 +445,12 @@ static int apply_rules(struct rls_timeline *timeline, const struct rls_process *
 	return err;
 }
 
+/* Where nobody looked, what is not reported stays unknown. */
+static bool is_guessed(const struct rls_thread *thread)
+{
+	return thread->unreported ? thread->looked : thread->unseen;
+}
+
 static int on_sample(struct rls_timeline *timeline, const struct rls_event *event)
 {
 	const struct rls_thread *operating;
@@ -441,7 +474,7 @@ static int on_sample(struct rls_timeline *timeline, const struct rls_event *even
 	return err ? err
 		   : rls_sample_totals_add(&timeline->samples, event, process, scope,
 					   thread ? thread->category : RLS_CATEGORY_UNKNOWN,
-					   thread ? thread->unseen : timeline->closed);
+					   thread ? is_guessed(thread) : timeline->closed);
 }
 
 static int on_frame(struct rls_timeline *timeline, const struct rls_event *event)

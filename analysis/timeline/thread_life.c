@@ -35,6 +35,8 @@ static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread
 	unseen = rls_timeline_scope_untraced(scope);
 	if (!unseen)
 		return NULL;
+	if (thread->unreported)
+		return &unseen->unreported;
 	return timeline->closed ? &unseen->cell : &unseen->late;
 }
 
@@ -116,7 +118,8 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 	if (err)
 		return err;
 	thread->category = RLS_CATEGORY_UNKNOWN;
-	thread->unseen = timeline->closed;
+	thread->unseen = true;
+	thread->unreported = !timeline->closed;
 	thread->stack = 0;
 	thread->continued = 0;
 	thread->scope = NULL;

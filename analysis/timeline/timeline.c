@@ -18,6 +18,7 @@ static void free_scopes(struct rls_scope *scopes)
 
 		scopes = scope->next;
 		free(scope->unseen);
+		free(scope->python);
 		rls_operation_samples_free(scope->sampled);
 		free(scope);
 	}
@@ -199,6 +200,7 @@ void rls_untraced_all(const struct rls_untraced *untraced, struct rls_cell *out)
 {
 	*out = untraced->cell;
 	rls_cell_add(out, &untraced->late);
+	rls_cell_add(out, &untraced->unreported);
 }
 
 bool rls_timeline_slice_memory(const struct rls_timeline *before, struct rls_event *event)

@@ -44,6 +44,7 @@ struct rls_scope {
 	float scaled_cost; /* share by which they change if no hit had cost anything */
 	struct rls_calls_scale calls_scale; /* of its CUDA calls */
 	struct rls_untraced *unseen; /* NULL: all was traced */
+	struct rls_sample_pair *python; /* of its traced Python time; NULL: none */
 	struct rls_operation_samples
 		*sampled; /* without an operation: by rules (sampled_operations.h) */
 	uint64_t gpu_alone_ns; /* of a process: GPU busy while none of its threads is traced */
@@ -62,6 +63,9 @@ struct rls_thread {
 	struct rls_thread **alive_link; /* what points here; NULL: not alive */
 
 	bool unseen; /* tracing is off, or has reported nothing since it is on */
+	bool unreported; /* unseen: tracing was on all along since it began, or went on to nothing known */
+	bool reported; /* a category, at some time */
+	bool looked; /* at, while it was unseen */
 	enum rls_category category; /* while unseen: by the latest look */
 	rls_stack_id stack;
 	uint16_t continued; /* so many of its outermost operations the thread has not entered */

@@ -6,6 +6,7 @@
 #include "analysis/base/student.h"
 
 #define SIGMAS 1.96
+#define WAITED_NS_A_SAMPLE 4e6 /* bpf/category_sample.bpf.h */
 #define CONFIDENCE 0.95
 /* A guess is held to be right with the weight of so many looks, of which such a share may still have
  * been something else: 0.1 to 2 % were in training jobs. */
@@ -21,6 +22,12 @@ uint64_t rls_category_samples_sum(const uint64_t *values)
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++)
 		sum += values[i];
 	return sum;
+}
+
+double rls_category_samples_waits(const struct rls_category_samples *waits)
+{
+	return fmax((double)rls_category_samples_sum(waits->count),
+		    (double)rls_category_samples_sum(waits->ns) / WAITED_NS_A_SAMPLE);
 }
 
 void rls_category_samples_add(struct rls_category_samples *looks, enum rls_category guess,

@@ -66,10 +66,16 @@ struct rls_untraced {
 	/* In windows, from their beginning to the thread's first transition: in no category either, but
 	 * it is known that there were none. */
 	struct rls_cell late;
-	struct rls_category_samples running, waiting;
+	struct rls_cell unreported; /* time in which probes were on, and had reported no category */
+	struct rls_category_samples running, waiting; /* in all of these */
 	struct rls_window_part parts[RLS_WINDOWS_KEPT];
 	struct rls_spread spread; /* of what is no part any more */
 	uint32_t last; /* number of the latest part; 0: none yet */
+};
+
+/* Of one scope in traced time, or of whole threads. */
+struct rls_sample_pair {
+	struct rls_category_samples running, waiting;
 };
 
 /* What the number and the time of CUDA calls are to be taken times, and by what share of the
@@ -111,6 +117,10 @@ double rls_truth_variance(const struct rls_truth *truth, enum rls_category guess
 /* A look at a thread of this scope in closed time. */
 void rls_category_samples_add(struct rls_category_samples *looks, enum rls_category guess,
 			      uint64_t ns);
+
+/* Of waits, by how many draws their shares are known. A sample stands for waits of a few milliseconds together, by the
+ * last of them; a longer one is known for all its length. */
+double rls_category_samples_waits(const struct rls_category_samples *waits);
 
 /* Over all categories. */
 uint64_t rls_category_samples_sum(const uint64_t *values);
