@@ -1,11 +1,12 @@
-/* Category samples: what a traced thread executes, or has waited in, while the probes are off.
+/* Category samples: what a thread executes, or has waited in. They tell of time that no probe tells
+ * of: between windows, and all the time of threads that meet no probe.
  *
  *     tick, each CPU ───▶ the thread it interrupts ──────────────┐
  *     scheduler: off its CPU ─▶ (kept) ─▶ on again: for how long ─┴─▶ address, top of the stack
  *
  * User space infers the category from the address and from the return addresses on the stack
- * (record/samples/infer_category.h). A sample also sends the running thread's operations and hits,
- * as a probe would. A wait is sent whenever the thread has waited a fixed time in all. Each wait
+ * (record/samples/infer_category.h). A sample also sends the running thread's operations, and its
+ * hits where these come in windows, as a probe would. A wait is sent whenever the thread has waited a fixed time in all. Each wait
  * that is sent stands for that time, so long waits are sent more often than short ones.
  */
 #ifndef RLS_CATEGORY_SAMPLE_BPF_H
@@ -16,10 +17,18 @@
 
 #define WAITED_NS_A_LOOK 4000000ULL
 
+/* The verifier leaves out what is not. */
+static __always_inline bool looks_taken(void)
+{
+	return windows || stacks_sampled;
+}
+
 /* Where a thread has left its CPU. */
 struct pause {
 	__u64 waited_ns; /* not sent yet */
 	__u64 ip;
+	__u32 frame_pointer; /* as in the record */
+	__u8 flags;
 	__u64 words[RLS_SAMPLE_WORDS];
 };
 
@@ -50,10 +59,16 @@ static __always_inline struct rls_wire_category_sample *begin_look(struct thread
 	look->waited_ns = 0;
 	look->operation = look->phase = 0;
 	look->category = 0;
+	look->frame_pointer = 0;
 	__builtin_memset(look->reserved, 0, sizeof(look->reserved));
 	if (booking)
 		book_look(thread, look);
 	return look;
+}
+
+static __always_inline __u32 frame_pointer_above(__u64 bp, __u64 sp)
+{
+	return bp > sp && bp - sp < RLS_SAMPLE_WORDS * sizeof(__u64) ? bp - sp : 0;
 }
 
 /* Of a thread that is_traced. */
@@ -69,11 +84,14 @@ static __always_inline void send_look(struct thread_state *thread, struct interr
 		return;
 	if (at.user && booking)
 		book_hits(thread, look->header.time_ns);
-	else if (at.user)
+	else if (at.user && (windows || !thread->category))
 		take_hit_totals(thread, &look->hit_totals);
 	look->header.flags =
 		flags | (at.user ? 0 : RLS_SAMPLE_KERNEL) | (at.trapped ? RLS_SAMPLE_TRAPPED : 0);
+	if (!booking && !may_be_in_python(thread->pid))
+		look->header.flags |= RLS_SAMPLE_NO_PYTHON;
 	look->ip = at.ip;
+	look->frame_pointer = frame_pointer_above(at.bp, at.sp);
 	if (bpf_probe_read_user(look->words, sizeof(look->words), (void *)at.sp))
 		__builtin_memset(look->words, 0, sizeof(look->words));
 	bpf_ringbuf_submit(look, BPF_RB_NO_WAKEUP);
@@ -81,7 +99,8 @@ static __always_inline void send_look(struct thread_state *thread, struct interr
 
 /* The thread leaves its CPU. The wait is sent once it has been long enough. False: there is no
  * room. */
-static __always_inline bool keep_pause(struct task_struct *task, const struct pt_regs *regs)
+static __always_inline bool keep_pause(struct task_struct *task, __u32 pid,
+				       const struct pt_regs *regs)
 {
 	struct pause *pause =
 		bpf_task_storage_get(&pauses, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -89,6 +108,10 @@ static __always_inline bool keep_pause(struct task_struct *task, const struct pt
 	if (!pause)
 		return false;
 	pause->ip = regs->ip;
+	pause->frame_pointer = frame_pointer_above(regs->bp, regs->sp);
+	pause->flags = RLS_SAMPLE_KERNEL;
+	if (!may_be_in_python(pid))
+		pause->flags |= RLS_SAMPLE_NO_PYTHON;
 	if (bpf_probe_read_user(pause->words, sizeof(pause->words), (void *)regs->sp))
 		__builtin_memset(pause->words, 0, sizeof(pause->words));
 	return true;
@@ -109,8 +132,9 @@ static __always_inline void send_pause(struct thread_state *thread, struct task_
 	look = begin_look(thread);
 	if (!look)
 		return;
-	look->header.flags = RLS_SAMPLE_KERNEL;
+	look->header.flags = pause->flags;
 	look->ip = pause->ip;
+	look->frame_pointer = pause->frame_pointer;
 	look->waited_ns = pause->waited_ns;
 	__builtin_memcpy(look->words, pause->words, sizeof(look->words));
 	pause->waited_ns = 0;

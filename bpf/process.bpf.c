@@ -16,7 +16,6 @@ static __always_inline void inherit_state(struct thread_state *child,
 	child->annotated = parent->annotated;
 	child->record_seen = parent->record_seen;
 	child->base = parent->base;
-	child->roleless = parent->roleless;
 	child->category = parent->category;
 	child->depth = parent->depth;
 	child->window = parent->window;
@@ -217,6 +216,17 @@ static __always_inline void sync_before_exit(struct thread_state *thread, struct
 	sync_operations(thread);
 }
 
+/* It was neither sampled nor seen to leave its CPU. One that is older than the recording has slept, and was
+ * woken to end. */
+static __always_inline void announce_brief(struct thread_state *thread, struct task_struct *task)
+{
+	if (booking || is_known(thread) || !recording_since_ns ||
+	    BPF_CORE_READ(task, start_time) < recording_since_ns ||
+	    !bpf_map_lookup_elem(&tracked, &thread->pid))
+		return;
+	update_thread(thread, task);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
@@ -225,6 +235,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	bool over = BPF_CORE_READ(task, signal, live.counter) == 0;
 	__u64 now_ns;
 
+	if (thread)
+		announce_brief(thread, task);
 	if (thread)
 		sync_before_exit(thread, task);
 	/* Threads that end side by side may all see that none is alive: who forgets the process

@@ -1,6 +1,6 @@
 /* The sampler: what threads do, at ticks and where they leave their CPUs.
  *
- *     tick ──────────▶ the thread it interrupts ─┬─▶ look (windows) ─▶ control ring
+ *     tick ──────────▶ the thread it interrupts ─┬─▶ look ─▶ control ring
  *     sched_switch ──▶ the thread that leaves ───┴─▶ stack ──────────▶ samples ring
  *         └──────────▶ the thread that comes ──────▶ how long it was away
  *
@@ -60,6 +60,17 @@ static __always_inline struct thread_state *tracked_thread(struct task_struct *t
 						   : NULL;
 }
 
+/* It has no Python frame any more, so what it is in has another name, which samples tell. None of our programs is under
+ * way on it. */
+static __always_inline void leave_python(struct thread_state *thread)
+{
+	if (thread->base != PYTHON || thread->depth || thread->category != PYTHON ||
+	    may_be_in_python(thread->pid))
+		return;
+	thread->base = 0;
+	emit_category(thread, 0, 0);
+}
+
 static __always_inline void sample(struct interrupted at, const struct tick *tick)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -67,7 +78,11 @@ static __always_inline void sample(struct interrupted at, const struct tick *tic
 
 	if (!thread)
 		return;
-	if (windows && looks_wanted && thread->announced)
+	if (!booking)
+		update_thread(thread, task);
+	if (!booking && at.user)
+		leave_python(thread);
+	if (looks_taken() && looks_wanted && thread->announced)
 		send_look(thread, at, 0);
 	if (stacks_sampled && stacks_wanted)
 		send_running(thread, task, at, tick);
@@ -97,7 +112,8 @@ int on_close_look(struct bpf_perf_event_data *ctx)
 	struct thread_state *thread =
 		bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
 
-	if (!recording_since_ns || window_edges & 1 || !thread || !is_traced(thread))
+	if (!recording_since_ns || window_edges & 1 || !thread || !thread->category ||
+	    !is_traced(thread))
 		return 0;
 	thread->hit_totals.cost_ns += close_look_cost_ns;
 	send_look(thread, interrupted_by_timer(ctx), RLS_SAMPLE_CLOSE);
@@ -159,15 +175,17 @@ static __always_inline void return_late(struct thread_state *thread, const struc
 static __always_inline void begin_wait(struct thread_state *thread, struct task_struct *task,
 				       bool asleep, __u64 now_ns)
 {
-	bool looks = windows && looks_wanted && thread->announced,
-	     stacks = stacks_sampled && stacks_wanted;
+	bool looks = looks_taken() && looks_wanted, stacks = stacks_sampled && stacks_wanted;
 	const struct pt_regs *regs;
 	__u8 open = asleep ? WAIT_ASLEEP : 0;
 
-	if ((!looks && !stacks) || !bpf_map_lookup_elem(&tracked, &thread->pid))
+	if (!bpf_map_lookup_elem(&tracked, &thread->pid))
+		return;
+	update_thread(thread, task);
+	if (!looks && !stacks)
 		return;
 	regs = (const struct pt_regs *)bpf_task_pt_regs(task);
-	if (windows && looks && keep_pause(task, regs))
+	if (looks && thread->announced && keep_pause(task, thread->pid, regs))
 		open |= WAIT_KEPT;
 	if (stacks_sampled && stacks && send_wait(thread, task, regs, asleep, now_ns))
 		open |= WAIT_TOLD;

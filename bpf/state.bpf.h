@@ -69,7 +69,7 @@ static __always_inline struct thread_state *begin_thread(struct task_struct *tas
 	return thread;
 }
 
-/* First sight of a thread: its life in the trace begins. */
+/* The thread was seen to run: its life in the trace begins. */
 SUBPROGRAM void announce(struct thread_state *thread, struct task_struct *task)
 {
 	struct rls_wire_thread *record;
@@ -117,13 +117,9 @@ SUBPROGRAM struct thread_state *create_thread(struct task_struct *task)
 	return thread;
 }
 
-/* The state of the thread that runs now, while something is being recorded; NULL when its process is not tracked. */
-static __always_inline struct thread_state *running_thread(struct task_struct *task)
+/* What has changed of its process's settings; and it was seen to run. */
+static __always_inline void update_thread(struct thread_state *thread, struct task_struct *task)
 {
-	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
-
-	if (!thread || !thread->pid)
-		return create_thread(task);
 	if (thread->generation != settings_generation) {
 		struct rls_wire_process *process = bpf_map_lookup_elem(&tracked, &thread->pid);
 
@@ -132,6 +128,16 @@ static __always_inline struct thread_state *running_thread(struct task_struct *t
 	}
 	if (!thread->announced)
 		announce(thread, task);
+}
+
+/* The state of the thread that runs now, while something is being recorded; NULL when its process is not tracked. */
+static __always_inline struct thread_state *running_thread(struct task_struct *task)
+{
+	struct thread_state *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+
+	if (!thread || !thread->pid)
+		return create_thread(task);
+	update_thread(thread, task);
 	return thread;
 }
 
@@ -237,18 +243,7 @@ static __always_inline void leave_frames(struct thread_state *thread, __u64 limi
 /* Whether what is below the first frame is known for good. */
 static __always_inline bool is_python_s_own(const struct thread_state *thread)
 {
-	return thread->base == PYTHON && !thread->roleless;
-}
-
-/* Something tells of Python. A library's own thread does not become Python's by that. */
-static __always_inline bool becomes_python(struct thread_state *thread)
-{
-	bool roleless = !may_be_in_python(thread->pid);
-
-	if (roleless && thread->base)
-		return false;
-	thread->roleless = roleless;
-	return true;
+	return thread->base == PYTHON;
 }
 
 /* With no frame left, a hit has shown what is below: Python, for good; or a library, until
@@ -261,7 +256,8 @@ static __always_inline void settle_base_category(struct thread_state *thread, __
 		return;
 	if (base == CUDA_API && thread->base)
 		return;
-	if (base == PYTHON && !becomes_python(thread))
+	/* Code without a role, on a thread without Python frames: samples say what it is in. */
+	if (base == PYTHON && !may_be_in_python(thread->pid))
 		return;
 	thread->base = base;
 	if (thread->category != base)

@@ -110,7 +110,6 @@ struct thread_state {
 	__u8 record_seen;
 	__u8 announced;
 	__u8 base; /* category below the first frame */
-	__u8 roleless; /* that is Python, as of all that has no role: no Python frame was there */
 	__u8 category; /* now: of the top frame, or base */
 	__u8 missed; /* MISSED_*: what has not been sent to user space */
 	__u16 depth;

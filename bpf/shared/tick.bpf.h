@@ -64,7 +64,7 @@ static __always_inline void note_phase(__u64 now_ns)
 /* What a tick has interrupted; of kernel mode where it will go on: behind the system call, fault
  * or trap that led there. */
 struct interrupted {
-	__u64 ip, sp;
+	__u64 ip, sp, bp;
 	bool user;
 	bool trapped; /* in the kernel by a breakpoint or a step, or by an interrupt */
 };
@@ -75,7 +75,7 @@ struct interrupted {
 static __always_inline struct interrupted interrupted_at(bool user)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	struct interrupted at = {regs->ip, regs->sp, user,
+	struct interrupted at = {regs->ip, regs->sp, regs->bp, user,
 				 !user && (long)regs->orig_ax == ENTERED_BY_TRAP};
 
 	return at;

@@ -18,7 +18,7 @@
 
 enum rls_wire_kind {
 	RLS_WIRE_CATEGORY = 1,
-	RLS_WIRE_THREAD = 2, /* a thread's first hit */
+	RLS_WIRE_THREAD = 2, /* a thread was first seen to run */
 	RLS_WIRE_FORK = 3, /* a tracked process made a child process */
 	RLS_WIRE_EXEC = 4,
 	RLS_WIRE_THREAD_EXIT = 5,
@@ -190,7 +190,8 @@ struct rls_wire_category_sample {
 	RLS_U64 waited_ns; /* 0: it is running; else it stands for so much waiting */
 	RLS_U32 operation, phase; /* ids of names, when booking; 0: none */
 	RLS_U8 category; /* the same: what its time is booked in, RLS_TOTALS_CLOSED too */
-	RLS_U8 reserved[7];
+	RLS_U8 reserved[3];
+	RLS_U32 frame_pointer; /* how far it is above the stack pointer; 0: not within words */
 	RLS_U64 words[RLS_SAMPLE_WORDS]; /* the top of its stack; zero where that is not there */
 };
 #define RLS_TICK_PHASES 16 /* parts of the time between two ticks (attach/tick_phases.h) */
@@ -201,6 +202,8 @@ struct rls_wire_category_sample {
 #define RLS_SAMPLE_TRAPPED 4 /* a trap took it into the kernel: it is served as a probe's hit */
 #define RLS_SAMPLE_CLOSE                                                                           \
 	8 /* of the timer that ticks in windows: its cost is in the thread's hit totals */
+
+#define RLS_SAMPLE_NO_PYTHON 16 /* the thread has no Python frame */
 
 /* `bytes` bytes of what a target calls a batch (cupti_bridge/batch.h) follow, unchecked, and
  * then rubbish up to header.size: records of a few sizes only can be reserved. */

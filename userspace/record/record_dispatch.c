@@ -11,6 +11,7 @@
 #include "userspace/record/events/annotation_reader.h"
 #include "userspace/record/gpu/gpu_activity.h"
 #include "userspace/record/samples/code_map.h"
+#include "userspace/record/samples/infer_category.h"
 #include "userspace/record/samples/interpreters.h"
 #include "userspace/record/samples/stack_samples.h"
 #include "userspace/record/session.h"
@@ -135,6 +136,28 @@ static int add_stack(struct rls_recorder *recorder, const struct rls_wire_header
 	return rls_samples_add(recorder->samples, record, size);
 }
 
+/* What a thread seems to be in. Who keeps a budget takes it as well (overhead_controller.h). */
+static int add_category_sample(struct rls_recorder *recorder, const struct rls_wire_header *record,
+			       size_t size)
+{
+	const struct rls_wire_category_sample *sample = (const void *)record;
+	struct rls_event event = {.kind = RLS_EVENT_SHARE,
+				  .pid = record->pid,
+				  .tid = record->tid,
+				  .time_ns = record->time_ns};
+	struct rls_inferred inferred;
+	int r;
+
+	if (record->kind != RLS_WIRE_CATEGORY_SAMPLE || size < sizeof(*sample))
+		return 0;
+	event.share.waited_ns = sample->waited_ns;
+	r = rls_infer_category(recorder->code_map, sample, &inferred);
+	if (r)
+		return r == -ENOMEM ? r : 0; /* the profiler's own time, or the process is gone */
+	event.share.category = inferred.category;
+	return rls_event_output_add(&recorder->output, &event);
+}
+
 int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *context)
 {
 	struct rls_recorder *recorder = context;
@@ -167,7 +190,7 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 	if (record->kind == RLS_WIRE_LOSS && rls_losses_add(&recorder->losses, record, size))
 		return -ENOMEM;
 	r = recorder->controller ? rls_overhead_controller_add(recorder->controller, record, size)
-				 : 0;
+				 : add_category_sample(recorder, record, size);
 	if (!r && recorder->probe_toggle)
 		r = rls_probe_toggle_add(recorder->probe_toggle, record, size);
 	if (r)

@@ -256,11 +256,11 @@ int __wrap_rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wir
 }
 
 int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
-			      enum rls_category *out);
+			      struct rls_inferred *out);
 int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
-			      enum rls_category *out)
+			      struct rls_inferred *out)
 {
-	*out = RLS_CATEGORY_PYTHON;
+	*out = (struct rls_inferred){RLS_CATEGORY_PYTHON, false};
 	return 0;
 }
 

@@ -17,7 +17,9 @@ enum {
 	MUJOCO = 0x40000,
 	UPROBES = 0x50000,
 	HEAP = 0x60000,
-	NUMPY = 0x70000
+	NUMPY = 0x70000,
+	DYNLOAD = 0x80000,
+	COMPILED = 0x90000
 };
 #define LOOP (PYTHON + 0x100) /* of bytecode: up to 0x200 */
 #define TORCH_SITE (TORCH + 0x80)
@@ -45,6 +47,12 @@ static const struct {
 	  .executable = true,
 	  .path = "/numpy/_umath.cpython-311-x86_64-linux-gnu.so"},
 	 NULL},
+	{{.start = DYNLOAD,
+	  .end = DYNLOAD + 0x1000,
+	  .executable = true,
+	  .path = "/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so"},
+	 NULL},
+	{{.start = COMPILED, .end = COMPILED + 0x1000, .executable = true, .path = ""}, NULL},
 	{{.start = HEAP, .end = HEAP + 0x1000, .path = "[heap]"}, &files[1]},
 };
 
@@ -90,10 +98,11 @@ static struct rls_wire_category_sample look_at(uint64_t ip)
 
 static void assert_guess(const struct rls_wire_category_sample *look, enum rls_category expected)
 {
-	enum rls_category category = RLS_CATEGORY_MAX;
+	struct rls_inferred inferred = {.category = RLS_CATEGORY_MAX};
 
-	assert_int_equal(rls_infer_category(NULL, look, &category), 0);
-	assert_int_equal(category, expected);
+	assert_int_equal(rls_infer_category(NULL, look, &inferred), 0);
+	assert_int_equal(inferred.category, expected);
+	assert_int_equal(inferred.roleless, expected == RLS_CATEGORY_NATIVE);
 }
 
 static void hints(void **state)
@@ -150,16 +159,64 @@ static void the_interpreters_own_functions_are_somebodys(void **state)
 	assert_guess(&look, RLS_CATEGORY_PYTHON);
 }
 
-/* What a module without a role does is its caller's; a library that calls it is nearer. */
-static void extension_modules_are_called_by_python(void **state)
+/* What a library without a role does is its caller's if that has one; else it is native, as it is no Python. */
+static void code_without_a_role_is_its_callers_or_native(void **state)
 {
 	struct rls_wire_category_sample look = look_at(NUMPY + 0x10);
 
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	assert_guess(&look, RLS_CATEGORY_NATIVE);
 	look.words[9] = TORCH + 0x30;
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
+	look.words[8] = LOOP + 1;
+	assert_guess(&look, RLS_CATEGORY_NATIVE);
 	look = look_at(LIBC);
 	look.words[0] = NUMPY + 0x10;
+	assert_guess(&look, RLS_CATEGORY_NATIVE);
+	look.ip = COMPILED + 0x10; /* made at run time */
+	look.words[0] = 0;
+	assert_guess(&look, RLS_CATEGORY_NATIVE);
+}
+
+/* libc works for its caller, and so does what Python brings with it. */
+static void code_that_serves_all_is_its_callers(void **state)
+{
+	struct rls_wire_category_sample look = look_at(LIBC + FRAME(1));
+
+	look.words[0] = NUMPY + FRAME(1) + 1;
+	look.words[1] = LOOP + 1;
+	assert_guess(&look, RLS_CATEGORY_NATIVE);
+	look.words[0] = LOOP + 1;
+	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	look = look_at(DYNLOAD + 0x10);
+	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	look.words[3] = LOOP + 1;
+	assert_guess(&look, RLS_CATEGORY_PYTHON);
+}
+
+/* The interpreter's functions called by a module are the module's; words that may be left over say nothing
+ * against the interpreter. */
+static void what_a_module_has_the_interpreter_do_is_its_own(void **state)
+{
+	struct rls_wire_category_sample look = look_at(PYTHON + FRAME(1));
+
+	look.words[0] = NUMPY + FRAME(1) + 1;
+	look.words[1] = PYTHON + FRAME(1) + 1;
+	look.words[2] = LOOP + 1;
+	assert_guess(&look, RLS_CATEGORY_NATIVE);
+	look.words[0] = PYTHON + 0x800; /* whose frame is not known */
+	look.words[1] = NUMPY + 0x10;
+	assert_guess(&look, RLS_CATEGORY_PYTHON);
+}
+
+static void a_thread_without_python_frames_is_not_pythons(void **state)
+{
+	struct rls_wire_category_sample look = look_at(LIBC);
+
+	look.header.flags = RLS_SAMPLE_NO_PYTHON;
+	assert_guess(&look, RLS_CATEGORY_NATIVE);
+	look.words[4] = MUJOCO + 8;
+	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
+	look.words[4] = PYTHON + 0x800; /* it may be about to have one */
 	assert_guess(&look, RLS_CATEGORY_PYTHON);
 }
 
@@ -172,7 +229,7 @@ static void frames_are_passed_by(void **state)
 	look.words[3] = PYTHON + FRAME(2) + 1; /* a call before it */
 	look.words[4] = MUJOCO + 0x30;
 	look.words[5] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	assert_guess(&look, RLS_CATEGORY_NATIVE);
 	look.words[5] = TORCH + 0x31;
 	look.words[6] = LOOP + 1;
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
@@ -239,29 +296,29 @@ static void the_kernel_works_for_who_called_it(void **state)
 static void the_profilers_own_time_is_nobodys(void **state)
 {
 	struct rls_wire_category_sample look = look_at(UPROBES + 0x10);
-	enum rls_category category = RLS_CATEGORY_MAX;
+	struct rls_inferred inferred;
 
-	assert_int_equal(rls_infer_category(NULL, &look, &category), -EAGAIN);
+	assert_int_equal(rls_infer_category(NULL, &look, &inferred), -EAGAIN);
 	look = look_at(TORCH_SITE);
-	assert_int_equal(rls_infer_category(NULL, &look, &category), -EAGAIN);
+	assert_int_equal(rls_infer_category(NULL, &look, &inferred), -EAGAIN);
 	look = look_at(TORCH_SITE + 1); /* behind the breakpoint, trapped */
 	look.header.flags = RLS_SAMPLE_KERNEL;
-	assert_int_equal(rls_infer_category(NULL, &look, &category), -EAGAIN);
+	assert_int_equal(rls_infer_category(NULL, &look, &inferred), -EAGAIN);
 	look.header.flags = 0;
 	assert_guess(&look, RLS_CATEGORY_BACKEND);
 	look = look_at(LOOP); /* where a function returns to, as its probe is served */
 	look.header.flags = RLS_SAMPLE_KERNEL | RLS_SAMPLE_TRAPPED;
-	assert_int_equal(rls_infer_category(NULL, &look, &category), -EAGAIN);
+	assert_int_equal(rls_infer_category(NULL, &look, &inferred), -EAGAIN);
 }
 
 static void a_process_that_is_gone_is_reported(void **state)
 {
 	struct rls_wire_category_sample look = look_at(LIBC);
-	enum rls_category category = RLS_CATEGORY_MAX;
+	struct rls_inferred inferred;
 
 	look.words[0] = MUJOCO + 8;
 	fail_with = -ESRCH;
-	assert_int_equal(rls_infer_category(NULL, &look, &category), -ESRCH);
+	assert_int_equal(rls_infer_category(NULL, &look, &inferred), -ESRCH);
 	fail_with = 0;
 }
 
@@ -272,7 +329,10 @@ int main(void)
 		cmocka_unit_test(code_of_a_library_or_of_the_loop_tells_by_itself),
 		cmocka_unit_test(anywhere_else_the_nearest_return_address_decides),
 		cmocka_unit_test(the_interpreters_own_functions_are_somebodys),
-		cmocka_unit_test(extension_modules_are_called_by_python),
+		cmocka_unit_test(code_without_a_role_is_its_callers_or_native),
+		cmocka_unit_test(code_that_serves_all_is_its_callers),
+		cmocka_unit_test(what_a_module_has_the_interpreter_do_is_its_own),
+		cmocka_unit_test(a_thread_without_python_frames_is_not_pythons),
 		cmocka_unit_test(frames_are_passed_by),
 		cmocka_unit_test(where_no_frame_is_known_the_words_above_decide),
 		cmocka_unit_test(frames_may_end_beyond_what_is_known),

@@ -37,8 +37,7 @@ void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kern
 	bpf_program__set_autoload(skeleton->progs.on_scheduler_tick, any);
 	bpf_program__set_autoload(skeleton->progs.on_close_look, kernel->windows);
 	bpf_map__set_autocreate(skeleton->maps.pauses,
-				kernel->windows &&
-					!kernel->booking); /* waiting is booked as such */
+				any && !kernel->booking); /* waiting is booked as such */
 	bpf_map__set_autocreate(skeleton->maps.stacks, stacks);
 	bpf_map__set_autocreate(skeleton->maps.samples, stacks);
 	bpf_map__set_autocreate(skeleton->maps.to_announce, stacks);
@@ -90,6 +89,7 @@ void rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz, unsign
 	kernel->skeleton->bss->waits_per_window = waits_hz / 10;
 	want_ticks(kernel, hz);
 	kernel->others_hz = hz;
+	kernel->skeleton->bss->looks_wanted = true;
 	kernel->skeleton->bss->stacks_wanted = true;
 }
 

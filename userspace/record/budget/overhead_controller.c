@@ -269,8 +269,12 @@ static int take_sample(struct rls_overhead_controller *controller,
 				  .tid = sample->header.tid,
 				  .time_ns = sample->header.time_ns,
 				  .share.waited_ns = sample->waited_ns};
-	int r = rls_infer_category(controller->code_map, sample, &event.share.category);
+	struct rls_inferred inferred = {0};
+	int r = rls_infer_category(controller->code_map, sample, &inferred);
 
+	event.share.category = inferred.category;
+	if (controller->totals && inferred.roleless) /* as in the totals: the caller's */
+		event.share.category = RLS_CATEGORY_PYTHON;
 	controller->close_samples += !!(sample->header.flags & RLS_SAMPLE_CLOSE);
 	if (r == -ENOMEM)
 		return r;

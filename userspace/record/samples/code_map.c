@@ -23,6 +23,7 @@ struct code_file {
 	struct rls_native_file *native; /* NULL: not opened, or cannot be read */
 	const struct rls_probed_file *probed; /* NULL: no role */
 	struct rls_code_file role; /* of that */
+	bool asked, interpreter; /* without it: whether it is one by itself */
 	size_t known; /* files with a role when the role was asked for: more may have come */
 };
 
@@ -230,6 +231,20 @@ static int slot_at(struct rls_code_map *map, pid_t pid, const struct view *view,
 	return 0;
 }
 
+/* Known by its name, ahead of the libraries' table: a program that has just begun is
+ * sampled before it is inspected. */
+static bool find_interpreter(struct code_file *file, pid_t pid, const struct rls_mapping *mapping)
+{
+	const char *slash = strrchr(mapping->path, '/');
+
+	if (!slash || (strncmp(slash, "/python", 7) && strncmp(slash, "/libpython", 10)) ||
+	    !file_open(file, pid, mapping) || !rls_native_file_is_interpreter(file->native))
+		return false;
+	file->role.role = RLS_ROLE_PYTHON;
+	rls_native_file_evaluation(file->native, &file->role.evaluation);
+	return true;
+}
+
 /* A file may be found to have a role, and more of it be probed, after it was first seen here. */
 static const struct rls_code_file *role_of(const struct rls_code_map *map, pid_t pid,
 					   const struct rls_mapping *mapping,
@@ -246,8 +261,12 @@ static const struct rls_code_file *role_of(const struct rls_code_map *map, pid_t
 		    file_open(file, pid, mapping))
 			rls_native_file_evaluation(file->native, &file->role.evaluation);
 	}
+	if (!file->probed && !file->asked) {
+		file->asked = true;
+		file->interpreter = find_interpreter(file, pid, mapping);
+	}
 	if (!file->probed)
-		return NULL;
+		return file->interpreter ? &file->role : NULL;
 	file->role.sites = file->probed->offsets;
 	file->role.site_count = file->probed->offset_count;
 	return &file->role;

@@ -20,6 +20,31 @@ enum rls_hint rls_hint_of(enum rls_code_kind kind, enum rls_category *category)
 	}
 }
 
+/* Of what every program is made: it works for who calls it. Wheels bring copies with names of their own. */
+static bool serves_all(const char *path)
+{
+	static const char *const names[] = {
+		"[",        "libc.",   "libc-",       "libm.",       "libm-",       "libmvec",
+		"ld-linux", "ld-musl", "libpthread",  "libdl.",      "librt.",      "libstdc++",
+		"libgcc_s", "libc++",  "libjemalloc", "libtcmalloc", "libmimalloc",
+	};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	}
+	return false;
+}
+
+/* Code of no role, by where it comes from: what Python itself brings is Python's. */
+static enum rls_hint hint_of_file(const struct rls_mapping *mapping)
+{
+	if (!mapping || !mapping->executable || serves_all(mapping->path))
+		return RLS_HINT_NOTHING;
+	return strstr(mapping->path, "/lib-dynload/") ? RLS_HINT_INTERPRETER : RLS_HINT_ROLELESS;
+}
+
 static enum rls_hint hint_at(const struct rls_code_place *place, uint64_t address, bool in_kernel,
 			     enum rls_category *category)
 {
@@ -27,39 +52,59 @@ static enum rls_hint hint_at(const struct rls_code_place *place, uint64_t addres
 
 	if (kind == RLS_CODE_KERNEL) /* entered for the code that called it */
 		kind = rls_code_kind_of(place->mapping, place->role, address, false);
-	return rls_hint_of(kind, category);
-}
-
-/* A module that Python loads and calls, by the names that it gives them (PEP 3149); such as have a
- * role tell by themselves. */
-static bool is_extension(const struct rls_code_place *place)
-{
-	const char *name = place->mapping && !place->role ? place->mapping->path : "";
-
-	return strstr(name, ".cpython-") || strstr(name, ".abi3.so");
+	return kind == RLS_CODE_OTHER ? hint_of_file(place->mapping) : rls_hint_of(kind, category);
 }
 
 /* What is found on the way from the sampled code to the caller that it works for. */
 struct trail {
 	size_t word; /* the first above the frames that were passed */
-	bool interpreter; /* passed through it, or one of Python's extension modules */
+	bool interpreter; /* passed through it */
+	bool roleless; /* passed through a library without a role */
+	bool outermost; /* the last frame is of libc: with a library behind it, that began the thread */
+	bool searching; /* what is found may be left over from earlier calls */
 	bool found;
 	enum rls_category category;
 };
+
+static void take_hint(struct trail *trail, enum rls_hint hint)
+{
+	trail->found = hint == RLS_HINT_CATEGORY;
+	trail->outermost = hint == RLS_HINT_NOTHING;
+	trail->interpreter |= hint == RLS_HINT_INTERPRETER;
+	trail->roleless |= hint == RLS_HINT_ROLELESS && !(trail->searching && trail->interpreter);
+}
 
 /* Of a return address: what the call before it is of, which may be its function's last instruction. r of rls_code_map_find. */
 static int take_word(struct rls_code_map *map, const struct rls_wire_category_sample *sample,
 		     uint64_t address, struct trail *trail, struct rls_code_place *place)
 {
-	enum rls_hint hint;
 	int r = rls_code_map_find(map, (pid_t)sample->header.pid, sample->header.time_ns,
 				  address - 1, false, place);
 
-	if (r || !place->mapping || !place->mapping->executable)
+	if (!r && place->mapping && place->mapping->executable)
+		take_hint(trail, hint_at(place, address - 1, false, &trail->category));
+	return r;
+}
+
+/* How far the return address is, of code whose frames unwinders find by the frame pointer: if that leads to code. */
+static int frame_bytes_by_pointer(struct rls_code_map *map,
+				  const struct rls_wire_category_sample *sample, size_t word,
+				  uint64_t *bytes)
+{
+	size_t saved = sample->frame_pointer / sizeof(*sample->words), address = saved + 1;
+	struct rls_code_place place;
+	int r;
+
+	if (!sample->frame_pointer || sample->frame_pointer % sizeof(*sample->words) ||
+	    saved < word || address >= RLS_SAMPLE_WORDS)
+		return -ENOENT;
+	r = rls_code_map_find(map, (pid_t)sample->header.pid, sample->header.time_ns,
+			      sample->words[address], false, &place);
+	if (r)
 		return r;
-	hint = hint_at(place, address - 1, false, &trail->category);
-	trail->found = hint == RLS_HINT_CATEGORY;
-	trail->interpreter |= hint == RLS_HINT_INTERPRETER || is_extension(place);
+	if (!place.mapping || !place.mapping->executable)
+		return -ENOENT;
+	*bytes = (address + 1 - word) * sizeof(*sample->words);
 	return 0;
 }
 
@@ -73,6 +118,8 @@ static int infer_category_follow(struct rls_code_map *map,
 
 	while (!r && !trail->found && place->mapping && place->mapping->executable) {
 		r = rls_code_map_frame_bytes(map, (pid_t)sample->header.pid, place, &bytes);
+		if (r == -ENOENT)
+			r = frame_bytes_by_pointer(map, sample, trail->word, &bytes);
 		if (r || !bytes || bytes % sizeof(*sample->words))
 			break;
 		if (bytes / sizeof(*sample->words) > RLS_SAMPLE_WORDS - trail->word) {
@@ -94,6 +141,7 @@ static int search(struct rls_code_map *map, const struct rls_wire_category_sampl
 {
 	int r = 0;
 
+	trail->searching = true;
 	for (size_t i = trail->word; !r && !trail->found && i < RLS_SAMPLE_WORDS; i++) {
 		struct rls_code_place place;
 
@@ -103,8 +151,24 @@ static int search(struct rls_code_map *map, const struct rls_wire_category_sampl
 	return r;
 }
 
+/* A library without a role counts as its caller's, unless that is Python. */
+static struct rls_inferred conclude(const struct trail *trail, uint8_t flags)
+{
+	bool python = trail->found ? trail->category == RLS_CATEGORY_PYTHON : true;
+
+	if (!python)
+		return (struct rls_inferred){trail->category, false};
+	if (trail->roleless)
+		return (struct rls_inferred){RLS_CATEGORY_NATIVE, true};
+	if (trail->found || trail->interpreter)
+		return (struct rls_inferred){RLS_CATEGORY_PYTHON, false};
+	if (flags & RLS_SAMPLE_NO_PYTHON)
+		return (struct rls_inferred){RLS_CATEGORY_NATIVE, true};
+	return (struct rls_inferred){RLS_CATEGORY_UNKNOWN, false};
+}
+
 int rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *sample,
-		       enum rls_category *out)
+		       struct rls_inferred *out)
 {
 	bool in_kernel = sample->header.flags & RLS_SAMPLE_KERNEL;
 	struct trail trail = {0};
@@ -115,21 +179,17 @@ int rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_
 
 	if (r)
 		return r;
-	hint = hint_at(&place, sample->ip, in_kernel, out);
+	hint = hint_at(&place, sample->ip, in_kernel, &trail.category);
 	if (hint == RLS_HINT_PROBE || sample->header.flags & RLS_SAMPLE_TRAPPED)
 		return -EAGAIN;
-	if (hint == RLS_HINT_CATEGORY)
-		return 0;
-	trail.interpreter = hint == RLS_HINT_INTERPRETER || is_extension(&place);
-	r = infer_category_follow(map, sample, &place, &trail);
-	if (!r && trail.word == RLS_SAMPLE_WORDS && !trail.interpreter)
+	take_hint(&trail, hint);
+	if (!trail.found)
+		r = infer_category_follow(map, sample, &place, &trail);
+	if (!r && trail.word == RLS_SAMPLE_WORDS && !trail.interpreter && !trail.roleless)
 		trail.word = 0; /* nothing is known but what lies there */
-	if (!r)
+	if (!r && !trail.found && !(trail.roleless && trail.outermost))
 		r = search(map, sample, &trail);
-	if (r)
-		return r;
-	*out = trail.found         ? trail.category
-	       : trail.interpreter ? RLS_CATEGORY_PYTHON
-				   : RLS_CATEGORY_UNKNOWN;
-	return 0;
+	if (!r)
+		*out = conclude(&trail, sample->header.flags);
+	return r;
 }

@@ -87,16 +87,19 @@ static int infer(const struct rls_open_waits *waits, const struct rls_wire_stack
 		 enum rls_category *out)
 {
 	struct rls_wire_category_sample sample = {.header = stack->header, .ip = stack->ip};
-	enum rls_category category = RLS_CATEGORY_UNKNOWN;
+	struct rls_inferred inferred;
 	int r;
 
 	sample.header.flags = RLS_SAMPLE_KERNEL;
 	(void)rls_live_read((pid_t)stack->header.pid, stack->stack_pointer, sample.words,
 			    sizeof(sample.words));
-	r = rls_infer_category(waits->code_map, &sample, &category);
+	r = rls_infer_category(waits->code_map, &sample, &inferred);
 	if (r == -ENOMEM)
 		return r;
-	*out = r || category == RLS_CATEGORY_UNKNOWN ? RLS_CATEGORY_PYTHON : category;
+	/* No probe would tell when it leaves code without a role: samples do. */
+	*out = r || inferred.roleless || inferred.category == RLS_CATEGORY_UNKNOWN
+		       ? RLS_CATEGORY_PYTHON
+		       : inferred.category;
 	return 0;
 }
 
