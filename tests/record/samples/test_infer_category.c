@@ -19,7 +19,9 @@ enum {
 	HEAP = 0x60000,
 	NUMPY = 0x70000,
 	DYNLOAD = 0x80000,
-	COMPILED = 0x90000
+	COMPILED = 0x90000,
+	FFI = 0xa0000,
+	ANNOTATE = 0xb0000
 };
 #define LOOP (PYTHON + 0x100) /* of bytecode: up to 0x200 */
 #define TORCH_SITE (TORCH + 0x80)
@@ -53,6 +55,12 @@ static const struct {
 	  .path = "/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so"},
 	 NULL},
 	{{.start = COMPILED, .end = COMPILED + 0x1000, .executable = true, .path = ""}, NULL},
+	{{.start = FFI, .end = FFI + 0x1000, .executable = true, .path = "/libffi.so.8.1.2"}, NULL},
+	{{.start = ANNOTATE,
+	  .end = ANNOTATE + 0x1000,
+	  .executable = true,
+	  .path = "/usr/lib/librlscope_annotate.so"},
+	 NULL},
 	{{.start = HEAP, .end = HEAP + 0x1000, .path = "[heap]"}, &files[1]},
 };
 
@@ -177,7 +185,7 @@ static void code_without_a_role_is_its_callers_or_native(void **state)
 	assert_guess(&look, RLS_CATEGORY_NATIVE);
 }
 
-/* libc works for its caller, and so does what Python brings with it. */
+/* libc works for its caller, and so do what Python brings with it, what ctypes calls by, and our annotations. */
 static void code_that_serves_all_is_its_callers(void **state)
 {
 	struct rls_wire_category_sample look = look_at(LIBC + FRAME(1));
@@ -190,6 +198,10 @@ static void code_that_serves_all_is_its_callers(void **state)
 	look = look_at(DYNLOAD + 0x10);
 	assert_guess(&look, RLS_CATEGORY_PYTHON);
 	look.words[3] = LOOP + 1;
+	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	look.ip = FFI + 0x10;
+	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	look.ip = ANNOTATE + 0x10;
 	assert_guess(&look, RLS_CATEGORY_PYTHON);
 }
 

@@ -20,13 +20,15 @@ enum rls_hint rls_hint_of(enum rls_code_kind kind, enum rls_category *category)
 	}
 }
 
-/* Of what every program is made: it works for who calls it. Wheels bring copies with names of their own. */
+/* Of what every program is made, and how Python calls into C: it works for its caller. Wheels bring copies with
+ * names of their own. Our annotation library is no code of the program's own. */
 static bool serves_all(const char *path)
 {
 	static const char *const names[] = {
-		"[",        "libc.",   "libc-",       "libm.",       "libm-",       "libmvec",
-		"ld-linux", "ld-musl", "libpthread",  "libdl.",      "librt.",      "libstdc++",
-		"libgcc_s", "libc++",  "libjemalloc", "libtcmalloc", "libmimalloc",
+		"[",           "libc.",       "libc-",    "libm.",       "libm-",
+		"libmvec",     "ld-linux",    "ld-musl",  "libpthread",  "libdl.",
+		"librt.",      "libstdc++",   "libgcc_s", "libc++",      "libjemalloc",
+		"libtcmalloc", "libmimalloc", "libffi",   "librlscope_",
 	};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
@@ -37,12 +39,15 @@ static bool serves_all(const char *path)
 	return false;
 }
 
-/* Code of no role, by where it comes from: what Python itself brings is Python's. */
+/* Code of no role, by where it comes from: what Python itself brings is Python's,
+ * and so are our own annotations. */
 static enum rls_hint hint_of_file(const struct rls_mapping *mapping)
 {
 	if (!mapping || !mapping->executable || serves_all(mapping->path))
 		return RLS_HINT_NOTHING;
-	return strstr(mapping->path, "/lib-dynload/") ? RLS_HINT_INTERPRETER : RLS_HINT_ROLELESS;
+	return strstr(mapping->path, "/lib-dynload/") || strstr(mapping->path, "/rlscope/_annotate")
+		       ? RLS_HINT_INTERPRETER
+		       : RLS_HINT_ROLELESS;
 }
 
 static enum rls_hint hint_at(const struct rls_code_place *place, uint64_t address, bool in_kernel,
