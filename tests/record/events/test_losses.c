@@ -97,13 +97,13 @@ static void threads_are_reported_the_worst_first(void **state)
 	assert_int_equal(output.waiting_count, RLS_DROP_CELLS + 3);
 	assert_string_equal(text_at(RLS_DROP_CELLS),
 			    "thread 9 of process 7: 4 transitions lost (gaps: 1); what it did then "
-			    "is unknown: 2.000 s, 50.0 % of the recording");
+			    "was not traced: 2.000 s, 50.0 % of the recording");
 	assert_string_equal(text_at(RLS_DROP_CELLS + 1),
 			    "thread 8 of process 7: 15 transitions lost (gaps: 2); what it did "
-			    "then is unknown: 0.600 s, 15.0 % of the recording");
+			    "then was not traced: 0.600 s, 15.0 % of the recording");
 	assert_non_null(strstr(text_at(RLS_DROP_CELLS + 2),
 			       "thread 10 of process 7: 1 transitions lost (gaps: 1); what it did "
-			       "then is unknown: 0.000 s"));
+			       "then was not traced: 0.000 s"));
 }
 
 static void thousands_of_threads_need_no_more_memory(void **state)

@@ -72,7 +72,7 @@ static int warn_of_thread(const struct rls_thread_losses *thread, struct rls_eve
 
 	snprintf(text, sizeof(text),
 		 "thread %u of process %u: %" PRIu64 " transitions lost (gaps: %" PRIu64
-		 "); what it did then is unknown: %.3f s, %.1f %% of the recording",
+		 "); what it did then was not traced: %.3f s, %.1f %% of the recording",
 		 thread->tid, thread->pid, thread->events, thread->stretches,
 		 (double)thread->unknown_ns / 1e9,
 		 100 * (double)thread->unknown_ns / (double)(stop_ns - start_ns + 1));
