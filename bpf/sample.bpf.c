@@ -194,10 +194,8 @@ static __always_inline void begin_wait(struct thread_state *thread, struct task_
 }
 
 static __always_inline void leave_cpu(struct thread_state *thread, struct task_struct *task,
-				      bool asleep)
+				      bool asleep, __u64 now_ns)
 {
-	__u64 now_ns = bpf_ktime_get_ns();
-
 	if (returned_unseen(thread))
 		return_late(thread, task, now_ns);
 	if (!booking)
@@ -215,9 +213,10 @@ static __always_inline void leave_cpu(struct thread_state *thread, struct task_s
 		begin_wait(thread, task, asleep, now_ns);
 }
 
-static __always_inline void return_to_cpu(struct thread_state *thread, struct task_struct *task)
+static __always_inline void return_to_cpu(struct thread_state *thread, struct task_struct *task,
+					  __u64 now_ns)
 {
-	__u64 now_ns = bpf_ktime_get_ns(), away_ns;
+	__u64 away_ns;
 
 	/* Nobody looked during a pause. */
 	if (thread->away.since_ns && thread->away.since_ns < recording_since_ns)
@@ -229,19 +228,23 @@ static __always_inline void return_to_cpu(struct thread_state *thread, struct ta
 		end_wait(thread, task);
 }
 
+/* One instant for both: the kernel counts what the switch takes, this program too, as the next thread's. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct thread_state *thread;
+	__u64 now_ns = 0;
 
 	if (!recording_since_ns)
 		return 0;
 	thread = bpf_task_storage_get(&threads, prev, NULL, 0);
-	if (thread)
-		leave_cpu(thread, prev, !preempt && prev->__state);
+	if (thread) {
+		now_ns = bpf_ktime_get_ns();
+		leave_cpu(thread, prev, !preempt && prev->__state, now_ns);
+	}
 	thread = bpf_task_storage_get(&threads, next, NULL, 0);
 	if (thread)
-		return_to_cpu(thread, next);
+		return_to_cpu(thread, next, now_ns ? now_ns : bpf_ktime_get_ns());
 	return 0;
 }
 
