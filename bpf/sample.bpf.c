@@ -200,6 +200,7 @@ static __always_inline void leave_cpu(struct thread_state *thread, struct task_s
 		return_late(thread, task, now_ns);
 	if (!booking)
 		end_wait(thread, task);
+	check_absence(&thread->away, task, now_ns);
 	begin_absence(&thread->away, task, now_ns);
 	/* On a thread that is only kept from running one of our programs may be under way. */
 	if (booking && asleep) {

@@ -53,6 +53,9 @@ struct open_ranges {
 struct absence {
 	__u64 since_ns; /* 0: it is on one, as far as is known */
 	__u64 ran_ns; /* what it had run for until then */
+	__u64 left_ns; /* when the latest began, over or not */
+	__u64 away_ns; /* how long that was */
+	__u64 excess_ns; /* by how much the earlier ones were too long */
 };
 
 /* How often a thread has waited of late, in one of the two ways. */

@@ -8,6 +8,10 @@
  * until it is next seen to leave. So our clock is compared with the thread's own clock, which the
  * scheduler keeps and which stands still while the thread is off its CPU. While the thread runs,
  * its clock lags by some milliseconds. The off-CPU period may be too long by that much.
+ *
+ * When the thread leaves again its own clock is exact. It also has the time that the switch to the
+ * thread took in the kernel, before the kernel reported it. What the period was too long by is
+ * subtracted from the next: a thread's time on the CPU is then what its own clock says.
  */
 #ifndef RLS_OFF_CPU_BPF_H
 #define RLS_OFF_CPU_BPF_H
@@ -19,6 +23,23 @@ static __always_inline void begin_absence(struct absence *absence, const struct 
 {
 	absence->since_ns = now_ns;
 	absence->ran_ns = task->se.sum_exec_runtime;
+	absence->left_ns = now_ns;
+	absence->away_ns = 0;
+}
+
+/* It leaves its CPU, and is not in begin_absence() yet. */
+static __always_inline void check_absence(struct absence *absence, const struct task_struct *task,
+					  __u64 now_ns)
+{
+	__u64 ran_ns = task->se.sum_exec_runtime - absence->ran_ns;
+	__u64 here_ns = now_ns - absence->left_ns - absence->away_ns; /* as we have it */
+
+	if (absence->left_ns < recording_since_ns) /* nobody looked during a pause */
+		absence->excess_ns = 0;
+	else if (absence->excess_ns + ran_ns > here_ns)
+		absence->excess_ns += ran_ns - here_ns;
+	else
+		absence->excess_ns = 0;
 }
 
 /* How long it was, of the time up to now. 0: there was none. */
@@ -27,9 +48,11 @@ static __always_inline __u64 end_absence(struct absence *absence, const struct t
 {
 	__u64 since_ns = absence->since_ns, ran_ns = task->se.sum_exec_runtime - absence->ran_ns;
 	__u64 passed_ns = since_ns && now_ns > since_ns ? now_ns - since_ns : 0;
+	__u64 short_ns = ran_ns + absence->excess_ns;
 
 	absence->since_ns = 0;
-	return ran_ns < passed_ns ? passed_ns - ran_ns : 0;
+	absence->away_ns = short_ns < passed_ns ? passed_ns - short_ns : 0;
+	return absence->away_ns;
 }
 
 #endif

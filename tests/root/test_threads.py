@@ -125,6 +125,13 @@ def brief_threads(checks, tag, library, budget):
     checks.that(native >= 150 * MS, "%s: %.1f ms are native" % (what, native / MS))
 
 
+def threads_that_switch(checks, tag, library, budget):
+    """They leave their CPUs thousands of times: what each switch takes is in their clocks too."""
+    what = "20,000 switches, budget %s" % budget
+    pid, ran, threads, report = record(tag, library, [], ["passing 10000"], *BUDGETS[budget])
+    check_all_ran(checks, what, ran, threads, report)
+
+
 def many_threads(checks, tag, library):
     """Who sleeps costs nothing, however many they are."""
     pid, ran, threads, report = record(tag, library, ["start 2000"], ["work 3 50"], *BUDGETS["2 %"])
@@ -154,6 +161,7 @@ def main():
             threads_of_a_library(checks, tag, role, budget, "simulator", "--simulator", "libsimpool.so")
             code_called_from_python(checks, tag, plain, budget)
             brief_threads(checks, tag, plain, budget)
+            threads_that_switch(checks, tag, plain, budget)
         many_threads(checks, tag, plain)
         nothing_sampled(checks, tag, plain)
     checks.finish()

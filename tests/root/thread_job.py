@@ -4,6 +4,7 @@ pool (thread_pool.c), the first one in Python or in the library."""
 
 import ctypes
 import json
+import os
 import sys
 import threading
 import time
@@ -41,6 +42,27 @@ def two(milliseconds):
         thread.start()
     for thread in both:
         thread.join()
+
+
+def passing(count):
+    """Two that hand a byte to each other, and work little in between."""
+    ways = [os.pipe(), os.pipe()]
+
+    def work(own, other):
+        for _ in range(count):
+            os.read(ways[own][0], 1)
+            sum(range(200))
+            os.write(ways[other][1], b".")
+        note(0)
+    both = [threading.Thread(target=work, args=(i, 1 - i)) for i in range(2)]
+    for thread in both:
+        thread.start()
+    os.write(ways[0][1], b".")
+    for thread in both:
+        thread.join()
+    for way in ways:
+        for end in way:
+            os.close(end)
 
 
 def lasting(milliseconds):
