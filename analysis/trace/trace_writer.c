@@ -284,11 +284,6 @@ int rls_trace_writer_add(struct rls_trace_writer *writer, const struct rls_event
 	return rls_trace_writer_flush(writer);
 }
 
-uint64_t rls_trace_writer_bytes(const struct rls_trace_writer *writer)
-{
-	return writer->file_bytes;
-}
-
 /* After a failure no end mark is tried: what it promises, that all is there, is not so. */
 static int write_end(struct rls_trace_writer *writer)
 {

@@ -35,9 +35,6 @@ int rls_trace_writer_add(struct rls_trace_writer *writer, const struct rls_event
 /* Writes what is pending. Errors as for add. */
 int rls_trace_writer_flush(struct rls_trace_writer *writer);
 
-/* Bytes in the file. */
-uint64_t rls_trace_writer_bytes(const struct rls_trace_writer *writer);
-
 /* Flushes, writes the end mark and frees the writer in any case. Without an RLS_EVENT_END
  * added before, readers will call the trace incomplete. 0 or the first error there was. */
 int rls_trace_writer_close(struct rls_trace_writer *writer);

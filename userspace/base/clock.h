@@ -4,7 +4,6 @@
 #ifndef RLS_CLOCK_H
 #define RLS_CLOCK_H
 
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
@@ -46,25 +45,6 @@ static inline uint64_t rls_since_boot_ns(void)
 static inline uint64_t rls_host_since_boot_ns(void)
 {
 	return rls_since_boot_ns() - (uint64_t)rls_clocks_ahead.boottime_ns;
-}
-
-/* What waits ask for, which is on our own clock. */
-static inline struct timespec rls_monotonic_timespec(uint64_t time_ns)
-{
-	time_ns += (uint64_t)rls_clocks_ahead.monotonic_ns;
-	return (struct timespec){.tv_sec = (time_t)(time_ns / 1000000000),
-				 .tv_nsec = (long)(time_ns % 1000000000)};
-}
-
-/* One that is waited for until a time of this clock. */
-static inline void rls_monotonic_cond_init(pthread_cond_t *cond)
-{
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(cond, &attributes);
-	pthread_condattr_destroy(&attributes);
 }
 
 #endif
