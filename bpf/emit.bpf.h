@@ -14,24 +14,8 @@
 
 /* Half of the ring is kept for records that must not be lost. The next hit totals show an
  * off-CPU period that was not sent. */
-static __always_inline void tell_absence(const struct thread_state *thread, __u64 until_ns,
-					 __u64 away_ns)
-{
-	struct rls_wire_absence *record;
-
-	if (bpf_ringbuf_query(&control, BPF_RB_AVAIL_DATA) >
-	    bpf_ringbuf_query(&control, BPF_RB_RING_SIZE) / 2)
-		return;
-	record = bpf_ringbuf_reserve(&control, sizeof(*record), 0);
-	if (!record)
-		return;
-	fill_header(&record->header, sizeof(*record), RLS_WIRE_ABSENCE, thread->pid, thread->tid,
-		    until_ns);
-	record->away_ns = away_ns;
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
-}
-
-static __always_inline bool send_off_cpu(struct thread_state *thread)
+static __always_inline bool submit_off_cpu(const struct thread_state *thread, __u64 until_ns,
+					   __u64 away_ns, __u64 before_ns)
 {
 	struct rls_wire_off_cpu *record;
 
@@ -42,10 +26,18 @@ static __always_inline bool send_off_cpu(struct thread_state *thread)
 	if (!record)
 		return false;
 	fill_header(&record->header, sizeof(*record), RLS_WIRE_OFF_CPU, thread->pid, thread->tid,
-		    thread->period.until_ns);
-	record->away_ns = thread->period.away_ns;
-	record->before_ns = thread->period.before_ns;
+		    until_ns);
+	record->away_ns = away_ns;
+	record->before_ns = before_ns;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+static __always_inline bool send_off_cpu(struct thread_state *thread)
+{
+	if (!submit_off_cpu(thread, thread->period.until_ns, thread->period.away_ns,
+			    thread->period.before_ns))
+		return false;
 	thread->hit_totals.sent_ns += thread->period.away_ns + thread->period.before_ns;
 	thread->period.away_ns = 0;
 	return true;
@@ -76,16 +68,16 @@ static __always_inline void report_off_cpu(struct thread_state *thread, __u64 un
 static __always_inline __u64 add_off_cpu(struct thread_state *thread,
 					 const struct task_struct *task, __u64 now_ns)
 {
-	__u64 since_ns = thread->away.since_ns, away_ns = end_absence(&thread->away, task, now_ns);
+	__u64 since_ns = thread->away.since_ns, away_ns = end_away(&thread->away, task, now_ns);
 
 	thread->hit_totals.off_cpu_ns += away_ns;
 	if (since_ns) {
 		thread->wait.end_ns = since_ns + away_ns;
 		thread->wait.away_ns = away_ns;
 	}
-	if (absences_reported && away_ns && thread->sequence)
-		tell_absence(thread, since_ns + away_ns, away_ns);
-	if (!absences_reported && !booking && away_ns)
+	if (each_off_cpu && away_ns && thread->sequence)
+		submit_off_cpu(thread, since_ns + away_ns, away_ns, 0);
+	if (!each_off_cpu && !booking && away_ns)
 		report_off_cpu(thread, since_ns + away_ns, away_ns);
 	return away_ns;
 }

@@ -39,7 +39,7 @@ static __always_inline void track_child(__u32 parent_pid, __u32 child_pid,
 static __always_inline void begin_off_cpu(struct thread_state *thread, struct task_struct *task)
 {
 	if (thread)
-		begin_absence(&thread->away, task, bpf_ktime_get_ns());
+		begin_away(&thread->away, task, bpf_ktime_get_ns());
 }
 
 /* User space has heard of the thread, or is to hear of it by what follows. */
@@ -314,7 +314,7 @@ static __always_inline struct thread_state *watched_thread(struct task_struct *t
 	known = bpf_map_lookup_elem(&ranges, &pid);
 	thread = known && known->count ? create_thread(task) : NULL;
 	if (thread && task->__state && !BPF_CORE_READ(task, on_cpu) && !thread->away.since_ns) {
-		begin_absence(&thread->away, task, bpf_ktime_get_ns());
+		begin_away(&thread->away, task, bpf_ktime_get_ns());
 		book_waits(thread);
 	}
 	return thread;

@@ -200,8 +200,8 @@ static __always_inline void leave_cpu(struct thread_state *thread, struct task_s
 		return_late(thread, task, now_ns);
 	if (!booking)
 		end_wait(thread, task);
-	check_absence(&thread->away, task, now_ns);
-	begin_absence(&thread->away, task, now_ns);
+	check_away(&thread->away, task, now_ns);
+	begin_away(&thread->away, task, now_ns);
 	/* On a thread that is only kept from running one of our programs may be under way. */
 	if (booking && asleep) {
 		sync_operations(thread);
@@ -221,7 +221,7 @@ static __always_inline void return_to_cpu(struct thread_state *thread, struct ta
 
 	/* Nobody looked during a pause. */
 	if (thread->away.since_ns && thread->away.since_ns < recording_since_ns)
-		begin_absence(&thread->away, task, recording_since_ns);
+		begin_away(&thread->away, task, recording_since_ns);
 	away_ns = add_off_cpu(thread, task, now_ns);
 	if (booking)
 		book_return(thread, now_ns, away_ns);
@@ -275,7 +275,7 @@ int first_states(struct bpf_iter__task *ctx)
 	thread = begin_thread(task, pid, task_number(task));
 	if (!thread || !away || thread->away.since_ns) /* it has left its CPU just now */
 		return 0;
-	begin_absence(&thread->away, task, states_since_ns);
+	begin_away(&thread->away, task, states_since_ns);
 	if (waits) {
 		thread->wait.since_ns = states_since_ns;
 		thread->wait.open = WAIT_TOLD | (asleep ? WAIT_ASLEEP : 0);

@@ -14,7 +14,7 @@
 #define SAME 32
 #define LEAVES 33
 #define RETURNS 34
-#define KEPT_NS_MAX 500000000ULL /* of one absence, lest kept_ns overflows */
+#define KEPT_NS_MAX 500000000ULL /* of one off-CPU period, lest kept_ns overflows */
 #define TRIES 8 /* more than can write a word at the same moment */
 #define PLACE(i) ((i) & (RLS_BOOKS_MAX - 1))
 

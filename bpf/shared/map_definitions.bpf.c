@@ -19,7 +19,7 @@ struct ring_map gpu SEC(".maps");
 const volatile bool booking = false;
 const volatile bool windows = false;
 const volatile bool stacks_sampled = false;
-const volatile bool absences_reported = false;
+const volatile bool each_off_cpu = false;
 const volatile __u32 transitions_mask = 0;
 const volatile __u32 transitions_room = 0;
 __u64 transition_ends[RLS_ENDS] __attribute__((aligned(64))) = {};

@@ -49,8 +49,8 @@ struct open_ranges {
 	char text[RLS_WIRE_NAME_BYTES]; /* the name of one that begins now */
 };
 
-/* A thread's time off its CPU (absence.bpf.h). */
-struct absence {
+/* A thread's time off its CPU (off_cpu.bpf.h). */
+struct away {
 	__u64 since_ns; /* 0: it is on one, as far as is known */
 	__u64 ran_ns; /* what it had run for until then */
 	__u64 left_ns; /* when the latest began, over or not */
@@ -94,7 +94,7 @@ struct thread_state {
 	__u32 generation; /* of the process settings copied below */
 	struct rls_wire_hit_totals hit_totals;
 	__u64 event_ns; /* of the last transition: the next one is later */
-	struct absence away; /* since_ns: 0 while running */
+	struct away away; /* since_ns: 0 while running */
 	struct wait wait;
 	struct { /* off the CPU, to be sent; away_ns 0: none */
 		__u64 until_ns, away_ns, before_ns; /* as in rls_wire_off_cpu */
@@ -249,7 +249,7 @@ extern const volatile bool windows;
 /* Stacks are sampled. */
 extern const volatile bool stacks_sampled;
 /* Each off-CPU period of a thread is sent by itself. */
-extern const volatile bool absences_reported;
+extern const volatile bool each_off_cpu;
 /* Of transitions: places, a power of two, less one; and how many may be taken and unread. */
 extern const volatile __u32 transitions_mask;
 extern const volatile __u32 transitions_room;

@@ -18,41 +18,41 @@
 
 #include "bpf/shared/maps.bpf.h"
 
-static __always_inline void begin_absence(struct absence *absence, const struct task_struct *task,
-					  __u64 now_ns)
+static __always_inline void begin_away(struct away *away, const struct task_struct *task,
+				       __u64 now_ns)
 {
-	absence->since_ns = now_ns;
-	absence->ran_ns = task->se.sum_exec_runtime;
-	absence->left_ns = now_ns;
-	absence->away_ns = 0;
+	away->since_ns = now_ns;
+	away->ran_ns = task->se.sum_exec_runtime;
+	away->left_ns = now_ns;
+	away->away_ns = 0;
 }
 
-/* It leaves its CPU, and is not in begin_absence() yet. */
-static __always_inline void check_absence(struct absence *absence, const struct task_struct *task,
-					  __u64 now_ns)
+/* It leaves its CPU, and is not in begin_away() yet. */
+static __always_inline void check_away(struct away *away, const struct task_struct *task,
+				       __u64 now_ns)
 {
-	__u64 ran_ns = task->se.sum_exec_runtime - absence->ran_ns;
-	__u64 here_ns = now_ns - absence->left_ns - absence->away_ns; /* as we have it */
+	__u64 ran_ns = task->se.sum_exec_runtime - away->ran_ns;
+	__u64 here_ns = now_ns - away->left_ns - away->away_ns; /* as we have it */
 
-	if (absence->left_ns < recording_since_ns) /* nobody looked during a pause */
-		absence->excess_ns = 0;
-	else if (absence->excess_ns + ran_ns > here_ns)
-		absence->excess_ns += ran_ns - here_ns;
+	if (away->left_ns < recording_since_ns) /* nobody looked during a pause */
+		away->excess_ns = 0;
+	else if (away->excess_ns + ran_ns > here_ns)
+		away->excess_ns += ran_ns - here_ns;
 	else
-		absence->excess_ns = 0;
+		away->excess_ns = 0;
 }
 
 /* How long it was, of the time up to now. 0: there was none. */
-static __always_inline __u64 end_absence(struct absence *absence, const struct task_struct *task,
-					 __u64 now_ns)
+static __always_inline __u64 end_away(struct away *away, const struct task_struct *task,
+				      __u64 now_ns)
 {
-	__u64 since_ns = absence->since_ns, ran_ns = task->se.sum_exec_runtime - absence->ran_ns;
+	__u64 since_ns = away->since_ns, ran_ns = task->se.sum_exec_runtime - away->ran_ns;
 	__u64 passed_ns = since_ns && now_ns > since_ns ? now_ns - since_ns : 0;
-	__u64 short_ns = ran_ns + absence->excess_ns;
+	__u64 short_ns = ran_ns + away->excess_ns;
 
-	absence->since_ns = 0;
-	absence->away_ns = short_ns < passed_ns ? passed_ns - short_ns : 0;
-	return absence->away_ns;
+	away->since_ns = 0;
+	away->away_ns = short_ns < passed_ns ? passed_ns - short_ns : 0;
+	return away->away_ns;
 }
 
 #endif

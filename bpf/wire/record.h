@@ -36,8 +36,8 @@ enum rls_wire_kind {
 	RLS_WIRE_CATEGORY_SAMPLE = 20, /* what a thread executes, or has waited in, and its stack */
 	/* 24, 25: wire/stack.h */
 	RLS_WIRE_BOOKED = 26, /* booking, of a process with a CUPTI bridge: its operations */
-	RLS_WIRE_ABSENCE = 27, /* a thread was off its CPU, if that is requested */
-	RLS_WIRE_OFF_CPU = 28, /* the same, for the trace */
+	/* 27: was an off-CPU period as well */
+	RLS_WIRE_OFF_CPU = 28, /* a thread was off its CPU */
 };
 
 struct rls_wire_header {
@@ -152,12 +152,8 @@ struct rls_wire_booked {
 	RLS_U32 source; /* 1: threads that have no operation of their own have this one */
 };
 
-struct rls_wire_absence {
-	struct rls_wire_header header; /* time: when it came back */
-	RLS_U64 away_ns; /* before that; the next hit totals include it */
-};
-
-/* Shorter periods are not sent by themselves, but with the one that makes them so much together. */
+/* Shorter periods are not sent by themselves, but with the one that makes them so much together; unless the
+ * recorder asks for each by itself, as `calibrate --pid` does. */
 #define RLS_OFF_CPU_SENT_NS 50000U
 struct rls_wire_off_cpu {
 	struct rls_wire_header header; /* time: when it came back */
@@ -227,7 +223,6 @@ _Static_assert(sizeof(struct rls_wire_edge) == 40, "edge");
 _Static_assert(sizeof(struct rls_wire_edges) == 24 + 24 * RLS_EDGES_SENT, "edges");
 _Static_assert(sizeof(struct rls_wire_range) == 168, "range");
 _Static_assert(sizeof(struct rls_wire_booked) == 32, "booked");
-_Static_assert(sizeof(struct rls_wire_absence) == 32, "absence");
 _Static_assert(sizeof(struct rls_wire_off_cpu) == 40, "off cpu");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
 _Static_assert(sizeof(struct rls_wire_final) == 80, "final");

@@ -172,10 +172,8 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 		return size < sizeof(struct rls_wire_booked)
 			       ? 0
 			       : listener->booked(listener->context, (const void *)record);
-	if (record->kind == RLS_WIRE_ABSENCE)
-		return recorder->probe_toggle
-			       ? rls_probe_toggle_add(recorder->probe_toggle, record, size)
-			       : 0;
+	if (record->kind == RLS_WIRE_OFF_CPU && recorder->probe_toggle)
+		return rls_probe_toggle_add(recorder->probe_toggle, record, size);
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)
 		return add_stack(recorder, record, size);
 	if (rls_early_records_has(&recorder->early, recorder->start_ns, record))

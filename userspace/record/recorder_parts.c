@@ -70,7 +70,7 @@ static int open_kernel(struct rls_recorder *recorder)
 		.stacks_bytes = recorder->options.sample_hz ? STACKS_BYTES : 0,
 		.memory = wants_memory(recorder),
 		.windows = recorder->options.budget_percent >= 0 || recorder->options.alternate,
-		.absences = recorder->options.alternate,
+		.each_off_cpu = recorder->options.alternate,
 	};
 	int r = rls_kernel_open(&options, &recorder->kernel);
 

@@ -69,12 +69,12 @@ static void turn(struct thread *thread, rls_string_id operation)
 
 static void wait_reported(struct thread *thread, uint64_t until_ns, uint64_t away_ns)
 {
-	const struct rls_wire_absence absence = {
+	const struct rls_wire_off_cpu period = {
 		.header = {.tid = 5, .time_ns = until_ns},
 		.away_ns = away_ns,
 	};
 
-	assert_int_equal(rls_matched_segments_away(thread->segments, &absence), 0);
+	assert_int_equal(rls_matched_segments_away(thread->segments, &period), 0);
 }
 
 enum { OPERATION_A = 7, OPERATION_B = 9 };

@@ -105,7 +105,7 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 		bpf_program__set_autoload(for_perf[i], !multi);
 	}
 	kernel->skeleton->rodata->windows = kernel->windows;
-	kernel->skeleton->rodata->absences_reported = options->absences;
+	kernel->skeleton->rodata->each_off_cpu = options->each_off_cpu;
 	bpf_program__set_autoload(kernel->skeleton->progs.on_batch_multi, multi);
 	rls_kernel_choose_samplers(kernel, options);
 	bpf_program__set_autoload(kernel->skeleton->progs.flush_books,

@@ -7,7 +7,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
-#include "userspace/record/calibrate/absence_queue.h"
+#include "userspace/record/calibrate/off_cpu_queue.h"
 #include "userspace/record/calibrate/overhead_factor.h"
 #include "userspace/record/cost/hit_cost_model.h"
 
@@ -55,7 +55,7 @@ struct thread {
 	struct span piece; /* since its last change of operation */
 	struct rls_hit_cost_model model;
 	struct rls_edge_queue edges;
-	struct rls_absence_queue absences;
+	struct rls_off_cpu_queue periods;
 };
 
 void rls_matched_segments_clear(struct rls_matched_segments *segments)
@@ -65,7 +65,7 @@ void rls_matched_segments_clear(struct rls_matched_segments *segments)
 
 		if (thread) {
 			rls_edge_queue_clear(&thread->edges);
-			rls_absence_queue_clear(&thread->absences);
+			rls_off_cpu_queue_clear(&thread->periods);
 		}
 		free(thread);
 	}
@@ -158,7 +158,7 @@ static int matched_segments_switch(struct rls_matched_segments *segments, struct
 		*any = true;
 		thread->earlier_hits = thread->range_hits;
 		thread->range_hits += edge.hit;
-		thread->piece.off_cpu_ns += rls_absence_queue_take(&thread->absences, edge.time_ns);
+		thread->piece.off_cpu_ns += rls_off_cpu_queue_take(&thread->periods, edge.time_ns);
 		if (certain && !edge.gap)
 			r = matched_segments_add(segments, &thread->piece, edge.time_ns, part);
 		thread->piece =
@@ -176,7 +176,7 @@ static bool waits_are_reported(const struct thread *thread, const struct rls_wir
 {
 	double ns = (double)record->header.time_ns - (double)thread->record_ns;
 	double reported_ns =
-		(double)rls_absence_queue_sum(&thread->absences, record->header.time_ns);
+		(double)rls_off_cpu_queue_sum(&thread->periods, record->header.time_ns);
 
 	return fabs((double)record->hit_totals.off_cpu_ns - reported_ns) <= WAITED_SHARE * ns;
 }
@@ -188,7 +188,7 @@ static void take_hit_totals(struct thread *thread, const struct rls_wire_hit_tot
 {
 	uint32_t earlier =
 		thread->earlier_hits < hit_totals->hits ? thread->earlier_hits : hit_totals->hits;
-	uint64_t away_ns = rls_absence_queue_take(&thread->absences, thread->record_ns);
+	uint64_t away_ns = rls_off_cpu_queue_take(&thread->periods, thread->record_ns);
 
 	thread->piece.hits += hit_totals->hits - earlier;
 	thread->piece.cost_ns += hit_totals->cost_ns;
@@ -234,12 +234,12 @@ int rls_matched_segments_turned(struct rls_matched_segments *segments, uint32_t 
 }
 
 int rls_matched_segments_away(struct rls_matched_segments *segments,
-			      const struct rls_wire_absence *absence)
+			      const struct rls_wire_off_cpu *period)
 {
-	struct thread *thread = find_thread(segments, absence->header.tid);
+	struct thread *thread = find_thread(segments, period->header.tid);
 
-	return thread ? rls_absence_queue_add(&thread->absences, absence->header.time_ns,
-					      absence->away_ns)
+	return thread ? rls_off_cpu_queue_add(&thread->periods, period->header.time_ns,
+					      period->away_ns)
 		      : -ENOMEM;
 }
 

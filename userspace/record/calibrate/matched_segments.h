@@ -63,7 +63,7 @@ int rls_matched_segments_stretch(struct rls_matched_segments *segments, uint64_t
 
 /* The thread was off its CPU: call this before the records after it. 0 or -ENOMEM. */
 int rls_matched_segments_away(struct rls_matched_segments *segments,
-			      const struct rls_wire_absence *absence);
+			      const struct rls_wire_off_cpu *period);
 
 /* -ENODATA while there is too little to compare; -ENOMEM. */
 int rls_matched_segments_conclude(const struct rls_matched_segments *segments,

@@ -63,7 +63,7 @@ void rls_probe_toggle_start(struct rls_probe_toggle *toggle, uint64_t time_ns)
 int rls_probe_toggle_add(struct rls_probe_toggle *toggle, const struct rls_wire_header *record,
 			 size_t size)
 {
-	if (record->kind == RLS_WIRE_ABSENCE && size >= sizeof(struct rls_wire_absence))
+	if (record->kind == RLS_WIRE_OFF_CPU && size >= sizeof(struct rls_wire_off_cpu))
 		return rls_matched_segments_away(&toggle->segments, (const void *)record);
 	if (record->kind == RLS_WIRE_CATEGORY && size >= sizeof(struct rls_wire_category))
 		return rls_matched_segments_add(&toggle->segments, (const void *)record);
