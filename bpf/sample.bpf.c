@@ -188,7 +188,7 @@ static __always_inline void begin_wait(struct thread_state *thread, struct task_
 	if (looks && thread->announced && keep_pause(task, thread->pid, regs))
 		open |= WAIT_KEPT;
 	if (stacks_sampled && stacks && send_wait(thread, task, regs, asleep, now_ns))
-		open |= WAIT_TOLD;
+		open |= WAIT_REPORTED;
 	thread->wait.since_ns = now_ns;
 	thread->wait.open = open;
 }
@@ -278,7 +278,7 @@ int first_states(struct bpf_iter__task *ctx)
 	begin_away(&thread->away, task, states_since_ns);
 	if (waits) {
 		thread->wait.since_ns = states_since_ns;
-		thread->wait.open = WAIT_TOLD | (asleep ? WAIT_ASLEEP : 0);
+		thread->wait.open = WAIT_REPORTED | (asleep ? WAIT_ASLEEP : 0);
 	}
 	return 0;
 }

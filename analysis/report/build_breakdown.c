@@ -26,10 +26,10 @@ static uint64_t shared_ns(const struct rls_builder *b, enum rls_category categor
 /* How much of the others' cost a row may have borne that was hit less often than they: hits drive
  * out of the caches what the code after them needs. Seen in training jobs: 0.0 to 0.8 of it, in
  * simulators that are hit little. */
-#define SPILL_SHARE 1.0
+#define POLLUTION_SHARE 1.0
 /* The same where what others' hits cost the operation was measured, and charged: what may be left. (Half of it holds
  * for nine of ten.) */
-#define SPILL_SHARE_KNOWN 0.3
+#define POLLUTION_SHARE_KNOWN 0.3
 
 /* Whole nanoseconds, so that sums do not depend on their order. */
 static double moved_ns(const struct rls_builder *b, const struct rls_cell *cell)
@@ -37,7 +37,7 @@ static double moved_ns(const struct rls_builder *b, const struct rls_cell *cell)
 	double ran_ns = (double)(cell->wall_ns[RLS_PART_CPU] - cell->off_cpu_ns[RLS_PART_CPU]);
 	double less_ns = b->cost_density * ran_ns - (double)cell->subtracted_ns;
 
-	return round(b->spill_share * less_ns);
+	return round(b->pollution_share * less_ns);
 }
 
 static double find_density(const struct rls_thread *thread)
@@ -202,10 +202,10 @@ static void add_scope(struct rls_builder *b, const struct rls_scope *scope, uint
 
 	b->operation_error = rls_trace_metadata_operation_error(
 		&b->timeline->facts, b->strings, scope->operation, b->calibration_error);
-	b->spill_share =
-		rls_trace_metadata_knows_spill(&b->timeline->facts, b->strings, scope->operation)
-			? SPILL_SHARE_KNOWN
-			: SPILL_SHARE;
+	b->pollution_share = rls_trace_metadata_knows_pollution(&b->timeline->facts, b->strings,
+								scope->operation)
+				     ? POLLUTION_SHARE_KNOWN
+				     : POLLUTION_SHARE;
 	for (int category = 0; category < RLS_CATEGORY_MAX; category++) {
 		keys.category = category;
 		for (int part = 0; part < RLS_PART_MAX; part++)

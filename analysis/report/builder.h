@@ -21,7 +21,7 @@ struct rls_builder {
 	double cupti_error; /* of what CUPTI costs calls into CUDA, relative */
 	struct rls_cupti_error cupti_calls; /* of the process at hand */
 	double lost_share; /* of the thread-state events */
-	double spill_share; /* how much of others' cost rows of that operation may have borne */
+	double pollution_share; /* how much of others' cost rows of that operation may have borne */
 	double cost_density; /* of the thread at hand: what was subtracted, of its running time */
 	uint64_t thread_corrected_ns; /* of the thread at hand, over its rows so far, */
 	struct rls_row_error thread_error; /* and how far that may be wrong */

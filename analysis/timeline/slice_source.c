@@ -197,7 +197,7 @@ static int add_ended(struct cut *cut, const struct rls_process *process)
 	return err ? err : slice_source_add(cut, RLS_EVENT_PROCESS_END, process->pid, 0, &event);
 }
 
-static int tell_ended(struct cut *cut, const struct rls_process *process)
+static int write_ended(struct cut *cut, const struct rls_process *process)
 {
 	int err;
 
@@ -215,7 +215,7 @@ static int add_work_of_ended(struct cut *cut)
 	for (size_t i = 0; !err && i < cut->gpu_count; i++) {
 		if (!cut->gpu[i].process->ended)
 			continue;
-		err = tell_ended(cut, cut->gpu[i].process);
+		err = write_ended(cut, cut->gpu[i].process);
 		if (!err)
 			err = add_gpu(cut, &cut->gpu[i]);
 	}
@@ -473,7 +473,7 @@ static int slice_source_follow(struct cut *cut, const struct rls_event *event)
 }
 
 /* Work of a process that has ended before the cut may begin in it. */
-static int tell_owner(struct cut *cut, const struct rls_event *event)
+static int write_owner(struct cut *cut, const struct rls_event *event)
 {
 	const struct rls_process *process = rls_timeline_process(&cut->swept, event->pid);
 	size_t first = cut->count;
@@ -481,7 +481,7 @@ static int tell_owner(struct cut *cut, const struct rls_event *event)
 
 	if (!process || !process->ended || process->end_ns >= cut->from_ns)
 		return 0;
-	err = tell_ended(cut, process);
+	err = write_ended(cut, process);
 	for (size_t i = first; i < cut->count; i++)
 		cut->queue[i].time_ns = event->time_ns;
 	return err;
@@ -495,7 +495,7 @@ static int slice_source_fit(struct cut *cut, struct rls_event *event)
 	cut->past |= event->time_ns >= cut->to_ns && event->kind != RLS_EVENT_LIBRARY;
 	err = slice_source_follow(cut, event);
 	if (!err && !cut->past && event->kind == RLS_EVENT_GPU)
-		err = tell_owner(cut, event);
+		err = write_owner(cut, event);
 	return err ? err : slice_source_clip(cut, event);
 }
 

@@ -261,8 +261,8 @@ static int on_gpu(struct rls_timeline *timeline, const struct rls_event *event)
 }
 
 /* Other threads may wait for this one, which took so much longer. */
-static int tell_others(struct rls_timeline *timeline, const struct rls_thread *thread,
-		       uint64_t cost_ns)
+static int charge_others(struct rls_timeline *timeline, const struct rls_thread *thread,
+			 uint64_t cost_ns)
 {
 	struct rls_process *process = thread->process;
 	const struct rls_others_charge charge = {timeline->now_ns, cost_ns, thread, thread->stack};
@@ -290,8 +290,8 @@ static int on_hits(struct rls_timeline *timeline, const struct rls_event *event)
 	rls_add_bounded(&timeline->hits_unplaced_ns, left.unplaced_ns);
 	rls_add_bounded(&timeline->hits_under_gpu_ns, left.under_gpu_ns);
 	return err ? err
-		   : tell_others(timeline, thread,
-				 event->hits.cost_ns - left.unplaced_ns - left.under_gpu_ns);
+		   : charge_others(timeline, thread,
+				   event->hits.cost_ns - left.unplaced_ns - left.under_gpu_ns);
 }
 
 static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *event)

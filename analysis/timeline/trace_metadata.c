@@ -196,17 +196,18 @@ double rls_trace_metadata_operation_error(const struct rls_trace_metadata *facts
 {
 	const char *name = rls_string_pool_get(strings, operation);
 	const struct rls_fact_calibration *own =
-		find_figure(facts, strings, RLS_FIGURE_SPILL, name);
+		find_figure(facts, strings, RLS_FIGURE_POLLUTION, name);
 
 	if (!own)
 		own = find_figure(facts, strings, RLS_FIGURE_OPERATION, name);
 	return own ? relative_error(own) : otherwise;
 }
 
-bool rls_trace_metadata_knows_spill(const struct rls_trace_metadata *facts,
-				    const struct rls_string_pool *strings, rls_string_id operation)
+bool rls_trace_metadata_knows_pollution(const struct rls_trace_metadata *facts,
+					const struct rls_string_pool *strings,
+					rls_string_id operation)
 {
-	return find_figure(facts, strings, RLS_FIGURE_SPILL,
+	return find_figure(facts, strings, RLS_FIGURE_POLLUTION,
 			   rls_string_pool_get(strings, operation));
 }
 

@@ -34,7 +34,7 @@ struct rls_fact_calibration {
 /* The same of hits in the operation of the name that follows; of none: outside any. */
 #define RLS_FIGURE_OPERATION "workload.hit."
 /* What hits elsewhere cost each piece of the operation of the name that follows. */
-#define RLS_FIGURE_SPILL "workload.spill."
+#define RLS_FIGURE_POLLUTION "workload.spill."
 /* What a call into CUDA of the name that follows takes longer while CUPTI is armed. */
 #define RLS_FIGURE_CUPTI "cupti."
 
@@ -86,8 +86,9 @@ double rls_trace_metadata_operation_error(const struct rls_trace_metadata *facts
 					  const struct rls_string_pool *strings,
 					  rls_string_id operation, double otherwise);
 /* What others' hits cost the operation was charged. */
-bool rls_trace_metadata_knows_spill(const struct rls_trace_metadata *facts,
-				    const struct rls_string_pool *strings, rls_string_id operation);
+bool rls_trace_metadata_knows_pollution(const struct rls_trace_metadata *facts,
+					const struct rls_string_pool *strings,
+					rls_string_id operation);
 /* The worst of the figures of CUPTI's costs; 0 without any. */
 double rls_trace_metadata_cupti_error(const struct rls_trace_metadata *facts,
 				      const struct rls_string_pool *strings);

@@ -496,7 +496,7 @@ static int find_lane(struct rls_tracks *tracks, struct rls_process *process,
 }
 
 /* Tells of the run that can grow no more, if there is one. */
-static int tell_run(struct rls_tracks *tracks, const struct rls_shown_track *track)
+static int report_run(struct rls_tracks *tracks, const struct rls_shown_track *track)
 {
 	uint64_t start_ns = track->busy.run_start_ns, end_ns = track->busy.run_end_ns;
 	int err;
@@ -524,7 +524,7 @@ static int count_busy(struct rls_tracks *tracks, struct rls_process *process,
 			return err;
 	}
 	if (event->time_ns > track->busy.run_end_ns)
-		err = tell_run(tracks, track);
+		err = report_run(tracks, track);
 	rls_gpu_busy_add(&track->busy, event->time_ns, event->gpu.end_ns);
 	return err;
 }
@@ -570,7 +570,7 @@ int rls_tracks_process_end(struct rls_timeline *timeline, struct rls_process *pr
 			tracks_find(tracks, RLS_TRACK_GPU_BUSY, process, d->device);
 
 		if (track)
-			err = tell_run(tracks, track);
+			err = report_run(tracks, track);
 	}
 	return err;
 }

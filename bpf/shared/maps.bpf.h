@@ -76,7 +76,7 @@ struct wait {
 };
 #define WAIT_ASLEEP 1 /* for something else than a CPU */
 #define WAIT_KEPT 2 /* it is in `pauses` */
-#define WAIT_TOLD 4 /* its beginning has been sent, with its stack */
+#define WAIT_REPORTED 4 /* its beginning has been sent, with its stack */
 
 /* Names that a thread had lately, each in its place: most need no looking up. */
 #define NAMES_KNOWN 8

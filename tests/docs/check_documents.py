@@ -2,8 +2,8 @@
 """What documents promise can be checked: check_documents.py SOURCE_FOLDER
 
 Every path that a document names exists, and every link leads somewhere. README.md is short, and so
-are sentences and entries of CHANGES. No document, manual page, comment or message has a word that
-the glossary has replaced.
+are sentences and entries of CHANGES. No document, manual page, comment, message or name in the
+program has a word that the glossary has replaced.
 """
 
 import glob
@@ -27,6 +27,13 @@ BANNED = re.compile(r"""\b(
     spilt | (?<!workload\.)spills? | doz(?:e|es|ed|ing) | welcom(?:e|es|ed|ing) | homeless | arrears | whom |
     looks?\ on\ (?:in|at|the)| looking\ on | nobody\ looking
 )\b""", re.I | re.X)
+
+# The same in names of the program: a part of an identifier between underscores.
+BANNED_IN_NAMES = frozenset("""
+    told retold tell tells heard dear spilt spill spills doze welcome homeless arrears whom
+    newcomer newcomers pythons alternator throttle switchers absence absences
+""".split())
+PROGRAM_ROOMS = ("analysis", "bpf", "cupti_bridge", "userspace")
 
 
 def read(path):
@@ -170,6 +177,14 @@ def banned_in(parts):
             yield line, found.group()
 
 
+def banned_names(text):
+    """Of C's identifiers, with their lines."""
+    code = C_PARTS.sub(lambda part: re.sub(r"[^\n]", " ", part.group()), text)
+    for found in re.finditer(r"[A-Za-z_]\w*", code):
+        if BANNED_IN_NAMES.intersection(found.group().lower().split("_")):
+            yield text.count("\n", 0, found.start()) + 1, found.group()
+
+
 class Documents(unittest.TestCase):
     def assert_none(self, faults):
         self.assertFalse(faults, "\n" + "\n".join(faults))
@@ -236,6 +251,16 @@ class Documents(unittest.TestCase):
         faults = ["%s:%d: %s" % (path, line, word) for path, parts in sources()
                   for line, word in banned_in(parts(read(path)))]
         self.assert_none(faults)
+
+    def test_names_of_the_program(self):
+        faults = ["%s:%d: %s" % (path, line, name)
+                  for path, parts in sources() if parts is c_words and path.startswith(PROGRAM_ROOMS)
+                  for line, name in banned_names(read(path))]
+        self.assert_none(faults)
+
+    def test_names_are_found(self):
+        text = '/* tell */ int tell_ended;\nf(RLS_WIRE_ABSENCE, "absence", intelligent);'
+        self.assertEqual(list(banned_names(text)), [(1, "tell_ended"), (2, "RLS_WIRE_ABSENCE")])
 
     def test_sources_are_found(self):
         found = dict(sources())

@@ -329,7 +329,7 @@ struct api_callback_data {
 };
 
 /* Every call here ends well; what a call within a capture returns is made up first. */
-static void tell_subscriber(enum fake_domain domain, uint32_t cbid, uint32_t site)
+static void call_subscriber(enum fake_domain domain, uint32_t cbid, uint32_t site)
 {
 	api_callback callback = atomic_load(&subscriber_callback);
 	int refused = 900, success = SUCCESS;
@@ -349,7 +349,7 @@ static void tell_subscriber(enum fake_domain domain, uint32_t cbid, uint32_t sit
 
 static void on_enter(enum fake_domain domain, uint32_t cbid, uint32_t correlation)
 {
-	tell_subscriber(domain, cbid, 0);
+	call_subscriber(domain, cbid, 0);
 	entered_ns[domain] = wants_call(domain, cbid) ? clock_ns() : 0;
 }
 
@@ -378,7 +378,7 @@ static void on_leave(enum fake_domain domain, uint32_t cbid, uint32_t correlatio
 				      .correlation = correlation,
 				      .start_ns = entered_ns[domain]};
 
-	tell_subscriber(domain, cbid, 1);
+	call_subscriber(domain, cbid, 1);
 	if (!api.start_ns || !wants_call(domain, cbid))
 		return;
 	if (domain == FAKE_RUNTIME)

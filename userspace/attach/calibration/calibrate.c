@@ -37,7 +37,7 @@
 
 /* Single steps evict caches (micro_target.c), and training jobs have several times as much in them as our steps do.
  * This factor applies to what theirs cost beyond a hot one. */
-#define SINGLE_STEP_SPILL 1.8
+#define SINGLE_STEP_POLLUTION 1.8
 
 /* The hits of training jobs cost up to this share more than the cold figure. */
 #define MORE_THAN_COLD 0.45
@@ -244,9 +244,9 @@ static void split(struct figure paths[RLS_PATH_MAX], unsigned int edges_a_hit)
 
 static struct figure calibrate_evicted_cost(struct figure hot, struct figure cold)
 {
-	return (struct figure){hot.median_ns +
-				       SINGLE_STEP_SPILL * fmax(cold.median_ns - hot.median_ns, 0),
-			       hypot(SINGLE_STEP_SPILL * cold.half_width_ns, hot.half_width_ns)};
+	return (struct figure){
+		hot.median_ns + SINGLE_STEP_POLLUTION * fmax(cold.median_ns - hot.median_ns, 0),
+		hypot(SINGLE_STEP_POLLUTION * cold.half_width_ns, hot.half_width_ns)};
 }
 
 static void calibrate_conclude(struct rounds *rounds, struct rls_calibration *out)

@@ -1,5 +1,8 @@
 /* Thread table: what the translator knows of the processes and threads that exist now. An entry is
- * removed when its thread or process ends, so memory follows the number of live threads. One
+ * removed when its thread or process ends, so memory follows the number of live threads.
+ *
+ * It is a table of its own beside the table of targets, since its processes begin and end with their
+ * records, in the order of records: the recorder may meet a target before, or leave it later. One
  * thread.
  */
 #ifndef RLS_THREAD_TABLE_H

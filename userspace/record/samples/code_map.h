@@ -5,7 +5,10 @@
  * The mappings of a process are read when an address in it is first looked up. They are read
  * again, at most every 100 ms, when code runs at an unknown address (a library was loaded since).
  * So are the names of code that the process generates. A file is opened once for all processes
- * that map it. One thread.
+ * that map it.
+ *
+ * Its processes are a cache, and no states of the table of targets: what is kept of one is dropped
+ * whenever it maps something, and read again when a sample needs it. One thread.
  */
 #ifndef RLS_CODE_MAP_H
 #define RLS_CODE_MAP_H
