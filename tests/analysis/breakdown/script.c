@@ -112,6 +112,16 @@ void add_gpu(struct script *script, uint64_t start_ns, uint64_t end_ns, uint32_t
 	event->gpu.correlation = correlation;
 }
 
+void add_window(struct script *script, uint64_t time_ns, bool open)
+{
+	script_add(script, RLS_EVENT_WINDOW, time_ns, 0, 0)->window.open = open;
+}
+
+void add_sample_of_category(struct script *script, uint64_t time_ns, enum rls_category category)
+{
+	script_add(script, RLS_EVENT_SHARE, time_ns, 1, 1)->share.category = category;
+}
+
 void add_end(struct script *script, uint64_t time_ns)
 {
 	script_add(script, RLS_EVENT_END, time_ns, 0, 0)->end.complete = true;
@@ -184,4 +194,18 @@ char *report_json(const struct rls_report *report)
 	assert_int_equal(rls_report_write(report, rls_report_writer_find("json"), out, NULL), 0);
 	fclose(out);
 	return text;
+}
+
+void script_begin_step(struct script *script, double hit_error)
+{
+	struct rls_event *event;
+
+	script_begin(script);
+	event = script_add(script, RLS_EVENT_CALIBRATION, 0, 0, 0);
+	event->calibration.name = script_string(script, "hit");
+	event->calibration.value_ns = 100;
+	event->calibration.error_ns = 100 * hit_error;
+	add_process(script, 0, 1, "p");
+	add_thread(script, 0, 1, 1);
+	add_operation(script, 0, 1, 1, "step");
 }

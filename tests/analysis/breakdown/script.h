@@ -13,6 +13,8 @@ struct script {
 };
 
 void script_begin(struct script *script);
+/* With a hit of 100 ns, known to that share, and thread 1 of process 1 in operation "step". */
+void script_begin_step(struct script *script, double hit_error);
 void script_end(struct script *script);
 
 rls_string_id script_string(struct script *script, const char *text);
@@ -36,6 +38,9 @@ void add_launch(struct script *script, uint64_t time_ns, uint32_t pid, uint32_t 
 		uint64_t correlation);
 void add_gpu(struct script *script, uint64_t start_ns, uint64_t end_ns, uint32_t pid,
 	     enum rls_gpu_kind kind, uint64_t correlation);
+void add_window(struct script *script, uint64_t time_ns, bool open);
+/* Of thread 1 of process 1. */
+void add_sample_of_category(struct script *script, uint64_t time_ns, enum rls_category category);
 void add_end(struct script *script, uint64_t time_ns);
 
 /* The events, sorted; a failed assertion when there is no report, or the trace's tracks

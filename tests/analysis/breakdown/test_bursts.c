@@ -9,16 +9,6 @@
 
 #include "tests/analysis/breakdown/script.h"
 
-static void add_window(struct script *script, uint64_t time_ns, bool open)
-{
-	script_add(script, RLS_EVENT_WINDOW, time_ns, 0, 0)->window.open = open;
-}
-
-static void add_look(struct script *script, uint64_t time_ns, enum rls_category category)
-{
-	script_add(script, RLS_EVENT_SHARE, time_ns, 1, 1)->share.category = category;
-}
-
 static const struct rls_transition_row *calls_of(const struct rls_report *report)
 {
 	for (size_t i = 0; i < report->transition_count; i++) {
@@ -73,7 +63,7 @@ static void pass_windows(struct script *script, struct windows *w, uint64_t at_n
 		for (; w->looked_ns < w->open_ns && w->looked_ns < BURSTS_NS;
 		     w->looked_ns += LOOK_NS)
 			if (w->looked_ns > w->close_ns)
-				add_look(script, w->looked_ns, RLS_CATEGORY_PYTHON);
+				add_sample_of_category(script, w->looked_ns, RLS_CATEGORY_PYTHON);
 		w->close_ns = w->open_ns + 30000000;
 		w->seen = false;
 		if (w->open_ns < BURSTS_NS)

@@ -15,16 +15,6 @@
 #define STEP_NS 1000
 #define END_NS 30000
 
-static void add_window(struct script *script, uint64_t time_ns, bool open)
-{
-	script_add(script, RLS_EVENT_WINDOW, time_ns, 0, 0)->window.open = open;
-}
-
-static void add_look(struct script *script, uint64_t time_ns, enum rls_category category)
-{
-	script_add(script, RLS_EVENT_SHARE, time_ns, 1, 1)->share.category = category;
-}
-
 /* Traced up to 8000 and in [18000, 23000), where the thread shows itself at 20000 first. */
 static void begin(struct script *script)
 {
@@ -36,13 +26,13 @@ static void begin(struct script *script)
 	add_category(script, 2500, 1, 1, RLS_CATEGORY_BACKEND);
 	add_category(script, 5500, 1, 1, RLS_CATEGORY_PYTHON);
 	add_window(script, 8000, false);
-	add_look(script, 9000, RLS_CATEGORY_BACKEND);
-	add_look(script, 13000, RLS_CATEGORY_PYTHON);
+	add_sample_of_category(script, 9000, RLS_CATEGORY_BACKEND);
+	add_sample_of_category(script, 13000, RLS_CATEGORY_PYTHON);
 	add_window(script, 18000, true);
 	add_category(script, 20000, 1, 1, RLS_CATEGORY_BACKEND);
 	add_category(script, 21500, 1, 1, RLS_CATEGORY_PYTHON);
 	add_window(script, 23000, false);
-	add_look(script, 26000, RLS_CATEGORY_PYTHON);
+	add_sample_of_category(script, 26000, RLS_CATEGORY_PYTHON);
 	script_add(script, RLS_EVENT_BUDGET, END_NS, 0, 0)->budget.percent = 2;
 	script->events[script->count - 1].budget.windowed_sites = 1;
 	script_add(script, RLS_EVENT_LOSS, END_NS, 0, 0)->loss.buffer =
