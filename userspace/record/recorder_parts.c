@@ -361,7 +361,7 @@ static int open_memory(struct rls_recorder *recorder)
 {
 	const struct rls_memory_parts parts = {
 		.kernel = recorder->kernel,
-		.pythons = recorder->interpreters,
+		.interpreters = recorder->interpreters,
 		.translator = recorder->translator,
 		.output = &recorder->output,
 		.targets = &recorder->targets,

@@ -55,8 +55,8 @@ int rls_memory_new(const struct rls_memory_parts *parts, struct rls_memory **out
 	if (!memory)
 		return -ENOMEM;
 	memory->parts = *parts;
-	r = rls_memory_rows_new(parts->kernel, parts->pythons, parts->translator, parts->output,
-				&memory->rows);
+	r = rls_memory_rows_new(parts->kernel, parts->interpreters, parts->translator,
+				parts->output, &memory->rows);
 	if (!r)
 		r = rls_targets_observe(parts->targets, &observer, &memory->place);
 	if (r) {
@@ -200,7 +200,7 @@ int rls_memory_name(struct rls_memory *memory)
 
 int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 {
-	int r = rls_reporters_look(&memory->reporters, warn_of_written, memory);
+	int r = rls_reporters_check(&memory->reporters, warn_of_written, memory);
 
 	if (!r)
 		r = rls_memory_rows_name(memory->rows, 0);

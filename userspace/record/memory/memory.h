@@ -22,7 +22,7 @@ struct rls_memory;
 /* Borrowed; they stay. */
 struct rls_memory_parts {
 	struct rls_kernel *kernel;
-	struct rls_interpreters *pythons;
+	struct rls_interpreters *interpreters;
 	const struct rls_translator *translator;
 	struct rls_event_output *output;
 	struct rls_targets *targets;

@@ -39,7 +39,7 @@ struct place {
 
 struct rls_memory_rows {
 	struct rls_kernel *kernel;
-	struct rls_interpreters *pythons;
+	struct rls_interpreters *interpreters;
 	const struct rls_translator *translator;
 	struct rls_event_output *output;
 	const volatile struct rls_wire_memory_line *lines;
@@ -51,7 +51,7 @@ struct rls_memory_rows {
 	uint64_t lost[2];
 };
 
-int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
+int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *interpreters,
 			const struct rls_translator *translator, struct rls_event_output *output,
 			struct rls_memory_rows **out)
 {
@@ -60,7 +60,7 @@ int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *pyth
 	if (!rows)
 		return -ENOMEM;
 	*rows = (struct rls_memory_rows){.kernel = kernel,
-					 .pythons = pythons,
+					 .interpreters = interpreters,
 					 .translator = translator,
 					 .output = output,
 					 .lines = rls_kernel_memory_lines(kernel),
@@ -158,7 +158,7 @@ static int name_line(struct rls_memory_rows *rows, const struct rls_wire_memory_
 
 	if (!key->code)
 		return 0;
-	r = rls_interpreters_name(rows->pythons, (pid_t)key->pid, &frame, &named);
+	r = rls_interpreters_name(rows->interpreters, (pid_t)key->pid, &frame, &named);
 	if (r == 1 || r == -ENOENT)
 		return 0;
 	if (r)
@@ -175,7 +175,7 @@ static bool must_wait(const struct rls_memory_rows *rows, const struct rls_wire_
 {
 	uint64_t now_ns = rls_monotonic_ns();
 
-	if (!key->code || rls_interpreters_knows(rows->pythons, (pid_t)key->pid))
+	if (!key->code || rls_interpreters_knows(rows->interpreters, (pid_t)key->pid))
 		return false;
 	if (!place->waits_ns)
 		place->waits_ns = now_ns;

@@ -19,7 +19,7 @@
 struct rls_memory_rows;
 
 /* All borrowed. 0 or -ENOMEM. */
-int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *pythons,
+int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *interpreters,
 			const struct rls_translator *translator, struct rls_event_output *output,
 			struct rls_memory_rows **out);
 void rls_memory_rows_free(struct rls_memory_rows *rows);

@@ -117,8 +117,8 @@ int rls_reporters_scan(struct rls_reporters *reporters, struct rls_files *table,
 	return 0;
 }
 
-int rls_reporters_look(struct rls_reporters *reporters,
-		       int (*tell)(void *context, const char *path), void *context)
+int rls_reporters_check(struct rls_reporters *reporters,
+			int (*report)(void *context, const char *path), void *context)
 {
 	int numbers[WRITTEN_AT_ONCE], r = 0;
 	size_t count = rls_modified_files_read(reporters->written_fd, numbers, WRITTEN_AT_ONCE);
@@ -131,7 +131,7 @@ int rls_reporters_look(struct rls_reporters *reporters,
 			rls_kernel_detach_memory(reporters->kernel, (uint32_t)k);
 			rls_modified_files_unwatch(reporters->written_fd, numbers[i]);
 			reporters->files[k].watch = -1;
-			r = tell(context, reporters->files[k].path);
+			r = report(context, reporters->files[k].path);
 		}
 	}
 	return r;

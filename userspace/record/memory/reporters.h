@@ -28,8 +28,8 @@ void rls_reporters_clear(struct rls_reporters *reporters);
 /* Probes what is new among a process's mappings. 0 or -ENOMEM; a file that cannot be probed is a debug message. */
 int rls_reporters_scan(struct rls_reporters *reporters, struct rls_files *table, pid_t pid,
 		       const struct rls_mappings *mappings);
-/* For each turn of the loop: takes the probes off files that are written to, and tells of each. 0 or what tell said. */
-int rls_reporters_look(struct rls_reporters *reporters,
-		       int (*tell)(void *context, const char *path), void *context);
+/* For each turn of the loop: takes the probes off files that are written to, and reports each. 0 or what report returned. */
+int rls_reporters_check(struct rls_reporters *reporters,
+			int (*report)(void *context, const char *path), void *context);
 
 #endif
