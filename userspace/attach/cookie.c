@@ -1,7 +1,7 @@
 #include "userspace/attach/cookie.h"
 
-#include "bpf/wire/cookie.h"
 #include "analysis/event/event.h"
+#include "bpf/wire/cookie.h"
 #include "userspace/annotate/foreign_ranges.h"
 
 /* The kernel side knows these numbers by heart. */
