@@ -43,6 +43,7 @@ bool memory_wanted = false;
 
 /* A body that was interrupted took longer than what it cost. */
 #define BODY_NS_MAX 20000
+#define CHARGED_NS_MAX 0xc0000000U
 
 static __always_inline void count_memory(enum rls_memory_count which, __u64 by)
 {
@@ -283,6 +284,14 @@ static __always_inline void take_report(struct thread_state *thread, __u32 repor
 	begin_block(thread, hit);
 }
 
+/* A thread may meet nothing else for long. What has no room in its totals is not charged. */
+static __always_inline void charge_hit(struct thread_state *thread, __u64 cost_ns)
+{
+	thread->hit_totals.hits++;
+	if (thread->hit_totals.cost_ns < CHARGED_NS_MAX)
+		thread->hit_totals.cost_ns += cost_ns;
+}
+
 static __always_inline int handle_memory(struct pt_regs *ctx)
 {
 	__u64 argument[5] = {
@@ -305,8 +314,7 @@ static __always_inline int handle_memory(struct pt_regs *ctx)
 	if (body_ns > BODY_NS_MAX)
 		body_ns = 0;
 	body_ns += RLS_COOKIE_COST_NS(cookie);
-	thread->hit_totals.hits++;
-	thread->hit_totals.cost_ns += body_ns;
+	charge_hit(thread, body_ns);
 	count_memory(RLS_MEMORY_HITS, 1);
 	count_memory(RLS_MEMORY_HIT_NS, body_ns);
 	return 0;

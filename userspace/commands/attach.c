@@ -123,6 +123,14 @@ static int open_recorder(struct attach_options *options, struct rls_recorder **o
 	return r;
 }
 
+/* More than that would have to be loaded into the target. */
+static void tell_of_memory(const struct attach_options *options)
+{
+	if (options->record.memory == RLS_MEMORY_ALL)
+		rls_info("memory is counted from outside: what allocators report, and no other "
+			 "memory by line");
+}
+
 static int attach_targets(struct attach_options *options)
 {
 	const struct rls_recorder_hooks hooks = {0};
@@ -132,6 +140,7 @@ static int attach_targets(struct attach_options *options)
 
 	if (rls_select_options_resolve(&options->select))
 		return RLS_EXIT_FAILED;
+	tell_of_memory(options);
 	rls_priority_prepare(PATIENCE_NS);
 	r = open_recorder(options, &recorder);
 	rls_priority_end();

@@ -1,17 +1,23 @@
 #include "userspace/record/memory/memory.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/base/cleanup.h"
 #include "userspace/attach/kernel/kernel_memory.h"
 #include "userspace/base/clock.h"
+#include "userspace/base/log.h"
 #include "userspace/record/memory/memory_rows.h"
 #include "userspace/record/memory/memory_use.h"
 #include "userspace/record/memory/reporters.h"
 
 #define FLUSH_EVERY_NS 100000000ULL
+/* Rows are flushed as often for so long, and after that as seldom. */
+#define OFTEN_NS 20000000000ULL
+#define SELDOM_NS 500000000ULL
 #define CREDIT_SPAN_NS 10000000000ULL
 
 struct rls_memory {
@@ -19,7 +25,7 @@ struct rls_memory {
 	struct rls_reporters reporters;
 	struct rls_memory_rows *rows;
 	size_t place; /* of struct rls_memory_use among a target's states */
-	uint64_t flushed_ns;
+	uint64_t flushed_ns, rows_flushed_ns;
 	uint64_t reports; /* of devices that have been taken */
 	uint64_t start_ns; /* of the first tick */
 	uint64_t spent_ns; /* so far */
@@ -39,7 +45,7 @@ static void memory_forget(void *context, struct rls_target *target, enum rls_tar
 	if (why == RLS_TARGET_ENDED || why == RLS_TARGET_UNFOLLOWED)
 		rls_memory_rows_end(memory->rows, target->pid, time_ns);
 	else if (why == RLS_TARGET_EXECED)
-		rls_memory_rows_name(memory->rows, target->pid);
+		rls_memory_rows_name(memory->rows, target->pid, time_ns);
 	if (use)
 		rls_memory_use_clear(use);
 	free(use);
@@ -195,7 +201,18 @@ static int watch_budget(struct rls_memory *memory, uint64_t time_ns)
 
 int rls_memory_name(struct rls_memory *memory)
 {
-	return rls_memory_rows_name(memory->rows, 0);
+	return rls_memory_rows_name(memory->rows, 0, rls_monotonic_ns());
+}
+
+/* Many lines make many events. Peaks of the beginning matter most; later the process grows slowly. */
+static int flush_rows_if_due(struct rls_memory *memory, uint64_t time_ns)
+{
+	bool late = time_ns - memory->start_ns > OFTEN_NS;
+
+	if (late && time_ns - memory->rows_flushed_ns < SELDOM_NS)
+		return 0;
+	memory->rows_flushed_ns = time_ns;
+	return rls_memory_rows_flush(memory->rows, time_ns);
 }
 
 int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
@@ -203,18 +220,43 @@ int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 	int r = rls_reporters_check(&memory->reporters, warn_of_written, memory);
 
 	if (!r)
-		r = rls_memory_rows_name(memory->rows, 0);
+		r = rls_memory_rows_name(memory->rows, 0, time_ns);
 	if (!r)
 		r = watch_budget(memory, time_ns);
 	if (r || time_ns - memory->flushed_ns < FLUSH_EVERY_NS)
 		return r;
 	memory->flushed_ns = time_ns;
-	r = rls_memory_rows_flush(memory->rows, time_ns);
+	r = flush_rows_if_due(memory, time_ns);
 	if (!r)
 		r = look_at_targets(memory, time_ns);
 	if (!r)
 		r = look_at_devices(memory, time_ns);
 	return r ? r : rls_memory_rows_losses(memory->rows, time_ns);
+}
+
+static int warn_of_losses(struct rls_memory *memory, uint64_t time_ns)
+{
+	uint64_t blocks = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_LOST_BLOCKS);
+	uint64_t lines = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_LOST_LINES);
+	_cleanup_free_ char *text = NULL;
+
+	if (!blocks && !lines)
+		return 0;
+	if (asprintf(&text,
+		     "memory: %" PRIu64 " blocks could not be followed, so they seem to live for "
+		     "good; %" PRIu64 " allocations could not be counted",
+		     blocks, lines) < 0)
+		return -ENOMEM;
+	return rls_event_output_warn(memory->parts.output, time_ns, text);
+}
+
+static void log_hits(const struct rls_memory *memory)
+{
+	uint64_t hits = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_HITS);
+
+	if (hits)
+		rls_debug("memory: %" PRIu64 " hits, of %" PRIu64 " ns each", hits,
+			  rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_HIT_NS) / hits);
 }
 
 int rls_memory_finish(struct rls_memory *memory, uint64_t stop_ns)
@@ -225,5 +267,8 @@ int rls_memory_finish(struct rls_memory *memory, uint64_t stop_ns)
 		r = look_at_targets(memory, stop_ns);
 	if (!r)
 		r = look_at_devices(memory, stop_ns);
-	return r ? r : rls_memory_rows_losses(memory->rows, stop_ns);
+	if (!r)
+		r = rls_memory_rows_losses(memory->rows, stop_ns);
+	log_hits(memory);
+	return r ? r : warn_of_losses(memory, stop_ns);
 }

@@ -8,10 +8,10 @@
 #include "analysis/base/index_map.h"
 #include "analysis/event/event_fields.h"
 #include "userspace/attach/kernel/kernel_memory.h"
-#include "userspace/base/clock.h"
 #include "userspace/record/events/annotation_reader.h"
 
 #define WAIT_NS 1000000000ULL
+#define RLS_MEMORY_LOSSES 2
 
 /* Sums of a place or a row. */
 struct sums {
@@ -48,7 +48,7 @@ struct rls_memory_rows {
 	size_t count, room;
 	struct rls_index_map by_key; /* two digests of a row's key → its number + 1 */
 	uint64_t named; /* places, so far */
-	uint64_t lost[2];
+	uint64_t lost[RLS_MEMORY_LOSSES]; /* that are in the trace */
 };
 
 int rls_memory_rows_new(struct rls_kernel *kernel, struct rls_interpreters *interpreters,
@@ -171,15 +171,13 @@ static int name_line(struct rls_memory_rows *rows, const struct rls_wire_memory_
 
 /* Records of forks are on their way for a moment. */
 static bool must_wait(const struct rls_memory_rows *rows, const struct rls_wire_memory_key *key,
-		      struct place *place)
+		      struct place *place, uint64_t time_ns)
 {
-	uint64_t now_ns = rls_monotonic_ns();
-
 	if (!key->code || rls_interpreters_knows(rows->interpreters, (pid_t)key->pid))
 		return false;
 	if (!place->waits_ns)
-		place->waits_ns = now_ns;
-	return now_ns - place->waits_ns < WAIT_NS;
+		place->waits_ns = time_ns;
+	return time_ns < place->waits_ns + WAIT_NS;
 }
 
 static int name_place(struct rls_memory_rows *rows, const struct rls_wire_memory_key *key,
@@ -218,7 +216,7 @@ static bool is_used(const volatile struct rls_wire_memory_line *line)
 	return __atomic_load_n(&line->allocs, __ATOMIC_ACQUIRE) && line->key.pid;
 }
 
-int rls_memory_rows_name(struct rls_memory_rows *rows, pid_t last)
+int rls_memory_rows_name(struct rls_memory_rows *rows, pid_t last, uint64_t time_ns)
 {
 	uint64_t made = rls_kernel_memory_count(rows->kernel, RLS_MEMORY_MADE);
 	int r = 0;
@@ -230,7 +228,7 @@ int rls_memory_rows_name(struct rls_memory_rows *rows, pid_t last)
 			continue;
 		key = *(const struct rls_wire_memory_key *)&rows->lines[i].key;
 		if (last >= 0 && key.pid != (uint32_t)last &&
-		    must_wait(rows, &key, &rows->places[i]))
+		    must_wait(rows, &key, &rows->places[i], time_ns))
 			continue;
 		r = name_place(rows, &key, &rows->places[i]);
 		rows->named++;
@@ -294,7 +292,7 @@ static int emit_row(struct rls_memory_rows *rows, struct row *row, uint64_t time
 /* pid 0: of all processes. */
 static int flush_rows(struct rls_memory_rows *rows, pid_t pid, pid_t last, uint64_t time_ns)
 {
-	int r = rls_memory_rows_name(rows, last);
+	int r = rls_memory_rows_name(rows, last, time_ns);
 
 	for (size_t i = 0, count = place_count(rows); !r && i < count; i++)
 		if (rows->places[i].row)
@@ -429,11 +427,11 @@ int rls_memory_rows_losses(struct rls_memory_rows *rows, uint64_t time_ns)
 	static const struct {
 		enum rls_memory_count which;
 		const char *buffer;
-	} losses[] = {{RLS_MEMORY_LOST_BLOCKS, "memory_blocks"},
-		      {RLS_MEMORY_LOST_LINES, "memory_lines"}};
+	} losses[RLS_MEMORY_LOSSES] = {{RLS_MEMORY_LOST_BLOCKS, "memory_blocks"},
+				       {RLS_MEMORY_LOST_LINES, "memory_lines"}};
 	int r = 0;
 
-	for (size_t i = 0; !r && i < sizeof(losses) / sizeof(losses[0]); i++) {
+	for (size_t i = 0; !r && i < RLS_MEMORY_LOSSES; i++) {
 		uint64_t lost = rls_kernel_memory_count(rows->kernel, losses[i].which);
 
 		if (lost == rows->lost[i])

@@ -26,7 +26,7 @@ void rls_memory_rows_free(struct rls_memory_rows *rows);
 
 /* Names places that are new. Those of a process of whose fork nobody has heard yet wait a moment for that, but not of
  * one that is about to be forgotten (last; 0: none is, -1: all are). Cheap where there are none. 0 or -errno. */
-int rls_memory_rows_name(struct rls_memory_rows *rows, pid_t last);
+int rls_memory_rows_name(struct rls_memory_rows *rows, pid_t last, uint64_t time_ns);
 /* An event for each row that has changed since its last one. 0 or -errno. */
 int rls_memory_rows_flush(struct rls_memory_rows *rows, uint64_t time_ns);
 /* The process has ended, or (0) the recording has: the last events of its rows, with ages. What the kernel side has of
