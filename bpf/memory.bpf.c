@@ -306,6 +306,11 @@ static __always_inline int handle_memory(struct pt_regs *ctx)
 	if (!thread || !memory_wanted)
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);
+	if ((__u8)cookie == RLS_MEMORY_FINALIZE || (__u8)cookie == RLS_MEMORY_EXIT)
+		thread->finalizing = 1;
+	/* The end of a process frees nothing. */
+	if (thread->finalizing)
+		return 0;
 	hit.now_ns = bpf_ktime_get_ns();
 	hit.block.pid = thread->pid;
 	hit.block.image = current_image();

@@ -111,6 +111,7 @@ static __always_inline void forget_image(struct thread_state *thread, __u32 pid)
 	thread->record_seen = 0;
 	thread->annotated = 0;
 	thread->noted = 0;
+	thread->finalizing = 0;
 	thread->phase_address = 0;
 	thread->edges_seen = 0;
 	__builtin_memset(thread->names, 0, sizeof(thread->names));

@@ -109,6 +109,7 @@ struct thread_state {
 	__s64 clock_ahead_ns; /* of the host's, when edges were last read (clock.bpf.h) */
 	struct known_name names[NAMES_KNOWN]; /* that have been sent, by NAME_PLACE */
 	__u8 annotated;
+	__u8 finalizing; /* it ends its interpreter: what it frees now is no news (memory.bpf.c) */
 	__u8 noted; /* its helpers may have its operations (memory.bpf.h) */
 	__u8 record_seen;
 	__u8 announced;

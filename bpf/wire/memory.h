@@ -19,7 +19,10 @@ enum rls_memory_report {
 	RLS_MEMORY_DEVICE_FULL = 4, /* (bytes, allocated, reserved, device) */
 	RLS_MEMORY_TRACK = 5, /* (domain, address, bytes) */
 	RLS_MEMORY_UNTRACK = 6, /* (domain, address) */
-	RLS_MEMORY_REPORT_MAX = 7,
+	RLS_MEMORY_FINALIZE =
+		7, /* the interpreter's end begins, which frees what the program has kept */
+	RLS_MEMORY_EXIT = 8, /* the same, by sys.exit */
+	RLS_MEMORY_REPORT_MAX = 9,
 };
 #define RLS_MEMORY_COOKIE(report, cost) ((RLS_U64)(report) | (RLS_U64)(cost) << 48)
 

@@ -10,6 +10,8 @@ FUNCTION(_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm, "push %rbx\npop %rbx\nret")
 /* An argument has been overwritten at the push. */
 FUNCTION(PyTraceMalloc_Track,
 	 ".globl site_track\nsite_track: xor %edi,%edi\npush %rbx\npop %rbx\nret")
+FUNCTION(Py_FinalizeEx, ".globl site_finalize\nsite_finalize: push %rbx\npop %rbx\nret")
+FUNCTION(Py_Exit, ".globl site_exit\nsite_exit: push %rbx\npop %rbx\nret")
 FUNCTION(PyTraceMalloc_Untrack,
 	 "endbr64\ncmpl $1,0x100(%rip)\n.globl site_untrack\nsite_untrack: je 1f\n1: ret")
 /* So is half of one, or one that is moved. */

@@ -153,6 +153,20 @@ def check_lives(checks, tag):
     checks.that(not late, "nothing is reported after its process's end: %s" % late[:1])
 
 
+def check_end(checks, tag):
+    """What the interpreter frees when it ends was kept until the end."""
+    for end in "finish", "leave":
+        with Job(harness.interpreter(tag)) as job:
+            with harness.Recording([job.pid], "--memory", "all", roles=[]) as recording:
+                job.do("kept_tensors")
+                job.say(end)
+                status = job.wait(), recording.wait()
+                found = events(recording.trace)
+        checks.that(status == (0, 0), "%s: the job ends, and so does the recording: %s" % (end, status))
+        check_line(checks, found, "finish", "array", 1, 1000, 0, 0)
+        check_line(checks, found, "kept_tensors", "tensor", 100, sum(1000 + i for i in range(100)), 0, 0)
+
+
 def check_libraries(checks, tag):
     """NumPy and PyTorch themselves."""
     with Job(harness.interpreter(tag)) as job:
@@ -230,7 +244,7 @@ def main():
     harness.need_root_and_profiler()
     tag = sys.argv[1]
     checks = harness.Checks()
-    for check in check_exact, check_operations, check_lives, check_libraries, check_torch, check_use, \
+    for check in check_exact, check_operations, check_lives, check_end, check_libraries, check_torch, check_use, \
             check_budget, check_off:
         if not sys.argv[2:] or check.__name__[6:] in sys.argv[2:]:
             print(check.__doc__.splitlines()[0] if check.__doc__ else check.__name__, flush=True)

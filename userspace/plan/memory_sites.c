@@ -24,6 +24,8 @@ static const struct reporter {
 	{"_ZN3c1027reportOutOfMemoryToProfilerE", RLS_MEMORY_DEVICE_FULL, false},
 	{"PyTraceMalloc_Track", RLS_MEMORY_TRACK, true},
 	{"PyTraceMalloc_Untrack", RLS_MEMORY_UNTRACK, true},
+	{"Py_FinalizeEx", RLS_MEMORY_FINALIZE, true},
+	{"Py_Exit", RLS_MEMORY_EXIT, true},
 };
 
 struct finder {
@@ -127,6 +129,9 @@ size_t rls_memory_sites(struct rls_elf *elf, struct rls_memory_site sites[RLS_ME
 	rls_elf_each_symbol(elf, visit_symbol, &finder);
 	count = add_pair(elf, &finder, RLS_MEMORY_TENSOR_NEW, RLS_MEMORY_TENSOR_DELETE, sites);
 	count += add_pair(elf, &finder, RLS_MEMORY_TRACK, RLS_MEMORY_UNTRACK, sites + count);
+	count += add_site(elf, finder.vaddr[RLS_MEMORY_FINALIZE], RLS_MEMORY_FINALIZE,
+			  &sites[count]);
+	count += add_site(elf, finder.vaddr[RLS_MEMORY_EXIT], RLS_MEMORY_EXIT, &sites[count]);
 	if (!add_site(elf, finder.vaddr[RLS_MEMORY_DEVICE], RLS_MEMORY_DEVICE, &sites[count]))
 		return count;
 	count++;

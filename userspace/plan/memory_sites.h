@@ -5,6 +5,7 @@
  *           reportMemoryUsageToProfiler, …OutOfMemory…     caching allocators of GPUs
  *     libpython, or a program that contains it
  *           PyTraceMalloc_Track, PyTraceMalloc_Untrack     NumPy's arrays, and others'
+ *           Py_FinalizeEx, Py_Exit                         the end, from which on nothing is counted
  *
  * A site is the least expensive instruction at which the arguments are still in their registers.
  */
@@ -25,7 +26,7 @@ struct rls_memory_site {
 	enum rls_site_class site_class;
 };
 
-#define RLS_MEMORY_SITES_MAX 8
+#define RLS_MEMORY_SITES_MAX (RLS_MEMORY_REPORT_MAX - 1)
 
 /* Whether a file of this name may have some: a cheap test before it is opened. The name is without folders. */
 bool rls_memory_sites_library(const char *file_name);
