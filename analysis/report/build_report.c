@@ -148,6 +148,30 @@ static uint64_t traced_ns(const struct rls_builder *b)
 	return ns - (b->sampled_ns < ns ? b->sampled_ns : ns);
 }
 
+const char *rls_report_calibration_name(enum rls_report_calibration source)
+{
+	static const char *const names[RLS_REPORT_CALIBRATION_MAX] = {
+		[RLS_REPORT_CALIBRATION_JOB] = "job",
+		[RLS_REPORT_CALIBRATION_COMMAND] = "calibrate",
+		[RLS_REPORT_CALIBRATION_RECORDING] = "recording",
+		[RLS_REPORT_CALIBRATION_DEFAULT] = "default",
+	};
+
+	return names[source];
+}
+
+/* Whether that is what the figure says; one that is not known stays out of the figures too. */
+static bool take_source(struct rls_overhead *overhead, const char *figure)
+{
+	if (strncmp(figure, RLS_FIGURE_SOURCE, strlen(RLS_FIGURE_SOURCE)))
+		return false;
+	for (int i = RLS_REPORT_CALIBRATION_UNKNOWN + 1; i < RLS_REPORT_CALIBRATION_MAX; i++) {
+		if (!strcmp(figure + strlen(RLS_FIGURE_SOURCE), rls_report_calibration_name(i)))
+			overhead->calibration_source = i;
+	}
+	return true;
+}
+
 static void add_overhead(struct rls_builder *b)
 {
 	const struct rls_trace_metadata *facts = &b->timeline->facts;
@@ -161,8 +185,11 @@ static void add_overhead(struct rls_builder *b)
 		add_budget(b);
 	for (size_t i = 0; i < facts->calibration_count; i++) {
 		const struct rls_fact_calibration *from = &facts->calibration[i];
-		struct rls_calibration_entry *entry = rls_build_row(b, RLS_TABLE_CALIBRATION);
+		struct rls_calibration_entry *entry;
 
+		if (take_source(overhead, rls_string_pool_get(b->strings, from->name)))
+			continue;
+		entry = rls_build_row(b, RLS_TABLE_CALIBRATION);
 		if (!entry)
 			return;
 		entry->name = rls_build_string(b, from->name);

@@ -173,6 +173,8 @@ static void merge_overhead(struct rls_report *report, const struct rls_overhead 
 	rls_add_bounded(&overhead->events, other->events);
 	rls_add_bounded(&overhead->estimated_ns, other->estimated_ns);
 	merge_budget(&overhead->budget, &other->budget);
+	if (other->calibration_source > overhead->calibration_source)
+		overhead->calibration_source = other->calibration_source;
 	rls_report_set_percent(report);
 }
 

@@ -468,6 +468,19 @@ struct rls_calibration_entry {
 	double error_ns;
 };
 
+/* Where the figures of a calibration are from; the later, the less sure. */
+enum rls_report_calibration {
+	RLS_REPORT_CALIBRATION_UNKNOWN, /* of a trace that does not say */
+	RLS_REPORT_CALIBRATION_JOB, /* `calibrate --pid` */
+	RLS_REPORT_CALIBRATION_COMMAND, /* `calibrate` */
+	RLS_REPORT_CALIBRATION_RECORDING, /* a recording of the same boot, at its start */
+	RLS_REPORT_CALIBRATION_DEFAULT, /* not measured */
+	RLS_REPORT_CALIBRATION_MAX
+};
+
+/* "job", "calibrate", "recording", "default"; NULL where it is unknown. */
+const char *rls_report_calibration_name(enum rls_report_calibration source);
+
 /* How the recording was kept within its budget; percent 0: everything was traced. */
 struct rls_budget_entry {
 	double percent; /* what was asked for */
@@ -488,6 +501,7 @@ struct rls_overhead {
 	struct rls_budget_entry budget;
 	struct rls_calibration_entry *calibration;
 	size_t calibration_count;
+	enum rls_report_calibration calibration_source; /* of several traces the least sure */
 };
 
 struct rls_loss_entry {

@@ -38,6 +38,9 @@ struct rls_fact_calibration {
 /* What a call into CUDA of the name that follows takes longer while CUPTI is armed. */
 #define RLS_FIGURE_CUPTI "cupti."
 
+/* No figure: where the others are from follows, by the names of enum rls_calibration_source. */
+#define RLS_FIGURE_SOURCE "source."
+
 /* How CLOCK_REALTIME lay to CLOCK_MONOTONIC on the host, by the readings of one boot. */
 struct rls_host_clock {
 	bool known;

@@ -17,7 +17,7 @@
 #include "userspace/attach/calibration/calibration_file.h"
 #include "userspace/attach/calibration/disturb.h"
 
-static const struct rls_calibration_scope scope = {"boot-1", "6.18.0", "multi"};
+static const struct rls_calibration_scope scope = {"boot-1", "6.18.0", "EPYC", "multi"};
 
 static struct rls_calibration make_calibration(double ns)
 {
@@ -63,10 +63,12 @@ static void survives_a_round_trip(void **state)
 	(void)state;
 	assert_int_equal(rls_calibration_add_workload(&file, &workload), 0);
 	file.until_s = 70123.5;
+	file.source = RLS_CALIBRATED_BY_COMMAND;
 	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
 	assert_int_equal(rls_calibration_parse(text, strlen(text), &scope, &back), 0);
 	assert_same(&file.calibration, &back.calibration);
 	assert_true(back.until_s == 70123.5);
+	assert_int_equal(back.source, RLS_CALIBRATED_BY_COMMAND);
 	assert_int_equal(back.workload_count, 1);
 	assert_same(&back.workloads[0].calibration, &workload.calibration);
 	assert_string_equal(back.workloads[0].command, workload.command);
@@ -87,17 +89,35 @@ static void survives_a_round_trip(void **state)
 
 static void holds_for_its_scope_alone(void **state)
 {
-	const struct rls_calibration_scope others[] = {{"boot-2", "6.18.0", "multi"},
-						       {"boot-1", "6.18.1", "multi"},
-						       {"boot-1", "6.18.0", "perf"}};
+	const struct rls_calibration_scope others[] = {{"boot-2", "6.18.0", "EPYC", "multi"},
+						       {"boot-1", "6.18.1", "EPYC", "multi"},
+						       {"boot-1", "6.18.0", "Xeon", "multi"},
+						       {"boot-1", "6.18.0", "EPYC", "perf"}};
 	struct rls_calibration_file file = make_file(), back;
 	_cleanup_free_ char *text = NULL;
 
 	(void)state;
 	assert_int_equal(rls_calibration_format(&file, &scope, &text), 0);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_int_equal(rls_calibration_parse(text, strlen(text), &others[i], &back),
 				 -ESTALE);
+}
+
+/* What is used where nothing can be measured: every path costs something, and may be off by all of it. */
+static void has_a_default_of_no_certainty(void **state)
+{
+	struct rls_calibration calibration;
+	struct rls_calibrated hit;
+
+	(void)state;
+	rls_calibration_default(&calibration);
+	for (int path = 0; path < RLS_PATH_MAX; path++) {
+		assert_true(calibration.paths[path].value_ns > 0);
+		assert_true(calibration.paths[path].error_ns >= calibration.paths[path].value_ns);
+	}
+	hit = rls_calibration_mean_hit(&calibration);
+	assert_true(hit.value_ns > 400 && hit.value_ns < 4000);
+	assert_true(hit.error_ns >= hit.value_ns);
 }
 
 /* As other versions' figures are: they may have been found in another way. */
@@ -422,6 +442,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(survives_a_round_trip),
 		cmocka_unit_test(holds_for_its_scope_alone),
+		cmocka_unit_test(has_a_default_of_no_certainty),
 		cmocka_unit_test(takes_no_other_versions_figures),
 		cmocka_unit_test(believes_no_impossible_figure),
 		cmocka_unit_test(refuses_impossible_workloads),

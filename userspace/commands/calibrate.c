@@ -18,7 +18,9 @@
 #include "userspace/commands/shared/print_json.h"
 #include "userspace/record/cost/calibration_cache.h"
 
-#define MACHINE_ROUNDS 99
+/* On a slow or busy machine 25 rounds must do, after some seconds: who calibrates waits for it. */
+static const struct rls_calibration_effort at_length = {
+	.rounds = 99, .enough = 25, .time_ns = 4000000000, .most_ns = 60000000000};
 #define RING_BYTES (4U << 20)
 #define IN_VIVO_NS 30000000000ULL
 /* A factor that is less certain than that share of it is worth less than the machine's own. */
@@ -155,7 +157,7 @@ static int calibrate_machine(const struct arguments *arguments, struct rls_calib
 
 	if (r)
 		return r;
-	r = rls_calibration_cache_measure(kernel, MACHINE_ROUNDS, file);
+	r = rls_calibration_cache_measure(kernel, &at_length, file);
 	rls_kernel_close(kernel);
 	return r;
 }
@@ -359,7 +361,9 @@ int rls_command_calibrate(int argc, char **argv)
 		.options = options,
 		.parser = parse_option,
 		.args_doc = "[--pid PID]",
-		.doc = "Measures what a probe hit costs on this host, and keeps it for this boot. "
+		.doc = "Measures what a probe hit costs on this host, and keeps it for this boot "
+		       "in place "
+		       "of what the first recording found by itself. "
 		       "With --pid: "
 		       "enables and disables a job's probes at random instants, and keeps what its "
 		       "own hits "

@@ -69,8 +69,7 @@ static int begin_trace(struct rls_recorder *recorder)
 	int r = rls_host_event(&recorder->output, recorder->start_ns);
 
 	if (!r)
-		r = rls_host_calibration(&recorder->output, &recorder->costs.calibration,
-					 recorder->start_ns);
+		r = rls_host_calibration(&recorder->output, &recorder->costs, recorder->start_ns);
 
 	for (size_t i = 0; !r && i < recorder->targets.count; i++) {
 		const struct rls_target *followed = recorder->targets.all[i];

@@ -74,10 +74,10 @@ static int open_kernel(struct rls_recorder *recorder)
 	};
 	int r = rls_kernel_open(&options, &recorder->kernel);
 
-	if (!r)
-		r = rls_calibration_cache_open(recorder->kernel, recorder->options.command,
-					       &recorder->costs);
-	return r || !recorder->options.listener ? r : open_booking(recorder, &options);
+	if (r)
+		return r;
+	rls_calibration_cache_open(recorder->kernel, recorder->options.command, &recorder->costs);
+	return recorder->options.listener ? open_booking(recorder, &options) : 0;
 }
 
 static void close_kernel(struct rls_recorder *recorder)

@@ -369,6 +369,8 @@ const cost = {
 		byId("cost-pairs").append(...pairs([
 			["Estimated cost", formatNs(overhead.estimated_ns) + ", " + formatPercent(overhead.percent) + " of the threads’ time"],
 			["Probe hits", formatCount(overhead.hits) + " (silent ones included)"],
+			["Calibrated by", {job: "calibrate --pid, in this job", calibrate: "calibrate, on this machine", recording: "a recording, at its start",
+				default: "nothing: a default, off by all of it at most"}[overhead.calibration_source]],
 			["Events recorded", formatCount(overhead.events)],
 			["Events lost", model.losses.some((loss) => loss.dropped) ? "" : "none"]]));
 		if (calibration.length)

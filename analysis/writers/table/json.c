@@ -228,6 +228,9 @@ static void print_overhead(FILE *out, const struct rls_overhead *overhead)
 			entry->error_ns);
 	}
 	putc('}', out);
+	if (overhead->calibration_source)
+		fprintf(out, ", \"calibration_source\": \"%s\"",
+			rls_report_calibration_name(overhead->calibration_source));
 	if (overhead->budget.percent > 0)
 		print_budget(out, &overhead->budget);
 	fputs("},\n", out);

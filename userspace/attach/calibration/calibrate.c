@@ -17,16 +17,43 @@
 
 #define ROUNDS_MAX 99
 
-/* On a slow or busy machine so many must do, after so long: who calibrates waits for it. */
-#define ROUNDS_ENOUGH 25
-#define MEASURED_NS_MAX 4000000000ULL
+/* Of fewer rounds a median says nothing. */
+#define ROUNDS_LEAST 3
 #define NICE_LEAST (-20)
+
+/* A figure that is not known better than that, of itself and of a hot entry, is estimated as on quiet machines: among
+ * other work by the hot one, and that by a hot entry. The entry of a pair finds the caches cold, its return does not. */
+#define ERROR_MAX 0.4
+#define ERROR_OF_ENTRY_MAX 0.15
+#define ESTIMATED_ERROR 0.5
+static const double amid_of_hot[RLS_PATH_MAX] = {
+	[RLS_PATH_NOP5_ENTRY] = 2.3,
+	[RLS_PATH_EMULATED_ENTRY] = 2.2,
+	[RLS_PATH_SINGLE_STEP_ENTRY] = 3,
+	[RLS_PATH_RETURN] = 1,
+	[RLS_PATH_EVENT] = 2,
+	[RLS_PATH_USDT] = 2.2,
+	[RLS_PATH_EDGE] = 5,
+};
+
+static const double hot_of_entry[RLS_PATH_MAX] = {
+	[RLS_PATH_NOP5_ENTRY] = 0.8,
+	[RLS_PATH_EMULATED_ENTRY] = 1,
+	[RLS_PATH_SINGLE_STEP_ENTRY] = 11,
+	[RLS_PATH_RETURN] = 0.8,
+	[RLS_PATH_EVENT] = 0.1,
+	[RLS_PATH_USDT] = 0.8,
+	[RLS_PATH_EDGE] = 0.03,
+};
+/* Where nothing can be measured. */
+#define DEFAULT_HOT_NS 600
+#define DEFAULT_INSIDE_NS 500
 
 #define CHECK_MEMORIES 5
 #define CHECK_HOT_BATCHES 3 /* amid each */
 #define CHECK_COLD_BATCHES 7
 
-/* Of a check's time. While others run in between, hits among other work cost more, and everything takes longer. */
+/* Of the time. While others run in between, hits among other work cost more, and everything takes longer. */
 #define RAN_SHARE_MIN 0.9
 
 #define COLD_BYTES (8U << 20)
@@ -159,6 +186,27 @@ static double median_gap(struct gaps *gaps)
 	return gaps->inside_ns[gaps->inside / 2];
 }
 
+struct clocks {
+	uint64_t wall_ns, cpu_ns;
+};
+
+static struct clocks clocks_now(void)
+{
+	struct timespec cpu;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	return (struct clocks){rls_monotonic_ns(),
+			       (uint64_t)cpu.tv_sec * 1000000000ULL + (uint64_t)cpu.tv_nsec};
+}
+
+static bool others_ran(struct clocks since)
+{
+	struct clocks now = clocks_now();
+
+	return (double)(now.cpu_ns - since.cpu_ns) <
+	       RAN_SHARE_MIN * (double)(now.wall_ns - since.wall_ns);
+}
+
 /* What whole calls took in each round. */
 struct rounds {
 	double hot_ns[RLS_PATH_MAX][ROUNDS_MAX], cold_ns[RLS_PATH_MAX][ROUNDS_MAX];
@@ -166,6 +214,7 @@ struct rounds {
 	double plain_ns
 		[ROUNDS_MAX]; /* all that had no probes, amid other work: how fast the machine was */
 	size_t count;
+	bool busy; /* others had the CPU for some of the time */
 };
 
 static int measure_hot(struct rls_kernel *kernel, struct gaps *gaps, struct rounds *rounds)
@@ -199,23 +248,32 @@ static int measure_cold(struct rls_kernel *kernel, struct rounds *rounds)
 	return end_disturb(&disturb, kernel, r);
 }
 
-static int calibrate_measure(struct rls_kernel *kernel, size_t count, struct rounds *rounds)
+static bool wants_more(const struct rls_calibration_effort *effort, size_t count, uint64_t spent_ns)
+{
+	size_t most = effort->rounds < ROUNDS_MAX ? effort->rounds : ROUNDS_MAX;
+
+	return count < most && spent_ns < effort->most_ns &&
+	       (count < effort->enough || spent_ns < effort->time_ns);
+}
+
+static int calibrate_measure(struct rls_kernel *kernel, const struct rls_calibration_effort *effort,
+			     struct rounds *rounds)
 {
 	static struct gaps gaps;
-	uint64_t end_ns = rls_monotonic_ns() + MEASURED_NS_MAX;
+	struct clocks begun = clocks_now();
 	int r = rls_kernel_set_handler(kernel, collect_gap, &gaps);
 
 	if (!r)
 		r = rls_micro_target_begin(kernel);
 	rounds->count = 0;
-	while (!r && rounds->count < count &&
-	       (rounds->count < ROUNDS_ENOUGH || rls_monotonic_ns() < end_ns)) {
+	while (!r && wants_more(effort, rounds->count, rls_monotonic_ns() - begun.wall_ns)) {
 		r = measure_hot(kernel, &gaps, rounds);
 		if (!r)
 			r = measure_cold(kernel, rounds);
 		rounds->count += !r;
 	}
-	return r;
+	rounds->busy = others_ran(begun);
+	return !r && rounds->count < ROUNDS_LEAST ? -ETIME : r;
 }
 
 /* ---- from the measurements to the figures ---- */
@@ -249,6 +307,34 @@ static struct figure calibrate_evicted_cost(struct figure hot, struct figure col
 		hypot(SINGLE_STEP_POLLUTION * cold.half_width_ns, hot.half_width_ns)};
 }
 
+/* entry_ns: what a hot entry costs, 0 where that is not known. */
+static bool is_known(struct figure figure, double entry_ns)
+{
+	return figure.half_width_ns <=
+	       fmax(ERROR_MAX * figure.median_ns, ERROR_OF_ENTRY_MAX * entry_ns);
+}
+
+static struct figure estimated(double ns)
+{
+	return (struct figure){ns, ESTIMATED_ERROR * ns};
+}
+
+/* busy: what others leave in the caches makes hits among other work look up to three times as expensive. */
+static void estimate_unknown(struct figure hot[RLS_PATH_MAX], struct figure cold[RLS_PATH_MAX],
+			     bool busy)
+{
+	double entry_ns = hot[RLS_PATH_EMULATED_ENTRY].median_ns;
+
+	if (!is_known(hot[RLS_PATH_EMULATED_ENTRY], 0))
+		return;
+	for (int path = 0; path < RLS_PATH_MAX; path++) {
+		if (!is_known(hot[path], entry_ns))
+			hot[path] = estimated(hot_of_entry[path] * entry_ns);
+		if (busy || !is_known(cold[path], entry_ns))
+			cold[path] = estimated(amid_of_hot[path] * fmax(hot[path].median_ns, 0));
+	}
+}
+
 static void calibrate_conclude(struct rounds *rounds, struct rls_calibration *out)
 {
 	struct figure hot[RLS_PATH_MAX], cold[RLS_PATH_MAX];
@@ -262,6 +348,7 @@ static void calibrate_conclude(struct rounds *rounds, struct rls_calibration *ou
 								  cold[RLS_PATH_SINGLE_STEP_ENTRY]);
 	split(hot, RLS_EDGE_FLUSH);
 	split(cold, RLS_EDGES_COLD);
+	estimate_unknown(hot, cold, rounds->busy);
 	for (int path = 0; path < RLS_PATH_MAX; path++)
 		out->paths[path] = (struct rls_calibrated){
 			.value_ns = fmax(cold[path].median_ns, 0),
@@ -271,7 +358,19 @@ static void calibrate_conclude(struct rounds *rounds, struct rls_calibration *ou
 		};
 }
 
-int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_calibration *out)
+void rls_calibration_default(struct rls_calibration *out)
+{
+	*out = (struct rls_calibration){.inside_ns = DEFAULT_INSIDE_NS};
+	for (int path = 0; path < RLS_PATH_MAX; path++) {
+		double hot_ns = hot_of_entry[path] * DEFAULT_HOT_NS,
+		       ns = amid_of_hot[path] * hot_ns;
+
+		out->paths[path] = (struct rls_calibrated){ns, ns, hot_ns, hot_ns};
+	}
+}
+
+int rls_calibrate(struct rls_kernel *kernel, const struct rls_calibration_effort *effort,
+		  struct rls_calibration *out)
 {
 	static struct rounds measured;
 	struct rls_calibration result = {0};
@@ -279,7 +378,7 @@ int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_cal
 	_first_;
 	int r, ended;
 
-	r = calibrate_measure(kernel, rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX, &measured);
+	r = calibrate_measure(kernel, effort, &measured);
 	ended = rls_micro_target_end(kernel, mark);
 	if (r || ended)
 		return r ? r : ended;
@@ -289,27 +388,6 @@ int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_cal
 }
 
 /* ---- looking whether a calibration still holds ---- */
-
-struct clocks {
-	uint64_t wall_ns, cpu_ns;
-};
-
-static struct clocks clocks_now(void)
-{
-	struct timespec cpu;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-	return (struct clocks){rls_monotonic_ns(),
-			       (uint64_t)cpu.tv_sec * 1000000000ULL + (uint64_t)cpu.tv_nsec};
-}
-
-static bool others_ran(struct clocks since)
-{
-	struct clocks now = clocks_now();
-
-	return (double)(now.cpu_ns - since.cpu_ns) <
-	       RAN_SHARE_MIN * (double)(now.wall_ns - since.wall_ns);
-}
 
 /* What an entry and its return took, hot and amid other work, and what work without probes did then. */
 struct pairs {

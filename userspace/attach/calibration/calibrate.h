@@ -27,10 +27,23 @@ struct rls_calibration {
 	double inside_ns; /* from an entry's event to its return's, hot */
 };
 
+/* How long it may take. A round takes some 50 ms on an idle CPU. */
+struct rls_calibration_effort {
+	unsigned int rounds; /* at most, up to 99 */
+	unsigned int enough; /* after as many it ends where its time is over */
+	uint64_t time_ns;
+	uint64_t
+		most_ns; /* after that it ends with what it has, or with -ETIME where that says nothing */
+};
+
 /* Uses the kernel's own programs, with this process tracked for a moment: before any
- * target is. Takes the handler of the kernel's records for itself. rounds: 15..99; each
- * takes some 50 ms. 0 or -errno. */
-int rls_calibrate(struct rls_kernel *kernel, unsigned int rounds, struct rls_calibration *out);
+ * target is. Takes the handler of the kernel's records for itself. Where the machine is too busy to see what
+ * a path costs among other work, that is estimated by the hot loop, with a wide error. 0 or -errno. */
+int rls_calibrate(struct rls_kernel *kernel, const struct rls_calibration_effort *effort,
+		  struct rls_calibration *out);
+
+/* Of machines seen so far, with an error of all of it: for one on which nothing can be measured. */
+void rls_calibration_default(struct rls_calibration *out);
 
 /* What an entry at an emulated site and its return cost now, as a share of what a calibration says; infinite where
  * that says nothing. */

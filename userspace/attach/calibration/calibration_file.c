@@ -14,8 +14,8 @@
 #include "analysis/base/cleanup.h"
 
 /* 1: hits were found a tenth too cheap; 2: single steps by half, workloads without density; 3: events through the kernel's
- * ring buffers; 4: cookies through the helper; 5: workloads without the calibration that they are shares of */
-#define VERSION 6
+ * ring buffers; 4: cookies through the helper; 5: workloads without the calibration that they are shares of; 6: of any model of CPU */
+#define VERSION 7
 #define FILE_BYTES_MAX (2L << 20)
 #define FIGURE_NS_MAX 1e9
 #define FACTOR_MAX 100.0
@@ -34,6 +34,36 @@ void rls_calibration_file_clear(struct rls_calibration_file *file)
 	*file = (struct rls_calibration_file){0};
 }
 
+const char *rls_calibration_source_name(enum rls_calibration_source source)
+{
+	static const char *const names[RLS_CALIBRATION_SOURCES] = {
+		[RLS_CALIBRATED_BY_RECORDING] = "recording",
+		[RLS_CALIBRATED_BY_COMMAND] = "calibrate",
+		[RLS_CALIBRATED_IN_JOB] = "job",
+		[RLS_CALIBRATED_NOT] = "default",
+	};
+
+	return names[source];
+}
+
+/* As the first CPU has it: a virtual machine that moves to another host keeps its boot. */
+static void read_cpu_model(char *out, size_t room)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/cpuinfo", "re");
+	char line[256];
+
+	out[0] = '\0';
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *colon = strchr(line, ':');
+
+		if (strncmp(line, "model name", strlen("model name")) || !colon)
+			continue;
+		snprintf(out, room, "%s", colon + 1 + strspn(colon + 1, " \t"));
+		out[strcspn(out, "\n")] = '\0';
+		return;
+	}
+}
+
 int rls_calibration_scope_init(struct rls_calibration_scope *scope, enum rls_attach_way way)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -44,6 +74,7 @@ int rls_calibration_scope_init(struct rls_calibration_scope *scope, enum rls_att
 	scope->boot[strcspn(scope->boot, "\n")] = '\0';
 	uname(&name);
 	snprintf(scope->kernel, sizeof(scope->kernel), "%s", name.release);
+	read_cpu_model(scope->cpu, sizeof(scope->cpu));
 	scope->way = way == RLS_ATTACH_MULTI ? "multi" : "perf";
 	return 0;
 }
@@ -212,8 +243,12 @@ int rls_calibration_parse(const char *text, size_t length,
 	if (json_integer_value(json_object_get(root, "version")) != VERSION ||
 	    !calibration_file_matches(root, "boot", scope->boot) ||
 	    !calibration_file_matches(root, "kernel", scope->kernel) ||
+	    !calibration_file_matches(root, "cpu", scope->cpu) ||
 	    !calibration_file_matches(root, "way", scope->way))
 		return -ESTALE;
+	if (calibration_file_matches(root, "source",
+				     rls_calibration_source_name(RLS_CALIBRATED_BY_COMMAND)))
+		file.source = RLS_CALIBRATED_BY_COMMAND;
 	r = take_calibration(root, &file.calibration);
 	if (!r)
 		r = take_number_if_any(root, "until_s", UNTIL_S_MAX, &file.until_s);
@@ -281,10 +316,11 @@ int rls_calibration_format(const struct rls_calibration_file *file,
 			   const struct rls_calibration_scope *scope, char **text)
 {
 	_cleanup_json_ json_t *root =
-		json_pack("{s:i, s:s, s:s, s:s, s:f, s:f, s:o, s:[]}", "version", VERSION, "boot",
-			  scope->boot, "kernel", scope->kernel, "way", scope->way, "until_s",
-			  file->until_s, "inside_ns", file->calibration.inside_ns, "paths",
-			  describe_paths(&file->calibration), "workloads");
+		json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:[]}", "version", VERSION,
+			  "boot", scope->boot, "kernel", scope->kernel, "cpu", scope->cpu, "way",
+			  scope->way, "source", rls_calibration_source_name(file->source),
+			  "until_s", file->until_s, "inside_ns", file->calibration.inside_ns,
+			  "paths", describe_paths(&file->calibration), "workloads");
 	json_t *workloads = json_object_get(root, "workloads");
 	int failed = 0;
 

@@ -1,7 +1,7 @@
 /* Calibration file: the calibration of this boot, measured once and read by every later recorder.
  *
- * A JSON file in /run, which a reboot deletes. It says for which boot, kernel and way of attaching
- * it holds; others are ignored. Its content is not trusted: the file must be a regular one that
+ * A JSON file in /run, which a reboot deletes. It says for which boot, kernel, model of CPU and way of
+ * attaching it holds; others are ignored. Its content is not trusted: the file must be a regular one that
  * only its owner, root or ourselves, can write, and every figure must be possible.
  */
 #ifndef RLS_CALIBRATION_FILE_H
@@ -52,8 +52,21 @@ struct rls_workload {
 	size_t operation_count;
 };
 
+/* Where figures are from. */
+enum rls_calibration_source {
+	RLS_CALIBRATED_BY_RECORDING, /* one of this boot, at its start */
+	RLS_CALIBRATED_BY_COMMAND, /* `calibrate` */
+	RLS_CALIBRATED_IN_JOB, /* `calibrate --pid`; never a file's */
+	RLS_CALIBRATED_NOT, /* the default; never a file's */
+	RLS_CALIBRATION_SOURCES
+};
+
+/* "recording", "calibrate", "job", "default" */
+const char *rls_calibration_source_name(enum rls_calibration_source source);
+
 struct rls_calibration_file {
 	struct rls_calibration calibration;
+	enum rls_calibration_source source;
 	double until_s; /* used until then, by CLOCK_BOOTTIME; 0: for as long as it holds */
 	struct rls_workload *workloads; /* the latest first */
 	size_t workload_count;
@@ -63,6 +76,7 @@ struct rls_calibration_file {
 struct rls_calibration_scope {
 	char boot[64];
 	char kernel[128];
+	char cpu[128]; /* model, empty where it is not known */
 	const char *way; /* "multi" or "perf" */
 };
 

@@ -1,6 +1,7 @@
 #include "userspace/attach/calibration/micro_target.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@
 #define HOT_SINGLE_STEP_CALLS 20 /* each takes some 10 us in a virtual machine */
 #define COLD_CALLS 40
 #define COLD_SINGLE_STEP_CALLS 10
+/* Of the median call. A hit among other work costs at most that of the call and the work after it. */
+#define INTERRUPTED_TIMES 3
 
 /* Between two calls of the cold measurement, and after each: what a hit drove out is paid for by and by, all of
  * it after some 250 steps. Chosen so that hits cost what they do in PyTorch's training loops in the mean. */
@@ -103,18 +106,20 @@ static void make_many_edges(void)
 
 /* ---- calling ---- */
 
+/* By the thread's own clock, which stands while others have the CPU. */
 static double hot_ns(void (*function)(void), void (*before)(void), int calls)
 {
-	double begin_ns = (double)rls_monotonic_ns();
+	double begin_ns = (double)rls_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	for (int i = 0; i < calls; i++) {
 		before();
 		function();
 	}
-	return ((double)rls_monotonic_ns() - begin_ns) / calls;
+	return ((double)rls_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / calls;
 }
 
-/* One call amid other work: what the hit drives out of the caches is paid for afterwards. */
+/* One call amid other work: what the hit drives out of the caches is paid for afterwards. To read the thread's own clock
+ * is a system call, which would bring the kernel into the caches; so others' turns are left out of the means. */
 static double cold_ns(void (*function)(void), void (*before)(void), struct rls_disturb *disturb,
 		      unsigned int before_steps, unsigned int after_steps)
 {
@@ -126,6 +131,25 @@ static double cold_ns(void (*function)(void), void (*before)(void), struct rls_d
 	function();
 	rls_disturb_run(disturb, after_steps);
 	return (double)rls_monotonic_ns() - begin_ns;
+}
+
+static int order_times(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* Without those calls that something else interrupted: they take several times as long. */
+static double uninterrupted_mean(double *ns, size_t count)
+{
+	double sum = 0;
+	size_t kept = 0;
+
+	qsort(ns, count, sizeof(*ns), order_times);
+	while (kept < count && ns[kept] <= INTERRUPTED_TIMES * ns[count / 2])
+		sum += ns[kept++];
+	return sum / (double)kept;
 }
 
 static void do_nothing(void)
@@ -147,17 +171,18 @@ struct rls_batch rls_micro_target_cold(enum rls_calibrated_path path, struct rls
 	unsigned int before_steps = stepped ? SINGLE_STEP_STEPS : COLD_STEPS;
 	unsigned int after_steps = stepped ? SINGLE_STEP_STEPS : AFTER_STEPS;
 	int calls = stepped ? COLD_SINGLE_STEP_CALLS : COLD_CALLS;
-	double plain_ns = 0, probed_ns = 0;
+	double plain_ns[COLD_CALLS], probed_ns[COLD_CALLS], mean_ns;
 
 	for (int i = 0; i < calls; i++) {
 		edges_count = false;
-		plain_ns +=
+		plain_ns[i] =
 			cold_ns(targets[path].plain, before, disturb, before_steps, after_steps);
 		edges_count = true;
-		probed_ns +=
+		probed_ns[i] =
 			cold_ns(targets[path].probed, before, disturb, before_steps, after_steps);
 	}
-	return (struct rls_batch){(probed_ns - plain_ns) / calls, plain_ns / calls};
+	mean_ns = uninterrupted_mean(plain_ns, (size_t)calls);
+	return (struct rls_batch){uninterrupted_mean(probed_ns, (size_t)calls) - mean_ns, mean_ns};
 }
 
 struct rls_batch rls_micro_target_hot(enum rls_calibrated_path path)

@@ -7,7 +7,9 @@
 #include "userspace/base/clock.h"
 #include "userspace/base/log.h"
 
-#define ROUNDS 25
+/* A recording waits for this: a second at most, unless the machine is so busy that five rounds take longer. */
+static const struct rls_calibration_effort brief = {
+	.rounds = 25, .enough = 5, .time_ns = 900000000, .most_ns = 3000000000};
 
 /* A hot loop's figures vary so much from one minute to the next on a shared machine; beyond,
  * something has changed: the clock's speed, what the machine does for security. */
@@ -48,25 +50,65 @@ static bool is_steady(const struct rls_calibration *calibration)
 	return error_ns <= UNSTEADY_SHARE * rls_calibration_mean_hit(calibration).value_ns;
 }
 
-/* asked: by the user, who then has it kept for good. */
-static int calibration_cache_measure(struct rls_kernel *kernel, unsigned int rounds, bool asked,
-				     const struct rls_calibration_scope *scope,
-				     struct rls_calibration_file *file)
+/* scope: NULL where it is not known of which boot it is, so that it cannot be kept. */
+static const char *keep(const struct rls_calibration_scope *scope,
+			const struct rls_calibration_file *file)
 {
-	int r = rls_calibrate(kernel, rounds, &file->calibration);
-	bool steady;
+	int r = scope ? rls_calibration_save(RLS_CALIBRATION_PATH, scope, file) : -ENOENT;
 
-	if (r)
-		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
-	steady = is_steady(&file->calibration);
-	if (!steady && asked)
-		rls_warning("the machine is too busy for steady figures: calibrate again when it "
-			    "is quieter");
-	file->until_s = steady || asked ? 0 : now_s() + UNSTEADY_KEPT_S;
-	r = rls_calibration_save(RLS_CALIBRATION_PATH, scope, file);
 	if (r)
 		rls_debug("the calibration is not kept in %s: %s", RLS_CALIBRATION_PATH,
 			  strerror(-r));
+	if (r)
+		return "for this recording only";
+	return file->until_s > 0 ? "kept for ten minutes, as the machine is busy"
+				 : "kept for this boot";
+}
+
+/* A recording goes on without: with figures of other machines, and an error that says so. */
+static void fall_back(int error, struct rls_calibration_file *file)
+{
+	rls_warning("what a probe hit costs could not be measured (%s): a default is used, "
+		    "which may be off by all of it",
+		    strerror(-error));
+	rls_calibration_default(&file->calibration);
+	file->source = RLS_CALIBRATED_NOT;
+	file->until_s = 0;
+}
+
+static void measure_briefly(struct rls_kernel *kernel, const struct rls_calibration_scope *scope,
+			    struct rls_calibration_file *file)
+{
+	int r = rls_calibrate(kernel, &brief, &file->calibration);
+	struct rls_calibrated hit = rls_calibration_mean_hit(&file->calibration);
+
+	if (!r && !(hit.value_ns > 0 && hit.error_ns <= hit.value_ns))
+		r = -EBUSY;
+	if (r) {
+		fall_back(r, file);
+		return;
+	}
+	file->source = RLS_CALIBRATED_BY_RECORDING;
+	file->until_s = is_steady(&file->calibration) ? 0 : now_s() + UNSTEADY_KEPT_S;
+	rls_info("calibrated: a probe hit costs %.2f ± %.2f µs here, %s", hit.value_ns / 1000,
+		 hit.error_ns / 1000, keep(scope, file));
+}
+
+/* Asked for by the user, who then has it kept for good. */
+static int measure_at_length(struct rls_kernel *kernel, const struct rls_calibration_effort *effort,
+			     const struct rls_calibration_scope *scope,
+			     struct rls_calibration_file *file)
+{
+	int r = rls_calibrate(kernel, effort, &file->calibration);
+
+	if (r)
+		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
+	if (!is_steady(&file->calibration))
+		rls_warning("the machine is too busy for steady figures: calibrate again when it "
+			    "is quieter");
+	file->source = RLS_CALIBRATED_BY_COMMAND;
+	file->until_s = 0;
+	keep(scope, file);
 	return 0;
 }
 
@@ -143,47 +185,47 @@ static void check_workload(struct rls_kernel *kernel, struct rls_workload *own)
 
 /* ---- this boot's, or a command's ---- */
 
-static int obtain(struct rls_kernel *kernel, unsigned int rounds, bool anew, const char *command,
-		  struct rls_calibration_file *out)
+void rls_calibration_cache_open(struct rls_kernel *kernel, const char *command,
+				struct rls_calibration_file *out)
 {
 	struct rls_calibration_file file = {0};
 	struct rls_calibration_scope scope;
 	struct rls_workload *own = NULL;
 	struct rls_hit_costs costs;
-	bool is_known;
+	bool has_scope = !rls_calibration_scope_init(&scope, rls_kernel_way(kernel));
+	bool is_known = has_scope && !calibration_cache_load(&scope, &file);
 	double share;
-	int r = rls_calibration_scope_init(&scope, rls_kernel_way(kernel));
 
-	if (r)
-		return rls_error_r(r, "cannot tell which boot this is: %s", strerror(-r));
-	is_known = !calibration_cache_load(&scope, &file) && !anew;
 	if (is_known && command)
 		own = rls_calibration_workload(&file, command);
 	if (own) {
 		check_workload(kernel, own);
 		file.calibration = own->calibration;
+		file.source = RLS_CALIBRATED_IN_JOB;
 	} else if (!is_known || has_passed(&file) ||
 		   !calibration_cache_holds(kernel, &file.calibration, &share)) {
-		r = calibration_cache_measure(kernel, rounds, anew, &scope, &file);
-	}
-	if (r) {
-		rls_calibration_file_clear(&file);
-		return r;
+		measure_briefly(kernel, has_scope ? &scope : NULL, &file);
 	}
 	costs = rls_calibration_costs(&file.calibration);
 	rls_kernel_set_costs(kernel, &costs);
 	*out = file;
-	return 0;
 }
 
-int rls_calibration_cache_open(struct rls_kernel *kernel, const char *command,
-			       struct rls_calibration_file *out)
-{
-	return obtain(kernel, ROUNDS, false, command, out);
-}
-
-int rls_calibration_cache_measure(struct rls_kernel *kernel, unsigned int rounds,
+int rls_calibration_cache_measure(struct rls_kernel *kernel,
+				  const struct rls_calibration_effort *effort,
 				  struct rls_calibration_file *out)
 {
-	return obtain(kernel, rounds, true, NULL, out);
+	struct rls_calibration_file file = {0};
+	struct rls_calibration_scope scope;
+	int r = rls_calibration_scope_init(&scope, rls_kernel_way(kernel));
+
+	if (r)
+		return rls_error_r(r, "cannot tell which boot this is: %s", strerror(-r));
+	calibration_cache_load(&scope, &file);
+	r = measure_at_length(kernel, effort, &scope, &file);
+	if (r)
+		rls_calibration_file_clear(&file);
+	else
+		*out = file;
+	return r;
 }

@@ -112,12 +112,17 @@ int rls_host_figure(struct rls_event_output *output, const char *name, double va
 	return r ? r : rls_event_output_add(output, &event);
 }
 
-int rls_host_calibration(struct rls_event_output *output, const struct rls_calibration *calibration,
+int rls_host_calibration(struct rls_event_output *output, const struct rls_calibration_file *file,
 			 uint64_t time_ns)
 {
+	const struct rls_calibration *calibration = &file->calibration;
 	struct rls_calibrated hit = rls_calibration_mean_hit(calibration);
-	int r = 0;
+	char source[64];
+	int r;
 
+	snprintf(source, sizeof(source), RLS_FIGURE_SOURCE "%s",
+		 rls_calibration_source_name(file->source));
+	r = rls_host_figure(output, source, 0, 0, time_ns);
 	for (int path = 0; !r && path < RLS_PATH_MAX; path++)
 		r = rls_host_figure(output, rls_path_name(path), calibration->paths[path].value_ns,
 				    calibration->paths[path].error_ns, time_ns);

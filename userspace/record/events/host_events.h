@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "userspace/attach/calibration/calibrate.h"
+#include "userspace/attach/calibration/calibration_file.h"
 #include "userspace/record/events/event_output.h"
 
 /* Adds a CLOCK event: both clocks, read now. */
@@ -14,8 +14,8 @@ int rls_host_event(struct rls_event_output *output, uint64_t time_ns);
 /* Adds a CALIBRATION event. */
 int rls_host_figure(struct rls_event_output *output, const char *name, double value_ns,
 		    double error_ns, uint64_t time_ns);
-/* One for each path, and the mean hit, whose error is that of all costs. */
-int rls_host_calibration(struct rls_event_output *output, const struct rls_calibration *calibration,
+/* One for each path, and the mean hit, whose error is that of all costs; and one that says where they are from. */
+int rls_host_calibration(struct rls_event_output *output, const struct rls_calibration_file *file,
 			 uint64_t time_ns);
 
 #endif
