@@ -28,12 +28,12 @@ struct {
 	__type(value, __u8);
 } to_announce SEC(".maps");
 
-/* Of the scheduler's ticks so many in 2^32 are taken, each for so much time at least. */
+/* Of the scheduler's ticks so many in 2^32 are taken. Each tick, of either sort, is for so much time. */
 volatile __u32 tick_share;
 volatile __u64 tick_stands_ns;
 volatile __u64 tick_period_ns;
 volatile __u64 phase_due_ns;
-/* Of the timer: what is longer than this between two ticks was not all spent running. */
+/* Of the timer, whose period varies: what is longer than this between two ticks is no period of it. */
 volatile __u64 tick_apart_ns;
 /* While tick_share is 0: do these tick as we think? Those of this thread, in kernel and user mode. */
 volatile __u32 tick_trier;
@@ -98,6 +98,8 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	if (!tick)
 		return 0;
 	tick->ns = now_ns - tick->at_ns;
+	if (tick->ns > tick_apart_ns)
+		tick->ns = tick_stands_ns;
 	tick->at_ns = now_ns;
 	if (!recording_since_ns)
 		return 0;
@@ -120,21 +122,10 @@ int on_close_look(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/* A tick that comes late, as where the machine's own host had others to run, is also one for each
- * that was passed over meanwhile. (After idling the next is due in time.) */
-static __always_inline __u64 ticks_in_one(struct hrtimer *timer, __u64 now_ns)
-{
-	__u64 due_ns = now_ns, period_ns = tick_period_ns;
-
-	if (bpf_core_field_exists(timer->node.expires))
-		due_ns = BPF_CORE_READ(timer, node.expires);
-	return 1 + (period_ns && now_ns > due_ns ? (now_ns - due_ns) / period_ns : 0);
-}
-
 SEC(SCHEDULER_TICK)
 int BPF_PROG(on_scheduler_tick, struct hrtimer *timer)
 {
-	__u64 function = 0, now_ns;
+	__u64 function = 0;
 	struct tick *tick;
 	__u32 key = 0;
 
@@ -153,9 +144,8 @@ int BPF_PROG(on_scheduler_tick, struct hrtimer *timer)
 	tick = bpf_map_lookup_elem(&last_tick, &key);
 	if (!tick)
 		return 0;
-	now_ns = bpf_ktime_get_ns();
-	tick->ns = tick_stands_ns * ticks_in_one(timer, now_ns);
-	tick->at_ns = now_ns;
+	tick->ns = tick_stands_ns;
+	tick->at_ns = bpf_ktime_get_ns();
 	sample(interrupted_by_scheduler(ctx), tick);
 	return 0;
 }

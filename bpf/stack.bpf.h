@@ -11,6 +11,7 @@
 #include "bpf/shared/python.bpf.h"
 #include "bpf/shared/tick.bpf.h"
 #include "bpf/wait.bpf.h"
+#include "bpf/wire/tick_weight.h"
 
 /* Waits of one thread that are walked in one window: waits_per_window. Those for a CPU are many where threads
  * crowd, and short; they must not crowd out the others, of which a single one may be long. */
@@ -80,17 +81,14 @@ static __always_inline bool send_stack_record(struct rls_wire_stack *stack,
 	return false;
 }
 
-/* What a tick stands for: the time since the CPU's last one. Where none came while the CPU was idle (it is so in
- * some virtual machines, and where the kernel holds ticks back), that includes time in which nothing ran. Then
- * it is what the thread itself has run for since its own last: all in all, what it ran for. */
 static __always_inline __u64 tick_stands_for(struct thread_state *thread, struct task_struct *task,
 					     const struct tick *tick)
 {
-	__u64 ran_ns, ns = tick->ns < RLS_TICK_NS_MAX ? tick->ns : RLS_TICK_NS_MAX;
+	__u64 period_ns = tick->ns < RLS_TICK_NS_MAX ? tick->ns : RLS_TICK_NS_MAX;
+	__u64 ran_ns = task->se.sum_exec_runtime - thread->wait.ticked_ran_ns;
 
-	ran_ns = task->se.sum_exec_runtime - thread->wait.ticked_ran_ns;
 	thread->wait.ticked_ran_ns += ran_ns;
-	return tick_apart_ns && tick->ns > tick_apart_ns && ran_ns < ns ? ran_ns : ns;
+	return rls_tick_weight(&thread->wait.owed_ns, ran_ns, period_ns);
 }
 
 static __always_inline void send_running(struct thread_state *thread, struct task_struct *task,

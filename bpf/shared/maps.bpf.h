@@ -72,6 +72,7 @@ struct wait {
 	__u64 end_ns; /* of the last that is over, and how long it was */
 	__u64 away_ns;
 	__u64 ticked_ran_ns; /* what the thread had run for at its last tick, or when first seen */
+	__s64 owed_ns; /* of that, what its ticks did not stand for yet; less than 0: they stood for more */
 	__u8 open; /* WAIT_*, of the last until its end has been sent */
 };
 #define WAIT_ASLEEP 1 /* for something else than a CPU */

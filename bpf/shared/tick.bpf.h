@@ -13,7 +13,7 @@
 
 struct tick {
 	__u64 at_ns; /* a CPU's last */
-	__u64 ns; /* how long it was after the one before, or what it stands for */
+	__u64 ns; /* how long it was after the one before, where that is a period; else a period */
 };
 
 struct tick_map {

@@ -27,8 +27,8 @@ struct rls_wire_stack {
 	RLS_U16 frames;
 	RLS_U32 syscall; /* waits: (int32) the system call it is in, -1 for none */
 	RLS_U32 every; /* waits: one of so many is sent, at random */
-	RLS_U32 argument; /* waits: low half of that call's first argument; else ns since
-				     * the CPU's tick before, RLS_TICK_NS_MAX at most */
+	RLS_U32 argument; /* waits: low half of that call's first argument; else ns that it
+				     * stands for, twice RLS_TICK_NS_MAX at most */
 	RLS_U64 thread_pointer, stack_pointer; /* waits: in user mode */
 	struct rls_wire_frame frame[RLS_WALK_FRAMES_MAX];
 };

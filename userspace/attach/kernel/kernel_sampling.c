@@ -191,6 +191,7 @@ static int take_scheduler_ticks(struct rls_kernel *kernel)
 /* The period of the timer's ticks; that of the scheduler's is found in another way. */
 static void set_pace_of_timer(struct rls_kernel *kernel)
 {
+	kernel->skeleton->bss->tick_stands_ns = 1000000000ULL / kernel->sampler.hz;
 	kernel->skeleton->bss->tick_apart_ns = rls_sampler_apart_ns(&kernel->sampler);
 }
 
