@@ -8,17 +8,12 @@
 #include "analysis/base/apportion.h"
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
-#include "analysis/base/student.h"
 #include "analysis/estimate/category_shares.h"
+#include "analysis/estimate/count_estimate.h"
 #include "analysis/event/bounded.h"
 #include "analysis/timeline/window_counts.h"
 
 #define SIGMAS 1.96
-#define CONFIDENCE 0.95
-/* Fewer do not show how they differ: an interval of any width would be made up. */
-#define WINDOWS_MIN 5
-/* More likeness of neighbours leaves nothing to go by. */
-#define ALIKE_MAX 0.7
 /* A thread that hardly waits has no waits to misplace. */
 #define WAITS_MIN 0.1
 /* Of the traced time, untraced time that does not matter. */
@@ -52,8 +47,10 @@ struct pool {
 	uint64_t closed_ns, unreported_ns;
 	double waits; /* share of the closed time */
 	double ran_error; /* share by which its running time may be another's */
+	uint64_t visits;
 	struct {
 		double raw_ns, corrected_ns;
+		double by_category_ns[RLS_CATEGORY_MAX]; /* of corrected_ns; traced only */
 	} traced, closed; /* running */
 };
 
@@ -188,73 +185,6 @@ static void settle_cost(struct rls_scope *scope, const struct rls_cell *closed)
 
 /* --- counts --------------------------------------------------------------------------- */
 
-/* What windows say of one kind of transition, over the scopes of a pool. */
-struct window_rates {
-	double windows;
-	double per_ns; /* of corrected running time */
-	double error_per_ns; /* half width of the 95 % interval */
-};
-
-/* d = x/W - rate × t/W of each window, squared, and times that of the window before. */
-static double residuals(const struct rls_spread *spread, int from, int to, double rate,
-			double *with_last)
-{
-	*with_last = spread->rate_by_last[from][to] - rate * spread->rate_by_last_share[from][to] +
-		     rate * rate * spread->share_by_last;
-	return fmax(spread->rate_squared[from][to] - 2 * rate * spread->rate_by_share[from][to] +
-			    rate * rate * spread->share_squared,
-		    0);
-}
-
-/* A part of the time that so many windows have all missed may be this large, at 95 %. */
-static double missed_share(double windows)
-{
-	return fmin(-log(1 - CONFIDENCE) / windows, 1);
-}
-
-/* A ratio of means over windows (Cochran, ch. 6), each of which is one instant. Bursts that last longer than
- * from one window to the next make neighbours alike: then there are fewer windows, in effect. What
- * all windows have missed has no residual; it is as far from the mean as the extremes are. */
-static struct window_rates rates_of(const struct rls_spread *spread, int from, int to)
-{
-	struct window_rates out = {.windows = spread->windows, .error_per_ns = INFINITY};
-	double with_last, squares, alike, drawn, missed;
-
-	if (spread->windows < WINDOWS_MIN || spread->share <= 0)
-		return out;
-	out.per_ns = spread->rate[from][to] / spread->share;
-	squares = residuals(spread, from, to, out.per_ns, &with_last);
-	alike = squares > 0 ? fmin(fmax(with_last / squares, 0), ALIKE_MAX) : 0;
-	alike = (1 + alike) / (1 - alike);
-	squares *= alike * out.windows / (out.windows - 1);
-	squares = fmax(squares, spread->chance[from][to]);
-	drawn = rls_student_quantile(CONFIDENCE, fmax(out.windows / alike, 2) - 1) * sqrt(squares) /
-		spread->share;
-	missed = missed_share(out.windows) *
-		 fmax(spread->most[from][to] - out.per_ns, out.per_ns - spread->least[from][to]);
-	out.error_per_ns = hypot(drawn, missed);
-	return out;
-}
-
-/* Before its first transition in a window a thread ran, or waited. The more it waits, the less is known of which it
- * was. Then the rate is between those with and without this time. */
-static void allow_for_late(const struct pool *pool, struct window_rates *rates)
-{
-	const struct rls_spread *spread = &pool->spread;
-	double seen = fmax(spread->share - spread->late_share, 0);
-	double waits = pool->waits, most;
-
-	if (isinf(rates->error_per_ns) || rates->per_ns <= 0 || spread->late_share <= 0)
-		return;
-	most = seen > 0 ? rates->per_ns * spread->share / seen : INFINITY;
-	if (isinf(most) && waits > 0)
-		rates->error_per_ns = INFINITY;
-	if (isinf(most))
-		return;
-	rates->error_per_ns = hypot(rates->error_per_ns, fmin(waits, 0.5) * (most - rates->per_ns));
-	rates->per_ns += waits * (most - rates->per_ns);
-}
-
 static double count_of(const struct pool *pool, int from, int to)
 {
 	double count = 0;
@@ -273,15 +203,11 @@ static double cost_share(const struct pool *pool)
 					     : 1;
 }
 
-static void scale_count(const struct pool *pool, int from, int to)
+static void scale_count(const struct pool *pool, const struct rls_count_basis *basis, int from,
+			int to)
 {
-	struct window_rates rates = rates_of(&pool->spread, from, to);
-	double all = count_of(pool, from, to), more, error;
-
-	allow_for_late(pool, &rates);
-	more = rates.per_ns * pool->closed.corrected_ns;
-	error = hypot(rates.error_per_ns, pool->ran_error * rates.per_ns) *
-		pool->closed.corrected_ns;
+	struct rls_count_estimate estimate = rls_estimate_count(basis, from, to);
+	double all = count_of(pool, from, to), more = estimate.count, error = estimate.error;
 
 	/* Of so little nothing can be said, and nothing needs to be. */
 	if (isinf(error) && pool->closed.corrected_ns < NEGLIGIBLE * pool->traced.corrected_ns) {
@@ -294,18 +220,37 @@ static void scale_count(const struct pool *pool, int from, int to)
 
 		rls_add_bounded(&scope->transitions[from][to], rls_round_bounded(more * share));
 		scope->scaled_error[from][to] = (float)(share > 0 ? error * share : 0);
+		scope->scaled_cost[from][to] = estimate.by_visits ? 0 : (float)cost_share(pool);
 	}
 }
 
-static void scale_counts(const struct pool *pool)
+static struct rls_count_basis basis_of(const struct pool *pool,
+				       const struct rls_category_shares *running)
 {
-	float cost = (float)cost_share(pool);
+	struct rls_count_basis basis = {
+		.spread = &pool->spread,
+		.waits = pool->waits,
+		.ran_ns = pool->closed.corrected_ns,
+		.ran_error = pool->ran_error,
+		.cost_share = cost_share(pool),
+		.visits = fmax((double)pool->visits - pool->spread.visits.visits, 0),
+	};
 
-	for (size_t s = 0; s < pool->count; s++)
-		pool->scopes[s]->scaled_cost = cost;
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		basis.traced_share[i] = pool->traced.by_category_ns[i] / pool->traced.corrected_ns;
+		basis.sampled_share[i] = running->of[i];
+		basis.sampled_error[i] = running->error[i];
+	}
+	return basis;
+}
+
+static void scale_counts(const struct pool *pool, const struct rls_category_shares *running)
+{
+	struct rls_count_basis basis = basis_of(pool, running);
+
 	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
 		for (int to = 0; to < RLS_CATEGORY_MAX; to++)
-			scale_count(pool, from, to);
+			scale_count(pool, &basis, from, to);
 	}
 }
 
@@ -347,8 +292,14 @@ static void scale_calls(const struct pool *pool, double seen)
 		scale.time = (float)((double)all_ns / (double)traced_ns);
 		scale.time_error = (float)(looked_error_ns / (double)all_ns);
 	}
-	for (size_t s = 0; s < pool->count; s++)
-		pool->scopes[s]->calls_scale = scale;
+	for (size_t s = 0; s < pool->count; s++) {
+		struct rls_scope *scope = pool->scopes[s];
+
+		for (int from = 0; from < RLS_CATEGORY_MAX; from++)
+			scale.cost =
+				fmaxf(scale.cost, scope->scaled_cost[from][RLS_CATEGORY_CUDA_API]);
+		scope->calls_scale = scale;
+	}
 }
 
 /* There is closed running time, and none that was traced to go by. */
@@ -357,7 +308,7 @@ static void doubt_counts(const struct pool *pool)
 	for (size_t s = 0; s < pool->count; s++) {
 		struct rls_scope *scope = pool->scopes[s];
 
-		scope->calls_scale = (struct rls_calls_scale){1, 1, INFINITY, INFINITY};
+		scope->calls_scale = (struct rls_calls_scale){1, 1, INFINITY, INFINITY, 0};
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 			for (int k = 0; k < RLS_CATEGORY_MAX; k++)
 				scope->scaled_error[i][k] = scope->transitions[i][k] ? INFINITY : 0;
@@ -373,6 +324,38 @@ static void pool_looks(struct rls_category_samples *into, const struct rls_categ
 		into->count[i] += looks->count[i];
 		into->ns[i] += looks->ns[i];
 	}
+}
+
+static void pool_visits(struct rls_spread_visits *into, const struct rls_spread_visits *spread)
+{
+	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
+		for (int k = 0; k < RLS_CATEGORY_MAX; k++) {
+			into->count[i][k] += spread->count[i][k];
+			into->first[i][k] += spread->first[i][k];
+			into->squared[i][k] += spread->squared[i][k];
+			into->by_visits[i][k] += spread->by_visits[i][k];
+			into->most[i][k] = fmax(into->most[i][k], spread->most[i][k]);
+			if (!into->groups ||
+			    (spread->groups && spread->least[i][k] < into->least[i][k]))
+				into->least[i][k] = spread->least[i][k];
+		}
+	}
+	into->visits += spread->visits;
+	into->first_visits += spread->first_visits;
+	into->visits_squared += spread->visits_squared;
+	into->time_ns += spread->time_ns;
+	into->units += spread->units;
+	into->groups += spread->groups;
+}
+
+static void pool_closed(struct rls_spread_closed *into, const struct rls_spread_closed *closed)
+{
+	into->time_ns += closed->time_ns;
+	into->visits += closed->visits;
+	into->time_squared += closed->time_squared;
+	into->time_by_visits += closed->time_by_visits;
+	into->visits_squared += closed->visits_squared;
+	into->pieces += closed->pieces;
 }
 
 static void pool_spread(struct rls_spread *into, const struct rls_spread *spread)
@@ -397,6 +380,8 @@ static void pool_spread(struct rls_spread *into, const struct rls_spread *spread
 	into->share_by_last += spread->share_by_last;
 	into->windows += spread->windows;
 	into->pieces += spread->pieces;
+	pool_visits(&into->visits, &spread->visits);
+	pool_closed(&into->closed, &spread->closed);
 }
 
 static void fill_pool(struct pool *pool)
@@ -407,8 +392,10 @@ static void fill_pool(struct pool *pool)
 		for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 			pool->traced_ns[i] += rls_cell_ns(&scope->cells[i]);
 			pool->traced.raw_ns += (double)rls_cell_ran_ns(&scope->cells[i]);
+			pool->traced.by_category_ns[i] += corrected_ran_ns(&scope->cells[i]);
 			pool->traced.corrected_ns += corrected_ran_ns(&scope->cells[i]);
 		}
+		pool->visits += scope->visits;
 		if (!scope->unseen)
 			continue;
 		pool_looks(&pool->running, &scope->unseen->running);
@@ -500,7 +487,7 @@ static void settle_pool(const struct rls_thread *thread, struct pool *pool,
 	known = shares_of(thread, pool, looks, &running, &waiting) &&
 		(thread->looked || !thread->reported);
 	if (pool->closed_ns && pool->traced.corrected_ns > 0)
-		scale_counts(pool);
+		scale_counts(pool, &running);
 	settle_cells(pool, &running, &waiting, known);
 	if (!pool->closed_ns)
 		return;

@@ -30,16 +30,8 @@
  *
  * The error of a share is 1.96 standard deviations, of two things: of drawing the samples, and of
  * having learnt P from a limited number (as draws, or by how P differs between moments when that
- * is more; Cochran, ch. 11). Counts of transitions are a ratio estimate over
- * windows (ibid. ch. 6): transitions for each window's length, over corrected running time for each
- * window's length. A window is one instant at random, however long it is: it ends sooner where there
- * is much to trace. The first stretch of a recording is at no random instant, and counts for itself
- * only. In a window, time before a thread's first event has no transitions.
+ * is more; Cochran, ch. 11). How counts of transitions are estimated is in count_estimate.h.
  *
- * The error of a count contains how windows differ (fewer count where neighbours are alike), what all
- * of them may have missed (up to the densest and sparsest piece seen), the cost of hits that was
- * subtracted, and, where a thread waits much, how well it is known when it ran. With fewer than five
- * windows, or an error above half of the count, the count is not known.
  * Counts of CUDA calls by name are scaled by the same factor as transitions, with the
  * error of those into `cuda_api`. Together they take as much of all time as `cuda_api` does.
  */

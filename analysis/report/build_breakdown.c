@@ -128,8 +128,10 @@ static double count_error(const struct rls_builder *b, const struct rls_scope *s
 	double error = scope->scaled_error[from][to], count = (double)scope->transitions[from][to];
 	double lost = count * b->lost_share / (1 - b->lost_share);
 
-	return error > 0 ? hypot(error, b->calibration_error * scope->scaled_cost * count) + lost
-			 : lost;
+	return error > 0
+		       ? hypot(error, b->calibration_error * scope->scaled_cost[from][to] * count) +
+				 lost
+		       : lost;
 }
 
 /* An interval from half of the figure to three times that says less than that it is not known. */

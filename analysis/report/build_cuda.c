@@ -100,7 +100,7 @@ static double count_error(const struct rls_builder *b, const struct rls_scope *s
 {
 	return hypot(scope->calls_scale.count_error * count,
 		     INTERVAL_95 * (count - seen) / sqrt(seen)) +
-	       b->calibration_error * scope->scaled_cost * count;
+	       b->calibration_error * scope->calls_scale.cost * count;
 }
 
 static void widen_call_error(struct rls_cuda_call_row *row)

@@ -10,11 +10,16 @@
  * threads run, and all threads times all phases would be many. */
 struct rls_scope *rls_thread_life_scope(struct rls_timeline *timeline, struct rls_thread *thread)
 {
-	if (!thread->scope &&
-	    rls_timeline_scope(timeline, thread, &thread->scopes, thread->process->phase,
-			       thread->stack, &thread->scope))
+	struct rls_scope *scope;
+
+	if (thread->scope)
+		return thread->scope;
+	if (rls_timeline_scope(timeline, thread, &thread->scopes, thread->process->phase,
+			       thread->stack, &scope) ||
+	    rls_window_counts_visit(timeline, scope))
 		return NULL;
-	return thread->scope;
+	thread->scope = scope;
+	return scope;
 }
 
 /* Where the thread's time is booked; *also: and where else, or NULL. NULL: no memory. */
@@ -23,6 +28,7 @@ static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread
 {
 	struct rls_scope *scope = rls_thread_life_scope(timeline, thread);
 	struct rls_window_part *part = NULL;
+	struct rls_closed_part *closed;
 	struct rls_untraced *unseen;
 
 	*also = NULL;
@@ -37,7 +43,13 @@ static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread
 		return NULL;
 	if (thread->unreported)
 		return &unseen->unreported;
-	return timeline->closed ? &unseen->cell : &unseen->late;
+	if (!timeline->closed)
+		return &unseen->late;
+	closed = rls_window_counts_closed(timeline, scope);
+	if (!closed)
+		return NULL;
+	*also = &closed->cell;
+	return &unseen->cell;
 }
 
 /* Books the thread's time up to now. */

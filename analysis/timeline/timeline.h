@@ -37,11 +37,15 @@ struct rls_scope {
 	rls_stack_id stack;
 	rls_string_id operation; /* innermost of the stack */
 	uint64_t entries; /* how often it was entered, with this stack below it */
+	uint64_t
+		visits; /* how often the thread came to be in it, by entering or by leaving another */
 	struct rls_cell cells[RLS_CATEGORY_MAX];
 	uint64_t transitions[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* [from][to] */
 	float scaled_error[RLS_CATEGORY_MAX]
 			  [RLS_CATEGORY_MAX]; /* of them; once estimated (untraced_time.h) */
-	float scaled_cost; /* share by which they change if no hit had cost anything */
+	float scaled_cost
+		[RLS_CATEGORY_MAX]
+		[RLS_CATEGORY_MAX]; /* share by which they change if no hit had cost anything */
 	struct rls_calls_scale calls_scale; /* of its CUDA calls */
 	struct rls_untraced *unseen; /* NULL: all was traced */
 	struct rls_sample_pair *python; /* of its traced Python time; NULL: none */

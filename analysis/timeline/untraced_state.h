@@ -7,6 +7,7 @@
 #ifndef RLS_UNTRACED_STATE_H
 #define RLS_UNTRACED_STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "analysis/correct/overhead_correction.h"
@@ -48,15 +49,57 @@ struct rls_spread {
 	double share_by_last; /* Σ (t/W)(t'/W') */
 	uint32_t windows; /* but the first stretch */
 	uint32_t pieces; /* in the extremes */
+	struct rls_spread_visits {
+		/* Of windows, and of pieces of the first stretch: x transitions in v visits. */
+		double count RLS_TRANSITIONS_BY,
+			first RLS_TRANSITIONS_BY; /* Σ x; of the first stretch */
+		double squared RLS_TRANSITIONS_BY; /* Σ x² */
+		double by_visits RLS_TRANSITIONS_BY; /* Σ x v */
+		double least RLS_TRANSITIONS_BY, most RLS_TRANSITIONS_BY; /* x/v of groups */
+		double visits, first_visits, visits_squared;
+		double time_ns; /* corrected running time in them */
+		uint32_t units, groups;
+		struct {
+			double count RLS_TRANSITIONS_BY;
+			double visits;
+		} group; /* of too few visits to say anything yet */
+	} visits;
+	/* Of pieces of the time between windows: t running in v visits. Their costs are nothing. */
+	struct rls_spread_closed {
+		double time_ns, visits; /* Σ t, Σ v */
+		double time_squared, time_by_visits, visits_squared; /* Σ t², Σ t v, Σ v² */
+		uint32_t pieces;
+	} closed;
 };
+
+/* What one window, or one piece of the first stretch, had of a scope. Times are corrected. */
+struct rls_spread_unit {
+	uint32_t count RLS_TRANSITIONS_BY;
+	double visits;
+	double time_ns, late_ns; /* running; of it, before the thread's first transition */
+	double length_ns;
+	bool first; /* a piece of the first stretch */
+};
+
+void rls_spread_add(struct rls_spread *spread, const struct rls_spread_unit *unit);
+void rls_spread_add_closed(struct rls_spread_closed *closed, double time_ns, double visits);
 
 /* What a scope had in one window. */
 struct rls_window_part {
 	uint32_t number; /* 0: none */
 	uint32_t count RLS_TRANSITIONS_BY;
+	uint32_t visits; /* that began in it */
 	struct rls_cell seen;
 	struct rls_cell late; /* before the thread's first transition in the window */
 };
+
+/* What it had in one piece of the time between windows. */
+struct rls_closed_part {
+	uint32_t number; /* 0: none */
+	uint32_t visits;
+	struct rls_cell cell;
+};
+#define RLS_CLOSED_PIECE_NS 50000000ULL
 
 #define RLS_WINDOWS_KEPT 4
 
@@ -69,6 +112,7 @@ struct rls_untraced {
 	struct rls_cell unreported; /* time in which probes were on, and had reported no category */
 	struct rls_category_samples running, waiting; /* in all of these */
 	struct rls_window_part parts[RLS_WINDOWS_KEPT];
+	struct rls_closed_part closed[RLS_WINDOWS_KEPT];
 	struct rls_spread spread; /* of what is no part any more */
 	uint32_t last; /* number of the latest part; 0: none yet */
 };
@@ -83,6 +127,7 @@ struct rls_sample_pair {
 struct rls_calls_scale {
 	float count, time;
 	float count_error, time_error;
+	float cost; /* share by which the number changes if no hit had cost anything */
 };
 
 /* Guesses held against the truth. Those of one moment have much in common: what the thread is at

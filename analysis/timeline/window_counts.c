@@ -2,14 +2,13 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "analysis/base/grow.h"
 
 /* The first stretch is cut into pieces, to see how dense transitions can be. Their numbers: */
 #define PIECE 0x80000000U
 #define PIECE_NS 20000000ULL
-/* So much running time says how dense transitions are. */
-#define DENSITY_NS 5000000.0
 
 /* What hits took of the running time, and what is left. */
 static double corrected_ns(const struct rls_cell *cell, double *cost_ns)
@@ -24,47 +23,6 @@ static double corrected_ns(const struct rls_cell *cell, double *cost_ns)
 	return ran_ns - taken_ns;
 }
 
-static void add_extremes(struct rls_spread *spread, const struct rls_window_part *part,
-			 double time_ns)
-{
-	struct rls_spread_piece *piece = &spread->piece;
-	bool enough;
-
-	piece->time_ns += time_ns;
-	enough = piece->time_ns >= DENSITY_NS;
-	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
-		for (int to = 0; to < RLS_CATEGORY_MAX; to++) {
-			double *least = &spread->least[from][to], *most = &spread->most[from][to];
-			double rate;
-
-			piece->count[from][to] += part->count[from][to];
-			rate = piece->count[from][to] / piece->time_ns;
-			if (!enough)
-				continue;
-			*least = spread->pieces ? fmin(*least, rate) : rate;
-			*most = fmax(*most, rate);
-		}
-	}
-	if (!enough)
-		return;
-	spread->pieces++;
-	*piece = (struct rls_spread_piece){0};
-}
-
-static void add_count(struct rls_spread *spread, int from, int to, double count, double share,
-		      double length_ns)
-{
-	double rate = count / length_ns, last = spread->last.rate[from][to];
-
-	spread->rate[from][to] += rate;
-	spread->rate_squared[from][to] += rate * rate;
-	spread->rate_by_share[from][to] += rate * share;
-	spread->chance[from][to] += rate / length_ns;
-	spread->rate_by_last[from][to] += rate * last;
-	spread->rate_by_last_share[from][to] += rate * spread->last.share + last * share;
-	spread->last.rate[from][to] = rate;
-}
-
 static double length_of(const struct rls_timeline *timeline, uint32_t number)
 {
 	if (number & PIECE)
@@ -77,27 +35,14 @@ static double length_of(const struct rls_timeline *timeline, uint32_t number)
 static void sum_up(const struct rls_timeline *timeline, struct rls_spread *spread,
 		   const struct rls_window_part *part)
 {
-	double cost_ns = 0, late_ns = corrected_ns(&part->late, &cost_ns);
-	double time_ns = late_ns + corrected_ns(&part->seen, &cost_ns);
-	double length_ns = fmax(length_of(timeline, part->number) - cost_ns, time_ns);
+	struct rls_spread_unit unit = {.visits = part->visits, .first = part->number & PIECE};
+	double cost_ns = 0;
 
-	/* It waited all along. */
-	if (time_ns <= 0)
-		return;
-	add_extremes(spread, part, time_ns);
-	if (part->number & PIECE)
-		return;
-	for (int from = 0; from < RLS_CATEGORY_MAX; from++) {
-		for (int to = 0; to < RLS_CATEGORY_MAX; to++)
-			add_count(spread, from, to, part->count[from][to], time_ns / length_ns,
-				  length_ns);
-	}
-	spread->share += time_ns / length_ns;
-	spread->late_share += late_ns / length_ns;
-	spread->share_squared += pow(time_ns / length_ns, 2);
-	spread->share_by_last += time_ns / length_ns * spread->last.share;
-	spread->last.share = time_ns / length_ns;
-	spread->windows++;
+	memcpy(unit.count, part->count, sizeof(unit.count));
+	unit.late_ns = corrected_ns(&part->late, &cost_ns);
+	unit.time_ns = unit.late_ns + corrected_ns(&part->seen, &cost_ns);
+	unit.length_ns = fmax(length_of(timeline, part->number) - cost_ns, unit.time_ns);
+	rls_spread_add(spread, &unit);
 }
 
 /* 0: none is kept. */
@@ -134,6 +79,33 @@ int rls_window_counts_part(const struct rls_timeline *timeline, struct rls_scope
 	return 0;
 }
 
+static void sum_up_closed(struct rls_spread *spread, struct rls_closed_part *part)
+{
+	double cost_ns = 0;
+
+	if (part->number)
+		rls_spread_add_closed(&spread->closed, corrected_ns(&part->cell, &cost_ns),
+				      part->visits);
+	*part = (struct rls_closed_part){0};
+}
+
+struct rls_closed_part *rls_window_counts_closed(const struct rls_timeline *timeline,
+						 struct rls_scope *scope)
+{
+	struct rls_untraced *untraced = rls_timeline_scope_untraced(scope);
+	uint32_t number =
+		(uint32_t)((timeline->now_ns - timeline->first_ns) / RLS_CLOSED_PIECE_NS) + 1;
+	struct rls_closed_part *part;
+
+	if (!untraced)
+		return NULL;
+	part = &untraced->closed[number % RLS_WINDOWS_KEPT];
+	if (part->number != number)
+		sum_up_closed(&untraced->spread, part);
+	part->number = number;
+	return part;
+}
+
 int rls_window_counts_close(struct rls_timeline *timeline)
 {
 	uint32_t number = timeline->windows;
@@ -146,6 +118,26 @@ int rls_window_counts_close(struct rls_timeline *timeline)
 	for (size_t i = before; i < timeline->window_capacity; i++)
 		timeline->window_lengths[i] = 0;
 	timeline->window_lengths[number] = timeline->now_ns - begun_ns;
+	return 0;
+}
+
+int rls_window_counts_visit(const struct rls_timeline *timeline, struct rls_scope *scope)
+{
+	struct rls_window_part *part = NULL;
+	struct rls_closed_part *closed = NULL;
+	int err = 0;
+
+	if (timeline->closed)
+		closed = rls_window_counts_closed(timeline, scope);
+	else
+		err = rls_window_counts_part(timeline, scope, &part);
+	if (err || (timeline->closed && !closed))
+		return -ENOMEM;
+	scope->visits++;
+	if (part)
+		part->visits++;
+	if (closed)
+		closed->visits++;
 	return 0;
 }
 
@@ -175,4 +167,6 @@ void rls_window_counts_finish(const struct rls_timeline *timeline, struct rls_sc
 			sum_up(timeline, &untraced->spread, part);
 		part->number = 0;
 	}
+	for (uint32_t i = 0; i < RLS_WINDOWS_KEPT; i++)
+		sum_up_closed(&untraced->spread, &untraced->closed[i]);
 }

@@ -15,12 +15,19 @@
 int rls_window_counts_part(const struct rls_timeline *timeline, struct rls_scope *scope,
 			   struct rls_window_part **out);
 
+/* The piece of the time between windows that is now, of a scope. NULL: no memory. */
+struct rls_closed_part *rls_window_counts_closed(const struct rls_timeline *timeline,
+						 struct rls_scope *scope);
+
 /* The window, or the first stretch, that is open ends now. 0, or -ENOMEM. */
 int rls_window_counts_close(struct rls_timeline *timeline);
 
 /* Counts a transition in the scope. 0, or -ENOMEM. */
 int rls_window_counts_add(const struct rls_timeline *timeline, struct rls_scope *scope,
 			  enum rls_category from, enum rls_category to);
+
+/* The thread has come to be in the scope. 0, or -ENOMEM. */
+int rls_window_counts_visit(const struct rls_timeline *timeline, struct rls_scope *scope);
 
 /* Nothing more will come: sums up all parts. */
 void rls_window_counts_finish(const struct rls_timeline *timeline, struct rls_scope *scope);

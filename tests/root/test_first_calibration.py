@@ -13,7 +13,7 @@ import harness
 FOLDER = "/run/rlscope-bpf"
 STORE = os.path.join(FOLDER, "calibration.json")
 CLONE_NEWNS = 0x20000
-SAID = "a probe hit costs"
+SAID = "calibrated: a probe hit costs"
 
 
 def mount(*arguments):
