@@ -155,6 +155,27 @@ def file_too_large(checks, folder):
               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
 
 
+def writers_full(checks, folder):
+    """What every other writer says of a full disk and of a limit for files."""
+    trace = os.path.join(folder, "written")
+    with harness.Target("exact.py") as target:
+        harness.run("attach", "--pid", str(target.pid), "-o", trace, "--duration", "0.3", "--format", "json")
+    formats = "text", "json", "jsonl", "csv", "html", "sqlite", "perfetto", "chrome", "speedscope", "pprof", "folded"
+    limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16))}
+    for name, out, options, word in (("full disk", "/dev/full", {}, "space"),
+                                     ("limit for files", os.path.join(folder, "out-%s"), limit, "too large")):
+        for form in formats:
+            done = harness.run("report", trace, "--format", form, "-o", out.replace("%s", form), **options)
+            sentence(checks, "report as %s, %s" % (form, name), done, 1, word)
+        done = harness.run("compare", trace, trace, "-o", out.replace("%s", "compare"), "--format", "html", **options)
+        sentence(checks, "compare, " + name, done, 1, word)
+    with open("/dev/full", "w") as full:
+        for command in ("report", trace), ("dump", trace), ("compare", trace, trace):
+            done = subprocess.run([harness.BINARY, *command], stdout=full, stderr=subprocess.PIPE, universal_newlines=True)
+            checks.that(done.returncode == 1 and "space" in done.stderr, "%s to a full disk: status %d, %r" % (
+                command[0], done.returncode, done.stderr))
+
+
 def main():
     harness.need_root_and_profiler()
     checks = harness.Checks()
@@ -167,6 +188,7 @@ def main():
         output_unwritable(checks, folder)
         disk_full(checks, folder)
         file_too_large(checks, folder)
+        writers_full(checks, folder)
     checks.finish()
 
 

@@ -9,6 +9,7 @@
 #include "userspace/attach/closing.h"
 #include "userspace/attach/held_file.h"
 #include "userspace/attach/hit_costs.h"
+#include "userspace/base/descriptors.h"
 
 /* A link goes as a whole, and each site in it costs the target some 50 us when it does: so
  * few sites a link, that those beside a busy one do not matter, and not too few for the number
@@ -72,6 +73,8 @@ static int file_new(const struct rls_link_request *request, struct rls_group_fil
 	file->first_id = request->first_id;
 	file->count = request->count;
 	r = rls_held_file_open(&file->held, request->path);
+	if (r)
+		rls_links_report(request->path, "probes", request->count, 0, r);
 	file->sites = calloc(request->count, sizeof(*file->sites));
 	file->chunks = calloc(request->count / SITES_A_LINK + 1, sizeof(*file->chunks));
 	if (!r && (!file->sites || !file->chunks))
@@ -136,8 +139,8 @@ static int groups_attach(const struct rls_groups *groups, const struct rls_group
 	return request.count ? rls_links_attach(links, &request, attached) : 0;
 }
 
-/* The same for a file that has been attached to before. Where the kernel refuses all of it, as when the file is shorter
- * by now, these sites are lost and nothing else is. */
+/* The same for a file that has been attached to before. Where that fails, as when the file is shorter by now or too many
+ * files are open, these sites are lost and nothing else is. A warning has said so. */
 static int attach_again(const struct rls_groups *groups, const struct rls_group_file *file,
 			size_t first, size_t count, enum rls_duty duty,
 			const struct rls_hit_costs *costs, struct rls_links *links)
@@ -145,7 +148,7 @@ static int attach_again(const struct rls_groups *groups, const struct rls_group_
 	size_t attached;
 	int r = groups_attach(groups, file, first, count, duty, costs, links, &attached);
 
-	return r == -EINVAL ? 0 : r;
+	return r == -ENOMEM ? r : 0;
 }
 
 /* Returns have links of their own. */
@@ -165,7 +168,7 @@ int rls_groups_add(struct rls_groups *groups, const struct rls_link_request *req
 		r = file_new(request, &file);
 	if (r)
 		return r;
-	rls_links_allow_descriptors(4 * file->chunk_count); /* twice while they are regrouped */
+	rls_descriptors_allow(4 * file->chunk_count); /* twice while they are regrouped */
 	for (size_t i = 0; i < file->chunk_count; i++) {
 		struct chunk *chunk = &file->chunks[i];
 		size_t more = 0;

@@ -4,10 +4,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,10 +16,10 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/attach/closing.h"
 #include "userspace/attach/cookie.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 
 #define MANY_SLOW_LINKS 50
-#define OTHER_DESCRIPTORS 200
 
 int rls_links_add(struct rls_links *links, struct bpf_link *link)
 {
@@ -100,99 +100,143 @@ static int attach_multi(struct rls_links *links, const struct rls_link_request *
 		bpf_program__attach_uprobe_multi(program, -1, request->path, NULL, &options));
 }
 
-/* One refused site fails the whole link: halve until it is alone, and leave it out. */
-static size_t attach_multi_halving(struct rls_links *links, const struct rls_link_request *request,
-				   const struct batch *batch, bool returns)
+/* What goes into one file: how many probes were wanted, how many are live, and why the others are not. */
+struct outcome {
+	size_t wanted, live;
+	int error; /* the last; 0: all are live */
+};
+
+/* One refused site fails the whole link: halve until it is alone, and leave it out. Not where
+ * the reason is no site's. */
+static void attach_multi_halving(struct rls_links *links, const struct rls_link_request *request,
+				 const struct batch *batch, bool returns, struct outcome *outcome)
 {
 	struct batch left = *batch, right = *batch;
+	int r = batch->count ? attach_multi(links, request, batch, returns) : 0;
 
-	if (!batch->count)
-		return 0;
-	if (!attach_multi(links, request, batch, returns))
-		return batch->count;
-	if (batch->count == 1)
-		return 0;
+	if (!r)
+		outcome->live += batch->count;
+	else
+		outcome->error = r;
+	if (!r || batch->count == 1 || rls_reason_is_ours(r) || rls_reason_is_end(r))
+		return;
 	left.count = batch->count / 2;
 	right.offsets += left.count;
 	right.cookies += left.count;
 	right.count -= left.count;
-	return attach_multi_halving(links, request, &left, returns) +
-	       attach_multi_halving(links, request, &right, returns);
+	attach_multi_halving(links, request, &left, returns, outcome);
+	attach_multi_halving(links, request, &right, returns, outcome);
 }
 
-void rls_links_allow_descriptors(size_t more)
-{
-	static size_t allowed = OTHER_DESCRIPTORS;
-	struct rlimit limit, wanted;
-	size_t count;
-
-	allowed += more;
-	count = allowed;
-	wanted = (struct rlimit){count, count};
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= count)
-		return;
-	if (limit.rlim_max > count)
-		wanted.rlim_max = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &wanted))
-		rls_warning("at most %ju files can be open, too few for these probes: raise "
-			    "`ulimit -n`",
-			    (uintmax_t)limit.rlim_cur);
-}
-
-static size_t attach_perf(struct rls_links *links, const struct rls_link_request *request,
-			  const struct batch *batch, bool returns)
+static void attach_perf(struct rls_links *links, const struct rls_link_request *request,
+			const struct batch *batch, bool returns, struct outcome *outcome)
 {
 	const struct bpf_program *program = returns ? request->on_return : request->on_site;
-	size_t attached = 0;
 
 	/* A perf event and its link. */
-	rls_links_allow_descriptors(2 * batch->count);
+	rls_descriptors_allow(2 * batch->count);
 	for (size_t i = 0; i < batch->count; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = returns,
 			    .bpf_cookie = batch->cookies[i]);
+		int r = add_probes(links, request, returns,
+				   bpf_program__attach_uprobe_opts(program, -1, request->path,
+								   batch->offsets[i], &options));
 
 		links->slow = true;
-		if (!add_probes(links, request, returns,
-				bpf_program__attach_uprobe_opts(program, -1, request->path,
-								batch->offsets[i], &options)))
-			attached++;
+		if (!r) {
+			outcome->live++;
+			continue;
+		}
+		outcome->error = r;
+		if (rls_reason_is_ours(r) || rls_reason_is_end(r))
+			return;
 	}
-	return attached;
 }
 
 static int attach_batch(struct rls_links *links, const struct rls_link_request *request,
-			bool returns, size_t *wanted, size_t *attached)
+			bool returns, struct outcome *outcome)
 {
 	__attribute__((cleanup(batch_clear))) struct batch batch = {0};
 	int r = batch_fill(&batch, request, returns);
 
+	*outcome = (struct outcome){.wanted = batch.count};
 	if (r)
 		return r;
-	*wanted = batch.count;
-	*attached = request->multi ? attach_multi_halving(links, request, &batch, returns)
-				   : attach_perf(links, request, &batch, returns);
+	if (request->multi)
+		attach_multi_halving(links, request, &batch, returns, outcome);
+	else
+		attach_perf(links, request, &batch, returns, outcome);
+	return 0;
+}
+
+/* As people know the file: what is held open is known by its number, and what others map by their roots. */
+static void name_file(const char *path, char *name, size_t size)
+{
+	ssize_t length = -1;
+	int end = 0;
+
+	if (!strncmp(path, "/proc/", strlen("/proc/")) &&
+	    (strstr(path, "/fd/") || strstr(path, "/map_files/")))
+		length = readlink(path, name, size - 1);
+	if (length > 0) {
+		name[length] = '\0';
+		return;
+	}
+	sscanf(path, "/proc/%*d/root%n", &end);
+	snprintf(name, size, "%s", path + end);
+}
+
+void rls_links_report(const char *path, const char *what, size_t wanted, size_t live, int error)
+{
+	char name[2048], text[4096];
+
+	name_file(path, name, sizeof(name));
+	if (rls_reason_is_end(error)) {
+		rls_debug("%s is not probed: the process that maps it has ended", name);
+		return;
+	}
+	if (rls_reason_is_ours(error)) /* the same for each part of the file */
+		snprintf(text, sizeof(text), "calls into %s are not all seen: %s", name,
+			 rls_reason(error));
+	else
+		snprintf(text, sizeof(text), "%zu of %zu %s refused by the kernel in %s: %s",
+			 wanted - live, wanted, what, name, rls_reason(error));
+	if (!rls_log_has_warned(text))
+		rls_warning("%s", text);
+}
+
+/* Entries and their exits belong together where it is not a site that is refused. */
+static int links_give_up(struct rls_links *links, size_t first,
+			 const struct rls_link_request *request, const char *what,
+			 const struct outcome *outcome)
+{
+	rls_links_report(request->path, what, outcome->wanted, outcome->live, outcome->error);
+	if (rls_reason_is_ours(outcome->error) || rls_reason_is_end(outcome->error)) {
+		rls_links_clear(links, first);
+		return outcome->error == -ENOMEM ? -ENOBUFS : outcome->error;
+	}
 	return 0;
 }
 
 int rls_links_attach(struct rls_links *links, const struct rls_link_request *request,
 		     size_t *attached)
 {
-	size_t wanted = 0, live = 0;
+	struct outcome outcome = {0};
+	size_t first = links->count;
 	int r;
 
-	r = attach_batch(links, request, true, &wanted, &live);
-	if (!r && live < wanted)
-		rls_warning("%zu of %zu return probes refused by the kernel in %s", wanted - live,
-			    wanted, request->path);
-	if (!r)
-		r = attach_batch(links, request, false, &wanted, &live);
+	r = attach_batch(links, request, true, &outcome);
+	if (!r && outcome.error)
+		r = links_give_up(links, first, request, "return probes", &outcome);
 	if (r)
-		return rls_error_r(r, "cannot attach to %s: %s", request->path, strerror(-r));
-	if (live < wanted)
-		rls_warning("%zu of %zu probes refused by the kernel in %s", wanted - live, wanted,
-			    request->path);
-	*attached = live;
-	return wanted && !live ? -EINVAL : 0;
+		return r;
+	r = attach_batch(links, request, false, &outcome);
+	if (!r && outcome.error)
+		r = links_give_up(links, first, request, "probes", &outcome);
+	if (r)
+		return r;
+	*attached = outcome.live;
+	return outcome.wanted && !outcome.live ? -EINVAL : 0;
 }
 
 /* What the heir must not keep from ending: files whose disk is to be unmounted, pipes whose

@@ -35,12 +35,15 @@ struct rls_link_request {
 /* Takes the link; NULL means that attaching just failed: its errno is returned. */
 int rls_links_add(struct rls_links *links, struct bpf_link *link);
 
-/* The usual limit is 1,024: raises it by what will be opened in addition. */
-void rls_links_allow_descriptors(size_t more);
-
-/* Return probes first: an entry must never be live without its exit. */
+/* Return probes first: an entry must never be live without its exit. 0 and *attached, with a warning of those that the
+ * kernel refuses; -EINVAL where it refuses all; -ENOMEM. Where descriptors, the kernel's memory or permission is
+ * lacking, or the file's process has ended, none is live: that -errno, -ENOBUFS for the kernel's memory. A warning
+ * gives the reason, once for each file. */
 int rls_links_attach(struct rls_links *links, const struct rls_link_request *request,
 		     size_t *attached);
+
+/* Reports why probes (`what`) are not live in a file. */
+void rls_links_report(const char *path, const char *what, size_t wanted, size_t live, int error);
 
 /* Moves all to the end of another list; where there is no memory for that they are detached here and now. */
 void rls_links_gather(struct rls_links *from, struct rls_links *to);

@@ -91,13 +91,19 @@ static const struct argp argp = {
 
 static int add_processes(const struct rls_select_options *select, struct rls_recorder *recorder)
 {
+	size_t ended = 0;
 	int r = 0;
 
-	for (size_t i = 0; !r && i < select->pid_count; i++)
+	for (size_t i = 0; !r && i < select->pid_count; i++) {
 		r = rls_recorder_add(recorder, select->pids[i]);
+		if (r == -ESRCH) { /* it has been reported; the others are recorded */
+			ended++;
+			r = 0;
+		}
+	}
 	if (!r && select->selection.count)
-		r = rls_recorder_add_selected(recorder);
-	return r;
+		return rls_recorder_add_selected(recorder);
+	return !r && ended == select->pid_count ? -ESRCH : r;
 }
 
 static int open_recorder(struct attach_options *options, struct rls_recorder **out)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 #include "userspace/discover/inspection.h"
 #include "userspace/process/seen_files.h"
@@ -314,6 +315,6 @@ int rls_discover_explain(pid_t pid, int error)
 				   "is missing, or a user namespace or security module protects it",
 				   pid);
 	default:
-		return rls_error_r(error, "cannot read process %d: %s", pid, strerror(-error));
+		return rls_error_r(error, "cannot read process %d: %s", pid, rls_reason(error));
 	}
 }

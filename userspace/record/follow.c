@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 #include "userspace/discover/discover.h"
 #include "userspace/record/recorder.h"
@@ -67,9 +68,10 @@ int rls_recorder_add(struct rls_recorder *recorder, pid_t pid)
 {
 	int r = rls_process_exists(pid);
 
-	if (r)
-		return rls_error_r(r, "no process with pid %d", pid);
-	r = rls_recorder_follow_tree(recorder, pid, true);
+	if (!r)
+		r = rls_recorder_follow_tree(recorder, pid, true);
+	if (r && rls_reason_is_end(r))
+		return rls_error_r(-ESRCH, "process %d has ended before it could be recorded", pid);
 	if (r)
 		return rls_discover_explain(pid, r);
 	if (!anything_to_see(recorder))
@@ -96,7 +98,7 @@ int rls_recorder_add_selected(struct rls_recorder *recorder)
 	int r = rls_scan(selection, recorder->options.roles, follow_selected, recorder);
 
 	if (r)
-		return rls_error_r(r, "cannot look for processes: %s", strerror(-r));
+		return rls_error_r(r, "cannot look for processes: %s", rls_reason(r));
 	/* Who listens waits for them. */
 	if (!(selection->kinds & RLS_SELECT_ALL) && !recorder->options.listener &&
 	    !anything_to_see(recorder))

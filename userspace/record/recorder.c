@@ -75,7 +75,7 @@ static int begin_trace(struct rls_recorder *recorder)
 		const struct rls_target *followed = recorder->targets.all[i];
 		pid_t pid = followed->pid;
 
-		if (rls_process_exists(pid))
+		if (rls_process_exists(pid) == -ESRCH)
 			continue; /* gone already; the kernel side tells */
 		r = rls_describe(&recorder->describer, pid, recorder->start_ns);
 		if (r == -ESRCH)
@@ -118,7 +118,7 @@ static void forget_ended_roots(struct rls_recorder *recorder)
 	for (size_t i = 0; i < recorder->targets.count; i++) {
 		struct rls_target *followed = recorder->targets.all[i];
 
-		if (followed->root && rls_process_exists(followed->pid))
+		if (followed->root && rls_process_exists(followed->pid) == -ESRCH)
 			followed->root = false;
 	}
 }

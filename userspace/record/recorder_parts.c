@@ -13,6 +13,7 @@
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/attach/kernel/kernel_sampling.h"
 #include "userspace/attach/kernel/kernel_windows.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/hangup.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
@@ -226,7 +227,7 @@ static int open_mmap_watch(struct rls_recorder *recorder)
 	int r = rls_mmap_watch_open(&recorder->mmap_watch);
 
 	if (r)
-		return rls_error_r(r, "cannot watch for libraries being loaded: %s", strerror(-r));
+		return rls_error_r(r, "cannot watch for libraries being loaded: %s", rls_reason(r));
 	rls_libraries_on_probed(recorder->libraries, rls_recorder_drain_maps, recorder);
 	return rls_libraries_mapped(recorder->libraries, 0, ""); /* who is there already */
 }
@@ -347,7 +348,7 @@ static int open_samples(struct rls_recorder *recorder)
 		waits_hz = WAITS_HZ_MAX;
 	if (!r)
 		rls_kernel_attach_stacks(recorder->kernel, hz, waits_hz);
-	return r ? rls_error_r(r, "cannot sample stacks: %s", strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot sample stacks: %s", rls_reason(r)) : 0;
 }
 
 static void close_samples(struct rls_recorder *recorder)
@@ -460,7 +461,7 @@ static int open_loop(struct rls_recorder *recorder)
 	recorder->epoll_fd = -1;
 	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	r = add_to_loop(recorder);
-	return r ? rls_error_r(r, "cannot set up the event loop: %s", strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot set up the event loop: %s", rls_reason(r)) : 0;
 }
 
 static void close_loop(struct rls_recorder *recorder)

@@ -40,7 +40,7 @@ static bool is_gone(const struct rls_catch_up *catch_up, uint32_t pid, uint32_t 
 
 	if (tid == pid)
 		return !rls_kernel_is_tracked(catch_up->kernel, (pid_t)pid) &&
-		       rls_process_exists((pid_t)pid);
+		       rls_process_exists((pid_t)pid) == -ESRCH;
 	snprintf(path, sizeof(path), "/proc/%u/task/%u", pid, tid);
 	return access(path, F_OK) && errno == ENOENT;
 }

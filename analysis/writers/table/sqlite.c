@@ -32,7 +32,8 @@ struct database {
 	int fd; /* the file's, whatever its name */
 };
 
-static int error_of(int result)
+/* What the system said of the file, where SQLite only says that reading or writing failed. */
+static int error_of(sqlite3 *sqlite, int result)
 {
 	switch (result & 0xff) {
 	case SQLITE_OK:
@@ -44,6 +45,9 @@ static int error_of(int result)
 		return -ENOSPC;
 	case SQLITE_TOOBIG:
 		return -EFBIG;
+	case SQLITE_IOERR:
+		return sqlite && sqlite3_system_errno(sqlite) > 0 ? -sqlite3_system_errno(sqlite)
+								  : -EIO;
 	default:
 		return -EIO;
 	}
@@ -64,10 +68,11 @@ static int open_database(struct database *database)
 	database->fd = mkostemp(path, O_CLOEXEC);
 	if (database->fd < 0)
 		return -errno;
-	err = error_of(sqlite3_open_v2(path, &database->sqlite, SQLITE_OPEN_READWRITE, NULL));
+	err = error_of(NULL, sqlite3_open_v2(path, &database->sqlite, SQLITE_OPEN_READWRITE, NULL));
 	/* Nobody else has it, and nobody needs half of it. */
 	if (!err)
 		err = error_of(
+			database->sqlite,
 			sqlite3_exec(database->sqlite,
 				     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF;"
 				     "PRAGMA synchronous = OFF; BEGIN",
@@ -108,7 +113,8 @@ static int copy_file(int fd, FILE *out)
 
 static int write_file(struct database *database, FILE *out)
 {
-	int err = error_of(sqlite3_exec(database->sqlite, "COMMIT", NULL, NULL, NULL));
+	int err = error_of(database->sqlite,
+			   sqlite3_exec(database->sqlite, "COMMIT", NULL, NULL, NULL));
 
 	if (err)
 		return err;
@@ -156,7 +162,8 @@ static int create_table(const struct database *database, const struct rls_table 
 	fputc(')', out);
 	if (fclose(out))
 		return -ENOMEM;
-	return error_of(sqlite3_exec(database->sqlite, statement, NULL, NULL, NULL));
+	return error_of(database->sqlite,
+			sqlite3_exec(database->sqlite, statement, NULL, NULL, NULL));
 }
 
 static int prepare_insert(const struct database *database, const struct rls_table *table,
@@ -174,7 +181,8 @@ static int prepare_insert(const struct database *database, const struct rls_tabl
 	fputc(')', text);
 	if (fclose(text))
 		return -ENOMEM;
-	return error_of(sqlite3_prepare_v2(database->sqlite, statement, -1, out, NULL));
+	return error_of(database->sqlite,
+			sqlite3_prepare_v2(database->sqlite, statement, -1, out, NULL));
 }
 
 static int bind_strings(sqlite3_stmt *insert, int number, const struct rls_column *column,
@@ -231,7 +239,7 @@ static int insert_row(sqlite3_stmt *insert, const char *trace, const struct rls_
 	if (result == SQLITE_OK)
 		result = sqlite3_step(insert);
 	sqlite3_reset(insert);
-	return error_of(result);
+	return error_of(sqlite3_db_handle(insert), result);
 }
 
 static int insert_rows(sqlite3_stmt *insert, enum rls_report_table table,
@@ -295,7 +303,7 @@ static int write_tables(const struct database *database, const struct rls_write_
 		marks = NULL;
 		return -ENOMEM;
 	}
-	err = error_of(sqlite3_exec(database->sqlite, marks, NULL, NULL, NULL));
+	err = error_of(database->sqlite, sqlite3_exec(database->sqlite, marks, NULL, NULL, NULL));
 	for (int table = 0; !err && table < RLS_TABLE_MAX; table++) {
 		if (!options->one_table || options->table == (enum rls_report_table)table)
 			err = write_table(database, table, reports, count);

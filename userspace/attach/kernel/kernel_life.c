@@ -21,12 +21,15 @@
 #include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/links.h"
 #include "userspace/base/clock.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 
 #define INITIAL_NAMESPACE_INODE 0xeffffffcU /* the same on every host */
 /* Two timers of three each (event, link, its copy), the watch of mappings, and one to spare. */
 #define DESCRIPTORS_A_CPU 8
+/* Maps, programs and their links: with fewer, one thing after the other would fail. */
+#define DESCRIPTORS_AT_LEAST 44
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
@@ -121,6 +124,8 @@ static int load_error(int r)
 {
 	const char *lacking;
 
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		return rls_error_r(r, "cannot load the BPF programs: %s", rls_reason(r));
 	/* The verifier says EACCES too, of programs that reach where they must not. */
 	if (r == -EPERM || (r == -EACCES && !rls_feature_probe_programs()))
 		return rls_error_r(r, "loading BPF programs is not permitted: run as root (or with "
@@ -148,7 +153,7 @@ static int attach_tracepoints(struct rls_kernel *kernel)
 		r = rls_links_add(&kernel->links, bpf_program__attach(programs[i]));
 		if (r)
 			return rls_error_r(r, "cannot attach to the scheduler's tracepoints: %s",
-					   strerror(-r));
+					   rls_reason(r));
 	}
 	return 0;
 }
@@ -162,7 +167,7 @@ static int kernel_life_load(struct rls_kernel *kernel, const struct rls_kernel_o
 	libbpf_set_print(print_libbpf);
 	kernel->skeleton = rlscope__open();
 	if (!kernel->skeleton)
-		return rls_error_r(-errno, "cannot open the BPF programs: %s", strerror(errno));
+		return rls_error_r(-errno, "cannot open the BPF programs: %s", rls_reason(errno));
 	kernel->way = options->way;
 	if (kernel->way == RLS_ATTACH_AUTO)
 		kernel->way = rls_feature_uprobe_multi() ? RLS_ATTACH_MULTI : RLS_ATTACH_PERF;
@@ -175,7 +180,7 @@ static int kernel_life_load(struct rls_kernel *kernel, const struct rls_kernel_o
 	if (!r)
 		r = rls_kernel_size_memory(kernel, options->memory && !options->booking);
 	if (r)
-		return rls_error_r(r, "cannot size the ring buffers: %s", strerror(-r));
+		return rls_error_r(r, "cannot size the ring buffers: %s", rls_reason(r));
 	r = rlscope__load(kernel->skeleton);
 	if (r && r != -EPERM && kernel->booking && !kernel->blind_flush) {
 		rlscope__destroy(kernel->skeleton);
@@ -218,6 +223,14 @@ static int check_clock(void)
 		 : 0;
 }
 
+static int allow_descriptors(void)
+{
+	size_t timers = DESCRIPTORS_A_CPU * (size_t)sysconf(_SC_NPROCESSORS_CONF);
+
+	rls_descriptors_allow(timers);
+	return rls_descriptors_suffice(timers + DESCRIPTORS_AT_LEAST) ? 0 : load_error(-EMFILE);
+}
+
 int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel **out)
 {
 	struct rls_kernel *kernel = calloc(1, sizeof(*kernel));
@@ -225,8 +238,9 @@ int rls_kernel_open(const struct rls_kernel_options *options, struct rls_kernel 
 
 	if (!kernel)
 		return -ENOMEM;
-	rls_links_allow_descriptors(DESCRIPTORS_A_CPU * (size_t)sysconf(_SC_NPROCESSORS_CONF));
-	r = kernel_life_load(kernel, options);
+	r = allow_descriptors();
+	if (!r)
+		r = kernel_life_load(kernel, options);
 	if (!r)
 		r = set_namespace(kernel);
 	if (!r)
@@ -273,7 +287,7 @@ int rls_kernel_track(struct rls_kernel *kernel, pid_t pid, const struct rls_wire
 
 	/* Threads look their settings up again when this has changed. */
 	__atomic_fetch_add(&kernel->skeleton->bss->settings_generation, 1, __ATOMIC_RELEASE);
-	return r ? rls_error_r(r, "cannot track process %d: %s", pid, strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot track process %d: %s", pid, rls_reason(r)) : 0;
 }
 
 int rls_kernel_untrack(struct rls_kernel *kernel, pid_t pid)
@@ -495,7 +509,7 @@ int rls_kernel_start(struct rls_kernel *kernel, uint64_t *start_ns)
 	kernel->skeleton->bss->states_since_ns = *start_ns;
 	__atomic_store_n(&kernel->skeleton->bss->recording_since_ns, *start_ns, __ATOMIC_RELEASE);
 	r = read_first_states(kernel);
-	return r ? rls_error_r(r, "cannot read the state of the threads: %s", strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot read the state of the threads: %s", rls_reason(r)) : 0;
 }
 
 int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
@@ -506,7 +520,7 @@ int rls_kernel_stop(struct rls_kernel *kernel, uint64_t *stop_ns)
 	*stop_ns = rls_monotonic_ns();
 	__atomic_store_n(&kernel->skeleton->bss->stopped_ns, *stop_ns, __ATOMIC_RELEASE);
 	r = rls_kernel_iterate(kernel->skeleton->progs.final_states);
-	return r ? rls_error_r(r, "cannot read the threads' last states: %s", strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot read the threads' last states: %s", rls_reason(r)) : 0;
 }
 
 void rls_kernel_detach(struct rls_kernel *kernel)

@@ -9,6 +9,7 @@
 
 #include "userspace/attach/kernel/kernel_rings.h"
 #include "userspace/attach/kernel/kernel_state.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 
 /* Places in the ring_buffer. Control first: names and threads come before what refers to
@@ -90,7 +91,7 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 	kernel->rings = ring_buffer__new(bpf_map__fd(kernel->skeleton->maps.control), handle_record,
 					 kernel, NULL);
 	if (!kernel->rings)
-		return rls_error_r(-errno, "cannot map the ring buffers: %s", strerror(errno));
+		return rls_error_r(-errno, "cannot map the ring buffers: %s", rls_reason(errno));
 	r = map_transitions(kernel);
 	if (!r)
 		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.gpu),
@@ -98,7 +99,7 @@ int rls_kernel_set_handler(struct rls_kernel *kernel, rls_record_handler handler
 	if (!r && bpf_map__autocreate(kernel->skeleton->maps.samples))
 		r = ring_buffer__add(kernel->rings, bpf_map__fd(kernel->skeleton->maps.samples),
 				     handle_record, kernel);
-	return r ? rls_error_r(r, "cannot map the ring buffers: %s", strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot map the ring buffers: %s", rls_reason(r)) : 0;
 }
 
 int rls_kernel_poll_fd(const struct rls_kernel *kernel)

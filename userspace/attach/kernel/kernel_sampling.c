@@ -14,6 +14,7 @@
 #include "userspace/attach/kernel/kernel_sampling.h"
 #include "userspace/attach/kernel/kernel_state.h"
 #include "userspace/attach/tick_phases.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 
 /* What a tick costs the thread that it interrupts: programs alone, which find nothing of theirs in the
@@ -215,7 +216,7 @@ int rls_kernel_start_ticks(struct rls_kernel *kernel)
 		return 0;
 	rls_debug("samples have a timer of their own, not the scheduler's ticks: %s", strerror(-r));
 	r = start_timer(kernel);
-	return r ? rls_error_r(r, "cannot sample: %s", strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot sample: %s", rls_reason(r)) : 0;
 }
 
 void rls_kernel_leave_scheduler_ticks(struct rls_kernel *kernel)
@@ -240,7 +241,7 @@ int rls_kernel_watch_ticks(struct rls_kernel *kernel, uint64_t time_ns)
 		  "from now on");
 	rls_kernel_leave_scheduler_ticks(kernel);
 	r = start_timer(kernel);
-	return r ? rls_error_r(r, "cannot sample: %s", strerror(-r)) : 0;
+	return r ? rls_error_r(r, "cannot sample: %s", rls_reason(r)) : 0;
 }
 
 uint32_t rls_kernel_tick_cost_ns(const struct rls_kernel *kernel)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "userspace/base/log.h"
+#include "userspace/discover/discover.h"
 #include "userspace/record/targets/process_info.h"
 #include "userspace/record/targets/scan.h"
 
@@ -136,8 +137,11 @@ int rls_select_options_resolve(struct rls_select_options *options)
 	int r;
 
 	for (size_t i = 0; i < options->pid_count; i++) {
-		if (rls_process_exists(options->pids[i]))
-			return rls_error_r(-ESRCH, "no process with pid %d", options->pids[i]);
+		r = rls_process_exists(options->pids[i]);
+		if (r == -ESRCH)
+			return rls_error_r(r, "no process with pid %d", options->pids[i]);
+		if (r)
+			return rls_discover_explain(options->pids[i], r);
 	}
 	r = rls_selection_resolve(&options->selection);
 	return r ? r : judge_matches(options);

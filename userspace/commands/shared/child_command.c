@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 #include "userspace/commands/shared/executable.h"
 #include "userspace/host/own_library.h"
@@ -132,7 +133,7 @@ int rls_child_command_hold(char **command, struct rls_child_command *out)
 
 	warn_of_other_injection();
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
-		return rls_error_r(-errno, "cannot make a socket: %s", strerror(errno));
+		return rls_error_r(-errno, "cannot make a socket: %s", rls_reason(errno));
 	sigaction(SIGCHLD, &usual, &child_ended);
 	launch.pid = fork();
 	if (launch.pid < 0) {
@@ -140,7 +141,7 @@ int rls_child_command_hold(char **command, struct rls_child_command *out)
 
 		close(fds[0]);
 		close(fds[1]);
-		return rls_error_r(-error, "cannot start a process: %s", strerror(error));
+		return rls_error_r(-error, "cannot start a process: %s", rls_reason(error));
 	}
 	if (!launch.pid) {
 		close(fds[1]);

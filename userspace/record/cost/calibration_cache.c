@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "userspace/base/clock.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 
 /* A recording waits for this: a second at most, unless the machine is so busy that five rounds take longer. */
@@ -70,7 +71,7 @@ static void fall_back(int error, struct rls_calibration_file *file)
 {
 	rls_warning("what a probe hit costs could not be measured (%s): a default is used, "
 		    "which may be off by all of it",
-		    strerror(-error));
+		    rls_reason(error));
 	rls_calibration_default(&file->calibration);
 	file->source = RLS_CALIBRATED_NOT;
 	file->until_s = 0;
@@ -102,7 +103,7 @@ static int measure_at_length(struct rls_kernel *kernel, const struct rls_calibra
 	int r = rls_calibrate(kernel, effort, &file->calibration);
 
 	if (r)
-		return rls_error_r(r, "cannot measure what a probe costs: %s", strerror(-r));
+		return rls_error_r(r, "cannot measure what a probe costs: %s", rls_reason(r));
 	if (!is_steady(&file->calibration))
 		rls_warning("the machine is too busy for steady figures: calibrate again when it "
 			    "is quieter");

@@ -6,6 +6,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 #include "userspace/elf/elf.h"
 
@@ -93,7 +94,7 @@ static void arm(struct rls_kernel *kernel, pid_t pid, const struct rls_mapping *
 	if (r)
 		rls_warning("process %d: its CUPTI bridge %s cannot be armed, so its GPU times are "
 			    "not known: %s",
-			    pid, mapping->path, strerror(-r));
+			    pid, mapping->path, rls_reason(r));
 	else
 		rls_debug("process %d: the CUPTI bridge is armed", pid);
 }

@@ -99,8 +99,9 @@ static int take_library(struct rls_libraries *libraries, struct process *process
 	int r = rls_probed_files_attach(&libraries->files, planned);
 
 	catch_breath(libraries);
-	if (r)
-		return r == -ENOMEM ? r : 0; /* said already; the others can still be probed */
+	if (r == -ENOMEM)
+		return r;
+	/* Another failure has been reported; the others can still be probed. */
 	return rls_library_uses_add(&process->uses, planned->file, library->path, mappings);
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
 #include "userspace/attach/kernel/kernel_sites.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/elf/elf.h"
@@ -179,6 +180,24 @@ static int name_sites(struct rls_probed_files *files, const struct rls_plan *pla
 	return r;
 }
 
+/* Its process had ended before its probes were live: the next that maps it gets them. */
+static void forget_sites(struct rls_probed_file *file, const struct rls_plan *plan, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < file->offset_count; i++) {
+		bool lost = false;
+
+		for (size_t k = 0; !lost && k < count; k++)
+			lost = plan->sites[k].file_offset == file->offsets[i];
+		if (!lost)
+			file->offsets[kept++] = file->offsets[i];
+	}
+	file->offset_count = kept;
+	file->function_count = 0;
+	file->batch_count--;
+}
+
 static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *file,
 		       const char *host_path, struct rls_plan *plan)
 {
@@ -203,6 +222,8 @@ static int attach_plan(struct rls_probed_files *files, struct rls_probed_file *f
 		return r;
 	r = rls_kernel_attach_sites(files->kernel, host_path, plan->sites, count, files->next_site,
 				    &attached);
+	if (r && rls_reason_is_end(r))
+		forget_sites(file, plan, count);
 	files->next_site += (uint32_t)count;
 	file->sites += attached;
 	files->sites += attached;
@@ -223,7 +244,7 @@ static int plan_new_functions(const struct rls_library *library, struct rls_plan
 	int r = rls_elf_open(library->host_path, &elf);
 
 	if (r)
-		return rls_error_r(r, "cannot read %s: %s", library->path, strerror(-r));
+		return rls_error_r(r, "cannot read %s: %s", library->path, rls_reason(r));
 	r = plan_in_spare_time(library, elf, out);
 	rls_elf_close(elf);
 	for (int skip = 0; !r && skip < RLS_PLAN_SKIP_MAX; skip++) {

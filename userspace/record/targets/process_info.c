@@ -207,9 +207,10 @@ void rls_process_info_clear(struct rls_process_info *info)
 int rls_process_exists(pid_t pid)
 {
 	_cleanup_free_ char *status = NULL;
+	int r = pid > 0 ? rls_process_read(pid, "status", &status, NULL) : -ESRCH;
 
-	if (pid <= 0 || rls_process_read(pid, "status", &status, NULL))
-		return -ESRCH;
+	if (r)
+		return r;
 	/* /proc has threads under their own numbers too. */
 	return has_ended(pid, status) || number_in_status(status, "\nTgid:") != pid ? -ESRCH : 0;
 }

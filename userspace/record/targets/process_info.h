@@ -47,7 +47,8 @@ int rls_each_descendant(pid_t pid, int (*visit)(pid_t pid, void *context), void 
 /* The process that traces it (a debugger), 0 for none. 0 or -ESRCH. */
 int rls_process_tracer(pid_t pid, pid_t *tracer);
 
-/* 0 when the process exists, -ESRCH else: for zombies and for threads' numbers too. */
+/* 0 when the process exists; -ESRCH when not, which is said of zombies and of threads' numbers too; another -errno when
+ * that cannot be found out. */
 int rls_process_exists(pid_t pid);
 
 #endif
