@@ -8,7 +8,10 @@ function(rls_add_bpf_skeleton name)
   set(out ${CMAKE_CURRENT_BINARY_DIR})
 
   set(vmlinux ${out}/vmlinux.h)
-  if(RLS_VMLINUX_H)
+  get_source_file_property(is_made ${vmlinux} GENERATED)
+  if(is_made)
+    # By an earlier skeleton of this folder.
+  elseif(RLS_VMLINUX_H)
     add_custom_command(OUTPUT ${vmlinux}
       COMMAND ${CMAKE_COMMAND} -E copy ${RLS_VMLINUX_H} ${vmlinux} DEPENDS ${RLS_VMLINUX_H})
   else()

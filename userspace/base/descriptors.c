@@ -58,6 +58,9 @@ const char *rls_reason(int error)
 		return "too many open files on this host (/proc/sys/fs/file-max)";
 	case ENOMEM:
 		return "not enough memory, on this host or for this process's control group";
+	case ESTALE:
+		return "it was copied up in its overlay file system since, and what is mapped is "
+		       "out of reach";
 	case ENOTSUPP:
 		return "the kernel does not support this";
 	default:

@@ -8,6 +8,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "userspace/base/clock.h"
+#include "userspace/base/descriptors.h"
 #include "userspace/base/log.h"
 #include "userspace/cpu/cpu_priority.h"
 #include "userspace/discover/callbacks/callbacks.h"
@@ -75,7 +76,7 @@ static int add_library(struct rls_inspection *inspection, const struct rls_mappi
 		return error;
 	if (error) {
 		rls_image_warn(inspection->image, "%s cannot be read (%s): it is not probed",
-			       mapping->path, strerror(-error));
+			       mapping->path, rls_reason(error));
 		return 0;
 	}
 	*harvest = (struct rls_harvest_library){

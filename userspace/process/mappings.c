@@ -2,17 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
 #include "userspace/process/living_thread.h"
+#include "userspace/process/overlay.h"
 
 #define DELETED_SUFFIX " (deleted)"
 
@@ -207,18 +206,13 @@ bool rls_mapping_is_file(const struct rls_mapping *mapping)
 	       strncmp(mapping->path, "/SYSV", strlen("/SYSV"));
 }
 
-/* Each mount of an overlay file system has a device of its own, while probes belong to the file below, which the
- * containers of one image share. There a file is known by what is its own in each mount: inode, size and time. */
-static dev_t device_of(const char *path, const struct stat *status)
+/* Where the kernel cannot be asked for the file below an overlay (overlay.h), whose mounts have a device each: a file
+ * is known by what is its own in each mount, inode, size and time. */
+static dev_t overlay_device(const struct stat *status)
 {
 	const uint64_t parts[] = {(uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
 				  (uint64_t)status->st_mtim.tv_nsec};
 	uint64_t hash = 0xcbf29ce484222325ULL;
-	struct statfs system;
-
-	if (major(status->st_dev) || statfs(path, &system) ||
-	    system.f_type != OVERLAYFS_SUPER_MAGIC)
-		return status->st_dev;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		hash = (hash ^ parts[i]) * 0x9e3779b97f4a7c15ULL;
 		hash ^= hash >> 32;
@@ -226,32 +220,50 @@ static dev_t device_of(const char *path, const struct stat *status)
 	return hash | 1ULL << 63; /* no device's */
 }
 
+/* Something else than stat() finds by the path: an overlay file system, one with devices within devices, or something
+ * mounted over the path. */
+static bool may_be_another(const struct rls_mapping *mapping, const struct stat *status)
+{
+	return status->st_ino != mapping->inode ||
+	       status->st_dev != makedev(mapping->device_major, mapping->device_minor);
+}
+
 int rls_mapping_locate(pid_t pid, const struct rls_mapping *mapping, char **path, dev_t *device,
 		       ino_t *inode)
 {
-	_cleanup_free_ char *by_path = NULL, *by_address = NULL;
+	_cleanup_free_ char *by_path = NULL, *by_address = NULL, *found = NULL;
 	struct stat path_status, address_status;
 	bool path_found, address_found;
 	pid_t living = rls_living_thread(pid);
+	int r = -ENOTSUP;
 
 	if (asprintf(&by_path, "/proc/%d/root%s", living, mapping->path) < 0 ||
 	    asprintf(&by_address, "/proc/%d/map_files/%lx-%lx", living, mapping->start,
 		     mapping->end) < 0)
 		return -ENOMEM;
 	path_found = !mapping->deleted && !stat(by_path, &path_status);
-	/* A different inode: an overlay file system, or something mounted over the path. The
-	 * mapping itself knows, for who may ask it. */
-	if (!path_found || path_status.st_ino != mapping->inode) {
+	/* The mapping itself knows, for who may ask it. */
+	if (!path_found || may_be_another(mapping, &path_status)) {
 		address_found = !stat(by_address, &address_status);
 		if (!path_found && !address_found)
 			return -errno;
-		if (address_found) {
+		if (address_found && (!path_found || address_status.st_ino != path_status.st_ino ||
+				      address_status.st_dev != path_status.st_dev)) {
 			path_status = address_status;
 			path_found = false;
 		}
 	}
-	*device = device_of(path_found ? by_path : by_address, &path_status);
+	found = path_found ? rls_take(by_path) : rls_take(by_address);
+	*device = path_status.st_dev;
 	*inode = path_status.st_ino;
-	*path = path_found ? rls_take(by_path) : rls_take(by_address);
+	if (!major(path_status.st_dev) && rls_overlay_holds(found)) {
+		r = rls_overlay_locate(living, mapping->start, mapping->path, &found, device,
+				       inode);
+		if (r == -ENOTSUP)
+			*device = overlay_device(&path_status);
+		else if (r)
+			return r;
+	}
+	*path = rls_take(found);
 	return 0;
 }

@@ -41,7 +41,8 @@ bool rls_mapping_is_file(const struct rls_mapping *mapping);
 /* A path that opens the mapped file from here, and its identity: stat()'s, and on overlay file systems one that is
  * the same in all mounts (*device is then no device's number). The target's own
  * path through /proc/PID/root, else (replaced, deleted) /proc/PID/map_files, which needs
- * privilege. *path is the caller's. 0 or -errno. */
+ * privilege, else (copied up) the file of the layer below. *path is the caller's. 0; -ESTALE where that cannot be
+ * reached; -errno. */
 int rls_mapping_locate(pid_t pid, const struct rls_mapping *mapping, char **path, dev_t *device,
 		       ino_t *inode);
 

@@ -35,6 +35,8 @@ struct database {
 /* What the system said of the file, where SQLite only says that reading or writing failed. */
 static int error_of(sqlite3 *sqlite, int result)
 {
+	int system = 0;
+
 	switch (result & 0xff) {
 	case SQLITE_OK:
 	case SQLITE_DONE:
@@ -46,8 +48,9 @@ static int error_of(sqlite3 *sqlite, int result)
 	case SQLITE_TOOBIG:
 		return -EFBIG;
 	case SQLITE_IOERR:
-		return sqlite && sqlite3_system_errno(sqlite) > 0 ? -sqlite3_system_errno(sqlite)
-								  : -EIO;
+		if (sqlite)
+			sqlite3_file_control(sqlite, "main", SQLITE_FCNTL_LAST_ERRNO, &system);
+		return system > 0 ? -system : -EIO;
 	default:
 		return -EIO;
 	}

@@ -255,6 +255,18 @@ static int plan_new_functions(const struct rls_library *library, struct rls_plan
 	return r;
 }
 
+/* Hard links, or two mounts of one folder: probes belong to the file, whatever its name. */
+static void warn_of_roles(struct rls_probed_file *file, const struct rls_library *library)
+{
+	if (file->role == library->role || file->has_two_roles)
+		return;
+	file->has_two_roles = true;
+	rls_warning("%s has the role %s and %s the role %s, but they are one file: its calls count "
+		    "as %s",
+		    file->path, rls_role_name(file->role), library->path,
+		    rls_role_name(library->role), rls_role_name(file->role));
+}
+
 int rls_probed_files_plan(struct rls_probed_files *files, const struct rls_library *library,
 			  struct rls_probed_plan *out)
 {
@@ -268,6 +280,8 @@ int rls_probed_files_plan(struct rls_probed_files *files, const struct rls_libra
 	planned.file = identity->probed;
 	if (!planned.file)
 		r = new_file(files, library, identity, &planned.file);
+	if (!r)
+		warn_of_roles(planned.file, library);
 	if (!r && library->function_count && !planned.file->written)
 		r = take_new_functions(planned.file, library, &fresh);
 	if (!r && fresh.function_count)

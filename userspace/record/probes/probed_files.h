@@ -28,6 +28,7 @@ struct rls_probed_file {
 	size_t function_count;
 	uint32_t *batches; /* the first ids of the sites that were attached together */
 	size_t batch_count, batch_room;
+	bool has_two_roles; /* another process maps it by a name of another role, which was reported */
 	bool spared; /* no return probes, see stack_switching.h */
 	int watch; /* its number in modified_files.h; -1: none */
 	bool written; /* to, since it was probed: it has no probes any more, and gets none */
