@@ -299,6 +299,7 @@ static void names_without_end_are_other(void **state)
 	for (int i = 0; i < 5000; i++) {
 		snprintf(name, sizeof(name), "operation %d", i);
 		add(scope_of(name, ""), PYTHON, 10);
+		assert_int_equal(ledger.has_others, i >= RLS_LEDGER_OPERATIONS);
 	}
 	add(scope_of("", ""), PYTHON, 10);
 	add(scope_of(NULL, NULL), PYTHON, 10); /* its name was lost */

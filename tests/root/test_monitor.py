@@ -314,6 +314,8 @@ def check_made_up_names(checks):
     with Job("hostile", HOSTILE) as job, monitoring.Monitor(*harness.EXACT, roles=ROLES) as monitor:
         job.call()
         _, page = monitor.stop()
+        said = [line for line in monitor.err.text().splitlines() if "more than 200 operations" in line]
+    checks.that(len(said) == 1 and "job hostile" in said[0], "it is said, once: %s" % said)
     names = {labels["operation"] for name, labels, _ in page.samples
              if name == SECONDS and labels["job"] == "hostile"}
     checks.that("other" in names and 100 < len(names) <= 202, "%d names" % len(names))

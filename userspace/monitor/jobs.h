@@ -30,6 +30,7 @@ struct rls_job {
 	uint64_t started_ns, ended_ns; /* 0: it lives */
 	uint64_t processes_started, processes_alive;
 	struct rls_ledger ledger;
+	bool warned_of_others; /* that its ledger has names beyond its room */
 	struct rls_gpu_use gpu;
 };
 

@@ -46,7 +46,8 @@ void rls_ledger_clear(struct rls_ledger *ledger)
 /* ---- names and scopes ---- */
 
 /* The name's place, the last one for all beyond `most`. "" is no name and takes none away. */
-static int find_name(struct rls_ledger_names *names, const char *text, size_t most, uint16_t *out)
+static int find_name(struct rls_ledger_names *names, const char *text, size_t most,
+		     bool *has_others, uint16_t *out)
 {
 	size_t i;
 
@@ -57,8 +58,10 @@ static int find_name(struct rls_ledger_names *names, const char *text, size_t mo
 			break;
 	}
 	if (i == names->count && names->count >= most + 1 && text[0] &&
-	    strcmp(text, RLS_LEDGER_OTHER))
-		return find_name(names, RLS_LEDGER_OTHER, SIZE_MAX - 1, out);
+	    strcmp(text, RLS_LEDGER_OTHER)) {
+		*has_others = true;
+		return find_name(names, RLS_LEDGER_OTHER, SIZE_MAX - 1, has_others, out);
+	}
 	if (i == names->count) {
 		if (rls_grow(&names->texts, &names->room, names->count))
 			return -ENOMEM;
@@ -85,21 +88,25 @@ int rls_ledger_scope(struct rls_ledger *ledger, const char *operation, const cha
 		     struct rls_ledger_scope **out)
 {
 	struct rls_ledger_scope *scope;
+	bool *has_others = &ledger->has_others;
 	uint16_t o, p, none;
-	int r = find_name(&ledger->operations, "", RLS_LEDGER_OPERATIONS, &none);
+	int r = find_name(&ledger->operations, "", RLS_LEDGER_OPERATIONS, has_others, &none);
 
 	if (!r)
-		r = find_name(&ledger->phases, "", RLS_LEDGER_PHASES, &none);
+		r = find_name(&ledger->phases, "", RLS_LEDGER_PHASES, has_others, &none);
 	if (!r)
-		r = find_name(&ledger->operations, operation, RLS_LEDGER_OPERATIONS, &o);
+		r = find_name(&ledger->operations, operation, RLS_LEDGER_OPERATIONS, has_others,
+			      &o);
 	if (!r)
-		r = find_name(&ledger->phases, phase, RLS_LEDGER_PHASES, &p);
+		r = find_name(&ledger->phases, phase, RLS_LEDGER_PHASES, has_others, &p);
 	if (r)
 		return r;
 	scope = find_scope(ledger, o, p);
 	if (!scope && ledger->count >= RLS_LEDGER_SCOPES &&
-	    strcmp(ledger->operations.texts[o], RLS_LEDGER_OTHER))
+	    strcmp(ledger->operations.texts[o], RLS_LEDGER_OTHER)) {
+		ledger->has_others = true;
 		return rls_ledger_scope(ledger, NULL, NULL, out);
+	}
 	if (!scope) {
 		if (rls_grow(&ledger->scopes, &ledger->room, ledger->count))
 			return -ENOMEM;

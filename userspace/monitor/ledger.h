@@ -69,6 +69,7 @@ struct rls_ledger_names {
 
 struct rls_ledger {
 	struct rls_ledger_names operations, phases;
+	bool has_others; /* some are RLS_LEDGER_OTHER, for want of room */
 	struct rls_ledger_scope **scopes;
 	size_t count, room;
 	struct rls_truth truth; /* of guesses in all of them */

@@ -57,6 +57,16 @@ struct rls_monitor {
 
 static void forget_ended(struct rls_monitor *monitor, uint64_t before_ns);
 
+static void warn_of_others(struct rls_job *job)
+{
+	if (!job->ledger.has_others || job->warned_of_others)
+		return;
+	job->warned_of_others = true;
+	rls_warning("job %s has more than %d operations, %d phases or %d pairs of them: later ones "
+		    "are all counted as " RLS_LEDGER_OTHER,
+		    job->name, RLS_LEDGER_OPERATIONS, RLS_LEDGER_PHASES, RLS_LEDGER_SCOPES);
+}
+
 /* listen: what waits in the rings is taken first, for names come before the cells that they are
  * the names of. Not from within a record's handler. */
 static int monitor_sweep(struct rls_monitor *monitor, uint64_t now_ns, bool listen)
@@ -75,6 +85,7 @@ static int monitor_sweep(struct rls_monitor *monitor, uint64_t now_ns, bool list
 		struct rls_job *job = monitor->jobs.jobs[i];
 
 		rls_ledger_apportion(&job->ledger, job->ended_ns != 0);
+		warn_of_others(job);
 		rls_gpu_use_advance(&job->gpu,
 				    job->ended_ns && now_ns > job->ended_ns + ENDED_KEPT_NS
 					    ? UINT64_MAX
