@@ -68,8 +68,9 @@ def first_wait(checks, folder, python):
 
 
 def children_of(report):
-    parent = report["processes"][0]["pid"]
-    return sorted({row["pid"] for row in report["processes"]} - {parent})
+    """Numbers of processes begin anew at times, so the parent's need not be the least."""
+    pids = {row["pid"] for row in report["processes"]}
+    return sorted(row["pid"] for row in report["processes"] if row["ppid"] in pids)
 
 
 def children_started_anew(checks, folder, python):
