@@ -130,7 +130,7 @@ static int open_recorder(struct attach_options *options, struct rls_recorder **o
 }
 
 /* More than that would have to be loaded into the target. */
-static void tell_of_memory(const struct attach_options *options)
+static void announce_memory(const struct attach_options *options)
 {
 	if (options->record.memory == RLS_MEMORY_ALL)
 		rls_info("memory is counted from outside: what allocators report, and no other "
@@ -146,7 +146,7 @@ static int attach_targets(struct attach_options *options)
 
 	if (rls_select_options_resolve(&options->select))
 		return RLS_EXIT_FAILED;
-	tell_of_memory(options);
+	announce_memory(options);
 	rls_priority_prepare(PATIENCE_NS);
 	r = open_recorder(options, &recorder);
 	rls_priority_end();
