@@ -320,6 +320,17 @@ static void wait_for_ends(nlink_t before)
 		usleep(1000);
 }
 
+static size_t announced(const struct recording *recording, pid_t tid)
+{
+	const union control_record *control;
+	size_t count = 0;
+
+	for (size_t i = 0; (control = recording_control(recording, RLS_WIRE_THREAD, getpid(), i));
+	     i++)
+		count += control->header.tid == (uint32_t)tid;
+	return count;
+}
+
 static void each_thread_is_counted_exactly(void **state)
 {
 	struct recording *recording = *state;
@@ -337,9 +348,12 @@ static void each_thread_is_counted_exactly(void **state)
 	recording_stop(recording);
 	assert_no_drops(recording);
 	assert_int_equal(recording->transition_count, THREADS * (1 + 2 * CALLS));
-	assert_int_equal(recording_controls(recording, RLS_WIRE_THREAD, getpid()), THREADS);
+	/* The first thread enters no probed function; it is announced when it runs and waits. */
+	assert_int_equal(recording_controls(recording, RLS_WIRE_THREAD, getpid()), THREADS + 1);
+	assert_int_equal(announced(recording, getpid()), 1);
 	assert_int_equal(recording_controls(recording, RLS_WIRE_THREAD_EXIT, getpid()), THREADS);
 	for (int i = 0; i < THREADS; i++) {
+		assert_int_equal(announced(recording, tids[i]), 1);
 		assert_int_equal(recording_transitions(recording, tids[i]), 1 + 2 * CALLS);
 		assert_int_equal(recording_hits(recording, tids[i]), 2 * CALLS);
 		assert_in_order(recording, tids[i]);
