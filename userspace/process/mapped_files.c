@@ -126,24 +126,31 @@ static int read_process(pid_t pid)
 	return kept.skeleton ? 0 : -ENOTSUP;
 }
 
+static const struct rls_wire_mapped_file *find_kept(uint64_t address)
+{
+	for (size_t i = 0; i < kept.count; i++) {
+		if (address >= kept.files[i].start && address < kept.files[i].end)
+			return &kept.files[i];
+	}
+	return NULL;
+}
+
 int rls_mapped_file_at(pid_t pid, uint64_t address, dev_t *device, ino_t *inode)
 {
-	if (pid != kept.pid || rls_monotonic_ns() > kept.read_ns + KEPT_NS) {
-		int r = read_process(pid);
+	bool is_kept = pid == kept.pid && rls_monotonic_ns() <= kept.read_ns + KEPT_NS;
+	const struct rls_wire_mapped_file *file = is_kept ? find_kept(address) : NULL;
+	/* It may have been mapped since. */
+	int r = file ? 0 : read_process(pid);
 
-		if (r)
-			return r;
-	}
-	for (size_t i = 0; i < kept.count; i++) {
-		const struct rls_wire_mapped_file *file = &kept.files[i];
-
-		if (address < file->start || address >= file->end)
-			continue;
-		*device = makedev(file->device >> 20, file->device & 0xfffff);
-		*inode = file->inode;
-		return 0;
-	}
-	return -ENOENT;
+	if (r)
+		return r;
+	if (!file)
+		file = find_kept(address);
+	if (!file)
+		return -ENOENT;
+	*device = makedev(file->device >> 20, file->device & 0xfffff);
+	*inode = file->inode;
+	return 0;
 }
 
 int rls_mapped_file_of_path(const char *path, dev_t *device, ino_t *inode)

@@ -243,8 +243,9 @@ int rls_overlay_locate(pid_t pid, uint64_t address, const char *name, char **pat
 	ino_t now_inode;
 	int r = rls_mapped_file_at(pid, address, &search.device, &search.inode);
 
+	/* Another identity only where there can be none: one file must not have two. */
 	if (r)
-		return -ENOTSUP;
+		return r;
 	r = rls_mapped_file_of_path(*path, &now_device, &now_inode);
 	if (!r && (now_device != search.device || now_inode != search.inode))
 		r = find_below(pid, name, &search, path);
