@@ -68,6 +68,7 @@ static int begin_trace(struct rls_recorder *recorder)
 {
 	int r = rls_host_event(&recorder->output, recorder->start_ns);
 
+	rls_calibration_cache_announce(&recorder->costs);
 	if (!r)
 		r = rls_host_calibration(&recorder->output, &recorder->costs, recorder->start_ns);
 

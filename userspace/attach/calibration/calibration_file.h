@@ -70,6 +70,9 @@ struct rls_calibration_file {
 	double until_s; /* used until then, by CLOCK_BOOTTIME; 0: for as long as it holds */
 	struct rls_workload *workloads; /* the latest first */
 	size_t workload_count;
+	/* Of this process, in no file. */
+	const char *kept; /* it was measured now: for how long it is kept, in words; else NULL */
+	int failure; /* why it could not be measured, -errno; 0: it was, or was there */
 };
 
 /* What a calibration holds for. */

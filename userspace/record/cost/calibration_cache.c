@@ -69,11 +69,9 @@ static const char *keep(const struct rls_calibration_scope *scope,
 /* A recording goes on without: with figures of other machines, and an error that says so. */
 static void fall_back(int error, struct rls_calibration_file *file)
 {
-	rls_warning("what a probe hit costs could not be measured (%s): a default is used, "
-		    "which may be off by all of it",
-		    rls_reason(error));
 	rls_calibration_default(&file->calibration);
 	file->source = RLS_CALIBRATED_NOT;
+	file->failure = error;
 	file->until_s = 0;
 }
 
@@ -91,8 +89,20 @@ static void measure_briefly(struct rls_kernel *kernel, const struct rls_calibrat
 	}
 	file->source = RLS_CALIBRATED_BY_RECORDING;
 	file->until_s = is_steady(&file->calibration) ? 0 : now_s() + UNSTEADY_KEPT_S;
-	rls_info("calibrated: a probe hit costs %.2f ± %.2f µs here, %s", hit.value_ns / 1000,
-		 hit.error_ns / 1000, keep(scope, file));
+	file->kept = keep(scope, file);
+}
+
+void rls_calibration_cache_announce(const struct rls_calibration_file *file)
+{
+	struct rls_calibrated hit = rls_calibration_mean_hit(&file->calibration);
+
+	if (file->failure)
+		rls_warning("what a probe hit costs could not be measured (%s): a default is used, "
+			    "which may be off by all of it",
+			    rls_reason(file->failure));
+	if (file->kept)
+		rls_info("calibrated: a probe hit costs %.2f ± %.2f µs here, %s",
+			 hit.value_ns / 1000, hit.error_ns / 1000, file->kept);
 }
 
 /* Asked for by the user, who then has it kept for good. */

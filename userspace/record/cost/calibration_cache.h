@@ -7,8 +7,8 @@
 #include "userspace/attach/calibration/calibration_file.h"
 
 /* Reads the calibration of this boot and sees whether it still holds, hot and amid other work: in a fraction of a
- * second, or one where it seems not to; without one that holds measures anew, in one, says so, and keeps that: for ten
- * minutes, where the machine is too busy for steady figures. Where it cannot measure it warns and uses a default
+ * second, or one where it seems not to; without one that holds measures anew, in one, and keeps that: for ten
+ * minutes, where the machine is too busy for steady figures. Where it cannot measure it uses a default
  * whose error is all of it. Before any target is tracked; takes the handler of the kernel's records for itself. Sets
  * the kernel's costs.
  *
@@ -18,6 +18,10 @@
  * out->source says which is used. *out is the caller's to clear. */
 void rls_calibration_cache_open(struct rls_kernel *kernel, const char *command,
 				struct rls_calibration_file *out);
+
+/* Says that it was measured for this recording, or warns that it could not be. When recording begins: what keeps one from
+ * beginning is said alone. */
+void rls_calibration_cache_announce(const struct rls_calibration_file *file);
 
 /* For `calibrate`: measured anew at length whatever is known; what is known of workloads stays. *out is the caller's
  * to clear. 0 or -errno, and has said why. */
