@@ -21,9 +21,10 @@ def figures_of(report, rows):
         "transitions": sorted(
             [named(entry), entry["phase"], entry["operation"], entry["from"], entry["to"], entry["count"]]
             for entry in report["transitions"]),
+        # Which thread has native or unknown time beside its calls is what samples happened to meet.
         "breakdown": sorted(
-            [named(entry), entry["phase"], entry["operation"], entry["category"], entry["resource"],
-             entry["method"]] for entry in report["breakdown"]),
+            [named(entry), entry["phase"], entry["operation"], entry["category"], entry["resource"]]
+            for entry in report["breakdown"] if entry["category"] not in ("native", "unknown")),
         "processes": [[process["name"], process["cmdline"], process["python"], sorted(
             [library["path"], library["role"], library["sites"]] for library in process["libraries"])]
             for process in report["processes"]],
