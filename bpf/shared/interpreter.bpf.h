@@ -32,22 +32,6 @@ static __always_inline bool read_word(__u64 address, __u64 *out)
 	return !bpf_probe_read_user(out, sizeof(*out), (void *)address);
 }
 
-/* The state in which the thread runs Python: the slot's, unless the interpreter says that this thread has another, a
- * subinterpreter's, in use. */
-static __always_inline __u64 state_in_use(const struct rls_wire_interpreter *interpreter,
-					  __u64 thread_pointer, __u64 state)
-{
-	for (int i = 0; i < 2; i++) {
-		__u64 holder = 0, of = 0;
-
-		if (interpreter->holders[i] && read_word(interpreter->holders[i], &holder) &&
-		    holder && read_word(holder + interpreter->thread_id, &of) &&
-		    of == thread_pointer)
-			return holder;
-	}
-	return state;
-}
-
 /* Whether the thread that runs here may be in Python when it is in nothing that is probed. An engine's own thread
  * (autograd's) is not, though it frees Python's objects and is called back by libraries that nobody knows: it
  * has no Python frame. */

@@ -23,7 +23,6 @@ static __always_inline __u64 innermost_frame(struct task_struct *task,
 	*end = RLS_STACK_NO_STATE;
 	if (!thread_pointer || !read_word(thread_pointer + interpreter->slot, &state) || !state)
 		return 0;
-	state = state_in_use(interpreter, thread_pointer, state);
 	*end = RLS_STACK_FAULT;
 	if (!read_word(state + interpreter->thread_frame, &frame))
 		return 0;

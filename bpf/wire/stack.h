@@ -68,15 +68,11 @@ struct rls_wire_interpreter {
 	RLS_U8 code_pointers_more; /* after the first, code_file */
 	RLS_U8 c_frame_back;
 	RLS_U8 frame_is_entry; /* 0: entry frames are the shims */
-	RLS_U8 reserved[3];
-	RLS_U16 thread_id; /* state → the thread pointer of its thread */
+	RLS_U8 reserved[5];
 	RLS_U64 code_type; /* what code objects point to as their type; 0: unknown */
-	/* Where the address is of the state that holds the GIL, and of the one that did so last: of this thread, if it
-	 * runs a subinterpreter. 0: the slot says. */
-	RLS_U64 holders[2];
 };
 
-/* images: what is executed → as above, but for code_type and holders: for a process as soon as it executes it. */
+/* images: what is executed → as above, but for code_type: for a process as soon as it executes it. */
 #define RLS_IMAGES_MAX 256
 struct rls_wire_image {
 	RLS_U64 inode;
@@ -102,7 +98,7 @@ _Static_assert(offsetof(struct rls_wire_stack, frame) == RLS_STACK_HEAD_BYTES, "
 _Static_assert(sizeof(struct rls_wire_stack) == RLS_STACK_HEAD_BYTES + 16 * RLS_WALK_FRAMES_MAX,
 	       "stack");
 _Static_assert(sizeof(struct rls_wire_waited) == 32, "waited");
-_Static_assert(sizeof(struct rls_wire_interpreter) == 56, "interpreter");
+_Static_assert(sizeof(struct rls_wire_interpreter) == 40, "interpreter");
 _Static_assert(sizeof(struct rls_wire_image) == 16, "image");
 #endif
 

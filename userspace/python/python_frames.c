@@ -7,7 +7,6 @@
 
 #define NONE RLS_FRAMES_NO_OFFSET
 #define THREADS_MAX 64 /* looked at; more would tell nothing new */
-#define INTERPRETERS_MAX 32
 /* Where in glibc's and musl's thread descriptor, x86-64, a thread's own values may lie. */
 #define SLOT_FIRST 0x80
 #define SLOT_END 0x900
@@ -20,8 +19,6 @@ struct listed_thread {
 static const struct rls_frame_layout layouts[] = {
 	{.minor = 8,
 	 .runtime_interpreters = 32,
-	 .runtime_current = 1368,
-	 .runtime_last_holder = 1160,
 	 .interpreter_threads = 8,
 	 .thread_next = 8,
 	 .interpreter_modules = 56,
@@ -43,8 +40,6 @@ static const struct rls_frame_layout layouts[] = {
 	 .object_bytes = 16},
 	{.minor = 9,
 	 .runtime_interpreters = 32,
-	 .runtime_current = 568,
-	 .runtime_last_holder = 360,
 	 .interpreter_threads = 8,
 	 .thread_next = 8,
 	 .interpreter_modules = 856,
@@ -66,8 +61,6 @@ static const struct rls_frame_layout layouts[] = {
 	 .object_bytes = 16},
 	{.minor = 10,
 	 .runtime_interpreters = 32,
-	 .runtime_current = 568,
-	 .runtime_last_holder = 360,
 	 .interpreter_threads = 8,
 	 .thread_next = 8,
 	 .interpreter_modules = 856,
@@ -89,8 +82,6 @@ static const struct rls_frame_layout layouts[] = {
 	 .object_bytes = 16},
 	{.minor = 11,
 	 .runtime_interpreters = 40,
-	 .runtime_current = 576,
-	 .runtime_last_holder = 368,
 	 .interpreter_threads = 16,
 	 .thread_next = 8,
 	 .interpreter_modules = 888,
@@ -135,7 +126,6 @@ static const struct rls_frame_layout layouts[] = {
 	 .object_bytes = 16},
 	{.minor = 13,
 	 .runtime_interpreters = 632,
-	 .interpreter_next = 7264,
 	 .interpreter_threads = 7344,
 	 .thread_next = 8,
 	 .interpreter_modules = 7656,
@@ -158,7 +148,6 @@ static const struct rls_frame_layout layouts[] = {
 	{.minor = 13,
 	 .free_threaded = true,
 	 .runtime_interpreters = 632,
-	 .interpreter_next = 7264,
 	 .interpreter_threads = 7344,
 	 .thread_next = 8,
 	 .interpreter_modules = 7664,
@@ -180,7 +169,6 @@ static const struct rls_frame_layout layouts[] = {
 	 .object_bytes = 32},
 	{.minor = 14,
 	 .runtime_interpreters = 808,
-	 .interpreter_next = 7272,
 	 .interpreter_threads = 7344,
 	 .thread_next = 8,
 	 .interpreter_modules = 7688,
@@ -219,15 +207,16 @@ static bool read_pointer(const struct rls_live_space *live, uint64_t address, ui
 	return rls_space_read(&live->space, address, out, sizeof(*out));
 }
 
-/* Its threads, the newest first, after those that are listed. Returns how many are listed then. */
-static size_t list_of_one(const struct rls_live_space *live, uint64_t interpreter,
-			  const struct rls_frame_layout *layout, struct listed_thread *threads,
-			  size_t count)
+/* The main interpreter's threads, the newest first. */
+static size_t list_threads(const struct rls_live_space *live, uint64_t runtime,
+			   const struct rls_frame_layout *layout, struct listed_thread *threads)
 {
-	uint64_t state;
+	uint64_t interpreter, state;
+	size_t count = 0;
 
-	if (!read_pointer(live, interpreter + layout->interpreter_threads, &state))
-		return count;
+	if (!read_pointer(live, runtime + layout->runtime_interpreters, &interpreter) ||
+	    !interpreter || !read_pointer(live, interpreter + layout->interpreter_threads, &state))
+		return 0;
 	for (int step = 0; state && step < STEPS_MAX && count < THREADS_MAX; step++) {
 		struct listed_thread *thread = &threads[count];
 
@@ -237,41 +226,6 @@ static size_t list_of_one(const struct rls_live_space *live, uint64_t interprete
 			break;
 		count += thread->thread_pointer != 0;
 	}
-	return count;
-}
-
-/* The main interpreter, and then those that it has made (subinterpreters), the newest first. */
-static size_t list_interpreters(const struct rls_live_space *live, uint64_t runtime,
-				const struct rls_frame_layout *layout,
-				uint64_t interpreters[INTERPRETERS_MAX])
-{
-	uint64_t ends[2], at; /* the newest, the main one */
-	size_t count = 0;
-
-	if (!rls_space_read(&live->space, runtime + layout->runtime_interpreters, ends,
-			    sizeof(ends)) ||
-	    !ends[0])
-		return 0;
-	if (ends[1])
-		interpreters[count++] = ends[1];
-	at = ends[0];
-	for (int step = 0; at && step < STEPS_MAX && count < INTERPRETERS_MAX; step++) {
-		if (at != ends[1])
-			interpreters[count++] = at;
-		if (!read_pointer(live, at + layout->interpreter_next, &at))
-			break;
-	}
-	return count;
-}
-
-static size_t list_threads(const struct rls_live_space *live, uint64_t runtime,
-			   const struct rls_frame_layout *layout, struct listed_thread *threads)
-{
-	uint64_t interpreters[INTERPRETERS_MAX];
-	size_t found = list_interpreters(live, runtime, layout, interpreters), count = 0;
-
-	for (size_t i = 0; i < found; i++)
-		count = list_of_one(live, interpreters[i], layout, threads, count);
 	return count;
 }
 
@@ -325,41 +279,23 @@ int rls_frame_slot_find(pid_t pid, const struct rls_python *python,
 	return count ? most_common_place(&live, threads, count, out) : -ENOENT;
 }
 
-/* 0; -ENOENT: it has no dictionary of modules. */
-static int modules_of(const struct rls_live_space *live, uint64_t interpreter,
-		      const struct rls_python *python, const struct rls_frame_layout *layout,
-		      uint64_t *out)
+int rls_frame_count_modules(pid_t pid, const struct rls_python *python,
+			    const struct rls_frame_layout *layout, uint64_t *out)
 {
 	struct {
 		uint64_t type, used;
 	} dictionary;
-	uint64_t modules;
+	_cleanup_live_space_ struct rls_live_space live;
+	uint64_t interpreter, modules;
 
-	if (!read_pointer(live, interpreter + layout->interpreter_modules, &modules) ||
-	    !rls_space_read(&live->space, modules + layout->object_bytes - sizeof(uint64_t),
+	rls_live_space_open(&live, pid);
+	if (!python->dict_type ||
+	    !read_pointer(&live, python->runtime + layout->runtime_interpreters, &interpreter) ||
+	    !read_pointer(&live, interpreter + layout->interpreter_modules, &modules) ||
+	    !rls_space_read(&live.space, modules + layout->object_bytes - sizeof(uint64_t),
 			    &dictionary, sizeof(dictionary)) ||
 	    dictionary.type != python->dict_type)
 		return -ENOENT;
 	*out = dictionary.used;
 	return 0;
-}
-
-int rls_frame_count_modules(pid_t pid, const struct rls_python *python,
-			    const struct rls_frame_layout *layout, uint64_t *out)
-{
-	_cleanup_live_space_ struct rls_live_space live;
-	uint64_t interpreters[INTERPRETERS_MAX], modules, sum = 0;
-	size_t count;
-
-	rls_live_space_open(&live, pid);
-	count = python->dict_type ? list_interpreters(&live, python->runtime, layout, interpreters)
-				  : 0;
-	for (size_t i = 0; i < count; i++) {
-		if (!modules_of(&live, interpreters[i], python, layout, &modules))
-			sum += modules;
-		else if (!i)
-			return -ENOENT;
-	}
-	*out = sum;
-	return count ? 0 : -ENOENT;
 }

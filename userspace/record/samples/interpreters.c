@@ -146,16 +146,11 @@ static int python_get(const struct rls_interpreters *interpreters, struct rls_ta
 }
 
 static struct rls_wire_interpreter on_the_wire(const struct rls_frame_layout *layout, uint32_t slot,
-					       const struct rls_python *found)
+					       uint64_t code_type)
 {
-	bool held = layout->runtime_current != 0;
-
 	return (struct rls_wire_interpreter){
 		.slot = slot,
-		.code_type = found->code_type,
-		.thread_id = layout->thread_id,
-		.holders = {held ? found->runtime + layout->runtime_current : 0,
-			    held ? found->runtime + layout->runtime_last_holder : 0},
+		.code_type = code_type,
 		.thread_frame = layout->thread_frame,
 		.c_frame_frame = layout->c_frame_frame,
 		.c_frame_back = layout->c_frame_back,
@@ -249,7 +244,7 @@ static int find_interpreter(struct rls_interpreters *interpreters, pid_t pid, st
 	rls_mappings_release(&mappings);
 	if (r)
 		return r;
-	wire = on_the_wire(layout, slot, &found);
+	wire = on_the_wire(layout, slot, found.code_type);
 	r = set_interpreter(interpreters, pid, python, layout, &wire);
 	if (r)
 		return r;
