@@ -91,12 +91,14 @@ class Subject:
                    for start, end in self.times)
 
     def saw(self, report, window):
-        """Whether its tree crossed the boundary in this recording."""
+        """Whether its tree was in the library in this recording."""
         family = {self.target.pid}
         for process in sorted(report["processes"], key=lambda process: process["start_ns"]):
             if process["ppid"] in family:
                 family.add(process["pid"])
-        if any(flow["pid"] in family for flow in report["transitions"]):
+        # Calls of threads that are not Python's are no transitions, if no library with a role made them.
+        if any(flow["pid"] in family for flow in report["transitions"]) or any(
+                row["pid"] in family and row["category"] == "simulator" for row in report["breakdown"]):
             self.cycles += 1
         else:
             self.unseen.append((window, {row["category"]: row["wall_ns"] for row in report["breakdown"]
