@@ -44,8 +44,9 @@ SUBPROGRAM bool may_be_in_python(__u32 pid)
 	if (!interpreter ||
 	    !read_word(BPF_CORE_READ(task, thread.fsbase) + interpreter->slot, &state))
 		return true;
+	/* Of an image the slot is another process's, and is looked up anew. */
 	if (!state)
-		return false;
+		return !interpreter->code_type;
 	if (!read_word(state + interpreter->thread_frame, &frame))
 		return true;
 	/* A C frame that is not filled in yet leads anywhere: that is Python being entered. */
