@@ -14,6 +14,8 @@ def figures_of(report, rows):
     names = {(row["pid"], row["tid"]): "%03d %s" % (number, row["kind"])
              for number, row in enumerate(rows)}
 
+    crossed = {(entry["pid"], entry["tid"], entry[side]) for entry in report["transitions"] for side in ("from", "to")}
+
     def named(entry):
         return names.get((entry["pid"], entry["tid"]), "another thread")
     return {
@@ -21,10 +23,10 @@ def figures_of(report, rows):
         "transitions": sorted(
             [named(entry), entry["phase"], entry["operation"], entry["from"], entry["to"], entry["count"]]
             for entry in report["transitions"]),
-        # Which thread has native or unknown time beside its calls is what samples happened to meet.
+        # What a thread did beside its calls is what samples happened to meet.
         "breakdown": sorted(
             [named(entry), entry["phase"], entry["operation"], entry["category"], entry["resource"]]
-            for entry in report["breakdown"] if entry["category"] not in ("native", "unknown")),
+            for entry in report["breakdown"] if (entry["pid"], entry["tid"], entry["category"]) in crossed),
         "processes": [[process["name"], process["cmdline"], process["python"], sorted(
             [library["path"], library["role"], library["sites"]] for library in process["libraries"])]
             for process in report["processes"]],
