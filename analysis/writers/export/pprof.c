@@ -198,6 +198,18 @@ static void make_labels(struct pprof *pprof, struct labels *labels, const struct
 		add_label(pprof, labels, "category", rls_category_name(row->category));
 }
 
+/* Its locations are counted; as many figures as the profile has types. */
+static void finish_sample(struct pprof *pprof, RlsPprof__Sample *sample, uint64_t *locations,
+			  int64_t *figures, struct labels *labels)
+{
+	sample->location_id = locations;
+	sample->n_value = pprof->value_count;
+	sample->value = figures;
+	sample->n_label = labels->count;
+	sample->label = labels->pointers;
+	pprof_write(pprof, SAMPLE, &sample->base);
+}
+
 static void put_sample(struct pprof *pprof, const struct rls_report *report,
 		       const struct rls_stack_row *row)
 {
@@ -215,12 +227,7 @@ static void put_sample(struct pprof *pprof, const struct rls_report *report,
 	for (size_t i = 0; i < VALUE_COUNT; i++)
 		figures[i] = *(const int64_t *)((const char *)row + values[i].offset);
 	make_labels(pprof, &labels, report, row);
-	sample.location_id = locations;
-	sample.n_value = pprof->value_count;
-	sample.value = figures;
-	sample.n_label = labels.count;
-	sample.label = labels.pointers;
-	pprof_write(pprof, SAMPLE, &sample.base);
+	finish_sample(pprof, &sample, locations, figures, &labels);
 }
 
 static void make_sampled_labels(struct pprof *pprof, struct labels *labels,
@@ -256,12 +263,7 @@ static void put_sampled(struct pprof *pprof, const struct rls_report *report,
 		figures[VALUE_COUNT + i] =
 			*(const int64_t *)((const char *)row + sampled_values[i].offset);
 	make_sampled_labels(pprof, &labels, report, row);
-	sample.location_id = locations;
-	sample.n_value = pprof->value_count;
-	sample.value = figures;
-	sample.n_label = labels.count;
-	sample.label = labels.pointers;
-	pprof_write(pprof, SAMPLE, &sample.base);
+	finish_sample(pprof, &sample, locations, figures, &labels);
 }
 
 static void put_memory(struct pprof *pprof, const struct rls_report *report,
@@ -289,12 +291,7 @@ static void put_memory(struct pprof *pprof, const struct rls_report *report,
 	add_label(pprof, &labels, "source", rls_memory_source_name(row->source));
 	if (row->device >= 0)
 		new_label(pprof, &labels, "device")->num = row->device;
-	sample.location_id = locations;
-	sample.n_value = pprof->value_count;
-	sample.value = figures;
-	sample.n_label = labels.count;
-	sample.label = labels.pointers;
-	pprof_write(pprof, SAMPLE, &sample.base);
+	finish_sample(pprof, &sample, locations, figures, &labels);
 }
 
 static void put_time_profile(struct pprof *pprof, const struct rls_report *report)
