@@ -22,14 +22,18 @@
 #define READ_BYTES 65536
 #define PAGE_BYTES 4096
 
-static struct {
-	struct file_iterator *skeleton;
-	bool tried;
-	/* What was read last. */
+/* What a process has mapped. */
+struct reading {
 	pid_t pid;
 	uint64_t read_ns;
 	struct rls_wire_mapped_file *files;
 	size_t count;
+};
+
+static struct {
+	struct file_iterator *skeleton;
+	bool tried;
+	struct reading last;
 } kept;
 
 static int print_nothing(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -103,7 +107,8 @@ static void unload(void)
 	kept.skeleton = NULL;
 }
 
-static int read_process(pid_t pid)
+/* out: replaced if it can be read. */
+static int read_process(pid_t pid, struct reading *out)
 {
 	char *text = NULL;
 	size_t bytes = 0;
@@ -116,49 +121,46 @@ static int read_process(pid_t pid)
 	r = iterate(rls_living_thread(pid), &text, &bytes);
 	if (r)
 		return r;
-	free(kept.files);
-	kept.files = (struct rls_wire_mapped_file *)text;
-	kept.count = bytes / sizeof(*kept.files);
-	kept.pid = pid;
-	kept.read_ns = rls_monotonic_ns();
+	free(out->files);
+	*out = (struct reading){.pid = pid,
+				.read_ns = rls_monotonic_ns(),
+				.files = (struct rls_wire_mapped_file *)text,
+				.count = bytes / sizeof(*out->files)};
 	if (kept.skeleton->bss->others)
 		unload();
 	return kept.skeleton ? 0 : -ENOTSUP;
 }
 
-static const struct rls_wire_mapped_file *find_kept(uint64_t address)
+static int find(const struct reading *reading, uint64_t address, dev_t *device, ino_t *inode)
 {
-	for (size_t i = 0; i < kept.count; i++) {
-		if (address >= kept.files[i].start && address < kept.files[i].end)
-			return &kept.files[i];
+	for (size_t i = 0; i < reading->count; i++) {
+		const struct rls_wire_mapped_file *file = &reading->files[i];
+
+		if (address < file->start || address >= file->end)
+			continue;
+		*device = makedev(file->device >> 20, file->device & 0xfffff);
+		*inode = file->inode;
+		return 0;
 	}
-	return NULL;
+	return -ENOENT;
 }
 
 int rls_mapped_file_at(pid_t pid, uint64_t address, dev_t *device, ino_t *inode)
 {
-	bool is_kept = pid == kept.pid && rls_monotonic_ns() <= kept.read_ns + KEPT_NS;
-	const struct rls_wire_mapped_file *file = is_kept ? find_kept(address) : NULL;
-	/* It may have been mapped since. */
-	int r = file ? 0 : read_process(pid);
+	int r;
 
-	if (r)
-		return r;
-	if (!file)
-		file = find_kept(address);
-	if (!file)
-		return -ENOENT;
-	*device = makedev(file->device >> 20, file->device & 0xfffff);
-	*inode = file->inode;
-	return 0;
+	if (pid == kept.last.pid && rls_monotonic_ns() <= kept.last.read_ns + KEPT_NS &&
+	    !find(&kept.last, address, device, inode))
+		return 0;
+	/* It may have been mapped since. */
+	r = read_process(pid, &kept.last);
+	return r ? r : find(&kept.last, address, device, inode);
 }
 
 int rls_mapped_file_of_path(const char *path, dev_t *device, ino_t *inode)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct rls_wire_mapped_file *others = kept.files;
-	size_t count = kept.count;
-	pid_t pid = kept.pid;
+	struct reading own = {0};
 	void *page;
 	int r;
 
@@ -167,14 +169,10 @@ int rls_mapped_file_of_path(const char *path, dev_t *device, ino_t *inode)
 	page = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (page == MAP_FAILED)
 		return -errno;
-	/* The other process's stay; ours are never kept. */
-	kept.files = NULL;
-	kept.pid = 0;
-	r = rls_mapped_file_at(getpid(), (uint64_t)(uintptr_t)page, device, inode);
+	r = read_process(getpid(), &own);
+	if (!r)
+		r = find(&own, (uint64_t)(uintptr_t)page, device, inode);
 	munmap(page, PAGE_BYTES);
-	free(kept.files);
-	kept.files = others;
-	kept.count = count;
-	kept.pid = pid;
+	free(own.files);
 	return r;
 }
