@@ -73,6 +73,22 @@ static void only_lives_from_before_are_early(void **state)
 	assert_false(rls_early_records_has(&early, BEGIN_NS, &record));
 }
 
+static void ends_of_threads_may_come_late(void **state)
+{
+	struct rls_wire_exit record = {
+		.header = {.kind = RLS_WIRE_THREAD_EXIT, .time_ns = BEGIN_NS - 1}};
+
+	assert_true(rls_early_records_is_late_end(BEGIN_NS, &record.header, sizeof(record)));
+	assert_false(rls_early_records_is_late_end(0, &record.header, sizeof(record)));
+	assert_false(
+		rls_early_records_is_late_end(BEGIN_NS, &record.header, sizeof(record.header)));
+	record.header.time_ns = BEGIN_NS;
+	assert_false(rls_early_records_is_late_end(BEGIN_NS, &record.header, sizeof(record)));
+	record.header.time_ns = BEGIN_NS - 1;
+	record.process_over = 1;
+	assert_false(rls_early_records_is_late_end(BEGIN_NS, &record.header, sizeof(record)));
+}
+
 static void who_is_left_is_kept(void **state)
 {
 	forked(1, 2);
@@ -133,8 +149,11 @@ static void cut_records_are_ignored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(only_lives_from_before_are_early), TEST(who_is_left_is_kept),
-		TEST(another_program_is_noted),         TEST(a_number_may_be_used_again),
+		TEST(only_lives_from_before_are_early),
+		TEST(ends_of_threads_may_come_late),
+		TEST(who_is_left_is_kept),
+		TEST(another_program_is_noted),
+		TEST(a_number_may_be_used_again),
 		TEST(cut_records_are_ignored),
 	};
 

@@ -18,6 +18,13 @@ bool rls_early_records_has(const struct rls_early_records *early, uint64_t since
 	return of_process && !early->over && (!since_ns || record->time_ns < since_ns);
 }
 
+bool rls_early_records_is_late_end(uint64_t since_ns, const struct rls_wire_header *record,
+				   size_t size)
+{
+	return record->kind == RLS_WIRE_THREAD_EXIT && size >= sizeof(struct rls_wire_exit) &&
+	       record->time_ns < since_ns && !((const struct rls_wire_exit *)record)->process_over;
+}
+
 static struct rls_early_child *early_records_find(struct rls_early_records *early, pid_t pid)
 {
 	for (size_t i = early->children.count; i > 0; i--) {

@@ -32,6 +32,11 @@ void rls_early_records_clear(struct rls_early_records *early);
 bool rls_early_records_has(const struct rls_early_records *early, uint64_t since_ns,
 			   const struct rls_wire_header *record);
 
+/* Whether it is the end of a thread, not of a process, from before recording began: it can come after later records of
+ * another ring. since_ns: 0 while it has not begun. */
+bool rls_early_records_is_late_end(uint64_t since_ns, const struct rls_wire_header *record,
+				   size_t size);
+
 /* Notes one of those, checked for its size. *ended, *execed: who else was met, the process that has ended, and one
  * that has begun another program and is no child that is noted here; 0: nobody. 0 or -ENOMEM. */
 int rls_early_records_take(struct rls_early_records *early, const struct rls_wire_header *record,

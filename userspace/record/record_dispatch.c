@@ -122,15 +122,6 @@ static int take_early(struct rls_recorder *recorder, const struct rls_wire_heade
 	return r;
 }
 
-/* The end of a thread from before recording began, which comes after later records of another ring. */
-static bool ended_before(const struct rls_recorder *recorder, const struct rls_wire_header *record,
-			 size_t size)
-{
-	return record->kind == RLS_WIRE_THREAD_EXIT && size >= sizeof(struct rls_wire_exit) &&
-	       record->time_ns < recorder->start_ns &&
-	       !((const struct rls_wire_exit *)record)->process_over;
-}
-
 /* What it cost is charged with the hits around it. Where these come in windows only, what was between
  * windows would be charged within them. */
 static int add_stack(struct rls_recorder *recorder, const struct rls_wire_header *record,
@@ -188,7 +179,7 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 	if (rls_early_records_has(&recorder->early, recorder->start_ns, record))
 		return take_early(recorder, record, size);
 	r = recorder->start_ns ? rls_recorder_adopt_early(recorder) : 0;
-	if (r || ended_before(recorder, record, size))
+	if (r || rls_early_records_is_late_end(recorder->start_ns, record, size))
 		return r;
 	/* Our own threads are announced too, as calibration probes them. */
 	if (record->kind == RLS_WIRE_OFF_CPU &&
