@@ -1,5 +1,5 @@
-/* Category samples: what a thread executes, or has waited in. They tell of time that no probe tells
- * of: between windows, and all the time of threads that meet no probe.
+/* Category samples: what a thread executes, or has waited in. They cover time that no probe
+ * reports: between windows, and all the time of threads that meet no probe.
  *
  *     tick, each CPU ───▶ the thread it interrupts ──────────────┐
  *     scheduler: off its CPU ─▶ (kept) ─▶ on again: for how long ─┴─▶ address, top of the stack

@@ -445,7 +445,7 @@ static int apply_rules(struct rls_timeline *timeline, const struct rls_process *
 	return err;
 }
 
-/* Where nobody looked, what is not reported stays unknown. */
+/* Without samples, what is not reported stays unknown. */
 static bool is_guessed(const struct rls_thread *thread)
 {
 	return thread->unreported ? thread->looked : thread->unseen;

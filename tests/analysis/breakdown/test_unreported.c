@@ -200,8 +200,8 @@ static void test_python_alone_stays_traced(void **unused)
 	rls_report_free(report);
 }
 
-/* Of the same trace between windows: samples of native code are native, though Python was traced where they were
- * beside it. */
+/* Between windows too samples of native code are native time, although the traced part of the recording
+ * is Python. */
 static void test_between_windows_native_code_is_native_too(void **unused)
 {
 	struct rls_report *report;
