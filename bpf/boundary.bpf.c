@@ -36,8 +36,8 @@ static __always_inline __u32 count_hit(struct thread_state *thread, __u64 cookie
 }
 
 /* With no frame left, an entry also tells what the thread was in until now. */
-static __always_inline void settle_before_entry(struct thread_state *thread, __u64 cookie, __u64 ip,
-						__u64 sp)
+static __always_inline void classify_before_entry(struct thread_state *thread, __u64 cookie,
+						  __u64 ip, __u64 sp)
 {
 	__u32 site = RLS_COOKIE_SITE(cookie);
 
@@ -45,12 +45,12 @@ static __always_inline void settle_before_entry(struct thread_state *thread, __u
 		return;
 	if (RLS_COOKIE_FROM_PYTHON(cookie)) {
 		/* Only the interpreter calls it. */
-		settle_base_category(thread, PYTHON, site);
+		set_base_category(thread, PYTHON, site);
 	} else if (RLS_COOKIE_CATEGORY(cookie) == PYTHON) {
 		/* A call out of the library at ip. */
-		settle_base(thread, ip, site);
+		classify_base(thread, ip, site);
 	} else {
-		settle_base(thread, word_at(sp), site);
+		classify_base(thread, word_at(sp), site);
 	}
 }
 
@@ -90,11 +90,11 @@ static __always_inline int handle_site(struct pt_regs *ctx, bool multi)
 	leave_frames(thread, limit, site);
 
 	if (kind == LEAVE_RET) {
-		settle_base(thread, word_at(sp), site);
+		classify_base(thread, word_at(sp), site);
 	} else if (kind == LEAVE_AFTER) {
-		settle_base_category(thread, RLS_COOKIE_CATEGORY(cookie), site);
+		set_base_category(thread, RLS_COOKIE_CATEGORY(cookie), site);
 	} else {
-		settle_before_entry(thread, cookie, ip, sp);
+		classify_before_entry(thread, cookie, ip, sp);
 		enter_frame(thread, task, sp, RLS_COOKIE_CATEGORY(cookie), RLS_COOKIE_EXIT(cookie),
 			    site);
 	}
@@ -125,9 +125,9 @@ static __always_inline int handle_return(struct pt_regs *ctx, bool multi)
 	sync_operations(thread);
 	leave_frames(thread, sp - 8, site);
 	if (RLS_COOKIE_FROM_PYTHON(cookie))
-		settle_base_category(thread, PYTHON, site);
+		set_base_category(thread, PYTHON, site);
 	else
-		settle_base(thread, ip, site);
+		classify_base(thread, ip, site);
 	thread->hit_totals.cost_ns += rest_ns;
 	return 0;
 }

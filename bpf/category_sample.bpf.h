@@ -15,10 +15,10 @@
 #include "bpf/operation.bpf.h"
 #include "bpf/shared/tick.bpf.h"
 
-#define WAITED_NS_A_LOOK 4000000ULL
+#define WAITED_NS_A_SAMPLE 4000000ULL
 
 /* The verifier leaves out what is not. */
-static __always_inline bool looks_taken(void)
+static __always_inline bool category_samples_taken(void)
 {
 	return windows || stacks_sampled;
 }
@@ -47,23 +47,24 @@ static __always_inline bool is_traced(const struct thread_state *thread)
 	return thread->announced && bpf_map_lookup_elem(&tracked, &thread->pid);
 }
 
-static __always_inline struct rls_wire_category_sample *begin_look(struct thread_state *thread)
+static __always_inline struct rls_wire_category_sample *
+begin_category_sample(struct thread_state *thread)
 {
-	struct rls_wire_category_sample *look =
+	struct rls_wire_category_sample *sample =
 		control_reserve(struct rls_wire_category_sample, RLS_WIRE_CATEGORY_SAMPLE,
 				thread->pid, thread->tid, bpf_ktime_get_ns());
 
-	if (!look)
+	if (!sample)
 		return NULL;
-	__builtin_memset(&look->hit_totals, 0, sizeof(look->hit_totals));
-	look->waited_ns = 0;
-	look->operation = look->phase = 0;
-	look->category = 0;
-	look->frame_pointer = 0;
-	__builtin_memset(look->reserved, 0, sizeof(look->reserved));
-	if (booking)
-		book_look(thread, look);
-	return look;
+	__builtin_memset(&sample->hit_totals, 0, sizeof(sample->hit_totals));
+	sample->waited_ns = 0;
+	sample->operation = sample->phase = 0;
+	sample->category = 0;
+	sample->frame_pointer = 0;
+	__builtin_memset(sample->reserved, 0, sizeof(sample->reserved));
+	if (totals_mode)
+		totals_sample(thread, sample);
+	return sample;
 }
 
 static __always_inline __u32 frame_pointer_above(__u64 bp, __u64 sp)
@@ -72,29 +73,29 @@ static __always_inline __u32 frame_pointer_above(__u64 bp, __u64 sp)
 }
 
 /* Of a thread that is_traced. */
-static __always_inline void send_look(struct thread_state *thread, struct interrupted at,
-				      __u8 flags)
+static __always_inline void send_category_sample(struct thread_state *thread, struct interrupted at,
+						 __u8 flags)
 {
-	struct rls_wire_category_sample *look;
+	struct rls_wire_category_sample *sample;
 
 	if (at.user) /* none of our programs is under way on it */
 		sync_operations(thread);
-	look = begin_look(thread);
-	if (!look)
+	sample = begin_category_sample(thread);
+	if (!sample)
 		return;
-	if (at.user && booking)
-		book_hits(thread, look->header.time_ns);
+	if (at.user && totals_mode)
+		totals_hits(thread, sample->header.time_ns);
 	else if (at.user && (windows || !thread->category))
-		take_hit_totals(thread, &look->hit_totals);
-	look->header.flags =
+		take_hit_totals(thread, &sample->hit_totals);
+	sample->header.flags =
 		flags | (at.user ? 0 : RLS_SAMPLE_KERNEL) | (at.trapped ? RLS_SAMPLE_TRAPPED : 0);
-	if (!booking && !may_be_in_python(thread->pid))
-		look->header.flags |= RLS_SAMPLE_NO_PYTHON;
-	look->ip = at.ip;
-	look->frame_pointer = frame_pointer_above(at.bp, at.sp);
-	if (bpf_probe_read_user(look->words, sizeof(look->words), (void *)at.sp))
-		__builtin_memset(look->words, 0, sizeof(look->words));
-	bpf_ringbuf_submit(look, BPF_RB_NO_WAKEUP);
+	if (!totals_mode && !may_be_in_python(thread->pid))
+		sample->header.flags |= RLS_SAMPLE_NO_PYTHON;
+	sample->ip = at.ip;
+	sample->frame_pointer = frame_pointer_above(at.bp, at.sp);
+	if (bpf_probe_read_user(sample->words, sizeof(sample->words), (void *)at.sp))
+		__builtin_memset(sample->words, 0, sizeof(sample->words));
+	bpf_ringbuf_submit(sample, BPF_RB_NO_WAKEUP);
 }
 
 /* The thread leaves its CPU. The wait is sent once it has been long enough. False: there is no
@@ -122,23 +123,23 @@ static __always_inline void send_pause(struct thread_state *thread, struct task_
 				       __u64 away_ns)
 {
 	struct pause *pause = bpf_task_storage_get(&pauses, task, NULL, 0);
-	struct rls_wire_category_sample *look;
+	struct rls_wire_category_sample *sample;
 
 	if (!pause)
 		return;
 	pause->waited_ns += away_ns;
-	if (pause->waited_ns < WAITED_NS_A_LOOK || !is_traced(thread))
+	if (pause->waited_ns < WAITED_NS_A_SAMPLE || !is_traced(thread))
 		return;
-	look = begin_look(thread);
-	if (!look)
+	sample = begin_category_sample(thread);
+	if (!sample)
 		return;
-	look->header.flags = pause->flags;
-	look->ip = pause->ip;
-	look->frame_pointer = pause->frame_pointer;
-	look->waited_ns = pause->waited_ns;
-	__builtin_memcpy(look->words, pause->words, sizeof(look->words));
+	sample->header.flags = pause->flags;
+	sample->ip = pause->ip;
+	sample->frame_pointer = pause->frame_pointer;
+	sample->waited_ns = pause->waited_ns;
+	__builtin_memcpy(sample->words, pause->words, sizeof(sample->words));
 	pause->waited_ns = 0;
-	bpf_ringbuf_submit(look, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(sample, BPF_RB_NO_WAKEUP);
 }
 
 #endif

@@ -46,8 +46,8 @@ static __always_inline int handle_batch(struct pt_regs *ctx)
 	__sync_fetch_and_add(&batch_hits, 1);
 	if (!bpf_map_lookup_elem(&tracked, &pid))
 		return 0;
-	if (booking)
-		book_bridge(pid);
+	if (totals_mode)
+		totals_bridge(pid);
 	tid = task_number(task);
 	if (bytes < sizeof(struct rls_cupti_batch) || bytes > RLS_CUPTI_BATCH_BYTES_MAX)
 		sent = false;

@@ -77,7 +77,7 @@ static __always_inline __u64 add_off_cpu(struct thread_state *thread,
 	}
 	if (each_off_cpu && away_ns && thread->sequence)
 		submit_off_cpu(thread, since_ns + away_ns, away_ns, 0);
-	if (!each_off_cpu && !booking && away_ns)
+	if (!each_off_cpu && !totals_mode && away_ns)
 		report_off_cpu(thread, since_ns + away_ns, away_ns);
 	return away_ns;
 }
@@ -171,8 +171,8 @@ static __always_inline void emit_category_here(struct thread_state *thread, __u8
 	thread->event_ns = now_ns;
 	thread->category = category;
 	thread->sequence++;
-	if (booking) {
-		book_transition(thread, now_ns, category, site);
+	if (totals_mode) {
+		totals_transition(thread, now_ns, category, site);
 		return;
 	}
 	place = take_place_after_losses(thread, now_ns, &turn);

@@ -32,7 +32,7 @@ static __always_inline __u32 find_name(struct thread_state *thread, __u64 addres
 		*lately = (struct known_name){.address = address, .id = *known};
 		return *known;
 	}
-	return booking && !book_may_name(thread->pid) ? RLS_TOTALS_OTHER : 0;
+	return totals_mode && !totals_may_name(thread->pid) ? RLS_TOTALS_OTHER : 0;
 }
 
 /* NULL: no room. Length and text are to be filled in. */
@@ -44,15 +44,15 @@ static __always_inline struct rls_wire_name *begin_name(const struct thread_stat
 
 	if (record) {
 		record->address = key->address;
-		record->id = booking ? __sync_fetch_and_add(&names_given, 1) + 1 : 0;
+		record->id = totals_mode ? __sync_fetch_and_add(&names_given, 1) + 1 : 0;
 	}
 	return record;
 }
 
-/* Its id when booking, else 1. */
+/* Its id in totals_mode, else 1. */
 static __always_inline __u32 end_name(struct rls_wire_name *record, const struct name_key *key)
 {
-	__u32 id = booking ? record->id : 1;
+	__u32 id = totals_mode ? record->id : 1;
 
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	bpf_map_update_elem(&names_sent, key, &id, BPF_ANY);

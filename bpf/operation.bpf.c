@@ -41,8 +41,8 @@ __attribute__((noinline)) int send_name(struct thread_state *thread, __u64 addre
 	return end_name(record, &key);
 }
 
-/* Nothing is sent of an edge that is booked but its name. Its time is the target's word. */
-static __always_inline void book_edge(struct thread_state *thread, const struct rls_edge *edge)
+/* Nothing is sent of an edge in totals_mode but its name. Its time is the target's word. */
+static __always_inline void totals_edge(struct thread_state *thread, const struct rls_edge *edge)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
 	__u32 name = send_name(thread, edge->name);
@@ -52,10 +52,10 @@ static __always_inline void book_edge(struct thread_state *thread, const struct 
 	if (edge->time_ns < now_ns)
 		now_ns = edge->time_ns;
 	if (edge->kind == RLS_EDGE_PHASE)
-		book_phase(thread, now_ns, name);
+		totals_phase(thread, now_ns, name);
 	else if (edge->kind == RLS_EDGE_POP || edge->kind == RLS_WIRE_EDGE_STACK ||
 		 (edge->kind == RLS_EDGE_PUSH && edge->depth <= RLS_STACK_MAX))
-		book_annotation(thread, now_ns, name, edge);
+		range_totals_annotation(thread, now_ns, name, edge);
 }
 
 __attribute__((noinline)) int send_edge(struct thread_state *thread, const struct rls_edge *edge,
@@ -65,8 +65,8 @@ __attribute__((noinline)) int send_edge(struct thread_state *thread, const struc
 
 	if (!thread || !edge)
 		return 0;
-	if (booking) {
-		book_edge(thread, edge);
+	if (totals_mode) {
+		totals_edge(thread, edge);
 		return 0;
 	}
 	send_name(thread, edge->name);
@@ -117,7 +117,8 @@ static __always_inline bool send_together(struct thread_state *thread)
 {
 	struct rls_wire_edges *record;
 
-	if (booking || (thread->edges_seen & (RLS_EDGE_RING - 1)) > RLS_EDGE_RING - RLS_EDGES_SENT)
+	if (totals_mode ||
+	    (thread->edges_seen & (RLS_EDGE_RING - 1)) > RLS_EDGE_RING - RLS_EDGES_SENT)
 		return false;
 	record = bpf_ringbuf_reserve(&control, sizeof(*record), 0);
 	if (!record)
@@ -153,13 +154,13 @@ static __always_inline __u32 send_singly(struct thread_state *thread, __u64 coun
 	return i;
 }
 
-/* By the calibration, which books none. */
+/* By the calibration, which has no totals. */
 static __always_inline __u32 edges_cost(__u32 number, __u32 count)
 {
 	__u32 cold;
 
-	if (booking)
-		return count * RLS_BOOKED_EDGE * edge_cost_ns;
+	if (totals_mode)
+		return count * RLS_TOTALS_EDGE * edge_cost_ns;
 	cold = number < RLS_EDGES_COLD ? RLS_EDGES_COLD - number : 0;
 	if (cold > count)
 		cold = count;

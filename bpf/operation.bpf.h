@@ -16,11 +16,11 @@
 #define EDGE_AT(record, number)                                                                    \
 	(RECORD_FIELD(record, edges) + ((number) & (RLS_EDGE_RING - 1)) * sizeof(struct rls_edge))
 
-/* The text of a name goes ahead of its first use, once per process. Returns its id when booking,
+/* The text of a name goes ahead of its first use, once per process. Returns its id in totals_mode,
  * else 1; 0 for no name, and when there was no room to send it. */
 extern int send_name(struct thread_state *thread, __u64 address);
 
-/* One edge, to user space or booked; flags: RLS_WIRE_STACK_END or none. A global function: the verifier looks at it
+/* One edge, to user space or the totals; flags: RLS_WIRE_STACK_END or none. A global function: the verifier looks at it
  * once, not at each step of the loops that call it. */
 extern int send_edge(struct thread_state *thread, const struct rls_edge *edge, __u32 flags);
 
@@ -40,7 +40,7 @@ SUBPROGRAM void send_stack(struct thread_state *thread, __u64 head)
 	bpf_probe_read_user(&depth, sizeof(depth), (void *)RECORD_FIELD(record, depth));
 	if (depth > RLS_STACK_MAX)
 		depth = RLS_STACK_MAX;
-	if (booking) { /* the innermost will do */
+	if (totals_mode) { /* the innermost will do */
 		edge.depth = depth;
 		if (depth)
 			edge.name = word_at(RECORD_FIELD(record, stack) +

@@ -58,7 +58,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 	process = bpf_map_lookup_elem(&tracked, &parent_pid);
 	if (parent->tgid == child->tgid) {
-		if (process && recording_since_ns && !booking)
+		if (process && recording_since_ns && !totals_mode)
 			begin_off_cpu(begin_thread(child, parent_pid, task_number(child)), child);
 		return 0;
 	}
@@ -68,7 +68,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	track_child(parent_pid, child_pid, process);
 
 	mine = bpf_task_storage_get(&threads, parent, NULL, 0);
-	if ((mine || !booking) && recording_since_ns)
+	if ((mine || !totals_mode) && recording_since_ns)
 		childs = begin_thread(child, child_pid, child_pid);
 	begin_off_cpu(childs, child);
 	if (mine && recording_since_ns) {
@@ -76,9 +76,9 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		if (childs) {
 			inherit_state(childs, mine);
 			childs->missed = MISSED_EDGES | MISSED_RANGES;
-			if (booking) {
-				book_range_fork(mine, childs);
-				book_fork(mine, childs, bpf_ktime_get_ns());
+			if (totals_mode) {
+				range_totals_fork(mine, childs);
+				totals_fork(mine, childs, bpf_ktime_get_ns());
 			}
 		}
 	}
@@ -154,17 +154,17 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	bpf_map_delete_elem(&annotated_threads, &pid);
 	is_python = begin_image(pid, bprm);
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (!thread && recording_since_ns && !booking)
+	if (!thread && recording_since_ns && !totals_mode)
 		thread = begin_thread(task, pid, pid);
 	if (thread) {
 		caller = thread->tid; /* old_pid, as user space knows it */
-		if (booking) {
-			book_range_clear(thread);
-			book_exec(thread, bpf_ktime_get_ns());
+		if (totals_mode) {
+			range_totals_clear(thread);
+			totals_exec(thread, bpf_ktime_get_ns());
 		}
 		forget_image(thread, pid);
 		/* User space emits that too. What it forks has it from here. */
-		if (is_python && !booking)
+		if (is_python && !totals_mode)
 			thread->base = thread->category = PYTHON;
 	}
 	record = control_reserve(struct rls_wire_exec, RLS_WIRE_EXEC, pid, caller,
@@ -221,7 +221,7 @@ static __always_inline void sync_before_exit(struct thread_state *thread, struct
  * woken to end. */
 static __always_inline void announce_brief(struct thread_state *thread, struct task_struct *task)
 {
-	if (booking || is_known(thread) || !recording_since_ns ||
+	if (totals_mode || is_known(thread) || !recording_since_ns ||
 	    BPF_CORE_READ(task, start_time) < recording_since_ns ||
 	    !bpf_map_lookup_elem(&tracked, &thread->pid))
 		return;
@@ -249,8 +249,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		if (returned_unseen(thread))
 			add_off_cpu(thread, task, now_ns);
 		end_wait(thread, task); /* it runs, though its return was not reported */
-		if (booking)
-			book_close(thread, now_ns);
+		if (totals_mode)
+			totals_close(thread, now_ns);
 	}
 	if (over) {
 		bpf_map_delete_elem(&ranges, &pid);
@@ -316,7 +316,7 @@ static __always_inline struct thread_state *watched_thread(struct task_struct *t
 	thread = known && known->count ? create_thread(task) : NULL;
 	if (thread && task->__state && !BPF_CORE_READ(task, on_cpu) && !thread->away.since_ns) {
 		begin_away(&thread->away, task, bpf_ktime_get_ns());
-		book_waits(thread);
+		totals_waits(thread);
 	}
 	return thread;
 }
@@ -324,7 +324,7 @@ static __always_inline struct thread_state *watched_thread(struct task_struct *t
 /* Run by user space when it is about to read the cells: what is not in them yet. What comes after
  * an edge that the thread has yet to read is left to it. */
 SEC("iter.s/task")
-int flush_books(struct bpf_iter__task *ctx)
+int flush_totals(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct thread_state *thread;
@@ -336,14 +336,14 @@ int flush_books(struct bpf_iter__task *ctx)
 	if (!thread)
 		return 0;
 	edge_ns = first_unread_edge(task, thread);
-	book_flush(thread, edge_ns < now_ns ? edge_ns : now_ns);
+	totals_flush(thread, edge_ns < now_ns ? edge_ns : now_ns);
 	return 0;
 }
 
 /* The same where another task's memory cannot be read from here (before 5.18): its time goes to
  * the operation that is known. */
 SEC("iter/task")
-int flush_books_blind(struct bpf_iter__task *ctx)
+int flush_totals_blind(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct thread_state *thread;
@@ -352,7 +352,7 @@ int flush_books_blind(struct bpf_iter__task *ctx)
 		return 0;
 	thread = watched_thread(task);
 	if (thread)
-		book_flush(thread, bpf_ktime_get_ns());
+		totals_flush(thread, bpf_ktime_get_ns());
 	return 0;
 }
 

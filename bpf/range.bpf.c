@@ -125,17 +125,17 @@ static __always_inline void send_range(struct thread_state *thread,
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void book_range(struct thread_state *thread,
-				       const struct registers *registers, __u64 cookie)
+static __always_inline void totals_range(struct thread_state *thread,
+					 const struct registers *registers, __u64 cookie)
 {
 	__u64 token = argument_of(registers, cookie >> 16);
 	__u8 kind = cookie;
 
 	if (kind == POP) {
-		book_range_pop(thread, bpf_ktime_get_ns(), token);
+		range_totals_pop(thread, bpf_ktime_get_ns(), token);
 		return;
 	}
-	book_range_push(thread, bpf_ktime_get_ns(), token);
+	range_totals_push(thread, bpf_ktime_get_ns(), token);
 }
 
 /* Its name is in thread->ranges after that. False: its end may not be seen. */
@@ -169,8 +169,8 @@ static __always_inline int handle_range(struct pt_regs *ctx)
 	if ((__u8)cookie != POP && !count_begin(thread, &registers, cookie))
 		return 0;
 	sync_operations(thread);
-	if (booking)
-		book_range(thread, &registers, cookie);
+	if (totals_mode)
+		totals_range(thread, &registers, cookie);
 	else
 		send_range(thread, &registers, cookie);
 	return 0;

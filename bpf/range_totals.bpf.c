@@ -150,13 +150,13 @@ __attribute__((noinline)) int name_range(struct thread_state *thread)
 
 /* ---- the ways in ---- */
 
-__attribute__((noinline)) int book_annotation(struct thread_state *thread, __u64 at_ns, __u32 name,
-					      const struct rls_edge *edge)
+__attribute__((noinline)) int range_totals_annotation(struct thread_state *thread, __u64 at_ns,
+						      __u32 name, const struct rls_edge *edge)
 {
 	struct open_ranges *ranges;
 	__u32 depth, limit;
 
-	if (!booking || !thread || !edge)
+	if (!totals_mode || !thread || !edge)
 		return 0;
 	ranges = &thread->ranges;
 	depth = edge->depth < RLS_STACK_MAX ? edge->depth : RLS_STACK_MAX;
@@ -175,16 +175,16 @@ __attribute__((noinline)) int book_annotation(struct thread_state *thread, __u64
 	}
 	ranges->annotation = name;
 	ranges->depth = depth;
-	return book_operation(thread, at_ns, innermost(ranges));
+	return totals_operation(thread, at_ns, innermost(ranges));
 }
 
-__attribute__((noinline)) int book_range_push(struct thread_state *thread, __u64 now_ns,
-					      __u64 token)
+__attribute__((noinline)) int range_totals_push(struct thread_state *thread, __u64 now_ns,
+						__u64 token)
 {
 	bool changed = false;
 	__u32 name = 0;
 
-	if (!booking || !thread)
+	if (!totals_mode || !thread)
 		return 0;
 	if (token) /* the same object again: its earlier range is over */
 		changed = end_range(&thread->ranges, token);
@@ -193,20 +193,21 @@ __attribute__((noinline)) int book_range_push(struct thread_state *thread, __u64
 	if (name || !token)
 		begin_range(&thread->ranges, token, name);
 	if (name || changed)
-		book_operation(thread, now_ns, innermost(&thread->ranges));
+		totals_operation(thread, now_ns, innermost(&thread->ranges));
 	return 0;
 }
 
-__attribute__((noinline)) int book_range_pop(struct thread_state *thread, __u64 now_ns, __u64 token)
+__attribute__((noinline)) int range_totals_pop(struct thread_state *thread, __u64 now_ns,
+					       __u64 token)
 {
-	if (booking && thread && end_range(&thread->ranges, token))
-		book_operation(thread, now_ns, innermost(&thread->ranges));
+	if (totals_mode && thread && end_range(&thread->ranges, token))
+		totals_operation(thread, now_ns, innermost(&thread->ranges));
 	return 0;
 }
 
-__attribute__((noinline)) int book_range_clear(struct thread_state *thread)
+__attribute__((noinline)) int range_totals_clear(struct thread_state *thread)
 {
-	if (!booking || !thread)
+	if (!totals_mode || !thread)
 		return 0;
 	thread->ranges.count = 0;
 	thread->ranges.unkept = 0;
@@ -215,10 +216,10 @@ __attribute__((noinline)) int book_range_clear(struct thread_state *thread)
 	return 0;
 }
 
-__attribute__((noinline)) int book_range_fork(const struct thread_state *parent,
-					      struct thread_state *child)
+__attribute__((noinline)) int range_totals_fork(const struct thread_state *parent,
+						struct thread_state *child)
 {
-	if (booking && parent && child)
+	if (totals_mode && parent && child)
 		__builtin_memcpy(&child->ranges, &parent->ranges, sizeof(child->ranges));
 	return 0;
 }

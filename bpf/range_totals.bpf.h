@@ -20,17 +20,17 @@
 struct rls_edge;
 
 /* An edge of the thread's annotations, at at_ns; `name` is the id of what is innermost after it. */
-extern int book_annotation(struct thread_state *thread, __u64 at_ns, __u32 name,
-			   const struct rls_edge *edge);
+extern int range_totals_annotation(struct thread_state *thread, __u64 at_ns, __u32 name,
+				   const struct rls_edge *edge);
 /* A range begins whose name is in thread->ranges.text, padded with zeros. The token pairs it with
  * its end; 0: that of the innermost one. */
-extern int book_range_push(struct thread_state *thread, __u64 now_ns, __u64 token);
-extern int book_range_pop(struct thread_state *thread, __u64 now_ns, __u64 token);
+extern int range_totals_push(struct thread_state *thread, __u64 now_ns, __u64 token);
+extern int range_totals_pop(struct thread_state *thread, __u64 now_ns, __u64 token);
 /* Whether the range whose name is in thread->ranges.text is of PyTorch's own making. */
 extern int is_library_own(struct thread_state *thread);
 /* Which are open is not known any more. */
-extern int book_range_clear(struct thread_state *thread);
+extern int range_totals_clear(struct thread_state *thread);
 /* The child has those of its parent. */
-extern int book_range_fork(const struct thread_state *parent, struct thread_state *child);
+extern int range_totals_fork(const struct thread_state *parent, struct thread_state *child);
 
 #endif

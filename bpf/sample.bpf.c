@@ -1,6 +1,6 @@
 /* The sampler: what threads do, at ticks and where they leave their CPUs.
  *
- *     tick ──────────▶ the thread it interrupts ─┬─▶ look ─▶ control ring
+ *     tick ──────────▶ the thread it interrupts ─┬─▶ category sample ─▶ control ring
  *     sched_switch ──▶ the thread that leaves ───┴─▶ stack ──────────▶ samples ring
  *         └──────────▶ the thread that comes ──────▶ how long it was away
  *
@@ -53,7 +53,7 @@ static __always_inline struct thread_state *tracked_thread(struct task_struct *t
 
 	if (thread)
 		return bpf_map_lookup_elem(&tracked, &thread->pid) ? thread : NULL;
-	if (booking)
+	if (totals_mode)
 		return NULL;
 	pid = process_number(task);
 	return bpf_map_lookup_elem(&tracked, &pid) ? begin_thread(task, pid, task_number(task))
@@ -78,12 +78,12 @@ static __always_inline void sample(struct interrupted at, const struct tick *tic
 
 	if (!thread)
 		return;
-	if (!booking)
+	if (!totals_mode)
 		update_thread(thread, task);
-	if (!booking && at.user)
+	if (!totals_mode && at.user)
 		leave_python(thread);
-	if (looks_taken() && looks_wanted && thread->announced)
-		send_look(thread, at, 0);
+	if (category_samples_taken() && category_samples_wanted && thread->announced)
+		send_category_sample(thread, at, 0);
 	if (stacks_sampled && stacks_wanted)
 		send_running(thread, task, at, tick);
 }
@@ -109,7 +109,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 
 /* Beside those, while a window is open: what is seen is held against the truth, and shares nothing out. */
 SEC("perf_event")
-int on_close_look(struct bpf_perf_event_data *ctx)
+int on_close_sample(struct bpf_perf_event_data *ctx)
 {
 	struct thread_state *thread =
 		bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
@@ -117,8 +117,8 @@ int on_close_look(struct bpf_perf_event_data *ctx)
 	if (!recording_since_ns || window_edges & 1 || !thread || !thread->category ||
 	    !is_traced(thread))
 		return 0;
-	thread->hit_totals.cost_ns += close_look_cost_ns;
-	send_look(thread, interrupted_by_timer(ctx), RLS_SAMPLE_CLOSE);
+	thread->hit_totals.cost_ns += close_sample_cost_ns;
+	send_category_sample(thread, interrupted_by_timer(ctx), RLS_SAMPLE_CLOSE);
 	return 0;
 }
 
@@ -157,25 +157,26 @@ static __always_inline void return_late(struct thread_state *thread, const struc
 {
 	__u64 out_ns = thread->away.since_ns, away_ns = add_off_cpu(thread, task, now_ns);
 
-	if (booking)
-		book_return(thread, out_ns + away_ns, 0);
+	if (totals_mode)
+		totals_return(thread, out_ns + away_ns, 0);
 }
 
 /* What is to be sent of the time off the CPU that begins. */
 static __always_inline void begin_wait(struct thread_state *thread, struct task_struct *task,
 				       bool asleep, __u64 now_ns)
 {
-	bool looks = looks_taken() && looks_wanted, stacks = stacks_sampled && stacks_wanted;
+	bool samples = category_samples_taken() && category_samples_wanted,
+	     stacks = stacks_sampled && stacks_wanted;
 	const struct pt_regs *regs;
 	__u8 open = asleep ? WAIT_ASLEEP : 0;
 
 	if (!bpf_map_lookup_elem(&tracked, &thread->pid))
 		return;
 	update_thread(thread, task);
-	if (!looks && !stacks)
+	if (!samples && !stacks)
 		return;
 	regs = (const struct pt_regs *)bpf_task_pt_regs(task);
-	if (looks && thread->announced && keep_pause(task, thread->pid, regs))
+	if (samples && thread->announced && keep_pause(task, thread->pid, regs))
 		open |= WAIT_KEPT;
 	if (stacks_sampled && stacks && send_wait(thread, task, regs, asleep, now_ns))
 		open |= WAIT_REPORTED;
@@ -188,19 +189,19 @@ static __always_inline void leave_cpu(struct thread_state *thread, struct task_s
 {
 	if (returned_unseen(thread))
 		return_late(thread, task, now_ns);
-	if (!booking)
+	if (!totals_mode)
 		end_wait(thread, task);
 	check_away(&thread->away, task, now_ns);
 	begin_away(&thread->away, task, now_ns);
 	/* On a thread that is only kept from running one of our programs may be under way. */
-	if (booking && asleep) {
+	if (totals_mode && asleep) {
 		sync_operations(thread);
-		book_leave(thread, now_ns);
+		totals_leave(thread, now_ns);
 	}
 	/* It may meet no probe for long, and others inherit what it is in. */
-	if (!booking && task->mm)
+	if (!totals_mode && task->mm)
 		read_annotations(thread, task, asleep);
-	if (!booking && task->mm) /* not a kernel thread, and not on its way out */
+	if (!totals_mode && task->mm) /* not a kernel thread, and not on its way out */
 		begin_wait(thread, task, asleep, now_ns);
 }
 
@@ -209,12 +210,12 @@ static __always_inline void return_to_cpu(struct thread_state *thread, struct ta
 {
 	__u64 away_ns;
 
-	/* Nobody looked during a pause. */
+	/* No sample was taken during a pause. */
 	if (thread->away.since_ns && thread->away.since_ns < recording_since_ns)
 		begin_away(&thread->away, task, recording_since_ns);
 	away_ns = add_off_cpu(thread, task, now_ns);
-	if (booking)
-		book_return(thread, now_ns, away_ns);
+	if (totals_mode)
+		totals_return(thread, now_ns, away_ns);
 	else
 		end_wait(thread, task);
 }

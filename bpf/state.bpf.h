@@ -77,8 +77,8 @@ SUBPROGRAM void announce(struct thread_state *thread, struct task_struct *task)
 
 	if (born_ns < recording_since_ns)
 		born_ns = recording_since_ns;
-	if (booking)
-		book_begin(thread, born_ns, thread->sequence ? 0 : thread->category);
+	if (totals_mode)
+		totals_begin(thread, born_ns, thread->sequence ? 0 : thread->category);
 	record = control_reserve(struct rls_wire_thread, RLS_WIRE_THREAD, thread->pid, thread->tid,
 				 born_ns);
 	if (!record)
@@ -88,7 +88,7 @@ SUBPROGRAM void announce(struct thread_state *thread, struct task_struct *task)
 	BPF_CORE_READ_INTO(&record->comm, task, comm);
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	thread->announced = 1;
-	if (!booking && thread->period.away_ns)
+	if (!totals_mode && thread->period.away_ns)
 		send_off_cpu(thread);
 }
 
@@ -250,7 +250,7 @@ static __always_inline bool is_python_s_own(const struct thread_state *thread)
  * another hit shows more. The thread may have been inside that library when recording began, or
  * the library may own the thread. CUDA is never such an owner: what a thread does there ends
  * soon, and with nothing else below, its return is not detected. */
-static __always_inline void settle_base_category(struct thread_state *thread, __u8 base, __u32 site)
+static __always_inline void set_base_category(struct thread_state *thread, __u8 base, __u32 site)
 {
 	if (thread->depth || is_python_s_own(thread) || thread->base == base)
 		return;
@@ -265,10 +265,10 @@ static __always_inline void settle_base_category(struct thread_state *thread, __
 }
 
 /* The same, from an address that the thread came from or returns to. */
-static __always_inline void settle_base(struct thread_state *thread, __u64 address, __u32 site)
+static __always_inline void classify_base(struct thread_state *thread, __u64 address, __u32 site)
 {
 	if (!thread->depth && !is_python_s_own(thread))
-		settle_base_category(thread, category_of_address(thread->pid, address), site);
+		set_base_category(thread, category_of_address(thread->pid, address), site);
 }
 
 /* As enum rls_site_exit of userspace/machine_code/site.h; attach/cookie.c asserts it. */

@@ -16,7 +16,7 @@
 #define RETURNS 34
 #define KEPT_NS_MAX 500000000ULL /* of one off-CPU period, lest kept_ns overflows */
 #define TRIES 8 /* more than can write a word at the same moment */
-#define PLACE(i) ((i) & (RLS_BOOKS_MAX - 1))
+#define PLACE(i) ((i) & (RLS_TOTALS_THREADS_MAX - 1))
 
 static const struct rls_wire_cell empty_cell = {};
 static const struct rls_wire_scope empty_scope = {};
@@ -121,15 +121,15 @@ __attribute__((noinline)) __u32 add_stretch(struct rls_wire_cell_key *key, __u64
 /* The same of a thread whose process may have gone over into another phase meanwhile. Of several
  * changes only the last is known. */
 static __always_inline void add_phases(struct rls_wire_cell_key *key, struct rls_wire_scope *scope,
-				       struct rls_wire_thread_totals *book,
+				       struct rls_wire_thread_totals *totals,
 				       const struct stretch *stretch)
 {
 	__u64 edge_ns = scope->phase_ns, word = stretch->word;
 	__u32 phase = scope->phase, kept_ns = stretch->kept_ns;
 
-	key->phase = book->phase;
-	if (phase != book->phase && stretch->until_ns >= edge_ns) {
-		book->phase = phase;
+	key->phase = totals->phase;
+	if (phase != totals->phase && stretch->until_ns >= edge_ns) {
+		totals->phase = phase;
 		if (SINCE_OF(word) < edge_ns) {
 			kept_ns = add_stretch(key, word, edge_ns, kept_ns);
 			word = word ? WORD(edge_ns, STATE_OF(word)) : 0;
@@ -138,7 +138,7 @@ static __always_inline void add_phases(struct rls_wire_cell_key *key, struct rls
 	}
 	kept_ns = add_stretch(key, word, stretch->until_ns, kept_ns);
 	if (kept_ns)
-		__sync_fetch_and_add(&book->kept_ns, kept_ns);
+		__sync_fetch_and_add(&totals->kept_ns, kept_ns);
 }
 
 /* ---- words ---- */
@@ -154,73 +154,74 @@ __attribute__((noinline)) int next_state(__u64 word, __u32 next)
 	return category | off_cpu;
 }
 
-/* Takes the time up to at_ns out of a book; it goes on in `next`. False: it could not be. */
-static __always_inline bool totals_accept(struct rls_wire_thread_totals *book, __u64 at_ns,
+/* Takes the time up to at_ns out of a thread's totals; they go on in `next`. False: it could not be. */
+static __always_inline bool totals_accept(struct rls_wire_thread_totals *totals, __u64 at_ns,
 					  __u32 next, struct stretch *out)
 {
 	for (int i = 0; i < TRIES; i++) {
-		__u64 old = *(volatile __u64 *)&book->word;
+		__u64 old = *(volatile __u64 *)&totals->word;
 		__u64 until_ns = at_ns > SINCE_OF(old) ? at_ns : SINCE_OF(old);
 		__u64 new = WORD(until_ns, (__u64)(__u32)next_state(old, next));
 
-		if (__sync_val_compare_and_swap(&book->word, old, new) != old)
+		if (__sync_val_compare_and_swap(&totals->word, old, new) != old)
 			continue;
 		out->word = old;
 		out->until_ns = until_ns;
-		out->kept_ns = book->kept_ns ? __sync_lock_test_and_set(&book->kept_ns, 0) : 0;
+		out->kept_ns = totals->kept_ns ? __sync_lock_test_and_set(&totals->kept_ns, 0) : 0;
 		return true;
 	}
 	count_drop(RLS_DROP_CELLS);
 	return false;
 }
 
-static __always_inline struct rls_wire_thread_totals *book_of(struct thread_state *thread,
-							      struct rls_wire_scope *scope)
+static __always_inline struct rls_wire_thread_totals *totals_of(struct thread_state *thread,
+								struct rls_wire_scope *scope)
 {
 	__u32 place = thread->place;
 
-	return place ? &scope->book[PLACE(place - 1)] : &thread->book;
+	return place ? &scope->totals[PLACE(place - 1)] : &thread->totals;
 }
 
-static __always_inline __u32 operation_of(const struct rls_wire_thread_totals *book,
+static __always_inline __u32 operation_of(const struct rls_wire_thread_totals *totals,
 					  const struct rls_wire_scope *scope)
 {
-	return book->operation == RLS_TOTALS_INHERITS ? scope->operation : book->operation;
+	return totals->operation == RLS_TOTALS_INHERITS ? scope->operation : totals->operation;
 }
 
-static __always_inline void book_until(struct rls_wire_scope *scope,
-				       struct rls_wire_thread_totals *book, __u32 pid, __u64 at_ns)
+static __always_inline void totals_add_until(struct rls_wire_scope *scope,
+					     struct rls_wire_thread_totals *totals, __u32 pid,
+					     __u64 at_ns)
 {
-	struct rls_wire_cell_key key = {.pid = pid, .operation = operation_of(book, scope)};
+	struct rls_wire_cell_key key = {.pid = pid, .operation = operation_of(totals, scope)};
 	struct stretch stretch;
 
-	if (book->word && totals_accept(book, at_ns, SAME, &stretch))
-		add_phases(&key, scope, book, &stretch);
+	if (totals->word && totals_accept(totals, at_ns, SAME, &stretch))
+		add_phases(&key, scope, totals, &stretch);
 }
 
-/* Where the thread's time is booked; NULL: nowhere. */
-static __always_inline struct rls_wire_scope *books_of(const struct thread_state *thread)
+/* Where the thread's time is added; NULL: nowhere. */
+static __always_inline struct rls_wire_scope *totals_scope(const struct thread_state *thread)
 {
-	return booking && thread ? find_scope(thread->pid) : NULL;
+	return totals_mode && thread ? find_scope(thread->pid) : NULL;
 }
 
 /* Cuts the time of the process's threads that inherit. */
-__attribute__((noinline)) int book_heirs(__u32 pid, __u64 at_ns)
+__attribute__((noinline)) int totals_add_heirs(__u32 pid, __u64 at_ns)
 {
 	struct rls_wire_scope *scope;
 
-	if (!booking)
+	if (!totals_mode)
 		return 0;
 	scope = find_scope(pid);
 	if (!scope)
 		return 0;
-	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
-		struct rls_wire_thread_totals *book = &scope->book[PLACE(i)];
+	for (__u32 i = 0; i < RLS_TOTALS_THREADS_MAX; i++) {
+		struct rls_wire_thread_totals *totals = &scope->totals[PLACE(i)];
 
 		if (i >= scope->places)
 			break;
-		if (book->tid && book->operation == RLS_TOTALS_INHERITS)
-			book_until(scope, book, pid, at_ns);
+		if (totals->tid && totals->operation == RLS_TOTALS_INHERITS)
+			totals_add_until(scope, totals, pid, at_ns);
 	}
 	return 0;
 }
@@ -244,19 +245,19 @@ static __always_inline void add_hits(struct thread_state *thread,
 	thread->hit_totals.cost_ns = 0;
 }
 
-/* The running thread's time and hits up to at_ns; false: there is nothing to book them in. *key
+/* The running thread's time and hits up to at_ns; false: there is nothing to add them to. *key
  * is where the last of it went. */
 static __always_inline bool totals_finish(struct thread_state *thread, struct rls_wire_scope *scope,
 					  __u64 at_ns, __u32 next, struct rls_wire_cell_key *key)
 {
-	struct rls_wire_thread_totals *book = book_of(thread, scope);
+	struct rls_wire_thread_totals *totals = totals_of(thread, scope);
 	struct stretch stretch;
 
-	if (!totals_accept(book, at_ns, next, &stretch))
+	if (!totals_accept(totals, at_ns, next, &stretch))
 		return false;
 	*key = (struct rls_wire_cell_key){.pid = thread->pid,
-					  .operation = operation_of(book, scope)};
-	add_phases(key, scope, book, &stretch);
+					  .operation = operation_of(totals, scope)};
+	add_phases(key, scope, totals, &stretch);
 	add_hits(thread, key);
 	return true;
 }
@@ -287,11 +288,11 @@ static __always_inline void raise_places(struct rls_wire_scope *scope, __u32 pla
 	}
 }
 
-/* A free place among the process's books. */
+/* A free place among those of the process's threads. */
 SUBPROGRAM __u32 find_place(struct rls_wire_scope *scope, __u32 tid)
 {
-	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
-		__u32 *owner = &scope->book[PLACE(i)].tid;
+	for (__u32 i = 0; i < RLS_TOTALS_THREADS_MAX; i++) {
+		__u32 *owner = &scope->totals[PLACE(i)].tid;
 
 		if (*owner || __sync_val_compare_and_swap(owner, 0, tid))
 			continue;
@@ -301,23 +302,23 @@ SUBPROGRAM __u32 find_place(struct rls_wire_scope *scope, __u32 tid)
 	return 0;
 }
 
-__attribute__((noinline)) int book_may_name(__u32 pid)
+__attribute__((noinline)) int totals_may_name(__u32 pid)
 {
 	struct rls_wire_scope *scope;
 
-	if (!booking)
+	if (!totals_mode)
 		return 1;
 	scope = find_scope(pid);
 	return scope ? __sync_fetch_and_add(&scope->names, 1) < RLS_TOTALS_NAMES_MAX : 0;
 }
 
-__attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 since_ns,
-					 __u32 category)
+__attribute__((noinline)) int totals_begin(struct thread_state *thread, __u64 since_ns,
+					   __u32 category)
 {
 	struct rls_wire_scope *scope;
-	struct rls_wire_thread_totals *book;
+	struct rls_wire_thread_totals *totals;
 
-	if (!booking || !thread || __sync_val_compare_and_swap(&thread->begun, 0, 1))
+	if (!totals_mode || !thread || __sync_val_compare_and_swap(&thread->begun, 0, 1))
 		return 0;
 	scope = scope_of(thread->pid);
 	if (!scope)
@@ -325,12 +326,12 @@ __attribute__((noinline)) int book_begin(struct thread_state *thread, __u64 sinc
 	if (since_ns < scope->since_ns)
 		since_ns = scope->since_ns;
 	thread->place = find_place(scope, thread->tid);
-	book = book_of(thread, scope);
-	book->tid = thread->tid;
-	book->operation = RLS_TOTALS_INHERITS;
-	book->phase = scope->phase;
-	book->kept_ns = 0;
-	*(volatile __u64 *)&book->word =
+	totals = totals_of(thread, scope);
+	totals->tid = thread->tid;
+	totals->operation = RLS_TOTALS_INHERITS;
+	totals->phase = scope->phase;
+	totals->kept_ns = 0;
+	*(volatile __u64 *)&totals->word =
 		WORD(since_ns, window_edges & 1 ? RLS_TOTALS_CLOSED : category & 15);
 	return 0;
 }
@@ -355,14 +356,14 @@ static __always_inline void count_call(struct thread_state *thread, __u64 now_ns
 	thread->entered_window = window_edges;
 }
 
-__attribute__((noinline)) int book_transition(struct thread_state *thread, __u64 now_ns,
-					      __u32 category, __u32 site)
+__attribute__((noinline)) int totals_transition(struct thread_state *thread, __u64 now_ns,
+						__u32 category, __u32 site)
 {
 	struct rls_wire_cell_key key;
 	struct rls_wire_scope *scope;
 	struct rls_wire_cell *cell;
 
-	if (!booking || !thread)
+	if (!totals_mode || !thread)
 		return 0;
 	if (!(window_edges & 1))
 		count_call(thread, now_ns, site);
@@ -384,8 +385,8 @@ __attribute__((noinline)) int book_transition(struct thread_state *thread, __u64
 static __always_inline void totals_report(const struct rls_wire_scope *scope, __u32 pid, __u32 tid,
 					  __u64 at_ns, __u32 name)
 {
-	struct rls_wire_booked *record =
-		control_reserve(struct rls_wire_booked, RLS_WIRE_BOOKED, pid, tid, at_ns);
+	struct rls_wire_name_change *record =
+		control_reserve(struct rls_wire_name_change, RLS_WIRE_NAME_CHANGE, pid, tid, at_ns);
 
 	if (!record)
 		return;
@@ -394,40 +395,40 @@ static __always_inline void totals_report(const struct rls_wire_scope *scope, __
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-__attribute__((noinline)) int book_bridge(__u32 pid)
+__attribute__((noinline)) int totals_bridge(__u32 pid)
 {
-	struct rls_wire_scope *scope = booking ? find_scope(pid) : NULL;
+	struct rls_wire_scope *scope = totals_mode ? find_scope(pid) : NULL;
 
 	if (!scope || scope->bridged)
 		return 0;
 	scope->bridged = 1;
 	totals_report(scope, pid, 0, 0, scope->phase);
-	for (__u32 i = 0; i < RLS_BOOKS_MAX; i++) {
-		struct rls_wire_thread_totals *book = &scope->book[PLACE(i)];
+	for (__u32 i = 0; i < RLS_TOTALS_THREADS_MAX; i++) {
+		struct rls_wire_thread_totals *totals = &scope->totals[PLACE(i)];
 
 		if (i >= scope->places)
 			break;
-		if (book->tid && book->operation != RLS_TOTALS_INHERITS)
-			totals_report(scope, pid, book->tid, 0, book->operation);
+		if (totals->tid && totals->operation != RLS_TOTALS_INHERITS)
+			totals_report(scope, pid, totals->tid, 0, totals->operation);
 	}
 	return 0;
 }
 
-__attribute__((noinline)) int book_operation(struct thread_state *thread, __u64 at_ns,
-					     __u32 operation)
+__attribute__((noinline)) int totals_operation(struct thread_state *thread, __u64 at_ns,
+					       __u32 operation)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope = books_of(thread);
+	struct rls_wire_scope *scope = totals_scope(thread);
 
 	if (!scope)
 		return 0;
 	totals_finish(thread, scope, at_ns, SAME, &key);
-	book_of(thread, scope)->operation = operation;
+	totals_of(thread, scope)->operation = operation;
 	/* As record/events/operation_inherit.h has it: the main thread, else the first that has operations. */
 	if (!scope->source || thread->tid == thread->pid)
 		scope->source = thread->tid;
 	if (scope->source == thread->tid) {
-		book_heirs(thread->pid, at_ns);
+		totals_add_heirs(thread->pid, at_ns);
 		scope->operation = operation;
 	}
 	if (scope->bridged)
@@ -435,10 +436,10 @@ __attribute__((noinline)) int book_operation(struct thread_state *thread, __u64 
 	return 0;
 }
 
-__attribute__((noinline)) int book_phase(struct thread_state *thread, __u64 at_ns, __u32 phase)
+__attribute__((noinline)) int totals_phase(struct thread_state *thread, __u64 at_ns, __u32 phase)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope = books_of(thread);
+	struct rls_wire_scope *scope = totals_scope(thread);
 
 	if (!scope || scope->phase == phase)
 		return 0;
@@ -450,112 +451,114 @@ __attribute__((noinline)) int book_phase(struct thread_state *thread, __u64 at_n
 	return 0;
 }
 
-__attribute__((noinline)) int book_hits(struct thread_state *thread, __u64 now_ns)
+__attribute__((noinline)) int totals_hits(struct thread_state *thread, __u64 now_ns)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope = books_of(thread);
+	struct rls_wire_scope *scope = totals_scope(thread);
 
 	if (scope)
 		totals_finish(thread, scope, now_ns, SAME, &key);
 	return 0;
 }
 
-__attribute__((noinline)) int book_flush(struct thread_state *thread, __u64 now_ns)
+__attribute__((noinline)) int totals_flush(struct thread_state *thread, __u64 now_ns)
 {
-	struct rls_wire_scope *scope = books_of(thread);
+	struct rls_wire_scope *scope = totals_scope(thread);
 
 	if (scope)
-		book_until(scope, book_of(thread, scope), thread->pid, now_ns);
+		totals_add_until(scope, totals_of(thread, scope), thread->pid, now_ns);
 	return 0;
 }
 
-__attribute__((noinline)) int book_leave(struct thread_state *thread, __u64 now_ns)
+__attribute__((noinline)) int totals_leave(struct thread_state *thread, __u64 now_ns)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope = books_of(thread);
+	struct rls_wire_scope *scope = totals_scope(thread);
 
-	if (scope && book_of(thread, scope)->word)
+	if (scope && totals_of(thread, scope)->word)
 		totals_finish(thread, scope, now_ns, LEAVES, &key);
 	return 0;
 }
 
-__attribute__((noinline)) int book_waits(struct thread_state *thread)
+__attribute__((noinline)) int totals_waits(struct thread_state *thread)
 {
-	struct rls_wire_scope *scope = books_of(thread);
-	struct rls_wire_thread_totals *book;
+	struct rls_wire_scope *scope = totals_scope(thread);
+	struct rls_wire_thread_totals *totals;
 	__u64 word;
 
 	if (!scope)
 		return 0;
-	book = book_of(thread, scope);
-	word = book->word;
+	totals = totals_of(thread, scope);
+	word = totals->word;
 	if (word)
-		__sync_val_compare_and_swap(&book->word, word, word | OFF_CPU);
+		__sync_val_compare_and_swap(&totals->word, word, word | OFF_CPU);
 	return 0;
 }
 
-__attribute__((noinline)) int book_return(struct thread_state *thread, __u64 now_ns, __u64 away_ns)
+__attribute__((noinline)) int totals_return(struct thread_state *thread, __u64 now_ns,
+					    __u64 away_ns)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope = books_of(thread);
-	struct rls_wire_thread_totals *book;
+	struct rls_wire_scope *scope = totals_scope(thread);
+	struct rls_wire_thread_totals *totals;
 
 	if (!scope)
 		return 0;
-	book = book_of(thread, scope);
-	if (book->word & OFF_CPU) {
+	totals = totals_of(thread, scope);
+	if (totals->word & OFF_CPU) {
 		note_phase(now_ns);
 		totals_finish(thread, scope, now_ns, RETURNS, &key);
-	} else if (book->word) {
-		__sync_fetch_and_add(&book->kept_ns, away_ns < KEPT_NS_MAX ? away_ns : KEPT_NS_MAX);
+	} else if (totals->word) {
+		__sync_fetch_and_add(&totals->kept_ns,
+				     away_ns < KEPT_NS_MAX ? away_ns : KEPT_NS_MAX);
 	}
 	return 0;
 }
 
-__attribute__((noinline)) int book_fork(struct thread_state *parent, struct thread_state *child,
-					__u64 now_ns)
+__attribute__((noinline)) int totals_fork(struct thread_state *parent, struct thread_state *child,
+					  __u64 now_ns)
 {
 	struct rls_wire_scope *scope, *childs;
-	struct rls_wire_thread_totals *book;
+	struct rls_wire_thread_totals *totals;
 	__u32 operation, phase, child_pid;
 
-	if (!booking || !parent || !child)
+	if (!totals_mode || !parent || !child)
 		return 0;
 	child_pid = child->pid;
 	scope = find_scope(parent->pid);
 	if (!scope)
 		return 0;
-	book = book_of(parent, scope);
-	operation = book->operation;
+	totals = totals_of(parent, scope);
+	operation = totals->operation;
 	phase = scope->phase;
 	bpf_map_delete_elem(&scopes, &child_pid); /* the number may have been used before */
-	book_begin(child, now_ns, child->category);
+	totals_begin(child, now_ns, child->category);
 	childs = find_scope(child->pid);
 	if (!childs)
 		return 0;
 	childs->phase = phase;
-	book_of(child, childs)->phase = phase;
+	totals_of(child, childs)->phase = phase;
 	if (operation == RLS_TOTALS_INHERITS)
 		return 0;
 	childs->operation = operation;
 	childs->source = child->tid;
-	book_of(child, childs)->operation = operation;
+	totals_of(child, childs)->operation = operation;
 	return 0;
 }
 
-__attribute__((noinline)) int book_exec(struct thread_state *thread, __u64 now_ns)
+__attribute__((noinline)) int totals_exec(struct thread_state *thread, __u64 now_ns)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope = books_of(thread);
-	struct rls_wire_thread_totals *book;
+	struct rls_wire_scope *scope = totals_scope(thread);
+	struct rls_wire_thread_totals *totals;
 
 	if (!scope)
 		return 0;
 	totals_finish(thread, scope, now_ns, 0, &key);
-	book = book_of(thread, scope);
-	book->tid = thread->pid;
-	book->operation = RLS_TOTALS_INHERITS;
-	book->phase = 0;
+	totals = totals_of(thread, scope);
+	totals->tid = thread->pid;
+	totals->operation = RLS_TOTALS_INHERITS;
+	totals->phase = 0;
 	scope->operation = 0;
 	scope->phase = 0;
 	scope->names = 0;
@@ -564,41 +567,41 @@ __attribute__((noinline)) int book_exec(struct thread_state *thread, __u64 now_n
 	return 0;
 }
 
-__attribute__((noinline)) int book_close(struct thread_state *thread, __u64 now_ns)
+__attribute__((noinline)) int totals_close(struct thread_state *thread, __u64 now_ns)
 {
 	struct rls_wire_cell_key key;
-	struct rls_wire_scope *scope = books_of(thread);
-	struct rls_wire_thread_totals *book;
+	struct rls_wire_scope *scope = totals_scope(thread);
+	struct rls_wire_thread_totals *totals;
 
 	if (!scope)
 		return 0;
 	totals_finish(thread, scope, now_ns, 0, &key);
 	if (scope->source == thread->tid) {
 		/* With it its operations end, for those too that have inherited them. */
-		book_heirs(thread->pid, now_ns);
+		totals_add_heirs(thread->pid, now_ns);
 		if (scope->bridged && scope->operation)
 			totals_report(scope, thread->pid, thread->tid, now_ns, 0);
 		scope->operation = 0;
 		scope->source = 0;
 	}
-	book = book_of(thread, scope);
-	*(volatile __u64 *)&book->word = 0;
-	book->tid = 0;
+	totals = totals_of(thread, scope);
+	*(volatile __u64 *)&totals->word = 0;
+	totals->tid = 0;
 	thread->place = 0;
 	return 0;
 }
 
-__attribute__((noinline)) int book_look(struct thread_state *thread,
-					struct rls_wire_category_sample *look)
+__attribute__((noinline)) int totals_sample(struct thread_state *thread,
+					    struct rls_wire_category_sample *sample)
 {
-	struct rls_wire_scope *scope = books_of(thread);
-	struct rls_wire_thread_totals *book;
+	struct rls_wire_scope *scope = totals_scope(thread);
+	struct rls_wire_thread_totals *totals;
 
-	if (!scope || !look)
+	if (!scope || !sample)
 		return 0;
-	book = book_of(thread, scope);
-	look->operation = operation_of(book, scope);
-	look->phase = scope->phase;
-	look->category = window_edges & 1 ? RLS_TOTALS_CLOSED : CATEGORY_OF(book->word);
+	totals = totals_of(thread, scope);
+	sample->operation = operation_of(totals, scope);
+	sample->phase = scope->phase;
+	sample->category = window_edges & 1 ? RLS_TOTALS_CLOSED : CATEGORY_OF(totals->word);
 	return 0;
 }

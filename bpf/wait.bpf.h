@@ -37,7 +37,7 @@ SUBPROGRAM void end_wait(struct thread_state *thread, struct task_struct *task)
 	thread->wait.open = 0;
 	if (open & WAIT_ASLEEP)
 		note_phase(thread->wait.end_ns);
-	if (looks_taken() && !booking && open & WAIT_KEPT)
+	if (category_samples_taken() && !totals_mode && open & WAIT_KEPT)
 		send_pause(thread, task, thread->wait.away_ns);
 	if (stacks_sampled && open & WAIT_REPORTED)
 		send_waited(thread);

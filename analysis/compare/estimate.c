@@ -120,15 +120,15 @@ static void read_blocks(const struct rls_series_blocks *blocks, int category,
 			blocks->units_each;
 }
 
-/* Looks that a category's time rests on have one common error, which blocks do not show. */
-static double variance_of_looks(const struct rls_series_stratum *stratum, int category,
-				double units)
+/* Samples that a category's time rests on have one common error, which blocks do not show. */
+static double variance_of_samples(const struct rls_series_stratum *stratum, int category,
+				  double units)
 {
 	double error_ns;
 
 	if (category == RLS_COMPARE_TOTAL)
 		return 0;
-	error_ns = stratum->looked_error_ns[category] / SIGMAS / units;
+	error_ns = stratum->sampled_error_ns[category] / SIGMAS / units;
 	return error_ns * error_ns;
 }
 
@@ -263,7 +263,7 @@ static void estimate_part(const struct row_work *work, const struct rls_series_s
 	else
 		estimate_blocks(blocks.ns, blocks.count, out);
 	out->variance_ns2 +=
-		variance_of_looks(stratum, work->row->category, stratum->units[work->unit]);
+		variance_of_samples(stratum, work->row->category, stratum->units[work->unit]);
 }
 
 static const struct rls_series_stratum *stratum_of(const struct row_work *work, size_t run,

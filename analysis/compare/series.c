@@ -271,7 +271,7 @@ static void add_total(struct reader *reader, const struct rls_scope *scope, size
 	read_scope(scope, &times);
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
 		for (int part = 0; part < RLS_PART_MAX; part++)
-			stratum->looked_error_ns[i] += scope->cells[i].looked_error_ns[part];
+			stratum->sampled_error_ns[i] += scope->cells[i].sampled_error_ns[part];
 	}
 	add_times(&stratum->times, &times, 1);
 	stratum->units[RLS_SERIES_CALL] += (double)scope->entries;

@@ -53,7 +53,7 @@ struct rls_series_stratum {
 	const char *phase, *operation;
 	double units[RLS_SERIES_UNIT_MAX]; /* of the whole trace, as are the times */
 	struct rls_series_times times;
-	double looked_error_ns[RLS_CATEGORY_MAX]; /* half width, of what is known by looks */
+	double sampled_error_ns[RLS_CATEGORY_MAX]; /* half width, of what is known by samples */
 	struct rls_series_blocks blocks[RLS_SERIES_UNIT_MAX];
 };
 

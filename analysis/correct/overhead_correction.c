@@ -32,7 +32,7 @@ void rls_cell_add(struct rls_cell *into, const struct rls_cell *cell)
 		into->wall_ns[part] += cell->wall_ns[part];
 		into->off_cpu_ns[part] += cell->off_cpu_ns[part];
 		into->sampled_ns[part] += cell->sampled_ns[part];
-		into->looked_error_ns[part] += cell->looked_error_ns[part];
+		into->sampled_error_ns[part] += cell->sampled_error_ns[part];
 		into->divided_ns[part] += cell->divided_ns[part];
 		into->divided_error_ns[part] += cell->divided_error_ns[part];
 	}

@@ -37,8 +37,8 @@ struct rls_cell {
 		induced_wait_ns; /* of waiting in the cpu part, what other threads' hits made it longer (induced_wait.h) */
 	uint64_t under_gpu_ns; /* what hits cost in the cpu+gpu part, of which all is left there */
 	uint64_t sampled_ns
-		[RLS_PART_MAX]; /* of the wall time, what is known by looks (untraced_time.h) */
-	double looked_error_ns[RLS_PART_MAX];
+		[RLS_PART_MAX]; /* of the wall time, what is known by samples (untraced_time.h) */
+	double sampled_error_ns[RLS_PART_MAX];
 	uint64_t roleless_ran_ns; /* of native: running time traced as python (roleless_code.h) */
 	uint64_t divided_ns[RLS_PART_MAX]; /* of it, what is this operation's by samples */
 	double divided_error_ns[RLS_PART_MAX]; /* (sampled_operations.h) */
@@ -56,7 +56,7 @@ void rls_cell_add(struct rls_cell *into, const struct rls_cell *cell);
 #define RLS_SPANS_MAX 1024
 
 struct rls_span {
-	struct rls_cell *cell; /* where its time was booked; borrowed */
+	struct rls_cell *cell; /* where its time was added; borrowed */
 	struct rls_cell *also; /* and where else; NULL: nowhere */
 	uint64_t start_ns;
 	uint64_t end_ns;
@@ -103,7 +103,7 @@ static inline void rls_mark_set(struct rls_mark *mark, uint64_t at_ns)
 	}
 }
 
-/* Adds the span [start_ns, end_ns), cpu_gpu_ns of it with the GPU busy, already booked in
+/* Adds the span [start_ns, end_ns), cpu_gpu_ns of it with the GPU busy, already added in
  * cell, and in also unless it is NULL; start_ns >= the end of the last. 0, or -ENOMEM. */
 int rls_span_window_push(struct rls_span_window *window, struct rls_cell *cell,
 			 struct rls_cell *also, uint64_t start_ns, uint64_t end_ns,

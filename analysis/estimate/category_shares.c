@@ -4,7 +4,7 @@
 
 #define SIGMAS 1.96
 
-/* weight: of each guess, summing to 1, drawn so many times. truth NULL: guesses are what they are. */
+/* weight: of each inferred category, summing to 1, drawn so many times. truth NULL: they are taken as true. */
 static void judge(const struct rls_truth *truth, const double *weight, double draws,
 		  struct rls_category_shares *out)
 {
@@ -29,7 +29,7 @@ bool rls_category_shares_by_samples(const struct rls_truth *truth, const uint64_
 				    double draws, struct rls_category_shares *out)
 {
 	double total = (double)rls_category_samples_sum(weights), weight[RLS_CATEGORY_MAX];
-	uint64_t nothing = truth ? 0 : weights[RLS_CATEGORY_UNKNOWN]; /* found: no guess */
+	uint64_t nothing = truth ? 0 : weights[RLS_CATEGORY_UNKNOWN]; /* found: nothing inferred */
 
 	total -= (double)nothing;
 	if (total <= 0)

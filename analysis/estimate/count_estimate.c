@@ -136,7 +136,7 @@ static double drawn_error(const struct rls_spread *spread, int from, int to, dou
 
 	/* One visit is cut at each end of a unit at most, and chance has at least that. */
 	squares = fmax(squares * v->units / fmax(v->units - 1.0, 1), ratio * ratio);
-	/* The first stretch is one look, whatever number of pieces it was cut into. */
+	/* The first stretch is one stretch of samples, whatever number of pieces it was cut into. */
 	return rls_student_quantile(CONFIDENCE, fmax(spread->windows, 1)) * sqrt(squares) /
 	       v->visits;
 }

@@ -42,10 +42,10 @@ static void move_part(struct rls_scope *scope, enum rls_part part, struct share 
 
 	python->wall_ns[part] -= on_ns + off_ns;
 	python->off_cpu_ns[part] -= off_ns;
-	python->looked_error_ns[part] += error_ns;
+	python->sampled_error_ns[part] += error_ns;
 	native->wall_ns[part] += on_ns + off_ns;
 	native->off_cpu_ns[part] += off_ns;
-	native->looked_error_ns[part] += error_ns;
+	native->sampled_error_ns[part] += error_ns;
 	native->roleless_ran_ns += on_ns;
 }
 

@@ -20,14 +20,14 @@ struct part {
 	double waiting_share, waiting_error;
 };
 
-static double in_category(const struct rls_truth *truth, const double *seen, const double *guessed,
+static double in_category(const struct rls_truth *truth, const double *seen, const double *inferred,
 			  enum rls_category category)
 {
 	double sum = seen[category], known;
 
 	for (int g = 0; g < RLS_CATEGORY_MAX; g++) {
-		if (guessed[g] > 0)
-			sum += guessed[g] * rls_truth_share(truth, g, category, &known);
+		if (inferred[g] > 0)
+			sum += inferred[g] * rls_truth_share(truth, g, category, &known);
 	}
 	return sum;
 }
@@ -35,12 +35,12 @@ static double in_category(const struct rls_truth *truth, const double *seen, con
 static void weigh(const struct rls_truth *truth, const struct rls_operation_samples *samples,
 		  enum rls_category category, struct part *part)
 {
-	const struct rls_sample_weights *seen = &samples->seen, *guessed = &samples->guessed;
+	const struct rls_sample_weights *seen = &samples->seen, *inferred = &samples->inferred;
 
-	part->running = in_category(truth, seen->running, guessed->running, category);
-	part->waiting_ns = in_category(truth, seen->waiting_ns, guessed->waiting_ns, category);
+	part->running = in_category(truth, seen->running, inferred->running, category);
+	part->waiting_ns = in_category(truth, seen->waiting_ns, inferred->waiting_ns, category);
 	part->variance_ns2 =
-		in_category(truth, seen->variance_ns2, guessed->variance_ns2, category);
+		in_category(truth, seen->variance_ns2, inferred->variance_ns2, category);
 }
 
 static void share_running(struct part *parts, size_t count)
@@ -136,8 +136,8 @@ static void divide_part(const struct scratch *scratch, enum rls_category categor
 		cell->wall_ns[part] += wall_ns;
 		cell->off_cpu_ns[part] += scratch->waited[i];
 		cell->sampled_ns[part] += scratch->other[i];
-		cell->looked_error_ns[part] += whole->looked_error_ns[part] * (double)wall_ns /
-					       (double)whole->wall_ns[part];
+		cell->sampled_error_ns[part] += whole->sampled_error_ns[part] * (double)wall_ns /
+						(double)whole->wall_ns[part];
 		cell->divided_ns[part] += wall_ns;
 		cell->divided_error_ns[part] +=
 			share->error * (double)ran_ns + share->waiting_error * (double)waited_ns;

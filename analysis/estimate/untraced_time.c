@@ -32,7 +32,7 @@ static double corrected_ran_ns(const struct rls_cell *cell)
 /* --- shares --------------------------------------------------------------------------- */
 
 /* In any operation: of the thread, and of all threads of its process that meet no probe. */
-struct looks {
+struct sample_pools {
 	struct rls_sample_pair own, others;
 	double ran_ns; /* of the thread, in untraced time */
 };
@@ -62,18 +62,18 @@ static bool was_parked(const struct pool *pool)
 	       pool->closed.raw_ns < PARKED_SHARE * (double)pool->closed_ns;
 }
 
-/* What tracing says of guesses. A thread that meets no probe is what its samples are: NULL. */
+/* What tracing says of inferred categories. A thread that meets no probe is what its samples are: NULL. */
 static const struct rls_truth *truth_of(const struct rls_thread *thread)
 {
 	return thread->reported ? &thread->process->truth : NULL;
 }
 
 /* Threads that were never found running have waited, or worked as the others of their process. */
-static bool by_others(const struct looks *looks, struct rls_category_shares *out)
+static bool by_others(const struct sample_pools *samples, struct rls_category_shares *out)
 {
-	return rls_category_shares_by_samples(NULL, looks->own.waiting.ns, 1, out) ||
-	       rls_category_shares_by_samples(NULL, looks->others.running.count, 1, out) ||
-	       rls_category_shares_by_samples(NULL, looks->others.waiting.ns, 1, out);
+	return rls_category_shares_by_samples(NULL, samples->own.waiting.ns, 1, out) ||
+	       rls_category_shares_by_samples(NULL, samples->others.running.count, 1, out) ||
+	       rls_category_shares_by_samples(NULL, samples->others.waiting.ns, 1, out);
 }
 
 static double draws_of(const struct rls_truth *truth, const struct rls_category_samples *waits)
@@ -84,7 +84,7 @@ static double draws_of(const struct rls_truth *truth, const struct rls_category_
 
 /* False: nothing at all is known. */
 static bool shares_of(const struct rls_thread *thread, const struct pool *pool,
-		      const struct looks *looks, struct rls_category_shares *running,
+		      const struct sample_pools *samples, struct rls_category_shares *running,
 		      struct rls_category_shares *waiting)
 {
 	const struct rls_truth *truth = truth_of(thread);
@@ -95,14 +95,14 @@ static bool shares_of(const struct rls_thread *thread, const struct pool *pool,
 					    (double)rls_category_samples_sum(pool->running.count),
 					    running) &&
 	    !rls_category_shares_by_time(pool->traced_ns, running) &&
-	    !rls_category_shares_by_samples(truth, looks->own.running.count, 1, running) &&
-	    (thread->reported || !by_others(looks, running))) {
+	    !rls_category_shares_by_samples(truth, samples->own.running.count, 1, running) &&
+	    (thread->reported || !by_others(samples, running))) {
 		rls_category_shares_by_nothing(thread->category, running);
 		known = thread->category != RLS_CATEGORY_UNKNOWN;
 	}
 	/* Its waits have begun in other operations, or ended there, where samples reported them. */
 	if (!rls_category_samples_sum(waits->ns) && was_parked(pool))
-		waits = &looks->own.waiting;
+		waits = &samples->own.waiting;
 	waiting->drawn =
 		rls_category_shares_by_samples(truth, waits->ns, draws_of(truth, waits), waiting);
 	if (!waiting->drawn)
@@ -113,8 +113,8 @@ static bool shares_of(const struct rls_thread *thread, const struct pool *pool,
 /* --- dividing ------------------------------------------------------------------------- */
 
 /* What other threads' hits made the closed waits longer, by where these waits are now. */
-static void settle_others(struct rls_scope *scope, const struct rls_cell *closed,
-			  const uint64_t *waited)
+static void apportion_others(struct rls_scope *scope, const struct rls_cell *closed,
+			     const uint64_t *waited)
 {
 	uint64_t others_ns = rls_cell_induced_wait_ns(closed), parts[RLS_CATEGORY_MAX];
 	double by[RLS_CATEGORY_MAX];
@@ -140,9 +140,9 @@ static double split_error_ns(const struct rls_category_shares *running,
 	return waiting->drawn ? hypot(ran, waited) : ran + waited;
 }
 
-static void settle_part(struct rls_scope *scope, const struct rls_cell *closed, enum rls_part part,
-			const struct rls_category_shares *running,
-			const struct rls_category_shares *waiting)
+static void apportion_part(struct rls_scope *scope, const struct rls_cell *closed,
+			   enum rls_part part, const struct rls_category_shares *running,
+			   const struct rls_category_shares *waiting)
 {
 	uint64_t waited_ns = closed->off_cpu_ns[part], ran_ns = closed->wall_ns[part] - waited_ns;
 	uint64_t ran[RLS_CATEGORY_MAX], waited[RLS_CATEGORY_MAX];
@@ -157,15 +157,15 @@ static void settle_part(struct rls_scope *scope, const struct rls_cell *closed, 
 		cell->wall_ns[part] += ran[i] + waited[i];
 		cell->off_cpu_ns[part] += waited[i];
 		cell->sampled_ns[part] += ran[i] + waited[i];
-		cell->looked_error_ns[part] +=
+		cell->sampled_error_ns[part] +=
 			split_error_ns(running, waiting, i, (double)ran_ns, (double)waited_ns);
 	}
 	if (part == RLS_PART_CPU)
-		settle_others(scope, closed, waited);
+		apportion_others(scope, closed, waited);
 }
 
 /* What probes cost in closed time, where it was. */
-static void settle_cost(struct rls_scope *scope, const struct rls_cell *closed)
+static void apportion_cost(struct rls_scope *scope, const struct rls_cell *closed)
 {
 	uint64_t parts[RLS_CATEGORY_MAX];
 	double by[RLS_CATEGORY_MAX];
@@ -272,7 +272,7 @@ static double count_calls(const struct pool *pool, double *error)
 static void scale_calls(const struct pool *pool, double seen)
 {
 	uint64_t traced_ns = pool->traced_ns[RLS_CATEGORY_CUDA_API], all_ns = 0;
-	double error, count = count_calls(pool, &error), looked_error_ns = 0;
+	double error, count = count_calls(pool, &error), sampled_error_ns = 0;
 	float times = (float)(seen > 0 ? count / seen : 1);
 	struct rls_calls_scale scale = {
 		.count = times,
@@ -286,11 +286,11 @@ static void scale_calls(const struct pool *pool, double seen)
 
 		all_ns += rls_cell_ns(cell);
 		for (int part = 0; part < RLS_PART_MAX; part++)
-			looked_error_ns += cell->looked_error_ns[part];
+			sampled_error_ns += cell->sampled_error_ns[part];
 	}
 	if (traced_ns) {
 		scale.time = (float)((double)all_ns / (double)traced_ns);
-		scale.time_error = (float)(looked_error_ns / (double)all_ns);
+		scale.time_error = (float)(sampled_error_ns / (double)all_ns);
 	}
 	for (size_t s = 0; s < pool->count; s++) {
 		struct rls_scope *scope = pool->scopes[s];
@@ -303,7 +303,7 @@ static void scale_calls(const struct pool *pool, double seen)
 }
 
 /* There is closed running time, and none that was traced to go by. */
-static void doubt_counts(const struct pool *pool)
+static void widen_counts(const struct pool *pool)
 {
 	for (size_t s = 0; s < pool->count; s++) {
 		struct rls_scope *scope = pool->scopes[s];
@@ -318,11 +318,12 @@ static void doubt_counts(const struct pool *pool)
 
 /* --- pools ---------------------------------------------------------------------------- */
 
-static void pool_looks(struct rls_category_samples *into, const struct rls_category_samples *looks)
+static void pool_samples(struct rls_category_samples *into,
+			 const struct rls_category_samples *samples)
 {
 	for (int i = 0; i < RLS_CATEGORY_MAX; i++) {
-		into->count[i] += looks->count[i];
-		into->ns[i] += looks->ns[i];
+		into->count[i] += samples->count[i];
+		into->ns[i] += samples->ns[i];
 	}
 }
 
@@ -398,8 +399,8 @@ static void fill_pool(struct pool *pool)
 		pool->visits += scope->visits;
 		if (!scope->unseen)
 			continue;
-		pool_looks(&pool->running, &scope->unseen->running);
-		pool_looks(&pool->waiting, &scope->unseen->waiting);
+		pool_samples(&pool->running, &scope->unseen->running);
+		pool_samples(&pool->waiting, &scope->unseen->waiting);
 		pool_spread(&pool->spread, &scope->unseen->spread);
 		/* Transitions of late time are known, and of unreported time. */
 		pool->traced.raw_ns += (double)rls_cell_ran_ns(&scope->unseen->late) +
@@ -429,48 +430,48 @@ static double ran_of_untraced(const struct pool *pool)
 
 /* Waits are reported by the thread's next event, which may be in another operation. How much ran in each is then
  * known by samples too: what the two differ by is uncertain, and the truth may well lie between. */
-static void allow_for_misplaced_waits(struct pool *pool, const struct looks *looks)
+static void allow_for_misplaced_waits(struct pool *pool, const struct sample_pools *samples)
 {
-	double all = (double)rls_category_samples_sum(looks->own.running.count);
+	double all = (double)rls_category_samples_sum(samples->own.running.count);
 	double own = (double)rls_category_samples_sum(pool->running.count);
-	double ran_ns = ran_of_untraced(pool), by_looks_ns, half_ns;
+	double ran_ns = ran_of_untraced(pool), by_samples_ns, half_ns;
 
 	if (all <= 0 || ran_ns <= 0 || pool->waits < WAITS_MIN)
 		return;
-	by_looks_ns = looks->ran_ns * own / all;
-	half_ns = (by_looks_ns - ran_ns) / 2;
+	by_samples_ns = samples->ran_ns * own / all;
+	half_ns = (by_samples_ns - ran_ns) / 2;
 	pool->closed.corrected_ns *= 1 + half_ns / ran_ns;
 	pool->ran_error = fabs(half_ns) / (ran_ns + half_ns) + SIGMAS / sqrt(own + 1) / 2;
 }
 
-static void settle_cell(struct rls_scope *scope, const struct rls_cell *cell,
-			const struct rls_category_shares *running,
-			const struct rls_category_shares *waiting)
+static void apportion_cell(struct rls_scope *scope, const struct rls_cell *cell,
+			   const struct rls_category_shares *running,
+			   const struct rls_category_shares *waiting)
 {
 	for (int part = 0; part < RLS_PART_MAX; part++)
-		settle_part(scope, cell, part, running, waiting);
-	settle_cost(scope, cell);
+		apportion_part(scope, cell, part, running, waiting);
+	apportion_cost(scope, cell);
 }
 
-static void settle_cells(const struct pool *pool, const struct rls_category_shares *running,
-			 const struct rls_category_shares *waiting, bool known)
+static void apportion_cells(const struct pool *pool, const struct rls_category_shares *running,
+			    const struct rls_category_shares *waiting, bool known)
 {
 	for (size_t s = 0; s < pool->count; s++) {
 		struct rls_scope *scope = pool->scopes[s];
 
 		if (!scope->unseen)
 			continue;
-		settle_cell(scope, &scope->unseen->cell, running, waiting);
+		apportion_cell(scope, &scope->unseen->cell, running, waiting);
 		if (known)
-			settle_cell(scope, &scope->unseen->unreported, running, waiting);
+			apportion_cell(scope, &scope->unseen->unreported, running, waiting);
 		else
 			rls_cell_add(&scope->cells[RLS_CATEGORY_UNKNOWN],
 				     &scope->unseen->unreported);
 	}
 }
 
-static void settle_pool(const struct rls_thread *thread, struct pool *pool,
-			const struct looks *looks)
+static void apportion_pool(const struct rls_thread *thread, struct pool *pool,
+			   const struct sample_pools *samples)
 {
 	struct rls_category_shares running, waiting;
 	double calls, error;
@@ -482,19 +483,19 @@ static void settle_pool(const struct rls_thread *thread, struct pool *pool,
 		return;
 	pool->waits = fmax(
 		1 - ran_of_untraced(pool) / (double)(pool->closed_ns + pool->unreported_ns), 0);
-	allow_for_misplaced_waits(pool, looks);
+	allow_for_misplaced_waits(pool, samples);
 	/* What a probe has not reported, and no sample: that stays unknown. */
-	known = shares_of(thread, pool, looks, &running, &waiting) &&
-		(thread->looked || !thread->reported);
+	known = shares_of(thread, pool, samples, &running, &waiting) &&
+		(thread->sampled || !thread->reported);
 	if (pool->closed_ns && pool->traced.corrected_ns > 0)
 		scale_counts(pool, &running);
-	settle_cells(pool, &running, &waiting, known);
+	apportion_cells(pool, &running, &waiting, known);
 	if (!pool->closed_ns)
 		return;
 	if (pool->traced.corrected_ns > 0)
 		scale_calls(pool, calls);
 	else if (pool->closed.corrected_ns > 0)
-		doubt_counts(pool);
+		widen_counts(pool);
 }
 
 static int order_scopes(const void *left, const void *right)
@@ -512,8 +513,8 @@ static void pool_thread(const struct rls_thread *thread, struct rls_sample_pair 
 	for (struct rls_scope *s = thread->scopes; s; s = s->next) {
 		if (!s->unseen)
 			continue;
-		pool_looks(&into->running, &s->unseen->running);
-		pool_looks(&into->waiting, &s->unseen->waiting);
+		pool_samples(&into->running, &s->unseen->running);
+		pool_samples(&into->waiting, &s->unseen->waiting);
 	}
 }
 
@@ -530,7 +531,7 @@ int rls_untraced_time_divide(const struct rls_timeline *timeline, struct rls_thr
 			     const struct rls_sample_pair *others)
 {
 	_cleanup_free_ struct rls_scope **sorted = NULL;
-	struct looks looks = {.others = *others};
+	struct sample_pools samples = {.others = *others};
 	struct rls_cell untraced;
 	size_t count = 0, capacity = 0;
 	bool any = false;
@@ -546,11 +547,11 @@ int rls_untraced_time_divide(const struct rls_timeline *timeline, struct rls_thr
 			continue;
 		rls_window_counts_finish(timeline, s);
 		rls_untraced_all(s->unseen, &untraced);
-		looks.ran_ns += (double)rls_cell_ran_ns(&untraced);
+		samples.ran_ns += (double)rls_cell_ran_ns(&untraced);
 	}
 	if (!any)
 		return 0;
-	pool_thread(thread, &looks.own);
+	pool_thread(thread, &samples.own);
 	rls_truth_end_moment(&thread->process->truth);
 	qsort(sorted, count, sizeof(*sorted), order_scopes);
 	for (size_t i = 0, end; i < count; i = end) {
@@ -559,7 +560,7 @@ int rls_untraced_time_divide(const struct rls_timeline *timeline, struct rls_thr
 		for (end = i + 1; end < count && !order_scopes(&sorted[i], &sorted[end]);)
 			end++;
 		pool.count = end - i;
-		settle_pool(thread, &pool, &looks);
+		apportion_pool(thread, &pool, &samples);
 	}
 	return 0;
 }

@@ -48,7 +48,7 @@ enum rls_event_kind {
 	RLS_EVENT_FRAME = 20, /* one place in the tree of stacks that samples were taken in */
 	RLS_EVENT_SAMPLE = 21, /* what a thread was doing for a while, by sampling */
 	RLS_EVENT_WINDOW = 22, /* tracing goes on or off, of every thread there is */
-	RLS_EVENT_SHARE = 23, /* a look at a thread: what it seems to be in */
+	RLS_EVENT_SHARE = 23, /* a category sample of a thread: what it seems to be in */
 	RLS_EVENT_BUDGET = 24, /* how tracing was kept within the overhead budget, so far */
 	RLS_EVENT_CLOCK = 25, /* a reading of the host's other clock, for traces of several hosts */
 	RLS_EVENT_OPERATION_RULE =

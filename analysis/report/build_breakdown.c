@@ -107,9 +107,9 @@ static void add_row(struct rls_builder *b, const struct rls_breakdown_row *keys,
 	rls_add_bounded(&row->error.shared_ns, row->induced_wait_ns);
 	rls_add_bounded(&row->error.shared_ns,
 			rls_round_bounded(cupti_error_ns(b, scope, keys, part)));
-	if (cell->sampled_ns[part] || cell->looked_error_ns[part] > 0) {
+	if (cell->sampled_ns[part] || cell->sampled_error_ns[part] > 0) {
 		row->method = RLS_METHOD_SAMPLED;
-		row->error.split_ns2 = cell->looked_error_ns[part] * cell->looked_error_ns[part];
+		row->error.split_ns2 = cell->sampled_error_ns[part] * cell->sampled_error_ns[part];
 	}
 	row->undivided_method = row->method;
 	if (cell->divided_ns[part]) {

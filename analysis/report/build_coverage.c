@@ -381,7 +381,7 @@ static struct unseen unseen_of(const struct rls_builder *b, const struct rls_pro
 	struct unseen found = {0};
 
 	for (const struct rls_sample_tally *t = b->timeline->samples.tallies; t; t = t->next) {
-		if (t->process != process || t->guessed || rls_sample_kind_waits(t->kind))
+		if (t->process != process || t->inferred || rls_sample_kind_waits(t->kind))
 			continue;
 		rls_add_bounded(&found.all_ns, t->sum.ns);
 		if (!is_missed(t))

@@ -75,7 +75,7 @@ static void add_tally(struct rls_builder *b, const struct rls_sample_tally *tall
 {
 	struct rls_check_row *row;
 
-	if (tally->guessed || rls_sample_kind_waits(tally->kind))
+	if (tally->inferred || rls_sample_kind_waits(tally->kind))
 		return;
 	row = row_of(b, tally->process->pid, tally->category);
 	if (!row)

@@ -1,4 +1,4 @@
-/* From the swept timeline to the report: what was booked becomes rows. */
+/* From the swept timeline to the report: what was added up becomes rows. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -126,7 +126,7 @@ static void add_budget(struct rls_builder *b)
 	budget->given_up_sites = fact->given_up_sites;
 	budget->given_up_percent = fact->given_up_percent;
 	budget->windows = b->timeline->windows + !b->timeline->closed_first;
-	budget->looks = b->timeline->looks;
+	budget->samples = b->timeline->category_samples;
 }
 
 /* A budget that never ran short is as good as none: everything was traced. */

@@ -1,4 +1,4 @@
-/* From the sample book to stacks: every stack that samples were taken in, with its frames. */
+/* From the sample totals to stacks: every stack that samples were taken in, with its frames. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 _Static_assert(RLS_STACK_FRAMES_MAX == RLS_FRAME_DEPTH_MAX,
 	       "stacks end where lines look no further");
 
-/* The report has the events' frames, without the book's holes: place[id] is 1 +
+/* The report has the events' frames, without the holes of the totals: place[id] is 1 +
  * index there, 0 for a hole. */
 static uint32_t place_of(const struct rls_builder *b, const uint32_t *place, uint32_t id)
 {
@@ -17,12 +17,12 @@ static uint32_t place_of(const struct rls_builder *b, const uint32_t *place, uin
 
 static uint32_t *number_frames(struct rls_builder *b)
 {
-	const struct rls_sample_totals *book = &b->timeline->samples;
-	uint32_t *place = calloc(book->frame_room + 1, sizeof(*place));
+	const struct rls_sample_totals *totals = &b->timeline->samples;
+	uint32_t *place = calloc(totals->frame_room + 1, sizeof(*place));
 	size_t count = 0;
 
-	for (uint32_t id = 1; place && id < book->frame_room; id++)
-		place[id] = rls_sample_totals_node(book, id) ? (uint32_t)++count : 0;
+	for (uint32_t id = 1; place && id < totals->frame_room; id++)
+		place[id] = rls_sample_totals_node(totals, id) ? (uint32_t)++count : 0;
 	b->report->stack_frames = calloc(count + 1, sizeof(*b->report->stack_frames));
 	if (!place || !b->report->stack_frames)
 		b->err = -ENOMEM;
@@ -33,10 +33,10 @@ static uint32_t *number_frames(struct rls_builder *b)
 
 static void add_frames(struct rls_builder *b, const uint32_t *place)
 {
-	const struct rls_sample_totals *book = &b->timeline->samples;
+	const struct rls_sample_totals *totals = &b->timeline->samples;
 
-	for (uint32_t id = 1; !b->err && id < book->frame_room; id++) {
-		const struct rls_frame_node *node = rls_sample_totals_node(book, id);
+	for (uint32_t id = 1; !b->err && id < totals->frame_room; id++) {
+		const struct rls_frame_node *node = rls_sample_totals_node(totals, id);
 
 		if (!node)
 			continue;

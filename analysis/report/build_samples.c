@@ -1,4 +1,4 @@
-/* From the sample book to rows: the time of each line, of each function, and of each kind.
+/* From the sample totals to rows: the time of each line, of each function, and of each kind.
  *
  * A line's time is that of samples whose innermost Python frame it is, so lines add up to
  * all there is. A function's own time likewise; its total is that of samples in which it is
@@ -162,14 +162,15 @@ static void add_tally(struct rls_builder *b, const struct rls_sample_tally *tall
 
 void rls_build_samples(struct rls_builder *b)
 {
-	const struct rls_sample_totals *book = &b->timeline->samples;
+	const struct rls_sample_totals *totals = &b->timeline->samples;
 	size_t limit = UNSUMMED_MAX;
 
-	for (const struct rls_sample_cell *cell = book->cells; cell && !b->err; cell = cell->next) {
+	for (const struct rls_sample_cell *cell = totals->cells; cell && !b->err;
+	     cell = cell->next) {
 		add_line(b, cell);
 		add_functions(b, cell);
 		sum_now_and_then(b, &limit);
 	}
-	for (const struct rls_sample_tally *t = book->tallies; t && !b->err; t = t->next)
+	for (const struct rls_sample_tally *t = totals->tallies; t && !b->err; t = t->next)
 		add_tally(b, t);
 }

@@ -160,7 +160,7 @@ static void merge_budget(struct rls_budget_entry *budget, const struct rls_budge
 		budget->given_up_percent = other->given_up_percent;
 	rls_add_bounded(&budget->windows, other->windows);
 	rls_add_bounded(&budget->traced_ns, other->traced_ns);
-	rls_add_bounded(&budget->looks, other->looks);
+	rls_add_bounded(&budget->samples, other->samples);
 	budget->windowed_sites += other->windowed_sites;
 	budget->given_up_sites += other->given_up_sites;
 }

@@ -485,8 +485,9 @@ const char *rls_report_calibration_name(enum rls_report_calibration source);
 struct rls_budget_entry {
 	double percent; /* what was asked for */
 	uint64_t windows; /* stretches in which every site was traced */
-	uint64_t traced_ns; /* of the threads' time; the rest is known by looks (untraced_time.h) */
-	uint64_t looks;
+	uint64_t
+		traced_ns; /* of the threads' time; the rest is known by samples (untraced_time.h) */
+	uint64_t samples;
 	uint32_t windowed_sites; /* probed in windows only */
 	uint32_t
 		given_up_sites; /* their calls count as their callers' time, and as no transitions */

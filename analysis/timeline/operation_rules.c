@@ -72,15 +72,15 @@ static rls_string_id match(const struct rls_operation_rules *rules,
 
 rls_string_id rls_operation_rules_find(const struct rls_operation_rules *rules,
 				       const struct rls_string_pool *strings,
-				       struct rls_sample_totals *book, uint32_t frame,
+				       struct rls_sample_totals *totals, uint32_t frame,
 				       bool qualified)
 {
 	rls_string_id found = 0;
 	uint32_t id = frame;
 	int depth = 0;
 
-	for (; depth < RLS_FRAME_DEPTH_MAX && rls_sample_totals_node(book, id); depth++) {
-		const struct rls_frame_node *node = &book->frames[id];
+	for (; depth < RLS_FRAME_DEPTH_MAX && rls_sample_totals_node(totals, id); depth++) {
+		const struct rls_frame_node *node = &totals->frames[id];
 
 		if (node->ruled)
 			found = node->operation;
@@ -92,10 +92,10 @@ rls_string_id rls_operation_rules_find(const struct rls_operation_rules *rules,
 	}
 	/* All on the way are in the same operation. */
 	id = frame;
-	for (int i = 0; i <= depth && rls_sample_totals_node(book, id); i++) {
-		book->frames[id].ruled = true;
-		book->frames[id].operation = found;
-		id = book->frames[id].parent;
+	for (int i = 0; i <= depth && rls_sample_totals_node(totals, id); i++) {
+		totals->frames[id].ruled = true;
+		totals->frames[id].operation = found;
+		id = totals->frames[id].parent;
 	}
 	return found;
 }

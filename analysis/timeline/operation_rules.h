@@ -47,11 +47,11 @@ int rls_operation_rules_add(struct rls_operation_rules *rules, const struct rls_
  * and those of an unknown one. */
 bool rls_operation_rules_qualified(const char *python);
 
-/* The operation of a stack by its innermost frame; 0: none. What is found is kept in the book's
+/* The operation of a stack by its innermost frame; 0: none. What is found is kept in the totals'
  * frames, so rules must come before. */
 rls_string_id rls_operation_rules_find(const struct rls_operation_rules *rules,
 				       const struct rls_string_pool *strings,
-				       struct rls_sample_totals *book, uint32_t frame,
+				       struct rls_sample_totals *totals, uint32_t frame,
 				       bool qualified);
 
 #endif

@@ -35,7 +35,7 @@ static struct rls_operation_samples *samples_of(struct rls_operation_samples **l
 }
 
 int rls_operation_samples_add(struct rls_operation_samples **list, rls_string_id operation,
-			      enum rls_category category, bool guessed,
+			      enum rls_category category, bool inferred,
 			      const struct rls_event *event)
 {
 	struct rls_operation_samples *samples = samples_of(list, operation);
@@ -43,7 +43,7 @@ int rls_operation_samples_add(struct rls_operation_samples **list, rls_string_id
 
 	if (!samples)
 		return -ENOMEM;
-	weights = guessed ? &samples->guessed : &samples->seen;
+	weights = inferred ? &samples->inferred : &samples->seen;
 	if (rls_sample_kind_waits(event->sample.kind)) {
 		weights->waiting_ns[category] += (double)event->sample.ns;
 		weights->variance_ns2[category] += rls_sample_variance_ns2(event);

@@ -18,15 +18,15 @@ struct rls_sample_weights {
 struct rls_operation_samples {
 	struct rls_operation_samples *next;
 	rls_string_id operation;
-	struct rls_sample_weights seen, guessed; /* guessed: by what was guessed */
+	struct rls_sample_weights seen, inferred; /* inferred: by inferred categories */
 };
 
 void rls_operation_samples_free(struct rls_operation_samples *samples);
 
-/* A sample of a thread; operation 0: no rule fits. guessed: the category is a look's. The list
+/* A sample of a thread; operation 0: no rule fits. inferred: the category is that of a category sample. The list
  * owns what is added. 0 or -ENOMEM. */
 int rls_operation_samples_add(struct rls_operation_samples **list, rls_string_id operation,
-			      enum rls_category category, bool guessed,
+			      enum rls_category category, bool inferred,
 			      const struct rls_event *event);
 
 #endif

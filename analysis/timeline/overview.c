@@ -55,7 +55,7 @@ static void overview_record(struct rls_overview *overview, const struct rls_scop
 }
 
 /* There must be room for one cell more. */
-static void book(struct rls_overview *overview, const struct rls_overview_cell *what)
+static void overview_add_cell(struct rls_overview *overview, const struct rls_overview_cell *what)
 {
 	const struct rls_scope *scope = what->scope;
 	struct rls_overview_cell *cell =
@@ -74,9 +74,9 @@ static void book(struct rls_overview *overview, const struct rls_overview_cell *
 }
 
 /* Most spans: of what the thread was just in, within the last bucket. */
-static bool book_again(struct rls_overview *overview, const struct rls_scope *scope,
-		       enum rls_category category, uint64_t start_ns, uint64_t end_ns,
-		       uint64_t gpu_ns)
+static bool overview_extend(struct rls_overview *overview, const struct rls_scope *scope,
+			    enum rls_category category, uint64_t start_ns, uint64_t end_ns,
+			    uint64_t gpu_ns)
 {
 	struct rls_overview_cell *cell;
 
@@ -102,7 +102,7 @@ static void fold(struct rls_overview *overview)
 		struct rls_overview_cell cell = overview->cells[i];
 
 		cell.bucket >>= 1;
-		book(overview, &cell);
+		overview_add_cell(overview, &cell);
 	}
 }
 
@@ -148,7 +148,8 @@ int rls_overview_add(struct rls_overview *overview, const struct rls_scope *scop
 	uint64_t length_ns = end_ns - start_ns, given_ns = 0;
 	int err;
 
-	if (start_ns >= end_ns || book_again(overview, scope, category, start_ns, end_ns, gpu_ns))
+	if (start_ns >= end_ns ||
+	    overview_extend(overview, scope, category, start_ns, end_ns, gpu_ns))
 		return 0;
 	err = make_room(overview, start_ns, end_ns);
 	if (err)
@@ -166,7 +167,7 @@ int rls_overview_add(struct rls_overview *overview, const struct rls_scope *scop
 		part.wall_ns = next_ns - at_ns;
 		part.gpu_ns = gpu_up_to_ns - given_ns;
 		given_ns = gpu_up_to_ns;
-		book(overview, &part);
+		overview_add_cell(overview, &part);
 	}
 	return 0;
 }

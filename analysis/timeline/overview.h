@@ -48,7 +48,7 @@ struct rls_overview {
 
 void rls_overview_free(struct rls_overview *overview);
 
-/* Books the span [start_ns, end_ns), gpu_ns of it with the GPU busy. Spans come in order of
+/* Adds the span [start_ns, end_ns), gpu_ns of it with the GPU busy. Spans come in order of
  * time. 0, or -ENOMEM. */
 int rls_overview_add(struct rls_overview *overview, const struct rls_scope *scope,
 		     enum rls_category category, uint64_t start_ns, uint64_t end_ns,

@@ -9,57 +9,57 @@
 
 #define FIRST_FRAMES 1024
 
-void rls_sample_totals_free(struct rls_sample_totals *book)
+void rls_sample_totals_free(struct rls_sample_totals *totals)
 {
-	while (book->cells) {
-		struct rls_sample_cell *cell = book->cells;
+	while (totals->cells) {
+		struct rls_sample_cell *cell = totals->cells;
 
-		book->cells = cell->next;
+		totals->cells = cell->next;
 		free(cell);
 	}
-	while (book->tallies) {
-		struct rls_sample_tally *tally = book->tallies;
+	while (totals->tallies) {
+		struct rls_sample_tally *tally = totals->tallies;
 
-		book->tallies = tally->next;
+		totals->tallies = tally->next;
 		free(tally);
 	}
-	rls_index_map_free(&book->cell_map);
-	rls_index_map_free(&book->tally_map);
-	free(book->frames);
-	*book = (struct rls_sample_totals){0};
+	rls_index_map_free(&totals->cell_map);
+	rls_index_map_free(&totals->tally_map);
+	free(totals->frames);
+	*totals = (struct rls_sample_totals){0};
 }
 
-static int make_room(struct rls_sample_totals *book, uint32_t id)
+static int make_room(struct rls_sample_totals *totals, uint32_t id)
 {
-	size_t room = book->frame_room ? book->frame_room : FIRST_FRAMES;
+	size_t room = totals->frame_room ? totals->frame_room : FIRST_FRAMES;
 	struct rls_frame_node *frames;
 
 	while (room <= id)
 		room *= 2;
-	if (room == book->frame_room)
+	if (room == totals->frame_room)
 		return 0;
-	frames = reallocarray(book->frames, room, sizeof(*frames));
+	frames = reallocarray(totals->frames, room, sizeof(*frames));
 	if (!frames)
 		return -ENOMEM;
-	memset(frames + book->frame_room, 0, (room - book->frame_room) * sizeof(*frames));
-	book->frames = frames;
-	book->frame_room = room;
+	memset(frames + totals->frame_room, 0, (room - totals->frame_room) * sizeof(*frames));
+	totals->frames = frames;
+	totals->frame_room = room;
 	return 0;
 }
 
-int rls_sample_totals_frame(struct rls_sample_totals *book, const struct rls_event *event)
+int rls_sample_totals_frame(struct rls_sample_totals *totals, const struct rls_event *event)
 {
 	uint32_t id = event->frame.id;
 	int err;
 
 	if (!id || id > RLS_FRAME_ID_MAX) {
-		book->left_out++;
+		totals->left_out++;
 		return 0;
 	}
-	err = make_room(book, id);
+	err = make_room(totals, id);
 	if (err)
 		return err;
-	book->frames[id] = (struct rls_frame_node){
+	totals->frames[id] = (struct rls_frame_node){
 		.parent = event->frame.parent,
 		.line = event->frame.line,
 		.function = event->frame.function,
@@ -70,10 +70,11 @@ int rls_sample_totals_frame(struct rls_sample_totals *book, const struct rls_eve
 	return 0;
 }
 
-const struct rls_frame_node *rls_sample_totals_node(const struct rls_sample_totals *book,
+const struct rls_frame_node *rls_sample_totals_node(const struct rls_sample_totals *totals,
 						    uint32_t id)
 {
-	return id && id < book->frame_room && book->frames[id].known ? &book->frames[id] : NULL;
+	return id && id < totals->frame_room && totals->frames[id].known ? &totals->frames[id]
+									 : NULL;
 }
 
 double rls_sample_variance_ns2(const struct rls_event *event)
@@ -92,17 +93,18 @@ static void sample_totals_add(struct rls_sample_sum *sum, const struct rls_event
 	sum->variance_ns2 += rls_sample_variance_ns2(event);
 }
 
-static int cell_of(struct rls_sample_totals *book, const struct rls_process *process,
+static int cell_of(struct rls_sample_totals *totals, const struct rls_process *process,
 		   const struct rls_scope *scope, uint32_t frame, enum rls_category category,
 		   enum rls_sample_kind kind, struct rls_sample_cell **out)
 {
 	uint64_t place = (uint64_t)frame << 16 | (uint64_t)category << 8 | kind;
-	struct rls_sample_cell *cell = rls_index_map_get(&book->cell_map, (uintptr_t)scope, place);
+	struct rls_sample_cell *cell =
+		rls_index_map_get(&totals->cell_map, (uintptr_t)scope, place);
 	int err;
 
 	if (!cell) {
 		cell = calloc(1, sizeof(*cell));
-		err = cell ? rls_index_map_put(&book->cell_map, (uintptr_t)scope, place, cell)
+		err = cell ? rls_index_map_put(&totals->cell_map, (uintptr_t)scope, place, cell)
 			   : -ENOMEM;
 		if (err) {
 			free(cell);
@@ -113,27 +115,27 @@ static int cell_of(struct rls_sample_totals *book, const struct rls_process *pro
 		cell->frame = frame;
 		cell->category = category;
 		cell->kind = kind;
-		cell->next = book->cells;
-		book->cells = cell;
+		cell->next = totals->cells;
+		totals->cells = cell;
 	}
 	*out = cell;
 	return 0;
 }
 
-static int tally_of(struct rls_sample_totals *book, const struct rls_process *process,
-		    const struct rls_scope *scope, enum rls_category category, bool guessed,
+static int tally_of(struct rls_sample_totals *totals, const struct rls_process *process,
+		    const struct rls_scope *scope, enum rls_category category, bool inferred,
 		    const struct rls_event *event, struct rls_sample_tally **out)
 {
 	enum rls_sample_kind kind = event->sample.kind;
-	uint64_t place = (uint64_t)guessed << 24 | (uint64_t)event->sample.code << 16 |
+	uint64_t place = (uint64_t)inferred << 24 | (uint64_t)event->sample.code << 16 |
 			 (uint64_t)category << 8 | kind;
 	struct rls_sample_tally *tally =
-		rls_index_map_get(&book->tally_map, (uintptr_t)scope, place);
+		rls_index_map_get(&totals->tally_map, (uintptr_t)scope, place);
 	int err;
 
 	if (!tally) {
 		tally = calloc(1, sizeof(*tally));
-		err = tally ? rls_index_map_put(&book->tally_map, (uintptr_t)scope, place, tally)
+		err = tally ? rls_index_map_put(&totals->tally_map, (uintptr_t)scope, place, tally)
 			    : -ENOMEM;
 		if (err) {
 			free(tally);
@@ -142,27 +144,27 @@ static int tally_of(struct rls_sample_totals *book, const struct rls_process *pr
 		tally->process = process;
 		tally->scope = scope;
 		tally->category = category;
-		tally->guessed = guessed;
+		tally->inferred = inferred;
 		tally->kind = kind;
 		tally->code = event->sample.code;
-		tally->next = book->tallies;
-		book->tallies = tally;
+		tally->next = totals->tallies;
+		totals->tallies = tally;
 	}
 	*out = tally;
 	return 0;
 }
 
-int rls_sample_totals_add(struct rls_sample_totals *book, const struct rls_event *event,
+int rls_sample_totals_add(struct rls_sample_totals *totals, const struct rls_event *event,
 			  const struct rls_process *process, const struct rls_scope *scope,
-			  enum rls_category category, bool guessed)
+			  enum rls_category category, bool inferred)
 {
 	struct rls_sample_tally *tally;
 	struct rls_sample_cell *cell;
-	int err = cell_of(book, process, scope, event->sample.frame, category, event->sample.kind,
+	int err = cell_of(totals, process, scope, event->sample.frame, category, event->sample.kind,
 			  &cell);
 
 	if (!err)
-		err = tally_of(book, process, scope, category, guessed, event, &tally);
+		err = tally_of(totals, process, scope, category, inferred, event, &tally);
 	if (err)
 		return err;
 	sample_totals_add(&cell->sum, event);

@@ -62,7 +62,7 @@ struct rls_sample_tally {
 	const struct rls_process *process;
 	const struct rls_scope *scope;
 	enum rls_category category;
-	bool guessed; /* the category: tracing was off */
+	bool inferred; /* the category: tracing was off */
 	enum rls_sample_kind kind;
 	enum rls_category code;
 	struct rls_sample_sum sum;
@@ -78,18 +78,18 @@ struct rls_sample_totals {
 	uint64_t left_out; /* frames whose id nobody gives out */
 };
 
-void rls_sample_totals_free(struct rls_sample_totals *book);
+void rls_sample_totals_free(struct rls_sample_totals *totals);
 
 /* A FRAME event. 0 or -ENOMEM. */
-int rls_sample_totals_frame(struct rls_sample_totals *book, const struct rls_event *event);
+int rls_sample_totals_frame(struct rls_sample_totals *totals, const struct rls_event *event);
 
-/* A SAMPLE event of a thread in this scope and category, which may be guessed. 0 or -ENOMEM. */
-int rls_sample_totals_add(struct rls_sample_totals *book, const struct rls_event *event,
+/* A SAMPLE event of a thread in this scope and category, which may be an inferred one. 0 or -ENOMEM. */
+int rls_sample_totals_add(struct rls_sample_totals *totals, const struct rls_event *event,
 			  const struct rls_process *process, const struct rls_scope *scope,
-			  enum rls_category category, bool guessed);
+			  enum rls_category category, bool inferred);
 
 /* The frame of an id, NULL for 0 and for ids without a FRAME event. */
-const struct rls_frame_node *rls_sample_totals_node(const struct rls_sample_totals *book,
+const struct rls_frame_node *rls_sample_totals_node(const struct rls_sample_totals *totals,
 						    uint32_t id);
 
 #endif

@@ -155,7 +155,7 @@ static int on_phase(struct rls_timeline *timeline, const struct rls_event *event
 	if (err || !process || process->phase == event->phase.phase)
 		return err;
 	if (!process->alive)
-		err = rls_thread_life_book_alone(
+		err = rls_thread_life_add_alone(
 			timeline, process, rls_gpu_busy_until(&process->busy, timeline->now_ns));
 	if (!err)
 		err = rls_thread_life_show_phase(timeline, process);
@@ -312,7 +312,7 @@ static int on_off_cpu(struct rls_timeline *timeline, const struct rls_event *eve
 	return err;
 }
 
-/* While unseen, the category is that of the latest look: for those who look at the time line. */
+/* While unseen, the category is that of the latest category sample: the time line shows it. */
 static int see(struct rls_timeline *timeline, struct rls_thread *thread, enum rls_category category)
 {
 	int err;
@@ -326,10 +326,10 @@ static int see(struct rls_timeline *timeline, struct rls_thread *thread, enum rl
 	return err;
 }
 
-/* A look at a thread whose category is traced. Code without a role, called from Python, is native:
+/* A category sample of a thread whose category is traced. Code without a role, called from Python, is native:
  * the trace cannot say so, and does not say otherwise. */
-static int look_at_traced(struct rls_timeline *timeline, struct rls_thread *thread,
-			  enum rls_category guess, uint64_t waited_ns)
+static int sample_traced(struct rls_timeline *timeline, struct rls_thread *thread,
+			 enum rls_category inferred, uint64_t waited_ns)
 {
 	enum rls_category category = thread->category;
 	struct rls_scope *scope;
@@ -340,21 +340,21 @@ static int look_at_traced(struct rls_timeline *timeline, struct rls_thread *thre
 			scope->python = calloc(1, sizeof(*scope->python));
 		if (!scope || !scope->python)
 			return -ENOMEM;
-		if (guess == RLS_CATEGORY_NATIVE)
-			category = guess;
+		if (inferred == RLS_CATEGORY_NATIVE)
+			category = inferred;
 		rls_category_samples_add(waited_ns ? &scope->python->waiting
 						   : &scope->python->running,
 					 category, waited_ns);
 	}
 	if (!waited_ns)
-		rls_truth_add(&thread->process->truth, guess, category, timeline->now_ns,
+		rls_truth_add(&thread->process->truth, inferred, category, timeline->now_ns,
 			      timeline->windows);
 	return 0;
 }
 
 static int on_share(struct rls_timeline *timeline, const struct rls_event *event)
 {
-	enum rls_category guess = event->share.category;
+	enum rls_category inferred = event->share.category;
 	struct rls_untraced *unseen;
 	struct rls_thread *thread;
 	struct rls_scope *scope;
@@ -362,11 +362,11 @@ static int on_share(struct rls_timeline *timeline, const struct rls_event *event
 
 	if (err || !thread)
 		return err;
-	if ((unsigned int)guess >= RLS_CATEGORY_MAX)
-		guess = RLS_CATEGORY_UNKNOWN;
+	if ((unsigned int)inferred >= RLS_CATEGORY_MAX)
+		inferred = RLS_CATEGORY_UNKNOWN;
 	if (!thread->unseen)
-		return look_at_traced(timeline, thread, guess, event->share.waited_ns);
-	thread->looked = true;
+		return sample_traced(timeline, thread, inferred, event->share.waited_ns);
+	thread->sampled = true;
 	scope = rls_thread_life_scope(timeline, thread);
 	unseen = scope ? rls_timeline_scope_untraced(scope) : NULL;
 	if (!unseen)
@@ -376,10 +376,10 @@ static int on_share(struct rls_timeline *timeline, const struct rls_event *event
 		rls_span_window_note_wait(&thread->window, timeline->now_ns,
 					  event->share.waited_ns);
 	}
-	timeline->looks++;
+	timeline->category_samples++;
 	rls_category_samples_add(event->share.waited_ns ? &unseen->waiting : &unseen->running,
-				 guess, event->share.waited_ns);
-	return err ? err : see(timeline, thread, guess);
+				 inferred, event->share.waited_ns);
+	return err ? err : see(timeline, thread, inferred);
 }
 
 /* Probes go on and off for everyone. What a thread is in when they are on again shows with its
@@ -446,9 +446,9 @@ static int apply_rules(struct rls_timeline *timeline, const struct rls_process *
 }
 
 /* Without samples, what is not reported stays unknown. */
-static bool is_guessed(const struct rls_thread *thread)
+static bool is_inferred(const struct rls_thread *thread)
 {
-	return thread->unreported ? thread->looked : thread->unseen;
+	return thread->unreported ? thread->sampled : thread->unseen;
 }
 
 static int on_sample(struct rls_timeline *timeline, const struct rls_event *event)
@@ -474,7 +474,7 @@ static int on_sample(struct rls_timeline *timeline, const struct rls_event *even
 	return err ? err
 		   : rls_sample_totals_add(&timeline->samples, event, process, scope,
 					   thread ? thread->category : RLS_CATEGORY_UNKNOWN,
-					   thread ? is_guessed(thread) : timeline->closed);
+					   thread ? is_inferred(thread) : timeline->closed);
 }
 
 static int on_frame(struct rls_timeline *timeline, const struct rls_event *event)
@@ -618,7 +618,7 @@ int rls_sweep_end(struct rls_timeline *timeline)
 	err = rls_thread_life_end_processes(timeline);
 	for (struct rls_process *p = timeline->processes; !err && p; p = p->next) {
 		/* Nothing is alive any more: what the GPU did after the last thread. */
-		err = rls_thread_life_book_alone(timeline, p, rls_gpu_busy_total(&p->busy));
+		err = rls_thread_life_add_alone(timeline, p, rls_gpu_busy_total(&p->busy));
 		if (!err)
 			err = rls_gpu_work_finish(&p->gpu);
 		if (!err && timeline->tracks)

@@ -22,7 +22,7 @@ struct rls_scope *rls_thread_life_scope(struct rls_timeline *timeline, struct rl
 	return scope;
 }
 
-/* Where the thread's time is booked; *also: and where else, or NULL. NULL: no memory. */
+/* Where the thread's time is added; *also: and where else, or NULL. NULL: no memory. */
 static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread *thread,
 				struct rls_cell **also)
 {
@@ -52,7 +52,7 @@ static struct rls_cell *cell_of(struct rls_timeline *timeline, struct rls_thread
 	return &unseen->cell;
 }
 
-/* Books the thread's time up to now. */
+/* Adds the thread's time up to now. */
 int rls_thread_life_close_span(struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	uint64_t now_ns = timeline->now_ns;
@@ -83,7 +83,7 @@ int rls_thread_life_close_span(struct rls_timeline *timeline, struct rls_thread 
 					  cpu_gpu_ns);
 }
 
-/* Before the thread's category, stack or phase changes: tells whoever looks of the time in it. */
+/* Before the thread's category, stack or phase changes: passes the time in it to the observer. */
 int rls_thread_life_show_state(struct rls_timeline *timeline, struct rls_thread *thread)
 {
 	uint64_t start_ns = thread->state_ns;
@@ -104,9 +104,9 @@ int rls_thread_life_show_phase(struct rls_timeline *timeline, struct rls_process
 	return rls_tracks_phase(timeline, process, start_ns);
 }
 
-/* Books what the GPU did since the process was left without threads. */
-int rls_thread_life_book_alone(struct rls_timeline *timeline, struct rls_process *process,
-			       uint64_t busy_ns)
+/* Adds what the GPU did since the process was left without threads. */
+int rls_thread_life_add_alone(struct rls_timeline *timeline, struct rls_process *process,
+			      uint64_t busy_ns)
 {
 	uint64_t alone_ns = busy_ns - process->alone_busy_ns;
 	struct rls_scope *scope;
@@ -125,7 +125,7 @@ static int begin_thread(struct rls_timeline *timeline, struct rls_thread *thread
 {
 	struct rls_process *process = thread->process;
 	uint64_t busy_ns = rls_gpu_busy_until(&process->busy, timeline->now_ns);
-	int err = process->alive ? 0 : rls_thread_life_book_alone(timeline, process, busy_ns);
+	int err = process->alive ? 0 : rls_thread_life_add_alone(timeline, process, busy_ns);
 
 	if (err)
 		return err;

@@ -16,17 +16,17 @@ int rls_thread_life_find_process(struct rls_timeline *timeline, const struct rls
 int rls_thread_life_find_thread(struct rls_timeline *timeline, const struct rls_event *event,
 				struct rls_thread **out);
 
-/* Books the thread's time up to now. */
+/* Adds the thread's time up to now. */
 int rls_thread_life_close_span(struct rls_timeline *timeline, struct rls_thread *thread);
-/* Before the thread's category, stack or phase changes: tells whoever looks of the time in it. */
+/* Before the thread's category, stack or phase changes: passes the time in it to the observer. */
 int rls_thread_life_show_state(struct rls_timeline *timeline, struct rls_thread *thread);
 /* The same of the process's phase. */
 int rls_thread_life_show_phase(struct rls_timeline *timeline, struct rls_process *process);
 /* The scope of the thread's stack in the process's phase, made if it is not there. NULL: no memory. */
 struct rls_scope *rls_thread_life_scope(struct rls_timeline *timeline, struct rls_thread *thread);
-/* Books what the GPU did since the process was left without threads. */
-int rls_thread_life_book_alone(struct rls_timeline *timeline, struct rls_process *process,
-			       uint64_t busy_ns);
+/* Adds what the GPU did since the process was left without threads. */
+int rls_thread_life_add_alone(struct rls_timeline *timeline, struct rls_process *process,
+			      uint64_t busy_ns);
 
 void rls_thread_life_start_process(struct rls_timeline *timeline, struct rls_process *process);
 int rls_thread_life_end_thread(struct rls_timeline *timeline, struct rls_thread *thread);

@@ -30,7 +30,7 @@
 #include "analysis/timeline/trace_metadata.h"
 #include "analysis/timeline/untraced_state.h"
 
-/* Everything booked for a thread, or for a process without one, in a phase and operation stack. */
+/* Everything added up for a thread, or for a process without one, in a phase and operation stack. */
 struct rls_scope {
 	struct rls_scope *next;
 	rls_string_id phase;
@@ -69,13 +69,13 @@ struct rls_thread {
 	bool unseen; /* tracing is off, or has reported nothing since it is on */
 	bool unreported; /* unseen: tracing was on all along since it began, or went on to nothing known */
 	bool reported; /* a category, at some time */
-	bool looked; /* at, while it was unseen */
-	enum rls_category category; /* while unseen: by the latest look */
+	bool sampled; /* at, while it was unseen */
+	enum rls_category category; /* while unseen: by the latest category sample */
 	rls_stack_id stack;
 	uint16_t continued; /* so many of its outermost operations the thread has not entered */
 	struct rls_scope *
 		scope; /* of the stack, in the process's phase; NULL: not used yet (thread_life.h) */
-	uint64_t open_ns; /* booked up to here */
+	uint64_t open_ns; /* added up to here */
 	uint64_t open_busy_ns; /* the process's G(open_ns) */
 	struct rls_span_window window;
 	struct rls_overview overview;
@@ -120,7 +120,7 @@ struct rls_process {
 	struct rls_call_set calls;
 	struct rls_process_memory memory;
 	struct rls_induced_wait others_cost; /* while more than one thread is alive */
-	uint64_t alone_busy_ns; /* while no thread is alive: G(booked up to here) */
+	uint64_t alone_busy_ns; /* while no thread is alive: G(added up to here) */
 
 	struct rls_thread *threads;
 	struct rls_thread *alive;
@@ -158,7 +158,7 @@ struct rls_timeline {
 	uint64_t opened_ns; /* the window that is open */
 	uint64_t *window_lengths; /* of those that are over, by number */
 	size_t window_capacity;
-	uint64_t looks; /* at threads in closed time */
+	uint64_t category_samples; /* at threads in closed time */
 
 	uint64_t hits;
 	uint64_t hits_cost_ns;

@@ -8,11 +8,11 @@
 #define SIGMAS 1.96
 #define WAITED_NS_A_SAMPLE 4e6 /* bpf/category_sample.bpf.h */
 #define CONFIDENCE 0.95
-/* A guess is held to be right with the weight of so many looks, of which such a share may still have
+/* An inferred category is held to be right with the weight of so many samples, of which such a share may still have
  * been something else: 0.1 to 2 % were in training jobs. */
-#define TRUST_LOOKS 10.0
-#define TRUST_DOUBT 0.03
-/* A moment in which guesses have much in common. */
+#define TRUST_SAMPLES 10.0
+#define TRUST_ERROR 0.03
+/* A moment in which inferred categories have much in common. */
 #define MOMENT_NS 50000000ULL
 
 uint64_t rls_category_samples_sum(const uint64_t *values)
@@ -30,31 +30,31 @@ double rls_category_samples_waits(const struct rls_category_samples *waits)
 		    (double)rls_category_samples_sum(waits->ns) / WAITED_NS_A_SAMPLE);
 }
 
-void rls_category_samples_add(struct rls_category_samples *looks, enum rls_category guess,
+void rls_category_samples_add(struct rls_category_samples *samples, enum rls_category inferred,
 			      uint64_t ns)
 {
-	looks->count[guess]++;
-	looks->ns[guess] += ns;
+	samples->count[inferred]++;
+	samples->ns[inferred] += ns;
 }
 
 void rls_truth_end_moment(struct rls_truth *truth)
 {
 	for (int g = 0; g < RLS_CATEGORY_MAX; g++) {
-		double looks = 0;
+		double samples = 0;
 
 		for (int c = 0; c < RLS_CATEGORY_MAX; c++)
-			looks += truth->now[g][c];
+			samples += truth->now[g][c];
 		for (int c = 0; c < RLS_CATEGORY_MAX; c++) {
 			truth->squared[g][c] += (double)truth->now[g][c] * truth->now[g][c];
-			truth->by_looks[g][c] += truth->now[g][c] * looks;
+			truth->by_samples[g][c] += truth->now[g][c] * samples;
 		}
-		truth->looks_squared[g] += looks * looks;
-		truth->moments[g] += looks > 0;
+		truth->samples_squared[g] += samples * samples;
+		truth->moments[g] += samples > 0;
 	}
 	memset(truth->now, 0, sizeof(truth->now));
 }
 
-void rls_truth_add(struct rls_truth *truth, enum rls_category guess, enum rls_category category,
+void rls_truth_add(struct rls_truth *truth, enum rls_category inferred, enum rls_category category,
 		   uint64_t time_ns, uint32_t window)
 {
 	if (truth->window != window || time_ns - truth->since_ns >= MOMENT_NS) {
@@ -62,48 +62,52 @@ void rls_truth_add(struct rls_truth *truth, enum rls_category guess, enum rls_ca
 		truth->since_ns = time_ns;
 		truth->window = window;
 	}
-	truth->count[guess][category]++;
-	truth->now[guess][category]++;
+	truth->count[inferred][category]++;
+	truth->now[inferred][category]++;
 }
 
-/* P(category | guess), and from how many looks it is known. */
-double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
+/* P(category | inferred), and from how many samples it is known. */
+double rls_truth_share(const struct rls_truth *truth, enum rls_category inferred,
 		       enum rls_category category, double *known)
 {
-	double count = (double)rls_category_samples_sum(truth->count[guess]);
-	double trust = guess == RLS_CATEGORY_UNKNOWN ? 0 : TRUST_LOOKS;
+	double count = (double)rls_category_samples_sum(truth->count[inferred]);
+	double trust = inferred == RLS_CATEGORY_UNKNOWN ? 0 : TRUST_SAMPLES;
 
 	*known = count + trust;
 	if (*known <= 0)
-		return guess == category;
-	return ((double)truth->count[guess][category] + (guess == category ? trust : 0)) / *known;
+		return inferred == category;
+	return ((double)truth->count[inferred][category] + (inferred == category ? trust : 0)) /
+	       *known;
 }
 
-/* By how moments differ: of a ratio of sums over them, as of counts below. One look that is unlike
+/* By how moments differ: of a ratio of sums over them, as of counts below. One sample that is unlike
  * all others tells nothing of that. */
-static double variance_by_moments(const struct rls_truth *truth, int guess, int category)
+static double variance_by_moments(const struct rls_truth *truth, int inferred, int category)
 {
-	double looks = (double)rls_category_samples_sum(truth->count[guess]),
-	       moments = truth->moments[guess];
-	double count = (double)truth->count[guess][category];
+	double samples = (double)rls_category_samples_sum(truth->count[inferred]),
+	       moments = truth->moments[inferred];
+	double count = (double)truth->count[inferred][category];
 	double p, squares, quantile;
 
-	if (moments < 2 || count < 2 || looks - count < 2)
+	if (moments < 2 || count < 2 || samples - count < 2)
 		return 0;
-	p = count / looks;
-	squares = truth->squared[guess][category] - 2 * p * truth->by_looks[guess][category] +
-		  p * p * truth->looks_squared[guess];
+	p = count / samples;
+	squares = truth->squared[inferred][category] -
+		  2 * p * truth->by_samples[inferred][category] +
+		  p * p * truth->samples_squared[inferred];
 	quantile = rls_student_quantile(CONFIDENCE, moments - 1) / SIGMAS;
-	return quantile * quantile * fmax(squares, 0) * moments / (moments - 1) / (looks * looks);
+	return quantile * quantile * fmax(squares, 0) * moments / (moments - 1) /
+	       (samples * samples);
 }
 
 /* That nothing else was seen is not that there is none. */
-double rls_truth_variance(const struct rls_truth *truth, enum rls_category guess,
+double rls_truth_variance(const struct rls_truth *truth, enum rls_category inferred,
 			  enum rls_category category)
 {
-	double known, p = rls_truth_share(truth, guess, category, &known);
-	double doubt = TRUST_DOUBT * TRUST_LOOKS / fmax(known, TRUST_LOOKS);
-	double about = fmin(fmax(p, doubt), 1 - doubt);
+	double known, p = rls_truth_share(truth, inferred, category, &known);
+	double error_share = TRUST_ERROR * TRUST_SAMPLES / fmax(known, TRUST_SAMPLES);
+	double about = fmin(fmax(p, error_share), 1 - error_share);
 
-	return fmax(about * (1 - about) / (known + 1), variance_by_moments(truth, guess, category));
+	return fmax(about * (1 - about) / (known + 1),
+		    variance_by_moments(truth, inferred, category));
 }

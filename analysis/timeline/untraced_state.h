@@ -13,7 +13,7 @@
 #include "analysis/correct/overhead_correction.h"
 #include "analysis/event/category.h"
 
-/* Looks by what they guessed. */
+/* Category samples by what they inferred. */
 struct rls_category_samples {
 	uint64_t count[RLS_CATEGORY_MAX];
 	uint64_t ns[RLS_CATEGORY_MAX]; /* of waits */
@@ -130,37 +130,37 @@ struct rls_calls_scale {
 	float cost; /* share by which the number changes if no hit had cost anything */
 };
 
-/* Guesses held against the truth. Those of one moment have much in common: what the thread is at
- * then is easier or harder to guess. So how moments differ is kept too. */
+/* Inferred categories held against the truth. Those of one moment have much in common: what the thread is at
+ * then is easier or harder to infer. So how moments differ is kept too. */
 struct rls_truth {
-	uint64_t count[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* [guess][category] */
-	/* Of the moments that are over, x of each count and n of each guess's. */
+	uint64_t count[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* [inferred][category] */
+	/* Of the moments that are over, x of each count and n of each inferred category's. */
 	double squared[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* Σ x² */
-	double by_looks[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* Σ x n */
-	double looks_squared[RLS_CATEGORY_MAX];
+	double by_samples[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX]; /* Σ x n */
+	double samples_squared[RLS_CATEGORY_MAX];
 	uint32_t moments[RLS_CATEGORY_MAX]; /* n > 0 */
 	uint32_t now[RLS_CATEGORY_MAX][RLS_CATEGORY_MAX];
 	uint64_t since_ns;
 	uint32_t window;
 };
 
-/* A look at a running thread of this category, in the window of this number. */
-void rls_truth_add(struct rls_truth *truth, enum rls_category guess, enum rls_category category,
+/* A sample of a running thread of this category, in the window of this number. */
+void rls_truth_add(struct rls_truth *truth, enum rls_category inferred, enum rls_category category,
 		   uint64_t time_ns, uint32_t window);
 
-/* Books the looks of the moment that is over; before shares are read. */
+/* Adds the samples of the moment that is over; before shares are read. */
 void rls_truth_end_moment(struct rls_truth *truth);
 
-/* P(category | guess), and from how many looks it is known. */
-double rls_truth_share(const struct rls_truth *truth, enum rls_category guess,
+/* P(category | inferred), and from how many samples it is known. */
+double rls_truth_share(const struct rls_truth *truth, enum rls_category inferred,
 		       enum rls_category category, double *known);
 
 /* The variance of that. */
-double rls_truth_variance(const struct rls_truth *truth, enum rls_category guess,
+double rls_truth_variance(const struct rls_truth *truth, enum rls_category inferred,
 			  enum rls_category category);
 
-/* A look at a thread of this scope in closed time. */
-void rls_category_samples_add(struct rls_category_samples *looks, enum rls_category guess,
+/* A sample of a thread of this scope in closed time. */
+void rls_category_samples_add(struct rls_category_samples *samples, enum rls_category inferred,
 			      uint64_t ns);
 
 /* Of waits, by how many draws their shares are known. A sample stands for waits of a few milliseconds together, by the

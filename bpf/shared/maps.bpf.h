@@ -30,7 +30,7 @@
 /* A function of its own in the kernel (not inlined), shared through a header. */
 #define SUBPROGRAM static __attribute__((noinline, unused))
 
-/* Ranges of other people's APIs that are open on a thread, the outermost first (range_book.bpf.h). */
+/* Ranges of other people's APIs that are open on a thread, the outermost first (range_totals.bpf.h). */
 #define RLS_RANGES_OPEN 32
 struct open_range {
 	__u64 token; /* pairs it with its end; 0: none */
@@ -84,7 +84,7 @@ struct wait {
 #define NAME_PLACE(address) ((address)*0x9e3779b97f4a7c15ULL >> 61)
 struct known_name {
 	__u64 address;
-	__u32 id; /* when booking, else 1; 0: there is none */
+	__u32 id; /* in totals_mode, else 1; 0: there is none */
 	__u32 reserved;
 };
 
@@ -120,15 +120,15 @@ struct thread_state {
 	__u16 depth;
 	__u32 window; /* value of window_edges when the frames below were begun */
 	struct rls_wire_thread_totals
-		book; /* booking: where its process's scope has no room for it */
-	__u32 begun; /* booking: its book has been opened */
-	__u32 place; /* booking: its book in the scope, from 1; 0: none */
+		totals; /* totals_mode: where its process's scope has no room for it */
+	__u32 begun; /* totals_mode: its totals have begun */
+	__u32 place; /* totals_mode: those in the scope, from 1; 0: none */
 	__u32 entered_site; /* the same: the call that its last transition began */
 	__u32 entered_window;
 	__u16 entered_depth;
 	__u64 entered_ns;
 	__u64 frames[RLS_FRAMES_MAX]; /* FRAME_SP, and what FRAME_KIND says above it */
-	struct open_ranges ranges; /* booking; the text also where not */
+	struct open_ranges ranges; /* totals_mode; the text also where not */
 };
 
 /* For want of room on the control ring. */
@@ -168,7 +168,7 @@ struct names_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct name_key);
-	__type(value, __u32); /* its id when booking, else 1 */
+	__type(value, __u32); /* its id in totals_mode, else 1 */
 };
 
 /* The thread of a process whose operations its helpers have (memory.bpf.h). */
@@ -193,7 +193,7 @@ struct site_hits_map {
 	__type(value, __u64);
 };
 
-/* For booking; user space leaves them a single entry otherwise. Cells are also made while the
+/* For totals_mode; user space leaves them a single entry otherwise. Cells are also made while the
  * scheduler switches, where nothing may be allocated. */
 struct cells_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -245,7 +245,7 @@ extern struct ring_map gpu SEC(".maps");
 
 /* Transitions and edges are summed up in cells, not sent. Set before loading: the verifier
  * leaves out what is not asked for. */
-extern const volatile bool booking;
+extern const volatile bool totals_mode;
 /* Sites will go on and off while recording, and be chosen by how often each was hit. */
 extern const volatile bool windows;
 /* Stacks are sampled. */
@@ -278,15 +278,15 @@ extern __u32 later_edge_cost_ns; /* from the RLS_EDGES_COLD'th of a hit on */
 /* How much of a hit's cost is over when its time is taken: at sites, at return probes. */
 extern __u32 cost_before_ns[2];
 /* User space has begun to listen to them. */
-extern bool looks_wanted, stacks_wanted;
+extern bool category_samples_wanted, stacks_wanted;
 /* Threads that are met first now were off their CPUs since then, if they are. */
 extern __u64 states_since_ns;
 extern __u32 waits_per_window; /* whose stacks are walked, of a thread in 100 ms (stack.bpf.h) */
-extern __u32 close_look_cost_ns; /* of a tick of the timer that looks in windows */
+extern __u32 close_sample_cost_ns; /* of a tick of the timer that samples in windows */
 extern __u64 drops[RLS_DROP_MAX];
 /* Times the batch site was hit, by whomever: user space tries out what a probe sees. */
 extern __u64 batch_hits;
-extern __u32 names_given; /* ids, when booking */
+extern __u32 names_given; /* ids, in totals_mode */
 extern __u64 burden[RLS_BURDENS];
 
 static __always_inline void count_drop(enum rls_drop_counter which)

@@ -34,7 +34,7 @@ static __always_inline void check_away(struct away *away, const struct task_stru
 	__u64 ran_ns = task->se.sum_exec_runtime - away->ran_ns;
 	__u64 here_ns = now_ns - away->left_ns - away->away_ns; /* as we have it */
 
-	if (away->left_ns < recording_since_ns) /* nobody looked during a pause */
+	if (away->left_ns < recording_since_ns) /* no sample was taken during a pause */
 		away->excess_ns = 0;
 	else if (away->excess_ns + ran_ns > here_ns)
 		away->excess_ns += ran_ns - here_ns;

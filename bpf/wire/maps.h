@@ -52,7 +52,7 @@ struct rls_wire_ranges {
 /* Operation edges that one hit reads: the first ones are charged what they cost amid cold code, as the calibration
  * measures it of so many at once, those after them what they cost in a loop. */
 #define RLS_EDGES_COLD 4
-#define RLS_BOOKED_EDGE 3 /* booking: each costs so many times as much */
+#define RLS_TOTALS_EDGE 3 /* in totals_mode each costs so many times as much */
 
 /* site_calls: calls that were seen to begin and end, by site, on each CPU. */
 struct rls_wire_calls {

@@ -35,7 +35,8 @@ enum rls_wire_kind {
 		15, /* some edges in a row: they leave userspace/attach as so many RLS_WIRE_EDGE */
 	RLS_WIRE_CATEGORY_SAMPLE = 20, /* what a thread executes, or has waited in, and its stack */
 	/* 24, 25: wire/stack.h */
-	RLS_WIRE_BOOKED = 26, /* booking, of a process with a CUPTI bridge: its operations */
+	RLS_WIRE_NAME_CHANGE =
+		26, /* in totals_mode, of a process with a CUPTI bridge: its operations */
 	/* 27: was an off-CPU period as well */
 	RLS_WIRE_OFF_CPU = 28, /* a thread was off its CPU */
 };
@@ -144,8 +145,8 @@ struct rls_wire_range {
 /* Flag of its header: others before it were lost, so what is open is not known. */
 #define RLS_WIRE_RANGE_AFTER_LOSS 1
 
-/* What a thread is booked in from a moment on, so that its launches are found in it. */
-struct rls_wire_booked {
+/* What a thread's time is added to from a moment on, so that its launches are found in it. */
+struct rls_wire_name_change {
 	struct rls_wire_header
 		header; /* time: since then; 0: since before. tid 0: the process's phase */
 	RLS_U32 name; /* id of the operation, of the phase; 0: none */
@@ -184,8 +185,8 @@ struct rls_wire_category_sample {
 	struct rls_wire_hit_totals hit_totals; /* empty unless it was found in user mode */
 	RLS_U64 ip; /* in user mode, or where it was left for the kernel */
 	RLS_U64 waited_ns; /* 0: it is running; else it stands for so much waiting */
-	RLS_U32 operation, phase; /* ids of names, when booking; 0: none */
-	RLS_U8 category; /* the same: what its time is booked in, RLS_TOTALS_CLOSED too */
+	RLS_U32 operation, phase; /* ids of names, in totals_mode; 0: none */
+	RLS_U8 category; /* the same: what its time is added to, RLS_TOTALS_CLOSED too */
 	RLS_U8 reserved[3];
 	RLS_U32 frame_pointer; /* how far it is above the stack pointer; 0: not within words */
 	RLS_U64 words[RLS_SAMPLE_WORDS]; /* the top of its stack; zero where that is not there */
@@ -222,11 +223,12 @@ _Static_assert(sizeof(struct rls_wire_name) == 168, "name");
 _Static_assert(sizeof(struct rls_wire_edge) == 40, "edge");
 _Static_assert(sizeof(struct rls_wire_edges) == 24 + 24 * RLS_EDGES_SENT, "edges");
 _Static_assert(sizeof(struct rls_wire_range) == 168, "range");
-_Static_assert(sizeof(struct rls_wire_booked) == 32, "booked");
+_Static_assert(sizeof(struct rls_wire_name_change) == 32, "name change");
 _Static_assert(sizeof(struct rls_wire_off_cpu) == 40, "off cpu");
 _Static_assert(sizeof(struct rls_wire_loss) == 40, "loss");
 _Static_assert(sizeof(struct rls_wire_final) == 80, "final");
-_Static_assert(sizeof(struct rls_wire_category_sample) == 80 + 8 * RLS_SAMPLE_WORDS, "look");
+_Static_assert(sizeof(struct rls_wire_category_sample) == 80 + 8 * RLS_SAMPLE_WORDS,
+	       "category sample");
 _Static_assert(sizeof(struct rls_wire_gpu_batch) == 40, "gpu batch");
 #endif
 

@@ -1,6 +1,6 @@
 /* Totals: what the kernel side adds up for the monitor, instead of sending records.
  *
- * `booking` is set before loading. Then the kernel side sends no records of transitions and edges,
+ * `totals_mode` is set before loading. Then the kernel side sends no records of transitions and edges,
  * and adds up times instead.
  */
 #ifndef RLS_WIRE_TOTALS_H
@@ -30,8 +30,8 @@ struct rls_wire_cell {
 	RLS_U64 to[RLS_TOTALS_CATEGORIES]; /* transitions out of the category */
 };
 
-/* scopes: thread group id → what its threads are in. Whoever books a thread's time takes it
- * with a compare-and-swap of its word, so that nothing is booked twice. */
+/* scopes: thread group id → what its threads are in. Whoever adds a thread's time takes it
+ * with a compare-and-swap of its word, so that nothing is added twice. */
 struct rls_wire_thread_totals {
 	RLS_U64 word; /* since_ns << 5 | waits << 4 | category; 0: it has not begun */
 	RLS_U32 tid; /* 0: free */
@@ -40,7 +40,7 @@ struct rls_wire_thread_totals {
 	RLS_U32 kept_ns; /* of the word's time: ready to run, without a CPU */
 };
 #define RLS_TOTALS_INHERITS 0xffffffffU /* never had one: it has its process's */
-#define RLS_BOOKS_MAX 64 /* threads of a process whose time is cut at others' edges */
+#define RLS_TOTALS_THREADS_MAX 64 /* threads of a process whose time is cut at others' edges */
 struct rls_wire_scope {
 	RLS_U64 since_ns; /* watched since then */
 	RLS_U64 phase_ns; /* in this phase since then */
@@ -48,17 +48,17 @@ struct rls_wire_scope {
 	RLS_U32 phase;
 	RLS_U32 source; /* tid of the annotated thread that the others inherit from; 0: none */
 	RLS_U32 names; /* given to it */
-	RLS_U32 places; /* books beyond were never used */
+	RLS_U32 places; /* those beyond were never used */
 	RLS_U32 bridged; /* a CUPTI bridge in it has sent something */
 	RLS_U32 cells; /* made for it */
 	RLS_U32 reserved;
-	struct rls_wire_thread_totals book[RLS_BOOKS_MAX];
+	struct rls_wire_thread_totals totals[RLS_TOTALS_THREADS_MAX];
 };
 
 #ifndef __VMLINUX_H__
 _Static_assert(sizeof(struct rls_wire_cell_key) == 16, "cell key");
 _Static_assert(sizeof(struct rls_wire_cell) == 32 + 8 * RLS_TOTALS_CATEGORIES, "cell");
-_Static_assert(sizeof(struct rls_wire_scope) == 48 + 24 * RLS_BOOKS_MAX, "scope");
+_Static_assert(sizeof(struct rls_wire_scope) == 48 + 24 * RLS_TOTALS_THREADS_MAX, "scope");
 #endif
 
 #endif

@@ -126,8 +126,8 @@ void recording_open(struct recording *recording, size_t transitions_bytes, size_
 		.way = recording->way,
 		.transitions_bytes = transitions_bytes ? transitions_bytes : RING_BYTES,
 		.control_bytes = control_bytes ? control_bytes : RING_BYTES,
-		.booking = recording->booking,
-		.windows = recording->booking,
+		.totals_mode = recording->totals_mode,
+		.windows = recording->totals_mode,
 	};
 
 	if (recording->way == RLS_ATTACH_MULTI && !rls_feature_uprobe_multi()) {

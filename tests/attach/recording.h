@@ -26,7 +26,7 @@ union control_record {
 struct recording {
 	struct rls_kernel *kernel;
 	enum rls_attach_way way;
-	bool booking; /* set before it is opened */
+	bool totals_mode; /* set before it is opened */
 	struct rls_wire_category *transitions;
 	size_t transition_count, transition_room;
 	union control_record *controls;

@@ -1,4 +1,4 @@
-/* Ranges of other people's APIs, booked: this program's own functions stand for theirs. What is
+/* Ranges of other people's APIs, in totals: this program's own functions stand for theirs. What is
  * innermost shows in where calls into the backend are counted. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +116,7 @@ static void begin(struct recording *recording)
 							   sizeof(annotations[i].text), "a%zu", i);
 	memset(&own_record, 0, sizeof(own_record));
 	record = &own_record;
-	recording->booking = true;
+	recording->totals_mode = true;
 	recording_open(recording, 0, 0);
 	recording_track(recording, RLS_PROCESS_FOLLOW | RLS_PROCESS_ANNOTATED,
 			(uint64_t)((uintptr_t)&record - (uintptr_t)__builtin_thread_pointer()));

@@ -1,4 +1,4 @@
-/* What the kernel side sums up when it books, by real probes on this program's own functions. */
+/* What the kernel side sums up in totals_mode, by real probes on this program's own functions. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -29,13 +29,13 @@
 
 #define CELLS 64
 
-struct book {
+struct totals {
 	struct rls_wire_cell_key key[CELLS];
 	struct rls_wire_cell cell[CELLS];
 	size_t count;
 };
 
-static struct book book;
+static struct totals totals;
 static __thread struct rls_thread_record *record;
 static struct rls_thread_record own_record;
 static struct rls_name names[] = {
@@ -47,15 +47,15 @@ static struct rls_name names[] = {
 static int add_cell(void *context, const struct rls_wire_cell_key *key,
 		    const struct rls_wire_cell *cell)
 {
-	assert_true(book.count < CELLS);
-	book.key[book.count] = *key;
-	book.cell[book.count++] = *cell;
+	assert_true(totals.count < CELLS);
+	totals.key[totals.count] = *key;
+	totals.cell[totals.count++] = *cell;
 	return 0;
 }
 
-static void read_book(struct recording *recording)
+static void read_totals(struct recording *recording)
 {
-	book.count = 0;
+	totals.count = 0;
 	assert_int_equal(rls_kernel_flush_totals(recording->kernel), 0);
 	recording_consume(recording);
 	assert_int_equal(rls_kernel_read_cells(recording->kernel, add_cell, NULL), 0);
@@ -81,19 +81,19 @@ static struct rls_wire_cell sum_of(const struct recording *recording, pid_t pid,
 {
 	struct rls_wire_cell sum = {0};
 
-	for (size_t i = 0; i < book.count; i++) {
-		const struct rls_wire_cell_key *key = &book.key[i];
+	for (size_t i = 0; i < totals.count; i++) {
+		const struct rls_wire_cell_key *key = &totals.key[i];
 
 		if (key->pid != (uint32_t)pid || key->category != (uint32_t)category ||
 		    key->operation != id_of(recording, operation) ||
 		    key->phase != id_of(recording, phase))
 			continue;
-		sum.ns += book.cell[i].ns;
-		sum.off_cpu_ns += book.cell[i].off_cpu_ns;
-		sum.hits += book.cell[i].hits;
-		sum.cost_ns += book.cell[i].cost_ns;
+		sum.ns += totals.cell[i].ns;
+		sum.off_cpu_ns += totals.cell[i].off_cpu_ns;
+		sum.hits += totals.cell[i].hits;
+		sum.cost_ns += totals.cell[i].cost_ns;
 		for (int to = 0; to < RLS_TOTALS_CATEGORIES; to++)
-			sum.to[to] += book.cell[i].to[to];
+			sum.to[to] += totals.cell[i].to[to];
 	}
 	return sum;
 }
@@ -102,8 +102,8 @@ static uint64_t all_ns(pid_t pid)
 {
 	uint64_t ns = 0;
 
-	for (size_t i = 0; i < book.count; i++)
-		ns += book.key[i].pid == (uint32_t)pid ? book.cell[i].ns : 0;
+	for (size_t i = 0; i < totals.count; i++)
+		ns += totals.key[i].pid == (uint32_t)pid ? totals.cell[i].ns : 0;
 	return ns;
 }
 
@@ -139,7 +139,7 @@ static void assert_ms(uint64_t ns, uint64_t at_least, uint64_t at_most)
 
 static void begin(struct recording *recording)
 {
-	recording->booking = true;
+	recording->totals_mode = true;
 	memset(&own_record, 0, sizeof(own_record));
 	record = &own_record;
 	recording_open(recording, 0, 0);
@@ -180,7 +180,7 @@ static void transitions_and_hits_are_counted_exactly(void **state)
 	for (int i = 0; i < 100; i++)
 		into_backend(nothing, NULL);
 	into_backend(wait_ms, (void *)50);
-	read_book(recording);
+	read_totals(recording);
 	ended_ns = rls_monotonic_ns();
 
 	python = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON);
@@ -206,10 +206,10 @@ static void time_is_reported_while_nothing_happens(void **state)
 
 	begin(recording);
 	into_backend(nothing, NULL);
-	read_book(recording);
+	read_totals(recording);
 	before_ns = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns;
 	wait_ms((void *)30);
-	read_book(recording);
+	read_totals(recording);
 	after_ns = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns;
 	assert_ms(after_ns - before_ns, 30, 10000);
 	assert_nothing_dropped(recording);
@@ -232,7 +232,7 @@ static void edges_cut_time_where_they_were(void **state)
 	add_edge(RLS_EDGE_POP, 0, NULL);
 	into_backend(nothing, NULL);
 	wait_ms((void *)30);
-	read_book(recording);
+	read_totals(recording);
 
 	train = sum_of(recording, getpid(), &names[0], &names[2], RLS_CATEGORY_PYTHON);
 	step = sum_of(recording, getpid(), &names[1], &names[2], RLS_CATEGORY_PYTHON);
@@ -250,7 +250,7 @@ static void operations_begun_before_are_known(void **state)
 {
 	struct recording *recording = *state;
 
-	recording->booking = true;
+	recording->totals_mode = true;
 	memset(&own_record, 0, sizeof(own_record));
 	record = &own_record;
 	recording_open(recording, 0, 0);
@@ -261,7 +261,7 @@ static void operations_begun_before_are_known(void **state)
 	add_edge(RLS_EDGE_PUSH, 2, &names[1]);
 	recording_start(recording);
 	into_backend(wait_ms, (void *)10);
-	read_book(recording);
+	read_totals(recording);
 	assert_ms(sum_of(recording, getpid(), &names[1], NULL, RLS_CATEGORY_BACKEND).ns, 10, 10000);
 }
 
@@ -294,7 +294,7 @@ static void *leave_edge_unread(void *context)
 	return context;
 }
 
-/* Nobody knows in which operation time is to be booked while an edge waits to be read. */
+/* Nobody knows in which operation time is to be added while an edge waits to be read. */
 static void time_after_an_unread_edge_waits(void **state)
 {
 	struct recording *recording = *state;
@@ -306,12 +306,12 @@ static void time_after_an_unread_edge_waits(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, leave_edge_unread, NULL), 0);
 	spin_while(0);
 	wait_ms((void *)40);
-	read_book(recording);
+	read_totals(recording);
 	assert_ms(sum_of(recording, getpid(), &names[0], NULL, RLS_CATEGORY_PYTHON).ns, 20, 10000);
 	assert_int_equal(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns, 0);
 	set_step(2);
 	spin_while(2);
-	read_book(recording);
+	read_totals(recording);
 	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns, 40, 10000);
 	set_step(4);
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -329,11 +329,11 @@ static void time_after_the_first_edge_waits(void **state)
 	record = &own_record;
 	add_edge(RLS_EDGE_PUSH, 1, &names[0]);
 	wait_ms((void *)40);
-	read_book(recording);
+	read_totals(recording);
 	before = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON);
 	assert_true(before.ns < 40000000);
 	into_backend(nothing, NULL);
-	read_book(recording);
+	read_totals(recording);
 	assert_ms(sum_of(recording, getpid(), &names[0], NULL, RLS_CATEGORY_PYTHON).ns, 40, 10000);
 }
 
@@ -363,7 +363,7 @@ static void helpers_are_cut_at_the_edges_of_others(void **state)
 	into_backend(nothing, NULL);
 	pthread_barrier_wait(&met);
 	assert_int_equal(pthread_join(helper, NULL), 0);
-	read_book(recording);
+	read_totals(recording);
 
 	/* The helper was in Python all the while, this thread in the backend. */
 	assert_ms(sum_of(recording, getpid(), &names[0], NULL, RLS_CATEGORY_PYTHON).ns, 40, 10000);
@@ -386,7 +386,7 @@ static void children_go_on_in_their_parents_operation(void **state)
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
-	read_book(recording);
+	read_totals(recording);
 	assert_ms(sum_of(recording, child, &names[0], NULL, RLS_CATEGORY_SIMULATOR).ns, 20, 10000);
 	assert_int_equal(sum_of(recording, child, &names[0], NULL, RLS_CATEGORY_PYTHON)
 				 .to[RLS_CATEGORY_SIMULATOR],
@@ -408,7 +408,7 @@ static void closed_time_is_in_no_category(void **state)
 	into_backend(nothing, NULL); /* of a site that is always on */
 	assert_int_equal(rls_kernel_open_window(recording->kernel, &edge_ns), 0);
 	into_backend(nothing, NULL);
-	read_book(recording);
+	read_totals(recording);
 
 	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_TOTALS_CLOSED).ns, 30, 10000);
 	assert_true(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).ns < 30000000);
@@ -430,7 +430,7 @@ static void waiting_is_distinguished_from_running(void **state)
 	into_backend(nothing, NULL);
 	into_backend(wait_ms, (void *)50);
 	into_simulator(run_ms, (void *)50);
-	read_book(recording);
+	read_totals(recording);
 	backend = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_BACKEND);
 	simulator = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_SIMULATOR);
 	assert_ms(backend.off_cpu_ns, 49, 10000);
@@ -472,7 +472,7 @@ static void kept_from_running_is_reported_too(void **state)
 	set_step(1);
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 	assert_int_equal(pthread_join(rival, NULL), 0);
-	read_book(recording);
+	read_totals(recording);
 	simulator = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_SIMULATOR);
 	assert_ms(simulator.off_cpu_ns, 20, 10000);
 	assert_ms(simulator.ns - simulator.off_cpu_ns, 58, 90);
@@ -492,11 +492,11 @@ static void who_waits_stays_where_it_was(void **state)
 	assert_int_equal(pthread_create(&helper, NULL, help, NULL), 0);
 	pthread_barrier_wait(&met);
 	wait_ms((void *)500); /* until it waits */
-	read_book(recording);
+	read_totals(recording);
 	python = sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON);
 	rls_kernel_close_window(recording->kernel, &edge_ns);
 	run_ms((void *)40);
-	read_book(recording);
+	read_totals(recording);
 	closed = sum_of(recording, getpid(), NULL, NULL, RLS_TOTALS_CLOSED);
 	assert_ms(sum_of(recording, getpid(), NULL, NULL, RLS_CATEGORY_PYTHON).off_cpu_ns -
 			  python.off_cpu_ns,
@@ -514,7 +514,7 @@ static void calls_and_burden_are_summed_up(void **state)
 	struct rls_hit_costs costs = {.event_ns = 100};
 	uint64_t burden;
 
-	recording->booking = true;
+	recording->totals_mode = true;
 	recording_open(recording, 0, 0);
 	for (int i = 0; i < RLS_SITE_CLASS_MAX; i++)
 		costs.ns[i][0] = costs.ns[i][1] = 1000;
@@ -529,7 +529,7 @@ static void calls_and_burden_are_summed_up(void **state)
 	assert_int_equal(calls[100 + SITE_BACKEND].calls, 11);
 	assert_true(calls[100 + SITE_BACKEND].time_ns > 0);
 	burden = rls_kernel_burden(recording->kernel)[RLS_BURDEN_OF((uint32_t)own_tid())];
-	/* What the last hit costs is still to be booked. */
+	/* What the last hit costs is still to be added. */
 	assert_in_range(burden, 21 * 1100, 22 * 1100 + 100);
 }
 

@@ -21,7 +21,7 @@
 
 #define COUNT 8
 #define BEGIN_NS 1000000
-#define LOOK_US 50000 /* in which the bridge has looked, many times */
+#define WAIT_US 50000 /* in which the bridge has looked, many times */
 
 static void fail(const char *what)
 {
@@ -246,7 +246,7 @@ static int inject(void)
 	if (!result)
 		fail("there is no GPU here");
 	printf("cuInit: %d\n", result);
-	usleep(LOOK_US);
+	usleep(WAIT_US);
 	return 0;
 }
 
@@ -257,7 +257,7 @@ static int use_runtime(const char *path)
 	int count = 0, result = count_devices(&count);
 
 	printf("cudaGetDeviceCount: %d\n", result);
-	usleep(LOOK_US);
+	usleep(WAIT_US);
 	return result ? 0 : 1;
 }
 

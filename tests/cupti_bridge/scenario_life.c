@@ -14,7 +14,7 @@ static void start(void)
 	cuda_start();
 }
 
-/* Nobody looks: CUPTI is not called, though the program works, and forks. */
+/* No recorder: CUPTI is not called, though the program works, and forks. */
 static void idle(void)
 {
 	struct launches launches[2];
@@ -79,7 +79,7 @@ static void arm_and_launch(unsigned long count)
 }
 
 /* Not before the target waits for its GPU, and then for good: nothing of CUPTI's is called again, and it comes back
- * for who looks next. */
+ * for the next recorder. */
 static void leaves(void)
 {
 	struct launches after = {0};
@@ -100,7 +100,7 @@ static void leaves(void)
 	}
 }
 
-/* Nobody waits for the GPU before the next one looks. */
+/* Nobody waits for the GPU before the next one begins. */
 static void leaves_no_more(void)
 {
 	start();
@@ -162,7 +162,7 @@ static void never_leaves_graphs(void)
 	stays();
 }
 
-/* Recorded while someone looks. In between CUPTI has to go on with it, which goes nowhere. */
+/* Recorded while a recorder wants it. In between CUPTI has to go on with it, which goes nowhere. */
 static void whole_graphs_again(void)
 {
 	bridge_load(collector_receive);

@@ -161,7 +161,7 @@ struct pointer_search {
 	size_t found, plt_getpid;
 };
 
-static int look_for_pointer(const struct rls_elf_relocation *relocation, void *context)
+static int find_pointer(const struct rls_elf_relocation *relocation, void *context)
 {
 	struct pointer_search *search = context;
 
@@ -184,7 +184,7 @@ static void check_relocations(const char *path)
 	search.table = symbol.vaddr;
 	assert_int_equal(rls_elf_find_symbol(elf, "plain_static", &symbol), 0);
 	search.function = symbol.vaddr;
-	assert_int_equal(rls_elf_each_relocation(elf, look_for_pointer, &search), 0);
+	assert_int_equal(rls_elf_each_relocation(elf, find_pointer, &search), 0);
 	assert_int_equal(search.found, 2);
 	assert_int_equal(search.plt_getpid, 1);
 	rls_elf_close(elf);

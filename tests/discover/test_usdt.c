@@ -14,7 +14,7 @@
 
 static struct rls_elf_usdt usdt;
 
-static int look(const char *path, const char *provider, const char *probe)
+static int find_probe(const char *path, const char *provider, const char *probe)
 {
 	struct rls_elf *elf;
 	int r;
@@ -33,7 +33,7 @@ static void finds_the_site_and_its_semaphore(void **state)
 	struct rls_elf *elf;
 	uint64_t offset;
 
-	assert_int_equal(look(STANDIN, "rlscope_cupti", "batch"), 0);
+	assert_int_equal(find_probe(STANDIN, "rlscope_cupti", "batch"), 0);
 	assert_int_equal(rls_elf_open(STANDIN, &elf), 0);
 	assert_true(rls_elf_is_executable(elf, usdt.site_vaddr));
 	assert_memory_equal(rls_elf_bytes(elf, usdt.site_vaddr, 5), nop5, 5);
@@ -43,10 +43,10 @@ static void finds_the_site_and_its_semaphore(void **state)
 
 static void knows_a_site_by_both_names(void **state)
 {
-	assert_int_equal(look(STANDIN, "rlscope_cupti", "batc"), -ENOENT);
-	assert_int_equal(look(STANDIN, "rlscope_cupti", "batches"), -ENOENT);
-	assert_int_equal(look(STANDIN, "rlscope", "batch"), -ENOENT);
-	assert_int_equal(look("/proc/self/exe", "rlscope_cupti", "batch"), -ENOENT);
+	assert_int_equal(find_probe(STANDIN, "rlscope_cupti", "batc"), -ENOENT);
+	assert_int_equal(find_probe(STANDIN, "rlscope_cupti", "batches"), -ENOENT);
+	assert_int_equal(find_probe(STANDIN, "rlscope", "batch"), -ENOENT);
+	assert_int_equal(find_probe("/proc/self/exe", "rlscope_cupti", "batch"), -ENOENT);
 }
 
 /* Every byte of the note section spoilt in turn, three ways: nothing but an answer comes of it. */
@@ -70,7 +70,7 @@ static void reads_spoilt_notes(void **state)
 			file[at] = (uint8_t[]){0, 0xff, (uint8_t)(kept ^ 4)}[way];
 			assert_int_equal(pwrite(out, file, bytes, 0), bytes);
 			file[at] = kept;
-			look(path, "rlscope_cupti", "batch");
+			find_probe(path, "rlscope_cupti", "batch");
 		}
 	}
 	close(out);

@@ -25,13 +25,16 @@ ENTRY_WORDS = 12
 BANNED = re.compile(r"""\b(
     told | re-?told | dear | dearer | dearest | go(?:es)?\ by\ (?:it|its|the|this|that|those|what|them) | went\ by | gone\ by |
     spilt | (?<!workload\.)spills? | doz(?:e|es|ed|ing) | welcom(?:e|es|ed|ing) | homeless | arrears | whom |
-    looks?\ on\ (?:in|at|the)| looking\ on | nobody\ looking
+    looks?\ on\ (?:in|at|the)| looking\ on | nobody\ look(?:ed|s|ing) |
+    (?:an?|one|each|every|latest|by|from|so\ many)\ looks?(?!\ (?:at|up|like|for)|-) | look's | a\ thread's\ books? |
+    booked | booking | books\ (?:the|what|of|time|a) | guess(?:es|ed) | settled? | settles | in\ doubt
 )\b""", re.I | re.X)
 
 # The same in names of the program: a part of an identifier between underscores.
 BANNED_IN_NAMES = frozenset("""
     told retold tell tells heard dear spilt spill spills doze welcome homeless arrears whom
     newcomer newcomers pythons alternator throttle switchers absence absences
+    book books booked booking look looks looked guess guesses guessed settle settles settled doubt doubts
 """.split())
 PROGRAM_ROOMS = ("analysis", "bpf", "cupti_bridge", "userspace")
 

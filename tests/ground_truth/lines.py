@@ -33,7 +33,7 @@ TRUTH = collections.defaultdict(collections.Counter)
 
 
 class Section:
-    """Books the CPU time that passes inside on a line and kind, and the rest as a wait."""
+    """Adds the CPU time that passes inside on a line and kind, and the rest as a wait."""
 
     def __init__(self, name, kind, wait="run_queue"):
         self.line, self.kind, self.wait = LINES[name], kind, wait

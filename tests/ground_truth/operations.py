@@ -27,7 +27,7 @@ def unnamed(name):
 
 
 @contextlib.contextmanager
-def booked(operation, category):
+def spending(operation, category):
     start_ns = time.monotonic_ns()
     yield
     TRUTH[operation][category] += time.monotonic_ns() - start_ns
@@ -47,9 +47,9 @@ class Env:
     def step(self, depth):
         if depth:
             return self.step(depth - 1)
-        with booked("simulation", "python"):
+        with spending("simulation", "python"):
             spin(0.001)
-        with booked("simulation", "simulator"):
+        with spending("simulation", "simulator"):
             self.library.truthc_spin(2 * 1000 * 1000)
 
 
@@ -58,10 +58,10 @@ class Learner:
         self.library = library
 
     def train(self):
-        with booked("training", "python"):
+        with spending("training", "python"):
             spin(0.002)
             time.sleep(0.002)
-        with booked("training", "simulator"):
+        with spending("training", "simulator"):
             self.library.truthc_spin(500 * 1000)
 
 
@@ -91,7 +91,7 @@ def main():
             with named("training"):
                 learner.train()
         else:
-            with booked("", "python"):
+            with spending("", "python"):
                 spin(0.001)
     print(json.dumps(TRUTH), flush=True)
     sys.stdin.readline()

@@ -28,23 +28,23 @@ class Ledger:
         self.edge_ns = time.monotonic_ns()
         self.edge_cpu_ns = time.thread_time_ns()
 
-    def book(self, category, spent_ns, cpu_ns):
+    def spend(self, category, spent_ns, cpu_ns):
         row = self.rows.setdefault((self.phase, self.operations[-1], category), [0, 0])
         row[0] += spent_ns
         row[1] += cpu_ns
 
     def edge(self):
-        """Books the time since the last edge as Python's."""
+        """Adds the time since the last edge as Python's."""
         now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
-        self.book("python", now_ns - self.edge_ns, cpu_ns - self.edge_cpu_ns)
+        self.spend("python", now_ns - self.edge_ns, cpu_ns - self.edge_cpu_ns)
         self.edge_ns, self.edge_cpu_ns = now_ns, cpu_ns
 
     def native(self, category, function, wanted_ns):
         start_ns = time.thread_time_ns()
         spent_ns = function(wanted_ns)
         cpu_ns = time.thread_time_ns() - start_ns
-        self.book(category, spent_ns, cpu_ns)
-        self.book("python", -spent_ns, -cpu_ns)
+        self.spend(category, spent_ns, cpu_ns)
+        self.spend("python", -spent_ns, -cpu_ns)
 
     def python(self, wanted_ns):
         start_ns = time.monotonic_ns()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""installed.py layout SOURCES | library CC | python INTERPRETER | run: one look at what was
+"""installed.py layout SOURCES | library CC | python INTERPRETER | run: one check of what was
 installed below RLS_PREFIX, which must work without the build tree."""
 import glob
 import os

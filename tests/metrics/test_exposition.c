@@ -11,7 +11,7 @@
 
 #include "tests/metrics/snapshot_maker.h"
 #include "userspace/metrics/exposition.h"
-#include "userspace/metrics/label_book.h"
+#include "userspace/metrics/label_set.h"
 
 static const struct rls_exposition_outlets outlets = {
 	.realtime_ns = 1700000000123456789,

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "userspace/metrics/label.h"
-#include "userspace/metrics/label_book.h"
+#include "userspace/metrics/label_set.h"
 
 static void assert_written(const char *text, const char *expected)
 {
@@ -69,13 +69,13 @@ static struct rls_snapshot make_jobs(size_t count)
 static void operations_are_bounded(void **state)
 {
 	struct rls_snapshot snapshot = make_jobs(1);
-	struct rls_label_book book = {0};
+	struct rls_label_set set = {0};
 	struct rls_label_job *job;
 	size_t number, first, phase;
 	char name[32];
 
-	assert_int_equal(rls_label_book_update(&book, &snapshot), 0);
-	job = rls_label_book_job(&book, 1);
+	assert_int_equal(rls_label_set_update(&set, &snapshot), 0);
+	job = rls_label_set_job(&set, 1);
 	for (size_t i = 0; i < RLS_LABEL_OPERATIONS_MAX; i++) {
 		snprintf(name, sizeof(name), "operation %zu", i);
 		assert_int_equal(rls_label_job_operation(job, name, &number), 0);
@@ -92,58 +92,57 @@ static void operations_are_bounded(void **state)
 		assert_int_equal(number, 1);
 		assert_int_equal(phase, i < RLS_LABEL_PHASES_MAX ? i + 1 : 0);
 	}
-	rls_label_book_clear(&book);
+	rls_label_set_clear(&set);
 }
 
 static void pairs_are_bounded(void **state)
 {
 	struct rls_snapshot snapshot = make_jobs(1);
-	struct rls_label_book book = {0};
+	struct rls_label_set set = {0};
 	size_t phase, operation, own = 0;
 	char names_of[2][32];
 
-	assert_int_equal(rls_label_book_update(&book, &snapshot), 0);
+	assert_int_equal(rls_label_set_update(&set, &snapshot), 0);
 	for (size_t round = 0; round < 2; round++) {
 		own = 0;
 		for (size_t i = 0; i < 10 * 150; i++) {
 			snprintf(names_of[0], sizeof(names_of[0]), "p%zu", i % 10);
 			snprintf(names_of[1], sizeof(names_of[1]), "o%zu", i / 10);
-			assert_int_equal(rls_label_job_pair(rls_label_book_job(&book, 1),
-							    names_of[0], names_of[1], &phase,
-							    &operation),
+			assert_int_equal(rls_label_job_pair(rls_label_set_job(&set, 1), names_of[0],
+							    names_of[1], &phase, &operation),
 					 0);
 			assert_int_equal(phase == 0, operation == 0);
 			own += phase != 0;
 		}
 		assert_int_equal(own, RLS_LABEL_PAIRS_MAX);
 	}
-	rls_label_book_clear(&book);
+	rls_label_set_clear(&set);
 }
 
 static void jobs_are_bounded(void **state)
 {
 	struct rls_snapshot snapshot = make_jobs(RLS_LABEL_JOBS_MAX + 10);
-	struct rls_label_book book = {0};
+	struct rls_label_set set = {0};
 
-	assert_int_equal(rls_label_book_update(&book, &snapshot), 0);
-	assert_int_equal(book.count, RLS_LABEL_JOBS_MAX);
-	assert_null(rls_label_book_job(&book, RLS_LABEL_JOBS_MAX + 1));
+	assert_int_equal(rls_label_set_update(&set, &snapshot), 0);
+	assert_int_equal(set.count, RLS_LABEL_JOBS_MAX);
+	assert_null(rls_label_set_job(&set, RLS_LABEL_JOBS_MAX + 1));
 	/* The first three leave: three others come in, and nobody loses a place. */
 	snapshot.jobs += 3;
 	snapshot.job_count -= 3;
-	assert_int_equal(rls_label_book_update(&book, &snapshot), 0);
-	assert_int_equal(book.count, RLS_LABEL_JOBS_MAX);
-	assert_null(rls_label_book_job(&book, 3));
-	assert_non_null(rls_label_book_job(&book, RLS_LABEL_JOBS_MAX));
-	assert_non_null(rls_label_book_job(&book, RLS_LABEL_JOBS_MAX + 3));
-	assert_null(rls_label_book_job(&book, RLS_LABEL_JOBS_MAX + 4));
-	rls_label_book_clear(&book);
+	assert_int_equal(rls_label_set_update(&set, &snapshot), 0);
+	assert_int_equal(set.count, RLS_LABEL_JOBS_MAX);
+	assert_null(rls_label_set_job(&set, 3));
+	assert_non_null(rls_label_set_job(&set, RLS_LABEL_JOBS_MAX));
+	assert_non_null(rls_label_set_job(&set, RLS_LABEL_JOBS_MAX + 3));
+	assert_null(rls_label_set_job(&set, RLS_LABEL_JOBS_MAX + 4));
+	rls_label_set_clear(&set);
 }
 
 static void jobs_labels_differ(void **state)
 {
 	struct rls_snapshot snapshot = make_jobs(5);
-	struct rls_label_book book = {0};
+	struct rls_label_set set = {0};
 	char text[600];
 
 	memset(text, 'a', sizeof(text) - 1);
@@ -153,14 +152,14 @@ static void jobs_labels_differ(void **state)
 	jobs[2].name = "j\xfe";
 	jobs[3].name = text;
 	jobs[4].name = text + 1;
-	assert_int_equal(rls_label_book_update(&book, &snapshot), 0);
-	for (size_t i = 0; i < book.count; i++) {
-		assert_in_range(strlen(book.jobs[i]->label), 1, RLS_LABEL_BYTES - 1);
+	assert_int_equal(rls_label_set_update(&set, &snapshot), 0);
+	for (size_t i = 0; i < set.count; i++) {
+		assert_in_range(strlen(set.jobs[i]->label), 1, RLS_LABEL_BYTES - 1);
 		for (size_t k = 0; k < i; k++)
-			assert_string_not_equal(book.jobs[i]->label, book.jobs[k]->label);
+			assert_string_not_equal(set.jobs[i]->label, set.jobs[k]->label);
 	}
-	assert_string_equal(rls_label_book_job(&book, 3)->label, "j\xef\xbf\xbd#3");
-	rls_label_book_clear(&book);
+	assert_string_equal(rls_label_set_job(&set, 3)->label, "j\xef\xbf\xbd#3");
+	rls_label_set_clear(&set);
 }
 
 int main(void)

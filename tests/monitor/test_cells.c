@@ -153,7 +153,7 @@ static void ended_processes_are_folded_and_forgotten(void **state)
 	cell_of(8, 0, RLS_CATEGORY_PYTHON)->ns = 30;
 	sweep();
 	rls_jobs_end(&jobs, 8, 50);
-	kernel.cell[1].ns = 40; /* what it booked as it ended */
+	kernel.cell[1].ns = 40; /* what it added as it ended */
 	sweep();
 	rls_cells_forget(&cells, NULL, &jobs, 50);
 	assert_int_equal(kernel.count, 2); /* not yet */

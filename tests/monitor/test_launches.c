@@ -25,10 +25,10 @@ static int clear(void **state)
 
 static void queue_change(uint32_t tid, uint64_t since_ns, uint32_t name, bool source)
 {
-	const struct rls_wire_booked booked = {
+	const struct rls_wire_name_change change = {
 		.header = {.tid = tid, .time_ns = since_ns}, .name = name, .source = source};
 
-	assert_int_equal(rls_launches_change(&launches, &booked), 0);
+	assert_int_equal(rls_launches_change(&launches, &change), 0);
 }
 
 static void launch(uint64_t correlation, uint32_t tid, uint64_t time_ns)

@@ -86,7 +86,7 @@ FUNCTION("calls_through_plt_got", "push %rbx\nmov PyEval_EvalCode@GOTPCREL(%rip)
 FUNCTION("asks_attribute", "push %rbx\n" LABEL("attribute_call") "call PyObject_GetAttr@PLT\n"
 	 "pop %rbx\nret");
 /* The bytes of a call to the stub, inside another instruction: not a callback. */
-FUNCTION("looks_like_a_call", ".byte 0x48, 0xb8, 0xe8\n" /* movabs $imm64,%rax */
+FUNCTION("resembles_a_call", ".byte 0x48, 0xb8, 0xe8\n" /* movabs $imm64,%rax */
 	 ".reloc ., R_X86_64_PLT32, PyObject_CallObject - 4\n.long 0\n.byte 0, 0, 0\nret");
 
 /* Calls and jumps by an address loaded before. GOT() is such a load. */

@@ -29,12 +29,12 @@ int __wrap_rls_event_output_warn(struct rls_event_output *output, uint64_t time_
 }
 
 /* Nothing is mapped meanwhile. */
-static void look(struct rls_target *target, bool probed, uint64_t now_ns)
+static void scan(struct rls_target *target, bool probed, uint64_t now_ns)
 {
 	rls_late_probes_scanned(target, rls_late_probes_begin_scan(target), probed, now_ns);
 }
 
-/* A look that began for another reason finds it. */
+/* A scan that began for another reason finds it. */
 static void what_is_mapped_during_a_look_counts(void **state)
 {
 	struct rls_target target = {.pid = 7};
@@ -44,14 +44,14 @@ static void what_is_mapped_during_a_look_counts(void **state)
 	target.mapped_ns = 100 * MS;
 	rls_late_probes_scanned(&target, since_ns, true, 600 * MS);
 	assert_int_equal(target.late_ns, 500 * MS);
-	look(&target, false, 601 * MS); /* the look that the mapping asked for */
+	scan(&target, false, 601 * MS); /* the scan that the mapping asked for */
 	assert_int_equal(target.late_ns, 500 * MS);
 	assert_int_equal(target.mapped_ns, 0);
 	target.mapped_ns = 700 * MS;
 	since_ns = rls_late_probes_begin_scan(&target);
-	target.mapped_ns = 750 * MS; /* not found by this look */
+	target.mapped_ns = 750 * MS; /* not found by this scan */
 	rls_late_probes_scanned(&target, since_ns, true, 800 * MS);
-	look(&target, true, 900 * MS);
+	scan(&target, true, 900 * MS);
 	assert_int_equal(target.late_ns, 700 * MS);
 }
 
@@ -62,12 +62,12 @@ static void times_of_a_process_are_summed(void **state)
 
 	(void)state;
 	memset(&world, 0, sizeof(world));
-	look(&target, true, 150 * MS);
-	look(&target, true, 900 * MS); /* nothing was mapped in between */
+	scan(&target, true, 150 * MS);
+	scan(&target, true, 900 * MS); /* nothing was mapped in between */
 	target.mapped_ns = 1000 * MS;
-	look(&target, false, 1400 * MS); /* others had it probed already */
+	scan(&target, false, 1400 * MS); /* others had it probed already */
 	target.mapped_ns = 2000 * MS;
-	look(&target, true, 2070 * MS);
+	scan(&target, true, 2070 * MS);
 	assert_int_equal(rls_late_probes_ended(&late, &target, NULL, 1), 0);
 	assert_string_equal(world.last,
 			    "0.12 s of process 7 were not traced in full: libraries were "
@@ -83,7 +83,7 @@ static void what_is_short_is_not_reported(void **state)
 
 	(void)state;
 	memset(&world, 0, sizeof(world));
-	look(&target, true, 104 * MS);
+	scan(&target, true, 104 * MS);
 	assert_int_equal(rls_late_probes_ended(&late, &target, NULL, 1), 0);
 	assert_int_equal(world.warnings, 0);
 }

@@ -51,7 +51,7 @@ def costs(checks):
         checks.that(all(row["error_ns"] < 0.5 * COST_NS for row in names.values()),
                     "and it is known how much: %s" % names)
         checks.that(all(abs(row["ns"] - COST_NS) < max(0.2 * COST_NS, row["error_ns"]) for row in names.values()),
-                    "waits too cost what its books of them take, and no more: %s" % names)
+                    "waits too cost what its accounting of them take, and no more: %s" % names)
         report, removed = recorded(job)
         figure = report["overhead"]["calibration"].get(FIGURE, {})
         checks.that(abs(figure.get("ns", 0) - names.get(CALL, {"ns": -9})["ns"]) < 1,

@@ -2,7 +2,7 @@
 """Samples by line: test_lines.py TAG [HZ]. What each line of a program that measures itself ran
 and waited, by kind, against what the samples say, within their own error.
 
-A sample is a look at one instant, so the truth is met within the stated error, which holds
+A sample shows one instant, so the truth is met within the stated error, which holds
 in 95 of 100 cases: twice that, and what a timer's tick and a moved thread are off by."""
 
 import collections
@@ -58,7 +58,7 @@ def compare(checks, truth, found):
 
 
 def check_shares(checks, truth, found):
-    """Each line's share of all per kind: within a point, but for what so many looks leave open."""
+    """Each line's share of all per kind: within a point, but for what so many samples leave open."""
     places = [(line, kind) for line in truth["lines"] for kind in KINDS]
     true_ns = sum(truth["lines"][line].get(kind, 0) for line, kind in places)
     found_ns = sum(found[int(line)][kind] for line, kind in places)

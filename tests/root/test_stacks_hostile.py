@@ -123,7 +123,7 @@ def hostile(checks):
     checks.that(all(stack in (honest, []) for _, stack in found["flickers"]),
                 "a state that comes and goes: whole stacks or none")
     names = {name for _, stack in found["names"] for name, _ in stack}
-    checks.that(names <= {"ÿ" * 6}, "names that cannot be are not guessed: %s" % sorted(
+    checks.that(names <= {"ÿ" * 6}, "names that cannot be are not invented: %s" % sorted(
         name[:8] for name in names))
     deep = len(found["cycle"]) + len(found["deep"]) - len(short)
     entering = len(found["shims"]) + len(found["nowhere"]) + len(found["unfilled"])

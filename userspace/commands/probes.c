@@ -356,7 +356,7 @@ static const struct argp argp = {
 	.doc = "Lists what would be probed in a process, without attaching.",
 };
 
-/* Looks, and says what is odd. */
+/* Checks, and says what is odd. */
 static int discover(const struct arguments *arguments, struct rls_process_image **out)
 {
 	struct rls_process_image *image;

@@ -1,4 +1,4 @@
-/* Look: one scan of a process, with its mappings and the open libraries that it is about. */
+/* Inspection: one scan of a process, with its mappings and the open libraries that it is about. */
 #ifndef RLS_INSPECTION_H
 #define RLS_INSPECTION_H
 

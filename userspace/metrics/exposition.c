@@ -5,12 +5,12 @@
 
 #include "userspace/metrics/families.h"
 #include "userspace/metrics/fold.h"
-#include "userspace/metrics/label_book.h"
+#include "userspace/metrics/label_set.h"
 
 #define JOB_SERIES 8 /* beside its rows, transitions and GPUs */
 
 struct rls_exposition {
-	struct rls_label_book book;
+	struct rls_label_set set;
 };
 
 int rls_exposition_new(struct rls_exposition **out)
@@ -27,7 +27,7 @@ void rls_exposition_free(struct rls_exposition *exposition)
 {
 	if (!exposition)
 		return;
-	rls_label_book_clear(&exposition->book);
+	rls_label_set_clear(&exposition->set);
 	free(exposition);
 }
 
@@ -43,8 +43,8 @@ static int fold_jobs(const struct rls_exposition *exposition, const struct rls_s
 {
 	size_t series = 0;
 
-	for (size_t i = 0; i < exposition->book.count; i++) {
-		struct rls_label_job *labels = exposition->book.jobs[i];
+	for (size_t i = 0; i < exposition->set.count; i++) {
+		struct rls_label_job *labels = exposition->set.jobs[i];
 		const struct rls_snapshot_job *job = snapshot->jobs;
 		int r;
 
@@ -67,10 +67,10 @@ int rls_exposition_write(struct rls_exposition *exposition, const struct rls_sna
 {
 	struct rls_families_input input = {.snapshot = snapshot, .outlets = outlets};
 	struct rls_fold *folds = NULL;
-	int r = rls_label_book_update(&exposition->book, snapshot);
+	int r = rls_label_set_update(&exposition->set, snapshot);
 
 	if (!r) {
-		folds = calloc(exposition->book.count + 1, sizeof(*folds));
+		folds = calloc(exposition->set.count + 1, sizeof(*folds));
 		r = folds ? fold_jobs(exposition, snapshot, folds, &input.fold_count) : -ENOMEM;
 	}
 	input.folds = folds;

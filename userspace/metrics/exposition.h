@@ -1,6 +1,6 @@
 /* Exposition: a snapshot as a page in Prometheus' text format, version 0.0.4.
  *
- *     snapshot ──label book──▶ folds (series, bounded) ──families──▶ text
+ *     snapshot ──label set──▶ folds (series, bounded) ──families──▶ text
  *
  * The families' names and labels are a contract; families.c has them all, rlscope-bpf-monitor(1)
  * says what they mean. Seconds are exact decimals of nanoseconds.

@@ -1,11 +1,11 @@
-/* Fold: a job's rows as the series that its label book allows, each series once. */
+/* Fold: a job's rows as the series that its label set allows, each series once. */
 #ifndef RLS_FOLD_H
 #define RLS_FOLD_H
 
-#include "userspace/metrics/label_book.h"
+#include "userspace/metrics/label_set.h"
 
 struct rls_fold_cell {
-	size_t phase, operation; /* numbers of the label book */
+	size_t phase, operation; /* numbers of the label set */
 	enum rls_category category; /* RLS_CATEGORY_MAX: none, time of GPUs */
 	enum rls_resource resource;
 	uint64_t wall_ns;

@@ -100,20 +100,20 @@ static int find_history(struct rls_launches *launches, uint32_t tid,
 	return 0;
 }
 
-int rls_launches_change(struct rls_launches *launches, const struct rls_wire_booked *booked)
+int rls_launches_change(struct rls_launches *launches, const struct rls_wire_name_change *change)
 {
-	const struct rls_wire_header *header = &booked->header;
+	const struct rls_wire_header *header = &change->header;
 	struct rls_launches_history *own;
 	int r;
 
 	if (!header->tid)
-		return launches_change(&launches->phase, header->time_ns, booked->name);
+		return launches_change(&launches->phase, header->time_ns, change->name);
 	r = find_history(launches, header->tid, &own);
 	if (!r && own)
-		r = launches_change(own, header->time_ns, booked->name);
+		r = launches_change(own, header->time_ns, change->name);
 	/* A source that ends leaves the others in what they were. */
-	if (!r && booked->source && booked->name != RLS_TOTALS_INHERITS)
-		r = launches_change(&launches->source, header->time_ns, booked->name);
+	if (!r && change->source && change->name != RLS_TOTALS_INHERITS)
+		r = launches_change(&launches->source, header->time_ns, change->name);
 	return r;
 }
 

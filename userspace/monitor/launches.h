@@ -1,6 +1,6 @@
 /* Launches: in which operation and phase a process was when it launched a piece of GPU work.
  *
- *     RLS_WIRE_BOOKED ─▶ what each thread is in since when ──┐
+ *     RLS_WIRE_NAME_CHANGE ─▶ what each thread is in since when ──┐
  *     LAUNCH events   ─▶ thread and instant of a correlation ┴─▶ operation, phase (numbers of names)
  *
  * A thread that has no operation of its own has that of the process's source thread, as its time
@@ -42,7 +42,7 @@ struct rls_launches {
 void rls_launches_clear(struct rls_launches *launches);
 
 /* 0 or -ENOMEM. */
-int rls_launches_change(struct rls_launches *launches, const struct rls_wire_booked *booked);
+int rls_launches_change(struct rls_launches *launches, const struct rls_wire_name_change *change);
 /* An event of kind LAUNCH. 0 or -ENOMEM. */
 int rls_launches_add(struct rls_launches *launches, const struct rls_event *event);
 

@@ -72,7 +72,7 @@ struct rls_ledger {
 	bool has_others; /* some are RLS_LEDGER_OTHER, for want of room */
 	struct rls_ledger_scope **scopes;
 	size_t count, room;
-	struct rls_truth truth; /* of guesses in all of them */
+	struct rls_truth truth; /* of inferred categories in all of them */
 	uint64_t hits, cost_ns;
 	/* For whoever reads; valid until the next rls_ledger_show. */
 	struct rls_snapshot_row *rows;
@@ -93,7 +93,7 @@ int rls_ledger_scope(struct rls_ledger *ledger, const char *operation, const cha
 void rls_ledger_add(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
 		    const struct rls_wire_cell *more);
 
-/* A sample that stands for so much time. category: what it is booked in, RLS_TOTALS_CLOSED or the
+/* A sample that stands for so much time. category: what it is added to, RLS_TOTALS_CLOSED or the
  * truth. */
 void rls_ledger_sample(struct rls_ledger *ledger, struct rls_ledger_scope *scope, uint32_t category,
 		       enum rls_category inferred, uint64_t ns);

@@ -26,7 +26,7 @@
 #define SWEEP_EVERY_NS 5000000000ULL
 #define FLUSH_AGAIN_NS 50000000ULL
 #define SWEEP_AGAIN_NS 200000000ULL /* for a snapshot: figures older than that are read anew */
-/* A process after its end: its last time is booked as its threads end, its GPU work comes later. */
+/* A process after its end: its last time is added as its threads end, its GPU work comes later. */
 #define ENDED_KEPT_NS 8000000000ULL
 /* Work waits on the GPU's queue, and then for RLS_GPU_USE_HOLD_NS. */
 #define LAUNCHES_KEPT_NS 30000000000ULL
@@ -196,12 +196,12 @@ static int on_name(void *context, const struct rls_wire_name *name)
 	return rls_names_add(&monitor->names, name);
 }
 
-static int on_booked(void *context, const struct rls_wire_booked *booked)
+static int on_name_change(void *context, const struct rls_wire_name_change *change)
 {
 	struct rls_monitor *monitor = context;
-	struct rls_member *member = rls_jobs_find(&monitor->jobs, booked->header.pid);
+	struct rls_member *member = rls_jobs_find(&monitor->jobs, change->header.pid);
 
-	return member ? rls_launches_change(&member->launches, booked) : 0;
+	return member ? rls_launches_change(&member->launches, change) : 0;
 }
 
 static int on_category_sample(void *context, const struct rls_wire_category_sample *sample,
@@ -260,8 +260,8 @@ int rls_monitor_open(const struct rls_monitor_options *options, struct rls_monit
 	if (!monitor)
 		return -ENOMEM;
 	monitor->budget_percent = options->budget_percent;
-	monitor->listener = (struct rls_recorder_listener){on_event,           on_name, on_booked,
-							   on_category_sample, on_tick, monitor};
+	monitor->listener = (struct rls_recorder_listener){
+		on_event, on_name, on_name_change, on_category_sample, on_tick, monitor};
 	recorder.listener = &monitor->listener;
 	rls_priority_prepare(PATIENCE_NS);
 	r = rls_recorder_open(&recorder, &monitor->recorder);

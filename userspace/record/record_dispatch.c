@@ -168,10 +168,10 @@ int rls_recorder_take(const struct rls_wire_header *record, size_t size, void *c
 		return size < sizeof(struct rls_wire_name)
 			       ? 0
 			       : listener->name(listener->context, (const void *)record);
-	if (listener && record->kind == RLS_WIRE_BOOKED)
-		return size < sizeof(struct rls_wire_booked)
+	if (listener && record->kind == RLS_WIRE_NAME_CHANGE)
+		return size < sizeof(struct rls_wire_name_change)
 			       ? 0
-			       : listener->booked(listener->context, (const void *)record);
+			       : listener->name_change(listener->context, (const void *)record);
 	if (record->kind == RLS_WIRE_OFF_CPU && recorder->probe_toggle)
 		return rls_probe_toggle_add(recorder->probe_toggle, record, size);
 	if (record->kind == RLS_WIRE_STACK || record->kind == RLS_WIRE_WAITED)

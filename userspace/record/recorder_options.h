@@ -12,7 +12,7 @@ struct rls_operation_globs;
 struct rls_roles;
 struct rls_selection;
 
-/* Where it goes instead of a trace file, when the kernel side books (bpf/totals.bpf.h). Each returns
+/* Where it goes instead of a trace file, when the kernel side keeps totals (bpf/totals.bpf.h). Each returns
  * 0 or -errno, which ends the recording. */
 struct rls_recorder_listener {
 	/* All that would be in the trace but transitions and operations. Strings are "". */
@@ -20,7 +20,7 @@ struct rls_recorder_listener {
 	/* Names of operations and phases. */
 	int (*name)(void *context, const struct rls_wire_name *name);
 	/* What a thread of a process with a CUPTI bridge is in from a moment on. */
-	int (*booked)(void *context, const struct rls_wire_booked *booked);
+	int (*name_change)(void *context, const struct rls_wire_name_change *name_change);
 	/* A sample of a thread, and its inferred category. */
 	int (*sampled)(void *context, const struct rls_wire_category_sample *sample,
 		       enum rls_category inferred);

@@ -40,15 +40,15 @@
 /* ---- kernel side ---- */
 
 /* Events are measured by the records that come of them, of which there are none when the kernel
- * side books: that costs about as much. */
-static int open_booking(struct rls_recorder *recorder, struct rls_kernel_options *options)
+ * side keeps totals: that costs about as much. */
+static int open_totals(struct rls_recorder *recorder, struct rls_kernel_options *options)
 {
 	struct rls_hit_costs costs;
 	int r;
 
 	rls_kernel_close(recorder->kernel);
 	recorder->kernel = NULL;
-	options->booking = true;
+	options->totals_mode = true;
 	r = rls_kernel_open(options, &recorder->kernel);
 	costs = rls_calibration_costs(&recorder->costs.calibration);
 	if (!r)
@@ -78,7 +78,7 @@ static int open_kernel(struct rls_recorder *recorder)
 	if (r)
 		return r;
 	rls_calibration_cache_open(recorder->kernel, recorder->options.command, &recorder->costs);
-	return recorder->options.listener ? open_booking(recorder, &options) : 0;
+	return recorder->options.listener ? open_totals(recorder, &options) : 0;
 }
 
 static void close_kernel(struct rls_recorder *recorder)

@@ -247,7 +247,7 @@ const timeline = {
 		this.table.draw();
 	},
 
-	look(from, to) {
+	zoomTo(from, to) {
 		const span = Math.min(this.whole, Math.max(SPAN_LEAST_NS, to - from));
 
 		this.from = Math.max(0, Math.min(this.whole - span, from));
@@ -256,13 +256,13 @@ const timeline = {
 	},
 
 	zoom(factor, at = (this.from + this.to) / 2) {
-		this.look(at - (at - this.from) * factor, at + (this.to - at) * factor);
+		this.zoomTo(at - (at - this.from) * factor, at + (this.to - at) * factor);
 	},
 
 	pan(share) {
 		const by = (this.to - this.from) * share;
 
-		this.look(this.from + by, this.to + by);
+		this.zoomTo(this.from + by, this.to + by);
 	},
 
 	/* --- hands --- */
@@ -274,7 +274,7 @@ const timeline = {
 	},
 
 	listen() {
-		const steps = {"+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.look(0, this.whole), Home: () => this.look(0, this.whole),
+		const steps = {"+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.zoomTo(0, this.whole), Home: () => this.zoomTo(0, this.whole),
 			ArrowLeft: () => this.pan(-0.25), ArrowRight: () => this.pan(0.25)};
 		const buttons = {"zoom-in": "+", "zoom-out": "-", earlier: "ArrowLeft", later: "ArrowRight", "zoom-all": "0"};
 		const holder = byId("lanes");
@@ -299,7 +299,7 @@ const timeline = {
 		let start = null, mark = null;
 		const end = (event, take) => {
 			if (start !== null && take && Math.abs(event.clientX - start.x) > 4)
-				this.look(Math.min(start.time, this.at(event)), Math.max(start.time, this.at(event)));
+				this.zoomTo(Math.min(start.time, this.at(event)), Math.max(start.time, this.at(event)));
 			if (mark)
 				mark.remove();
 			start = mark = null;
@@ -327,7 +327,7 @@ const timeline = {
 		holder.addEventListener("pointerup", (event) => end(event, true));
 		holder.addEventListener("pointercancel", (event) => end(event, false));
 		holder.addEventListener("pointerleave", hideTip);
-		holder.addEventListener("dblclick", () => this.look(0, this.whole));
+		holder.addEventListener("dblclick", () => this.zoomTo(0, this.whole));
 	},
 
 	/* What the thread under the pointer does at that instant. */

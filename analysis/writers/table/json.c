@@ -208,7 +208,7 @@ static void print_budget(FILE *out, const struct rls_budget_entry *budget)
 		", \"budget\": {\"percent\": %.15g, \"windows\": %" PRIu64
 		", \"traced_ns\": %" PRIu64 ", \"looks\": %" PRIu64 ", \"windowed_sites\": %" PRIu32
 		", \"given_up_sites\": %" PRIu32 ", \"given_up_percent\": %.15g}",
-		budget->percent, budget->windows, budget->traced_ns, budget->looks,
+		budget->percent, budget->windows, budget->traced_ns, budget->samples,
 		budget->windowed_sites, budget->given_up_sites, budget->given_up_percent);
 }
 

@@ -147,7 +147,7 @@ static int print_processes(const struct rls_page *page)
 static void print_budget(const struct rls_page *page)
 {
 	const struct rls_budget_entry *budget = &page->report->overhead.budget;
-	char traced[RLS_TEXT_NUMBER_BYTES], looks[RLS_TEXT_NUMBER_BYTES];
+	char traced[RLS_TEXT_NUMBER_BYTES], samples[RLS_TEXT_NUMBER_BYTES];
 	uint64_t wall_ns = 0;
 
 	if (budget->percent <= 0)
@@ -158,8 +158,8 @@ static void print_budget(const struct rls_page *page)
 		"budget %g%%: %s of threads' time traced, in %" PRIu64
 		" window%s; the rest divided by %s sample%s, counts (~) scaled\n",
 		budget->percent, rls_text_share(traced, budget->traced_ns, wall_ns),
-		budget->windows, text_plural(budget->windows), rls_text_count(looks, budget->looks),
-		text_plural(budget->looks));
+		budget->windows, text_plural(budget->windows),
+		rls_text_count(samples, budget->samples), text_plural(budget->samples));
 	if (budget->given_up_sites)
 		fprintf(page->out,
 			"%" PRIu32

@@ -16,7 +16,7 @@ import trail
 
 BEGINNING_NS = 6e9      # from the profiler's start: it looks around, puts probes on, traces all for a moment
 END_NS = 2e9
-SETTLE_SECONDS = 0.5
+PAUSE_SECONDS = 0.5
 
 
 class Job:
@@ -59,7 +59,7 @@ class Job:
         return trail.Twin(self.of_twin, apart)
 
     def alone(self, seconds):
-        time.sleep(SETTLE_SECONDS)
+        time.sleep(PAUSE_SECONDS)
         end = time.monotonic() + seconds
         return self.repeat(lambda: time.monotonic() < end)
 
@@ -169,7 +169,7 @@ def lost_by_twin(twin, before, during, after):
 def of(job, before, during, after, began_ns, ended_ns, traced=()):
     """What is found of pieces as they were, and "beside_twin" in all, and of the "twin" itself; both None where there is
     none. (What it said before the last stretch is forgotten.)"""
-    apart = [(began_ns, began_ns + BEGINNING_NS), (ended_ns - END_NS, ended_ns + SETTLE_SECONDS * 1e9)]
+    apart = [(began_ns, began_ns + BEGINNING_NS), (ended_ns - END_NS, ended_ns + PAUSE_SECONDS * 1e9)]
     twin = job.twin(apart)
 
     def of_pieces(pieces_of):

@@ -71,7 +71,7 @@ class Clock:
         self.stack, self.spent_ns, self.since_ns = [""], {}, 0
         self.trail, self.steppers = [], {}
 
-    def book(self, label):
+    def spend(self, label):
         """A piece of the trail ends here; label: what to call it, None for its operation."""
         now_ns = time.monotonic_ns()
         name, took_ns = self.stack[-1], now_ns - self.since_ns
@@ -81,7 +81,7 @@ class Clock:
 
     def turn(self, label=None):
         """The same; it may be the other twin's turn now."""
-        self.book(label)
+        self.spend(label)
         if self.turns and self.turns.over():
             with self.operation(pairs.WAITING):
                 self.turns.give()
@@ -89,7 +89,7 @@ class Clock:
     @contextlib.contextmanager
     def operation(self, name):
         with self.rlscope.operation(name):
-            self.book(None)     # no turn ends here: that would be this operation's time to the profiler
+            self.spend(None)     # no turn ends here: that would be this operation's time to the profiler
             self.stack.append(name)
             try:
                 yield

@@ -46,7 +46,7 @@ void add_end(struct script *script, uint64_t time_ns);
 /* The events, sorted; a failed assertion when there is no report, or the trace's tracks
  * (checked_tracks.h) say something else. */
 struct rls_report *script_report(const struct script *script);
-/* The same without tracks: those of a trace show each look's category, and so are not what rows say. */
+/* The same without tracks: those of a trace show each sample's category, and so are not what rows say. */
 struct rls_report *script_report_alone(const struct script *script);
 
 /* The row of these keys, or NULL. */

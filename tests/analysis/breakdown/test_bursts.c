@@ -47,23 +47,23 @@ static uint64_t next_call(struct bursts *b)
 
 #define BURSTS_NS 20000000000ULL
 #define FIRST_NS 500000000ULL
-#define LOOK_NS 4000000
+#define SAMPLE_NS 4000000
 
 struct windows {
-	uint64_t open_ns, close_ns, looked_ns;
+	uint64_t open_ns, close_ns, sampled_ns;
 	bool seen;
 };
 
-/* Windows that are over when this call comes, and looks until then. */
+/* Windows that are over when this call comes, and samples until then. */
 static void pass_windows(struct script *script, struct windows *w, uint64_t at_ns)
 {
 	while (at_ns >= w->close_ns) {
 		add_window(script, w->close_ns, false);
 		w->open_ns = w->close_ns + draw_ns(600000000);
-		for (; w->looked_ns < w->open_ns && w->looked_ns < BURSTS_NS;
-		     w->looked_ns += LOOK_NS)
-			if (w->looked_ns > w->close_ns)
-				add_sample_of_category(script, w->looked_ns, RLS_CATEGORY_PYTHON);
+		for (; w->sampled_ns < w->open_ns && w->sampled_ns < BURSTS_NS;
+		     w->sampled_ns += SAMPLE_NS)
+			if (w->sampled_ns > w->close_ns)
+				add_sample_of_category(script, w->sampled_ns, RLS_CATEGORY_PYTHON);
 		w->close_ns = w->open_ns + 30000000;
 		w->seen = false;
 		if (w->open_ns < BURSTS_NS)

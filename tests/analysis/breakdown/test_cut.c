@@ -80,7 +80,7 @@ static void test_a_part_between_windows_is_sampled(void **unused)
 	report = cut(&script, 10000, 17000);
 	assert_int_equal(report->overhead.budget.traced_ns, 0);
 	assert_int_equal(report->overhead.budget.windows, 0);
-	assert_int_equal(report->overhead.budget.looks, 1);
+	assert_int_equal(report->overhead.budget.samples, 1);
 	row = find_row(report, 1, 1, "", "step", "python", RLS_RESOURCE_CPU);
 	assert_non_null(row);
 	assert_int_equal(row->method, RLS_METHOD_SAMPLED);
@@ -119,7 +119,7 @@ static void test_parts_sum_to_the_whole(void **unused)
 		assert_int_equal(rest->threads[0].wall_ns, END_NS - at_ns);
 		assert_int_equal(first->overhead.budget.traced_ns + rest->overhead.budget.traced_ns,
 				 8000 + 3000);
-		assert_int_equal(first->overhead.budget.looks + rest->overhead.budget.looks, 3);
+		assert_int_equal(first->overhead.budget.samples + rest->overhead.budget.samples, 3);
 		rls_report_free(first);
 		rls_report_free(rest);
 	}

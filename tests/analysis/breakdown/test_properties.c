@@ -122,7 +122,7 @@ static int index_of(const char *name)
 }
 
 /* Takes what a row says off the reference, so that in the end nothing may be left. */
-static void settle_row(struct reference *left, const struct rls_breakdown_row *row)
+static void subtract_row(struct reference *left, const struct rls_breakdown_row *row)
 {
 	int phase = index_of(row->phase);
 	struct reference_cell *cell;
@@ -145,7 +145,7 @@ static void settle_row(struct reference *left, const struct rls_breakdown_row *r
 	cell->off_cpu -= row->wall_ns - row->on_cpu_ns;
 }
 
-static void settle_gpu(struct reference *left, const struct rls_gpu_entry *gpu)
+static void subtract_gpu(struct reference *left, const struct rls_gpu_entry *gpu)
 {
 	left->busy[gpu->pid - 1] -= gpu->busy_ns;
 	for (size_t i = 0; i < gpu->operation_count; i++) {
@@ -170,7 +170,7 @@ static void test_equals_the_reference(void **unused)
 		shuffle(&script);
 		report = script_report(&script);
 		for (size_t i = 0; i < report->breakdown_count; i++)
-			settle_row(&left, &report->breakdown[i]);
+			subtract_row(&left, &report->breakdown[i]);
 		for (size_t i = 0; i < report->transition_count; i++) {
 			const struct rls_transition_row *row = &report->transitions[i];
 
@@ -179,7 +179,7 @@ static void test_equals_the_reference(void **unused)
 				row->count;
 		}
 		for (size_t i = 0; i < report->gpu_count; i++)
-			settle_gpu(&left, &report->gpu[i]);
+			subtract_gpu(&left, &report->gpu[i]);
 		if (memcmp(&left, &nothing, sizeof(left)))
 			fail_msg("seed %lu differs from the reference", (unsigned long)seed);
 		/* But for random costs, which may well be more than there is time. */

@@ -1,5 +1,5 @@
 /* Samples added up: lines, kinds and stacks all hold the same time, functions hold what is under
- * them, and the stated errors are those of independent looks. */
+ * them, and the stated errors are those of independent samples. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

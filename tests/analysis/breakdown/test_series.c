@@ -14,9 +14,9 @@
 #define STEPS 4000
 #define CYCLE 50 /* steps */
 #define TRACED 10 /* of a cycle */
-#define LOOK_NS 701000 /* from look to look */
+#define SAMPLE_NS 701000 /* from sample to sample */
 
-static uint64_t state, next_look_ns;
+static uint64_t state, next_sample_ns;
 
 /* About 1, give or take a tenth. */
 static double noise(void)
@@ -35,8 +35,9 @@ static uint64_t spend(struct script *script, uint64_t at_ns, bool traced,
 
 	if (traced)
 		add_category(script, at_ns, 1, 1, category);
-	for (; next_look_ns < end_ns; next_look_ns += LOOK_NS)
-		script_add(script, RLS_EVENT_SHARE, next_look_ns, 1, 1)->share.category = category;
+	for (; next_sample_ns < end_ns; next_sample_ns += SAMPLE_NS)
+		script_add(script, RLS_EVENT_SHARE, next_sample_ns, 1, 1)->share.category =
+			category;
 	return end_ns;
 }
 
@@ -48,7 +49,7 @@ static struct rls_series *record(uint64_t seed, double simulator)
 	uint64_t at_ns = 0;
 
 	state = seed * 0x9e3779b97f4a7c15ULL + 1;
-	next_look_ns = LOOK_NS;
+	next_sample_ns = SAMPLE_NS;
 	script_begin(&script);
 	add_process(&script, 0, 1, "python");
 	add_thread(&script, 0, 1, 1);
@@ -167,7 +168,7 @@ static int compare_two(const struct rls_series *a, const struct rls_series *b,
 			   1, &(struct rls_compare_options){.noise = 0.02}, out);
 }
 
-/* What a category's time is in doubt by for being looked at is part of the error. */
+/* The error of a category's time by samples is part of the error. */
 static void test_looks_widen_the_error_of_a_category(void **unused)
 {
 	int outside = 0, rows = 0;
@@ -185,7 +186,7 @@ static void test_looks_widen_the_error_of_a_category(void **unused)
 				continue;
 			rows++;
 			outside += fabs(row->change) > row->error;
-			/* Some thousand looks cannot tell a category better than to some percent. */
+			/* Some thousand samples cannot tell a category better than to some percent. */
 			assert_true(row->category == RLS_COMPARE_TOTAL ? row->error < 0.02
 								       : row->error > 0.02);
 		}

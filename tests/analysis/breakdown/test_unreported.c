@@ -18,8 +18,8 @@ static void begin(struct script *script)
 	add_process(script, 0, 1, "p");
 }
 
-static void add_look(struct script *script, uint64_t time_ns, uint32_t tid,
-		     enum rls_category category, uint64_t waited_ns)
+static void add_category_sample(struct script *script, uint64_t time_ns, uint32_t tid,
+				enum rls_category category, uint64_t waited_ns)
 {
 	struct rls_event *event = script_add(script, RLS_EVENT_SHARE, time_ns, 1, tid);
 
@@ -61,9 +61,9 @@ static void test_a_thread_without_hits_is_what_its_samples_are(void **unused)
 	begin(&script);
 	add_thread(&script, 0, 1, 2);
 	for (uint64_t at = 1; at <= 40; at++)
-		add_look(&script, at * MS, 2, at % 4 ? RLS_CATEGORY_NATIVE : RLS_CATEGORY_PYTHON,
-			 0);
-	add_look(&script, 99 * MS, 2, RLS_CATEGORY_PYTHON, 50 * MS);
+		add_category_sample(&script, at * MS, 2,
+				    at % 4 ? RLS_CATEGORY_NATIVE : RLS_CATEGORY_PYTHON, 0);
+	add_category_sample(&script, 99 * MS, 2, RLS_CATEGORY_PYTHON, 50 * MS);
 	add_off_cpu(&script, 99 * MS, 1, 2, 60 * MS);
 	report = end(&script);
 	assert_int_equal(sum_of(report, 2), 100 * MS);
@@ -85,7 +85,7 @@ static void test_before_the_first_hit_samples_tell(void **unused)
 
 	begin(&script);
 	add_thread(&script, 0, 1, 2);
-	add_look(&script, 10 * MS, 2, RLS_CATEGORY_PYTHON, 0);
+	add_category_sample(&script, 10 * MS, 2, RLS_CATEGORY_PYTHON, 0);
 	add_category(&script, 50 * MS, 1, 2, RLS_CATEGORY_PYTHON);
 	add_category(&script, 60 * MS, 1, 2, RLS_CATEGORY_BACKEND);
 	add_category(&script, 70 * MS, 1, 2, RLS_CATEGORY_PYTHON);
@@ -127,8 +127,8 @@ static void test_who_was_never_sampled_is_as_its_like(void **unused)
 	for (uint32_t tid = 2; tid <= 4; tid++)
 		add_thread(&script, 0, 1, tid);
 	add_category(&script, 0, 1, 2, RLS_CATEGORY_BACKEND);
-	add_look(&script, 10 * MS, 2, RLS_CATEGORY_BACKEND, 0);
-	add_look(&script, 10 * MS, 3, RLS_CATEGORY_SIMULATOR, 0);
+	add_category_sample(&script, 10 * MS, 2, RLS_CATEGORY_BACKEND, 0);
+	add_category_sample(&script, 10 * MS, 3, RLS_CATEGORY_SIMULATOR, 0);
 	script_add(&script, RLS_EVENT_THREAD_END, 5 * MS, 1, 4);
 	report = end(&script);
 	assert_int_equal(row_of(report, 4, "simulator")->wall_ns, 5 * MS);
@@ -146,8 +146,8 @@ static void test_samples_of_nothing_count_for_nothing(void **unused)
 	begin(&script);
 	add_thread(&script, 0, 1, 2);
 	for (uint64_t at = 1; at <= 40; at++)
-		add_look(&script, at * MS, 2, at % 4 ? RLS_CATEGORY_UNKNOWN : RLS_CATEGORY_PYTHON,
-			 0);
+		add_category_sample(&script, at * MS, 2,
+				    at % 4 ? RLS_CATEGORY_UNKNOWN : RLS_CATEGORY_PYTHON, 0);
 	report = end(&script);
 	assert_int_equal(row_of(report, 2, "python")->wall_ns, 100 * MS);
 	rls_report_free(report);
@@ -164,10 +164,10 @@ static void test_python_has_native_code_by_samples(void **unused)
 	add_thread(&script, 0, 1, 2);
 	add_category(&script, 0, 1, 2, RLS_CATEGORY_PYTHON);
 	for (uint64_t at = 1; at <= 40; at++)
-		add_look(&script, at * MS, 2, at % 4 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_NATIVE,
-			 0);
-	add_look(&script, 60 * MS, 2, RLS_CATEGORY_PYTHON, 15 * MS);
-	add_look(&script, 61 * MS, 2, RLS_CATEGORY_NATIVE, 5 * MS);
+		add_category_sample(&script, at * MS, 2,
+				    at % 4 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_NATIVE, 0);
+	add_category_sample(&script, 60 * MS, 2, RLS_CATEGORY_PYTHON, 15 * MS);
+	add_category_sample(&script, 61 * MS, 2, RLS_CATEGORY_NATIVE, 5 * MS);
 	add_off_cpu(&script, 90 * MS, 1, 2, 20 * MS);
 	report = end(&script);
 	python = row_of(report, 2, "python");
@@ -193,7 +193,7 @@ static void test_python_alone_stays_traced(void **unused)
 	add_thread(&script, 0, 1, 2);
 	add_category(&script, 0, 1, 2, RLS_CATEGORY_PYTHON);
 	for (uint64_t at = 1; at <= 40; at++)
-		add_look(&script, at * MS, 2, RLS_CATEGORY_PYTHON, 0);
+		add_category_sample(&script, at * MS, 2, RLS_CATEGORY_PYTHON, 0);
 	report = end(&script);
 	assert_int_equal(row_of(report, 2, "python")->method, RLS_METHOD_TRACED);
 	assert_int_equal(row_of(report, 2, "python")->error_ns, 0);
@@ -213,8 +213,8 @@ static void test_between_windows_native_code_is_native_too(void **unused)
 	for (uint64_t at = 1; at < 100; at++) {
 		if (at == 50)
 			script_add(&script, RLS_EVENT_WINDOW, at * MS, 0, 0)->window.open = false;
-		add_look(&script, at * MS, 2, at % 2 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_NATIVE,
-			 0);
+		add_category_sample(&script, at * MS, 2,
+				    at % 2 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_NATIVE, 0);
 	}
 	report = end(&script);
 	assert_int_equal(sum_of(report, 2), 100 * MS);

@@ -63,7 +63,7 @@ static const struct rls_transition_row *calls_of(const struct rls_report *report
 	return NULL;
 }
 
-/* A quarter of the looks says backend, which is never Python; three quarters say Python, which
+/* A quarter of the samples says backend, which is never Python; three quarters say Python, which
  * was always backend where it was traced. All is backend, but for the prior weight of an inferred category. */
 static void test_samples_are_corrected_by_what_is_known_of_them(void **unused)
 {
@@ -102,7 +102,7 @@ static void add_cuda_call(struct script *script, uint64_t time_ns, uint32_t tid,
 	event->cuda_call.launches = true;
 }
 
-/* Half of the windows' time is in calls, and a quarter of the rest by looks that are never wrong. Another thread
+/* Half of the windows' time is in calls, and a quarter of the rest by samples that are never wrong. Another thread
  * makes one call in the same operation and is gone before a window ends. */
 static struct rls_report *record_cuda_calls(void)
 {
@@ -172,8 +172,8 @@ static void test_cuda_calls_are_scaled_to_their_category(void **unused)
 static void test_windows_are_shorter_without_their_hits(void **unused)
 {
 	struct rls_report *report = record(0, WINDOW_NS / 50),
-			  *doubtful = record(0.5, WINDOW_NS / 50);
-	const struct rls_transition_row *row = calls_of(report), *other = calls_of(doubtful);
+			  *less_certain = record(0.5, WINDOW_NS / 50);
+	const struct rls_transition_row *row = calls_of(report), *other = calls_of(less_certain);
 	double expected = 10 * WINDOWS * (1 + CLOSED / 0.8);
 
 	assert_true(fabs((double)row->count - expected) < 0.02 * expected);
@@ -184,7 +184,7 @@ static void test_windows_are_shorter_without_their_hits(void **unused)
 			     (double)row->count -
 		     0.5 / 4) < 0.01);
 	rls_report_free(report);
-	rls_report_free(doubtful);
+	rls_report_free(less_certain);
 }
 
 /* Nothing is taken from time when the GPU is busy too, but the windows are as much shorter. */
@@ -235,7 +235,7 @@ static uint64_t waited_in(const struct rls_report *report, const char *operation
 	return ns;
 }
 
-/* 5 us in an operation of their own, of which a look tells sampled_ns, then 3 us of work; what was waited in all is
+/* 5 us in an operation of their own, of which a sample gives sampled_ns, then 3 us of work; what was waited in all is
  * only known at its end. */
 static struct rls_report *record_wait(uint64_t sampled_ns, uint64_t waited_ns)
 {
@@ -267,7 +267,7 @@ static void test_waits_lie_where_a_sample_saw_them_end(void **unused)
 	static const struct {
 		uint64_t sampled_ns, waited_ns, rest_ns, work_ns, step_ns;
 	} rows[] = {
-		{0, 4900, 1900, 3000, 300}, /* nobody looked: the latest time first */
+		{0, 4900, 1900, 3000, 300}, /* nobody sampled: the latest time first */
 		{4900, 4900, 4900, 0, 300},     {4700, 4900, 4700, 200, 300}, /* and waited again */
 		{9000, 4900, 4900, 0, 300}, /* most of which was reported before */
 		{9000, 7000, 5000, 1000, 1300}, /* no more than there was */
@@ -479,7 +479,7 @@ static void test_lost_events_widen_the_error_of_counts(void **unused)
 	rls_report_free(report);
 }
 
-/* Never looked at, never traced: in doubt altogether, and still all there. */
+/* Never sampled, never traced: not known at all, and still all there. */
 static void test_what_has_no_sample_is_there(void **unused)
 {
 	struct rls_report *report;

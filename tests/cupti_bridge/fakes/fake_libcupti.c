@@ -63,7 +63,7 @@ static _Atomic(uint64_t (*)(void)) client_clock;
 static int64_t clock_shift_ns; /* client's clock minus CLOCK_MONOTONIC, at the last flush */
 static atomic_bool kind_is_on[KINDS_MAX], call_is_on[3][CALLS_MAX];
 static struct fake_work *pending;
-static size_t pending_count, pending_room, pending_settle = 4096;
+static size_t pending_count, pending_room, pending_written = 4096;
 static uint64_t dropped, dropped_in_all, stored, record_number, work_number;
 static uint64_t drop_every, zero_every, backward_every, early_every, future_every;
 static bool is_reversed, is_subscribed, was_refused, were_settings_read;
@@ -282,7 +282,7 @@ static void store_work(struct fake_work work, bool is_complete)
 }
 
 /* Work that has ended by now becomes a record; all of it when forced. */
-static void settle(bool is_forced)
+static void write_pending(bool is_forced)
 {
 	uint64_t now = monotonic_ns();
 	size_t kept = 0;
@@ -360,8 +360,8 @@ static struct place *own_place(void)
 	return &places[1 + (FAKE_CUPTI_MAJOR >= 13 ? thread_number % THREADS_MAX : 0)];
 }
 
-/* The caller's time, as CUPTI's own books are. */
-static void keep_books(uint64_t ns)
+/* The caller's time, as CUPTI's own work is. */
+static void spend_time(uint64_t ns)
 {
 	uint64_t begin_ns = ns ? clock_ns() : 0;
 
@@ -382,7 +382,7 @@ static void on_leave(enum fake_domain domain, uint32_t cbid, uint32_t correlatio
 	if (!api.start_ns || !wants_call(domain, cbid))
 		return;
 	if (domain == FAKE_RUNTIME)
-		keep_books(setting("FAKE_CUPTI_CALL_NS"));
+		spend_time(setting("FAKE_CUPTI_CALL_NS"));
 	api.end_ns = clock_ns();
 	api.tid = thread_id_type == 1 ? (uint32_t)gettid() : (uint32_t)pthread_self();
 	lock_as_caller();
@@ -404,9 +404,9 @@ static void on_work(const struct fake_work *work)
 			misuse("no memory");
 	}
 	pending[pending_count++] = *work;
-	if (pending_count >= pending_settle) {
-		settle(false);
-		pending_settle = pending_count > 2048 ? 2 * pending_count : 4096;
+	if (pending_count >= pending_written) {
+		write_pending(false);
+		pending_written = pending_count > 2048 ? 2 * pending_count : 4096;
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -675,7 +675,7 @@ FAKE_EXPORT int cuptiActivityFlushAll(uint32_t flag)
 		return INVALID_OPERATION;
 	}
 	read_clock_shift();
-	settle(flag & 1);
+	write_pending(flag & 1);
 	if (atomic_load(&kind_is_on[FAKE_OVERHEAD]) && places[0].used)
 		store(&places[0], record,
 		      fake_record_overhead(1 << 16, getpid(), gettid(), start_ns, clock_ns(),

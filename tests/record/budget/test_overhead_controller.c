@@ -30,7 +30,7 @@ static struct {
 	uint64_t hits[SITES];
 	uint64_t burden[RLS_BURDENS];
 	struct rls_wire_calls calls[SITES];
-	size_t looked;
+	size_t sampled;
 	bool closely;
 	int refuse_window, sample_result;
 	struct rls_event events[4096];
@@ -142,9 +142,11 @@ int __wrap_rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wir
 	return 0;
 }
 
-int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+int __wrap_rls_infer_category(struct rls_code_map *map,
+			      const struct rls_wire_category_sample *sample,
 			      struct rls_inferred *out);
-int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+int __wrap_rls_infer_category(struct rls_code_map *map,
+			      const struct rls_wire_category_sample *sample,
 			      struct rls_inferred *out)
 {
 	*out = (struct rls_inferred){RLS_CATEGORY_BACKEND, false};
@@ -312,14 +314,15 @@ static void late_hits_are_paid_for(void **state)
 static void category_samples_become_shares(void **state)
 {
 	struct rls_overhead_controller *controller = begin(2);
-	struct rls_wire_category_sample look = {.header = {.size = sizeof(look),
-							   .kind = RLS_WIRE_CATEGORY_SAMPLE,
-							   .pid = 5,
-							   .tid = 6,
-							   .time_ns = SECOND_NS + 77},
-						.waited_ns = 12};
+	struct rls_wire_category_sample sample = {.header = {.size = sizeof(sample),
+							     .kind = RLS_WIRE_CATEGORY_SAMPLE,
+							     .pid = 5,
+							     .tid = 6,
+							     .time_ns = SECOND_NS + 77},
+						  .waited_ns = 12};
 
-	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &sample.header, sizeof(sample)),
+			 0);
 	assert_int_equal(world.count, 2); /* the first says the budget */
 	assert_int_equal(world.events[1].kind, RLS_EVENT_SHARE);
 	assert_int_equal(world.events[1].pid, 5);
@@ -328,15 +331,17 @@ static void category_samples_become_shares(void **state)
 	assert_int_equal(world.events[1].share.category, RLS_CATEGORY_BACKEND);
 	assert_int_equal(world.events[1].share.waited_ns, 12);
 	/* Cut short; the profiler's own time; a process that is gone: nothing is said. */
-	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look) - 1),
-			 0);
+	assert_int_equal(
+		rls_overhead_controller_add(controller, &sample.header, sizeof(sample) - 1), 0);
 	world.sample_result = -EAGAIN;
-	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &sample.header, sizeof(sample)),
+			 0);
 	world.sample_result = -ESRCH;
-	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &sample.header, sizeof(sample)),
+			 0);
 	assert_int_equal(world.count, 2);
 	world.sample_result = -ENOMEM;
-	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)),
+	assert_int_equal(rls_overhead_controller_add(controller, &sample.header, sizeof(sample)),
 			 -ENOMEM);
 	rls_overhead_controller_free(controller);
 }
@@ -397,26 +402,26 @@ static void sites_that_the_first_stretch_missed_are_found(void **state)
 	rls_overhead_controller_free(controller);
 }
 
-/* ---- where the kernel side books ---- */
+/* ---- where the kernel side keeps totals ---- */
 
-static int looked(void *context, const struct rls_wire_category_sample *look,
-		  enum rls_category inferred)
+static int sampled(void *context, const struct rls_wire_category_sample *sample,
+		   enum rls_category inferred)
 {
 	assert_int_equal(inferred, RLS_CATEGORY_BACKEND);
-	world.looked++;
+	world.sampled++;
 	return 0;
 }
 
-static struct rls_overhead_controller *begin_booking(double percent)
+static struct rls_overhead_controller *begin_totals(double percent)
 {
 	struct rls_overhead_controller *controller = begin(percent);
 
-	assert_int_equal(rls_overhead_controller_use_totals(controller, looked, NULL), 0);
+	assert_int_equal(rls_overhead_controller_use_totals(controller, sampled, NULL), 0);
 	return controller;
 }
 
 /* As tick, summed up by the kernel side. */
-static void booked_tick(struct rls_overhead_controller *controller, double rate, uint32_t threads)
+static void totals_tick(struct rls_overhead_controller *controller, double rate, uint32_t threads)
 {
 	uint64_t calls = world.open ? (uint64_t)(rate * TICK_NS / (2 * HIT_NS)) : 0;
 
@@ -432,12 +437,12 @@ static void booked_tick(struct rls_overhead_controller *controller, double rate,
 
 static void sums_keep_the_budget_as_records_do(void **state)
 {
-	struct rls_overhead_controller *controller = begin_booking(1);
+	struct rls_overhead_controller *controller = begin_totals(1);
 	double open_ns = 0;
 
 	for (int i = 0; i < 6000; i++) {
 		open_ns += world.open ? TICK_NS : 0;
-		booked_tick(controller, 0.15, 3);
+		totals_tick(controller, 0.15, 3);
 	}
 	assert_int_equal(world.duties[0], RLS_DUTY_ALWAYS);
 	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
@@ -449,14 +454,14 @@ static void sums_keep_the_budget_as_records_do(void **state)
 /* Hours without a job are no reason to think that sites are hit seldom. */
 static void idle_time_says_nothing_of_sites(void **state)
 {
-	struct rls_overhead_controller *controller = begin_booking(1);
+	struct rls_overhead_controller *controller = begin_totals(1);
 
 	for (int i = 0; i < 60000; i++) {
 		world.now_ns += TICK_NS;
 		rls_overhead_controller_idle(controller, world.now_ns);
 	}
 	for (int i = 0; i < 3000 && !world.closed; i++)
-		booked_tick(controller, 0.15, 1);
+		totals_tick(controller, 0.15, 1);
 	assert_int_equal(world.closed, 1);
 	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
 	rls_overhead_controller_free(controller);
@@ -465,17 +470,17 @@ static void idle_time_says_nothing_of_sites(void **state)
 /* What the job before was met by is held against its own time. */
 static void what_was_seen_before_idle_time_counts(void **state)
 {
-	struct rls_overhead_controller *controller = begin_booking(1);
+	struct rls_overhead_controller *controller = begin_totals(1);
 
 	for (int i = 0; i < 30000; i++)
-		booked_tick(controller, 0.0005, 1);
+		totals_tick(controller, 0.0005, 1);
 	for (int i = 0; i < 100; i++) {
 		world.now_ns += TICK_NS;
 		rls_overhead_controller_idle(controller, world.now_ns);
 	}
 	assert_int_equal(world.closed, 0);
 	while (!world.closed)
-		booked_tick(controller, 0.15, 1);
+		totals_tick(controller, 0.15, 1);
 	assert_int_equal(world.duties[0], RLS_DUTY_ALWAYS); /* one hit a tick, 0.04 % */
 	rls_overhead_controller_free(controller);
 }
@@ -483,28 +488,30 @@ static void what_was_seen_before_idle_time_counts(void **state)
 /* A job that was cheap for long is followed by one that is not. */
 static void what_sites_cost_is_learnt_anew(void **state)
 {
-	struct rls_overhead_controller *controller = begin_booking(1);
+	struct rls_overhead_controller *controller = begin_totals(1);
 
 	for (int i = 0; i < 30000; i++)
-		booked_tick(controller, 0.0005, 1);
+		totals_tick(controller, 0.0005, 1);
 	assert_int_equal(world.closed, 0);
 	for (int i = 0; i < 6000; i++)
-		booked_tick(controller, 0.15, 1);
+		totals_tick(controller, 0.15, 1);
 	assert_int_equal(world.duties[BUSY], RLS_DUTY_WINDOWS);
 	rls_overhead_controller_free(controller);
 }
 
 static void category_samples_go_to_the_listener(void **state)
 {
-	struct rls_overhead_controller *controller = begin_booking(1);
-	const struct rls_wire_category_sample look = {
-		.header = {.size = sizeof(look), .kind = RLS_WIRE_CATEGORY_SAMPLE}};
+	struct rls_overhead_controller *controller = begin_totals(1);
+	const struct rls_wire_category_sample sample = {
+		.header = {.size = sizeof(sample), .kind = RLS_WIRE_CATEGORY_SAMPLE}};
 
-	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
+	assert_int_equal(rls_overhead_controller_add(controller, &sample.header, sizeof(sample)),
+			 0);
 	world.sample_result = -EAGAIN; /* our own time */
-	assert_int_equal(rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
-	assert_int_equal(world.looked, 1);
-	assert_int_equal(world.count, 1); /* of before there were books */
+	assert_int_equal(rls_overhead_controller_add(controller, &sample.header, sizeof(sample)),
+			 0);
+	assert_int_equal(world.sampled, 1);
+	assert_int_equal(world.count, 1); /* of before there were totals */
 	rls_overhead_controller_free(controller);
 }
 
@@ -525,12 +532,12 @@ static void what_fails_is_reported(void **state)
 	rls_overhead_controller_free(NULL);
 }
 
-/* The timer's looks: in windows alone, until what looks mistake is known well; not within a small budget. */
+/* The timer's samples: in windows alone, until what samples mistake is known well; not within a small budget. */
 static void samples_closely_in_windows(void **state)
 {
-	struct rls_wire_category_sample look = {.header = {.size = sizeof(look),
-							   .kind = RLS_WIRE_CATEGORY_SAMPLE,
-							   .flags = RLS_SAMPLE_CLOSE}};
+	struct rls_wire_category_sample sample = {.header = {.size = sizeof(sample),
+							     .kind = RLS_WIRE_CATEGORY_SAMPLE,
+							     .flags = RLS_SAMPLE_CLOSE}};
 	struct rls_overhead_controller *controller = begin(1);
 
 	(void)state;
@@ -545,7 +552,7 @@ static void samples_closely_in_windows(void **state)
 	for (int i = 0; i < 1000; i++) {
 		world.count = 0;
 		assert_int_equal(
-			rls_overhead_controller_add(controller, &look.header, sizeof(look)), 0);
+			rls_overhead_controller_add(controller, &sample.header, sizeof(sample)), 0);
 	}
 	while (world.opened < 4)
 		tick(controller, 0.15, 1);

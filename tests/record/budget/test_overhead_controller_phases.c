@@ -27,7 +27,7 @@
 #define DENSE_RATE 0.05
 #define HELD_UP_NS 20000 /* by a site that goes on or off */
 #define SAMPLE_NS 24000
-#define CLOSELY 0.04 /* of the time, while looks have a timer of their own */
+#define CLOSELY 0.04 /* of the time, while samples have a timer of their own */
 #define SITES 120
 #define PHASE_SITES                                                                                \
 	50 /* of the first phase, then of the second; the rest are hit by both, seldom */
@@ -38,7 +38,7 @@ static const uint64_t phase_ns[2] = {4 * SECOND_NS, 6 * SECOND_NS};
 static const double phase_rate[2] = {0.2, 0.6};
 
 static struct {
-	bool books, open, closely;
+	bool totals, open, closely;
 	uint64_t now_ns, began_ns;
 	enum rls_duty wanted[SITES], duties[SITES];
 	unsigned int samples_hz;
@@ -86,7 +86,7 @@ static void report_hit_totals(uint32_t hits)
 	};
 
 	world.burden[RLS_BURDEN_OF(TID)] += record.hit_totals.cost_ns;
-	if (!world.books)
+	if (!world.totals)
 		assert_int_equal(rls_overhead_controller_add(world.controller, &record.header,
 							     sizeof(record)),
 				 0);
@@ -255,9 +255,11 @@ int __wrap_rls_kernel_site_calls(const struct rls_kernel *kernel, struct rls_wir
 	return 0;
 }
 
-int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+int __wrap_rls_infer_category(struct rls_code_map *map,
+			      const struct rls_wire_category_sample *sample,
 			      struct rls_inferred *out);
-int __wrap_rls_infer_category(struct rls_code_map *map, const struct rls_wire_category_sample *look,
+int __wrap_rls_infer_category(struct rls_code_map *map,
+			      const struct rls_wire_category_sample *sample,
 			      struct rls_inferred *out)
 {
 	*out = (struct rls_inferred){RLS_CATEGORY_PYTHON, false};
@@ -272,13 +274,13 @@ int __wrap_rls_event_output_add(struct rls_event_output *output, const struct rl
 
 /* ---- the job ---- */
 
-static int looked(void *context, const struct rls_wire_category_sample *look,
-		  enum rls_category inferred)
+static int sampled(void *context, const struct rls_wire_category_sample *sample,
+		   enum rls_category inferred)
 {
 	return 0;
 }
 
-static void look(void)
+static void take_sample(void)
 {
 	const struct rls_wire_category_sample record = {.header = {.size = sizeof(record),
 								   .kind = RLS_WIRE_CATEGORY_SAMPLE,
@@ -290,28 +292,28 @@ static void look(void)
 }
 
 /* Costs come with the tick that ends after the switch that they belong to. */
-static void run(double percent, bool books, uint64_t began_ns)
+static void run(double percent, bool totals, uint64_t began_ns)
 {
-	double looks = 0;
+	double samples = 0;
 
 	memset(&world, 0, sizeof(world));
-	world.books = books;
+	world.totals = totals;
 	world.open = true;
 	world.now_ns = world.began_ns = began_ns;
 	assert_int_equal(
 		rls_overhead_controller_new(NULL, NULL, NULL, percent, HIT_NS, &world.controller),
 		0);
-	if (books)
-		assert_int_equal(rls_overhead_controller_use_totals(world.controller, looked, NULL),
-				 0);
+	if (totals)
+		assert_int_equal(
+			rls_overhead_controller_use_totals(world.controller, sampled, NULL), 0);
 	rls_overhead_controller_start(world.controller, world.now_ns, 0);
 	while (world.now_ns < began_ns + MINUTES * 60 * SECOND_NS - SECOND_NS) {
 		size_t tick = (world.now_ns - began_ns) / TICK_NS;
 
 		world.cost_ns = 0;
 		pass(TICK_NS);
-		for (looks += world.samples_hz * (double)TICK_NS / 1e9; looks >= 1; looks--)
-			look();
+		for (samples += world.samples_hz * (double)TICK_NS / 1e9; samples >= 1; samples--)
+			take_sample();
 		assert_int_equal(
 			rls_overhead_controller_tick(world.controller, world.now_ns, SITES), 0);
 		world.costs_ns[tick] = world.cost_ns;
@@ -364,10 +366,10 @@ static void check_windows(void)
 	assert_true(first > 0.28 && first < 0.52);
 }
 
-static void try(double percent, bool books)
+static void try(double percent, bool totals)
 {
 	for (uint64_t seed = 1; seed <= 2; seed++) {
-		run(percent, books, seed * 7 * SECOND_NS);
+		run(percent, totals, seed * 7 * SECOND_NS);
 		check_costs(percent / 100);
 		check_windows();
 	}

@@ -58,7 +58,7 @@ static void draw(const struct truth parts[PARTS], struct rls_delta_in_vivo *out)
 }
 
 /* The root mean square of what each part's factor is off by; how often that is more than is stated. */
-static void look(const struct truth parts[PARTS], double off[PARTS], size_t missed[PARTS])
+static void sample(const struct truth parts[PARTS], double off[PARTS], size_t missed[PARTS])
 {
 	srand(1);
 	for (size_t i = 0; i < PARTS; i++)
@@ -84,7 +84,7 @@ static void assert_found(const struct truth parts[PARTS], const double most[PART
 	double off[PARTS];
 	size_t missed[PARTS];
 
-	look(parts, off, missed);
+	sample(parts, off, missed);
 	for (size_t i = 0; i < PARTS; i++) {
 		assert_true(off[i] < most[i]);
 		assert_true(missed[i] <= WORLDS / 20);

@@ -27,7 +27,7 @@ static double charged_ns(struct rls_hit_cost_model *model, double own_ns, double
 	return sum_ns / hits;
 }
 
-static double settled_ns(double own_ns, double cost_ns)
+static double converged_ns(double own_ns, double cost_ns)
 {
 	struct rls_hit_cost_model model = {0};
 
@@ -39,11 +39,11 @@ static void grows_from_hot_to_cold(void **state)
 {
 	double before_ns = 0;
 
-	assert_float_equal(settled_ns(0, HIT_NS - EXCESS_NS), HIT_NS - EXCESS_NS, 1);
+	assert_float_equal(converged_ns(0, HIT_NS - EXCESS_NS), HIT_NS - EXCESS_NS, 1);
 	for (double own_ns = 0; own_ns < 30000; own_ns = 1.5 * own_ns + 50) {
 		double range_ns = EXCESS_NS / 0.60;
 		double cost_ns = HIT_NS - EXCESS_NS + range_ns * own_ns / (own_ns + 900);
-		double found_ns = settled_ns(own_ns, cost_ns);
+		double found_ns = converged_ns(own_ns, cost_ns);
 
 		/* What hits at that rate cost is found from what they take in all. */
 		assert_float_equal(found_ns, cost_ns, 2);
@@ -51,7 +51,7 @@ static void grows_from_hot_to_cold(void **state)
 		before_ns = found_ns;
 	}
 	/* What the calibration says is what a training loop's hits cost. */
-	assert_float_equal(settled_ns(1350, HIT_NS), HIT_NS, 2);
+	assert_float_equal(converged_ns(1350, HIT_NS), HIT_NS, 2);
 }
 
 /* Single steps, and hits that emit nothing, have costs of their own; the difference is that of any. */

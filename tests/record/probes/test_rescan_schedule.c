@@ -1,4 +1,4 @@
-/* When a process's tables are looked at again, and which looks are left out. */
+/* When a process's tables are looked at again, and which scans are left out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,15 +12,15 @@
 #define NOW_NS 1000000000ULL
 
 /* Looks taken of those that become due; *last_ns: the age at the last. */
-static size_t count_looks(struct rls_rescan_schedule *looks, bool imported, uint64_t *last_ns)
+static size_t count_scans(struct rls_rescan_schedule *schedule, bool imported, uint64_t *last_ns)
 {
 	size_t count = 0;
 	uint64_t due_ns, before_ns = 0;
 
-	while ((due_ns = rls_rescan_schedule_due_ns(looks))) {
+	while ((due_ns = rls_rescan_schedule_due_ns(schedule))) {
 		assert_true(due_ns > before_ns);
 		before_ns = due_ns;
-		if (!rls_rescan_schedule_take(looks, imported))
+		if (!rls_rescan_schedule_take(schedule, imported))
 			continue;
 		count++;
 		*last_ns = due_ns - NOW_NS;
@@ -30,51 +30,51 @@ static size_t count_looks(struct rls_rescan_schedule *looks, bool imported, uint
 
 static void none_is_due_before_something_is_mapped(void **state)
 {
-	struct rls_rescan_schedule looks = {0};
+	struct rls_rescan_schedule schedule = {0};
 
-	assert_int_equal(rls_rescan_schedule_due_ns(&looks), 0);
+	assert_int_equal(rls_rescan_schedule_due_ns(&schedule), 0);
 }
 
 static void whoever_imports_is_looked_at_each_time(void **state)
 {
-	struct rls_rescan_schedule looks;
+	struct rls_rescan_schedule schedule;
 	uint64_t last_ns = 0;
 
-	rls_rescan_schedule_start(&looks, getpid(), true, NOW_NS);
-	assert_int_equal(rls_rescan_schedule_due_ns(&looks), NOW_NS + 50000000);
-	assert_int_equal(count_looks(&looks, true, &last_ns), 7);
+	rls_rescan_schedule_start(&schedule, getpid(), true, NOW_NS);
+	assert_int_equal(rls_rescan_schedule_due_ns(&schedule), NOW_NS + 50000000);
+	assert_int_equal(count_scans(&schedule, true, &last_ns), 7);
 	assert_int_equal(last_ns, 20000000000ULL);
 }
 
 static void whoever_does_not_is_looked_at_once_more(void **state)
 {
-	struct rls_rescan_schedule looks;
+	struct rls_rescan_schedule schedule;
 	uint64_t last_ns = 0;
 
-	rls_rescan_schedule_start(&looks, getpid(), true, NOW_NS);
-	assert_int_equal(count_looks(&looks, false, &last_ns), 1);
+	rls_rescan_schedule_start(&schedule, getpid(), true, NOW_NS);
+	assert_int_equal(count_scans(&schedule, false, &last_ns), 1);
 	assert_int_equal(last_ns, 20000000000ULL);
 }
 
 /* Its import may only begin, or be about to end. */
 static void a_new_library_is_looked_at_at_once(void **state)
 {
-	struct rls_rescan_schedule looks;
+	struct rls_rescan_schedule schedule;
 
-	rls_rescan_schedule_start(&looks, getpid(), false, NOW_NS);
-	assert_true(rls_rescan_schedule_take(&looks, false));
-	assert_false(rls_rescan_schedule_take(&looks, false));
+	rls_rescan_schedule_start(&schedule, getpid(), false, NOW_NS);
+	assert_true(rls_rescan_schedule_take(&schedule, false));
+	assert_false(rls_rescan_schedule_take(&schedule, false));
 }
 
 static void an_import_is_followed_by_a_look_more(void **state)
 {
-	struct rls_rescan_schedule looks;
+	struct rls_rescan_schedule schedule;
 
-	rls_rescan_schedule_start(&looks, getpid(), true, NOW_NS);
-	assert_false(rls_rescan_schedule_take(&looks, false));
-	assert_true(rls_rescan_schedule_take(&looks, true));
-	assert_true(rls_rescan_schedule_take(&looks, false));
-	assert_false(rls_rescan_schedule_take(&looks, false));
+	rls_rescan_schedule_start(&schedule, getpid(), true, NOW_NS);
+	assert_false(rls_rescan_schedule_take(&schedule, false));
+	assert_true(rls_rescan_schedule_take(&schedule, true));
+	assert_true(rls_rescan_schedule_take(&schedule, false));
+	assert_false(rls_rescan_schedule_take(&schedule, false));
 }
 
 int main(void)

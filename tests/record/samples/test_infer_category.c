@@ -98,17 +98,18 @@ int __wrap_rls_code_map_frame_bytes(struct rls_code_map *unused, pid_t pid,
 	return 0;
 }
 
-static struct rls_wire_category_sample look_at(uint64_t ip)
+static struct rls_wire_category_sample sample_at(uint64_t ip)
 {
 	return (struct rls_wire_category_sample){.header = {.pid = 7, .tid = 8, .time_ns = 1234},
 						 .ip = ip};
 }
 
-static void assert_guess(const struct rls_wire_category_sample *look, enum rls_category expected)
+static void assert_inferred(const struct rls_wire_category_sample *sample,
+			    enum rls_category expected)
 {
 	struct rls_inferred inferred = {.category = RLS_CATEGORY_MAX};
 
-	assert_int_equal(rls_infer_category(NULL, look, &inferred), 0);
+	assert_int_equal(rls_infer_category(NULL, sample, &inferred), 0);
 	assert_int_equal(inferred.category, expected);
 	assert_int_equal(inferred.roleless, expected == RLS_CATEGORY_NATIVE);
 }
@@ -130,207 +131,207 @@ static void hints(void **state)
 
 static void code_of_a_library_or_of_the_loop_tells_by_itself(void **state)
 {
-	struct rls_wire_category_sample look = look_at(TORCH + 0x10);
+	struct rls_wire_category_sample sample = sample_at(TORCH + 0x10);
 
-	look.words[0] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_BACKEND);
-	look.ip = LOOP + 0x10;
-	look.words[0] = TORCH + 0x10;
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	sample.words[0] = LOOP + 1;
+	assert_inferred(&sample, RLS_CATEGORY_BACKEND);
+	sample.ip = LOOP + 0x10;
+	sample.words[0] = TORCH + 0x10;
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
 }
 
 /* Data, zeros and what maps no code are passed by; the nearest that tells is taken. */
 static void anywhere_else_the_nearest_return_address_decides(void **state)
 {
-	struct rls_wire_category_sample look = look_at(LIBC + 4);
+	struct rls_wire_category_sample sample = sample_at(LIBC + 4);
 
-	look.words[1] = 42;
-	look.words[2] = HEAP + 8;
-	look.words[3] = LIBC + 0x20;
-	look.words[5] = MUJOCO + 0x30;
-	look.words[6] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
-	look.ip = 0xdead; /* nothing known there */
-	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
+	sample.words[1] = 42;
+	sample.words[2] = HEAP + 8;
+	sample.words[3] = LIBC + 0x20;
+	sample.words[5] = MUJOCO + 0x30;
+	sample.words[6] = LOOP + 1;
+	assert_inferred(&sample, RLS_CATEGORY_SIMULATOR);
+	sample.ip = 0xdead; /* nothing known there */
+	assert_inferred(&sample, RLS_CATEGORY_SIMULATOR);
 }
 
 /* A library calls the interpreter's functions too: it is Python's only if nobody else's. */
 static void the_interpreters_own_functions_are_somebodys(void **state)
 {
-	struct rls_wire_category_sample look = look_at(PYTHON + 0x800);
+	struct rls_wire_category_sample sample = sample_at(PYTHON + 0x800);
 
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
-	look.words[9] = TORCH + 0x30;
-	assert_guess(&look, RLS_CATEGORY_BACKEND);
-	look = look_at(LIBC);
-	look.words[0] = PYTHON + 0x800;
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
+	sample.words[9] = TORCH + 0x30;
+	assert_inferred(&sample, RLS_CATEGORY_BACKEND);
+	sample = sample_at(LIBC);
+	sample.words[0] = PYTHON + 0x800;
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
 }
 
 /* What a library without a role does is its caller's if that has one; else it is native, as it is no Python. */
 static void code_without_a_role_is_its_callers_or_native(void **state)
 {
-	struct rls_wire_category_sample look = look_at(NUMPY + 0x10);
+	struct rls_wire_category_sample sample = sample_at(NUMPY + 0x10);
 
-	assert_guess(&look, RLS_CATEGORY_NATIVE);
-	look.words[9] = TORCH + 0x30;
-	assert_guess(&look, RLS_CATEGORY_BACKEND);
-	look.words[8] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_NATIVE);
-	look = look_at(LIBC);
-	look.words[0] = NUMPY + 0x10;
-	assert_guess(&look, RLS_CATEGORY_NATIVE);
-	look.ip = COMPILED + 0x10; /* made at run time */
-	look.words[0] = 0;
-	assert_guess(&look, RLS_CATEGORY_NATIVE);
+	assert_inferred(&sample, RLS_CATEGORY_NATIVE);
+	sample.words[9] = TORCH + 0x30;
+	assert_inferred(&sample, RLS_CATEGORY_BACKEND);
+	sample.words[8] = LOOP + 1;
+	assert_inferred(&sample, RLS_CATEGORY_NATIVE);
+	sample = sample_at(LIBC);
+	sample.words[0] = NUMPY + 0x10;
+	assert_inferred(&sample, RLS_CATEGORY_NATIVE);
+	sample.ip = COMPILED + 0x10; /* made at run time */
+	sample.words[0] = 0;
+	assert_inferred(&sample, RLS_CATEGORY_NATIVE);
 }
 
 /* libc works for its caller, and so do what Python brings with it, what ctypes calls by, and our annotations. */
 static void code_that_serves_all_is_its_callers(void **state)
 {
-	struct rls_wire_category_sample look = look_at(LIBC + FRAME(1));
+	struct rls_wire_category_sample sample = sample_at(LIBC + FRAME(1));
 
-	look.words[0] = NUMPY + FRAME(1) + 1;
-	look.words[1] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_NATIVE);
-	look.words[0] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
-	look = look_at(DYNLOAD + 0x10);
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
-	look.words[3] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
-	look.ip = FFI + 0x10;
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
-	look.ip = ANNOTATE + 0x10;
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	sample.words[0] = NUMPY + FRAME(1) + 1;
+	sample.words[1] = LOOP + 1;
+	assert_inferred(&sample, RLS_CATEGORY_NATIVE);
+	sample.words[0] = LOOP + 1;
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
+	sample = sample_at(DYNLOAD + 0x10);
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
+	sample.words[3] = LOOP + 1;
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
+	sample.ip = FFI + 0x10;
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
+	sample.ip = ANNOTATE + 0x10;
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
 }
 
 /* The interpreter's functions called by a module are the module's; words that may be left over say nothing
  * against the interpreter. */
 static void what_a_module_has_the_interpreter_do_is_its_own(void **state)
 {
-	struct rls_wire_category_sample look = look_at(PYTHON + FRAME(1));
+	struct rls_wire_category_sample sample = sample_at(PYTHON + FRAME(1));
 
-	look.words[0] = NUMPY + FRAME(1) + 1;
-	look.words[1] = PYTHON + FRAME(1) + 1;
-	look.words[2] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_NATIVE);
-	look.words[0] = PYTHON + 0x800; /* whose frame is not known */
-	look.words[1] = NUMPY + 0x10;
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	sample.words[0] = NUMPY + FRAME(1) + 1;
+	sample.words[1] = PYTHON + FRAME(1) + 1;
+	sample.words[2] = LOOP + 1;
+	assert_inferred(&sample, RLS_CATEGORY_NATIVE);
+	sample.words[0] = PYTHON + 0x800; /* whose frame is not known */
+	sample.words[1] = NUMPY + 0x10;
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
 }
 
 static void a_thread_without_python_frames_is_not_pythons(void **state)
 {
-	struct rls_wire_category_sample look = look_at(LIBC);
+	struct rls_wire_category_sample sample = sample_at(LIBC);
 
-	look.header.flags = RLS_SAMPLE_NO_PYTHON;
-	assert_guess(&look, RLS_CATEGORY_NATIVE);
-	look.words[4] = MUJOCO + 8;
-	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
-	look.words[4] = PYTHON + 0x800; /* it may be about to have one */
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
+	sample.header.flags = RLS_SAMPLE_NO_PYTHON;
+	assert_inferred(&sample, RLS_CATEGORY_NATIVE);
+	sample.words[4] = MUJOCO + 8;
+	assert_inferred(&sample, RLS_CATEGORY_SIMULATOR);
+	sample.words[4] = PYTHON + 0x800; /* it may be about to have one */
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
 }
 
 /* The nearest that tells is left over from an earlier call: it lies within a frame. */
 static void frames_are_passed_by(void **state)
 {
-	struct rls_wire_category_sample look = look_at(NUMPY + FRAME(4));
+	struct rls_wire_category_sample sample = sample_at(NUMPY + FRAME(4));
 
-	look.words[1] = TORCH + 0x30;
-	look.words[3] = PYTHON + FRAME(2) + 1; /* a call before it */
-	look.words[4] = MUJOCO + 0x30;
-	look.words[5] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_NATIVE);
-	look.words[5] = TORCH + 0x31;
-	look.words[6] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_BACKEND);
+	sample.words[1] = TORCH + 0x30;
+	sample.words[3] = PYTHON + FRAME(2) + 1; /* a call before it */
+	sample.words[4] = MUJOCO + 0x30;
+	sample.words[5] = LOOP + 1;
+	assert_inferred(&sample, RLS_CATEGORY_NATIVE);
+	sample.words[5] = TORCH + 0x31;
+	sample.words[6] = LOOP + 1;
+	assert_inferred(&sample, RLS_CATEGORY_BACKEND);
 }
 
 /* From there on the words above are searched. */
 static void where_no_frame_is_known_the_words_above_decide(void **state)
 {
-	struct rls_wire_category_sample look = look_at(LIBC + FRAME(3));
+	struct rls_wire_category_sample sample = sample_at(LIBC + FRAME(3));
 
-	look.words[0] = TORCH + 0x30;
-	look.words[2] = LIBC + 0x20;
-	look.words[8] = MUJOCO + 0x30;
-	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
-	look.words[2] = 0; /* broken */
-	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
-	look.ip = LIBC + FRAME(0);
-	assert_guess(&look, RLS_CATEGORY_BACKEND);
+	sample.words[0] = TORCH + 0x30;
+	sample.words[2] = LIBC + 0x20;
+	sample.words[8] = MUJOCO + 0x30;
+	assert_inferred(&sample, RLS_CATEGORY_SIMULATOR);
+	sample.words[2] = 0; /* broken */
+	assert_inferred(&sample, RLS_CATEGORY_SIMULATOR);
+	sample.ip = LIBC + FRAME(0);
+	assert_inferred(&sample, RLS_CATEGORY_BACKEND);
 }
 
 /* What is left over in a frame that is larger than what was taken of the stack tells nothing
  * against the interpreter; better than nothing otherwise. */
 static void frames_may_end_beyond_what_is_known(void **state)
 {
-	struct rls_wire_category_sample look = look_at(PYTHON + FRAME(RLS_SAMPLE_WORDS + 1));
+	struct rls_wire_category_sample sample = sample_at(PYTHON + FRAME(RLS_SAMPLE_WORDS + 1));
 
-	look.words[5] = TORCH + 0x30;
-	assert_guess(&look, RLS_CATEGORY_PYTHON);
-	look.ip = LIBC + FRAME(RLS_SAMPLE_WORDS + 1);
-	assert_guess(&look, RLS_CATEGORY_BACKEND);
-	look.ip = LIBC + FRAME(RLS_SAMPLE_WORDS);
-	look.words[RLS_SAMPLE_WORDS - 1] = MUJOCO + 0x30;
-	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
+	sample.words[5] = TORCH + 0x30;
+	assert_inferred(&sample, RLS_CATEGORY_PYTHON);
+	sample.ip = LIBC + FRAME(RLS_SAMPLE_WORDS + 1);
+	assert_inferred(&sample, RLS_CATEGORY_BACKEND);
+	sample.ip = LIBC + FRAME(RLS_SAMPLE_WORDS);
+	sample.words[RLS_SAMPLE_WORDS - 1] = MUJOCO + 0x30;
+	assert_inferred(&sample, RLS_CATEGORY_SIMULATOR);
 }
 
 /* A probe lies where a call goes back to: that is the library's, not the probe. */
 static void a_return_address_is_its_calls(void **state)
 {
-	struct rls_wire_category_sample look = look_at(PYTHON + FRAME(1));
+	struct rls_wire_category_sample sample = sample_at(PYTHON + FRAME(1));
 
-	look.words[0] = TORCH_SITE;
-	look.words[1] = LOOP + 1;
-	assert_guess(&look, RLS_CATEGORY_BACKEND);
+	sample.words[0] = TORCH_SITE;
+	sample.words[1] = LOOP + 1;
+	assert_inferred(&sample, RLS_CATEGORY_BACKEND);
 }
 
 static void nothing_found_is_unknown(void **state)
 {
-	struct rls_wire_category_sample look = look_at(LIBC);
+	struct rls_wire_category_sample sample = sample_at(LIBC);
 
-	assert_guess(&look, RLS_CATEGORY_UNKNOWN);
+	assert_inferred(&sample, RLS_CATEGORY_UNKNOWN);
 }
 
 static void the_kernel_works_for_who_called_it(void **state)
 {
-	struct rls_wire_category_sample look = look_at(TORCH + 0x10);
+	struct rls_wire_category_sample sample = sample_at(TORCH + 0x10);
 
-	look.header.flags = RLS_SAMPLE_KERNEL;
-	assert_guess(&look, RLS_CATEGORY_BACKEND);
-	look.ip = LIBC;
-	look.words[0] = MUJOCO + 8;
-	assert_guess(&look, RLS_CATEGORY_SIMULATOR);
+	sample.header.flags = RLS_SAMPLE_KERNEL;
+	assert_inferred(&sample, RLS_CATEGORY_BACKEND);
+	sample.ip = LIBC;
+	sample.words[0] = MUJOCO + 8;
+	assert_inferred(&sample, RLS_CATEGORY_SIMULATOR);
 }
 
 static void the_profilers_own_time_is_nobodys(void **state)
 {
-	struct rls_wire_category_sample look = look_at(UPROBES + 0x10);
+	struct rls_wire_category_sample sample = sample_at(UPROBES + 0x10);
 	struct rls_inferred inferred;
 
-	assert_int_equal(rls_infer_category(NULL, &look, &inferred), -EAGAIN);
-	look = look_at(TORCH_SITE);
-	assert_int_equal(rls_infer_category(NULL, &look, &inferred), -EAGAIN);
-	look = look_at(TORCH_SITE + 1); /* behind the breakpoint, trapped */
-	look.header.flags = RLS_SAMPLE_KERNEL;
-	assert_int_equal(rls_infer_category(NULL, &look, &inferred), -EAGAIN);
-	look.header.flags = 0;
-	assert_guess(&look, RLS_CATEGORY_BACKEND);
-	look = look_at(LOOP); /* where a function returns to, as its probe is served */
-	look.header.flags = RLS_SAMPLE_KERNEL | RLS_SAMPLE_TRAPPED;
-	assert_int_equal(rls_infer_category(NULL, &look, &inferred), -EAGAIN);
+	assert_int_equal(rls_infer_category(NULL, &sample, &inferred), -EAGAIN);
+	sample = sample_at(TORCH_SITE);
+	assert_int_equal(rls_infer_category(NULL, &sample, &inferred), -EAGAIN);
+	sample = sample_at(TORCH_SITE + 1); /* behind the breakpoint, trapped */
+	sample.header.flags = RLS_SAMPLE_KERNEL;
+	assert_int_equal(rls_infer_category(NULL, &sample, &inferred), -EAGAIN);
+	sample.header.flags = 0;
+	assert_inferred(&sample, RLS_CATEGORY_BACKEND);
+	sample = sample_at(LOOP); /* where a function returns to, as its probe is served */
+	sample.header.flags = RLS_SAMPLE_KERNEL | RLS_SAMPLE_TRAPPED;
+	assert_int_equal(rls_infer_category(NULL, &sample, &inferred), -EAGAIN);
 }
 
 static void a_process_that_is_gone_is_reported(void **state)
 {
-	struct rls_wire_category_sample look = look_at(LIBC);
+	struct rls_wire_category_sample sample = sample_at(LIBC);
 	struct rls_inferred inferred;
 
-	look.words[0] = MUJOCO + 8;
+	sample.words[0] = MUJOCO + 8;
 	fail_with = -ESRCH;
-	assert_int_equal(rls_infer_category(NULL, &look, &inferred), -ESRCH);
+	assert_int_equal(rls_infer_category(NULL, &sample, &inferred), -ESRCH);
 	fail_with = 0;
 }
 

@@ -32,7 +32,7 @@ struct kept_code {
 static struct {
 	struct rls_python python;
 	int slot; /* what looking for it says */
-	unsigned int looks, reads, learned, found;
+	unsigned int scans, reads, learned, found;
 	bool image_known; /* of every executable */
 	int interpreter_of[32]; /* by pid: 1 set, -1 taken back */
 	struct kept_code codes[4];
@@ -44,7 +44,7 @@ int __wrap_rls_mappings_read(pid_t pid, struct rls_mappings *out);
 int __wrap_rls_mappings_read(pid_t pid, struct rls_mappings *out)
 {
 	(void)pid;
-	world.looks++;
+	world.scans++;
 	*out = (struct rls_mappings){0};
 	return 0;
 }
@@ -215,13 +215,13 @@ static void a_process_is_looked_at_less_and_less_often(void **state)
 	world.python.version[0] = '\0'; /* no Python */
 	world.python.runtime = 0;
 	for (unsigned int wait_ms = 50; wait_ms < 100000; wait_ms *= 2) {
-		unsigned int looks = world.looks, step_ms = wait_ms < 5000 ? wait_ms : 5000;
+		unsigned int scans = world.scans, step_ms = wait_ms < 5000 ? wait_ms : 5000;
 
 		assert_int_equal(rls_interpreters_check(interpreters, PARENT, now_ns), 0);
-		assert_int_equal(world.looks, looks + 1);
+		assert_int_equal(world.scans, scans + 1);
 		now_ns += step_ms * MS - 1;
 		assert_int_equal(rls_interpreters_miss(interpreters, PARENT, now_ns), 0);
-		assert_int_equal(world.looks, looks + 1);
+		assert_int_equal(world.scans, scans + 1);
 		now_ns++;
 	}
 	assert_int_equal(rls_interpreters_missed(interpreters), 0); /* it may be no Python at all */
@@ -246,14 +246,14 @@ static void one_that_begins_is_looked_at_soon_again(void **state)
 	(void)state;
 	rls_interpreters_on_found(interpreters, on_found, NULL);
 	assert_int_equal(rls_interpreters_tick(interpreters, 1 * MS), 0);
-	assert_int_equal(world.looks, 0); /* nobody has asked */
+	assert_int_equal(world.scans, 0); /* nobody has asked */
 	world.slot = -ENOENT;
 	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 100 * MS), 0);
 	assert_int_equal(rls_interpreters_tick(interpreters, 105 * MS), 0);
-	assert_int_equal(world.looks, 1);
+	assert_int_equal(world.scans, 1);
 	for (uint64_t ms = 110; ms < 2100; ms += 10)
 		assert_int_equal(rls_interpreters_tick(interpreters, ms * MS), 0);
-	assert_int_equal(world.looks, 200);
+	assert_int_equal(world.scans, 200);
 	assert_int_equal(world.found, 0);
 	world.slot = 0;
 	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 2100 * MS), 0);
@@ -360,7 +360,7 @@ static void a_child_has_its_parents_code(void **state)
 	assert_int_equal(rls_interpreters_check(interpreters, PARENT, 1), 0);
 	assert_string_equal(name(interpreters, PARENT, 0x100, 1), "Env.step");
 	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
-	assert_int_equal(world.looks, 1);
+	assert_int_equal(world.scans, 1);
 	assert_int_equal(world.interpreter_of[CHILD], 1);
 	assert_string_equal(name(interpreters, CHILD, 0x100, 1), "Env.step");
 	assert_int_equal(world.reads, 1);
@@ -399,7 +399,7 @@ static void a_child_of_an_unknown_parent_is_looked_at(void **state)
 
 	(void)state;
 	assert_int_equal(rls_targets_forked(&targets, PARENT, CHILD, 2), 0);
-	assert_int_equal(world.looks, 1);
+	assert_int_equal(world.scans, 1);
 	assert_string_equal(name(interpreters, CHILD, 0x100, 1), "Env.step");
 	end(interpreters);
 }
@@ -412,7 +412,7 @@ static void of_others_nothing_is_kept(void **state)
 	(void)state;
 	assert_int_equal(rls_interpreters_miss(interpreters, CHILD, 1), 0);
 	assert_int_equal(rls_interpreters_check(interpreters, CHILD, 2), 0);
-	assert_int_equal(world.looks, 0);
+	assert_int_equal(world.scans, 0);
 	end(interpreters);
 }
 

@@ -43,7 +43,7 @@ static struct {
 	char text[4096]; /* of what was reported, a line each */
 	char strings[32][64];
 	rls_string_id string_count;
-	unsigned int missed, looked, consumed, refused;
+	unsigned int missed, sampled, consumed, refused;
 	int fail_with; /* what the sink says */
 	bool known; /* how to walk stacks, by now */
 	void (*found)(void *context, pid_t pid); /* an interpreter */
@@ -131,7 +131,7 @@ int __wrap_rls_interpreters_check(struct rls_interpreters *interpreters, pid_t p
 				  uint64_t time_ns)
 {
 	(void)interpreters, (void)pid, (void)time_ns;
-	world.looked++;
+	world.sampled++;
 	return 0;
 }
 
@@ -355,7 +355,7 @@ static void running_python_is_the_innermost_line(void **state)
 	stack.header.time_ns = 200;
 	take(samples, &stack);
 	assert_reported("200 python in 2, 5000 ns\n");
-	assert_int_equal(world.looked, 2);
+	assert_int_equal(world.sampled, 2);
 	rls_samples_free(samples);
 }
 

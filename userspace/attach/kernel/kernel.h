@@ -38,7 +38,7 @@ struct rls_kernel_options {
 	size_t control_bytes;
 	size_t gpu_bytes;
 	bool windows; /* sites will be put on and off while recording */
-	bool booking; /* sums instead of records of transitions and edges */
+	bool totals_mode; /* sums instead of records of transitions and edges */
 	bool memory; /* blocks of memory are counted (kernel_memory.h) */
 	bool each_off_cpu; /* each period has an RLS_WIRE_OFF_CPU, of threads that have hit something */
 	size_t stacks_bytes; /* rls_kernel_attach_stacks will be, with a ring of this size; 0: not */

@@ -69,16 +69,16 @@ static int size_rings(struct rlscope *skeleton, const struct rls_kernel_options 
 	return r;
 }
 
-/* What there is for booking alone is as small as can be where it is not asked for, and the ring
- * that books take the place of where it is. */
-static int size_books(struct rlscope *skeleton, bool booking)
+/* What totals_mode alone needs is as small as can be where it is not asked for, and the ring
+ * that totals take the place of where it is. */
+static int size_totals(struct rlscope *skeleton, bool totals_mode)
 {
 	struct bpf_map *maps[] = {skeleton->maps.cells, skeleton->maps.scopes,
 				  skeleton->maps.site_calls};
 	int r = 0;
 
-	skeleton->rodata->booking = booking;
-	if (booking)
+	skeleton->rodata->totals_mode = totals_mode;
+	if (totals_mode)
 		return set_places(skeleton,
 				  (uint32_t)sysconf(_SC_PAGESIZE) / sizeof(struct rls_wire_place));
 	for (size_t i = 0; !r && i < sizeof(maps) / sizeof(maps[0]); i++)
@@ -111,13 +111,13 @@ static void choose_programs(struct rls_kernel *kernel, const struct rls_kernel_o
 	kernel->skeleton->rodata->each_off_cpu = options->each_off_cpu;
 	bpf_program__set_autoload(kernel->skeleton->progs.on_batch_multi, multi);
 	rls_kernel_choose_samplers(kernel, options);
-	bpf_program__set_autoload(kernel->skeleton->progs.flush_books,
-				  options->booking && !kernel->blind_flush);
-	bpf_program__set_autoload(kernel->skeleton->progs.flush_books_blind,
-				  options->booking && kernel->blind_flush);
-	bpf_program__set_autoload(kernel->skeleton->progs.first_states, !options->booking);
+	bpf_program__set_autoload(kernel->skeleton->progs.flush_totals,
+				  options->totals_mode && !kernel->blind_flush);
+	bpf_program__set_autoload(kernel->skeleton->progs.flush_totals_blind,
+				  options->totals_mode && kernel->blind_flush);
+	bpf_program__set_autoload(kernel->skeleton->progs.first_states, !options->totals_mode);
 	bpf_program__set_autoload(kernel->skeleton->progs.announce_waiting,
-				  !options->booking && options->stacks_bytes);
+				  !options->totals_mode && options->stacks_bytes);
 }
 
 static int load_error(int r)
@@ -172,17 +172,17 @@ static int kernel_life_load(struct rls_kernel *kernel, const struct rls_kernel_o
 	if (kernel->way == RLS_ATTACH_AUTO)
 		kernel->way = rls_feature_uprobe_multi() ? RLS_ATTACH_MULTI : RLS_ATTACH_PERF;
 	kernel->windows = options->windows && kernel->way == RLS_ATTACH_MULTI;
-	kernel->booking = options->booking;
+	kernel->totals_mode = options->totals_mode;
 	choose_programs(kernel, options);
 	r = size_rings(kernel->skeleton, options);
 	if (!r)
-		r = size_books(kernel->skeleton, options->booking);
+		r = size_totals(kernel->skeleton, options->totals_mode);
 	if (!r)
-		r = rls_kernel_size_memory(kernel, options->memory && !options->booking);
+		r = rls_kernel_size_memory(kernel, options->memory && !options->totals_mode);
 	if (r)
 		return rls_error_r(r, "cannot size the ring buffers: %s", rls_reason(r));
 	r = rlscope__load(kernel->skeleton);
-	if (r && r != -EPERM && kernel->booking && !kernel->blind_flush) {
+	if (r && r != -EPERM && kernel->totals_mode && !kernel->blind_flush) {
 		rlscope__destroy(kernel->skeleton);
 		kernel->blind_flush = true;
 		return kernel_life_load(kernel, options);
@@ -279,7 +279,7 @@ enum rls_attach_way rls_kernel_way(const struct rls_kernel *kernel)
 int rls_kernel_track(struct rls_kernel *kernel, pid_t pid, const struct rls_wire_process *settings)
 {
 	uint32_t key = (uint32_t)pid;
-	int r = kernel->booking ? rls_kernel_open_scope(kernel, key) : 0;
+	int r = kernel->totals_mode ? rls_kernel_open_scope(kernel, key) : 0;
 
 	if (!r)
 		r = bpf_map__update_elem(kernel->skeleton->maps.tracked, &key, sizeof(key),
@@ -294,7 +294,7 @@ int rls_kernel_untrack(struct rls_kernel *kernel, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
-	if (kernel->booking)
+	if (kernel->totals_mode)
 		bpf_map__delete_elem(kernel->skeleton->maps.scopes, &key, sizeof(key), 0);
 	bpf_map__delete_elem(kernel->skeleton->maps.ranges, &key, sizeof(key), 0);
 	return bpf_map__delete_elem(kernel->skeleton->maps.tracked, &key, sizeof(key), 0);
@@ -532,7 +532,7 @@ void rls_kernel_detach(struct rls_kernel *kernel)
 	rls_kernel_leave_memory(kernel);
 	rls_groups_clear(&kernel->groups);
 	rls_sampler_clear(&kernel->sampler);
-	rls_sampler_clear(&kernel->close_looks);
+	rls_sampler_clear(&kernel->close_samples);
 	if (kernel->scheduler_ticks)
 		rls_kernel_leave_scheduler_ticks(kernel);
 	rls_links_leave(&kernel->links);

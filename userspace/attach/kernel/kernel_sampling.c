@@ -25,8 +25,8 @@
 #define VIRTUAL_TIMER_TICK_NS 115000
 /* Of the timer that samples windows, which is taken out of what these traced: between what a small loop has of
  * such a tick, 18 us, and a training job, 75 to 115. */
-#define CLOSE_LOOK_NS 80000
-#define CLOSE_LOOKS_HZ 997
+#define CLOSE_SAMPLE_NS 80000
+#define CLOSE_SAMPLES_HZ 997
 
 void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kernel_options *options)
 {
@@ -36,9 +36,9 @@ void rls_kernel_choose_samplers(struct rls_kernel *kernel, const struct rls_kern
 	skeleton->rodata->stacks_sampled = stacks;
 	bpf_program__set_autoload(skeleton->progs.on_tick, any);
 	bpf_program__set_autoload(skeleton->progs.on_scheduler_tick, any);
-	bpf_program__set_autoload(skeleton->progs.on_close_look, kernel->windows);
+	bpf_program__set_autoload(skeleton->progs.on_close_sample, kernel->windows);
 	bpf_map__set_autocreate(skeleton->maps.pauses,
-				any && !kernel->booking); /* waiting is booked as such */
+				any && !kernel->totals_mode); /* totals have waiting as such */
 	bpf_map__set_autocreate(skeleton->maps.stacks, stacks);
 	bpf_map__set_autocreate(skeleton->maps.samples, stacks);
 	bpf_map__set_autocreate(skeleton->maps.to_announce, stacks);
@@ -59,15 +59,15 @@ static bool is_virtual_machine(void)
 }
 
 /* Without them less is known of what other samples mistake. */
-static void attach_close_looks(struct rls_kernel *kernel)
+static void attach_close_samples(struct rls_kernel *kernel)
 {
-	struct rls_sampler *sampler = &kernel->close_looks;
+	struct rls_sampler *sampler = &kernel->close_samples;
 	int r;
 
-	sampler->hz = CLOSE_LOOKS_HZ;
-	kernel->skeleton->bss->close_look_cost_ns =
-		is_virtual_machine() ? CLOSE_LOOK_NS : TIMER_TICK_NS;
-	r = rls_sampler_attach(sampler, &kernel->links, kernel->skeleton->progs.on_close_look);
+	sampler->hz = CLOSE_SAMPLES_HZ;
+	kernel->skeleton->bss->close_sample_cost_ns =
+		is_virtual_machine() ? CLOSE_SAMPLE_NS : TIMER_TICK_NS;
+	r = rls_sampler_attach(sampler, &kernel->links, kernel->skeleton->progs.on_close_sample);
 	rls_sampler_enable(sampler, false);
 	if (r)
 		rls_debug("no timer samples windows closely: %s", strerror(-r));
@@ -75,14 +75,14 @@ static void attach_close_looks(struct rls_kernel *kernel)
 
 void rls_kernel_sample_closely(struct rls_kernel *kernel, bool closely)
 {
-	rls_sampler_enable(&kernel->close_looks, closely && kernel->scheduler_ticks);
+	rls_sampler_enable(&kernel->close_samples, closely && kernel->scheduler_ticks);
 }
 
 void rls_kernel_attach_category_samples(struct rls_kernel *kernel, unsigned int hz)
 {
-	attach_close_looks(kernel);
+	attach_close_samples(kernel);
 	want_ticks(kernel, hz);
-	kernel->skeleton->bss->looks_wanted = true;
+	kernel->skeleton->bss->category_samples_wanted = true;
 }
 
 void rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz, unsigned int waits_hz)
@@ -90,7 +90,7 @@ void rls_kernel_attach_stacks(struct rls_kernel *kernel, unsigned int hz, unsign
 	kernel->skeleton->bss->waits_per_window = waits_hz / 10;
 	want_ticks(kernel, hz);
 	kernel->others_hz = hz;
-	kernel->skeleton->bss->looks_wanted = true;
+	kernel->skeleton->bss->category_samples_wanted = true;
 	kernel->skeleton->bss->stacks_wanted = true;
 }
 

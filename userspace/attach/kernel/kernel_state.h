@@ -55,7 +55,7 @@ struct rls_kernel {
 	struct rls_groups groups; /* sites that may go on and off; else they are in links */
 	struct rls_sampler sampler; /* the one timer of all that samples */
 	struct rls_sampler
-		close_looks; /* ticks in windows, where the scheduler's ticks are taken */
+		close_samples; /* ticks in windows, where the scheduler's ticks are taken */
 	uint32_t
 		tick_cost_ns; /* a tick's, of whatever ticks, also of those read after it has gone */
 	unsigned int others_hz; /* what samples stacks; 0: nothing */
@@ -67,8 +67,8 @@ struct rls_kernel {
 	enum rls_attach_way way;
 	struct rls_kernel_switching switching;
 	bool windows;
-	bool booking;
-	bool blind_flush; /* booking: without a look at what threads have yet to read */
+	bool totals_mode;
+	bool blind_flush; /* totals_mode: without reading what threads have yet to read */
 	char *waiting; /* what first_states has written and nobody has taken yet: whole records */
 	size_t waiting_bytes;
 	rls_record_handler handler;
@@ -115,7 +115,7 @@ int rls_kernel_iterate(struct bpf_program *program);
 /* The same of one that writes: what it writes is added to *text, which the caller frees. */
 int rls_kernel_read_iterator(struct bpf_program *program, char **text, size_t *bytes);
 
-/* The process is watched from now on, if it is not already: where its threads' books go. */
+/* The process is watched from now on, if it is not already: where its threads' totals go. */
 int rls_kernel_open_scope(struct rls_kernel *kernel, uint32_t pid);
 
 #endif

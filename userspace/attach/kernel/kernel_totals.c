@@ -1,4 +1,4 @@
-/* What the kernel side sums up when it books (bpf/totals.bpf.h). */
+/* What the kernel side sums up in totals_mode (bpf/totals.bpf.h). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -22,8 +22,8 @@ int rls_kernel_open_scope(struct rls_kernel *kernel, uint32_t pid)
 
 int rls_kernel_flush_totals(struct rls_kernel *kernel)
 {
-	return rls_kernel_iterate(kernel->blind_flush ? kernel->skeleton->progs.flush_books_blind
-						      : kernel->skeleton->progs.flush_books);
+	return rls_kernel_iterate(kernel->blind_flush ? kernel->skeleton->progs.flush_totals_blind
+						      : kernel->skeleton->progs.flush_totals);
 }
 
 int rls_kernel_read_cells(struct rls_kernel *kernel,

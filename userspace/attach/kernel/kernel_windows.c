@@ -31,7 +31,7 @@ static void pass_edge(struct rls_kernel *kernel, bool closed, uint64_t *edge_ns)
 	__atomic_store_n(&kernel->skeleton->bss->window_edge_ns, *edge_ns, __ATOMIC_RELEASE);
 	__atomic_store_n(edges, ((*edges + 1) | 1) + !closed, __ATOMIC_RELEASE);
 	/* Nobody's time is to lie across two edges. */
-	if (kernel->booking && closed)
+	if (kernel->totals_mode && closed)
 		rls_kernel_flush_totals(kernel);
 }
 

@@ -17,7 +17,7 @@
 #include "userspace/record/events/event_output.h"
 #include "userspace/record/samples/code_map.h"
 
-/* Looks at running threads a second, on each CPU: between windows; and while one is open, where the
+/* Category samples of running threads a second, on each CPU: between windows; and while one is open, where the
  * truth stands beside them and time is short (as many as the scheduler ticks, and from 2 % on twice as many
  * more by a timer, until what samples mistake is known well). Odd, so that they do not keep step with timers of
  * the target. */

@@ -21,7 +21,7 @@
 #define STRETCH_NS_MIN 150000000ULL
 #define STRETCH_NS_MAX 450000000ULL
 /* What a switch leaves behind (pages copied, translations gone) is over by then. */
-#define SETTLE_NS 20000000ULL
+#define TOGGLE_NS 20000000ULL
 
 struct rls_probe_toggle {
 	struct rls_kernel *kernel;
@@ -124,7 +124,7 @@ static int probe_toggle_switch(struct rls_probe_toggle *toggle, uint64_t time_ns
 		r = rls_kernel_open_window(toggle->kernel, &edge_ns);
 	toggle->begun = true;
 	toggle->probed = !toggle->probed;
-	toggle->since_ns = rls_monotonic_ns() + SETTLE_NS;
+	toggle->since_ns = rls_monotonic_ns() + TOGGLE_NS;
 	toggle->due_ns = toggle->since_ns +
 			 rls_random_between(&toggle->random, STRETCH_NS_MIN, STRETCH_NS_MAX);
 	return r;

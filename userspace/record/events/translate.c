@@ -508,7 +508,7 @@ static int on_final(struct rls_translator *translator, const void *data)
 }
 
 /* What it tells of the thread's category is for record/samples/infer_category.h. */
-static int on_look(struct rls_translator *translator, const void *data)
+static int on_category_sample(struct rls_translator *translator, const void *data)
 {
 	const struct rls_wire_category_sample *record = data;
 
@@ -532,7 +532,7 @@ static const struct {
 	[RLS_WIRE_LOSS] = {sizeof(struct rls_wire_loss), on_loss},
 	[RLS_WIRE_FINAL] = {sizeof(struct rls_wire_final), on_final},
 	[RLS_WIRE_OFF_CPU] = {sizeof(struct rls_wire_off_cpu), on_off_cpu},
-	[RLS_WIRE_CATEGORY_SAMPLE] = {sizeof(struct rls_wire_category_sample), on_look},
+	[RLS_WIRE_CATEGORY_SAMPLE] = {sizeof(struct rls_wire_category_sample), on_category_sample},
 };
 
 /* ---- the door ---- */

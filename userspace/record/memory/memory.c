@@ -110,7 +110,7 @@ static int warn_of_written(void *context, const char *path)
 
 /* ---- use ---- */
 
-static int look_at_targets(struct rls_memory *memory, uint64_t time_ns)
+static int sample_targets(struct rls_memory *memory, uint64_t time_ns)
 {
 	const struct rls_targets *targets = memory->parts.targets;
 	int r = 0;
@@ -121,13 +121,13 @@ static int look_at_targets(struct rls_memory *memory, uint64_t time_ns)
 
 		if (!use)
 			use = target->state[memory->place] = calloc(1, sizeof(*use));
-		r = use ? rls_memory_use_look(use, target->pid, memory->parts.output, time_ns)
+		r = use ? rls_memory_use_sample(use, target->pid, memory->parts.output, time_ns)
 			: -ENOMEM;
 	}
 	return r;
 }
 
-struct device_look {
+struct device_sample {
 	struct rls_memory *memory;
 	uint64_t time_ns;
 };
@@ -135,26 +135,26 @@ struct device_look {
 static int take_device(void *context, const struct rls_wire_device_key *key,
 		       const struct rls_wire_device *device)
 {
-	const struct device_look *look = context;
-	struct rls_event event = rls_event_at(RLS_EVENT_MEMORY_USE, key->pid, 0, look->time_ns);
+	const struct device_sample *sample = context;
+	struct rls_event event = rls_event_at(RLS_EVENT_MEMORY_USE, key->pid, 0, sample->time_ns);
 
 	event.memory_use.gpu = true;
 	event.memory_use.device = key->device;
 	event.memory_use.allocated_bytes = device->allocated_bytes;
 	event.memory_use.reserved_bytes = device->reserved_bytes;
 	event.memory_use.out_of_memory = device->full_ns != 0;
-	return rls_event_output_add(look->memory->parts.output, &event);
+	return rls_event_output_add(sample->memory->parts.output, &event);
 }
 
-static int look_at_devices(struct rls_memory *memory, uint64_t time_ns)
+static int sample_devices(struct rls_memory *memory, uint64_t time_ns)
 {
 	uint64_t reports = rls_kernel_memory_count(memory->parts.kernel, RLS_MEMORY_REPORTS);
-	struct device_look look = {memory, time_ns};
+	struct device_sample sample = {memory, time_ns};
 
 	if (reports == memory->reports)
 		return 0;
 	memory->reports = reports;
-	return rls_kernel_each_device(memory->parts.kernel, take_device, &look);
+	return rls_kernel_each_device(memory->parts.kernel, take_device, &sample);
 }
 
 /* ---- budget ---- */
@@ -228,9 +228,9 @@ int rls_memory_tick(struct rls_memory *memory, uint64_t time_ns)
 	memory->flushed_ns = time_ns;
 	r = flush_rows_if_due(memory, time_ns);
 	if (!r)
-		r = look_at_targets(memory, time_ns);
+		r = sample_targets(memory, time_ns);
 	if (!r)
-		r = look_at_devices(memory, time_ns);
+		r = sample_devices(memory, time_ns);
 	return r ? r : rls_memory_rows_losses(memory->rows, time_ns);
 }
 
@@ -264,9 +264,9 @@ int rls_memory_finish(struct rls_memory *memory, uint64_t stop_ns)
 	int r = rls_memory_rows_end(memory->rows, 0, stop_ns);
 
 	if (!r)
-		r = look_at_targets(memory, stop_ns);
+		r = sample_targets(memory, stop_ns);
 	if (!r)
-		r = look_at_devices(memory, stop_ns);
+		r = sample_devices(memory, stop_ns);
 	if (!r)
 		r = rls_memory_rows_losses(memory->rows, stop_ns);
 	log_hits(memory);

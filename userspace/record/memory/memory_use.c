@@ -30,8 +30,8 @@ static uint64_t read_rss(pid_t pid)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-int rls_memory_use_look(struct rls_memory_use *use, pid_t pid, struct rls_event_output *output,
-			uint64_t time_ns)
+int rls_memory_use_sample(struct rls_memory_use *use, pid_t pid, struct rls_event_output *output,
+			  uint64_t time_ns)
 {
 	struct rls_event event = rls_event_at(RLS_EVENT_MEMORY_USE, (uint32_t)pid, 0, time_ns);
 	uint64_t rss_bytes = read_rss(pid);

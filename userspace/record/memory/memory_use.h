@@ -24,7 +24,7 @@ struct rls_memory_use {
 void rls_memory_use_clear(struct rls_memory_use *use);
 
 /* An event where something has changed, and once a second. 0 or -errno; a process that has ended has none. */
-int rls_memory_use_look(struct rls_memory_use *use, pid_t pid, struct rls_event_output *output,
-			uint64_t time_ns);
+int rls_memory_use_sample(struct rls_memory_use *use, pid_t pid, struct rls_event_output *output,
+			  uint64_t time_ns);
 
 #endif

@@ -1,4 +1,4 @@
-#include "userspace/metrics/label_book.h"
+#include "userspace/metrics/label_set.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,12 +25,12 @@ static void free_job(struct rls_label_job *job)
 	free(job);
 }
 
-void rls_label_book_clear(struct rls_label_book *book)
+void rls_label_set_clear(struct rls_label_set *set)
 {
-	for (size_t i = 0; i < book->count; i++)
-		free_job(book->jobs[i]);
-	free(book->jobs);
-	*book = (struct rls_label_book){0};
+	for (size_t i = 0; i < set->count; i++)
+		free_job(set->jobs[i]);
+	free(set->jobs);
+	*set = (struct rls_label_set){0};
 }
 
 static int number_of(struct rls_label_names *names, size_t most, const char *text, size_t *out)
@@ -96,31 +96,31 @@ const char *rls_label_name(const struct rls_label_names *names, size_t number)
 	return number && number <= names->count ? names->names[number - 1].text : RLS_LABEL_OTHER;
 }
 
-struct rls_label_job *rls_label_book_job(const struct rls_label_book *book, uint64_t id)
+struct rls_label_job *rls_label_set_job(const struct rls_label_set *set, uint64_t id)
 {
-	for (size_t i = 0; i < book->count; i++)
-		if (book->jobs[i]->id == id)
-			return book->jobs[i];
+	for (size_t i = 0; i < set->count; i++)
+		if (set->jobs[i]->id == id)
+			return set->jobs[i];
 	return NULL;
 }
 
-static bool is_taken(const struct rls_label_book *book, const char *label)
+static bool is_taken(const struct rls_label_set *set, const char *label)
 {
-	for (size_t i = 0; i < book->count; i++)
-		if (!strcmp(book->jobs[i]->label, label))
+	for (size_t i = 0; i < set->count; i++)
+		if (!strcmp(set->jobs[i]->label, label))
 			return true;
 	return false;
 }
 
 /* Names that differ may be cleaned to the same: then the id tells them apart, unless another
  * job has taken that very name. */
-static char *label_of(const struct rls_label_book *book, const struct rls_snapshot_job *job)
+static char *label_of(const struct rls_label_set *set, const struct rls_snapshot_job *job)
 {
 	char clean[RLS_LABEL_BYTES], stem[RLS_LABEL_BYTES], numbered[2 * RLS_LABEL_BYTES];
 
 	rls_label_clean(job->name, stem);
 	rls_label_clean(stem, clean);
-	for (size_t attempt = 0; is_taken(book, clean); attempt++) {
+	for (size_t attempt = 0; is_taken(set, clean); attempt++) {
 		if (attempt)
 			snprintf(numbered, sizeof(numbered), "%.180s#%" PRIu64 ".%zu", stem,
 				 job->id, attempt);
@@ -132,10 +132,10 @@ static char *label_of(const struct rls_label_book *book, const struct rls_snapsh
 	return strdup(clean);
 }
 
-static int take_in(struct rls_label_book *book, const struct rls_snapshot_job *from)
+static int take_in(struct rls_label_set *set, const struct rls_snapshot_job *from)
 {
 	struct rls_label_job *job;
-	int r = rls_grow(&book->jobs, &book->room, book->count);
+	int r = rls_grow(&set->jobs, &set->room, set->count);
 
 	if (r)
 		return r;
@@ -144,46 +144,46 @@ static int take_in(struct rls_label_book *book, const struct rls_snapshot_job *f
 		return -ENOMEM;
 	job->id = from->id;
 	job->present = true;
-	job->label = label_of(book, from);
+	job->label = label_of(set, from);
 	if (!job->label) {
 		free_job(job);
 		return -ENOMEM;
 	}
-	book->jobs[book->count++] = job;
+	set->jobs[set->count++] = job;
 	return 0;
 }
 
-static void forget_absent(struct rls_label_book *book)
+static void forget_absent(struct rls_label_set *set)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < book->count; i++) {
-		if (book->jobs[i]->present)
-			book->jobs[kept++] = book->jobs[i];
+	for (size_t i = 0; i < set->count; i++) {
+		if (set->jobs[i]->present)
+			set->jobs[kept++] = set->jobs[i];
 		else
-			free_job(book->jobs[i]);
+			free_job(set->jobs[i]);
 	}
-	book->count = kept;
+	set->count = kept;
 }
 
-int rls_label_book_update(struct rls_label_book *book, const struct rls_snapshot *snapshot)
+int rls_label_set_update(struct rls_label_set *set, const struct rls_snapshot *snapshot)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < book->count; i++)
-		book->jobs[i]->present = false;
+	for (size_t i = 0; i < set->count; i++)
+		set->jobs[i]->present = false;
 	for (size_t i = 0; i < snapshot->job_count; i++) {
-		struct rls_label_job *job = rls_label_book_job(book, snapshot->jobs[i].id);
+		struct rls_label_job *job = rls_label_set_job(set, snapshot->jobs[i].id);
 
 		if (job)
 			job->present = true;
 	}
-	forget_absent(book);
+	forget_absent(set);
 	for (size_t i = 0; !r && i < snapshot->job_count; i++) {
-		if (book->count == RLS_LABEL_JOBS_MAX)
+		if (set->count == RLS_LABEL_JOBS_MAX)
 			break;
-		if (!rls_label_book_job(book, snapshot->jobs[i].id))
-			r = take_in(book, &snapshot->jobs[i]);
+		if (!rls_label_set_job(set, snapshot->jobs[i].id))
+			r = take_in(set, &snapshot->jobs[i]);
 	}
 	return r;
 }

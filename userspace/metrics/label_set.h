@@ -1,12 +1,12 @@
-/* Label book: which names have series of their own.
+/* Label set: which names have series of their own.
  *
  * Series are bounded, and a counter must not move from one series to another. A name that has a
  * series keeps it; a name that finds none left counts as "other" for good. Each job has a limit
  * of operations, phases and pairs of both, and there is a limit of jobs. A job's place is free
  * again when the job has left the snapshot.
  */
-#ifndef RLS_LABEL_BOOK_H
-#define RLS_LABEL_BOOK_H
+#ifndef RLS_LABEL_SET_H
+#define RLS_LABEL_SET_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,19 +44,19 @@ struct rls_label_job {
 };
 
 /* Zeroed is empty. */
-struct rls_label_book {
+struct rls_label_set {
 	struct rls_label_job **jobs;
 	size_t count, room;
 };
 
-void rls_label_book_clear(struct rls_label_book *book);
+void rls_label_set_clear(struct rls_label_set *set);
 
 /* Forgets the jobs that are not in the snapshot, and takes in those that are new while there
  * is room. 0 or -ENOMEM. */
-int rls_label_book_update(struct rls_label_book *book, const struct rls_snapshot *snapshot);
+int rls_label_set_update(struct rls_label_set *set, const struct rls_snapshot *snapshot);
 
 /* NULL for a job that found no room. */
-struct rls_label_job *rls_label_book_job(const struct rls_label_book *book, uint64_t id);
+struct rls_label_job *rls_label_set_job(const struct rls_label_set *set, uint64_t id);
 
 /* Number of the operation, given now if it is new and there is room. 0 and *out, or -ENOMEM. */
 int rls_label_job_operation(struct rls_label_job *job, const char *operation, size_t *out);
