@@ -16,8 +16,8 @@
  * in proportion. What finds no room is dropped; dropped hits are reported, in cpu+gpu time or
  * outside of any.
  */
-#ifndef RLS_OVERHEAD_OVERHEAD_CORRECTIONION_H
-#define RLS_OVERHEAD_OVERHEAD_CORRECTIONION_H
+#ifndef RLS_OVERHEAD_CORRECTION_H
+#define RLS_OVERHEAD_CORRECTION_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,8 +43,6 @@ struct rls_cell {
 	uint64_t divided_ns[RLS_PART_MAX]; /* of it, what is this operation's by samples */
 	double divided_error_ns[RLS_PART_MAX]; /* (sampled_operations.h) */
 };
-
-void rls_cell_add(struct rls_cell *into, const struct rls_cell *cell);
 
 /* What of induced_wait_ns is taken: it lies in waiting in the cpu part, and no time is taken twice. */
 uint64_t rls_cell_induced_wait_ns(const struct rls_cell *cell);

@@ -10,11 +10,11 @@
 
 enum rls_category {
 	RLS_CATEGORY_UNKNOWN = 0, /* before the first event, or after a loss */
-	RLS_CATEGORY_PYTHON = 1, /* the interpreter and what has no role */
+	RLS_CATEGORY_PYTHON = 1, /* the interpreter, and what it calls without a probe */
 	RLS_CATEGORY_SIMULATOR = 2,
 	RLS_CATEGORY_BACKEND = 3, /* the ML framework */
 	RLS_CATEGORY_CUDA_API = 4,
-	RLS_CATEGORY_NATIVE = 5, /* a probed library with no role */
+	RLS_CATEGORY_NATIVE = 5, /* a library without a role: probed, or found by samples */
 	RLS_CATEGORY_MAX = 6,
 };
 

@@ -1,8 +1,8 @@
 /* Report writers: one per format, behind one table.
  *
  * A writer only shows: every figure is in the report it is given, every slice in the tracks. A
- * new format is one file and one line in writer.c. It either writes the report once it is
- * whole, or takes the trace as tracks (tracks.h) while the report is made.
+ * new format is one file, named here, in writer.c and in CMakeLists.txt. It either writes the
+ * report once it is whole, or takes the trace as tracks (tracks.h) while the report is made.
  */
 #ifndef RLS_WRITER_H
 #define RLS_WRITER_H

@@ -11,8 +11,8 @@
  * the C frame before says. Where these differ it tells of no frame rather than of others: in
  * one of some hundred samples of a program that does nothing but call Python from C.
  */
-#ifndef RLS_PYTHON_ENTRY_H
-#define RLS_PYTHON_ENTRY_H
+#ifndef RLS_PYTHON_ENTRY_BPF_H
+#define RLS_PYTHON_ENTRY_BPF_H
 
 #include "bpf/shared/interpreter.bpf.h"
 

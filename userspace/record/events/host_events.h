@@ -1,6 +1,6 @@
 /* The host that was recorded: kernel, CPUs, GPUs, and what a probe costs on it. */
-#ifndef RLS_RECORD_HOST_EVENTS_EVENTS_H
-#define RLS_RECORD_HOST_EVENTS_EVENTS_H
+#ifndef RLS_HOST_EVENTS_H
+#define RLS_HOST_EVENTS_H
 
 #include <stdint.h>
 

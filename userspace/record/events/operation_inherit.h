@@ -13,8 +13,8 @@
  *
  * Helpers do not enter the operations that they inherit (event.h: continued).
  */
-#ifndef RLS_OPERATION_OPERATION_INHERIT_H
-#define RLS_OPERATION_OPERATION_INHERIT_H
+#ifndef RLS_OPERATION_INHERIT_H
+#define RLS_OPERATION_INHERIT_H
 
 #include "userspace/record/events/event_sink.h"
 #include "userspace/record/events/thread_table.h"

@@ -14,8 +14,8 @@
  * The target writes a batch. It can spoil the GPU figures of its own process and nothing else:
  * memory is bounded per process (launches, threads) and over all (names). One thread.
  */
-#ifndef RLS_GPU_ACTIVITY_ACTIVITY_H
-#define RLS_GPU_ACTIVITY_ACTIVITY_H
+#ifndef RLS_GPU_ACTIVITY_H
+#define RLS_GPU_ACTIVITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Selection: which processes the user means by --name, --cgroup, --container and --all.
  * A process is selected when any of them says so. Pure: scan.h brings the processes. */
-#ifndef RLS_SELECTIONION_H
-#define RLS_SELECTIONION_H
+#ifndef RLS_SELECTION_H
+#define RLS_SELECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
