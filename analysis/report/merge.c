@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/base/host_pid.h"
+#include "analysis/base/search.h"
 #include "analysis/event/bounded.h"
 #include "analysis/event/event_fields.h"
 #include "analysis/report/report.h"
@@ -62,16 +63,8 @@ struct numbering {
 
 static const struct rls_process_entry *find_process(const struct rls_report *report, uint32_t pid)
 {
-	size_t low = 0, high = report->process_count;
+	size_t low = rls_first_not(report->process_count, i, report->processes[i].pid < pid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (report->processes[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < report->process_count && report->processes[low].pid == pid
 		       ? &report->processes[low]
 		       : NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/base/search.h"
 #include "analysis/estimate/estimate_untraced.h"
 #include "analysis/report/report_edit.h"
 #include "analysis/report/tables.h"
@@ -28,34 +29,19 @@ void rls_report_free(struct rls_report *report)
 
 const char *rls_report_process_name(const struct rls_report *report, uint32_t pid)
 {
-	size_t low = 0, high = report->process_count;
-
 	/* Of several lives of a pid the last. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	size_t low = rls_first_not(report->process_count, i, report->processes[i].pid <= pid);
 
-		if (report->processes[middle].pid <= pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && report->processes[low - 1].pid == pid ? report->processes[low - 1].name : "";
 }
 
 const char *rls_report_thread_name(const struct rls_report *report, uint32_t pid, uint32_t tid)
 {
 	const struct rls_thread_entry *threads = report->threads;
-	size_t low = 0, high = report->thread_count;
+	size_t low = rls_first_not(report->thread_count, i,
+				   threads[i].pid < pid ||
+					   (threads[i].pid == pid && threads[i].tid <= tid));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (threads[middle].pid < pid ||
-		    (threads[middle].pid == pid && threads[middle].tid <= tid))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && threads[low - 1].pid == pid && threads[low - 1].tid == tid
 		       ? threads[low - 1].name
 		       : "";

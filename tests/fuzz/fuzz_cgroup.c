@@ -10,6 +10,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1), id[80], cut[8];
+	const char *path;
+	size_t length;
 
 	if (!text)
 		return 0;
@@ -24,6 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		     "an id is cut to its room");
 	rls_cgroup_is_within(text, "/system.slice");
 	rls_cgroup_is_within(text, "");
+	path = rls_cgroup_find(text, "memory", &length);
+	fuzz_require(!path || (path > text && path + length <= text + strlen(text)),
+		     "a path is in the text");
 	free(text);
 	return 0;
 }

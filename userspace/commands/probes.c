@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/base/search.h"
 #include "userspace/base/log.h"
 #include "userspace/commands/options/arguments.h"
 #include "userspace/commands/options/help.h"
@@ -101,17 +102,10 @@ static const struct {
 /* A site's name is its function's, the very same pointer. */
 static unsigned int sources_of(const struct rls_library *library, const struct rls_site *site)
 {
-	size_t low = 0, high = library->function_count;
-
 	/* The function at the site's address or the last one before it, and its neighbours. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	size_t low = rls_first_not(library->function_count, i,
+				   library->functions[i].vaddr <= site->vaddr);
 
-		if (library->functions[middle].vaddr <= site->vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t i = low; i > 0; i--)
 		if (library->functions[i - 1].name == site->name)
 			return library->functions[i - 1].sources;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/base/search.h"
 #include "userspace/discover/type_slots.h"
 #include "userspace/python/cpython_layout.h"
 
@@ -237,16 +238,8 @@ static void harvest_method(struct harvest *harvest, const struct rls_scan_method
 
 static const struct rls_scan_type *find_type(const struct rls_scan *scan, uint64_t address)
 {
-	size_t low = 0, high = scan->types.count;
+	size_t low = rls_first_not(scan->types.count, i, scan->types.items[i].address < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (scan->types.items[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == scan->types.count || scan->types.items[low].address != address)
 		return NULL;
 	return &scan->types.items[low];

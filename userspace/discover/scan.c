@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/base/search.h"
 #include "userspace/python/cpython_layout.h"
 
 /* One function pointer may be in a hundred thousand objects; a few of them say enough. */
@@ -67,16 +68,8 @@ void rls_scan_release(struct rls_scan *scan)
 
 static const struct rls_scan_target *target_of(const struct rls_scan *scan, uint64_t address)
 {
-	size_t low = 0, high = scan->target_count;
+	size_t low = rls_first_not(scan->target_count, i, scan->targets[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (scan->targets[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == scan->target_count || scan->targets[low].begin > address)
 		return NULL;
 	return &scan->targets[low];

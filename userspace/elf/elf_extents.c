@@ -1,6 +1,7 @@
 /* Function extents from .eh_frame, by way of the sorted table in .eh_frame_hdr. */
 #include <stdlib.h>
 
+#include "analysis/base/search.h"
 #include "userspace/elf/elf_eh_frame.h"
 
 /* The length of code that the FDE at vaddr covers; 0 when it cannot be read. */
@@ -78,16 +79,8 @@ size_t rls_elf_extents(struct rls_elf *elf, const struct rls_elf_extent **out)
 const struct rls_elf_extent *rls_elf_extent_at(struct rls_elf *elf, uint64_t vaddr)
 {
 	const struct rls_elf_extent *extents;
-	size_t low = 0, high = rls_elf_extents(elf, &extents);
+	size_t low = rls_first_not(rls_elf_extents(elf, &extents), i, extents[i].vaddr <= vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (extents[middle].vaddr <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || vaddr - extents[low - 1].vaddr >= extents[low - 1].size_bytes)
 		return NULL;
 	return &extents[low - 1];

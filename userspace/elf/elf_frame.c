@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "analysis/base/search.h"
 #include "userspace/elf/elf_eh_frame.h"
 
 #define STACK_POINTER 7 /* DWARF's number of it on x86-64 */
@@ -197,17 +198,10 @@ static bool elf_frame_find(const struct rls_elf *elf, uint64_t vaddr, uint64_t *
 			   uint64_t *fde)
 {
 	struct elf_table table = eh_search_table(elf);
-	size_t low = 0, high = table.count;
+	size_t low =
+		rls_first_not(table.count, i,
+			      (eh_search_entry(elf, &table, i, function, fde), *function <= vaddr));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		eh_search_entry(elf, &table, middle, function, fde);
-		if (*function <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low)
 		eh_search_entry(elf, &table, low - 1, function, fde);
 	return low;

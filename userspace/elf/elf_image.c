@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/base/search.h"
+
 /* The kernel maps whole pages, whatever p_align says. */
 #define PAGE_BYTES 4096ULL
 
@@ -63,16 +65,8 @@ int elf_find_section(const struct rls_elf *elf, uint32_t type, const char *name,
 
 static const struct rls_elf_segment *file_segment_of(const struct rls_elf *elf, uint64_t vaddr)
 {
-	size_t low = 0, high = elf->segment_count;
+	size_t low = rls_first_not(elf->segment_count, i, elf->segments[i].vaddr <= vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (elf->segments[middle].vaddr <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || vaddr - elf->segments[low - 1].vaddr >= elf->segments[low - 1].file_bytes)
 		return NULL;
 	return &elf->segments[low - 1];

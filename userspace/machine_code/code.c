@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/base/grow.h"
+#include "analysis/base/search.h"
 #include "userspace/machine_code/epilogue.h"
 
 enum {
@@ -36,16 +37,8 @@ void rls_addresses_sort(struct rls_addresses *addresses)
 
 bool rls_addresses_any(const struct rls_addresses *addresses, uint64_t first, uint64_t last)
 {
-	size_t low = 0, high = addresses->count;
+	size_t low = rls_first_not(addresses->count, i, addresses->items[i] < first);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (addresses->items[middle] < first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < addresses->count && addresses->items[low] <= last;
 }
 

@@ -32,6 +32,13 @@ enum rls_flow {
 	RLS_FLOW_STOP, /* traps and system calls: what follows comes later, or never */
 };
 
+/* Whether the instruction behind it may come next. */
+static inline bool rls_flow_falls_through(enum rls_flow flow)
+{
+	return flow == RLS_FLOW_NEXT || flow == RLS_FLOW_BRANCH || flow == RLS_FLOW_CALL ||
+	       flow == RLS_FLOW_CALL_INDIRECT;
+}
+
 struct rls_instruction {
 	uint64_t vaddr;
 	uint64_t target; /* direct: where to; indirect through a word at a

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/base/grow.h"
+#include "analysis/base/search.h"
 
 enum {
 	EXTENT_BYTES_MAX = 1 << 20,
@@ -271,30 +272,12 @@ static int pass_back_unseen(struct search *search, const struct question *questi
 
 bool rls_trace_falls_through(const struct rls_trace_code *code, size_t step)
 {
-	switch (code->steps[step].flow) {
-	case RLS_FLOW_NEXT:
-	case RLS_FLOW_BRANCH:
-	case RLS_FLOW_CALL:
-	case RLS_FLOW_CALL_INDIRECT:
-		return true;
-	default:
-		return false;
-	}
+	return rls_flow_falls_through(code->steps[step].flow);
 }
 
 size_t rls_trace_edges(const struct rls_trace_code *code, size_t step)
 {
-	size_t low = 0, high = code->edge_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (code->edges[middle].target < step)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return rls_first_not(code->edge_count, i, code->edges[i].target < step);
 }
 
 static bool was_asked(const struct search *search, const struct question *question)

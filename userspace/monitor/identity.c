@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/record/targets/cgroup.h"
 
 #define VARIABLE "RLSCOPE_JOB="
 
@@ -37,29 +38,16 @@ void rls_job_of_environment(const char *text, size_t length, char out[RLS_JOB_NA
 	}
 }
 
-/* What follows `begin` in one of the lines; NULL when none begins so. */
-static const char *find_line(const char *text, const char *begin)
-{
-	while (text) {
-		const char *colon = strchr(text, ':');
-
-		if (colon && !strncmp(colon, begin, strlen(begin)))
-			return colon + strlen(begin);
-		text = strchr(text, '\n');
-		text = text ? text + 1 : NULL;
-	}
-	return NULL;
-}
-
 void rls_cgroup_path(const char *text, char out[RLS_JOB_CGROUP_BYTES])
 {
-	const char *path = find_line(text, ":name=systemd:");
+	size_t length;
+	const char *path = rls_cgroup_find(text, "name=systemd", &length);
 
-	if (!path || *path != '/' || path[1] == '\n')
-		path = find_line(text, "::");
+	if (!path || length < 2 || *path != '/')
+		path = rls_cgroup_find(text, "", &length);
 	out[0] = '\0';
 	if (path)
-		copy_plain(path, strcspn(path, "\n"), out, RLS_JOB_CGROUP_BYTES);
+		copy_plain(path, length, out, RLS_JOB_CGROUP_BYTES);
 }
 
 static int ends_with(const char *text, size_t length, const char *end)

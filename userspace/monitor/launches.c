@@ -1,4 +1,5 @@
 #include "userspace/monitor/launches.h"
+#include "analysis/base/search.h"
 #include "bpf/wire/totals.h"
 
 #include <errno.h>
@@ -53,17 +54,7 @@ static int launches_change(struct rls_launches_history *history, uint64_t since_
 /* How many changes there were up to then. */
 static size_t changes_until(const struct rls_launches_history *history, uint64_t time_ns)
 {
-	size_t low = 0, high = history->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (history->changes[middle].since_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return rls_first_not(history->count, i, history->changes[i].since_ns <= time_ns);
 }
 
 static uint32_t name_at(const struct rls_launches_history *history, uint64_t time_ns,

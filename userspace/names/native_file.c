@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analysis/base/grow.h"
+#include "analysis/base/search.h"
 #include "userspace/elf/elf.h"
 #include "userspace/names/debug_file.h"
 #include "userspace/names/plt.h"
@@ -195,16 +196,9 @@ void rls_native_file_prepare(struct rls_native_file *file)
  * that begin together. */
 static const struct function *function_at(const struct rls_native_file *file, uint64_t vaddr)
 {
-	size_t low = 0, high = file->functions.count;
+	size_t low =
+		rls_first_not(file->functions.count, i, file->functions.items[i].vaddr <= vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (file->functions.items[middle].vaddr <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (low) {
 		const struct function *function = &file->functions.items[low - 1];
 

@@ -11,6 +11,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
+#include "analysis/base/search.h"
 #include "userspace/process/target_file.h"
 
 /* A just-in-time compiler's lines hardly overlap; in a hostile map all may. */
@@ -180,16 +181,8 @@ int rls_perf_map_read(pid_t pid, struct rls_perf_map **out)
 const char *rls_perf_map_find(const struct rls_perf_map *map, uint64_t address, uint64_t *start)
 {
 	const struct line *lines = map->lines.items, *found = NULL;
-	size_t low = 0, high = map->lines.count;
+	size_t low = rls_first_not(map->lines.count, i, lines[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (lines[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t i = low; i > 0 && low - i < OVERLAPPING_MAX && lines[i - 1].reach > address;
 	     i--) {
 		const struct line *line = &lines[i - 1];

@@ -27,15 +27,7 @@ static bool is_cheap(const struct step *step)
 
 static bool falls_through(const struct step *step)
 {
-	switch (step->instruction.flow) {
-	case RLS_FLOW_NEXT:
-	case RLS_FLOW_BRANCH:
-	case RLS_FLOW_CALL:
-	case RLS_FLOW_CALL_INDIRECT:
-		return true;
-	default:
-		return false;
-	}
+	return rls_flow_falls_through(step->instruction.flow);
 }
 
 /* ---- reading ---- */

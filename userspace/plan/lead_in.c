@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "analysis/base/search.h"
+
 enum { EDGES_MAX = 4 /* to one instruction */ };
 
 /* Instructions from which nothing but the call can be reached. */
@@ -119,16 +121,9 @@ static struct border find_border(const struct region *region)
 
 static int find_step(const struct rls_trace_code *code, uint64_t vaddr, size_t *out)
 {
-	size_t low = 0, high = code->step_count;
+	size_t low =
+		rls_first_not(code->step_count, i, code->vaddr + code->steps[i].offset < vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (code->vaddr + code->steps[middle].offset < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == code->step_count || code->vaddr + code->steps[low].offset != vaddr)
 		return -ENOENT;
 	*out = low;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/base/search.h"
 #include "userspace/process/living_thread.h"
 #include "userspace/process/overlay.h"
 
@@ -180,16 +181,8 @@ void rls_mappings_release(struct rls_mappings *mappings)
 
 const struct rls_mapping *rls_mappings_at(const struct rls_mappings *mappings, uint64_t address)
 {
-	size_t low = 0, high = mappings->count;
+	size_t low = rls_first_not(mappings->count, i, mappings->entries[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mappings->entries[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == mappings->count || mappings->entries[low].start > address)
 		return NULL;
 	return &mappings->entries[low];

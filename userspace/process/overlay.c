@@ -12,6 +12,7 @@
 #include "analysis/base/cleanup.h"
 #include "userspace/process/living_thread.h"
 #include "userspace/process/mapped_files.h"
+#include "userspace/process/mount_table.h"
 
 #define PATH_BYTES 4096
 #define LAYERS_MAX 500 /* as many as the kernel allows */
@@ -25,51 +26,8 @@ bool rls_overlay_holds(const char *path)
 
 /* ---- the mount ---- */
 
-/* A line of mountinfo: man 5 proc. All of it borrowed from the line. */
-struct mount {
-	const char *root; /* of the mount, within the file system */
-	const char *point;
-	const char *options; /* the file system's */
-};
-
-/* What the kernel escapes: \040 and the like. */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from; to++) {
-		if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
-			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
-}
-
-/* "66 63 0:40 / /mnt rw,relatime - overlay overlay rw,lowerdir=..." */
-static bool mount_parse(char *line, struct mount *out)
-{
-	char *fields[5], *at = line, *type = strstr(line, " - "), *options;
-
-	if (!type)
-		return false;
-	for (size_t i = 0; i < 5; i++)
-		fields[i] = strsep(&at, " ");
-	strtok_r(type + 3, " ", &options); /* the type, then the source */
-	strtok_r(NULL, " ", &options);
-	if (!fields[4] || !options)
-		return false;
-	options[strcspn(options, "\n")] = '\0';
-	unescape(fields[3]);
-	unescape(fields[4]);
-	*out = (struct mount){fields[3], fields[4], options};
-	return true;
-}
-
 /* The line of the mount that holds the path. In *line, the caller's. */
-static int mount_find(pid_t pid, const char *path, char **line, struct mount *out)
+static int mount_find(pid_t pid, const char *path, char **line, struct rls_mount *out)
 {
 	char table[RLS_PROCESS_PATH_BYTES];
 	_cleanup_fclose_ FILE *file = NULL;
@@ -84,7 +42,7 @@ static int mount_find(pid_t pid, const char *path, char **line, struct mount *ou
 		return -errno;
 	while (getline(line, &room, file) > 0) {
 		if (strtoull(*line, NULL, 10) == status.stx_mnt_id)
-			return mount_parse(*line, out) ? 0 : -EINVAL;
+			return rls_mount_parse(*line, out) ? 0 : -EINVAL;
 	}
 	return -ENOENT;
 }
@@ -94,7 +52,7 @@ static int mount_find(pid_t pid, const char *path, char **line, struct mount *ou
 struct search {
 	dev_t device; /* of the mapped file */
 	ino_t inode;
-	const struct mount *mount;
+	const struct rls_mount *mount;
 	const char *inside; /* the file's path within the overlay */
 	char root[RLS_PROCESS_PATH_BYTES]; /* the process's */
 	char found[PATH_BYTES];
@@ -177,7 +135,7 @@ static bool search_options(struct search *search)
 					    strncmp(option, "datadir+", strlen("datadir+")) &&
 					    strncmp(option, "upperdir", strlen("upperdir"))))
 			continue;
-		unescape(option);
+		rls_mount_unescape(option);
 		if (search_layers(search, option + name + 1))
 			return true;
 	}
@@ -218,7 +176,7 @@ static int search_mount(struct search *search, const char *path)
 static int find_below(pid_t pid, const char *name, struct search *search, char **path)
 {
 	_cleanup_free_ char *line = NULL;
-	struct mount mount;
+	struct rls_mount mount;
 	char *found;
 	int r = mount_find(pid, *path, &line, &mount);
 

@@ -185,17 +185,18 @@ static void add_label(struct pprof *pprof, struct labels *labels, const char *ke
 		new_label(pprof, labels, key)->str_string = string(pprof, text);
 }
 
-static void make_labels(struct pprof *pprof, struct labels *labels, const struct rls_report *report,
-			const struct rls_stack_row *row)
+/* Those of every kind of row; tid NULL: it is of no thread. */
+static void add_labels(struct pprof *pprof, struct labels *labels, const struct rls_report *report,
+		       uint32_t pid, const uint32_t *tid, const char *phase, const char *operation)
 {
-	add_label(pprof, labels, "process", rls_report_process_name(report, row->pid));
-	add_label(pprof, labels, "thread", rls_report_thread_name(report, row->pid, row->tid));
-	new_label(pprof, labels, "pid")->num = row->pid;
-	new_label(pprof, labels, "tid")->num = row->tid;
-	add_label(pprof, labels, "phase", row->phase);
-	add_label(pprof, labels, "operation", row->depth ? row->operations[row->depth - 1] : "");
-	if (!row->gpu_alone)
-		add_label(pprof, labels, "category", rls_category_name(row->category));
+	add_label(pprof, labels, "process", rls_report_process_name(report, pid));
+	if (tid)
+		add_label(pprof, labels, "thread", rls_report_thread_name(report, pid, *tid));
+	new_label(pprof, labels, "pid")->num = pid;
+	if (tid)
+		new_label(pprof, labels, "tid")->num = *tid;
+	add_label(pprof, labels, "phase", phase);
+	add_label(pprof, labels, "operation", operation);
 }
 
 /* Its locations are counted; as many figures as the profile has types. */
@@ -226,20 +227,11 @@ static void put_sample(struct pprof *pprof, const struct rls_report *report,
 		locations[sample.n_location_id++] = pprof_place(pprof, row->operations[i], "", 0);
 	for (size_t i = 0; i < VALUE_COUNT; i++)
 		figures[i] = *(const int64_t *)((const char *)row + values[i].offset);
-	make_labels(pprof, &labels, report, row);
+	add_labels(pprof, &labels, report, row->pid, &row->tid, row->phase,
+		   row->depth ? row->operations[row->depth - 1] : "");
+	if (!row->gpu_alone)
+		add_label(pprof, &labels, "category", rls_category_name(row->category));
 	finish_sample(pprof, &sample, locations, figures, &labels);
-}
-
-static void make_sampled_labels(struct pprof *pprof, struct labels *labels,
-				const struct rls_report *report,
-				const struct rls_sampled_stack_row *row)
-{
-	add_label(pprof, labels, "process", rls_report_process_name(report, row->pid));
-	new_label(pprof, labels, "pid")->num = row->pid;
-	add_label(pprof, labels, "phase", row->phase);
-	add_label(pprof, labels, "operation", row->depth ? row->operations[row->depth - 1] : "");
-	add_label(pprof, labels, "category", rls_category_name(row->category));
-	add_label(pprof, labels, "kind", rls_sample_kind_name(row->kind));
 }
 
 static void put_sampled(struct pprof *pprof, const struct rls_report *report,
@@ -262,7 +254,10 @@ static void put_sampled(struct pprof *pprof, const struct rls_report *report,
 	for (size_t i = 0; i < SAMPLED_VALUE_COUNT; i++)
 		figures[VALUE_COUNT + i] =
 			*(const int64_t *)((const char *)row + sampled_values[i].offset);
-	make_sampled_labels(pprof, &labels, report, row);
+	add_labels(pprof, &labels, report, row->pid, NULL, row->phase,
+		   row->depth ? row->operations[row->depth - 1] : "");
+	add_label(pprof, &labels, "category", rls_category_name(row->category));
+	add_label(pprof, &labels, "kind", rls_sample_kind_name(row->kind));
 	finish_sample(pprof, &sample, locations, figures, &labels);
 }
 
@@ -284,10 +279,7 @@ static void put_memory(struct pprof *pprof, const struct rls_report *report,
 		if ((uint64_t)figures[i] == RLS_COUNT_UNKNOWN)
 			figures[i] = 0;
 	}
-	add_label(pprof, &labels, "process", rls_report_process_name(report, row->pid));
-	new_label(pprof, &labels, "pid")->num = row->pid;
-	add_label(pprof, &labels, "phase", row->phase);
-	add_label(pprof, &labels, "operation", row->operation);
+	add_labels(pprof, &labels, report, row->pid, NULL, row->phase, row->operation);
 	add_label(pprof, &labels, "source", rls_memory_source_name(row->source));
 	if (row->device >= 0)
 		new_label(pprof, &labels, "device")->num = row->device;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/base/cleanup.h"
+#include "analysis/base/search.h"
 
 /* Deeper is drawn no deeper; and parents of a broken trace may run in a circle. */
 #define DEPTH_MAX 20
@@ -29,17 +30,7 @@ static int by_parent(const void *left, const void *right)
 /* First child of a pid in by_parent. */
 static size_t first_child(const struct walk *walk, uint32_t pid)
 {
-	size_t low = 0, high = walk->report->process_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (walk->by_parent[middle]->ppid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return rls_first_not(walk->report->process_count, i, walk->by_parent[i]->ppid < pid);
 }
 
 static void text_tree_place(struct walk *walk, const struct rls_process_entry *process,
@@ -62,18 +53,12 @@ static void text_tree_place(struct walk *walk, const struct rls_process_entry *p
 
 static bool has_parent(const struct rls_report *report, const struct rls_process_entry *process)
 {
-	size_t low = 0, high = report->process_count;
+	size_t at =
+		rls_first_not(report->process_count, i, report->processes[i].pid < process->ppid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (report->processes[middle].pid == process->ppid)
-			return report->processes[middle].host == process->host;
-		if (report->processes[middle].pid < process->ppid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	for (; at < report->process_count && report->processes[at].pid == process->ppid; at++)
+		if (report->processes[at].host == process->host)
+			return true;
 	return false;
 }
 

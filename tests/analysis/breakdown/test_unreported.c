@@ -12,10 +12,13 @@
 
 #define MS 1000000ULL
 
+#define THREAD 2 /* the process has this one alone, but where a test adds others */
+
 static void begin(struct script *script)
 {
 	script_begin(script);
 	add_process(script, 0, 1, "p");
+	add_thread(script, 0, 1, THREAD);
 }
 
 static void add_category_sample(struct script *script, uint64_t time_ns, uint32_t tid,
@@ -25,6 +28,14 @@ static void add_category_sample(struct script *script, uint64_t time_ns, uint32_
 
 	event->share.category = category;
 	event->share.waited_ns = waited_ns;
+}
+
+/* At every millisecond to the 40th; each fourth is of another category. */
+static void add_forty_samples(struct script *script, enum rls_category category,
+			      enum rls_category fourth)
+{
+	for (uint64_t at = 1; at <= 40; at++)
+		add_category_sample(script, at * MS, THREAD, at % 4 ? category : fourth, 0);
 }
 
 static struct rls_report *end(struct script *script)
@@ -59,20 +70,17 @@ static void test_a_thread_without_hits_is_what_its_samples_are(void **unused)
 	struct script script;
 
 	begin(&script);
-	add_thread(&script, 0, 1, 2);
-	for (uint64_t at = 1; at <= 40; at++)
-		add_category_sample(&script, at * MS, 2,
-				    at % 4 ? RLS_CATEGORY_NATIVE : RLS_CATEGORY_PYTHON, 0);
-	add_category_sample(&script, 99 * MS, 2, RLS_CATEGORY_PYTHON, 50 * MS);
-	add_off_cpu(&script, 99 * MS, 1, 2, 60 * MS);
+	add_forty_samples(&script, RLS_CATEGORY_NATIVE, RLS_CATEGORY_PYTHON);
+	add_category_sample(&script, 99 * MS, THREAD, RLS_CATEGORY_PYTHON, 50 * MS);
+	add_off_cpu(&script, 99 * MS, 1, THREAD, 60 * MS);
 	report = end(&script);
-	assert_int_equal(sum_of(report, 2), 100 * MS);
-	assert_int_equal(row_of(report, 2, "native")->on_cpu_ns, 30 * MS);
-	assert_int_equal(row_of(report, 2, "native")->wall_ns, 30 * MS);
-	assert_int_equal(row_of(report, 2, "python")->on_cpu_ns, 10 * MS);
-	assert_int_equal(row_of(report, 2, "python")->wall_ns, 70 * MS);
-	assert_int_equal(row_of(report, 2, "native")->method, RLS_METHOD_SAMPLED);
-	assert_in_range(row_of(report, 2, "native")->error_ns, 1 * MS, 20 * MS);
+	assert_int_equal(sum_of(report, THREAD), 100 * MS);
+	assert_int_equal(row_of(report, THREAD, "native")->on_cpu_ns, 30 * MS);
+	assert_int_equal(row_of(report, THREAD, "native")->wall_ns, 30 * MS);
+	assert_int_equal(row_of(report, THREAD, "python")->on_cpu_ns, 10 * MS);
+	assert_int_equal(row_of(report, THREAD, "python")->wall_ns, 70 * MS);
+	assert_int_equal(row_of(report, THREAD, "native")->method, RLS_METHOD_SAMPLED);
+	assert_in_range(row_of(report, THREAD, "native")->error_ns, 1 * MS, 20 * MS);
 	assert_int_equal(report->transition_count, 0);
 	rls_report_free(report);
 }
@@ -84,15 +92,14 @@ static void test_before_the_first_hit_samples_tell(void **unused)
 	struct script script;
 
 	begin(&script);
-	add_thread(&script, 0, 1, 2);
-	add_category_sample(&script, 10 * MS, 2, RLS_CATEGORY_PYTHON, 0);
-	add_category(&script, 50 * MS, 1, 2, RLS_CATEGORY_PYTHON);
-	add_category(&script, 60 * MS, 1, 2, RLS_CATEGORY_BACKEND);
-	add_category(&script, 70 * MS, 1, 2, RLS_CATEGORY_PYTHON);
+	add_category_sample(&script, 10 * MS, THREAD, RLS_CATEGORY_PYTHON, 0);
+	add_category(&script, 50 * MS, 1, THREAD, RLS_CATEGORY_PYTHON);
+	add_category(&script, 60 * MS, 1, THREAD, RLS_CATEGORY_BACKEND);
+	add_category(&script, 70 * MS, 1, THREAD, RLS_CATEGORY_PYTHON);
 	report = end(&script);
-	assert_in_range(row_of(report, 2, "python")->wall_ns, 85 * MS, 90 * MS);
-	assert_in_range(row_of(report, 2, "backend")->wall_ns, 10 * MS, 15 * MS);
-	assert_int_equal(sum_of(report, 2), 100 * MS);
+	assert_in_range(row_of(report, THREAD, "python")->wall_ns, 85 * MS, 90 * MS);
+	assert_in_range(row_of(report, THREAD, "backend")->wall_ns, 10 * MS, 15 * MS);
+	assert_int_equal(sum_of(report, THREAD), 100 * MS);
 	assert_int_equal(report->transition_count, 2);
 	for (size_t i = 0; i < report->transition_count; i++) {
 		assert_int_equal(report->transitions[i].count, 1);
@@ -108,12 +115,11 @@ static void test_without_samples_it_stays_unknown(void **unused)
 	struct script script;
 
 	begin(&script);
-	add_thread(&script, 0, 1, 2);
-	add_category(&script, 50 * MS, 1, 2, RLS_CATEGORY_PYTHON);
+	add_category(&script, 50 * MS, 1, THREAD, RLS_CATEGORY_PYTHON);
 	report = end(&script);
-	assert_int_equal(row_of(report, 2, "unknown")->wall_ns, 50 * MS);
-	assert_int_equal(row_of(report, 2, "unknown")->method, RLS_METHOD_TRACED);
-	assert_int_equal(row_of(report, 2, "unknown")->error_ns, 0);
+	assert_int_equal(row_of(report, THREAD, "unknown")->wall_ns, 50 * MS);
+	assert_int_equal(row_of(report, THREAD, "unknown")->method, RLS_METHOD_TRACED);
+	assert_int_equal(row_of(report, THREAD, "unknown")->error_ns, 0);
 	rls_report_free(report);
 }
 
@@ -124,10 +130,10 @@ static void test_who_was_never_sampled_is_as_its_like(void **unused)
 	struct script script;
 
 	begin(&script);
-	for (uint32_t tid = 2; tid <= 4; tid++)
-		add_thread(&script, 0, 1, tid);
-	add_category(&script, 0, 1, 2, RLS_CATEGORY_BACKEND);
-	add_category_sample(&script, 10 * MS, 2, RLS_CATEGORY_BACKEND, 0);
+	add_thread(&script, 0, 1, 3);
+	add_thread(&script, 0, 1, 4);
+	add_category(&script, 0, 1, THREAD, RLS_CATEGORY_BACKEND);
+	add_category_sample(&script, 10 * MS, THREAD, RLS_CATEGORY_BACKEND, 0);
 	add_category_sample(&script, 10 * MS, 3, RLS_CATEGORY_SIMULATOR, 0);
 	script_add(&script, RLS_EVENT_THREAD_END, 5 * MS, 1, 4);
 	report = end(&script);
@@ -144,12 +150,9 @@ static void test_samples_of_nothing_count_for_nothing(void **unused)
 	struct script script;
 
 	begin(&script);
-	add_thread(&script, 0, 1, 2);
-	for (uint64_t at = 1; at <= 40; at++)
-		add_category_sample(&script, at * MS, 2,
-				    at % 4 ? RLS_CATEGORY_UNKNOWN : RLS_CATEGORY_PYTHON, 0);
+	add_forty_samples(&script, RLS_CATEGORY_UNKNOWN, RLS_CATEGORY_PYTHON);
 	report = end(&script);
-	assert_int_equal(row_of(report, 2, "python")->wall_ns, 100 * MS);
+	assert_int_equal(row_of(report, THREAD, "python")->wall_ns, 100 * MS);
 	rls_report_free(report);
 }
 
@@ -161,18 +164,15 @@ static void test_python_has_native_code_by_samples(void **unused)
 	struct script script;
 
 	begin(&script);
-	add_thread(&script, 0, 1, 2);
-	add_category(&script, 0, 1, 2, RLS_CATEGORY_PYTHON);
-	for (uint64_t at = 1; at <= 40; at++)
-		add_category_sample(&script, at * MS, 2,
-				    at % 4 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_NATIVE, 0);
-	add_category_sample(&script, 60 * MS, 2, RLS_CATEGORY_PYTHON, 15 * MS);
-	add_category_sample(&script, 61 * MS, 2, RLS_CATEGORY_NATIVE, 5 * MS);
-	add_off_cpu(&script, 90 * MS, 1, 2, 20 * MS);
+	add_category(&script, 0, 1, THREAD, RLS_CATEGORY_PYTHON);
+	add_forty_samples(&script, RLS_CATEGORY_PYTHON, RLS_CATEGORY_NATIVE);
+	add_category_sample(&script, 60 * MS, THREAD, RLS_CATEGORY_PYTHON, 15 * MS);
+	add_category_sample(&script, 61 * MS, THREAD, RLS_CATEGORY_NATIVE, 5 * MS);
+	add_off_cpu(&script, 90 * MS, 1, THREAD, 20 * MS);
 	report = end(&script);
-	python = row_of(report, 2, "python");
-	native = row_of(report, 2, "native");
-	assert_int_equal(sum_of(report, 2), 100 * MS);
+	python = row_of(report, THREAD, "python");
+	native = row_of(report, THREAD, "native");
+	assert_int_equal(sum_of(report, THREAD), 100 * MS);
 	assert_int_equal(native->on_cpu_ns, 20 * MS);
 	assert_int_equal(native->wall_ns, 25 * MS);
 	assert_int_equal(python->on_cpu_ns, 60 * MS);
@@ -190,13 +190,11 @@ static void test_python_alone_stays_traced(void **unused)
 	struct script script;
 
 	begin(&script);
-	add_thread(&script, 0, 1, 2);
-	add_category(&script, 0, 1, 2, RLS_CATEGORY_PYTHON);
-	for (uint64_t at = 1; at <= 40; at++)
-		add_category_sample(&script, at * MS, 2, RLS_CATEGORY_PYTHON, 0);
+	add_category(&script, 0, 1, THREAD, RLS_CATEGORY_PYTHON);
+	add_forty_samples(&script, RLS_CATEGORY_PYTHON, RLS_CATEGORY_PYTHON);
 	report = end(&script);
-	assert_int_equal(row_of(report, 2, "python")->method, RLS_METHOD_TRACED);
-	assert_int_equal(row_of(report, 2, "python")->error_ns, 0);
+	assert_int_equal(row_of(report, THREAD, "python")->method, RLS_METHOD_TRACED);
+	assert_int_equal(row_of(report, THREAD, "python")->error_ns, 0);
 	rls_report_free(report);
 }
 
@@ -208,17 +206,16 @@ static void test_between_windows_native_code_is_native_too(void **unused)
 	struct script script;
 
 	begin(&script);
-	add_thread(&script, 0, 1, 2);
-	add_category(&script, 0, 1, 2, RLS_CATEGORY_PYTHON);
+	add_category(&script, 0, 1, THREAD, RLS_CATEGORY_PYTHON);
 	for (uint64_t at = 1; at < 100; at++) {
 		if (at == 50)
 			script_add(&script, RLS_EVENT_WINDOW, at * MS, 0, 0)->window.open = false;
-		add_category_sample(&script, at * MS, 2,
+		add_category_sample(&script, at * MS, THREAD,
 				    at % 2 ? RLS_CATEGORY_PYTHON : RLS_CATEGORY_NATIVE, 0);
 	}
 	report = end(&script);
-	assert_int_equal(sum_of(report, 2), 100 * MS);
-	assert_in_range(row_of(report, 2, "native")->wall_ns, 45 * MS, 55 * MS);
+	assert_int_equal(sum_of(report, THREAD), 100 * MS);
+	assert_in_range(row_of(report, THREAD, "native")->wall_ns, 45 * MS, 55 * MS);
 	rls_report_free(report);
 }
 

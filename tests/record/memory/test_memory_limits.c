@@ -114,6 +114,14 @@ static void the_mounted_folder_may_not_be_the_first(void **state)
 		     "30 20 0:26 /docker/abc @/two rw - cgroup2 cgroup2 rw\n", 5000, 50);
 }
 
+/* The kernel writes a space of a name as \040. */
+static void the_mount_may_have_any_name(void **state)
+{
+	write_file("a b/job", "memory.max", "7000\n");
+	write_file("a b/job", "memory.current", "70\n");
+	assert_limit("0::/job\n", "30 20 0:26 / @/a\\040b rw - cgroup2 cgroup2 rw\n", 7000, 70);
+}
+
 static void version_1_has_a_hierarchy_for_memory(void **state)
 {
 	static const char mounts[] = "31 20 0:27 / @/other rw - cgroup cgroup rw,cpu,cpuacct\n"
@@ -133,6 +141,7 @@ int main(void)
 		cmocka_unit_test(the_tightest_ancestor_counts),
 		cmocka_unit_test(without_one_it_is_the_machine_s),
 		cmocka_unit_test(the_mounted_folder_may_not_be_the_first),
+		cmocka_unit_test(the_mount_may_have_any_name),
 		cmocka_unit_test(version_1_has_a_hierarchy_for_memory),
 	};
 

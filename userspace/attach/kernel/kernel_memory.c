@@ -208,8 +208,3 @@ int rls_kernel_each_device(struct rls_kernel *kernel,
 	}
 	return 0;
 }
-
-int rls_kernel_drop_device(struct rls_kernel *kernel, const struct rls_wire_device_key *key)
-{
-	return bpf_map__delete_elem(kernel->skeleton->maps.memory_devices, key, sizeof(*key), 0);
-}

@@ -43,6 +43,5 @@ int rls_kernel_each_device(struct rls_kernel *kernel,
 			   int (*visit)(void *context, const struct rls_wire_device_key *key,
 					const struct rls_wire_device *device),
 			   void *context);
-int rls_kernel_drop_device(struct rls_kernel *kernel, const struct rls_wire_device_key *key);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analysis/base/grow.h"
+#include "analysis/base/search.h"
 
 int rls_leads_add(struct rls_leads *leads, const struct rls_lead *lead)
 {
@@ -33,16 +34,8 @@ void rls_leads_sort(struct rls_leads *leads)
 
 const struct rls_lead *rls_leads_from(const struct rls_leads *leads, uint64_t vaddr)
 {
-	size_t low = 0, high = leads->count;
+	size_t low = rls_first_not(leads->count, i, leads->items[i].vaddr < vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (leads->items[middle].vaddr < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < leads->count ? &leads->items[low] : NULL;
 }
 

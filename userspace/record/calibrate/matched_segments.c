@@ -7,6 +7,7 @@
 
 #include "analysis/base/cleanup.h"
 #include "analysis/base/grow.h"
+#include "analysis/base/search.h"
 #include "userspace/record/calibrate/off_cpu_queue.h"
 #include "userspace/record/calibrate/overhead_factor.h"
 #include "userspace/record/cost/hit_cost_model.h"
@@ -277,16 +278,9 @@ static size_t count_blocks(const struct rls_matched_segments *segments)
 /* The index of the last stretch that begins no later; the count when there is none. */
 static size_t find_stretch(const struct rls_matched_segments *segments, uint64_t time_ns)
 {
-	size_t low = 0, high = segments->stretch_count;
+	size_t low = rls_first_not(segments->stretch_count, i,
+				   segments->stretches[i].from_ns <= time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (segments->stretches[middle].from_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? low - 1 : segments->stretch_count;
 }
 

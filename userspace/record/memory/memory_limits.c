@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/base/cleanup.h"
+#include "userspace/process/mount_table.h"
+#include "userspace/record/targets/cgroup.h"
+#include "userspace/record/targets/process_info.h"
 
-#define TEXT_BYTES 65536
 #define PATH_BYTES 4096
 #define ANCESTORS_MAX 64
 /* Version 1 has no word for none: its largest number, in whole pages. */
@@ -42,66 +45,30 @@ static uint64_t limit_of(const char *folder, int version)
 	return read_number(folder, version == 2 ? "memory.max" : "memory.limit_in_bytes");
 }
 
-/* Whether a comma-separated list holds a word. */
-static bool lists(const char *list, size_t length, const char *word)
+/* Whether this is the mount of the hierarchy that limits memory. */
+static bool limits_memory(const struct rls_mount *mount, int version)
 {
-	size_t wanted = strlen(word);
-
-	for (size_t at = 0; at < length;) {
-		size_t next = at;
-
-		while (next < length && list[next] != ',')
-			next++;
-		if (next - at == wanted && !memcmp(list + at, word, wanted))
-			return true;
-		at = next + 1;
-	}
-	return false;
+	return version == 2
+		       ? !strcmp(mount->type, "cgroup2")
+		       : !strcmp(mount->type, "cgroup") &&
+				 rls_cgroup_lists(mount->options, strlen(mount->options), "memory");
 }
 
-/* The process's path in the hierarchy that has its memory: "0::PATH", or "N:…,memory,…:PATH". */
-static const char *path_in(const char *text, int version, size_t *length)
-{
-	for (const char *line = text; *line;) {
-		size_t whole = strcspn(line, "\n");
-		const char *first = memchr(line, ':', whole);
-		const char *second =
-			first ? memchr(first + 1, ':', whole - (size_t)(first + 1 - line)) : NULL;
-
-		if (second) {
-			size_t listed = (size_t)(second - first - 1);
-			bool found = version == 2 ? !listed && line[0] == '0'
-						  : lists(first + 1, listed, "memory");
-
-			if (found) {
-				*length = whole - (size_t)(second + 1 - line);
-				return second + 1;
-			}
-		}
-		line += whole;
-		line += *line != '\0';
-	}
-	return NULL;
-}
-
-/* Where such a hierarchy is mounted, into out; the folder of it that is mounted into root. A line of mountinfo:
- * "36 35 98:0 /root /mount options … - type source super-options" */
+/* Where such a hierarchy is mounted, into out; the folder of it that is mounted into root. */
 static bool find_mount(const char *text, int version, char out[PATH_BYTES], char root[PATH_BYTES])
 {
 	for (const char *line = text; *line;) {
 		size_t whole = strcspn(line, "\n");
-		char type[64], super[1024], *dash;
 		_cleanup_free_ char *copy = strndup(line, whole);
+		struct rls_mount mount;
 
 		line += whole;
 		line += *line != '\0';
-		dash = copy ? strstr(copy, " - ") : NULL;
-		if (!dash || sscanf(dash, " - %63s %*s %1023s", type, super) != 2 ||
-		    sscanf(copy, "%*s %*s %*s %4095s %4095s", root, out) != 2)
+		if (!copy || !rls_mount_parse(copy, &mount) || !limits_memory(&mount, version))
 			continue;
-		if (version == 2 ? !strcmp(type, "cgroup2")
-				 : !strcmp(type, "cgroup") && lists(super, strlen(super), "memory"))
-			return true;
+		snprintf(root, PATH_BYTES, "%s", mount.root);
+		snprintf(out, PATH_BYTES, "%s", mount.point);
+		return true;
 	}
 	return false;
 }
@@ -112,7 +79,7 @@ static bool find_tightest(const char *cgroup_text, const char *mountinfo_text, i
 {
 	char mount[PATH_BYTES], root[PATH_BYTES], folder[2 * PATH_BYTES];
 	size_t length, top;
-	const char *path = path_in(cgroup_text, version, &length);
+	const char *path = rls_cgroup_find(cgroup_text, version == 2 ? "" : "memory", &length);
 	uint64_t least = 0;
 
 	if (!path || length >= PATH_BYTES || !find_mount(mountinfo_text, version, mount, root))
@@ -154,16 +121,12 @@ void rls_memory_group_find_in(const char *cgroup_text, const char *mountinfo_tex
 
 void rls_memory_group_find(pid_t pid, struct rls_memory_group *out)
 {
-	_cleanup_free_ char *cgroup = malloc(TEXT_BYTES), *mountinfo = malloc(TEXT_BYTES);
-	char path[64];
+	_cleanup_free_ char *cgroup = NULL, *mountinfo = NULL;
 
 	*out = (struct rls_memory_group){0};
-	if (!cgroup || !mountinfo)
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	read_text(path, cgroup, TEXT_BYTES);
-	read_text("/proc/self/mountinfo", mountinfo, TEXT_BYTES);
-	rls_memory_group_find_in(cgroup, mountinfo, out);
+	if (!rls_process_read(pid, "cgroup", &cgroup, NULL) &&
+	    !rls_process_read(getpid(), "mountinfo", &mountinfo, NULL))
+		rls_memory_group_find_in(cgroup, mountinfo, out);
 }
 
 void rls_memory_group_clear(struct rls_memory_group *group)

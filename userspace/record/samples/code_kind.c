@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "analysis/base/search.h"
+
 /* The kernel's own pages in a probed process: out-of-line copies and the return trampoline,
  * and (kernel >= 6.18) the entry that optimised probes call. */
 static bool is_uprobe_page(const struct rls_mapping *mapping)
@@ -12,16 +14,8 @@ static bool is_uprobe_page(const struct rls_mapping *mapping)
 
 static bool is_site(const struct rls_code_file *file, uint64_t offset)
 {
-	size_t low = 0, high = file->site_count;
+	size_t low = rls_first_not(file->site_count, i, file->sites[i] < offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (file->sites[middle] < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < file->site_count && file->sites[low] == offset;
 }
 

@@ -74,25 +74,44 @@ void rls_container_of_cgroup(const char *cgroup_text, char *out, size_t out_byte
 	}
 }
 
-static const char *version_2_path(const char *cgroup_text, size_t *length)
+bool rls_cgroup_lists(const char *list, size_t length, const char *word)
 {
-	const char *line = cgroup_text;
+	size_t wanted = strlen(word);
 
-	while (strncmp(line, "0::", 3)) {
-		line = strchr(line, '\n');
-		if (!line)
-			return NULL;
-		line++;
+	for (size_t at = 0; at <= length; at++) {
+		size_t begin = at;
+
+		while (at < length && list[at] != ',')
+			at++;
+		if (at - begin == wanted && !memcmp(list + begin, word, wanted))
+			return true;
 	}
-	line += 3;
-	*length = strcspn(line, "\n");
-	return line;
+	return false;
+}
+
+const char *rls_cgroup_find(const char *cgroup_text, const char *controller, size_t *length)
+{
+	for (const char *line = cgroup_text; *line;) {
+		size_t whole = strcspn(line, "\n");
+		const char *first = memchr(line, ':', whole), *second = NULL;
+
+		if (first)
+			second = memchr(first + 1, ':', whole - (size_t)(first + 1 - line));
+		if (second &&
+		    rls_cgroup_lists(first + 1, (size_t)(second - first - 1), controller)) {
+			*length = whole - (size_t)(second + 1 - line);
+			return second + 1;
+		}
+		line += whole;
+		line += *line != '\0';
+	}
+	return NULL;
 }
 
 bool rls_cgroup_is_within(const char *cgroup_text, const char *path)
 {
 	size_t length, wanted = strlen(path);
-	const char *own = version_2_path(cgroup_text, &length);
+	const char *own = rls_cgroup_find(cgroup_text, "", &length);
 
 	if (!own)
 		return false;
