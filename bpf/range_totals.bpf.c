@@ -161,7 +161,7 @@ __attribute__((noinline)) int range_totals_annotation(struct thread_state *threa
 	ranges = &thread->ranges;
 	depth = edge->depth < RLS_STACK_MAX ? edge->depth : RLS_STACK_MAX;
 	/* A stack that was sent as a whole has no known order: it lies above all ranges, as in
-	 * record/events/translate.c. */
+	 * record/events/translator.c. */
 	limit = edge->kind == RLS_EDGE_POP ? depth : 0;
 	if (edge->kind == RLS_EDGE_PUSH && depth)
 		limit = depth - 1;

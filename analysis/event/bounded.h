@@ -8,6 +8,10 @@
 
 #include "analysis/event/event_fields.h"
 
+/* A figure that nothing bounds. Sums of what a trace says end there, so a sum of such a
+ * figure and others is one, too. */
+#define RLS_COUNT_UNKNOWN ((uint64_t)INT64_MAX)
+
 static inline void rls_add_bounded(uint64_t *sum, uint64_t more)
 {
 	*sum = more > RLS_EVENT_NUMBER_MAX - *sum ? RLS_EVENT_NUMBER_MAX : *sum + more;

@@ -23,10 +23,10 @@
 #include "analysis/gpu/gpu_busy.h"
 #include "analysis/gpu/gpu_work.h"
 #include "analysis/memory/memory_totals.h"
-#include "analysis/timeline/operation_rules.h"
-#include "analysis/timeline/operation_samples.h"
+#include "analysis/samples/operation_rules.h"
+#include "analysis/samples/operation_samples.h"
+#include "analysis/samples/sample_totals.h"
 #include "analysis/timeline/overview.h"
-#include "analysis/timeline/sample_totals.h"
 #include "analysis/timeline/trace_metadata.h"
 #include "analysis/timeline/untraced_state.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/base/grow.h"
-#include "analysis/timeline/operation_rules.h"
+#include "analysis/samples/operation_rules.h"
 #include "userspace/record/events/event_output.h"
 
 static void glob_release(struct rls_operation_glob *glob)

@@ -1,5 +1,5 @@
 /* Operation globs: what --operation says, NAME=[FILE:]FUNCTION, for the trace
- * (analysis/timeline/operation_rules.h applies them). */
+ * (analysis/samples/operation_rules.h applies them). */
 #ifndef RLS_OPERATION_GLOBS_H
 #define RLS_OPERATION_GLOBS_H
 

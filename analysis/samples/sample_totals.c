@@ -1,4 +1,4 @@
-#include "analysis/timeline/sample_totals.h"
+#include "analysis/samples/sample_totals.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "analysis/timeline/operation_rules.h"
+#include "analysis/samples/operation_rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "analysis/base/glob.h"
 #include "analysis/base/grow.h"
-#include "analysis/timeline/sample_totals.h"
+#include "analysis/samples/sample_totals.h"
 
 void rls_operation_rules_free(struct rls_operation_rules *rules)
 {

@@ -1,10 +1,10 @@
-#include "analysis/timeline/operation_samples.h"
+#include "analysis/samples/operation_samples.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "analysis/event/sample_kind.h"
-#include "analysis/timeline/sample_totals.h"
+#include "analysis/samples/sample_totals.h"
 
 void rls_operation_samples_free(struct rls_operation_samples *samples)
 {
